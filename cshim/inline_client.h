@@ -10,6 +10,28 @@
 #define TLC_LOAD_ACQUIRE(word) __atomic_load_n(&(word), __ATOMIC_ACQUIRE)
 #define TLC_STORE(word, value) __atomic_store_n(&(word), (value), __ATOMIC_RELAXED)
 
+/* Ordinary accesses, which the compiler may join: two operations on one object need one search for its record, and one
+ * store of its count. A word that the thread's own operations change alone has no other value in between. Of the
+ * others the value of an earlier operation is as good, and none turns into the thread's own by itself: so it does no
+ * harm either when the compiler reads such a word twice. */
+#if defined(__SANITIZE_THREAD__)
+#define TLC_JOINED 0
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TLC_JOINED 0
+#endif
+#endif
+#ifndef TLC_JOINED
+#define TLC_JOINED 1
+#endif
+#if TLC_JOINED
+#define TLC_PEEK(word) (word)
+#define TLC_SET_OWN(word, value) ((word) = (value))
+#else
+#define TLC_PEEK(word) TLC_LOAD(word)
+#define TLC_SET_OWN(word, value) TLC_STORE(word, value)
+#endif
+
 /* A context has copies, so that emitted code needs the address of no variable. */
 #define TLC_FIXED(c, what) ((c)->what)
 

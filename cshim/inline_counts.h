@@ -5,9 +5,9 @@
 /* Counts one more reference of the owner's, whether the object floats or not; false: the object is another's, or rare. */
 static inline bool tlc_acquire_own(const tl_context* c, tl_record* r)
 {
-	uint32_t loc = TLC_LOAD(r->loc);
+	uint32_t loc = TLC_PEEK(r->loc);
 	if (TLC_UNLIKELY(!tlc_has_more(c, loc & ~TL_LOC_FLOATS))) return false;
-	TLC_STORE(r->loc, loc + 1);
+	TLC_SET_OWN(r->loc, loc + 1);
 	return true;
 }
 
@@ -38,14 +38,14 @@ static inline bool tlc_may_float(const tl_record* r, uint32_t left)
 static inline __attribute__((always_inline)) bool tlc_release_own(tl_context* c, uintptr_t p, tl_record* r,
                                                                   uint32_t size_class)
 {
-	uint32_t loc = TLC_LOAD(r->loc);
+	uint32_t loc = TLC_PEEK(r->loc);
 	if (TLC_LIKELY(tlc_has_more(c, loc - 1))) {
-		TLC_STORE(r->loc, loc - 1);
+		TLC_SET_OWN(r->loc, loc - 1);
 		return true;
 	}
 	if ((loc & ~TL_LOC_FLOAT) == c->one) return tlc_end_plain(c, &c->magazines[size_class], r, p, TL_SH_ALIVE);
 	if (!tlc_has_more(c, (loc - 1) & ~TL_LOC_FLOATS) || !tlc_may_float(r, loc - 1)) return false;
-	TLC_STORE(r->loc, loc - 1);
+	TLC_SET_OWN(r->loc, loc - 1);
 	return true;
 }
 
@@ -66,9 +66,9 @@ static inline bool tlc_op_ptr_release_bool(tl_context* c, void* object, bool* re
 /* One of several references; false: the last one, or not the owner's. */
 static inline bool tlc_dec_own(const tl_context* c, tl_record* r)
 {
-	uint32_t loc = TLC_LOAD(r->loc);
+	uint32_t loc = TLC_PEEK(r->loc);
 	if (TLC_UNLIKELY(tlc_own(c, loc) - 2 >= TL_LOC_COUNT - 1)) return false;
-	TLC_STORE(r->loc, loc - 1);
+	TLC_SET_OWN(r->loc, loc - 1);
 	return true;
 }
 

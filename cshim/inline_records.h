@@ -4,8 +4,10 @@
  * C99 or C++11, and sees less than the library does:
  *
  *   * a step has the context as its first parameter: tlc_tls, tlc_g and tlc_shared are the library's alone
- *   * what never changes after the start is read with TLC_FIXED, a word that another thread may write with TLC_LOAD,
- *     TLC_LOAD_ACQUIRE and TLC_STORE; entry_guard.h defines these for the library, inline_client.h for programs
+ *   * what never changes after the start is read with TLC_FIXED; a word that other threads write with TLC_LOAD,
+ *     TLC_LOAD_ACQUIRE and TLC_STORE; one of which the value of an earlier operation is as good with TLC_PEEK; the local
+ *     counts of an object of this thread are written with TLC_SET_OWN. entry_guard.h defines these for the library,
+ *     inline_client.h for programs
  *   * pointers are cast explicitly, and neither compound literals nor the words of C++ occur
  *   * tlc_op_NAME answers the call tl_NAME; where it returns false it has changed nothing and the program makes the call.
  *     `result` is what the call returns; a call that returns a status has none, and the status is TL_OK
@@ -29,7 +31,7 @@ static inline __attribute__((always_inline)) bool tlc_slot_at(const tl_context* 
 {
 	uintptr_t offset = tlc_heap_offset(c, p);
 	if (TLC_UNLIKELY(offset >= TLC_FIXED(c, heap_bytes))) return false;
-	uint64_t word = TLC_LOAD(TLC_FIXED(c, spans)[offset >> TL_SPAN_SHIFT]);
+	uint64_t word = TLC_PEEK(TLC_FIXED(c, spans)[offset >> TL_SPAN_SHIFT]);
 	const tl_class_info* k = &TLC_FIXED(c, classes)[*size_class = TL_SPAN_CLASS(word)];
 	unsigned __int128 product = (unsigned __int128)((uint32_t)offset & k->mask) * k->reciprocal;
 	*record = TLC_FIXED(c, records) + TL_SPAN_RECORD(word) + (uint64_t)(product >> 64);
@@ -79,7 +81,7 @@ static inline __attribute__((always_inline)) bool tlc_has_more(const tl_context*
 /* An object that tl_ptr_dec_ref brought to zero is not live. */
 static inline bool tlc_is_live_object(const tl_record* r)
 {
-	uint32_t sh = TLC_LOAD(r->sh);
+	uint32_t sh = TLC_PEEK(r->sh);
 	return (sh & TL_SH_ALIVE) != 0 && sh != (TL_SH_ALIVE | TL_SH_MERGED);
 }
 

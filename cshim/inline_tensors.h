@@ -8,7 +8,7 @@ static inline tl_record* tlc_tensor_record(const tl_context* c, uintptr_t p)
 	tl_record* r;
 	uint32_t size_class;
 	if (TLC_UNLIKELY(!tlc_slot_at(c, p, &r, &size_class) || !tlc_is_fast(c))) return NULL;
-	return TLC_LIKELY(TLC_LOAD(r->type_flags) == TL_TYPE_TENSOR) ? r : NULL;
+	return TLC_LIKELY(TLC_PEEK(r->type_flags) == TL_TYPE_TENSOR) ? r : NULL;
 }
 
 /* The header of a tensor that is not in a slot of a frame; NULL: not known here. Budget: 6 loads, 5

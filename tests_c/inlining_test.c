@@ -54,56 +54,69 @@ static void another_version_gets_zeros(void)
 	CHECK(!answers(tl_context(ANOTHER_VERSION)));
 }
 
-static void* context_of_zeros(void) { return tl_context(ANOTHER_VERSION); }
+/* A thread whose code was compiled for another version. */
+static tl_inl_thread with_zeros(void)
+{
+	tl_inl_thread thread;
+	tl_inl_begin_at(&thread, tl_context_address(ANOTHER_VERSION));
+	return thread;
+}
 
-/* Runs an operation on zeros: it makes the call, and takes the context of this version. */
-#define ON_ZEROS(...)                       \
-	do {                                    \
-		void* context = context_of_zeros(); \
-		__VA_ARGS__;                        \
-		CHECK_PTR(context, context_now());  \
+static tl_inl_thread begin(void)
+{
+	tl_inl_thread thread;
+	tl_inl_begin(&thread);
+	return thread;
+}
+
+/* Runs an operation on zeros: it makes the call. */
+#define ON_ZEROS(...)                        \
+	do {                                     \
+		tl_inl_thread thread = with_zeros(); \
+		__VA_ARGS__;                         \
+		CHECK(!answers(thread.context));     \
 	} while (0)
 
 static void operations_on_zeros_make_the_call(void)
 {
 	const int64_t shape[2] = {3, 4};
 	void *object = NULL, *other = NULL;
-	ON_ZEROS(CHECK_OK(tl_inl_mem_enter_scope(&context)));
-	ON_ZEROS(object = tl_inl_mem_new(&context, 40));
+	ON_ZEROS(CHECK_OK(tl_inl_mem_enter_scope(&thread)));
+	ON_ZEROS(object = tl_inl_mem_new(&thread, 40));
 	CHECK_COUNT(object, 1);
-	ON_ZEROS(CHECK_PTR(tl_inl_ptr_acquire(&context, object), object));
-	ON_ZEROS(CHECK_OK(tl_inl_ptr_inc_ref(&context, object)));
+	ON_ZEROS(CHECK_PTR(tl_inl_ptr_acquire(&thread, object), object));
+	ON_ZEROS(CHECK_OK(tl_inl_ptr_inc_ref(&thread, object)));
 	CHECK_COUNT(object, 3);
-	ON_ZEROS(CHECK_INT(tl_inl_ptr_dec_ref(&context, object), 0));
-	ON_ZEROS(CHECK_OK(tl_inl_ptr_release(&context, object)));
-	ON_ZEROS(other = tl_inl_mem_alloc(&context, 40));
-	ON_ZEROS(CHECK_OK(tl_inl_mem_free(&context, other)));
-	ON_ZEROS(other = tl_inl_alloc_tmp(&context, 40));
-	ON_ZEROS(CHECK(tl_inl_ptr_release_bool(&context, other)));
-	ON_ZEROS(CHECK_INT(tl_inl_get_scope_depth(&context), 1));
-	ON_ZEROS(CHECK_OK(tl_inl_mem_function_enter(&context, 2)));
-	ON_ZEROS(CHECK(tl_inl_mem_get_buffer(&context, 1, 100) != NULL));
-	ON_ZEROS(CHECK(tl_inl_mem_frame_enter(&context, 100) != NULL));
-	ON_ZEROS(CHECK_OK(tl_inl_mem_frame_exit(&context)));
-	ON_ZEROS(CHECK_OK(tl_inl_mem_function_exit(&context)));
-	ON_ZEROS(CHECK(!tl_inl_arena_is_active(&context)));
+	ON_ZEROS(CHECK_INT(tl_inl_ptr_dec_ref(&thread, object), 0));
+	ON_ZEROS(CHECK_OK(tl_inl_ptr_release(&thread, object)));
+	ON_ZEROS(other = tl_inl_mem_alloc(&thread, 40));
+	ON_ZEROS(CHECK_OK(tl_inl_mem_free(&thread, other)));
+	ON_ZEROS(other = tl_inl_alloc_tmp(&thread, 40));
+	ON_ZEROS(CHECK(tl_inl_ptr_release_bool(&thread, other)));
+	ON_ZEROS(CHECK_INT(tl_inl_get_scope_depth(&thread), 1));
+	ON_ZEROS(CHECK_OK(tl_inl_mem_function_enter(&thread, 2)));
+	ON_ZEROS(CHECK(tl_inl_mem_get_buffer(&thread, 1, 100) != NULL));
+	ON_ZEROS(CHECK(tl_inl_mem_frame_enter(&thread, 100) != NULL));
+	ON_ZEROS(CHECK_OK(tl_inl_mem_frame_exit(&thread)));
+	ON_ZEROS(CHECK_OK(tl_inl_mem_function_exit(&thread)));
+	ON_ZEROS(CHECK(!tl_inl_arena_is_active(&thread)));
 	const tl_tensor* tensor = tl_tensor_new_zeroed(TL_DTYPE_F64, TL_DEVICE_CPU, 2, shape);
-	ON_ZEROS(CHECK(tl_inl_tensor_data(&context, tensor) != NULL));
-	ON_ZEROS(CHECK_INT(tl_inl_tensor_dim(&context, tensor, -1), 4));
-	ON_ZEROS(CHECK_INT(tl_inl_tensor_nbytes(&context, tensor), 96));
-	ON_ZEROS(CHECK_OK(tl_inl_mem_exit_scope(&context)));
-	CHECK(is_zero(context_of_zeros()));
+	ON_ZEROS(CHECK(tl_inl_tensor_data(&thread, tensor) != NULL));
+	ON_ZEROS(CHECK_INT(tl_inl_tensor_dim(&thread, tensor, -1), 4));
+	ON_ZEROS(CHECK_INT(tl_inl_tensor_nbytes(&thread, tensor), 96));
+	ON_ZEROS(CHECK_OK(tl_inl_mem_exit_scope(&thread)));
+	CHECK(is_zero(tl_context(ANOTHER_VERSION)));
 }
 
 static void* without_a_context(void* unused)
 {
 	(void)unused;
-	void* context = context_now();
-	CHECK(context != NULL && !answers(context));
-	CHECK_OK(tl_inl_mem_enter_scope(&context)); /* the call attaches the thread */
-	CHECK_PTR(context, context_now());
-	CHECK(tl_inl_mem_new(&context, 64) != NULL);
-	CHECK_OK(tl_inl_mem_exit_scope(&context));
+	tl_inl_thread thread = begin();
+	CHECK(thread.context != NULL && !answers(thread.context));
+	CHECK_OK(tl_inl_mem_enter_scope(&thread)); /* the call attaches the thread */
+	CHECK_PTR(thread.context, context_now());
+	CHECK(tl_inl_mem_new(&thread, 64) != NULL);
+	CHECK_OK(tl_inl_mem_exit_scope(&thread));
 	CHECK_INT(answers_now(), is_fast);
 	return NULL;
 }
@@ -126,20 +139,20 @@ static void* use_the_runtime(void* unused)
 /* Another thread adopts the context that this one has given up; neither uses the other's. */
 static void a_detach_between_operations(void)
 {
-	void* context = context_now();
-	CHECK_OK(tl_inl_mem_enter_scope(&context));
-	void* kept = tl_inl_ptr_acquire(&context, tl_inl_mem_new(&context, 64));
+	tl_inl_thread thread = begin();
+	CHECK_OK(tl_inl_mem_enter_scope(&thread));
+	void* kept = tl_inl_ptr_acquire(&thread, tl_inl_mem_new(&thread, 64));
 	CHECK_OK(tl_thread_detach());
 	CHECK(!answers(context_now()));
 	pthread_t other = start_thread(use_the_runtime, NULL);
-	context = context_now();
-	CHECK_INT(tl_inl_get_scope_depth(&context), 0);
+	tl_inl_retake(&thread);
+	CHECK_INT(tl_inl_get_scope_depth(&thread), 0);
 	for (int i = 0; i < 1000; i++) {
-		CHECK_OK(tl_inl_mem_enter_scope(&context));
-		CHECK(tl_inl_mem_new(&context, 64) != NULL);
-		CHECK_PTR(tl_inl_ptr_acquire(&context, kept), kept);
-		CHECK_OK(tl_inl_ptr_release(&context, kept));
-		CHECK_OK(tl_inl_mem_exit_scope(&context));
+		CHECK_OK(tl_inl_mem_enter_scope(&thread));
+		CHECK(tl_inl_mem_new(&thread, 64) != NULL);
+		CHECK_PTR(tl_inl_ptr_acquire(&thread, kept), kept);
+		CHECK_OK(tl_inl_ptr_release(&thread, kept));
+		CHECK_OK(tl_inl_mem_exit_scope(&thread));
 	}
 	pthread_join(other, NULL);
 	CHECK_OK(tl_ptr_release(kept));
@@ -169,11 +182,11 @@ static uint64_t slow_calls(void)
 }
 
 /* A pair of operations in each way. */
-static void a_scope_in_both_ways(void** context)
+static void a_scope_in_both_ways(tl_inl_thread* thread)
 {
-	CHECK_OK(tl_inl_mem_enter_scope(context));
-	CHECK(tl_inl_mem_new(context, 64) != NULL);
-	CHECK_OK(tl_inl_mem_exit_scope(context));
+	CHECK_OK(tl_inl_mem_enter_scope(thread));
+	CHECK(tl_inl_mem_new(thread, 64) != NULL);
+	CHECK_OK(tl_inl_mem_exit_scope(thread));
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK(tl_mem_new(64) != NULL);
 	CHECK_OK(tl_mem_exit_scope());
@@ -185,13 +198,13 @@ static void a_trace_sees_operations(void)
 	char path[] = "/tmp/tl_inlining_XXXXXX";
 	int file = mkstemp(path);
 	CHECK(file >= 0);
-	void* context = context_now();
-	a_scope_in_both_ways(&context);
+	tl_inl_thread thread = begin();
+	a_scope_in_both_ways(&thread);
 	CHECK_OK(tl_trace_start(path));
-	context = context_now();
-	CHECK(!answers(context));
+	tl_inl_retake(&thread);
+	CHECK(!answers(thread.context));
 	uint64_t before = slow_calls();
-	for (int i = 0; i < TIMES; i++) a_scope_in_both_ways(&context);
+	for (int i = 0; i < TIMES; i++) a_scope_in_both_ways(&thread);
 	CHECK_INT(slow_calls() - before, TIMES * CALLS + 1);
 	CHECK_OK(tl_trace_stop());
 	CHECK_INT(answers_now(), is_fast);
@@ -208,28 +221,28 @@ static void in_a_child(void)
 
 static void a_fork_between_operations(void)
 {
-	void* context = context_now();
-	CHECK_OK(tl_inl_mem_enter_scope(&context));
-	void* object = tl_inl_mem_new(&context, 64);
+	tl_inl_thread thread = begin();
+	CHECK_OK(tl_inl_mem_enter_scope(&thread));
+	void* object = tl_inl_mem_new(&thread, 64);
 	CHECK_OK(tl_mem_free(tl_mem_alloc(64)));
 	int status = -1;
 	pid_t child = fork();
 	if (child == 0) {
 		in_a_child();
-		context = context_now();
+		tl_inl_retake(&thread);
 		tl_status wanted = is_fast ? TL_OK : TL_E_FORKED;
-		CHECK_PTR(tl_inl_ptr_acquire(&context, object), object);
-		CHECK_STATUS(tl_inl_ptr_release(&context, object), wanted);
+		CHECK_PTR(tl_inl_ptr_acquire(&thread, object), object);
+		CHECK_STATUS(tl_inl_ptr_release(&thread, object), wanted);
 		CHECK_STATUS(tl_ptr_inc_ref(object), wanted);
-		CHECK_STATUS(tl_inl_mem_enter_scope(&context), wanted);
-		if (is_fast) CHECK_OK(tl_inl_mem_exit_scope(&context));
+		CHECK_STATUS(tl_inl_mem_enter_scope(&thread), wanted);
+		if (is_fast) CHECK_OK(tl_inl_mem_exit_scope(&thread));
 		_exit(check_failures != 0);
 	}
 	CHECK_INT(waitpid(child, &status, 0), child);
 	CHECK_INT(status, 0);
-	context = context_now();
+	tl_inl_retake(&thread);
 	CHECK_COUNT(object, 1);
-	CHECK_OK(tl_inl_mem_exit_scope(&context));
+	CHECK_OK(tl_inl_mem_exit_scope(&thread));
 	CHECK_DEAD(object);
 }
 
@@ -240,22 +253,22 @@ static void* from_a_thread;
 
 static void after_the_end(void* object)
 {
-	void* context = context_now();
-	CHECK(!answers(context));
-	CHECK_PTR(tl_inl_ptr_acquire(&context, object), object);
+	tl_inl_thread thread = begin();
+	CHECK(!answers(thread.context));
+	CHECK_PTR(tl_inl_ptr_acquire(&thread, object), object);
 	CHECK_OK(tl_ptr_release(object));
-	void* made = tl_inl_mem_alloc(&context, 64);
-	CHECK_OK(tl_inl_ptr_release(&context, made));
+	void* made = tl_inl_mem_alloc(&thread, 64);
+	CHECK_OK(tl_inl_ptr_release(&thread, made));
 	CHECK_OK(tl_ptr_release(tl_mem_alloc(64)));
 }
 
 static void* end_with_an_object(void* unused)
 {
 	(void)unused;
-	void* context = context_now();
-	CHECK_OK(tl_inl_mem_enter_scope(&context));
-	from_a_thread = tl_inl_ptr_acquire(&context, tl_inl_mem_new(&context, 64));
-	CHECK_OK(tl_inl_mem_exit_scope(&context));
+	tl_inl_thread thread = begin();
+	CHECK_OK(tl_inl_mem_enter_scope(&thread));
+	from_a_thread = tl_inl_ptr_acquire(&thread, tl_inl_mem_new(&thread, 64));
+	CHECK_OK(tl_inl_mem_exit_scope(&thread));
 	pthread_setspecific(late, from_a_thread);
 	return NULL;
 }
@@ -266,8 +279,8 @@ static void operations_after_the_end_of_a_thread(void)
 	run_thread(end_with_an_object, NULL);
 	pthread_key_delete(late);
 	CHECK_COUNT(from_a_thread, 1);
-	void* context = context_now();
-	CHECK_OK(tl_inl_ptr_release(&context, from_a_thread));
+	tl_inl_thread thread = begin();
+	CHECK_OK(tl_inl_ptr_release(&thread, from_a_thread));
 	CHECK_OK(tl_mem_purge());
 }
 
@@ -277,11 +290,11 @@ static int destroyed;
 
 static void work_in_a_destructor(void* object)
 {
-	void* context = context_now();
-	CHECK_OK(tl_inl_mem_enter_scope(&context));
-	CHECK(tl_inl_mem_new(&context, 64) != NULL);
-	CHECK_OK(tl_inl_ptr_release(&context, *(void**)object));
-	CHECK_OK(tl_inl_mem_exit_scope(&context));
+	tl_inl_thread thread = begin();
+	CHECK_OK(tl_inl_mem_enter_scope(&thread));
+	CHECK(tl_inl_mem_new(&thread, 64) != NULL);
+	CHECK_OK(tl_inl_ptr_release(&thread, *(void**)object));
+	CHECK_OK(tl_inl_mem_exit_scope(&thread));
 	CHECK_STATUS(tl_thread_detach(), TL_E_BUSY);
 	destroyed++;
 }
@@ -291,17 +304,17 @@ static void destructors_use_operations(void)
 	tl_type type = 0;
 	tl_type_desc description = {.name = "holder", .size = 16, .destructor = work_in_a_destructor};
 	CHECK_OK(tl_type_define(&description, &type));
-	void* context = context_now();
+	tl_inl_thread thread = begin();
 	destroyed = 0;
-	CHECK_OK(tl_inl_mem_enter_scope(&context));
-	void* held = tl_inl_ptr_acquire(&context, tl_inl_mem_new(&context, 64));
+	CHECK_OK(tl_inl_mem_enter_scope(&thread));
+	void* held = tl_inl_ptr_acquire(&thread, tl_inl_mem_new(&thread, 64));
 	for (int i = 0; i < 4; i++) *(void**)tl_object_new(type) = tl_ptr_acquire(held);
-	context = context_now();
-	CHECK_OK(tl_inl_mem_exit_scope(&context));
-	CHECK_PTR(context, context_now());
+	tl_inl_retake(&thread);
+	CHECK_OK(tl_inl_mem_exit_scope(&thread));
+	CHECK_PTR(thread.context, context_now());
 	CHECK_INT(destroyed, 4);
 	CHECK_COUNT(held, 1);
-	CHECK_OK(tl_inl_ptr_release(&context, held));
+	CHECK_OK(tl_inl_ptr_release(&thread, held));
 }
 
 /* ---- tracking --------------------------------------------------------------------------------- */
@@ -316,16 +329,16 @@ static void each_allocation_is_recorded(void)
 {
 	CHECK_OK(tl_configure("TL_TRACK", "1"));
 	tl_mem_purge(); /* the thread follows at its next slow call */
-	void* context = context_now();
-	CHECK_OK(tl_inl_mem_enter_scope(&context));
+	tl_inl_thread thread = begin();
+	CHECK_OK(tl_inl_mem_enter_scope(&thread));
 	for (int i = 0; i < 20; i++) {
-		CHECK(is_recorded(tl_inl_mem_new(&context, 64)));
+		CHECK(is_recorded(tl_inl_mem_new(&thread, 64)));
 		CHECK(is_recorded(tl_mem_new(64)));
-		void* floating = tl_inl_mem_alloc(&context, 64);
+		void* floating = tl_inl_mem_alloc(&thread, 64);
 		CHECK(is_recorded(floating));
-		CHECK_OK(tl_inl_ptr_release(&context, floating));
+		CHECK_OK(tl_inl_ptr_release(&thread, floating));
 	}
-	CHECK_OK(tl_inl_mem_exit_scope(&context));
+	CHECK_OK(tl_inl_mem_exit_scope(&thread));
 	CHECK_OK(tl_configure("TL_TRACK", "0"));
 	tl_mem_purge();
 }
@@ -335,20 +348,20 @@ static void each_allocation_is_recorded(void)
 enum { OBJECTS = 32, STEPS = 20000 };
 
 /* One step on an object that has `count` references of ours, inlined or called; returns the references left. */
-static int step(void** context, void* object, int count, uint64_t choice)
+static int step(tl_inl_thread* thread, void* object, int count, uint64_t choice)
 {
 	bool inlined = (choice & 1) != 0;
 	switch (choice >> 1 & 3) {
 	case 0:
-		CHECK_PTR(inlined ? tl_inl_ptr_acquire(context, object) : (tl_ptr_acquire)(object), object);
+		CHECK_PTR(inlined ? tl_inl_ptr_acquire(thread, object) : (tl_ptr_acquire)(object), object);
 		return count + 1;
-	case 1: CHECK_OK(inlined ? tl_inl_ptr_inc_ref(context, object) : (tl_ptr_inc_ref)(object)); return count + 1;
+	case 1: CHECK_OK(inlined ? tl_inl_ptr_inc_ref(thread, object) : (tl_ptr_inc_ref)(object)); return count + 1;
 	case 2:
 		if (count < 2) return count;
-		CHECK_INT(inlined ? tl_inl_ptr_dec_ref(context, object) : (tl_ptr_dec_ref)(object), 0);
+		CHECK_INT(inlined ? tl_inl_ptr_dec_ref(thread, object) : (tl_ptr_dec_ref)(object), 0);
 		return count - 1;
 	}
-	CHECK_OK(inlined ? tl_inl_ptr_release(context, object) : (tl_ptr_release)(object));
+	CHECK_OK(inlined ? tl_inl_ptr_release(thread, object) : (tl_ptr_release)(object));
 	return count - 1;
 }
 
@@ -357,36 +370,36 @@ static void inlined_and_called_in_turns(void)
 	void* objects[OBJECTS] = {NULL};
 	int counts[OBJECTS] = {0};
 	uint64_t random = 88172645463325252u;
-	void* context = context_now();
+	tl_inl_thread thread = begin();
 	for (int i = 0; i < STEPS; i++) {
 		uint64_t choice = check_random(&random) >> 20;
 		int k = (int)(choice % OBJECTS);
 		size_t bytes = 1 + (choice >> 8) % 700;
 		choice >>= 20;
 		if (counts[k] == 0) {
-			objects[k] = (choice & 1) != 0 ? tl_inl_mem_alloc(&context, bytes) : (tl_mem_alloc)(bytes);
+			objects[k] = (choice & 1) != 0 ? tl_inl_mem_alloc(&thread, bytes) : (tl_mem_alloc)(bytes);
 			counts[k] = 1;
 		} else {
-			counts[k] = step(&context, objects[k], counts[k], choice);
+			counts[k] = step(&thread, objects[k], counts[k], choice);
 		}
 		if (counts[k] == 0) CHECK_DEAD(objects[k]);
 		else CHECK_COUNT(objects[k], counts[k]);
-		context = context_now();
+		tl_inl_retake(&thread);
 	}
 	for (int k = 0; k < OBJECTS; k++)
-		for (; counts[k] > 0; counts[k]--) CHECK_OK(tl_inl_ptr_release(&context, objects[k]));
+		for (; counts[k] > 0; counts[k]--) CHECK_OK(tl_inl_ptr_release(&thread, objects[k]));
 }
 
 static void a_stale_pointer_is_an_error(void)
 {
-	void* context = context_now();
-	void* object = tl_inl_mem_alloc(&context, 64);
-	CHECK_OK(tl_inl_ptr_release(&context, object));
-	CHECK_FAILS(tl_inl_ptr_release(&context, object), TL_E_NOT_LIVE);
-	CHECK_FAILS(tl_inl_mem_exit_scope(&context), TL_E_SCOPE_UNDERFLOW);
-	CHECK_FAILS(tl_inl_ptr_release(&context, (char*)object + 8), TL_E_INTERIOR_POINTER);
-	CHECK_FAILS(tl_inl_ptr_release(&context, &context), TL_E_UNKNOWN_POINTER);
-	CHECK_OK(tl_inl_ptr_release(&context, NULL));
+	tl_inl_thread thread = begin();
+	void* object = tl_inl_mem_alloc(&thread, 64);
+	CHECK_OK(tl_inl_ptr_release(&thread, object));
+	CHECK_FAILS(tl_inl_ptr_release(&thread, object), TL_E_NOT_LIVE);
+	CHECK_FAILS(tl_inl_mem_exit_scope(&thread), TL_E_SCOPE_UNDERFLOW);
+	CHECK_FAILS(tl_inl_ptr_release(&thread, (char*)object + 8), TL_E_INTERIOR_POINTER);
+	CHECK_FAILS(tl_inl_ptr_release(&thread, &thread), TL_E_UNKNOWN_POINTER);
+	CHECK_OK(tl_inl_ptr_release(&thread, NULL));
 }
 
 static bool is_option(const char* name, const char* value)

@@ -1,7 +1,8 @@
 ; A program over tl_runtime.bc, for bitcode.sh: its status is 0 where every operation did what it should.
-declare ptr @tl_context(i32)
 declare i64 @tl_ptr_refcount(ptr)
 declare i32 @tl_thread_detach()
+declare void @tl_inl_begin(ptr)
+declare void @tl_inl_retake(ptr)
 declare i32 @tl_inl_mem_enter_scope(ptr)
 declare i32 @tl_inl_mem_exit_scope(ptr)
 declare i32 @tl_inl_mem_function_enter(ptr, i64)
@@ -16,32 +17,30 @@ declare i64 @tl_inl_get_scope_depth(ptr)
 ; A million rounds of a scope with an object, a pair of counts and a floating object. Returns the object's count, 1.
 define i64 @rounds(i64 %n) {
 entry:
-  %context = alloca ptr
-  %c = call ptr @tl_context(i32 1)
-  store ptr %c, ptr %context
-  %entered = call i32 @tl_inl_mem_function_enter(ptr %context, i64 1)
-  %kept = call ptr @tl_inl_mem_new(ptr %context, i64 40)
-  %buffer = call ptr @tl_inl_mem_get_buffer(ptr %context, i64 0, i64 64)
+  %thread = alloca [2 x ptr]
+  call void @tl_inl_begin(ptr %thread)
+  %entered = call i32 @tl_inl_mem_function_enter(ptr %thread, i64 1)
+  %kept = call ptr @tl_inl_mem_new(ptr %thread, i64 40)
+  %buffer = call ptr @tl_inl_mem_get_buffer(ptr %thread, i64 0, i64 64)
   br label %loop
 loop:
   %i = phi i64 [ 0, %entry ], [ %next, %loop ]
   store i64 %i, ptr %buffer
-  %s1 = call i32 @tl_inl_mem_enter_scope(ptr %context)
-  %object = call ptr @tl_inl_mem_new(ptr %context, i64 24)
-  %same = call ptr @tl_inl_ptr_acquire(ptr %context, ptr %kept)
-  %floating = call ptr @tl_inl_mem_alloc(ptr %context, i64 24)
-  %s2 = call i32 @tl_inl_ptr_release(ptr %context, ptr %floating)
-  %s3 = call i32 @tl_inl_ptr_release(ptr %context, ptr %kept)
-  %s4 = call i32 @tl_inl_mem_exit_scope(ptr %context)
+  %s1 = call i32 @tl_inl_mem_enter_scope(ptr %thread)
+  %object = call ptr @tl_inl_mem_new(ptr %thread, i64 24)
+  %same = call ptr @tl_inl_ptr_acquire(ptr %thread, ptr %kept)
+  %floating = call ptr @tl_inl_mem_alloc(ptr %thread, i64 24)
+  %s2 = call i32 @tl_inl_ptr_release(ptr %thread, ptr %floating)
+  %s3 = call i32 @tl_inl_ptr_release(ptr %thread, ptr %kept)
+  %s4 = call i32 @tl_inl_mem_exit_scope(ptr %thread)
   %next = add i64 %i, 1
   %more = icmp ult i64 %next, %n
   br i1 %more, label %loop, label %end
 end:
   %count = call i64 @tl_ptr_refcount(ptr %kept)
-  %c2 = call ptr @tl_context(i32 1)
-  store ptr %c2, ptr %context
-  %left = call i32 @tl_inl_mem_function_exit(ptr %context)
-  %depth = call i64 @tl_inl_get_scope_depth(ptr %context)
+  call void @tl_inl_retake(ptr %thread)
+  %left = call i32 @tl_inl_mem_function_exit(ptr %thread)
+  %depth = call i64 @tl_inl_get_scope_depth(ptr %thread)
   %deeper = mul i64 %depth, 1000
   %all = add i64 %count, %deeper
   ret i64 %all

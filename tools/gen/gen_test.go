@@ -71,12 +71,12 @@ TL_API void* tl_take(void* object, const int64_t* shape, uint8_t kind);
 		"struct tl_inl_word {\n\tchar gap0[8];\n\ttl_inl_word* next;\n\tchar text[8];\n};\n",
 		"struct tl_inl_context {\n\tuint32_t kept;\n\tchar gap0[4];\n\ttl_inl_word* words;\n};\n",
 		"/* Answers tl_take. */\nTL_INL_STEP bool tl_inl_op_take(const tl_inl_context* c, void* object,",
-		`TL_INL_FUNCTION void* tl_inl_take(void** context, void* object, const int64_t* shape, uint8_t kind)
+		`TL_INL_FUNCTION void* tl_inl_take(tl_inl_thread* thread, void* object, const int64_t* shape, uint8_t kind)
 {
 	void* result;
-	if (TL_INL_LIKELY(tl_inl_op_take((tl_inl_context*)*context, object, shape, kind, &result))) return result;
+	if (TL_INL_LIKELY(tl_inl_op_take((tl_inl_context*)thread->context, object, shape, kind, &result))) return result;
 	result = (tl_take)(object, shape, kind);
-	*context = tl_context(TL_INLINE_VERSION);
+	thread->context = *thread->address;
 	return result;
 }
 `,

@@ -166,9 +166,9 @@ const inlineHead = `/* TL Runtime %s: the fast path of frequent functions, to be
  * %s The code is that of cshim/inline_*.h.
  *
  * With TL_INLINE defined before tl_runtime.h is included, calls of these functions by their ordinary names are inlined.
- * Each tl_inl_NAME beside is for compilers that emit C or LLVM IR. Its first argument is the address of a variable with
- * what tl_context(TL_INLINE_VERSION) returned. An operation that has to make a call takes the context again, and writes it
- * there. After any other call it is the caller who does so. docs/inlining.md has the rules.
+ * Each tl_inl_NAME beside is for compilers that emit C or LLVM IR. Its first argument is the address of a variable of the
+ * function that emits it, a tl_inl_thread. tl_inl_op_NAME has the context as its first argument; where it returns false it
+ * has done nothing, and the program makes the call. docs/inlining.md has the rules.
  */
 #ifndef TL_INLINE_H
 #define TL_INLINE_H
@@ -379,16 +379,50 @@ func parameters(e *entry) string {
 
 // writeOperations writes the functions for compilers.
 func (in *inlined) writeOperations(b *strings.Builder) {
-	b.WriteString("\n/* ---- for compilers: operations with a context ---- */\n")
+	b.WriteString(inlineThread)
 	for _, op := range in.operations {
-		e := op.e
-		result := e.proto.result.text
-		fmt.Fprintf(b, "\nTL_INL_FUNCTION %s tl_inl_%s(void** context%s)\n{\n\t%s result%s;\n", result, e.stem(),
-			parameters(e), result, initially(op))
-		fmt.Fprintf(b, "\tif (TL_INL_LIKELY(%s)) return result;\n", op.attempt("(tl_inl_context*)*context"))
-		fmt.Fprintf(b, "\tresult = (%s)(%s);\n\t*context = tl_context(TL_INLINE_VERSION);\n\treturn result;\n}\n", e.name,
-			strings.TrimPrefix(arguments(e), ", "))
+		writeOperation(b, op, "TL_INL_FUNCTION", "tl_inl_"+op.e.stem(), "tl_inl_thread* thread, ",
+			"(tl_inl_context*)thread->context", "\tthread->context = *thread->address;\n")
 	}
+}
+
+const inlineThread = `
+/* ---- for compilers: operations of a thread ---- */
+
+/* What a function keeps of its thread: the word in which the library has the context, and what it said last. */
+typedef struct tl_inl_thread {
+	void* const* address;
+	void* context;
+} tl_inl_thread;
+
+/* Where a function begins. */
+TL_INL_FUNCTION void tl_inl_begin(tl_inl_thread* thread)
+{
+	thread->address = tl_context_address(TL_INLINE_VERSION);
+	thread->context = *thread->address;
+}
+
+/* The same in a function to which its caller has handed the address on. */
+TL_INL_FUNCTION void tl_inl_begin_at(tl_inl_thread* thread, void* const* address)
+{
+	thread->address = address;
+	thread->context = *address;
+}
+
+/* After a call of any other function. */
+TL_INL_FUNCTION void tl_inl_retake(tl_inl_thread* thread) { thread->context = *thread->address; }
+`
+
+// writeOperation writes a function that answers a call or makes it, and what it does after the call.
+func writeOperation(b *strings.Builder, op inlineOperation, linkage, name, first, context, after string) {
+	e, result := op.e, op.e.proto.result.text
+	params := strings.TrimSuffix(first+strings.TrimPrefix(parameters(e), ", "), ", ")
+	if params == "" {
+		params = "void"
+	}
+	fmt.Fprintf(b, "\n%s %s %s(%s)\n{\n\t%s result%s;\n", linkage, result, name, params, result, initially(op))
+	fmt.Fprintf(b, "\tif (TL_INL_LIKELY(%s)) return result;\n\tresult = (%s)(%s);\n%s\treturn result;\n}\n",
+		op.attempt(context), e.name, strings.TrimPrefix(arguments(e), ", "), after)
 }
 
 func initially(op inlineOperation) string {
@@ -413,15 +447,7 @@ func (in *inlined) writeNames(b *strings.Builder) {
 	var plain, allocating strings.Builder
 	for _, op := range in.operations {
 		e := op.e
-		result := e.proto.result.text
-		params := strings.TrimPrefix(parameters(e), ", ")
-		if params == "" {
-			params = "void"
-		}
-		fmt.Fprintf(b, "\nTL_INL_STEP %s tl_inl_call_%s(%s)\n{\n\t%s result%s;\n", result, e.stem(), params, result,
-			initially(op))
-		fmt.Fprintf(b, "\tif (TL_INL_LIKELY(%s)) return result;\n\treturn (%s)(%s);\n}\n",
-			op.attempt("tl_inl_here()"), e.name, strings.TrimPrefix(arguments(e), ", "))
+		writeOperation(b, op, "TL_INL_STEP", "tl_inl_call_"+e.stem(), "", "tl_inl_here()", "")
 		to := &plain
 		if isTracked(e.stem()) {
 			to = &allocating
@@ -442,7 +468,7 @@ func isTracked(stem string) bool {
 
 // leftOver wants every name of the text to be one that programs have.
 func (in *inlined) leftOver(text string) error {
-	known := map[string]bool{"tl_context": true, "TL_INLINE": true, "TL_INLINE_H": true, "TL_TRACK_ALLOCATIONS": true}
+	known := map[string]bool{"tl_context_address": true, "TL_INLINE": true, "TL_INLINE_H": true, "TL_TRACK_ALLOCATIONS": true}
 	for _, sec := range in.src.sections {
 		for _, e := range sec.entries {
 			known[e.name] = true
