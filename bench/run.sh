@@ -123,7 +123,7 @@ startup
 gzip -dc "$here/data/digits.trace.gz" >"$programs/digits.trace"
 TL_BENCH_TRACE=${TL_BENCH_TRACE:-$programs/digits.trace}
 export TL_BENCH_TRACE
-for program in counting scopes frames allocation tensors memory_pool workspace observing programs_ast; do timed "$program"; done
+for program in counting scopes frames allocation tensors memory_pool workspace observing inlining programs_ast; do timed "$program"; done
 "$programs/footprint" >"$figures/footprint.jsonl"
 "$programs/footprint" "$programs/digits.trace" >>"$figures/footprint.jsonl"
 for live in 1000 100000 1000000; do

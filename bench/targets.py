@@ -7,7 +7,7 @@ set on a machine where the peer in the same run took `there` ns, so it is carrie
 from __future__ import annotations
 
 from bounds import Beside, Plain, Ratio, Row, Scaled, Table
-from targets_programs import AST, BESIDE, GROWTH_TABLE, HANDOVER, PROGRAMS
+from targets_programs import AST, BESIDE, GROWTH_TABLE, HANDOVER, INLINING, PROGRAMS
 
 
 G = "pair/64/glibc"
@@ -338,6 +338,7 @@ TABLES = {
     "memory_pool": MEMORY_POOL,
     "registry": REGISTRY,
     "workspace": WORKSPACE,
+    "inlining": INLINING,
     "programs_ast": AST,
     "beside": BESIDE,
     "programs": PROGRAMS,

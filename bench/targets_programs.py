@@ -57,6 +57,36 @@ PROGRAMS = Table(
     ],
 )
 
+INLINED = (
+    ("acquire + release of one object", "pair", 0.7),
+    ("an empty scope", "scope", 0.5),
+    ("alloc + release, 64 bytes", "alloc", None),
+    ("a scope with one object", "scope-of-one", None),
+    ("list of 1,000 cells, each", "list", 0.8),
+    ("tree of 1,023 nodes, each", "tree", 0.8),
+    ("step of a product of matrices of 4 x 4", "matrix", None),
+)
+
+INLINING = Table(
+    "Inlined operations beside the same calls",
+    "The same program with calls, and as a compiler emits it, with the operations of tl_inl_*. Lists and trees are built, summed "
+    "and dropped, with a scope for each body of a function or a loop and a reference for each variable. The peers count inline "
+    "in front of malloc, without atomic operations and without a check.",
+    [
+        Row(what, f"inline/{name}/emitted", Ratio(factor, f"inline/{name}/called") if factor else Beside(f"inline/{name}/called"))
+        for what, name, factor in INLINED
+    ]
+    + [
+        Row(f"{what}, by the ordinary names with TL_INLINE", f"inline/{name}/inlined", Beside(f"inline/{name}/called"))
+        for what, name, _ in INLINED
+    ],
+    [
+        (f"{what}, inline count over {who}", f"inline/{name}/{who}")
+        for what, name, _ in INLINED if name in ("list", "tree", "matrix")
+        for who in ("glibc", "mimalloc", "jemalloc", "tcmalloc")
+    ],
+)
+
 ALLOCATORS = ("glibc", "mimalloc", "jemalloc", "tcmalloc")
 
 
