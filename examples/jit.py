@@ -1,4 +1,7 @@
-"""python jit.py MODULE.ll: compile a module in memory with llvmlite and run its main."""
+"""python jit.py MODULE.ll [tl_runtime.bc]: compile a module in memory with llvmlite and run its main.
+
+With tl_runtime.bc the operations tl_inl_* of the module are linked in and inlined.
+"""
 
 import ctypes
 import os
@@ -16,7 +19,13 @@ llvm.load_library_permanently(os.environ["TL_RUNTIME_LIBRARY"])  # where the mod
 with open(sys.argv[1], encoding="utf-8") as file:
     module = llvm.parse_assembly(file.read())
 module.verify()
-engine = llvm.create_mcjit_compiler(module, llvm.Target.from_default_triple().create_target_machine())
+machine = llvm.Target.from_default_triple().create_target_machine()
+if len(sys.argv) > 2:
+    with open(sys.argv[2], "rb") as file:
+        module.link_in(llvm.parse_bitcode(file.read()))
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
+    builder.getModulePassManager().run(module, builder)
+engine = llvm.create_mcjit_compiler(module, machine)
 engine.finalize_object()
 status = ctypes.CFUNCTYPE(ctypes.c_int)(engine.get_function_address("main"))()
 ctypes.CDLL(None).fflush(None)

@@ -4742,8 +4742,7 @@ TL_API tl_status tl_snapshot_write(const char* path);
  * code that was compiled for a version of the layout. The result is
  * valid until the thread calls a function that is not inlined, of this library
  * or not: that function may detach the thread, start a trace or run a callback
- * that does. Then the caller takes the context again. Inlined operations that
- * had to make a call take it themselves.
+ * that does. Then the caller takes the context again.
  *
  * While the fast path is off (TL_FASTPATH=0, TL_DEBUG=1, a trace) and before
  * the first call of a thread, the context answers no operation. For another
@@ -4761,9 +4760,8 @@ TL_API void* tl_context(uint32_t version);
 /*
  * tl_context_address returns the address of the word in which the library keeps
  * what tl_context returns for the calling thread. The word changes whenever the
- * context does, and the address stays the same as long as the thread
- * lives. The functions that TL_INLINE puts behind the ordinary names read this
- * word in each operation.
+ * context does, and the address stays the same as long as the thread lives. So
+ * inlined code keeps the address, and takes the context again by one load.
  *
  * Ownership: borrowed; the word must not be written to.
  * Threads: the word is for the calling thread alone; also in a forked child.

@@ -68,6 +68,8 @@ func TestExamplesPrintWhatDocumentsSay(t *testing.T) {
 		},
 		"examples/hello.py":   func(t *testing.T) string { return python(t, lib, "examples/hello.py") },
 		"examples/hello.ll":   func(t *testing.T) string { return interpreted(t, lib, "examples/hello.ll") },
+		"examples/inlined.c":  func(t *testing.T) string { return compiled(t, lib, cc, "-std=c99", "examples/inlined.c") },
+		"examples/inlined.ll": func(t *testing.T) string { return inlined(t, lib, "examples/inlined.ll") },
 		"examples/go/main.go": func(t *testing.T) string { return must(t, nil, "go", "run", "./examples/go") },
 		quoted:                func(t *testing.T) string { return compiled(t, lib, cc, "-std=c99", quoted) },
 	}
@@ -169,4 +171,15 @@ func interpreted(t *testing.T, lib, source string) string {
 		}
 	}
 	return must(t, withLibrary(lib), interpreter(t, "llvmlite"), "examples/jit.py", source)
+}
+
+// inlined runs a module's main with the operations of tl_runtime.bc.
+func inlined(t *testing.T, lib, source string) string {
+	bitcode := filepath.Join(lib, "tl_runtime.bc")
+	command := exec.Command("sh", "packaging/build_bitcode.sh", bitcode)
+	command.Dir = root
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Skip(string(out))
+	}
+	return must(t, withLibrary(lib), interpreter(t, "llvmlite"), "examples/jit.py", source, bitcode)
 }
