@@ -7,7 +7,7 @@ set on a machine where the peer in the same run took `there` ns, so it is carrie
 from __future__ import annotations
 
 from bounds import Beside, Plain, Ratio, Row, Scaled, Table
-from targets_programs import AST, BESIDE, GROWTH_TABLE, HANDOVER, INLINING, PROGRAMS
+from targets_programs import AST, BESIDE, GROWTH_TABLE, HANDOVER, INLINED_OPERATIONS, INLINING, PROGRAMS
 
 
 G = "pair/64/glibc"
@@ -363,7 +363,7 @@ STARTUP_MILLISECONDS = 10
 LIBRARY_BYTES = 6 << 20
 IDLE_KIB = 6 << 10
 
-# Operations of src/calls.c and calls_tensors.c, in the order of the report.
+# Operations of src/calls.c, calls_inlined.c and calls_tensors.c, in the order of the report.
 INSTRUCTIONS = {
     "cgo_call": "a call of the slow path, in and out of Go: tl_init once more",
     "acquire_release": "tl_ptr_acquire + tl_ptr_release, by the owner",
@@ -416,7 +416,7 @@ INSTRUCTIONS = {
     "pool_replace_1e3": "memory pool: deallocate + allocate, any of 1e3 live blocks",
     "pool_replace_1e4": "memory pool: deallocate + allocate, any of 1e4 live blocks",
     "pool_replace_1e6": "memory pool: deallocate + allocate, any of 1e6 live blocks",
-}
+} | {name: what for name, (what, _) in INLINED_OPERATIONS.items()}
 
 # The most instructions that an operation may take: what it takes with gcc 12, and a twentieth or 7. `make test` fails above.
 INSTRUCTION_LIMITS = {
@@ -466,7 +466,7 @@ INSTRUCTION_LIMITS = {
     "view_of_view": 520,
     "pool_pair": 138,
     "pool_replace_1e3": 474,
-}
+} | {name: limit for name, (_, limit) in INLINED_OPERATIONS.items()}
 
 # Seconds that minimalloc takes to place its instances within their capacity.
 MINIMALLOC_SECONDS = {"A.1048576": 6.9, "C.1048576": 1.0, "E.1048576": 4.8, "G.1048576": 1.5}

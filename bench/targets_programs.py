@@ -87,6 +87,15 @@ INLINING = Table(
     ],
 )
 
+# Operations of src/calls_inlined.c, and the most instructions that each may take.
+INLINED_OPERATIONS = {
+    "inlined_acquire_release": ("inlined: tl_ptr_acquire + tl_ptr_release, by the owner", 70),
+    "inlined_scope": ("inlined: tl_mem_enter_scope + tl_mem_exit_scope", 46),
+    "inlined_alloc_release": ("inlined: tl_mem_alloc + tl_ptr_release, 64 bytes", 84),
+    "inlined_scope_of_8": ("inlined: a scope of eight tl_mem_new of 64 bytes, whose end is a call", 500),
+    "inlined_function": ("inlined: tl_mem_function_enter + tl_mem_function_exit, no slots", 75),
+}
+
 ALLOCATORS = ("glibc", "mimalloc", "jemalloc", "tcmalloc")
 
 

@@ -436,6 +436,7 @@ int main(int argc, char** argv)
 	if (argc != 3 || tl_init() != TL_OK) return 2;
 	const operation* o = find(operations, argv[1]);
 	if (o == NULL) o = find(tensor_operations, argv[1]);
+	if (o == NULL) o = find(inlined_operations, argv[1]);
 	if (o == NULL) return 2;
 	o->run(atol(argv[2]));
 	return 0;

@@ -1,0 +1,60 @@
+/* The operations of calls.c with the operations of tl_inline.h, in a function that has a variable for its thread. */
+#include "calls.h"
+
+#include <tl_inline.h>
+
+OPERATION op_inlined_acquire_release(long n)
+{
+	tl_inl_thread thread;
+	tl_mem_enter_scope();
+	void* object = tl_mem_new(64);
+	tl_inl_begin(&thread);
+	for (long i = 0; i < n; i++) {
+		tl_inl_ptr_acquire(&thread, object);
+		tl_inl_ptr_release(&thread, object);
+	}
+	tl_mem_exit_scope();
+}
+
+OPERATION op_inlined_scope(long n)
+{
+	tl_inl_thread thread;
+	tl_inl_begin(&thread);
+	for (long i = 0; i < n; i++) {
+		tl_inl_mem_enter_scope(&thread);
+		tl_inl_mem_exit_scope(&thread);
+	}
+}
+
+OPERATION op_inlined_alloc_release(long n)
+{
+	tl_inl_thread thread;
+	tl_inl_begin(&thread);
+	for (long i = 0; i < n; i++) tl_inl_ptr_release(&thread, tl_inl_mem_alloc(&thread, 64));
+}
+
+OPERATION op_inlined_scope_of_8(long n)
+{
+	tl_inl_thread thread;
+	tl_inl_begin(&thread);
+	for (long i = 0; i < n; i++) {
+		tl_inl_mem_enter_scope(&thread);
+		for (int k = 0; k < 8; k++) tl_inl_mem_new(&thread, 64);
+		tl_inl_mem_exit_scope(&thread);
+	}
+}
+
+OPERATION op_inlined_function(long n)
+{
+	tl_inl_thread thread;
+	tl_inl_begin(&thread);
+	for (long i = 0; i < n; i++) {
+		tl_inl_mem_function_enter(&thread, 0);
+		tl_inl_mem_function_exit(&thread);
+	}
+}
+
+const operation inlined_operations[] = {
+	NAMED(inlined_acquire_release), NAMED(inlined_scope),    NAMED(inlined_alloc_release),
+	NAMED(inlined_scope_of_8),      NAMED(inlined_function), {NULL, NULL},
+};
