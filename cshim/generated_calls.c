@@ -474,6 +474,94 @@ tl_status tl_ptr_make_immortal(void* object) {
 	return tlc_found(context, result);
 }
 
+tl_ref slow_ref_of(void* object) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_ref_of, &why);
+	if (context == NULL) {
+		return 0;
+	}
+	uint64_t result = tlgo_ref_of((uintptr_t)context, (uintptr_t)object);
+	tlc_entry_end(context);
+	return result;
+}
+
+tl_ref slow_ref_acquire(tl_ref ref) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_ref_acquire, &why);
+	if (context == NULL) {
+		return 0;
+	}
+	uint64_t result = tlgo_ref_acquire((uintptr_t)context, ref);
+	tlc_entry_end(context);
+	return result;
+}
+
+tl_status slow_ref_release(tl_ref ref) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_ref_release, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_ref_release((uintptr_t)context, ref);
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
+void* slow_ref_get(tl_ref ref) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_ref_get, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result = tlgo_ref_get((uintptr_t)context, ref);
+	tlc_entry_end(context);
+	return (void*)result;
+}
+
+tl_status slow_ref_check(tl_ref ref) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_ref_check, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_ref_check((uintptr_t)context, ref);
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
+tl_ref slow_weak_of(void* object) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_weak_of, &why);
+	if (context == NULL) {
+		return 0;
+	}
+	uint64_t result = tlgo_weak_of((uintptr_t)context, (uintptr_t)object);
+	tlc_entry_end(context);
+	return result;
+}
+
+tl_ref slow_weak_share(void* object) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_weak_share, &why);
+	if (context == NULL) {
+		return 0;
+	}
+	uint64_t result = tlgo_weak_share((uintptr_t)context, (uintptr_t)object);
+	tlc_entry_end(context);
+	return result;
+}
+
+void* slow_weak_get(tl_ref ref) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_weak_get, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result = tlgo_weak_get((uintptr_t)context, ref);
+	tlc_entry_end(context);
+	return (void*)result;
+}
+
 void* tl_vec_new(size_t capacity) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_vec_new, &why);

@@ -54,6 +54,14 @@ enum {
 	TL_FN_tl_ptr_check,
 	TL_FN_tl_ptr_share,
 	TL_FN_tl_ptr_make_immortal,
+	TL_FN_tl_ref_of,
+	TL_FN_tl_ref_acquire,
+	TL_FN_tl_ref_release,
+	TL_FN_tl_ref_get,
+	TL_FN_tl_ref_check,
+	TL_FN_tl_weak_of,
+	TL_FN_tl_weak_share,
+	TL_FN_tl_weak_get,
 	TL_FN_tl_vec_new,
 	TL_FN_tl_vec_push,
 	TL_FN_tl_vec_get,
@@ -300,6 +308,14 @@ extern int64_t tlgo_ptr_refcount(uintptr_t context, uintptr_t object);
 extern int32_t tlgo_ptr_check(uintptr_t context, uintptr_t object);
 extern int32_t tlgo_ptr_share(uintptr_t context, uintptr_t object);
 extern int32_t tlgo_ptr_make_immortal(uintptr_t context, uintptr_t object);
+extern uint64_t tlgo_ref_of(uintptr_t context, uintptr_t object);
+extern uint64_t tlgo_ref_acquire(uintptr_t context, uint64_t ref);
+extern int32_t tlgo_ref_release(uintptr_t context, uint64_t ref);
+extern uintptr_t tlgo_ref_get(uintptr_t context, uint64_t ref);
+extern int32_t tlgo_ref_check(uintptr_t context, uint64_t ref);
+extern uint64_t tlgo_weak_of(uintptr_t context, uintptr_t object);
+extern uint64_t tlgo_weak_share(uintptr_t context, uintptr_t object);
+extern uintptr_t tlgo_weak_get(uintptr_t context, uint64_t ref);
 extern uintptr_t tlgo_vec_new(uintptr_t context, uintptr_t capacity);
 extern int32_t tlgo_vec_push(uintptr_t context, uintptr_t vec, uintptr_t element);
 extern uintptr_t tlgo_vec_get(uintptr_t context, uintptr_t vec, int64_t index);
@@ -521,6 +537,14 @@ __attribute__((cold)) int32_t slow_ptr_dec_ref(void* object);
 __attribute__((cold)) bool slow_ptr_release_bool(void* object);
 __attribute__((cold)) int64_t slow_ptr_refcount(const void* object);
 __attribute__((cold)) tl_status slow_ptr_check(const void* object);
+__attribute__((cold)) tl_ref slow_ref_of(void* object);
+__attribute__((cold)) tl_ref slow_ref_acquire(tl_ref ref);
+__attribute__((cold)) tl_status slow_ref_release(tl_ref ref);
+__attribute__((cold)) void* slow_ref_get(tl_ref ref);
+__attribute__((cold)) tl_status slow_ref_check(tl_ref ref);
+__attribute__((cold)) tl_ref slow_weak_of(void* object);
+__attribute__((cold)) tl_ref slow_weak_share(void* object);
+__attribute__((cold)) void* slow_weak_get(tl_ref ref);
 __attribute__((cold)) tl_status slow_vec_push(void* vec, void* element);
 __attribute__((cold)) void* slow_vec_get(void* vec, int64_t index);
 __attribute__((cold)) void* slow_vec_pop(void* vec);

@@ -73,8 +73,8 @@ static inline __attribute__((always_inline)) bool tlc_op_mem_free(tl_context* c,
 	uint32_t size_class;
 	uintptr_t p = (uintptr_t)object;
 	if (TLC_UNLIKELY(!tlc_slot_at(c, p, &r, &size_class))) return false;
-	return TLC_LIKELY(TLC_PEEK(r->loc) == c->alloc_loc) &&
-	       tlc_end_plain(c, &c->magazines[size_class], r, p, c->alloc_sh);
+	return TLC_LIKELY(TLC_PEEK(r->loc) == c->one + TL_LOC_FLOAT) &&
+	       tlc_end_plain(c, &c->magazines[size_class], r, p, TL_SH_ALIVE);
 }
 
 static inline bool tlc_op_mem_dealloc(tl_context* c, void* object) { return tlc_op_mem_free(c, object); }

@@ -56,6 +56,13 @@ enum {
 	TL_CLASSES = 75,
 };
 
+/* Blocks of records (runtime/heap/records.go). */
+enum {
+	TL_LINE_RECORDS = 4,        /* a block begins at a multiple of this, on a cache line of its own */
+	TL_PAGE_RECORDS = 256,      /* a block that fills whole pages begins at a multiple of this */
+	TL_WHOLE_PAGE_SLOTS = 1024, /* blocks of so many slots or more do */
+};
+
 /* record.loc = owner 12 | floats 4 | count 16 */
 #define TL_LOC_OWNER_SHIFT 20
 #define TL_LOC_FLOAT (1u << 16)
@@ -295,7 +302,8 @@ typedef struct tl_context {
 	int32_t short_device;      /* whose memory, and how much of it */
 	_Atomic uint32_t finished; /* the thread has ended, and what it had open is finished */
 	uint32_t cold_exits;       /* scopes that leave nothing warm, before one tries again */
-	uint32_t spare[2];         /* so that no magazine lies in two cache lines */
+	uint32_t record_limit;     /* records that a tl_ref can name are below it; 0 in a context that answers no call */
+	uint32_t spare[1];         /* so that no magazine lies in two cache lines */
 	uint32_t after_hole;       /* scope entry above the one of which tl_tensor_free made a hole last */
 	uint64_t short_bytes;
 	/* Copies of globals that never change, for code that is inlined into programs (inline_records.h). Zeros
@@ -380,6 +388,7 @@ typedef struct tl_globals {
 	uint32_t debug;              /* TL_DEBUG */
 	_Atomic uint32_t show_stats; /* TL_SHOW_STATS */
 	_Atomic uint32_t mem_log;    /* TL_MEM_LOG */
+	uint32_t* record_blocks;     /* record / TL_LINE_RECORDS -> the first record of its block; 0: none yet */
 } tl_globals;
 
 #define TL_SPAN_CLASS(word) ((uint32_t)((word) & 0xFF))

@@ -64,17 +64,38 @@ void* tl_mem_new_zeroed(size_t bytes)
 	return memset(p, 0, bytes);
 }
 
-tl_status tl_mem_free(void* object)
+/* Frees a floating object of plain bytes without an owner, as a context makes them that owns nothing. */
+static bool free_unowned(uintptr_t p)
 {
-	return TLC_LIKELY(tlc_op_mem_free(tlc_tls, object)) ? TL_OK : slow_mem_free(object);
+	const uint32_t floating = TLC_HELD | TL_SH_FLOAT;
+	tl_record* r;
+	if (!tlc_find_record(p, &r) || TLC_LOAD(r->sh) != floating) return false;
+	return tlc_end_held(tlc_tls, r, tlc_entry_of(r, p), floating);
+}
+
+static __attribute__((noinline)) tl_status free_rest(void* object)
+{
+	return free_unowned((uintptr_t)object) ? TL_OK : slow_mem_free(object);
+}
+
+tl_status tl_mem_free(void* object) { return TLC_LIKELY(tlc_op_mem_free(tlc_tls, object)) ? TL_OK : free_rest(object); }
+
+static __attribute__((noinline)) tl_status dealloc_rest(void* object)
+{
+	return free_unowned((uintptr_t)object) ? TL_OK : slow_mem_dealloc(object);
 }
 
 tl_status tl_mem_dealloc(void* object)
 {
-	return TLC_LIKELY(tlc_op_mem_free(tlc_tls, object)) ? TL_OK : slow_mem_dealloc(object);
+	return TLC_LIKELY(tlc_op_mem_free(tlc_tls, object)) ? TL_OK : dealloc_rest(object);
+}
+
+static __attribute__((noinline)) tl_status free_tmp_rest(void* object)
+{
+	return free_unowned((uintptr_t)object) ? TL_OK : slow_free_tmp(object);
 }
 
 tl_status tl_free_tmp(void* object)
 {
-	return TLC_LIKELY(tlc_op_mem_free(tlc_tls, object)) ? TL_OK : slow_free_tmp(object);
+	return TLC_LIKELY(tlc_op_mem_free(tlc_tls, object)) ? TL_OK : free_tmp_rest(object);
 }

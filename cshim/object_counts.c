@@ -73,8 +73,7 @@ static __attribute__((noinline)) bool release_cold(uintptr_t p, tl_record* r)
 	if (!tlc_is_fast(c)) return false;
 	uint32_t loc = TLC_LOAD(r->loc);
 	if (tlc_own(c, loc) < TLC_OWNED) return release_own(c, r, p, loc);
-	tl_entry e = tlc_entry_of(r, p);
-	return TLC_LOAD(r->type_flags) == TL_TYPE_TENSOR ? tlc_tensor_drop(c, r, e) : tlc_hand_over(c, r, e);
+	return tlc_drop_last(c, r, tlc_entry_of(r, p));
 }
 
 /* Releases an object of another owner, or one that tlc_release_own and release_own do not handle. */
@@ -83,6 +82,11 @@ static inline bool release_record(uintptr_t p, tl_record* r)
 	tl_context* c = tlc_tls;
 	if (tlc_own(c, TLC_LOAD(r->loc)) >= TLC_OWNED && tlc_is_fast(c) && tlc_drop_shared(r)) return true;
 	return release_cold(p, r);
+}
+
+bool tlc_release_found(uintptr_t p, tl_record* r, uint32_t class)
+{
+	return TLC_LIKELY(tlc_release_own(tlc_tls, p, r, class)) || release_record(p, r);
 }
 
 static bool release_elsewhere(uintptr_t p)
@@ -192,7 +196,7 @@ void tlc_release_entry(tl_context* c, tl_entry e)
 			return;
 		if (same && tlc_own(c, loc) >= TLC_OWNED) {
 			if (tlc_drop_life(r, &e.gen)) return;
-			if (TLC_LOAD(r->type_flags) == TL_TYPE_TENSOR ? tlc_tensor_drop(c, r, e) : tlc_hand_over(c, r, e)) return;
+			if (tlc_drop_last(c, r, e)) return;
 		}
 	}
 	tl_status why;

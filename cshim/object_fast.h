@@ -19,6 +19,15 @@ static inline tl_entry tlc_entry_of(const tl_record* r, uintptr_t object)
 	return (tl_entry){object, (uint32_t)(r - tlc_g.records), TLC_LOAD(r->gen)};
 }
 
+/* Where a slot of the block of records that begins with first is: the metadata of the block knows the
+ * span. It says so while one of the block's records is not free. */
+static inline uintptr_t tlc_slot_address(uint32_t first, uint32_t slot, const tl_class_info* k)
+{
+	const tl_record* metadata = k->slots >= TL_WHOLE_PAGE_SLOTS ? tlc_g.block_metadata + first / TL_PAGE_RECORDS
+	                                                            : tlc_g.records + first + k->slots;
+	return tlc_g.heap_base + ((uint64_t)TLC_LOAD(metadata->type_flags) << TL_SPAN_SHIFT) + (uint64_t)slot * k->size;
+}
+
 static inline uint64_t tlc_tag_of(const tl_record* r)
 {
 	return (uint64_t)(r - tlc_g.records) | (uint64_t)TLC_LOAD(r->gen) << 32;
@@ -117,6 +126,14 @@ static inline __attribute__((always_inline)) bool tlc_drop_life(tl_record* r, co
 }
 
 static inline bool tlc_drop_shared(tl_record* r) { return tlc_drop_life(r, NULL); }
+
+/* A result that means nothing is no failure. */
+static inline void tlc_clear_failure(tl_context* c)
+{
+	c->status = TL_OK;
+	c->error_kind = 0;
+	c->message_ready = 0;
+}
 
 /* ---- samples (report_tracking.c) ---------------------------------------------------------- */
 
@@ -229,6 +246,10 @@ static inline void tlc_free_ended(tl_context* c, const tlc_ended* ended)
 /* Drops the last reference of a typed object that c owns; false: the object has a destructor, or
  * its type is not a user's (object_typed.c). */
 bool tlc_kill_typed(tl_context* c, tl_record* r, uintptr_t object);
+
+/* Releases the object at p, whose record and class were found, as tl_ptr_release does; false: ask Go
+ * (object_counts.c). */
+bool tlc_release_found(uintptr_t p, tl_record* r, uint32_t class);
 
 /* Drops a reference that a dead object held, through Go. */
 void tlc_drop_slowly(uintptr_t p);

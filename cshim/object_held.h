@@ -22,24 +22,29 @@ static inline void* tlc_held_take(tl_context* c, size_t n)
 	return (void*)e.object;
 }
 
-/* Frees the block at p when it has only its one reference; false: ask Go, nothing changed. Atomic,
- * so that one of two threads that drop the same reference at the same time gets an error. A stub
- * context fails, its magazines being full; a merged record's local word is 0. Budget: 8 loads, one
- * compare-and-swap, 3 stores. */
+/* Frees a plain object without an owner whose shared word is sh, which shows one reference; false: ask
+ * Go, nothing changed. Atomic, so that one of two threads that drop the same reference at the same time
+ * gets an error, and because another thread may upgrade a weak reference. A stub context fails, its
+ * magazines being full; a merged record's local word is 0. */
+static inline bool tlc_end_held(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
+{
+	tl_magazine* m = &c->magazines[e.gen & 0xFF];
+	if (TLC_UNLIKELY(TLC_LOAD(r->type_flags) != TL_TYPE_PLAIN)) return false;
+	if (TLC_UNLIKELY(m->top == m->limit || tlc_is_last_life(e.gen))) return false;
+	if (TLC_UNLIKELY(
+			!atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed)))
+		return false;
+	*m->top++ = tlc_renew(r, e);
+	return true;
+}
+
+/* Frees the block at p when it has only its one reference; false: ask Go, nothing changed. Budget: 8
+ * loads, one compare-and-swap, 3 stores. */
 static inline bool tlc_held_drop(tl_context* c, uintptr_t p)
 {
 	tl_record* r;
 	if (TLC_UNLIKELY(!tlc_find_record(p, &r))) return false;
-	tl_entry e = tlc_entry_of(r, p);
-	tl_magazine* m = &c->magazines[e.gen & 0xFF];
-	uint32_t held = TLC_HELD;
-	if (TLC_UNLIKELY(TLC_LOAD(r->type_flags) != TL_TYPE_PLAIN)) return false;
-	if (TLC_UNLIKELY(m->top == m->limit || tlc_is_last_life(e.gen))) return false;
-	if (TLC_UNLIKELY(
-			!atomic_compare_exchange_strong_explicit(&r->sh, &held, 0, memory_order_acq_rel, memory_order_relaxed)))
-		return false;
-	*m->top++ = tlc_renew(r, e);
-	return true;
+	return tlc_end_held(c, r, tlc_entry_of(r, p), TLC_HELD);
 }
 
 /* Drops the caller's reference to a block, on any thread. */

@@ -2,7 +2,7 @@
 #ifndef TL_INBOX_H
 #define TL_INBOX_H
 
-#include "entry_guard.h"
+#include "object_held.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -11,6 +11,16 @@ static inline bool tlc_has_mail(const tl_context* c) { return TLC_LOAD(c->word) 
 /* Hands a reference of the caller's, the last shared one of an object of another thread, to
  * the owner; false: ask Go, nothing changed. May run callbacks where the owner has ended. */
 bool tlc_hand_over(tl_context* c, tl_record* r, tl_entry e);
+
+/* Drops a reference of the caller's, the last one or the last shared one, of an object that the caller
+ * does not own; false: ask Go, nothing changed. */
+static inline bool tlc_drop_last(tl_context* c, tl_record* r, tl_entry e)
+{
+	if (TLC_LOAD(r->type_flags) == TL_TYPE_TENSOR) return tlc_tensor_drop(c, r, e);
+	uint32_t sh = atomic_load_explicit(&r->sh, memory_order_acquire);
+	if (!(sh & TL_SH_MERGED)) return tlc_hand_over(c, r, e);
+	return (sh & ~TL_SH_FLOAT_MASK) == TLC_HELD && TLC_LOAD(r->gen) == e.gen && tlc_end_held(c, r, e, sh);
+}
 
 /* Frees what waits for this thread and is plain bytes; false: Go has to do the rest. */
 bool tlc_read_inbox(tl_context* c);

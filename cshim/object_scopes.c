@@ -29,11 +29,12 @@ static inline bool drop_one_of_many(const tl_context* c, tl_record* r, uint64_t 
 	return true;
 }
 
-/* Releases plain objects whose only reference is the scope's, and any objects of this thread that have
- * other references; c->top is not up to date meanwhile. Budget of each: 7 loads, 4 stores, 6 branches. */
+/* Releases plain objects of this thread whose only reference is the scope's, and any that have other
+ * references; c->top is not up to date meanwhile. No object without an owner: between a look at its
+ * counts and a store another thread might upgrade a weak reference. Budget of each: 7 loads, 4 stores, 6 branches. */
 static __attribute__((noinline)) tl_entry* release_own(tl_context* c, tl_entry* top, const tl_entry* low)
 {
-	const uint32_t loc = c->new_loc, sh = c->new_sh;
+	const uint32_t loc = c->one, sh = TL_SH_ALIVE;
 	for (; top > low; top--) {
 		uint64_t tag = tlc_tag(&top[-1]);
 		tl_record* r = tlc_g.records + (uint32_t)tag;
@@ -80,7 +81,7 @@ __attribute__((noinline)) bool tlc_displace(tl_context* c)
  * something else, as release_own. Budget of each: 5 loads, 3 stores, 4 branches. */
 static inline tl_entry* release_in_place(const tl_context* c, tl_entry* top, const tl_entry* low, uint64_t* tags)
 {
-	const uint32_t loc = c->new_loc, sh = c->new_sh;
+	const uint32_t loc = c->one, sh = TL_SH_ALIVE;
 	const tl_record* records = tlc_g.records;
 	for (; top > low; top--) {
 		uint64_t tag = tlc_tag(&top[-1]);

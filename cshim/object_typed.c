@@ -11,11 +11,6 @@
 #include "object_fast.h"
 #include "object_inbox.h"
 
-enum {
-	WHOLE_PAGES = 1024, /* purgeable of runtime/heap */
-	PAGE_RECORDS = 256,
-};
-
 /* The description of a type; NULL for types that are not the user's, and for those that contexts do
  * not count. */
 static inline const tl_type_info* info_of(uint32_t type)
@@ -93,23 +88,13 @@ static void enqueue(tl_context* c, tl_record* r, uintptr_t object)
 	c->destroy_last = index;
 }
 
-/* The object of a dying record: the metadata of its block knows the span. */
-static inline uintptr_t locate(const tl_record* r, uint32_t slot, const tl_class_info* k)
-{
-	const tl_record* first = r - slot;
-	const tl_record* metadata =
-		k->slots >= WHOLE_PAGES ? tlc_g.block_metadata + (first - tlc_g.records) / PAGE_RECORDS : first + k->slots;
-	return tlc_g.heap_base + ((uint64_t)TLC_LOAD(metadata->type_flags) << TL_SPAN_SHIFT) + (uint64_t)slot * k->size;
-}
-
 /* ---- destroying ------------------------------------------------------------------------ */
 
 /* Drops a reference to an object of another owner, or of none; false: ask Go. */
 static __attribute__((noinline)) bool drop_remote(tl_context* c, tl_record* r, uintptr_t p)
 {
 	if (TLC_LIKELY(tlc_drop_shared(r))) return true;
-	tl_entry e = tlc_entry_of(r, p);
-	return TLC_LOAD(r->type_flags) == TL_TYPE_TENSOR ? tlc_tensor_drop(c, r, e) : tlc_hand_over(c, r, e);
+	return tlc_drop_last(c, r, tlc_entry_of(r, p));
 }
 
 __attribute__((noinline)) void tlc_drop_slowly(uintptr_t p)
@@ -225,7 +210,8 @@ static __attribute__((noinline)) bool next_of_queue(ring* q)
 	const tl_type_info* info = info_of((uint32_t)life);
 	if (!is_simple(info)) return false;
 	uint32_t class = life >> 32 & 0xFF;
-	uintptr_t object = locate(r, TLC_LOAD(r->loc) & 0xFFFF, &tlc_g.classes[class]);
+	uint32_t slot = TLC_LOAD(r->loc) & 0xFFFF;
+	uintptr_t object = tlc_slot_address(record - slot, slot, &tlc_g.classes[class]);
 	c->destroy_first = next_of(r);
 	take_apart(q, r, object, life, class, info);
 	return true;

@@ -166,9 +166,7 @@ static inline tl_tensor* pool_acquire(tl_context* c, size_t elements, uint8_t dt
 	tl_entry e = tlc_tensor_take(c, elements, dtype, &cell);
 	if (e.object == 0) {
 		tlc_tensor_pool_missed(elements, TL_TENSOR_POOL_KIND(dtype, 0));
-		c->status = TL_OK; /* a miss is not a failure */
-		c->error_kind = 0;
-		c->message_ready = 0;
+		tlc_clear_failure(c);
 		return NULL;
 	}
 	int64_t shape = (int64_t)elements;

@@ -94,11 +94,11 @@ struct tl_inl_context {
 	uint32_t owner;
 	char gap0[4];
 	uint32_t alloc_loc;
-	uint32_t alloc_sh;
-	uint32_t new_loc;
 	char gap1[4];
-	uint32_t one;
+	uint32_t new_loc;
 	char gap2[4];
+	uint32_t one;
+	char gap3[4];
 	tl_inl_entry* top;
 	tl_inl_entry* end;
 	tl_inl_entry* entries;
@@ -116,24 +116,24 @@ struct tl_inl_context {
 	uintptr_t arena_base;
 	uintptr_t arena_top;
 	uintptr_t arena_end;
-	char gap3[40];
+	char gap4[40];
 	tl_inl_context* self;
 	uint64_t word;
-	char gap4[32];
+	char gap5[32];
 	uint32_t destroy_first;
-	char gap5[132];
+	char gap6[132];
 	tl_inl_entry* warm;
-	char gap6[56];
+	char gap7[56];
 	uintptr_t heap_base;
 	uint64_t heap_bytes;
 	uint64_t* spans;
 	tl_inl_record* records;
 	tl_inl_class_info* classes;
-	char gap7[60];
+	char gap8[60];
 	uint32_t waiting;
-	char gap8[2512];
+	char gap9[2512];
 	tl_inl_magazine magazines[75];
-	char gap9[600];
+	char gap10[600];
 };
 
 struct tl_inl_tensor_header {
@@ -507,8 +507,8 @@ TL_INL_STEP bool tl_inl_op_mem_free(tl_inl_context* c, void* object)
 	uint32_t size_class;
 	uintptr_t p = (uintptr_t)object;
 	if (TL_INL_UNLIKELY(!tl_inl_slot_at(c, p, &r, &size_class))) return false;
-	return TL_INL_LIKELY(TL_INL_PEEK(r->loc) == c->alloc_loc) &&
-	       tl_inl_end_plain(c, &c->magazines[size_class], r, p, c->alloc_sh);
+	return TL_INL_LIKELY(TL_INL_PEEK(r->loc) == c->one + TL_INL_LOC_FLOAT) &&
+	       tl_inl_end_plain(c, &c->magazines[size_class], r, p, TL_INL_SH_ALIVE);
 }
 
 TL_INL_STEP bool tl_inl_op_mem_dealloc(tl_inl_context* c, void* object) { return tl_inl_op_mem_free(c, object); }

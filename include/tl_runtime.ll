@@ -68,6 +68,16 @@ declare i32 @tl_ptr_check(ptr)
 declare i32 @tl_ptr_share(ptr)
 declare i32 @tl_ptr_make_immortal(ptr)
 
+; Checked and weak references
+declare i64 @tl_ref_of(ptr)
+declare i64 @tl_ref_acquire(i64)
+declare i32 @tl_ref_release(i64)
+declare ptr @tl_ref_get(i64)
+declare i32 @tl_ref_check(i64)
+declare i64 @tl_weak_of(ptr)
+declare i64 @tl_weak_share(ptr)
+declare ptr @tl_weak_get(i64)
+
 ; Vec
 declare ptr @tl_vec_new(i64)
 declare i32 @tl_vec_push(ptr, ptr)

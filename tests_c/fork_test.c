@@ -65,6 +65,7 @@ static void use_the_fast_path(void)
 		return;
 	}
 	CHECK_OK(fine_or_forked(tl_ptr_inc_ref(inherited)));
+	CHECK_OK(fine_or_forked(tl_ref_check(tl_ref_of(inherited))));
 	CHECK_OK(fine_or_forked(tl_mem_enter_scope()));
 }
 

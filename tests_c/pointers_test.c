@@ -42,6 +42,9 @@ REFUSES_STATUS(tl_tensor_release_safe)
 REFUSES_STATUS(tl_tensor_register)
 REFUSES_STATUS(tl_tensor_promote)
 REFUSES_STATUS(tl_tensor_free)
+REFUSES_WITH(tl_ref_of, tl_ref_of(p), 0)
+REFUSES_WITH(tl_weak_of, tl_weak_of(p), 0)
+REFUSES_WITH(tl_weak_share, tl_weak_share(p), 0)
 REFUSES_WITH(tl_ptr_acquire, tl_ptr_acquire(p), p)
 REFUSES_WITH(tl_ptr_dec_ref, tl_ptr_dec_ref(p), 0)
 REFUSES_WITH(tl_ptr_release_bool, tl_ptr_release_bool(p), false)
@@ -123,6 +126,9 @@ static const struct {
 	NAMED(tl_tensor_register),
 	NAMED(tl_tensor_promote),
 	NAMED(tl_tensor_free),
+	NAMED(tl_ref_of),
+	NAMED(tl_weak_of),
+	NAMED(tl_weak_share),
 	NAMED(tl_ptr_acquire),
 	NAMED(tl_ptr_dec_ref),
 	NAMED(tl_ptr_release_bool),

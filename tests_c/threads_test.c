@@ -1,5 +1,6 @@
 /* Threads that come, hold, hand over and end: thousands alive at once, first calls
  * together, and what a thread leaves behind. */
+#include <sched.h>
 #include <stdatomic.h>
 
 #include "check.h"
@@ -44,8 +45,8 @@ static void* work_and_wait(void* gate)
 	return NULL;
 }
 
-/* More threads than contexts: the rest shares the locked one. */
-static void alive_at_once(int count)
+/* More threads than contexts that own objects; meanwhile is called while all of them live. */
+static void alive_at_once(int count, void (*meanwhile)(void))
 {
 	pthread_barrier_t gate;
 	pthread_t* threads = malloc((size_t)count * sizeof *threads);
@@ -53,6 +54,7 @@ static void alive_at_once(int count)
 	for (int i = 0; i < count; i++) threads[i] = start_thread(work_and_wait, &gate);
 	meet(&gate);
 	CHECK_INT(check_take_balance().objects, 2 * count);
+	meanwhile();
 	meet(&gate);
 	for (int i = 0; i < count; i++) pthread_join(threads[i], NULL);
 	pthread_barrier_destroy(&gate);
@@ -60,7 +62,51 @@ static void alive_at_once(int count)
 	settle();
 }
 
-static void five_thousand_threads_alive_at_once(void) { alive_at_once(5000); }
+static atomic_uint_least64_t shown; /* a weak reference */
+static atomic_long upgraded;
+static atomic_bool unowned_ended;
+
+/* Makes objects and ends them in every way that the fast path has, while another thread upgrades. */
+static void* end_unowned_objects(void* unused)
+{
+	for (int i = 0; i < 20000 || atomic_load(&upgraded) < 100; i++) {
+		CHECK_OK(tl_mem_enter_scope());
+		const bool floats = i % 2;
+		tl_ref* object = floats ? tl_mem_alloc(64) : tl_mem_new(64);
+		tl_ref weak = *object = tl_weak_of(object);
+		atomic_store(&shown, weak);
+		if (i % 64 == 0) sched_yield();
+		if (floats && (i % 4 == 1 || tl_mem_free(object) != TL_OK)) CHECK_OK(tl_ptr_release(object));
+		CHECK_OK(tl_mem_exit_scope());
+	}
+	atomic_store(&unowned_ended, true);
+	return unused;
+}
+
+static void* upgrade_unowned_objects(void* unused)
+{
+	while (!atomic_load(&unowned_ended)) {
+		tl_ref weak = atomic_load(&shown), *object = tl_weak_get(weak);
+		if (object == NULL) continue;
+		CHECK(*object == weak);
+		CHECK_OK(tl_ref_check(weak));
+		CHECK_OK(tl_ptr_release(object));
+		atomic_fetch_add(&upgraded, 1);
+	}
+	return unused;
+}
+
+/* The objects of a thread beyond the 4094th have no owner: each thread upgrades, while theirs ends them. */
+static void weak_references_to_unowned_objects(void)
+{
+	check_balance before = check_take_balance();
+	pthread_t reader = start_thread(upgrade_unowned_objects, NULL);
+	run_thread(end_unowned_objects, NULL);
+	pthread_join(reader, NULL);
+	CHECK_INT(check_take_balance().objects, before.objects);
+}
+
+static void five_thousand_threads_alive_at_once(void) { alive_at_once(5000, weak_references_to_unowned_objects); }
 
 static void* first_call_together(void* gate)
 {

@@ -205,6 +205,10 @@ func (c *checker) block(span, first, slots uint32) {
 	metadata := c.h.recs.metadata(first, slots)
 	c.Want(metadata.Loc == 0 && metadata.TypeFlags == span && metadata.Sh == 0,
 		"the records from %d: %+v, not of span %d", first, *metadata, span)
+	for i := first; i < first+slots; i++ {
+		c.Want(*c.h.recs.blockOf(i) == first, "record %d belongs to the block from %d, noted as %d", i, first,
+			*c.h.recs.blockOf(i))
+	}
 	c.blocks = append(c.blocks, block{first, first + slots + sentinels(slots)})
 }
 

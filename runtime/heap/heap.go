@@ -96,6 +96,7 @@ func (h *Heap) open(bytes uint64) bool {
 	h.side.records = h.RecordLimit()
 	h.raw, h.G.HeapBase, h.G.HeapBytes = raw, memory.Round(raw, align), bytes
 	h.G.Spans, h.G.Records, h.G.BlockMetadata = h.spans.words, h.recs.base, h.recs.metadataBase
+	h.G.RecordBlocks = h.recs.blocksBase
 	return true
 }
 

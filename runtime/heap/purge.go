@@ -1,6 +1,7 @@
 package heap
 
 import (
+	"sync/atomic"
 	"time"
 
 	"tlruntime/runtime/layout"
@@ -122,6 +123,44 @@ func (h *Heap) slabOf(record, slot, class uint32) uint32 {
 // pump finds dying objects by it.
 func (h *Heap) Locate(record, slot, class uint32) uintptr {
 	return h.spans.address(h.slabOf(record, slot, class)) + uintptr(slot)*uintptr(h.G.Classes[class].Size)
+}
+
+// LocateLive returns the object of a live record.
+func (h *Heap) LocateLive(record uint32) uintptr {
+	class := atomic.LoadUint32(&h.Record(record).Gen) & 0xFF
+	return h.Locate(record, record-atomic.LoadUint32(h.recs.blockOf(record)), class)
+}
+
+// LifeOf returns the generation of a record of a class: that of its object, of its next one, or of its
+// last one; 0: there is no such record.
+func (h *Heap) LifeOf(record, class uint32) uint32 {
+	if record >= h.recs.limit || class == layout.ClassNone || class > layout.ClassLarge {
+		return 0
+	}
+	gen := atomic.LoadUint32(&h.Record(record).Gen)
+	if first := atomic.LoadUint32(h.recs.blockOf(record)); gen == 0 && first != 0 {
+		if slots := h.G.Classes[class].Slots; slots >= purgeable { // never handed out, or purged
+			return h.recs.metadata(first, slots).Gen | class
+		}
+	}
+	if gen&0xFF != class {
+		return 0
+	}
+	return gen
+}
+
+// LocateAny returns the slot of a record, live or not, of a class; 0: it has none now, or never had.
+func (h *Heap) LocateAny(record, class uint32) uintptr {
+	first := atomic.LoadUint32(h.recs.blockOf(record))
+	if first == 0 || class == layout.ClassNone || class > layout.ClassLarge {
+		return 0
+	}
+	slot, span := record-first, h.slabOf(record, record-first, class)
+	if slot >= h.G.Classes[class].Slots || span >= h.spans.total ||
+		h.spans.word(span) != layout.SpanWord(class, first, 0) {
+		return 0
+	}
+	return h.Locate(record, slot, class)
 }
 
 // SlotOf returns the slot number of the object that starts at addr.

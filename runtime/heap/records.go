@@ -23,10 +23,14 @@ import (
 // classes, write to different lines.
 //
 // Blocks are reused for the same class only, so that a record's generation never
-// goes back and a stale scope entry never matches a new object.
+// goes back and a stale scope entry never matches a new object. So a block never
+// moves either, and a table that tells of each line of records where its block
+// begins is written once. It gives a record that is live, and so does not know its
+// slot number, its address.
 type recordTable struct {
 	base         uintptr
 	metadataBase uintptr
+	blocksBase   uintptr
 	limit        uint32
 
 	mu   sync.Mutex // guards all below
@@ -35,9 +39,17 @@ type recordTable struct {
 }
 
 const (
-	purgeable   = 1024 // slots of blocks that fill whole pages and are purged
-	lineRecords = 64 / layout.RecordBytes
-	pageRecords = memory.PageBytes / layout.RecordBytes
+	purgeable   = layout.WholePageSlots // slots of blocks that fill whole pages and are purged
+	lineRecords = layout.LineRecords
+	pageRecords = layout.PageRecords
+)
+
+// A line of records is a cache line, a page of them a page.
+var (
+	_ [64 - lineRecords*layout.RecordBytes]struct{}
+	_ [lineRecords*layout.RecordBytes - 64]struct{}
+	_ [memory.PageBytes - pageRecords*layout.RecordBytes]struct{}
+	_ [pageRecords*layout.RecordBytes - memory.PageBytes]struct{}
 )
 
 func (t *recordTable) open(bytes uint64) bool {
@@ -52,17 +64,31 @@ func (t *recordTable) open(bytes uint64) bool {
 		memory.Unmap(base, uintptr(bytes), "records")
 		return false
 	}
+	t.blocksBase, err = memory.Map(t.blocksBytes(), "records")
+	if err != nil {
+		memory.Unmap(t.metadataBase, t.metadataBytes(), "records")
+		memory.Unmap(base, uintptr(bytes), "records")
+		return false
+	}
 	t.next = 64 // record 0 is the one of every span not in use; 0 also ends lists
 	return true
 }
 
 func (t *recordTable) close() {
+	memory.Unmap(t.blocksBase, t.blocksBytes(), "records")
 	memory.Unmap(t.metadataBase, t.metadataBytes(), "records")
 	memory.Unmap(t.base, uintptr(t.limit)*layout.RecordBytes, "records")
 }
 
 func (t *recordTable) metadataBytes() uintptr {
 	return uintptr(t.limit/pageRecords+1) * layout.RecordBytes
+}
+
+func (t *recordTable) blocksBytes() uintptr { return uintptr(t.limit/lineRecords+1) * 4 }
+
+// blockOf returns where the first record of the block of a record is noted; 0: it is in none.
+func (t *recordTable) blockOf(record uint32) *uint32 {
+	return layout.At[uint32](t.blocksBase + uintptr(record/lineRecords)*4)
 }
 
 func (t *recordTable) at(index uint32) *layout.Record {
@@ -93,6 +119,9 @@ func (t *recordTable) take(class, slots uint32) (uint32, bool) {
 		return 0, false
 	}
 	t.next = first + records
+	for r := first; r < t.next; r += lineRecords {
+		atomic.StoreUint32(t.blockOf(r), first)
+	}
 	return first, true
 }
 

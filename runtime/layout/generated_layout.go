@@ -24,6 +24,13 @@ const (
 	Classes    = 75
 )
 
+// Blocks of records (runtime/heap/records.go).
+const (
+	LineRecords    = 4    // a block begins at a multiple of this, on a cache line of its own
+	PageRecords    = 256  // a block that fills whole pages begins at a multiple of this
+	WholePageSlots = 1024 // blocks of so many slots or more do
+)
+
 // record.loc = owner 12 | floats 4 | count 16
 const (
 	LocOwnerShift = 20
@@ -313,7 +320,8 @@ type Context struct {
 	ShortDevice   int32     // whose memory, and how much of it
 	Finished      uint32    // atomic; the thread has ended, and what it had open is finished
 	ColdExits     uint32    // scopes that leave nothing warm, before one tries again
-	Spare         [2]uint32 // so that no magazine lies in two cache lines
+	RecordLimit   uint32    // records that a tl_ref can name are below it; 0 in a context that answers no call
+	Spare         [1]uint32 // so that no magazine lies in two cache lines
 	AfterHole     uint32    // scope entry above the one of which tl_tensor_free made a hole last
 	ShortBytes    uint64
 	// Copies of globals that never change, for code that is inlined into programs (inline_records.h). Zeros
@@ -400,7 +408,8 @@ type Globals struct {
 	Debug                    uint32  // TL_DEBUG
 	ShowStats                uint32  // atomic; TL_SHOW_STATS
 	MemLog                   uint32  // atomic; TL_MEM_LOG
+	RecordBlocks             uintptr // record / TL_LINE_RECORDS -> the first record of its block; 0: none yet
 }
 
 // GlobalsBytes is sizeof(tl_globals).
-const GlobalsBytes = 2592
+const GlobalsBytes = 2600

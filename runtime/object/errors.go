@@ -95,6 +95,12 @@ const (
 	TextNotTensor
 	TextContiguous
 	TextNotSparse // of package sparse
+	textNoRecord
+	textNoRef
+	textRefDead
+	textRefReused
+	textRefZero
+	textNotUpgraded
 )
 
 var sentences = map[Text]string{
@@ -177,6 +183,15 @@ var sentences = map[Text]string{
 	TextNotTensor:     "%#x is not a tensor of the runtime",
 	TextContiguous:    "%#x is not contiguous",
 	TextNotSparse:     "%#x is not a sparse matrix; make one with tl_sparse_create or tl_sparse_from_csr",
+	textNoRecord: "%#x is not an object of the runtime but registered, arena or frame memory, to which there are only " +
+		"pointers",
+	textNoRef:   "%#x is no reference: no call of tl_ref_of or tl_weak_of can have returned it; pass a tl_ref, not a pointer",
+	textRefDead: "the object of the reference %#x was released already; forget a reference when you release it",
+	textRefReused: "the object of the reference %#x was released already, and its memory belongs to another object now; " +
+		"forget a reference when you release it",
+	textRefZero: "nobody holds the object of the reference %#x: tl_ptr_dec_ref brought it to zero (tl_mem_free frees it)",
+	textNotUpgraded: "%#x belongs to context %d, and only its thread upgrades this weak reference; make one for all " +
+		"threads with tl_weak_share",
 }
 
 // Format puts values into a sentence.

@@ -27,9 +27,15 @@ int fake_heap_open(tl_globals* g)
 	g->heap_base = base;
 	g->heap_bytes = (uint64_t)SPANS * TL_SPAN_BYTES;
 	g->spans = map(SPANS * sizeof *g->spans);
-	/* Record 0 is that of no object. */
-	g->records = map((records + 1) * sizeof *g->records);
-	for (uint64_t i = 0; i < SPANS; i++) atomic_store(&g->spans[i], (1 + i * SLOTS) << 8 | FAKE_CLASS);
+	g->records = map((FAKE_FIRST + records) * sizeof *g->records);
+	g->block_metadata = map((FAKE_FIRST + records) / TL_PAGE_RECORDS * sizeof *g->block_metadata);
+	g->record_blocks = map((FAKE_FIRST + records) / TL_LINE_RECORDS * sizeof *g->record_blocks);
+	for (uint64_t i = 0; i < SPANS; i++) {
+		uint32_t first = FAKE_FIRST + (uint32_t)i * SLOTS;
+		atomic_store(&g->spans[i], (uint64_t)first << 8 | FAKE_CLASS);
+		atomic_store(&g->block_metadata[first / TL_PAGE_RECORDS].type_flags, (uint32_t)i);
+		for (uint32_t r = first; r < first + SLOTS; r += TL_LINE_RECORDS) g->record_blocks[r / TL_LINE_RECORDS] = first;
+	}
 	g->classes[FAKE_CLASS] = (tl_class_info){~0ull / FAKE_BYTES + 1, TL_SPAN_BYTES - 1, FAKE_BYTES, SLOTS, {0}};
 	depot = map(records * sizeof *depot);
 	return TL_OK;
@@ -39,8 +45,9 @@ static tl_entry fresh_slot(void)
 {
 	uint64_t n = fresh++;
 	if (n >= (uint64_t)SPANS * SLOTS) abort();
-	atomic_store_explicit(&tlc_g.records[n + 1].gen, FAKE_CLASS, memory_order_relaxed);
-	return (tl_entry){base + n * FAKE_BYTES, (uint32_t)n + 1, FAKE_CLASS};
+	const uint32_t record = FAKE_FIRST + (uint32_t)n;
+	atomic_store_explicit(&tlc_g.records[record].gen, FAKE_CLASS, memory_order_relaxed);
+	return (tl_entry){base + n * FAKE_BYTES, record, FAKE_CLASS};
 }
 
 void fake_refill(tl_context* c)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "fake.h"
+#include "object_refs.h"
 
 enum { CONTEXTS = 512, MARKS = 64, ENTRIES = 4096, MAGAZINE = 128, SLICE_SHIFT = 18, NODES = 1 << 22 };
 
@@ -226,6 +227,7 @@ static tl_context* prepare(slice* s, uint32_t id)
 	c->mark_end = s->marks + MARKS;
 	c->magazines[FAKE_CLASS] = (tl_magazine){s->magazine, s->magazine, s->magazine + MAGAZINE, 0};
 	c->self = c;
+	c->record_limit = FAKE_FIRST + (uint32_t)(globals.heap_bytes / FAKE_BYTES);
 	c->sample_left = UINT64_MAX >> 1;
 	s->stub.owner = TL_OWNER_NEVER;
 	c->one = c->owner | 1;
@@ -324,6 +326,14 @@ int32_t tlgo_ptr_release(uintptr_t context, uintptr_t p)
 	tl_context* c = (tl_context*)context;
 	tl_record* r = tlc_record_at(p);
 	return r == NULL ? TL_E_UNKNOWN_POINTER : release_object(c, c, r, tlc_entry_of(r, p));
+}
+
+int32_t tlgo_ref_release(uintptr_t context, uint64_t ref)
+{
+	tl_context* c = (tl_context*)context;
+	tl_record* r;
+	if (!tlc_ref_find(c, ref, &r)) return TL_E_NOT_LIVE;
+	return release_object(c, c, r, tlc_entry_of(r, tlc_ref_address(ref)));
 }
 
 int32_t tlgo_mem_register_struct(uintptr_t context, uintptr_t p)

@@ -133,7 +133,8 @@ static long settled(void)
 static long freed(void)
 {
 	long n = 0;
-	for (uint64_t i = 1; i <= tlc_g.heap_bytes / FAKE_BYTES; i++) n += atomic_load(&tlc_g.records[i].gen) >> 8;
+	for (uint64_t i = 0; i < tlc_g.heap_bytes / FAKE_BYTES; i++)
+		n += atomic_load(&tlc_g.records[FAKE_FIRST + i].gen) >> 8;
 	return n;
 }
 

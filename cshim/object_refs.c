@@ -1,0 +1,179 @@
+/* tl_ref_* and tl_weak_*. runtime/object/refs.go is the Go twin; docs/model has the upgrade.
+ *
+ * Nothing is searched: a reference names its record. A stale one is told by its generation, which no
+ * later object in the same slot has. */
+#include "object_refs.h"
+
+/* ---- making ------------------------------------------------------------------------------ */
+
+/* The reference to a live object whose shared word has these flags; 0: ask Go. */
+static inline tl_ref ref_of(const void* object, uint32_t flags)
+{
+	tl_record* r;
+	if (TLC_UNLIKELY(!tlc_is_fast(tlc_tls) || !tlc_find_record((uintptr_t)object, &r))) return 0;
+	return TLC_LIKELY(tlc_is_live_object(r) && (TLC_LOAD(r->sh) & flags) == flags) ? tlc_tag_of(r) : 0;
+}
+
+tl_ref tl_ref_of(void* object)
+{
+	tl_ref ref = ref_of(object, TL_SH_ALIVE);
+	return TLC_LIKELY(ref != 0) ? ref : slow_ref_of(object); /* of NULL, too */
+}
+
+tl_ref tl_weak_of(void* object)
+{
+	tl_ref ref = ref_of(object, TL_SH_ALIVE);
+	return TLC_LIKELY(ref != 0) ? ref : slow_weak_of(object);
+}
+
+tl_ref tl_weak_share(void* object)
+{
+	tl_ref ref = ref_of(object, TL_SH_ALIVE | TL_SH_MERGED);
+	return TLC_LIKELY(ref != 0) ? ref : slow_weak_share(object);
+}
+
+/* ---- counting ---------------------------------------------------------------------------- */
+
+/* Drops a reference that was counted for whatever lives in the slot now. */
+static __attribute__((cold, noinline)) void undo(tl_record* r)
+{
+	tl_ref now = tlc_tag_of(r);
+	uintptr_t p = tlc_ref_address(now);
+	if (!tlc_release_found(p, r, tlc_ref_gen(now) & 0xFF)) tlc_drop_slowly(p);
+}
+
+/* Whether a call is about no object, and this thread's calls are not Go's to answer. */
+static inline bool is_none(tl_ref ref) { return ref == 0 && tlc_is_fast(tlc_tls); }
+
+/* Counts a reference to an object that is not the caller's to count; false: ask Go, nothing changed. */
+static bool acquire_counted(tl_record* r, tl_ref ref)
+{
+	if (!tlc_acquire_record(r)) return false;
+	if (TLC_LIKELY(TLC_LOAD(r->gen) == tlc_ref_gen(ref))) return true;
+	undo(r); /* the reference was stale, and the slot was used again since it was looked up */
+	return false;
+}
+
+static __attribute__((noinline)) tl_ref acquire_rest(tl_ref ref)
+{
+	tl_record* r;
+	if (is_none(ref)) return ref;
+	return tlc_ref_find(tlc_tls, ref, &r) && acquire_counted(r, ref) ? ref : slow_ref_acquire(ref);
+}
+
+/* Budget of the owner's: 6 loads, 1 store, 3 branches. */
+tl_ref tl_ref_acquire(tl_ref ref)
+{
+	tl_context* c = tlc_tls;
+	tl_record* r;
+	if (TLC_UNLIKELY(!tlc_ref_find(c, ref, &r))) return acquire_rest(ref);
+	uint32_t loc = TLC_LOAD(r->loc);
+	if (TLC_UNLIKELY(!tlc_has_more(c, loc & ~TL_LOC_FLOATS))) return acquire_rest(ref);
+	TLC_STORE(r->loc, loc + 1);
+	return ref;
+}
+
+static __attribute__((noinline)) tl_status release_rest(tl_ref ref)
+{
+	tl_context* c = tlc_tls;
+	tl_record* r;
+	const uint32_t gen = tlc_ref_gen(ref);
+	const bool found = tlc_ref_find(c, ref, &r);
+	if (found && tlc_own(c, TLC_LOAD(r->loc)) >= TLC_OWNED && tlc_drop_life(r, &gen)) return TL_OK;
+	if (TLC_LIKELY(found && tlc_is_live_object(r)) &&
+	    TLC_LIKELY(tlc_release_found(tlc_ref_address(ref), r, gen & 0xFF)))
+		return TL_OK;
+	return is_none(ref) ? TL_OK : slow_ref_release(ref);
+}
+
+/* Budget of the owner's, when others are left: 6 loads, 1 store, 3 branches. */
+tl_status tl_ref_release(tl_ref ref)
+{
+	tl_context* c = tlc_tls;
+	tl_record* r;
+	if (TLC_UNLIKELY(!tlc_ref_find(c, ref, &r))) return release_rest(ref);
+	uint32_t loc = TLC_LOAD(r->loc);
+	if (TLC_UNLIKELY(!tlc_has_more(c, loc - 1))) return release_rest(ref);
+	TLC_STORE(r->loc, loc - 1);
+	return TL_OK;
+}
+
+/* ---- looking ----------------------------------------------------------------------------- */
+
+static inline bool is_live(tl_ref ref)
+{
+	tl_record* r;
+	return tlc_ref_find(tlc_tls, ref, &r) && TLC_LIKELY(tlc_is_live_object(r));
+}
+
+static void* nothing(void)
+{
+	tlc_clear_failure(tlc_tls);
+	return NULL;
+}
+
+static __attribute__((noinline)) void* get_rest(tl_ref ref) { return is_none(ref) ? nothing() : slow_ref_get(ref); }
+
+/* Budget: 13 loads, 5 branches. */
+void* tl_ref_get(tl_ref ref) { return TLC_LIKELY(is_live(ref)) ? (void*)tlc_ref_address(ref) : get_rest(ref); }
+
+static __attribute__((noinline)) tl_status check_rest(tl_ref ref) { return is_none(ref) ? TL_OK : slow_ref_check(ref); }
+
+tl_status tl_ref_check(tl_ref ref) { return TLC_LIKELY(is_live(ref)) ? TL_OK : check_rest(ref); }
+
+/* ---- weak references --------------------------------------------------------------------- */
+
+enum upgrade { UPGRADED, GONE, ASK_GO };
+
+/* Counts a reference to an object without an owner, which another thread may be about to end. A word
+ * that shows MERGED and a count is never changed but by compare-and-swap, so this one cannot be lost.
+ * It may hit the word of a later object that looks alike: then the generation has changed. */
+static inline enum upgrade upgrade(tl_record* r, tl_ref ref)
+{
+	uint32_t sh = atomic_load_explicit(&r->sh, memory_order_acquire);
+	do {
+		if (TLC_LOAD(r->gen) != tlc_ref_gen(ref) || !(sh & TL_SH_ALIVE)) return GONE;
+		if (TLC_UNLIKELY((sh & TL_SH_FLAGS) != (TL_SH_ALIVE | TL_SH_MERGED))) return ASK_GO;
+		if (TLC_UNLIKELY(tlc_sh_count(sh) <= 0)) return GONE;
+		if (TLC_UNLIKELY(tlc_sh_count(sh) >= TL_SH_COUNT_MAX)) return ASK_GO;
+	} while (!atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh + TL_SH_ONE, memory_order_acquire,
+	                                                memory_order_acquire));
+	if (TLC_LIKELY(TLC_LOAD(r->gen) == tlc_ref_gen(ref))) return UPGRADED;
+	undo(r);
+	return GONE;
+}
+
+/* Whether the slot has had later lives than that of the reference. */
+static inline bool is_past(const tl_context* c, tl_ref ref)
+{
+	if (tlc_ref_record(ref) >= c->record_limit) return false;
+	uint32_t now = TLC_LOAD(tlc_g.records[tlc_ref_record(ref)].gen), gen = tlc_ref_gen(ref);
+	return now > gen && ((now ^ gen) & 0xFF) == 0;
+}
+
+static __attribute__((noinline)) void* weak_get_rest(tl_ref ref)
+{
+	tl_context* c = tlc_tls;
+	tl_record* r;
+	if (TLC_UNLIKELY((tlc_ref_gen(ref) & 0xFF) == TL_CLASS_NONE)) return is_none(ref) ? nothing() : slow_weak_get(ref);
+	enum upgrade result;
+	if (TLC_LIKELY(tlc_ref_find(c, ref, &r))) result = upgrade(r, ref);
+	else result = is_past(c, ref) ? GONE : ASK_GO;
+	if (result == UPGRADED) return (void*)tlc_ref_address(ref);
+	if (result == ASK_GO) return slow_weak_get(ref);
+	return nothing();
+}
+
+/* The owner's upgrade: nobody but the owner ends an object of its own. One that waits in its inbox has
+ * no reference left, though its local word counts one; Go knows. */
+void* tl_weak_get(tl_ref ref)
+{
+	tl_context* c = tlc_tls;
+	tl_record* r;
+	if (TLC_UNLIKELY(!tlc_ref_find(c, ref, &r))) return weak_get_rest(ref);
+	uint32_t loc = TLC_LOAD(r->loc);
+	if (TLC_UNLIKELY(!tlc_has_more(c, loc & ~TL_LOC_FLOATS))) return weak_get_rest(ref);
+	if (TLC_UNLIKELY((TLC_LOAD(r->sh) & TL_SH_QUEUED) != 0)) return slow_weak_get(ref);
+	TLC_STORE(r->loc, loc + 1);
+	return (void*)tlc_ref_address(ref);
+}

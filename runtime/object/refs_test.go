@@ -1,0 +1,112 @@
+package object
+
+import (
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/status"
+)
+
+func recordOf(p uintptr) *layout.Record { return process.heap.Record(process.heap.Find(p).Record) }
+
+// A slot on its last life is retired, so no reference to it ever means another object.
+func TestRefsOfTheLastLife(t *testing.T) {
+	c, st := NewContext()
+	require.Equal(t, status.OK, st)
+	for _, size := range []uintptr{32, 4000, 100000} {
+		p := c.Alloc(size)
+		r := recordOf(p)
+		class := r.Gen & 0xFF
+		r.Gen = layout.GenLast | class
+		ref := c.RefOf(p)
+		require.EqualValues(t, layout.GenLast|class, ref.gen())
+		require.Equal(t, p, c.GetRef(ref))
+		require.Equal(t, p, c.Upgrade(ref))
+		require.Equal(t, status.OK, c.ReleaseRef(ref))
+		require.Equal(t, status.OK, c.ReleaseRef(ref))
+		for range 100 {
+			q := c.Alloc(size)
+			require.NotEqual(t, process.heap.Record(ref.record()), recordOf(q), "the slot was used again")
+			require.Equal(t, status.NotLive, c.CheckRef(ref))
+			require.Zero(t, c.Upgrade(ref))
+			require.Equal(t, status.OK, status.Status(c.Status))
+			require.Equal(t, status.OK, c.Release(q))
+		}
+	}
+	require.Zero(t, ReadStats().LiveObjects)
+}
+
+// Between the look at the shared word and the compare and swap the object may die and its
+// slot get another one that looks alike: that one keeps its count.
+func TestUpgradeMeetsALaterLife(t *testing.T) {
+	c, st := NewContext()
+	require.Equal(t, status.OK, st)
+	old, _ := c.AllocHeld(64)
+	ref := c.RefOf(old)
+	r, sh, s := ref.look()
+	require.Equal(t, live, s)
+	o := object{r, layout.Entry{Object: old, Record: ref.record(), Gen: ref.gen()}}
+	require.Equal(t, status.OK, c.Release(old))
+	later, _ := c.AllocHeld(64)
+	require.Equal(t, old, later)
+	require.Equal(t, sh, atomic.LoadUint32(&r.Sh), "the test needs words that look alike")
+	require.False(t, c.upgradeShared(ref, o, sh))
+	require.EqualValues(t, 1, c.Refcount(later))
+	require.Zero(t, c.Upgrade(ref))
+
+	// The holder of the later one lets go while the reference too many stands: whoever made it ends the object.
+	next := c.RefOf(later)
+	atomic.AddUint32(&r.Sh, layout.ShOne)
+	require.Equal(t, status.OK, c.Release(later))
+	require.Equal(t, status.NotLive, c.confirm(ref, object{r, o.Entry}))
+	require.Equal(t, status.NotLive, c.CheckRef(next))
+	require.Zero(t, ReadStats().LiveObjects)
+}
+
+// While the owner merges, nobody can tell who counts.
+func TestUpgradeWaitsForAMerge(t *testing.T) {
+	c, st := NewContext()
+	require.Equal(t, status.OK, st)
+	other, st := NewContext()
+	require.Equal(t, status.OK, st)
+	p := c.Alloc(64)
+	ref, r := c.RefOf(p), recordOf(p)
+	loc := atomic.SwapUint32(&r.Loc, 0)
+	got := make(chan uintptr)
+	go func() { got <- other.Upgrade(ref) }()
+	merge(r, loc, 0)
+	require.Equal(t, p, <-got)
+	require.EqualValues(t, 2, c.Refcount(p))
+	require.Equal(t, status.OK, other.Release(p))
+	require.Equal(t, status.OK, c.Release(p))
+	require.Zero(t, ReadStats().LiveObjects)
+}
+
+// A block of records keeps its place in the table for ever, with one class.
+func TestRefsOfBlocksThatAreUsedAgain(t *testing.T) {
+	c, st := NewContext()
+	require.Equal(t, status.OK, st)
+	for round := range 3 {
+		var all []uintptr
+		var refs []Ref
+		for i := range 6000 {
+			p := c.Alloc(uintptr(32 << (i % 3)))
+			all, refs = append(all, p), append(refs, c.RefOf(p))
+		}
+		for i, ref := range refs {
+			require.Equal(t, all[i], c.GetRef(ref), "round %d", round)
+			require.Equal(t, all[i], process.heap.LocateAny(ref.record(), ref.gen()&0xFF))
+			require.Equal(t, status.OK, c.ReleaseRef(ref))
+		}
+		c.Purge()
+		for _, ref := range refs {
+			require.Equal(t, status.NotLive, c.CheckRef(ref))
+			require.Zero(t, c.Upgrade(ref))
+		}
+		require.NoError(t, process.heap.Check(func(uint32) {}))
+	}
+	require.Zero(t, ReadStats().LiveObjects)
+}
