@@ -52,6 +52,9 @@
 #ifndef F_ROGUE
 #define F_ROGUE 0   /* with F_AGAIN: the remote thread releases what it does not hold, in the worst moment */
 #endif
+#ifndef F_WEAK
+#define F_WEAK 0    /* upgrade a weak reference to the first object of a record; with F_AGAIN the second has no owner */
+#endif
 #ifndef F_SPLIT
 #define F_SPLIT 0   /* references start out in loc and sh in more ways */
 #endif
@@ -154,6 +157,7 @@ hidden byte x_dead;
 mtype = { NEXT, START, CHECK, REG, REG_OWN, REG_MORE, REG_LOOK, REG_LATE, REG_SINK, REG_CLAIM, REG_COUNT, REG_WAIT,
 	REG_SETTLE, REG_SETTLED, UNREG, UNREG_OWN, UNREG_SETTLE, UNREG_SETTLED, UNREG_SUM, ACQ,
 	REL, REL_SETTLE, REL_SETTLED, REL_CLAMP, REL_STORE, REL_LAST, REL_ZERO, REL_MERGE, REL_OTHER, KILL, KILLED, DELIVER, DELIVER_LATE, DELIVER_PUSH, DELIVER_FLAG, DELIVER_REAP,
+	WEAK, WEAK_LOC, WEAK_OWN, WEAK_COUNT, WEAK_READ, WEAK_LOOK, WEAK_TRY, WEAK_CONFIRM, REL_PLAIN,
 	TAKE, SETTLE, BACK, SHARE, SHARE_MERGE, PARK, PARK_LATE, PARK_FLAG, ADOPTED, REAP, REAP_LOOK, ALLOC, ALLOC_LIVE };
 
 /* The end of an operation, and of a poll or an adoption with nothing left to do. */
@@ -324,6 +328,7 @@ inline less() { left = (left > 0 -> left - 1 : 0) }
 	:: left > 0 && F_FLOAT && ent[x] > 0 -> left--; o = x; ent[x]--; FLOATED(x); pc = UNREG \
 	:: left > 0 && F_FLOAT && ctx == 1 && HERE(x) > 0 -> left--; o = x; HERE(x)--; FLOATED(x); pc = UNREG \
 	:: left > 0 && F_SHARE && HOLDS(x) && MINE(loc[x]) -> left--; o = x; pc = SHARE \
+	:: left > 0 && F_WEAK && !HOLDS(x) -> left--; o = x; pc = WEAK \
 	:: left > 0 && F_DEAD && !HOLDS(x) && (sh[x] == 0 || sh[x] == (MERGED | ALIVE)) -> \
 		left--; o = x; stale = true; if :: pc = REG :: pc = UNREG :: pc = ACQ :: pc = REL fi \
 	:: left > 0 && F_AGAIN && ctx == 1 && refs[x] == 1 && HERE(x) == 1 && loc[x] == LOC(1, 0, 1) && sh[x] == ALIVE -> \
@@ -483,6 +488,9 @@ proctype Thread(byte me, ctx, left; byte a, t) {
 #if BUG == 5
 			:: !(x & QUEUED) && !(x & MERGED) && COUNT(x) <= x_count && w == 0 -> SET_SH(x | QUEUED); REST
 #endif
+#if BUG == 48
+			:: (x & MERGED) && !(x & QUEUED) && COUNT(x) == 1 -> pc = REL_PLAIN
+#endif
 			:: else ->
 				x_count = COUNT(x) - 1;
 				x_dead = (x & MERGED) && (x_count <= 0 && !(x & QUEUED) || x_count == 1 && (x & QUEUED) && BUG == 10);
@@ -490,6 +498,42 @@ proctype Thread(byte me, ctx, left; byte a, t) {
 				SET_SH(x_count * ONE + x_floats * FLOAT + (x & (FLOAT - 1)));
 				REST_OR_KILL
 			fi
+		fi }
+
+#if BUG == 48
+	:: d_step { pc == REL_PLAIN -> SET_SH(0); died(); REST }
+#endif
+
+	/* Upgrade a weak reference to the object that was first in this record. */
+	:: d_step { pc == WEAK -> if :: gen[o] == 0 -> pc = WEAK_LOC :: else -> REST fi }
+	:: d_step { pc == WEAK_LOC -> pc = (MINE(loc[o]) -> WEAK_OWN : WEAK_READ) }
+	:: d_step { pc == WEAK_OWN -> /* what waits for this thread has no reference left */
+		TOUCH;
+		x = sh[o];
+		x_claims = (CLAIMS(x) < LFLOATS(loc[o]) -> CLAIMS(x) : LFLOATS(loc[o]));
+		x_count = LCOUNT(loc[o]) + COUNT(x) - x_claims - ((x & QUEUED) -> 1 : 0);
+		if
+		:: x_count > 0 -> pc = WEAK_COUNT
+		:: else -> REST
+		fi }
+	:: d_step { pc == WEAK_COUNT -> TOUCH; SET_LOC(loc[o] + 1); acq[o]++; refs[o]++; REST }
+	:: d_step { pc == WEAK_READ -> s = sh[o]; pc = WEAK_LOOK }
+	:: d_step { pc == WEAK_LOOK -> /* gone, or another thread's */
+		if
+		:: gen[o] != 0 || !(s & ALIVE) || (ZERO(s) && BUG != 47) || (!(s & MERGED) && BUG != 43) -> REST
+		:: else -> pc = WEAK_TRY
+		fi }
+	:: d_step { pc == WEAK_TRY ->
+		if
+		:: sh[o] != s && BUG != 49 -> s = sh[o]; pc = WEAK_LOOK
+		:: else -> sh[o] = sh[o] + ONE; refs[o] = refs[o] + (gen[o] == 0 -> 1 : 0); pc = WEAK_CONFIRM
+		fi }
+	:: d_step { pc == WEAK_CONFIRM ->
+		if
+		:: gen[o] == 0 || BUG == 44 -> assert(gen[o] == 0 && !freed[o]); acq[o]++; REST
+		:: gen[o] != 0 && BUG == 45 -> REST
+		:: gen[o] != 0 && BUG == 46 -> SET_SH(sh[o] - ONE); REST
+		:: else -> s = 0; w = OWNER(loc[o]); g = gen[o]; pc = REL_OTHER
 		fi }
 
 	/* Who brought the count to zero kills: sh is exchanged with 0, then loc goes. */
@@ -605,14 +649,15 @@ proctype Thread(byte me, ctx, left; byte a, t) {
 	/* A second object in the record of the first. */
 	:: d_step { pc == ALLOC ->
 		assert(sh[o] == 0 && loc[o] == 0 && holder[ctx] == me);
-		loc[o] = (F_ROGUE -> LOC(ctx, 0, 2) : LOC(ctx, 1, 1));
+		loc[o] = (F_WEAK -> 0 : (F_ROGUE -> LOC(ctx, 0, 2) : LOC(ctx, 1, 1)));
 		pc = ALLOC_LIVE }
 	:: d_step { pc == ALLOC_LIVE ->
-		sh[o] = ALIVE;
+		sh[o] = (F_WEAK -> ONE | MERGED | ALIVE : ALIVE);
 		given = true;
 		if
+		:: F_WEAK -> acq[o] = 1; refs[o] = 1
 		:: F_ROGUE -> acq[o] = 1; gift = 1; refs[o] = 2
-		:: else -> tok[o] = 1; tokens[o] = 1; refs[o] = 1
+		:: !F_WEAK && !F_ROGUE -> tok[o] = 1; tokens[o] = 1; refs[o] = 1
 		fi;
 		REST }
 

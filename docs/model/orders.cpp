@@ -436,7 +436,8 @@ struct deferred : rl::test_suite<deferred, 3> {
 	}
 };
 
-enum { MUTANTS = 35 };
+enum { MUTANTS = 40 };
+#include "orders_upgrade.hpp"
 
 // ---- running ---------------------------------------------------------------------------------
 
@@ -493,5 +494,6 @@ int main(int argc, char** argv)
 	good &= holds<start>("start", 26, 28);
 	good &= holds<listener>("listener", 29, 33);
 	good &= holds<deferred>("deferred", 34, 35);
+	good &= holds<upgrade>("upgrade", 36, 40);
 	return good == (bug != 0); // a mutant has to fail
 }
