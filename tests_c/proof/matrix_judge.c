@@ -114,6 +114,12 @@ static uint32_t faults_of_message(const judgement* j)
 static bool works_in_child(const matrix_function* f)
 {
 	static const char* const names[] = {"tl_ptr_acquire",
+	                                    "tl_ref_of",
+	                                    "tl_ref_acquire",
+	                                    "tl_ref_get",
+	                                    "tl_ref_check",
+	                                    "tl_weak_of",
+	                                    "tl_weak_get",
 	                                    "tl_ptr_inc_ref",
 	                                    "tl_ptr_refcount",
 	                                    "tl_ptr_check",
@@ -255,12 +261,12 @@ void judge_before(judgement* j)
 	j->other_before = count_of(other_object(j));
 }
 
-/* Numbers that say how much memory there is, how long a text, how much ever happened. */
+/* Numbers that say how much memory there is, how long a text, how much ever happened, which slot an object has. */
 static bool varies(const matrix_function* f)
 {
-	static const char* const parts[] = {"_memory_",        "_json",          "_openmetrics",
-	                                    "_dump",           "tl_get_",        "tl_registry_total",
-	                                    "tl_registry_num", "tl_leak_report", "tl_track_count"};
+	static const char* const parts[] = {
+		"_memory_",        "_json",          "_openmetrics",   "_dump",     "tl_get_",    "tl_registry_total",
+		"tl_registry_num", "tl_leak_report", "tl_track_count", "tl_ref_of", "tl_weak_of", "tl_weak_share"};
 	for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
 		if (strstr(f->name, parts[i]) != NULL) return true;
 	return f->result == MATRIX_RETURNS_POINTER || f->result == MATRIX_RETURNS_REAL;

@@ -83,6 +83,7 @@ struct item {
 	shape* shape;   /* TENSOR, and STACK for one in a slot */
 	matrix* matrix; /* SPARSE */
 	int64_t offset; /* STACK: in the arena; -1: in a frame */
+	tl_ref ref;     /* 0: nobody asked for it */
 };
 
 /* ---- types of objects ---------------------------------------------------------------- */
@@ -298,6 +299,12 @@ unsigned take_out_set(world* w, const item* it);
 void take_out(world* w, item* it);
 void leave_scope(world* w, item* it); /* the newest entry goes, and its reference is the caller's */
 void finish_zero(world* w, item* it);
+/* Whether a call has dropped a reference; one to another thread's object may need memory. */
+bool told(world* w, const operand* o, tl_status got);
+
+/* ---- model_refs.c ------------------------------------------------------------------------ */
+
+void ref_ended(world* w, item* it); /* a reference to it is stale from here on */
 
 /* ---- model_scopes.c ---------------------------------------------------------------------- */
 
@@ -399,7 +406,7 @@ void end_shortage(world* w);
 /* ---- families ------------------------------------------------------------------------------ */
 
 extern const family arena_family, counts_family, dlpack_family, faults_family, graphs_family, objects_family,
-	plans_family, pools_family, registry_family, scopes_family, shared_family, sparse_family, tensor_counts_family,
-	tensors_family, tracking_family, vecs_family, views_family, workspaces_family;
+	plans_family, pools_family, refs_family, registry_family, scopes_family, shared_family, sparse_family,
+	tensor_counts_family, tensors_family, tracking_family, vecs_family, views_family, workspaces_family;
 
 #endif

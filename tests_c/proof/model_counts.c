@@ -19,7 +19,7 @@ static void acquire(world* w)
 
 /* A call that drops the last reference of another thread's object tells that thread, which
  * needs memory. */
-static bool told(world* w, const operand* o, tl_status got)
+bool told(world* w, const operand* o, tl_status got)
 {
 	if (!alive(o) || o->it->owner == w || o->it->shared) return want(w, got, o->refusal) == TL_OK;
 	return want_memory(w, got, o->refusal) == TL_OK;

@@ -98,6 +98,7 @@ void end_stack(item* it)
 static void end_now(world* w, item* it)
 {
 	it->life = GONE;
+	ref_ended(w, it);
 	it->buried++; /* it may refer to itself */
 	item_leave(it);
 	if (it->kind == PLAIN || it->kind == TYPED || it->kind == VEC) bury(w, it);

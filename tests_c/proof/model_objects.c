@@ -238,6 +238,7 @@ static bool moves_as_said(const world* w, const item* it)
 static void resized(world* w, item* it, char* at, size_t bytes)
 {
 	size_t kept = bytes < it->bytes ? bytes : it->bytes;
+	if (at != it->at) ref_ended(w, it);
 	it->at = at;
 	it->bytes = bytes;
 	verify_prefix(w, it, kept);
