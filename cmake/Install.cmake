@@ -23,6 +23,7 @@ install(FILES
 install(FILES include/tl_runtime.h include/tl_runtime.hpp include/tl_tensor.hpp include/tl_sparse.hpp include/tl_registry.hpp
   include/tl_inline.h
   include/tl_tracking.hpp
+  include/tl_weak.hpp
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 # There is none where no clang of version 15 or newer was found.
 install(FILES "${TL_RUNTIME_LIBRARY_DIR}/tl_runtime.bc" DESTINATION "${CMAKE_INSTALL_DATADIR}/tl_runtime" OPTIONAL)

@@ -46,6 +46,7 @@ for cxx in g++ clang++ clang++-15; do
 		compile $cxx c++ $version "-Wold-style-cast" tl_sparse.hpp
 		compile $cxx c++ $version "-Wold-style-cast" tl_registry.hpp
 		compile $cxx c++ $version "-Wold-style-cast" tl_tracking.hpp
+		compile $cxx c++ $version "-Wold-style-cast" tl_weak.hpp
 	done
 done
 
