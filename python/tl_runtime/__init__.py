@@ -66,6 +66,7 @@ from ._limits import (
 from ._object import Object, collect_cycles
 from ._plan import Plan
 from ._profiles import dump_memory_snapshot, memory_snapshot, profile, profile_write, trace, trace_mark
+from ._refs import Ref, Weak
 from ._scope import arena, frame, function_frame, scope, scope_depth
 from ._sparse import SparseMatrix
 from ._stats import (
@@ -113,6 +114,7 @@ __all__ = [
     "Object",
     "OutOfMemoryError",
     "Plan",
+    "Ref",
     "ScopeUnderflowError",
     "SlotOutOfRangeError",
     "SparseMatrix",
@@ -121,6 +123,7 @@ __all__ = [
     "TensorPoolKey",
     "UnknownPointerError",
     "UnsupportedError",
+    "Weak",
     "allocation_info",
     "arena",
     "bitcode_path",

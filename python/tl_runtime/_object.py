@@ -12,7 +12,7 @@ class Object:
     Any address makes a handle; every method validates the address before it changes anything.
     """
 
-    __slots__ = ("address",)
+    __slots__ = ("__weakref__", "address")
 
     def __init__(self, address: int) -> None:
         self.address = address

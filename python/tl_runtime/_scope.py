@@ -45,7 +45,7 @@ class Block:
     A block says with _begin what its end needs, and gets that in _end: what the thread's newest entry has said.
     """
 
-    __slots__ = ()
+    __slots__ = ("__weakref__",)
 
     def _begin(self) -> Any:
         raise NotImplementedError

@@ -1,0 +1,114 @@
+"""Checked and weak references, and Python's own weak references to handles."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from typing import Any
+
+import pytest
+
+import tl_runtime as tl
+
+
+def in_a_thread(call: Any) -> Any:
+    """What the call returns or raises on a thread of its own."""
+    result: list[Any] = []
+
+    def run() -> None:
+        try:
+            result.append(call())
+        except tl.Error as error:
+            result.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    return result[0]
+
+
+def test_a_reference_leads_to_its_object() -> None:
+    held = tl.Object.alloc(64)
+    ref = tl.Ref(held)
+    assert ref.get() == held
+    assert ref.status == tl.Status.OK
+    assert ref == tl.Ref(held)
+    assert hash(ref) == hash(tl.Ref(held))
+    assert ref.acquire().refcount == 2
+    ref.release()
+    ref.release()
+    assert ref.status == tl.Status.NOT_LIVE
+
+
+def test_a_later_object_is_another_one() -> None:
+    first = tl.Object.alloc(64)
+    ref, weak = tl.Ref(first), tl.Weak(first)
+    first.release()
+    second = tl.Object.alloc(64)
+    assert second == first  # the same address
+    assert ref != tl.Ref(second)
+    for call in (ref.get, ref.acquire, ref.release):
+        with pytest.raises(tl.NotLiveError):
+            call()
+    assert weak() is None
+    assert second.refcount == 1
+    second.release()
+
+
+def test_a_weak_reference_is_upgraded_by_the_owner() -> None:
+    with tl.scope():
+        held = tl.Object.new(64)
+        weak = tl.Weak(held)
+        upgraded = weak()
+        assert upgraded == held
+        assert held.refcount == 2
+        assert isinstance(in_a_thread(weak), tl.BusyError)
+        assert isinstance(in_a_thread(lambda: tl.Weak(held, shared=True)), tl.BusyError)
+        held.release()
+    assert weak() is None
+
+
+def test_a_shared_weak_reference_is_upgraded_by_every_thread() -> None:
+    with tl.scope():
+        held = tl.Object.new(64)
+        weak = tl.Weak(held, shared=True)
+        assert in_a_thread(weak) == held
+        assert held.refcount == 2
+        held.release()
+    assert weak() is None
+    assert in_a_thread(weak) is None
+
+
+def test_references_to_nothing() -> None:
+    nothing = tl.Object(0)
+    assert tl.Ref(nothing).get().address == 0
+    assert tl.Ref(nothing).acquire().address == 0
+    assert tl.Weak(nothing)() is None
+
+
+def test_what_is_no_object() -> None:
+    for make in (tl.Ref, tl.Weak, lambda o: tl.Weak(o, shared=True)):
+        with pytest.raises(tl.UnknownPointerError):
+            make(tl.Object(4096 * 1024))
+
+
+def test_python_refers_to_handles_weakly() -> None:
+    handles = [
+        lambda: tl.Object(0),
+        lambda: tl.Ref(tl.Object(0)),
+        lambda: tl.zeros((2, 3), "float32"),
+        lambda: tl.zeros((2, 3), "float32").T,
+        lambda: tl.Plan(),
+        tl.scope,
+        lambda: tl.frame(64),
+        lambda: tl.function_frame(1),
+        lambda: tl.arena(64),
+    ]
+    for make in handles:
+        handle = make()
+        alive = weakref.ref(handle)
+        assert alive() is handle
+        del handle
+        gc.collect()
+        assert alive() is None
