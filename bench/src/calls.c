@@ -50,6 +50,39 @@ OPERATION op_acquire_release_floating(long n)
 	tl_ptr_release(object);
 }
 
+OPERATION op_ref_acquire_release(long n)
+{
+	tl_mem_enter_scope();
+	tl_ref ref = tl_ref_of(tl_mem_new(64));
+	for (long i = 0; i < n; i++) {
+		tl_ref_acquire(ref);
+		tl_ref_release(ref);
+	}
+	tl_mem_exit_scope();
+}
+
+static void upgrade_and_release(long n, tl_ref (*weak_of)(void*))
+{
+	tl_mem_enter_scope();
+	tl_ref weak = weak_of(tl_mem_new(64));
+	for (long i = 0; i < n; i++) {
+		tl_weak_get(weak);
+		tl_ref_release(weak);
+	}
+	tl_mem_exit_scope();
+}
+
+OPERATION op_weak_get_release(long n) { upgrade_and_release(n, tl_weak_of); }
+OPERATION op_weak_get_release_shared(long n) { upgrade_and_release(n, tl_weak_share); }
+
+OPERATION op_ref_get(long n)
+{
+	void* object = tl_mem_alloc(64);
+	tl_ref ref = tl_ref_of(object);
+	for (long i = 0; i < n; i++) tl_ref_get(ref);
+	tl_ref_release(ref);
+}
+
 OPERATION op_check(long n)
 {
 	void* object = tl_mem_alloc(64);
@@ -389,6 +422,10 @@ static const operation operations[] = {
 	NAMED(acquire_release),
 	NAMED(acquire_release_unbiased),
 	NAMED(acquire_release_floating),
+	NAMED(ref_acquire_release),
+	NAMED(weak_get_release),
+	NAMED(weak_get_release_shared),
+	NAMED(ref_get),
 	NAMED(check),
 	NAMED(scope),
 	NAMED(scope_of_8),

@@ -55,6 +55,31 @@ void unbiased(benchmark::State& state)
 	tl_mem_exit_scope();
 }
 
+void by_ref(benchmark::State& state)
+{
+	tl_mem_enter_scope();
+	const tl_ref ref = tl_ref_of(tl_mem_new(64));
+	measure(state, [ref] {
+		tl_ref_acquire(ref);
+		tl_ref_release(ref);
+	});
+	tl_mem_exit_scope();
+}
+
+void upgrade(benchmark::State& state, tl_ref (*weak_of)(void*))
+{
+	tl_mem_enter_scope();
+	const tl_ref weak = weak_of(tl_mem_new(64));
+	measure(state, [weak] {
+		benchmark::DoNotOptimize(tl_weak_get(weak));
+		tl_ref_release(weak);
+	});
+	tl_mem_exit_scope();
+}
+
+void weak(benchmark::State& state) { upgrade(state, tl_weak_of); }
+void weak_shared(benchmark::State& state) { upgrade(state, tl_weak_share); }
+
 // A struct of malloc's that a scope has adopted.
 void foreign(benchmark::State& state)
 {
@@ -178,6 +203,13 @@ void shared_ptr_shared(benchmark::State& state)
 	copy_pointer(state, pointer);
 }
 
+void weak_ptr(benchmark::State& state)
+{
+	const auto owner = std::make_shared<int>(1);
+	const std::weak_ptr<int> weak = owner;
+	measure(state, [&weak] { benchmark::DoNotOptimize(weak.lock()); });
+}
+
 void add_boost()
 {
 #ifdef BENCH_BOOST
@@ -235,6 +267,10 @@ void register_all()
 	add_threaded("count/own/tl-tensor", tensor);
 	add("count/own/tl-floating", floating);
 	add("count/own/tl-foreign", foreign);
+	add("count/own/tl-ref", by_ref);
+	add("count/own/tl-weak", weak);
+	add("count/own/tl-weak-shared", weak_shared);
+	add("count/own/std::weak_ptr", weak_ptr);
 	add_threaded("count/own/std::shared_ptr", shared_ptr);
 	add_boost();
 	add_glib();
