@@ -66,6 +66,7 @@ func TestExamplesPrintWhatDocumentsSay(t *testing.T) {
 			return compiled(t, lib, tool(t, os.Getenv("CXX"), "c++", "g++", "clang++"), "-std=c++17",
 				"examples/hello.cpp")
 		},
+		"examples/weak.c":     func(t *testing.T) string { return compiled(t, lib, cc, "-std=c99", "examples/weak.c") },
 		"examples/hello.py":   func(t *testing.T) string { return python(t, lib, "examples/hello.py") },
 		"examples/hello.ll":   func(t *testing.T) string { return interpreted(t, lib, "examples/hello.ll") },
 		"examples/inlined.c":  func(t *testing.T) string { return compiled(t, lib, cc, "-std=c99", "examples/inlined.c") },
