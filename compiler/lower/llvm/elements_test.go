@@ -46,25 +46,22 @@ func changed(c: tensor<f64, 8>) -> tensor<f64, 8> { c[0] = c[1] c[1] = c[2] retu
 }
 
 // TestInlineNamesAreTheHeaders looks for what an inlining module calls, with the
-// context, in the header that tl_runtime.bc is made of.
+// thread, in the header that tl_runtime.bc is made of.
 func TestInlineNamesAreTheHeaders(t *testing.T) {
 	header, err := os.ReadFile("../../../include/tl_inline.h")
 	require.NoError(t, err)
 	module := emitted(t, everything, lower.Options{}, Options{Version: 15, Inline: true})
 	for name, text := range inlineDeclarations {
 		require.Contains(t, module, text)
-		if name == "tl_context_address" {
-			continue
-		}
-		_, params, found := strings.Cut(string(header), " "+name+"(void** context")
+		_, params, found := strings.Cut(string(header), " "+name+"(tl_inl_thread* thread")
 		require.True(t, found, name)
 		params, _, _ = strings.Cut(params, ")")
-		require.Equal(t, strings.Count(text, ","), strings.Count(params, ","), "%s(context%s)", name, params)
+		require.Equal(t, strings.Count(text, ","), strings.Count(params, ","), "%s(thread%s)", name, params)
 	}
 	root := bodyOf(t, module, "root")
-	require.Equal(t, 1, strings.Count(root, "@tl_context_address(i32 1)"))
+	require.Equal(t, 1, strings.Count(root, "@tl_inl_begin("))
 	for name := range inlined {
 		require.NotContains(t, root, "@"+name+"(")
 	}
-	require.NotContains(t, bodyOf(t, module, "divided"), "$context", "a function that counts nothing")
+	require.NotContains(t, bodyOf(t, module, "divided"), "$thread", "a function that counts nothing")
 }

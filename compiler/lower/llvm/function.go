@@ -35,7 +35,7 @@ func (w *module) function(source *flow.Function, kinds []lower.Kind) {
 	for i, b := range f.Blocks {
 		w.line(".b%d:", i)
 		if i == 0 {
-			f.context()
+			f.thread()
 			f.stack()
 			f.keepAddresses()
 			for p := range flow.Var(f.Params) {

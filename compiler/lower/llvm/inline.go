@@ -8,7 +8,7 @@ import (
 )
 
 // inlined names, for what a function of the program calls, the operation of
-// tl_runtime.bc, or the routine around it, that has the context as first argument. Tensors are not
+// tl_runtime.bc, or the routine around it, that has the thread as first argument. Tensors are not
 // among them: those operations know no tensor in a slot, and addresses are asked for
 // once as it is.
 var inlined = map[string]string{
@@ -22,7 +22,8 @@ var inlined = map[string]string{
 
 // inlineDeclarations are those of include/tl_inline.h.
 var inlineDeclarations = map[string]string{
-	"tl_context_address":        "declare nonnull ptr @tl_context_address(i32) nounwind",
+	"tl_inl_begin":              "declare void @tl_inl_begin(ptr)",
+	"tl_inl_retake":             "declare void @tl_inl_retake(ptr)",
 	"tl_inl_mem_function_enter": "declare i32 @tl_inl_mem_function_enter(ptr, i64)",
 	"tl_inl_mem_function_exit":  "declare i32 @tl_inl_mem_function_exit(ptr)",
 	"tl_inl_mem_enter_scope":    "declare i32 @tl_inl_mem_enter_scope(ptr)",
@@ -34,21 +35,21 @@ var inlineDeclarations = map[string]string{
 // inlineSupport are the routines around inlined operations.
 var inlineSupport = map[string]routine{
 	"inline$function": {[]string{"tl_inl_mem_function_enter", "lower$fail"},
-		checked("void @inline$function(ptr %context, i64 %slots)",
-			"@tl_inl_mem_function_enter(ptr %context, i64 %slots)", ir.Void)},
+		checked("void @inline$function(ptr %thread, i64 %slots)",
+			"@tl_inl_mem_function_enter(ptr %thread, i64 %slots)", ir.Void)},
 	"inline$scope": {[]string{"tl_inl_mem_enter_scope", "lower$fail"},
-		checked("void @inline$scope(ptr %context)", "@tl_inl_mem_enter_scope(ptr %context)", ir.Void)},
+		checked("void @inline$scope(ptr %thread)", "@tl_inl_mem_enter_scope(ptr %thread)", ir.Void)},
 }
 
-// context makes room for the context at a function's entry, if the function inlines
-// anything. The address of the word that the library keeps stays the same; the word is
-// read before each operation, since any call may have changed it.
-func (f *function) context() {
+// thread makes room for a tl_inl_thread at a function's entry, if the function inlines
+// anything. Any other call may change the context in it, so each operation takes it
+// again, which is a load.
+func (f *function) thread() {
 	if !f.Inline || !f.inlines() {
 		return
 	}
-	f.line("  %%$context = alloca ptr")
-	f.line("  %%$word = call ptr %s(i32 1)", f.need("tl_context_address"))
+	f.line("  %%$thread = alloca [2 x ptr]")
+	f.line("  call void %s(ptr %%$thread)", f.need("tl_inl_begin"))
 }
 
 // inlines tells whether any operation of the function is one that is inlined.
@@ -71,6 +72,6 @@ func (f *function) runtime(name string, arguments ...string) string {
 	if !f.Inline || other == "" {
 		return f.need(name) + "(" + strings.Join(arguments, ", ") + ")"
 	}
-	f.line("  store ptr %s, ptr %%$context", f.let("load ptr, ptr %%$word"))
-	return f.need(other) + "(" + strings.Join(append([]string{"ptr %$context"}, arguments...), ", ") + ")"
+	f.line("  call void %s(ptr %%$thread)", f.need("tl_inl_retake"))
+	return f.need(other) + "(" + strings.Join(append([]string{"ptr %$thread"}, arguments...), ", ") + ")"
 }
