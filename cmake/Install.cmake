@@ -20,11 +20,8 @@ install(FILES
   "${TL_RUNTIME_LIBRARY_DIR}/libtl_runtime.so.${PROJECT_VERSION_MAJOR}"
   "${TL_RUNTIME_LIBRARY_DIR}/libtl_runtime.so"
   DESTINATION "${CMAKE_INSTALL_LIBDIR}")
-install(FILES include/tl_runtime.h include/tl_runtime.hpp include/tl_tensor.hpp include/tl_sparse.hpp include/tl_registry.hpp
-  include/tl_inline.h
-  include/tl_tracking.hpp
-  include/tl_weak.hpp
-  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+file(GLOB tl_headers CONFIGURE_DEPENDS include/*.h include/*.hpp)
+install(FILES ${tl_headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 # There is none where no clang of version 15 or newer was found.
 install(FILES "${TL_RUNTIME_LIBRARY_DIR}/tl_runtime.bc" DESTINATION "${CMAKE_INSTALL_DATADIR}/tl_runtime" OPTIONAL)
 install(FILES include/tl_runtime.ll DESTINATION "${CMAKE_INSTALL_DATADIR}/tl_runtime")

@@ -7,26 +7,26 @@
  *   delete of a T if it has one.
  * - tl::registry_guard is one reference at one address, as tl::ref is to an object:
  *   move only, since a copy would hide a call.
- * - A caller whose registration fails keeps the memory: own_ functions throw tl::error
- *   and have changed nothing.
+ * - A caller whose registration fails keeps the memory: own_ functions have changed nothing.
+ *
+ * Functions named try_ return a tl::result; those without it throw tl::error instead.
  */
 #ifndef TL_REGISTRY_HPP
 #define TL_REGISTRY_HPP
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <iterator>
 #include <memory>
-#include <memory_resource>
 #include <new>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "tl_memory_resource.hpp"
 #include "tl_runtime.hpp"
 
-namespace tl {
+TL_BEGIN_NAMESPACE
 
 /* One reference to a registered block, dropped when the guard ends. */
 template <class T>
@@ -61,10 +61,21 @@ class registry_guard {
 	void reset() noexcept { registry_guard().swap(*this); }
 
 	/* Another reference at the same address. */
-	registry_guard share() const
+	result<registry_guard> try_share() const
 	{
-		check(tl_ptr_inc_ref(const_cast<std::remove_cv_t<T>*>(pointer_)));
-		return adopt(pointer_);
+		return over(tl_ptr_inc_ref(const_cast<std::remove_cv_t<T>*>(pointer_)), pointer_);
+	}
+#ifndef TL_NO_EXCEPTIONS
+	registry_guard share() const { return try_share().value(); }
+#endif
+
+	/* The guard of a reference that a call with this status has made. */
+	static result<registry_guard> over(tl_status status, T* registered)
+	{
+		if (status != TL_OK) {
+			return failure::of(status);
+		}
+		return adopt(registered);
 	}
 
 	void swap(registry_guard& other) noexcept { std::swap(pointer_, other.pointer_); }
@@ -140,57 +151,60 @@ tl_status register_array(T* first, std::size_t n)
 
 /* Registers the n values of `new T[n]`; their destructors run when the block is freed. */
 template <class T>
-registry_guard<T> own_array(T* first, std::size_t n)
+result<registry_guard<T>> try_own_array(T* first, std::size_t n)
 {
-	check(detail::register_array(first, n));
-	return registry_guard<T>::adopt(first);
+	return registry_guard<T>::over(detail::register_array(first, n), first);
 }
 
 /* Registers the value of `new T`. T must be the type that was allocated. */
 template <class T>
-registry_guard<T> own_scalar(T* object)
+result<registry_guard<T>> try_own_scalar(T* object)
 {
 	if constexpr (detail::plain_delete<T>) {
-		check(tl_registry_register(object, sizeof(T), TL_ALLOC_NEW_SCALAR));
+		return registry_guard<T>::over(tl_registry_register(object, sizeof(T), TL_ALLOC_NEW_SCALAR), object);
 	} else {
-		check(tl_registry_register_custom(object, sizeof(T), &detail::delete_scalar<T>, nullptr));
+		return registry_guard<T>::over(
+			tl_registry_register_custom(object, sizeof(T), &detail::delete_scalar<T>, nullptr), object);
 	}
-	return registry_guard<T>::adopt(object);
 }
 
 /* Registers memory of n values with its kind; no destructors run. */
 template <class T>
-registry_guard<T> own(T* first, std::size_t n, tl_alloc_kind kind)
+result<registry_guard<T>> try_own(T* first, std::size_t n, tl_alloc_kind kind)
 {
 	static_assert(std::is_trivially_destructible_v<T>, "own_array and own_scalar run destructors");
-	check(tl_registry_register(first, detail::bytes_of<T>(n), kind));
-	return registry_guard<T>::adopt(first);
+	return registry_guard<T>::over(tl_registry_register(first, detail::bytes_of<T>(n), kind), first);
 }
 
 /* Registers memory that deleter(first, ctx) frees. */
 template <class T>
-registry_guard<T> own(T* first, std::size_t n, tl_deleter deleter, void* ctx)
+result<registry_guard<T>> try_own(T* first, std::size_t n, tl_deleter deleter, void* ctx)
 {
-	check(tl_registry_register_custom(first, detail::bytes_of<T>(n), deleter, ctx));
-	return registry_guard<T>::adopt(first);
+	return registry_guard<T>::over(tl_registry_register_custom(first, detail::bytes_of<T>(n), deleter, ctx), first);
 }
 
 /* n values, initialised as T() is, in registered memory; aligned to 64 where T has no
- * destructor. */
+ * destructor. What T's constructor throws passes. */
 template <class T>
-registry_guard<T> new_array(std::size_t n)
+result<registry_guard<T>> try_new_array(std::size_t n)
 {
-	if (n > static_cast<std::size_t>(PTRDIFF_MAX) / sizeof(T)) {
-		throw std::bad_array_new_length();
+	if (detail::too_many<T>(n)) {
+		return detail::refusal("tl::new_array", "so many values are larger than memory");
 	}
 	if constexpr (std::is_trivially_destructible_v<T> && alignof(T) <= 64) {
-		auto memory = registry_guard<T>::adopt(static_cast<T*>(check((tl_registry_new_array)(n, sizeof(T)))));
+		const result<void*> block = try_check((tl_registry_new_array)(n, sizeof(T)));
+		if (!block) {
+			return block.error();
+		}
+		auto memory = registry_guard<T>::adopt(static_cast<T*>(*block));
 		std::uninitialized_value_construct_n(memory.get(), n);
 		return memory;
 	} else {
 		std::unique_ptr<T[]> made(new T[n]());
-		auto owned = own_array(made.get(), n);
-		static_cast<void>(made.release());
+		auto owned = try_own_array(made.get(), n);
+		if (owned) {
+			static_cast<void>(made.release());
+		}
 		return owned;
 	}
 }
@@ -203,28 +217,35 @@ struct registry_buffer {
 	std::uint64_t id = 0;
 
 	/* Adds a reference at an address inside the block. */
-	void add_alias(T* alias)
+	result<void> try_add_alias(T* alias)
 	{
 		aliases.emplace_back(); /* no reference is lost when a later line throws */
 		const tl_status status = tl_registry_add_alias(id, alias);
-		if (status != TL_OK) {
-			aliases.pop_back();
-			check(status);
+		if (status == TL_OK) {
+			aliases.back() = registry_guard<T>::adopt(alias);
+			return {};
 		}
-		aliases.back() = registry_guard<T>::adopt(alias);
+		aliases.pop_back();
+		return failure::of(status);
 	}
+#ifndef TL_NO_EXCEPTIONS
+	void add_alias(T* alias) { try_add_alias(alias).value(); }
+#endif
 };
 
 namespace detail {
 
 /* Registers a buffer by `call`, which gets the aliases and where its id goes. */
 template <class T, class Call>
-registry_buffer<T> make_buffer(T* first, T* const* aliases, std::size_t count, Call call)
+result<registry_buffer<T>> make_buffer(T* first, T* const* aliases, std::size_t count, Call call)
 {
 	registry_buffer<T> made;
 	made.aliases.reserve(count);
 	const std::vector<void*> names(aliases, aliases + count);
-	check(call(names.data(), &made.id));
+	const tl_status status = call(names.data(), &made.id);
+	if (status != TL_OK) {
+		return failure::of(status);
+	}
 	made.block = registry_guard<T>::adopt(first);
 	for (std::size_t i = 0; i < count; i++) {
 		made.aliases.push_back(registry_guard<T>::adopt(aliases[i]));
@@ -236,7 +257,8 @@ registry_buffer<T> make_buffer(T* first, T* const* aliases, std::size_t count, C
 
 /* Registers n values under their own address and under count aliases. */
 template <class T>
-registry_buffer<T> own_buffer(T* first, std::size_t n, T* const* aliases, std::size_t count, tl_alloc_kind kind)
+result<registry_buffer<T>> try_own_buffer(T* first, std::size_t n, T* const* aliases, std::size_t count,
+                                          tl_alloc_kind kind)
 {
 	static_assert(std::is_trivially_destructible_v<T>, "nobody runs the destructors of a buffer's values");
 	return detail::make_buffer(first, aliases, count, [&](void* const* names, std::uint64_t* id) {
@@ -246,8 +268,8 @@ registry_buffer<T> own_buffer(T* first, std::size_t n, T* const* aliases, std::s
 
 /* The same for memory that deleter(first, ctx) frees. On failure it stays the caller's. */
 template <class T>
-registry_buffer<T> own_buffer(T* first, std::size_t n, T* const* aliases, std::size_t count, tl_deleter deleter,
-                              void* ctx)
+result<registry_buffer<T>> try_own_buffer(T* first, std::size_t n, T* const* aliases, std::size_t count,
+                                          tl_deleter deleter, void* ctx)
 {
 	return detail::make_buffer(first, aliases, count, [&](void* const* names, std::uint64_t* id) {
 		return tl_registry_register_custom_buffer(first, detail::bytes_of<T>(n), names, count, deleter, ctx, id);
@@ -274,14 +296,13 @@ inline void* const* address(const std::vector<void*>& all) { return all.data(); 
 /* Registers all blocks of a span or container of pointers, with their sizes in another,
  * or none of them. No destructors run. */
 template <class Pointers, class Sizes>
-void register_many(const Pointers& pointers, const Sizes& bytes, tl_alloc_kind kind)
+result<void> try_register_many(const Pointers& pointers, const Sizes& bytes, tl_alloc_kind kind)
 {
 	if (std::size(pointers) != std::size(bytes)) {
-		throw error(failure{TL_E_INVALID_ARGUMENT,
-		                    "tl::register_many: TL_E_INVALID_ARGUMENT: as many sizes as pointers are needed"});
+		return detail::refusal("tl::register_many", "as many sizes as pointers are needed");
 	}
 	const auto all = detail::untyped(pointers);
-	check(tl_registry_register_many(detail::address(all), std::data(bytes), std::size(pointers), kind));
+	return try_check(tl_registry_register_many(detail::address(all), std::data(bytes), std::size(pointers), kind));
 }
 
 /* Drops one reference of each pointer and returns how many were dropped. */
@@ -292,97 +313,80 @@ std::size_t unregister_many(const Pointers& pointers)
 	return tl_registry_unregister_many(detail::address(all), std::size(pointers));
 }
 
-/* A memory resource over the runtime's heap, or over a memory pool, which must
- * outlive it and serve memory of the host. Memory may be freed by any thread. */
-class pmr_resource : public std::pmr::memory_resource {
-  public:
-	pmr_resource() noexcept = default;
-	explicit pmr_resource(tl_memory_pool* pool) noexcept : pool_(pool) {}
+#ifndef TL_NO_EXCEPTIONS
 
-  private:
-	static constexpr std::size_t heap_alignment = 64;
+template <class T>
+registry_guard<T> own_array(T* first, std::size_t n)
+{
+	return try_own_array(first, n).value();
+}
 
-	/* The heap aligns sizes that are multiples of 64 to 64. */
-	static std::size_t rounded(std::size_t bytes, std::size_t alignment)
-	{
-		if (bytes > static_cast<std::size_t>(PTRDIFF_MAX)) {
-			throw std::bad_alloc();
-		}
-		return alignment <= 32 ? bytes : (bytes + heap_alignment - 1) / heap_alignment * heap_alignment;
+template <class T>
+registry_guard<T> own_scalar(T* object)
+{
+	return try_own_scalar(object).value();
+}
+
+template <class T>
+registry_guard<T> own(T* first, std::size_t n, tl_alloc_kind kind)
+{
+	return try_own(first, n, kind).value();
+}
+
+template <class T>
+registry_guard<T> own(T* first, std::size_t n, tl_deleter deleter, void* ctx)
+{
+	return try_own(first, n, deleter, ctx).value();
+}
+
+template <class T>
+registry_guard<T> new_array(std::size_t n)
+{
+	if (detail::too_many<T>(n)) {
+		throw std::bad_array_new_length();
 	}
+	return try_new_array<T>(n).value();
+}
 
-	/* For an alignment above that of pools: a larger block, whose address is stored before the returned one. */
-	void* padded(std::size_t bytes, std::size_t alignment)
-	{
-		const std::size_t more = alignment + sizeof(void*);
-		if (bytes > static_cast<std::size_t>(PTRDIFF_MAX) - more) {
-			throw std::bad_alloc();
-		}
-		void* block = (tl_memory_pool_allocate)(pool_, bytes + more);
-		if (block == nullptr) {
-			throw std::bad_alloc();
-		}
-		const auto from = reinterpret_cast<std::uintptr_t>(block) + sizeof(void*);
-		char* first = static_cast<char*>(block) + sizeof(void*) + (alignment - from % alignment) % alignment;
-		std::memcpy(first - sizeof(void*), &block, sizeof block);
-		return first;
-	}
-	static void* behind(void* first)
-	{
-		void* block;
-		std::memcpy(&block, static_cast<char*>(first) - sizeof(void*), sizeof block);
-		return block;
-	}
+template <class T>
+registry_buffer<T> own_buffer(T* first, std::size_t n, T* const* aliases, std::size_t count, tl_alloc_kind kind)
+{
+	return try_own_buffer(first, n, aliases, count, kind).value();
+}
 
-	void* do_allocate(std::size_t bytes, std::size_t alignment) override
-	{
-		bytes = bytes == 0 ? 1 : bytes;
-		if (pool_ != nullptr && alignment > heap_alignment) {
-			return padded(bytes, alignment);
-		}
-		void* block = pool_ != nullptr             ? (tl_memory_pool_allocate)(pool_, bytes)
-		              : alignment > heap_alignment ? (tl_aligned_alloc)(bytes, alignment)
-		                                           : tl_numpy_malloc(nullptr, rounded(bytes, alignment));
-		if (block != nullptr && reinterpret_cast<std::uintptr_t>(block) % alignment != 0) {
-			do_deallocate(block, bytes, alignment); /* more than the pool's allocator aligns to */
-			block = nullptr;
-		}
-		if (block == nullptr) {
-			throw std::bad_alloc();
-		}
-		return block;
-	}
+template <class T>
+registry_buffer<T> own_buffer(T* first, std::size_t n, T* const* aliases, std::size_t count, tl_deleter deleter,
+                              void* ctx)
+{
+	return try_own_buffer(first, n, aliases, count, deleter, ctx).value();
+}
 
-	void do_deallocate(void* block, std::size_t bytes, std::size_t alignment) override
-	{
-		if (pool_ != nullptr) {
-			tl_memory_pool_deallocate(pool_, alignment > heap_alignment ? behind(block) : block);
-		} else if (alignment > heap_alignment) {
-			tl_aligned_free(block);
-		} else {
-			tl_numpy_free(nullptr, block, bytes);
-		}
-	}
+template <class Pointers, class Sizes>
+void register_many(const Pointers& pointers, const Sizes& bytes, tl_alloc_kind kind)
+{
+	try_register_many(pointers, bytes, kind).value();
+}
 
-	bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override
-	{
-		const auto* same = dynamic_cast<const pmr_resource*>(&other);
-		return same != nullptr && same->pool_ == pool_;
-	}
-
-	tl_memory_pool* pool_ = nullptr; /* NULL: the heap */
-};
+#endif
 
 /* A workspace of the object's own. get is inline: a comparison, a product and a sum. */
 class workspace {
   public:
-	workspace(std::size_t threads, std::size_t bytes_each, std::size_t alignment = 64)
+	static result<workspace> try_create(std::size_t threads, std::size_t bytes_each, std::size_t alignment = 64)
 	{
-		check(tl_workspace_create(threads, bytes_each, alignment, &handle_));
-		base_ = static_cast<std::byte*>(handle_->base);
-		stride_ = handle_->stride;
-		count_ = handle_->count;
+		tl_workspace* made = nullptr;
+		const tl_status status = tl_workspace_create(threads, bytes_each, alignment, &made);
+		if (status != TL_OK) {
+			return failure::of(status);
+		}
+		return workspace(made);
 	}
+#ifndef TL_NO_EXCEPTIONS
+	workspace(std::size_t threads, std::size_t bytes_each, std::size_t alignment = 64)
+		: workspace(try_create(threads, bytes_each, alignment).value())
+	{
+	}
+#endif
 	workspace(workspace&& other) noexcept
 		: handle_(std::exchange(other.handle_, nullptr)), base_(other.base_), stride_(other.stride_),
 		  count_(std::exchange(other.count_, 0))
@@ -416,12 +420,17 @@ class workspace {
 	}
 
   private:
+	explicit workspace(tl_workspace* made) noexcept
+		: handle_(made), base_(static_cast<std::byte*>(made->base)), stride_(made->stride), count_(made->count)
+	{
+	}
+
 	tl_workspace* handle_ = nullptr;
 	std::byte* base_ = nullptr;
 	std::size_t stride_ = 0;
 	std::size_t count_ = 0;
 };
 
-} // namespace tl
+TL_END_NAMESPACE
 
 #endif

@@ -1,6 +1,6 @@
 /* TL Runtime for C++17: scopes, references and frames that close themselves.
  *
- * Header only, over tl_runtime.h. Why these shapes:
+ * Header only, over tl_runtime.h, tl_result.hpp and tl_scope.hpp. Why these shapes:
  *
  * - A C++ program counts by object lifetime, emitted code by scopes. tl::ref
  *   holds a counted reference of its own, never a floating one, so that code
@@ -8,8 +8,7 @@
  * - Destructors do not throw: a close that fails has changed nothing, and
  *   tl_last_status has the status. All other failures are reported by constructors
  *   and functions, which throw tl::error; functions named try_ return a tl::result.
- * - Scopes and frames remember the depth below them and close down to it. This also
- *   closes what C code left open because an exception passed through it.
+ *   tl_result.hpp explains both, and programs without exceptions.
  * - Fields of runtime objects are tl::field, not tl::ref: the runtime releases
  *   them itself, without recursion, and clones and collects through them.
  *
@@ -19,229 +18,25 @@
 #ifndef TL_RUNTIME_HPP
 #define TL_RUNTIME_HPP
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <new>
-#include <stdexcept>
-#include <string>
+#include <optional>
 #include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
-#include "tl_runtime.h"
+#include "tl_scope.hpp"
 
-namespace tl {
-
-/* Why a call failed: its status and the text of tl_last_error. */
-struct failure {
-	tl_status status;
-	std::string message;
-
-	/* The calling thread's last failure. */
-	static failure last() { return {tl_last_status(), tl_last_error()}; }
-
-	/* The failure behind a status that a call has just returned. */
-	static failure of(tl_status status)
-	{
-		return {status, tl_last_status() == status ? tl_last_error() : tl_status_string(status)};
-	}
-};
-
-/* A failure as an exception. what() is the text of tl_last_error. */
-class error : public std::runtime_error {
-  public:
-	explicit error(const failure& why) : std::runtime_error(why.message), status_(why.status) {}
-
-	tl_status status() const noexcept { return status_; }
-
-  private:
-	tl_status status_;
-};
-
-/* Throws tl::error for a status other than TL_OK. */
-inline void check(tl_status status)
-{
-	if (status != TL_OK) {
-		throw error(failure::of(status));
-	}
-}
-
-/* Throws tl::error for a NULL that is a failure; returns a NULL that is the correct result. */
-template <class T>
-T* check(T* pointer)
-{
-	if (pointer == nullptr && tl_last_status() != TL_OK) {
-		throw error(failure::last());
-	}
-	return pointer;
-}
-
-/* A value or a failure, for programs that do not throw. The names are those of
- * std::expected. */
-template <class T>
-class result {
-  public:
-	result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-	result(failure why) : state_(std::in_place_index<1>, std::move(why)) {}
-
-	bool has_value() const noexcept { return state_.index() == 0; }
-	explicit operator bool() const noexcept { return has_value(); }
-
-	/* The value; throws the failure as tl::error. */
-	T& value() & { return require(), **this; }
-	T&& value() && { return require(), *std::move(*this); }
-
-	/* The value; only after has_value. */
-	T& operator*() & noexcept { return *std::get_if<0>(&state_); }
-	const T& operator*() const& noexcept { return *std::get_if<0>(&state_); }
-	T&& operator*() && noexcept { return std::move(*std::get_if<0>(&state_)); }
-	T* operator->() noexcept { return std::get_if<0>(&state_); }
-	const T* operator->() const noexcept { return std::get_if<0>(&state_); }
-
-	T value_or(T otherwise) && { return has_value() ? *std::move(*this) : std::move(otherwise); }
-
-	/* The failure; only without a value. */
-	const failure& error() const noexcept { return *std::get_if<1>(&state_); }
-
-  private:
-	void require() const
-	{
-		if (!has_value()) {
-			throw tl::error(error());
-		}
-	}
-
-	std::variant<T, failure> state_;
-};
-
-/* Success or a failure. */
-template <>
-class result<void> {
-  public:
-	result() noexcept : why_{TL_OK, {}} {}
-	result(failure why) : why_(std::move(why)) {}
-
-	/* What a status means. */
-	static result of(tl_status status) { return status == TL_OK ? result() : result(failure::of(status)); }
-
-	bool has_value() const noexcept { return why_.status == TL_OK; }
-	explicit operator bool() const noexcept { return has_value(); }
-	void value() const
-	{
-		if (!has_value()) {
-			throw tl::error(why_);
-		}
-	}
-	const failure& error() const noexcept { return why_; }
-
-  private:
-	failure why_;
-};
-
-namespace detail {
-
-/* A scope or frame of the calling thread that is open. It is closed at most once, by exit or by the
- * destructor. Move-only. */
-template <class Value, Value closed, tl_status (*close_it)(Value)>
-class closing {
-  public:
-	closing(closing&& other) noexcept : value_(std::exchange(other.value_, closed)) {}
-	closing& operator=(closing&& other) noexcept
-	{
-		if (this != &other) {
-			close();
-			value_ = std::exchange(other.value_, closed);
-		}
-		return *this;
-	}
-
-	bool open() const noexcept { return value_ != closed; }
-
-	/* Closes it now. */
-	void exit() { check(close()); }
-
-	/* Leaves it open; other code has to close it. */
-	void dismiss() noexcept { value_ = closed; }
-
-  protected:
-	explicit closing(Value value) noexcept : value_(value) {}
-	~closing() { close(); }
-
-	Value value_;
-
-  private:
-	tl_status close() noexcept
-	{
-		const Value value = std::exchange(value_, closed);
-		return value == closed ? TL_OK : close_it(value);
-	}
-};
-
-inline tl_status exit_planned(void*) { return tl_mem_frame_exit(); }
-
-using closing_scopes = closing<std::int64_t, -1, &tl_mem_exit_scopes_to>;
-using closing_planned = closing<void*, nullptr, &exit_planned>;
-
-/* Opens something and returns the depth to go back to. */
-template <class Enter>
-std::int64_t opened(Enter enter)
-{
-	const std::int64_t depth = tl_get_scope_depth();
-	check(enter());
-	return depth;
-}
-
-} // namespace detail
-
-/* A scope of the calling thread, open as long as the object lives. */
-class scope : public detail::closing_scopes {
-  public:
-	scope() : closing(detail::opened(&tl_mem_enter_scope)) {}
-};
-
-/* A function's frame: a scope and numbered buffers that live until it closes,
- * with the scopes that were opened inside it. */
-class frame : public detail::closing_scopes {
-  public:
-	explicit frame(std::int64_t slots = 0) : closing(detail::opened([slots] { return tl_mem_function_enter(slots); }))
-	{
-	}
-
-	/* The buffer of a slot, for count values of type T; the same at every call
-	 * that asks for no more. Values are not constructed. */
-	template <class T = std::byte>
-	T* slot(std::int64_t index, std::size_t count = 1)
-	{
-		static_assert(alignof(T) <= 64, "slots are 64-byte aligned");
-		static_assert(std::is_trivially_destructible_v<T>, "nothing destroys the values of a slot");
-		if (count > static_cast<std::size_t>(INT64_MAX) / sizeof(T)) {
-			throw std::bad_array_new_length();
-		}
-		return static_cast<T*>(check(tl_mem_get_buffer(index, static_cast<std::int64_t>(count * sizeof(T)))));
-	}
-};
-
-/* A planned frame: one block with offsets that a compiler has computed. */
-class planned_frame : public detail::closing_planned {
-  public:
-	explicit planned_frame(std::size_t bytes) : closing(check(tl_mem_frame_enter(bytes))) {}
-
-	void* data() const noexcept { return value_; }
-
-	/* The value at an offset of the plan. */
-	template <class T>
-	T* at(std::size_t offset) const noexcept
-	{
-		return reinterpret_cast<T*>(static_cast<std::byte*>(value_) + offset);
-	}
-};
+TL_BEGIN_NAMESPACE
 
 /* A counted reference to an object of the runtime, or NULL.
  *
- * Copying acquires, moving does not count, the destructor releases. T may be incomplete (tl_tensor)
- * or void.
+ * Copying acquires, moving does not count, the destructor releases. A copy that fails throws; without
+ * exceptions it is empty. T may be incomplete (tl_tensor) or void.
  */
 template <class T>
 class ref {
@@ -274,15 +69,33 @@ class ref {
 	}
 
 	/* Adds a reference to a live object that other code holds. */
-	static ref retain(T* borrowed) { return adopt(acquired(borrowed)); }
+	static result<ref> try_retain(T* borrowed)
+	{
+		const tl_status status = tl_ptr_inc_ref(address(borrowed));
+		if (status != TL_OK) {
+			return failure::of(status);
+		}
+		return adopt(borrowed);
+	}
 
 	/* Turns a floating reference (tl_mem_alloc, tl_mem_unregister) into a held one. */
-	static ref sink(T* floating)
+	static result<ref> try_sink(T* floating)
 	{
-		scope passage;
-		check(tl_mem_register_ptr(address(floating)));
-		return retain(floating);
+		const result<scope> passage = scope::try_enter();
+		if (!passage) {
+			return passage.error();
+		}
+		const tl_status status = tl_mem_register_ptr(address(floating));
+		if (status != TL_OK) {
+			return failure::of(status);
+		}
+		return try_retain(floating);
 	}
+
+#ifndef TL_NO_EXCEPTIONS
+	static ref retain(T* borrowed) { return adopt(acquired(borrowed)); }
+	static ref sink(T* floating) { return try_sink(floating).value(); }
+#endif
 
 	T* get() const noexcept { return pointer_; }
 	explicit operator bool() const noexcept { return pointer_ != nullptr; }
@@ -312,8 +125,13 @@ class ref {
 	static void* address(T* pointer) noexcept { return const_cast<std::remove_cv_t<T>*>(pointer); }
 	static T* acquired(T* pointer)
 	{
-		check(tl_ptr_inc_ref(address(pointer)));
+		const tl_status status = tl_ptr_inc_ref(address(pointer));
+#ifdef TL_NO_EXCEPTIONS
+		return status == TL_OK ? pointer : nullptr;
+#else
+		check(status);
 		return pointer;
+#endif
 	}
 
 	T* pointer_ = nullptr;
@@ -344,7 +162,10 @@ class field {
 	explicit operator bool() const noexcept { return pointer_ != nullptr; }
 
 	/* Another reference to the same object. */
+	result<ref<T>> try_share() const { return ref<T>::try_retain(pointer_); }
+#ifndef TL_NO_EXCEPTIONS
 	ref<T> share() const { return ref<T>::retain(pointer_); }
+#endif
 
   private:
 	T* pointer_ = nullptr;
@@ -359,12 +180,6 @@ class type {
 	/* Defines it. Fields are members of type tl::field or plain pointers to
 	 * objects of the runtime, for example define("node", &node::next). Objects that a T holds in
 	 * any other way are not found. */
-	template <class... Members>
-	static type define(const char* name, Members T::*... members)
-	{
-		return try_define(name, members...).value();
-	}
-
 	template <class... Members>
 	static result<type> try_define(const char* name, Members T::*... members)
 	{
@@ -384,16 +199,17 @@ class type {
 		return defined;
 	}
 
+#ifndef TL_NO_EXCEPTIONS
+	template <class... Members>
+	static type define(const char* name, Members T::*... members)
+	{
+		return try_define(name, members...).value();
+	}
+#endif
+
 	tl_type id() const noexcept { return id_; }
 
-	/* A new T, held only by the returned reference. */
-	template <class... Args>
-	ref<T> make(Args&&... args) const
-	{
-		return try_make(std::forward<Args>(args)...).value();
-	}
-
-	/* The same without tl::error; what T's constructor throws passes. */
+	/* A new T, held only by the returned reference. What T's constructor throws passes. */
 	template <class... Args>
 	result<ref<T>> try_make(Args&&... args) const
 	{
@@ -405,6 +221,14 @@ class type {
 		static_cast<void>(memory.release());
 		return ref<T>::adopt(object);
 	}
+
+#ifndef TL_NO_EXCEPTIONS
+	template <class... Args>
+	ref<T> make(Args&&... args) const
+	{
+		return try_make(std::forward<Args>(args)...).value();
+	}
+#endif
 
   private:
 	/* Frees the memory of a T whose constructor threw: runs no destructor, but releases the fields
@@ -453,43 +277,111 @@ class type {
 
 namespace detail {
 
+template <class T>
+result<const type<T>*> defined_as(const type<T>& defined)
+{
+	return &defined;
+}
+
+template <class T>
+result<const type<T>*> defined_as(const result<type<T>>& defined)
+{
+	if (!defined) {
+		return defined.error();
+	}
+	return &*defined;
+}
+
+/* A type without fields, defined by the first call that succeeds. */
 template <class T, class = void>
 struct type_holder {
-	static const type<T>& get()
+	static result<const type<T>*> get()
 	{
-		static const type<T> defined = type<T>::define(nullptr);
-		return defined;
+		static std::atomic<const type<T>*> known{nullptr};
+		if (const type<T>* defined = known.load(std::memory_order_acquire)) {
+			return defined;
+		}
+		static std::mutex mutex;
+		static std::optional<type<T>> kept;
+		const std::lock_guard<std::mutex> lock(mutex);
+		if (!kept) {
+			result<type<T>> defined = type<T>::try_define(nullptr);
+			if (!defined) {
+				return defined.error();
+			}
+			kept = *std::move(defined);
+			known.store(&*kept, std::memory_order_release);
+		}
+		return &*kept;
 	}
 };
 
 template <class T>
 struct type_holder<T, std::void_t<decltype(T::runtime_type())>> {
-	static const type<T>& get() { return T::runtime_type(); }
+	static result<const type<T>*> get() { return defined_as<T>(T::runtime_type()); }
 };
 
 } // namespace detail
 
-/* The type that T::runtime_type() returns; without such a function a type without fields. */
+/* The type that T::runtime_type() returns, a tl::type<T> or a result of one; without such a function
+ * a type without fields. */
 template <class T>
-const type<T>& type_of()
+result<const type<T>*> try_type_of()
 {
 	return detail::type_holder<T>::get();
 }
 
-/* A new T, held only by the returned reference. */
-template <class T, class... Args>
-ref<T> make(Args&&... args)
-{
-	return type_of<T>().make(std::forward<Args>(args)...);
-}
-
-/* The same without tl::error; what T's constructor throws passes. */
+/* A new T, held only by the returned reference. What T's constructor throws passes. */
 template <class T, class... Args>
 result<ref<T>> try_make(Args&&... args)
 {
-	return type_of<T>().try_make(std::forward<Args>(args)...);
+	const result<const type<T>*> known = try_type_of<T>();
+	if (!known) {
+		return known.error();
+	}
+	return (*known)->try_make(std::forward<Args>(args)...);
 }
 
-} // namespace tl
+#ifndef TL_NO_EXCEPTIONS
+
+template <class T>
+const type<T>& type_of()
+{
+	return *try_type_of<T>().value();
+}
+
+template <class T, class... Args>
+ref<T> make(Args&&... args)
+{
+	return try_make<T>(std::forward<Args>(args)...).value();
+}
+
+#endif
+
+namespace detail {
+
+/* Calls a function that registers what it makes, and holds that by a reference of its own. */
+template <class Handle, class Make>
+result<Handle> owned(Make make)
+{
+	const result<scope> passage = scope::try_enter();
+	if (!passage) {
+		return passage.error();
+	}
+	auto* made = make();
+	if (made == nullptr) {
+		return failure::last();
+	}
+	using held = ref<std::remove_pointer_t<decltype(made)>>;
+	result<held> kept = held::try_retain(made);
+	if (!kept) {
+		return kept.error();
+	}
+	return Handle(*std::move(kept));
+}
+
+} // namespace detail
+
+TL_END_NAMESPACE
 
 #endif

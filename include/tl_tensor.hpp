@@ -2,8 +2,8 @@
  *
  * Header only, over tl_runtime.hpp. A tl::tensor is a tl::ref<tl_tensor>, a counted
  * reference of its own, with the properties and views as members. Views share memory and keep it
- * alive; only clone copies. Functions throw tl::error; copying a tl::tensor counts, moving it does
- * not.
+ * alive; only clone copies. Copying a tl::tensor counts, moving it does not. Functions named try_
+ * return a tl::result; those at the end of the class throw tl::error instead.
  *
  * This header only names DLPack's structs: include dlpack.h to use their fields.
  */
@@ -18,7 +18,7 @@
 
 #include "tl_runtime.hpp"
 
-namespace tl {
+TL_BEGIN_NAMESPACE
 
 /* The tl_dtype of a C++ type. */
 template <class T>
@@ -63,12 +63,12 @@ class tensor : public ref<tl_tensor> {
 
 	/* A new tensor of elements of type T, undefined or 0. */
 	template <class T>
-	static tensor empty(const extents& shape)
+	static result<tensor> try_empty(const extents& shape)
 	{
 		return own([&] { return (tl_tensor_empty)(dtype_of<T>::value, TL_DEVICE_CPU, rank_of(shape), shape.data()); });
 	}
 	template <class T>
-	static tensor zeros(const extents& shape)
+	static result<tensor> try_zeros(const extents& shape)
 	{
 		return own(
 			[&] { return (tl_tensor_new_zeroed)(dtype_of<T>::value, TL_DEVICE_CPU, rank_of(shape), shape.data()); });
@@ -76,7 +76,7 @@ class tensor : public ref<tl_tensor> {
 
 	/* A tensor over memory that deleter(data, ctx) frees. On failure the memory stays the caller's. */
 	template <class T>
-	static tensor borrow(T* data, const extents& shape, tl_deleter deleter = nullptr, void* ctx = nullptr)
+	static result<tensor> try_borrow(T* data, const extents& shape, tl_deleter deleter = nullptr, void* ctx = nullptr)
 	{
 		using element = std::remove_const_t<T>;
 		tl_tensor_info what{};
@@ -90,11 +90,14 @@ class tensor : public ref<tl_tensor> {
 	}
 
 	/* All properties in one call. The pointers are valid as long as the tensor. */
-	tl_tensor_info info() const
+	result<tl_tensor_info> try_info() const
 	{
 		tl_tensor_info known{};
 		known.struct_size = sizeof known;
-		check(tl_tensor_info_get(get(), &known));
+		const tl_status status = tl_tensor_info_get(get(), &known);
+		if (status != TL_OK) {
+			return failure::of(status);
+		}
 		return known;
 	}
 
@@ -102,38 +105,49 @@ class tensor : public ref<tl_tensor> {
 	std::int64_t size() const { return tl_tensor_numel(get()); }
 	std::int64_t dim(std::int64_t axis) const { return tl_tensor_dim(get(), axis); }
 	bool is_contiguous() const { return tl_tensor_is_contiguous(get()); }
-	bool is_read_only() const { return (info().flags & TL_TENSOR_FLAG_READ_ONLY) != 0; }
-	extents shape() const
+	result<bool> try_is_read_only() const
 	{
-		const tl_tensor_info known = info();
-		return extents(known.shape, known.shape + known.rank);
+		const result<tl_tensor_info> known = try_info();
+		if (!known) {
+			return known.error();
+		}
+		return (known->flags & TL_TENSOR_FLAG_READ_ONLY) != 0;
+	}
+	result<extents> try_shape() const
+	{
+		const result<tl_tensor_info> known = try_info();
+		if (!known) {
+			return known.error();
+		}
+		return extents(known->shape, known->shape + known->rank);
 	}
 
-	/* The first element; throws when elements are of another type, or T could write what is read-only. */
+	/* The first element; fails when elements are of another type, or T could write what is read-only. */
 	template <class T>
-	T* data() const
+	result<T*> try_data() const
 	{
-		const tl_tensor_info known = info();
-		const bool writes = !std::is_const_v<T> && (known.flags & TL_TENSOR_FLAG_READ_ONLY) != 0;
-		if (known.dtype != dtype_of<std::remove_const_t<T>>::value || writes) {
-			throw error(failure{
-				TL_E_INVALID_ARGUMENT,
-				"tl::tensor::data: TL_E_INVALID_ARGUMENT: the tensor is not one of such elements, or it is read-only"});
+		const result<tl_tensor_info> known = try_info();
+		if (!known) {
+			return known.error();
 		}
-		return static_cast<T*>(known.data);
+		const bool writes = !std::is_const_v<T> && (known->flags & TL_TENSOR_FLAG_READ_ONLY) != 0;
+		if (known->dtype != dtype_of<std::remove_const_t<T>>::value || writes) {
+			return detail::refusal("tl::tensor::data", "the tensor is not one of such elements, or it is read-only");
+		}
+		return static_cast<T*>(known->data);
 	}
 
 	/* Views, as tl_view_reshape and the others in tl_runtime.h describe. */
-	tensor reshape(const extents& shape) const
+	result<tensor> try_reshape(const extents& shape) const
 	{
 		return own([&] { return (tl_view_reshape)(get(), rank_of(shape), shape.data()); });
 	}
-	tensor slice(std::int64_t axis, std::int64_t start, std::int64_t stop, std::int64_t step = 1) const
+	result<tensor> try_slice(std::int64_t axis, std::int64_t start, std::int64_t stop, std::int64_t step = 1) const
 	{
 		return own([&] { return (tl_view_slice)(get(), axis, start, stop, step); });
 	}
 	/* Parts of the first axes; those after them stay whole. */
-	tensor slice(std::initializer_list<part> parts) const
+	result<tensor> try_slice(std::initializer_list<part> parts) const
 	{
 		extents starts, stops, steps;
 		for (const part& p : parts) {
@@ -144,68 +158,126 @@ class tensor : public ref<tl_tensor> {
 		return own(
 			[&] { return (tl_view_slice_axes)(get(), rank_of(starts), starts.data(), stops.data(), steps.data()); });
 	}
-	tensor transpose(std::int64_t axis_a = 0, std::int64_t axis_b = 1) const
+	result<tensor> try_transpose(std::int64_t axis_a = 0, std::int64_t axis_b = 1) const
 	{
 		return own([&] { return (tl_view_transpose)(get(), axis_a, axis_b); });
 	}
-	tensor permute(const extents& axes) const
+	result<tensor> try_permute(const extents& axes) const
 	{
 		return own([&] { return (tl_view_permute)(get(), rank_of(axes), axes.data()); });
 	}
-	tensor broadcast_to(const extents& shape) const
+	result<tensor> try_broadcast_to(const extents& shape) const
 	{
 		return own([&] { return (tl_view_broadcast_to)(get(), rank_of(shape), shape.data()); });
 	}
-	tensor squeeze(std::int64_t axis) const
+	result<tensor> try_squeeze(std::int64_t axis) const
 	{
 		return own([&] { return (tl_view_squeeze)(get(), axis); });
 	}
-	tensor expand_dims(std::int64_t axis) const
+	result<tensor> try_expand_dims(std::int64_t axis) const
 	{
 		return own([&] { return (tl_view_expand_dims)(get(), axis); });
 	}
 
 	/* The tensor whose memory a view shares; none for a tensor that is not a view. */
-	tensor base() const { return tensor(ref::retain(check(tl_tensor_base(get())))); }
+	result<tensor> try_base() const
+	{
+		const result<tl_tensor*> shared = try_check(tl_tensor_base(get()));
+		if (!shared) {
+			return shared.error();
+		}
+		result<ref> held = ref::try_retain(*shared);
+		if (!held) {
+			return held.error();
+		}
+		return tensor(*std::move(held));
+	}
 
 	/* A contiguous copy. */
-	tensor clone() const
+	result<tensor> try_clone() const
 	{
 		return own([&] { return (tl_tensor_clone)(get()); });
 	}
 
 	/* For a consumer, who calls the struct's deleter. */
-	[[nodiscard]] DLManagedTensorVersioned* to_dlpack(bool copy = false) const
+	result<DLManagedTensorVersioned*> try_to_dlpack(bool copy = false) const
 	{
-		return check(tl_tensor_to_dlpack(get(), copy));
+		return try_check(tl_tensor_to_dlpack(get(), copy));
 	}
-	[[nodiscard]] DLManagedTensor* to_dlpack_legacy(bool copy = false) const
+	result<DLManagedTensor*> try_to_dlpack_legacy(bool copy = false) const
 	{
-		return check(tl_tensor_to_dlpack_legacy(get(), copy));
+		return try_check(tl_tensor_to_dlpack_legacy(get(), copy));
 	}
 
-	/* From a producer; takes the struct unless it throws. */
-	static tensor from_dlpack(DLManagedTensorVersioned* managed)
+	/* From a producer; takes the struct unless it fails. */
+	static result<tensor> try_from_dlpack(DLManagedTensorVersioned* managed)
 	{
 		return own([&] { return (tl_tensor_from_dlpack)(managed); });
 	}
-	static tensor from_dlpack(DLManagedTensor* managed)
+	static result<tensor> try_from_dlpack(DLManagedTensor* managed)
 	{
 		return own([&] { return (tl_tensor_from_dlpack_legacy)(managed); });
 	}
 
+#ifndef TL_NO_EXCEPTIONS
+	template <class T>
+	static tensor empty(const extents& shape)
+	{
+		return try_empty<T>(shape).value();
+	}
+	template <class T>
+	static tensor zeros(const extents& shape)
+	{
+		return try_zeros<T>(shape).value();
+	}
+	template <class T>
+	static tensor borrow(T* data, const extents& shape, tl_deleter deleter = nullptr, void* ctx = nullptr)
+	{
+		return try_borrow(data, shape, deleter, ctx).value();
+	}
+	tl_tensor_info info() const { return try_info().value(); }
+	bool is_read_only() const { return try_is_read_only().value(); }
+	extents shape() const { return try_shape().value(); }
+	template <class T>
+	T* data() const
+	{
+		return try_data<T>().value();
+	}
+	tensor reshape(const extents& shape) const { return try_reshape(shape).value(); }
+	tensor slice(std::int64_t axis, std::int64_t start, std::int64_t stop, std::int64_t step = 1) const
+	{
+		return try_slice(axis, start, stop, step).value();
+	}
+	tensor slice(std::initializer_list<part> parts) const { return try_slice(parts).value(); }
+	tensor transpose(std::int64_t axis_a = 0, std::int64_t axis_b = 1) const
+	{
+		return try_transpose(axis_a, axis_b).value();
+	}
+	tensor permute(const extents& axes) const { return try_permute(axes).value(); }
+	tensor broadcast_to(const extents& shape) const { return try_broadcast_to(shape).value(); }
+	tensor squeeze(std::int64_t axis) const { return try_squeeze(axis).value(); }
+	tensor expand_dims(std::int64_t axis) const { return try_expand_dims(axis).value(); }
+	tensor base() const { return try_base().value(); }
+	tensor clone() const { return try_clone().value(); }
+	[[nodiscard]] DLManagedTensorVersioned* to_dlpack(bool copy = false) const { return try_to_dlpack(copy).value(); }
+	[[nodiscard]] DLManagedTensor* to_dlpack_legacy(bool copy = false) const
+	{
+		return try_to_dlpack_legacy(copy).value();
+	}
+	static tensor from_dlpack(DLManagedTensorVersioned* managed) { return try_from_dlpack(managed).value(); }
+	static tensor from_dlpack(DLManagedTensor* managed) { return try_from_dlpack(managed).value(); }
+#endif
+
   private:
 	static std::int64_t rank_of(const extents& shape) { return static_cast<std::int64_t>(shape.size()); }
 
-	/* Functions that make tensors register them; the scope opened here drops that reference again. */
 	template <class Make>
-	static tensor own(Make make)
+	static result<tensor> own(Make make)
 	{
-		scope passage;
-		return tensor(ref::retain(check(make())));
+		return detail::owned<tensor>(make);
 	}
 };
 
-} // namespace tl
+TL_END_NAMESPACE
 
 #endif

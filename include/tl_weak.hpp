@@ -16,7 +16,7 @@
 
 #include "tl_runtime.hpp"
 
-namespace tl {
+TL_BEGIN_NAMESPACE
 
 namespace detail {
 
@@ -41,17 +41,13 @@ class weak {
 	weak(std::nullptr_t) noexcept {}
 
 	/* For the thread that owns the object, and for all threads where it has no owner (tl_weak_of). */
-	explicit weak(const ref<T>& held) : weak(of(held.get())) {}
-	static weak of(T* object) { return try_of(object).value(); }
 	static result<weak> try_of(T* object) { return made(detail::named(&tl_weak_of, object)); }
 
 	/* For all threads. The object loses its bias (tl_weak_share), and rings with it are not collected. */
-	static weak share(T* object) { return try_share(object).value(); }
 	static result<weak> try_share(T* object) { return made(detail::named(&tl_weak_share, object)); }
 
 	/* A counted reference, empty when the object is gone. Fails with TL_E_BUSY when the object lives and
 	 * belongs to another thread. */
-	ref<T> lock() const { return try_lock().value(); }
 	result<ref<T>> try_lock() const
 	{
 		T* object = static_cast<T*>(tl_weak_get(ref_));
@@ -60,6 +56,13 @@ class weak {
 		}
 		return ref<T>::adopt(object);
 	}
+
+#ifndef TL_NO_EXCEPTIONS
+	explicit weak(const ref<T>& held) : weak(of(held.get())) {}
+	static weak of(T* object) { return try_of(object).value(); }
+	static weak share(T* object) { return try_share(object).value(); }
+	ref<T> lock() const { return try_lock().value(); }
+#endif
 
 	/* Whether the object is gone; on another thread it may be by the time of the answer. */
 	bool expired() const noexcept { return ref_ == 0 || tl_ref_check(ref_) != TL_OK; }
@@ -90,11 +93,18 @@ class checked {
   public:
 	checked() noexcept = default;
 	checked(std::nullptr_t) noexcept {}
-	explicit checked(T* object) : ref_(detail::named(&tl_ref_of, object).value()) {}
-	explicit checked(const ref<T>& held) : checked(held.get()) {}
+	static result<checked> try_of(T* object)
+	{
+		const result<tl_ref> ref = detail::named(&tl_ref_of, object);
+		if (!ref) {
+			return ref.error();
+		}
+		checked made;
+		made.ref_ = *ref;
+		return made;
+	}
 
 	/* The object; fails with TL_E_NOT_LIVE when it is gone. */
-	T* get() const { return try_get().value(); }
 	result<T*> try_get() const
 	{
 		T* object = static_cast<T*>(tl_ref_get(ref_));
@@ -103,15 +113,7 @@ class checked {
 		}
 		return object;
 	}
-	T* operator->() const { return get(); }
-	template <class U = T>
-	std::enable_if_t<!std::is_void_v<U>, U&> operator*() const
-	{
-		return *get();
-	}
-
 	/* A reference of one's own; fails with TL_E_NOT_LIVE when the object is gone. */
-	ref<T> retain() const { return try_retain().value(); }
 	result<ref<T>> try_retain() const
 	{
 		if (ref_ != 0 && tl_ref_acquire(ref_) == 0) {
@@ -119,6 +121,19 @@ class checked {
 		}
 		return ref<T>::adopt(static_cast<T*>(tl_ref_get(ref_)));
 	}
+
+#ifndef TL_NO_EXCEPTIONS
+	explicit checked(T* object) : checked(try_of(object).value()) {}
+	explicit checked(const ref<T>& held) : checked(held.get()) {}
+	T* get() const { return try_get().value(); }
+	T* operator->() const { return get(); }
+	template <class U = T>
+	std::enable_if_t<!std::is_void_v<U>, U&> operator*() const
+	{
+		return *get();
+	}
+	ref<T> retain() const { return try_retain().value(); }
+#endif
 
 	/* Whether there is an object, and it lives. */
 	explicit operator bool() const noexcept { return ref_ != 0 && tl_ref_check(ref_) == TL_OK; }
@@ -133,6 +148,6 @@ class checked {
 	tl_ref ref_ = 0;
 };
 
-} // namespace tl
+TL_END_NAMESPACE
 
 #endif

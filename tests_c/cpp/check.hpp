@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
 #include "tl_runtime.hpp"
 
@@ -21,11 +22,25 @@ inline tl_stats counters()
 {
 	tl_stats stats{};
 	stats.struct_size = sizeof stats;
-	tl::check(tl_stats_get(&stats));
+	tl::try_check(tl_stats_get(&stats)).value();
 	return stats;
 }
 
 inline std::uint64_t live() { return counters().live_objects; }
+
+// The status of a result; each failure has a text that begins with the function and the status.
+template <class T>
+tl_status status_in(const tl::result<T>& result)
+{
+	if (result) {
+		return TL_OK;
+	}
+	const std::string& text = result.error().message;
+	CHECK(text.compare(0, 2, "tl") == 0 && text.find(": TL_E_") != std::string::npos);
+	return result.error().status;
+}
+
+#ifndef TL_NO_EXCEPTIONS
 
 // The status of the exception that a block ends with; each has a text that begins with the
 // function and the status.
@@ -40,5 +55,7 @@ tl_status status_of(Block block)
 	}
 	return TL_OK;
 }
+
+#endif
 
 #endif

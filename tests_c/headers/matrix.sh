@@ -39,14 +39,16 @@ for cxx in g++ clang++ clang++-15; do
 		compile $cxx c++ $version "-Wold-style-cast -DTL_INLINE" tl_runtime.h
 		compile $cxx c++ $version "-fno-exceptions -fno-rtti" tl_inline.h
 	done
+	for header in "$include"/*.hpp; do
+		for version in c++17 c++20 c++2b; do
+			compile $cxx c++ $version "-Wold-style-cast" "$(basename "$header")"
+		done
+		for flags in -fno-rtti '-fno-exceptions -fno-rtti'; do # no_exceptions.sh has the other versions
+			compile $cxx c++ c++17 "-Wold-style-cast $flags" "$(basename "$header")"
+		done
+	done
 	for version in c++17 c++20 c++2b; do
-		compile $cxx c++ $version "-Wold-style-cast" tl_runtime.hpp
-		compile $cxx c++ $version "-Wold-style-cast" tl_tensor.hpp
 		compile $cxx c++ $version "-Wold-style-cast -DTL_INLINE" tl_tensor.hpp
-		compile $cxx c++ $version "-Wold-style-cast" tl_sparse.hpp
-		compile $cxx c++ $version "-Wold-style-cast" tl_registry.hpp
-		compile $cxx c++ $version "-Wold-style-cast" tl_tracking.hpp
-		compile $cxx c++ $version "-Wold-style-cast" tl_weak.hpp
 	done
 done
 
