@@ -295,6 +295,7 @@ static tl_context* enter_shared(uint32_t function, tl_status* why)
 	c->short_of = c->short_attempts = 0;
 	c->function_id = function;
 	c->slow_calls++;
+	TLC_PROBE_CGO_CALL(tlc_function_names[function], function);
 	return c;
 }
 
@@ -328,6 +329,7 @@ tl_context* tlc_entry_begin(uint32_t function, tl_status* why)
 	if (c->draining == 0) c->damaged = 0; /* found by a call without a status */
 	c->function_id = function;
 	c->slow_calls++;
+	TLC_PROBE_CGO_CALL(tlc_function_names[function], function);
 	if (TLC_UNLIKELY(has_requests(c))) answer(c);
 	return c;
 }

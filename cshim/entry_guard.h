@@ -157,6 +157,8 @@ static inline __attribute__((always_inline)) uintptr_t tlc_heap_offset(const tl_
 
 #pragma GCC visibility pop
 
+#include "probe.h"
+
 #include "inline_records.h"
 #include "inline_scopes.h"
 

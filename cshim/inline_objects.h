@@ -9,6 +9,7 @@ static inline bool tlc_op_mem_alloc(tl_context* c, size_t bytes, void** result)
 	if (TLC_UNLIKELY(slot == NULL)) return false;
 	tlc_set_counts(TLC_FIXED(c, records) + slot->record, tlc_pair_of(&c->alloc_loc));
 	*result = (void*)slot->object;
+	TLC_PROBE_ALLOCATE(*result, bytes);
 	return true;
 }
 
@@ -30,6 +31,7 @@ static inline __attribute__((always_inline)) bool tlc_new_object(tl_context* c, 
 	tlc_set_entry(top, at, tag);
 	c->top = top + 1;
 	*result = (void*)at;
+	TLC_PROBE_ALLOCATE(at, n);
 	return true;
 }
 

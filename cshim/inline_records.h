@@ -129,6 +129,7 @@ static inline bool tlc_recycle_at(tl_entry* at, const tl_entry* limit, tl_record
 	tlc_clear_counts(r);
 	tlc_set_life(r, next >> 32 << 32);
 	tlc_set_entry(at, object, next);
+	TLC_PROBE_FREE(object);
 	return true;
 }
 

@@ -51,7 +51,10 @@ void* tl_mem_new(size_t bytes)
 	void* p;
 	switch (tlc_place(c, bytes)) {
 	case TLC_PLACE_FREE: return TLC_LIKELY(tlc_new_object(c, bytes, &p)) ? p : new_rest(bytes);
-	case TLC_PLACE_WARM: return TLC_LIKELY(tlc_new_warm(c, &p)) ? p : slow_mem_new(bytes);
+	case TLC_PLACE_WARM:
+		if (TLC_UNLIKELY(!tlc_new_warm(c, &p))) return slow_mem_new(bytes);
+		TLC_PROBE_ALLOCATE(p, bytes);
+		return p;
 	}
 	return new_displacing(bytes);
 }

@@ -19,6 +19,7 @@ static inline void* tlc_held_take(tl_context* c, size_t n)
 	tl_entry e = tlc_take(c, n);
 	if (TLC_UNLIKELY(e.object == 0)) return NULL;
 	tlc_set_counts(tlc_g.records + e.record, (uint64_t)TLC_HELD << 32);
+	TLC_PROBE_ALLOCATE(e.object, n);
 	return (void*)e.object;
 }
 
@@ -35,6 +36,7 @@ static inline bool tlc_end_held(tl_context* c, tl_record* r, tl_entry e, uint32_
 			!atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed)))
 		return false;
 	*m->top++ = tlc_renew(r, e);
+	TLC_PROBE_FREE(e.object);
 	return true;
 }
 

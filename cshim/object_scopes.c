@@ -88,6 +88,7 @@ static inline tl_entry* release_in_place(const tl_context* c, tl_entry* top, con
 		if (TLC_UNLIKELY(!tlc_end_entry((tl_record*)records + (uint32_t)tag, &tag, loc, sh))) break;
 		*tags |= tag;
 		tlc_set_tag(&top[-1], tag);
+		TLC_PROBE_FREE_STORED(top[-1].object);
 	}
 	return top;
 }

@@ -46,6 +46,7 @@ static __attribute__((noinline)) void* object_new_rest(uint32_t type)
 	if (slot == NULL) return slow_object_new(type);
 	uintptr_t object = slot->object;
 	uint64_t tag = tlc_tag(slot);
+	TLC_PROBE_ALLOCATE(object, info->size);
 	memset((void*)object, 0, info->size);
 	return enliven(c, object, tag, type);
 }
@@ -62,6 +63,7 @@ void* tl_object_new(tl_type type)
 	if (TLC_UNLIKELY(slot == NULL)) return slow_object_new(type);
 	uintptr_t object = slot->object;
 	uint64_t tag = tlc_tag(slot);
+	TLC_PROBE_ALLOCATE(object, info->size);
 	for (char *at = (char*)object, *end = at + info->size; at < end; at += UNIT) memset(at, 0, UNIT);
 	return enliven(c, object, tag, type);
 }

@@ -81,6 +81,7 @@ static __attribute__((noinline)) made make_other(int32_t dtype, int32_t device, 
 	}
 	tlc_tensor_revive(c, tlc_g.records + e.record, 0);
 	tlc_push(c, e);
+	TLC_PROBE_ALLOCATE(e.object, z.bytes);
 	if (TLC_UNLIKELY(sample)) tlc_sampled_object(c, (void*)e.object, z.bytes);
 	return (made){(tl_tensor*)e.object, z.numel * tlc_dtype_bytes[dtype]};
 }
@@ -115,6 +116,7 @@ static inline __attribute__((always_inline)) made make_kept(int32_t dtype, int32
 	tlc_tensor_revive(c, tlc_g.records + e.record, 0);
 	tlc_set_entry(c->top, e.object, tlc_tag(&e));
 	c->top++;
+	TLC_PROBE_ALLOCATE(e.object, k->asked);
 	return (made){(tl_tensor*)h, k->nbytes};
 }
 

@@ -181,6 +181,7 @@ static inline void tlc_tensor_pool_missed(uint64_t elements, uint32_t kind)
 {
 	atomic_fetch_add_explicit(&tlc_tensor_pool_shard(tlc_tensor_pool_hash(elements, kind))->misses, 1,
 	                          memory_order_relaxed);
+	TLC_PROBE_POOL_MISS(elements, (uint8_t)kind);
 }
 
 /* ---- what a thread keeps (tensor_kept.c) ---------------------------------------------- */
@@ -274,6 +275,7 @@ static inline __attribute__((always_inline)) bool tlc_tensor_keep_in(tl_context*
 	c->kept_puts++;
 	c->kept_put_bytes += k->bytes;
 	c->tensors_gone++;
+	TLC_PROBE_FREE(e.object);
 	return true;
 }
 
@@ -373,6 +375,7 @@ static inline bool tlc_tensor_recycle(tl_context* c, tl_record* r, tl_entry e, u
 	tl_kind_counters* tensors = &c->kinds[TL_TYPE_TENSOR];
 	tensors->gone++;
 	tensors->bytes_gone += tlc_g.classes[e.gen & 0xFF].size;
+	TLC_PROBE_FREE(e.object);
 	return true;
 }
 

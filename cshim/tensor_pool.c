@@ -113,6 +113,7 @@ static inline enum keeping keep(tl_context* c, tl_record* r, tl_entry e, uint32_
 			s->bytes += bytes;
 			s->puts++;
 			c->tensors_gone++;
+			TLC_PROBE_FREE(e.object);
 		} else {
 			result = ASK_GO;
 		}
@@ -169,6 +170,7 @@ static inline tl_tensor* pool_acquire(tl_context* c, size_t elements, uint8_t dt
 		tlc_clear_failure(c);
 		return NULL;
 	}
+	TLC_PROBE_ALLOCATE(e.object, TLC_TENSOR_HEADER + TLC_ALIGNED64(elements * tlc_dtype_bytes[dtype]));
 	int64_t shape = (int64_t)elements;
 	tlc_tensor_describe((tl_tensor_header*)e.object, dtype, elements, 1, &shape);
 	tlc_tensor_revive(c, tlc_g.records + e.record, TL_SH_FLOAT);

@@ -120,6 +120,7 @@ static TLC_INLINE tl_tensor* share(const view* v)
 	m->allocs++;
 	tlc_tensor_revive(c, tlc_tensor_slot(c, e), 0);
 	tlc_push(c, e);
+	TLC_PROBE_ALLOCATE(e.object, TLC_TENSOR_HEADER);
 	return (tl_tensor*)e.object;
 }
 

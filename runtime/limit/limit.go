@@ -27,6 +27,7 @@ import (
 	"sync/atomic"
 
 	"tlruntime/runtime/status"
+	"tlruntime/runtime/usdt"
 )
 
 // Accounts that are no device of their own. CPU is device 0.
@@ -139,18 +140,23 @@ func Charge(device int32, n uint64) status.Status {
 	one, all := at(device), at(Total)
 	sum, ok := one.add(n)
 	if !ok {
-		pressure("limit refuses", device, n)
+		refused(device, n)
 		return status.Limit
 	}
 	total, ok := all.add(n)
 	if !ok {
 		one.sub(n)
-		pressure("limit refuses", Total, n)
+		refused(Total, n)
 		return status.Limit
 	}
 	one.grown(sum, n)
 	all.grown(total, n)
 	return status.OK
+}
+
+func refused(device int32, n uint64) {
+	pressure("limit refuses", device, n)
+	usdt.Limit(device, n)
 }
 
 // Credit takes n bytes off again.

@@ -5,6 +5,7 @@ import (
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/status"
+	"tlruntime/runtime/usdt"
 )
 
 // refillBatch is how many objects a magazine gets at once; it starts small and
@@ -46,6 +47,12 @@ func (c *Context) refill(class uint32) status.Status {
 // recycle makes the slot of a dead object available again, under the next
 // generation. A slot whose generation would wrap is never used again.
 func (c *Context) recycle(r *layout.Record, e layout.Entry) {
+	usdt.Free(e.Object)
+	c.takeBack(r, e)
+}
+
+// takeBack is recycle of what was told to be free before: a tensor of the pool.
+func (c *Context) takeBack(r *layout.Record, e layout.Entry) {
 	if Tracing.Load() {
 		TraceHooks.Died(c, e)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/status"
+	"tlruntime/runtime/usdt"
 )
 
 // The counting protocol. `c` is always the context whose objects may be counted
@@ -237,6 +238,7 @@ func (me *Context) kill(r *layout.Record, e layout.Entry) {
 		TraceHooks.Rested(me, e)
 	}
 	if typ == layout.TypeTensor && process.debug == nil && TensorHooks.Keep(me, r, e) {
+		usdt.Free(e.Object)
 		return
 	}
 	if atomic.SwapUint32(&r.Sh, 0)&layout.ShAlive == 0 {

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/usdt"
 )
 
 // Allocations are counted down to the next one that package track records. Objects of size
@@ -91,6 +92,7 @@ func (c *Context) allocated(class uint32) uint64 {
 
 // handedOut counts the object of n bytes at e, and records it when it is a sample.
 func (c *Context) handedOut(e layout.Entry, n uintptr) {
+	usdt.Allocate(e.Object, n)
 	class, size := e.Gen&0xFF, uint64(n)
 	if class == layout.ClassLarge {
 		c.Magazines[class].Allocs++

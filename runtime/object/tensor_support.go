@@ -101,6 +101,14 @@ func (c *Context) Recycle(e layout.Entry) {
 	c.recycle(r, e)
 }
 
+// Evict is Recycle of a tensor of the pool, whose memory was told to be free when it came there.
+func (c *Context) Evict(e layout.Entry) {
+	r := process.heap.Record(e.Record)
+	atomic.StoreUint32(&r.Loc, 0)
+	atomic.StoreUint32(&r.Sh, 0)
+	c.takeBack(r, e)
+}
+
 // TakeOut takes the newest entry that a scope of this function has for e out of
 // it; the reference is the caller's then. False when there is none. Entries that
 // meant an earlier object in the same slot go too.

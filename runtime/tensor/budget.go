@@ -64,7 +64,7 @@ func (s *shard) evict(me *object.Context, all bool) {
 		from, n = s.popCold(from, all, &out)
 		s.unlock()
 		for _, e := range out[:n] {
-			me.Recycle(e)
+			me.Evict(e)
 		}
 	}
 }

@@ -127,7 +127,7 @@ func giveBack(c, me *object.Context) {
 		return true
 	})
 	for _, e := range out {
-		me.Recycle(e)
+		me.Evict(e)
 	}
 	for i := range uint64(layout.TensorPoolShards) {
 		pool.callIn(shardAt(i))

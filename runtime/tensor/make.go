@@ -4,6 +4,7 @@ import (
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
+	"tlruntime/runtime/usdt"
 )
 
 // obtain returns a live contiguous tensor of the spec: from the pool, else from
@@ -14,6 +15,7 @@ func obtain(c *object.Context, s *spec, floating bool) (e layout.Entry, zero boo
 	}
 	e = pool.take(c, s.numel, layout.TensorPoolKind(uint8(s.dtype), CPU))
 	if e.Object != 0 {
+		usdt.Allocate(e.Object, uintptr(s.total()))
 		c.SpendObject(e, s.total())
 	} else if e, zero = c.TakeTensor(uintptr(s.total())); e.Object == 0 {
 		return e, false

@@ -8,6 +8,7 @@ import (
 	"tlruntime/runtime/limit"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
+	"tlruntime/runtime/usdt"
 )
 
 // pool is the process's tensor pool. Its shards stand beside the globals, where C
@@ -60,6 +61,7 @@ func (p *tensorPool) take(c *object.Context, elements uint64, kind uint32) (e la
 		return s.pop(at)
 	}
 	atomic.AddUint64(&s.Misses, 1)
+	usdt.PoolMiss(k.elements, uint8(k.kind))
 	return e
 }
 
@@ -174,6 +176,7 @@ func PoolAcquire(c *object.Context, elements uintptr, dtype, device uint8) uintp
 	if e.Object == 0 {
 		return c.Null()
 	}
+	usdt.Allocate(e.Object, uintptr(s.total()))
 	c.SpendObject(e, s.total())
 	s.describe(e.Object, layout.TensorContiguous)
 	c.Revive(e, true)

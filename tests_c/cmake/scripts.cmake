@@ -21,6 +21,9 @@ tl_script(consume_cmake "${CMAKE_COMMAND}" "${PROJECT_BINARY_DIR}" "${PROJECT_SO
 tl_script(consume_pkgconfig "${CMAKE_COMMAND}" "${PROJECT_BINARY_DIR}" "${PROJECT_SOURCE_DIR}"
   "${CMAKE_C_COMPILER}")
 
+tl_program(probes "${CMAKE_CURRENT_SOURCE_DIR}/probes.c")
+tl_script(probes "${TL_RUNTIME_LIBRARY}" $<TARGET_FILE:probes>)
+
 tl_program(linear "${CMAKE_CURRENT_SOURCE_DIR}/linear.c")
 tl_script(linear $<TARGET_FILE:linear>)
 

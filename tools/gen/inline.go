@@ -32,6 +32,7 @@ var (
 	macroLine    = regexp.MustCompile(`(?m)^#define (TL_\w+)(\([^)]*\)) (.*)$`)
 	staticInline = regexp.MustCompile(`static inline (?:__attribute__\(\(always_inline\)\) )?`)
 	opStart      = regexp.MustCompile(`(?s)bool tlc_op_(\w+)\(([^()]*)\)\s*\{`)
+	probeLine    = regexp.MustCompile(`(?m)^\t+TLC_PROBE_\w+\(.*\);\n`)
 	firstComment = regexp.MustCompile(`(?s)^/\*.*?\*/\n`)
 	includeGuard = regexp.MustCompile(`(?s)#ifndef (TL_INLINE_\w+_H)\n#define TL_INLINE_\w+_H\n(.*)\n#endif\n$`)
 )
@@ -101,7 +102,8 @@ func loadInlined(s *source) (*inlined, error) {
 	return in, in.readOperations()
 }
 
-// inlinePiece returns a file of cshim without its first comment and its include guard.
+// inlinePiece returns a file of cshim without its first comment and its include guard, and without
+// probes: a program's notes would say that they are the library's.
 func inlinePiece(root, name string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(root, "cshim", name))
 	if err != nil {
@@ -111,7 +113,7 @@ func inlinePiece(root, name string) (string, error) {
 	if m == nil {
 		return "", fmt.Errorf("cshim/%s: a comment and an include guard around everything are wanted", name)
 	}
-	return m[2], nil
+	return probeLine.ReplaceAllString(m[2], ""), nil
 }
 
 // readOperations finds the functions tlc_op_NAME, and holds them to the public function tl_NAME.
