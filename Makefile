@@ -47,7 +47,7 @@ LIBRARY_SOURCES := $(filter-out %_test.go,$(shell find capi cshim runtime -name 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help lib bitcode checked demo demo-c demo-python demo-planned demo-tiny tool FORCE test prove proof bench gen gen-check format lint lint-lite install clean venv
+.PHONY: help lib bitcode static debug checked demo demo-c demo-python demo-planned demo-tiny tool FORCE test prove proof bench gen gen-check format lint lint-lite install clean venv
 .PHONY: $(addprefix test-,$(STEPS)) test-interop test-c-programs
 
 help: ## list the targets
@@ -63,6 +63,16 @@ bitcode: $(BITCODE) ## build build/tl_runtime.bc, the inlined operations for LLV
 # Without that compiler there is no file.
 $(BITCODE): include/tl_inline.h include/tl_runtime.h packaging/bitcode.c packaging/build_bitcode.sh
 	@packaging/build_bitcode.sh $@ || [ $$? -eq 77 ]
+
+static: $(BUILD)/libtl_runtime.a ## build build/libtl_runtime.a, to link into a program
+
+$(BUILD)/libtl_runtime.a: $(LIBRARY_SOURCES)
+	packaging/build_library.sh --static $(BUILD)
+
+debug: $(LIBRARY).debug ## build build/libtl_runtime.so with its symbols in a file beside it, for debuggers
+
+$(LIBRARY).debug: $(LIBRARY_SOURCES)
+	packaging/build_library.sh --debug $(BUILD)
 
 checked: $(CHECKED)/libtl_runtime.so.$(VERSION) ## build build/checked/libtl_runtime.so, which verifies its books while it works
 

@@ -20,6 +20,9 @@ install(FILES
   "${TL_RUNTIME_LIBRARY_DIR}/libtl_runtime.so.${PROJECT_VERSION_MAJOR}"
   "${TL_RUNTIME_LIBRARY_DIR}/libtl_runtime.so"
   DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+# What `make static` and `make debug` have built, where they have.
+install(FILES "${TL_RUNTIME_ARCHIVE}" "${TL_RUNTIME_LIBRARY}.debug" DESTINATION "${CMAKE_INSTALL_LIBDIR}" OPTIONAL)
+install(FILES packaging/tl_tensor.syms DESTINATION "${CMAKE_INSTALL_DATADIR}/tl_runtime")
 file(GLOB tl_headers CONFIGURE_DEPENDS include/*.h include/*.hpp)
 install(FILES ${tl_headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 # There is none where no clang of version 15 or newer was found.

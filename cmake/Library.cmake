@@ -9,7 +9,7 @@ set(TL_RUNTIME_LIBRARY
   "${TL_RUNTIME_LIBRARY_DIR}/libtl_runtime.so.${PROJECT_VERSION}")
 
 file(GLOB_RECURSE tl_sources CONFIGURE_DEPENDS
-  capi/*.go cshim/*.go cshim/*.c cshim/*.h cshim/*.s runtime/*.go)
+  capi/*.go cshim/*.go cshim/*.c cshim/*.h cshim/*.s runtime/*.go runtime/*.s)
 list(FILTER tl_sources EXCLUDE REGEX "_test\\.go$")
 
 add_custom_command(
@@ -47,3 +47,25 @@ else()
     VERBATIM)
   add_custom_target(tl_runtime_bitcode ALL DEPENDS "${TL_RUNTIME_BITCODE}")
 endif()
+
+# Target tl_runtime::tl_runtime_static, the same library to link into a program. It is built when a target wants
+# it: `cmake --build . --target tl_runtime_static`.
+set(TL_RUNTIME_ARCHIVE "${TL_RUNTIME_LIBRARY_DIR}/libtl_runtime.a")
+add_custom_command(
+  OUTPUT "${TL_RUNTIME_ARCHIVE}"
+  COMMAND "${CMAKE_COMMAND}" -E env "CC=${CMAKE_C_COMPILER}" "OBJCOPY=${CMAKE_OBJCOPY}" "LD=${CMAKE_LINKER}"
+          "${PROJECT_SOURCE_DIR}/packaging/build_library.sh" --static "${TL_RUNTIME_LIBRARY_DIR}"
+  DEPENDS ${tl_sources} capi/exports.map go.mod
+          packaging/build_library.sh packaging/VERSION
+  WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+  COMMENT "go build libtl_runtime.a"
+  VERBATIM)
+add_custom_target(tl_runtime_static DEPENDS "${TL_RUNTIME_ARCHIVE}")
+
+add_library(tl_runtime_static_imported STATIC IMPORTED GLOBAL)
+set_target_properties(tl_runtime_static_imported PROPERTIES
+  IMPORTED_LOCATION "${TL_RUNTIME_ARCHIVE}"
+  INTERFACE_INCLUDE_DIRECTORIES "${PROJECT_SOURCE_DIR}/include"
+  INTERFACE_LINK_LIBRARIES "pthread;dl")
+add_dependencies(tl_runtime_static_imported tl_runtime_static)
+add_library(tl_runtime::tl_runtime_static ALIAS tl_runtime_static_imported)

@@ -86,14 +86,18 @@ typedef struct range {
 
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
-/* The part of this library's memory that a segment of the kind has in the file. */
+/* The part of this library's memory that a segment of the kind has in the file; of the program's, where the library
+ * was linked into one. Its addresses may be those of the file, or begin elsewhere. */
 static range segment(uint32_t type, uint32_t flags)
 {
-	uintptr_t base = (uintptr_t)&__ehdr_start;
+	uintptr_t base = (uintptr_t)&__ehdr_start, moved = base;
 	const ElfW(Phdr)* p = (const ElfW(Phdr)*)(base + __ehdr_start.e_phoff);
-	for (int i = 0; i < __ehdr_start.e_phnum; i++)
-		if (p[i].p_type == type && (p[i].p_flags & flags) == flags)
-			return (range){base + p[i].p_vaddr, base + p[i].p_vaddr + p[i].p_filesz};
+	const ElfW(Phdr)* end = p + __ehdr_start.e_phnum;
+	for (const ElfW(Phdr)* first = p; first < end; first++)
+		if (first->p_type == PT_LOAD && first->p_offset == 0) moved = base - first->p_vaddr;
+	for (; p < end; p++)
+		if (p->p_type == type && (p->p_flags & flags) == flags)
+			return (range){moved + p->p_vaddr, moved + p->p_vaddr + p->p_filesz};
 	return (range){0, 0};
 }
 

@@ -106,8 +106,11 @@ void tlc_tables_were_refused(void)
 
 extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 
+#pragma weak _DYNAMIC /* a program that is linked with -static has none */
+
 static uintptr_t dynamic(intptr_t tag)
 {
+	if (_DYNAMIC == NULL) return 0;
 	for (const ElfW(Dyn)* d = _DYNAMIC; d->d_tag != DT_NULL; d++)
 		if (d->d_tag == tag) return d->d_un.d_val;
 	return 0;

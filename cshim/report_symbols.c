@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -48,15 +49,26 @@ char* tlc_demangle(const char* symbol)
 	return name;
 }
 
-void tlc_symbolize(uintptr_t pc, tlc_symbol* out)
+/* The code of the static library, which is one section of the program; NULL in the shared one. */
+extern const char __start_tl_text[] __attribute__((weak, visibility("hidden")));
+extern const char __stop_tl_text[] __attribute__((weak, visibility("hidden")));
+
+static bool is_own(uintptr_t pc, const void* module)
 {
 	static void* own;
 	Dl_info at;
+	if (__start_tl_text != NULL) return pc - (uintptr_t)__start_tl_text < (uintptr_t)(__stop_tl_text - __start_tl_text);
+	if (own == NULL && dladdr((void*)(uintptr_t)tlc_symbolize, &at) != 0) own = at.dli_fbase;
+	return module == own;
+}
+
+void tlc_symbolize(uintptr_t pc, tlc_symbol* out)
+{
+	Dl_info at;
 	struct link_map* map = NULL;
 	memset(out, 0, sizeof *out);
-	if (own == NULL && dladdr((void*)(uintptr_t)tlc_symbolize, &at) != 0) own = at.dli_fbase;
 	if (dladdr1((void*)pc, &at, (void**)&map, RTLD_DL_LINKMAP) == 0 || map == NULL) return;
-	out->own = at.dli_fbase == own;
+	out->own = is_own(pc, at.dli_fbase);
 	out->offset = pc - map->l_addr;
 	set_module(out, map->l_name);
 	if (out->own) return;

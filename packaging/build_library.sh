@@ -1,12 +1,17 @@
 #!/bin/sh
-# Builds the shared library; the one place that knows the flags. make, CMake
+# Builds the library; the one place that knows the flags. make, CMake
 # and the Python package all call it.
 #
-#   packaging/build_library.sh DIRECTORY [extra go build arguments...]
+#   packaging/build_library.sh [--debug|--static] DIRECTORY [extra go build arguments...]
 #
-# leaves DIRECTORY/libtl_runtime.so.1.0.0 and the links .so.1 and .so. CC, CGO_CFLAGS and
-# CGO_LDFLAGS are go build's; a CC that compiles for arm64 builds for arm64.
+# leaves DIRECTORY/libtl_runtime.so.1.0.0 and the links .so.1 and .so; with --debug also
+# libtl_runtime.so.1.0.0.debug, which debuggers find by the library's .gnu_debuglink; with --static
+# libtl_runtime.a alone. CC, CGO_CFLAGS and CGO_LDFLAGS are go build's, OBJCOPY and LD those of the
+# binutils; a CC that compiles for arm64 builds for arm64.
 set -eu
+
+kind=shared
+case ${1-} in --debug | --static) kind=${1#--}; shift ;; esac
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 version=$(sed -n '1p' "$root/packaging/VERSION")
@@ -33,23 +38,77 @@ out=$(cd "$1" && pwd)
 shift
 
 file=libtl_runtime.so.$version
-staging=$out/.staging
+staging=$out/.staging-$kind
+rm -rf "$staging"
 mkdir -p "$staging"
 
-# The version script has to be absolute: the linker runs in a directory of cgo's.
-# Version script, soname and --wrap (cshim/entry_start.c, go_threads.c, go_memory.c) cannot stand
-# in a #cgo line, which refuses them. gcshrinkstackoff keeps what runtime/headroom reserves;
-# asyncpreemptoff keeps Go from interrupting the program's threads by SIGURG.
-# Go's own default for C is -g -O2, which is lost where CGO_CFLAGS asks for something else.
-wrapped=
-for name in sys_thread_create thread_start init mmap munmap; do
-	wrapped="$wrapped -Wl,--wrap=x_cgo_$name"
-done
+# gcshrinkstackoff keeps what runtime/headroom reserves; asyncpreemptoff keeps Go from interrupting the
+# program's threads by SIGURG. Go's own default for C is -g -O2, which is lost where CGO_CFLAGS asks for
+# something else.
+settings='-X runtime.godebugDefault=gcshrinkstackoff=1,asyncpreemptoff=1'
+replaced='sys_thread_create thread_start init mmap munmap' # cshim/entry_start.c, go_threads.c, go_memory.c
+prefix=$($cc -dumpmachine)-
+[ "$prefix" = "$(uname -m)-linux-gnu-" ] || ! command -v "${prefix}objcopy" >/dev/null 2>&1 || binutils=$prefix
+objcopy=${OBJCOPY:-${binutils-}objcopy} ld=${LD:-${binutils-}ld}
 cd "$root"
-export CGO_CFLAGS="-O2 ${CGO_CFLAGS--g}"
-CGO_ENABLED=1 go build -buildmode=c-shared -trimpath \
-	-ldflags "-s -w -X runtime.godebugDefault=gcshrinkstackoff=1,asyncpreemptoff=1 -extldflags '-Wl,--version-script=$root/capi/exports.map -Wl,-soname,libtl_runtime.so.$major$wrapped'" \
-	"$@" -o "$staging/libtl_runtime.so" ./capi
+export CGO_CFLAGS="-O2 ${CGO_CFLAGS--g}" CGO_ENABLED=1
+
+# shared LDFLAGS [go build arguments...]: the version script has to be absolute, because the linker runs in a
+# directory of cgo's. Version script, soname and --wrap cannot stand in a #cgo line, which refuses them.
+shared() {
+	flags=$1
+	shift
+	wrapped=
+	for name in $replaced; do
+		wrapped="$wrapped -Wl,--wrap=x_cgo_$name"
+	done
+	go build -buildmode=c-shared -trimpath \
+		-ldflags "$flags $settings -extldflags '-Wl,--version-script=$root/capi/exports.map -Wl,-soname,libtl_runtime.so.$major$wrapped'" \
+		"$@" -o "$staging/libtl_runtime.so" ./capi
+}
+
+# An archive has neither --wrap nor a version script, so both are applied here: its objects are linked into one, in
+# which the names are replaced, and all symbols but the public ones become local. A section name that is a C
+# identifier gets symbols for its start and end from the linker: so the code finds out which frames are its own
+# (cshim/report_symbols.c).
+static() {
+	go build -buildmode=c-archive -trimpath -ldflags "-s -w $settings" "$@" -o "$staging/all.a" ./capi
+	wrapped=
+	for name in $replaced; do
+		wrapped="$wrapped --wrap=x_cgo_$name"
+	done
+	# shellcheck disable=SC2086 # flags are words
+	$ld -r -d --force-group-allocation $wrapped --whole-archive "$staging/all.a" -o "$staging/linked.o"
+	sed -n 's/^\t\(tl_[a-z0-9_]*\);$/\1/p' capi/exports.map >"$staging/public"
+	renamed=
+	for section in $(readelf -SW "$staging/linked.o" |
+		sed -n 's/.* \(\.text[^ ]*\) *PROGBITS.*/\1/p' | sort -u); do
+		renamed="$renamed --rename-section $section=tl_text"
+	done
+	# shellcheck disable=SC2086 # flags are words
+	$objcopy --strip-debug --keep-global-symbols="$staging/public" $renamed "$staging/linked.o" "$staging/tl_runtime.o"
+	(cd "$staging" && rm -f libtl_runtime.a && ${AR:-${binutils-}ar} rcsD libtl_runtime.a tl_runtime.o)
+	mv -f "$staging/libtl_runtime.a" "$out/libtl_runtime.a"
+	rm -rf "$staging"
+}
+
+if [ $kind = static ]; then
+	static "$@"
+	exit
+fi
+if [ $kind = debug ]; then
+	shared '' "$@"
+	(
+		cd "$staging"
+		$objcopy --only-keep-debug --compress-debug-sections libtl_runtime.so "$file.debug"
+		$objcopy --strip-all --add-gnu-debuglink="$file.debug" libtl_runtime.so
+	)
+	chmod -x "$staging/$file.debug"
+	mv -f "$staging/$file.debug" "$out/$file.debug"
+else
+	shared '-s -w' "$@"
+	rm -f "$out/$file.debug" # of another library
+fi
 
 # cgo writes a header of its own next to the library; ours is include/tl_runtime.h.
 rm -f "$staging/libtl_runtime.h"

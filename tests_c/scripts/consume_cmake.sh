@@ -14,6 +14,12 @@ mv "$work/first" "$work/prefix"
 "$cmake" --build "$work/consumer" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 "$work/consumer/consumer"
 "$work/consumer/consumer_cpp"
+if [ -e "$(find "$work/prefix" -name libtl_runtime.so | sed 's/so$/a/')" ]; then
+	"$work/consumer/consumer_static"
+	! readelf -d "$work/consumer/consumer_static" | grep -q libtl_runtime || { echo "it wants the shared library"; exit 1; }
+else
+	echo "skip: no static library was installed (make static)"
+fi
 
 # The next major version must be refused.
 if "$cmake" -S "$source/tests_c/consumer" -B "$work/refused" -DCMAKE_PREFIX_PATH="$work/prefix" \

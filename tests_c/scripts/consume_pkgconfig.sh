@@ -19,6 +19,14 @@ libdir=$(pkg-config --variable=libdir tl_runtime)
 # The flags are a list of words.
 # shellcheck disable=SC2046
 "$cc" "$source/tests_c/consumer/main.c" $(pkg-config --cflags --libs tl_runtime) -Wl,-rpath,"$libdir" -o "$work/consumer"
+if [ -e "$(pkg-config --variable=archive tl_runtime)" ]; then
+	# shellcheck disable=SC2046
+	"$cc" -static "$source/tests_c/consumer/main.c" $(pkg-config --static --cflags --libs tl_runtime) -o "$work/static" 2>"$work/said" ||
+		{ cat "$work/said"; exit 1; }
+	"$work/static"
+else
+	echo "skip: no static library was installed (make static)"
+fi
 "$work/consumer"
 # shellcheck disable=SC2046
 "$cc" -O2 -DTL_INLINE "$source/tests_c/consumer/main.c" $(pkg-config --cflags --libs tl_runtime) -Wl,-rpath,"$libdir" \

@@ -3,12 +3,14 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
 
 // golden is what each output has to contain for the sample interface.
 var golden = map[string][]string{
+	"packaging/tl_tensor.syms": {"# Other names for the tensor functions of libtl_runtime.a"},
 	"include/tl_runtime.h": {
 		" * Why\n * ---\n *\n * Because.\n",
 		" * Library\n * -------\n *\n * The essay of the section.\n",
@@ -372,5 +374,26 @@ func TestHeaderIsMostlyComment(t *testing.T) {
 	}
 	if 100*comment < 60*all {
 		t.Errorf("%d of %d lines of the header are comments, want 60 %%", comment, all)
+	}
+}
+
+func TestRedefineListsFunctionsOfAPrefix(t *testing.T) {
+	src, faults := load(filepath.Join("..", ".."))
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	lines := src.redefine("tl_vec_=my_vec_")
+	if !slices.Contains(lines, "tl_vec_push my_vec_push\n") {
+		t.Fatalf("no tl_vec_push in %q", lines)
+	}
+	for _, line := range lines {
+		if old, renamed, _ := strings.Cut(strings.TrimSpace(line), " "); renamed != "my_"+strings.TrimPrefix(old, "tl_") {
+			t.Error(line)
+		}
+	}
+	for _, wrong := range []string{"tl_vec_", "=my_", "tl_vec_=", "tl_nothing_=my_"} {
+		if lines := src.redefine(wrong); lines != nil {
+			t.Errorf("%s gives %q", wrong, lines)
+		}
 	}
 }

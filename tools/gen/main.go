@@ -8,6 +8,8 @@
 //	go run ./tools/gen -check      fails when a file is stale or an error untested
 //	go run ./tools/gen -coverage   fails when a listed error has no test
 //	go run ./tools/gen -matrix F   writes the functions of the matrix, which a build makes for itself
+//	go run ./tools/gen -redefine tl_vec_=my_vec_
+//	                               prints a list for objcopy --redefine-syms (docs/static.md)
 //
 // It fails rather than guess: on a missing line of documentation, on a
 // signature that differs between C and Go, on an export that bypasses the
@@ -29,11 +31,14 @@ func main() {
 	matrix := flag.String("matrix", "",
 		"write this file alone: every function, as the matrix of the proof suite calls it")
 	onlyCoverage := flag.Bool("coverage", false, "write nothing; fail when an error has no test")
+	redefine := flag.String("redefine", "", "print a list for objcopy: functions of a prefix=under another one")
 	flag.Parse()
 	var faults []string
 	switch {
 	case *matrix != "":
 		faults = writeMatrix(*root, *matrix)
+	case *redefine != "":
+		faults = printRedefine(*root, *redefine)
 	case *onlyCoverage:
 		faults = checkCoverage(*root)
 	case *check:
@@ -69,6 +74,7 @@ var outputs = []output{
 	{"cshim/generated_tables.c", renderTables},
 	{"runtime/status/functions.go", renderFunctionNames},
 	{"python/tl_runtime/_abi.py", renderPython},
+	{"packaging/tl_tensor.syms", renderRedefine},
 	{matrixCalls, renderMatrix},
 }
 
