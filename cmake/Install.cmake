@@ -22,7 +22,7 @@ install(FILES
   DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 # What `make static` and `make debug` have built, where they have.
 install(FILES "${TL_RUNTIME_ARCHIVE}" "${TL_RUNTIME_LIBRARY}.debug" DESTINATION "${CMAKE_INSTALL_LIBDIR}" OPTIONAL)
-install(FILES packaging/tl_tensor.syms DESTINATION "${CMAKE_INSTALL_DATADIR}/tl_runtime")
+install(FILES packaging/tl_tensor.syms tools/gdb/tl_runtime.py DESTINATION "${CMAKE_INSTALL_DATADIR}/tl_runtime")
 file(GLOB tl_headers CONFIGURE_DEPENDS include/*.h include/*.hpp)
 install(FILES ${tl_headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 # There is none where no clang of version 15 or newer was found.

@@ -100,7 +100,8 @@ if [ $kind = debug ]; then
 	shared '' "$@"
 	(
 		cd "$staging"
-		$objcopy --only-keep-debug --compress-debug-sections libtl_runtime.so "$file.debug"
+		# A section of Go's names a script that gdb would warn of.
+		$objcopy --only-keep-debug --compress-debug-sections --remove-section=.debug_gdb_scripts libtl_runtime.so "$file.debug"
 		$objcopy --strip-all --add-gnu-debuglink="$file.debug" libtl_runtime.so
 	)
 	chmod -x "$staging/$file.debug"
