@@ -1,7 +1,7 @@
 """Instructions of one operation, counted by valgrind.
 
     instructions.py CALLS_PROGRAM LIBRARY_DIRECTORY OUTPUT   counts every operation of the program
-    instructions.py CALLS_PROGRAM LIBRARY_DIRECTORY          fails where one takes more than targets.INSTRUCTION_LIMITS
+    instructions.py CALLS_PROGRAM LIBRARY_DIRECTORY          fails where one takes more than targets_instructions.INSTRUCTION_LIMITS
 
 Runs an operation N and 2N times; the difference is what N of them took. Start-up is not the same to the instruction
 each time, so N is large enough to drown that.
@@ -16,6 +16,7 @@ import subprocess
 import sys
 
 import targets
+import targets_instructions
 
 N = 100000
 RUNS = 3
@@ -54,10 +55,10 @@ def main() -> int:
     try:
         loop = each(program, library, "loop")
         if not output:
-            limits = targets.INSTRUCTION_LIMITS
+            limits = targets_instructions.INSTRUCTION_LIMITS
             above = [name for name, limit in limits.items() if above_limit(program, library, name, limit, loop)]
             return len(above) > 0
-        counts = {name: each(program, library, name) - loop for name in targets.INSTRUCTIONS}
+        counts = {name: each(program, library, name) - loop for name in targets_instructions.INSTRUCTIONS}
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
         print(f"skip: instruction counts (valgrind could not run the library: {error})")
         return 0 if output else SKIPPED

@@ -16,6 +16,7 @@ import sys
 
 import report_planner
 import targets
+import targets_instructions
 
 
 def load_times(path: pathlib.Path) -> dict[str, float]:
@@ -267,7 +268,7 @@ def instructions_section(path: pathlib.Path, score: Score) -> list[str]:
     counted = json.loads(path.read_text())
     lines += ["Counted by valgrind as the difference between N and 2N operations, the driver's loop taken off. Each",
               "row is the whole operation that it names, calls through the PLT included.", ""]
-    rows = [[what, f"{counted[name]:.0f}"] for name, what in targets.INSTRUCTIONS.items() if name in counted]
+    rows = [[what, f"{counted[name]:.0f}"] for name, what in targets_instructions.INSTRUCTIONS.items() if name in counted]
     factor, many, few = targets.GROWTH
     if many in counted and few in counted:
         ratio = counted[many] / counted[few]
