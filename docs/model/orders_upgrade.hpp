@@ -29,7 +29,8 @@ struct upgrade : rl::test_suite<upgrade, 2> {
 		int seen = sh($).load(acquire);
 		for (;;) {
 			const bool last = count(seen) == 1;
-			if (sh($).compare_exchange_strong(seen, last ? 0 : seen - ONE, last ? acq_rel : releasing, acquire)) return last;
+			if (sh($).compare_exchange_strong(seen, last ? 0 : seen - ONE, last ? acq_rel : releasing, acquire))
+				return last;
 		}
 	}
 

@@ -96,8 +96,12 @@ func (c *Context) of(ref Ref, do func(object) status.Status) status.Status {
 	if s != live {
 		return c.failRef(ref, s)
 	}
-	return do(object{r, layout.Entry{Object: process.heap.LocateLive(ref.record()), Record: ref.record(),
-		Gen: ref.gen()}})
+	return do(ref.object(r))
+}
+
+// object is the object of a live record.
+func (ref Ref) object(r *layout.Record) object {
+	return object{r, layout.Entry{Object: process.heap.LocateLive(ref.record()), Record: ref.record(), Gen: ref.gen()}}
 }
 
 // failRef records why there is no live object.
@@ -180,7 +184,7 @@ func (c *Context) Upgrade(ref Ref) uintptr {
 			return c.null()
 		}
 		loc := atomic.LoadUint32(&r.Loc)
-		o := object{r, layout.Entry{Object: process.heap.LocateLive(ref.record()), Record: ref.record(), Gen: ref.gen()}}
+		o := ref.object(r)
 		if !c.owns(loc) && sh&(layout.ShMerged|layout.ShImmortal) == 0 {
 			if layout.LocOwner(loc) == 0 {
 				runtime.Gosched() // its owner is merging
