@@ -15,7 +15,6 @@ import shutil
 import subprocess
 import sys
 
-import targets
 import targets_instructions
 
 N = 100000

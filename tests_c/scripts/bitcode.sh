@@ -8,7 +8,8 @@ trap 'rm -rf "$work"' EXIT
 
 "$source/packaging/build_bitcode.sh" "$work/tl_runtime.bc"
 tried=0
-for link in $(ls /usr/bin/llvm-link-* 2>/dev/null); do
+for link in /usr/bin/llvm-link-*; do
+	[ -x "$link" ] || continue
 	n=${link##*-}
 	[ "$n" -ge 14 ] && command -v "opt-$n" >/dev/null && command -v "llc-$n" >/dev/null || continue
 	opaque=

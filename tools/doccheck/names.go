@@ -38,6 +38,7 @@ func knownNames(root string) (map[string]bool, error) {
 			case entry.IsDir() || !slices.Contains(sourceExt, filepath.Ext(path)):
 				return nil
 			}
+			known[strings.TrimSuffix(entry.Name(), filepath.Ext(path))] = true // a header, say
 			text, err := os.ReadFile(path)
 			for _, n := range name.FindAllString(string(text), -1) {
 				known[strings.TrimSuffix(n, "*")] = true

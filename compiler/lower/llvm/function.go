@@ -25,7 +25,8 @@ type function struct {
 
 func (w *module) function(source *flow.Function, kinds []lower.Kind) {
 	f := &function{module: w, Function: source, kinds: kinds, values: make([]string, len(source.Vars)),
-		elements: make([]string, len(source.Vars)), kept: make([]bool, len(source.Vars)), onStack: make([]bool, len(source.Vars))}
+		elements: make([]string, len(source.Vars)), kept: make([]bool, len(source.Vars)),
+		onStack: make([]bool, len(source.Vars))}
 	params := make([]string, f.Params)
 	for i := range params {
 		params[i] = typeName(f.Vars[i].Type) + " %" + f.Vars[i].Name

@@ -12,9 +12,10 @@
 //
 // Every function of the program becomes a function of the module with its symbol as
 // the name: Int is i64, Float is double, structs, vecs and tensors are ptr. Extern
-// functions are declared alike, and have to keep to the same rules. Arguments are lent: a caller holds them, by a scope or a count, during the call. Results float,
-// and the caller registers them, as docs/ownership.md has it. What the module needs
-// besides has a $ in its name.
+// functions are declared alike, and have to keep to the same rules. Arguments are lent: a
+// caller holds them, by a scope or a count, during the call. Results float, and the caller
+// registers them, as docs/ownership.md has it. What the module needs besides has a $ in its
+// name.
 //
 // What the runtime cannot do (no memory, a full stack of scopes) ends the process
 // with the runtime's message, since the program has no means to go on.
