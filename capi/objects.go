@@ -242,9 +242,9 @@ func tlgo_object_new(c uintptr, kind uint32) uintptr {
 }
 
 // tl_mem_deep_clone copies an object and everything it refers to. Each typed
-// object, Vec and plain object is copied once, so the copy has the same sharing
-// and the same cycles as the original. Tensors and foreign memory are not
-// copied: the copy holds references to them.
+// object, Vec, plain object and block with a type is copied once, so the copy
+// has the same sharing and the same cycles as the original. Tensors and other
+// foreign memory are not copied: the copy holds references to them.
 //
 //	C: void* tl_mem_deep_clone(void* object);
 //

@@ -132,7 +132,9 @@ func tlgo_mem_register_tensor(c, tensor uintptr) int32 {
 }
 
 // tl_mem_register_vec_ptr is tl_mem_register_ptr under the name that the TL
-// compiler emits for Vecs.
+// compiler emits for Vecs. After tl_vec_set_type it also takes a Vec that the
+// program laid out in memory of malloc, and registers that as
+// tl_mem_register_struct_typed does.
 //
 //	C: tl_status tl_mem_register_vec_ptr(void* vec);
 //
@@ -140,13 +142,16 @@ func tlgo_mem_register_tensor(c, tensor uintptr) int32 {
 // Threads: any thread; the calling thread's scope.
 // Returns: TL_OK, or why nothing was registered.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_ARENA_EXHAUSTED (the scope stack is full).
+// TL_E_ARENA_EXHAUSTED (the scope stack is full); after tl_vec_set_type also
+// TL_E_INVALID_ARGUMENT (misaligned, not from malloc, too small, or not a
+// Vec), TL_E_ALREADY_REGISTERED (inside a registered block),
+// TL_E_OUT_OF_MEMORY.
 // Cost: about 3 ns.
 // Path: fast.
 //
 //export tlgo_mem_register_vec_ptr
 func tlgo_mem_register_vec_ptr(c, vec uintptr) int32 {
-	return guardedStatus(c, func(o *object.Context) status.Status { return o.RegisterKnown(vec) })
+	return guardedStatus(c, func(o *object.Context) status.Status { return o.RegisterVec(vec) })
 }
 
 // tl_mem_unregister removes the newest entry of an object from the innermost

@@ -8,6 +8,7 @@ import (
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/output"
 	"tlruntime/runtime/status"
 )
@@ -98,7 +99,17 @@ func registryInfo(o *object.Context, pointer, out uintptr) status.Status {
 	if st != status.OK {
 		return st
 	}
-	return fillStruct(o, out, "tl_alloc_info", func() tl_alloc_info { return describedInfo(pointer, d) })
+	return fillStruct(o, out, "tl_alloc_info", func() tl_alloc_info {
+		return withType(pointer, describedInfo(pointer, d))
+	})
+}
+
+// withType adds the name of a type to what is known of a block that was registered with one.
+func withType(p uintptr, info tl_alloc_info) tl_alloc_info {
+	if block, live := object.Registry().TypedAt(p); live {
+		info.Type = track.NameAddress(track.Intern(object.BlockTypeName(block.Info)))
+	}
+	return info
 }
 
 func numPointers() uintptr {

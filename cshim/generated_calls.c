@@ -355,11 +355,14 @@ tl_status slow_mem_register_tensor(void* tensor) {
 
 tl_status slow_mem_register_vec_ptr(void* vec) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_entry_begin(TL_FN_tl_mem_register_vec_ptr, &why);
+	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_mem_register_vec_ptr, &why);
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result = tlgo_mem_register_vec_ptr((uintptr_t)context, (uintptr_t)vec);
+	int32_t result;
+	do {
+		result = tlgo_mem_register_vec_ptr((uintptr_t)context, (uintptr_t)vec);
+	} while (result != TL_OK && tlc_entry_again(context));
 	tlc_entry_end(context);
 	return tlc_found(context, result);
 }
@@ -655,6 +658,42 @@ tl_status tl_vec_clear(void* vec) {
 		return why;
 	}
 	int32_t result = tlgo_vec_clear((uintptr_t)context, (uintptr_t)vec);
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
+tl_status tl_mem_register_struct_typed(void* object, tl_type type) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_mem_register_struct_typed, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result;
+	do {
+		result = tlgo_mem_register_struct_typed((uintptr_t)context, (uintptr_t)object, type);
+	} while (result != TL_OK && tlc_entry_again(context));
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
+tl_status tl_type_define_vec(const tl_vec_desc* description, tl_type* out_type) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_type_define_vec, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_type_define_vec((uintptr_t)context, (uintptr_t)description, (uintptr_t)out_type);
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
+tl_status tl_vec_set_type(tl_type type) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_vec_set_type, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_vec_set_type((uintptr_t)context, type);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
 }

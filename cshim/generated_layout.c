@@ -111,11 +111,12 @@ AT(tl_mempool_state, free_blocks, 100); AT(tl_mempool_state, bins, 104); AT(tl_m
 AT(tl_mempool_state, device_allocations, 120); AT(tl_mempool_state, lifo, 128);
 
 IS(TL_RECORD_LEVEL_0, 8); IS(TL_BLOCK_FREE, 0); IS(TL_BLOCK_CUSTOM, 1); IS(TL_BLOCK_SHARED, 2);
-IS(TL_BLOCK_ABANDONED, 3); IS(TL_BLOCK_PENDING, 4); IS(TL_BLOCK_RETIRED, 5); IS(TL_BLOCK_GENERATION_SHIFT, 32);
+IS(TL_BLOCK_ABANDONED, 3); IS(TL_BLOCK_PENDING, 4); IS(TL_BLOCK_RETIRED, 5); IS(TL_BLOCK_TYPED, 6);
+IS(TL_TYPED_SHARED, 1); IS(TL_TYPED_DESTROYED, 2); IS(TL_BLOCK_GENERATION_SHIFT, 32);
 IS(TL_BLOCK_MOST_NAMES, 4294967295); IS(TL_BLOCK_LAST_GENERATION, 4294967295);
 SIZE(tl_block_record, 64); AT(tl_block_record, life, 0); AT(tl_block_record, more, 8); AT(tl_block_record, real, 16);
 AT(tl_block_record, block, 24); AT(tl_block_record, deleter, 32); AT(tl_block_record, ctx, 40);
-AT(tl_block_record, state, 48); AT(tl_block_record, next, 52); AT(tl_block_record, spare, 56);
+AT(tl_block_record, state, 48); AT(tl_block_record, next, 52); AT(tl_block_record, side, 56);
 
 IS(TL_FOREIGN_BYTES, 281474976710655); IS(TL_FOREIGN_KIND_SHIFT, 48); IS(TL_FOREIGN_MALLOC, 1);
 IS(TL_FOREIGN_NEW_ARRAY, 2); IS(TL_FOREIGN_NEW_SCALAR, 3); IS(TL_FOREIGN_ALIGNED, 4); IS(TL_FOREIGN_CUSTOM, 5);

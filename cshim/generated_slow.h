@@ -70,6 +70,9 @@ enum {
 	TL_FN_tl_vec_len,
 	TL_FN_tl_vec_reserve,
 	TL_FN_tl_vec_clear,
+	TL_FN_tl_mem_register_struct_typed,
+	TL_FN_tl_type_define_vec,
+	TL_FN_tl_vec_set_type,
 	TL_FN_tl_mem_function_enter,
 	TL_FN_tl_mem_function_exit,
 	TL_FN_tl_mem_get_buffer,
@@ -324,6 +327,9 @@ extern uintptr_t tlgo_vec_pop(uintptr_t context, uintptr_t vec);
 extern int64_t tlgo_vec_len(uintptr_t context, uintptr_t vec);
 extern int32_t tlgo_vec_reserve(uintptr_t context, uintptr_t vec, uintptr_t capacity);
 extern int32_t tlgo_vec_clear(uintptr_t context, uintptr_t vec);
+extern int32_t tlgo_mem_register_struct_typed(uintptr_t context, uintptr_t object, uint32_t type);
+extern int32_t tlgo_type_define_vec(uintptr_t context, uintptr_t description, uintptr_t out_type);
+extern int32_t tlgo_vec_set_type(uintptr_t context, uint32_t type);
 extern int32_t tlgo_mem_function_enter(uintptr_t context, int64_t slots);
 extern int32_t tlgo_mem_function_exit(uintptr_t context);
 extern uintptr_t tlgo_mem_get_buffer(uintptr_t context, int64_t slot, int64_t min_bytes);

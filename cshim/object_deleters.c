@@ -31,15 +31,23 @@ static void append(tl_context* c, uint32_t number)
 	c->deleter_last = number;
 }
 
-/* Makes the calls that wait, oldest first. Dead objects come before them, and Go knows those. */
+/* Is it a block with a type? It alone waits with the kind of malloc's memory. */
+static bool is_typed(uint32_t number)
+{
+	uint64_t block = atomic_load_explicit(&tlc_record_of(number)->block, memory_order_relaxed);
+	return (block >> TL_FOREIGN_KIND_SHIFT & 0xFF) == TL_FOREIGN_MALLOC;
+}
+
+/* Makes the calls that wait, oldest first. Dead objects come before them, and Go knows those, as it
+ * does blocks with a type. */
 static __attribute__((noinline)) void finish(tl_context* c)
 {
-	while (c->destroy_first == 0 && c->deleter_first != 0 && !tlc_forked()) {
+	while (c->destroy_first == 0 && c->deleter_first != 0 && !tlc_forked() && !is_typed(c->deleter_first)) {
 		tlc_ended ended;
 		c->deleter_first = tlc_settle_pending(c->deleter_first, &ended);
 		call(c, &ended);
 	}
-	if (c->destroy_first != 0) tlc_poll();
+	if (c->destroy_first != 0 || (c->deleter_first != 0 && is_typed(c->deleter_first))) tlc_poll();
 }
 
 bool tlc_deleters_wait(void)

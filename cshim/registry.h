@@ -172,6 +172,7 @@ static inline int tlc_foreign_register(uintptr_t p, uint32_t* gen)
 	if (x.entry == NULL) return TLC_MISS;
 	int result = tlc_is_revivable(x.entry) ? TLC_RETURNED : TLC_STALE;
 	if (TLC_LIKELY(tlc_is_live(x.entry))) {
+		tlc_touch(x.entry);
 		if (tlc_floats(x.entry) != 0) x.entry->type_floats -= TL_FOREIGN_FLOAT;
 		else tlc_count_one(x.entry);
 		*gen = x.entry->gen;
@@ -187,6 +188,7 @@ static inline int tlc_foreign_acquire(uintptr_t p)
 	if (x.entry == NULL) return TLC_MISS;
 	int result = x.entry->count != 0 ? TLC_OK : TLC_STALE;
 	if (TLC_LIKELY(x.entry->count - 1 < TL_FOREIGN_STICKY - 1)) {
+		tlc_touch(x.entry);
 		x.entry->count++;
 		tlc_count_at_alias(x.entry, 1);
 	}
@@ -271,6 +273,7 @@ static inline __attribute__((always_inline)) int tlc_drop_at(tlc_lookup x, uintp
 	tlc_effect f = tlc_effect_of(e, drop, gen);
 	bool ends = f.result == TLC_GONE || f.result == TLC_ZERO;
 	if (TLC_UNLIKELY(e->link != 0)) {
+		tlc_touch(e);
 		if (f.result == TLC_GONE) return tlc_end_linked(x.shard, x.cell, x.unit, e, p, ended);
 		if (f.result == TLC_OK || ends) tlc_count_at_alias(e, (uint64_t)f.count - e->count);
 	}

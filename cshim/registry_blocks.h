@@ -6,6 +6,11 @@
  * the alias, under one lock, and the record counts the aliases. Whoever takes the last alias out
  * ends the block.
  *
+ * A block with a type (typed) is memory of malloc's whose references the runtime releases before it
+ * frees the block. Its entry has the type, too, and links to a record, by which the block waits when
+ * it ends. Go works on those that wait (runtime/object/typed.go). Until their references are released
+ * they are in the table, at zero, so that their destructors can neither revive nor free them.
+ *
  * Records never move. They have numbers from 1 << TL_RECORD_LEVEL_0, and level k holds numbers
  * 2^k to 2^(k+1) - 1 in one piece, which Go obtains. A record belongs to one shard for ever, and
  * a block has a record of the shard in which it begins.
@@ -17,17 +22,18 @@
  *   ABANDONED  the same; nothing is freed    likewise
  *   PENDING    the list of one context       that context's thread
  *   RETIRED    nowhere, for ever             all of its generations were used
+ *   TYPED      one entry, of bytes > 0       the holder of the shard's lock
  *
  * The number that a program gets of a shared block (its id) is generation << 32 | number. The
  * generation goes up when the block ends, so that an id never names a later block.
  *
  * Invariants (registry.Table.Check runs them):
  *
- *   shard.records  ==  its records that are FREE, CUSTOM, SHARED, ABANDONED or PENDING
- *   CUSTOM         =>  one entry links to it, with bytes > 0;  deleter != 0;  names == 0
+ *   shard.records  ==  its records that are FREE, CUSTOM, TYPED, SHARED, ABANDONED or PENDING
+ *   CUSTOM, TYPED  =>  one entry links to it, with bytes > 0;  deleter != 0;  names == 0
  *   SHARED         =>  names == entries of 0 bytes that link to it   (+ 1 while it is being registered)
  *                      names + more == sum of their counts;  names > 0, unless it is being ended
- *   FREE, PENDING  =>  no entry links to it;  names == 0
+ *   FREE, PENDING  =>  no entry links to it, but one of count 0 where a typed block waits;  names == 0
  *
  * life and more are changed atomically under the lock of the alias's shard; names == 0 is final
  * for a generation. real and block stay as they are from then on until names is 0 again. The
@@ -49,6 +55,14 @@ enum {
 	TL_BLOCK_ABANDONED = 3,
 	TL_BLOCK_PENDING = 4,
 	TL_BLOCK_RETIRED = 5,
+	TL_BLOCK_TYPED = 6,
+};
+
+/* block_record.ctx of a block with a type: the owner of the context that registered it, as in
+ * record.loc, and what has become of the block. */
+enum {
+	TL_TYPED_SHARED = 1,    /* another thread has counted its references, or may do so */
+	TL_TYPED_DESTROYED = 2, /* its destructor was called */
 };
 
 /* block_record.life = generation 32 | names 32, the number of aliases. */
@@ -62,10 +76,10 @@ typedef struct tl_block_record {
 	_Atomic uint64_t more;  /* references to a shared block beyond one for each name (mod 2^64) */
 	_Atomic uint64_t real;  /* where a shared block begins, or one whose deleter is pending */
 	_Atomic uint64_t block; /* kind 8 | bytes 48 of those, as in an entry */
-	uintptr_t deleter, ctx;
+	uintptr_t deleter, ctx; /* of a block with a type: the type, and TL_TYPED_* */
 	_Atomic uint32_t state;
 	uint32_t next; /* in the shard's list, or in a context's */
-	uint64_t spare;
+	uint64_t side; /* what a walk over the graph of objects knows of a block with a type */
 } tl_block_record;
 
 /* ---- finding records ------------------------------------------------------------------------ */
@@ -144,6 +158,15 @@ static inline bool tlc_is_alias(const tl_foreign_entry* e) { return TLC_UNLIKELY
 static inline void tlc_count_at_alias(const tl_foreign_entry* e, uint64_t n)
 {
 	if (tlc_is_alias(e)) atomic_fetch_add_explicit(&tlc_record_of(e->link)->more, n, memory_order_relaxed);
+}
+
+/* registry_typed.c: notes that the calling thread counts the references of a block with a type. */
+void tlc_note_thread(const tl_foreign_entry* e);
+
+/* The same at any entry, whose shard is locked. */
+static inline void tlc_touch(const tl_foreign_entry* e)
+{
+	if (TLC_UNLIKELY(e->link != 0) && tlc_bytes(e) != 0) tlc_note_thread(e);
 }
 
 /* A block without references, which the caller frees by its kind. */

@@ -87,11 +87,28 @@ static inline bool tlc_add_alias(uint64_t id, uintptr_t p, bool* is_new)
 	return added;
 }
 
+/* A block with a type waits for Go, which releases its references and then takes it out of the table.
+ * Until then its entry is dead, and the block owns its granules. */
+static inline void tlc_end_typed(tlc_lookup x, uintptr_t p, uint32_t number, tlc_ended* ended)
+{
+	tl_block_record* b = tlc_record_of(number);
+	*ended = (tlc_ended){.pointer = p, .kind = TL_FOREIGN_CUSTOM, .record = number};
+	atomic_store_explicit(&b->state, TL_BLOCK_PENDING, memory_order_relaxed);
+	x.entry->count = 0;
+	x.entry->type_floats &= TL_FOREIGN_FLOAT - 1;
+	x.shard->zeros++;
+	tlc_shard_unlock(x.shard);
+}
+
 /* Takes a block with a deleter out of the table. The record is given back, unless the deleter has to
  * wait for others. */
 static inline int tlc_end_custom(tlc_lookup x, uintptr_t p, tlc_ended* ended)
 {
 	uint32_t number = x.entry->link;
+	if (TLC_UNLIKELY(atomic_load_explicit(&tlc_record_of(number)->state, memory_order_relaxed) == TL_BLOCK_TYPED)) {
+		tlc_end_typed(x, p, number, ended);
+		return TLC_GONE;
+	}
 	uint64_t block = x.entry->block, bytes = block & TL_FOREIGN_BYTES;
 	if (TLC_UNLIKELY(!tlc_uncover(&x, p, bytes))) return TLC_AGAIN;
 	tl_block_record* b = tlc_record_of(number);

@@ -650,9 +650,9 @@ TL_API void* tl_object_new(tl_type type);
 
 /*
  * tl_mem_deep_clone copies an object and everything it refers to. Each typed
- * object, Vec and plain object is copied once, so the copy has the same sharing
- * and the same cycles as the original. Tensors and foreign memory are not
- * copied: the copy holds references to them.
+ * object, Vec, plain object and block with a type is copied once, so the copy
+ * has the same sharing and the same cycles as the original. Tensors and other
+ * foreign memory are not copied: the copy holds references to them.
  *
  * Ownership: the current scope holds the copy; the caller borrows.
  * Threads: any thread, while no other changes what is copied.
@@ -779,13 +779,18 @@ TL_API tl_status tl_mem_register_tensor(void* tensor);
 
 /*
  * tl_mem_register_vec_ptr is tl_mem_register_ptr under the name that the TL
- * compiler emits for Vecs.
+ * compiler emits for Vecs. After tl_vec_set_type it also takes a Vec that the
+ * program laid out in memory of malloc, and registers that as
+ * tl_mem_register_struct_typed does.
  *
  * Ownership: the current scope holds the reference.
  * Threads: any thread; the calling thread's scope.
  * Returns: TL_OK, or why nothing was registered.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
- *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
+ *     TL_E_ARENA_EXHAUSTED (the scope stack is full); after tl_vec_set_type
+ *     also TL_E_INVALID_ARGUMENT (misaligned, not from malloc, too small, or
+ *     not a Vec), TL_E_ALREADY_REGISTERED (inside a registered block),
+ *     TL_E_OUT_OF_MEMORY.
  * Cost: about 3 ns.
  */
 TL_API tl_status tl_mem_register_vec_ptr(void* vec);
@@ -1202,6 +1207,116 @@ TL_API tl_status tl_vec_reserve(void* vec, size_t capacity);
  * Cost: linear in the number of elements.
  */
 TL_API tl_status tl_vec_clear(void* vec);
+
+/*
+ * Shapes of a compiler
+ * --------------------
+ *
+ * A compiler lays out its own structs and its own Vecs, often in memory of
+ * malloc. tl_mem_register_struct adopts such a block, and frees it, but knows
+ * nothing of the references inside it. A block that is registered with a type
+ * is counted, released, copied and collected as an object of that type is: its
+ * destructor runs once, then its references are released, then free() takes the
+ * block. Chains of any length need no stack.
+ *
+ * A type for Vecs names the offsets at which a header has its data, its length
+ * and its capacity. The header may be a block that is registered with the type,
+ * or an object of tl_object_new. The data belongs to the Vec: memory of malloc
+ * that nobody registered is freed with it, and of a block of tl_mem_alloc or of
+ * the registry the Vec holds one reference. The program may call realloc() on
+ * data of malloc's, store elements and change the length, as long as the header
+ * is sound when the Vec is released, copied or looked at by the cycle collector:
+ *
+ *     length <= capacity
+ *     data == NULL only where length == 0
+ *     capacity * element bytes <= the bytes of the block at data
+ *
+ * A header that is not sound is not followed: its elements and its data stay,
+ * and the calling thread gets TL_E_INVALID_ARGUMENT as its last status.
+ *
+ * A block with a type is never handed back. After tl_mem_unregister its
+ * reference floats: register it again, release it, or free it with tl_mem_free,
+ * and not with free(). A forked child, which cannot run the slow path, cannot
+ * end such a block: TL_E_FORKED.
+ */
+
+/* tl_vec_elements tells what the elements of a Vec are. */
+enum tl_vec_elements {
+    TL_VEC_POINTERS = 0, /* each element is a reference, or NULL */
+    TL_VEC_STRUCTS = 1,  /* structs of a type, which hold references at its offsets */
+    TL_VEC_BYTES = 2     /* bytes without references */
+};
+
+/*
+ * tl_vec_desc describes a Vec to tl_type_define_vec. Length and capacity count
+ * elements.
+ */
+typedef struct tl_vec_desc {
+    size_t struct_size;       /* sizeof(tl_vec_desc) */
+    const char* name;         /* for messages and reports; NULL is "unnamed" */
+    size_t size;              /* bytes of the header */
+    size_t data_offset;       /* of the pointer to the elements; a multiple of 8 */
+    size_t length_offset;     /* a multiple of number_bytes */
+    size_t capacity_offset;   /* likewise */
+    uint32_t number_bytes;    /* of length and of capacity: 8, or 4 */
+    uint32_t elements;        /* TL_VEC_POINTERS, TL_VEC_STRUCTS or TL_VEC_BYTES */
+    size_t element_bytes;     /* from one element to the next; 0: 8 for pointers, the size of element_type */
+    tl_type element_type;     /* of TL_VEC_STRUCTS, else 0; without a destructor and not a Vec */
+    uint32_t flags;           /* 0 */
+    tl_destructor destructor; /* called with the header, before the elements are released; NULL: none */
+} tl_vec_desc;
+
+/*
+ * tl_mem_register_struct_typed registers memory of malloc's that is laid out as
+ * a type says. The runtime owns the block and the references in it from then
+ * on: store a reference as into a field of an object. Fields that are not
+ * written yet have to be NULL. Again, or of an object of the type, the call is
+ * tl_mem_register_struct.
+ *
+ * Ownership: the current scope holds the reference.
+ * Threads: any thread; the calling thread's scope.
+ * Returns: TL_OK, or why nothing was registered.
+ * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no object),
+ *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (no such
+ *     type, misaligned, memory that cannot be read, a block that is smaller
+ *     than the type, a Vec's header that is not sound),
+ *     TL_E_ALREADY_REGISTERED (without a type, with another one, or inside a
+ *     registered block), TL_E_UNSUPPORTED (memory of the runtime that is no
+ *     object of the type), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
+ *     stack is full).
+ * Cost: that of a call of the slow path.
+ */
+TL_API tl_status tl_mem_register_struct_typed(void* object, tl_type type);
+
+/*
+ * tl_type_define_vec defines a type for the Vecs that a compiler lays out
+ * itself. It exists until the process ends.
+ *
+ * Ownership: the description and its name are copied.
+ * Threads: any thread; the type holds for all of them.
+ * Returns: TL_OK and the type in *out_type, or why no type was defined.
+ * Errors: TL_E_INVALID_ARGUMENT (NULL, a struct_size that is too small, a part
+ *     that is misaligned, outside the size or overlaps another one, elements
+ *     of no or too many bytes, no such element type, unknown flags),
+ *     TL_E_UNSUPPORTED (an element type that has a destructor or is a Vec),
+ *     TL_E_LIMIT (too many types).
+ * Cost: constant.
+ */
+TL_API tl_status tl_type_define_vec(const tl_vec_desc* description, tl_type* out_type);
+
+/*
+ * tl_vec_set_type sets the type of the Vecs that the program lays out itself:
+ * from then on tl_mem_register_vec_ptr registers an address that the runtime
+ * does not know with this type. 0 ends that.
+ *
+ * Ownership: none.
+ * Threads: any thread; the setting holds for all of them.
+ * Returns: TL_OK, or why nothing was set.
+ * Errors: TL_E_INVALID_ARGUMENT (no such type, or not one of
+ *     tl_type_define_vec).
+ * Cost: constant.
+ */
+TL_API tl_status tl_vec_set_type(tl_type type);
 
 /*
  * Frames

@@ -88,6 +88,11 @@ declare i64 @tl_vec_len(ptr)
 declare i32 @tl_vec_reserve(ptr, i64)
 declare i32 @tl_vec_clear(ptr)
 
+; Shapes of a compiler
+declare i32 @tl_mem_register_struct_typed(ptr, i32)
+declare i32 @tl_type_define_vec(ptr, ptr)
+declare i32 @tl_vec_set_type(i32)
+
 ; Frames
 declare i32 @tl_mem_function_enter(i64)
 declare i32 @tl_mem_function_exit()

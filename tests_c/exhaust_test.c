@@ -62,6 +62,9 @@ enum { MAKERS = sizeof makers / sizeof makers[0] };
 static void registering_on_a_full_scope_stack(void)
 {
 	int64_t count, shape = 4;
+	const tl_type_desc description = {.name = "full", .size = 64};
+	tl_type type;
+	CHECK_OK(tl_type_define(&description, &type));
 	void *object = fill_scope_stack(), *foreign = malloc(64);
 	tl_tensor* tensor = tl_pool_acquire(4, TL_DTYPE_F32, 0);
 	count = tl_ptr_refcount(object);
@@ -73,6 +76,9 @@ static void registering_on_a_full_scope_stack(void)
 	CHECK_FAILS(tl_mem_register_struct_named(object, "Full"), TL_E_ARENA_EXHAUSTED);
 	/* covers: tl_mem_register TL_E_ARENA_EXHAUSTED */
 	CHECK_FAILS(tl_mem_register(object), TL_E_ARENA_EXHAUSTED);
+	/* covers: tl_mem_register_struct_typed TL_E_ARENA_EXHAUSTED */
+	CHECK_FAILS(tl_mem_register_struct_typed(foreign, type), TL_E_ARENA_EXHAUSTED);
+	CHECK_STATUS(tl_ptr_check(foreign), TL_E_UNKNOWN_POINTER);
 	/* covers: tl_mem_register_ptr TL_E_ARENA_EXHAUSTED */
 	CHECK_FAILS(tl_mem_register_ptr(object), TL_E_ARENA_EXHAUSTED);
 	/* covers: tl_mem_register_tensor TL_E_ARENA_EXHAUSTED */

@@ -85,6 +85,7 @@ from ._stats import (
 )
 from ._tensor import Tensor, empty, from_dlpack, from_numpy, zeros
 from ._tracking import AllocationInfo, allocation_info, check_all, leak_report, tag, track_count
+from ._types import define_type, define_vec
 
 version: str = lib.tl_version().decode()
 __version__ = version
@@ -132,6 +133,8 @@ __all__ = [
     "config",
     "configure",
     "default_device",
+    "define_type",
+    "define_vec",
     "device",
     "device_allocator",
     "device_copy",

@@ -82,6 +82,35 @@ class tl_type_desc(ctypes.Structure):
     ]
 
 
+class VecElements(enum.IntEnum):
+    """tl_vec_elements tells what the elements of a Vec are."""
+
+    VEC_POINTERS = 0
+    VEC_STRUCTS = 1
+    VEC_BYTES = 2
+
+
+class tl_vec_desc(ctypes.Structure):
+    """tl_vec_desc describes a Vec to tl_type_define_vec. Length and capacity count
+    elements.
+    """
+
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("name", ctypes.c_char_p),
+        ("size", ctypes.c_size_t),
+        ("data_offset", ctypes.c_size_t),
+        ("length_offset", ctypes.c_size_t),
+        ("capacity_offset", ctypes.c_size_t),
+        ("number_bytes", ctypes.c_uint32),
+        ("elements", ctypes.c_uint32),
+        ("element_bytes", ctypes.c_size_t),
+        ("element_type", ctypes.c_uint32),
+        ("flags", ctypes.c_uint32),
+        ("destructor", tl_destructor),
+    ]
+
+
 class Dtype(enum.IntEnum):
     """tl_dtype lists the element types. The first seven are those of the TL
     compiler; the numbers are fixed for ever.
@@ -1065,9 +1094,9 @@ FUNCTIONS: tuple[Function, ...] = (
         ("object",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
         """tl_mem_deep_clone copies an object and everything it refers to. Each typed
-        object, Vec and plain object is copied once, so the copy has the same sharing
-        and the same cycles as the original. Tensors and foreign memory are not
-        copied: the copy holds references to them.
+        object, Vec, plain object and block with a type is copied once, so the copy
+        has the same sharing and the same cycles as the original. Tensors and other
+        foreign memory are not copied: the copy holds references to them.
 
         Ownership: the current scope holds the copy; the caller borrows.
         Threads: any thread, while no other changes what is copied.
@@ -1207,15 +1236,20 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.c_void_p,),
         ("vec",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_ARENA_EXHAUSTED"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_ARENA_EXHAUSTED", "TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_OUT_OF_MEMORY"),
         """tl_mem_register_vec_ptr is tl_mem_register_ptr under the name that the TL
-        compiler emits for Vecs.
+        compiler emits for Vecs. After tl_vec_set_type it also takes a Vec that the
+        program laid out in memory of malloc, and registers that as
+        tl_mem_register_struct_typed does.
 
         Ownership: the current scope holds the reference.
         Threads: any thread; the calling thread's scope.
         Returns: TL_OK, or why nothing was registered.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_ARENA_EXHAUSTED (the scope stack is full).
+            TL_E_ARENA_EXHAUSTED (the scope stack is full); after tl_vec_set_type
+            also TL_E_INVALID_ARGUMENT (misaligned, not from malloc, too small, or
+            not a Vec), TL_E_ALREADY_REGISTERED (inside a registered block),
+            TL_E_OUT_OF_MEMORY.
         Cost: about 3 ns.
         """,
     ),
@@ -1715,6 +1749,73 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a Vec).
         Cost: linear in the number of elements.
+        """,
+    ),
+    Function(
+        "tl_mem_register_struct_typed",
+        "Shapes of a compiler",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_uint32),
+        ("object", "type"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
+        """tl_mem_register_struct_typed registers memory of malloc's that is laid out as
+        a type says. The runtime owns the block and the references in it from then
+        on: store a reference as into a field of an object. Fields that are not
+        written yet have to be NULL. Again, or of an object of the type, the call is
+        tl_mem_register_struct.
+
+        Ownership: the current scope holds the reference.
+        Threads: any thread; the calling thread's scope.
+        Returns: TL_OK, or why nothing was registered.
+        Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no object),
+            TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (no such
+            type, misaligned, memory that cannot be read, a block that is smaller
+            than the type, a Vec's header that is not sound),
+            TL_E_ALREADY_REGISTERED (without a type, with another one, or inside a
+            registered block), TL_E_UNSUPPORTED (memory of the runtime that is no
+            object of the type), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
+            stack is full).
+        Cost: that of a call of the slow path.
+        """,
+    ),
+    Function(
+        "tl_type_define_vec",
+        "Shapes of a compiler",
+        ctypes.c_int32,
+        (ctypes.POINTER(tl_vec_desc), ctypes.POINTER(ctypes.c_uint32)),
+        ("description", "out_type"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED", "TL_E_LIMIT"),
+        """tl_type_define_vec defines a type for the Vecs that a compiler lays out
+        itself. It exists until the process ends.
+
+        Ownership: the description and its name are copied.
+        Threads: any thread; the type holds for all of them.
+        Returns: TL_OK and the type in *out_type, or why no type was defined.
+        Errors: TL_E_INVALID_ARGUMENT (NULL, a struct_size that is too small, a part
+            that is misaligned, outside the size or overlaps another one, elements
+            of no or too many bytes, no such element type, unknown flags),
+            TL_E_UNSUPPORTED (an element type that has a destructor or is a Vec),
+            TL_E_LIMIT (too many types).
+        Cost: constant.
+        """,
+    ),
+    Function(
+        "tl_vec_set_type",
+        "Shapes of a compiler",
+        ctypes.c_int32,
+        (ctypes.c_uint32,),
+        ("type",),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_vec_set_type sets the type of the Vecs that the program lays out itself:
+        from then on tl_mem_register_vec_ptr registers an address that the runtime
+        does not know with this type. 0 ends that.
+
+        Ownership: none.
+        Threads: any thread; the setting holds for all of them.
+        Returns: TL_OK, or why nothing was set.
+        Errors: TL_E_INVALID_ARGUMENT (no such type, or not one of
+            tl_type_define_vec).
+        Cost: constant.
         """,
     ),
     Function(

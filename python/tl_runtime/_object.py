@@ -66,6 +66,11 @@ class Object:
         check(lib.tl_mem_register_ptr(self.address))
         return self
 
+    def register_typed(self, type_: int) -> Object:
+        """Gives memory of malloc to the runtime as an object of a type; the current scope holds it."""
+        check(lib.tl_mem_register_struct_typed(self.address, type_))
+        return self
+
     def unregister(self) -> Object:
         """Removes the newest entry of the object from the function's scopes; its reference floats then."""
         check(lib.tl_mem_unregister(self.address))

@@ -14,6 +14,14 @@ const (
 	BlockAbandoned = 3
 	BlockPending   = 4
 	BlockRetired   = 5
+	BlockTyped     = 6
+)
+
+// block_record.ctx of a block with a type: the owner of the context that registered it, as in
+// record.loc, and what has become of the block.
+const (
+	TypedShared    = 1 // another thread has counted its references, or may do so
+	TypedDestroyed = 2 // its destructor was called
 )
 
 // block_record.life = generation 32 | names 32, the number of aliases.
@@ -25,14 +33,14 @@ const (
 
 // One cache line.
 type BlockRecord struct {
-	Life         uint64 // atomic; generation 32 | names 32
-	More         uint64 // atomic; references to a shared block beyond one for each name (mod 2^64)
-	Real         uint64 // atomic; where a shared block begins, or one whose deleter is pending
-	Block        uint64 // atomic; kind 8 | bytes 48 of those, as in an entry
-	Deleter, Ctx uintptr
-	State        uint32 // atomic
-	Next         uint32 // in the shard's list, or in a context's
-	Spare        uint64
+	Life         uint64  // atomic; generation 32 | names 32
+	More         uint64  // atomic; references to a shared block beyond one for each name (mod 2^64)
+	Real         uint64  // atomic; where a shared block begins, or one whose deleter is pending
+	Block        uint64  // atomic; kind 8 | bytes 48 of those, as in an entry
+	Deleter, Ctx uintptr // of a block with a type: the type, and TL_TYPED_*
+	State        uint32  // atomic
+	Next         uint32  // in the shard's list, or in a context's
+	Side         uint64  // what a walk over the graph of objects knows of a block with a type
 }
 
 // BlockRecordBytes is sizeof(tl_block_record).

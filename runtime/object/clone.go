@@ -10,11 +10,14 @@ import (
 
 // cloner copies a graph of objects breadth first: sharing and cycles inside what
 // it copies are kept, because each object is copied once and found again by its
-// record. Tensors, sparse matrices and foreign memory are shared by count.
+// record. Tensors, sparse matrices and foreign memory without a type are shared by count. A block of
+// malloc's with a type is found again by its record of the registry.
 type cloner struct {
 	c    *Context
 	todo memory.Array[pair]
 	st   status.Status
+
+	wanted uint64 // bytes that there was no memory for
 }
 
 type pair struct {
@@ -36,10 +39,13 @@ func (c *Context) DeepClone(p uintptr) uintptr {
 		c.Fail(status.Unsupported, textCopyOut, p)
 		return 0
 	}
+	if at.where == elsewhere && isTypedBlock(p) {
+		return c.cloneGraph(p, func(k *cloner) layout.Entry { return k.copyOfBlock(p) })
+	}
 	if at.where != inHeap || !ok || isShared(o.typ()) {
 		return c.shareInScope(p, at)
 	}
-	return c.cloneGraph(p, o)
+	return c.cloneGraph(p, func(k *cloner) layout.Entry { return k.copyOf(p, o) })
 }
 
 // shareInScope is what a clone of what is shared is: one more
@@ -62,7 +68,7 @@ func (c *Context) shareInScope(p uintptr, at place) uintptr {
 	return p
 }
 
-func (c *Context) cloneGraph(p uintptr, o object) uintptr {
+func (c *Context) cloneGraph(p uintptr, first func(k *cloner) layout.Entry) uintptr {
 	if !c.hasRoomFor(p) {
 		return 0
 	}
@@ -70,19 +76,20 @@ func (c *Context) cloneGraph(p uintptr, o object) uintptr {
 		return c.failAlloc(st, 0)
 	}
 	k := cloner{c: c, todo: memory.NewArray[pair]("deep clone")}
-	root := k.copyOf(p, o)
+	root := first(&k)
 	for i := uint64(0); i < k.todo.Len() && k.st == status.OK; i++ {
 		k.fill(*k.todo.At(i))
 	}
 	if k.st != status.OK {
 		k.undo()
 	}
+	k.forget()
 	k.todo.Free()
 	process.heap.Side().End()
 	if k.st != status.OK {
 		c.Drain()
 		if isShort(k.st) {
-			c.failAlloc(k.st, process.heap.Size(p))
+			c.failAlloc(k.st, k.wanted)
 		}
 		return 0
 	}
@@ -107,7 +114,7 @@ func (k *cloner) copyOf(p uintptr, o object) layout.Entry {
 	e, _, st := k.c.take(uintptr(size))
 	if st != status.OK {
 		k.todo.Pop()
-		k.st = st
+		k.st, k.wanted = st, size
 		return layout.Entry{}
 	}
 	k.todo.At(k.todo.Len() - 1).new = e
@@ -116,9 +123,7 @@ func (k *cloner) copyOf(p uintptr, o object) layout.Entry {
 	if typ == layout.TypeVec {
 		*layout.At[vec](e.Object) = vec{}
 	} else if t := process.types.get(typ); t != nil {
-		for _, offset := range t.Offsets {
-			*field(e.Object + offset) = 0
-		}
+		t.clear(e.Object)
 	}
 	k.c.enliven(e, typ)
 	return e
@@ -126,14 +131,17 @@ func (k *cloner) copyOf(p uintptr, o object) layout.Entry {
 
 // fill gives a copy its references.
 func (k *cloner) fill(p pair) {
-	r := process.heap.Record(p.new.Record)
-	if r.TypeFlags&layout.TypeMask == layout.TypeVec {
+	typ := typeAt(p.new)
+	if typ == layout.TypeVec {
 		k.fillVec(p)
 		return
 	}
-	if t := process.types.get(r.TypeFlags & layout.TypeMask); t != nil {
+	if t := process.types.get(typ); t != nil {
 		for _, offset := range t.Offsets {
 			*field(p.new.Object + offset) = k.reference(*field(p.old + offset))
+		}
+		if t.Vec != nil {
+			k.fillShape(t, p)
 		}
 	}
 }
@@ -159,6 +167,8 @@ func (k *cloner) reference(p uintptr) uintptr {
 	at := k.c.locate(p)
 	o, ok := at.object(p)
 	switch {
+	case at.where == elsewhere && isTypedBlock(p):
+		return k.referenceToBlock(p)
 	case at.where == elsewhere:
 		process.registry.Acquire(p)
 		return p
@@ -186,31 +196,48 @@ func (k *cloner) reference(p uintptr) uintptr {
 // whatever they refer to each other.
 func (k *cloner) undo() {
 	for i := range k.todo.Len() {
-		process.heap.Side().At(k.todo.At(i).new.Record).Flags = sideCopy
+		if e := k.todo.At(i).new; e.Record == layout.Foreign {
+			process.registry.SetSide(e.Object, blockCopy)
+		} else {
+			process.heap.Side().At(e.Record).Flags = sideCopy
+		}
 	}
 	for i := range k.todo.Len() {
 		e := k.todo.At(i).new
-		fieldsOf(process.heap.Record(e.Record), e.Object, func(slot *uintptr) {
+		fieldsOfType(typeAt(e), e.Object, func(slot *uintptr) {
 			if !isCopy(*slot) {
 				k.c.dropField(*slot)
 			}
 		})
 	}
 	for i := range k.todo.Len() {
-		e := k.todo.At(i).new
-		r := process.heap.Record(e.Record)
-		atomic.StoreUint32(&r.Sh, 0)
-		atomic.StoreUint32(&r.Loc, 0)
-		if r.TypeFlags&layout.TypeMask == layout.TypeVec {
-			k.c.freeVecData(e.Object)
-		}
-		k.c.recycle(r, e)
+		k.discard(k.todo.At(i).new)
 	}
+}
+
+func (k *cloner) discard(e layout.Entry) {
+	typ := typeAt(e)
+	if t := process.types.get(typ); t != nil && t.Vec != nil {
+		if v, sound := contentsOf(t, e.Object, headerBytes(t, e.Object)); sound {
+			k.c.freeShapeData(v)
+		}
+	}
+	if e.Record == layout.Foreign {
+		k.c.discardBlock(e)
+		return
+	}
+	r := process.heap.Record(e.Record)
+	atomic.StoreUint32(&r.Sh, 0)
+	atomic.StoreUint32(&r.Loc, 0)
+	if typ == layout.TypeVec {
+		k.c.freeVecData(e.Object)
+	}
+	k.c.recycle(r, e)
 }
 
 func isCopy(p uintptr) bool {
 	if !process.heap.Contains(p) {
-		return false
+		return process.registry.Side(p) == blockCopy
 	}
 	at := process.heap.Find(p)
 	return at.Start == p && at.Record != 0 && process.heap.Side().At(at.Record).Flags == sideCopy

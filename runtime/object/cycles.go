@@ -18,7 +18,8 @@ import (
 //
 // A candidate with trial > 0 is held from outside (a scope, a float, another
 // thread, an object that is no candidate); what it reaches stays. The rest is
-// garbage. Each candidate and each of its references is visited three times.
+// garbage. Each candidate and each of its references is visited three times. Blocks of malloc's with
+// a type are candidates like objects (cycles_blocks.go).
 const (
 	sideCandidate = 1
 	sideReached   = 2
@@ -30,6 +31,7 @@ type collector struct {
 	c          *Context
 	candidates memory.Array[layout.Entry]
 	reached    memory.Array[layout.Entry]
+	blocks     memory.Array[blockValue]
 	failed     bool
 }
 
@@ -41,16 +43,19 @@ func (c *Context) CollectCycles() int64 {
 		return -1
 	}
 	k := collector{c: c, candidates: memory.NewArray[layout.Entry]("cycles"),
-		reached: memory.NewArray[layout.Entry]("cycles")}
+		reached: memory.NewArray[layout.Entry]("cycles"), blocks: memory.NewArray[blockValue]("cycles")}
 	k.find()
+	k.findBlocks()
 	k.subtract()
 	k.restore()
 	died := int64(0)
 	if !k.failed {
 		died = k.free()
 	}
+	k.unpin()
 	k.candidates.Free()
 	k.reached.Free()
+	k.blocks.Free()
 	process.heap.Side().End()
 	if k.failed {
 		c.failAlloc(status.OutOfMemory, 0)
@@ -84,8 +89,14 @@ func (k *collector) find() {
 
 // children visits the references of a candidate that lead to candidates.
 func (k *collector) children(e layout.Entry, visit func(slot *uintptr, child layout.Entry, v *heap.SideValue)) {
-	fieldsOf(process.heap.Record(e.Record), e.Object, func(slot *uintptr) {
-		if *slot == 0 || !process.heap.Contains(*slot) {
+	fieldsOfType(typeAt(e), e.Object, func(slot *uintptr) {
+		if *slot == 0 {
+			return
+		}
+		if !process.heap.Contains(*slot) {
+			if b := k.block(*slot); b != nil {
+				visit(slot, b.entry, &b.value)
+			}
 			return
 		}
 		at := process.heap.Find(*slot)
@@ -109,7 +120,7 @@ func (k *collector) subtract() {
 func (k *collector) restore() {
 	for i := range k.candidates.Len() {
 		e := *k.candidates.At(i)
-		if v := process.heap.Side().At(e.Record); int64(v.Value) > 0 {
+		if v := k.valueOf(e); int64(v.Value) > 0 {
 			k.reach(e, v)
 		}
 		for k.reached.Len() > 0 {
@@ -136,7 +147,7 @@ func (k *collector) free() (died int64) {
 	garbage := func(v *heap.SideValue) bool { return v.Flags&sideReached == 0 }
 	for i := range k.candidates.Len() {
 		e := *k.candidates.At(i)
-		if garbage(process.heap.Side().At(e.Record)) {
+		if garbage(k.valueOf(e)) {
 			died += 1 + k.hanging(e)
 			k.children(e, func(slot *uintptr, _ layout.Entry, v *heap.SideValue) {
 				if garbage(v) {
@@ -147,8 +158,8 @@ func (k *collector) free() (died int64) {
 	}
 	for i := range k.candidates.Len() {
 		e := *k.candidates.At(i)
-		if garbage(process.heap.Side().At(e.Record)) {
-			k.c.kill(process.heap.Record(e.Record), e)
+		if garbage(k.valueOf(e)) {
+			k.kill(e)
 		}
 	}
 	return died
@@ -157,9 +168,12 @@ func (k *collector) free() (died int64) {
 // hanging returns how many objects that are no candidates lose their last reference
 // with this one.
 func (k *collector) hanging(e layout.Entry) (n int64) {
-	fieldsOf(process.heap.Record(e.Record), e.Object, func(slot *uintptr) {
+	fieldsOfType(typeAt(e), e.Object, func(slot *uintptr) {
+		if *slot == 0 || !process.heap.Contains(*slot) {
+			return
+		}
 		at := process.heap.Find(*slot)
-		if *slot == 0 || at.Kind != heap.Live {
+		if at.Kind != heap.Live {
 			return
 		}
 		v := process.heap.Side().At(at.Record)

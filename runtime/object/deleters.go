@@ -9,7 +9,8 @@ import (
 // frees: a deleter, or operator delete. It is called as destructors are, by the
 // entry guard, from C and with no lock held, so that it may call back. A context's pending deleter calls
 // are linked through the records that the blocks have in the registry (cshim/registry_blocks.h),
-// first in first out; 0 ends the list. cshim/object_deleters.c works on the same list.
+// first in first out; 0 ends the list. cshim/object_deleters.c works on the same list. Blocks with a
+// type (typed.go) are in it, too, until what they refer to is released.
 
 // dropped does what follows from a reference to a registered block that is gone: it is
 // freed, or the trace is told that the host has it back. Whether and when the host frees it
@@ -32,6 +33,10 @@ func (c *Context) freeForeign(ended registry.Ended) {
 	c.ForeignFreed++
 	if !ended.Returned && Tracing.Load() {
 		TraceHooks.ForeignGone(c, ended.Pointer, ended.Bytes)
+	}
+	if ended.Record != 0 {
+		c.appendDeleters(ended.Record)
+		return
 	}
 	switch ended.Kind {
 	case layout.ForeignMalloc, layout.ForeignAligned:
@@ -64,6 +69,10 @@ func (c *Context) appendDeleters(number uint32) {
 // the function does, it is called once.
 func (c *Context) nextDeleter() {
 	number := c.DeleterFirst
+	if typ := registry.PendingType(waiting(number)); typ != 0 {
+		c.nextTyped(number, typ)
+		return
+	}
 	c.DeleterFirst = waiting(number).Next
 	e := process.registry.Settle(number)
 	c.Callback, c.CallbackObject, c.CallbackContext, c.CallbackArguments = e.Deleter, e.Pointer, e.Ctx, 2

@@ -116,6 +116,9 @@ func (c *Context) dismantle(typ uint32, object uintptr) {
 			for _, offset := range t.Offsets {
 				c.dropField(*field(object + offset))
 			}
+			if t.Vec != nil {
+				c.dismantleShape(t, object)
+			}
 		}
 	}
 }
@@ -139,6 +142,7 @@ func (c *Context) Drain() {
 var CallC func(c *Context)
 
 func (c *Context) releaseForeignField(p uintptr) {
+	c.touch(p)
 	ended, res := process.registry.Release(p)
 	c.dropped(ended, res)
 }

@@ -20,6 +20,17 @@ const (
 	textWorkspaceEmpty
 	textNotWorkspace
 	textBlockOverlaps
+	textOtherObject // of typed.go and shapes.go
+	textOtherType
+	textTypedSmall
+	textNotVecType
+	textVecNumbers
+	textVecPart
+	textVecOverlap
+	textVecPointers
+	textVecElement
+	textVecBytes
+	textVecDamaged
 )
 
 func init() {
@@ -40,5 +51,19 @@ func init() {
 		textNotAligned:      "%#x is not live memory of tl_aligned_alloc; what is registered goes with tl_registry_unregister",
 		textWorkspaceEmpty:  "a workspace of %v blocks of %v bytes has nothing to give",
 		textNotWorkspace:    "%#x is not a live workspace",
+		textOtherObject:     "%#x is memory of the runtime without that type; make objects of a type with tl_object_new",
+		textOtherType:       "%#x is registered already, with type %d; a block has one type",
+		textTypedSmall:      "%#x is a block of %v bytes, too small for a type of %v bytes",
+		textNotVecType:      "type %d is not that of a Vec; define one with tl_type_define_vec",
+		textVecNumbers:      "length and capacity have 4 or 8 bytes, not %v",
+		textVecPart: "offset %v is not a multiple of %v, or that part of a Vec does not fit into its header " +
+			"of %v bytes",
+		textVecOverlap:  "the parts of a Vec at offsets %v and %v overlap",
+		textVecPointers: "elements that are references have 8 bytes (not %v) and no type",
+		textVecElement: "type %d cannot be that of elements: it is a Vec's or has a destructor; make the elements " +
+			"references to objects of it",
+		textVecBytes: "an element of %v bytes is too small for its type, too large, or puts references at odd addresses",
+		textVecDamaged: "%#x has length %v, capacity %v and data at %#x, and no Vec of its type can be like that; " +
+			"what it refers to is not touched",
 	})
 }

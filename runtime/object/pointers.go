@@ -93,7 +93,12 @@ func (at place) object(p uintptr) (object, bool) {
 func (c *Context) Acquire(p uintptr) status.Status {
 	return c.handle(p,
 		func(o object) status.Status { return c.orDead(p, c.retain(o.Record)) },
-		func() status.Status { return c.foreign(p, process.registry.Acquire(p)) })
+		func() status.Status { return c.acquireForeign(p) })
+}
+
+func (c *Context) acquireForeign(p uintptr) status.Status {
+	c.touch(p)
+	return c.foreign(p, process.registry.Acquire(p))
 }
 
 // orDead turns "it died in between" into the error of a dead pointer.
@@ -140,6 +145,7 @@ func (c *Context) dropAt(p uintptr, o object) status.Status {
 }
 
 func (c *Context) releaseForeign(p uintptr) status.Status {
+	c.touch(p)
 	ended, res := process.registry.Release(p)
 	c.dropped(ended, res)
 	if res == registry.Gone {
@@ -161,6 +167,7 @@ func (c *Context) DecRef(p uintptr) int32 {
 			return c.dropAt(p, o)
 		},
 		func() status.Status {
+			c.touch(p)
 			res := process.registry.DecRef(p)
 			if res == registry.Zero {
 				reached = 1
@@ -294,7 +301,7 @@ func (c *Context) Share(p uintptr) status.Status {
 			}
 			return status.OK
 		},
-		func() status.Status { return c.Check(p) })
+		func() status.Status { return c.shareForeign(p) })
 }
 
 // MakeImmortal freezes the count: no release will ever free the object.

@@ -42,6 +42,7 @@ func (c *Context) register(p uintptr, adoptUnknown bool) status.Status {
 }
 
 func (c *Context) registerForeign(p uintptr, adoptUnknown bool) status.Status {
+	c.touch(p)
 	gen, res := process.registry.Register(p)
 	if res == registry.Miss && adoptUnknown || res == registry.Returned || res == registry.Zero {
 		if st := c.adoptable(p); st != status.OK {
@@ -122,6 +123,7 @@ func (c *Context) HandOut(p uintptr) (st status.Status, held bool) {
 // recorded, when the entry meant an earlier object at p.
 func (c *Context) floatEntry(p uintptr, e layout.Entry) status.Status {
 	if e.Record == layout.Foreign {
+		c.touch(p)
 		ended, res := process.registry.Float(p, e.Gen)
 		c.dropped(ended, res)
 		if res == registry.Stale || res == registry.Miss {

@@ -18,6 +18,7 @@ type Type struct {
 	Offsets    []uintptr // of pointer fields, ascending
 	Destructor uintptr   // C function, 0 = none; called by the shim
 	OnDestroy  func(object uintptr)
+	Vec        *VecShape // nil: no Vec
 }
 
 // types is the table of defined types. Readers take no lock: the slice behind
@@ -77,7 +78,7 @@ func (t *types) publish(n uint32, ty *Type) bool {
 		info.Offsets = layout.Address(&at[0])
 	}
 	info.Fields = uint32(len(ty.Offsets))
-	if ty.Destructor != 0 || ty.OnDestroy != nil || ty.Size >= 1<<34 {
+	if ty.Destructor != 0 || ty.OnDestroy != nil || ty.Vec != nil || ty.Size >= 1<<34 {
 		info.HasDestructor = 1 // the slow path's business
 	}
 	info.Size = uint64(ty.Size)
@@ -132,6 +133,13 @@ func (c *Context) DefineType(name string, size uintptr, offsets []uintptr, destr
 func (c *Context) Define(t Type) (uint32, status.Status) {
 	if t.Size == 0 || t.Size > 1<<47 {
 		return 0, c.Fail(status.InvalidArgument, textTypeSize, 0)
+	}
+	if t.Vec != nil {
+		shape, st := c.checkShape(&t)
+		if st != status.OK {
+			return 0, st
+		}
+		t.Vec = shape
 	}
 	t.Offsets = stdslices.Clone(t.Offsets)
 	stdslices.Sort(t.Offsets)

@@ -221,6 +221,7 @@ func (c *Context) floatElement(p uintptr) status.Status {
 		},
 		func() status.Status {
 			known, _ := process.registry.Info(p)
+			c.touch(p)
 			ended, res := process.registry.Float(p, known.Gen)
 			c.dropped(ended, res)
 			return c.foreign(p, res)
@@ -285,7 +286,12 @@ func elementsOf(p uintptr) []uintptr {
 
 // fieldsOf calls visit with the address of every reference that an object holds.
 func fieldsOf(r *layout.Record, p uintptr, visit func(slot *uintptr)) {
-	switch typ := atomic.LoadUint32(&r.TypeFlags) & layout.TypeMask; typ {
+	fieldsOfType(atomic.LoadUint32(&r.TypeFlags)&layout.TypeMask, p, visit)
+}
+
+// fieldsOfType is fieldsOf for what has a type and perhaps no record.
+func fieldsOfType(typ uint32, p uintptr, visit func(slot *uintptr)) {
+	switch typ {
 	case layout.TypePlain, layout.TypeTensor, layout.TypeSparse, layout.TypeVecData:
 	case layout.TypeVec:
 		elements := elementsOf(p)
@@ -296,6 +302,9 @@ func fieldsOf(r *layout.Record, p uintptr, visit func(slot *uintptr)) {
 		if t := process.types.get(typ); t != nil {
 			for _, offset := range t.Offsets {
 				visit(field(p + offset))
+			}
+			if t.Vec != nil {
+				t.elements(p, visit)
 			}
 		}
 	}

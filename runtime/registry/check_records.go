@@ -65,16 +65,19 @@ func (c *checker) blockRecords() {
 				int64(x.more), int64(b.More))
 			c.Want(names(life) > 0 || c.held == 1, "buffer %d has no names", number)
 			return
-		case layout.BlockCustom:
+		case layout.BlockCustom, layout.BlockTyped:
 			owned++
 			c.Want(x.owners == 1 && b.Deleter != 0, "record %d: %d blocks, deleter %#x", number, x.owners, b.Deleter)
 		default:
-			c.Want(x.owners == 0 && b.State <= layout.BlockRetired, "record %d of state %d: %d blocks", number, b.State,
+			if isDying(b) {
+				x.owners--
+			}
+			c.Want(x.owners == 0 && b.State <= layout.BlockTyped, "record %d of state %d: %d blocks", number, b.State,
 				x.owners)
 		}
 		c.Want(x.aliases == 0 && names(life) == 0, "record %d of state %d: %d names, counted %d", number, b.State,
 			x.aliases, names(life))
-		if b.State == layout.BlockFree || b.State == layout.BlockCustom {
+		if b.State == layout.BlockFree || b.State == layout.BlockCustom || b.State == layout.BlockTyped {
 			c.Want(generation(life) != noGeneration, "record %d has used all generations", number)
 		}
 	})

@@ -26,6 +26,10 @@ func (t *Table) DecRef(p uintptr) Result {
 // Forget removes an entry of which no counted reference is left: Gone, else Refused.
 func (t *Table) Forget(p uintptr) (Ended, Result) { return t.drop(p, dropForget, 0) }
 
+// End takes out a block of that generation with all its references: Gone, or Stale when it is none
+// any more.
+func (t *Table) End(p uintptr, gen uint32) (Ended, Result) { return t.drop(p, dropEnd, gen) }
+
 // way to lose a reference
 type way int
 
@@ -35,6 +39,8 @@ const (
 	dropFloat
 	dropDecRef
 	dropForget
+	dropEnd
+	dropDead
 )
 
 // effect is what a drop does to an entry; nothing unless result is OK, Gone or Zero.
@@ -42,14 +48,17 @@ type effect struct {
 	result        Result
 	count, floats uint32
 	handBack      bool
+	dies          bool // Gone, and the entry stays until the references of the block are released
 }
 
 func effectOf(e *layout.ForeignEntry, w way, gen uint32) effect {
-	f := effect{OK, e.Count, floats(e), false}
+	f := effect{result: OK, count: e.Count, floats: floats(e)}
 	held := f.count > f.floats
 	switch {
-	case (w == dropEntry || w == dropFloat) && (e.Gen != gen || f.count == 0):
+	case (w == dropEntry || w == dropFloat || w == dropEnd) && (e.Gen != gen || f.count == 0):
 		f.result = Stale
+	case w == dropEnd, w == dropDead:
+		f.result = Gone
 	case w == dropForget && held:
 		f.result = Refused
 	case w == dropForget:
@@ -77,9 +86,24 @@ func effectOf(e *layout.ForeignEntry, w way, gen uint32) effect {
 	return f
 }
 
+// effectAt is effectOf, where a block with a type dies before it is gone.
+func (t *Table) effectAt(e *layout.ForeignEntry, w way, gen uint32) effect {
+	f := effectOf(e, w, gen)
+	if f.result != Gone || e.Link == 0 || isAlias(e) {
+		return f
+	}
+	switch b := t.record(e.Link); {
+	case isTyped(b):
+		f.dies = e.Count != 0 // held at zero: what it refers to is its holder's
+	case isDying(b) && w != dropDead:
+		f.result = Stale
+	}
+	return f
+}
+
 // endsCover tells whether the block stops owning its granules.
 func (f effect) endsCover(e *layout.ForeignEntry) bool {
-	return (f.handBack || f.result == Gone || f.result == Zero && e.Link == 0) && isCovered(e)
+	return (f.handBack || f.result == Gone && !f.dies || f.result == Zero && e.Link == 0) && isCovered(e)
 }
 
 // drop drops a reference. Whether the block stops owning granules is known only under the
@@ -98,7 +122,7 @@ func (t *Table) drop(p uintptr, w way, gen uint32) (Ended, Result) {
 			b.unlock(t)
 			return Ended{}, unknown(w)
 		}
-		f := effectOf(x.entry, w, gen)
+		f := t.effectAt(x.entry, w, gen)
 		ends := f.endsCover(x.entry)
 		if ends && bytesOf(x.entry) != bytes {
 			bytes = bytesOf(x.entry)
@@ -142,8 +166,11 @@ func (t *Table) apply(x lookup, f effect) (ended Ended, last uint32) {
 		return ended, last
 	case f.result == Gone:
 		ended = x.ended(back)
-		if e.Link != 0 {
-			t.endCustom(e.Link, &ended)
+		if e.Link != 0 && t.endLinked(e, f, &ended) {
+			s.Zeros++
+			e.Count = 0
+			e.TypeFloats &= layout.TypeMask
+			return ended, 0
 		}
 		x.drop()
 		return ended, 0
@@ -167,6 +194,21 @@ func (t *Table) apply(x lookup, f effect) (ended Ended, last uint32) {
 	e.Count = f.count
 	e.TypeFloats = e.TypeFloats&layout.TypeMask | f.floats*layout.ForeignFloat
 	return ended, 0
+}
+
+// endLinked does with the record of a block that is gone what has to be done; true: the entry stays.
+func (t *Table) endLinked(e *layout.ForeignEntry, f effect, ended *Ended) (stays bool) {
+	switch b := t.record(e.Link); {
+	case f.dies:
+		atomic.StoreUint32(&b.State, layout.BlockPending)
+		ended.Record = e.Link
+		return true
+	case isTyped(b), isDying(b):
+		t.give(&t.shards[t.shardOf(ended.Pointer)], e.Link)
+	default:
+		t.endCustom(e.Link, ended)
+	}
+	return false
 }
 
 // endCustom has the record of a block that is gone wait for the call of its deleter.

@@ -107,7 +107,7 @@ func (t *Table) enterLocked(b *extent, p uintptr, above bool, block uint64, typ 
 		e.TypeFloats = typ
 	}
 	if custom != nil {
-		e.Link = t.take(x.shard, *custom, layout.BlockCustom)
+		e.Link = t.take(x.shard, *custom, custom.state())
 	}
 	gen := e.Gen
 	b.cover(t) // moves units, and the entries in them

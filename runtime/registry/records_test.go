@@ -45,7 +45,7 @@ func TestDamageOfRecordsIsFound(t *testing.T) {
 		"a free record in use":          set(&free.State, layout.BlockCustom),
 		"a deleter whose call waits":    set(&owned.State, layout.BlockPending),
 		"a shared block that is free":   set(&shared.State, layout.BlockFree),
-		"an unknown state":              set(&owned.State, layout.BlockRetired+1),
+		"an unknown state":              set(&owned.State, layout.BlockTyped+1),
 		"an alias of another block":     set(&alias.Link, info.Link),
 		"an alias of a free record":     set(&alias.Link, s.FreeRecord),
 		"a free list that is cut":       set(&free.Next, 0),

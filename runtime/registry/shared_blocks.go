@@ -21,6 +21,14 @@ type Block struct {
 	Deleter, Ctx uintptr
 }
 
+// state is that of the record of a block that is none of several addresses.
+func (b *Block) state() uint32 {
+	if b.Kind == layout.ForeignMalloc {
+		return layout.BlockTyped
+	}
+	return layout.BlockCustom
+}
+
 func isAlias(e *layout.ForeignEntry) bool { return e.Link != 0 && bytesOf(e) == 0 }
 
 // countAtAlias tells the block of an alias that the alias has n references more.

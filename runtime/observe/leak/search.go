@@ -84,6 +84,7 @@ func EachLive(c *object.Context, visit func(Live)) status.Status {
 	defer s.left.Free()
 	s.foreign.find()
 	s.find()
+	s.foreign.typed(func(e layout.Entry) { s.add(&s.nodes, e) })
 	object.EachContext(s.scopes)
 	s.explain()
 	s.reach()
@@ -153,15 +154,33 @@ func (s *search) scopes(c *object.Context) {
 	}
 }
 
+// value returns what the walk knows of an object, or of a block with a type.
+func (s *search) value(e layout.Entry) *heap.SideValue {
+	if e.Record == layout.Foreign {
+		return &s.foreign.at[e.Object].SideValue
+	}
+	return s.heap.Side().At(e.Record)
+}
+
+func (s *search) references(e layout.Entry, visit func(p uintptr)) {
+	if e.Record == layout.Foreign {
+		object.FieldsOfBlock(s.foreign.at[e.Object].Info, visit)
+		return
+	}
+	s.c.ReferencesOf(e, visit)
+}
+
 // each calls visit with every reference of an object that leads to a live one, and
-// onForeign with those that lead to a registered pointer.
+// onForeign with those that lead to a registered pointer without a type.
 func (s *search) each(e layout.Entry, visit func(layout.Entry, *heap.SideValue), onForeign func(uintptr)) {
-	s.c.ReferencesOf(e, func(p uintptr) {
+	s.references(e, func(p uintptr) {
 		if p == 0 {
 			return
 		}
 		if !s.heap.Contains(p) {
-			if onForeign != nil {
+			if n := s.foreign.at[p]; n != nil && n.isTyped() {
+				visit(n.entry(), &n.SideValue)
+			} else if onForeign != nil {
 				onForeign(p)
 			}
 			return
@@ -203,7 +222,7 @@ func (s *search) reach() {
 		{isDirect, leakIndirect},
 	} {
 		for i := range s.nodes.Len() {
-			if e := *s.nodes.At(i); from.starts(s.heap.Side().At(e.Record)) {
+			if e := *s.nodes.At(i); from.starts(s.value(e)) {
 				s.spread(e, from.mark)
 			}
 		}
@@ -235,13 +254,13 @@ const leakSettled = leakHeld | leakImmortal | leakReached | leakIndirect | leakC
 func (s *search) cycles() {
 	for i := range s.nodes.Len() {
 		e := *s.nodes.At(i)
-		if v := s.heap.Side().At(e.Record); v.Flags&(leakSettled|leakSeen) == 0 && !isDirect(v) {
+		if v := s.value(e); v.Flags&(leakSettled|leakSeen) == 0 && !isDirect(v) {
 			s.walk(e)
 		}
 	}
 	for s.left.Len() > 0 {
 		e := s.left.Pop()
-		if v := s.heap.Side().At(e.Record); v.Flags&leakSettled == 0 {
+		if v := s.value(e); v.Flags&leakSettled == 0 {
 			v.Flags |= leakCycle
 			s.spread(e, leakIndirect)
 		}
@@ -254,7 +273,7 @@ func (s *search) walk(e layout.Entry) {
 	s.add(&s.stack, e)
 	for s.stack.Len() > 0 {
 		at := s.stack.Pop()
-		v := s.heap.Side().At(at.Record)
+		v := s.value(at)
 		switch {
 		case at.Gen == 0:
 			s.add(&s.left, at)
@@ -288,6 +307,9 @@ func reasonOf(v *heap.SideValue) Reason {
 func (s *search) visitAll(visit func(Live)) {
 	for i := range s.nodes.Len() {
 		e := *s.nodes.At(i)
+		if e.Record == layout.Foreign {
+			continue // with the other registered blocks
+		}
 		visit(Live{Ref: track.OfObject(e), Address: e.Object, Bytes: object.BytesAnywhere(e),
 			Type:   object.TypeName(e.Record),
 			Reason: reasonOf(s.heap.Side().At(e.Record))})

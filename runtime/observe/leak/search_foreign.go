@@ -9,7 +9,7 @@ import (
 )
 
 // foreignSearch is the part of search that looks at registered pointers: they lead
-// nowhere.
+// nowhere, unless they are blocks with a type, which are nodes like objects.
 type foreignSearch struct {
 	at    map[uintptr]*foreignNode
 	order []uintptr
@@ -36,6 +36,21 @@ func (f *foreignSearch) find() {
 		f.order = append(f.order, info.Pointer)
 		return true
 	})
+}
+
+func (n *foreignNode) isTyped() bool { return n.Link != 0 && n.Type >= layout.TypeFirstUser }
+
+func (n *foreignNode) entry() layout.Entry {
+	return layout.Entry{Object: n.Pointer, Record: layout.Foreign, Gen: n.Gen}
+}
+
+// typed calls visit with every block that has a type.
+func (f *foreignSearch) typed(visit func(layout.Entry)) {
+	for _, p := range f.order {
+		if n := f.at[p]; n.isTyped() {
+			visit(n.entry())
+		}
+	}
 }
 
 // explain takes one reference off the count of a pointer.
@@ -65,8 +80,8 @@ func (f *foreignSearch) visitAll(visit func(Live)) {
 	for _, p := range f.order {
 		n := f.at[p]
 		live := Live{Ref: track.OfForeign(object.Registry(), n.Info), Address: p, Bytes: uint64(n.Bytes),
-			Type: n.TypeName(), Reason: n.reason()}
-		if n.Link != 0 {
+			Type: object.BlockTypeName(n.Info), Reason: n.reason()}
+		if n.Link != 0 && !n.isTyped() {
 			d, known := object.Registry().Outline(n.Info)
 			if !known || seen[n.Link] {
 				continue

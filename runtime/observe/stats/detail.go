@@ -12,13 +12,17 @@ type Type struct {
 	Type uint32 `json:"type"` // the tl_type
 	Name string `json:"name"`
 	Count
+	Blocks     uint64 `json:"blocks"` // of malloc's, registered with the type and live; they count as foreign
+	BlockBytes uint64 `json:"block_bytes"`
 }
 
 func typed(types []object.TypeStats) []Type {
 	out := make([]Type, 0, len(types))
+	blocks := object.ReadBlocks()
 	for i := range types {
 		t := &types[i]
-		out = append(out, Type{t.Type, t.Name, count(t.Allocations, t.Live(), t.Bytes)})
+		b := blocks[t.Type]
+		out = append(out, Type{t.Type, t.Name, count(t.Allocations, t.Live(), t.Bytes), b.Live, b.Bytes})
 	}
 	return out
 }

@@ -191,7 +191,7 @@ func typeOf(ref Ref, address uint64) string {
 		return object.TypeName(uint32(ref.Key))
 	}
 	if info, known := object.Registry().Info(uintptr(address)); known {
-		return info.TypeName()
+		return object.BlockTypeName(info)
 	}
 	return ""
 }

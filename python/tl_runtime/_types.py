@@ -1,0 +1,55 @@
+"""Types of structs and of Vecs that a compiler lays out itself; tl.Object.register_typed() uses them."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+
+from . import _abi
+from ._library import check, lib
+
+
+def define_type(name: str, size: int, pointer_offsets: Sequence[int] = ()) -> int:
+    """Defines a type of so many bytes with references at these offsets, and returns its number."""
+    offsets = (ctypes.c_size_t * len(pointer_offsets))(*pointer_offsets)
+    description = _abi.tl_type_desc(name.encode(), size, offsets, len(pointer_offsets))
+    number = ctypes.c_uint32()
+    check(lib.tl_type_define(ctypes.byref(description), ctypes.byref(number)))
+    return number.value
+
+
+def define_vec(
+    name: str,
+    size: int,
+    *,
+    data: int,
+    capacity: int,
+    length: int,
+    number_bytes: int = 8,
+    elements: int = 0,
+    element_bytes: int = 0,
+) -> int:
+    """Defines a type of Vecs whose header has its parts at these offsets, and returns its number.
+
+    The elements are structs of the type `elements`, or plain bytes, element_bytes for each, or references.
+    """
+    kind = _abi.VecElements.VEC_POINTERS
+    if elements:
+        kind = _abi.VecElements.VEC_STRUCTS
+    elif element_bytes:
+        kind = _abi.VecElements.VEC_BYTES
+    description = _abi.tl_vec_desc(
+        ctypes.sizeof(_abi.tl_vec_desc),
+        name.encode(),
+        size,
+        data,
+        length,
+        capacity,
+        number_bytes,
+        kind,
+        element_bytes,
+        elements,
+    )
+    number = ctypes.c_uint32()
+    check(lib.tl_type_define_vec(ctypes.byref(description), ctypes.byref(number)))
+    return number.value

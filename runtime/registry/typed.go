@@ -1,0 +1,158 @@
+package registry
+
+import (
+	"sync/atomic"
+
+	"tlruntime/runtime/layout"
+)
+
+// Blocks with a type: memory of malloc's whose references are released before it is freed
+// (runtime/object/typed.go). The entry has the type. The record has it, too, for the time after
+// the entry, together with the owner of the context that registered the block.
+
+// Typed describes a block with a type.
+type Typed struct {
+	Info
+	Owner     uint32 // as in layout.Record.Loc
+	Shared    bool   // another thread has counted its references
+	Destroyed bool   // its destructor was called
+}
+
+func isTyped(b *layout.BlockRecord) bool { return atomic.LoadUint32(&b.State) == layout.BlockTyped }
+
+// isDying tells whether a block with a type waits until its references are released.
+func isDying(b *layout.BlockRecord) bool {
+	return atomic.LoadUint32(&b.State) == layout.BlockPending && blockKind(b) == layout.ForeignMalloc
+}
+
+const typedMarks = layout.TypedShared | layout.TypedDestroyed
+
+// InsertTyped registers a block of malloc's with a type: count 1, held by the caller.
+func (t *Table) InsertTyped(p, bytes uintptr, typ, owner uint32) (gen uint32, r Result) {
+	if p&15 != 0 || bytes == 0 {
+		return 0, Refused
+	}
+	b := Block{Real: p, Bytes: bytes, Kind: layout.ForeignMalloc, Deleter: uintptr(typ), Ctx: uintptr(owner)}
+	gen, r = t.enter(p, bytes, layout.ForeignMalloc<<layout.ForeignKindShift, typ, &b)
+	if r == OK {
+		t.typed.Store(true)
+	}
+	return gen, r
+}
+
+// HasTyped tells whether a block with a type was ever registered.
+func (t *Table) HasTyped() bool { return t.typed.Load() }
+
+// typedEntry locks the shard of p and searches for a block with a type that starts there; without
+// one no lock is held.
+func (t *Table) typedEntry(p uintptr) (x lookup, b *layout.BlockRecord) {
+	if !t.HasTyped() {
+		return x, nil
+	}
+	x, found := t.lockEntry(p)
+	if !found {
+		return x, nil
+	}
+	if e := x.entry; e.Link != 0 && !isAlias(e) {
+		if b = t.record(e.Link); isTyped(b) {
+			return x, b
+		}
+	}
+	unlock(x.shard)
+	return x, nil
+}
+
+// TypedAt describes the live block with a type that starts at p.
+func (t *Table) TypedAt(p uintptr) (Typed, bool) {
+	x, b := t.typedEntry(p)
+	if b == nil {
+		return Typed{}, false
+	}
+	defer unlock(x.shard)
+	return typedOf(infoOf(p, x.entry), b), x.entry.Count != 0
+}
+
+func typedOf(info Info, b *layout.BlockRecord) Typed {
+	return Typed{Info: info, Owner: uint32(b.Ctx) &^ typedMarks, Shared: b.Ctx&layout.TypedShared != 0,
+		Destroyed: b.Ctx&layout.TypedDestroyed != 0}
+}
+
+// Touch notes that a thread counts the references of what starts at p. Owner is that of its context.
+func (t *Table) Touch(p uintptr, owner uint32) {
+	x, b := t.typedEntry(p)
+	if b == nil {
+		return
+	}
+	if uint32(b.Ctx)&^typedMarks != owner {
+		b.Ctx |= layout.TypedShared
+	}
+	unlock(x.shard)
+}
+
+// EachTyped calls f with every live block with a type. No lock is held, so f may change the registry.
+func (t *Table) EachTyped(f func(Typed)) {
+	if !t.HasTyped() {
+		return
+	}
+	t.eachRecord(func(_ uint32, b *layout.BlockRecord) {
+		if !isTyped(b) {
+			return
+		}
+		if block, live := t.TypedAt(realOf(b)); live {
+			f(block)
+		}
+	})
+}
+
+// Pin counts a reference to a live block with a type that only this owner has counted, so that nobody
+// else frees it, and describes the block as it was before; false: it is none.
+func (t *Table) Pin(p uintptr, owner uint32) (block Typed, pinned bool) {
+	x, b := t.typedEntry(p)
+	if b == nil {
+		return block, false
+	}
+	defer unlock(x.shard)
+	block = typedOf(infoOf(p, x.entry), b)
+	if block.Count == 0 || block.Count >= layout.ForeignSticky-1 || block.Shared || block.Owner != owner {
+		return block, false
+	}
+	x.entry.Count++
+	return block, true
+}
+
+// Side returns what the walk that goes on knows of a live block with a type; 0 is nothing.
+func (t *Table) Side(p uintptr) uint64 {
+	x, b := t.typedEntry(p)
+	if b == nil {
+		return 0
+	}
+	defer unlock(x.shard)
+	return b.Side
+}
+
+// SetSide is what the walk says of a block with a type. Before it ends it sets 0.
+func (t *Table) SetSide(p uintptr, value uint64) {
+	if x, b := t.typedEntry(p); b != nil {
+		b.Side = value
+		unlock(x.shard)
+	}
+}
+
+// PendingType returns the type of a record that waits; 0 when its block has none.
+func PendingType(b *layout.BlockRecord) uint32 {
+	if blockKind(b) != layout.ForeignMalloc {
+		return 0
+	}
+	return uint32(b.Deleter)
+}
+
+// Destroyed tells whether the destructor of a block that waits was called; from now on it was.
+func Destroyed(b *layout.BlockRecord) (was bool) {
+	was = b.Ctx&layout.TypedDestroyed != 0
+	b.Ctx |= layout.TypedDestroyed
+	return was
+}
+
+// SettleTyped takes a block with a type whose references are released out of the table. The caller
+// frees it.
+func (t *Table) SettleTyped(number uint32) { t.drop(realOf(t.record(number)), dropDead, 0) }

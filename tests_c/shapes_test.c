@@ -1,0 +1,400 @@
+/* Section Shapes of a compiler: structs of malloc's that are registered with a type. */
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "shapes.h"
+#include "thread.h"
+
+/* Its edge refers to what was floating, or the caller's. */
+static struct shape* with_edge(struct shape* s, void* to)
+{
+	s->edges[0] = to;
+	return s;
+}
+
+static void fields_go_with_their_struct(void)
+{
+	struct shape *s, *child, *object;
+	destroyed = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	s = new_shape(shape_type, 1);
+	child = new_shape(shape_type, 2);
+	object = new_object(3);
+	s->edges[0] = tl_ptr_acquire(child);
+	s->edges[2] = tl_ptr_acquire(object);
+	CHECK_COUNT(s, 1);
+	CHECK_COUNT(child, 2);
+	CHECK_OK(tl_mem_unregister(s));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_COUNT(child, 1);
+	CHECK_COUNT(object, 1);
+	CHECK_INT(destroyed, 0);
+	CHECK_OK(tl_ptr_release(s));
+	CHECK_INT(destroyed, 3);
+	CHECK_DEAD(s);
+	CHECK_DEAD(child);
+	CHECK_DEAD(object);
+}
+
+static void a_field_shared_twice_goes_once(void)
+{
+	struct shape *a, *b, *child;
+	destroyed = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	child = new_shape(shape_type, 3);
+	a = with_edge(new_shape(shape_type, 1), tl_ptr_acquire(child));
+	b = with_edge(new_shape(shape_type, 2), tl_ptr_acquire(child));
+	a->edges[1] = tl_ptr_acquire(child);
+	CHECK_COUNT(child, 4);
+	(void)b;
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(destroyed, 3);
+	CHECK_DEAD(child);
+}
+
+static void objects_hold_structs(void)
+{
+	struct shape *object, *child;
+	destroyed = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	object = new_object(1);
+	child = new_shape(shape_type, 2);
+	CHECK_OK(tl_mem_unregister(child));
+	object->edges[1] = child; /* the floating reference becomes the field's */
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(destroyed, 2);
+	CHECK_INT(last_number, 2);
+}
+
+/* An address that nobody holds, and one whose count is another one's. */
+static void fields_that_are_dead_are_passed_over(void)
+{
+	struct shape *s, *gone, *object;
+	destroyed = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	s = new_shape(shape_type, 1);
+	gone = new_shape(shape_type, 2);
+	object = tl_mem_alloc(64);
+	s->edges[0] = gone;
+	s->edges[1] = object;
+	s->edges[2] = (struct shape*)(uintptr_t)0x1234;
+	CHECK_OK(tl_mem_free(object));
+	CHECK_OK(tl_ptr_release(gone));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(destroyed, 2);
+}
+
+static void registering_again_counts(void)
+{
+	struct shape* s;
+	destroyed = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	s = new_shape(shape_type, 1);
+	CHECK_OK(tl_mem_register_struct_typed(s, shape_type));
+	CHECK_COUNT(s, 2);
+	CHECK_OK(tl_mem_register_struct(s));
+	CHECK_OK(tl_mem_register_ptr(s));
+	CHECK_COUNT(s, 4);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(destroyed, 1);
+}
+
+static struct shape* inner(void)
+{
+	struct shape* s;
+	CHECK_OK(tl_mem_function_enter(0));
+	s = new_shape(shape_type, 7);
+	CHECK_OK(tl_mem_unregister(s));
+	CHECK_OK(tl_mem_function_exit());
+	return s;
+}
+
+/* Unlike memory that was adopted without a type. */
+static void a_struct_that_is_returned_stays_the_runtimes(void)
+{
+	struct shape* s;
+	tl_stats stats = {.struct_size = sizeof stats};
+	destroyed = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	s = inner();
+	CHECK_COUNT(s, 1);
+	CHECK_OK(tl_mem_register_struct_typed(s, shape_type));
+	CHECK_COUNT(s, 1);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(destroyed, 1);
+	s = inner();
+	CHECK_OK(tl_mem_free(s));
+	CHECK_INT(destroyed, 2);
+	CHECK_DEAD(s);
+	CHECK_OK(tl_stats_get(&stats));
+}
+
+/* The holder of a count of zero releases the fields itself, as for objects. */
+static void dec_ref_leaves_the_fields_to_the_caller(void)
+{
+	struct shape *s, *child;
+	destroyed = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	child = new_shape(shape_type, 2);
+	s = with_edge(new_shape(shape_type, 1), tl_ptr_acquire(child));
+	CHECK_OK(tl_mem_unregister(s));
+	CHECK_INT(tl_ptr_dec_ref(s), 1);
+	CHECK_FAILS(tl_mem_register_struct_typed(s, shape_type), TL_E_NOT_LIVE);
+	CHECK_FAILS(tl_mem_register_struct(s), TL_E_NOT_LIVE);
+	CHECK_OK(tl_ptr_release(s->edges[0]));
+	CHECK_OK(tl_mem_free(s));
+	CHECK_INT(destroyed, 0);
+	CHECK_COUNT(child, 1);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(destroyed, 1);
+}
+
+static void chain_of(int kinds)
+{
+	enum { LENGTH = 200000 };
+	struct shape* head = NULL;
+	destroyed = 0;
+	for (int i = 0; i < LENGTH; i++) {
+		struct shape* s;
+		CHECK_OK(tl_mem_enter_scope());
+		s = i % kinds == 0 ? new_shape(i % 3 == 0 ? quiet_type : shape_type, i) : new_object(i);
+		CHECK_OK(tl_mem_unregister(s));
+		CHECK_OK(tl_mem_exit_scope());
+		head = with_edge(s, head);
+	}
+	CHECK_OK(tl_ptr_release(head));
+	CHECK(destroyed > LENGTH / 2);
+	CHECK_INT(last_number, 1);
+}
+
+static void* chains(void* unused)
+{
+	(void)unused;
+	chain_of(1);
+	chain_of(2);
+	return NULL;
+}
+
+/* On a small stack. */
+static void a_chain_of_any_length_needs_no_stack(void) { run_thread(chains, NULL); }
+
+static void revive(struct shape* s)
+{
+	tl_clear_error();
+	CHECK_PTR(tl_ptr_acquire(s), s);
+	CHECK_STATUS(tl_last_status(), TL_E_NOT_LIVE);
+	CHECK_FAILS(tl_mem_register_struct(s), TL_E_NOT_LIVE);
+	CHECK_FAILS(tl_mem_register_struct_typed(s, shape_type), TL_E_NOT_LIVE);
+	CHECK_FAILS(tl_mem_free(s), TL_E_NOT_LIVE);
+	CHECK_FAILS(tl_ptr_release(s), TL_E_NOT_LIVE);
+	CHECK_INT(tl_ptr_dec_ref(s), 0);
+	CHECK_FAILS(tl_mem_register_struct(&s->edges[2]), TL_E_ALREADY_REGISTERED);
+	CHECK_FAILS(tl_registry_register(s, sizeof *s, TL_ALLOC_MALLOC), TL_E_ALREADY_REGISTERED);
+	CHECK_INT(tl_mem_collect_cycles(), 0);
+}
+
+static void a_dying_struct_can_neither_live_nor_die_again(void)
+{
+	struct shape* s;
+	destroyed = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	s = new_shape(shape_type, 1);
+	s->act = revive;
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(destroyed, 1);
+	CHECK_DEAD(s);
+}
+
+static struct shape* kept;
+static void release_kept(struct shape* s)
+{
+	(void)s;
+	if (kept == NULL) return;
+	CHECK_OK(tl_ptr_release(kept));
+	kept = NULL;
+}
+
+static void a_destructor_releases_another_struct(void)
+{
+	struct shape* s;
+	destroyed = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	s = new_shape(shape_type, 1);
+	s->act = release_kept;
+	kept = new_shape(shape_type, 2);
+	CHECK_OK(tl_mem_unregister(kept));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(destroyed, 2);
+	CHECK_INT(last_number, 2);
+}
+
+static void refused(void)
+{
+	struct shape* s = raw_shape(1);
+	char* small = malloc(8);
+	void *object, *gone = tl_mem_alloc(64);
+	int on_stack[64] = {0};
+	CHECK_OK(tl_mem_enter_scope());
+	object = tl_mem_new(sizeof *s);
+	/* covers: tl_mem_register_struct_typed TL_E_INVALID_ARGUMENT, TL_E_ALREADY_REGISTERED, TL_E_UNSUPPORTED
+	 * covers: tl_mem_register_struct_typed TL_E_INTERIOR_POINTER, TL_E_UNKNOWN_POINTER, TL_E_NOT_LIVE */
+	CHECK_FAILS(tl_mem_register_struct_typed(s, 0), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_mem_register_struct_typed(s, 3), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_mem_register_struct_typed(s, 0xFFFFFF), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_mem_register_struct_typed(NULL, 0xFFFFFF), TL_E_INVALID_ARGUMENT);
+	CHECK_OK(tl_mem_register_struct_typed(NULL, shape_type));
+	CHECK_FAILS(tl_mem_register_struct_typed(small, shape_type), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_mem_register_struct_typed((char*)s + 8, shape_type), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_mem_register_struct_typed((void*)(uintptr_t)64, shape_type), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_mem_register_struct_typed(object, shape_type), TL_E_UNSUPPORTED);
+	CHECK_FAILS(tl_mem_register_struct_typed((char*)object + 16, shape_type), TL_E_INTERIOR_POINTER);
+	CHECK_FAILS(tl_mem_register_struct_typed((void*)((uintptr_t)on_stack & ~(uintptr_t)15), 0), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_mem_register_struct_typed((char*)object + (1 << 30), shape_type), TL_E_UNKNOWN_POINTER);
+	CHECK_OK(tl_ptr_release(gone));
+	CHECK_FAILS(tl_mem_register_struct_typed(gone, shape_type), TL_E_NOT_LIVE);
+	CHECK_OK(tl_mem_register_struct(s));
+	CHECK_FAILS(tl_mem_register_struct_typed(s, shape_type), TL_E_ALREADY_REGISTERED);
+	CHECK_FAILS(tl_mem_register_struct_typed(&s->number - 1, shape_type), TL_E_ALREADY_REGISTERED);
+	CHECK_OK(tl_mem_unregister(s)); /* handed back: it may get a type */
+	CHECK_OK(tl_mem_register_struct_typed(s, shape_type));
+	CHECK_COUNT(s, 1);
+	CHECK_FAILS(tl_mem_register_struct_typed(s, quiet_type), TL_E_ALREADY_REGISTERED);
+	CHECK_FAILS(tl_mem_register_struct_typed(&s->number - 1, quiet_type), TL_E_ALREADY_REGISTERED);
+	CHECK_FAILS(tl_registry_register(s, sizeof *s, TL_ALLOC_MALLOC), TL_E_ALREADY_REGISTERED);
+	CHECK_OK(tl_mem_exit_scope());
+	free(small);
+}
+
+/* Objects of the type are are registered as objects. */
+static void an_object_of_the_type_is_registered(void)
+{
+	struct shape* s;
+	destroyed = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	s = new_object(1);
+	CHECK_OK(tl_mem_register_struct_typed(s, shape_type));
+	CHECK_COUNT(s, 2);
+	CHECK_FAILS(tl_mem_register_struct_typed(s, quiet_type), TL_E_UNSUPPORTED);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(destroyed, 1);
+}
+
+static void clones_are_deep(void)
+{
+	struct shape *a, *b, *object, *copy;
+	void* plain;
+	destroyed = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	a = new_shape(shape_type, 1);
+	b = new_shape(shape_type, 2);
+	object = new_object(3);
+	plain = malloc(16);
+	CHECK_OK(tl_mem_register_struct(plain));
+	a->edges[0] = tl_ptr_acquire(b);
+	a->edges[1] = tl_ptr_acquire(object);
+	b->edges[0] = tl_ptr_acquire(a); /* a cycle */
+	b->edges[1] = tl_ptr_acquire(plain);
+	object->edges[0] = tl_ptr_acquire(b);
+	copy = tl_mem_deep_clone(a);
+	CHECK(copy != NULL && copy != a);
+	CHECK_INT(copy->number, 1);
+	CHECK(copy->edges[0] != b && copy->edges[0] != NULL);
+	CHECK(copy->edges[1] != object);
+	CHECK_INT(copy->edges[1]->number, 3);
+	CHECK_PTR(copy->edges[1]->edges[0], copy->edges[0]);
+	CHECK_PTR(copy->edges[0]->edges[0], copy);
+	CHECK_PTR(copy->edges[0]->edges[1], plain);
+	CHECK_COUNT(copy, 2);
+	CHECK_COUNT(copy->edges[0], 2);
+	CHECK_COUNT(plain, 3);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(destroyed, 0);
+	CHECK_INT(tl_mem_collect_cycles(), 6);
+	CHECK_INT(destroyed, 6);
+}
+
+static void* release_it(void* object)
+{
+	CHECK_OK(tl_ptr_release(object));
+	return NULL;
+}
+
+static void another_thread_ends_it(void)
+{
+	struct shape *s, *child;
+	destroyed = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	child = new_shape(shape_type, 2);
+	s = with_edge(new_shape(shape_type, 1), tl_ptr_acquire(child));
+	CHECK_OK(tl_mem_unregister(s));
+	CHECK_OK(tl_mem_unregister(child));
+	CHECK_OK(tl_ptr_release(child));
+	CHECK_OK(tl_mem_exit_scope());
+	run_thread(release_it, s);
+	CHECK_INT(destroyed, 2);
+	CHECK_DEAD(child);
+}
+
+static void reports_know_the_type(void)
+{
+	tl_alloc_info info = {.struct_size = sizeof info};
+	static char json[1 << 16];
+	struct shape* s;
+	CHECK_OK(tl_mem_enter_scope());
+	s = new_shape(shape_type, 1);
+	CHECK_OK(tl_mem_allocation_info(s, &info));
+	CHECK(info.type != NULL && strcmp(info.type, "shape") == 0);
+	CHECK_PTR(info.block, s);
+	CHECK(info.bytes >= sizeof *s);
+	CHECK_INT(info.count, 1);
+	CHECK_INT(info.kind, TL_ALLOC_MALLOC);
+	CHECK(tl_stats_json(json, sizeof json) < sizeof json);
+	CHECK(strstr(json, "\"blocks\":1,") != NULL || strstr(json, "\"blocks\": 1,") != NULL);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static int in_child(struct shape* s)
+{
+	tl_status status = tl_ptr_release(s);
+	if (status != TL_E_FORKED) return 1;
+	if (tl_ptr_refcount(s) != 1 && tl_last_status() != TL_E_FORKED) return 2; /* the slow path tells no count */
+	status = tl_mem_register_struct_typed(raw_shape(1), shape_type);
+	return status == TL_E_FORKED ? 0 : 3;
+}
+
+static void a_forked_child_ends_none(void)
+{
+	struct shape* s;
+	int status = -1;
+	CHECK_OK(tl_mem_enter_scope());
+	s = new_shape(shape_type, 1);
+	CHECK_OK(tl_mem_unregister(s));
+	CHECK_OK(tl_mem_exit_scope());
+	pid_t child = fork();
+	if (child == 0) _exit(in_child(s));
+	CHECK_INT(waitpid(child, &status, 0), child);
+	CHECK_INT(WEXITSTATUS(status), 0);
+	CHECK_OK(tl_ptr_release(s));
+}
+
+int main(void)
+{
+	define_shapes();
+	RUN(fields_go_with_their_struct);
+	RUN(a_field_shared_twice_goes_once);
+	RUN(objects_hold_structs);
+	RUN(fields_that_are_dead_are_passed_over);
+	RUN(registering_again_counts);
+	RUN(a_struct_that_is_returned_stays_the_runtimes);
+	RUN(dec_ref_leaves_the_fields_to_the_caller);
+	RUN(a_chain_of_any_length_needs_no_stack);
+	RUN(a_dying_struct_can_neither_live_nor_die_again);
+	RUN(a_destructor_releases_another_struct);
+	RUN(refused);
+	RUN(an_object_of_the_type_is_registered);
+	RUN(clones_are_deep);
+	RUN(another_thread_ends_it);
+	RUN(reports_know_the_type);
+	RUN(a_forked_child_ends_none);
+	return check_finish();
+}
