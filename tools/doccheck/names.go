@@ -23,7 +23,7 @@ var (
 		"Makefile", "CMakeLists.txt"}
 )
 
-// knownNames returns every name of ours that occurs in the sources.
+// knownNames returns every name of ours that occurs in the sources, names of files included.
 func knownNames(root string) (map[string]bool, error) {
 	known := map[string]bool{"tl_runtime": true}
 	for _, place := range sources {
@@ -40,7 +40,7 @@ func knownNames(root string) (map[string]bool, error) {
 			}
 			known[strings.TrimSuffix(entry.Name(), filepath.Ext(path))] = true // a header, say
 			text, err := os.ReadFile(path)
-			for _, n := range name.FindAllString(string(text), -1) {
+			for _, n := range name.FindAllString(string(text)+" "+entry.Name(), -1) {
 				known[strings.TrimSuffix(n, "*")] = true
 			}
 			return err
