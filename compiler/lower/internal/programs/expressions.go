@@ -121,7 +121,8 @@ func (g *generator) elementOf(t ir.Type, depth int) ir.Expr {
 // index is mostly one of the first n.
 func (g *generator) index(n int64, depth int) ir.Expr {
 	if g.chance(40) {
-		return &ir.Binary{Op: ir.Add, Left: g.expr(ir.IntType, min(depth, 2)-1), Right: &ir.IntLit{Value: g.rnd.Int63n(2)}}
+		right := &ir.IntLit{Value: g.rnd.Int63n(2)}
+		return &ir.Binary{Op: ir.Add, Left: g.expr(ir.IntType, min(depth, 2)-1), Right: right}
 	}
 	return &ir.IntLit{Value: g.rnd.Int63n(n)}
 }
