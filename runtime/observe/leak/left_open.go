@@ -73,7 +73,8 @@ func noteObject(e layout.Entry, held int64) {
 
 func noteForeign(p uintptr, held int64) {
 	if info, known := object.Registry().Info(p); known && int64(info.Count) == held {
-		note(Live{Ref: track.OfForeign(object.Registry(), info), Bytes: uint64(info.Bytes), Type: object.BlockTypeName(info)})
+		note(Live{Ref: track.OfForeign(object.Registry(), info), Bytes: uint64(info.Bytes),
+			Type: object.BlockTypeName(info)})
 	}
 }
 
