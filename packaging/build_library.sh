@@ -5,9 +5,10 @@
 #   packaging/build_library.sh [--debug|--static] DIRECTORY [extra go build arguments...]
 #
 # leaves DIRECTORY/libtl_runtime.so.1.0.0 and the links .so.1 and .so; with --debug also
-# libtl_runtime.so.1.0.0.debug, which debuggers find by the library's .gnu_debuglink; with --static
-# libtl_runtime.a alone. CC, CGO_CFLAGS and CGO_LDFLAGS are go build's, OBJCOPY and LD those of the
-# binutils; a CC that compiles for arm64 builds for arm64.
+# libtl_runtime.so.1.0.0.debug, which debuggers find by the library's .gnu_debuglink, and from then on there
+# is one at each build into this directory; with --static libtl_runtime.a alone. CC, CGO_CFLAGS and
+# CGO_LDFLAGS are go build's, OBJCOPY and LD those of the binutils; a CC that compiles for arm64 builds for
+# arm64.
 set -eu
 
 kind=shared
@@ -96,6 +97,7 @@ if [ $kind = static ]; then
 	static "$@"
 	exit
 fi
+[ ! -f "$out/$file.debug" ] || kind=debug # it has to be of the same build
 if [ $kind = debug ]; then
 	shared '' "$@"
 	(
@@ -108,7 +110,6 @@ if [ $kind = debug ]; then
 	mv -f "$staging/$file.debug" "$out/$file.debug"
 else
 	shared '-s -w' "$@"
-	rm -f "$out/$file.debug" # of another library
 fi
 
 # cgo writes a header of its own next to the library; ours is include/tl_runtime.h.
