@@ -79,8 +79,8 @@ for path in 1 0; do
 END
 	at "$work/inspect" 'tl vec tensor'
 	shows '^this is no Vec$'
-	at "$work/inspect" 'tl object nothing'
-	shows 'No symbol "nothing" in current context'
+	at "$work/inspect" 'tl object no_such_variable'
+	shows 'No symbol "no_such_variable" in current context'
 done
 at "$work/inspect_cpp" 'print tensor'
 shows 'tensor i64 \[3\] = \{0, 0, 0\}, 1 reference'
