@@ -13,6 +13,9 @@ type table struct {
 	base  uintptr
 	slots uint64 // a power of two, or 0
 	used  uint64
+	// refusals is how many new keys are refused before a full table asks for memory again. Asking
+	// means looking through all of it.
+	refusals uint64
 	// current tells whether what is known of an address holds still; nil = always.
 	current func(address uint64, gen uint32) bool
 }
@@ -57,7 +60,7 @@ func (t *table) place(key uint64) *Entry {
 	if e := t.find(key); e != nil {
 		return e
 	}
-	if 2*(t.used+1) > t.slots && !t.rebuild() {
+	if 2*(t.used+1) > t.slots && !t.grow() {
 		return nil
 	}
 	s := t.look(key)
@@ -87,6 +90,19 @@ func (t *table) remove(key uint64) bool {
 	*t.at(hole) = slot{}
 	t.used--
 	return true
+}
+
+// grow makes room for more keys; false: there was no memory, just now or a few keys ago.
+func (t *table) grow() bool {
+	if t.refusals > 0 {
+		t.refusals--
+		return false
+	}
+	if t.rebuild() {
+		return true
+	}
+	t.refusals = t.used / 16
+	return false
 }
 
 // rebuild drops what has lapsed, and makes room for twice of what is left.

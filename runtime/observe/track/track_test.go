@@ -82,6 +82,29 @@ func TestABlockWithoutAnEntryLeavesNoMark(t *testing.T) {
 	require.Equal(t, before, sum())
 }
 
+// A table that is full and gets no memory looked through all of itself for each allocation.
+func TestATableWithoutMemoryIsNotSearchedForEachKey(t *testing.T) {
+	looks := 0
+	table := &table{current: func(uint64, uint32) bool { looks++; return true }}
+	key := uint64(0)
+	add := func() bool { key++; return table.place(key) != nil }
+	for range firstSlots / 2 {
+		require.True(t, add())
+	}
+	memory.FailAfter(0)
+	defer memory.FailAfter(-1)
+	for looks = 0; key < 2*firstSlots; {
+		require.False(t, add())
+	}
+	require.Less(t, looks, 32*2*firstSlots, "looks for each key")
+	memory.FailAfter(-1)
+	for range table.refusals {
+		require.False(t, add())
+	}
+	require.True(t, add(), "memory is asked for again")
+	memory.Unmap(table.base, uintptr(table.slots)*slotBytes, purpose)
+}
+
 func TestOneStackIsKeptOnce(t *testing.T) {
 	open(t)
 	for i := range uint64(100) {
