@@ -85,8 +85,16 @@ static bool define(void)
 	return ok(tl_type_define(&desc, &type));
 }
 
+/* Without references in it. */
+static void lend_zeroed(void)
+{
+	lend();
+	memset(lent, 0, 64);
+}
+
 static bool register_struct(void) { return taken_if(ok(tl_mem_register_struct(lent))); }
 static bool register_named(void) { return taken_if(ok(tl_mem_register_struct_named(lent, "other"))); }
+static bool register_typed(void) { return taken_if(ok(tl_mem_register_struct_typed(lent, w.pair))); }
 static bool register_any(void) { return taken_if(ok(tl_mem_register(lent))); }
 static bool register_known(void) { return ok(tl_mem_register_ptr(w.plain[1])); }
 static bool register_vec(void) { return ok(tl_mem_register_vec_ptr(w.vec)); }
@@ -126,6 +134,7 @@ static const step objects[] = {
 	{.name = "tl_type_define", .call = define},
 	{.name = "tl_mem_register_struct", .call = register_struct, .before = lend, .finally = take_back},
 	{.name = "tl_mem_register_struct_named", .call = register_named, .before = lend, .finally = take_back},
+	{.name = "tl_mem_register_struct_typed", .call = register_typed, .before = lend_zeroed, .finally = take_back},
 	{.name = "tl_mem_register", .call = register_any, .before = lend, .finally = take_back},
 	{.name = "tl_mem_register_ptr", .call = register_known},
 	{.name = "tl_mem_register_vec_ptr", .call = register_vec},

@@ -26,6 +26,7 @@ static int floated(uintptr_t p, uint32_t gen) { return tlc_foreign_float(p, gen)
 static int free_aligned(uintptr_t p) { return tlc_foreign_free_aligned(p); }
 _Atomic(volatile char*) tlc_alive;
 static bool keeps;
+void tlc_note_thread(const tl_foreign_entry* e) { (void)e; } // no block here has a type
 bool tlc_deleters_wait(void) { return keeps; }
 
 // The function of the library that drops a reference, as tl_registry_unregister does and as a scope.
