@@ -16,7 +16,12 @@ import pytest
 import tl_runtime as tl
 from tl_runtime import _abi
 
-ADOPTING = {"tl_mem_register", "tl_mem_register_struct", "tl_mem_register_struct_named"}
+ADOPTING = {  # with what they are given besides the address
+    "tl_mem_register": lambda: (),
+    "tl_mem_register_struct": lambda: (),
+    "tl_mem_register_struct_named": lambda: (None,),
+    "tl_mem_register_struct_typed": lambda: (tl.define_type("adopted", 16),),
+}
 OBJECTS = {"object", "tensor", "vec", "pointer"}
 
 # covers: tl_ptr_acquire TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
@@ -245,8 +250,8 @@ def test_adopting_refuses_what_malloc_never_returns() -> None:
     held = tl.Object.alloc(64)
     dead = tl.Object.alloc(64)
     dead.free()
-    for name in ADOPTING:
-        extra = [None] * (name == "tl_mem_register_struct_named")
+    for name, others in ADOPTING.items():
+        extra = others()
         register = getattr(tl.lib, name)
         for address in (1, 9, 4095, 2**40 + 4, 2**64 - 1):
             assert register(address, *extra) == tl.Status.INVALID_ARGUMENT
@@ -264,7 +269,6 @@ def test_adopting_refuses_the_inside_of_a_block() -> None:
     with tl.scope():
         block = malloc(256)
         assert tl.lib.tl_mem_register_struct(block) == 0
-        for name in ADOPTING:
-            extra = [None] * (name == "tl_mem_register_struct_named")
-            assert getattr(tl.lib, name)(block + 64, *extra) == tl.Status.ALREADY_REGISTERED
+        for name, others in ADOPTING.items():
+            assert getattr(tl.lib, name)(block + 64, *others()) == tl.Status.ALREADY_REGISTERED
         assert tl.Object(block).refcount == 1
