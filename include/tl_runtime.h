@@ -2115,8 +2115,9 @@ TL_API tl_tensor* tl_view_slice(tl_tensor* tensor, int64_t axis, int64_t start, 
  * Returns: the view, NULL on failure or for NULL.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
- *     (NULL starts or stops, rank above the tensor's, no such element),
- *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+ *     (rank below 0 or above the tensor's, NULL starts or stops with a rank
+ *     above 0, no such element), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
+ *     scope stack is full).
  * Cost: one compare-and-swap, whatever the size.
  */
 TL_API tl_tensor* tl_view_slice_axes(tl_tensor* tensor, int64_t rank, const int64_t* starts, const int64_t* stops, const int64_t* steps);

@@ -1,10 +1,13 @@
-/* C++ for structs and Vecs that a program lays out itself, in memory of malloc. */
+/* C++ for structs and Vecs that a program lays out itself, in memory of malloc.
+ *
+ * Functions named try_ return a tl::result; those without it throw tl::error instead.
+ */
 #ifndef TL_SHAPES_HPP
 #define TL_SHAPES_HPP
 
 #include "tl_runtime.hpp"
 
-namespace tl {
+TL_BEGIN_NAMESPACE
 
 /* Gives a T in memory of malloc to the runtime, which releases its fields, runs its destructor and
  * frees it. The returned reference is the only one. On failure the memory is the caller's still. */
@@ -72,6 +75,6 @@ tl_type define_vec(const char* name, Element* V::* data, Number V::* length, Num
 }
 #endif
 
-} // namespace tl
+TL_END_NAMESPACE
 
 #endif

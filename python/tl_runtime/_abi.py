@@ -2687,8 +2687,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the view, NULL on failure or for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
-            (NULL starts or stops, rank above the tensor's, no such element),
-            TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+            (rank below 0 or above the tensor's, NULL starts or stops with a rank
+            above 0, no such element), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
+            scope stack is full).
         Cost: one compare-and-swap, whatever the size.
         """,
     ),

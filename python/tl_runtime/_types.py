@@ -32,6 +32,7 @@ def define_vec(
     """Defines a type of Vecs whose header has its parts at these offsets, and returns its number.
 
     The elements are structs of the type `elements`, or plain bytes, element_bytes for each, or references.
+    lib.tl_vec_set_type(number) makes it the type of addresses that tl_mem_register_vec_ptr does not know.
     """
     kind = _abi.VecElements.VEC_POINTERS
     if elements:
