@@ -9,7 +9,7 @@ static inline uint32_t tlc_ref_record(tl_ref ref) { return (uint32_t)ref; }
 static inline uint32_t tlc_ref_gen(tl_ref ref) { return (uint32_t)(ref >> 32); }
 
 /* The record of a reference; false: its slot has another generation now, the word is no reference, or
- * this is the context of zeros of a thread whose calls Go answers. A record of the same generation may
+ * the fast path is off for this thread, and its context knows no record. A record of the same generation may
  * be dead still. */
 static inline __attribute__((always_inline)) bool tlc_ref_find(const tl_context* c, tl_ref ref, tl_record** r)
 {

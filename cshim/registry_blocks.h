@@ -20,7 +20,9 @@
  *   CUSTOM     one entry, of bytes > 0       likewise
  *   SHARED     its aliases                   whoever registers it, and whoever takes the last alias
  *   ABANDONED  the same; nothing is freed    likewise
- *   PENDING    the list of one context       that context's thread
+ *   PENDING    the list of one context;      that context's thread
+ *              of a typed block its dead
+ *              entry, too
  *   RETIRED    nowhere, for ever             all of its generations were used
  *   TYPED      one entry, of bytes > 0       the holder of the shard's lock
  *
@@ -160,7 +162,8 @@ static inline void tlc_count_at_alias(const tl_foreign_entry* e, uint64_t n)
 	if (tlc_is_alias(e)) atomic_fetch_add_explicit(&tlc_record_of(e->link)->more, n, memory_order_relaxed);
 }
 
-/* registry_typed.c: notes that the calling thread counts the references of a block with a type. */
+/* registry_typed.c: notes that the calling thread counts the references of a block with a type; the shard
+ * is locked. */
 void tlc_note_thread(const tl_foreign_entry* e);
 
 /* The same at any entry, whose shard is locked. */

@@ -3,7 +3,8 @@
 #include "object_fast.h"
 #include "registry_linked.h"
 
-/* The cycle collector looks at blocks that one thread alone has counted. */
+/* Marks a block with a type as shared when a thread other than the one that registered it counts it: the
+ * cycle collector leaves such blocks alone. The shard is locked. */
 void tlc_note_thread(const tl_foreign_entry* e)
 {
 	tl_block_record* b = tlc_record_of(e->link);

@@ -27,6 +27,7 @@ ALWAYS_INLINE tlc_lookup look_up(tl_shard* s, tlc_granule at)
  * looked. */
 ALWAYS_INLINE uint32_t adopt_live(tl_foreign_entry* e)
 {
+	tlc_touch(e);
 	if (tlc_floats(e) != 0) e->type_floats -= TL_FOREIGN_FLOAT;
 	else tlc_count_one(e);
 	return e->gen;

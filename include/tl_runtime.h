@@ -1038,7 +1038,8 @@ TL_API tl_status tl_ref_check(tl_ref ref);
  * object is counted does not change, so only the thread that owns the object
  * can upgrade the reference, unless the object has no owner: a tensor, a sparse
  * matrix, or one that tl_ptr_share or a release by another thread has taken
- * from its owner. tl_mem_realloc ends it when the object moves.
+ * from its owner. When tl_mem_realloc moves the object, the weak reference
+ * ends.
  *
  * Ownership: nothing is counted; the reference does not keep the object alive.
  * Threads: any thread that holds the object.
@@ -1062,7 +1063,7 @@ TL_API tl_ref tl_weak_of(void* object);
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (registered memory, arena or frame memory: only objects
  *     have references), TL_E_BUSY (another thread owns it).
- * Cost: one cgo call; about 3 ns for an object without an owner.
+ * Cost: one cgo call the first time; about 3 ns once the object has no owner.
  */
 TL_API tl_ref tl_weak_share(void* object);
 

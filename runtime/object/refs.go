@@ -126,20 +126,24 @@ func (c *Context) AcquireRef(ref Ref) status.Status {
 		if c.retain(o.Record) != status.OK {
 			return c.failRef(ref, past)
 		}
-		return c.confirm(ref, o)
+		if !c.isStill(ref, o) {
+			return c.failRef(ref, past)
+		}
+		return status.OK
 	})
 }
 
-// confirm drops a reference that was just counted when the slot has got another object
-// since it was looked up.
-func (c *Context) confirm(ref Ref, o object) status.Status {
+// isStill tells whether a reference that was just counted is one to the object that ref means.
+// If the slot has got another object since it was looked up, that one gets the reference back,
+// at its own address: its class may be another one.
+func (c *Context) isStill(ref Ref, o object) bool {
 	gen := atomic.LoadUint32(&o.Record.Gen)
 	if gen == ref.gen() {
-		return status.OK
+		return true
 	}
-	o.Entry.Gen = gen
+	o.Entry.Gen, o.Entry.Object = gen, process.heap.LocateLive(ref.record())
 	c.dropAt(o.Entry.Object, o)
-	return c.failRef(ref, past)
+	return false
 }
 
 // ReleaseRef drops a reference.
@@ -218,10 +222,5 @@ func (c *Context) upgradeShared(ref Ref, o object, sh uint32) bool {
 	if !atomic.CompareAndSwapUint32(&o.Record.Sh, sh, s.Pack()) {
 		return false
 	}
-	if gen := atomic.LoadUint32(&o.Record.Gen); gen != ref.gen() {
-		o.Entry.Gen, o.Entry.Object = gen, process.heap.LocateLive(ref.record())
-		c.dropAt(o.Entry.Object, o)
-		return false
-	}
-	return true
+	return c.isStill(ref, o)
 }
