@@ -8,12 +8,6 @@
 #include "check.h"
 #include "thread.h"
 
-#if defined(__has_feature) /* clang's way to say __SANITIZE_ADDRESS__ */
-#if __has_feature(address_sanitizer)
-#define UNDER_ASAN
-#endif
-#endif
-
 typedef tl_status (*adopter)(void*);
 
 static tl_status register_named(void* object) { return tl_mem_register_struct_named(object, "Adopted"); }
@@ -186,8 +180,7 @@ static void memory_that_cannot_be_read_is_refused(void)
 	refused_by_all((void*)((1ull << 47) - 16), TL_E_INVALID_ARGUMENT, "the end of the address space");
 	refused_by_all(pages + 16, TL_E_INVALID_ARGUMENT, "memory that is protected");
 	refused_by_all(pages + 2 * PAGE + 32, TL_E_INVALID_ARGUMENT, "memory that was unmapped");
-#if !defined(__SANITIZE_ADDRESS__) && \
-	!defined(UNDER_ASAN) /* whose blocks have no header of the C library's before them */
+#ifndef UNDER_ASAN /* whose blocks have no header of the C library's before them */
 	refused_by_all(pages + PAGE, TL_E_INVALID_ARGUMENT, "the start of a page behind protected memory");
 	refused_by_all(pages + 3 * PAGE, TL_E_INVALID_ARGUMENT, "the start of a page behind a hole");
 #endif

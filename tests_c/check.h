@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "tl_runtime.h"
 
@@ -23,6 +24,28 @@
 #define OWN_FRAME __attribute__((noinline))
 #else
 #define OWN_FRAME __attribute__((noinline, noclone))
+#endif
+
+#if defined(__has_feature) /* clang's way to say __SANITIZE_ADDRESS__ */
+#if __has_feature(address_sanitizer)
+#define UNDER_ASAN
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define UNDER_ASAN
+#endif
+
+#ifdef UNDER_ASAN
+/* A forked child does not look for leaks when it exits: LeakSanitizer takes all locks of AddressSanitizer's malloc,
+ * and a thread that the child has not got may have held one of them at the fork. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+__attribute__((weak)) pid_t check_process;
+__attribute__((constructor)) static void check_keep_process(void) { check_process = getpid(); }
+__attribute__((weak, visibility("default"))) int __lsan_is_turned_off(void) { return getpid() != check_process; }
+#ifdef __cplusplus
+}
+#endif
 #endif
 
 /* Of all files of a program. */
