@@ -31,7 +31,7 @@ BESIDE = Table(
         Row("tl_tensor_new of a scalar", "beside/new-scalar/tl", Ratio(1.3, "beside/tensor0/tl")),
         Row("tl_tensor_new_i64 of four numbers", "beside/new-i64/tl", Ratio(1.3, "beside/tensor1/tl")),
         Row("tl_tensor_clone of four numbers", "beside/clone/tl", Ratio(1.3, "beside/tensor1/tl")),
-        *(Row(f"tl_tensor_{view}", f"beside/{view}/tl", Plain(50)) for view in ("reshape", "transpose", "slice")),
+        *(Row(f"tl_view_{view}", f"beside/{view}/tl", Plain(50)) for view in ("reshape", "transpose", "slice")),
         Row("tl_registry_add_alias + unregister", "beside/alias/tl", Plain(40)),
         Row("tl_registry_register_custom + unregister", "beside/custom/tl", Plain(50)),
     ],

@@ -141,7 +141,7 @@ func TestRefreshCopiesFilesAndFigures(t *testing.T) {
 }
 
 func TestFiguresOfAMissingPeerAreLeftOut(t *testing.T) {
-	r := &results{sections: map[string]map[string]string{"Counting: all": {"ours": "4.35"}}}
+	r := &results{sections: map[string]map[string]string{"Counting": {"ours": "4.35"}, "Counting twice": {"peer": "1"}}}
 	if text, found := r.fill("Counting", "about {ours} ns"); !found || text != "about 4.35 ns" {
 		t.Errorf("got %q, %v", text, found)
 	}

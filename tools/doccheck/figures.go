@@ -8,7 +8,7 @@ import (
 )
 
 // A figure is a row of README's table. {label} stands for the first number in
-// the row of that label, in the section of bench/RESULTS.md that begins so;
+// the row of that label, in the section of bench/RESULTS.md that is called so, up to a colon;
 // alternatives whose label is not there, because a peer was not installed, are
 // left out.
 type figure struct {
@@ -34,10 +34,10 @@ var figures = []figure{
 		[]string{"{glibc, pair of 64 bytes} ns malloc and free", "{mimalloc, pair of 64 bytes} ns mimalloc"}},
 	{"alloc + release, 64 KiB", "Allocation", "{ours, pair of 65536 bytes} ns",
 		[]string{"{glibc, pair of 65536 bytes} ns malloc and free", "{mimalloc, pair of 65536 bytes} ns mimalloc"}},
-	{"enter, malloc + `tl_mem_register_struct`, leave (which frees)", "What a compiler emits",
+	{"enter, malloc + `tl_mem_register_struct`, leave (which frees)", "What a compiler emits around objects",
 		"{enter, malloc + register_struct, exit} ns",
 		[]string{"{glibc malloc + free, 64 bytes} ns malloc and free"}},
-	{"a function's frame with four slots of 256 bytes", "What a compiler emits",
+	{"a function's frame with four slots of 256 bytes", "What a compiler emits around objects",
 		"{function frame, four slots of 256 bytes} ns",
 		[]string{"{glibc malloc x 4 + free x 4, 256 bytes} ns four times malloc and free"}},
 	{"a pooled tensor of 64 x 64 f32, made and freed", "Tensors", "{tl_tensor_empty + tl_tensor_free} ns",
@@ -52,7 +52,7 @@ var figures = []figure{
 
 // costs are what the plain way does for less.
 var costs = []figure{
-	{"registering memory from `malloc` in a scope that frees it", "What a compiler emits",
+	{"registering memory from `malloc` in a scope that frees it", "What a compiler emits around objects",
 		"{enter, malloc + register_struct, exit} ns",
 		[]string{"{glibc malloc + free, 64 bytes} ns malloc and free"}},
 	{"counting objects that another thread made", "Counting", "{ours, by a thread that does not own it} ns",
@@ -107,14 +107,18 @@ func loadResults(root string) (*results, error) {
 			r.about, _, _ = strings.Cut(strings.TrimSpace(below), ", Linux")
 			continue
 		}
-		title, body, _ := strings.Cut(part, "\n")
-		numbers := map[string]string{}
+		heading, body, _ := strings.Cut(part, "\n")
+		title, _, _ := strings.Cut(heading, ":")
+		numbers := r.sections[title]
+		if numbers == nil {
+			numbers = map[string]string{}
+			r.sections[title] = numbers
+		}
 		for _, row := range rows(body) {
 			if _, twice := numbers[row[0]]; !twice && len(row) > 1 && strings.Trim(row[1], "0123456789.,") == "" {
 				numbers[row[0]] = row[1]
 			}
 		}
-		r.sections[title] = numbers
 	}
 	return r, nil
 }
@@ -126,12 +130,8 @@ func (r *results) fill(section, template string) (string, bool) {
 		return template, true
 	}
 	label, after, _ := strings.Cut(rest, "}")
-	for title, numbers := range r.sections {
-		if number := numbers[label]; strings.HasPrefix(title, section) && number != "" {
-			return before + number + after, true
-		}
-	}
-	return "", false
+	number := r.sections[section][label]
+	return before + number + after, number != ""
 }
 
 // table renders the table of a place.
