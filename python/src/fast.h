@@ -1,0 +1,188 @@
+/* tl_runtime._fast: the frequent operations of the Python package, for the limited API of CPython 3.11.
+ *
+ * The module holds no rule of its own. What is rare, what is wrong, and what only Python can say, it leaves to the
+ * functions of the package: each entry point either answers the common case or calls its Python twin with the same
+ * arguments. So the two ways differ in speed alone, and exceptions come from one place.
+ *
+ * The module is not linked with libtl_runtime. fast_start gets the functions from the library that the package has
+ * loaded. All state is in `fast`, which is written once, under the interpreter's lock.
+ */
+#ifndef TL_FAST_H
+#define TL_FAST_H
+
+#define Py_LIMITED_API 0x030B0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tl_runtime.h"
+
+#define LIKELY(x) __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+#pragma GCC visibility push(hidden)
+
+enum { MAX_RANK = 8, DTYPES = 24, PYTHON_INTERFACE = 1 };
+
+/* A tensor of the runtime, with one counted reference. Everything below `tensor` is a copy of what the library says of
+ * it, which does not change while the reference is held. */
+typedef struct fast_tensor {
+	PyObject_HEAD PyObject* weak; /* references */
+	tl_tensor* tensor;            /* NULL: an exception has ended the construction */
+	void* data;                   /* NULL without elements */
+	PyObject* extents;            /* the shape as a tuple; NULL until somebody asks */
+	int32_t device;
+	uint8_t dtype;
+	uint8_t rank;
+	bool read_only;
+	bool contiguous;
+	bool in_reach; /* of the CPU */
+	Py_ssize_t nbytes;
+	Py_ssize_t shape[MAX_RANK];
+	Py_ssize_t strides[MAX_RANK]; /* in bytes */
+} fast_tensor;
+
+/* Functions of the library. */
+#define FAST_FUNCTIONS(X)        \
+	X(tensor_empty)              \
+	X(tensor_new_zeroed)         \
+	X(tensor_info_get)           \
+	X(tensor_acquire)            \
+	X(tensor_release)            \
+	X(tensor_free)               \
+	X(tensor_from_dlpack)        \
+	X(tensor_from_dlpack_legacy) \
+	X(view_permute)              \
+	X(view_reshape)              \
+	X(view_slice_axes)           \
+	X(python_capsule)            \
+	X(deferred_take)             \
+	X(track_count)
+
+/* What the package hands over: objects of Python's, by name. */
+#define FAST_OBJECTS(X)                                                                          \
+	X(methods)  /* the class that has the methods of both ways; the base of the type */          \
+	X(dtypes)   /* tuple of tl.DType by number, None where there is none */                      \
+	X(typestrs) /* tuple of their names in array interfaces */                                   \
+	X(names)    /* dict from names of element types to numbers */                                \
+	X(to_dtype) /* (spec) -> tl.DType */                                                         \
+	X(empty)    /* tl.empty and so on, in Python */                                              \
+	X(zeros)                                                                                     \
+	X(from_dlpack)                                                                               \
+	X(take)           /* (capsule) -> address */                                                 \
+	X(last_error)     /* () -> the exception for the calling thread's last failure */            \
+	X(error_for)      /* (status) -> exception */                                                \
+	X(refuse)         /* () raises BufferError for the last failure */                           \
+	X(tell)           /* (address): tells tracking the line of Python */                         \
+	X(reaches)        /* (device) -> whether the CPU uses its memory */                          \
+	X(arrays)         /* () -> NumPy's table of C functions, its array type, dtypes by number */ \
+	X(cpu)            /* (1, 0): the CPU for DLPack */                                           \
+	X(dlpack_version) /* (1, 3) */
+
+/* NumPy's C functions that a hand-over needs: PyArray_NewFromDescr, PyArray_SetBaseObject. */
+typedef PyObject* (*fast_new_array)(PyObject* type, PyObject* descr, int rank, const Py_ssize_t* shape,
+                                    const Py_ssize_t* strides, void* data, int flags, PyObject* like);
+typedef int (*fast_set_base)(PyObject* array, PyObject* base);
+
+/* Which device tl.empty() means without an argument, as far as the last tensor told. */
+enum fast_default { DEFAULT_UNKNOWN, DEFAULT_IS_CPU, DEFAULT_IS_ELSEWHERE };
+
+typedef struct fast_state {
+#define X(name) __typeof__(&tl_##name) name;
+	FAST_FUNCTIONS(X)
+#undef X
+#define X(name) PyObject* name;
+	FAST_OBJECTS(X)
+#undef X
+	PyTypeObject* tensor;    /* the type; NULL before fast_start */
+	void* const* deferred;   /* the list of _deferred.py */
+	void (*raw_free)(void*); /* PyMem_RawFree, which the limited API has from 3.13 on */
+	const uint64_t* recorded;
+	PyObject* dtype[DTYPES];   /* borrowed from dtypes; NULL: no such type */
+	PyObject* typestr[DTYPES]; /* borrowed */
+	uint8_t itemsize[DTYPES];
+	enum fast_default device;
+	PyObject *array_type, *descr[DTYPES]; /* of NumPy; NULL before the first array */
+	fast_new_array new_array;
+	fast_set_base set_base;
+} fast_state;
+
+extern fast_state fast;
+
+/* ---- calls of Python ------------------------------------------------------------------- */
+
+/* Calls the Python twin of an entry point; self is NULL for functions. */
+PyObject* fast_otherwise(PyObject* function, PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names);
+
+/* The same for a method of the class `methods`, by name. */
+PyObject* fast_method(const char* name, PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names);
+
+/* Sets the exception that a function of the package returns; always NULL. */
+PyObject* fast_raise(PyObject* made);
+static inline PyObject* fast_raise_last(void) { return fast_raise(PyObject_CallNoArgs(fast.last_error)); }
+
+/* Sorts arguments by the names of parameters, of which the first `positional` may come without; false: the twin has to
+ * say what is wrong. Entries of `out` are borrowed, NULL where nothing was given. */
+bool fast_arrange(PyObject* const* args, Py_ssize_t n, PyObject* names, PyObject* const* parameters, int count,
+                  int positional, PyObject** out);
+
+/* Makes constant names that calls compare by address; false with an exception. */
+bool fast_intern(PyObject** to, const char* const* names, int count);
+
+/* Reads an exact int that fits; false: the twin's, no exception is set. */
+static inline bool fast_int(PyObject* number, int64_t* out)
+{
+	if (UNLIKELY(!PyLong_CheckExact(number))) return false;
+	*out = PyLong_AsLongLong(number);
+	if (UNLIKELY(*out == -1 && PyErr_Occurred() != NULL)) {
+		PyErr_Clear();
+		return false;
+	}
+	return true;
+}
+
+/* Reads a tuple or list of at most MAX_RANK exact ints, or one int; -1: the twin's. */
+int fast_shape(PyObject* given, int64_t* shape);
+
+/* ---- tensors ---------------------------------------------------------------------------- */
+
+static inline fast_tensor* fast_of(PyObject* self) { return (fast_tensor*)(void*)self; }
+
+/* A Tensor over a new tensor that the current scope holds; NULL stands for a failure of the library. */
+PyObject* fast_own(tl_tensor* made);
+
+/* A Tensor over a reference that the caller holds, and that it takes over; on failure, too, it is gone. */
+PyObject* fast_wrap(tl_tensor* held);
+
+PyTypeObject* fast_make_type(void);
+bool fast_prepare_makers(void);
+bool fast_prepare_dlpack(void);
+
+/* Releases what deleters have put on the list of _deferred.py. */
+void fast_drain_list(void);
+static inline void fast_drain(void)
+{
+	if (UNLIKELY(__atomic_load_n(fast.deferred, __ATOMIC_RELAXED) != NULL)) fast_drain_list();
+}
+
+/* Slots and methods, by file. */
+int fast_get_buffer(PyObject* self, Py_buffer* view, int flags); /* fast_arrays.c */
+PyObject* fast_as_buffer(PyObject* self, PyObject* flags);
+PyObject* fast_numpy(PyObject* self, PyObject* none);
+PyObject* fast_interface(PyObject* self, void* none);
+PyObject* fast_subscript(PyObject* self, PyObject* index); /* fast_views.c */
+PyObject* fast_turned(PyObject* self, void* none);
+PyObject* fast_transpose(PyObject* self, PyObject* const* args, Py_ssize_t n);
+PyObject* fast_reshape(PyObject* self, PyObject* const* args, Py_ssize_t n);
+PyObject* fast_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names); /* fast_dlpack.c */
+PyObject* fast_dlpack_device(PyObject* self, PyObject* none);
+PyObject* fast_from_dlpack(PyObject* module, PyObject* const* args, Py_ssize_t n, PyObject* names);
+PyObject* fast_empty(PyObject* module, PyObject* const* args, Py_ssize_t n, PyObject* names); /* fast_make.c */
+PyObject* fast_zeros(PyObject* module, PyObject* const* args, Py_ssize_t n, PyObject* names);
+
+#pragma GCC visibility pop
+
+#endif

@@ -1,0 +1,207 @@
+/* The module: what the package hands over, and calls back into it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "fast.h"
+
+fast_state fast;
+
+/* ---- calls of Python ------------------------------------------------------------------- */
+
+PyObject* fast_otherwise(PyObject* function, PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names)
+{
+	const Py_ssize_t first = self != NULL, named = names != NULL ? PyTuple_Size(names) : 0;
+	PyObject* positional = PyTuple_New(first + n);
+	PyObject* keywords = named != 0 ? PyDict_New() : NULL;
+	PyObject* result = NULL;
+	if (positional == NULL || (named != 0 && keywords == NULL)) goto end;
+	if (self != NULL) PyTuple_SetItem(positional, 0, Py_NewRef(self));
+	for (Py_ssize_t i = 0; i < n; i++) PyTuple_SetItem(positional, first + i, Py_NewRef(args[i]));
+	for (Py_ssize_t i = 0; i < named; i++)
+		if (PyDict_SetItem(keywords, PyTuple_GetItem(names, i), args[n + i]) < 0) goto end;
+	result = PyObject_Call(function, positional, keywords);
+end:
+	Py_XDECREF(positional);
+	Py_XDECREF(keywords);
+	return result;
+}
+
+PyObject* fast_method(const char* name, PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names)
+{
+	PyObject* function = PyObject_GetAttrString(fast.methods, name);
+	if (function == NULL) return NULL;
+	PyObject* result = fast_otherwise(function, self, args, n, names);
+	Py_DECREF(function);
+	return result;
+}
+
+PyObject* fast_raise(PyObject* made)
+{
+	if (made == NULL) return NULL;
+	PyErr_SetObject((PyObject*)Py_TYPE(made), made);
+	Py_DECREF(made);
+	return NULL;
+}
+
+bool fast_arrange(PyObject* const* args, Py_ssize_t n, PyObject* names, PyObject* const* parameters, int count,
+                  int positional, PyObject** out)
+{
+	if (UNLIKELY(n > positional)) return false;
+	for (int i = 0; i < count; i++) out[i] = i < n ? args[i] : NULL;
+	const Py_ssize_t named = names != NULL ? PyTuple_Size(names) : 0;
+	for (Py_ssize_t k = 0; k < named; k++) {
+		PyObject* name = PyTuple_GetItem(names, k);
+		int i = 0;
+		while (i < count && parameters[i] != name) i++;
+		if (UNLIKELY(i == count || out[i] != NULL)) return false;
+		out[i] = args[n + k];
+	}
+	return true;
+}
+
+bool fast_intern(PyObject** to, const char* const* names, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (to[i] == NULL && (to[i] = PyUnicode_InternFromString(names[i])) == NULL) return false;
+	return true;
+}
+
+int fast_shape(PyObject* given, int64_t* shape)
+{
+	if (PyLong_CheckExact(given)) return fast_int(given, shape) ? 1 : -1;
+	const bool tuple = PyTuple_CheckExact(given);
+	if (UNLIKELY(!tuple && !PyList_CheckExact(given))) return -1;
+	const Py_ssize_t rank = tuple ? PyTuple_Size(given) : PyList_Size(given);
+	if (UNLIKELY(rank > MAX_RANK)) return -1;
+	for (Py_ssize_t i = 0; i < rank; i++)
+		if (UNLIKELY(!fast_int(tuple ? PyTuple_GetItem(given, i) : PyList_GetItem(given, i), shape + i))) return -1;
+	return (int)rank;
+}
+
+/* ---- what the package hands over --------------------------------------------------------- */
+
+/* An address that is not NULL; NULL with an exception. */
+static void* take_address(PyObject* given, const char* name)
+{
+	PyObject* number = PyDict_GetItemString(given, name);
+	void* address = number != NULL ? PyLong_AsVoidPtr(number) : NULL;
+	if (address == NULL && PyErr_Occurred() == NULL)
+		PyErr_Format(PyExc_TypeError, "_fast.start was not given the address %s", name);
+	return address;
+}
+
+/* Functions of the library by name; `given` has the address of tl_symbols. */
+static bool take_functions(PyObject* given)
+{
+	const tl_symbol* (*symbols)(size_t*);
+	void* address = take_address(given, "symbols");
+	if (address == NULL) return false;
+	memcpy(&symbols, &address, sizeof symbols);
+	size_t count;
+	const tl_symbol* rows = symbols(&count);
+	for (size_t i = 0; i < count; i++) {
+#define X(wanted) \
+	if (strcmp(rows[i].name, "tl_" #wanted) == 0) memcpy(&fast.wanted, &rows[i].address, sizeof fast.wanted);
+		FAST_FUNCTIONS(X)
+#undef X
+	}
+#define X(wanted)                                                             \
+	if (fast.wanted == NULL) {                                                \
+		PyErr_SetString(PyExc_ImportError, "the library has no tl_" #wanted); \
+		return false;                                                         \
+	}
+	FAST_FUNCTIONS(X)
+#undef X
+	return true;
+}
+
+static bool take_objects(PyObject* given)
+{
+#define X(wanted)                                                               \
+	fast.wanted = Py_XNewRef(PyDict_GetItemString(given, #wanted));             \
+	if (fast.wanted == NULL) {                                                  \
+		PyErr_SetString(PyExc_TypeError, "_fast.start was not given " #wanted); \
+		return false;                                                           \
+	}
+	FAST_OBJECTS(X)
+#undef X
+	return true;
+}
+
+/* Element types by number, and the digits at the end of their names: bytes of an element. */
+static bool take_dtypes(void)
+{
+	if (PyTuple_Size(fast.dtypes) != DTYPES || PyTuple_Size(fast.typestrs) != DTYPES) {
+		if (PyErr_Occurred() == NULL) PyErr_SetString(PyExc_TypeError, "_fast.start needs 24 element types");
+		return false;
+	}
+	for (int i = 0; i < DTYPES; i++) {
+		fast.dtype[i] = PyTuple_GetItem(fast.dtypes, i);
+		fast.typestr[i] = PyTuple_GetItem(fast.typestrs, i);
+		if (Py_IsNone(fast.dtype[i])) continue;
+		const char* typestr = PyUnicode_AsUTF8AndSize(fast.typestr[i], NULL);
+		if (typestr == NULL) return false;
+		fast.itemsize[i] = (uint8_t)strtoul(typestr + 2, NULL, 10);
+	}
+	return true;
+}
+
+static bool take_addresses(PyObject* given)
+{
+	void* raw_free = take_address(given, "raw_free");
+	fast.deferred = take_address(given, "deferred");
+	memcpy(&fast.raw_free, &raw_free, sizeof raw_free);
+	return raw_free != NULL && fast.deferred != NULL;
+}
+
+static PyObject* start(PyObject* module, PyObject* given)
+{
+	(void)module;
+	if (fast.tensor != NULL) return Py_NewRef((PyObject*)fast.tensor);
+	if (!PyDict_Check(given)) {
+		PyErr_SetString(PyExc_TypeError, "_fast.start takes a dict");
+		return NULL;
+	}
+	if (!take_addresses(given) || !take_functions(given) || !take_objects(given) || !take_dtypes()) return NULL;
+	if (!fast_prepare_makers() || !fast_prepare_dlpack()) return NULL;
+	fast.recorded = fast.track_count();
+	fast.tensor = fast_make_type();
+	return Py_XNewRef((PyObject*)fast.tensor);
+}
+
+/* Address or None, as ctypes gives it. */
+static PyObject* own(PyObject* module, PyObject* address)
+{
+	(void)module;
+	if (Py_IsNone(address)) return fast_raise_last();
+	void* made = PyLong_AsVoidPtr(address);
+	return made != NULL || PyErr_Occurred() == NULL ? fast_own(made) : NULL;
+}
+
+static PyMethodDef functions[] = {
+	{"start", start, METH_O, "start(given): takes what the package has, and returns the type Tensor."},
+	{"own", own, METH_O, "own(address): a Tensor for a new tensor that the current scope holds; None raises."},
+	{"empty", (PyCFunction)(void (*)(void))fast_empty, METH_FASTCALL | METH_KEYWORDS,
+     "empty(shape, dtype='float32', device=None)\n--\n\n"
+     "Returns a tensor with undefined contents, on the device that the option TL_DEVICE names unless one is given."},
+	{"zeros", (PyCFunction)(void (*)(void))fast_zeros, METH_FASTCALL | METH_KEYWORDS,
+     "zeros(shape, dtype='float32', device=None)\n--\n\n"
+     "Returns a tensor whose elements are 0, on the device that the option TL_DEVICE names unless one is given."},
+	{"from_dlpack", (PyCFunction)(void (*)(void))fast_from_dlpack, METH_FASTCALL | METH_KEYWORDS,
+     "from_dlpack(source, /, *, device=None, copy=None)\n--\n\n"
+     "Returns a tensor over the memory of another library's array, which it keeps alive."},
+	{0},
+};
+
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "tl_runtime._fast", .m_size = -1,
+                                        .m_doc = "The frequent operations of tl_runtime, in C.",
+                                        .m_methods = functions};
+
+PyMODINIT_FUNC PyInit__fast(void);
+
+PyMODINIT_FUNC PyInit__fast(void)
+{
+	PyObject* module = PyModule_Create(&definition);
+	if (module != NULL && PyModule_AddIntConstant(module, "INTERFACE", PYTHON_INTERFACE) < 0) Py_CLEAR(module);
+	return module;
+}

@@ -1,0 +1,373 @@
+/* The type Tensor: how one is made and ends, and its properties. */
+#include "fast.h"
+
+/* ---- making ------------------------------------------------------------------------------ */
+
+/* Recordings that this thread has seen; see _sites.py. */
+static _Thread_local uint64_t seen;
+
+/* Tells tracking the line of Python that has allocated; false with an exception. */
+static __attribute__((noinline)) bool tell(tl_tensor* made, uint64_t recorded)
+{
+	seen = recorded;
+	PyObject* result = PyObject_CallFunction(fast.tell, "K", (unsigned long long)(uintptr_t)made);
+	Py_XDECREF(result);
+	return result != NULL;
+}
+
+/* Turns the current scope's reference into one of the caller's, as hold in _info.py. */
+static inline bool hold(tl_tensor* made)
+{
+	const uint64_t recorded = __atomic_load_n(fast.recorded, __ATOMIC_RELAXED);
+	if (UNLIKELY(recorded != seen) && !tell(made, recorded)) return false;
+	fast_drain();
+	fast.tensor_acquire(made);
+	tl_status status = fast.tensor_free(made);
+	if (LIKELY(status == TL_OK)) return true;
+	fast_raise(PyObject_CallFunction(fast.error_for, "i", (int)status));
+	fast.tensor_release(made);
+	return false;
+}
+
+static bool ask_reach(int32_t device)
+{
+	PyObject* answer = PyObject_CallFunction(fast.reaches, "i", (int)device);
+	const bool yes = answer != NULL && Py_IsTrue(answer);
+	if (answer == NULL) PyErr_Clear(); /* a device that cannot be asked is out of reach */
+	Py_XDECREF(answer);
+	return yes;
+}
+
+/* Copies what the library says of a tensor. */
+static inline tl_status describe(fast_tensor* t, tl_tensor* tensor)
+{
+	tl_tensor_info info;
+	info.struct_size = sizeof info;
+	tl_status status = fast.tensor_info_get(tensor, &info);
+	if (UNLIKELY(status != TL_OK)) return status;
+	if (UNLIKELY((uint32_t)info.rank > MAX_RANK || (uint32_t)info.dtype >= DTYPES)) return TL_E_INTERNAL;
+	t->data = info.data;
+	t->device = info.device;
+	t->dtype = (uint8_t)info.dtype;
+	t->rank = (uint8_t)info.rank;
+	t->read_only = (info.flags & TL_TENSOR_FLAG_READ_ONLY) != 0;
+	t->contiguous = (info.flags & TL_TENSOR_FLAG_CONTIGUOUS) != 0;
+	t->in_reach = true;
+	t->nbytes = (Py_ssize_t)info.nbytes;
+	const Py_ssize_t itemsize = fast.itemsize[info.dtype];
+	for (int i = 0; i < info.rank; i++) {
+		t->shape[i] = info.shape[i];
+		t->strides[i] = info.strides[i] * itemsize;
+	}
+	return TL_OK;
+}
+
+static inline fast_tensor* allocate(void)
+{
+	fast_tensor* t = PyObject_Malloc(sizeof *t);
+	if (UNLIKELY(t == NULL)) {
+		PyErr_NoMemory();
+		return NULL;
+	}
+	PyObject_Init((PyObject*)t, fast.tensor);
+	t->weak = t->extents = NULL;
+	t->tensor = NULL;
+	t->device = TL_DEVICE_CPU;
+	return t;
+}
+
+/* Gives t the reference that the caller holds; t is gone on failure. */
+static inline PyObject* complete(fast_tensor* t, tl_tensor* held)
+{
+	t->tensor = held;
+	tl_status status = describe(t, held);
+	if (UNLIKELY(status != TL_OK)) {
+		fast_raise(PyObject_CallFunction(fast.error_for, "i", (int)status));
+		Py_DECREF((PyObject*)t);
+		return NULL;
+	}
+	if (UNLIKELY(t->device != TL_DEVICE_CPU)) t->in_reach = ask_reach(t->device);
+	return (PyObject*)t;
+}
+
+PyObject* fast_own(tl_tensor* made)
+{
+	if (UNLIKELY(made == NULL)) return fast_raise_last();
+	fast_tensor* t = allocate();
+	if (UNLIKELY(t == NULL)) return NULL;
+	if (LIKELY(hold(made))) return complete(t, made);
+	Py_DECREF((PyObject*)t);
+	return NULL;
+}
+
+PyObject* fast_wrap(tl_tensor* held)
+{
+	fast_tensor* t = allocate();
+	if (LIKELY(t != NULL)) return complete(t, held);
+	fast.tensor_release(held);
+	return NULL;
+}
+
+/* The constructor of the class in Python, which raises. */
+static PyObject* refuse_new(PyTypeObject* type, PyObject* args, PyObject* keywords)
+{
+	PyObject* function = PyObject_GetAttrString(fast.methods, "__new__");
+	PyObject* self = PyTuple_Pack(1, (PyObject*)type);
+	PyObject* all = self != NULL ? PySequence_Concat(self, args) : NULL;
+	PyObject* result = function != NULL && all != NULL ? PyObject_Call(function, all, keywords) : NULL;
+	Py_XDECREF(function);
+	Py_XDECREF(self);
+	Py_XDECREF(all);
+	return result;
+}
+
+/* ---- the end ------------------------------------------------------------------------------ */
+
+/* As drain in _deferred.py: nodes are followed by the object that is kept. An object may end others, and those put
+ * nodes on the list; the outermost call releases them, so that a chain needs no stack. */
+void fast_drain_list(void)
+{
+	typedef struct node {
+		tl_deferred link;
+		PyObject* kept;
+	} node;
+	static _Thread_local bool at_work;
+	node* first;
+	if (at_work) return;
+	at_work = true;
+	while ((first = fast.deferred_take((void*)fast.deferred)) != NULL) {
+		while (first != NULL) {
+			node* next = first->link.next;
+			PyObject* kept = first->kept;
+			fast.raw_free(first);
+			Py_DECREF(kept);
+			first = next;
+		}
+	}
+	at_work = false;
+}
+
+/* Memory of a device may be freed by a function of Python's, on this or another thread. */
+static __attribute__((noinline)) void release_elsewhere(tl_tensor* tensor)
+{
+	Py_BEGIN_ALLOW_THREADS fast.tensor_release(tensor);
+	Py_END_ALLOW_THREADS
+}
+
+/* A release that fails has no caller to report to; it can only be that of a forked child. */
+static void end(PyObject* self)
+{
+	fast_tensor* t = fast_of(self);
+	PyTypeObject* type = Py_TYPE(self);
+	if (UNLIKELY(t->weak != NULL)) PyObject_ClearWeakRefs(self);
+	Py_XDECREF(t->extents);
+	if (LIKELY(t->tensor != NULL)) {
+		if (LIKELY(t->device == TL_DEVICE_CPU)) fast.tensor_release(t->tensor);
+		else release_elsewhere(t->tensor);
+	}
+	PyObject_Free(self);
+	Py_DECREF((PyObject*)type);
+	fast_drain();
+}
+
+/* ---- properties ---------------------------------------------------------------------------- */
+
+static PyObject* numbers(const Py_ssize_t* of, int rank)
+{
+	PyObject* tuple = PyTuple_New(rank);
+	for (int i = 0; i < rank && tuple != NULL; i++) {
+		PyObject* number = PyLong_FromSsize_t(of[i]);
+		if (number == NULL) Py_CLEAR(tuple);
+		else PyTuple_SetItem(tuple, i, number);
+	}
+	return tuple;
+}
+
+static PyObject* get_shape(PyObject* self, void* none)
+{
+	(void)none;
+	fast_tensor* t = fast_of(self);
+	if (t->extents == NULL) t->extents = numbers(t->shape, t->rank);
+	return Py_XNewRef(t->extents);
+}
+
+static PyObject* get_strides(PyObject* self, void* none)
+{
+	(void)none;
+	return numbers(fast_of(self)->strides, fast_of(self)->rank);
+}
+
+static PyObject* get_ndim(PyObject* self, void* none)
+{
+	(void)none;
+	return PyLong_FromLong(fast_of(self)->rank);
+}
+
+static PyObject* get_dtype(PyObject* self, void* none)
+{
+	(void)none;
+	return Py_NewRef(fast.dtype[fast_of(self)->dtype]);
+}
+
+static PyObject* get_itemsize(PyObject* self, void* none)
+{
+	(void)none;
+	return PyLong_FromLong(fast.itemsize[fast_of(self)->dtype]);
+}
+
+static PyObject* get_nbytes(PyObject* self, void* none)
+{
+	(void)none;
+	return PyLong_FromSsize_t(fast_of(self)->nbytes);
+}
+
+static PyObject* get_size(PyObject* self, void* none)
+{
+	(void)none;
+	return PyLong_FromSsize_t(fast_of(self)->nbytes / fast.itemsize[fast_of(self)->dtype]);
+}
+
+static PyObject* get_data(PyObject* self, void* none)
+{
+	(void)none;
+	return PyLong_FromVoidPtr(fast_of(self)->data);
+}
+
+static PyObject* get_device(PyObject* self, void* none)
+{
+	(void)none;
+	return PyLong_FromLong(fast_of(self)->device);
+}
+
+static PyObject* get_contiguous(PyObject* self, void* none)
+{
+	(void)none;
+	return PyBool_FromLong(fast_of(self)->contiguous);
+}
+
+static PyObject* get_read_only(PyObject* self, void* none)
+{
+	(void)none;
+	return PyBool_FromLong(fast_of(self)->read_only);
+}
+
+static PyObject* get_address(PyObject* self, void* none)
+{
+	(void)none;
+	return PyLong_FromVoidPtr(fast_of(self)->tensor);
+}
+
+/* The attribute is missing where the CPU cannot use the memory. */
+static PyObject* get_interface(PyObject* self, void* none)
+{
+	if (fast_of(self)->in_reach) return fast_interface(self, none);
+	PyErr_SetString(PyExc_AttributeError, "__array_interface__");
+	return NULL;
+}
+
+/* What the methods in Python make of an address: a Tensor. */
+static PyObject* view(PyObject* self, PyObject* address)
+{
+	(void)self;
+	if (Py_IsNone(address)) return fast_raise_last();
+	void* made = PyLong_AsVoidPtr(address);
+	return made != NULL || PyErr_Occurred() == NULL ? fast_own(made) : NULL;
+}
+
+static PyObject* wrap(PyObject* none, PyObject* address)
+{
+	(void)none;
+	void* held = PyLong_AsVoidPtr(address);
+	return held != NULL || PyErr_Occurred() == NULL ? fast_wrap(held) : NULL;
+}
+
+static PyGetSetDef properties[] = {
+	{"shape", get_shape, NULL, "The extents.", NULL},
+	{"strides", get_strides, NULL, "The distance between neighbours in each dimension, in bytes as NumPy counts them.",
+     NULL},
+	{"ndim", get_ndim, NULL, "The number of dimensions.", NULL},
+	{"dtype", get_dtype, NULL, "The element type.", NULL},
+	{"itemsize", get_itemsize, NULL, "Bytes of an element.", NULL},
+	{"nbytes", get_nbytes, NULL, "Bytes of all elements.", NULL},
+	{"size", get_size, NULL, "The number of elements.", NULL},
+	{"data", get_data, NULL, "The address of the first element; 0 when there is none.", NULL},
+	{"device", get_device, NULL, "The number of the device that holds the data; 0 is the CPU.", NULL},
+	{"is_contiguous", get_contiguous, NULL, "Whether the elements lie one after another in row-major order.", NULL},
+	{"is_read_only", get_read_only, NULL, "Whether the memory is borrowed and its lender does not allow writes.", NULL},
+	{"address", get_address, NULL, "The address to hand to generated code, which borrows it.", NULL},
+	{"T", fast_turned, NULL, "The axes in reverse order.", NULL},
+	{"_address", get_address, NULL, NULL, NULL},
+	{"_device", get_device, NULL, NULL, NULL},
+	{"_interface", fast_interface, NULL, NULL, NULL},
+	{"__array_interface__", get_interface, NULL, NULL, NULL},
+	{0},
+};
+
+static PyMethodDef methods[] = {
+	{"numpy", fast_numpy, METH_NOARGS,
+     "Returns an array over the same memory, which it keeps alive; writable unless the tensor is not.\n\n"
+     "Memory of a device that the CPU cannot use has no arrays: cpu() copies it."},
+	{"transpose", (PyCFunction)(void (*)(void))fast_transpose, METH_FASTCALL,
+     "The axes in another order; without arguments in reverse order."},
+	{"reshape", (PyCFunction)(void (*)(void))fast_reshape, METH_FASTCALL,
+     "The same elements, in row-major order, in another shape; one extent may be -1."},
+	{"__dlpack__", (PyCFunction)(void (*)(void))fast_dlpack, METH_FASTCALL | METH_KEYWORDS,
+     "A capsule for another array library, over the same memory unless copy is true."},
+	{"__dlpack_device__", fast_dlpack_device, METH_NOARGS, "The device as DLPack numbers it."},
+	{"__buffer__", fast_as_buffer, METH_O | METH_COEXIST, "The memory as a buffer."},
+	{"_view", view, METH_O, NULL},
+	{"_wrap", wrap, METH_O | METH_STATIC, NULL},
+	{0},
+};
+
+static PyMemberDef members[] = {
+	{"__weaklistoffset__", T_PYSSIZET, offsetof(fast_tensor, weak), READONLY, NULL},
+	{0},
+};
+
+/* No part of garbage collection: what a tensor refers to is a tuple of numbers. The base class is one of Python's, and
+ * those are part of it, so this type says by slots of its own that it is not. */
+static int refers_to_nothing(PyObject* self, visitproc visit, void* arg)
+{
+	(void)self;
+	(void)visit;
+	(void)arg;
+	return 0;
+}
+
+PyTypeObject* fast_make_type(void)
+{
+	PyType_Slot slots[] = {
+		{Py_tp_new, refuse_new},
+		{Py_tp_dealloc, end},
+		{Py_tp_free, PyObject_Free},
+		{Py_tp_traverse, refers_to_nothing},
+		{Py_tp_members, members},
+		{Py_tp_getset, properties},
+		{Py_tp_methods, methods},
+		{Py_mp_subscript, fast_subscript},
+		{Py_bf_getbuffer, fast_get_buffer},
+		{0, NULL},
+	};
+	PyType_Spec spec = {"tl_runtime._tensor.Tensor", sizeof(fast_tensor), 0, Py_TPFLAGS_DEFAULT, slots};
+	PyObject* basicsize = PyObject_GetAttrString(fast.methods, "__basicsize__");
+	const bool fits = basicsize != NULL && PyLong_AsLong(basicsize) == (long)sizeof(PyObject);
+	Py_XDECREF(basicsize);
+	if (!fits) {
+		if (PyErr_Occurred() == NULL)
+			PyErr_SetString(PyExc_TypeError, "classes that Tensor inherits from need __slots__ = ()");
+		return NULL;
+	}
+	PyObject* bases = PyTuple_Pack(1, fast.methods);
+	PyObject* type = bases != NULL ? PyType_FromSpecWithBases(&spec, bases) : NULL;
+	PyObject* doc = PyObject_GetAttrString(fast.methods, "__doc__");
+	PyObject* name = PyUnicode_FromString("Tensor"); /* what exceptions say; the module is kept beside it */
+	const bool named = type != NULL && doc != NULL && name != NULL &&
+	                   PyObject_SetAttrString(type, "__doc__", doc) == 0 &&
+	                   PyObject_SetAttrString(type, "__name__", name) == 0;
+	Py_XDECREF(bases);
+	Py_XDECREF(doc);
+	Py_XDECREF(name);
+	if (!named) Py_CLEAR(type);
+	return (PyTypeObject*)type;
+}
