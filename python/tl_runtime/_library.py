@@ -9,16 +9,17 @@ make_symbols_global().
 from __future__ import annotations
 
 import ctypes
-import ctypes.util
 import os
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _abi
 from ._errors import Error, Status, make_error
 from ._numbers import checked
 from ._sites import Recorder
+
+if TYPE_CHECKING:
+    from pathlib import Path  # with what it imports a tenth of the time of an import
 
 MAJOR = "1"
 _NAME = "libtl_runtime.so"
@@ -29,11 +30,17 @@ def _candidates() -> list[str]:
     named = os.environ.get("TL_RUNTIME_LIBRARY")
     if named:
         return [named]
-    here = Path(__file__).resolve().parent
-    files = [here / _NAME, here.parents[1] / "build" / _NAME]
-    found = [str(file) for file in files if file.is_file()]
+    here = os.path.dirname(os.path.realpath(__file__))
+    files = [os.path.join(here, _NAME), os.path.join(os.path.dirname(os.path.dirname(here)), "build", _NAME)]
+    return [file for file in files if os.path.isfile(file)] or _of_the_system()
+
+
+def _of_the_system() -> list[str]:
+    """Asks ldconfig and the compiler for the library, which takes several times as long as the rest of an import."""
+    import ctypes.util
+
     system = ctypes.util.find_library("tl_runtime")
-    return found + [system] if system else found
+    return [system] if system else []
 
 
 def _open(path: str) -> ctypes.CDLL:
@@ -102,6 +109,8 @@ def make_symbols_global() -> None:
 
 def _beside(places: list[str], name: str) -> Path:
     """Returns the file that stands in one of these places, relative to the package, or where an installation has it."""
+    from pathlib import Path
+
     here, library = Path(__file__).resolve().parent, Path(_path).resolve().parent
     prefix = library.parent if library.name.startswith("lib") else library.parent.parent
     found = [here / place / name for place in places] + [library / name]

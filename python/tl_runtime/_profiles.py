@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import pickle
-import tempfile
 from collections.abc import Iterator
 from contextlib import ContextDecorator, contextmanager
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Optional
 
@@ -81,6 +78,10 @@ def dump_memory_snapshot(path: str | os.PathLike[str]) -> None:
 
 def memory_snapshot() -> dict[str, Any]:
     """Returns what dump_memory_snapshot writes: segments with their blocks, and the events of each device."""
+    import pickle
+    import tempfile
+    from pathlib import Path
+
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "snapshot.pickle"
         dump_memory_snapshot(path)

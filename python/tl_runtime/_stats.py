@@ -11,7 +11,6 @@ docs/statistics.md tells what the figures mean and which of them add up.
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import re
 from collections.abc import Callable
@@ -50,6 +49,8 @@ def _text(write: Callable[[Any, int], int]) -> str:
 def statistics() -> dict[str, Any]:
     """Returns everything that is counted, in the form of tl_stats_json."""
     _deferred.drain()
+    import json
+
     read: dict[str, Any] = json.loads(_text(lib.tl_stats_json))
     return read
 
