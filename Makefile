@@ -15,6 +15,7 @@ CHECKED := $(BUILD)/checked
 VENV    := $(BUILD)/venv
 IN_VENV := $(VENV)/bin
 REQUIREMENTS := python/tests/requirements.txt
+FAST    := python/tl_runtime/_fast.abi3.so
 WITH_LIBRARY := PYTHONPATH=python TL_RUNTIME_LIBRARY=$(LIBRARY)
 
 # What `tl run` compiles with and runs on.
@@ -47,7 +48,7 @@ LIBRARY_SOURCES := $(filter-out %_test.go,$(shell find capi cshim runtime -name 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help lib bitcode static debug checked demo demo-c demo-python demo-planned demo-tiny tool FORCE test prove proof bench gen gen-check format lint lint-lite install clean venv
+.PHONY: help lib python-fast bitcode static debug checked demo demo-c demo-python demo-planned demo-tiny tool FORCE test prove proof bench gen gen-check format lint lint-lite install clean venv
 .PHONY: $(addprefix test-,$(STEPS)) test-interop test-c-programs
 
 help: ## list the targets
@@ -57,6 +58,12 @@ lib: $(LIBRARY) ## build build/libtl_runtime.so; its header is include/tl_runtim
 
 $(LIBRARY): $(LIBRARY_SOURCES)
 	packaging/build_library.sh $(BUILD)
+
+python-fast: $(FAST) ## build the Python package's extension module, if there are a C compiler and CPython 3.11 or newer
+
+# Without them there is no file, and the package goes through ctypes.
+$(FAST): $(wildcard python/src/*) include/tl_runtime.h packaging/build_python_fast.sh $(VENV)/.ready
+	@CFLAGS="-Wall -Wextra -Werror" packaging/build_python_fast.sh $(@D) $(IN_VENV)/python || [ $$? -eq 77 ]
 
 bitcode: $(BITCODE) ## build build/tl_runtime.bc, the inlined operations for LLVM, if clang 15 or newer is installed
 
@@ -84,7 +91,7 @@ demo: demo-c demo-python demo-planned demo-tiny ## train a network on handwritte
 demo-c: $(LIBRARY)
 	$(MAKE) --no-print-directory -C examples/digits BUILD=$(BUILD) run
 
-demo-python: $(LIBRARY) $(VENV)/.ready
+demo-python: $(LIBRARY) python-fast $(VENV)/.ready
 	$(WITH_LIBRARY) $(IN_VENV)/python examples/digits.py examples/data/digits.csv.gz $(DIGITS)
 
 demo-planned: demo-python $(TOOL)
@@ -148,10 +155,11 @@ test-checked: checked test-c-programs proof
 	for path in 1 0; do for mode in turns free; do \
 		TL_FASTPATH=$$path .ci/checked $(CHECKED) $(MODEL) $(MODEL) plain $$mode || exit 1; done; done
 
-test-python: $(LIBRARY) bitcode $(VENV)/.ready $(TOOL)
-	@failed=0; for path in 1 0; do echo "pytest, TL_FASTPATH=$$path"; \
-		TL_FASTPATH=$$path $(WITH_LIBRARY) $(WITH_TOOL) $(IN_VENV)/python -m pytest -q -rs python/tests || failed=1; \
-	done; exit $$failed
+test-python: $(LIBRARY) bitcode python-fast $(VENV)/.ready $(TOOL)
+	@failed=0; for fast in $$([ -f $(FAST) ] && echo 1) 0; do for path in 1 0; do \
+		echo "pytest, TL_PYTHON_FAST=$$fast TL_FASTPATH=$$path"; \
+		TL_PYTHON_FAST=$$fast TL_FASTPATH=$$path $(WITH_LIBRARY) $(WITH_TOOL) $(IN_VENV)/python -m pytest -q -rs python/tests || failed=1; \
+	done; done; exit $$failed
 
 # The sample is the same each time; `make prove` begins elsewhere.
 test-prove: proof
@@ -177,7 +185,7 @@ test-install: $(LIBRARY) bitcode
 	$(MAKE) --no-print-directory install PREFIX=/opt/tl DESTDIR=$(BUILD)/staged
 	tests_c/scripts/installed_tree.sh $(BUILD)/staged/opt/tl $(CC)
 
-bench: $(LIBRARY) $(VENV)/.ready $(TOOL) ## measure beside malloc and the peers that are installed; writes bench/RESULTS.md
+bench: $(LIBRARY) python-fast $(VENV)/.ready $(TOOL) ## measure beside malloc and the peers that are installed; writes bench/RESULTS.md
 	PATH="$(IN_VENV):$$PATH" bench/run.sh $(BUILD)
 
 gen: ## write everything that is derived from capi/

@@ -40,8 +40,11 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_report_header() -> str:
     import tl_runtime as tl
 
+    from tl_runtime._native import fast
+
     path = "slow" if os.environ.get("TL_FASTPATH") == "0" else "fast"
-    return f"tl_runtime {tl.version} from {tl.path()}, {path} path"
+    way = "ctypes" if fast is None else "_fast"
+    return f"tl_runtime {tl.version} from {tl.path()}, {path} path, by {way}"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

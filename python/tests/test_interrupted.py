@@ -17,6 +17,7 @@ np = pytest.importorskip("numpy")
 VERSIONS = [None, (1, 0)]
 TAKE = {
     _dlpack.take.__code__,
+    _dlpack.take_capsule.__code__,
     *(f.__code__ for f in vars(_dlpack).values() if getattr(f, "__name__", "") == "_take_out"),
 }
 LENT = np.arange(1000.0)

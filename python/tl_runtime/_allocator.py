@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ._arrays import array_api
 from ._errors import UnsupportedError
 from ._library import check, lib
 
@@ -30,8 +31,7 @@ def _find() -> None:
 
     if tuple(int(part) for part in numpy.__version__.split(".")[:2]) < (1, 22):
         raise UnsupportedError(f"NumPy {numpy.__version__} has no memory handlers; they came with 1.22")
-    core = getattr(numpy, "_core", None) or numpy.core
-    table = _get_pointer(core._multiarray_umath._ARRAY_API, None)
+    table = _get_pointer(array_api(numpy), None)
     address = ctypes.c_void_p.from_address(table + _SET_HANDLER * ctypes.sizeof(ctypes.c_void_p)).value
     assert address is not None
     check(lib.tl_python_lines(os.fsencode(os.path.dirname(numpy.__file__) + os.sep)))

@@ -9,6 +9,21 @@ from ._dtype import DType, from_typestr
 from ._numbers import size
 
 
+def numpy_module() -> Any:
+    """Imports NumPy at its first use; everything else here works without it."""
+    try:
+        import numpy
+    except ImportError as error:
+        raise ImportError("this needs NumPy, which is not installed") from error
+    return numpy
+
+
+def array_api(numpy: Any) -> Any:
+    """Returns the capsule with the table of NumPy's C functions."""
+    core = getattr(numpy, "_core", None) or numpy.core
+    return core._multiarray_umath._ARRAY_API
+
+
 class Lent(NamedTuple):
     """The memory of an array; it is there as long as something holds kept."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from . import _abi, _deferred
 from ._devices import device_number
@@ -20,7 +20,7 @@ _CUDA = 2
 _FAMILIES = {1: "cpu", _CUDA: "cuda", 3: "cpu", 4: "opencl", 8: "metal"}  # pinned memory is the CPU's
 _CPUS = (1, 3)  # whose ordinals say nothing
 _LEGACY_STREAM = 1  # what None means to a consumer on CUDA
-_VERSION = (1, 3)
+VERSION = (1, 3)
 _FLAGS, _COPIED = 24, 2  # of a versioned struct
 
 _get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
@@ -61,9 +61,14 @@ def device_of(address: int) -> tuple[int, int]:
     """Returns the device of a tensor as DLPack numbers it."""
     kind, ordinal = ctypes.c_int32(), ctypes.c_int32()
     if lib.tl_tensor_dlpack_device(address, ctypes.byref(kind), ctypes.byref(ordinal)):
-        error = last_error()
-        raise BufferError(str(error)) from error
+        refuse()
     return kind.value, ordinal.value
+
+
+def refuse() -> NoReturn:
+    """Raises the calling thread's last failure as the exception that DLPack asks for."""
+    error = last_error()
+    raise BufferError(str(error)) from error
 
 
 def number_of(device: Any) -> int:
@@ -117,7 +122,11 @@ def export_to_cpu(tensor: Any, where: tuple[int, int], dl_device: Any, max_versi
 
 def take(source: Any, copy: bool | None) -> int:
     """Returns the address of a tensor over the memory of source, which the current scope holds."""
-    capsule = source if type(source).__name__ == "PyCapsule" else _ask(source, copy)
+    return take_capsule(source if type(source).__name__ == "PyCapsule" else _ask(source, copy))
+
+
+def take_capsule(capsule: Any) -> int:
+    """Returns the address of a tensor over the memory of a capsule, which the current scope holds."""
     for name, kept, used, take_out in _KINDS:
         if _is_valid(capsule, name):
             return _take_out(capsule, name, kept, used, take_out)
@@ -133,8 +142,7 @@ def _take_out(capsule: Any, name: bytes, kept: int, used: int, take_out: Any) ->
             _check_version(done[0])
         uninterrupted(done, partial(take_out, done[0]))
         if done[2] is None:
-            error = last_error()
-            raise BufferError(str(error)) from error
+            refuse()
         return int(done[2])
     except ValueError:
         raise BufferError(_GONE) from None  # another thread was faster
@@ -148,7 +156,7 @@ def _ask(source: Any, copy: bool | None) -> Any:
     number_of(tuple(source.__dlpack_device__()))  # raises where there is no such device
     asked: dict[str, Any] = {"copy": False} if copy is False else {}  # this package makes the copy
     try:
-        return source.__dlpack__(max_version=_VERSION, **asked)
+        return source.__dlpack__(max_version=VERSION, **asked)
     except TypeError:  # a producer that uses DLPack before 1.0
         return source.__dlpack__()
 
@@ -156,5 +164,5 @@ def _ask(source: Any, copy: bool | None) -> Any:
 def _check_version(managed: int) -> None:
     """Refuses a later version. The library would release the tensor, and the capsule does so too."""
     major = ctypes.c_uint32.from_address(managed).value
-    if major != _VERSION[0]:
-        raise BufferError(f"the tensor comes as DLPack {major}, and only version {_VERSION[0]} is understood here")
+    if major != VERSION[0]:
+        raise BufferError(f"the tensor comes as DLPack {major}, and only version {VERSION[0]} is understood here")

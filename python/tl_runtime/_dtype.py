@@ -58,8 +58,8 @@ TYPESTR = {
     DType.COMPLEX128: "<c16",
 }
 BY_NUMBER = {int(dtype): dtype for dtype in DType}
-_BY_NAME = {str(dtype): dtype for dtype in DType}
-_BY_NAME.update({"float": DType.FLOAT64, "int": DType.INT64, "complex": DType.COMPLEX128})
+BY_NAME = {str(dtype): dtype for dtype in DType}
+BY_NAME.update({"float": DType.FLOAT64, "int": DType.INT64, "complex": DType.COMPLEX128})
 _BY_TYPESTR = {typestr: dtype for dtype, typestr in TYPESTR.items()}
 
 DTypeLike = Union[DType, int, str, type, Any]
@@ -72,9 +72,9 @@ def to_dtype(spec: DTypeLike) -> DType:
     if isinstance(spec, int):
         return DType(spec)
     name = spec if isinstance(spec, str) else getattr(spec, "name", None) or getattr(spec, "__name__", "")
-    dtype = _BY_NAME.get(str(name).rstrip("_"))  # numpy.bool_
+    dtype = BY_NAME.get(str(name).rstrip("_"))  # numpy.bool_
     if dtype is None:
-        raise TypeError(f"{spec!r} is no element type of a tensor; known are {', '.join(_BY_NAME)}")
+        raise TypeError(f"{spec!r} is no element type of a tensor; known are {', '.join(BY_NAME)}")
     return dtype
 
 

@@ -33,11 +33,12 @@ class Recorder:
         count = self.count.value
         if count != self._sites.seen:
             self._sites.seen = count
-            self._tell(address)
+            self.tell(address)
         return address
 
-    def _tell(self, address: int) -> None:
-        frame = sys._getframe(2)
+    def tell(self, address: int) -> None:
+        """Tells the innermost line that is not this package's."""
+        frame = sys._getframe()
         while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
             frame = frame.f_back
         self._site(address, os.fsencode(frame.f_code.co_filename), frame.f_lineno)

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _abi, _buffers, _deferred, _dlpack
-from ._arrays import lent
+from ._arrays import array_api, lent, numpy_module
 from ._devices import DeviceLike, device_number, name_of
-from ._dtype import TYPESTR, DType, DTypeLike, from_typestr, to_dtype
+from ._dtype import BY_NAME, BY_NUMBER, TYPESTR, DType, DTypeLike, from_typestr, to_dtype
 from ._info import READ_ONLY, hold, in_reach, info_of, interface_of
-from ._library import check, last_error, lib, unchecked
+from ._library import check, error_for, last_error, lib, recorder, unchecked
+from ._native import fast
 from ._numbers import shape_for_c, size
 from ._views import Viewable, shape_array
 
@@ -28,22 +29,13 @@ _DEFAULT = int(_abi.Device.DEFAULT)
 _asarray: Any = None
 
 
-def _numpy() -> Any:
-    """Imports NumPy at its first use; everything else here works without it."""
-    try:
-        import numpy
-    except ImportError as error:
-        raise ImportError("this needs NumPy, which is not installed") from error
-    return numpy
-
-
 def _find_asarray() -> Any:
     global _asarray
-    _asarray = _numpy().asarray
+    _asarray = numpy_module().asarray
     return _asarray
 
 
-class Tensor(Viewable):
+class TensorMethods(Viewable):
     """A tensor of the runtime.
 
     It holds one counted reference, whatever scopes are opened and closed
@@ -52,14 +44,12 @@ class Tensor(Viewable):
     from_numpy or from_address.
     """
 
-    __slots__ = ("__array_interface__", "__weakref__", "_address", "_device", "_interface")
+    # What Tensor has in both ways, over what either class keeps: the classes in C and for ctypes inherit from this one.
+    __slots__ = ()
 
-    __array_interface__: dict[str, Any]  # not set where the CPU cannot use the memory
-    _interface: dict[str, Any]
-    _address: int
     _device: int
 
-    def __new__(cls) -> Tensor:
+    def __new__(cls) -> Any:
         raise TypeError("make a Tensor with tl.empty, tl.zeros, tl.from_numpy or Tensor.from_address")
 
     @classmethod
@@ -68,29 +58,15 @@ class Tensor(Viewable):
 
         The address is validated: the call raises unless a live tensor is there.
         """
-        info = info_of(size(address, "an address"))
+        info_of(size(address, "an address"))
         if not address:
             raise ValueError("NULL is no tensor")
-        return _wrap(_acquire(address), interface_of(info, address), info.device)
+        return cls._wrap(_acquire(address))
 
-    def _describe(self, address: int, interface: dict[str, Any], device: int) -> None:
-        """Sets the properties of the tensor once, so that numpy() is one lookup."""
-        self._address = address
-        self._interface = interface
-        self._device = device
-        if device == 0 or in_reach(device):
-            self.__array_interface__ = interface
-
-    def __del__(self, _release: Any = _release, _deferred: Any = _deferred.head, _drain: Any = _deferred.drain) -> None:
-        # The defaults stay reachable while the interpreter takes modules apart.
-        # A failure has no caller to report to; it can only be that of a forked child.
-        try:
-            address = self._address
-        except AttributeError:  # an exception has ended the construction
-            return
-        _release(address)
-        if _deferred.value:
-            _drain()
+    @staticmethod
+    def _wrap(address: int) -> Tensor:
+        """Makes a Tensor that takes over a reference of the caller's."""
+        raise NotImplementedError
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         return self.clone()
@@ -168,7 +144,7 @@ class Tensor(Viewable):
     def base(self) -> Tensor | None:
         """The tensor whose memory a view shares; None for a tensor that is not a view."""
         address = lib.tl_tensor_base(self._address)
-        return None if address is None else Tensor.from_address(address)
+        return None if address is None else self.from_address(address)
 
     @property
     def refcount(self) -> int:
@@ -219,12 +195,12 @@ class Tensor(Viewable):
 
     def clone(self) -> Tensor:
         """Returns a contiguous copy on the same device."""
-        return _own(lib.tl_tensor_clone(self._address))
+        return self._view(lib.tl_tensor_clone(self._address))
 
     def to(self, device: DeviceLike) -> Tensor:
         """Returns a contiguous copy on a device ("cuda:0"); the tensor itself when it is there already."""
         number = device_number(device)
-        return self if number == self.device else _own(lib.tl_tensor_to(self._address, number))
+        return self if number == self.device else self._view(lib.tl_tensor_to(self._address, number))
 
     def cpu(self) -> Tensor:
         """Returns a copy on the CPU; the tensor itself when it is there already."""
@@ -246,25 +222,64 @@ class Tensor(Viewable):
         return self
 
 
-def _wrap(address: int, interface: dict[str, Any], device: int) -> Tensor:
-    """Wraps a reference that the caller holds."""
-    tensor: Tensor = object.__new__(Tensor)
-    tensor._describe(address, interface, device)
+class Tensor(TensorMethods):
+    """The class Tensor where all calls go through ctypes."""
+
+    __slots__ = ("__array_interface__", "__weakref__", "_address", "_device", "_interface")
+    __doc__ = TensorMethods.__doc__
+
+    __array_interface__: dict[str, Any]  # not set where the CPU cannot use the memory
+    _interface: dict[str, Any]
+    _address: int
+    _device: int
+
+    @staticmethod
+    def _wrap(address: int) -> Tensor:
+        info = info_of(address)
+        return _made(address, interface_of(info, address), info.device)
+
+    def _view(self, address: int | None) -> Tensor:
+        return CtypesTensor._wrap(hold(address))
+
+    def __del__(self, _release: Any = _release, _deferred: Any = _deferred.head, _drain: Any = _deferred.drain) -> None:
+        # The defaults stay reachable while the interpreter takes modules apart.
+        # A failure has no caller to report to; it can only be that of a forked child.
+        try:
+            address = self._address
+        except AttributeError:  # an exception has ended the construction
+            return
+        _release(address)
+        if _deferred.value:
+            _drain()
+
+
+CtypesTensor = Tensor
+
+
+def _made(address: int, interface: dict[str, Any], device: int) -> Tensor:
+    """Wraps a reference that the caller holds. The properties are set once, so that numpy() is one lookup."""
+    tensor: Tensor = object.__new__(CtypesTensor)
+    tensor._address = address
+    tensor._interface = interface
+    tensor._device = device
+    if device == 0 or in_reach(device):
+        tensor.__array_interface__ = interface
     return tensor
 
 
 def _own(address: int | None) -> Tensor:
-    held = hold(address)
-    info = info_of(held)
-    return _wrap(held, interface_of(info, held), info.device)
+    """Makes a Tensor of what a function of the library returned, and the current scope holds; None raises."""
+    return CtypesTensor._wrap(hold(address))
 
 
 def _fresh(address: int | None, shape: tuple[int, ...], dtype: DType, device: int) -> Tensor:
     """Wraps a new contiguous tensor, of which everything is known except the address of its data."""
+    if fast is not None:
+        return _own(address)
     held = hold(address)
     data = (_data(held) or held, False)  # NumPy 1.21 refuses NULL, even for no elements
     interface = {"version": 3, "shape": shape, "typestr": TYPESTR[dtype], "data": data, "strides": None}
-    return _wrap(held, interface, device if device >= 0 else _device(held))
+    return _made(held, interface, device if device >= 0 else _device(held))
 
 
 def _number(device: DeviceLike | None) -> int:
@@ -297,7 +312,7 @@ def from_numpy(array: Any, *, copy: bool = True) -> Tensor:
     the next call into this package after that releases it.
     """
     if copy:
-        numpy = _numpy()
+        numpy = numpy_module()
         source = numpy.asarray(array)
         plain = numpy.ascontiguousarray(source, dtype=source.dtype.newbyteorder("="))
         tensor = empty(source.shape, source.dtype, 0)
@@ -345,3 +360,51 @@ def from_dlpack(source: Any, /, *, device: Any = None, copy: bool | None = None)
         where, wanted = name_of(tensor.device), name_of(number)
         raise BufferError(f"the array is on {where}, and not copied to {wanted} with copy=False")
     return tensor.to(number)
+
+
+def _arrays() -> tuple[Any, type, tuple[Any, ...]]:
+    """NumPy's table of C functions, its class of arrays, and its dtypes by the number of ours."""
+    numpy = numpy_module()
+    types = (BY_NUMBER.get(number) for number in range(_DTYPES))
+    return array_api(numpy), numpy.ndarray, tuple(None if t is None else numpy.dtype(TYPESTR[t]) for t in types)
+
+
+_DTYPES = 24
+
+
+def _start() -> Any:
+    """Gives the extension module what it needs of the package, and returns its class Tensor."""
+    types = [BY_NUMBER.get(number) for number in range(_DTYPES)]
+    return fast.start(
+        {
+            "symbols": ctypes.cast(lib.tl_symbols, ctypes.c_void_p).value,
+            "deferred": ctypes.addressof(_deferred.head),
+            "raw_free": ctypes.cast(ctypes.pythonapi.PyMem_RawFree, ctypes.c_void_p).value,
+            "methods": TensorMethods,
+            "dtypes": tuple(types),
+            "typestrs": tuple(None if t is None else TYPESTR[t] for t in types),
+            "names": {name: int(t) for name, t in BY_NAME.items()},
+            "to_dtype": to_dtype,
+            "empty": empty,
+            "zeros": zeros,
+            "from_dlpack": from_dlpack,
+            "take": _dlpack.take_capsule,
+            "last_error": last_error,
+            "error_for": error_for,
+            "refuse": _dlpack.refuse,
+            "tell": recorder.tell,
+            "reaches": in_reach,
+            "arrays": _arrays,
+            "cpu": _dlpack.CPU,
+            "dlpack_version": _dlpack.VERSION,
+        }
+    )
+
+
+# What the extension module calls for all that is rare, and tests compare it with.
+TWINS = {"empty": empty, "zeros": zeros, "from_dlpack": from_dlpack}
+
+if fast is not None:
+    Tensor = _start()  # type: ignore[misc]
+    _own = fast.own
+    empty, zeros, from_dlpack = fast.empty, fast.zeros, fast.from_dlpack

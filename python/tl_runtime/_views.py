@@ -7,7 +7,6 @@ import operator
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
-from ._info import hold, info_of, interface_of
 from ._library import lib, unchecked
 from ._numbers import HIGHEST, LOWEST, int64, shape_for_c
 
@@ -40,15 +39,9 @@ class Viewable:
     _interface: dict[str, Any]
     _address: int
 
-    def _describe(self, address: int, interface: dict[str, Any], device: int) -> None:
-        raise NotImplementedError
-
     def _view(self: View, address: int | None) -> View:
-        held = hold(address)
-        view: View = object.__new__(type(self))
-        info = info_of(held)
-        view._describe(held, interface_of(info, held), info.device)
-        return view
+        """Makes a tensor of what a function of the library returned, and the current scope holds; None raises."""
+        raise NotImplementedError
 
     def reshape(self: View, *shape: Any) -> View:
         """The same elements, in row-major order, in another shape; one extent may be -1."""
