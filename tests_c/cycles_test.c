@@ -1,6 +1,6 @@
 /* Section Objects, cycles: garbage of any shape goes, what is reachable stays. */
 #include "check.h"
-#include "thread.h"
+#include "rings.h"
 
 enum { EDGES = 3 };
 
@@ -54,7 +54,7 @@ static void an_object_that_has_floated_often(void)
 }
 
 /* A ring of n nodes, each held by its neighbour alone. */
-static struct node* garbage_ring(int n)
+static void* garbage_ring(int n)
 {
 	struct node* first;
 	struct node* last;
@@ -210,22 +210,9 @@ static void objects_that_were_shared_stay(void)
 	CHECK_INT(destroyed, 3);
 }
 
-static void* ring_of_a_thread(void* unused)
-{
-	(void)unused;
-	garbage_ring(4);
-	CHECK_INT(tl_mem_collect_cycles(), 4);
-	return NULL;
-}
-
 static void each_thread_collects_its_own(void)
 {
-	struct node* mine = garbage_ring(3);
-	destroyed = 0;
-	run_thread(ring_of_a_thread, NULL);
-	CHECK_INT(destroyed, 4);
-	CHECK_COUNT(mine, 1);
-	CHECK_INT(tl_mem_collect_cycles(), 3);
+	check_each_thread_collects_its_own((ring_maker){garbage_ring, &destroyed});
 }
 
 int main(void)

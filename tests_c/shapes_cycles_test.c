@@ -1,8 +1,8 @@
 /* Section Shapes of a compiler, cycles: structs of malloc's are collected like objects. */
 #include "shapes.h"
-#include "thread.h"
+#include "rings.h"
 
-static struct shape* garbage_ring(int n)
+static void* garbage_ring(int n)
 {
 	struct shape *first, *last;
 	CHECK_OK(tl_mem_enter_scope());
@@ -94,22 +94,9 @@ static void what_other_threads_counted_stays(void)
 	CHECK_INT(destroyed, 3);
 }
 
-static void* ring_of_a_thread(void* unused)
-{
-	(void)unused;
-	garbage_ring(4);
-	CHECK_INT(tl_mem_collect_cycles(), 4);
-	return NULL;
-}
-
 static void each_thread_collects_its_own(void)
 {
-	struct shape* mine = garbage_ring(3);
-	destroyed = 0;
-	run_thread(ring_of_a_thread, NULL);
-	CHECK_INT(destroyed, 4);
-	CHECK_COUNT(mine, 1);
-	CHECK_INT(tl_mem_collect_cycles(), 3);
+	check_each_thread_collects_its_own((ring_maker){garbage_ring, &destroyed});
 }
 
 int main(void)
