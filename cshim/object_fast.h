@@ -251,6 +251,10 @@ bool tlc_kill_typed(tl_context* c, tl_record* r, uintptr_t object);
  * (object_counts.c). */
 bool tlc_release_found(uintptr_t p, tl_record* r, uint32_t class);
 
+/* Drops a reference that was counted through a stale pointer or word, of whatever lives in the slot now: it
+ * may be the last one by now, and the object may lie elsewhere in the slab (object_refs.c). */
+void tlc_give_back(tl_record* r);
+
 /* Drops a reference that a dead object held, through Go. */
 void tlc_drop_slowly(uintptr_t p);
 

@@ -34,8 +34,7 @@ tl_ref tl_weak_share(void* object)
 
 /* ---- counting ---------------------------------------------------------------------------- */
 
-/* Drops a reference that was counted for whatever lives in the slot now. */
-static __attribute__((cold, noinline)) void undo(tl_record* r)
+__attribute__((cold, noinline)) void tlc_give_back(tl_record* r)
 {
 	tl_ref now = tlc_tag_of(r);
 	uintptr_t p = tlc_ref_address(now);
@@ -50,7 +49,7 @@ static bool acquire_counted(tl_record* r, tl_ref ref)
 {
 	if (!tlc_acquire_record(r)) return false;
 	if (TLC_LIKELY(TLC_LOAD(r->gen) == tlc_ref_gen(ref))) return true;
-	undo(r); /* the reference was stale, and the slot was used again since it was looked up */
+	tlc_give_back(r); /* the reference was stale, and the slot was used again since it was looked up */
 	return false;
 }
 
@@ -139,7 +138,7 @@ static inline enum upgrade upgrade(tl_record* r, tl_ref ref)
 	} while (!atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh + TL_SH_ONE, memory_order_acquire,
 	                                                memory_order_acquire));
 	if (TLC_LIKELY(TLC_LOAD(r->gen) == tlc_ref_gen(ref))) return UPGRADED;
-	undo(r);
+	tlc_give_back(r);
 	return GONE;
 }
 

@@ -70,13 +70,12 @@ static TLC_INLINE bool look(const tl_tensor* tensor, view* v)
 }
 
 /* Takes a reference to the storage. If another thread has dropped the last one since it was found, the record may be
- * another object's: then that object's reference is given back. It stays when it became the last one meanwhile: a
- * program that uses a tensor which it does not hold leaks the object. */
+ * another object's: then that object's reference is given back. */
 static TLC_INLINE bool hold(const view* v)
 {
 	if (TLC_UNLIKELY(!tlc_retain_shared(v->storage))) return false;
 	if (TLC_LIKELY(TLC_LOAD(v->storage->gen) == v->gen)) return true;
-	tlc_drop_shared(v->storage);
+	tlc_give_back(v->storage);
 	return false;
 }
 
