@@ -251,6 +251,44 @@ static void two_threads_release_each_others_objects(void)
 	pthread_join(other, NULL);
 }
 
+/* ---- views of what another thread ends ------------------------------------------------------------- */
+
+static tl_tensor* _Atomic shown;
+static atomic_bool stop;
+
+/* A tensor, and in the same slots plain objects, each of which goes at once. */
+static void* come_and_go(void* unused)
+{
+	static const int64_t four = 4;
+	(void)unused;
+	while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
+		CHECK_OK(tl_mem_enter_scope());
+		atomic_store(&shown, tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &four));
+		CHECK_OK(tl_mem_exit_scope());
+		CHECK_OK(tl_mem_enter_scope());
+		CHECK(tl_mem_new(200) != NULL && tl_mem_new(250) != NULL);
+		CHECK_OK(tl_mem_exit_scope());
+	}
+	return NULL;
+}
+
+/* The program's mistake harms it alone: whatever a view was made of is live until the view goes, and nothing stays. */
+static void views_of_tensors_that_another_thread_ends(void)
+{
+	enum { VIEWS = 100000 };
+	pthread_t thread = start_thread(come_and_go, NULL);
+	while (atomic_load(&shown) == NULL) sched_yield();
+	for (int i = 0; i < VIEWS; i++) {
+		CHECK_OK(tl_mem_enter_scope());
+		tl_tensor* view = tl_view_slice(atomic_load(&shown), 0, 0, 2, 1);
+		if (view != NULL) CHECK_COUNT(view, 1);
+		CHECK_OK(tl_mem_exit_scope());
+	}
+	atomic_store(&stop, true);
+	pthread_join(thread, NULL);
+	tl_clear_error();
+}
+
 int main(void)
 {
 	RUN(a_hand_over_needs_no_go);
@@ -262,5 +300,6 @@ int main(void)
 	RUN(objects_of_an_ended_thread_are_freed_at_once);
 	RUN(a_child_leaves_its_inbox_alone);
 	RUN(two_threads_release_each_others_objects);
+	RUN(views_of_tensors_that_another_thread_ends);
 	return check_finish();
 }
