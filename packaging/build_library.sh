@@ -1,26 +1,32 @@
 #!/bin/sh
-# Builds the library; the one place that knows the flags. make, CMake
+# Builds the library and the program tl; the one place that knows the flags. make, CMake
 # and the Python package all call it.
 #
-#   packaging/build_library.sh [--debug|--static] DIRECTORY [extra go build arguments...]
+#   packaging/build_library.sh [--debug|--static|--tool] DIRECTORY [extra go build arguments...]
 #
 # leaves DIRECTORY/libtl_runtime.so.1.0.0 and the links .so.1 and .so; with --debug also
 # libtl_runtime.so.1.0.0.debug, which debuggers find by the library's .gnu_debuglink, and from then on there
-# is one at each build into this directory; with --static libtl_runtime.a alone. CC, CGO_CFLAGS and
-# CGO_LDFLAGS are go build's, OBJCOPY and LD those of the binutils; a CC that compiles for arm64 builds for
-# arm64.
+# is one at each build into this directory; with --static libtl_runtime.a alone; with --tool the program tl alone. CC,
+# CGO_CFLAGS and CGO_LDFLAGS are go build's, OBJCOPY, LD and READELF those of the binutils; a CC that compiles for arm64
+# builds for arm64.
 set -eu
 
 kind=shared
-case ${1-} in --debug | --static) kind=${1#--}; shift ;; esac
+case ${1-} in --debug | --static | --tool) kind=${1#--}; shift ;; esac
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 version=$(sed -n '1p' "$root/packaging/VERSION")
 major=${version%%.*}
 
+command -v go >/dev/null || {
+	echo "build_library.sh: Go is not installed; install the version of go.mod or later from https://go.dev/dl" >&2
+	exit 1
+}
+
 # What the header refuses, and what C compiler and Go would not agree on.
 cc=${CC:-$(go env CC)}
 refuse() { echo "build_library.sh: $cc: $1" >&2; exit 1; }
+command -v "${cc%% *}" >/dev/null || refuse "is not installed; install a C compiler such as gcc, or name one in CC"
 # shellcheck disable=SC2086 # a compiler and its flags are words
 if ! said=$(echo '#include "tl_runtime.h"' | $cc ${CGO_CFLAGS-} -I"$root/include" -fsyntax-only -x c - 2>&1); then
 	why=$(printf '%s\n' "$said" | sed -n 's/.*#error "\(TL .*\)"$/\1/p; s/.*error: "\(TL .*\)"$/\1/p' | sed 1q)
@@ -37,6 +43,17 @@ export GOOS=linux GOARCH=$target
 mkdir -p "$1"
 out=$(cd "$1" && pwd)
 shift
+
+# Sources may lie in a folder of another repository, or in one that git refuses to read.
+GOFLAGS="${GOFLAGS-} -buildvcs=false"
+export GOFLAGS
+
+# Without C it is one file that needs no library. It stays where it is, so that go build sees that it is fresh.
+if [ $kind = tool ]; then
+	cd "$root"
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' "$@" -o "$out/tl" ./cmd/tl
+	exit
+fi
 
 file=libtl_runtime.so.$version
 staging=$out/.staging-$kind
@@ -63,8 +80,9 @@ shared() {
 	for name in $replaced; do
 		wrapped="$wrapped -Wl,--wrap=x_cgo_$name"
 	done
+	older_libc=$(CC=$cc packaging/glibc_stubs.sh "$staging/stubs" | tr '\n' ' ')
 	go build -buildmode=c-shared -trimpath \
-		-ldflags "$flags $settings -extldflags '-Wl,--version-script=$root/capi/exports.map -Wl,-soname,libtl_runtime.so.$major$wrapped'" \
+		-ldflags "$flags $settings -extldflags '-Wl,--version-script=$root/capi/exports.map -Wl,-soname,libtl_runtime.so.$major$wrapped $older_libc'" \
 		"$@" -o "$staging/libtl_runtime.so" ./capi
 }
 
@@ -117,6 +135,6 @@ rm -f "$staging/libtl_runtime.h"
 
 # A rename: processes that have the old file mapped keep it.
 mv -f "$staging/libtl_runtime.so" "$out/$file"
-rmdir "$staging"
+rm -rf "$staging"
 ln -sf "$file" "$out/libtl_runtime.so.$major"
 ln -sf "libtl_runtime.so.$major" "$out/libtl_runtime.so"
