@@ -226,7 +226,8 @@ static inline bool release(uintptr_t p)
 	    atomic_compare_exchange_strong_explicit(&r->sh, &sh, sh - TL_SH_ONE, memory_order_release,
 	                                            memory_order_relaxed))
 		return true;
-	return tlc_tensor_drop(c, r, tlc_entry_of(r, p));
+	const tl_entry e = tlc_entry_of(r, p);
+	return tlc_tensor_drop(c, r, e) || tlc_borrowed_drop(c, r, e);
 }
 
 tl_status tl_tensor_register(tl_tensor* tensor)

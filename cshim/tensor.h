@@ -248,6 +248,10 @@ tl_entry tlc_tensor_take(tl_context* c, uint64_t elements, uint32_t dtype, tl_te
 /* Whether a slot of a large object has these bytes of the heap. */
 bool tlc_tensor_is_large(const tl_tensor_header* h, uintptr_t p, uint64_t bytes);
 
+/* Drops the last reference of a tensor over borrowed memory and calls its deleter; false: ask Go, nothing changed. The
+ * last step of its caller (tensor_borrowed.c). */
+bool tlc_borrowed_drop(tl_context* c, tl_record* r, tl_entry e);
+
 /* Gives the pool all tensors and places that a context has; what is left was asked for, and is Go's to give back. */
 void tlc_tensor_hand_over(tl_context* c);
 

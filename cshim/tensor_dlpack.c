@@ -122,7 +122,10 @@ void tlc_dlpack_delete_legacy(struct DLManagedTensor* self)
  * else is going to call that. Not from Go: it may be anything. */
 tl_tensor* tl_tensor_from_dlpack(struct DLManagedTensorVersioned* managed)
 {
-	tl_tensor* tensor = slow_tensor_from_dlpack(managed);
+	const bool known = (uintptr_t)managed >= TL_LOWEST_ADDRESS && managed->major == TL_DL_MAJOR;
+	const uint32_t flags = known && (managed->flags & TL_DL_READ_ONLY) != 0 ? TL_TENSOR_READ_ONLY : 0;
+	tl_tensor* tensor = known ? tlc_borrow(&managed->tensor, flags, tlc_dlpack_end, managed) : NULL;
+	if (tensor == NULL) tensor = slow_tensor_from_dlpack(managed);
 	if (TLC_LIKELY(tensor != NULL) || (uintptr_t)managed < TL_LOWEST_ADDRESS) return tensor;
 	if (managed->major != TL_DL_MAJOR && managed->deleter != NULL) managed->deleter(managed);
 	return NULL;

@@ -57,6 +57,10 @@ struct DLManagedTensor* tlc_to_dlpack_legacy(tl_tensor* tensor, bool copy, uint3
 void tlc_dlpack_delete(struct DLManagedTensorVersioned* self);
 void tlc_dlpack_delete_legacy(struct DLManagedTensor* self);
 
+/* A tensor over memory of the CPU, which the current scope holds; end(data, managed) ends it. NULL: ask Go, nothing
+ * changed. flags may have TL_TENSOR_READ_ONLY (tensor_borrowed.c). */
+tl_tensor* tlc_borrow(const tl_dl_tensor* from, uint32_t flags, tl_deleter end, void* managed);
+
 /* tl_deleters of imported tensors: call the producer's. */
 void tlc_dlpack_end(void* data, void* managed);
 void tlc_dlpack_end_legacy(void* data, void* managed);

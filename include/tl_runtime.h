@@ -4253,7 +4253,8 @@ TL_API tl_status tl_tensor_dlpack_device(const tl_tensor* tensor, int32_t* out_t
  *     major version, an element type that is not one of tl_dtype, or a buffer
  *     of another library), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
  *     stack is full).
- * Cost: one cgo call.
+ * Cost: about 110 ns with its release, for memory of the CPU; one cgo call for
+ *     that of other devices.
  */
 TL_API tl_tensor* tl_tensor_from_dlpack(struct DLManagedTensorVersioned* managed);
 

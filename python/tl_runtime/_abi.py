@@ -4834,7 +4834,8 @@ FUNCTIONS: tuple[Function, ...] = (
             major version, an element type that is not one of tl_dtype, or a buffer
             of another library), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
             stack is full).
-        Cost: one cgo call.
+        Cost: about 110 ns with its release, for memory of the CPU; one cgo call for
+            that of other devices.
         """,
     ),
     Function(

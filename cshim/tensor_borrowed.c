@@ -1,0 +1,122 @@
+/* Tensors over memory that DLPack describes, made and ended without Go: runtime/tensor/dlpack.go and make.go are the
+ * Go side. */
+#include "registry_blocks.h"
+#include "tensor.h"
+#include "tensor_dlpack.h"
+
+/* Pinned memory is the CPU's. */
+enum { DL_CPU_PINNED = 3 };
+
+/* The strides of borrowed memory stay within this many bytes. */
+#define ADDRESS_SPACE (1ull << 47)
+
+/* The number of an element type; TL_DTYPES: there is none. */
+static inline uint32_t dtype_of(tl_dl_type type)
+{
+	uint32_t i = 0;
+	while (i < TL_DTYPES && (tlc_dl_types[i].code != type.code || tlc_dl_types[i].bits != type.bits ||
+	                         tlc_dl_types[i].lanes != type.lanes))
+		i++;
+	return i;
+}
+
+static inline bool are_there(const int64_t* numbers) { return (uintptr_t)numbers >= TL_LOWEST_ADDRESS; }
+
+/* Reads the shape; false: Go says what is wrong with it, or it is unusually large. */
+static inline bool read_shape(tl_tensor_header* h, const tl_dl_tensor* from, uint64_t itemsize)
+{
+	uint64_t numel = 1, spread = itemsize;
+	if (TLC_UNLIKELY(from->ndim != 0 && !are_there(from->shape))) return false;
+	for (int32_t i = from->ndim; i-- > 0;) {
+		int64_t extent = ((const volatile int64_t*)from->shape)[i];
+		h->shape[i] = extent;
+		h->strides[i] = (int64_t)(spread / itemsize);
+		if (TLC_UNLIKELY(extent < 0 || __builtin_mul_overflow(spread, (uint64_t)tlc_at_least_1(extent), &spread)))
+			return false;
+		numel *= (uint64_t)extent;
+	}
+	h->numel = numel;
+	h->nbytes = numel * itemsize;
+	return spread <= TLC_TENSOR_SPREAD;
+}
+
+/* Reads the strides; false: Go says what is wrong with them. */
+static inline bool read_strides(tl_tensor_header* h, const tl_dl_tensor* from, uint64_t itemsize, uint32_t* flags)
+{
+	const uint64_t most = ADDRESS_SPACE / itemsize;
+	uint64_t reach = 0, last, gaps = 0, want = 1;
+	if (from->strides == NULL) return true;
+	if (TLC_UNLIKELY(!are_there(from->strides) && from->ndim != 0)) return false;
+	for (int32_t i = from->ndim; i-- > 0;) {
+		int64_t stride = ((const volatile int64_t*)from->strides)[i], extent = h->shape[i];
+		uint64_t pace = stride < 0 ? -(uint64_t)stride : (uint64_t)stride;
+		if (TLC_UNLIKELY(__builtin_mul_overflow((uint64_t)tlc_at_least_1(extent) - 1, pace, &last) || last > most))
+			return false;
+		reach += last;
+		if (TLC_UNLIKELY(reach > most)) return false;
+		if (extent != 1) gaps |= (uint64_t)stride ^ want;
+		want *= (uint64_t)extent;
+		h->strides[i] = stride;
+	}
+	if (gaps != 0 && h->numel != 0) *flags &= ~TL_TENSOR_CONTIGUOUS;
+	return true;
+}
+
+/* Writes the header of the slot on top of the magazine, which stays free until the tensor is sure to be made. */
+static inline bool describe(tl_tensor_header* h, const tl_dl_tensor* from, uint32_t flags)
+{
+	const uint32_t dtype = dtype_of(from->dtype);
+	if (TLC_UNLIKELY(from->device_type != TL_DL_CPU && from->device_type != DL_CPU_PINNED)) return false;
+	if (TLC_UNLIKELY(dtype == TL_DTYPES || from->dtype.bits == 0 || (uint32_t)from->ndim > TL_MAX_RANK)) return false;
+	const uint64_t itemsize = tlc_dtype_bytes[dtype];
+	uintptr_t data = (uintptr_t)from->data;
+	if (TLC_UNLIKELY(data != 0 && __builtin_add_overflow(data, from->byte_offset, &data))) return false;
+	flags |= TL_TENSOR_EXTERNAL | TL_TENSOR_CONTIGUOUS;
+	if (!read_shape(h, from, itemsize) || !read_strides(h, from, itemsize, &flags)) return false;
+	if (TLC_UNLIKELY(data < TL_LOWEST_ADDRESS && (data != 0 || h->numel != 0))) return false;
+	h->data = data;
+	h->dtype = (uint8_t)dtype;
+	h->device = TL_DEVICE_CPU;
+	h->rank = (uint16_t)from->ndim;
+	h->flags = flags;
+	return true;
+}
+
+tl_tensor* tlc_borrow(const tl_dl_tensor* given, uint32_t flags, tl_deleter end, void* managed)
+{
+	tl_context* c = tlc_tls;
+	tl_magazine* m = tlc_magazine_for(c, TLC_TENSOR_HEADER);
+	const tl_dl_tensor from = *given;
+	if (TLC_UNLIKELY(!tlc_has_room(c) || m->top == m->base || tlc_forked())) return NULL;
+	if (TLC_UNLIKELY(m->allocs + 1 == 0)) return NULL; /* a sample is the slow path's */
+	tl_entry e = m->top[-1];
+	tl_tensor_header* h = (tl_tensor_header*)e.object;
+	if (TLC_UNLIKELY(!describe(h, &from, flags))) return NULL;
+	h->base = 0;
+	h->deleter = (uintptr_t)end;
+	h->deleter_context = (uintptr_t)managed;
+	m->top--;
+	m->allocs++;
+	tlc_tensor_revive(c, tlc_tensor_slot(c, e), 0);
+	tlc_push(c, e);
+	TLC_PROBE_ALLOCATE(e.object, TLC_TENSOR_HEADER);
+	return (tl_tensor*)h;
+}
+
+/* The deleter is called from C, with the tensor gone, so it may do anything. While another deleter or destructor runs,
+ * Go appends the tensor to the queue. */
+bool tlc_borrowed_drop(tl_context* c, tl_record* r, tl_entry e)
+{
+	const uint32_t sh = atomic_load_explicit(&r->sh, memory_order_acquire);
+	const tl_tensor_header* h = (const tl_tensor_header*)e.object;
+	if (TLC_UNLIKELY((sh & TL_SH_FLAGS) != (TL_SH_ALIVE | TL_SH_MERGED) || tlc_sh_count(sh) != 1)) return false;
+	if ((h->flags & ~(TL_TENSOR_READ_ONLY | TL_TENSOR_CONTIGUOUS)) != TL_TENSOR_EXTERNAL || h->deleter == 0)
+		return false;
+	if (TLC_UNLIKELY(tlc_is_last_life(e.gen) || (e.gen & 0xFF) > TL_CLASS_SMALL)) return false;
+	if (TLC_UNLIKELY(!tlc_is_fast(c) || tlc_deleters_wait() || tlc_forked())) return false;
+	const tlc_ended ended = {
+		.pointer = h->data, .kind = TL_FOREIGN_CUSTOM, .deleter = h->deleter, .ctx = h->deleter_context};
+	if (TLC_UNLIKELY(!tlc_tensor_recycle(c, r, e, sh))) return false;
+	tlc_call_deleter(c, &ended);
+	return true;
+}
