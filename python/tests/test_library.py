@@ -69,7 +69,9 @@ def copy_package(folder: Path) -> Path:
 
 
 def import_from(folder: Path) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if name != "TL_RUNTIME_LIBRARY"}
+    """Neither the library nor the extension module of this suite is asked for."""
+    ours = ("TL_RUNTIME_LIBRARY", "TL_PYTHON_FAST")
+    environment = {name: value for name, value in os.environ.items() if name not in ours}
     code = "import tl_runtime as tl; print(tl.path())"
     return subprocess.run(
         [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, timeout=60
