@@ -28,8 +28,9 @@ import (
 
 // tl_numpy_malloc returns memory for an array, aligned to 32 bytes, to 64 where
 // bytes is a multiple of 64. Above 64 KiB the block is the data of a tensor of
-// bytes, which the tensor pool keeps afterwards. A request for 0 bytes counts
-// as 1.
+// bytes, which the tensor pool keeps afterwards; it has up to 64 KiB more than
+// was requested, or an eighth, so that blocks of similar sizes find each other
+// again. A request for 0 bytes counts as 1.
 //
 //	C: void* tl_numpy_malloc(void* ctx, size_t bytes);
 //

@@ -15,6 +15,20 @@
  * slow path, memory that the fast path does not have comes from malloc; the address of a block
  * shows which it is. */
 
+/* The bytes that an array of n bytes gets: above 64 KiB what the spans of the heap have, to an eighth
+ * of the size. The pool keeps tensors by their exact size. Without this, a program whose arrays have
+ * all sizes would leave one or more in the pool for each of them, and find none again. Under TL_DEBUG
+ * a block ends with its array, for the sake of its red zone. */
+static inline size_t granted(size_t n)
+{
+	const size_t span = (size_t)1 << TL_SPAN_SHIFT;
+	if (n <= TLC_MAX_SMALL || n > INT64_MAX / 4 || tlc_g.debug != 0) return n;
+	const size_t spans = (n + TLC_TENSOR_HEADER + span - 1) >> TL_SPAN_SHIFT;
+	const unsigned digits = 63u - (unsigned)__builtin_clzll(spans), coarse = digits > 3 ? digits - 3 : 0;
+	const size_t rounded = (spans + ((size_t)1 << coarse) - 1) >> coarse << coarse;
+	return (rounded << TL_SPAN_SHIFT) - TLC_TENSOR_HEADER;
+}
+
 /* A tensor of n bytes out of the pool, with one reference that the caller holds. */
 static inline void* pooled(tl_context* c, size_t n)
 {
@@ -64,18 +78,19 @@ static void* in_child(void* p, uint32_t function)
 /* Large blocks, blocks for which the magazine is empty, and in a child of fork() malloc. */
 static __attribute__((noinline)) void* other_malloc(void* ctx, size_t bytes)
 {
-	void* p = bytes > TLC_MAX_SMALL ? pooled(tlc_tls, bytes) : NULL;
+	void* p = bytes > TLC_MAX_SMALL ? pooled(tlc_tls, granted(bytes)) : NULL;
 	if (TLC_LIKELY(p != NULL)) return p;
 	return tlc_forked() ? in_child(malloc(at_least_1(bytes)), TL_FN_tl_numpy_malloc)
-	                    : named(slow_numpy_malloc(ctx, bytes));
+	                    : named(slow_numpy_malloc(ctx, granted(bytes)));
 }
 
 void* tl_numpy_calloc(void* ctx, size_t count, size_t bytes_each)
 {
 	size_t bytes;
 	if (!__builtin_mul_overflow(count, bytes_each, &bytes)) {
-		void* p = bytes > TLC_MAX_SMALL ? pooled(tlc_tls, bytes) : tlc_held_take(tlc_tls, bytes);
+		void* p = bytes > TLC_MAX_SMALL ? pooled(tlc_tls, granted(bytes)) : tlc_held_take(tlc_tls, bytes);
 		if (TLC_LIKELY(p != NULL)) return memset(p, 0, bytes);
+		if (bytes > TLC_MAX_SMALL && !tlc_forked()) return named(slow_numpy_calloc(ctx, 1, granted(bytes)));
 	}
 	if (tlc_forked()) return in_child(calloc(at_least_1(count), at_least_1(bytes_each)), TL_FN_tl_numpy_calloc);
 	return named(slow_numpy_calloc(ctx, count, bytes_each));
@@ -152,7 +167,7 @@ static inline void* realloc_here(tl_context* c, void* block, size_t bytes)
 	size_t had = tlc_is_fast(c) ? room((uintptr_t)block) : 0, wanted = at_least_1(bytes);
 	if (had == 0) return NULL;
 	if (wanted <= had && wanted > had / 2) return block;
-	void* to = wanted > TLC_MAX_SMALL ? pooled(c, wanted) : tlc_held_take(c, wanted);
+	void* to = wanted > TLC_MAX_SMALL ? pooled(c, granted(wanted)) : tlc_held_take(c, wanted);
 	return to != NULL ? moved(to, block, had, wanted) : NULL;
 }
 
@@ -171,7 +186,7 @@ void* tl_numpy_realloc(void* ctx, void* block, size_t bytes)
 	void* p = realloc_here(tlc_tls, block, bytes);
 	if (TLC_LIKELY(p != NULL)) return p;
 	p = tlc_forked() ? realloc_in_child(block, bytes) : NULL;
-	return p != NULL ? p : named(slow_numpy_realloc(ctx, block, bytes));
+	return p != NULL ? p : named(slow_numpy_realloc(ctx, block, granted(bytes)));
 }
 
 /* PyDataMem_Handler of NumPy's C interface, version 1. */

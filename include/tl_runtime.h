@@ -4340,8 +4340,9 @@ TL_API void tl_torch_free(void* block, int64_t size, int32_t device, void* strea
 /*
  * tl_numpy_malloc returns memory for an array, aligned to 32 bytes, to 64 where
  * bytes is a multiple of 64. Above 64 KiB the block is the data of a tensor of
- * bytes, which the tensor pool keeps afterwards. A request for 0 bytes counts
- * as 1.
+ * bytes, which the tensor pool keeps afterwards; it has up to 64 KiB more than
+ * was requested, or an eighth, so that blocks of similar sizes find each other
+ * again. A request for 0 bytes counts as 1.
  *
  * Ownership: the caller holds the block and gives it back with tl_numpy_free.
  * Threads: any thread, also in a forked child.
