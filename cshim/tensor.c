@@ -150,12 +150,13 @@ tl_tensor* tl_tensor_new_zeroed(int32_t dtype, int32_t device, int64_t rank, con
 	return m.tensor;
 }
 
-/* Fills a new tensor with the elements at from, which may lie anywhere. A scalar costs no call. */
+/* Fills a new tensor with the elements at from, which may lie anywhere; NULL where there are none. A scalar costs no
+ * call. */
 static inline __attribute__((always_inline)) tl_tensor* filled(made m, const void* from)
 {
 	if (m.nbytes == sizeof(uint32_t)) __builtin_memcpy(data_of(m), from, sizeof(uint32_t));
 	else if (m.nbytes == sizeof(uint64_t)) __builtin_memcpy(data_of(m), from, sizeof(uint64_t));
-	else memmove(data_of(m), from, m.nbytes);
+	else if (TLC_LIKELY(m.nbytes != 0)) memmove(data_of(m), from, m.nbytes);
 	return m.tensor;
 }
 

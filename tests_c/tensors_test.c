@@ -294,6 +294,25 @@ static void from_buffer_refuses(void)
 	CHECK_INT(ended.calls, 0);
 }
 
+/* The test undefined runs this over a library that UndefinedBehaviorSanitizer watches: nothing is copied from NULL. */
+static void a_clone_of_a_borrowed_tensor_without_elements(void)
+{
+	int64_t shape[2] = {3, 0};
+	const tl_tensor *tensor, *clone;
+	CHECK_OK(tl_mem_enter_scope());
+	for (int i = 0; i < 3; i++) { /* from Go, then from what the thread keeps */
+		CHECK_OK(tl_mem_enter_scope());
+		tensor = tl_tensor_from_buffer(TL_DTYPE_F32, 0, 2, shape, NULL, NULL, NULL, NULL);
+		CHECK(tensor != NULL);
+		clone = tl_tensor_clone(tensor);
+		CHECK(clone != NULL && clone != tensor);
+		CHECK_INT(tl_tensor_numel(clone), 0);
+		CHECK_INT(tl_tensor_dim(clone, 0), 3);
+		CHECK_OK(tl_mem_exit_scope());
+	}
+	CHECK_OK(tl_mem_exit_scope());
+}
+
 static void* release_there(void* tensor)
 {
 	CHECK_OK(tl_tensor_release_safe(tensor));
@@ -352,6 +371,7 @@ int main(void)
 	RUN(free_takes_the_scopes_entry_with_it);
 	RUN(from_buffer_ends_its_memory_once);
 	RUN(from_buffer_refuses);
+	RUN(a_clone_of_a_borrowed_tensor_without_elements);
 	RUN(the_last_release_ends_it_on_any_thread);
 	return check_finish();
 }

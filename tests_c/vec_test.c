@@ -112,6 +112,74 @@ static void pop_gives_a_floating_reference(void)
 	CHECK_DEAD(element);
 }
 
+static void the_text_of_an_empty_vec_names_it(void)
+{
+	char address[32];
+	void* vec;
+	CHECK_OK(tl_mem_enter_scope());
+	vec = tl_vec_new(0);
+	snprintf(address, sizeof address, "%p is a Vec without elements", vec);
+	CHECK_REFUSED(tl_vec_pop(vec), 0, TL_E_INVALID_ARGUMENT);
+	tl_vec_pop(vec);
+	CHECK(strstr(tl_last_error(), address) != NULL);
+	tl_clear_error();
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+/* Each kind of reference that goes, beside each that comes. */
+static void set_takes_and_drops_any_kind(void)
+{
+	static const int64_t two = 2;
+	enum { KINDS = 6 };
+	void* vec;
+	void* kinds[KINDS];
+	released_count = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	kinds[0] = NULL;
+	kinds[1] = tl_mem_new(32);
+	kinds[2] = new_numbered(7);
+	kinds[3] = tl_tensor_empty(TL_DTYPE_F32, 0, 1, &two);
+	kinds[4] = tl_vec_new(1);
+	kinds[5] = malloc(32);
+	CHECK_OK(tl_mem_register_struct(kinds[5]));
+	vec = tl_vec_new(1);
+	CHECK_OK(tl_vec_push(vec, NULL));
+	for (int i = 0; i < KINDS; i++)
+		for (int k = 0; k < KINDS; k++) {
+			CHECK_OK(tl_vec_set(vec, 0, kinds[i]));
+			CHECK_OK(tl_vec_set(vec, 0, kinds[k]));
+			if (kinds[k] != NULL) CHECK_COUNT(kinds[k], 2);
+			if (kinds[i] != NULL && i != k) CHECK_COUNT(kinds[i], 1);
+		}
+	CHECK_OK(tl_vec_set(vec, 0, NULL));
+	CHECK_OK(tl_mem_enter_scope());
+	for (int i = 0; i < 10; i++) CHECK_OK(tl_vec_set(vec, 0, new_numbered(i)));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(released_count, 9);
+	CHECK_OK(tl_vec_set(vec, 0, NULL)); /* the last reference: its destructor runs in this call */
+	CHECK_INT(released_count, 10);
+	CHECK_INT(released[9], 9);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+/* An element that is dead by now is no business of the call that replaces it. */
+static void set_passes_over_what_is_dead(void)
+{
+	void *vec, *gone, *object;
+	CHECK_OK(tl_mem_enter_scope());
+	vec = tl_vec_new(1);
+	object = tl_mem_new(32);
+	gone = tl_mem_alloc(32);
+	CHECK_OK(tl_vec_push(vec, gone));
+	CHECK_OK(tl_ptr_release(gone));
+	CHECK_OK(tl_ptr_release(gone)); /* the Vec's */
+	CHECK_OK(tl_vec_set(vec, 0, object));
+	CHECK_COUNT(object, 2);
+	CHECK_FAILS(tl_vec_set(vec, 0, gone), TL_E_NOT_LIVE);
+	CHECK_PTR(tl_vec_get(vec, 0), object);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
 static void pop_of_a_sixteenth_float(void)
 {
 	void *vec, *element;
@@ -286,6 +354,9 @@ int main(void)
 	RUN(set_acquires_then_releases);
 	RUN(an_element_that_only_the_vec_holds_survives_being_set_again);
 	RUN(pop_gives_a_floating_reference);
+	RUN(the_text_of_an_empty_vec_names_it);
+	RUN(set_takes_and_drops_any_kind);
+	RUN(set_passes_over_what_is_dead);
 	RUN(pop_of_a_sixteenth_float);
 	RUN(push_does_not_sink);
 	RUN(clear_releases_and_keeps_the_room);

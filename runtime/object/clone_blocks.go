@@ -12,7 +12,7 @@ import (
 // Vecs. The copy of a block is another one of malloc's, of the same size and type.
 
 // What the registry's record of a block says of it while a graph is cloned: 1 + the position of its
-// copy in the list, or that it is a copy.
+// copy in the list; or, while the copies are undone, that it is a copy.
 const blockCopy = 1 << 63
 
 func isTypedBlock(p uintptr) bool {
@@ -88,7 +88,7 @@ func (c *Context) newBlock(old registry.Typed, t *Type) (layout.Entry, status.St
 // referenceToBlock returns what stands in a copy for a reference to a block.
 func (k *cloner) referenceToBlock(p uintptr) uintptr {
 	seen := process.registry.Side(p)
-	if seen == 0 || seen == blockCopy {
+	if seen == 0 {
 		return k.copyOfBlock(p).Object
 	}
 	e := k.todo.At(seen - 1).new

@@ -160,7 +160,7 @@ var sentences = map[Text]string{
 	textTypeFull:      "%d types are defined, as many as there can be",
 	textNotVec:        "%#x is not a Vec; make one with tl_vec_new",
 	textVecIndex:      "index %d is not below the length %d",
-	textVecEmpty:      "the Vec at %#x is empty",
+	textVecEmpty:      "%#x is a Vec without elements; ask tl_vec_len before taking one out",
 	textVecSize:       "a Vec of %v elements is too large",
 	textOpenScopes:    "another thread has scopes open; shut down when it has left them",
 	TextRedZone:       "%#x: byte %d behind its %d bytes was written to",

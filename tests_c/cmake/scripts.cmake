@@ -35,6 +35,12 @@ list(TRANSFORM checked REPLACE "(.+)" "$<TARGET_FILE:\\1_test>" OUTPUT_VARIABLE 
 tl_script(memcheck "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/valgrind" ${checked_programs})
 set_tests_properties(memcheck PROPERTIES TIMEOUT 1800)
 
+# The C of the library under UndefinedBehaviorSanitizer, in programs whose sections C answers.
+set(watched scopes objects references types vec shapes shapes_vec clone cycles tensors views registry registry_deleters)
+list(TRANSFORM watched REPLACE "(.+)" "$<TARGET_FILE:\\1_test>" OUTPUT_VARIABLE watched_programs)
+tl_script(undefined "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/undefined" ${watched_programs})
+set_tests_properties(undefined PROPERTIES TIMEOUT 900)
+
 # The operations of the benchmark, compiled as there, and the most instructions that each may take.
 find_package(Python3 3.10 COMPONENTS Interpreter)
 if(Python3_Interpreter_FOUND)
