@@ -58,9 +58,17 @@ typedef struct fast_tensor {
 	X(view_permute)              \
 	X(view_reshape)              \
 	X(view_slice_axes)           \
+	X(mem_enter_scope)           \
+	X(mem_exit_scopes_to)        \
+	X(get_scope_depth)           \
 	X(python_capsule)            \
 	X(deferred_take)             \
 	X(track_count)
+
+/* Functions of the interpreter that the limited API lacks, or has only since a later version. */
+typedef void (*fast_raw_free)(void* block); /* 3.13 */
+typedef PyObject* (*fast_vectorcall_method)(PyObject* name, PyObject* const* args, size_t n,
+                                            PyObject* names); /* 3.12 */
 
 /* What the package hands over: objects of Python's, by name. */
 #define FAST_OBJECTS(X)                                                                          \
@@ -97,9 +105,10 @@ typedef struct fast_state {
 #define X(name) PyObject* name;
 	FAST_OBJECTS(X)
 #undef X
-	PyTypeObject* tensor;    /* the type; NULL before fast_start */
-	void* const* deferred;   /* the list of _deferred.py */
-	void (*raw_free)(void*); /* PyMem_RawFree, which the limited API has from 3.13 on */
+	PyTypeObject* tensor;  /* the type; NULL before fast_start */
+	void* const* deferred; /* the list of _deferred.py */
+	fast_raw_free raw_free;
+	fast_vectorcall_method vectorcall_method;
 	const uint64_t* recorded;
 	PyObject* dtype[DTYPES];   /* borrowed from dtypes; NULL: no such type */
 	PyObject* typestr[DTYPES]; /* borrowed */

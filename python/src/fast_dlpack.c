@@ -9,7 +9,7 @@ static PyObject* parameters[PARAMETERS];
 enum { ASK_DEVICE, ASK_TENSOR, QUESTIONS };
 
 static const char* const question_names[QUESTIONS] = {"__dlpack_device__", "__dlpack__"};
-static PyObject *questions[QUESTIONS], *empty, *version;
+static PyObject *questions[QUESTIONS], *max_version;
 
 /* Capsules keep the addresses of their names. */
 static const char versioned[] = "dltensor_versioned", used_versioned[] = "used_dltensor_versioned";
@@ -21,10 +21,8 @@ bool fast_prepare_dlpack(void)
 {
 	if (!fast_intern(parameters, parameter_names, PARAMETERS) || !fast_intern(questions, question_names, QUESTIONS))
 		return false;
-	if (empty == NULL) empty = PyTuple_New(0);
-	if (version == NULL) version = PyDict_New();
-	return empty != NULL && version != NULL &&
-	       PyDict_SetItem(version, parameters[MAX_VERSION], fast.dlpack_version) == 0;
+	if (max_version == NULL) max_version = PyTuple_Pack(1, parameters[MAX_VERSION]);
+	return max_version != NULL;
 }
 
 static inline bool is_absent(PyObject* given) { return given == NULL || Py_IsNone(given); }
@@ -64,29 +62,33 @@ PyObject* fast_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObj
 
 /* ---- importing ------------------------------------------------------------------------------ */
 
-/* Asks a producer for the memory of the CPU; NULL without an exception: the twin's. */
-static PyObject* ask(PyObject* source)
+/* Whether a producer says that its memory is the CPU's; false without an exception: the twin's. */
+static bool is_here(PyObject* source)
 {
 	int64_t device = 0;
-	PyObject* where = PyObject_CallMethodObjArgs(source, questions[ASK_DEVICE], NULL);
+	PyObject* where = fast.vectorcall_method(questions[ASK_DEVICE], &source, 1, NULL);
 	if (UNLIKELY(where == NULL)) {
 		if (PyErr_ExceptionMatches(PyExc_AttributeError)) PyErr_Clear();
-		return NULL;
+		return false;
 	}
 	const bool here = first_of_pair(where, &device) && device == DL_CPU;
 	Py_DECREF(where);
-	PyObject* give = here ? PyObject_GetAttr(source, questions[ASK_TENSOR]) : NULL;
-	if (UNLIKELY(give == NULL)) {
-		if (here && PyErr_ExceptionMatches(PyExc_AttributeError)) PyErr_Clear();
-		return NULL;
-	}
-	PyObject* capsule = PyObject_Call(give, empty, version);
-	if (UNLIKELY(capsule == NULL) && PyErr_ExceptionMatches(PyExc_TypeError)) { /* a producer before DLPack 1.0 */
+	return here;
+}
+
+/* Asks a producer for memory of the CPU; NULL without an exception: the twin's. */
+static PyObject* ask(PyObject* source)
+{
+	if (UNLIKELY(!is_here(source))) return NULL;
+	PyObject* args[2] = {source, fast.dlpack_version};
+	PyObject* capsule = fast.vectorcall_method(questions[ASK_TENSOR], args, 1, max_version);
+	if (LIKELY(capsule != NULL)) return capsule;
+	if (PyErr_ExceptionMatches(PyExc_TypeError)) { /* a producer before DLPack 1.0 */
 		PyErr_Clear();
-		capsule = PyObject_CallNoArgs(give);
+		return fast.vectorcall_method(questions[ASK_TENSOR], args, 1, NULL);
 	}
-	Py_DECREF(give);
-	return capsule;
+	if (PyErr_ExceptionMatches(PyExc_AttributeError)) PyErr_Clear();
+	return NULL;
 }
 
 /* Takes the tensor out of a capsule. No other thread comes between its steps, and no signal handler of Python's. */

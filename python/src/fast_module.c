@@ -148,10 +148,11 @@ static bool take_dtypes(void)
 
 static bool take_addresses(PyObject* given)
 {
-	void* raw_free = take_address(given, "raw_free");
+	void *raw_free = take_address(given, "raw_free"), *method = take_address(given, "vectorcall_method");
 	fast.deferred = take_address(given, "deferred");
 	memcpy(&fast.raw_free, &raw_free, sizeof raw_free);
-	return raw_free != NULL && fast.deferred != NULL;
+	memcpy(&fast.vectorcall_method, &method, sizeof method);
+	return raw_free != NULL && method != NULL && fast.deferred != NULL;
 }
 
 static PyObject* start(PyObject* module, PyObject* given)
@@ -178,6 +179,33 @@ static PyObject* own(PyObject* module, PyObject* address)
 	return made != NULL || PyErr_Occurred() == NULL ? fast_own(made) : NULL;
 }
 
+/* ---- scopes, for _scope.py ------------------------------------------------------------------ */
+
+static PyObject* scope_depth(PyObject* module, PyObject* none)
+{
+	(void)module;
+	(void)none;
+	return PyLong_FromLongLong(fast.get_scope_depth());
+}
+
+static PyObject* enter_scope(PyObject* module, PyObject* none)
+{
+	(void)module;
+	(void)none;
+	return PyLong_FromLong(fast.mem_enter_scope());
+}
+
+/* Destructors may wait for functions of Python's on other threads. */
+static PyObject* exit_scopes_to(PyObject* module, PyObject* depth)
+{
+	(void)module;
+	const long long number = PyLong_AsLongLong(depth);
+	if (number == -1 && PyErr_Occurred() != NULL) return NULL;
+	tl_status status;
+	Py_BEGIN_ALLOW_THREADS status = fast.mem_exit_scopes_to(number);
+	Py_END_ALLOW_THREADS return PyLong_FromLong(status);
+}
+
 static PyMethodDef functions[] = {
 	{"start", start, METH_O, "start(given): takes what the package has, and returns the type Tensor."},
 	{"own", own, METH_O, "own(address): a Tensor for a new tensor that the current scope holds; None raises."},
@@ -190,6 +218,9 @@ static PyMethodDef functions[] = {
 	{"from_dlpack", (PyCFunction)(void (*)(void))fast_from_dlpack, METH_FASTCALL | METH_KEYWORDS,
      "from_dlpack(source, /, *, device=None, copy=None)\n--\n\n"
      "Returns a tensor over the memory of another library's array, which it keeps alive."},
+	{"scope_depth", scope_depth, METH_NOARGS, "scope_depth() -> depth"},
+	{"enter_scope", enter_scope, METH_NOARGS, "enter_scope() -> status"},
+	{"exit_scopes_to", exit_scopes_to, METH_O, "exit_scopes_to(depth) -> status"},
 	{0},
 };
 

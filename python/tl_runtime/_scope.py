@@ -13,10 +13,11 @@ from types import TracebackType
 from typing import Any, Optional, TypeVar
 
 from ._library import check, check_pointer, lib, unchecked
+from ._native import fast
 
-_depth = lib.tl_get_scope_depth
-_enter_scope = lib.tl_mem_enter_scope
-_exit_scopes_to = unchecked("tl_mem_exit_scopes_to")
+_depth = lib.tl_get_scope_depth if fast is None else fast.scope_depth
+_enter_scope = lib.tl_mem_enter_scope if fast is None else fast.enter_scope
+_exit_scopes_to = unchecked("tl_mem_exit_scopes_to") if fast is None else fast.exit_scopes_to
 
 _Self = TypeVar("_Self", bound="Block")
 _Type = Optional[type[BaseException]]

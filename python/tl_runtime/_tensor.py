@@ -380,6 +380,7 @@ def _start() -> Any:
             "symbols": ctypes.cast(lib.tl_symbols, ctypes.c_void_p).value,
             "deferred": ctypes.addressof(_deferred.head),
             "raw_free": ctypes.cast(ctypes.pythonapi.PyMem_RawFree, ctypes.c_void_p).value,
+            "vectorcall_method": ctypes.cast(ctypes.pythonapi.PyObject_VectorcallMethod, ctypes.c_void_p).value,
             "methods": TensorMethods,
             "dtypes": tuple(types),
             "typestrs": tuple(None if t is None else TYPESTR[t] for t in types),
