@@ -48,7 +48,7 @@ LIBRARY_SOURCES := $(filter-out %_test.go,$(shell find capi cshim runtime -name 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help lib python-fast bitcode static debug checked demo demo-c demo-python demo-planned demo-tiny tool FORCE test prove proof bench gen gen-check format lint lint-lite install clean venv
+.PHONY: help lib python-fast bitcode static debug checked demo demo-c demo-python demo-planned demo-tiny tool FORCE test prove proof bench gen gen-check format lint lint-lite install uninstall clean venv
 .PHONY: $(addprefix test-,$(STEPS)) test-interop test-c-programs
 
 help: ## list the targets
@@ -103,7 +103,7 @@ demo-tiny: $(LIBRARY) bitcode $(VENV)/.ready $(TOOL)
 tool: $(TOOL) ## build build/tl, which plans, compiles and runs models, and lowers programs
 
 $(TOOL): FORCE
-	go build -o $@ ./cmd/tl
+	packaging/build_library.sh --tool $(BUILD)
 
 FORCE:
 
@@ -184,17 +184,21 @@ test-install: $(LIBRARY) bitcode
 	rm -rf $(BUILD)/staged
 	$(MAKE) --no-print-directory install PREFIX=/opt/tl DESTDIR=$(BUILD)/staged
 	tests_c/scripts/installed_tree.sh $(BUILD)/staged/opt/tl $(CC)
+	$(MAKE) --no-print-directory uninstall PREFIX=/opt/tl DESTDIR=$(BUILD)/staged
+	@test -z "$$(find $(BUILD)/staged ! -type d ! -name consumer)" || { find $(BUILD)/staged ! -type d; exit 1; }
 
 bench: $(LIBRARY) python-fast $(VENV)/.ready $(TOOL) ## measure beside malloc and the peers that are installed; writes bench/RESULTS.md
 	PATH="$(IN_VENV):$$PATH" bench/run.sh $(BUILD)
 
 gen: ## write everything that is derived from capi/
 	go run ./tools/gen
+	packaging/licenses.sh
 
 gen-check: ## fail when a derived file or a document is stale, or a documented error has no test
 	go run ./tools/gen -check
 	go run ./tools/gen -coverage
 	go run ./tools/doccheck
+	packaging/licenses.sh --check
 	@echo 'gen-check: derived files are fresh, documented errors have tests, documents agree'
 
 lint-lite: ## gofmt, go vet, file sizes
@@ -216,6 +220,9 @@ install: $(LIBRARY) bitcode $(if $(SYSTEM_CMAKE),,$(VENV)/.ready) ## install to 
 	$(CMAKE) -S . -B $(BUILD)/install $(NINJA) -DBUILD_TESTING=OFF -DTL_RUNTIME_LIBRARY_DIR=$(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 	$(CMAKE) --build $(BUILD)/install
 	DESTDIR=$(DESTDIR) $(CMAKE) --install $(BUILD)/install
+
+uninstall: ## remove what was installed to PREFIX, below DESTDIR
+	DESTDIR=$(DESTDIR) packaging/uninstall.sh $(PREFIX)
 
 clean: ## remove build/
 	rm -rf $(BUILD)

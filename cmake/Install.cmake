@@ -1,5 +1,5 @@
 # cmake --install: library, headers, LLVM declarations, and the files by which
-# CMake and pkg-config find them. Everything is relocatable.
+# CMake and pkg-config find them, the program tl, licences. Everything is relocatable.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -20,6 +20,8 @@ install(FILES
   "${TL_RUNTIME_LIBRARY_DIR}/libtl_runtime.so.${PROJECT_VERSION_MAJOR}"
   "${TL_RUNTIME_LIBRARY_DIR}/libtl_runtime.so"
   DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+install(PROGRAMS "${TL_RUNTIME_TOOL}" DESTINATION "${CMAKE_INSTALL_BINDIR}")
+install(FILES LICENSE python/LICENSES-THIRD-PARTY.txt DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/tl_runtime")
 # What `make static` and `make debug` have built, where they have.
 install(FILES "${TL_RUNTIME_ARCHIVE}" "${TL_RUNTIME_LIBRARY}.debug" DESTINATION "${CMAKE_INSTALL_LIBDIR}" OPTIONAL)
 install(FILES packaging/tl_tensor.syms tools/gdb/tl_runtime.py DESTINATION "${CMAKE_INSTALL_DATADIR}/tl_runtime")
@@ -31,3 +33,15 @@ install(FILES include/tl_runtime.ll DESTINATION "${CMAKE_INSTALL_DATADIR}/tl_run
 install(FILES "${PROJECT_BINARY_DIR}/tl_runtimeConfig.cmake"
   "${PROJECT_BINARY_DIR}/tl_runtimeConfigVersion.cmake" DESTINATION "${tl_config_dir}")
 install(FILES "${PROJECT_BINARY_DIR}/tl_runtime.pc" DESTINATION "${tl_pc_dir}")
+
+# The list of what lies there, relative to the prefix, for packaging/uninstall.sh. It comes last.
+install(CODE [[
+  set(tl_list "share/tl_runtime/installed.txt")
+  set(tl_text "")
+  foreach(tl_file IN LISTS CMAKE_INSTALL_MANIFEST_FILES)
+    file(RELATIVE_PATH tl_file "${CMAKE_INSTALL_PREFIX}" "${tl_file}")
+    string(APPEND tl_text "${tl_file}\n")
+  endforeach()
+  file(WRITE "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/${tl_list}" "${tl_text}")
+  list(APPEND CMAKE_INSTALL_MANIFEST_FILES "${CMAKE_INSTALL_PREFIX}/${tl_list}")
+]])

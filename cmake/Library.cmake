@@ -48,6 +48,16 @@ else()
   add_custom_target(tl_runtime_bitcode ALL DEPENDS "${TL_RUNTIME_BITCODE}")
 endif()
 
+# The program tl. go build itself sees whether it is fresh.
+set(TL_RUNTIME_TOOL "${TL_RUNTIME_LIBRARY_DIR}/tl")
+add_custom_target(tl_runtime_tool ALL
+  COMMAND "${CMAKE_COMMAND}" -E env "CC=${CMAKE_C_COMPILER}"
+          "${PROJECT_SOURCE_DIR}/packaging/build_library.sh" --tool "${TL_RUNTIME_LIBRARY_DIR}"
+  BYPRODUCTS "${TL_RUNTIME_TOOL}"
+  WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+  COMMENT "go build tl"
+  VERBATIM)
+
 # Target tl_runtime::tl_runtime_static, the same library to link into a program. It is built when a target wants
 # it: `cmake --build . --target tl_runtime_static`.
 set(TL_RUNTIME_ARCHIVE "${TL_RUNTIME_LIBRARY_DIR}/libtl_runtime.a")

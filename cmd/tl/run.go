@@ -195,8 +195,9 @@ func (res *result) start(job *host.Job, e *plan.ExecutionPlan) error {
 // runtimeLibrary is also what is asked for where no path is known.
 const runtimeLibrary = "libtl_runtime.so"
 
-// findRuntime looks for the library where it was said to be, beside this program, in
-// build/ of the working folder, and at last where the system looks.
+// findRuntime looks for the library where it was said to be, beside this program, where
+// `make install` and pip put it, in build/ of the working folder, and at last where the
+// system looks.
 func (r *running) findRuntime() (string, error) {
 	if r.runtime != "" {
 		if _, err := os.Stat(r.runtime); err != nil {
@@ -204,15 +205,18 @@ func (r *running) findRuntime() (string, error) {
 		}
 		return filepath.Abs(r.runtime)
 	}
-	places := []string{filepath.Join("build", runtimeLibrary)}
+	places := []string{"build"}
 	if program, err := os.Executable(); err == nil {
 		folder := filepath.Dir(program)
-		places = append([]string{filepath.Join(folder, runtimeLibrary), filepath.Join(folder, "..", "lib",
-			runtimeLibrary)}, places...)
+		var around []string
+		for _, place := range []string{".", "../lib*", "../lib/*", "../lib/python3*/*-packages/tl_runtime", "../tl_runtime"} {
+			around = append(around, filepath.Join(folder, place))
+		}
+		places = append(around, places...)
 	}
 	for _, place := range places {
-		if _, err := os.Stat(place); err == nil {
-			return filepath.Abs(place)
+		if found, _ := filepath.Glob(filepath.Join(place, runtimeLibrary)); len(found) > 0 {
+			return filepath.Abs(found[0])
 		}
 	}
 	return runtimeLibrary, nil

@@ -6,7 +6,8 @@ prefix=$1 cc=$2
 libdir=$(dirname "$(find "$prefix" -name libtl_runtime.so)")
 for file in include/tl_runtime.h include/tl_runtime.hpp include/tl_result.hpp include/tl_scope.hpp include/tl_tensor.hpp \
 	include/tl_sparse.hpp include/tl_registry.hpp include/tl_memory_resource.hpp include/tl_tracking.hpp include/tl_inline.h \
-	include/tl_weak.hpp \
+	include/tl_weak.hpp bin/tl share/doc/tl_runtime/LICENSE share/doc/tl_runtime/LICENSES-THIRD-PARTY.txt \
+	share/tl_runtime/installed.txt \
 	share/tl_runtime/tl_runtime.ll share/tl_runtime/tl_tensor.syms share/tl_runtime/tl_runtime.py; do
 	[ -f "$prefix/$file" ] || { echo "not installed: $file"; exit 1; }
 done
@@ -22,4 +23,5 @@ done
 if packaging/build_bitcode.sh --compiler >/dev/null; then
 	[ -f "$prefix/share/tl_runtime/tl_runtime.bc" ] || { echo "not installed: share/tl_runtime/tl_runtime.bc"; exit 1; }
 fi
+"$prefix/bin/tl" --help >/dev/null
 echo "installed: $(find "$prefix" -type f -o -type l | wc -l) files"
