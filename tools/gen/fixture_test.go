@@ -10,6 +10,7 @@ import (
 // minimal is the smallest interface that uses every kind of declaration.
 var minimal = map[string]string{
 	"packaging/VERSION": "1.2.3\n",
+	"capi/symbols.txt":  "# As it was.\ntl_version 1\ntl_known 2\n",
 	"capi/main.go":      "// Package main is a sample.\n//\n// # Why\n//\n// Because.\npackage main\n",
 	"capi/library.go": `// # Library
 //
@@ -28,6 +29,11 @@ const _ = "tl_status"
 //	    TL_E_NOT_LIVE = 1
 //	};
 const _ = "tl_status_code"
+
+// TL_ABI_VERSION is the version of the interface.
+//
+//	C: #define TL_ABI_VERSION 3u
+const _ = "TL_ABI_VERSION"
 
 // TL_INLINE_VERSION is the version of the layout.
 //

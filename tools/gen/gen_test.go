@@ -31,6 +31,7 @@ TL_API void* tl_take(void* object, const int64_t* shape, uint8_t kind);
 `,
 	},
 	"capi/exports.map": {"global:\n\ttl_known;\n\ttl_lend;\n\ttl_take;\n\ttl_version;\nlocal:\n\t*;\n"},
+	symbolList:         {"removes one.\ntl_known 2\ntl_lend 3\ntl_take 3\ntl_version 1\n"},
 	"cshim/generated_slow.h": {
 		"\tTL_FN_tl_lend,\n\tTL_FN_tl_version,\n\tTL_FN_tl_take,\n\tTL_FN_tl_known,\n\tTL_FN_COUNT\n",
 		"extern uintptr_t tlgo_take(uintptr_t context, uintptr_t object, uintptr_t shape, uint8_t kind);\n",
@@ -182,6 +183,8 @@ func TestRefuses(t *testing.T) {
 		change [3]string
 		want   string
 	}{
+		"released function": {[3]string{symbolList, "tl_known", "tl_gone"},
+			"tl_gone is of interface 2 and is not declared"},
 		"missing Ownership": {[3]string{library, "// Ownership: static.\n", ""},
 			"tl_version: no line `Ownership: ...`"},
 		"missing Errors": {[3]string{library, "// Errors: TL_E_NOT_LIVE (released).\n", ""},

@@ -69,6 +69,7 @@ var outputs = []output{
 	{"include/tl_runtime.ll", renderLLVM},
 	{"include/tl_inline.h", renderInline},
 	{"capi/exports.map", renderExports},
+	{symbolList, renderSymbols},
 	{"cshim/generated_slow.h", renderSlowHeader},
 	{"cshim/generated_calls.c", renderCalls},
 	{"cshim/generated_tables.c", renderTables},
