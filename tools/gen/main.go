@@ -8,6 +8,8 @@
 //	go run ./tools/gen -check      fails when a file is stale or an error untested
 //	go run ./tools/gen -coverage   fails when a listed error has no test
 //	go run ./tools/gen -matrix F   writes the functions of the matrix, which a build makes for itself
+//	go run ./tools/gen -reference D
+//	                               writes the pages of the C reference, of which `make docs` makes the site
 //	go run ./tools/gen -redefine tl_vec_=my_vec_
 //	                               prints a list for objcopy --redefine-syms (docs/static.md)
 //
@@ -30,6 +32,7 @@ func main() {
 	check := flag.Bool("check", false, "write nothing; fail when a file is stale or an error has no test")
 	matrix := flag.String("matrix", "",
 		"write this file alone: every function, as the matrix of the proof suite calls it")
+	reference := flag.String("reference", "", "write the pages of the C reference into this folder")
 	onlyCoverage := flag.Bool("coverage", false, "write nothing; fail when an error has no test")
 	redefine := flag.String("redefine", "", "print a list for objcopy: functions of a prefix=under another one")
 	flag.Parse()
@@ -37,6 +40,8 @@ func main() {
 	switch {
 	case *matrix != "":
 		faults = writeMatrix(*root, *matrix)
+	case *reference != "":
+		faults = writePages(*root, *reference)
 	case *redefine != "":
 		faults = printRedefine(*root, *redefine)
 	case *onlyCoverage:

@@ -31,6 +31,7 @@ type source struct {
 
 // section is one file of capi/.
 type section struct {
+	name    string // of the file
 	title   string
 	essay   []string
 	entries []*entry
@@ -121,7 +122,7 @@ func (s *source) readFile(path string, found map[string]*section) []string {
 		s.essay = skipPackageParagraph(file.Doc)
 		return nil
 	}
-	sec := &section{}
+	sec := &section{name: base}
 	var faults []string
 	for _, decl := range file.Decls {
 		e, err := readEntry(decl)
