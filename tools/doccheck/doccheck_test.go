@@ -80,8 +80,8 @@ tl_known, tl_kno*, tl_unknown, tl_unk*
 
 func TestStepsAreReadInOrder(t *testing.T) {
 	page := &document{"docs/start-a.md", "<!-- run -->\n```sh\none\n```\n\n<!-- prints -->\n```text\n1\n```\n" +
-		"<!-- run -->\n```sh\ntwo\n```\n<!-- file: a.c -->\n```c\nint a;\n```\n"}
-	want := []step{{"one\n", "1\n", true}, {commands: "two\n"}}
+		"<!-- run where which cc -->\n```sh\ntwo\n```\n<!-- file: a.c -->\n```c\nint a;\n```\n"}
+	want := []step{{"one\n", "", "1\n", true}, {commands: "two\n", where: "which cc"}}
 	if got := page.steps(); !slices.Equal(got, want) {
 		t.Errorf("got %v", got)
 	}

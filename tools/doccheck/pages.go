@@ -6,36 +6,50 @@ import (
 	"strings"
 )
 
-// A start page (docs/start-*.md) takes a reader from a fresh checkout to a program that
-// runs. Nothing on it is shown that is not tried: each block of code stands below a marker.
+// Nothing is shown on a start page (docs/start-*.md), on a page for who moves here from
+// another library (docs/from-*.md), or among the questions (docs/faq.md), that is not tried:
+// each block of code stands below a marker.
 //
-//	<!-- file: PATH -->   the block is that file, and a command of the page names it
-//	<!-- run -->          the block is commands for sh, in the root of the repository
-//	<!-- prints -->       what the commands above print; a line `...` stands for any lines,
-//	                      and `...` at a line's end for the rest of it
+//	<!-- file: PATH -->            the block is that file, and a command of the page names it
+//	<!-- run -->                   the block is commands for sh, in the root of the repository
+//	<!-- run where CONDITION -->   likewise, on machines where this command succeeds
+//	<!-- prints -->                what the commands above print; a line `...` stands for any
+//	                               lines, and `...` at a line's end for the rest of it
 //
 // A step is a block of commands with what they print.
 type step struct {
 	commands string
+	where    string // a command that tells whether a machine can run the others; "" is any machine
 	prints   string
 	isShown  bool // that it prints something
 }
 
-func isStartPage(p string) bool {
-	ok, _ := path.Match("docs/start-*.md", p)
-	return ok
+func isTriedPage(p string) bool {
+	for _, pattern := range []string{"docs/start-*.md", "docs/from-*.md", "docs/faq.md"} {
+		if ok, _ := path.Match(pattern, p); ok {
+			return true
+		}
+	}
+	return false
 }
 
-const named = "file: "
+const (
+	named    = "file: "
+	runWhere = "run where "
+)
 
-var fenced = regexp.MustCompile("(?m)(?:^<!-- (file: \\S+|run|prints|output: \\S+) -->\n)?^```[a-z+]*\n((?s:.*?))^```$")
+var fenced = regexp.MustCompile(
+	"(?m)(?:^<!-- (file: \\S+|run|run where .+|prints|output: \\S+) -->\n)?^```[a-z+]*\n((?s:.*?))^```$")
 
 // steps returns the commands of a page in their order.
 func (d *document) steps() (all []step) {
 	for _, m := range fenced.FindAllStringSubmatch(d.text, -1) {
+		where, isConditional := strings.CutPrefix(m[1], runWhere)
 		switch {
 		case m[1] == "run":
 			all = append(all, step{commands: m[2]})
+		case isConditional:
+			all = append(all, step{commands: m[2], where: where})
 		case m[1] == "prints" && len(all) > 0:
 			all[len(all)-1].prints, all[len(all)-1].isShown = m[2], true
 		}
@@ -43,9 +57,9 @@ func (d *document) steps() (all []step) {
 	return all
 }
 
-// checkSteps wants everything on a start page to be tried.
+// checkSteps wants everything on such a page to be tried.
 func (d *document) checkSteps() (faults []string) {
-	if !isStartPage(d.path) {
+	if !isTriedPage(d.path) {
 		return nil
 	}
 	var commands strings.Builder
