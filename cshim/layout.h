@@ -59,6 +59,7 @@ enum {
 /* Blocks of records (runtime/heap/records.go). */
 enum {
 	TL_LINE_RECORDS = 4,        /* a block begins at a multiple of this, on a cache line of its own */
+	TL_LINE_SLOT_BYTES = 1024,  /* slots of so many bytes or more have a line of records each, and use the first */
 	TL_PAGE_RECORDS = 256,      /* a block that fills whole pages begins at a multiple of this */
 	TL_WHOLE_PAGE_SLOTS = 1024, /* blocks of so many slots or more do */
 };
@@ -150,13 +151,20 @@ typedef struct tl_type_count {
 	uint64_t made, gone;
 } tl_type_count;
 
-/* What classification needs to know of a size class. */
+/* What classification needs to know of a size class.
+ *
+ *	stride * block_records == size * slots
+ *
+ * Where the stride is a part of the size, an address at a multiple of it inside a slot leads to a record that is
+ * dead for ever. */
 typedef struct tl_class_info {
-	uint64_t reciprocal; /* ceil(2^64 / size); 1 for classes whose only object starts at offset 0 */
+	uint64_t reciprocal; /* ceil(2^64 / stride); 1 for classes whose only object starts at offset 0 */
 	uint32_t mask;       /* slab bytes - 1 */
 	uint32_t size;
 	uint32_t slots;
-	uint32_t padding[3];
+	uint32_t stride;        /* bytes of the slab for each record: the size, or a quarter of it */
+	uint32_t block_records; /* of all slots */
+	uint32_t padding;
 } tl_class_info;
 
 /* What was open when a scope, a function or a planned frame began. */

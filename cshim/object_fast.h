@@ -19,13 +19,13 @@ static inline tl_entry tlc_entry_of(const tl_record* r, uintptr_t object)
 	return (tl_entry){object, (uint32_t)(r - tlc_g.records), TLC_LOAD(r->gen)};
 }
 
-/* Where a slot of the block of records that begins with first is: the metadata of the block knows the
+/* Where the slot of record n of the block that begins with first is: the metadata of the block knows the
  * span. It says so while one of the block's records is not free. */
-static inline uintptr_t tlc_slot_address(uint32_t first, uint32_t slot, const tl_class_info* k)
+static inline uintptr_t tlc_slot_address(uint32_t first, uint32_t n, const tl_class_info* k)
 {
 	const tl_record* metadata = k->slots >= TL_WHOLE_PAGE_SLOTS ? tlc_g.block_metadata + first / TL_PAGE_RECORDS
-	                                                            : tlc_g.records + first + k->slots;
-	return tlc_g.heap_base + ((uint64_t)TLC_LOAD(metadata->type_flags) << TL_SPAN_SHIFT) + (uint64_t)slot * k->size;
+	                                                            : tlc_g.records + first + k->block_records;
+	return tlc_g.heap_base + ((uint64_t)TLC_LOAD(metadata->type_flags) << TL_SPAN_SHIFT) + (uint64_t)n * k->stride;
 }
 
 static inline uint64_t tlc_tag_of(const tl_record* r)

@@ -3,7 +3,7 @@
  * linked first in first out through their counting words, so that a chain of any length needs no
  * stack.
  *
- *	loc = link bits 28..31 << 16 | slot number     (owner 0: matches no context)
+ *	loc = link bits 28..31 << 16 | record number in its block     (owner 0: matches no context)
  *	sh  = link bits 0..27 << 4                     (not ALIVE: dead for every thread)
  */
 #include <string.h>
@@ -213,8 +213,8 @@ static __attribute__((noinline)) bool next_of_queue(ring* q)
 	const tl_type_info* info = info_of((uint32_t)life);
 	if (!is_simple(info)) return false;
 	uint32_t class = life >> 32 & 0xFF;
-	uint32_t slot = TLC_LOAD(r->loc) & 0xFFFF;
-	uintptr_t object = tlc_slot_address(record - slot, slot, &tlc_g.classes[class]);
+	uint32_t n = TLC_LOAD(r->loc) & 0xFFFF;
+	uintptr_t object = tlc_slot_address(record - n, n, &tlc_g.classes[class]);
 	c->destroy_first = next_of(r);
 	take_apart(q, r, object, life, class, info);
 	return true;

@@ -165,12 +165,12 @@ func (c *checker) slab(span uint32, m *spanMeta) {
 	if m.freeCount == m.fresh {
 		at.empty++
 	}
-	c.block(span, m.record, info.Slots)
+	c.block(span, m.record, info)
 }
 
 // freeSlots walks the list of a slab, which leads through the records.
 func (c *checker) freeSlots(span uint32, m *spanMeta) {
-	seen := make([]bool, m.fresh)
+	seen, step := make([]bool, m.fresh), c.h.G.Classes[m.class].Step()
 	n := uint16(0)
 	for slot := uint32(m.freeHead); slot != 0; n++ {
 		if slot > uint32(m.fresh) || seen[slot-1] {
@@ -178,10 +178,11 @@ func (c *checker) freeSlots(span uint32, m *spanMeta) {
 			return
 		}
 		seen[slot-1] = true
-		r := c.h.Record(m.record + slot - 1)
+		record := m.record + (slot-1)*step
+		r := c.h.Record(record)
 		c.Want(r.Sh == 0 && r.TypeFlags == layout.TypePlain && r.Gen&0xFF == uint32(m.class),
 			"the slab at span %d: free slot %d is %+v", span, slot-1, *r)
-		c.free(m.record + slot - 1)
+		c.free(record)
 		slot = atomic.LoadUint32(&r.Loc)
 	}
 	c.Want(n == m.freeCount, "the slab at span %d: %d free slots, counted %d", span, n, m.freeCount)
@@ -197,27 +198,25 @@ func (c *checker) large(span uint32, m *spanMeta) {
 	at := &c.of[layout.ClassLarge]
 	at.slabs += int64(m.run)
 	at.out++
-	c.block(span, m.record, 1)
+	c.block(span, m.record, &c.h.G.Classes[layout.ClassLarge])
 }
 
 // block notes the records of what stands at a span, and checks what is kept of them.
-func (c *checker) block(span, first, slots uint32) {
-	metadata := c.h.recs.metadata(first, slots)
+func (c *checker) block(span, first uint32, info *layout.ClassInfo) {
+	metadata := c.h.recs.metadata(first, info.BlockRecords)
 	c.Want(metadata.Loc == 0 && metadata.TypeFlags == span && metadata.Sh == 0,
 		"the records from %d: %+v, not of span %d", first, *metadata, span)
-	for i := first; i < first+slots; i++ {
+	for i := first; i < first+info.BlockRecords; i++ {
+		c.Want((i-first)%info.Step() == 0 || *c.h.Record(i) == layout.Record{}, "record %d, which no slot has, is %+v", i,
+			*c.h.Record(i))
 		c.Want(*c.h.recs.blockOf(i) == first, "record %d belongs to the block from %d, noted as %d", i, first,
 			*c.h.recs.blockOf(i))
 	}
-	c.blocks = append(c.blocks, block{first, first + slots + sentinels(slots)})
+	c.noteBlock(first, info)
 }
 
-// sentinels is how many records a block has behind those of its slots.
-func sentinels(slots uint32) uint32 {
-	if slots >= purgeable {
-		return 0
-	}
-	return 1
+func (c *checker) noteBlock(first uint32, info *layout.ClassInfo) {
+	c.blocks = append(c.blocks, block{first, first + info.BlockRecords + sentinels(info.BlockRecords, info.Step())})
 }
 
 // depots compares the counters with what was found.
@@ -242,14 +241,14 @@ func (c *checker) depots() {
 func (c *checker) records() {
 	t := &c.h.recs
 	for class := range uint32(layout.ClassLarge + 1) {
-		slots := c.h.G.Classes[class].Slots
-		for first, n := t.free[class], uint32(0); first != 0; first = t.metadata(first, slots).TypeFlags {
+		info := &c.h.G.Classes[class]
+		for first, n := t.free[class], uint32(0); first != 0; first = t.metadata(first, info.BlockRecords).TypeFlags {
 			if n++; n > t.next {
 				c.Want(false, "the free blocks of class %d are a circle", class)
 				break
 			}
-			c.blocks = append(c.blocks, block{first, first + slots + sentinels(slots)})
-			c.dead(first, slots, t.metadata(first, slots).Loc == 1)
+			c.noteBlock(first, info)
+			c.dead(first, info.BlockRecords, t.metadata(first, info.BlockRecords).Loc == 1)
 		}
 	}
 	slices.SortFunc(c.blocks, func(a, b block) int { return int(int64(a.first) - int64(b.first)) })
@@ -263,8 +262,8 @@ func (c *checker) records() {
 
 // dead checks the records of a free block; reading those of a purged one would bring
 // their pages back.
-func (c *checker) dead(first, slots uint32, purged bool) {
-	for i := first; i < first+slots && !purged; i++ {
+func (c *checker) dead(first, n uint32, purged bool) {
+	for i := first; i < first+n && !purged; i++ {
 		r := c.h.Record(i)
 		c.Want(r.Sh == 0 && r.TypeFlags == layout.TypePlain, "record %d of a free block is %+v", i, *r)
 	}

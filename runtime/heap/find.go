@@ -60,7 +60,7 @@ func (h *Heap) Find(addr uintptr) Place {
 	if slot >= uint64(info.Slots) {
 		return Place{Kind: Unused}
 	}
-	return h.inSlot(layout.SpanRecord(w)+uint32(slot), addr-uintptr(offset-slot*uint64(info.Size)), addr)
+	return h.inSlot(layout.SpanRecord(w)+uint32(slot)*info.Step(), addr-uintptr(offset-slot*uint64(info.Size)), addr)
 }
 
 func (h *Heap) inSlot(record uint32, start, addr uintptr) Place {

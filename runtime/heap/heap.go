@@ -164,7 +164,7 @@ func (h *Heap) take(d *depot, class uint32, dst []layout.Entry) int {
 	first := d.partial
 	m := h.spans.meta(first)
 	info := &h.G.Classes[class]
-	base := h.spans.address(first)
+	base, step := h.spans.address(first), info.Step()
 	if m.freeCount == m.fresh {
 		d.empty--
 	}
@@ -173,19 +173,19 @@ func (h *Heap) take(d *depot, class uint32, dst []layout.Entry) int {
 		slot := uint32(m.freeHead)
 		if slot != 0 {
 			slot--
-			r := h.Record(m.record + slot)
+			r := h.Record(m.record + slot*step)
 			m.freeHead = uint16(r.Loc)
 			m.freeCount--
 			atomic.StoreUint32(&r.Loc, 0)
 		} else if uint32(m.fresh) < info.Slots {
 			slot = uint32(m.fresh)
 			m.fresh++
-			h.recs.prepare(m.record, slot, info.Slots, class)
+			h.recs.prepare(m.record, slot*step, info.BlockRecords, class)
 		} else {
 			break
 		}
-		dst[n] = layout.Entry{Object: base + uintptr(slot*info.Size), Record: m.record + slot,
-			Gen: h.Record(m.record + slot).Gen}
+		record := m.record + slot*step
+		dst[n] = layout.Entry{Object: base + uintptr(slot*info.Size), Record: record, Gen: h.Record(record).Gen}
 	}
 	if m.freeHead == 0 && uint32(m.fresh) == info.Slots {
 		h.spans.unlink(&d.partial, first)
@@ -196,17 +196,18 @@ func (h *Heap) take(d *depot, class uint32, dst []layout.Entry) int {
 // grow adds a slab to the depot.
 func (h *Heap) grow(d *depot, class uint32) status.Status {
 	n := h.slabSpans(class)
-	record, ok := h.recs.take(class, h.G.Classes[class].Slots)
+	info := &h.G.Classes[class]
+	record, ok := h.recs.take(class, info.BlockRecords, info.Step())
 	if !ok {
 		return status.OutOfMemory
 	}
 	first, _, st := h.spans.take(n, n)
 	if st != status.OK {
-		h.recs.give(class, record, h.G.Classes[class].Slots)
+		h.recs.give(class, record, info.BlockRecords)
 		return st
 	}
 	h.spans.use(first, spanMeta{state: spanSlab, class: uint8(class), record: record, run: n})
-	h.recs.reuse(record, h.G.Classes[class].Slots, first)
+	h.recs.reuse(record, info.BlockRecords, first)
 	for i := range n {
 		h.spans.setWord(first+i, layout.SpanWord(class, record, 0))
 	}
@@ -236,7 +237,7 @@ func (h *Heap) put(d *depot, class uint32, e layout.Entry) {
 	info := &h.G.Classes[class]
 	full := m.freeHead == 0 && uint32(m.fresh) == info.Slots
 	atomic.StoreUint32(&h.Record(e.Record).Loc, uint32(m.freeHead))
-	m.freeHead = uint16(e.Record-m.record) + 1
+	m.freeHead = uint16((e.Record-m.record)/info.Step()) + 1
 	m.freeCount++
 	if full {
 		h.spans.link(&d.partial, first)
@@ -256,7 +257,7 @@ func (h *Heap) drop(d *depot, class, first uint32) {
 	h.spans.unlink(&d.partial, first)
 	d.empty--
 	d.slabs--
-	h.recs.give(class, m.record, h.G.Classes[class].Slots)
+	h.recs.give(class, m.record, h.G.Classes[class].BlockRecords)
 	h.spans.give(first, m.run)
 }
 
@@ -277,7 +278,7 @@ func (h *Heap) TakeLarge(bytes uintptr) (e layout.Entry, zero bool, st status.St
 	if spans > h.G.HeapBytes>>layout.SpanShift {
 		return e, false, status.OutOfMemory
 	}
-	record, ok := h.recs.take(layout.ClassLarge, 1)
+	record, ok := h.recs.take(layout.ClassLarge, 1, 1)
 	if !ok {
 		return e, false, status.OutOfMemory
 	}

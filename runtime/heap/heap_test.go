@@ -81,6 +81,42 @@ func TestSentinelAnswersForTheTailOfASlab(t *testing.T) {
 	require.NotEqual(t, block+uint32(slots), second[0].Record)
 }
 
+// The records of two large slots are never in one cache line, and what else the line has is dead:
+// the fast path reads it for addresses inside the slot, and for the tail of the slab.
+func TestLargeSlotsHaveALineOfRecordsEach(t *testing.T) {
+	h := open(t, 64<<20)
+	for class := layout.ClassOf(layout.LineSlotBytes - 1); class <= layout.ClassSmall; class++ {
+		info := &h.G.Classes[class]
+		lines := map[uint32]bool{}
+		entries := refill(t, h, class, int(info.Slots)+1)
+		for i := range entries {
+			e := &entries[i]
+			revive(h, *e)
+			lines[e.Record/layout.LineRecords] = true
+			if info.Size < layout.LineSlotBytes {
+				continue
+			}
+			require.Zero(t, e.Record%layout.LineRecords)
+			for n := uint32(1); n < layout.LineRecords; n++ {
+				require.Zero(t, *h.Record(e.Record + n))
+				require.Equal(t, Interior, h.Find(e.Object+uintptr(n*info.Stride)).Kind)
+				require.Zero(t, h.LocateAny(e.Record+n, class))
+			}
+			require.Equal(t, e.Object, h.LocateLive(e.Record))
+		}
+		require.Equal(t, info.Size >= layout.LineSlotBytes, len(lines) == len(entries), "class %d", class)
+		for n := info.BlockRecords; n <= info.Mask/info.Stride; n++ {
+			require.Zero(t, h.Record(entries[0].Record+n).Sh, "the fast path reads record %d for the tail", n)
+			require.Less(t, n, info.BlockRecords+info.Step())
+		}
+		for i := range entries {
+			bury(h, &entries[i])
+		}
+		h.Flush(class, entries)
+		require.NoError(t, h.Check(func(uint32) {}))
+	}
+}
+
 // A block of records that is used again goes on with its generations, also after
 // its pages were purged, so that an old scope entry never meets a new object.
 func TestGenerationsNeverGoBack(t *testing.T) {

@@ -114,21 +114,26 @@ func (h *Heap) Usage() Usage {
 	return u
 }
 
-// Slab describes the slab or large object a record belongs to.
-func (h *Heap) slabOf(record, slot, class uint32) uint32 {
-	return h.recs.metadata(record-slot, h.G.Classes[class].Slots).TypeFlags
+// slabOf returns the first span of the slab or large object that record n of a block belongs to.
+func (h *Heap) slabOf(record, n, class uint32) uint32 {
+	return h.recs.metadata(record-n, h.G.Classes[class].BlockRecords).TypeFlags
 }
 
-// Locate returns the object of a dead record whose slot number is known; the
+// PlaceInBlock returns the number of a record in its block.
+func (h *Heap) PlaceInBlock(record uint32) uint32 {
+	return record - atomic.LoadUint32(h.recs.blockOf(record))
+}
+
+// Locate returns the object of a dead record whose number in its block is known; the
 // pump finds dying objects by it.
-func (h *Heap) Locate(record, slot, class uint32) uintptr {
-	return h.spans.address(h.slabOf(record, slot, class)) + uintptr(slot)*uintptr(h.G.Classes[class].Size)
+func (h *Heap) Locate(record, n, class uint32) uintptr {
+	return h.spans.address(h.slabOf(record, n, class)) + uintptr(n)*uintptr(h.G.Classes[class].Stride)
 }
 
 // LocateLive returns the object of a live record.
 func (h *Heap) LocateLive(record uint32) uintptr {
 	class := atomic.LoadUint32(&h.Record(record).Gen) & 0xFF
-	return h.Locate(record, record-atomic.LoadUint32(h.recs.blockOf(record)), class)
+	return h.Locate(record, h.PlaceInBlock(record), class)
 }
 
 // LifeOf returns the generation of a record of a class: that of its object, of its next one, or of its
@@ -139,8 +144,8 @@ func (h *Heap) LifeOf(record, class uint32) uint32 {
 	}
 	gen := atomic.LoadUint32(&h.Record(record).Gen)
 	if first := atomic.LoadUint32(h.recs.blockOf(record)); gen == 0 && first != 0 {
-		if slots := h.G.Classes[class].Slots; slots >= purgeable { // never handed out, or purged
-			return h.recs.metadata(first, slots).Gen | class
+		if n := h.G.Classes[class].BlockRecords; n >= purgeable { // never handed out, or purged
+			return h.recs.metadata(first, n).Gen | class
 		}
 	}
 	if gen&0xFF != class {
@@ -155,19 +160,11 @@ func (h *Heap) LocateAny(record, class uint32) uintptr {
 	if first == 0 || class == layout.ClassNone || class > layout.ClassLarge {
 		return 0
 	}
-	slot, span := record-first, h.slabOf(record, record-first, class)
-	if slot >= h.G.Classes[class].Slots || span >= h.spans.total ||
+	info := &h.G.Classes[class]
+	n, span := record-first, h.slabOf(record, record-first, class)
+	if n >= info.BlockRecords || n%info.Step() != 0 || span >= h.spans.total ||
 		h.spans.word(span) != layout.SpanWord(class, first, 0) {
 		return 0
 	}
-	return h.Locate(record, slot, class)
-}
-
-// SlotOf returns the slot number of the object that starts at addr.
-func (h *Heap) SlotOf(addr uintptr, class uint32) uint32 {
-	if class == layout.ClassLarge {
-		return 0
-	}
-	info := &h.G.Classes[class]
-	return uint32((uint64(addr-h.G.HeapBase) & uint64(info.Mask)) / uint64(info.Size))
+	return h.Locate(record, n, class)
 }

@@ -8,9 +8,13 @@ import (
 	"tlruntime/runtime/memory"
 )
 
-// recordTable hands out blocks of records: the slots of one slab and, after them, a
+// recordTable hands out blocks of records: those of the slots of one slab and, after them, a
 // sentinel that is dead for ever. The tail of a slab, where another object would not
 // fit, passes the test "starts a slot" and finds the sentinel.
+//
+// A large slot has a line of records for itself, of which it uses the first: two threads write to
+// the records of two tensors, whichever of them has made those, and must not share a line. The
+// others are dead for ever, and so are those of the line behind the last slot's.
 //
 // Each block has metadata, kept in words that no classification reads: type_flags is
 // the slab's first span while in use and the next block on the free list otherwise;
@@ -96,25 +100,34 @@ func (t *recordTable) at(index uint32) *layout.Record {
 }
 
 // metadata returns what is kept of a block.
-func (t *recordTable) metadata(first, slots uint32) *layout.Record {
-	if slots >= purgeable {
+func (t *recordTable) metadata(first, n uint32) *layout.Record {
+	if n >= purgeable {
 		return layout.At[layout.Record](t.metadataBase + uintptr(first/pageRecords)*layout.RecordBytes)
 	}
-	return t.at(first + slots)
+	return t.at(first + n)
 }
 
-// take returns a block for slots records of a class.
-func (t *recordTable) take(class, slots uint32) (uint32, bool) {
+// sentinels is how many records a block has behind the n of its slots, of which each has step.
+func sentinels(n, step uint32) uint32 {
+	if n >= purgeable {
+		return 0
+	}
+	return step
+}
+
+// take returns a block of n records of a class, of which each slot has step.
+func (t *recordTable) take(class, n, step uint32) (uint32, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if first := t.free[class]; first != 0 {
-		t.free[class] = t.metadata(first, slots).TypeFlags
+		t.free[class] = t.metadata(first, n).TypeFlags
 		return first, true
 	}
-	first, records := (t.next+lineRecords-1)&^(lineRecords-1), slots+1
-	if slots >= purgeable {
-		first, records = (first+pageRecords-1)&^(pageRecords-1), slots
+	first := (t.next + lineRecords - 1) &^ (lineRecords - 1)
+	if n >= purgeable {
+		first = (first + pageRecords - 1) &^ (pageRecords - 1)
 	}
+	records := n + sentinels(n, step)
 	if records > t.limit-first {
 		return 0, false
 	}
@@ -126,21 +139,21 @@ func (t *recordTable) take(class, slots uint32) (uint32, bool) {
 }
 
 // give takes a block back; every record in it is dead.
-func (t *recordTable) give(class, first, slots uint32) {
+func (t *recordTable) give(class, first, n uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.metadata(first, slots).TypeFlags = t.free[class]
+	t.metadata(first, n).TypeFlags = t.free[class]
 	t.free[class] = first
 }
 
-// prepare makes a slot that is handed out for the first time since the block was
+// prepare makes record i of a block of n, whose slot is handed out for the first time since the block was
 // taken fresh or purged: all zeros is dead, only the generation is missing. The slab
 // that had the block before may have left a link.
-func (t *recordTable) prepare(first, slot, slots, class uint32) {
-	r := t.at(first + slot)
+func (t *recordTable) prepare(first, i, n, class uint32) {
+	r := t.at(first + i)
 	atomic.StoreUint32(&r.Loc, 0)
 	if r.Gen == 0 {
-		atomic.StoreUint32(&r.Gen, t.metadata(first, slots).Gen|class)
+		atomic.StoreUint32(&r.Gen, t.metadata(first, n).Gen|class)
 	}
 }
 
@@ -149,41 +162,54 @@ func (t *recordTable) purge(info *[layout.Classes]layout.ClassInfo) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for class := range uint32(layout.ClassSmall + 1) {
-		slots := info[class].Slots
-		if slots < purgeable {
+		n := info[class].BlockRecords
+		if n < purgeable {
 			continue
 		}
-		for b := t.free[class]; b != 0; b = t.metadata(b, slots).TypeFlags {
-			t.purgeBlock(b, slots)
+		for b := t.free[class]; b != 0; b = t.metadata(b, n).TypeFlags {
+			t.purgeBlock(b, n)
 		}
 	}
 }
 
-func (t *recordTable) purgeBlock(first, slots uint32) {
-	metadata := t.metadata(first, slots)
+func (t *recordTable) purgeBlock(first, n uint32) {
+	metadata := t.metadata(first, n)
 	if metadata.Loc == 1 {
 		return
 	}
 	high := metadata.Gen
-	for i := range slots {
+	for i := range n {
 		high = max(high, atomic.LoadUint32(&t.at(first+i).Gen)&^0xFF)
 	}
-	memory.Purge(layout.Address(t.at(first)), uintptr(slots*layout.RecordBytes))
+	memory.Purge(layout.Address(t.at(first)), uintptr(n*layout.RecordBytes))
 	metadata.Gen, metadata.Loc = high, 1
 }
 
 // reuse clears the purged mark when a block goes into service, and notes the slab.
-func (t *recordTable) reuse(first, slots, span uint32) {
-	metadata := t.metadata(first, slots)
+func (t *recordTable) reuse(first, n, span uint32) {
+	metadata := t.metadata(first, n)
 	metadata.Loc, metadata.TypeFlags = 0, span
 }
 
 // RecordLimit returns the number of records that could ever exist.
 func (h *Heap) RecordLimit() uint64 { return uint64(h.recs.limit) }
 
-// Slabs visits every slab and large object that is in use: the first record and
-// its start, the number of slots handed out so far, and the bytes of a slot.
-func (h *Heap) Slabs(visit func(record uint32, start uintptr, slots, size uint32)) {
+// Slab is a slab or a large object that is in use.
+type Slab struct {
+	Slots uint32 // handed out so far
+	Size  uint32 // bytes of a slot; 0: it is a large object
+
+	start        uintptr
+	record, step uint32
+}
+
+// Slot returns where a slot and its record are; the generation is the record's.
+func (s Slab) Slot(i uint32) layout.Entry {
+	return layout.Entry{Object: s.start + uintptr(i*s.Size), Record: s.record + i*s.step}
+}
+
+// Slabs visits every slab and large object that is in use.
+func (h *Heap) Slabs(visit func(Slab)) {
 	h.spans.mu.Lock()
 	never := h.spans.never
 	h.spans.mu.Unlock()
@@ -196,9 +222,10 @@ func (h *Heap) Slabs(visit func(record uint32, start uintptr, slots, size uint32
 		}
 		m := h.spans.meta(span)
 		if class == layout.ClassLarge {
-			visit(m.record, h.spans.address(span), 1, 0)
+			visit(Slab{Slots: 1, start: h.spans.address(span), record: m.record, step: 1})
 		} else {
-			visit(m.record, h.spans.address(span), uint32(m.fresh), h.G.Classes[class].Size)
+			info := &h.G.Classes[class]
+			visit(Slab{uint32(m.fresh), info.Size, h.spans.address(span), m.record, info.Step()})
 		}
 		span += max(m.run, 1)
 	}

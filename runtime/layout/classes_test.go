@@ -21,9 +21,12 @@ func TestClasses(t *testing.T) {
 	}
 	for k := uint32(1); k <= ClassSmall; k++ {
 		s := c[k]
+		if s.Stride*s.BlockRecords != s.Size*s.Slots || s.Stride*s.Step() != s.Size {
+			t.Fatal(k, s)
+		}
 		for off := uint64(0); off <= uint64(s.Mask); off++ {
-			slot, rest := bits.Mul64(off, s.Reciprocal)
-			if slot != off/uint64(s.Size) || (rest < s.Reciprocal) != (off%uint64(s.Size) == 0) {
+			record, rest := bits.Mul64(off, s.Reciprocal)
+			if record != off/uint64(s.Stride) || (rest < s.Reciprocal) != (off%uint64(s.Stride) == 0) {
 				t.Fatal(k, off)
 			}
 		}

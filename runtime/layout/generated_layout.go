@@ -27,6 +27,7 @@ const (
 // Blocks of records (runtime/heap/records.go).
 const (
 	LineRecords    = 4    // a block begins at a multiple of this, on a cache line of its own
+	LineSlotBytes  = 1024 // slots of so many bytes or more have a line of records each, and use the first
 	PageRecords    = 256  // a block that fills whole pages begins at a multiple of this
 	WholePageSlots = 1024 // blocks of so many slots or more do
 )
@@ -142,12 +143,19 @@ type TypeCount struct {
 const TypeCountBytes = 16
 
 // What classification needs to know of a size class.
+//
+//	stride * block_records == size * slots
+//
+// Where the stride is a part of the size, an address at a multiple of it inside a slot leads to a record that is
+// dead for ever.
 type ClassInfo struct {
-	Reciprocal uint64 // ceil(2^64 / size); 1 for classes whose only object starts at offset 0
-	Mask       uint32 // slab bytes - 1
-	Size       uint32
-	Slots      uint32
-	Padding    [3]uint32
+	Reciprocal   uint64 // ceil(2^64 / stride); 1 for classes whose only object starts at offset 0
+	Mask         uint32 // slab bytes - 1
+	Size         uint32
+	Slots        uint32
+	Stride       uint32 // bytes of the slab for each record: the size, or a quarter of it
+	BlockRecords uint32 // of all slots
+	Padding      uint32
 }
 
 // ClassInfoBytes is sizeof(tl_class_info).

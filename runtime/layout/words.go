@@ -87,19 +87,26 @@ func classSize(class uint32) uint32 {
 
 // FillClasses writes the class table.
 //
-//	offset * reciprocal = slot * 2^64 + rest, and p starts an object iff rest < reciprocal
+//	offset * reciprocal = record * 2^64 + rest, and p leads to that record iff rest < reciprocal
 //
-// with reciprocal = ceil(2^64 / size): one multiplication gives quotient and
+// with reciprocal = ceil(2^64 / stride): one multiplication gives quotient and
 // divisibility (Lemire, Kaser, Kurz: Faster remainder by direct computation, 2019).
-// Where a span has one object, reciprocal 1 lets offset 0 alone pass.
+// Where a span has one object, reciprocal 1 lets offset 0 alone pass. A slot with a line of records
+// has one for each quarter: only the first is ever used, and the others are dead.
 func FillClasses(t *[Classes]ClassInfo) {
 	for class := uint32(1); class <= ClassSmall; class++ {
 		size := classSize(class)
-		slab := slabBytes(size)
-		t[class] = ClassInfo{Reciprocal: math.MaxUint64/uint64(size) + 1, Mask: slab - 1, Size: size,
-			Slots: slab / size}
+		slab, step := slabBytes(size), uint32(1)
+		if size >= LineSlotBytes {
+			step = LineRecords
+		}
+		t[class] = ClassInfo{Reciprocal: math.MaxUint64/uint64(size/step) + 1, Mask: slab - 1, Size: size,
+			Slots: slab / size, Stride: size / step, BlockRecords: slab / size * step}
 	}
 	for _, class := range []uint32{ClassNone, ClassLarge, ClassRest} {
-		t[class] = ClassInfo{Reciprocal: 1, Mask: SpanBytes - 1, Slots: 1}
+		t[class] = ClassInfo{Reciprocal: 1, Mask: SpanBytes - 1, Slots: 1, BlockRecords: 1}
 	}
 }
+
+// Step returns how many records lie between those of two neighbours.
+func (k *ClassInfo) Step() uint32 { return k.BlockRecords / k.Slots }

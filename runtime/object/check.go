@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"tlruntime/runtime/heap"
 	"tlruntime/runtime/layout"
 )
 
@@ -16,14 +17,15 @@ import (
 func CheckStats() error {
 	var want Stats
 	types := map[uint32]uint64{}
-	process.heap.Slabs(func(record uint32, start uintptr, slots, size uint32) {
-		for slot := range slots {
-			r := process.heap.Record(record + slot)
+	process.heap.Slabs(func(s heap.Slab) {
+		for i := range s.Slots {
+			e := s.Slot(i)
+			r := process.heap.Record(e.Record)
 			typ := atomic.LoadUint32(&r.TypeFlags) & layout.TypeMask
 			if atomic.LoadUint32(&r.Sh)&layout.ShAlive == 0 && typ == layout.TypePlain {
 				continue
 			}
-			want.countSlot(types, typ, r.Gen&0xFF, process.heap.Size(start+uintptr(slot*size)))
+			want.countSlot(types, typ, r.Gen&0xFF, process.heap.Size(e.Object))
 		}
 	})
 	return want.compare(types, ReadStats(), ReadTypes())

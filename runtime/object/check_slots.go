@@ -129,9 +129,9 @@ func (c *slotChecker) dying(x *Context) {
 
 // slots walks everything that was ever handed out.
 func (c *slotChecker) slots() {
-	process.heap.Slabs(func(first uint32, start uintptr, slots, size uint32) {
-		for slot := range slots {
-			record := first + slot
+	process.heap.Slabs(func(s heap.Slab) {
+		for i := range s.Slots {
+			record := s.Slot(i).Record
 			r := process.heap.Record(record)
 			where := c.free[record]
 			typ := atomic.LoadUint32(&r.TypeFlags) & layout.TypeMask

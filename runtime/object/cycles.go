@@ -67,9 +67,10 @@ func (c *Context) CollectCycles() int64 {
 
 // find lists the candidates.
 func (k *collector) find() {
-	process.heap.Slabs(func(first uint32, start uintptr, slots, size uint32) {
-		for i := range slots {
-			r := process.heap.Record(first + i)
+	process.heap.Slabs(func(s heap.Slab) {
+		for i := range s.Slots {
+			e := s.Slot(i)
+			r := process.heap.Record(e.Record)
 			typ := atomic.LoadUint32(&r.TypeFlags) & layout.TypeMask
 			if typ == layout.TypePlain || typ == layout.TypeVecData || isShared(typ) {
 				continue
@@ -78,9 +79,10 @@ func (k *collector) find() {
 			if !k.c.owns(loc) || !ownersAlone(atomic.LoadUint32(&r.Sh)) {
 				continue
 			}
-			v := process.heap.Side().At(first + i)
+			v := process.heap.Side().At(e.Record)
 			v.Flags, v.Value = sideCandidate, uint64(layout.LocCountOf(loc))
-			if !k.candidates.Push(layout.Entry{Object: start + uintptr(i*size), Record: first + i, Gen: r.Gen}) {
+			e.Gen = r.Gen
+			if !k.candidates.Push(e) {
 				k.failed = true
 			}
 		}

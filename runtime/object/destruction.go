@@ -10,7 +10,7 @@ import (
 // first out, linked through their records, so that a chain of ten million needs
 // neither stack nor memory.
 //
-//	loc = link bits 28..31 << 16 | slot number     (owner 0: matches nobody)
+//	loc = link bits 28..31 << 16 | record number in its block     (owner 0: matches nobody)
 //	sh  = link bits 0..27 << 4                     (not ALIVE: dead to everybody)
 
 func setLink(r *layout.Record, next uint32) {
@@ -21,7 +21,7 @@ func setLink(r *layout.Record, next uint32) {
 func nextToDestroy(r *layout.Record) uint32 { return r.Sh>>4 | r.Loc>>16<<28 }
 
 func (me *Context) queueDestruction(r *layout.Record, e layout.Entry) {
-	atomic.StoreUint32(&r.Loc, process.heap.SlotOf(e.Object, e.Gen&0xFF))
+	atomic.StoreUint32(&r.Loc, process.heap.PlaceInBlock(e.Record))
 	setLink(r, 0)
 	if me.DestroyFirst == 0 {
 		me.DestroyFirst = e.Record

@@ -36,7 +36,8 @@ int fake_heap_open(tl_globals* g)
 		atomic_store(&g->block_metadata[first / TL_PAGE_RECORDS].type_flags, (uint32_t)i);
 		for (uint32_t r = first; r < first + SLOTS; r += TL_LINE_RECORDS) g->record_blocks[r / TL_LINE_RECORDS] = first;
 	}
-	g->classes[FAKE_CLASS] = (tl_class_info){~0ull / FAKE_BYTES + 1, TL_SPAN_BYTES - 1, FAKE_BYTES, SLOTS, {0}};
+	g->classes[FAKE_CLASS] =
+		(tl_class_info){~0ull / FAKE_BYTES + 1, TL_SPAN_BYTES - 1, FAKE_BYTES, SLOTS, FAKE_BYTES, SLOTS, 0};
 	depot = map(records * sizeof *depot);
 	return TL_OK;
 }

@@ -47,10 +47,11 @@ class Slot:
         self.size_class = word & 0xFF
         info = shared["classes"][self.size_class]
         inside = offset & int(info["mask"])
-        slot = inside * int(info["reciprocal"]) >> 64
+        place = inside * int(info["reciprocal"]) >> 64
+        place -= place % (int(info["block_records"]) // int(info["slots"]))
         self.size = int(info["size"])
-        self.start = address - inside + slot * self.size
-        self.record = shared["records"][(word >> 8 & 0xFFFFFFFF) + slot]
+        self.start = address - inside + place * int(info["stride"])
+        self.record = shared["records"][(word >> 8 & 0xFFFFFFFF) + place]
         self.sh, self.loc = atomic(self.record["sh"]), atomic(self.record["loc"])
         self.type = atomic(self.record["type_flags"]) & number("type_mask")
 

@@ -76,7 +76,7 @@ func mendPoison(e layout.Entry) int {
 // when it is that object's turn. Nothing of ours stands before the first slot of a slab.
 func (d *debugging) checkBefore(c *object.Context, e layout.Entry) (damaged bool) {
 	before := object.Heap().Find(e.Object - 1)
-	if before.Kind != heap.Interior || before.Record+1 != e.Record ||
+	if before.Kind != heap.Interior || object.Heap().PlaceInBlock(e.Record) == 0 ||
 		before.Start+uintptr(object.Heap().Size(e.Object)) != e.Object {
 		return false
 	}
@@ -150,11 +150,11 @@ func CheckAll(c *object.Context) (damaged int64) {
 			damaged++
 		}
 	}
-	object.Heap().Slabs(func(first uint32, start uintptr, slots, size uint32) {
-		for i := slots; i > 0; i-- { // an object before the one to the left of it
-			at := i - 1
-			gen := atomic.LoadUint32(&object.Heap().Record(first + at).Gen)
-			if e := (layout.Entry{Object: start + uintptr(at*size), Record: first + at, Gen: gen}); d.isGuarded(e) {
+	object.Heap().Slabs(func(s heap.Slab) {
+		for i := s.Slots; i > 0; i-- { // an object before the one to the left of it
+			e := s.Slot(i - 1)
+			e.Gen = atomic.LoadUint32(&object.Heap().Record(e.Record).Gen)
+			if d.isGuarded(e) {
 				count(d.checkBefore(c, e))
 				count(d.checkLive(c, e))
 			}

@@ -99,15 +99,16 @@ func EachLive(c *object.Context, visit func(Live)) status.Status {
 
 // find lists the live objects with the references that they have.
 func (s *search) find() {
-	s.heap.Slabs(func(first uint32, start uintptr, slots, size uint32) {
-		for i := range slots {
-			r := s.heap.Record(first + i)
+	s.heap.Slabs(func(slab heap.Slab) {
+		for i := range slab.Slots {
+			e := slab.Slot(i)
+			r := s.heap.Record(e.Record)
 			sh := layout.UnpackSh(atomic.LoadUint32(&r.Sh))
 			if !sh.Has(layout.ShAlive) {
 				continue
 			}
 			held, floating, atZero := object.CountsOf(r)
-			v := s.heap.Side().At(first + i)
+			v := s.heap.Side().At(e.Record)
 			v.Flags, v.Value = leakNode, uint64(held)
 			switch {
 			case sh.Has(layout.ShImmortal):
@@ -118,8 +119,8 @@ func (s *search) find() {
 				v.Flags |= leakFloating
 				v.Value -= uint64(floating)
 			}
-			s.add(&s.nodes, layout.Entry{Object: start + uintptr(i*size), Record: first + i,
-				Gen: atomic.LoadUint32(&r.Gen)})
+			e.Gen = atomic.LoadUint32(&r.Gen)
+			s.add(&s.nodes, e)
 		}
 	})
 }

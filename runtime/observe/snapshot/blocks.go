@@ -3,6 +3,7 @@ package snapshot
 import (
 	"sync/atomic"
 
+	"tlruntime/runtime/heap"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/observe/track"
@@ -19,14 +20,15 @@ type slot struct {
 // heapSlots calls visit with every slot of the heap's slabs, slab by slab.
 func heapSlots(visit func(slot)) {
 	h := object.Heap()
-	h.Slabs(func(first uint32, start uintptr, slots, size uint32) {
-		for i := range slots {
-			r := h.Record(first + i)
-			e := layout.Entry{Object: start + uintptr(i*size), Record: first + i, Gen: atomic.LoadUint32(&r.Gen)}
+	h.Slabs(func(s heap.Slab) {
+		for i := range s.Slots {
+			e := s.Slot(i)
+			r := h.Record(e.Record)
+			e.Gen = atomic.LoadUint32(&r.Gen)
 			used := atomic.LoadUint32(&r.Sh)&layout.ShAlive != 0 ||
 				atomic.LoadUint32(&r.TypeFlags)&layout.TypeMask == layout.TypeVecData
-			bytes := uint64(size)
-			if slots == 1 {
+			bytes := uint64(s.Size)
+			if s.Size == 0 {
 				bytes = h.Size(e.Object)
 			}
 			visit(slot{track.OfObject(e), uint64(e.Object), bytes, used})
