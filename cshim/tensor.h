@@ -258,28 +258,27 @@ void tlc_tensor_hand_over(tl_context* c);
 #pragma GCC visibility pop
 
 /* Keeps a tensor of the key of cell k in a place that the thread has there, and takes its last
- * reference; false: there is no place, nothing changed. Only what a cell says of its key is believed,
- * and a slot has to be as large as those of the cell. Budget: 12 loads, 6 stores, one
- * compare-and-swap. */
+ * reference; false: there is no place, nothing changed. The tag is that of its entry. Only what a cell
+ * says of its key is believed, and a slot has to be as large as those of the cell; whoever has a large
+ * object has compared its spans. Budget: 12 loads, 6 stores, one compare-and-swap. */
 static inline __attribute__((always_inline)) bool tlc_tensor_keep_in(tl_context* c, tl_tensor_cell* k, tl_record* r,
-                                                                     tl_entry e, uint32_t sh)
+                                                                     uintptr_t object, uint64_t tag, uint32_t sh)
 {
-	const tl_tensor_header* h = (const tl_tensor_header*)e.object;
 	const uint64_t count = k->count;
 	if (TLC_UNLIKELY(count >= k->room || tlc_tensors_are_recalled(c))) return false;
-	if (TLC_UNLIKELY(k->class != (e.gen & 0xFF) || tlc_is_last_life(e.gen))) return false;
-	if (TLC_UNLIKELY(k->class == TL_CLASS_LARGE && !tlc_tensor_is_large(h, e.object, k->bytes))) return false;
+	if (TLC_UNLIKELY(k->class != (tag >> 32 & 0xFF) || tlc_is_last_life((uint32_t)(tag >> 32)))) return false;
 	if (TLC_UNLIKELY(
 			!atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed)))
 		return false;
-	e.gen = TLC_LOAD(r->gen);
-	e = tlc_renew(r, e);
-	tlc_set_entry(&k->entries[count], e.object, tlc_tag(&e));
+	const uint64_t life =
+		tlc_life(r) + ((uint64_t)TL_GEN_ONE << 32); /* whoever frees the next one loads both words as one */
+	tlc_set_life(r, life);
+	tlc_set_entry(&k->entries[count], object, (uint32_t)tag | life >> 32 << 32);
 	k->count = count + 1;
 	c->kept_puts++;
 	c->kept_put_bytes += k->bytes;
 	c->tensors_gone++;
-	TLC_PROBE_FREE(e.object);
+	TLC_PROBE_FREE(object);
 	return true;
 }
 
@@ -291,13 +290,16 @@ static inline uint64_t tlc_tensor_said_kind(const tl_tensor_header* h)
 	return kind;
 }
 
-/* The same where the cell of the key is the one that is looked at first. */
-static inline __attribute__((always_inline)) bool tlc_tensor_keep(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
+/* The same for an object that is not large, where the cell of the key is the one that is looked at first.
+ * It calls nothing, so that its callers save no register. */
+static inline __attribute__((always_inline)) bool tlc_tensor_keep(tl_context* c, tl_record* r, uintptr_t object,
+                                                                  uint64_t tag, uint32_t sh)
 {
-	const tl_tensor_header* h = (const tl_tensor_header*)e.object;
+	const tl_tensor_header* h = (const tl_tensor_header*)object;
 	uint64_t numel = h->numel, kind = tlc_tensor_said_kind(h);
 	tl_tensor_cell* k = tlc_tensor_cell(c, tlc_tensor_cell_home(numel, (uint8_t)kind));
-	return TLC_LIKELY(tlc_tensor_is_cell_of(k, numel, kind)) && tlc_tensor_keep_in(c, k, r, e, sh);
+	return TLC_LIKELY(tlc_tensor_is_cell_of(k, numel, kind)) && TLC_LIKELY(k->class != TL_CLASS_LARGE) &&
+	       tlc_tensor_keep_in(c, k, r, object, tag, sh);
 }
 
 /* ---- live tensors (inline_tensors.h) --------------------------------------------------- */

@@ -127,7 +127,9 @@ static inline bool drop_last(tl_context* c, tl_record* r, tl_entry e, uint32_t s
 	const tl_tensor_header* h = (const tl_tensor_header*)e.object;
 	if ((h->flags & TL_TENSOR_VIEW) != 0) return tlc_view_drop(c, r, e, sh);
 	tl_tensor_cell* cell = tlc_tensor_cell_find(c, h->numel, tlc_tensor_said_kind(h));
-	if (cell != NULL && tlc_tensor_keep_in(c, cell, r, e, sh)) return true;
+	if (cell != NULL && (cell->class != TL_CLASS_LARGE || tlc_tensor_is_large(h, e.object, cell->bytes)) &&
+	    tlc_tensor_keep_in(c, cell, r, e.object, tlc_tag(&e), sh))
+		return true;
 	uint64_t bytes = slot_bytes(h, e);
 	if (TLC_UNLIKELY(bytes == 0)) return false;
 	enum keeping result = keep(c, r, e, sh, bytes);
