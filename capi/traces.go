@@ -47,10 +47,21 @@ func startTrace(o *object.Context, path uintptr) status.Status {
 func openTrace(name string) (began bool, err error) {
 	return trace.Start(name, trace.Options{
 		Limit:   options.Bytes("TL_TRACE_BYTES"),
-		Thread:  func(uint32) uint32 { return uint32(syscall.Gettid()) },
+		Thread:  threadOf,
 		Figures: figures,
 		Frames:  codeOf,
 	})
+}
+
+// threadOf returns the system's number of the calling thread, of which the context is given, or 0. A context has the
+// number of its thread, but for context 0, which threads share: those ask the system each time.
+func threadOf(context uint32) uint32 {
+	if context != 0 {
+		if number := object.ThreadOf(context); number != 0 {
+			return number
+		}
+	}
+	return uint32(syscall.Gettid())
 }
 
 // traceFromStart begins the trace that TL_TRACE names, before the first

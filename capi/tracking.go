@@ -203,9 +203,9 @@ func tlentry_sampled(c uintptr, kind uint32, address uintptr, bytes uint64) {
 // tlentry_settle adds the stack to what the context has recorded.
 //
 //export tlentry_settle
-func tlentry_settle(c, stack uintptr, frames uint64, thread uint32) {
+func tlentry_settle(c, stack uintptr, frames uint64) {
 	guarded(c, 0, func(o *object.Context) int {
-		track.Settle(o, layout.Slice[uintptr](stack, frames), thread)
+		track.Settle(o, layout.Slice[uintptr](stack, frames), o.ThreadNumber)
 		return 0
 	})
 }

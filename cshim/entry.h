@@ -27,7 +27,7 @@ void tlentry_torch_free(uintptr_t context, uintptr_t block, int32_t cuda, uintpt
 void tlentry_device_deallocate(uintptr_t context, uintptr_t which, uintptr_t block, uintptr_t bytes);
 
 void tlentry_sampled(uintptr_t context, uint32_t kind, uintptr_t address, uint64_t bytes);
-void tlentry_settle(uintptr_t context, uintptr_t stack, uint64_t frames, uint32_t thread);
+void tlentry_settle(uintptr_t context, uintptr_t stack, uint64_t frames);
 void tlentry_forget_block(uintptr_t address);
 int64_t tlentry_leaks(uintptr_t context);
 int64_t tlentry_check_at_end(uintptr_t c);

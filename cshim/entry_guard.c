@@ -9,6 +9,7 @@
 #include <semaphore.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "entry.h"
@@ -92,9 +93,18 @@ static void watch_forks(void)
 
 /* ---- threads ----------------------------------------------------------------------- */
 
-/* The thread's last error moves into the context that it uses for this call, and back. */
+/* The system's number of this thread. A forked child, whose number is another one, does not enter Go. */
+static uint32_t thread_number(void)
+{
+	static __thread uint32_t number __attribute__((tls_model("initial-exec")));
+	if (TLC_UNLIKELY(number == 0)) number = (uint32_t)syscall(SYS_gettid);
+	return number;
+}
+
+/* What a context has of the thread that uses it: the thread's last error moves there, and back. */
 static void lend_error(tl_context* c)
 {
+	c->thread_number = thread_number();
 	c->status = tlc_apart.status;
 	c->error_function = tlc_apart.function;
 	c->error_kind = c->message_ready = 0;

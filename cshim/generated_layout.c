@@ -66,7 +66,7 @@ AT(tl_context, kept_hit_bytes, 376); AT(tl_context, slow_calls, 384); AT(tl_cont
 AT(tl_context, recall_seen, 400); AT(tl_context, places, 404); AT(tl_context, cell_turn, 406);
 AT(tl_context, purge_seen, 408); AT(tl_context, short_of, 416); AT(tl_context, short_attempts, 420);
 AT(tl_context, short_device, 424); AT(tl_context, finished, 428); AT(tl_context, cold_exits, 432);
-AT(tl_context, record_limit, 436); AT(tl_context, spare, 440); AT(tl_context, after_hole, 444);
+AT(tl_context, record_limit, 436); AT(tl_context, thread_number, 440); AT(tl_context, after_hole, 444);
 AT(tl_context, short_bytes, 448); AT(tl_context, heap_base, 456); AT(tl_context, heap_bytes, 464);
 AT(tl_context, spans, 472); AT(tl_context, records, 480); AT(tl_context, classes, 488);
 AT(tl_context, sample_left, 496); AT(tl_context, sampled, 504); AT(tl_context, pending, 512);

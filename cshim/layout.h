@@ -311,7 +311,7 @@ typedef struct tl_context {
 	_Atomic uint32_t finished; /* the thread has ended, and what it had open is finished */
 	uint32_t cold_exits;       /* scopes that leave nothing warm, before one tries again */
 	uint32_t record_limit;     /* records that a tl_ref can name are below it; 0 in a context that answers no call */
-	uint32_t spare[1];         /* so that no magazine lies in two cache lines */
+	uint32_t thread_number;    /* the system's number of the thread that has, or had, this context; 0 = not known */
 	uint32_t after_hole;       /* scope entry above the one of which tl_tensor_free made a hole last */
 	uint64_t short_bytes;
 	/* Copies of globals that never change, for code that is inlined into programs (inline_records.h). Zeros

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "object_fast.h"
@@ -13,19 +12,11 @@
 
 /* ---- stacks -------------------------------------------------------------------------- */
 
-/* The system's number of this thread. A forked child, whose number is another one, records nothing. */
-static uint32_t thread_number(void)
-{
-	static __thread uint32_t number __attribute__((tls_model("initial-exec")));
-	if (TLC_UNLIKELY(number == 0)) number = (uint32_t)syscall(SYS_gettid);
-	return number;
-}
-
 void tlc_settle(tl_context* c)
 {
 	uintptr_t frames[TLC_MOST_FRAMES];
 	size_t n = tlc_take_stack(frames);
-	tlentry_settle((uintptr_t)c, (uintptr_t)frames, n, thread_number());
+	tlentry_settle((uintptr_t)c, (uintptr_t)frames, n);
 }
 
 /* ---- samples -------------------------------------------------------------------------- */

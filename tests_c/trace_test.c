@@ -2,6 +2,7 @@
  * tracing leaves everything else as it was. python/tests/test_profiles.py reads them as
  * JSON. */
 #include <pthread.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -98,6 +99,40 @@ static void* others_work(void* nothing)
 	for (int i = 0; i < 50; i++) CHECK(tl_mem_new(32) != NULL);
 	CHECK_OK(tl_mem_exit_scope());
 	return nothing;
+}
+
+static void* own_work(void* number)
+{
+	*(int*)number = (int)syscall(SYS_gettid);
+	void* object = tl_mem_alloc(32);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_OK(tl_ptr_release(object));
+	return NULL;
+}
+
+/* The number is kept in the context, which the second thread takes over from the first. */
+static void events_have_the_number_of_their_thread(void)
+{
+	CHECK_OK(tl_trace_start(path));
+	int numbers[3];
+	own_work(&numbers[0]);
+	for (int i = 1; i < 3; i++) {
+		pthread_t thread;
+		CHECK_INT(pthread_create(&thread, NULL, own_work, &numbers[i]), 0);
+		CHECK_INT(pthread_join(thread, NULL), 0);
+	}
+	CHECK_OK(tl_trace_stop());
+	read_trace();
+	static const char* const events[] = {"alloc\",\"ph\":\"i", "free\",\"ph\":\"i", "scope\",\"ph\":\"B",
+	                                     "scope\",\"ph\":\"E"};
+	for (int i = 0; i < 3; i++)
+		for (int k = 0; k < 4; k++) {
+			char event[120];
+			snprintf(event, sizeof event, "{\"name\":\"%s\",\"pid\":%d,\"tid\":%d,", events[k], (int)getpid(),
+			         numbers[i]);
+			CHECK_INT(count(event), 1);
+		}
 }
 
 static void threads_and_pools(void)
@@ -375,6 +410,7 @@ int main(int argc, char** argv)
 	RUN(a_full_disk);
 	RUN(what_happens_is_told);
 	RUN(what_was_open_before);
+	RUN(events_have_the_number_of_their_thread);
 	RUN(threads_and_pools);
 	RUN(kept_tensors);
 	RUN(blocks_that_go_back_to_the_host);

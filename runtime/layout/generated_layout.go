@@ -319,18 +319,18 @@ type Context struct {
 	//
 	// They are free for every purpose. A thread that enters Go gives them to its magazines.
 	Warm          uintptr
-	RecallSeen    uint32    // globals.recall when this context last gave its tensors back
-	Places        uint16    // in the tensor pool that this context has: sum of cell.room
-	CellTurn      uint16    // hits in the pool that found no cell
-	PurgeSeen     uint64    // globals.purge when this context last gave its magazines back
-	ShortOf       uint32    // the call failed for want of memory and changed nothing
-	ShortAttempts uint32    // how often the program was asked to release something for it
-	ShortDevice   int32     // whose memory, and how much of it
-	Finished      uint32    // atomic; the thread has ended, and what it had open is finished
-	ColdExits     uint32    // scopes that leave nothing warm, before one tries again
-	RecordLimit   uint32    // records that a tl_ref can name are below it; 0 in a context that answers no call
-	Spare         [1]uint32 // so that no magazine lies in two cache lines
-	AfterHole     uint32    // scope entry above the one of which tl_tensor_free made a hole last
+	RecallSeen    uint32 // globals.recall when this context last gave its tensors back
+	Places        uint16 // in the tensor pool that this context has: sum of cell.room
+	CellTurn      uint16 // hits in the pool that found no cell
+	PurgeSeen     uint64 // globals.purge when this context last gave its magazines back
+	ShortOf       uint32 // the call failed for want of memory and changed nothing
+	ShortAttempts uint32 // how often the program was asked to release something for it
+	ShortDevice   int32  // whose memory, and how much of it
+	Finished      uint32 // atomic; the thread has ended, and what it had open is finished
+	ColdExits     uint32 // scopes that leave nothing warm, before one tries again
+	RecordLimit   uint32 // records that a tl_ref can name are below it; 0 in a context that answers no call
+	ThreadNumber  uint32 // the system's number of the thread that has, or had, this context; 0 = not known
+	AfterHole     uint32 // scope entry above the one of which tl_tensor_free made a hole last
 	ShortBytes    uint64
 	// Copies of globals that never change, for code that is inlined into programs (inline_records.h). Zeros
 	// in a stub: there it finds no record.

@@ -38,6 +38,14 @@ func NewContext() (*Context, status.Status) {
 	return c, status.OK
 }
 
+// ThreadOf returns the system's number of the thread that has the context with that number; 0: it is not known.
+func ThreadOf(id uint32) uint32 {
+	if id > process.slices.created.Load() {
+		return 0
+	}
+	return process.slices.slice(id).ThreadNumber
+}
+
 // Shared returns the context of threads that have none of their own: exited
 // ones, and those beyond the number of slices. Its objects are unbiased. The
 // caller holds the lock that goes with it.
@@ -66,6 +74,7 @@ func adopt() *Context {
 		if atomic.CompareAndSwapUint64(&c.Word, w, w&^layout.CtxState|layout.CtxActive) {
 			atomic.AddUint32(&process.g.Parked, ^uint32(0))
 			atomic.StoreUint32(&c.Finished, 0)
+			c.ThreadNumber = 0 // what follows is done by another one
 			c.drain(c)
 			c.noteLeftOpen()
 			c.finish(c)

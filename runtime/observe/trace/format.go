@@ -28,7 +28,9 @@ func with(body func(r *recording)) {
 	if !s.on.Load() {
 		return
 	}
-	body(&recording{recorderState: s, now: uint64(time.Since(s.began))})
+	now := clock()
+	s.seen.Store(now)
+	body(&recording{recorderState: s, now: uint64(now - s.start)})
 	if s.file.isFull() {
 		_ = s.file.flush(s.tail(nil)) // kept by the file, and told when the trace ends
 	}
@@ -41,9 +43,12 @@ func (r *recording) record(e Event) bool {
 }
 
 func (r *recording) keep(e Event) {
-	e.Micros = uint64(r.began.UnixMicro()) + r.now/1000
+	e.Micros = r.nanos() / 1000
 	r.recent.add(e)
 }
+
+// nanos is the time of the event since 1970.
+func (r *recording) nanos() uint64 { return uint64(r.began.UnixNano()) + r.now }
 
 // full tells whether the file is at its limit, and counts what is dropped then.
 func (s *recorderState) full() bool {
@@ -202,7 +207,7 @@ func (s *recorderState) head() {
 // tail returns what ends the file as it is now: the ends of what is open, the code of
 // sites when it is known, and what can be said of the whole.
 func (s *recorderState) tail(code *code) []byte {
-	r := &recording{recorderState: s, now: uint64(time.Since(s.began))}
+	r := &recording{recorderState: s, now: uint64(clock() - s.start)}
 	mark := s.file.mark()
 	s.open.closeAll(r, code != nil)
 	end := s.file.takeFrom(mark)

@@ -72,12 +72,14 @@ const interval = time.Millisecond
 var recorder recorderState
 
 type recorderState struct {
-	on  atomic.Bool
-	due atomic.Int64 // when counters are to be written again, by clock
+	on   atomic.Bool
+	due  atomic.Int64 // when counters are to be written again, by clock
+	seen atomic.Int64 // when the newest event was told, by clock
 
 	mu      sync.Mutex // guards the rest
 	opts    Options
 	began   time.Time
+	start   int64 // the same by clock
 	pid     uint64
 	file    *file
 	threads map[uint32]bool // that have a name
@@ -103,7 +105,9 @@ func Start(path string, opts Options) (began bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	r.file, r.opts, r.began, r.pid = f, opts, time.Now(), uint64(os.Getpid())
+	r.file, r.opts, r.pid = f, opts, uint64(os.Getpid())
+	r.began, r.start = time.Now(), clock()
+	r.seen.Store(r.start)
 	r.threads, r.sites, r.dropped = map[uint32]bool{}, map[uint32]bool{}, 0
 	r.open.clear()
 	r.recent.clear()
@@ -153,9 +157,10 @@ type Allocation struct {
 	Before    bool   // it was made before the trace began
 }
 
-// Alloc tells of an allocation.
-func Alloc(context uint32, a Allocation) {
+// Alloc tells of an allocation, and returns when, in nanoseconds since 1970; 0: no trace runs.
+func Alloc(context uint32, a Allocation) (nanos uint64) {
 	with(func(r *recording) {
+		nanos = r.nanos()
 		if !r.record(a.Event) {
 			return
 		}
@@ -176,6 +181,7 @@ func Alloc(context uint32, a Allocation) {
 		}
 		r.end()
 	})
+	return nanos
 }
 
 // Free tells of a release.
@@ -263,13 +269,22 @@ func pressure(name string, device int32, bytes uint64) {
 // Mark writes the counters now, and a mark with a name.
 func Mark(name string) { writeFigures(name) }
 
-// Due tells one caller that it is to write the counters again, with Count.
+// Due tells one caller that it is to write the counters again, with Count. It takes the time of the newest event:
+// without one the counters are as they were.
 func Due() bool {
 	if !On() {
 		return false
 	}
 	due := recorder.due.Load()
-	return clock() >= due && recorder.due.CompareAndSwap(due, math.MaxInt64)
+	return recorder.seen.Load() >= due && recorder.due.CompareAndSwap(due, math.MaxInt64)
+}
+
+// Newest returns about when the newest event was told, in nanoseconds since 1970; 0: no trace runs.
+func Newest() uint64 {
+	if !On() {
+		return 0
+	}
+	return uint64(loaded.UnixNano() + recorder.seen.Load())
 }
 
 var loaded = time.Now()

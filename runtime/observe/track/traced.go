@@ -9,12 +9,12 @@ import (
 	"tlruntime/runtime/observe/trace"
 )
 
-// traceAllocation reports an allocation whose site is known now. tracker.mu is held.
-func traceAllocation(context uintptr, p pendingMade, e *Entry) {
+// traceAllocation reports an allocation whose site is known now, and returns when, as trace.Alloc. tracker.mu is held.
+func traceAllocation(context uintptr, p pendingMade, e *Entry) (nanos uint64) {
 	if !trace.On() {
-		return
+		return 0
 	}
-	trace.Alloc(layout.At[layout.Context](context).Id, trace.Allocation{
+	return trace.Alloc(layout.At[layout.Context](context).Id, trace.Allocation{
 		Event:  trace.Event{Kind: p.ref.Kind.String(), Address: p.address, Bytes: e.Bytes, Site: e.Site},
 		Type:   typeOf(p.ref, p.address),
 		Tag:    tracker.sites.nameOf(e.Tag),

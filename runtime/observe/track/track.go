@@ -196,10 +196,19 @@ func record(context uintptr, ref Ref, address, bytes uint64, weight float32, tag
 		tracker.lost.Add(1)
 		return
 	}
-	*e = Entry{Bytes: bytes, Gen: ref.Gen, Tag: tag, Weight: weight, Time: uint64(time.Now().UnixNano())}
+	*e = Entry{Bytes: bytes, Gen: ref.Gen, Tag: tag, Weight: weight, Time: aboutNow()}
 	e.Seq = atomic.AddUint64(layout.At[uint64](tracker.counter), 1)
 	p := pendingOf(context)
 	p.made = append(p.made, pendingMade{ref, address})
+}
+
+// aboutNow is the time in nanoseconds since 1970; while a trace runs that of its newest event, because the trace asks for
+// the time when it is told of the allocation.
+func aboutNow() uint64 {
+	if newest := trace.Newest(); newest != 0 {
+		return newest
+	}
+	return uint64(time.Now().UnixNano())
 }
 
 // Released notes that an object was released in this call, for reports about its end.
@@ -247,7 +256,9 @@ func settle(context uintptr, stack []uintptr, thread uint32) (site uint32) {
 		if e := find(p.ref); e != nil {
 			e.Site, e.Thread = site, thread
 			e.count(1)
-			traceAllocation(context, p, e)
+			if now := traceAllocation(context, p, e); now != 0 {
+				e.Time = now
+			}
 		}
 	}
 	for _, ref := range all.freed {
