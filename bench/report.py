@@ -17,6 +17,7 @@ import sys
 import report_planner
 import targets
 import targets_instructions
+import targets_python
 
 
 def load_times(path: pathlib.Path) -> dict[str, float]:
@@ -190,6 +191,22 @@ def sparse_memory_section(lines_read: list[dict], score: Score) -> list[str]:
     return lines + table(["matrix", "bytes / payload", "target", "met"], rows)
 
 
+def churn_section(lines_read: list[dict], score: Score) -> list[str]:
+    grown = {entry["kind"]: entry for entry in lines_read}
+    if len(grown) < 2:
+        return []
+    lines = ["### Memory of a program that churns arrays", "", "500 arrays of 64 bytes to 240 KB are replaced in an order of "]
+    lines[-1] += "chance, 100,000 times: peak resident memory of the process, and what of it came after the imports."
+    rows = []
+    for key, what, limit in (("peak", "peak", targets_python.CHURN), ("grown", "of it, after the imports", None)):
+        ours, theirs = (grown[kind][key] for kind in ("allocator", "numpy"))
+        ratio = ours / theirs
+        met = score.judge(f"churning arrays, {what} of memory", ratio <= limit, f"{ratio:.2f}") if limit else ""
+        cells = [f"{ours / 2**20:.1f}", f"{theirs / 2**20:.1f}", f"{ratio:.2f}", f"<= {limit}" if limit else "", met]
+        rows.append([what, *cells])
+    return lines + [""] + table(["", "tl.numpy_allocator(), MiB", "NumPy's own, MiB", "ratio", "target", "met"], rows)
+
+
 def training_section(path: pathlib.Path, score: Score) -> list[str]:
     if not path.exists():
         return []
@@ -329,6 +346,8 @@ def main() -> None:
             body += pool_tail_section(load_lines(figures / "pool_tail.jsonl"))
         if name == "sparse":
             body += sparse_memory_section(load_lines(figures / "sparse_memory.jsonl"), score)
+        if name == "calls":
+            body += churn_section(load_lines(figures / "python_memory.jsonl"), score)
         if name == "observing":
             body += training_section(figures / "training.json", score)
         if name == "registry":

@@ -74,6 +74,9 @@ from_python() {
 	echo "bench: from Python"
 	PYTHONPATH="$here/../python" TL_RUNTIME_LIBRARY="$build/libtl_runtime.so" \
 		python3 "$here/python_handover.py" "$figures/python.json"
+	echo "bench: calls from Python"
+	PYTHONPATH="$here/../python" TL_RUNTIME_LIBRARY="$build/libtl_runtime.so" \
+		python3 "$here/python_calls.py" "$figures/calls.json" "$figures/python_memory.jsonl"
 	echo "bench: sparse matrices"
 	PYTHONPATH="$here/../python" TL_RUNTIME_LIBRARY="$build/libtl_runtime.so" \
 		python3 "$here/sparse.py" "$figures/sparse.json" "$figures/sparse_memory.jsonl"

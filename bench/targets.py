@@ -7,6 +7,7 @@ set on a machine where the peer in the same run took `there` ns, so it is carrie
 from __future__ import annotations
 
 from bounds import Beside, Plain, Ratio, Row, Scaled, Table
+from targets_python import CALLS
 from targets_programs import AST, BESIDE, GROWTH_TABLE, HANDOVER, INLINING, PROGRAMS
 
 G = "pair/64/glibc"
@@ -348,6 +349,7 @@ TABLES = {
     "growth": GROWTH_TABLE,
     "observing": OBSERVING,
     "python": PYTHON,
+    "calls": CALLS,
     "sparse": SPARSE,
 }
 

@@ -1,0 +1,36 @@
+"""What calls from Python are measured against."""
+
+from __future__ import annotations
+
+from bounds import Beside, Ratio, Row, Table
+
+# Operations, and how often the time of NumPy's they may take.
+_CALLS = (
+    ("empty", "tl.empty((64, 64)) beside np.empty", 0.9),
+    ("numpy", "tl.empty((64, 64)).numpy() beside np.empty", 1.5),
+    ("T", "t.T", 3),
+    ("slice", "t[1:5, 2:6]", 3),
+    ("position", "t[3, 4], a view", 3),
+    ("from_dlpack", "tl.from_dlpack(array)", 2),
+)
+
+
+def _rows() -> list[Row]:
+    rows = [Row(what, f"calls/{name}/tl", Ratio(limit, f"calls/{name}/numpy-tl")) for name, what, limit in _CALLS]
+    rows += [Row(f"{what}, by ctypes", f"calls/{name}/ctypes", Beside(f"calls/{name}/numpy-ctypes")) for name, what, _ in _CALLS]
+    rows.append(Row("import tl_runtime beside import numpy", "calls/import/tl", Ratio(1.3, "calls/import/numpy")))
+    rows.append(Row("digits training, arrays over tensors", "calls/digits/runtime", Ratio(1.05, "calls/digits/numpy")))
+    rows.append(Row("the same under tl.numpy_allocator()", "calls/digits/allocator", Ratio(1.05, "calls/digits/numpy")))
+    return rows
+
+
+CALLS = Table(
+    "Calls from Python, beside NumPy's",
+    "With the extension module tl_runtime._fast, and without it. Imports and trainings are whole processes; a training's "
+    "time is that of its epochs.",
+    _rows(),
+    needs="NumPy",
+)
+
+# Peak memory of a program that churns arrays under tl.numpy_allocator(), over that with NumPy's own memory.
+CHURN = 1.5
