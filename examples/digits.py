@@ -2,8 +2,10 @@
 
     digits.py [DIGITS.csv or DIGITS.csv.gz [FOLDER]]
 
-With a folder, the trained network is saved there, for digits_planned.py. Tells what that memory did, and times the same training with NumPy's own memory beside it. Exit status 0 when the
-network is at least 95 % right and nothing was leaked.
+There are two ways to the runtime's memory, and the program shows both: it makes tensors and has NumPy work on their
+arrays (TensorMemory), and it trains the same network unchanged under tl.numpy_allocator() (AllocatorMemory). With a
+folder, the trained network is saved there, for digits_planned.py. Tells what the memory did, and times the same training
+both ways and with NumPy's own memory. Exit status 0 when the network is at least 95 % right and nothing was leaked.
 """
 
 import contextlib
@@ -27,7 +29,7 @@ WANTED_ACCURACY = 0.95
 DATA = pathlib.Path(__file__).parent / "data" / "digits.csv.gz"
 
 
-class RuntimeMemory:
+class TensorMemory:
     """Arrays over tensors of the runtime; a tensor goes back to the pool with its last array."""
 
     def __init__(self):
@@ -42,6 +44,9 @@ class RuntimeMemory:
     def scope(self):
         return self.tl.scope()
 
+    def everywhere(self):
+        return contextlib.nullcontext()
+
 
 class NumpyMemory:
     """The same program over NumPy's own memory."""
@@ -51,6 +56,21 @@ class NumpyMemory:
 
     def scope(self):
         return contextlib.nullcontext()
+
+    def everywhere(self):
+        return contextlib.nullcontext()
+
+
+class AllocatorMemory(NumpyMemory):
+    """NumPy's arrays, all of them in the runtime's memory: the program does not change."""
+
+    def everywhere(self):
+        import tl_runtime
+
+        return tl_runtime.numpy_allocator()
+
+
+MEMORIES = {"runtime": TensorMemory, "allocator": AllocatorMemory, "numpy": NumpyMemory}
 
 
 class Digits:
@@ -147,10 +167,11 @@ def peak_bytes():
     return 1024 * next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM"))
 
 
-def time_only(kind, path):
+def time_only(kind, path=DATA):
     """One training in this process, as JSON: what `beside_numpy` starts."""
-    memory = RuntimeMemory() if kind == "runtime" else NumpyMemory()
-    seconds, accuracy, _ = train(memory, Digits(path))
+    memory = MEMORIES[kind]()
+    with memory.everywhere():
+        seconds, accuracy, _ = train(memory, Digits(path))
     print(json.dumps({"seconds": seconds, "accuracy": accuracy, "peak": peak_bytes()}))
 
 
@@ -159,17 +180,17 @@ def beside_numpy(path):
         command = [sys.executable, __file__, "--time", kind, str(path)]
         return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
-    runs = [(run("runtime"), run("numpy")) for _ in range(RUNS)]
+    runs = [[run(kind) for kind in MEMORIES] for _ in range(RUNS)]
     print(f"\nThe same training, best of {RUNS} alternating runs, a process each")
-    print(f"  {'':28}{'TL Runtime':>14}{'NumPy alone':>14}")
-    seconds = [min(pair[side]["seconds"] for pair in runs) for side in (0, 1)]
-    peaks = [max(pair[side]["peak"] for pair in runs) for side in (0, 1)]
-    print(f"  {'time':28}{1e3 * seconds[0]:11.0f} ms{1e3 * seconds[1]:11.0f} ms")
-    print(f"  {'peak memory, whole process':28}{peaks[0] / 2**20:10.1f} MiB{peaks[1] / 2**20:10.1f} MiB")
+    print(f"  {'':28}{'tensors':>14}{'tl.numpy_allocator()':>22}{'NumPy alone':>14}")
+    seconds = [1e3 * min(way["seconds"] for way in column) for column in zip(*runs)]
+    peaks = [max(way["peak"] for way in column) / 2**20 for column in zip(*runs)]
+    print(f"  {'time':28}{seconds[0]:11.0f} ms{seconds[1]:19.0f} ms{seconds[2]:11.0f} ms")
+    print(f"  {'peak memory, whole process':28}{peaks[0]:10.1f} MiB{peaks[1]:18.1f} MiB{peaks[2]:10.1f} MiB")
 
 
 def main(path, folder=None):
-    memory, digits, history = RuntimeMemory(), Digits(path), []
+    memory, digits, history = TensorMemory(), Digits(path), []
     tl = memory.tl
     begin = tl.stats()
 
