@@ -68,13 +68,16 @@ def copy_package(folder: Path) -> Path:
     return target
 
 
+def far_away() -> dict[str, str]:
+    """The environment without what leads to the library and the extension module of this checkout."""
+    ours = ("TL_RUNTIME_LIBRARY", "TL_PYTHON_FAST", "PYTHONPATH")
+    return {name: value for name, value in os.environ.items() if name not in ours}
+
+
 def import_from(folder: Path) -> subprocess.CompletedProcess[str]:
-    """Neither the library nor the extension module of this suite is asked for."""
-    ours = ("TL_RUNTIME_LIBRARY", "TL_PYTHON_FAST")
-    environment = {name: value for name, value in os.environ.items() if name not in ours}
     code = "import tl_runtime as tl; print(tl.path())"
     return subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code], cwd=folder, env=far_away(), capture_output=True, text=True, timeout=60
     )
 
 
@@ -122,6 +125,15 @@ def test_symbols() -> None:
     assert tl.lib.tl_last_status() == tl.Status.INVALID_ARGUMENT
 
 
+def test_symbols_of_released_interfaces() -> None:
+    """The library has every function that an interface of its number or below has had."""
+    lines = (PACKAGE.parent / "capi" / "symbols.txt").read_text().splitlines()
+    since = {name: int(number) for name, number in (line.split() for line in lines if not line.startswith("#"))}
+    assert since["tl_version"] == 1
+    assert {name for name, number in since.items() if number <= tl.lib.tl_abi_version()} <= set(tl.symbols())
+    assert set(tl.symbols()) <= set(since)
+
+
 def test_only_our_names_are_visible() -> None:
     tool = shutil.which("nm")
     if tool is None:
@@ -142,11 +154,59 @@ def test_readme() -> None:
         exec(code, names)
 
 
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("numpy", "tl.zeros(3).numpy()"),
+        ("numpy", "tl.registry.empty(3)"),
+        ("numpy", "tl.numpy_allocator().__enter__()"),
+        ("scipy", "tl.SparseMatrix.empty((1, 1), [0]).to_scipy()"),
+    ],
+)
+def test_missing_package_is_named(python: Run, name: str, call: str) -> None:
+    code = f"""
+        import sys
+
+        class Missing:
+            @staticmethod
+            def find_spec(module, *_):
+                if module.partition(".")[0] == "{name}":
+                    raise ModuleNotFoundError(f"No module named {{module!r}}", name=module)
+
+        sys.meta_path.insert(0, Missing)
+        {call}
+        """
+    error = python(code, ok=False).stderr.splitlines()[-1]
+    assert error.startswith("ImportError: this needs")
+    assert error.endswith(f"pip install 'tl-runtime[{name}]'")
+
+
+def test_program_of_a_checkout() -> None:
+    """python -m tl_runtime is build/tl here, with this package's library."""
+    if not (PACKAGE.parent / "build" / "tl").is_file():
+        pytest.skip("build/tl is not built (make tool)")
+    command = [sys.executable, "-m", "tl_runtime", "run", "--help"]
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "TL_RUNTIME_LIBRARY": str(LIBRARY)}
+    environment.pop("TL_PYTHON", None)
+    text = subprocess.run(command, check=True, capture_output=True, text=True, env=environment, timeout=60).stdout
+    assert str(LIBRARY) in text
+    assert sys.executable in text
+
+
+def test_no_program(tmp_path: Path) -> None:
+    package = copy_package(tmp_path)
+    shutil.copy(LIBRARY.resolve(), package / "libtl_runtime.so")
+    command = [sys.executable, "-m", "tl_runtime", "report"]
+    result = subprocess.run(command, cwd=package.parent, capture_output=True, text=True, env=far_away(), timeout=60)
+    assert result.returncode == 1
+    assert "there is no program tl beside" in result.stderr
+
+
 def test_wheel(tmp_path: Path) -> None:
     """One wheel per platform, with the library in it and no Python ABI in its tag; installed, it works by itself."""
     pytest.importorskip("hatchling")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
-    environment = {**os.environ, "TL_RUNTIME_LIBRARY": str(LIBRARY)}
+    environment = {**os.environ, "TL_RUNTIME_LIBRARY": str(LIBRARY), "TL_PYTHON_FAST": "0"}
     build = [*pip, "wheel", "--no-deps", "--no-build-isolation", str(PACKAGE), "-w", str(tmp_path)]
     subprocess.run(build, check=True, env=environment)
     (wheel,) = tmp_path.glob("*.whl")

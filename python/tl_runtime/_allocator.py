@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ._arrays import array_api
+from ._arrays import array_api, numpy_module
 from ._errors import UnsupportedError
 from ._library import check, lib
 
@@ -27,8 +27,7 @@ _set_handler: Any = None
 def _find() -> None:
     """Finds NumPy's function and makes the capsule that it takes."""
     global _handler, _set_handler
-    import numpy
-
+    numpy = numpy_module()
     if tuple(int(part) for part in numpy.__version__.split(".")[:2]) < (1, 22):
         raise UnsupportedError(f"NumPy {numpy.__version__} has no memory handlers; they came with 1.22")
     table = _get_pointer(array_api(numpy), None)

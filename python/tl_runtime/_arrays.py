@@ -11,11 +11,20 @@ from ._numbers import size
 
 def numpy_module() -> Any:
     """Imports NumPy at its first use; everything else here works without it."""
+    return needed("numpy", "NumPy")
+
+
+def needed(module: str, name: str) -> Any:
+    """Imports a module of a package that only parts of this one need; an error says how to install it."""
+    import importlib
+
     try:
-        import numpy
-    except ImportError as error:
-        raise ImportError("this needs NumPy, which is not installed") from error
-    return numpy
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != module.partition(".")[0]:
+            raise  # the package is there, and itself lacks something
+        extra = f"tl-runtime[{name.lower()}]"
+        raise ImportError(f"this needs {name}, which is not installed: pip install '{extra}'", name=error.name) from error
 
 
 def array_api(numpy: Any) -> Any:

@@ -6,8 +6,9 @@ without a copy; a matrix of several blocks is copied into one.
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
+
+from ._arrays import needed
 
 if TYPE_CHECKING:
     from ._sparse import SparseMatrix
@@ -15,10 +16,7 @@ if TYPE_CHECKING:
 
 def _sparse() -> Any:
     """Imports SciPy at its first use; everything else here works without it."""
-    try:
-        return importlib.import_module("scipy.sparse")
-    except ImportError as error:
-        raise ImportError("this needs SciPy, which is not installed") from error
+    return needed("scipy.sparse", "SciPy")
 
 
 def take(cls: type[SparseMatrix], matrix: Any, copy: bool | None, blocks: dict[str, int]) -> SparseMatrix:

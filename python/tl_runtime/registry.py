@@ -21,6 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from . import _abi, _deferred, _dlpack
+from ._arrays import numpy_module
 from ._errors import InvalidArgumentError
 from ._library import check, check_pointer, last_error, lib, uninterrupted
 
@@ -103,9 +104,7 @@ def _extents(shape: int | Sequence[int]) -> tuple[int, ...]:
 
 
 def _dtype(dtype: Any) -> numpy.dtype[Any]:
-    import numpy
-
-    kind: numpy.dtype[Any] = numpy.dtype(dtype)
+    kind: numpy.dtype[Any] = numpy_module().dtype(dtype)
     if kind.hasobject:
         raise TypeError(f"elements of type {kind} are references of Python's and cannot lie in foreign memory")
     if kind.itemsize == 0 or kind.subdtype is not None:
@@ -117,15 +116,13 @@ def _describe(
     pointer: int, shape: int | Sequence[int], dtype: Any, strides: Sequence[int] | None = None
 ) -> tuple[_Memory, Array]:
     """Returns an array that holds no reference yet; an invalid description raises here."""
-    import numpy
-
     extents, kind = _extents(shape), _dtype(dtype)
     steps = None if strides is None else tuple(map(operator.index, strides))
     if steps is not None and len(steps) != len(extents):
         raise InvalidArgumentError(f"strides {steps} are not one for each extent of {extents}")
     data = (_address(pointer), False)
     memory = _Memory({"version": 3, "data": data, "shape": extents, "typestr": kind.str, "strides": steps})
-    array = numpy.asarray(memory)
+    array = numpy_module().asarray(memory)
     return memory, array if array.dtype == kind else array.view(kind)  # fields are not in the typestr
 
 
