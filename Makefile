@@ -40,7 +40,7 @@ GO_TEST := go test -timeout 40m
 
 # Numbers of a full run; `make test TL_POINTERS=100000` is a quick one.
 TL_POINTERS ?= 1000000
-STEPS ?= gen lint go race c checked python model prove demo install
+STEPS ?= gen lint go race c checked python model prove demo install packages
 
 LIBRARY_SOURCES := $(filter-out %_test.go,$(shell find capi cshim runtime -name '*.go' -o -name '*.[chsS]')) \
 	capi/exports.map go.mod $(wildcard go.sum) packaging/build_library.sh packaging/VERSION
@@ -49,6 +49,7 @@ LIBRARY_SOURCES := $(filter-out %_test.go,$(shell find capi cshim runtime -name 
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: help lib python-fast bitcode static debug checked demo demo-c demo-python demo-planned demo-tiny tool FORCE test prove proof bench gen gen-check format lint lint-lite install uninstall clean venv
+.PHONY: wheel sdist release abi
 .PHONY: $(addprefix test-,$(STEPS)) test-interop test-c-programs
 
 help: ## list the targets
@@ -187,6 +188,9 @@ test-install: $(LIBRARY) bitcode
 	$(MAKE) --no-print-directory uninstall PREFIX=/opt/tl DESTDIR=$(BUILD)/staged
 	@test -z "$$(find $(BUILD)/staged ! -type d ! -name consumer)" || { find $(BUILD)/staged ! -type d; exit 1; }
 
+test-packages: $(LIBRARY)
+	.ci/packages $(BUILD) $(PYTHON)
+
 bench: $(LIBRARY) python-fast $(VENV)/.ready $(TOOL) ## measure beside malloc and the peers that are installed; writes bench/RESULTS.md
 	PATH="$(IN_VENV):$$PATH" bench/run.sh $(BUILD)
 
@@ -215,6 +219,26 @@ lint: lint-lite $(VENV)/.ready ## lint-lite, clang-format and the linters that a
 	@.ci/optional staticcheck ./...
 	@.ci/optional shellcheck --severity=error .ci/* $(shell find bench docs packaging tests_c tools -name '*.sh')
 	@.ci/optional $(IN_VENV)/mypy --strict python/tl_runtime
+
+# What makes and checks packages, in an environment of its own.
+PACKAGES := $(BUILD)/packages
+
+$(PACKAGES)/.ready: packaging/requirements.txt
+	test -x $(PACKAGES)/bin/python || $(PYTHON) -m venv $(PACKAGES)
+	$(PACKAGES)/bin/python -m pip install --quiet -r packaging/requirements.txt
+	touch $@
+
+wheel: $(PACKAGES)/.ready ## build the wheels of the Python package into build/dist
+	packaging/build_wheels.sh $(PACKAGES) $(BUILD)/dist
+
+sdist: $(PACKAGES)/.ready ## build the source distribution of the Python package into build/dist; Go alone builds it
+	$(PACKAGES)/bin/python -m build --no-isolation --sdist --outdir $(BUILD)/dist python
+
+release: $(PACKAGES)/.ready ## build everything that belongs to a tag into build/release
+	packaging/release.sh $(PACKAGES) $(BUILD) $(MAKE)
+
+abi: debug ## write packaging/abi: the interface's types and layouts, for a release
+	packaging/abi.sh write $(BUILD)
 
 install: $(LIBRARY) bitcode $(if $(SYSTEM_CMAKE),,$(VENV)/.ready) ## install to PREFIX (default /usr/local), below DESTDIR
 	$(CMAKE) -S . -B $(BUILD)/install $(NINJA) -DBUILD_TESTING=OFF -DTL_RUNTIME_LIBRARY_DIR=$(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX)

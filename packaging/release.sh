@@ -1,0 +1,43 @@
+#!/bin/sh
+# Makes what belongs to the tag of a version: wheels, sdist, a tarball of the installed tree with the file for
+# debuggers, the changes, and checksums of them all.
+#
+#   packaging/release.sh ENVIRONMENT BUILD [MAKE]      into BUILD/release
+#
+# ENVIRONMENT has the packages of packaging/requirements.txt.
+set -eu
+
+environment=$1 build=$2 make=${3:-make}
+cd "$(dirname "$0")/.."
+version=$(sed -n '1p' packaging/VERSION)
+release=$build/release
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+grep -q "^version = \"$version\"" python/pyproject.toml || {
+	echo "release: packaging/VERSION says $version, python/pyproject.toml another version" >&2
+	exit 1
+}
+awk -v version="$version" '/^## / { wanted = index($2, "[" version "]") } wanted' CHANGELOG.md >"$work/changes"
+[ -s "$work/changes" ] || { echo "release: CHANGELOG.md has no section [$version]" >&2; exit 1; }
+if sed -n 1p "$work/changes" | grep -q unreleased; then
+	echo "release: a rehearsal: CHANGELOG.md calls $version unreleased"
+fi
+# Archives of one commit are equal, whenever they are made.
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+export SOURCE_DATE_EPOCH
+
+rm -rf "$release"
+mkdir -p "$release"
+"$make" --no-print-directory debug static
+# The library of the wheels is the one of the tarball, so the file for debuggers serves both.
+TL_RUNTIME_LIBRARY=$build/libtl_runtime.so packaging/build_wheels.sh "$environment" "$release"
+"$environment/bin/python" -m build --no-isolation --sdist --outdir "$release" python
+
+name=tl_runtime-$version-linux-$(uname -m)
+"$make" --no-print-directory install PREFIX="$work/$name" DESTDIR=
+cp README.md CHANGELOG.md LICENSE "$work/$name/"
+tar -C "$work" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -cf - "$name" |
+	gzip -n >"$release/$name.tar.gz"
+cp "$work/changes" "$release/CHANGES-$version.md"
+(cd "$release" && sha256sum -- * >"$work/sums" && mv "$work/sums" SHA256SUMS && ls -l)

@@ -1,0 +1,72 @@
+"""What an installation has to be able to do, from an interpreter that has nothing but the package: .ci/packages runs it.
+
+python -I installed.py FOLDER [fast|plain]      FOLDER is empty, for files; with or without the extension module
+"""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import sys
+import sysconfig
+from importlib.metadata import distribution
+from importlib.util import find_spec
+from pathlib import Path
+
+import tl_runtime as tl
+
+
+def run(*command: str) -> str:
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+
+
+def tensors() -> None:
+    with tl.scope():
+        tensor = tl.zeros((64, 64), "float32")
+        assert ctypes.string_at(tensor.__array_interface__["data"][0], tensor.nbytes) == bytes(64 * 64 * 4)
+    if find_spec("numpy"):
+        tensor.numpy()[0, 0] = 42
+        assert tensor.numpy().sum() == 42
+    else:
+        try:
+            tensor.numpy()
+        except ImportError as error:
+            assert "pip install 'tl-runtime[numpy]'" in str(error), error
+        else:
+            raise AssertionError("numpy() worked without NumPy")
+    del tensor
+    assert tl.stats()["tensors_live"] == 0
+
+
+def files() -> None:
+    package = Path(tl.__file__).parent
+    assert Path(tl.path()) == package / "libtl_runtime.so", tl.path()
+    assert (tl.include_path() / "tl_runtime.h").is_file()
+    metadata = distribution("tl-runtime")
+    assert metadata.metadata["License-Expression"] == "Apache-2.0"
+    names = {file.name for file in metadata.files or [] if "licenses" in file.parts}
+    assert names == {"LICENSE", "LICENSES-THIRD-PARTY.txt"}, names
+
+
+def program(folder: Path) -> None:
+    with tl.trace(folder / "run.trace"):
+        kept = tl.zeros(1000)
+    del kept
+    for tl_program in ([str(Path(sysconfig.get_path("scripts")) / "tl")], [sys.executable, "-m", "tl_runtime"]):
+        page = folder / "page.html"
+        run(*tl_program, "report", str(folder / "run.trace"), "-o", str(page))
+        assert "<html" in page.read_text()
+        page.unlink()
+
+
+def main() -> None:
+    folder = Path(sys.argv[1])
+    tensors()
+    files()
+    program(folder)
+    module = "fast" if find_spec("tl_runtime._fast") else "plain"
+    assert module == (sys.argv[2:] or [module])[0], module
+    print(f"Python {sys.version.split()[0]}, {module}, {'with' if find_spec('numpy') else 'without'} NumPy")
+
+
+main()
