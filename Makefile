@@ -116,6 +116,17 @@ $(VENV)/.ready: $(REQUIREMENTS)
 	$(IN_VENV)/python -m pip install --quiet -r $(REQUIREMENTS) $(if $(SYSTEM_CMAKE),,cmake)
 	touch $@
 
+DOCS_VENV := $(BUILD)/docs-venv
+
+.PHONY: docs test-docs
+docs: $(LIBRARY) $(DOCS_VENV)/.ready ## build the documentation site, build/docs/index.html
+	$(WITH_LIBRARY) docs/site/build.sh $(BUILD) $(DOCS_VENV)
+
+$(DOCS_VENV)/.ready: docs/site/requirements.txt
+	test -x $(DOCS_VENV)/bin/python || $(PYTHON) -m venv $(DOCS_VENV)
+	$(DOCS_VENV)/bin/python -m pip install --quiet -r $<
+	touch $@
+
 test: ## run every suite, each in both paths, and print how each ended
 	@.ci/suite $(BUILD)/test $(MAKE) $(STEPS)
 
@@ -177,6 +188,10 @@ test-demo: demo
 # Large packages of others, in continuous integration alone.
 test-interop: $(LIBRARY)
 	.ci/interop $(BUILD) $(LIBRARY) $(PYTHON)
+
+# Every page in a browser, where one is installed.
+test-docs: docs
+	.ci/browser $(BUILD)/docs $(DOCS_VENV)/bin/python
 
 test-model:
 	docs/model/run.sh

@@ -146,18 +146,6 @@ class tensor : public ref<tl_tensor> {
 	{
 		return own([&] { return (tl_view_slice)(get(), axis, start, stop, step); });
 	}
-	/* Parts of the first axes; those after them stay whole. */
-	result<tensor> try_slice(std::initializer_list<part> parts) const
-	{
-		extents starts, stops, steps;
-		for (const part& p : parts) {
-			starts.push_back(p.start);
-			stops.push_back(p.stop);
-			steps.push_back(p.step);
-		}
-		return own(
-			[&] { return (tl_view_slice_axes)(get(), rank_of(starts), starts.data(), stops.data(), steps.data()); });
-	}
 	result<tensor> try_transpose(std::int64_t axis_a = 0, std::int64_t axis_b = 1) const
 	{
 		return own([&] { return (tl_view_transpose)(get(), axis_a, axis_b); });
@@ -177,6 +165,19 @@ class tensor : public ref<tl_tensor> {
 	result<tensor> try_expand_dims(std::int64_t axis) const
 	{
 		return own([&] { return (tl_view_expand_dims)(get(), axis); });
+	}
+
+	/* Parts of the first axes; those after them stay whole. */
+	result<tensor> try_slice(std::initializer_list<part> parts) const
+	{
+		extents starts, stops, steps;
+		for (const part& p : parts) {
+			starts.push_back(p.start);
+			stops.push_back(p.stop);
+			steps.push_back(p.step);
+		}
+		return own(
+			[&] { return (tl_view_slice_axes)(get(), rank_of(starts), starts.data(), stops.data(), steps.data()); });
 	}
 
 	/* The tensor whose memory a view shares; none for a tensor that is not a view. */

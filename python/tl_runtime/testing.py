@@ -19,6 +19,8 @@ from pathlib import Path
 from ._scope import scope_depth
 from ._tracking import leak_report, recording, track_count
 
+__all__ = ["LeakError", "no_leaks"]
+
 
 class LeakError(AssertionError):
     """What was allocated in the block has leaked; the message is the report."""
@@ -57,6 +59,7 @@ try:
 except ImportError:  # the context manager needs none
     pass
 else:
+    __all__ += ["tl_no_leaks"]
 
     @pytest.fixture
     def tl_no_leaks() -> Iterator[None]:
