@@ -144,8 +144,9 @@ enum { TL_TENSOR_POOL_OFFSET = 8192, TL_TENSOR_POOL_SHARDS = 64 };
 /* Larger shapes are Go's: what they come to may overflow. */
 #define TLC_TENSOR_SPREAD (1ull << 47)
 
-/* Bytes of an element, 0 = no such dtype. */
-extern const uint8_t tlc_dtype_bytes[TL_DTYPES] __attribute__((visibility("hidden")));
+/* Bytes of an element, 0 = no such dtype. The mask keeps a dtype of a header that was overwritten inside the table. */
+#define TLC_DTYPE_MASK 31
+extern const uint8_t tlc_dtype_bytes[TLC_DTYPE_MASK + 1] __attribute__((visibility("hidden")));
 
 /* ---- the pool ---------------------------------------------------------------------- */
 

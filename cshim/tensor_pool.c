@@ -5,7 +5,9 @@ _Static_assert(sizeof(tl_tensor_header) % TL_TENSOR_ALIGN == 0, "the data starts
 _Static_assert(sizeof(tl_tensor_pool_shard) == 128, "shards share no cache line");
 _Static_assert(sizeof(tl_globals) <= TL_TENSOR_POOL_OFFSET, "the shards stand behind the globals");
 
-const uint8_t tlc_dtype_bytes[TL_DTYPES] = {
+_Static_assert(TL_DTYPES <= TLC_DTYPE_MASK + 1, "the mask keeps every dtype as it is");
+
+const uint8_t tlc_dtype_bytes[TLC_DTYPE_MASK + 1] = {
 	[TL_DTYPE_F32] = 4, [TL_DTYPE_F64] = 8,  [TL_DTYPE_I32] = 4,  [TL_DTYPE_I64] = 8, [TL_DTYPE_U8] = 1,
 	[TL_DTYPE_F16] = 2, [TL_DTYPE_BF16] = 2, [TL_DTYPE_BOOL] = 1, [TL_DTYPE_I8] = 1,  [TL_DTYPE_I16] = 2,
 	[TL_DTYPE_U16] = 2, [TL_DTYPE_U32] = 4,  [TL_DTYPE_U64] = 8,  [TL_DTYPE_C64] = 8, [TL_DTYPE_C128] = 16,

@@ -3,8 +3,7 @@
 
 #include "tensor.h"
 
-/* Values and indices are of the element types 0 to 3: a header that was overwritten leads no further. */
-enum { CSC = TL_SPARSE_CSC, ELEMENT_TYPES = 3 };
+enum { CSC = TL_SPARSE_CSC };
 
 /* The header at p, if record and mark show a live matrix there. */
 static inline const tl_sparse_header* marked(uintptr_t p, uint32_t* class)
@@ -80,7 +79,7 @@ static inline bool is_optional(const void* out) { return out == NULL || (uintptr
 
 static inline void* element(uintptr_t array, int64_t i, uint8_t dtype)
 {
-	return array != 0 ? (void*)(array + (uint64_t)i * tlc_dtype_bytes[dtype & ELEMENT_TYPES]) : NULL;
+	return array != 0 ? (void*)(array + (uint64_t)i * tlc_dtype_bytes[dtype & TLC_DTYPE_MASK]) : NULL;
 }
 
 /* Budget: that of header, 8 loads and a step for each halving of the blocks. */
@@ -109,8 +108,8 @@ tl_status tl_sparse_info_get(const tl_sparse* matrix, tl_sparse_info* out_info)
 	const tl_sparse_header* h = header(matrix, &table);
 	if (TLC_UNLIKELY(h == NULL || (uintptr_t)out_info < TL_LOWEST_ADDRESS || out_info->struct_size < sizeof *out_info))
 		return slow_sparse_info_get(matrix, out_info);
-	uint64_t index = tlc_dtype_bytes[h->index_dtype & ELEMENT_TYPES];
-	uint64_t element_bytes = tlc_dtype_bytes[h->value_dtype & ELEMENT_TYPES] + index;
+	uint64_t index = tlc_dtype_bytes[h->index_dtype & TLC_DTYPE_MASK];
+	uint64_t element_bytes = tlc_dtype_bytes[h->value_dtype & TLC_DTYPE_MASK] + index;
 	*out_info = (tl_sparse_info){
 		.struct_size = sizeof *out_info,
 		.rows = (int64_t)(h->format == CSC ? h->minor : h->lines),

@@ -2504,7 +2504,7 @@ TL_API tl_status tl_tensor_sync_stream(tl_tensor* tensor, void* stream);
  * A sparse matrix stores its nonzeros line by line: a line is a row of a CSR
  * matrix (compressed sparse rows) and a column of a CSC matrix. A line has
  * values and the same number of ascending indices: the columns of a row, the
- * rows of a column. Values are f32 or f64, indices 32 or 64 bits wide.
+ * rows of a column. Values are of any tl_dtype, indices 32 or 64 bits wide.
  *
  * A matrix stores its lines in blocks of several lines. A block is a counted
  * tensor, and the matrix has a table of the blocks that it holds. So a slice of

@@ -113,6 +113,38 @@ static void nothing_is_a_matrix_too(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
+/* Each element type: what comes out is what went in, byte by byte. */
+static void values_are_of_any_element_type(void)
+{
+	static const int32_t types[] = {TL_DTYPE_F32, TL_DTYPE_F64,  TL_DTYPE_I32,  TL_DTYPE_I64, TL_DTYPE_U8,
+	                                TL_DTYPE_F16, TL_DTYPE_BF16, TL_DTYPE_BOOL, TL_DTYPE_I8,  TL_DTYPE_I16,
+	                                TL_DTYPE_U16, TL_DTYPE_U32,  TL_DTYPE_U64,  TL_DTYPE_C64, TL_DTYPE_C128};
+	static const int32_t indices[3] = {1, 4, 0}, offsets[4] = {0, 2, 2, 3};
+	_Alignas(16) unsigned char bytes[8 + 3 * 16];
+	for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (unsigned char)(i % 251);
+	for (size_t k = 0; k < sizeof types / sizeof *types; k++) {
+		void *values, *places;
+		int64_t length;
+		tl_tensor *v, *x, *o;
+		tl_sparse* matrix;
+		CHECK_OK(tl_mem_enter_scope());
+		matrix = tl_sparse_from_csr(3, 5, 3, types[k], TL_DTYPE_I32, bytes, indices, offsets, NULL);
+		CHECK_INT(sparse_info(matrix).value_dtype, types[k]);
+		CHECK_OK(tl_sparse_to_contiguous(tl_sparse_slice(matrix, 1, 3), &v, &x, &o));
+		CHECK_INT(tl_tensor_dtype(v), types[k]);
+		size_t size = (size_t)tl_tensor_nbytes(v);
+		CHECK(memcmp(tl_tensor_data(v), bytes + 2 * size, size) == 0);
+		/* Alignment to 8 is enough for the largest. */
+		matrix = tl_sparse_wrap(TL_SPARSE_CSR, 3, 5, 3, types[k], TL_DTYPE_I32, bytes + 8, (void*)indices, offsets, 0,
+		                        NULL, NULL);
+		CHECK_OK(tl_sparse_row(matrix, 2, &values, &places, &length));
+		CHECK(values == bytes + 8 + 2 * size && length == 1 && *(int32_t*)places == 0);
+		CHECK_OK(tl_sparse_block_tensors(matrix, 0, &v, &x, &o));
+		CHECK_INT(tl_tensor_dtype(v), types[k]);
+		CHECK_OK(tl_mem_exit_scope());
+	}
+}
+
 static void null_is_no_matrix_and_no_error(void)
 {
 	void* values = &values;
@@ -298,7 +330,7 @@ static void bad_arrays_are_refused(void)
 	CHECK_REFUSED(CSR(5, 5, 11, 0, 2, sparse_values, sparse_offsets), 0, TL_E_INVALID_ARGUMENT);
 	CHECK(strstr(tl_last_error(), "row 2 has the index 5 at position 2; indices are from 0 to below 5") != NULL);
 	CHECK_REFUSED(CSR(-5, 6, 11, 0, 2, sparse_values, sparse_offsets), 0, TL_E_INVALID_ARGUMENT);
-	CHECK_REFUSED(CSR(5, 6, 11, 4, 2, sparse_values, sparse_offsets), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(CSR(5, 6, 11, 7, 2, sparse_values, sparse_offsets), 0, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(CSR(5, 6, 11, 0, 0, sparse_values, sparse_offsets), 0, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(CSR(5, 6, 11, 0, 2, NULL, sparse_offsets), 0, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(CSR(5, 6, 11, 0, 2, sparse_values, NULL), 0, TL_E_INVALID_ARGUMENT);
@@ -432,6 +464,7 @@ int main(void)
 	RUN(rows_are_filled_in_by_the_caller);
 	RUN(slices_outlive_the_matrix);
 	RUN(nothing_is_a_matrix_too);
+	RUN(values_are_of_any_element_type);
 	RUN(null_is_no_matrix_and_no_error);
 	RUN(contiguous_tensors_are_the_receivers);
 	RUN(lent_arrays_end_with_the_last_view);

@@ -151,9 +151,13 @@ func Wrap(c *object.Context, s Shape, from Arrays, borrowed Borrowed) uintptr {
 	return finish(c, e, h)
 }
 
+// widestAligned is the alignment that C wants of the largest values, complex ones of two doubles.
+const widestAligned = 8
+
 // checkAligned refuses arrays that emitted code could not read in place.
 func checkAligned(c *object.Context, s *Shape, from *Arrays) status.Status {
-	value, index := uintptr(sizeOf(uint8(s.Value))), uintptr(sizeOf(uint8(s.Index)))
+	index := uintptr(sizeOf(uint8(s.Index)))
+	value := min(uintptr(sizeOf(uint8(s.Value))), widestAligned)
 	if from.Offsets%index == 0 && (from.Nonzeros == 0 || from.Values%value == 0 && from.Indices%index == 0) {
 		return status.OK
 	}

@@ -52,7 +52,7 @@ func address[T any](k *keeper, values []T) uintptr {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(kept)))
 }
 
-func converted[T int32 | int64 | float32 | float64, F int64 | float64](k *keeper, values []F) uintptr {
+func converted[T int16 | int32 | int64 | float32 | float64, F int64 | float64](k *keeper, values []F) uintptr {
 	to := make([]T, len(values))
 	for i, v := range values {
 		to[i] = T(v)
@@ -68,8 +68,17 @@ func (k *keeper) integers(dtype int32, values []int64) uintptr {
 }
 
 func (k *keeper) floats(dtype int32, values []float64) uintptr {
-	if dtype == int32(tensor.F32) {
+	switch tensor.ElementType(dtype) {
+	case tensor.F32:
 		return converted[float32](k, values)
+	case tensor.I16:
+		return converted[int16](k, values)
+	case tensor.C128:
+		wide := make([]complex128, len(values))
+		for i, v := range values {
+			wide[i] = complex(v, -v)
+		}
+		return address(k, wide)
 	}
 	return converted[float64](k, values)
 }
@@ -86,6 +95,14 @@ func read(at uintptr, dtype int32, n int64) (integers []int64, floats []float64)
 			floats = append(floats, float64(*layout.At[float32](at + i*4)))
 		case tensor.F64:
 			floats = append(floats, *layout.At[float64](at + i*8))
+		case tensor.I16:
+			floats = append(floats, float64(*layout.At[int16](at + i*2)))
+		case tensor.C128:
+			value := *layout.At[complex128](at + i*16)
+			if imag(value) != -real(value) {
+				return nil, nil
+			}
+			floats = append(floats, real(value))
 		}
 	}
 	return integers, floats
@@ -95,8 +112,9 @@ func drawModel(t *rapid.T) *model {
 	m := &model{
 		format: rapid.Int32Range(0, 1).Draw(t, "format"),
 		minor:  rapid.Int64Range(0, 40).Draw(t, "minor"),
-		value:  rapid.SampledFrom([]int32{int32(tensor.F32), int32(tensor.F64)}).Draw(t, "value"),
-		index:  rapid.SampledFrom([]int32{int32(tensor.I32), int32(tensor.I64)}).Draw(t, "index"),
+		value: rapid.SampledFrom([]int32{int32(tensor.F32), int32(tensor.F64), int32(tensor.I16),
+			int32(tensor.C128)}).Draw(t, "value"),
+		index: rapid.SampledFrom([]int32{int32(tensor.I32), int32(tensor.I64)}).Draw(t, "index"),
 	}
 	lines := rapid.IntRange(0, 30).Draw(t, "lines")
 	for i := range lines {

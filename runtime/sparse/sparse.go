@@ -50,8 +50,8 @@ func (s *Shape) check(c *object.Context) status.Status {
 	case s.Rows < 0 || s.Columns < 0:
 		return tensor.Refuse(c, status.InvalidArgument, "a matrix cannot have %d rows and %d columns", s.Rows,
 			s.Columns)
-	case s.Value != int32(tensor.F32) && s.Value != int32(tensor.F64):
-		return tensor.Refuse(c, status.InvalidArgument, "values are TL_DTYPE_F32 or TL_DTYPE_F64, not dtype %d",
+	case tensor.ElementType(s.Value).Size() == 0:
+		return tensor.Refuse(c, status.InvalidArgument, "values are of an enum tl_dtype, and %d is none of its numbers",
 			s.Value)
 	case s.Index != int32(tensor.I32) && s.Index != int32(tensor.I64):
 		return tensor.Refuse(c, status.InvalidArgument, "indices are TL_DTYPE_I32 or TL_DTYPE_I64, not dtype %d",

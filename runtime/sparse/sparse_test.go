@@ -122,7 +122,7 @@ func TestArraysAreChecked(t *testing.T) {
 	for says, spoil := range map[string]func(*Shape, *Arrays){
 		"format 2":                             func(s *Shape, _ *Arrays) { s.Format = 2 },
 		"cannot have -1 rows":                  func(s *Shape, _ *Arrays) { s.Rows = -1 },
-		"not dtype 2":                          func(s *Shape, _ *Arrays) { s.Value = i32 },
+		"and 7 is none of its numbers":         func(s *Shape, _ *Arrays) { s.Value = 7 },
 		"not dtype 0":                          func(s *Shape, _ *Arrays) { s.Index = f32 },
 		"-1 nonzeros":                          func(_ *Shape, a *Arrays) { a.Nonzeros = -1 },
 		"offsets is NULL":                      func(_ *Shape, a *Arrays) { a.Offsets = 0 },
