@@ -16,6 +16,7 @@ path raise tl.ForkedError in the child; use the spawn or forkserver method.
 
 from . import registry
 from ._allocator import numpy_allocator
+from ._creation import arange, asarray, full, ones
 from ._devices import (
     Device,
     DeviceAllocator,
@@ -126,7 +127,9 @@ __all__ = [
     "UnsupportedError",
     "Weak",
     "allocation_info",
+    "arange",
     "arena",
+    "asarray",
     "bitcode_path",
     "check_all",
     "collect_cycles",
@@ -146,6 +149,7 @@ __all__ = [
     "frame",
     "from_dlpack",
     "from_numpy",
+    "full",
     "function_frame",
     "include_path",
     "lib",
@@ -158,6 +162,7 @@ __all__ = [
     "memory_summary",
     "memory_usage",
     "numpy_allocator",
+    "ones",
     "openmetrics",
     "path",
     "print_stats",

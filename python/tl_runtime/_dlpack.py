@@ -153,6 +153,11 @@ def _take_out(capsule: Any, name: bytes, kept: int, used: int, take_out: Any) ->
 
 def _ask(source: Any, copy: bool | None) -> Any:
     """Gets a capsule from an object with the DLPack protocol, for the default stream, where the runtime copies."""
+    if not hasattr(source, "__dlpack_device__"):
+        raise TypeError(
+            f"from_dlpack: source is a {type(source).__name__}, which has no __dlpack__; "
+            "tl.asarray takes lists, numbers and everything that NumPy takes"
+        )
     number_of(tuple(source.__dlpack_device__()))  # raises where there is no such device
     asked: dict[str, Any] = {"copy": False} if copy is False else {}  # this package makes the copy
     try:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from enum import IntEnum
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Union
+
+if TYPE_CHECKING:
+    import numpy
 
 
 class DType(IntEnum):
-    """tl_dtype: the numbers of the C ABI."""
+    """tl_dtype: the numbers of the C ABI.
+
+    An element type equals its number and what NumPy calls it: t.dtype == numpy.float32, == numpy.dtype("f4"), and
+    == "float32".
+    """
 
     FLOAT32 = 0
     FLOAT64 = 1
@@ -35,8 +43,40 @@ class DType(IntEnum):
         """Bytes of an element."""
         return int(TYPESTR[self][2:])
 
+    @property
+    def dtype(self) -> numpy.dtype[Any]:
+        """NumPy's type of such elements, which is also what numpy.dtype makes of a DType; two bytes for bfloat16."""
+        import numpy
+
+        return numpy.dtype(self.typestr)
+
+    @property
+    def kind(self) -> str:
+        """NumPy's letter for the kind of element: f, i, u, b, c, or V for bfloat16."""
+        return self.dtype.kind
+
+    @property
+    def char(self) -> str:
+        """NumPy's letter for the type."""
+        return self.dtype.char
+
+    @property
+    def type(self) -> type[Any]:
+        """NumPy's class of single elements."""
+        return self.dtype.type
+
     def __str__(self) -> str:
         return self.name.lower()
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, int):
+            return int(self) == int(other)
+        return _names_a_type(other) and _named(other) is self
+
+    def __ne__(self, other: object) -> bool:  # int has one of its own
+        return not self == other
+
+    __hash__ = int.__hash__
 
 
 # bfloat16 has no letter; two opaque bytes are what ml_dtypes.bfloat16 is a view of.
@@ -71,11 +111,23 @@ def to_dtype(spec: DTypeLike) -> DType:
         return spec
     if isinstance(spec, int):
         return DType(spec)
-    name = spec if isinstance(spec, str) else getattr(spec, "name", None) or getattr(spec, "__name__", "")
-    dtype = BY_NAME.get(str(name).rstrip("_"))  # numpy.bool_
+    dtype = _named(spec)
     if dtype is None:
         raise TypeError(f"{spec!r} is no element type of a tensor; known are {', '.join(BY_NAME)}")
     return dtype
+
+
+def _named(spec: Any) -> DType | None:
+    name = spec if isinstance(spec, str) else getattr(spec, "name", None) or getattr(spec, "__name__", "")
+    return BY_NAME.get(str(name).rstrip("_"))  # numpy.bool_
+
+
+def _names_a_type(other: object) -> bool:
+    """Whether something is the name of a type, a type of Python's or NumPy's, or a NumPy type of this byte order."""
+    if isinstance(other, (str, type)):
+        return True
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(other, numpy.dtype) and bool(other.isnative)
 
 
 def from_typestr(typestr: str) -> DType:

@@ -14,6 +14,7 @@ from ._info import READ_ONLY, hold, in_reach, info_of, interface_of
 from ._library import check, error_for, last_error, lib, recorder, unchecked
 from ._native import fast
 from ._numbers import shape_for_c, size
+from ._values import Values
 from ._views import Viewable, shape_array
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def _find_asarray() -> Any:
     return _asarray
 
 
-class TensorMethods(Viewable):
+class TensorMethods(Values, Viewable):
     """A tensor of the runtime.
 
     It holds one counted reference, whatever scopes are opened and closed
@@ -68,15 +69,8 @@ class TensorMethods(Viewable):
         """Makes a Tensor that takes over a reference of the caller's."""
         raise NotImplementedError
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        return self.clone()
-
     def __reduce__(self) -> Any:
-        raise TypeError("a Tensor is memory of this process and cannot be pickled or copied; use numpy() or clone()")
-
-    def __repr__(self) -> str:
-        where = f", device={name_of(self.device)!r}" if self.device else ""
-        return f"tl.Tensor({self._address:#x}, shape={self.shape}, dtype={self.dtype}{where})"
+        raise TypeError("a Tensor is memory of this process and cannot be pickled; use numpy()")
 
     @property
     def address(self) -> int:
@@ -205,11 +199,6 @@ class TensorMethods(Viewable):
     def cpu(self) -> Tensor:
         """Returns a copy on the CPU; the tensor itself when it is there already."""
         return self.to(0)
-
-    def copy_from(self, source: Tensor) -> Tensor:
-        """Copies the elements of a tensor of the same shape and type into this one, between any devices."""
-        check(lib.tl_tensor_copy(self._address, source._address))
-        return self
 
     def record_stream(self, stream: int) -> None:
         """Records that work in a stream of the device uses the tensor: its memory is not reused before that
