@@ -18,6 +18,7 @@ MAKE: dict[str, Callable[[], Any]] = {
     "Tensor": lambda: tl.zeros(3),
     "SparseMatrix": lambda: tl.SparseMatrix.empty((2, 2), [1, 1]),
     "Workspace": lambda: tl.registry.Workspace(2, 100),
+    "MemoryPool": lambda: tl.MemoryPool(initial_bytes=1 << 16),
     "DeviceAllocator": lambda: tl.DeviceAllocator(lambda _: None, lambda *_: None),
 }
 
@@ -38,7 +39,7 @@ def test_a_handle_has_one_owner(name: str, how: Callable[[Any], Any]) -> None:
         how(owner)
 
 
-@pytest.mark.parametrize("kind", [tl.Tensor, _tensor.CtypesTensor, tl.SparseMatrix, tl.Plan])
+@pytest.mark.parametrize("kind", [tl.Tensor, _tensor.CtypesTensor, tl.SparseMatrix, tl.Plan, tl.MemoryPool])
 def test_the_end_of_what_was_never_made(kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[Any] = []
     monkeypatch.setattr("sys.unraisablehook", shown.append)

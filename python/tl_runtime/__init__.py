@@ -14,7 +14,7 @@ the tl_status as its .status. After os.fork() calls that need more than the fast
 path raise tl.ForkedError in the child; use the spawn or forkserver method.
 """
 
-from . import registry
+from . import mr, registry
 from ._allocator import numpy_allocator
 from ._creation import arange, asarray, full, ones
 from ._devices import (
@@ -64,6 +64,7 @@ from ._limits import (
     set_tensor_pool_limits,
     tensor_pool_keys,
 )
+from ._memory_pool import MemoryPool, MemoryPoolStatistics
 from ._object import Object, collect_cycles
 from ._plan import Plan
 from ._profiles import dump_memory_snapshot, memory_snapshot, profile, profile_write, trace, trace_mark
@@ -109,6 +110,8 @@ __all__ = [
     "InternalError",
     "InvalidArgumentError",
     "LimitError",
+    "MemoryPool",
+    "MemoryPoolStatistics",
     "MemoryUsage",
     "NoFrameError",
     "NotLiveError",
@@ -161,6 +164,7 @@ __all__ = [
     "memory_stats",
     "memory_summary",
     "memory_usage",
+    "mr",
     "numpy_allocator",
     "ones",
     "openmetrics",
