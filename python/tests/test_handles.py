@@ -23,7 +23,7 @@ MAKE: dict[str, Callable[[], Any]] = {
 }
 
 
-COPIED = {"Tensor"}  # by their elements
+COPIED = {"Tensor", "SparseMatrix"}  # by their elements
 
 
 @pytest.mark.parametrize("name", MAKE)

@@ -129,8 +129,8 @@ def test_what_scipy_allows_and_the_runtime_does_not() -> None:
     assert_same(tl.SparseMatrix.from_scipy(listed).to_scipy(), listed.tocsr())
     with pytest.raises(ValueError, match="'coo'"):
         tl.SparseMatrix.from_scipy(listed, copy=False)
-    with pytest.raises(tl.InvalidArgumentError, match="values are TL_DTYPE_F32"):
-        tl.SparseMatrix.from_scipy(sparse.csr_array(numpy.eye(3, dtype="int32")))
+    with pytest.raises(TypeError, match="cannot hold values of longdouble|cannot hold values of float128"):
+        tl.SparseMatrix.from_scipy(sparse.csr_array(numpy.eye(3, dtype="longdouble")))
 
 
 def test_rows_filled_in_by_hand() -> None:
@@ -156,11 +156,6 @@ def test_slices_are_of_lines() -> None:
     assert matrix[2:4, :].shape == matrix[2:4, ...].shape == (2, 6)
     assert matrix.T[:, -2:].shape == (6, 2)
     assert matrix[-(10**30) : 10**30].shape == (6, 6)
-    for other in (3, slice(0, 4, 2), (slice(None), slice(2)), None):
-        with pytest.raises(TypeError, match=r"m\[a:b\]"):
-            matrix[other]
-    with pytest.raises(TypeError, match=r"m\[:, a:b\]"):
-        matrix.T[1:2]
     for wrong in (matrix.column, matrix.T.row):
         with pytest.raises(TypeError, match="stores no"):
             wrong(0)

@@ -6,12 +6,19 @@ without a copy; a matrix of several blocks is copied into one.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ._arrays import needed
+from ._dtype import to_dtype
 
 if TYPE_CHECKING:
     from ._sparse import SparseMatrix
+    from ._sparse_values import SparseValues
+
+_ARRAYS = ("data", "indices", "indptr")
+_CHANGES = ("eliminate_zeros", "resize", "set_shape", "setdiag")
 
 
 def _sparse() -> Any:
@@ -25,6 +32,10 @@ def take(cls: type[SparseMatrix], matrix: Any, copy: bool | None, blocks: dict[s
         raise TypeError(f"a sparse matrix of SciPy's is needed, not {type(matrix).__name__}")
     if matrix.ndim != 2:
         raise ValueError(f"a matrix has two dimensions, not {matrix.ndim}")
+    try:
+        to_dtype(matrix.dtype)
+    except TypeError:
+        raise TypeError(f"a SparseMatrix cannot hold values of {matrix.dtype}; convert them with astype") from None
     if matrix.format not in ("csr", "csc"):
         if copy is False:
             raise ValueError(f"a matrix in the format {matrix.format!r} has to be copied")
@@ -48,6 +59,8 @@ def _straight(array: Any) -> Any:
 
 def give(matrix: SparseMatrix, copy: bool | None) -> Any:
     """Makes a SciPy array from a matrix."""
+    if matrix.dtype.kind == "V" or matrix.dtype.char == "e":
+        raise TypeError(f"SciPy has no sparse arrays of {matrix.dtype}; blocks(), toarray() and to_coo() show them")
     if copy is False and matrix.block_count != 1:
         raise ValueError(f"a matrix of {matrix.block_count} blocks has to be copied; blocks() shows them without")
     if matrix.block_count == 1 and not copy:
@@ -67,3 +80,68 @@ def _put_together(kind: Any, arrays: list[Any], shape: tuple[int, int]) -> Any:
     made = kind(shape, dtype=arrays[0].dtype)
     made.data, made.indices, made.indptr = arrays
     return made
+
+
+def class_of(matrix: SparseValues) -> Any:
+    """Returns the class that a matrix would have in SciPy; None where the program does not use SciPy's matrices."""
+    return getattr(sys.modules.get("scipy.sparse"), matrix.format + "_array", None)
+
+
+def attribute(matrix: SparseValues, name: str) -> Any:
+    """Returns what SciPy's array has under a name that a matrix itself does not have.
+
+    What would change the array and not the matrix is refused.
+    """
+    missing = AttributeError(f"'SparseMatrix' object has no attribute {name!r}", name=name, obj=matrix)
+    if name.startswith("__") or name in ("_held", "_info"):
+        raise missing
+    if not name.startswith("_"):  # else it is for those who have loaded SciPy anyway
+        try:
+            _sparse()
+        except ImportError as error:
+            raise missing from error
+    kind = class_of(matrix)
+    if kind is None or not (hasattr(kind, name) or name in (*_ARRAYS, "_shape", "maxprint")):
+        raise missing
+    if name in _CHANGES:
+        raise TypeError(f"{name} would change the structure of a SparseMatrix; change what to_scipy(copy=True) returns")
+    found = getattr(matrix.to_scipy(), name)
+    if name in _ARRAYS:  # a copy where there are several blocks, to which a write would be lost
+        found = found.view()
+        found.flags.writeable = False
+    return found
+
+
+def _with_indices(made: Any, dtype: Any) -> Any:
+    """Gives an array of SciPy's own making indices of a type."""
+    made.indices, made.indptr = made.indices.astype(dtype, copy=False), made.indptr.astype(dtype, copy=False)
+    return made
+
+
+def selected(matrix: SparseValues, rows: Any, columns: Any) -> Any:
+    """Returns a copy of rows and columns of a matrix; of two lists the elements at these places."""
+    made = matrix.to_scipy()
+    if isinstance(rows, slice) or isinstance(columns, slice):  # SciPy 1.17 confuses a list beside a slice with a step
+        made = made[rows][:, columns]
+    else:
+        made = made[rows, columns]
+    if not _sparse().issparse(made):
+        return made
+    return matrix.from_scipy(_with_indices(made.asformat(matrix.format), matrix.index_dtype.dtype))
+
+
+def stacked(cls: Any, how: str, matrices: Sequence[Any], format: str | None) -> SparseMatrix:
+    """Returns matrices one below or beside the other, in the format of the first unless one is given."""
+    sparse = _sparse()
+    parts = []
+    for matrix in matrices:
+        if not sparse.issparse(matrix):
+            raise TypeError(f"{how} takes sparse matrices, not {type(matrix).__name__}")
+        parts.append(matrix.to_scipy() if isinstance(matrix, cls) else sparse.csr_array(matrix))
+    if not parts:
+        raise ValueError(f"{how} takes one matrix or more")
+    form = format or getattr(matrices[0], "format", "csr")
+    made = getattr(sparse, how)(parts, format=form if form in ("csr", "csc") else "csr")
+    wide = any(part.indptr.itemsize == 8 for part in parts)
+    made_of: SparseMatrix = cls.from_scipy(_with_indices(made, "int64") if wide else made)
+    return made_of

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,7 +10,8 @@ from . import _abi, _deferred, _scipy
 from ._arrays import Lent, lent
 from ._dtype import BY_NUMBER, TYPESTR, DType, DTypeLike, to_dtype
 from ._library import check, error_for, last_error, lib, unchecked
-from ._numbers import HIGHEST, LOWEST, int64, int64_array
+from ._numbers import int64, int64_array
+from ._sparse_values import SparseValues
 from ._tensor import Tensor, _find_asarray
 
 if TYPE_CHECKING:
@@ -47,13 +47,32 @@ class Block(NamedTuple):
     offsets: Array
 
 
-class _Memory:
-    """The memory under an array of a line: the matrix keeps it alive."""
+class _Held:
+    """A counted reference to a matrix: of its Python object, and of the arrays of its lines."""
 
-    __slots__ = ("__array_interface__", "matrix")
+    __slots__ = ("address",)
+
+    def __init__(self, address: int) -> None:
+        self.address = _acquire(address)
+
+    def __del__(self, _release: Any = _release, _deferred: Any = _deferred.head, _drain: Any = _deferred.drain) -> None:
+        # The defaults stay reachable while the interpreter takes modules apart.
+        try:
+            address = self.address
+        except AttributeError:  # an exception has ended the construction
+            return
+        _release(address)
+        if _deferred.value:
+            _drain()
+
+
+class _Memory:
+    """The memory under an array of a line: the reference to the matrix keeps it alive."""
+
+    __slots__ = ("__array_interface__", "held")
 
     def __init__(self, matrix: SparseMatrix, address: int, length: int, dtype: DType) -> None:
-        self.matrix = matrix
+        self.held = matrix._held
         self.__array_interface__ = {
             "version": 3,
             "shape": (length,),
@@ -97,7 +116,7 @@ def in_scope(make: Callable[[], Any]) -> Any:
         check(lib.tl_mem_exit_scope())
 
 
-class SparseMatrix:
+class SparseMatrix(SparseValues):
     """A sparse matrix of the runtime, in the format "csr" or "csc".
 
     It holds one counted reference, as a Tensor does. Slices, transposes and the
@@ -105,13 +124,14 @@ class SparseMatrix:
     from ends.
     """
 
-    __slots__ = ("__weakref__", "_address", "_info")
+    __slots__ = ("__weakref__", "_address", "_held", "_info")
 
     _address: int
+    _held: _Held | None
     _info: _abi.tl_sparse_info
 
     def __new__(cls) -> SparseMatrix:
-        raise TypeError("make a SparseMatrix with from_scipy, from_arrays, empty or from_address")
+        raise TypeError("make a SparseMatrix with from_scipy, from_arrays, from_coo, empty or from_address")
 
     @classmethod
     def _own(cls, make: Callable[[], int | None]) -> SparseMatrix:
@@ -133,7 +153,8 @@ class SparseMatrix:
         if not address:
             raise ValueError("NULL is no matrix")
         matrix = object.__new__(cls)
-        matrix._address, matrix._info = _acquire(address), info
+        matrix._held = _Held(address)
+        matrix._address, matrix._info = address, info
         return matrix
 
     @classmethod
@@ -205,6 +226,8 @@ class SparseMatrix:
         unless copy is true; others are copied once, or refused when copy is false. copy=True makes blocks of
         several lines.
         """
+        if isinstance(matrix, SparseMatrix):
+            matrix = matrix.to_scipy()
         return _scipy.take(cls, matrix, copy, blocks)
 
     def to_scipy(self, *, copy: bool | None = None) -> Any:
@@ -216,22 +239,13 @@ class SparseMatrix:
         """
         return _scipy.give(self, copy)
 
-    def __del__(self, _release: Any = _release, _deferred: Any = _deferred.head, _drain: Any = _deferred.drain) -> None:
-        # The defaults stay reachable while the interpreter takes modules apart.
-        try:
-            address = self._address
-        except AttributeError:  # an exception has ended the construction
-            return
-        _release(address)
-        if _deferred.value:
-            _drain()
-
     def __reduce__(self) -> Any:
-        raise TypeError("a SparseMatrix is memory of this process and cannot be pickled or copied; use to_scipy()")
+        raise TypeError("a SparseMatrix is memory of this process and cannot be pickled; use to_scipy()")
 
     def __repr__(self) -> str:
         kind = f"shape={self.shape}, nnz={self.nnz}, format={self.format!r}, dtype={self.dtype}"
-        return f"tl.SparseMatrix({self._address:#x}, {kind})"
+        where = "closed" if self._held is None else f"{self._address:#x}"
+        return f"tl.SparseMatrix({where}, {kind})"
 
     @property
     def address(self) -> int:
@@ -310,17 +324,6 @@ class SparseMatrix:
     def transpose(self) -> SparseMatrix:
         """The same as T."""
         return self.T
-
-    def __getitem__(self, index: Any) -> SparseMatrix:
-        """m[a:b] of a CSR matrix, m[:, a:b] of a CSC matrix: those lines, over the same blocks."""
-        rows, columns = index if isinstance(index, tuple) and len(index) == 2 else (index, slice(None))
-        along, across = (rows, columns) if self.format == "csr" else (columns, rows)
-        if not isinstance(along, slice) or across not in (slice(None), ...) or along.step not in (None, 1):
-            shown = "m[a:b]" if self.format == "csr" else "m[:, a:b]"
-            raise TypeError(f"a {self.format} matrix is sliced as {shown}; other parts are no blocks of it")
-        start = 0 if along.start is None else max(min(operator.index(along.start), HIGHEST), LOWEST)
-        stop = HIGHEST if along.stop is None else max(min(operator.index(along.stop), HIGHEST), LOWEST)
-        return self._own(lambda: lib.tl_sparse_slice(self._address, start, stop))
 
     def line(self, i: int) -> Line:
         """Row i of a CSR matrix, column i of a CSC matrix, as arrays over the same memory."""
