@@ -10,6 +10,7 @@
 #ifndef TL_TENSOR_HPP
 #define TL_TENSOR_HPP
 
+#include <complex>
 #include <cstdint>
 #include <initializer_list>
 #include <type_traits>
@@ -46,6 +47,10 @@ template <>
 struct dtype_of<std::uint32_t> : std::integral_constant<std::int32_t, TL_DTYPE_U32> {};
 template <>
 struct dtype_of<std::uint64_t> : std::integral_constant<std::int32_t, TL_DTYPE_U64> {};
+template <>
+struct dtype_of<std::complex<float>> : std::integral_constant<std::int32_t, TL_DTYPE_C64> {};
+template <>
+struct dtype_of<std::complex<double>> : std::integral_constant<std::int32_t, TL_DTYPE_C128> {};
 
 /* What tensor::slice takes of an axis: elements start, start + step, ... before stop; {} is the whole axis. at takes one
  * element and leaves the axis out. */

@@ -13,6 +13,7 @@
 
 #include "dl.h"
 #include "check.hpp"
+#include "tl_memory_pool.hpp"
 #include "tl_registry.hpp"
 #include "tl_runtime.hpp"
 #include "tl_sparse.hpp"
@@ -33,6 +34,8 @@ inline constexpr bool throws_as_zeros<T, std::void_t<decltype(T::template zeros<
 static_assert(!throws_as_zeros<tl::tensor>);
 static_assert(!std::is_default_constructible_v<tl::scope> && !std::is_constructible_v<tl::frame, std::int64_t>);
 static_assert(!std::is_constructible_v<tl::planned_frame, std::size_t>);
+static_assert(!std::is_constructible_v<tl::memory_pool, const char*> &&
+              std::is_default_constructible_v<tl::memory_pool>);
 static_assert(!std::is_constructible_v<tl::workspace, std::size_t, std::size_t>);
 static_assert(!std::is_constructible_v<tl::tag, const char*> && !std::is_default_constructible_v<tl::leak_check>);
 // A type of this way is not the one of the other way.
@@ -222,6 +225,28 @@ void memory_resources()
 	CHECK(moved.size() == 1000 && moved[999] == 999);
 }
 
+void memory_pools()
+{
+	auto made = tl::memory_pool::try_create("cpu", 1 << 20);
+	CHECK(made && made->try_set_limit(4 << 20));
+	tl::memory_pool pool = *std::move(made);
+	const auto block = pool.try_allocate(1000);
+	CHECK(block && pool.try_stats()->num_allocations == 1);
+	CHECK(status_in(pool.try_allocate(8 << 20)) == TL_E_LIMIT && status_in(pool.try_close()) == TL_E_BUSY);
+	CHECK(pool.try_deallocate(*block) && status_in(pool.try_deallocate(*block)) == TL_E_UNKNOWN_POINTER);
+	tl::statistics_resource counted(pool);
+	tl::limiting_resource limited(counted, 4096);
+	{
+		std::pmr::vector<int> numbers(1000, &limited);
+		CHECK(limited.allocated() == 4000 && counted.statistics().current_count == 1);
+		CHECK(status_in(limited.try_allocate(97)) == TL_E_LIMIT);
+	}
+	CHECK(pool.try_trim() && pool.try_reset() && pool.try_close() && !pool.is_open());
+	CHECK(status_in(pool.try_allocate(8)) == TL_E_INVALID_ARGUMENT &&
+	      status_in(pool.try_stats()) == TL_E_INVALID_ARGUMENT);
+	CHECK(status_in(tl::memory_pool::try_create("no such device")) == TL_E_INVALID_ARGUMENT);
+}
+
 void tracking()
 {
 	{
@@ -288,6 +313,7 @@ int main()
 	sparse();
 	registered_memory();
 	memory_resources();
+	memory_pools();
 	tracking();
 	value_of_a_failure_ends_the_process();
 	tl_mem_purge();
