@@ -3,11 +3,12 @@
 
 /* ---- buffers ------------------------------------------------------------------------------ */
 
-/* As NumPy and the module struct write element types; bfloat16 is two opaque bytes. */
+/* As NumPy and the module struct write element types. For NumPy "q" is another type of eight bytes than int64, and
+ * bfloat16 is two opaque bytes. */
 static char* const formats[DTYPES] = {
-	[TL_DTYPE_F32] = "f", [TL_DTYPE_F64] = "d",   [TL_DTYPE_I32] = "i",  [TL_DTYPE_I64] = "q",  [TL_DTYPE_U8] = "B",
+	[TL_DTYPE_F32] = "f", [TL_DTYPE_F64] = "d",   [TL_DTYPE_I32] = "i",  [TL_DTYPE_I64] = "l",  [TL_DTYPE_U8] = "B",
 	[TL_DTYPE_F16] = "e", [TL_DTYPE_BF16] = "2x", [TL_DTYPE_BOOL] = "?", [TL_DTYPE_I8] = "b",   [TL_DTYPE_I16] = "h",
-	[TL_DTYPE_U16] = "H", [TL_DTYPE_U32] = "I",   [TL_DTYPE_U64] = "Q",  [TL_DTYPE_C64] = "Zf", [TL_DTYPE_C128] = "Zd",
+	[TL_DTYPE_U16] = "H", [TL_DTYPE_U32] = "I",   [TL_DTYPE_U64] = "L",  [TL_DTYPE_C64] = "Zf", [TL_DTYPE_C128] = "Zd",
 };
 
 /* An address for tensors without elements, too: NumPy 1.21 refuses NULL. */

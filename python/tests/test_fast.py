@@ -32,8 +32,8 @@ def outcome(call: Callable[[], Any]) -> Any:
     if isinstance(result, _tensor.TensorMethods):
         return described(result)
     if isinstance(result, numpy.ndarray):
-        flags = result.flags
-        return result.shape, result.strides, result.dtype, result.ctypes.data, flags.writeable, flags.aligned
+        flags, strides = result.flags, result.strides if result.size else ()  # they say nothing of no elements
+        return result.shape, strides, result.dtype, result.ctypes.data, flags.writeable, flags.aligned
     if isinstance(result, memoryview):
         # Others say nothing.
         strides = [step for step, extent in zip(result.strides, result.shape) if extent > 1 and result.nbytes]

@@ -6,25 +6,25 @@ import ctypes
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._tensor import Tensor
+    from ._tensor import TensorMethods
 
 # The types that memoryview has a letter for; NumPy makes the buffers of the others.
 _FORMATS: dict[str, Any] = {
     "<f4": "f",
     "<f8": "d",
     "<i4": "i",
-    "<i8": "q",
+    "<i8": "l",
     "|u1": "B",
     "|b1": "?",
     "|i1": "b",
     "<i2": "h",
     "<u2": "H",
     "<u4": "I",
-    "<u8": "Q",
+    "<u8": "L",
 }
 
 
-def view(tensor: Tensor) -> memoryview:
+def view(tensor: TensorMethods) -> memoryview:
     """Returns the memory of a tensor, which the buffer keeps."""
     interface = tensor._interface
     if not hasattr(tensor, "__array_interface__"):
@@ -39,7 +39,7 @@ def view(tensor: Tensor) -> memoryview:
     return memory.toreadonly() if read_only else memory
 
 
-def _array(tensor: Tensor) -> Any:
+def _array(tensor: TensorMethods) -> Any:
     try:
         return tensor.numpy()
     except ImportError:

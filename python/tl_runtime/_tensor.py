@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from . import _abi, _buffers, _deferred, _dlpack
 from ._arrays import array_api, lent, numpy_module
@@ -34,6 +34,9 @@ def _find_asarray() -> Any:
     global _asarray
     _asarray = numpy_module().asarray
     return _asarray
+
+
+View = TypeVar("View", bound="TensorMethods")
 
 
 class TensorMethods(Values, Viewable):
@@ -187,16 +190,16 @@ class TensorMethods(Values, Viewable):
         """The memory as a buffer, for Python 3.12 and newer."""
         return _buffers.view(self)
 
-    def clone(self) -> Tensor:
+    def clone(self: View) -> View:
         """Returns a contiguous copy on the same device."""
         return self._view(lib.tl_tensor_clone(self._address))
 
-    def to(self, device: DeviceLike) -> Tensor:
+    def to(self: View, device: DeviceLike) -> View:
         """Returns a contiguous copy on a device ("cuda:0"); the tensor itself when it is there already."""
         number = device_number(device)
         return self if number == self.device else self._view(lib.tl_tensor_to(self._address, number))
 
-    def cpu(self) -> Tensor:
+    def cpu(self: View) -> View:
         """Returns a copy on the CPU; the tensor itself when it is there already."""
         return self.to(0)
 
@@ -205,7 +208,7 @@ class TensorMethods(Values, Viewable):
         work is done."""
         check(lib.tl_tensor_record_stream(self._address, stream))
 
-    def register(self) -> Tensor:
+    def register(self: View) -> View:
         """Gives the current scope a reference of its own, as generated code would."""
         check(lib.tl_tensor_register(self._address))
         return self
@@ -392,7 +395,7 @@ def _start() -> Any:
 
 
 # What the extension module calls for all that is rare, and tests compare it with.
-TWINS = {"empty": empty, "zeros": zeros, "from_dlpack": from_dlpack}
+TWINS: dict[str, Callable[..., Any]] = {"empty": empty, "zeros": zeros, "from_dlpack": from_dlpack}
 
 if fast is not None:
     Tensor = _start()  # type: ignore[misc]
