@@ -193,6 +193,28 @@ def test_program_of_a_checkout() -> None:
     assert sys.executable in text
 
 
+def test_program_beside_a_library_of_the_system(tmp_path: Path) -> None:
+    """A library that was found by its name is known by its file; the working folder has no say."""
+    for folder, says in (("prefix/bin", "right"), ("elsewhere", "wrong")):
+        (tmp_path / folder).mkdir(parents=True)
+        program = tmp_path / folder / "tl"
+        program.write_text(f'#!/bin/sh\necho {says} "$1" "$TL_RUNTIME_LIBRARY"\n')
+        program.chmod(0o755)
+    copy = tmp_path / "prefix" / "lib" / "libtl_runtime.so.1"
+    copy.parent.mkdir()
+    shutil.copy(LIBRARY.resolve(), copy)
+    environment = {
+        **far_away(),
+        "PYTHONPATH": str(copy_package(tmp_path).parent),
+        "LD_LIBRARY_PATH": str(copy.parent),
+        "TL_RUNTIME_LIBRARY": copy.name,
+    }
+    command = [sys.executable, "-m", "tl_runtime", "report"]
+    folder = tmp_path / "elsewhere"
+    text = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True, env=environment, timeout=60)
+    assert text.stdout.split() == ["right", "report", str(copy)]
+
+
 def test_no_program(tmp_path: Path) -> None:
     package = copy_package(tmp_path)
     shutil.copy(LIBRARY.resolve(), package / "libtl_runtime.so")

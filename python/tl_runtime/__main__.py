@@ -12,6 +12,15 @@ from ._library import path
 HERE = Path(__file__).resolve().parent
 
 
+def library() -> Path:
+    """Returns the file of the library, also where it was loaded by its name alone."""
+    if os.sep in path():
+        return Path(path()).resolve()
+    with open("/proc/self/maps") as maps:
+        files = [line.split(maxsplit=5)[-1].rstrip() for line in maps]
+    return Path(next(file for file in files if os.path.basename(file).startswith("libtl_runtime.so")))
+
+
 def installed() -> list[Path]:
     """Returns where pip has put tl, as its record says; no place when this package is not what pip has installed."""
     try:
@@ -25,9 +34,9 @@ def installed() -> list[Path]:
 
 def tool() -> Path | None:
     """Returns the program of this installation: that of pip, of a checkout, or of `make install`."""
-    library = Path(path()).resolve()
-    around = [HERE.parent / "bin", HERE.parents[1] / "build", library.parent, library.parents[1] / "bin"]
-    around += library.parents[2:3] and [library.parents[2] / "bin"]  # lib/ARCHITECTURE/
+    beside = library().parent
+    around = [HERE.parent / "bin", HERE.parents[1] / "build", beside, beside.parent / "bin"]
+    around.append(beside.parent.parent / "bin")  # the library is in lib/ARCHITECTURE
     places = installed() + [folder / "tl" for folder in around]
     return next((place for place in places if place.is_file() and os.access(place, os.X_OK)), None)
 
@@ -37,11 +46,10 @@ def main() -> None:
     found = tool()
     if found is None:
         sys.exit(
-            f"python -m tl_runtime: there is no program tl beside {path()}; install a wheel that was built with Go, or "
+            f"python -m tl_runtime: there is no program tl beside {library()}; install a wheel built with Go, or "
             "run `make tool` in a checkout"
         )
-    if os.path.isfile(path()):
-        os.environ.setdefault("TL_RUNTIME_LIBRARY", path())
+    os.environ["TL_RUNTIME_LIBRARY"] = str(library())
     os.environ.setdefault("TL_PYTHON", sys.executable)
     os.execv(found, ["tl", *sys.argv[1:]])
 
