@@ -32,7 +32,7 @@ const _ = "TL_INLINE_VERSION"
 // Errors: none.
 // Cost: a call and two loads.
 // Path: shim.
-// LLVM: nounwind, returns nonnull.
+// LLVM: nounwind, readonly, willreturn, returns nonnull.
 const _ = "tl_context"
 
 // tl_context_address returns the address of the word in which the library keeps
@@ -48,5 +48,5 @@ const _ = "tl_context"
 // Errors: none.
 // Cost: a call and one load.
 // Path: shim.
-// LLVM: nounwind, returns nonnull.
+// LLVM: nounwind, readonly, willreturn, returns nonnull.
 const _ = "tl_context_address"

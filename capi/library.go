@@ -83,7 +83,7 @@ const _ = "tl_symbol"
 // Errors: none.
 // Cost: constant.
 // Path: shim.
-// LLVM: nounwind, returns nonnull.
+// LLVM: nounwind, readnone, willreturn, returns nonnull.
 const _ = "tl_version"
 
 // tl_abi_version returns the interface version of the loaded library. A program
@@ -98,7 +98,7 @@ const _ = "tl_version"
 // Errors: none.
 // Cost: constant.
 // Path: shim.
-// LLVM: nounwind.
+// LLVM: nounwind, readnone, willreturn.
 const _ = "tl_abi_version"
 
 // tl_init makes the library ready now instead of at the first use. Calling it
@@ -192,7 +192,7 @@ func tlgo_config_dump(c, buffer, bytes uintptr) uintptr {
 // Errors: none.
 // Cost: constant.
 // Path: shim.
-// LLVM: nounwind, returns nonnull.
+// LLVM: nounwind, readnone, willreturn, returns nonnull.
 const _ = "tl_status_string"
 
 // tl_last_status returns the status of the calling thread's last call that
@@ -206,7 +206,7 @@ const _ = "tl_status_string"
 // Errors: none.
 // Cost: constant, a few instructions.
 // Path: shim.
-// LLVM: nounwind.
+// LLVM: nounwind, readonly, willreturn.
 const _ = "tl_last_status"
 
 // tl_last_error explains the last failure of the calling thread in a sentence:
@@ -242,7 +242,7 @@ func tlgo_last_error(c uintptr) uintptr {
 // Errors: none.
 // Cost: constant, a few instructions.
 // Path: shim.
-// LLVM: nounwind.
+// LLVM: nounwind, willreturn.
 const _ = "tl_clear_error"
 
 // tl_set_error_callback installs a function that is called for every failure,

@@ -1,4 +1,5 @@
-/* References of the thread that owns the object: what is inlined of tl_ptr_*. See inline_records.h. */
+/* References of the thread that owns the object, and the count of any: what is inlined of tl_ptr_*. See
+ * inline_records.h. */
 #ifndef TL_INLINE_COUNTS_H
 #define TL_INLINE_COUNTS_H
 
@@ -26,11 +27,17 @@ static inline bool tlc_op_ptr_inc_ref(tl_context* c, void* object)
 	return TLC_LIKELY(tlc_slot_at(c, (uintptr_t)object, &r, &size_class)) && tlc_acquire_own(c, r);
 }
 
-/* Whether these local counts, of an object of the caller's, are right after a release: floats do not outnumber the
- * references, and other threads have claimed none. */
-static inline bool tlc_may_float(const tl_record* r, uint32_t left)
+/* Whether this local word of an object of the caller's says that one reference is left; it may float. */
+static inline bool tlc_is_last(const tl_context* c, uint32_t loc) { return (loc & ~TL_LOC_FLOAT) == c->one; }
+
+/* Drops a reference that is not the last one, of an object one of whose references floats: the others are as many at
+ * least. No other thread has claimed the float. */
+static inline bool tlc_release_floating(const tl_context* c, tl_record* r, uint32_t loc)
 {
-	return tlc_loc_floats(left) <= (left & TL_LOC_COUNT) && TLC_LOAD(r->sh) == TL_SH_ALIVE;
+	if (TLC_UNLIKELY(!tlc_has_more(c, loc - 1 - TL_LOC_FLOAT)) || TLC_UNLIKELY(TLC_LOAD(r->sh) != TL_SH_ALIVE))
+		return false;
+	TLC_SET_OWN(r->loc, loc - 1);
+	return true;
 }
 
 /* The frequent cases: not the last reference; and the last reference of a plain object, which may
@@ -43,10 +50,8 @@ static inline __attribute__((always_inline)) bool tlc_release_own(tl_context* c,
 		TLC_SET_OWN(r->loc, loc - 1);
 		return true;
 	}
-	if ((loc & ~TL_LOC_FLOAT) == c->one) return tlc_end_plain(c, &c->magazines[size_class], r, p, TL_SH_ALIVE);
-	if (!tlc_has_more(c, (loc - 1) & ~TL_LOC_FLOATS) || !tlc_may_float(r, loc - 1)) return false;
-	TLC_SET_OWN(r->loc, loc - 1);
-	return true;
+	if (tlc_is_last(c, loc)) return tlc_end_plain(c, &c->magazines[size_class], r, p, TL_SH_ALIVE);
+	return tlc_release_floating(c, r, loc);
 }
 
 static inline bool tlc_op_ptr_release(tl_context* c, void* object)
@@ -78,6 +83,18 @@ static inline bool tlc_op_ptr_dec_ref(tl_context* c, void* object, int32_t* resu
 	uint32_t size_class;
 	*result = 0;
 	return TLC_LIKELY(tlc_slot_at(c, (uintptr_t)object, &r, &size_class)) && tlc_dec_own(c, r);
+}
+
+/* A program may ask in a loop until another thread has dropped its reference, so the words are read each time. */
+static inline bool tlc_op_ptr_refcount(const tl_context* c, const void* object, int64_t* result)
+{
+	tl_record* r;
+	uint32_t size_class;
+	if (TLC_UNLIKELY(!tlc_slot_at(c, (uintptr_t)object, &r, &size_class) || !tlc_is_fast(c))) return false;
+	uint32_t sh = TLC_LOAD(r->sh);
+	*result = tlc_sh_count(sh) + (int64_t)(TLC_LOAD(r->loc) & TL_LOC_COUNT);
+	return TLC_LIKELY((sh & (TL_SH_ALIVE | TL_SH_QUEUED | TL_SH_IMMORTAL | TL_SH_CLAIM_MASK)) == TL_SH_ALIVE) &&
+	       TLC_LIKELY(*result > 0);
 }
 
 #endif

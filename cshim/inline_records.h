@@ -69,6 +69,7 @@ static inline uint64_t tlc_pair_of(const uint32_t* words) { return *(const tlc_p
 #define TLC_OWNED 0x100000u
 static inline uint32_t tlc_own(const tl_context* c, uint32_t loc) { return loc - c->owner; }
 
+static inline int32_t tlc_sh_count(uint32_t sh) { return (int32_t)sh >> TL_SH_COUNT_SHIFT; }
 static inline uint32_t tlc_loc_floats(uint32_t loc) { return (loc & TL_LOC_FLOATS) / TL_LOC_FLOAT; }
 
 /* Whether this local word has c as the owner, no float, at least one reference, and room for
@@ -79,10 +80,21 @@ static inline __attribute__((always_inline)) bool tlc_has_more(const tl_context*
 }
 
 /* An object that tl_ptr_dec_ref brought to zero is not live. */
-static inline bool tlc_is_live_object(const tl_record* r)
+static inline bool tlc_is_live_word(uint32_t sh)
 {
-	uint32_t sh = TLC_PEEK(r->sh);
 	return (sh & TL_SH_ALIVE) != 0 && sh != (TL_SH_ALIVE | TL_SH_MERGED);
+}
+static inline bool tlc_is_live_object(const tl_record* r) { return tlc_is_live_word(TLC_PEEK(r->sh)); }
+
+/* Where the slot of record n of the block that begins with first is: the metadata of the block knows the
+ * span. It says so while one of the block's records is not free. */
+static inline uintptr_t tlc_slot_address(const tl_context* c, uint32_t first, uint32_t n, uint32_t size_class)
+{
+	const tl_class_info* k = &TLC_FIXED(c, classes)[size_class];
+	const tl_record* metadata = k->slots >= TL_WHOLE_PAGE_SLOTS ? TLC_FIXED(c, block_metadata) + first / TL_PAGE_RECORDS
+	                                                            : TLC_FIXED(c, records) + first + k->block_records;
+	return TLC_FIXED(c, heap_base) + ((uint64_t)TLC_PEEK(metadata->type_flags) << TL_SPAN_SHIFT) +
+	       (uint64_t)n * k->stride;
 }
 
 /* ---- entries ------------------------------------------------------------------- */

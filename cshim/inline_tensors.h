@@ -151,4 +151,76 @@ static inline bool tlc_op_tensor_dim(const tl_context* c, const tl_tensor* tenso
 	return tlc_dim_of(tlc_tensor_on_heap(c, tensor), axis, result);
 }
 
+/* ---- properties of a tensor that the caller holds ----------------------------------------- */
+
+/* Nothing is checked: for any other pointer, and for an axis that is not below the rank, the behaviour is undefined. A
+ * header does not change while its tensor lives, and tensors of every kind have one (in slots, views, of devices). So
+ * these read memory and do nothing else: a compiler may move them out of a loop, and drop those whose result it does not
+ * need. */
+static inline const tl_tensor_header* tlc_header_of(const tl_tensor* tensor)
+{
+	return (const tl_tensor_header*)(const void*)tensor;
+}
+
+static inline __attribute__((pure)) void* tlc_tensor_data_unchecked(const tl_tensor* tensor)
+{
+	return (void*)tlc_header_of(tensor)->data;
+}
+
+static inline __attribute__((pure)) size_t tlc_tensor_nbytes_unchecked(const tl_tensor* tensor)
+{
+	return tlc_header_of(tensor)->nbytes;
+}
+
+static inline __attribute__((pure)) int64_t tlc_tensor_numel_unchecked(const tl_tensor* tensor)
+{
+	return (int64_t)tlc_header_of(tensor)->numel;
+}
+
+static inline __attribute__((pure)) int64_t tlc_tensor_len_unchecked(const tl_tensor* tensor)
+{
+	return (int64_t)tlc_header_of(tensor)->numel;
+}
+
+static inline __attribute__((pure)) int64_t tlc_tensor_rank_unchecked(const tl_tensor* tensor)
+{
+	return tlc_header_of(tensor)->rank;
+}
+
+static inline __attribute__((pure)) const int64_t* tlc_tensor_shape_unchecked(const tl_tensor* tensor)
+{
+	return tlc_header_of(tensor)->shape;
+}
+
+static inline __attribute__((pure)) const int64_t* tlc_tensor_strides_unchecked(const tl_tensor* tensor)
+{
+	return tlc_header_of(tensor)->strides;
+}
+
+static inline __attribute__((pure)) int64_t tlc_tensor_dim_unchecked(const tl_tensor* tensor, int64_t axis)
+{
+	return tlc_header_of(tensor)->shape[axis];
+}
+
+/* In elements. */
+static inline __attribute__((pure)) int64_t tlc_tensor_stride_unchecked(const tl_tensor* tensor, int64_t axis)
+{
+	return tlc_header_of(tensor)->strides[axis];
+}
+
+static inline __attribute__((pure)) int32_t tlc_tensor_dtype_unchecked(const tl_tensor* tensor)
+{
+	return tlc_header_of(tensor)->dtype;
+}
+
+static inline __attribute__((pure)) int32_t tlc_tensor_device_unchecked(const tl_tensor* tensor)
+{
+	return tlc_header_of(tensor)->device;
+}
+
+static inline __attribute__((pure)) bool tlc_tensor_is_contiguous_unchecked(const tl_tensor* tensor)
+{
+	return (tlc_header_of(tensor)->flags & TL_TENSOR_CONTIGUOUS) != 0;
+}
+
 #endif

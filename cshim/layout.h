@@ -321,6 +321,9 @@ typedef struct tl_context {
 	_Atomic uint64_t* spans;
 	tl_record* records;
 	tl_class_info* classes;
+	tl_record* block_metadata;
+	uint32_t* record_blocks;
+	uint32_t spare[4]; /* so that no magazine lies in two cache lines */
 	/* Tracking (runtime/observe/track). Objects of size classes are counted down to the next sample
 	 * in their magazines, everything else in bytes here. */
 	uint64_t sample_left;    /* bytes that may pass before the next sample */

@@ -147,17 +147,11 @@ int32_t tl_ptr_dec_ref(void* object)
 int64_t tl_ptr_refcount(const void* object)
 {
 	tl_context* c = tlc_tls;
-	tl_record* r = tlc_record_at((uintptr_t)object);
-	if (TLC_LIKELY(r != NULL && tlc_is_fast(c))) {
-		uint32_t sh = TLC_LOAD(r->sh);
-		if (TLC_LIKELY((sh & (TL_SH_ALIVE | TL_SH_QUEUED | TL_SH_IMMORTAL | TL_SH_CLAIM_MASK)) == TL_SH_ALIVE)) {
-			int64_t n = tlc_sh_count(sh) + (int64_t)(TLC_LOAD(r->loc) & TL_LOC_COUNT);
-			if (TLC_LIKELY(n > 0)) return n;
-		}
-	}
+	int64_t count;
+	if (TLC_LIKELY(tlc_op_ptr_refcount(c, object, &count))) return count;
 	if (object != NULL && tlc_is_fast(c) && !tlc_in_heap((uintptr_t)object) && !tlc_in_slices((uintptr_t)object)) {
-		int64_t n = tlc_foreign_count((uintptr_t)object);
-		if (n > 0) return n;
+		count = tlc_foreign_count((uintptr_t)object);
+		if (count > 0) return count;
 	}
 	return slow_ptr_refcount(object);
 }

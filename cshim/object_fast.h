@@ -12,26 +12,12 @@
 
 /* ---- records ------------------------------------------------------------------- */
 
-static inline int32_t tlc_sh_count(uint32_t sh) { return (int32_t)sh >> TL_SH_COUNT_SHIFT; }
 static inline int32_t tlc_sh_floats(uint32_t sh) { return (int32_t)(sh & TL_SH_FLOAT_MASK) >> TL_SH_FLOAT_SHIFT; }
 static inline tl_entry tlc_entry_of(const tl_record* r, uintptr_t object)
 {
 	return (tl_entry){object, (uint32_t)(r - tlc_g.records), TLC_LOAD(r->gen)};
 }
 
-/* Where the slot of record n of the block that begins with first is: the metadata of the block knows the
- * span. It says so while one of the block's records is not free. */
-static inline uintptr_t tlc_slot_address(uint32_t first, uint32_t n, const tl_class_info* k)
-{
-	const tl_record* metadata = k->slots >= TL_WHOLE_PAGE_SLOTS ? tlc_g.block_metadata + first / TL_PAGE_RECORDS
-	                                                            : tlc_g.records + first + k->block_records;
-	return tlc_g.heap_base + ((uint64_t)TLC_LOAD(metadata->type_flags) << TL_SPAN_SHIFT) + (uint64_t)n * k->stride;
-}
-
-static inline uint64_t tlc_tag_of(const tl_record* r)
-{
-	return (uint64_t)(r - tlc_g.records) | (uint64_t)TLC_LOAD(r->gen) << 32;
-}
 /* Was this the last life of the slot? */
 static inline bool tlc_is_last_life(uint32_t gen) { return gen >= TL_GEN_LAST; }
 

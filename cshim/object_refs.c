@@ -2,42 +2,40 @@
  *
  * Nothing is searched: a reference names its record. A stale one is told by its generation, which no
  * later object in the same slot has. */
-#include "object_refs.h"
+#include "object_fast.h"
+
+#include "inline_counts.h"
+#include "inline_refs.h"
 
 /* ---- making ------------------------------------------------------------------------------ */
 
-/* The reference to a live object whose shared word has these flags; 0: ask Go. */
-static inline tl_ref ref_of(const void* object, uint32_t flags)
-{
-	tl_record* r;
-	if (TLC_UNLIKELY(!tlc_is_fast(tlc_tls) || !tlc_find_record((uintptr_t)object, &r))) return 0;
-	return TLC_LIKELY(tlc_is_live_object(r) && (TLC_LOAD(r->sh) & flags) == flags) ? tlc_tag_of(r) : 0;
-}
-
 tl_ref tl_ref_of(void* object)
 {
-	tl_ref ref = ref_of(object, TL_SH_ALIVE);
-	return TLC_LIKELY(ref != 0) ? ref : slow_ref_of(object); /* of NULL, too */
+	tl_ref ref;
+	return TLC_LIKELY(tlc_op_ref_of(tlc_tls, object, &ref)) ? ref : slow_ref_of(object); /* of NULL, too */
 }
 
 tl_ref tl_weak_of(void* object)
 {
-	tl_ref ref = ref_of(object, TL_SH_ALIVE);
-	return TLC_LIKELY(ref != 0) ? ref : slow_weak_of(object);
+	tl_ref ref;
+	return TLC_LIKELY(tlc_op_ref_of(tlc_tls, object, &ref)) ? ref : slow_weak_of(object);
 }
 
 tl_ref tl_weak_share(void* object)
 {
-	tl_ref ref = ref_of(object, TL_SH_ALIVE | TL_SH_MERGED);
-	return TLC_LIKELY(ref != 0) ? ref : slow_weak_share(object);
+	tl_context* c = tlc_tls;
+	tl_record* r;
+	if (TLC_UNLIKELY(!tlc_is_fast(c) || !tlc_find_record((uintptr_t)object, &r))) return slow_weak_share(object);
+	bool is_shared = tlc_is_live_object(r) && (TLC_LOAD(r->sh) & TL_SH_MERGED) != 0;
+	return TLC_LIKELY(is_shared) ? tlc_ref_to(c, r) : slow_weak_share(object);
 }
 
 /* ---- counting ---------------------------------------------------------------------------- */
 
 __attribute__((cold, noinline)) void tlc_give_back(tl_record* r)
 {
-	tl_ref now = tlc_tag_of(r);
-	uintptr_t p = tlc_ref_address(now);
+	tl_ref now = tlc_ref_to(tlc_tls, r);
+	uintptr_t p = tlc_ref_address(tlc_tls, now);
 	if (!tlc_release_found(p, r, tlc_ref_gen(now) & 0xFF)) tlc_drop_slowly(p);
 }
 
@@ -60,16 +58,9 @@ static __attribute__((noinline)) tl_ref acquire_rest(tl_ref ref)
 	return tlc_ref_find(tlc_tls, ref, &r) && acquire_counted(r, ref) ? ref : slow_ref_acquire(ref);
 }
 
-/* Budget of the owner's: 6 loads, 1 store, 3 branches. */
 tl_ref tl_ref_acquire(tl_ref ref)
 {
-	tl_context* c = tlc_tls;
-	tl_record* r;
-	if (TLC_UNLIKELY(!tlc_ref_find(c, ref, &r))) return acquire_rest(ref);
-	uint32_t loc = TLC_LOAD(r->loc);
-	if (TLC_UNLIKELY(!tlc_has_more(c, loc & ~TL_LOC_FLOATS))) return acquire_rest(ref);
-	TLC_STORE(r->loc, loc + 1);
-	return ref;
+	return TLC_LIKELY(tlc_op_ref_acquire(tlc_tls, ref, &ref)) ? ref : acquire_rest(ref);
 }
 
 static __attribute__((noinline)) tl_status release_rest(tl_ref ref)
@@ -80,30 +71,17 @@ static __attribute__((noinline)) tl_status release_rest(tl_ref ref)
 	const bool found = tlc_ref_find(c, ref, &r);
 	if (found && tlc_own(c, TLC_LOAD(r->loc)) >= TLC_OWNED && tlc_drop_life(r, &gen)) return TL_OK;
 	if (TLC_LIKELY(found && tlc_is_live_object(r)) &&
-	    TLC_LIKELY(tlc_release_found(tlc_ref_address(ref), r, gen & 0xFF)))
+	    TLC_LIKELY(tlc_release_found(tlc_ref_address(c, ref), r, gen & 0xFF)))
 		return TL_OK;
 	return is_none(ref) ? TL_OK : slow_ref_release(ref);
 }
 
-/* Budget of the owner's, when others are left: 6 loads, 1 store, 3 branches. */
 tl_status tl_ref_release(tl_ref ref)
 {
-	tl_context* c = tlc_tls;
-	tl_record* r;
-	if (TLC_UNLIKELY(!tlc_ref_find(c, ref, &r))) return release_rest(ref);
-	uint32_t loc = TLC_LOAD(r->loc);
-	if (TLC_UNLIKELY(!tlc_has_more(c, loc - 1))) return release_rest(ref);
-	TLC_STORE(r->loc, loc - 1);
-	return TL_OK;
+	return TLC_LIKELY(tlc_op_ref_release(tlc_tls, ref)) ? TL_OK : release_rest(ref);
 }
 
 /* ---- looking ----------------------------------------------------------------------------- */
-
-static inline bool is_live(tl_ref ref)
-{
-	tl_record* r;
-	return tlc_ref_find(tlc_tls, ref, &r) && TLC_LIKELY(tlc_is_live_object(r));
-}
 
 static void* nothing(void)
 {
@@ -113,12 +91,15 @@ static void* nothing(void)
 
 static __attribute__((noinline)) void* get_rest(tl_ref ref) { return is_none(ref) ? nothing() : slow_ref_get(ref); }
 
-/* Budget: 13 loads, 5 branches. */
-void* tl_ref_get(tl_ref ref) { return TLC_LIKELY(is_live(ref)) ? (void*)tlc_ref_address(ref) : get_rest(ref); }
+void* tl_ref_get(tl_ref ref)
+{
+	void* object;
+	return TLC_LIKELY(tlc_op_ref_get(tlc_tls, ref, &object)) ? object : get_rest(ref);
+}
 
 static __attribute__((noinline)) tl_status check_rest(tl_ref ref) { return is_none(ref) ? TL_OK : slow_ref_check(ref); }
 
-tl_status tl_ref_check(tl_ref ref) { return TLC_LIKELY(is_live(ref)) ? TL_OK : check_rest(ref); }
+tl_status tl_ref_check(tl_ref ref) { return TLC_LIKELY(tlc_op_ref_check(tlc_tls, ref)) ? TL_OK : check_rest(ref); }
 
 /* ---- weak references --------------------------------------------------------------------- */
 
@@ -158,7 +139,7 @@ static __attribute__((noinline)) void* weak_get_rest(tl_ref ref)
 	enum upgrade result;
 	if (TLC_LIKELY(tlc_ref_find(c, ref, &r))) result = upgrade(r, ref);
 	else result = is_past(c, ref) ? GONE : ASK_GO;
-	if (result == UPGRADED) return (void*)tlc_ref_address(ref);
+	if (result == UPGRADED) return (void*)tlc_ref_address(c, ref);
 	if (result == ASK_GO) return slow_weak_get(ref);
 	return nothing();
 }
@@ -174,5 +155,5 @@ void* tl_weak_get(tl_ref ref)
 	if (TLC_UNLIKELY(!tlc_has_more(c, loc & ~TL_LOC_FLOATS))) return weak_get_rest(ref);
 	if (TLC_UNLIKELY((TLC_LOAD(r->sh) & TL_SH_QUEUED) != 0)) return slow_weak_get(ref);
 	TLC_STORE(r->loc, loc + 1);
-	return (void*)tlc_ref_address(ref);
+	return (void*)tlc_ref_address(c, ref);
 }

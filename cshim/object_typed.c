@@ -214,7 +214,7 @@ static __attribute__((noinline)) bool next_of_queue(ring* q)
 	if (!is_simple(info)) return false;
 	uint32_t class = life >> 32 & 0xFF;
 	uint32_t n = TLC_LOAD(r->loc) & 0xFFFF;
-	uintptr_t object = tlc_slot_address(record - n, n, &tlc_g.classes[class]);
+	uintptr_t object = tlc_slot_address(c, record - n, n, class);
 	c->destroy_first = next_of(r);
 	take_apart(q, r, object, life, class, info);
 	return true;

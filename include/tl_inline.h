@@ -4,7 +4,8 @@
  * With TL_INLINE defined before tl_runtime.h is included, calls of these functions by their ordinary names are inlined.
  * Each tl_inl_NAME beside is for compilers that emit C or LLVM IR. Its first argument is the address of a variable of the
  * function that emits it, a tl_inl_thread. tl_inl_op_NAME has the context as its first argument; where it returns false it
- * has done nothing, and the program makes the call. docs/inlining.md has the rules.
+ * has done nothing, and the program makes the call. tl_inl_NAME_unchecked has the arguments of the call, and checks nothing.
+ * docs/inlining.md has the rules.
  */
 #ifndef TL_INLINE_H
 #define TL_INLINE_H
@@ -20,17 +21,25 @@
 #ifndef TL_INL_FUNCTION
 #define TL_INL_FUNCTION TL_INL_STEP
 #endif
+#define TL_INL_ACCESSOR TL_INL_FUNCTION __attribute__((pure))
 
 /* ---- constants and memory of the library ---- */
 
 #define TL_INL_SPAN_CLASS(word) ((uint32_t)((word) & 0xFF))
 #define TL_INL_SPAN_RECORD(word) ((uint32_t)((word) >> 8))
 #define TL_INL_SPAN_SHIFT 16u
+#define TL_INL_LINE_RECORDS 4u
+#define TL_INL_PAGE_RECORDS 256u
+#define TL_INL_WHOLE_PAGE_SLOTS 1024u
 #define TL_INL_LOC_FLOAT 65536u
 #define TL_INL_LOC_FLOATS 983040u
 #define TL_INL_LOC_COUNT 65535u
 #define TL_INL_SH_ALIVE 1u
 #define TL_INL_SH_MERGED 2u
+#define TL_INL_SH_QUEUED 4u
+#define TL_INL_SH_IMMORTAL 8u
+#define TL_INL_SH_CLAIM_MASK 768u
+#define TL_INL_SH_COUNT_SHIFT 10u
 #define TL_INL_TYPE_TENSOR 3u
 #define TL_INL_GEN_ONE 256u
 #define TL_INL_MARK_SCOPE 0u
@@ -74,7 +83,9 @@ struct tl_inl_class_info {
 	uint32_t mask;
 	char gap0[4];
 	uint32_t slots;
-	char gap1[12];
+	uint32_t stride;
+	uint32_t block_records;
+	char gap1[4];
 };
 
 struct tl_inl_mark {
@@ -123,17 +134,21 @@ struct tl_inl_context {
 	uint32_t destroy_first;
 	char gap6[132];
 	tl_inl_entry* warm;
-	char gap7[56];
+	char gap7[36];
+	uint32_t record_limit;
+	char gap8[16];
 	uintptr_t heap_base;
 	uint64_t heap_bytes;
 	uint64_t* spans;
 	tl_inl_record* records;
 	tl_inl_class_info* classes;
-	char gap8[60];
+	tl_inl_record* block_metadata;
+	uint32_t* record_blocks;
+	char gap9[76];
 	uint32_t waiting;
-	char gap9[2512];
+	char gap10[2512];
 	tl_inl_magazine magazines[75];
-	char gap10[600];
+	char gap11[600];
 };
 
 struct tl_inl_tensor_header {
@@ -237,6 +252,7 @@ TL_INL_STEP uint64_t tl_inl_pair_of(const uint32_t* words) { return *(const tl_i
 #define TL_INL_OWNED 0x100000u
 TL_INL_STEP uint32_t tl_inl_own(const tl_inl_context* c, uint32_t loc) { return loc - c->owner; }
 
+TL_INL_STEP int32_t tl_inl_sh_count(uint32_t sh) { return (int32_t)sh >> TL_INL_SH_COUNT_SHIFT; }
 TL_INL_STEP uint32_t tl_inl_loc_floats(uint32_t loc) { return (loc & TL_INL_LOC_FLOATS) / TL_INL_LOC_FLOAT; }
 
 /* Whether this local word has c as the owner, no float, at least one reference, and room for
@@ -247,10 +263,21 @@ TL_INL_STEP bool tl_inl_has_more(const tl_inl_context* c, uint32_t loc)
 }
 
 /* An object that tl_ptr_dec_ref brought to zero is not live. */
-TL_INL_STEP bool tl_inl_is_live_object(const tl_inl_record* r)
+TL_INL_STEP bool tl_inl_is_live_word(uint32_t sh)
 {
-	uint32_t sh = TL_INL_PEEK(r->sh);
 	return (sh & TL_INL_SH_ALIVE) != 0 && sh != (TL_INL_SH_ALIVE | TL_INL_SH_MERGED);
+}
+TL_INL_STEP bool tl_inl_is_live_object(const tl_inl_record* r) { return tl_inl_is_live_word(TL_INL_PEEK(r->sh)); }
+
+/* Where the slot of record n of the block that begins with first is: the metadata of the block knows the
+ * span. It says so while one of the block's records is not free. */
+TL_INL_STEP uintptr_t tl_inl_slot_address(const tl_inl_context* c, uint32_t first, uint32_t n, uint32_t size_class)
+{
+	const tl_inl_class_info* k = &TL_INL_FIXED(c, classes)[size_class];
+	const tl_inl_record* metadata = k->slots >= TL_INL_WHOLE_PAGE_SLOTS ? TL_INL_FIXED(c, block_metadata) + first / TL_INL_PAGE_RECORDS
+	                                                            : TL_INL_FIXED(c, records) + first + k->block_records;
+	return TL_INL_FIXED(c, heap_base) + ((uint64_t)TL_INL_PEEK(metadata->type_flags) << TL_INL_SPAN_SHIFT) +
+	       (uint64_t)n * k->stride;
 }
 
 /* ---- entries ------------------------------------------------------------------- */
@@ -382,11 +409,17 @@ TL_INL_STEP bool tl_inl_op_ptr_inc_ref(tl_inl_context* c, void* object)
 	return TL_INL_LIKELY(tl_inl_slot_at(c, (uintptr_t)object, &r, &size_class)) && tl_inl_acquire_own(c, r);
 }
 
-/* Whether these local counts, of an object of the caller's, are right after a release: floats do not outnumber the
- * references, and other threads have claimed none. */
-TL_INL_STEP bool tl_inl_may_float(const tl_inl_record* r, uint32_t left)
+/* Whether this local word of an object of the caller's says that one reference is left; it may float. */
+TL_INL_STEP bool tl_inl_is_last(const tl_inl_context* c, uint32_t loc) { return (loc & ~TL_INL_LOC_FLOAT) == c->one; }
+
+/* Drops a reference that is not the last one, of an object one of whose references floats: the others are as many at
+ * least. No other thread has claimed the float. */
+TL_INL_STEP bool tl_inl_release_floating(const tl_inl_context* c, tl_inl_record* r, uint32_t loc)
 {
-	return tl_inl_loc_floats(left) <= (left & TL_INL_LOC_COUNT) && TL_INL_LOAD(r->sh) == TL_INL_SH_ALIVE;
+	if (TL_INL_UNLIKELY(!tl_inl_has_more(c, loc - 1 - TL_INL_LOC_FLOAT)) || TL_INL_UNLIKELY(TL_INL_LOAD(r->sh) != TL_INL_SH_ALIVE))
+		return false;
+	TL_INL_SET_OWN(r->loc, loc - 1);
+	return true;
 }
 
 /* The frequent cases: not the last reference; and the last reference of a plain object, which may
@@ -399,10 +432,8 @@ TL_INL_STEP bool tl_inl_release_own(tl_inl_context* c, uintptr_t p, tl_inl_recor
 		TL_INL_SET_OWN(r->loc, loc - 1);
 		return true;
 	}
-	if ((loc & ~TL_INL_LOC_FLOAT) == c->one) return tl_inl_end_plain(c, &c->magazines[size_class], r, p, TL_INL_SH_ALIVE);
-	if (!tl_inl_has_more(c, (loc - 1) & ~TL_INL_LOC_FLOATS) || !tl_inl_may_float(r, loc - 1)) return false;
-	TL_INL_SET_OWN(r->loc, loc - 1);
-	return true;
+	if (tl_inl_is_last(c, loc)) return tl_inl_end_plain(c, &c->magazines[size_class], r, p, TL_INL_SH_ALIVE);
+	return tl_inl_release_floating(c, r, loc);
 }
 
 TL_INL_STEP bool tl_inl_op_ptr_release(tl_inl_context* c, void* object)
@@ -435,6 +466,93 @@ TL_INL_STEP bool tl_inl_op_ptr_dec_ref(tl_inl_context* c, void* object, int32_t*
 	*result = 0;
 	return TL_INL_LIKELY(tl_inl_slot_at(c, (uintptr_t)object, &r, &size_class)) && tl_inl_dec_own(c, r);
 }
+
+/* A program may ask in a loop until another thread has dropped its reference, so the words are read each time. */
+TL_INL_STEP bool tl_inl_op_ptr_refcount(const tl_inl_context* c, const void* object, int64_t* result)
+{
+	tl_inl_record* r;
+	uint32_t size_class;
+	if (TL_INL_UNLIKELY(!tl_inl_slot_at(c, (uintptr_t)object, &r, &size_class) || !tl_inl_is_fast(c))) return false;
+	uint32_t sh = TL_INL_LOAD(r->sh);
+	*result = tl_inl_sh_count(sh) + (int64_t)(TL_INL_LOAD(r->loc) & TL_INL_LOC_COUNT);
+	return TL_INL_LIKELY((sh & (TL_INL_SH_ALIVE | TL_INL_SH_QUEUED | TL_INL_SH_IMMORTAL | TL_INL_SH_CLAIM_MASK)) == TL_INL_SH_ALIVE) &&
+	       TL_INL_LIKELY(*result > 0);
+}
+
+/* tl_ref = generation 32 | record 32, as the tag of a scope entry; 0 is none. */
+TL_INL_STEP uint32_t tl_inl_ref_record(tl_ref ref) { return (uint32_t)ref; }
+TL_INL_STEP uint32_t tl_inl_ref_gen(tl_ref ref) { return (uint32_t)(ref >> 32); }
+
+TL_INL_STEP tl_ref tl_inl_ref_to(const tl_inl_context* c, const tl_inl_record* r)
+{
+	return (uint64_t)(r - TL_INL_FIXED(c, records)) | (uint64_t)TL_INL_PEEK(r->gen) << 32;
+}
+
+/* The record of a reference; false: its slot has another generation now, the word is no reference, or
+ * the fast path is off for this thread, and its context knows no record. A record of the same generation may
+ * be dead still. */
+TL_INL_STEP bool tl_inl_ref_find(const tl_inl_context* c, tl_ref ref, tl_inl_record** r)
+{
+	*r = TL_INL_FIXED(c, records) + tl_inl_ref_record(ref);
+	return TL_INL_LIKELY(tl_inl_ref_record(ref) < c->record_limit) && TL_INL_LIKELY(TL_INL_PEEK((*r)->gen) == tl_inl_ref_gen(ref));
+}
+
+/* Where the object of a reference is; it is live, and the caller holds it. Budget: 6 loads. */
+TL_INL_STEP uintptr_t tl_inl_ref_address(const tl_inl_context* c, tl_ref ref)
+{
+	const uint32_t record = tl_inl_ref_record(ref), first = TL_INL_FIXED(c, record_blocks)[record / TL_INL_LINE_RECORDS];
+	return tl_inl_slot_address(c, first, record - first, tl_inl_ref_gen(ref) & 0xFF);
+}
+
+/* Whether the object of a reference lives. A program may ask in a loop until another thread has dropped the
+ * object, so the words are read each time. */
+TL_INL_STEP bool tl_inl_ref_is_live(const tl_inl_context* c, tl_ref ref)
+{
+	const tl_inl_record* r = TL_INL_FIXED(c, records) + tl_inl_ref_record(ref);
+	return TL_INL_LIKELY(tl_inl_ref_record(ref) < c->record_limit) && TL_INL_LIKELY(TL_INL_LOAD(r->gen) == tl_inl_ref_gen(ref)) &&
+	       TL_INL_LIKELY(tl_inl_is_live_word(TL_INL_LOAD(r->sh)));
+}
+
+TL_INL_STEP bool tl_inl_op_ref_of(const tl_inl_context* c, void* object, tl_ref* result)
+{
+	tl_inl_record* r;
+	uint32_t size_class;
+	if (TL_INL_UNLIKELY(!tl_inl_slot_at(c, (uintptr_t)object, &r, &size_class) || !tl_inl_is_fast(c))) return false;
+	*result = tl_inl_ref_to(c, r);
+	return TL_INL_LIKELY(tl_inl_is_live_object(r));
+}
+
+/* Budget: 6 loads, 1 store, 3 branches. */
+TL_INL_STEP bool tl_inl_op_ref_acquire(tl_inl_context* c, tl_ref ref, tl_ref* result)
+{
+	tl_inl_record* r;
+	*result = ref;
+	return TL_INL_LIKELY(tl_inl_ref_find(c, ref, &r)) && tl_inl_acquire_own(c, r);
+}
+
+/* Budget, when other references are left: 6 loads, 1 store, 3 branches. */
+TL_INL_STEP bool tl_inl_op_ref_release(tl_inl_context* c, tl_ref ref)
+{
+	tl_inl_record* r;
+	if (TL_INL_UNLIKELY(!tl_inl_ref_find(c, ref, &r))) return false;
+	uint32_t loc = TL_INL_PEEK(r->loc);
+	if (TL_INL_LIKELY(tl_inl_has_more(c, loc - 1))) {
+		TL_INL_SET_OWN(r->loc, loc - 1);
+		return true;
+	}
+	if (!tl_inl_is_last(c, loc)) return tl_inl_release_floating(c, r, loc);
+	return tl_inl_end_plain(c, &c->magazines[tl_inl_ref_gen(ref) & 0xFF], r, tl_inl_ref_address(c, ref), TL_INL_SH_ALIVE);
+}
+
+/* Budget: 13 loads, 5 branches. */
+TL_INL_STEP bool tl_inl_op_ref_get(const tl_inl_context* c, tl_ref ref, void** result)
+{
+	if (TL_INL_UNLIKELY(!tl_inl_ref_is_live(c, ref))) return false;
+	*result = (void*)tl_inl_ref_address(c, ref);
+	return true;
+}
+
+TL_INL_STEP bool tl_inl_op_ref_check(const tl_inl_context* c, tl_ref ref) { return tl_inl_ref_is_live(c, ref); }
 
 /* Budget: 9 loads, 4 stores, 3 branches, about 25 instructions. */
 TL_INL_STEP bool tl_inl_op_mem_alloc(tl_inl_context* c, size_t bytes, void** result)
@@ -865,6 +983,78 @@ TL_INL_STEP bool tl_inl_op_tensor_dim(const tl_inl_context* c, const tl_tensor* 
 	return tl_inl_dim_of(tl_inl_tensor_on_heap(c, tensor), axis, result);
 }
 
+/* ---- properties of a tensor that the caller holds ----------------------------------------- */
+
+/* Nothing is checked: for any other pointer, and for an axis that is not below the rank, the behaviour is undefined. A
+ * header does not change while its tensor lives, and tensors of every kind have one (in slots, views, of devices). So
+ * these read memory and do nothing else: a compiler may move them out of a loop, and drop those whose result it does not
+ * need. */
+TL_INL_STEP const tl_inl_tensor_header* tl_inl_header_of(const tl_tensor* tensor)
+{
+	return (const tl_inl_tensor_header*)(const void*)tensor;
+}
+
+TL_INL_ACCESSOR void* tl_inl_tensor_data_unchecked(const tl_tensor* tensor)
+{
+	return (void*)tl_inl_header_of(tensor)->data;
+}
+
+TL_INL_ACCESSOR size_t tl_inl_tensor_nbytes_unchecked(const tl_tensor* tensor)
+{
+	return tl_inl_header_of(tensor)->nbytes;
+}
+
+TL_INL_ACCESSOR int64_t tl_inl_tensor_numel_unchecked(const tl_tensor* tensor)
+{
+	return (int64_t)tl_inl_header_of(tensor)->numel;
+}
+
+TL_INL_ACCESSOR int64_t tl_inl_tensor_len_unchecked(const tl_tensor* tensor)
+{
+	return (int64_t)tl_inl_header_of(tensor)->numel;
+}
+
+TL_INL_ACCESSOR int64_t tl_inl_tensor_rank_unchecked(const tl_tensor* tensor)
+{
+	return tl_inl_header_of(tensor)->rank;
+}
+
+TL_INL_ACCESSOR const int64_t* tl_inl_tensor_shape_unchecked(const tl_tensor* tensor)
+{
+	return tl_inl_header_of(tensor)->shape;
+}
+
+TL_INL_ACCESSOR const int64_t* tl_inl_tensor_strides_unchecked(const tl_tensor* tensor)
+{
+	return tl_inl_header_of(tensor)->strides;
+}
+
+TL_INL_ACCESSOR int64_t tl_inl_tensor_dim_unchecked(const tl_tensor* tensor, int64_t axis)
+{
+	return tl_inl_header_of(tensor)->shape[axis];
+}
+
+/* In elements. */
+TL_INL_ACCESSOR int64_t tl_inl_tensor_stride_unchecked(const tl_tensor* tensor, int64_t axis)
+{
+	return tl_inl_header_of(tensor)->strides[axis];
+}
+
+TL_INL_ACCESSOR int32_t tl_inl_tensor_dtype_unchecked(const tl_tensor* tensor)
+{
+	return tl_inl_header_of(tensor)->dtype;
+}
+
+TL_INL_ACCESSOR int32_t tl_inl_tensor_device_unchecked(const tl_tensor* tensor)
+{
+	return tl_inl_header_of(tensor)->device;
+}
+
+TL_INL_ACCESSOR bool tl_inl_tensor_is_contiguous_unchecked(const tl_tensor* tensor)
+{
+	return (tl_inl_header_of(tensor)->flags & TL_INL_TENSOR_CONTIGUOUS) != 0;
+}
+
 /* ---- for compilers: operations of a thread ---- */
 
 /* What a function keeps of its thread: the word in which the library has the context, and what it said last. */
@@ -931,6 +1121,60 @@ TL_INL_FUNCTION int32_t tl_inl_ptr_dec_ref(tl_inl_thread* thread, void* object)
 	int32_t result;
 	if (TL_INL_LIKELY(tl_inl_op_ptr_dec_ref((tl_inl_context*)thread->context, object, &result))) return result;
 	result = (tl_ptr_dec_ref)(object);
+	thread->context = *thread->address;
+	return result;
+}
+
+TL_INL_FUNCTION int64_t tl_inl_ptr_refcount(tl_inl_thread* thread, const void* object)
+{
+	int64_t result;
+	if (TL_INL_LIKELY(tl_inl_op_ptr_refcount((tl_inl_context*)thread->context, object, &result))) return result;
+	result = (tl_ptr_refcount)(object);
+	thread->context = *thread->address;
+	return result;
+}
+
+TL_INL_FUNCTION tl_ref tl_inl_ref_of(tl_inl_thread* thread, void* object)
+{
+	tl_ref result;
+	if (TL_INL_LIKELY(tl_inl_op_ref_of((tl_inl_context*)thread->context, object, &result))) return result;
+	result = (tl_ref_of)(object);
+	thread->context = *thread->address;
+	return result;
+}
+
+TL_INL_FUNCTION tl_ref tl_inl_ref_acquire(tl_inl_thread* thread, tl_ref ref)
+{
+	tl_ref result;
+	if (TL_INL_LIKELY(tl_inl_op_ref_acquire((tl_inl_context*)thread->context, ref, &result))) return result;
+	result = (tl_ref_acquire)(ref);
+	thread->context = *thread->address;
+	return result;
+}
+
+TL_INL_FUNCTION tl_status tl_inl_ref_release(tl_inl_thread* thread, tl_ref ref)
+{
+	tl_status result = TL_OK;
+	if (TL_INL_LIKELY(tl_inl_op_ref_release((tl_inl_context*)thread->context, ref))) return result;
+	result = (tl_ref_release)(ref);
+	thread->context = *thread->address;
+	return result;
+}
+
+TL_INL_FUNCTION void* tl_inl_ref_get(tl_inl_thread* thread, tl_ref ref)
+{
+	void* result;
+	if (TL_INL_LIKELY(tl_inl_op_ref_get((tl_inl_context*)thread->context, ref, &result))) return result;
+	result = (tl_ref_get)(ref);
+	thread->context = *thread->address;
+	return result;
+}
+
+TL_INL_FUNCTION tl_status tl_inl_ref_check(tl_inl_thread* thread, tl_ref ref)
+{
+	tl_status result = TL_OK;
+	if (TL_INL_LIKELY(tl_inl_op_ref_check((tl_inl_context*)thread->context, ref))) return result;
+	result = (tl_ref_check)(ref);
 	thread->context = *thread->address;
 	return result;
 }
@@ -1277,6 +1521,54 @@ TL_INL_STEP int32_t tl_inl_call_ptr_dec_ref(void* object)
 	return result;
 }
 
+TL_INL_STEP int64_t tl_inl_call_ptr_refcount(const void* object)
+{
+	int64_t result;
+	if (TL_INL_LIKELY(tl_inl_op_ptr_refcount(tl_inl_here(), object, &result))) return result;
+	result = (tl_ptr_refcount)(object);
+	return result;
+}
+
+TL_INL_STEP tl_ref tl_inl_call_ref_of(void* object)
+{
+	tl_ref result;
+	if (TL_INL_LIKELY(tl_inl_op_ref_of(tl_inl_here(), object, &result))) return result;
+	result = (tl_ref_of)(object);
+	return result;
+}
+
+TL_INL_STEP tl_ref tl_inl_call_ref_acquire(tl_ref ref)
+{
+	tl_ref result;
+	if (TL_INL_LIKELY(tl_inl_op_ref_acquire(tl_inl_here(), ref, &result))) return result;
+	result = (tl_ref_acquire)(ref);
+	return result;
+}
+
+TL_INL_STEP tl_status tl_inl_call_ref_release(tl_ref ref)
+{
+	tl_status result = TL_OK;
+	if (TL_INL_LIKELY(tl_inl_op_ref_release(tl_inl_here(), ref))) return result;
+	result = (tl_ref_release)(ref);
+	return result;
+}
+
+TL_INL_STEP void* tl_inl_call_ref_get(tl_ref ref)
+{
+	void* result;
+	if (TL_INL_LIKELY(tl_inl_op_ref_get(tl_inl_here(), ref, &result))) return result;
+	result = (tl_ref_get)(ref);
+	return result;
+}
+
+TL_INL_STEP tl_status tl_inl_call_ref_check(tl_ref ref)
+{
+	tl_status result = TL_OK;
+	if (TL_INL_LIKELY(tl_inl_op_ref_check(tl_inl_here(), ref))) return result;
+	result = (tl_ref_check)(ref);
+	return result;
+}
+
 TL_INL_STEP void* tl_inl_call_mem_alloc(size_t bytes)
 {
 	void* result;
@@ -1530,6 +1822,12 @@ TL_INL_STEP int64_t tl_inl_call_tensor_dim(const tl_tensor* tensor, int64_t axis
 #define tl_ptr_release(...) tl_inl_call_ptr_release(__VA_ARGS__)
 #define tl_ptr_release_bool(...) tl_inl_call_ptr_release_bool(__VA_ARGS__)
 #define tl_ptr_dec_ref(...) tl_inl_call_ptr_dec_ref(__VA_ARGS__)
+#define tl_ptr_refcount(...) tl_inl_call_ptr_refcount(__VA_ARGS__)
+#define tl_ref_of(...) tl_inl_call_ref_of(__VA_ARGS__)
+#define tl_ref_acquire(...) tl_inl_call_ref_acquire(__VA_ARGS__)
+#define tl_ref_release(...) tl_inl_call_ref_release(__VA_ARGS__)
+#define tl_ref_get(...) tl_inl_call_ref_get(__VA_ARGS__)
+#define tl_ref_check(...) tl_inl_call_ref_check(__VA_ARGS__)
 #define tl_mem_free(...) tl_inl_call_mem_free(__VA_ARGS__)
 #define tl_mem_dealloc(...) tl_inl_call_mem_dealloc(__VA_ARGS__)
 #define tl_free_tmp(...) tl_inl_call_free_tmp(__VA_ARGS__)

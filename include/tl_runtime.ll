@@ -5,7 +5,10 @@
 ; Only attributes that are true stand here. nounwind is missing wherever a
 ; callback of the user (destructor, deleter) may run, because it may throw: in
 ; every function that may enter the slow path, where the thread catches up with
-; what others have left it to finish.
+; what others have left it to finish. For the same reason such a function is
+; neither readonly nor willreturn, not even one that only looks at something: a
+; call that fails writes the thread's status. tl_inl_NAME_unchecked in
+; tl_runtime.bc are.
 ; noalias stands on results whose life ends through that same pointer; not on
 ; registered objects and frame memory, which a later call without the pointer
 ; ends: a load moved past tl_mem_exit_scope would read freed memory. No
@@ -14,16 +17,16 @@
 ; count.
 
 ; Library
-declare nonnull ptr @tl_version() nounwind
-declare i32 @tl_abi_version() nounwind
+declare nonnull ptr @tl_version() nounwind readnone willreturn
+declare i32 @tl_abi_version() nounwind readnone willreturn
 declare i32 @tl_init()
 declare i32 @tl_shutdown()
 declare i32 @tl_configure(ptr, ptr)
 declare i64 @tl_config_dump(ptr, i64)
-declare nonnull ptr @tl_status_string(i32) nounwind
-declare i32 @tl_last_status() nounwind
+declare nonnull ptr @tl_status_string(i32) nounwind readnone willreturn
+declare i32 @tl_last_status() nounwind readonly willreturn
 declare nonnull ptr @tl_last_error()
-declare void @tl_clear_error() nounwind
+declare void @tl_clear_error() nounwind willreturn
 declare i32 @tl_set_error_callback(ptr, ptr)
 declare ptr @tl_symbols(ptr)
 declare i32 @tl_thread_detach()
@@ -328,5 +331,5 @@ declare i32 @tl_trace_mark(ptr)
 declare i32 @tl_snapshot_write(ptr)
 
 ; Inlining
-declare nonnull ptr @tl_context(i32) nounwind
-declare nonnull ptr @tl_context_address(i32) nounwind
+declare nonnull ptr @tl_context(i32) nounwind readonly willreturn
+declare nonnull ptr @tl_context_address(i32) nounwind readonly willreturn

@@ -1,34 +1,8 @@
 /* Section Inlining: contexts, and operations with a context between calls that change it. Built with TL_INLINE too, where
  * the ordinary names are inlined. */
-#include <sys/wait.h>
-#include <unistd.h>
+#include "inlined.h"
 
-#include "check.h"
-#include "thread.h"
-#include "tl_inline.h"
-
-enum { ANOTHER_VERSION = TL_INLINE_VERSION + 1, ZEROS = 32 << 10 };
-
-/* Whether this thread's operations are answered where they stand. */
-static bool is_fast;
-
-static void* context_now(void) { return tl_context(TL_INLINE_VERSION); }
-
-/* Whether an allocation from this context needs no call. */
-static bool answers(void* context)
-{
-	void* object;
-	if (!tl_inl_op_mem_alloc(context, 64, &object)) return false;
-	CHECK_COUNT(object, 1);
-	CHECK_OK(tl_mem_free(object));
-	return true;
-}
-
-static bool answers_now(void)
-{
-	CHECK_OK(tl_mem_free(tl_mem_alloc(64))); /* the magazine is not empty */
-	return answers(context_now());
-}
+enum { ZEROS = 32 << 10 };
 
 /* ---- contexts ----------------------------------------------------------------------------- */
 
@@ -36,7 +10,7 @@ static void a_thread_has_a_context(void)
 {
 	CHECK(context_now() != NULL);
 	CHECK_PTR(*tl_context_address(TL_INLINE_VERSION), context_now());
-	CHECK_INT(answers_now(), is_fast);
+	CHECK_INT(answers_now(), is_fast());
 }
 
 static bool is_zero(const char* bytes)
@@ -53,29 +27,6 @@ static void another_version_gets_zeros(void)
 	CHECK_PTR(*tl_context_address(ANOTHER_VERSION), tl_context(ANOTHER_VERSION));
 	CHECK(!answers(tl_context(ANOTHER_VERSION)));
 }
-
-/* A thread whose code was compiled for another version. */
-static tl_inl_thread with_zeros(void)
-{
-	tl_inl_thread thread;
-	tl_inl_begin_at(&thread, tl_context_address(ANOTHER_VERSION));
-	return thread;
-}
-
-static tl_inl_thread begin(void)
-{
-	tl_inl_thread thread;
-	tl_inl_begin(&thread);
-	return thread;
-}
-
-/* Runs an operation on zeros: it makes the call. */
-#define ON_ZEROS(...)                        \
-	do {                                     \
-		tl_inl_thread thread = with_zeros(); \
-		__VA_ARGS__;                         \
-		CHECK(!answers(thread.context));     \
-	} while (0)
 
 static void operations_on_zeros_make_the_call(void)
 {
@@ -117,24 +68,13 @@ static void* without_a_context(void* unused)
 	CHECK_PTR(thread.context, context_now());
 	CHECK(tl_inl_mem_new(&thread, 64) != NULL);
 	CHECK_OK(tl_inl_mem_exit_scope(&thread));
-	CHECK_INT(answers_now(), is_fast);
+	CHECK_INT(answers_now(), is_fast());
 	return NULL;
 }
 
 static void the_first_operation_of_a_thread_attaches_it(void) { run_thread(without_a_context, NULL); }
 
 /* ---- what changes the context between two operations --------------------------------------- */
-
-static void* use_the_runtime(void* unused)
-{
-	(void)unused;
-	for (int i = 0; i < 1000; i++) {
-		CHECK_OK(tl_mem_enter_scope());
-		CHECK(tl_mem_new(64) != NULL);
-		CHECK_OK(tl_mem_exit_scope());
-	}
-	return NULL;
-}
 
 /* Another thread adopts the context that this one has given up; neither uses the other's. */
 static void a_detach_between_operations(void)
@@ -174,13 +114,6 @@ static void a_detach_between_names(void)
 	CHECK_OK(tl_mem_purge());
 }
 
-static uint64_t slow_calls(void)
-{
-	tl_stats stats = {.struct_size = sizeof stats};
-	CHECK_OK(tl_stats_get(&stats));
-	return stats.slow_calls;
-}
-
 /* A pair of operations in each way. */
 static void a_scope_in_both_ways(tl_inl_thread* thread)
 {
@@ -207,43 +140,40 @@ static void a_trace_sees_operations(void)
 	for (int i = 0; i < TIMES; i++) a_scope_in_both_ways(&thread);
 	CHECK_INT(slow_calls() - before, TIMES * CALLS + 1);
 	CHECK_OK(tl_trace_stop());
-	CHECK_INT(answers_now(), is_fast);
+	CHECK_INT(answers_now(), is_fast());
 	close(file);
 	unlink(path);
 }
 
-static void in_a_child(void)
+struct forked {
+	tl_inl_thread thread;
+	void* object;
+};
+
+static void operations_in_a_child(void* argument)
 {
-	alarm(30);
-	check_failures = 0;
-	CHECK_INT(answers(context_now()), is_fast);
+	struct forked* f = argument;
+	CHECK_INT(answers(context_now()), is_fast());
+	tl_inl_retake(&f->thread);
+	tl_status wanted = is_fast() ? TL_OK : TL_E_FORKED;
+	CHECK_PTR(tl_inl_ptr_acquire(&f->thread, f->object), f->object);
+	CHECK_STATUS(tl_inl_ptr_release(&f->thread, f->object), wanted);
+	CHECK_STATUS(tl_ptr_inc_ref(f->object), wanted);
+	CHECK_STATUS(tl_inl_mem_enter_scope(&f->thread), wanted);
+	if (is_fast()) CHECK_OK(tl_inl_mem_exit_scope(&f->thread));
 }
 
 static void a_fork_between_operations(void)
 {
-	tl_inl_thread thread = begin();
-	CHECK_OK(tl_inl_mem_enter_scope(&thread));
-	void* object = tl_inl_mem_new(&thread, 64);
+	struct forked f = {begin(), NULL};
+	CHECK_OK(tl_inl_mem_enter_scope(&f.thread));
+	f.object = tl_inl_mem_new(&f.thread, 64);
 	CHECK_OK(tl_mem_free(tl_mem_alloc(64)));
-	int status = -1;
-	pid_t child = fork();
-	if (child == 0) {
-		in_a_child();
-		tl_inl_retake(&thread);
-		tl_status wanted = is_fast ? TL_OK : TL_E_FORKED;
-		CHECK_PTR(tl_inl_ptr_acquire(&thread, object), object);
-		CHECK_STATUS(tl_inl_ptr_release(&thread, object), wanted);
-		CHECK_STATUS(tl_ptr_inc_ref(object), wanted);
-		CHECK_STATUS(tl_inl_mem_enter_scope(&thread), wanted);
-		if (is_fast) CHECK_OK(tl_inl_mem_exit_scope(&thread));
-		_exit(check_failures != 0);
-	}
-	CHECK_INT(waitpid(child, &status, 0), child);
-	CHECK_INT(status, 0);
-	tl_inl_retake(&thread);
-	CHECK_COUNT(object, 1);
-	CHECK_OK(tl_inl_mem_exit_scope(&thread));
-	CHECK_DEAD(object);
+	in_a_child(operations_in_a_child, &f);
+	tl_inl_retake(&f.thread);
+	CHECK_COUNT(f.object, 1);
+	CHECK_OK(tl_inl_mem_exit_scope(&f.thread));
+	CHECK_DEAD(f.object);
 }
 
 /* ---- the end of a thread -------------------------------------------------------------------- */
@@ -402,15 +332,8 @@ static void a_stale_pointer_is_an_error(void)
 	CHECK_OK(tl_inl_ptr_release(&thread, NULL));
 }
 
-static bool is_option(const char* name, const char* value)
-{
-	const char* is = getenv(name);
-	return is != NULL && strcmp(is, value) == 0;
-}
-
 int main(void)
 {
-	is_fast = !is_option("TL_FASTPATH", "0") && !is_option("TL_DEBUG", "1");
 	CHECK(!answers(context_now())); /* before the first call */
 	RUN(a_thread_has_a_context);
 	RUN(another_version_gets_zeros);

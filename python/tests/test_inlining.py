@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,10 @@ pytest.importorskip("llvmlite")
 import jit
 import tl_runtime as tl
 
-PROGRAM = Path(__file__).parents[2] / "tests_c" / "scripts" / "bitcode.ll"
+SCRIPTS = Path(__file__).parents[2] / "tests_c" / "scripts"
+PROGRAM = SCRIPTS / "bitcode.ll"
+LOOPS = SCRIPTS / "hoisting.ll"
+DECLARATIONS = Path(__file__).parents[2] / "include" / "tl_runtime.ll"
 ENTRY = """
 define void @entry(ptr %out) {
   %first = call i64 @rounds(i64 1000)
@@ -25,15 +29,15 @@ define void @entry(ptr %out) {
 """
 
 
-def linked() -> jit.llvm.ModuleRef:
-    """A program with the bitcode."""
+def linked(program: Path = PROGRAM, text: str = ENTRY) -> jit.llvm.ModuleRef:
+    """A program with the bitcode, and text in front of it."""
     try:
         bitcode = tl.bitcode_path()
     except FileNotFoundError as error:
         pytest.skip(str(error))
-    if not PROGRAM.is_file():
-        pytest.skip(f"{PROGRAM} is not there")
-    module = jit.llvm.parse_assembly(PROGRAM.read_text() + ENTRY)
+    if not program.is_file():
+        pytest.skip(f"{program} is not there")
+    module = jit.llvm.parse_assembly(text + program.read_text())
     module.link_in(jit.llvm.parse_bitcode(bitcode.read_bytes()))
     return module
 
@@ -42,6 +46,25 @@ def test_operations_are_inlined() -> None:
     text = jit.optimise(str(linked()), 2)[0]
     assert "@tl_mem_enter_scope(" in text  # where the stack is full
     assert "@tl_inl_" not in text
+
+
+def in_loop(text: str, function: str) -> list[str]:
+    """The loads and calls of a function's loop, which is one block that branches to itself."""
+    body = re.search(rf"^define [^\n]*@{function}\(.*?^}}", text, re.M | re.S)
+    assert body is not None
+    for block in re.split(r"\n(?=[\w.]+:)", body[0]):
+        label = re.match(r"[\w.]+", block)
+        if label is not None and re.search(rf"br .*label %{re.escape(label[0])}[,\s]", block):
+            return re.findall(r" = (?:tail )?(load|call) ", block)
+    raise AssertionError(f"no loop in {body[0]}")
+
+
+@pytest.mark.parametrize(
+    ("function", "left"), [("sum", ["load"]), ("fill", []), ("checked", ["call", "load", "call"]), ("status", [])]
+)
+def test_accessors_that_check_nothing_leave_loops(function: str, left: list[str]) -> None:
+    text = jit.optimise(str(linked(LOOPS, DECLARATIONS.read_text() if LOOPS.is_file() else "")), 2)[0]
+    assert sorted(in_loop(text, function)) == sorted(left)
 
 
 @pytest.mark.parametrize("level", [0, 2])

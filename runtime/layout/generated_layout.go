@@ -334,11 +334,14 @@ type Context struct {
 	ShortBytes    uint64
 	// Copies of globals that never change, for code that is inlined into programs (inline_records.h). Zeros
 	// in a stub: there it finds no record.
-	HeapBase  uintptr
-	HeapBytes uint64
-	Spans     uintptr
-	Records   uintptr
-	Classes   uintptr
+	HeapBase      uintptr
+	HeapBytes     uint64
+	Spans         uintptr
+	Records       uintptr
+	Classes       uintptr
+	BlockMetadata uintptr
+	RecordBlocks  uintptr
+	Spare         [4]uint32 // so that no magazine lies in two cache lines
 	// Tracking (runtime/observe/track). Objects of size classes are counted down to the next sample
 	// in their magazines, everything else in bytes here.
 	SampleLeft   uint64  // bytes that may pass before the next sample
@@ -370,7 +373,7 @@ type Context struct {
 }
 
 // ContextBytes is sizeof(tl_context).
-const ContextBytes = 6072
+const ContextBytes = 6104
 
 // What the fast path knows of a type; zeros: undefined. Written once, before the
 // type's number is given out.

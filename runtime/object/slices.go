@@ -152,6 +152,7 @@ func (s *slices) prepare(c *Context, id uint32) {
 	c.HeapBase, c.HeapBytes = atomic.LoadUintptr(&process.g.HeapBase), process.g.HeapBytes
 	c.Spans, c.Records = process.g.Spans, process.g.Records
 	c.Classes = uintptr(unsafe.Pointer(&process.g.Classes))
+	c.BlockMetadata, c.RecordBlocks = process.g.BlockMetadata, process.g.RecordBlocks
 	at := addr + uintptr(s.types.offset+s.types.bytes)
 	for class := uint32(1); class <= layout.ClassSmall; class++ {
 		m := &c.Magazines[class]

@@ -17,6 +17,7 @@ tl_script(symbols "${TL_RUNTIME_LIBRARY}" "${PROJECT_SOURCE_DIR}/include/tl_runt
 tl_script(compilers "${PROJECT_SOURCE_DIR}")
 tl_script(soname "${TL_RUNTIME_LIBRARY}" ${PROJECT_VERSION_MAJOR})
 tl_script(bitcode "${PROJECT_SOURCE_DIR}" "${TL_RUNTIME_LIBRARY}" "${CMAKE_C_COMPILER}")
+tl_script(hoisting "${PROJECT_SOURCE_DIR}")
 tl_script(static "${CMAKE_C_COMPILER}" "${PROJECT_SOURCE_DIR}" "${TL_RUNTIME_ARCHIVE}")
 tl_script(debugger "${CMAKE_C_COMPILER}" "${CMAKE_CXX_COMPILER}" "${PROJECT_SOURCE_DIR}" "${TL_RUNTIME_LIBRARY}")
 tl_script(consume_cmake "${CMAKE_COMMAND}" "${PROJECT_BINARY_DIR}" "${PROJECT_SOURCE_DIR}")

@@ -4,7 +4,8 @@
 #include <stdio.h>
 
 #include "fake.h"
-#include "object_refs.h"
+#include "inline_counts.h"
+#include "inline_refs.h"
 
 enum { CONTEXTS = 512, MARKS = 64, ENTRIES = 4096, MAGAZINE = 128, SLICE_SHIFT = 18, NODES = 1 << 22 };
 
@@ -333,7 +334,7 @@ int32_t tlgo_ref_release(uintptr_t context, uint64_t ref)
 	tl_context* c = (tl_context*)context;
 	tl_record* r;
 	if (!tlc_ref_find(c, ref, &r)) return TL_E_NOT_LIVE;
-	return release_object(c, c, r, tlc_entry_of(r, tlc_ref_address(ref)));
+	return release_object(c, c, r, tlc_entry_of(r, tlc_ref_address(c, ref)));
 }
 
 int32_t tlgo_mem_register_struct(uintptr_t context, uintptr_t p)

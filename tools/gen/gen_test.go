@@ -54,7 +54,7 @@ TL_API void* tl_take(void* object, const int64_t* shape, uint8_t kind);
 		"tlgo_lend((uintptr_t)context, (uintptr_t)thing);",
 	},
 	"include/tl_runtime.ll": {
-		"declare nonnull ptr @tl_version() nounwind\n",
+		"declare nonnull ptr @tl_version() nounwind readnone willreturn\n",
 		"declare ptr @tl_take(ptr returned, ptr, i8 zeroext)\n",
 		"declare zeroext i1 @tl_known(ptr, ptr)\n",
 	},
@@ -74,6 +74,7 @@ TL_API void* tl_take(void* object, const int64_t* shape, uint8_t kind);
 		"struct tl_inl_word {\n\tchar gap0[8];\n\ttl_inl_word* next;\n\tchar text[8];\n};\n",
 		"struct tl_inl_context {\n\tuint32_t kept;\n\tchar gap0[4];\n\ttl_inl_word* words;\n};\n",
 		"/* Answers tl_take. */\nTL_INL_STEP bool tl_inl_op_take(const tl_inl_context* c, void* object,",
+		"\nTL_INL_ACCESSOR uint32_t tl_inl_kept(const tl_inl_context* c) { return c->kept; }\n",
 		`TL_INL_FUNCTION void* tl_inl_take(tl_inl_thread* thread, void* object, const int64_t* shape, uint8_t kind)
 {
 	void* result;
@@ -224,8 +225,10 @@ func TestRefuses(t *testing.T) {
 		"unlisted section": {[3]string{"capi/extra.go", "",
 			"// # Extra\npackage main\n\n// tl_extra is more.\n//\n//\tC: typedef struct tl_extra tl_extra;\nconst " +
 				"_ = \"tl_extra\"\n"}, "is not in sectionOrder"},
-		"LLVM attribute": {[3]string{library, "LLVM: returned 0.", "LLVM: readnone."}, "is not understood"},
+		"LLVM attribute": {[3]string{library, "LLVM: returned 0.", "LLVM: argmemonly."}, "is not understood"},
 		"nounwind path": {[3]string{library, "LLVM: returned 0.", "LLVM: nounwind, returned 0."},
+			"may run destructors"},
+		"readonly path": {[3]string{library, "LLVM: returned 0.", "LLVM: readonly, returned 0."},
 			"may run destructors"},
 		"unknown role": {[3]string{library, "void* object, const", "void* thing, const"},
 			"what is `void* thing` to the matrix?"},

@@ -21,7 +21,7 @@ const (
 )
 
 var inlineSteps = []string{
-	"inline_records.h", "inline_counts.h", "inline_objects.h", "inline_scopes.h", "inline_arena.h",
+	"inline_records.h", "inline_counts.h", "inline_refs.h", "inline_objects.h", "inline_scopes.h", "inline_arena.h",
 	"inline_tensors.h",
 }
 
@@ -31,6 +31,7 @@ var (
 	fixedUse     = regexp.MustCompile(`TLC_FIXED\(c, (\w+)\)`)
 	macroLine    = regexp.MustCompile(`(?m)^#define (TL_\w+)(\([^)]*\)) (.*)$`)
 	staticInline = regexp.MustCompile(`static inline (?:__attribute__\(\(always_inline\)\) )?`)
+	accessor     = regexp.MustCompile(`static inline __attribute__\(\(pure\)\) `)
 	opStart      = regexp.MustCompile(`(?s)bool tlc_op_(\w+)\(([^()]*)\)\s*\{`)
 	probeLine    = regexp.MustCompile(`(?m)^\t+TLC_PROBE_\w+\(.*\);\n`)
 	firstComment = regexp.MustCompile(`(?s)^/\*.*?\*/\n`)
@@ -170,7 +171,8 @@ const inlineHead = `/* TL Runtime %s: the fast path of frequent functions, to be
  * With TL_INLINE defined before tl_runtime.h is included, calls of these functions by their ordinary names are inlined.
  * Each tl_inl_NAME beside is for compilers that emit C or LLVM IR. Its first argument is the address of a variable of the
  * function that emits it, a tl_inl_thread. tl_inl_op_NAME has the context as its first argument; where it returns false it
- * has done nothing, and the program makes the call. docs/inlining.md has the rules.
+ * has done nothing, and the program makes the call. tl_inl_NAME_unchecked has the arguments of the call, and checks nothing.
+ * docs/inlining.md has the rules.
  */
 #ifndef TL_INLINE_H
 #define TL_INLINE_H
@@ -186,6 +188,7 @@ const inlineHead = `/* TL Runtime %s: the fast path of frequent functions, to be
 #ifndef TL_INL_FUNCTION
 #define TL_INL_FUNCTION TL_INL_STEP
 #endif
+#define TL_INL_ACCESSOR TL_INL_FUNCTION __attribute__((pure))
 `
 
 // used returns the constants and the structs that the text names, and those that they name themselves,
@@ -302,9 +305,10 @@ func (in *inlined) rename(text string) string {
 	})
 }
 
-// asSteps is text of the library as programs have it.
+// asSteps is text of the library as programs have it. Accessors are for compilers as they are.
 func (in *inlined) asSteps(text string) string {
-	return staticInline.ReplaceAllString(in.rename(text), "TL_INL_STEP ")
+	text = accessor.ReplaceAllString(in.rename(text), "TL_INL_ACCESSOR ")
+	return staticInline.ReplaceAllString(text, "TL_INL_STEP ")
 }
 
 // writeConstants writes constants as numbers, and macros as they are.

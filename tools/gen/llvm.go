@@ -13,7 +13,10 @@ const llvmNotice = `; TL Runtime: declarations for compilers that emit LLVM IR. 
 ; Only attributes that are true stand here. nounwind is missing wherever a
 ; callback of the user (destructor, deleter) may run, because it may throw: in
 ; every function that may enter the slow path, where the thread catches up with
-; what others have left it to finish.
+; what others have left it to finish. For the same reason such a function is
+; neither readonly nor willreturn, not even one that only looks at something: a
+; call that fails writes the thread's status. tl_inl_NAME_unchecked in
+; tl_runtime.bc are.
 ; noalias stands on results whose life ends through that same pointer; not on
 ; registered objects and frame memory, which a later call without the pointer
 ; ends: a load moved past tl_mem_exit_scope would read freed memory. No
@@ -47,7 +50,7 @@ func renderLLVM(s *source) (string, error) {
 	return b.String(), nil
 }
 
-// attributes splits an LLVM line: "nounwind, returns noalias, returned 0".
+// attributes splits an LLVM line: "nounwind, readonly, returns noalias, returned 0".
 type attributes struct {
 	function []string
 	result   []string
@@ -60,7 +63,7 @@ func parseAttributes(text string) (attributes, error) {
 		verb, what, _ := strings.Cut(strings.TrimSpace(one), " ")
 		switch verb {
 		case "":
-		case "nounwind":
+		case "nounwind", "readnone", "readonly", "willreturn":
 			a.function = append(a.function, verb)
 		case "returns":
 			a.result = append(a.result, what)

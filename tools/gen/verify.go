@@ -8,6 +8,9 @@ import (
 	"strings"
 )
 
+// pureAttribute is what LLVM may be told only of functions that never enter the slow path.
+var pureAttribute = regexp.MustCompile(`nounwind|willreturn|readonly|readnone`)
+
 var (
 	paths     = []string{"slow", "fast", "shim"}
 	errorName = regexp.MustCompile(`TL_E_\w+`)
@@ -65,8 +68,8 @@ func (s *source) verifyFunction(e *entry, fault func(string, ...any)) {
 			fault("%s: %s is no type of the ABI", p.name, p.text)
 		}
 	}
-	if e.path() != "shim" && strings.Contains(e.labels["LLVM"], "nounwind") {
-		fault("nounwind, but leaving the entry guard may run destructors, which may throw")
+	if attribute := pureAttribute.FindString(e.labels["LLVM"]); attribute != "" && e.path() != "shim" {
+		fault("%s, but leaving the entry guard may run destructors, which may throw", attribute)
 	}
 	switch {
 	case !slices.Contains(paths, e.path()):
