@@ -77,6 +77,11 @@ INLINING = Table(
         for what, name, factor in INLINED
     ]
     + [
+        Row("acquire + release of one object by a tl_ref", "inline/ref-pair/emitted", Ratio(0.3, "inline/pair/called")),
+        Row("the same, called", "inline/ref-pair/called", Beside("inline/pair/called")),
+        Row("the address of a tl_ref's object", "inline/ref-get/emitted", Beside("inline/ref-get/called")),
+    ]
+    + [
         Row(f"{what}, by the ordinary names with TL_INLINE", f"inline/{name}/inlined", Beside(f"inline/{name}/called"))
         for what, name, _ in INLINED
     ],
@@ -90,6 +95,8 @@ INLINING = Table(
 # Operations of src/calls_inlined.c, and the most instructions that each may take.
 INLINED_OPERATIONS = {
     "inlined_acquire_release": ("inlined: tl_ptr_acquire + tl_ptr_release, by the owner", 70),
+    "inlined_ref_acquire_release": ("inlined: tl_ref_acquire + tl_ref_release, by the owner", 28),
+    "inlined_ref_get": ("inlined: tl_ref_get", 38),
     "inlined_scope": ("inlined: tl_mem_enter_scope + tl_mem_exit_scope", 46),
     "inlined_alloc_release": ("inlined: tl_mem_alloc + tl_ptr_release, 64 bytes", 84),
     "inlined_scope_of_8": ("inlined: a scope of eight tl_mem_new of 64 bytes, whose end is a call", 500),

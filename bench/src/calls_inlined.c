@@ -16,6 +16,32 @@ OPERATION op_inlined_acquire_release(long n)
 	tl_mem_exit_scope();
 }
 
+OPERATION op_inlined_ref_acquire_release(long n)
+{
+	tl_inl_thread thread;
+	tl_mem_enter_scope();
+	tl_ref ref = tl_ref_of(tl_mem_new(64));
+	tl_inl_begin(&thread);
+	for (long i = 0; i < n; i++) {
+		tl_inl_ref_acquire(&thread, ref);
+		tl_inl_ref_release(&thread, ref);
+	}
+	tl_mem_exit_scope();
+}
+
+OPERATION op_inlined_ref_get(long n)
+{
+	tl_inl_thread thread;
+	tl_mem_enter_scope();
+	tl_ref ref = tl_ref_of(tl_mem_new(64));
+	tl_inl_begin(&thread);
+	for (long i = 0; i < n; i++) {
+		void* object = tl_inl_ref_get(&thread, ref);
+		__asm__ volatile("" : : "r"(object));
+	}
+	tl_mem_exit_scope();
+}
+
 OPERATION op_inlined_scope(long n)
 {
 	tl_inl_thread thread;
@@ -55,6 +81,6 @@ OPERATION op_inlined_function(long n)
 }
 
 const operation inlined_operations[] = {
-	NAMED(inlined_acquire_release), NAMED(inlined_scope),    NAMED(inlined_alloc_release),
-	NAMED(inlined_scope_of_8),      NAMED(inlined_function), {NULL, NULL},
+	NAMED(inlined_acquire_release), NAMED(inlined_ref_acquire_release), NAMED(inlined_ref_get),  NAMED(inlined_scope),
+	NAMED(inlined_alloc_release),   NAMED(inlined_scope_of_8),          NAMED(inlined_function), {NULL, NULL},
 };

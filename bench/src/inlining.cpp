@@ -34,6 +34,9 @@ struct Called {
 	BENCH_INLINE void* make(std::size_t bytes) { return (tl_mem_new)(bytes); }
 	BENCH_INLINE void acquire(void* object) { (tl_ptr_acquire)(object); }
 	BENCH_INLINE void release(void* object) { (tl_ptr_release)(object); }
+	BENCH_INLINE void acquire(tl_ref ref) { (tl_ref_acquire)(ref); }
+	BENCH_INLINE void release(tl_ref ref) { (tl_ref_release)(ref); }
+	BENCH_INLINE void* get(tl_ref ref) { return (tl_ref_get)(ref); }
 };
 
 struct Inlined {
@@ -46,6 +49,9 @@ struct Inlined {
 	BENCH_INLINE void* make(std::size_t bytes) { return tl_mem_new(bytes); }
 	BENCH_INLINE void acquire(void* object) { tl_ptr_acquire(object); }
 	BENCH_INLINE void release(void* object) { tl_ptr_release(object); }
+	BENCH_INLINE void acquire(tl_ref ref) { tl_ref_acquire(ref); }
+	BENCH_INLINE void release(tl_ref ref) { tl_ref_release(ref); }
+	BENCH_INLINE void* get(tl_ref ref) { return tl_ref_get(ref); }
 };
 
 // As a compiler emits it: a function has a variable for its thread, and hands the address of the context on.
@@ -58,6 +64,9 @@ struct Local {
 	BENCH_INLINE void* make(std::size_t bytes) { return tl_inl_mem_new(&thread, bytes); }
 	BENCH_INLINE void acquire(void* object) { tl_inl_ptr_acquire(&thread, object); }
 	BENCH_INLINE void release(void* object) { tl_inl_ptr_release(&thread, object); }
+	BENCH_INLINE void acquire(tl_ref ref) { tl_inl_ref_acquire(&thread, ref); }
+	BENCH_INLINE void release(tl_ref ref) { tl_inl_ref_release(&thread, ref); }
+	BENCH_INLINE void* get(tl_ref ref) { return tl_inl_ref_get(&thread, ref); }
 
 	tl_inl_thread thread;
 };
@@ -313,6 +322,26 @@ __attribute__((noinline)) void pairs(Heap from, void* object)
 	}
 }
 
+// The same by the object's reference, as a function counts that keeps one.
+template <class Heap>
+__attribute__((noinline)) void pairs_by_reference(Heap from, void* object)
+{
+	const tl_ref ref = (tl_ref_of)(object);
+	auto heap = from.local();
+	for (int i = 0; i < kRounds; ++i) {
+		heap.acquire(ref);
+		heap.release(ref);
+	}
+}
+
+template <class Heap>
+__attribute__((noinline)) void addresses(Heap from, void* object)
+{
+	const tl_ref ref = (tl_ref_of)(object);
+	auto heap = from.local();
+	for (int i = 0; i < kRounds; ++i) benchmark::DoNotOptimize(heap.get(ref));
+}
+
 template <class Heap>
 __attribute__((noinline)) void empty_scopes(Heap from, void*)
 {
@@ -369,13 +398,28 @@ void add_programs(const std::string& who, const Heap& heap)
 	add("inline/matrix/" + who, [heap](benchmark::State& state) { matrix(state, heap); });
 }
 
+// What a count without records does not have.
+template <class Heap>
+void add_references(const std::string& who, const Heap& heap)
+{
+	add("inline/ref-pair/" + who, [heap](benchmark::State& state) { rounds(state, heap, pairs_by_reference<Heap>); });
+	add("inline/ref-get/" + who, [heap](benchmark::State& state) { rounds(state, heap, addresses<Heap>); });
+}
+
+template <class Heap>
+void add_ours(const std::string& who, const Heap& heap)
+{
+	add_programs(who, heap);
+	add_references(who, heap);
+}
+
 } // namespace
 
 void register_all()
 {
-	add_programs("called", Called());
-	add_programs("inlined", Inlined());
-	add_programs("emitted", Emitted());
+	add_ours("called", Called());
+	add_ours("inlined", Inlined());
+	add_ours("emitted", Emitted());
 	static std::vector<std::unique_ptr<Counts>> counts;
 	for (const Allocator& allocator : allocators()) {
 		counts.push_back(std::make_unique<Counts>(Counts{allocator.allocate, allocator.release, {}, {}}));
