@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Ratio:
-    """ours <= factor x peer"""
+    """ours <= factor x peer; `was` is the target as it was set, where the peer is a floor that shows it out of reach"""
 
     factor: float
     peer: str
+    was: str = ""
 
 
 @dataclass(frozen=True)

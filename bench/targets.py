@@ -101,10 +101,12 @@ FRAMES = Table(
         Row("unregister of a struct of malloc's (unknown)", "unregister/unknown/tl"),
         Row("unregister, scope of 1,000,000, oldest first", "unregister/million-forward/tl", Plain(100)),
         Row("unregister, scope of 1,000,000, newest first", "unregister/million-backward/tl", Plain(100)),
-        Row("unregister, scope of 1,000,000, random order", "unregister/million-random/tl", Ratio(6, "floor/miss")),
+        Row("unregister, scope of 1,000,000, random order", "unregister/million-random/tl", Ratio(1, "floor/unregister-in-turn", "was <= 6 x floor/miss")),
     ],
     [
         ("floor: a cache line of 256 MiB, any, read and written", "floor/miss"),
+        ("floor: any of a million found in an index, one after the other", "floor/unregister-in-turn"),
+        ("the same, as many at once as the processor sees", "floor/unregister"),
         ("glibc malloc + free, 64 bytes", G), ("glibc malloc x 4 + free x 4, 256 bytes", "frame/4x256/glibc"),
     ],
 )
@@ -170,7 +172,8 @@ MEMORY_POOL = Table(
         Row("ours, trace digits", "pool-trace/digits/tl"),
         Row("1000 blocks replaced, beside 1e6 live", "pool-resting/1000000/tl", Ratio(3, "pool-resting/1000/tl")),
         Row("any block replaced, of 1e4 live", "pool-random/10000/tl", Ratio(3, "pool-random/1000/tl")),
-        Row("any block replaced, of 1e6 live", "pool-random/1000000/tl", Ratio(15, "floor/miss")),
+        Row("any block replaced, of 1e6 live", "pool-random/1000000/tl",
+            Ratio(2, "floor/chase", "was <= 15 x floor/miss")),
         Row("4096 bytes, touched", "pool-touched/4096/tl", Ratio(0.2, "pool-touched/4096/mmap")),
         Row("1 MiB, touched", "pool-touched/1MiB/tl", Ratio(0.2, "pool-touched/1MiB/mmap")),
         Row("1000 pairs of 4096 bytes beside the CPU's own", "pool-device/cpu/tl", Ratio(2, "pool-device/cpu/direct")),
@@ -190,6 +193,7 @@ MEMORY_POOL = Table(
     ]
     + [
         ("floor: a cache line of 256 MiB, any, read and written", "floor/miss"),
+        ("floor: the same, each found in the one before", "floor/chase"),
         ("two threads: glibc, pair of 4096 bytes", "pool-pair/4096/glibc@2"),
         ("two threads: mimalloc, pair of 4096 bytes", "pool-pair/4096/mimalloc@2"),
         ("mimalloc, any block replaced, of 1e3 live", "pool-random/1000/mimalloc"),

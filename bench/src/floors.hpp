@@ -32,7 +32,8 @@ inline void thousand_floor(benchmark::State& state)
 	state.SetItemsProcessed(state.iterations() * kThousand);
 }
 
-// One cache line of 256 MiB, any, that is read and written. No access waits for another one.
+// One cache line of 256 MiB, any, that is read and written. No access waits for another one, so that ten and more are
+// under way at once.
 inline void miss_floor(benchmark::State& state)
 {
 	constexpr std::size_t kLine = 64, kLines = std::size_t{4} << 20;
@@ -42,6 +43,26 @@ inline void miss_floor(benchmark::State& state)
 		random = random * 6364136223846793005u + 1442695040888963407u;
 		++memory[(random >> 33) % kLines * kLine];
 	});
+}
+
+// The same where each access waits for the one before, which says where it is.
+inline void chase_floor(benchmark::State& state)
+{
+	constexpr std::size_t kLine = 64, kLines = std::size_t{4} << 20;
+	struct Line {
+		std::uint64_t next;
+		char rest[kLine - sizeof next];
+	};
+	std::vector<Line> memory(kLines);
+	std::uint64_t at = 0;
+	for (std::size_t i = 0; i < kLines;
+	     ++i) { // one circle through all of them, in the order of a full-period generator
+		const std::uint64_t next = (at * 6364136223846793005u + 1442695040888963407u) % kLines;
+		memory[at].next = next;
+		at = next;
+	}
+	measure(state, [&] { at = ++memory[at].rest[0] < 0 ? memory[at].next : memory[at].next; });
+	benchmark::DoNotOptimize(at);
 }
 
 } // namespace bench

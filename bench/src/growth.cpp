@@ -7,6 +7,7 @@
 
 #include "../peers/allocators.hpp"
 #include "../peers/maps.hpp"
+#include "floor_registry.hpp"
 #include "harness.hpp"
 #include "registry_keys.hpp"
 
@@ -191,6 +192,31 @@ struct MappedAliases {
 	Map map;
 };
 
+// The same lists, followed by a program that checks nothing.
+struct FloorAliases {
+	explicit FloorAliases(std::size_t n) : registry(kBase, n * kRow, 1024 / kRow)
+	{
+		for (std::size_t i = 1; i < n; ++i) add(i);
+	}
+	void add(std::size_t i) { registry.insert(kBase + i * kRow); }
+	std::size_t drop(std::size_t i) { return registry.release(kBase + i * kRow); }
+	FloorRegistry registry;
+};
+
+// No pair begins before the lines of the one before have come, as for calls of so many instructions that the processor
+// does not see the next one meanwhile: which alias is next depends on how many references the last one has left, none.
+void aliases_in_turn(benchmark::State& state, std::size_t n)
+{
+	auto aliases = std::make_unique<FloorAliases>(n);
+	Draw draw;
+	std::size_t left = 0;
+	measure(state, [&] {
+		const std::size_t i = 1 + draw.below(n - 1) + left;
+		left = aliases->drop(i);
+		aliases->add(i);
+	});
+}
+
 template <class Aliases>
 void add_aliases(const std::string& who)
 {
@@ -229,6 +255,9 @@ void register_all()
 	add_types();
 	add_shapes();
 	add_aliases<RuntimeAliases>("tl");
+	add_aliases<FloorAliases>("floor");
+	for (std::size_t n : {1000, 1000000})
+		add(named("aliases", n, "floor-in-turn"), [n](benchmark::State& state) { aliases_in_turn(state, n); });
 	add_aliases<MappedAliases<StdMap>>("unordered_map");
 #ifdef BENCH_ABSL
 	add_aliases<MappedAliases<AbslMap>>("absl-flat");

@@ -197,6 +197,7 @@ Traces all_traces()
 void register_all()
 {
 	add("floor/miss", miss_floor);
+	add("floor/chase", chase_floor);
 	const Traces traces = all_traces();
 	add_ours(traces);
 	for (const Allocator& peer : allocators()) add_peer(peer, traces);

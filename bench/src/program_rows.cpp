@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../peers/maps.hpp"
+#include "floor_registry.hpp"
 #include "harness.hpp"
 #include "registry_keys.hpp"
 
@@ -66,6 +67,27 @@ class MappedRows {
 	Map map_;
 };
 
+// The same lists, followed by a program that checks nothing; and a count of the buffer's names.
+class FloorRows {
+  public:
+	void begin() { names_ = 1; }
+	void name(std::uintptr_t p)
+	{
+		registry_.insert(p);
+		names_.fetch_add(1, std::memory_order_relaxed);
+	}
+	void acquire(std::uintptr_t p) { registry_.acquire(p); }
+	void release(std::uintptr_t p)
+	{
+		if (registry_.release(p) == 0) names_.fetch_sub(1, std::memory_order_acq_rel);
+	}
+	void end() { names_.fetch_sub(1, std::memory_order_acq_rel); }
+
+  private:
+	FloorRegistry registry_{kBase, kRows* kRowBytes, 1024 / kRowBytes};
+	std::atomic<std::uint64_t> names_{0};
+};
+
 template <class Rows>
 void build_and_drop(Rows& rows, const Graph& graph)
 {
@@ -92,6 +114,7 @@ void add_program(const std::string& who)
 void register_all()
 {
 	add_program<RuntimeRows>("tl");
+	add_program<FloorRows>("floor");
 	add_program<MappedRows<StdMap>>("unordered_map");
 #ifdef BENCH_BOOST_FLAT
 	add_program<MappedRows<BoostMap>>("boost-flat");
