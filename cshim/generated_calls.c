@@ -2516,7 +2516,7 @@ tl_tensor* slow_tensor_from_dlpack(struct DLManagedTensorVersioned* managed) {
 	return (tl_tensor*)result;
 }
 
-tl_tensor* tl_tensor_from_dlpack_legacy(struct DLManagedTensor* managed) {
+tl_tensor* slow_tensor_from_dlpack_legacy(struct DLManagedTensor* managed) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_from_dlpack_legacy, &why);
 	if (context == NULL) {

@@ -616,6 +616,7 @@ __attribute__((cold)) tl_status slow_aligned_free(void* pointer);
 __attribute__((cold)) struct DLManagedTensorVersioned* slow_tensor_to_dlpack(tl_tensor* tensor, bool copy);
 __attribute__((cold)) struct DLManagedTensor* slow_tensor_to_dlpack_legacy(tl_tensor* tensor, bool copy);
 __attribute__((cold)) tl_tensor* slow_tensor_from_dlpack(struct DLManagedTensorVersioned* managed);
+__attribute__((cold)) tl_tensor* slow_tensor_from_dlpack_legacy(struct DLManagedTensor* managed);
 __attribute__((cold)) void* slow_numpy_malloc(void* ctx, size_t bytes);
 __attribute__((cold)) void* slow_numpy_calloc(void* ctx, size_t count, size_t bytes_each);
 __attribute__((cold)) void* slow_numpy_realloc(void* ctx, void* block, size_t bytes);

@@ -131,6 +131,14 @@ tl_tensor* tl_tensor_from_dlpack(struct DLManagedTensorVersioned* managed)
 	return NULL;
 }
 
+tl_tensor* tl_tensor_from_dlpack_legacy(struct DLManagedTensor* managed)
+{
+	tl_tensor* tensor = NULL;
+	if ((uintptr_t)managed >= TL_LOWEST_ADDRESS)
+		tensor = tlc_borrow(&managed->tensor, 0, tlc_dlpack_end_legacy, managed);
+	return TLC_LIKELY(tensor != NULL) ? tensor : slow_tensor_from_dlpack_legacy(managed);
+}
+
 void tlc_dlpack_end(void* data, void* managed)
 {
 	struct DLManagedTensorVersioned* m = managed;

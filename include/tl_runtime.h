@@ -4273,7 +4273,7 @@ TL_API tl_tensor* tl_tensor_from_dlpack(struct DLManagedTensorVersioned* managed
  *     byte_offset), TL_E_DEVICE (no such device), TL_E_UNSUPPORTED (an element
  *     type that is not one of tl_dtype, or a buffer of another library),
  *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
- * Cost: one cgo call.
+ * Cost: as tl_tensor_from_dlpack.
  */
 TL_API tl_tensor* tl_tensor_from_dlpack_legacy(struct DLManagedTensor* managed);
 

@@ -4859,7 +4859,7 @@ FUNCTIONS: tuple[Function, ...] = (
             byte_offset), TL_E_DEVICE (no such device), TL_E_UNSUPPORTED (an element
             type that is not one of tl_dtype, or a buffer of another library),
             TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one cgo call.
+        Cost: as tl_tensor_from_dlpack.
         """,
     ),
     Function(
