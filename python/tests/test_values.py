@@ -213,7 +213,7 @@ def test_without_numpy(python: Run) -> None:
     python(
         """
         import sys
-        sys.modules["numpy"] = None
+        sys.modules["numpy"] = None  # an import fails
         tensor = tl.zeros((2, 2))
         assert tensor.item(3) == 0.0 and tensor.tolist() == [[0.0, 0.0], [0.0, 0.0]] and not tensor[0, 0]
         assert "shape=(2, 2)" in repr(tensor) and tensor.dtype != "int8" and hash(tensor)

@@ -11,6 +11,7 @@ import ctypes
 import math
 import operator
 import struct
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Union
 
@@ -77,6 +78,13 @@ def to_bfloat16(numbers: Any) -> Any:
 def _is_near(tensor: Values) -> bool:
     """Whether the CPU uses the memory of a tensor at its address."""
     return tensor.device == 0 or in_reach(tensor.device)
+
+
+def _array(tensor: Values) -> Any:
+    """The array over a tensor of which NumPy reads elements fastest; None where it cannot, or is not loaded."""
+    if sys.modules.get("numpy") is None or tensor.dtype is DType.BFLOAT16 or not _is_near(tensor):
+        return None
+    return tensor.numpy()
 
 
 def _numbers(given: Any) -> Any:
@@ -164,6 +172,13 @@ class Values(Viewable):
     def item(self, *index: Any) -> Number:
         """The only element as a number of Python's, or the one at an index: item(3) in row-major order, item(1, 2)
         by axes. An element of a device is copied."""
+        array = _array(self)
+        if array is not None:
+            try:
+                number: Number = array.item(*index)
+                return number
+            except (IndexError, TypeError, ValueError):
+                pass  # which is told below, as for every tensor
         if len(index) == 1 and isinstance(index[0], tuple):
             index = index[0]
         shape = self.shape
@@ -192,6 +207,10 @@ class Values(Viewable):
         size = math.prod(self.shape)
         if size != 1:
             raise error(f"{what}: a tensor of shape {self.shape} has {size} elements, not one{hint}")
+        array = _array(self)
+        if array is not None:
+            number: Number = array.item()
+            return number
         here = self if _is_near(self) else self.cpu()
         return _element(here.dtype, ctypes.string_at(here.data, here.dtype.itemsize))
 
