@@ -149,9 +149,9 @@ class Header:
         return [c for c in cursor.get_children() if c.kind in methods] if cursor is not None else []
 
     def follows(self, cursor: Cursor) -> bool:
-        """Whether no blank line stands above a declaration."""
-        lines = self.text.decode().split("\n")
-        return bool(lines[cursor.extent.start.line - 2].strip())
+        """Whether a declaration stands right below another one."""
+        above = self.text.decode().split("\n")[cursor.extent.start.line - 2].strip()
+        return bool(above) and not above.startswith("#")
 
     def signature(self, cursor: Cursor) -> str:
         """Returns a declaration without its body and without the values of its members."""
