@@ -155,8 +155,8 @@ static inline bool tlc_op_tensor_dim(const tl_context* c, const tl_tensor* tenso
 
 /* Nothing is checked: for any other pointer, and for an axis that is not below the rank, the behaviour is undefined. A
  * header does not change while its tensor lives, and tensors of every kind have one (in slots, views, of devices). So
- * these read memory and do nothing else: a compiler may move them out of a loop, and drop those whose result it does not
- * need. */
+ * these read memory and do nothing else: a compiler may move them out of a loop, and drop those whose result it does
+ * not need. */
 static inline const tl_tensor_header* tlc_header_of(const tl_tensor* tensor)
 {
 	return (const tl_tensor_header*)(const void*)tensor;

@@ -1,5 +1,5 @@
-; A loop over the elements of a tensor that the function holds. Address and length are asked for in each turn, by accessors
-; that check nothing, and LLVM loads them once, before the loop.
+; A loop over the elements of a tensor that the function holds. Address and length are asked for in each turn, by
+; accessors that check nothing, and LLVM loads them once, before the loop.
 declare ptr @tl_inl_tensor_data_unchecked(ptr)
 declare i64 @tl_inl_tensor_len_unchecked(ptr)
 declare i32 @tl_mem_enter_scope()

@@ -1,4 +1,4 @@
-/* Section Inlining: references by record and generation, inlined, between calls that change the context or the object. */
+/* Section Inlining: references by record and generation, between calls that change the context or the object. */
 #include "inlined.h"
 
 /* Whether this context answers a pair by this reference; the object has other references. */

@@ -1,5 +1,5 @@
-; Loops for hoisting.sh, behind the declarations of tl_runtime.ll. What is called in a loop is to be done before it, where
-; that is allowed. The tensor is one of doubles that the caller holds.
+; Loops for hoisting.sh, behind the declarations of tl_runtime.ll. What is called in a loop is to be done before it,
+; where that is allowed. The tensor is one of doubles that the caller holds.
 declare ptr @tl_inl_tensor_data_unchecked(ptr)
 declare i64 @tl_inl_tensor_numel_unchecked(ptr)
 declare i64 @tl_inl_tensor_dim_unchecked(ptr, i64)
