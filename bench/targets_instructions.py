@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from targets_programs import INLINED_OPERATIONS
 
-# Operations of src/calls.c, calls_inlined.c and calls_tensors.c, in the order of the report.
+# Operations of src/calls.c, calls_inlined.c, calls_shapes.c and calls_tensors.c, in the order of the report.
 INSTRUCTIONS = {
     "cgo_call": "a call of the slow path, in and out of Go: tl_init once more",
     "acquire_release": "tl_ptr_acquire + tl_ptr_release, by the owner",
@@ -27,6 +27,10 @@ INSTRUCTIONS = {
     "malloc_of_8": "glibc malloc x 8 + free x 8, 64 bytes",
     "unregister_register": "tl_mem_unregister + tl_mem_register_struct",
     "malloc_register_struct": "enter, malloc + tl_mem_register_struct, exit",
+    "malloc_register_struct_typed": "the same of a struct with a type of three references, all NULL",
+    "struct_typed_tree": "a scope of two such structs and an object, which one of them refers to",
+    "own_vec": "enter, two malloc + tl_mem_register_vec_ptr of a compiler's own Vec, two elements, exit",
+    "vec_set": "tl_vec_set, of two objects in turn",
     "registry_pair": "tl_registry_register + tl_registry_unregister, 64 bytes, free()",
     "registry_pair_1e6": "the same beside 1e6 live ones",
     "registry_hit": "tl_registry_is_registered, 1e3 live",
@@ -84,6 +88,10 @@ INSTRUCTION_LIMITS = {
     "typed_release": 1152,
     "unregister_register": 220,
     "malloc_register_struct": 756,
+    "malloc_register_struct_typed": 1480,
+    "struct_typed_tree": 3700,
+    "own_vec": 3070,
+    "vec_set": 217,
     "registry_pair": 565,
     "registry_pair_2_units": 773,
     "registry_pair_4096": 2375,

@@ -72,6 +72,12 @@ func defineType(o *object.Context, description, out uintptr) status.Status {
 		return fail(o, status.InvalidArgument, "description and out_type are both needed")
 	}
 	d := load[tl_type_desc](description)
+	return defineDescribed(o, d, d.Destructor, 0, out)
+}
+
+// defineDescribed defines a type with a destructor, which gets context as its second argument
+// unless that is 0.
+func defineDescribed(o *object.Context, d tl_type_desc, destructor, context, out uintptr) status.Status {
 	offsets, st := pointerOffsets(o, d)
 	if st != status.OK {
 		return st
@@ -80,7 +86,10 @@ func defineType(o *object.Context, description, out uintptr) status.Status {
 	if !named {
 		name = "unnamed"
 	}
-	id, st := o.DefineType(name, d.Size, offsets, d.Destructor, d.Flags)
+	if d.Flags != 0 {
+		return fail(o, status.InvalidArgument, "flags %#x are unknown; pass 0", d.Flags)
+	}
+	id, st := o.Define(object.Type{Name: name, Size: d.Size, Offsets: offsets, Destructor: destructor, Context: context})
 	if st == status.OK {
 		store(out, id)
 	}

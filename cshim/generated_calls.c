@@ -604,7 +604,7 @@ void* slow_vec_get(void* vec, int64_t index) {
 	return (void*)result;
 }
 
-tl_status tl_vec_set(void* vec, int64_t index, void* element) {
+tl_status slow_vec_set(void* vec, int64_t index, void* element) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_vec_set, &why);
 	if (context == NULL) {
@@ -662,7 +662,7 @@ tl_status tl_vec_clear(void* vec) {
 	return tlc_found(context, result);
 }
 
-tl_status tl_mem_register_struct_typed(void* object, tl_type type) {
+tl_status slow_mem_register_struct_typed(void* object, tl_type type) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_mem_register_struct_typed, &why);
 	if (context == NULL) {
@@ -678,11 +678,14 @@ tl_status tl_mem_register_struct_typed(void* object, tl_type type) {
 
 tl_status tl_type_define_vec(const tl_vec_desc* description, tl_type* out_type) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_entry_begin(TL_FN_tl_type_define_vec, &why);
+	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_type_define_vec, &why);
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result = tlgo_type_define_vec((uintptr_t)context, (uintptr_t)description, (uintptr_t)out_type);
+	int32_t result;
+	do {
+		result = tlgo_type_define_vec((uintptr_t)context, (uintptr_t)description, (uintptr_t)out_type);
+	} while (result != TL_OK && tlc_entry_again(context));
 	tlc_entry_end(context);
 	return tlc_found(context, result);
 }

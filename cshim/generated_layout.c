@@ -29,7 +29,7 @@ IS(TL_CHAINS_CHANGE, 4294967296); IS(TL_WAIT_FIRST, 16); IS(TL_WAIT_TURNS, 4); I
 IS(TL_MAX_TAGS, 32); IS(TL_TENSOR_CELLS_BYTES, 24576); IS(TL_BLOCK_MARKS, 4096); IS(TL_LEAK_CHECK_OFF, 0);
 IS(TL_LEAK_CHECK_REPORT, 1); IS(TL_LEAK_CHECK_FAIL, 2); IS(TL_TRACKING_OFF, 0); IS(TL_TRACKING_SAMPLE, 1);
 IS(TL_TRACKING_ALL, 2); IS(TL_TRACKING_TRACE, 3); IS(TL_TRACKING_MODE, 3); IS(TL_TRACKING_ONE, 4);
-IS(TL_WARM_ENTRIES, 64); IS(TL_WARM_CLASSES, 15);
+IS(TL_WARM_ENTRIES, 64); IS(TL_WARM_CLASSES, 15); IS(TL_ENDS_SIMPLY, 0); IS(TL_ENDS_AS_VEC, 1); IS(TL_ENDS_IN_GO, 2);
 SIZE(tl_record, 16); AT(tl_record, loc, 0); AT(tl_record, sh, 4); AT(tl_record, type_flags, 8); AT(tl_record, gen, 12);
 SIZE(tl_entry, 16); AT(tl_entry, object, 0); AT(tl_entry, record, 8); AT(tl_entry, gen, 12);
 SIZE(tl_magazine, 32); AT(tl_magazine, top, 0); AT(tl_magazine, base, 8); AT(tl_magazine, limit, 16);
@@ -79,9 +79,12 @@ AT(tl_context, status, 848); AT(tl_context, function_id, 852); AT(tl_context, er
 AT(tl_context, error_detail, 864); AT(tl_context, error_kind, 888); AT(tl_context, message_ready, 892);
 AT(tl_context, message, 896); AT(tl_context, kinds, 2944); AT(tl_context, magazines, 3104);
 AT(tl_context, allocs_before, 5504);
-SIZE(tl_type_info, 24); AT(tl_type_info, size, 0); AT(tl_type_info, offsets, 8); AT(tl_type_info, fields, 16);
-AT(tl_type_info, has_destructor, 20);
-SIZE(tl_globals, 2600); AT(tl_globals, heap_base, 0); AT(tl_globals, heap_bytes, 8); AT(tl_globals, spans, 16);
+SIZE(tl_vec_info, 48); AT(tl_vec_info, data, 0); AT(tl_vec_info, length, 8); AT(tl_vec_info, capacity, 16);
+AT(tl_vec_info, element_bytes, 24); AT(tl_vec_info, references, 32); AT(tl_vec_info, fields, 40);
+AT(tl_vec_info, number_bytes, 44);
+SIZE(tl_type_info, 32); AT(tl_type_info, size, 0); AT(tl_type_info, offsets, 8); AT(tl_type_info, vec, 16);
+AT(tl_type_info, fields, 24); AT(tl_type_info, ends, 28);
+SIZE(tl_globals, 2608); AT(tl_globals, heap_base, 0); AT(tl_globals, heap_bytes, 8); AT(tl_globals, spans, 16);
 AT(tl_globals, records, 24); AT(tl_globals, block_metadata, 32); AT(tl_globals, slices_base, 40);
 AT(tl_globals, slices_bytes, 48); AT(tl_globals, slice_shift, 56); AT(tl_globals, arena_offset, 64);
 AT(tl_globals, frame_offset, 72); AT(tl_globals, arena_capacity, 80); AT(tl_globals, shards, 88);
@@ -91,6 +94,7 @@ AT(tl_globals, reap, 144); AT(tl_globals, purge, 148); AT(tl_globals, parked, 15
 AT(tl_globals, counted_types, 160); AT(tl_globals, tracking, 164); AT(tl_globals, classes, 168);
 AT(tl_globals, block_marks, 2568); AT(tl_globals, leak_check, 2576); AT(tl_globals, debug, 2580);
 AT(tl_globals, show_stats, 2584); AT(tl_globals, mem_log, 2588); AT(tl_globals, record_blocks, 2592);
+AT(tl_globals, vec_type, 2600); AT(tl_globals, spare, 2604);
 
 IS(TL_MEMPOOL_SPLIT, 256); IS(TL_MEMPOOL_LIFO_SIZE, 64); IS(TL_MEMPOOL_SUBBIN_BITS, 9); IS(TL_MEMPOOL_SUBBINS, 512);
 IS(TL_MEMPOOL_SIZE_BITS, 48); IS(TL_MEMPOOL_LEAVES, 320); IS(TL_MEMPOOL_NODES, 5); IS(TL_MEMPOOL_SLOT_BITS, 10);
@@ -139,7 +143,8 @@ AT(tl_shard, handed_back, 40); AT(tl_shard, zeros, 44); AT(tl_shard, chunk, 48);
 AT(tl_shard, lists, 64); AT(tl_shard, unit_lists, 112); AT(tl_shard, chunk_bytes, 208); AT(tl_shard, units, 216);
 AT(tl_shard, idle, 224); AT(tl_shard, records, 232); AT(tl_shard, free_record, 236); AT(tl_shard, buffers, 240);
 AT(tl_shard, spare, 244);
-SIZE(tl_registry, 320); AT(tl_registry, units, 0); AT(tl_registry, spare, 32); AT(tl_registry, records, 64);
+SIZE(tl_registry, 320); AT(tl_registry, units, 0); AT(tl_registry, typed, 32); AT(tl_registry, spare, 36);
+AT(tl_registry, records, 64);
 
 IS(TL_MAX_RANK, 8); IS(TL_TENSOR_ALIGN, 64); IS(TL_DTYPES, 24); IS(TL_TENSOR_CELLS, 64); IS(TL_TENSOR_CELL_SET, 4);
 IS(TL_TENSOR_CELL_ROOM, 16); IS(TL_TENSOR_CELL_RANK, 4); IS(TL_TENSOR_CONTIGUOUS, 1); IS(TL_TENSOR_IN_SLOT, 2);

@@ -358,13 +358,30 @@ typedef struct tl_context {
  * tlc_context_of (entry_inlining.c); entry_context.c alone knows it by its own name. */
 #define tl_context(version) tlc_context_of(version)
 
+/* Where a compiler's own Vec has its parts; runtime/object/shapes.go has what a header has to be like. */
+typedef struct tl_vec_info {
+	uint64_t data, length, capacity; /* offsets in the header */
+	uint64_t element_bytes;
+	uint32_t* references;  /* offsets in an element, in units of 8 bytes */
+	uint32_t fields;       /* how many */
+	uint32_t number_bytes; /* of length and of capacity: 4 or 8 */
+} tl_vec_info;
+
+/* type_info.ends: who releases what an object or a block of the type refers to. */
+enum {
+	TL_ENDS_SIMPLY = 0, /* either path */
+	TL_ENDS_AS_VEC = 1, /* Go; blocks of malloc's either path: a Vec without a destructor */
+	TL_ENDS_IN_GO = 2,
+};
+
 /* What the fast path knows of a type; zeros: undefined. Written once, before the
  * type's number is given out. */
 typedef struct tl_type_info {
 	uint64_t size;
-	uint32_t* offsets; /* of pointer fields, in units of 8 bytes */
+	uint32_t* offsets;       /* of pointer fields, in units of 8 bytes */
+	struct tl_vec_info* vec; /* NULL: no Vec */
 	uint32_t fields;
-	uint32_t has_destructor;
+	uint32_t ends; /* TL_ENDS_* */
 } tl_type_info;
 
 /* Where everything is. One per process, filled before the first context exists. */
@@ -400,6 +417,8 @@ typedef struct tl_globals {
 	_Atomic uint32_t show_stats; /* TL_SHOW_STATS */
 	_Atomic uint32_t mem_log;    /* TL_MEM_LOG */
 	uint32_t* record_blocks;     /* record / TL_LINE_RECORDS -> the first record of its block; 0: none yet */
+	_Atomic uint32_t vec_type;   /* of addresses that tl_mem_register_vec_ptr does not know; 0: none */
+	uint32_t spare;
 } tl_globals;
 
 #define TL_SPAN_CLASS(word) ((uint32_t)((word) & 0xFF))

@@ -131,6 +131,14 @@ bool tl_ptr_release_bool(void* object)
 	return TLC_LIKELY(tlc_release_own(tlc_tls, p, r, class)) || release_record(p, r) || slow_ptr_release_bool(object);
 }
 
+void tlc_drop_reference(uintptr_t p)
+{
+	tl_record* r;
+	uint32_t class;
+	bool done = tlc_find_slot(p, &r, &class) ? tlc_release_found(p, r, class) : release_elsewhere(p);
+	if (TLC_UNLIKELY(!done)) tlc_drop_slowly(p);
+}
+
 /* ---- the rest ------------------------------------------------------------------------- */
 
 int32_t tl_ptr_dec_ref(void* object)

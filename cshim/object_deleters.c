@@ -1,5 +1,6 @@
 /* Deleters of registered blocks, called from C: when the last reference goes on the fast path, at
- * once, or after those that wait already. runtime/object/deleters.go is the Go twin.
+ * once, or after those that wait already. runtime/object/deleters.go is the Go twin. Blocks with a type
+ * wait in the same list.
  *
  * While a deleter or a destructor runs, blocks that it drops are appended to the context's list of
  * pending deleter calls, so that a chain of blocks needs no stack. Whoever works on the list has
@@ -23,7 +24,7 @@ static void call(tl_context* c, const tlc_ended* ended)
 	}
 }
 
-static void append(tl_context* c, uint32_t number)
+void tlc_append_ended(tl_context* c, uint32_t number)
 {
 	tlc_record_of(number)->next = 0;
 	if (c->deleter_first == 0) c->deleter_first = number;
@@ -38,16 +39,20 @@ static bool is_typed(uint32_t number)
 	return (block >> TL_FOREIGN_KIND_SHIFT & 0xFF) == TL_FOREIGN_MALLOC;
 }
 
-/* Makes the calls that wait, oldest first. Dead objects come before them, and Go knows those, as it
- * does blocks with a type. */
-static __attribute__((noinline)) void finish(tl_context* c)
+static void make_call(tl_context* c)
 {
-	while (c->destroy_first == 0 && c->deleter_first != 0 && !tlc_forked() && !is_typed(c->deleter_first)) {
-		tlc_ended ended;
-		c->deleter_first = tlc_settle_pending(c->deleter_first, &ended);
-		call(c, &ended);
+	tlc_ended ended;
+	c->deleter_first = tlc_settle_pending(c->deleter_first, &ended);
+	call(c, &ended);
+}
+
+__attribute__((noinline)) void tlc_finish(tl_context* c)
+{
+	while (c->destroy_first == 0 && c->deleter_first != 0 && !tlc_forked()) {
+		if (!is_typed(c->deleter_first)) make_call(c);
+		else if (!tlc_end_waiting_block(c)) break;
 	}
-	if (c->destroy_first != 0 || (c->deleter_first != 0 && is_typed(c->deleter_first))) tlc_poll();
+	if (tlc_has_to_destroy(c) != 0) tlc_poll();
 }
 
 bool tlc_deleters_wait(void)
@@ -58,7 +63,8 @@ bool tlc_deleters_wait(void)
 
 void tlc_call_deleter(tl_context* c, const tlc_ended* ended)
 {
-	if (ended->record != 0) append(c, ended->record);
+	if (ended->type != 0) tlc_end_block(c, ended->pointer, ended->type);
+	else if (ended->record != 0) tlc_append_ended(c, ended->record);
 	else call(c, ended);
-	if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0) && c->draining == 0) finish(c);
+	if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0) && c->draining == 0) tlc_finish(c);
 }

@@ -213,8 +213,16 @@ static inline void tlc_free_foreign(tl_context* c, uintptr_t p, uint32_t kind)
 	else tlc_free_new(p, kind);
 }
 
-/* Calls the deleter of a block that has ended, or has it wait (object_deleters.c). */
+/* Calls the deleter of a block that has ended, releases what one with a type refers to, or has either wait
+ * (object_deleters.c). */
 void tlc_call_deleter(tl_context* c, const tlc_ended* ended);
+
+/* Ends what waits, oldest first. Dead objects come before, and Go knows those, as it does blocks with a type that
+ * has a destructor. Nobody else works on the list. */
+void tlc_finish(tl_context* c);
+
+/* Appends a block that has ended, by the number of its record, to those that wait. */
+void tlc_append_ended(tl_context* c, uint32_t number);
 
 /* Frees what a drop has ended; nothing, if that was one address of several. The last step of its
  * caller, likewise. */
@@ -233,6 +241,27 @@ static inline void tlc_free_ended(tl_context* c, const tlc_ended* ended)
  * its type is not a user's (object_typed.c). */
 bool tlc_kill_typed(tl_context* c, tl_record* r, uintptr_t object);
 
+/* The description of a type; NULL: there is none, or contexts do not count it (object_typed.c). */
+const tl_type_info* tlc_type_info(uint32_t type);
+
+/* Releases what a block of such a type refers to, and frees it: tlc_ends_at_once has allowed that. */
+void tlc_end_block(tl_context* c, uintptr_t p, uint32_t type);
+
+/* The same of the first block that waits, which has a type; false: ask Go, nothing changed. */
+bool tlc_end_waiting_block(tl_context* c);
+
+/* What the header of a compiler's own Vec says, and whose its data is. */
+enum { TLC_DATA_NONE, TLC_DATA_MALLOC, TLC_DATA_OBJECT };
+typedef struct tlc_contents {
+	uintptr_t data;
+	uint64_t length, capacity;
+	int kind;
+} tlc_contents;
+
+/* Reads the header at p, of so many bytes and of a type that is a Vec's; false: it is not sound, or Go has to look
+ * (registry_typed.c). */
+bool tlc_look_at_vec(const tl_type_info* info, uintptr_t p, uint64_t bytes, tlc_contents* has);
+
 /* Releases the object at p, whose record and class were found, as tl_ptr_release does; false: ask Go
  * (object_counts.c). */
 bool tlc_release_found(uintptr_t p, tl_record* r, uint32_t class);
@@ -240,6 +269,10 @@ bool tlc_release_found(uintptr_t p, tl_record* r, uint32_t class);
 /* Drops a reference that was counted through a stale pointer or word, of whatever lives in the slot now: it
  * may be the last one by now, and the object may lie elsewhere in the slab (object_refs.c). */
 void tlc_give_back(tl_record* r);
+
+/* Drops a reference that a container held; what does not refer to a live object is passed over. May run
+ * destructors and deleters. */
+void tlc_drop_reference(uintptr_t p);
 
 /* Drops a reference that a dead object held, through Go. */
 void tlc_drop_slowly(uintptr_t p);

@@ -60,6 +60,15 @@ static __attribute__((noinline)) bool register_foreign_rest(tl_context* c, uintp
 	return true;
 }
 
+/* Completes the registration of a new block. */
+static inline bool adopted(tl_context* c, uintptr_t p, uint32_t gen, uint64_t size)
+{
+	c->foreign_adopted++;
+	tlc_push(c, (tl_entry){p, TL_FOREIGN, gen});
+	if (tlc_spend(c, size)) tlc_sampled_foreign(c, (void*)p, size);
+	return true;
+}
+
 static inline bool register_foreign(tl_context* c, uintptr_t p, bool adopt)
 {
 	uint32_t gen;
@@ -67,10 +76,7 @@ static inline bool register_foreign(tl_context* c, uintptr_t p, bool adopt)
 	if (tlc_in_slices(p)) return p != 0 && tlc_in_live_stack(c, p);
 	bool is_new = adopt && (tlc_is_known(p) || is_malloced(p));
 	if (TLC_UNLIKELY(!is_new || !tlc_foreign_adopt_new(p, &gen, &size))) return register_foreign_rest(c, p, adopt);
-	c->foreign_adopted++;
-	tlc_push(c, (tl_entry){p, TL_FOREIGN, gen});
-	if (tlc_spend(c, size)) tlc_sampled_foreign(c, (void*)p, size);
-	return true;
+	return adopted(c, p, gen, size);
 }
 
 static inline bool register_in_scope(uintptr_t p, bool adopt)
@@ -115,9 +121,70 @@ tl_status tl_mem_register_tensor(void* tensor)
 	return TLC_LIKELY(register_in_scope((uintptr_t)tensor, false)) ? TL_OK : slow_mem_register_tensor(tensor);
 }
 
+/* ---- blocks with a type ------------------------------------------------------------------ */
+
+/* Whether a block that is not registered has the header of a Vec. */
+static bool is_new_vec(const tl_type_info* info, uintptr_t p)
+{
+	tlc_contents has;
+	if (tlc_foreign_seen(p)) return false;
+	size_t usable = malloc_usable_size((void*)p);
+	return usable >= info->size && tlc_look_at_vec(info, p, usable, &has);
+}
+
+/* Registers a new block of malloc's that is laid out as a type says; there is room for the entry. A Vec's header
+ * is looked at first, and is nobody else's to change. The first block of a process is Go's to register.
+ * Budget: one compare-and-swap, about 150 instructions. */
+static bool adopt_typed(tl_context* c, uintptr_t p, uint32_t type)
+{
+	uint32_t gen;
+	uint64_t size;
+	const tl_type_info* info = tlc_type_info(type);
+	if (TLC_UNLIKELY(info == NULL || tlc_in_heap(p) || tlc_in_slices(p) || tlc_forked())) return false;
+	if (TLC_UNLIKELY(!tlc_has_typed() || (!tlc_is_known(p) && !is_malloced(p)))) return false;
+	if (info->vec != NULL && !is_new_vec(info, p)) return false;
+	const tlc_owner own = {TL_BLOCK_TYPED, type, c->owner};
+	const uint64_t as = (uint64_t)TL_FOREIGN_MALLOC << TL_FOREIGN_KIND_SHIFT;
+	if (TLC_UNLIKELY(!tlc_adopt_new(p, info->size, as, &own, &gen, &size))) return false;
+	return adopted(c, p, gen, size);
+}
+
+/* What has the type already, or gets it; NULL is left to Go, as is every failure. */
+static inline bool register_typed(uintptr_t p, uint32_t type)
+{
+	tl_context* c = tlc_tls;
+	if (TLC_UNLIKELY(!tlc_has_room(c))) return false;
+	const tl_record* r = tlc_record_at(p);
+	if (TLC_LIKELY(r == NULL && p != 0 && adopt_typed(c, p, type))) return true;
+	if (tlc_type_info(type) == NULL) return false;
+	bool has_it = r != NULL ? TLC_LOAD(r->type_flags) == type : !tlc_in_heap(p) && tlc_foreign_type(p) == type;
+	return has_it && register_in_scope(p, false);
+}
+
+tl_status tl_mem_register_struct_typed(void* object, tl_type type)
+{
+	return TLC_LIKELY(register_typed((uintptr_t)object, type)) ? TL_OK : slow_mem_register_struct_typed(object, type);
+}
+
+/* An address that the runtime does not know becomes a Vec of the type that was set; so does a block that was
+ * handed back, which Go sees to. */
+static __attribute__((noinline)) bool register_vec(uintptr_t p, uint32_t type)
+{
+	tl_context* c = tlc_tls;
+	uint32_t gen;
+	if (p == 0 || tlc_in_heap(p) || tlc_in_slices(p)) return register_in_scope(p, false);
+	if (!tlc_has_room(c)) return false;
+	if (tlc_foreign_register(p, &gen) != TLC_OK) return adopt_typed(c, p, type);
+	tlc_push(c, (tl_entry){p, TL_FOREIGN, gen});
+	return true;
+}
+
 tl_status tl_mem_register_vec_ptr(void* vec)
 {
-	return TLC_LIKELY(register_in_scope((uintptr_t)vec, false)) ? TL_OK : slow_mem_register_vec_ptr(vec);
+	const uintptr_t p = (uintptr_t)vec;
+	const uint32_t type = TLC_LOAD(tlc_shared->vec_type);
+	const bool done = TLC_LIKELY(type == 0) ? register_in_scope(p, false) : register_vec(p, type);
+	return TLC_LIKELY(done) ? TL_OK : slow_mem_register_vec_ptr(vec);
 }
 
 /* ---- the scope index (runtime/object/index.go) ------------------------------------------ */

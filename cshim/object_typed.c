@@ -1,5 +1,6 @@
-/* Makes typed objects, and destroys those without a destructor. The Go twin is
- * runtime/object/destruction.go. Both work on the same deferred-destruction queue: dead records,
+/* Makes typed objects, and destroys those without a destructor; blocks of malloc's with such a type as
+ * well. The Go twins are runtime/object/destruction.go and typed.go. Both work on the same
+ * deferred-destruction queue: dead records,
  * linked first in first out through their counting words, so that a chain of any length needs no
  * stack.
  *
@@ -17,6 +18,12 @@ static inline const tl_type_info* info_of(uint32_t type)
 {
 	uint32_t n = type - TL_TYPE_FIRST_USER;
 	return TLC_LIKELY(n < tlc_g.counted_types) ? &tlc_g.types[n] : NULL;
+}
+
+const tl_type_info* tlc_type_info(uint32_t type)
+{
+	const tl_type_info* info = info_of(type);
+	return info != NULL && info->size != 0 ? info : NULL;
 }
 
 /* What c has counted of a type that info_of knows. */
@@ -100,13 +107,21 @@ static __attribute__((noinline)) bool drop_remote(tl_context* c, tl_record* r, u
 	return tlc_drop_last(c, r, tlc_entry_of(r, p));
 }
 
+/* Leaves Go, perhaps while references wait in the ring below, onto which an error callback could push. These
+ * calls fail only by a defect of the library, which Go has printed; then no callback hears of it. */
+static void leave(tl_context* in)
+{
+	if (in->draining && in->error_pending == 1) in->error_pending = 0;
+	tlc_entry_end(in);
+}
+
 __attribute__((noinline)) void tlc_drop_slowly(uintptr_t p)
 {
 	tl_status why;
 	tl_context* in = tlc_entry_begin(TL_FN_NONE, &why);
 	if (in == NULL) return;
 	tlentry_drop_field((uintptr_t)in, p);
-	tlc_entry_end(in);
+	leave(in);
 }
 
 static __attribute__((noinline)) void recycle_slowly(tl_record* r, uintptr_t object, uint64_t tag)
@@ -117,7 +132,7 @@ static __attribute__((noinline)) void recycle_slowly(tl_record* r, uintptr_t obj
 	tl_context* in = tlc_entry_begin(TL_FN_NONE, &why);
 	if (in == NULL) return;
 	tlentry_recycle((uintptr_t)in, object, (uint32_t)tag, (uint32_t)(tag >> 32));
-	tlc_entry_end(in);
+	leave(in);
 }
 
 /* References of dead objects that are still to be dropped, first in first out: a ring in the unused part
@@ -142,10 +157,10 @@ static inline bool has_ring(const tl_context* c)
 	return (size_t)((char*)tlc_end_of_stack(c) - (char*)tlc_unused_stack(c)) >= RING * sizeof(uintptr_t);
 }
 
-/* Types that C takes apart. */
+/* Types whose objects C takes apart. */
 static inline bool is_simple(const tl_type_info* info)
 {
-	return info != NULL && !info->has_destructor && info->fields <= RING;
+	return info != NULL && info->ends == TL_ENDS_SIMPLY && info->fields <= RING;
 }
 
 /* Takes a dead object apart; the ring has room for its fields. No branch depends on a field: which
@@ -182,6 +197,33 @@ static inline __attribute__((always_inline)) bool end_own(ring* q, tl_record* r,
 	return true;
 }
 
+/* Drops a reference to a registered block, if p is one; false: ask Go. What has a record waits in the context's
+ * list when it ends. Go frees the others: free() may be the program's, and the ring would be in its way. */
+static bool drop_block(tl_context* c, uintptr_t p)
+{
+	for (;;) {
+		tlc_lookup x = tlc_lock_entry(p);
+		if (x.entry == NULL) return true;
+		if (x.entry->count <= 1 && (x.entry->link == 0 || tlc_bytes(x.entry) == 0)) {
+			tlc_shard_unlock(x.shard);
+			return false;
+		}
+		tlc_ended ended;
+		int result = tlc_drop_at(x, p, TLC_DROP_RELEASE, 0, &ended);
+		if (TLC_UNLIKELY(result == TLC_AGAIN)) continue;
+		if (result == TLC_GONE) {
+			c->foreign_freed++;
+			tlc_append_ended(c, ended.record);
+		}
+		return result == TLC_OK || result == TLC_GONE;
+	}
+}
+
+static __attribute__((noinline)) void drop_elsewhere(tl_context* c, uintptr_t p)
+{
+	if (tlc_in_heap(p) || tlc_in_slices(p) || !drop_block(c, p)) tlc_drop_slowly(p);
+}
+
 /* Drops a reference that a dead object held. What does not refer to a live object is skipped. */
 static inline __attribute__((always_inline)) void drop_field(ring* q, uintptr_t p)
 {
@@ -199,7 +241,7 @@ static inline __attribute__((always_inline)) void drop_field(ring* q, uintptr_t 
 			return;
 		}
 	}
-	tlc_drop_slowly(p);
+	drop_elsewhere(c, p);
 }
 
 /* Takes the first object of the queue apart; the ring is empty. false: it needs the slow path. */
@@ -220,22 +262,24 @@ static __attribute__((noinline)) bool next_of_queue(ring* q)
 	return true;
 }
 
-static __attribute__((noinline)) void drop_all(tl_context* c, uintptr_t object)
+/* Drops so many references, which stand at the beginning of the ring. No callback runs below: nothing can unwind
+ * past this. */
+static __attribute__((noinline)) void drop_all(tl_context* c, uint32_t count)
 {
-	ring q = {.context = c, .end = 1};
-	q.references = (uintptr_t*)tlc_unused_stack(c);
-	*place(&q, 0) = object;
+	ring q = {.context = c, .references = (uintptr_t*)tlc_unused_stack(c), .end = count};
+	c->draining = 1;
 	for (;;) {
 		while (q.first != q.end) {
 			uintptr_t p = *place(&q, q.first++);
 			if (q.first == q.end) q.first = q.end = 0; /* few references stay in the same lines */
 			drop_field(&q, p);
 		}
-		if (TLC_LIKELY(c->destroy_first == 0)) return;
+		if (TLC_LIKELY(c->destroy_first == 0)) break;
 		ring next = q; /* q itself stays in registers */
-		if (!next_of_queue(&next)) return;
+		if (!next_of_queue(&next)) break;
 		q = next;
 	}
+	c->draining = 0;
 }
 
 bool tlc_kill_typed(tl_context* c, tl_record* r, uintptr_t object)
@@ -247,10 +291,65 @@ bool tlc_kill_typed(tl_context* c, tl_record* r, uintptr_t object)
 		if (c->draining) return true; /* the call that drains continues with it */
 	} else {
 		TLC_STORE(r->loc, c->one); /* without floats */
-		c->draining = 1;           /* no callback runs below: nothing can unwind past this */
-		drop_all(c, object);
-		c->draining = 0;
+		*(uintptr_t*)tlc_unused_stack(c) = object;
+		drop_all(c, 1);
 	}
-	if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0)) tlc_poll(); /* a destructor, or a deleter of what a field held */
+	if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0)) tlc_finish(c); /* a destructor, or a block that a field held */
+	return true;
+}
+
+/* ---- blocks of malloc's with a type ------------------------------------------------------------- */
+
+bool tlc_ends_at_once(uint32_t type) { return is_simple(info_of(type)) && !tlc_deleters_wait() && has_ring(tlc_tls); }
+
+/* Appends references that are not NULL, from one word of the offsets to the next. */
+static inline uint32_t gather(uintptr_t* to, uint32_t n, uintptr_t from, const uint32_t* offsets, uint32_t count)
+{
+	for (const uint32_t* last = offsets + count; offsets != last; offsets++) {
+		to[n] = ((const uintptr_t*)from)[*offsets];
+		n += to[n] != 0;
+	}
+	return n;
+}
+
+/* Those of a Vec's elements, last element first, and of its data, if that is an object. */
+static uint32_t gather_elements(uintptr_t* to, uint32_t n, const tl_vec_info* vec, const tlc_contents* has)
+{
+	for (uint64_t i = vec->fields != 0 ? has->length : 0; i-- > 0;)
+		n = gather(to, n, has->data + i * vec->element_bytes, vec->references, vec->fields);
+	if (has->kind == TLC_DATA_OBJECT) to[n++] = has->data;
+	return n;
+}
+
+void tlc_end_block(tl_context* c, uintptr_t p, uint32_t type)
+{
+	const tl_type_info* info = info_of(type);
+	uint32_t count = gather((uintptr_t*)tlc_unused_stack(c), 0, p, info->offsets, info->fields);
+	if (count != 0) drop_all(c, count);
+	free((void*)p); /* may be the program's function, and call the library */
+}
+
+/* Whether all references of the Vec at p fit into the ring. */
+static bool fits(const tl_type_info* info, const tlc_contents* has)
+{
+	const uint64_t fields = info->vec->fields;
+	return fields == 0 || has->length < (RING - info->fields) / fields;
+}
+
+bool tlc_end_waiting_block(tl_context* c)
+{
+	const tl_block_record* b = tlc_record_of(c->deleter_first);
+	const tl_type_info* info = info_of((uint32_t)b->deleter);
+	const uintptr_t p = atomic_load_explicit(&b->real, memory_order_relaxed);
+	tlc_contents has = {0};
+	if (info == NULL || info->ends == TL_ENDS_IN_GO || info->fields > RING || !has_ring(c)) return false;
+	if (info->vec != NULL && !(tlc_look_at_vec(info, p, info->size, &has) && fits(info, &has))) return false;
+	c->deleter_first = tlc_settle_typed(c->deleter_first);
+	uintptr_t* to = (uintptr_t*)tlc_unused_stack(c);
+	uint32_t count = gather(to, 0, p, info->offsets, info->fields);
+	if (info->vec != NULL) count = gather_elements(to, count, info->vec, &has);
+	if (count != 0) drop_all(c, count);
+	if (has.kind == TLC_DATA_MALLOC) free((void*)has.data);
+	free((void*)p); /* both may be the program's function, and call the library */
 	return true;
 }

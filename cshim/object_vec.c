@@ -54,6 +54,20 @@ void* tl_vec_pop(void* p)
 	return element;
 }
 
+/* As a field: what is no live object is passed over. Budget of two objects of the caller's: 40 loads, 3 stores. */
+tl_status tl_vec_set(void* p, int64_t index, void* element)
+{
+	const vec* v = TLC_LIKELY(tlc_is_fast(tlc_tls)) ? vec_at(p) : NULL;
+	if (TLC_UNLIKELY(v == NULL || (uint64_t)index >= v->len)) return slow_vec_set(p, index, element);
+	tl_record* r = tlc_record_at((uintptr_t)element);
+	if (element != NULL && TLC_UNLIKELY(r == NULL || !tlc_acquire_record(r))) return slow_vec_set(p, index, element);
+	uintptr_t* place = (uintptr_t*)v->data.object + index;
+	const uintptr_t old = *place;
+	*place = (uintptr_t)element;
+	if (old != 0) tlc_drop_reference(old);
+	return TL_OK;
+}
+
 void* tl_vec_get(void* p, int64_t index)
 {
 	vec* v = TLC_LIKELY(tlc_is_fast(tlc_tls)) ? vec_at(p) : NULL;

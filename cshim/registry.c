@@ -129,6 +129,14 @@ bool tlc_covered_above(uintptr_t p)
 	return false;
 }
 
+bool tlc_foreign_seen(uintptr_t p)
+{
+	uint64_t starts = 0, covers = 0;
+	tlc_granule at = tlc_start(p);
+	if (peek(&tlc_shards[tlc_shard_of(p)], at, &starts, &covers) && ((starts | covers) & tlc_bit(at.bit))) return true;
+	return tlc_foreign_covered(p);
+}
+
 bool tlc_foreign_covered(uintptr_t p)
 {
 	return tlc_possible(p) && (covered_at(0, p) || (tlc_units_up(0) != 0 && tlc_covered_above(p)));

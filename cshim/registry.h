@@ -44,6 +44,7 @@ int64_t tlc_foreign_count(uintptr_t p); /* -1 = unknown; 0 = held at zero; stick
 bool tlc_foreign_known(uintptr_t p);    /* registered and held by somebody; takes no lock */
 uint32_t tlc_foreign_type(uintptr_t p); /* 0 = none, or nobody holds it */
 bool tlc_foreign_covered(uintptr_t p);  /* inside a registered block, its start included; takes no lock */
+bool tlc_foreign_seen(uintptr_t p);     /* the same, or the start of an entry whatever became of its block */
 void tlc_foreign_lock_all(void);        /* before fork */
 void tlc_foreign_unlock_all(void);      /* after it, in the parent and in the child */
 
@@ -128,11 +129,13 @@ static inline int tlc_foreign_adopt(uintptr_t p, size_t usable, uint32_t* gen)
 	return tlc_enter(p, usable, TLC_FOREIGN_AS_ADOPTED, gen);
 }
 
-/* The same for a new block; p is a multiple of 16. false: tlc_foreign_adopt knows more. The
+/* Registers a new block of malloc's of at least so many bytes; p is a multiple of 16. Without an owner it
+ * gets no record. false: the block is not new, or too small, or memory is needed. The
  * search comes before malloc_usable_size, which must not read the inside of a registered block,
  * and the lock comes after it, since it may take long. The lock is taken at the version of the
  * search, so that what was found still holds. Budget: one compare-and-swap, about 110 instructions. */
-static inline bool tlc_foreign_adopt_new(uintptr_t p, uint32_t* gen, uint64_t* size)
+static inline __attribute__((always_inline)) bool tlc_adopt_new(uintptr_t p, uint64_t least, uint64_t as,
+                                                                const tlc_owner* own, uint32_t* gen, uint64_t* size)
 {
 	enum { PROBES = 8 };
 	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
@@ -146,13 +149,24 @@ static inline bool tlc_foreign_adopt_new(uintptr_t p, uint32_t* gen, uint64_t* s
 	if (TLC_UNLIKELY(u != NULL && ((tlc_get(&u->covers) | tlc_get(&u->starts)) & tlc_bit(at.bit)))) return false;
 	size_t usable = malloc_usable_size((void*)p);
 	*size = usable;
-	if (TLC_UNLIKELY(usable - 1 >= TL_FOREIGN_BYTES)) return false;
-	if (TLC_UNLIKELY(!tlc_inside(p, usable))) return tlc_enter(p, usable, TLC_FOREIGN_AS_ADOPTED, gen) == TLC_OK;
+	if (TLC_UNLIKELY(usable - least >= TL_FOREIGN_BYTES)) return false;
+	if (TLC_UNLIKELY(!tlc_inside(p, usable)))
+		return (own == NULL ? tlc_enter(p, usable, as, gen) : tlc_enter_owned(p, usable, as, own, gen)) == TLC_OK;
 	if (TLC_UNLIKELY(!tlc_shard_lock_at(s, v))) return false;
-	const tl_foreign_entry* e = tlc_enter_new(s, seen.cell, u, p, usable, TLC_FOREIGN_AS_ADOPTED);
-	if (TLC_LIKELY(e != NULL)) *gen = e->gen;
+	tl_foreign_entry* e = NULL;
+	if (own == NULL || TLC_LIKELY(s->free_record != 0)) e = tlc_enter_new(s, seen.cell, u, p, usable, as);
+	if (TLC_LIKELY(e != NULL)) {
+		*gen = e->gen;
+		if (own != NULL) tlc_take_record(s, e, p, own);
+	}
 	tlc_shard_unlock(s);
 	return e != NULL;
+}
+
+/* Registers a new block for a scope. false: tlc_foreign_adopt knows more. */
+static inline bool tlc_foreign_adopt_new(uintptr_t p, uint32_t* gen, uint64_t* size)
+{
+	return tlc_adopt_new(p, 1, TLC_FOREIGN_AS_ADOPTED, NULL, gen, size);
 }
 
 /* ---- taking references ------------------------------------------------------------ */

@@ -3,8 +3,28 @@
 
 int tlc_end_linked(tl_shard* s, tl_region* cell, tl_unit* u, tl_foreign_entry* e, uintptr_t p, tlc_ended* ended)
 {
-	tlc_lookup x = {.shard = s, .cell = cell, .unit = u, .entry = e, .at = tlc_start(p)};
-	return tlc_end_registered(x, p, ended);
+	return tlc_end_registered(tlc_lookup_again(s, cell, u, e, p), p, ended);
+}
+
+/* Takes a block with a type that waits out of the table, for the caller to free, and returns the next of
+ * the list. Its entry is dead, so nobody else takes it out. */
+uint32_t tlc_settle_typed(uint32_t number)
+{
+	tl_block_record* b = tlc_record_of(number);
+	const uintptr_t p = atomic_load_explicit(&b->real, memory_order_relaxed);
+	const uint32_t next = b->next;
+	tlc_lookup x;
+	uint64_t bytes;
+	do {
+		x = tlc_lock_entry(p);
+		bytes = tlc_bytes(x.entry);
+	} while (TLC_UNLIKELY(!tlc_uncover(&x, p, bytes)));
+	x.shard->bytes -= bytes;
+	x.shard->zeros--;
+	tlc_give_record(x.shard, b, number);
+	tlc_erase_entry(x);
+	tlc_shard_unlock(x.shard);
+	return next;
 }
 
 /* Takes what is to be called out of a PENDING record, gives the record back, and returns the next

@@ -8,8 +8,8 @@
  *
  * A block with a type (typed) is memory of malloc's whose references the runtime releases before it
  * frees the block. Its entry has the type, too, and links to a record, by which the block waits when
- * it ends. Go works on those that wait (runtime/object/typed.go). Until their references are released
- * they are in the table, at zero, so that their destructors can neither revive nor free them.
+ * it ends: until its references are released it is in the table, at zero, so that its destructor can
+ * neither revive nor free it. One without a destructor that need not wait leaves the table at once.
  *
  * Records never move. They have numbers from 1 << TL_RECORD_LEVEL_0, and level k holds numbers
  * 2^k to 2^(k+1) - 1 in one piece, which Go obtains. A record belongs to one shard for ever, and
@@ -119,17 +119,26 @@ static inline tl_block_record* tlc_shared_block(uint64_t id)
 
 /* ---- free records, under the lock of their shard ---------------------------------------------- */
 
-/* Takes a record for a block with a deleter. 0: the shard has none left, and Go gives it more. */
-static inline uint32_t tlc_take_record(tl_shard* s, uintptr_t deleter, uintptr_t ctx)
+/* What a block of one address has a record for. */
+typedef struct tlc_owner {
+	uint32_t state;         /* TL_BLOCK_CUSTOM or TL_BLOCK_TYPED */
+	uintptr_t deleter, ctx; /* as in the record */
+} tlc_owner;
+
+/* Gives the entry of a new block a record; the shard has a free one. */
+static inline void tlc_take_record(tl_shard* s, tl_foreign_entry* e, uintptr_t p, const tlc_owner* own)
 {
-	uint32_t number = s->free_record;
-	if (TLC_UNLIKELY(number == 0)) return 0;
-	tl_block_record* b = tlc_record_of(number);
+	e->link = s->free_record;
+	tl_block_record* b = tlc_record_of(e->link);
 	s->free_record = b->next;
-	b->deleter = deleter;
-	b->ctx = ctx;
-	atomic_store_explicit(&b->state, TL_BLOCK_CUSTOM, memory_order_relaxed);
-	return number;
+	b->deleter = own->deleter;
+	b->ctx = own->ctx;
+	atomic_store_explicit(&b->state, own->state, memory_order_relaxed);
+	if (own->state != TL_BLOCK_TYPED) return;
+	b->side = 0;
+	e->type_floats = (uint32_t)own->deleter;
+	atomic_store_explicit(&b->real, p, memory_order_relaxed);
+	atomic_store_explicit(&b->block, e->block, memory_order_relaxed);
 }
 
 /* Gives back a record that no shared block has had since it was taken. */
@@ -162,6 +171,13 @@ static inline void tlc_count_at_alias(const tl_foreign_entry* e, uint64_t n)
 	if (tlc_is_alias(e)) atomic_fetch_add_explicit(&tlc_record_of(e->link)->more, n, memory_order_relaxed);
 }
 
+/* Was a block with a type ever registered? */
+static inline bool tlc_has_typed(void)
+{
+	const tl_registry* r = (const tl_registry*)tlc_shards - 1;
+	return atomic_load_explicit(&r->typed, memory_order_relaxed) != 0;
+}
+
 /* registry_typed.c: notes that the calling thread counts the references of a block with a type; the shard
  * is locked. */
 void tlc_note_thread(const tl_foreign_entry* e);
@@ -176,19 +192,25 @@ static inline void tlc_touch(const tl_foreign_entry* e)
 typedef struct tlc_ended {
 	uintptr_t pointer; /* 0: an alias went, and others are left */
 	uint32_t kind;
-	uint32_t record; /* not 0: of a block with a deleter, PENDING; the caller appends it to a list */
+	uint32_t record; /* not 0: of a block with a deleter or a type, PENDING; the caller appends it to a list */
 	uintptr_t deleter, ctx;
+	uint32_t type; /* not 0: what the block refers to has to be released before */
 } tlc_ended;
 
 /* object_deleters.c: must a block that ends now wait for the deleters of others? */
 bool tlc_deleters_wait(void);
 
+/* object_typed.c: may a block of a type leave the table before its references are released? It may where
+ * no function of the program can be called until they are. */
+bool tlc_ends_at_once(uint32_t type);
+
 /* registry_blocks.c */
 int tlc_end_linked(tl_shard* s, tl_region* cell, tl_unit* u, tl_foreign_entry* e, uintptr_t p, tlc_ended* ended);
 uint32_t tlc_settle_pending(uint32_t number, tlc_ended* ended);
+uint32_t tlc_settle_typed(uint32_t number);
 
 /* registry_wide.c */
 void tlc_end_shared(uint32_t number, tlc_ended* ended);
-bool tlc_enter_wide_custom(uintptr_t p, uint64_t bytes, uintptr_t deleter, uintptr_t ctx);
+int tlc_enter_owned(uintptr_t p, uint64_t bytes, uint64_t as, const tlc_owner* own, uint32_t* gen);
 
 #endif

@@ -167,7 +167,8 @@ typedef struct tl_registry {
 	/* Units in use of each level above 0, changed atomically under the lock of the unit's shard.
 	 * [0] is their sum: 0 means that no large block exists. */
 	_Atomic uint32_t units[8];
-	uint64_t spare[4];
+	_Atomic uint32_t typed; /* 1: a block with a type was registered */
+	uint32_t spare[7];
 	/* Of level k: where record 0 would be if all records stood in one row. 0 = there is no such level. */
 	_Atomic uintptr_t records[TL_RECORD_LEVELS];
 } tl_registry;

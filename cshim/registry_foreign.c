@@ -93,7 +93,7 @@ static __attribute__((noinline)) tl_status unregister_linked(tl_shard* s, tl_reg
                                                              tl_foreign_entry* e, void* pointer)
 {
 	uintptr_t p = (uintptr_t)pointer;
-	tlc_lookup x = {.shard = s, .cell = cell, .unit = u, .entry = e, .at = tlc_start(p)};
+	tlc_lookup x = tlc_lookup_again(s, cell, u, e, p);
 	tlc_ended ended;
 	int result =
 		TLC_LIKELY(e->count == 1) ? tlc_end_registered(x, p, &ended) : tlc_drop_at(x, p, TLC_DROP_RELEASE, 0, &ended);

@@ -6,12 +6,21 @@
 #include "entry_fork.h"
 #include "registry.h"
 
+/* What a search found, made anew by a function that got it in registers. */
+static inline tlc_lookup tlc_lookup_again(tl_shard* s, tl_region* cell, tl_unit* u, tl_foreign_entry* e, uintptr_t p)
+{
+	return (tlc_lookup){.shard = s, .cell = cell, .unit = u, .entry = e, .at = tlc_start(p)};
+}
+
 /* Registers a block that a function frees: count 1. false: the slow path says what it is.
  * Budget: one compare-and-swap, about 110 instructions. */
 static inline bool tlc_enter_custom(uintptr_t p, uint64_t bytes, uintptr_t deleter, uintptr_t ctx)
 {
 	if (TLC_UNLIKELY((p & 15) || !tlc_possible(p) || bytes - 1 >= TL_FOREIGN_BYTES)) return false;
-	if (TLC_UNLIKELY(!tlc_inside(p, bytes))) return tlc_enter_wide_custom(p, bytes, deleter, ctx);
+	const uint64_t as = (uint64_t)TL_FOREIGN_CUSTOM << TL_FOREIGN_KIND_SHIFT;
+	const tlc_owner own = {TL_BLOCK_CUSTOM, deleter, ctx};
+	uint32_t gen;
+	if (TLC_UNLIKELY(!tlc_inside(p, bytes))) return tlc_enter_owned(p, bytes, as, &own, &gen) == TLC_OK;
 	if (TLC_UNLIKELY(tlc_units_up(0) != 0) && tlc_covered_above(p)) return false;
 	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
 	tlc_granule at = tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4);
@@ -19,9 +28,8 @@ static inline bool tlc_enter_custom(uintptr_t p, uint64_t bytes, uintptr_t delet
 	tlc_shard_lock(s);
 	if (TLC_LIKELY(s->free_record != 0)) {
 		tl_region* cell = tlc_cell(s, at.region);
-		uint64_t as = (uint64_t)TL_FOREIGN_CUSTOM << TL_FOREIGN_KIND_SHIFT;
 		e = tlc_enter_new(s, cell, tlc_used_unit(cell, at), p, bytes, as);
-		if (TLC_LIKELY(e != NULL)) e->link = tlc_take_record(s, deleter, ctx);
+		if (TLC_LIKELY(e != NULL)) tlc_take_record(s, e, p, &own);
 	}
 	tlc_shard_unlock(s);
 	return e != NULL;
@@ -87,8 +95,8 @@ static inline bool tlc_add_alias(uint64_t id, uintptr_t p, bool* is_new)
 	return added;
 }
 
-/* A block with a type waits for Go, which releases its references and then takes it out of the table.
- * Until then its entry is dead, and the block owns its granules. */
+/* A block with a type waits until its references are released. Until then its entry is dead, and the
+ * block owns its granules. */
 static inline void tlc_end_typed(tlc_lookup x, uintptr_t p, uint32_t number, tlc_ended* ended)
 {
 	tl_block_record* b = tlc_record_of(number);
@@ -100,20 +108,24 @@ static inline void tlc_end_typed(tlc_lookup x, uintptr_t p, uint32_t number, tlc
 	tlc_shard_unlock(x.shard);
 }
 
-/* Takes a block with a deleter out of the table. The record is given back, unless the deleter has to
- * wait for others. */
+/* Takes a block with a deleter or a type out of the table. The record is given back, unless the block has
+ * to wait. */
 static inline int tlc_end_custom(tlc_lookup x, uintptr_t p, tlc_ended* ended)
 {
 	uint32_t number = x.entry->link;
-	if (TLC_UNLIKELY(atomic_load_explicit(&tlc_record_of(number)->state, memory_order_relaxed) == TL_BLOCK_TYPED)) {
+	tl_block_record* b = tlc_record_of(number);
+	const bool typed = atomic_load_explicit(&b->state, memory_order_relaxed) == TL_BLOCK_TYPED;
+	if (TLC_UNLIKELY(typed && !tlc_ends_at_once((uint32_t)b->deleter))) {
 		tlc_end_typed(x, p, number, ended);
 		return TLC_GONE;
 	}
 	uint64_t block = x.entry->block, bytes = block & TL_FOREIGN_BYTES;
 	if (TLC_UNLIKELY(!tlc_uncover(&x, p, bytes))) return TLC_AGAIN;
-	tl_block_record* b = tlc_record_of(number);
 	*ended = (tlc_ended){.pointer = p, .kind = TL_FOREIGN_CUSTOM, .deleter = b->deleter, .ctx = b->ctx};
-	if (TLC_UNLIKELY(tlc_deleters_wait())) {
+	if (typed) {
+		ended->type = (uint32_t)b->deleter;
+		tlc_give_record(x.shard, b, number);
+	} else if (TLC_UNLIKELY(tlc_deleters_wait())) {
 		ended->record = number;
 		atomic_store_explicit(&b->real, p, memory_order_relaxed);
 		atomic_store_explicit(&b->block, block, memory_order_relaxed);

@@ -8,10 +8,8 @@
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-/* The deleter of a block; NULL where a function gets none. */
-typedef struct owner {
-	uintptr_t deleter, ctx;
-} owner;
+/* An owner is NULL where a block gets no record. */
+typedef tlc_owner owner;
 
 /* Searches for a granule in a shard that is locked. */
 ALWAYS_INLINE tlc_lookup look_up(tl_shard* s, tlc_granule at)
@@ -72,7 +70,7 @@ ALWAYS_INLINE int enter_known(tlc_lookup x, uint64_t as, uint32_t* gen)
 /* Makes or revives the entry, and opens its unit. false, nothing changed: no memory is at hand, or
  * no record for the deleter. A unit that was opened here needs no memory for its first entry. Units
  * may move. Only a block without a deleter is revived. */
-ALWAYS_INLINE bool enter_entry(tlc_lookup* x, uint64_t bytes, uint64_t as, const owner* own, uint32_t* gen)
+ALWAYS_INLINE bool enter_entry(tlc_lookup* x, uintptr_t p, uint64_t bytes, uint64_t as, const owner* own, uint32_t* gen)
 {
 	if (x->entry != NULL) {
 		*gen = revive(x->shard, x->entry, bytes);
@@ -83,7 +81,7 @@ ALWAYS_INLINE bool enter_entry(tlc_lookup* x, uint64_t bytes, uint64_t as, const
 	tl_foreign_entry* e = x->unit != NULL ? tlc_insert(x->shard, x->unit, x->at.bit) : NULL;
 	if (e == NULL) return false;
 	*gen = tlc_fill(x->shard, e, bytes, as);
-	if (own != NULL) e->link = tlc_take_record(x->shard, own->deleter, own->ctx);
+	if (own != NULL) tlc_take_record(x->shard, e, p, own);
 	return true;
 }
 
@@ -119,7 +117,7 @@ ALWAYS_INLINE int enter_near(tl_shard* s, near_extent b, uintptr_t p, uint64_t b
 	tlc_granule next = {x.at.region, b.next, 0};
 	tl_unit* u = b.tail != 0 ? tlc_used_unit(x.cell, next) : NULL;
 	if (above || is_taken(x.unit, b.head) || is_taken(u, b.tail)) return TLC_REFUSED;
-	if (!enter_entry(&x, bytes, as, own, gen)) return TLC_SLOW;
+	if (!enter_entry(&x, p, bytes, as, own, gen)) return TLC_SLOW;
 	tlc_set(&x.unit->covers, b.head);
 	if (b.tail == 0) return TLC_OK;
 	if (u == NULL) u = tlc_open_unit(s, x.cell, next);
@@ -292,7 +290,7 @@ static int enter_extent_locked(const extent* b, uintptr_t p, uint64_t bytes, uin
 	/* All covers may be at higher levels; the start must be free at level 0 too. */
 	bool inside = x.unit != NULL && tlc_has(&x.unit->covers, x.at.bit);
 	if (above || inside || !extent_is_free(b)) return TLC_REFUSED;
-	if (!enter_entry(&x, bytes, as, own, gen)) return TLC_SLOW;
+	if (!enter_entry(&x, p, bytes, as, own, gen)) return TLC_SLOW;
 	extent_cover(b);
 	return TLC_OK;
 }
@@ -344,12 +342,10 @@ ALWAYS_INLINE int enter(uintptr_t p, uint64_t bytes, uint64_t as, const owner* o
 /* Registers [p, p+bytes), with `as` for its kind and flags. p is a multiple of 16. */
 int tlc_enter(uintptr_t p, uint64_t bytes, uint64_t as, uint32_t* gen) { return enter(p, bytes, as, NULL, gen); }
 
-/* The same of a block with a deleter; false: the slow path says why not. */
-bool tlc_enter_wide_custom(uintptr_t p, uint64_t bytes, uintptr_t deleter, uintptr_t ctx)
+/* The same of a block with a deleter or a type. */
+int tlc_enter_owned(uintptr_t p, uint64_t bytes, uint64_t as, const tlc_owner* own, uint32_t* gen)
 {
-	const owner own = {deleter, ctx};
-	uint32_t gen;
-	return enter(p, bytes, (uint64_t)TL_FOREIGN_CUSTOM << TL_FOREIGN_KIND_SHIFT, &own, &gen) == TLC_OK;
+	return enter(p, bytes, as, own, gen);
 }
 
 /* tlc_uncover of a block that is not inside one unit. Returns its cell, which may have moved, or

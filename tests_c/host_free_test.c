@@ -31,8 +31,93 @@ static void what_free_registers_ends_with_the_scope(void)
 	}
 }
 
+/* A struct of two references: to another one, and to memory of malloc's. */
+struct link {
+	struct link* next;
+	void* memory;
+	int64_t rest[2];
+};
+
+static tl_type link_type;
+
+/* A chain whose links are objects or blocks of malloc's, each with a block of malloc's without a type. */
+static struct link* chain(int length, bool blocks)
+{
+	struct link* first = NULL;
+	for (int i = 0; i < length; i++) {
+		struct link* l = blocks || i % 2 ? calloc(1, sizeof *l) : tl_object_new(link_type);
+		CHECK_OK(tl_mem_register_struct_typed(l, link_type));
+		l->memory = malloc(40);
+		CHECK_OK(tl_mem_register_struct(l->memory));
+		tl_ptr_acquire(l->memory);
+		l->next = first;
+		first = tl_ptr_acquire(l);
+	}
+	return first;
+}
+
+/* free() is called while references of a chain wait, also where the library is about to call Go for each. */
+static void free_makes_objects_while_a_chain_ends(void)
+{
+	enum { LENGTH = 20 };
+	for (int blocks = 0; blocks < 2; blocks++)
+		for (int n = 1; n <= BLOCKS; n++) {
+			struct link* first;
+			CHECK_OK(tl_mem_enter_scope());
+			CHECK_OK(tl_mem_enter_scope());
+			first = chain(LENGTH, blocks);
+			CHECK_OK(tl_mem_exit_scope());
+			calls = n;
+			CHECK_OK(tl_ptr_release(first));
+			CHECK_INT(calls, 0);
+			CHECK_OK(tl_mem_exit_scope());
+			for (int i = 0; i < n; i++)
+				if (made[i] != NULL) CHECK_DEAD(made[i]);
+		}
+}
+
+static int told;
+
+/* Uses the library as any program does, and more of its stacks than a chain waits in. */
+static void tell(tl_status status, const char* message, void* ctx)
+{
+	(void)message;
+	(void)ctx;
+	CHECK(status != TL_OK);
+	told++;
+	if (tl_mem_enter_scope() != TL_OK) return; /* refused while the call that frees is in Go */
+	for (int i = 0; i < 5000; i++) tl_mem_new(16);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+/* What free() asks for in a slow call is refused, and the error callback hears of it in the middle of the release. */
+static void an_error_callback_in_the_middle_of_a_release(void)
+{
+	enum { LENGTH = 40 };
+	CHECK_OK(tl_set_error_callback(tell, NULL));
+	told = 0;
+	for (int blocks = 0; blocks < 2; blocks++) {
+		struct link* first;
+		CHECK_OK(tl_mem_enter_scope());
+		first = chain(LENGTH, blocks);
+		CHECK_OK(tl_mem_exit_scope());
+		calls = BLOCKS;
+		CHECK_OK(tl_mem_enter_scope());
+		CHECK_OK(tl_ptr_release(first));
+		CHECK_OK(tl_mem_exit_scope());
+	}
+	CHECK_OK(tl_set_error_callback(NULL, NULL));
+	CHECK(told > 0);
+}
+
 int main(void)
 {
+	static const size_t offsets[] = {0, 8};
+	const tl_type_desc desc = {
+		.name = "link", .size = sizeof(struct link), .pointer_offsets = offsets, .num_pointers = 2};
+	CHECK_OK(tl_type_define(&desc, &link_type));
 	RUN(what_free_registers_ends_with_the_scope);
+	RUN(free_makes_objects_while_a_chain_ends);
+	RUN(an_error_callback_in_the_middle_of_a_release);
 	return check_finish();
 }

@@ -45,6 +45,25 @@ static void vecs_without_memory(void)
 	free(vecs);
 }
 
+static void types_of_vecs_that_find_no_memory(void)
+{
+	enum { MOST = 5000 };
+	const tl_vec_desc d = {
+		.struct_size = sizeof d, .size = 24, .length_offset = 8, .capacity_offset = 16, .number_bytes = 8};
+	tl_type type = 0;
+	tl_status status = TL_OK;
+	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "0"));
+	/* covers: tl_type_define_vec TL_E_OUT_OF_MEMORY */
+	for (int i = 0; i < MOST && status == TL_OK; i++) status = tl_type_define_vec(&d, &type);
+	CHECK_STATUS(status, TL_E_OUT_OF_MEMORY);
+	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "-1"));
+	tl_clear_error();
+	CHECK_OK(tl_type_define_vec(&d, &type));
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK(tl_object_new(type) != NULL);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
 int main(void)
 {
 	tl_vec_desc vec = {.struct_size = sizeof vec, .name = "vec", .size = VEC_BYTES, .capacity_offset = 8};
@@ -57,5 +76,6 @@ int main(void)
 	CHECK_OK(tl_vec_set_type(vec_type));
 	RUN(without_memory);
 	RUN(vecs_without_memory);
+	RUN(types_of_vecs_that_find_no_memory);
 	return check_finish();
 }

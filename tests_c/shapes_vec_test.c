@@ -407,6 +407,22 @@ static void descriptions_that_are_refused(void)
 	refuse(d, TL_E_INVALID_ARGUMENT);
 }
 
+/* Memory that was adopted without a type and is the host's again is no block that the runtime knows. */
+static void a_vec_in_memory_that_was_handed_back(void)
+{
+	struct vec* v = raw_vec(0);
+	destroyed = headers = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_register_struct(v));
+	CHECK_OK(tl_mem_unregister(v));
+	CHECK_OK(tl_mem_register_vec_ptr(v));
+	push(v, tl_ptr_acquire(noisy()));
+	CHECK_COUNT(v, 1);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(headers, 1);
+	CHECK_INT(destroyed, 1);
+}
+
 static void the_type_of_unknown_vecs(void)
 {
 	struct vec* v = raw_vec(1);
@@ -466,5 +482,6 @@ int main(void)
 	RUN(headers_that_are_damaged);
 	RUN(descriptions_that_are_refused);
 	RUN(the_type_of_unknown_vecs);
+	RUN(a_vec_in_memory_that_was_handed_back);
 	return check_finish();
 }

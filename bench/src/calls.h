@@ -13,6 +13,6 @@ typedef struct operation {
 
 #define NAMED(name) {#name, op_##name}
 
-extern const operation tensor_operations[], inlined_operations[];
+extern const operation tensor_operations[], inlined_operations[], shape_operations[];
 
 #endif

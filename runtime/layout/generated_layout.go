@@ -375,17 +375,37 @@ type Context struct {
 // ContextBytes is sizeof(tl_context).
 const ContextBytes = 6104
 
+// Where a compiler's own Vec has its parts; runtime/object/shapes.go has what a header has to be like.
+type VecInfo struct {
+	Data, Length, Capacity uint64 // offsets in the header
+	ElementBytes           uint64
+	References             uintptr // offsets in an element, in units of 8 bytes
+	Fields                 uint32  // how many
+	NumberBytes            uint32  // of length and of capacity: 4 or 8
+}
+
+// VecInfoBytes is sizeof(tl_vec_info).
+const VecInfoBytes = 48
+
+// type_info.ends: who releases what an object or a block of the type refers to.
+const (
+	EndsSimply = 0 // either path
+	EndsAsVec  = 1 // Go; blocks of malloc's either path: a Vec without a destructor
+	EndsInGo   = 2
+)
+
 // What the fast path knows of a type; zeros: undefined. Written once, before the
 // type's number is given out.
 type TypeInfo struct {
-	Size          uint64
-	Offsets       uintptr // of pointer fields, in units of 8 bytes
-	Fields        uint32
-	HasDestructor uint32
+	Size    uint64
+	Offsets uintptr // of pointer fields, in units of 8 bytes
+	Vec     uintptr // NULL: no Vec
+	Fields  uint32
+	Ends    uint32 // TL_ENDS_*
 }
 
 // TypeInfoBytes is sizeof(tl_type_info).
-const TypeInfoBytes = 24
+const TypeInfoBytes = 32
 
 // Where everything is. One per process, filled before the first context exists.
 type Globals struct {
@@ -420,7 +440,9 @@ type Globals struct {
 	ShowStats                uint32  // atomic; TL_SHOW_STATS
 	MemLog                   uint32  // atomic; TL_MEM_LOG
 	RecordBlocks             uintptr // record / TL_LINE_RECORDS -> the first record of its block; 0: none yet
+	VecType                  uint32  // atomic; of addresses that tl_mem_register_vec_ptr does not know; 0: none
+	Spare                    uint32
 }
 
 // GlobalsBytes is sizeof(tl_globals).
-const GlobalsBytes = 2600
+const GlobalsBytes = 2608

@@ -117,7 +117,8 @@ type Registry struct {
 	// Units in use of each level above 0, changed atomically under the lock of the unit's shard.
 	// [0] is their sum: 0 means that no large block exists.
 	Units [8]uint32 // atomic
-	Spare [4]uint64
+	Typed uint32    // atomic; 1: a block with a type was registered
+	Spare [7]uint32
 	// Of level k: where record 0 would be if all records stood in one row. 0 = there is no such level.
 	Records [RecordLevels]uintptr // atomic
 }

@@ -96,7 +96,10 @@ func (c *Context) wantsCall(typ uint32, object uintptr) bool {
 		t.OnDestroy(object)
 		c.Draining--
 	case t.Destructor != 0:
-		c.Callback, c.CallbackObject, c.CallbackArguments = t.Destructor, object, 1
+		c.Callback, c.CallbackObject, c.CallbackContext, c.CallbackArguments = t.Destructor, object, t.Context, 1
+		if t.Context != 0 {
+			c.CallbackArguments = 2
+		}
 		return true
 	}
 	return false

@@ -63,7 +63,6 @@ const (
 	textArenaOffset
 	textTypeSize
 	textTypeOffset
-	textTypeFlags
 	textTypeUnknown
 	textTypeTwice
 	textTypeFull
@@ -154,7 +153,6 @@ var sentences = map[Text]string{
 	textArenaOffset:   "offset %d is not between 0 and the live offset %d",
 	textTypeSize:      "a type needs a size of at least 1 byte and a descriptor",
 	textTypeOffset:    "pointer offset %v does not fit into a type of %v bytes, or is not a multiple of 8",
-	textTypeFlags:     "flags %#x are unknown; pass 0",
 	textTypeUnknown:   "type %d was not defined",
 	textTypeTwice:     "pointer offset %v is given twice",
 	textTypeFull:      "%d types are defined, as many as there can be",

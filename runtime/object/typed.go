@@ -14,9 +14,6 @@ import (
 // released, so that a chain of any length needs no stack. It is never handed back to the host:
 // what it refers to is counted, and the host's free() would not release that.
 
-// vecType is the type that RegisterVec gives to an address that the runtime does not know; 0: none.
-var vecType atomic.Uint32
-
 // RegisterTyped registers memory of malloc's with a type. What is known with that type already, an
 // object or a block, is registered as Register does it.
 func (c *Context) RegisterTyped(p uintptr, typ uint32) status.Status {
@@ -103,13 +100,13 @@ func (c *Context) SetVecType(typ uint32) status.Status {
 	case t.Vec == nil:
 		return c.Fail(status.InvalidArgument, textNotVecType, 0, uint64(typ))
 	}
-	vecType.Store(typ)
+	atomic.StoreUint32(&process.g.VecType, typ)
 	return status.OK
 }
 
 // RegisterVec is RegisterKnown; with a type for Vecs an address that is not known becomes one of those.
 func (c *Context) RegisterVec(p uintptr) status.Status {
-	typ := vecType.Load()
+	typ := atomic.LoadUint32(&process.g.VecType)
 	if typ == 0 || p == 0 || c.locate(p).where != elsewhere {
 		return c.RegisterKnown(p)
 	}

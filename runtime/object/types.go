@@ -17,6 +17,7 @@ type Type struct {
 	Size       uintptr
 	Offsets    []uintptr // of pointer fields, ascending
 	Destructor uintptr   // C function, 0 = none; called by the shim
+	Context    uintptr   // not 0: what Destructor gets as its second argument
 	OnDestroy  func(object uintptr)
 	Vec        *VecShape // nil: no Vec
 }
@@ -78,10 +79,35 @@ func (t *types) publish(n uint32, ty *Type) bool {
 		info.Offsets = layout.Address(&at[0])
 	}
 	info.Fields = uint32(len(ty.Offsets))
-	if ty.Destructor != 0 || ty.OnDestroy != nil || ty.Vec != nil || ty.Size >= 1<<34 {
-		info.HasDestructor = 1 // the slow path's business
+	if ty.Vec != nil && !t.publishVec(info, ty.Vec) {
+		return false
+	}
+	switch {
+	case ty.Destructor != 0 || ty.OnDestroy != nil || ty.Size >= 1<<34:
+		info.Ends = layout.EndsInGo
+	case ty.Vec != nil:
+		info.Ends = layout.EndsAsVec
 	}
 	info.Size = uint64(ty.Size)
+	return true
+}
+
+// publishVec writes the fast path's view of a Vec's shape.
+func (t *types) publishVec(info *layout.TypeInfo, v *VecShape) bool {
+	n := uint64(len(v.references))
+	t.offsets = t.offsets[len(t.offsets)%2:] // chunks are aligned, so what is left of one is for pairs
+	at, err := t.room(layout.VecInfoBytes/4 + n)
+	if err != nil {
+		return false
+	}
+	references := at[layout.VecInfoBytes/4:]
+	for i, offset := range v.references {
+		references[i] = uint32(offset / 8)
+	}
+	info.Vec = layout.Address(&at[0])
+	*layout.At[layout.VecInfo](info.Vec) = layout.VecInfo{Data: uint64(v.Data), Length: uint64(v.Length),
+		Capacity: uint64(v.Capacity), ElementBytes: uint64(v.ElementBytes),
+		References: info.Vec + layout.VecInfoBytes, Fields: uint32(n), NumberBytes: uint32(v.NumberBytes)}
 	return true
 }
 
@@ -120,16 +146,7 @@ func (t *types) add(ty *Type) (uint32, status.Status) {
 	return uint32(len(list)-1) + layout.TypeFirstUser, status.OK
 }
 
-// DefineType copies a descriptor and returns the type's number.
-func (c *Context) DefineType(name string, size uintptr, offsets []uintptr, destructor uintptr, flags uint32) (uint32,
-	status.Status) {
-	if flags != 0 {
-		return 0, c.Fail(status.InvalidArgument, textTypeFlags, 0, uint64(flags))
-	}
-	return c.Define(Type{Name: name, Size: size, Offsets: offsets, Destructor: destructor})
-}
-
-// Define is DefineType for Go programs.
+// Define copies a description of a type and returns the type's number.
 func (c *Context) Define(t Type) (uint32, status.Status) {
 	if t.Size == 0 || t.Size > 1<<47 {
 		return 0, c.Fail(status.InvalidArgument, textTypeSize, 0)

@@ -67,7 +67,7 @@ func (t *Table) take(s *layout.Shard, block Block, state uint32) uint32 {
 	s.FreeRecord = b.Next
 	atomic.StoreUint64(&b.Real, uint64(block.Real))
 	atomic.StoreUint64(&b.Block, uint64(block.Kind)<<layout.ForeignKindShift|uint64(block.Bytes))
-	b.Deleter, b.Ctx = block.Deleter, block.Ctx
+	b.Deleter, b.Ctx, b.Side = block.Deleter, block.Ctx, 0
 	atomic.StoreUint32(&b.State, state)
 	return number
 }

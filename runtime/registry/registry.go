@@ -14,7 +14,6 @@ package registry
 
 import (
 	"sync"
-	"sync/atomic"
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
@@ -63,8 +62,6 @@ type Table struct {
 	header *layout.Registry
 	shards []layout.Shard
 	mask   uint64
-
-	typed atomic.Bool // a block with a type was registered
 
 	growing sync.Mutex // guards fresh; mu is taken under it
 	fresh   uint64     // the first record of a block that no shard has

@@ -35,13 +35,13 @@ func (t *Table) InsertTyped(p, bytes uintptr, typ, owner uint32) (gen uint32, r 
 	b := Block{Real: p, Bytes: bytes, Kind: layout.ForeignMalloc, Deleter: uintptr(typ), Ctx: uintptr(owner)}
 	gen, r = t.enter(p, bytes, layout.ForeignMalloc<<layout.ForeignKindShift, typ, &b)
 	if r == OK {
-		t.typed.Store(true)
+		atomic.StoreUint32(&t.header.Typed, 1)
 	}
 	return gen, r
 }
 
 // HasTyped tells whether a block with a type was ever registered.
-func (t *Table) HasTyped() bool { return t.typed.Load() }
+func (t *Table) HasTyped() bool { return atomic.LoadUint32(&t.header.Typed) != 0 }
 
 // typedEntry locks the shard of p and searches for a block with a type that starts there; without
 // one no lock is held.

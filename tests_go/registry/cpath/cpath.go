@@ -28,6 +28,7 @@ _Atomic(volatile char*) tlc_alive;
 static bool keeps;
 void tlc_note_thread(const tl_foreign_entry* e) { (void)e; } // no block here has a type
 bool tlc_deleters_wait(void) { return keeps; }
+bool tlc_ends_at_once(uint32_t type) { (void)type; return false; }
 
 // The function of the library that drops a reference, as tl_registry_unregister does and as a scope.
 static int release(uintptr_t p, bool keep, tlc_ended* ended)
