@@ -19,7 +19,7 @@ static const family* const families[] = {
 	&faults_family,   &objects_family,    &counts_family,   &vecs_family,          &scopes_family,
 	&arena_family,    &graphs_family,     &tensors_family,  &tensor_counts_family, &views_family,
 	&registry_family, &workspaces_family, &shared_family,   &sparse_family,        &pools_family,
-	&plans_family,    &dlpack_family,     &tracking_family, &refs_family,
+	&plans_family,    &dlpack_family,     &tracking_family, &refs_family,          &shapes_family,
 };
 enum { FAMILIES = sizeof families / sizeof families[0] };
 

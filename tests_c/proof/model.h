@@ -69,6 +69,8 @@ struct item {
 	bool doomed;             /* garbage of tl_mem_collect_cycles */
 	bool immortal;
 	bool adopted; /* by tl_mem_register_struct, from malloc */
+	bool typed;   /* FOREIGN: registered with a type, and has its fields; or */
+	bool own_vec; /* with that of Vecs that the program lays out itself */
 	imported imported;
 	bool returned; /* and handed back to the host */
 	bool shared;   /* by tl_ptr_share, or born without an owner: every thread ends it at once */
@@ -235,6 +237,8 @@ void verify_zero(world* w, const item* it);
 void bury(world* w, item* it); /* its address becomes a bad pointer */
 void add_ref(item* holder, item* held);
 const char* name(const item* it);
+/* Where an object, or a block with a type, has its fields; NULL: it has none of its own. */
+const object_type* layout_of(const item* it);
 
 bool may_drop(const item* it);
 bool may_hold(const item* it);
@@ -373,7 +377,18 @@ struct block {
 	bool workspace;
 };
 
-void block_leave(world* w, item* name); /* one of its names has ended */
+void block_leave(world* w, item* name);                 /* one of its names has ended */
+item* block_made(world* w, char* memory, size_t bytes); /* of malloc's, with one reference, not filled */
+
+/* ---- model_shapes.c --------------------------------------------------------------------------- */
+
+/* The header of a Vec that the program lays out itself. */
+typedef struct own_vec {
+	void** data;
+	int64_t capacity, length;
+} own_vec;
+
+void define_shapes(world* w);
 
 /* ---- model_shared.c --------------------------------------------------------------------------- */
 
@@ -406,7 +421,7 @@ void end_shortage(world* w);
 /* ---- families ------------------------------------------------------------------------------ */
 
 extern const family arena_family, counts_family, dlpack_family, faults_family, graphs_family, objects_family,
-	plans_family, pools_family, refs_family, registry_family, scopes_family, shared_family, sparse_family,
-	tensor_counts_family, tensors_family, tracking_family, vecs_family, views_family, workspaces_family;
+	plans_family, pools_family, refs_family, registry_family, scopes_family, shapes_family, shared_family,
+	sparse_family, tensor_counts_family, tensors_family, tracking_family, vecs_family, views_family, workspaces_family;
 
 #endif

@@ -75,7 +75,7 @@ static void destroy(world* w, item* it)
 		give_back(w, it);
 	}
 	if (it->kind == FOREIGN) block_leave(w, it);
-	if (it->kind != TYPED || t->destroy == NOTHING) return;
+	if (layout_of(it) == NULL || t->destroy == NOTHING) return;
 	if (!take(w, DESTROYED, it->id, &born, ends_here(w, it))) {
 		if (ends_here(w, it)) fail(w, "%s has ended, and its destructor did not run", name(it));
 		it->life = WAITING;
@@ -103,7 +103,7 @@ static void end_now(world* w, item* it)
 	item_leave(it);
 	if (it->kind == PLAIN || it->kind == TYPED || it->kind == VEC) bury(w, it);
 	for (size_t i = 0; i < it->refs_len; i++) {
-		item* held = it->refs[it->kind == VEC ? it->refs_len - 1 - i : i];
+		item* held = it->refs[it->kind == VEC || it->own_vec ? it->refs_len - 1 - i : i];
 		if (held != NULL) drop_ref(w, it, held);
 	}
 	it->refs_len = 0;
@@ -116,6 +116,12 @@ void end_by_hand(world* w, item* it)
 {
 	if (it->kind == TYPED || it->kind == VEC || it->kind == PLAIN) {
 		it->refs_len = 0;
+		end_now(w, it);
+		return;
+	}
+	if (it->typed || it->own_vec) { /* its destructor does not run */
+		it->refs_len = 0;
+		block_leave(w, it);
 		end_now(w, it);
 		return;
 	}
@@ -142,11 +148,23 @@ void die(world* w, item* it)
 	w->dying[w->dying_len++] = it;
 }
 
+/* Objects come before blocks with a type, and what they refer to likewise. */
+static item* next_dying(world* w)
+{
+	size_t i = w->dying_first;
+	while (i < w->dying_len && (w->dying[i]->typed || w->dying[i]->own_vec)) i++;
+	if (i == w->dying_len) i = w->dying_first;
+	item* it = w->dying[i];
+	for (; i > w->dying_first; i--) w->dying[i] = w->dying[i - 1];
+	w->dying_first++;
+	return it;
+}
+
 /* Ends what has no reference left, in the order in which the last ones went. */
 void drain(world* w)
 {
 	while (w->dying_first < w->dying_len) {
-		item* it = w->dying[w->dying_first++];
+		item* it = next_dying(w);
 		if (!ends_here(w, it)) __atomic_add_fetch(&model.pending, 1, __ATOMIC_RELAXED);
 		destroy(w, it);
 		if (it->life != WAITING) end_now(w, it);

@@ -12,7 +12,10 @@ typedef struct graph {
 	bool known; /* all of it is here, and none of it is memory without a count */
 } graph;
 
-static bool is_copied(const item* it) { return it->kind == PLAIN || it->kind == TYPED || it->kind == VEC; }
+static bool is_copied(const item* it)
+{
+	return it->kind == PLAIN || it->kind == TYPED || it->kind == VEC || it->typed || it->own_vec;
+}
 
 static size_t find(const graph* g, const item* it)
 {
@@ -42,6 +45,7 @@ static void reach(graph* g, item* root)
 static void* at_ref(const item* holder, char* at, size_t k)
 {
 	if (holder->kind == VEC) return tl_vec_get(at, (int64_t)k);
+	if (holder->own_vec) return ((own_vec*)at)->data[k];
 	return *(void* volatile*)(at + types[holder->type].offsets[k]);
 }
 
@@ -58,9 +62,11 @@ static item* copy_of(world* w, graph* g, size_t i, void* at)
 		return it;
 	}
 	want_true(w, at != NULL && at != of->at, "a copy");
-	it = item_new(w, of->kind, at, of->bytes);
+	it = of->kind == FOREIGN ? block_made(w, at, of->bytes) : item_new(w, of->kind, at, of->bytes);
 	it->count = 0;
 	it->type = of->type;
+	it->typed = of->typed;
+	it->own_vec = of->own_vec;
 	it->pattern = of->pattern;
 	g->copy[i] = it;
 	return it;
@@ -68,8 +74,8 @@ static item* copy_of(world* w, graph* g, size_t i, void* at)
 
 static void compare_contents(world* w, const item* of, item* it)
 {
-	int id = of->kind == TYPED ? types[of->type].id_offset : NO_ID;
-	if (of->kind == VEC) return;
+	int id = layout_of(of) != NULL ? types[of->type].id_offset : NO_ID;
+	if (of->kind == VEC || of->own_vec) return;
 	verify(w, it);
 	if (id != NO_ID) want_int(w, (int64_t)*(volatile uint64_t*)(it->at + id), (int64_t)of->id, "the id in a copy");
 	fill(it);
@@ -82,6 +88,7 @@ static item* take_in(world* w, graph* g, void* root)
 		item *of = g->of[i], *it = g->copy[i];
 		if (!is_copied(of)) continue;
 		if (of->kind == VEC) want_int(w, tl_vec_len(it->at), (int64_t)of->refs_len, "the length of a copy");
+		if (of->own_vec) want_int(w, ((own_vec*)it->at)->length, (int64_t)of->refs_len, "the length of a copy");
 		for (size_t k = 0; k < of->refs_len; k++) {
 			void* at = at_ref(of, it->at, k);
 			item* held = of->refs[k];
@@ -132,8 +139,9 @@ static void deep_clone(world* w)
  * from elsewhere reaches. What was ever shared counts as held. */
 static bool is_candidate(const world* w, const item* it)
 {
-	return (it->kind == TYPED || it->kind == VEC) && it->life == LIVE && it->owner == w && !it->shared &&
-	       !it->touched && !it->immortal;
+	bool block = it->typed || it->own_vec;
+	return (it->kind == TYPED || it->kind == VEC || block) && it->life == LIVE && it->owner == w &&
+	       (block || !it->shared) && !it->touched && !it->immortal;
 }
 
 static void keep_reachable(item* it)

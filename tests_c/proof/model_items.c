@@ -19,12 +19,13 @@ static unsigned char byte_at(uint64_t pattern, size_t i)
 	return (unsigned char)((pattern + i / 8) * UINT64_C(0x9E3779B97F4A7C15) >> (i % 8 * 8));
 }
 
-/* Bytes of a typed object that are fields, or its id, are not filled. */
+const object_type* layout_of(const item* it) { return it->kind == TYPED || it->typed ? &types[it->type] : NULL; }
+
+/* Bytes of a typed object that are fields, or its id, are not filled; nor are headers of Vecs. */
 static bool is_own(const item* it, size_t i)
 {
-	const object_type* t;
-	if (it->kind != TYPED) return true;
-	t = &types[it->type];
+	const object_type* t = layout_of(it);
+	if (t == NULL) return !it->own_vec;
 	if (t->id_offset != NO_ID && i / 8 == (size_t)t->id_offset / 8) return false;
 	for (size_t k = 0; k < t->fields; k++)
 		if (i / 8 == t->offsets[k] / 8) return false;
@@ -41,8 +42,8 @@ UNWATCHED void fill(item* it)
 		i = next_byte(it, i);
 		if (is_own(it, i)) ((volatile char*)it->at)[i] = (char)byte_at(it->pattern, i);
 	}
-	if (it->kind == TYPED && types[it->type].id_offset != NO_ID)
-		*(volatile uint64_t*)(it->at + types[it->type].id_offset) = it->id;
+	const object_type* t = layout_of(it);
+	if (t != NULL && t->id_offset != NO_ID) *(volatile uint64_t*)(it->at + t->id_offset) = it->id;
 }
 
 UNWATCHED void verify_range(world* w, const item* it, size_t from, size_t to)

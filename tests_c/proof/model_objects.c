@@ -65,6 +65,7 @@ void define_types(world* w)
 		note(w, "tl_type_define(%d)", i);
 		want(w, tl_type_define(&desc, &t->number), GOOD);
 	}
+	define_shapes(w);
 }
 
 static void type_define_refused(world* w)
@@ -270,11 +271,11 @@ static void reallocate(world* w)
 
 /* ---- fields -------------------------------------------------------------------------------------- */
 
-static bool has_fields(const item* it) { return it->refs_len > 0; }
+static bool has_fields(const item* it) { return layout_of(it) != NULL && it->refs_len > 0; }
 
 static void set_field(world* w)
 {
-	item* holder = pick_where(w, K(TYPED), has_fields);
+	item* holder = pick_where(w, K(TYPED) | K(FOREIGN), has_fields);
 	operand o = operand_of(chance(w, 80) ? pick(w, COUNTED) : NULL);
 	size_t i;
 	if (holder == NULL || !ends_here(w, holder) || (o.it != NULL && !may_hold(o.it))) return;
@@ -309,7 +310,7 @@ static void look(world* w)
 	if (it == NULL) return;
 	note(w, "contents of %s", name(it));
 	verify(w, it);
-	for (size_t i = 0; it->kind == TYPED && i < it->refs_len; i++)
+	for (size_t i = 0; layout_of(it) != NULL && i < it->refs_len; i++)
 		want_pointer(w, *(void* volatile*)(it->at + types[it->type].offsets[i]),
 		             it->refs[i] == NULL ? NULL : it->refs[i]->at, "a field");
 }
@@ -336,7 +337,7 @@ static void finish(world* w)
 {
 	for (size_t k = 0; k < w->items_len; k++) {
 		item* it = w->items[k];
-		if (it->kind != TYPED || it->life != LIVE) continue;
+		if (layout_of(it) == NULL || it->life != LIVE) continue;
 		for (size_t i = 0; i < it->refs_len && it->life == LIVE; i++) {
 			if (it->refs[i] == NULL) continue;
 			store(w, it, i, NULL);

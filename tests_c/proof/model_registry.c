@@ -69,6 +69,15 @@ static item* add_name(world* w, block* b, char* at)
 	return it;
 }
 
+item* block_made(world* w, char* memory, size_t bytes)
+{
+	block* b = new_block(memory, bytes, TL_ALLOC_MALLOC);
+	item* it = item_new(w, FOREIGN, memory, bytes);
+	it->block = b;
+	b->names[b->names_len++] = it;
+	return it;
+}
+
 static const size_t sizes[] = {32, 100, 16, 5000, 64, 24, 1024, 70000};
 
 static char* memory_of(size_t bytes, size_t alignment)
@@ -275,7 +284,8 @@ static void info(world* w)
 	if (b == NULL || b->workspace) return;
 	for (size_t i = 0; i < b->names_len; i++) sum += (uint64_t)b->names[i]->count;
 	want_pointer(w, now.block, b->memory, "block");
-	want_int(w, (int64_t)now.bytes, (int64_t)(o.it->adopted ? malloc_usable_size(b->memory) : b->bytes), "bytes");
+	bool measured = o.it->adopted || o.it->typed || o.it->own_vec;
+	want_int(w, (int64_t)now.bytes, (int64_t)(measured ? malloc_usable_size(b->memory) : b->bytes), "bytes");
 	want_int(w, (int64_t)now.count, o.it->count, "count");
 	want_int(w, (int64_t)now.block_count, (int64_t)sum, "block_count");
 	want_int(w, (int64_t)now.addresses, (int64_t)b->names_len, "addresses");
