@@ -2589,6 +2589,20 @@ void* slow_numpy_realloc(void* ctx, void* block, size_t bytes) {
 	return (void*)result;
 }
 
+tl_status tl_type_define_deferred(const tl_type_desc* description, void* list, tl_type* out_type) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_type_define_deferred, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result;
+	do {
+		result = tlgo_type_define_deferred((uintptr_t)context, (uintptr_t)description, (uintptr_t)list, (uintptr_t)out_type);
+	} while (result != TL_OK && tlc_entry_again(context));
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
 tl_status tl_stats_get(tl_stats* out_stats) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_stats_get, &why);

@@ -241,6 +241,7 @@ enum {
 	TL_FN_tl_python_registered,
 	TL_FN_tl_deferred_push,
 	TL_FN_tl_deferred_take,
+	TL_FN_tl_type_define_deferred,
 	TL_FN_tl_stats_get,
 	TL_FN_tl_stats_json,
 	TL_FN_tl_stats_openmetrics,
@@ -485,6 +486,7 @@ extern uintptr_t tlgo_torch_malloc(uintptr_t context, int64_t size, int32_t devi
 extern uintptr_t tlgo_numpy_malloc(uintptr_t context, uintptr_t ctx, uintptr_t bytes);
 extern uintptr_t tlgo_numpy_calloc(uintptr_t context, uintptr_t ctx, uintptr_t count, uintptr_t bytes_each);
 extern uintptr_t tlgo_numpy_realloc(uintptr_t context, uintptr_t ctx, uintptr_t block, uintptr_t bytes);
+extern int32_t tlgo_type_define_deferred(uintptr_t context, uintptr_t description, uintptr_t list, uintptr_t out_type);
 extern int32_t tlgo_stats_get(uintptr_t context, uintptr_t out_stats);
 extern uintptr_t tlgo_stats_json(uintptr_t context, uintptr_t buffer, uintptr_t bytes);
 extern uintptr_t tlgo_stats_openmetrics(uintptr_t context, uintptr_t buffer, uintptr_t bytes);

@@ -4500,6 +4500,10 @@ TL_API void* tl_python_registered(void* pointer);
  * tl_deferred_push as its deleter, which puts a node on a list and returns. The
  * language takes the list when it holds its lock anyway, and releases its
  * objects then.
+ *
+ * A destructor has the same difficulty, and its object is gone when it has
+ * returned. So the objects of a type of tl_type_define_deferred leave a copy of
+ * their bytes on a list, and the language calls its function with that.
  */
 
 /*
@@ -4533,6 +4537,44 @@ TL_API void tl_deferred_push(void* ptr, void* ctx);
  * Cost: one atomic exchange.
  */
 TL_API void* tl_deferred_take(void* list);
+
+/*
+ * tl_deferred_dead is what has become of the dead objects of a type. All but
+ * bytes, which the caller sets to what it wants of each object, starts as zeros.
+ */
+typedef struct tl_deferred_dead {
+    size_t bytes;  /* of each copy; at most the size of the type */
+    void* copies;  /* a list of tl_deferred_copy, for tl_deferred_take */
+    void* waker;   /* a tl_deferred, or NULL: the next copy sets this to NULL and puts it on its list */
+    uint64_t lost; /* objects for whose copies there was no memory */
+} tl_deferred_dead;
+
+/*
+ * tl_deferred_copy is a node with the bytes of a dead object. The references in
+ * them were the object's, and may be dead by now. free() takes the node.
+ */
+typedef struct tl_deferred_copy {
+    void* next;                 /* the next node, in what tl_deferred_take returns */
+    struct tl_deferred_dead* of; /* the type's */
+    size_t bytes;               /* that follow the node */
+} tl_deferred_copy;
+
+/*
+ * tl_type_define_deferred defines a type without a destructor, whose objects
+ * leave a copy on a list when they die. The type exists until the process ends.
+ *
+ * Ownership: the description, its name and its offsets are copied; list, a
+ *     tl_deferred_dead, stays the caller's and has to stay where it is. The
+ *     nodes are the caller's.
+ * Threads: any thread; the type holds for all of them. The thread on which an
+ *     object dies copies it, takes no lock and calls nothing but malloc().
+ * Returns: TL_OK and the type in *out_type, or why no type was defined.
+ * Errors: TL_E_INVALID_ARGUMENT (NULL, a destructor, more bytes than the type
+ *     has, and those of tl_type_define), TL_E_LIMIT (too many types),
+ *     TL_E_OUT_OF_MEMORY (no memory for the offsets).
+ * Cost: linear in the number of pointers.
+ */
+TL_API tl_status tl_type_define_deferred(const tl_type_desc* description, void* list, tl_type* out_type);
 
 /*
  * Diagnostics

@@ -299,6 +299,7 @@ declare ptr @tl_python_registered(ptr)
 ; Deferred deleters
 declare void @tl_deferred_push(ptr, ptr) nounwind
 declare ptr @tl_deferred_take(ptr) nounwind
+declare i32 @tl_type_define_deferred(ptr, ptr, ptr)
 
 ; Diagnostics
 declare i32 @tl_stats_get(ptr)

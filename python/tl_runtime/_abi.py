@@ -494,6 +494,31 @@ class tl_deferred(ctypes.Structure):
     ]
 
 
+class tl_deferred_dead(ctypes.Structure):
+    """tl_deferred_dead is what has become of the dead objects of a type. All but
+    bytes, which the caller sets to what it wants of each object, starts as zeros.
+    """
+
+    _fields_ = [
+        ("bytes", ctypes.c_size_t),
+        ("copies", ctypes.c_void_p),
+        ("waker", ctypes.c_void_p),
+        ("lost", ctypes.c_uint64),
+    ]
+
+
+class tl_deferred_copy(ctypes.Structure):
+    """tl_deferred_copy is a node with the bytes of a dead object. The references in
+    them were the object's, and may be dead by now. free() takes the node.
+    """
+
+    _fields_ = [
+        ("next", ctypes.c_void_p),
+        ("of", ctypes.POINTER(tl_deferred_dead)),
+        ("bytes", ctypes.c_size_t),
+    ]
+
+
 class tl_stats(ctypes.Structure):
     """tl_stats is filled in by tl_stats_get. New versions add fields at the end;
     struct_size tells the library which fields the caller knows.
@@ -5115,6 +5140,28 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the first tl_deferred, newest first; NULL when the list is empty.
         Errors: none.
         Cost: one atomic exchange.
+        """,
+    ),
+    Function(
+        "tl_type_define_deferred",
+        "Deferred deleters",
+        ctypes.c_int32,
+        (ctypes.POINTER(tl_type_desc), ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint32)),
+        ("description", "list", "out_type"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
+        """tl_type_define_deferred defines a type without a destructor, whose objects
+        leave a copy on a list when they die. The type exists until the process ends.
+
+        Ownership: the description, its name and its offsets are copied; list, a
+            tl_deferred_dead, stays the caller's and has to stay where it is. The
+            nodes are the caller's.
+        Threads: any thread; the type holds for all of them. The thread on which an
+            object dies copies it, takes no lock and calls nothing but malloc().
+        Returns: TL_OK and the type in *out_type, or why no type was defined.
+        Errors: TL_E_INVALID_ARGUMENT (NULL, a destructor, more bytes than the type
+            has, and those of tl_type_define), TL_E_LIMIT (too many types),
+            TL_E_OUT_OF_MEMORY (no memory for the offsets).
+        Cost: linear in the number of pointers.
         """,
     ),
     Function(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import _deferred
 from ._errors import Status
 from ._library import check, check_pointer, last_error, lib
 
@@ -59,6 +60,8 @@ class Object:
     def release(self) -> None:
         """Drops a reference; the last one frees the object."""
         check(lib.tl_ptr_release(self.address))
+        if _deferred.head.value:
+            _deferred.drain()
 
     def register(self) -> Object:
         """Puts a reference into the current scope: a floating one if there is one, else a new one. An unknown
@@ -79,6 +82,8 @@ class Object:
     def free(self) -> None:
         """Frees an object that nobody holds: all its references float."""
         check(lib.tl_mem_free(self.address))
+        if _deferred.head.value:
+            _deferred.drain()
 
     def share(self) -> None:
         """Makes every thread count the object alike; the owner calls it before it hands the object over."""
@@ -98,4 +103,5 @@ def collect_cycles() -> int:
     freed = int(lib.tl_mem_collect_cycles())
     if freed < 0:
         raise last_error()
+    _deferred.drain()
     return freed

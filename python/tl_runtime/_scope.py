@@ -12,6 +12,7 @@ from contextlib import ContextDecorator
 from types import TracebackType
 from typing import Any, Optional, TypeVar
 
+from . import _deferred
 from ._library import check, check_pointer, lib, unchecked
 from ._native import fast
 
@@ -68,6 +69,8 @@ class Block:
                 name = type(self).__name__
                 raise RuntimeError(f"the calling thread is in no block of this {name}; it cannot leave one")
         self._end(entered.pop(at)[1])
+        if _deferred.head.value:
+            _deferred.drain()
 
     def _newest(self, entered: list[tuple[Block, Any]]) -> int:
         """Returns where the thread's newest entry of this block stands; -1 outside of it."""

@@ -5,14 +5,25 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 
-from . import _abi
+from . import _abi, _dead
 from ._library import check, lib
 
 
-def define_type(name: str, size: int, pointer_offsets: Sequence[int] = ()) -> int:
-    """Defines a type of so many bytes with references at these offsets, and returns its number."""
+def define_type(
+    name: str, size: int, pointer_offsets: Sequence[int] = (), destructor: _dead.Destructor | None = None
+) -> int:
+    """Defines a type of so many bytes with references at these offsets, and returns its number.
+
+    The destructor is called for each object that has died, with the bytes that it had; pointers in them may be dead by
+    then. It is not called while the object dies, which may be on a thread without the interpreter's lock, but by a
+    later call into this package, on the thread of that call. Exceptions in it are shown like those in __del__
+    (sys.unraisablehook). At exit it is called for what is dead by then; a child of os.fork() leaves what died before
+    to its parent.
+    """
     offsets = (ctypes.c_size_t * len(pointer_offsets))(*pointer_offsets)
     description = _abi.tl_type_desc(name.encode(), size, offsets, len(pointer_offsets))
+    if destructor is not None:
+        return _dead.define(description, destructor)
     number = ctypes.c_uint32()
     check(lib.tl_type_define(ctypes.byref(description), ctypes.byref(number)))
     return number.value

@@ -238,6 +238,7 @@ var functions = [...]string{
 	"tl_python_registered",
 	"tl_deferred_push",
 	"tl_deferred_take",
+	"tl_type_define_deferred",
 	"tl_stats_get",
 	"tl_stats_json",
 	"tl_stats_openmetrics",
