@@ -212,6 +212,29 @@ const _ = "tl_python_attach"
 // Path: shim.
 const _ = "tl_python_capsule"
 
+// tl_python_arrow exports a tensor as the PyCapsule interface of Arrow requires: a
+// capsule with the type, named arrow_schema, or one with the elements, named
+// arrow_array. A tensor of one axis is an array of numbers, one of more axes an
+// array of lists of a fixed size. Elements lie in the tensor's memory; those with
+// gaps between them are copied, and of TL_DTYPE_BOOL, which Arrow keeps in bits, a
+// copy is made as well. C code ends what no consumer has taken out of the capsule,
+// and what consumers have taken, on any thread.
+//
+//	C: void* tl_python_arrow(tl_tensor* tensor, bool schema);
+//
+// Ownership: the caller holds the capsule, a PyObject; that with the elements holds
+// a reference to the tensor.
+// Threads: one that holds the interpreter's lock.
+// Returns: the capsule; NULL for NULL, and on failure with Python's error set: a
+// BufferError with the text of tl_last_error, or what PyCapsule_New has set.
+// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+// TL_E_UNSUPPORTED (no tl_python_attach, not a tensor, or one in a slot, without axes,
+// on a device whose memory the CPU cannot use, or of an element type that Arrow does not
+// have: complex numbers and bfloat16), TL_E_OUT_OF_MEMORY.
+// Cost: tl_tensor_to_dlpack, an allocation and a capsule.
+// Path: shim.
+const _ = "tl_python_arrow"
+
 // tl_python_registered makes a capsule, named tl_runtime.registered, that holds the
 // caller's reference to a registered pointer. At the capsule's end C code calls
 // tl_registry_unregister.

@@ -238,6 +238,7 @@ enum {
 	TL_FN_tl_python_lines,
 	TL_FN_tl_python_attach,
 	TL_FN_tl_python_capsule,
+	TL_FN_tl_python_arrow,
 	TL_FN_tl_python_registered,
 	TL_FN_tl_deferred_push,
 	TL_FN_tl_deferred_take,

@@ -294,6 +294,7 @@ declare nonnull ptr @tl_numpy_handler() nounwind
 declare i32 @tl_python_lines(ptr) nounwind
 declare i32 @tl_python_attach(ptr) nounwind
 declare ptr @tl_python_capsule(ptr, i32, i1 zeroext)
+declare ptr @tl_python_arrow(ptr, i1 zeroext)
 declare ptr @tl_python_registered(ptr)
 
 ; Deferred deleters

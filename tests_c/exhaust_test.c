@@ -334,7 +334,9 @@ static void no_memory_for_exports(void)
 	memcpy(&api.err_set_string, &set_error, sizeof set_error);
 	CHECK_OK(tl_python_attach(&api));
 	CHECK_REFUSED(tl_python_capsule(tensor, 1, false), 0, TL_E_OUT_OF_MEMORY);
-	CHECK_INT(errors_noted, 1);
+	/* covers: tl_python_arrow TL_E_OUT_OF_MEMORY */
+	CHECK_REFUSED(tl_python_arrow(tensor, false), 0, TL_E_OUT_OF_MEMORY);
+	CHECK_INT(errors_noted, 2);
 	CHECK_COUNT(tensor, 1 + count);
 	while (count-- > 0) made[count]->deleter(made[count]);
 	CHECK_OK(tl_mem_exit_scope());

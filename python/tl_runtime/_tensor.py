@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from . import _abi, _buffers, _deferred, _dlpack
+from . import _abi, _arrow, _buffers, _deferred, _dlpack
 from ._arrays import array_api, lent, numpy_module
 from ._devices import DeviceLike, device_number, name_of
 from ._dtype import BY_NAME, BY_NUMBER, TYPESTR, DType, DTypeLike, from_typestr, to_dtype
@@ -185,6 +185,10 @@ class TensorMethods(Values, Viewable):
     def __dlpack_device__(self) -> tuple[int, int]:
         """The device as DLPack numbers it."""
         return _dlpack.CPU if self._device == 0 else _dlpack.device_of(self._address)
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
+        """The capsules of a type and of elements for Arrow: numbers of one axis, lists of a fixed size of more."""
+        return _arrow.capsules(self)
 
     def __buffer__(self, flags: int) -> memoryview:
         """The memory as a buffer, for Python 3.12 and newer."""

@@ -235,6 +235,7 @@ var functions = [...]string{
 	"tl_python_lines",
 	"tl_python_attach",
 	"tl_python_capsule",
+	"tl_python_arrow",
 	"tl_python_registered",
 	"tl_deferred_push",
 	"tl_deferred_take",

@@ -91,7 +91,9 @@ static void drop_result(judgement* j)
 	else if (is_called(f, "tl_tensor_to_dlpack")) ((struct DLManagedTensorVersioned*)p)->deleter(p);
 	else if (is_called(f, "tl_tensor_to_dlpack_legacy")) ((struct DLManagedTensor*)p)->deleter(p);
 	else if (strncmp(f->name, "tl_numpy_", 9) == 0 && !is_called(f, "tl_numpy_handler")) tl_numpy_free(NULL, p, 0);
-	else if (is_called(f, "tl_python_capsule") || is_called(f, "tl_python_registered")) end_capsule(p);
+	else if (is_called(f, "tl_python_capsule") || is_called(f, "tl_python_arrow") ||
+	         is_called(f, "tl_python_registered"))
+		end_capsule(p);
 	else if (tl_ptr_check(p) == TL_OK) release_all(p);
 }
 

@@ -1,0 +1,33 @@
+"""Tensors as arrays of Arrow, through its PyCapsule interface.
+
+The structs and what ends them are C of the library, because consumers release them from any thread, even after the
+interpreter has ended.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any
+
+from ._devices import name_of
+from ._dtype import DType
+from ._info import in_reach
+from ._library import lib
+
+if TYPE_CHECKING:
+    from ._tensor import Tensor
+
+_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_bool)(("tl_python_arrow", lib))
+_NONE = (DType.BFLOAT16, DType.COMPLEX64, DType.COMPLEX128)
+
+
+def capsules(tensor: Tensor) -> tuple[Any, Any]:
+    """Returns what __arrow_c_array__ is to return: a capsule with the type, and one with the elements."""
+    if not in_reach(tensor.device):
+        where = name_of(tensor.device)
+        raise TypeError(f"the tensor is on {where}, whose memory the CPU cannot use; copy it with cpu() first")
+    if tensor.dtype in _NONE:
+        raise TypeError(f"Arrow has no elements of the type {tensor.dtype}; convert the tensor's array")
+    if not tensor.shape:
+        raise TypeError("a tensor of rank 0 is no array of Arrow's; give it an axis with reshape(1)")
+    return _capsule(tensor.address, True), _capsule(tensor.address, False)
