@@ -15,8 +15,6 @@ from tl_runtime import _tensor
 
 MAKE: dict[str, Callable[[], Any]] = {
     "Plan": tl.Plan,
-    "Tensor": lambda: tl.zeros(3),
-    "SparseMatrix": lambda: tl.SparseMatrix.empty((2, 2), [1, 1]),
     "Workspace": lambda: tl.registry.Workspace(2, 100),
     "MemoryPool": lambda: tl.MemoryPool(initial_bytes=1 << 16),
     "DeviceAllocator": lambda: tl.DeviceAllocator(lambda _: None, lambda *_: None),

@@ -16,7 +16,7 @@ import tl_runtime as tl
 
 
 def handler(array: Any) -> str:
-    core = getattr(numpy, "_core", None) or numpy.core
+    core = numpy.core if numpy.__version__.startswith("1.") else numpy._core
     name: str = core.multiarray.get_handler_name(array)
     return name
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import pickle
 import random
 from typing import Any
 
@@ -226,8 +225,3 @@ def test_without_numpy(python: Run) -> None:
                 raise AssertionError(attempt)
         """
     )
-
-
-def test_pickling_says_what_to_do() -> None:
-    with pytest.raises(TypeError, match="a Tensor is"):
-        pickle.dumps(tl.zeros(2))

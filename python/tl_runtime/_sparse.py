@@ -11,6 +11,7 @@ from ._arrays import Lent, lent
 from ._dtype import BY_NUMBER, TYPESTR, DType, DTypeLike, to_dtype
 from ._library import check, error_for, last_error, lib, unchecked
 from ._numbers import int64, int64_array
+from ._pickling import reduce_sparse
 from ._sparse_values import SparseValues
 from ._tensor import Tensor, _find_asarray
 
@@ -240,7 +241,7 @@ class SparseMatrix(SparseValues):
         return _scipy.give(self, copy)
 
     def __reduce__(self) -> Any:
-        raise TypeError("a SparseMatrix is memory of this process and cannot be pickled; use to_scipy()")
+        return reduce_sparse(self)
 
     def __repr__(self) -> str:
         kind = f"shape={self.shape}, nnz={self.nnz}, format={self.format!r}, dtype={self.dtype}"

@@ -152,9 +152,6 @@ class SparseValues:
     def __copy__(self) -> SparseMatrix:
         return self.copy()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> SparseMatrix:
-        return self.copy()
-
     def close(self) -> None:
         """Drops the reference to the matrix. Arrays, slices and transposes of it stay valid; using this object is an
         error from here on. Once is enough."""

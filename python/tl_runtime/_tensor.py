@@ -14,6 +14,7 @@ from ._info import READ_ONLY, hold, in_reach, info_of, interface_of
 from ._library import check, error_for, last_error, lib, recorder, unchecked
 from ._native import fast
 from ._numbers import shape_for_c, size
+from ._pickling import reduce_tensor
 from ._values import Values
 from ._views import Viewable, shape_array
 
@@ -73,7 +74,7 @@ class TensorMethods(Values, Viewable):
         raise NotImplementedError
 
     def __reduce__(self) -> Any:
-        raise TypeError("a Tensor is memory of this process and cannot be pickled; use numpy()")
+        return reduce_tensor(self)
 
     @property
     def address(self) -> int:

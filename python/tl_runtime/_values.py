@@ -289,9 +289,6 @@ class Values(Viewable):
     def __copy__(self) -> Tensor:
         return self.clone()
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        return self.clone()
-
     def __repr__(self) -> str:
         near = _is_near(self)
         where = f", device={name_of(self.device)!r}" if self.device else ""

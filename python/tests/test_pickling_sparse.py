@@ -1,0 +1,156 @@
+"""Pickles and copies of sparse matrices, and of tensors on devices."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import pytest
+
+numpy = pytest.importorskip("numpy")
+sparse = pytest.importorskip("scipy.sparse")
+
+import tl_runtime as tl
+from test_device_tensors import Far
+from test_pickling import content, every_way, filled, in_band
+
+FORMATS = ("csr", "csc")
+
+
+def matrix(rows: int = 12, columns: int = 9, format: str = "csr", index: Any = numpy.int32) -> Any:
+    made = sparse.random_array((rows, columns), density=0.3, format=format, rng=5)
+    made.indices, made.indptr = made.indices.astype(index), made.indptr.astype(index)
+    made.sort_indices()
+    return made
+
+
+def same(ours: tl.SparseMatrix, theirs: Any) -> bool:
+    ours.validate()
+    return ours.shape == theirs.shape and ours.nnz == theirs.nnz and (ours.to_scipy() != theirs).nnz == 0
+
+
+@every_way
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("index", [numpy.int32, numpy.int64])
+@pytest.mark.parametrize("copied", [False, True])
+def test_every_kind(way: Any, format: str, index: Any, copied: bool) -> None:
+    given = matrix(format=format, index=index)
+    ours = tl.SparseMatrix.from_scipy(given, copy=copied)
+    again = way(ours)
+    assert same(again, given)
+    assert (again.format, again.dtype, again.index_dtype) == (ours.format, ours.dtype, ours.index_dtype)
+    assert not again.is_read_only
+
+
+@every_way
+def test_values_of_32_bits(way: Any) -> None:
+    given = matrix().astype(numpy.float32)
+    assert same(way(tl.SparseMatrix.from_scipy(given)), given)
+
+
+@every_way
+@pytest.mark.parametrize("copied", [False, True])
+def test_slices_and_transposes_share(way: Any, copied: bool) -> None:
+    given = matrix()
+    ours = tl.SparseMatrix.from_scipy(given, copy=copied)
+    assert ours.block_count == 1
+    part, again, turned = way((ours[3:9], ours, ours.T))
+    assert same(part, given[3:9]) and same(again, given) and same(turned, given.T)
+    again.row(4).values[:] = 77
+    assert (part.row(1).values == 77).all() and (turned.column(4).values == 77).all()
+    assert same(ours, given)
+
+
+@every_way
+def test_a_slice_alone(way: Any) -> None:
+    given = matrix()
+    part = tl.SparseMatrix.from_scipy(given)[5:8]
+    assert same(way(part), given[5:8])
+    assert same(way(part.T), given[5:8].T)
+
+
+@every_way
+def test_many_blocks(way: Any) -> None:
+    given = sparse.random_array((400, 300), density=0.3, format="csr", rng=7)
+    ours = tl.SparseMatrix.from_scipy(given, copy=True)
+    assert ours.block_count > 1
+    assert same(way(ours), given)
+    assert same(way(ours.T[:, 100:300]), given.T[:, 100:300])
+
+
+@every_way
+@pytest.mark.parametrize("shape", [(0, 0), (0, 5), (5, 0), (3, 4)])
+@pytest.mark.parametrize("format", FORMATS)
+def test_without_elements(way: Any, shape: tuple[int, int], format: str) -> None:
+    given = getattr(sparse, format + "_array")(shape)
+    assert same(way(tl.SparseMatrix.from_scipy(given)), given)
+    lines = shape[FORMATS.index(format)]
+    assert way(tl.SparseMatrix.empty(shape, [0] * lines, format=format)).shape == shape
+
+
+def test_out_of_band_nothing_is_copied() -> None:
+    given = matrix()
+    ours = tl.SparseMatrix.from_scipy(given)
+    buffers: list[Any] = []
+    stream = pickle.dumps(ours, 5, buffer_callback=buffers.append)
+    assert len(buffers) == 3 and len(stream) < 600
+    received = [bytearray(buffer.raw()) for buffer in buffers]
+    again = pickle.loads(stream, buffers=received)
+    again.row(4).values[:] = 55
+    values = numpy.frombuffer(received[0], numpy.float64)
+    assert (values[given.indptr[4] : given.indptr[5]] == 55).all()
+    read_only = pickle.loads(stream, buffers=[bytes(buffer.raw()) for buffer in buffers])
+    assert read_only.is_read_only and same(read_only, given)
+
+
+def test_copies() -> None:
+    given = matrix()
+    ours = tl.SparseMatrix.from_scipy(given)
+    for again in (copy.copy(ours), copy.deepcopy(ours)):
+        again.row(4).values[:] = 55
+        assert same(ours, given)
+
+
+def test_the_arrays_of_a_block_travel_by_themselves() -> None:
+    """Views of a block have other elements than the block, which is of bytes."""
+    given = matrix()
+    ours = tl.SparseMatrix.from_scipy(given, copy=True)
+    values = ours.block(0).values
+    assert (in_band(values) == given.data).all()
+    with tl.scope():
+        made = ours._tensors(tl.lib.tl_sparse_block_tensors, 0)
+        again = in_band(made)
+    assert [content(tensor) for tensor in again] == [content(tensor) for tensor in made]
+    assert [tensor.dtype for tensor in again] == [tensor.dtype for tensor in made]
+
+
+# ---- devices ------------------------------------------------------------------------------------
+
+
+@every_way
+def test_a_tensor_comes_back_to_its_device(way: Any) -> None:
+    far = Far()
+    device = far.register()
+    source = filled((4, 6), "float64")
+    base = source.to(device)
+    again, part = way((base, base.T[1:3]))
+    assert again.device == part.device == device.number
+    assert part.base.address == again.address != base.address
+    assert content(again) == content(source) and content(part) == content(source.T[1:3])
+    again.copy_from(tl.zeros((4, 6), "float64", "cpu"))
+    assert content(part) == bytes(part.nbytes)
+    del base, again, part
+    tl.purge()
+
+
+def test_a_device_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    tensor = filled(3).to(Far().register())
+    name = tl.device(tensor.device).name
+    stream = pickle.dumps(tensor, 4)
+    assert name.encode() in stream
+    gone = stream.replace(name.encode(), b"g" * len(name))
+    with pytest.raises(tl.DeviceError, match="which this process does not have.*pickle tensor.cpu"):
+        pickle.loads(gone)
+    del tensor
+    tl.purge()

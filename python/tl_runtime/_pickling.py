@@ -1,0 +1,389 @@
+"""Tensors and sparse matrices in pickles and copies.
+
+A pickle holds memory once, however many tensors share it: a tensor is pickled as a layout over a Storage, and a
+thread has one Storage for each base, as long as a pickler remembers it. Protocol 5 hands the memory itself to the
+pickler (PickleBuffer), and what is loaded is a tensor over the buffer that the unpickler is given. Earlier protocols
+copy into the pickle, and out of it into memory of the runtime.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import threading
+import weakref
+from pickle import PickleBuffer
+from typing import TYPE_CHECKING, Any
+
+from . import _abi
+from ._devices import device_number, name_of
+from ._dtype import BY_NUMBER, DType
+from ._errors import DeviceError, ForkedError, UnsupportedError
+from ._info import CONTIGUOUS, READ_ONLY, info_of
+from ._library import check, lib
+from ._strided import Layout, compacted, lay_out, row_major
+
+if TYPE_CHECKING:
+    from ._sparse import SparseMatrix
+    from ._tensor import Tensor
+
+_LENT = int(_abi.TensorFlag.LENT)
+
+
+def _tensors() -> Any:
+    from . import _tensor
+
+    return _tensor
+
+
+class Memory:
+    """The memory under an array interface; the interface's object keeps what owns it."""
+
+    __slots__ = ("__array_interface__", "kept")
+
+    def __init__(self, address: int, layout: Layout, dtype: DType, read_only: bool, kept: Any) -> None:
+        size = dtype.itemsize
+        self.kept = kept
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": layout.shape,
+            "typestr": dtype.typestr,
+            "data": (address + layout.offset * size, read_only),
+            "strides": tuple(stride * size for stride in layout.strides),
+        }
+
+
+class Storage:
+    """Elements one after another, in memory that a tensor holds. A pickle holds a storage once; it is loaded as a
+    contiguous tensor."""
+
+    __slots__ = ("__weakref__", "address", "dtype", "held", "read_only", "shape")
+
+    def __init__(self, held: Tensor, address: int, shape: tuple[int, ...], dtype: DType, read_only: bool) -> None:
+        self.held, self.address, self.shape, self.dtype, self.read_only = held, address, shape, dtype, read_only
+
+    def memory(self) -> memoryview:
+        """The bytes; the memoryview holds the tensor."""
+        nbytes = _bytes_of(self.shape, self.dtype)
+        if not nbytes:
+            return memoryview(b"")
+        block: Any = (ctypes.c_uint8 * nbytes).from_address(self.address)
+        block.held = self.held
+        memory = memoryview(block).cast("B")
+        return memory.toreadonly() if self.read_only else memory
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        described = (self.dtype.name, self.shape, "cpu")
+        memory = self.memory()
+        if protocol >= 5 and memory.nbytes:  # Python's own pickler fails on the second buffer of no bytes
+            return load_buffer, (PickleBuffer(memory), *described)
+        return load_bytes, (bytes(memory), *described)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        return _filled(self.memory(), self.dtype, self.shape)
+
+
+class Gathered(Storage):
+    """A storage that has to be copied first: elements with gaps between them, or on a device."""
+
+    __slots__ = ()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        here = self.held.cpu() if self.held.device else self.held.clone()
+        load, (memory, *described) = Storage(here, here.data, self.shape, self.dtype, False).__reduce_ex__(protocol)
+        return load, (memory, *described[:2], name_of(self.held.device) if self.held.device else "cpu")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        return self.held.clone()
+
+
+class _Known(threading.local):
+    """The storages of the pickles and copies that a thread is making, by where their memory is."""
+
+    def __init__(self) -> None:
+        self.storages: weakref.WeakValueDictionary[tuple[int, int], Storage] = weakref.WeakValueDictionary()
+
+
+_known = _Known()
+
+
+def _bytes_of(shape: tuple[int, ...], dtype: DType) -> int:
+    nbytes = dtype.itemsize
+    for extent in shape:
+        nbytes *= extent
+    return nbytes
+
+
+# ---- out ------------------------------------------------------------------------------------
+
+
+class _Described:
+    """A tensor at an address, and where its elements are from its own first one on."""
+
+    def __init__(self, address: int) -> None:
+        info = info_of(address)
+        self.address, self.base, self.device = address, info.base, info.device
+        self.dtype, self.data = BY_NUMBER[info.dtype], info.data or 0
+        self.layout = Layout(0, tuple(info.shape[: info.rank]), tuple(info.strides[: info.rank]))
+        self.numel, self.flags = info.numel, info.flags
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether one buffer of the CPU's has the elements, and no others."""
+        return self.device == 0 and (bool(self.flags & CONTIGUOUS) or self.layout.is_dense)
+
+
+def _storage_of(base: _Described, tensor: Tensor) -> Storage:
+    """Returns the storage of a tensor's elements, the same one for the same tensor while it is in use."""
+    storage = _known.storages.get((base.address, 0))
+    if storage is None:
+        held = tensor if tensor.address == base.address else type(tensor).from_address(base.address)
+        about = (base.dtype, bool(base.flags & READ_ONLY))
+        if not base.is_dense:
+            storage = Gathered(held, base.data, base.layout.shape, *about)
+        elif base.flags & CONTIGUOUS:
+            storage = Storage(held, base.data, base.layout.shape, *about)
+        else:
+            lowest = base.data + base.layout.lowest * base.dtype.itemsize
+            storage = Storage(held, lowest, (base.numel,), *about)
+        _known.storages[base.address, 0] = storage
+    return storage
+
+
+def _layout_in(view: _Described, base: _Described) -> Layout | None:
+    """Where the elements of a view are in the storage of its base; None: they cannot be described by that."""
+    if 0 in view.layout.shape:
+        return view.layout
+    apart, rest = divmod(view.data - base.data, base.dtype.itemsize)
+    layout = view.layout._replace(offset=apart)
+    if rest or view.dtype is not base.dtype or not base.numel:
+        return None  # a block of a sparse matrix, seen as what it has
+    if layout.lowest < base.layout.lowest or layout.end > base.layout.end:
+        return None
+    if base.is_dense:
+        return layout._replace(offset=apart - base.layout.lowest)
+    return compacted(layout, base.layout)
+
+
+def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
+    """How a tensor is pickled."""
+    view = _Described(tensor.address)
+    base = _Described(view.base) if view.base else view
+    layout = _layout_in(view, base)
+    if layout is None:  # by itself
+        base, layout = view, _layout_in(view, view)
+    storage = _storage_of(base, tensor)
+    if layout is None or (view is base and (base.flags & CONTIGUOUS or not base.is_dense)):
+        return load_tensor, (storage,)
+    return load_tensor, (storage, tuple(layout))
+
+
+def reduce_sparse(matrix: SparseMatrix) -> tuple[Any, ...]:
+    """How a sparse matrix is pickled: as three arrays.
+
+    The arrays of a matrix of one block are those of the block, which its slices and its transpose share. Blocks of
+    other matrices are put together.
+    """
+    kind = (matrix.format, matrix.shape)
+    if matrix.block_count != 1:
+        return load_sparse, (*kind, 0, *matrix.to_contiguous())
+    block = _abi.tl_sparse_block_info(struct_size=ctypes.sizeof(_abi.tl_sparse_block_info))
+    check(lib.tl_sparse_block(matrix.address, 0, ctypes.byref(block)))
+    if not block.nonzeros:
+        return load_sparse, (*kind, 0, *matrix.to_contiguous())
+    number = ctypes.c_int32 if matrix.index_dtype is DType.INT32 else ctypes.c_int64
+    size, lines = ctypes.sizeof(number), block.lines
+    begin = number.from_address(block.offsets).value
+    holder = _tensors().Tensor.from_address(block.memory)
+    of_holder = info_of(block.memory)
+    if of_holder.flags & _LENT:
+        stored = of_holder.nbytes // matrix.dtype.itemsize
+    else:  # the library's own block ends with the offset of its end
+        stored = number.from_address(of_holder.data + of_holder.nbytes - size).value
+
+    def storage(address: int, count: int, dtype: DType) -> Storage:
+        found = _known.storages.get((holder.address, address))
+        if found is None:
+            found = Storage(holder, address, (count,), dtype, matrix.is_read_only)
+            _known.storages[holder.address, address] = found
+        return found
+
+    values = storage(block.values - begin * matrix.dtype.itemsize, stored, matrix.dtype)
+    indices = storage(block.indices - begin * size, stored, matrix.index_dtype)
+    offsets: Any = storage(block.offsets, lines + 1, matrix.index_dtype)
+    if begin:
+        memory = (number * (lines + 1)).from_address(block.offsets)
+        offsets = bytes((number * (lines + 1))(*(offset - begin for offset in memory)))
+        offsets = load_bytes(offsets, matrix.index_dtype.name, (lines + 1,), "cpu")
+    return load_sparse, (*kind, begin, values, indices, offsets)
+
+
+# ---- in -------------------------------------------------------------------------------------
+
+
+class _PyBuffer(ctypes.Structure):
+    """Py_buffer of CPython, whose layout never changes."""
+
+    _fields_ = [
+        ("buf", ctypes.c_void_p),
+        ("obj", ctypes.c_void_p),
+        ("len", ctypes.c_ssize_t),
+        ("itemsize", ctypes.c_ssize_t),
+        ("readonly", ctypes.c_int),
+        ("ndim", ctypes.c_int),
+        ("format", ctypes.c_char_p),
+        ("shape", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("suboffsets", ctypes.c_void_p),
+        ("internal", ctypes.c_void_p),
+    ]
+
+
+_get_buffer = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(_PyBuffer), ctypes.c_int)(
+    ("PyObject_GetBuffer", ctypes.pythonapi)
+)
+_release_buffer = ctypes.PYFUNCTYPE(None, ctypes.POINTER(_PyBuffer))(("PyBuffer_Release", ctypes.pythonapi))
+
+
+def _address_of(memory: memoryview) -> int:
+    """The address of a buffer, which is valid as long as the memoryview."""
+    buffer = _PyBuffer()
+    _get_buffer(memory, ctypes.byref(buffer), 0)
+    address = buffer.buf or 0
+    _release_buffer(ctypes.byref(buffer))
+    return int(address)
+
+
+def _checked(buffer: Any, dtype: str, shape: Any) -> tuple[memoryview, DType, tuple[int, ...]]:
+    kind, extents = DType[dtype], tuple(shape)
+    memory = memoryview(buffer)
+    if memory.nbytes and (memory.ndim != 1 or memory.format != "B"):
+        memory = memory.cast("B")
+    if min(extents, default=0) < 0 or memory.nbytes != _bytes_of(extents, kind):
+        raise ValueError(
+            f"a tensor of shape {extents} and type {kind} has {_bytes_of(extents, kind)} bytes, its buffer "
+            f"{memory.nbytes}; pass the unpickler the buffers that its pickle was made with, in their order"
+        )
+    return memory, kind, extents
+
+
+def _filled(memory: memoryview, dtype: DType, shape: tuple[int, ...]) -> Tensor:
+    """Returns a tensor of the runtime's memory with a copy of the bytes."""
+    tensor: Tensor = _tensors().empty(shape, dtype, 0)
+    if memory.nbytes:
+        ctypes.memmove(tensor.data, _address_of(memory), memory.nbytes)
+    return tensor
+
+
+def _sent_to(device: str, tensor: Tensor) -> Tensor:
+    """Returns the tensor on the device that it was pickled on."""
+    if device == "cpu":
+        return tensor
+    try:
+        number = device_number(device)
+    except DeviceError as error:
+        raise DeviceError(
+            f"the tensor was pickled on the device {device!r}, which this process does not have ({error}); pickle "
+            "tensor.cpu() instead, or make the device available here"
+        ) from error
+    return tensor.to(number)
+
+
+class Undelivered:
+    """What a tensor becomes in a child of fork() that has no memory for it: every use raises ForkedError.
+
+    The unpickler must not raise there: a worker of multiprocessing.Pool that cannot read a task dies, and the pool
+    waits for its result for ever. An error of the task itself reaches the caller.
+    """
+
+    def __init__(self, error: ForkedError) -> None:
+        self.__dict__["error"] = error
+
+    def __repr__(self) -> str:
+        return f"<a tensor that did not arrive: {self.__dict__['error']}>"
+
+    def _use(self, *_: Any) -> Any:
+        raise ForkedError(
+            f"a tensor was sent to a child of fork(), which has no memory for it ({self.__dict__['error']}); start "
+            "processes that receive tensors by spawn or forkserver: multiprocessing.get_context('spawn')"
+        )
+
+    __getattr__ = __setattr__ = __getitem__ = __len__ = __iter__ = __bool__ = __eq__ = _use
+    __array__ = __dlpack__ = __dlpack_device__ = __copy__ = __deepcopy__ = __reduce_ex__ = _use
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _or_undelivered(load: Any) -> Any:
+    """Lets a function that loads answer in a child of fork(), too."""
+
+    def answer(*arguments: Any) -> Any:
+        for given in arguments:
+            if isinstance(given, Undelivered):
+                return given
+        try:
+            return load(*arguments)
+        except ForkedError as error:
+            return Undelivered(error)
+
+    return functools.wraps(load)(answer)
+
+
+@_or_undelivered
+def load_bytes(content: bytes, dtype: str, shape: Any, device: str) -> Tensor:
+    """The storage of a pickle of protocol 4 or below: a tensor in the runtime's memory."""
+    return _sent_to(device, _filled(*_checked(content, dtype, shape)))
+
+
+@_or_undelivered
+def load_buffer(buffer: Any, dtype: str, shape: Any, device: str) -> Tensor:
+    """The storage of a pickle of protocol 5: a tensor over the buffer, read-only where the buffer is.
+
+    The bytes are copied where they cannot stay: where the buffer does not begin at a multiple of the element size,
+    and in a child of fork(), which can make no tensor over the memory of others.
+    """
+    memory, kind, extents = _checked(buffer, dtype, shape)
+    address = _address_of(memory)
+    if not memory.nbytes or address % kind.itemsize:
+        return _sent_to(device, _filled(memory, kind, extents))
+    layout = Layout(0, extents, row_major(extents))
+    try:
+        tensor = _tensors().from_numpy(Memory(address, layout, kind, memory.readonly, memory), copy=False)
+    except ForkedError:
+        tensor = _filled(memory, kind, extents)
+    return _sent_to(device, tensor)
+
+
+@_or_undelivered
+def load_tensor(storage: Tensor, layout: Any = None) -> Tensor:
+    """A tensor over a storage: the storage itself, or a view of it."""
+    if layout is None:
+        return storage
+    offset, shape, strides = layout
+    wanted = Layout(int(offset), tuple(map(int, shape)), tuple(map(int, strides)))
+    view = lay_out(storage.reshape(storage.size), wanted)
+    if view is not None:
+        return view
+    if storage.device:
+        raise UnsupportedError(f"no steps lead to the view {wanted} of a tensor of {name_of(storage.device)}")
+    memory = Memory(storage.data, wanted, storage.dtype, storage.is_read_only, storage)
+    made: Tensor = _tensors().from_numpy(memory, copy=False)
+    return made
+
+
+@_or_undelivered
+def load_sparse(
+    format: str, shape: tuple[int, int], begin: int, values: Tensor, indices: Tensor, offsets: Tensor
+) -> SparseMatrix:
+    """A sparse matrix over three arrays, of which it uses as many elements as the offsets say."""
+    from ._sparse import SparseMatrix
+
+    nonzeros = _last(offsets)
+    arrays = (values[begin : begin + nonzeros], indices[begin : begin + nonzeros], offsets)
+    return SparseMatrix.from_arrays(shape, *arrays, format, copy=False)
+
+
+def _last(offsets: Tensor) -> int:
+    kind = {DType.INT32: ctypes.c_int32, DType.INT64: ctypes.c_int64}.get(offsets.dtype)
+    if kind is None or not offsets.size:
+        raise ValueError(f"{offsets.size} offsets of the type {offsets.dtype} are none of a sparse matrix")
+    return int(kind.from_address(offsets.data + offsets.nbytes - ctypes.sizeof(kind)).value)
