@@ -50,7 +50,7 @@ LIBRARY_SOURCES := $(filter-out %_test.go,$(shell find capi cshim runtime -name 
 .SUFFIXES:
 .PHONY: help lib python-fast bitcode static debug checked demo demo-c demo-python demo-planned demo-tiny tool FORCE test prove proof bench gen gen-check format lint lint-lite install uninstall clean venv
 .PHONY: wheel sdist release abi
-.PHONY: $(addprefix test-,$(subst +, ,$(STEPS))) test-interop test-c-programs
+.PHONY: $(addprefix test-,$(subst +, ,$(STEPS))) test-interop test-ecosystem test-c-programs
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' Makefile | expand -t 14
@@ -188,6 +188,9 @@ test-demo: demo
 # Large packages of others, in continuous integration alone.
 test-interop: $(LIBRARY)
 	.ci/interop $(BUILD) $(LIBRARY) $(PYTHON)
+
+test-ecosystem: $(LIBRARY)
+	.ci/ecosystem $(BUILD) $(LIBRARY) $(PYTHON)
 
 # Every page in a browser, where one is installed.
 test-docs: docs

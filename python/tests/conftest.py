@@ -19,6 +19,9 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
+# Tests with libraries that the package does not need run where those are installed: .ci/ecosystem.
+collect_ignore = [] if os.environ.get("TL_ECOSYSTEM") else ["ecosystem"]
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--call-path", choices=["fast", "slow"], help="fast: TL_FASTPATH=1, slow: TL_FASTPATH=0")
