@@ -939,7 +939,7 @@ tl_tensor* tl_tensor_from_buffer(int32_t dtype, int32_t device, int64_t rank, co
 	return (tl_tensor*)result;
 }
 
-tl_tensor* tl_tensor_wrap(const tl_tensor_info* info, tl_deleter deleter, void* ctx) {
+tl_tensor* slow_tensor_wrap(const tl_tensor_info* info, tl_deleter deleter, void* ctx) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_wrap, &why);
 	if (context == NULL) {

@@ -1,5 +1,8 @@
-/* Tensors over memory that DLPack describes, made and ended without Go: runtime/tensor/dlpack.go and make.go are the
- * Go side. */
+/* Tensors over memory that others describe, made and ended without Go: runtime/tensor/dlpack.go and make.go are the
+ * Go side.
+ *
+ * In a child of fork() no function of the program ends memory, so none is borrowed there. But tl_deferred_push is this
+ * library's: a tensor that it ends is made and ended in the child, too. */
 #include "registry_blocks.h"
 #include "tensor.h"
 #include "tensor_dlpack.h"
@@ -87,7 +90,8 @@ tl_tensor* tlc_borrow(const tl_dl_tensor* given, uint32_t flags, tl_deleter end,
 	tl_context* c = tlc_tls;
 	tl_magazine* m = tlc_magazine_for(c, TLC_TENSOR_HEADER);
 	const tl_dl_tensor from = *given;
-	if (TLC_UNLIKELY(!tlc_has_room(c) || m->top == m->base || tlc_forked())) return NULL;
+	if (TLC_UNLIKELY(!tlc_has_room(c) || m->top == m->base)) return NULL;
+	if (TLC_UNLIKELY(tlc_forked() && end != tl_deferred_push)) return NULL;
 	if (TLC_UNLIKELY(m->allocs + 1 == 0)) return NULL; /* a sample is the slow path's */
 	tl_entry e = m->top[-1];
 	tl_tensor_header* h = (tl_tensor_header*)e.object;
@@ -101,6 +105,36 @@ tl_tensor* tlc_borrow(const tl_dl_tensor* given, uint32_t flags, tl_deleter end,
 	tlc_push(c, e);
 	TLC_PROBE_ALLOCATE(e.object, TLC_TENSOR_HEADER);
 	return (tl_tensor*)h;
+}
+
+tl_tensor* tl_tensor_wrap(const tl_tensor_info* info, tl_deleter deleter, void* ctx)
+{
+	if (TLC_UNLIKELY((uintptr_t)info < TL_LOWEST_ADDRESS || info->struct_size < sizeof *info))
+		return slow_tensor_wrap(info, deleter, ctx);
+	const uint32_t dtype = (uint32_t)info->dtype;
+	const tl_dl_tensor given = {
+		.data = info->data,
+		.device_type = TL_DL_CPU,
+		.ndim = info->rank,
+		.dtype = dtype < TL_DTYPES ? tlc_dl_types[dtype] : (tl_dl_type){0, 0, 0},
+		.shape = (int64_t*)(uintptr_t)info->shape,
+		.strides = (int64_t*)(uintptr_t)info->strides,
+	};
+	const bool here = info->device == TL_DEVICE_CPU && given.dtype.bits != 0;
+	tl_tensor* made = here ? tlc_borrow(&given, info->flags & TL_TENSOR_READ_ONLY, deleter, ctx) : NULL;
+	return TLC_LIKELY(made != NULL) ? made : slow_tensor_wrap(info, deleter, ctx);
+}
+
+bool tlc_deferred_drop(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
+{
+	const tl_tensor_header* h = (const tl_tensor_header*)e.object;
+	if ((h->flags & ~(TL_TENSOR_READ_ONLY | TL_TENSOR_CONTIGUOUS)) != TL_TENSOR_EXTERNAL) return false;
+	if (h->deleter != (uintptr_t)tl_deferred_push) return false;
+	if (TLC_UNLIKELY(tlc_is_last_life(e.gen) || (e.gen & 0xFF) > TL_CLASS_SMALL)) return false;
+	void *data = (void*)h->data, *ctx = (void*)h->deleter_context;
+	if (TLC_UNLIKELY(!tlc_tensor_recycle(c, r, e, sh))) return false;
+	tl_deferred_push(data, ctx);
+	return true;
 }
 
 /* The deleter is called from C, with the tensor gone, so it may do anything. While another deleter or destructor runs,

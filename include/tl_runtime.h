@@ -1729,7 +1729,7 @@ TL_API tl_tensor* tl_tensor_from_buffer(int32_t dtype, int32_t device, int64_t r
  *     elements, negative or overflowing extents, overflowing strides),
  *     TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
  *     (the scope stack is full).
- * Cost: one cgo call.
+ * Cost: constant for memory of the CPU, else one cgo call.
  */
 TL_API tl_tensor* tl_tensor_wrap(const tl_tensor_info* info, tl_deleter deleter, void* ctx);
 

@@ -151,6 +151,43 @@ static void what_a_child_cannot_finish_is_no_error(void)
 	CHECK_INT(lent_ended, 1);
 }
 
+static void* deferred_list;
+
+/* No function of the program ends memory in a child, but tl_deferred_push is the library's. */
+static void borrow_what_the_library_ends(void)
+{
+	enum { TIMES = 10000 };
+	static double data[12];
+	const int64_t shape[2] = {3, 4};
+	const tl_tensor_info info = {
+		.struct_size = sizeof info, .data = data, .shape = shape, .dtype = TL_DTYPE_F64, .rank = 2};
+	CHECK_REFUSED(tl_tensor_wrap(&info, end_lent, NULL), 0, TL_E_FORKED);
+	if (!runs_fast) {
+		CHECK_REFUSED(tl_tensor_wrap(&info, tl_deferred_push, NULL), 0, TL_E_FORKED);
+		return;
+	}
+	for (int i = 0; i < TIMES; i++) {
+		tl_deferred node = {NULL, &deferred_list};
+		tl_tensor* tensor = tl_tensor_wrap(&info, tl_deferred_push, &node);
+		tl_tensor* view = tl_view_transpose(tensor, 0, 1);
+		CHECK_PTR(tl_tensor_data(view), data);
+		CHECK_OK(tl_tensor_free(i % 2 ? tensor : view));
+		CHECK_PTR(deferred_list, NULL);
+		CHECK_OK(tl_tensor_free(i % 2 ? view : tensor));
+		CHECK_PTR(tl_deferred_take(&deferred_list), &node);
+	}
+}
+
+static void a_child_borrows_memory(void)
+{
+	const int64_t two = 2;
+	CHECK_OK(tl_mem_enter_scope());
+	tl_tensor* tensor = tl_tensor_new_zeroed(TL_DTYPE_U8, TL_DEVICE_CPU, 1, &two);
+	CHECK(tl_view_slice(tensor, 0, 0, 1, 1) != NULL); /* the thread has headers now */
+	CHECK(in_child(borrow_what_the_library_ends));
+	CHECK_OK(tl_mem_exit_scope());
+}
+
 static void name_what_was_inherited(void)
 {
 	tl_clear_error();
@@ -228,6 +265,7 @@ int main(int argc, char** argv)
 	CHECK_OK(tl_init());
 	RUN(a_child_works);
 	RUN(what_a_child_cannot_finish_is_no_error);
+	RUN(a_child_borrows_memory);
 	RUN(a_child_of_a_tracked_program_names_nothing);
 	RUN(a_child_exits);
 	RUN(every_child_finishes_while_others_register);

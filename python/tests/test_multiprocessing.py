@@ -25,11 +25,10 @@ def content(tensor):
     return bytes(tensor.clone().__buffer__(0))
 
 def double(tensor):
-    result = tensor.clone()
-    flat = result.__buffer__(0).cast("B").cast("i")
+    flat = tensor.__buffer__(0).cast("B").cast("i")  # what was received is the receiver's
     for at in range(len(flat)):
         flat[at] *= 2
-    return result
+    return tensor
 
 def main(work, ends_with_nothing=True):
     if __name__ == "__main__":
@@ -45,9 +44,9 @@ def run(python: Run, method: str, code: str) -> None:
     python(f"METHOD = {method!r}\n{PROLOGUE}\n{code}")
 
 
-@pytest.mark.parametrize("method", AFRESH)
+@pytest.mark.parametrize("method", METHODS)
 def test_pool(python: Run, method: str) -> None:
-    """Arguments go to the workers, results come back; small tensors and larger ones than a worker can have itself."""
+    """Arguments go to the workers, results come back, of sizes that a child of fork() could not allocate."""
     run(
         python,
         method,
@@ -68,7 +67,7 @@ main(work)
     )
 
 
-@pytest.mark.parametrize("method", AFRESH)
+@pytest.mark.parametrize("method", METHODS)
 def test_queues_and_pipes(python: Run, method: str) -> None:
     run(
         python,
@@ -80,7 +79,7 @@ def echo(queue, answers, pipe):
         assert view.base.address == base.address
         answers.put((view, base))
     pipe.send(pipe.recv())
-    pipe.send_bytes(content(pipe.recv()))
+    pipe.send_bytes(bytes(pipe.recv().__buffer__(0)))
 
 def work(context):
     queue, answers = context.Queue(), context.SimpleQueue()
@@ -206,27 +205,56 @@ main(work, ends_with_nothing=False)
 
 
 @needs_fork
-def test_fork_says_that_it_cannot_receive(python: Run) -> None:
-    """A tensor that a child of fork() has no memory for raises where it is used, so that no pool waits for ever."""
+def test_fork_receives_again_and_again(python: Run) -> None:
+    """What a child has received ends there, so that memory and headers last."""
     run(
         python,
         "fork",
         """
-def size(tensor):
-    return tensor.numpy().nbytes
+import resource
+def size(given):
+    return given[0].nbytes + given[1].nbytes, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 def work(context):
-    tensor = filled((500, 500))
+    tensor = filled((250, 1000))
     with context.Pool(1) as pool:
-        assert "did not arrive" in pool.apply(repr, (tensor,))
-        for given in (tensor, tensor.T[3:5]):
+        _, before = pool.apply(size, ((tensor, tensor[1:]),))
+        for _ in range(300):
+            size_there, after = pool.apply(size, ((tensor, tensor[1:]),))
+        assert size_there == tensor.nbytes + tensor[1:].nbytes
+        assert after < before + 50_000, (before, after)  # KiB, of 300 MB that were sent
+        pool.close()
+        pool.join()
+main(work, ends_with_nothing=False)
+""",
+    )
+
+
+@needs_fork
+def test_fork_says_what_it_cannot_receive(python: Run) -> None:
+    """What a child of fork() cannot make raises where it is used, so that no pool waits for ever."""
+    run(
+        python,
+        "fork",
+        """
+def last(tensors):
+    return tensors[-1].nbytes
+
+def nonzeros(matrix):
+    return matrix.nnz
+
+def work(context):
+    many, matrix = [filled(3) for _ in range(1000)], tl.SparseMatrix.empty((2, 2), [1, 1])
+    with context.Pool(1) as pool:
+        for use, given in ((last, many), (nonzeros, matrix)):
+            assert "did not arrive" in pool.apply(repr, (given,))
             try:
-                pool.apply(size, (given,))
+                pool.apply(use, (given,))
             except tl.ForkedError as error:
                 assert "spawn or forkserver" in str(error) and error.status == tl.Status.FORKED
             else:
                 raise AssertionError("no ForkedError")
-        assert pool.apply(len, ([1, 2],)) == 2  # the worker lives
+        assert pool.apply(last, (many[:3],)) == 12  # the worker lives
         pool.close()
         pool.join()
 main(work, ends_with_nothing=False)

@@ -2235,7 +2235,7 @@ FUNCTIONS: tuple[Function, ...] = (
             elements, negative or overflowing extents, overflowing strides),
             TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
             (the scope stack is full).
-        Cost: one cgo call.
+        Cost: constant for memory of the CPU, else one cgo call.
         """,
     ),
     Function(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 import threading
 import weakref
 from pickle import PickleBuffer
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from . import _abi
 from ._devices import device_number, name_of
 from ._dtype import BY_NUMBER, DType
-from ._errors import DeviceError, ForkedError, UnsupportedError
+from ._errors import DeviceError, Error, ForkedError, UnsupportedError
 from ._info import CONTIGUOUS, READ_ONLY, info_of
 from ._library import check, lib
 from ._strided import Layout, compacted, lay_out, row_major
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from ._tensor import Tensor
 
 _LENT = int(_abi.TensorFlag.LENT)
+_RESERVED = 128  # tensors that a child of fork() can be sent, or views that it makes, at a time
 
 
 def _tensors() -> Any:
@@ -290,13 +292,13 @@ def _sent_to(device: str, tensor: Tensor) -> Tensor:
 
 
 class Undelivered:
-    """What a tensor becomes in a child of fork() that has no memory for it: every use raises ForkedError.
+    """What a tensor becomes in a child of fork() that cannot make it: every use raises ForkedError.
 
     The unpickler must not raise there: a worker of multiprocessing.Pool that cannot read a task dies, and the pool
     waits for its result for ever. An error of the task itself reaches the caller.
     """
 
-    def __init__(self, error: ForkedError) -> None:
+    def __init__(self, error: str) -> None:
         self.__dict__["error"] = error
 
     def __repr__(self) -> str:
@@ -304,13 +306,25 @@ class Undelivered:
 
     def _use(self, *_: Any) -> Any:
         raise ForkedError(
-            f"a tensor was sent to a child of fork(), which has no memory for it ({self.__dict__['error']}); start "
-            "processes that receive tensors by spawn or forkserver: multiprocessing.get_context('spawn')"
+            f"a tensor was sent to a child of fork(), which cannot make it ({self.__dict__['error']}); start processes "
+            "that receive many tensors, or sparse matrices, by spawn or forkserver: multiprocessing.get_context('spawn')"
         )
 
     __getattr__ = __setattr__ = __getitem__ = __len__ = __iter__ = __bool__ = __eq__ = _use
     __array__ = __dlpack__ = __dlpack_device__ = __copy__ = __deepcopy__ = __reduce_ex__ = _use
     __hash__ = None  # type: ignore[assignment]
+
+
+def _reserve() -> None:
+    """Leaves headers of tensors for a child of the fork that follows, which cannot make any."""
+    try:
+        tensor = _tensors().empty(1, DType.UINT8, 0)
+        [tensor[:] for _ in range(_RESERVED)]
+    except Error:
+        return  # a child of fork() itself, or one that is out of memory
+
+
+os.register_at_fork(before=_reserve)
 
 
 def _or_undelivered(load: Any) -> Any:
@@ -323,34 +337,38 @@ def _or_undelivered(load: Any) -> Any:
         try:
             return load(*arguments)
         except ForkedError as error:
-            return Undelivered(error)
+            return Undelivered(str(error))  # the error itself would keep the frames, and the memory, of its traceback
 
     return functools.wraps(load)(answer)
 
 
+def _over(memory: memoryview, dtype: DType, shape: tuple[int, ...]) -> Tensor:
+    """Returns a tensor over the bytes, which it keeps."""
+    layout = Layout(0, shape, row_major(shape))
+    over = Memory(_address_of(memory), layout, dtype, memory.readonly, memory)
+    tensor: Tensor = _tensors().from_numpy(over, copy=False)
+    return tensor
+
+
 @_or_undelivered
 def load_bytes(content: bytes, dtype: str, shape: Any, device: str) -> Tensor:
-    """The storage of a pickle of protocol 4 or below: a tensor in the runtime's memory."""
-    return _sent_to(device, _filled(*_checked(content, dtype, shape)))
+    """The storage of a pickle of protocol 4 or below: a tensor in the runtime's memory, and in a child of fork(), which
+    may have none left, in Python's."""
+    memory, kind, extents = _checked(content, dtype, shape)
+    try:
+        tensor = _filled(memory, kind, extents)
+    except ForkedError:
+        tensor = _over(memoryview(bytearray(memory)), kind, extents)
+    return _sent_to(device, tensor)
 
 
 @_or_undelivered
 def load_buffer(buffer: Any, dtype: str, shape: Any, device: str) -> Tensor:
-    """The storage of a pickle of protocol 5: a tensor over the buffer, read-only where the buffer is.
-
-    The bytes are copied where they cannot stay: where the buffer does not begin at a multiple of the element size,
-    and in a child of fork(), which can make no tensor over the memory of others.
-    """
+    """The storage of a pickle of protocol 5: a tensor over the buffer, read-only where the buffer is. A buffer that does
+    not begin at a multiple of the element size is copied."""
     memory, kind, extents = _checked(buffer, dtype, shape)
-    address = _address_of(memory)
-    if not memory.nbytes or address % kind.itemsize:
-        return _sent_to(device, _filled(memory, kind, extents))
-    layout = Layout(0, extents, row_major(extents))
-    try:
-        tensor = _tensors().from_numpy(Memory(address, layout, kind, memory.readonly, memory), copy=False)
-    except ForkedError:
-        tensor = _filled(memory, kind, extents)
-    return _sent_to(device, tensor)
+    fits = memory.nbytes and _address_of(memory) % kind.itemsize == 0
+    return _sent_to(device, (_over if fits else _filled)(memory, kind, extents))
 
 
 @_or_undelivered

@@ -141,7 +141,7 @@ class TensorMethods(Values, Viewable):
     @property
     def base(self) -> Tensor | None:
         """The tensor whose memory a view shares; None for a tensor that is not a view."""
-        address = lib.tl_tensor_base(self._address)
+        address = info_of(self._address).base
         return None if address is None else self.from_address(address)
 
     @property
