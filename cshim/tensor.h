@@ -253,8 +253,8 @@ bool tlc_tensor_is_large(const tl_tensor_header* h, uintptr_t p, uint64_t bytes)
  * last step of its caller (tensor_borrowed.c). */
 bool tlc_borrowed_drop(tl_context* c, tl_record* r, tl_entry e);
 
-/* Drops the only reference of a tensor over borrowed memory that tl_deferred_push ends: that calls no code of the program,
- * so it may run wherever a tensor ends. False: ask Go, nothing changed. */
+/* Drops the only reference of a tensor over borrowed memory that tl_deferred_push ends: that calls no code of the
+ * program, so it may run wherever a tensor ends. False: ask Go, nothing changed. */
 bool tlc_deferred_drop(tl_context* c, tl_record* r, tl_entry e, uint32_t sh);
 
 /* Gives the pool all tensors and places that a context has; what is left was asked for, and is Go's to give back. */

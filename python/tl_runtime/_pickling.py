@@ -306,8 +306,9 @@ class Undelivered:
 
     def _use(self, *_: Any) -> Any:
         raise ForkedError(
-            f"a tensor was sent to a child of fork(), which cannot make it ({self.__dict__['error']}); start processes "
-            "that receive many tensors, or sparse matrices, by spawn or forkserver: multiprocessing.get_context('spawn')"
+            f"a tensor was sent to a child of fork(), which cannot make it ({self.__dict__['error']}); start "
+            "processes that receive many tensors, or sparse matrices, by spawn or forkserver: "
+            "multiprocessing.get_context('spawn')"
         )
 
     __getattr__ = __setattr__ = __getitem__ = __len__ = __iter__ = __bool__ = __eq__ = _use
@@ -364,8 +365,10 @@ def load_bytes(content: bytes, dtype: str, shape: Any, device: str) -> Tensor:
 
 @_or_undelivered
 def load_buffer(buffer: Any, dtype: str, shape: Any, device: str) -> Tensor:
-    """The storage of a pickle of protocol 5: a tensor over the buffer, read-only where the buffer is. A buffer that does
-    not begin at a multiple of the element size is copied."""
+    """The storage of a pickle of protocol 5: a tensor over the buffer, read-only where the buffer is.
+
+    A buffer that does not begin at a multiple of the element size is copied.
+    """
     memory, kind, extents = _checked(buffer, dtype, shape)
     fits = memory.nbytes and _address_of(memory) % kind.itemsize == 0
     return _sent_to(device, (_over if fits else _filled)(memory, kind, extents))
