@@ -2,7 +2,8 @@
 # build.sh BUILD VENV: makes the documentation site in BUILD/docs, with what VENV/bin has.
 # Sphinx sees the pages of the repository, of docs/site/pages, and the generated ones of the
 # reference, side by side in BUILD/docs-source. Every warning is an error: a link that leads
-# nowhere, a page that no list names. The network is not used.
+# nowhere, a page that no list names. One process reads all pages, since two do not see a name that
+# each of them describes. The network is not used.
 set -eu
 build=$1 venv=$2
 source=$build/docs-source
@@ -14,6 +15,6 @@ find . \( -path ./build -o -path ./docs/site -o -name '.?*' \) -prune -o \( -nam
 cp -R docs/site/pages/. "$source"
 go run ./tools/gen -reference "$source/reference/c"
 "$venv/bin/python" docs/site/cpp_reference.py "$source/reference/cpp"
-"$venv/bin/python" -m sphinx --quiet --fail-on-warning --keep-going --jobs auto -b html -c docs/site \
+"$venv/bin/python" -m sphinx --quiet --fail-on-warning --keep-going -b html -c docs/site \
 	-d "$build/docs-trees" "$source" "$build/docs"
 echo "docs: $(find "$build/docs" -name '*.html' | wc -l) pages in $build/docs"

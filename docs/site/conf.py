@@ -9,6 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "docs" / "site"), str(ROOT / "python")]
 
+import tl_runtime  # noqa: E402  the path comes first
+
 project = "TL Runtime"
 copyright = "the authors of TL Runtime; Apache-2.0"
 version = release = (ROOT / "packaging" / "VERSION").read_text().strip()
@@ -26,6 +28,7 @@ myst_enable_extensions = ["colon_fence", "fieldlist", "html_image"]
 autosummary_generate = True
 autosummary_imported_members = True
 autosummary_ignore_module_all = False
+autosummary_context = {"of_package": tl_runtime.__all__}  # a module that repeats one of these links to its page
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 
