@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import threading
 import weakref
 from typing import Any
@@ -112,3 +114,12 @@ def test_python_refers_to_handles_weakly() -> None:
         del handle
         gc.collect()
         assert alive() is None
+
+
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, pickle.dumps, lambda given: pickle.dumps(given, 2)])
+def test_what_names_an_object_stays_in_its_process(way: Any) -> None:
+    with tl.scope():
+        made = tl.Object.new(32)
+        for given in (made, tl.Ref(made), tl.Weak(made)):
+            with pytest.raises(TypeError, match=f"a tl.{type(given).__name__} names an object of this process"):
+                way(given)

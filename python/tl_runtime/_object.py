@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from . import _deferred
 from ._errors import Status
 from ._library import check, check_pointer, last_error, lib
 
 
-class Object:
+class Handle:
+    """What names an object of this process: in another process the same bits name nothing, or something else."""
+
+    __slots__ = ()
+
+    def __reduce__(self) -> NoReturn:
+        name = type(self).__name__
+        raise TypeError(f"a tl.{name} names an object of this process and cannot be pickled or copied; send what is in it")
+
+
+class Object(Handle):
     """A handle on an object. It holds no reference: only its methods change the count.
 
     Any address makes a handle; every method validates the address before it changes anything.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ._errors import Status
 from ._library import check, check_pointer, last_error, lib
-from ._object import Object
+from ._object import Handle, Object
 
 
-class Ref:
+class Ref(Handle):
     """A checked reference to an object. It counts nothing, and names this one object for ever.
 
     When the object is gone its methods raise NotLiveError, even if the memory belongs to another object: an Object,
