@@ -287,7 +287,7 @@ static inline __attribute__((always_inline)) int tlc_drop_at(tlc_lookup x, uintp
 	tlc_effect f = tlc_effect_of(e, drop, gen);
 	bool ends = f.result == TLC_GONE || f.result == TLC_ZERO;
 	if (TLC_UNLIKELY(e->link != 0)) {
-		tlc_touch(e);
+		if (f.result != TLC_STALE) tlc_touch(e); /* else the caller means an earlier block */
 		if (f.result == TLC_GONE) return tlc_end_linked(x.shard, x.cell, x.unit, e, p, ended);
 		if (f.result == TLC_OK || ends) tlc_count_at_alias(e, (uint64_t)f.count - e->count);
 	}

@@ -94,6 +94,44 @@ static void what_other_threads_counted_stays(void)
 	CHECK_INT(destroyed, 3);
 }
 
+static void* ring_at;
+
+static void* leave_an_old_entry(void* barrier)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_register_struct_typed(ring_at, quiet_type));
+	meet(barrier);
+	meet(barrier);
+	CHECK_OK(tl_mem_exit_scope());
+	return NULL;
+}
+
+/* A scope of another thread still lists the block that was at this address before. */
+static void an_entry_of_an_earlier_block_shares_nothing(void)
+{
+	pthread_barrier_t barrier;
+	pthread_barrier_init(&barrier, NULL, 2);
+	ring_at = raw_shape(0);
+	pthread_t thread = start_thread(leave_an_old_entry, &barrier);
+	meet(&barrier);
+	CHECK_OK(tl_ptr_release(ring_at)); /* and frees */
+	static struct shape* others[10000];
+	int n = 0;
+	struct shape* s;
+	while ((s = malloc(sizeof *s)) != ring_at && n < 10000) others[n++] = s;
+	CHECK_OK(tl_mem_enter_scope());
+	*s = (struct shape){.number = 1};
+	CHECK_OK(tl_mem_register_struct_typed(s, shape_type));
+	s->edges[0] = tl_ptr_acquire(s);
+	CHECK_OK(tl_mem_exit_scope());
+	meet(&barrier);
+	pthread_join(thread, NULL);
+	pthread_barrier_destroy(&barrier);
+	CHECK_COUNT(s, 1);
+	CHECK_INT(tl_mem_collect_cycles(), 1);
+	while (n > 0) free(others[--n]);
+}
+
 static void each_thread_collects_its_own(void)
 {
 	check_each_thread_collects_its_own((ring_maker){garbage_ring, &destroyed});
@@ -105,6 +143,7 @@ int main(void)
 	RUN(rings_are_collected);
 	RUN(random_graphs);
 	RUN(what_other_threads_counted_stays);
+	RUN(an_entry_of_an_earlier_block_shares_nothing);
 	RUN(each_thread_collects_its_own);
 	return check_finish();
 }

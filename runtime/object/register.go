@@ -123,7 +123,7 @@ func (c *Context) HandOut(p uintptr) (st status.Status, held bool) {
 // recorded, when the entry meant an earlier object at p.
 func (c *Context) floatEntry(p uintptr, e layout.Entry) status.Status {
 	if e.Record == layout.Foreign {
-		c.touch(p)
+		c.touchEntry(e)
 		ended, res := process.registry.Float(p, e.Gen)
 		c.dropped(ended, res)
 		if res == registry.Stale || res == registry.Miss {

@@ -229,7 +229,7 @@ func (c *Context) releaseEntry(me *Context, e layout.Entry) {
 }
 
 func (c *Context) releaseForeignEntry(e layout.Entry) {
-	c.touch(e.Object)
+	c.touchEntry(e)
 	ended, res := process.registry.ReleaseEntry(e.Object, e.Gen)
 	c.dropped(ended, res)
 	if res == registry.Stale || res == registry.Miss {

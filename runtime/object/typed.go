@@ -120,7 +120,14 @@ func (c *Context) RegisterVec(p uintptr) status.Status {
 // does, it holds a reference or was given one, so that the block is there.
 func (c *Context) touch(p uintptr) {
 	if process.registry.HasTyped() {
-		process.registry.Touch(p, c.Owner)
+		process.registry.Touch(p, c.Owner, 0)
+	}
+}
+
+// touchEntry is touch for an entry of a scope, which may mean an earlier block.
+func (c *Context) touchEntry(e layout.Entry) {
+	if process.registry.HasTyped() {
+		process.registry.Touch(e.Object, c.Owner, e.Gen)
 	}
 }
 
@@ -176,6 +183,6 @@ func ReadBlocks() map[uint32]TypedBlocks {
 
 // shareForeign keeps a block with a type away from the cycle collector; others are shared anyway.
 func (c *Context) shareForeign(p uintptr) status.Status {
-	process.registry.Touch(p, layout.OwnerNever)
+	process.registry.Touch(p, layout.OwnerNever, 0)
 	return c.Check(p)
 }

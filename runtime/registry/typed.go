@@ -77,13 +77,14 @@ func typedOf(info Info, b *layout.BlockRecord) Typed {
 		Destroyed: b.Ctx&layout.TypedDestroyed != 0}
 }
 
-// Touch notes that a thread counts the references of what starts at p. Owner is that of its context.
-func (t *Table) Touch(p uintptr, owner uint32) {
+// Touch notes that a thread counts the references of what starts at p. Owner is that of its context; gen is
+// the generation that it means, 0 any.
+func (t *Table) Touch(p uintptr, owner, gen uint32) {
 	x, b := t.typedEntry(p)
 	if b == nil {
 		return
 	}
-	if uint32(b.Ctx)&^typedMarks != owner {
+	if uint32(b.Ctx)&^typedMarks != owner && (gen == 0 || x.entry.Gen == gen) {
 		b.Ctx |= layout.TypedShared
 	}
 	unlock(x.shard)
