@@ -89,7 +89,8 @@ func defineDescribed(o *object.Context, d tl_type_desc, destructor, context, out
 	if d.Flags != 0 {
 		return fail(o, status.InvalidArgument, "flags %#x are unknown; pass 0", d.Flags)
 	}
-	id, st := o.Define(object.Type{Name: name, Size: d.Size, Offsets: offsets, Destructor: destructor, Context: context})
+	t := object.Type{Name: name, Size: d.Size, Offsets: offsets, Destructor: destructor, Context: context}
+	id, st := o.Define(t)
 	if st == status.OK {
 		store(out, id)
 	}

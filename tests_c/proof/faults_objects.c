@@ -76,13 +76,39 @@ static void make_garbage(void)
 
 static bool collect(void) { return tl_mem_collect_cycles() >= 2; }
 
+static tl_type_desc one_more(void)
+{
+	static size_t many[300];
+	for (size_t i = 0; i < 300; i++) many[i] = i * 8;
+	return (tl_type_desc){.name = "one more", .size = 2400, .pointer_offsets = many, .num_pointers = 300};
+}
+
+static tl_type defined;
+
 static bool define(void)
 {
-	size_t many[300];
-	tl_type type;
-	for (size_t i = 0; i < 300; i++) many[i] = i * 8;
-	tl_type_desc desc = {.name = "one more", .size = 2400, .pointer_offsets = many, .num_pointers = 300};
-	return ok(tl_type_define(&desc, &type));
+	tl_type_desc desc = one_more();
+	return ok(tl_type_define(&desc, &defined));
+}
+
+static bool define_deferred(void)
+{
+	static tl_deferred_dead dead = {.bytes = 16};
+	tl_type_desc desc = one_more();
+	return ok(tl_type_define_deferred(&desc, &dead, &defined));
+}
+
+static bool define_vec(void)
+{
+	const tl_vec_desc desc = {.struct_size = sizeof desc,
+	                          .name = "one more",
+	                          .size = 24,
+	                          .length_offset = 8,
+	                          .capacity_offset = 16,
+	                          .number_bytes = 8,
+	                          .elements = TL_VEC_STRUCTS,
+	                          .element_type = w.pair};
+	return ok(tl_type_define_vec(&desc, &defined));
 }
 
 /* Without references in it. */
@@ -132,6 +158,8 @@ static const step objects[] = {
      .finally = collect_rest,
      .not_in = "system"},
 	{.name = "tl_type_define", .call = define},
+	{.name = "tl_type_define_deferred", .call = define_deferred},
+	{.name = "tl_type_define_vec", .call = define_vec},
 	{.name = "tl_mem_register_struct", .call = register_struct, .before = lend, .finally = take_back},
 	{.name = "tl_mem_register_struct_named", .call = register_named, .before = lend, .finally = take_back},
 	{.name = "tl_mem_register_struct_typed", .call = register_typed, .before = lend_zeroed, .finally = take_back},

@@ -177,10 +177,11 @@ static void ended_once(void) { CHECK_INT(ended, imported); }
 
 /* An interpreter that consists of five addresses. */
 static char capsule_of_no_object;
+static void (*end_of_capsule)(void*);
 static void* capsule_new(void* pointer, const char* name, void (*destructor)(void*))
 {
 	(void)name;
-	(void)destructor;
+	end_of_capsule = destructor;
 	versioned = pointer;
 	return &capsule_of_no_object;
 }
@@ -201,6 +202,10 @@ static void attach(void)
 }
 
 static bool capsule(void) { return tl_python_capsule(w.tensor, 1, false) != NULL; }
+static bool arrow(void) { return tl_python_arrow(w.tensor, false) != NULL; }
+static bool arrow_copied(void) { return tl_python_arrow(w.view, false) != NULL; }
+static bool arrow_type(void) { return tl_python_arrow(w.tensor, true) != NULL; }
+static void end_capsule(void) { end_of_capsule(&capsule_of_no_object); }
 
 static const step views[] = {
 	{.name = "tl_view_reshape", .call = reshape},
@@ -217,7 +222,10 @@ static const step views[] = {
 	{.name = "tl_tensor_to_dlpack_legacy", .call = to_dlpack_legacy, .undo = end_legacy},
 	{.name = "tl_tensor_from_dlpack", .call = from_dlpack, .before = offer, .finally = ended_once},
 	{.name = "tl_tensor_from_dlpack_legacy", .call = from_dlpack_legacy, .before = offer, .finally = ended_once},
-	{.name = "tl_python_capsule", .call = capsule, .before = attach, .undo = end_versioned}};
+	{.name = "tl_python_capsule", .call = capsule, .before = attach, .undo = end_versioned},
+	{.name = "tl_python_arrow", .call = arrow, .before = attach, .undo = end_capsule},
+	{.name = "tl_python_arrow", .call = arrow_copied, .before = attach, .undo = end_capsule},
+	{.name = "tl_python_arrow", .call = arrow_type, .before = attach, .undo = end_capsule}};
 const steps view_steps = {views, sizeof views / sizeof *views};
 
 /* ---- sparse matrices ------------------------------------------------------------------- */

@@ -202,8 +202,8 @@ func record(context uintptr, ref Ref, address, bytes uint64, weight float32, tag
 	p.made = append(p.made, pendingMade{ref, address})
 }
 
-// aboutNow is the time in nanoseconds since 1970; while a trace runs that of its newest event, because the trace asks for
-// the time when it is told of the allocation.
+// aboutNow is the time in nanoseconds since 1970; while a trace runs that of its newest event, because the trace
+// asks for the time when it is told of the allocation.
 func aboutNow() uint64 {
 	if newest := trace.Newest(); newest != 0 {
 		return newest
