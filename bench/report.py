@@ -299,6 +299,10 @@ def instructions_section(path: pathlib.Path, score: Score) -> list[str]:
     return lines + table(["operation", "instructions"], rows)
 
 
+def load_text(path: pathlib.Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
 def first_match(path: str, pattern: str) -> str:
     try:
         found = re.search(pattern, pathlib.Path(path).read_text(), re.MULTILINE)
@@ -327,7 +331,14 @@ def heading(figures: pathlib.Path) -> list[str]:
         "A target that was set in nanoseconds was set on another machine; it is carried over as a ratio to the peer in "
         "the same run.",
         "",
+        *measured_again(figures),
     ]
+
+
+def measured_again(figures: pathlib.Path) -> list[str]:
+    """Says which parts are younger than the rest of the page (TL_BENCH_ONLY)."""
+    names = load_text(figures / "again").split()
+    return [f"Measured after the rest, with later sources: {', '.join(names)}.", ""] if names else []
 
 
 def summary(score: Score) -> list[str]:

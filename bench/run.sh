@@ -3,6 +3,8 @@
 #
 #   bench/run.sh BUILD_DIR
 #
+# TL_BENCH_ONLY="beside growth instructions" measures these parts again, with the sources of today, and keeps the figures
+# of the others; the page says so. A part is called as its file in BUILD_DIR/bench/figures, or as its function below.
 # TL_BENCH_REPETITIONS (7) and TL_BENCH_MIN_TIME (0.05 seconds each) trade time for steadiness.
 # TL_BENCH_TRACE names a file with an allocation trace (src/trace.hpp) for memory_pool to replay instead of data/digits.
 set -eu
@@ -13,6 +15,7 @@ programs=$build/bench
 figures=$build/bench/figures
 repetitions=${TL_BENCH_REPETITIONS:-7}
 min_time=${TL_BENCH_MIN_TIME:-0.05}
+only=${TL_BENCH_ONLY:-}
 
 # Leaves room for the thread-local storage of allocators that are opened at run time (jemalloc wants 3 KiB).
 GLIBC_TUNABLES=glibc.rtld.optional_static_tls=16384
@@ -27,9 +30,15 @@ compile() {
 	cmake --build "$programs" --parallel 2 >>"$programs/build.log" 2>&1 || { cat "$programs/build.log"; exit 1; }
 }
 
+# wanted PART
+wanted() { case " ${only:-$1} " in *" $1 "*) ;; *) return 1 ;; esac; }
+
+# part FUNCTION
+part() { if wanted "$1"; then "$1"; fi; }
+
 # timed PROGRAM [FIGURES]
 timed() {
-	[ -x "$programs/$1" ] || return 0
+	wanted "${2:-$1}" && [ -x "$programs/$1" ] || return 0
 	echo "bench: ${2:-$1}"
 	"$programs/$1" --benchmark_repetitions="$repetitions" --benchmark_min_time="$min_time" \
 		--benchmark_enable_random_interleaving=true --benchmark_out_format=json \
@@ -116,37 +125,47 @@ startup() {
 	printf '{"stripped_bytes": %d}\n' "$(wc -c <"$figures/stripped.so")" >"$figures/library.jsonl"
 }
 
+footprints() {
+	"$programs/footprint" >"$figures/footprint.jsonl"
+	"$programs/footprint" "$programs/digits.trace" >>"$figures/footprint.jsonl"
+}
+
+registry_memory() {
+	for keys in 64 4096; do
+		for who in tl unordered_map absl-flat; do "$programs/registry_memory" "$who" "$keys" || [ $? -eq 3 ]; done
+	done >"$figures/registry_memory.jsonl"
+}
+
+instructions() {
+	echo "bench: instructions"
+	python3 "$here/instructions.py" "$programs/calls" "$build" "$figures/instructions.json"
+}
+
 mkdir -p "$programs"
 compile
-rm -rf "$figures"
-mkdir -p "$figures"
-echo "$repetitions" >"$figures/repetitions"
-cut -d' ' -f1 /proc/loadavg >"$figures/load"
-startup
+if [ -n "$only" ]; then
+	[ -f "$figures/instructions.json" ] || { echo "$0: TL_BENCH_ONLY needs the figures of a whole run" >&2; exit 1; }
+	echo "$only" | tr ' ' '\n' >>"$figures/again"
+	sort -u -o "$figures/again" "$figures/again"
+else
+	rm -rf "$figures"
+	mkdir -p "$figures"
+	echo "$repetitions" >"$figures/repetitions"
+	cut -d' ' -f1 /proc/loadavg >"$figures/load"
+fi
+part startup
 gzip -dc "$here/data/digits.trace.gz" >"$programs/digits.trace"
 TL_BENCH_TRACE=${TL_BENCH_TRACE:-$programs/digits.trace}
 export TL_BENCH_TRACE
 for program in counting scopes frames allocation tensors memory_pool workspace observing inlining programs_ast; do timed "$program"; done
-"$programs/footprint" >"$figures/footprint.jsonl"
-"$programs/footprint" "$programs/digits.trace" >>"$figures/footprint.jsonl"
+part footprints
 for live in 1000 100000 1000000; do
 	TL_BENCH_LIVE=$live
 	export TL_BENCH_LIVE
 	timed registry "registry-$live"
 done
-for keys in 64 4096; do
-	for who in tl unordered_map absl-flat; do "$programs/registry_memory" "$who" "$keys" || [ $? -eq 3 ]; done
-done >"$figures/registry_memory.jsonl"
+part registry_memory
 for program in training rows; do timed "program_$program" "programs-$program"; done
-timed growth
-timed beside
-pool_tails
-handovers
-from_python
-trainings
-placement
-whole_models
-resident
-echo "bench: instructions"
-python3 "$here/instructions.py" "$programs/calls" "$build" "$figures/instructions.json"
+for program in growth beside; do timed "$program"; done
+for function in pool_tails handovers from_python trainings placement whole_models resident instructions; do part "$function"; done
 python3 "$here/report.py" "$figures" "$here/RESULTS.md"
