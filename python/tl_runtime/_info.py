@@ -19,6 +19,8 @@ _fill = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(("tl_
 
 READ_ONLY = int(_abi.TensorFlag.READ_ONLY)
 CONTIGUOUS = int(_abi.TensorFlag.CONTIGUOUS)
+# The elements are in memory of a base, of a lender, of a frame, of a block that matrices share.
+NOT_OWNED = int(_abi.TensorFlag.VIEW | _abi.TensorFlag.LENT | _abi.TensorFlag.IN_SLOT | _abi.TensorFlag.BLOCK)
 
 
 def info_of(address: int) -> _abi.tl_tensor_info:

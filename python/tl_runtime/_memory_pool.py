@@ -121,6 +121,11 @@ class Block:
         """Whether the block is still out."""
         return self._resource is not None and self._address != 0
 
+    def __sizeof__(self) -> int:
+        """What sys.getsizeof counts: this object, and nbytes while the block is out. A tensor in the block borrows that
+        memory, which does not count there."""
+        return object.__sizeof__(self) + (self.nbytes if self.is_live else 0)
+
     def close(self) -> None:
         """Gives the block back; once is enough."""
         resource, self._resource = self._resource, None

@@ -30,6 +30,7 @@ _row = ctypes.CFUNCTYPE(
 _FORMATS = {"csr": int(_abi.SparseFormat.SPARSE_CSR), "csc": int(_abi.SparseFormat.SPARSE_CSC)}
 _NAMES = {number: name for name, number in _FORMATS.items()}
 _READ_ONLY = int(_abi.TensorFlag.READ_ONLY)
+_LENT = int(_abi.TensorFlag.LENT)
 
 
 class Line(NamedTuple):
@@ -125,11 +126,12 @@ class SparseMatrix(SparseValues):
     from ends.
     """
 
-    __slots__ = ("__weakref__", "_address", "_held", "_info")
+    __slots__ = ("__weakref__", "_address", "_held", "_info", "_shares")
 
     _address: int
     _held: _Held | None
     _info: _abi.tl_sparse_info
+    _shares: bool  # the blocks of the matrix that it was sliced or transposed from
 
     def __new__(cls) -> SparseMatrix:
         raise TypeError("make a SparseMatrix with from_scipy, from_arrays, from_coo, empty or from_address")
@@ -155,7 +157,7 @@ class SparseMatrix(SparseValues):
             raise ValueError("NULL is no matrix")
         matrix = object.__new__(cls)
         matrix._held = _Held(address)
-        matrix._address, matrix._info = address, info
+        matrix._address, matrix._info, matrix._shares = address, info, False
         return matrix
 
     @classmethod
@@ -317,10 +319,25 @@ class SparseMatrix(SparseValues):
         check(lib.tl_mem_register_ptr(self._address))
         return self
 
+    def __sizeof__(self) -> int:
+        """What sys.getsizeof counts: this object, and nbytes if the matrix owns its blocks.
+
+        Borrowed arrays belong to their lender, blocks of a slice or a transpose to the matrix that it was made from;
+        neither counts here.
+        """
+        shared = self._shares or self._held is None or self._info.flags & _LENT
+        return object.__sizeof__(self) + (0 if shared else self.nbytes)
+
+    def _sharing(self, make: Callable[[], int | None]) -> SparseMatrix:
+        """A matrix over blocks of this one."""
+        matrix = self._own(make)
+        matrix._shares = True
+        return matrix
+
     @property
     def T(self) -> SparseMatrix:
         """The transpose, over the same blocks: of "csr" a "csc", whose columns are the rows."""
-        return self._own(lambda: lib.tl_sparse_transpose(self._address))
+        return self._sharing(lambda: lib.tl_sparse_transpose(self._address))
 
     def transpose(self) -> SparseMatrix:
         """The same as T."""

@@ -78,6 +78,7 @@ class SparseValues:
         def index_dtype(self) -> DType: ...
         @classmethod
         def _own(cls, make: Callable[[], int | None]) -> SparseMatrix: ...
+        def _sharing(self, make: Callable[[], int | None]) -> SparseMatrix: ...
         @classmethod
         def from_scipy(cls, matrix: Any, *, copy: bool | None = None, **blocks: int) -> SparseMatrix: ...
         @classmethod
@@ -193,7 +194,7 @@ class SparseValues:
         extent = self.shape[1 if self.format == "csr" else 0]
         if isinstance(along, slice) and along.step in (None, 1) and _is_whole(across, extent):
             start, stop = _bound(along.start, 0), _bound(along.stop, HIGHEST)
-            return self._own(lambda: lib.tl_sparse_slice(self._address, start, stop))
+            return self._sharing(lambda: lib.tl_sparse_slice(self._address, start, stop))
         return _scipy.selected(self, rows, columns)
 
     def _axes(self, index: Any) -> tuple[Any, Any]:

@@ -10,7 +10,7 @@ from . import _abi, _arrow, _buffers, _deferred, _dlpack
 from ._arrays import array_api, lent, numpy_module
 from ._devices import DeviceLike, device_number, name_of
 from ._dtype import BY_NAME, BY_NUMBER, TYPESTR, DType, DTypeLike, from_typestr, to_dtype
-from ._info import READ_ONLY, hold, in_reach, info_of, interface_of
+from ._info import NOT_OWNED, READ_ONLY, hold, in_reach, info_of, interface_of
 from ._library import check, error_for, last_error, lib, recorder, unchecked
 from ._native import fast
 from ._numbers import shape_for_c, size
@@ -148,6 +148,14 @@ class TensorMethods(Values, Viewable):
     def refcount(self) -> int:
         """The number of references: this one, and those of other code."""
         return int(lib.tl_ptr_refcount(self._address))
+
+    def __sizeof__(self) -> int:
+        """What sys.getsizeof counts: this object, and the elements if the tensor owns their memory, on any device.
+
+        The memory of a view belongs to its base, that of a borrowed buffer to its lender; neither counts here.
+        """
+        info = info_of(self._address)
+        return object.__sizeof__(self) + (0 if info.flags & NOT_OWNED else int(info.nbytes))
 
     def __len__(self) -> int:
         if not self.shape:
