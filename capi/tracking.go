@@ -171,6 +171,38 @@ func tlgo_leak_report_since(c, path uintptr, mark uint64) int64 {
 	return guarded(c, -1, func(o *object.Context) int64 { return leakReportSince(o, path, mark) })
 }
 
+// tl_leak_report_except is tl_leak_report_since for a caller that knows of
+// references that it holds itself: a binding of a language whose variables hold
+// objects. An object of which held has the address, once for each reference, is
+// no leak by these, nor is what it refers to; it counts as what scopes hold.
+// Addresses without a live object are passed over. With a mark of UINT64_MAX the
+// report has all allocations, and nothing need be recorded.
+//
+//	C: int64_t tl_leak_report_except(const char* path, uint64_t mark, void* const* held, size_t n);
+//
+// Ownership: none; path and held are not kept.
+// Threads: as tl_leak_report; no other thread drops a reference of held during the call.
+// Returns: how many allocations leaked, -1 on failure.
+// Errors: TL_E_INVALID_ARGUMENT (the file cannot be written; nothing is being
+// recorded, and the mark is not UINT64_MAX; held is NULL or misaligned, and n is not
+// 0), TL_E_OUT_OF_MEMORY.
+// Cost: as tl_leak_report, and linear in n.
+// Fails: -1.
+//
+//export tlgo_leak_report_except
+func tlgo_leak_report_except(c, path uintptr, mark uint64, held, n uintptr) int64 {
+	return guarded(c, -1, func(o *object.Context) int64 {
+		known, st := addresses(o, held, n)
+		switch {
+		case st != status.OK:
+			return -1
+		case mark == leak.All:
+			return leakReport(o, path, leak.All, known...)
+		}
+		return leakReportSince(o, path, mark, known...)
+	})
+}
+
 // tl_mem_check_all checks, with TL_DEBUG=1, the red zones of all live objects
 // and blocks, and the poison in memory that was released and not given out
 // again yet. It reports each damage on standard error and repairs it, so that

@@ -162,7 +162,7 @@ func recorded(info tl_alloc_info, ref track.Ref) tl_alloc_info {
 }
 
 // leakReport writes what has leaked since a mark, and returns how much.
-func leakReport(o *object.Context, path uintptr, since uint64) int64 {
+func leakReport(o *object.Context, path uintptr, since uint64, held ...uintptr) int64 {
 	name := ""
 	if path != 0 {
 		given, st := textOf(o, path, "path")
@@ -171,7 +171,7 @@ func leakReport(o *object.Context, path uintptr, since uint64) int64 {
 		}
 		name = given
 	}
-	report, st := leak.Collect(o, since)
+	report, st := leak.Collect(o, since, held...)
 	if st != status.OK {
 		return -1
 	}
@@ -189,12 +189,12 @@ func leakReport(o *object.Context, path uintptr, since uint64) int64 {
 	return report.Count
 }
 
-func leakReportSince(o *object.Context, path uintptr, mark uint64) int64 {
+func leakReportSince(o *object.Context, path uintptr, mark uint64, held ...uintptr) int64 {
 	if track.Period() == 0 {
 		fail(o, status.InvalidArgument, "nothing is recorded, so a mark tells nothing; set TL_TRACK to 1 first")
 		return -1
 	}
-	return leakReport(o, path, min(mark, leak.All-1))
+	return leakReport(o, path, min(mark, leak.All-1), held...)
 }
 
 // leaksAtExit reports on standard error, if there is anything to report. When

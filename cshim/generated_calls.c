@@ -2749,6 +2749,17 @@ int64_t tl_leak_report_since(const char* path, uint64_t mark) {
 	return result;
 }
 
+int64_t tl_leak_report_except(const char* path, uint64_t mark, void* const* held, size_t n) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_leak_report_except, &why);
+	if (context == NULL) {
+		return -1;
+	}
+	int64_t result = tlgo_leak_report_except((uintptr_t)context, (uintptr_t)path, mark, (uintptr_t)held, (uintptr_t)n);
+	tlc_entry_end(context);
+	return result;
+}
+
 int64_t tl_mem_check_all(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_mem_check_all, &why);

@@ -261,6 +261,7 @@ enum {
 	TL_FN_tl_mem_allocation_info,
 	TL_FN_tl_leak_report,
 	TL_FN_tl_leak_report_since,
+	TL_FN_tl_leak_report_except,
 	TL_FN_tl_mem_check_all,
 	TL_FN_tl_profile_write,
 	TL_FN_tl_trace_start,
@@ -501,6 +502,7 @@ extern int32_t tlgo_tag_pop(uintptr_t context);
 extern int32_t tlgo_mem_allocation_info(uintptr_t context, uintptr_t pointer, uintptr_t out_allocation);
 extern int64_t tlgo_leak_report(uintptr_t context, uintptr_t path);
 extern int64_t tlgo_leak_report_since(uintptr_t context, uintptr_t path, uint64_t mark);
+extern int64_t tlgo_leak_report_except(uintptr_t context, uintptr_t path, uint64_t mark, uintptr_t held, uintptr_t n);
 extern int64_t tlgo_mem_check_all(uintptr_t context);
 extern int32_t tlgo_profile_write(uintptr_t context, uintptr_t path);
 extern int32_t tlgo_trace_start(uintptr_t context, uintptr_t path);

@@ -4934,6 +4934,25 @@ TL_API int64_t tl_leak_report(const char* path);
 TL_API int64_t tl_leak_report_since(const char* path, uint64_t mark);
 
 /*
+ * tl_leak_report_except is tl_leak_report_since for a caller that knows of
+ * references that it holds itself: a binding of a language whose variables hold
+ * objects. An object of which held has the address, once for each reference, is
+ * no leak by these, nor is what it refers to; it counts as what scopes hold.
+ * Addresses without a live object are passed over. With a mark of UINT64_MAX the
+ * report has all allocations, and nothing need be recorded.
+ *
+ * Ownership: none; path and held are not kept.
+ * Threads: as tl_leak_report; no other thread drops a reference of held during
+ *     the call.
+ * Returns: how many allocations leaked, -1 on failure.
+ * Errors: TL_E_INVALID_ARGUMENT (the file cannot be written; nothing is being
+ *     recorded, and the mark is not UINT64_MAX; held is NULL or misaligned,
+ *     and n is not 0), TL_E_OUT_OF_MEMORY.
+ * Cost: as tl_leak_report, and linear in n.
+ */
+TL_API int64_t tl_leak_report_except(const char* path, uint64_t mark, void* const* held, size_t n);
+
+/*
  * tl_mem_check_all checks, with TL_DEBUG=1, the red zones of all live objects
  * and blocks, and the poison in memory that was released and not given out
  * again yet. It reports each damage on standard error and repairs it, so that

@@ -290,19 +290,71 @@ static void immortals_are_no_leak(void)
 	CHECK_INT(leaks_since(before), 0);
 }
 
+/* As leaks_since, where the caller knows of references of its own. */
+static int64_t leaks_except(uint64_t mark, void* const* held, size_t n)
+{
+	char path[] = "/tmp/tl_leaks_XXXXXX";
+	int file = mkstemp(path);
+	CHECK(file >= 0);
+	int64_t leaked = tl_leak_report_except(path, mark, held, n);
+	ssize_t got = read(file, report, sizeof report - 1);
+	report[got > 0 ? got : 0] = 0;
+	close(file);
+	unlink(path);
+	return leaked;
+}
+
+static void what_the_caller_holds_is_no_leak(void)
+{
+	uint64_t before = mark();
+	const int64_t shape[] = {10};
+	tl_mem_enter_scope();
+	tl_tensor *kept = tl_tensor_new_zeroed(TL_DTYPE_F32, TL_DEVICE_CPU, 1, shape),
+			  *view = tl_view_reshape(kept, 1, shape);
+	void *vec = tl_vec_new(1), *inner = tl_mem_new(48), *block = malloc(16);
+	CHECK_OK(tl_vec_push(vec, inner));
+	CHECK_OK(tl_registry_register(block, 16, TL_ALLOC_MALLOC));
+	void* held[] = {tl_tensor_acquire(view), tl_tensor_acquire(view), tl_ptr_acquire(vec), block};
+	CHECK_OK(tl_mem_exit_scope());
+
+	CHECK_INT(leaks_since(before), 5); /* the tensor and what the Vec has are indirect ones */
+	CHECK_INT(leaks_except(before, held, 4), 0);
+	CHECK_INT(leaks_except(UINT64_MAX, held, 4), tl_leak_report("/dev/null") - 5);
+	CHECK_INT(leaks_except(before, held, 0), 5);
+	CHECK(hides("variables"));
+	CHECK_INT(leaks_except(before, NULL, 0), 5);
+	CHECK_INT(leaks_except(before, held + 1, 3), 1); /* a second reference to the view that nobody knows of */
+	CHECK(shows("a reference was acquired and never released"));
+	CHECK(shows(" allocation(s) that scopes of running threads or variables hold."));
+	void* strange[] = {held[0], held[1], held[2], held[3], NULL, (void*)16, (char*)inner + 8, &before};
+	CHECK_INT(leaks_except(before, strange, 8), 0);
+	tl_tensor_release(held[0]);
+	tl_tensor_release(held[1]);
+	tl_ptr_release(vec);
+	CHECK_OK(tl_registry_unregister(block));
+	CHECK_INT(leaks_except(before, held, 3), 0); /* they are gone */
+}
+
 /* covers: tl_leak_report TL_E_INVALID_ARGUMENT
+ * covers: tl_leak_report_except TL_E_INVALID_ARGUMENT
  * covers: tl_leak_report_since TL_E_INVALID_ARGUMENT */
 static void mistakes_are_told(void)
 {
 	CHECK_REFUSED(tl_leak_report(no_file()), -1, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_leak_report((const char*)16), -1, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_leak_report_since(no_file(), 0), -1, TL_E_INVALID_ARGUMENT);
+	void* held[1] = {NULL};
+	CHECK_REFUSED(tl_leak_report_except(no_file(), 0, held, 1), -1, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_leak_report_except("/dev/null", 0, NULL, 1), -1, TL_E_INVALID_ARGUMENT);
 	CHECK_OK(tl_configure("TL_TRACK", "0"));
+	CHECK_REFUSED(tl_leak_report_except("/dev/null", 0, held, 1), -1, TL_E_INVALID_ARGUMENT);
+	CHECK(tl_leak_report_except("/dev/null", UINT64_MAX, held, 1) >= 0);
 	CHECK_REFUSED(tl_leak_report_since(NULL, 0), -1, TL_E_INVALID_ARGUMENT);
 	CHECK_OK(tl_configure("TL_TRACK", "1"));
 }
 
 /* covers: tl_leak_report TL_E_OUT_OF_MEMORY
+ * covers: tl_leak_report_except TL_E_OUT_OF_MEMORY
  * covers: tl_leak_report_since TL_E_OUT_OF_MEMORY */
 static void no_memory_to_look_is_an_answer(void)
 {
@@ -310,6 +362,7 @@ static void no_memory_to_look_is_an_answer(void)
 	void* one = forgetful(64);
 	CHECK_REFUSED(tl_leak_report("/dev/null"), -1, TL_E_OUT_OF_MEMORY);
 	CHECK_REFUSED(tl_leak_report_since("/dev/null", 0), -1, TL_E_OUT_OF_MEMORY);
+	CHECK_REFUSED(tl_leak_report_except("/dev/null", 0, &one, 1), -1, TL_E_OUT_OF_MEMORY);
 	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "-1"));
 	CHECK_OK(tl_mem_free(one));
 }
@@ -331,6 +384,7 @@ int main(void)
 	RUN(what_the_host_has_back_is_no_leak);
 	RUN(at_zero_and_not_freed);
 	RUN(blocks_of_pools);
+	RUN(what_the_caller_holds_is_no_leak);
 	RUN(mistakes_are_told);
 	immortals_are_no_leak();
 	return check_finish();

@@ -25,12 +25,14 @@
 
 #pragma GCC visibility push(hidden)
 
-enum { MAX_RANK = 8, DTYPES = 24, PYTHON_INTERFACE = 1 };
+enum { MAX_RANK = 8, DTYPES = 24, PYTHON_INTERFACE = 2 };
 
 /* A tensor of the runtime, with one counted reference. Everything below `tensor` is a copy of what the library says of
  * it, which does not change while the reference is held. */
 typedef struct fast_tensor {
 	PyObject_HEAD PyObject* weak; /* references */
+	struct fast_tensor* next;     /* of all that live */
+	struct fast_tensor** back;    /* what leads here */
 	tl_tensor* tensor;            /* NULL: an exception has ended the construction */
 	void* data;                   /* NULL without elements */
 	PyObject* extents;            /* the shape as a tuple; NULL until somebody asks */
@@ -165,6 +167,9 @@ PyObject* fast_own(tl_tensor* made);
 
 /* A Tensor over a reference that the caller holds, and that it takes over; on failure, too, it is gone. */
 PyObject* fast_wrap(tl_tensor* held);
+
+/* living() -> list: every Tensor. */
+PyObject* fast_living(PyObject* module, PyObject* none);
 
 PyTypeObject* fast_make_type(void);
 bool fast_prepare_makers(void);

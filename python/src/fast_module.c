@@ -209,6 +209,7 @@ static PyObject* exit_scopes_to(PyObject* module, PyObject* depth)
 static PyMethodDef functions[] = {
 	{"start", start, METH_O, "start(given): takes what the package has, and returns the type Tensor."},
 	{"own", own, METH_O, "own(address): a Tensor for a new tensor that the current scope holds; None raises."},
+	{"living", fast_living, METH_NOARGS, "living() -> list: every Tensor."},
 	{"empty", (PyCFunction)(void (*)(void))fast_empty, METH_FASTCALL | METH_KEYWORDS,
      "empty(shape, dtype='float32', device=None)\n--\n\n"
      "Returns a tensor with undefined contents, on the device that the option TL_DEVICE names unless one is given."},

@@ -62,6 +62,37 @@ static inline tl_status describe(fast_tensor* t, tl_tensor* tensor)
 	return TL_OK;
 }
 
+/* ---- all that live, for leak reports ------------------------------------------------------ */
+
+/* The interpreter's lock guards the list. */
+static fast_tensor* living;
+
+static inline void enlist(fast_tensor* t)
+{
+	t->next = living;
+	t->back = &living;
+	if (living != NULL) living->back = &t->next;
+	living = t;
+}
+
+static inline void delist(fast_tensor* t)
+{
+	*t->back = t->next;
+	if (t->next != NULL) t->next->back = t->back;
+}
+
+PyObject* fast_living(PyObject* module, PyObject* none)
+{
+	(void)module;
+	(void)none;
+	PyObject* list = PyList_New(0);
+	for (fast_tensor* t = living; t != NULL && list != NULL; t = t->next)
+		if (t->tensor != NULL && PyList_Append(list, (PyObject*)t) < 0) Py_CLEAR(list);
+	return list;
+}
+
+/* ---- and more of making --------------------------------------------------------------------- */
+
 static inline fast_tensor* allocate(void)
 {
 	fast_tensor* t = PyObject_Malloc(sizeof *t);
@@ -73,6 +104,7 @@ static inline fast_tensor* allocate(void)
 	t->weak = t->extents = NULL;
 	t->tensor = NULL;
 	t->device = TL_DEVICE_CPU;
+	enlist(t);
 	return t;
 }
 
@@ -159,6 +191,7 @@ static void end(PyObject* self)
 {
 	fast_tensor* t = fast_of(self);
 	PyTypeObject* type = Py_TYPE(self);
+	delist(t); /* before anything of Python's runs */
 	if (UNLIKELY(t->weak != NULL)) PyObject_ClearWeakRefs(self);
 	Py_XDECREF(t->extents);
 	if (LIKELY(t->tensor != NULL)) {

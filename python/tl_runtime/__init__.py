@@ -54,6 +54,7 @@ from ._errors import (
     UnsupportedError,
 )
 from ._library import bitcode_path, include_path, lib, make_symbols_global, path, symbols
+from ._leaks import Leak, LeakReport, leak_report
 from ._limits import (
     MemoryUsage,
     TensorPoolKey,
@@ -86,7 +87,7 @@ from ._stats import (
     stats,
 )
 from ._tensor import Tensor, empty, from_dlpack, from_numpy, zeros
-from ._tracking import AllocationInfo, allocation_info, check_all, leak_report, tag, track_count
+from ._tracking import AllocationInfo, allocation_info, check_all, tag, track_count
 from ._types import define_type, define_vec
 
 version: str = lib.tl_version().decode()
@@ -109,6 +110,8 @@ __all__ = [
     "InteriorPointerError",
     "InternalError",
     "InvalidArgumentError",
+    "Leak",
+    "LeakReport",
     "LimitError",
     "MemoryPool",
     "MemoryPoolStatistics",

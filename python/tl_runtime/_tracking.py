@@ -1,4 +1,4 @@
-"""Where live memory came from, and what of it has leaked."""
+"""Where live memory came from."""
 
 from __future__ import annotations
 
@@ -60,20 +60,6 @@ def allocation_info(address: int) -> AllocationInfo:
 def track_count() -> int:
     """Returns how many allocations were recorded so far: a mark for leak_report."""
     return int(recorder.count.value)
-
-
-def leak_report(path: str | os.PathLike[str] | None = None, since: int | None = None) -> int:
-    """Writes what has leaked to a file, or to standard error, and returns how many allocations that is.
-
-    A Tensor that Python still holds counts as leaked: the library cannot see who holds a reference.
-    With a mark only allocations that were recorded since count.
-    """
-    _deferred.drain()
-    file = None if path is None else c_string(path)
-    leaked = int(lib.tl_leak_report(file) if since is None else lib.tl_leak_report_since(file, since))
-    if leaked < 0:
-        raise last_error()
-    return leaked
 
 
 def check_all() -> int:

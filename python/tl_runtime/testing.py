@@ -10,14 +10,12 @@ or, without pytest, `with tl_runtime.testing.no_leaks(): ...`.
 from __future__ import annotations
 
 import gc
-import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
+from ._leaks import leak_report
 from ._scope import scope_depth
-from ._tracking import leak_report, recording, track_count
+from ._tracking import recording, track_count
 
 __all__ = ["LeakError", "no_leaks"]
 
@@ -30,9 +28,9 @@ class LeakError(AssertionError):
 def no_leaks() -> Iterator[None]:
     """Raises LeakError when an allocation of the block is live after it and nothing will release it.
 
-    Everything is recorded meanwhile (TL_TRACK=1), on other threads from their next slow call on. What a scope still
-    holds is not a leak, but a scope that was opened and not closed is one. Blocks may nest, and overlap on
-    threads.
+    A Tensor that Python still has counts, because the block was to leave nothing. What a scope still holds is not a
+    leak, but a scope that was opened and not closed is one. Everything is recorded meanwhile (TL_TRACK=1), on other
+    threads from their next slow call on. Blocks may nest, and overlap on threads.
     """
     gc.collect()
     with recording("TL_TRACK", "1"):
@@ -45,13 +43,9 @@ def no_leaks() -> Iterator[None]:
 def _verify(mark: int, depth: int) -> None:
     if scope_depth() != depth:
         raise LeakError(f"{scope_depth()} scopes are open, {depth} were before")
-    handle, name = tempfile.mkstemp(prefix="tl_leaks_")
-    os.close(handle)
-    try:
-        if leak_report(name, since=mark):
-            raise LeakError(Path(name).read_text(encoding="utf-8", errors="replace"))
-    finally:
-        os.unlink(name)
+    report = leak_report(since=mark, handles=True)
+    if report:
+        raise LeakError(str(report))
 
 
 try:

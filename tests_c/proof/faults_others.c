@@ -73,6 +73,11 @@ const steps plan_steps = {plans, sizeof plans / sizeof *plans};
 static bool push_tag(void) { return ok(tl_tag_push("a tag")); }
 static bool leak_report(void) { return tl_leak_report("/dev/null") >= 0; }
 static bool leak_report_since(void) { return tl_leak_report_since("/dev/null", 1) >= 0; }
+static bool leak_report_except(void)
+{
+	void* held[] = {NULL, NULL};
+	return tl_leak_report_except("/dev/null", UINT64_MAX, held, 2) >= 0;
+}
 static bool profile(void) { return ok(tl_profile_write("/dev/null")); }
 static bool snapshot_file(void) { return ok(tl_snapshot_write("/dev/null")); }
 
@@ -102,6 +107,7 @@ static const step tracking[] = {
 	{.name = "tl_tag_push", .call = push_tag},
 	{.name = "tl_leak_report", .call = leak_report},
 	{.name = "tl_leak_report_since", .call = leak_report_since, .before = track, .finally = no_track},
+	{.name = "tl_leak_report_except", .call = leak_report_except},
 	{.name = "tl_profile_write", .call = profile},
 	{.name = "tl_snapshot_write", .call = snapshot_file},
 	{.name = "tl_trace_start", .call = start_trace, .undo = stop_trace, .finally = remove_trace},

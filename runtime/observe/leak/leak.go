@@ -25,7 +25,8 @@ type Report struct {
 	Groups []Group // leaks first direct ones, then the largest; then what is none
 	Count  int64   // allocations that leaked
 	Bytes  uint64  // of them
-	Held   Total   // by scopes of running threads
+	Held   Total   // by scopes of running threads, and by the caller
+	caller bool    // some are the caller's
 }
 
 // Total sums allocations up.
@@ -56,9 +57,9 @@ type key struct {
 const All = ^uint64(0)
 
 // Collect looks for leaks. A mark other than All leaves those out that were not recorded
-// since: it is what track.Count was then.
-func Collect(c *object.Context, since uint64) (*Report, status.Status) {
-	r := &Report{}
+// since: it is what track.Count was then. The caller holds a reference to each of held.
+func Collect(c *object.Context, since uint64, held ...uintptr) (*Report, status.Status) {
+	r := &Report{caller: len(held) > 0}
 	groups := map[key]*Group{}
 	add := func(l Live) {
 		e, recorded := track.Find(l.Ref)
@@ -67,7 +68,7 @@ func Collect(c *object.Context, since uint64) (*Report, status.Status) {
 		}
 		r.add(groups, l, e, recorded)
 	}
-	if st := EachLive(c, add); st != status.OK {
+	if st := EachLive(c, add, held...); st != status.OK {
 		return nil, st
 	}
 	Blocks(add)

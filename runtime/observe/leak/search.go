@@ -26,7 +26,7 @@ const (
 	LeftOpen                 // a scope of a thread that has ended held it, and it was released since
 	Indirect                 // another leak refers to it
 	HandedBack               // the host has it: no leak
-	Held                     // a scope of a running thread, or nobody can release it: no leak
+	Held                     // a scope of a running thread or the caller, or nobody can release it: no leak
 )
 
 // IsLeak tells whether a reason makes a leak.
@@ -70,8 +70,8 @@ type search struct {
 
 // EachLive calls visit with every live allocation of the heap and of the registry, the
 // cost of which is linear in all of them. It changes nothing and calls nothing of the
-// program's.
-func EachLive(c *object.Context, visit func(Live)) status.Status {
+// program's. The caller holds a reference to each of held.
+func EachLive(c *object.Context, visit func(Live), held ...uintptr) status.Status {
 	h := object.Heap()
 	if st := h.Side().Begin(); st != status.OK {
 		return c.Fail(st, object.TextTables, 0)
@@ -86,6 +86,7 @@ func EachLive(c *object.Context, visit func(Live)) status.Status {
 	s.find()
 	s.foreign.typed(func(e layout.Entry) { s.add(&s.nodes, e) })
 	object.EachContext(s.scopes)
+	s.caller(held)
 	s.explain()
 	s.reach()
 	s.cycles()
@@ -150,6 +151,24 @@ func (s *search) scopes(c *object.Context) {
 		case atomic.LoadUint32(&s.heap.Record(e.Record).Gen) == e.Gen:
 			v := s.heap.Side().At(e.Record)
 			v.Flags |= mark
+			v.Value--
+		}
+	}
+}
+
+// caller explains the references that the caller says are its own, as those of a scope.
+func (s *search) caller(held []uintptr) {
+	for _, p := range held {
+		if !s.heap.Contains(p) {
+			s.foreign.explain(p, leakHeld)
+			continue
+		}
+		at := s.heap.Find(p)
+		if at.Kind != heap.Live || at.Start != p {
+			continue
+		}
+		if v := s.heap.Side().At(at.Record); v.Flags&leakNode != 0 {
+			v.Flags |= leakHeld
 			v.Value--
 		}
 	}

@@ -64,8 +64,11 @@ func (r *Report) Text() string {
 		return b.String()
 	}
 	if r.Held.Count > 0 {
-		fmt.Fprintf(&b, "Not leaked: %d byte(s) in %d allocation(s) that scopes of running threads hold.\n\n",
-			r.Held.Bytes, r.Held.Count)
+		holders := "scopes of running threads"
+		if r.caller {
+			holders += " or variables"
+		}
+		fmt.Fprintf(&b, "Not leaked: %d byte(s) in %d allocation(s) that %s hold.\n\n", r.Held.Bytes, r.Held.Count, holders)
 	}
 	if track.Period() == 0 {
 		b.WriteString("Run with TL_TRACK=1 to see where it was allocated, or with TL_TRACK_SAMPLE=512K to see it of " +
