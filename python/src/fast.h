@@ -42,6 +42,8 @@ typedef struct fast_tensor {
 	bool read_only;
 	bool contiguous;
 	bool in_reach; /* of the CPU */
+	bool owned;    /* the memory is the tensor's own */
+	bool traced;   /* tracemalloc knows of it */
 	Py_ssize_t nbytes;
 	Py_ssize_t shape[MAX_RANK];
 	Py_ssize_t strides[MAX_RANK]; /* in bytes */
@@ -70,7 +72,9 @@ typedef struct fast_tensor {
 /* Functions of the interpreter that the limited API lacks, or has only since a later version. */
 typedef void (*fast_raw_free)(void* block); /* 3.13 */
 typedef PyObject* (*fast_vectorcall_method)(PyObject* name, PyObject* const* args, size_t n,
-                                            PyObject* names); /* 3.12 */
+                                            PyObject* names);                /* 3.12 */
+typedef int (*fast_trace)(unsigned int domain, uintptr_t key, size_t bytes); /* tracemalloc's; -2: it is off */
+typedef int (*fast_untrace)(unsigned int domain, uintptr_t key);
 
 /* What the package hands over: objects of Python's, by name. */
 #define FAST_OBJECTS(X)                                                                          \
@@ -111,6 +115,9 @@ typedef struct fast_state {
 	void* const* deferred; /* the list of _deferred.py */
 	fast_raw_free raw_free;
 	fast_vectorcall_method vectorcall_method;
+	fast_trace trace; /* NULL: a Python without tracemalloc */
+	fast_untrace untrace;
+	unsigned int domain;
 	const uint64_t* recorded;
 	PyObject* dtype[DTYPES];   /* borrowed from dtypes; NULL: no such type */
 	PyObject* typestr[DTYPES]; /* borrowed */

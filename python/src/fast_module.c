@@ -90,6 +90,13 @@ static void* take_address(PyObject* given, const char* name)
 	return address;
 }
 
+/* An address that may be 0. */
+static void* optional_address(PyObject* given, const char* name)
+{
+	PyObject* number = PyDict_GetItemString(given, name);
+	return number != NULL ? PyLong_AsVoidPtr(number) : NULL;
+}
+
 /* Functions of the library by name; `given` has the address of tl_symbols. */
 static bool take_functions(PyObject* given)
 {
@@ -150,6 +157,11 @@ static bool take_addresses(PyObject* given)
 {
 	void *raw_free = take_address(given, "raw_free"), *method = take_address(given, "vectorcall_method");
 	fast.deferred = take_address(given, "deferred");
+	void *trace = optional_address(given, "trace"), *untrace = optional_address(given, "untrace");
+	PyObject* domain = PyDict_GetItemString(given, "domain");
+	fast.domain = domain != NULL ? (unsigned int)PyLong_AsUnsignedLong(domain) : 0;
+	memcpy(&fast.trace, &trace, sizeof trace);
+	memcpy(&fast.untrace, &untrace, sizeof untrace);
 	memcpy(&fast.raw_free, &raw_free, sizeof raw_free);
 	memcpy(&fast.vectorcall_method, &method, sizeof method);
 	return raw_free != NULL && method != NULL && fast.deferred != NULL;

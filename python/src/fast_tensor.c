@@ -53,6 +53,8 @@ static inline tl_status describe(fast_tensor* t, tl_tensor* tensor)
 	t->read_only = (info.flags & TL_TENSOR_FLAG_READ_ONLY) != 0;
 	t->contiguous = (info.flags & TL_TENSOR_FLAG_CONTIGUOUS) != 0;
 	t->in_reach = true;
+	t->owned =
+		(info.flags & (TL_TENSOR_FLAG_VIEW | TL_TENSOR_FLAG_LENT | TL_TENSOR_FLAG_IN_SLOT | TL_TENSOR_FLAG_BLOCK)) == 0;
 	t->nbytes = (Py_ssize_t)info.nbytes;
 	const Py_ssize_t itemsize = fast.itemsize[info.dtype];
 	for (int i = 0; i < info.rank; i++) {
@@ -103,6 +105,7 @@ static inline fast_tensor* allocate(void)
 	PyObject_Init((PyObject*)t, fast.tensor);
 	t->weak = t->extents = NULL;
 	t->tensor = NULL;
+	t->traced = false;
 	t->device = TL_DEVICE_CPU;
 	enlist(t);
 	return t;
@@ -127,9 +130,14 @@ PyObject* fast_own(tl_tensor* made)
 	if (UNLIKELY(made == NULL)) return fast_raise_last();
 	fast_tensor* t = allocate();
 	if (UNLIKELY(t == NULL)) return NULL;
-	if (LIKELY(hold(made))) return complete(t, made);
-	Py_DECREF((PyObject*)t);
-	return NULL;
+	if (UNLIKELY(!hold(made))) {
+		Py_DECREF((PyObject*)t);
+		return NULL;
+	}
+	if (UNLIKELY(complete(t, made) == NULL)) return NULL;
+	if (t->owned && t->nbytes != 0 && fast.trace != NULL)
+		t->traced = fast.trace(fast.domain, (uintptr_t)t, (size_t)t->nbytes) == 0;
+	return (PyObject*)t;
 }
 
 PyObject* fast_wrap(tl_tensor* held)
@@ -194,6 +202,7 @@ static void end(PyObject* self)
 	delist(t); /* before anything of Python's runs */
 	if (UNLIKELY(t->weak != NULL)) PyObject_ClearWeakRefs(self);
 	Py_XDECREF(t->extents);
+	if (UNLIKELY(t->traced)) fast.untrace(fast.domain, (uintptr_t)t);
 	if (LIKELY(t->tensor != NULL)) {
 		if (LIKELY(t->device == TL_DEVICE_CPU)) fast.tensor_release(t->tensor);
 		else release_elsewhere(t->tensor);

@@ -87,6 +87,7 @@ from ._stats import (
     stats,
 )
 from ._tensor import Tensor, empty, from_dlpack, from_numpy, zeros
+from ._traced import TRACEMALLOC_DOMAIN
 from ._tracking import AllocationInfo, allocation_info, check_all, tag, track_count
 from ._types import define_type, define_vec
 
@@ -127,6 +128,7 @@ __all__ = [
     "SlotOutOfRangeError",
     "SparseMatrix",
     "Status",
+    "TRACEMALLOC_DOMAIN",
     "Tensor",
     "TensorPoolKey",
     "UnknownPointerError",

@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from . import _abi, _arrow, _buffers, _deferred, _dlpack
+from . import _abi, _arrow, _buffers, _deferred, _dlpack, _traced
 from ._arrays import array_api, lent, numpy_module
 from ._devices import DeviceLike, device_number, name_of
 from ._dtype import BY_NAME, BY_NUMBER, TYPESTR, DType, DTypeLike, from_typestr, to_dtype
@@ -244,9 +244,16 @@ class Tensor(TensorMethods):
         return _made(address, interface_of(info, address), info.device)
 
     def _view(self, address: int | None) -> Tensor:
-        return CtypesTensor._wrap(hold(address))
+        return _traced_by(CtypesTensor._wrap(hold(address)))
 
-    def __del__(self, _release: Any = _release, _deferred: Any = _deferred.head, _drain: Any = _deferred.drain) -> None:
+    def __del__(
+        self,
+        _release: Any = _release,
+        _deferred: Any = _deferred.head,
+        _drain: Any = _deferred.drain,
+        _is_tracing: Any = _traced.is_tracing,
+        _untrace: Any = _traced.untrace,
+    ) -> None:
         # The defaults stay reachable while the interpreter takes modules apart.
         # A failure has no caller to report to; it can only be that of a forked child.
         try:
@@ -254,11 +261,21 @@ class Tensor(TensorMethods):
         except AttributeError:  # an exception has ended the construction
             return
         _release(address)
+        if _is_tracing():
+            _untrace(self)
         if _deferred.value:
             _drain()
 
 
 CtypesTensor = Tensor
+
+
+def _traced_by(tensor: Tensor) -> Tensor:
+    """Tells tracemalloc, if it is tracing, of a new tensor with the memory that it owns."""
+    if _traced.is_tracing():
+        info = info_of(tensor._address)
+        _traced.trace(tensor, 0 if info.flags & NOT_OWNED else info.nbytes)
+    return tensor
 
 
 def _made(address: int, interface: dict[str, Any], device: int) -> Tensor:
@@ -274,7 +291,7 @@ def _made(address: int, interface: dict[str, Any], device: int) -> Tensor:
 
 def _own(address: int | None) -> Tensor:
     """Makes a Tensor of what a function of the library returned, and the current scope holds; None raises."""
-    return CtypesTensor._wrap(hold(address))
+    return _traced_by(CtypesTensor._wrap(hold(address)))
 
 
 def _fresh(address: int | None, shape: tuple[int, ...], dtype: DType, device: int) -> Tensor:
@@ -284,7 +301,7 @@ def _fresh(address: int | None, shape: tuple[int, ...], dtype: DType, device: in
     held = hold(address)
     data = (_data(held) or held, False)  # NumPy 1.21 refuses NULL, even for no elements
     interface = {"version": 3, "shape": shape, "typestr": TYPESTR[dtype], "data": data, "strides": None}
-    return _made(held, interface, device if device >= 0 else _device(held))
+    return _traced_by(_made(held, interface, device if device >= 0 else _device(held)))
 
 
 def _number(device: DeviceLike | None) -> int:
@@ -386,6 +403,8 @@ def _start() -> Any:
             "deferred": ctypes.addressof(_deferred.head),
             "raw_free": ctypes.cast(ctypes.pythonapi.PyMem_RawFree, ctypes.c_void_p).value,
             "vectorcall_method": ctypes.cast(ctypes.pythonapi.PyObject_VectorcallMethod, ctypes.c_void_p).value,
+            **_traced.addresses,
+            "domain": _traced.TRACEMALLOC_DOMAIN,
             "methods": TensorMethods,
             "dtypes": tuple(types),
             "typestrs": tuple(None if t is None else TYPESTR[t] for t in types),
