@@ -28,6 +28,7 @@ myst_enable_extensions = ["colon_fence", "fieldlist", "html_image"]
 autosummary_generate = True
 autosummary_imported_members = True
 autosummary_ignore_module_all = False
+autodoc_mock_imports = ["prometheus_client"]  # the site is built without it
 autosummary_context = {"of_package": tl_runtime.__all__}  # a module that repeats one of these links to its page
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
