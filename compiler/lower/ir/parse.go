@@ -236,12 +236,24 @@ func (s *parser) tensorType() Type {
 }
 
 func (s *parser) integer(sign string) int64 {
-	v, err := strconv.ParseInt(sign+s.token, 10, 64)
-	if s.kind != scanner.Int || err != nil {
+	if s.kind != scanner.Int {
 		s.fail("an int expected, found %s", s.found())
+	}
+	s.decimal()
+	v, err := strconv.ParseInt(sign+s.token, 10, 64)
+	if err != nil {
+		s.fail("%s is outside of what an int holds", sign+s.token)
 	}
 	s.next()
 	return v
+}
+
+// decimal refuses numbers of other bases and with "_" in them, which the scanner
+// takes for numbers, too.
+func (s *parser) decimal() {
+	if strings.ContainsAny(s.token, "_xXbBoOpP") {
+		s.fail("%s is not written as a decimal number, such as 42, 2.5 or 1e-3", s.found())
+	}
 }
 
 // signature reads a function up to its body.

@@ -143,9 +143,13 @@ func (s *parser) number(sign string) Expr {
 	if s.kind == scanner.Int {
 		return &IntLit{s.integer(sign)}
 	}
-	v, err := strconv.ParseFloat(sign+s.token, 64)
-	if s.kind != scanner.Float || err != nil {
+	if s.kind != scanner.Float {
 		s.fail("a number expected, found %s", s.found())
+	}
+	s.decimal()
+	v, err := strconv.ParseFloat(sign+s.token, 64)
+	if err != nil {
+		s.fail("%s is outside of what a float holds", sign+s.token)
 	}
 	s.next()
 	return &FloatLit{v}
