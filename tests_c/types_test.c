@@ -55,6 +55,9 @@ static void define_refuses(void)
 	tl_type_desc desc = {.name = "bad", .size = 0};
 	/* covers: tl_type_define TL_E_INVALID_ARGUMENT */
 	CHECK_FAILS(tl_type_define(&desc, &type), TL_E_INVALID_ARGUMENT);
+	desc.size = SIZE_MAX;
+	CHECK_FAILS(tl_type_define(&desc, &type), TL_E_INVALID_ARGUMENT);
+	CHECK(strstr(tl_last_error(), "a type has 1 to 140737488355328 bytes, not 18446744073709551615") != NULL);
 	CHECK_FAILS(tl_type_define(NULL, &type), TL_E_INVALID_ARGUMENT);
 	desc.size = 16;
 	CHECK_FAILS(tl_type_define(&desc, NULL), TL_E_INVALID_ARGUMENT);

@@ -151,7 +151,7 @@ var sentences = map[Text]string{
 	textArenaActive:   "an arena of %d bytes would be smaller than the %d bytes in use",
 	textArenaCapacity: "an arena of %d bytes is more than the %d that TL_ARENA_BYTES reserves",
 	textArenaOffset:   "offset %d is not between 0 and the live offset %d",
-	textTypeSize:      "a type needs a size of at least 1 byte and a descriptor",
+	textTypeSize:      "a type has 1 to %[2]d bytes, not %[1]d",
 	textTypeOffset:    "pointer offset %v does not fit into a type of %v bytes, or is not a multiple of 8",
 	textTypeUnknown:   "type %d was not defined",
 	textTypeTwice:     "pointer offset %v is given twice",

@@ -146,10 +146,13 @@ func (t *types) add(ty *Type) (uint32, status.Status) {
 	return uint32(len(list)-1) + layout.TypeFirstUser, status.OK
 }
 
+// maxTypeBytes is more than any object can have.
+const maxTypeBytes = 1 << 47
+
 // Define copies a description of a type and returns the type's number.
 func (c *Context) Define(t Type) (uint32, status.Status) {
-	if t.Size == 0 || t.Size > 1<<47 {
-		return 0, c.Fail(status.InvalidArgument, textTypeSize, 0)
+	if t.Size == 0 || t.Size > maxTypeBytes {
+		return 0, c.Fail(status.InvalidArgument, textTypeSize, 0, uint64(t.Size), maxTypeBytes)
 	}
 	if t.Vec != nil {
 		shape, st := c.checkShape(&t)
