@@ -50,5 +50,9 @@ objcopy --redefine-syms="$source/packaging/tl_tensor.syms" "$archive" "$work/ren
 sed -n 's/^tl_/#define &/p' "$source/packaging/tl_tensor.syms" >"$work/renamed.h"
 build "$work/collide" "$source/tests_c/collide.c" "$work/renamed.a"
 runs "$work/collide" 'a program with a tl_tensor_new of its own'
+sed -n 's/^\(tl_[a-z0-9_]*\) \(.*\)$/s,@\1\\b,@\2,g/p' "$source/packaging/tl_tensor.syms" >"$work/names.sed"
+sed -f "$work/names.sed" "$source/include/tl_runtime.ll" >"$work/renamed.ll"
+! grep '@tl_tensor_' "$work/renamed.ll" || fail 'declarations of IR keep our names'
+grep -q '@tlrt_tensor_new(' "$work/renamed.ll" || fail 'declarations of IR were not renamed'
 cat "$work/said"
 echo "12 programs on both paths, 4 ways to link; the archive has $(stat -c %s "$archive") bytes"
