@@ -82,6 +82,13 @@ END
 	at "$work/inspect" 'tl object no_such_variable'
 	shows 'No symbol "no_such_variable" in current context'
 done
+
+# Without the debug file each command says what is missing.
+for command in 'tl object 1' 'tl vec 1' 'tl scopes'; do
+	gdb -nx -batch -ex "source $source/tools/gdb/tl_runtime.py" -ex "$command" >"$work/said" 2>&1 || true
+	shows '^TL Runtime has no debug file here: put libtl_runtime'
+	! grep -q 'Python Exception' "$work/said" || fail "$command: not an error of ours"
+done
 at "$work/inspect_cpp" 'print tensor'
 shows 'tensor i64 \[3\] = \{0, 0, 0\}, 1 reference'
 echo 'gdb shows tensors, Vecs and scopes on both paths'

@@ -20,13 +20,18 @@ FORMATS = {"f32": "f", "f64": "d", "f16": "e", "i8": "b", "i16": "h", "i32": "i"
 DTYPES = [*FORMATS, "bf16", "c64", "c128"]
 
 
-def number(name):
-    """A number of cshim/debugger.c."""
+def variable(name):
+    """A variable of the library, which the debug file names."""
     try:
-        return int(gdb.parse_and_eval("tlc_" + name))
+        return gdb.parse_and_eval("tlc_" + name)
     except gdb.error:
         raise gdb.GdbError("TL Runtime has no debug file here: put libtl_runtime.so.1.0.0.debug (make debug) beside the "
                            "library, or into gdb's debug-file-directory") from None
+
+
+def number(name):
+    """A number of cshim/debugger.c."""
+    return int(variable(name))
 
 
 def at(type_name, address):
@@ -69,7 +74,7 @@ class Slot:
 
 def slot_of(address):
     """None for an address outside of the heap."""
-    shared = gdb.parse_and_eval("tlc_g")
+    shared = variable("g")
     base, size = int(shared["heap_base"]), int(shared["heap_bytes"])
     if not base <= address < base + size:
         return None
@@ -231,7 +236,7 @@ class TlScopes(gdb.Command):
         super().__init__("tl scopes", gdb.COMMAND_DATA, gdb.COMPLETE_NONE)
 
     def invoke(self, _argument, _from_tty):
-        own = gdb.parse_and_eval("tlc_tls")["self"]
+        own = variable("tls")["self"]
         if int(own) == 0:
             print("this thread has not used TL Runtime")
             return
