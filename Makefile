@@ -180,7 +180,7 @@ test-prove: proof
 prove: proof ## run the whole proof suite, hours of it, and write docs/proof.md; SCALE=0.1 less, ONLY=matrix,builds/arm64 parts or programs
 	$(PROVE) -scale $(SCALE) -seed $(SEED) -page docs/proof.md
 
-proof: $(LIBRARY) $(VENV)/.ready $(BUILD)/cmake/.configured
+proof: $(LIBRARY) python-fast $(VENV)/.ready $(BUILD)/cmake/.configured
 	MAKEFLAGS=--no-print-directory $(CMAKE) --build $(BUILD)/cmake --parallel $(JOBS) --target proof
 
 test-demo: demo

@@ -199,7 +199,7 @@ static void* capsule_of(tlc_capsule_new make, struct DLManagedTensorVersioned* m
 	if (dtype == TL_DTYPES || t->ndim < 1 || t->device_type != TL_DL_CPU) return refuse(TL_E_UNSUPPORTED, tensor);
 	const uint64_t bits = dtype == TL_DTYPE_BOOL && !schema ? count(t) / 8 + 1 : 0;
 	exported* e = tl_numpy_malloc(NULL, sizeof *e + bits);
-	if (e == NULL) return refuse(TL_E_OUT_OF_MEMORY, tensor);
+	if (e == NULL) return refuse(tl_last_status(), tensor);
 	e->managed = NULL;
 	atomic_init(&e->holders, t->ndim + 1);
 	if (schema) describe(e, t, formats[dtype]);

@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
-from playwright.sync_api import ConsoleMessage, Page, Response, sync_playwright
+from playwright.sync_api import ConsoleMessage, Page, Request, Response, sync_playwright
 
 SEARCHED = "tl_mem_alloc"
 
@@ -37,12 +37,16 @@ class Visitor:
         self.links: dict[str, set[str]] = {}  # the pages that have a link
         page.on("console", self.on_console)
         page.on("pageerror", lambda error: self.fault(f"a script fails: {error}"))
-        page.on("requestfailed", lambda request: self.fault(f"{request.url} cannot be had"))
+        page.on("requestfailed", self.on_failure)
         page.on("response", self.on_response)
 
     def fault(self, what: str) -> None:
         """Notes a fault of the page that is visited."""
         self.faults.append(f"{self.page.url.removeprefix(self.address)}: {what}")
+
+    def on_failure(self, request: Request) -> None:
+        if request.failure != "net::ERR_ABORTED":  # that is of the page before, which the browser has left
+            self.fault(f"{request.url} cannot be had: {request.failure}")
 
     def on_console(self, message: ConsoleMessage) -> None:
         """Notes errors and warnings."""

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 
 import pytest
 
 from conftest import Run
 
-METHODS = multiprocessing.get_all_start_methods()
+# On the slow path a child of fork() can make nothing.
+METHODS = [
+    method
+    for method in multiprocessing.get_all_start_methods()
+    if method != "fork" or os.environ.get("TL_FASTPATH") != "0"
+]
 AFRESH = [method for method in METHODS if method != "fork"]  # whose children have memory of their own to give out
 
 PROLOGUE = """
@@ -162,7 +168,7 @@ main(work)
     )
 
 
-needs_fork = pytest.mark.skipif("fork" not in METHODS, reason="no fork")
+needs_fork = pytest.mark.skipif("fork" not in METHODS, reason="no fork, or one without the fast path")
 
 
 @needs_fork

@@ -44,6 +44,7 @@ static const struct {
                {"tl_registry_register_custom_buffer", "n", LIST_ENTRIES, 0},
                {"tl_registry_register_many", "n", LIST_ENTRIES, 0},
                {"tl_registry_unregister_many", "n", LIST_ENTRIES, 0},
+               {"tl_leak_report_except", "n", LIST_ENTRIES, 0},
                {"tl_plan_add_buffers", "n", 128, (UINT64_C(1) << 24) + 1},
                {"tl_plan_set_spaces", "n", 500, 1025}};
 
