@@ -149,6 +149,45 @@ static void dec_ref_leaves_the_fields_to_the_caller(void)
 	CHECK_INT(destroyed, 1);
 }
 
+struct vec {
+	void** data;
+	int64_t capacity, length;
+};
+
+/* What a Vec holds is its data and the elements; one of malloc's, an object, and data of the runtime. */
+static void dec_ref_leaves_the_data_of_a_vec_to_the_caller(void)
+{
+	const tl_vec_desc desc = {.struct_size = sizeof desc,
+	                          .size = sizeof(struct vec),
+	                          .data_offset = offsetof(struct vec, data),
+	                          .length_offset = offsetof(struct vec, length),
+	                          .capacity_offset = offsetof(struct vec, capacity),
+	                          .number_bytes = 8,
+	                          .elements = TL_VEC_POINTERS};
+	tl_type type;
+	CHECK_OK(tl_type_define_vec(&desc, &type));
+	for (int kind = 0; kind < 3; kind++) {
+		struct vec* v;
+		void** data = kind == 2 ? tl_mem_alloc(8) : malloc(8);
+		destroyed = 0;
+		CHECK_OK(tl_mem_enter_scope());
+		v = kind == 1 ? tl_object_new(type) : malloc(sizeof *v);
+		*v = (struct vec){data, 1, 1};
+		data[0] = tl_ptr_acquire(new_shape(shape_type, 1));
+		if (kind != 1) CHECK_OK(tl_mem_register_struct_typed(v, type));
+		CHECK_OK(tl_mem_unregister(v));
+		CHECK_INT(tl_ptr_dec_ref(v), 1);
+		CHECK_OK(tl_mem_free(v));
+		CHECK_COUNT(data[0], 2);
+		CHECK_OK(tl_ptr_release(data[0]));
+		if (kind == 2) CHECK_COUNT(data, 1);
+		if (kind == 2) CHECK_OK(tl_ptr_release(data));
+		else free(data);
+		CHECK_OK(tl_mem_exit_scope());
+		CHECK_INT(destroyed, 1);
+	}
+}
+
 static void chain_of(int kinds)
 {
 	enum { LENGTH = 200000 };
@@ -387,6 +426,7 @@ int main(void)
 	RUN(registering_again_counts);
 	RUN(a_struct_that_is_returned_stays_the_runtimes);
 	RUN(dec_ref_leaves_the_fields_to_the_caller);
+	RUN(dec_ref_leaves_the_data_of_a_vec_to_the_caller);
 	RUN(a_chain_of_any_length_needs_no_stack);
 	RUN(a_dying_struct_can_neither_live_nor_die_again);
 	RUN(a_destructor_releases_another_struct);

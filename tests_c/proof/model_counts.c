@@ -1,4 +1,6 @@
 /* References: every function that counts, and the scopes' entries. */
+#include <stdlib.h>
+
 #include "model.h"
 
 static bool alive(const operand* o) { return o->it != NULL && o->it->life == LIVE; }
@@ -65,7 +67,8 @@ static void dec_ref(world* w)
 
 static bool at_zero(const item* it) { return it->life == ZERO; }
 
-/* The program's part after tl_ptr_dec_ref returned 1: fields, then the memory. */
+/* The program's part after tl_ptr_dec_ref returned 1: fields, then the memory;
+ * of a Vec of its own the data, too. */
 void finish_zero(world* w, item* it)
 {
 	for (size_t i = 0; i < it->refs_len; i++) {
@@ -78,8 +81,10 @@ void finish_zero(world* w, item* it)
 		drain(w);
 		events_end(w);
 	}
+	void* data = it->own_vec ? ((own_vec*)it->at)->data : NULL;
 	note(w, "tl_mem_free(%s)", name(it));
 	want(w, tl_mem_free(it->at), GOOD);
+	free(data);
 	end_by_hand(w, it);
 }
 
