@@ -10,7 +10,7 @@ source=$build/docs-source
 
 rm -rf "$source" "$build/docs"
 mkdir -p "$source"
-find . \( -path ./build -o -path ./docs/site -o -name '.?*' \) -prune -o \( -name '*.md' -o -path './docs/*.svg' \) \
+find . \( -path ./build -o -path ./docs/site -o -path ./python/build -o -name '.?*' \) -prune -o \( -name '*.md' -o -path './docs/*.svg' \) \
 	-exec cp -p --parents {} "$source" \;
 cp -R docs/site/pages/. "$source"
 go run ./tools/gen -reference "$source/reference/c"
