@@ -255,6 +255,11 @@ static tl_context* adopt(void)
 	return NULL;
 }
 
+/* There is no Go to wait for, and nothing to purge: the call has read the inbox before. */
+void tlentry_wait(void) {}
+int32_t tlgo_init(uintptr_t context) { return ((tl_context*)context)->status; }
+int32_t tlgo_mem_purge(uintptr_t context) { return ((tl_context*)context)->status; }
+
 uintptr_t tlentry_attach(void)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -302,6 +307,13 @@ uintptr_t tlgo_mem_alloc(uintptr_t context, uintptr_t bytes)
 	TLC_STORE(record_of(e)->sh, c->alloc_sh);
 	TLC_STORE(record_of(e)->loc, c->alloc_loc);
 	return e.object;
+}
+
+void tlentry_drop_field(uintptr_t context, uintptr_t object)
+{
+	tl_context* c = (tl_context*)context;
+	tl_record* r = tlc_record_at(object);
+	if (r != NULL) release_object(c, c, r, tlc_entry_of(r, object));
 }
 
 /* Only merged words are left to the fast path; here a remote, unmerged one. */

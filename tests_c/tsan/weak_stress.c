@@ -74,6 +74,8 @@ int main(void)
 			EXPECT(tl_mem_register_struct(object) == TL_OK);
 			EXPECT(tl_ptr_release(object) == TL_OK);
 			EXPECT(tl_mem_exit_scope() == TL_OK);
+		} else if (i % 64 == 1) {
+			tlc_drop_slowly((uintptr_t)object); /* as a stale upgrade, when its try to drop what it counted fails */
 		} else {
 			EXPECT(tl_ref_release(ref) == TL_OK);
 		}
