@@ -128,21 +128,6 @@ OPERATION op_scope_alternating(long n)
 	}
 }
 
-typedef struct node {
-	struct node *left, *right;
-	char* name;
-	uint64_t number;
-} node;
-
-static tl_type node_type(void)
-{
-	const size_t offsets[] = {offsetof(node, left), offsetof(node, right), offsetof(node, name)};
-	const tl_type_desc description = {.size = sizeof(node), .pointer_offsets = offsets, .num_pointers = 3};
-	tl_type type;
-	if (tl_type_define(&description, &type) != TL_OK) exit(2);
-	return type;
-}
-
 /* A node with two nodes and a name each: the scope holds all of them, and the root dies first. */
 OPERATION op_typed_tree(long n)
 {

@@ -5,21 +5,6 @@
 
 #include "calls.h"
 
-typedef struct node {
-	struct node *left, *right;
-	char* name;
-	uint64_t number;
-} node;
-
-static tl_type node_type(void)
-{
-	const size_t offsets[] = {offsetof(node, left), offsetof(node, right), offsetof(node, name)};
-	const tl_type_desc description = {.size = sizeof(node), .pointer_offsets = offsets, .num_pointers = 3};
-	tl_type type;
-	if (tl_type_define(&description, &type) != TL_OK) exit(2);
-	return type;
-}
-
 /* Has so many next blocks of malloc's lie inside a unit of the registry each; malloc gives out the newest first. */
 static void inside_units(size_t bytes, int count)
 {

@@ -294,6 +294,7 @@ unsigned refusal_for(const operand* o, unsigned kinds);
 
 void define_types(world* w);
 item* made(world* w, kind kind, void* at, size_t bytes, unsigned set);
+void release_held(world* w, item* holder, item* held);
 void store(world* w, item* holder, size_t i, item* it);
 
 /* ---- model_counts.c ---------------------------------------------------------------------- */

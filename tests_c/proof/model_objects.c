@@ -287,6 +287,18 @@ static void set_field(world* w)
 	store(w, holder, i, o.it);
 }
 
+/* Releases what a field or an element of the holder has held. */
+void release_held(world* w, item* holder, item* held)
+{
+	note(w, "tl_ptr_release(%s), out of %s", name(held), name(holder));
+	if (want_memory(w, tl_ptr_release(held->at), GOOD) != TL_OK) {
+		held->inside--; /* the program's own from here on */
+		return;
+	}
+	drop_ref(w, holder, held);
+	drain(w);
+}
+
 /* Puts an item that has been acquired into a field, and releases what was there. */
 void store(world* w, item* holder, size_t i, item* it)
 {
@@ -294,14 +306,7 @@ void store(world* w, item* holder, size_t i, item* it)
 	*(void* volatile*)(holder->at + types[holder->type].offsets[i]) = it == NULL ? NULL : it->at;
 	holder->refs[i] = it;
 	if (it != NULL) it->inside++;
-	if (old == NULL) return;
-	note(w, "tl_ptr_release(%s), field of %s", name(old), name(holder));
-	if (want_memory(w, tl_ptr_release(old->at), GOOD) != TL_OK) {
-		old->inside--; /* the program's own from here on */
-		return;
-	}
-	drop_ref(w, holder, old);
-	drain(w);
+	if (old != NULL) release_held(w, holder, old);
 }
 
 static void look(world* w)

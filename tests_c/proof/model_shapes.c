@@ -154,14 +154,7 @@ static void drop_element(world* w, item* it)
 	item* e = it->refs[--it->refs_len];
 	v->length--;
 	want_pointer(w, v->data[v->length], e == NULL ? NULL : e->at, "an element");
-	if (e == NULL) return;
-	note(w, "tl_ptr_release(%s), element of %s", name(e), name(it));
-	if (want_memory(w, tl_ptr_release(e->at), GOOD) != TL_OK) {
-		e->inside--; /* the program's own from here on */
-		return;
-	}
-	drop_ref(w, it, e);
-	drain(w);
+	if (e != NULL) release_held(w, it, e);
 }
 
 static bool has_elements(const item* it) { return it->own_vec && it->refs_len > 0; }
