@@ -3,7 +3,8 @@
  * (queue, mergeQueued) are the Go twins; docs/model has the protocol. */
 #include "object_inbox.h"
 
-#include "object_fast.h"
+#include "inline_counts.h"
+#include "inline_refs.h"
 
 static tl_node* node_at(uint32_t i) { return tlc_g.nodes + i; }
 
@@ -74,6 +75,14 @@ static void deliver(uint32_t owner, uint32_t i)
 	tlc_poll();
 }
 
+/* The object that was meant has ended, and the slot's next one was marked as queued, since its word looked alike. It
+ * gets the queue's reference as one more, and stays until its owner has read the node. */
+static __attribute__((cold, noinline)) tl_entry give_to_later(const tl_context* c, tl_record* r)
+{
+	atomic_fetch_add_explicit(&r->sh, TL_SH_ONE, memory_order_relaxed);
+	return tlc_entry_of(r, tlc_ref_address(c, tlc_ref_to(c, r)));
+}
+
 /* Budget: 12 loads, 6 stores, two compare-and-swaps. The owner is read before the shared
  * word: MERGED follows owner 0, so an owner that was there still looks for QUEUED. */
 bool tlc_hand_over(tl_context* c, tl_record* r, tl_entry e)
@@ -84,18 +93,20 @@ bool tlc_hand_over(tl_context* c, tl_record* r, tl_entry e)
 	if (tlc_sh_count(sh) > (int32_t)((sh & TL_SH_CLAIM_MASK) >> TL_SH_CLAIM_SHIFT)) return false;
 	uint32_t i = take_node(c);
 	if (TLC_UNLIKELY(i == 0)) return false;
-	tl_node* n = node_at(i);
-	n->object = e.object;
-	n->record = e.record;
-	n->gen = e.gen;
 	if (TLC_UNLIKELY(!atomic_compare_exchange_strong_explicit(&r->sh, &sh, sh | TL_SH_QUEUED, memory_order_acq_rel,
 	                                                          memory_order_relaxed))) {
 		give_node(c, i);
 		return false;
 	}
+	bool same = TLC_LOAD(r->gen) == e.gen;
+	if (TLC_UNLIKELY(!same)) e = give_to_later(c, r);
+	tl_node* n = node_at(i);
+	n->object = e.object;
+	n->record = e.record;
+	n->gen = e.gen;
 	c->deferred++;
 	deliver(owner, i);
-	return true;
+	return same;
 }
 
 /* ---- the owner ---------------------------------------------------------------------------- */

@@ -67,7 +67,8 @@ class MappedRows {
 	Map map_;
 };
 
-// The same lists, followed by a program that checks nothing; and a count of the buffer's names.
+// The same lists, followed by a program that checks nothing; and what the buffer's record counts: its names, and the
+// references beyond the first of each, which let tl_registry_info answer without a walk over the names.
 class FloorRows {
   public:
 	void begin() { names_ = 1; }
@@ -76,16 +77,21 @@ class FloorRows {
 		registry_.insert(p);
 		names_.fetch_add(1, std::memory_order_relaxed);
 	}
-	void acquire(std::uintptr_t p) { registry_.acquire(p); }
+	void acquire(std::uintptr_t p)
+	{
+		registry_.acquire(p);
+		more_.fetch_add(1, std::memory_order_relaxed);
+	}
 	void release(std::uintptr_t p)
 	{
 		if (registry_.release(p) == 0) names_.fetch_sub(1, std::memory_order_acq_rel);
+		else more_.fetch_sub(1, std::memory_order_relaxed);
 	}
 	void end() { names_.fetch_sub(1, std::memory_order_acq_rel); }
 
   private:
 	FloorRegistry registry_{kBase, kRows* kRowBytes, 1024 / kRowBytes};
-	std::atomic<std::uint64_t> names_{0};
+	std::atomic<std::uint64_t> names_{0}, more_{0};
 };
 
 template <class Rows>

@@ -211,22 +211,28 @@ func (c *Context) dropShared(r *layout.Record, e layout.Entry, loc uint32) outco
 }
 
 // queue hands the reference to the owner's inbox. The node is taken first: once
-// QUEUED is set there is no way back.
+// QUEUED is set there is no way back, and the object stays until its owner has read the
+// node. If that object is a later one, whose shared word looks like that of the object
+// which was meant, it gets the queue's reference as one more, and loses nothing.
 func (c *Context) queue(r *layout.Record, e layout.Entry, old, owner uint32) (done bool, out outcome) {
-	e.Gen = atomic.LoadUint32(&r.Gen)
 	n := c.takeNode()
 	if n == 0 {
 		return true, full
 	}
-	x := nodeAt(n)
-	x.Object, x.Record, x.Gen = e.Object, e.Record, e.Gen
 	if !atomic.CompareAndSwapUint32(&r.Sh, old, old|layout.ShQueued) {
 		c.giveNode(n)
 		return false, kept
 	}
+	if gen := atomic.LoadUint32(&r.Gen); gen != e.Gen {
+		updateSh(r, func(s layout.Sh) (layout.Sh, bool) { addShared(&s, 1); return s, true })
+		e.Gen, e.Object = gen, process.heap.LocateLive(e.Record)
+		out = dead
+	}
+	x := nodeAt(n)
+	x.Object, x.Record, x.Gen = e.Object, e.Record, e.Gen
 	c.Deferred++
 	c.deliver(process.slices.slice(owner), n)
-	return true, kept
+	return true, out
 }
 
 // kill marks an object dead and disposes of it: at once when it is plain bytes,
