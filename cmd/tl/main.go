@@ -3,6 +3,7 @@
 //
 //	tl plan MODEL          how much memory a model needs, and where each buffer lies
 //	tl run MODEL           compiles a model and runs it
+//	tl compile MODEL       compiles a model to one file
 //	tl export MODEL FILE   writes a model in another format
 //	tl lower FILE          writes a compiler's program as LLVM IR that counts references
 //	tl metrics STATS.json  writes statistics of the runtime as OpenMetrics text
@@ -29,6 +30,6 @@ func rootCommand() *cobra.Command {
 		Short:        "Plans the memory of models, lowers programs, runs both on TL Runtime, and reads its statistics",
 		SilenceUsage: true,
 	}
-	root.AddCommand(planCommand(), runCommand(), exportCommand(), lowerCommand(), reportCommand(), metricsCommand())
+	root.AddCommand(planCommand(), runCommand(), compileCommand(), exportCommand(), lowerCommand(), reportCommand(), metricsCommand())
 	return root
 }

@@ -18,7 +18,6 @@ import (
 	"tlruntime/cmd/tl/internal/npy"
 	"tlruntime/cmd/tl/internal/onnx"
 	"tlruntime/compiler/graph"
-	"tlruntime/compiler/llvm"
 	"tlruntime/compiler/plan"
 )
 
@@ -29,11 +28,10 @@ type running struct {
 	random       uint64
 	repeat       int
 	outputFolder string
-	compiler     string
-	python       string
-	runtime      string
-	slots        bool
-	json         bool
+	code
+	runtime string
+	on      string
+	json    bool
 }
 
 func runCommand() *cobra.Command {
@@ -44,9 +42,12 @@ func runCommand() *cobra.Command {
 		Long: "Plans a model, compiles it with clang, llc or llvmlite, and runs it in a process of its own.\n\n" +
 			"An input comes from a file of NumPy (.npy) or of ONNX's tests (.pb), else it is random. A file may " +
 			"hold many\n" +
-			"samples: one axis more than the input has, or more rows than the bound of its first axis.",
+			"samples: one axis more than the input has, or more rows than the bound of its first axis.\n\n" +
+			"With --on the samples are spread over the workers of Dask or the ranks of MPI, by the Python package " +
+			"tl_runtime.",
 		Example: "  tl run mnist.onnx --input Input3=digits.npy --output-folder results\n  tl run model.onnx --bind N=8 " +
-			"--repeat 10",
+			"--repeat 10\n  tl run model.onnx --bind N=64 --input images=big.npy -o results --on dask://localhost:8786\n" +
+			"  mpiexec -n 4 tl run model.onnx --bind N=64 --input images=big.npy -o results --on mpi",
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return r.run(c.OutOrStdout(), args[0]) },
 	}
@@ -56,13 +57,10 @@ func runCommand() *cobra.Command {
 	f.IntVar(&r.repeat, "repeat", 1, "how often all samples are run")
 	f.StringVarP(&r.outputFolder, "output-folder", "o", "",
 		"`FOLDER` in which each output is written as NAME.npy, or as NAME.pb where NumPy has not its type (bf16)")
+	f.StringVar(&r.on, "on", "", "`ENGINE` that runs the samples: dask://HOST:PORT, or mpi under mpiexec")
 	f.BoolVar(&r.json, "json", false, "print the report as JSON")
 	r.model.flags(f)
-	f.BoolVar(&r.slots, "slots", false, "take the memory by slots of a function's frame instead of one block")
-	f.StringVar(&r.compiler, "compiler", os.Getenv("TL_COMPILER"),
-		"clang, llc or llvmlite (default: the first that is there; $TL_COMPILER)")
-	f.StringVar(&r.python, "python", os.Getenv("TL_PYTHON"),
-		"interpreter that may have llvmlite (default: python3; $TL_PYTHON)")
+	r.code.flags(f)
 	f.StringVar(&r.runtime, "runtime", os.Getenv("TL_RUNTIME_LIBRARY"),
 		"path of libtl_runtime.so ($TL_RUNTIME_LIBRARY)")
 	return c
@@ -85,6 +83,9 @@ type result struct {
 func (r *running) run(out io.Writer, path string) error {
 	if r.repeat < 1 {
 		return fmt.Errorf("--repeat %d: a model is run at least once", r.repeat)
+	}
+	if r.on != "" {
+		return r.runOn(path)
 	}
 	c, err := r.check(path)
 	if err != nil {
@@ -115,17 +116,12 @@ func (r *running) run(out io.Writer, path string) error {
 func (r *running) execute(e *plan.ExecutionPlan, b *batch) (*result, error) {
 	res := &result{Model: e.Name, FrameBytes: e.Frame.Bytes, NaiveBytes: e.Frame.NaiveBytes,
 		ConstBytes: kindBytes(e, plan.Constant), Samples: b.samples}
-	compiler, err := compile.Find(r.compiler, r.python)
-	if err != nil {
-		return nil, err
-	}
-	res.Compiler = fmt.Sprintf("%s, LLVM %d", compiler.Kind, compiler.LLVM)
 	start := time.Now()
-	module, err := compiler.Shared(func(w io.Writer, version int) error { return r.emit(w, e, version) })
+	module, compiler, err := r.shared(e)
 	if err != nil {
 		return nil, err
 	}
-	res.CompileNs = time.Since(start).Nanoseconds()
+	res.Compiler, res.CompileNs = compiler, time.Since(start).Nanoseconds()
 	folder, err := os.MkdirTemp("", "tl-run-")
 	if err != nil {
 		return nil, err
@@ -139,23 +135,6 @@ func (r *running) execute(e *plan.ExecutionPlan, b *batch) (*result, error) {
 		return nil, err
 	}
 	return res, res.start(job, e)
-}
-
-// function is the name of the compiled function: the same for all models, so that two
-// of the same content are compiled once.
-const function = "tl_model"
-
-func (r *running) emit(w io.Writer, e *plan.ExecutionPlan, version int) error {
-	o := llvm.Options{Name: function, Version: version}
-	if r.slots {
-		o.Memory = llvm.Slots
-	}
-	text, err := llvm.Module(e, o)
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(w, text)
-	return err
 }
 
 // start runs the job and reads what it has written.

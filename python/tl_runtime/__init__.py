@@ -14,6 +14,8 @@ the tl_status as its .status. After os.fork() calls that need more than the fast
 path raise tl.ForkedError in the child; use the spawn or forkserver method.
 """
 
+from typing import TYPE_CHECKING
+
 from . import mr, registry
 from ._allocator import numpy_allocator
 from ._creation import arange, asarray, full, ones
@@ -91,8 +93,20 @@ from ._traced import TRACEMALLOC_DOMAIN
 from ._tracking import AllocationInfo, allocation_info, check_all, tag, track_count
 from ._types import define_type, define_vec
 
+if TYPE_CHECKING:
+    from ._model import Model, ModelTensor
+
 version: str = lib.tl_version().decode()
 __version__ = version
+
+
+def __getattr__(name: str) -> object:
+    """Loads what imports much and few programs use."""
+    if name in ("Model", "ModelTensor"):
+        from . import _model
+
+        return getattr(_model, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 __all__ = [
     "AllocationInfo",
@@ -117,6 +131,8 @@ __all__ = [
     "MemoryPool",
     "MemoryPoolStatistics",
     "MemoryUsage",
+    "Model",
+    "ModelTensor",
     "NoFrameError",
     "NotLiveError",
     "NotRegisteredError",

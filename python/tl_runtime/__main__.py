@@ -41,6 +41,11 @@ def tool() -> Path | None:
     return next((place for place in places if place.is_file() and os.access(place, os.X_OK)), None)
 
 
+def environment() -> dict[str, str]:
+    """Returns the environment in which the program tl finds the library and the interpreter of this package."""
+    return {"TL_PYTHON": sys.executable, **os.environ, "TL_RUNTIME_LIBRARY": str(library())}
+
+
 def main() -> None:
     """Becomes the program tl, which finds the library and the interpreter of this package."""
     found = tool()
@@ -49,9 +54,7 @@ def main() -> None:
             f"python -m tl_runtime: there is no program tl beside {library()}; install a wheel built with Go, or "
             "run `make tool` in a checkout"
         )
-    os.environ["TL_RUNTIME_LIBRARY"] = str(library())
-    os.environ.setdefault("TL_PYTHON", sys.executable)
-    os.execv(found, ["tl", *sys.argv[1:]])
+    os.execve(found, ["tl", *sys.argv[1:]], environment())
 
 
 if __name__ == "__main__":

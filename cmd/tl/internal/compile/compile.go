@@ -168,6 +168,22 @@ func (c *Compiler) key(text string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
+// instructionSets are names of features of processors, as Linux lists them, that name instructions of which compilers
+// make use.
+var instructionSets = regexp.MustCompile(`^(s?sse|avx|fma|f16c|bmi|popcnt|abm|movbe|adx|sha|aes|vaes|pclmul|vpclmul|` +
+	`gfni|amx|xop|asimd|sve|fp|crc32|atomics|i8mm|bf16)`)
+
+// Instructions returns the sets of instructions that this processor has beyond those of its kind.
+func Instructions() (sets []string) {
+	_, list, _ := strings.Cut(processor(), ":")
+	for feature := range strings.FieldsSeq(list) {
+		if instructionSets.MatchString(feature) {
+			sets = append(sets, feature)
+		}
+	}
+	return sets
+}
+
 func processor() string {
 	content, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

@@ -1,0 +1,230 @@
+"""tl.Model: models that the program tl compiles, in this process."""
+
+import json
+import pickle
+import subprocess
+import sys
+import threading
+import zipfile
+
+import numpy as np
+import pytest
+from planned import TOOL, needs_tool
+
+import tl_runtime as tl
+
+pytestmark = needs_tool
+WEIGHTS = [[1.0, 0.5, -1.0], [0.0, 2.0, 0.25]]
+GRAPH = {
+    "tl_graph": 1,
+    "inputs": [{"name": "x", "dtype": "f32", "shape": ["batch", 2]}],
+    "outputs": ["y"],
+    "constants": [{"name": "w", "dtype": "f32", "shape": [2, 3], "data": WEIGHTS}],
+    "nodes": [
+        {"op": "MatMul", "inputs": ["x", "w"], "outputs": ["h"]},
+        {"op": "Relu", "inputs": ["h"], "outputs": ["y"]},
+    ],
+}
+PAIR = {
+    "tl_graph": 1,
+    "inputs": [{"name": "a", "dtype": "i64", "shape": [3]}, {"name": "b", "dtype": "i64", "shape": [3]}],
+    "outputs": ["sum", "product"],
+    "nodes": [
+        {"op": "Add", "inputs": ["a", "b"], "outputs": ["sum"]},
+        {"op": "Mul", "inputs": ["a", "b"], "outputs": ["product"]},
+    ],
+}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("TL_CACHE", str(tmp_path / "cache"))
+
+
+def written(folder, graph, name="perceptron"):
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps(graph))
+    return path
+
+
+def perceptron(folder, bound=4):
+    return tl.Model(written(folder, GRAPH), bind={"batch": bound})
+
+
+def expected(x):
+    return np.maximum(x @ np.array(WEIGHTS, np.float32), 0)
+
+
+def test_describes_itself(tmp_path):
+    model = perceptron(tmp_path)
+    assert model.name == "perceptron"
+    assert model.inputs == (tl.ModelTensor("x", tl.DType.FLOAT32, (4, 2), "batch"),)
+    assert str(model.outputs[0]) == "y: float32[batch, 3]"
+    assert repr(model) == "<tl_runtime.Model perceptron: x: float32[batch, 2] -> y: float32[batch, 3]>"
+    assert model.bounds == {"batch": 4}
+    assert model.frame_bytes >= 0
+
+
+@pytest.mark.parametrize("rows", [1, 3, 4, 5, 8, 11])
+def test_any_number_of_rows(tmp_path, rows):
+    x = np.random.default_rng(rows).standard_normal((rows, 2)).astype(np.float32)
+    model = perceptron(tmp_path)
+    np.testing.assert_allclose(model(x), expected(x), rtol=1e-6)
+    np.testing.assert_allclose(model(x=x), expected(x), rtol=1e-6)
+    np.testing.assert_array_equal(model.map(x), model(x))
+    np.testing.assert_array_equal(model.map(x, batch=5), model(x))
+
+
+def test_samples_along_an_axis_of_their_own(tmp_path):
+    model = tl.Model(written(tmp_path, PAIR, "pair"))
+    a, b = np.arange(12).reshape(4, 3), np.array([2, 3, 4])
+    total, product = model(a, b)
+    np.testing.assert_array_equal(total, a + b)
+    np.testing.assert_array_equal(product, a * b)
+    total, product = model.map(a, b=b, batch=3)
+    np.testing.assert_array_equal(total, a + b)
+    np.testing.assert_array_equal(product, a * b)
+    assert model(b, b)[0].shape == (3,)
+
+
+def test_arrays_that_are_not_contiguous(tmp_path):
+    x = np.random.default_rng(1).standard_normal((2, 9)).astype(np.float32).T
+    np.testing.assert_allclose(perceptron(tmp_path)(x), expected(x), rtol=1e-6)
+
+
+def test_tensors_are_arrays(tmp_path):
+    x = tl.full((4, 2), 0.5, "float32")
+    np.testing.assert_allclose(perceptron(tmp_path)(x), expected(x.numpy()), rtol=1e-6)
+
+
+@pytest.mark.parametrize("protocol", [2, 4, 5])
+def test_a_pickle_holds_the_whole_model(tmp_path, protocol):
+    model = perceptron(tmp_path)
+    x = np.ones((4, 2), np.float32)
+    again = pickle.loads(pickle.dumps(model, protocol))
+    assert again.hash == model.hash
+    np.testing.assert_array_equal(again(x), model(x))
+
+
+def test_a_compiled_file_needs_no_compiler(tmp_path):
+    source, file = written(tmp_path, GRAPH), tmp_path / "p.tlm"
+    subprocess.run([TOOL, "compile", source, "--bind", "batch=4", "-o", file], check=True, capture_output=True)
+    again = tmp_path / "q.tlm"
+    subprocess.run([TOOL, "compile", source, "--bind", "batch=4", "-o", again], check=True, capture_output=True)
+    assert file.read_bytes() == again.read_bytes()
+    x = np.ones((4, 2), np.float32)
+    model = tl.Model(file)
+    np.testing.assert_allclose(model(x), expected(x))
+    assert model.hash == perceptron(tmp_path).hash  # the name of the file does not count, that of the model does
+
+
+def test_threads_call_one_model(tmp_path):
+    model, wrong = perceptron(tmp_path), []
+
+    def call(seed):
+        x = np.random.default_rng(seed).standard_normal((50, 2)).astype(np.float32)
+        if not all(np.allclose(model(x), expected(x)) for _ in range(50)):
+            wrong.append(seed)
+
+    threads = [threading.Thread(target=call, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_two_processes_unpack_at_once(tmp_path):
+    source = written(tmp_path, GRAPH)
+    program = f"import tl_runtime as tl; print(tl.Model({str(source)!r}, bind={{'batch': 4}}).hash)"
+    running = [subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) for _ in range(3)]
+    hashes = {process.communicate()[0] for process in running}
+    assert all(process.returncode == 0 for process in running)
+    assert len(hashes) == 1
+    assert len(list((tmp_path / "cache" / "models").iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    "arrays, named, message",
+    [
+        ((), {}, "perceptron needs x as well"),
+        ((np.ones((4, 2), np.float32),), {"z": 1}, "no input 'z'; it has x"),
+        ((np.ones((4, 2), np.float32),), {"x": 1}, "the input 'x' was passed twice"),
+        ((1, 2), {}, "perceptron has 1 inputs, and 2 arrays were passed"),
+        ((np.ones((4, 2)),), {}, "'x' has elements of type float64; it wants float32"),
+        ((np.ones((4, 3), np.float32),), {}, r"x: float32\[batch, 2\] got an array of shape \[4, 3\]"),
+        ((np.ones((0, 2), np.float32),), {}, "'x' has no sample"),
+    ],
+)
+def test_arrays_that_do_not_fit(tmp_path, arrays, named, message):
+    model = perceptron(tmp_path)
+    with pytest.raises(TypeError, match=f"tl.Model: .*{message}"):
+        model(*arrays, **named)
+
+
+def test_samples_of_different_numbers(tmp_path):
+    model = tl.Model(written(tmp_path, PAIR, "pair"))
+    with pytest.raises(TypeError, match="'b' has 3 samples, another one 2"):
+        model(np.ones((2, 3), np.int64), np.ones((3, 3), np.int64))
+
+
+def test_engines_that_are_none(tmp_path):
+    model, x = perceptron(tmp_path), np.ones((4, 2), np.float32)
+    with pytest.raises(ValueError, match="'spark' names no engine"):
+        model.map(x, on="spark")
+    with pytest.raises(ValueError, match="'dask://' names no engine"):
+        model.map(x, on="dask://")
+    with pytest.raises(TypeError, match="on is a int"):
+        model.map(x, on=3)
+    with pytest.raises(ValueError, match="batch is 0"):
+        model.map(x, batch=0)
+
+
+def test_files_that_are_no_models(tmp_path):
+    with pytest.raises(ValueError, match="tl.Model: .*the symbol"):
+        tl.Model(written(tmp_path, GRAPH))
+    with pytest.raises(ValueError, match="bind, freeze and options are for its source"):
+        tl.Model(tmp_path / "p.tlm", bind={"batch": 4})
+    with pytest.raises(FileNotFoundError):
+        tl.Model(tmp_path / "p.tlm")
+    file = tmp_path / "p.tlm"
+    file.write_bytes(b"no zip")
+    with pytest.raises(ValueError, match="p.tlm is no compiled model"):
+        tl.Model(file)
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("module.so", b"")
+    with pytest.raises(ValueError, match="p.tlm is no compiled model"):
+        tl.Model(file)
+
+
+def changed(folder, **about):
+    """A compiled model whose description says something else."""
+    content = perceptron(folder)._content
+    whole, file = folder / "whole.tlm", folder / "changed.tlm"
+    whole.write_bytes(content)
+    with zipfile.ZipFile(whole) as source, zipfile.ZipFile(file, "w") as archive:
+        for name in source.namelist():
+            part = source.read(name)
+            archive.writestr(name, json.dumps(json.loads(part) | about) if name == "model.json" else part)
+    return file
+
+
+@pytest.mark.parametrize(
+    "about, message",
+    [
+        ({"processor": ["avx9000"]}, "compiled for a processor with avx9000, which this one has not"),
+        ({"machine": "pdp11"}, "compiled for pdp11; this is"),
+        ({"format": 7}, "has format 7; this package reads 1"),
+    ],
+)
+def test_code_for_other_machines_is_refused(tmp_path, about, message):
+    with pytest.raises(ValueError, match=message):
+        tl.Model(changed(tmp_path, **about))
+
+
+def test_the_frame_is_given_back(tmp_path):
+    model = perceptron(tmp_path)
+    before = tl.live_count()
+    for _ in range(10):
+        model(np.ones((4, 2), np.float32))
+    assert tl.live_count() == before

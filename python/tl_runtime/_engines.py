@@ -1,0 +1,172 @@
+"""Engines that run parts of a batch: this process, the workers of Dask, the ranks of MPI.
+
+An engine gets a model and a function that returns the parts, and returns their outputs in the order of the parts.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from ._model import run_part
+
+if TYPE_CHECKING:
+    from ._model import Batch, Model, Outputs
+
+Parts = Callable[[], "list[Batch]"]
+Tick = Callable[[], object]
+
+_AHEAD = 3  # parts that each thread of a worker has, at most: one runs, the others wait there
+
+
+def run(model: Model, parts: Parts, on: Any, progress: bool) -> list[Outputs] | None:
+    """Runs all parts; None on ranks of MPI that are not the first."""
+    if on is None:
+        return _here(model, parts(), progress)
+    if isinstance(on, str):
+        kind, _, address = on.partition("://")
+        if kind == "dask" and address:
+            return _at_scheduler(model, parts(), address, progress)
+        if on == "mpi":
+            from mpi4py import MPI
+
+            return _ranks(model, parts, MPI.COMM_WORLD, progress)
+        raise ValueError(f'tl.Model.map: on={on!r} names no engine; "dask://HOST:PORT" and "mpi" do')
+    if hasattr(on, "scheduler") and hasattr(on, "scatter"):
+        return _workers(model, parts(), on, progress)
+    if hasattr(on, "Get_rank"):
+        return _ranks(model, parts, on, progress)
+    raise TypeError(
+        f"tl.Model.map: on is a {type(on).__name__}; it is None, a dask.distributed.Client, a communicator of mpi4py, "
+        '"dask://HOST:PORT" or "mpi"'
+    )
+
+
+@contextmanager
+def _bar(progress: bool, total: int, name: str) -> Iterator[Tick]:
+    """Shows how many parts are done; the function that it gives says that one more is."""
+    if not progress:
+        yield lambda: None
+        return
+    try:
+        from tqdm.auto import tqdm
+    except ImportError as error:
+        raise ImportError("tl.Model.map: progress=True shows a bar by tqdm; pip install tqdm") from error
+    with tqdm(total=total, desc=name, unit="part") as bar:
+        yield bar.update
+
+
+def _here(model: Model, parts: list[Batch], progress: bool) -> list[Outputs]:
+    results = []
+    with _bar(progress, len(parts), model.name) as tick:
+        for part in parts:
+            results.append(run_part(model, part))
+            tick()
+    return results
+
+
+# ---- Dask ------------------------------------------------------------------------------------
+
+
+def _at_scheduler(model: Model, parts: list[Batch], address: str, progress: bool) -> list[Outputs]:
+    from distributed import Client
+
+    with Client(address, set_as_default=False) as client:
+        return _workers(model, parts, client, progress)
+
+
+def _shipped(model: Model) -> Model:
+    """Makes a model a result of the cluster's, which its workers pass on to each other."""
+    return model
+
+
+def _ship(model: Model, client: Any) -> Any:
+    """Sends the model to the scheduler as the argument of a task, so that it is still there when workers die.
+
+    Client.scatter would wait for ever when a worker dies meanwhile.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+        return client.submit(_shipped, model, key=f"tl_runtime.Model-{model.hash}")
+
+
+def _workers(model: Model, parts: list[Batch], client: Any, progress: bool) -> list[Outputs]:
+    """Keeps the workers busy with some parts each, so that neither they nor the scheduler hold the whole batch."""
+    from distributed import KilledWorker, as_completed
+
+    client.wait_for_workers(1)
+    shipped = _ship(model, client)
+    results: dict[int, Outputs] = {}
+    numbers: dict[str, int] = {}
+
+    def submit(i: int) -> Any:
+        future = client.submit(run_part, shipped, parts[i], pure=False)
+        numbers[future.key] = i
+        return future
+
+    left = iter(range(len(parts)))
+    ahead = _AHEAD * max(sum(client.nthreads().values()), 1)
+    running = as_completed([submit(i) for i in islice(left, ahead)], loop=client.loop)
+    with _bar(progress, len(parts), model.name) as tick:
+        for future in running:
+            i = numbers.pop(future.key)
+            try:
+                results[i] = future.result()
+            except KilledWorker as error:
+                raise RuntimeError(
+                    f"tl.Model.map: part {i} of {len(parts)} ended its worker each time that it was run; the workers' "
+                    f"own messages say why ({error})"
+                ) from error
+            tick()
+            for following in islice(left, 1):
+                running.add(submit(following))
+    return [results[i] for i in range(len(parts))]
+
+
+# ---- MPI -------------------------------------------------------------------------------------
+
+
+def _ranks(model: Model, parts: Parts, comm: Any, progress: bool) -> list[Outputs] | None:
+    """Runs a part on each rank, and then the next ones. An error on one rank is raised on all."""
+    root = comm.Get_rank() == 0
+    todo: list[Batch] = []
+    problem: BaseException | None = None
+    if root:
+        try:
+            todo = parts()
+        except Exception as error:  # raised below, on all ranks
+            problem = error
+    problem, count = comm.bcast((problem, len(todo)))
+    if problem is not None:
+        raise problem
+    model = _same_model(model, comm)
+    results: list[Outputs] = []
+    with _bar(progress and root, count, model.name) as tick:
+        for first in range(0, count, comm.Get_size()):
+            turn = todo[first : first + comm.Get_size()]
+            made = comm.gather(_tried(model, comm.scatter([*turn, *[None] * (comm.Get_size() - len(turn))])))
+            problem = comm.bcast(next((m for m in made if isinstance(m, BaseException)), None) if root else None)
+            if problem is not None:
+                raise problem
+            for part in made[: len(turn)] if root else []:
+                results.append(part)
+                tick()
+    return results if root else None
+
+
+def _same_model(model: Model, comm: Any) -> Model:
+    """Returns the model of rank 0, which travels where another rank has another one."""
+    digest = comm.bcast(model.hash)
+    if not comm.allreduce(int(model.hash != digest)):
+        return model
+    return comm.bcast(model)
+
+
+def _tried(model: Model, part: Batch | None) -> Outputs | Exception | None:
+    try:
+        return None if part is None else run_part(model, part)
+    except Exception as error:  # the caller tells all ranks
+        return error
