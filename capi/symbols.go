@@ -14,6 +14,7 @@ import (
 
 	"tlruntime/runtime/observe/leak"
 	"tlruntime/runtime/observe/source"
+	"tlruntime/runtime/observe/track"
 )
 
 // reportMutex prevents that reports to the same place mix.
@@ -41,6 +42,9 @@ func forgetSources() {
 func init() { leak.Resolve, leak.InSource = resolve, inSource }
 
 func resolve(pc uintptr) leak.Frame {
+	if at, is := track.PythonAt(pc); is {
+		return leak.Frame{Function: at.Function, File: at.File, Line: int(at.Line), Python: true}
+	}
 	var s C.tlc_symbol
 	symbolMutex.Lock()
 	defer symbolMutex.Unlock()

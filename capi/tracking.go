@@ -242,6 +242,28 @@ func tlentry_settle(c, stack uintptr, frames uint64) {
 	})
 }
 
+// tlentry_python_name keeps the name of a function of Python and of its file, and returns their number; 0: there is no
+// memory for them.
+//
+//export tlentry_python_name
+func tlentry_python_name(function, file uintptr) uint32 {
+	return contained(0, func() uint32 {
+		name, _ := text(function)
+		path, _ := text(file)
+		return track.PythonName(name, path)
+	})
+}
+
+// tlentry_python_site gives an allocation a stack with frames of Python.
+//
+//export tlentry_python_site
+func tlentry_python_site(c, pointer, stack uintptr, frames uint64) {
+	guarded(c, 0, func(*object.Context) int {
+		track.SitePython(pointer, layout.Slice[uintptr](stack, frames))
+		return 0
+	})
+}
+
 // tlentry_forget_block drops the record of a block that is being freed.
 //
 //export tlentry_forget_block

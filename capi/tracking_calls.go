@@ -154,7 +154,8 @@ func recorded(info tl_alloc_info, ref track.Ref) tl_alloc_info {
 	}
 	site := track.SiteOf(e.Site)
 	info.Number, info.Time, info.Thread, info.Tag = e.Seq, e.Time, uint64(e.Thread), track.NameAddress(e.Tag)
-	info.File, info.Line = track.NameAddress(track.Intern(site.File)), uint64(site.Line)
+	file, line := site.Told()
+	info.File, info.Line = track.NameAddress(track.Intern(file)), uint64(line)
 	if info.Frames = uint64(len(site.Stack)); info.Frames > 0 {
 		info.Stack = layout.Address(&site.Stack[0])
 	}

@@ -28,6 +28,8 @@ void tlentry_device_deallocate(uintptr_t context, uintptr_t which, uintptr_t blo
 
 void tlentry_sampled(uintptr_t context, uint32_t kind, uintptr_t address, uint64_t bytes);
 void tlentry_settle(uintptr_t context, uintptr_t stack, uint64_t frames);
+uint32_t tlentry_python_name(uintptr_t function, uintptr_t file);
+void tlentry_python_site(uintptr_t context, uintptr_t pointer, uintptr_t stack, uint64_t frames);
 void tlentry_forget_block(uintptr_t address);
 int64_t tlentry_leaks(uintptr_t context);
 int64_t tlentry_check_at_end(uintptr_t c);

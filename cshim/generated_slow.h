@@ -236,6 +236,7 @@ enum {
 	TL_FN_tl_numpy_free,
 	TL_FN_tl_numpy_handler,
 	TL_FN_tl_python_lines,
+	TL_FN_tl_python_site,
 	TL_FN_tl_python_attach,
 	TL_FN_tl_python_capsule,
 	TL_FN_tl_python_arrow,

@@ -225,6 +225,10 @@ enum { TL_TENSOR_CELLS_BYTES = 24576 };
 enum { TL_BLOCK_MARKS = 4096 };
 #define TL_BLOCK_MARK(address) ((uint64_t)(address) * 0x9E3779B97F4A7C15ull >> 52)
 
+/* A frame of Python in a recorded stack: TL_PYTHON_TAG in the uppermost byte, where no address of a program has bits, then
+ * the number of a name, then a line. */
+enum { TL_PYTHON_TAG = 0x70, TL_PYTHON_TAG_SHIFT = 56, TL_PYTHON_NAME_BITS = 28, TL_PYTHON_LINE_BITS = 24 };
+
 /* globals.leak_check */
 enum { TL_LEAK_CHECK_OFF = 0, TL_LEAK_CHECK_REPORT = 1, TL_LEAK_CHECK_FAIL = 2 };
 

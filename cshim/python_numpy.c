@@ -39,10 +39,7 @@ static inline void* pooled(tl_context* c, size_t n)
 	int64_t shape = (int64_t)n;
 	tlc_tensor_describe((tl_tensor_header*)e.object, TL_DTYPE_U8, n, 1, &shape);
 	tlc_tensor_revive(c, tlc_g.records + e.record, 0);
-	if (tlc_spend(c, n)) {
-		tlc_sampled_object(c, (void*)e.object, n);
-		tlc_python_name((const void*)e.object);
-	}
+	if (tlc_spend(c, n)) tlc_sampled_object(c, (void*)e.object, n);
 	return (char*)e.object + TLC_TENSOR_HEADER;
 }
 
@@ -59,15 +56,6 @@ static uintptr_t object_of(uintptr_t p, tl_record** r)
 	return ((const tl_tensor_header*)tensor)->data == p ? tensor : 0;
 }
 
-/* A block that the slow path has made, and may have recorded. */
-static void* named(void* p)
-{
-	tl_record* r;
-	if (p == NULL || !tlc_in_heap((uintptr_t)p)) return p;
-	tlc_python_name((const void*)object_of((uintptr_t)p, &r));
-	return p;
-}
-
 /* A block of malloc, in a child of fork(). */
 static void* in_child(void* p, uint32_t function)
 {
@@ -81,7 +69,7 @@ static __attribute__((noinline)) void* other_malloc(void* ctx, size_t bytes)
 	void* p = bytes > TLC_MAX_SMALL ? pooled(tlc_tls, granted(bytes)) : NULL;
 	if (TLC_LIKELY(p != NULL)) return p;
 	return tlc_forked() ? in_child(malloc(at_least_1(bytes)), TL_FN_tl_numpy_malloc)
-	                    : named(slow_numpy_malloc(ctx, granted(bytes)));
+	                    : slow_numpy_malloc(ctx, granted(bytes));
 }
 
 void* tl_numpy_calloc(void* ctx, size_t count, size_t bytes_each)
@@ -90,10 +78,10 @@ void* tl_numpy_calloc(void* ctx, size_t count, size_t bytes_each)
 	if (!__builtin_mul_overflow(count, bytes_each, &bytes)) {
 		void* p = bytes > TLC_MAX_SMALL ? pooled(tlc_tls, granted(bytes)) : tlc_held_take(tlc_tls, bytes);
 		if (TLC_LIKELY(p != NULL)) return memset(p, 0, bytes);
-		if (bytes > TLC_MAX_SMALL && !tlc_forked()) return named(slow_numpy_calloc(ctx, 1, granted(bytes)));
+		if (bytes > TLC_MAX_SMALL && !tlc_forked()) return slow_numpy_calloc(ctx, 1, granted(bytes));
 	}
 	if (tlc_forked()) return in_child(calloc(at_least_1(count), at_least_1(bytes_each)), TL_FN_tl_numpy_calloc);
-	return named(slow_numpy_calloc(ctx, count, bytes_each));
+	return slow_numpy_calloc(ctx, count, bytes_each);
 }
 
 /* NumPy takes about 100 ns for an array, and its own cache of small blocks costs almost nothing of
@@ -186,7 +174,7 @@ void* tl_numpy_realloc(void* ctx, void* block, size_t bytes)
 	void* p = realloc_here(tlc_tls, block, bytes);
 	if (TLC_LIKELY(p != NULL)) return p;
 	p = tlc_forked() ? realloc_in_child(block, bytes) : NULL;
-	return p != NULL ? p : named(slow_numpy_realloc(ctx, block, granted(bytes)));
+	return p != NULL ? p : slow_numpy_realloc(ctx, block, granted(bytes));
 }
 
 /* PyDataMem_Handler of NumPy's C interface, version 1. */

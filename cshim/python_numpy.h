@@ -22,10 +22,6 @@ typedef struct tlc_python_api {
 
 extern tlc_python_api tlc_python;
 
-/* Passes tracking the line of Python that requested a block that was just allocated, if the line is
- * known and the allocation is recorded (python_lines.c). */
-void tlc_python_name(const void* block);
-
 /* Sets the Python exception for a capsule that was not made, and returns NULL. */
 void* tlc_python_refuse(void);
 

@@ -40,9 +40,8 @@ static _Unwind_Reason_Code step(struct _Unwind_Context* at, void* data)
 	uintptr_t pc = _Unwind_GetIPInfo(at, &before);
 	if (pc == 0) return _URC_END_OF_STACK;
 	frame* f = &w->frames[w->n++];
-	*f = (frame){.address = pc, .signal = before != 0};
+	*f = (frame){.address = pc, .signal = before != 0, .sp = _Unwind_GetCFA(at)};
 #if defined(__x86_64__)
-	f->sp = _Unwind_GetCFA(at);
 	f->fp = _Unwind_GetGR(at, 6);
 #endif
 	return w->n < TLC_MOST_FRAMES ? _URC_NO_REASON : _URC_END_OF_STACK;
@@ -137,7 +136,7 @@ static bool can_keep(const walk* w, kept* k)
 	return w->n > 1;
 }
 
-static bool find(uintptr_t end, uintptr_t* frames, size_t* n)
+static bool find(uintptr_t end, tlc_stack* to)
 {
 	struct set* s = set_of(end);
 	if (!tlc_try_lock(&s->lock)) return false;
@@ -146,8 +145,9 @@ static bool find(uintptr_t end, uintptr_t* frames, size_t* n)
 		const kept* k = &s->ways[i];
 		if (!stands(k, end)) continue;
 		found = true;
-		*n = k->n;
-		memcpy(frames, k->address, k->n * sizeof *frames);
+		to->n = k->n;
+		memcpy(to->frames, k->address, k->n * sizeof *to->frames);
+		for (size_t j = 0; j + 1 < k->n; j++) to->ends[j] = k->slot[j] + sizeof(uintptr_t);
 	}
 	tlc_unlock(&s->lock);
 	return found;
@@ -169,24 +169,28 @@ static void keep(const walk* w, uintptr_t end, const uintptr_t* frames)
 
 #else /* return addresses stand elsewhere, or nothing may be kept */
 
-static bool find(uintptr_t end, uintptr_t* frames, size_t* n)
+static bool find(uintptr_t end, tlc_stack* to)
 {
-	(void)end, (void)frames, (void)n;
+	(void)end, (void)to;
 	return false;
 }
 static void keep(const walk* w, uintptr_t end, const uintptr_t* frames) { (void)w, (void)end, (void)frames; }
 
 #endif
 
-__attribute__((noinline)) size_t tlc_take_stack(uintptr_t* frames)
+__attribute__((noinline)) void tlc_take_stack(tlc_stack* to)
 {
 	const uintptr_t end = (uintptr_t)__builtin_frame_address(0) + 16;
-	size_t n = 0;
-	if (find(end, frames, &n)) return n;
-	walk w;
-	w.n = 0;
-	_Unwind_Backtrace(step, &w);
-	for (size_t i = 0; i < w.n; i++) frames[i] = w.frames[i].address - !w.frames[i].signal; /* inside the call */
-	if (w.n > 1) keep(&w, end, frames);
-	return w.n;
+	if (!find(end, to)) {
+		walk w;
+		w.n = 0;
+		_Unwind_Backtrace(step, &w);
+		to->n = w.n;
+		for (size_t i = 0; i < w.n; i++) {
+			to->frames[i] = w.frames[i].address - !w.frames[i].signal; /* inside the call */
+			if (i > 0) to->ends[i - 1] = w.frames[i].sp;
+		}
+		if (w.n > 1) keep(&w, end, to->frames);
+	}
+	if (to->n > 0) to->ends[to->n - 1] = UINTPTR_MAX;
 }

@@ -7,8 +7,14 @@
 
 enum { TLC_MOST_FRAMES = 48 };
 
-/* This thread's frames, innermost first, at most TLC_MOST_FRAMES. Code without unwind tables, such as a JIT compiler's
- * that registers none, is the last frame. */
-__attribute__((visibility("hidden"))) size_t tlc_take_stack(uintptr_t* frames);
+typedef struct tlc_stack {
+	size_t n;
+	uintptr_t frames[TLC_MOST_FRAMES]; /* return addresses, innermost first */
+	uintptr_t ends[TLC_MOST_FRAMES];   /* where on the stack each frame ends; UINTPTR_MAX for the last one */
+} tlc_stack;
+
+/* Takes this thread's frames. Code without unwind tables, such as a JIT compiler's that registers none, is the last
+ * frame. */
+__attribute__((visibility("hidden"))) void tlc_take_stack(tlc_stack* to);
 
 #endif

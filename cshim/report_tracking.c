@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "object_fast.h"
+#include "python_frames.h"
 #include "report_stacks.h"
 #include "report_tracking.h"
 
@@ -14,9 +15,11 @@
 
 void tlc_settle(tl_context* c)
 {
-	uintptr_t frames[TLC_MOST_FRAMES];
-	size_t n = tlc_take_stack(frames);
-	tlentry_settle((uintptr_t)c, (uintptr_t)frames, n);
+	tlc_stack own;
+	uintptr_t both[TLC_MOST_BOTH];
+	tlc_take_stack(&own);
+	const size_t n = tlc_python_add(&own, both);
+	tlentry_settle((uintptr_t)c, (uintptr_t)(n != 0 ? both : own.frames), n != 0 ? n : own.n);
 }
 
 /* ---- samples -------------------------------------------------------------------------- */

@@ -4409,20 +4409,40 @@ TL_API void tl_numpy_free(void* ctx, void* block, size_t bytes);
 TL_API const void* tl_numpy_handler(void);
 
 /*
- * tl_python_lines makes the memory functions of NumPy's arrays tell tracking
- * the line of Python code that requests an array, if its allocation is
- * recorded. Frames whose file name begins with skip, such as the folder of
- * NumPy's own code, are skipped. Further calls have no effect.
+ * tl_python_lines makes tracking record the frames of Python code, up to 50, among
+ * the C frames of call stacks, in place of the interpreter's own C frames. That
+ * holds for calls by a thread that holds the interpreter's lock; for others see
+ * tl_python_site. Innermost frames whose file begins with skip, such as the folder
+ * of NumPy's own code, are passed over, in Python and in C. Each call adds one
+ * such folder, up to 8.
  *
- * Ownership: none; skip is copied.
+ * Ownership: none; skip is copied. Names of functions and files that stand in
+ *     recorded stacks are copied as well: no object of Python's is kept.
  * Threads: any thread.
  * Returns: TL_OK, or why nothing was changed.
  * Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes),
  *     TL_E_UNSUPPORTED (the functions of CPython 3.10 and later are not among
- *     the symbols of the process).
+ *     the symbols of the process), TL_E_LIMIT (a ninth folder).
  * Cost: a lookup of symbols.
  */
 TL_API tl_status tl_python_lines(const char* skip);
+
+/*
+ * tl_python_site adds the frames of Python code to the record of an allocation that
+ * the calling thread has just made, by a call that it made without the interpreter's
+ * lock, as ctypes does. Without tracking, and for an allocation that was not sampled or
+ * that has such frames, it does nothing.
+ *
+ * Ownership: none.
+ * Threads: one that holds the interpreter's lock.
+ * Returns: false if the frames are not to be had (no tl_python_lines; this
+ *     thread does not hold the lock; another interpreter than the first one),
+ *     so that the caller names its line by tl_track_site.
+ * Errors: none.
+ * Cost: about 2 ns where the allocation was not recorded; the stack and one
+ *     cgo call where it was, and, with TL_TRACK=1, always.
+ */
+TL_API bool tl_python_site(void* pointer);
 
 /*
  * tl_python_api tells this library about the interpreter of the process: the

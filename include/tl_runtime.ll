@@ -292,6 +292,7 @@ declare ptr @tl_numpy_realloc(ptr, ptr, i64)
 declare void @tl_numpy_free(ptr, ptr, i64)
 declare nonnull ptr @tl_numpy_handler() nounwind
 declare i32 @tl_python_lines(ptr) nounwind
+declare zeroext i1 @tl_python_site(ptr)
 declare i32 @tl_python_attach(ptr) nounwind
 declare ptr @tl_python_capsule(ptr, i32, i1 zeroext)
 declare ptr @tl_python_arrow(ptr, i1 zeroext)

@@ -62,7 +62,10 @@ static void memory_is_reused(void)
 	}
 }
 
-/* No interpreter is in this process: what NumPy's functions allocate has a stack and no line. */
+/* An address of the program, and not a frame of Python. */
+static bool is_address(const void* frame) { return frame != NULL && (uintptr_t)frame >> 56 == 0; }
+
+/* No interpreter is in this process: what NumPy's functions allocate has a stack of C frames and no line. */
 static void lines_want_an_interpreter(void)
 {
 	static char long_name[5000];
@@ -76,8 +79,15 @@ static void lines_want_an_interpreter(void)
 	void* p = tl_numpy_malloc(NULL, 100);
 	tl_alloc_info info = {.struct_size = sizeof info};
 	CHECK_OK(tl_mem_allocation_info(p, &info));
-	CHECK(info.number != 0 && info.frames != 0 && info.file == NULL);
+	CHECK(info.number != 0 && info.frames > 2 && info.file == NULL);
+	for (uint64_t i = 0; i < info.frames; i++) CHECK(is_address(info.stack[i]));
+	CHECK(!tl_python_site(p));
+	CHECK(tl_python_site(NULL));
+	tl_alloc_info after = {.struct_size = sizeof after};
+	CHECK_OK(tl_mem_allocation_info(p, &after));
+	CHECK(after.stack == info.stack && after.frames == info.frames);
 	tl_numpy_free(NULL, p, 100);
+	CHECK(tl_python_site(p)); /* nothing is known of it */
 	CHECK_OK(tl_configure("TL_TRACK", "0"));
 }
 

@@ -25,7 +25,7 @@
 
 #pragma GCC visibility push(hidden)
 
-enum { MAX_RANK = 8, DTYPES = 24, PYTHON_INTERFACE = 2 };
+enum { MAX_RANK = 8, DTYPES = 24, PYTHON_INTERFACE = 3 };
 
 /* A tensor of the runtime, with one counted reference. Everything below `tensor` is a copy of what the library says of
  * it, which does not change while the reference is held. */
@@ -67,6 +67,7 @@ typedef struct fast_tensor {
 	X(get_scope_depth)           \
 	X(python_capsule)            \
 	X(deferred_take)             \
+	X(python_site)               \
 	X(track_count)
 
 /* Functions of the interpreter that the limited API lacks, or has only since a later version. */
@@ -77,23 +78,23 @@ typedef int (*fast_trace)(unsigned int domain, uintptr_t key, size_t bytes); /* 
 typedef int (*fast_untrace)(unsigned int domain, uintptr_t key);
 
 /* What the package hands over: objects of Python's, by name. */
-#define FAST_OBJECTS(X)                                                                          \
-	X(methods)  /* the class that has the methods of both ways; the base of the type */          \
-	X(dtypes)   /* tuple of tl.DType by number, None where there is none */                      \
-	X(typestrs) /* tuple of their names in array interfaces */                                   \
-	X(names)    /* dict from names of element types to numbers */                                \
-	X(to_dtype) /* (spec) -> tl.DType */                                                         \
-	X(empty)    /* tl.empty and so on, in Python */                                              \
-	X(zeros)                                                                                     \
-	X(from_dlpack)                                                                               \
-	X(take)           /* (capsule) -> address */                                                 \
-	X(last_error)     /* () -> the exception for the calling thread's last failure */            \
-	X(error_for)      /* (status) -> exception */                                                \
-	X(refuse)         /* () raises BufferError for the last failure */                           \
-	X(tell)           /* (address): tells tracking the line of Python */                         \
-	X(reaches)        /* (device) -> whether the CPU uses its memory */                          \
-	X(arrays)         /* () -> NumPy's table of C functions, its array type, dtypes by number */ \
-	X(cpu)            /* (1, 0): the CPU for DLPack */                                           \
+#define FAST_OBJECTS(X)                                                                              \
+	X(methods)  /* the class that has the methods of both ways; the base of the type */              \
+	X(dtypes)   /* tuple of tl.DType by number, None where there is none */                          \
+	X(typestrs) /* tuple of their names in array interfaces */                                       \
+	X(names)    /* dict from names of element types to numbers */                                    \
+	X(to_dtype) /* (spec) -> tl.DType */                                                             \
+	X(empty)    /* tl.empty and so on, in Python */                                                  \
+	X(zeros)                                                                                         \
+	X(from_dlpack)                                                                                   \
+	X(take)           /* (capsule) -> address */                                                     \
+	X(last_error)     /* () -> the exception for the calling thread's last failure */                \
+	X(error_for)      /* (status) -> exception */                                                    \
+	X(refuse)         /* () raises BufferError for the last failure */                               \
+	X(tell)           /* (address): tells tracking the line of Python; None: the library reads it */ \
+	X(reaches)        /* (device) -> whether the CPU uses its memory */                              \
+	X(arrays)         /* () -> NumPy's table of C functions, its array type, dtypes by number */     \
+	X(cpu)            /* (1, 0): the CPU for DLPack */                                               \
 	X(dlpack_version) /* (1, 3) */
 
 /* NumPy's C functions that a hand-over needs: PyArray_NewFromDescr, PyArray_SetBaseObject. */

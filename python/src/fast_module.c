@@ -182,13 +182,16 @@ static PyObject* start(PyObject* module, PyObject* given)
 	return Py_XNewRef((PyObject*)fast.tensor);
 }
 
-/* Address or None, as ctypes gives it. */
+/* Address or None, as ctypes gives it. ctypes gave the interpreter's lock back during the call, so the allocation was
+ * recorded without frames of Python. */
 static PyObject* own(PyObject* module, PyObject* address)
 {
 	(void)module;
 	if (Py_IsNone(address)) return fast_raise_last();
 	void* made = PyLong_AsVoidPtr(address);
-	return made != NULL || PyErr_Occurred() == NULL ? fast_own(made) : NULL;
+	if (made == NULL && PyErr_Occurred() != NULL) return NULL;
+	if (made != NULL && Py_IsNone(fast.tell)) fast.python_site(made);
+	return fast_own(made);
 }
 
 /* ---- scopes, for _scope.py ------------------------------------------------------------------ */

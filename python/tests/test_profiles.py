@@ -49,10 +49,10 @@ def test_a_heap_profile_shows_lines_of_python(tmp_path: Path) -> None:
         tl.configure("TL_TRACK", "0")
     assert gzip.decompress(path.read_bytes())
     occupied = sum(tl.allocation_info(t.address).nbytes for t in tensors)
-    top = pprof(path, "-top", "-unit=B", "-sample_index=inuse_space", "-tagfocus=tag=load")
+    top = pprof(path, "-top", "-lines", "-unit=B", "-sample_index=inuse_space", "-tagfocus=tag=load")
     row = next(row for row in top.splitlines() if f"test_profiles.py:{at}" in row)
     assert 3 * 40_000 < int(row.split()[0].removesuffix("B")) <= occupied
-    counts = pprof(path, "-top", "-sample_index=inuse_objects", "-tagfocus=tag=load", "-tagfocus=type=tensor")
+    counts = pprof(path, "-top", "-lines", "-sample_index=inuse_objects", "-tagfocus=tag=load", "-tagfocus=type=tensor")
     assert next(row for row in counts.splitlines() if f"test_profiles.py:{at}" in row).split()[0] == "3"
 
 
@@ -67,7 +67,7 @@ def test_a_block_is_profiled(tmp_path: Path) -> None:
         kept, at = [tl.zeros((50, 50)) for _ in range(4)], line()
     assert tl.config()["TL_TRACK"][0] == "0"
     after, later = tl.zeros((50, 50)), line()
-    top = pprof(path, "-top", "-unit=B", "-sample_index=inuse_space")
+    top = pprof(path, "-top", "-lines", "-unit=B", "-sample_index=inuse_space")
     row = next(row for row in top.splitlines() if f"test_profiles.py:{at}" in row)
     assert 4 * 10_000 < int(row.split()[0].removesuffix("B")) < 4 * 11_000
     assert f"test_profiles.py:{later}" not in top
@@ -186,14 +186,16 @@ def test_every_release_of_a_trace_has_its_allocation(tmp_path: Path) -> None:
         if event["name"] == "alloc":
             assert key not in live
             live[key] = event
+            sites[key] = event.get("sf", 0)  # none of what was there before
         elif event["name"] == "site":
-            sites[key] = event["sf"]
+            sites[key] = event["sf"]  # of a call by ctypes
         elif event["name"] == "free":
             assert live.pop(key)["args"]["bytes"] == event["args"]["bytes"]
     address = hex(tensor.address)
     assert live[address]["args"]["type"] == "tensor"
     frame = trace["stackFrames"][str(sites[address])]
-    assert (frame["name"], frame["line"], frame["file"]) == (f"test_profiles.py:{at}", at, __file__)
+    name = "test_every_release_of_a_trace_has_its_allocation"
+    assert (frame["name"], frame["line"], frame["file"]) == (name, at, __file__)
     assert sum(e["args"].get("before", 0) for e in trace["traceEvents"] if e["name"] == "alloc") >= 1
 
 
@@ -346,7 +348,7 @@ def test_a_snapshot_of_pytorch(tmp_path: Path) -> None:
     blocks = {b["address"]: b for s in snapshot["segments"] for b in s["blocks"]}
     block = blocks[tensor.address]
     assert block["state"] == "active_allocated"
-    assert block["frames"][0] == {"name": f"test_profiles.py:{at}", "filename": __file__, "line": at}
+    assert block["frames"][0] == {"name": "test_a_snapshot_of_pytorch", "filename": __file__, "line": at}
     assert 10_000 < block["requested_size"] < 10_300
     assert blocks[array.__array_interface__["data"][0]]["requested_size"] == 8000
     assert blocks[large.address]["size"] >= 1 << 20

@@ -417,7 +417,7 @@ def _start() -> Any:
             "last_error": last_error,
             "error_for": error_for,
             "refuse": _dlpack.refuse,
-            "tell": recorder.tell,
+            "tell": None if recorder.reads_frames else recorder.tell,
             "reaches": in_reach,
             "arrays": _arrays,
             "cpu": _dlpack.CPU,

@@ -240,6 +240,15 @@ const TensorCellsBytes = 24576
 // A number below TL_BLOCK_MARKS for the address of a pool's block.
 const BlockMarks = 4096
 
+// A frame of Python in a recorded stack: TL_PYTHON_TAG in the uppermost byte, where no address of a program has bits, then
+// the number of a name, then a line.
+const (
+	PythonTag      = 0x70
+	PythonTagShift = 56
+	PythonNameBits = 28
+	PythonLineBits = 24
+)
+
 // globals.leak_check
 const (
 	LeakCheckOff    = 0

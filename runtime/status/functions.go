@@ -233,6 +233,7 @@ var functions = [...]string{
 	"tl_numpy_free",
 	"tl_numpy_handler",
 	"tl_python_lines",
+	"tl_python_site",
 	"tl_python_attach",
 	"tl_python_capsule",
 	"tl_python_arrow",

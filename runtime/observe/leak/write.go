@@ -19,6 +19,7 @@ type Frame struct {
 	Module   string // program or library; "" = none, as of code that a JIT compiler made
 	Offset   uint64 // in the module's own addresses
 	Own      bool   // code of this library
+	Python   bool   // a frame of Python, which has no address
 }
 
 // Resolve finds out about a code address; it is GoFrame in a Go program.
@@ -90,12 +91,18 @@ const head = "\n================================================================
 type finder func(pc uintptr) []Located
 
 // symbol finds what the linker knows.
-func symbol(pc uintptr) []Located { return []Located{{Resolve(pc), pc}} }
+func symbol(pc uintptr) []Located {
+	f := Resolve(pc)
+	if f.Python {
+		pc = 0
+	}
+	return []Located{{f, pc}}
+}
 
 // lines finds what the source has there, if that is known.
 func lines(pc uintptr) []Located {
 	all := symbol(pc)
-	if all[0].Own {
+	if all[0].Own || all[0].Python {
 		return all
 	}
 	if in := InSource(all[0]); len(in) > 0 {
@@ -159,7 +166,7 @@ func writeSite(b *strings.Builder, s track.Site, find finder) {
 	}
 }
 
-// Located is a frame and its address.
+// Located is a frame and its address, which is 0 of a frame of Python.
 type Located struct {
 	Frame
 	PC uintptr

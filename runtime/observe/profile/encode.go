@@ -114,7 +114,8 @@ type writer struct {
 	used      map[int]bool // of mappings; true: their locations have functions and lines
 }
 
-type function struct{ name, file string }
+// function is one of a program. The linker's name is for pprof to make readable; without one it leaves the name alone.
+type function struct{ name, linker, file string }
 
 // line is a line of a function.
 type line struct {
@@ -152,7 +153,7 @@ func (w *writer) function(f function) uint64 {
 		var m message
 		m.number(functionID, id)
 		m.number(functionName, w.strings.number(f.name))
-		m.number(functionLink, w.strings.number(f.name)) // equal: pprof is to demangle it
+		m.number(functionLink, w.strings.number(f.linker))
 		m.number(functionFile, w.strings.number(f.file))
 		w.bytes(profileFunction, m)
 	}

@@ -152,7 +152,7 @@ func (s *stacks) of(site uint32) []uint64 {
 	at := track.SiteOf(site)
 	var list []uint64
 	if at.File != "" {
-		told := line{function{leak.Line(at), at.File}, uint64(at.Line)}
+		told := line{function{name: leak.Line(at), file: at.File}, uint64(at.Line)}
 		list = append(list, s.w.location(0, []line{told}, false))
 	}
 	for _, f := range leak.Frames(at.Stack) {
@@ -170,12 +170,17 @@ func (s *stacks) of(site uint32) []uint64 {
 // the linker's, which pprof makes readable.
 func (s *stacks) lines(f leak.Located) (all []line, source bool) {
 	for _, at := range s.files.Frames(f.Module, f.Offset, f.Symbol) {
-		all = append(all, line{function{at.Function, at.File}, uint64(max(at.Line, 0))})
+		all = append(all, line{function{at.Function, at.Function, at.File}, uint64(max(at.Line, 0))})
 	}
 	if len(all) > 0 {
 		return all, true
 	}
-	return []line{{function{cmp.Or(f.Symbol, f.Function), f.File}, uint64(max(f.Line, 0))}}, false
+	is := function{name: f.Function, file: f.File}
+	if !f.Python {
+		is.name = cmp.Or(f.Symbol, f.Function)
+		is.linker = is.name
+	}
+	return []line{{is, uint64(max(f.Line, 0))}}, false
 }
 
 // compare orders groups, so that equal memory gives equal profiles.

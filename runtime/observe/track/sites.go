@@ -17,6 +17,8 @@ type sites struct {
 	nameAt  []kept
 	all     map[site]uint32
 	list    []site
+	python  map[pythonName]uint32
+	pythons []pythonName
 
 	room, end uintptr // rest of the newest chunk
 }
@@ -30,9 +32,12 @@ type kept struct {
 // site is a stack, and a line if the program told it.
 type site struct{ stack, file, line uint32 }
 
+// pythonName is a function of Python's and its file.
+type pythonName struct{ function, file uint32 }
+
 // Site is where something was allocated or released.
 type Site struct {
-	Stack []uintptr // return addresses, innermost first
+	Stack []uintptr // return addresses, and frames of Python (PythonAt), innermost first
 	File  string    // "" = not told
 	Line  uint32
 }
@@ -40,6 +45,7 @@ type Site struct {
 func (s *sites) open() {
 	s.stacks, s.names, s.all = map[string]uint32{}, map[string]uint32{}, map[site]uint32{}
 	s.stackAt, s.nameAt, s.list = make([]kept, 1), make([]kept, 1), make([]site, 1)
+	s.python, s.pythons = map[pythonName]uint32{}, make([]pythonName, 1)
 }
 
 // keep copies bytes to where they stay; 0 when there is no memory.

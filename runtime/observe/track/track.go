@@ -13,6 +13,7 @@
 //	tags.go      what threads say that they are doing
 //	sample.go    which allocations are recorded
 //	sites.go     stacks, names and tags, each kept once
+//	python.go    frames of Python in stacks
 //	records.go   what is known by record
 //	table.go     what is known by address
 //	totals.go    what was ever made where
@@ -283,13 +284,18 @@ func name(ref Ref, address uint64, file string, line uint32) bool {
 	if name == 0 {
 		return false
 	}
+	e.moveTo(address, tracker.sites.add(tracker.sites.stackOf(e.Site), name, line))
+	return true
+}
+
+// moveTo corrects the site of an allocation that was recorded. tracker.mu is held.
+func (e *Entry) moveTo(address uint64, site uint32) {
 	e.count(-1)
-	e.Site = tracker.sites.add(tracker.sites.stackOf(e.Site), name, line)
+	e.Site = site
 	e.count(1)
 	if trace.On() {
-		trace.Named(0, address, e.Site)
+		trace.Named(0, address, site)
 	}
-	return true
 }
 
 // resize notes that other bytes are asked of a recorded allocation now. To a trace that
