@@ -68,8 +68,8 @@ const _ = "tl_alloc_kind_code"
 //	    int64_t kind;         /* tl_alloc_kind; 0 = memory of the runtime */
 //	    const char* file;     /* source file, NULL = not known; tracking recorded this and what follows */
 //	    uint64_t line;
-//	    const void* const* stack; /* return addresses, innermost first */
-//	    uint64_t frames;      /* number of return addresses */
+//	    const void* const* stack; /* return addresses, innermost first; a value from 2^56 on stands for a frame of Python */
+//	    uint64_t frames;      /* how many */
 //	    uint64_t time;        /* nanoseconds since 1970 */
 //	    uint64_t thread;      /* the system's number */
 //	    const char* tag;      /* tags that were pushed, NULL = none */

@@ -5,9 +5,10 @@
 // TL_TRACK_SAMPLE=512K it records one allocation in so many bytes, which is
 // cheap enough to be left on. All kinds of memory are covered: objects, Vecs,
 // tensors on every device, registered and adopted pointers, blocks of memory
-// pools. The runtime finds call stacks with the exception tables of the code; a
-// compiler or an interpreter adds its own line with tl_track_site. Tags name
-// what a thread is doing, and reports group by them.
+// pools. The runtime finds call stacks with the exception tables of the code, and
+// has frames of Python in them after tl_python_lines; a compiler or another
+// interpreter adds its own line with tl_track_site. Tags name what a thread is
+// doing, and reports group by them.
 //
 // A leak is a live allocation that nothing will release any more: its reference
 // floats, or was acquired and never released, or it is held by another leak, by

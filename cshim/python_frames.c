@@ -274,6 +274,7 @@ bool tl_python_site(void* pointer)
 	tlc_stack c;
 	uintptr_t both[TLC_MOST_BOTH];
 	tl_status why;
+	if (!is_known()) return false;
 	if (TLC_LIKELY(!tlc_may_name(pointer))) return true;
 	tlc_take_stack(&c);
 	const size_t n = tlc_python_add(&c, both);

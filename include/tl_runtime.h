@@ -3487,8 +3487,8 @@ typedef struct tl_alloc_info {
     int64_t kind;         /* tl_alloc_kind; 0 = memory of the runtime */
     const char* file;     /* source file, NULL = not known; tracking recorded this and what follows */
     uint64_t line;
-    const void* const* stack; /* return addresses, innermost first */
-    uint64_t frames;      /* number of return addresses */
+    const void* const* stack; /* return addresses, innermost first; a value from 2^56 on stands for a frame of Python */
+    uint64_t frames;      /* how many */
     uint64_t time;        /* nanoseconds since 1970 */
     uint64_t thread;      /* the system's number */
     const char* tag;      /* tags that were pushed, NULL = none */
@@ -4829,9 +4829,10 @@ TL_API tl_status tl_trace_mem(const char* message);
  * TL_TRACK_SAMPLE=512K it records one allocation in so many bytes, which is
  * cheap enough to be left on. All kinds of memory are covered: objects, Vecs,
  * tensors on every device, registered and adopted pointers, blocks of memory
- * pools. The runtime finds call stacks with the exception tables of the code; a
- * compiler or an interpreter adds its own line with tl_track_site. Tags name
- * what a thread is doing, and reports group by them.
+ * pools. The runtime finds call stacks with the exception tables of the code, and
+ * has frames of Python in them after tl_python_lines; a compiler or another
+ * interpreter adds its own line with tl_track_site. Tags name what a thread is
+ * doing, and reports group by them.
  *
  * A leak is a live allocation that nothing will release any more: its reference
  * floats, or was acquired and never released, or it is held by another leak, by

@@ -25,7 +25,7 @@ class AllocationInfo(NamedTuple):
     type: str | None
     file: str | None
     line: int
-    stack: tuple[int, ...]  # return addresses, innermost first
+    stack: tuple[int, ...]  # return addresses, innermost first; a number from 2**56 on stands for a frame of Python
     time: float  # seconds since 1970
     thread: int
     tag: str | None
