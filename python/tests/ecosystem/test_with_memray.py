@@ -27,3 +27,26 @@ with memray.Tracker({str(file)!r}, native_traces=False):
     assert reader.metadata.total_allocations > 0
     peak = sum(record.size for record in reader.get_high_watermark_allocation_records())
     assert peak > 16 << 20  # the pickle's bytes at least
+
+
+def test_what_it_sees_of_tensors(python: Run, tmp_path: Path) -> None:
+    """None: they lie in memory that the library has mapped in one piece, at some line before."""
+    file = tmp_path / "tensors.bin"
+    python(
+        f"""
+import memray
+def hold(number):
+    return tl.empty((256, 1024))
+def lump(number):
+    return bytes(1 << 20)
+with memray.Tracker({str(file)!r}):
+    kept = [*map(hold, range(64)), *map(lump, range(8))]
+"""
+    )
+    seen = {"hold": 0, "lump": 0, "<module>": 0}
+    for record in memray.FileReader(file).get_leaked_allocation_records():
+        own = [name for name, source, _ in record.stack_trace() if source.endswith("program.py")]
+        if own:
+            seen[own[0]] += record.size
+    assert seen["hold"] < 4 << 20, "of 64 MiB of tensors"
+    assert seen["lump"] >= 8 << 20
