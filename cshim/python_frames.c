@@ -269,18 +269,29 @@ size_t tlc_python_add(const tlc_stack* c, uintptr_t* to)
 	return found.n != 0 ? tlc_python_merge(&found, c, to) : 0;
 }
 
-bool tl_python_site(void* pointer)
+typedef struct told {
+	void* pointer;
+	bool done;
+} told;
+
+static void tell(const tlc_stack* c, void* argument)
 {
-	tlc_stack c;
+	told* of = argument;
 	uintptr_t both[TLC_MOST_BOTH];
 	tl_status why;
+	const size_t n = tlc_python_add(c, both);
+	tl_context* in = n != 0 ? tlc_entry_begin(TL_FN_tl_python_site, &why) : NULL;
+	if (in == NULL) return;
+	tlentry_python_site((uintptr_t)in, (uintptr_t)of->pointer, (uintptr_t)both, n);
+	tlc_entry_end(in);
+	of->done = true;
+}
+
+bool tl_python_site(void* pointer)
+{
+	told of = {.pointer = pointer};
 	if (!is_known()) return false;
 	if (TLC_LIKELY(!tlc_may_name(pointer))) return true;
-	tlc_take_stack(&c);
-	const size_t n = tlc_python_add(&c, both);
-	tl_context* in = n != 0 ? tlc_entry_begin(TL_FN_tl_python_site, &why) : NULL;
-	if (in == NULL) return false;
-	tlentry_python_site((uintptr_t)in, (uintptr_t)pointer, (uintptr_t)both, n);
-	tlc_entry_end(in);
-	return true;
+	tlc_take_stack(tell, &of);
+	return of.done;
 }

@@ -178,19 +178,25 @@ static void keep(const walk* w, uintptr_t end, const uintptr_t* frames) { (void)
 
 #endif
 
-__attribute__((noinline)) void tlc_take_stack(tlc_stack* to)
+static inline __attribute__((always_inline)) void unwind(uintptr_t end, tlc_stack* to)
+{
+	walk w;
+	w.n = 0;
+	_Unwind_Backtrace(step, &w);
+	to->n = w.n;
+	for (size_t i = 0; i < w.n; i++) {
+		to->frames[i] = w.frames[i].address - !w.frames[i].signal; /* inside the call */
+		if (i > 0) to->ends[i - 1] = w.frames[i].sp;
+	}
+	if (w.n > 1) keep(&w, end, to->frames);
+}
+
+/* Not inlined, for the sake of its end, and so that what it keeps lies inside of all frames that are compared. */
+__attribute__((noinline)) void tlc_take_stack(tlc_stack_use use, void* argument)
 {
 	const uintptr_t end = (uintptr_t)__builtin_frame_address(0) + 16;
-	if (!find(end, to)) {
-		walk w;
-		w.n = 0;
-		_Unwind_Backtrace(step, &w);
-		to->n = w.n;
-		for (size_t i = 0; i < w.n; i++) {
-			to->frames[i] = w.frames[i].address - !w.frames[i].signal; /* inside the call */
-			if (i > 0) to->ends[i - 1] = w.frames[i].sp;
-		}
-		if (w.n > 1) keep(&w, end, to->frames);
-	}
-	if (to->n > 0) to->ends[to->n - 1] = UINTPTR_MAX;
+	tlc_stack found;
+	if (!find(end, &found)) unwind(end, &found);
+	if (found.n > 0) found.ends[found.n - 1] = UINTPTR_MAX;
+	use(&found, argument);
 }

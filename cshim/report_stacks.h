@@ -13,8 +13,11 @@ typedef struct tlc_stack {
 	uintptr_t ends[TLC_MOST_FRAMES];   /* where on the stack each frame ends; UINTPTR_MAX for the last one */
 } tlc_stack;
 
-/* Takes this thread's frames. Code without unwind tables, such as a JIT compiler's that registers none, is the last
- * frame. */
-__attribute__((visibility("hidden"))) void tlc_take_stack(tlc_stack* to);
+typedef void (*tlc_stack_use)(const tlc_stack* stack, void* argument);
+
+/* Takes this thread's frames and hands them to a function. Code without unwind tables, such as a JIT compiler's that
+ * registers none, is the last frame. The caller keeps no such stack in its own frame, where copies of addresses of the
+ * stack would be taken for saved registers (report_stacks.c). */
+__attribute__((visibility("hidden"))) void tlc_take_stack(tlc_stack_use use, void* argument);
 
 #endif

@@ -13,14 +13,14 @@
 
 /* ---- stacks -------------------------------------------------------------------------- */
 
-void tlc_settle(tl_context* c)
+static void settle(const tlc_stack* own, void* context)
 {
-	tlc_stack own;
 	uintptr_t both[TLC_MOST_BOTH];
-	tlc_take_stack(&own);
-	const size_t n = tlc_python_add(&own, both);
-	tlentry_settle((uintptr_t)c, (uintptr_t)(n != 0 ? both : own.frames), n != 0 ? n : own.n);
+	const size_t n = tlc_python_add(own, both);
+	tlentry_settle((uintptr_t)context, (uintptr_t)(n != 0 ? both : own->frames), n != 0 ? n : own->n);
 }
+
+void tlc_settle(tl_context* c) { tlc_take_stack(settle, c); }
 
 /* ---- samples -------------------------------------------------------------------------- */
 
