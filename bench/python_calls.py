@@ -65,6 +65,32 @@ def calls(way: str) -> list[dict[str, Any]]:
     return made
 
 
+DEPTHS = (1, 10, 50)
+
+
+def called(depth: int, timer: timeit.Timer) -> float:
+    """Seconds of a call below so many functions of Python."""
+    return called(depth - 1, timer) if depth > 1 else timer.timeit(CALLS) / CALLS
+
+
+def recorded(way: str) -> list[dict[str, Any]]:
+    """What a tensor takes whose call stack is recorded (TL_TRACK=1), by the depth of the stack, and one that is not."""
+    import tl_runtime as tl
+
+    timer = timeit.Timer("tl.empty((8, 8))", globals={"tl": tl})
+    made = []
+    for number in range(ROUNDS + 1):
+        for tracked in random.sample("01", 2):
+            tl.configure("TL_TRACK", tracked)
+            for depth in random.sample(DEPTHS, len(DEPTHS)):
+                name = f"recorded/{depth}" if tracked == "1" else f"unrecorded/{depth}"
+                seconds = called(depth, timer)
+                if number:
+                    made.append(entry(f"calls/{name}/{way}", seconds))
+    tl.configure("TL_TRACK", "0")
+    return made
+
+
 def asked(arguments: list[str], **environment: str) -> Any:
     command = [sys.executable, *arguments]
     shown = subprocess.run(command, env={**os.environ, **environment}, check=True, stdout=subprocess.PIPE, text=True)
@@ -134,7 +160,7 @@ def main(figures: str, memory: str) -> None:
 
 
 if sys.argv[1] == "--calls":
-    print(json.dumps(calls(sys.argv[2])))
+    print(json.dumps(calls(sys.argv[2]) + recorded(sys.argv[2])))
 elif sys.argv[1] == "--churn":
     churn(sys.argv[2])
 else:

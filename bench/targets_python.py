@@ -18,6 +18,15 @@ _CALLS = (
 def _rows() -> list[Row]:
     rows = [Row(what, f"calls/{name}/tl", Ratio(limit, f"calls/{name}/numpy-tl")) for name, what, limit in _CALLS]
     rows += [Row(f"{what}, by ctypes", f"calls/{name}/ctypes", Beside(f"calls/{name}/numpy-ctypes")) for name, what, _ in _CALLS]
+    for way, what in (("tl", ""), ("ctypes", ", by ctypes")):
+        rows += [
+            Row(
+                f"tl.empty((8, 8)) recorded with a stack of {depth} frames of Python{what}, beside one that is not recorded",
+                f"calls/recorded/{depth}/{way}",
+                Beside(f"calls/unrecorded/{depth}/{way}"),
+            )
+            for depth in (10, 50)
+        ]
     rows.append(Row("import tl_runtime beside import numpy", "calls/import/tl", Ratio(1.3, "calls/import/numpy")))
     rows.append(Row("digits training, arrays over tensors", "calls/digits/runtime", Ratio(1.05, "calls/digits/numpy")))
     rows.append(Row("the same under tl.numpy_allocator()", "calls/digits/allocator", Ratio(1.05, "calls/digits/numpy")))
