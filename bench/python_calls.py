@@ -35,6 +35,13 @@ OPERATIONS = {
     "slice": ("t[1:5, 2:6]", "a[1:5, 2:6]"),
     "position": ("t[3, 4]", "a[3, 4]"),
     "from_dlpack": ("tl.from_dlpack(a)", "np.from_dlpack(a)"),
+    "add": ("t + u", "a + b"),
+    "multiply": ("t * 2", "a * 2"),
+    "ufunc": ("np.add(t, u)", "np.add(a, b)"),
+    "out": ("np.add(t, u, out=v)", "np.add(a, b, out=c)"),
+    "set_element": ("t[3, 4] = 1.5", "a[3, 4] = 1.5"),
+    "set_row": ("t[3] = 1.5", "a[3] = 1.5"),
+    "set_all": ("t[...] = u", "a[...] = b"),
 }
 
 
@@ -49,7 +56,9 @@ def calls(way: str) -> list[dict[str, Any]]:
     import tl_runtime as tl
 
     threading.Thread(target=threading.Event().wait, daemon=True).start()  # as in the other programs
-    names = {"np": numpy, "tl": tl, "t": tl.zeros((64, 64)), "a": numpy.zeros((64, 64), "float32")}
+    names: dict[str, Any] = {"np": numpy, "tl": tl}
+    for ours, theirs in zip("tuv", "abc"):
+        names[ours], names[theirs] = tl.zeros((64, 64)), numpy.zeros((64, 64), "float32")
     pairs = [
         [(f"calls/{name}/{who}", timeit.Timer(call, globals=names)) for who, call in zip((way, f"numpy-{way}"), both)]
         for name, both in OPERATIONS.items()

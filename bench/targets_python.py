@@ -12,6 +12,13 @@ _CALLS = (
     ("slice", "t[1:5, 2:6]", 3),
     ("position", "t[3, 4], a view", 3),
     ("from_dlpack", "tl.from_dlpack(array)", 2),
+    ("add", "t + u, 64 by 64 float32", 1.5),
+    ("multiply", "t * 2, 64 by 64 float32", 1.5),
+    ("ufunc", "np.add(t, u), 64 by 64 float32", 1.5),
+    ("out", "np.add(t, u, out=v), 64 by 64 float32", 2),  # NumPy's own dispatch to another class takes half a call
+    ("set_element", "t[3, 4] = 1.5", 1.5),
+    ("set_row", "t[3] = 1.5, 64 elements", 1.5),
+    ("set_all", "t[...] = u, 64 by 64 float32", 1.5),
 )
 
 

@@ -25,7 +25,7 @@
 
 #pragma GCC visibility push(hidden)
 
-enum { MAX_RANK = 8, DTYPES = 24, PYTHON_INTERFACE = 3 };
+enum { MAX_RANK = 8, DTYPES = 24, MOST_OPERATORS = 40, PYTHON_INTERFACE = 4 };
 
 /* A tensor of the runtime, with one counted reference. Everything below `tensor` is a copy of what the library says of
  * it, which does not change while the reference is held. */
@@ -73,7 +73,8 @@ typedef struct fast_tensor {
 /* Functions of the interpreter that the limited API lacks, or has only since a later version. */
 typedef void (*fast_raw_free)(void* block); /* 3.13 */
 typedef PyObject* (*fast_vectorcall_method)(PyObject* name, PyObject* const* args, size_t n,
-                                            PyObject* names);                /* 3.12 */
+                                            PyObject* names);                                               /* 3.12 */
+typedef PyObject* (*fast_vectorcall)(PyObject* callable, PyObject* const* args, size_t n, PyObject* names); /* 3.12 */
 typedef int (*fast_trace)(unsigned int domain, uintptr_t key, size_t bytes); /* tracemalloc's; -2: it is off */
 typedef int (*fast_untrace)(unsigned int domain, uintptr_t key);
 
@@ -116,6 +117,7 @@ typedef struct fast_state {
 	void* const* deferred; /* the list of _deferred.py */
 	fast_raw_free raw_free;
 	fast_vectorcall_method vectorcall_method;
+	fast_vectorcall vectorcall;
 	fast_trace trace; /* NULL: a Python without tracemalloc */
 	fast_untrace untrace;
 	unsigned int domain;
@@ -182,6 +184,7 @@ PyObject* fast_living(PyObject* module, PyObject* none);
 PyTypeObject* fast_make_type(void);
 bool fast_prepare_makers(void);
 bool fast_prepare_dlpack(void);
+bool fast_prepare_operators(void);
 
 /* Releases what deleters have put on the list of _deferred.py. */
 void fast_drain_list(void);
@@ -204,6 +207,9 @@ PyObject* fast_dlpack_device(PyObject* self, PyObject* none);
 PyObject* fast_from_dlpack(PyObject* module, PyObject* const* args, Py_ssize_t n, PyObject* names);
 PyObject* fast_empty(PyObject* module, PyObject* const* args, Py_ssize_t n, PyObject* names); /* fast_make.c */
 PyObject* fast_zeros(PyObject* module, PyObject* const* args, Py_ssize_t n, PyObject* names);
+PyObject* fast_array_ufunc(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names); /* fast_operators.c */
+extern const PyType_Slot fast_operators[];
+extern const size_t fast_operator_count;
 
 #pragma GCC visibility pop
 

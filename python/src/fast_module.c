@@ -156,6 +156,7 @@ static bool take_dtypes(void)
 static bool take_addresses(PyObject* given)
 {
 	void *raw_free = take_address(given, "raw_free"), *method = take_address(given, "vectorcall_method");
+	void* vectorcall = take_address(given, "vectorcall");
 	fast.deferred = take_address(given, "deferred");
 	void *trace = optional_address(given, "trace"), *untrace = optional_address(given, "untrace");
 	PyObject* domain = PyDict_GetItemString(given, "domain");
@@ -164,7 +165,8 @@ static bool take_addresses(PyObject* given)
 	memcpy(&fast.untrace, &untrace, sizeof untrace);
 	memcpy(&fast.raw_free, &raw_free, sizeof raw_free);
 	memcpy(&fast.vectorcall_method, &method, sizeof method);
-	return raw_free != NULL && method != NULL && fast.deferred != NULL;
+	memcpy(&fast.vectorcall, &vectorcall, sizeof vectorcall);
+	return raw_free != NULL && method != NULL && vectorcall != NULL && fast.deferred != NULL;
 }
 
 static PyObject* start(PyObject* module, PyObject* given)
@@ -176,7 +178,7 @@ static PyObject* start(PyObject* module, PyObject* given)
 		return NULL;
 	}
 	if (!take_addresses(given) || !take_functions(given) || !take_objects(given) || !take_dtypes()) return NULL;
-	if (!fast_prepare_makers() || !fast_prepare_dlpack()) return NULL;
+	if (!fast_prepare_makers() || !fast_prepare_dlpack() || !fast_prepare_operators()) return NULL;
 	fast.recorded = fast.track_count();
 	fast.tensor = fast_make_type();
 	return Py_XNewRef((PyObject*)fast.tensor);

@@ -1,4 +1,6 @@
 /* The type Tensor: how one is made and ends, and its properties. */
+#include <string.h>
+
 #include "fast.h"
 
 /* ---- making ------------------------------------------------------------------------------ */
@@ -357,6 +359,8 @@ static PyMethodDef methods[] = {
 	{"__dlpack__", (PyCFunction)(void (*)(void))fast_dlpack, METH_FASTCALL | METH_KEYWORDS,
      "A capsule for another array library, over the same memory unless copy is true."},
 	{"__dlpack_device__", fast_dlpack_device, METH_NOARGS, "The device as DLPack numbers it."},
+	{"__array_ufunc__", (PyCFunction)(void (*)(void))fast_array_ufunc, METH_FASTCALL | METH_KEYWORDS,
+     "NumPy's element-wise functions: they return arrays, or the tensors that were given as out."},
 	{"__buffer__", fast_as_buffer, METH_O | METH_COEXIST, "The memory as a buffer."},
 	{"_view", view, METH_O, NULL},
 	{"_wrap", wrap, METH_O | METH_STATIC, NULL},
@@ -378,9 +382,11 @@ static int refers_to_nothing(PyObject* self, visitproc visit, void* arg)
 	return 0;
 }
 
+enum { MOST_SLOTS = MOST_OPERATORS + 16 };
+
 PyTypeObject* fast_make_type(void)
 {
-	PyType_Slot slots[] = {
+	PyType_Slot slots[MOST_SLOTS] = {
 		{Py_tp_new, refuse_new},
 		{Py_tp_dealloc, end},
 		{Py_tp_free, PyObject_Free},
@@ -390,8 +396,11 @@ PyTypeObject* fast_make_type(void)
 		{Py_tp_methods, methods},
 		{Py_mp_subscript, fast_subscript},
 		{Py_bf_getbuffer, fast_get_buffer},
-		{0, NULL},
+		{Py_tp_hash, PyType_GetSlot(&PyBaseObject_Type, Py_tp_hash)}, /* by identity, though == compares elements */
 	};
+	size_t used = 0;
+	while (slots[used].slot != 0) used++;
+	memcpy(slots + used, fast_operators, fast_operator_count * sizeof fast_operators[0]); /* zeros end them */
 	PyType_Spec spec = {"tl_runtime._tensor.Tensor", sizeof(fast_tensor), 0, Py_TPFLAGS_DEFAULT, slots};
 	PyObject* basicsize = PyObject_GetAttrString(fast.methods, "__basicsize__");
 	const bool fits = basicsize != NULL && PyLong_AsLong(basicsize) == (long)sizeof(PyObject);

@@ -403,6 +403,7 @@ def _start() -> Any:
             "deferred": ctypes.addressof(_deferred.head),
             "raw_free": ctypes.cast(ctypes.pythonapi.PyMem_RawFree, ctypes.c_void_p).value,
             "vectorcall_method": ctypes.cast(ctypes.pythonapi.PyObject_VectorcallMethod, ctypes.c_void_p).value,
+            "vectorcall": ctypes.cast(ctypes.pythonapi.PyObject_Vectorcall, ctypes.c_void_p).value,
             **_traced.addresses,
             "domain": _traced.TRACEMALLOC_DOMAIN,
             "methods": TensorMethods,

@@ -13,7 +13,7 @@ import operator
 import struct
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, NoReturn, Union
 
 from ._arrays import numpy_module
 from ._devices import name_of
@@ -261,6 +261,9 @@ class Values(Viewable):
             array[place] = value.numpy()
         else:
             array.view("u2")[place] = to_bfloat16(_numbers(value))
+
+    def __delitem__(self, index: Any) -> NoReturn:
+        raise TypeError("the elements of a tensor cannot be deleted")
 
     def _fill_from_afar(self, value: Any) -> None:
         from ._tensor import empty

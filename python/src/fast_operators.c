@@ -1,0 +1,329 @@
+/* Operators, NumPy's element-wise functions, and assignment. NumPy computes: what is done here is to hand it arrays
+ * over the memory of tensors. Operands other than NumPy's arrays and Python's numbers are Values' in _values.py. */
+#include <math.h>
+#include <string.h>
+
+#include "fast.h"
+
+/* ---- operands ----------------------------------------------------------------------------- */
+
+static const char* const call_name = "__call__";
+static PyObject *call, *only_out; /* "__call__", and ("out",) */
+
+bool fast_prepare_operators(void)
+{
+	if (!fast_intern(&call, &call_name, 1)) return false;
+	if (only_out == NULL) only_out = Py_BuildValue("(N)", PyUnicode_InternFromString("out"));
+	return only_out != NULL;
+}
+
+static inline bool is_tensor(PyObject* given) { return Py_IS_TYPE(given, fast.tensor); }
+
+/* Whether NumPy computes with the elements as they lie there. */
+static inline bool is_plain(PyObject* tensor)
+{
+	return fast_of(tensor)->in_reach && fast_of(tensor)->dtype != TL_DTYPE_BF16;
+}
+
+/* Numbers of Python's and arrays of NumPy's go to NumPy as they are. */
+static inline bool goes_as_it_is(PyObject* given)
+{
+	return (PyObject*)Py_TYPE(given) == fast.array_type || PyFloat_CheckExact(given) || PyLong_CheckExact(given) ||
+	       PyBool_Check(given) || PyComplex_CheckExact(given);
+}
+
+/* Returns what NumPy computes with, a new reference; NULL without an exception: the twin's. */
+static inline PyObject* operand(PyObject* given)
+{
+	if (is_tensor(given)) return LIKELY(is_plain(given)) ? fast_numpy(given, NULL) : NULL;
+	return goes_as_it_is(given) ? Py_NewRef(given) : NULL;
+}
+
+/* The same of two; false: the twin's, unless an exception is set. */
+static inline bool operands(PyObject* left, PyObject* right, PyObject** x, PyObject** y)
+{
+	*x = operand(left);
+	if (UNLIKELY(*x == NULL)) return false;
+	*y = operand(right);
+	if (LIKELY(*y != NULL)) return true;
+	Py_DECREF(*x);
+	return false;
+}
+
+/* Calls a method of the class in Python, unless there is an exception. */
+static __attribute__((noinline)) PyObject* twin(const char* name, PyObject* self, PyObject* other)
+{
+	if (PyErr_Occurred() != NULL) return NULL;
+	return fast_method(name, self, &other, other != NULL, NULL);
+}
+
+/* ---- operators ---------------------------------------------------------------------------- */
+
+typedef PyObject* (*binary)(PyObject* left, PyObject* right);
+typedef PyObject* (*unary)(PyObject* operand);
+
+static inline PyObject* both_ways(PyObject* left, PyObject* right, binary compute, const char* forward,
+                                  const char* backward)
+{
+	PyObject *x, *y;
+	if (UNLIKELY(!operands(left, right, &x, &y)))
+		return is_tensor(left) ? twin(forward, left, right) : twin(backward, right, left);
+	PyObject* made = compute(x, y);
+	Py_DECREF(x);
+	Py_DECREF(y);
+	return made;
+}
+
+/* A result that is not the array over the tensor is refused by the twin; the operation has no result then. */
+static inline PyObject* in_place(PyObject* self, PyObject* other, binary compute, const char* name)
+{
+	PyObject *x, *y;
+	if (UNLIKELY(!operands(self, other, &x, &y))) return twin(name, self, other);
+	PyObject* made = compute(x, y);
+	const bool replaced = made != NULL && made != x;
+	Py_DECREF(x);
+	Py_DECREF(y);
+	if (UNLIKELY(made == NULL)) return NULL;
+	Py_DECREF(made);
+	return LIKELY(!replaced) ? Py_NewRef(self) : twin(name, self, other);
+}
+
+static inline PyObject* of_one(PyObject* self, unary compute, const char* name)
+{
+	PyObject* x = operand(self);
+	if (UNLIKELY(x == NULL)) return twin(name, self, NULL);
+	PyObject* made = compute(x);
+	Py_DECREF(x);
+	return made;
+}
+
+static PyObject* power(PyObject* left, PyObject* right) { return PyNumber_Power(left, right, Py_None); }
+static PyObject* power_in_place(PyObject* left, PyObject* right) { return PyNumber_InPlacePower(left, right, Py_None); }
+
+/* The name of a slot, the names of its methods in Python, and the functions that compute. */
+#define TWO_WAYS(X)                                       \
+	X(add, "add", PyNumber_Add)                           \
+	X(subtract, "sub", PyNumber_Subtract)                 \
+	X(multiply, "mul", PyNumber_Multiply)                 \
+	X(remainder, "mod", PyNumber_Remainder)               \
+	X(and, "and", PyNumber_And)                           \
+	X(xor, "xor", PyNumber_Xor)                           \
+	X(or, "or", PyNumber_Or)                              \
+	X(true_divide, "truediv", PyNumber_TrueDivide)        \
+	X(floor_divide, "floordiv", PyNumber_FloorDivide)     \
+	X(matrix_multiply, "matmul", PyNumber_MatrixMultiply) \
+	X(lshift, "lshift", PyNumber_Lshift)                  \
+	X(rshift, "rshift", PyNumber_Rshift)                  \
+	X(divmod, "divmod", PyNumber_Divmod)
+#define IN_PLACE(X)                                               \
+	X(add, "iadd", PyNumber_InPlaceAdd)                           \
+	X(subtract, "isub", PyNumber_InPlaceSubtract)                 \
+	X(multiply, "imul", PyNumber_InPlaceMultiply)                 \
+	X(remainder, "imod", PyNumber_InPlaceRemainder)               \
+	X(and, "iand", PyNumber_InPlaceAnd)                           \
+	X(xor, "ixor", PyNumber_InPlaceXor)                           \
+	X(or, "ior", PyNumber_InPlaceOr)                              \
+	X(true_divide, "itruediv", PyNumber_InPlaceTrueDivide)        \
+	X(floor_divide, "ifloordiv", PyNumber_InPlaceFloorDivide)     \
+	X(matrix_multiply, "imatmul", PyNumber_InPlaceMatrixMultiply) \
+	X(lshift, "ilshift", PyNumber_InPlaceLshift)                  \
+	X(rshift, "irshift", PyNumber_InPlaceRshift)
+#define OF_ONE(X)                         \
+	X(negative, "neg", PyNumber_Negative) \
+	X(positive, "pos", PyNumber_Positive) \
+	X(absolute, "abs", PyNumber_Absolute) \
+	X(invert, "invert", PyNumber_Invert)
+
+#define X(slot, name, compute)                                                   \
+	static PyObject* do_##slot(PyObject* left, PyObject* right)                  \
+	{                                                                            \
+		return both_ways(left, right, compute, "__" name "__", "__r" name "__"); \
+	}
+TWO_WAYS(X)
+#undef X
+#define X(slot, name, compute)                                             \
+	static PyObject* do_##slot##_in_place(PyObject* self, PyObject* other) \
+	{                                                                      \
+		return in_place(self, other, compute, "__" name "__");             \
+	}
+IN_PLACE(X)
+#undef X
+#define X(slot, name, compute) \
+	static PyObject* do_##slot(PyObject* self) { return of_one(self, compute, "__" name "__"); }
+OF_ONE(X)
+#undef X
+
+/* NumPy has no third argument, and the method in Python says so. */
+static PyObject* do_power(PyObject* left, PyObject* right, PyObject* modulus)
+{
+	if (LIKELY(Py_IsNone(modulus))) return both_ways(left, right, power, "__pow__", "__rpow__");
+	if (!is_tensor(left)) return Py_NewRef(Py_NotImplemented);
+	PyObject* args[2] = {right, modulus};
+	return fast_method("__pow__", left, args, 2, NULL);
+}
+
+static PyObject* do_power_in_place(PyObject* self, PyObject* other, PyObject* modulus)
+{
+	(void)modulus; /* no statement has one */
+	return in_place(self, other, power_in_place, "__ipow__");
+}
+
+static PyObject* compare(PyObject* self, PyObject* other, int operation)
+{
+	static const char* const names[] = {
+		[Py_LT] = "__lt__", [Py_LE] = "__le__", [Py_EQ] = "__eq__",
+		[Py_NE] = "__ne__", [Py_GT] = "__gt__", [Py_GE] = "__ge__",
+	};
+	PyObject *x, *y;
+	if (UNLIKELY(!operands(self, other, &x, &y))) return twin(names[operation], self, other);
+	PyObject* made = PyObject_RichCompare(x, y, operation);
+	Py_DECREF(x);
+	Py_DECREF(y);
+	return made;
+}
+
+/* ---- NumPy's element-wise functions ------------------------------------------------------- */
+
+enum { MOST_OPERANDS = 8 };
+
+/* Whether given is a tuple of one, which it returns. */
+static inline PyObject* single(PyObject* given)
+{
+	return PyTuple_CheckExact(given) && PyTuple_Size(given) == 1 ? PyTuple_GetItem(given, 0) : NULL;
+}
+
+/* ufunc(*inputs) or ufunc(*inputs, out=(tensor,)); everything else is the twin's. */
+PyObject* fast_array_ufunc(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names)
+{
+	const bool has_out = names != NULL && PyTuple_Size(names) != 0;
+	const Py_ssize_t inputs = n - 2;
+	PyObject* out = NULL;
+	bool known = inputs >= 1 && inputs < MOST_OPERANDS && PyUnicode_CheckExact(args[1]) &&
+	             (args[1] == call || PyUnicode_Compare(args[1], call) == 0);
+	if (known && has_out) {
+		known =
+			PyTuple_Size(names) == 1 && PyUnicode_Compare(PyTuple_GetItem(names, 0), PyTuple_GetItem(only_out, 0)) == 0;
+		out = known ? single(args[n]) : NULL;
+		known = out != NULL;
+	}
+	PyObject* given[MOST_OPERANDS + 1];
+	Py_ssize_t taken = 0;
+	while (known && taken < inputs + has_out) {
+		given[taken] = operand(taken < inputs ? args[2 + taken] : out);
+		known = given[taken] != NULL;
+		taken += known;
+	}
+	PyObject* made = NULL;
+	if (LIKELY(known)) made = fast.vectorcall(args[0], given, (size_t)inputs, has_out ? only_out : NULL);
+	while (taken > 0) Py_DECREF(given[--taken]);
+	if (UNLIKELY(!known)) return PyErr_Occurred() == NULL ? fast_method("__array_ufunc__", self, args, n, names) : NULL;
+	if (!has_out || made == NULL) return made;
+	Py_DECREF(made);
+	return Py_NewRef(out);
+}
+
+/* ---- assignment --------------------------------------------------------------------------- */
+
+/* The address of one element; NULL: the index is not an int for each axis, or out of range. */
+static inline char* element(const fast_tensor* t, PyObject* index)
+{
+	const bool tuple = PyTuple_CheckExact(index);
+	if ((tuple ? PyTuple_Size(index) : 1) != t->rank) return NULL;
+	char* address = t->data;
+	for (int axis = 0; axis < t->rank; axis++) {
+		int64_t at;
+		const int64_t extent = t->shape[axis];
+		if (!fast_int(tuple ? PyTuple_GetItem(index, axis) : index, &at) || at < -extent || at >= extent) return NULL;
+		address += (at < 0 ? at + extent : at) * t->strides[axis];
+	}
+	return address;
+}
+
+/* Stores an exact int or float that the type of the elements holds without a warning of NumPy's; false: NumPy's. */
+static inline bool store(char* address, int dtype, PyObject* value)
+{
+	int64_t whole = 0;
+	const bool is_int = fast_int(value, &whole);
+	if (!is_int && !PyFloat_CheckExact(value)) return false;
+#define X(number, type)                                        \
+	case number: {                                             \
+		const type narrow = (type)whole;                       \
+		if (!is_int || (int64_t)narrow != whole) return false; \
+		memcpy(address, &narrow, sizeof narrow);               \
+		return true;                                           \
+	}
+	switch (dtype) {
+		X(TL_DTYPE_I8, int8_t)
+		X(TL_DTYPE_U8, uint8_t)
+		X(TL_DTYPE_I16, int16_t)
+		X(TL_DTYPE_U16, uint16_t)
+		X(TL_DTYPE_I32, int32_t)
+		X(TL_DTYPE_U32, uint32_t)
+		X(TL_DTYPE_I64, int64_t)
+	}
+#undef X
+	const double number = is_int ? (double)whole : PyFloat_AsDouble(value);
+	if (dtype == TL_DTYPE_F64) {
+		memcpy(address, &number, sizeof number);
+		return true;
+	}
+	const float narrow = (float)number;
+	if (dtype != TL_DTYPE_F32 || (isinf(narrow) && !isinf(number))) return false;
+	memcpy(address, &narrow, sizeof narrow);
+	return true;
+}
+
+/* Whether NumPy takes an index as it is: parts that are tensors have to become arrays before. */
+static inline bool is_index(PyObject* index)
+{
+	if (!PyTuple_CheckExact(index))
+		return PyLong_CheckExact(index) || PySlice_Check(index) || index == Py_Ellipsis || Py_IsNone(index) ||
+		       (PyObject*)Py_TYPE(index) == fast.array_type;
+	const Py_ssize_t n = PyTuple_Size(index);
+	for (Py_ssize_t i = 0; i < n; i++) {
+		PyObject* part = PyTuple_GetItem(index, i);
+		if (PyTuple_CheckExact(part) || !is_index(part)) return false;
+	}
+	return true;
+}
+
+static int twin_of_assignment(PyObject* self, PyObject* index, PyObject* value)
+{
+	if (PyErr_Occurred() != NULL) return -1;
+	PyObject* args[2] = {index, value};
+	PyObject* none = value != NULL ? fast_method("__setitem__", self, args, 2, NULL)
+	                               : fast_method("__delitem__", self, args, 1, NULL);
+	if (none == NULL) return -1;
+	Py_DECREF(none);
+	return 0;
+}
+
+static int assign(PyObject* self, PyObject* index, PyObject* value)
+{
+	const fast_tensor* t = fast_of(self);
+	PyObject *array, *elements;
+	if (UNLIKELY(value == NULL || t->read_only || !is_plain(self))) return twin_of_assignment(self, index, value);
+	char* address = element(t, index);
+	if (address != NULL && store(address, t->dtype, value)) return 0;
+	if (UNLIKELY(!is_index(index) || !operands(self, value, &array, &elements)))
+		return twin_of_assignment(self, index, value);
+	const int failed = PyObject_SetItem(array, index, elements);
+	Py_DECREF(array);
+	Py_DECREF(elements);
+	return failed;
+}
+
+/* ---- slots -------------------------------------------------------------------------------- */
+
+#define X(slot, name, compute) {Py_nb_##slot, do_##slot},
+#define Y(slot, name, compute) {Py_nb_inplace_##slot, do_##slot##_in_place},
+const PyType_Slot fast_operators[] = {
+	TWO_WAYS(X) OF_ONE(X) IN_PLACE(Y){Py_nb_power, do_power},
+	{Py_nb_inplace_power, do_power_in_place},
+	{Py_tp_richcompare, compare},
+	{Py_mp_ass_subscript, assign},
+};
+#undef X
+#undef Y
+const size_t fast_operator_count = sizeof fast_operators / sizeof fast_operators[0];
+_Static_assert(sizeof fast_operators / sizeof fast_operators[0] <= MOST_OPERATORS, "fast_make_type has room for fewer");
