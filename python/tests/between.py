@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import CodeType, FrameType
 from typing import Any
 
@@ -16,6 +17,50 @@ class Interrupted(Exception):
 def interrupt() -> None:
     """Stands for a signal handler that raises."""
     raise Interrupted
+
+
+@contextmanager
+def _monitored(codes: set[CodeType], step: Callable[[], None]) -> Iterator[None]:
+    """Calls step before each bytecode of the codes, by the events of Python 3.12 and newer."""
+    events: Any = sys.monitoring  # type: ignore[attr-defined, unused-ignore]
+    kind = events.events.INSTRUCTION
+    events.use_tool_id(events.DEBUGGER_ID, "between")
+    events.register_callback(events.DEBUGGER_ID, kind, lambda code, offset: step())
+    for code in codes:
+        events.set_local_events(events.DEBUGGER_ID, code, kind)
+    try:
+        yield
+    finally:
+        for code in codes:
+            events.set_local_events(events.DEBUGGER_ID, code, events.events.NO_EVENTS)
+        events.register_callback(events.DEBUGGER_ID, kind, None)
+        events.free_tool_id(events.DEBUGGER_ID)
+
+
+@contextmanager
+def _traced(codes: set[CodeType], step: Callable[[], None]) -> Iterator[None]:
+    """The same by a function for tracing, before Python 3.12."""
+
+    def in_frame(frame: FrameType, event: str, _: Any) -> Any:
+        if event == "opcode":
+            step()
+        return in_frame
+
+    def begin(frame: FrameType, event: str, _: Any) -> Any:
+        if frame.f_code not in codes:
+            return None
+        frame.f_trace_opcodes = True
+        return in_frame
+
+    before = sys.gettrace()
+    sys.settrace(begin)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
+_stepped = _monitored if sys.version_info >= (3, 12) else _traced
 
 
 def places(codes: set[CodeType], act: Callable[[], None]) -> Iterator[Callable[[Callable[[], object]], bool]]:
@@ -30,27 +75,17 @@ def places(codes: set[CodeType], act: Callable[[], None]) -> Iterator[Callable[[
             nonlocal acted
             seen = itertools.count()
 
-            def step(frame: FrameType, event: str, _: Any) -> Any:
+            def step() -> None:
                 nonlocal acted
-                if event == "opcode" and not acted and next(seen) == wanted:
+                if not acted and next(seen) == wanted:
                     acted = True
                     act()
-                return step
 
-            def begin(frame: FrameType, event: str, _: Any) -> Any:
-                if acted or frame.f_code not in codes:
-                    return None
-                frame.f_trace_opcodes = True
-                return step
-
-            before = sys.gettrace()
-            sys.settrace(begin)
-            try:
-                call()
-            except Interrupted:
-                pass
-            finally:
-                sys.settrace(before)
+            with _stepped(codes, step):
+                try:
+                    call()
+                except Interrupted:
+                    pass
             return acted
 
         yield run
