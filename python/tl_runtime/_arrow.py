@@ -15,13 +15,13 @@ from ._info import in_reach
 from ._library import lib
 
 if TYPE_CHECKING:
-    from ._tensor import Tensor
+    from ._tensor import TensorMethods
 
 _capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_bool)(("tl_python_arrow", lib))
 _NONE = (DType.BFLOAT16, DType.COMPLEX64, DType.COMPLEX128)
 
 
-def capsules(tensor: Tensor) -> tuple[Any, Any]:
+def capsules(tensor: TensorMethods) -> tuple[Any, Any]:
     """Returns what __arrow_c_array__ is to return: a capsule with the type, and one with the elements."""
     if not in_reach(tensor.device):
         where = name_of(tensor.device)

@@ -162,7 +162,8 @@ def _same_model(model: Model, comm: Any) -> Model:
     digest = comm.bcast(model.hash)
     if not comm.allreduce(int(model.hash != digest)):
         return model
-    return comm.bcast(model)
+    sent: Model = comm.bcast(model)
+    return sent
 
 
 def _tried(model: Model, part: Batch | None) -> Outputs | Exception | None:

@@ -136,11 +136,12 @@ def set_out_of_memory_callback(callback: OutOfMemoryCallback | None) -> None:
     check(lib.tl_mem_set_out_of_memory_callback(_NONE if callback is None else _ask, None))
 
 
-# The one function that C ever gets: a thread may be about to call it when it is replaced.
-@_abi.tl_out_of_memory_callback
-def _ask(device: int, requested: int, attempt: int, _: Any) -> bool:
+def _asked(device: int, requested: int, attempt: int, _: Any) -> bool:
     return _answer(device, requested, attempt)
 
+
+# The one function that C ever gets: a thread may be about to call it when it is replaced.
+_ask = _abi.tl_out_of_memory_callback(_asked)
 
 _NONE = _abi.tl_out_of_memory_callback()
 

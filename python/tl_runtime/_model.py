@@ -232,7 +232,8 @@ class Model:
 
     def _batch(self, arrays: list[numpy.ndarray]) -> Batch:
         """Tells how many samples the arrays hold; the rule is that of `tl run` (cmd/tl/batch.go)."""
-        samples, rows, kinds = 1, {}, []
+        rows: dict[str, int] = {}
+        samples, kinds = 1, []
         for about, array in zip(self.inputs, arrays):
             _check_dtype(about, array)
             kind, n = self._count(about, array.shape)

@@ -26,7 +26,7 @@ def _find() -> Any:
     try:
         if not _is_for_this_python():
             raise ImportError("tl_runtime._fast is for CPython 3.11 and newer with a global interpreter lock")
-        from . import _fast  # type: ignore[attr-defined]
+        from . import _fast
     except ImportError:
         if wanted == "1":
             raise

@@ -26,7 +26,7 @@ from ._strided import Layout, compacted, lay_out, row_major
 
 if TYPE_CHECKING:
     from ._sparse import SparseMatrix
-    from ._tensor import Tensor
+    from ._tensor import Tensor, TensorMethods
 
 _LENT = int(_abi.TensorFlag.LENT)
 _RESERVED = 128  # tensors that a child of fork() can be sent, or views that it makes, at a time
@@ -61,7 +61,7 @@ class Storage:
 
     __slots__ = ("__weakref__", "address", "dtype", "held", "read_only", "shape")
 
-    def __init__(self, held: Tensor, address: int, shape: tuple[int, ...], dtype: DType, read_only: bool) -> None:
+    def __init__(self, held: TensorMethods, address: int, shape: tuple[int, ...], dtype: DType, read_only: bool) -> None:
         self.held, self.address, self.shape, self.dtype, self.read_only = held, address, shape, dtype, read_only
 
     def memory(self) -> memoryview:
@@ -81,7 +81,7 @@ class Storage:
             return load_buffer, (PickleBuffer(memory), *described)
         return load_bytes, (bytes(memory), *described)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+    def __deepcopy__(self, memo: dict[int, Any]) -> TensorMethods:
         return _filled(self.memory(), self.dtype, self.shape)
 
 
@@ -95,7 +95,7 @@ class Gathered(Storage):
         load, (memory, *described) = Storage(here, here.data, self.shape, self.dtype, False).__reduce_ex__(protocol)
         return load, (memory, *described[:2], name_of(self.held.device) if self.held.device else "cpu")
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+    def __deepcopy__(self, memo: dict[int, Any]) -> TensorMethods:
         return self.held.clone()
 
 
@@ -135,7 +135,7 @@ class _Described:
         return self.device == 0 and (bool(self.flags & CONTIGUOUS) or self.layout.is_dense)
 
 
-def _storage_of(base: _Described, tensor: Tensor) -> Storage:
+def _storage_of(base: _Described, tensor: TensorMethods) -> Storage:
     """Returns the storage of a tensor's elements, the same one for the same tensor while it is in use."""
     storage = _known.storages.get((base.address, 0))
     if storage is None:
@@ -167,7 +167,7 @@ def _layout_in(view: _Described, base: _Described) -> Layout | None:
     return compacted(layout, base.layout)
 
 
-def reduce_tensor(tensor: Tensor) -> tuple[Any, ...]:
+def reduce_tensor(tensor: TensorMethods) -> tuple[Any, ...]:
     """How a tensor is pickled."""
     view = _Described(tensor.address)
     base = _Described(view.base) if view.base else view

@@ -72,7 +72,8 @@ class Plan:
         given = list(buffers)
         _not_negative(alignment, *(nbytes for nbytes, _, _ in given))
         _steps(*(step for _, *lifetime in given for step in lifetime))
-        array = (_abi.tl_plan_buffer * len(given))(*((nbytes, alignment, first, end) for nbytes, first, end in given))
+        described = [_abi.tl_plan_buffer(nbytes, alignment, first, end) for nbytes, first, end in given]
+        array = (_abi.tl_plan_buffer * len(described))(*described)
         start = _index(lib.tl_plan_add_buffers(self._handle, array, len(given)))
         return range(start, start + len(given))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from . import _abi, _arrow, _buffers, _deferred, _dlpack, _traced
 from ._arrays import array_api, lent, numpy_module
@@ -20,6 +20,8 @@ from ._views import Viewable, shape_array
 
 if TYPE_CHECKING:
     import numpy
+
+    Array = numpy.ndarray[Any, Any]
 
 _acquire = unchecked("tl_tensor_acquire")
 _release = unchecked("tl_tensor_release")
@@ -162,14 +164,14 @@ class TensorMethods(Values, Viewable):
             raise TypeError("a tensor of rank 0 has no length")
         return self.shape[0]
 
-    def numpy(self) -> numpy.ndarray[Any, Any]:
+    def numpy(self) -> Array:
         """Returns an array over the same memory, which it keeps alive; writable unless the tensor is not.
 
         Memory of a device that the CPU cannot use has no arrays: cpu() copies it.
         """
         return (_asarray or _find_asarray())(self)  # type: ignore[no-any-return]
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> numpy.ndarray[Any, Any]:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """What NumPy calls when there is no array interface."""
         if not hasattr(self, "__array_interface__"):
             where = name_of(self.device)
@@ -227,6 +229,7 @@ class TensorMethods(Values, Viewable):
         return self
 
 
+@final
 class Tensor(TensorMethods):
     """The class Tensor where all calls go through ctypes."""
 

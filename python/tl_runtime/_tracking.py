@@ -21,7 +21,7 @@ class AllocationInfo(NamedTuple):
 
     block: int
     nbytes: int
-    count: int
+    count: int  # type: ignore[assignment]  # tuple.count, which nobody looks for here
     type: str | None
     file: str | None
     line: int

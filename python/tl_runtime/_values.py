@@ -13,7 +13,7 @@ import operator
 import struct
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn, Union
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, Union
 
 from ._arrays import numpy_module
 from ._devices import name_of
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     Array = numpy.ndarray[Any, Any]
 
 Number = Union[bool, int, float, complex]
+Self = TypeVar("Self", bound="Values")
 
 # What struct calls an element; bfloat16 is the upper half of a float32.
 _FORMATS = {
@@ -166,8 +167,8 @@ class Values(Viewable):
         @property
         def is_read_only(self) -> bool: ...
         def numpy(self) -> Array: ...
-        def clone(self) -> Tensor: ...
-        def cpu(self) -> Tensor: ...
+        def clone(self: Self) -> Self: ...
+        def cpu(self: Self) -> Self: ...
 
     def item(self, *index: Any) -> Number:
         """The only element as a number of Python's, or the one at an index: item(3) in row-major order, item(1, 2)
@@ -278,18 +279,18 @@ class Values(Viewable):
         """Sets every element to a value."""
         self[...] = value
 
-    def copy_from(self, source: Tensor) -> Tensor:
+    def copy_from(self: Self, source: Tensor) -> Self:
         """Copies the elements of a tensor of the same shape and type into this one, between any devices."""
         if not isinstance(source, Values):
             raise TypeError(f"copy_from: source is a {_kind(source)}, not a Tensor; tensor[...] = source takes arrays")
         check(lib.tl_tensor_copy(self._address, source._address))
-        return self  # type: ignore[return-value]
+        return self
 
-    def copy(self) -> Tensor:
+    def copy(self: Self) -> Self:
         """A contiguous copy on the same device, as clone()."""
         return self.clone()
 
-    def __copy__(self) -> Tensor:
+    def __copy__(self: Self) -> Self:
         return self.clone()
 
     def __repr__(self) -> str:

@@ -35,5 +35,5 @@ class Collector(_Collector):
 
     def collect(self) -> Iterable[Metric]:
         """The families of metrics, with their samples of this moment."""
-        families: Iterable[Metric] = text_string_to_metric_families(openmetrics())
+        families: Iterable[Metric] = text_string_to_metric_families(openmetrics())  # type: ignore[no-untyped-call]
         return families

@@ -15,6 +15,7 @@ import ctypes
 import math
 import operator
 import os
+from _ctypes import CFuncPtr
 from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from functools import partial
@@ -202,7 +203,7 @@ def _check_inside(array: Array, pointer: int, nbytes: int) -> None:
 
 def _function(deleter: Any) -> Any:
     """Returns a C function, given by its address or as ctypes has it."""
-    if isinstance(deleter, ctypes._CFuncPtr):
+    if isinstance(deleter, CFuncPtr):
         deleter = ctypes.cast(deleter, ctypes.c_void_p).value or 0
     return ctypes.cast(ctypes.c_void_p(_address(deleter)), _abi.tl_deleter)
 
