@@ -98,6 +98,9 @@ def nothing_left() -> Iterator[None]:
     assert live() == before
 
 
+# Python 3.12 and newer warn of fork in a process with threads, of which the library has some.
+_FORK_MAY = ("-W", "ignore:This process:DeprecationWarning")
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -110,7 +113,7 @@ def python(tmp_path: Path) -> Run:
         script.write_text("import tl_runtime as tl\n" + textwrap.dedent(code))
         path = os.pathsep.join(p for p in sys.path if p)
         result = subprocess.run(
-            [sys.executable, *options, str(script)],
+            [sys.executable, *_FORK_MAY, *options, str(script)],
             capture_output=True,
             text=True,
             timeout=60,

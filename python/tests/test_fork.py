@@ -13,8 +13,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 
 # In the child a failure becomes an exit status, and a hang an alarm.
 PROLOGUE = """
-import gc, os, signal, sys, traceback, warnings
-warnings.simplefilter("ignore", DeprecationWarning)  # of fork in a process with threads
+import gc, os, signal, sys, traceback
 def child(work):
     pid = os.fork()
     if pid == 0:

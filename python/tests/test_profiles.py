@@ -228,7 +228,7 @@ def test_processes_of_a_pool_share_a_name(tmp_path: Path, python: Run, method: s
     path = tmp_path / "trace.json"
     python(
         f"""
-        import multiprocessing, warnings
+        import multiprocessing
 
         def work(n):
             import tl_runtime as tl
@@ -240,7 +240,6 @@ def test_processes_of_a_pool_share_a_name(tmp_path: Path, python: Run, method: s
             return os.getpid()
 
         if __name__ == "__main__":
-            warnings.simplefilter("ignore", DeprecationWarning)  # of fork in a process with threads
             for _ in range(1000):
                 tl.zeros(10)
             with multiprocessing.get_context({method!r}).Pool(2, work, (1,)) as pool:
