@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import random
+import sys
 import threading
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 numpy = pytest.importorskip("numpy")
 
 import tl_runtime as tl
+from tl_runtime import _tensor
 
 
 def counting(*shape: int) -> tl.Tensor:
@@ -215,3 +217,28 @@ def test_buffers() -> None:
     array = numpy.arange(3.0)
     array.flags.writeable = False
     assert tl.from_numpy(array, copy=False).__buffer__(0).readonly
+
+
+def test_arrays_do_not_come_through_buffers_of_arrays() -> None:
+    """NumPy asks a Python class for a buffer first, from Python 3.12 on; with gaps one is made of numpy()."""
+    limit = sys.getrecursionlimit()
+    for dtype in tl.DType:
+        for tensor in (tl.zeros((3, 4), dtype), tl.zeros((3, 4), dtype).T, tl.zeros((3, 0), dtype)):
+            tensor = _tensor.CtypesTensor.from_address(tensor.address)  # the way that has no buffers of its own
+            sys.setrecursionlimit(limit_now() + 30)
+            try:
+                arrays = [tensor.numpy(), numpy.asarray(tensor)]
+            finally:
+                sys.setrecursionlimit(limit)
+            assert arrays[0].base is tensor
+            for array in arrays:
+                assert (array.shape, array.itemsize, array.dtype.kind) == (tensor.shape, dtype.itemsize, arrays[0].dtype.kind)
+                assert not array.size or array.ctypes.data == tensor.data
+
+
+def limit_now() -> int:
+    """How deep the caller's stack is."""
+    frame, depth = sys._getframe(), 0
+    while frame.f_back is not None:
+        frame, depth = frame.f_back, depth + 1
+    return depth

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import sys
+import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -23,10 +26,33 @@ _FORMATS: dict[str, Any] = {
     "<u8": "L",
 }
 
+# Whether Python calls __buffer__, and NumPy asks for a buffer before it looks at the array interface.
+ARE_ASKED_FIRST = sys.version_info >= (3, 12)
+
+
+class _Asking(threading.local):
+    """The tensor of which the thread makes an array."""
+
+    tensor: Any = None
+
+
+_asking = _Asking()
+
+
+def array(tensor: TensorMethods, asarray: Callable[[Any], Any]) -> Any:
+    """Returns NumPy's array over a tensor, by the array interface: a buffer would have to be made of an array."""
+    outer, _asking.tensor = _asking.tensor, tensor
+    try:
+        return asarray(tensor)
+    finally:
+        _asking.tensor = outer
+
 
 def view(tensor: TensorMethods) -> memoryview:
     """Returns the memory of a tensor, which the buffer keeps."""
     interface = tensor._interface
+    if _asking.tensor is tensor:
+        raise BufferError("the array interface has the elements")
     if not hasattr(tensor, "__array_interface__"):
         raise BufferError("the CPU cannot use the memory of the tensor's device; copy it with cpu() first")
     letter, shape = _FORMATS.get(interface["typestr"]), interface["shape"]

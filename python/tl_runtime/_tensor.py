@@ -169,7 +169,9 @@ class TensorMethods(Values, Viewable):
 
         Memory of a device that the CPU cannot use has no arrays: cpu() copies it.
         """
-        return (_asarray or _find_asarray())(self)  # type: ignore[no-any-return]
+        asarray = _asarray or _find_asarray()
+        made: Array = _buffers.array(self, asarray) if _buffers.ARE_ASKED_FIRST else asarray(self)
+        return made
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
         """What NumPy calls when there is no array interface."""
