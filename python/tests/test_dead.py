@@ -12,6 +12,7 @@ import pytest
 
 import tl_runtime as tl
 from conftest import Run
+from tl_runtime import _dead
 
 libc = ctypes.CDLL(None)
 libc.calloc.argtypes, libc.calloc.restype = [ctypes.c_size_t, ctypes.c_size_t], ctypes.c_void_p
@@ -41,6 +42,32 @@ def test_the_dead_are_told_once_and_in_order() -> None:
     with tl.scope():
         pass
     assert len(dead) == 6
+
+
+def test_objects_without_a_copy_are_told_of(monkeypatch: pytest.MonkeyPatch, python: Run) -> None:
+    """The library counts them where malloc fails; here the count is raised by hand."""
+    shown: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda one: shown.append((one.exc_type, str(one.exc_value))))
+    dead: list[int] = []
+    type_ = tl.define_type("lost", 16, destructor=lambda contents: dead.append(number_of(contents)))
+    _dead._kinds[-1].dead.lost += 3
+    for number in range(2):
+        with tl.scope():
+            numbered(type_, number)
+        assert dead == list(range(number + 1))
+    assert shown == [(MemoryError, "not called for 3 dead object(s), of which there was no memory for copies")]
+    _dead._kinds[-1].dead.lost += 1
+    with tl.scope():
+        numbered(type_, 2)
+    assert len(shown) == 2 and "not called for 1 dead" in shown[1][1]
+
+    code = """
+        from tl_runtime import _dead
+        tl.define_type("lost", 16, destructor=print)
+        _dead._kinds[-1].dead.lost += 2
+        """
+    result = python(code, ok=False)
+    assert result.returncode == 0 and "MemoryError: not called for 2 dead object(s)" in result.stderr
 
 
 def test_fields_are_released_before_the_call() -> None:

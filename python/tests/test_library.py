@@ -155,15 +155,16 @@ def test_readme() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "call"),
+    ("name", "extra", "call"),
     [
-        ("numpy", "tl.zeros(3).numpy()"),
-        ("numpy", "tl.registry.empty(3)"),
-        ("numpy", "tl.numpy_allocator().__enter__()"),
-        ("scipy", "tl.SparseMatrix.empty((1, 1), [0]).to_scipy()"),
+        ("numpy", "numpy", "tl.zeros(3).numpy()"),
+        ("numpy", "numpy", "tl.registry.empty(3)"),
+        ("numpy", "numpy", "tl.numpy_allocator().__enter__()"),
+        ("scipy", "scipy", "tl.SparseMatrix.empty((1, 1), [0]).to_scipy()"),
+        ("prometheus_client", "prometheus", "import tl_runtime.prometheus"),
     ],
 )
-def test_missing_package_is_named(python: Run, name: str, call: str) -> None:
+def test_missing_package_is_named(python: Run, name: str, extra: str, call: str) -> None:
     code = f"""
         import sys
 
@@ -178,7 +179,16 @@ def test_missing_package_is_named(python: Run, name: str, call: str) -> None:
         """
     error = python(code, ok=False).stderr.splitlines()[-1]
     assert error.startswith("ImportError: this needs")
-    assert error.endswith(f"pip install 'tl-runtime[{name}]'")
+    assert error.endswith(f"pip install 'tl-runtime[{extra}]'")
+
+
+def test_extras_are_those_of_the_documents() -> None:
+    tomllib = pytest.importorskip("tomllib", reason="skip: Python 3.10 has no tomllib")
+    described, page = PACKAGE / "pyproject.toml", PACKAGE.parent / "docs" / "install.md"
+    if not described.is_file() or not page.is_file():
+        pytest.skip("this is no checkout")
+    extras = tomllib.loads(described.read_text())["project"]["optional-dependencies"]
+    assert set(re.findall(r"tl-runtime\[(\w+)\]", page.read_text())) == set(extras)
 
 
 def test_program_of_a_checkout() -> None:

@@ -14,8 +14,9 @@ def numpy_module() -> Any:
     return needed("numpy", "NumPy")
 
 
-def needed(module: str, name: str) -> Any:
-    """Imports a module of a package that only parts of this one need; an error says how to install it."""
+def needed(module: str, name: str, extra: str | None = None) -> Any:
+    """Imports a module of a package that only parts of this one need; an error says how to install it, by the extra of
+    pyproject.toml that has it."""
     import importlib
 
     try:
@@ -23,8 +24,8 @@ def needed(module: str, name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != module.partition(".")[0]:
             raise  # the package is there, and itself lacks something
-        extra = f"tl-runtime[{name.lower()}]"
-        raise ImportError(f"this needs {name}, which is not installed: pip install '{extra}'", name=error.name) from error
+        wanted = f"pip install 'tl-runtime[{extra or name.lower()}]'"
+        raise ImportError(f"this needs {name}, which is not installed: {wanted}", name=error.name) from error
 
 
 def array_api(numpy: Any) -> Any:

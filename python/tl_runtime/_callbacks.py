@@ -29,7 +29,7 @@ class _Failure:
 _shown_by_ctypes = ctypes.CFUNCTYPE(None)
 
 
-def _show(function: Callable[..., Any], error: BaseException) -> None:
+def show(function: Callable[..., Any], error: BaseException) -> None:
     """Shows an error as Python shows those that have no caller; for its hook only Python itself can describe them."""
     _shown_by_ctypes(_Failure(function, error))()
 
@@ -47,9 +47,9 @@ def answering(
             try:
                 return answer(function(*arguments))
             except BaseException as error:  # no Python exception may pass through frames of C
-                _show(shown or function, error)
+                show(shown or function, error)
         except BaseException as error:  # of a signal handler, meanwhile
-            _show(shown or function, error)
+            show(shown or function, error)
         return failed
 
     return call

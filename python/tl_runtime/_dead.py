@@ -7,6 +7,7 @@ thread, calls the function with the copy:
 
 * in the order in which the objects died, each once, and never two at the same time;
 * an exception in one is shown like those in destructors (sys.unraisablehook), and the next one is called;
+* an object for whose copy there was no memory is counted, and a MemoryError with the number is shown likewise;
 * at the interpreter's exit atexit calls for all that are dead by then; those that die later are not told of;
 * a child made by fork() forgets what its parent has not been told of yet: that stays the parent's to handle. In the
   child itself no object with a destructor dies (TL_E_FORKED).
@@ -22,7 +23,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _abi, _deferred
-from ._callbacks import answering
+from ._callbacks import answering, show
 from ._library import check, lib
 
 Destructor = Callable[[bytes], object]
@@ -41,6 +42,7 @@ class _Kind:
         self.dead = _abi.tl_deferred_dead.from_address(address)
         self.dead.bytes = nbytes
         self.call = answering(destructor, lambda _: None, None)
+        self.destructor, self.lost = destructor, 0  # of which the program has been told
         self.ended = False
         self.arm()
 
@@ -64,6 +66,15 @@ class _Kind:
             _free(address)
             address = following
         _waiting.extend((self.call, contents) for contents in reversed(found))
+        self.tell_lost()
+
+    def tell_lost(self) -> None:
+        """Shows how many more objects have died without a copy."""
+        lost = int(self.dead.lost)
+        if lost != self.lost:
+            more, self.lost = lost - self.lost, lost
+            what = f"not called for {more} dead object(s), of which there was no memory for copies"
+            show(self.destructor, MemoryError(what))
 
 
 class _Waker:
@@ -114,6 +125,7 @@ def _at_exit() -> None:
     """Calls for what is dead by now, and has nothing wake this module from then on."""
     _deferred.drain()
     for kind in _kinds:
+        kind.tell_lost()
         kind.ended, kind.dead.waker = True, None
 
 

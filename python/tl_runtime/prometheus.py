@@ -1,4 +1,6 @@
-"""The runtime's statistics for Prometheus, by the conventions of prometheus_client, which has to be installed.
+"""The runtime's statistics for Prometheus, by the conventions of prometheus_client.
+
+It is the extra of pip install 'tl-runtime[prometheus]'.
 
     import prometheus_client
     import tl_runtime.prometheus
@@ -12,6 +14,10 @@ The names of the metrics and what they mean: docs/statistics.md.
 from __future__ import annotations
 
 from collections.abc import Iterable
+
+from ._arrays import needed
+
+needed("prometheus_client", "prometheus_client", "prometheus")
 
 from prometheus_client import REGISTRY, CollectorRegistry, Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
