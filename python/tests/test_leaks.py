@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import inspect
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -100,6 +104,168 @@ def test_nor_is_what_arrays_and_matrices_hold(mark: int) -> None:
     assert not tl.leak_report(since=mark)
     del array, part, indices, lent
     assert not tl.leak_report(since=mark, handles=True)
+
+
+class Keeper:
+    """Has its array in a slot."""
+
+    __slots__ = ("array",)
+
+
+def kept_in(numpy: Any) -> list[Callable[[Any], object]]:
+    """Where programs keep arrays."""
+
+    def keeper(array: Any) -> Keeper:
+        made = Keeper()
+        made.array = array
+        return made
+
+    def generator(array: Any) -> Any:
+        made = pausing(array)
+        next(made)
+        return made
+
+    def pausing(array: Any) -> Iterator[int]:
+        yield array.size
+        yield array.size
+
+    return [
+        lambda array: array,
+        lambda array: [array],
+        lambda array: {"x": array},  # which the collector of garbage leaves alone
+        lambda array: ((array,), 1),
+        lambda array: {"a": ({"b": (array,)},)},
+        lambda array: array[1:][1:],
+        lambda array: array.reshape(-1, 1).T,
+        lambda array: memoryview(array),
+        lambda array: (lambda: array),
+        lambda array: array.sum if array.size else None,
+        lambda array: functools.partial(print, array),
+        lambda array: array.view(type("Sub", (numpy.ndarray,), {})),
+        lambda array: numpy.array([array, None], object)[:1].tolist(),
+        keeper,
+        generator,
+    ]
+
+
+def test_nor_are_arrays_of_numpys_that_something_keeps(mark: int) -> None:
+    numpy = pytest.importorskip("numpy")
+
+    def small() -> Any:
+        with tl.numpy_allocator():
+            return numpy.ones(10)
+
+    def large() -> Any:
+        with tl.numpy_allocator():
+            return numpy.ones((300, 300))
+
+    def shrunk() -> Any:
+        array = large().copy()
+        with tl.numpy_allocator():
+            array = numpy.ones(12_000)
+        array.resize(8_000)
+        return array
+
+    def registered() -> Any:
+        return tl.registry.zeros(50)
+
+    def of_workspace() -> Any:
+        return tl.registry.Workspace(2, 640).array(1)
+
+    def exported() -> Any:
+        return numpy.from_dlpack(tl.zeros((5, 5)))
+
+    def exported_before() -> Any:
+        class Old:
+            def __dlpack__(self, **_: Any) -> Any:
+                return tl.zeros(5).__dlpack__()
+
+            def __dlpack_device__(self) -> Any:
+                return 1, 0
+
+        return numpy.from_dlpack(Old())
+
+    makers = (small, large, shrunk, registered, of_workspace, exported, exported_before)
+    for at, keep in enumerate(kept_in(numpy)):
+        kept = [keep(make()) for make in makers]
+        report = tl.leak_report(since=mark)
+        assert not report, (at, str(report))
+        assert tl.leak_report(since=mark, handles=True).objects >= len(makers), at
+        del kept
+        assert not tl.leak_report(since=mark, handles=True), at
+    for make in makers:  # in a variable, and nowhere else
+        array = make()
+        assert array is not None and not tl.leak_report(since=mark), make
+        del array
+
+
+def test_nor_are_capsules_that_nobody_has_opened(mark: int) -> None:
+    for version in (None, (1, 0)):
+        capsule = tl.zeros(3).__dlpack__(max_version=version)
+        assert not tl.leak_report(since=mark)
+        del capsule
+        assert not tl.leak_report(since=mark, handles=True)
+
+
+def test_nor_are_variables_of_other_threads(mark: int) -> None:
+    numpy = pytest.importorskip("numpy")
+    started, stop = threading.Event(), threading.Event()
+
+    def work() -> None:
+        with tl.numpy_allocator():
+            array = numpy.ones(10)
+        started.set()
+        assert stop.wait(60) and array.sum() == 10
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert started.wait(60)
+    assert not tl.leak_report(since=mark)
+    assert tl.leak_report(since=mark, handles=True).objects == 1
+    stop.set()
+    thread.join()
+    assert not tl.leak_report(since=mark, handles=True)
+
+
+def test_an_array_that_only_c_has_counts(mark: int) -> None:
+    numpy = pytest.importorskip("numpy")
+    with tl.numpy_allocator():
+        array = numpy.ones(10)
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(array))
+    address = id(array)
+    del array
+    assert tl.leak_report(since=mark).objects == 1
+    ctypes.pythonapi.Py_DecRef(ctypes.c_void_p(address))
+    assert not tl.leak_report(since=mark, handles=True)
+
+
+def test_variables_are_left_as_they_are() -> None:
+    def work(first: int) -> Any:
+        second = [first]
+        names = locals()
+        tl.leak_report()
+        third = 3
+        return first, second, third, dict(names), locals()["third"]
+
+    assert work(1) == (1, [1], 3, {"first": 1, "second": [1]}, 3) or sys.version_info < (3, 13)
+    assert work(1)[:3] == (1, [1], 3)
+    # A function for tracing: before Python 3.13 variables are set from the dictionary after each of its calls.
+    calls = 0
+
+    def trace(frame: Any, event: str, _: Any) -> Any:
+        nonlocal calls
+        if frame.f_code is work.__code__:
+            calls += 1
+            tl.leak_report()
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        result = work(2)
+    finally:
+        sys.settrace(before)
+    assert result[:3] == (2, [2], 3) and calls > 4
 
 
 def test_without_a_mark_nothing_need_be_recorded() -> None:

@@ -55,11 +55,11 @@ def test_the_line_of_an_array_of_numpys_is_told(tracking: None, tmp_path: Path, 
         arrays.append(numpy.ones(size)), lines.append(line())  # by way of Python code of NumPy's
         arrays.append(arrays[2] + 1), lines.append(line())
         arrays[0].resize(2 * size, refcheck=False), lines.append(line())
-    assert tl.leak_report(tmp_path / "report", since=mark).objects == 4
+    assert tl.leak_report(tmp_path / "report", since=mark, handles=True).objects == 4
     text = (tmp_path / "report").read_text()
     assert [text.count(f" {__file__}:{at}\n") for at in lines] == [0, 1, 1, 1, 1]
     del arrays
-    assert not tl.leak_report(tmp_path / "report", since=mark)
+    assert not tl.leak_report(tmp_path / "report", since=mark, handles=True)
 
 
 def test_lines_of_numpys_arrays_among_samples(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_lines_of_numpys_arrays_among_samples(tmp_path: Path) -> None:
             arrays = [numpy.empty(n % 2 * 20_000 + 500) for n in range(200)]
         samples = tl.track_count() - mark
         assert samples > 60  # about 97
-        assert tl.leak_report(tmp_path / "report", since=mark).objects >= samples
+        assert tl.leak_report(tmp_path / "report", since=mark, handles=True).objects >= samples
         assert f" {__file__}:" in (tmp_path / "report").read_text()
         del arrays
     finally:

@@ -7,19 +7,16 @@ memory that neither a scope nor a variable of Python's will release.
 from __future__ import annotations
 
 import ctypes
-import gc
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from . import _deferred
+from . import _deferred, _holders
 from ._library import c_string, last_error, lib
-from ._native import fast
 from ._numbers import size
-from ._sparse import _Held
-from ._tensor import CtypesTensor
 
 _ALL = 2**64 - 1  # the mark that leaves nothing out
 _HEAD = re.compile(
@@ -120,17 +117,18 @@ def leak_report(
 ) -> LeakReport:
     """Looks for memory that nothing will release any more.
 
-    What a scope of a running thread holds is no leak, and neither is what a Tensor or a SparseMatrix holds that Python
-    still has, or an array over one; with handles=True the latter counts. References that other libraries hold, as an
-    array of PyTorch's over a tensor, and arrays under numpy_allocator() are seen by nobody and count.
+    What a scope of a running thread holds is no leak, and neither is what objects of Python's hold: a Tensor or a
+    SparseMatrix, an array over one, an array under numpy_allocator() or of the registry, or one that NumPy has made of
+    a tensor by DLPack. With handles=True the latter counts. Arrays are found where a container or a variable has them;
+    those that only C code has, and tensors that other libraries have by DLPack or Arrow, are seen by nobody and count.
 
     With a path the text is written to that file as well. With a mark, only allocations that were recorded since
     track_count() had returned it.
     """
     _deferred.drain()
     mark = _ALL if since is None else min(size(since, "since"), _ALL - 1)
-    holders = [] if handles else _handles()  # kept meanwhile, so that no other thread ends one
-    held = [_address(holder) for holder in holders]
+    # Holders are kept meanwhile, so that no other thread ends one.
+    holders, held = ([], []) if handles else _holders.held(sys._getframe(1))
     if path is not None and (os.path.isfile(path) or not os.path.exists(path)):
         return _written(path, mark, held)
     file, name = tempfile.mkstemp(prefix="tl_leaks_")
@@ -142,23 +140,11 @@ def leak_report(
     if path is not None:  # a pipe, a terminal: not read again
         with open(path, "w", encoding="utf-8") as out:
             out.write(str(report))
+    del holders
     return report
 
 
-def _handles() -> list[Any]:
-    """The handles of this process that hold a reference each. The collector of garbage knows those whose class is
-    Python's, but for what gc.freeze() hides from it."""
-    tensors = [] if fast is None else fast.living()
-    kinds = (CtypesTensor, _Held)
-    return [*tensors, *(one for one in gc.get_objects() if type(one) in kinds)]
-
-
-def _address(handle: Any) -> int | None:
-    """What a handle holds; None while it is being made."""
-    return getattr(handle, "address" if type(handle) is _Held else "_address", None)
-
-
-def _written(path: str | os.PathLike[str], mark: int, held: Sequence[int | None]) -> LeakReport:
+def _written(path: str | os.PathLike[str], mark: int, held: Sequence[int]) -> LeakReport:
     array = (ctypes.c_void_p * len(held))(*held)
     count = int(lib.tl_leak_report_except(c_string(path), mark, array, len(held)))
     if count < 0:

@@ -1,0 +1,170 @@
+"""What Python's own objects hold of the runtime's memory, for leak reports.
+
+A handle of this package says what it holds. Arrays of NumPy's are in no list of the interpreter's, because they cannot
+be in cycles; so they are looked for in everything that can: in what the collector of garbage knows, in dictionaries and
+tuples that it does not, and in the local variables of all threads.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import inspect
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from types import FrameType
+from typing import Any
+
+from ._library import lib
+from ._native import fast
+from ._sparse import _Held
+from ._tensor import CtypesTensor, empty
+
+_get_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
+_Capsule: type = type(ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(
+    ("PyCapsule_New", ctypes.pythonapi)
+)(1, None, None))  # fmt: skip
+
+_REGISTERED = b"tl_runtime.registered"
+# The capsules of DLPack's structs, before and after NumPy has taken the tensor out: where they have the tensor.
+_EXPORTED = {b"dltensor_versioned": 8, b"numpy_dltensor_versioned": 8, b"dltensor": 48, b"numpy_dltensor": 48}
+
+
+def held(caller: FrameType) -> tuple[list[Any], list[int]]:
+    """Returns what holds memory, to be kept meanwhile, and the address of each counted reference that it has.
+
+    The caller is the frame of the program's that asks."""
+    found: dict[int, Any] = {}
+    for one in _everything(_variables(caller)):
+        found[id(one)] = one
+        if isinstance(one, _array_type()):
+            for base in _bases(one):
+                found[id(base)] = base
+    tensors = [] if fast is None else fast.living()
+    addresses = [tensor.address for tensor in tensors]
+    for one in found.values():
+        addresses += _addresses(one)
+    return [*tensors, *found.values()], addresses
+
+
+def _array_type() -> Any:
+    numpy = sys.modules.get("numpy")
+    return () if numpy is None else numpy.ndarray
+
+
+def _kinds() -> set[type]:
+    """The classes of what may hold memory."""
+    kinds = {_Capsule, CtypesTensor, _Held}
+    waiting = [] if _array_type() == () else [_array_type()]
+    while waiting:
+        kind = waiting.pop()
+        kinds.add(kind)
+        waiting += type.__subclasses__(kind)
+    return kinds
+
+
+def _everything(values: list[Any]) -> Iterator[Any]:
+    """Everything of these classes that is one of the values, or in a container."""
+    kinds, seen = _kinds(), set[int]()
+    layer: list[Any] = gc.get_objects()
+    yield from (one for one in layer if type(one) in kinds)
+    while layer:
+        referred = gc.get_referents(*layer)
+        referred += values
+        layer, values = [], []
+        for one in referred:
+            kind = type(one)
+            if kind in kinds:
+                yield one
+            elif (kind is dict or kind is tuple) and id(one) not in seen and not gc.is_tracked(one):
+                seen.add(id(one))
+                layer.append(one)
+
+
+def _variables(caller: FrameType) -> list[Any]:
+    """The values of all threads' variables, on this one from the caller on."""
+    frames = sys._current_frames()
+    frames[threading.get_ident()] = caller  # not our own, which would be in a cycle with its variables
+    values = []
+    for frame in frames.values():
+        at: FrameType | None = frame
+        while at is not None:
+            values += _values(at)
+            at = at.f_back
+    return values
+
+
+def _values(frame: FrameType) -> list[Any]:
+    """The values of a frame's variables. Before Python 3.13 the frame keeps the dictionary that it is asked for, and
+    with it the values. So it is emptied, unless the program has it, or a debugger may write it back."""
+    names = frame.f_locals
+    values = list(names.values())
+    snapshot = frame.f_code.co_flags & inspect.CO_OPTIMIZED and isinstance(names, dict)
+    if snapshot and sys.getrefcount(names) == 3 and not _is_watched():  # the frame's, ours, and the argument's
+        names.clear()
+    return values
+
+
+def _is_watched() -> bool:
+    """Whether functions of Python's may run for tracing or profiling; the interpreter sets variables after them."""
+    hooks = (sys.gettrace, sys.getprofile, threading.gettrace, threading.getprofile)
+    return any(hook() is not None for hook in hooks)
+
+
+def _bases(array: Any) -> Iterator[Any]:
+    """What an array has its memory from: other arrays, and at the end something else."""
+    base = array.base
+    while base is not None:
+        if type(base) is _Capsule or isinstance(base, _array_type()):
+            yield base
+        base = getattr(base, "base", None) if isinstance(base, _array_type()) else None
+
+
+def _addresses(one: Any) -> Iterable[int]:
+    """The references that an object of _everything() has."""
+    if type(one) is CtypesTensor:
+        found = getattr(one, "_address", None)  # None while it is being made
+    elif type(one) is _Held:
+        found = getattr(one, "address", None)
+    elif type(one) is _Capsule:
+        return _of_capsule(one)
+    else:
+        return _of_array(one)
+    return () if found is None else (found,)
+
+
+def _of_capsule(capsule: Any) -> Iterable[int]:
+    if _is_valid(capsule, _REGISTERED):
+        return (_get_pointer(capsule, _REGISTERED),)
+    for name, offset in _EXPORTED.items():
+        if _is_valid(capsule, name):
+            managed = _get_pointer(capsule, name)
+            if lib.tl_ptr_check(managed):
+                return ()  # another library's
+            return managed, ctypes.c_void_p.from_address(managed + offset).value or 0
+    return ()
+
+
+_handler_name: Callable[[Any], str | None] | None = None
+_header = 0  # of a tensor, before its elements
+
+
+def _of_array(array: Any) -> Iterable[int]:
+    """The block of an array that was made under tl.numpy_allocator(): plain bytes, or a tensor's elements."""
+    global _handler_name, _header
+    if _handler_name is None:
+        numpy = sys.modules["numpy"]
+        _handler_name = (getattr(numpy, "_core", None) or numpy.core).multiarray.get_handler_name
+        tensor = empty(1 << 16, "uint8", 0)
+        _header = tensor.data - tensor.address
+    if _handler_name(array) != "tl_runtime":
+        return ()
+    address = array.__array_interface__["data"][0]
+    if lib.tl_ptr_check(address) == 0:
+        return (address,)
+    return (address - _header,) if lib.tl_ptr_check(address - _header) == 0 else ()
+
