@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import gc
+import io
 import pickle
 from typing import Any
 
@@ -77,6 +79,75 @@ def test_many_blocks(way: Any) -> None:
     assert ours.block_count > 1
     assert same(way(ours), given)
     assert same(way(ours.T[:, 100:300]), given.T[:, 100:300])
+
+
+def many(format: str = "csr", index: Any = numpy.int32) -> tuple[tl.SparseMatrix, Any]:
+    """A matrix of several blocks, and the same of SciPy's."""
+    given = matrix(400, 400, format, index)
+    ours = tl.SparseMatrix.from_scipy(given, copy=True)
+    assert ours.block_count > 3
+    return ours, given
+
+
+def parts(whole: Any, format: str) -> list[Any]:
+    """Slices of blocks and through blocks, from the beginning, to the end, of one line and of none."""
+    bounds = [(0, 400), (0, 7), (3, 350), (150, 151), (390, 400), (200, 200)]
+    return [whole[a:b] if format == "csr" else whole[:, a:b] for a, b in bounds]
+
+
+@every_way
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("index", [numpy.int32, numpy.int64])
+def test_slices_and_transposes_of_many_blocks_share(way: Any, format: str, index: Any) -> None:
+    ours, given = many(format, index)
+    again, turned, *rest = way((ours, ours.T, *parts(ours, format), ours.T.T))
+    wanted = [given, given.T, *parts(given, format), given]
+    for got, want in zip((again, turned, *rest), wanted):
+        assert same(got, want)
+    for line in range(400):
+        again.line(line).values[:] = line
+    for got, begin in zip((turned, *rest), (0, 0, 0, 3, 150, 390, 200, 0)):
+        for at, line in enumerate(got.lines()):
+            assert (line.values == begin + at).all()
+    assert same(ours, given)
+
+
+@every_way
+def test_a_slice_of_many_blocks_before_its_matrix(way: Any) -> None:
+    """It brings its own blocks; those that follow share with whichever has all their lines."""
+    ours, given = many()
+    part, whole, turned, inner = way((ours[100:200], ours, ours.T, ours[150:160]))
+    assert same(part, given[100:200]) and same(whole, given) and same(turned, given.T) and same(inner, given[150:160])
+    whole.row(155).values[:] = 66
+    assert (inner.row(5).values == 66).all() and (turned.column(155).values == 66).all()
+
+
+def test_many_blocks_are_in_a_pickle_once() -> None:
+    ours, _ = many()
+    alone = pickle.dumps(ours, 5)
+    assert len(pickle.dumps((ours, ours.T, ours[3:390], ours[100:]), 5)) < len(alone) + 8000
+    buffers: list[Any] = []
+    stream = pickle.dumps((ours, ours.T, ours[3:390]), 5, buffer_callback=buffers.append)
+    assert len(stream) < 3000 and len(buffers) == 4  # and the offsets of the slice
+    assert len(pickle.dumps(ours[0:10], 5)) < len(alone) / 10  # the block that has it
+
+
+def test_what_a_pickler_remembers_is_no_matrix_of_another_pickle() -> None:
+    """Elements are those of the moment, in each pickle, though one before is not complete."""
+    ours, _ = many()
+    first = pickle.Pickler(io.BytesIO(), 5)
+    first.dump(ours)
+    ours.row(7).values[:] = 5
+    assert (in_band(ours).row(7).values == 5).all()
+    ours.row(7).values[:] = 6
+    assert (in_band((ours, ours.T))[1].column(7).values == 6).all()
+    assert (copy.deepcopy(ours).row(7).values == 6).all()
+    first.clear_memo()
+    del ours
+    gc.collect()
+    for _ in range(20):  # other blocks in the same places
+        other, given = many()
+        assert same(in_band(other[5:]), given[5:])
 
 
 @every_way

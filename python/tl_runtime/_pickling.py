@@ -1,4 +1,4 @@
-"""Tensors and sparse matrices in pickles and copies.
+"""Tensors in pickles and copies, and how sparse matrices come out of them; how they get in, _pickling_sparse.py says.
 
 A pickle holds memory once, however many tensors share it: a tensor is pickled as a layout over a Storage, and a
 thread has one Storage for each base, as long as a pickler remembers it. Protocol 5 hands the memory itself to the
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ._sparse import SparseMatrix
     from ._tensor import Tensor, TensorMethods
 
-_LENT = int(_abi.TensorFlag.LENT)
+LENT = int(_abi.TensorFlag.LENT)
 _RESERVED = 128  # tensors that a child of fork() can be sent, or views that it makes, at a time
 
 
@@ -100,13 +100,15 @@ class Gathered(Storage):
 
 
 class _Known(threading.local):
-    """The storages of the pickles and copies that a thread is making, by where their memory is."""
+    """The storages of the pickles and copies that a thread is making, by where their memory is; and sparse matrices
+    whose blocks were put together, by each block."""
 
     def __init__(self) -> None:
         self.storages: weakref.WeakValueDictionary[tuple[int, int], Storage] = weakref.WeakValueDictionary()
+        self.joined: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
-_known = _Known()
+known = _Known()
 
 
 def _bytes_of(shape: tuple[int, ...], dtype: DType) -> int:
@@ -137,7 +139,7 @@ class _Described:
 
 def _storage_of(base: _Described, tensor: TensorMethods) -> Storage:
     """Returns the storage of a tensor's elements, the same one for the same tensor while it is in use."""
-    storage = _known.storages.get((base.address, 0))
+    storage = known.storages.get((base.address, 0))
     if storage is None:
         held = tensor if tensor.address == base.address else type(tensor).from_address(base.address)
         about = (base.dtype, bool(base.flags & READ_ONLY))
@@ -148,7 +150,7 @@ def _storage_of(base: _Described, tensor: TensorMethods) -> Storage:
         else:
             lowest = base.data + base.layout.lowest * base.dtype.itemsize
             storage = Storage(held, lowest, (base.numel,), *about)
-        _known.storages[base.address, 0] = storage
+        known.storages[base.address, 0] = storage
     return storage
 
 
@@ -178,46 +180,6 @@ def reduce_tensor(tensor: TensorMethods) -> tuple[Any, ...]:
     if layout is None or (view is base and (base.flags & CONTIGUOUS or not base.is_dense)):
         return load_tensor, (storage,)
     return load_tensor, (storage, tuple(layout))
-
-
-def reduce_sparse(matrix: SparseMatrix) -> tuple[Any, ...]:
-    """How a sparse matrix is pickled: as three arrays.
-
-    The arrays of a matrix of one block are those of the block, which its slices and its transpose share. Blocks of
-    other matrices are put together.
-    """
-    kind = (matrix.format, matrix.shape)
-    if matrix.block_count != 1:
-        return load_sparse, (*kind, 0, *matrix.to_contiguous())
-    block = _abi.tl_sparse_block_info(struct_size=ctypes.sizeof(_abi.tl_sparse_block_info))
-    check(lib.tl_sparse_block(matrix.address, 0, ctypes.byref(block)))
-    if not block.nonzeros:
-        return load_sparse, (*kind, 0, *matrix.to_contiguous())
-    number = ctypes.c_int32 if matrix.index_dtype is DType.INT32 else ctypes.c_int64
-    size, lines = ctypes.sizeof(number), block.lines
-    begin = number.from_address(block.offsets).value
-    holder = _tensors().Tensor.from_address(block.memory)
-    of_holder = info_of(block.memory)
-    if of_holder.flags & _LENT:
-        stored = of_holder.nbytes // matrix.dtype.itemsize
-    else:  # the library's own block ends with the offset of its end
-        stored = number.from_address(of_holder.data + of_holder.nbytes - size).value
-
-    def storage(address: int, count: int, dtype: DType) -> Storage:
-        found = _known.storages.get((holder.address, address))
-        if found is None:
-            found = Storage(holder, address, (count,), dtype, matrix.is_read_only)
-            _known.storages[holder.address, address] = found
-        return found
-
-    values = storage(block.values - begin * matrix.dtype.itemsize, stored, matrix.dtype)
-    indices = storage(block.indices - begin * size, stored, matrix.index_dtype)
-    offsets: Any = storage(block.offsets, lines + 1, matrix.index_dtype)
-    if begin:
-        memory = (number * (lines + 1)).from_address(block.offsets)
-        offsets = bytes((number * (lines + 1))(*(offset - begin for offset in memory)))
-        offsets = load_bytes(offsets, matrix.index_dtype.name, (lines + 1,), "cpu")
-    return load_sparse, (*kind, begin, values, indices, offsets)
 
 
 # ---- in -------------------------------------------------------------------------------------

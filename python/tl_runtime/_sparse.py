@@ -11,7 +11,7 @@ from ._arrays import Lent, lent
 from ._dtype import BY_NUMBER, TYPESTR, DType, DTypeLike, to_dtype
 from ._library import check, error_for, last_error, lib, unchecked
 from ._numbers import int64, int64_array
-from ._pickling import reduce_sparse
+from ._pickling_sparse import reduce_sparse
 from ._sparse_values import SparseValues
 from ._tensor import Tensor, _find_asarray
 
