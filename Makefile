@@ -50,7 +50,7 @@ LIBRARY_SOURCES := $(filter-out %_test.go,$(shell find capi cshim runtime -name 
 .SUFFIXES:
 .PHONY: help lib python-fast bitcode static debug checked demo demo-c demo-python demo-planned demo-tiny tool FORCE test prove proof bench gen gen-check format lint lint-lite install uninstall clean venv
 .PHONY: wheel sdist release abi
-.PHONY: $(addprefix test-,$(subst +, ,$(STEPS))) test-interop test-ecosystem test-c-programs
+.PHONY: $(addprefix test-,$(subst +, ,$(STEPS))) test-interop test-ecosystem test-pythons test-c-programs
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' Makefile | expand -t 14
@@ -167,12 +167,17 @@ test-checked: checked test-c-programs proof
 	for path in 1 0; do for mode in turns free; do \
 		TL_FASTPATH=$$path .ci/checked $(CHECKED) $(MODEL) $(MODEL) plain $$mode || exit 1; done; done
 
-# By the extension module in both paths, and by ctypes; in both paths where there is no module.
+# By the extension module in both paths, and by ctypes; in both paths where there is no module. Then what depends on the
+# interpreter, on the other Pythons that are here.
 test-python: $(LIBRARY) bitcode python-fast $(VENV)/.ready $(TOOL)
 	@failed=0; ways='0,1 0,0'; [ ! -f $(FAST) ] || ways='1,1 1,0 0,1'; for way in $$ways; do \
 		echo "pytest, TL_PYTHON_FAST=$${way%,*} TL_FASTPATH=$${way#*,}"; \
 		TL_PYTHON_FAST=$${way%,*} TL_FASTPATH=$${way#*,} $(WITH_LIBRARY) $(WITH_TOOL) $(IN_VENV)/python -m pytest -q -rs python/tests || failed=1; \
-	done; exit $$failed
+	done; .ci/pythons $(BUILD) $(LIBRARY) $(IN_VENV)/python || failed=1; exit $$failed
+
+# The whole suite on the other Pythons, which takes minutes for each.
+test-pythons: $(LIBRARY) bitcode python-fast $(VENV)/.ready $(TOOL)
+	.ci/pythons $(BUILD) $(LIBRARY) $(IN_VENV)/python whole
 
 # The sample is the same each time; `make prove` begins elsewhere.
 test-prove: proof

@@ -99,11 +99,10 @@ def test_the_stub_of_the_extension_module_is_right() -> None:
     constants = [node.target.id for node in stub.body if isinstance(node, ast.AnnAssign)]  # type: ignore[union-attr]
     assert {*functions, *constants} == {name for name in vars(fast) if not name.startswith("__")}
     for name, arguments in functions.items():
-        function = getattr(fast, name)
-        if function.__text_signature__ is None:  # C has one or no argument there, without a name
-            assert not arguments.args and not arguments.kwonlyargs and len(arguments.posonlyargs) <= 1
+        if not arguments.args and not arguments.kwonlyargs:  # one or no argument, without a name
+            assert len(arguments.posonlyargs) <= 1
             continue
-        found = inspect.signature(function).parameters.values()
+        found = inspect.signature(getattr(fast, name)).parameters.values()
         kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
         for kind, wanted in zip(kinds, (arguments.posonlyargs, arguments.args, arguments.kwonlyargs)):
             assert [one.name for one in found if one.kind is kind] == [one.arg for one in wanted]
