@@ -73,7 +73,8 @@ def mypy(path: Path, program: str) -> tuple[int, list[str]]:
     path.write_text(program)
     build = PACKAGE.parent / "build"
     cache = build / "mypy" if build.is_dir() else path.parent / "cache"
-    return checked("mypy", "--strict", "--config-file=", f"--cache-dir={cache}", "--no-error-summary", str(path))
+    options = ("--strict", "--config-file=", "--follow-imports=silent", f"--cache-dir={cache}", "--no-error-summary")
+    return checked("mypy", *options, str(path))
 
 
 def test_the_package_says_that_it_has_types() -> None:
@@ -103,6 +104,7 @@ def test_the_stub_of_the_extension_module_is_right() -> None:
             assert len(arguments.posonlyargs) <= 1
             continue
         found = inspect.signature(getattr(fast, name)).parameters.values()
-        kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        one = inspect.Parameter
+        kinds = (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)
         for kind, wanted in zip(kinds, (arguments.posonlyargs, arguments.args, arguments.kwonlyargs)):
-            assert [one.name for one in found if one.kind is kind] == [one.arg for one in wanted]
+            assert [had.name for had in found if had.kind is kind] == [given.arg for given in wanted]
