@@ -50,7 +50,7 @@ LIBRARY_SOURCES := $(filter-out %_test.go,$(shell find capi cshim runtime -name 
 .SUFFIXES:
 .PHONY: help lib python-fast bitcode static debug checked demo demo-c demo-python demo-planned demo-tiny tool FORCE test prove proof bench gen gen-check format lint lint-lite install uninstall clean venv
 .PHONY: wheel sdist release abi
-.PHONY: $(addprefix test-,$(subst +, ,$(STEPS))) test-interop test-ecosystem test-pythons test-c-programs
+.PHONY: $(addprefix test-,$(subst +, ,$(STEPS))) test-interop test-ecosystem test-pythons test-scale test-c-programs
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' Makefile | expand -t 14
@@ -197,6 +197,10 @@ test-interop: $(LIBRARY)
 
 test-ecosystem: $(LIBRARY)
 	.ci/ecosystem $(BUILD) $(LIBRARY) $(PYTHON)
+
+# Several processes, by MPI.
+test-scale: $(LIBRARY) python-fast
+	.ci/scale $(BUILD) $(LIBRARY) $(PYTHON)
 
 # Every page in a browser, where one is installed.
 test-docs: docs
