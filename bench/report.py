@@ -15,6 +15,7 @@ import subprocess
 import sys
 
 import report_planner
+import report_scale
 import targets
 import targets_instructions
 import targets_python
@@ -374,6 +375,7 @@ def main() -> None:
     body += handover_section(load_lines(figures / "handover.jsonl"), score)
     body += report_planner.models_section(load_lines(figures / "models.jsonl"), score, table)
     body += report_planner.offsets_section(load_lines(figures / "planner.jsonl"), score, table)
+    body += report_scale.mpi_section(load_lines(figures / "scale_mpi.jsonl"), table)
     body += resident_section(load_lines(figures / "resident.jsonl"), score)
     body += process_section(load_lines(figures / "startup.jsonl"), load_lines(figures / "library.jsonl"), score)
     body += instructions_section(figures / "instructions.json", score)

@@ -109,6 +109,17 @@ placement() {
 	"$programs/planner" "$@" >"$figures/planner.log"
 }
 
+# By MPI, where it and mpi4py are: .ci/scale makes the environment.
+several_processes() {
+	python=$build/venv-scale/bin/python
+	command -v mpiexec >/dev/null && command -v mpicc >/dev/null && "$python" -c 'import mpi4py, numpy' 2>/dev/null ||
+		{ echo "skipped: several processes: MPI, or mpi4py in $build/venv-scale, is missing (.ci/scale installs it)"; return 0; }
+	echo "bench: several processes"
+	make --no-print-directory -C "$here/../examples/mpi" BUILD="$build" all >>"$programs/build.log" 2>&1
+	PYTHONPATH="$here/../python" TL_RUNTIME_LIBRARY="$build/libtl_runtime.so" \
+		"$python" "$here/scale_mpi.py" "$figures/scale_mpi.jsonl" "$build/examples/mpi/digits_mpi" "$build/digits.csv"
+}
+
 trainings() {
 	echo "bench: trainings that are observed"
 	make --no-print-directory -C "$here/../examples/digits" BUILD="$build" all >>"$programs/build.log" 2>&1
@@ -167,5 +178,5 @@ done
 part registry_memory
 for program in training rows; do timed "program_$program" "programs-$program"; done
 for program in growth beside; do timed "$program"; done
-for function in pool_tails handovers from_python trainings placement whole_models resident instructions; do part "$function"; done
+for function in pool_tails handovers from_python several_processes trainings placement whole_models resident instructions; do part "$function"; done
 python3 "$here/report.py" "$figures" "$here/RESULTS.md"
