@@ -199,7 +199,7 @@ test-ecosystem: $(LIBRARY)
 	.ci/ecosystem $(BUILD) $(LIBRARY) $(PYTHON)
 
 # Several processes, by MPI.
-test-scale: $(LIBRARY) python-fast
+test-scale: $(LIBRARY) python-fast $(TOOL)
 	.ci/scale $(BUILD) $(LIBRARY) $(PYTHON)
 
 # Every page in a browser, where one is installed.
