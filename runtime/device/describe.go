@@ -17,9 +17,10 @@ const (
 	OpenCL
 	Metal
 	Custom
+	Shared
 )
 
-var kindNames = [...]string{"cpu", "cuda", "opencl", "metal", "custom"}
+var kindNames = [...]string{"cpu", "cuda", "opencl", "metal", "custom", "shared"}
 
 // String returns the kind as it stands in names of devices.
 func (k Kind) String() string {
@@ -84,6 +85,35 @@ type Buffers interface {
 	Buffer(p uintptr) (handle, offset uintptr, err error)
 	// Place returns where a buffer of the device begins.
 	Place(handle uintptr) (p uintptr, err error)
+}
+
+// Sharer is a device whose memory other processes can map. A tensor there has a block of its own, which the device
+// makes for it and no pool hands out again. New blocks are zeros.
+type Sharer interface {
+	// Share returns a new descriptor of the file that the byte at p is in, for the caller to close. readOnly lets
+	// nobody map the file for writing any more.
+	Share(p uintptr, readOnly bool) (Part, error)
+	// Where returns the device's own descriptor of the file that the byte at p is in, and where.
+	Where(p uintptr) Part
+	// ShareNothing returns the same for a tensor without elements.
+	ShareNothing() (Part, error)
+	// Open maps n bytes of a file that another process has sent, after it has made sure that nobody can take them away.
+	// For 0 bytes it maps nothing. The descriptor stays the caller's.
+	Open(from Part, n uintptr) (Mapped, error)
+}
+
+// Mapped is a block that has bytes of a file of another process.
+type Mapped struct {
+	Block, Bytes uintptr
+	At           uintptr // where the bytes begin that were asked for
+	ReadOnly     bool
+}
+
+// Part is a place in a file that processes share.
+type Part struct {
+	File     int
+	Offset   uint64
+	ReadOnly bool
 }
 
 // Stream is a queue of a device's work, Event a mark in one. 0 is the default

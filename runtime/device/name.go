@@ -25,7 +25,7 @@ func ParseName(name string) (family string, ordinal int, err error) {
 
 // canonical is the name that a device with this family and number has.
 func canonical(family string, ordinal int) string {
-	if family == CPU.String() && ordinal == 0 {
+	if ordinal == 0 && (family == CPU.String() || family == Shared.String()) {
 		return family
 	}
 	return family + ":" + strconv.Itoa(ordinal)
@@ -33,8 +33,8 @@ func canonical(family string, ordinal int) string {
 
 // builtin returns the kind whose devices have names of this family.
 func builtin(family string) (Kind, bool) {
-	for k, name := range kindNames[:Custom] {
-		if name == family {
+	for k, name := range kindNames {
+		if name == family && Kind(k) != Custom {
 			return Kind(k), true
 		}
 	}

@@ -19,8 +19,8 @@ type Driver struct {
 	Discover func() ([]Device, error)
 }
 
-// Set numbers the devices of a process. Id 0 is the CPU and costs nothing. The
-// drivers are asked when another device is first wanted, all of them, in order, so
+// Set numbers the devices of a process. Id 0 is the CPU, 1 the memory that processes share; neither
+// costs anything. The drivers are asked when another device is first wanted, all of them, in order, so
 // that a machine numbers its devices the same way in every run: CUDA, OpenCL,
 // Metal. Devices that the program registers are numbered as they come. An id is
 // never given twice.
@@ -32,10 +32,10 @@ type Set struct {
 	missing map[Kind]error
 }
 
-// NewSet returns the set of cpu and what the drivers will find.
-func NewSet(cpu Device, drivers ...Driver) *Set {
+// NewSet returns the set of devices that are always there, the CPU first, and what the drivers will find.
+func NewSet(always []Device, drivers ...Driver) *Set {
 	s := &Set{drivers: drivers, missing: map[Kind]error{}}
-	s.devices.Store(&[]Device{cpu})
+	s.devices.Store(&always)
 	return s
 }
 

@@ -36,7 +36,7 @@ func missing(kind device.Kind, why string) device.Driver {
 
 func TestDiscoveryIsLazyAndOnce(t *testing.T) {
 	var asked atomic.Int32
-	s := device.NewSet(processor(), found(device.CUDA, 2, &asked), found(device.OpenCL, 1, &asked))
+	s := device.NewSet([]device.Device{processor()}, found(device.CUDA, 2, &asked), found(device.OpenCL, 1, &asked))
 	_, err := s.At(0)
 	require.NoError(t, err)
 	id, err := s.ByName("cpu")
@@ -70,7 +70,7 @@ func TestDiscoveryIsLazyAndOnce(t *testing.T) {
 
 func TestMissingDevicesSayWhy(t *testing.T) {
 	var asked atomic.Int32
-	s := device.NewSet(processor(), missing(device.CUDA, "no CUDA driver here; looked for libcuda.so.1"),
+	s := device.NewSet([]device.Device{processor()}, missing(device.CUDA, "no CUDA driver here; looked for libcuda.so.1"),
 		found(device.OpenCL, 1, &asked))
 	_, err := s.ByName("cuda")
 	require.EqualError(t, err, "cuda:0: no CUDA driver here; looked for libcuda.so.1")
@@ -83,7 +83,7 @@ func TestMissingDevicesSayWhy(t *testing.T) {
 
 func TestRegister(t *testing.T) {
 	var asked atomic.Int32
-	s := device.NewSet(processor(), found(device.CUDA, 1, &asked))
+	s := device.NewSet([]device.Device{processor()}, found(device.CUDA, 1, &asked))
 	id, err := s.Register(devicetest.NewFake("npu:0", 1<<20))
 	require.NoError(t, err)
 	require.EqualValues(t, 1, id)
@@ -110,7 +110,7 @@ func TestRegister(t *testing.T) {
 
 func TestMoreDevicesThanNumbers(t *testing.T) {
 	var asked atomic.Int32
-	s := device.NewSet(processor(), found(device.CUDA, 300, &asked))
+	s := device.NewSet([]device.Device{processor()}, found(device.CUDA, 300, &asked))
 	require.Len(t, s.All(), device.MaxDevices)
 }
 
@@ -151,7 +151,7 @@ func TestCopyThroughTheCPU(t *testing.T) {
 	for i := range in {
 		in[i] = byte(i ^ i>>8 ^ i>>16)
 	}
-	s := device.NewSet(processor())
+	s := device.NewSet([]device.Device{processor()})
 	for _, d := range []device.Device{a, b} {
 		_, err := s.Register(d)
 		require.NoError(t, err)

@@ -10,14 +10,16 @@ import (
 )
 
 // A tensor on a device is a header in the heap and a block of the device's default
-// memory pool. Which block stands here, by the tensor's address, and not only in the
-// header, which lies in a program's reach: what is given back is what was obtained.
+// memory pool, or one that the device has made for it alone (own_blocks.go). Which block
+// stands here, by the tensor's address, and not only in the header, which lies in a
+// program's reach: what is given back is what was obtained.
 
 // block is the memory of a tensor on a device. Without elements it has no address.
 type block struct {
 	device         uint8
+	own            bool // no pool has it
 	address, bytes uintptr
-	room           uint64          // bytes that the pool has given out for it
+	room           uint64          // bytes that the pool has given out for it, or that its account is charged
 	streams        []device.Stream // where the tensor was used
 }
 
@@ -87,8 +89,11 @@ func (t *blockTable) use(tensor uintptr, s device.Stream) bool {
 // was used. A driver that cannot mark that order is waited for; if it cannot even do
 // that, the block stays out of use for ever, and the error tells.
 func (b block) giveBack() error {
-	if b.address == 0 {
+	switch {
+	case b.address == 0:
 		return nil
+	case b.own:
+		return b.end()
 	}
 	h := deviceCacheOf(b.device).handle()
 	if len(b.streams) > 0 {

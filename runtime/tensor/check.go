@@ -126,8 +126,13 @@ func (c *checker) blocks() {
 		}
 		lent[h][address] = bytes
 	})
+	own, ownBytes := uint64(0), uint64(0)
 	for tensor, b := range blocks.of {
 		if b.address == 0 {
+			continue
+		}
+		if b.own {
+			own, ownBytes = own+1, ownBytes+b.room
 			continue
 		}
 		of := lent[deviceCacheOf(b.device).handle()]
@@ -136,4 +141,8 @@ func (c *checker) blocks() {
 			b.device, of[b.address])
 		delete(of, b.address)
 	}
+	owned.mu.Lock()
+	defer owned.mu.Unlock()
+	c.Want(owned.live == own && owned.bytes == ownBytes, "%d own blocks of %d bytes, counted %d of %d", own, ownBytes,
+		owned.live, owned.bytes)
 }

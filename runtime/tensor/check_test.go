@@ -54,6 +54,8 @@ func TestTheCheckerFinds(t *testing.T) {
 			of.stacks[key{1, 1}] = of.ring[0]
 		}, func() { delete(of.stacks, key{1, 1}) }},
 		"a tensor without a block": {func() { delete(blocks.of, tensor) }, func() { blocks.of[tensor] = block }},
+		"bytes of own blocks":      {added(&owned.bytes), func() { owned.bytes-- }},
+		"the number of own blocks": {added(&owned.live), func() { owned.live-- }},
 		"the number of blocks":     {func() { blocks.count.Add(1) }, func() { blocks.count.Add(-1) }},
 		"a block of nobody": {func() {
 			other := block

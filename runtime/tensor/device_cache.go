@@ -166,7 +166,7 @@ func keepOn(me *object.Context, r *layout.Record, e layout.Entry, b block) bool 
 	size := ElementType(h.Dtype).Size()
 	_, left := layout.NextGen(e.Gen)
 	if h.Flags != layout.TensorContiguous|layout.TensorOnDevice || h.Device != b.device || size == 0 ||
-		h.Numel > uint64(b.bytes)/size || b.address == 0 || len(b.streams) > 0 || !left {
+		h.Numel > uint64(b.bytes)/size || b.address == 0 || b.own || len(b.streams) > 0 || !left {
 		return false
 	}
 	s, bytes := deviceCacheOf(b.device), b.room

@@ -10,7 +10,7 @@ import (
 
 // DeviceStats are figures of all devices but the CPU.
 type DeviceStats struct {
-	Allocated    uint64 // bytes of the blocks that the default pools have given out
+	Allocated    uint64 // bytes of the blocks that the default pools have given out, and of own blocks
 	Kept         uint64 // tensors in device tensor caches: Puts - Hits - Evicted
 	Puts         uint64 // tensors that ever came onto one
 	Evicted      uint64 // of them, those that were freed
@@ -22,6 +22,9 @@ type DeviceStats struct {
 
 // ReadDevices sums up the devices; exact at quiescence.
 func ReadDevices() (sum DeviceStats) {
+	owned.mu.Lock()
+	sum.Allocated = owned.bytes
+	owned.mu.Unlock()
 	for i := range deviceCaches {
 		s := &deviceCaches[i]
 		h := s.handle()

@@ -19,7 +19,7 @@ import (
 var far = devicetest.NewFake("far:0", 64<<20)
 
 var devicesOfTests = sync.OnceValue(func() *device.Set {
-	set := device.NewSet(cpu.New(func() bool { return false }))
+	set := device.NewSet([]device.Device{cpu.New(func() bool { return false })})
 	if _, err := set.Register(far); err != nil {
 		panic(err)
 	}

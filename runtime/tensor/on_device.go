@@ -16,19 +16,27 @@ func (s *spec) cacheKey() key { return key{s.numel, uint32(s.dtype)} }
 
 // obtainOn is obtain for devices. Object 0: no memory, the error is recorded.
 func obtainOn(c *object.Context, s *spec, floating bool) layout.Entry {
+	if d := sharer(s.device); d != nil {
+		return s.reviveOn(c, newOwn(c, s, d), floating)
+	}
 	e := deviceCacheOf(s.device).take(s.cacheKey()).Entry
 	if e.Object == 0 {
-		if e = newOn(c, s); e.Object == 0 {
-			return e
-		}
+		e = newOn(c, s)
 	}
 	return s.reviveOn(c, e, floating)
 }
 
-// reviveOn makes a tensor with a block live.
+// reviveOn makes a tensor with a block live. Object 0 stays what it is.
 func (s *spec) reviveOn(c *object.Context, e layout.Entry, floating bool) layout.Entry {
+	if e.Object == 0 {
+		return e
+	}
 	b, _ := blocks.find(e.Object)
-	s.describe(e.Object, onDevice).Data = b.address
+	h := s.describe(e.Object, onDevice)
+	h.Data = b.address
+	if d := sharer(s.device); d != nil {
+		noteFile(h, d, b.address)
+	}
 	c.Revive(e, floating)
 	c.SpendObject(e, layout.TensorHeaderBytes+s.nbytes)
 	return e
@@ -48,6 +56,11 @@ func newOn(c *object.Context, s *spec) layout.Entry {
 		}
 		b.room = mempool.Lends(deviceCacheOf(b.device).handle(), b.address)
 	}
+	return headFor(c, b)
+}
+
+// headFor returns the header of a tensor that is to have a block, which goes back where there is none.
+func headFor(c *object.Context, b block) layout.Entry {
 	e, _ := c.TakeTensor(layout.TensorHeaderBytes)
 	if e.Object == 0 {
 		failed(c, b.giveBack())
@@ -83,7 +96,7 @@ func zerosOn(c *object.Context, s *spec) uintptr {
 		return 0
 	}
 	d, err := deviceAt(s.device)
-	if err == nil && s.nbytes > 0 {
+	if _, zeros := d.(device.Sharer); err == nil && s.nbytes > 0 && !zeros {
 		err = device.Fill(d, header(e.Object).Data, 0, uintptr(s.nbytes))
 	}
 	if err != nil {

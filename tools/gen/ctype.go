@@ -17,7 +17,8 @@ type ctype struct {
 // param is a parameter or a field.
 type param struct {
 	ctype
-	name string
+	name  string
+	count int // of a field that is an array; else 0
 }
 
 type field = param
@@ -34,7 +35,7 @@ type enumerator struct {
 }
 
 var (
-	typeName    = regexp.MustCompile(`^((?:const )?(?:struct )?(\w+)((?:\*| const)*))(?: (\w+))?$`)
+	typeName    = regexp.MustCompile(`^((?:const )?(?:struct )?(\w+)((?:\*| const)*))(?: (\w+)(?:\[(\d+)\])?)?$`)
 	protoText   = regexp.MustCompile(`^([^()]*[* ])(tl_\w+)\((.*)\);$`)
 	aliasText   = regexp.MustCompile(`^typedef (\w+) (tl_\w+);$`)
 	enumText    = regexp.MustCompile(`(?s)^enum (tl_\w+) \{(.*)\};$`)
@@ -89,7 +90,8 @@ func parseType(s string) (param, error) {
 	if m == nil {
 		return param{}, fmt.Errorf("not a type this generator knows: %q", s)
 	}
-	return param{ctype{m[1], m[2], strings.Count(m[3], "*")}, m[4]}, nil
+	count, _ := strconv.Atoi(m[5]) // digits, or none
+	return param{ctype{m[1], m[2], strings.Count(m[3], "*")}, m[4], count}, nil
 }
 
 func parsePrototype(result, params string) (*prototype, error) {
@@ -106,8 +108,8 @@ func parsePrototype(result, params string) (*prototype, error) {
 		if err != nil {
 			return nil, err
 		}
-		if one.name == "" {
-			return nil, fmt.Errorf("a parameter without a name: %q", s)
+		if one.name == "" || one.count != 0 {
+			return nil, fmt.Errorf("a parameter without a name, or an array: %q", s)
 		}
 		p.params = append(p.params, one)
 	}
@@ -120,7 +122,7 @@ func parseParams(result, params string) ([]field, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append([]field{{p.result, ""}}, p.params...), nil
+	return append([]field{{ctype: p.result}}, p.params...), nil
 }
 
 func parseFields(body string) ([]field, error) {

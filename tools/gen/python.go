@@ -82,6 +82,9 @@ func (s *source) writePythonType(b *strings.Builder, e *entry) {
 			docstring(e.prose, "    "))
 		for _, f := range e.fields {
 			t, _ := s.scalar(f.ctype)
+			if f.count != 0 {
+				t.ctypes = fmt.Sprintf("%s * %d", t.ctypes, f.count)
+			}
 			fmt.Fprintf(b, "        (%q, %s),\n", f.name, t.ctypes)
 		}
 		b.WriteString("    ]\n\n")

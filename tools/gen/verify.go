@@ -63,7 +63,7 @@ func (s *source) verifyFunction(e *entry, fault func(string, ...any)) {
 	}
 	s.verifyErrors(e, fault)
 	verifyFailure(e, fault)
-	for _, p := range append([]param{{e.proto.result, "the result"}}, e.proto.params...) {
+	for _, p := range append([]param{{ctype: e.proto.result, name: "the result"}}, e.proto.params...) {
 		if _, ok := s.scalar(p.ctype); !ok {
 			fault("%s: %s is no type of the ABI", p.name, p.text)
 		}
@@ -147,15 +147,25 @@ func goTypes(list *ast.FieldList) []string {
 		return nil
 	}
 	for _, f := range list.List {
-		name := "?"
-		if id, ok := f.Type.(*ast.Ident); ok {
-			name = id.Name
-		}
+		name := goType(f.Type)
 		for range max(1, len(f.Names)) {
 			out = append(out, name)
 		}
 	}
 	return out
+}
+
+// goType spells out a name, or an array of one; "?" for all else.
+func goType(t ast.Expr) string {
+	switch t := t.(type) {
+	case *ast.Ident:
+		return t.Name
+	case *ast.ArrayType:
+		if n, ok := t.Len.(*ast.BasicLit); ok {
+			return "[" + n.Value + "]" + goType(t.Elt)
+		}
+	}
+	return "?"
 }
 
 // verifyMirror compares the Go view of a public struct with the C one.
@@ -170,6 +180,9 @@ func (s *source) verifyMirror(e *entry, fault func(string, ...any)) {
 		t, ok := s.scalar(f.ctype)
 		if !ok {
 			fault("field %s: %s is no type of the ABI", f.name, f.text)
+		}
+		if f.count != 0 {
+			t.goType = fmt.Sprintf("[%d]%s", f.count, t.goType)
 		}
 		want = append(want, camel(f.name)+" "+t.goType)
 	}

@@ -1,5 +1,5 @@
 // Package backends puts together what package device knows only by its interfaces:
-// the CPU and the drivers that may be on this machine.
+// the CPU, the memory that processes share, and the drivers that may be on this machine.
 package backends
 
 import (
@@ -8,6 +8,7 @@ import (
 	"tlruntime/runtime/device/cuda"
 	"tlruntime/runtime/device/metal"
 	"tlruntime/runtime/device/opencl"
+	"tlruntime/runtime/device/shared"
 )
 
 // Options are where to look, and how.
@@ -18,9 +19,9 @@ type Options struct {
 }
 
 // New returns the devices of this machine. Nothing is looked for until a device
-// other than the CPU is wanted.
+// other than the first two is wanted.
 func New(o Options) *device.Set {
-	return device.NewSet(cpu.New(o.HugePages),
+	return device.NewSet([]device.Device{cpu.New(o.HugePages), shared.New()},
 		cuda.Driver(o.CUDALibrary),
 		opencl.Driver(opencl.Options{Library: o.OpenCLLibrary}),
 		metal.Driver())

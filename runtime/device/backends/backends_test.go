@@ -33,7 +33,7 @@ func TestConform(t *testing.T) {
 
 func TestNamedLibrariesAreTheOnlyOnes(t *testing.T) {
 	s := New(Options{CUDALibrary: "/nowhere/a.so", OpenCLLibrary: "/nowhere/b.so"})
-	require.Len(t, s.All(), 1)
+	require.Len(t, s.All(), 2, "the CPU, and memory that processes share")
 	_, err := s.ByName("cuda")
 	require.ErrorContains(t, err, "/nowhere/a.so")
 	_, err = s.ByName("opencl")
