@@ -1,7 +1,8 @@
 // # Devices
 //
 // A device is a place for data: the CPU, a GPU, or whatever else a driver on
-// this machine offers. Device 0 is the CPU. The runtime looks for the others
+// this machine offers. Device 0 is the CPU, device 1 memory that other processes
+// can map ("shared"). The runtime looks for the others
 // when a program first asks about one, never when the library is loaded. They
 // get the next numbers in this order: CUDA devices, OpenCL devices, Metal
 // devices, each kind in the order of its driver. A number keeps its meaning
@@ -30,7 +31,8 @@ import (
 //	    TL_DEVICE_KIND_CUDA = 1,
 //	    TL_DEVICE_KIND_OPENCL = 2,
 //	    TL_DEVICE_KIND_METAL = 3,
-//	    TL_DEVICE_KIND_CUSTOM = 4 /* of the program's own */
+//	    TL_DEVICE_KIND_CUSTOM = 4, /* of the program's own */
+//	    TL_DEVICE_KIND_SHARED = 5  /* memory of the CPU that other processes can map */
 //	};
 const _ = "tl_device_kind"
 
@@ -136,14 +138,15 @@ type tl_device_copier struct {
 	Fill       uintptr
 }
 
-// tl_device_count returns how many devices there are, the CPU included. The
-// first call looks for devices.
+// tl_device_count returns how many devices there are, the CPU and shared memory
+// included. The first call looks for devices.
 //
 //	C: int32_t tl_device_count(void);
 //
 // Ownership: none.
 // Threads: any thread.
-// Returns: the number, at least 1; devices have the numbers below it.
+// Returns: the number, at least 2; devices have the numbers below it. On
+// failure 1.
 // Errors: none.
 // Cost: the first call loads the drivers, which may take a second; then
 // constant.
@@ -172,7 +175,7 @@ func tlgo_device_info(c uintptr, id int32, out uintptr) int32 {
 }
 
 // tl_device_by_name returns the number of a device by its name: "cpu",
-// "cuda:0", "opencl:1", "metal:0". A name without a number means 0. If the
+// "shared", "cuda:0", "opencl:1", "metal:0". A name without a number means 0. If the
 // device does not exist, the message says which libraries the runtime looked
 // for, which symbol was missing or what the driver answered.
 //

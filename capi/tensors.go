@@ -56,7 +56,8 @@ const _ = "tl_dtype"
 //
 //	C: enum tl_device {
 //	    TL_DEVICE_DEFAULT = -1, /* the one that the option TL_DEVICE names */
-//	    TL_DEVICE_CPU = 0
+//	    TL_DEVICE_CPU = 0,
+//	    TL_DEVICE_SHARED = 1 /* memory of the CPU that other processes can map */
 //	};
 const _ = "tl_device"
 
@@ -75,7 +76,7 @@ const _ = "tl_deleter"
 //	    TL_TENSOR_FLAG_LENT = 4,       /* the memory is a borrowed buffer */
 //	    TL_TENSOR_FLAG_VIEW = 8,       /* the memory belongs to base */
 //	    TL_TENSOR_FLAG_READ_ONLY = 16, /* the lender does not allow writes */
-//	    TL_TENSOR_FLAG_ON_DEVICE = 32, /* the memory is a block of the device's default pool */
+//	    TL_TENSOR_FLAG_ON_DEVICE = 32, /* the memory is a block of the device, or of its default pool */
 //	    TL_TENSOR_FLAG_BLOCK = 64      /* the memory of a block of a sparse matrix */
 //	};
 const _ = "tl_tensor_flag"

@@ -1531,6 +1531,34 @@ tl_status tl_tensor_sync_stream(tl_tensor* tensor, void* stream) {
 	return tlc_found(context, result);
 }
 
+tl_status slow_tensor_share(const tl_tensor* tensor, uint32_t flags, tl_tensor_shared* out_shared) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_share, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result;
+	do {
+		result = tlgo_tensor_share((uintptr_t)context, (uintptr_t)tensor, flags, (uintptr_t)out_shared);
+	} while (result != TL_OK && tlc_entry_again(context));
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
+tl_tensor* slow_tensor_open(const tl_tensor_shared* shared) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_open, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result;
+	do {
+		result = tlgo_tensor_open((uintptr_t)context, (uintptr_t)shared);
+	} while (result == 0 && tlc_entry_again(context));
+	tlc_entry_end(context);
+	return (tl_tensor*)result;
+}
+
 tl_sparse* tl_sparse_create(int32_t format, int64_t rows, int64_t columns, int32_t value_dtype, int32_t index_dtype, const int64_t* lengths, const tl_sparse_options* options) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_sparse_create, &why);

@@ -143,6 +143,8 @@ enum {
 	TL_FN_tl_tensor_copy,
 	TL_FN_tl_tensor_record_stream,
 	TL_FN_tl_tensor_sync_stream,
+	TL_FN_tl_tensor_share,
+	TL_FN_tl_tensor_open,
 	TL_FN_tl_sparse_create,
 	TL_FN_tl_sparse_from_csr,
 	TL_FN_tl_sparse_from_csc,
@@ -404,6 +406,8 @@ extern uintptr_t tlgo_tensor_to(uintptr_t context, uintptr_t tensor, int32_t dev
 extern int32_t tlgo_tensor_copy(uintptr_t context, uintptr_t to, uintptr_t from);
 extern int32_t tlgo_tensor_record_stream(uintptr_t context, uintptr_t tensor, uintptr_t stream);
 extern int32_t tlgo_tensor_sync_stream(uintptr_t context, uintptr_t tensor, uintptr_t stream);
+extern int32_t tlgo_tensor_share(uintptr_t context, uintptr_t tensor, uint32_t flags, uintptr_t out_shared);
+extern uintptr_t tlgo_tensor_open(uintptr_t context, uintptr_t shared);
 extern uintptr_t tlgo_sparse_create(uintptr_t context, int32_t format, int64_t rows, int64_t columns, int32_t value_dtype, int32_t index_dtype, uintptr_t lengths, uintptr_t options);
 extern uintptr_t tlgo_sparse_from_csr(uintptr_t context, int64_t rows, int64_t columns, int64_t nonzeros, int32_t value_dtype, int32_t index_dtype, uintptr_t values, uintptr_t indices, uintptr_t offsets, uintptr_t options);
 extern uintptr_t tlgo_sparse_from_csc(uintptr_t context, int64_t rows, int64_t columns, int64_t nonzeros, int32_t value_dtype, int32_t index_dtype, uintptr_t values, uintptr_t indices, uintptr_t offsets, uintptr_t options);
@@ -611,6 +615,8 @@ __attribute__((cold)) tl_tensor* slow_pool_acquire(size_t elements, uint8_t dtyp
 __attribute__((cold)) tl_status slow_pool_release(tl_tensor* tensor, size_t elements, uint8_t dtype, uint8_t device);
 __attribute__((cold)) tl_tensor* slow_pool_acquire_compat(size_t elements);
 __attribute__((cold)) tl_status slow_pool_release_compat(tl_tensor* tensor, size_t elements);
+__attribute__((cold)) tl_status slow_tensor_share(const tl_tensor* tensor, uint32_t flags, tl_tensor_shared* out_shared);
+__attribute__((cold)) tl_tensor* slow_tensor_open(const tl_tensor_shared* shared);
 __attribute__((cold)) tl_status slow_sparse_row(const tl_sparse* matrix, int64_t i, void** out_values, void** out_indices, int64_t* out_length);
 __attribute__((cold)) tl_status slow_sparse_info_get(const tl_sparse* matrix, tl_sparse_info* out_info);
 __attribute__((cold)) void* slow_memory_pool_allocate(tl_memory_pool* pool, size_t bytes);

@@ -56,7 +56,7 @@ enum { TL_TENSOR_CELLS = 64, TL_TENSOR_CELL_SET = 4, TL_TENSOR_CELL_ROOM = 16, T
 #define TL_TENSOR_EXTERNAL 4u   /* the data is somebody else's; deleter may end it */
 #define TL_TENSOR_VIEW 8u       /* the data is that of base, which it holds a reference to */
 #define TL_TENSOR_READ_ONLY 16u /* whoever lent the data does not want it written */
-#define TL_TENSOR_ON_DEVICE 32u /* the data is a block of the device's default pool, which only Go gives back */
+#define TL_TENSOR_ON_DEVICE 32u /* the data is a block of the device or of its pool, which only Go gives back */
 #define TL_TENSOR_BLOCK 64u     /* memory of a sparse matrix' block */
 
 /* header.mark of a tensor at p is p ^ TL_TENSOR_MARK: what tells a tensor in a slot,
@@ -73,8 +73,8 @@ typedef struct tl_tensor_header {
 	uint16_t rank;
 	uint32_t flags;
 	uintptr_t base;
-	uintptr_t deleter;
-	uintptr_t deleter_context;
+	uintptr_t deleter;         /* of borrowed memory; on TL_DEVICE_SHARED: a file descriptor + 1 (tensor_shared.c) */
+	uintptr_t deleter_context; /* its context; or where data is in that file */
 	uint64_t mark;
 	int64_t shape[TL_MAX_RANK];
 	int64_t strides[TL_MAX_RANK]; /* in elements */
@@ -253,7 +253,10 @@ bool tlc_tensor_is_large(const tl_tensor_header* h, uintptr_t p, uint64_t bytes)
  * last step of its caller (tensor_borrowed.c). */
 bool tlc_borrowed_drop(tl_context* c, tl_record* r, tl_entry e);
 
-/* Drops the only reference of a tensor over borrowed memory that tl_deferred_push ends: that calls no code of the
+/* Ends memory that a child of fork() has opened (tensor_shared.c). */
+void tlc_shared_end(void* data, void* ctx);
+
+/* Drops the only reference of a tensor over memory that a function of this library's own ends: that calls no code of the
  * program, so it may run wherever a tensor ends. False: ask Go, nothing changed. */
 bool tlc_deferred_drop(tl_context* c, tl_record* r, tl_entry e, uint32_t sh);
 

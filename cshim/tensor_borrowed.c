@@ -1,8 +1,8 @@
 /* Tensors over memory that others describe, made and ended without Go: runtime/tensor/dlpack.go and make.go are the
  * Go side.
  *
- * In a child of fork() no function of the program ends memory, so none is borrowed there. But tl_deferred_push is this
- * library's: a tensor that it ends is made and ended in the child, too. */
+ * In a child of fork() no function of the program ends memory, so none is borrowed there. But some deleters are this
+ * library's: a tensor that they end is made and ended in the child, too. */
 #include "registry_blocks.h"
 #include "tensor.h"
 #include "tensor_dlpack.h"
@@ -21,6 +21,12 @@ static inline uint32_t dtype_of(tl_dl_type type)
 	                         tlc_dl_types[i].lanes != type.lanes))
 		i++;
 	return i;
+}
+
+/* Whether a deleter is this library's own and calls no code of the program. */
+static inline bool is_ours(uintptr_t deleter)
+{
+	return deleter == (uintptr_t)tl_deferred_push || deleter == (uintptr_t)tlc_shared_end;
 }
 
 static inline bool are_there(const int64_t* numbers) { return (uintptr_t)numbers >= TL_LOWEST_ADDRESS; }
@@ -91,7 +97,7 @@ tl_tensor* tlc_borrow(const tl_dl_tensor* given, uint32_t flags, tl_deleter end,
 	tl_magazine* m = tlc_magazine_for(c, TLC_TENSOR_HEADER);
 	const tl_dl_tensor from = *given;
 	if (TLC_UNLIKELY(!tlc_has_room(c) || m->top == m->base)) return NULL;
-	if (TLC_UNLIKELY(tlc_forked() && end != tl_deferred_push)) return NULL;
+	if (TLC_UNLIKELY(tlc_forked() && !is_ours((uintptr_t)end))) return NULL;
 	if (TLC_UNLIKELY(m->allocs + 1 == 0)) return NULL; /* a sample is the slow path's */
 	tl_entry e = m->top[-1];
 	tl_tensor_header* h = (tl_tensor_header*)e.object;
@@ -129,11 +135,12 @@ bool tlc_deferred_drop(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
 {
 	const tl_tensor_header* h = (const tl_tensor_header*)e.object;
 	if ((h->flags & ~(TL_TENSOR_READ_ONLY | TL_TENSOR_CONTIGUOUS)) != TL_TENSOR_EXTERNAL) return false;
-	if (h->deleter != (uintptr_t)tl_deferred_push) return false;
+	const uintptr_t end = h->deleter;
+	if (!is_ours(end)) return false;
 	if (TLC_UNLIKELY(tlc_is_last_life(e.gen) || (e.gen & 0xFF) > TL_CLASS_SMALL)) return false;
 	void *data = (void*)h->data, *ctx = (void*)h->deleter_context;
 	if (TLC_UNLIKELY(!tlc_tensor_recycle(c, r, e, sh))) return false;
-	tl_deferred_push(data, ctx);
+	((tl_deleter)end)(data, ctx);
 	return true;
 }
 

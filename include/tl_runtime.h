@@ -1595,7 +1595,8 @@ enum tl_dtype {
 /* tl_device lists the numbers of devices that every build knows. */
 enum tl_device {
     TL_DEVICE_DEFAULT = -1, /* the one that the option TL_DEVICE names */
-    TL_DEVICE_CPU = 0
+    TL_DEVICE_CPU = 0,
+    TL_DEVICE_SHARED = 1 /* memory of the CPU that other processes can map */
 };
 
 /*
@@ -1612,7 +1613,7 @@ enum tl_tensor_flag {
     TL_TENSOR_FLAG_LENT = 4,       /* the memory is a borrowed buffer */
     TL_TENSOR_FLAG_VIEW = 8,       /* the memory belongs to base */
     TL_TENSOR_FLAG_READ_ONLY = 16, /* the lender does not allow writes */
-    TL_TENSOR_FLAG_ON_DEVICE = 32, /* the memory is a block of the device's default pool */
+    TL_TENSOR_FLAG_ON_DEVICE = 32, /* the memory is a block of the device, or of its default pool */
     TL_TENSOR_FLAG_BLOCK = 64      /* the memory of a block of a sparse matrix */
 };
 
@@ -2499,6 +2500,95 @@ TL_API tl_status tl_tensor_record_stream(tl_tensor* tensor, void* stream);
 TL_API tl_status tl_tensor_sync_stream(tl_tensor* tensor, void* stream);
 
 /*
+ * Tensors between processes
+ * -------------------------
+ *
+ * A tensor of the device TL_DEVICE_SHARED lies in memory of its own, a file
+ * without a name (memfd), that other processes of the machine can map. One
+ * process describes the tensor in a tl_tensor_shared, sends the struct and the
+ * descriptor in it over a Unix socket (SCM_RIGHTS), and the other opens a
+ * tensor over the same memory. Nothing is copied.
+ *
+ *     tl_tensor* t = tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_SHARED, 2, shape);
+ *     tl_tensor_shared s = {.struct_size = sizeof s};
+ *     tl_tensor_share(t, 0, &s);
+ *     send(socket, &s, s.fd); close(s.fd);
+ *
+ *     receive(socket, &s, &s.fd);                   in the other process
+ *     tl_tensor* same = tl_tensor_open(&s); close(s.fd);
+ *
+ * Each process counts its references to its own tensor. The kernel counts who
+ * has the memory, so it goes with the last process that has it, also when
+ * processes are killed. The memory is sealed: no process can shrink it under
+ * another, and a tensor that was opened can be read and written without a fault
+ * whatever its sender does. What it contains may change at any time, as long
+ * as somebody else has it mapped for writing.
+ */
+
+/*
+ * tl_tensor_shared describes a tensor to another process of the machine. It has
+ * no pointers and may be sent as it is. The number of a descriptor means
+ * something to one process only: send the descriptor with SCM_RIGHTS, and set
+ * fd to the number that arrives.
+ */
+typedef struct tl_tensor_shared {
+    size_t struct_size; /* sizeof(tl_tensor_shared) */
+    int32_t fd;         /* of the memory */
+    uint32_t flags;     /* 0, or TL_TENSOR_FLAG_READ_ONLY */
+    uint64_t offset;    /* of the first element, in bytes from the start of the memory */
+    int32_t dtype;      /* a tl_dtype */
+    int32_t rank;
+    int64_t shape[8];   /* rank extents, then zeros */
+    int64_t strides[8]; /* rank distances, in elements */
+} tl_tensor_shared;
+
+/*
+ * tl_tensor_share describes a tensor of TL_DEVICE_SHARED, or a view of one, for
+ * tl_tensor_open in another process. With TL_TENSOR_FLAG_READ_ONLY the kernel
+ * lets no process map the memory for writing from now on; those that have it
+ * mapped so already, this one too, go on writing. Memory that was shared so is
+ * read-only to all later receivers, which flags in *out_shared tells.
+ *
+ * Ownership: out_shared->fd is a new descriptor, closed by exec, that the
+ *     caller closes with close(). The memory exists until it is closed, even
+ *     if the tensor is gone.
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing was shared.
+ * Errors: TL_E_INVALID_ARGUMENT (NULL, a struct_size that is too small, other
+ *     flags, a header that was overwritten), TL_E_UNKNOWN_POINTER,
+ *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (not a tensor, or
+ *     one whose memory other processes cannot map), TL_E_OUT_OF_MEMORY (no
+ *     file descriptor is left), TL_E_DEVICE (the kernel cannot make memory
+ *     read-only).
+ * Cost: four system calls; works in a child of fork().
+ */
+TL_API tl_status tl_tensor_share(const tl_tensor* tensor, uint32_t flags, tl_tensor_shared* out_shared);
+
+/*
+ * tl_tensor_open returns a tensor over the memory that another process has
+ * shared. The sender need not be trusted: before the memory is mapped, the
+ * library makes sure that it is a memory file that cannot shrink and that it
+ * has room for every element. The tensor is read-only if flags say so, or if
+ * the descriptor cannot be mapped for writing; a write to its memory is then a
+ * fault. Only the pages with the elements are mapped, and they count for the
+ * limits of this process.
+ *
+ * Ownership: the descriptor stays the caller's, who may close it at once; the
+ *     tensor has one of its own. The current scope holds the tensor.
+ * Threads: any thread.
+ * Returns: the tensor, NULL on failure.
+ * Errors: TL_E_INVALID_ARGUMENT (NULL, a struct_size that is too small, no
+ *     such dtype, rank not 0 to 8, negative or overflowing extents or strides,
+ *     other flags, elements outside the memory, an offset that is no multiple
+ *     of the element size, a descriptor that is not open, is no memory file,
+ *     or is not sealed), TL_E_OUT_OF_MEMORY (a limit, or no file descriptor or
+ *     mapping is left), TL_E_DEVICE (the system has no shared memory),
+ *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
+ * Cost: seven system calls, whatever the size; works in a child of fork().
+ */
+TL_API tl_tensor* tl_tensor_open(const tl_tensor_shared* shared);
+
+/*
  * Sparse matrices
  * ---------------
  *
@@ -2795,7 +2885,8 @@ TL_API tl_status tl_sparse_info_get(const tl_sparse* matrix, tl_sparse_info* out
  * -------
  *
  * A device is a place for data: the CPU, a GPU, or whatever else a driver on
- * this machine offers. Device 0 is the CPU. The runtime looks for the others
+ * this machine offers. Device 0 is the CPU, device 1 memory that other processes
+ * can map ("shared"). The runtime looks for the others
  * when a program first asks about one, never when the library is loaded. They
  * get the next numbers in this order: CUDA devices, OpenCL devices, Metal
  * devices, each kind in the order of its driver. A number keeps its meaning
@@ -2816,7 +2907,8 @@ enum tl_device_kind {
     TL_DEVICE_KIND_CUDA = 1,
     TL_DEVICE_KIND_OPENCL = 2,
     TL_DEVICE_KIND_METAL = 3,
-    TL_DEVICE_KIND_CUSTOM = 4 /* of the program's own */
+    TL_DEVICE_KIND_CUSTOM = 4, /* of the program's own */
+    TL_DEVICE_KIND_SHARED = 5  /* memory of the CPU that other processes can map */
 };
 
 /*
@@ -2892,12 +2984,13 @@ typedef struct tl_device_copier {
 } tl_device_copier;
 
 /*
- * tl_device_count returns how many devices there are, the CPU included. The
- * first call looks for devices.
+ * tl_device_count returns how many devices there are, the CPU and shared memory
+ * included. The first call looks for devices.
  *
  * Ownership: none.
  * Threads: any thread.
- * Returns: the number, at least 1; devices have the numbers below it.
+ * Returns: the number, at least 2; devices have the numbers below it. On
+ *     failure 1.
  * Errors: none.
  * Cost: the first call loads the drivers, which may take a second; then
  *     constant.
@@ -2919,7 +3012,7 @@ TL_API tl_status tl_device_info(int32_t device, tl_device_properties* out_proper
 
 /*
  * tl_device_by_name returns the number of a device by its name: "cpu",
- * "cuda:0", "opencl:1", "metal:0". A name without a number means 0. If the
+ * "shared", "cuda:0", "opencl:1", "metal:0". A name without a number means 0. If the
  * device does not exist, the message says which libraries the runtime looked
  * for, which symbol was missing or what the driver answered.
  *

@@ -180,6 +180,10 @@ declare i32 @tl_tensor_copy(ptr, ptr)
 declare i32 @tl_tensor_record_stream(ptr, ptr)
 declare i32 @tl_tensor_sync_stream(ptr, ptr)
 
+; Tensors between processes
+declare i32 @tl_tensor_share(ptr, i32, ptr)
+declare ptr @tl_tensor_open(ptr)
+
 ; Sparse matrices
 declare ptr @tl_sparse_create(i32, i64, i64, i32, i32, ptr, ptr)
 declare ptr @tl_sparse_from_csr(i64, i64, i64, i32, i32, ptr, ptr, ptr, ptr)

@@ -9,7 +9,7 @@
 
 #include "check.h"
 
-enum { CPU, CUDA, OTHER_CUDA, OPENCL, DEVICES };
+enum { CPU, SHARED, CUDA, OTHER_CUDA, OPENCL, DEVICES };
 enum { BYTES = 100003 };
 
 /* Of the fake CUDA driver. */
@@ -58,6 +58,7 @@ static void devices_are_described(void)
 	tl_device_properties p = {.struct_size = 24};
 	CHECK_INT(tl_device_count(), DEVICES);
 	check_properties(CPU, "cpu", TL_DEVICE_KIND_CPU, 1, 0);
+	check_properties(SHARED, "shared", TL_DEVICE_KIND_SHARED, 1, 0);
 	check_properties(CUDA, "cuda:0", TL_DEVICE_KIND_CUDA, 0, 1);
 	check_properties(OTHER_CUDA, "cuda:1", TL_DEVICE_KIND_CUDA, 0, 1);
 	check_properties(OPENCL, "opencl:0", TL_DEVICE_KIND_OPENCL, 0, 0);
@@ -73,7 +74,7 @@ static void devices_are_described(void)
 		static const int32_t wrong[] = {-1, DEVICES, 256, INT32_MIN};
 		p.struct_size = sizeof p;
 		CHECK_FAILS(tl_device_info(wrong[i], &p), TL_E_DEVICE);
-		CHECK(strstr(tl_last_error(), "known devices: cpu, cuda:0, cuda:1, opencl:0") != NULL);
+		CHECK(strstr(tl_last_error(), "known devices: cpu, shared, cuda:0, cuda:1, opencl:0") != NULL);
 	}
 }
 

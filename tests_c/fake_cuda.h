@@ -8,7 +8,7 @@
 #include "check.h"
 
 /* Numbers of the devices that prepare_devices leaves. */
-enum { CPU, CUDA, OTHER_CUDA, OPENCL, DEVICES };
+enum { CPU, SHARED, CUDA, OTHER_CUDA, OPENCL, DEVICES };
 
 static void (*fake_fail)(const char* name, int call, int result);
 static void (*fake_hold)(int on);

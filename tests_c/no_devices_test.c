@@ -13,10 +13,10 @@ static void check_missing(const char* name, const char* what)
 
 static void drivers_are_missing(void)
 {
-	CHECK_INT(tl_device_count(), 1);
+	CHECK_INT(tl_device_count(), 2);
 	check_missing("cuda:0", "no CUDA driver here; looked for /nowhere/libcuda.so: cannot open shared object file");
 	check_missing("opencl", "no OpenCL library here; looked for /nowhere/libOpenCL.so: cannot open");
-	check_missing("npu:3", "there is no device npu:3; known devices: cpu");
+	check_missing("npu:3", "there is no device npu:3; known devices: cpu, shared");
 }
 
 /* Memory of the CPU asks no driver, and is refused when the system refuses it. */

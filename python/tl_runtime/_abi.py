@@ -138,6 +138,7 @@ class Device(enum.IntEnum):
 
     DEFAULT = -1
     CPU = 0
+    SHARED = 1
 
 
 tl_deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
@@ -173,6 +174,25 @@ class tl_tensor_info(ctypes.Structure):
         ("rank", ctypes.c_int32),
         ("flags", ctypes.c_uint32),
         ("base", ctypes.c_void_p),
+    ]
+
+
+class tl_tensor_shared(ctypes.Structure):
+    """tl_tensor_shared describes a tensor to another process of the machine. It has
+    no pointers and may be sent as it is. The number of a descriptor means
+    something to one process only: send the descriptor with SCM_RIGHTS, and set
+    fd to the number that arrives.
+    """
+
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("fd", ctypes.c_int32),
+        ("flags", ctypes.c_uint32),
+        ("offset", ctypes.c_uint64),
+        ("dtype", ctypes.c_int32),
+        ("rank", ctypes.c_int32),
+        ("shape", ctypes.c_int64 * 8),
+        ("strides", ctypes.c_int64 * 8),
     ]
 
 
@@ -243,6 +263,7 @@ class DeviceKind(enum.IntEnum):
     OPENCL = 2
     METAL = 3
     CUSTOM = 4
+    SHARED = 5
 
 
 class tl_device_properties(ctypes.Structure):
@@ -3179,6 +3200,62 @@ FUNCTIONS: tuple[Function, ...] = (
         """,
     ),
     Function(
+        "tl_tensor_share",
+        "Tensors between processes",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_uint32, ctypes.POINTER(tl_tensor_shared)),
+        ("tensor", "flags", "out_shared"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_DEVICE"),
+        """tl_tensor_share describes a tensor of TL_DEVICE_SHARED, or a view of one, for
+        tl_tensor_open in another process. With TL_TENSOR_FLAG_READ_ONLY the kernel
+        lets no process map the memory for writing from now on; those that have it
+        mapped so already, this one too, go on writing. Memory that was shared so is
+        read-only to all later receivers, which flags in *out_shared tells.
+
+        Ownership: out_shared->fd is a new descriptor, closed by exec, that the
+            caller closes with close(). The memory exists until it is closed, even
+            if the tensor is gone.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was shared.
+        Errors: TL_E_INVALID_ARGUMENT (NULL, a struct_size that is too small, other
+            flags, a header that was overwritten), TL_E_UNKNOWN_POINTER,
+            TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (not a tensor, or
+            one whose memory other processes cannot map), TL_E_OUT_OF_MEMORY (no
+            file descriptor is left), TL_E_DEVICE (the kernel cannot make memory
+            read-only).
+        Cost: four system calls; works in a child of fork().
+        """,
+    ),
+    Function(
+        "tl_tensor_open",
+        "Tensors between processes",
+        ctypes.c_void_p,
+        (ctypes.POINTER(tl_tensor_shared),),
+        ("shared",),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_DEVICE", "TL_E_ARENA_EXHAUSTED"),
+        """tl_tensor_open returns a tensor over the memory that another process has
+        shared. The sender need not be trusted: before the memory is mapped, the
+        library makes sure that it is a memory file that cannot shrink and that it
+        has room for every element. The tensor is read-only if flags say so, or if
+        the descriptor cannot be mapped for writing; a write to its memory is then a
+        fault. Only the pages with the elements are mapped, and they count for the
+        limits of this process.
+
+        Ownership: the descriptor stays the caller's, who may close it at once; the
+            tensor has one of its own. The current scope holds the tensor.
+        Threads: any thread.
+        Returns: the tensor, NULL on failure.
+        Errors: TL_E_INVALID_ARGUMENT (NULL, a struct_size that is too small, no
+            such dtype, rank not 0 to 8, negative or overflowing extents or strides,
+            other flags, elements outside the memory, an offset that is no multiple
+            of the element size, a descriptor that is not open, is no memory file,
+            or is not sealed), TL_E_OUT_OF_MEMORY (a limit, or no file descriptor or
+            mapping is left), TL_E_DEVICE (the system has no shared memory),
+            TL_E_ARENA_EXHAUSTED (the scope stack is full).
+        Cost: seven system calls, whatever the size; works in a child of fork().
+        """,
+    ),
+    Function(
         "tl_sparse_create",
         "Sparse matrices",
         ctypes.c_void_p,
@@ -3460,12 +3537,13 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         (),
-        """tl_device_count returns how many devices there are, the CPU included. The
-        first call looks for devices.
+        """tl_device_count returns how many devices there are, the CPU and shared memory
+        included. The first call looks for devices.
 
         Ownership: none.
         Threads: any thread.
-        Returns: the number, at least 1; devices have the numbers below it.
+        Returns: the number, at least 2; devices have the numbers below it. On
+            failure 1.
         Errors: none.
         Cost: the first call loads the drivers, which may take a second; then
             constant.
@@ -3497,7 +3575,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ("name", "out_device"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE"),
         """tl_device_by_name returns the number of a device by its name: "cpu",
-        "cuda:0", "opencl:1", "metal:0". A name without a number means 0. If the
+        "shared", "cuda:0", "opencl:1", "metal:0". A name without a number means 0. If the
         device does not exist, the message says which libraries the runtime looked
         for, which symbol was missing or what the driver answered.
 

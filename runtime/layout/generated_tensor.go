@@ -24,7 +24,7 @@ const (
 	TensorExternal   = 4  // the data is somebody else's; deleter may end it
 	TensorView       = 8  // the data is that of base, which it holds a reference to
 	TensorReadOnly   = 16 // whoever lent the data does not want it written
-	TensorOnDevice   = 32 // the data is a block of the device's default pool, which only Go gives back
+	TensorOnDevice   = 32 // the data is a block of the device or of its pool, which only Go gives back
 	TensorBlock      = 64 // memory of a sparse matrix' block
 )
 
@@ -42,8 +42,8 @@ type TensorHeader struct {
 	Rank           uint16
 	Flags          uint32
 	Base           uintptr
-	Deleter        uintptr
-	DeleterContext uintptr
+	Deleter        uintptr // of borrowed memory; on TL_DEVICE_SHARED: a file descriptor + 1 (tensor_shared.c)
+	DeleterContext uintptr // its context; or where data is in that file
 	Mark           uint64
 	Shape          [MaxRank]int64
 	Strides        [MaxRank]int64 // in elements

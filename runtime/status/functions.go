@@ -140,6 +140,8 @@ var functions = [...]string{
 	"tl_tensor_copy",
 	"tl_tensor_record_stream",
 	"tl_tensor_sync_stream",
+	"tl_tensor_share",
+	"tl_tensor_open",
 	"tl_sparse_create",
 	"tl_sparse_from_csr",
 	"tl_sparse_from_csc",

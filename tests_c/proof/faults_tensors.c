@@ -51,6 +51,22 @@ static bool wrap(void)
 	return taken_if(is(tl_tensor_wrap(&info, world_deleter, &world_deleter_context)));
 }
 
+static bool empty_shared(void) { return is(tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_SHARED, 2, shape)); }
+static tl_tensor_shared shared = {.struct_size = sizeof shared, .fd = -1};
+static void make_shared(void) { CHECK(empty_shared()); }
+static bool share(void) { return ok(tl_tensor_share(made, 0, &shared)); }
+static void forget_shared(void)
+{
+	if (shared.fd >= 0) close(shared.fd);
+	shared.fd = -1;
+}
+static void send_shared(void)
+{
+	make_shared();
+	CHECK(share());
+}
+static bool open_shared(void) { return is(tl_tensor_open(&shared)); }
+
 static void in_a_slot(void)
 {
 	CHECK_OK(tl_mem_function_enter(2));
@@ -111,6 +127,9 @@ static const step tensors[] = {
 	{.name = "tl_tensor_new_zeroed", .call = zeros},
 	{.name = "tl_tensor_new_zeroed", .call = zeros_far},
 	{.name = "tl_tensor_new_zeroed", .call = zeros_cuda},
+	{.name = "tl_tensor_empty", .call = empty_shared},
+	{.name = "tl_tensor_share", .call = share, .before = make_shared, .finally = forget_shared},
+	{.name = "tl_tensor_open", .call = open_shared, .before = send_shared, .finally = forget_shared},
 	{.name = "tl_tensor_clone", .call = clone},
 	{.name = "tl_tensor_clone", .call = clone_view},
 	{.name = "tl_tensor_to", .call = to_far},

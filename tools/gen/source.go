@@ -15,7 +15,8 @@ import (
 // A file of capi/ that declares something public has to be listed.
 var sectionOrder = []string{
 	"library", "scopes", "objects", "references", "refs", "vec", "shapes", "frames", "arena",
-	"tensors", "tensor_properties", "tensor_views", "tensor_pool", "tensor_devices", "sparse", "devices", "memory_pool",
+	"tensors", "tensor_properties", "tensor_views", "tensor_pool", "tensor_devices", "sharing", "sparse", "devices",
+	"memory_pool",
 	"limits", "registry", "workspace", "planning", "dlpack", "torch", "python",
 	"deferred", "diagnostics", "tracking", "profiles", "inlining",
 }
