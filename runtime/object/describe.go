@@ -64,6 +64,17 @@ func BytesAnywhere(e layout.Entry) uint64 {
 	return bytes
 }
 
+// TypeAnywhere names the type of an object, and the device of a tensor that is elsewhere: "tensor on cuda:0".
+func TypeAnywhere(e layout.Entry) string {
+	name := TypeName(e.Record)
+	if process.heap.Record(e.Record).TypeFlags&layout.TypeMask == layout.TypeTensor && TensorHooks.DeviceName != nil {
+		if on := TensorHooks.DeviceName(e.Object); on != "" {
+			name += " on " + on
+		}
+	}
+	return name
+}
+
 // VecType is the name of the type of a Vec, whose bytes include its table.
 const VecType = "Vec"
 

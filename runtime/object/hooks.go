@@ -22,6 +22,8 @@ var TensorHooks struct {
 	Dismantle func(c *Context, object uintptr)
 	// DeviceBytes returns what a tensor has on a device, beside its header.
 	DeviceBytes func(p uintptr) uint64
+	// DeviceName returns the device that a tensor has memory on, "" for the CPU.
+	DeviceName func(p uintptr) string
 }
 
 // LeftOpen is package observe/leak's: it notes what ends with the open scopes of an ended

@@ -14,6 +14,17 @@ func init() {
 		b, _ := blocks.find(p)
 		return uint64(b.bytes)
 	}
+	object.TensorHooks.DeviceName = func(p uintptr) string {
+		b, found := blocks.find(p)
+		if !found {
+			return ""
+		}
+		d, err := deviceAt(b.device)
+		if err != nil {
+			return ""
+		}
+		return d.Name()
+	}
 }
 
 // deleterOf returns what ends the memory that a dying tensor was lent: f(data,

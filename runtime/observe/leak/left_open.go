@@ -67,7 +67,7 @@ func noteObject(e layout.Entry, held int64) {
 		return
 	}
 	if n, _, _ := object.CountsOf(r); n == held {
-		note(Live{Ref: track.OfObject(e), Bytes: object.BytesAnywhere(e), Type: object.TypeName(e.Record)})
+		note(Live{Ref: track.OfObject(e), Bytes: object.BytesAnywhere(e), Type: object.TypeAnywhere(e)})
 	}
 }
 

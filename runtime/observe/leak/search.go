@@ -331,7 +331,7 @@ func (s *search) visitAll(visit func(Live)) {
 			continue // with the other registered blocks
 		}
 		visit(Live{Ref: track.OfObject(e), Address: e.Object, Bytes: object.BytesAnywhere(e),
-			Type:   object.TypeName(e.Record),
+			Type:   object.TypeAnywhere(e),
 			Reason: reasonOf(s.heap.Side().At(e.Record))})
 	}
 }
