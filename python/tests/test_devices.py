@@ -94,7 +94,7 @@ def test_devices_of_a_driver(python: Run, fake_cuda: str) -> None:
     program = """
         import ctypes
         names = [device.name for device in tl.devices()]
-        assert names[:3] == ["cpu", "cuda:0", "cuda:1"], names
+        assert names[:4] == ["cpu", "shared", "cuda:0", "cuda:1"], names
         cuda = tl.device("cuda:1")
         assert (cuda.description, cuda.driver, cuda.total_bytes) == ("Fake Device 1", "CUDA 12.4", 1 << 30)
         assert cuda.stream_ordered and not cuda.host_access

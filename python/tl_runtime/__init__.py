@@ -73,6 +73,7 @@ from ._plan import Plan
 from ._profiles import dump_memory_snapshot, memory_snapshot, profile, profile_write, trace, trace_mark
 from ._refs import Ref, Weak
 from ._scope import arena, frame, function_frame, scope, scope_depth
+from ._sharing import SharedTensor
 from ._sparse import SparseMatrix
 from ._stats import (
     config,
@@ -141,6 +142,7 @@ __all__ = [
     "Plan",
     "Ref",
     "ScopeUnderflowError",
+    "SharedTensor",
     "SlotOutOfRangeError",
     "SparseMatrix",
     "Status",

@@ -66,8 +66,9 @@ def device(which: DeviceLike) -> Device:
 
 @functools.cache
 def name_of(number: int) -> str:
-    """Returns the name of a device."""
-    return device(number).name
+    """Returns the name of a device; a child of fork() knows two of them."""
+    always = {int(_abi.Device.CPU): "cpu", int(_abi.Device.SHARED): "shared"}
+    return always.get(number) or device(number).name
 
 
 def devices() -> list[Device]:

@@ -50,9 +50,17 @@ def interface_of(info: _abi.tl_tensor_info, address: int) -> dict[str, Any]:
     }
 
 
+_SHARED = int(_abi.Device.SHARED)
+
+
 @functools.cache
 def in_reach(device: int) -> bool:
-    """Whether the CPU uses the memory of a device at its addresses."""
+    """Whether the CPU uses the memory of a device at its addresses. Whoever makes a Tensor of a device asks first."""
+    if device == _SHARED:
+        from ._sharing import join_multiprocessing
+
+        join_multiprocessing()
+        return True
     properties = _abi.tl_device_properties()
     properties.struct_size = ctypes.sizeof(properties)
     return device == 0 or (

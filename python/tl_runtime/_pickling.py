@@ -3,7 +3,8 @@
 A pickle holds memory once, however many tensors share it: a tensor is pickled as a layout over a Storage, and a
 thread has one Storage for each base, as long as a pickler remembers it. Protocol 5 hands the memory itself to the
 pickler (PickleBuffer), and what is loaded is a tensor over the buffer that the unpickler is given. Earlier protocols
-copy into the pickle, and out of it into memory of the runtime.
+copy into the pickle, and out of it into memory of the runtime. multiprocessing sends memory of the device "shared" by
+descriptor (_sharing.py).
 """
 
 from __future__ import annotations
@@ -25,10 +26,12 @@ from ._library import check, lib
 from ._strided import Layout, compacted, lay_out, row_major
 
 if TYPE_CHECKING:
+    from ._sharing import SharedTensor
     from ._sparse import SparseMatrix
     from ._tensor import Tensor, TensorMethods
 
 LENT = int(_abi.TensorFlag.LENT)
+_SHARED = int(_abi.Device.SHARED)
 _RESERVED = 128  # tensors that a child of fork() can be sent, or views that it makes, at a time
 
 
@@ -99,6 +102,27 @@ class Gathered(Storage):
         return self.held.clone()
 
 
+class SharedStorage(Storage):
+    """A storage on the device "shared". Picklers but multiprocessing's copy it, and it comes back to that device."""
+
+    __slots__ = ()
+
+    def shared(self) -> SharedTensor:
+        """A new descriptor of the memory."""
+        return self.held.share()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if self.held.is_contiguous:
+            load, (memory, *described) = super().__reduce_ex__(protocol)
+        else:
+            here = self.held.cpu()
+            load, (memory, *described) = Storage(here, here.data, self.shape, self.dtype, False).__reduce_ex__(protocol)
+        return load, (memory, *described[:2], "shared")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TensorMethods:
+        return self.held.clone()
+
+
 class _Known(threading.local):
     """The storages of the pickles and copies that a thread is making, by where their memory is; and sparse matrices
     whose blocks were put together, by each block."""
@@ -134,7 +158,7 @@ class _Described:
     @property
     def is_dense(self) -> bool:
         """Whether one buffer of the CPU's has the elements, and no others."""
-        return self.device == 0 and (bool(self.flags & CONTIGUOUS) or self.layout.is_dense)
+        return self.device in (0, _SHARED) and (bool(self.flags & CONTIGUOUS) or self.layout.is_dense)
 
 
 def _storage_of(base: _Described, tensor: TensorMethods) -> Storage:
@@ -143,7 +167,9 @@ def _storage_of(base: _Described, tensor: TensorMethods) -> Storage:
     if storage is None:
         held = tensor if tensor.address == base.address else type(tensor).from_address(base.address)
         about = (base.dtype, bool(base.flags & READ_ONLY))
-        if not base.is_dense:
+        if base.device == _SHARED:
+            storage = SharedStorage(held, base.data, base.layout.shape, *about)
+        elif not base.is_dense:
             storage = Gathered(held, base.data, base.layout.shape, *about)
         elif base.flags & CONTIGUOUS:
             storage = Storage(held, base.data, base.layout.shape, *about)
@@ -173,6 +199,8 @@ def reduce_tensor(tensor: TensorMethods) -> tuple[Any, ...]:
     """How a tensor is pickled."""
     view = _Described(tensor.address)
     base = _Described(view.base) if view.base else view
+    if view.device == _SHARED and (not base.flags & CONTIGUOUS or not base.numel):  # opened as it lies there
+        return load_tensor, (_storage_of(view, tensor),)
     layout = _layout_in(view, base)
     if layout is None:  # by itself
         base, layout = view, _layout_in(view, view)
@@ -290,7 +318,7 @@ def _reserve() -> None:
 os.register_at_fork(before=_reserve)
 
 
-def _or_undelivered(load: Any) -> Any:
+def or_undelivered(load: Any) -> Any:
     """Lets a function that loads answer in a child of fork(), too."""
 
     def answer(*arguments: Any) -> Any:
@@ -313,7 +341,7 @@ def _over(memory: memoryview, dtype: DType, shape: tuple[int, ...]) -> Tensor:
     return tensor
 
 
-@_or_undelivered
+@or_undelivered
 def load_bytes(content: bytes, dtype: str, shape: Any, device: str) -> Tensor:
     """The storage of a pickle of protocol 4 or below: a tensor in the runtime's memory, and in a child of fork(), which
     may have none left, in Python's."""
@@ -325,7 +353,7 @@ def load_bytes(content: bytes, dtype: str, shape: Any, device: str) -> Tensor:
     return _sent_to(device, tensor)
 
 
-@_or_undelivered
+@or_undelivered
 def load_buffer(buffer: Any, dtype: str, shape: Any, device: str) -> Tensor:
     """The storage of a pickle of protocol 5: a tensor over the buffer, read-only where the buffer is.
 
@@ -336,7 +364,7 @@ def load_buffer(buffer: Any, dtype: str, shape: Any, device: str) -> Tensor:
     return _sent_to(device, (_over if fits else _filled)(memory, kind, extents))
 
 
-@_or_undelivered
+@or_undelivered
 def load_tensor(storage: Tensor, layout: Any = None) -> Tensor:
     """A tensor over a storage: the storage itself, or a view of it."""
     if layout is None:
@@ -346,14 +374,14 @@ def load_tensor(storage: Tensor, layout: Any = None) -> Tensor:
     view = lay_out(storage.reshape(storage.size), wanted)
     if view is not None:
         return view
-    if storage.device:
+    if storage.device not in (0, _SHARED):
         raise UnsupportedError(f"no steps lead to the view {wanted} of a tensor of {name_of(storage.device)}")
     memory = Memory(storage.data, wanted, storage.dtype, storage.is_read_only, storage)
     made: Tensor = _tensors().from_numpy(memory, copy=False)
     return made
 
 
-@_or_undelivered
+@or_undelivered
 def load_sparse(
     format: str, shape: tuple[int, int], begin: int, values: Tensor, indices: Tensor, offsets: Tensor
 ) -> SparseMatrix:

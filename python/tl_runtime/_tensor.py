@@ -15,6 +15,7 @@ from ._library import check, error_for, last_error, lib, recorder, unchecked
 from ._native import fast
 from ._numbers import shape_for_c, size
 from ._pickling import reduce_tensor
+from ._sharing import SharedTensor
 from ._values import Values
 from ._views import Viewable, shape_array
 
@@ -219,6 +220,14 @@ class TensorMethods(Values, Viewable):
     def cpu(self: View) -> View:
         """Returns a copy on the CPU; the tensor itself when it is there already."""
         return self.to(0)
+
+    def share(self, *, read_only: bool = False) -> SharedTensor:
+        """Returns a descriptor with which another process opens this tensor, of the device "shared".
+
+        With read_only no process maps the memory for writing from now on; those that have it mapped so, this one too,
+        go on writing. multiprocessing sends tensors of that device by itself.
+        """
+        return SharedTensor._of(self._address, read_only)
 
     def record_stream(self, stream: int) -> None:
         """Records that work in a stream of the device uses the tensor: its memory is not reused before that
