@@ -67,6 +67,7 @@ func TestExamplesPrintWhatDocumentsSay(t *testing.T) {
 				"examples/hello.cpp")
 		},
 		"examples/weak.c":     func(t *testing.T) string { return compiled(t, lib, cc, "-std=c99", "examples/weak.c") },
+		"examples/shared.c":   func(t *testing.T) string { return compiled(t, lib, cc, "-std=c99", "examples/shared.c") },
 		"examples/hello.py":   func(t *testing.T) string { return python(t, lib, "examples/hello.py") },
 		"examples/values.py":  func(t *testing.T) string { return python(t, lib, "examples/values.py") },
 		"examples/hello.ll":   func(t *testing.T) string { return interpreted(t, lib, "examples/hello.ll") },
