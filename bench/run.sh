@@ -91,6 +91,12 @@ from_python() {
 		python3 "$here/sparse.py" "$figures/sparse.json" "$figures/sparse_memory.jsonl"
 }
 
+between_processes() {
+	echo "bench: tensors between processes"
+	PYTHONPATH="$here/../python" TL_RUNTIME_LIBRARY="$build/libtl_runtime.so" \
+		python3 "$here/python_processes.py" "$figures/processes.json"
+}
+
 # Whole models want build/tl, and packages that Python may lack.
 whole_models() {
 	[ -x "$build/tl" ] && python3 -c 'import onnx, onnxruntime' 2>/dev/null ||
@@ -178,5 +184,9 @@ done
 part registry_memory
 for program in training rows; do timed "program_$program" "programs-$program"; done
 for program in growth beside; do timed "$program"; done
-for function in pool_tails handovers from_python several_processes trainings placement whole_models resident instructions; do part "$function"; done
+for function in pool_tails handovers from_python between_processes several_processes trainings placement whole_models resident
+do
+	part "$function"
+done
+part instructions
 python3 "$here/report.py" "$figures" "$here/RESULTS.md"

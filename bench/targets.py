@@ -7,7 +7,7 @@ set on a machine where the peer in the same run took `there` ns, so it is carrie
 from __future__ import annotations
 
 from bounds import Beside, Plain, Ratio, Row, Scaled, Table
-from targets_python import CALLS
+from targets_python import CALLS, PROCESSES
 from targets_programs import AST, BESIDE, GROWTH_TABLE, HANDOVER, INLINING, PROGRAMS
 
 G = "pair/64/glibc"
@@ -354,6 +354,7 @@ TABLES = {
     "observing": OBSERVING,
     "python": PYTHON,
     "calls": CALLS,
+    "processes": PROCESSES,
     "sparse": SPARSE,
 }
 

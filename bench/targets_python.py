@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bounds import Beside, Ratio, Row, Table
+from bounds import Beside, Plain, Ratio, Row, Table
 
 # Operations, and how often the time of NumPy's they may take.
 _CALLS = (
@@ -45,6 +45,20 @@ CALLS = Table(
     "With the extension module tl_runtime._fast, and without it. Imports and trainings are whole processes; a training's "
     "time is that of its epochs.",
     _rows(),
+    needs="NumPy",
+)
+
+# 100 MB to a child: a millisecond until they are mapped.
+PROCESSES = Table(
+    "100 MB to another process, through a queue of multiprocessing's",
+    "Until the child has the object. A shared tensor is mapped then and was not touched; \"read\" goes on until the child has "
+    "read a byte of each page.",
+    [
+        Row("a shared tensor", "processes/mapped/tl", Plain(1e6)),
+        Row("a shared tensor beside an array", "processes/mapped/tl", Beside("processes/mapped/numpy")),
+        Row("a shared tensor, read, beside an array", "processes/touched/tl", Beside("processes/touched/numpy")),
+        Row("a tensor of the CPU beside an array", "processes/mapped/cpu", Beside("processes/mapped/numpy")),
+    ],
     needs="NumPy",
 )
 
