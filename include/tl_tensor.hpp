@@ -205,6 +205,30 @@ class tensor : public ref<tl_tensor> {
 		return own([&] { return (tl_tensor_clone)(get()); });
 	}
 
+	/* A contiguous copy on a device: to(TL_DEVICE_SHARED) is memory that other processes can open. */
+	result<tensor> try_to(std::int32_t device) const
+	{
+		return own([&] { return (tl_tensor_to)(get(), device); });
+	}
+
+	/* What another process opens a tensor of TL_DEVICE_SHARED with. fd is the caller's to close. */
+	result<tl_tensor_shared> try_share(std::uint32_t flags = 0) const
+	{
+		tl_tensor_shared shared{};
+		shared.struct_size = sizeof shared;
+		const tl_status status = tl_tensor_share(get(), flags, &shared);
+		if (status != TL_OK) {
+			return failure::of(status);
+		}
+		return shared;
+	}
+
+	/* A tensor over the memory of another process; shared.fd stays the caller's. */
+	static result<tensor> try_open(const tl_tensor_shared& shared)
+	{
+		return own([&] { return (tl_tensor_open)(&shared); });
+	}
+
 	/* For a consumer, who calls the struct's deleter. */
 	result<DLManagedTensorVersioned*> try_to_dlpack(bool copy = false) const
 	{
@@ -265,6 +289,9 @@ class tensor : public ref<tl_tensor> {
 	tensor expand_dims(std::int64_t axis) const { return try_expand_dims(axis).value(); }
 	tensor base() const { return try_base().value(); }
 	tensor clone() const { return try_clone().value(); }
+	tensor to(std::int32_t device) const { return try_to(device).value(); }
+	[[nodiscard]] tl_tensor_shared share(std::uint32_t flags = 0) const { return try_share(flags).value(); }
+	static tensor open(const tl_tensor_shared& shared) { return try_open(shared).value(); }
 	[[nodiscard]] DLManagedTensorVersioned* to_dlpack(bool copy = false) const { return try_to_dlpack(copy).value(); }
 	[[nodiscard]] DLManagedTensor* to_dlpack_legacy(bool copy = false) const
 	{

@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <unistd.h>
 
 namespace {
 
@@ -69,6 +70,22 @@ void exchanged()
 	CHECK(status_of([] { tl::tensor::from_dlpack(static_cast<DLManagedTensor*>(nullptr)); }) == TL_E_INVALID_ARGUMENT);
 }
 
+void shared()
+{
+	const auto sent = counting().to(TL_DEVICE_SHARED);
+	tl_tensor_shared described = sent.slice(0, 1, 2).share();
+	const auto opened = tl::tensor::open(described);
+	close(described.fd);
+	opened.data<std::int64_t>()[0] = 33;
+	CHECK(sent.data<std::int64_t>()[3] == 33 && opened.size() == 3 && !opened.is_read_only());
+	described = sent.share(TL_TENSOR_FLAG_READ_ONLY);
+	CHECK(tl::tensor::open(described).is_read_only());
+	close(described.fd);
+	described.fd = -1;
+	CHECK(status_of([&] { tl::tensor::open(described); }) == TL_E_INVALID_ARGUMENT);
+	CHECK(status_of([] { (void)counting().share(); }) == TL_E_UNSUPPORTED);
+}
+
 } // namespace
 
 int main()
@@ -77,6 +94,7 @@ int main()
 	borrowed();
 	CHECK(ended == 1);
 	exchanged();
+	shared();
 	CHECK(live() == 0);
 	std::puts("passed");
 }
