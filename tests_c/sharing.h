@@ -23,6 +23,17 @@ static inline int entries_of(const char* folder, int reading)
 
 static inline int open_descriptors(void) { return entries_of("/proc/self/fd", 1); }
 
+/* Files in a folder that all programs of the machine use, by the name of the library. */
+static inline int files_of_ours(const char* folder)
+{
+	int n = 0;
+	DIR* d = opendir(folder);
+	for (const struct dirent* e = d != NULL ? readdir(d) : NULL; e != NULL; e = readdir(d))
+		n += strstr(e->d_name, "tl_runtime") != NULL;
+	if (d != NULL) closedir(d);
+	return n;
+}
+
 /* Mappings of memory files of the library's. */
 static inline int shared_mappings(void)
 {
