@@ -30,8 +30,11 @@ if sys.argv[2] == "dies" and rank == 1:
 if sys.argv[2] == "wrong":
     try:
         model.map(np.ones((4, 2)) if rank == 0 else None, on="mpi")
-    except TypeError as error:
-        print(rank, error)
+    except TypeError as error:  # told by one process: mpiexec may mix the lines of several
+        told = MPI.COMM_WORLD.gather(f"{rank} {error}")
+        if rank == 0:
+            for line in told:
+                print(line)
     sys.exit()
 y = model.map(x, on=MPI.COMM_WORLD, batch=20)
 assert (y is None) == (rank != 0)
