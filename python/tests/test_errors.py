@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 import shutil
 import subprocess
@@ -22,6 +23,15 @@ def test_every_status_has_an_exception() -> None:
             assert type(error) is not tl.Error
             assert error.status == status
             assert str(error) == "text"
+
+
+def test_errors_travel() -> None:
+    """Also by tblib, which asks whether an exception says itself how it is made again."""
+    for error in (_errors.make_error(int(tl.Status.LIMIT), "text"), _errors.make_error(999, "text")):
+        error.seen = 3  # type: ignore[attr-defined]
+        again = pickle.loads(pickle.dumps(error))
+        assert (type(again), again.args, again.status, again.seen) == (type(error), ("text",), error.status, 3)
+        assert type(error).__reduce__ is not BaseException.__reduce__
 
 
 def test_statuses_are_those_of_the_header() -> None:

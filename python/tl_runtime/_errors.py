@@ -7,6 +7,8 @@ Python has an exception for the same failure (MemoryError, IndexError, ...) the 
 
 from __future__ import annotations
 
+from typing import Any
+
 from . import _abi
 
 Status = _abi.StatusCode  # tl_status: how a call ended
@@ -16,6 +18,11 @@ class Error(Exception):
     """A call of the runtime failed; the message is the text of tl_last_error."""
 
     status: Status | int = Status.INTERNAL
+
+    def __reduce__(self) -> Any:
+        # As an exception's own. tblib, by which Dask sends errors, makes those without one by a call of __new__, which
+        # MemoryError refuses for a class that derives from it.
+        return type(self), self.args, self.__dict__
 
 
 class InvalidArgumentError(Error, ValueError):
