@@ -14,6 +14,7 @@ the tl_status as its .status. After os.fork() calls that need more than the fast
 path raise tl.ForkedError in the child; use the spawn or forkserver method.
 """
 
+import sys as _sys
 from typing import TYPE_CHECKING
 
 from . import mr, registry
@@ -108,6 +109,17 @@ def __getattr__(name: str) -> object:
 
         return getattr(_model, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _read_for_dask() -> None:
+    from ._dask_frames import register_reading
+
+    register_reading()
+
+
+# A process of Dask's imports this package when the first tensor comes in, and has to know then how to read it.
+if _dask := _sys.modules.get("distributed.protocol.serialize"):
+    _dask.dask_deserialize.register_lazy(__name__, _read_for_dask)
 
 __all__ = [
     "AllocationInfo",

@@ -145,7 +145,7 @@ def _bytes_of(shape: tuple[int, ...], dtype: DType) -> int:
 # ---- out ------------------------------------------------------------------------------------
 
 
-class _Described:
+class Described:
     """A tensor at an address, and where its elements are from its own first one on."""
 
     def __init__(self, address: int) -> None:
@@ -161,7 +161,7 @@ class _Described:
         return self.device in (0, _SHARED) and (bool(self.flags & CONTIGUOUS) or self.layout.is_dense)
 
 
-def _storage_of(base: _Described, tensor: TensorMethods) -> Storage:
+def _storage_of(base: Described, tensor: TensorMethods) -> Storage:
     """Returns the storage of a tensor's elements, the same one for the same tensor while it is in use."""
     storage = known.storages.get((base.address, 0))
     if storage is None:
@@ -180,7 +180,7 @@ def _storage_of(base: _Described, tensor: TensorMethods) -> Storage:
     return storage
 
 
-def _layout_in(view: _Described, base: _Described) -> Layout | None:
+def _layout_in(view: Described, base: Described) -> Layout | None:
     """Where the elements of a view are in the storage of its base; None: they cannot be described by that."""
     if 0 in view.layout.shape:
         return view.layout
@@ -197,8 +197,8 @@ def _layout_in(view: _Described, base: _Described) -> Layout | None:
 
 def reduce_tensor(tensor: TensorMethods) -> tuple[Any, ...]:
     """How a tensor is pickled."""
-    view = _Described(tensor.address)
-    base = _Described(view.base) if view.base else view
+    view = Described(tensor.address)
+    base = Described(view.base) if view.base else view
     if view.device == _SHARED and (not base.flags & CONTIGUOUS or not base.numel):  # opened as it lies there
         return load_tensor, (_storage_of(view, tensor),)
     layout = _layout_in(view, base)

@@ -1,0 +1,156 @@
+"""How Dask moves, measures and names tensors and sparse matrices.
+
+A tensor travels as one frame, which is its own memory, and arrives as a tensor over the frame that was received: of the
+copies none is ours. A view travels without its base, as NumPy's arrays do with Dask; a pickle, which Dask uses where
+this module was not imported, takes the base along.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dask.hashing import hash_buffer_hex
+from dask.sizeof import sizeof
+from dask.tokenize import normalize_token
+from distributed.protocol.serialize import dask_deserialize, dask_serialize
+
+from ._devices import name_of
+from ._library import lib
+from ._pickling import Described, Storage, load_buffer, load_bytes, load_sparse, load_tensor
+from ._sparse import SparseMatrix
+from ._strided import Layout
+from ._tensor import CtypesTensor, Tensor, from_numpy
+
+Header = dict[str, Any]
+Frames = list[Any]
+
+# Dask reads the first frame that is no bytes object into the buffer that the message's headers are in, where it begins
+# at any address, and each later one into a buffer of its own. A tensor has to begin at a multiple of its element size:
+# this frame of one byte goes before its memory.
+_SPACER = memoryview(bytearray(1))
+
+
+def _stored_once(tensor: Tensor) -> Tensor:
+    """Returns the part of a tensor that a broadcast has repeated."""
+    strides, shape = tensor.strides, tensor.shape
+    if tensor.device or not any(stride == 0 and extent > 1 for stride, extent in zip(strides, shape)):
+        return tensor
+    return tensor[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in strides)]
+
+
+def _dense(tensor: Tensor) -> tuple[Storage, Layout | None]:
+    """Returns the memory of a tensor's elements and no others, and how they lie in it; None: in row-major order."""
+    found = Described(tensor.address)
+    if not found.is_dense:
+        tensor = tensor.cpu() if tensor.device else tensor.clone()
+        found = Described(tensor.address)
+    read_only = tensor.is_read_only
+    if tensor.is_contiguous:
+        return Storage(tensor, found.data, tensor.shape, found.dtype, read_only), None
+    lowest = found.layout.lowest
+    storage = Storage(tensor, found.data + lowest * found.dtype.itemsize, (found.numel,), found.dtype, read_only)
+    return storage, found.layout._replace(offset=-lowest)
+
+
+def serialize_tensor(tensor: Tensor) -> tuple[Header, Frames]:
+    """A header for msgpack and the frames of a tensor; only elements with gaps between them are copied."""
+    storage, layout = _dense(_stored_once(tensor))
+    header = {
+        "stored": [storage.dtype.name, list(storage.shape), name_of(tensor.device) if tensor.device else "cpu"],
+        "layout": None if layout is None else [layout.offset, list(layout.shape), list(layout.strides)],
+        "shape": list(tensor.shape),
+        "read-only": tensor.is_read_only,
+    }
+    memory = storage.memory()
+    return header, [_SPACER, memory] if memory.nbytes else []
+
+
+def deserialize_tensor(header: Header, frames: Frames) -> Tensor:
+    """A tensor over the frame, read-only where the frame is or the tensor was."""
+    if frames:
+        memory = memoryview(frames[1])
+        stored: Tensor = load_buffer(memory.toreadonly() if header["read-only"] else memory, *header["stored"])
+    else:
+        stored = load_bytes(b"", *header["stored"])
+    tensor: Tensor = load_tensor(stored, header["layout"])
+    shape = tuple(header["shape"])
+    return tensor if tensor.shape == shape else tensor.broadcast_to(shape)
+
+
+def _parts(matrix: SparseMatrix) -> list[Tensor]:
+    """The values, indices and offsets of a matrix and nothing besides; the offsets begin at 0.
+
+    Values and indices of a matrix of one block are views of them.
+    """
+    if matrix.block_count != 1 or not matrix.nnz:
+        return list(matrix.to_contiguous())
+    values, indices, offsets = matrix._tensors(lib.tl_sparse_block_tensors, 0)
+    first = offsets[0].item()
+    return [values, indices, from_numpy(offsets - first, copy=False) if first else offsets]
+
+
+def serialize_sparse(matrix: SparseMatrix) -> tuple[Header, Frames]:
+    """A header and the frames of a matrix: those of its three arrays."""
+    headers, frames = [], []
+    for part in _parts(matrix):
+        header, given = serialize_tensor(part)
+        headers.append(header | {"frames": len(given)})
+        frames += given
+    return {"format": matrix.format, "shape": list(matrix.shape), "parts": headers}, frames
+
+
+def deserialize_sparse(header: Header, frames: Frames) -> SparseMatrix:
+    """A matrix over the frames."""
+    rest, parts = list(frames), []
+    for part in header["parts"]:
+        parts.append(deserialize_tensor(part, rest[: part["frames"]]))
+        del rest[: part["frames"]]
+    matrix: SparseMatrix = load_sparse(header["format"], tuple(header["shape"]), 0, *parts)
+    return matrix
+
+
+def sizeof_tensor(tensor: Tensor) -> int:
+    """The bytes that a tensor takes on its way and where it arrives: of a view those of its own elements."""
+    return int(_stored_once(tensor).nbytes)
+
+
+def sizeof_sparse(matrix: SparseMatrix) -> int:
+    """The bytes of the elements and of their positions."""
+    return int(matrix.payload_bytes)
+
+
+def _content(tensor: Tensor) -> tuple[Any, ...]:
+    """What tells a tensor from others: type, shape and elements, wherever they are."""
+    here = tensor.cpu()
+    here = here if here.is_contiguous else here.clone()
+    memory = Storage(here, here.data, here.shape, here.dtype, True).memory()
+    return tensor.dtype.name, tensor.shape, hash_buffer_hex(memory)
+
+
+def normalize_tensor(tensor: Tensor) -> tuple[Any, ...]:
+    """What Dask makes a tensor's name of: equal tensors have equal names."""
+    return ("tl_runtime.Tensor", *_content(tensor))
+
+
+def normalize_sparse(matrix: SparseMatrix) -> tuple[Any, ...]:
+    """What Dask makes a matrix's name of."""
+    return ("tl_runtime.SparseMatrix", matrix.format, matrix.shape, *map(_content, _parts(matrix)))
+
+
+def register_reading() -> None:
+    """Tells Dask how tensors and sparse matrices are read that another process has sent."""
+    for kind in (Tensor, CtypesTensor):
+        dask_deserialize.register(kind, deserialize_tensor)
+    dask_deserialize.register(SparseMatrix, deserialize_sparse)
+
+
+def register() -> None:
+    """Tells Dask all about tensors and sparse matrices."""
+    register_reading()
+    for kind in (Tensor, CtypesTensor):
+        dask_serialize.register(kind, serialize_tensor)
+        sizeof.register(kind, sizeof_tensor)
+        normalize_token.register(kind, normalize_tensor)
+    dask_serialize.register(SparseMatrix, serialize_sparse)
+    sizeof.register(SparseMatrix, sizeof_sparse)
+    normalize_token.register(SparseMatrix, normalize_sparse)
