@@ -38,6 +38,13 @@ def _find() -> None:
     _set_handler = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object)(address)
 
 
+def serve_numpy() -> Any:
+    """Makes NumPy allocate from the runtime in the current context from now on, and returns the handler before."""
+    if _set_handler is None:
+        _find()
+    return _set_handler(_handler)
+
+
 @contextmanager
 def numpy_allocator() -> Iterator[None]:
     """Makes NumPy allocate from the runtime, for arrays that are made in the with block.
@@ -46,9 +53,7 @@ def numpy_allocator() -> Iterator[None]:
     threads that are started inside begin with NumPy's own allocator. Arrays may be used, resized and freed
     anywhere and at any time: each knows the allocator of its memory.
     """
-    if _set_handler is None:
-        _find()
-    outer = _set_handler(_handler)
+    outer = serve_numpy()
     try:
         yield
     finally:

@@ -113,6 +113,7 @@ def _deny(device: int, requested: int, attempt: int) -> bool:
 
 
 _answer: Callable[..., bool] = _deny
+_callback: OutOfMemoryCallback | None = None
 
 
 def _again(result: object) -> bool:
@@ -129,11 +130,17 @@ def set_out_of_memory_callback(callback: OutOfMemoryCallback | None) -> None:
     attempt, from 1 on. The function can release what the program can do without, and returns whether to try
     again. An exception in it means no, and is shown like those in destructors (sys.unraisablehook).
     """
-    global _answer
+    global _answer, _callback
     if callback is not None and not callable(callback):
         raise TypeError(f"{callback!r} is no function to call when memory is short")
     _answer = _deny if callback is None else answering(callback, _again, False)
+    _callback = callback
     check(lib.tl_mem_set_out_of_memory_callback(_NONE if callback is None else _ask, None))
+
+
+def out_of_memory_callback() -> OutOfMemoryCallback | None:
+    """Returns the function that set_out_of_memory_callback was given last."""
+    return _callback
 
 
 def _asked(device: int, requested: int, attempt: int, _: Any) -> bool:
