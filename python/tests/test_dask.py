@@ -114,6 +114,43 @@ def test_a_frame_at_an_odd_address_is_copied() -> None:
     assert content(again) == content(tensor) and again.data != address_of(odd)
 
 
+@pytest.mark.parametrize("apart", range(8))
+def test_a_large_tensor_is_moved_down_to_where_it_is_aligned(apart: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dask reads both frames into the buffer that the headers are in."""
+    from tl_runtime import _dask_frames
+
+    monkeypatch.setattr(_dask_frames, "_CUT", 500)
+    tensor = filled((10, 10), "float64")
+    header, frames = serialize(tensor)
+    assert [memoryview(frame).nbytes for frame in frames] == [16, 800] and bytes(frames[0]) == bytes(frames[1])[:16]
+    assert frames[0].obj is frames[1].obj
+    buffer = numpy.zeros(1000, "u1")
+    buffer[:] = 255
+    before = memoryview(buffer.data)[8 + apart : 24 + apart]
+    memory = memoryview(buffer.data)[24 + apart : 824 + apart]
+    before[:], memory[:] = frames
+    again = deserialize(header, [before, memory])
+    assert content(again) == content(tensor) and not again.is_read_only
+    assert again.data == buffer.__array_interface__["data"][0] + 24  # over the buffer, whatever it begins with
+    assert set(buffer[: 8 + apart]) == set(buffer[824 + apart :]) == {255}
+    fixed = bytes(frames[0]) + bytes(frames[1])
+    assert content(deserialize(header, [memoryview(fixed)[:16], memoryview(fixed)[16:]])) == content(tensor)
+
+
+def test_concatenated_tensors() -> None:
+    from tl_runtime._dask_frames import concatenate
+
+    parts = [filled((2, 3)), filled((4, 3)), filled((1, 3)).numpy()]
+    made = concatenate(parts)
+    assert made.tolist() == numpy.concatenate([numpy.asarray(part) for part in parts]).tolist()
+    assert tl.stats()["tensors_live"] == 4  # its memory is one of the runtime's
+    assert concatenate(parts[:1]).__array_interface__["data"][0] == parts[0].data
+    assert concatenate([parts[0], parts[0].T.T], axis=-1).shape == (2, 6)
+    mixed = concatenate([parts[0], filled((2, 3), "float64")])
+    assert mixed.dtype == "float64" and mixed.shape == (4, 3)
+    assert concatenate([filled((2,), "bfloat16"), filled((3,), "bfloat16")]).nbytes == 10
+
+
 def test_a_message_as_dask_writes_it() -> None:
     tensors = [filled((300, 70), "float64"), filled((5,)), filled((1 << 10, 1 << 10), "uint8")[1:]]
     message = {"data": Serialize({"a": tensors[0], "b": tensors[1:]}), "op": "x"}

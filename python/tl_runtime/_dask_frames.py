@@ -7,27 +7,39 @@ this module was not imported, takes the base along.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 from typing import Any
 
+import dask
 from dask.hashing import hash_buffer_hex
 from dask.sizeof import sizeof
 from dask.tokenize import normalize_token
+from dask.utils import parse_bytes
 from distributed.protocol.serialize import dask_deserialize, dask_serialize
 
+from ._arrays import numpy_module
 from ._devices import name_of
+from ._dtype import DType
 from ._library import lib
-from ._pickling import Described, Storage, load_buffer, load_bytes, load_sparse, load_tensor
+from ._pickling import Described, Storage, address_of, load_buffer, load_bytes, load_sparse, load_tensor
 from ._sparse import SparseMatrix
 from ._strided import Layout
-from ._tensor import CtypesTensor, Tensor, from_numpy
+from ._tensor import CtypesTensor, Tensor, empty, from_numpy
 
 Header = dict[str, Any]
 Frames = list[Any]
 
-# Dask reads the first frame that is no bytes object into the buffer that the message's headers are in, where it begins
-# at any address, and each later one into a buffer of its own. A tensor has to begin at a multiple of its element size:
-# this frame of one byte goes before its memory.
+# A tensor has to begin at a multiple of its element size. Dask reads the first frame that is no bytes object into the
+# buffer that the message's headers are in, where it begins at any address, and each later one into a buffer of its own.
+# So a frame of one byte goes before the memory of a tensor.
 _SPACER = memoryview(bytearray(1))
+
+# Dask cuts larger frames, and puts together by a copy what it has read into several buffers. It reads a first frame that
+# is cut into one. So a larger tensor comes first, after a frame of its own first bytes: room by which it can be moved
+# down to where it is aligned.
+_CUT = int(parse_bytes(dask.config.get("distributed.comm.shard")))
+_ROOM = 16
 
 
 def _stored_once(tensor: Tensor) -> Tensor:
@@ -62,13 +74,30 @@ def serialize_tensor(tensor: Tensor) -> tuple[Header, Frames]:
         "read-only": tensor.is_read_only,
     }
     memory = storage.memory()
-    return header, [_SPACER, memory] if memory.nbytes else []
+    if not memory.nbytes:
+        return header, []
+    return header, [memory[:_ROOM] if memory.nbytes > _CUT else _SPACER, memory]
+
+
+def _aligned(before: memoryview, memory: memoryview, itemsize: int) -> memoryview:
+    """Returns the memory at a multiple of the element size, moved down over the frame before it where that helps."""
+    begin = address_of(memory)
+    apart = begin % itemsize
+    if not apart or memory.readonly or before.nbytes < apart or before.obj is not memory.obj:
+        return memory
+    whole = memoryview(memory.obj)
+    if not whole.contiguous or begin - address_of(before) != before.nbytes:
+        return memory
+    whole = whole.cast("B")
+    first = begin - address_of(whole)
+    ctypes.memmove(begin - apart, begin, memory.nbytes)
+    return whole[first - apart : first - apart + memory.nbytes]
 
 
 def deserialize_tensor(header: Header, frames: Frames) -> Tensor:
     """A tensor over the frame, read-only where the frame is or the tensor was."""
     if frames:
-        memory = memoryview(frames[1])
+        memory = _aligned(memoryview(frames[0]), memoryview(frames[1]), DType[header["stored"][0]].itemsize)
         stored: Tensor = load_buffer(memory.toreadonly() if header["read-only"] else memory, *header["stored"])
     else:
         stored = load_bytes(b"", *header["stored"])
@@ -137,6 +166,29 @@ def normalize_sparse(matrix: SparseMatrix) -> tuple[Any, ...]:
     return ("tl_runtime.SparseMatrix", matrix.format, matrix.shape, *map(_content, _parts(matrix)))
 
 
+def concatenate(arrays: Any, axis: int = 0) -> Any:
+    """What dask.array puts chunks together with, where one of them is a tensor: an array, which in more than one piece
+    is made in a tensor's memory.
+
+    Dask's own way for chunks that are not NumPy's copies once for each axis, and of a single chunk too.
+    """
+    numpy = numpy_module()
+    given = [numpy.asarray(array) for array in arrays]
+    if len(given) == 1:
+        return given[0]
+    if len({(array.dtype, array.ndim) for array in given}) > 1:
+        return numpy.concatenate(given, axis)
+    shape = list(given[0].shape)
+    shape[axis] = sum(array.shape[axis] for array in given)
+    dtype = next(array.dtype for array in arrays if isinstance(array, (Tensor, CtypesTensor)))
+    made = empty(tuple(shape), dtype, 0).numpy()
+    into = made
+    if made.dtype.kind == "V":  # bfloat16, which NumPy does not put together
+        into, *given = (array.view("u2") for array in (made, *given))
+    numpy.concatenate(given, axis, out=into)
+    return made
+
+
 def register_reading() -> None:
     """Tells Dask how tensors and sparse matrices are read that another process has sent."""
     for kind in (Tensor, CtypesTensor):
@@ -151,6 +203,10 @@ def register() -> None:
         dask_serialize.register(kind, serialize_tensor)
         sizeof.register(kind, sizeof_tensor)
         normalize_token.register(kind, normalize_tensor)
+    with contextlib.suppress(ImportError):  # there may be no NumPy, and so no dask.array
+        from dask.array.dispatch import concatenate_lookup
+
+        concatenate_lookup.register((Tensor, CtypesTensor), concatenate)
     dask_serialize.register(SparseMatrix, serialize_sparse)
     sizeof.register(SparseMatrix, sizeof_sparse)
     normalize_token.register(SparseMatrix, normalize_sparse)

@@ -237,7 +237,7 @@ _get_buffer = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.POINTER(_
 _release_buffer = ctypes.PYFUNCTYPE(None, ctypes.POINTER(_PyBuffer))(("PyBuffer_Release", ctypes.pythonapi))
 
 
-def _address_of(memory: memoryview) -> int:
+def address_of(memory: memoryview) -> int:
     """The address of a buffer, which is valid as long as the memoryview."""
     buffer = _PyBuffer()
     _get_buffer(memory, ctypes.byref(buffer), 0)
@@ -263,7 +263,7 @@ def _filled(memory: memoryview, dtype: DType, shape: tuple[int, ...]) -> Tensor:
     """Returns a tensor of the runtime's memory with a copy of the bytes."""
     tensor: Tensor = _tensors().empty(shape, dtype, 0)
     if memory.nbytes:
-        ctypes.memmove(tensor.data, _address_of(memory), memory.nbytes)
+        ctypes.memmove(tensor.data, address_of(memory), memory.nbytes)
     return tensor
 
 
@@ -336,7 +336,7 @@ def or_undelivered(load: Any) -> Any:
 def _over(memory: memoryview, dtype: DType, shape: tuple[int, ...]) -> Tensor:
     """Returns a tensor over the bytes, which it keeps."""
     layout = Layout(0, shape, row_major(shape))
-    over = Memory(_address_of(memory), layout, dtype, memory.readonly, memory)
+    over = Memory(address_of(memory), layout, dtype, memory.readonly, memory)
     tensor: Tensor = _tensors().from_numpy(over, copy=False)
     return tensor
 
@@ -360,7 +360,7 @@ def load_buffer(buffer: Any, dtype: str, shape: Any, device: str) -> Tensor:
     A buffer that does not begin at a multiple of the element size is copied.
     """
     memory, kind, extents = _checked(buffer, dtype, shape)
-    fits = memory.nbytes and _address_of(memory) % kind.itemsize == 0
+    fits = memory.nbytes and address_of(memory) % kind.itemsize == 0
     return _sent_to(device, (_over if fits else _filled)(memory, kind, extents))
 
 
