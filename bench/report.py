@@ -376,6 +376,7 @@ def main() -> None:
     body += report_planner.models_section(load_lines(figures / "models.jsonl"), score, table)
     body += report_planner.offsets_section(load_lines(figures / "planner.jsonl"), score, table)
     body += report_scale.mpi_section(load_lines(figures / "scale_mpi.jsonl"), table)
+    body += report_scale.dask_section(load_lines(figures / "scale_dask.jsonl"), score, table)
     body += resident_section(load_lines(figures / "resident.jsonl"), score)
     body += process_section(load_lines(figures / "startup.jsonl"), load_lines(figures / "library.jsonl"), score)
     body += instructions_section(figures / "instructions.json", score)

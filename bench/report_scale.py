@@ -71,3 +71,37 @@ def mpi_section(lines: list[dict[str, Any]], table: Table) -> list[str]:
              f"and adding a byte {1e9 * link['adding']:.3f} ns. docs/scale.md has the model. Weak: a shard and a gradient of "
              "1 MiB for each process, nothing overlapped, a core and such a link for each.", ""]
     return said + table(["processes", "reduction of 1 MiB, ms", "step, ms", "measured, ms", "weak efficiency"], _model(lines))
+
+
+# How much longer than with NumPy's arrays these may take, in the same run.
+SLOWER = {"scatter": 1.0, "scatter-direct": 1.0, "shuffle": 1.0, "shuffle-p2p": 1.0}
+
+
+def dask_section(lines_read: list[dict], score, table) -> list[str]:
+    """What moves between Dask's processes, and what more of them bring."""
+    if not lines_read:
+        return ["## Dask", "", "Skipped: distributed is missing.", ""]
+    lines = ["## Dask", "", "100 MB of float64 between processes on loopback, a tensor beside an array of NumPy's: medians of rounds that "
+             "alternate; the ratio is the median of each round's. Copies are pages that processes touch for the first time over "
+             "the pages that move: with a copy of the receiver's into fresh memory, 1.0.", ""]  # fmt: skip
+    rows = []
+    for entry in (line for line in lines_read if line["kind"] == "moved"):
+        bound = SLOWER.get(entry["way"])
+        ratio = entry["ratio"]
+        met = score.judge(f"Dask: {entry['what']}", ratio <= bound, f"{ratio:.2f}") if bound else ""
+        rows.append([
+            entry["what"], f"{1e3 * entry['tensor']:.0f}", f"{1e3 * entry['array']:.0f}", f"{ratio:.2f}",
+            f"<= {bound:g}" if bound else "", met, f"{entry['tensor_copies']:.2f}", f"{entry['array_copies']:.2f}",
+        ])  # fmt: skip
+    lines += table(["way", "tensor, ms", "NumPy, ms", "ratio", "target", "met", "copies, tensor", "copies, NumPy"], rows)
+    scaled = [line for line in lines_read if line["kind"] == "scaled"]
+    if scaled:
+        one = scaled[0]
+        rows = [
+            [str(entry["processes"]), f"{entry['tensor']:.1f}", f"{entry['array']:.1f}",
+             f"{100 * entry['tensor'] / one['tensor'] / entry['processes']:.0f} %"]
+            for entry in scaled
+        ]  # fmt: skip
+        lines += [f"The same tasks of eight products of matrices on processes of one thread; {one['processors']} processors.", ""]
+        lines += table(["processes", "tasks a second, tensors", "NumPy", "efficiency"], rows)
+    return lines

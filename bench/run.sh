@@ -97,6 +97,18 @@ between_processes() {
 		python3 "$here/python_processes.py" "$figures/processes.json"
 }
 
+# Dask is in the environment that .ci/scale-dask makes, or in Python's own.
+engines() {
+	for python in "$build/venv-scale-dask/bin/python" python3; do
+		"$python" -c 'import dask.array, distributed' 2>/dev/null || continue
+		echo "bench: tensors on Dask"
+		PYTHONPATH="$here/../python" TL_RUNTIME_LIBRARY="$build/libtl_runtime.so" \
+			"$python" "$here/scale_dask.py" "$figures/scale_dask.jsonl" >"$figures/scale_dask.log"
+		return
+	done
+	echo "skipped: tensors on Dask: distributed is missing"
+}
+
 # Whole models want build/tl, and packages that Python may lack.
 whole_models() {
 	[ -x "$build/tl" ] && python3 -c 'import onnx, onnxruntime' 2>/dev/null ||
@@ -184,7 +196,7 @@ done
 part registry_memory
 for program in training rows; do timed "program_$program" "programs-$program"; done
 for program in growth beside; do timed "$program"; done
-for function in pool_tails handovers from_python between_processes several_processes trainings placement whole_models resident
+for function in pool_tails handovers from_python between_processes several_processes engines trainings placement whole_models resident
 do
 	part "$function"
 done
