@@ -12,28 +12,26 @@ import (
 
 // data lays the trace out for the page's scripts.
 func (t *Trace) data(live curve, peak int64, when float64, sites []site, number map[uint32]int) *pageData {
-	bands := t.bands()
+	axis := t.axis()
 	d := &pageData{Steps: t.End, End: t.End, Peak: peak, When: when, Live: live, Names: []string{}, Stacks: []string{},
 		Types: []string{},
 		Group: []int{}, Kind: []int{}, Type: []int{}, First: []float64{}, Stop: []float64{}, Offset: []int64{},
 		Bytes: []int64{}, Freed: []int{},
-		Kinds: []picture.Kind{}, Bands: []bandData{}, Chunks: []chunkData{}, Marks: marks(t.Marks),
-		Alerts: marks(t.Alerts)}
+		Kinds: []picture.Kind{}, Pieces: []pieceData{}, Regions: regions(axis), Chunks: []chunkData{},
+		Marks: marks(t.Marks), Alerts: marks(t.Alerts)}
 	d.Pools, _ = t.pools()
 	blocks := t.largest()
 	number = d.addSites(sites, number, blocks)
-	for _, b := range bands {
-		bytes := int64(b.end - b.start)
-		d.Bands = append(d.Bands, bandData{b.at, bytes, fmt.Sprintf("%#x", b.start), b.name})
-		d.Frame = b.at + bytes
+	for i := range axis {
+		p := &axis[i]
+		d.Pieces = append(d.Pieces, pieceData{p.at, p.room, p.bytes(), fmt.Sprintf("%#x", p.start), p.name, p.used})
+		d.Frame = p.at + p.room
 	}
 	for _, c := range largest(t.Chunks, mostChunks, (*Chunk).area) {
-		if i := find(bands, c.Address); i >= 0 {
-			d.Chunks = append(d.Chunks, chunkData{bands[i].at + int64(c.Address-bands[i].start), int64(c.Bytes),
-				c.First, c.End})
-		}
+		low := placeOf(axis, c.Address)
+		d.Chunks = append(d.Chunks, chunkData{low, placeOf(axis, c.Address+c.Bytes) - low, c.First, c.End})
 	}
-	d.addBlocks(blocks, bands, number)
+	d.addBlocks(blocks, axis, number)
 	return d
 }
 
@@ -53,13 +51,9 @@ func (d *pageData) addSites(sites []site, number map[uint32]int, blocks []*Block
 	return drawn
 }
 
-func (d *pageData) addBlocks(blocks []*Block, bands []band, number map[uint32]int) {
+func (d *pageData) addBlocks(blocks []*Block, axis []piece, number map[uint32]int) {
 	kinds, types := map[string]int{}, map[string]int{}
 	for _, b := range blocks {
-		i := find(bands, b.Address)
-		if i < 0 {
-			continue
-		}
 		kind, known := kinds[b.kindOf()]
 		if !known {
 			kind = len(d.Kinds)
@@ -74,8 +68,7 @@ func (d *pageData) addBlocks(blocks []*Block, bands []band, number map[uint32]in
 		}
 		d.Group, d.Kind, d.Type = append(d.Group, number[b.Site]), append(d.Kind, kind), append(d.Type, types[text])
 		d.First, d.Stop = append(d.First, b.First), append(d.Stop, b.End)
-		d.Offset, d.Bytes = append(d.Offset, bands[i].at+int64(b.Address-bands[i].start)), append(d.Bytes,
-			int64(b.Bytes))
+		d.Offset, d.Bytes = append(d.Offset, placeOf(axis, b.Address)), append(d.Bytes, int64(b.Bytes))
 		freed := 0
 		if b.Freed {
 			freed = 1

@@ -23,21 +23,22 @@ var belowTemplate = template.Must(template.New("below.html").Funcs(template.Func
 // pageData is for the page's scripts: time is in microseconds, addresses are places on
 // the axis.
 type pageData struct {
-	Steps  float64        `json:"steps"`
-	Start  float64        `json:"start"`
-	End    float64        `json:"end"`
-	Frame  int64          `json:"frame"` // bytes of the axis of addresses
-	Bound  int64          `json:"bound"`
-	Peak   int64          `json:"peak"`
-	When   float64        `json:"when"` // the peak is
-	Live   curve          `json:"live"`
-	Names  []string       `json:"names"` // of sites
-	Kinds  []picture.Kind `json:"kinds"`
-	Bands  []bandData     `json:"bands"`
-	Chunks []chunkData    `json:"chunks"`
-	Marks  []markData     `json:"marks"`
-	Alerts []markData     `json:"alerts"`
-	Pools  curve          `json:"pools"` // what memory pools had from their devices
+	Steps   float64        `json:"steps"`
+	Start   float64        `json:"start"`
+	End     float64        `json:"end"`
+	Frame   int64          `json:"frame"` // bytes of the axis of addresses
+	Bound   int64          `json:"bound"`
+	Peak    int64          `json:"peak"`
+	When    float64        `json:"when"` // the peak is
+	Live    curve          `json:"live"`
+	Names   []string       `json:"names"` // of sites
+	Kinds   []picture.Kind `json:"kinds"`
+	Pieces  []pieceData    `json:"pieces"`
+	Regions []region       `json:"regions"`
+	Chunks  []chunkData    `json:"chunks"`
+	Marks   []markData     `json:"marks"`
+	Alerts  []markData     `json:"alerts"`
+	Pools   curve          `json:"pools"` // what memory pools had from their devices
 
 	Stacks []string  `json:"stacks"` // by site
 	Types  []string  `json:"types"`  // with tag
@@ -51,11 +52,15 @@ type pageData struct {
 	Freed  []int     `json:"freed"`
 }
 
-type bandData struct {
+// pieceData is a piece of the axis of addresses. One that nobody used may take less room
+// there than it has bytes.
+type pieceData struct {
 	At    int64  `json:"at"`
-	Bytes int64  `json:"bytes"`
+	Room  int64  `json:"room"`
+	Bytes uint64 `json:"bytes"`
 	Start string `json:"start"`
 	Name  string `json:"name"`
+	Used  bool   `json:"used"`
 }
 
 type chunkData struct {

@@ -263,11 +263,18 @@ func (b *builder) add(e *traceEvent) error {
 	return nil
 }
 
+// highest bounds addresses and sizes, so that sums of them stay numbers: no processor has
+// as many.
+const highest = 1 << 57
+
 // memory follows blocks and chunks.
 func (b *builder) memory(e *traceEvent) error {
 	address, err := strconv.ParseUint(strings.TrimPrefix(e.Args.Address, "0x"), 16, 64)
 	if err != nil {
 		return fmt.Errorf("no address: %w", err)
+	}
+	if address > highest || e.Args.Bytes > highest {
+		return fmt.Errorf("%d bytes at %#x are no memory of a process", e.Args.Bytes, address)
 	}
 	switch e.Name {
 	case "alloc":

@@ -34,7 +34,7 @@ func (s *script) chunk(at float64, name string, address, bytes uint64) {
 		bytes))
 }
 
-func (s *script) trace(t *testing.T) *Trace {
+func (s *script) trace(t require.TestingT) *Trace {
 	trace, err := Read(strings.NewReader(s.text()))
 	require.NoError(t, err)
 	return trace
@@ -116,26 +116,6 @@ func TestFigures(t *testing.T) {
 	assert.EqualValues(t, 4*mib, most)
 	assert.Len(t, trace.Alerts, 1)
 	assert.Equal(t, 1, trace.Threads)
-}
-
-func TestBandsHoldWhatWasUsed(t *testing.T) {
-	trace := training().trace(t)
-	bands := trace.bands()
-	names := ""
-	for i, b := range bands {
-		names += b.name + " "
-		if i > 0 {
-			assert.Greater(t, b.start, bands[i-1].end)
-			assert.Greater(t, b.at, bands[i-1].at+int64(bands[i-1].end-bands[i-1].start))
-		}
-	}
-	assert.Equal(t, "malloc pool 3 heap ", names)
-	for _, b := range trace.Blocks {
-		i := find(bands, b.Address)
-		require.GreaterOrEqual(t, i, 0)
-		require.LessOrEqual(t, b.Address+b.Bytes, bands[i].end)
-	}
-	assert.Equal(t, -1, find(bands, heapAt-1))
 }
 
 func TestACurveKeepsItsPeaks(t *testing.T) {

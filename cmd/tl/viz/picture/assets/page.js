@@ -62,7 +62,10 @@ function hover(x, y) {
   if (state.pinned >= 0) return;
   tip.className = '';
   if (i >= 0) terms.describe(i);
-  else if (!outside) rows(terms.moment(step), '', [['Live', `${size(liveAt(step))} (${commas(liveAt(step))} bytes)`]]);
+  else if (!outside) {
+    const place = y <= panel.y + panel.h ? terms.place(addressAt(y)) : [];
+    rows(terms.moment(step), '', [['Live', `${size(liveAt(step))} (${commas(liveAt(step))} bytes)`], ...place]);
+  }
   if (i < 0 && outside) tip.hidden = true;
   else showTip(x, y);
 }

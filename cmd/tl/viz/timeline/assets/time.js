@@ -19,19 +19,33 @@ function timeTicks(low, high, most) {
   return ticks;
 }
 
-// bandTicks name the bands in view, in the middle of what is seen of them.
-function bandTicks(low, high) {
+// regionTicks name heap, malloc and pools, in the middle of what is seen of them.
+function regionTicks(low, high) {
   const ticks = [];
-  for (const b of data.bands) {
-    const from = Math.max(b.at, low), to = Math.min(b.at + b.bytes, high);
-    if (to > from) ticks.push({ value: (from + to) / 2, text: b.name, room: to - from });
+  for (const r of data.regions) {
+    const from = Math.max(r.at, low), to = Math.min(r.at + r.bytes, high);
+    if (to > from) ticks.push({ value: (from + to) / 2, text: r.name, room: to - from });
   }
   return ticks.sort((a, b) => b.room - a.room);
 }
 
-function addressText(offset) {
-  const b = data.bands.find((band) => offset >= band.at && offset < band.at + band.bytes);
-  return b ? `0x${(BigInt(b.start) + BigInt(offset - b.at)).toString(16)} (${b.name})` : '';
+const isCut = (p) => !p.used && p.room < p.bytes;
+
+function pieceAt(place) {
+  return data.pieces.find((p) => place >= p.at && place < p.at + p.room);
+}
+
+// addressText is exact where the axis is to scale.
+function addressText(place) {
+  const p = pieceAt(place);
+  return p && !isCut(p) ? `0x${(BigInt(p.start) + BigInt(Math.floor(place - p.at))).toString(16)}${p.name ? ` (${p.name})` : ''}` : '';
+}
+
+// placeText tells what lies between blocks.
+function placeText(place) {
+  const p = pieceAt(place);
+  if (p && isCut(p)) return `${size(p.bytes)} ${p.name ? `of ${p.name}, never used` : 'of addresses that nobody used'}; not to scale`;
+  return addressText(place);
 }
 
 function describe(i) {
@@ -46,9 +60,14 @@ function describe(i) {
 
 const poolPeak = Math.max(0, ...data.pools.bytes);
 
+// What pools have is a line where that leaves the live bytes half of the height, and else
+// a line at the upper edge.
+const poolsFit = poolPeak <= 2 * data.peak || data.peak === 0;
+
 const terms = {
-  horizontal: '', middle: 0, lines: false, highest: Math.max(data.peak, poolPeak), ticks: timeTicks, vertical: bandTicks,
+  horizontal: '', middle: 0, lines: false, highest: poolsFit ? Math.max(data.peak, poolPeak) : data.peak, ticks: timeTicks, vertical: regionTicks,
   describe, moment: (micros) => timeText(micros),
+  place: (at) => [['Address', placeText(at)]],
 
   // behind draws bands and chunks, and what pools had from their devices.
   behind(grid) {
@@ -58,15 +77,16 @@ const terms = {
       const top = clamp(Y(at + bytes), panel.y, panel.y + panel.h), bottom = clamp(Y(at), panel.y, panel.y + panel.h);
       if (right > left && bottom > top) grid.append(make('rect', { x: left, y: top, width: right - left, height: Math.max(bottom - top, 1), class: name }));
     };
-    for (const b of data.bands) area(whole.x0, whole.x1, b.at, b.bytes, 'band');
+    for (const r of data.regions) area(whole.x0, whole.x1, r.at, r.bytes, 'band');
     for (const c of data.chunks) area(c.first, c.end, c.at, c.bytes, 'chunk');
   },
 
-  // over draws the line of pools, marks and alerts.
+  // over draws where the axis is cut, the line of pools, marks and alerts.
   over(axes) {
     const right = panel.x + panel.w;
-    if (poolPeak > 0) drawPools(axes, right);
+    drawCuts(axes, right);
     if (data.peak > 0) drawPeak(axes, right);
+    if (poolPeak > 0) drawPools(axes, right);
     for (const [list, name] of [[data.alerts, 'alert'], [data.marks, 'sign']]) {
       for (const m of list) {
         const x = Math.round(X(m.time)) + 0.5;
@@ -78,15 +98,33 @@ const terms = {
   },
 };
 
+// drawCuts marks what is left out of the axis: a jagged line across it, and how much.
+function drawCuts(axes, right) {
+  const cuts = data.pieces.filter((p) => isCut(p) && p.at + p.room > view.y0 && p.at < view.y1);
+  for (const p of cuts.sort((a, b) => b.bytes - a.bytes)) {
+    const y = Math.round(Y(p.at + p.room / 2)), room = Y(p.at) - Y(p.at + p.room);
+    if (room < 3 || y < panel.y || y > panel.y + panel.h) continue;
+    const high = clamp(room / 4, 1, 3);
+    let path = `M${panel.x - 5} ${y}`;
+    for (let x = panel.x - 5, up = true; x < right + 5; x += 6, up = !up) path += `l6 ${up ? -high : high}`;
+    axes.append(make('path', { d: path, class: 'cut' }));
+    if (!p.name) continue;
+    const text = `${size(p.bytes)} unused`;
+    if (!label(axes, text, right + 10, y, { anchor: 'start' })) label(axes, text, right - 6, y, { anchor: 'end', style: 'over' });
+  }
+}
+
 function drawPools(axes, right) {
   const { steps, bytes } = data.pools, ends = [...steps.slice(1), whole.x1];
+  const height = (b) => Math.max(L(b), lower.y);
   let path = '';
   for (let i = 0; i < steps.length; i++) {
     const from = clamp(X(steps[i]), lower.x, right), to = clamp(X(ends[i]), lower.x, right);
-    if (to > from) path += `${path ? 'L' : 'M'}${from.toFixed(1)} ${L(bytes[i]).toFixed(1)}H${to.toFixed(1)}`;
+    if (to > from) path += `${path ? 'L' : 'M'}${from.toFixed(1)} ${height(bytes[i]).toFixed(1)}H${to.toFixed(1)}`;
   }
   axes.append(make('path', { d: path, class: 'pools' }));
-  beside(axes, 'pools have', Math.round(L(bytes[bytes.length - 1])), 'pooled');
+  const last = bytes[bytes.length - 1];
+  beside(axes, last > highest ? 'pools ↑' : 'pools have', Math.round(height(last)), 'pooled');
 }
 
 // drawPeak marks when most was live.
