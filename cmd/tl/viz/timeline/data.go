@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -36,19 +35,22 @@ func (t *Trace) data(live curve, peak int64, when float64, sites []site, number 
 }
 
 // addSites adds the sites of the blocks that are drawn, in the order of all, and returns
-// their numbers there.
+// the number there of each site of the file.
 func (d *pageData) addSites(sites []site, number map[uint32]int, blocks []*Block) map[uint32]int {
-	drawn := map[uint32]int{}
+	drawn := map[int]int{}
 	for _, b := range blocks {
-		drawn[b.Site] = number[b.Site]
+		drawn[number[b.Site]] = 0
 	}
-	ids := slices.SortedFunc(maps.Keys(drawn), func(a, b uint32) int { return cmp.Compare(drawn[a], drawn[b]) })
-	for n, id := range ids {
-		s := &sites[drawn[id]]
+	for n, at := range slices.Sorted(maps.Keys(drawn)) {
+		s := &sites[at]
 		d.Names, d.Stacks = append(d.Names, s.Name), append(d.Stacks, innermost(s.calls))
-		drawn[id] = n
+		drawn[at] = n
 	}
-	return drawn
+	of := map[uint32]int{}
+	for _, b := range blocks {
+		of[b.Site] = drawn[number[b.Site]]
+	}
+	return of
 }
 
 func (d *pageData) addBlocks(blocks []*Block, axis []piece, number map[uint32]int) {

@@ -4,6 +4,7 @@
 //
 //	read.go   the trace
 //	model.go  what of it is shown
+//	stacks.go frames as readers want them
 //	sites.go  where memory came from
 //	space.go  addresses without what nobody used
 //	page.go   the page

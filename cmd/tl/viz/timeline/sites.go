@@ -4,68 +4,100 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 )
 
 // site sums up what one place in the program has allocated.
 type site struct {
 	Name  string
-	Stack []string
+	Place string   // the beginning of the name: file and line, where they are known
+	Rest  string   // of the name
+	Stack []string // of the first allocation, with all that the file has
+	Figures
+
+	code  []frame
+	calls []string // the texts of code
+}
+
+// Figures are what pages tell of a site.
+type Figures struct {
 	Peak  int64 // bytes live when most was live in all
 	End   int64 // bytes live at the end
 	Count int
 	Bytes int64 // of all
+}
 
-	calls []string // the stack in short
+// add counts a block.
+func (f *Figures) add(b *Block, when float64) {
+	f.Count++
+	f.Bytes += int64(b.Bytes)
+	if b.First <= when && (b.End > when || !b.Freed) {
+		f.Peak += int64(b.Bytes)
+	}
+	if !b.Freed {
+		f.End += int64(b.Bytes)
+	}
 }
 
 // sites returns the sites, those that held most at the peak first, and the number in
-// that list of each site.
+// that list of each site of the file. Sites that differ only in what is left out of
+// stacks are one.
 func (t *Trace) sites(when float64) (list []site, number map[uint32]int) {
-	sums := map[uint32]*site{}
+	sums, of := map[string]*site{}, map[uint32]*site{}
 	for _, b := range t.Blocks {
-		s := sums[b.Site]
+		s := of[b.Site]
 		if s == nil {
-			s = &site{Stack: t.Stack(b.Site)}
-			sums[b.Site] = s
+			s = t.siteOf(b.Site, sums)
+			of[b.Site] = s
 		}
-		s.Count++
-		s.Bytes += int64(b.Bytes)
-		if b.First <= when && (b.End > when || !b.Freed) {
-			s.Peak += int64(b.Bytes)
-		}
-		if !b.Freed {
-			s.End += int64(b.Bytes)
-		}
+		s.add(b, when)
 	}
-	name(sums, t.frames)
-	ids := slices.SortedFunc(maps.Keys(sums), func(a, b uint32) int {
-		x, y := sums[a], sums[b]
+	all := slices.Collect(maps.Values(sums))
+	name(all)
+	slices.SortFunc(all, func(x, y *site) int {
 		return cmp.Or(cmp.Compare(y.Peak, x.Peak), cmp.Compare(y.Bytes, x.Bytes), cmp.Compare(x.Name, y.Name),
-			cmp.Compare(a, b))
+			slices.Compare(x.calls, y.calls))
 	})
+	place := map[*site]int{}
+	for n, s := range all {
+		place[s] = n
+		list = append(list, *s)
+	}
 	number = map[uint32]int{}
-	for n, id := range ids {
-		number[id] = n
-		list = append(list, *sums[id])
+	for id, s := range of {
+		number[id] = place[s]
 	}
 	return list, number
 }
 
-// name gives sites their names: the innermost function, and of those that share it as
-// many of its callers as tell them apart.
-func name(sums map[uint32]*site, frames map[string]frame) {
-	for id, s := range sums {
-		s.calls = calls(id, frames)
+// siteOf returns the sum to which a site of the file belongs.
+func (t *Trace) siteOf(id uint32, sums map[string]*site) *site {
+	n := &site{code: t.code(id)}
+	for i := range n.code {
+		n.calls = append(n.calls, n.code[i].text())
+	}
+	key := strings.Join(n.calls, "\n")
+	if key == "" {
+		key = fmt.Sprint(id) // its stack is not known, but it is not another's
+	}
+	if s := sums[key]; s != nil {
+		return s
+	}
+	n.Stack = t.Stack(id)
+	sums[key] = n
+	return n
+}
+
+// name gives sites their names: file, line and function, and of those that share them as
+// many callers as tell them apart.
+func name(all []*site) {
+	for _, s := range all {
 		s.Name = "not recorded"
 		if len(s.calls) > 0 {
-			s.Name = s.calls[0]
+			s.Name, s.Place = s.calls[0], s.code[0].place()
 		}
 	}
-	all := slices.Collect(maps.Values(sums))
 	for depth := 1; depth < mostCallers; depth++ {
 		for _, group := range groupedBy(all, func(s *site) string { return s.Name }) {
 			callers := groupedBy(group, func(s *site) string { return s.caller(depth) })
@@ -75,6 +107,9 @@ func name(sums map[uint32]*site, frames map[string]frame) {
 				}
 			}
 		}
+	}
+	for _, s := range all {
+		s.Rest = strings.TrimPrefix(s.Name, s.Place)
 	}
 }
 
@@ -108,47 +143,6 @@ func differLater(group []*site, depth int) bool {
 
 // mostCallers bounds the functions in a name.
 const mostCallers = 6
-
-// calls are the functions of a site in short: their lines without folders.
-func calls(id uint32, frames map[string]frame) (all []string) {
-	for f := range walk(id, frames) {
-		text := f.Name
-		if at := fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line); f.Line > 0 && text != at {
-			text += " (" + at + ")"
-		}
-		all = append(all, text)
-	}
-	return all
-}
-
-// walk goes through the frames of a site, innermost first.
-func walk(site uint32, frames map[string]frame) func(yield func(frame) bool) {
-	return func(yield func(frame) bool) {
-		id := strconv.Itoa(int(site))
-		for range mostFrames {
-			f, known := frames[id]
-			if site == 0 || !known || !yield(f) {
-				return
-			}
-			id = f.Parent
-		}
-	}
-}
-
-// mostFrames bounds a stack, which might be a ring in a file that others have changed.
-const mostFrames = 64
-
-// Stack returns the frames of a site, innermost first.
-func (t *Trace) Stack(site uint32) (all []string) {
-	for f := range walk(site, t.frames) {
-		text := f.Name
-		if f.File != "" && f.Line != 0 && !strings.HasSuffix(f.Name, ":"+strconv.Itoa(f.Line)) {
-			text += fmt.Sprintf(" (%s:%d)", f.File, f.Line)
-		}
-		all = append(all, text)
-	}
-	return all
-}
 
 // shown picks the sites of the table: those with the most bytes at the peak, at the end
 // and in all, in the order that they have.

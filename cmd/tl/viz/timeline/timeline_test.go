@@ -214,9 +214,10 @@ func TestSitesAreToldApart(t *testing.T) {
 	for _, site := range sites {
 		names = append(names, site.Name)
 	}
-	assert.Equal(t, []string{"new (new.h:7) ← linear (b.c:3) ← train", "new (new.h:7) ← linear (b.c:3) ← main",
-		"new (new.h:7) ← relu",
-		"twice", "twice"}, names)
+	assert.Equal(t, []string{"twice", "new.h:7 new ← b.c:3 linear ← train", "new.h:7 new ← b.c:3 linear ← main",
+		"new.h:7 new ← relu"}, names, "two numbers for one stack are one site")
+	assert.Equal(t, "new.h:7", sites[1].Place)
+	assert.Equal(t, " new ← b.c:3 linear ← train", sites[1].Rest)
 }
 
 // TestLeaksAfterThePeakAreShown has more sites at the peak than the table has lines.

@@ -244,8 +244,8 @@ function visible(b) {
 }
 
 function nameOne(parent, i, b) {
-  const x = b.x + b.w / 2, y = b.y + b.h / 2, upright = b.h > b.w && textWidth(data.names[data.group[i]]) + 8 > b.w;
-  const text = shorten(data.names[data.group[i]], (upright ? b.h : b.w) - 8);
+  const x = b.x + b.w / 2, y = b.y + b.h / 2, name = terms.name(data.names[data.group[i]]);
+  const upright = b.h > b.w && textWidth(name) + 8 > b.w, text = shorten(name, (upright ? b.h : b.w) - 8);
   if (!text) return;
   const bytes = size(data.bytes[i]);
   const two = !upright && b.h >= 34 && textWidth(bytes) + 8 <= b.w;

@@ -34,7 +34,7 @@ function describe(i) {
 const terms = {
   horizontal: 'Step', middle: 0.5, lines: true, highest: Math.max(data.bound, data.frame, data.peak), ticks: stepTicks,
   vertical: (low, high, most) => byteTicks(low, high, most),
-  describe, moment: (step) => `Step ${stepText(step)}`, place: () => [],
+  describe, moment: (step) => `Step ${stepText(step)}`, place: () => [], name: (text) => text,
 
   // behind draws nothing; over marks the end of the frame in the panel.
   behind() {},
