@@ -33,6 +33,7 @@ type pageData struct {
 	Live    curve          `json:"live"`
 	Names   []string       `json:"names"` // of sites
 	Kinds   []picture.Kind `json:"kinds"`
+	Flame   *flameData     `json:"flame"`
 	Pieces  []pieceData    `json:"pieces"`
 	Regions []region       `json:"regions"`
 	Chunks  []chunkData    `json:"chunks"`
@@ -77,17 +78,18 @@ type markData struct {
 
 // Write writes the page. title names it; "" is the process.
 func (t *Trace) Write(w io.Writer, title string) error {
-	terms, err := assets.ReadFile("assets/time.js")
+	terms, err := assetText("time.js", "flame.js")
 	if err != nil {
-		return fmt.Errorf("timeline: %w", err)
+		return err
 	}
-	style, err := assets.ReadFile("assets/below.css")
+	style, err := assetText("below.css", "flame.css")
 	if err != nil {
-		return fmt.Errorf("timeline: %w", err)
+		return err
 	}
 	live, peak, when := t.live()
 	sites, number := t.sites(when)
 	data := t.data(live, peak, when, sites, number)
+	data.Flame = flameOf(sites)
 	below, err := t.below(sites, peak)
 	if err != nil {
 		return fmt.Errorf("timeline: %w", err)
@@ -100,6 +102,18 @@ func (t *Trace) Write(w io.Writer, title string) error {
 		Axes: "Allocations by time and address.", Remarks: t.remarks(len(data.First)), Figures: t.figures(peak, when),
 		Kinds: data.Kinds, Data: data, Terms: template.JS(terms), Style: template.CSS(style), Below: below,
 	}.Write(w)
+}
+
+func assetText(files ...string) (string, error) {
+	var b strings.Builder
+	for _, file := range files {
+		text, err := assets.ReadFile("assets/" + file)
+		if err != nil {
+			return "", fmt.Errorf("timeline: %w", err)
+		}
+		b.Write(text)
+	}
+	return b.String(), nil
 }
 
 // below renders what follows the picture: sites and sizes.

@@ -6,6 +6,7 @@
 //	model.go  what of it is shown
 //	stacks.go frames as readers want them
 //	sites.go  where memory came from
+//	flame.go  the tree of calls
 //	space.go  addresses without what nobody used
 //	page.go   the page
 package timeline

@@ -93,7 +93,7 @@ func (t *Trace) siteOf(id uint32, sums map[string]*site) *site {
 // many callers as tell them apart.
 func name(all []*site) {
 	for _, s := range all {
-		s.Name = "not recorded"
+		s.Name = notRecorded
 		if len(s.calls) > 0 {
 			s.Name, s.Place = s.calls[0], s.code[0].place()
 		}
