@@ -2,21 +2,19 @@
 'use strict';
 
 const data = JSON.parse(document.getElementById('data').textContent);
-const count = data.first.length;
 const byId = (id) => document.getElementById(id);
 const clamp = (v, low, high) => Math.min(Math.max(v, low), high);
 const commas = (n) => n.toString().replace(/\B(?=(\d{3})+$)/g, ',');
 const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
 
-// size has one decimal below ten and none above, halves rounded to even, as the
-// figures at the head of the page have.
+// size has one decimal below ten and none above, halves rounded up, as the figures at the
+// head of the page have.
 function size(bytes) {
   if (bytes < 10) return `${bytes} B`;
   const e = Math.min(Math.floor(Math.log2(bytes) / 10), units.length - 1);
-  const value = Math.floor(bytes / 1024 ** e * 10 + 0.5) / 10;
-  if (value < 10) return `${value.toFixed(1)} ${units[e]}`;
-  const odd = value % 1 === 0.5 && Math.floor(value) % 2 === 0;
-  return `${odd ? Math.floor(value) : Math.round(value)} ${units[e]}`;
+  const value = bytes / 1024 ** e, parts = value < 10 ? 10 : 1;
+  const rounded = Math.floor(value * parts + 0.5) / parts;
+  return `${rounded.toFixed(rounded < 10 ? 1 : 0)} ${units[e]}`;
 }
 
 // byteTicks are multiples of a power of two, at most `most` of them from low to high, in

@@ -1,5 +1,7 @@
 // The scales of the two axes.
 
+const count = data.first.length;
+
 // whole is what the picture shows at first, view what it shows now: steps from x0
 // to x1, addresses from y0 to y1.
 const whole = { x0: data.start, x1: data.end, y0: 0, y1: Math.max(data.frame, 1) };
