@@ -14,52 +14,137 @@ import (
 	"tlruntime/cmd/tl/viz/timeline"
 )
 
+// reporting is what a report is made of.
+type reporting struct {
+	from    string // a trace
+	compare string // an earlier one; may be empty
+	to      string // the page; - is standard output
+	title   string
+	text    bool // as text on standard output
+}
+
 func reportCommand() *cobra.Command {
-	var to, title string
+	var r reporting
 	c := &cobra.Command{
 		Use:   "report TRACE",
-		Short: "Makes a page of a trace: live bytes over time, blocks by address, sites, sizes",
+		Short: "Makes a page of a trace, or of what changed between two",
 		Long: "Makes a page of a trace that tl_trace_start or tl.trace has written: live bytes over time, blocks by " +
-			"address and " +
-			"time, the sites that held most, and the sizes that were asked for. The page is one file that needs no " +
-			"network. " +
-			"A trace that is damaged is an error; of one that breaks off the page shows what is there.",
+			"address and time, a flame graph of the calls, the sites that held most, and the sizes that were asked " +
+			"for. With --compare BEFORE it shows what grew and what shrank from one trace to the other. The page is " +
+			"one file that needs no network. A trace that is damaged is an error; of one that breaks off the page " +
+			"shows what is there.",
+		Example: "  tl report run.json -o run.html\n  tl report --compare before.json after.json\n" +
+			"  tl report --text --compare before.json after.json",
 		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if to == "" {
-				to = strings.TrimSuffix(args[0], filepath.Ext(args[0])) + ".html"
-			}
-			return report(args[0], to, title)
+		RunE: func(c *cobra.Command, args []string) error {
+			r.from = args[0]
+			return r.run(c.OutOrStdout())
 		},
 	}
-	c.Flags().StringVarP(&to, "output", "o", "",
-		"`FILE` that becomes the page; the trace's name with .html if not given, - is standard output")
-	c.Flags().StringVar(&title, "title", "", "`TEXT` over the page; the name of the process if not given")
+	c.Flags().StringVarP(&r.to, "output", "o", "", "`FILE` that becomes the page; if not given the trace's name with "+
+		".html, and with -compared.html of two traces. - is standard output")
+	c.Flags().StringVar(&r.title, "title", "", "`TEXT` over the page; the name of the process if not given")
+	c.Flags().StringVar(&r.compare, "compare", "", "`BEFORE`: an earlier trace; the page shows what changed since")
+	c.Flags().BoolVar(&r.text, "text", false, "write figures and sites as text on standard output; "+
+		"a page as well if --output names one")
 	return c
 }
 
-func report(from, to, title string) (err error) {
-	file, err := os.Open(from)
+// run reads the traces and writes what is wanted.
+func (r *reporting) run(out io.Writer) error {
+	if r.text && r.to == "-" {
+		return errors.New("--text and --output - would both write to standard output; leave one out")
+	}
+	if err := r.sameFile(); err != nil {
+		return err
+	}
+	after, err := readTrace(r.from)
 	if err != nil {
 		return err
+	}
+	broken := brokenOff(r.from, after)
+	page, text := func(w io.Writer) error { return after.Write(w, r.title) },
+		func() error { return after.Text(out, r.from) }
+	if r.compare != "" {
+		before, err := readTrace(r.compare)
+		if err != nil {
+			return err
+		}
+		broken = errors.Join(brokenOff(r.compare, before), broken)
+		c := timeline.Compare(before, after)
+		page = func(w io.Writer) error { return c.Write(w, r.title, r.compare, r.from) }
+		text = func() error { return c.Text(out, r.compare, r.from) }
+	}
+	if r.text {
+		err = text()
+	}
+	if err == nil && (r.to != "" || !r.text) {
+		err = r.writePage(out, page)
+	}
+	return errors.Join(err, broken)
+}
+
+// sameFile refuses to compare a trace with itself, and to replace a trace by its page.
+func (r *reporting) sameFile() error {
+	file, err := os.Stat(r.from)
+	if err != nil {
+		return err
+	}
+	if earlier, err := os.Stat(r.compare); r.compare != "" && err != nil {
+		return err
+	} else if r.compare != "" && os.SameFile(file, earlier) {
+		return fmt.Errorf("%s and %s are the same file; name the traces of two runs", r.compare, r.from)
+	}
+	for _, trace := range []string{r.from, r.compare} {
+		of, err := os.Stat(trace)
+		if page, absent := os.Stat(r.page()); err == nil && absent == nil && os.SameFile(of, page) {
+			return fmt.Errorf("the page would replace the trace %s; name another file with --output", trace)
+		}
+	}
+	return nil
+}
+
+// page is the file that becomes the page.
+func (r *reporting) page() string {
+	if r.to != "" {
+		return r.to
+	}
+	ending := ".html"
+	if r.compare != "" {
+		ending = "-compared.html"
+	}
+	return strings.TrimSuffix(r.from, filepath.Ext(r.from)) + ending
+}
+
+func (r *reporting) writePage(out io.Writer, page func(io.Writer) error) (err error) {
+	if r.to == "-" {
+		return page(out)
+	}
+	file, err := os.Create(r.page())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return page(file)
+}
+
+func readTrace(name string) (*timeline.Trace, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
 	}
 	defer file.Close()
 	t, err := timeline.Read(bufio.NewReader(file))
 	if err != nil {
-		return fmt.Errorf("%s: %w", from, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	out := io.WriteCloser(os.Stdout)
-	if to != "-" {
-		if out, err = os.Create(to); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, out.Close()) }()
+	return t, nil
+}
+
+// brokenOff is the error of a trace that ends too early.
+func brokenOff(name string, t *timeline.Trace) error {
+	if t.Broken == 0 {
+		return nil
 	}
-	if err := t.Write(out, title); err != nil {
-		return err
-	}
-	if t.Broken > 0 {
-		return fmt.Errorf("%s is damaged: it breaks off at byte %d; the page shows what comes before", from, t.Broken)
-	}
-	return nil
+	return fmt.Errorf("%s is damaged: it breaks off at byte %d; what comes before was used", name, t.Broken)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -56,7 +57,7 @@ func TestReportOfDamagedTraces(t *testing.T) {
 	} {
 		require.NoError(t, os.RemoveAll(page))
 		require.NoError(t, os.WriteFile(from, []byte(c.text), 0o600))
-		if err := report(from, page, ""); c.want == "" {
+		if err := (&reporting{from: from, to: page}).run(io.Discard); c.want == "" {
 			require.NoError(t, err, c.name)
 		} else {
 			require.ErrorContains(t, err, c.want, c.name)
@@ -68,4 +69,69 @@ func TestReportOfDamagedTraces(t *testing.T) {
 			require.NoFileExists(t, page, c.name)
 		}
 	}
+}
+
+// traceOf is a trace with one allocation.
+func traceOf(bytes string) string {
+	return `{"writer":"TL Runtime","traceEvents":[{"name":"process_name","ph":"M","pid":1,"args":{"name":"net"}},` +
+		`{"name":"alloc","ph":"i","pid":1,"ts":3,"sf":1,"args":{"address":"0x10000","bytes":` + bytes +
+		`,"kind":"object"}}],"stackFrames":{"1":{"name":"conv","file":"/s/net.c","line":5}},"otherData":{"complete":true}}` +
+		"\n"
+}
+
+// TestReportOfTwoTraces compares them, as a page and as text.
+func TestReportOfTwoTraces(t *testing.T) {
+	folder := t.TempDir()
+	file := func(name, text string) string {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
+		return filepath.Join(folder, name)
+	}
+	before, after := file("a.json", traceOf("77")), file("b.json", traceOf("4000"))
+	cut, other := file("cut.json", traceOf("77")[:180]), file("other.json", `{"traceEvents":[]}`)
+	link := filepath.Join(folder, "link.json")
+	require.NoError(t, os.Link(before, link))
+	run := func(arguments ...string) (string, error) {
+		var out strings.Builder
+		c := reportCommand()
+		c.SetArgs(arguments)
+		c.SetOut(&out)
+		c.SilenceUsage, c.SilenceErrors = true, true
+		err := c.Execute()
+		return out.String(), err
+	}
+	text, err := run("--compare", before, after)
+	require.NoError(t, err)
+	require.Empty(t, text)
+	page, err := os.ReadFile(filepath.Join(folder, "b-compared.html"))
+	require.NoError(t, err)
+	require.Contains(t, string(page), "&#43;3.8 KiB")
+	require.NoFileExists(t, filepath.Join(folder, "b.html"))
+
+	text, err = run("--text", "--compare", before, after)
+	require.NoError(t, err)
+	require.Contains(t, text, "+3.8 KiB  net.c:5 conv\n")
+	text, err = run("--text", after)
+	require.NoError(t, err)
+	require.Contains(t, text, "3.9 KiB  net.c:5 conv\n")
+	require.NoFileExists(t, filepath.Join(folder, "b.html"), "text alone")
+	text, err = run("--compare", before, after, "-o", "-", "--title", "two runs")
+	require.NoError(t, err)
+	require.Contains(t, text, "<h1>two runs</h1>")
+	_, err = run("--text", before, "-o", filepath.Join(folder, "also.html"))
+	require.NoError(t, err)
+	require.FileExists(t, filepath.Join(folder, "also.html"))
+
+	for want, arguments := range map[string][]string{
+		"are the same file":                  {"--compare", before, link},
+		"would replace the trace":            {"--compare", before, after, "-o", before},
+		"no such file":                       {"--compare", filepath.Join(folder, "none.json"), after},
+		"other.json: not a trace":            {"--compare", other, after},
+		"accepts 1 arg":                      {"--compare", before},
+		"leave one out":                      {"--text", after, "-o", "-"},
+		"cut.json is damaged: it breaks off": {"--text", "--compare", cut, after},
+	} {
+		text, err = run(arguments...)
+		require.ErrorContains(t, err, want)
+	}
+	require.Equal(t, traceOf("77"), func() string { b, _ := os.ReadFile(before); return string(b) }())
 }

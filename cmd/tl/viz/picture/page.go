@@ -66,7 +66,7 @@ type Page struct {
 	Title, Subject string // of what, and what the page is
 	Class          string // of the body; may be empty
 	Things, Find   string // what rectangles are, and the invitation to search
-	Axes           string // for who cannot see the picture
+	Axes           string // for who cannot see the picture; "" is a page without one, whose Terms define fromAddress
 	Remarks        []string
 	Figures        []Figure
 	Proved         bool // the first figure's remark is good news
@@ -84,7 +84,7 @@ func (p Page) Write(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	script, err := pageScript(string(p.Terms))
+	script, err := pageScript(string(p.Terms), p.Axes != "")
 	if err != nil {
 		return err
 	}
@@ -160,8 +160,12 @@ func kindRules() string {
 }
 
 // pageScript is the page's own script, in a scope of its own.
-func pageScript(terms string) (template.JS, error) {
-	text, err := assetText("numbers.js", "scale.js", "paint.js", "page.js", "check.js")
+func pageScript(terms string, picture bool) (template.JS, error) {
+	files := []string{"numbers.js", "scale.js", "paint.js", "page.js", "check.js"}
+	if !picture {
+		files = []string{"numbers.js", "check.js"}
+	}
+	text, err := assetText(files...)
 	head, rest, _ := strings.Cut(text, "// TERMS\n")
 	return template.JS("(() => {\n" + head + terms + rest + "})();\n"), err
 }

@@ -34,16 +34,23 @@ func TestDamagedTracesAreRefused(t *testing.T) {
 		"another trace inside": {long[:half] + short + long[half:], "damaged near byte"},
 		"events twice": {strings.Replace(long, `"stackFrames"`, `"traceEvents":[],"stackFrames"`,
 			1), "traceEvents is there twice"},
-		"no events": {`{"writer":"TL Runtime","otherData":{}}`, "it has no traceEvents"},
-		"no end":    {`{"writer":"TL Runtime","traceEvents":[]}`, "it has no otherData"},
-		"nothing":   {"", "the file is empty"},
-		"a text":    {"TL Runtime", "not a trace in JSON"},
-		"a profile": {"\x1f\x8b\x08\x00\x00", "not a trace in JSON"},
+		"no events":  {`{"writer":"TL Runtime","otherData":{}}`, "it has no traceEvents"},
+		"no end":     {`{"writer":"TL Runtime","traceEvents":[]}`, "it has no otherData"},
+		"nothing":    {"", "the file is empty"},
+		"a text":     {"TL Runtime", "not a trace in JSON"},
+		"a profile":  {"\x1f\x8b\x08\x00\x00", "go tool pprof reads"},
+		"a snapshot": {"\x80\x04\x95\x00", "pytorch.org/memory_viz reads"},
+		"a later version": {strings.Replace(long, `"TL Runtime",`, `"TL Runtime","version":2,`, 1),
+			"of version 2, and this tl reads version 1"},
+		"a version that is no number": {strings.Replace(long, `"TL Runtime",`, `"TL Runtime","version":"x",`, 1),
+			"the trace is damaged near byte"},
+		"memory beyond all addresses": {strings.Replace(long, `"bytes":1048576`, `"bytes":18446744073709551615`, 1),
+			"no memory of a process"},
 	} {
 		_, err := Read(strings.NewReader(damaged.text))
 		assert.ErrorContains(t, err, damaged.want, name)
 	}
-	for _, whole := range []string{long, short} {
+	for _, whole := range []string{long, short, strings.Replace(long, `{`, `{"version":1,`, 1)} {
 		_, err := Read(strings.NewReader(whole))
 		assert.NoError(t, err)
 	}

@@ -18,7 +18,7 @@ var assets embed.FS
 var belowTemplate = template.Must(template.New("below.html").Funcs(template.FuncMap{
 	"size":  func(n int64) string { return picture.Size("", n, "").Value },
 	"comma": func(n int) string { return humanize.Comma(int64(n)) },
-}).ParseFS(assets, "assets/below.html"))
+}).ParseFS(assets, "assets/below.html", "assets/compare.html"))
 
 // pageData is for the page's scripts: time is in microseconds, addresses are places on
 // the axis.
@@ -78,7 +78,7 @@ type markData struct {
 
 // Write writes the page. title names it; "" is the process.
 func (t *Trace) Write(w io.Writer, title string) error {
-	terms, err := assetText("time.js", "flame.js")
+	terms, err := assetText("time.js", "sort.js", "flame.js")
 	if err != nil {
 		return err
 	}
@@ -202,13 +202,21 @@ func (t *Trace) remarks(drawn int) []string {
 	if t.Dropped > 0 {
 		all = append(all, plural(int(t.Dropped), "event")+" not in the file, which was full")
 	}
-	switch {
-	case t.Broken > 0:
-		all = append(all, "the file breaks off: call stacks and what came after are not known")
-	case !t.Whole:
-		all = append(all, "nobody completed the file: call stacks are not known")
+	if text := t.incomplete(); text != "" {
+		all = append(all, text)
 	}
 	return all
+}
+
+// incomplete tells what a file lacks that was not written to its end.
+func (t *Trace) incomplete() string {
+	switch {
+	case t.Broken > 0:
+		return "the file breaks off: call stacks and what came after are not known"
+	case !t.Whole:
+		return "nobody completed the file: call stacks are not known"
+	}
+	return ""
 }
 
 func plural(n int, thing string) string {

@@ -9,9 +9,12 @@
 //	flame.go  the tree of calls
 //	space.go  addresses without what nobody used
 //	page.go   the page
+//	compare.go, changes.go  two traces, and their page
+//	text.go   the same for terminals
 package timeline
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -97,7 +100,11 @@ var errForeign = errors.New("not a trace of TL Runtime, such as tl_trace_start a
 func Read(r io.Reader) (*Trace, error) {
 	b := builder{Trace: &Trace{}, live: map[uint64]*Block{}, chunks: map[uint64]*Chunk{}, threads: map[int64]bool{},
 		parts: map[json.Token]bool{}}
-	d := json.NewDecoder(r)
+	text := bufio.NewReader(r)
+	if err := otherFormat(text); err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(text)
 	err := b.document(d)
 	broken := errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
 	switch {
@@ -114,6 +121,17 @@ func Read(r io.Reader) (*Trace, error) {
 	}
 	b.finish()
 	return b.Trace, nil
+}
+
+// otherFormat tells of files that the runtime writes as well, by their first bytes.
+func otherFormat(r *bufio.Reader) error {
+	switch first, _ := r.Peek(2); string(first) {
+	case "\x1f\x8b":
+		return errors.New("not a trace: the file is compressed, as heap profiles are, which go tool pprof reads")
+	case "\x80\x04":
+		return errors.New("not a trace but a memory snapshot, which pytorch.org/memory_viz reads")
+	}
+	return nil
 }
 
 // builder follows what is live.
@@ -173,6 +191,8 @@ func (b *builder) member(d *json.Decoder, key json.Token) error {
 	switch key {
 	case "writer":
 		return b.writtenBy(d)
+	case "version":
+		return b.versionOf(d)
 	case "traceEvents":
 		return b.events(d)
 	case "stackFrames":
@@ -189,6 +209,19 @@ func (b *builder) writtenBy(d *json.Decoder) error {
 	err := d.Decode(&name)
 	b.ours = name == writer
 	return b.foreign(err)
+}
+
+// version is that of traces without a number, which are the only ones so far.
+const version = 1
+
+// versionOf refuses traces of later versions, whose events may mean something else.
+func (b *builder) versionOf(d *json.Decoder) error {
+	var n json.Number
+	if err := d.Decode(&n); err != nil || n.String() == fmt.Sprint(version) {
+		return b.foreign(err)
+	}
+	return fmt.Errorf("the trace is of version %s, and this tl reads version %d: use the tl of the library that wrote it",
+		n, version)
 }
 
 func (b *builder) otherData(d *json.Decoder) error {

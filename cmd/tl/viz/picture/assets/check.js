@@ -14,8 +14,8 @@ function check() {
       clipped++;
       examples.push(`too wide: ${element.textContent}`);
     }
-    const stage = byId('stage').getBoundingClientRect();
-    const inside = element.closest('svg') ? stage : { left: 0, top: 0, right: innerWidth, bottom: innerHeight };
+    const stage = element.closest('#stage svg') && byId('stage').getBoundingClientRect();
+    const inside = stage || { left: 0, top: 0, right: innerWidth, bottom: innerHeight };
     if (r.left < inside.left - 0.5 || r.top < inside.top - 0.5 || r.right > inside.right + 0.5 || r.bottom > inside.bottom + 0.5 ||
         r.right > innerWidth + 0.5 || r.bottom > innerHeight + 0.5) {
       clipped++;
@@ -31,11 +31,14 @@ function check() {
     }
   });
   Object.assign(root.dataset, {
-    checked: texts.length, overlaps, clipped, examples: examples.slice(0, 5).join('; '),
+    checked: texts.length, overlaps, clipped, examples: examples.slice(0, 5).join('; '), window: `${innerWidth} ${innerHeight}`,
+  });
+  if (!byId('stage')) return; // a page without a picture
+  Object.assign(root.dataset, {
     names: document.querySelectorAll('#names text').length, rectangles: document.querySelectorAll('.buffer').length,
     misjudged: Math.ceil(misjudged()),
     labels: Array.from(document.querySelectorAll('#axes text'), (text) => text.textContent).join('|'),
-    panel: panelOnPage(), window: `${innerWidth} ${innerHeight}`, view: `${view.x0} ${view.x1} ${view.y0} ${view.y1}`,
+    panel: panelOnPage(), view: `${view.x0} ${view.x1} ${view.y0} ${view.y1}`,
   });
 }
 
