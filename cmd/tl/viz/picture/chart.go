@@ -133,17 +133,10 @@ func printable(text string) string {
 	}, text)
 }
 
-// Tones and slots of the palette: a slot for each kind, a tone to tell neighbours
-// of one kind apart.
-const (
-	tones = 3
-	slots = 6
-)
-
 // Kind is an entry of the legend.
 type Kind struct {
 	Name  string `json:"name"`
-	Slot  int    `json:"slot"` // of the palette
+	Slot  int    `json:"slot"` // of the palette; of the textures in a picture of buffers
 	Count int    `json:"count"`
 }
 
@@ -153,7 +146,7 @@ func (k Kind) People() string { return humanize.Comma(int64(k.Count)) }
 var usualSlots = map[string]int{"activation": 0, "input": 1, "output": 2, "constant": 3, "scratch": 4}
 
 // kinds returns the legend, in the order in which kinds first appear, and the entry
-// of each rectangle. Kinds without a slot of their own take the free ones in turn.
+// of each rectangle. Kinds without a texture of their own take the free ones in turn.
 func (c *Chart) kinds(groups []int) (legend []Kind, of []int) {
 	of = make([]int, len(c.Buffers))
 	entries, counted := map[string]int{}, map[[2]int]bool{}
@@ -190,7 +183,7 @@ func kindLabel(name string) string {
 
 // freeSlots are those that no usual kind of these buffers takes; never none.
 func freeSlots(buffers []Rect) []int {
-	var taken [slots]bool
+	var taken [weaves]bool
 	for i := range buffers {
 		if s, usual := usualSlots[buffers[i].Kind]; usual {
 			taken[s] = true

@@ -26,6 +26,7 @@ type pageData struct {
 	Peak      int64    `json:"peak"` // of the live bytes
 	Live      curve    `json:"live"`
 	Names     []string `json:"names"`
+	Looks     []string `json:"looks"` // classes, by name
 	Kinds     []Kind   `json:"kinds"`
 	Details   []string `json:"details"`
 	StepNames []string `json:"stepNames"`
@@ -54,8 +55,8 @@ func WriteHTML(w io.Writer, c *Chart) error {
 	p := Page{
 		Title: c.title(), Subject: "memory plan", Things: "buffers", Find: "Find a buffer",
 		Axes:    "Buffers by step and address.",
-		Remarks: c.remarks(len(data.Names)), Figures: c.figures(), Proved: c.Optimal, Kinds: data.Kinds, Data: data,
-		Terms: template.JS(terms),
+		Remarks: c.remarks(len(data.Names)), Figures: c.figures(), Proved: c.Optimal, Kinds: data.Kinds, Textures: textures,
+		Data: data, Terms: template.JS(terms),
 	}
 	return p.Write(w)
 }
@@ -71,6 +72,7 @@ type Page struct {
 	Figures        []Figure
 	Proved         bool // the first figure's remark is good news
 	Kinds          []Kind
+	Textures       []texture     // of kinds; without, kinds are told by hues
 	Data           any           // for the scripts: the members of pageData
 	Terms          template.JS   // script: defines terms, see assets/plan.js
 	Style          template.CSS  // beyond that of all pages
@@ -111,6 +113,10 @@ func (c *Chart) pageData() pageData {
 	d.Start, d.End = c.span()
 	d.Peak = d.Live.peak()
 	d.Names, d.Group = c.groups()
+	d.Looks = []string{}
+	for _, l := range c.colours(d.Group, len(d.Names)) {
+		d.Looks = append(d.Looks, l.class())
+	}
 	d.Kinds, d.Kind = c.kinds(d.Group)
 	for _, name := range c.StepNames {
 		d.StepNames = append(d.StepNames, printable(name))
@@ -145,7 +151,7 @@ func (d pageData) withoutNil() pageData {
 // none of it comes from a chart.
 func pageStyle() (template.CSS, error) {
 	text, err := assetText("palette.css", "page.css")
-	return template.CSS(strings.Replace(text, "KINDS\n", kindRules(), 1)), err
+	return template.CSS(strings.NewReplacer("KINDS\n", kindRules(), "TEXTURES\n", textureRules()).Replace(text)), err
 }
 
 // kindRules gives the classes kN tM the colours of the palette.
@@ -155,6 +161,15 @@ func kindRules() string {
 		for tone := range tones {
 			fmt.Fprintf(&b, ".k%[1]d.t%[2]d { --fill: var(--k%[1]dt%[2]d); }\n", slot, tone)
 		}
+	}
+	return b.String()
+}
+
+// textureRules gives the classes xN the patterns of the picture.
+func textureRules() string {
+	var b strings.Builder
+	for _, t := range textures {
+		fmt.Fprintf(&b, "rect.x%[1]d { fill: url(#x%[1]d); }\n", t.Number)
 	}
 	return b.String()
 }

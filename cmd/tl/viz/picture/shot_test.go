@@ -64,8 +64,8 @@ func (s *scene) y(address int64) float64 {
 // as names stand in the middle, and at places that no rectangle is near.
 func (s *scene) compare(t *testing.T, shot image.Image) comparison {
 	colours, result := palette(t, s.dark), comparison{}
-	_, groups := s.chart.groups()
-	legend, kinds := s.chart.kinds(groups)
+	names, groups := s.chart.groups()
+	looks := s.chart.colours(groups, len(names))
 	near := image.NewAlpha(shot.Bounds())
 	for i, r := range s.chart.Buffers {
 		left, right, top, bottom := s.x(r.First), s.x(r.End), s.y(r.Offset+r.Bytes), s.y(r.Offset)
@@ -82,7 +82,7 @@ func (s *scene) compare(t *testing.T, shot image.Image) comparison {
 		if right-left >= 5 {
 			px = int(math.Round(left)) + 1
 		}
-		want := colours[fmt.Sprintf("k%dt%d", legend[kinds[i]].Slot, groups[i]%tones)]
+		want := colours[strings.ReplaceAll(looks[groups[i]].class(), " ", "")]
 		if !alike(shot.At(px, int(math.Round(top))+1), want) {
 			result.wrongRects++
 		}
@@ -197,17 +197,36 @@ func TestManyRectangles(t *testing.T) {
 	s.agrees(t, b.Shot(t, page+"#steps=500-600", 1280, 800))
 }
 
-// colouredPart is how much of the panel has a buffer's colour, faint ones in part.
+// colouredPart is how much of the panel has a buffer's colour, faint ones in part: how far
+// a pixel is on the way from the page to the colour that it is nearest to.
 func colouredPart(t *testing.T, shot image.Image, panel []int) float64 {
-	page := palette(t, false)["page"]
-	full := palette(t, false)["k0t1"]
+	colours := palette(t, false)
+	vector := func(c color.Color) [3]float64 {
+		r, g, b, _ := c.RGBA()
+		return [3]float64{float64(r >> 8), float64(g >> 8), float64(b >> 8)}
+	}
+	page := vector(colours["page"])
 	sum := 0.0
 	for x := panel[0]; x < panel[0]+panel[2]; x++ {
 		for y := panel[1]; y < panel[1]+panel[3]; y++ {
-			r, g, _, _ := shot.At(x, y).RGBA()
-			// Red and green tell: every colour of the palette has less of them than the page.
-			lack := float64(page.R) + float64(page.G) - float64(r>>8) - float64(g>>8)
-			sum += min(1, max(0, lack-20)/(float64(page.R)+float64(page.G)-float64(full.R)-float64(full.G)-20))
+			p, nearest, part := vector(shot.At(x, y)), math.Inf(1), 0.0
+			for slot := range slots {
+				full := vector(colours[fmt.Sprintf("k%dt1", slot)])
+				along, length := 0.0, 0.0
+				for i := range p {
+					along += (p[i] - page[i]) * (full[i] - page[i])
+					length += (full[i] - page[i]) * (full[i] - page[i])
+				}
+				way, off := min(1, max(0, along/length)), 0.0
+				for i := range p {
+					d := p[i] - page[i] - way*(full[i]-page[i])
+					off += d * d
+				}
+				if off < nearest {
+					nearest, part = off, way
+				}
+			}
+			sum += part
 		}
 	}
 	return sum / float64(panel[2]*panel[3])

@@ -20,6 +20,7 @@ type drawing struct {
 	Title         string
 	Remarks       string
 	Style         template.CSS
+	Textures      []texture
 	Figures       []placedFigure
 	Legend        []placedKind
 	More          string // kinds that the legend leaves out
@@ -53,8 +54,10 @@ type line struct{ X1, Y1, X2, Y2 float64 }
 
 type element struct {
 	box
-	Slot, Tone int
-	Hover      string
+	look
+	Hover   string
+	Texture int
+	Weave   box // where the texture lies; nothing when there is no room
 }
 
 // WriteSVG writes the picture as SVG, which needs nothing else. Pointing at a buffer
@@ -89,7 +92,8 @@ func (c *Chart) draw() (*drawing, error) {
 	a.highest = math.Max(a.frame, float64(max(c.LowerBound, live.peak())))
 	d := &drawing{
 		Width: svgWidth, Height: svgHeight, Title: c.title(), Remarks: strings.Join(c.remarks(len(names)), " · "),
-		Style: template.CSS(style + kindRules()), Curve: a.curve(live),
+		Style:    template.CSS(strings.Replace(style, "TEXTURES\n", textureRules(), 1) + kindRules()),
+		Textures: textures, Curve: a.curve(live),
 	}
 	d.placeHead(c, legend)
 	labels := &texts{}
@@ -99,15 +103,24 @@ func (c *Chart) draw() (*drawing, error) {
 		boxes[i] = a.box(&c.Buffers[i])
 	}
 	large, small := split(boxes)
-	d.Areas = merge(boxes, small, func(i int) int { return legend[kindOf[i]].Slot })
+	colours := c.colours(groups, len(names))
+	d.Areas = merge(boxes, small, func(i int) int { return colours[groups[i]].Slot })
 	for _, i := range large {
-		e := element{boxes[i].crisp(), legend[kindOf[i]].Slot, groups[i] % tones,
-			hover(&c.Buffers[i], c, legend[kindOf[i]].Name)}
-		d.Rects = append(d.Rects, e)
+		kind := &legend[kindOf[i]]
+		b := boxes[i].crisp()
+		d.Rects = append(d.Rects, element{b, colours[groups[i]], hover(&c.Buffers[i], c, kind.Name), kind.Slot, b.woven()})
 	}
-	c.nameRects(large, boxes, labels)
+	c.nameRects(large, boxes, labels, func(i int) string { return "on " + colours[groups[i]].class() })
 	d.Texts = labels.list
 	return d, nil
+}
+
+// woven is where a texture lies in a rectangle: inside an edge of its own colour.
+func (b box) woven() box {
+	if b.W < 8 || b.H < 8 {
+		return box{}
+	}
+	return box{b.X + 2, b.Y + 2, b.W - 4, b.H - 4}
 }
 
 // placeHead puts the figures at the right end of the head and the legend below.
@@ -229,8 +242,9 @@ func (a axes) curve(live curve) string {
 	return path.String()
 }
 
-// nameRects writes the names of the largest first, where they fit.
-func (c *Chart) nameRects(large []int, boxes []box, labels *texts) {
+// nameRects writes the names of the largest first, where they fit. A class has the colour
+// of the rectangle, which keeps its texture away from the letters.
+func (c *Chart) nameRects(large []int, boxes []box, labels *texts, class func(int) string) {
 	order := append([]int{}, large...)
 	sort.SliceStable(order, func(i, j int) bool { return boxes[order[i]].area() > boxes[order[j]].area() })
 	for _, i := range order {
@@ -249,9 +263,9 @@ func (c *Chart) nameRects(large []int, boxes []box, labels *texts) {
 		}
 		x, y, bytes := b.X+b.W/2, b.Y+b.H/2, size(c.Buffers[i].Bytes)
 		if upright || b.H < 34 || textWidth(bytes)*fontSize+8 > b.W {
-			labels.add(text{X: x, Y: y, Class: "on", Upright: upright, Text: name})
-		} else if labels.add(text{X: x, Y: y - 7, Class: "on", Text: name}) {
-			labels.add(text{X: x, Y: y + 7, Class: "on", Text: bytes})
+			labels.add(text{X: x, Y: y, Class: class(i), Upright: upright, Text: name})
+		} else if labels.add(text{X: x, Y: y - 7, Class: class(i), Text: name}) {
+			labels.add(text{X: x, Y: y + 7, Class: class(i), Text: bytes})
 		}
 	}
 }

@@ -9,7 +9,7 @@ const make = (name, attributes, text) => {
 
 // Above this number, rectangles are pixels of a canvas instead of elements.
 const mostElements = 5000;
-const style = (i) => `k${data.kinds[data.kind[i]].slot} t${data.group[i] % 3}`;
+const style = (i) => terms.style(i);
 
 // found holds the groups that the search found, or null without a search.
 const state = { found: null, hover: -1, pinned: -1, cross: null };
@@ -87,7 +87,29 @@ function drawElements(parent, seen) {
       x: b.x, y: b.y, width: Math.max(b.w, 0.3), height: Math.max(b.h, 0.3),
       class: `buffer ${style(i)}${state.found === null ? '' : faint(i) ? ' faint' : ' found'}`,
     }));
+    const texture = terms.texture(i);
+    if (texture && hasRoom(b) && !faint(i)) {
+      parent.append(make('rect', { x: b.x + 2, y: b.y + 2, width: b.w - 4, height: b.h - 4, class: `texture x${texture}` }));
+    }
   }
+}
+
+// hasRoom tells whether a rectangle is large enough for a texture, inside an edge of its
+// own colour.
+const hasRoom = (b) => b.w >= 8 && b.h >= 8;
+
+// weave is a texture for the canvas, of the path that the page's pattern has.
+const weaves = new Map();
+function weave(ink, texture) {
+  if (!weaves.has(texture)) {
+    const path = document.querySelector(`#x${texture} path`), look = getComputedStyle(path), tile = document.createElement('canvas');
+    tile.width = tile.height = 8;
+    const pen = tile.getContext('2d');
+    Object.assign(pen, { strokeStyle: look.stroke, globalAlpha: look.strokeOpacity, lineWidth: parseFloat(look.strokeWidth), lineCap: 'round' });
+    pen.stroke(new Path2D(path.getAttribute('d')));
+    weaves.set(texture, ink.createPattern(tile, 'repeat'));
+  }
+  return weaves.get(texture);
 }
 
 // drawCanvas fills rectangles of at least a pixel; smaller ones add up to how much
@@ -96,6 +118,7 @@ function drawCanvas(seen, ratio = window.devicePixelRatio || 1) {
   const canvas = byId('many');
   canvas.width = seen.length ? Math.round(screen.w * ratio) : 0;
   canvas.height = seen.length ? Math.round(screen.h * ratio) : 0;
+  weaves.clear(); // the theme may be another
   if (!seen.length) return;
   const ink = canvas.getContext('2d'), colours = new Map(), large = [];
   const dust = new Dust(Math.round(panel.w * ratio), Math.round(panel.h * ratio));
@@ -115,6 +138,10 @@ function drawCanvas(seen, ratio = window.devicePixelRatio || 1) {
     ink.fillStyle = `rgb(${colour.join()})`;
     ink.globalAlpha = faint(i) ? 0.18 : 1;
     ink.fillRect(b.x, b.y, b.w, b.h);
+    const texture = terms.texture(i);
+    if (!texture || !hasRoom(b) || faint(i)) continue;
+    ink.fillStyle = weave(ink, texture);
+    ink.fillRect(b.x + 2, b.y + 2, b.w - 4, b.h - 4);
   }
 }
 
@@ -249,7 +276,7 @@ function nameOne(parent, i, b) {
   if (!text) return;
   const bytes = size(data.bytes[i]);
   const two = !upright && b.h >= 34 && textWidth(bytes) + 8 <= b.w;
-  if (label(parent, text, x, two ? y - 7 : y, { upright, style: 'on' }) && two) label(parent, bytes, x, y + 7, { style: 'on' });
+  if (label(parent, text, x, two ? y - 7 : y, { upright, style: `on ${style(i)}` }) && two) label(parent, bytes, x, y + 7, { style: `on ${style(i)}` });
 }
 
 // shorten keeps the end of a name, which tells more than its beginning; '' when

@@ -35,6 +35,7 @@ const terms = {
   horizontal: 'Step', middle: 0.5, lines: true, highest: Math.max(data.bound, data.frame, data.peak), ticks: stepTicks,
   vertical: (low, high, most) => byteTicks(low, high, most),
   describe, moment: (step) => `Step ${stepText(step)}`, place: () => [], name: (text) => text,
+  style: (i) => data.looks[data.group[i]], texture: (i) => data.kinds[data.kind[i]].slot,
 
   // behind draws nothing; over marks the end of the frame in the panel.
   behind() {},

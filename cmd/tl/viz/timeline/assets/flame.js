@@ -36,7 +36,7 @@ function flame(tree) {
     const a = was(i), b = is(i), most = Math.max(a, b, 1);
     return a === b ? 0 : Math.sign(b - a) * (Math.abs(b - a) / most > 0.5 ? 3 : Math.abs(b - a) / most > 0.1 ? 2 : 1);
   }
-  const look = (i) => (tree.before ? `d${change(i) + 3}` : i ? `k${tree.name[i] % 6} t1` : 'd3');
+  const look = (i) => (tree.before ? `d${change(i) + 3}` : i ? `k${tree.name[i] % 8} t1` : 'd3');
   function tell(i) {
     const share = (n, all) => `${(100 * n / Math.max(all, 1)).toFixed(1)} %`;
     if (!tree.before) return `${names[i]}: ${amount(is(i))}, ${share(is(i), is(0))}`;

@@ -67,6 +67,7 @@ const poolsFit = poolPeak <= 2 * data.peak || data.peak === 0;
 const terms = {
   horizontal: '', middle: 0, lines: false, highest: poolsFit ? Math.max(data.peak, poolPeak) : data.peak, ticks: timeTicks, vertical: regionTicks,
   describe, moment: (micros) => timeText(micros),
+  style: (i) => `k${data.kinds[data.kind[i]].slot} t${data.group[i] % 3}`, texture: () => 0,
   name: (site) => site.split(' ← ')[0],
   place: (at) => [['Address', placeText(at)]],
 
