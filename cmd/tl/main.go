@@ -7,7 +7,7 @@
 //	tl export MODEL FILE   writes a model in another format
 //	tl lower FILE          writes a compiler's program as LLVM IR that counts references
 //	tl metrics STATS.json  writes statistics of the runtime as OpenMetrics text
-//	tl report TRACE        makes a page of a trace: what the memory did over time
+//	tl report TRACE        makes a page of a trace, or of what changed between two
 //
 // A model is a file in the ONNX format, or in the JSON form of docs/graph-json.md.
 package main
