@@ -97,9 +97,9 @@ between_processes() {
 		python3 "$here/python_processes.py" "$figures/processes.json"
 }
 
-# Dask is in the environment that .ci/scale-dask makes, or in Python's own.
+# Dask is in the environment that .ci/scale makes, or in Python's own.
 engines() {
-	for python in "$build/venv-scale-dask/bin/python" python3; do
+	for python in "$build/venv-scale/bin/python" python3; do
 		"$python" -c 'import dask.array, distributed' 2>/dev/null || continue
 		echo "bench: tensors on Dask"
 		PYTHONPATH="$here/../python" TL_RUNTIME_LIBRARY="$build/libtl_runtime.so" \

@@ -30,6 +30,7 @@ func rootCommand() *cobra.Command {
 		Short:        "Plans the memory of models, lowers programs, runs both on TL Runtime, and reads its statistics",
 		SilenceUsage: true,
 	}
-	root.AddCommand(planCommand(), runCommand(), compileCommand(), exportCommand(), lowerCommand(), reportCommand(), metricsCommand())
+	root.AddCommand(planCommand(), runCommand(), compileCommand(), exportCommand(), lowerCommand(), reportCommand(),
+		metricsCommand())
 	return root
 }
