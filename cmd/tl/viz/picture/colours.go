@@ -126,7 +126,8 @@ func (c *Chart) neighbours(groups []int, count int) [][]int {
 		for _, j := range alive {
 			o := &c.Buffers[j]
 			if groups[i] != groups[j] && r.Offset <= o.Offset+o.Bytes+bytes && o.Offset <= r.Offset+r.Bytes+bytes {
-				next[groups[i]], next[groups[j]] = append(next[groups[i]], groups[j]), append(next[groups[j]], groups[i])
+				next[groups[i]] = append(next[groups[i]], groups[j])
+				next[groups[j]] = append(next[groups[j]], groups[i])
 			}
 		}
 		alive = append(alive, i)

@@ -55,8 +55,8 @@ func WriteHTML(w io.Writer, c *Chart) error {
 	p := Page{
 		Title: c.title(), Subject: "memory plan", Things: "buffers", Find: "Find a buffer",
 		Axes:    "Buffers by step and address.",
-		Remarks: c.remarks(len(data.Names)), Figures: c.figures(), Proved: c.Optimal, Kinds: data.Kinds, Textures: textures,
-		Data: data, Terms: template.JS(terms),
+		Remarks: c.remarks(len(data.Names)), Figures: c.figures(), Proved: c.Optimal, Kinds: data.Kinds,
+		Textures: textures, Data: data, Terms: template.JS(terms),
 	}
 	return p.Write(w)
 }

@@ -108,7 +108,8 @@ func (c *Chart) draw() (*drawing, error) {
 	for _, i := range large {
 		kind := &legend[kindOf[i]]
 		b := boxes[i].crisp()
-		d.Rects = append(d.Rects, element{b, colours[groups[i]], hover(&c.Buffers[i], c, kind.Name), kind.Slot, b.woven()})
+		text := hover(&c.Buffers[i], c, kind.Name)
+		d.Rects = append(d.Rects, element{b, colours[groups[i]], text, kind.Slot, b.woven()})
 	}
 	c.nameRects(large, boxes, labels, func(i int) string { return "on " + colours[groups[i]].class() })
 	d.Texts = labels.list

@@ -89,7 +89,9 @@ func slot(bytes uint64) uint64 {
 
 // within returns a chunk that has the address, -1 for none.
 func within(chunks []extent, address uint64) int {
-	i, found := slices.BinarySearchFunc(chunks, address, func(c extent, a uint64) int { return cmp.Compare(c.start, a) })
+	i, found := slices.BinarySearchFunc(chunks, address, func(c extent, a uint64) int {
+		return cmp.Compare(c.start, a)
+	})
 	if !found {
 		i--
 	}
