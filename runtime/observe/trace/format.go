@@ -193,7 +193,7 @@ func isPlain(text string) bool {
 // head writes what comes before the first event.
 func (s *recorderState) head() {
 	r := &recording{recorderState: s}
-	s.file.text(`{"writer":"TL Runtime","displayTimeUnit":"ms","traceEvents":[` + "\n")
+	s.file.text(`{"writer":"TL Runtime","version":1,"displayTimeUnit":"ms","traceEvents":[` + "\n")
 	r.begin("process_name", "M", 0)
 	r.args()
 	name, err := os.ReadFile("/proc/self/comm")

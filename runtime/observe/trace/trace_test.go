@@ -21,6 +21,7 @@ import (
 type writtenFrame struct{ Name, Parent string }
 
 type written struct {
+	Version     int
 	TraceEvents []struct {
 		Name, Ph, Cat string
 		Ts            float64
@@ -38,6 +39,7 @@ func read(t *testing.T, path string) (w written) {
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(text, &w), "%s", text)
+	assert.Equal(t, 1, w.Version, "what cmd/tl/viz/timeline reads")
 	return w
 }
 

@@ -211,7 +211,7 @@ func (b *builder) writtenBy(d *json.Decoder) error {
 	return b.foreign(err)
 }
 
-// version is that of traces without a number, which are the only ones so far.
+// version is what the runtime writes (runtime/observe/trace/format.go); traces without a number are of it, too.
 const version = 1
 
 // versionOf refuses traces of later versions, whose events may mean something else.
