@@ -314,10 +314,10 @@ static void the_objects_of_others(void)
 		h.ref = tl_ref_of(h.object);
 		CHECK_OK(tl_mem_free(tl_mem_alloc(64)));
 		if (shared) CHECK_OK(tl_ptr_share(h.object));
+		tl_inl_retake(&h.thread);
+		CHECK_INT(answers_pair(h.thread.context, h.ref), is_fast() && !shared); /* before others count, too */
 		pthread_t others[3];
 		for (int i = 0; i < 3; i++) others[i] = start_thread(count_from_outside, &h);
-		tl_inl_retake(&h.thread);
-		CHECK_INT(answers_pair(h.thread.context, h.ref), is_fast() && !shared);
 		count_from_outside(&h);
 		for (int i = 0; i < 3; i++) pthread_join(others[i], NULL);
 		tl_inl_retake(&h.thread);
