@@ -339,13 +339,13 @@ static bool follow(const walk* w, view* v)
 	return true;
 }
 
-/* Gives the view another shape of as many elements, which are not 0: then no extent is, and the product of all is
- * right only if all are positive. One extent may be -1. */
+/* Gives the view another shape of as many elements: not 0, nor more than a tensor has. So no extent is 0, and the
+ * product of all is right only if all are positive. One extent may be -1. */
 static inline bool set_shape(view* v, int64_t rank, const int64_t* shape)
 {
 	int64_t open = -1;
 	uint64_t known = 1;
-	if (TLC_UNLIKELY(!are_there(rank, shape) || v->numel == 0)) return false;
+	if (TLC_UNLIKELY(!are_there(rank, shape) || v->numel - 1 >= TLC_TENSOR_SPREAD)) return false;
 	for (int64_t i = 0; i < rank; i++) {
 		int64_t extent = shape[i];
 		v->shape[i] = extent;

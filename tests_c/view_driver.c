@@ -12,6 +12,7 @@ enum { LIVE = 24, MAX_RANK = 8 };
 
 static uint64_t state;
 static tl_tensor* live[LIVE];
+static tl_ref refs[LIVE]; /* to them; the paths need not use the same addresses again */
 static char lent[4096];
 static int ended;
 
@@ -68,7 +69,7 @@ static tl_tensor* make(void)
 /* What the call has made, in terms that do not depend on addresses. */
 static void show(const char* call, tl_tensor* from, tl_tensor* made)
 {
-	tl_tensor_info info = {.struct_size = sizeof info}, storage = info;
+	tl_tensor_info info = {.struct_size = sizeof info}, source = info;
 	if (made == NULL) {
 		const char* text = tl_last_error();
 		printf("%s refused %d %s\n", call, (int)tl_last_status(), strstr(text, "0x") == NULL ? text : "");
@@ -76,15 +77,29 @@ static void show(const char* call, tl_tensor* from, tl_tensor* made)
 		return;
 	}
 	tl_tensor_info_get(made, &info);
-	tl_tensor_info_get(info.base, &storage);
+	tl_tensor_info_get(from, &source);
 	printf("%s rank %d dtype %d device %d flags %u numel %" PRId64 " nbytes %zu last %d |", call, info.rank, info.dtype,
 	       info.device, info.flags, info.numel, info.nbytes, (int)tl_last_status());
 	for (int i = 0; i < info.rank; i++) printf(" %" PRId64 ":%" PRId64, info.shape[i], info.strides[i]);
-	int64_t place = info.data != NULL && storage.data != NULL ? (char*)info.data - (char*)storage.data : 0;
-	if (place < 0 || place > (int64_t)storage.nbytes) place = 1 << 20; /* of a base that was overwritten */
+	int64_t place = info.data != NULL && source.data != NULL ? (char*)info.data - (char*)source.data : 0;
 	printf(" | at %" PRId64 " counts %" PRId64 " %" PRId64 " %" PRId64 "\n", place, tl_ptr_refcount(made),
 	       tl_ptr_refcount(info.base), tl_ptr_refcount(from));
 	tl_clear_error();
+}
+
+static void put(unsigned i, tl_tensor* t)
+{
+	live[i] = t;
+	refs[i] = tl_ref_of(t);
+	tl_clear_error(); /* a tensor in a slot has none */
+}
+
+static bool is_gone(unsigned i)
+{
+	if (refs[i] == 0) return live[i] != NULL && tl_ptr_check(live[i]) == TL_E_NOT_LIVE;
+	bool gone = tl_ref_check(refs[i]) != TL_OK;
+	tl_clear_error();
+	return gone;
 }
 
 /* What stands in a header, as cshim/tensor.h has it. Programs can write there. */
@@ -102,7 +117,7 @@ typedef struct header {
 static void overwrite(tl_tensor* t)
 {
 	header* h = (header*)t;
-	tl_tensor* other = live[draw(LIVE)];
+	const unsigned other = (unsigned)draw(LIVE);
 	unsigned axis = (unsigned)draw(MAX_RANK);
 	switch (draw(6)) {
 	case 0: h->strides[axis] = number(100); break;
@@ -111,7 +126,9 @@ static void overwrite(tl_tensor* t)
 	case 3: h->flags ^= TL_TENSOR_FLAG_READ_ONLY; break;
 	default:
 		h->flags ^= TL_TENSOR_FLAG_VIEW;
-		h->base = chance(50) ? (void*)(uintptr_t)draw(1 << 20) : tl_ptr_check(other) == TL_OK ? other : NULL;
+		h->base = chance(50)                                              ? (void*)(uintptr_t)draw(1 << 20)
+		          : !is_gone(other) && tl_ptr_check(live[other]) == TL_OK ? live[other]
+		                                                                  : NULL;
 	}
 }
 
@@ -194,7 +211,7 @@ static void call(tl_tensor* t)
 	default: made = slice_axes(t, rank, extents), name = "slice_axes";
 	}
 	show(name, t, made);
-	if (made != NULL) live[draw(LIVE)] = made;
+	if (made != NULL) put((unsigned)draw(LIVE), made);
 }
 
 /* Memory of a device of the program's own, and of a block of a matrix. */
@@ -238,21 +255,21 @@ static void scope(long calls, bool overwrites)
 	tl_mem_function_enter(2);
 	tl_sparse_block_info block = {.struct_size = sizeof block};
 	if (tl_sparse_block(sparse_sample(), 0, &block) != TL_OK) exit(3);
-	for (int i = 0; i < LIVE; i++) live[i] = make();
-	live[0] = block.memory;
-	live[1] = tl_tensor_empty(TL_DTYPE_F32, device, 3, shape);
-	live[2] = tl_mem_new(256);
-	live[3] = NULL;
-	live[4] = (tl_tensor*)lent;
+	for (unsigned i = 0; i < LIVE; i++) put(i, make());
+	put(0, block.memory);
+	put(1, tl_tensor_empty(TL_DTYPE_F32, device, 3, shape));
+	put(2, tl_mem_new(256));
+	put(3, NULL);
+	put(4, (tl_tensor*)lent);
 	for (long i = 0; i < calls; i++) {
-		tl_tensor** t = &live[draw(LIVE)];
-		if (*t != NULL && tl_ptr_check(*t) == TL_E_NOT_LIVE) *t = make();
-		if (overwrites && t - live > 4 && chance(5) && tl_ptr_check(*t) == TL_OK) overwrite(*t);
+		const unsigned t = (unsigned)draw(LIVE);
+		if (is_gone(t)) put(t, make());
+		if (overwrites && t > 4 && chance(5) && tl_ptr_check(live[t]) == TL_OK) overwrite(live[t]);
 		if (chance(4)) {
-			printf("free %d\n", (int)tl_tensor_free(*t));
+			printf("free %d\n", (int)tl_tensor_free(live[t]));
 			tl_clear_error();
 		}
-		call(*t);
+		call(live[t]);
 	}
 	tl_mem_function_exit();
 	tl_mem_exit_scope();
