@@ -167,13 +167,8 @@ test-checked: checked test-c-programs proof
 	for path in 1 0; do for mode in turns free; do \
 		TL_FASTPATH=$$path .ci/checked $(CHECKED) $(MODEL) $(MODEL) plain $$mode || exit 1; done; done
 
-# By the extension module in both paths, and by ctypes; in both paths where there is no module. Then what depends on the
-# interpreter, on the other Pythons that are here.
 test-python: $(LIBRARY) bitcode python-fast $(VENV)/.ready $(TOOL)
-	@failed=0; ways='0,1 0,0'; [ ! -f $(FAST) ] || ways='1,1 1,0 0,1'; for way in $$ways; do \
-		echo "pytest, TL_PYTHON_FAST=$${way%,*} TL_FASTPATH=$${way#*,}"; \
-		TL_PYTHON_FAST=$${way%,*} TL_FASTPATH=$${way#*,} $(WITH_LIBRARY) $(WITH_TOOL) $(IN_VENV)/python -m pytest -q -rs python/tests || failed=1; \
-	done; .ci/pythons $(BUILD) $(LIBRARY) $(IN_VENV)/python || failed=1; exit $$failed
+	.ci/python $(BUILD) $(LIBRARY) $(IN_VENV)/python $(JOBS)
 
 # The whole suite on the other Pythons, which takes minutes for each.
 test-pythons: $(LIBRARY) bitcode python-fast $(VENV)/.ready $(TOOL)
