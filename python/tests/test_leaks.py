@@ -7,6 +7,7 @@ import functools
 import inspect
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 
 import tl_runtime as tl
+from tl_runtime import _holders
 
 
 def line() -> int:
@@ -309,3 +311,53 @@ def test_handles_that_come_and_go_on_threads_meanwhile(mark: int) -> None:
         thread.join()
     assert not tl.leak_report(since=mark)
     assert len(kept) == 50
+
+
+def test_a_report_leaves_variables_alone():
+    """exec() and locals() keep names in the dictionary that a report asks frames for."""
+    exec("made = 5")
+    locals()["other"] = 6
+    if sys.version_info >= (3, 13):
+        pytest.skip("exec() writes to a copy")
+    tl.leak_report()
+    assert (eval("made"), locals()["other"]) == (5, 6)
+
+
+def test_a_report_leaves_variables_of_a_traced_thread_alone():
+    wrong = []
+
+    def trace(frame, event, arg):
+        time.sleep(0.001)
+        return trace
+
+    def work():
+        sys.settrace(trace)
+        try:
+            for _ in range(40):
+                a = 1
+                b = [a, 2]
+                assert a + b[0] == 2
+        except BaseException as error:
+            wrong.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    while thread.is_alive():
+        tl.leak_report()
+    thread.join()
+    assert wrong == []
+
+
+def test_reports_on_several_threads_do_not_look_at_each_other():
+    sizes = []
+
+    def report():
+        for _ in range(4):
+            sizes.append(len(_holders.held(sys._getframe())[0]))
+
+    threads = [threading.Thread(target=report) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert max(sizes) < 4 * min(sizes) + 1000

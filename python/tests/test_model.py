@@ -228,3 +228,47 @@ def test_the_frame_is_given_back(tmp_path):
     for _ in range(10):
         model(np.ones((4, 2), np.float32))
     assert tl.live_count() == before
+
+
+@pytest.mark.parametrize("part", ["constants", "module.so", "model.json"])
+def test_a_damaged_cache_is_made_again(tmp_path, part):
+    model, x = perceptron(tmp_path), np.ones((4, 2), np.float32)
+    want = model(x)
+    file = tmp_path / "cache" / "models" / model.hash / part
+    file.unlink()
+    file.write_bytes(b"")
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model))(x), want)
+    file.unlink()
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model))(x), want)
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"constants": [2**62]},
+        {"constants": [-1]},
+        {"constants": ["a"]},
+        {"outputs": [{"name": "y", "dtype": "f32", "shape": [1, 1], "bytes": 48}]},
+        {"outputs": [{"name": "y", "dtype": "f33", "shape": [4, 3], "bytes": 48}]},
+        {"inputs": 5},
+        {"function": None},
+    ],
+)
+def test_a_description_that_cannot_be_is_refused(tmp_path, about):
+    with pytest.raises((ValueError, TypeError, AttributeError), match="no compiled model|function|name"):
+        tl.Model(changed(tmp_path, **about))
+
+
+def test_bfloat16_is_two_bytes_and_nothing_else(tmp_path):
+    graph = {
+        "tl_graph": 1,
+        "inputs": [{"name": "x", "dtype": "bf16", "shape": [2, 2]}],
+        "outputs": ["y"],
+        "nodes": [{"op": "Transpose", "inputs": ["x"], "outputs": ["y"]}],
+    }
+    model = tl.Model(written(tmp_path, graph, "bf"))
+    x = np.arange(4, dtype=np.uint16).reshape(2, 2)
+    np.testing.assert_array_equal(model(x.view("V2")).view(np.uint16), x.T)
+    for wrong in ("f2", "i2", "u2", "S2"):
+        with pytest.raises(TypeError, match="it wants bfloat16"):
+            model(x.view(wrong))

@@ -377,3 +377,9 @@ tl.lib.tl_tensor_release(address)
 assert not tl.leak_report()
 """
     )
+
+
+@pytest.mark.parametrize("fd", [-2, 2**31, 2**32, -(2**31) - 1])
+def test_a_number_that_is_no_descriptor_is_refused(fd):
+    with tl.zeros(3, device="shared").share() as shared, pytest.raises(ValueError, match=f"{fd} is no file descriptor"):
+        tl.SharedTensor(fd, shared.description)

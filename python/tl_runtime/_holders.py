@@ -34,10 +34,19 @@ _REGISTERED = b"tl_runtime.registered"
 _EXPORTED = {b"dltensor_versioned": 8, b"numpy_dltensor_versioned": 8, b"dltensor": 48, b"numpy_dltensor": 48}
 
 
+_searching = threading.RLock()
+
+
 def held(caller: FrameType) -> tuple[list[Any], list[int]]:
     """Returns what holds memory, to be kept meanwhile, and the address of each counted reference that it has.
 
-    The caller is the frame of the program's that asks."""
+    The caller is the frame of the program's that asks. One thread searches at a time: another's lists are containers,
+    too."""
+    with _searching:
+        return _search(caller)
+
+
+def _search(caller: FrameType) -> tuple[list[Any], list[int]]:
     found: dict[int, Any] = {}
     for one in _everything(_variables(caller)):
         found[id(one)] = one
@@ -90,22 +99,26 @@ def _variables(caller: FrameType) -> list[Any]:
     frames = sys._current_frames()
     frames[threading.get_ident()] = caller  # not our own, which would be in a cycle with its variables
     values = []
-    for frame in frames.values():
+    for thread, frame in frames.items():
         at: FrameType | None = frame
         while at is not None:
-            values += _values(at)
+            values += _values(at, thread == threading.get_ident())
             at = at.f_back
     return values
 
 
-def _values(frame: FrameType) -> list[Any]:
+def _values(frame: FrameType, own: bool) -> list[Any]:
     """The values of a frame's variables. Before Python 3.13 the frame keeps the dictionary that it is asked for, and
-    with it the values. So it is emptied, unless the program has it, or a debugger may write it back."""
+    with it the values. So what stands in variables is taken out of it again, unless the program has the dictionary, or
+    the interpreter may write it back to them: it does so behind functions that trace or profile, of which only those of
+    this thread are known. Names that exec() has put there stay."""
     names = frame.f_locals
     values = list(names.values())
-    snapshot = frame.f_code.co_flags & inspect.CO_OPTIMIZED and isinstance(names, dict)
+    code = frame.f_code
+    snapshot = own and code.co_flags & inspect.CO_OPTIMIZED and isinstance(names, dict)
     if snapshot and sys.getrefcount(names) == 3 and not _is_watched():  # the frame's, ours, and the argument's
-        names.clear()
+        for name in (*code.co_varnames, *code.co_cellvars, *code.co_freevars):
+            names.pop(name, None)
     return values
 
 

@@ -11,6 +11,7 @@ import ctypes
 import hashlib
 import io
 import json
+import math
 import os
 import pickle
 import platform
@@ -67,26 +68,38 @@ def _cache() -> Path:
 
 
 def _unpack(content: bytes, digest: str, source: str) -> Path:
-    """Returns the folder with the parts of a file, unpacked once for all processes of the machine."""
+    """Returns the folder with the parts of a file, unpacked once for all processes of the machine, and again where a
+    part is missing or was cut."""
     folder = _cache() / digest
-    if folder.is_dir():
-        return folder
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
+        sizes = {name: archive.getinfo(name).file_size for name in _PARTS}
+        if _is_whole(folder, sizes):
+            return folder
         parts = {name: archive.read(name) for name in _PARTS}
     except (zipfile.BadZipFile, KeyError, ValueError) as error:
         raise ValueError(f"tl.Model: {source} is no compiled model ({error}); `tl compile` makes them") from None
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as work:
+        made, damaged = Path(work, "made"), Path(work, "damaged")
+        made.mkdir()
         for name, part in parts.items():
-            Path(work, name).write_bytes(part)
+            (made / name).write_bytes(part)
+        if folder.is_dir() and not _is_whole(folder, sizes):
+            os.rename(folder, damaged)
         try:
-            os.rename(work, folder)  # at once, so that two processes may do the same
-            os.mkdir(work)  # for the context manager to remove
+            os.rename(made, folder)  # at once, so that two processes may do the same
         except OSError:
-            if not folder.is_dir():
+            if not _is_whole(folder, sizes):
                 raise
     return folder
+
+
+def _is_whole(folder: Path, sizes: Mapping[str, int]) -> bool:
+    try:
+        return all(os.path.getsize(folder / name) == nbytes for name, nbytes in sizes.items())
+    except OSError:
+        return False
 
 
 def _processor() -> set[str]:
@@ -150,21 +163,27 @@ class Model:
         self._content = content
         self.hash = hashlib.sha256(content).hexdigest()
         self._folder = _unpack(content, self.hash, source)
-        about = json.loads((self._folder / "model.json").read_text())
+        try:
+            self._describe(json.loads((self._folder / "model.json").read_text()), source)
+        except (KeyError, TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise ValueError(f"tl.Model: {source} is no compiled model ({error!r}); `tl compile` makes them") from None
+        make_symbols_global()
+        self._module = ctypes.CDLL(str(self._folder / "module.so"))
+        self._function = self._module[self._name_of_function]
+        self._function.restype = ctypes.c_int32
+        self._function.argtypes = [ctypes.c_void_p] * 3
+
+    def _describe(self, about: dict[str, Any], source: str) -> None:
         if about["format"] != _FORMAT:
             raise ValueError(f"tl.Model: {source} has format {about['format']}; this package reads {_FORMAT}")
         _check_processor(about, source)
         self.name: str = about["name"]
-        self.inputs = tuple(_tensor(t) for t in about["inputs"])
-        self.outputs = tuple(_tensor(t) for t in about["outputs"])
+        self.inputs = tuple(_tensor(t, source) for t in about["inputs"])
+        self.outputs = tuple(_tensor(t, source) for t in about["outputs"])
         self.frame_bytes: int = about["frame_bytes"]
         self.bounds: dict[str, int] = about["bounds"] or {}
-        self._constants, self._constant_pointers = _map_constants(self._folder, about["constants"] or [])
-        make_symbols_global()
-        self._module = ctypes.CDLL(str(self._folder / "module.so"))
-        self._function = self._module[about["function"]]
-        self._function.restype = ctypes.c_int32
-        self._function.argtypes = [ctypes.c_void_p] * 3
+        self._name_of_function: str = about["function"]
+        self._constants, self._constant_pointers = _map_constants(self._folder, about["constants"] or [], source)
 
     def __repr__(self) -> str:
         inputs, outputs = (", ".join(map(str, tensors)) for tensors in (self.inputs, self.outputs))
@@ -294,7 +313,7 @@ class Model:
         """Returns the array as samples after each other, the last one filled up with zeros."""
         import numpy
 
-        array = numpy.ascontiguousarray(array, about.dtype.dtype)
+        array = numpy.ascontiguousarray(array).view(about.dtype.dtype)
         bound = about.shape[0] if about.shape else 1
         rows = array.shape[0] if kind == "rows" else 0
         if rows % bound:
@@ -361,12 +380,15 @@ def run_part(model: Model, part: Batch) -> Outputs:
     return model._run(part)
 
 
-def _tensor(about: dict[str, Any]) -> ModelTensor:
-    return ModelTensor(about["name"], _dtype(about["dtype"]), tuple(about["shape"] or ()), about.get("symbol", ""))
+def _tensor(about: dict[str, Any], source: str) -> ModelTensor:
+    made = ModelTensor(about["name"], _dtype(about["dtype"]), tuple(about["shape"] or ()), about.get("symbol", ""))
+    if min(made.shape, default=0) < 0 or math.prod(made.shape) * made.dtype.itemsize != about["bytes"]:
+        raise ValueError(f"tl.Model: {source} is no compiled model ({made} has not {about['bytes']} bytes)")
+    return made
 
 
 def _check_dtype(about: ModelTensor, array: numpy.ndarray) -> None:
-    if about.dtype == DType.BFLOAT16 and array.dtype.itemsize == 2:
+    if about.dtype == DType.BFLOAT16 and (array.dtype.name == "bfloat16" or array.dtype.str == about.dtype.dtype.str):
         return  # as ml_dtypes has them, or as two bytes
     if array.dtype != about.dtype.dtype:
         raise TypeError(f"tl.Model: the input {about.name!r} has elements of type {array.dtype}; it wants {about.dtype}")
@@ -383,12 +405,14 @@ def _check_processor(about: dict[str, Any], source: str) -> None:
         )
 
 
-def _map_constants(folder: Path, offsets: list[int]) -> tuple[Any, Any]:
+def _map_constants(folder: Path, offsets: list[int], source: str) -> tuple[Any, Any]:
     """Maps the constants, which all processes of the machine share, and returns them with their addresses."""
     import numpy
 
     path = folder / "constants"
     content = numpy.memmap(path, numpy.uint8, "r") if path.stat().st_size else numpy.zeros(1, numpy.uint8)
+    if not all(0 <= at <= content.size for at in offsets):
+        raise ValueError(f"tl.Model: {source} is no compiled model (a constant lies outside of its part)")
     return content, (ctypes.c_void_p * max(len(offsets), 1))(*(content.ctypes.data + at for at in offsets))
 
 

@@ -48,6 +48,9 @@ class SharedTensor:
         if len(description) != _BYTES:
             raise ValueError(f"the description of a tensor has {_BYTES} bytes, not {len(description)}")
         self._struct = _abi.tl_tensor_shared.from_buffer_copy(description)
+        self._struct.fd = -1
+        if not -1 <= operator.index(fd) < 2**31:
+            raise ValueError(f"tl.SharedTensor: {fd} is no file descriptor")
         self._struct.fd = operator.index(fd)
         join_multiprocessing()
 
