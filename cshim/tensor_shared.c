@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -119,6 +120,9 @@ static bool spread_of(const tl_tensor_shared* s, uint64_t* first, uint64_t* span
 	return *first <= s->offset;
 }
 
+/* fstat() of a library that was built here would need glibc 2.33. */
+static bool look_at(int fd, struct stat* about) { return syscall(SYS_fstat, fd, about) == 0; }
+
 /* Whether the memory of a descriptor stays as large as it is, and has bytes from an offset on. */
 static bool has_room(int fd, uint64_t offset, uint64_t bytes, bool* read_only)
 {
@@ -126,7 +130,7 @@ static bool has_room(int fd, uint64_t offset, uint64_t bytes, bool* read_only)
 	struct statfs kind;
 	const int seals = fcntl(fd, F_GET_SEALS), mode = fcntl(fd, F_GETFL);
 	if (seals < 0 || mode < 0 || (seals & F_SEAL_SHRINK) == 0 || (mode & O_ACCMODE) == O_WRONLY) return false;
-	if (fstat(fd, &about) != 0 || fstatfs(fd, &kind) != 0 || kind.f_type != TMPFS || !S_ISREG(about.st_mode))
+	if (!look_at(fd, &about) || fstatfs(fd, &kind) != 0 || kind.f_type != TMPFS || !S_ISREG(about.st_mode))
 		return false;
 	*read_only |= (seals & READ_ONLY_SEALS) != 0 || (mode & O_ACCMODE) == O_RDONLY;
 	return offset <= (uint64_t)about.st_size && bytes <= (uint64_t)about.st_size - offset;
