@@ -14,7 +14,6 @@ import (
 
 	"tlruntime/cmd/tl/internal/compile"
 	"tlruntime/cmd/tl/internal/host"
-	"tlruntime/compiler/llvm"
 	"tlruntime/compiler/plan"
 )
 
@@ -43,21 +42,10 @@ func (c *code) shared(e *plan.ExecutionPlan) (path, compiler string, err error) 
 	if err != nil {
 		return "", "", err
 	}
-	path, err = found.Shared(func(w io.Writer, version int) error { return c.emit(w, e, version) })
+	path, err = found.Shared(func(w io.Writer, version int) error {
+		return writeLLVM(w, e, function, version, c.slots)
+	})
 	return path, fmt.Sprintf("%s, LLVM %d", found.Kind, found.LLVM), err
-}
-
-func (c *code) emit(w io.Writer, e *plan.ExecutionPlan, version int) error {
-	o := llvm.Options{Name: function, Version: version}
-	if c.slots {
-		o.Memory = llvm.Slots
-	}
-	text, err := llvm.Module(e, o)
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(w, text)
-	return err
 }
 
 // compiling is one call of `tl compile`.
@@ -87,13 +75,9 @@ func compileCommand() *cobra.Command {
 }
 
 func (r *compiling) run(out io.Writer, path string) error {
-	c, err := r.check(path)
+	c, e, err := r.build(path)
 	if err != nil {
 		return err
-	}
-	e, err := plan.Build(c.Checked, r.options)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
 	}
 	module, compiler, err := r.shared(e)
 	if err != nil {

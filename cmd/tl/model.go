@@ -91,6 +91,19 @@ func (m *model) check(path string) (*checked, error) {
 	return &checked{g, o, c}, nil
 }
 
+// build plans the model in a file.
+func (m *model) build(path string) (*checked, *plan.ExecutionPlan, error) {
+	c, err := m.check(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := plan.Build(c.Checked, m.options)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, e, nil
+}
+
 // sound refuses what no flag may be.
 func (m *model) sound() error {
 	if m.options.OffsetBudget < 0 {

@@ -57,13 +57,9 @@ func (p *planning) run(out io.Writer, path string) error {
 	if strings.EqualFold(filepath.Ext(path), ".csv") {
 		return p.buffers(out, path)
 	}
-	c, err := p.check(path)
+	c, e, err := p.build(path)
 	if err != nil {
 		return err
-	}
-	e, err := plan.Build(c.Checked, p.options)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
 	}
 	if p.validate {
 		if err := plan.Validate(e); err != nil {
@@ -87,7 +83,7 @@ func (p *planning) write(e *plan.ExecutionPlan, path string) error {
 		case ".h":
 			return export.WriteHeader(w, e, p.name)
 		case ".ll":
-			return p.writeLLVM(w, e)
+			return writeLLVM(w, e, p.name, p.version, p.slots)
 		case ".svg":
 			return picture.WriteSVG(w, picture.FromPlan(e))
 		case ".html":
@@ -97,9 +93,10 @@ func (p *planning) write(e *plan.ExecutionPlan, path string) error {
 	})
 }
 
-func (p *planning) writeLLVM(w io.Writer, e *plan.ExecutionPlan) error {
-	o := llvm.Options{Name: p.name, Version: p.version}
-	if p.slots {
+// writeLLVM writes a plan as a function of that name, for compilers from that version of LLVM on.
+func writeLLVM(w io.Writer, e *plan.ExecutionPlan, name string, version int, slots bool) error {
+	o := llvm.Options{Name: name, Version: version}
+	if slots {
 		o.Memory = llvm.Slots
 	}
 	text, err := llvm.Module(e, o)

@@ -87,13 +87,9 @@ func (r *running) run(out io.Writer, path string) error {
 	if r.on != "" {
 		return r.runOn(path)
 	}
-	c, err := r.check(path)
+	c, e, err := r.build(path)
 	if err != nil {
 		return err
-	}
-	e, err := plan.Build(c.Checked, r.options)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
 	}
 	batch, err := r.batch(c, e)
 	if err != nil {

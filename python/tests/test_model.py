@@ -10,21 +10,11 @@ import zipfile
 import numpy as np
 import pytest
 from planned import TOOL, needs_tool
+from small_model import expected, written
 
 import tl_runtime as tl
 
 pytestmark = needs_tool
-WEIGHTS = [[1.0, 0.5, -1.0], [0.0, 2.0, 0.25]]
-GRAPH = {
-    "tl_graph": 1,
-    "inputs": [{"name": "x", "dtype": "f32", "shape": ["batch", 2]}],
-    "outputs": ["y"],
-    "constants": [{"name": "w", "dtype": "f32", "shape": [2, 3], "data": WEIGHTS}],
-    "nodes": [
-        {"op": "MatMul", "inputs": ["x", "w"], "outputs": ["h"]},
-        {"op": "Relu", "inputs": ["h"], "outputs": ["y"]},
-    ],
-}
 PAIR = {
     "tl_graph": 1,
     "inputs": [{"name": "a", "dtype": "i64", "shape": [3]}, {"name": "b", "dtype": "i64", "shape": [3]}],
@@ -41,18 +31,8 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("TL_CACHE", str(tmp_path / "cache"))
 
 
-def written(folder, graph, name="perceptron"):
-    path = folder / f"{name}.json"
-    path.write_text(json.dumps(graph))
-    return path
-
-
 def perceptron(folder, bound=4):
-    return tl.Model(written(folder, GRAPH), bind={"batch": bound})
-
-
-def expected(x):
-    return np.maximum(x @ np.array(WEIGHTS, np.float32), 0)
+    return tl.Model(written(folder), bind={"batch": bound})
 
 
 def test_describes_itself(tmp_path):
@@ -107,7 +87,7 @@ def test_a_pickle_holds_the_whole_model(tmp_path, protocol):
 
 
 def test_a_compiled_file_needs_no_compiler(tmp_path):
-    source, file = written(tmp_path, GRAPH), tmp_path / "p.tlm"
+    source, file = written(tmp_path), tmp_path / "p.tlm"
     subprocess.run([TOOL, "compile", source, "--bind", "batch=4", "-o", file], check=True, capture_output=True)
     again = tmp_path / "q.tlm"
     subprocess.run([TOOL, "compile", source, "--bind", "batch=4", "-o", again], check=True, capture_output=True)
@@ -135,7 +115,7 @@ def test_threads_call_one_model(tmp_path):
 
 
 def test_two_processes_unpack_at_once(tmp_path):
-    source = written(tmp_path, GRAPH)
+    source = written(tmp_path)
     program = f"import tl_runtime as tl; print(tl.Model({str(source)!r}, bind={{'batch': 4}}).hash)"
     running = [subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) for _ in range(3)]
     hashes = {process.communicate()[0] for process in running}
@@ -182,7 +162,7 @@ def test_engines_that_are_none(tmp_path):
 
 def test_files_that_are_no_models(tmp_path):
     with pytest.raises(ValueError, match="tl.Model: .*the symbol"):
-        tl.Model(written(tmp_path, GRAPH))
+        tl.Model(written(tmp_path))
     with pytest.raises(ValueError, match="bind, freeze and options are for its source"):
         tl.Model(tmp_path / "p.tlm", bind={"batch": 4})
     with pytest.raises(FileNotFoundError):

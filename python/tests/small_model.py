@@ -17,10 +17,10 @@ GRAPH = {
 }
 
 
-def written(folder):
-    """The file of the model, written to a folder."""
-    path = folder / "perceptron.json"
-    path.write_text(json.dumps(GRAPH))
+def written(folder, graph=None, name="perceptron"):
+    """The file of the model, or of another graph, written to a folder."""
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps(graph or GRAPH))
     return path
 
 
