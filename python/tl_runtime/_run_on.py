@@ -77,7 +77,8 @@ def main() -> None:
         run(job)
     except Exception as error:  # of any kind: it is what the user reads
         missing = f"; pip install {error.name}" if isinstance(error, ModuleNotFoundError) else ""
-        print(f"Error: {type(error).__name__}: {error}{missing}", file=sys.stderr, flush=True)
+        sys.stderr.write(f"Error: {type(error).__name__}: {error}{missing}\n")  # in one write: other ranks write as well
+        sys.stderr.flush()
         if "mpi4py.MPI" in sys.modules and sys.modules["mpi4py.MPI"].COMM_WORLD.Get_size() > 1:
             sys.modules["mpi4py.MPI"].COMM_WORLD.Abort(1)
         sys.exit(1)
