@@ -42,38 +42,43 @@ func (in *instance) lowerBound(load []int64) int64 {
 	return max(bound, in.alignedBound())
 }
 
-// alignedBound uses that offsets are multiples of the smallest alignment of all:
-// every item but the highest of a section takes a multiple of it.
+// alignedBound uses that items whose offsets are multiples of an alignment take a multiple of it each, but for the
+// highest of a section. Each alignment that occurs gives a bound, of the items that have it or a larger one.
 func (in *instance) alignedBound() int64 {
-	mask := in.commonMask()
-	if mask <= 0 || in.sections == 0 {
+	masks := map[int64]bool{}
+	for i := range in.items {
+		if it := &in.items[i]; it.size > 0 && it.mask > 0 {
+			masks[it.mask] = true
+		}
+	}
+	bound := int64(0)
+	for mask := range masks {
+		bound = max(bound, in.boundAt(mask))
+	}
+	return bound
+}
+
+// boundAt is the bound of the alignment mask + 1.
+func (in *instance) boundAt(mask int64) int64 {
+	aligned := func(it *item) bool { return it.mask >= mask && it.residue&mask == 0 }
+	padding := func(it *item) int64 { return -it.size & mask }
+	padded := in.sum(func(it *item) int64 {
+		if !aligned(it) {
+			return 0
+		}
+		return it.size + padding(it)
+	})
+	if len(padded) == 0 {
 		return 0
 	}
-	padding := func(it *item) int64 { return -it.size & mask }
-	padded := in.sum(func(it *item) int64 { return it.size + padding(it) })
 	most := int32(slices.Index(padded, slices.Max(padded)))
 	widest := int64(0)
 	for i := range in.items {
-		if it := &in.items[i]; in.liveIn(it, most) {
+		if it := &in.items[i]; aligned(it) && in.liveIn(it, most) {
 			widest = max(widest, padding(it))
 		}
 	}
 	return padded[most] - widest
-}
-
-// commonMask is the smallest alignment of all - 1; 0 when an alias shifts one.
-func (in *instance) commonMask() int64 {
-	mask := int64(-1)
-	for i := range in.items {
-		it := &in.items[i]
-		switch {
-		case it.residue != 0:
-			return 0
-		case it.size > 0 && (mask < 0 || it.mask < mask):
-			mask = it.mask
-		}
-	}
-	return mask
 }
 
 func (in *instance) liveIn(it *item, t int32) bool {

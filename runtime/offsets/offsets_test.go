@@ -220,3 +220,15 @@ func TestSolutionSums(t *testing.T) {
 	require.Equal(t, 0.5, s.Gap())
 	require.Zero(t, (&offsets.Solution{}).Gap())
 }
+
+// Buffers of a large alignment bound the frame by themselves, whatever fills the room between them.
+func TestABoundForEachAlignment(t *testing.T) {
+	p := offsets.Problem{Buffers: []buffer{{Bytes: 100, End: 1, Alignment: 64}}}
+	for range 300 {
+		p.Buffers = append(p.Buffers, buffer{Bytes: 64, End: 1, Alignment: 4096})
+	}
+	s, err := offsets.Solve(p, offsets.Options{})
+	require.NoError(t, err)
+	require.True(t, s.Optimal)
+	require.EqualValues(t, 299*4096+64, s.FrameBytes())
+}

@@ -2,6 +2,7 @@ package offsets
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"time"
 )
@@ -24,6 +25,11 @@ func (s *solver) several(in *instance) (*Solution, error) {
 	granted, target := s.search, s.target
 	s.search = false
 	a, err := s.settle(in)
+	if limit := (*LimitError)(nil); errors.As(err, &limit) && !limit.Proved {
+		s.search = granted
+		a, err = s.jointly(in, limit)
+		s.search = false
+	}
 	if err != nil {
 		return nil, err
 	}
