@@ -271,8 +271,8 @@ func tlgo_plan_set_spaces(c, plan uintptr, buffer int64, spaces, n uintptr) int3
 // Threads: any thread; other calls for the plan wait.
 // Returns: TL_OK, or why no solution was found; an earlier one stays.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, a negative time, pins that collide),
-// TL_E_LIMIT (a buffer fits into none of its spaces; the message names it),
-// TL_E_OUT_OF_MEMORY.
+// TL_E_LIMIT (a buffer fits into none of its spaces; the message names it, and
+// tl_plan_is_infeasible tells whether that is proved), TL_E_OUT_OF_MEMORY.
 // Cost: one cgo call and what the budget allows.
 //
 //export tlgo_plan_solve
@@ -403,6 +403,27 @@ func tlgo_plan_lower_bound(c, plan uintptr) uintptr {
 //export tlgo_plan_is_optimal
 func tlgo_plan_is_optimal(c, plan uintptr) bool {
 	return guarded(c, false, func(o *object.Context) bool { return planSummary(o, plan).Optimal })
+}
+
+// tl_plan_is_infeasible tells whether tl_plan_solve has proved that the plan's spaces
+// cannot hold its buffers, however they are placed. When it is false after
+// TL_E_LIMIT, more steps or time may find a solution.
+//
+//	C: bool tl_plan_is_infeasible(const tl_plan* plan);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: true when that is proved for the plan as it is; false when it is not known,
+// and on failure.
+// Errors: TL_E_INVALID_ARGUMENT (no such plan).
+// Cost: one cgo call.
+//
+//export tlgo_plan_is_infeasible
+func tlgo_plan_is_infeasible(c, plan uintptr) bool {
+	return guarded(c, false, func(o *object.Context) bool {
+		proved, err := plans.Infeasible(plans.Handle(plan))
+		return planOutcome(o, err) == status.OK && proved
+	})
 }
 
 // tl_plan_offset returns the offset of a buffer in its frame.

@@ -2461,6 +2461,17 @@ bool tl_plan_is_optimal(const tl_plan* plan) {
 	return result != 0;
 }
 
+bool tl_plan_is_infeasible(const tl_plan* plan) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_plan_is_infeasible, &why);
+	if (context == NULL) {
+		return false;
+	}
+	uint8_t result = tlgo_plan_is_infeasible((uintptr_t)context, (uintptr_t)plan);
+	tlc_entry_end(context);
+	return result != 0;
+}
+
 size_t tl_plan_offset(const tl_plan* plan, int64_t buffer) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_plan_offset, &why);

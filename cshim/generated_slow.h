@@ -222,6 +222,7 @@ enum {
 	TL_FN_tl_plan_space_bytes,
 	TL_FN_tl_plan_lower_bound,
 	TL_FN_tl_plan_is_optimal,
+	TL_FN_tl_plan_is_infeasible,
 	TL_FN_tl_plan_offset,
 	TL_FN_tl_plan_space_of,
 	TL_FN_tl_plan_offsets,
@@ -481,6 +482,7 @@ extern uintptr_t tlgo_plan_frame_bytes(uintptr_t context, uintptr_t plan);
 extern uintptr_t tlgo_plan_space_bytes(uintptr_t context, uintptr_t plan, int64_t space);
 extern uintptr_t tlgo_plan_lower_bound(uintptr_t context, uintptr_t plan);
 extern uint8_t tlgo_plan_is_optimal(uintptr_t context, uintptr_t plan);
+extern uint8_t tlgo_plan_is_infeasible(uintptr_t context, uintptr_t plan);
 extern uintptr_t tlgo_plan_offset(uintptr_t context, uintptr_t plan, int64_t buffer);
 extern int64_t tlgo_plan_space_of(uintptr_t context, uintptr_t plan, int64_t buffer);
 extern int32_t tlgo_plan_offsets(uintptr_t context, uintptr_t plan, uintptr_t out_offsets, uintptr_t out_spaces, uintptr_t n);

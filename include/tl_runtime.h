@@ -4119,7 +4119,8 @@ TL_API tl_status tl_plan_set_spaces(tl_plan* plan, int64_t buffer, const int64_t
  * Returns: TL_OK, or why no solution was found; an earlier one stays.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan, a negative time, pins that
  *     collide), TL_E_LIMIT (a buffer fits into none of its spaces; the message
- *     names it), TL_E_OUT_OF_MEMORY.
+ *     names it, and tl_plan_is_infeasible tells whether that is proved),
+ *     TL_E_OUT_OF_MEMORY.
  * Cost: one cgo call and what the budget allows.
  */
 TL_API tl_status tl_plan_solve(tl_plan* plan, int64_t budget_ms);
@@ -4213,6 +4214,20 @@ TL_API size_t tl_plan_lower_bound(const tl_plan* plan);
  * Cost: one cgo call.
  */
 TL_API bool tl_plan_is_optimal(const tl_plan* plan);
+
+/*
+ * tl_plan_is_infeasible tells whether tl_plan_solve has proved that the plan's spaces
+ * cannot hold its buffers, however they are placed. When it is false after
+ * TL_E_LIMIT, more steps or time may find a solution.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: true when that is proved for the plan as it is; false when it is
+ *     not known, and on failure.
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan).
+ * Cost: one cgo call.
+ */
+TL_API bool tl_plan_is_infeasible(const tl_plan* plan);
 
 /*
  * tl_plan_offset returns the offset of a buffer in its frame.

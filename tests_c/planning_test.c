@@ -266,6 +266,7 @@ static void spaces_that_are_refused(void)
  * covers: tl_plan_space_bytes TL_E_INVALID_ARGUMENT
  * covers: tl_plan_lower_bound TL_E_INVALID_ARGUMENT
  * covers: tl_plan_is_optimal TL_E_INVALID_ARGUMENT
+ * covers: tl_plan_is_infeasible TL_E_INVALID_ARGUMENT
  * covers: tl_plan_offset TL_E_INVALID_ARGUMENT
  * covers: tl_plan_space_of TL_E_INVALID_ARGUMENT
  * covers: tl_plan_offsets TL_E_INVALID_ARGUMENT */
@@ -288,6 +289,7 @@ static void questions_that_are_refused(void)
 		CHECK_FAILS(tl_plan_offsets(bad[i], &offset, NULL, 1), TL_E_INVALID_ARGUMENT);
 		if (bad[i] == unsolved) continue;
 		CHECK_REFUSED(tl_plan_num_buffers(bad[i]), -1, TL_E_INVALID_ARGUMENT);
+		CHECK_REFUSED(tl_plan_is_infeasible(bad[i]), false, TL_E_INVALID_ARGUMENT);
 		CHECK_FAILS(tl_plan_solve(bad[i], 0), TL_E_INVALID_ARGUMENT);
 		CHECK_FAILS(tl_plan_solve_with(bad[i], &options), TL_E_INVALID_ARGUMENT);
 	}
@@ -303,6 +305,30 @@ static void questions_that_are_refused(void)
 	CHECK_FAILS(tl_plan_offsets(solved, NULL, NULL, 1), TL_E_INVALID_ARGUMENT);
 	CHECK_OK(tl_plan_destroy(solved));
 	CHECK_OK(tl_plan_destroy(unsolved));
+}
+
+/* Two spaces, three buffers, and one assignment that holds them; with one buffer more there is none, which is proved.
+ * covers: tl_plan_is_infeasible */
+static void a_refusal_of_spaces_is_proved(void)
+{
+	const size_t bytes[] = {50, 60, 50};
+	tl_plan* plan = new_plan();
+	tl_plan_add_space(plan, 100);
+	tl_plan_add_space(plan, 60);
+	for (int i = 0; i < 3; i++) tl_plan_add_buffer(plan, bytes[i], 0, 0, 1);
+	CHECK_OK(tl_plan_solve(plan, 0));
+	CHECK_INT(tl_plan_space_of(plan, 0), 0);
+	CHECK_INT(tl_plan_space_of(plan, 1), 1);
+	CHECK_INT(tl_plan_space_of(plan, 2), 0);
+	CHECK_OK(tl_plan_validate(plan));
+	CHECK(!tl_plan_is_infeasible(plan));
+	tl_plan_add_buffer(plan, 1, 0, 0, 1);
+	CHECK_FAILS(tl_plan_solve(plan, 0), TL_E_LIMIT);
+	CHECK(tl_plan_is_infeasible(plan));
+	tl_plan_add_space(plan, 1);
+	CHECK(!tl_plan_is_infeasible(plan));
+	CHECK_OK(tl_plan_solve(plan, 0));
+	CHECK_OK(tl_plan_destroy(plan));
 }
 
 static void pins_that_collide_are_told(void)
@@ -370,6 +396,7 @@ int main(void)
 	RUN(aliases_make_no_circle);
 	RUN(spaces_that_are_refused);
 	RUN(questions_that_are_refused);
+	RUN(a_refusal_of_spaces_is_proved);
 	RUN(pins_that_collide_are_told);
 	RUN(threads_take_turns);
 	return check_finish();

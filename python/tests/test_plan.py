@@ -47,6 +47,21 @@ def test_steps_and_seed_decide():
     assert offsets(1) == offsets(1)
 
 
+def test_a_refusal_of_spaces_is_proved():
+    plan = tl.Plan()
+    for capacity in (100, 60):
+        plan.add_space(capacity)
+    for nbytes in (50, 60, 50):
+        plan.add_buffer(nbytes, first=0, end=1, alignment=0)
+    plan.solve()
+    assert [plan.space_of(i) for i in range(3)] == [0, 1, 0]
+    assert not plan.is_infeasible
+    plan.add_buffer(64, first=0, end=1, alignment=0)
+    with pytest.raises(tl.LimitError):
+        plan.solve()
+    assert plan.is_infeasible
+
+
 def test_aliases_pins_gaps_and_spaces():
     plan = tl.Plan()
     fast, slow = plan.add_space(1024), plan.add_space()

@@ -4672,7 +4672,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why no solution was found; an earlier one stays.
         Errors: TL_E_INVALID_ARGUMENT (no such plan, a negative time, pins that
             collide), TL_E_LIMIT (a buffer fits into none of its spaces; the message
-            names it), TL_E_OUT_OF_MEMORY.
+            names it, and tl_plan_is_infeasible tells whether that is proved),
+            TL_E_OUT_OF_MEMORY.
         Cost: one cgo call and what the budget allows.
         """,
     ),
@@ -4798,6 +4799,25 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: true when that is proved; false when it is not known, and on
             failure.
         Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
+        Cost: one cgo call.
+        """,
+    ),
+    Function(
+        "tl_plan_is_infeasible",
+        "Planning",
+        ctypes.c_bool,
+        (ctypes.c_void_p,),
+        ("plan",),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_plan_is_infeasible tells whether tl_plan_solve has proved that the plan's spaces
+        cannot hold its buffers, however they are placed. When it is false after
+        TL_E_LIMIT, more steps or time may find a solution.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: true when that is proved for the plan as it is; false when it is
+            not known, and on failure.
+        Errors: TL_E_INVALID_ARGUMENT (no such plan).
         Cost: one cgo call.
         """,
     ),

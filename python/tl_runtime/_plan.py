@@ -136,6 +136,12 @@ class Plan:
         """Whether the frame is proved to be the smallest possible."""
         return bool(self._figure(lib.tl_plan_is_optimal))
 
+    @property
+    def is_infeasible(self) -> bool:
+        """Whether solve has proved that the spaces cannot hold the buffers. After a LimitError without that,
+        a larger budget may help."""
+        return bool(self._figure(lib.tl_plan_is_infeasible))
+
     def space_bytes(self, space: int) -> int:
         """Returns the size of the frame in one space."""
         return self._figure(lib.tl_plan_space_bytes, space)

@@ -44,9 +44,10 @@ const maxPlans = 1 << 16
 var maxBuffers uint64 = 1 << 24
 
 type plan struct {
-	mu       sync.Mutex // guards the rest
-	problem  offsets.Problem
-	solution *offsets.Solution // of the problem as it is; nil when it has changed since
+	mu         sync.Mutex // guards the rest
+	problem    offsets.Problem
+	solution   *offsets.Solution // of the problem as it is; nil when it has changed since
+	infeasible bool              // the problem as it is was proved to have none
 }
 
 // plans holds every plan there is.
@@ -105,13 +106,13 @@ func with(h Handle, body func(*plan) *Error) *Error {
 	return body(p)
 }
 
-// change is with for a body that alters the problem: a solution of the problem as it
+// change is with for a body that alters the problem: what is known of the problem as it
 // was is dropped.
 func change(h Handle, body func(*plan) *Error) *Error {
 	return with(h, func(p *plan) *Error {
 		err := body(p)
 		if err == nil {
-			p.solution = nil
+			p.solution, p.infeasible = nil, false
 		}
 		return err
 	})

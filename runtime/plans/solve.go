@@ -17,7 +17,7 @@ func Solve(h Handle, o offsets.Options) *Error {
 		}
 		solution, err := offsets.Solve(p.problem, o)
 		if err != nil {
-			return failure(err)
+			return p.failure(err)
 		}
 		p.solution = solution
 		return nil
@@ -29,9 +29,10 @@ func Budget(milliseconds int64) time.Duration {
 	return time.Duration(min(milliseconds, 24*60*60*1000)) * time.Millisecond
 }
 
-func failure(err error) *Error {
+func (p *plan) failure(err error) *Error {
 	var limit *offsets.LimitError
 	if errors.As(err, &limit) {
+		p.infeasible = limit.Proved
 		return refuse(status.Limit, "%v", err)
 	}
 	return refuse(status.InvalidArgument, "%v", err)
@@ -55,6 +56,15 @@ func solved(h Handle, body func(*plan) *Error) *Error {
 		}
 		return body(p)
 	})
+}
+
+// Infeasible says whether Solve proved that the spaces cannot hold the buffers.
+func Infeasible(h Handle) (proved bool, failed *Error) {
+	failed = with(h, func(p *plan) *Error {
+		proved = p.infeasible
+		return nil
+	})
+	return proved, failed
 }
 
 // Result is what a solution says as a whole.

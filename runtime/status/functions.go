@@ -219,6 +219,7 @@ var functions = [...]string{
 	"tl_plan_space_bytes",
 	"tl_plan_lower_bound",
 	"tl_plan_is_optimal",
+	"tl_plan_is_infeasible",
 	"tl_plan_offset",
 	"tl_plan_space_of",
 	"tl_plan_offsets",
