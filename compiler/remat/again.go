@@ -1,0 +1,339 @@
+package remat
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"tlruntime/compiler/graph"
+	"tlruntime/compiler/plan"
+)
+
+// changed is a graph of which some nodes stand several times.
+type changed struct {
+	*graph.Checked
+	choice  []int // by node: the choice that it was made for, -1 for a node of the given graph
+	of      []int // by value: the value that it is computed again of, -1 for a value of the given graph
+	choices int
+	names   int
+}
+
+func newChanged(c *graph.Checked) *changed {
+	g := &changed{Checked: c, choice: make([]int, len(c.Nodes)), of: make([]int, len(c.Values))}
+	for i := range g.choice {
+		g.choice[i] = -1
+	}
+	for v := range g.of {
+		g.of[v] = -1
+	}
+	return g
+}
+
+// choice gives a buffer up between two nodes.
+type choice struct {
+	buffer   int
+	from, to int   // the nodes between which the buffer is free
+	values   []int // what is needed from node to on
+	nodes    []int // what is computed again before node to, in order
+	kept     []kept
+	cost     float64
+}
+
+// kept is a value that has to stay longer for a choice.
+type kept struct {
+	from  int // the last node that needed it
+	bytes int64
+}
+
+// giveUp says what it takes to have a buffer free at a node: nodes are computed again whose arguments are there, up to
+// a depth; what lies deeper is kept. nil: it cannot be done.
+func (g *changed) giveUp(l *live, buffer, at, depth int) *choice {
+	x := &choice{buffer: buffer}
+	x.from, x.to = around(l.touches[buffer], at)
+	want := map[int]bool{}
+	lost := func(v int) bool {
+		return v >= 0 && g.Values[v].Producer >= 0 && g.Values[v].Producer < at && l.in(buffer, &g.Values[v])
+	}
+	for i := at + 1; i < len(g.Nodes); i++ {
+		for _, v := range g.Nodes[i].Inputs {
+			if lost(v) && !want[v] {
+				want[v] = true
+				x.values = append(x.values, v)
+				x.to = min(x.to, i)
+			}
+		}
+	}
+	if len(x.values) == 0 || x.to <= at {
+		return nil
+	}
+	seen := map[int]bool{}
+	for _, v := range x.values {
+		g.resolve(l, x, v, depth, seen)
+	}
+	slices.Sort(x.nodes)
+	return x
+}
+
+func (l *live) in(buffer int, v *graph.TypedValue) bool {
+	b, ok := l.buffer[v.Name]
+	return ok && b == buffer
+}
+
+// resolve adds what makes a value again.
+func (g *changed) resolve(l *live, x *choice, v, depth int, seen map[int]bool) {
+	p := g.Values[v].Producer
+	if seen[p] {
+		return
+	}
+	seen[p] = true
+	x.nodes = append(x.nodes, p)
+	for _, in := range g.Nodes[p].Inputs {
+		if in < 0 || g.Values[in].Producer < 0 {
+			continue
+		}
+		lost := l.in(x.buffer, &g.Values[in])
+		switch {
+		case !lost && l.last[in] >= x.to:
+		case lost || depth > 1:
+			g.resolve(l, x, in, depth-1, seen)
+		case !seen[-2-in]:
+			seen[-2-in] = true
+			x.kept = append(x.kept, kept{l.last[in], g.Values[in].Bytes()})
+		}
+	}
+}
+
+// costOf adds up what nodes cost.
+func (g *changed) costOf(nodes []int, cost Cost) float64 {
+	sum := 0.0
+	for _, i := range nodes {
+		sum += cost(g.Checked, &g.Nodes[i])
+	}
+	return sum
+}
+
+// apply puts the nodes of a choice once more before the first that needs its values, and has all later ones take these.
+func (g *changed) apply(x *choice) {
+	number := g.choices
+	g.choices++
+	again := map[int]int{} // by value: the same once more
+	var nodes []graph.TypedNode
+	values := slices.Clone(g.Values)
+	for _, i := range x.nodes {
+		n := g.Nodes[i]
+		n.Inputs, n.Outputs = slices.Clone(n.Inputs), slices.Clone(n.Outputs)
+		g.names++
+		n.Name = fmt.Sprintf("%s/again%d", g.Nodes[g.original(i)].Name, g.names)
+		for k, v := range n.Inputs {
+			if w, ok := again[v]; ok {
+				n.Inputs[k] = w
+			}
+		}
+		for k, v := range n.Outputs {
+			if v < 0 {
+				continue
+			}
+			w := values[v]
+			w.Name = fmt.Sprintf("%s/again%d", values[g.root(v)].Name, g.names)
+			n.Outputs[k], again[v] = len(values), len(values)
+			values, g.of = append(values, w), append(g.of, v)
+		}
+		nodes = append(nodes, n)
+	}
+	c := *g.Checked
+	c.Values = values
+	c.Nodes = slices.Concat(g.Nodes[:x.to:x.to], nodes, g.Nodes[x.to:])
+	for i := x.to + len(nodes); i < len(c.Nodes); i++ {
+		c.Nodes[i].Inputs = replaced(c.Nodes[i].Inputs, again)
+	}
+	g.Checked = &c
+	g.choice = slices.Insert(g.choice, x.to, slices.Repeat([]int{number}, len(nodes))...)
+	g.produce()
+}
+
+// replaced maps values; the list is only copied when it changes.
+func replaced(list []int, by map[int]int) []int {
+	out := list
+	for k, v := range list {
+		if w, ok := by[v]; ok {
+			if &out[0] == &list[0] {
+				out = slices.Clone(list)
+			}
+			out[k] = w
+		}
+	}
+	return out
+}
+
+// produce tells each value its producer.
+func (g *changed) produce() {
+	for i := range g.Nodes {
+		for _, v := range g.Nodes[i].Outputs {
+			if v >= 0 {
+				g.Values[v].Producer = i
+			}
+		}
+	}
+}
+
+// root is the value of the given graph that v is.
+func (g *changed) root(v int) int {
+	for g.of[v] >= 0 {
+		v = g.of[v]
+	}
+	return v
+}
+
+// original is the node of the given graph that node i stands for.
+func (g *changed) original(i int) int {
+	for _, v := range g.Nodes[i].Outputs {
+		if v >= 0 {
+			return g.Values[g.root(v)].Producer
+		}
+	}
+	return i
+}
+
+// madeBy lists the nodes that a choice made.
+func (g *changed) madeBy(number int) []int {
+	var out []int
+	for i, c := range g.choice {
+		if c == number {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// without is the graph as if a choice had not been made: its nodes go, and what they made is taken from what they were
+// made of. Values keep their numbers; those that nobody makes any more are left out at the end.
+func (g *changed) without(number int) *changed {
+	c := *g.Checked
+	c.Values, c.Nodes = slices.Clone(g.Values), nil
+	out := &changed{Checked: &c, of: g.of, choices: g.choices, names: g.names}
+	back := map[int]int{}
+	for i := range g.Nodes {
+		if g.choice[i] == number {
+			for _, v := range g.Nodes[i].Outputs {
+				if v >= 0 {
+					back[v] = g.of[v]
+				}
+			}
+			continue
+		}
+		n := g.Nodes[i]
+		n.Inputs = replaced(n.Inputs, back)
+		c.Nodes, out.choice = append(c.Nodes, n), append(out.choice, g.choice[i])
+	}
+	out.compact()
+	return out
+}
+
+// compact leaves out the values and the nodes that were made again and that nobody needs.
+func (g *changed) compact() {
+	needed := make([]bool, len(g.Values))
+	for _, v := range g.Outputs {
+		needed[v] = true
+	}
+	keep := make([]bool, len(g.Nodes))
+	for i := len(g.Nodes) - 1; i >= 0; i-- {
+		wanted := func(v int) bool { return v >= 0 && needed[v] }
+		keep[i] = g.choice[i] < 0 || slices.ContainsFunc(g.Nodes[i].Outputs, wanted)
+		for _, v := range g.Nodes[i].Inputs {
+			if keep[i] && v >= 0 {
+				needed[v] = true
+			}
+		}
+	}
+	to := make([]int, len(g.Values))
+	values, of := g.Values[:0:0], g.of[:0:0]
+	made := make([]bool, len(g.Values))
+	for i := range g.Nodes {
+		for _, v := range g.Nodes[i].Outputs {
+			if keep[i] && v >= 0 {
+				made[v] = true
+			}
+		}
+	}
+	for v := range g.Values {
+		to[v] = -1
+		if made[v] || g.of[v] < 0 {
+			to[v] = len(values)
+			values, of = append(values, g.Values[v]), append(of, g.of[v])
+		}
+	}
+	for k, v := range of {
+		for v >= 0 && to[v] < 0 {
+			v = g.of[v]
+		}
+		if v >= 0 {
+			v = to[v]
+		}
+		of[k] = v
+	}
+	var nodes []graph.TypedNode
+	var choice []int
+	for i, n := range g.Nodes {
+		if !keep[i] {
+			continue
+		}
+		n.Inputs, n.Outputs = renumbered(n.Inputs, to), renumbered(n.Outputs, to)
+		nodes, choice = append(nodes, n), append(choice, g.choice[i])
+	}
+	g.Values, g.Nodes, g.choice, g.of = values, nodes, choice, of
+	g.Inputs, g.Outputs = renumbered(g.Inputs, to), renumbered(g.Outputs, to)
+	g.produce()
+}
+
+func renumbered(list, to []int) []int {
+	out := make([]int, len(list))
+	for k, v := range list {
+		out[k] = -1
+		if v >= 0 {
+			out[k] = to[v]
+		}
+	}
+	return out
+}
+
+// inOrder is the graph with its nodes in the order of a plan, and names that are unique. A node without an instruction
+// comes right after what it shows.
+func inOrder(c *graph.Checked, e *plan.ExecutionPlan) *graph.Checked {
+	out := *c
+	out.Values, out.Nodes = slices.Clone(c.Values), slices.Clone(c.Nodes)
+	position := map[string]int{}
+	for k := range e.Instructions {
+		if _, ok := position[e.Instructions[k].Node]; !ok {
+			position[e.Instructions[k].Node] = k
+		}
+	}
+	named := map[string]int{}
+	for i := range out.Nodes {
+		named[out.Nodes[i].Name]++
+	}
+	key := make([]int, len(out.Nodes))
+	for i := range out.Nodes {
+		n := &out.Nodes[i]
+		for _, v := range n.Inputs {
+			if v >= 0 && c.Values[v].Producer >= 0 {
+				key[i] = max(key[i], key[c.Values[v].Producer])
+			}
+		}
+		if k, ok := position[n.Name]; ok && named[n.Name] == 1 {
+			key[i] = max(key[i], k)
+		}
+	}
+	order := make([]int, len(out.Nodes))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(key[a], key[b]) })
+	for k, i := range order {
+		out.Nodes[k] = c.Nodes[i]
+		if named[c.Nodes[i].Name] > 1 {
+			out.Nodes[k].Name = fmt.Sprintf("%s (%d)", c.Nodes[i].Name, i)
+		}
+	}
+	newChanged(&out).produce()
+	return &out
+}
