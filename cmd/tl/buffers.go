@@ -32,6 +32,13 @@ func (p *planning) buffers(out io.Writer, path string) error {
 			problem.Buffers[i].Alignment = p.options.Alignment
 		}
 	}
+	capacity, err := p.capacity()
+	if err != nil {
+		return err
+	}
+	if capacity > 0 {
+		problem.Spaces = []offsets.Space{{Capacity: capacity, Name: "capacity"}}
+	}
 	o := offsets.Options{Seed: p.options.Seed, MaxSteps: max(p.options.MaxSteps, 0), Budget: p.options.OffsetBudget}
 	solution, err := offsets.Solve(*problem, o)
 	if err != nil {

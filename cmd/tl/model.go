@@ -2,23 +2,27 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/pflag"
 
 	"tlruntime/cmd/tl/internal/npy"
 	"tlruntime/cmd/tl/internal/onnx"
 	"tlruntime/compiler/graph"
 	"tlruntime/compiler/plan"
+	"tlruntime/compiler/remat"
 )
 
 // model is how a model is read and planned: what the flags of `plan` and `run` say.
 type model struct {
 	bind    map[string]string
 	freeze  map[string]string
+	limit   string // --capacity
 	options plan.Options
 }
 
@@ -26,6 +30,8 @@ func (m *model) flags(f *pflag.FlagSet) {
 	f.StringToStringVar(&m.bind, "bind", nil,
 		"`SYMBOL=NUMBER`: a number for a symbol in the shapes of inputs, such as the batch; the plan holds up to it")
 	f.StringToStringVar(&m.freeze, "freeze", nil, "`INPUT=FILE`: an input that becomes a constant")
+	f.StringVar(&m.limit, "capacity", "",
+		"the most `BYTES` of the frame, such as 1048576 or 64MiB; values are computed again where that is needed")
 	o := &m.options
 	f.DurationVar(&o.OffsetBudget, "budget", 0,
 		"how long to look for better offsets of each plan that is tried (default: a fixed number of steps)")
@@ -64,6 +70,7 @@ type checked struct {
 	graph   *graph.Graph
 	options graph.CheckOptions
 	*graph.Checked
+	fit *remat.Result // nil when no capacity was given
 }
 
 func (m *model) check(path string) (*checked, error) {
@@ -88,7 +95,7 @@ func (m *model) check(path string) (*checked, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return &checked{g, o, c}, nil
+	return &checked{g, o, c, nil}, nil
 }
 
 // build plans the model in a file.
@@ -97,11 +104,32 @@ func (m *model) build(path string) (*checked, *plan.ExecutionPlan, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	e, err := plan.Build(c.Checked, m.options)
+	capacity, err := m.capacity()
+	if err != nil {
+		return nil, nil, err
+	}
+	var e *plan.ExecutionPlan
+	if m.limit == "" {
+		e, err = plan.Build(c.Checked, m.options)
+	} else if c.fit, err = remat.Fit(c.Checked, remat.Options{Plan: m.options, Capacity: capacity}); err == nil {
+		c.Checked, e = c.fit.Graph, c.fit.Plan
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return c, e, nil
+}
+
+// capacity is what --capacity says, 0 without it.
+func (m *model) capacity() (int64, error) {
+	if m.limit == "" {
+		return 0, nil
+	}
+	n, err := humanize.ParseBytes(m.limit)
+	if err != nil || n == 0 || n > math.MaxInt64/2 {
+		return 0, fmt.Errorf("--capacity %s: it is a number of bytes above 0, such as 1048576 or 64MiB", m.limit)
+	}
+	return int64(n), nil
 }
 
 // sound refuses what no flag may be.

@@ -65,6 +65,14 @@ func TestPlanWritesWhatItIsAskedFor(t *testing.T) {
 	}
 }
 
+func TestACapacityOfBuffers(t *testing.T) {
+	list := write(t, "buffers.csv", "id,lower,upper,size\na,0,2,64\nb,1,3,64\nc,2,4,32\n")
+	_, err := tl(t, "plan", list, "--capacity", "128")
+	require.NoError(t, err)
+	_, err = tl(t, "plan", list, "--capacity", "127")
+	require.ErrorContains(t, err, "no frame has less than 128")
+}
+
 func TestPlanOfBuffers(t *testing.T) {
 	list := write(t, "buffers.csv", "id,lower,upper,size\na,0,2,64\nb,1,3,64\nc,2,4,32\n")
 	placed := filepath.Join(t.TempDir(), "placed.csv")
