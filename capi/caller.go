@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"unsafe"
 
 	"tlruntime/runtime/layout"
@@ -53,6 +54,17 @@ func text(addr uintptr) (string, bool) {
 		buffer = append(buffer, b)
 	}
 	return "", false
+}
+
+// beginning copies a C string of UTF-8, or as much of a longer one as a name may have, which ends with dots then.
+func beginning(addr uintptr) string {
+	s, ok := text(addr)
+	if ok || !usable(addr) {
+		return s
+	}
+	const dots = "..."
+	cut := string(layout.Bytes(addr, maxString-1-uint64(len(dots))))
+	return strings.ToValidUTF8(cut, "") + dots
 }
 
 // textOf is text of an argument, and tells what is wrong with it.

@@ -249,9 +249,7 @@ func tlentry_settle(c, stack uintptr, frames uint64) {
 //export tlentry_python_name
 func tlentry_python_name(function, file uintptr) uint32 {
 	return contained(0, func() uint32 {
-		name, _ := text(function)
-		path, _ := text(file)
-		return track.PythonName(name, path)
+		return track.PythonName(beginning(function), beginning(file))
 	})
 }
 

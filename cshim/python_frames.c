@@ -118,6 +118,8 @@ tl_status tl_python_lines(const char* skip)
 
 static bool is_known(void) { return atomic_load_explicit(&state, memory_order_acquire) == KNOWN; }
 
+size_t tlc_most_frames(void) { return is_known() ? TLC_MOST_WALKED : TLC_MOST_FRAMES; }
+
 /* ---- code objects --------------------------------------------------------------------------- */
 
 /* What is kept in a code object, besides the tag:
@@ -292,6 +294,6 @@ bool tl_python_site(void* pointer)
 	told of = {.pointer = pointer};
 	if (!is_known()) return false;
 	if (TLC_LIKELY(!tlc_may_name(pointer))) return true;
-	tlc_take_stack(tell, &of);
+	tlc_take_stack(tlc_most_frames(), tell, &of);
 	return of.done;
 }

@@ -32,6 +32,9 @@ typedef struct tlc_python_stack {
 	uintptr_t at[TLC_MOST_PYTHON];
 } tlc_python_stack;
 
+/* How many C frames are walked, of which TLC_MOST_FRAMES are recorded at most. */
+size_t tlc_most_frames(void);
+
 /* Gives a stack the frames of Python that the calling thread is in, in place of the interpreter's own; `to` has room for
  * TLC_MOST_BOTH. Returns how many frames there are; 0: none is Python's, or this thread may not ask. */
 size_t tlc_python_add(const tlc_stack* c, uintptr_t* to);

@@ -81,12 +81,12 @@ static bool is_next(const tlc_python_stack* python, size_t j, uintptr_t end, cod
 
 size_t tlc_python_merge(const tlc_python_stack* python, const tlc_stack* c, uintptr_t* to)
 {
-	size_t n = 0, j = 0, last = 0; /* last: where frames of the C library end the stack */
+	size_t n = 0, j = 0, last = 0, ours = 0; /* last: where frames of the C library end the stack */
 	for (size_t i = 0; i < c->n && !(python->cut && j == python->n); i++) {
 		const code in = code_at(c->frames[i]);
 		while (is_next(python, j, c->ends[i], in)) to[n++] = python->words[j++], last = n;
-		if (in == INTERPRETER || in == BESIDE || (in == PASSED && j == 0)) continue;
-		to[n++] = c->frames[i];
+		if (in == INTERPRETER || in == BESIDE || (in == PASSED && j == 0) || ours == TLC_MOST_FRAMES) continue;
+		to[n++] = c->frames[i], ours++;
 		if (in != LIBRARY) last = n;
 	}
 	if (j == python->n) return last;

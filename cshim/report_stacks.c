@@ -28,10 +28,16 @@ typedef struct frame {
 	bool signal;
 } frame;
 
+/* One more frame than is wanted: where it begins, the last one that is wanted ends. */
+enum { MOST_OF_WALK = TLC_MOST_WALKED + 1 };
+
 typedef struct walk {
-	frame frames[TLC_MOST_FRAMES];
-	size_t n;
+	frame frames[MOST_OF_WALK];
+	size_t n, most;
 } walk;
+
+/* An address inside the call of a frame, or where a signal came. */
+static inline uintptr_t called_at(const frame* f) { return f->address - !f->signal; }
 
 static _Unwind_Reason_Code step(struct _Unwind_Context* at, void* data)
 {
@@ -44,7 +50,7 @@ static _Unwind_Reason_Code step(struct _Unwind_Context* at, void* data)
 #if defined(__x86_64__)
 	f->fp = _Unwind_GetGR(at, 6);
 #endif
-	return w->n < TLC_MOST_FRAMES ? _URC_NO_REASON : _URC_END_OF_STACK;
+	return w->n <= w->most ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
 /* ---- kept stacks --------------------------------------------------------------------- */
@@ -54,7 +60,7 @@ static _Unwind_Reason_Code step(struct _Unwind_Context* at, void* data)
 enum {
 	SETS = 64,
 	WAYS = 4,
-	MOST_SAVED = 48,      /* words that are compared besides return addresses, in all */
+	MOST_SAVED = 200,     /* words that are compared besides return addresses, in all */
 	MOST_BYTES = 1 << 16, /* of stack that are searched for them, for each frame */
 };
 
@@ -65,9 +71,10 @@ typedef struct saved {
 } saved;
 
 typedef struct kept {
-	size_t n;                           /* frames; 0: none */
-	uintptr_t address[TLC_MOST_FRAMES]; /* of the call, as it is reported */
-	uintptr_t slot[TLC_MOST_FRAMES];    /* where frame i returns to address[i + 1] */
+	size_t n;                        /* frames; 0: none */
+	bool cut;                        /* there may be more */
+	uintptr_t address[MOST_OF_WALK]; /* of the call, as it is reported */
+	uintptr_t slot[MOST_OF_WALK];    /* where frame i returns to address[i + 1] */
 	size_t saves;
 	saved saved[MOST_SAVED]; /* by ascending frame */
 } kept;
@@ -136,32 +143,33 @@ static bool can_keep(const walk* w, kept* k)
 	return w->n > 1;
 }
 
-static bool find(uintptr_t end, tlc_stack* to)
+static bool find(uintptr_t end, size_t most, tlc_stack* to)
 {
 	struct set* s = set_of(end);
 	if (!tlc_try_lock(&s->lock)) return false;
 	bool found = false;
 	for (int i = 0; i < WAYS && !found; i++) {
 		const kept* k = &s->ways[i];
-		if (!stands(k, end)) continue;
+		if (!stands(k, end) || (k->cut && k->n <= most)) continue;
 		found = true;
-		to->n = k->n;
-		memcpy(to->frames, k->address, k->n * sizeof *to->frames);
-		for (size_t j = 0; j + 1 < k->n; j++) to->ends[j] = k->slot[j] + sizeof(uintptr_t);
+		to->n = k->n < most ? k->n : most;
+		memcpy(to->frames, k->address, to->n * sizeof *to->frames);
+		for (size_t j = 0; j < to->n; j++) to->ends[j] = j + 1 < k->n ? k->slot[j] + sizeof(uintptr_t) : UINTPTR_MAX;
 	}
 	tlc_unlock(&s->lock);
 	return found;
 }
 
-static void keep(const walk* w, uintptr_t end, const uintptr_t* frames)
+static void keep(const walk* w, uintptr_t end)
 {
 	struct set* s = set_of(end);
 	if (!tlc_try_lock(&s->lock)) return;
 	kept* k = &s->ways[s->next];
 	k->n = 0;
 	if (w->frames[1].sp == end && can_keep(w, k)) {
-		memcpy(k->address, frames, w->n * sizeof *frames);
+		for (size_t i = 0; i < w->n; i++) k->address[i] = called_at(&w->frames[i]);
 		k->n = w->n;
+		k->cut = w->n > w->most;
 		s->next = (s->next + 1) % WAYS;
 	}
 	tlc_unlock(&s->lock);
@@ -169,34 +177,34 @@ static void keep(const walk* w, uintptr_t end, const uintptr_t* frames)
 
 #else /* return addresses stand elsewhere, or nothing may be kept */
 
-static bool find(uintptr_t end, tlc_stack* to)
+static bool find(uintptr_t end, size_t most, tlc_stack* to)
 {
-	(void)end, (void)to;
+	(void)end, (void)most, (void)to;
 	return false;
 }
-static void keep(const walk* w, uintptr_t end, const uintptr_t* frames) { (void)w, (void)end, (void)frames; }
+static void keep(const walk* w, uintptr_t end) { (void)w, (void)end; }
 
 #endif
 
-static inline __attribute__((always_inline)) void unwind(uintptr_t end, tlc_stack* to)
+static inline __attribute__((always_inline)) void unwind(uintptr_t end, size_t most, tlc_stack* to)
 {
 	walk w;
 	w.n = 0;
+	w.most = most;
 	_Unwind_Backtrace(step, &w);
-	to->n = w.n;
-	for (size_t i = 0; i < w.n; i++) {
-		to->frames[i] = w.frames[i].address - !w.frames[i].signal; /* inside the call */
-		if (i > 0) to->ends[i - 1] = w.frames[i].sp;
+	to->n = w.n < most ? w.n : most;
+	for (size_t i = 0; i < to->n; i++) {
+		to->frames[i] = called_at(&w.frames[i]);
+		to->ends[i] = i + 1 < w.n ? w.frames[i + 1].sp : UINTPTR_MAX;
 	}
-	if (w.n > 1) keep(&w, end, to->frames);
+	if (w.n > 1) keep(&w, end);
 }
 
 /* Not inlined, for the sake of its end, and so that what it keeps lies inside of all frames that are compared. */
-__attribute__((noinline)) void tlc_take_stack(tlc_stack_use use, void* argument)
+__attribute__((noinline)) void tlc_take_stack(size_t most, tlc_stack_use use, void* argument)
 {
 	const uintptr_t end = (uintptr_t)__builtin_frame_address(0) + 16;
 	tlc_stack found;
-	if (!find(end, &found)) unwind(end, &found);
-	if (found.n > 0) found.ends[found.n - 1] = UINTPTR_MAX;
+	if (!find(end, most, &found)) unwind(end, most, &found);
 	use(&found, argument);
 }

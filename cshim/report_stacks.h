@@ -5,19 +5,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { TLC_MOST_FRAMES = 48 };
+enum {
+	TLC_MOST_FRAMES = 48, /* of C that are recorded */
+	TLC_MOST_WALKED =
+		160, /* of C where Python runs: a call from Python to C and back has a dozen of the interpreter's */
+};
 
 typedef struct tlc_stack {
 	size_t n;
-	uintptr_t frames[TLC_MOST_FRAMES]; /* return addresses, innermost first */
-	uintptr_t ends[TLC_MOST_FRAMES];   /* where on the stack each frame ends; UINTPTR_MAX for the last one */
+	uintptr_t frames[TLC_MOST_WALKED]; /* return addresses, innermost first */
+	uintptr_t ends[TLC_MOST_WALKED];   /* where on the stack each frame ends; UINTPTR_MAX for the outermost one */
 } tlc_stack;
 
 typedef void (*tlc_stack_use)(const tlc_stack* stack, void* argument);
 
-/* Takes this thread's frames and hands them to a function. Code without unwind tables, such as a JIT compiler's that
+/* Takes up to `most` of this thread's frames and hands them to a function. Code without unwind tables, such as a JIT compiler's that
  * registers none, is the last frame. The caller keeps no such stack in its own frame, where copies of addresses of the
  * stack would be taken for saved registers (report_stacks.c). */
-__attribute__((visibility("hidden"))) void tlc_take_stack(tlc_stack_use use, void* argument);
+__attribute__((visibility("hidden"))) void tlc_take_stack(size_t most, tlc_stack_use use, void* argument);
 
 #endif

@@ -16,11 +16,11 @@
 static void settle(const tlc_stack* own, void* context)
 {
 	uintptr_t both[TLC_MOST_BOTH];
-	const size_t n = tlc_python_add(own, both);
-	tlentry_settle((uintptr_t)context, (uintptr_t)(n != 0 ? both : own->frames), n != 0 ? n : own->n);
+	const size_t n = tlc_python_add(own, both), of_c = own->n < TLC_MOST_FRAMES ? own->n : TLC_MOST_FRAMES;
+	tlentry_settle((uintptr_t)context, (uintptr_t)(n != 0 ? both : own->frames), n != 0 ? n : of_c);
 }
 
-void tlc_settle(tl_context* c) { tlc_take_stack(settle, c); }
+void tlc_settle(tl_context* c) { tlc_take_stack(tlc_most_frames(), settle, c); }
 
 /* ---- samples -------------------------------------------------------------------------- */
 

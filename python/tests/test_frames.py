@@ -360,3 +360,53 @@ def test_packages_that_are_passed_over(python: Run) -> None:
         assert "tl_python_lines" in tl.lib.tl_last_error().decode()
         assert tl.lib.tl_python_lines(b"/folder 1") == 0
     """)
+
+
+@pytest.mark.parametrize("depth", [3, 5, 8])
+def test_callbacks_inside_of_callbacks(tracking: None, depth: int) -> None:
+    """Each call from Python to C and back has a dozen frames of the interpreter, which are left out."""
+    kept: list[tl.Tensor] = []
+
+    def sort(n: int) -> None:
+        compare = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(lambda a, b: inner(n))
+        ctypes.CDLL(None).qsort((ctypes.c_int * 2)(2, 1), 2, 4, compare)
+
+    def inner(n: int) -> int:
+        if n:
+            sort(n - 1)
+        else:
+            kept.append(tl.empty(9))
+        return 0
+
+    mark = tl.track_count()
+    sort(depth - 1)
+    frames = of_report(kept[0], mark)
+    order = [str(function).rpartition(".")[2] if file == __file__ else "C" for function, file, _ in frames]
+    last = len(order) - 1 - order[::-1].index("sort")
+    calls = [name for i, name in enumerate(order[: last + 1]) if name != "C" or order[i - 1] != "C"]
+    if KNOWS_PLACES:
+        assert calls == ["inner", "<lambda>", "C", "sort"] * depth, order
+        names = " ".join(str(frame[0]) for frame in frames)
+        assert names.count("qsort") >= depth
+    else:
+        assert [name for name in calls if name != "C"] == ["inner", "<lambda>", "sort"] * depth
+
+
+@pytest.mark.parametrize(
+    "file, function, shown",
+    [
+        ("", "made", ("made", "<unknown>")),
+        ("f" * 5000, "made", ("made", "f" * 4092 + "...")),
+        ("/ä" + "ö" * 3000, "made", ("made", "/ä" + "ö" * 2044 + "...")),
+        ("/f.py", "", ("<unknown>", "/f.py")),
+        ("/f.py", "g" * 9999, ("g" * 4092 + "...", "/f.py")),
+    ],
+)
+def test_frames_of_strange_names(tracking: None, file: str, function: str, shown: tuple[str, str]) -> None:
+    names: dict[str, Any] = {"tl": tl}
+    exec(compile("def made():\n    return tl.empty(3)", file, "exec"), names)
+    changed = {"co_name": function, **({"co_qualname": function} if sys.version_info >= (3, 11) else {})}
+    names["made"].__code__ = names["made"].__code__.replace(**changed)
+    mark = tl.track_count()
+    kept = names["made"]()
+    assert of_report(kept, mark)[0] == (*shown, 2)

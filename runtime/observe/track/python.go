@@ -16,7 +16,7 @@ func PythonName(function, file string) uint32 {
 	tracker.mu.Lock()
 	defer tracker.mu.Unlock()
 	s := &tracker.sites
-	key := pythonName{s.name(function), s.name(file)}
+	key := pythonName{s.name(known(function)), s.name(known(file))}
 	if key.function == 0 || key.file == 0 {
 		return 0
 	}
@@ -27,6 +27,14 @@ func PythonName(function, file string) uint32 {
 		s.python[key] = n
 	}
 	return n
+}
+
+// known is a name, or what stands for one that is empty.
+func known(name string) string {
+	if name == "" {
+		return "<unknown>"
+	}
+	return name
 }
 
 // PythonAt returns the frame of Python that a word of a stack stands for; false: it is an address.

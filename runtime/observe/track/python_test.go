@@ -20,9 +20,11 @@ func TestFramesOfPythonAreWordsThatNoAddressIs(t *testing.T) {
 	assert.NotZero(t, first)
 	assert.NotEqual(t, first, second)
 	assert.Equal(t, first, PythonName("train", "/model.py"), "each is kept once")
-	assert.Zero(t, PythonName("", "/model.py"))
+	at, is := PythonAt(pythonWord(PythonName("", ""), 7))
+	assert.True(t, is)
+	assert.Equal(t, PythonFrame{"<unknown>", "<unknown>", 7}, at)
 
-	at, is := PythonAt(pythonWord(second, 16_777_215))
+	at, is = PythonAt(pythonWord(second, 16_777_215))
 	assert.True(t, is)
 	assert.Equal(t, PythonFrame{"Layer.forward", "/model.py", 16_777_215}, at)
 	for _, address := range []uintptr{0, 0x7fff_ffff_ffff, 1<<56 - 1, 1 << 63, ^uintptr(0)} {
