@@ -150,7 +150,7 @@ func tlgo_mem_allocation_info(c, pointer, outAllocation uintptr) int32 {
 //
 //export tlgo_leak_report
 func tlgo_leak_report(c, path uintptr) int64 {
-	return guarded(c, -1, func(o *object.Context) int64 { return leakReport(o, path, leak.All) })
+	return guarded(c, -1, func(o *object.Context) int64 { return leakReport(o, path, leak.All, nil) })
 }
 
 // tl_leak_report_since is tl_leak_report for the recorded allocations since a
@@ -169,7 +169,7 @@ func tlgo_leak_report(c, path uintptr) int64 {
 //
 //export tlgo_leak_report_since
 func tlgo_leak_report_since(c, path uintptr, mark uint64) int64 {
-	return guarded(c, -1, func(o *object.Context) int64 { return leakReportSince(o, path, mark) })
+	return guarded(c, -1, func(o *object.Context) int64 { return leakReportSince(o, path, mark, nil) })
 }
 
 // tl_leak_report_except is tl_leak_report_since for a caller that knows of
@@ -192,17 +192,36 @@ func tlgo_leak_report_since(c, path uintptr, mark uint64) int64 {
 //
 //export tlgo_leak_report_except
 func tlgo_leak_report_except(c, path uintptr, mark uint64, held, n uintptr) int64 {
-	return guarded(c, -1, func(o *object.Context) int64 {
-		known, st := addresses(o, held, n)
-		switch {
-		case st != status.OK:
-			return -1
-		case mark == leak.All:
-			return leakReport(o, path, leak.All, known...)
-		}
-		return leakReportSince(o, path, mark, known...)
-	})
+	return guarded(c, -1, func(o *object.Context) int64 { return leakReportExcept(o, path, mark, nil, held, n) })
 }
+
+// tl_leak_holders tells tl_leak_report_asking which references the caller holds: it
+// writes the address of an array of them to out_held and returns how many there are.
+// The array is read before tl_leak_report_asking returns. The function runs on the
+// thread of that call, with no lock held, and may call any function of the library. It
+// neither throws nor longjmps.
+//
+//	C: typedef size_t (*tl_leak_holders)(void* ctx, void* const** out_held);
+const _ = "tl_leak_holders"
+
+// tl_leak_report_asking is tl_leak_report_except for a program whose other threads
+// go on meanwhile. The call first lists what is live and held by no scope, then asks
+// the caller for the references that it holds, and reports what of that list nothing
+// explains. So what was allocated, or left its scope, after the call began is no leak,
+// whether the caller knew of it or not. It counts as what scopes hold.
+//
+//	C: int64_t tl_leak_report_asking(const char* path, uint64_t mark, tl_leak_holders ask, void* ctx);
+//
+// Ownership: none; path is not kept, ctx is passed to ask as it is.
+// Threads: any thread. What ask has returned keeps its references until the call ends.
+// Returns: how many allocations leaked, -1 on failure.
+// Errors: TL_E_INVALID_ARGUMENT (no ask; the file cannot be written; nothing is being
+// recorded, and the mark is not UINT64_MAX; the array is NULL, and not empty),
+// TL_E_OUT_OF_MEMORY.
+// Cost: twice that of tl_leak_report_except, and of ask.
+// Path: shim.
+// Fails: -1.
+const _ = "tl_leak_report_asking"
 
 // tl_mem_check_all checks, with TL_DEBUG=1, the red zones of all live objects
 // and blocks, and the poison in memory that was released and not given out
@@ -268,6 +287,23 @@ func tlentry_python_site(c, pointer, stack uintptr, frames uint64) {
 //export tlentry_forget_block
 func tlentry_forget_block(address uintptr) {
 	contained(0, func() int { track.Forget(uint64(address)); return 0 })
+}
+
+// tlentry_leak_list lists what leaks unless the caller of tl_leak_report_asking holds it, and returns the list's number;
+// 0: it could not be made.
+//
+//export tlentry_leak_list
+func tlentry_leak_list(c uintptr, asks bool) uint64 {
+	return guarded(c, 0, func(o *object.Context) uint64 { return listLeaks(o, asks) })
+}
+
+// tlentry_leak_report reports what of a list the caller does not hold, and ends the list.
+//
+//export tlentry_leak_report
+func tlentry_leak_report(c uintptr, list uint64, path uintptr, mark uint64, held, n uintptr) int64 {
+	return guarded(c, -1, func(o *object.Context) int64 {
+		return leakReportExcept(o, path, mark, takeLeaks(list), held, n)
+	})
 }
 
 // tlentry_check_at_end reports, at the end of the process, damage that no call

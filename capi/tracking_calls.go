@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"sync"
 	"sync/atomic"
 
 	"tlruntime/runtime/layout"
@@ -162,8 +163,54 @@ func recorded(info tl_alloc_info, ref track.Ref) tl_alloc_info {
 	return info
 }
 
+// leakLists are the lists of calls that are asking their callers, by number.
+var leakLists struct {
+	mu    sync.Mutex // guards the rest; nothing is called under it
+	lists map[uint64]leak.List
+	last  uint64
+}
+
+func listLeaks(o *object.Context, asks bool) uint64 {
+	if !asks {
+		fail(o, status.InvalidArgument, "ask is needed; tl_leak_report_except takes the references themselves")
+		return 0
+	}
+	list, st := leak.ListOf(o)
+	if st != status.OK {
+		return 0
+	}
+	leakLists.mu.Lock()
+	defer leakLists.mu.Unlock()
+	if leakLists.lists == nil {
+		leakLists.lists = map[uint64]leak.List{}
+	}
+	leakLists.last++
+	leakLists.lists[leakLists.last] = list
+	return leakLists.last
+}
+
+func takeLeaks(number uint64) leak.List {
+	leakLists.mu.Lock()
+	defer leakLists.mu.Unlock()
+	list := leakLists.lists[number]
+	delete(leakLists.lists, number)
+	return list
+}
+
+// leakReportExcept reports what the caller does not hold; of a list if there is one.
+func leakReportExcept(o *object.Context, path uintptr, mark uint64, of leak.List, held, n uintptr) int64 {
+	known, st := addresses(o, held, n)
+	switch {
+	case st != status.OK:
+		return -1
+	case mark == leak.All:
+		return leakReport(o, path, leak.All, of, known...)
+	}
+	return leakReportSince(o, path, mark, of, known...)
+}
+
 // leakReport writes what has leaked since a mark, and returns how much.
-func leakReport(o *object.Context, path uintptr, since uint64, held ...uintptr) int64 {
+func leakReport(o *object.Context, path uintptr, since uint64, of leak.List, held ...uintptr) int64 {
 	name := ""
 	if path != 0 {
 		given, st := textOf(o, path, "path")
@@ -172,7 +219,7 @@ func leakReport(o *object.Context, path uintptr, since uint64, held ...uintptr) 
 		}
 		name = given
 	}
-	report, st := leak.Collect(o, since, held...)
+	report, st := leak.CollectOf(o, since, of, held...)
 	if st != status.OK {
 		return -1
 	}
@@ -190,12 +237,12 @@ func leakReport(o *object.Context, path uintptr, since uint64, held ...uintptr) 
 	return report.Count
 }
 
-func leakReportSince(o *object.Context, path uintptr, mark uint64, held ...uintptr) int64 {
+func leakReportSince(o *object.Context, path uintptr, mark uint64, of leak.List, held ...uintptr) int64 {
 	if track.Period() == 0 {
 		fail(o, status.InvalidArgument, "nothing is recorded, so a mark tells nothing; set TL_TRACK to 1 first")
 		return -1
 	}
-	return leakReport(o, path, min(mark, leak.All-1), held...)
+	return leakReport(o, path, min(mark, leak.All-1), of, held...)
 }
 
 // leaksAtExit reports on standard error, if there is anything to report. When

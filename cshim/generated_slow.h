@@ -266,6 +266,7 @@ enum {
 	TL_FN_tl_leak_report,
 	TL_FN_tl_leak_report_since,
 	TL_FN_tl_leak_report_except,
+	TL_FN_tl_leak_report_asking,
 	TL_FN_tl_mem_check_all,
 	TL_FN_tl_profile_write,
 	TL_FN_tl_trace_start,

@@ -99,6 +99,26 @@ void* tl_track_site(void* pointer, const char* file, uint32_t line)
 	return TLC_UNLIKELY(tlc_may_name(pointer)) ? slow_track_site(pointer, file, line) : pointer;
 }
 
+/* ---- leaks of a program that goes on ------------------------------------------------------ */
+
+/* Asks outside of the guard, so that the caller may do anything. */
+int64_t tl_leak_report_asking(const char* path, uint64_t mark, tl_leak_holders ask, void* ctx)
+{
+	tl_status why;
+	tl_context* c = tlc_entry_begin_for_memory(TL_FN_tl_leak_report_asking, &why);
+	if (c == NULL) return -1;
+	const uint64_t list = tlentry_leak_list((uintptr_t)c, ask != NULL);
+	tlc_entry_end(c);
+	if (list == 0) return -1;
+	void* const* held = NULL;
+	const size_t n = ask(ctx, &held);
+	c = tlc_entry_begin(TL_FN_tl_leak_report_asking, &why);
+	if (c == NULL) return -1;
+	const int64_t leaked = tlentry_leak_report((uintptr_t)c, list, (uintptr_t)path, mark, (uintptr_t)held, n);
+	tlc_entry_end(c);
+	return leaked;
+}
+
 /* ---- the end of the process ------------------------------------------------------------ */
 
 enum { LEAKED = 23 }; /* the exit status that LeakSanitizer uses */

@@ -5082,6 +5082,33 @@ TL_API int64_t tl_leak_report_since(const char* path, uint64_t mark);
 TL_API int64_t tl_leak_report_except(const char* path, uint64_t mark, void* const* held, size_t n);
 
 /*
+ * tl_leak_holders tells tl_leak_report_asking which references the caller holds: it
+ * writes the address of an array of them to out_held and returns how many there are.
+ * The array is read before tl_leak_report_asking returns. The function runs on the
+ * thread of that call, with no lock held, and may call any function of the library. It
+ * neither throws nor longjmps.
+ */
+typedef size_t (*tl_leak_holders)(void* ctx, void* const** out_held);
+
+/*
+ * tl_leak_report_asking is tl_leak_report_except for a program whose other threads
+ * go on meanwhile. The call first lists what is live and held by no scope, then asks
+ * the caller for the references that it holds, and reports what of that list nothing
+ * explains. So what was allocated, or left its scope, after the call began is no leak,
+ * whether the caller knew of it or not. It counts as what scopes hold.
+ *
+ * Ownership: none; path is not kept, ctx is passed to ask as it is.
+ * Threads: any thread. What ask has returned keeps its references until the
+ *     call ends.
+ * Returns: how many allocations leaked, -1 on failure.
+ * Errors: TL_E_INVALID_ARGUMENT (no ask; the file cannot be written; nothing
+ *     is being recorded, and the mark is not UINT64_MAX; the array is NULL,
+ *     and not empty), TL_E_OUT_OF_MEMORY.
+ * Cost: twice that of tl_leak_report_except, and of ask.
+ */
+TL_API int64_t tl_leak_report_asking(const char* path, uint64_t mark, tl_leak_holders ask, void* ctx);
+
+/*
  * tl_mem_check_all checks, with TL_DEBUG=1, the red zones of all live objects
  * and blocks, and the poison in memory that was released and not given out
  * again yet. It reports each damage on standard error and repairs it, so that

@@ -330,6 +330,7 @@ declare i32 @tl_mem_allocation_info(ptr, ptr)
 declare i64 @tl_leak_report(ptr)
 declare i64 @tl_leak_report_since(ptr, i64)
 declare i64 @tl_leak_report_except(ptr, i64, ptr, i64)
+declare i64 @tl_leak_report_asking(ptr, i64, ptr, ptr)
 declare i64 @tl_mem_check_all()
 
 ; Profiles

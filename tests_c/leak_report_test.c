@@ -335,7 +335,76 @@ static void what_the_caller_holds_is_no_leak(void)
 	CHECK_INT(leaks_except(before, held, 3), 0); /* they are gone */
 }
 
+static size_t nothing_held(void* ctx, void* const** out_held)
+{
+	(void)ctx;
+	*out_held = NULL;
+	return 0;
+}
+
+static size_t held_nowhere(void* ctx, void* const** out_held)
+{
+	(void)ctx;
+	(void)out_held;
+	return 1;
+}
+
+/* What a caller holds, and what it does while it is asked. */
+typedef struct caller {
+	void* held[2];
+	size_t n;
+	void *made, *taken; /* meanwhile */
+	void* from_scope;
+} caller;
+
+static size_t ask(void* ctx, void* const** out_held)
+{
+	caller* of = ctx;
+	of->made = tl_mem_alloc(32);
+	of->taken = tl_ptr_acquire(of->from_scope);
+	*out_held = of->held;
+	return of->n;
+}
+
+static int64_t leaks_asking(uint64_t mark, tl_leak_holders holders, caller* of)
+{
+	char path[] = "/tmp/tl_leaks_XXXXXX";
+	int file = mkstemp(path);
+	CHECK(file >= 0);
+	int64_t leaked = tl_leak_report_asking(path, mark, holders, of);
+	ssize_t got = read(file, report, sizeof report - 1);
+	report[got > 0 ? got : 0] = 0;
+	close(file);
+	unlink(path);
+	return leaked;
+}
+
+static void what_comes_after_the_list_is_no_leak(void)
+{
+	uint64_t before = mark();
+	void* lost = forgetful(64);
+	tl_mem_enter_scope();
+	void* kept = tl_ptr_acquire(tl_mem_new(40));
+	tl_mem_exit_scope();
+	tl_mem_enter_scope();
+	caller of = {.held = {kept}, .n = 1, .from_scope = tl_mem_new(16)};
+	CHECK_INT(leaks_asking(before, ask, &of), 1); /* neither `made` nor what `taken` refers to */
+	CHECK(shows("64 byte(s) in 1 object(s)"));
+	CHECK(shows("in 3 allocation(s) that scopes")); /* `kept`, `made`, and what `taken` refers to */
+	tl_ptr_release(of.taken);
+	void* first = of.made;
+	of.n = 0;
+	CHECK_INT(leaks_asking(before, ask, &of), 3); /* the first call's `made` is older than the second list */
+	tl_ptr_release(of.taken);
+	CHECK_OK(tl_mem_exit_scope());
+	tl_ptr_release(kept);
+	void* all[] = {lost, first, of.made};
+	for (size_t i = 0; i < 3; i++) CHECK_OK(tl_mem_free(all[i]));
+	CHECK_INT(leaks_since(before), 0);
+}
+
 /* covers: tl_leak_report TL_E_INVALID_ARGUMENT
+ * covers: tl_leak_report_asking TL_E_INVALID_ARGUMENT
  * covers: tl_leak_report_except TL_E_INVALID_ARGUMENT
  * covers: tl_leak_report_since TL_E_INVALID_ARGUMENT */
 static void mistakes_are_told(void)
@@ -346,7 +415,12 @@ static void mistakes_are_told(void)
 	void* held[1] = {NULL};
 	CHECK_REFUSED(tl_leak_report_except(no_file(), 0, held, 1), -1, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_leak_report_except("/dev/null", 0, NULL, 1), -1, TL_E_INVALID_ARGUMENT);
+	caller of = {.n = 0};
+	CHECK_REFUSED(leaks_asking(0, NULL, &of), -1, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_leak_report_asking(no_file(), 0, nothing_held, &of), -1, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(leaks_asking(0, held_nowhere, &of), -1, TL_E_INVALID_ARGUMENT);
 	CHECK_OK(tl_configure("TL_TRACK", "0"));
+	CHECK_REFUSED(leaks_asking(0, nothing_held, &of), -1, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_leak_report_except("/dev/null", 0, held, 1), -1, TL_E_INVALID_ARGUMENT);
 	CHECK(tl_leak_report_except("/dev/null", UINT64_MAX, held, 1) >= 0);
 	CHECK_REFUSED(tl_leak_report_since(NULL, 0), -1, TL_E_INVALID_ARGUMENT);
@@ -354,6 +428,7 @@ static void mistakes_are_told(void)
 }
 
 /* covers: tl_leak_report TL_E_OUT_OF_MEMORY
+ * covers: tl_leak_report_asking TL_E_OUT_OF_MEMORY
  * covers: tl_leak_report_except TL_E_OUT_OF_MEMORY
  * covers: tl_leak_report_since TL_E_OUT_OF_MEMORY */
 static void no_memory_to_look_is_an_answer(void)
@@ -363,6 +438,7 @@ static void no_memory_to_look_is_an_answer(void)
 	CHECK_REFUSED(tl_leak_report("/dev/null"), -1, TL_E_OUT_OF_MEMORY);
 	CHECK_REFUSED(tl_leak_report_since("/dev/null", 0), -1, TL_E_OUT_OF_MEMORY);
 	CHECK_REFUSED(tl_leak_report_except("/dev/null", 0, &one, 1), -1, TL_E_OUT_OF_MEMORY);
+	CHECK_REFUSED(tl_leak_report_asking("/dev/null", 0, nothing_held, NULL), -1, TL_E_OUT_OF_MEMORY);
 	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "-1"));
 	CHECK_OK(tl_mem_free(one));
 }
@@ -385,6 +461,7 @@ int main(void)
 	RUN(at_zero_and_not_freed);
 	RUN(blocks_of_pools);
 	RUN(what_the_caller_holds_is_no_leak);
+	RUN(what_comes_after_the_list_is_no_leak);
 	RUN(mistakes_are_told);
 	immortals_are_no_leak();
 	return check_finish();

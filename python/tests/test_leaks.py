@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import tl_runtime as tl
-from tl_runtime import _holders
+from tl_runtime import _holders, _leaks
 
 
 def line() -> int:
@@ -361,3 +361,136 @@ def test_reports_on_several_threads_do_not_look_at_each_other():
     for thread in threads:
         thread.join()
     assert max(sizes) < 4 * min(sizes) + 1000
+
+
+def test_tensors_that_other_threads_make_meanwhile_are_no_leak(mark: int) -> None:
+    numpy = pytest.importorskip("numpy")
+    stop, errors = threading.Event(), list[str]()
+    kept: list[list[Any]] = [[], [], []]
+
+    def tensors(mine: list[Any]) -> None:
+        while not stop.is_set():
+            mine.append(tl.empty(3))
+            mine.append(mine[-1][1:])
+            mine.append(tl.Tensor.from_address(mine[0].address))
+            del mine[: max(0, len(mine) - 60)]
+
+    def arrays(mine: list[Any]) -> None:
+        with tl.numpy_allocator():
+            while not stop.is_set():
+                mine.append(numpy.ones(10))
+                del mine[: max(0, len(mine) - 20)]
+
+    threads = [threading.Thread(target=work, args=(mine,)) for work, mine in zip((tensors, tensors, arrays), kept)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)
+    try:
+        for thread in threads:
+            thread.start()
+        for _ in range(25):
+            report = tl.leak_report(since=mark)
+            if report:
+                errors.append(str(report))
+        made = tl.Object.alloc(48)  # what leaks is found all the same
+        report = tl.leak_report(since=mark)
+    finally:
+        sys.setswitchinterval(before)
+        stop.set()
+        for thread in threads:
+            thread.join()
+    assert not errors, (len(errors), errors[0])
+    assert [(leak.type, leak.nbytes) for leak in report] == [("plain bytes", 48)], str(report)
+    made.free()
+
+
+def test_an_error_of_the_search_reaches_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    def search(caller: Any) -> Any:
+        raise KeyboardInterrupt("meanwhile")
+
+    monkeypatch.setattr(_holders, "held", search)
+    with pytest.raises(KeyboardInterrupt, match="meanwhile"):
+        tl.leak_report()
+
+
+def test_nor_are_arrays_inside_of_numpys_objects(mark: int) -> None:
+    numpy = pytest.importorskip("numpy")
+
+    def objects(array: Any) -> Any:
+        made = numpy.empty((2, 2), object)
+        made[1, 1] = {"x": (array,)}
+        return made[1:]
+
+    def nested(array: Any) -> Any:
+        inner = numpy.empty(1, object)
+        inner[0] = array
+        outer = numpy.empty(2, object)
+        outer[1], outer[0] = inner, outer  # in a cycle
+        return [outer]
+
+    def fields(array: Any) -> Any:
+        made = numpy.zeros(3, [("n", "i4"), ("inner", [("a", "O", (2,))])])
+        made["inner"]["a"][2, 1] = array
+        return made
+
+    def cleared(kept: Any) -> None:
+        if isinstance(kept, list):
+            kept[0][0] = None
+
+    ways = [objects, nested, fields, lambda array: array.flat, lambda array: iter(array[2:].flat),
+            lambda array: numpy.nditer(array), lambda array: numpy.nditer([array, array[::-1]]),
+            lambda array: numpy.broadcast(array, 1), lambda array: array.view([("a", "f8")])[0],
+            lambda array: numpy.ndenumerate(array), lambda array: numpy.ma.masked_array(array, array > 1)]  # fmt: skip
+    for at, way in enumerate(ways):
+        with tl.numpy_allocator():
+            array = numpy.ones(10)
+        kept = [way(array)]
+        del array
+        report = tl.leak_report(since=mark)
+        assert not report, (at, str(report))
+        assert tl.leak_report(since=mark, handles=True).objects >= 1, at
+        cleared(kept[0])
+        del kept
+        assert not tl.leak_report(since=mark, handles=True), at
+    closed = numpy.nditer(numpy.ones(3))
+    closed.close()
+    tl.leak_report()
+
+
+@pytest.mark.parametrize("name", ["a\nb", "x; sampled, for about 3 such allocations", 'say "no"', "; tag x", "ünïcode", "a\x1b[2Jb"])
+def test_names_that_look_like_parts_of_the_report(mark: int, name: str) -> None:
+    folder = f"/home/a b {name}"
+    names: dict[str, Any] = {"tl": tl}
+    exec(compile("def made():\n    return tl.Object.alloc(24)", folder, "exec"), names)
+    with tl.tag(name):
+        made = names["made"]()
+    (leak,) = report = tl.leak_report(since=mark)
+    assert leak.tag == name
+    assert (leak.frames[0].function, leak.file, leak.line) == ("made", folder, 2)
+    assert "\x1b" not in str(report)
+    made.free()
+
+
+def test_frames_of_any_name() -> None:
+    """Functions of C++ and files with blanks."""
+    text = (
+        "Direct leak of 8 byte(s) in 1 object(s) allocated from:\n"
+        "    #0 0x1f in operator new(unsigned long) /src/new.cc:12\n"
+        '    #1 0x2 in void f<int, char>(std::map<int, char> const&) "/my files/f.cc":3\n'
+        "    #2 0x3 in (anonymous namespace)::g() const (/lib/libx.so+0x1f)\n"
+        '    #3 0x4 in h() ("/my files/libx.so"+0x1f)\n'
+        "    #4 0x5 (/lib/libx.so+0x20)\n"
+        "    #5 0x6 (<unknown module>)\n"
+        "    #6 0x7 in i(int) (<unknown module>)\n"
+        "    plain bytes; a cycle: only what it refers to refers to it; tl_mem_collect_cycles frees it\n\n"
+    )
+    (leak,) = _leaks.LeakReport(text, 1)
+    assert [frame[1:] for frame in leak.frames] == [
+        ("operator new(unsigned long)", "/src/new.cc", 12),
+        ("void f<int, char>(std::map<int, char> const&)", "/my files/f.cc", 3),
+        ("(anonymous namespace)::g() const", None, 0),
+        ("h()", None, 0),
+        (None, None, 0),
+        (None, None, 0),
+        ("i(int)", None, 0),
+    ]
+    assert leak.reason.endswith("tl_mem_collect_cycles frees it") and leak.tag is None

@@ -589,6 +589,9 @@ class tl_stats(ctypes.Structure):
     ]
 
 
+tl_leak_holders = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_void_p, ctypes.c_void_p)
+
+
 INLINE_VERSION = 1
 
 
@@ -5679,6 +5682,29 @@ FUNCTIONS: tuple[Function, ...] = (
             recorded, and the mark is not UINT64_MAX; held is NULL or misaligned,
             and n is not 0), TL_E_OUT_OF_MEMORY.
         Cost: as tl_leak_report, and linear in n.
+        """,
+    ),
+    Function(
+        "tl_leak_report_asking",
+        "Tracking",
+        ctypes.c_int64,
+        (ctypes.c_char_p, ctypes.c_uint64, tl_leak_holders, ctypes.c_void_p),
+        ("path", "mark", "ask", "ctx"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
+        """tl_leak_report_asking is tl_leak_report_except for a program whose other threads
+        go on meanwhile. The call first lists what is live and held by no scope, then asks
+        the caller for the references that it holds, and reports what of that list nothing
+        explains. So what was allocated, or left its scope, after the call began is no leak,
+        whether the caller knew of it or not. It counts as what scopes hold.
+
+        Ownership: none; path is not kept, ctx is passed to ask as it is.
+        Threads: any thread. What ask has returned keeps its references until the
+            call ends.
+        Returns: how many allocations leaked, -1 on failure.
+        Errors: TL_E_INVALID_ARGUMENT (no ask; the file cannot be written; nothing
+            is being recorded, and the mark is not UINT64_MAX; the array is NULL,
+            and not empty), TL_E_OUT_OF_MEMORY.
+        Cost: twice that of tl_leak_report_except, and of ask.
         """,
     ),
     Function(

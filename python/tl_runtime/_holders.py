@@ -2,7 +2,7 @@
 
 A handle of this package says what it holds. Arrays of NumPy's are in no list of the interpreter's, because they cannot
 be in cycles; so they are looked for in everything that can: in what the collector of garbage knows, in dictionaries and
-tuples that it does not, and in the local variables of all threads.
+tuples that it does not, in arrays of objects and iterators of NumPy's, and in the local variables of all threads.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
 from typing import Any
 
+from ._info import in_hand
 from ._library import lib
 from ._native import fast
 from ._sparse import _Held
@@ -47,14 +48,14 @@ def held(caller: FrameType) -> tuple[list[Any], list[int]]:
 
 
 def _search(caller: FrameType) -> tuple[list[Any], list[int]]:
-    found: dict[int, Any] = {}
-    for one in _everything(_variables(caller)):
-        found[id(one)] = one
-        if isinstance(one, _array_type()):
-            for base in _bases(one):
-                found[id(base)] = base
+    variables = _variables(caller)  # before anything else refers to the dictionaries that frames keep
+    addresses = list(in_hand)
+    objects = gc.get_objects()
     tensors = [] if fast is None else fast.living()
-    addresses = [tensor.address for tensor in tensors]
+    addresses += [tensor.address for tensor in tensors]
+    found: dict[int, Any] = {}
+    for one in _everything(objects, variables):
+        found[id(one)] = one
     for one in found.values():
         addresses += _addresses(one)
     return [*tensors, *found.values()], addresses
@@ -62,7 +63,7 @@ def _search(caller: FrameType) -> tuple[list[Any], list[int]]:
 
 def _array_type() -> Any:
     numpy = sys.modules.get("numpy")
-    return () if numpy is None else numpy.ndarray
+    return () if numpy is None else getattr(numpy, "ndarray", ())
 
 
 def _kinds() -> set[type]:
@@ -76,22 +77,59 @@ def _kinds() -> set[type]:
     return kinds
 
 
-def _everything(values: list[Any]) -> Iterator[Any]:
-    """Everything of these classes that is one of the values, or in a container."""
-    kinds, seen = _kinds(), set[int]()
-    layer: list[Any] = gc.get_objects()
-    yield from (one for one in layer if type(one) in kinds)
-    while layer:
-        referred = gc.get_referents(*layer)
-        referred += values
-        layer, values = [], []
+# Objects of NumPy's with arrays, which the collector of garbage does not know, and where they have them.
+_WITH_ARRAYS = {"flatiter": "base", "nditer": "operands", "broadcast": "iters", "void": "base"}
+
+
+def _openers() -> dict[type, str]:
+    numpy = sys.modules.get("numpy")
+    found = ((getattr(numpy, name, None), attribute) for name, attribute in _WITH_ARRAYS.items())
+    return {kind: attribute for kind, attribute in found if kind is not None}
+
+
+def _everything(layer: list[Any], values: list[Any]) -> Iterator[Any]:
+    """Everything of these classes among all objects that the collector knows, the values, or in a container."""
+    kinds, openers, array_type, seen = _kinds(), _openers(), _array_type(), set[int]()
+    referred = [one for one in layer if type(one) in kinds]
+    referred += values
+    while layer or referred:
+        referred += gc.get_referents(*layer)
+        layer, inside = [], []
         for one in referred:
             kind = type(one)
             if kind in kinds:
                 yield one
+                if array_type and issubclass(kind, array_type) and id(one) not in seen:
+                    seen.add(id(one))
+                    inside += _in_array(one)
+            elif kind in openers:
+                inside += _opened(one, openers[kind])
             elif (kind is dict or kind is tuple) and id(one) not in seen and not gc.is_tracked(one):
                 seen.add(id(one))
                 layer.append(one)
+        referred = inside
+
+
+def _opened(one: Any, attribute: str) -> list[Any]:
+    """The arrays that an object of NumPy's has."""
+    try:
+        found = getattr(one, attribute)
+    except ValueError:  # an iterator that was closed
+        return []
+    return list(found) if isinstance(found, tuple) else [found]
+
+
+def _in_array(array: Any) -> list[Any]:
+    """What an array has its memory from, and the objects that are its elements or parts of them."""
+    return [*_bases(array), *_elements(array.view(_array_type()))] if array.dtype.hasobject else list(_bases(array))
+
+
+def _elements(array: Any) -> Iterator[Any]:
+    if array.dtype.names is None:
+        yield from (one for one in array.reshape(-1).tolist() if one is not None)
+    for name in array.dtype.names or ():
+        if array.dtype[name].hasobject:
+            yield from _elements(array[name])
 
 
 def _variables(caller: FrameType) -> list[Any]:
@@ -134,7 +172,7 @@ def _bases(array: Any) -> Iterator[Any]:
     while base is not None:
         if type(base) is _Capsule or isinstance(base, _array_type()):
             yield base
-        base = getattr(base, "base", None) if isinstance(base, _array_type()) else None
+        base = base.base if isinstance(base, _array_type()) else None
 
 
 def _addresses(one: Any) -> Iterable[int]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from . import _abi, _deferred
 from ._dtype import BY_NUMBER, TYPESTR
@@ -68,8 +69,14 @@ def in_reach(device: int) -> bool:
     )
 
 
-def hold(address: int | None) -> int:
-    """Turns the current scope's reference to a new tensor into one of the caller's.
+# The tensors to which a thread is acquiring a reference for an object that it makes; leak reports count these references.
+in_hand: list[int] = []
+
+Made = TypeVar("Made")
+
+
+def hold(address: int | None, wrap: Callable[[int], Made]) -> Made:
+    """Turns the current scope's reference to a new tensor into one of an object, which wrap makes.
 
     Not by unregistering: that reference would float, and the next code that
     registers the tensor would sink it into a scope of its own.
@@ -79,10 +86,23 @@ def hold(address: int | None) -> int:
     _made(address)
     if _deferred.head.value:
         _deferred.drain()
-    _acquire(address)
-    status = _end_scope_reference(address)
-    if status:
-        error = error_for(status)
-        _release(address)
-        raise error
-    return address
+    in_hand.append(address)
+    try:
+        _acquire(address)
+        status = _end_scope_reference(address)
+        if status:
+            error = error_for(status)
+            _release(address)
+            raise error
+        return wrap(address)
+    finally:
+        in_hand.remove(address)
+
+
+def hold_again(address: int, wrap: Callable[[int], Made]) -> Made:
+    """Acquires one more reference to a live tensor, for an object that wrap makes."""
+    in_hand.append(address)
+    try:
+        return wrap(_acquire(address))
+    finally:
+        in_hand.remove(address)

@@ -6,15 +6,17 @@ memory that neither a scope nor a variable of Python's will release.
 
 from __future__ import annotations
 
+import ast
 import ctypes
 import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any, NamedTuple
 
-from . import _deferred, _holders
+from . import _abi, _deferred, _holders
 from ._library import c_string, last_error, lib
 from ._numbers import size
 
@@ -23,8 +25,16 @@ _HEAD = re.compile(
     r"(Direct leak of|Indirect leak of|No leak, handed back to the host:) (\d+) byte\(s\) in (\d+) object\(s\) "
     r"allocated from:$"
 )
-_FRAME = re.compile(r"    #\d+ 0x(?P<address>[0-9a-f]+)(?: in (?P<function>.*?))? (?P<place>\S*:\d+|\(\S.*\)|.*:\d+)$")
-_TAIL = re.compile(r"    (?P<type>.*?); (?P<reason>.*?)(?:; tag (?P<tag>.*?))?(?:; sampled, for about \d+ such .*)?$")
+# A file or module with blanks in its name, a type or tag with a semicolon, and what is not printable stand in quotes.
+_QUOTED = r'"(?:[^"\\]|\\.)*"'
+_FRAME = re.compile(
+    rf"    #\d+ 0x(?P<address>[0-9a-f]+)(?: in (?P<function>{_QUOTED}|.*))? "
+    rf'(?:(?P<file>{_QUOTED}|[^\s"]+):(?P<line>\d+)|\((?:{_QUOTED}|\S+)\+0x[0-9a-f]+\)|\(<unknown module>\))$'
+)
+_TAIL = re.compile(
+    rf"    (?P<type>{_QUOTED}|[^;]*); (?P<reason>.*?)(?:; tag (?P<tag>{_QUOTED}|[^;]*))?"
+    r"(?:; sampled, for about \d+ such .*)?$"
+)
 
 
 class LeakFrame(NamedTuple):
@@ -119,34 +129,67 @@ def leak_report(
 
     What a scope of a running thread holds is no leak, and neither is what objects of Python's hold: a Tensor or a
     SparseMatrix, an array over one, an array under numpy_allocator() or of the registry, or one that NumPy has made of
-    a tensor by DLPack. With handles=True the latter counts. Arrays are found where a container or a variable has them;
-    those that only C code has, and tensors that other libraries have by DLPack or Arrow, are seen by nobody and count.
+    a tensor by DLPack. With handles=True the latter counts. Arrays are found where a container, an array of objects, an
+    iterator of NumPy's or a variable has them; those that only C code has, and tensors that other libraries have by
+    DLPack or Arrow, are seen by nobody and count. Other threads may go on meanwhile.
 
     With a path the text is written to that file as well. With a mark, only allocations that were recorded since
     track_count() had returned it.
     """
     _deferred.drain()
     mark = _ALL if since is None else min(size(since, "since"), _ALL - 1)
-    # Holders are kept meanwhile, so that no other thread ends one.
-    holders, held = ([], []) if handles else _holders.held(sys._getframe(1))
+    caller = None if handles else sys._getframe(1)
     if path is not None and (os.path.isfile(path) or not os.path.exists(path)):
-        return _written(path, mark, held)
+        return _written(path, mark, caller)
     file, name = tempfile.mkstemp(prefix="tl_leaks_")
     os.close(file)
     try:
-        report = _written(name, mark, held)
+        report = _written(name, mark, caller)
     finally:
         os.unlink(name)
     if path is not None:  # a pipe, a terminal: not read again
         with open(path, "w", encoding="utf-8") as out:
             out.write(str(report))
-    del holders
     return report
 
 
-def _written(path: str | os.PathLike[str], mark: int, held: Sequence[int]) -> LeakReport:
-    array = (ctypes.c_void_p * len(held))(*held)
-    count = int(lib.tl_leak_report_except(c_string(path), mark, array, len(held)))
+class _Asked:
+    """Tells the library what Python holds, after it has listed what is live: so what other threads make meanwhile is no
+    leak. The holders are kept, so that no other thread ends one before the report is complete."""
+
+    def __init__(self, caller: FrameType) -> None:
+        self.caller: FrameType | None = caller
+        self.holders: list[Any] = []
+        self.array: Any = None
+        self.error: BaseException | None = None
+
+    def answer(self, _: Any, out: int) -> int:
+        try:
+            assert self.caller is not None
+            self.holders, held = _holders.held(self.caller)
+            self.array = (ctypes.c_void_p * len(held))(*held)
+            ctypes.c_void_p.from_address(out).value = ctypes.addressof(self.array)
+            return len(held)
+        except BaseException as error:  # no exception may pass through frames of C
+            self.error = error
+            return 0
+
+    def end(self) -> None:
+        """Lets go of everything, as ctypes keeps functions for C in cycles; raises what has gone wrong."""
+        error, self.error = self.error, None
+        self.caller, self.holders, self.array = None, [], None
+        if error is not None:
+            raise error
+
+
+def _written(path: str | os.PathLike[str], mark: int, caller: FrameType | None) -> LeakReport:
+    name = c_string(path)
+    if caller is None:
+        count = int(lib.tl_leak_report_except(name, mark, None, 0))
+    else:
+        asked = _Asked(caller)
+        count = int(lib.tl_leak_report_asking(name, mark, _abi.tl_leak_holders(asked.answer), None))
+        asked.end()
     if count < 0:
         raise last_error()
     with open(path, encoding="utf-8", errors="replace") as file:
@@ -171,9 +214,9 @@ def _leaks_in(text: str) -> Iterator[Leak]:
         yield Leak(
             objects=int(head[3]),
             nbytes=int(head[2]),
-            type=type_,
+            type=_plain(type_),
             reason=reason,
-            tag=tag,
+            tag=None if tag is None else _plain(tag),
             frames=tuple(frames),
             is_direct=head[1].startswith("Direct"),
             is_leak=not head[1].startswith("No"),
@@ -181,6 +224,10 @@ def _leaks_in(text: str) -> Iterator[Leak]:
 
 
 def _frame(found: re.Match[str]) -> LeakFrame:
-    file, _, line = found["place"].rpartition(":")
-    known = bool(file) and line.isdigit()
-    return LeakFrame(int(found["address"], 16), found["function"], file if known else None, int(line) if known else 0)
+    function, file = (None if name is None else _plain(name) for name in found.group("function", "file"))
+    return LeakFrame(int(found["address"], 16), function, file, int(found["line"] or 0))
+
+
+def _plain(name: str) -> str:
+    """A name without the quotes that it may have in a report, which are those of Go and of Python alike."""
+    return str(ast.literal_eval(name)) if name.startswith('"') else name

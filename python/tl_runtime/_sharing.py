@@ -100,7 +100,7 @@ class SharedTensor:
         from ._tensor import Tensor
 
         self.fileno()
-        return Tensor._wrap(hold(lib.tl_tensor_open(ctypes.byref(self._struct))))
+        return hold(lib.tl_tensor_open(ctypes.byref(self._struct)), Tensor._wrap)
 
     def close(self) -> None:
         """Closes the descriptor; a second call does nothing."""

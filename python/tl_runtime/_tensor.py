@@ -10,7 +10,7 @@ from . import _abi, _arrow, _buffers, _deferred, _dlpack, _traced
 from ._arrays import array_api, lent, numpy_module
 from ._devices import DeviceLike, device_number, name_of
 from ._dtype import BY_NAME, BY_NUMBER, TYPESTR, DType, DTypeLike, from_typestr, to_dtype
-from ._info import NOT_OWNED, READ_ONLY, hold, in_reach, info_of, interface_of
+from ._info import NOT_OWNED, READ_ONLY, hold, hold_again, in_reach, info_of, interface_of
 from ._library import check, error_for, last_error, lib, recorder, unchecked
 from ._native import fast
 from ._numbers import shape_for_c, size
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     Array = numpy.ndarray[Any, Any]
 
-_acquire = unchecked("tl_tensor_acquire")
 _release = unchecked("tl_tensor_release")
 _data = unchecked("tl_tensor_data")
 _device = unchecked("tl_tensor_device")
@@ -69,7 +68,7 @@ class TensorMethods(Values, Viewable):
         info_of(size(address, "an address"))
         if not address:
             raise ValueError("NULL is no tensor")
-        return cls._wrap(_acquire(address))
+        return hold_again(address, cls._wrap)
 
     @staticmethod
     def _wrap(address: int) -> Tensor:
@@ -258,7 +257,7 @@ class Tensor(TensorMethods):
         return _made(address, interface_of(info, address), info.device)
 
     def _view(self, address: int | None) -> Tensor:
-        return _traced_by(CtypesTensor._wrap(hold(address)))
+        return hold(address, _wrap_traced)
 
     def __del__(
         self,
@@ -303,19 +302,26 @@ def _made(address: int, interface: dict[str, Any], device: int) -> Tensor:
     return tensor
 
 
+def _wrap_traced(held: int) -> Tensor:
+    return _traced_by(CtypesTensor._wrap(held))
+
+
 def _own(address: int | None) -> Tensor:
     """Makes a Tensor of what a function of the library returned, and the current scope holds; None raises."""
-    return _traced_by(CtypesTensor._wrap(hold(address)))
+    return hold(address, _wrap_traced)
 
 
 def _fresh(address: int | None, shape: tuple[int, ...], dtype: DType, device: int) -> Tensor:
     """Wraps a new contiguous tensor, of which everything is known except the address of its data."""
     if fast is not None:
         return _own(address)
-    held = hold(address)
-    data = (_data(held) or held, False)  # NumPy 1.21 refuses NULL, even for no elements
-    interface = {"version": 3, "shape": shape, "typestr": TYPESTR[dtype], "data": data, "strides": None}
-    return _traced_by(_made(held, interface, device if device >= 0 else _device(held)))
+
+    def wrap(held: int) -> Tensor:
+        data = (_data(held) or held, False)  # NumPy 1.21 refuses NULL, even for no elements
+        interface = {"version": 3, "shape": shape, "typestr": TYPESTR[dtype], "data": data, "strides": None}
+        return _traced_by(_made(held, interface, device if device >= 0 else _device(held)))
+
+    return hold(address, wrap)
 
 
 def _number(device: DeviceLike | None) -> int:

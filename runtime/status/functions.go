@@ -263,6 +263,7 @@ var functions = [...]string{
 	"tl_leak_report",
 	"tl_leak_report_since",
 	"tl_leak_report_except",
+	"tl_leak_report_asking",
 	"tl_mem_check_all",
 	"tl_profile_write",
 	"tl_trace_start",

@@ -78,6 +78,16 @@ static bool leak_report_except(void)
 	void* held[] = {NULL, NULL};
 	return tl_leak_report_except("/dev/null", UINT64_MAX, held, 2) >= 0;
 }
+static size_t holds_nothing(void* ctx, void* const** out_held)
+{
+	(void)ctx;
+	*out_held = NULL;
+	return 0;
+}
+static bool leak_report_asking(void)
+{
+	return tl_leak_report_asking("/dev/null", UINT64_MAX, holds_nothing, NULL) >= 0;
+}
 static bool profile(void) { return ok(tl_profile_write("/dev/null")); }
 static bool snapshot_file(void) { return ok(tl_snapshot_write("/dev/null")); }
 
@@ -108,6 +118,7 @@ static const step tracking[] = {
 	{.name = "tl_leak_report", .call = leak_report},
 	{.name = "tl_leak_report_since", .call = leak_report_since, .before = track, .finally = no_track},
 	{.name = "tl_leak_report_except", .call = leak_report_except},
+	{.name = "tl_leak_report_asking", .call = leak_report_asking},
 	{.name = "tl_profile_write", .call = profile},
 	{.name = "tl_snapshot_write", .call = snapshot_file},
 	{.name = "tl_trace_start", .call = start_trace, .undo = stop_trace, .finally = remove_trace},

@@ -4,6 +4,7 @@
 //
 //	search.go, search_foreign.go  what is live, and who holds it
 //	left_open.go                  what threads left in scopes, and was released since
+//	list.go                       what a program that goes on makes meanwhile
 //	leak.go                       both by where it was allocated
 //	write.go                      the report
 //	traced.go                     what a trace is told when it begins
@@ -59,7 +60,13 @@ const All = ^uint64(0)
 // Collect looks for leaks. A mark other than All leaves those out that were not recorded
 // since: it is what track.Count was then. The caller holds a reference to each of held.
 func Collect(c *object.Context, since uint64, held ...uintptr) (*Report, status.Status) {
-	r := &Report{caller: len(held) > 0}
+	return CollectOf(c, since, nil, held...)
+}
+
+// CollectOf is Collect for a caller that has told what it holds after a list was made, unless
+// the list is nil: what is not on it counts as held.
+func CollectOf(c *object.Context, since uint64, of List, held ...uintptr) (*Report, status.Status) {
+	r := &Report{caller: of != nil || len(held) > 0}
 	groups := map[key]*Group{}
 	add := func(l Live) {
 		e, recorded := track.Find(l.Ref)
@@ -68,10 +75,14 @@ func Collect(c *object.Context, since uint64, held ...uintptr) (*Report, status.
 		}
 		r.add(groups, l, e, recorded)
 	}
-	if st := EachLive(c, add, held...); st != status.OK {
+	if st := eachLive(c, of, add, held); st != status.OK {
 		return nil, st
 	}
-	Blocks(add)
+	Blocks(func(l Live) {
+		if of.covers(l.Ref) {
+			add(l)
+		}
+	})
 	for _, g := range groups {
 		r.Groups = append(r.Groups, *g)
 	}

@@ -53,6 +53,42 @@ func TestGoProgramsSeeTheirLines(t *testing.T) {
 	require.Empty(t, r.Text())
 }
 
+// A list has what leaked when it was made: what is younger, has left its scope since, or was acquired once more since is
+// no leak, nor is what it refers to.
+func TestWhatIsNotOnAListIsNoLeak(t *testing.T) {
+	c := context(t)
+	mark := track.Count()
+	require.Equal(t, status.OK, c.EnterScope())
+	held, base := c.New(24), c.New(32)
+	c.Acquire(held)
+	c.Acquire(base)
+	require.Equal(t, status.OK, c.ExitScope())
+	require.Equal(t, status.OK, c.EnterScope())
+	inScope := c.New(16)
+	list, st := ListOf(c)
+	require.Equal(t, status.OK, st)
+	young := c.VecNew(1)
+	require.Equal(t, status.OK, c.VecPush(young, base))
+	c.Release(base)
+	for _, p := range []uintptr{held, inScope, young} {
+		c.Acquire(p)
+	}
+	require.Equal(t, status.OK, c.ExitScope())
+	require.EqualValues(t, 4, collect(t, c, mark).Count)
+	r, st := CollectOf(c, mark, list, held)
+	require.Equal(t, status.OK, st)
+	require.Zero(t, r.Count, "%s", r.Text())
+	require.EqualValues(t, 4, r.Held.Count)
+	r, st = CollectOf(c, mark, list)
+	require.Equal(t, status.OK, st)
+	require.Equal(t, [2]uint64{1, 24}, [2]uint64{uint64(r.Count), r.Bytes})
+	for _, p := range []uintptr{held, held, inScope, young} {
+		require.Equal(t, status.OK, c.Release(p))
+	}
+	c.Drain()
+	require.Zero(t, collect(t, c, mark).Count)
+}
+
 func TestWhatAScopeHoldsIsNoLeak(t *testing.T) {
 	c := context(t)
 	mark := track.Count()
@@ -94,6 +130,23 @@ func TestWhatEndedThreadsLeftIsToldAfterItWasReleased(t *testing.T) {
 	require.Equal(t, uint64(128), after.Bytes-before.Bytes)
 	require.Equal(t, LeftOpen, after.Groups[0].Reason)
 	require.Contains(t, after.Text(), "a thread ended in the open scope that held it")
+}
+
+// Names that could be taken for other parts of the report, or write to a terminal, are in quotes.
+func TestNamesInQuotes(t *testing.T) {
+	for _, name := range []string{"", "a b", "operator new(unsigned long)", "ünïcode", "a;b/c"} {
+		require.Equal(t, name, quoted(name, ""))
+	}
+	for name, want := range map[string]string{"a b": `"a b"`, "a;b": `"a;b"`, "a\nb": `"a\nb"`, "\x1b[2J": `"\x1b[2J"`,
+		"\xff": `"\xff"`, `say "no"`: `"say \"no\""`, "\u202e": `"\u202e"`} {
+		require.Equal(t, want, quoted(name, " ;"))
+	}
+	g := Group{Type: "a;b", Tag: "x\ny", Site: track.Site{Stack: []uintptr{1}}, Total: Total{1, 8}}
+	find := func(uintptr) []Located { return []Located{{Frame: Frame{Function: "f g", File: "/a b.c", Line: 3}}} }
+	var b strings.Builder
+	g.write(&b, find)
+	require.Contains(t, b.String(), "    #0 0x0 in f g \"/a b.c\":3\n    \"a;b\"; nobody took")
+	require.Contains(t, b.String(), "; tag \"x\\ny\"\n")
 }
 
 func TestGroupsComeInOrder(t *testing.T) {

@@ -72,6 +72,18 @@ type search struct {
 // cost of which is linear in all of them. It changes nothing and calls nothing of the
 // program's. The caller holds a reference to each of held.
 func EachLive(c *object.Context, visit func(Live), held ...uintptr) status.Status {
+	return eachLive(c, nil, visit, held)
+}
+
+func eachLive(c *object.Context, of List, visit func(Live), held []uintptr) status.Status {
+	return look(c, of, held, func(s *search) {
+		s.visitAll(visit)
+		s.foreign.visitAll(visit)
+	})
+}
+
+// look calls use with what was found, unless there is no memory.
+func look(c *object.Context, of List, held []uintptr, use func(*search)) status.Status {
 	h := object.Heap()
 	if st := h.Side().Begin(); st != status.OK {
 		return c.Fail(st, object.TextTables, 0)
@@ -88,13 +100,15 @@ func EachLive(c *object.Context, visit func(Live), held ...uintptr) status.Statu
 	object.EachContext(s.scopes)
 	s.caller(held)
 	s.explain()
+	if of != nil {
+		s.keepTo(of, held)
+	}
 	s.reach()
 	s.cycles()
 	if s.failed {
 		return c.Fail(status.OutOfMemory, object.TextTables, 0)
 	}
-	s.visitAll(visit)
-	s.foreign.visitAll(visit)
+	use(&s)
 	return status.OK
 }
 

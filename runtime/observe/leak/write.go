@@ -5,7 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"tlruntime/runtime/observe/track"
 )
@@ -138,9 +141,9 @@ func (g *Group) write(b *strings.Builder, find finder) {
 	if typ == "" {
 		typ = "plain bytes"
 	}
-	fmt.Fprintf(b, "    %s; %s", typ, what[g.Reason])
+	fmt.Fprintf(b, "    %s; %s", quoted(typ, ";"), what[g.Reason])
 	if g.Tag != "" {
-		fmt.Fprintf(b, "; tag %s", g.Tag)
+		fmt.Fprintf(b, "; tag %s", quoted(g.Tag, ";"))
 	}
 	if g.Sampled {
 		fmt.Fprintf(b, "; sampled, for about %.0f such allocations", g.Like)
@@ -216,17 +219,27 @@ func (f Located) write(b *strings.Builder, n int) {
 		if name == "" {
 			name = "<unknown>"
 		}
-		b.WriteString(" in " + name)
+		b.WriteString(" in " + quoted(name, ""))
 	}
 	switch {
 	case f.File != "":
-		fmt.Fprintf(b, " %s:%d", f.File, f.Line)
+		fmt.Fprintf(b, " %s:%d", quoted(f.File, " "), f.Line)
 	case f.Module != "":
-		fmt.Fprintf(b, " (%s+%#x)", f.Module, f.Offset)
+		fmt.Fprintf(b, " (%s+%#x)", quoted(f.Module, " "), f.Offset)
 	default:
 		b.WriteString(" (<unknown module>)")
 	}
 	b.WriteString("\n")
+}
+
+// quoted puts a name in quotes that a reader could not tell from what follows it: one with any of these characters, with
+// quotes of its own, or with what is not printed, which could also write to a terminal what is not there.
+func quoted(name, apart string) string {
+	special := func(r rune) bool { return r == '"' || !unicode.IsPrint(r) || strings.ContainsRune(apart, r) }
+	if utf8.ValidString(name) && !strings.ContainsFunc(name, special) {
+		return name
+	}
+	return strconv.Quote(name)
 }
 
 // Brief renders the innermost frames of a site, for a message.
