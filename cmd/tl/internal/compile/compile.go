@@ -14,6 +14,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"tlruntime/cmd/tl/internal/sealed"
 )
 
 // Oldest and Newest are the versions of LLVM whose text form is written.
@@ -120,7 +122,8 @@ func findLLC() *Compiler {
 }
 
 // Shared returns the path of a shared object made of what emit writes for the
-// compiler's version of LLVM. The same text on the same processor is compiled once.
+// compiler's version of LLVM. The same text on the same processor is compiled once, and
+// again where the result was cut or changed.
 func (c *Compiler) Shared(emit func(w io.Writer, llvm int) error) (string, error) {
 	var text strings.Builder
 	if err := emit(&text, c.LLVM); err != nil {
@@ -131,7 +134,7 @@ func (c *Compiler) Shared(emit func(w io.Writer, llvm int) error) (string, error
 		return "", err
 	}
 	path := filepath.Join(folder, c.key(text.String())+".so")
-	if _, err := os.Stat(path); err == nil {
+	if sealed.IsWhole(path) {
 		return path, nil
 	}
 	return path, c.build(text.String(), folder, path)
@@ -150,6 +153,9 @@ func (c *Compiler) build(text, folder, path string) error {
 		return err
 	}
 	if err := c.compile(ir, object); err != nil {
+		return err
+	}
+	if err := sealed.Seal(object); err != nil {
 		return err
 	}
 	return os.Rename(object, path)

@@ -64,6 +64,12 @@ func TestEachCompiler(t *testing.T) {
 			after, err := os.Stat(again)
 			require.NoError(t, err)
 			assert.Equal(t, before.ModTime(), after.ModTime(), "the second call finds the first one's result")
+			for _, size := range []int64{0, 100, before.Size() / 2, before.Size() - 1} {
+				require.NoError(t, os.Truncate(path, size))
+				_, err = c.Shared(emit)
+				require.NoError(t, err)
+				assert.Equal(t, 42, answer(t, path), "cut to %d bytes", size)
+			}
 		})
 	}
 }
