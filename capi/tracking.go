@@ -208,17 +208,20 @@ const _ = "tl_leak_holders"
 // go on meanwhile. The call first lists what is live and held by no scope, then asks
 // the caller for the references that it holds, and reports what of that list nothing
 // explains. So what was allocated, or left its scope, after the call began is no leak,
-// whether the caller knew of it or not. It counts as what scopes hold.
+// whether the caller knew of it or not. It counts as what scopes hold. If something is
+// left the caller is asked once more, since it may have missed what a thread was moving,
+// and what either answer explains is no leak.
 //
 //	C: int64_t tl_leak_report_asking(const char* path, uint64_t mark, tl_leak_holders ask, void* ctx);
 //
 // Ownership: none; path is not kept, ctx is passed to ask as it is.
-// Threads: any thread. What ask has returned keeps its references until the call ends.
+// Threads: any thread. What ask has returned keeps its references until it is called again
+// or the call ends.
 // Returns: how many allocations leaked, -1 on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no ask; the file cannot be written; nothing is being
 // recorded, and the mark is not UINT64_MAX; the array is NULL, and not empty),
 // TL_E_OUT_OF_MEMORY.
-// Cost: twice that of tl_leak_report_except, and of ask.
+// Cost: three times that of tl_leak_report_except, and of ask, once or twice.
 // Path: shim.
 // Fails: -1.
 const _ = "tl_leak_report_asking"
@@ -295,6 +298,13 @@ func tlentry_forget_block(address uintptr) {
 //export tlentry_leak_list
 func tlentry_leak_list(c uintptr, asks bool) uint64 {
 	return guarded(c, 0, func(o *object.Context) uint64 { return listLeaks(o, asks) })
+}
+
+// tlentry_leak_narrow takes off a list what the caller holds, and returns how much is left.
+//
+//export tlentry_leak_narrow
+func tlentry_leak_narrow(c uintptr, list uint64, held, n uintptr) int64 {
+	return guarded(c, -1, func(o *object.Context) int64 { return narrowLeaks(o, list, held, n) })
 }
 
 // tlentry_leak_report reports what of a list the caller does not hold, and ends the list.

@@ -175,7 +175,7 @@ func listLeaks(o *object.Context, asks bool) uint64 {
 		fail(o, status.InvalidArgument, "ask is needed; tl_leak_report_except takes the references themselves")
 		return 0
 	}
-	list, st := leak.ListOf(o)
+	list, st := leak.ListOf(o, nil)
 	if st != status.OK {
 		return 0
 	}
@@ -187,6 +187,22 @@ func listLeaks(o *object.Context, asks bool) uint64 {
 	leakLists.last++
 	leakLists.lists[leakLists.last] = list
 	return leakLists.last
+}
+
+// narrowLeaks takes off a list what the caller holds, and returns how much is left; -1 is a failure, which ends the list.
+func narrowLeaks(o *object.Context, number uint64, held, n uintptr) int64 {
+	list := takeLeaks(number)
+	known, st := addresses(o, held, n)
+	if st == status.OK {
+		list, st = leak.ListOf(o, list, known...)
+	}
+	if st != status.OK {
+		return -1
+	}
+	leakLists.mu.Lock()
+	defer leakLists.mu.Unlock()
+	leakLists.lists[number] = list
+	return int64(len(list))
 }
 
 func takeLeaks(number uint64) leak.List {

@@ -33,6 +33,7 @@ void tlentry_python_site(uintptr_t context, uintptr_t pointer, uintptr_t stack, 
 void tlentry_forget_block(uintptr_t address);
 int64_t tlentry_leaks(uintptr_t context);
 uint64_t tlentry_leak_list(uintptr_t context, uint8_t asks);
+int64_t tlentry_leak_narrow(uintptr_t context, uint64_t list, uintptr_t held, uintptr_t n);
 int64_t tlentry_leak_report(uintptr_t c, uint64_t list, uintptr_t path, uint64_t mark, uintptr_t held, uintptr_t n);
 int64_t tlentry_check_at_end(uintptr_t c);
 void tlentry_end_trace(uintptr_t context);

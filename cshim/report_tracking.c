@@ -111,7 +111,13 @@ int64_t tl_leak_report_asking(const char* path, uint64_t mark, tl_leak_holders a
 	tlc_entry_end(c);
 	if (list == 0) return -1;
 	void* const* held = NULL;
-	const size_t n = ask(ctx, &held);
+	size_t n = ask(ctx, &held);
+	c = tlc_entry_begin(TL_FN_tl_leak_report_asking, &why);
+	if (c == NULL) return -1;
+	const int64_t left = tlentry_leak_narrow((uintptr_t)c, list, (uintptr_t)held, n);
+	tlc_entry_end(c);
+	if (left < 0) return -1;
+	if (left > 0) n = ask(ctx, &held);
 	c = tlc_entry_begin(TL_FN_tl_leak_report_asking, &why);
 	if (c == NULL) return -1;
 	const int64_t leaked = tlentry_leak_report((uintptr_t)c, list, (uintptr_t)path, mark, (uintptr_t)held, n);

@@ -355,15 +355,26 @@ typedef struct caller {
 	size_t n;
 	void *made, *taken; /* meanwhile */
 	void* from_scope;
+	int asked;
 } caller;
 
 static size_t ask(void* ctx, void* const** out_held)
 {
 	caller* of = ctx;
-	of->made = tl_mem_alloc(32);
-	of->taken = tl_ptr_acquire(of->from_scope);
+	if (of->asked++ == 0) {
+		of->made = tl_mem_alloc(32);
+		of->taken = tl_ptr_acquire(of->from_scope);
+	}
 	*out_held = of->held;
 	return of->n;
+}
+
+/* Forgets what it holds when it is asked for the first time, or for the second time. */
+static size_t ask_a_forgetful_one(void* ctx, void* const** out_held)
+{
+	caller* of = ctx;
+	*out_held = of->held;
+	return ++of->asked % 2 == (int)of->n ? 1 : 0;
 }
 
 static int64_t leaks_asking(uint64_t mark, tl_leak_holders holders, caller* of)
@@ -391,8 +402,14 @@ static void what_comes_after_the_list_is_no_leak(void)
 	CHECK_INT(leaks_asking(before, ask, &of), 1); /* neither `made` nor what `taken` refers to */
 	CHECK(shows("64 byte(s) in 1 object(s)"));
 	CHECK(shows("in 3 allocation(s) that scopes")); /* `kept`, `made`, and what `taken` refers to */
+	CHECK_INT(of.asked, 2);
 	tl_ptr_release(of.taken);
 	void* first = of.made;
+	CHECK_OK(tl_mem_free(lost));
+	for (of.asked = 0, of.n = 0; of.n < 2; of.n++, of.asked = 0)
+		CHECK_INT(leaks_asking(before, ask_a_forgetful_one, &of), 1); /* `first`; `kept` was held in one answer */
+	lost = forgetful(64);
+	of.asked = 0;
 	of.n = 0;
 	CHECK_INT(leaks_asking(before, ask, &of), 3); /* the first call's `made` is older than the second list */
 	tl_ptr_release(of.taken);

@@ -65,7 +65,7 @@ func TestWhatIsNotOnAListIsNoLeak(t *testing.T) {
 	require.Equal(t, status.OK, c.ExitScope())
 	require.Equal(t, status.OK, c.EnterScope())
 	inScope := c.New(16)
-	list, st := ListOf(c)
+	list, st := ListOf(c, nil)
 	require.Equal(t, status.OK, st)
 	young := c.VecNew(1)
 	require.Equal(t, status.OK, c.VecPush(young, base))
@@ -82,6 +82,11 @@ func TestWhatIsNotOnAListIsNoLeak(t *testing.T) {
 	r, st = CollectOf(c, mark, list)
 	require.Equal(t, status.OK, st)
 	require.Equal(t, [2]uint64{1, 24}, [2]uint64{uint64(r.Count), r.Bytes})
+	for left, known := range [][]uintptr{{held}, nil} {
+		again, st := ListOf(c, list, known...)
+		require.Equal(t, status.OK, st)
+		require.Len(t, again, left, "what the caller has held is open no more")
+	}
 	for _, p := range []uintptr{held, held, inScope, young} {
 		require.Equal(t, status.OK, c.Release(p))
 	}

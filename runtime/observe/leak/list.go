@@ -23,17 +23,26 @@ func (l List) covers(r track.Ref) bool {
 	return listed || l == nil
 }
 
-// ListOf lists what leaks unless a caller holds it.
-func ListOf(c *object.Context) (List, status.Status) {
+// ListOf lists what leaks unless a caller holds it: of everything, or of what a list has and
+// the caller has not held when it was asked first.
+func ListOf(c *object.Context, of List, held ...uintptr) (List, status.Status) {
 	list := List{}
-	st := look(c, nil, nil, func(s *search) {
+	st := look(c, of, held, func(s *search) {
 		s.everyNode(func(r track.Ref, _ uintptr, v *heap.SideValue) {
-			if IsLeak(reasonOf(v)) {
+			switch {
+			case !IsLeak(reasonOf(v)):
+			case of == nil:
 				list[r] = max(list[r], int64(v.Value)) // a block may have several addresses
+			default:
+				list[r] = of[r]
 			}
 		})
 	})
-	Blocks(func(l Live) { list[l.Ref] = 1 })
+	Blocks(func(l Live) {
+		if of.covers(l.Ref) {
+			list[l.Ref] = 1
+		}
+	})
 	return list, st
 }
 
