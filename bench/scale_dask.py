@@ -23,6 +23,7 @@ from typing import Any
 # Of the pages of an array each is a fault, and a task computes on one processor.
 os.environ.update(
     NUMPY_MADVISE_HUGEPAGE="0",
+    TL_HUGE_PAGES="0",
     OMP_NUM_THREADS="1",
     OPENBLAS_NUM_THREADS="1",
     MALLOC_TRIM_THRESHOLD_="65536",

@@ -60,7 +60,7 @@ def measured(comm: Any, act: Callable[[Any], Any]) -> dict[str, dict[str, float]
 
 
 def filled(kind: str) -> Any:
-    """A message: all pages are there. NumPy asks for huge pages, and so does a memory pool with TL_HUGE_PAGES=1."""
+    """A message: all pages are there. Arrays and tensors ask for huge pages; a memory pool does with TL_HUGE_PAGES=1."""
     if kind == "numpy":
         return np.ones(BYTES // 4, np.float32)
     tensor = tl.zeros((BYTES // 4,)) if kind == "tensor" else POOL.empty((BYTES // 4,))

@@ -34,7 +34,7 @@ import (
 // devices are those of this process; the first call about a device makes them.
 var devices = sync.OnceValue(func() *device.Set {
 	return backends.New(backends.Options{
-		HugePages:     func() bool { return options.Flag("TL_HUGE_PAGES") },
+		HugePages:     func() bool { return options.Word("TL_HUGE_PAGES") == "1" },
 		CUDALibrary:   options.Word("TL_CUDA_LIBRARY"),
 		OpenCLLibrary: options.Word("TL_OPENCL_LIBRARY"),
 	})

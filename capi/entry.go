@@ -92,6 +92,7 @@ func tlentry_open(out uintptr) int32 {
 		}
 		st = object.Open(object.Config{
 			HeapReserve:    options.Bytes("TL_HEAP_RESERVE"),
+			HugePages:      func() bool { return options.Word("TL_HUGE_PAGES") != "0" },
 			ArenaBytes:     options.Bytes("TL_ARENA_BYTES"),
 			RegistryShards: int(options.Count("TL_REGISTRY_SHARDS")),
 			SlowOnly:       !options.Flag("TL_FASTPATH") || options.Flag("TL_DEBUG") || options.Flag("TL_POOL_DEBUG"),

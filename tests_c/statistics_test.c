@@ -299,7 +299,9 @@ static void settings_that_are_not_understood_are_told(void)
 	CHECK_INT(occurrences(told_by("exit", "TL_ON_EROR", "log"),
 	                      "tl_runtime: TL_ON_EROR is no option; did you mean TL_ON_ERROR?\n"),
 	          1);
-	CHECK_INT(occurrences(told_by("exit", "TL_HUGE_PAGES", "perhaps"), "TL_HUGE_PAGES=\"perhaps\": not 0 or 1"), 1);
+	CHECK_INT(
+		occurrences(told_by("exit", "TL_HUGE_PAGES", "perhaps"), "TL_HUGE_PAGES=\"perhaps\": not one of 0, 1, auto"),
+		1);
 	CHECK_INT(strlen(told_by("init", "TL_SOMEBODY_ELSE", "1")), 0);
 	/* covers: tl_init TL_E_INVALID_ARGUMENT */
 	/* covers: tl_mem_manager_init TL_E_INVALID_ARGUMENT */

@@ -68,7 +68,7 @@ func defaults() map[string]*option {
 		"TL_ON_ERROR":        {kind: words, words: []string{"ignore", "log", "abort"}, value: "ignore"},
 		"TL_MEM_LOG":         {kind: flag, value: "0"},
 		"TL_FAIL_MEMORY":     {kind: count, value: "-1"},
-		"TL_HUGE_PAGES":      {kind: flag, value: "0"},
+		"TL_HUGE_PAGES":      {kind: level, words: []string{"0", "1", "auto"}, value: "auto"},
 		"TL_DEVICE":          {kind: device, value: "cpu"},
 		"TL_CUDA_LIBRARY":    {kind: text, fixed: true},
 		"TL_OPENCL_LIBRARY":  {kind: text, fixed: true},

@@ -17,7 +17,7 @@ func TestTheEnvironmentIsReadAndComplainedAbout(t *testing.T) {
 		"TL_SOMETHING_ELSE=1", "TL_RUNTIME_LIBRARY=/x", "TL_TEST_DATA=/y", "TL_", "TLX=1",
 	})
 	require.Equal(t, []string{
-		`TL_HUGE_PAGES="perhaps": not 0 or 1; it stays "0"`,
+		`TL_HUGE_PAGES="perhaps": not one of 0, 1, auto; it stays "auto"`,
 		"TL_FASTPAHT is no option; did you mean TL_FASTPATH?",
 		"TL_MEM_LIMITS is no option; did you mean TL_MEM_LIMIT?",
 		"TL_heap_reserve is no option; did you mean TL_HEAP_RESERVE?",
@@ -25,7 +25,7 @@ func TestTheEnvironmentIsReadAndComplainedAbout(t *testing.T) {
 	require.Equal(t, complaints, o.Complaints())
 	dump := string(o.Dump())
 	for _, line := range []string{"TL_ON_ERROR=log (environment)", "TL_DEVICE=cuda:1 (tl_configure)",
-		"TL_MEM_LIMIT=2GiB (environment)", "TL_HUGE_PAGES=0 (default)", "# " + complaints[0]} {
+		"TL_MEM_LIMIT=2GiB (environment)", "TL_HUGE_PAGES=auto (default)", "# " + complaints[0]} {
 		require.Contains(t, dump, line+"\n")
 	}
 	require.Equal(t, len(o.Names())+len(complaints), strings.Count(dump, "\n"))

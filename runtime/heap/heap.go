@@ -27,6 +27,7 @@ type Heap struct {
 	recs  recordTable
 	side  Side
 	raw   uintptr // the range as it was reserved, before its start was aligned
+	huge  func() bool
 
 	handed, peak atomic.Uint64 // bytes of slots and large objects that are out, and the most since ResetPeak
 }
@@ -44,11 +45,12 @@ type depot struct {
 // Config sizes a heap; zero fields take the defaults.
 type Config struct {
 	ReserveBytes uint64
+	HugePages    func() bool // asked for each object of 4 MiB and more: whether it asks the system for them
 }
 
 // Open reserves the address ranges and fills the heap's part of g.
 func Open(g *layout.Globals, cfg Config) (*Heap, status.Status) {
-	h := &Heap{G: g}
+	h := &Heap{G: g, huge: cfg.HugePages}
 	layout.FillClasses(&g.Classes)
 	bytes := reserveBytes(cfg.ReserveBytes)
 	for ; ; bytes /= 2 {
@@ -301,6 +303,9 @@ func (h *Heap) TakeLarge(bytes uintptr) (e layout.Entry, zero bool, st status.St
 	d.slabs += int64(spans)
 	d.mu.Unlock()
 	h.handOut(spans << layout.SpanShift)
+	if bytes >= hugeFrom && h.huge != nil && h.huge() {
+		h.spans.askHuge(first, uint32(spans))
+	}
 	return layout.Entry{Object: h.spans.address(first), Record: record, Gen: h.Record(record).Gen}, zero, status.OK
 }
 

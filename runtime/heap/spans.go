@@ -49,10 +49,11 @@ const (
 // runs are never adjacent.
 type spanTable struct {
 	words, metas uintptr
+	asked        uintptr // behind the metas: bits of the huge pages that were asked for
 	base         uintptr
 	total        uint32
 
-	mu        sync.Mutex // guards all below, and the metas of free runs
+	mu        sync.Mutex // guards all below, the metas of free runs, and the bits of huge pages
 	never     uint32     // spans from here on were never used; also read without the lock
 	committed uint32     // spans usable without a system call
 	bins      [bins]uint32
@@ -74,12 +75,13 @@ func (t *spanTable) open(h *Heap, base uintptr, total uint32) bool {
 	if err != nil {
 		return false
 	}
-	metas, err := memory.Map(uintptr(total)*metaBytes, "span metas")
+	metas, err := memory.Map(metasBytes(total), "span metas")
 	if err != nil {
 		memory.Unmap(words, uintptr(total)*8, "span words")
 		return false
 	}
 	t.words, t.metas, t.base, t.total, t.h = words, metas, base, total, h
+	t.asked = metas + uintptr(total)*metaBytes
 	t.clock = 2 // so that "two ticks ago" exists
 	t.never = 8 // span 0 is "none" in lists; the first slab's worth of spans stays unused
 	t.committed = t.never
@@ -88,8 +90,10 @@ func (t *spanTable) open(h *Heap, base uintptr, total uint32) bool {
 
 func (t *spanTable) close() {
 	memory.Unmap(t.words, uintptr(t.total)*8, "span words")
-	memory.Unmap(t.metas, uintptr(t.total)*metaBytes, "span metas")
+	memory.Unmap(t.metas, metasBytes(t.total), "span metas")
 }
+
+func metasBytes(spans uint32) uintptr { return uintptr(spans)*metaBytes + askedBytes(spans) }
 
 func (t *spanTable) number(addr uintptr) uint32 { return uint32((addr - t.base) >> layout.SpanShift) }
 

@@ -134,6 +134,13 @@ func MapHuge(bytes uintptr, purpose string) (uintptr, error) {
 	return addr, err
 }
 
+// AdviseHuge asks for huge pages behind a part of such memory, whole ones. Pages that are
+// there already stay what they are.
+func AdviseHuge(addr, bytes uintptr) {
+	calls.Add(1)
+	adviseHuge(addr, bytes)
+}
+
 // Unmap gives memory of Map, MapHuge or Reserve back.
 func Unmap(addr, bytes uintptr, purpose string) {
 	calls.Add(1)

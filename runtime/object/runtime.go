@@ -25,6 +25,7 @@ import (
 // defaults that docs/options.md lists.
 type Config struct {
 	HeapReserve    uint64
+	HugePages      func() bool // heap.Config
 	ArenaBytes     uint64
 	RegistryShards int
 	SlowOnly       bool
@@ -128,7 +129,7 @@ func open(cfg Config) status.Status {
 	if cfg.SlowOnly {
 		g.Fast = 0
 	}
-	if process.heap, st = heap.Open(g, heap.Config{ReserveBytes: cfg.HeapReserve}); st != status.OK {
+	if process.heap, st = heap.Open(g, heap.Config{ReserveBytes: cfg.HeapReserve, HugePages: cfg.HugePages}); st != status.OK {
 		return st
 	}
 	if process.registry, st = registry.Open(cfg.RegistryShards); st != status.OK {

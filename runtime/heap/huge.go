@@ -1,0 +1,37 @@
+package heap
+
+import (
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/memory"
+)
+
+// hugeFrom is the size from which an object asks for huge pages: with 64 KiB of alignment
+// half of it at least are whole ones.
+const hugeFrom = 4 << 20
+
+// askedBytes is the size of the bits that tell which huge pages were asked for.
+func askedBytes(spans uint32) uintptr {
+	pages := uintptr(spans)<<layout.SpanShift/memory.HugePageBytes + 1 // the range may begin inside of one
+	return pages/64*8 + 8
+}
+
+// askHuge asks for the huge pages that lie in a run. The advice stays with the addresses,
+// so each is asked for once, and a program that allocates the same again makes no call.
+func (t *spanTable) askHuge(first, n uint32) {
+	start := memory.Round(t.address(first), memory.HugePageBytes)
+	end := t.address(first+n) &^ (memory.HugePageBytes - 1)
+	low, high := end, start
+	t.mu.Lock()
+	for at := start; at < end; at += memory.HugePageBytes {
+		page := at/memory.HugePageBytes - t.base/memory.HugePageBytes
+		word, bit := layout.At[uint64](t.asked+page/64*8), uint64(1)<<(page%64)
+		if *word&bit == 0 {
+			*word |= bit
+			low, high = min(low, at), at+memory.HugePageBytes
+		}
+	}
+	t.mu.Unlock()
+	if low < high {
+		memory.AdviseHuge(low, high-low)
+	}
+}

@@ -1,0 +1,39 @@
+package heap
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tlruntime/runtime/memory"
+	"tlruntime/runtime/status"
+)
+
+// calls returns the calls to the system while a large object is taken, and gives it back.
+func calls(t *testing.T, h *Heap, bytes uintptr) uint64 {
+	t.Helper()
+	before := memory.Calls()
+	e, _, st := h.TakeLarge(bytes)
+	require.Equal(t, status.OK, st)
+	made := memory.Calls() - before
+	revive(h, e)
+	bury(h, &e)
+	h.GiveLarge(e)
+	return made
+}
+
+// What is asked for stays: the next object at the addresses asks for nothing, and a larger one for the rest.
+func TestHugePagesAreAskedForOnce(t *testing.T) {
+	h, wanted := open(t, 64<<20), false
+	h.huge = func() bool { return wanted }
+	require.EqualValues(t, 1, calls(t, h, 14<<20), "they are committed")
+	require.Zero(t, calls(t, h, 14<<20))
+	wanted = true
+	require.Zero(t, calls(t, h, hugeFrom-1))
+	for _, bytes := range []uintptr{hugeFrom, 8 << 20, 12 << 20} {
+		require.EqualValues(t, 1, calls(t, h, bytes))
+		require.Zero(t, calls(t, h, bytes))
+	}
+	require.Zero(t, calls(t, h, 8<<20))
+	require.NoError(t, h.Check(func(uint32) {}))
+}

@@ -1,0 +1,102 @@
+/* Objects and tensors from 4 MiB on lie on huge pages, where the system has them and TL_HUGE_PAGES does not refuse. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "memory.h"
+
+enum { MARKED = 1, PLAIN = 0, UNKNOWN = -1 };
+
+/* Whether the mapping of an address is marked for huge pages. */
+static int mark_of(const void* p)
+{
+	FILE* file = fopen("/proc/self/smaps", "r");
+	char line[512];
+	bool inside = false;
+	int found = UNKNOWN;
+	while (file != NULL && found == UNKNOWN && fgets(line, sizeof line, file) != NULL) {
+		uintptr_t start, end;
+		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " ", &start, &end) == 2)
+			inside = (uintptr_t)p >= start && (uintptr_t)p < end;
+		if (inside && strncmp(line, "VmFlags:", 8) == 0) found = strstr(line, " hg") != NULL ? MARKED : PLAIN;
+	}
+	if (file != NULL) fclose(file);
+	return found;
+}
+
+static int mark_of_tensor(int64_t bytes)
+{
+	const int64_t shape[1] = {bytes};
+	tl_tensor* t = tl_tensor_empty(TL_DTYPE_U8, TL_DEVICE_CPU, 1, shape);
+	CHECK(t != NULL);
+	return mark_of((char*)tl_tensor_data(t) + bytes / 2);
+}
+
+/* Memory stays marked, so what is not comes first. */
+static void large_memory_is_marked(void)
+{
+	tl_mem_enter_scope();
+	CHECK_INT(mark_of_tensor(3 * MIB), PLAIN);
+	CHECK_OK(tl_configure("TL_HUGE_PAGES", "0"));
+	CHECK_INT(mark_of_tensor(16 * MIB), PLAIN);
+	CHECK_INT(mark_of((char*)tl_mem_new(16 * MIB) + 8 * MIB), PLAIN);
+	CHECK_OK(tl_configure("TL_HUGE_PAGES", "auto"));
+	CHECK_INT(mark_of_tensor(4 * MIB), MARKED);
+	CHECK_INT(mark_of_tensor(100000000), MARKED);
+	CHECK_INT(mark_of((char*)tl_mem_new(8 * MIB) + 4 * MIB), MARKED);
+	CHECK_OK(tl_configure("TL_HUGE_PAGES", "1"));
+	CHECK_INT(mark_of_tensor(32 * MIB), MARKED);
+	CHECK_OK(tl_configure("TL_HUGE_PAGES", "auto"));
+	CHECK_FAILS(tl_configure("TL_HUGE_PAGES", "2"), TL_E_INVALID_ARGUMENT);
+	tl_mem_exit_scope();
+}
+
+static uint64_t resident(void)
+{
+	FILE* file = fopen("/proc/self/smaps_rollup", "r");
+	char line[512];
+	uint64_t kib = 0;
+	while (file != NULL && kib == 0 && fgets(line, sizeof line, file) != NULL) sscanf(line, "Rss: %" SCNu64, &kib);
+	if (file != NULL) fclose(file);
+	return kib * KIB;
+}
+
+/* What is not touched takes no memory: each byte that is takes a huge page at most. */
+static void what_is_not_touched_is_not_resident(void)
+{
+	const int64_t shape[1] = {512 * MIB};
+	tl_mem_enter_scope();
+	const uint64_t before = resident();
+	tl_tensor* t = tl_tensor_new_zeroed(TL_DTYPE_U8, TL_DEVICE_CPU, 1, shape);
+	volatile char* data = tl_tensor_data(t);
+	CHECK(resident() < before + 4 * MIB);
+	for (int64_t i = 1; i <= 3; i++) data[i * 100 * MIB] = 1;
+	CHECK(resident() < before + 10 * MIB);
+	tl_mem_exit_scope();
+}
+
+/* The advice stays with the addresses: a program that allocates the same again does not call the system. */
+static void the_system_is_asked_once(void)
+{
+	tl_stats stats = {.struct_size = sizeof stats};
+	uint64_t calls = 0;
+	for (int i = 0; i < 50; i++) {
+		tl_mem_enter_scope();
+		CHECK(tl_mem_new(6 * MIB) != NULL);
+		tl_mem_exit_scope();
+		CHECK_OK(tl_stats_get(&stats));
+		if (i == 0) calls = stats.system_calls;
+	}
+	CHECK(stats.system_calls < calls + 20); /* idle memory may go back meanwhile */
+}
+
+int main(void)
+{
+	if (access("/sys/kernel/mm/transparent_hugepage", F_OK) != 0) {
+		puts("skip: this kernel has no transparent huge pages");
+		return 77;
+	}
+	RUN(large_memory_is_marked);
+	RUN(the_system_is_asked_once);
+	RUN(what_is_not_touched_is_not_resident);
+	return check_finish();
+}
