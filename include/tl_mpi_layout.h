@@ -64,6 +64,7 @@ static inline bool tl_mpi_overlaps_(const tl_tensor_info* info)
 	const tl_mpi_axes_ axes = tl_mpi_axes_of_(info);
 	int64_t covered = 0;
 	bool taken[8] = {false, false, false, false, false, false, false, false};
+	if (info->numel == 0) return false;
 	for (int n = 0; n < axes.rank; n++) {
 		int next = -1;
 		for (int i = 0; i < axes.rank; i++)
@@ -190,7 +191,7 @@ static inline tl_status tl_mpi_layout_(const char* function, const tl_tensor_inf
  * elements: a strided tensor and a contiguous one of as many elements match.
  *
  * Ownership: the caller frees the layout with tl_mpi_layout_free, which may be before a non-blocking operation ends,
- *     and holds the tensor until MPI is done with it.
+ *     and holds the tensor until MPI is done with it. A layout that was refused is empty.
  * Errors: as above. MPI's own operations (MPI_SUM) refuse the types of strided tensors.
  */
 static inline tl_status tl_mpi_layout_get(const tl_tensor* tensor, int access, tl_mpi_layout* out_layout)
@@ -198,13 +199,15 @@ static inline tl_status tl_mpi_layout_get(const tl_tensor* tensor, int access, t
 	tl_tensor_info info;
 	tl_status status;
 	if (out_layout == NULL) return tl_mpi_refuse_("tl_mpi_layout_get", TL_E_INVALID_ARGUMENT, "out_layout is NULL");
+	memset(out_layout, 0, sizeof *out_layout);
 	status = tl_mpi_look_("tl_mpi_layout_get", tensor, access, &info);
 	return status != TL_OK ? status : tl_mpi_layout_("tl_mpi_layout_get", &info, out_layout);
 }
 
-/* tl_mpi_layout_free ends a layout. Doing so twice is no error. */
+/* tl_mpi_layout_free ends a layout. Doing so twice is no error, and neither is NULL. */
 static inline void tl_mpi_layout_free(tl_mpi_layout* layout)
 {
+	if (layout == NULL) return;
 	if (layout->owned) MPI_Type_free(&layout->type);
 	layout->owned = 0;
 }

@@ -132,6 +132,28 @@ static void bad_tensors_are_told(void)
 	tl_mem_function_exit();
 }
 
+/* Nothing lies under several indices where nothing lies, whatever the strides. */
+static void empty_tensors_are_written(void)
+{
+	const int64_t none[2] = {0, 1}, wide[2] = {0, 5};
+	tl_tensor* empty = tl_view_broadcast_to(tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 2, none), 2, wide);
+	tl_mpi_request both[2];
+	CHECK_MPI(tl_mpi_irecv(empty, 0, 1, MPI_COMM_SELF, &both[0]));
+	CHECK_MPI(tl_mpi_isend(empty, 0, 1, MPI_COMM_SELF, &both[1]));
+	CHECK_MPI(tl_mpi_waitall(2, both));
+}
+
+/* A layout that was refused has nothing to free. */
+static void refused_layouts_are_empty(void)
+{
+	tl_mpi_layout layout;
+	memset(&layout, 0xFF, sizeof layout);
+	CHECK_MPI_FAILS(tl_mpi_layout_get(NULL, TL_MPI_READ, &layout), TL_E_INVALID_ARGUMENT, "tl_mpi_layout_get", "NULL");
+	CHECK_INT(layout.count, 0);
+	tl_mpi_layout_free(&layout);
+	tl_mpi_layout_free(NULL);
+}
+
 /* Errors of MPI become statuses where MPI returns them. */
 static void answers_of_mpi_are_told(void)
 {
@@ -251,7 +273,8 @@ int main(int argc, char** argv)
 	tl_mem_exit_scope();
 	mpi_begin(&argc, &argv, MPI_THREAD_FUNNELED);
 	void (*const tests[])(void) = {
-		missing_arguments_are_told, bad_tensors_are_told,           answers_of_mpi_are_told, windows_hold,
+		missing_arguments_are_told, bad_tensors_are_told,           empty_tensors_are_written,
+		refused_layouts_are_empty,  answers_of_mpi_are_told,        windows_hold,
 		a_pool_stands_on_mpi,       threads_that_must_not_call_mpi, a_device_stands_on_mpi};
 	for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
 		const check_balance before = check_take_balance();
