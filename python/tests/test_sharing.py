@@ -15,6 +15,7 @@ import pytest
 import tl_runtime as tl
 from conftest import Run
 from test_multiprocessing import METHODS, run
+from tl_runtime import _abi
 
 SETUP = """
 import os, time
@@ -326,6 +327,11 @@ def test_what_is_refused() -> None:
         tl.SharedTensor(0, b"short")
     with shared_range(3).share() as shared:
         description = shared.description
+    for field, value in (("rank", 9), ("rank", -1), ("dtype", 99)):
+        struct = _abi.tl_tensor_shared.from_buffer_copy(description)
+        setattr(struct, field, value)
+        with pytest.raises(ValueError, match=f"tl.SharedTensor: .*{value}.*which no tensor has"):
+            tl.SharedTensor(0, bytes(struct))
     for fd in (-1, 12345):
         other = tl.SharedTensor(fd, description)
         with pytest.raises((tl.InvalidArgumentError, ValueError)):

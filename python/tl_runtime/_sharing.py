@@ -46,9 +46,15 @@ class SharedTensor:
     def __init__(self, fd: int, description: bytes) -> None:
         self._struct = _abi.tl_tensor_shared(fd=-1)
         if len(description) != _BYTES:
-            raise ValueError(f"the description of a tensor has {_BYTES} bytes, not {len(description)}")
-        self._struct = _abi.tl_tensor_shared.from_buffer_copy(description)
-        self._struct.fd = -1
+            raise ValueError(f"tl.SharedTensor: the description of a tensor has {_BYTES} bytes, not {len(description)}")
+        struct = _abi.tl_tensor_shared.from_buffer_copy(description)
+        if not 0 <= struct.rank <= len(struct.shape) or struct.dtype not in BY_NUMBER:
+            raise ValueError(
+                f"tl.SharedTensor: the description says rank {struct.rank} and element type {struct.dtype}, which no "
+                "tensor has"
+            )
+        struct.fd = -1
+        self._struct = struct
         if not -1 <= operator.index(fd) < 2**31:
             raise ValueError(f"tl.SharedTensor: {fd} is no file descriptor")
         self._struct.fd = operator.index(fd)
@@ -70,7 +76,7 @@ class SharedTensor:
     def fileno(self) -> int:
         """The descriptor, for functions that take an object with one."""
         if self.fd < 0:
-            raise ValueError("the descriptor was closed")
+            raise ValueError("tl.SharedTensor: the descriptor was closed")
         return self.fd
 
     @property
