@@ -10,7 +10,7 @@ import zipfile
 import numpy as np
 import pytest
 from planned import TOOL, needs_tool
-from small_model import expected, written
+from small_model import expected, rows, written
 
 import tl_runtime as tl
 
@@ -140,6 +140,24 @@ def test_arrays_that_do_not_fit(tmp_path, arrays, named, message):
     model = perceptron(tmp_path)
     with pytest.raises(TypeError, match=f"tl.Model: .*{message}"):
         model(*arrays, **named)
+
+
+def test_a_sample_of_rows_for_all_samples(tmp_path):
+    """map returns what a call does where one sample of a symbol's rows serves all samples of another input."""
+    graph = {
+        "tl_graph": 1,
+        "inputs": [
+            {"name": "x", "dtype": "f32", "shape": ["batch", 2]},
+            {"name": "scale", "dtype": "f32", "shape": [2]},
+        ],
+        "outputs": ["y"],
+        "nodes": [{"op": "Mul", "inputs": ["x", "scale"], "outputs": ["y"]}],
+    }
+    model = tl.Model(written(tmp_path, graph, "scaled"), bind={"batch": 4})
+    x, scales = rows(4), rows(5)
+    np.testing.assert_array_equal(model(x, scales), x * scales[:, None])
+    for batch in (None, 1, 8, 100):
+        np.testing.assert_array_equal(model.map(x, scales, batch=batch), model(x, scales))
 
 
 def test_samples_of_different_numbers(tmp_path):

@@ -223,11 +223,14 @@ class Model:
         """
         from . import _engines
 
-        def parts() -> Any:
-            return self._parts(self._batch(self._by_name(arrays, named)), batch)
+        whole: list[Batch] = []
+
+        def parts() -> list[Batch]:
+            whole.append(self._batch(self._by_name(arrays, named)))
+            return self._parts(whole[0], batch)
 
         results = _engines.run(self, parts, on, progress)
-        return None if results is None else self._result(_joined(results))
+        return None if results is None else self._result(_joined(results, whole[0]))
 
     # ---- batches -----------------------------------------------------------------------------
 
@@ -364,15 +367,14 @@ class Outputs:
     rows: dict[str, int]
 
 
-def _joined(parts: Sequence[Outputs]) -> Outputs:
+def _joined(parts: Sequence[Outputs], whole: Batch) -> Outputs:
+    """Puts the outputs of all parts of a batch together."""
     import numpy
 
     if len(parts) == 1:
         return parts[0]
     arrays = [numpy.concatenate(arrays) for arrays in zip(*(part.arrays for part in parts))]
-    symbols = {symbol for part in parts for symbol in part.rows}
-    rows = {symbol: sum(part.rows[symbol] for part in parts) for symbol in symbols}
-    return Outputs(arrays, sum(part.samples for part in parts), rows)
+    return Outputs(arrays, whole.samples, whole.rows)
 
 
 def run_part(model: Model, part: Batch) -> Outputs:
