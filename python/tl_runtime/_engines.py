@@ -5,6 +5,7 @@ An engine gets a model and a function that returns the parts, and returns their 
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -36,6 +37,8 @@ def run(model: Model, parts: Parts, on: Any, progress: bool) -> list[Outputs] | 
             return _ranks(model, parts, MPI.COMM_WORLD, progress)
         raise ValueError(f'tl.Model.map: on={on!r} names no engine; "dask://HOST:PORT" and "mpi" do')
     if hasattr(on, "scheduler") and hasattr(on, "scatter"):
+        if on.asynchronous:
+            raise TypeError("tl.Model.map: on is an asynchronous client, and this call waits; pass a synchronous one")
         return _workers(model, parts(), on, progress)
     if hasattr(on, "Get_rank"):
         return _ranks(model, parts, on, progress)
@@ -45,23 +48,30 @@ def run(model: Model, parts: Parts, on: Any, progress: bool) -> list[Outputs] | 
     )
 
 
-@contextmanager
-def _bar(progress: bool, total: int, name: str) -> Iterator[Tick]:
-    """Shows how many parts are done; the function that it gives says that one more is."""
+def _bars(progress: bool) -> Any:
+    """What makes progress bars; None where none is wanted."""
     if not progress:
-        yield lambda: None
-        return
+        return None
     try:
         from tqdm.auto import tqdm
     except ImportError as error:
         raise ImportError("tl.Model.map: progress=True shows a bar by tqdm; pip install tqdm") from error
-    with tqdm(total=total, desc=name, unit="part") as bar:
+    return tqdm
+
+
+@contextmanager
+def _bar(bars: Any, total: int, name: str) -> Iterator[Tick]:
+    """Shows how many parts are done; the function that it gives says that one more is."""
+    if bars is None:
+        yield lambda: None
+        return
+    with bars(total=total, desc=name, unit="part") as bar:
         yield bar.update
 
 
 def _here(model: Model, parts: list[Batch], progress: bool) -> list[Outputs]:
     results = []
-    with _bar(progress, len(parts), model.name) as tick:
+    with _bar(_bars(progress), len(parts), model.name) as tick:
         for part in parts:
             results.append(run_part(model, part))
             tick()
@@ -97,6 +107,10 @@ def _workers(model: Model, parts: list[Batch], client: Any, progress: bool) -> l
     """Keeps the workers busy with some parts each, so that neither they nor the scheduler hold the whole batch."""
     from distributed import KilledWorker, as_completed
 
+    bars = _bars(progress)
+    if not client.nthreads():
+        where = client.scheduler.address
+        warnings.warn(f"tl.Model.map: the scheduler at {where} has no worker yet; waiting for one", stacklevel=4)
     client.wait_for_workers(1)
     shipped = _ship(model, client)
     results: dict[int, Outputs] = {}
@@ -110,7 +124,7 @@ def _workers(model: Model, parts: list[Batch], client: Any, progress: bool) -> l
     left = iter(range(len(parts)))
     ahead = _AHEAD * max(sum(client.nthreads().values()), 1)
     running = as_completed([submit(i) for i in islice(left, ahead)], loop=client.loop)
-    with _bar(progress, len(parts), model.name) as tick:
+    with _bar(bars, len(parts), model.name) as tick:
         for future in running:
             i = numbers.pop(future.key)
             try:
@@ -133,18 +147,19 @@ def _ranks(model: Model, parts: Parts, comm: Any, progress: bool) -> list[Output
     """Runs a part on each rank, and then the next ones. An error on one rank is raised on all."""
     root = comm.Get_rank() == 0
     todo: list[Batch] = []
-    problem: BaseException | None = None
+    bars: Any = None
+    problem: Exception | None = None
     if root:
         try:
-            todo = parts()
+            todo, bars = parts(), _bars(progress)
         except Exception as error:  # raised below, on all ranks
-            problem = error
+            problem = _sendable(error)
     problem, count = comm.bcast((problem, len(todo)))
     if problem is not None:
         raise problem
     model = _same_model(model, comm)
     results: list[Outputs] = []
-    with _bar(progress and root, count, model.name) as tick:
+    with _bar(bars, count, model.name) as tick:
         for first in range(0, count, comm.Get_size()):
             turn = todo[first : first + comm.Get_size()]
             made = comm.gather(_tried(model, comm.scatter([*turn, *[None] * (comm.Get_size() - len(turn))])))
@@ -162,12 +177,29 @@ def _same_model(model: Model, comm: Any) -> Model:
     digest = comm.bcast(model.hash)
     if not comm.allreduce(int(model.hash != digest)):
         return model
-    sent: Model = comm.bcast(model)
-    return sent
+    sent: bytes = comm.bcast(pickle.dumps(model))
+    problem: Exception | None = None
+    if model.hash != digest:
+        try:
+            model = pickle.loads(sent)
+        except Exception as error:  # a processor that has not what the model's code needs, for one
+            problem = _sendable(error)
+    for problem in filter(None, comm.allgather(problem)):
+        raise problem
+    return model
+
+
+def _sendable(error: Exception) -> Exception:
+    """Returns an error that other ranks can read, whatever it is made of."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
 
 
 def _tried(model: Model, part: Batch | None) -> Outputs | Exception | None:
     try:
         return None if part is None else run_part(model, part)
     except Exception as error:  # the caller tells all ranks
-        return error
+        return _sendable(error)

@@ -46,18 +46,23 @@ def _report(job: dict[str, Any], model: Model, results: tuple[Any, ...], seconds
         print(f"  {tensor.name}  {tensor.dtype} {list(array.shape)}")
 
 
-def _is_root(on: str) -> bool:
+def _world(on: str) -> Any:
+    """All ranks of MPI; None with another engine."""
     if on != "mpi":
-        return True
+        return None
     from mpi4py import MPI
 
-    return bool(MPI.COMM_WORLD.Get_rank() == 0)
+    return MPI.COMM_WORLD
 
 
 def run(job: dict[str, Any]) -> None:
     """Runs a job; raises what is wrong with it."""
-    root = _is_root(job["on"])
-    model = Model(job["model"], bind=job["bind"], freeze=job["freeze"], options=job["options"])
+    world = _world(job["on"])
+    root = world is None or world.Get_rank() == 0
+    model = Model(job["model"], bind=job["bind"], freeze=job["freeze"], options=job["options"]) if root else None
+    if world is not None:
+        model = world.bcast(model)  # the first rank compiles for all
+    assert model is not None
     shows = root and not job["json"] and sys.stderr.isatty() and find_spec("tqdm") is not None
     started = time.perf_counter()
     made = model.map(on=job["on"], progress=shows, **_inputs(job["inputs"] if root else None))

@@ -25,6 +25,37 @@ from small_model import rows
 rank = MPI.COMM_WORLD.Get_rank()
 model = tl.Model(sys.argv[1], bind={"batch": 4})
 x = rows(1001) if rank == 0 else None
+
+
+class Unsendable(Exception):
+    def __reduce__(self):
+        raise TypeError("not this one")
+
+
+class Wrong:
+    def __array__(self, *_, **__):
+        raise Unsendable("no array")
+
+
+def wrong_array():
+    model.map(Wrong(), on="mpi")
+
+
+def no_bar():
+    sys.modules["tqdm"] = sys.modules["tqdm.auto"] = None
+    model.map(x, on="mpi", progress=True)
+
+
+def no_processor():
+    other = tl.Model(sys.argv[1], bind={"batch": 8}) if rank == 1 else model
+    if rank == 1:
+        from tl_runtime import _model
+        _model._processor = lambda: set()
+        _model._check_processor = lambda *_: (_ for _ in ()).throw(ValueError("not this processor"))
+    other.map(x, on="mpi")
+
+
+FAILING = {"wrong array": wrong_array, "no bar": no_bar, "no processor": no_processor}
 if sys.argv[2] == "dies" and rank == 1:
     os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[2] == "wrong":
@@ -32,6 +63,15 @@ if sys.argv[2] == "wrong":
         model.map(np.ones((4, 2)) if rank == 0 else None, on="mpi")
     except TypeError as error:  # told by one process: mpiexec may mix the lines of several
         told = MPI.COMM_WORLD.gather(f"{rank} {error}")
+        if rank == 0:
+            for line in told:
+                print(line)
+    sys.exit()
+if sys.argv[2] in FAILING:
+    try:
+        FAILING[sys.argv[2]]()
+    except Exception as error:
+        told = MPI.COMM_WORLD.gather(f"{rank} {type(error).__name__}: {error}")
         if rank == 0:
             for line in told:
                 print(line)
@@ -69,6 +109,56 @@ def test_an_error_is_raised_on_all_ranks(tmp_path):
     assert done.returncode == 0, done.stderr
     message = "tl.Model: the input 'x' has elements of type float64; it wants float32"
     assert sorted(done.stdout.splitlines()) == [f"{rank} {message}" for rank in range(3)]
+
+
+@pytest.mark.parametrize(
+    "failing, message",
+    [
+        ("wrong array", "RuntimeError: Unsendable: no array"),
+        ("no bar", "ImportError: tl.Model.map: progress=True shows a bar by tqdm; pip install tqdm"),
+        ("no processor", "ValueError: not this processor"),
+    ],
+)
+def test_what_fails_on_one_rank_is_raised_on_all(tmp_path, failing, message):
+    """Whatever it is: the other ranks do not wait for the one that has failed."""
+    done = mpiexec(3, sys.executable, "-c", PROGRAM, written(tmp_path), failing)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == [f"{rank} {message}" for rank in range(3)]
+
+
+COUNTED = """
+import json, sys
+from mpi4py import MPI
+from tl_runtime import _run_on
+made = []
+class Counted(_run_on.Model):
+    def __init__(self, *arguments, **named):
+        made.append(self)
+        super().__init__(*arguments, **named)
+_run_on.Model = Counted
+_run_on.run(json.loads(sys.argv[1]))
+counts = MPI.COMM_WORLD.gather(len(made))
+if counts:
+    print("compiled", counts)
+"""
+
+
+def test_the_first_rank_compiles_for_all(tmp_path):
+    np.save(tmp_path / "x.npy", rows(33))
+    job = {
+        "model": str(written(tmp_path)),
+        "on": "mpi",
+        "bind": {"batch": 4},
+        "freeze": {},
+        "options": [],
+        "inputs": {"x": str(tmp_path / "x.npy")},
+        "output_folder": "",
+        "output_names": ["y.npy"],
+        "json": True,
+    }
+    done = mpiexec(3, sys.executable, "-c", COUNTED, json.dumps(job))
+    assert done.returncode == 0, done.stderr
+    assert "compiled [1, 0, 0]" in done.stdout
 
 
 def test_a_rank_that_dies_ends_the_job(tmp_path):
