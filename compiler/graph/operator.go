@@ -26,6 +26,10 @@ type Operator struct {
 	InPlace []int
 	Moves   *Movement // nil: it computes
 
+	// Elementwise operators compute each element of the result from one element of each
+	// argument, so that their results may be written in any order.
+	Elementwise bool
+
 	infer  func(*call) error    // finds the normal form and the shapes of the results
 	fold   func(*call) []Tensor // computes the results of constants; see call.fold
 	shares bool                 // what fold returns has the content of its input
@@ -211,6 +215,9 @@ var operators = func() map[string]*Operator {
 	all := make(map[string]*Operator, len(table))
 	for _, e := range table {
 		all[e.name] = operatorOf(e)
+	}
+	for _, e := range elementwise {
+		all[e.name].Elementwise = true
 	}
 	return all
 }()

@@ -75,6 +75,7 @@ func (b *builder) variants() []variant {
 		given[i] = i
 	}
 	_, rewritten := chain(b.c)
+	wishes := newProgram(b.c, variant{order: given}).wishes
 	var list []variant
 	for mask := range 8 {
 		s := sharing{noViews: mask&4 != 0, noInPlace: mask&2 != 0, noConcat: mask&1 != 0}
@@ -82,6 +83,11 @@ func (b *builder) variants() []variant {
 			continue
 		}
 		list = append(list, variant{s, given})
+		if len(wishes) > 0 && !s.noViews {
+			plain := s
+			plain.plain = true
+			list = append(list, variant{plain, given})
+		}
 		if len(rewritten) > 0 && !s.noConcat {
 			s.chained = true
 			list = append(list, variant{s, given})

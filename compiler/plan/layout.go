@@ -47,6 +47,7 @@ type layout struct {
 	copies   [][]transfer // by step
 	joined   []bool       // by step: a Concat of which parts were written in place
 	lastRead []int        // the program's, and what copies read
+	final    []bool       // by value: written where an output lies that is a view of it
 }
 
 // apartness says what is kept apart although the variant would share it.
@@ -62,7 +63,7 @@ func newLayout(p *program, apart *apartness) *layout {
 	n := len(p.c.Values)
 	l := &layout{program: p, apart: apart, at: make([]place, n), top: make([]place, n), born: make([]int, n),
 		over: make([]int, n), copies: make([][]transfer, len(p.steps))}
-	l.joined, l.lastRead = make([]bool, len(p.steps)), slices.Clone(p.lastRead)
+	l.joined, l.lastRead, l.final = make([]bool, len(p.steps)), slices.Clone(p.lastRead), make([]bool, n)
 	for v := range l.at {
 		l.at[v].storage, l.over[v], l.born[v] = -1, -1, -1
 	}
@@ -122,12 +123,15 @@ func (l *layout) layResults(k int) {
 		over = l.overwrites(k)
 	}
 	for j, v := range s.out {
+		w, wished := l.wishes[v]
 		switch {
 		case v < 0:
 			continue
-		case j == 0 && over >= 0:
+		case j == 0 && over >= 0 && (!wished || l.granted(s.in[over], w)):
 			l.over[v] = s.in[over]
 			l.put(v, place{l.at[s.in[over]].storage, l.at[s.in[over]].view})
+		case wished:
+			l.grant(v, w)
 		default:
 			l.store(v, Activation)
 		}
@@ -179,10 +183,13 @@ func (l *layout) laySplit(k int) {
 	}
 }
 
-// deliver copies an output into a buffer of its own.
+// deliver copies an output into a buffer of its own, unless it has one already.
 func (l *layout) deliver(k int) {
 	s := &l.steps[k]
 	v := s.in[0]
+	if l.give(v, s.output) {
+		return
+	}
 	value := &l.c.Values[v]
 	l.storages = append(l.storages, storage{value: v, kind: Output, bytes: value.Bytes(), parent: -1, output: s.output})
 	to := place{len(l.storages) - 1, view.Contiguous(value.Shape)}

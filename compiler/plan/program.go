@@ -35,6 +35,7 @@ type step struct {
 type sharing struct {
 	noViews, noInPlace, noConcat bool
 	chained                      bool // Concats that contain others are rewritten; see chain
+	plain                        bool // results are written row by row, whatever is wished
 }
 
 // variant is one way to plan.
@@ -52,6 +53,7 @@ type program struct {
 	scratch  map[int]int64 // by node: bytes of temporary memory
 	position []int         // by node: where it stands in the order
 	kept     []bool        // by value: lies in the output buffer from when it is written on
+	wishes   map[int]wish  // by value: how it should be written
 	lastUse  []int         // by value: the last step that needs it or a view of it, len(steps) for ever, -1 none
 	lastTake []int         // by value: the last step that reads it, or makes a view of it, by this name
 	lastRead []int         // by value: the last step that reads it by this name
@@ -75,6 +77,7 @@ func newProgram(c *graph.Checked, v variant) *program {
 	}
 	p.steps = append(p.steps, before[len(v.order)]...)
 	p.findUses()
+	p.findWishes()
 	return p
 }
 

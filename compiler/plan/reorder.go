@@ -53,7 +53,7 @@ func (g *ordering) groupOf(v int) int {
 		return g.group[g.steps[k].in[0]]
 	}
 	return g.add(order.Buffer{Bytes: g.options.rounded(g.c.Values[v].Bytes()), Before: st.kind == Input,
-		After: g.kept[v]})
+		After: g.kept[v] || g.final[v]})
 }
 
 // patched reports whether some result took the place of a part of the storage.
