@@ -30,12 +30,16 @@ type result struct {
 	constant *Tensor // not nil: known already
 }
 
-// apply brings node i into its normal form and adds its values.
+// apply brings node i into its normal form and adds its values. An operator without a row
+// has none: its node stays as it is.
 func (c *checker) apply(i int) error {
 	n := &c.graph.Nodes[i]
 	spec, ok := operators[n.Op]
 	if !ok {
-		return c.fault(i, "the operator is unknown", "express it by those in operators.md")
+		return c.opaque(i)
+	}
+	if c.passUnknown(n) {
+		return nil
 	}
 	k := &call{c: c, index: i, node: n, spec: spec, op: spec.Name, letters: map[string]DType{}, attrs: Attrs{}}
 	if err := k.begin(); err != nil {
@@ -211,8 +215,8 @@ func (k *call) emit() error {
 		outputs[i] = k.c.addValue(k.node.Outputs[i], r.dtype, r.shape)
 	}
 	if !constant {
-		k.c.out.Nodes = append(k.c.out.Nodes, TypedNode{k.c.called(k.index), k.op, slices.Clone(k.keep), outputs,
-			k.attrs})
+		k.c.out.Nodes = append(k.c.out.Nodes, TypedNode{Name: k.c.called(k.index), Op: k.op,
+			Inputs: slices.Clone(k.keep), Outputs: outputs, Attrs: k.attrs})
 	}
 	return nil
 }

@@ -20,6 +20,11 @@ type CheckOptions struct {
 	// FoldBytes bounds the memory that computed constants may take together; 0 is
 	// 1 GiB. Nodes that would need more stay nodes, where they can.
 	FoldBytes int64
+
+	// Infer is asked for the types of a node's results when Check does not know the
+	// operator and the graph does not declare them; nil: nobody is asked. It returns what
+	// it knows; an error tells why it knows less than it could.
+	Infer func(*Inquiry) ([]Declaration, error)
 }
 
 const defaultFoldBytes = 1 << 30
@@ -37,6 +42,12 @@ type checker struct {
 	out    Checked
 	left   int64             // of FoldBytes
 	fills  map[string][]byte // runs of one element, by type and element; shared by all constants that are one
+
+	declared map[string]*Declaration // by name
+	untyped  []untyped
+	silence  error            // why Infer knew less than it could
+	reads    map[int][]string // by node with bodies: what needs returns
+	outer    *checker         // of the graph in which this one is a body
 }
 
 // maker is the origin of a name: a node when node >= 0, else what.
@@ -56,12 +67,22 @@ func Check(g *Graph, o CheckOptions) (*Checked, error) {
 	if g == nil {
 		return nil, problem("there is no graph", "pass one")
 	}
+	return newChecker(g, o).run()
+}
+
+func newChecker(g *Graph, o CheckOptions) *checker {
 	c := &checker{graph: g, opt: o, makers: map[string]maker{}, index: map[string]int{}, asked: map[string]bool{},
-		left: o.FoldBytes, fills: map[string][]byte{}}
+		left: o.FoldBytes, fills: map[string][]byte{}, declared: map[string]*Declaration{}, reads: map[int][]string{}}
 	if c.left == 0 {
 		c.left = defaultFoldBytes
 	}
 	c.out = Checked{Name: g.Name, Symbols: map[string]int64{}}
+	return c
+}
+
+// run checks the graph. In a body it returns nil, without an error, when a value has no
+// type: the graph around it tells of all such values together.
+func (c *checker) run() (*Checked, error) {
 	if err := c.declare(); err != nil {
 		return nil, err
 	}
@@ -74,6 +95,16 @@ func Check(g *Graph, o CheckOptions) (*Checked, error) {
 			return nil, err
 		}
 	}
+	switch {
+	case len(c.untyped) > 0 && c.outer != nil:
+		c.outer.untyped = append(c.outer.untyped, c.untyped...)
+		return nil, nil
+	case len(c.untyped) > 0:
+		return nil, c.typesMissing()
+	}
+	if err := c.agree(); err != nil {
+		return nil, err
+	}
 	return c.finish(), nil
 }
 
@@ -84,7 +115,7 @@ func (c *checker) declare() error {
 			"use a version of ONNX's, or 0 for the newest")
 	}
 	for _, err := range []error{c.declareInputs(), c.declareConstants(), c.declareNodes(), c.declareOutputs(),
-		c.checkOptions()} {
+		c.declareTypes(), c.checkOptions()} {
 		if err != nil {
 			return err
 		}
@@ -215,7 +246,11 @@ func (c *checker) addConstant(name string, t Tensor) int {
 }
 
 func (c *checker) declareNodes() error {
+	named := map[string]int{}
 	for i := range c.graph.Nodes {
+		if err := c.nameNode(named, i); err != nil {
+			return err
+		}
 		for _, name := range c.graph.Nodes[i].Outputs {
 			if name == "" {
 				continue
@@ -225,6 +260,20 @@ func (c *checker) declareNodes() error {
 			}
 		}
 	}
+	return nil
+}
+
+// nameNode refuses a name that a node before has: messages and plans name nodes.
+func (c *checker) nameNode(named map[string]int, i int) error {
+	n := &c.graph.Nodes[i]
+	if n.Name == "" {
+		return nil
+	}
+	if before, twice := named[n.Name]; twice {
+		return problem(fmt.Sprintf("nodes %d (%s) and %d (%s) are both called %q", before, c.graph.Nodes[before].Op, i,
+			n.Op, n.Name), "give one of them another name, or none")
+	}
+	named[n.Name] = i
 	return nil
 }
 
@@ -253,8 +302,9 @@ func (c *checker) checkOptions() error {
 		}
 	}
 	delete(symbols, "")
+	all := declarationSymbols(c.graph, symbols)
 	for _, name := range slices.Sorted(maps.Keys(c.opt.Bind)) {
-		if !symbols[name] {
+		if !all[name] && c.outer == nil {
 			return problem(fmt.Sprintf("the symbol %q is bound, which no input has", name),
 				"the graph has "+listText(symbols))
 		}
@@ -336,7 +386,8 @@ func (c *checker) renumber(to []int) {
 		n := &c.out.Nodes[i]
 		rename(n.Inputs)
 		rename(n.Outputs)
-		for last := len(n.Outputs) - 1; !variadic(operators[n.Op].Outputs) && n.Outputs[last] < 0; last-- {
+		o := operators[n.Op]
+		for last := len(n.Outputs) - 1; (o == nil || !variadic(o.Outputs)) && n.Outputs[last] < 0; last-- {
 			n.Outputs = n.Outputs[:last]
 		}
 		for _, v := range n.Outputs {

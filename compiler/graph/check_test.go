@@ -45,7 +45,8 @@ func TestOrder(t *testing.T) {
 		g := &Graph{Inputs: []Value{{"x", F32, []Dim{{Size: 2}}}}, Outputs: []string{"c"}}
 		for item := range strings.SplitSeq(nodes, " ") {
 			name, from, _ := strings.Cut(item, ":")
-			g.Nodes = append(g.Nodes, Node{name, "Sum", strings.Split(from, ","), []string{name}, nil})
+			g.Nodes = append(g.Nodes, Node{Name: name, Op: "Sum", Inputs: strings.Split(from, ","),
+				Outputs: []string{name}})
 		}
 		require.Equal(t, want, nodeNames(check(t, g, CheckOptions{})), nodes)
 	}

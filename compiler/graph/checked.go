@@ -23,13 +23,15 @@ type TypedValue struct {
 }
 
 // TypedNode applies an operator to values, in the operator's normal form: what
-// Normal says of it, all parameters in Attrs with their defaults filled in.
+// Normal says of it, all parameters in Attrs with their defaults filled in. An operator that
+// is not Known has its arguments and attributes as the graph has them.
 type TypedNode struct {
 	Name    string // never empty: nodes without a name are called by operator and number
 	Op      string
 	Inputs  []int // values; one for each argument that is no parameter, -1 for one that was left out
 	Outputs []int // values, up to the last one asked for, Split's all; -1 for one that nobody asked for
 	Attrs   Attrs
+	Bodies  []TypedBody // what they capture stands last among Inputs
 }
 
 // Bytes returns the size of the value's content, row-major without gaps.

@@ -15,12 +15,13 @@ type Error struct {
 }
 
 // Error returns the whole sentence.
-func (e *Error) Error() string {
-	where := ""
-	if e.Op != "" || e.Node != "" {
-		where = fmt.Sprintf("node %q (%s): ", e.Node, e.Op)
+func (e *Error) Error() string { return e.where() + e.Found + "; " + e.Remedy }
+
+func (e *Error) where() string {
+	if e.Op == "" && e.Node == "" {
+		return ""
 	}
-	return where + e.Found + "; " + e.Remedy
+	return fmt.Sprintf("node %q (%s): ", e.Node, e.Op)
 }
 
 func problem(found, remedy string) *Error { return &Error{Found: found, Remedy: remedy} }

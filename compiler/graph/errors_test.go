@@ -211,7 +211,9 @@ func TestErrorsOfOperators(t *testing.T) {
 		{"ConstantOfShape", "i64[1]", A{"value": numbers(F32, list(2), 1, 2)},
 			`its attribute "value" has the shape (2); give it one element`},
 		{"Upsample", "f32(1)", nil,
-			"the operator is unknown; express it by those in operators.md"},
+			"a result of an operator that `tl operators` does not list has no type: \"y0\" of node \"n\" (Upsample): nothing " +
+				"declares it; declare the element type and the shape of each (value_info of ONNX, values of a JSON graph), " +
+				"and bind their symbols"},
 	})
 }
 
@@ -248,9 +250,14 @@ var graphErrors = []struct{ graph, want string }{
 		{"name": "s", "op": "Relu", "inputs": ["c"], "outputs": ["d"]}]`,
 		`node "p" (Add): it waits for its own result: p, r, q, p each need the result of the next; break the cycle`},
 	{`"inputs": [{"name": "x", "dtype": "f32", "shape": []}], "outputs": ["a"], "nodes": [{"op": "Convolve", "inputs": ["x"], "outputs": ["a"]}]`,
-		`node "Convolve_0" (Convolve): the operator is unknown; express it by those in operators.md`},
+		"a result of an operator that `tl operators` does not list has no type: \"a\" of node \"Convolve_0\" (Convolve): " +
+			"nothing declares it; declare the element type and the shape of each (value_info of ONNX, values of a JSON " +
+			"graph), and bind their symbols"},
 	{`"inputs": [{"name": "x", "dtype": "f32", "shape": []}], "outputs": ["a"], "nodes": [{"op": "", "inputs": ["x"], "outputs": ["a"]}]`,
-		`node "_0" (): the operator is unknown; express it by those in operators.md`},
+		"node \"_0\" (): it names no operator; name one; `tl operators` lists those that there are"},
+	{`"inputs": [{"name": "x", "dtype": "f32", "shape": []}], "outputs": ["b"], "nodes": [
+		{"name": "n", "op": "Relu", "inputs": ["x"], "outputs": ["a"]}, {"name": "n", "op": "Neg", "inputs": ["a"], "outputs": ["b"]}]`,
+		`nodes 0 (Relu) and 1 (Neg) are both called "n"; give one of them another name, or none`},
 	{`"inputs": [{"name": "x", "dtype": "f32", "shape": []}], "outputs": ["a"], "nodes": [{"op": "Relu", "inputs": ["x"], "outputs": ["a", "b"]}]`,
 		`node "Relu_0" (Relu): it has 2 outputs, at most 1 are allowed; write no more than it makes: Y T`},
 	{`"inputs": [{"name": "x", "dtype": "f32", "shape": [1, 1, 4]}, {"name": "s", "dtype": "f32", "shape": [1]}], "outputs": ["m"], "nodes": [

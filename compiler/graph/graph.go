@@ -21,18 +21,33 @@ type Graph struct {
 	// Opset is the version of ONNX's operator set that the nodes are meant in, 0 for
 	// the newest. Attributes of older forms are understood whatever it is; it decides
 	// where the same words meant something else.
-	Opset     int64
+	Opset int64
+
+	// Domains are the versions of other operator sets, by domain. They mean nothing to
+	// Check; they are for whoever knows the operators of that domain.
+	Domains map[string]int64
+
 	Inputs    []Value
 	Outputs   []string
 	Constants []Constant
 	Nodes     []Node
+
+	// Declared are types that the graph states of values that it makes. An operator that
+	// Check does not know has its results from here; all others must not contradict.
+	Declared []Declaration
 }
 
-// Value declares an input: its name, element type and shape.
+// Value declares a value: its name, element type and shape.
 type Value struct {
 	Name  string
 	DType DType
 	Shape []Dim
+}
+
+// Declaration is what a graph states of a value that a node makes.
+type Declaration struct {
+	Value
+	Unranked bool // only the element type is known; Shape means nothing
 }
 
 // Dim is the extent of one axis: a number, or a symbol that Check is given a
@@ -55,13 +70,15 @@ type Tensor struct {
 	Data  []byte
 }
 
-// Node applies an operator. An input named "" is one that was left out.
+// Node applies an operator. An input named "" is one that was left out. The operator of
+// another domain than ONNX's has it in front, with a point: "com.example.Convolve".
 type Node struct {
 	Name    string // for messages; may be empty
 	Op      string
 	Inputs  []string
 	Outputs []string
 	Attrs   Attrs
+	Bodies  []Body // of an operator that runs graphs
 }
 
 // Attrs are the parameters of an operator by name. A value is one of int64,

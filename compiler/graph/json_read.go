@@ -34,8 +34,9 @@ func ReadJSON(r io.Reader) (*Graph, error) {
 // reader turns elements into a graph. It keeps the first error; what follows it
 // is thrown away.
 type reader struct {
-	p   *parser
-	err error
+	p      *parser
+	err    error
+	inBody int // how many bodies are around what is read
 }
 
 func (r *reader) wrong(e *element, format string, args ...any) {
@@ -74,7 +75,8 @@ func (r *reader) is(e *element, kind byte) bool {
 }
 
 func (r *reader) graph(e *element) *Graph {
-	if !r.object(e, "tl_graph", "name?", "opset?", "inputs?", "outputs", "constants?", "nodes?") {
+	if !r.object(e, "tl_graph", "name?", "opset?", "domains?", "inputs?", "outputs", "constants?", "nodes?",
+		"values?") {
 		return nil
 	}
 	if v := e.get("tl_graph"); r.int(v) != jsonVersion {
@@ -84,7 +86,12 @@ func (r *reader) graph(e *element) *Graph {
 	if o := e.get("opset"); o != nil {
 		g.Opset = r.int(o)
 	}
+	g.Domains = r.domains(e.get("domains"))
 	for _, item := range r.array(e.get("inputs")) {
+		if r.inBody > 0 {
+			g.Inputs = append(g.Inputs, Value{Name: r.string(&item)})
+			continue
+		}
 		g.Inputs = append(g.Inputs, r.input(&item))
 	}
 	for _, item := range r.array(e.get("constants")) {
@@ -95,7 +102,21 @@ func (r *reader) graph(e *element) *Graph {
 	for _, item := range r.array(e.get("nodes")) {
 		g.Nodes = append(g.Nodes, r.node(&item))
 	}
+	for _, item := range r.array(e.get("values")) {
+		g.Declared = append(g.Declared, r.declaration(&item))
+	}
 	return g
+}
+
+func (r *reader) domains(e *element) map[string]int64 {
+	if e == nil || !r.is(e, '{') {
+		return nil
+	}
+	versions := map[string]int64{}
+	for i, domain := range e.keys {
+		versions[domain] = r.int(&e.items[i])
+	}
+	return versions
 }
 
 // array returns the items of an array, none when there is no element.
@@ -176,10 +197,22 @@ func (r *reader) dtype(e *element) DType {
 }
 
 func (r *reader) input(e *element) (v Value) {
-	if !r.object(e, "name", "dtype", "shape") {
-		return v
+	if r.object(e, "name", "dtype", "shape") {
+		v = r.value(e)
 	}
-	v = Value{Name: r.string(e.get("name")), DType: r.dtype(e.get("dtype")), Shape: []Dim{}}
+	return v
+}
+
+// declaration reads what an input has; without a shape only the type is known.
+func (r *reader) declaration(e *element) (d Declaration) {
+	if r.object(e, "name", "dtype", "shape?") {
+		d = Declaration{Value: r.value(e), Unranked: e.get("shape") == nil}
+	}
+	return d
+}
+
+func (r *reader) value(e *element) Value {
+	v := Value{Name: r.string(e.get("name")), DType: r.dtype(e.get("dtype")), Shape: []Dim{}}
 	for _, d := range r.array(e.get("shape")) {
 		if d.kind == '"' {
 			if d.text == "" {
@@ -194,11 +227,12 @@ func (r *reader) input(e *element) (v Value) {
 }
 
 func (r *reader) node(e *element) (n Node) {
-	if !r.object(e, "name?", "op", "inputs?", "outputs", "attrs?") {
+	if !r.object(e, "name?", "op", "inputs?", "outputs", "attrs?", "bodies?") {
 		return n
 	}
 	n = Node{Name: r.string(e.get("name")), Op: r.string(e.get("op")), Inputs: r.strings(e.get("inputs")),
 		Outputs: r.strings(e.get("outputs"))}
+	n.Bodies = r.bodies(e.get("bodies"))
 	attrs := e.get("attrs")
 	if attrs == nil || !r.is(attrs, '{') {
 		return n
@@ -208,6 +242,19 @@ func (r *reader) node(e *element) (n Node) {
 		n.Attrs[key] = r.attr(&attrs.items[i])
 	}
 	return n
+}
+
+// bodies reads the graphs that a node runs. Their inputs are names.
+func (r *reader) bodies(e *element) (list []Body) {
+	if e == nil || !r.is(e, '{') {
+		return nil
+	}
+	r.inBody++
+	for i, name := range e.keys {
+		list = append(list, Body{Name: name, Graph: r.graph(&e.items[i])})
+	}
+	r.inBody--
+	return list
 }
 
 // attr reads an attribute: a number, a string, an array of one kind, a tensor, or

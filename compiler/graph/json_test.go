@@ -53,18 +53,26 @@ func drawAttr(t *rapid.T) any {
 
 // drawAny draws a graph that need not make sense.
 func drawAny(t *rapid.T) *Graph {
+	g := drawInner(t, 1)
+	g.Inputs = drawValues(t)
+	return g
+}
+
+// drawInner draws what a body may be as well, whose inputs have no types.
+func drawInner(t *rapid.T, depth int) *Graph {
 	g := &Graph{Name: drawName(t), Opset: rapid.Int64().Draw(t, "opset"), Outputs: drawNames(t)}
-	for range rapid.IntRange(0, 3).Draw(t, "inputs") {
-		v := Value{Name: drawName(t), DType: rapid.SampledFrom([]DType{F32, Bool, I64}).Draw(t, "dtype"),
-			Shape: []Dim{}}
-		for range rapid.IntRange(0, 3).Draw(t, "rank") {
-			d := Dim{Symbol: drawName(t)}
-			if d.Symbol == "" {
-				d.Size = rapid.Int64().Draw(t, "size")
-			}
-			v.Shape = append(v.Shape, d)
+	for range rapid.IntRange(0, 2).Draw(t, "domains") {
+		if g.Domains == nil {
+			g.Domains = map[string]int64{}
 		}
-		g.Inputs = append(g.Inputs, v)
+		g.Domains[drawName(t)] = rapid.Int64().Draw(t, "version")
+	}
+	for _, v := range drawValues(t) {
+		d := Declaration{Value: v, Unranked: rapid.Bool().Draw(t, "unranked")}
+		if d.Unranked {
+			d.Shape = []Dim{}
+		}
+		g.Declared = append(g.Declared, d)
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "constants") {
 		g.Constants = append(g.Constants, Constant{drawName(t), drawContent(t)})
@@ -77,9 +85,33 @@ func drawAny(t *rapid.T) *Graph {
 			}
 			n.Attrs[drawName(t)] = drawAttr(t)
 		}
+		for k := range rapid.IntRange(0, depth).Draw(t, "bodies") {
+			b := Body{Name: fmt.Sprint(k, drawName(t)), Graph: drawInner(t, depth-1)}
+			b.Graph.Inputs = nil
+			for _, name := range drawNames(t) {
+				b.Graph.Inputs = append(b.Graph.Inputs, Value{Name: name})
+			}
+			n.Bodies = append(n.Bodies, b)
+		}
 		g.Nodes = append(g.Nodes, n)
 	}
 	return g
+}
+
+func drawValues(t *rapid.T) (list []Value) {
+	for range rapid.IntRange(0, 3).Draw(t, "values") {
+		v := Value{Name: drawName(t), DType: rapid.SampledFrom([]DType{F32, Bool, I64}).Draw(t, "dtype"),
+			Shape: []Dim{}}
+		for range rapid.IntRange(0, 3).Draw(t, "rank") {
+			d := Dim{Symbol: drawName(t)}
+			if d.Symbol == "" {
+				d.Size = rapid.Int64().Draw(t, "size")
+			}
+			v.Shape = append(v.Shape, d)
+		}
+		list = append(list, v)
+	}
+	return list
 }
 
 func TestJSONRoundTrip(t *testing.T) {
@@ -168,7 +200,7 @@ func TestErrorsOfJSON(t *testing.T) {
 		{`{"tl_graph": 2, "outputs": []}`, "line 1, column 14: tl_graph: the version is 2; this reader knows 1"},
 		{"{\"tl_graph\": 1,\n \"output\": []}", `line 1, column 1: the field "outputs" is missing`},
 		{"{\"tl_graph\": 1, \"outputs\": [],\n \"model\": 3}",
-			`line 2, column 11: model: the field "model" is unknown; there are tl_graph, name, opset, inputs, outputs, constants, nodes`},
+			`line 2, column 11: model: the field "model" is unknown; there are tl_graph, name, opset, domains, inputs, outputs, constants, nodes, values`},
 		{`{"tl_graph": 1, "outputs": [], "outputs": []}`, `line 1, column 32: the field "outputs" stands twice`},
 		{`{"tl_graph": 1, "outputs": []} x`, "line 1, column 32: there is more behind the graph; remove it"},
 		{`{"tl_graph": 1, "outputs": [1]}`, "line 1, column 29: outputs[0]: it is a number and has to be a string"},

@@ -2,9 +2,12 @@ package graph
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -19,7 +22,7 @@ type jsonTensor struct {
 type jsonInput struct {
 	Name  string `json:"name"`
 	DType string `json:"dtype"`
-	Shape []any  `json:"shape"`
+	Shape *[]any `json:"shape,omitempty"` // none: not known
 }
 
 type jsonNode struct {
@@ -28,13 +31,40 @@ type jsonNode struct {
 	Inputs  []string       `json:"inputs"`
 	Outputs []string       `json:"outputs"`
 	Attrs   map[string]any `json:"attrs,omitempty"`
+	Bodies  jsonBodies     `json:"bodies,omitempty"`
+}
+
+// jsonBodies are the bodies of a node, in their order.
+type jsonBodies []Body
+
+// MarshalJSON writes an object with a graph for each body.
+func (list jsonBodies) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i := range list {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		name, err := json.Marshal(list[i].Name)
+		if err != nil {
+			return nil, err
+		}
+		b.Write(append(name, ':'))
+		if err := writeJSON(&b, list[i].Graph, true); err != nil {
+			return nil, fmt.Errorf("%s: %w", list[i].Name, err)
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
 }
 
 // WriteJSON writes a graph in the form that docs/graph-json.md describes: one line
 // for each input, constant and node. It does not Check the graph, but what JSON
 // cannot hold is an error: a text that is not UTF-8, content that does not fit its
 // shape, a type that does not exist.
-func WriteJSON(w io.Writer, g *Graph) error {
+func WriteJSON(w io.Writer, g *Graph) error { return writeJSON(w, g, false) }
+
+func writeJSON(w io.Writer, g *Graph, body bool) error {
 	if g == nil {
 		return problem("there is no graph", "pass one")
 	}
@@ -46,7 +76,17 @@ func WriteJSON(w io.Writer, g *Graph) error {
 	if g.Opset != 0 {
 		out.field("opset", g.Opset)
 	}
-	out.list("inputs", len(g.Inputs), func(i int) (any, error) { return plainInput(&g.Inputs[i]) })
+	if len(g.Domains) > 0 {
+		out.text(slices.Collect(maps.Keys(g.Domains))...)
+		out.field("domains", g.Domains)
+	}
+	out.list("inputs", len(g.Inputs), func(i int) (any, error) {
+		if body {
+			out.text(g.Inputs[i].Name)
+			return g.Inputs[i].Name, nil
+		}
+		return plainInput(&g.Inputs[i], false)
+	})
 	out.text(g.Outputs...)
 	out.field("outputs", append([]string{}, g.Outputs...))
 	out.list("constants", len(g.Constants), func(i int) (any, error) {
@@ -56,6 +96,7 @@ func WriteJSON(w io.Writer, g *Graph) error {
 		return t, err
 	})
 	out.list("nodes", len(g.Nodes), func(i int) (any, error) { return out.node(&g.Nodes[i]) })
+	out.list("values", len(g.Declared), func(i int) (any, error) { return plainInput(&g.Declared[i].Value, g.Declared[i].Unranked) })
 	out.print("\n}\n")
 	if out.err != nil {
 		return out.err
@@ -119,21 +160,25 @@ func (o *writer) list(name string, n int, item func(int) (any, error)) {
 	o.print("\n  ]")
 }
 
-func plainInput(v *Value) (any, error) {
+func plainInput(v *Value, unranked bool) (any, error) {
 	if v.DType.Bytes() == 0 {
 		return nil, problem(fmt.Sprintf("the element type %d does not exist", v.DType), "use one of package graph's")
 	}
-	in := jsonInput{v.Name, v.DType.String(), make([]any, len(v.Shape))}
+	shape := make([]any, len(v.Shape))
 	text := []string{v.Name}
 	for i, d := range v.Shape {
-		in.Shape[i] = d.Size
+		shape[i] = d.Size
 		if d.Symbol != "" {
-			in.Shape[i] = d.Symbol
+			shape[i] = d.Symbol
 			text = append(text, d.Symbol)
 		}
 	}
 	var check writer
 	check.text(text...)
+	in := jsonInput{Name: v.Name, DType: v.DType.String()}
+	if !unranked {
+		in.Shape = &shape
+	}
 	return in, check.err
 }
 
@@ -153,7 +198,8 @@ func (o *writer) node(n *Node) (any, error) {
 	o.text(n.Name, n.Op)
 	o.text(n.Inputs...)
 	o.text(n.Outputs...)
-	out := jsonNode{n.Name, n.Op, append([]string{}, n.Inputs...), append([]string{}, n.Outputs...), map[string]any{}}
+	out := jsonNode{n.Name, n.Op, append([]string{}, n.Inputs...), append([]string{}, n.Outputs...), map[string]any{},
+		n.Bodies}
 	for name, value := range n.Attrs {
 		o.text(name)
 		switch v := value.(type) {

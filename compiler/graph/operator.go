@@ -73,6 +73,22 @@ type Argument struct {
 	Parameter bool // has to be constant, and becomes an attribute of the normal form
 }
 
+// String writes the argument as a signature has it: name, type, and marks: ? may be left
+// out, * one or more, ! has to be constant.
+func (a Argument) String() string {
+	mark := ""
+	if a.Optional {
+		mark += "?"
+	}
+	if a.Variadic {
+		mark += "*"
+	}
+	if a.Parameter {
+		mark += "!"
+	}
+	return a.Name + " " + a.Type + mark
+}
+
 // variadic reports whether the last of these stands for one or more.
 func variadic(list []Argument) bool { return len(list) > 0 && list[len(list)-1].Variadic }
 
@@ -277,17 +293,7 @@ func (o Operator) describeTypes() string {
 func listArguments(list []Argument) string {
 	parts := make([]string, len(list))
 	for i, a := range list {
-		mark := ""
-		if a.Optional {
-			mark += "?"
-		}
-		if a.Variadic {
-			mark += "*"
-		}
-		if a.Parameter {
-			mark += "!"
-		}
-		parts[i] = a.Name + " " + a.Type + mark
+		parts[i] = a.String()
 	}
 	return strings.Join(parts, ", ")
 }

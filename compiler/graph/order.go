@@ -38,7 +38,7 @@ func (c *checker) order() ([]int, error) {
 		state[root] = open
 		for len(path) > 0 {
 			at := &path[len(path)-1]
-			inputs := c.graph.Nodes[at.node].Inputs
+			inputs := c.needs(at.node)
 			if at.next == len(inputs) {
 				state[at.node] = done
 				order = append(order, at.node)
@@ -65,7 +65,7 @@ func (c *checker) order() ([]int, error) {
 
 // producer returns the node that makes an input of another, -1 when none does.
 func (c *checker) producer(node, input int) (int, error) {
-	name := c.graph.Nodes[node].Inputs[input]
+	name := c.needs(node)[input]
 	if name == "" {
 		return -1, nil
 	}
@@ -107,7 +107,7 @@ func (c *checker) live(order []int) []int {
 			if name != "" && c.asked[name] {
 				at--
 				alive[at] = order[i]
-				for _, in := range n.Inputs {
+				for _, in := range c.needs(order[i]) {
 					c.asked[in] = true
 				}
 				break

@@ -85,11 +85,19 @@ func emptyList(want Kind) (any, bool) {
 	return nil, false
 }
 
-func kindOf(value any) string {
+// kindOfValue returns the kind of an attribute's value, false when it has none.
+func kindOfValue(value any) (Kind, bool) {
 	for kind := KindInt; kind <= KindTensor; kind++ {
 		if v, ok := convert(value, kind); ok && fmt.Sprintf("%T", v) == fmt.Sprintf("%T", value) {
-			return kind.String()
+			return kind, true
 		}
+	}
+	return 0, false
+}
+
+func kindOf(value any) string {
+	if kind, ok := kindOfValue(value); ok {
+		return kind.String()
 	}
 	return fmt.Sprintf("the Go type %T", value)
 }

@@ -30,12 +30,16 @@ func TestRoundTrip(t *testing.T) {
 		attrs := graph.Attrs{"i": int64(-3), "f": 0.5, "s": "text", "is": []int64{1, -2}, "fs": []float64{0.25, 2},
 			"ss": []string{"a", ""}, "t": tensorOf(t, "attribute")}
 		in := &graph.Graph{
-			Name: "g", Opset: rapid.Int64Range(1, Newest).Draw(t, "opset"),
+			Name: "g", Opset: rapid.Int64Range(1, Newest).Draw(t, "opset"), Domains: map[string]int64{"com.example": 3},
 			Inputs:    []graph.Value{{Name: "x", DType: graph.F32, Shape: []graph.Dim{{Symbol: "N"}, {Size: 3}}}},
 			Outputs:   []string{"y"},
 			Constants: []graph.Constant{{Name: "c", Tensor: tensorOf(t, "constant")}},
 			Nodes: []graph.Node{{Name: "n", Op: "Sub", Inputs: []string{"x", "", "c"}, Outputs: []string{"y"},
-				Attrs: attrs}},
+				Attrs: attrs}, {Op: "com.example.Twist", Inputs: []string{"y"}, Outputs: []string{"z"}, Attrs: graph.Attrs{},
+				Bodies: []graph.Body{{Name: "turn", Graph: body()}}}},
+			Declared: []graph.Declaration{
+				{Value: graph.Value{Name: "z", DType: graph.I8, Shape: []graph.Dim{{Symbol: "z.0"}}}},
+				{Value: graph.Value{Name: "y", DType: graph.F32, Shape: []graph.Dim{{Symbol: "N"}}}}},
 		}
 		model, err := Encode(in, []graph.Value{{Name: "y", DType: graph.F32, Shape: []graph.Dim{{Symbol: "N"}}}})
 		require.NoError(t, err)
@@ -45,6 +49,14 @@ func TestRoundTrip(t *testing.T) {
 		normalise(out)
 		assert.Equal(t, in, out)
 	})
+}
+
+func body() *graph.Graph {
+	return &graph.Graph{Name: "inner", Inputs: []graph.Value{{Name: "i"}, {Name: "j"}}, Outputs: []string{"k"},
+		Nodes: []graph.Node{{Op: "Add", Inputs: []string{"i", "x"}, Outputs: []string{"k"}, Attrs: graph.Attrs{}}},
+		Declared: []graph.Declaration{
+			{Value: graph.Value{Name: "j", DType: graph.I64, Shape: []graph.Dim{{Size: 2}}}},
+			{Value: graph.Value{Name: "k", DType: graph.F32, Shape: []graph.Dim{{Symbol: "N"}}}}}}
 }
 
 // A tensor comes back from a file as it went in.
@@ -131,10 +143,19 @@ func TestWhatIsRefused(t *testing.T) {
 		{&onnxpb.ModelProto{}, "it holds no graph"},
 		{&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{}, OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: 99}}},
 			"version 99"},
-		{node(&onnxpb.NodeProto{Name: "n", OpType: "X", Domain: "com.example"}),
-			`node "n" (X): the operator is of domain "com.example"`},
-		{node(&onnxpb.NodeProto{OpType: "If", Attribute: []*onnxpb.AttributeProto{{Name: "then_branch", Type: 5}}}),
-			`node 0 (If): attribute "then_branch": its type is GRAPH`},
+		{node(&onnxpb.NodeProto{OpType: "If", Attribute: []*onnxpb.AttributeProto{{Name: "branches", Type: 10}}}),
+			`node 0 (If): attribute "branches": its type is GRAPHS`},
+		{node(&onnxpb.NodeProto{OpType: "If", Attribute: []*onnxpb.AttributeProto{{Name: "then_branch", Type: 5,
+			G: &onnxpb.GraphProto{SparseInitializer: []*onnxpb.SparseTensorProto{{}}}}}}),
+			`node 0 (If): then_branch: 1 constants are sparse tensors`},
+		{node(&onnxpb.NodeProto{OpType: "Relu"}), "there is no opset_import for the domain of Relu"},
+		{&onnxpb.ModelProto{IrVersion: 8, Graph: &onnxpb.GraphProto{Node: []*onnxpb.NodeProto{{OpType: "Relu"}}}},
+			"a model of IR version 8 needs one"},
+		{&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{}, OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: 9},
+			{Domain: "ai.onnx", Version: 10}}}, "has two entries in opset_import, versions 9 and 10"},
+		{&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{Input: []*onnxpb.ValueInfoProto{{Name: "x"}, {Name: "x"}},
+			Initializer: []*onnxpb.TensorProto{{Name: "x", DataType: 1, Dims: []int64{0}}}}},
+			`inputs 0 and 1 are both called "x"`},
 		{&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{Initializer: []*onnxpb.TensorProto{{Name: "c", DataType: 8}}}},
 			`constant "c": elements of type STRING`},
 		{&onnxpb.ModelProto{Graph: &onnxpb.GraphProto{Initializer: []*onnxpb.TensorProto{{Name: "c", DataType: 1,
@@ -157,6 +178,16 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 	_, err := Decode([]byte("no protobuf"), "")
 	assert.ErrorContains(t, err, "this is no ONNX model")
+}
+
+// Models older than operator sets name none, and mean the first.
+func TestModelsBeforeOperatorSets(t *testing.T) {
+	content, err := proto.Marshal(&onnxpb.ModelProto{IrVersion: 2, Graph: &onnxpb.GraphProto{
+		Node: []*onnxpb.NodeProto{{OpType: "Relu", Input: []string{"x"}, Output: []string{"y"}}}}})
+	require.NoError(t, err)
+	g, err := Decode(content, "")
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, g.Opset)
 }
 
 // Models of others can be read; their nodes and inputs are all there.

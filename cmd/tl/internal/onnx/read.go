@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 
 	"google.golang.org/protobuf/proto"
 
@@ -41,20 +40,26 @@ func Decode(content []byte, folder string) (*graph.Graph, error) {
 		return nil, fmt.Errorf("this is no ONNX model: it holds no graph")
 	}
 	r := reader{folder: folder}
-	return r.graph(&m)
+	return r.model(&m)
 }
 
 type reader struct {
 	folder string
 }
 
-func (r *reader) graph(m *onnxpb.ModelProto) (*graph.Graph, error) {
-	opset, err := operatorSet(m)
+func (r *reader) model(m *onnxpb.ModelProto) (*graph.Graph, error) {
+	g, err := r.graph(m.Graph, false)
+	if err == nil {
+		err = operatorSets(m, g)
+	}
 	if err != nil {
 		return nil, err
 	}
-	p := m.Graph
-	g := &graph.Graph{Name: p.Name, Opset: opset}
+	return g, nil
+}
+
+func (r *reader) graph(p *onnxpb.GraphProto, body bool) (*graph.Graph, error) {
+	g := &graph.Graph{Name: p.Name}
 	if len(p.SparseInitializer) > 0 {
 		return nil, fmt.Errorf("%d constants are sparse tensors; store them as dense ones", len(p.SparseInitializer))
 	}
@@ -65,7 +70,8 @@ func (r *reader) graph(m *onnxpb.ModelProto) (*graph.Graph, error) {
 		}
 		g.Constants = append(g.Constants, graph.Constant{Name: t.Name, Tensor: content})
 	}
-	if g.Inputs, err = inputs(p); err != nil {
+	var err error
+	if g.Inputs, err = inputs(p, body); err != nil {
 		return nil, err
 	}
 	for _, o := range p.Output {
@@ -78,6 +84,7 @@ func (r *reader) graph(m *onnxpb.ModelProto) (*graph.Graph, error) {
 		}
 		g.Nodes = append(g.Nodes, node)
 	}
+	g.Declared = statements(p, body)
 	return g, nil
 }
 
@@ -88,83 +95,17 @@ func nodeName(n *onnxpb.NodeProto, i int) string {
 	return fmt.Sprintf("%d (%s)", i, n.OpType)
 }
 
-// standard tells whether a domain is the one of the standard operators.
-func standard(domain string) bool { return domain == "" || domain == "ai.onnx" }
-
-func operatorSet(m *onnxpb.ModelProto) (int64, error) {
-	for _, o := range m.OpsetImport {
-		if !standard(o.Domain) {
-			continue
-		}
-		if o.Version < 1 || o.Version > Newest {
-			return 0, fmt.Errorf("the model asks for operators of version %d; versions 1 to %d are known", o.Version,
-				Newest)
-		}
-		return o.Version, nil
-	}
-	return 1, nil // models older than operator sets
-}
-
-// inputs returns the declared inputs, without those that are constants: before IR
-// version 4 a constant had to stand among the inputs too.
-func inputs(p *onnxpb.GraphProto) ([]graph.Value, error) {
-	constant := map[string]bool{}
-	for _, t := range p.Initializer {
-		constant[t.Name] = true
-	}
-	var list []graph.Value
-	for _, in := range p.Input {
-		if constant[in.Name] {
-			continue
-		}
-		v, err := value(in)
-		if err != nil {
-			return nil, fmt.Errorf("input %q: %w", in.Name, err)
-		}
-		list = append(list, v)
-	}
-	return list, nil
-}
-
-func value(in *onnxpb.ValueInfoProto) (graph.Value, error) {
-	t := in.GetType().GetTensorType()
-	if t == nil {
-		return graph.Value{}, fmt.Errorf("it is no tensor; only tensors can be inputs")
-	}
-	d, err := dtype(t.ElemType)
-	if err != nil {
-		return graph.Value{}, err
-	}
-	if t.Shape == nil {
-		return graph.Value{}, fmt.Errorf("its shape is not declared; declare one, of symbols for what is not known yet")
-	}
-	v := graph.Value{Name: in.Name, DType: d}
-	for axis, dim := range t.GetShape().GetDim() {
-		v.Shape = append(v.Shape, axisOf(in.Name, axis, dim))
-	}
-	return v, nil
-}
-
-// axisOf gives an axis of unknown extent a symbol made of the input's name and the
-// axis, so that it can be bound.
-func axisOf(input string, axis int, dim *onnxpb.TensorShapeProto_Dimension) graph.Dim {
-	switch d := dim.Value.(type) {
-	case *onnxpb.TensorShapeProto_Dimension_DimValue:
-		return graph.Dim{Size: d.DimValue}
-	case *onnxpb.TensorShapeProto_Dimension_DimParam:
-		if d.DimParam != "" {
-			return graph.Dim{Symbol: d.DimParam}
-		}
-	}
-	return graph.Dim{Symbol: input + "." + strconv.Itoa(axis)}
-}
-
 func (r *reader) node(n *onnxpb.NodeProto) (graph.Node, error) {
-	if !standard(n.Domain) {
-		return graph.Node{}, fmt.Errorf("the operator is of domain %q; only the standard operators are known", n.Domain)
-	}
-	node := graph.Node{Name: n.Name, Op: n.OpType, Inputs: n.Input, Outputs: n.Output, Attrs: graph.Attrs{}}
+	node := graph.Node{Name: n.Name, Op: operator(n), Inputs: n.Input, Outputs: n.Output, Attrs: graph.Attrs{}}
 	for _, a := range n.Attribute {
+		if kindOf(a) == onnxpb.AttributeProto_GRAPH && a.G != nil {
+			body, err := r.graph(a.G, true)
+			if err != nil {
+				return graph.Node{}, fmt.Errorf("%s: %w", a.Name, err)
+			}
+			node.Bodies = append(node.Bodies, graph.Body{Name: a.Name, Graph: body})
+			continue
+		}
 		v, err := r.attribute(a)
 		if err != nil {
 			return graph.Node{}, fmt.Errorf("attribute %q: %w", a.Name, err)
@@ -201,6 +142,8 @@ func kindOf(a *onnxpb.AttributeProto) onnxpb.AttributeProto_AttributeType {
 	switch {
 	case a.Type != onnxpb.AttributeProto_UNDEFINED:
 		return a.Type
+	case a.G != nil:
+		return onnxpb.AttributeProto_GRAPH
 	case a.T != nil:
 		return onnxpb.AttributeProto_TENSOR
 	case len(a.Ints) > 0:

@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/proto"
 
@@ -23,6 +24,19 @@ const (
 // Encode returns the model that holds this graph. types gives the element type and
 // shape of the graph's outputs, which ONNX wants declared.
 func Encode(g *graph.Graph, types []graph.Value) ([]byte, error) {
+	p, err := encodeGraph(g, types)
+	if err != nil {
+		return nil, err
+	}
+	m := &onnxpb.ModelProto{
+		IrVersion: writtenIR, ProducerName: "tl", Graph: p,
+		OpsetImport: operatorSetsOf(g),
+	}
+	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
+}
+
+// encodeGraph writes a graph, or a body, whose outputs have these types.
+func encodeGraph(g *graph.Graph, types []graph.Value) (*onnxpb.GraphProto, error) {
 	p := &onnxpb.GraphProto{Name: cmp.Or(g.Name, "graph")}
 	for _, c := range g.Constants {
 		t, err := encodeTensor(c.Tensor)
@@ -39,6 +53,9 @@ func Encode(g *graph.Graph, types []graph.Value) ([]byte, error) {
 	if p.Output, err = declarations(types); err != nil {
 		return nil, err
 	}
+	if p.ValueInfo, err = declarations(stated(g)); err != nil {
+		return nil, err
+	}
 	for i := range g.Nodes {
 		n, err := encodeNode(&g.Nodes[i])
 		if err != nil {
@@ -46,11 +63,91 @@ func Encode(g *graph.Graph, types []graph.Value) ([]byte, error) {
 		}
 		p.Node = append(p.Node, n)
 	}
-	m := &onnxpb.ModelProto{
-		IrVersion: writtenIR, ProducerName: "tl", Graph: p,
-		OpsetImport: []*onnxpb.OperatorSetIdProto{{Version: cmp.Or(g.Opset, writtenOpset)}},
+	return p, nil
+}
+
+// encodeBody writes a body. Its inputs and outputs have the types that it declares, if any.
+func encodeBody(g *graph.Graph) (*onnxpb.GraphProto, error) {
+	inner := *g
+	inner.Inputs = nil
+	p, err := encodeGraph(&inner, nil)
+	if err != nil {
+		return nil, err
 	}
-	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	for _, in := range g.Inputs {
+		v, err := stateOf(g, in.Name)
+		if err != nil {
+			return nil, err
+		}
+		p.Input = append(p.Input, v)
+	}
+	for _, name := range g.Outputs {
+		v, err := stateOf(g, name)
+		if err != nil {
+			return nil, err
+		}
+		p.Output = append(p.Output, v)
+	}
+	p.ValueInfo, err = declarations(stated(g))
+	return p, err
+}
+
+// stateOf declares a value as the graph does, or names it alone.
+func stateOf(g *graph.Graph, name string) (*onnxpb.ValueInfoProto, error) {
+	for _, d := range g.Declared {
+		if d.Name != name || d.Unranked {
+			continue
+		}
+		list, err := declarations([]graph.Value{d.Value})
+		if err != nil {
+			return nil, err
+		}
+		return list[0], nil
+	}
+	return &onnxpb.ValueInfoProto{Name: name}, nil
+}
+
+// operatorSetsOf names the versions of the operators that a graph uses.
+func operatorSetsOf(g *graph.Graph) []*onnxpb.OperatorSetIdProto {
+	sets := []*onnxpb.OperatorSetIdProto{{Version: cmp.Or(g.Opset, writtenOpset)}}
+	domains := map[string]int64{}
+	nameDomains(g, domains)
+	maps.Copy(domains, g.Domains)
+	for _, domain := range slices.Sorted(maps.Keys(domains)) {
+		sets = append(sets, &onnxpb.OperatorSetIdProto{Domain: domain, Version: domains[domain]})
+	}
+	return sets
+}
+
+// nameDomains notes the domains of a graph and of the bodies in it, with version 1.
+func nameDomains(g *graph.Graph, domains map[string]int64) {
+	for i := range g.Nodes {
+		if domain, _ := domainOf(g.Nodes[i].Op); domain != "" {
+			domains[domain] = 1
+		}
+		for _, b := range g.Nodes[i].Bodies {
+			nameDomains(b.Graph, domains)
+		}
+	}
+}
+
+// domainOf takes the name of an operator apart.
+func domainOf(op string) (domain, name string) {
+	if i := strings.LastIndexByte(op, '.'); i >= 0 {
+		return op[:i], op[i+1:]
+	}
+	return "", op
+}
+
+// stated are the values other than inputs and outputs whose types the graph declares.
+func stated(g *graph.Graph) (list []graph.Value) {
+	for _, d := range g.Declared {
+		input := slices.ContainsFunc(g.Inputs, func(in graph.Value) bool { return in.Name == d.Name })
+		if !d.Unranked && !input && !slices.Contains(g.Outputs, d.Name) {
+			list = append(list, d.Value)
+		}
+	}
+	return list
 }
 
 func declarations(values []graph.Value) ([]*onnxpb.ValueInfoProto, error) {
@@ -110,13 +207,22 @@ func encodeTensor(t graph.Tensor) (*onnxpb.TensorProto, error) {
 }
 
 func encodeNode(n *graph.Node) (*onnxpb.NodeProto, error) {
-	out := &onnxpb.NodeProto{Name: n.Name, OpType: n.Op, Input: n.Inputs, Output: n.Outputs}
+	domain, op := domainOf(n.Op)
+	out := &onnxpb.NodeProto{Name: n.Name, Domain: domain, OpType: op, Input: n.Inputs, Output: n.Outputs}
 	for _, name := range slices.Sorted(maps.Keys(n.Attrs)) {
 		a, err := encodeAttribute(n.Attrs[name])
 		if err != nil {
 			return nil, fmt.Errorf("attribute %q: %w", name, err)
 		}
 		a.Name = name
+		out.Attribute = append(out.Attribute, a)
+	}
+	for _, b := range n.Bodies {
+		g, err := encodeBody(b.Graph)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", b.Name, err)
+		}
+		a := &onnxpb.AttributeProto{Name: b.Name, Type: onnxpb.AttributeProto_GRAPH, G: g}
 		out.Attribute = append(out.Attribute, a)
 	}
 	return out, nil

@@ -637,6 +637,7 @@ type AttributeProto struct {
 	I             int64                        `protobuf:"varint,3,opt,name=i,proto3" json:"i,omitempty"`
 	S             []byte                       `protobuf:"bytes,4,opt,name=s,proto3" json:"s,omitempty"`
 	T             *TensorProto                 `protobuf:"bytes,5,opt,name=t,proto3" json:"t,omitempty"`
+	G             *GraphProto                  `protobuf:"bytes,6,opt,name=g,proto3" json:"g,omitempty"`
 	Floats        []float32                    `protobuf:"fixed32,7,rep,packed,name=floats,proto3" json:"floats,omitempty"`
 	Ints          []int64                      `protobuf:"varint,8,rep,packed,name=ints,proto3" json:"ints,omitempty"`
 	Strings       [][]byte                     `protobuf:"bytes,9,rep,name=strings,proto3" json:"strings,omitempty"`
@@ -706,6 +707,13 @@ func (x *AttributeProto) GetS() []byte {
 func (x *AttributeProto) GetT() *TensorProto {
 	if x != nil {
 		return x.T
+	}
+	return nil
+}
+
+func (x *AttributeProto) GetG() *GraphProto {
+	if x != nil {
+		return x.G
 	}
 	return nil
 }
@@ -1318,13 +1326,14 @@ const file_onnx_proto_rawDesc = "" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x17\n" +
 	"\aop_type\x18\x04 \x01(\tR\x06opType\x12<\n" +
 	"\tattribute\x18\x05 \x03(\v2\x1e.tlruntime.onnx.AttributeProtoR\tattribute\x12\x16\n" +
-	"\x06domain\x18\a \x01(\tR\x06domain\"\xdd\x03\n" +
+	"\x06domain\x18\a \x01(\tR\x06domain\"\x87\x04\n" +
 	"\x0eAttributeProto\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\f\n" +
 	"\x01f\x18\x02 \x01(\x02R\x01f\x12\f\n" +
 	"\x01i\x18\x03 \x01(\x03R\x01i\x12\f\n" +
 	"\x01s\x18\x04 \x01(\fR\x01s\x12)\n" +
-	"\x01t\x18\x05 \x01(\v2\x1b.tlruntime.onnx.TensorProtoR\x01t\x12\x16\n" +
+	"\x01t\x18\x05 \x01(\v2\x1b.tlruntime.onnx.TensorProtoR\x01t\x12(\n" +
+	"\x01g\x18\x06 \x01(\v2\x1a.tlruntime.onnx.GraphProtoR\x01g\x12\x16\n" +
 	"\x06floats\x18\a \x03(\x02R\x06floats\x12\x12\n" +
 	"\x04ints\x18\b \x03(\x03R\x04ints\x12\x18\n" +
 	"\astrings\x18\t \x03(\fR\astrings\x12@\n" +
@@ -1468,20 +1477,21 @@ var file_onnx_proto_depIdxs = []int32{
 	10, // 8: tlruntime.onnx.GraphProto.sparse_initializer:type_name -> tlruntime.onnx.SparseTensorProto
 	8,  // 9: tlruntime.onnx.NodeProto.attribute:type_name -> tlruntime.onnx.AttributeProto
 	9,  // 10: tlruntime.onnx.AttributeProto.t:type_name -> tlruntime.onnx.TensorProto
-	0,  // 11: tlruntime.onnx.AttributeProto.type:type_name -> tlruntime.onnx.AttributeProto.AttributeType
-	11, // 12: tlruntime.onnx.TensorProto.external_data:type_name -> tlruntime.onnx.StringStringEntryProto
-	2,  // 13: tlruntime.onnx.TensorProto.data_location:type_name -> tlruntime.onnx.TensorProto.DataLocation
-	9,  // 14: tlruntime.onnx.SparseTensorProto.values:type_name -> tlruntime.onnx.TensorProto
-	9,  // 15: tlruntime.onnx.SparseTensorProto.indices:type_name -> tlruntime.onnx.TensorProto
-	13, // 16: tlruntime.onnx.ValueInfoProto.type:type_name -> tlruntime.onnx.TypeProto
-	15, // 17: tlruntime.onnx.TypeProto.tensor_type:type_name -> tlruntime.onnx.TypeProto.Tensor
-	16, // 18: tlruntime.onnx.TensorShapeProto.dim:type_name -> tlruntime.onnx.TensorShapeProto.Dimension
-	14, // 19: tlruntime.onnx.TypeProto.Tensor.shape:type_name -> tlruntime.onnx.TensorShapeProto
-	20, // [20:20] is the sub-list for method output_type
-	20, // [20:20] is the sub-list for method input_type
-	20, // [20:20] is the sub-list for extension type_name
-	20, // [20:20] is the sub-list for extension extendee
-	0,  // [0:20] is the sub-list for field type_name
+	6,  // 11: tlruntime.onnx.AttributeProto.g:type_name -> tlruntime.onnx.GraphProto
+	0,  // 12: tlruntime.onnx.AttributeProto.type:type_name -> tlruntime.onnx.AttributeProto.AttributeType
+	11, // 13: tlruntime.onnx.TensorProto.external_data:type_name -> tlruntime.onnx.StringStringEntryProto
+	2,  // 14: tlruntime.onnx.TensorProto.data_location:type_name -> tlruntime.onnx.TensorProto.DataLocation
+	9,  // 15: tlruntime.onnx.SparseTensorProto.values:type_name -> tlruntime.onnx.TensorProto
+	9,  // 16: tlruntime.onnx.SparseTensorProto.indices:type_name -> tlruntime.onnx.TensorProto
+	13, // 17: tlruntime.onnx.ValueInfoProto.type:type_name -> tlruntime.onnx.TypeProto
+	15, // 18: tlruntime.onnx.TypeProto.tensor_type:type_name -> tlruntime.onnx.TypeProto.Tensor
+	16, // 19: tlruntime.onnx.TensorShapeProto.dim:type_name -> tlruntime.onnx.TensorShapeProto.Dimension
+	14, // 20: tlruntime.onnx.TypeProto.Tensor.shape:type_name -> tlruntime.onnx.TensorShapeProto
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_onnx_proto_init() }

@@ -1,0 +1,221 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Body is a graph that a node runs: a branch of If, what a Loop or a Scan repeats. It may
+// read values of the graph around it by their names.
+type Body struct {
+	Name string // of the attribute: then_branch, else_branch, body
+
+	// Graph has its operator sets from the graph around it, and the types of its inputs
+	// from the operator. For an operator that is not If, Loop or Scan it declares them.
+	Graph *Graph
+}
+
+// TypedBody is a Body whose every value has a type. Its last inputs are the values of the
+// graph around it that it reads: Captures has, for each, which input of the node that is.
+// The operator gives it the inputs before these.
+type TypedBody struct {
+	Name     string
+	Graph    *Checked
+	Captures []int
+}
+
+// free lists the names that a graph and the bodies in it use and do not make.
+func free(g *Graph) []string {
+	made, seen := map[string]bool{"": true}, map[string]bool{}
+	for _, in := range g.Inputs {
+		made[in.Name] = true
+	}
+	for _, k := range g.Constants {
+		made[k.Name] = true
+	}
+	for i := range g.Nodes {
+		for _, name := range g.Nodes[i].Outputs {
+			made[name] = true
+		}
+	}
+	var list []string
+	use := func(names []string) {
+		for _, name := range names {
+			if !made[name] && !seen[name] {
+				seen[name] = true
+				list = append(list, name)
+			}
+		}
+	}
+	for i := range g.Nodes {
+		use(g.Nodes[i].Inputs)
+		use(freeIn(g.Nodes[i].Bodies))
+	}
+	use(g.Outputs)
+	return list
+}
+
+func freeIn(bodies []Body) (list []string) {
+	for i := range bodies {
+		list = append(list, free(bodies[i].Graph)...)
+	}
+	return list
+}
+
+// needs lists the names that a node reads, those that its bodies capture included. What a
+// body names and nothing makes is for its own check to tell.
+func (c *checker) needs(node int) []string {
+	n := &c.graph.Nodes[node]
+	if len(n.Bodies) == 0 {
+		return n.Inputs
+	}
+	if list, known := c.reads[node]; known {
+		return list
+	}
+	list := slices.Clone(n.Inputs)
+	for _, name := range freeIn(n.Bodies) {
+		if _, made := c.makers[name]; made && !slices.Contains(list[len(n.Inputs):], name) {
+			list = append(list, name)
+		}
+	}
+	c.reads[node] = list
+	return list
+}
+
+// checkBodies checks the bodies of a node whose arguments have types. It appends what they
+// capture to the node's inputs. done is false when a value in a body has no type; c.untyped
+// names it.
+func (c *checker) checkBodies(i int, inputs *[]int) (bodies []TypedBody, done bool, err error) {
+	n := &c.graph.Nodes[i]
+	captured := map[string]int{}
+	done = true
+	for k := range n.Bodies {
+		own, err := c.ownInputs(i, &n.Bodies[k])
+		if err != nil || own == nil {
+			return nil, false, err
+		}
+		typed, err := c.checkBody(i, &n.Bodies[k], own, captured, inputs)
+		if err != nil {
+			return nil, false, err
+		}
+		done = done && typed.Graph != nil
+		bodies = append(bodies, typed)
+	}
+	return bodies, done, nil
+}
+
+func (c *checker) checkBody(i int, b *Body, own []Value, captured map[string]int, inputs *[]int) (TypedBody, error) {
+	g := *b.Graph
+	g.Opset, g.Domains = c.graph.Opset, c.graph.Domains
+	g.Inputs, g.Constants = slices.Clone(own), slices.Clone(g.Constants)
+	typed := TypedBody{Name: b.Name}
+	for _, name := range free(b.Graph) {
+		at, known := c.index[name]
+		if !known {
+			continue
+		}
+		v := &c.out.Values[at]
+		if v.Constant != nil {
+			g.Constants = append(g.Constants, Constant{name, *v.Constant})
+			continue
+		}
+		if _, there := captured[name]; !there {
+			captured[name] = len(*inputs)
+			*inputs = append(*inputs, at)
+		}
+		g.Inputs = append(g.Inputs, valueOf(name, v.DType, v.Shape))
+		typed.Captures = append(typed.Captures, captured[name])
+	}
+	inner := newChecker(&g, CheckOptions{Bind: c.opt.Bind, FoldBytes: c.opt.FoldBytes, Infer: c.opt.Infer})
+	inner.outer = c
+	checked, err := inner.run()
+	typed.Graph = checked
+	return typed, c.inBody(i, b, err)
+}
+
+func valueOf(name string, d DType, shape []int64) Value {
+	v := Value{Name: name, DType: d, Shape: []Dim{}}
+	for _, size := range shape {
+		v.Shape = append(v.Shape, Dim{Size: size})
+	}
+	return v
+}
+
+// inBody tells of an error in a body where the body is.
+func (c *checker) inBody(i int, b *Body, err error) error {
+	var e *Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	return c.fault(i, fmt.Sprintf("its %s: %s%s", b.Name, e.where(), e.Found), e.Remedy)
+}
+
+// ownInputs returns the types of the inputs that a node's operator gives to a body; nil
+// when one of them is not known.
+func (c *checker) ownInputs(i int, b *Body) ([]Value, error) {
+	n := &c.graph.Nodes[i]
+	types, err := c.ownTypes(i, b)
+	if err != nil || types == nil {
+		return nil, err
+	}
+	if len(types) != len(b.Graph.Inputs) {
+		return nil, c.fault(i, fmt.Sprintf("its %s has %d inputs, and %s gives it %d", b.Name, len(b.Graph.Inputs), n.Op,
+			len(types)), "declare as many")
+	}
+	for k := range types {
+		types[k].Name = b.Graph.Inputs[k].Name
+	}
+	return types, nil
+}
+
+func (c *checker) ownTypes(i int, b *Body) ([]Value, error) {
+	n := &c.graph.Nodes[i]
+	switch n.Op {
+	case "If":
+		return []Value{}, nil
+	case "Loop":
+		types := []Value{counter(b, 0, I64), counter(b, 1, Bool)}
+		for _, name := range n.Inputs[min(2, len(n.Inputs)):] {
+			types = append(types, c.typeOf(name))
+		}
+		return types, nil
+	case "Scan":
+		return c.scanTypes(i)
+	}
+	types := []Value{}
+	for _, in := range b.Graph.Inputs {
+		at := slices.IndexFunc(b.Graph.Declared, func(d Declaration) bool { return d.Name == in.Name })
+		why := "nothing declares it"
+		if at >= 0 {
+			r := c.bound(&b.Graph.Declared[at])
+			if why = r.why; why == "" {
+				types = append(types, valueOf(in.Name, r.dtype, r.shape))
+				continue
+			}
+		}
+		c.untyped = append(c.untyped, untyped{in.Name, c.called(i), n.Op, why})
+		return nil, nil
+	}
+	return types, nil
+}
+
+// counter is the number of a turn, or whether there is one more. Bodies declare it as a
+// scalar or with one axis.
+func counter(b *Body, input int, d DType) Value {
+	v := Value{DType: d, Shape: []Dim{}}
+	if input < len(b.Graph.Inputs) {
+		if shape := b.Graph.Inputs[input].Shape; len(shape) == 1 && shape[0].Symbol == "" && shape[0].Size == 1 {
+			v.Shape = shape
+		}
+	}
+	return v
+}
+
+func (c *checker) typeOf(name string) Value {
+	if name == "" {
+		return Value{DType: F32, Shape: []Dim{}}
+	}
+	v := &c.out.Values[c.index[name]]
+	return valueOf(name, v.DType, v.Shape)
+}

@@ -1,0 +1,267 @@
+package graph
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Inquiry asks for the types of a node's results. The operator is one that this package
+// does not know.
+type Inquiry struct {
+	Node      *Node
+	Opset     int64
+	Domains   map[string]int64
+	Arguments []*TypedValue // one for each of the node's inputs; nil: left out
+}
+
+// untyped is a result that the plan needs and whose type nobody tells.
+type untyped struct{ value, node, op, why string }
+
+// Known reports whether Check knows what an operator means. A node with another one is
+// opaque: it reads its arguments, writes its results row by row, and overwrites nothing.
+func Known(op string) bool { return operators[op] != nil }
+
+// opaque adds a node whose operator has no row in the table. Its attributes and its
+// arguments stay as they are.
+func (c *checker) opaque(i int) error {
+	n := &c.graph.Nodes[i]
+	if n.Op == "" {
+		return c.fault(i, "it names no operator", "name one; `tl operators` lists those that there are")
+	}
+	node := TypedNode{Name: c.called(i), Op: n.Op}
+	var err error
+	if node.Attrs, err = c.opaqueAttrs(i); err != nil {
+		return err
+	}
+	node.Inputs, _ = c.typed(n.Inputs)
+	_, known := c.typed(c.needs(i))
+	var made []resultType
+	told := len(n.Bodies) == 0
+	if known {
+		if made, told, err = c.tell(i, &node); err != nil {
+			return err
+		}
+	}
+	if !told {
+		c.declaredResults(n)
+		return nil
+	}
+	whole := false
+	if node.Outputs, whole = c.opaqueResults(i, made); whole && known {
+		c.out.Nodes = append(c.out.Nodes, node)
+	}
+	return nil
+}
+
+// opaqueAttrs returns a copy of a node's attributes.
+func (c *checker) opaqueAttrs(i int) (Attrs, error) {
+	attrs := Attrs{}
+	for name, value := range c.graph.Nodes[i].Attrs {
+		kind, ok := kindOfValue(value)
+		if !ok {
+			return nil, c.fault(i, fmt.Sprintf("its attribute %q is %s", name, kindOf(value)),
+				"use one of the types of graph.Attrs")
+		}
+		if t, ok := value.(Tensor); ok {
+			if text := tensorFault(&t); text != "" {
+				return nil, c.fault(i, fmt.Sprintf("its attribute %q %s", name, text), "correct it")
+			}
+		}
+		attrs[name], _ = convert(value, kind)
+	}
+	return attrs, nil
+}
+
+// typed returns the values of these names, and whether all of them have a type.
+func (c *checker) typed(names []string) (list []int, known bool) {
+	list, known = make([]int, len(names)), true
+	for k, name := range names {
+		list[k] = -1
+		if name == "" {
+			continue
+		}
+		at, there := c.index[name]
+		known = known && there
+		if there {
+			list[k] = at
+		}
+	}
+	return list, known
+}
+
+// declaredResults adds the results of a node whose arguments have no types, as far as the
+// graph declares them: what follows is looked at as well.
+func (c *checker) declaredResults(n *Node) {
+	for _, name := range n.Outputs {
+		if name == "" || !c.asked[name] {
+			continue
+		}
+		if r := c.declaredType(name); r.why == "" {
+			c.addValue(name, r.dtype, r.shape)
+		}
+	}
+}
+
+// passUnknown goes over a node with a known operator of which an argument has no type. It
+// reports whether the node was one.
+func (c *checker) passUnknown(n *Node) bool {
+	if len(c.untyped) == 0 {
+		return false
+	}
+	if _, known := c.typed(n.Inputs); known {
+		return false
+	}
+	c.declaredResults(n)
+	return true
+}
+
+// tell returns what is known of a node's results besides what the graph declares: its
+// bodies tell, or somebody who is asked. done is false when that cannot be said yet.
+func (c *checker) tell(i int, node *TypedNode) (made []resultType, done bool, err error) {
+	n := &c.graph.Nodes[i]
+	if len(n.Bodies) == 0 {
+		return c.inferred(i, node.Inputs), true, nil
+	}
+	if node.Bodies, done, err = c.checkBodies(i, &node.Inputs); err != nil || !done {
+		return nil, false, err
+	}
+	made, err = c.bodyResults(i, node.Bodies)
+	return made, err == nil, err
+}
+
+// opaqueResults adds the results that somebody asks for, and notes those without a type.
+func (c *checker) opaqueResults(i int, made []resultType) (list []int, whole bool) {
+	n := &c.graph.Nodes[i]
+	list, whole = make([]int, len(n.Outputs)), true
+	for k, name := range n.Outputs {
+		list[k] = -1
+		if name == "" || !c.asked[name] {
+			continue
+		}
+		r := c.declaredType(name)
+		if k < len(made) && made[k].why == "" {
+			r = made[k]
+		} else if k < len(made) && r.why != "" {
+			r.why = made[k].why + ", and " + r.why
+		}
+		if r.why == "" && !fits(r.shape, r.dtype) {
+			r.why = fmt.Sprintf("it is %s %s, which takes more than 2^56 bytes", r.dtype, shapeText(r.shape))
+		}
+		if r.why != "" {
+			whole = false
+			c.untyped = append(c.untyped, untyped{name, c.called(i), n.Op, r.why})
+			continue
+		}
+		list[k] = c.addValue(name, r.dtype, r.shape)
+	}
+	return list, whole
+}
+
+// inferred asks for the types of a node's results when the graph does not declare them
+// all. What is not known is left to the graph.
+func (c *checker) inferred(i int, inputs []int) []resultType {
+	n := &c.graph.Nodes[i]
+	silent := func(name string) bool { return name != "" && c.asked[name] && c.declaredType(name).why != "" }
+	if c.opt.Infer == nil || !slices.ContainsFunc(n.Outputs, silent) {
+		return nil
+	}
+	ask := Inquiry{Node: n, Opset: c.graph.Opset, Domains: c.graph.Domains, Arguments: make([]*TypedValue, len(inputs))}
+	for k, v := range inputs {
+		if v >= 0 {
+			ask.Arguments[k] = &c.out.Values[v]
+		}
+	}
+	list, err := c.opt.Infer(&ask)
+	if err != nil {
+		c.silence = err
+	}
+	made := make([]resultType, len(n.Outputs))
+	for k, name := range n.Outputs {
+		made[k] = c.declaredType(name)
+		at := slices.IndexFunc(list, func(d Declaration) bool { return d.Name == name })
+		if made[k].why != "" && at >= 0 {
+			made[k] = c.bound(&list[at])
+		} else if made[k].why != "" {
+			made[k].why = "nothing infers it"
+		}
+	}
+	return made
+}
+
+// resultType is the type of a result, or why there is none.
+type resultType struct {
+	dtype DType
+	shape []int64
+	why   string
+}
+
+// declaredType returns the type of a value as the graph declares it.
+func (c *checker) declaredType(name string) resultType {
+	if d := c.declared[name]; d != nil {
+		return c.bound(d)
+	}
+	return resultType{why: "nothing declares it"}
+}
+
+// bound replaces the symbols of a declaration by numbers.
+func (c *checker) bound(d *Declaration) resultType {
+	r := resultType{dtype: d.DType, shape: []int64{}}
+	if d.Unranked {
+		r.why = "it is declared without a shape"
+		return r
+	}
+	for _, axis := range d.Shape {
+		size := axis.Size
+		if axis.Symbol != "" {
+			number, ok := c.opt.Bind[axis.Symbol]
+			if !ok {
+				r.why = fmt.Sprintf("it is declared as %s, and %q is not bound", declared(d), axis.Symbol)
+				return r
+			}
+			size = number
+			c.out.Symbols[axis.Symbol] = number
+		}
+		r.shape = append(r.shape, size)
+	}
+	if !fits(r.shape, r.dtype) {
+		r.why = fmt.Sprintf("it is declared as %s, which is negative or takes more than 2^56 bytes", declared(d))
+	}
+	return r
+}
+
+// typesMissing is an error that names every value without a type.
+func (c *checker) typesMissing() error {
+	lines := make([]string, len(c.untyped))
+	for i, u := range c.untyped {
+		lines[i] = fmt.Sprintf("%q of node %q (%s): %s", u.value, u.node, u.op, u.why)
+	}
+	found := fmt.Sprintf("%d results of operators that `tl operators` does not list have no type: %s", len(lines),
+		strings.Join(lines, "; "))
+	if len(lines) == 1 {
+		found = "a result of an operator that `tl operators` does not list has no type: " + lines[0]
+	}
+	remedy := "declare the element type and the shape of each (value_info of ONNX, values of a JSON graph), and bind " +
+		"their symbols"
+	if c.silence != nil {
+		remedy += "; they could not be inferred: " + c.silence.Error()
+	}
+	return problem(found, remedy)
+}
+
+// declarationSymbols returns a set of symbols and those of declarations, in bodies too.
+func declarationSymbols(g *Graph, set map[string]bool) map[string]bool {
+	set = maps.Clone(set)
+	for i := range g.Declared {
+		for _, d := range g.Declared[i].Shape {
+			set[d.Symbol] = true
+		}
+	}
+	for i := range g.Nodes {
+		for _, b := range g.Nodes[i].Bodies {
+			set = declarationSymbols(b.Graph, set)
+		}
+	}
+	return set
+}
