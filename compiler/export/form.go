@@ -66,6 +66,18 @@ type instructionForm struct {
 	Attrs   map[string]attrForm `json:"attrs"`
 	Inputs  []operandForm       `json:"inputs"`
 	Outputs []operandForm       `json:"outputs"`
+	Scratch *operandForm        `json:"scratch,omitempty"` // none: it needs no temporary memory
+	Bodies  []bodyForm          `json:"bodies,omitempty"`
+}
+
+// bodyForm is a graph that an instruction runs. Places are bytes of the temporary memory.
+type bodyForm struct {
+	Name     string   `json:"name"`
+	Frame    int64    `json:"frame"`
+	Inputs   []int64  `json:"inputs"`
+	Outputs  []int64  `json:"outputs"`
+	Captures []int    `json:"captures"`
+	Plan     planForm `json:"plan"`
 }
 
 type operandForm struct {

@@ -12,7 +12,10 @@ import (
 
 // anyPlan draws plans that ReadJSON accepts, with content that means nothing:
 // the form does not depend on what operators do.
-func anyPlan(t *rapid.T) *plan.ExecutionPlan {
+func anyPlan(t *rapid.T) *plan.ExecutionPlan { return anyPlanWith(t, 1) }
+
+// anyPlanWith draws a plan with so many plans in it, one in the other, at the most.
+func anyPlanWith(t *rapid.T, depth int) *plan.ExecutionPlan {
 	p := &plan.ExecutionPlan{
 		Name:         rapid.String().Draw(t, "name"),
 		Symbols:      rapid.MapOf(rapid.String(), rapid.Int64()).Draw(t, "symbols"),
@@ -35,9 +38,22 @@ func anyPlan(t *rapid.T) *plan.ExecutionPlan {
 			Node: rapid.String().Draw(t, "node"), Op: rapid.String().Draw(t, "op"), Attrs: anyAttrs(t),
 			Inputs: operands.Draw(t, "inputs"), Outputs: operands.Draw(t, "outputs"),
 		}
+		if o := operands.Draw(t, "scratch"); len(o) > 0 {
+			p.Instructions[i].Scratch = &o[0]
+		}
+		for range rapid.IntRange(0, depth).Draw(t, "bodies") {
+			p.Instructions[i].Bodies = append(p.Instructions[i].Bodies, anyBody(t, depth-1))
+		}
 	}
 	p.Inputs, p.Outputs = operands.Draw(t, "inputs"), operands.Draw(t, "outputs")
 	return p
+}
+
+func anyBody(t *rapid.T, depth int) plan.Body {
+	places := rapid.SliceOfN(rapid.Int64(), 0, 3)
+	return plan.Body{Name: rapid.String().Draw(t, "body"), Plan: anyPlanWith(t, depth), Frame: rapid.Int64().Draw(t, "at"),
+		Inputs: places.Draw(t, "places"), Outputs: places.Draw(t, "places"),
+		Captures: rapid.SliceOfN(rapid.Int(), 0, 3).Draw(t, "captures")}
 }
 
 func anyBytes() *rapid.Generator[int64] { return rapid.Int64Range(0, math.MaxInt64) }

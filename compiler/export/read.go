@@ -212,6 +212,30 @@ func readInstruction(in *plan.Instruction, f *instructionForm, buffers int) (err
 	if in.Outputs, err = readOperands(f.Outputs, buffers); err != nil {
 		return fmt.Errorf("outputs%w", err)
 	}
+	if f.Scratch != nil {
+		scratch, err := readOperands([]operandForm{*f.Scratch}, buffers)
+		if err != nil {
+			return fmt.Errorf("scratch%w", err)
+		}
+		in.Scratch = &scratch[0]
+	}
+	return readBodies(in, f)
+}
+
+// readBodies reads plans within a plan. Where they lie is for plan.Validate.
+func readBodies(in *plan.Instruction, f *instructionForm) error {
+	for k := range f.Bodies {
+		b := &f.Bodies[k]
+		p, err := planOf(&b.Plan)
+		if err == nil && b.Plan.Version != Version {
+			err = fmt.Errorf("version %d; this reader knows version %d alone", b.Plan.Version, Version)
+		}
+		if err != nil {
+			return fmt.Errorf("bodies[%d] %q: %w", k, b.Name, err)
+		}
+		in.Bodies = append(in.Bodies, plan.Body{Name: b.Name, Plan: p, Frame: b.Frame, Inputs: full(b.Inputs),
+			Outputs: full(b.Outputs), Captures: full(b.Captures)})
+	}
 	return nil
 }
 

@@ -106,6 +106,7 @@ func formOf(p *plan.ExecutionPlan, content Content) (planForm, error) {
 		Version: Version, Name: p.Name, Symbols: p.Symbols, Frame: frameOf(p.Frame),
 		Inputs: operandsOf(p.Inputs), Outputs: operandsOf(p.Outputs),
 	}
+	f.Buffers, f.Instructions = []bufferForm{}, []instructionForm{}
 	if f.Symbols == nil {
 		f.Symbols = map[string]int64{}
 	}
@@ -117,7 +118,7 @@ func formOf(p *plan.ExecutionPlan, content Content) (planForm, error) {
 		f.Buffers = append(f.Buffers, b)
 	}
 	for i := range p.Instructions {
-		in, err := instructionOf(&p.Instructions[i])
+		in, err := instructionOf(&p.Instructions[i], content)
 		if err != nil {
 			return f, fmt.Errorf("instructions[%d] %q: %w", i, p.Instructions[i].Node, err)
 		}
@@ -162,7 +163,7 @@ func tensorOf(t *graph.Tensor) (*tensorForm, error) {
 	return &tensorForm{DType: t.DType.String(), Shape: full(t.Shape), Data: full(t.Data)}, nil
 }
 
-func instructionOf(in *plan.Instruction) (instructionForm, error) {
+func instructionOf(in *plan.Instruction, content Content) (instructionForm, error) {
 	f := instructionForm{
 		Node: in.Node, Op: in.Op, Attrs: map[string]attrForm{},
 		Inputs: operandsOf(in.Inputs), Outputs: operandsOf(in.Outputs),
@@ -173,6 +174,18 @@ func instructionOf(in *plan.Instruction) (instructionForm, error) {
 			return f, fmt.Errorf("attribute %q: %w", name, err)
 		}
 		f.Attrs[name] = a
+	}
+	if in.Scratch != nil {
+		f.Scratch = &operandsOf([]plan.Operand{*in.Scratch})[0]
+	}
+	for k := range in.Bodies {
+		b := &in.Bodies[k]
+		p, err := formOf(b.Plan, content)
+		if err != nil {
+			return f, fmt.Errorf("body %q: %w", b.Name, err)
+		}
+		f.Bodies = append(f.Bodies, bodyForm{Name: b.Name, Frame: b.Frame, Inputs: full(b.Inputs),
+			Outputs: full(b.Outputs), Captures: full(b.Captures), Plan: p})
 	}
 	return f, nil
 }

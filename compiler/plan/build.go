@@ -29,6 +29,9 @@ func Build(c *graph.Checked, o Options) (*ExecutionPlan, error) {
 	if err := check(c); err != nil {
 		return nil, err
 	}
+	if o.bodies, err = planBodies(c, &o); err != nil {
+		return nil, err
+	}
 	b := &builder{c: c, options: &o, tried: map[sharing]*attempt{}}
 	for _, v := range b.variants() {
 		if err := b.try(v); err != nil {
@@ -135,7 +138,7 @@ func (b *builder) given(v variant) (*attempt, error) {
 
 func (b *builder) attempt(v variant) (*attempt, error) {
 	p := newProgram(b.c, v)
-	if b.options.Scratch != nil {
+	if b.options.Scratch != nil || len(b.options.bodies) > 0 {
 		if _, err := emit(newLayout(p, &apartness{}), b.options); err != nil {
 			return nil, err
 		}

@@ -77,6 +77,9 @@ func checkNode(c *graph.Checked, i int, ready []bool) error {
 			ready[v] = true
 		}
 	}
+	if err := checkBodies(n); err != nil {
+		return err
+	}
 	return checkRearrangement(c, n)
 }
 

@@ -56,13 +56,19 @@ func (e *emission) step(k int) error {
 
 // temporary appends the instruction with the temporary memory that it asks for.
 func (e *emission) temporary(node int, i Instruction) error {
-	bytes := int64(0)
+	bytes, called := int64(0), e.options.bodies[node]
+	if called != nil {
+		i.Bodies = called.bodies
+	}
 	if e.options.Scratch != nil {
 		bytes = e.options.Scratch(&i)
 	}
 	if bytes < 0 || bytes > maxScratch {
 		return errorf("node %q (%s): Options.Scratch returned %d bytes; it must return 0 to %d", i.Node, i.Op, bytes,
 			int64(maxScratch))
+	}
+	if called != nil {
+		bytes += called.bytes
 	}
 	if bytes > 0 {
 		e.scratch[node] = bytes

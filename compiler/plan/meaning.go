@@ -2,6 +2,7 @@ package plan
 
 import (
 	"reflect"
+	"slices"
 
 	"tlruntime/compiler/graph"
 )
@@ -30,6 +31,9 @@ func newMeaning(p *ExecutionPlan, c *graph.Checked) (*meaning, error) {
 		}
 		node, err := m.nodeOf(i)
 		if err != nil {
+			return nil, err
+		}
+		if err := sameBodies(i, &c.Nodes[node]); err != nil {
 			return nil, err
 		}
 		if done[node] {
@@ -62,6 +66,22 @@ func (m *meaning) nodeOf(i *Instruction) (int, error) {
 	}
 	return 0, errorf("instruction of node %q (%s) has no node with its operator, attributes, arguments and results",
 		i.Node, i.Op)
+}
+
+// sameBodies verifies the plans of an instruction's bodies against the node's graphs.
+func sameBodies(i *Instruction, n *graph.TypedNode) error {
+	if len(i.Bodies) != len(n.Bodies) {
+		return errorf("node %q (%s) has %d bodies, its instruction %d", n.Name, n.Op, len(n.Bodies), len(i.Bodies))
+	}
+	for k := range n.Bodies {
+		if !slices.Equal(i.Bodies[k].Captures, n.Bodies[k].Captures) {
+			return errorf("node %q (%s): its %s does not capture what the graph's does", n.Name, n.Op, n.Bodies[k].Name)
+		}
+		if err := Verify(i.Bodies[k].Plan, n.Bodies[k].Graph); err != nil {
+			return errorf("node %q (%s): its %s: %w", n.Name, n.Op, n.Bodies[k].Name, err)
+		}
+	}
+	return nil
 }
 
 func (m *meaning) match(operands []Operand, values []int) bool {

@@ -3,6 +3,7 @@ package plan
 import (
 	"slices"
 
+	"tlruntime/compiler/graph"
 	"tlruntime/compiler/view"
 )
 
@@ -150,13 +151,20 @@ func (l *layout) lifted(inside []int, to slot, parent int) (map[int]place, bool)
 	for _, i := range inside {
 		for _, v := range l.storages[i].members {
 			shown, ok := to.through(l.top[v].view)
-			if !ok {
+			if !ok || l.opaque(v) && !shown.IsContiguous() {
 				return nil, false
 			}
 			tops[v] = place{parent, shown}
 		}
 	}
 	return tops, true
+}
+
+// opaque reports whether v is the result of an operator that is not known, which writes
+// row by row.
+func (l *layout) opaque(v int) bool {
+	k := l.born[v]
+	return k >= 0 && l.written(v) && !graph.Known(l.steps[k].op)
 }
 
 // copiesLie reports whether what copies read and write of these storages can still

@@ -33,6 +33,8 @@ type Options struct {
 	// for none; nil: none does. It is called several times for an instruction,
 	// must give the same answer each time, and must not change its argument.
 	Scratch func(*Instruction) int64
+
+	bodies map[int]*called // by node
 }
 
 // DefaultMaxSteps bounds the search for the offsets of up to 100 buffers when

@@ -38,6 +38,7 @@ type Instruction struct {
 	Inputs  []Operand // Buffer -1: the argument was left out
 	Outputs []Operand // Buffer -1: nobody asked for this result
 	Scratch *Operand  // temporary memory, bytes without a meaning before and after; nil for none
+	Bodies  []Body    // of an operator that runs graphs
 }
 
 // Operand is a tensor in a buffer: which, and how its elements lie in it.

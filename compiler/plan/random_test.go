@@ -67,8 +67,8 @@ func (g growth) grow() {
 	rank := int64(len(shape))
 	switch op := rapid.SampledFrom([]string{"Relu", "Exp", "Sub", "Mul", "Softmax", "ReduceSum", "MatMul", "Reshape",
 		"Transpose", "Slice", "Expand", "Identity", "Pad", "Cast", "Equal", "LayerNormalization", "Split", "Split",
-		"Concat", "Concat", "Concat"}).Draw(g.t, "op"); op {
-	case "Relu", "Exp", "Softmax", "Identity":
+		"Concat", "Concat", "Concat", "example.Twist"}).Draw(g.t, "op"); op {
+	case "Relu", "Exp", "Softmax", "Identity", "example.Twist":
 		g.node(op, name, shape, nil, x)
 	case "Cast":
 		to := rapid.SampledFrom([]graph.DType{graph.F32, graph.F64, graph.U8, graph.I16}).Draw(g.t, "to")

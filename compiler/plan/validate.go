@@ -87,6 +87,9 @@ func inspectOperands(p *ExecutionPlan) error {
 				return errorf("node %q (%s): %w", i.Node, i.Op, err)
 			}
 		}
+		if err := inspectBodies(p, i); err != nil {
+			return err
+		}
 		for _, o := range i.Outputs {
 			if o.Buffer >= 0 && (p.Buffers[o.Buffer].Kind == Input || p.Buffers[o.Buffer].Kind == Constant) {
 				return errorf("node %q (%s): it writes %q, which is read only", i.Node, i.Op, p.Buffers[o.Buffer].Name)
