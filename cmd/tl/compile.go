@@ -14,13 +14,13 @@ import (
 
 	"tlruntime/cmd/tl/internal/compile"
 	"tlruntime/cmd/tl/internal/host"
+	"tlruntime/compiler/llvm"
 	"tlruntime/compiler/plan"
 )
 
 // code is how a plan becomes machine code: what the flags of `compile` and `run` say.
 type code struct {
 	compiler string
-	python   string
 	slots    bool
 }
 
@@ -28,8 +28,6 @@ func (c *code) flags(f *pflag.FlagSet) {
 	f.BoolVar(&c.slots, "slots", false, "take the memory by slots of a function's frame instead of one block")
 	f.StringVar(&c.compiler, "compiler", os.Getenv("TL_COMPILER"),
 		"clang, llc or llvmlite (default: the first that is there; $TL_COMPILER)")
-	f.StringVar(&c.python, "python", os.Getenv("TL_PYTHON"),
-		"interpreter that may have llvmlite (default: python3; $TL_PYTHON)")
 }
 
 // function is the name of the compiled function: the same for all models, so that two
@@ -37,8 +35,11 @@ func (c *code) flags(f *pflag.FlagSet) {
 const function = "tl_model"
 
 // shared returns the path of the compiled plan, and what compiled it.
-func (c *code) shared(e *plan.ExecutionPlan) (path, compiler string, err error) {
-	found, err := compile.Find(c.compiler, c.python)
+func (c *code) shared(python string, e *plan.ExecutionPlan) (path, compiler string, err error) {
+	if missing := llvm.Missing(e); missing != nil {
+		return "", "", withoutKernels(missing)
+	}
+	found, err := compile.Find(c.compiler, python)
 	if err != nil {
 		return "", "", err
 	}
@@ -79,7 +80,7 @@ func (r *compiling) run(out io.Writer, path string) error {
 	if err != nil {
 		return err
 	}
-	module, compiler, err := r.shared(e)
+	module, compiler, err := r.shared(r.python, e)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tlruntime/cmd/tl/internal/infer"
 	"tlruntime/cmd/tl/internal/onnx"
 	"tlruntime/compiler/graph"
 )
@@ -23,6 +24,7 @@ func exportCommand() *cobra.Command {
 	}
 	c.Flags().StringToStringVar(&m.bind, "bind", nil,
 		"`SYMBOL=NUMBER`: a number for a symbol in the shapes of inputs; needed to find the shapes of outputs")
+	m.pythonFlag(c.Flags())
 	return c
 }
 
@@ -62,7 +64,7 @@ func (m *model) encode(g *graph.Graph) ([]byte, error) {
 			}
 		}
 	}
-	o := graph.CheckOptions{Bind: bind}
+	o := graph.CheckOptions{Bind: bind, Infer: infer.New(m.python).Ask}
 	c, err := graph.Check(g, o)
 	if err != nil {
 		return nil, err

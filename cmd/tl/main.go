@@ -6,6 +6,7 @@
 //	tl compile MODEL       compiles a model to one file
 //	tl export MODEL FILE   writes a model in another format
 //	tl lower FILE          writes a compiler's program as LLVM IR that counts references
+//	tl operators           lists the operators that there are
 //	tl metrics STATS.json  writes statistics of the runtime as OpenMetrics text
 //	tl report TRACE        makes a page of a trace, or of what changed between two
 //
@@ -31,6 +32,6 @@ func rootCommand() *cobra.Command {
 		SilenceUsage: true,
 	}
 	root.AddCommand(planCommand(), runCommand(), compileCommand(), exportCommand(), lowerCommand(), reportCommand(),
-		metricsCommand())
+		operatorsCommand(), metricsCommand())
 	return root
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/pflag"
 
+	"tlruntime/cmd/tl/internal/infer"
 	"tlruntime/cmd/tl/internal/npy"
 	"tlruntime/cmd/tl/internal/onnx"
 	"tlruntime/compiler/graph"
@@ -23,6 +24,7 @@ type model struct {
 	bind    map[string]string
 	freeze  map[string]string
 	limit   string // --capacity
+	python  string // interpreter that may have llvmlite and onnx
 	options plan.Options
 }
 
@@ -32,6 +34,7 @@ func (m *model) flags(f *pflag.FlagSet) {
 	f.StringToStringVar(&m.freeze, "freeze", nil, "`INPUT=FILE`: an input that becomes a constant")
 	f.StringVar(&m.limit, "capacity", "",
 		"the most `BYTES` of the frame, such as 1048576 or 64MiB; values are computed again where that is needed")
+	m.pythonFlag(f)
 	o := &m.options
 	f.DurationVar(&o.OffsetBudget, "budget", 0,
 		"how long to look for better offsets of each plan that is tried (default: a fixed number of steps)")
@@ -43,6 +46,11 @@ func (m *model) flags(f *pflag.FlagSet) {
 	f.BoolVar(&o.NoConcat, "no-concat", false, "concatenations and splits copy")
 	f.BoolVar(&o.NoReorder, "no-reorder", false, "nodes stay in the order in which the model has them")
 	f.SortFlags = false
+}
+
+func (m *model) pythonFlag(f *pflag.FlagSet) {
+	f.StringVar(&m.python, "python", os.Getenv("TL_PYTHON"),
+		"interpreter that may have llvmlite, and onnx for shapes that a model does not tell (default: python3; $TL_PYTHON)")
 }
 
 // read returns the graph in a file.
@@ -90,7 +98,7 @@ func (m *model) check(path string) (*checked, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := graph.CheckOptions{Bind: bind, Freeze: frozen}
+	o := graph.CheckOptions{Bind: bind, Freeze: frozen, Infer: infer.New(m.python).Ask}
 	c, err := graph.Check(g, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -101,10 +104,19 @@ func writeLLVM(w io.Writer, e *plan.ExecutionPlan, name string, version int, slo
 	}
 	text, err := llvm.Module(e, o)
 	if err != nil {
-		return err
+		return withoutKernels(err)
 	}
 	_, err = io.WriteString(w, text)
 	return err
+}
+
+// withoutKernels adds to what a module lacks where to look.
+func withoutKernels(err error) error {
+	var missing llvm.MissingError
+	if !errors.As(err, &missing) {
+		return err
+	}
+	return fmt.Errorf("%w; `tl plan` plans the model without them, `tl operators` lists those that there are", err)
 }
 
 // create writes a file beside its place and moves it there when it is whole: what
@@ -148,7 +160,29 @@ func summary(out io.Writer, c *checked, e *plan.ExecutionPlan) error {
 	row("inputs", kindBytes(e, plan.Input), "")
 	row("outputs", kindBytes(e, plan.Output), "")
 	row("peak of the order", f.Order.Peak, orderVerdict(&f.Order))
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return kernelSummary(out, e)
+}
+
+// kernelSummary tells how many operators have no kernel, and of how many nodes each is.
+func kernelSummary(out io.Writer, e *plan.ExecutionPlan) error {
+	missing := llvm.Missing(e)
+	if len(missing) == 0 {
+		return nil
+	}
+	nodes := map[string]int{}
+	for _, m := range missing {
+		nodes[m.Op]++
+	}
+	var list []string
+	for _, op := range slices.Sorted(maps.Keys(nodes)) {
+		list = append(list, fmt.Sprintf("%s (%d)", op, nodes[op]))
+	}
+	_, err := fmt.Fprintf(out, "  no kernel for %d operators (%d nodes), so the model cannot be run: %s\n", len(nodes),
+		len(missing), strings.Join(list, ", "))
+	return err
 }
 
 func verdict(bytes, bound int64, optimal bool) string {

@@ -113,7 +113,7 @@ func (r *running) execute(e *plan.ExecutionPlan, b *batch) (*result, error) {
 	res := &result{Model: e.Name, FrameBytes: e.Frame.Bytes, NaiveBytes: e.Frame.NaiveBytes,
 		ConstBytes: kindBytes(e, plan.Constant), Samples: b.samples}
 	start := time.Now()
-	module, compiler, err := r.shared(e)
+	module, compiler, err := r.shared(r.python, e)
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,8 @@ var mistakes = map[string]struct {
 	"types": {func(p *plan.ExecutionPlan, _ *Options) { p.Buffers[1].DType = graph.I32 },
 		`node "n0": operator Mul on i32: its arguments are of f32 and of i32`},
 	"result type": {func(p *plan.ExecutionPlan, _ *Options) { p.Buffers[3].DType = graph.I32 },
-		`node "n1": operator Relu on i32: its result is of f32, not of i32`},
+		`there are no kernels for 2 nodes: Relu on i32 ("n1": its result is of f32, not of i32), Add on f32 ("n2": its result ` +
+			`is of i32, not of f32)`},
 	"arguments": {func(p *plan.ExecutionPlan, _ *Options) { p.Instructions[0].Inputs = p.Instructions[0].Inputs[:1] },
 		`node "n0": operator Mul on f32: it has 1 arguments; it takes 2 to 2`},
 	"left out": {func(p *plan.ExecutionPlan, _ *Options) { p.Instructions[0].Inputs[1].Buffer = -1 },
@@ -124,6 +125,27 @@ func TestStrangeInstructions(t *testing.T) {
 	}
 	assert.Greater(t, written, 100)
 	assert.Greater(t, refused, 1000)
+}
+
+// One error names all operators without a kernel, those in bodies too.
+func TestAllThatIsMissing(t *testing.T) {
+	p := tinyPlan()
+	p.Instructions[0].Op, p.Instructions[1].Op = "Einsum", "Einsum"
+	_, err := Module(p, Options{})
+	assert.EqualError(t, err, `there are no kernels for 2 nodes: Einsum on f32 (2 nodes, the first is "n0")`)
+	var unsupported *UnsupportedError
+	require.ErrorAs(t, err, &unsupported)
+	assert.Len(t, Missing(p), 2)
+	p.Instructions[1].Op = "Not"
+	assert.EqualError(t, Missing(p),
+		`there are no kernels for 2 nodes: Einsum on f32 ("n0"), Not on f32 ("n1": there are kernels for bool)`)
+	inner := tinyPlan()
+	inner.Instructions[2].Op = "LSTM"
+	p.Instructions[0].Bodies = []plan.Body{{Name: "body", Plan: inner}}
+	assert.Len(t, Missing(p), 3)
+	assert.Empty(t, Missing(tinyPlan()))
+	assert.Contains(t, KernelTypes("Relu"), graph.F16)
+	assert.Empty(t, KernelTypes("Einsum"))
 }
 
 func TestUnsupportedErrorSaysWhat(t *testing.T) {

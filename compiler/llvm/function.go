@@ -1,6 +1,7 @@
 package llvm
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -18,10 +19,8 @@ func (m *module) function() error {
 	f.arguments()
 	f.enter()
 	f.stage()
-	for i := range m.place.instructions {
-		if err := f.call(&m.place.instructions[i]); err != nil {
-			return err
-		}
+	if err := f.calls(); err != nil {
+		return err
 	}
 	f.leave()
 	m.globals = append(m.globals, m.info()...)
@@ -166,6 +165,25 @@ func (f *entry) embedded(name string, bytes int64) string {
 		return f.let("bitcast [%d x i8]* @%s to i8*", bytes, name)
 	}
 	return "@" + name
+}
+
+// calls writes all instructions. Those without a kernel are one error.
+func (f *entry) calls() error {
+	var missing MissingError
+	for i := range f.m.place.instructions {
+		err := f.call(&f.m.place.instructions[i])
+		var one *UnsupportedError
+		switch {
+		case errors.As(err, &one):
+			missing = append(missing, one)
+		case err != nil:
+			return err
+		}
+	}
+	if missing != nil {
+		return missing
+	}
+	return nil
 }
 
 // call writes the kernel of an instruction and calls it.

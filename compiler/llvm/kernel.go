@@ -44,7 +44,7 @@ func (m *module) kernel(i *plan.Instruction) (*kernel, error) {
 	k := &kernel{code: code{module: m}, Instruction: i, bits: m.opts.VectorBits}
 	write, known := kernels[i.Op]
 	if !known {
-		return nil, k.unsupported(m.anyType(i), "there is no kernel for this operator")
+		return nil, k.unsupported(m.anyType(i), noKernel)
 	}
 	k.operands()
 	if err := k.accepts(write); err != nil {
@@ -59,10 +59,15 @@ func (m *module) kernel(i *plan.Instruction) (*kernel, error) {
 	return k, nil
 }
 
-func (m *module) anyType(i *plan.Instruction) graph.DType {
+const noKernel = "there is no kernel for this operator"
+
+func (m *module) anyType(i *plan.Instruction) graph.DType { return typeOf(m.place.buffers, i) }
+
+// typeOf is the type that stands for an instruction in messages.
+func typeOf(buffers []plan.Buffer, i *plan.Instruction) graph.DType {
 	for _, o := range append(slices.Clone(i.Outputs), i.Inputs...) {
 		if o.Buffer >= 0 {
-			return m.place.buffers[o.Buffer].DType
+			return buffers[o.Buffer].DType
 		}
 	}
 	return graph.F32

@@ -80,8 +80,8 @@ func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("node %q: operator %s on %s: %s", e.Node, e.Op, e.DType, e.Reason)
 }
 
-// Module returns the module for p. It fails with an *UnsupportedError when p has an
-// instruction that it cannot write. It does not change p, and may be called by any
+// Module returns the module for p. It fails with a MissingError, which wraps an
+// *UnsupportedError each, when p has instructions that it cannot write. It does not change p, and may be called by any
 // number of goroutines at once.
 func Module(p *plan.ExecutionPlan, o Options) (string, error) {
 	m, err := newModule(p, o)

@@ -1,0 +1,165 @@
+"""Models with operators that have no kernel: `tl plan` plans them, `tl run` names what is missing."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from planned import TOOL, needs_tool
+
+onnx = pytest.importorskip("onnx", reason="the package onnx is not installed")
+helper, TensorProto = onnx.helper, onnx.TensorProto
+pytestmark = needs_tool
+
+
+def info(name, shape, kind=TensorProto.FLOAT):
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def save(folder, nodes, inputs, outputs, constants=(), values=(), opsets=(("", 19),)):
+    tensors = [onnx.numpy_helper.from_array(array, name) for name, array in dict(constants).items()]
+    graph = helper.make_graph(nodes, "model", inputs, outputs, tensors, value_info=list(values))
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid(*o) for o in opsets], ir_version=9)
+    path = folder / "model.onnx"
+    onnx.save(model, path)
+    return path
+
+
+def tl(*arguments):
+    return subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, check=False)
+
+
+def planned(path, folder, *options):
+    """The plan as JSON, and what was printed."""
+    file = folder / "plan.json"
+    done = tl("plan", path, "--validate", "-o", file, "--python", sys.executable, *options)
+    assert done.returncode == 0, done.stderr
+    return json.loads(file.read_text()), done.stdout
+
+
+def shapes(plan):
+    return {o["name"]: o["shape"] for i in plan["instructions"] for o in i["outputs"]}
+
+
+def recurrent(folder):
+    """No value but inputs and outputs is declared, and those without shapes."""
+    weights = {"W": np.zeros((1, 20, 4), np.float32), "R": np.zeros((1, 20, 5), np.float32), "k": np.array([2])}
+    nodes = [
+        helper.make_node("SpaceToDepth", ["x"], ["d"], blocksize=2),
+        helper.make_node("Reshape", ["d", "shape"], ["r"]),
+        helper.make_node("LSTM", ["r", "W", "R"], ["o", "h"], name="first", hidden_size=5),
+        helper.make_node("LSTM", ["r", "W", "R"], ["", "i"], name="second", hidden_size=5),
+        helper.make_node("Add", ["h", "i"], ["s"]),
+        helper.make_node("Unique", ["s"], ["u"]),
+        helper.make_node("Einsum", ["s", "s"], ["y"], equation="abc,abc->ab"),
+    ]
+    weights["shape"] = np.array([-1, 2, 4])
+    return save(folder, nodes, [info("x", ["N", 1, 4, 4])], [info("y", None)], weights)
+
+
+def test_onnx_infers_what_is_not_declared(tmp_path):
+    plan, printed = planned(recurrent(tmp_path), tmp_path, "--bind", "N=3")
+    assert shapes(plan)["h"] == [1, 2, 5]
+    assert shapes(plan)["y"] == [1, 2]
+    assert "no kernel for" in printed
+    assert "LSTM (2)" in printed
+
+
+def test_without_onnx_every_value_is_named(tmp_path):
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nexit 1\n")
+    python.chmod(0o755)
+    done = tl("plan", recurrent(tmp_path), "--bind", "N=3", "--python", python)
+    assert done.returncode == 1
+    for text in ('"h" of node "first" (LSTM)', '"i" of node "second" (LSTM)', '"y" of node', "pip install onnx"):
+        assert text in done.stderr
+    assert '"o"' not in done.stderr  # nobody needs it
+
+
+def test_run_names_all_that_is_missing(tmp_path):
+    done = tl("run", recurrent(tmp_path), "--bind", "N=3", "--python", sys.executable)
+    assert done.returncode == 1
+    assert 'LSTM on f32 (2 nodes, the first is "first")' in done.stderr
+    assert "Einsum on f32" in done.stderr
+    assert "`tl operators` lists" in done.stderr
+
+
+def test_custom_operators_need_declarations(tmp_path):
+    nodes = [
+        helper.make_node("Relu", ["x"], ["a"]),
+        helper.make_node("Twist", ["a"], ["b"], domain="com.example", name="twist"),
+        helper.make_node("Neg", ["b"], ["y"]),
+    ]
+    ends = [info("x", ["N", 4])], [info("y", ["N", 2])]
+    opsets = (("", 19), ("com.example", 1))
+    path = save(tmp_path, nodes, *ends, values=[info("b", ["N", 2])], opsets=opsets)
+    plan, _ = planned(path, tmp_path, "--bind", "N=3")
+    assert [i["op"] for i in plan["instructions"]] == ["Relu", "com.example.Twist", "Neg"]
+    assert shapes(plan)["b"] == [3, 2]
+    path = save(tmp_path, nodes, *ends, opsets=opsets)
+    done = tl("plan", path, "--bind", "N=3", "--python", sys.executable)
+    assert '"b" of node "twist" (com.example.Twist)' in done.stderr
+
+
+def test_loops_and_branches(tmp_path):
+    """A Loop in a branch: its turns collect lines, what it captures stays alive."""
+    turn = helper.make_graph(
+        [
+            helper.make_node("MatMul", ["v", "w"], ["v2"]),
+            helper.make_node("Identity", ["go"], ["go2"]),
+            helper.make_node("ReduceSum", ["v2"], ["line"], keepdims=0),
+        ],
+        "turn",
+        [info("i", [], TensorProto.INT64), info("go", [], TensorProto.BOOL), info("v", None)],
+        [info("go2", [], TensorProto.BOOL), info("v2", None), info("line", None)],
+    )
+    then = helper.make_graph(
+        [helper.make_node("Loop", ["n", "", "a"], ["last", "lines"], body=turn)], "then", [], [info("last", None)]
+    )
+    otherwise = helper.make_graph([helper.make_node("Neg", ["a"], ["m"])], "else", [], [info("m", None)])
+    nodes = [
+        helper.make_node("Relu", ["x"], ["a"]),
+        helper.make_node("If", ["c"], ["y"], then_branch=then, else_branch=otherwise),
+    ]
+    constants = {"n": np.array(6), "w": np.eye(4, dtype=np.float32)}
+    inputs = [info("x", ["N", 4]), info("c", [], TensorProto.BOOL)]
+    path = save(tmp_path, nodes, inputs, [info("y", ["N", 4])], constants)
+    plan, printed = planned(path, tmp_path, "--bind", "N=3")
+    call = plan["instructions"][1]
+    bodies = {b["name"]: b["plan"] for b in call["bodies"]}
+    assert set(bodies) == {"then_branch", "else_branch"}
+    (loop,) = bodies["then_branch"]["instructions"]
+    assert loop["bodies"][0]["captures"] == []  # w is a constant, n is none of the body's
+    scratch = plan["buffers"][call["scratch"]["buffer"]]
+    assert scratch["bytes"] == bodies["then_branch"]["frame"]["bytes"] > 0
+    assert scratch["first"] == scratch["last"] == 1
+    assert "no kernel for 2 operators (2 nodes), so the model cannot be run: If (1), Loop (1)" in printed
+
+
+@pytest.mark.parametrize(
+    ("spoil", "says"),
+    [
+        (lambda m: m.graph.output[0].type.tensor_type.shape.dim[1].ClearField("dim_value"), None),
+        (lambda m: setattr(m.graph.output[0].type.tensor_type.shape.dim[1], "dim_param", "whatever"), None),
+        (lambda m: setattr(m.graph.output[0].type.tensor_type.shape.dim[1], "dim_value", 3), "declared as f32 (2, 3)"),
+        (lambda m: setattr(m.graph.output[0].type.tensor_type, "elem_type", 7), "is declared as i64 (2, 4) and is f32"),
+        (lambda m: m.graph.input.append(m.graph.input[0]), 'inputs 0 and 1 are both called "x"'),
+        (lambda m: m.opset_import.pop(), "there is no opset_import"),
+        (lambda m: [setattr(n, "name", "n") for n in m.graph.node], 'nodes 0 (Relu) and 1 (Neg) are both called "n"'),
+        (lambda m: m.graph.value_info.append(info("a", [4, 2])), '"a" is declared as f32 (4, 2) and is f32 (2, 4)'),
+        (lambda m: m.graph.value_info.append(info("a", ["p", "q"])), None),
+    ],
+)
+def test_statements_that_contradict(spoil, says, tmp_path):
+    nodes = [helper.make_node("Relu", ["x"], ["a"]), helper.make_node("Neg", ["a"], ["y"])]
+    path = save(tmp_path, nodes, [info("x", [2, 4])], [info("y", [2, 4])])
+    model = onnx.load(path)
+    spoil(model)
+    onnx.save(model, path)
+    done = tl("plan", path)
+    if says is None:
+        assert done.returncode == 0, done.stderr
+    else:
+        assert done.returncode == 1
+        assert says in done.stderr
