@@ -68,7 +68,9 @@ func (g *changed) giveUp(l *live, buffer, at, depth int) *choice {
 	}
 	seen := map[int]bool{}
 	for _, v := range x.values {
-		g.resolve(l, x, v, depth, seen)
+		if !g.resolve(l, x, v, depth, seen) {
+			return nil
+		}
 	}
 	slices.Sort(x.nodes)
 	return x
@@ -79,11 +81,14 @@ func (l *live) in(buffer int, v *graph.TypedValue) bool {
 	return ok && b == buffer
 }
 
-// resolve adds what makes a value again.
-func (g *changed) resolve(l *live, x *choice, v, depth int, seen map[int]bool) {
+// resolve adds what makes a value again; false: nothing does.
+func (g *changed) resolve(l *live, x *choice, v, depth int, seen map[int]bool) bool {
 	p := g.Values[v].Producer
 	if seen[p] {
-		return
+		return true
+	}
+	if !repeatable(&g.Nodes[p]) {
+		return false
 	}
 	seen[p] = true
 	x.nodes = append(x.nodes, p)
@@ -94,14 +99,21 @@ func (g *changed) resolve(l *live, x *choice, v, depth int, seen map[int]bool) {
 		lost := l.in(x.buffer, &g.Values[in])
 		switch {
 		case !lost && l.last[in] >= x.to:
-		case lost || depth > 1:
-			g.resolve(l, x, in, depth-1, seen)
+		case lost || depth > 1 && repeatable(&g.Nodes[g.Values[in].Producer]):
+			if !g.resolve(l, x, in, depth-1, seen) {
+				return false
+			}
 		case !seen[-2-in]:
 			seen[-2-in] = true
 			x.kept = append(x.kept, kept{l.last[in], g.Values[in].Bytes()})
 		}
 	}
+	return true
 }
+
+// repeatable says that a node gives the same when it runs again, which is not known of operators without a row in the
+// table, such as those that draw random numbers.
+func repeatable(n *graph.TypedNode) bool { return graph.Known(n.Op) && len(n.Bodies) == 0 }
 
 // costOf adds up what nodes cost.
 func (g *changed) costOf(nodes []int, cost Cost) float64 {
