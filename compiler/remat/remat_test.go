@@ -128,7 +128,7 @@ func TestWhatFitsIsLeftAlone(t *testing.T) {
 
 // A deep network in less and less memory: the frame holds at the addresses, and the time grows slowly.
 func TestATrainingStepInLessMemory(t *testing.T) {
-	c := training(t, 10, 64, 32)
+	c := training(t, 8, 64, 32)
 	before := meaning(c)
 	given, err := plan.Build(c, plan.Options{})
 	require.NoError(t, err)
@@ -152,7 +152,7 @@ func TestATrainingStepInLessMemory(t *testing.T) {
 func TestOnlyKnownOperatorsRunAgain(t *testing.T) {
 	shape := []graph.Dim{{Size: 64}, {Size: 64}}
 	g := &graph.Graph{Inputs: []graph.Value{{Name: "v0", DType: graph.F32, Shape: shape}}}
-	for i := range 12 {
+	for i := range 8 {
 		op := "Tanh"
 		if i%2 == 0 {
 			op = "com.example.Noise"
@@ -161,8 +161,8 @@ func TestOnlyKnownOperatorsRunAgain(t *testing.T) {
 		g.Nodes = append(g.Nodes, graph.Node{Op: op, Inputs: []string{fmt.Sprint("v", i)}, Outputs: []string{out}})
 		g.Declared = append(g.Declared, graph.Declaration{Value: graph.Value{Name: out, DType: graph.F32, Shape: shape}})
 	}
-	last := "v12"
-	for i := 11; i > 0; i-- {
+	last := "v8"
+	for i := 7; i > 0; i-- {
 		out := fmt.Sprint("b", i)
 		g.Nodes = append(g.Nodes, graph.Node{Op: "Add", Inputs: []string{last, fmt.Sprint("v", i)}, Outputs: []string{out}})
 		last = out
