@@ -38,6 +38,9 @@ func reportCommand() *cobra.Command {
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			r.from = args[0]
+			if r.compare == "" && c.Flags().Changed("compare") {
+				return errors.New("--compare needs the name of an earlier trace, and got an empty one")
+			}
 			return r.run(c.OutOrStdout())
 		},
 	}

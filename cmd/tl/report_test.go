@@ -99,6 +99,8 @@ func TestReportOfTwoTraces(t *testing.T) {
 		err := c.Execute()
 		return out.String(), err
 	}
+	_, err := run("--compare", "", after)
+	require.ErrorContains(t, err, "--compare needs the name of an earlier trace")
 	text, err := run("--compare", before, after)
 	require.NoError(t, err)
 	require.Empty(t, text)

@@ -156,6 +156,18 @@ What shrank
        −264 B          ±0           −1  −264 B  net.c:9 relu (gone)
 `
 
+// What is not printed cannot write to the terminal, and breaks no table.
+func TestTextHasNoControlCharacters(t *testing.T) {
+	s := (&script{}).stack("evil\u0085\u202e[2J\nname\ttab", "main")
+	s.alloc(1, heapAt, 10, "object", "", 1)
+	var b strings.Builder
+	require.NoError(t, s.trace(t).Text(&b, "a\x07.json"))
+	assert.Contains(t, b.String(), `evil\u0085\u202e[2J\nname\ttab`)
+	assert.Contains(t, b.String(), `a\a.json`)
+	assert.NotContains(t, b.String(), "\u202e")
+	assert.Equal(t, "ünïcode <b>", printed("ünïcode <b>"))
+}
+
 func TestText(t *testing.T) {
 	before := made("conv 5 20 -1000", "relu 9 20 -264", "log 30 21 40").trace(t)
 	after := made("conv 5 20 2000", "log 30 21 45").trace(t)

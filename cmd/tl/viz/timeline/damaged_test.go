@@ -44,6 +44,9 @@ func TestDamagedTracesAreRefused(t *testing.T) {
 			"of version 2, and this tl reads version 1"},
 		"a version that is no number": {strings.Replace(long, `"TL Runtime",`, `"TL Runtime","version":"x",`, 1),
 			"the trace is damaged near byte"},
+		"a time beyond all traces": {strings.Replace(long, `"ts":1`, `"ts":1e300,"was":1`, 1),
+			"it is at 1e+300 microseconds, and no trace is as long"},
+		"a time before the trace": {strings.Replace(long, `"ts":1`, `"ts":-1,"was":1`, 1), "it is at -1 microseconds"},
 		"memory beyond all addresses": {strings.Replace(long, `"bytes":1048576`, `"bytes":18446744073709551615`, 1),
 			"no memory of a process"},
 	} {

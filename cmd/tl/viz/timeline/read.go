@@ -278,6 +278,9 @@ func (b *builder) add(e *traceEvent) error {
 	if e.Pid != b.pid {
 		return fmt.Errorf("it is of process %d, and others are of %d", e.Pid, b.pid)
 	}
+	if !(e.Ts >= 0 && e.Ts <= longest) {
+		return fmt.Errorf("it is at %g microseconds, and no trace is as long", e.Ts)
+	}
 	b.End = max(b.End, e.Ts)
 	switch {
 	case e.Ph == "M":
@@ -297,6 +300,9 @@ func (b *builder) add(e *traceEvent) error {
 	}
 	return nil
 }
+
+// longest bounds times, in microseconds: they can be told apart up to there, after more than a hundred years.
+const longest = 1 << 52
 
 // highest bounds addresses and sizes, so that sums of them stay numbers: no processor has
 // as many.

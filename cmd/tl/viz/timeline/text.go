@@ -3,8 +3,10 @@ package timeline
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 
 	"github.com/dustin/go-humanize"
 )
@@ -18,7 +20,7 @@ func (t *Trace) Text(w io.Writer, name string) error {
 		all.plus(sites[i].Figures)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s\n\n", name, t.about())
+	fmt.Fprintf(&b, "%s: %s\n\n", printed(name), t.about())
 	for _, m := range measures(&all, &all) {
 		fmt.Fprintf(&b, "%-12s %9s\n", strings.ToLower(m.label), m.text(m.is))
 	}
@@ -42,7 +44,20 @@ func (t *Trace) about() string {
 	if t.Process != "" {
 		all = append([]string{t.Process}, all...)
 	}
-	return strings.Join(all, ", ")
+	return printed(strings.Join(all, ", "))
+}
+
+// printed is a name with escapes for what is not printed, which could write to a terminal what is not there.
+func printed(name string) string {
+	var b strings.Builder
+	for _, r := range name {
+		if unicode.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	return b.String()
 }
 
 // Text writes what changed, for terminals.
@@ -52,7 +67,7 @@ func (c *Comparison) Text(w io.Writer, before, after string) error {
 		when, name string
 		*Trace
 	}{{"before", before, c.Before}, {"after", after, c.After}} {
-		fmt.Fprintf(&b, "%-7s %s: %s\n", t.when, t.name, t.about())
+		fmt.Fprintf(&b, "%-7s %s: %s\n", t.when, printed(t.name), t.about())
 	}
 	fmt.Fprintf(&b, "\n%-12s %9s %9s %9s\n", "", "before", "after", "change")
 	for _, m := range c.measures() {
@@ -103,7 +118,7 @@ func (t textTable) row(figures []measure, text func(measure) string, name string
 	for _, m := range figures {
 		fmt.Fprintf(t, "%s\t", text(m))
 	}
-	fmt.Fprintf(t, "  %s\n", name)
+	fmt.Fprintf(t, "  %s\n", printed(name))
 }
 
 // close ends the table and says how many lines it leaves out.
