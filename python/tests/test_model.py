@@ -270,3 +270,38 @@ def test_bfloat16_is_two_bytes_and_nothing_else(tmp_path):
     for wrong in ("f2", "i2", "u2", "S2"):
         with pytest.raises(TypeError, match="it wants bfloat16"):
             model(x.view(wrong))
+
+
+def with_module(change, from_file, to_file):
+    """Writes a compiled model whose machine code was changed, as a valid file."""
+    with zipfile.ZipFile(from_file) as old, zipfile.ZipFile(to_file, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, change(old.read(name)) if name == "module.so" else old.read(name))
+
+
+@pytest.mark.parametrize("cut", [lambda m: b"", lambda m: m[:40], lambda m: m[:3000], lambda m: m[: len(m) - 60],
+                                 lambda m: b"text" * 500, lambda m: m[:5]])  # fmt: skip
+def test_machine_code_that_was_cut_is_refused(tmp_path, cut):
+    source, file, damaged = written(tmp_path), tmp_path / "p.tlm", tmp_path / "damaged.tlm"
+    subprocess.run([TOOL, "compile", source, "--bind", "batch=4", "-o", file], check=True, capture_output=True)
+    with_module(cut, file, damaged)
+    with pytest.raises(ValueError, match=r"damaged.tlm is damaged: its module.so has \d+ bytes .*compile the model again"):
+        tl.Model(damaged)
+    with_module(lambda module: module, file, damaged)
+    assert tl.Model(damaged)(np.ones((4, 2), np.float32)) is not None
+
+
+def test_compiled_code_in_the_cache_that_was_cut_is_made_again(tmp_path):
+    source, file = written(tmp_path), tmp_path / "p.tlm"
+    command = [TOOL, "compile", source, "--bind", "batch=4", "-o", file]
+    subprocess.run(command, check=True, capture_output=True)
+    first = file.read_bytes()
+    (module,) = (tmp_path / "cache").glob("*.so")
+    module.write_bytes(module.read_bytes()[:5000])
+    subprocess.run(command, check=True, capture_output=True)
+    assert file.read_bytes() == first
+    model = ["run", source, "--bind", "batch=4", "--runtime", tl.path()]
+    for _ in range(2):
+        subprocess.run([TOOL, *model], check=True, capture_output=True)
+        for path in [module, *(tmp_path / "cache").glob("host-*")]:
+            path.write_bytes(path.read_bytes()[:3000])

@@ -15,6 +15,7 @@ import math
 import os
 import pickle
 import platform
+import struct
 import subprocess
 import tempfile
 import zipfile
@@ -74,9 +75,12 @@ def _unpack(content: bytes, digest: str, source: str) -> Path:
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
         sizes = {name: archive.getinfo(name).file_size for name in _PARTS}
+        _check_module(archive.read("module.so"), source)
         if _is_whole(folder, sizes):
             return folder
         parts = {name: archive.read(name) for name in _PARTS}
+    except _Damaged:
+        raise
     except (zipfile.BadZipFile, KeyError, ValueError) as error:
         raise ValueError(f"tl.Model: {source} is no compiled model ({error}); `tl compile` makes them") from None
     folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -93,6 +97,33 @@ def _unpack(content: bytes, digest: str, source: str) -> Path:
             if not _is_whole(folder, sizes):
                 raise
     return folder
+
+
+class _Damaged(ValueError):
+    """A compiled model whose machine code was cut."""
+
+
+def _check_module(module: bytes, source: str) -> None:
+    """Raises if machine code was cut or is none: the system would map what is not there, and end the process by a signal.
+
+    The headers of an ELF file of 64 bits say where its parts end.
+    """
+    try:
+        magic, endian = module[:5], "<" if module[5] == 1 else ">"
+        programs, sections, _, _, size, count, section_size, section_count = struct.unpack_from(
+            f"{endian}QQIHHHHH", module, 32
+        )
+        ends = [sections + section_size * section_count]
+        for i in range(count):
+            offset, _, _, nbytes = struct.unpack_from(f"{endian}QQQQ", module, programs + size * i + 8)
+            ends.append(offset + nbytes)
+    except (struct.error, IndexError):
+        magic, ends = b"", [0]
+    if magic != b"\x7fELF\x02" or max(ends) > len(module):
+        found = f"{len(module)} bytes of {max(ends)}" if magic == b"\x7fELF\x02" else f"{len(module)} bytes that are no code"
+        raise _Damaged(
+            f"tl.Model: {source} is damaged: its module.so has {found}; compile the model again with `tl compile`"
+        )
 
 
 def _is_whole(folder: Path, sizes: Mapping[str, int]) -> bool:
