@@ -56,6 +56,27 @@ sys.last = Last()
     python(f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {program!r}], check=True)")
 
 
+@pytest.mark.parametrize("kept", ["kept = C()", "kept = C(); kept.me = kept", "builtins.kept = C()"])
+def test_a_leak_report_as_the_interpreter_ends(python: Run, kept: str) -> None:
+    program = f"""
+import builtins, os, sys, tl_runtime as tl
+class C:
+    def __init__(self): self.tensor = tl.zeros(3)
+    def __del__(self, report=tl.leak_report, write=os.write, type=type):
+        try:
+            report()
+            write(1, b"a report")
+        except BaseException as error:
+            write(1, type(error).__name__.encode())
+{kept}
+"""
+    python(f"""
+        import subprocess, sys
+        done = subprocess.run([sys.executable, "-c", {program!r}], check=True, capture_output=True)
+        assert (done.stdout, done.stderr) == (b"a report", b""), done
+    """)
+
+
 def test_faulthandler_enabled_after_the_load(python: Run) -> None:
     python(
         """

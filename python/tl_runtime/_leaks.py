@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import ctypes
+import io
 import os
 import re
 import sys
@@ -20,6 +21,7 @@ from . import _abi, _deferred, _holders
 from ._library import c_string, last_error, lib
 from ._numbers import size
 
+# The built-in open() is gone when a __del__ at the interpreter's exit asks for a report.
 _ALL = 2**64 - 1  # the mark that leaves nothing out
 _HEAD = re.compile(
     r"(Direct leak of|Indirect leak of|No leak, handed back to the host:) (\d+) byte\(s\) in (\d+) object\(s\) "
@@ -148,7 +150,7 @@ def leak_report(
     finally:
         os.unlink(name)
     if path is not None:  # a pipe, a terminal: not read again
-        with open(path, "w", encoding="utf-8") as out:
+        with io.open(path, "w", encoding="utf-8") as out:
             out.write(str(report))
     return report
 
@@ -192,7 +194,7 @@ def _written(path: str | os.PathLike[str], mark: int, caller: FrameType | None) 
         asked.end()
     if count < 0:
         raise last_error()
-    with open(path, encoding="utf-8", errors="replace") as file:
+    with io.open(path, encoding="utf-8", errors="replace") as file:
         return LeakReport(file.read(), count)
 
 
