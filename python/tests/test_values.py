@@ -12,6 +12,7 @@ numpy = pytest.importorskip("numpy")
 
 import tl_runtime as tl
 from conftest import Run
+from tl_runtime import _pickling
 
 NUMPYS = [dtype for dtype in tl.DType if dtype is not tl.DType.BFLOAT16]
 
@@ -225,3 +226,63 @@ def test_without_numpy(python: Run) -> None:
                 raise AssertionError(attempt)
         """
     )
+
+
+def test_masks_are_written_and_not_read() -> None:
+    """t[mask] = value means what NumPy means; t[mask] would have to copy elements, which no view does."""
+    array, tensor = numpy.arange(6.0).reshape(2, 3), tl.asarray(numpy.arange(6.0).reshape(2, 3))
+    mask = array > 2
+    for index in (True, False, numpy.True_, mask, tl.asarray(mask), [True, False], [0, 1], (0, True), numpy.array([1]), "x", 1.5):
+        with pytest.raises(TypeError, match="a view of a tensor is made by integers, slices"):
+            tensor[index]
+        if isinstance(index, (str, float)):
+            continue
+        array[index.numpy() if isinstance(index, tl.Tensor) else index] += 1  # type: ignore[index]
+        tensor[index] = array[index.numpy() if isinstance(index, tl.Tensor) else index]  # type: ignore[index]
+        assert (tensor.numpy() == array).all(), index
+    assert tensor[numpy.int64(1), -1].item() == array[1, -1]
+
+
+def test_pow_with_a_modulus() -> None:
+    tensor = tl.full(3, 2, "int64")
+    for call in (lambda: pow(tensor, 2, 3), lambda: tensor.__pow__(2, 3)):
+        with pytest.raises(TypeError, match="pow: a tensor takes no modulus; numpy.mod"):
+            call()
+    with pytest.raises(TypeError):
+        pow(2, tensor, 3)
+    assert pow(tensor, 3).tolist() == pow(tensor, 3, None).tolist() == [8, 8, 8]
+
+
+def test_extents_that_are_truth_values() -> None:
+    for make in (tl.zeros, tl.empty, tl.zeros(1).reshape, tl.zeros(1).broadcast_to):
+        for shape in ((True,), [True, 2], True):
+            with pytest.raises(TypeError, match="an extent is an integer, not a truth value"):
+                make(shape)
+
+
+@pytest.mark.parametrize("axis", [2**70, -(2**70), 2**63])
+def test_axes_of_too_many_bits(axis: int) -> None:
+    tensor = tl.zeros((1, 2))
+    for call in (tensor.expand_dims, tensor.squeeze, lambda axis: tensor.swapaxes(0, axis), tensor.transpose):
+        with pytest.raises(OverflowError, match=f"{axis} has more than 64 bits"):
+            call(axis)
+
+
+@pytest.mark.parametrize("dtype", [99, -1, True, "float99", None, 2**80])
+def test_types_that_tensors_do_not_have(dtype: Any) -> None:
+    for make in (tl.zeros, tl.empty):
+        with pytest.raises(TypeError, match="is no element type of a tensor; known are float32"):
+            make(3, dtype)
+
+
+def test_types_of_later_versions() -> None:
+    tensor = tl.zeros(3, device="shared")
+    with tensor.share() as shared:
+        shared._struct.dtype = 15
+        with pytest.raises(TypeError, match="elements of type 15, which this version of tl_runtime does not know"):
+            _ = shared.dtype
+        assert "dtype=15" in repr(shared)
+        with pytest.raises(tl.InvalidArgumentError):
+            shared.open()
+    with pytest.raises(TypeError, match="elements of type 'FLOAT8', which this version of tl_runtime does not know"):
+        _pickling.load_bytes(b"\0" * 3, "FLOAT8", (3,), "cpu")

@@ -110,8 +110,9 @@ def to_dtype(spec: DTypeLike) -> DType:
     if isinstance(spec, DType):
         return spec
     if isinstance(spec, int):
-        return DType(spec)
-    dtype = _named(spec)
+        dtype = None if isinstance(spec, bool) else BY_NUMBER.get(spec)
+    else:
+        dtype = _named(spec)
     if dtype is None:
         raise TypeError(f"{spec!r} is no element type of a tensor; known are {', '.join(BY_NAME)}")
     return dtype

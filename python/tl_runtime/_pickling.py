@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _abi
 from ._devices import device_number, name_of
-from ._dtype import BY_NUMBER, DType
+from ._dtype import BY_NAME, BY_NUMBER, DType
 from ._errors import DeviceError, Error, ForkedError, UnsupportedError
 from ._info import CONTIGUOUS, READ_ONLY, info_of
 from ._library import check, lib
@@ -247,7 +247,12 @@ def address_of(memory: memoryview) -> int:
 
 
 def _checked(buffer: Any, dtype: str, shape: Any) -> tuple[memoryview, DType, tuple[int, ...]]:
-    kind, extents = DType[dtype], tuple(shape)
+    kind, extents = BY_NAME.get(dtype.lower()), tuple(shape)
+    if kind is None:
+        raise TypeError(
+            f"the pickle has elements of type {dtype!r}, which this version of tl_runtime does not know; load it with "
+            "the version that made it, or a newer one"
+        )
     memory = memoryview(buffer)
     if memory.nbytes and (memory.ndim != 1 or memory.format != "B"):
         memory = memory.cast("B")

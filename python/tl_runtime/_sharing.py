@@ -38,7 +38,8 @@ class SharedTensor:
     """A descriptor of a tensor's memory, and how the elements lie there: what another process opens.
 
     The object owns the descriptor and closes it at the end of a with statement, by close(), or when it goes. It keeps
-    the memory, not the tensor. multiprocessing delivers it as the tensor itself.
+    the memory, not the tensor. multiprocessing delivers it as the tensor itself wherever it pickles. A process that it
+    makes by fork gets its arguments without a pickle: there it stays this object, and open() gives the tensor.
     """
 
     __slots__ = ("_struct",)
@@ -94,7 +95,13 @@ class SharedTensor:
     @property
     def dtype(self) -> DType:
         """The element type."""
-        return BY_NUMBER[self._struct.dtype]
+        dtype = BY_NUMBER.get(self._struct.dtype)
+        if dtype is None:
+            raise TypeError(
+                f"the description has elements of type {self._struct.dtype}, which this version of tl_runtime does not "
+                "know; use one version in both processes"
+            )
+        return dtype
 
     @property
     def is_read_only(self) -> bool:
@@ -132,7 +139,8 @@ class SharedTensor:
 
     def __repr__(self) -> str:
         where = f"fd={self.fd}" if self.fd >= 0 else "closed"
-        return f"tl.SharedTensor({where}, shape={self.shape}, dtype={self.dtype})"
+        dtype = BY_NUMBER.get(self._struct.dtype, self._struct.dtype)
+        return f"tl.SharedTensor({where}, shape={self.shape}, dtype={dtype})"
 
 
 def send(shared: SharedTensor) -> tuple[Any, ...]:

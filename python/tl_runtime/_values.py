@@ -143,6 +143,9 @@ def _in_place(operation: Callable[[Any, Any], Any]) -> Method:
     return in_place
 
 
+_power = _operator(operator.pow)
+
+
 def _kind(given: Any) -> str:
     """What the type of an argument is called in a message."""
     kind = type(given)
@@ -342,7 +345,7 @@ class Values(Viewable):
     __sub__, __rsub__, __isub__ = _operator(operator.sub), _reflected(operator.sub), _in_place(operator.isub)
     __mul__, __rmul__, __imul__ = _operator(operator.mul), _reflected(operator.mul), _in_place(operator.imul)
     __mod__, __rmod__, __imod__ = _operator(operator.mod), _reflected(operator.mod), _in_place(operator.imod)
-    __pow__, __rpow__, __ipow__ = _operator(operator.pow), _reflected(operator.pow), _in_place(operator.ipow)
+    __rpow__, __ipow__ = _reflected(operator.pow), _in_place(operator.ipow)
     __and__, __rand__, __iand__ = _operator(operator.and_), _reflected(operator.and_), _in_place(operator.iand)
     __xor__, __rxor__, __ixor__ = _operator(operator.xor), _reflected(operator.xor), _in_place(operator.ixor)
     __or__, __ror__, __ior__ = _operator(operator.or_), _reflected(operator.or_), _in_place(operator.ior)
@@ -357,6 +360,11 @@ class Values(Viewable):
     __rshift__ = _operator(operator.rshift)
     __rrshift__, __irshift__ = _reflected(operator.rshift), _in_place(operator.irshift)
     __divmod__, __rdivmod__ = _operator(divmod), _reflected(divmod)
+
+    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+        if modulus is not None:
+            raise TypeError("pow: a tensor takes no modulus; numpy.mod(tensor**exponent, modulus) computes it")
+        return _power(self, other)
 
     def __neg__(self) -> Array:
         made: Array = -_operand(self)

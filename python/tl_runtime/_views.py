@@ -19,6 +19,8 @@ View = TypeVar("View", bound="Viewable")
 def shape_array(shape: int | Sequence[int]) -> tuple[tuple[int, ...], ctypes.Array[ctypes.c_int64]]:
     """Returns a shape as a tuple and as the array that the library reads."""
     extents = (shape,) if isinstance(shape, int) else tuple(shape)
+    if bool in map(type, extents):
+        raise TypeError(f"an extent is an integer, not a truth value: {extents}")
     return extents, shape_for_c(extents)
 
 
@@ -62,7 +64,7 @@ class Viewable:
 
     def swapaxes(self: View, axis1: int, axis2: int) -> View:
         """Two axes swapped."""
-        return self._view(lib.tl_view_transpose(self._address, axis1, axis2))
+        return self._view(lib.tl_view_transpose(self._address, int64(axis1, "axis1"), int64(axis2, "axis2")))
 
     def broadcast_to(self: View, *shape: Any) -> View:
         """Axes of one element repeated, and the whole tensor repeated along new leading axes; -1 keeps an
@@ -73,16 +75,20 @@ class Viewable:
     def squeeze(self: View, axis: int | None = None) -> View:
         """Without an axis of one element, or without all of them."""
         if axis is not None:
-            return self._view(lib.tl_view_squeeze(self._address, axis))
+            return self._view(lib.tl_view_squeeze(self._address, int64(axis, "axis")))
         shape = [extent for extent in self._interface["shape"] if extent != 1]
         return self.reshape(shape)
 
     def expand_dims(self: View, axis: int) -> View:
         """With one more axis, of one element."""
-        return self._view(lib.tl_view_expand_dims(self._address, axis))
+        return self._view(lib.tl_view_expand_dims(self._address, int64(axis, "axis")))
 
     def __getitem__(self: View, index: Any) -> View:
-        """A view by integers, slices, an ellipsis and None, as NumPy means them; an integer does not make a scalar."""
+        """A view by integers, slices, an ellipsis and None, as NumPy means them; an integer does not make a scalar.
+
+        A mask or a list of integers selects elements that no view can have: tensor.numpy()[index] copies them.
+        tensor[index] = value takes either.
+        """
         parts: list[tuple[int, int, int]] = []  # of axes: start, stop, step
         new: list[int] = []  # axes of the view that the tensor does not have
         axis = 0
@@ -92,7 +98,7 @@ class Viewable:
             elif isinstance(item, slice):
                 parts.append(_bounds(item))
             else:
-                parts.append((self._position(len(parts), operator.index(item)), 0, 0))
+                parts.append((self._position(len(parts), _integer(item)), 0, 0))
                 continue
             axis += 1
         starts, stops, steps = ((ctypes.c_int64 * len(parts))(*numbers) for numbers in zip(*parts)) if parts else (None,) * 3
@@ -126,6 +132,21 @@ class Viewable:
         if not -extent <= at < extent:
             raise IndexError(f"index {at} is out of range for axis {axis} with {extent} elements")
         return at
+
+
+def _integer(item: Any) -> int:
+    """An integer of an index. True and False are masks, as NumPy means them."""
+    is_mask = isinstance(item, bool) or (type(item).__module__ == "numpy" and type(item).__name__.startswith("bool"))
+    if not is_mask and not isinstance(item, (list, tuple)):
+        try:
+            return operator.index(item)
+        except TypeError:
+            pass
+    what = f"the mask {item!r}" if is_mask else f"a {type(item).__name__}"
+    raise TypeError(
+        f"a view of a tensor is made by integers, slices, an ellipsis and None, not by {what}; tensor.numpy()[index] "
+        "copies the elements that a mask or a list selects"
+    )
 
 
 def _bounds(item: slice) -> tuple[int, int, int]:
