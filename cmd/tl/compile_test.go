@@ -65,7 +65,11 @@ func TestEngineErrors(t *testing.T) {
 	assert.Contains(t, on("--on", "mpi", "--repeat", "2"), "--repeat 2: with --on all samples are run once")
 	assert.Contains(t, on("--on", "mpi", "-i", "x=nowhere.npy"), "--input x: stat nowhere.npy")
 	assert.Contains(t, on("--on", "mpi", "--python", "no-such-python"), "engines are reached through Python")
-	assert.Contains(t, on("--on", "mpi", "--python", "false"), "has not the packages tl_runtime and numpy")
+	assert.Contains(t, on("--on", "mpi", "--python", "false"), "false cannot import tl_runtime and numpy (exit status 1)")
+	python := filepath.Join(t.TempDir(), "python")
+	script := "#!/bin/sh\necho Traceback >&2\necho 'ImportError: numpy is broken' >&2\nexit 1\n"
+	require.NoError(t, os.WriteFile(python, []byte(script), 0o700))
+	assert.Contains(t, on("--on", "mpi", "--python", python), "(ImportError: numpy is broken); install them there")
 	_, err := tl(t, "compile", model, "--bind", "batch=4")
 	assert.ErrorContains(t, err, `required flag(s) "output" not set`)
 }

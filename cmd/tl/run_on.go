@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -81,9 +82,10 @@ func (r *running) python3(arguments ...string) error {
 	if err != nil {
 		return fmt.Errorf("--on %s: engines are reached through Python: %w", r.on, err)
 	}
-	if exec.Command(path, "-c", "import tl_runtime, numpy").Run() != nil {
-		return fmt.Errorf("--on %s: %s has not the packages tl_runtime and numpy; install them there (pip install "+
-			"'tl-runtime[numpy]'), or name another interpreter by --python", r.on, path)
+	if said, err := exec.Command(path, "-c", "import tl_runtime, numpy").CombinedOutput(); err != nil {
+		lines := strings.Split(strings.TrimSpace(string(said)), "\n")
+		return fmt.Errorf("--on %s: %s cannot import tl_runtime and numpy (%s); install them there (pip install "+
+			"'tl-runtime[numpy]'), or name another interpreter by --python", r.on, path, cmp.Or(lines[len(lines)-1], err.Error()))
 	}
 	environment := os.Environ()
 	if library, err := r.findRuntime(); err == nil && filepath.IsAbs(library) {
