@@ -176,6 +176,9 @@ def test_engines_that_are_none(tmp_path):
         model.map(x, on=3)
     with pytest.raises(ValueError, match="batch is 0"):
         model.map(x, batch=0)
+    for wrong in (2.5, "64"):
+        with pytest.raises(TypeError, match="tl.Model.map: batch is .*; it is a whole number"):
+            model.map(x, batch=wrong)
 
 
 def test_files_that_are_no_models(tmp_path):

@@ -8,11 +8,12 @@ from __future__ import annotations
 import pickle
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from ._model import run_part
+from ._model import load_model, run_part
 
 if TYPE_CHECKING:
     from ._model import Batch, Model, Outputs
@@ -83,14 +84,45 @@ def _here(model: Model, parts: list[Batch], progress: bool) -> list[Outputs]:
 
 def _at_scheduler(model: Model, parts: list[Batch], address: str, progress: bool) -> list[Outputs]:
     from distributed import Client
+    from distributed.comm import get_address_host_port
 
+    try:
+        get_address_host_port(address)
+    except ValueError as error:
+        raise ValueError(f"tl.Model.map: on='dask://{address}' has no address of a scheduler, HOST:PORT: {error}") from None
     with Client(address, set_as_default=False) as client:
         return _workers(model, parts, client, progress)
 
 
-def _shipped(model: Model) -> Model:
-    """Makes a model a result of the cluster's, which its workers pass on to each other."""
-    return model
+class _Shipped:
+    """A compiled model as a value of the cluster's, which its workers pass on to each other.
+
+    Dask reads what a task gets while it reads its connection, and loses that where reading fails. So a worker loads the
+    model when it runs it, and what is wrong then is the task's error.
+    """
+
+    def __init__(self, content: bytes, name: str) -> None:
+        self._content, self._name = content, name
+        self._loaded: Model | None = None
+
+    def model(self) -> Model:
+        if self._loaded is None:
+            self._loaded = load_model(self._content, self._name)
+        return self._loaded
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _Shipped, (pickle.PickleBuffer(self._content) if protocol >= 5 else self._content, self._name)
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + len(self._content)
+
+
+def _same(shipped: _Shipped) -> _Shipped:
+    return shipped
+
+
+def _run_shipped(shipped: _Shipped, part: Batch) -> Outputs:
+    return run_part(shipped.model(), part)
 
 
 def _ship(model: Model, client: Any) -> Any:
@@ -98,9 +130,24 @@ def _ship(model: Model, client: Any) -> Any:
 
     Client.scatter would wait for ever when a worker dies meanwhile.
     """
+    shipped = _Shipped(model._content, model.name)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-        return client.submit(_shipped, model, key=f"tl_runtime.Model-{model.hash}")
+        return client.submit(_same, shipped, key=f"tl_runtime.Model-{model.hash}")
+
+
+def _has_package() -> bool:
+    return True
+
+
+def _check_workers(client: Any) -> None:
+    """Refuses workers without this package, which would lose the connection over the first task."""
+    for worker, answer in client.run(_has_package, on_error="return").items():
+        if isinstance(answer, Exception) and not isinstance(answer, OSError):  # which is a worker that has just gone
+            raise RuntimeError(
+                f"tl.Model.map: the worker {worker} has not the package tl_runtime, or another version of it ({answer}); "
+                "install there what this process has"
+            )
 
 
 def _workers(model: Model, parts: list[Batch], client: Any, progress: bool) -> list[Outputs]:
@@ -108,16 +155,19 @@ def _workers(model: Model, parts: list[Batch], client: Any, progress: bool) -> l
     from distributed import KilledWorker, as_completed
 
     bars = _bars(progress)
+    if client.status != "running":
+        raise ConnectionError(f"tl.Model.map: the client of Dask is {client.status}: it has no scheduler")
     if not client.nthreads():
         where = client.scheduler.address
         warnings.warn(f"tl.Model.map: the scheduler at {where} has no worker yet; waiting for one", stacklevel=4)
     client.wait_for_workers(1)
+    _check_workers(client)
     shipped = _ship(model, client)
     results: dict[int, Outputs] = {}
     numbers: dict[str, int] = {}
 
     def submit(i: int) -> Any:
-        future = client.submit(run_part, shipped, parts[i], pure=False)
+        future = client.submit(_run_shipped, shipped, parts[i], pure=False)
         numbers[future.key] = i
         return future
 
@@ -133,6 +183,11 @@ def _workers(model: Model, parts: list[Batch], client: Any, progress: bool) -> l
                 raise RuntimeError(
                     f"tl.Model.map: part {i} of {len(parts)} ended its worker each time that it was run; the workers' "
                     f"own messages say why ({error})"
+                ) from error
+            except CancelledError as error:
+                raise RuntimeError(
+                    f"tl.Model.map: part {i} of {len(parts)} was cancelled; the scheduler has ended, or somebody has "
+                    "cancelled it there"
                 ) from error
             tick()
             for following in islice(left, 1):

@@ -12,6 +12,7 @@ import hashlib
 import io
 import json
 import math
+import operator
 import os
 import pickle
 import platform
@@ -222,7 +223,7 @@ class Model:
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         content = pickle.PickleBuffer(self._content) if protocol >= 5 else self._content
-        return _unpickle, (content, self.name)
+        return load_model, (content, self.name)
 
     def __dask_tokenize__(self) -> tuple[str, str]:
         return ("tl_runtime.Model", self.hash)
@@ -320,6 +321,10 @@ class Model:
 
     def _parts(self, all_: Batch, batch: int | None) -> list[Batch]:
         """Splits a batch. Rows are split where the model's own parts end."""
+        try:
+            batch = None if batch is None else operator.index(batch)
+        except TypeError:
+            raise TypeError(f"tl.Model.map: batch is {batch!r}; it is a whole number") from None
         if batch is not None and batch < 1:
             raise ValueError(f"tl.Model.map: batch is {batch}; a part has at least one sample")
         bound = max((self.bounds[symbol] for symbol in all_.rows), default=1)
@@ -449,7 +454,8 @@ def _map_constants(folder: Path, offsets: list[int], source: str) -> tuple[Any, 
     return content, (ctypes.c_void_p * max(len(offsets), 1))(*(content.ctypes.data + at for at in offsets))
 
 
-def _unpickle(content: Any, source: str) -> Model:
+def load_model(content: Any, source: str) -> Model:
+    """Loads a model that another process has compiled."""
     model = Model.__new__(Model)
     model._load(bytes(content), source)
     return model

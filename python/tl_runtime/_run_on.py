@@ -80,6 +80,9 @@ def main() -> None:
     job = json.loads(sys.argv[1])
     try:
         run(job)
+    except KeyboardInterrupt:
+        sys.stderr.write("Error: interrupted\n")
+        sys.exit(130)  # as a shell says of SIGINT
     except Exception as error:  # of any kind: it is what the user reads
         missing = f"; pip install {error.name}" if isinstance(error, ModuleNotFoundError) else ""
         sys.stderr.write(f"Error: {type(error).__name__}: {error}{missing}\n")  # in one write: other ranks write as well

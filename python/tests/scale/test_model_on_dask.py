@@ -1,5 +1,6 @@
 """tl.Model.map and `tl run --on` on the workers of Dask; `tl run` alone is the reference."""
 
+import asyncio
 import json
 import os
 import signal
@@ -9,20 +10,22 @@ import time
 
 import numpy as np
 import pytest
+from dask_clusters import cluster as own_cluster
 from planned import TOOL, needs_tool
 from small_model import expected, rows, written
 
 import tl_runtime as tl
 
 distributed = pytest.importorskip("distributed", reason="the package distributed is not installed")
-pytestmark = needs_tool
+# Dask leaves sockets behind, and warns of other things that are its own, when it starts and ends.
+pytestmark = [needs_tool, pytest.mark.filterwarnings("default")]
 
 
 @pytest.fixture(scope="module")
 def cluster():
     """Two workers with a process each, on ports that the system chooses."""
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", host="127.0.0.1"
     ) as started:
         yield started
 
@@ -93,3 +96,90 @@ def test_the_program_runs_on_the_cluster(cluster, tmp_path):
         reports.append(json.loads(done.stdout))
     assert reports[1]["outputs"] == {"y": [333, 3]}
     np.testing.assert_array_equal(np.load(tmp_path / "there" / "y.npy"), np.load(tmp_path / "here" / "y.npy"))
+
+
+def as_another_version():
+    from tl_runtime import _model
+
+    _model._FORMAT = 0
+
+
+def without_the_package():
+    import sys
+
+    import tl_runtime  # noqa: F401
+
+    for name in [name for name in sys.modules if name.partition(".")[0] == "tl_runtime"]:
+        sys.modules[name] = None
+
+
+@pytest.mark.parametrize(
+    "spoil, error, message",
+    [
+        (as_another_version, ValueError, "perceptron has format 1; this package reads 0"),
+        (without_the_package, RuntimeError, "tl.Model.map: the worker tcp://.* has not the package tl_runtime"),
+    ],
+)
+def test_a_worker_that_cannot_run_a_model_says_so(model, spoil, error, message):
+    """It would lose its connection over what it cannot read, and the call wait for ever."""
+    with own_cluster(True, n_workers=1) as client:
+        client.run(spoil)
+        with pytest.raises(error, match=message):
+            model.map(rows(40), on=client)
+
+
+def test_a_scheduler_without_workers_is_told(model):
+    with own_cluster(False, n_workers=0) as client:
+        later = threading.Timer(0.5, client.cluster.scale, (1,))
+        later.start()
+        with pytest.warns(UserWarning, match="tl.Model.map: the scheduler at .* has no worker yet; waiting for one"):
+            np.testing.assert_array_equal(model.map(rows(40), on=client), model(rows(40)))
+        later.join()
+
+
+def test_a_scheduler_that_ends(model):
+    with own_cluster(True, n_workers=1) as client:
+        client.wait_for_workers(1)
+        end = threading.Timer(1, client.cluster.close)
+        end.start()
+        with pytest.raises(RuntimeError, match="tl.Model.map: part .* was cancelled; the scheduler has ended"):
+            model.map(rows(400_000), on=client, batch=4)
+        end.join()
+
+
+def test_clients_that_cannot_wait(cluster, model):
+    async def call():
+        async with distributed.Client(cluster.scheduler_address, asynchronous=True) as client:
+            model.map(rows(4), on=client)
+
+    with pytest.raises(TypeError, match="tl.Model.map: on is an asynchronous client"):
+        asyncio.run(call())
+    client = distributed.Client(cluster)
+    client.close()
+    with pytest.raises(ConnectionError, match="tl.Model.map: the client of Dask is closed"):
+        model.map(rows(4), on=client)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "ftp://127.0.0.1:1", " "])
+def test_addresses_that_are_none(model, address):
+    with pytest.raises(ValueError, match=f"tl.Model.map: on='dask://{address}' has no address of a scheduler"):
+        model.map(rows(4), on=f"dask://{address}")
+
+
+def test_an_interrupted_program_ends_without_a_trace(cluster, tmp_path):
+    source = written(tmp_path)
+    np.save(tmp_path / "x.npy", rows(400_000))
+    on = "dask://" + cluster.scheduler_address.removeprefix("tcp://")
+    running = subprocess.Popen(
+        [TOOL, "run", source, "--bind", "batch=1", "-i", f"x={tmp_path / 'x.npy'}", "--on", on, "--python", os.sys.executable],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    with distributed.Client(cluster) as client:
+        end = time.monotonic() + 60
+        while not any(client.processing().values()) and time.monotonic() < end:
+            time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+    said, _ = running.communicate(timeout=60)
+    assert (running.returncode, said) == (130, "Error: interrupted\n")
