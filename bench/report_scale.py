@@ -77,6 +77,21 @@ def mpi_section(lines: list[dict[str, Any]], table: Table) -> list[str]:
 SLOWER = {"scatter": 1.0, "scatter-direct": 1.0, "shuffle": 1.0, "shuffle-p2p": 1.0}
 
 
+def _dask_model(scaled: list[dict], handed_on: float, table: Table) -> list[str]:
+    """Tasks a second by docs/scale.md's model: where they were measured, and on more processes."""
+    task, cores = 1 / scaled[0]["tensor"], scaled[0]["processors"]
+    measured = {line["processes"]: line["tensor"] for line in scaled}
+    rows = []
+    for n in (*measured, 64, 1024):
+        own = min(n / task, 1 / handed_on)  # a processor for each process
+        rate = min(own, cores / (task + handed_on)) if n in measured else own
+        rows.append([str(n), f"{rate:.1f}", f"{measured[n]:.1f}" if n in measured else "", f"{100 * rate * task / n:.0f} %"])
+    said = [f"By the time of a task on one process, {1e3 * task:.1f} ms, and the time for which one is handed on, "
+            f"{1e3 * handed_on:.2f} ms ({1 / handed_on:.0f} empty tasks a second on two processes). docs/scale.md has the model. More "
+            "processes than were measured have a processor each.", ""]  # fmt: skip
+    return said + table(["processes", "tasks a second, by the model", "measured", "efficiency, by the model"], rows)
+
+
 def dask_section(lines_read: list[dict], score, table) -> list[str]:
     """What moves between Dask's processes, and what more of them bring."""
     if not lines_read:
@@ -95,6 +110,7 @@ def dask_section(lines_read: list[dict], score, table) -> list[str]:
         ])  # fmt: skip
     lines += table(["way", "tensor, ms", "NumPy, ms", "ratio", "target", "met", "copies, tensor", "copies, NumPy"], rows)
     scaled = [line for line in lines_read if line["kind"] == "scaled"]
+    empty = [line["tasks"] for line in lines_read if line["kind"] == "empty"]
     if scaled:
         one = scaled[0]
         rows = [
@@ -104,4 +120,6 @@ def dask_section(lines_read: list[dict], score, table) -> list[str]:
         ]  # fmt: skip
         lines += [f"The same tasks of eight products of matrices on processes of one thread; {one['processors']} processors.", ""]
         lines += table(["processes", "tasks a second, tensors", "NumPy", "efficiency"], rows)
+    if scaled and empty:
+        lines += _dask_model(scaled, 1 / empty[0], table)
     return lines

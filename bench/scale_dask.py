@@ -222,7 +222,7 @@ def moved() -> Iterator[dict[str, Any]]:
         yield line
 
 
-SIDE, TASKS = 500, 64
+SIDE, TASKS, EMPTY = 500, 64, 1000
 
 
 def work(kind: str, number: int) -> float:
@@ -258,9 +258,20 @@ def scaled() -> Iterator[dict[str, Any]]:
         }
 
 
+def empty() -> Iterator[dict[str, Any]]:
+    """Tasks that do nothing: how many the client, the scheduler and two workers hand on."""
+    seconds = []
+    with cluster(2) as client:
+        for _ in range(max(3, ROUNDS // 2) + 1):
+            started = time.perf_counter()
+            client.gather(client.map(abs, range(EMPTY), pure=False))
+            seconds.append(time.perf_counter() - started)
+    yield {"kind": "empty", "tasks": EMPTY / statistics.median(seconds[1:])}
+
+
 def main() -> None:
     with open(sys.argv[1], "w") as output:
-        for lines in (moved, scaled):
+        for lines in (moved, scaled, empty):
             for line in lines():
                 print(json.dumps(line), file=output, flush=True)
                 print(json.dumps(line), flush=True)
