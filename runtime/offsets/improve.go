@@ -3,8 +3,8 @@ package offsets
 import "slices"
 
 const (
-	// treeItems may be searched as a whole; of more items, windows are.
-	treeItems = 4000
+	// treeItems may be searched as a whole, if the work of a node is not above treeVolume; of others, windows are.
+	treeItems, treeVolume = 4000, 1_000_000
 	// windowItems is the largest window for a tree, wheelItems for a squeaky wheel,
 	// which has wheelRounds.
 	windowItems, wheelItems, wheelRounds = 400, 6000, 15
@@ -23,8 +23,11 @@ type area struct {
 	frame  int64
 	bound  int64
 	grain  int64    // divides every canonical frame
+	large  bool     // it is too much for a tree
 	trees  [2]*tree // for the goal and for the aim; each remembers what failed
-	aim    int64    // a limit between the bound and the frame
+	asked  [2]int64 // how often
+	mender *mender
+	aim    int64 // a limit between the bound and the frame
 	round  int64
 	vain   int
 	method string
@@ -38,20 +41,25 @@ func (s *solver) improve(in *instance, d *draft, once bool) {
 	if len(areas) == 0 {
 		return
 	}
-	unasked := int64(baseSteps + itemSteps*min(len(in.items), fewItems))
-	stop := s.steps + unasked
+	stop := s.steps + int64(baseSteps+itemSteps*min(len(in.items), fewItems))
 	for {
 		worst := slices.MaxFunc(areas, func(a, b *area) int { return int(min(1, max(-1, a.frame-b.frame))) })
 		d.frame = max(rest, worst.frame)
 		d.bound = max(d.bound, worst.bound)
-		if s.done(d) || s.expired() || s.steps >= stop && (!s.search || s.left <= 0) || once && worst.round > 0 {
+		s.improved(d.frame, d.bound)
+		if s.done(d) || s.halted() || s.steps >= stop && (!s.search || s.left <= 0) || once && worst.round > 0 {
 			break
 		}
-		if !s.lower(worst, max(d.bound, s.target, rest)) && !s.search {
+		units, steps := s.units, s.steps
+		more := s.lower(worst, max(d.bound, s.target, rest))
+		s.charge(units, steps)
+		if !more && !s.search {
 			break
 		}
 	}
+	d.frame = rest
 	for _, a := range areas {
+		d.frame = max(d.frame, a.frame)
 		for k, i := range a.from {
 			d.offset[i] = a.offset[k]
 		}
@@ -74,6 +82,7 @@ func (s *solver) areas(in *instance, d *draft) (areas []*area, rest int64) {
 		}
 		w := in.cut(items, nil, nil)
 		a := &area{in: w.in, from: items, frame: frame, grain: w.in.grain()}
+		a.large = len(items) > treeItems || a.in.volume() > treeVolume
 		for _, i := range items {
 			a.offset = append(a.offset, d.offset[i])
 		}
@@ -87,6 +96,15 @@ func (s *solver) areas(in *instance, d *draft) (areas []*area, rest int64) {
 		}
 	}
 	return areas, rest
+}
+
+// volume is the sum of all lifetimes, in sections: what a tree reads to set itself up, and may read in a node.
+func (in *instance) volume() int64 {
+	sum := int64(0)
+	for i := range in.items {
+		sum += int64(in.items[i].end - in.items[i].first)
+	}
+	return sum
 }
 
 // grain divides the offsets and sizes of every canonical placement.
@@ -127,15 +145,15 @@ func (s *solver) lower(a *area, goal int64) bool {
 		a.mend(s, goal)
 		return true
 	}
-	if len(a.in.items) > treeItems {
+	if a.large {
 		return s.mendTowards(a, goal)
 	}
-	limit, cutoff := goal, int64(2*len(a.in.items)+200)*luby(a.round/2)
-	aiming := a.round%3 == 1 && a.aim > goal
+	limit := goal
+	aiming := a.round%3 == 1 && a.aim > goal && s.target == 0
 	if aiming {
 		limit = a.aim
 	}
-	found, proved := a.ask(s, limit, cutoff, aiming)
+	found, proved := a.ask(s, limit, aiming)
 	if proved {
 		a.bound = a.ceil(limit + 1)
 	}
@@ -153,22 +171,24 @@ func (a *area) aimAgain(news bool, goal int64) {
 }
 
 // ask searches the whole area by tree.
-func (a *area) ask(s *solver, limit, cutoff int64, aiming bool) (found, proved bool) {
+func (a *area) ask(s *solver, limit int64, aiming bool) (found, proved bool) {
 	which := 0
 	if aiming {
 		which = 1
 	}
 	if a.trees[which] == nil {
 		a.trees[which] = newTree(a.in)
-		a.trees[which].expire = s.expired
+		a.trees[which].tick = s.tick
 	}
 	t := a.trees[which]
-	before := t.nodes
-	t.shuffle(s.random)
-	found, proved = t.ask(limit, cutoff)
+	before, k := t.nodes, a.asked[which]
+	a.asked[which]++
+	t.prepare(s.random, k)
+	found, proved = t.ask(limit, int64(2*len(a.in.items)+200)*luby(k/2+1))
 	s.spend(t.nodes - before)
 	if found {
 		a.take(t.offset, "tree")
+		a.mender = nil
 	}
 	return found, proved
 }
@@ -193,17 +213,22 @@ func luby(k int64) int64 {
 	}
 }
 
-// mendTowards mends what is too large for a tree, to the goal and the aim in turn.
+// closeTo is the reciprocal of the gap below which a mend goes for the goal at once.
+const closeTo = 50
+
+// mendTowards mends what is too large for a tree: to the goal where that is close, and else to the aim.
 func (s *solver) mendTowards(a *area, goal int64) bool {
-	limit := goal
-	if a.round%2 == 0 {
-		limit = a.aim
+	if a.aim >= a.frame {
+		a.aim = a.between(max(goal, a.bound), a.frame)
+	}
+	limit := a.aim
+	if a.frame-goal <= goal/closeTo && a.round%4 == 0 {
+		limit = goal
 	}
 	found := a.mend(s, limit)
 	a.aimAgain(found, goal)
-	a.vain++
-	if found {
-		a.vain = 0
+	if a.vain++; found {
+		a.vain = max(0, a.vain-2)
 	}
 	return a.vain < vainMends
 }

@@ -16,12 +16,15 @@ func (s *tree) touch(t int32) {
 // looksPerSection bounds one propagation. Small items in a state that cannot be
 // completed may push each other up in steps of their size; the rest is left to
 // branching, which needs no floor to be as high as it can be.
-const looksPerSection = 32
+const looksPerSection = 8
 
 // propagate looks at sections until nothing changes; false when something cannot fit.
 func (s *tree) propagate() bool {
 	s.calm = false
 	for looks := 0; len(s.queue) > 0 && !s.failed; looks++ {
+		if s.work >= unitsPerLook {
+			s.pause()
+		}
 		s.calm = s.calm || looks > looksPerSection*len(s.states)
 		t := s.queue[len(s.queue)-1]
 		s.queue = s.queue[:len(s.queue)-1]
@@ -37,11 +40,21 @@ func (s *tree) propagate() bool {
 	return ok
 }
 
+// pause asks whether to go on; if not, the search fails without a proof.
+func (s *tree) pause() {
+	work := s.work
+	s.work = 0
+	if s.tick != nil && s.tick(work) {
+		s.left, s.failed = -1, true
+	}
+}
+
 // look brings the state of a section up to date and raises floors by it.
 func (s *tree) look(t int32) {
 	old := s.states[t]
 	now := state{bytes: old.bytes, low: none, top: none, second: none, lowest: -1}
 	high := int64(0)
+	s.work += int64(8 + len(s.at[t]))
 	for _, b := range s.at[t] {
 		floor := s.floor[b]
 		now.low, high = min(now.low, floor), max(high, floor)
@@ -145,6 +158,7 @@ func (s *tree) place(b int32) {
 		s.cross[t]--
 	}
 	top := s.floor[b] + it.size
+	s.work += int64(len(s.near[b]))
 	for _, x := range s.near[b] {
 		if s.floor[x] < top && !s.done[x] {
 			s.raise(x, top)

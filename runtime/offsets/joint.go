@@ -319,7 +319,7 @@ func (s *solver) within(in *instance, capacity int64, last bool) (offset []int64
 // fell asks a tree twice, the second time for twice as long.
 func (s *solver) fell(in *instance, limit, steps int64) (offset []int64, never bool) {
 	t := newTree(in)
-	t.expire = s.expired
+	t.tick = s.tick
 	defer func() { s.spend(t.nodes) }()
 	for k := int64(1); k <= 2; k++ {
 		t.shuffle(s.random)

@@ -77,8 +77,9 @@ type Problem struct {
 	Spaces []Space `json:"spaces,omitempty"`
 }
 
-// Options bound the search. With neither steps nor time there is none: the
-// heuristics answer alone.
+// Options bound the search. With neither steps nor time a fixed amount of work is
+// done. A search with either does that work first, and then goes on: more steps never
+// give a larger frame, and neither does more time.
 type Options struct {
 	// Seed of every random choice.
 	Seed uint64 `json:"seed,omitempty"`
@@ -88,9 +89,14 @@ type Options struct {
 	// Budget ends the search after so much time; 0 leaves the end to MaxSteps.
 	// An answer that time cut short may differ from run to run.
 	Budget time.Duration `json:"budget,omitempty"`
-	// Target ends the search at a frame of so many bytes or fewer; 0 goes on to
-	// the lower bound. It is for problems of one space.
+	// Target ends the search at a frame of so many bytes or fewer; 0 goes on to the
+	// lower bound. Without steps and time the search takes up to a million steps to reach
+	// it. The capacity of a single space is reached likewise before anything else, if no
+	// smaller target is given. It is for problems of one space.
 	Target int64 `json:"target,omitempty"`
+	// Progress is called after each improvement, and otherwise about every 10 ms. When it
+	// returns true the search ends with the best placement so far.
+	Progress func(Progress) (stop bool) `json:"-"`
 }
 
 // SpaceResult is what one space needs.

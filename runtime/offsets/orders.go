@@ -8,8 +8,10 @@ import (
 
 // rule is an order in which items are placed one by one, first come lowest.
 type rule struct {
-	name string
-	key  func(in *instance, load []int64, it *item) (high, low uint64) // large first
+	name  string
+	key   func(in *instance, load *peaks, it *item) (high, low uint64) // large first
+	tight bool                                                         // into the smallest hole, instead of the lowest
+	given bool                                                         // equals stay in the order of the problem
 }
 
 // rules are the orders of the literature, the most successful first. Among equals
@@ -19,30 +21,34 @@ type rule struct {
 // By size: Pisarchyk and Lee, "Efficient memory management for deep neural net
 // inference", 2020. By area: the order of minimalloc's authors (Moffitt, "MiniMalloc",
 // ASPLOS 2023) among others. By breadth: Pisarchyk and Lee, taken at the steps of
-// highest load. By duration: the temporal order of XLA's heap simulator.
+// highest load. By duration: the temporal order of XLA's heap simulator, whose
+// best fit by size and by duration the last two are.
 var rules = []rule{
-	{"size", func(_ *instance, _ []int64, it *item) (uint64, uint64) {
-		return uint64(it.size), uint64(it.end - it.first)
-	}},
-	{"area", func(_ *instance, _ []int64, it *item) (uint64, uint64) {
+	{name: "size", key: bySize},
+	{name: "area", key: func(_ *instance, _ *peaks, it *item) (uint64, uint64) {
 		return bits.Mul64(uint64(it.size), uint64(it.end-it.first))
 	}},
-	{"duration", func(_ *instance, _ []int64, it *item) (uint64, uint64) {
-		return uint64(it.end - it.first), uint64(it.size)
+	{name: "duration", key: byDuration},
+	{name: "breadth", key: func(_ *instance, load *peaks, it *item) (uint64, uint64) {
+		return uint64(load.during(it.span)), uint64(it.size)
 	}},
-	{"breadth", func(_ *instance, load []int64, it *item) (uint64, uint64) {
-		return uint64(peak(load, it)), uint64(it.size)
-	}},
-	{"start", func(_ *instance, _ []int64, it *item) (uint64, uint64) {
+	{name: "start", key: func(_ *instance, _ *peaks, it *item) (uint64, uint64) {
 		return uint64(-it.first) + 1<<32, uint64(it.size)
 	}},
+	{name: "size, best fit", key: bySize, tight: true, given: true},
+	{name: "duration, best fit", key: byDuration, tight: true, given: true},
 }
 
-// peak is the largest load during the life of it.
-func peak(load []int64, it *item) int64 { return slices.Max(load[it.first:it.end]) }
+func bySize(_ *instance, _ *peaks, it *item) (uint64, uint64) {
+	return uint64(it.size), uint64(it.end - it.first)
+}
+
+func byDuration(_ *instance, _ *peaks, it *item) (uint64, uint64) {
+	return uint64(it.end - it.first), uint64(it.size)
+}
 
 // order lists the items as a rule wants them; those that are pinned come first.
-func (in *instance) order(r *rule, load []int64) []int32 {
+func (in *instance) order(r *rule, load *peaks) []int32 {
 	type keyed struct {
 		high, low uint64
 		item      int32
@@ -52,13 +58,18 @@ func (in *instance) order(r *rule, load []int64) []int32 {
 		it := &in.items[i]
 		keys[i].item = int32(i)
 		keys[i].high, keys[i].low = r.key(in, load, it)
+		if r.given {
+			keys[i].low = 0
+		}
 		if it.pinned >= 0 {
 			keys[i].high = ^uint64(0)
 		}
 	}
 	slices.SortFunc(keys, func(a, b keyed) int {
-		return cmp.Or(cmp.Compare(b.high, a.high), cmp.Compare(b.low, a.low),
-			cmp.Compare(in.items[a.item].first, in.items[b.item].first), cmp.Compare(a.item, b.item))
+		if c := cmp.Or(cmp.Compare(b.high, a.high), cmp.Compare(b.low, a.low)); c != 0 || r.given {
+			return cmp.Or(c, cmp.Compare(a.item, b.item))
+		}
+		return cmp.Or(cmp.Compare(in.items[a.item].first, in.items[b.item].first), cmp.Compare(a.item, b.item))
 	})
 	order := make([]int32, len(keys))
 	for i := range keys {
@@ -66,3 +77,38 @@ func (in *instance) order(r *rule, load []int64) []int32 {
 	}
 	return order
 }
+
+// peaks answers for the largest load of a stretch of sections: a tree of maxima, the sections from half on.
+type peaks struct {
+	half int32
+	most []int64
+}
+
+func newPeaks(load []int64) *peaks {
+	n := len(load)
+	p := &peaks{half: int32(n), most: make([]int64, 2*n)}
+	copy(p.most[n:], load)
+	for i := n - 1; i > 0; i-- {
+		p.most[i] = max(p.most[2*i], p.most[2*i+1])
+	}
+	return p
+}
+
+// during is the largest load of the sections of x.
+func (p *peaks) during(x span) int64 {
+	most := int64(0)
+	for a, b := x.first+p.half, x.end+p.half; a < b; a, b = a/2, b/2 {
+		if a&1 == 1 {
+			most = max(most, p.most[a])
+			a++
+		}
+		if b&1 == 1 {
+			b--
+			most = max(most, p.most[b])
+		}
+	}
+	return most
+}
+
+// peak is the largest load during the life of it.
+func peak(load []int64, it *item) int64 { return slices.Max(load[it.first:it.end]) }

@@ -15,6 +15,8 @@ type shelf struct {
 	buckets [][]entry
 	taken   []block // of the last query
 	merged  []block
+	runs    []int // where sorted stretches of taken begin
+	cost    int64 // entries read and moved since the last call of spent
 	frame   int64
 }
 
@@ -68,6 +70,7 @@ func (s *shelf) put(i int32) {
 				high = half
 			}
 		}
+		s.cost += int64(2 + (len(list)-low)/8)
 		s.buckets[b] = slices.Insert(list, low, e)
 	}
 }
@@ -79,6 +82,7 @@ func (s *shelf) remove(i int32) {
 		return
 	}
 	for b := it.first >> s.shift; b <= (it.end-1)>>s.shift; b++ {
+		s.cost += int64(4 + len(s.buckets[b]))
 		at := slices.IndexFunc(s.buckets[b], func(e entry) bool { return e.item == i })
 		s.buckets[b] = slices.Delete(s.buckets[b], at, at+1)
 	}
@@ -86,14 +90,17 @@ func (s *shelf) remove(i int32) {
 
 // around lists what is taken during the life of it, by offset.
 func (s *shelf) around(it *item) []block {
-	s.taken = s.taken[:0]
+	s.taken, s.runs = s.taken[:0], s.runs[:0]
 	low, high := it.first>>s.shift, (it.end-1)>>s.shift
 	for b := low; b <= high; b++ {
 		before := len(s.taken)
 		s.list(it, b, b > low)
-		if before > 0 && before < len(s.taken) {
-			s.merge(before)
+		if before < len(s.taken) {
+			s.runs = append(s.runs, before)
 		}
+	}
+	for len(s.runs) > 1 {
+		s.mergePairs()
 	}
 	return s.taken
 }
@@ -101,6 +108,7 @@ func (s *shelf) around(it *item) []block {
 // list appends what a bucket has during the life of it; what began in a bucket
 // before has been listed there when it is not the first.
 func (s *shelf) list(it *item, b int32, later bool) {
+	s.cost += int64(4 + len(s.buckets[b]))
 	begin := b << s.shift
 	for k := range s.buckets[b] {
 		e := &s.buckets[b][k]
@@ -114,17 +122,35 @@ func (s *shelf) list(it *item, b int32, later bool) {
 	}
 }
 
-// merge sorts taken, of which both sides of middle are sorted.
-func (s *shelf) merge(middle int) {
-	s.merged = append(s.merged[:0], s.taken[:middle]...)
-	left, right := s.merged, s.taken[middle:]
-	for k := 0; len(left) > 0; k++ {
-		if len(right) == 0 || left[0].at <= right[0].at {
-			s.taken[k], left = left[0], left[1:]
+// mergePairs halves the number of runs: sorted stretches of taken that begin at the indices in runs.
+func (s *shelf) mergePairs() {
+	s.cost += int64(len(s.taken))
+	out, runs := s.merged[:0], s.runs[:0]
+	for k := 0; k < len(s.runs); k += 2 {
+		end := func(k int) int {
+			if k < len(s.runs) {
+				return s.runs[k]
+			}
+			return len(s.taken)
+		}
+		left, right := s.taken[s.runs[k]:end(k+1)], s.taken[end(k+1):end(k+2)]
+		runs = append(runs, len(out))
+		out = mergeBlocks(out, left, right)
+	}
+	s.runs = runs
+	s.taken, s.merged = out, s.taken
+}
+
+// mergeBlocks appends two sorted lists as one.
+func mergeBlocks(out, left, right []block) []block {
+	for len(left) > 0 && len(right) > 0 {
+		if left[0].at <= right[0].at {
+			out, left = append(out, left[0]), left[1:]
 		} else {
-			s.taken[k], right = right[0], right[1:]
+			out, right = append(out, right[0]), right[1:]
 		}
 	}
+	return append(append(out, left...), right...)
 }
 
 // lowest is the lowest offset at which it fits.
@@ -177,4 +203,11 @@ func (s *shelf) free(it *item, at int64) bool {
 		}
 	}
 	return true
+}
+
+// spent is the work since it was asked last, in units of solver.tick.
+func (s *shelf) spent() int64 {
+	cost := s.cost
+	s.cost = 0
+	return cost
 }

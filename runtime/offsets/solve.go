@@ -10,6 +10,7 @@ import (
 //
 // Safe for concurrent use; p is not changed and not kept.
 func Solve(p Problem, o Options) (*Solution, error) {
+	s := newSolver(&p, o)
 	if err := validate(&p); err != nil {
 		return nil, err
 	}
@@ -17,7 +18,6 @@ func Solve(p Problem, o Options) (*Solution, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := newSolver(&p, o)
 	if err := s.pinsApart(in); err != nil {
 		return nil, err
 	}
@@ -29,20 +29,26 @@ func Solve(p Problem, o Options) (*Solution, error) {
 
 // solver is what the parts of one call share.
 type solver struct {
-	p        *Problem
-	spaces   []Space
-	target   int64
-	seed     uint64
-	random   *rand.Rand
-	search   bool  // steps or time were granted
-	left     int64 // steps that are left
-	steps    int64 // steps that were taken
-	deadline time.Time
-	late     bool
+	p         *Problem
+	spaces    []Space
+	goal      int64 // a frame that is wanted more than time; 0: none
+	target    int64 // a frame that is small enough
+	seed      uint64
+	random    *rand.Rand
+	search    bool  // steps or time were granted
+	left      int64 // steps that are left
+	steps     int64 // steps that were taken
+	units     int64 // of work that was done
+	allowance int64 // the units at which work stops
+	nextLook  int64 // the units at which the clock is looked at again
+	deadline  time.Time
+	late      bool
+	report    reporter
 }
 
 func newSolver(p *Problem, o Options) *solver {
-	s := &solver{p: p, spaces: p.Spaces, target: o.Target, random: rand.New(rand.NewPCG(o.Seed, 0)), left: none}
+	s := &solver{p: p, spaces: p.Spaces, target: o.Target, random: rand.New(rand.NewPCG(o.Seed, 0)), left: none,
+		allowance: none, report: newReporter(o.Progress)}
 	if len(s.spaces) == 0 {
 		s.spaces = make([]Space, 1)
 	}
@@ -51,29 +57,13 @@ func newSolver(p *Problem, o Options) *solver {
 		s.left = o.MaxSteps
 	}
 	if o.Budget > 0 {
-		s.deadline = time.Now().Add(o.Budget)
+		s.deadline = now().Add(o.Budget)
 	}
 	return s
 }
 
 // itemsPerStep is how many items that are placed by an order are one step.
 const itemsPerStep = 64
-
-// spend counts steps that were taken.
-func (s *solver) spend(steps int64) {
-	s.steps += steps
-	s.left -= steps
-}
-
-// over says that the granted steps or the time are used up.
-func (s *solver) over() bool { return s.left <= 0 || s.expired() }
-
-func (s *solver) expired() bool {
-	if !s.late && !s.deadline.IsZero() {
-		s.late = !time.Now().Before(s.deadline)
-	}
-	return s.late
-}
 
 // pinsApart reports two pinned buffers that share bytes at one time in one space.
 func (s *solver) pinsApart(in *instance) error {
@@ -106,6 +96,7 @@ func (s *solver) one(in *instance) (*Solution, error) {
 	if err := s.tooLarge(in, capacity); err != nil {
 		return nil, err
 	}
+	s.aimAt(capacity)
 	d := s.pack(in)
 	if capacity > 0 && d.frame > capacity {
 		return nil, s.overflow(in, d, 0)
@@ -130,4 +121,15 @@ func (s *solver) preferred(it *item, k int) int {
 		return k
 	}
 	return -1
+}
+
+// aimAt makes the capacity of the only space the goal, unless the caller's target is smaller.
+func (s *solver) aimAt(capacity int64) {
+	if s.target > 0 && capacity > 0 {
+		s.target = min(s.target, capacity)
+	}
+	s.goal = s.target
+	if s.goal == 0 {
+		s.goal = capacity
+	}
 }

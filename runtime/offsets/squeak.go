@@ -23,14 +23,19 @@ func (s *solver) squeak(in *instance, ground *shelf, d *draft, rounds int) {
 	}
 	vain := 0
 	for range rounds {
-		if vain == vainRounds || s.done(d) || s.expired() || s.search && s.left <= 0 {
+		if vain == vainRounds || s.done(d) || s.halted() || s.search && s.left <= 0 {
 			return
 		}
+		s.tick(32 * int64(len(order)))
 		slices.SortFunc(order, func(a, b int32) int {
 			return cmp.Or(cmp.Compare(weight[b], weight[a]), cmp.Compare(in.items[a].first, in.items[b].first),
 				cmp.Compare(a, b))
 		})
-		s.placeBy(in, ground, order)
+		units, steps := s.units, s.steps
+		if !s.place(in, ground, order, false, true) {
+			return
+		}
+		s.charge(units, steps)
 		if vain++; ground.frame < d.frame {
 			vain = 0
 		}

@@ -1,8 +1,8 @@
 package offsets
 
 import (
-	"math/bits"
-	"math/rand/v2"
+	"cmp"
+	"slices"
 )
 
 // tree answers whether a set of items fits below a limit, by branch and bound.
@@ -59,8 +59,11 @@ type tree struct {
 	seen   map[digest]struct{} // states that failed below limit
 	left   int64               // nodes until the search is cut off
 	nodes  int64
-	clock  int64 // stamps support
-	expire func() bool
+	clock  int64                  // stamps support
+	tick   func(units int64) bool // counts work, and says whether to stop
+	work   int64                  // units since tick was called last
+	lowest bool                   // candidates are compared by their floors first
+	totals []int64                // by item: the largest load during its life
 }
 
 // state is what one section's unplaced items allow.
@@ -141,23 +144,9 @@ func (in *instance) each(it *item, visit func(t int32)) {
 
 // meet fills near and next, and puts every item on its lowest floor.
 func (s *tree) meet() {
-	last := make([]int32, len(s.in.items))
-	for i := range last {
-		last[i] = -1
-	}
+	s.neighbours()
 	for i := range s.in.items {
 		it := &s.in.items[i]
-		if it.pinned >= 0 {
-			continue
-		}
-		s.in.each(it, func(t int32) {
-			for _, x := range s.at[t] {
-				if int(x) != i && last[x] != int32(i) {
-					last[x] = int32(i)
-					s.near[i] = append(s.near[i], x)
-				}
-			}
-		})
 		for _, x := range s.near[i] {
 			if x > int32(i) && (s.next[i] < 0 || x < s.next[i]) && it.twin(&s.in.items[x]) {
 				s.next[i] = x
@@ -168,6 +157,31 @@ func (s *tree) meet() {
 		if it := &s.in.items[i]; it.pinned < 0 {
 			s.floor[i] = s.skipPins(int32(i), it.up(0))
 			s.stir(int32(i))
+		}
+	}
+}
+
+// neighbours fills near, with a sweep over the free items by their first sections.
+func (s *tree) neighbours() {
+	order := make([]int32, 0, len(s.in.items))
+	for i := range s.in.items {
+		if s.in.items[i].pinned < 0 {
+			order = append(order, int32(i))
+		}
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(s.in.items[a].first, s.in.items[b].first), cmp.Compare(a, b))
+	})
+	for k, i := range order {
+		it := &s.in.items[i]
+		for _, x := range order[k+1:] {
+			other := &s.in.items[x]
+			if other.first >= it.end {
+				break
+			}
+			if it.holes|other.holes == 0 || s.in.conflict(it, other) {
+				s.near[i], s.near[x] = append(s.near[i], x), append(s.near[x], i)
+			}
 		}
 	}
 }
@@ -242,7 +256,7 @@ func (s *tree) branch(from, to int32) bool {
 	for {
 		s.nodes++
 		s.left--
-		if s.left < 0 || s.nodes&255 == 0 && s.expire != nil && s.expire() {
+		if s.left < 0 {
 			s.left = -1
 			return false
 		}
@@ -267,7 +281,25 @@ func (s *tree) branch(from, to int32) bool {
 // one with the best score of those under which nothing else fits. The item with
 // the lowest top of all is one, so there is always a choice.
 func (s *tree) choose(from, to int32) int32 {
+	if s.lowest {
+		return s.chooseLowest(from, to)
+	}
 	s.clock++
+	s.work += int64(to - from)
+	section := int32(-1)
+	for t := from; t < to; t++ {
+		if now := &s.states[t]; now.low != none && (section < 0 || now.tighter(&s.states[section])) {
+			section = t
+		}
+	}
+	if best := s.candidate(section); best >= 0 {
+		return best
+	}
+	return s.chooseAny(from, to)
+}
+
+// chooseAny is choose where the section with the fewest has no candidate.
+func (s *tree) chooseAny(from, to int32) int32 {
 	best, section := int32(-1), int32(-1)
 	for t := from; t < to; t++ {
 		now := &s.states[t]
@@ -293,6 +325,7 @@ func (a *state) tighter(b *state) bool {
 func (s *tree) candidate(t int32) int32 {
 	best := int32(-1)
 	room := s.limit - s.states[t].bytes
+	s.work += int64(len(s.at[t]))
 	for _, b := range s.at[t] {
 		if s.floor[b] > room || best >= 0 && s.score[b] <= s.score[best] {
 			continue
@@ -311,6 +344,7 @@ func (s *tree) candidate(t int32) int32 {
 // rest is the lowest offset at which b can lie on another unplaced item.
 func (s *tree) rest(b int32) int64 {
 	lowest := none
+	s.work += int64(s.in.items[b].end - s.in.items[b].first)
 	it := &s.in.items[b]
 	if it.holes > 0 {
 		s.in.each(it, func(t int32) { lowest = min(lowest, s.states[t].without(b)) })
@@ -353,24 +387,4 @@ func scramble(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb
 	return x ^ x>>31
-}
-
-// shuffle draws new scores: a random mixture of size and duration, with noise. The
-// ranges are those that needed the fewest nodes on minimalloc's instances.
-func (s *tree) shuffle(r *rand.Rand) {
-	weight, noise := 192+r.Int64N(320), r.Int64N(3<<15)
-	for i := range s.in.items {
-		it := &s.in.items[i]
-		normal := r.Int64N(2*noise+1) + r.Int64N(2*noise+1) + r.Int64N(2*noise+1) - 3*noise
-		s.score[i] = (512-weight)*log2(uint64(it.size))/256 + weight*log2(uint64(it.end-it.first))/256 + normal
-	}
-}
-
-// log2 of x in units of 2^-16, linear between powers of two.
-func log2(x uint64) int64 {
-	n := bits.Len64(x)
-	if n == 0 {
-		return 0
-	}
-	return int64(n-1)<<16 + int64(x<<(64-n)<<1>>48)
 }

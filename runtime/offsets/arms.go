@@ -1,0 +1,113 @@
+package offsets
+
+import (
+	"cmp"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+)
+
+// A search is restarted with other scores, so that its answer hangs neither on one seed nor on one order: every second
+// time they are random, and else a fixed order, each in turn with the candidates of the tightest section and with the
+// lowest candidates of all. Fixed orders by total, area and width are those of Moffitt, "MiniMalloc", ASPLOS 2023.
+
+// prepare makes the scores of the k-th search.
+func (s *tree) prepare(r *rand.Rand, k int64) {
+	s.lowest = false
+	if k%2 == 0 {
+		s.shuffle(r)
+		return
+	}
+	k /= 2
+	s.lowest = k%2 == 0
+	s.fix(statics[k/2%int64(len(statics))])
+	if round := k / int64(2*len(statics)); round > 0 {
+		s.disturb(r, round)
+	}
+}
+
+// static is an order of items: large keys first, the first key first.
+type static [3]func(s *tree, i int32) int64
+
+var statics = []static{
+	{(*tree).total, (*tree).area, (*tree).width},
+	{(*tree).total, (*tree).width, (*tree).area},
+	{(*tree).width, (*tree).area, (*tree).total},
+}
+
+func (s *tree) total(i int32) int64 { return s.totals[i] }
+func (s *tree) width(i int32) int64 { return int64(s.in.items[i].end - s.in.items[i].first) }
+func (s *tree) area(i int32) int64  { return log2(uint64(s.size[i])) + log2(uint64(s.width(i))) }
+
+// fix scores by a static order: n, n-1, ..., each times 1024.
+func (s *tree) fix(keys static) {
+	if s.totals == nil {
+		load := newPeaks(s.in.load())
+		s.totals = make([]int64, len(s.in.items))
+		for i := range s.totals {
+			s.totals[i] = load.during(s.in.items[i].span)
+		}
+	}
+	order := make([]int32, len(s.in.items))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		for _, key := range keys {
+			if c := cmp.Compare(key(s, b), key(s, a)); c != 0 {
+				return c
+			}
+		}
+		return cmp.Compare(a, b)
+	})
+	for rank, i := range order {
+		s.score[i] = int64(len(order)-rank) << 10
+	}
+}
+
+// disturb moves items in an order, the farther the higher the round.
+func (s *tree) disturb(r *rand.Rand, round int64) {
+	reach := min(round, 8) * int64(len(s.score)) << 10 / 16
+	for i := range s.score {
+		s.score[i] += r.Int64N(reach+1) + r.Int64N(reach+1) - reach
+	}
+}
+
+// chooseLowest takes the item with the lowest floor of those under which nothing else fits, among equals that with the
+// best score.
+func (s *tree) chooseLowest(from, to int32) int32 {
+	best := int32(-1)
+	for t := from; t < to; t++ {
+		s.work += int64(len(s.at[t]))
+		for _, b := range s.at[t] {
+			switch {
+			case s.in.items[b].first != t:
+			case best >= 0 && (s.floor[b] > s.floor[best] ||
+				s.floor[b] == s.floor[best] && s.score[b] <= s.score[best]):
+			case s.rest(b) > s.floor[b]:
+				best = b
+			}
+		}
+	}
+	return best
+}
+
+// shuffle draws new scores: a random mixture of size and duration, with noise. The
+// ranges are those that needed the fewest nodes on minimalloc's instances.
+func (s *tree) shuffle(r *rand.Rand) {
+	weight, noise := 192+r.Int64N(320), r.Int64N(3<<15)
+	for i := range s.in.items {
+		it := &s.in.items[i]
+		normal := r.Int64N(2*noise+1) + r.Int64N(2*noise+1) + r.Int64N(2*noise+1) - 3*noise
+		s.score[i] = (512-weight)*log2(uint64(it.size))/256 + weight*log2(uint64(it.end-it.first))/256 + normal
+	}
+}
+
+// log2 of x in units of 2^-16, linear between powers of two.
+func log2(x uint64) int64 {
+	n := bits.Len64(x)
+	if n == 0 {
+		return 0
+	}
+	return int64(n-1)<<16 + int64(x<<(64-n)<<1>>48)
+}

@@ -1,0 +1,242 @@
+package offsets
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+// sweep goes through time as an allocator does: what ends gives its bytes back, what begins takes the tightest hole,
+// the largest first. It costs a few operations for each item, however many are alive at once. Backwards, it goes from
+// the last section to the first. It takes no gaps and no pins.
+type sweep struct {
+	in     *instance
+	offset []int64
+	cells  []cell
+	unused []int32 // indices of cells that are none
+	top    int32   // the last cell, which has no end
+	owner  []int32 // by item: its cell
+	bins   [binCount]int32
+	filled [binCount / 64]uint64
+}
+
+// cell is a stretch of bytes, free or of one item, in a list by offset; free ones are in a list of their bin, too.
+type cell struct {
+	block
+	before, after int32
+	prior, next   int32
+	free          bool
+}
+
+// Holes are in bins by size, eight to each power of two; maxTries of a bin are looked at.
+const (
+	binCount = 64 * 8
+	maxTries = 16
+	nothing  = int32(-1)
+)
+
+func bin(size int64) int {
+	if size < 8 {
+		return int(size)
+	}
+	n := bits.Len64(uint64(size))
+	return (n-3)*8 + int(size>>(n-4))&7
+}
+
+// swept places every item; tick is called with the work, and answers whether to give up, which is said.
+func (in *instance) swept(offset []int64, backwards bool, tick func(units int64) bool, stop bool) bool {
+	s := &sweep{in: in, offset: offset, owner: make([]int32, len(in.items))}
+	for k := range s.bins {
+		s.bins[k] = nothing
+	}
+	s.top = s.newCell(cell{block: block{0, none}, before: nothing, after: nothing, prior: nothing, next: nothing,
+		free: true})
+	for i := range in.items {
+		if it := &in.items[i]; it.size == 0 {
+			offset[i] = it.up(0)
+		}
+	}
+	begin, end := in.byBegin(backwards), in.byEnd(backwards)
+	for _, i := range begin {
+		it := in.when(i, backwards)
+		for len(end) > 0 && in.when(end[0], backwards).end <= it.first {
+			s.release(end[0])
+			end = end[1:]
+		}
+		s.take(i)
+		if tick(16) && stop {
+			return false
+		}
+	}
+	return true
+}
+
+// when is the life of an item, as a sweep sees it.
+func (in *instance) when(i int32, backwards bool) span {
+	it := &in.items[i]
+	if backwards {
+		return span{int32(in.sections) - it.end, int32(in.sections) - it.first}
+	}
+	return it.span
+}
+
+// byBegin lists the items with bytes as they begin, the largest of each section first; byEnd as they end.
+func (in *instance) byBegin(backwards bool) []int32 {
+	order := make([]int32, 0, len(in.items))
+	for i := range in.items {
+		if in.items[i].size > 0 {
+			order = append(order, int32(i))
+		}
+	}
+	slices.SortFunc(order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(in.when(a, backwards).first, in.when(b, backwards).first),
+			cmp.Compare(in.items[b].size, in.items[a].size), cmp.Compare(a, b))
+	})
+	return order
+}
+
+func (in *instance) byEnd(backwards bool) []int32 {
+	order := in.byBegin(backwards)
+	slices.SortFunc(order, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(in.when(a, backwards).end, in.when(b, backwards).end), cmp.Compare(a, b))
+	})
+	return order
+}
+
+func (s *sweep) newCell(c cell) int32 {
+	if n := len(s.unused); n > 0 {
+		k := s.unused[n-1]
+		s.unused = s.unused[:n-1]
+		s.cells[k] = c
+		return k
+	}
+	s.cells = append(s.cells, c)
+	return int32(len(s.cells) - 1)
+}
+
+// take gives item i the tightest hole, of those that were looked at.
+func (s *sweep) take(i int32) {
+	it := &s.in.items[i]
+	k := s.hole(it)
+	c := &s.cells[k]
+	at := it.up(c.at)
+	s.offset[i] = at
+	if k != s.top {
+		s.unlist(k)
+	}
+	if at > c.at {
+		gap := s.newCell(cell{block: block{s.cells[k].at, at}, before: s.cells[k].before, after: k})
+		s.link(gap)
+		s.list(gap)
+	}
+	mine := s.newCell(cell{block: block{at, at + it.size}, before: s.cells[k].before, after: k})
+	s.link(mine)
+	s.owner[i] = mine
+	c = &s.cells[k]
+	c.at = at + it.size
+	switch {
+	case k == s.top:
+	case c.at == c.end:
+		s.drop(k)
+	default:
+		s.list(k)
+	}
+}
+
+// link tells the neighbours of a new cell of it.
+func (s *sweep) link(k int32) {
+	c := &s.cells[k]
+	s.cells[c.after].before = k
+	if c.before >= 0 {
+		s.cells[c.before].after = k
+	}
+}
+
+// drop takes a cell, never the top, out of the list by offset.
+func (s *sweep) drop(k int32) {
+	c := s.cells[k]
+	s.cells[c.after].before = c.before
+	if c.before >= 0 {
+		s.cells[c.before].after = c.after
+	}
+	s.unused = append(s.unused, k)
+}
+
+// hole is the smallest hole for an item among some of the first bins that have one, else the top.
+func (s *sweep) hole(it *item) int32 {
+	first := bin(it.size)
+	for b := s.filledFrom(first); b < binCount; b = s.filledFrom(b + 1) {
+		best, tries := nothing, 0
+		for k := s.bins[b]; k >= 0 && tries < maxTries; k = s.cells[k].next {
+			c := &s.cells[k]
+			if it.up(c.at)+it.size <= c.end && (best < 0 || c.end-c.at < s.cells[best].end-s.cells[best].at) {
+				best = k
+			}
+			tries++
+		}
+		if best >= 0 {
+			return best
+		}
+	}
+	return s.top
+}
+
+// filledFrom is the first bin from b on that has a hole.
+func (s *sweep) filledFrom(b int) int {
+	for w := b / 64; w < len(s.filled); w++ {
+		word := s.filled[w]
+		if w == b/64 {
+			word &= ^uint64(0) << (b % 64)
+		}
+		if word != 0 {
+			return w*64 + bits.TrailingZeros64(word)
+		}
+	}
+	return binCount
+}
+
+// list puts a free cell into its bin, first.
+func (s *sweep) list(k int32) {
+	c := &s.cells[k]
+	b := bin(c.end - c.at)
+	c.free, c.prior, c.next = true, nothing, s.bins[b]
+	if c.next >= 0 {
+		s.cells[c.next].prior = k
+	}
+	s.bins[b] = k
+	s.filled[b/64] |= 1 << (b % 64)
+}
+
+// unlist takes it out, by the size with which it was put in.
+func (s *sweep) unlist(k int32) {
+	c := &s.cells[k]
+	b := bin(c.end - c.at)
+	if c.prior >= 0 {
+		s.cells[c.prior].next = c.next
+	} else if s.bins[b] = c.next; c.next < 0 {
+		s.filled[b/64] &^= 1 << (b % 64)
+	}
+	if c.next >= 0 {
+		s.cells[c.next].prior = c.prior
+	}
+}
+
+// release gives the bytes of item i back, and joins them with the holes beside them.
+func (s *sweep) release(i int32) {
+	k := s.owner[i]
+	if b := s.cells[k].before; b >= 0 && s.cells[b].free {
+		s.unlist(b)
+		s.cells[k].at = s.cells[b].at
+		s.drop(b)
+	}
+	if a := s.cells[k].after; a == s.top {
+		s.cells[a].at = s.cells[k].at
+		s.drop(k)
+		return
+	} else if s.cells[a].free {
+		s.unlist(a)
+		s.cells[k].end = s.cells[a].end
+		s.drop(a)
+	}
+	s.list(k)
+}
