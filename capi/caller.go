@@ -40,6 +40,17 @@ func fillStruct[T any](o *object.Context, out uintptr, name string, value func()
 	return status.OK
 }
 
+// readStruct reads as much of T as the struct of the caller has, and zeros beyond. Both
+// begin with struct_size.
+func readStruct[T any](addr uintptr) (v T) {
+	size := min(load[uintptr](addr), unsafe.Sizeof(v))
+	words := unsafe.Slice((*uint64)(unsafe.Pointer(&v)), size/8)
+	for i := range words {
+		words[i] = load[uint64](addr + uintptr(i)*8)
+	}
+	return v
+}
+
 // text copies a C string; false when none is at addr or it is too long.
 func text(addr uintptr) (string, bool) {
 	if !usable(addr) {

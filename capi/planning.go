@@ -50,24 +50,6 @@ type tl_plan_buffer struct {
 	End       int64
 }
 
-// tl_plan_options control the search for a solution. Set struct_size first.
-// With neither steps nor time only heuristics run. The same seed and number of
-// steps give the same solution everywhere; when time ends the search, the
-// solution may differ from run to run.
-//
-//	C: typedef struct tl_plan_options {
-//	    size_t struct_size; /* sizeof(tl_plan_options) */
-//	    uint64_t seed;      /* of every random choice */
-//	    int64_t max_steps;  /* placements and nodes of the search; 0: no bound but time */
-//	    int64_t budget_ms;  /* milliseconds; 0: no bound but steps */
-//	} tl_plan_options;
-type tl_plan_options struct {
-	StructSize uintptr
-	Seed       uint64
-	MaxSteps   int64
-	BudgetMs   int64
-}
-
 // tl_plan_create makes an empty plan.
 //
 //	C: tl_status tl_plan_create(tl_plan** out_plan);
@@ -258,45 +240,6 @@ func tlgo_plan_add_space(c, plan, capacity uintptr) int64 {
 //export tlgo_plan_set_spaces
 func tlgo_plan_set_spaces(c, plan uintptr, buffer int64, spaces, n uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return setPlanSpaces(o, plan, buffer, spaces, n) })
-}
-
-// tl_plan_solve places the buffers. With a budget of 0 milliseconds only
-// heuristics run, which take about a millisecond for a thousand buffers. With
-// more, a search and then an exact solver run until the frame is proved to be
-// minimal or the time is over.
-//
-//	C: tl_status tl_plan_solve(tl_plan* plan, int64_t budget_ms);
-//
-// Ownership: none.
-// Threads: any thread; other calls for the plan wait.
-// Returns: TL_OK, or why no solution was found; an earlier one stays.
-// Errors: TL_E_INVALID_ARGUMENT (no such plan, a negative time, pins that collide),
-// TL_E_LIMIT (a buffer fits into none of its spaces; the message names it, and
-// tl_plan_is_infeasible tells whether that is proved), TL_E_OUT_OF_MEMORY.
-// Cost: one cgo call and what the budget allows.
-//
-//export tlgo_plan_solve
-func tlgo_plan_solve(c, plan uintptr, budgetMs int64) int32 {
-	return guardedStatus(c, func(o *object.Context) status.Status {
-		return solvePlan(o, plan, tl_plan_options{BudgetMs: budgetMs})
-	})
-}
-
-// tl_plan_solve_with is tl_plan_solve with all options.
-//
-//	C: tl_status tl_plan_solve_with(tl_plan* plan, const tl_plan_options* options);
-//
-// Ownership: the options are only read.
-// Threads: any thread; other calls for the plan wait.
-// Returns: TL_OK, or why no solution was found; an earlier one stays.
-// Errors: TL_E_INVALID_ARGUMENT (no such plan, no options, a struct_size that is too
-// small, a negative number, pins that collide), TL_E_LIMIT (a buffer fits into none of
-// its spaces; the message names it), TL_E_OUT_OF_MEMORY.
-// Cost: one cgo call and what the budget allows.
-//
-//export tlgo_plan_solve_with
-func tlgo_plan_solve_with(c, plan, options uintptr) int32 {
-	return guardedStatus(c, func(o *object.Context) status.Status { return solvePlanWith(o, plan, options) })
 }
 
 // tl_plan_validate checks the solution pair by pair, with a checker that is

@@ -1,5 +1,15 @@
 package main
 
+/*
+#include <stdint.h>
+
+static int32_t tlc_plan_progress(uintptr_t f, const void* progress, uintptr_t ctx)
+{
+	return ((int32_t (*)(const void*, void*))f)(progress, (void*)ctx);
+}
+*/
+import "C"
+
 import (
 	"math"
 	"unsafe"
@@ -75,20 +85,40 @@ func setPlanSpaces(o *object.Context, plan uintptr, buffer int64, spaces, n uint
 	return planOutcome(o, plans.SetSpaces(plans.Handle(plan), buffer, list))
 }
 
+// oldPlanOptions is the size of tl_plan_options before it grew.
+const oldPlanOptions = unsafe.Offsetof(tl_plan_options{}.TargetBytes)
+
 func solvePlanWith(o *object.Context, plan, options uintptr) status.Status {
-	if !usable(options) || load[uintptr](options) < unsafe.Sizeof(tl_plan_options{}) {
+	if !usable(options) || load[uintptr](options) < oldPlanOptions {
 		return fail(o, status.InvalidArgument, "options need a struct_size of sizeof(tl_plan_options)")
 	}
-	return solvePlan(o, plan, load[tl_plan_options](options))
+	return solvePlan(o, plan, readStruct[tl_plan_options](options))
 }
 
 func solvePlan(o *object.Context, plan uintptr, options tl_plan_options) status.Status {
-	if options.BudgetMs < 0 || options.MaxSteps < 0 {
+	switch {
+	case options.BudgetMs < 0 || options.MaxSteps < 0:
 		return fail(o, status.InvalidArgument, "a budget of %d ms and %d steps; neither can be negative",
 			options.BudgetMs, options.MaxSteps)
+	case options.Progress != 0 && !usable(options.Progress):
+		return fail(o, status.InvalidArgument, "progress is %#x, which is no function; NULL is for none",
+			options.Progress)
 	}
-	return planOutcome(o, plans.Solve(plans.Handle(plan), offsets.Options{
-		Seed: options.Seed, MaxSteps: options.MaxSteps, Budget: plans.Budget(options.BudgetMs)}))
+	s := offsets.Options{Seed: options.Seed, MaxSteps: options.MaxSteps, Budget: plans.Budget(options.BudgetMs),
+		Target: int64(min(options.TargetBytes, math.MaxInt64/2))}
+	if options.Progress != 0 {
+		s.Progress = func(p offsets.Progress) bool { return tellPlanProgress(&options, p) }
+	}
+	return planOutcome(o, plans.Solve(plans.Handle(plan), s))
+}
+
+// tellPlanProgress calls the program's function, and tells whether the search is to end.
+func tellPlanProgress(options *tl_plan_options, p offsets.Progress) bool {
+	state := tl_plan_progress{StructSize: unsafe.Sizeof(tl_plan_progress{}), FrameBytes: uintptr(p.Frame),
+		LowerBound: uintptr(p.LowerBound), ElapsedMs: p.Elapsed.Milliseconds(), Steps: p.Steps}
+	answer := C.tlc_plan_progress(C.uintptr_t(options.Progress), unsafe.Pointer(&state),
+		C.uintptr_t(options.ProgressCtx))
+	return answer != 0
 }
 
 func planSummary(o *object.Context, plan uintptr) plans.Result {

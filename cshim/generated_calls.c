@@ -2364,34 +2364,6 @@ tl_status tl_plan_set_spaces(tl_plan* plan, int64_t buffer, const int64_t* space
 	return tlc_found(context, result);
 }
 
-tl_status tl_plan_solve(tl_plan* plan, int64_t budget_ms) {
-	tl_status why = TL_OK;
-	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_plan_solve, &why);
-	if (context == NULL) {
-		return why;
-	}
-	int32_t result;
-	do {
-		result = tlgo_plan_solve((uintptr_t)context, (uintptr_t)plan, budget_ms);
-	} while (result != TL_OK && tlc_entry_again(context));
-	tlc_entry_end(context);
-	return tlc_found(context, result);
-}
-
-tl_status tl_plan_solve_with(tl_plan* plan, const tl_plan_options* options) {
-	tl_status why = TL_OK;
-	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_plan_solve_with, &why);
-	if (context == NULL) {
-		return why;
-	}
-	int32_t result;
-	do {
-		result = tlgo_plan_solve_with((uintptr_t)context, (uintptr_t)plan, (uintptr_t)options);
-	} while (result != TL_OK && tlc_entry_again(context));
-	tlc_entry_end(context);
-	return tlc_found(context, result);
-}
-
 tl_status tl_plan_validate(const tl_plan* plan) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_plan_validate, &why);
@@ -2501,6 +2473,34 @@ tl_status tl_plan_offsets(const tl_plan* plan, size_t* out_offsets, int64_t* out
 		return why;
 	}
 	int32_t result = tlgo_plan_offsets((uintptr_t)context, (uintptr_t)plan, (uintptr_t)out_offsets, (uintptr_t)out_spaces, (uintptr_t)n);
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
+tl_status tl_plan_solve(tl_plan* plan, int64_t budget_ms) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_plan_solve, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result;
+	do {
+		result = tlgo_plan_solve((uintptr_t)context, (uintptr_t)plan, budget_ms);
+	} while (result != TL_OK && tlc_entry_again(context));
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
+tl_status tl_plan_solve_with(tl_plan* plan, const tl_plan_options* options) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_plan_solve_with, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result;
+	do {
+		result = tlgo_plan_solve_with((uintptr_t)context, (uintptr_t)plan, (uintptr_t)options);
+	} while (result != TL_OK && tlc_entry_again(context));
 	tlc_entry_end(context);
 	return tlc_found(context, result);
 }

@@ -214,8 +214,6 @@ enum {
 	TL_FN_tl_plan_set_name,
 	TL_FN_tl_plan_add_space,
 	TL_FN_tl_plan_set_spaces,
-	TL_FN_tl_plan_solve,
-	TL_FN_tl_plan_solve_with,
 	TL_FN_tl_plan_validate,
 	TL_FN_tl_plan_num_buffers,
 	TL_FN_tl_plan_frame_bytes,
@@ -226,6 +224,8 @@ enum {
 	TL_FN_tl_plan_offset,
 	TL_FN_tl_plan_space_of,
 	TL_FN_tl_plan_offsets,
+	TL_FN_tl_plan_solve,
+	TL_FN_tl_plan_solve_with,
 	TL_FN_tl_tensor_to_dlpack,
 	TL_FN_tl_tensor_to_dlpack_legacy,
 	TL_FN_tl_tensor_dlpack_device,
@@ -475,8 +475,6 @@ extern int32_t tlgo_plan_add_gap(uintptr_t context, uintptr_t plan, int64_t buff
 extern int32_t tlgo_plan_set_name(uintptr_t context, uintptr_t plan, int64_t buffer, uintptr_t name);
 extern int64_t tlgo_plan_add_space(uintptr_t context, uintptr_t plan, uintptr_t capacity);
 extern int32_t tlgo_plan_set_spaces(uintptr_t context, uintptr_t plan, int64_t buffer, uintptr_t spaces, uintptr_t n);
-extern int32_t tlgo_plan_solve(uintptr_t context, uintptr_t plan, int64_t budget_ms);
-extern int32_t tlgo_plan_solve_with(uintptr_t context, uintptr_t plan, uintptr_t options);
 extern int32_t tlgo_plan_validate(uintptr_t context, uintptr_t plan);
 extern int64_t tlgo_plan_num_buffers(uintptr_t context, uintptr_t plan);
 extern uintptr_t tlgo_plan_frame_bytes(uintptr_t context, uintptr_t plan);
@@ -487,6 +485,8 @@ extern uint8_t tlgo_plan_is_infeasible(uintptr_t context, uintptr_t plan);
 extern uintptr_t tlgo_plan_offset(uintptr_t context, uintptr_t plan, int64_t buffer);
 extern int64_t tlgo_plan_space_of(uintptr_t context, uintptr_t plan, int64_t buffer);
 extern int32_t tlgo_plan_offsets(uintptr_t context, uintptr_t plan, uintptr_t out_offsets, uintptr_t out_spaces, uintptr_t n);
+extern int32_t tlgo_plan_solve(uintptr_t context, uintptr_t plan, int64_t budget_ms);
+extern int32_t tlgo_plan_solve_with(uintptr_t context, uintptr_t plan, uintptr_t options);
 extern uintptr_t tlgo_tensor_to_dlpack(uintptr_t context, uintptr_t tensor, uint8_t copy);
 extern uintptr_t tlgo_tensor_to_dlpack_legacy(uintptr_t context, uintptr_t tensor, uint8_t copy);
 extern int32_t tlgo_tensor_dlpack_device(uintptr_t context, uintptr_t tensor, uintptr_t out_type, uintptr_t out_ordinal);

@@ -266,8 +266,6 @@ declare i32 @tl_plan_add_gap(ptr, i64, i64, i64)
 declare i32 @tl_plan_set_name(ptr, i64, ptr)
 declare i64 @tl_plan_add_space(ptr, i64)
 declare i32 @tl_plan_set_spaces(ptr, i64, ptr, i64)
-declare i32 @tl_plan_solve(ptr, i64)
-declare i32 @tl_plan_solve_with(ptr, ptr)
 declare i32 @tl_plan_validate(ptr)
 declare i64 @tl_plan_num_buffers(ptr)
 declare i64 @tl_plan_frame_bytes(ptr)
@@ -278,6 +276,10 @@ declare zeroext i1 @tl_plan_is_infeasible(ptr)
 declare i64 @tl_plan_offset(ptr, i64)
 declare i64 @tl_plan_space_of(ptr, i64)
 declare i32 @tl_plan_offsets(ptr, ptr, ptr, i64)
+
+; Searching for a plan
+declare i32 @tl_plan_solve(ptr, i64)
+declare i32 @tl_plan_solve_with(ptr, ptr)
 
 ; DLPack
 declare ptr @tl_tensor_to_dlpack(ptr, i1 zeroext)

@@ -380,6 +380,95 @@ static void threads_take_turns(void)
 	CHECK_OK(tl_plan_destroy(plan));
 }
 
+/* Squares of a square of side 23, cut so that no guillotine makes them: orders need more than 23 bytes, a search finds
+ * the 23 that are there. */
+static void add_square(tl_plan* plan)
+{
+	static const int pieces[][4] = {{0, 9, 0, 14},  {0, 14, 14, 23}, {14, 23, 9, 23}, {9, 23, 0, 9},
+	                                {9, 14, 9, 12}, {9, 11, 12, 14}, {11, 14, 12, 14}};
+	for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
+		for (int half = 0; half < 2; half++) {
+			const int* p = pieces[i];
+			int middle = (p[2] + p[3]) / 2, low = half ? middle : p[2], high = half ? p[3] : middle;
+			CHECK(tl_plan_add_buffer(plan, (size_t)(high - low), 0, p[0], p[1]) >= 0);
+		}
+}
+
+/* A capacity and a target are goals without a budget, too, and a caller may know the options without a target. */
+static void a_capacity_is_a_goal(void)
+{
+	for (uint64_t seed = 0; seed < 5; seed++) {
+		tl_plan* plan = new_plan();
+		add_square(plan);
+		tl_plan_options options = {.struct_size = sizeof options, .seed = seed, .target_bytes = 23};
+		CHECK_OK(tl_plan_solve_with(plan, &options));
+		CHECK_INT(tl_plan_frame_bytes(plan), 23);
+		options.target_bytes = 1;
+		CHECK_OK(tl_plan_solve_with(plan, &options)); /* as small as it can be is no failure */
+		CHECK_INT(tl_plan_frame_bytes(plan), 23);
+		options = (tl_plan_options){.struct_size = offsetof(tl_plan_options, target_bytes),
+		                            .max_steps = 10,
+		                            .target_bytes = 1,
+		                            .progress = (tl_plan_progress_callback)(uintptr_t)1};
+		CHECK_OK(tl_plan_solve_with(plan, &options));
+		options.struct_size--;
+		CHECK_FAILS(tl_plan_solve_with(plan, &options), TL_E_INVALID_ARGUMENT);
+		options.struct_size = sizeof options;
+		CHECK_FAILS(tl_plan_solve_with(plan, &options), TL_E_INVALID_ARGUMENT); /* that is no function */
+		CHECK_INT(tl_plan_add_space(plan, 23), 0);
+		CHECK_OK(tl_plan_solve(plan, 0));
+		CHECK_INT(tl_plan_frame_bytes(plan), 23);
+		CHECK_OK(tl_plan_destroy(plan));
+	}
+}
+
+struct follower {
+	tl_plan* plan;
+	size_t frame;
+	int64_t steps;
+	int calls, most;
+};
+
+static int32_t follow(const tl_plan_progress* progress, void* ctx)
+{
+	struct follower* f = ctx;
+	CHECK(progress->struct_size >= sizeof *progress);
+	CHECK(progress->frame_bytes <= f->frame);
+	CHECK(progress->lower_bound <= progress->frame_bytes);
+	CHECK(progress->steps >= f->steps);
+	CHECK(progress->elapsed_ms >= 0);
+	f->frame = progress->frame_bytes;
+	f->steps = progress->steps;
+	CHECK_INT(tl_plan_solve(f->plan, 0), TL_E_BUSY); /* nothing of the library can be called, and nothing waits */
+	return ++f->calls == f->most;
+}
+
+/* Follows a search, and ends it. */
+static void a_search_is_followed(void)
+{
+	tl_plan* plan = new_plan();
+	uint64_t random = 3;
+	for (int i = 0; i < 2000; i++) {
+		int64_t first = (int64_t)(check_random(&random) % 1000);
+		tl_plan_add_buffer(plan, 1 + check_random(&random) % 5000, 0, first,
+		                   first + 1 + (int64_t)(check_random(&random) % 100));
+	}
+	struct follower f = {.plan = plan, .frame = SIZE_MAX, .most = 1};
+	tl_plan_options options = {
+		.struct_size = sizeof options, .budget_ms = 3600 * 1000, .progress = follow, .progress_ctx = &f};
+	CHECK_OK(tl_plan_solve_with(plan, &options)); /* within the hour */
+	CHECK_INT(f.calls, 1);
+	CHECK_OK(tl_plan_validate(plan));
+	f.most = 5;
+	f.calls = 0;
+	f.frame = SIZE_MAX;
+	f.steps = 0;
+	CHECK_OK(tl_plan_solve_with(plan, &options));
+	CHECK_INT(f.calls, 5);
+	CHECK_INT(tl_plan_frame_bytes(plan), f.frame);
+	CHECK_OK(tl_plan_destroy(plan));
+}
+
 int main(void)
 {
 	RUN(numbers_are_no_plans); /* before there were many */
@@ -389,6 +478,8 @@ int main(void)
 	RUN(buffers_spill_into_the_next_space);
 	RUN(what_fits_nowhere_is_named);
 	RUN(one_seed_gives_one_answer);
+	RUN(a_capacity_is_a_goal);
+	RUN(a_search_is_followed);
 	RUN(buffers_that_are_refused);
 	RUN(limits_of_a_plan);
 	RUN(limit_of_plans);

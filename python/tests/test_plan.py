@@ -47,6 +47,60 @@ def test_steps_and_seed_decide():
     assert offsets(1) == offsets(1)
 
 
+def square(plan):
+    """A square of side 23, cut so that no guillotine makes the pieces; most orders need more than 23 bytes."""
+    pieces = [(0, 9, 0, 14), (0, 14, 14, 23), (14, 23, 9, 23), (9, 23, 0, 9), (9, 14, 9, 12), (9, 11, 12, 14)]
+    plan.add_buffers([(top - bottom, first, end) for first, end, bottom, top in [*pieces, (11, 14, 12, 14)]], alignment=0)
+
+
+def test_a_target_and_a_capacity_are_goals():
+    for seed in range(5):
+        plan = tl.Plan()
+        square(plan)
+        plan.solve(seed=seed, target=23)
+        assert plan.frame_bytes == 23
+        plan.add_space(23)
+        plan.solve(seed=seed)
+        assert plan.frame_bytes == 23
+        plan.solve(target=1)
+        assert plan.frame_bytes == 23
+
+
+def crowd():
+    source = random.Random(5)
+    plan = tl.Plan()
+    plan.add_buffers((source.randrange(1, 9999), first, first + source.randrange(1, 60)) for first in range(1000))
+    return plan
+
+
+def test_a_search_is_followed_and_ended():
+    plan, told = crowd(), []
+
+    def progress(state):
+        told.append(state)
+        with pytest.raises(tl.BusyError):
+            len(plan)
+        return len(told) == 4
+
+    plan.solve(3600, progress=progress)
+    assert len(told) == 4
+    assert [state.frame_bytes for state in told] == sorted((state.frame_bytes for state in told), reverse=True)
+    assert told[-1].frame_bytes == plan.frame_bytes >= told[-1].lower_bound
+    assert told[-1].elapsed >= 0 and told[-1].steps > 0
+    plan.validate()
+
+
+def test_what_progress_raises_ends_the_search():
+    plan = crowd()
+
+    def progress(state):
+        raise KeyError(state.frame_bytes)
+
+    with pytest.raises(KeyError):
+        plan.solve(3600, progress=progress)
+    plan.validate()  # the best solution so far is there
+
+
 def test_a_refusal_of_spaces_is_proved():
     plan = tl.Plan()
     for capacity in (100, 60):

@@ -70,7 +70,7 @@ from ._limits import (
 )
 from ._memory_pool import MemoryPool, MemoryPoolStatistics
 from ._object import Object, collect_cycles
-from ._plan import Plan
+from ._plan import Plan, PlanProgress
 from ._profiles import dump_memory_snapshot, memory_snapshot, profile, profile_write, trace, trace_mark
 from ._refs import Ref, Weak
 from ._scope import arena, frame, function_frame, scope, scope_depth
@@ -152,6 +152,7 @@ __all__ = [
     "Object",
     "OutOfMemoryError",
     "Plan",
+    "PlanProgress",
     "Ref",
     "ScopeUnderflowError",
     "SharedTensor",

@@ -473,11 +473,38 @@ class tl_plan_buffer(ctypes.Structure):
     ]
 
 
+class tl_plan_progress(ctypes.Structure):
+    """tl_plan_progress tells how far the search for a solution is. In a plan with several
+    spaces, frame and bound are those of the space that is being searched.
+    """
+
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("frame_bytes", ctypes.c_size_t),
+        ("lower_bound", ctypes.c_size_t),
+        ("elapsed_ms", ctypes.c_int64),
+        ("steps", ctypes.c_int64),
+    ]
+
+
+tl_plan_progress_callback = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
+
+
 class tl_plan_options(ctypes.Structure):
     """tl_plan_options control the search for a solution. Set struct_size first.
-    With neither steps nor time only heuristics run. The same seed and number of
-    steps give the same solution everywhere; when time ends the search, the
-    solution may differ from run to run.
+    With neither steps nor time a fixed amount of work is done. A call with either
+    does that work first, as far as the time allows, and then searches on: more of
+    them never gives a larger frame. The same seed and number of steps give the same
+    solution everywhere; when time ends the search, the solution may differ from run
+    to run.
+
+    target_bytes is a goal: without steps and time, too, the search goes on for up to
+    a million steps until the frame is no larger, and with them it ends there. The
+    capacity of a plan's only space is such a goal when no smaller one is given; with
+    steps or time left, the search then goes on for a smaller frame. A target that
+    is not reached is no failure.
+
+    The members after budget_ms were added later: struct_size may end before them.
     """
 
     _fields_ = [
@@ -485,6 +512,9 @@ class tl_plan_options(ctypes.Structure):
         ("seed", ctypes.c_uint64),
         ("max_steps", ctypes.c_int64),
         ("budget_ms", ctypes.c_int64),
+        ("target_bytes", ctypes.c_size_t),
+        ("progress", tl_plan_progress_callback),
+        ("progress_ctx", ctypes.c_void_p),
     ]
 
 
@@ -4659,47 +4689,6 @@ FUNCTIONS: tuple[Function, ...] = (
         """,
     ),
     Function(
-        "tl_plan_solve",
-        "Planning",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_int64),
-        ("plan", "budget_ms"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
-        """tl_plan_solve places the buffers. With a budget of 0 milliseconds only
-        heuristics run, which take about a millisecond for a thousand buffers. With
-        more, a search and then an exact solver run until the frame is proved to be
-        minimal or the time is over.
-
-        Ownership: none.
-        Threads: any thread; other calls for the plan wait.
-        Returns: TL_OK, or why no solution was found; an earlier one stays.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan, a negative time, pins that
-            collide), TL_E_LIMIT (a buffer fits into none of its spaces; the message
-            names it, and tl_plan_is_infeasible tells whether that is proved),
-            TL_E_OUT_OF_MEMORY.
-        Cost: one cgo call and what the budget allows.
-        """,
-    ),
-    Function(
-        "tl_plan_solve_with",
-        "Planning",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.POINTER(tl_plan_options)),
-        ("plan", "options"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
-        """tl_plan_solve_with is tl_plan_solve with all options.
-
-        Ownership: the options are only read.
-        Threads: any thread; other calls for the plan wait.
-        Returns: TL_OK, or why no solution was found; an earlier one stays.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan, no options, a struct_size that
-            is too small, a negative number, pins that collide), TL_E_LIMIT (a
-            buffer fits into none of its spaces; the message names it),
-            TL_E_OUT_OF_MEMORY.
-        Cost: one cgo call and what the budget allows.
-        """,
-    ),
-    Function(
         "tl_plan_validate",
         "Planning",
         ctypes.c_int32,
@@ -4874,6 +4863,50 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no such plan, there is no solution, n is not
             the number of buffers, no array).
         Cost: one cgo call, and about 2 ns for each.
+        """,
+    ),
+    Function(
+        "tl_plan_solve",
+        "Searching for a plan",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_int64),
+        ("plan", "budget_ms"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
+        """tl_plan_solve places the buffers. With a budget of 0 milliseconds a fixed amount of
+        work is done: about a millisecond for a thousand buffers where that suffices, a
+        tenth of a second for a thousand that are hard to place, and a second or two for a
+        million. With more, a search and an exact solver go on until the frame is proved to
+        be minimal or the time is over. The time is a bound, but for what one pass over the
+        buffers takes. When the plan has one space of limited capacity, a solution that fits
+        is searched for first, with a budget of 0 for up to a million steps.
+
+        Ownership: none.
+        Threads: any thread; other calls for the plan wait.
+        Returns: TL_OK, or why no solution was found; an earlier one stays.
+        Errors: TL_E_INVALID_ARGUMENT (no such plan, a negative time, pins that
+            collide), TL_E_LIMIT (a buffer fits into none of its spaces; the message
+            names it, and tl_plan_is_infeasible tells whether that is proved),
+            TL_E_OUT_OF_MEMORY.
+        Cost: one cgo call and what the budget allows.
+        """,
+    ),
+    Function(
+        "tl_plan_solve_with",
+        "Searching for a plan",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.POINTER(tl_plan_options)),
+        ("plan", "options"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
+        """tl_plan_solve_with is tl_plan_solve with all options.
+
+        Ownership: the options are only read.
+        Threads: any thread; other calls for the plan wait.
+        Returns: TL_OK, or why no solution was found; an earlier one stays.
+        Errors: TL_E_INVALID_ARGUMENT (no such plan, no options, a struct_size that
+            is too small, a negative number, pins that collide), TL_E_LIMIT (a
+            buffer fits into none of its spaces; the message names it),
+            TL_E_OUT_OF_MEMORY.
+        Cost: one cgo call and what the budget allows.
         """,
     ),
     Function(

@@ -4,7 +4,7 @@
     a = plan.add_buffer(4096, first=0, end=2)         # alive in steps 0 and 1
     b = plan.add_buffer(4096, first=1, end=3)
     c = plan.add_buffer(4096, first=2, end=4)
-    plan.solve(budget=0.1)                            # seconds; 0: heuristics alone
+    plan.solve(budget=0.1)                            # seconds; 0: a fixed amount of work
     plan.frame_bytes, plan.offset(c), plan.is_optimal
 """
 
@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from . import _abi
+from ._callbacks import answering
 from ._errors import Status
 from ._library import c_string, check, lib
 from ._numbers import HIGHEST, LOWEST, int64_array
@@ -26,6 +27,31 @@ def _index(result: int) -> int:
     if result < 0:
         check(lib.tl_last_status())
     return result
+
+
+class PlanProgress(NamedTuple):
+    """How far the search for a solution is; in a plan with several spaces, in the one that is being searched."""
+
+    frame_bytes: int
+    lower_bound: int
+    elapsed: float
+    """Seconds since the call."""
+    steps: int
+
+
+def _told(progress: Callable[[PlanProgress], object], raised: list[BaseException]) -> Callable[..., Any]:
+    """Wraps progress for C: the wrapper returns 1 to end the search, also when progress raises."""
+
+    def tell(address: int, _: object) -> int:
+        state = _abi.tl_plan_progress.from_address(address)
+        told = PlanProgress(state.frame_bytes, state.lower_bound, state.elapsed_ms / 1000, state.steps)
+        try:
+            return 1 if progress(told) else 0
+        except BaseException as error:
+            raised.append(error)
+            return 1
+
+    return answering(tell, lambda answer: answer, 1, progress)
 
 
 class Plan:
@@ -103,19 +129,38 @@ class Plan:
         array = int64_array(spaces)
         check(lib.tl_plan_set_spaces(self._handle, buffer, array, len(array)))
 
-    def solve(self, budget: float = 0, *, max_steps: int = 0, seed: int = 0) -> None:
+    def solve(
+        self,
+        budget: float = 0,
+        *,
+        max_steps: int = 0,
+        seed: int = 0,
+        target: int = 0,
+        progress: Callable[[PlanProgress], object] | None = None,
+    ) -> None:
         """Places the buffers.
 
-        With neither a budget in seconds nor steps only heuristics run; else the search goes on until the frame
-        is proved minimal or the budget is spent. The same seed and number of steps give the same solution.
-        LimitError names a buffer that fits into none of its spaces.
+        With neither a budget in seconds nor steps a fixed amount of work is done; else the search goes on until
+        the frame is proved minimal or the budget is spent. It ends at a frame of target bytes. The same seed and
+        number of steps give the same solution. LimitError names a buffer that fits into none of its spaces.
+
+        progress is called after each improvement and otherwise about every 10 ms; when it returns something that is
+        true, the best solution so far is the result. It cannot use the library, which answers with BusyError. Its
+        exceptions end the search and are raised here.
         """
-        _not_negative(seed)
+        _not_negative(seed, target)
         _steps(max_steps)
         options = _abi.tl_plan_options()
         options.struct_size = ctypes.sizeof(options)
         options.seed, options.max_steps, options.budget_ms = seed, max_steps, _milliseconds(budget)
-        check(lib.tl_plan_solve_with(self._handle, ctypes.byref(options)))
+        options.target_bytes = target
+        raised: list[BaseException] = []
+        if progress is not None:
+            options.progress = _abi.tl_plan_progress_callback(_told(progress, raised))
+        status = lib.tl_plan_solve_with(self._handle, ctypes.byref(options))
+        if raised:
+            raise raised[0]
+        check(status)
 
     def validate(self) -> None:
         """Checks the solution pair by pair, with a checker that is independent of the solver."""

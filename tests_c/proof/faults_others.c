@@ -35,7 +35,7 @@ static bool validate(void) { return ok(tl_plan_validate(plan)); }
 
 static bool solve_with(void)
 {
-	const tl_plan_options options = {sizeof options, 7, 1000, 0};
+	const tl_plan_options options = {.struct_size = sizeof options, .seed = 7, .max_steps = 1000};
 	return ok(tl_plan_solve_with(plan, &options));
 }
 

@@ -17,7 +17,7 @@ var sectionOrder = []string{
 	"library", "scopes", "objects", "references", "refs", "vec", "shapes", "frames", "arena",
 	"tensors", "tensor_properties", "tensor_views", "tensor_pool", "tensor_devices", "sharing", "sparse", "devices",
 	"memory_pool",
-	"limits", "registry", "workspace", "planning", "dlpack", "torch", "python",
+	"limits", "registry", "workspace", "planning", "planning_search", "dlpack", "torch", "python",
 	"deferred", "diagnostics", "tracking", "profiles", "inlining",
 }
 
