@@ -42,46 +42,39 @@ def shapes(plan):
     return {o["name"]: o["shape"] for i in plan["instructions"] for o in i["outputs"]}
 
 
-def recurrent(folder):
-    """No value but inputs and outputs is declared, and those without shapes."""
-    weights = {"W": np.zeros((1, 20, 4), np.float32), "R": np.zeros((1, 20, 5), np.float32), "k": np.array([2])}
+def sampling(folder):
+    """Operators that draw numbers, of which a plan has no kernels. Only the input has a shape."""
     nodes = [
-        helper.make_node("SpaceToDepth", ["x"], ["d"], blocksize=2),
-        helper.make_node("Reshape", ["d", "shape"], ["r"]),
-        helper.make_node("LSTM", ["r", "W", "R"], ["o", "h"], name="first", hidden_size=5),
-        helper.make_node("LSTM", ["r", "W", "R"], ["", "i"], name="second", hidden_size=5),
-        helper.make_node("Add", ["h", "i"], ["s"]),
-        helper.make_node("Unique", ["s"], ["u"]),
-        helper.make_node("Einsum", ["s", "s"], ["y"], equation="abc,abc->ab"),
+        helper.make_node("Bernoulli", ["x"], ["b"], name="first"),
+        helper.make_node("Bernoulli", ["b"], ["c"], name="second"),
+        helper.make_node("RandomNormalLike", ["c"], ["r"], name="third"),
+        helper.make_node("Reshape", ["r", "shape"], ["s"]),
+        helper.make_node("Multinomial", ["s"], ["y"], name="fourth", sample_size=5),
     ]
-    weights["shape"] = np.array([-1, 2, 4])
-    return save(folder, nodes, [info("x", ["N", 1, 4, 4])], [info("y", None)], weights)
+    constants = {"shape": np.array([-1, 2])}
+    return save(folder, nodes, [info("x", ["N", 4])], [info("y", None, TensorProto.INT32)], constants)
 
 
 def test_onnx_infers_what_is_not_declared(tmp_path):
-    plan, printed = planned(recurrent(tmp_path), tmp_path, "--bind", "N=3")
-    assert shapes(plan)["h"] == [1, 2, 5]
-    assert shapes(plan)["y"] == [1, 2]
-    assert "no kernel for" in printed
-    assert "LSTM (2)" in printed
+    plan, printed = planned(sampling(tmp_path), tmp_path, "--bind", "N=3")
+    assert shapes(plan) == {"b": [3, 4], "c": [3, 4], "r": [3, 4], "y": [6, 5]}
+    assert "no kernel for 3 operators (4 nodes), so the model cannot be run: Bernoulli (2)" in printed
 
 
 def test_without_onnx_every_value_is_named(tmp_path):
     python = tmp_path / "python"
     python.write_text("#!/bin/sh\nexit 1\n")
     python.chmod(0o755)
-    done = tl("plan", recurrent(tmp_path), "--bind", "N=3", "--python", python)
+    done = tl("plan", sampling(tmp_path), "--bind", "N=3", "--python", python)
     assert done.returncode == 1
-    for text in ('"h" of node "first" (LSTM)', '"i" of node "second" (LSTM)', '"y" of node', "pip install onnx"):
+    for text in ('"b" of node "first" (Bernoulli)', '"c" of node "second"', '"y" of node "fourth"', "pip install onnx"):
         assert text in done.stderr
-    assert '"o"' not in done.stderr  # nobody needs it
 
 
 def test_run_names_all_that_is_missing(tmp_path):
-    done = tl("run", recurrent(tmp_path), "--bind", "N=3", "--python", sys.executable)
+    done = tl("run", sampling(tmp_path), "--bind", "N=3", "--python", sys.executable)
     assert done.returncode == 1
-    assert 'LSTM on f32 (2 nodes, the first is "first")' in done.stderr
-    assert "Einsum on f32" in done.stderr
+    assert 'Bernoulli on f32 (2 nodes, the first is "first"), RandomNormalLike on f32 ("third")' in done.stderr
     assert "`tl operators` lists" in done.stderr
 
 
