@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -67,6 +68,34 @@ func TestScans(t *testing.T) {
 	assert.Equal(t, []int64{2, 3}, c.Values[n.Outputs[1]].Shape)
 	b := n.Bodies[0].Graph
 	assert.Equal(t, []int64{2}, b.Values[b.Inputs[1]].Shape)
+}
+
+// A condition that asks for shapes is constant: the nodes of its branch stand in the place
+// of the If.
+func TestKnownBranches(t *testing.T) {
+	for axis, want := range []string{"choice/Neg_0 choice/deep after", "choice/2"} {
+		c, err := Check(readGraph(t, fmt.Sprintf(sample+`"outputs": ["y", "z", "u"], "nodes": [
+			{"op": "Shape", "inputs": ["x"], "outputs": ["d"], "attrs": {"start": %d, "end": %d}},
+			{"op": "Constant", "outputs": ["two"], "attrs": {"value_ints": [2]}},
+			{"op": "Equal", "inputs": ["d", "two"], "outputs": ["e"]},
+			{"name": "choice", "op": "If", "inputs": ["e"], "outputs": ["y", "z", "w"], "bodies": {
+				"then_branch": `+inner("", `"p", "s", "q"`, `{"op": "Neg", "inputs": ["x"], "outputs": ["q"]},
+					{"name": "deep", "op": "Relu", "inputs": ["q"], "outputs": ["p"]}`)+`,
+				"else_branch": `+inner("", `"s", "s", "x"`, "")+`}},
+			{"name": "after", "op": "Neg", "inputs": ["w"], "outputs": ["u"]}]`, axis, axis+1)), CheckOptions{})
+		require.NoError(t, err)
+		if axis == 1 {
+			want += " after"
+		}
+		require.Equal(t, want, nodeNames(c))
+		require.Len(t, c.Outputs, 3)
+		for k, name := range []string{"y", "z", "u"} {
+			assert.Equal(t, name, c.Values[c.Outputs[k]].Name)
+		}
+		assert.NotNil(t, c.Values[c.Outputs[1]].Constant)
+		assert.Equal(t, axis == 1, c.Values[c.Outputs[0]].Constant != nil)
+		assert.Equal(t, []int64{2, 3}, c.Values[c.Outputs[2]].Shape)
+	}
 }
 
 // A body in a body reads what is around both; all of it stays alive.

@@ -40,6 +40,9 @@ func (c *checker) opaque(i int) error {
 	var made []resultType
 	told := len(n.Bodies) == 0
 	if known {
+		if b := c.chosen(i); b != nil {
+			return c.inline(i, b)
+		}
 		if made, told, err = c.tell(i, &node); err != nil {
 			return err
 		}

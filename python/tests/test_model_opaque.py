@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from planned import TOOL, needs_tool
+from planned import TOOL, needs_tool, run
 
 onnx = pytest.importorskip("onnx", reason="the package onnx is not installed")
 helper, TensorProto = onnx.helper, onnx.TensorProto
@@ -128,6 +128,24 @@ def test_loops_and_branches(tmp_path):
     assert scratch["bytes"] == bodies["then_branch"]["frame"]["bytes"] > 0
     assert scratch["first"] == scratch["last"] == 1
     assert "no kernel for 2 operators (2 nodes), so the model cannot be run: If (1), Loop (1)" in printed
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_branch_on_a_shape_is_chosen(rows, tmp_path):
+    """What exporters write for squeeze: an If that asks for the extent of an axis."""
+    then = helper.make_graph([helper.make_node("Squeeze", ["a", "axis"], ["s"])], "then", [], [info("s", None)])
+    otherwise = helper.make_graph([helper.make_node("Tanh", ["a"], ["t"])], "else", [], [info("t", None)])
+    nodes = [
+        helper.make_node("Neg", ["x"], ["a"]),
+        helper.make_node("Shape", ["x"], ["extent"], start=0, end=1),
+        helper.make_node("Equal", ["extent", "one"], ["c"]),
+        helper.make_node("If", ["c"], ["y"], then_branch=then, else_branch=otherwise),
+    ]
+    constants = {"axis": np.array([0]), "one": np.array([1])}
+    path = save(tmp_path, nodes, [info("x", [rows, 4])], [info("y", None)], constants)
+    x = np.random.default_rng(rows).standard_normal((rows, 4)).astype(np.float32)
+    outputs, _ = run(path, {"x": x}, tmp_path)
+    np.testing.assert_allclose(outputs["y"], -x[0] if rows == 1 else np.tanh(-x), rtol=1e-6)
 
 
 @pytest.mark.parametrize(
