@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 	"github.com/spf13/cobra"
 
 	"tlruntime/cmd/tl/viz/picture"
@@ -180,8 +181,8 @@ func kernelSummary(out io.Writer, e *plan.ExecutionPlan) error {
 	for _, op := range slices.Sorted(maps.Keys(nodes)) {
 		list = append(list, fmt.Sprintf("%s (%d)", op, nodes[op]))
 	}
-	_, err := fmt.Fprintf(out, "  no kernel for %d operators (%d nodes), so the model cannot be run: %s\n", len(nodes),
-		len(missing), strings.Join(list, ", "))
+	_, err := fmt.Fprintf(out, "  no kernel for %s (%s), so the model cannot be run: %s\n",
+		english.Plural(len(nodes), "operator", ""), english.Plural(len(missing), "node", ""), strings.Join(list, ", "))
 	return err
 }
 

@@ -46,7 +46,7 @@ func (c *checker) apply(i int) error {
 		return err
 	}
 	if err := spec.infer(k); err != nil {
-		return err
+		return c.dynamic(i, err)
 	}
 	return k.settle()
 }

@@ -12,6 +12,8 @@ type Error struct {
 	Op     string // the node's operator
 	Found  string
 	Remedy string // what to do about it
+
+	dynamic bool // the operator can do it, but not before it runs
 }
 
 // Error returns the whole sentence.

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -55,6 +56,40 @@ func (c *checker) opaque(i int) error {
 	if node.Outputs, whole = c.opaqueResults(i, made); whole && known {
 		c.out.Nodes = append(c.out.Nodes, node)
 	}
+	return nil
+}
+
+// Names of what is known and shaped when it runs: the operator has the standard domain in
+// front, and the attribute says why it is opaque.
+const (
+	dynamicDomain = "ai.onnx."
+	ReasonAttr    = "tl_reason"
+)
+
+// dynamic adds a node whose operator is known, and whose shape is in an argument that is not
+// constant, as an opaque one. Where nothing tells the types of its results, the error stays.
+func (c *checker) dynamic(i int, err error) error {
+	var e *Error
+	if !errors.As(err, &e) || !e.dynamic {
+		return err
+	}
+	n := &c.graph.Nodes[i]
+	inputs, _ := c.typed(n.Inputs)
+	made := c.inferred(i, inputs)
+	for k, name := range n.Outputs {
+		told := k < len(made) && made[k].why == ""
+		if name != "" && c.asked[name] && !told && c.declaredType(name).why != "" {
+			return err
+		}
+	}
+	attrs, fault := c.opaqueAttrs(i)
+	if fault != nil {
+		return fault
+	}
+	attrs[ReasonAttr] = e.Found + "; " + e.Remedy
+	outputs, _ := c.opaqueResults(i, made)
+	c.out.Nodes = append(c.out.Nodes, TypedNode{Name: c.called(i), Op: dynamicDomain + n.Op, Inputs: inputs,
+		Outputs: outputs, Attrs: attrs})
 	return nil
 }
 

@@ -94,6 +94,30 @@ func TestTypesThatAreInferred(t *testing.T) {
 	require.ErrorContains(t, err, `"a" of node "first" (Twist)`)
 }
 
+// A shape that is no constant leaves the types to the graph: where it tells them, the node is
+// opaque and says why, else that is the error.
+func TestShapesThatComeLater(t *testing.T) {
+	text := `"inputs": [{"name": "x", "dtype": "f32", "shape": [2, 3]}, {"name": "s", "dtype": "i64", "shape": [2]}],
+	"outputs": ["z"], "nodes": [{"name": "r", "op": "Reshape", "inputs": ["x", "s"], "outputs": ["y"], "attrs": {"allowzero": 0}},
+		{"op": "Neg", "inputs": ["y"], "outputs": ["z"]}]`
+	why := `its input 1 (shape) is "s", which is not constant; make it a constant, or freeze the input "s"`
+	_, err := Check(readGraph(t, text), CheckOptions{})
+	require.EqualError(t, err, `node "r" (Reshape): `+why)
+	c, err := Check(readGraph(t, text+`, "values": [{"name": "y", "dtype": "f32", "shape": [3, 2]}]`), CheckOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "r Neg_1", nodeNames(c))
+	n := c.Nodes[0]
+	assert.Equal(t, "ai.onnx.Reshape", n.Op)
+	assert.Equal(t, Attrs{"allowzero": int64(0), ReasonAttr: why}, n.Attrs)
+	assert.Len(t, n.Inputs, 2)
+	assert.Equal(t, []int64{3, 2}, c.Values[n.Outputs[0]].Shape)
+	assert.False(t, Known(n.Op))
+	c, err = Check(readGraph(t, text+`, "values": [{"name": "y", "dtype": "f32", "shape": [3, 2]}]`),
+		CheckOptions{Freeze: map[string]Tensor{"s": intsTensor([]int64{3, 2})}})
+	require.NoError(t, err)
+	assert.Equal(t, "Reshape", c.Nodes[0].Op)
+}
+
 func TestAttributesOfOpaqueNodes(t *testing.T) {
 	for want, value := range map[string]any{
 		`its attribute "a" is the Go type int; use one of the types of graph.Attrs`: 3,

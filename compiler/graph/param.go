@@ -149,7 +149,10 @@ func (k *call) constant(i int) (*Tensor, error) {
 		if roots != "" {
 			remedy = "make it a constant, or freeze " + roots
 		}
-		return nil, k.fault(remedy, "its input %d (%s) is %q, which is not constant", i, k.argument(i).Name, v.Name)
+		err := k.c.fault(k.index, fmt.Sprintf("its input %d (%s) is %q, which is not constant", i, k.argument(i).Name,
+			v.Name), remedy)
+		err.dynamic = true
+		return nil, err
 	}
 	return v.Constant, nil
 }

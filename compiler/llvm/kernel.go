@@ -44,7 +44,7 @@ func (m *module) kernel(i *plan.Instruction) (*kernel, error) {
 	k := &kernel{code: code{module: m}, Instruction: i, bits: m.opts.VectorBits}
 	write, known := kernels[i.Op]
 	if !known {
-		return nil, k.unsupported(m.anyType(i), noKernel)
+		return nil, k.unsupported(m.anyType(i), "%s", whyMissing(i))
 	}
 	k.operands()
 	if err := k.accepts(write); err != nil {

@@ -74,7 +74,7 @@ func missing(p *plan.ExecutionPlan, i *plan.Instruction) *UnsupportedError {
 	d := typeOf(p.Buffers, i)
 	w, known := kernels[i.Op]
 	if !known {
-		return &UnsupportedError{i.Node, i.Op, d, noKernel}
+		return &UnsupportedError{i.Node, i.Op, d, whyMissing(i)}
 	}
 	if w.decider < len(i.Inputs) && i.Inputs[w.decider].Buffer >= 0 {
 		d = p.Buffers[i.Inputs[w.decider].Buffer].DType
@@ -83,6 +83,14 @@ func missing(p *plan.ExecutionPlan, i *plan.Instruction) *UnsupportedError {
 		}
 	}
 	return nil
+}
+
+// whyMissing is why an operator has no kernel: the check of the graph may have said more.
+func whyMissing(i *plan.Instruction) string {
+	if reason := i.Attrs.String(graph.ReasonAttr); reason != "" {
+		return reason
+	}
+	return noKernel
 }
 
 // KernelTypes returns the element types that there are kernels of an operator for: those

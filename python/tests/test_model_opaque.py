@@ -130,6 +130,23 @@ def test_loops_and_branches(tmp_path):
     assert "no kernel for 2 operators (2 nodes), so the model cannot be run: If (1), Loop (1)" in printed
 
 
+def test_a_shape_that_is_an_input(tmp_path):
+    """It is planned by the declared type, and run when the input is frozen."""
+    nodes = [helper.make_node("Reshape", ["x", "s"], ["a"], name="shaper"), helper.make_node("Neg", ["a"], ["y"])]
+    inputs = [info("x", [2, 3]), info("s", [2], TensorProto.INT64)]
+    path = save(tmp_path, nodes, inputs, [info("y", [3, 2])], values=[info("a", [3, 2])])
+    plan, printed = planned(path, tmp_path)
+    assert [i["op"] for i in plan["instructions"]] == ["ai.onnx.Reshape", "Neg"]
+    assert "no kernel for 1 operator (1 node), so" in printed
+    done = tl("run", path)
+    assert done.returncode == 1
+    assert 'its input 1 (shape) is "s", which is not constant' in done.stderr
+    assert 'freeze the input "s"' in done.stderr
+    given = {"x": np.arange(6, dtype=np.float32).reshape(2, 3), "s": np.array([3, 2])}
+    outputs, _ = run(path, given, tmp_path, freeze=("s",))
+    np.testing.assert_array_equal(outputs["y"], -given["x"].reshape(3, 2))
+
+
 @pytest.mark.parametrize("rows", [1, 3])
 def test_a_branch_on_a_shape_is_chosen(rows, tmp_path):
     """What exporters write for squeeze: an If that asks for the extent of an axis."""
