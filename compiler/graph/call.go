@@ -11,6 +11,8 @@ import (
 type call struct {
 	c       *checker
 	index   int
+	label   string                                   // of the node in the Checked
+	add     func(i int, n *Node, label string) error // checker.applyNode, for rewrites
 	node    *Node
 	spec    *Operator
 	given   Attrs // as the node has them, each of the kind that spec says
@@ -21,6 +23,9 @@ type call struct {
 	attrs   Attrs
 	keep    []int // inputs in the normal form
 	results []result
+
+	replaced    bool  // by nodes that a rewrite added
+	replacement []int // their values that are the results
 }
 
 // result is what an inference function knows of an output.
@@ -32,8 +37,11 @@ type result struct {
 
 // apply brings node i into its normal form and adds its values. An operator without a row
 // has none: its node stays as it is.
-func (c *checker) apply(i int) error {
-	n := &c.graph.Nodes[i]
+func (c *checker) apply(i int) error { return c.applyNode(i, &c.graph.Nodes[i], c.called(i)) }
+
+// applyNode is apply for node i, or one that it is rewritten to; label is what the node is
+// called then.
+func (c *checker) applyNode(i int, n *Node, label string) error {
 	spec, ok := operators[n.Op]
 	if !ok {
 		return c.opaque(i)
@@ -41,12 +49,20 @@ func (c *checker) apply(i int) error {
 	if c.passUnknown(n) {
 		return nil
 	}
-	k := &call{c: c, index: i, node: n, spec: spec, op: spec.Name, letters: map[string]DType{}, attrs: Attrs{}}
+	k := &call{c: c, index: i, label: label, node: n, spec: spec, op: spec.Name, letters: map[string]DType{},
+		attrs: Attrs{}, add: c.applyNode}
 	if err := k.begin(); err != nil {
 		return err
 	}
-	if err := spec.infer(k); err != nil {
+	err := spec.infer(k)
+	switch {
+	case err != nil && n == &c.graph.Nodes[i]:
 		return c.dynamic(i, err)
+	case err != nil:
+		return err
+	}
+	if k.replaced {
+		return k.deliver()
 	}
 	return k.settle()
 }
@@ -182,10 +198,9 @@ func (k *call) wanted(i int) bool {
 // settle checks the results, computes them when all inputs are constants, and adds
 // node and values.
 func (k *call) settle() error {
-	for i, name := range k.node.Outputs {
+	for i := range k.node.Outputs {
 		if i >= len(k.results) && k.wanted(i) {
-			return k.fault("use "+k.spec.Name+" without it",
-				"its output %d, %q, is asked for, and only %d can be computed", i, name, len(k.results))
+			return k.notComputed(i, len(k.results))
 		}
 	}
 	for _, r := range k.results {
@@ -215,8 +230,8 @@ func (k *call) emit() error {
 		outputs[i] = k.c.addValue(k.node.Outputs[i], r.dtype, r.shape)
 	}
 	if !constant {
-		k.c.out.Nodes = append(k.c.out.Nodes, TypedNode{Name: k.c.called(k.index), Op: k.op,
-			Inputs: slices.Clone(k.keep), Outputs: outputs, Attrs: k.attrs})
+		k.c.out.Nodes = append(k.c.out.Nodes, TypedNode{Name: k.label, Op: k.op, Inputs: slices.Clone(k.keep),
+			Outputs: outputs, Attrs: k.attrs})
 	}
 	return nil
 }
@@ -236,7 +251,7 @@ func (k *call) reshaped(v int, shape []int64) int {
 		return k.c.addConstant(name, Tensor{from.DType, shape, from.Constant.Data})
 	}
 	to := k.c.addValue(name, from.DType, shape)
-	k.c.out.Nodes = append(k.c.out.Nodes, TypedNode{Name: k.c.called(k.index) + "_reshape", Op: "Reshape",
+	k.c.out.Nodes = append(k.c.out.Nodes, TypedNode{Name: k.label + "_reshape", Op: "Reshape",
 		Inputs: []int{v}, Outputs: []int{to}, Attrs: Attrs{"shape": slices.Clone(shape)}})
 	return to
 }
@@ -246,7 +261,7 @@ func (c *checker) fresh(base string) string {
 	for i := 1; ; i++ {
 		name := fmt.Sprintf("%s_%d", base, i)
 		if _, ok := c.makers[name]; !ok {
-			c.makers[name] = maker{"Check", -1}
+			c.makers[name] = maker{rewritten, -1}
 			return name
 		}
 	}

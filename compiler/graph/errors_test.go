@@ -210,8 +210,8 @@ func TestErrorsOfOperators(t *testing.T) {
 				"extents, or raise FoldBytes"},
 		{"ConstantOfShape", "i64[1]", A{"value": numbers(F32, list(2), 1, 2)},
 			`its attribute "value" has the shape (2); give it one element`},
-		{"Upsample", "f32(1)", nil,
-			"a result of an operator that `tl operators` does not list has no type: \"y0\" of node \"n\" (Upsample): nothing " +
+		{"NonMaxSuppression", "f32(1)", nil,
+			"a result of an operator that `tl operators` does not list has no type: \"y0\" of node \"n\" (NonMaxSuppression): nothing " +
 				"declares it; declare the element type and the shape of each (value_info of ONNX, values of a JSON graph), " +
 				"and bind their symbols"},
 	})

@@ -152,7 +152,7 @@ func (t *Tensor) set(i int64, x float64) {
 
 func evalCast(k *call) []Tensor {
 	from, r := k.input(0), k.results[0]
-	known := foldedFloats | foldedInts
+	known := floatTypes | foldedInts
 	if !known.Has(from.DType) || !known.Has(r.dtype) {
 		return nil
 	}
@@ -169,13 +169,13 @@ func evalCast(k *call) []Tensor {
 // type cannot hold, of which ONNX says nothing.
 func castElement(to, from *Tensor, i int64) bool {
 	switch {
-	case foldedFloats.Has(to.DType):
-		to.setFloat(i, from.floatAt(i))
+	case floatTypes.Has(to.DType):
+		to.setNumber(i, from.floatAt(i))
 	case to.DType == Bool:
 		if from.floatAt(i) != 0 {
 			to.setInt(i, 1)
 		}
-	case foldedFloats.Has(from.DType):
+	case floatTypes.Has(from.DType):
 		x := math.Trunc(from.floatAt(i))
 		if !(x >= -1<<63 && x < 1<<63) {
 			return false

@@ -107,3 +107,29 @@ func intsTensor(list []int64) Tensor {
 	}
 	return t
 }
+
+// halfBits encodes IEEE 754 binary16: the nearest number, ties to even.
+func halfBits(x float64) uint16 {
+	sign := uint16(math.Float64bits(x)>>63) << 15
+	x = math.Abs(x)
+	switch {
+	case math.IsNaN(x):
+		return sign | 0x7e00
+	case x >= 65520:
+		return sign | 0x7c00
+	case x == 0:
+		return sign
+	}
+	_, exponent := math.Frexp(x)
+	unit := max(exponent-11, -24)
+	return sign | uint16((unit+24)<<10+int(math.RoundToEven(math.Ldexp(x, -unit))))
+}
+
+// shortBits encodes bfloat16: the upper half of an f32, rounded to even.
+func shortBits(x float64) uint16 {
+	bits := math.Float32bits(float32(x))
+	if math.IsNaN(x) {
+		return uint16(bits>>16) | 1
+	}
+	return uint16((bits + 0x7fff + bits>>16&1) >> 16)
+}
