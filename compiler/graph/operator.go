@@ -156,6 +156,7 @@ var (
 	anyTypes     = numericTypes | dtypeSet(Bool)
 	matrixTypes  = floatTypes | dtypeSet(I32, I64, U32, U64)
 	indexTypes   = dtypeSet(I32, I64)
+	integerTypes = dtypeSet(I8, I16, I32, I64, U8, U16, U32, U64)
 )
 
 // named are the types that a signature may use besides the operator's own letters.

@@ -38,7 +38,9 @@ const close32 = 4e-7 // a few units in the last place of f32
 
 var signed3 = []graph.DType{graph.F32, graph.F64, graph.I8, graph.I16, graph.I32, graph.I64, graph.F16, graph.BF16}
 
-var samples = []sample{
+var samples = slices.Concat(arithmeticSamples, activationSamples)
+
+var arithmeticSamples = []sample{
 	{op: "Add", args: 2, types: numbers, low: 0, high: 50, f: func(x []float64) float64 {
 		return x[0] + x[1]
 	}, tol: close32},

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,10 +14,15 @@ import (
 	"tlruntime/compiler/graph"
 )
 
+// byLibrary are operators that call C's library for each element.
+var byLibrary = []string{"Sin", "Cos", "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Asinh", "Acosh", "Atanh",
+	"Mod"}
+
 // oneByOne tells of samples whose loops LLVM leaves alone: few targets divide
-// integers in vectors, and their powers are loops themselves.
+// integers in vectors, powers of integers are loops themselves, and C's library has no vectors.
 func (s sample) oneByOne() bool {
-	return (s.op == "Div" || s.op == "Pow") && !elems[s.types[0]].float()
+	ofIntegers := (s.op == "Div" || s.op == "Pow") && !elems[s.types[0]].float()
+	return ofIntegers || slices.Contains(byLibrary, s.op)
 }
 
 // Loops of elementwise kernels over a long axis become vectors.
