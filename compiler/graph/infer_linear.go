@@ -82,14 +82,18 @@ func (k *call) reductionAxes() ([]int64, error) {
 	return axes, nil
 }
 
-func inferReduce(k *call) error { return k.reduce(true) }
+func inferReduce(k *call) error { return k.reduce(true, false) }
+
+// inferReduceChanged is inferReduce of an operator that changes elements, also where it joins none.
+func inferReduceChanged(k *call) error { return k.reduce(true, true) }
 
 // inferReduceMean is inferReduce without means of no integers, which do not exist.
-func inferReduceMean(k *call) error { return k.reduce(floatTypes.Has(k.outType())) }
+func inferReduceMean(k *call) error { return k.reduce(floatTypes.Has(k.outType()), false) }
 
 // reduce takes the axes away that a reduction names. One of no elements goes only
-// where a reduction of nothing has a result.
-func (k *call) reduce(ofNothing bool) error {
+// where a reduction of nothing has a result. One of no axes is the argument itself unless
+// the operator changes elements.
+func (k *call) reduce(ofNothing, changes bool) error {
 	axes, err := k.reductionAxes()
 	if err != nil {
 		return err
@@ -98,7 +102,7 @@ func (k *call) reduce(ofNothing bool) error {
 	if err != nil {
 		return err
 	}
-	if len(axes) == 0 {
+	if len(axes) == 0 && !changes {
 		return k.become("Identity", k.shape(0))
 	}
 	shape := []int64{}

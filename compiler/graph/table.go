@@ -28,7 +28,7 @@ var window = []Attribute{
 }
 
 var reduced = []Attribute{
-	ints("axes", "the axes that go, ascending, not negative; never empty: what reduces nothing becomes Identity"),
+	ints("axes", "the axes that go, ascending, not negative; what reduces none and changes no element becomes Identity"),
 	anInt("keepdims", "1: they stay with extent 1; 0: they go"),
 }
 
@@ -40,7 +40,7 @@ var (
 )
 
 // table is every operator that Check knows.
-var table = slices.Concat(elementwise, activations, linear, shapes, composed, sources)
+var table = slices.Concat(elementwise, activations, linear, reductions, shapes, composed, sources)
 
 // unaryOp is an operator that takes and gives T, elements one by one. Its fold is of f,
 // which may be nil.
@@ -184,17 +184,6 @@ var linear = []entry{
 		attrs: []Attribute{ints("axes",
 			"neighbouring axes, ascending, not negative; one axis since operator set 13")},
 		inPlace: first, infer: inferSoftmax},
-	{name: "ReduceSum", in: "data T, axes i64?!", out: "reduced T", t: matrixTypes, accepts: reduceAttrs,
-		attrs:  reduced,
-		result: "An empty sum is 0.",
-		infer:  inferReduce},
-	{name: "ReduceMean", in: "data T, axes i64?!", out: "reduced T", t: matrixTypes, accepts: reduceAttrs,
-		attrs:  reduced,
-		result: "Integers divide towards zero. The mean of nothing is NaN; integers have none.",
-		infer:  inferReduceMean},
-	{name: "ReduceMax", in: "data T, axes i64?!", out: "reduced T", t: anyTypes, accepts: reduceAttrs, attrs: reduced,
-		result: "The maximum of nothing is the lowest of the type: -Inf, false.",
-		infer:  inferReduce},
 }
 
 var shapes = []entry{

@@ -14,6 +14,8 @@ var normKernels = map[string]writer{
 	"LayerNormalization": {emit: (*kernel).layerNormalization, types: floats},
 	"BatchNormalization": {emit: (*kernel).batchNormalization, types: floats, results: 1},
 	"LRN":                {emit: (*kernel).lrn, types: floats},
+	"LogSoftmax":         {emit: (*kernel).logSoftmax, types: floats},
+	"RMSNormalization":   {emit: (*kernel).rmsNormalization, types: floats},
 }
 
 // sameShape checks operators whose result is as their argument, which it may lie on.
@@ -33,19 +35,8 @@ func (k *kernel) sameShape() error {
 // softmax writes e^(x - max) first, and divides what it wrote by the sum. In a type
 // that would round it, it computes it twice instead.
 func (k *kernel) softmax() error {
-	if err := k.sameShape(); err != nil || k.in[0].View.Elements() == 0 {
-		return err
-	}
-	x, y, axes := k.in[0], k.out[0], k.Attrs.Ints("axes")
-	if !areAxes(axes, x.Shape) {
-		return k.unsupported(x.dtype, "axes %v of %v", axes, x.Shape)
-	}
-	list, _ := axesOf(x.Shape, y.View, x.View)
-	r := k.newRows(list, func(i int) bool { return slices.Contains(axes, int64(i)) }, []operand{y, x}, 1)
-	e := x.elem
-	r.each([]string{y.ptr, x.ptr}, func(w *row) {
-		most := w.fold(e, e.lowest(), lanes.max, func(x element) string { return x.get(1) })
-		exp := func(x element) string { return x.exp(x.sub(x.get(1), x.over(most))) }
+	return k.belowHighest(func(w *row, e elem, below func(x element) string) {
+		exp := func(x element) string { return x.exp(below(x)) }
 		again := exp
 		if !e.narrow() {
 			again = func(x element) string { return x.get(0) }
@@ -60,6 +51,32 @@ func (k *kernel) softmax() error {
 		l := w.cell(e)
 		factor := l.arith("div", l.number(1), sum)
 		w.each(e, func(x element) { x.put(0, x.mul(again(x), x.over(factor))) })
+	})
+}
+
+func (k *kernel) logSoftmax() error {
+	return k.belowHighest(func(w *row, e elem, below func(x element) string) {
+		sum := w.fold(e, k.scalar(e).number(0), lanes.add, func(x element) string { return x.exp(below(x)) })
+		rest := w.cell(e).log(sum)
+		w.each(e, func(x element) { x.put(0, x.sub(below(x), x.over(rest))) })
+	})
+}
+
+// belowHighest emits body for each row along the axes that the attribute names. Its below
+// is how far an element lies below the highest one of the row.
+func (k *kernel) belowHighest(body func(w *row, e elem, below func(x element) string)) error {
+	if err := k.sameShape(); err != nil || k.in[0].View.Elements() == 0 {
+		return err
+	}
+	x, y, axes := k.in[0], k.out[0], k.Attrs.Ints("axes")
+	if !areAxes(axes, x.Shape) {
+		return k.unsupported(x.dtype, "axes %v of %v", axes, x.Shape)
+	}
+	list, _ := axesOf(x.Shape, y.View, x.View)
+	r := k.newRows(list, func(i int) bool { return slices.Contains(axes, int64(i)) }, []operand{y, x}, 1)
+	r.each([]string{y.ptr, x.ptr}, func(w *row) {
+		most := w.fold(x.elem, x.elem.lowest(), lanes.max, func(x element) string { return x.get(1) })
+		body(w, x.elem, func(x element) string { return x.sub(x.get(1), x.over(most)) })
 	})
 	return nil
 }

@@ -46,14 +46,22 @@ func spatial(t *rapid.T, axes int) []int64 {
 
 func TestReduce(t *testing.T) {
 	runExamples(t, 70, func(t *rapid.T, r *rand.Rand) *spec {
-		op := rapid.SampledFrom([]string{"ReduceSum", "ReduceMean", "ReduceMax", "GlobalAveragePool",
+		op := rapid.SampledFrom([]string{"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1",
+			"ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp", "GlobalAveragePool",
 			"GlobalMaxPool"}).Draw(t, "operator")
 		d, size := drawnType(t, graph.F64, graph.F16)
-		if op[0] == 'R' && rapid.IntRange(0, 2).Draw(t, "integer") == 0 {
+		onFloats := slices.Contains([]string{"ReduceProd", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp"}, op)
+		if op[0] == 'R' && !onFloats && rapid.IntRange(0, 2).Draw(t, "integer") == 0 {
 			d, size = rapid.SampledFrom([]graph.DType{graph.I32, graph.I64}).Draw(t, "type"), 50
 		}
 		shape := spatial(t, rapid.IntRange(2, 4).Draw(t, "axes"))
 		x := random(r, d, -size, size, shape...)
+		switch op {
+		case "ReduceProd":
+			x = random(r, d, 0.8, 1.2, shape...)
+		case "ReduceLogSum":
+			x = random(r, d, 1, 2, shape...)
+		}
 		axes := drawAxes(t, len(shape))
 		keep := rapid.Bool().Draw(t, "keepdims") || op[0] == 'G'
 		if op[0] == 'G' {
@@ -64,7 +72,9 @@ func TestReduce(t *testing.T) {
 		}
 		s := newSpec(op, graph.Attrs{"axes": axes, "keepdims": int64(truth(keep))}, []tensor{x},
 			reduced(x, op, axes, keep))
-		s.tol = 3e-6
+		if s.tol = 3e-6; op == "ReduceProd" {
+			s.tol = 1e-4
+		}
 		return s
 	})
 }
@@ -81,7 +91,15 @@ func TestReduceOfNothing(t *testing.T) {
 		add("ReduceSum", d, 0)
 		add("ReduceMean", d, math.NaN())
 		add("ReduceMax", d, math.Inf(-1))
+		add("ReduceMin", d, math.Inf(1))
+		add("ReduceProd", d, 1)
+		add("ReduceL1", d, 0)
+		add("ReduceL2", d, 0)
+		add("ReduceSumSquare", d, 0)
+		add("ReduceLogSum", d, math.Inf(-1))
+		add("ReduceLogSumExp", d, math.Inf(-1))
 	}
+	add("ReduceMin", graph.Bool, 1)
 	for d, lowest := range map[graph.DType]float64{graph.I8: math.MinInt8, graph.I32: math.MinInt32, graph.U16: 0,
 		graph.Bool: 0} {
 		add("ReduceMax", d, lowest)
@@ -116,6 +134,8 @@ func reduced(x tensor, op string, axes []int64, keep bool) tensor {
 			sum, size, most = sum+x.data[at], size+math.Abs(x.data[at]), max(most, x.data[at])
 		}
 		switch op {
+		case "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp":
+			sum, size = joined(x, op, group)
 		case "ReduceMax", "GlobalMaxPool":
 			sum = most
 		case "ReduceMean", "GlobalAveragePool":
@@ -131,6 +151,42 @@ func reduced(x tensor, op string, axes []int64, keep bool) tensor {
 		y.shape = without
 	}
 	return y
+}
+
+// joined is what becomes of a group of elements, and of what size the terms are.
+func joined(x tensor, op string, group []int64) (result, size float64) {
+	least, product, sizes, squares, sum, powers := math.Inf(1), 1.0, 0.0, 0.0, 0.0, 0.0
+	for _, at := range group {
+		v := x.data[at]
+		least, product, sizes, squares = min(least, v), product*v, sizes+math.Abs(v), squares+v*v
+		sum, powers = sum+v, powers+math.Exp(v)
+	}
+	switch op {
+	case "ReduceMin":
+		return least, 0
+	case "ReduceProd":
+		return product, 0
+	case "ReduceL1":
+		return sizes, 0
+	case "ReduceL2":
+		return math.Sqrt(squares), 0
+	case "ReduceSumSquare":
+		return squares, 0
+	case "ReduceLogSum":
+		return math.Log(sum), 1
+	}
+	return math.Log(powers), 1
+}
+
+// TestReduceLogSumExpOfAll: no element, however high or low, overflows.
+func TestReduceLogSumExpOfAll(t *testing.T) {
+	inf := math.Inf(1)
+	x := tensor{dtype: graph.F32, shape: []int64{5, 2}, data: []float64{-inf, -inf, inf, 1, 1000, 1000, -1000, -1000,
+		-inf, 3}}
+	y := tensor{dtype: graph.F32, shape: []int64{5}, data: []float64{-inf, inf, 1000 + math.Ln2, -1000 + math.Ln2, 3}}
+	s := newSpec("ReduceLogSumExp", graph.Attrs{"axes": []int64{1}, "keepdims": int64(0)}, []tensor{x}, y)
+	s.tol = close32
+	run(t, []*job{s.plain(0)})
 }
 
 func drawSoftmax(t *rapid.T, r *rand.Rand) *spec {
@@ -151,7 +207,41 @@ func drawSoftmax(t *rapid.T, r *rand.Rand) *spec {
 			y.data[at] /= sum
 		}
 	}
-	s := newSpec("Softmax", graph.Attrs{"axes": axes}, []tensor{x}, y)
+	op := rapid.SampledFrom([]string{"Softmax", "LogSoftmax"}).Draw(t, "operator")
+	if op == "LogSoftmax" {
+		y.size = slices.Repeat([]float64{5}, len(y.data))
+		for i, v := range y.data {
+			y.data[i] = math.Log(v)
+		}
+	}
+	s := newSpec(op, graph.Attrs{"axes": axes}, []tensor{x}, y)
+	s.tol = 2e-6
+	return s
+}
+
+func drawRMSNormalization(t *rapid.T, r *rand.Rand) *spec {
+	x := random(r, dtypeOf(t, floats), -5, 5, spatial(t, rapid.IntRange(1, 4).Draw(t, "axes"))...)
+	first := rapid.IntRange(0, len(x.shape)-1).Draw(t, "axis")
+	var axes []int64
+	for i := first; i < len(x.shape); i++ {
+		axes = append(axes, int64(i))
+	}
+	scale := random(r, x.dtype, 0, 2, broadcastable(t, x.shape[first:], "scale")...)
+	mean := zeros(graph.F64, x.shape...)
+	for _, group := range lines(x, axes) {
+		sum := 0.01
+		for _, at := range group {
+			sum += x.data[at] * x.data[at] / float64(len(group))
+		}
+		for _, at := range group {
+			mean.data[at] = sum
+		}
+	}
+	y := zeros(x.dtype, x.shape...)
+	for index := range indices(x.shape) {
+		y.data[y.at(index)] = x.get(index...) / math.Sqrt(mean.get(index...)) * scale.broadcast(index)
+	}
+	s := newSpec("RMSNormalization", graph.Attrs{"axis": int64(first), "epsilon": 0.01}, []tensor{x, scale}, y)
 	s.tol = 2e-6
 	return s
 }
@@ -253,7 +343,8 @@ func drawLRN(t *rapid.T, r *rand.Rand) *spec {
 }
 
 func TestNorms(t *testing.T) {
-	draws := []func(*rapid.T, *rand.Rand) *spec{drawSoftmax, drawLayerNormalization, drawBatchNormalization, drawLRN}
+	draws := []func(*rapid.T, *rand.Rand) *spec{drawSoftmax, drawLayerNormalization, drawRMSNormalization,
+		drawBatchNormalization, drawLRN}
 	runExamples(t, 80, func(t *rapid.T, r *rand.Rand) *spec {
 		s := rapid.SampledFrom(draws).Draw(t, "operator")(t, r)
 		if s.want[0] != nil && rapid.Bool().Draw(t, "in place") {

@@ -2,24 +2,63 @@ package llvm
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"tlruntime/compiler/view"
 )
 
-// reduction is what becomes of the elements that a reduction joins.
-type reduction uint8
+// reduction is how elements are joined to one.
+type reduction struct {
+	start  func(e elem) string                       // a literal that changes nothing
+	join   func(l lanes, a, b string) string         // of two
+	before func(l lanes, x string) string            // nil: what is joined is the element itself
+	after  func(l lanes, v string, n float64) string // nil: the result is what was joined; n elements were
+}
 
-const (
-	sums reduction = iota
-	means
-	maxima
+func literalOf(x float64) func(e elem) string {
+	return func(e elem) string { return lanes{nil, e, 1}.number(x) }
+}
+
+func squared(l lanes, x string) string { return l.mul(x, x) }
+
+var (
+	sums  = reduction{start: literalOf(0), join: lanes.add}
+	means = reduction{start: literalOf(0), join: lanes.add, after: func(l lanes, v string, n float64) string {
+		return l.quotient(v, l.number(n))
+	}}
+	maxima = reduction{start: elem.lowest, join: func(l lanes, a, b string) string {
+		if l.class == boolean {
+			return l.bin("or", a, b)
+		}
+		return l.max(a, b)
+	}}
+	minima = reduction{start: elem.highest, join: func(l lanes, a, b string) string {
+		if l.class == boolean {
+			return l.bin("and", a, b)
+		}
+		return l.min(a, b)
+	}}
+	products = reduction{start: literalOf(1), join: lanes.mul}
+	sizes    = reduction{start: literalOf(0), join: lanes.add, before: lanes.abs}
+	squares  = reduction{start: literalOf(0), join: lanes.add, before: squared}
+	lengths  = reduction{start: literalOf(0), join: lanes.add, before: squared,
+		after: func(l lanes, v string, _ float64) string { return l.call("llvm.sqrt", v) }}
+	logarithms = reduction{start: literalOf(0), join: lanes.add,
+		after: func(l lanes, v string, _ float64) string { return l.log(v) }}
 )
 
 var reduceKernels = map[string]writer{
-	"ReduceSum":  {emit: sums.ofAxes, types: numbers},
-	"ReduceMean": {emit: means.ofAxes, types: numbers},
-	"ReduceMax":  {emit: maxima.ofAxes, types: computed},
+	"ReduceSum":       {emit: sums.ofAxes, types: numbers},
+	"ReduceMean":      {emit: means.ofAxes, types: numbers},
+	"ReduceMax":       {emit: maxima.ofAxes, types: computed},
+	"ReduceMin":       {emit: minima.ofAxes, types: computed},
+	"ReduceProd":      {emit: products.ofAxes, types: numbers},
+	"ReduceL1":        {emit: sizes.ofAxes, types: numbers},
+	"ReduceL2":        {emit: lengths.ofAxes, types: floats},
+	"ReduceSumSquare": {emit: squares.ofAxes, types: numbers},
+	"ReduceLogSum":    {emit: logarithms.ofAxes, types: floats},
+	"ReduceLogSumExp": {emit: (*kernel).reduceLogSumExp, types: floats},
 
 	"GlobalAveragePool": {emit: means.global, types: floats},
 	"GlobalMaxPool":     {emit: maxima.global, types: floats},
@@ -39,6 +78,43 @@ func (what reduction) global(k *kernel) error {
 
 // reduce folds the axes, which the result has with extent 1 or has not.
 func (k *kernel) reduce(what reduction, axes []int64) error {
+	return k.reduceRows(axes, func(w *row, turns float64) string {
+		e := k.in[0].elem
+		v := w.fold(e, what.start(e), what.join, func(x element) string {
+			if what.before == nil {
+				return x.get(1)
+			}
+			return what.before(x.lanes, x.get(1))
+		})
+		if what.after == nil {
+			return v
+		}
+		return what.after(w.cell(e), v, turns)
+	})
+}
+
+// reduceLogSumExp takes the highest element out of the sum, so that nothing overflows.
+// One that is infinite is taken out as the highest finite number.
+func (k *kernel) reduceLogSumExp() error {
+	return k.reduceRows(k.Attrs.Ints("axes"), func(w *row, _ float64) string {
+		e := k.in[0].elem
+		l := w.cell(e)
+		most := w.fold(e, e.lowest(), lanes.max, func(x element) string { return x.get(1) })
+		finite := math.MaxFloat32
+		if l.ir == "double" {
+			finite = math.MaxFloat64
+		}
+		most = l.pick(l.cmp("gt", most, l.number(finite)), l.number(finite), most)
+		most = l.pick(l.cmp("lt", most, l.number(-finite)), l.number(-finite), most)
+		sum := w.fold(e, literalOf(0)(e), lanes.add, func(x element) string {
+			return x.exp(x.sub(x.get(1), x.over(most)))
+		})
+		return l.add(l.log(sum), most)
+	})
+}
+
+// reduceRows writes what body makes of each row, and of the number of its elements.
+func (k *kernel) reduceRows(axes []int64, body func(w *row, turns float64) string) error {
 	x, y := k.in[0], k.out[0]
 	strides, ok := reducedStrides(x.Shape, y.View, axes)
 	if !ok || !areAxes(axes, x.Shape) || x.elem != y.elem {
@@ -55,21 +131,9 @@ func (k *kernel) reduce(what reduction, axes []int64) error {
 	if y.View.Elements() == 0 {
 		return nil
 	}
-	start, join := x.elem.lowest(), lanes.max
-	switch {
-	case what != maxima:
-		start, join = k.scalar(x.elem).number(0), lanes.add
-	case x.class == boolean:
-		join = func(l lanes, a, b string) string { return l.bin("or", a, b) }
-	}
 	r := k.newRows(list, func(i int) bool { return slices.Contains(axes, int64(i)) }, []operand{y, x}, 1)
 	r.each([]string{y.ptr, x.ptr}, func(w *row) {
-		v := w.fold(x.elem, start, join, func(e element) string { return e.get(1) })
-		l := w.cell(x.elem)
-		if what == means {
-			v = l.quotient(v, l.number(float64(turns)))
-		}
-		w.store(l, 0, v, w.ptrs[0], false)
+		w.store(w.cell(x.elem), 0, body(w, float64(turns)), w.ptrs[0], false)
 	})
 	return nil
 }
