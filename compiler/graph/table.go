@@ -40,7 +40,7 @@ var (
 )
 
 // table is every operator that Check knows.
-var table = slices.Concat(elementwise, activations, linear, reductions, shapes, composed, sources)
+var table = slices.Concat(elementwise, activations, linear, reductions, shapes, indexed, composed, sources)
 
 // unaryOp is an operator that takes and gives T, elements one by one. Its fold is of f,
 // which may be nil.

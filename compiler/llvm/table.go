@@ -7,7 +7,8 @@ import "maps"
 var kernels = func() map[string]writer {
 	list := map[string]writer{}
 	for _, family := range []map[string]writer{
-		elementwiseKernels, activationKernels, moveKernels, matrixKernels, convKernels, poolKernels, reduceKernels, normKernels,
+		elementwiseKernels, activationKernels, moveKernels, matrixKernels, convKernels, poolKernels, reduceKernels,
+		normKernels, indexedKernels,
 	} {
 		maps.Copy(list, family)
 	}
