@@ -40,7 +40,7 @@ var (
 )
 
 // table is every operator that Check knows.
-var table = slices.Concat(elementwise, activations, linear, reductions, shapes, indexed, composed, sources)
+var table = slices.Concat(elementwise, activations, linear, reductions, quantized, shapes, indexed, composed, sources)
 
 // unaryOp is an operator that takes and gives T, elements one by one. Its fold is of f,
 // which may be nil.
@@ -126,9 +126,9 @@ var linear = []entry{
 		attrs: []Attribute{aFloat("alpha", "1 when left out"), aFloat("beta", "1 when left out"),
 			anInt("transA", "1: A is (k, m)"), anInt("transB", "1: B is (n, k)")},
 		infer: inferGemm},
-	{name: "Conv", in: "X T, W T, B T?", out: "Y T", t: floatTypes, accepts: windowAttrs + ", group int",
+	{name: "Conv", in: "X T, W T, B T?", out: "Y T", t: floatTypes | dtypeSet(I32), accepts: windowAttrs + ", group int",
 		result: "X (n, c, spatial...), W (m, c / group, kernel...), B (m) give (n, m, spatial...). Any number of " +
-			"spatial axes.",
+			"spatial axes. i32 is what ConvInteger becomes.",
 		attrs: append(slices.Clone(window), anInt("group", "channels c and m are split into so many groups")),
 		infer: inferConv},
 	{name: "MaxPool", in: "X T", out: "Y T, Indices i64?", t: floatTypes | dtypeSet(I8, U8),

@@ -3,10 +3,12 @@ package llvm
 import (
 	"slices"
 	"strconv"
+
+	"tlruntime/compiler/graph"
 )
 
 var convKernels = map[string]writer{
-	"Conv": {emit: (*kernel).conv, types: floats},
+	"Conv": {emit: (*kernel).conv, types: append(slices.Clone(floats), graph.I32)},
 }
 
 // convolution is a direct convolution: for a block of output channels and a tile of

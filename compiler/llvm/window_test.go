@@ -94,7 +94,8 @@ func convolved(x, weights, bias tensor, biased bool, w drawnWindow, groups int64
 func TestConv(t *testing.T) {
 	runExamples(t, 80, func(t *rapid.T, r *rand.Rand) *spec {
 		w := drawWindow(t, false)
-		d := rapid.SampledFrom([]graph.DType{graph.F32, graph.F32, graph.F32, graph.F64, graph.F16}).Draw(t, "dtype")
+		d := rapid.SampledFrom([]graph.DType{graph.F32, graph.F32, graph.F32, graph.F64, graph.F16, graph.I32}).Draw(t,
+			"dtype")
 		groups := rapid.SampledFrom([]int64{1, 1, 2, 3}).Draw(t, "groups")
 		channels, rows := rapid.Int64Range(1, 4).Draw(t, "channels"), rapid.Int64Range(1, 14).Draw(t, "rows")
 		if rapid.IntRange(0, 3).Draw(t, "pointwise") == 0 {
