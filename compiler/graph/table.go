@@ -40,8 +40,8 @@ var (
 )
 
 // table is every operator that Check knows.
-var table = slices.Concat(elementwise, activations, linear, reductions, quantized, shapes, indexed, composed, resizes,
-	sources)
+var table = slices.Concat(elementwise, activations, linear, reductions, quantized, recurrent, shapes, indexed, composed,
+	resizes, sources)
 
 // unaryOp is an operator that takes and gives T, elements one by one. Its fold is of f,
 // which may be nil.
