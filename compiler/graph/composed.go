@@ -24,6 +24,7 @@ var composed = []entry{
 		becomes: "a constant.", infer: inferRange},
 	{name: "EyeLike", in: "input any", out: "output other", accepts: "dtype int, k int", becomes: "a constant.",
 		infer: inferEyeLike},
+	einsum,
 }
 
 // inferTile puts an axis before each one that is repeated.
