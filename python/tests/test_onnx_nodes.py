@@ -8,17 +8,25 @@ onnx = pytest.importorskip("onnx", reason="the package onnx is not installed")
 from onnx.backend.test.case.node import collect_testcases  # noqa: E402
 
 OPERATORS = set(
-    """Add Sub Mul Div Max Min Sum Pow Sqrt Exp Log Tanh Sigmoid Relu LeakyRelu Erf Neg Abs Reciprocal Clip Where Equal
-    Less Cast MatMul Gemm Conv MaxPool AveragePool GlobalAveragePool GlobalMaxPool BatchNormalization LRN
-    LayerNormalization Softmax ReduceSum ReduceMean ReduceMax Reshape Transpose Squeeze Unsqueeze Flatten Concat Split
-    Slice Pad Expand Gather Shape Identity Constant ConstantOfShape Dropout""".split()
+    """Add Sub Mul Div Max Min Sum Mean Pow Mod Sqrt Exp Log Tanh Sigmoid Relu LeakyRelu PRelu Elu Celu Selu Gelu Swish
+    Mish HardSigmoid HardSwish Softplus Softsign ThresholdedRelu Shrink Erf Neg Abs Sign Round Floor Ceil Reciprocal
+    Clip Where Sin Cos Tan Asin Acos Atan Sinh Cosh Asinh Acosh Atanh IsNaN IsInf Equal Less LessOrEqual Greater
+    GreaterOrEqual And Or Xor Not BitwiseAnd BitwiseOr BitwiseXor BitwiseNot BitShift Cast CastLike MatMul Gemm Einsum
+    Conv ConvTranspose MaxPool AveragePool GlobalAveragePool GlobalMaxPool BatchNormalization InstanceNormalization
+    GroupNormalization LayerNormalization RMSNormalization LRN Softmax LogSoftmax ReduceSum ReduceMean ReduceMax
+    ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum ReduceLogSumExp ArgMax ArgMin CumSum TopK RNN
+    GRU LSTM QuantizeLinear DequantizeLinear DynamicQuantizeLinear MatMulInteger ConvInteger QLinearMatMul QLinearConv
+    Reshape Transpose Squeeze Unsqueeze Flatten Concat Split Slice Pad Expand Tile DepthToSpace SpaceToDepth Resize
+    Upsample Gather GatherElements GatherND Scatter ScatterElements ScatterND OneHot Trilu Range EyeLike Shape Size
+    Identity Constant ConstantOfShape Dropout""".split()
 )
 
 # Inputs that are parameters: a plan needs their content when it is made.
 PARAMETERS = {
     "Reshape": (1,), "Squeeze": (1,), "Unsqueeze": (1,), "Slice": (1, 2, 3, 4), "Pad": (1, 2, 3), "Expand": (1,),
-    "Clip": (1, 2), "Split": (1,), "ReduceSum": (1,), "ReduceMean": (1,), "ReduceMax": (1,), "Dropout": (1, 2),
-    "ConstantOfShape": (0,),
+    "Clip": (1, 2), "Split": (1,), "Dropout": (1, 2), "ConstantOfShape": (0,), "Tile": (1,), "Trilu": (1,),
+    "OneHot": (1,), "Range": (0, 1, 2), "TopK": (1,), "CumSum": (1,), "Resize": (1, 2, 3), "Upsample": (1,),
+    "RNN": (4,), "GRU": (4,), "LSTM": (4,), **{name: (1,) for name in OPERATORS if name.startswith("Reduce")},
 }  # fmt: skip
 
 ELEMENTS = set(
@@ -97,6 +105,15 @@ def runs(case, folder):
     return found
 
 
+# How far results of several nodes may be off where each node rounds to 11 bits, or to 8.
+ROUNDED = {"float16": 2e-3, "bfloat16": 2e-2}
+
+
+def tolerance(case, dtype):
+    """The relative tolerance of a test: its own, or that of functions written as several nodes on short floats."""
+    return max(case.rtol, ROUNDED.get(element(dtype), 0)) if len(case.model.graph.node) > 1 else case.rtol
+
+
 @needs_tool
 @pytest.mark.parametrize("case", cases())
 def test_node(case, tmp_path):
@@ -105,6 +122,7 @@ def test_node(case, tmp_path):
     for got, wanted in runs(case, tmp_path):
         assert got.dtype == wanted.dtype
         assert got.shape == wanted.shape
+        allowed = tolerance(case, got.dtype)
         if got.dtype.kind == "V":
             got, wanted = got.astype(np.float32), wanted.astype(np.float32)
-        np.testing.assert_allclose(got, wanted, rtol=case.rtol, atol=case.atol)
+        np.testing.assert_allclose(got, wanted, rtol=allowed, atol=case.atol)
