@@ -258,11 +258,18 @@ func (k *call) reshaped(v int, shape []int64) int {
 
 // fresh returns a name that the graph does not have.
 func (c *checker) fresh(base string) string {
-	for i := 1; ; i++ {
-		name := fmt.Sprintf("%s_%d", base, i)
+	name, _ := c.freshAfter(base, 0)
+	return name
+}
+
+// freshAfter is fresh with a number above n, which it returns too.
+func (c *checker) freshAfter(base string, n int) (string, int) {
+	for {
+		n++
+		name := fmt.Sprintf("%s_%d", base, n)
 		if _, ok := c.makers[name]; !ok {
 			c.makers[name] = maker{rewritten, -1}
-			return name
+			return name, n
 		}
 	}
 }

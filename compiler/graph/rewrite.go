@@ -9,10 +9,19 @@ import "slices"
 // After a fault the methods add nothing, values are -1, and is returns the fault.
 type rewrite struct {
 	*call
-	err error
+	names map[string]int // by base: the number of the last name that was given out
+	err   error
 }
 
-func (k *call) rewrite() *rewrite { return &rewrite{call: k} }
+func (k *call) rewrite() *rewrite { return &rewrite{call: k, names: map[string]int{}} }
+
+// name returns a new name of something that the node becomes.
+func (r *rewrite) name(what string) string {
+	base := r.label + "_" + what
+	name, n := r.c.freshAfter(base, r.names[base])
+	r.names[base] = n
+	return name
+}
 
 // node adds a node with one result and returns that. An argument of -1 is left out.
 func (r *rewrite) node(op string, attrs Attrs, args ...int) int {
@@ -30,7 +39,7 @@ func (r *rewrite) nodes(op string, attrs Attrs, results int, args ...int) []int 
 		n.Inputs = append(n.Inputs, r.nameOf(v))
 	}
 	for range results {
-		name := r.c.fresh(r.label + "_" + op)
+		name := r.name(op)
 		r.c.asked[name] = true
 		n.Outputs = append(n.Outputs, name)
 	}
@@ -71,7 +80,7 @@ func (r *rewrite) of(v int) *TypedValue {
 
 // constant adds a constant.
 func (r *rewrite) constant(t Tensor) int {
-	v := r.c.addConstant(r.c.fresh(r.label+"_constant"), t)
+	v := r.c.addConstant(r.name("constant"), t)
 	r.nameOf(v)
 	return v
 }
