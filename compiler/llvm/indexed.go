@@ -26,8 +26,9 @@ func (l lanes) beats(order, a, b string) string {
 	if !l.float() {
 		return r
 	}
-	first := l.let("and i1 %s, %s", l.cmp("ne", a, a), l.cmp("eq", b, b))
-	return l.let("or i1 %s, %s", r, first)
+	truths := vector(l.n, "i1")
+	first := l.let("and %s %s, %s", truths, l.cmp("ne", a, a), l.cmp("eq", b, b))
+	return l.let("or %s %s, %s", truths, r, first)
 }
 
 func (k *kernel) argExtreme(order string) error {
@@ -42,27 +43,32 @@ func (k *kernel) argExtreme(order string) error {
 	if y.View.Elements() == 0 {
 		return nil
 	}
-	var kept []axis
+	list := make([]axis, len(x.Shape))
 	for i, n := range x.Shape {
-		if int64(i) != axes[0] {
-			kept = append(kept, axis{n, []int64{strides[i], x.Strides[i]}})
-		}
+		list[i] = axis{n, []int64{strides[i], x.Strides[i]}}
 	}
-	last := k.Attrs.Int("select_last_index") != 0
-	l, number := k.scalar(x.elem), k.scalar(y.elem)
-	k.walk(merged(kept, 0), []elem{y.elem, x.elem}, []string{y.ptr, x.ptr}, func(p []string) {
-		init := []value{{l.typ(), l.load(p[1])}, {number.typ(), "0"}}
-		done := k.fold(x.Shape[axes[0]], init, func(i string, so []string) []string {
-			v := l.load(k.at(p[1], l.memory, k.scaled(i, x.Strides[axes[0]])))
-			better := l.beats(order, v, so[0])
-			if last {
-				better = k.let("or i1 %s, %s", better, l.cmp("eq", v, so[0]))
-			}
-			return []string{l.pick(better, v, so[0]), number.pick(better, i, so[1])}
-		})
-		number.store(done[1], p[0])
-	})
+	r := k.newRows(list, func(i int) bool { return int64(i) == axes[0] }, []operand{y, x}, 1)
+	r.each([]string{y.ptr, x.ptr}, func(w *row) { k.argOfRow(w, order, x.Shape[axes[0]], x.Strides[axes[0]]) })
 	return nil
+}
+
+// argOfRow writes which of n elements is the best, in each lane of the row.
+func (k *kernel) argOfRow(w *row, order string, n, stride int64) {
+	l, number := w.cell(k.in[0].elem), w.cell(elems[graph.I64])
+	last := k.Attrs.Int("select_last_index") != 0
+	load := func(i string) string {
+		return w.load(l, 1, k.at(w.ptrs[1], l.memory, k.scaled(i, stride)), false)
+	}
+	init := []value{{l.typ(), load("0")}, {number.typ(), number.repeat("0")}}
+	done := k.fold(n, init, func(i string, so []string) []string {
+		v := load(i)
+		better := l.beats(order, v, so[0])
+		if last {
+			better = k.let("or %s %s, %s", vector(l.n, "i1"), better, l.cmp("eq", v, so[0]))
+		}
+		return []string{l.pick(better, v, so[0]), number.pick(better, number.splat(i), so[1])}
+	})
+	w.store(number, 0, done[1], w.ptrs[0], false)
 }
 
 // indexedAlong checks operators whose indices name elements of one axis of a tensor, and
