@@ -60,11 +60,9 @@ def test_dtype_numbers_are_those_of_the_header() -> None:
 def test_dtypes_by_other_names() -> None:
     for spec, wanted in {float: "FLOAT64", int: "INT64", bool: "BOOL", complex: "COMPLEX128", 16: "BOOL"}.items():
         assert tl.empty(1, spec).dtype is tl.DType[wanted]
-    for wrong in ("float33", object, None):
+    for wrong in ("float33", object, None, 999):
         with pytest.raises(TypeError):
             tl.empty(1, wrong)
-    with pytest.raises(ValueError):
-        tl.empty(1, 999)
 
 
 def test_shapes_that_are_refused() -> None:
