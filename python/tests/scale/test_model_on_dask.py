@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pytest
 from dask_clusters import cluster as own_cluster
+from dask_clusters import until
 from planned import TOOL, needs_tool
 from small_model import expected, rows, written
 
@@ -139,8 +140,13 @@ def test_a_scheduler_without_workers_is_told(model):
 
 def test_a_scheduler_that_ends(model):
     with own_cluster(True, n_workers=1) as client:
-        client.wait_for_workers(1)
-        end = threading.Timer(1, client.cluster.close)
+        scheduler = client.cluster.scheduler
+
+        def end_it():
+            until(lambda: any("_run_shipped" in str(key) for key in list(scheduler.tasks)))
+            client.cluster.close()
+
+        end = threading.Thread(target=end_it)
         end.start()
         with pytest.raises(RuntimeError, match="tl.Model.map: part .* was cancelled; the scheduler has ended"):
             model.map(rows(400_000), on=client, batch=4)
