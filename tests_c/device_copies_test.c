@@ -121,6 +121,9 @@ static void copies_are_refused(void)
 	CHECK_OK(tl_tensor_copy(there, fixed));
 	CHECK_FAILS(tl_tensor_copy(tl_view_broadcast_to(tl_view_slice(here, 0, 0, 1, 1), 2, shape), there),
 	            TL_E_UNSUPPORTED);
+	const int64_t none[2] = {0, 3}, column[2] = {0, 1}; /* nothing stands under several indices */
+	tl_tensor* empty = tl_tensor_new_zeroed(TL_DTYPE_I32, CPU, 2, column);
+	CHECK_OK(tl_tensor_copy(tl_view_broadcast_to(empty, 2, none), tl_tensor_new_zeroed(TL_DTYPE_I32, CPU, 2, none)));
 	fake_fail("cuMemcpyDtoH_v2", 1, 700);
 	CHECK_FAILS(tl_tensor_copy(here, there), TL_E_DEVICE);
 	fake_fail("cuMemcpyDtoH_v2", 1, 2);

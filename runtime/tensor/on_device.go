@@ -174,12 +174,14 @@ func sameShape(a, b *layout.TensorHeader) bool {
 	return true
 }
 
-// repeats reports whether an axis has one element under several indices.
+// repeats reports whether an axis has one element under several indices. Without elements none has.
 func repeats(h *layout.TensorHeader) bool {
+	found := false
 	for i := range min(int(h.Rank), layout.MaxRank) {
-		if h.Shape[i] > 1 && h.Strides[i] == 0 {
-			return true
+		if h.Shape[i] == 0 {
+			return false
 		}
+		found = found || h.Shape[i] > 1 && h.Strides[i] == 0
 	}
-	return false
+	return found
 }
