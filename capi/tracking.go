@@ -292,7 +292,7 @@ func tlentry_forget_block(address uintptr) {
 	contained(0, func() int { track.Forget(uint64(address)); return 0 })
 }
 
-// tlentry_leak_list lists what leaks unless the caller of tl_leak_report_asking holds it, and returns the list's number;
+// tlentry_leak_list lists what leaks unless the caller of tl_leak_report_asking holds it, and returns its number;
 // 0: it could not be made.
 //
 //export tlentry_leak_list

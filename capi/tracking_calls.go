@@ -189,7 +189,7 @@ func listLeaks(o *object.Context, asks bool) uint64 {
 	return leakLists.last
 }
 
-// narrowLeaks takes off a list what the caller holds, and returns how much is left; -1 is a failure, which ends the list.
+// narrowLeaks takes off a list what the caller holds, and returns how much is left; -1 is a failure and ends the list.
 func narrowLeaks(o *object.Context, number uint64, held, n uintptr) int64 {
 	list := takeLeaks(number)
 	known, st := addresses(o, held, n)

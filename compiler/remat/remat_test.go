@@ -159,7 +159,8 @@ func TestOnlyKnownOperatorsRunAgain(t *testing.T) {
 		}
 		out := fmt.Sprint("v", i+1)
 		g.Nodes = append(g.Nodes, graph.Node{Op: op, Inputs: []string{fmt.Sprint("v", i)}, Outputs: []string{out}})
-		g.Declared = append(g.Declared, graph.Declaration{Value: graph.Value{Name: out, DType: graph.F32, Shape: shape}})
+		made := graph.Value{Name: out, DType: graph.F32, Shape: shape}
+		g.Declared = append(g.Declared, graph.Declaration{Value: made})
 	}
 	last := "v8"
 	for i := 7; i > 0; i-- {

@@ -129,7 +129,8 @@ func open(cfg Config) status.Status {
 	if cfg.SlowOnly {
 		g.Fast = 0
 	}
-	if process.heap, st = heap.Open(g, heap.Config{ReserveBytes: cfg.HeapReserve, HugePages: cfg.HugePages}); st != status.OK {
+	process.heap, st = heap.Open(g, heap.Config{ReserveBytes: cfg.HeapReserve, HugePages: cfg.HugePages})
+	if st != status.OK {
 		return st
 	}
 	if process.registry, st = registry.Open(cfg.RegistryShards); st != status.OK {

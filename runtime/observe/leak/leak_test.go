@@ -53,7 +53,7 @@ func TestGoProgramsSeeTheirLines(t *testing.T) {
 	require.Empty(t, r.Text())
 }
 
-// A list has what leaked when it was made: what is younger, has left its scope since, or was acquired once more since is
+// A list has what leaked when it was made: what is younger, has left its scope since, or was acquired once more is
 // no leak, nor is what it refers to.
 func TestWhatIsNotOnAListIsNoLeak(t *testing.T) {
 	c := context(t)

@@ -232,7 +232,7 @@ func (f Located) write(b *strings.Builder, n int) {
 	b.WriteString("\n")
 }
 
-// quoted puts a name in quotes that a reader could not tell from what follows it: one with any of these characters, with
+// quoted puts a name in quotes that a reader could not tell from what follows it: one with these characters, with
 // quotes of its own, or with what is not printed, which could also write to a terminal what is not there.
 func quoted(name, apart string) string {
 	special := func(r rune) bool { return r == '"' || !unicode.IsPrint(r) || strings.ContainsRune(apart, r) }
