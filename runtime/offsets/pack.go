@@ -78,6 +78,7 @@ func (p *packing) reach(granted bool) {
 func (p *packing) unasked() {
 	p.surely()
 	p.byRules(true)
+	p.bySweepBack()
 	if p.plain && (len(p.in.items) <= fewItems && !p.done(p.d) || p.d.frame-p.d.bound > p.d.bound/tight) {
 		p.bySkyline()
 	}
@@ -99,16 +100,21 @@ func (p *packing) surely() {
 		p.spend(1)
 		p.in.swept(p.ground.offset, false, p.tick, false)
 		p.keep("sweep")
-		if p.done(p.d) || p.halted() {
-			return
-		}
-		if p.in.swept(p.ground.offset, true, p.tick, true) {
-			p.keep("sweep")
-		}
 	default:
 		p.spend(1)
 		p.in.stacked(p.ground.offset, p.tick)
 		p.keep("stack")
+	}
+}
+
+// bySweepBack goes through time the other way where a sweep was the first answer.
+func (p *packing) bySweepBack() {
+	if p.affords() || !p.plain || p.done(p.d) || p.halted() {
+		return
+	}
+	p.spend(1)
+	if p.in.swept(p.ground.offset, true, p.tick, true) {
+		p.keep("sweep")
 	}
 }
 

@@ -82,25 +82,42 @@ func (in *instance) when(i int32, backwards bool) span {
 
 // byBegin lists the items with bytes as they begin, the largest of each section first; byEnd as they end.
 func (in *instance) byBegin(backwards bool) []int32 {
-	order := make([]int32, 0, len(in.items))
-	for i := range in.items {
-		if in.items[i].size > 0 {
-			order = append(order, int32(i))
-		}
+	order, start := in.grouped(func(i int32) int32 { return in.when(i, backwards).first })
+	for t := range in.sections {
+		slices.SortFunc(order[start[t]:start[t+1]], func(a, b int32) int {
+			return cmp.Or(cmp.Compare(in.items[b].size, in.items[a].size), cmp.Compare(a, b))
+		})
 	}
-	slices.SortFunc(order, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(in.when(a, backwards).first, in.when(b, backwards).first),
-			cmp.Compare(in.items[b].size, in.items[a].size), cmp.Compare(a, b))
-	})
 	return order
 }
 
 func (in *instance) byEnd(backwards bool) []int32 {
-	order := in.byBegin(backwards)
-	slices.SortFunc(order, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(in.when(a, backwards).end, in.when(b, backwards).end), cmp.Compare(a, b))
-	})
+	order, _ := in.grouped(func(i int32) int32 { return in.when(i, backwards).end })
 	return order
+}
+
+// grouped lists the items with bytes by a section of theirs, up to the number of all, and where each group starts.
+func (in *instance) grouped(section func(i int32) int32) (order, start []int32) {
+	start = make([]int32, in.sections+2)
+	count := 0
+	for i := range in.items {
+		if in.items[i].size > 0 {
+			start[section(int32(i))+1]++
+			count++
+		}
+	}
+	for t := range in.sections + 1 {
+		start[t+1] += start[t]
+	}
+	order, next := make([]int32, count), slices.Clone(start)
+	for i := range in.items {
+		if in.items[i].size > 0 {
+			t := section(int32(i))
+			order[next[t]] = int32(i)
+			next[t]++
+		}
+	}
+	return order, start
 }
 
 func (s *sweep) newCell(c cell) int32 {
