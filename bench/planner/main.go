@@ -2,7 +2,7 @@
 // a folder, beside simple re-implementations of what others do, and prints a
 // Markdown table:
 //
-//	go run ./bench/planner [-budget 10s] [-seed 1] [-generate 1000000] [-json FILE] [FOLDER]
+//	go run ./bench/planner [-budget 10s] [-seed 1] [-generate 1000000] [-shapes 1000000] [-json FILE] [FOLDER]
 //
 // Every *.csv below FOLDER is an instance: a header, then id,lower,upper,size with
 // half-open lifetimes. A number in its name, as in A.1048576.csv, is the capacity
@@ -32,9 +32,10 @@ func main() {
 	flag.DurationVar(&b.options.Budget, "budget", 10*time.Second, "time for each instance")
 	flag.Uint64Var(&b.options.Seed, "seed", 1, "seed of the search")
 	flag.IntVar(&b.large, "generate", 0, "measure generated instances of so many buffers and of a tenth too")
+	flag.IntVar(&b.shapes, "shapes", 0, "measure generated instances of so many buffers, of every shape")
 	output := flag.String("json", "", "file for one line of JSON for each instance")
 	flag.Parse()
-	if flag.NArg() > 1 || flag.NArg()+b.large == 0 {
+	if flag.NArg() > 1 || flag.NArg()+b.large+b.shapes == 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -52,6 +53,7 @@ func main() {
 type bench struct {
 	options offsets.Options
 	large   int
+	shapes  int
 	records []*record
 }
 
@@ -73,6 +75,11 @@ func (b *bench) run(folder string) error {
 			return err
 		}
 		b.records = append(b.records, r)
+	}
+	if b.shapes > 0 {
+		if err := b.generateShapes(b.shapes); err != nil {
+			return err
+		}
 	}
 	if folder == "" {
 		return nil

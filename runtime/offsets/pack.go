@@ -132,8 +132,9 @@ func (p *packing) byRules(mend bool) {
 		}
 		p.tried[k] = true
 		p.tryRule(&rules[k])
-		// Where little sticks out, mending is cheaper than more rules.
-		if mend && k == 1 && !p.done(p.d) && p.d.frame-p.d.bound <= p.d.bound/near {
+		// Where little sticks out, mending is cheaper than more rules, the second one of a large input included.
+		early := k == 1 || k == 0 && len(p.in.items) > fewItems
+		if mend && early && !p.done(p.d) && p.d.frame-p.d.bound <= p.d.bound/near {
 			p.improve(p.in, p.d, true)
 		}
 	}
