@@ -116,11 +116,22 @@ func (o *operatorForm) kernel() string {
 	missing := func(d string) bool { return !slices.Contains(o.Kernel, d) }
 	switch {
 	case o.Becomes != "":
-		return "becomes " + strings.TrimSuffix(strings.SplitN(o.Becomes, ":", 2)[0], ".")
+		return "becomes " + o.others()
 	case len(o.Kernel) == 0:
 		return "none"
 	case slices.ContainsFunc(o.Types["T"], missing):
 		return strings.Join(o.Kernel, " ")
 	}
 	return "yes"
+}
+
+// others are the operators that stand in the place of this one, as far as a word says it;
+// --json has the whole text.
+func (o *operatorForm) others() string {
+	const mostWords = 2
+	words := strings.Fields(strings.Trim(strings.SplitN(o.Becomes, ":", 2)[0], "."))
+	if len(words) > mostWords {
+		return "others"
+	}
+	return strings.Join(words, " ")
 }

@@ -233,7 +233,7 @@ var operators = func() map[string]*Operator {
 	for _, e := range table {
 		all[e.name] = operatorOf(e)
 	}
-	for _, e := range elementwise {
+	for _, e := range slices.Concat(elementwise, activations) {
 		all[e.name].Elementwise = true
 	}
 	return all

@@ -46,8 +46,8 @@ var layers = []layer{
 		others: []string{"github.com/dustin/go-humanize"}},
 	{name: "command", packages: []string{"cmd/tl", "cmd/tl/"}, imports: []string{"foundation", "placement",
 		"observation", "compiler"},
-		others: []string{"github.com/dustin/go-humanize", "github.com/spf13/", "github.com/stretchr/testify/require",
-			"google.golang.org/protobuf/"}},
+		others: []string{"github.com/dustin/go-humanize", "github.com/dustin/go-humanize/", "github.com/spf13/",
+			"github.com/stretchr/testify/require", "google.golang.org/protobuf/"}},
 }
 
 // pure packages of the placement are all that the compiler may import: arithmetic, without the
