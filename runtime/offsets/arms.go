@@ -95,6 +95,7 @@ func (s *tree) chooseLowest(from, to int32) int32 {
 // shuffle draws new scores: a random mixture of size and duration, with noise. The
 // ranges are those that needed the fewest nodes on minimalloc's instances.
 func (s *tree) shuffle(r *rand.Rand) {
+	s.lowest = false
 	weight, noise := 192+r.Int64N(320), r.Int64N(3<<15)
 	for i := range s.in.items {
 		it := &s.in.items[i]

@@ -43,7 +43,7 @@ func TestCapacityIsNotTheEnd(t *testing.T) {
 }
 
 func TestTargetIsReachedUnasked(t *testing.T) {
-	p := problems.Packing(2, 200, 1)
+	p := problems.Packing(2, 300, 1)
 	require.Greater(t, solved(t, p, offsets.Options{}).FrameBytes(), int64(problems.Side))
 	s := solved(t, p, offsets.Options{Target: problems.Side})
 	require.Equal(t, int64(problems.Side), s.FrameBytes())
@@ -53,7 +53,7 @@ func TestTargetIsReachedUnasked(t *testing.T) {
 
 // The smaller of target and capacity counts.
 func TestTargetAndCapacity(t *testing.T) {
-	p := problems.Packing(2, 200, 1)
+	p := problems.Packing(2, 300, 1)
 	for _, o := range []struct{ target, capacity int64 }{{problems.Side, 2 * problems.Side}, {2 * problems.Side,
 		problems.Side}} {
 		p.Spaces = []space{{Capacity: o.capacity}}
@@ -63,7 +63,7 @@ func TestTargetAndCapacity(t *testing.T) {
 }
 
 func TestProgressTellsEachImprovement(t *testing.T) {
-	p := problems.Packing(2, 200, 1)
+	p := problems.Packing(2, 300, 1)
 	var told []offsets.Progress
 	s := solved(t, p, offsets.Options{MaxSteps: 20_000, Progress: func(p offsets.Progress) bool {
 		told = append(told, p)

@@ -183,8 +183,14 @@ func (a *area) ask(s *solver, limit int64, aiming bool) (found, proved bool) {
 	t := a.trees[which]
 	before, k := t.nodes, a.asked[which]
 	a.asked[which]++
-	t.prepare(s.random, k)
-	found, proved = t.ask(limit, int64(2*len(a.in.items)+200)*luby(k/2+1))
+	turn := k/2 + 1
+	if s.search {
+		t.prepare(s.random, k)
+	} else { // few nodes: the arm that needs the fewest in most cases
+		turn = k + 1
+		t.shuffle(s.random)
+	}
+	found, proved = t.ask(limit, int64(2*len(a.in.items)+200)*luby(turn))
 	s.spend(t.nodes - before)
 	if found {
 		a.take(t.offset, "tree")

@@ -40,6 +40,7 @@ type packing struct {
 	alive  int64  // the mean of a section
 	plain  bool   // nothing is pinned or has gaps
 	tried  []bool // by rule
+	filled bool   // by skyline
 }
 
 // pack places an instance in one space. First it does what it would do unasked, whatever was granted, so that more
@@ -144,6 +145,7 @@ func (p *packing) byRules(mend bool) {
 func (p *packing) bySkyline() {
 	p.spend(1)
 	if p.in.skylined(p.ground.offset, p.tick, true) {
+		p.filled = true
 		p.keep("skyline")
 	}
 }
@@ -155,6 +157,9 @@ func (p *packing) deepen() {
 	}
 	if p.alive > crowd || len(p.in.items) > treeItems {
 		p.byRules(false)
+	}
+	if p.plain && !p.filled && !p.done(p.d) && p.d.frame-p.d.bound > p.d.bound/tight {
+		p.bySkyline()
 	}
 	if !p.done(p.d) && p.alive > crowd {
 		p.squeak(p.in, p.ground, p.d, math.MaxInt)

@@ -71,7 +71,7 @@ func (in *instance) skylined(offset []int64, tick func(units int64) bool, stop b
 		} else {
 			s.lift(v)
 		}
-		if late := tick(s.cost + 32); late && stop {
+		if late := tick(4*s.cost + 64); late && stop {
 			return false
 		}
 		s.cost = 0
