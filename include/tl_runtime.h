@@ -5120,8 +5120,8 @@ TL_API int64_t tl_leak_report_since(const char* path, uint64_t mark);
  *     the call.
  * Returns: how many allocations leaked, -1 on failure.
  * Errors: TL_E_INVALID_ARGUMENT (the file cannot be written; nothing is being
- *     recorded, and the mark is not UINT64_MAX; held is NULL or misaligned,
- *     and n is not 0), TL_E_OUT_OF_MEMORY.
+ *     recorded, and the mark is not UINT64_MAX; held is NULL, and n is not 0),
+ *     TL_E_OUT_OF_MEMORY.
  * Cost: as tl_leak_report, and linear in n.
  */
 TL_API int64_t tl_leak_report_except(const char* path, uint64_t mark, void* const* held, size_t n);

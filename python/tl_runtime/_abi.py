@@ -5712,8 +5712,8 @@ FUNCTIONS: tuple[Function, ...] = (
             the call.
         Returns: how many allocations leaked, -1 on failure.
         Errors: TL_E_INVALID_ARGUMENT (the file cannot be written; nothing is being
-            recorded, and the mark is not UINT64_MAX; held is NULL or misaligned,
-            and n is not 0), TL_E_OUT_OF_MEMORY.
+            recorded, and the mark is not UINT64_MAX; held is NULL, and n is not 0),
+            TL_E_OUT_OF_MEMORY.
         Cost: as tl_leak_report, and linear in n.
         """,
     ),
