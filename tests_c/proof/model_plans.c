@@ -97,7 +97,7 @@ static void check_solution(world* w, const plan* p)
 static void solve(world* w)
 {
 	plan* p = draw_plan(w);
-	tl_plan_options options = {sizeof options, w->random, 200, 0};
+	tl_plan_options options = {.struct_size = sizeof options, .seed = w->random, .max_steps = 200};
 	if (p->handle == NULL) return;
 	note(w, "tl_plan_solve(%" PRId64 " buffers)", p->len);
 	want_memory(w, chance(w, 70) ? tl_plan_solve(p->handle, 0) : tl_plan_solve_with(p->handle, &options), GOOD);
