@@ -4280,7 +4280,7 @@ typedef struct tl_plan_options {
 /*
  * tl_plan_solve places the buffers. With a budget of 0 milliseconds a fixed amount of
  * work is done: about a millisecond for a thousand buffers where that suffices, a
- * tenth of a second for a thousand that are hard to place, and a second or two for a
+ * tenth of a second for a thousand that are hard to place, and a few seconds for a
  * million. With more, a search and an exact solver go on until the frame is proved to
  * be minimal or the time is over. The time is a bound, but for what one pass over the
  * buffers takes. When the plan has one space of limited capacity, a solution that fits
