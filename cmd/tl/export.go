@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"tlruntime/cmd/tl/internal/infer"
-	"tlruntime/cmd/tl/internal/onnx"
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/onnx"
 )
 
 func exportCommand() *cobra.Command {

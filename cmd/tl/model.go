@@ -13,8 +13,8 @@ import (
 
 	"tlruntime/cmd/tl/internal/infer"
 	"tlruntime/cmd/tl/internal/npy"
-	"tlruntime/cmd/tl/internal/onnx"
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/onnx"
 	"tlruntime/compiler/plan"
 	"tlruntime/compiler/remat"
 )

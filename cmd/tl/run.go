@@ -16,8 +16,8 @@ import (
 	"tlruntime/cmd/tl/internal/compile"
 	"tlruntime/cmd/tl/internal/host"
 	"tlruntime/cmd/tl/internal/npy"
-	"tlruntime/cmd/tl/internal/onnx"
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/onnx"
 	"tlruntime/compiler/plan"
 )
 

@@ -43,7 +43,7 @@ var layers = []layer{
 	{name: "library", packages: []string{"runtime/consistency", "capi", "cshim"},
 		imports: []string{"foundation", "storage", "objects", "tensors", "placement", "observation"}},
 	{name: "compiler", packages: []string{"compiler/"}, imports: []string{"placement"},
-		others: []string{"github.com/dustin/go-humanize"}},
+		others: []string{"github.com/dustin/go-humanize", "google.golang.org/protobuf/"}},
 	{name: "command", packages: []string{"cmd/tl", "cmd/tl/"}, imports: []string{"foundation", "placement",
 		"observation", "compiler"},
 		others: []string{"github.com/dustin/go-humanize", "github.com/dustin/go-humanize/", "github.com/spf13/",

@@ -10,8 +10,8 @@ import (
 	"os/exec"
 	"strings"
 
-	"tlruntime/cmd/tl/internal/onnx"
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/onnx"
 )
 
 //go:embed infer.py

@@ -8,8 +8,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"tlruntime/cmd/tl/internal/onnx/onnxpb"
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/onnx/onnxpb"
 )
 
 // Newest is the newest version of the operators that models may ask for.

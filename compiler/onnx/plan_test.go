@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tlruntime/cmd/tl/internal/onnx"
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/onnx"
 	"tlruntime/compiler/plan"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"tlruntime/cmd/tl/internal/onnx/onnxpb"
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/onnx/onnxpb"
 )
 
 // The versions that written models name, where the graph names none. Both have

@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
-	"tlruntime/cmd/tl/internal/onnx/onnxpb"
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/onnx/onnxpb"
 )
 
 func tensorOf(t *rapid.T, label string) graph.Tensor {

@@ -11,8 +11,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"tlruntime/cmd/tl/internal/onnx/onnxpb"
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/onnx/onnxpb"
 )
 
 var dtypes = map[onnxpb.TensorProto_DataType]graph.DType{

@@ -1430,7 +1430,7 @@ const file_onnx_proto_rawDesc = "" +
 	"\tDimension\x12\x1d\n" +
 	"\tdim_value\x18\x01 \x01(\x03H\x00R\bdimValue\x12\x1d\n" +
 	"\tdim_param\x18\x02 \x01(\tH\x00R\bdimParamB\a\n" +
-	"\x05valueB'Z%tlruntime/cmd/tl/internal/onnx/onnxpbb\x06proto3"
+	"\x05valueB Z\x1etlruntime/compiler/onnx/onnxpbb\x06proto3"
 
 var (
 	file_onnx_proto_rawDescOnce sync.Once

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strconv"
 
-	"tlruntime/cmd/tl/internal/onnx/onnxpb"
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/onnx/onnxpb"
 )
 
 // firstWithSets is the first version of the format whose models have to name the versions
