@@ -50,7 +50,7 @@ LIBRARY_SOURCES := $(filter-out %_test.go,$(shell find capi cshim runtime -name 
 .SUFFIXES:
 .PHONY: help lib python-fast bitcode static debug checked demo demo-c demo-python demo-planned demo-tiny tool FORCE test prove proof bench gen gen-check format lint lint-lite install uninstall clean venv
 .PHONY: wheel sdist release abi
-.PHONY: $(addprefix test-,$(subst +, ,$(STEPS))) test-interop test-ecosystem test-pythons test-scale test-c-programs
+.PHONY: $(addprefix test-,$(subst +, ,$(STEPS))) test-interop test-ecosystem test-exports test-pythons test-scale test-c-programs
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' Makefile | expand -t 14
@@ -192,6 +192,10 @@ test-interop: $(LIBRARY)
 
 test-ecosystem: $(LIBRARY)
 	.ci/ecosystem $(BUILD) $(LIBRARY) $(PYTHON)
+
+# Ninety networks that PyTorch exports, by hand: it takes minutes.
+test-exports: $(LIBRARY) $(VENV)/.ready $(TOOL)
+	TL_PYTHON=$(IN_VENV)/python .ci/exports $(BUILD) $(LIBRARY) $(IN_VENV)/python
 
 # Several processes, by MPI.
 test-scale: $(LIBRARY) python-fast $(TOOL)

@@ -46,6 +46,8 @@ func TestErrorsOfOperators(t *testing.T) {
 			"min is given twice, as input 1 and as an attribute; leave out the attribute"},
 		{"Dropout", "f32(2) - bool=1", nil,
 			"its input 2 (training_mode) is set; export the model for inference"},
+		{"Dropout", "f32(2) f32=0.5 bool=1", nil,
+			"its input 2 (training_mode) is set; export the model for inference"},
 		{"MatMul", "f32() f32(2)", nil,
 			"A has the shape (), B (2); both need an axis; use Mul for scalars"},
 		{"MatMul", "f32(2,3) f32(2,3)", nil,

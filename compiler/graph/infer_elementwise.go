@@ -135,7 +135,7 @@ func inferDropout(k *call) error {
 		if err != nil {
 			return err
 		}
-		if Elements(t.Shape) != 1 || t.intAt(0) != 0 {
+		if Elements(t.Shape) != 1 || t.intAt(0) != 0 && !dropsNothing(k) {
 			return k.fault("export the model for inference", "its input 2 (training_mode) is set")
 		}
 	}
@@ -153,6 +153,15 @@ func inferDropout(k *call) error {
 	mask.constant = t
 	k.results = append(k.results, mask)
 	return err
+}
+
+// dropsNothing tells whether a Dropout has a constant ratio of 0.
+func dropsNothing(k *call) bool {
+	if !k.has(1) {
+		return false
+	}
+	ratio, err := k.constant(1)
+	return err == nil && Elements(ratio.Shape) == 1 && ratio.floatAt(0) == 0
 }
 
 // oneOf returns the bytes of the number 1 of a float type.

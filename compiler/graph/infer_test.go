@@ -56,6 +56,7 @@ func TestInferElementwise(t *testing.T) {
 		{"Cast", "f32(2)", A{"to": "FLOAT"}, "f32(2); Identity"},
 		{"Dropout", "f32(2)", A{"ratio": 0.3, "is_test": int64(1)}, "f32(2); Identity"},
 		{"Dropout", "f32(2) f32=0.5 bool=0", nil, "f32(2); Identity"},
+		{"Dropout", "f32(2) f32=0 bool=1", nil, "f32(2); Identity"},
 	})
 }
 
