@@ -43,8 +43,13 @@ func (c *code) shared(python string, e *plan.ExecutionPlan) (path, compiler stri
 	if err != nil {
 		return "", "", err
 	}
+	o := llvm.Options{Name: function}
+	if c.slots {
+		o.Memory = llvm.Slots
+	}
 	path, err = found.Shared(func(w io.Writer, version int) error {
-		return writeLLVM(w, e, function, version, c.slots)
+		o.Version = version
+		return writeLLVM(w, e, o)
 	})
 	return path, fmt.Sprintf("%s, LLVM %d", found.Kind, found.LLVM), err
 }

@@ -28,6 +28,7 @@ type planning struct {
 	name     string
 	version  int
 	slots    bool
+	caller   bool
 	validate bool
 }
 
@@ -54,7 +55,21 @@ func planCommand() *cobra.Command {
 	f.StringVar(&p.name, "name", "", "of the function in .ll and of the macros in .h (default: the model's)")
 	f.IntVar(&p.version, "llvm", 0, "major version of LLVM that reads the .ll (default: 16 and newer)")
 	f.BoolVar(&p.slots, "slots", false, "the .ll takes its memory by slots of a function's frame instead of one block")
+	f.BoolVar(&p.caller, "caller-memory", false,
+		"the .ll is given its memory by its caller and calls nothing of the runtime; the .h declares the function")
+	c.MarkFlagsMutuallyExclusive("slots", "caller-memory")
 	return c
+}
+
+// memory is how the code of the plan comes to its memory.
+func (p *planning) memory() llvm.Memory {
+	switch {
+	case p.caller:
+		return llvm.Caller
+	case p.slots:
+		return llvm.Slots
+	}
+	return llvm.OneFrame
 }
 
 func (p *planning) run(out io.Writer, path string) error {
@@ -85,9 +100,9 @@ func (p *planning) write(e *plan.ExecutionPlan, path string) error {
 		case ".json":
 			return export.WriteJSON(w, e, export.WithoutContent)
 		case ".h":
-			return export.WriteHeader(w, e, p.name)
+			return p.writeHeader(w, e)
 		case ".ll":
-			return writeLLVM(w, e, p.name, p.version, p.slots)
+			return writeLLVM(w, e, llvm.Options{Name: p.name, Version: p.version, Memory: p.memory()})
 		case ".svg":
 			return picture.WriteSVG(w, picture.FromPlan(e))
 		case ".html":
@@ -97,12 +112,20 @@ func (p *planning) write(e *plan.ExecutionPlan, path string) error {
 	})
 }
 
-// writeLLVM writes a plan as a function of that name, for compilers from that version of LLVM on.
-func writeLLVM(w io.Writer, e *plan.ExecutionPlan, name string, version int, slots bool) error {
-	o := llvm.Options{Name: name, Version: version}
-	if slots {
-		o.Memory = llvm.Slots
+// writeHeader writes the places of the buffers, and the function where its caller has to know how much memory it takes.
+func (p *planning) writeHeader(w io.Writer, e *plan.ExecutionPlan) error {
+	if err := export.WriteHeader(w, e, p.name); err != nil || !p.caller {
+		return err
 	}
+	text, err := llvm.Header(e, llvm.Options{Name: p.name, Memory: llvm.Caller})
+	if err == nil {
+		_, err = io.WriteString(w, "\n"+text)
+	}
+	return err
+}
+
+// writeLLVM writes a plan as a function.
+func writeLLVM(w io.Writer, e *plan.ExecutionPlan, o llvm.Options) error {
 	text, err := llvm.Module(e, o)
 	if err != nil {
 		return withoutKernels(err)

@@ -65,6 +65,26 @@ func TestPlanWritesWhatItIsAskedFor(t *testing.T) {
 	}
 }
 
+// One header says how much memory the function takes and how it is called.
+func TestMemoryOfTheCaller(t *testing.T) {
+	model, folder := write(t, "perceptron.json", perceptron), t.TempDir()
+	header, code := filepath.Join(folder, "plan.h"), filepath.Join(folder, "plan.ll")
+	arguments := []string{"plan", model, "--bind", "batch=4", "--caller-memory"}
+	_, err := tl(t, append(arguments, "-o", header, "-o", code)...)
+	require.NoError(t, err)
+	text, err := os.ReadFile(header)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "#define PERCEPTRON_FRAME_BYTES 0\n")
+	assert.Contains(t, string(text), "#define perceptron_FRAME_BYTES 0\n")
+	assert.Contains(t, string(text), "const void* const* constants, void* scratch);")
+	text, err = os.ReadFile(code)
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "ptr %constants, ptr %scratch)")
+	assert.NotContains(t, string(text), "@tl_")
+	_, err = tl(t, append(arguments, "--slots")...)
+	require.ErrorContains(t, err, "[slots caller-memory]")
+}
+
 func TestACapacityOfBuffers(t *testing.T) {
 	list := write(t, "buffers.csv", "id,lower,upper,size\na,0,2,64\nb,1,3,64\nc,2,4,32\n")
 	_, err := tl(t, "plan", list, "--capacity", "128")

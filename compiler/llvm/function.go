@@ -24,9 +24,12 @@ func (m *module) function() error {
 	}
 	f.leave()
 	m.globals = append(m.globals, m.info()...)
+	arguments := fmt.Sprintf("%s %%inputs, %[1]s %%outputs, %[1]s %%constants", m.pointer())
+	if m.opts.Memory == Caller {
+		arguments += ", " + m.pointer() + " %scratch"
+	}
 	m.functions = append(m.functions,
-		fmt.Sprintf("define i32 @%s(%[2]s %%inputs, %[2]s %%outputs, %[2]s %%constants) {\nentry:\n%[3]s}\n", m.name,
-			m.pointer(), f.code.text.String()))
+		fmt.Sprintf("define i32 @%s(%s) {\nentry:\n%s}\n", m.name, arguments, f.code.text.String()))
 	return nil
 }
 
@@ -59,7 +62,11 @@ func (f *entry) arguments() {
 	for _, input := range place.staged {
 		null = append(null, f.argument("inputs", input))
 	}
-	f.refuseNull(null)
+	var bad []string
+	for _, address := range null {
+		bad = append(bad, f.isNull(address))
+	}
+	f.refuse(append(bad, f.badScratch()...))
 }
 
 func (f *entry) argument(array string, index int) string {
@@ -68,13 +75,25 @@ func (f *entry) argument(array string, index int) string {
 	return f.let("load %s, %s, align 8", p, f.as(at, p))
 }
 
-func (f *entry) refuseNull(addresses []string) {
-	if len(addresses) == 0 {
+// badScratch is what must not hold of the caller's scratch: that it is NULL, or off
+// the frame's alignment.
+func (f *entry) badScratch() []string {
+	if f.m.opts.Memory != Caller || !f.m.needsFrame() {
+		return nil
+	}
+	address := f.let("ptrtoint %s %%scratch to i64", f.m.pointer())
+	beside := f.let("and i64 %s, %d", address, f.m.alignment()-1)
+	return []string{f.isNull("%scratch"), f.let("icmp ne i64 %s, 0", beside)}
+}
+
+// refuse returns an invalid argument when one of the conditions holds.
+func (f *entry) refuse(conditions []string) {
+	if len(conditions) == 0 {
 		return
 	}
-	any := f.isNull(addresses[0])
-	for _, a := range addresses[1:] {
-		any = f.let("or i1 %s, %s", any, f.isNull(a))
+	any := conditions[0]
+	for _, c := range conditions[1:] {
+		any = f.let("or i1 %s, %s", any, c)
 	}
 	f.do("br i1 %s, label %%invalid, label %%enter", any)
 	f.begin("invalid")
@@ -84,14 +103,19 @@ func (f *entry) refuseNull(addresses []string) {
 
 // enter takes the memory of the frame.
 func (f *entry) enter() {
-	if !f.m.needsFrame() {
-		return
-	}
-	f.m.declare("tl_last_status", "declare i32 @tl_last_status() nounwind")
-	if f.m.opts.Memory == Slots {
+	switch {
+	case !f.m.needsFrame():
+	case f.m.opts.Memory == Caller:
+		f.layOut("%scratch")
+	case f.m.opts.Memory == Slots:
 		f.enterSlots()
-		return
+	default:
+		f.enterFrame()
 	}
+}
+
+func (f *entry) enterFrame() {
+	f.m.declare("tl_last_status", "declare i32 @tl_last_status() nounwind")
 	f.m.declare("tl_mem_frame_enter", "declare "+f.m.pointer()+" @tl_mem_frame_enter(i64)")
 	f.m.declare("tl_mem_frame_exit", "declare i32 @tl_mem_frame_exit()")
 	f.do("%%frame = call %s @tl_mem_frame_enter(i64 %d)", f.m.pointer(), f.m.plan.Frame.Bytes)
@@ -100,14 +124,20 @@ func (f *entry) enter() {
 	f.do("%%why = call i32 @tl_last_status()")
 	f.do("ret i32 %%why")
 	f.begin("run")
+	f.layOut("%frame")
+}
+
+// layOut gives the buffers in the frame their addresses.
+func (f *entry) layOut(frame string) {
 	for i, h := range f.m.place.homes {
 		if h.frame && f.buffers[i] == "" {
-			f.buffers[i] = f.at("%frame", "i8", fmt.Sprint(h.offset))
+			f.buffers[i] = f.at(frame, "i8", fmt.Sprint(h.offset))
 		}
 	}
 }
 
 func (f *entry) enterSlots() {
+	f.m.declare("tl_last_status", "declare i32 @tl_last_status() nounwind")
 	f.m.declare("tl_mem_function_enter", "declare i32 @tl_mem_function_enter(i64)")
 	f.m.declare("tl_mem_function_exit", "declare i32 @tl_mem_function_exit()")
 	f.m.declare("tl_mem_get_buffer", "declare "+f.m.pointer()+" @tl_mem_get_buffer(i64, i64)")
@@ -224,7 +254,7 @@ func (f *entry) leave() {
 
 func (f *entry) exit() string {
 	switch {
-	case !f.m.needsFrame():
+	case !f.m.needsFrame() || f.m.opts.Memory == Caller:
 		return "0"
 	case f.m.opts.Memory == Slots:
 		return f.let("call i32 @tl_mem_function_exit()")

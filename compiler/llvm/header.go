@@ -25,7 +25,7 @@ struct tl_plan_info {
     int64_t size; /* of this structure; a later version has more behind what is here */
     const char* name;
     const char* json; /* the same as JSON */
-    int64_t frame_bytes; /* that one call takes from the runtime */
+    int64_t frame_bytes; /* that one call takes from the runtime, or from the caller */
     int64_t slots; /* that it takes them in; 0: in one block */
     int64_t input_count;
     int64_t output_count;
@@ -33,33 +33,15 @@ struct tl_plan_info {
     const struct tl_plan_tensor* inputs;
     const struct tl_plan_tensor* outputs;
     const struct tl_plan_tensor* constants;
+    int64_t memory; /* 0: a frame of the runtime; 1: its slots; 2: the caller's, the fourth argument */
+    int64_t frame_alignment;
 };
 #endif
 `
 
-// Header returns a C header that declares what the module of Module defines.
-func Header(p *plan.ExecutionPlan, o Options) (string, error) {
-	info, err := Describe(p, o)
-	if err != nil {
-		return "", err
-	}
-	var b strings.Builder
-	guard := "TL_PLAN_" + strings.ToUpper(info.Name) + "_H"
-	fmt.Fprintf(&b,
-		"/* %s: an execution plan of TL Runtime, compiled. */\n#ifndef %s\n#define %s\n\n#include <stdint.h>\n\n",
-		info.Name, guard, guard)
-	fmt.Fprintf(&b, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n%s\n", headerTypes)
-	fmt.Fprintf(&b, "#define %s_FRAME_BYTES %d\n", info.Name, info.FrameBytes)
-	describeArray(&b, info.Name, "INPUT", info.Inputs)
-	describeArray(&b, info.Name, "OUTPUT", info.Outputs)
-	describeArray(&b, info.Name, "CONSTANT", info.Constants)
-	fmt.Fprintf(&b, `
-/*
- * %s computes the outputs. Each argument is an array with the addresses of
- * tensors, in the order above; an array without entries may be NULL. Addresses are
- * aligned to their element. No output may overlap an input, a constant or another
- * output.
- *
+// What is particular to functions with memory of the runtime, and of the caller.
+const (
+	ofRuntime = ` *
  * Ownership: all tensors stay the caller's.
  * Threads: any number of calls at once, with outputs of their own. The memory
  *     between is the calling thread's frames.
@@ -67,18 +49,67 @@ func Header(p *plan.ExecutionPlan, o Options) (string, error) {
  * Errors: TL_E_INVALID_ARGUMENT (an address is NULL, an index is out of range), and
  *     those of the runtime's frames.
  */
-int32_t %s(const void* const* inputs, void* const* outputs, const void* const* constants);
+int32_t NAME(const void* const* inputs, void* const* outputs, const void* const* constants);
+`
+	ofCaller = ` *
+ * All memory between inputs and outputs is scratch: NAME_FRAME_BYTES bytes at a
+ * multiple of NAME_FRAME_ALIGNMENT that overlap no tensor. Its content has no
+ * meaning before the call and after it. With a frame of 0 bytes scratch is not
+ * looked at. The function calls nothing of the runtime.
+ *
+ * Ownership: all tensors and scratch stay the caller's.
+ * Threads: any number of calls at once, with outputs and scratch of their own.
+ * Returns: TL_OK, or why there is no result.
+ * Errors: TL_E_INVALID_ARGUMENT (an address or scratch is NULL, scratch is not
+ *     aligned, an index is out of range).
+ */
+int32_t NAME(const void* const* inputs, void* const* outputs, const void* const* constants, void* scratch);
+`
+)
 
-extern const struct tl_plan_info %s_info;
-extern const char %s_json[];
-
-#ifdef __cplusplus
+// Header returns a C header that declares what the module of Module defines.
+func Header(p *plan.ExecutionPlan, o Options) (string, error) {
+	info, err := Describe(p, o)
+	if err != nil {
+		return "", err
+	}
+	return guarded(info.Name, func(b *strings.Builder) { declareFunction(b, &info) }), nil
 }
-#endif
 
-#endif
-`, info.Name, info.Name, info.Name, info.Name)
-	return b.String(), nil
+// guarded is a header around declarations.
+func guarded(name string, declare func(*strings.Builder)) string {
+	var b strings.Builder
+	guard := "TL_PLAN_" + strings.ToUpper(name) + "_H"
+	fmt.Fprintf(&b,
+		"/* %s: an execution plan of TL Runtime, compiled. */\n#ifndef %s\n#define %s\n\n#include <stdint.h>\n\n",
+		name, guard, guard)
+	fmt.Fprintf(&b, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n%s\n", headerTypes)
+	declare(&b)
+	b.WriteString("\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n")
+	return b.String()
+}
+
+// declareFunction writes what is known of one function.
+func declareFunction(b *strings.Builder, info *Info) {
+	fmt.Fprintf(b, "#define %s_FRAME_BYTES %d\n#define %[1]s_FRAME_ALIGNMENT %[3]d\n", info.Name, info.FrameBytes,
+		info.Alignment)
+	describeArray(b, info.Name, "INPUT", info.Inputs)
+	describeArray(b, info.Name, "OUTPUT", info.Outputs)
+	describeArray(b, info.Name, "CONSTANT", info.Constants)
+	about := ofRuntime
+	if info.Memory == memoryNames[Caller] {
+		about = ofCaller
+	}
+	fmt.Fprintf(b, `
+/*
+ * %[1]s computes the outputs. Each argument is an array with the addresses of
+ * tensors, in the order above; an array without entries may be NULL. Addresses are
+ * aligned to their element. No output may overlap an input, a constant or another
+ * output.
+%[2]s
+extern const struct tl_plan_info %[1]s_info;
+extern const char %[1]s_json[];
+`, info.Name, strings.ReplaceAll(about, "NAME", info.Name))
 }
 
 func describeArray(b *strings.Builder, name, array string, list []TensorInfo) {
@@ -88,8 +119,12 @@ func describeArray(b *strings.Builder, name, array string, list []TensorInfo) {
 		if t.Embedded {
 			note = ", in the module"
 		}
-		text := strings.NewReplacer("*/", "* /", "/*", "/ *", "\n", " ", "\\", "/").Replace(t.Name)
-		fmt.Fprintf(b, "#define %s_%s%d_BYTES %d /* %s: %s %v%s */\n", name, array, i, t.Bytes, text, t.DType, t.Shape,
-			note)
+		fmt.Fprintf(b, "#define %s_%s%d_BYTES %d /* %s: %s %v%s */\n", name, array, i, t.Bytes, plainText(t.Name), t.DType,
+			t.Shape, note)
 	}
+}
+
+// plainText is text that cannot end a comment.
+func plainText(s string) string {
+	return strings.NewReplacer("*/", "* /", "/*", "/ *", "\n", " ", "\\", "/").Replace(s)
 }

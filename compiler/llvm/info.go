@@ -12,8 +12,10 @@ import (
 // NAME_info has the same as the structure tl_plan_info of Header.
 type Info struct {
 	Name       string       `json:"name"`        // of the function
-	FrameBytes int64        `json:"frame_bytes"` // that one call takes from the runtime
+	FrameBytes int64        `json:"frame_bytes"` // that one call takes from the runtime, or from the caller
 	Slots      int          `json:"slots"`       // 0 when it takes one block, or nothing
+	Memory     string       `json:"memory"`      // "frame", "slots" or "caller"
+	Alignment  int64        `json:"alignment"`   // of the frame
 	Inputs     []TensorInfo `json:"inputs"`
 	Outputs    []TensorInfo `json:"outputs"`
 	Constants  []TensorInfo `json:"constants"`
@@ -31,6 +33,9 @@ type TensorInfo struct {
 	dtype uint8
 }
 
+// memoryNames are what Info.Memory says.
+var memoryNames = map[Memory]string{OneFrame: "frame", Slots: "slots", Caller: "caller"}
+
 // Describe returns what Module would tell of p.
 func Describe(p *plan.ExecutionPlan, o Options) (Info, error) {
 	m, err := newModule(p, o)
@@ -41,8 +46,8 @@ func Describe(p *plan.ExecutionPlan, o Options) (Info, error) {
 }
 
 func (m *module) describe() Info {
-	info := Info{Name: m.name, Slots: len(m.place.slots), Inputs: []TensorInfo{}, Outputs: []TensorInfo{},
-		Constants: []TensorInfo{}}
+	info := Info{Name: m.name, Slots: len(m.place.slots), Memory: memoryNames[m.opts.Memory], Alignment: m.alignment(),
+		Inputs: []TensorInfo{}, Outputs: []TensorInfo{}, Constants: []TensorInfo{}}
 	if m.opts.Memory == Slots {
 		for _, bytes := range m.place.slots {
 			info.FrameBytes += bytes
@@ -85,7 +90,7 @@ func (m *module) info() []string {
 	text, _ := json.Marshal(d)
 	list := []string{
 		fmt.Sprintf("%%tl_plan_tensor = type { %s, %[1]s, i64, i32, i32, i32, i32 }", m.pointer()),
-		fmt.Sprintf("%%tl_plan_info = type { i64, %s, %[1]s, i64, i64, i64, i64, i64, %[1]s, %[1]s, %[1]s }",
+		fmt.Sprintf("%%tl_plan_info = type { i64, %s, %[1]s, i64, i64, i64, i64, i64, %[1]s, %[1]s, %[1]s, i64, i64 }",
 			m.pointer()),
 		m.constantText("_text", m.name),
 		fmt.Sprintf("@%s_json = constant [%d x i8] c%s", m.name, len(text)+1, quoted(string(text)+"\x00")),
@@ -99,12 +104,12 @@ func (m *module) info() []string {
 		list, arrays = append(list, globals...), append(arrays, array)
 	}
 	return append(list,
-		fmt.Sprintf("@%s_info = constant %%tl_plan_info { i64 %d, %s, %s, i64 %d, i64 %d, i64 %d, i64 %d, i64 %d, %s }",
-			m.name, infoBytes, m.string("_text", m.name), m.string("_json", string(text)), d.FrameBytes, d.Slots,
-			len(d.Inputs), len(d.Outputs), len(d.Constants), strings.Join(arrays, ", ")))
+		fmt.Sprintf("@%s_info = constant %%tl_plan_info { i64 %d, %s, %s, i64 %d, i64 %d, i64 %d, i64 %d, i64 %d, %s, "+
+			"i64 %d, i64 %d }", m.name, infoBytes, m.string("_text", m.name), m.string("_json", string(text)), d.FrameBytes,
+			d.Slots, len(d.Inputs), len(d.Outputs), len(d.Constants), strings.Join(arrays, ", "), m.opts.Memory, d.Alignment))
 }
 
-const infoBytes = 11 * 8
+const infoBytes = 13 * 8
 
 // string is the address of a string that constantText defines.
 func (m *module) string(suffix, text string) string {

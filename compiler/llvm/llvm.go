@@ -2,11 +2,13 @@
 // one function, which a compiler links with what it has compiled itself.
 //
 //	define i32 @NAME(ptr %inputs, ptr %outputs, ptr %constants)
+//	define i32 @NAME(ptr %inputs, ptr %outputs, ptr %constants, ptr %scratch) ; Caller
 //
 // The arguments are arrays of pointers in the plan's order (constants: the order
 // of the plan's constant buffers). The function returns a tl_status. It takes the
 // memory for all that lies between inputs and outputs by one call of the runtime
-// and gives it back before it returns; it allocates nothing else.
+// and gives it back before it returns, or it is given that memory (Caller); it
+// allocates nothing else.
 //
 // Each instruction becomes an internal function, a kernel, that knows shapes,
 // strides and attributes of its operands; instructions that do the same share one.
@@ -27,14 +29,17 @@ import (
 // Memory tells how the function takes the memory of its frame.
 type Memory uint8
 
-// One block for the whole frame, by tl_mem_frame_enter; or slots, by
+// One block for the whole frame, by tl_mem_frame_enter; slots, by
 // tl_mem_function_enter and tl_mem_get_buffer: one slot for each offset at which
 // buffers begin. Buffers in one slot are never alive together, as the plan has
 // them at one place. Slots take more memory than the frame wherever buffers of the
-// plan overlap without beginning at the same offset.
+// plan overlap without beginning at the same offset. Or the caller's memory: the
+// function takes its address as one more argument and calls no function of the
+// runtime.
 const (
 	OneFrame Memory = iota
 	Slots
+	Caller
 )
 
 // Options are what a module is written for. The zero value is a sensible choice.
@@ -115,9 +120,11 @@ func (m *module) checkOptions() error {
 		return fmt.Errorf("LLVM %d: the oldest version that reads the module is %d", m.opts.Version, oldest)
 	case bits < 64 || bits > 2048 || bits&(bits-1) != 0:
 		return fmt.Errorf("vectors of %d bits: the width is a power of two from 64 to 2048", bits)
-	case m.plan.Frame.Alignment > frameAligned:
-		return fmt.Errorf("a frame aligned to %d bytes: the runtime aligns frames to %d", m.plan.Frame.Alignment,
-			frameAligned)
+	case m.opts.Memory > Caller:
+		return fmt.Errorf("memory of kind %d: it is OneFrame, Slots or Caller", m.opts.Memory)
+	case m.plan.Frame.Alignment > frameAligned && m.opts.Memory != Caller:
+		return fmt.Errorf("a frame aligned to %d bytes: the runtime aligns frames to %d; memory of the caller can "+
+			"be aligned to more", m.plan.Frame.Alignment, frameAligned)
 	case m.name == "":
 		return fmt.Errorf("the plan has no name: set Options.Name")
 	}

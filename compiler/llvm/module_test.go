@@ -98,7 +98,7 @@ func variants() []*job {
 	return []*job{
 		tinyJob("plain", Options{}), tinyJob("slots", Options{Memory: Slots}), tinyJob("embedded",
 			Options{EmbedBytes: 20}),
-		tinyJob("narrow", Options{VectorBits: 64}), placed, twice,
+		tinyJob("narrow", Options{VectorBits: 64}), placed, twice, tinyJob("caller", Options{Memory: Caller}),
 	}
 }
 
@@ -123,7 +123,7 @@ func TestNullArgumentsAreRefused(t *testing.T) {
 	info, err := Describe(j.plan, Options{})
 	require.NoError(t, err)
 	assert.Equal(t, Info{
-		Name: "tiny_model", FrameBytes: 192,
+		Name: "tiny_model", FrameBytes: 192, Memory: "frame", Alignment: 64,
 		Inputs:    []TensorInfo{{Name: "v0", DType: "f32", Shape: []int64{2, 5}, Bytes: 40}},
 		Outputs:   []TensorInfo{{Name: "v4", DType: "f32", Shape: []int64{2, 5}, Bytes: 40}},
 		Constants: []TensorInfo{{Name: "b", DType: "f32", Shape: []int64{5}, Bytes: 20}},
@@ -156,7 +156,7 @@ int main(void) {
 func TestGolden(t *testing.T) {
 	for name, o := range map[string]Options{
 		"tiny.14.ll": {Version: 14}, "tiny.16.ll": {Version: 20}, "tiny.slots.ll": {Memory: Slots, EmbedBytes: 64,
-			Version: 15},
+			Version: 15}, "tiny.caller.ll": {Memory: Caller, Version: 16},
 	} {
 		text, err := Module(tinyPlan(), o)
 		require.NoError(t, err)
@@ -195,6 +195,7 @@ int main(void) {
     const struct tl_plan_info *i = &tiny_model_info;
     if (i->size != sizeof *i || strcmp(i->name, "tiny_model") || strcmp(i->json, tiny_model_json)) return 1;
     if (i->frame_bytes != tiny_model_FRAME_BYTES || i->slots || i->input_count != tiny_model_INPUTS) return 2;
+    if (i->memory || i->frame_alignment != tiny_model_FRAME_ALIGNMENT) return 6;
     if (i->output_count != 1 || i->constant_count != 1 || i->inputs[0].bytes != tiny_model_INPUT0_BYTES) return 3;
     if (i->inputs[0].rank != 2 || i->inputs[0].shape[1] != 5 || i->constants[0].dtype || i->constants[0].embedded) return 4;
     return strcmp(i->outputs[0].name, "v4") ? 5 : tiny_model == 0;

@@ -224,6 +224,9 @@ func (m *module) assignSlots() {
 	}
 }
 
+// alignment is what the frame's address is a multiple of.
+func (m *module) alignment() int64 { return max(m.plan.Frame.Alignment, frameAligned) }
+
 // needsFrame reports whether the function takes any memory.
 func (m *module) needsFrame() bool {
 	if m.opts.Memory == Slots {

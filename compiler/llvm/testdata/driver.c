@@ -10,7 +10,9 @@
  * begins behind one in a second, whose outputs have to be the same. Outputs hold
  * 0xA5 before the call, and inputs cannot be written.
  *
- * With -DWITH_RUNTIME frames come from libtl_runtime, else from this file.
+ * With -DWITH_RUNTIME frames come from libtl_runtime, else from this file. A plan with
+ * the caller's memory gets it here: it holds 0xFF before the call and is guarded as
+ * tensors are.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -34,9 +36,12 @@ struct info {
 	const char *name, *json;
 	int64_t frame_bytes, slots, input_count, output_count, constant_count;
 	const struct tensor *inputs, *outputs, *constants;
+	int64_t memory, frame_alignment;
 };
 
-typedef int32_t (*function)(void**, void**, void**);
+enum { CALLER = 2 }; /* info.memory: the fourth argument */
+
+typedef int32_t (*function)(void**, void**, void**, void*);
 
 static int at_end; /* tensors end at the guard page; else they begin at it */
 
@@ -145,9 +150,19 @@ static double now(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* memory for a frame, which cannot end at the guard page where its size is no multiple of its alignment */
+static struct guarded scratch_new(const struct info* info)
+{
+	size_t mask = (size_t)info->frame_alignment - 1;
+	struct guarded g = guarded_new(info->memory == CALLER ? ((size_t)info->frame_bytes + mask) & ~mask : 0);
+	memset(g.data, 0xFF, info->memory == CALLER ? (size_t)info->frame_bytes : 0);
+	return g;
+}
+
 static struct call call_once(const struct info* info, function f, const char* input)
 {
 	struct call c;
+	struct guarded scratch = scratch_new(info);
 	c.in = calloc((size_t)info->input_count + 1, sizeof *c.in);
 	c.out = calloc((size_t)info->output_count + 1, sizeof *c.out);
 	c.constants = calloc((size_t)info->constant_count + 1, sizeof *c.constants);
@@ -165,17 +180,18 @@ static struct call call_once(const struct info* info, function f, const char* in
 	for (int64_t i = 0; i < info->constant_count; i++)
 		if (info->constants[i].embedded) constants[i] = NULL;
 	double before = now();
-	c.status = f(in, out, constants);
+	c.status = f(in, out, constants, scratch.data);
 	c.seconds = now() - before;
 	for (int i = 0; getenv("DRIVER_REPEAT") && i < atoi(getenv("DRIVER_REPEAT")); i++) {
 		before = now();
-		f(in, out, constants);
+		f(in, out, constants, scratch.data);
 		double s = now() - before;
 		if (s < c.seconds) c.seconds = s;
 	}
 	free(in);
 	free(out);
 	free(constants);
+	munmap(scratch.base, scratch.mapped);
 	return c;
 }
 

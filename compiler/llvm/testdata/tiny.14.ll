@@ -3,11 +3,11 @@
 
 %tl_plan_tensor = type { i8*, i8*, i64, i32, i32, i32, i32 }
 
-%tl_plan_info = type { i64, i8*, i8*, i64, i64, i64, i64, i64, i8*, i8*, i8* }
+%tl_plan_info = type { i64, i8*, i8*, i64, i64, i64, i64, i64, i8*, i8*, i8*, i64, i64 }
 
 @tiny_model_text = private unnamed_addr constant [11 x i8] c"tiny_model\00"
 
-@tiny_model_json = constant [243 x i8] c"{\22name\22:\22tiny_model\22,\22frame_bytes\22:192,\22slots\22:0,\22inputs\22:[{\22name\22:\22v0\22,\22dtype\22:\22f32\22,\22shape\22:[2,5],\22bytes\22:40}],\22outputs\22:[{\22name\22:\22v4\22,\22dtype\22:\22f32\22,\22shape\22:[2,5],\22bytes\22:40}],\22constants\22:[{\22name\22:\22b\22,\22dtype\22:\22f32\22,\22shape\22:[5],\22bytes\22:20}]}\00"
+@tiny_model_json = constant [275 x i8] c"{\22name\22:\22tiny_model\22,\22frame_bytes\22:192,\22slots\22:0,\22memory\22:\22frame\22,\22alignment\22:64,\22inputs\22:[{\22name\22:\22v0\22,\22dtype\22:\22f32\22,\22shape\22:[2,5],\22bytes\22:40}],\22outputs\22:[{\22name\22:\22v4\22,\22dtype\22:\22f32\22,\22shape\22:[2,5],\22bytes\22:40}],\22constants\22:[{\22name\22:\22b\22,\22dtype\22:\22f32\22,\22shape\22:[5],\22bytes\22:20}]}\00"
 
 @tiny_model_inputs0_shape = private unnamed_addr constant [2 x i64] [i64 2, i64 5]
 
@@ -27,7 +27,7 @@
 
 @tiny_model_constants = private unnamed_addr constant [1 x %tl_plan_tensor] [%tl_plan_tensor { i8* bitcast ([2 x i8]* @tiny_model_constants0 to i8*), i8* bitcast ([1 x i64]* @tiny_model_constants0_shape to i8*), i64 20, i32 0, i32 1, i32 0, i32 0 }]
 
-@tiny_model_info = constant %tl_plan_info { i64 88, i8* bitcast ([11 x i8]* @tiny_model_text to i8*), i8* bitcast ([243 x i8]* @tiny_model_json to i8*), i64 192, i64 0, i64 1, i64 1, i64 1, i8* bitcast ([1 x %tl_plan_tensor]* @tiny_model_inputs to i8*), i8* bitcast ([1 x %tl_plan_tensor]* @tiny_model_outputs to i8*), i8* bitcast ([1 x %tl_plan_tensor]* @tiny_model_constants to i8*) }
+@tiny_model_info = constant %tl_plan_info { i64 104, i8* bitcast ([11 x i8]* @tiny_model_text to i8*), i8* bitcast ([275 x i8]* @tiny_model_json to i8*), i64 192, i64 0, i64 1, i64 1, i64 1, i8* bitcast ([1 x %tl_plan_tensor]* @tiny_model_inputs to i8*), i8* bitcast ([1 x %tl_plan_tensor]* @tiny_model_outputs to i8*), i8* bitcast ([1 x %tl_plan_tensor]* @tiny_model_constants to i8*), i64 0, i64 64 }
 
 define internal void @tiny_model_0_Mul(i8* noalias %p0, i8* noalias readonly %p1, i8* noalias readonly %p2) #0 {
 entry:
@@ -134,9 +134,9 @@ entry:
   %v6 = load i8*, i8** %v5, align 8
   %v7 = icmp eq i8* %v2, null
   %v8 = icmp eq i8* %v4, null
-  %v9 = or i1 %v7, %v8
-  %v10 = icmp eq i8* %v6, null
-  %v11 = or i1 %v9, %v10
+  %v9 = icmp eq i8* %v6, null
+  %v10 = or i1 %v7, %v8
+  %v11 = or i1 %v10, %v9
   br i1 %v11, label %invalid, label %enter
 invalid:
   ret i32 1

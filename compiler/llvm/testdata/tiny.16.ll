@@ -3,11 +3,11 @@
 
 %tl_plan_tensor = type { ptr, ptr, i64, i32, i32, i32, i32 }
 
-%tl_plan_info = type { i64, ptr, ptr, i64, i64, i64, i64, i64, ptr, ptr, ptr }
+%tl_plan_info = type { i64, ptr, ptr, i64, i64, i64, i64, i64, ptr, ptr, ptr, i64, i64 }
 
 @tiny_model_text = private unnamed_addr constant [11 x i8] c"tiny_model\00"
 
-@tiny_model_json = constant [243 x i8] c"{\22name\22:\22tiny_model\22,\22frame_bytes\22:192,\22slots\22:0,\22inputs\22:[{\22name\22:\22v0\22,\22dtype\22:\22f32\22,\22shape\22:[2,5],\22bytes\22:40}],\22outputs\22:[{\22name\22:\22v4\22,\22dtype\22:\22f32\22,\22shape\22:[2,5],\22bytes\22:40}],\22constants\22:[{\22name\22:\22b\22,\22dtype\22:\22f32\22,\22shape\22:[5],\22bytes\22:20}]}\00"
+@tiny_model_json = constant [275 x i8] c"{\22name\22:\22tiny_model\22,\22frame_bytes\22:192,\22slots\22:0,\22memory\22:\22frame\22,\22alignment\22:64,\22inputs\22:[{\22name\22:\22v0\22,\22dtype\22:\22f32\22,\22shape\22:[2,5],\22bytes\22:40}],\22outputs\22:[{\22name\22:\22v4\22,\22dtype\22:\22f32\22,\22shape\22:[2,5],\22bytes\22:40}],\22constants\22:[{\22name\22:\22b\22,\22dtype\22:\22f32\22,\22shape\22:[5],\22bytes\22:20}]}\00"
 
 @tiny_model_inputs0_shape = private unnamed_addr constant [2 x i64] [i64 2, i64 5]
 
@@ -27,7 +27,7 @@
 
 @tiny_model_constants = private unnamed_addr constant [1 x %tl_plan_tensor] [%tl_plan_tensor { ptr @tiny_model_constants0, ptr @tiny_model_constants0_shape, i64 20, i32 0, i32 1, i32 0, i32 0 }]
 
-@tiny_model_info = constant %tl_plan_info { i64 88, ptr @tiny_model_text, ptr @tiny_model_json, i64 192, i64 0, i64 1, i64 1, i64 1, ptr @tiny_model_inputs, ptr @tiny_model_outputs, ptr @tiny_model_constants }
+@tiny_model_info = constant %tl_plan_info { i64 104, ptr @tiny_model_text, ptr @tiny_model_json, i64 192, i64 0, i64 1, i64 1, i64 1, ptr @tiny_model_inputs, ptr @tiny_model_outputs, ptr @tiny_model_constants, i64 0, i64 64 }
 
 define internal void @tiny_model_0_Mul(ptr noalias %p0, ptr noalias readonly %p1, ptr noalias readonly %p2) #0 {
 entry:
@@ -103,9 +103,9 @@ entry:
   %v3 = load ptr, ptr %outputs, align 8
   %v4 = icmp eq ptr %v1, null
   %v5 = icmp eq ptr %v2, null
-  %v6 = or i1 %v4, %v5
-  %v7 = icmp eq ptr %v3, null
-  %v8 = or i1 %v6, %v7
+  %v6 = icmp eq ptr %v3, null
+  %v7 = or i1 %v4, %v5
+  %v8 = or i1 %v7, %v6
   br i1 %v8, label %invalid, label %enter
 invalid:
   ret i32 1

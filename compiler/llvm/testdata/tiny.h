@@ -26,7 +26,7 @@ struct tl_plan_info {
     int64_t size; /* of this structure; a later version has more behind what is here */
     const char* name;
     const char* json; /* the same as JSON */
-    int64_t frame_bytes; /* that one call takes from the runtime */
+    int64_t frame_bytes; /* that one call takes from the runtime, or from the caller */
     int64_t slots; /* that it takes them in; 0: in one block */
     int64_t input_count;
     int64_t output_count;
@@ -34,10 +34,13 @@ struct tl_plan_info {
     const struct tl_plan_tensor* inputs;
     const struct tl_plan_tensor* outputs;
     const struct tl_plan_tensor* constants;
+    int64_t memory; /* 0: a frame of the runtime; 1: its slots; 2: the caller's, the fourth argument */
+    int64_t frame_alignment;
 };
 #endif
 
 #define tiny_model_FRAME_BYTES 192
+#define tiny_model_FRAME_ALIGNMENT 64
 
 #define tiny_model_INPUTS 1
 #define tiny_model_INPUT0_BYTES 40 /* v0: f32 [2 5] */

@@ -5,11 +5,11 @@
 
 %tl_plan_tensor = type { ptr, ptr, i64, i32, i32, i32, i32 }
 
-%tl_plan_info = type { i64, ptr, ptr, i64, i64, i64, i64, i64, ptr, ptr, ptr }
+%tl_plan_info = type { i64, ptr, ptr, i64, i64, i64, i64, i64, ptr, ptr, ptr, i64, i64 }
 
 @tiny_model_text = private unnamed_addr constant [11 x i8] c"tiny_model\00"
 
-@tiny_model_json = constant [258 x i8] c"{\22name\22:\22tiny_model\22,\22frame_bytes\22:80,\22slots\22:2,\22inputs\22:[{\22name\22:\22v0\22,\22dtype\22:\22f32\22,\22shape\22:[2,5],\22bytes\22:40}],\22outputs\22:[{\22name\22:\22v4\22,\22dtype\22:\22f32\22,\22shape\22:[2,5],\22bytes\22:40}],\22constants\22:[{\22name\22:\22b\22,\22dtype\22:\22f32\22,\22shape\22:[5],\22bytes\22:20,\22embedded\22:true}]}\00"
+@tiny_model_json = constant [290 x i8] c"{\22name\22:\22tiny_model\22,\22frame_bytes\22:80,\22slots\22:2,\22memory\22:\22slots\22,\22alignment\22:64,\22inputs\22:[{\22name\22:\22v0\22,\22dtype\22:\22f32\22,\22shape\22:[2,5],\22bytes\22:40}],\22outputs\22:[{\22name\22:\22v4\22,\22dtype\22:\22f32\22,\22shape\22:[2,5],\22bytes\22:40}],\22constants\22:[{\22name\22:\22b\22,\22dtype\22:\22f32\22,\22shape\22:[5],\22bytes\22:20,\22embedded\22:true}]}\00"
 
 @tiny_model_inputs0_shape = private unnamed_addr constant [2 x i64] [i64 2, i64 5]
 
@@ -29,7 +29,7 @@
 
 @tiny_model_constants = private unnamed_addr constant [1 x %tl_plan_tensor] [%tl_plan_tensor { ptr @tiny_model_constants0, ptr @tiny_model_constants0_shape, i64 20, i32 0, i32 1, i32 1, i32 0 }]
 
-@tiny_model_info = constant %tl_plan_info { i64 88, ptr @tiny_model_text, ptr @tiny_model_json, i64 80, i64 2, i64 1, i64 1, i64 1, ptr @tiny_model_inputs, ptr @tiny_model_outputs, ptr @tiny_model_constants }
+@tiny_model_info = constant %tl_plan_info { i64 104, ptr @tiny_model_text, ptr @tiny_model_json, i64 80, i64 2, i64 1, i64 1, i64 1, ptr @tiny_model_inputs, ptr @tiny_model_outputs, ptr @tiny_model_constants, i64 1, i64 64 }
 
 define internal void @tiny_model_0_Mul(ptr noalias %p0, ptr noalias readonly %p1, ptr noalias readonly %p2) #0 {
 entry:
