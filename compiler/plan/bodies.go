@@ -57,7 +57,7 @@ func planBodies(c *graph.Checked, o *Options) (map[int]*called, error) {
 // add plans a body and gives it room.
 func (c *called) add(n *graph.TypedNode, b *graph.TypedBody, o *Options) error {
 	own := *o
-	own.PlaceInputs, own.PlaceOutputs, own.bodies = false, false, nil
+	own.PlaceInputs, own.PlaceOutputs, own.bodies, own.alone = false, false, nil, nil
 	p, err := Build(b.Graph, own)
 	if err != nil {
 		return err

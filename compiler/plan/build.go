@@ -138,6 +138,7 @@ func (b *builder) given(v variant) (*attempt, error) {
 
 func (b *builder) attempt(v variant) (*attempt, error) {
 	p := newProgram(b.c, v)
+	p.alone = b.options.alone
 	if b.options.Scratch != nil || len(b.options.bodies) > 0 {
 		if _, err := emit(newLayout(p, &apartness{}), b.options); err != nil {
 			return nil, err

@@ -17,7 +17,7 @@ func MayOverwrite(op string, argument int) bool {
 // step k takes over, or -1.
 func (l *layout) overwrites(k int) int {
 	s := &l.steps[k]
-	if l.variant.noInPlace || l.apart.inPlace[s.node] || len(s.out) == 0 || s.out[0] < 0 {
+	if l.variant.noInPlace || l.apart.inPlace[s.node] || l.alone[s.node] || len(s.out) == 0 || s.out[0] < 0 {
 		return -1
 	}
 	best := -1

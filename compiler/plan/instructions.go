@@ -34,7 +34,7 @@ func emit(l *layout, o *Options) (*ExecutionPlan, error) {
 	e.outputs()
 	e.members()
 	e.derive()
-	e.lifetimes()
+	setLifetimes(e.plan)
 	return e.plan, nil
 }
 
@@ -177,11 +177,13 @@ func (e *emission) derive() {
 	}
 }
 
-// lifetimes sets the first and last instruction of every buffer.
-func (e *emission) lifetimes() {
-	p := e.plan
+// setLifetimes sets the first and last instruction of every buffer.
+func setLifetimes(p *ExecutionPlan) {
 	for i := range p.Buffers {
 		p.Buffers[i].First, p.Buffers[i].Last = len(p.Instructions), -1
+		if p.Buffers[i].Kind == State {
+			p.Buffers[i].First, p.Buffers[i].Last = -1, len(p.Instructions)
+		}
 	}
 	touch := func(o Operand, at int) {
 		if o.Buffer >= 0 {

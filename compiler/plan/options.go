@@ -35,6 +35,7 @@ type Options struct {
 	Scratch func(*Instruction) int64
 
 	bodies map[int]*called // by node
+	alone  map[int]bool    // nodes whose result takes no argument's place
 }
 
 // DefaultMaxSteps bounds the search for the offsets of up to 100 buffers when

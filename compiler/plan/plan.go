@@ -57,6 +57,7 @@ const (
 	Input                  // the caller's, read only; in the frame when Options.PlaceInputs is set
 	Output                 // the caller's; written
 	Constant               // the caller's or the module's, read only
+	State                  // in an Arena, where it keeps its content between calls; read and written
 )
 
 // Buffer is memory that operands lie in.

@@ -51,6 +51,7 @@ type program struct {
 	variant  variant
 	steps    []step
 	scratch  map[int]int64 // by node: bytes of temporary memory
+	alone    map[int]bool  // nodes whose result takes no argument's place
 	position []int         // by node: where it stands in the order
 	kept     []bool        // by value: lies in the output buffer from when it is written on
 	wishes   map[int]wish  // by value: how it should be written

@@ -93,6 +93,9 @@ func (s *simulation) findOrigins() {
 			s.writer[s.id(b.Name)] = true
 		}
 	}
+	for _, o := range s.plan.Inputs {
+		s.writer[s.id(o.Name)] = true
+	}
 	for k := range s.plan.Instructions {
 		for _, o := range s.plan.Instructions[k].Outputs {
 			if !moves(s.plan.Instructions[k].Op) && o.Buffer >= 0 {
@@ -140,6 +143,7 @@ func (s *simulation) inherit(to, from string) bool {
 }
 
 func (s *simulation) run() error {
+	former := s.enterStates()
 	for _, o := range s.plan.Inputs {
 		if s.plan.Buffers[o.Buffer].Offset >= 0 {
 			s.write(o, func(at int64) tag { return tagOf(s.id(o.Name), at) }, -1)
@@ -156,7 +160,7 @@ func (s *simulation) run() error {
 			return errorf("output %q: %w", o.Name, err)
 		}
 	}
-	return nil
+	return s.leaveStates(former)
 }
 
 // instruction reads all arguments, spoils the temporary memory, and writes the

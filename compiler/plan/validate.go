@@ -62,8 +62,8 @@ func inspectBuffers(p *ExecutionPlan) error {
 				b.DType, b.Shape)
 		}
 		if b.Offset == -1 {
-			if b.Kind == Activation {
-				return errorf("buffer %d (%q) is an activation and has no place in the frame", i, b.Name)
+			if b.Kind == Activation || b.Kind == State {
+				return errorf("buffer %d (%q) is an activation or a state and has no place in the frame", i, b.Name)
 			}
 			continue
 		}
@@ -100,7 +100,7 @@ func inspectOperands(p *ExecutionPlan) error {
 		if err := inspectOperand(p, o); err != nil {
 			return errorf("input or output %q: %w", o.Name, err)
 		}
-		if k := p.Buffers[o.Buffer].Kind; k != Input && k != Output {
+		if k := p.Buffers[o.Buffer].Kind; k != Input && k != Output && k != State {
 			return errorf("input or output %q lies in buffer %q, which is neither", o.Name, p.Buffers[o.Buffer].Name)
 		}
 	}
@@ -245,6 +245,9 @@ func inspectLifetimes(p *ExecutionPlan) error {
 		last[o.Buffer] = len(p.Instructions)
 	}
 	for i := range p.Buffers {
+		if p.Buffers[i].Kind == State {
+			first[i], last[i] = -1, len(p.Instructions)
+		}
 		if b := &p.Buffers[i]; b.First != first[i] || b.Last != last[i] {
 			return errorf("buffer %d (%q) is alive from %d to %d; the instructions need it from %d to %d", i, b.Name,
 				b.First, b.Last, first[i], last[i])
