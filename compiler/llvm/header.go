@@ -2,6 +2,7 @@ package llvm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"tlruntime/compiler/plan"
@@ -16,7 +17,7 @@ struct tl_plan_tensor {
     int64_t bytes;
     int32_t dtype; /* as enum tl_dtype numbers them */
     int32_t rank;
-    int32_t embedded; /* 1: a constant that the module has; its entry is not looked at */
+    int32_t embedded; /* 1: the module has it, 2: state of the arena; its entry is not looked at */
     int32_t reserved;
 };
 
@@ -65,6 +66,24 @@ int32_t NAME(const void* const* inputs, void* const* outputs, const void* const*
  */
 int32_t NAME(const void* const* inputs, void* const* outputs, const void* const* constants, void* scratch);
 `
+	ofArena = ` * Entries of arrays that are state are not looked at.
+ *
+ * Scratch is the arena: NAME_FRAME_BYTES bytes of it, at a multiple of
+ * NAME_FRAME_ALIGNMENT, that overlap no tensor. States lie in it at their offsets:
+ * the function reads and changes those that it takes and gives, and leaves all
+ * others as they are. What lies behind the states has no meaning before the call and
+ * after it. The function calls nothing of the runtime.
+ *
+ * Ownership: all tensors and the arena stay the caller's.
+ * Threads: one call at a time for each arena; any number with arenas and outputs of
+ *     their own.
+ * Returns: TL_OK, or why there is no result.
+ * Errors: TL_E_INVALID_ARGUMENT (an address or scratch is NULL, scratch is not
+ *     aligned: nothing is changed; an index is out of range: states that the function
+ *     gives have no meaning).
+ */
+int32_t NAME(const void* const* inputs, void* const* outputs, const void* const* constants, void* scratch);
+`
 )
 
 // Header returns a C header that declares what the module of Module defines.
@@ -100,6 +119,9 @@ func declareFunction(b *strings.Builder, info *Info) {
 	if info.Memory == memoryNames[Caller] {
 		about = ofCaller
 	}
+	if slices.ContainsFunc(slices.Concat(info.Inputs, info.Outputs), func(t TensorInfo) bool { return t.State != "" }) {
+		about = ofArena
+	}
 	fmt.Fprintf(b, `
 /*
  * %[1]s computes the outputs. Each argument is an array with the addresses of
@@ -116,8 +138,11 @@ func describeArray(b *strings.Builder, name, array string, list []TensorInfo) {
 	fmt.Fprintf(b, "\n#define %s_%sS %d\n", name, array, len(list))
 	for i, t := range list {
 		note := ""
-		if t.Embedded {
+		switch {
+		case t.Embedded:
 			note = ", in the module"
+		case t.State != "":
+			note = ", state " + plainText(t.State)
 		}
 		fmt.Fprintf(b, "#define %s_%s%d_BYTES %d /* %s: %s %v%s */\n", name, array, i, t.Bytes, plainText(t.Name), t.DType,
 			t.Shape, note)

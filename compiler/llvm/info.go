@@ -29,6 +29,8 @@ type TensorInfo struct {
 	Shape    []int64 `json:"shape"`
 	Bytes    int64   `json:"bytes"`
 	Embedded bool    `json:"embedded,omitempty"` // the entry is not looked at: the module has the content
+	State    string  `json:"state,omitempty"`    // the entry is not looked at: it is this state of the arena
+	Offset   int64   `json:"offset,omitempty"`   // of the state, in the arena
 
 	dtype uint8
 }
@@ -38,7 +40,7 @@ var memoryNames = map[Memory]string{OneFrame: "frame", Slots: "slots", Caller: "
 
 // Describe returns what Module would tell of p.
 func Describe(p *plan.ExecutionPlan, o Options) (Info, error) {
-	m, err := newModule(p, o)
+	m, err := newModule(p, o, newUnit())
 	if err != nil {
 		return Info{}, err
 	}
@@ -76,6 +78,9 @@ func (m *module) tensor(o plan.Operand) TensorInfo {
 	t := m.ofBuffer(m.plan.Buffers[o.Buffer])
 	t.Name, t.Shape = o.Name, append([]int64{}, o.View.Shape...)
 	t.Bytes = o.View.Elements() * m.plan.Buffers[o.Buffer].DType.Bytes()
+	if b := &m.plan.Buffers[o.Buffer]; isState(*b) {
+		t.State, t.Offset = b.Name, b.Offset
+	}
 	return t
 }
 
@@ -88,10 +93,12 @@ func (m *module) ofBuffer(b plan.Buffer) TensorInfo {
 func (m *module) info() []string {
 	d := m.describe()
 	text, _ := json.Marshal(d)
-	list := []string{
+	m.structs = []string{
 		fmt.Sprintf("%%tl_plan_tensor = type { %s, %[1]s, i64, i32, i32, i32, i32 }", m.pointer()),
 		fmt.Sprintf("%%tl_plan_info = type { i64, %s, %[1]s, i64, i64, i64, i64, i64, %[1]s, %[1]s, %[1]s, i64, i64 }",
 			m.pointer()),
+	}
+	list := []string{
 		m.constantText("_text", m.name),
 		fmt.Sprintf("@%s_json = constant [%d x i8] c%s", m.name, len(text)+1, quoted(string(text)+"\x00")),
 	}
@@ -143,8 +150,11 @@ func (m *module) tensors(array string, list []TensorInfo) (globals []string, nam
 				typ, strings.Join(extents, ", ")))
 		}
 		embedded := 0
-		if t.Embedded {
+		switch {
+		case t.Embedded:
 			embedded = 1
+		case t.State != "":
+			embedded = 2
 		}
 		globals = append(globals, m.constantText(suffix, t.Name))
 		entries[i] = fmt.Sprintf("%%tl_plan_tensor { %s, %s, i64 %d, i32 %d, i32 %d, i32 %d, i32 0 }",

@@ -20,6 +20,7 @@ package llvm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"tlruntime/compiler/graph"
@@ -89,24 +90,24 @@ func (e *UnsupportedError) Error() string {
 // *UnsupportedError each, when p has instructions that it cannot write. It does not change p, and may be called by any
 // number of goroutines at once.
 func Module(p *plan.ExecutionPlan, o Options) (string, error) {
-	m, err := newModule(p, o)
+	m, err := newModule(p, o, newUnit())
 	if err != nil {
 		return "", err
 	}
 	if err := m.function(); err != nil {
 		return "", err
 	}
-	return m.text(), nil
+	return m.text(m.name), nil
 }
 
-func newModule(p *plan.ExecutionPlan, o Options) (*module, error) {
+func newModule(p *plan.ExecutionPlan, o Options, u *unit) (*module, error) {
 	if o.Version == 0 {
 		o.Version = memoryKnown
 	}
 	if o.VectorBits == 0 {
 		o.VectorBits = defaultVector
 	}
-	m := &module{plan: p, opts: o, name: nameOf(p, o), kernels: map[string]string{}, declared: map[string]string{}}
+	m := &module{unit: u, plan: p, opts: o, name: nameOf(p, o)}
 	if err := m.checkOptions(); err != nil {
 		return nil, err
 	}
@@ -125,6 +126,8 @@ func (m *module) checkOptions() error {
 	case m.plan.Frame.Alignment > frameAligned && m.opts.Memory != Caller:
 		return fmt.Errorf("a frame aligned to %d bytes: the runtime aligns frames to %d; memory of the caller can "+
 			"be aligned to more", m.plan.Frame.Alignment, frameAligned)
+	case m.opts.Memory != Caller && slices.ContainsFunc(m.plan.Buffers, isState):
+		return fmt.Errorf("the plan has state in an arena, which the caller brings: set Options.Memory to Caller")
 	case m.name == "":
 		return fmt.Errorf("the plan has no name: set Options.Name")
 	}
@@ -148,18 +151,28 @@ func nameOf(p *plan.ExecutionPlan, o Options) string {
 	return clean
 }
 
-// module is what Module collects before it writes it down.
+// module is one visible function and what it needs, before it is written down.
 type module struct {
+	*unit
 	plan  *plan.ExecutionPlan
 	opts  Options
 	name  string
 	place placement
+}
 
+// unit is the text of a module, which may have several visible functions.
+type unit struct {
+	structs   []string          // types, in order
 	kernels   map[string]string // names by text
 	functions []string          // definitions in order
 	declared  map[string]string // declarations and definitions of helpers, by name
 	order     []string          // of declared
 	globals   []string
+	embedded  map[string]string // names of constants by content
+}
+
+func newUnit() *unit {
+	return &unit{kernels: map[string]string{}, declared: map[string]string{}, embedded: map[string]string{}}
 }
 
 // declare adds a declaration, or the definition of a helper, once.
@@ -200,13 +213,14 @@ func (m *module) dialect() string {
 	return "LLVM 16 and later"
 }
 
-func (m *module) text() string {
+func (m *module) text(name string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "; %s: an execution plan of TL Runtime.\n", m.name)
+	fmt.Fprintf(&b, "; %s: an execution plan of TL Runtime.\n", name)
 	fmt.Fprintf(&b, "; For %s.\n", m.dialect())
 	if m.opts.Triple != "" {
 		fmt.Fprintf(&b, "target triple = %s\n", quoted(m.opts.Triple))
 	}
+	section(&b, m.structs)
 	section(&b, m.globals)
 	section(&b, m.functions)
 	for _, name := range m.order {

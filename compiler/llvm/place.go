@@ -134,7 +134,14 @@ func (m *module) checkOperand(o plan.Operand) error {
 	return nil
 }
 
+func isState(b plan.Buffer) bool { return b.Kind == plan.State }
+
 func (m *module) placeInputs() {
+	for i, b := range m.place.buffers {
+		if isState(b) && b.Offset >= 0 {
+			m.place.homes[i] = home{frame: true, offset: b.Offset}
+		}
+	}
 	for i, o := range m.plan.Inputs {
 		if o.Buffer < 0 || m.place.homes[o.Buffer] != (home{}) {
 			continue
@@ -155,15 +162,16 @@ func (m *module) placeInputs() {
 }
 
 // placeOutputs gives each output buffer to the first output that is the whole of
-// it; an output that is anything else is copied at the end.
+// it; an output that is anything else is copied at the end, unless it is a state.
 func (m *module) placeOutputs() {
 	for k, o := range m.plan.Outputs {
 		b := &m.plan.Buffers[o.Buffer]
-		whole := b.Kind == plan.Output && o.View.IsContiguous() && o.View.Offset == 0 &&
-			o.View.Elements()*b.DType.Bytes() == b.Bytes
-		if whole && m.place.homes[o.Buffer] == (home{}) {
+		whole := o.View.IsContiguous() && o.View.Offset == 0 && o.View.Elements()*b.DType.Bytes() == b.Bytes
+		switch {
+		case whole && isState(*b):
+		case whole && b.Kind == plan.Output && m.place.homes[o.Buffer] == (home{}):
 			m.place.homes[o.Buffer] = home{array: "outputs", index: k}
-		} else {
+		default:
 			m.copyOutput(k, o, b.DType)
 		}
 	}
@@ -191,8 +199,15 @@ func (m *module) placeConstants() {
 		m.place.constants = append(m.place.constants, i)
 		m.place.homes[i] = home{array: "constants", index: index}
 		if m.embeds(b) {
-			name := fmt.Sprintf("%s_constant%d", m.name, index)
+			name, known := m.embedded[string(b.Constant.Data)]
+			if !known {
+				name = fmt.Sprintf("%s_constant%d", m.name, index)
+			}
 			m.place.homes[i] = home{global: name}
+			if known {
+				continue
+			}
+			m.embedded[string(b.Constant.Data)] = name
 			m.globals = append(m.globals, fmt.Sprintf("@%s = private unnamed_addr constant [%d x i8] c%s, align %d",
 				name, b.Bytes, quoted(string(b.Constant.Data)), frameAligned))
 		}

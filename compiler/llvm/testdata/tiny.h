@@ -17,7 +17,7 @@ struct tl_plan_tensor {
     int64_t bytes;
     int32_t dtype; /* as enum tl_dtype numbers them */
     int32_t rank;
-    int32_t embedded; /* 1: a constant that the module has; its entry is not looked at */
+    int32_t embedded; /* 1: the module has it, 2: state of the arena; its entry is not looked at */
     int32_t reserved;
 };
 

@@ -1,11 +1,11 @@
 ; tiny_model: an execution plan of TL Runtime.
 ; For LLVM 15.
 
-@tiny_model_constant0 = private unnamed_addr constant [20 x i8] c"\00\00\80\BF\00\00\00\00\00\00\80?\00\00\00@\00\00@@", align 64
-
 %tl_plan_tensor = type { ptr, ptr, i64, i32, i32, i32, i32 }
 
 %tl_plan_info = type { i64, ptr, ptr, i64, i64, i64, i64, i64, ptr, ptr, ptr, i64, i64 }
+
+@tiny_model_constant0 = private unnamed_addr constant [20 x i8] c"\00\00\80\BF\00\00\00\00\00\00\80?\00\00\00@\00\00@@", align 64
 
 @tiny_model_text = private unnamed_addr constant [11 x i8] c"tiny_model\00"
 
