@@ -82,14 +82,10 @@ type checked struct {
 }
 
 func (m *model) check(path string) (*checked, error) {
-	if err := m.sound(); err != nil {
-		return nil, err
-	}
-	g, err := read(path)
+	g, err := m.load(path)
 	if err != nil {
 		return nil, err
 	}
-	g.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) // by which its user knows it
 	bind, err := m.bound()
 	if err != nil {
 		return nil, err
@@ -98,7 +94,24 @@ func (m *model) check(path string) (*checked, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := graph.CheckOptions{Bind: bind, Freeze: frozen, Infer: infer.New(m.python).Ask}
+	return m.checkWith(path, g, graph.CheckOptions{Bind: bind, Freeze: frozen})
+}
+
+// load reads the graph in a file.
+func (m *model) load(path string) (*graph.Graph, error) {
+	if err := m.sound(); err != nil {
+		return nil, err
+	}
+	g, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	g.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) // by which its user knows it
+	return g, nil
+}
+
+func (m *model) checkWith(path string, g *graph.Graph, o graph.CheckOptions) (*checked, error) {
+	o.Infer = infer.New(m.python).Ask
 	c, err := graph.Check(g, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

@@ -30,19 +30,27 @@ type planning struct {
 	slots    bool
 	caller   bool
 	validate bool
+	states   []string
 }
 
 func planCommand() *cobra.Command {
 	var p planning
 	c := &cobra.Command{
-		Use:   "plan MODEL",
+		Use:   "plan MODEL...",
 		Short: "Tells how much memory a model needs, and where each buffer lies",
 		Long: "Plans the memory of a model (.onnx, .json), or of a list of buffers: a .csv with the columns id, " +
 			"lower, upper,\n" +
-			"size, in which a buffer is alive from lower to upper - 1.",
-		Example: "  tl plan squeezenet.onnx -o plan.html -o plan.h\n  tl plan model.onnx --bind N=8 --budget 2s -o plan.ll",
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(c *cobra.Command, args []string) error { return p.run(c.OutOrStdout(), args[0]) },
+			"size, in which a buffer is alive from lower to upper - 1.\n\n" +
+			"Several models are planned for one arena, in which they run in turns. States lie at one place for all.",
+		Example: "  tl plan squeezenet.onnx -o plan.html -o plan.h\n  tl plan model.onnx --bind N=8 --budget 2s -o plan.ll\n" +
+			"  tl plan prefill.onnx decode.onnx --state cache=past,present -o chat.h -o chat.ll",
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 1 || len(p.states) > 0 {
+				return p.arena(c.OutOrStdout(), args)
+			}
+			return p.run(c.OutOrStdout(), args[0])
+		},
 	}
 	f := c.Flags()
 	f.StringArrayVarP(&p.outputs, "output", "o", nil,
@@ -57,7 +65,11 @@ func planCommand() *cobra.Command {
 	f.BoolVar(&p.slots, "slots", false, "the .ll takes its memory by slots of a function's frame instead of one block")
 	f.BoolVar(&p.caller, "caller-memory", false,
 		"the .ll is given its memory by its caller and calls nothing of the runtime; the .h declares the function")
+	f.StringArrayVar(&p.states, "state", nil,
+		"`NAME=VALUE,...`: inputs, outputs and constants of the models that are one tensor, which keeps its content "+
+			"between calls;\nwithout values it is that of this name; may be repeated")
 	c.MarkFlagsMutuallyExclusive("slots", "caller-memory")
+	c.MarkFlagsMutuallyExclusive("slots", "state")
 	return c
 }
 
@@ -219,11 +231,13 @@ func verdict(bytes, bound int64, optimal bool) string {
 	return ""
 }
 
-func reuse(f *plan.Frame) string {
-	if f.Bytes == 0 {
+func reuse(f *plan.Frame) string { return ratio(f.NaiveBytes, f.Bytes, "the frame") }
+
+func ratio(bytes, to int64, what string) string {
+	if to == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%.1f x the frame", float64(f.NaiveBytes)/float64(f.Bytes))
+	return fmt.Sprintf("%.1f x %s", float64(bytes)/float64(to), what)
 }
 
 func orderVerdict(o *plan.Order) string {

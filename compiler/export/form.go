@@ -136,10 +136,11 @@ func (n *number) UnmarshalJSON(text []byte) error {
 
 var kindNames = map[plan.Kind]string{
 	plan.Activation: "activation", plan.Input: "input", plan.Output: "output", plan.Constant: "constant",
+	plan.State: "state",
 }
 
 // KindName returns how the artefacts call a kind of buffer: "activation", "input",
-// "output" or "constant"; "?" when there is no such kind.
+// "output", "constant" or "state"; "?" when there is no such kind.
 func KindName(kind plan.Kind) string {
 	if name, ok := kindNames[kind]; ok {
 		return name
@@ -153,7 +154,7 @@ func parseKind(name string) (plan.Kind, error) {
 			return kind, nil
 		}
 	}
-	return 0, fmt.Errorf("kind: %q is none of activation, input, output, constant", name)
+	return 0, fmt.Errorf("kind: %q is none of activation, input, output, constant, state", name)
 }
 
 func parseDType(name string) (graph.DType, error) {

@@ -60,7 +60,7 @@ func anyBytes() *rapid.Generator[int64] { return rapid.Int64Range(0, math.MaxInt
 
 func anyBuffer(t *rapid.T, p *plan.ExecutionPlan) plan.Buffer {
 	b := plan.Buffer{
-		Name: rapid.String().Draw(t, "name"), Kind: plan.Kind(rapid.IntRange(0, 3).Draw(t, "kind")),
+		Name: rapid.String().Draw(t, "name"), Kind: plan.Kind(rapid.IntRange(0, 4).Draw(t, "kind")),
 		DType: anyDType().Draw(t, "dtype"), Shape: anyShape().Draw(t, "shape"),
 		Values: rapid.SliceOf(rapid.String()).Draw(t, "values"), Offset: -1,
 	}
