@@ -22,6 +22,14 @@ import (
 // For one graph and the same options the plan is the same on every machine, unless
 // Options.OffsetBudget ends the search for offsets.
 func Build(c *graph.Checked, o Options) (*ExecutionPlan, error) {
+	best, err := build(c, o)
+	if err != nil {
+		return nil, err
+	}
+	return best.plan, nil
+}
+
+func build(c *graph.Checked, o Options) (*candidate, error) {
 	o, err := o.normal()
 	if err != nil {
 		return nil, err
@@ -32,7 +40,7 @@ func Build(c *graph.Checked, o Options) (*ExecutionPlan, error) {
 	if o.bodies, err = planBodies(c, &o); err != nil {
 		return nil, err
 	}
-	b := &builder{c: c, options: &o, tried: map[sharing]*attempt{}}
+	b := &builder{c: c, options: &o, tried: map[sharing]*candidate{}}
 	for _, v := range b.variants() {
 		if err := b.try(v); err != nil {
 			return nil, err
@@ -45,22 +53,17 @@ func Build(c *graph.Checked, o Options) (*ExecutionPlan, error) {
 type builder struct {
 	c        *graph.Checked
 	options  *Options
-	tried    map[sharing]*attempt // in the graph's order
+	tried    map[sharing]*candidate // in the graph's order
 	searches []searched
 	list     []*candidate
 }
 
 // candidate is a plan without offsets.
 type candidate struct {
-	plan  *ExecutionPlan
-	peak  int64 // no placement is smaller
-	given bool  // the nodes are in the graph's order
-}
-
-// attempt is a candidate and the layout that it was made from.
-type attempt struct {
-	layout *layout
-	*candidate
+	plan   *ExecutionPlan
+	layout *layout // it was made from
+	peak   int64   // no placement is smaller
+	given  bool    // the nodes are in the graph's order
 }
 
 // searched is a search for an order; different ways to share often come to the same
@@ -107,7 +110,7 @@ func (b *builder) try(v variant) error {
 	if err != nil {
 		return err
 	}
-	b.list = append(b.list, first.candidate)
+	b.list = append(b.list, first)
 	if b.options.NoReorder {
 		return nil
 	}
@@ -124,7 +127,7 @@ func (b *builder) try(v variant) error {
 }
 
 // given returns the attempt in the graph's order.
-func (b *builder) given(v variant) (*attempt, error) {
+func (b *builder) given(v variant) (*candidate, error) {
 	if a, ok := b.tried[v.sharing]; ok {
 		return a, nil
 	}
@@ -136,7 +139,7 @@ func (b *builder) given(v variant) (*attempt, error) {
 	return a, err
 }
 
-func (b *builder) attempt(v variant) (*attempt, error) {
+func (b *builder) attempt(v variant) (*candidate, error) {
 	p := newProgram(b.c, v)
 	p.alone = b.options.alone
 	if b.options.Scratch != nil || len(b.options.bodies) > 0 {
@@ -149,12 +152,12 @@ func (b *builder) attempt(v variant) (*attempt, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &attempt{l, &candidate{plan: e, peak: peak(e, b.options)}}, nil
+	return &candidate{plan: e, layout: l, peak: peak(e, b.options)}, nil
 }
 
 // tryOrder adds a candidate in the order that is best for a layout, if that is
 // better than the graph's.
-func (b *builder) tryOrder(v variant, given *attempt, l *layout) error {
+func (b *builder) tryOrder(v variant, given *candidate, l *layout) error {
 	r, err := b.search(l)
 	if err != nil {
 		return err
@@ -171,7 +174,7 @@ func (b *builder) tryOrder(v variant, given *attempt, l *layout) error {
 		return err
 	}
 	a.plan.Frame.Order.Proved = r.Proved && a.peak <= r.Peak
-	b.list = append(b.list, a.candidate)
+	b.list = append(b.list, a)
 	return nil
 }
 
@@ -192,7 +195,7 @@ func (b *builder) search(l *layout) (order.Result, error) {
 
 // smallest places the buffers of each candidate, the most promising first, until
 // the rest cannot be smaller, and completes the best.
-func (b *builder) smallest() (*ExecutionPlan, error) {
+func (b *builder) smallest() (*candidate, error) {
 	naive, givenPeak := int64(0), int64(math.MaxInt64)
 	for _, x := range b.list {
 		if x.given {
@@ -217,5 +220,5 @@ func (b *builder) smallest() (*ExecutionPlan, error) {
 	best.plan.Frame.NaiveBytes = naive
 	best.plan.Frame.Order.GivenPeak, best.plan.Frame.Order.Peak = givenPeak, best.peak
 	ownConstants(best.plan)
-	return best.plan, nil
+	return best, nil
 }

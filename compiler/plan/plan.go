@@ -20,6 +20,7 @@ type ExecutionPlan struct {
 	Symbols      map[string]int64 // what each symbol of the graph's shapes was bound to
 	Frame        Frame
 	Derived      []Derived // values without an instruction of their own
+	Symbolic     *Symbolic // sizes and places as functions of the symbols; nil: they are not known
 }
 
 // Derived is a value that no instruction computes as a whole: a view of one value,
