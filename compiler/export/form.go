@@ -23,6 +23,22 @@ type planForm struct {
 	Outputs      []operandForm     `json:"outputs"`
 	Buffers      []bufferForm      `json:"buffers"`
 	Instructions []instructionForm `json:"instructions"`
+	Symbolic     *symbolicForm     `json:"symbolic,omitempty"`
+}
+
+// symbolicForm has sizes and places as functions of symbols. A term of a size is a list:
+// the coefficient, and the power of each symbol.
+type symbolicForm struct {
+	Symbols []symbolForm `json:"symbols"`
+	Proved  bool         `json:"proved"`
+	Sizes   [][][]int64  `json:"sizes"`
+	Below   [][]int      `json:"below"`
+}
+
+type symbolForm struct {
+	Name string `json:"name"`
+	From int64  `json:"from"`
+	To   int64  `json:"to"`
 }
 
 type frameForm struct {

@@ -46,7 +46,36 @@ func anyPlanWith(t *rapid.T, depth int) *plan.ExecutionPlan {
 		}
 	}
 	p.Inputs, p.Outputs = operands.Draw(t, "inputs"), operands.Draw(t, "outputs")
+	if rapid.Bool().Draw(t, "symbolic") {
+		p.Symbolic = anySymbolic(t, p)
+	}
 	return p
+}
+
+func anySymbolic(t *rapid.T, p *plan.ExecutionPlan) *plan.Symbolic {
+	s := &plan.Symbolic{Proved: rapid.Bool().Draw(t, "all"), Sizes: make([]plan.Polynomial, len(p.Buffers)),
+		Below: make([][]int, len(p.Buffers))}
+	for range rapid.IntRange(1, 3).Draw(t, "symbols") {
+		from := rapid.Int64Range(1, 9).Draw(t, "from")
+		s.Symbols = append(s.Symbols, plan.Symbol{Name: rapid.String().Draw(t, "symbol"), From: from,
+			To: rapid.Int64Range(from, 99).Draw(t, "to")})
+	}
+	for i := range s.Below {
+		s.Below[i] = []int{}
+		for range rapid.IntRange(0, 2).Draw(t, "terms") {
+			s.Sizes[i] = append(s.Sizes[i], plan.Term{Coefficient: rapid.Int64().Draw(t, "coefficient"),
+				Powers: rapid.SliceOfN(rapid.IntRange(0, 3), len(s.Symbols), len(s.Symbols)).Draw(t, "powers")})
+		}
+	}
+	order := p.FromBelow()
+	for at, i := range order {
+		for _, j := range order[:at] {
+			if rapid.Bool().Draw(t, "on it") {
+				s.Below[i] = append(s.Below[i], j)
+			}
+		}
+	}
+	return s
 }
 
 func anyBody(t *rapid.T, depth int) plan.Body {

@@ -24,6 +24,9 @@ import (
 //	PREFIX_<buffer>_OFFSET   for buffers in the frame
 //	PREFIX_<buffer>_BYTES    for every buffer
 //
+// A plan with symbols (plan.Symbolic) has functions too, for C and C++: prefix_offsets and
+// prefix_frame_bytes, in lower case, of the symbols' numbers.
+//
 // Buffers whose names become equal get _2, _3 and so on, in the plan's order. The
 // plan stays the caller's; an error is w's, or tells that there is no plan.
 func WriteHeader(w io.Writer, p *plan.ExecutionPlan, prefix string) error {
@@ -38,9 +41,14 @@ func WriteHeader(w io.Writer, p *plan.ExecutionPlan, prefix string) error {
 	writeFrame(out, p, prefix)
 	// FRAME is what the frame's own macros are called.
 	names := uniqueNames{"FRAME": 1}
+	words := make([]string, len(p.Buffers))
 	for i := range p.Buffers {
 		b := &p.Buffers[i]
-		writeBuffer(out, b, prefix+"_"+names.claim(b.Name))
+		words[i] = prefix + "_" + names.claim(b.Name)
+		writeBuffer(out, b, words[i])
+	}
+	if p.Symbolic != nil {
+		writeSymbolic(out, p, prefix, words)
 	}
 	fmt.Fprintf(out, "\n#endif /* %s_FRAME_H */\n", prefix)
 	return out.Flush()

@@ -100,6 +100,11 @@ func planOf(f *planForm) (*plan.ExecutionPlan, error) {
 	if p.Outputs, err = readOperands(f.Outputs, len(p.Buffers)); err != nil {
 		return nil, fmt.Errorf("outputs%w", err)
 	}
+	if f.Symbolic != nil {
+		if p.Symbolic, err = readSymbolic(f.Symbolic, p); err != nil {
+			return nil, fmt.Errorf("symbolic: %w", err)
+		}
+	}
 	return p, nil
 }
 

@@ -72,6 +72,11 @@ func writeForm(out *bufio.Writer, f planForm) error {
 	if err == nil {
 		err = writeList(out, "instructions", f.Instructions)
 	}
+	if err == nil && f.Symbolic != nil {
+		var text []byte
+		text, err = compact(f.Symbolic)
+		fmt.Fprintf(out, ",\n\"symbolic\": %s", text)
+	}
 	out.WriteString("\n}\n")
 	return err
 }
@@ -104,7 +109,7 @@ func compact(value any) ([]byte, error) {
 func formOf(p *plan.ExecutionPlan, content Content) (planForm, error) {
 	f := planForm{
 		Version: Version, Name: p.Name, Symbols: p.Symbols, Frame: frameOf(p.Frame),
-		Inputs: operandsOf(p.Inputs), Outputs: operandsOf(p.Outputs),
+		Inputs: operandsOf(p.Inputs), Outputs: operandsOf(p.Outputs), Symbolic: symbolicOf(p.Symbolic),
 	}
 	f.Buffers, f.Instructions = []bufferForm{}, []instructionForm{}
 	if f.Symbols == nil {
