@@ -21,9 +21,9 @@ import (
 
 // arena plans several models, or one with states, for one block of memory.
 func (p *planning) arena(out io.Writer, paths []string) error {
-	if p.limit != "" || p.slots {
-		return errors.New("--capacity and --slots are for one model without states; an arena is the caller's, and as large " +
-			"as the plan says")
+	if p.limit != "" || p.slots || p.symbolic {
+		return errors.New("--capacity, --slots and --symbolic are for one model without states; an arena is the caller's, " +
+			"and as large as the plan says")
 	}
 	entries, begun, err := p.entries(paths)
 	if err != nil {

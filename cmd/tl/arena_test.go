@@ -117,6 +117,7 @@ func TestErrorsOfArenas(t *testing.T) {
 		{append([]string{paths[0], paths[1], "--state", "a=past", "--state", "b=past"}, bound...), `"past" is state "a" already`},
 		{append([]string{paths[0], paths[1], "--bind", "K=3"}, bound...), `no model has a symbol or an input "K"`},
 		{append([]string{paths[0], paths[1], "--capacity", "1MiB"}, bound...), "for one model without states"},
+		{append([]string{paths[0], paths[1], "--symbolic"}, bound...), "for one model without states"},
 		{append([]string{paths[0], paths[1], "-o", "x.svg"}, bound...), "an arena is written as .json, .h or .ll"},
 		{append([]string{paths[0], paths[0]}, bound[:2]...), `each entry needs a name of its own`},
 		{[]string{paths[2], "--state", "w,w_next", "--slots"}, "[slots state]"},
@@ -124,4 +125,26 @@ func TestErrorsOfArenas(t *testing.T) {
 		_, err := tl(t, append([]string{"plan"}, c.arguments...)...)
 		require.ErrorContains(t, err, c.says, c.arguments)
 	}
+}
+
+// One plan serves all batches up to a bound, and smaller ones take less.
+func TestSymbolicPlan(t *testing.T) {
+	model, folder := write(t, "deep.json", `{"tl_graph": 1, "inputs": [{"name": "x", "dtype": "f32", "shape": ["batch", 16]}],
+ "outputs": ["y"], "nodes": [{"op": "Softmax", "inputs": ["x"], "outputs": ["a"], "attrs": {"axis": 1}},
+ {"op": "Transpose", "inputs": ["a"], "outputs": ["t"], "attrs": {"perm": [1, 0]}},
+ {"op": "MatMul", "inputs": ["a", "t"], "outputs": ["s"]}, {"op": "MatMul", "inputs": ["s", "a"], "outputs": ["y"]}]}`),
+		t.TempDir()
+	header, text := filepath.Join(folder, "plan.h"), filepath.Join(folder, "plan.json")
+	out, err := tl(t, "plan", model, "--bind", "batch=64", "--symbolic", "--validate", "-o", header, "-o", text)
+	require.NoError(t, err)
+	assert.Contains(t, out, "smallest frame")
+	assert.Contains(t, out, "batch from 1 to 64 (all compared)")
+	content, err := os.ReadFile(header)
+	require.NoError(t, err)
+	assert.Contains(t, string(content), "static inline int64_t deep_frame_bytes(int64_t n_batch)")
+	content, err = os.ReadFile(text)
+	require.NoError(t, err)
+	assert.Contains(t, string(content), `"symbolic": {"symbols":[{"name":"batch","from":1,"to":64}]`)
+	_, err = tl(t, "plan", model, "--bind", "batch=64", "--symbolic", "--capacity", "1KiB")
+	require.ErrorContains(t, err, "--capacity and --symbolic")
 }

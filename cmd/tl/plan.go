@@ -17,6 +17,7 @@ import (
 
 	"tlruntime/cmd/tl/viz/picture"
 	"tlruntime/compiler/export"
+	"tlruntime/compiler/graph"
 	"tlruntime/compiler/llvm"
 	"tlruntime/compiler/plan"
 )
@@ -31,6 +32,7 @@ type planning struct {
 	caller   bool
 	validate bool
 	states   []string
+	symbolic bool
 }
 
 func planCommand() *cobra.Command {
@@ -68,6 +70,8 @@ func planCommand() *cobra.Command {
 	f.StringArrayVar(&p.states, "state", nil,
 		"`NAME=VALUE,...`: inputs, outputs and constants of the models that are one tensor, which keeps its content "+
 			"between calls;\nwithout values it is that of this name; may be repeated")
+	f.BoolVar(&p.symbolic, "symbolic", false,
+		"the .json and the .h tell sizes and places as functions of the symbols that are bound, which are bounds then")
 	c.MarkFlagsMutuallyExclusive("slots", "caller-memory")
 	c.MarkFlagsMutuallyExclusive("slots", "state")
 	return c
@@ -88,7 +92,7 @@ func (p *planning) run(out io.Writer, path string) error {
 	if strings.EqualFold(filepath.Ext(path), ".csv") {
 		return p.buffers(out, path)
 	}
-	c, e, err := p.build(path)
+	c, e, err := p.planned(path)
 	if err != nil {
 		return err
 	}
@@ -103,6 +107,30 @@ func (p *planning) run(out io.Writer, path string) error {
 		}
 	}
 	return summary(out, c, e)
+}
+
+// planned plans the model in a file, with its symbols as bounds where that is asked for.
+func (p *planning) planned(path string) (*checked, *plan.ExecutionPlan, error) {
+	if !p.symbolic {
+		return p.build(path)
+	}
+	if p.limit != "" {
+		return nil, nil, errors.New("--capacity and --symbolic: what is computed again is chosen for one number of each symbol; " +
+			"leave one of them out")
+	}
+	c, err := p.check(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := plan.BuildSymbolic(func(bind map[string]int64) (*graph.Checked, error) {
+		o := c.options
+		o.Bind = bind
+		return graph.Check(c.graph, o)
+	}, c.options.Bind, p.options)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, e, nil
 }
 
 // write writes one artefact.
@@ -190,6 +218,11 @@ func summary(out io.Writer, c *checked, e *plan.ExecutionPlan) error {
 		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", name, humanize.IBytes(uint64(bytes)), humanize.Comma(bytes), remark)
 	}
 	row("frame", f.Bytes, verdict(f.Bytes, f.LowerBound, f.Optimal))
+	if e.Symbolic != nil {
+		if err := symbolicRow(row, e); err != nil {
+			return err
+		}
+	}
 	row("lower bound", f.LowerBound, "")
 	row("without reuse", f.NaiveBytes, reuse(f))
 	row("constants", kindBytes(e, plan.Constant), "")
@@ -200,6 +233,26 @@ func summary(out io.Writer, c *checked, e *plan.ExecutionPlan) error {
 		return err
 	}
 	return kernelSummary(out, e)
+}
+
+// symbolicRow tells the frame for the smallest numbers of the symbols, and for which numbers the plan is.
+func symbolicRow(row func(name string, bytes int64, remark string), e *plan.ExecutionPlan) error {
+	var least []int64
+	var ranges []string
+	for _, s := range e.Symbolic.Symbols {
+		least = append(least, s.From)
+		ranges = append(ranges, fmt.Sprintf("%s from %d to %d", s.Name, s.From, s.To))
+	}
+	bytes, _, err := e.Places(least)
+	if err != nil {
+		return err
+	}
+	compared := " (all compared)"
+	if !e.Symbolic.Proved {
+		compared = " (a sample compared)"
+	}
+	row("smallest frame", bytes, strings.Join(ranges, ", ")+compared)
+	return nil
 }
 
 // kernelSummary tells how many operators have no kernel, and of how many nodes each is.
