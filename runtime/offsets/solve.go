@@ -65,31 +65,6 @@ func newSolver(p *Problem, o Options) *solver {
 // itemsPerStep is how many items that are placed by an order are one step.
 const itemsPerStep = 64
 
-// pinsApart reports two pinned buffers that share bytes at one time in one space.
-func (s *solver) pinsApart(in *instance) error {
-	shelves := map[int]*shelf{} // by space
-	offset := []int64(nil)
-	for i := range in.items {
-		it := &in.items[i]
-		if it.pinned < 0 {
-			continue
-		}
-		if offset == nil {
-			offset = make([]int64, len(in.items))
-		}
-		space := s.preferred(it, 0)
-		if shelves[space] == nil {
-			shelves[space] = newShelf(in, offset)
-		}
-		if !shelves[space].free(it, it.pinned) {
-			return s.pinFault(it)
-		}
-		offset[i] = it.pinned
-		shelves[space].put(int32(i))
-	}
-	return nil
-}
-
 // one solves a problem of a single space.
 func (s *solver) one(in *instance) (*Solution, error) {
 	capacity := s.spaces[0].Capacity

@@ -14,8 +14,12 @@ type assignment struct {
 	parts  [][]int32 // items by space; drafts[i].offset is in this order
 }
 
-// maxReturns bounds the tries to bring spilled items back.
-const maxReturns = 64
+const (
+	// maxReturns bounds the tries to bring spilled items back.
+	maxReturns = 64
+	// maxPacks bounds the work of settling, and that of bringing back: so often what is done unasked for one space.
+	maxPacks = 16
+)
 
 // several solves a problem with more than one space: every item asks for the space
 // that it prefers, a space that overflows turns away what it cannot hold, and that
@@ -24,25 +28,39 @@ const maxReturns = 64
 func (s *solver) several(in *instance) (*Solution, error) {
 	granted, target := s.search, s.target
 	s.search = false
-	a, err := s.settle(in)
+	var a *assignment
+	var err error
+	work := maxPacks * (baseUnits + itemUnits*int64(len(in.items)))
+	s.limited(work, none, func() { a, err = s.settle(in) })
 	if limit := (*LimitError)(nil); errors.As(err, &limit) && !limit.Proved {
 		s.search = granted
 		a, err = s.jointly(in, limit)
 		s.search = false
+		if err != nil && !limit.Proved {
+			a, err = s.lastly(in, err)
+		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.bringBack(in, a)
+	s.limited(work, none, func() { s.bringBack(in, a) })
 	s.search, s.target = granted, target
 	s.finish(in, a)
 	return s.gather(in, a), nil
 }
 
-// settle assigns items until every space holds what asked for it.
+// lastly is for what was refused: perhaps one pass through time finds room.
+func (s *solver) lastly(in *instance, refusal error) (*assignment, error) {
+	if a, err := s.spill(in); err == nil {
+		return a, nil
+	}
+	return nil, refusal
+}
+
+// settle assigns items until every space holds what asked for it. When its grant is used up, the items are assigned in
+// one pass instead.
 func (s *solver) settle(in *instance) (*assignment, error) {
-	a := &assignment{rank: make([]int32, len(in.items)), drafts: make([]*draft, len(s.spaces)),
-		parts: make([][]int32, len(s.spaces))}
+	a := s.newAssignment(in)
 	for i := range in.items {
 		space := s.preferred(&in.items[i], 0)
 		a.parts[space] = append(a.parts[space], int32(i))
@@ -53,31 +71,41 @@ func (s *solver) settle(in *instance) (*assignment, error) {
 			if a.drafts[space] != nil {
 				continue
 			}
+			if s.halted() {
+				return s.spill(in)
+			}
 			turned, err := s.admit(in, a, space)
 			if err != nil {
 				return nil, err
 			}
 			settled = settled && len(turned) == 0
-			for _, i := range turned {
-				s.turnAway(in, a, i)
-			}
+			s.turnAway(in, a, space, turned)
 		}
 	}
 	return a, nil
 }
 
-// turnAway moves item i to its next choice.
-func (s *solver) turnAway(in *instance, a *assignment, i int32) {
-	it := &in.items[i]
-	a.move(i, s.preferred(it, int(a.rank[i])), s.preferred(it, int(a.rank[i])+1))
-	a.rank[i]++
+func (s *solver) newAssignment(in *instance) *assignment {
+	return &assignment{rank: make([]int32, len(in.items)), drafts: make([]*draft, len(s.spaces)),
+		parts: make([][]int32, len(s.spaces))}
 }
 
-func (a *assignment) move(i int32, from, to int) {
-	at := slices.Index(a.parts[from], i)
-	a.parts[from] = slices.Delete(a.parts[from], at, at+1)
-	a.parts[to] = append(a.parts[to], i)
-	a.drafts[from], a.drafts[to] = nil, nil
+// turnAway moves items of a space, in ascending order, to their next choices.
+func (s *solver) turnAway(in *instance, a *assignment, from int, turned []int32) {
+	if len(turned) == 0 {
+		return
+	}
+	a.parts[from] = slices.DeleteFunc(a.parts[from], func(i int32) bool {
+		_, leaves := slices.BinarySearch(turned, i)
+		return leaves
+	})
+	a.drafts[from] = nil
+	for _, i := range turned {
+		a.rank[i]++
+		to := s.preferred(&in.items[i], int(a.rank[i]))
+		a.parts[to] = append(a.parts[to], i)
+		a.drafts[to] = nil
+	}
 }
 
 // admit packs what asks for a space, and returns what it cannot hold, if anything.
@@ -117,6 +145,9 @@ func (s *solver) oversized(in *instance, a *assignment, space int) []int32 {
 func (s *solver) checked(in *instance, a *assignment, turned []int32, space int, d *draft) ([]int32, error) {
 	var out []int32
 	for _, i := range turned {
+		if len(out) > 0 && s.halted() {
+			break
+		}
 		it := &in.items[i]
 		switch {
 		case s.preferred(it, int(a.rank[i])+1) >= 0:
@@ -124,6 +155,7 @@ func (s *solver) checked(in *instance, a *assignment, turned []int32, space int,
 		case d == nil:
 			return nil, s.limit(it, space, max(it.pinned, it.residue)+it.size, s.nowhere(it))
 		default:
+			s.tick(int64(len(a.parts[space])))
 			other := s.neighbour(in, a, i, space)
 			if other < 0 {
 				return nil, s.limit(it, space, d.frame, false)
@@ -188,7 +220,7 @@ func (s *solver) bringBack(in *instance, a *assignment) {
 func (s *solver) readmit(in *instance, a *assignment, i int32, from, to int) bool {
 	with := append(slices.Clone(a.parts[to]), i)
 	sub, capacity := in.only(with), s.spaces[to].Capacity
-	if in.items[i].size+in.items[i].residue > capacity || sub.lowerBound(sub.load()) > capacity || s.expired() {
+	if in.items[i].size+in.items[i].residue > capacity || s.halted() || sub.lowerBound(sub.load()) > capacity {
 		return false
 	}
 	s.target = capacity
@@ -213,16 +245,20 @@ func (s *solver) finish(in *instance, a *assignment) {
 			s.left = left / share
 		}
 		if !deadline.IsZero() {
-			s.deadline = time.Now().Add(time.Until(deadline) / time.Duration(share))
+			s.deadline = now().Add(deadline.Sub(now()) / time.Duration(share))
 		}
-		before := s.steps
-		d := s.pack(in.only(a.parts[space]))
+		before, old := s.steps, a.drafts[space]
+		sub := in.only(a.parts[space])
+		if s.expired() {
+			old.bound = sub.lowerBound(sub.load())
+			continue
+		}
+		d := s.pack(sub)
 		left -= s.steps - before
-		if c := s.spaces[space].Capacity; c == 0 || d.frame <= c {
+		if c := s.spaces[space].Capacity; (c == 0 || d.frame <= c) && d.frame < sub.frame(old.offset) {
 			a.drafts[space] = d
-		} else {
-			a.drafts[space].bound = d.bound
 		}
+		a.drafts[space].bound = d.bound
 	}
 }
 
@@ -243,15 +279,6 @@ func (s *solver) gather(in *instance, a *assignment) *Solution {
 	out.Space = in.spreadSpace(s.p, space)
 	out.Frames, out.Optimal, out.Steps, out.Method = frames, optimal, s.steps, a.drafts[0].method
 	return out
-}
-
-// only is the instance of some of the items.
-func (in *instance) only(items []int32) *instance {
-	sub := &instance{alive: in.alive, sections: in.sections, items: make([]item, len(items))}
-	for k, i := range items {
-		sub.items[k] = in.items[i]
-	}
-	return sub
 }
 
 // spreadSpace turns the spaces of items into those of buffers.

@@ -45,12 +45,7 @@ func bin(size int64) int {
 
 // swept places every item; tick is called with the work, and answers whether to give up, which is said.
 func (in *instance) swept(offset []int64, backwards bool, tick func(units int64) bool, stop bool) bool {
-	s := &sweep{in: in, offset: offset, owner: make([]int32, len(in.items))}
-	for k := range s.bins {
-		s.bins[k] = nothing
-	}
-	s.top = s.newCell(cell{block: block{0, none}, before: nothing, after: nothing, prior: nothing, next: nothing,
-		free: true})
+	s := in.newSweep(offset, make([]int32, len(in.items)))
 	for i := range in.items {
 		if it := &in.items[i]; it.size == 0 {
 			offset[i] = it.up(0)
@@ -69,6 +64,16 @@ func (in *instance) swept(offset []int64, backwards bool, tick func(units int64)
 		}
 	}
 	return true
+}
+
+func (in *instance) newSweep(offset []int64, owner []int32) *sweep {
+	s := &sweep{in: in, offset: offset, owner: owner}
+	for k := range s.bins {
+		s.bins[k] = nothing
+	}
+	s.top = s.newCell(cell{block: block{0, none}, before: nothing, after: nothing, prior: nothing, next: nothing,
+		free: true})
+	return s
 }
 
 // when is the life of an item, as a sweep sees it.
@@ -159,6 +164,9 @@ func (s *sweep) take(i int32) {
 		s.list(k)
 	}
 }
+
+// endOf is where an item would end that is taken now.
+func (s *sweep) endOf(it *item) int64 { return it.up(s.cells[s.hole(it)].at) + it.size }
 
 // link tells the neighbours of a new cell of it.
 func (s *sweep) link(k int32) {
