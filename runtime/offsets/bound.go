@@ -45,10 +45,11 @@ func (in *instance) lowerBound(load []int64) int64 {
 // alignedBound uses that items whose offsets are multiples of an alignment take a multiple of it each, but for the
 // highest of a section. Each alignment that occurs gives a bound, of the items that have it or a larger one.
 func (in *instance) alignedBound() int64 {
-	masks := map[int64]bool{}
+	masks, last := map[int64]bool{}, int64(0)
 	for i := range in.items {
-		if it := &in.items[i]; it.size > 0 && it.mask > 0 {
-			masks[it.mask] = true
+		if it := &in.items[i]; it.size > 0 && it.mask > 0 && it.mask != last {
+			last = it.mask
+			masks[last] = true
 		}
 	}
 	bound := int64(0)

@@ -3,61 +3,78 @@ package offsets
 import "slices"
 
 const (
-	// treeItems may be searched as a whole, if the work of a node is not above treeVolume; of others, windows are.
+	// treeItems may be searched as a whole, if the work of a node is not above treeVolume; others are mended.
 	treeItems, treeVolume = 4000, 1_000_000
 	// windowItems is the largest window for a tree, wheelItems for a squeaky wheel,
 	// which has wheelRounds.
 	windowItems, wheelItems, wheelRounds = 400, 6000, 15
 	// baseSteps and itemSteps are the tree nodes that are spent unasked.
 	baseSteps, itemSteps = 4000, 8
-	// vainMends in a row end the unasked mending of what is too large for a tree.
-	vainMends = 6
+	// vainMends in a row end the unasked mending of what is too large for a tree; a search looks for other ways after
+	// manyVainMends.
+	vainMends, manyVainMends = 8, 12
 )
 
 // area is a component that reaches above the bound of the instance: an instance
 // of its own.
 type area struct {
-	in     *instance
-	from   []int32 // the item of the whole instance, by item
-	offset []int64 // the best placement so far
-	frame  int64
-	bound  int64
-	grain  int64    // divides every canonical frame
-	large  bool     // it is too much for a tree
-	trees  [2]*tree // for the goal and for the aim; each remembers what failed
-	asked  [2]int64 // how often
-	mender *mender
-	aim    int64 // a limit between the bound and the frame
-	round  int64
-	vain   int
-	method string
+	in      *instance
+	from    []int32 // the item of the whole instance, by item
+	offset  []int64 // the best placement so far
+	frame   int64
+	bound   int64
+	grain   int64    // divides every canonical frame
+	large   bool     // it is too much for a tree
+	trees   [2]*tree // for the goal and for the aim; each remembers what failed
+	asked   [2]int64 // how often
+	turns   int64    // of the trees
+	mender  *mender
+	ejector *ejector
+	aim     int64 // a limit between the bound and the frame
+	round   int64
+	vain    int
+	method  string
 }
 
-// improve lowers the frame of d, component by component: always the one with the
-// largest frame, since that is the frame of all. With once it stops at the first
-// that a mend does not bring down.
-func (s *solver) improve(in *instance, d *draft, once bool) {
-	areas, rest := s.areas(in, d)
+// repair is the draft as its areas, which stay as they are from one improvement to the next.
+type repair struct {
+	areas   []*area
+	rest    int64 // the frame of the other components
+	version int   // of the draft
+	target  int64 // of the search
+}
+
+// improve lowers the frame of the draft, component by component: always the one with the largest frame, since that is
+// the frame of all. It stops where the worst one is as enough says, if that is given.
+func (p *packing) improve(enough func(a *area) bool) {
+	if p.done(p.d) || p.halted() {
+		return
+	}
+	if r := &p.repair; r.areas == nil || r.version != p.d.version || r.target != p.target {
+		r.areas, r.rest = p.areas(p.in, p.d)
+		r.version, r.target = p.d.version, p.target
+	}
+	areas, d := p.repair.areas, p.d
 	if len(areas) == 0 {
 		return
 	}
-	stop := s.steps + int64(baseSteps+itemSteps*min(len(in.items), fewItems))
+	stop := p.steps + int64(baseSteps+itemSteps*min(len(p.in.items), fewItems))
 	for {
 		worst := slices.MaxFunc(areas, func(a, b *area) int { return int(min(1, max(-1, a.frame-b.frame))) })
-		d.frame = max(rest, worst.frame)
+		d.frame = max(p.repair.rest, worst.frame)
 		d.bound = max(d.bound, worst.bound)
-		s.improved(d.frame, d.bound)
-		if s.done(d) || s.halted() || s.steps >= stop && (!s.search || s.left <= 0) || once && worst.round > 0 {
+		p.improved(d.frame, d.bound)
+		if p.done(d) || p.halted() || p.steps >= stop && (!p.search || p.left <= 0) || enough != nil && enough(worst) {
 			break
 		}
-		units, steps := s.units, s.steps
-		more := s.lower(worst, max(d.bound, s.target, rest))
-		s.charge(units, steps)
-		if !more && !s.search {
+		units, steps := p.units, p.steps
+		more := p.lower(worst, max(d.bound, p.target, p.repair.rest))
+		p.charge(units, steps)
+		if !more && !p.search {
 			break
 		}
 	}
-	d.frame = rest
+	d.frame = p.repair.rest
 	for _, a := range areas {
 		d.frame = max(d.frame, a.frame)
 		for k, i := range a.from {
@@ -67,6 +84,8 @@ func (s *solver) improve(in *instance, d *draft, once bool) {
 			d.method = a.method
 		}
 	}
+	d.version++
+	p.repair.version = d.version
 }
 
 // areas are the components that reach above the bound, and the frame of the others.
@@ -110,7 +129,7 @@ func (in *instance) volume() int64 {
 // grain divides the offsets and sizes of every canonical placement.
 func (in *instance) grain() int64 {
 	g := int64(0)
-	for i := range in.items {
+	for i := 0; i < len(in.items) && g != 1; i++ {
 		it := &in.items[i]
 		g = gcd(g, it.size)
 		if it.mask > 0 {
@@ -145,11 +164,15 @@ func (s *solver) lower(a *area, goal int64) bool {
 		a.mend(s, goal)
 		return true
 	}
-	if a.large {
-		return s.mendTowards(a, goal)
+	if a.large || a.round%2 == 0 {
+		return s.mendTowards(a, goal) || !a.large
+	}
+	a.turns++
+	if a.aim >= a.frame { // mending went past it
+		a.aim = a.between(max(goal, a.bound), a.frame)
 	}
 	limit := goal
-	aiming := a.round%3 == 1 && a.aim > goal && s.target == 0
+	aiming := a.turns%3 == 0 && a.aim > goal && a.aim < a.frame && s.target == 0
 	if aiming {
 		limit = a.aim
 	}
@@ -219,22 +242,22 @@ func luby(k int64) int64 {
 	}
 }
 
-// closeTo is the reciprocal of the gap below which a mend goes for the goal at once.
-const closeTo = 50
+// stepsDown is the reciprocal of the part of the gap that a mend aims to close.
+const stepsDown = 8
 
-// mendTowards mends what is too large for a tree: to the goal where that is close, and else to the aim.
+// mendTowards mends a part of the way to the goal, and now and then all of it. It says whether more of the same may help.
 func (s *solver) mendTowards(a *area, goal int64) bool {
-	if a.aim >= a.frame {
-		a.aim = a.between(max(goal, a.bound), a.frame)
+	limit := goal
+	if a.round%8 != 0 {
+		limit = max(goal, a.frame-max(a.grain, (a.frame-goal)/stepsDown))
 	}
-	limit := a.aim
-	if a.frame-goal <= goal/closeTo && a.round%4 == 0 {
-		limit = goal
-	}
+	before := a.frame
 	found := a.mend(s, limit)
-	a.aimAgain(found, goal)
-	if a.vain++; found {
-		a.vain = max(0, a.vain-2)
+	switch {
+	case found:
+		a.vain = max(0, a.vain-1)
+	case before-a.frame <= (before-limit)/4:
+		a.vain++
 	}
 	return a.vain < vainMends
 }

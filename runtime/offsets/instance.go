@@ -23,6 +23,9 @@ type item struct {
 // up is the lowest offset from at on where the item may lie.
 func (it *item) up(at int64) int64 { return at + (it.residue-at)&it.mask }
 
+// down is the highest offset up to at where the item may lie, if that is not negative.
+func (it *item) down(at int64) int64 { return at - (at-it.residue)&it.mask }
+
 // instance is a problem without names, aliases and time.
 type instance struct {
 	items    []item

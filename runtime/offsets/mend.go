@@ -1,12 +1,15 @@
 package offsets
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 const (
-	// mendSteps are the tree nodes that a mend may take, besides some for each item.
-	mendSteps = 200
-	// smallWindow is the largest window at first where much has to be mended; it doubles with every mend in vain.
-	smallWindow = 100
+	// shortChain is the number of ejections of a chain at first; it doubles with every mend in vain, up to longChain.
+	shortChain, longChain = 100, 100 << 10
+	// lifted stands in mender.seen for an item that lies nowhere.
+	lifted = -1
 )
 
 // mender keeps the placement of an area where it can be changed piece by piece.
@@ -14,103 +17,86 @@ type mender struct {
 	*area
 	s       *solver
 	limit   int64
-	most    int     // the items of a window
+	chain   int     // the ejections of a chain
 	ground  *shelf  // what is not lifted
-	seen    []int32 // by item: the number of the query that listed it, -1 while it is lifted
+	seen    []int32 // by item: the number of the query that listed it, or lifted
 	query   int32
 	changed []int32 // items that lie elsewhere than in area.offset, perhaps several times
 }
 
-// mend lifts the items that end above limit out of the placement of an area and
-// puts each back below it, replacing what lives around the same time when it must:
-// ruin and recreate (Schrimpf et al., 2000) with windows in time, each an instance
-// for the tree. What fits nowhere below the limit goes to its lowest offset above; the
-// result is kept when it is better than what was, and a try ends where it cannot be.
-// It says whether limit was reached.
+// mend takes the items that end above limit out of the placement of an area, the highest first, and puts each back below
+// it: where there is room, or else by a chain of ejections, or in an area that is not large by placing a window of time around it anew while the
+// rest stays, which is an instance for the tree: ruin and recreate (Schrimpf et al., 2000). It ends at the first that can go
+// no lower, so the frame never grows. It says whether limit was reached.
 func (a *area) mend(s *solver, limit int64) bool {
 	if a.mender == nil {
 		a.mender = a.newMender(s)
 	}
 	m := a.mender
-	m.limit, m.most = limit, windowItems
-	if a.large {
-		m.most = min(windowItems, smallWindow<<min(a.vain, 4))
+	m.limit, m.chain = limit, min(longChain, shortChain<<min(a.vain, 10))
+	for _, i := range m.above() {
+		if m.ground.end(i) > m.limit && !m.lower(i) {
+			break
+		}
 	}
-	if m.tryAll() {
+	if len(m.changed) > 0 {
 		for _, i := range m.changed {
 			a.offset[i] = m.ground.offset[i]
 		}
-		a.frame, a.method = a.in.frame(a.offset), "windows"
-	} else {
-		m.rollBack()
+		m.changed = m.changed[:0]
+		a.frame, a.method = a.in.frame(a.offset), "mending"
 	}
-	m.changed = m.changed[:0]
 	s.tick(m.ground.spent())
 	return a.frame <= limit
 }
 
 func (a *area) newMender(s *solver) *mender {
 	m := &mender{area: a, s: s, ground: newShelf(a.in, slices.Clone(a.offset)), seen: make([]int32, len(a.in.items))}
+	if a.ejector == nil {
+		a.ejector = a.in.newEjector(s.random.Uint64())
+	}
 	s.spend(int64(len(a.in.items) / itemsPerStep))
-	order := make([]int32, len(a.in.items))
-	for i := range order {
-		order[i] = int32(i)
-	}
-	slices.SortFunc(order, func(x, y int32) int { return int(min(1, max(-1, a.offset[x]-a.offset[y]))) })
-	for _, i := range order {
-		m.ground.put(i)
-	}
+	m.ground.fill()
 	return m
 }
 
-// tryAll puts back what ends above the limit, and says whether the frame became lower.
-func (m *mender) tryAll() bool {
-	lifted := []int32{}
+// end of what is placed.
+func (s *shelf) end(i int32) int64 { return s.offset[i] + s.in.items[i].size }
+
+// above lists what ends above the limit, the highest first.
+func (m *mender) above() []int32 {
+	list := []int32{}
 	for i := range m.in.items {
-		if it := &m.in.items[i]; m.offset[i]+it.size > m.limit {
-			lifted = append(lifted, int32(i))
-			m.ground.remove(int32(i))
-			m.seen[i] = -1
+		if m.ground.end(int32(i)) > m.limit {
+			list = append(list, int32(i))
 		}
 	}
-	slices.SortFunc(lifted, func(x, y int32) int { return int(m.in.items[x].first - m.in.items[y].first) })
-	m.changed = append(m.changed, lifted...)
-	stop := m.s.steps + int64(mendSteps+2*len(lifted)+len(m.in.items)/2)
-	for _, i := range lifted {
-		if m.s.tick(m.ground.spent()) || m.s.steps > stop || !m.putBack(i) {
-			if m.s.late || m.putAnywhere(i) >= m.frame {
-				return false
-			}
-		}
-	}
-	return true
+	slices.SortFunc(list, func(x, y int32) int {
+		return cmp.Or(cmp.Compare(m.ground.end(y), m.ground.end(x)), cmp.Compare(x, y))
+	})
+	return list
 }
 
-// putAnywhere puts a lifted item as low as it can go, and returns its end.
-func (m *mender) putAnywhere(i int32) int64 {
-	it := &m.in.items[i]
-	m.ground.offset[i] = it.pinned
-	if it.pinned < 0 {
-		m.ground.offset[i] = m.ground.lowest(it)
+// lower puts an item below the limit, or else as low as it can go, which the limit then rises to. It says whether the
+// item is lower than it was.
+func (m *mender) lower(i int32) bool {
+	at := m.ground.offset[i]
+	if m.in.items[i].pinned >= 0 || m.s.tick(m.ground.spent()) {
+		return false
 	}
-	m.seen[i] = 0
+	m.ground.remove(i)
+	m.seen[i] = lifted
+	if m.putBack(i) {
+		return true
+	}
+	now := min(at, m.ground.lowest(&m.in.items[i]))
+	m.ground.offset[i], m.seen[i] = now, 0
 	m.ground.put(i)
-	return m.ground.offset[i] + it.size
-}
-
-// rollBack undoes a try.
-func (m *mender) rollBack() {
-	slices.Sort(m.changed)
-	m.changed = slices.Compact(m.changed)
-	for _, i := range m.changed {
-		if m.seen[i] >= 0 {
-			m.ground.remove(i)
-		}
-		m.seen[i], m.ground.offset[i] = 0, m.offset[i]
+	m.limit = max(m.limit, m.ground.end(i))
+	if now < at {
+		m.changed = append(m.changed, i)
 	}
-	for _, i := range m.changed {
-		m.ground.put(i)
-	}
+	return now < at
 }
 
 // frame is the end of the highest item.
@@ -122,18 +108,15 @@ func (in *instance) frame(offset []int64) int64 {
 	return frame
 }
 
-// putBack finds a place for item i, in windows that grow until one holds it.
+// putBack finds a place for a lifted item below the limit.
 func (m *mender) putBack(i int32) bool {
-	it := &m.in.items[i]
 	m.s.spend(1)
-	if it.pinned >= 0 {
-		return false
-	}
-	if at := m.ground.lowest(it); at+it.size <= m.limit {
-		m.seen[i], m.ground.offset[i] = 0, at
-		m.ground.put(i)
-		return true
-	}
+	return m.eject(i, m.chain) || !m.large && m.recut(i)
+}
+
+// recut places windows anew that grow until one holds item i.
+func (m *mender) recut(i int32) bool {
+	it := &m.in.items[i]
 	for reach := int32(0); ; reach = 2*reach + (it.end-it.first+1)/2 {
 		free, fixed, fits := m.around(i, reach)
 		if work := m.ground.spent() + 32*int64(len(free)+len(fixed)); m.s.tick(work) || !fits {
@@ -151,10 +134,10 @@ func (m *mender) putBack(i int32) bool {
 
 // widest is the largest window that is placed anew.
 func (m *mender) widest() int {
-	if m.s.search && m.most == windowItems {
+	if m.s.search {
 		return wheelItems
 	}
-	return m.most
+	return windowItems
 }
 
 // around lists the items of a window about item i, itself the first, and those

@@ -7,10 +7,11 @@ import (
 
 // draft is a complete placement in one space.
 type draft struct {
-	offset []int64
-	frame  int64
-	bound  int64 // proved
-	method string
+	offset  []int64
+	frame   int64
+	bound   int64 // proved
+	method  string
+	version int // how often offset was replaced
 }
 
 const (
@@ -26,6 +27,8 @@ const (
 	unaskedCost = 20_000_000
 	// goalSteps are the steps that are taken unasked to reach a goal.
 	goalSteps = 1_000_000
+	// quickWork is the number of pairs alive together up to which rules come before mending.
+	quickWork = 4_000_000
 	// tight is the reciprocal of the gap below which a large input needs no skyline.
 	tight = 100
 )
@@ -41,6 +44,7 @@ type packing struct {
 	plain  bool   // nothing is pinned or has gaps
 	tried  []bool // by rule
 	filled bool   // by skyline
+	repair repair
 }
 
 // pack places an instance in one space. First it does what it would do unasked, whatever was granted, so that more
@@ -75,12 +79,27 @@ func (p *packing) reach(granted bool) {
 	p.target = target
 }
 
-// unasked does what needs no grant.
+// unasked does what needs no grant. Where rules are not quick, mending takes their place if it can, and where they are
+// but many items need mending, too, it has half of the work.
 func (p *packing) unasked() {
 	p.surely()
-	p.byRules(true)
 	p.bySweepBack()
-	if p.plain && (len(p.in.items) <= fewItems && !p.done(p.d) || p.d.frame-p.d.bound > p.d.bound/tight) {
+	switch {
+	case !p.local():
+		p.byConstruction()
+		return
+	case p.affords():
+		p.byConstruction()
+	case p.quick():
+		p.limited((p.allowance-p.units)/2, none, p.byConstruction)
+	}
+	p.improve(nil)
+}
+
+// byConstruction places by all rules, and corrects their orders.
+func (p *packing) byConstruction() {
+	p.byRules(true)
+	if p.plain && !p.done(p.d) && (len(p.in.items) <= fewItems || p.above(tight)) {
 		p.bySkyline()
 	}
 	cost := p.alive * int64(len(p.in.items))
@@ -88,9 +107,14 @@ func (p *packing) unasked() {
 		p.squeak(p.in, p.ground, p.d, int(rounds))
 		p.improved(p.d.frame, p.d.bound)
 	}
-	if !p.done(p.d) && p.alive <= windowItems/2 {
-		p.improve(p.in, p.d, false)
-	}
+}
+
+// local says that few enough are alive at once for mending unasked.
+func (p *packing) local() bool { return p.alive <= windowItems/2 }
+
+// above says that the frame is above the bound by more than a fraction of it.
+func (p *packing) above(fraction int64) bool {
+	return !p.done(p.d) && p.d.frame-p.d.bound > p.d.bound/fraction
 }
 
 // surely makes a first placement of what may be too much for a rule, by what is cheapest.
@@ -124,20 +148,29 @@ func (p *packing) affords() bool {
 	return len(p.in.items) <= fewItems && p.alive*int64(len(p.in.items)) <= 1_000_000
 }
 
+// quick says that a rule is quick, compared with mending.
+func (p *packing) quick() bool { return p.alive*int64(len(p.in.items)) <= quickWork }
+
 // byRules tries the rules that were not tried, each that the work allowed is likely to suffice for.
 func (p *packing) byRules(mend bool) {
 	cost := 3 * p.alive * int64(len(p.in.items))
 	for k := range rules {
-		if p.tried[k] || p.d.offset != nil && (p.done(p.d) || p.halted() || cost > p.allowance-p.units) {
-			continue
+		if p.d.offset != nil && cost > p.allowance-p.units {
+			break
 		}
+		p.byRule(k)
+		// Where little sticks out, mending is cheaper than more rules, of which many items need few.
+		if mend && k == 1 && len(p.in.items) <= fewItems && !p.above(near) {
+			p.improve(func(a *area) bool { return a.round > 0 })
+		}
+	}
+}
+
+// byRule tries a rule that was not tried.
+func (p *packing) byRule(k int) {
+	if !p.tried[k] && (p.d.offset == nil || !p.done(p.d) && !p.halted()) {
 		p.tried[k] = true
 		p.tryRule(&rules[k])
-		// Where little sticks out, mending is cheaper than more rules, the second one of a large input included.
-		early := k == 1 || k == 0 && len(p.in.items) > fewItems
-		if mend && early && !p.done(p.d) && p.d.frame-p.d.bound <= p.d.bound/near {
-			p.improve(p.in, p.d, true)
-		}
 	}
 }
 
@@ -155,19 +188,26 @@ func (p *packing) deepen() {
 	if p.done(p.d) || p.over() {
 		return
 	}
+	many := len(p.in.items) > fewItems
+	if many {
+		if p.local() {
+			p.byRule(breadth)
+		} else if p.plain && !p.filled && p.above(tight) {
+			p.bySkyline()
+		}
+		p.improve(func(a *area) bool { return a.vain >= manyVainMends })
+	}
 	if p.alive > crowd || len(p.in.items) > treeItems {
 		p.byRules(false)
 	}
-	if p.plain && !p.filled && !p.done(p.d) && p.d.frame-p.d.bound > p.d.bound/tight {
+	if p.plain && !p.filled && p.above(tight) {
 		p.bySkyline()
 	}
-	if !p.done(p.d) && p.alive > crowd {
+	if !p.done(p.d) && p.alive > crowd && !many {
 		p.squeak(p.in, p.ground, p.d, math.MaxInt)
 		p.improved(p.d.frame, p.d.bound)
 	}
-	if !p.done(p.d) {
-		p.improve(p.in, p.d, false)
-	}
+	p.improve(nil)
 }
 
 // keep takes the placement on the ground if it is better.
@@ -181,6 +221,7 @@ func (d *draft) keep(offset []int64, frame int64, method string) {
 	if d.offset == nil || frame < d.frame {
 		d.offset = append(d.offset[:0], offset...)
 		d.frame, d.method = frame, method
+		d.version++
 	}
 }
 
@@ -203,7 +244,11 @@ func (s *solver) done(d *draft) bool { return d.frame <= max(d.bound, s.target) 
 
 // tryRule places by one rule, and keeps the result if it is the best.
 func (p *packing) tryRule(r *rule) {
-	if p.place(p.in, p.ground, p.in.order(r, p.load), r.tight, p.d.offset != nil) {
+	below, stop := none, p.d.offset != nil
+	if stop {
+		below = p.d.frame
+	}
+	if p.place(p.in, p.ground, p.in.order(r, p.load), r.tight, stop, below) {
 		p.d.keep(p.ground.offset, p.ground.frame, r.name)
 		p.improved(p.d.frame, p.d.bound)
 	}
@@ -211,12 +256,12 @@ func (p *packing) tryRule(r *rule) {
 
 // placeBy puts one item after the other as low as it can go.
 func (s *solver) placeBy(in *instance, ground *shelf, order []int32) {
-	s.place(in, ground, order, false, false)
+	s.place(in, ground, order, false, false, none)
 }
 
-// place puts one item after the other as low as it can go, or into the tightest hole. With stop it may give up, and
-// says whether it did not.
-func (s *solver) place(in *instance, ground *shelf, order []int32, tightest, stop bool) bool {
+// place puts one item after the other as low as it can go, or into the tightest hole. With stop it may give up, as it
+// does where the frame is not below a limit, and says whether it did not.
+func (s *solver) place(in *instance, ground *shelf, order []int32, tightest, stop bool, below int64) bool {
 	s.spend(1 + int64(len(order)/itemsPerStep))
 	ground.reset()
 	for _, i := range order {
@@ -230,7 +275,7 @@ func (s *solver) place(in *instance, ground *shelf, order []int32, tightest, sto
 			ground.offset[i] = ground.lowest(it)
 		}
 		ground.put(i)
-		if s.tick(ground.spent()) && stop {
+		if late := s.tick(ground.spent()) || ground.frame >= below; late && stop {
 			return false
 		}
 	}

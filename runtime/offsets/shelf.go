@@ -1,6 +1,7 @@
 package offsets
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 )
@@ -13,8 +14,8 @@ type shelf struct {
 	offset  []int64 // by item, shared with the caller
 	shift   uint    // log2 of the sections in a bucket
 	buckets [][]entry
-	taken   []block // of the last query
-	merged  []block
+	taken   []piece // of the last query
+	merged  []piece
 	runs    []int // where sorted stretches of taken begin
 	cost    int64 // entries read and moved since the last call of spent
 	frame   int64
@@ -22,13 +23,18 @@ type shelf struct {
 
 // entry repeats what a query reads of an item, to read it in one place.
 type entry struct {
-	block
+	piece
 	span
-	item int32
 }
 
 // block is a range of bytes [at, end).
 type block struct{ at, end int64 }
+
+// piece is the range of an item.
+type piece struct {
+	block
+	item int32
+}
 
 func newShelf(in *instance, offset []int64) *shelf {
 	s := &shelf{in: in, offset: offset, shift: in.bucketShift()}
@@ -55,23 +61,57 @@ func (s *shelf) reset() {
 // put records that item i lies at offset[i].
 func (s *shelf) put(i int32) {
 	it := &s.in.items[i]
-	e := entry{block{s.offset[i], s.offset[i] + it.size}, it.span, i}
+	e := s.entry(i)
 	s.frame = max(s.frame, e.block.end)
 	if it.size == 0 {
 		return
 	}
 	for b := it.first >> s.shift; b <= (it.end-1)>>s.shift; b++ {
-		list := s.buckets[b]
-		low, high := 0, len(list)
-		for low < high {
-			if half := (low + high) / 2; list[half].at <= e.at {
-				low = half + 1
-			} else {
-				high = half
-			}
+		low := above(s.buckets[b], e.at)
+		s.cost += int64(2 + (len(s.buckets[b])-low)/8)
+		s.buckets[b] = slices.Insert(s.buckets[b], low, e)
+	}
+}
+
+func (s *shelf) entry(i int32) entry {
+	it := &s.in.items[i]
+	return entry{piece{block{s.offset[i], s.offset[i] + it.size}, i}, it.span}
+}
+
+// above is the index of the first entry that lies above an offset.
+func above(list []entry, at int64) int {
+	low, high := 0, len(list)
+	for low < high {
+		if half := (low + high) / 2; list[half].at <= at {
+			low = half + 1
+		} else {
+			high = half
 		}
-		s.cost += int64(2 + (len(list)-low)/8)
-		s.buckets[b] = slices.Insert(list, low, e)
+	}
+	return low
+}
+
+// fill is put for all items, for a shelf that is empty.
+func (s *shelf) fill() {
+	count := make([]int, len(s.buckets))
+	s.each(func(b, _ int32) { count[b]++ })
+	for b, n := range count {
+		s.buckets[b] = make([]entry, 0, n+n/8+4)
+	}
+	s.each(func(b, i int32) { s.buckets[b] = append(s.buckets[b], s.entry(i)) })
+	for _, list := range s.buckets {
+		slices.SortFunc(list, func(a, b entry) int { return cmp.Compare(a.at, b.at) })
+	}
+	s.frame = s.in.frame(s.offset)
+}
+
+// each calls visit with every item that takes bytes and each bucket that it lives in.
+func (s *shelf) each(visit func(bucket, item int32)) {
+	for i := range s.in.items {
+		it := &s.in.items[i]
+		for b := it.first >> s.shift; it.size > 0 && b <= (it.end-1)>>s.shift; b++ {
+			visit(b, int32(i))
+		}
 	}
 }
 
@@ -82,14 +122,18 @@ func (s *shelf) remove(i int32) {
 		return
 	}
 	for b := it.first >> s.shift; b <= (it.end-1)>>s.shift; b++ {
-		s.cost += int64(4 + len(s.buckets[b]))
-		at := slices.IndexFunc(s.buckets[b], func(e entry) bool { return e.item == i })
-		s.buckets[b] = slices.Delete(s.buckets[b], at, at+1)
+		list := s.buckets[b]
+		at := above(list, s.offset[i]-1)
+		for list[at].item != i {
+			at++
+		}
+		s.cost += int64(2 + (len(list)-at)/8)
+		s.buckets[b] = slices.Delete(list, at, at+1)
 	}
 }
 
 // around lists what is taken during the life of it, by offset.
-func (s *shelf) around(it *item) []block {
+func (s *shelf) around(it *item) []piece {
 	s.taken, s.runs = s.taken[:0], s.runs[:0]
 	low, high := it.first>>s.shift, (it.end-1)>>s.shift
 	for b := low; b <= high; b++ {
@@ -118,7 +162,7 @@ func (s *shelf) list(it *item, b int32, later bool) {
 		if s.in.alive != nil && !s.in.conflict(it, &s.in.items[e.item]) {
 			continue
 		}
-		s.taken = append(s.taken, e.block)
+		s.taken = append(s.taken, e.piece)
 	}
 }
 
@@ -135,14 +179,14 @@ func (s *shelf) mergePairs() {
 		}
 		left, right := s.taken[s.runs[k]:end(k+1)], s.taken[end(k+1):end(k+2)]
 		runs = append(runs, len(out))
-		out = mergeBlocks(out, left, right)
+		out = mergePieces(out, left, right)
 	}
 	s.runs = runs
 	s.taken, s.merged = out, s.taken
 }
 
-// mergeBlocks appends two sorted lists as one.
-func mergeBlocks(out, left, right []block) []block {
+// mergePieces appends two sorted lists as one.
+func mergePieces(out, left, right []piece) []piece {
 	for len(left) > 0 && len(right) > 0 {
 		if left[0].at <= right[0].at {
 			out, left = append(out, left[0]), left[1:]
@@ -190,19 +234,6 @@ func (s *shelf) tightest(it *item) int64 {
 		return best
 	}
 	return at
-}
-
-// free says whether it may lie at offset at.
-func (s *shelf) free(it *item, at int64) bool {
-	if it.size == 0 {
-		return true
-	}
-	for _, taken := range s.around(it) {
-		if taken.at < at+it.size && at < taken.end {
-			return false
-		}
-	}
-	return true
 }
 
 // spent is the work since it was asked last, in units of solver.tick.

@@ -32,7 +32,7 @@ func (s *solver) squeak(in *instance, ground *shelf, d *draft, rounds int) {
 				cmp.Compare(a, b))
 		})
 		units, steps := s.units, s.steps
-		if !s.place(in, ground, order, false, true) {
+		if !s.place(in, ground, order, false, true, none) {
 			return
 		}
 		s.charge(units, steps)

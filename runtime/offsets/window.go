@@ -50,13 +50,7 @@ func clip(parts []span, hull span) []span {
 // components are the groups of items that no lifetime connects. Items without
 // bytes are in none.
 func (in *instance) components() [][]int32 {
-	order := make([]int32, 0, len(in.items))
-	for i := range in.items {
-		if in.items[i].size > 0 {
-			order = append(order, int32(i))
-		}
-	}
-	slices.SortFunc(order, func(a, b int32) int { return int(in.items[a].first - in.items[b].first) })
+	order, _ := in.grouped(func(i int32) int32 { return in.items[i].first })
 	var out [][]int32
 	end, start := int32(0), 0
 	for k, i := range order {

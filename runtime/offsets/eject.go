@@ -1,0 +1,230 @@
+package offsets
+
+import (
+	"cmp"
+	"slices"
+)
+
+// An item that fits nowhere below a limit is placed all the same, where what is in the way is easiest to place
+// elsewhere; then that is placed, and so on, until nothing is left over: ejection chains. What found no place is harder
+// to eject from then on, so that a chain does not go in circles (Nagata and Bräysy, "A powerful route minimization
+// heuristic for the vehicle routing problem with time windows", 2009).
+type ejector struct {
+	hard   []int32 // by item: its share of what is crowded, the mean being meanHard
+	weight []int32 // by item: hard, as often as it found no place, and once more
+	chain  int32   // the number of this chain
+	moved  []int32 // by item: the chain that moved it last
+	before []spot  // where the items of this chain lay, -1 for the one that lay nowhere
+	pool   []int32 // what is to be placed
+	starts []edge
+	ends   []edge
+	noise  uint64
+}
+
+type spot struct {
+	item   int32
+	offset int64
+}
+
+// edge is the start or the end of what is placed.
+type edge struct{ at, weight int64 }
+
+const (
+	minHard, meanHard, maxHard = 16, 256, 1 << 14
+	// maxWeight keeps the sum of a million weights below that of one item that cannot be ejected.
+	maxWeight = 1 << 22
+	immovable = int64(1) << 42
+	// pinnedWeight stands in ejector.weight for an item that cannot be ejected.
+	pinnedWeight = -1
+)
+
+// newEjector takes as crowded what is close to the largest load.
+func (in *instance) newEjector(seed uint64) *ejector {
+	e := &ejector{hard: make([]int32, len(in.items)), moved: make([]int32, len(in.items)), noise: seed | 1}
+	load := in.load()
+	most, sums := float64(slices.Max(load)), make([]float64, len(load)+1)
+	for t, bytes := range load {
+		crowded := float64(bytes) / most
+		crowded *= crowded
+		sums[t+1] = sums[t] + crowded*crowded
+	}
+	share := func(it *item) float64 { return float64(it.size) * (sums[it.end] - sums[it.first]) }
+	mean := 0.0
+	for i := range in.items {
+		mean += share(&in.items[i]) / float64(len(in.items))
+	}
+	for i := range in.items {
+		e.hard[i] = int32(min(maxHard, max(minHard, meanHard*share(&in.items[i])/mean)))
+	}
+	e.weight = slices.Clone(e.hard)
+	for i := range in.items {
+		if in.items[i].pinned >= 0 {
+			e.weight[i] = pinnedWeight
+		}
+	}
+	return e
+}
+
+// eject puts a lifted item below the limit by a chain of so many ejections at most, or changes nothing.
+func (m *mender) eject(i int32, most int) bool {
+	e := m.ejector
+	e.chain++
+	e.before, e.pool = e.before[:0], append(e.pool[:0], i)
+	for len(e.pool) > 0 {
+		x := e.pool[len(e.pool)-1]
+		e.pool = e.pool[:len(e.pool)-1]
+		it := &m.in.items[x]
+		near := m.ground.around(it)
+		at, fits := hole(it, near, m.limit)
+		if !fits {
+			most--
+			m.s.spend(1)
+			e.weight[x] = min(maxWeight, e.weight[x]+e.hard[x])
+			if at, fits = e.cheapest(it, near, m.limit); most < 0 || !fits || m.spent(4*len(near)) {
+				m.undo()
+				return false
+			}
+			m.clear(near, block{at, at + it.size})
+		}
+		m.lay(x, at)
+	}
+	return true
+}
+
+// spent counts work, and says that no more is granted.
+func (m *mender) spent(units int) bool {
+	return m.s.tick(m.ground.spent()+int64(units)) || m.s.left <= 0
+}
+
+// hole is the start of the smallest hole below a limit that holds an item.
+func hole(it *item, near []piece, limit int64) (best int64, fits bool) {
+	at, room := it.up(0), none
+	for _, x := range near {
+		if wide := min(x.at, limit) - at; wide >= it.size && wide < room {
+			best, room = at, wide
+		}
+		if x.end > at {
+			at = it.up(x.end)
+		}
+	}
+	if wide := limit - at; wide >= it.size && wide < room {
+		best, room = at, wide
+	}
+	return best, room < none
+}
+
+// cheapest is the offset below a limit where what would have to go weighs least. It is the end of something, or just
+// below its start.
+func (e *ejector) cheapest(it *item, near []piece, limit int64) (best int64, found bool) {
+	e.starts, e.ends = e.starts[:0], e.ends[:0]
+	for _, x := range near {
+		weight := int64(e.weight[x.item])
+		if weight == pinnedWeight {
+			weight = immovable
+		}
+		e.starts, e.ends = append(e.starts, edge{x.at, weight}), append(e.ends, edge{x.end, weight})
+	}
+	slices.SortFunc(e.ends, func(a, b edge) int { return cmp.Compare(a.at, b.at) })
+	least := immovable
+	try := func(c *cover, at int64) {
+		weight := c.weight(at, at+it.size)
+		e.noise ^= e.noise << 13
+		e.noise ^= e.noise >> 7
+		e.noise ^= e.noise << 17
+		if weight < immovable {
+			weight += weight * int64(e.noise>>60) / 64
+		}
+		if weight < least {
+			best, least = at, weight
+		}
+	}
+	c := cover{starts: e.starts, ends: e.ends}
+	if at := it.up(0); at+it.size <= limit {
+		try(&c, at)
+	}
+	for _, x := range e.ends {
+		at := it.up(x.at)
+		if at+it.size > limit {
+			break
+		}
+		try(&c, at)
+	}
+	c = cover{starts: e.starts, ends: e.ends}
+	for _, x := range e.starts {
+		at := it.down(x.at - it.size)
+		if at+it.size > limit {
+			break
+		}
+		if at >= it.up(0) {
+			try(&c, at)
+		}
+	}
+	return best, least < immovable
+}
+
+// cover weighs what a range that moves up shares bytes with.
+type cover struct {
+	starts, ends []edge // that the range has not passed
+	sum          int64
+}
+
+func (c *cover) weight(at, end int64) int64 {
+	for len(c.starts) > 0 && c.starts[0].at < end {
+		c.sum += c.starts[0].weight
+		c.starts = c.starts[1:]
+	}
+	for len(c.ends) > 0 && c.ends[0].at <= at {
+		c.sum -= c.ends[0].weight
+		c.ends = c.ends[1:]
+	}
+	return c.sum
+}
+
+// clear ejects what shares bytes with a range, to be placed again the hardest first.
+func (m *mender) clear(near []piece, x block) {
+	e := m.ejector
+	before := len(e.pool)
+	for _, n := range near {
+		if n.at < x.end && x.at < n.end {
+			m.note(n.item, n.at)
+			m.ground.remove(n.item)
+			m.seen[n.item] = lifted
+			e.pool = append(e.pool, n.item)
+		}
+	}
+	slices.SortFunc(e.pool[before:], func(a, b int32) int { return cmp.Compare(e.hard[a], e.hard[b]) })
+}
+
+// lay puts an item of the pool at an offset.
+func (m *mender) lay(i int32, at int64) {
+	m.note(i, -1)
+	m.ground.offset[i] = at
+	m.ground.put(i)
+	m.seen[i] = 0
+	m.changed = append(m.changed, i)
+}
+
+// note keeps where an item lay before this chain.
+func (m *mender) note(i int32, at int64) {
+	if e := m.ejector; e.moved[i] != e.chain {
+		e.moved[i] = e.chain
+		e.before = append(e.before, spot{i, at})
+	}
+}
+
+// undo puts everything back to where it lay before this chain.
+func (m *mender) undo() {
+	for _, b := range m.ejector.before {
+		if m.seen[b.item] != lifted {
+			m.ground.remove(b.item)
+			m.seen[b.item] = lifted
+		}
+	}
+	for _, b := range m.ejector.before {
+		if b.offset >= 0 {
+			m.ground.offset[b.item] = b.offset
+			m.ground.put(b.item)
+			m.seen[b.item] = 0
+		}
+	}
+}
