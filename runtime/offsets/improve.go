@@ -245,7 +245,7 @@ func luby(k int64) int64 {
 // stepsDown is the reciprocal of the part of the gap that a mend aims to close.
 const stepsDown = 8
 
-// mendTowards mends a part of the way to the goal, and now and then all of it. It says whether more of the same may help.
+// mendTowards mends a part of the way to the goal, and now and then all of it. It says whether more of it may help.
 func (s *solver) mendTowards(a *area, goal int64) bool {
 	limit := goal
 	if a.round%8 != 0 {

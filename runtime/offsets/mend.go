@@ -24,10 +24,11 @@ type mender struct {
 	changed []int32 // items that lie elsewhere than in area.offset, perhaps several times
 }
 
-// mend takes the items that end above limit out of the placement of an area, the highest first, and puts each back below
-// it: where there is room, or else by a chain of ejections, or in an area that is not large by placing a window of time around it anew while the
-// rest stays, which is an instance for the tree: ruin and recreate (Schrimpf et al., 2000). It ends at the first that can go
-// no lower, so the frame never grows. It says whether limit was reached.
+// mend takes the items that end above limit out of the placement of an area, the highest first, and puts each back
+// below it: where there is room, or else by a chain of ejections. Where the area is not large, a window of time around
+// an item is placed anew then, while the rest stays; it is an instance for the tree: ruin and recreate (Schrimpf et
+// al., 2000). A mend ends at the first item that can go no lower, so the frame never grows. It says whether limit was
+// reached.
 func (a *area) mend(s *solver, limit int64) bool {
 	if a.mender == nil {
 		a.mender = a.newMender(s)

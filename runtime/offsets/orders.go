@@ -39,8 +39,8 @@ var rules = []rule{
 	{name: "duration, best fit", key: byDuration, tight: true, given: true},
 }
 
-// breadth is the index of the rule that differs most from mending: what it places well is placed at once.
-const breadth = 3
+// Indices of rules.
+const size, duration, breadth = 0, 2, 3
 
 func bySize(_ *instance, _ *peaks, it *item) (uint64, uint64) {
 	return uint64(it.size), uint64(it.end - it.first)

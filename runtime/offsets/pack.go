@@ -29,6 +29,8 @@ const (
 	goalSteps = 1_000_000
 	// quickWork is the number of pairs alive together up to which rules come before mending.
 	quickWork = 4_000_000
+	// slowWork is that up to which a search tries some rules before mending.
+	slowWork = 500_000_000
 	// tight is the reciprocal of the gap below which a large input needs no skyline.
 	tight = 100
 )
@@ -166,11 +168,10 @@ func (p *packing) byRules(mend bool) {
 	}
 }
 
-// byRule tries a rule that was not tried.
+// byRule tries a rule that was not tried, or was cut off.
 func (p *packing) byRule(k int) {
 	if !p.tried[k] && (p.d.offset == nil || !p.done(p.d) && !p.halted()) {
-		p.tried[k] = true
-		p.tryRule(&rules[k])
+		p.tried[k] = p.tryRule(&rules[k])
 	}
 }
 
@@ -190,11 +191,7 @@ func (p *packing) deepen() {
 	}
 	many := len(p.in.items) > fewItems
 	if many {
-		if p.local() {
-			p.byRule(breadth)
-		} else if p.plain && !p.filled && p.above(tight) {
-			p.bySkyline()
-		}
+		p.beforeMending()
 		p.improve(func(a *area) bool { return a.vain >= manyVainMends })
 	}
 	if p.alive > crowd || len(p.in.items) > treeItems {
@@ -208,6 +205,23 @@ func (p *packing) deepen() {
 		p.improved(p.d.frame, p.d.bound)
 	}
 	p.improve(nil)
+}
+
+// beforeMending places many items by what mending does not come to: rules that are at their best where lifetimes lie
+// inside each other, or where many are of a size.
+func (p *packing) beforeMending() {
+	if p.alive*int64(len(p.in.items)) <= slowWork {
+		if !p.local() {
+			p.byRule(size)
+		}
+		p.byRule(breadth)
+		if p.alive > crowd {
+			p.byRule(duration)
+		}
+	}
+	if !p.local() && p.plain && !p.filled && p.above(tight) {
+		p.bySkyline()
+	}
 }
 
 // keep takes the placement on the ground if it is better.
@@ -242,8 +256,8 @@ func (in *instance) plain() bool {
 // done says that d needs no more work.
 func (s *solver) done(d *draft) bool { return d.frame <= max(d.bound, s.target) }
 
-// tryRule places by one rule, and keeps the result if it is the best.
-func (p *packing) tryRule(r *rule) {
+// tryRule places by one rule, and keeps the result if it is the best. It says whether the rule was not cut off.
+func (p *packing) tryRule(r *rule) bool {
 	below, stop := none, p.d.offset != nil
 	if stop {
 		below = p.d.frame
@@ -251,7 +265,9 @@ func (p *packing) tryRule(r *rule) {
 	if p.place(p.in, p.ground, p.in.order(r, p.load), r.tight, stop, below) {
 		p.d.keep(p.ground.offset, p.ground.frame, r.name)
 		p.improved(p.d.frame, p.d.bound)
+		return true
 	}
+	return !p.halted()
 }
 
 // placeBy puts one item after the other as low as it can go.
