@@ -375,6 +375,7 @@ def main() -> None:
     body += handover_section(load_lines(figures / "handover.jsonl"), score)
     body += report_planner.models_section(load_lines(figures / "models.jsonl"), score, table)
     body += report_planner.offsets_section(load_lines(figures / "planner.jsonl"), score, table)
+    body += report_planner.shapes_section(load_lines(figures / "shapes.jsonl"), score, table)
     body += report_scale.mpi_section(load_lines(figures / "scale_mpi.jsonl"), table)
     body += report_scale.dask_section(load_lines(figures / "scale_dask.jsonl"), score, table)
     body += resident_section(load_lines(figures / "resident.jsonl"), score)

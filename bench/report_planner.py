@@ -73,3 +73,25 @@ def offsets_row(entry: dict, peers: list[str], score) -> list[str]:
         name, f"{entry['buffers']:,}", f"{quick:.4f}", f"{1e3 * entry['quick_seconds']:.3g}", *searched, into, target, met,
         *(f"{entry['peers'][peer]:.2f}" if "peers" in entry else "" for peer in peers),
     ]  # fmt: skip
+
+
+def shapes_section(lines_read: list[dict], score, table) -> list[str]:
+    """Large instances: frames over the lower bound, time and memory, beside the best of the peers' rules."""
+    if not lines_read:
+        return []
+    lines = ["## Placing up to a million buffers", "", "Instances of each shape (tests_go/problems/large.go), and the lifetimes of a training (bench/data). "
+             "Frame over the lower bound; CPU time of a call without a budget; peak memory of the process with one. "
+             "The peer is the best of those that place such an instance in minutes; each answer passed a checker.", ""]  # fmt: skip
+    rows = []
+    for entry in lines_read:
+        name, bound = f"{entry['instance']}, {entry['buffers']:,}", entry["lower_bound"]
+        frame = entry["bytes"] / bound
+        peer, least = min(entry.get("peers", {"": 0}).items(), key=lambda item: item[1])
+        target, reached = targets.shapes_target(entry)
+        met = score.judge(f"offsets of {name}", reached, f"{frame:.4f}")
+        rows.append([
+            entry["instance"], f"{entry['buffers']:,}", f"{entry['quick_bytes'] / bound:.4f}", f"{entry['quick_cpu_seconds']:.2f}",
+            f"{frame:.4f}", f"{entry['seconds']:.2f}", f"{entry['resident_kib'] / 1024:.0f}", f"{least:.4f} {peer}" if least else "", target, met,
+        ])  # fmt: skip
+    columns = ["shape", "buffers", "no budget", "CPU, s", "5 s", "s", "MiB", "best peer", "target", "met"]
+    return lines + table(columns, rows)

@@ -127,6 +127,13 @@ placement() {
 	"$programs/planner" "$@" >"$figures/planner.log"
 }
 
+# Large instances of every shape, and the lifetimes of a training.
+shapes() {
+	echo "bench: placing a million buffers"
+	(cd "$here/.." && go build -o "$programs/planner" ./bench/planner)
+	"$programs/planner" -shapes 1000000 -trace "$here/data/digits.trace.gz" -json "$figures/shapes.jsonl" >"$figures/shapes.log"
+}
+
 # By MPI, where it and mpi4py are: .ci/scale makes the environment.
 several_processes() {
 	python=$build/venv-scale/bin/python
@@ -196,7 +203,7 @@ done
 part registry_memory
 for program in training rows; do timed "program_$program" "programs-$program"; done
 for program in growth beside; do timed "$program"; done
-for function in pool_tails handovers from_python between_processes several_processes engines trainings placement whole_models resident
+for function in pool_tails handovers from_python between_processes several_processes engines trainings placement shapes whole_models resident
 do
 	part "$function"
 done

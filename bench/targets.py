@@ -392,3 +392,11 @@ def offsets_target(entry: dict) -> tuple[str, bool]:
     if name.startswith(("light_", "tfl_")):
         return "1.0000 in 1 ms", entry["quick_bytes"] == entry["lower_bound"] and entry["quick_seconds"] <= 1e-3
     return "", True
+
+
+def shapes_target(entry: dict) -> tuple[str, bool]:
+    """What is asked of a large instance, and whether it was reached."""
+    small = entry["bytes"] <= 1.01 * entry["lower_bound"]
+    lean = entry["quick_cpu_seconds"] <= 2 and entry["resident_kib"] <= 1 << 20
+    beside = min(entry.get("peers", {}).values(), default=float("inf"))
+    return "1.01, 1 GiB, 2 s without a budget, no peer below", small and lean and entry["bytes"] <= beside * entry["lower_bound"] * (1 + 1e-9)

@@ -2,7 +2,8 @@
 // a folder, beside simple re-implementations of what others do, and prints a
 // Markdown table:
 //
-//	go run ./bench/planner [-budget 10s] [-seed 1] [-generate 1000000] [-shapes 1000000] [-json FILE] [FOLDER]
+//	go run ./bench/planner [-budget 10s] [-seed 1] [-generate 1000000] [-shapes 1000000 [-only NAME] [-trace FILE]]
+//		[-json FILE] [FOLDER]
 //
 // Every *.csv below FOLDER is an instance: a header, then id,lower,upper,size with
 // half-open lifetimes. A number in its name, as in A.1048576.csv, is the capacity
@@ -32,7 +33,9 @@ func main() {
 	flag.DurationVar(&b.options.Budget, "budget", 10*time.Second, "time for each instance")
 	flag.Uint64Var(&b.options.Seed, "seed", 1, "seed of the search")
 	flag.IntVar(&b.large, "generate", 0, "measure generated instances of so many buffers and of a tenth too")
-	flag.IntVar(&b.shapes, "shapes", 0, "measure generated instances of so many buffers, of every shape")
+	flag.IntVar(&b.shapes, "shapes", 0, "measure generated instances of every shape: of 30000 and of so many buffers")
+	flag.StringVar(&b.trace, "trace", "", "measure the lifetimes of this recording beside the shapes")
+	flag.StringVar(&b.only, "only", "", "measure the shapes alone whose names contain this")
 	output := flag.String("json", "", "file for one line of JSON for each instance")
 	flag.Parse()
 	if flag.NArg() > 1 || flag.NArg()+b.large+b.shapes == 0 {
@@ -54,6 +57,8 @@ type bench struct {
 	options offsets.Options
 	large   int
 	shapes  int
+	trace   string
+	only    string
 	records []*record
 }
 
@@ -77,7 +82,7 @@ func (b *bench) run(folder string) error {
 		b.records = append(b.records, r)
 	}
 	if b.shapes > 0 {
-		if err := b.generateShapes(b.shapes); err != nil {
+		if err := b.measureShapes(); err != nil {
 			return err
 		}
 	}
@@ -187,6 +192,7 @@ type record struct {
 	LowerBound  int64              `json:"lower_bound"`
 	Quick       int64              `json:"quick_bytes"` // without a budget
 	QuickTime   float64            `json:"quick_seconds"`
+	QuickCPU    float64            `json:"quick_cpu_seconds,omitempty"`
 	Bytes       int64              `json:"bytes"`
 	Time        float64            `json:"seconds"`
 	Optimal     bool               `json:"optimal"`

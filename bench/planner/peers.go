@@ -13,17 +13,24 @@ import (
 	"tlruntime/runtime/offsets"
 )
 
-// peers are what others do, re-implemented in a few lines: the frame, in bytes.
-var peers = []struct {
+// peer is what others do, re-implemented in a few lines: the frame, in bytes.
+type peer struct {
 	name  string
-	place func([]offsets.Buffer) int64
-}{
-	{"by size (TFLite)", func(b []offsets.Buffer) int64 { return bestFit(b, sorted(b, bySize)) }},
-	{"best of two (XLA)", func(b []offsets.Buffer) int64 {
+	place func(list []offsets.Buffer) int64
+	slow  bool // it places many times
+}
+
+// By size: Pisarchyk and Lee, "Efficient memory management for deep neural net inference", 2020, which is TFLite's
+// planner; by breadth: theirs, too, the buffers of the step with the most bytes first. XLA's heap simulator takes the
+// better of two orders.
+var peers = []peer{
+	{name: "by size (TFLite)", place: func(b []offsets.Buffer) int64 { return bestFit(b, sorted(b, bySize)) }},
+	{name: "by breadth (TFLite)", place: func(b []offsets.Buffer) int64 { return bestFit(b, byBreadth(b)) }},
+	{name: "best of two (XLA)", place: func(b []offsets.Buffer) int64 {
 		return min(bestFit(b, sorted(b, bySize)), bestFit(b, sorted(b, byDuration)))
 	}},
-	{"program order (IREE)", func(b []offsets.Buffer) int64 { return bestFit(b, sorted(b, byStart)) }},
-	{"hill climb (USMP)", hillClimb},
+	{name: "program order (IREE)", place: func(b []offsets.Buffer) int64 { return bestFit(b, sorted(b, byStart)) }},
+	{name: "hill climb (USMP)", place: hillClimb, slow: true},
 }
 
 func bySize(a, b offsets.Buffer) int64     { return b.Bytes - a.Bytes }
@@ -36,22 +43,60 @@ func sorted(list []offsets.Buffer, less func(a, b offsets.Buffer) int64) []int {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(x, y int) int {
-		switch d := less(list[x], list[y]); {
-		case d < 0:
-			return -1
-		case d > 0:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(x, y int) int { return sign(less(list[x], list[y])) })
 	return order
 }
 
-// placed is a buffer at an offset.
-type placed struct {
-	offsets.Buffer
-	at int64
+func sign(d int64) int { return int(min(1, max(-1, d))) }
+
+// byBreadth takes the steps with the most bytes first, and of each what it has, the largest first.
+func byBreadth(list []offsets.Buffer) []int {
+	var steps []int64
+	for _, b := range list {
+		steps = append(steps, b.First, b.End)
+	}
+	slices.Sort(steps)
+	steps = slices.Compact(steps)
+	bytes := make([]int64, len(steps))
+	at := func(step int64) int {
+		k, _ := slices.BinarySearch(steps, step)
+		return k
+	}
+	for _, b := range list {
+		bytes[at(b.First)] += b.Bytes
+		bytes[at(b.End)] -= b.Bytes
+	}
+	for k := 1; k < len(bytes); k++ {
+		bytes[k] += bytes[k-1]
+	}
+	ranges := largest(bytes)
+	breadth := make([]int64, len(list))
+	for i, b := range list {
+		breadth[i] = ranges(at(b.First), at(b.End))
+	}
+	order := sorted(list, bySize)
+	slices.SortStableFunc(order, func(x, y int) int { return sign(breadth[y] - breadth[x]) })
+	return order
+}
+
+// largest answers for the largest of list[from:to].
+func largest(list []int64) func(from, to int) int64 {
+	levels := [][]int64{list} // of 1, 2, 4, ... neighbours
+	for wide := 1; 2*wide <= len(list); wide *= 2 {
+		last := levels[len(levels)-1]
+		next := make([]int64, len(list)-2*wide+1)
+		for k := range next {
+			next[k] = max(last[k], last[k+wide])
+		}
+		levels = append(levels, next)
+	}
+	return func(from, to int) int64 {
+		level, wide := 0, 1
+		for 2*wide <= to-from {
+			level, wide = level+1, 2*wide
+		}
+		return max(levels[level][from], levels[level][to-wide])
+	}
 }
 
 // bestFit puts one buffer after the other into the smallest hole that holds it.
@@ -64,28 +109,80 @@ func firstFit(list []offsets.Buffer, order []int) int64 {
 	return greedy(list, order, func(_, best int64) bool { return best < 0 })
 }
 
-// greedy keeps what is placed sorted by offset.
+// placed is a buffer at an offset.
+type placed struct {
+	offsets.Interval
+	at, end int64
+}
+
+// stretches keep what is placed by time, so that a million can be placed: one list for each so many steps.
+type stretches struct {
+	lists [][]placed
+	first int64
+	wide  int64
+}
+
+func newStretches(list []offsets.Buffer) *stretches {
+	s := &stretches{wide: 1}
+	if len(list) == 0 {
+		return s
+	}
+	first, end, life := list[0].First, list[0].End, int64(0)
+	for _, b := range list {
+		first, end = min(first, b.First), max(end, b.End)
+		life += (b.End - b.First) / int64(len(list))
+	}
+	s.first, s.wide = first, max(1, life, (end-first)/int64(len(list)))
+	s.lists = make([][]placed, (end-first)/s.wide+1)
+	return s
+}
+
+func (s *stretches) of(b offsets.Buffer) (from, to int64) {
+	return (b.First - s.first) / s.wide, (b.End - 1 - s.first) / s.wide
+}
+
+// during appends what is alive with b, by offset.
+func (s *stretches) during(b offsets.Buffer, to []placed) []placed {
+	from, last := s.of(b)
+	for k := from; k <= last; k++ {
+		for _, x := range s.lists[k] {
+			if earlier := (x.First-s.first)/s.wide < k; x.First < b.End && b.First < x.End && (k == from || !earlier) {
+				to = append(to, x)
+			}
+		}
+	}
+	if from < last {
+		slices.SortFunc(to, func(x, y placed) int { return sign(x.at - y.at) })
+	}
+	return to
+}
+
+func (s *stretches) add(b offsets.Buffer, at int64) {
+	from, last := s.of(b)
+	for k := from; k <= last; k++ {
+		place, _ := slices.BinarySearchFunc(s.lists[k], at, func(x placed, at int64) int { return sign(x.at - at) })
+		x := placed{offsets.Interval{First: b.First, End: b.End}, at, at + b.Bytes}
+		s.lists[k] = slices.Insert(s.lists[k], place, x)
+	}
+}
+
+// greedy puts one buffer after the other into the best hole between what is placed.
 func greedy(list []offsets.Buffer, order []int, better func(hole, best int64) bool) int64 {
-	below, frame := []placed{}, int64(0)
+	below, near, frame := newStretches(list), []placed{}, int64(0)
 	for _, i := range order {
 		b := list[i]
 		at, best, end := int64(-1), int64(-1), int64(0)
-		for _, x := range below {
-			if x.First >= b.End || b.First >= x.End {
-				continue
-			}
+		near = below.during(b, near[:0])
+		for _, x := range near {
 			if hole := x.at - end; hole >= b.Bytes && better(hole, best) {
 				at, best = end, hole
 			}
-			end = max(end, x.at+x.Bytes)
+			end = max(end, x.end)
 		}
 		if at < 0 {
 			at = end
 		}
-		k, _ := slices.BinarySearchFunc(below, at, func(x placed, at int64) int {
-			return int(min(1, max(-1, x.at-at)))
-		})
-		below = slices.Insert(below, k, placed{b, at})
+		below.add(b, at)
 		frame = max(frame, at+b.Bytes)
 	}
 	return frame
