@@ -31,7 +31,7 @@ const (
  "outputs": ["w_next"], "nodes": [{"op": "Sub", "inputs": ["w", "step"], "outputs": ["w_next"]}]}`
 )
 
-func models(t *testing.T) []string {
+func threeModels(t *testing.T) []string {
 	t.Helper()
 	folder := t.TempDir()
 	var paths []string
@@ -62,7 +62,7 @@ func TestSeveralModelsInOneArena(t *testing.T) {
 		t.Skip("no clang")
 	}
 	folder := t.TempDir()
-	arguments := append([]string{"plan", "--llvm", version}, models(t)...)
+	arguments := append([]string{"plan", "--llvm", version}, threeModels(t)...)
 	arguments = append(arguments, "--bind", "N=4", "--bind", "use:M=4", "--state", "cache=past,present", "--state",
 		"weights=w,w_next", "--validate")
 	for _, ending := range []string{"json", "h", "ll"} {
@@ -105,7 +105,7 @@ int main(void) {
 }
 
 func TestErrorsOfArenas(t *testing.T) {
-	paths := models(t)
+	paths := threeModels(t)
 	bound := []string{"--bind", "N=4", "--bind", "M=4"}
 	for _, c := range []struct {
 		arguments []string

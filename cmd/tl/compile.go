@@ -15,6 +15,7 @@ import (
 	"tlruntime/cmd/tl/internal/compile"
 	"tlruntime/cmd/tl/internal/host"
 	"tlruntime/compiler/llvm"
+	"tlruntime/compiler/models"
 	"tlruntime/compiler/plan"
 )
 
@@ -133,7 +134,7 @@ type bundleTensor struct {
 func writeBundle(w io.Writer, module string, c *checked, e *plan.ExecutionPlan) error {
 	about := bundle{Format: bundleFormat, Name: e.Name, Function: function, Machine: runtime.GOARCH,
 		Processor: compile.Instructions(), FrameBytes: e.Frame.Bytes, NaiveBytes: e.Frame.NaiveBytes, Bounds: c.Symbols}
-	follow := symbolic(c.graph, c.options, c.Checked)
+	follow := models.Symbolic(c.graph, c.options, c.Checked)
 	for _, in := range e.Inputs {
 		b := &e.Buffers[in.Buffer]
 		about.Inputs = append(about.Inputs, bundleTensor{in.Name, b.DType.String(), b.Shape, b.Bytes,

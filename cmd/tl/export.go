@@ -1,17 +1,13 @@
 package main
 
 import (
-	"bytes"
-	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"tlruntime/cmd/tl/internal/infer"
 	"tlruntime/compiler/graph"
-	"tlruntime/compiler/onnx"
+	"tlruntime/compiler/models"
 )
 
 func exportCommand() *cobra.Command {
@@ -29,54 +25,17 @@ func exportCommand() *cobra.Command {
 }
 
 func (m *model) export(from, to string) error {
-	g, err := read(from)
+	g, err := models.Read(from)
 	if err != nil {
 		return err
 	}
-	var content []byte
-	switch strings.ToLower(filepath.Ext(to)) {
-	case ".json":
-		var b bytes.Buffer
-		err = graph.WriteJSON(&b, g)
-		content = b.Bytes()
-	case ".onnx":
-		content, err = m.encode(g)
-	default:
-		err = fmt.Errorf("%s: a model is a file that ends in .onnx or .json", to)
+	bind, err := m.bound()
+	if err != nil {
+		return err
 	}
+	content, err := models.Encode(g, to, graph.CheckOptions{Bind: bind, Infer: infer.New(m.python).Ask})
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(to, content, 0o644)
-}
-
-// encode finds the types of the outputs, which an ONNX model has to declare. Symbols
-// that no number was given for count as 2: whether an axis is one shows when it is 3.
-func (m *model) encode(g *graph.Graph) ([]byte, error) {
-	bind, err := m.bound()
-	if err != nil {
-		return nil, err
-	}
-	for _, in := range g.Inputs {
-		for _, d := range in.Shape {
-			if d.Symbol != "" && bind[d.Symbol] == 0 {
-				bind[d.Symbol] = 2
-			}
-		}
-	}
-	o := graph.CheckOptions{Bind: bind, Infer: infer.New(m.python).Ask}
-	c, err := graph.Check(g, o)
-	if err != nil {
-		return nil, err
-	}
-	follow := symbolic(g, o, c)
-	types := make([]graph.Value, len(c.Outputs))
-	for i, id := range c.Outputs {
-		v := &c.Values[id]
-		types[i] = graph.Value{Name: g.Outputs[i], DType: v.DType}
-		for axis, n := range v.Shape {
-			types[i].Shape = append(types[i].Shape, graph.Dim{Size: n, Symbol: follow[i][axis]})
-		}
-	}
-	return onnx.Encode(g, types)
 }

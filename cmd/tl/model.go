@@ -14,6 +14,7 @@ import (
 	"tlruntime/cmd/tl/internal/infer"
 	"tlruntime/cmd/tl/internal/npy"
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/models"
 	"tlruntime/compiler/onnx"
 	"tlruntime/compiler/plan"
 	"tlruntime/compiler/remat"
@@ -53,32 +54,12 @@ func (m *model) pythonFlag(f *pflag.FlagSet) {
 		"interpreter that may have llvmlite, and onnx for shapes that a model does not tell (default: python3; $TL_PYTHON)")
 }
 
-// read returns the graph in a file.
-func read(path string) (*graph.Graph, error) {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".onnx":
-		return onnx.Read(path)
-	case ".json":
-		f, err := os.Open(path)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		g, err := graph.ReadJSON(f)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		return g, nil
-	}
-	return nil, fmt.Errorf("%s: a model is a file that ends in .onnx or .json", path)
-}
-
 // checked is a graph, and the same with types for all its values.
 type checked struct {
 	graph   *graph.Graph
 	options graph.CheckOptions
 	*graph.Checked
-	fit *remat.Result // nil when no capacity was given
+	fit *remat.Result // nil before it is planned
 }
 
 func (m *model) check(path string) (*checked, error) {
@@ -102,12 +83,7 @@ func (m *model) load(path string) (*graph.Graph, error) {
 	if err := m.sound(); err != nil {
 		return nil, err
 	}
-	g, err := read(path)
-	if err != nil {
-		return nil, err
-	}
-	g.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) // by which its user knows it
-	return g, nil
+	return models.Load(path)
 }
 
 func (m *model) checkWith(path string, g *graph.Graph, o graph.CheckOptions) (*checked, error) {
@@ -129,16 +105,11 @@ func (m *model) build(path string) (*checked, *plan.ExecutionPlan, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	var e *plan.ExecutionPlan
-	if m.limit == "" {
-		e, err = plan.Build(c.Checked, m.options)
-	} else if c.fit, err = remat.Fit(c.Checked, remat.Options{Plan: m.options, Capacity: capacity}); err == nil {
-		c.Checked, e = c.fit.Graph, c.fit.Plan
-	}
-	if err != nil {
+	if c.fit, err = models.Plan(c.Checked, m.options, capacity); err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return c, e, nil
+	c.Checked = c.fit.Graph
+	return c, c.fit.Plan, nil
 }
 
 // capacity is what --capacity says, 0 without it.

@@ -17,6 +17,7 @@ import (
 	"tlruntime/cmd/tl/internal/host"
 	"tlruntime/cmd/tl/internal/npy"
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/models"
 	"tlruntime/compiler/onnx"
 	"tlruntime/compiler/plan"
 )
@@ -198,7 +199,7 @@ func (r *running) findRuntime() (string, error) {
 }
 
 func (r *running) save(c *checked, res *result, b *batch) error {
-	follow := symbolic(c.graph, c.options, c.Checked)
+	follow := models.Symbolic(c.graph, c.options, c.Checked)
 	for i := range res.outputs {
 		res.outputs[i] = b.trim(res.outputs[i], follow[i])
 	}

@@ -31,6 +31,18 @@ func ReadJSON(r io.Reader) (*Graph, error) {
 	return g, nil
 }
 
+// ReadAttrs reads the attributes of a node: the object that stands under "attrs" in a graph. What
+// is not in that form is a *JSONError.
+func ReadAttrs(text []byte) (Attrs, error) {
+	root, p, err := parseJSON(text)
+	if err != nil {
+		return nil, err
+	}
+	rd := &reader{p: p}
+	attrs := rd.attrs(&root)
+	return attrs, rd.err
+}
+
 // reader turns elements into a graph. It keeps the first error; what follows it
 // is thrown away.
 type reader struct {
@@ -233,15 +245,21 @@ func (r *reader) node(e *element) (n Node) {
 	n = Node{Name: r.string(e.get("name")), Op: r.string(e.get("op")), Inputs: r.strings(e.get("inputs")),
 		Outputs: r.strings(e.get("outputs"))}
 	n.Bodies = r.bodies(e.get("bodies"))
-	attrs := e.get("attrs")
-	if attrs == nil || !r.is(attrs, '{') {
-		return n
-	}
-	n.Attrs = Attrs{}
-	for i, key := range attrs.keys {
-		n.Attrs[key] = r.attr(&attrs.items[i])
+	if attrs := e.get("attrs"); attrs != nil {
+		n.Attrs = r.attrs(attrs)
 	}
 	return n
+}
+
+func (r *reader) attrs(e *element) Attrs {
+	if !r.is(e, '{') {
+		return nil
+	}
+	all := Attrs{}
+	for i, key := range e.keys {
+		all[key] = r.attr(&e.items[i])
+	}
+	return all
 }
 
 // bodies reads the graphs that a node runs. Their inputs are names.

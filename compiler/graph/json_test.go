@@ -299,3 +299,21 @@ func TestJSONOfTheDocumentation(t *testing.T) {
 	_, err = ReadJSON(strings.NewReader(strings.Replace(example, `"attrs"`, `"attributes"`, 1)))
 	require.Contains(t, rest, "\n"+err.Error()+"\n")
 }
+
+// Attributes alone have the form that they have in a graph.
+func TestAttributesAloneAreReadAsTheyWereWritten(t *testing.T) {
+	given := Attrs{"i": int64(3), "f": 3.0, "n": math.Inf(-1), "is": []int64{}, "fs": []float64{1, 2.5}, "s": "é",
+		"ss": []string{}, "t": Tensor{DType: F32, Shape: []int64{2}, Data: []byte{0, 0, 128, 63, 0, 0, 0, 64}}}
+	text, err := WriteAttrs(given)
+	require.NoError(t, err)
+	read, err := ReadAttrs(text)
+	require.NoError(t, err)
+	require.Equal(t, given, read)
+	for _, wrong := range []string{"", "[]", "{}{}", `{"a": null}`} {
+		_, err := ReadAttrs([]byte(wrong))
+		var where *JSONError
+		require.ErrorAs(t, err, &where, wrong)
+	}
+	_, err = WriteAttrs(Attrs{"a": 1})
+	require.ErrorContains(t, err, `attribute "a"`)
+}

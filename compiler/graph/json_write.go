@@ -198,8 +198,7 @@ func (o *writer) node(n *Node) (any, error) {
 	o.text(n.Name, n.Op)
 	o.text(n.Inputs...)
 	o.text(n.Outputs...)
-	out := jsonNode{n.Name, n.Op, append([]string{}, n.Inputs...), append([]string{}, n.Outputs...), map[string]any{},
-		n.Bodies}
+	out := jsonNode{n.Name, n.Op, append([]string{}, n.Inputs...), append([]string{}, n.Outputs...), nil, n.Bodies}
 	for name, value := range n.Attrs {
 		o.text(name)
 		switch v := value.(type) {
@@ -208,11 +207,29 @@ func (o *writer) node(n *Node) (any, error) {
 		case []string:
 			o.text(v...)
 		}
+	}
+	var err error
+	out.Attrs, err = plainAttrs(n.Attrs)
+	return out, err
+}
+
+// WriteAttrs writes the attributes of a node as ReadAttrs reads them.
+func WriteAttrs(attrs Attrs) ([]byte, error) {
+	plain, err := plainAttrs(attrs)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(plain)
+}
+
+func plainAttrs(attrs Attrs) (map[string]any, error) {
+	all := map[string]any{}
+	for name, value := range attrs {
 		plain, err := plainAttr(value)
 		if err != nil {
 			return nil, fmt.Errorf("attribute %q: %w", name, err)
 		}
-		out.Attrs[name] = plain
+		all[name] = plain
 	}
-	return out, nil
+	return all, nil
 }

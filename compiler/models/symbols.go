@@ -1,4 +1,4 @@
-package main
+package models
 
 import (
 	"maps"
@@ -7,9 +7,9 @@ import (
 	"tlruntime/compiler/graph"
 )
 
-// symbolic tells for each axis of each output which symbol it equals, "" when none:
+// Symbolic tells for each axis of each output which symbol it equals, "" when none:
 // the one with whose number it grows, one for one, while the rest stays.
-func symbolic(g *graph.Graph, o graph.CheckOptions, c *graph.Checked) [][]string {
+func Symbolic(g *graph.Graph, o graph.CheckOptions, c *graph.Checked) [][]string {
 	follow := make([][]string, len(c.Outputs))
 	for i, id := range c.Outputs {
 		follow[i] = make([]string, len(c.Values[id].Shape))

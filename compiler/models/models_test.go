@@ -1,0 +1,89 @@
+package models_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"tlruntime/compiler/graph"
+	"tlruntime/compiler/models"
+	"tlruntime/compiler/plan"
+	"tlruntime/compiler/remat"
+)
+
+// rows is a graph whose output grows with its symbol.
+func rows() *graph.Graph {
+	return &graph.Graph{Name: "rows",
+		Inputs:  []graph.Value{{Name: "x", DType: graph.F32, Shape: []graph.Dim{{Symbol: "n"}, {Size: 3}}}},
+		Outputs: []string{"y"},
+		Nodes: []graph.Node{
+			{Op: "Transpose", Inputs: []string{"x"}, Outputs: []string{"t"}, Attrs: graph.Attrs{"perm": []int64{1, 0}}},
+			{Op: "Relu", Inputs: []string{"t"}, Outputs: []string{"y"}},
+		},
+	}
+}
+
+func TestFilesKeepTheGraph(t *testing.T) {
+	for _, name := range []string{"model.json", "model.ONNX"} {
+		path := filepath.Join(t.TempDir(), name)
+		content, err := models.Encode(rows(), path, graph.CheckOptions{})
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(path, content, 0o644))
+		read, err := models.Read(path)
+		require.NoError(t, err)
+		assert.Equal(t, "rows", read.Name)
+		assert.Equal(t, rows().Inputs, read.Inputs)
+		assert.Equal(t, rows().Nodes[0].Attrs, read.Nodes[0].Attrs)
+		loaded, err := models.Load(path)
+		require.NoError(t, err)
+		assert.Equal(t, "model", loaded.Name)
+	}
+}
+
+func TestOutputsOfONNXHaveSymbols(t *testing.T) {
+	content, err := models.Encode(rows(), "x.onnx", graph.CheckOptions{})
+	require.NoError(t, err)
+	assert.True(t, bytes.Count(content, []byte("\x01n")) >= 2, "the symbol n is in the input and in the output")
+	options := graph.CheckOptions{Bind: map[string]int64{"n": 5}}
+	c, err := graph.Check(rows(), options)
+	require.NoError(t, err)
+	assert.Equal(t, [][]string{{"", "n"}}, models.Symbolic(rows(), options, c))
+}
+
+func TestWhatIsNoModel(t *testing.T) {
+	folder := t.TempDir()
+	damaged := filepath.Join(folder, "damaged.json")
+	require.NoError(t, os.WriteFile(damaged, []byte("{"), 0o644))
+	for path, words := range map[string]string{
+		"model.txt":                           "ends in .onnx or .json",
+		filepath.Join(folder, "missing.json"): "no such file",
+		filepath.Join(folder, "missing.onnx"): "no such file",
+		damaged:                               damaged + ": line 1",
+	} {
+		_, err := models.Load(path)
+		assert.ErrorContains(t, err, words)
+	}
+	_, err := models.Parse(nil, "yaml")
+	assert.ErrorContains(t, err, "there are onnx and json")
+	_, err = models.Encode(rows(), "model.txt", graph.CheckOptions{})
+	assert.ErrorContains(t, err, "ends in .onnx or .json")
+}
+
+// A capacity is obeyed or refused; without one the plan is the planner's.
+func TestPlansFitTheCapacity(t *testing.T) {
+	c, err := graph.Check(rows(), graph.CheckOptions{Bind: map[string]int64{"n": 5}})
+	require.NoError(t, err)
+	free, err := models.Plan(c, plan.Options{PlaceInputs: true}, 0)
+	require.NoError(t, err)
+	assert.Empty(t, free.Again)
+	fits, err := models.Plan(c, plan.Options{PlaceInputs: true}, free.Plan.Frame.Bytes)
+	require.NoError(t, err)
+	assert.Equal(t, free.Plan.Frame.Bytes, fits.Plan.Frame.Bytes)
+	_, err = models.Plan(c, plan.Options{PlaceInputs: true}, 1)
+	var refused *remat.CapacityError
+	assert.ErrorAs(t, err, &refused)
+}
