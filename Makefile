@@ -10,6 +10,7 @@ PYTHON ?= python3
 
 VERSION := $(shell cat packaging/VERSION)
 LIBRARY := $(BUILD)/libtl_runtime.so.$(VERSION)
+FULL    := $(BUILD)/libtl_runtime_full.so.$(VERSION)
 BITCODE := $(BUILD)/tl_runtime.bc
 CHECKED := $(BUILD)/checked
 VENV    := $(BUILD)/venv
@@ -44,11 +45,12 @@ STEPS ?= gen lint go race c checked python model prove demo install packages
 
 LIBRARY_SOURCES := $(filter-out %_test.go,$(shell find capi cshim runtime -name '*.go' -o -name '*.[chsS]')) \
 	capi/exports.map go.mod $(wildcard go.sum) packaging/build_library.sh packaging/VERSION
+FULL_SOURCES := $(LIBRARY_SOURCES) $(filter-out %_test.go,$(shell find compiler -name '*.go')) capi/exports_full.map
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help lib python-fast bitcode static debug checked demo demo-c demo-python demo-planned demo-tiny tool FORCE test prove proof bench gen gen-check format lint lint-lite install uninstall clean venv
+.PHONY: help lib full python-fast bitcode static debug checked demo demo-c demo-python demo-planned demo-tiny tool FORCE test prove proof bench gen gen-check format lint lint-lite install uninstall clean venv
 .PHONY: wheel sdist release abi
 .PHONY: $(addprefix test-,$(subst +, ,$(STEPS))) test-interop test-ecosystem test-exports test-pythons test-scale test-c-programs
 
@@ -59,6 +61,11 @@ lib: $(LIBRARY) ## build build/libtl_runtime.so; its header is include/tl_runtim
 
 $(LIBRARY): $(LIBRARY_SOURCES)
 	packaging/build_library.sh $(BUILD)
+
+full: $(FULL) ## build build/libtl_runtime_full.so, which has graphs and their plans as well; its header is include/tl_graph.h
+
+$(FULL): $(FULL_SOURCES)
+	packaging/build_library.sh --full $(BUILD)
 
 python-fast: $(FAST) ## build the Python package's extension module, if there are a C compiler and CPython 3.11 or newer
 

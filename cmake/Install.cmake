@@ -22,8 +22,10 @@ install(FILES
   DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(PROGRAMS "${TL_RUNTIME_TOOL}" DESTINATION "${CMAKE_INSTALL_BINDIR}")
 install(FILES LICENSE python/LICENSES-THIRD-PARTY.txt DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/tl_runtime")
-# What `make static` and `make debug` have built, where they have.
+# What `make static`, `make debug` and `make full` have built, where they have.
 install(FILES "${TL_RUNTIME_ARCHIVE}" "${TL_RUNTIME_LIBRARY}.debug" DESTINATION "${CMAKE_INSTALL_LIBDIR}" OPTIONAL)
+install(FILES "${TL_RUNTIME_FULL}" "${TL_RUNTIME_LIBRARY_DIR}/libtl_runtime_full.so.${PROJECT_VERSION_MAJOR}"
+  "${TL_RUNTIME_LIBRARY_DIR}/libtl_runtime_full.so" DESTINATION "${CMAKE_INSTALL_LIBDIR}" OPTIONAL)
 install(FILES packaging/tl_tensor.syms tools/gdb/tl_runtime.py DESTINATION "${CMAKE_INSTALL_DATADIR}/tl_runtime")
 file(GLOB tl_headers CONFIGURE_DEPENDS include/*.h include/*.hpp)
 install(FILES ${tl_headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")

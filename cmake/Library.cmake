@@ -31,6 +31,30 @@ set_target_properties(tl_runtime_imported PROPERTIES
 add_dependencies(tl_runtime_imported tl_runtime_build)
 add_library(tl_runtime::tl_runtime ALIAS tl_runtime_imported)
 
+# Target tl_runtime::tl_runtime_full, the library that has graphs as well; a program links one of the two. It is built
+# when a target wants it: `cmake --build . --target tl_runtime_full`.
+set(TL_RUNTIME_FULL "${TL_RUNTIME_LIBRARY_DIR}/libtl_runtime_full.so.${PROJECT_VERSION}")
+file(GLOB_RECURSE tl_compiler_sources CONFIGURE_DEPENDS compiler/*.go)
+list(FILTER tl_compiler_sources EXCLUDE REGEX "_test\\.go$")
+add_custom_command(
+  OUTPUT "${TL_RUNTIME_FULL}"
+  COMMAND "${CMAKE_COMMAND}" -E env "CC=${CMAKE_C_COMPILER}"
+          "${PROJECT_SOURCE_DIR}/packaging/build_library.sh" --full "${TL_RUNTIME_LIBRARY_DIR}"
+  DEPENDS ${tl_sources} ${tl_compiler_sources} capi/exports_full.map go.mod
+          packaging/build_library.sh packaging/VERSION
+  WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+  COMMENT "go build libtl_runtime_full.so.${PROJECT_VERSION}"
+  VERBATIM)
+add_custom_target(tl_runtime_full DEPENDS "${TL_RUNTIME_FULL}")
+
+add_library(tl_runtime_full_imported SHARED IMPORTED GLOBAL)
+set_target_properties(tl_runtime_full_imported PROPERTIES
+  IMPORTED_LOCATION "${TL_RUNTIME_FULL}"
+  IMPORTED_SONAME "libtl_runtime_full.so.${PROJECT_VERSION_MAJOR}"
+  INTERFACE_INCLUDE_DIRECTORIES "${PROJECT_SOURCE_DIR}/include")
+add_dependencies(tl_runtime_full_imported tl_runtime_full)
+add_library(tl_runtime::tl_runtime_full ALIAS tl_runtime_full_imported)
+
 # The inlined operations as LLVM bitcode.
 set(TL_RUNTIME_BITCODE "${TL_RUNTIME_LIBRARY_DIR}/tl_runtime.bc")
 execute_process(COMMAND "${PROJECT_SOURCE_DIR}/packaging/build_bitcode.sh" --compiler

@@ -4,6 +4,10 @@
 
 #include "tl_runtime.h"
 
+#ifdef TL_FULL
+#include "tl_graph.h"
+#endif
+
 /* Ids of the public functions, for the entry guard and for error messages. */
 enum {
 	TL_FN_NONE = 0,
@@ -275,6 +279,29 @@ enum {
 	TL_FN_tl_snapshot_write,
 	TL_FN_tl_context,
 	TL_FN_tl_context_address,
+#ifdef TL_FULL
+	TL_FN_tl_graph_create,
+	TL_FN_tl_graph_load,
+	TL_FN_tl_graph_parse,
+	TL_FN_tl_graph_destroy,
+	TL_FN_tl_graph_add_input,
+	TL_FN_tl_graph_add_constant,
+	TL_FN_tl_graph_freeze,
+	TL_FN_tl_graph_add_node,
+	TL_FN_tl_graph_add_output,
+	TL_FN_tl_graph_bind,
+	TL_FN_tl_graph_save,
+	TL_FN_tl_graph_plan,
+	TL_FN_tl_execution_destroy,
+	TL_FN_tl_execution_get_info,
+	TL_FN_tl_execution_get_buffer,
+	TL_FN_tl_execution_get_instruction,
+	TL_FN_tl_execution_get_operand,
+	TL_FN_tl_execution_constants,
+	TL_FN_tl_execution_text,
+	TL_FN_tl_execution_validate,
+	TL_FN_tl_execution_run,
+#endif
 	TL_FN_COUNT
 };
 
@@ -517,6 +544,29 @@ extern int32_t tlgo_trace_start(uintptr_t context, uintptr_t path);
 extern int32_t tlgo_trace_stop(uintptr_t context);
 extern int32_t tlgo_trace_mark(uintptr_t context, uintptr_t name);
 extern int32_t tlgo_snapshot_write(uintptr_t context, uintptr_t path);
+#ifdef TL_FULL
+extern int32_t tlgo_graph_create(uintptr_t context, uintptr_t name, uintptr_t out_graph);
+extern int32_t tlgo_graph_load(uintptr_t context, uintptr_t path, uintptr_t out_graph);
+extern int32_t tlgo_graph_parse(uintptr_t context, uintptr_t content, uintptr_t bytes, uintptr_t form, uintptr_t out_graph);
+extern int32_t tlgo_graph_destroy(uintptr_t context, uintptr_t graph);
+extern int32_t tlgo_graph_add_input(uintptr_t context, uintptr_t graph, uintptr_t name, int32_t dtype, int64_t rank, uintptr_t shape, uintptr_t symbols);
+extern int32_t tlgo_graph_add_constant(uintptr_t context, uintptr_t graph, uintptr_t name, int32_t dtype, int64_t rank, uintptr_t shape, uintptr_t data);
+extern int32_t tlgo_graph_freeze(uintptr_t context, uintptr_t graph, uintptr_t input, int32_t dtype, int64_t rank, uintptr_t shape, uintptr_t data);
+extern int32_t tlgo_graph_add_node(uintptr_t context, uintptr_t graph, uintptr_t op, uintptr_t name, uintptr_t inputs, uintptr_t num_inputs, uintptr_t outputs, uintptr_t num_outputs, uintptr_t attributes);
+extern int32_t tlgo_graph_add_output(uintptr_t context, uintptr_t graph, uintptr_t name);
+extern int32_t tlgo_graph_bind(uintptr_t context, uintptr_t graph, uintptr_t symbol, int64_t number);
+extern int32_t tlgo_graph_save(uintptr_t context, uintptr_t graph, uintptr_t path);
+extern int32_t tlgo_graph_plan(uintptr_t context, uintptr_t graph, uintptr_t options, uintptr_t out_execution);
+extern int32_t tlgo_execution_destroy(uintptr_t context, uintptr_t execution);
+extern int32_t tlgo_execution_get_info(uintptr_t context, uintptr_t execution, uintptr_t out_info);
+extern int32_t tlgo_execution_get_buffer(uintptr_t context, uintptr_t execution, int64_t buffer, uintptr_t out_buffer);
+extern int32_t tlgo_execution_get_instruction(uintptr_t context, uintptr_t execution, int64_t instruction, uintptr_t out_instruction);
+extern int32_t tlgo_execution_get_operand(uintptr_t context, uintptr_t execution, int64_t instruction, int32_t role, int64_t index, uintptr_t out_operand);
+extern uintptr_t tlgo_execution_constants(uintptr_t context, uintptr_t execution);
+extern uintptr_t tlgo_execution_text(uintptr_t context, uintptr_t execution, uintptr_t form, uintptr_t name, int32_t llvm_version);
+extern int32_t tlgo_execution_validate(uintptr_t context, uintptr_t execution);
+extern int32_t tlgo_execution_run(uintptr_t context, uintptr_t execution, uintptr_t function, uintptr_t inputs, uintptr_t num_inputs, uintptr_t outputs, uintptr_t num_outputs);
+#endif
 
 #pragma GCC visibility push(hidden)
 
@@ -642,6 +692,9 @@ __attribute__((cold)) tl_status slow_log_alloc(const void* pointer, int64_t byte
 __attribute__((cold)) void* slow_track_site(void* pointer, const char* file, uint32_t line);
 __attribute__((cold)) tl_status slow_trace_start(const char* path);
 __attribute__((cold)) tl_status slow_trace_stop(void);
+#ifdef TL_FULL
+__attribute__((cold)) tl_status slow_execution_run(const tl_execution* execution, void* function, const void* const* inputs, size_t num_inputs, void* const* outputs, size_t num_outputs);
+#endif
 
 #pragma GCC visibility pop
 

@@ -2,17 +2,18 @@
 # Builds the library and the program tl; the one place that knows the flags. make, CMake
 # and the Python package all call it.
 #
-#   packaging/build_library.sh [--debug|--static|--tool] DIRECTORY [extra go build arguments...]
+#   packaging/build_library.sh [--debug|--static|--full|--tool] DIRECTORY [extra go build arguments...]
 #
 # leaves DIRECTORY/libtl_runtime.so.1.0.0 and the links .so.1 and .so; with --debug also
 # libtl_runtime.so.1.0.0.debug, which debuggers find by the library's .gnu_debuglink, and from then on there
-# is one at each build into this directory; with --static libtl_runtime.a alone; with --tool the program tl alone. CC,
+# is one at each build into this directory; with --static libtl_runtime.a alone; with --full libtl_runtime_full.so.1.0.0
+# and its links, which has graphs as well (capi/graphs.go) and is linked instead; with --tool the program tl alone. CC,
 # CGO_CFLAGS and CGO_LDFLAGS are go build's, OBJCOPY, LD and READELF those of the binutils; a CC that compiles for arm64
 # builds for arm64.
 set -eu
 
 kind=shared
-case ${1-} in --debug | --static | --tool) kind=${1#--}; shift ;; esac
+case ${1-} in --debug | --static | --full | --tool) kind=${1#--}; shift ;; esac
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 version=$(sed -n '1p' "$root/packaging/VERSION")
@@ -55,8 +56,13 @@ if [ $kind = tool ]; then
 	exit
 fi
 
-file=libtl_runtime.so.$version
-staging=$out/.staging-$kind
+library=libtl_runtime exports=capi/exports.map
+if [ $kind = full ]; then
+	library=libtl_runtime_full exports=capi/exports_full.map kind=shared
+	set -- -tags full "$@"
+fi
+file=$library.so.$version
+staging=$out/.staging-$library-$kind
 rm -rf "$staging"
 mkdir -p "$staging"
 
@@ -82,8 +88,8 @@ shared() {
 	done
 	older_libc=$(CC=$cc packaging/glibc_stubs.sh "$staging/stubs" | tr '\n' ' ')
 	go build -buildmode=c-shared -trimpath \
-		-ldflags "$flags $settings -extldflags '-Wl,--version-script=$root/capi/exports.map -Wl,-soname,libtl_runtime.so.$major$wrapped $older_libc'" \
-		"$@" -o "$staging/libtl_runtime.so" ./capi
+		-ldflags "$flags $settings -extldflags '-Wl,--version-script=$root/$exports -Wl,-soname,$library.so.$major$wrapped $older_libc'" \
+		"$@" -o "$staging/$library.so" ./capi
 }
 
 # An archive has neither --wrap nor a version script, so both are applied here: its objects are linked into one, in
@@ -121,8 +127,8 @@ if [ $kind = debug ]; then
 	(
 		cd "$staging"
 		# A section of Go's names a script that gdb would warn of.
-		$objcopy --only-keep-debug --compress-debug-sections --remove-section=.debug_gdb_scripts libtl_runtime.so "$file.debug"
-		$objcopy --strip-all --add-gnu-debuglink="$file.debug" libtl_runtime.so
+		$objcopy --only-keep-debug --compress-debug-sections --remove-section=.debug_gdb_scripts $library.so "$file.debug"
+		$objcopy --strip-all --add-gnu-debuglink="$file.debug" $library.so
 	)
 	chmod -x "$staging/$file.debug"
 	mv -f "$staging/$file.debug" "$out/$file.debug"
@@ -131,10 +137,10 @@ else
 fi
 
 # cgo writes a header of its own next to the library; ours is include/tl_runtime.h.
-rm -f "$staging/libtl_runtime.h"
+rm -f "$staging/$library.h"
 
 # A rename: processes that have the old file mapped keep it.
-mv -f "$staging/libtl_runtime.so" "$out/$file"
+mv -f "$staging/$library.so" "$out/$file"
 rm -rf "$staging"
-ln -sf "$file" "$out/libtl_runtime.so.$major"
-ln -sf "libtl_runtime.so.$major" "$out/libtl_runtime.so"
+ln -sf "$file" "$out/$library.so.$major"
+ln -sf "$library.so.$major" "$out/$library.so"

@@ -2,7 +2,7 @@
 
 package status
 
-var functions = [...]string{
+var functions = []string{
 	"",
 	"tl_version",
 	"tl_abi_version",

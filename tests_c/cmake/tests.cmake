@@ -22,11 +22,14 @@ else()
   message(STATUS "skip: programs built with AddressSanitizer do not run here")
 endif()
 
+# What programs are linked to.
+set(tl_program_library tl_runtime::tl_runtime)
+
 function(tl_program target source)
   add_executable(${target} ${source} ${ARGN})
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/tests_c")
   target_compile_options(${target} PRIVATE -O1 -Wall -Wextra -Wpedantic -Werror)
-  target_link_libraries(${target} PRIVATE tl_runtime::tl_runtime Threads::Threads)
+  target_link_libraries(${target} PRIVATE ${tl_program_library} Threads::Threads)
   if(source MATCHES "\\.c$")
     target_compile_definitions(${target} PRIVATE _GNU_SOURCE)
   endif()

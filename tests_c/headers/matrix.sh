@@ -39,6 +39,7 @@ for cc in gcc clang clang-15; do
 		compile $cc c $version "-Wstrict-prototypes -Wc++-compat" tl_runtime.h
 		compile $cc c $version "-Wstrict-prototypes -Wc++-compat -DTL_INLINE" tl_runtime.h
 		compile $cc c $version "" tl_inline.h
+		compile $cc c $version "-Wstrict-prototypes -Wc++-compat" tl_graph.h
 		for flag in $mpi; do
 			compile $cc c $version "-Wstrict-prototypes -Wc++-compat $flag" tl_mpi.h
 		done
@@ -50,6 +51,7 @@ for cxx in g++ clang++ clang++-15; do
 		compile $cxx c++ $version "-Wold-style-cast" tl_runtime.h
 		compile $cxx c++ $version "-Wold-style-cast -DTL_INLINE" tl_runtime.h
 		compile $cxx c++ $version "-fno-exceptions -fno-rtti" tl_inline.h
+		compile $cxx c++ $version "-Wold-style-cast" tl_graph.h
 	done
 	for header in "$include"/*.hpp; do
 		for version in c++17 c++20 c++2b; do

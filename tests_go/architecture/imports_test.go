@@ -132,6 +132,18 @@ func TestLayers(t *testing.T) {
 	}
 }
 
+// The full library is the other one and the compiler.
+func TestTheFullLibraryHasTheCompiler(t *testing.T) {
+	others := append([]string{module + "compiler/graph", module + "compiler/plan"}, imports(t, "./capi")["capi"]...)
+	full := imports(t, "-tags", "full", "./capi")["capi"]
+	assert.Subset(t, full, others)
+	library := layerOf("capi")
+	for _, i := range full {
+		own, isOwn := strings.CutPrefix(i, module)
+		assert.True(t, library.mayImport(i) || isOwn && layerOf(own).name == "compiler", "capi imports %s", i)
+	}
+}
+
 // Arithmetic on plans needs no memory of the runtime, and no C.
 func TestTheCompilerIsPure(t *testing.T) {
 	for path, imported := range imports(t, "./compiler/...", "./runtime/offsets/...") {

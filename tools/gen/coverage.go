@@ -25,7 +25,7 @@ func checkCoverage(root string) []string {
 		return faults
 	}
 	documented := map[string]bool{}
-	for _, e := range src.functions() {
+	for _, e := range src.whole().functions() {
 		for _, name := range errorName.FindAllString(e.labels["Errors"], -1) {
 			documented[e.name+" "+name] = true
 		}

@@ -36,7 +36,7 @@ type enumerator struct {
 
 var (
 	typeName    = regexp.MustCompile(`^((?:const )?(?:struct )?(\w+)((?:\*| const)*))(?: (\w+)(?:\[(\d+)\])?)?$`)
-	protoText   = regexp.MustCompile(`^([^()]*[* ])(tl_\w+)\((.*)\);$`)
+	protoText   = regexp.MustCompile(`(?s)^([^()]*[* ])(tl_\w+)\((.*)\);$`)
 	aliasText   = regexp.MustCompile(`^typedef (\w+) (tl_\w+);$`)
 	enumText    = regexp.MustCompile(`(?s)^enum (tl_\w+) \{(.*)\};$`)
 	enumMember  = regexp.MustCompile(`^(TL_\w+) = (-?\d+)$`)

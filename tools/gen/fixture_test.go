@@ -124,6 +124,39 @@ func tlgo_known(c, deleter, out uintptr) bool {
 	return guarded(c, false, known)
 }
 `,
+	"capi/graphs.go": `//go:build full
+
+// # Graphs
+//
+// What the full library alone has.
+package main
+
+// tl_lease is a struct of the second interface.
+//
+//	C: typedef struct tl_lease {
+//	    size_t bytes;
+//	} tl_lease;
+type tl_lease struct {
+	Bytes uintptr
+}
+
+// tl_hire takes a pair, and stands between others in the alphabet.
+//
+//	C: tl_status tl_hire(tl_pair* pair,
+//	    const tl_lease* lease);
+//
+// Ownership: none.
+// Threads: any.
+// Returns: the status.
+// Errors: none.
+// Cost: constant.
+// Path: fast.
+//
+//export tlgo_hire
+func tlgo_hire(c, pair, lease uintptr) int32 {
+	return guardedStatus(c, hire)
+}
+`,
 	"cshim/layout.h": `/* What the header is about. */
 
 /* How much fits.

@@ -32,8 +32,27 @@ TL_API void* tl_take(void* object, const int64_t* shape, uint8_t kind);
 	},
 	"capi/exports.map": {"global:\n\ttl_known;\n\ttl_lend;\n\ttl_take;\n\ttl_version;\nlocal:\n\t*;\n"},
 	symbolList:         {"removes one.\ntl_known 2\ntl_lend 3\ntl_take 3\ntl_version 1\n"},
+	"include/tl_graph.h": {
+		"#include \"tl_runtime.h\"\n", " * Graphs\n * ------\n *\n * What the full library alone has.\n",
+		"TL_API tl_status tl_hire(tl_pair* pair,\n    const tl_lease* lease);\n",
+	},
+	"capi/exports_full.map": {"global:\n\ttl_hire;\n\ttl_known;\n\ttl_lend;\n\ttl_take;\n\ttl_version;\nlocal:\n\t*;\n"},
+	fullSymbolList:          {"removes one.\ntl_hire 3\n"},
+	"cshim/generated_graph_calls.c": {
+		"//go:build full\n\n/* ",
+		"\ntl_status slow_hire(tl_pair* pair, const tl_lease* lease) {\n",
+	},
+	"runtime/status/functions_full.go": {
+		"//go:build full\n\npackage status\n\nfunc init() {\n\tfunctions = append(functions,\n\t\t\"tl_hire\",\n\t)\n}\n",
+	},
+	"python/tl_runtime/_graph_abi.py": {
+		"from ._abi import Function\n", "class tl_lease(ctypes.Structure):", "        \"tl_hire\",\n        \"Graphs\",\n",
+	},
 	"cshim/generated_slow.h": {
-		"\tTL_FN_tl_lend,\n\tTL_FN_tl_version,\n\tTL_FN_tl_take,\n\tTL_FN_tl_known,\n\tTL_FN_COUNT\n",
+		"\tTL_FN_tl_lend,\n\tTL_FN_tl_version,\n\tTL_FN_tl_take,\n\tTL_FN_tl_known,\n" +
+			"#ifdef TL_FULL\n\tTL_FN_tl_hire,\n#endif\n\tTL_FN_COUNT\n",
+		"#ifdef TL_FULL\n#include \"tl_graph.h\"\n#endif\n",
+		"#ifdef TL_FULL\nextern int32_t tlgo_hire(uintptr_t context, uintptr_t pair, uintptr_t lease);\n#endif\n",
 		"extern uintptr_t tlgo_take(uintptr_t context, uintptr_t object, uintptr_t shape, uint8_t kind);\n",
 		"extern uint8_t tlgo_known(uintptr_t context, uintptr_t deleter, uintptr_t out_pair);\n",
 		"void* slow_take(void* object, const int64_t* shape, uint8_t kind);\n",
@@ -68,7 +87,11 @@ TL_API void* tl_take(void* object, const int64_t* shape, uint8_t kind);
 		"        (tl_deleter, ctypes.POINTER(tl_pair)),\n",
 		"        \"tl_lend\",\n        \"Library\",\n        ctypes.c_int32,\n        (ctypes.c_void_p,),\n",
 	},
-	"cshim/generated_tables.c": {"\t{\"tl_known\", (void*)(uintptr_t)tl_known},\n\t{\"tl_lend\","},
+	"cshim/generated_tables.c": {
+		"\t\"tl_known\",\n#ifdef TL_FULL\n\t\"tl_hire\",\n#endif\n};\n",
+		"#ifdef TL_FULL\n\t{\"tl_hire\", (void*)(uintptr_t)tl_hire},\n#endif\n" +
+			"\t{\"tl_known\", (void*)(uintptr_t)tl_known},\n\t{\"tl_lend\",",
+	},
 	"include/tl_inline.h": {
 		"#define TL_INL_TEXT_END(word) ((word).text + TL_INL_TEXT_BYTES)\n#define TL_INL_TEXT_BYTES 8u\n",
 		"struct tl_inl_word {\n\tchar gap0[8];\n\ttl_inl_word* next;\n\tchar text[8];\n};\n",

@@ -16,18 +16,47 @@ func renderHeader(s *source) (string, error) {
 	comment(&b, s.essay)
 	b.WriteString(headerPrologue)
 	fmt.Fprintf(&b, "/* The version of the library that this header came with. */\n#define TL_RUNTIME_VERSION %q\n\n", s.version)
+	s.writeSections(&b)
+	b.WriteString("#ifdef __cplusplus\n}\n#endif\n\n" + trackingMacros() + "\n#endif\n\n" + inlineInclude)
+	return b.String(), nil
+}
+
+// writeSections writes each section with its essay and its declarations.
+func (s *source) writeSections(b *strings.Builder) {
 	for _, sec := range s.sections {
-		comment(&b, append([]string{"# " + sec.title, ""}, sec.essay...))
+		comment(b, append([]string{"# " + sec.title, ""}, sec.essay...))
 		b.WriteString("\n")
 		for _, e := range sec.entries {
-			comment(&b, e.documentation())
+			comment(b, e.documentation())
 			if e.proto != nil {
 				b.WriteString("TL_API ")
 			}
 			b.WriteString(e.c + "\n\n")
 		}
 	}
-	b.WriteString("#ifdef __cplusplus\n}\n#endif\n\n" + trackingMacros() + "\n#endif\n\n" + inlineInclude)
+}
+
+// renderGraphHeader writes the header of what the full library alone has.
+func renderGraphHeader(s *source) (string, error) {
+	var b strings.Builder
+	b.WriteString("/* TL Runtime " + s.version + ": graphs and their plans, for C and C++.\n * " + notice + `
+ *
+ * These functions are in libtl_runtime_full.so, which has everything of
+ * libtl_runtime.so, too. A program links one of the two, never both: a process
+ * can hold one library made by Go.
+ */
+#ifndef TL_GRAPH_H
+#define TL_GRAPH_H
+
+#include "tl_runtime.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+`)
+	s.more().writeSections(&b)
+	b.WriteString("#ifdef __cplusplus\n}\n#endif\n\n#endif\n")
 	return b.String(), nil
 }
 

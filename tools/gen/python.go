@@ -44,21 +44,47 @@ def declare(library: ctypes.CDLL) -> None:
 func renderPython(s *source) (string, error) {
 	var b strings.Builder
 	b.WriteString(pythonPrologue)
+	s.writePython(&b)
+	return b.String(), nil
+}
+
+const graphPythonPrologue = `"""What the full library alone has, as ctypes sees it.
+
+` + notice + `
+"""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+
+from ._abi import Function
+
+`
+
+// renderGraphPython writes the table of what the full library alone has.
+func renderGraphPython(s *source) (string, error) {
+	var b strings.Builder
+	b.WriteString(graphPythonPrologue)
+	s.more().writePython(&b)
+	return b.String(), nil
+}
+
+func (s *source) writePython(b *strings.Builder) {
 	for _, sec := range s.sections {
 		for _, e := range sec.entries {
-			s.writePythonType(&b, e)
+			s.writePythonType(b, e)
 		}
 	}
 	b.WriteString("\nFUNCTIONS: tuple[Function, ...] = (\n")
 	for _, sec := range s.sections {
 		for _, e := range sec.entries {
 			if e.proto != nil {
-				s.writePythonFunction(&b, sec, e)
+				s.writePythonFunction(b, sec, e)
 			}
 		}
 	}
 	b.WriteString(")\n" + pythonEpilogue)
-	return b.String(), nil
 }
 
 func (s *source) writePythonType(b *strings.Builder, e *entry) {

@@ -17,10 +17,11 @@ const referenceIndex = "index.md"
 // renderReference returns the pages by name.
 func renderReference(s *source) map[string]string {
 	var index strings.Builder
-	index.WriteString("# C interface\n\nWhat `#include <tl_runtime.h>` declares, by the sections of the header.\n\n" +
+	index.WriteString("# C interface\n\nWhat `#include <tl_runtime.h>` declares, by the sections of the header. The last " +
+		"ones, on graphs, are of\n`#include <tl_graph.h>` and libtl_runtime_full.so.\n\n" +
 		"```{toctree}\n:maxdepth: 1\n\n")
 	pages := map[string]string{}
-	for _, sec := range s.sections {
+	for _, sec := range s.whole().sections {
 		var page strings.Builder
 		page.WriteString("# " + sec.title + "\n\n")
 		writeProse(&page, sec.essay)

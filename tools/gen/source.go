@@ -19,7 +19,11 @@ var sectionOrder = []string{
 	"memory_pool",
 	"limits", "registry", "workspace", "planning", "planning_search", "dlpack", "torch", "python",
 	"deferred", "diagnostics", "tracking", "profiles", "inlining",
+	"graphs", "executions",
 }
+
+// fullTag is the build tag of files whose sections the full library alone has.
+const fullTag = "full"
 
 // source is the interface as capi/ declares it.
 type source struct {
@@ -27,6 +31,7 @@ type source struct {
 	version  string   // of packaging/VERSION
 	essay    []string // opens the header
 	sections []*section
+	full     []*section        // those of the full library, behind the others
 	types    map[string]*entry // by C name
 }
 
@@ -36,6 +41,7 @@ type section struct {
 	title   string
 	essay   []string
 	entries []*entry
+	full    bool // its file has fullTag
 }
 
 // entry is one public declaration: a function or a type.
@@ -78,6 +84,20 @@ func (s *source) functions() []*entry {
 	return all
 }
 
+// more is the interface that the full library has beside the other one.
+func (s *source) more() *source {
+	other := *s
+	other.sections, other.full = s.full, nil
+	return &other
+}
+
+// whole is the interface of the full library.
+func (s *source) whole() *source {
+	other := *s
+	other.sections, other.full = slices.Concat(s.sections, s.full), nil
+	return &other
+}
+
 // load reads and verifies capi/.
 func load(root string) (*source, []string) {
 	src := &source{root: root, types: map[string]*entry{}}
@@ -99,9 +119,14 @@ func load(root string) (*source, []string) {
 		faults = append(faults, src.readFile(path, found)...)
 	}
 	for _, name := range sectionOrder {
-		if sec := found[name]; sec != nil {
+		sec := found[name]
+		delete(found, name)
+		switch {
+		case sec == nil:
+		case sec.full:
+			src.full = append(src.full, sec)
+		default:
 			src.sections = append(src.sections, sec)
-			delete(found, name)
 		}
 	}
 	for name := range found {
@@ -123,7 +148,7 @@ func (s *source) readFile(path string, found map[string]*section) []string {
 		s.essay = skipPackageParagraph(file.Doc)
 		return nil
 	}
-	sec := &section{name: base}
+	sec := &section{name: base, full: hasTag(file, fullTag)}
 	var faults []string
 	for _, decl := range file.Decls {
 		e, err := readEntry(decl)
@@ -150,6 +175,13 @@ func (s *source) readFile(path string, found map[string]*section) []string {
 		found[base] = sec
 	}
 	return faults
+}
+
+// hasTag tells whether a file is part of builds with a tag alone.
+func hasTag(file *ast.File, tag string) bool {
+	return slices.ContainsFunc(file.Comments, func(c *ast.CommentGroup) bool {
+		return c.Pos() < file.Package && c.List[0].Text == "//go:build "+tag
+	})
 }
 
 // readEntry returns what a declaration makes public, nil when that is nothing.

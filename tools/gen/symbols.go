@@ -9,16 +9,20 @@ import (
 )
 
 // symbolList has a line for each function: its name, and the first interface version that has it. It only grows.
-const symbolList = "capi/symbols.txt"
+// fullSymbolList has the functions of the full library that are not in the other one.
+const (
+	symbolList     = "capi/symbols.txt"
+	fullSymbolList = "capi/symbols_full.txt"
+)
 
 // renderSymbols adds new functions to the list. It refuses an interface that lacks a function of the list: programs
 // that call it would not start.
-func renderSymbols(s *source) (string, error) {
+func (s *source) renderSymbols(list string) (string, error) {
 	version := s.types["TL_ABI_VERSION"]
 	if version == nil {
 		return "", fmt.Errorf("TL_ABI_VERSION is not declared")
 	}
-	known, err := os.ReadFile(filepath.Join(s.root, symbolList))
+	known, err := os.ReadFile(filepath.Join(s.root, list))
 	if err != nil && !os.IsNotExist(err) {
 		return "", err
 	}

@@ -20,7 +20,7 @@ var (
 func verify(s *source) []string {
 	var faults []string
 	seen := map[string]bool{}
-	for _, sec := range s.sections {
+	for _, sec := range s.whole().sections {
 		for _, e := range sec.entries {
 			fault := func(format string, args ...any) {
 				faults = append(faults, e.where+": "+e.name+": "+fmt.Sprintf(format, args...))

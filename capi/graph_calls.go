@@ -1,0 +1,433 @@
+//go:build full
+
+package main
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"sync"
+
+	"tlruntime/compiler/graph"
+	"tlruntime/compiler/models"
+	"tlruntime/compiler/plan"
+	"tlruntime/compiler/remat"
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/memory"
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/plans"
+	"tlruntime/runtime/status"
+)
+
+const (
+	mostRank       = 64
+	mostArguments  = 1 << 16
+	mostAttributes = 16 << 20
+	mostTensor     = 1 << 56 // bytes, as package graph has it
+)
+
+// ownGraph is a graph that the program builds.
+type ownGraph struct {
+	mu     sync.Mutex // guards the rest
+	graph  *graph.Graph
+	bind   map[string]int64
+	frozen map[string]graph.Tensor
+}
+
+var ownGraphs = handles[ownGraph]{kind: "graph", maker: "tl_graph_create", most: 1 << 16}
+
+// keepGraph hands a graph to the program.
+func keepGraph(o *object.Context, g *graph.Graph, out uintptr) status.Status {
+	h, st := ownGraphs.add(o, &ownGraph{graph: g, bind: map[string]int64{}, frozen: map[string]graph.Tensor{}})
+	if st == status.OK {
+		store(out, h)
+	}
+	return st
+}
+
+// withGraph runs body with the graph's lock held.
+func withGraph(o *object.Context, h uintptr, body func(*ownGraph) status.Status) status.Status {
+	g := ownGraphs.find(o, h)
+	if g == nil {
+		return status.InvalidArgument
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return body(g)
+}
+
+func invalid(o *object.Context, err error) status.Status {
+	return fail(o, status.InvalidArgument, "%v", err)
+}
+
+func needsOutput(o *object.Context, out uintptr, name string) status.Status {
+	if usable(out) {
+		return status.OK
+	}
+	return fail(o, status.InvalidArgument, "there is no %s to fill in", name)
+}
+
+func createGraph(o *object.Context, name, out uintptr) status.Status {
+	called, st := textOf(o, name, "a name")
+	if st == status.OK {
+		st = needsOutput(o, out, "out_graph")
+	}
+	if st != status.OK {
+		return st
+	}
+	return keepGraph(o, &graph.Graph{Name: called}, out)
+}
+
+func loadGraph(o *object.Context, path, out uintptr) status.Status {
+	file, st := textOf(o, path, "a path")
+	if st == status.OK {
+		st = needsOutput(o, out, "out_graph")
+	}
+	if st != status.OK {
+		return st
+	}
+	g, err := models.Load(file)
+	if err != nil {
+		return invalid(o, err)
+	}
+	return keepGraph(o, g, out)
+}
+
+func parseGraph(o *object.Context, content, bytes, form, out uintptr) status.Status {
+	named, st := textOf(o, form, "a form")
+	if st == status.OK {
+		st = needsOutput(o, out, "out_graph")
+	}
+	switch {
+	case st != status.OK:
+		return st
+	case bytes > 0 && !usable(content) || bytes > layout.ForeignBytes:
+		return fail(o, status.InvalidArgument, "content of %d bytes is needed; %#x is none", bytes, content)
+	case !memory.Obtainable(2 * uint64(bytes)):
+		return fail(o, status.OutOfMemory, "the system refuses the memory for a graph of %d bytes", bytes)
+	}
+	g, err := models.Parse(slices.Clone(layout.Bytes(content, uint64(bytes))), named)
+	if err != nil {
+		return invalid(o, err)
+	}
+	return keepGraph(o, g, out)
+}
+
+func destroyGraph(o *object.Context, h uintptr) status.Status {
+	if h != 0 && ownGraphs.remove(o, h) == nil {
+		return status.InvalidArgument
+	}
+	return status.OK
+}
+
+// tensorType is an element type and a shape as callers pass them.
+type tensorType struct {
+	dtype int32
+	rank  int64
+	shape uintptr
+}
+
+// read copies the type.
+func (t tensorType) read(o *object.Context) (graph.DType, []int64, status.Status) {
+	d := graph.DType(t.dtype)
+	switch {
+	case t.dtype < 0 || t.dtype > 255 || d.Bytes() == 0:
+		return d, nil, fail(o, status.InvalidArgument, "%d is no element type that operators take", t.dtype)
+	case t.rank < 0 || t.rank > mostRank:
+		return d, nil, fail(o, status.InvalidArgument, "a rank of %d; it is a number from 0 to %d", t.rank, mostRank)
+	case t.rank > 0 && !usable(t.shape):
+		return d, nil, fail(o, status.InvalidArgument, "a shape of %d numbers is needed; %#x is none", t.rank, t.shape)
+	}
+	shape := make([]int64, t.rank)
+	for i := range shape {
+		shape[i] = load[int64](t.shape + uintptr(i)*8)
+	}
+	return d, shape, status.OK
+}
+
+func addGraphInput(o *object.Context, h, name uintptr, t tensorType, symbols uintptr) status.Status {
+	return withGraph(o, h, func(g *ownGraph) status.Status {
+		called, st := textOf(o, name, "a name")
+		if st != status.OK {
+			return st
+		}
+		dtype, shape, st := t.read(o)
+		if st != status.OK {
+			return st
+		}
+		v := graph.Value{Name: called, DType: dtype, Shape: make([]graph.Dim, len(shape))}
+		for axis, n := range shape {
+			if v.Shape[axis], st = dimension(o, n, symbols, axis); st != status.OK {
+				return st
+			}
+		}
+		g.graph.Inputs = append(g.graph.Inputs, v)
+		return status.OK
+	})
+}
+
+// dimension is one axis: the symbol that the caller gives for it, else a number.
+func dimension(o *object.Context, n int64, symbols uintptr, axis int) (graph.Dim, status.Status) {
+	if !optional(symbols) {
+		return graph.Dim{}, fail(o, status.InvalidArgument, "symbols is %#x, which is no array; NULL is for none",
+			symbols)
+	}
+	if symbols != 0 {
+		if at := load[uintptr](symbols + uintptr(axis)*8); at != 0 {
+			symbol, st := textOf(o, at, "the symbol of an axis")
+			if st == status.OK && symbol == "" {
+				st = fail(o, status.InvalidArgument, "the symbol of axis %d has no name; NULL is for none", axis)
+			}
+			return graph.Dim{Symbol: symbol}, st
+		}
+	}
+	if n < 0 {
+		return graph.Dim{}, fail(o, status.InvalidArgument, "axis %d has the extent %d; an unknown one is a symbol",
+			axis,
+			n)
+	}
+	return graph.Dim{Size: n}, status.OK
+}
+
+// tensorAt copies a tensor of the caller's.
+func tensorAt(o *object.Context, t tensorType, data uintptr) (graph.Tensor, status.Status) {
+	dtype, shape, st := t.read(o)
+	if st != status.OK {
+		return graph.Tensor{}, st
+	}
+	for axis, n := range shape {
+		if n < 0 {
+			return graph.Tensor{}, fail(o, status.InvalidArgument,
+				"axis %d has the extent %d; a constant has no unknown ones",
+				axis, n)
+		}
+	}
+	bytes, fits := graph.SizeOf(shape, dtype, mostTensor)
+	switch {
+	case !fits:
+		return graph.Tensor{}, fail(o, status.Overflow, "%v elements of %s are more bytes than any memory has", shape,
+			dtype)
+	case !memory.Obtainable(uint64(bytes)):
+		return graph.Tensor{}, fail(o, status.OutOfMemory, "the system refuses the memory for a copy of %d bytes",
+			bytes)
+	case bytes > 0 && !usable(data):
+		return graph.Tensor{}, fail(o, status.InvalidArgument, "%d bytes of data are needed; %#x is none", bytes, data)
+	}
+	made := graph.Tensor{DType: dtype, Shape: shape, Data: []byte{}}
+	if bytes > 0 {
+		made.Data = slices.Clone(layout.Bytes(data, uint64(bytes)))
+	}
+	return made, status.OK
+}
+
+func addGraphConstant(o *object.Context, h, name uintptr, t tensorType, data uintptr) status.Status {
+	return withTensor(o, h, name, t, data, func(g *ownGraph, called string, made graph.Tensor) {
+		g.graph.Constants = append(g.graph.Constants, graph.Constant{Name: called, Tensor: made})
+	})
+}
+
+func freezeGraphInput(o *object.Context, h, input uintptr, t tensorType, data uintptr) status.Status {
+	return withTensor(o, h, input, t, data, func(g *ownGraph, called string, made graph.Tensor) {
+		g.frozen[called] = made
+	})
+}
+
+func withTensor(o *object.Context, h, name uintptr, t tensorType, data uintptr,
+	body func(*ownGraph, string, graph.Tensor)) status.Status {
+	return withGraph(o, h, func(g *ownGraph) status.Status {
+		called, st := textOf(o, name, "a name")
+		if st != status.OK {
+			return st
+		}
+		made, st := tensorAt(o, t, data)
+		if st == status.OK {
+			body(g, called, made)
+		}
+		return st
+	})
+}
+
+// nodeTexts are the addresses of what a node is called and made with.
+type nodeTexts struct{ op, name, attributes uintptr }
+
+func addGraphNode(o *object.Context, h uintptr, t nodeTexts,
+	inputs, numInputs, outputs, numOutputs uintptr) status.Status {
+	return withGraph(o, h, func(g *ownGraph) status.Status {
+		n := graph.Node{}
+		var st status.Status
+		if n.Op, st = textOf(o, t.op, "an operator"); st != status.OK {
+			return st
+		}
+		if t.name != 0 {
+			if n.Name, st = textOf(o, t.name, "a name"); st != status.OK {
+				return st
+			}
+		}
+		if n.Inputs, st = names(o, inputs, numInputs, "input"); st != status.OK {
+			return st
+		}
+		if n.Outputs, st = names(o, outputs, numOutputs, "output"); st != status.OK {
+			return st
+		}
+		if len(n.Outputs) == 0 {
+			return fail(o, status.InvalidArgument, "a node of %q without an output computes nothing; name one", n.Op)
+		}
+		if n.Attrs, st = attributes(o, t.attributes); st == status.OK {
+			g.graph.Nodes = append(g.graph.Nodes, n)
+		}
+		return st
+	})
+}
+
+// names copies an array of strings, in which NULL is "".
+func names(o *object.Context, array, n uintptr, kind string) ([]string, status.Status) {
+	if n > mostArguments || n > 0 && !usable(array) {
+		return nil, fail(o, status.InvalidArgument, "an array of %d names of %ss is needed, of up to %d; %#x is none",
+			n,
+			kind,
+			mostArguments, array)
+	}
+	list := make([]string, n)
+	for i := range list {
+		at := load[uintptr](array + uintptr(i)*8)
+		if at == 0 {
+			continue
+		}
+		var st status.Status
+		if list[i], st = textOf(o, at, "the name of an "+kind); st != status.OK {
+			return nil, st
+		}
+	}
+	return list, status.OK
+}
+
+// attributes reads a JSON object that is longer than other strings may be.
+func attributes(o *object.Context, at uintptr) (graph.Attrs, status.Status) {
+	if at == 0 {
+		return nil, status.OK
+	}
+	if !usable(at) {
+		return nil, fail(o, status.InvalidArgument, "attributes are %#x, which is no string; NULL is for none", at)
+	}
+	var text []byte
+	for b := load[byte](at); b != 0; b = load[byte](at + uintptr(len(text))) {
+		if len(text) == mostAttributes {
+			return nil, fail(o, status.InvalidArgument, "attributes are longer than %d bytes", mostAttributes)
+		}
+		text = append(text, b)
+	}
+	attrs, err := graph.ReadAttrs(text)
+	if err != nil {
+		return nil, fail(o, status.InvalidArgument, "attributes: %v", err)
+	}
+	return attrs, status.OK
+}
+
+func addGraphOutput(o *object.Context, h, name uintptr) status.Status {
+	return withGraph(o, h, func(g *ownGraph) status.Status {
+		called, st := textOf(o, name, "a name")
+		if st == status.OK {
+			g.graph.Outputs = append(g.graph.Outputs, called)
+		}
+		return st
+	})
+}
+
+func bindGraph(o *object.Context, h, symbol uintptr, number int64) status.Status {
+	return withGraph(o, h, func(g *ownGraph) status.Status {
+		called, st := textOf(o, symbol, "a symbol")
+		switch {
+		case st != status.OK:
+			return st
+		case number < 1:
+			return fail(o, status.InvalidArgument, "%q is bound to %d; a symbol is bound to a number from 1", called,
+				number)
+		}
+		g.bind[called] = number
+		return status.OK
+	})
+}
+
+func saveGraph(o *object.Context, h, path uintptr) status.Status {
+	return withGraph(o, h, func(g *ownGraph) status.Status {
+		file, st := textOf(o, path, "a path")
+		if st != status.OK {
+			return st
+		}
+		content, err := models.Encode(g.graph, file, graph.CheckOptions{Bind: maps.Clone(g.bind)})
+		if err == nil {
+			err = os.WriteFile(file, content, 0o666)
+		}
+		if err != nil {
+			return invalid(o, err)
+		}
+		return status.OK
+	})
+}
+
+// flagsOf are the fields of plan.Options by the bits of tl_graph_flag.
+func flagsOf(p *plan.Options) []*bool {
+	return []*bool{&p.NoViews, &p.NoInPlace, &p.NoConcat, &p.NoReorder, &p.PlaceInputs, &p.PlaceOutputs}
+}
+
+// planOptions reads the options of a plan, and its capacity.
+func planOptions(o *object.Context, options uintptr) (p plan.Options, capacity int64, st status.Status) {
+	if options == 0 {
+		return p, 0, status.OK
+	}
+	if !usable(options) || load[uintptr](options) < smallestStats {
+		return p, 0, fail(o, status.InvalidArgument, "options need a struct_size of sizeof(tl_graph_options)")
+	}
+	given := readStruct[tl_graph_options](options)
+	bits := flagsOf(&p)
+	switch {
+	case given.BudgetMs < 0 || given.MaxSteps < 0:
+		return p, 0, fail(o, status.InvalidArgument, "a budget of %d ms and %d steps; neither can be negative",
+			given.BudgetMs, given.MaxSteps)
+	case given.Flags>>len(bits) != 0:
+		return p, 0, fail(o, status.InvalidArgument, "flags are %#x; those of tl_graph_flag are below %#x", given.Flags,
+			1<<len(bits))
+	case given.Alignment&(given.Alignment-1) != 0 || given.Alignment > 1<<32:
+		return p, 0, fail(o, status.InvalidArgument, "an alignment of %d; it is a power of two up to 4 GiB",
+			given.Alignment)
+	}
+	for i, field := range bits {
+		*field = given.Flags>>i&1 == 1
+	}
+	p.Seed, p.MaxSteps, p.Alignment = given.Seed, given.MaxSteps, int64(given.Alignment)
+	p.OffsetBudget = plans.Budget(given.BudgetMs)
+	return p, int64(min(given.CapacityBytes, mostTensor)), status.OK
+}
+
+func planGraph(o *object.Context, h, options, out uintptr) status.Status {
+	return withGraph(o, h, func(g *ownGraph) status.Status {
+		st := needsOutput(o, out, "out_execution")
+		if st != status.OK {
+			return st
+		}
+		p, capacity, st := planOptions(o, options)
+		if st != status.OK {
+			return st
+		}
+		if len(g.graph.Outputs) == 0 {
+			return fail(o, status.InvalidArgument, "the graph has no output, so there is nothing to compute; add one")
+		}
+		checked, err := graph.Check(g.graph, graph.CheckOptions{Bind: g.bind, Freeze: g.frozen})
+		if err != nil {
+			return invalid(o, err)
+		}
+		made, err := models.Plan(checked, p, capacity)
+		if err != nil {
+			return fail(o, outcomeOf(err), "%v", err)
+		}
+		return keepExecution(o, made, out)
+	})
+}
+
+// outcomeOf is the status for what kept a graph from being planned.
+func outcomeOf(err error) status.Status {
+	if _, full := err.(*remat.CapacityError); full {
+		return status.Limit
+	}
+	return status.InvalidArgument
+}

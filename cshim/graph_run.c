@@ -1,0 +1,18 @@
+//go:build full
+
+/* Runs compiled graphs: Go checks the arguments, and the function is called from C, with no Go frame below it, because
+ * it takes its memory from this library. */
+#include "tl_graph.h"
+#include "generated_slow.h"
+
+typedef tl_status (*compiled)(const void* const* inputs, void* const* outputs, const void* const* constants);
+
+tl_status tl_execution_run(const tl_execution* execution, void* function, const void* const* inputs, size_t num_inputs,
+                           void* const* outputs, size_t num_outputs)
+{
+	tl_status status = slow_execution_run(execution, function, inputs, num_inputs, outputs, num_outputs);
+	if (status != TL_OK) return status;
+	const void* const* constants = tl_execution_constants(execution);
+	if (constants == NULL) return tl_last_status();
+	return ((compiled)(uintptr_t)function)(inputs, outputs, constants);
+}

@@ -1,0 +1,232 @@
+/* Executions: what a plan says of instructions, buffers and operands, its texts, and running it. */
+#include "graphs.h"
+#include "thread.h"
+
+static void instructions_name_buffers(void)
+{
+	tl_graph* graph = new_line();
+	tl_execution* execution = planned(graph, NULL);
+	tl_execution_info info = info_of(execution);
+	static const char* const operators[] = {"Mul", "Relu", "Add"};
+	bool constant = false;
+	for (int64_t i = 0; i < info.num_instructions; i++) {
+		tl_execution_instruction in = {.struct_size = sizeof in};
+		CHECK_OK(tl_execution_get_instruction(execution, i, &in));
+		CHECK(strcmp(in.op, operators[i]) == 0);
+		CHECK(i != 0 || strcmp(in.node, "times") == 0);
+		CHECK(in.attributes[0] == '{');
+		CHECK_INT(in.num_outputs, 1);
+		CHECK_INT(in.num_scratch, 0);
+		for (int64_t n = 0; n < in.num_inputs; n++) {
+			tl_execution_operand o = {.struct_size = sizeof o};
+			tl_execution_buffer b = {.struct_size = sizeof b};
+			CHECK_OK(tl_execution_get_operand(execution, i, TL_OPERAND_ROLE_INPUT, n, &o));
+			CHECK_INT(o.rank, 1);
+			CHECK_INT(o.shape[0], LINE_ELEMENTS);
+			CHECK_INT(o.strides[0], 1);
+			CHECK_INT(o.offset, 0);
+			CHECK_OK(tl_execution_get_buffer(execution, o.buffer, &b));
+			CHECK_INT(b.bytes, LINE_ELEMENTS * sizeof(float));
+			CHECK_INT(b.dtype, TL_DTYPE_F32);
+			CHECK_INT(b.rank, 1);
+			CHECK(b.first <= i && b.last >= i);
+			if (b.kind != TL_BUFFER_KIND_CONSTANT) continue;
+			constant = true;
+			CHECK(strcmp(b.name, "w") == 0);
+			CHECK(((const float*)b.data)[0] == 2 && ((const float*)b.data)[1] == -1);
+			CHECK_PTR(tl_execution_constants(execution)[0], b.data);
+			CHECK_INT(b.offset, -1);
+		}
+	}
+	CHECK(constant);
+	/* The same text is at one address. */
+	tl_execution_buffer one = {.struct_size = sizeof one}, other = {.struct_size = sizeof other};
+	CHECK_OK(tl_execution_get_buffer(execution, 0, &one));
+	CHECK_OK(tl_execution_get_buffer(execution, 0, &other));
+	CHECK_PTR(one.name, other.name);
+	CHECK_PTR(one.shape, other.shape);
+	CHECK_OK(tl_execution_destroy(execution));
+	CHECK_OK(tl_graph_destroy(graph));
+}
+
+static void texts_say_the_same(void)
+{
+	tl_graph* graph = new_line();
+	tl_execution* execution = planned(graph, NULL);
+	const char* json = tl_execution_text(execution, "json", NULL, 0);
+	CHECK(strncmp(json, "{\n\"tl_plan\": 1", 14) == 0);
+	CHECK_PTR(tl_execution_text(execution, "json", NULL, 0), json);
+	const char* header = tl_execution_text(execution, "header", "mine", 0);
+	CHECK(strstr(header, "#define MINE_FRAME_BYTES ") != NULL);
+	const char* module = tl_execution_text(execution, "llvm", NULL, 0);
+	CHECK(strstr(module, "define i32 @line(ptr %inputs, ptr %outputs, ptr %constants)") != NULL);
+	module = tl_execution_text(execution, "llvm", "other", 14);
+	CHECK(strstr(module, "define i32 @other(i8** %inputs") != NULL ||
+	      strstr(module, "define i32 @other(i8* %inputs") != NULL);
+	/* All of them stay. */
+	CHECK(strncmp(json, "{\n\"tl_plan\": 1", 14) == 0);
+	CHECK_OK(tl_execution_destroy(execution));
+	CHECK_OK(tl_graph_destroy(graph));
+}
+
+/* What a compiler would make of the plan: it takes memory from the library. */
+static tl_status line_compiled(const void* const* inputs, void* const* outputs, const void* const* constants)
+{
+	const float *x = inputs[0], *w = constants[0];
+	float *y = outputs[0], *z = outputs[1], *product = tl_mem_frame_enter(LINE_ELEMENTS * sizeof *product);
+	if (product == NULL) return tl_last_status();
+	for (int i = 0; i < LINE_ELEMENTS; i++) product[i] = x[i] * w[i];
+	for (int i = 0; i < LINE_ELEMENTS; i++) y[i] = product[i] > 0 ? product[i] : 0;
+	for (int i = 0; i < LINE_ELEMENTS; i++) z[i] = x[i] + y[i];
+	return tl_mem_frame_exit();
+}
+
+static tl_status refuses(const void* const* inputs, void* const* outputs, const void* const* constants)
+{
+	(void)inputs, (void)outputs, (void)constants;
+	return tl_mem_exit_scope(); /* none is open */
+}
+
+static void* address_of(tl_status (*function)(const void* const*, void* const*, const void* const*))
+{
+	return (void*)(uintptr_t)function;
+}
+
+static void* run_often(void* shared)
+{
+	float x[LINE_ELEMENTS], y[LINE_ELEMENTS], z[LINE_ELEMENTS];
+	const void* inputs[] = {x};
+	void* outputs[] = {y, z};
+	for (int n = 0; n < 50; n++) {
+		for (int i = 0; i < LINE_ELEMENTS; i++) x[i] = (float)(i + n);
+		CHECK_OK(tl_execution_run(shared, address_of(line_compiled), inputs, 1, outputs, 2));
+		for (int i = 0; i < LINE_ELEMENTS; i++) {
+			float want = i % 2 == 0 ? 2 * x[i] : 0;
+			CHECK(y[i] == want && z[i] == x[i] + want);
+		}
+	}
+	return NULL;
+}
+
+static void compiled_functions_are_run(void)
+{
+	tl_graph* graph = new_line();
+	tl_execution* execution = planned(graph, NULL);
+	pthread_t threads[4];
+	run_often(execution);
+	for (int i = 0; i < 4; i++) threads[i] = start_thread(run_often, execution);
+	for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+	float content[LINE_ELEMENTS] = {0};
+	const void* inputs[] = {content};
+	void* outputs[] = {content, content};
+	CHECK_FAILS(tl_execution_run(execution, address_of(refuses), inputs, 1, outputs, 2), TL_E_SCOPE_UNDERFLOW);
+	CHECK_OK(tl_execution_destroy(execution));
+	CHECK_OK(tl_graph_destroy(graph));
+}
+
+/* covers: tl_execution_run TL_E_INVALID_ARGUMENT */
+static void runs_are_checked(void)
+{
+	tl_graph* graph = new_line();
+	tl_execution* execution = planned(graph, NULL);
+	float content[LINE_ELEMENTS] = {0};
+	const void *inputs[] = {content}, *none[] = {NULL};
+	void *outputs[] = {content, content}, *half[] = {content, NULL}, *function = address_of(line_compiled);
+	CHECK_FAILS(tl_execution_run(NULL, function, inputs, 1, outputs, 2), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_execution_run(execution, NULL, inputs, 1, outputs, 2), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_execution_run(execution, function, inputs, 0, outputs, 2), TL_E_INVALID_ARGUMENT);
+	CHECK(strstr(tl_last_error(), "0 inputs were passed; the graph has 1") != NULL);
+	CHECK_FAILS(tl_execution_run(execution, function, inputs, 1, outputs, 3), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_execution_run(execution, function, NULL, 1, outputs, 2), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_execution_run(execution, function, inputs, 1, NULL, 2), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_execution_run(execution, function, none, 1, outputs, 2), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_execution_run(execution, function, inputs, 1, half, 2), TL_E_INVALID_ARGUMENT);
+	CHECK(strstr(tl_last_error(), "output 1, \"z\"") != NULL);
+	CHECK_OK(tl_execution_destroy(execution));
+	CHECK_FAILS(tl_execution_run(execution, function, inputs, 1, outputs, 2), TL_E_INVALID_ARGUMENT);
+	CHECK_OK(tl_graph_destroy(graph));
+}
+
+/* covers: tl_execution_destroy TL_E_INVALID_ARGUMENT */
+/* covers: tl_execution_get_info TL_E_INVALID_ARGUMENT */
+/* covers: tl_execution_get_buffer TL_E_INVALID_ARGUMENT */
+/* covers: tl_execution_get_instruction TL_E_INVALID_ARGUMENT */
+/* covers: tl_execution_get_operand TL_E_INVALID_ARGUMENT */
+/* covers: tl_execution_constants TL_E_INVALID_ARGUMENT */
+/* covers: tl_execution_text TL_E_INVALID_ARGUMENT */
+/* covers: tl_execution_validate TL_E_INVALID_ARGUMENT */
+static void questions_need_sense(void)
+{
+	static char long_text[5000];
+	tl_graph* graph = new_line();
+	tl_execution *execution = planned(graph, NULL), *bad[] = {NULL, (tl_execution*)(uintptr_t)1, planned(graph, NULL)};
+	tl_execution_info info = {.struct_size = sizeof info};
+	tl_execution_buffer buffer = {.struct_size = sizeof buffer};
+	tl_execution_instruction instruction = {.struct_size = sizeof instruction};
+	tl_execution_operand operand = {.struct_size = sizeof operand};
+	memset(long_text, 'a', sizeof long_text - 1);
+	CHECK_OK(tl_execution_destroy(bad[2]));
+	for (int i = 0; i < 3; i++) {
+		if (bad[i] != NULL) CHECK_FAILS(tl_execution_destroy(bad[i]), TL_E_INVALID_ARGUMENT);
+		CHECK_FAILS(tl_execution_get_info(bad[i], &info), TL_E_INVALID_ARGUMENT);
+		CHECK_FAILS(tl_execution_get_buffer(bad[i], 0, &buffer), TL_E_INVALID_ARGUMENT);
+		CHECK_FAILS(tl_execution_get_instruction(bad[i], 0, &instruction), TL_E_INVALID_ARGUMENT);
+		CHECK_FAILS(tl_execution_get_operand(bad[i], 0, 0, 0, &operand), TL_E_INVALID_ARGUMENT);
+		CHECK_FAILS(tl_execution_validate(bad[i]), TL_E_INVALID_ARGUMENT);
+		CHECK_REFUSED(tl_execution_constants(bad[i]), 0, TL_E_INVALID_ARGUMENT);
+		CHECK_REFUSED(tl_execution_text(bad[i], "json", NULL, 0), 0, TL_E_INVALID_ARGUMENT);
+	}
+	CHECK_FAILS(tl_execution_get_info(execution, NULL), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_execution_get_buffer(execution, -1, &buffer), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_execution_get_buffer(execution, 99, &buffer), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_execution_get_buffer(execution, 0, NULL), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_execution_get_instruction(execution, 3, &instruction), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_execution_get_instruction(execution, -1, &instruction), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_execution_get_instruction(execution, 0, NULL), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_execution_get_operand(execution, -2, 0, 0, &operand), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_execution_get_operand(execution, 3, 0, 0, &operand), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_execution_get_operand(execution, 0, 3, 0, &operand), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_execution_get_operand(execution, 0, -1, 0, &operand), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_execution_get_operand(execution, 0, TL_OPERAND_ROLE_INPUT, 2, &operand), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_execution_get_operand(execution, 0, TL_OPERAND_ROLE_SCRATCH, 0, &operand), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_execution_get_operand(execution, -1, TL_OPERAND_ROLE_SCRATCH, 0, &operand), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_execution_get_operand(execution, 0, 0, 0, NULL), TL_E_INVALID_ARGUMENT);
+	operand.struct_size = 8;
+	CHECK_FAILS(tl_execution_get_operand(execution, 0, 0, 0, &operand), TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_execution_text(execution, NULL, NULL, 0), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_execution_text(execution, "xml", NULL, 0), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_execution_text(execution, "llvm", long_text, 0), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_REFUSED(tl_execution_text(execution, "llvm", NULL, 13), 0, TL_E_INVALID_ARGUMENT);
+	CHECK_OK(tl_execution_validate(execution));
+	CHECK_OK(tl_execution_destroy(execution));
+	CHECK_OK(tl_graph_destroy(graph));
+}
+
+/* covers: tl_execution_text TL_E_UNSUPPORTED */
+static void missing_kernels_are_named(void)
+{
+	static const char graph_text[] =
+		"{\"tl_graph\": 1, \"name\": \"own\", \"inputs\": [{\"name\": \"x\", \"dtype\": \"f32\", \"shape\": [4]}],"
+		" \"outputs\": [\"y\"], \"nodes\": [{\"op\": \"com.example.Mystery\", \"inputs\": [\"x\"], \"outputs\": "
+		"[\"y\"]}],"
+		" \"values\": [{\"name\": \"y\", \"dtype\": \"f32\", \"shape\": [4]}]}";
+	tl_graph* graph = NULL;
+	CHECK_OK(tl_graph_parse(graph_text, sizeof graph_text - 1, "json", &graph));
+	tl_execution* execution = planned(graph, NULL);
+	CHECK(tl_execution_text(execution, "json", NULL, 0) != NULL);
+	CHECK_REFUSED(tl_execution_text(execution, "llvm", NULL, 0), 0, TL_E_UNSUPPORTED);
+	CHECK(strstr(tl_last_error(), "com.example.Mystery") != NULL);
+	CHECK_OK(tl_execution_destroy(execution));
+	CHECK_OK(tl_graph_destroy(graph));
+}
+
+int main(void)
+{
+	RUN(instructions_name_buffers);
+	RUN(texts_say_the_same);
+	RUN(compiled_functions_are_run);
+	RUN(runs_are_checked);
+	RUN(questions_need_sense);
+	RUN(missing_kernels_are_named);
+	return check_finish();
+}
