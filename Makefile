@@ -174,7 +174,7 @@ test-checked: checked test-c-programs proof
 	for path in 1 0; do for mode in turns free; do \
 		TL_FASTPATH=$$path .ci/checked $(CHECKED) $(MODEL) $(MODEL) plain $$mode || exit 1; done; done
 
-test-python: $(LIBRARY) bitcode python-fast $(VENV)/.ready $(TOOL)
+test-python: $(LIBRARY) $(FULL) bitcode python-fast $(VENV)/.ready $(TOOL)
 	.ci/python $(BUILD) $(LIBRARY) $(IN_VENV)/python $(JOBS)
 
 # The whole suite on the other Pythons, which takes minutes for each.

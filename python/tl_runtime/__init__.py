@@ -96,7 +96,21 @@ from ._tracking import AllocationInfo, allocation_info, check_all, tag, track_co
 from ._types import define_type, define_vec
 
 if TYPE_CHECKING:
-    from ._model import Model, ModelTensor
+    from ._execution import CompiledGraph, Execution, ExecutionBuffer, ExecutionInstruction, ExecutionOperand
+    from ._graph import Graph
+    from ._model import Model
+    from ._runnable import ModelTensor
+
+_LATE = {
+    "CompiledGraph": "_execution",
+    "Execution": "_execution",
+    "ExecutionBuffer": "_execution",
+    "ExecutionInstruction": "_execution",
+    "ExecutionOperand": "_execution",
+    "Graph": "_graph",
+    "Model": "_model",
+    "ModelTensor": "_runnable",
+}
 
 version: str = lib.tl_version().decode()
 __version__ = version
@@ -104,10 +118,10 @@ __version__ = version
 
 def __getattr__(name: str) -> object:
     """Loads what imports much and few programs use."""
-    if name in ("Model", "ModelTensor"):
-        from . import _model
+    if name in _LATE:
+        import importlib
 
-        return getattr(_model, name)
+        return getattr(importlib.import_module("." + _LATE[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -126,6 +140,7 @@ __all__ = [
     "AlreadyRegisteredError",
     "ArenaExhaustedError",
     "BusyError",
+    "CompiledGraph",
     "CorruptedError",
     "CountOverflowError",
     "DType",
@@ -134,7 +149,12 @@ __all__ = [
     "DeviceError",
     "DeviceKind",
     "Error",
+    "Execution",
+    "ExecutionBuffer",
+    "ExecutionInstruction",
+    "ExecutionOperand",
     "ForkedError",
+    "Graph",
     "InteriorPointerError",
     "InternalError",
     "InvalidArgumentError",

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from ._model import load_model, run_part
 
 if TYPE_CHECKING:
-    from ._model import Batch, Model, Outputs
+    from ._model import Model
+    from ._runnable import Batch, Outputs
 
 Parts = Callable[[], "list[Batch]"]
 Tick = Callable[[], object]

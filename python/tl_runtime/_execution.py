@@ -1,0 +1,238 @@
+"""Planned graphs: what tl.Graph.plan returns."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from . import _compile
+from ._dtype import DType
+from ._graph_native import graph_abi, graph_lib
+from ._library import c_string, check, last_error
+from ._runnable import ModelTensor, Runnable
+
+_FUNCTION = "tl_graph"  # the name of compiled functions
+_CODES = {DType.BOOL: "bool", DType.BFLOAT16: "bf16"}
+
+
+def short_name(dtype: DType) -> str:
+    """Returns what the forms of graphs and plans call an element type: f32, i64, bf16, bool."""
+    return _CODES.get(dtype) or f"{dtype.typestr[1]}{8 * dtype.itemsize}"
+
+
+class ExecutionBuffer(NamedTuple):
+    """Memory that values lie in."""
+
+    name: str
+    kind: str
+    """"activation", "input", "output" or "constant"."""
+    dtype: DType
+    shape: tuple[int, ...]
+    nbytes: int
+    first: int
+    """The first instruction that touches it; -1: it is alive before."""
+    last: int
+    offset: int | None
+    """In the frame; None: it is not there."""
+
+
+class ExecutionOperand(NamedTuple):
+    """A tensor in a buffer. Strides and offset count elements; buffer is None for an argument that is left out."""
+
+    name: str
+    buffer: int | None
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+
+
+class ExecutionInstruction(NamedTuple):
+    """One operator at work."""
+
+    node: str
+    op: str
+    attributes: dict[str, Any]
+    inputs: tuple[ExecutionOperand, ...]
+    outputs: tuple[ExecutionOperand, ...]
+    scratch: ExecutionOperand | None
+
+
+class Execution:
+    """A planned graph: its instructions in strict order, and where each buffer lies in one frame.
+
+    It does not change, and any thread may use it.
+    """
+
+    _handle: int | None = None
+
+    def __init__(self, handle: int | None) -> None:
+        self._destroy = graph_lib().tl_execution_destroy
+        self._handle = handle
+        info = self._filled("tl_execution_info", graph_lib().tl_execution_get_info)
+        self.name: str = info.name.decode()
+        self.frame_bytes: int = info.frame_bytes
+        self.alignment: int = info.frame_alignment
+        self.lower_bound: int = info.lower_bound
+        self.naive_bytes: int = info.naive_bytes
+        self.is_optimal = bool(info.is_optimal)
+        self.recomputed: int = info.num_recomputed
+        self._counts = info
+
+    def __del__(self) -> None:
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            self._destroy(handle)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("an Execution is a handle of this process and cannot be pickled; plan the graph there")
+
+    def __repr__(self) -> str:
+        return (
+            f"<tl_runtime.Execution {self.name}: {self._counts.num_instructions} instructions, "
+            f"frame of {self.frame_bytes} bytes>"
+        )
+
+    def _filled(self, struct: str, function: Callable[..., int], *arguments: Any) -> Any:
+        made = getattr(graph_abi(), struct)()
+        made.struct_size = ctypes.sizeof(made)
+        check(function(self._handle, *arguments, ctypes.byref(made)))
+        return made
+
+    @cached_property
+    def buffers(self) -> tuple[ExecutionBuffer, ...]:
+        """All buffers; operands name them by their index."""
+        get = graph_lib().tl_execution_get_buffer
+        return tuple(
+            _buffer(self._filled("tl_execution_buffer", get, i)) for i in range(self._counts.num_buffers)
+        )
+
+    @cached_property
+    def instructions(self) -> tuple[ExecutionInstruction, ...]:
+        """What to do, in strict order."""
+        return tuple(self._instruction(i) for i in range(self._counts.num_instructions))
+
+    @cached_property
+    def inputs(self) -> tuple[ExecutionOperand, ...]:
+        """The graph's inputs, in its order."""
+        return self._operands(-1, graph_abi().OperandRole.INPUT, self._counts.num_inputs)
+
+    @cached_property
+    def outputs(self) -> tuple[ExecutionOperand, ...]:
+        """The graph's outputs, in its order."""
+        return self._operands(-1, graph_abi().OperandRole.OUTPUT, self._counts.num_outputs)
+
+    def _instruction(self, i: int) -> ExecutionInstruction:
+        made = self._filled("tl_execution_instruction", graph_lib().tl_execution_get_instruction, i)
+        role = graph_abi().OperandRole
+        scratch = self._operands(i, role.SCRATCH, made.num_scratch)
+        return ExecutionInstruction(
+            made.node.decode(),
+            made.op.decode(),
+            json.loads(made.attributes),
+            self._operands(i, role.INPUT, made.num_inputs),
+            self._operands(i, role.OUTPUT, made.num_outputs),
+            scratch[0] if scratch else None,
+        )
+
+    def _operands(self, instruction: int, role: int, count: int) -> tuple[ExecutionOperand, ...]:
+        get = graph_lib().tl_execution_get_operand
+        return tuple(
+            _operand(self._filled("tl_execution_operand", get, instruction, role, i)) for i in range(count)
+        )
+
+    def json(self) -> str:
+        """Returns the plan as `tl plan -o FILE.json` writes it."""
+        return self._text("json", None, 0)
+
+    def header(self, prefix: str | None = None) -> str:
+        """Returns frame and offsets as macros of C; they begin with prefix, or the graph's name."""
+        return self._text("header", prefix, 0)
+
+    def llvm(self, name: str | None = None, *, version: int = 0) -> str:
+        """Returns a module in LLVM IR with one function, of that name or the graph's.
+
+        version is the major version of the LLVM that reads it, from 14; 0 is the newest one. UnsupportedError names
+        all operators that have no kernel.
+        """
+        return self._text("llvm", name, version)
+
+    def _text(self, form: str, name: str | None, version: int) -> str:
+        called = None if name is None else c_string(name)
+        text = graph_lib().tl_execution_text(self._handle, form.encode(), called, version)
+        if text is None:
+            raise last_error()
+        return str(text, "utf-8")
+
+    def validate(self) -> None:
+        """Checks the plan with code that is independent of the planner."""
+        check(graph_lib().tl_execution_validate(self._handle))
+
+    def compile(self, compiler: str | None = None) -> CompiledGraph:
+        """Compiles the plan in this process and returns it as a function over arrays.
+
+        compiler is "llvmlite", "clang", or None for the first of them that is installed.
+        """
+        return CompiledGraph(self, compiler)
+
+
+class CompiledGraph(Runnable):
+    """A compiled plan: call it with arrays in the order of the inputs, or by their names.
+
+    Any thread may call it; the interpreter's lock is released meanwhile.
+    """
+
+    _kind = "tl.CompiledGraph"
+
+    def __init__(self, execution: Execution, compiler: str | None) -> None:
+        self.execution = execution
+        self.name = execution.name
+        self.inputs = tuple(_described(execution, operand) for operand in execution.inputs)
+        self.outputs = tuple(_described(execution, operand) for operand in execution.outputs)
+        self.bounds: dict[str, int] = {}
+        self._code, address = _compile.compiled(
+            lambda version: execution.llvm(_FUNCTION, version=version), _FUNCTION, compiler
+        )
+        self._function = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)(address)
+        self._constant_pointers = graph_lib().tl_execution_constants(execution._handle)
+
+    def __repr__(self) -> str:
+        inputs, outputs = (", ".join(map(str, tensors)) for tensors in (self.inputs, self.outputs))
+        return f"<tl_runtime.CompiledGraph {self.name}: {inputs} -> {outputs}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a CompiledGraph is code of this process and cannot be pickled; tl.Model can")
+
+
+def _described(execution: Execution, operand: ExecutionOperand) -> ModelTensor:
+    assert operand.buffer is not None  # only arguments of operators are left out
+    return ModelTensor(operand.name, execution.buffers[operand.buffer].dtype, operand.shape)
+
+
+def _numbers(pointer: Any, n: int) -> tuple[int, ...]:
+    return tuple(pointer[:n]) if n else ()
+
+
+def _buffer(made: Any) -> ExecutionBuffer:
+    return ExecutionBuffer(
+        made.name.decode(),
+        graph_abi().BufferKind(made.kind).name.lower(),
+        DType(made.dtype),
+        _numbers(made.shape, made.rank),
+        made.bytes,
+        made.first,
+        made.last,
+        None if made.offset < 0 else made.offset,
+    )
+
+
+def _operand(made: Any) -> ExecutionOperand:
+    return ExecutionOperand(
+        made.name.decode(),
+        None if made.buffer < 0 else made.buffer,
+        _numbers(made.shape, made.rank),
+        _numbers(made.strides, made.rank),
+        made.offset,
+    )

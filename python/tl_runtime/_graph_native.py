@@ -1,0 +1,40 @@
+"""The functions of libtl_runtime_full.so that the other library has not."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+from types import ModuleType
+
+from ._errors import UnsupportedError
+from ._library import lib, path
+from ._numbers import checked
+
+
+@functools.lru_cache(maxsize=None)
+def graph_abi() -> ModuleType:
+    """Returns the table of these functions, with which the library is declared."""
+    if not hasattr(lib, "tl_graph_create"):
+        raise UnsupportedError(_how())
+    from . import _graph_abi
+
+    _graph_abi.declare(lib)
+    for function in _graph_abi.FUNCTIONS:
+        getattr(lib, function.name).argtypes = checked(function.argtypes)
+    return _graph_abi
+
+
+def graph_lib() -> ctypes.CDLL:
+    """Returns the library; UnsupportedError where the one that was loaded has no graphs."""
+    graph_abi()
+    return lib
+
+
+def _how() -> str:
+    beside = os.path.join(os.path.dirname(os.path.realpath(path())), "libtl_runtime_full.so")
+    where = beside if os.path.isfile(beside) else "libtl_runtime_full.so, which `make full` builds in a checkout"
+    return (
+        f"tl.Graph: TL_E_UNSUPPORTED: {path()} has no graphs; set TL_RUNTIME_LIBRARY to {where}, before tl_runtime is "
+        "imported: it has all of this library, too"
+    )
