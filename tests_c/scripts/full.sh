@@ -9,6 +9,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 readelf -d "$full" | grep -q 'soname: \[libtl_runtime_full\.so\.1\]' || fail 'the full library has another soname'
+newest=$(objdump -T "$full" | grep -o 'GLIBC_2\.[0-9]*' | sort -u -t. -k2 -n | tail -n 1)
+[ "${newest#GLIBC_2.}" -le 17 ] || fail "the full library needs $newest"
 shown "$full" >"$work/full"
 shown "$small" >"$work/small"
 sed -n 's/^\t\(tl_[a-z0-9_]*\);$/\1/p' "$source/capi/exports_full.map" | sort | diff - "$work/full" ||

@@ -60,13 +60,18 @@ func TestExamplesPrintWhatDocumentsSay(t *testing.T) {
 	cc := tool(t, os.Getenv("CC"), "cc", "gcc", "clang")
 	lib := t.TempDir()
 	must(t, nil, "sh", "packaging/build_library.sh", lib)
+	must(t, nil, "sh", "packaging/build_library.sh", "--full", lib)
 	run := map[string]func(*testing.T) string{
 		"examples/hello.c": func(t *testing.T) string { return compiled(t, lib, cc, "-std=c99", "examples/hello.c") },
 		"examples/hello.cpp": func(t *testing.T) string {
 			return compiled(t, lib, tool(t, os.Getenv("CXX"), "c++", "g++", "clang++"), "-std=c++17",
 				"examples/hello.cpp")
 		},
-		"examples/weak.c":     func(t *testing.T) string { return compiled(t, lib, cc, "-std=c99", "examples/weak.c") },
+		"examples/weak.c": func(t *testing.T) string { return compiled(t, lib, cc, "-std=c99", "examples/weak.c") },
+		"examples/graph.c": func(t *testing.T) string {
+			return linked(t, lib, "tl_runtime_full", cc, "-std=c99", "examples/graph.c")
+		},
+		"examples/graph.py":   func(t *testing.T) string { return graphs(t, lib, "examples/graph.py") },
 		"examples/shared.c":   func(t *testing.T) string { return compiled(t, lib, cc, "-std=c99", "examples/shared.c") },
 		"examples/hello.py":   func(t *testing.T) string { return python(t, lib, "examples/hello.py") },
 		"examples/values.py":  func(t *testing.T) string { return python(t, lib, "examples/values.py") },
@@ -143,9 +148,14 @@ func succeeds(env []string, condition string) bool {
 var checked = []string{"TL_LEAK_CHECK=fail", "TL_TRACK=1"}
 
 func compiled(t *testing.T, lib, compiler, standard, source string) string {
+	return linked(t, lib, "tl_runtime", compiler, standard, source)
+}
+
+// linked is compiled for a program of another library.
+func linked(t *testing.T, lib, library, compiler, standard, source string) string {
 	program := filepath.Join(t.TempDir(), "example")
 	must(t, nil, compiler, standard, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Iinclude", source, "-o", program,
-		"-L"+lib, "-ltl_runtime", "-Wl,-rpath,"+lib)
+		"-L"+lib, "-l"+library, "-Wl,-rpath,"+lib)
 	return must(t, checked, program)
 }
 
@@ -170,6 +180,12 @@ func interpreter(t *testing.T, module string) string {
 
 func python(t *testing.T, lib, script string) string {
 	return must(t, withLibrary(lib), interpreter(t, "numpy"), script)
+}
+
+// graphs runs a script that plans and compiles graphs.
+func graphs(t *testing.T, lib, script string) string {
+	environment := append(withLibrary(lib), "TL_RUNTIME_LIBRARY="+filepath.Join(lib, "libtl_runtime_full.so"))
+	return must(t, environment, interpreter(t, "llvmlite"), script)
 }
 
 // interpreted runs a module's main with lli, or with llvmlite: LLVM's own tools may be too
