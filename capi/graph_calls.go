@@ -24,7 +24,12 @@ const (
 	mostArguments  = 1 << 16
 	mostAttributes = 16 << 20
 	mostTensor     = 1 << 56 // bytes, as package graph has it
+	mostFolded     = 1 << 30 // bytes of computed constants, as package graph has it
 )
+
+// bytesToRead is how often a graph is in memory while it is read: as content, as messages and as
+// tensors.
+const bytesToRead = 3
 
 // ownGraph is a graph that the program builds.
 type ownGraph struct {
@@ -86,6 +91,9 @@ func loadGraph(o *object.Context, path, out uintptr) status.Status {
 	if st != status.OK {
 		return st
 	}
+	if about, err := os.Stat(file); err == nil && !memory.Obtainable(bytesToRead*uint64(about.Size())) {
+		return fail(o, status.OutOfMemory, "the system refuses the memory for a graph of %d bytes", about.Size())
+	}
 	g, err := models.Load(file)
 	if err != nil {
 		return invalid(o, err)
@@ -103,7 +111,7 @@ func parseGraph(o *object.Context, content, bytes, form, out uintptr) status.Sta
 		return st
 	case bytes > 0 && !usable(content) || bytes > layout.ForeignBytes:
 		return fail(o, status.InvalidArgument, "content of %d bytes is needed; %#x is none", bytes, content)
-	case !memory.Obtainable(2 * uint64(bytes)):
+	case !memory.Obtainable(bytesToRead * uint64(bytes)):
 		return fail(o, status.OutOfMemory, "the system refuses the memory for a graph of %d bytes", bytes)
 	}
 	g, err := models.Parse(slices.Clone(layout.Bytes(content, uint64(bytes))), named)
@@ -412,7 +420,7 @@ func planGraph(o *object.Context, h, options, out uintptr) status.Status {
 		if len(g.graph.Outputs) == 0 {
 			return fail(o, status.InvalidArgument, "the graph has no output, so there is nothing to compute; add one")
 		}
-		checked, err := graph.Check(g.graph, graph.CheckOptions{Bind: g.bind, Freeze: g.frozen})
+		checked, err := graph.Check(g.graph, graph.CheckOptions{Bind: g.bind, Freeze: g.frozen, FoldBytes: foldable()})
 		if err != nil {
 			return invalid(o, err)
 		}
@@ -422,6 +430,16 @@ func planGraph(o *object.Context, h, options, out uintptr) status.Status {
 		}
 		return keepExecution(o, made, out)
 	})
+}
+
+// foldable is how many bytes computed constants may take: under a limit of the process fewer, as Go
+// ends it without memory.
+func foldable() int64 {
+	bytes := int64(mostFolded)
+	for bytes > 1 && !memory.Obtainable(2*uint64(bytes)) {
+		bytes /= 2
+	}
+	return bytes
 }
 
 // outcomeOf is the status for what kept a graph from being planned.

@@ -24,6 +24,10 @@
 //	tl_execution_destroy(execution);
 //	tl_graph_destroy(graph);
 //
+// What depends on constants alone is computed when the graph is planned, up to 1 GiB, and
+// under a limit of the process (RLIMIT_AS, RLIMIT_DATA) up to less. Beyond that it is left
+// to the compiled function, or refused where an operator has to know it.
+//
 // Nodes may be added in any order: tl_graph_plan checks the graph as a whole, and its
 // message names the node that is wrong and says what to do. A graph may be planned
 // many times, and changed in between.
@@ -112,7 +116,8 @@ func tlgo_graph_create(c, name, outGraph uintptr) int32 {
 // Threads: any thread; calls for one graph take turns.
 // Returns: TL_OK and the graph in *out_graph, or why none was made.
 // Errors: TL_E_INVALID_ARGUMENT (no path, no out_graph, a file that cannot be read, or
-// is no graph; the message tells where it is wrong), TL_E_LIMIT (65,536 graphs).
+// is no graph; the message tells where it is wrong), TL_E_LIMIT (65,536 graphs),
+// TL_E_OUT_OF_MEMORY.
 // Cost: one cgo call, and that of reading the file.
 //
 //export tlgo_graph_load

@@ -18,11 +18,14 @@ tl_status tl_graph_create(const char* name, tl_graph** out_graph) {
 
 tl_status tl_graph_load(const char* path, tl_graph** out_graph) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_entry_begin(TL_FN_tl_graph_load, &why);
+	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_graph_load, &why);
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result = tlgo_graph_load((uintptr_t)context, (uintptr_t)path, (uintptr_t)out_graph);
+	int32_t result;
+	do {
+		result = tlgo_graph_load((uintptr_t)context, (uintptr_t)path, (uintptr_t)out_graph);
+	} while (result != TL_OK && tlc_entry_again(context));
 	tlc_entry_end(context);
 	return tlc_found(context, result);
 }

@@ -154,7 +154,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.c_char_p, ctypes.c_void_p),
         ("path", "out_graph"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
         """tl_graph_load reads a graph from a file, whose ending tells its form: .onnx or
         .json. Tensors that an ONNX model keeps in files of their own are read from beside
         it. The graph's name is that of the file.
@@ -164,7 +164,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK and the graph in *out_graph, or why none was made.
         Errors: TL_E_INVALID_ARGUMENT (no path, no out_graph, a file that cannot be
             read, or is no graph; the message tells where it is wrong), TL_E_LIMIT
-            (65,536 graphs).
+            (65,536 graphs), TL_E_OUT_OF_MEMORY.
         Cost: one cgo call, and that of reading the file.
         """,
     ),
