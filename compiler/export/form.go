@@ -19,6 +19,7 @@ type planForm struct {
 	Name         string            `json:"name"`
 	Symbols      map[string]int64  `json:"symbols"`
 	Frame        frameForm         `json:"frame"`
+	Outside      int64             `json:"outside,omitempty"` // bytes of the second space
 	Inputs       []operandForm     `json:"inputs"`
 	Outputs      []operandForm     `json:"outputs"`
 	Buffers      []bufferForm      `json:"buffers"`
@@ -57,15 +58,16 @@ type orderForm struct {
 }
 
 type bufferForm struct {
-	Name   string   `json:"name"`
-	Kind   string   `json:"kind"`
-	DType  string   `json:"dtype"`
-	Shape  []int64  `json:"shape"`
-	Bytes  int64    `json:"bytes"`
-	First  int      `json:"first"`
-	Last   int      `json:"last"`
-	Offset *int64   `json:"offset"` // null: not in the frame
-	Values []string `json:"values"`
+	Name    string   `json:"name"`
+	Kind    string   `json:"kind"`
+	DType   string   `json:"dtype"`
+	Shape   []int64  `json:"shape"`
+	Bytes   int64    `json:"bytes"`
+	First   int      `json:"first"`
+	Last    int      `json:"last"`
+	Offset  *int64   `json:"offset"`            // null: not in the frame
+	Outside int64    `json:"outside,omitempty"` // in the second space, for kind outside
+	Values  []string `json:"values"`
 
 	Constant *tensorForm `json:"constant,omitempty"`
 }
@@ -152,11 +154,11 @@ func (n *number) UnmarshalJSON(text []byte) error {
 
 var kindNames = map[plan.Kind]string{
 	plan.Activation: "activation", plan.Input: "input", plan.Output: "output", plan.Constant: "constant",
-	plan.State: "state",
+	plan.State: "state", plan.Outside: "outside",
 }
 
 // KindName returns how the artefacts call a kind of buffer: "activation", "input",
-// "output", "constant" or "state"; "?" when there is no such kind.
+// "output", "constant", "state" or "outside"; "?" when there is no such kind.
 func KindName(kind plan.Kind) string {
 	if name, ok := kindNames[kind]; ok {
 		return name
@@ -170,7 +172,7 @@ func parseKind(name string) (plan.Kind, error) {
 			return kind, nil
 		}
 	}
-	return 0, fmt.Errorf("kind: %q is none of activation, input, output, constant, state", name)
+	return 0, fmt.Errorf("kind: %q is none of activation, input, output, constant, state, outside", name)
 }
 
 func parseDType(name string) (graph.DType, error) {

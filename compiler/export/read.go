@@ -74,6 +74,7 @@ func planOf(f *planForm) (*plan.ExecutionPlan, error) {
 			Bytes: f.Frame.Bytes, Alignment: f.Frame.Alignment, LowerBound: f.Frame.LowerBound,
 			Optimal: f.Frame.Optimal, NaiveBytes: f.Frame.NaiveBytes, Order: plan.Order(f.Frame.Order),
 		},
+		Outside:      f.Outside,
 		Buffers:      make([]plan.Buffer, len(f.Buffers)),
 		Instructions: make([]plan.Instruction, len(f.Instructions)),
 	}
@@ -82,6 +83,9 @@ func planOf(f *planForm) (*plan.ExecutionPlan, error) {
 	}
 	if err := checkFrame(&p.Frame); err != nil {
 		return nil, fmt.Errorf("frame: %w", err)
+	}
+	if p.Outside < 0 {
+		return nil, fmt.Errorf("outside: %d is negative", p.Outside)
 	}
 	for i := range f.Buffers {
 		if err := readBuffer(&p.Buffers[i], &f.Buffers[i], p); err != nil {
@@ -129,7 +133,7 @@ func checkFrame(f *plan.Frame) error {
 func readBuffer(b *plan.Buffer, f *bufferForm, p *plan.ExecutionPlan) (err error) {
 	*b = plan.Buffer{
 		Name: f.Name, Shape: full(f.Shape), Bytes: f.Bytes, First: f.First, Last: f.Last,
-		Offset: -1, Values: full(f.Values),
+		Offset: -1, Outside: f.Outside, Values: full(f.Values),
 	}
 	if f.Offset != nil {
 		b.Offset = *f.Offset
@@ -149,12 +153,17 @@ func readBuffer(b *plan.Buffer, f *bufferForm, p *plan.ExecutionPlan) (err error
 			return fmt.Errorf("constant: %w", err)
 		}
 	}
-	return checkPlace(f, &p.Frame)
+	return checkPlace(f, &p.Frame, p.Outside)
 }
 
-func checkPlace(f *bufferForm, frame *plan.Frame) error {
+func checkPlace(f *bufferForm, frame *plan.Frame, outside int64) error {
 	if f.Bytes < 0 {
 		return fmt.Errorf("bytes: %d is negative", f.Bytes)
+	}
+	if inside := f.Kind != kindNames[plan.Outside]; inside && f.Outside != 0 ||
+		!inside && (f.Offset != nil || f.Outside < 0 || f.Outside > outside-f.Bytes) {
+		return fmt.Errorf("outside %d, bytes %d, kind %s: a buffer of kind outside, and no other, lies in the second space, "+
+			"which has %d bytes", f.Outside, f.Bytes, f.Kind, outside)
 	}
 	if _, err := elements(f.Shape); err != nil || f.Offset == nil {
 		return err

@@ -55,7 +55,10 @@ func writeForm(out *bufio.Writer, f planForm) error {
 	for _, part := range []struct {
 		name  string
 		value any
-	}{{"name", f.Name}, {"symbols", f.Symbols}, {"frame", f.Frame}} {
+	}{{"name", f.Name}, {"symbols", f.Symbols}, {"frame", f.Frame}, {"outside", f.Outside}} {
+		if part.value == int64(0) { // there is no second space
+			continue
+		}
 		text, err := compact(part.value)
 		if err != nil {
 			return err
@@ -108,7 +111,7 @@ func compact(value any) ([]byte, error) {
 
 func formOf(p *plan.ExecutionPlan, content Content) (planForm, error) {
 	f := planForm{
-		Version: Version, Name: p.Name, Symbols: p.Symbols, Frame: frameOf(p.Frame),
+		Version: Version, Name: p.Name, Symbols: p.Symbols, Frame: frameOf(p.Frame), Outside: p.Outside,
 		Inputs: operandsOf(p.Inputs), Outputs: operandsOf(p.Outputs), Symbolic: symbolicOf(p.Symbolic),
 	}
 	f.Buffers, f.Instructions = []bufferForm{}, []instructionForm{}
@@ -142,7 +145,7 @@ func frameOf(f plan.Frame) frameForm {
 func bufferOf(b *plan.Buffer, content Content) (bufferForm, error) {
 	f := bufferForm{
 		Name: b.Name, Kind: KindName(b.Kind), DType: b.DType.String(), Shape: full(b.Shape), Bytes: b.Bytes,
-		First: b.First, Last: b.Last, Values: full(b.Values),
+		First: b.First, Last: b.Last, Values: full(b.Values), Outside: b.Outside,
 	}
 	if b.Offset >= 0 {
 		f.Offset = &b.Offset

@@ -101,8 +101,42 @@ func (f *entry) refuse(conditions []string) {
 	f.begin("enter")
 }
 
+// enterOutside takes the memory of the second space. It is taken first and given back last.
+func (f *entry) enterOutside() {
+	if f.m.plan.Outside == 0 {
+		return
+	}
+	f.declareFrames()
+	f.do("%%outside = call %s @tl_mem_frame_enter(i64 %d)", f.m.pointer(), f.m.plan.Outside)
+	f.do("br i1 %s, label %%full, label %%within", f.isNull("%outside"))
+	f.begin("full")
+	f.do("%%cause = call i32 @tl_last_status()")
+	f.do("ret i32 %%cause")
+	f.begin("within")
+	for i, h := range f.m.place.homes {
+		if h.outside && f.buffers[i] == "" {
+			f.buffers[i] = f.at("%outside", "i8", fmt.Sprint(h.offset))
+		}
+	}
+}
+
+func (f *entry) declareFrames() {
+	f.m.declare("tl_last_status", "declare i32 @tl_last_status() nounwind")
+	f.m.declare("tl_mem_frame_enter", "declare "+f.m.pointer()+" @tl_mem_frame_enter(i64)")
+	f.m.declare("tl_mem_frame_exit", "declare i32 @tl_mem_frame_exit()")
+}
+
+// exitOutside gives the second space back; what it answers matters only when the frame was left well.
+func (f *entry) exitOutside() string {
+	if f.m.plan.Outside == 0 {
+		return ""
+	}
+	return f.let("call i32 @tl_mem_frame_exit()")
+}
+
 // enter takes the memory of the frame.
 func (f *entry) enter() {
+	f.enterOutside()
 	switch {
 	case !f.m.needsFrame():
 	case f.m.opts.Memory == Caller:
@@ -115,13 +149,12 @@ func (f *entry) enter() {
 }
 
 func (f *entry) enterFrame() {
-	f.m.declare("tl_last_status", "declare i32 @tl_last_status() nounwind")
-	f.m.declare("tl_mem_frame_enter", "declare "+f.m.pointer()+" @tl_mem_frame_enter(i64)")
-	f.m.declare("tl_mem_frame_exit", "declare i32 @tl_mem_frame_exit()")
+	f.declareFrames()
 	f.do("%%frame = call %s @tl_mem_frame_enter(i64 %d)", f.m.pointer(), f.m.plan.Frame.Bytes)
 	f.do("br i1 %s, label %%refused, label %%run", f.isNull("%frame"))
 	f.begin("refused")
 	f.do("%%why = call i32 @tl_last_status()")
+	f.exitOutside()
 	f.do("ret i32 %%why")
 	f.begin("run")
 	f.layOut("%frame")
@@ -144,6 +177,7 @@ func (f *entry) enterSlots() {
 	f.do("%%entered = call i32 @tl_mem_function_enter(i64 %d)", len(f.m.place.slots))
 	f.do("br i1 %s, label %%run, label %%refused", f.let("icmp eq i32 %%entered, 0"))
 	f.begin("refused")
+	f.exitOutside()
 	f.do("ret i32 %%entered")
 	f.begin("run")
 	slots := make([]string, len(f.m.place.slots))
@@ -253,11 +287,17 @@ func (f *entry) leave() {
 }
 
 func (f *entry) exit() string {
+	status := "0"
 	switch {
 	case !f.m.needsFrame() || f.m.opts.Memory == Caller:
-		return "0"
 	case f.m.opts.Memory == Slots:
-		return f.let("call i32 @tl_mem_function_exit()")
+		status = f.let("call i32 @tl_mem_function_exit()")
+	default:
+		status = f.let("call i32 @tl_mem_frame_exit()")
 	}
-	return f.let("call i32 @tl_mem_frame_exit()")
+	outside := f.exitOutside()
+	if outside == "" {
+		return status
+	}
+	return f.let("select i1 %s, i32 %s, i32 %s", f.let("icmp eq i32 %s, 0", status), outside, status)
 }

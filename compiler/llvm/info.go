@@ -11,11 +11,12 @@ import (
 // Info describes a function to those who call it. NAME_json is its JSON form, and
 // NAME_info has the same as the structure tl_plan_info of Header.
 type Info struct {
-	Name       string       `json:"name"`        // of the function
-	FrameBytes int64        `json:"frame_bytes"` // that one call takes from the runtime, or from the caller
-	Slots      int          `json:"slots"`       // 0 when it takes one block, or nothing
-	Memory     string       `json:"memory"`      // "frame", "slots" or "caller"
-	Alignment  int64        `json:"alignment"`   // of the frame
+	Name       string       `json:"name"`                    // of the function
+	FrameBytes int64        `json:"frame_bytes"`             // that one call takes from the runtime, or from the caller
+	Outside    int64        `json:"outside_bytes,omitempty"` // of the second space, taken from the runtime too
+	Slots      int          `json:"slots"`                   // 0 when it takes one block, or nothing
+	Memory     string       `json:"memory"`                  // "frame", "slots" or "caller"
+	Alignment  int64        `json:"alignment"`               // of the frame
 	Inputs     []TensorInfo `json:"inputs"`
 	Outputs    []TensorInfo `json:"outputs"`
 	Constants  []TensorInfo `json:"constants"`
@@ -48,8 +49,8 @@ func Describe(p *plan.ExecutionPlan, o Options) (Info, error) {
 }
 
 func (m *module) describe() Info {
-	info := Info{Name: m.name, Slots: len(m.place.slots), Memory: memoryNames[m.opts.Memory], Alignment: m.alignment(),
-		Inputs: []TensorInfo{}, Outputs: []TensorInfo{}, Constants: []TensorInfo{}}
+	info := Info{Name: m.name, Outside: m.plan.Outside, Slots: len(m.place.slots), Memory: memoryNames[m.opts.Memory],
+		Alignment: m.alignment(), Inputs: []TensorInfo{}, Outputs: []TensorInfo{}, Constants: []TensorInfo{}}
 	if m.opts.Memory == Slots {
 		for _, bytes := range m.place.slots {
 			info.FrameBytes += bytes

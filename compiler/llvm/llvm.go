@@ -123,6 +123,9 @@ func (m *module) checkOptions() error {
 		return fmt.Errorf("vectors of %d bits: the width is a power of two from 64 to 2048", bits)
 	case m.opts.Memory > Caller:
 		return fmt.Errorf("memory of kind %d: it is OneFrame, Slots or Caller", m.opts.Memory)
+	case m.plan.Outside > 0 && m.opts.Memory == Caller:
+		return fmt.Errorf("the plan moves values to a second space, which the function takes from the runtime: set " +
+			"Options.Memory to OneFrame or Slots")
 	case m.plan.Frame.Alignment > frameAligned && m.opts.Memory != Caller:
 		return fmt.Errorf("a frame aligned to %d bytes: the runtime aligns frames to %d; memory of the caller can "+
 			"be aligned to more", m.plan.Frame.Alignment, frameAligned)

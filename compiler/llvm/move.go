@@ -14,16 +14,18 @@ import (
 func moves(emit func(*kernel) error) writer { return writer{emit: emit, types: computed} }
 
 var moveKernels = map[string]writer{
-	plan.OpCopy: moves((*kernel).sameElements),
-	"Identity":  moves((*kernel).sameElements),
-	"Reshape":   moves((*kernel).sameElements),
-	"Expand":    moves((*kernel).expand),
-	"Transpose": moves((*kernel).transpose),
-	"Slice":     moves((*kernel).slice),
-	"Concat":    moves((*kernel).concat),
-	"Split":     moves((*kernel).split),
-	"Pad":       moves((*kernel).pad),
-	"Gather":    {emit: (*kernel).gather, types: computed},
+	plan.OpCopy:    moves((*kernel).sameElements),
+	plan.OpMoveOut: moves((*kernel).sameElements),
+	plan.OpMoveIn:  moves((*kernel).sameElements),
+	"Identity":     moves((*kernel).sameElements),
+	"Reshape":      moves((*kernel).sameElements),
+	"Expand":       moves((*kernel).expand),
+	"Transpose":    moves((*kernel).transpose),
+	"Slice":        moves((*kernel).slice),
+	"Concat":       moves((*kernel).concat),
+	"Split":        moves((*kernel).split),
+	"Pad":          moves((*kernel).pad),
+	"Gather":       {emit: (*kernel).gather, types: computed},
 }
 
 // showing is the operand through another view of its buffer.

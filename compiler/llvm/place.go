@@ -10,15 +10,16 @@ import (
 )
 
 // home tells where a buffer lies when the function runs: in entry index of one of
-// the caller's arrays, in the frame, in a slot, or in the module.
+// the caller's arrays, in the frame, in a slot, in the second space, or in the module.
 type home struct {
-	array  string // "inputs", "outputs", "constants", or ""
-	index  int
-	frame  bool
-	offset int64  // in the frame, or in the slot
-	slot   int    // with frame, in Slots memory
-	global string // name of an embedded constant
-	unused bool   // no byte of it is ever touched
+	array   string // "inputs", "outputs", "constants", or ""
+	index   int
+	frame   bool
+	outside bool
+	offset  int64  // in the frame, in the slot, or in the second space
+	slot    int    // with frame, in Slots memory
+	global  string // name of an embedded constant
+	unused  bool   // no byte of it is ever touched
 }
 
 // placement is where everything lies.
@@ -54,6 +55,9 @@ func (m *module) placeBuffers() error {
 		}
 		if end := b.Offset + b.Bytes; m.place.homes[i].frame && end > m.plan.Frame.Bytes {
 			return fmt.Errorf("buffer %d (%s) ends at %d, and the frame at %d", i, b.Name, end, m.plan.Frame.Bytes)
+		}
+		if end := b.Outside + b.Bytes; m.place.homes[i].outside && (b.Outside < 0 || end > m.plan.Outside) {
+			return fmt.Errorf("buffer %d (%s) ends at %d, and the second space at %d", i, b.Name, end, m.plan.Outside)
 		}
 	}
 	return nil
@@ -157,6 +161,9 @@ func (m *module) placeInputs() {
 	for i, b := range m.place.buffers {
 		if b.Kind == plan.Activation && b.Offset >= 0 {
 			m.place.homes[i] = home{frame: true, offset: b.Offset}
+		}
+		if b.Kind == plan.Outside {
+			m.place.homes[i] = home{outside: true, offset: b.Outside}
 		}
 	}
 }

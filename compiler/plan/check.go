@@ -36,7 +36,7 @@ func check(c *graph.Checked) error {
 			return errorf("output %d is value %d, which nothing gives", i, v)
 		}
 	}
-	return nil
+	return checkTransfers(c)
 }
 
 func checkValues(c *graph.Checked) error {

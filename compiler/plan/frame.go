@@ -12,13 +12,31 @@ const maxBytes = math.MaxInt64 / 4
 // maxScratch bounds the temporary memory of one instruction.
 const maxScratch = 1 << 40
 
-// allocate gives every buffer that lies in the frame its offset.
+// allocate gives every buffer that lies in the frame, or in the second space, its offset.
 func allocate(p *ExecutionPlan, o *Options) error {
+	placed, s, err := solve(p, o, o.placed)
+	if err != nil {
+		return err
+	}
+	for k, i := range placed {
+		p.Buffers[i].Offset = s.Offsets[k]
+	}
+	p.Frame.Alignment = o.Alignment
+	p.Frame.Bytes, p.Frame.LowerBound, p.Frame.Optimal = s.FrameBytes(), s.LowerBound(), s.Optimal
+	placed, s, err = solve(p, o, func(k Kind) bool { return k == Outside })
+	for k, i := range placed {
+		p.Buffers[i].Outside = s.Offsets[k]
+		p.Outside = s.FrameBytes()
+	}
+	return err
+}
+
+// solve places the buffers of some kinds, which it lists.
+func solve(p *ExecutionPlan, o *Options, in func(Kind) bool) (placed []int, s *offsets.Solution, err error) {
 	problem := offsets.Problem{}
-	var placed []int
 	for i := range p.Buffers {
 		b := &p.Buffers[i]
-		if !o.placed(b.Kind) {
+		if !in(b.Kind) {
 			continue
 		}
 		placed = append(placed, i)
@@ -27,16 +45,10 @@ func allocate(p *ExecutionPlan, o *Options) error {
 			First: int64(b.First) + 1, End: int64(b.Last) + 2,
 		})
 	}
-	p.Frame.Alignment = o.Alignment
-	solution, err := offsets.Solve(problem, o.search(len(placed)))
-	if err != nil {
-		return errorf("%w", err)
+	if s, err = offsets.Solve(problem, o.search(len(placed))); err != nil {
+		return nil, nil, errorf("%w", err)
 	}
-	for k, i := range placed {
-		p.Buffers[i].Offset = solution.Offsets[k]
-	}
-	p.Frame.Bytes, p.Frame.LowerBound, p.Frame.Optimal = solution.FrameBytes(), solution.LowerBound(), solution.Optimal
-	return nil
+	return placed, s, nil
 }
 
 // peak returns the highest number of bytes in the frame that are alive at once.

@@ -132,6 +132,8 @@ func (l *layout) layResults(k int) {
 			l.put(v, place{l.at[s.in[over]].storage, l.at[s.in[over]].view})
 		case wished:
 			l.grant(v, w)
+		case s.op == OpMoveOut:
+			l.store(v, Outside)
 		default:
 			l.store(v, Activation)
 		}

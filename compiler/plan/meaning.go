@@ -58,7 +58,7 @@ func (m *meaning) nodeOf(i *Instruction) (int, error) {
 			continue
 		}
 		for _, v := range n.Outputs {
-			if v >= 0 && partsOf(i.Op) == graph.NoParts {
+			if v >= 0 && !moves(i.Op) {
 				m.own[v] = true
 			}
 		}
@@ -148,6 +148,9 @@ func (m *meaning) take(v int) []tag {
 // origin returns the argument of n, and the element of it, that stands at an index
 // of its result v.
 func (m *meaning) origin(n *graph.TypedNode, v int, index []int64, nth int64) (argument int, element int64) {
+	if Transfers(n.Op) {
+		return 0, nth
+	}
 	shape := m.c.Values[n.Inputs[0]].Shape
 	in := make([]int64, len(shape))
 	axis, move := n.Attrs.Int("axis"), m.c.MovementOf(n)

@@ -19,6 +19,7 @@ type ExecutionPlan struct {
 	Outputs      []Operand
 	Symbols      map[string]int64 // what each symbol of the graph's shapes was bound to
 	Frame        Frame
+	Outside      int64     // bytes of the second space, in which buffers of Kind Outside lie; 0: there is none
 	Derived      []Derived // values without an instruction of their own
 	Symbolic     *Symbolic // sizes and places as functions of the symbols; nil: they are not known
 }
@@ -59,6 +60,7 @@ const (
 	Output                 // the caller's; written
 	Constant               // the caller's or the module's, read only
 	State                  // in an Arena, where it keeps its content between calls; read and written
+	Outside                // in the second space: values that were moved out of the frame
 )
 
 // Buffer is memory that operands lie in.
@@ -75,6 +77,7 @@ type Buffer struct {
 	First, Last int
 
 	Offset   int64         // in the frame, in bytes; -1 when it is not there
+	Outside  int64         // for Kind Outside: where it lies in the second space, in bytes
 	Constant *graph.Tensor // content, for Kind Constant
 	Values   []string      // all values of the graph that lie in it: views, results in place, parts
 }

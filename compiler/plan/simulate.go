@@ -28,6 +28,7 @@ type simulation struct {
 	meaning *meaning // nil: the graph is not known
 	grain   int64    // bytes
 	frame   memory
+	outside memory   // the second space
 	own     []memory // by buffer: what is written and not in the frame
 
 	ids     map[string]int // values by name
@@ -48,10 +49,10 @@ func newMemory(grains int64) memory { return memory{make([]tag, grains), make([]
 // newSimulation returns nil when the plan is too large.
 func newSimulation(p *ExecutionPlan, m *meaning) (*simulation, error) {
 	s := &simulation{plan: p, meaning: m, grain: 8, ids: map[string]int{}, known: map[int]uint64{}}
-	total := p.Frame.Bytes
+	total := p.Frame.Bytes + p.Outside
 	for i := range p.Buffers {
 		b := &p.Buffers[i]
-		for b.DType.Bytes()%s.grain != 0 || max(b.Offset, 0)%s.grain != 0 {
+		for b.DType.Bytes()%s.grain != 0 || max(b.Offset, 0)%s.grain != 0 || b.Outside%s.grain != 0 {
 			s.grain /= 2
 		}
 		if b.Offset < 0 && b.Kind == Output {
@@ -62,6 +63,7 @@ func newSimulation(p *ExecutionPlan, m *meaning) (*simulation, error) {
 		return nil, nil
 	}
 	s.frame = newMemory((p.Frame.Bytes + s.grain - 1) / s.grain)
+	s.outside = newMemory((p.Outside + s.grain - 1) / s.grain)
 	s.own = make([]memory, len(p.Buffers))
 	for i := range p.Buffers {
 		if b := &p.Buffers[i]; b.Offset < 0 && b.Kind == Output {
@@ -119,7 +121,7 @@ func (s *simulation) findOrigins() {
 }
 
 // moves reports whether an instruction's results are its arguments' elements.
-func moves(op string) bool { return op == OpCopy || partsOf(op) != graph.NoParts }
+func moves(op string) bool { return Copies(op) || partsOf(op) != graph.NoParts }
 
 func (s *simulation) inheritAll(i *Instruction) bool {
 	changed := false
@@ -201,7 +203,7 @@ func (s *simulation) moved(i *Instruction) [][]tag {
 	if !moves(i.Op) {
 		return nil
 	}
-	if i.Op == OpCopy {
+	if Copies(i.Op) {
 		return [][]tag{s.tags(i.Inputs[0])}
 	}
 	whole, parts := i.Outputs[0], i.Inputs
@@ -285,11 +287,15 @@ func (s *simulation) size(o Operand) int64 { return s.plan.Buffers[o.Buffer].DTy
 // memory returns the grains of an operand's buffer; none when it is only read.
 func (s *simulation) memory(o Operand) memory {
 	b := &s.plan.Buffers[o.Buffer]
-	if b.Offset < 0 {
+	space, at := s.frame, b.Offset
+	switch {
+	case b.Kind == Outside:
+		space, at = s.outside, b.Outside
+	case b.Offset < 0:
 		return s.own[o.Buffer]
 	}
-	from, to := b.Offset/s.grain, (b.Offset+b.Bytes)/s.grain
-	return memory{s.frame.tags[from:to], s.frame.stamps[from:to]}
+	from, to := at/s.grain, (at+b.Bytes)/s.grain
+	return memory{space.tags[from:to], space.stamps[from:to]}
 }
 
 // tags returns what an operand finds in memory, grain by grain.

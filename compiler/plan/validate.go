@@ -61,6 +61,13 @@ func inspectBuffers(p *ExecutionPlan) error {
 			return errorf("buffer %d (%q) has %d bytes; type %s and shape %v do not take that", i, b.Name, b.Bytes,
 				b.DType, b.Shape)
 		}
+		if b.Kind == Outside {
+			if b.Offset != -1 || b.Outside < 0 || b.Outside > p.Outside-b.Bytes || b.Outside%max(p.Frame.Alignment, 1) != 0 {
+				return errorf("buffer %d (%q) of %d bytes is at %d of the second space, which has %d", i, b.Name, b.Bytes,
+					b.Outside, p.Outside)
+			}
+			continue
+		}
 		if b.Offset == -1 {
 			if b.Kind == Activation || b.Kind == State {
 				return errorf("buffer %d (%q) is an activation or a state and has no place in the frame", i, b.Name)
@@ -90,6 +97,9 @@ func inspectOperands(p *ExecutionPlan) error {
 		if err := inspectBodies(p, i); err != nil {
 			return err
 		}
+		if err := inspectSpaces(p, i); err != nil {
+			return err
+		}
 		for _, o := range i.Outputs {
 			if o.Buffer >= 0 && (p.Buffers[o.Buffer].Kind == Input || p.Buffers[o.Buffer].Kind == Constant) {
 				return errorf("node %q (%s): it writes %q, which is read only", i.Node, i.Op, p.Buffers[o.Buffer].Name)
@@ -107,6 +117,21 @@ func inspectOperands(p *ExecutionPlan) error {
 	return nil
 }
 
+// inspectSpaces holds an instruction to the spaces of its operands: only a MoveOut writes the second one, and only a
+// MoveIn reads it.
+func inspectSpaces(p *ExecutionPlan, i *Instruction) error {
+	for k, list := range [][]Operand{i.Inputs, i.Outputs} {
+		outside := i.Op == OpMoveIn && k == 0 || i.Op == OpMoveOut && k == 1
+		for _, o := range list {
+			if o.Buffer >= 0 && (p.Buffers[o.Buffer].Kind == Outside) != outside {
+				return errorf("node %q (%s): operand %q lies in buffer %q, which is in the wrong space", i.Node, i.Op, o.Name,
+					p.Buffers[o.Buffer].Name)
+			}
+		}
+	}
+	return nil
+}
+
 // operandsOf returns all operands of i that there are.
 func operandsOf(i *Instruction) []Operand {
 	list := slices.Concat(i.Inputs, i.Outputs)
@@ -118,9 +143,9 @@ func operandsOf(i *Instruction) []Operand {
 
 // inspectArguments holds an instruction to the operator's signature.
 func inspectArguments(i *Instruction) error {
-	if i.Op == OpCopy {
+	if Copies(i.Op) {
 		if len(i.Inputs) != 1 || len(i.Outputs) != 1 || !slices.Equal(i.Inputs[0].View.Shape, i.Outputs[0].View.Shape) {
-			return errorf("node %q: a Copy has one argument and one result of the same shape", i.Node)
+			return errorf("node %q: a %s has one argument and one result of the same shape", i.Node, i.Op)
 		}
 		return nil
 	}
@@ -262,12 +287,15 @@ func inspectOverlaps(p *ExecutionPlan) error {
 		a := &p.Buffers[i]
 		for j := range p.Buffers[:i] {
 			b := &p.Buffers[j]
-			if a.Offset < 0 || b.Offset < 0 || a.Bytes == 0 || b.Bytes == 0 {
+			x, y := a.Offset, b.Offset
+			if a.Kind == Outside && b.Kind == Outside {
+				x, y = a.Outside, b.Outside
+			}
+			if x < 0 || y < 0 || a.Bytes == 0 || b.Bytes == 0 {
 				continue
 			}
-			if a.First <= b.Last && b.First <= a.Last && a.Offset < b.Offset+b.Bytes && b.Offset < a.Offset+a.Bytes {
-				return errorf("buffers %d (%q) and %d (%q) are alive at once and share bytes of the frame", j, b.Name,
-					i, a.Name)
+			if a.First <= b.Last && b.First <= a.Last && x < y+b.Bytes && y < x+a.Bytes {
+				return errorf("buffers %d (%q) and %d (%q) are alive at once and share bytes", j, b.Name, i, a.Name)
 			}
 		}
 	}
