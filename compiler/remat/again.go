@@ -35,6 +35,7 @@ type choice struct {
 	from, to int   // the nodes between which the buffer is free
 	values   []int // what is needed from node to on
 	nodes    []int // what is computed again before node to, in order
+	moved    []int // values that are moved out after node from, and in again before node to
 	kept     []kept
 	cost     float64
 }
@@ -48,6 +49,22 @@ type kept struct {
 // giveUp says what it takes to have a buffer free at a node: nodes are computed again whose arguments are there, up to
 // a depth; what lies deeper is kept. nil: it cannot be done.
 func (g *changed) giveUp(l *live, buffer, at, depth int) *choice {
+	x := g.gap(l, buffer, at)
+	if x == nil {
+		return nil
+	}
+	seen := map[int]bool{}
+	for _, v := range x.values {
+		if !g.resolve(l, x, v, depth, seen) {
+			return nil
+		}
+	}
+	slices.Sort(x.nodes)
+	return x
+}
+
+// gap finds how long a buffer is not touched around a node, and what is needed of it afterwards. nil: nothing is.
+func (g *changed) gap(l *live, buffer, at int) *choice {
 	x := &choice{buffer: buffer}
 	x.from, x.to = around(l.touches[buffer], at)
 	want := map[int]bool{}
@@ -66,13 +83,6 @@ func (g *changed) giveUp(l *live, buffer, at, depth int) *choice {
 	if len(x.values) == 0 || x.to <= at {
 		return nil
 	}
-	seen := map[int]bool{}
-	for _, v := range x.values {
-		if !g.resolve(l, x, v, depth, seen) {
-			return nil
-		}
-	}
-	slices.Sort(x.nodes)
 	return x
 }
 
@@ -112,8 +122,10 @@ func (g *changed) resolve(l *live, x *choice, v, depth int, seen map[int]bool) b
 }
 
 // repeatable says that a node gives the same when it runs again, which is not known of operators without a row in the
-// table, such as those that draw random numbers.
-func repeatable(n *graph.TypedNode) bool { return graph.Known(n.Op) && len(n.Bodies) == 0 }
+// table, such as those that draw random numbers. What was moved out once can be moved in any number of times.
+func repeatable(n *graph.TypedNode) bool {
+	return graph.Known(n.Op) && len(n.Bodies) == 0 || n.Op == plan.OpMoveIn
+}
 
 // costOf adds up what nodes cost.
 func (g *changed) costOf(nodes []int, cost Cost) float64 {
@@ -129,8 +141,8 @@ func (g *changed) apply(x *choice) {
 	number := g.choices
 	g.choices++
 	again := map[int]int{} // by value: the same once more
-	var nodes []graph.TypedNode
 	values := slices.Clone(g.Values)
+	out, nodes := g.transfers(x, &values, again)
 	for _, i := range x.nodes {
 		n := g.Nodes[i]
 		n.Inputs, n.Outputs = slices.Clone(n.Inputs), slices.Clone(n.Outputs)
@@ -154,12 +166,13 @@ func (g *changed) apply(x *choice) {
 	}
 	c := *g.Checked
 	c.Values = values
-	c.Nodes = slices.Concat(g.Nodes[:x.to:x.to], nodes, g.Nodes[x.to:])
-	for i := x.to + len(nodes); i < len(c.Nodes); i++ {
+	c.Nodes = slices.Concat(g.Nodes[:x.from+1], out, g.Nodes[x.from+1:x.to], nodes, g.Nodes[x.to:])
+	for i := x.to + len(out) + len(nodes); i < len(c.Nodes); i++ {
 		c.Nodes[i].Inputs = replaced(c.Nodes[i].Inputs, again)
 	}
 	g.Checked = &c
 	g.choice = slices.Insert(g.choice, x.to, slices.Repeat([]int{number}, len(nodes))...)
+	g.choice = slices.Insert(g.choice, x.from+1, slices.Repeat([]int{number}, len(out))...)
 	g.produce()
 }
 
@@ -218,8 +231,15 @@ func (g *changed) madeBy(number int) []int {
 }
 
 // without is the graph as if a choice had not been made: its nodes go, and what they made is taken from what they were
-// made of. Values keep their numbers; those that nobody makes any more are left out at the end.
+// made of. Values keep their numbers; those that nobody makes any more are left out at the end. nil: another choice
+// moves in what this one has moved out.
 func (g *changed) without(number int) *changed {
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		if n.Op == plan.OpMoveIn && g.choice[i] != number && g.choice[g.Values[n.Inputs[0]].Producer] == number {
+			return nil
+		}
+	}
 	c := *g.Checked
 	c.Values, c.Nodes = slices.Clone(g.Values), nil
 	out := &changed{Checked: &c, of: g.of, choices: g.choices, names: g.names}

@@ -68,6 +68,10 @@ func meaning(c *graph.Checked) []string {
 	}
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
+		if plan.Transfers(n.Op) {
+			texts[n.Outputs[0]] = texts[n.Inputs[0]]
+			continue
+		}
 		text := n.Op + fmt.Sprint(n.Attrs)
 		for _, v := range n.Inputs {
 			if v < 0 {
