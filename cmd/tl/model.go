@@ -2,13 +2,11 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/pflag"
 
 	"tlruntime/cmd/tl/internal/infer"
@@ -22,9 +20,9 @@ import (
 
 // model is how a model is read and planned: what the flags of `plan` and `run` say.
 type model struct {
-	bind    map[string]string
-	freeze  map[string]string
-	limit   string // --capacity
+	bind   map[string]string
+	freeze map[string]string
+	fitting
 	python  string // interpreter that may have llvmlite and onnx
 	options plan.Options
 }
@@ -33,8 +31,7 @@ func (m *model) flags(f *pflag.FlagSet) {
 	f.StringToStringVar(&m.bind, "bind", nil,
 		"`SYMBOL=NUMBER`: a number for a symbol in the shapes of inputs, such as the batch; the plan holds up to it")
 	f.StringToStringVar(&m.freeze, "freeze", nil, "`INPUT=FILE`: an input that becomes a constant")
-	f.StringVar(&m.limit, "capacity", "",
-		"the most `BYTES` of the frame, such as 1048576 or 64MiB; values are computed again where that is needed")
+	m.fitting.flags(f)
 	m.pythonFlag(f)
 	o := &m.options
 	f.DurationVar(&o.OffsetBudget, "budget", 0,
@@ -101,27 +98,20 @@ func (m *model) build(path string) (*checked, *plan.ExecutionPlan, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	capacity, err := m.capacity()
+	o, err := m.fitting.options(m.options)
 	if err != nil {
 		return nil, nil, err
 	}
-	if c.fit, err = models.Plan(c.Checked, m.options, capacity); err != nil {
+	if m.limit == "" {
+		c.fit, err = models.Plan(c.Checked, m.options, 0)
+	} else {
+		c.fit, err = remat.Fit(c.Checked, o)
+	}
+	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	c.Checked = c.fit.Graph
 	return c, c.fit.Plan, nil
-}
-
-// capacity is what --capacity says, 0 without it.
-func (m *model) capacity() (int64, error) {
-	if m.limit == "" {
-		return 0, nil
-	}
-	n, err := humanize.ParseBytes(m.limit)
-	if err != nil || n == 0 || n > math.MaxInt64/2 {
-		return 0, fmt.Errorf("--capacity %s: it is a number of bytes above 0, such as 1048576 or 64MiB", m.limit)
-	}
-	return int64(n), nil
 }
 
 // sound refuses what no flag may be.

@@ -209,10 +209,7 @@ func summary(out io.Writer, c *checked, e *plan.ExecutionPlan) error {
 	f := &e.Frame
 	fmt.Fprintf(out, "%s: %d operators, %d instructions, %d buffers\n", e.Name, len(c.Nodes), len(e.Instructions),
 		len(e.Buffers))
-	if c.fit != nil && len(c.fit.Again) > 0 {
-		fmt.Fprintf(out, "  %d of the operators compute values again; the time is estimated to be %.3f x that of all once\n",
-			len(c.fit.Again), c.fit.Cost/c.fit.Given)
-	}
+	fitted(out, c.fit)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	row := func(name string, bytes int64, remark string) {
 		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", name, humanize.IBytes(uint64(bytes)), humanize.Comma(bytes), remark)

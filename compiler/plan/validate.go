@@ -62,7 +62,8 @@ func inspectBuffers(p *ExecutionPlan) error {
 				b.DType, b.Shape)
 		}
 		if b.Kind == Outside {
-			if b.Offset != -1 || b.Outside < 0 || b.Outside > p.Outside-b.Bytes || b.Outside%max(p.Frame.Alignment, 1) != 0 {
+			if b.Offset != -1 || b.Outside < 0 || b.Outside > p.Outside-b.Bytes ||
+				b.Outside%max(p.Frame.Alignment, 1) != 0 {
 				return errorf("buffer %d (%q) of %d bytes is at %d of the second space, which has %d", i, b.Name, b.Bytes,
 					b.Outside, p.Outside)
 			}

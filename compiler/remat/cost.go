@@ -38,7 +38,8 @@ const (
 const widest = 49
 
 // Classes lists them all.
-var Classes = []Class{Elementwise, Transcendental, Reduction, Softmax, Normalise, MatMul, Conv, WideConv, Pool, Move, Turn}
+var Classes = []Class{Elementwise, Transcendental, Reduction, Softmax, Normalise, MatMul, Conv, WideConv, Pool, Move,
+	Turn}
 
 var classOf = map[string]Class{
 	"Exp": Transcendental, "Log": Transcendental, "Tanh": Transcendental, "Sigmoid": Transcendental, "Erf": Transcendental,
@@ -53,7 +54,7 @@ var classOf = map[string]Class{
 type Work struct {
 	Class      Class
 	Bytes      int64 // of all arguments and results
-	Operations int64 // elements of the result, or of the arguments that are gone through; for products twice the products
+	Operations int64 // elements of the result or, where these are gone through, of the arguments; two for each product
 }
 
 // Rate is what operators of a class take, in seconds: for each call, for each byte, for each byte once more when the
@@ -87,7 +88,8 @@ func (r *Rates) Seconds(w Work) float64 {
 	return x.Call*f[0] + x.Byte*f[1] + x.Far*f[2] + x.Operation*f[3]
 }
 
-// Node is the time of a node, a Cost. What only shows elements of its argument takes none: package plan makes it a view.
+// Node is the time of a node, a Cost. What only shows elements of its argument takes none: package plan makes it
+// a view.
 func (r *Rates) Node(c *graph.Checked, n *graph.TypedNode) float64 {
 	if m := c.MovementOf(n); m != nil && m.Parts == graph.NoParts {
 		return 0

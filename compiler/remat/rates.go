@@ -1,7 +1,7 @@
 package remat
 
-// Measured are the rates that Estimate takes. Behind each class stand how many kernels it was fitted to, and how far its
-// predictions of their times are off: in the median, and at most.
+// Measured are the rates that Estimate takes. Behind each class stand how many kernels it was fitted to, and how
+// far its predictions of their times are off: in the median, and at most.
 //
 //	go run ./bench/planner/cost -tl build/tl -rates rates.json
 var Measured = &Rates{

@@ -136,8 +136,8 @@ type way struct {
 	share        float64 // of the capacity, which is what it aims at
 }
 
-// ways lists those that the options allow. Those that aim below the capacity are for where the others lead nowhere: they
-// give more up first, and take back what was not needed.
+// ways lists those that the options allow. Those that aim below the capacity are for where the others lead
+// nowhere: they give more up first, and take back what was not needed.
 func (o *Options) ways() (list []way) {
 	for _, share := range []float64{1, 0.85, 0.7, 0.5} {
 		for _, w := range []way{{again: true, moves: true}, {again: true}, {moves: true}} {
