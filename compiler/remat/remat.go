@@ -8,6 +8,7 @@
 // 2016; Jain et al., "Checkmate", MLSys 2020; Kirisame et al., "Dynamic tensor rematerialization", ICLR 2021.
 //
 //	remat.go   Fit, the search
+//	segments.go what some ways begin with
 //	live.go    which bytes of a plan are alive when, and what may be given up
 //	again.go   the change of the graph: what is computed again, and where
 //	outside.go the same for what is moved to a second space
@@ -134,6 +135,7 @@ type way struct {
 	greed        float64 // the power of the benefit when it is weighed against the cost
 	again, moves bool    // what it may choose
 	share        float64 // of the capacity, which is what it aims at
+	segment      int     // it begins with segments of so many buffers; 0: with nothing
 }
 
 // ways lists those that the options allow. Those that aim below the capacity are for where the others lead
@@ -145,9 +147,14 @@ func (o *Options) ways() (list []way) {
 				share < 1 && (w.moves != (o.Outside != nil) || w.again == o.NoAgain) {
 				continue
 			}
-			for _, w.greed = range []float64{1, 0.5, 2} {
+			for _, w.greed = range []float64{1, 0.5, 2, 4} {
 				w.share = share
 				list = append(list, w)
+			}
+		}
+		if share == 1 && !o.NoAgain {
+			for segment := 2; segment <= 8; segment++ {
+				list = append(list, way{greed: 1, again: true, share: 1, segment: segment})
 			}
 		}
 	}
@@ -164,6 +171,11 @@ type fitter struct {
 
 // fit gives values up, one at a time, until the plan fits; then it takes back what turned out not to be needed.
 func (f *fitter) fit() (*plan.ExecutionPlan, error) {
+	if f.segment > 0 {
+		if err := f.segments(); err != nil {
+			return nil, err
+		}
+	}
 	goal := int64(f.share * float64(f.options.Capacity))
 	for vain := 0; vain < maxVain; vain++ {
 		e, err := f.build()
