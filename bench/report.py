@@ -14,6 +14,7 @@ import statistics
 import subprocess
 import sys
 
+import report_capacity
 import report_planner
 import report_scale
 import targets
@@ -376,6 +377,8 @@ def main() -> None:
     body += report_planner.models_section(load_lines(figures / "models.jsonl"), score, table)
     body += report_planner.offsets_section(load_lines(figures / "planner.jsonl"), score, table)
     body += report_planner.shapes_section(load_lines(figures / "shapes.jsonl"), score, table)
+    body += report_capacity.cost_section(load_lines(figures / "cost.jsonl"), table)
+    body += report_capacity.capacity_section(load_lines(figures / "capacity.jsonl"), table)
     body += report_scale.mpi_section(load_lines(figures / "scale_mpi.jsonl"), table)
     body += report_scale.dask_section(load_lines(figures / "scale_dask.jsonl"), score, table)
     body += resident_section(load_lines(figures / "resident.jsonl"), score)

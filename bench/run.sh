@@ -134,6 +134,27 @@ shapes() {
 	"$programs/planner" -shapes 1000000 -trace "$here/data/digits.trace.gz" -json "$figures/shapes.jsonl" >"$figures/shapes.log"
 }
 
+# The rates of kernels, and what they say of models: the instances of $TL_TEST_DATA/onnx that have their weights.
+rates() {
+	[ -x "$build/tl" ] || { echo "skipped: rates of kernels: build/tl is missing"; return 0; }
+	echo "bench: rates of kernels"
+	(cd "$here/.." && go build -o "$programs/cost" ./bench/planner/cost)
+	set --
+	for model in mnist ultraface_rfb320; do
+		[ -f "${TL_TEST_DATA:-}/onnx/$model.onnx" ] && set -- "$@" "$TL_TEST_DATA/onnx/$model.onnx"
+	done
+	TL_RUNTIME_LIBRARY="$build/libtl_runtime.so" "$programs/cost" -tl "$build/tl" -rates "$figures/rates.json" \
+		-json "$figures/cost.jsonl" "$@" >"$figures/cost.log"
+}
+
+# Checkmate wants the Python package scipy.
+capacity() {
+	echo "bench: less memory than a model needs"
+	(cd "$here/.." && go build -o "$programs/capacity" ./bench/planner/capacity)
+	"$programs/capacity" -python python3 -checkmate "$here/planner/capacity/checkmate.py" -json "$figures/capacity.jsonl" \
+		>"$figures/capacity.log"
+}
+
 # By MPI, where it and mpi4py are: .ci/scale makes the environment.
 several_processes() {
 	python=$build/venv-scale/bin/python
@@ -203,7 +224,8 @@ done
 part registry_memory
 for program in training rows; do timed "program_$program" "programs-$program"; done
 for program in growth beside; do timed "$program"; done
-for function in pool_tails handovers from_python between_processes several_processes engines trainings placement shapes whole_models resident
+for function in pool_tails handovers from_python between_processes several_processes engines trainings placement shapes \
+	rates capacity whole_models resident
 do
 	part "$function"
 done
