@@ -79,3 +79,14 @@ func TestASecondSpaceThatIsTooSmall(t *testing.T) {
 	_, err = Module(r.Plan, Options{})
 	require.ErrorContains(t, err, "and the second space at")
 }
+
+// The caller's scratch is the frame alone.
+func TestASecondSpaceWithScratchOfTheCaller(t *testing.T) {
+	c := thereAndBack(t, 9)
+	given, err := plan.Build(c, plan.Options{})
+	require.NoError(t, err)
+	r, err := remat.Fit(c, remat.Options{Capacity: given.Frame.Bytes / 2, Outside: &remat.Outside{}, NoAgain: true})
+	require.NoError(t, err)
+	_, err = Module(r.Plan, Options{Memory: Caller})
+	require.ErrorContains(t, err, "moves values to a second space")
+}
