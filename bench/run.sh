@@ -134,6 +134,9 @@ shapes() {
 	"$programs/planner" -shapes 1000000 -trace "$here/data/digits.trace.gz" -json "$figures/shapes.jsonl" >"$figures/shapes.log"
 }
 
+# Training steps whose plans for less memory are found within minutes.
+steps='mlp_small mlp resnet jax_mlp jax_cnn'
+
 # The rates of kernels, and what they say of models: the instances of $TL_TEST_DATA/onnx that have their weights.
 rates() {
 	[ -x "$build/tl" ] || { echo "skipped: rates of kernels: build/tl is missing"; return 0; }
@@ -143,7 +146,7 @@ rates() {
 	for model in mnist ultraface_rfb320; do
 		[ -f "${TL_TEST_DATA:-}/onnx/$model.onnx" ] && set -- "$@" "$TL_TEST_DATA/onnx/$model.onnx"
 	done
-	TL_RUNTIME_LIBRARY="$build/libtl_runtime.so" "$programs/cost" -tl "$build/tl" -rates "$figures/rates.json" \
+	TL_RUNTIME_LIBRARY="$build/libtl_runtime.so" "$programs/cost" -tl "$build/tl" -rates "$figures/rates.json" -steps "$steps" \
 		-json "$figures/cost.jsonl" "$@" >"$figures/cost.log"
 }
 
@@ -151,8 +154,9 @@ rates() {
 capacity() {
 	echo "bench: less memory than a model needs"
 	(cd "$here/.." && go build -o "$programs/capacity" ./bench/planner/capacity)
+	# shellcheck disable=SC2086
 	"$programs/capacity" -python python3 -checkmate "$here/planner/capacity/checkmate.py" -json "$figures/capacity.jsonl" \
-		>"$figures/capacity.log"
+		$steps >"$figures/capacity.log"
 }
 
 # By MPI, where it and mpi4py are: .ci/scale makes the environment.

@@ -1,7 +1,7 @@
 // Command cost measures kernels on this machine, fits the rates of package remat to them, and compares what the rates
 // say of whole models with the time that these take:
 //
-//	go run ./bench/planner/cost -tl build/tl [-rates FILE] [-given FILE] [-json FILE] [MODEL...]
+//	go run ./bench/planner/cost -tl build/tl [-rates FILE] [-given FILE] [-json FILE] [-steps LIST] [MODEL...]
 //
 // Kernels and models are compiled and run by `tl run`; a time is the best of many runs in one process. With -given the
 // rates are read and only models are run. A MODEL is an .onnx file beside the training steps of bench/planner/training.
@@ -28,7 +28,10 @@ import (
 	"tlruntime/compiler/remat"
 )
 
-var verbose = flag.Bool("v", false, "print the time of each kernel")
+var (
+	verbose = flag.Bool("v", false, "print the time of each kernel")
+	steps   = flag.String("steps", "", "training steps that are run, with spaces between (default: all)")
+)
 
 func main() {
 	var b bench
@@ -204,6 +207,9 @@ func (b *bench) compare(models []string) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(training.Models)) {
+		if *steps != "" && !slices.Contains(strings.Fields(*steps), name) {
+			continue
+		}
 		if err := b.training(name); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
