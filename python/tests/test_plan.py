@@ -85,7 +85,7 @@ def test_a_search_is_followed_and_ended():
     plan.solve(3600, progress=progress)
     assert len(told) == 4
     assert [state.frame_bytes for state in told] == sorted((state.frame_bytes for state in told), reverse=True)
-    assert told[-1].frame_bytes == plan.frame_bytes >= told[-1].lower_bound
+    assert told[-1].frame_bytes >= plan.frame_bytes >= told[-1].lower_bound  # what was under way is part of the result
     assert told[-1].elapsed >= 0 and told[-1].steps > 0
     plan.validate()
 
