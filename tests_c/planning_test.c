@@ -465,7 +465,7 @@ static void a_search_is_followed(void)
 	f.steps = 0;
 	CHECK_OK(tl_plan_solve_with(plan, &options));
 	CHECK_INT(f.calls, 5);
-	CHECK_INT(tl_plan_frame_bytes(plan), f.frame);
+	CHECK(tl_plan_frame_bytes(plan) <= f.frame); /* what was under way is part of the result */
 	CHECK_OK(tl_plan_destroy(plan));
 }
 
