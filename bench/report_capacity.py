@@ -12,7 +12,7 @@ def percent(share: float) -> str:
 def cost_section(lines_read: list[dict], table) -> list[str]:
     """How well the rates of kernels were fitted, and what they say of whole models."""
     if not lines_read:
-        return ["## Time that rates predict", "", "Skipped: build/tl, or a compiler that reads LLVM IR, is missing.", ""]
+        return ["## Time that rates predict", "", "Skipped: not measured in this run, or build/tl or a compiler that reads LLVM IR is missing.", ""]
     lines = ["## Time that rates predict", "", "`bench/planner/cost` measures kernels and fits the rates that `--capacity` weighs time by "
              "(docs/planner-capacity.md). Then it runs whole models, and training steps at shares of their memory.", ""]  # fmt: skip
     rows = [[r["class"], str(r["kernels"]), percent(r.get("typical", 0)), percent(r.get("worst", 0))] for r in lines_read if "class" in r]
