@@ -12,7 +12,6 @@ package main
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -23,6 +22,7 @@ import (
 	"strings"
 	"time"
 
+	"tlruntime/bench/planner/records"
 	"tlruntime/runtime/offsets"
 	"tlruntime/runtime/offsets/check"
 	"tlruntime/tests_go/problems"
@@ -44,7 +44,7 @@ func main() {
 	}
 	err := b.run(flag.Arg(0))
 	if err == nil && *output != "" {
-		err = b.write(*output)
+		err = records.Write(*output, b.records)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "planner:", err)
@@ -104,21 +104,6 @@ func (b *bench) run(folder string) error {
 	}
 	for _, line := range minimalloc(folder, list, b.options.Budget) {
 		fmt.Println(line)
-	}
-	return nil
-}
-
-func (b *bench) write(path string) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	lines := json.NewEncoder(f)
-	for _, r := range b.records {
-		if err := lines.Encode(r); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -44,8 +44,11 @@ def _by_llvmlite(emit: Emit, function: str) -> tuple[Any, int]:
     """The passes are those of `tl compile` (cmd/tl/internal/compile/object.py)."""
     import llvmlite.binding as llvm
 
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
+    try:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+    except RuntimeError:  # newer versions do it themselves
+        pass
     machine = llvm.Target.from_default_triple().create_target_machine(
         cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=2, jit=True
     )

@@ -9,7 +9,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 	"slices"
 	"time"
 
+	"tlruntime/bench/planner/records"
 	"tlruntime/bench/planner/training"
 	"tlruntime/compiler/graph"
 	"tlruntime/compiler/plan"
@@ -53,7 +53,7 @@ func main() {
 	b := bench{rates: remat.Measured}
 	err := b.run(*rates, flag.Args())
 	if err == nil && *lines != "" {
-		err = b.write(*lines)
+		err = records.Write(*lines, b.records)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "capacity:", err)
@@ -198,19 +198,4 @@ func (b *bench) note(list []record) {
 	}
 	fmt.Println()
 	b.records = append(b.records, list...)
-}
-
-func (b *bench) write(path string) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	lines := json.NewEncoder(f)
-	for _, r := range b.records {
-		if err := lines.Encode(r); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"strings"
 	"time"
 
+	"tlruntime/bench/planner/records"
 	"tlruntime/bench/planner/training"
 	"tlruntime/compiler/export"
 	"tlruntime/compiler/graph"
@@ -42,15 +43,7 @@ func main() {
 	flag.Parse()
 	err := b.run(*given, *rates, flag.Args())
 	if err == nil && *lines != "" {
-		err = write(*lines, func(w io.Writer) error {
-			e := json.NewEncoder(w)
-			for _, r := range b.records {
-				if err := e.Encode(r); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
+		err = records.Write(*lines, b.records)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "cost:", err)
