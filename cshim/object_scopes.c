@@ -116,12 +116,16 @@ static __attribute__((noinline)) tl_entry* release_foreign(tl_context* c, tl_ent
 	return top;
 }
 
-/* Both of these, in turns. */
+/* Blocks of malloc, tensors, and objects that release_own may release, in turns. */
 static inline tl_entry* release_simple(tl_context* c, tl_entry* top, const tl_entry* low)
 {
 	for (const tl_entry* before = NULL; top > low && top != before;) {
 		before = top;
-		top = top[-1].record == TL_FOREIGN ? release_foreign(c, top, low) : release_own(c, top, low);
+		const tl_record* r = tlc_g.records + top[-1].record;
+		const uint32_t type = TLC_LOAD(r->type_flags);
+		if (top[-1].record == TL_FOREIGN) top = release_foreign(c, top, low);
+		else if (type == TL_TYPE_TENSOR) top = tlc_tensor_release_run(c, top, low);
+		else if (type == TL_TYPE_PLAIN || TLC_LOAD(r->loc) != c->one) top = release_own(c, top, low);
 	}
 	return top;
 }

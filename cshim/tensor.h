@@ -374,14 +374,9 @@ static inline void tlc_tensor_revive(tl_context* c, tl_record* r, uint32_t float
 	c->tensors_made++;
 }
 
-/* Gives the slot of a tensor, whose last reference is dropped, to the magazine; sh is the count word that the caller
- * has seen. False: ask Go, nothing changed. */
-static inline bool tlc_tensor_recycle(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
+/* Gives the slot of a tensor that is dead to the magazine, which has room. */
+static inline void tlc_tensor_give_slot(tl_context* c, tl_magazine* m, tl_record* r, tl_entry e)
 {
-	tl_magazine* m = &c->magazines[e.gen & 0xFF];
-	if (TLC_UNLIKELY(m->top == m->limit)) return false;
-	if (!atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed))
-		return false;
 	TLC_STORE(r->type_flags, TL_TYPE_PLAIN);
 	e.gen = TLC_LOAD(r->gen);
 	*m->top++ = tlc_renew(r, e);
@@ -390,11 +385,26 @@ static inline bool tlc_tensor_recycle(tl_context* c, tl_record* r, tl_entry e, u
 	tensors->gone++;
 	tensors->bytes_gone += tlc_g.classes[e.gen & 0xFF].size;
 	TLC_PROBE_FREE(e.object);
+}
+
+/* Drops the last reference of a tensor: its slot goes to the magazine. sh is the count word that the caller has seen.
+ * False: ask Go, nothing changed. */
+static inline bool tlc_tensor_recycle(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
+{
+	tl_magazine* m = &c->magazines[e.gen & 0xFF];
+	if (TLC_UNLIKELY(m->top == m->limit)) return false;
+	if (!atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed))
+		return false;
+	tlc_tensor_give_slot(c, m, r, e);
 	return true;
 }
 
 /* Drops the only reference of a view: its slot goes to the magazine, and its reference to the
  * storage is dropped (tensor_view.c). False: ask Go, nothing changed. */
 bool tlc_view_drop(tl_context* c, tl_record* r, tl_entry e, uint32_t sh) __attribute__((visibility("hidden")));
+
+/* The same of a view whose storage has other references; it calls nothing. False too where the view holds the last
+ * one. */
+bool tlc_view_end(tl_context* c, tl_record* r, tl_entry e, uint32_t sh) __attribute__((visibility("hidden")));
 
 #endif

@@ -1,4 +1,4 @@
-/* tl_tensor_free: finds the scope entry of a tensor and drops its reference. */
+/* tl_tensor_free: finds the scope entry of a tensor and drops its reference. And the tensors of a scope that ends. */
 #include "tensor.h"
 
 /* The shared word of a tensor with one reference, which does not float. */
@@ -129,4 +129,19 @@ tl_status tl_tensor_free(tl_tensor* tensor)
 		return free_newest(c, p, tag);
 	c->top--;
 	return TL_OK;
+}
+
+/* Budget of each tensor that the thread keeps: 18 loads, 7 stores, one compare-and-swap; of each view: 30 loads, 12
+ * stores, two compare-and-swaps. */
+tl_entry* tlc_tensor_release_run(tl_context* c, tl_entry* top, const tl_entry* low)
+{
+	for (; top > low; top--) {
+		const uintptr_t p = top[-1].object;
+		const uint64_t tag = tlc_tag(&top[-1]);
+		tl_record* r = tlc_g.records + (uint32_t)tag;
+		if (!is_only_entry(&top[-1], tag, p)) break;
+		if (tlc_tensor_keep(c, r, p, tag, ONLY_REFERENCE)) continue;
+		if (!tlc_view_end(c, r, (tl_entry){p, (uint32_t)tag, (uint32_t)(tag >> 32)}, ONLY_REFERENCE)) break;
+	}
+	return top;
 }

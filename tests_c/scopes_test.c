@@ -172,6 +172,68 @@ static void a_scope_restores_the_arena(void)
 	CHECK_OK(tl_arena_free());
 }
 
+static tl_tensor* new_matrix(int64_t rows)
+{
+	const int64_t shape[2] = {rows, 3};
+	tl_tensor* made = tl_tensor_new_zeroed(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape);
+	CHECK(made != NULL);
+	return made;
+}
+
+enum { MIXED = 24 };
+
+/* One more entry of a scope; returns a tensor that lives on after it, or NULL. */
+static tl_tensor* add_mixed(unsigned what, tl_tensor** tensors, int n)
+{
+	tl_tensor* of = n > 0 ? tensors[what / 8 % (unsigned)n] : NULL;
+	tensors[n] = new_matrix(1 + what / 8 % 4);
+	switch (what % 8) {
+	case 0: tl_mem_new(64); break;
+	case 1: CHECK_OK(tl_mem_register_struct(malloc(64))); break;
+	case 2: tl_view_transpose(tensors[n], 0, 1); break;
+	case 3: /* the view holds the last reference */
+		tl_view_transpose(tensors[n], 0, 1);
+		CHECK_OK(tl_tensor_free(tensors[n]));
+		tensors[n] = new_matrix(2);
+		break;
+	case 4: return tl_tensor_acquire(tensors[n]);
+	case 5: return tl_tensor_acquire(tl_view_slice(tensors[n], 0, 0, 1, 1));
+	case 6:
+		if (of != NULL) tl_view_squeeze(tl_view_expand_dims(of, 0), 0);
+		break;
+	default: break;
+	}
+	return NULL;
+}
+
+/* Tensors, views, objects and blocks of malloc in any order: each scope releases all that nothing else holds. */
+static void a_scope_of_everything(void)
+{
+	tl_stats before = {.struct_size = sizeof before}, after = before;
+	unsigned random = 1;
+	CHECK_OK(tl_stats_get(&before));
+	for (int round = 0; round < 2000; round++) {
+		tl_tensor *tensors[MIXED], *kept[MIXED];
+		int n = 0;
+		CHECK_OK(tl_mem_enter_scope());
+		for (; n < round % MIXED; n++) {
+			random = random * 1664525 + 1013904223;
+			kept[n] = add_mixed(random >> 16, tensors, n);
+		}
+		CHECK_OK(tl_mem_exit_scope());
+		for (int i = 0; i < n; i++) {
+			if (kept[i] == NULL) continue;
+			CHECK_COUNT(kept[i], 1);
+			CHECK_OK(tl_tensor_release(kept[i]));
+			CHECK_DEAD(kept[i]);
+		}
+	}
+	CHECK_OK(tl_stats_get(&after));
+	CHECK_INT(after.tensors_live, before.tensors_live);
+	CHECK_INT(after.live_objects, before.live_objects);
+	CHECK_INT(after.foreign_live, before.foreign_live);
+}
+
 int main(void)
 {
 	tl_type_desc type = {.name = "numbered", .size = sizeof(int), .destructor = note_release};
@@ -187,5 +249,6 @@ int main(void)
 	RUN(scopes_belong_to_their_thread);
 	RUN(many_scopes_and_many_entries);
 	RUN(a_scope_restores_the_arena);
+	RUN(a_scope_of_everything);
 	return check_finish();
 }

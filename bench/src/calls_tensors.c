@@ -62,6 +62,29 @@ static void tensors_of_scopes(long n, int first, int step)
 OPERATION op_tensor_newest_first(long n) { tensors_of_scopes(n, 15, -1); }
 OPERATION op_tensor_oldest_first(long n) { tensors_of_scopes(n, 0, 1); }
 
+/* What a scope holds is released at its end. */
+OPERATION op_tensor_scope_8(long n)
+{
+	const int64_t shape[2] = {64, 64};
+	for (long i = 0; i < n; i++) {
+		tl_mem_enter_scope();
+		for (int k = 0; k < 8; k++) tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape);
+		tl_mem_exit_scope();
+	}
+}
+
+OPERATION op_view_scope_8(long n)
+{
+	const int64_t shape[2] = {64, 64};
+	tl_tensor* tensor = tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape);
+	for (long i = 0; i < n; i++) {
+		tl_mem_enter_scope();
+		for (int k = 0; k < 8; k++) tl_view_transpose(tensor, 0, 1);
+		tl_mem_exit_scope();
+	}
+	tl_tensor_free(tensor);
+}
+
 OPERATION op_tensor_in_slot(long n)
 {
 	const int64_t shape[2] = {64, 64};
@@ -114,6 +137,7 @@ const operation tensor_operations[] = {
 	NAMED(tensor_clone),
 	NAMED(tensor_newest_first),
 	NAMED(tensor_oldest_first),
+	NAMED(tensor_scope_8),
 	NAMED(tensor_in_slot),
 	NAMED(view_reshape),
 	NAMED(view_slice),
@@ -123,5 +147,6 @@ const operation tensor_operations[] = {
 	NAMED(view_broadcast_to),
 	NAMED(view_expand_dims),
 	NAMED(view_of_view),
+	NAMED(view_scope_8),
 	{NULL, NULL},
 };
