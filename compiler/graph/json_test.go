@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -316,4 +317,18 @@ func TestAttributesAloneAreReadAsTheyWereWritten(t *testing.T) {
 	}
 	_, err = WriteAttrs(Attrs{"a": 1})
 	require.ErrorContains(t, err, `attribute "a"`)
+}
+
+// A key of a mebibyte was copied for each of the values below it: a megabyte of text took the memory of the machine.
+func TestLongKeysAreNotCopiedForEachValueBelowThem(t *testing.T) {
+	key := strings.Repeat("k", 1<<20)
+	text := `{"` + key + `": [` + strings.Repeat("1,", 20000) + `tru]}`
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := ReadAttrs([]byte(text))
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(100<<20))
+	var where *JSONError
+	require.ErrorAs(t, err, &where)
+	require.Equal(t, key+"[20000]", where.Path)
 }

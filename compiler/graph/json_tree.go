@@ -25,11 +25,30 @@ func (e *JSONError) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s%s", e.Line, e.Column, path, e.Text)
 }
 
+// place is where a value stands: in an object under a key, or in an array. It holds no text of
+// its own, as a key may be long and have millions of values below it.
+type place struct {
+	around *place // nil: that is the root
+	key    string
+	index  int // -1: under the key
+}
+
+// String returns the path from the root.
+func (w *place) String() string {
+	switch {
+	case w == nil:
+		return ""
+	case w.index >= 0:
+		return fmt.Sprintf("%s[%d]", w.around, w.index)
+	}
+	return strings.TrimPrefix(w.around.String()+"."+w.key, ".")
+}
+
 // element is a JSON value that knows where it stands.
 type element struct {
 	kind  byte   // one of { [ " 0 t n: object, array, string, number, bool, null
 	at    int64  // offset of its first byte
-	path  string // from the root
+	where *place // nil: it is the root
 	text  string // of a string, number or bool
 	items []element
 	keys  []string // of an object's items
@@ -50,26 +69,26 @@ type parser struct {
 func parseJSON(data []byte) (element, *parser, error) {
 	p := &parser{data: data, dec: json.NewDecoder(bytes.NewReader(data))}
 	p.dec.UseNumber()
-	root, err := p.value("", 0)
+	root, err := p.value(nil, 0)
 	if err != nil {
 		return root, p, err
 	}
 	if end := p.next(); end < int64(len(data)) {
-		return root, p, p.fail(end, "", "there is more behind the graph; remove it")
+		return root, p, p.fail(end, nil, "there is more behind the graph; remove it")
 	}
 	return root, p, nil
 }
 
 // fail makes an error about the byte at an offset.
-func (p *parser) fail(at int64, path, format string, args ...any) error {
+func (p *parser) fail(at int64, where *place, format string, args ...any) error {
 	before := p.data[:min(max(at, 0), int64(len(p.data)))]
 	line := bytes.Count(before, []byte("\n")) + 1
 	column := len(before) - bytes.LastIndexByte(before, '\n')
-	return &JSONError{line, column, path, fmt.Sprintf(format, args...)}
+	return &JSONError{line, column, where.String(), fmt.Sprintf(format, args...)}
 }
 
 func (p *parser) wrong(e *element, format string, args ...any) error {
-	return p.fail(e.at, e.path, format, args...)
+	return p.fail(e.at, e.where, format, args...)
 }
 
 // next returns where the next token starts.
@@ -81,7 +100,7 @@ func (p *parser) next() int64 {
 	return at
 }
 
-func (p *parser) token(path string) (json.Token, int64, error) {
+func (p *parser) token(where *place) (json.Token, int64, error) {
 	at := p.next()
 	t, err := p.dec.Token()
 	if err == nil {
@@ -89,20 +108,20 @@ func (p *parser) token(path string) (json.Token, int64, error) {
 	}
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
-		return nil, at, p.fail(max(at, syntax.Offset-1), path, "%s", syntax.Error())
+		return nil, at, p.fail(max(at, syntax.Offset-1), where, "%s", syntax.Error())
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, at, p.fail(at, path, "the text ends before the graph does")
+		return nil, at, p.fail(at, where, "the text ends before the graph does")
 	}
-	return nil, at, p.fail(at, path, "%s", err)
+	return nil, at, p.fail(at, where, "%s", err)
 }
 
-func (p *parser) value(path string, depth int) (element, error) {
-	t, at, err := p.token(path)
+func (p *parser) value(where *place, depth int) (element, error) {
+	t, at, err := p.token(where)
 	if err != nil {
 		return element{}, err
 	}
-	e := element{at: at, path: path}
+	e := element{at: at, where: where}
 	switch t := t.(type) {
 	case json.Delim:
 		e.kind = byte(t)
@@ -126,27 +145,27 @@ func (p *parser) value(path string, depth int) (element, error) {
 func (p *parser) items(e *element, depth int) error {
 	seen := map[string]bool{}
 	for p.dec.More() {
-		path := fmt.Sprintf("%s[%d]", e.path, len(e.items))
+		where := &place{around: e.where, index: len(e.items)}
 		if e.kind == '{' {
-			key, at, err := p.token(e.path)
+			key, at, err := p.token(e.where)
 			if err != nil {
 				return err
 			}
 			name, _ := key.(string)
 			if seen[name] {
-				return p.fail(at, e.path, "the field %q stands twice", name)
+				return p.fail(at, e.where, "the field %q stands twice", name)
 			}
 			seen[name] = true
 			e.keys = append(e.keys, name)
-			path = strings.TrimPrefix(e.path+"."+name, ".")
+			where.key, where.index = name, -1
 		}
-		item, err := p.value(path, depth+1)
+		item, err := p.value(where, depth+1)
 		if err != nil {
 			return err
 		}
 		e.items = append(e.items, item)
 	}
-	_, _, err := p.token(e.path)
+	_, _, err := p.token(e.where)
 	return err
 }
 
