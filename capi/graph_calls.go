@@ -3,11 +3,13 @@
 package main
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"slices"
 	"sync"
 
+	"tlruntime/compiler/content"
 	"tlruntime/compiler/graph"
 	"tlruntime/compiler/models"
 	"tlruntime/compiler/plan"
@@ -91,12 +93,9 @@ func loadGraph(o *object.Context, path, out uintptr) status.Status {
 	if st != status.OK {
 		return st
 	}
-	if about, err := os.Stat(file); err == nil && !memory.Obtainable(bytesToRead*uint64(about.Size())) {
-		return fail(o, status.OutOfMemory, "the system refuses the memory for a graph of %d bytes", about.Size())
-	}
-	g, err := models.Load(file)
+	g, err := models.Load(file, memory.Obtainable)
 	if err != nil {
-		return invalid(o, err)
+		return fail(o, outcomeOf(err), "%v", err)
 	}
 	return keepGraph(o, g, out)
 }
@@ -114,9 +113,9 @@ func parseGraph(o *object.Context, content, bytes, form, out uintptr) status.Sta
 	case !memory.Obtainable(bytesToRead * uint64(bytes)):
 		return fail(o, status.OutOfMemory, "the system refuses the memory for a graph of %d bytes", bytes)
 	}
-	g, err := models.Parse(slices.Clone(layout.Bytes(content, uint64(bytes))), named)
+	g, err := models.Parse(slices.Clone(layout.Bytes(content, uint64(bytes))), named, memory.Obtainable)
 	if err != nil {
-		return invalid(o, err)
+		return fail(o, outcomeOf(err), "%v", err)
 	}
 	return keepGraph(o, g, out)
 }
@@ -442,8 +441,12 @@ func foldable() int64 {
 	return bytes
 }
 
-// outcomeOf is the status for what kept a graph from being planned.
+// outcomeOf is the status for what kept a graph from being read or planned.
 func outcomeOf(err error) status.Status {
+	var refused *content.MemoryError
+	if errors.As(err, &refused) {
+		return status.OutOfMemory
+	}
 	if _, full := err.(*remat.CapacityError); full {
 		return status.Limit
 	}

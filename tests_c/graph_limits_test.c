@@ -1,6 +1,7 @@
 /* Graphs in a process whose address space is limited: what is too large is refused, or left to the compiled program. */
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "graphs.h"
 
@@ -34,6 +35,58 @@ static void files_have_to_fit(void)
 		CHECK_PTR(graph, NULL);
 		remove(path);
 	}
+}
+
+/* A model of 100 bytes may name a part of another file that no memory holds. */
+static void tensors_beside_a_model_have_to_fit(void)
+{
+	/* The initializer "c", 512 Mi elements of u8 from the start of the file "tl-beside", is the output. */
+	static const char model[] = "\x08\x09\x3a\x2e\x12\x01n*$\x08\x80\x80\x80\x80\x02\x10\x02"
+	                            "B\x01"
+	                            "cj\x15\x0a\x08location\x12\x09tl-beside"
+	                            "p\x01"
+	                            "b\x03\x0a\x01"
+	                            "cB\x02\x10\x13";
+	tl_graph* graph = NULL;
+	char folder[] = "/tmp/tl-graph-XXXXXX", path[64], beside[64];
+	CHECK(mkdtemp(folder) != NULL);
+	snprintf(path, sizeof path, "%s/model.onnx", folder);
+	snprintf(beside, sizeof beside, "%s/tl-beside", folder);
+	FILE* file = fopen(path, "w");
+	CHECK(file != NULL && fwrite(model, sizeof model - 1, 1, file) == 1);
+	if (file != NULL) fclose(file);
+	int tensor = open(beside, O_CREAT | O_RDWR | O_TRUNC, 0600);
+	CHECK(tensor >= 0 && ftruncate(tensor, 512 * MIB) == 0);
+	close(tensor);
+	CHECK_FAILS(tl_graph_load(path, &graph), TL_E_OUT_OF_MEMORY);
+	CHECK(strstr(tl_last_error(), "a tensor of 536870912 bytes") != NULL);
+	CHECK_PTR(graph, NULL);
+	remove(path);
+	remove(beside);
+	CHECK_INT(mkfifo(beside, 0600), 0);
+	file = fopen(path, "w");
+	CHECK(file != NULL && fwrite(model, sizeof model - 1, 1, file) == 1);
+	if (file != NULL) fclose(file);
+	CHECK_FAILS(tl_graph_load(path, &graph), TL_E_INVALID_ARGUMENT); /* and does not wait for a writer */
+	CHECK(strstr(tl_last_error(), "no file with content") != NULL);
+	remove(path);
+	remove(beside);
+	remove(folder);
+}
+
+/* covers: tl_graph_parse TL_E_OUT_OF_MEMORY */
+static void values_of_json_have_to_fit(void)
+{
+	enum { VALUES = 4 << 20 };
+	char* text = malloc(2 * VALUES + 16);
+	tl_graph* graph = NULL;
+	CHECK(text != NULL);
+	strcpy(text, "{\"outputs\": [");
+	size_t n = strlen(text);
+	for (int i = 0; i < VALUES; i++, n += 2) memcpy(text + n, "1,", 2);
+	CHECK_FAILS(tl_graph_parse(text, n, "json", &graph), TL_E_OUT_OF_MEMORY);
+	CHECK_PTR(graph, NULL);
+	free(text);
 }
 
 /* covers: tl_graph_add_constant TL_E_OUT_OF_MEMORY */
@@ -84,6 +137,8 @@ int main(void)
 	CHECK_OK(tl_graph_destroy(graph));
 	limit_addresses();
 	RUN(files_have_to_fit);
+	RUN(tensors_beside_a_model_have_to_fit);
+	RUN(values_of_json_have_to_fit);
 	RUN(constants_have_to_fit);
 	RUN(computed_constants_have_to_fit);
 	return check_finish();

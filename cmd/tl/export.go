@@ -8,6 +8,7 @@ import (
 	"tlruntime/cmd/tl/internal/infer"
 	"tlruntime/compiler/graph"
 	"tlruntime/compiler/models"
+	"tlruntime/runtime/memory"
 )
 
 func exportCommand() *cobra.Command {
@@ -25,7 +26,7 @@ func exportCommand() *cobra.Command {
 }
 
 func (m *model) export(from, to string) error {
-	g, err := models.Read(from)
+	g, err := models.Read(from, memory.Obtainable)
 	if err != nil {
 		return err
 	}

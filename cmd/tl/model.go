@@ -16,6 +16,7 @@ import (
 	"tlruntime/compiler/onnx"
 	"tlruntime/compiler/plan"
 	"tlruntime/compiler/remat"
+	"tlruntime/runtime/memory"
 )
 
 // model is how a model is read and planned: what the flags of `plan` and `run` say.
@@ -80,7 +81,7 @@ func (m *model) load(path string) (*graph.Graph, error) {
 	if err := m.sound(); err != nil {
 		return nil, err
 	}
-	return models.Load(path)
+	return models.Load(path, memory.Obtainable)
 }
 
 func (m *model) checkWith(path string, g *graph.Graph, o graph.CheckOptions) (*checked, error) {

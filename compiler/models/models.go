@@ -6,30 +6,31 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"tlruntime/compiler/content"
 	"tlruntime/compiler/graph"
 	"tlruntime/compiler/onnx"
 	"tlruntime/compiler/plan"
 	"tlruntime/compiler/remat"
 )
 
-// Read returns the graph in a file, whose ending tells its form: .onnx or .json.
-func Read(path string) (*graph.Graph, error) {
+// Read returns the graph in a file, whose ending tells its form: .onnx or .json. What there is
+// no room for is a *content.MemoryError.
+func Read(path string, room content.Room) (*graph.Graph, error) {
 	form, err := formOf(path)
 	if err != nil {
 		return nil, err
 	}
 	if form == "onnx" {
-		return onnx.Read(path)
+		return onnx.Read(path, room)
 	}
-	content, err := os.ReadFile(path)
+	data, err := content.Read(path, room)
 	if err != nil {
 		return nil, err
 	}
-	g, err := Parse(content, form)
+	g, err := Parse(data, form, room)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -37,8 +38,8 @@ func Read(path string) (*graph.Graph, error) {
 }
 
 // Load is Read, and the graph has the name by which its user knows it, that of the file.
-func Load(path string) (*graph.Graph, error) {
-	g, err := Read(path)
+func Load(path string, room content.Room) (*graph.Graph, error) {
+	g, err := Read(path, room)
 	if err == nil {
 		g.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	}
@@ -47,12 +48,15 @@ func Load(path string) (*graph.Graph, error) {
 
 // Parse returns the graph in content of a form, onnx or json. An ONNX model that keeps tensors
 // in files of their own is an error: Read finds them.
-func Parse(content []byte, form string) (*graph.Graph, error) {
+func Parse(data []byte, form string, room content.Room) (*graph.Graph, error) {
 	switch form {
 	case "onnx":
-		return onnx.Decode(content, "")
+		return onnx.Decode(data)
 	case "json":
-		return graph.ReadJSON(bytes.NewReader(content))
+		if err := room.Take("a graph", int64(len(data)), graph.ReadingBytes(data)); err != nil {
+			return nil, err
+		}
+		return graph.ReadJSON(bytes.NewReader(data))
 	}
 	return nil, fmt.Errorf("the form %q is unknown; there are onnx and json", form)
 }

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"tlruntime/compiler/content"
 	"tlruntime/compiler/graph"
 	"tlruntime/compiler/models"
 	"tlruntime/compiler/plan"
@@ -33,12 +35,12 @@ func TestFilesKeepTheGraph(t *testing.T) {
 		content, err := models.Encode(rows(), path, graph.CheckOptions{})
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(path, content, 0o644))
-		read, err := models.Read(path)
+		read, err := models.Read(path, nil)
 		require.NoError(t, err)
 		assert.Equal(t, "rows", read.Name)
 		assert.Equal(t, rows().Inputs, read.Inputs)
 		assert.Equal(t, rows().Nodes[0].Attrs, read.Nodes[0].Attrs)
-		loaded, err := models.Load(path)
+		loaded, err := models.Load(path, nil)
 		require.NoError(t, err)
 		assert.Equal(t, "model", loaded.Name)
 	}
@@ -64,13 +66,23 @@ func TestWhatIsNoModel(t *testing.T) {
 		filepath.Join(folder, "missing.onnx"): "no such file",
 		damaged:                               damaged + ": line 1",
 	} {
-		_, err := models.Load(path)
+		_, err := models.Load(path, nil)
 		assert.ErrorContains(t, err, words)
 	}
-	_, err := models.Parse(nil, "yaml")
+	_, err := models.Parse(nil, "yaml", nil)
 	assert.ErrorContains(t, err, "there are onnx and json")
 	_, err = models.Encode(rows(), "model.txt", graph.CheckOptions{})
 	assert.ErrorContains(t, err, "ends in .onnx or .json")
+}
+
+// A value of JSON takes many times what its digits do.
+func TestNumbersOfJSONNeedRoomForEach(t *testing.T) {
+	text := []byte(`{"tl_graph": 1, "outputs": ["` + strings.Repeat(`", "`, 1000) + `"]}`)
+	_, err := models.Parse(text, "json", func(bytes uint64) bool { return bytes < 100*uint64(len(text)) })
+	var refused *content.MemoryError
+	require.ErrorAs(t, err, &refused)
+	_, err = models.Parse(text, "json", func(bytes uint64) bool { return bytes < 150*uint64(len(text)) })
+	require.NoError(t, err)
 }
 
 // A capacity is obeyed or refused; without one the plan is the planner's.

@@ -9,9 +9,11 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"tlruntime/compiler/content"
 	"tlruntime/compiler/graph"
 	"tlruntime/compiler/onnx/onnxpb"
 )
@@ -43,7 +45,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		model, err := Encode(in, []graph.Value{{Name: "y", DType: graph.F32, Shape: []graph.Dim{{Symbol: "N"}}}})
 		require.NoError(t, err)
-		out, err := Decode(model, "")
+		out, err := Decode(model)
 		require.NoError(t, err)
 		normalise(in)
 		normalise(out)
@@ -132,6 +134,32 @@ func TestExternalContent(t *testing.T) {
 	}
 }
 
+// A model of strangers may name any file beside it: a pipe has no writer, a file may be longer than memory, and many
+// constants may be one part of it.
+func TestExternalContentIsNoPipeAndNotMoreThanMemory(t *testing.T) {
+	folder := t.TempDir()
+	require.NoError(t, unix.Mkfifo(filepath.Join(folder, "pipe"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "sparse"), nil, 0o600))
+	require.NoError(t, os.Truncate(filepath.Join(folder, "sparse"), 1<<40))
+	r := reader{folder: folder, room: func(bytes uint64) bool { return bytes <= 64 }}
+	external := func(location string, elements int64) (graph.Tensor, error) {
+		return r.tensor(&onnxpb.TensorProto{DataType: 2, Dims: []int64{elements},
+			DataLocation: onnxpb.TensorProto_EXTERNAL,
+			ExternalData: []*onnxpb.StringStringEntryProto{{Key: "location", Value: location}}})
+	}
+	_, err := external("pipe", 4)
+	assert.ErrorContains(t, err, "no file with content")
+	_, err = external("sparse", 1<<40)
+	var refused *content.MemoryError
+	require.ErrorAs(t, err, &refused)
+	assert.EqualValues(t, 1<<40, refused.Bytes)
+	one, err := external("sparse", 64)
+	require.NoError(t, err)
+	another, err := external("sparse", 64)
+	require.NoError(t, err)
+	assert.Same(t, &one.Data[0], &another.Data[0])
+}
+
 func TestWhatIsRefused(t *testing.T) {
 	node := func(n *onnxpb.NodeProto) *onnxpb.ModelProto {
 		return &onnxpb.ModelProto{Graph: &onnxpb.GraphProto{Node: []*onnxpb.NodeProto{n}}}
@@ -173,10 +201,10 @@ func TestWhatIsRefused(t *testing.T) {
 	} {
 		content, err := proto.Marshal(c.model)
 		require.NoError(t, err)
-		_, err = Decode(content, "")
+		_, err = Decode(content)
 		assert.ErrorContains(t, err, c.says)
 	}
-	_, err := Decode([]byte("no protobuf"), "")
+	_, err := Decode([]byte("no protobuf"))
 	assert.ErrorContains(t, err, "this is no ONNX model")
 }
 
@@ -185,7 +213,7 @@ func TestModelsBeforeOperatorSets(t *testing.T) {
 	content, err := proto.Marshal(&onnxpb.ModelProto{IrVersion: 2, Graph: &onnxpb.GraphProto{
 		Node: []*onnxpb.NodeProto{{OpType: "Relu", Input: []string{"x"}, Output: []string{"y"}}}}})
 	require.NoError(t, err)
-	g, err := Decode(content, "")
+	g, err := Decode(content)
 	require.NoError(t, err)
 	assert.EqualValues(t, 1, g.Opset)
 }
@@ -199,7 +227,7 @@ func TestModels(t *testing.T) {
 	}
 	for name, nodes := range map[string]int{"light_densenet121": 1746, "light_squeezenet": 105, "mnist": 12,
 		"ultraface_rfb320": 110} {
-		g, err := Read(filepath.Join(folder, "onnx", name+".onnx"))
+		g, err := Read(filepath.Join(folder, "onnx", name+".onnx"), nil)
 		require.NoError(t, err)
 		assert.Len(t, g.Nodes, nodes)
 		assert.Len(t, g.Inputs, 1)
@@ -212,5 +240,5 @@ func FuzzDecode(f *testing.F) {
 		Inputs: []graph.Value{{Name: "x", DType: graph.F32, Shape: []graph.Dim{{Size: 2}}}}}, nil)
 	require.NoError(f, err)
 	f.Add(model)
-	f.Fuzz(func(_ *testing.T, content []byte) { _, _ = Decode(content, "") })
+	f.Fuzz(func(_ *testing.T, content []byte) { _, _ = Decode(content) })
 }

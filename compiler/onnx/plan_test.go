@@ -36,7 +36,7 @@ func TestFramesOfModels(t *testing.T) {
 	}
 	for name, most := range frames {
 		t.Run(name, func(t *testing.T) {
-			g, err := onnx.Read(filepath.Join(folder, "onnx", name))
+			g, err := onnx.Read(filepath.Join(folder, "onnx", name), nil)
 			require.NoError(t, err)
 			c, err := graph.Check(g, graph.CheckOptions{})
 			require.NoError(t, err)

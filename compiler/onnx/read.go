@@ -3,11 +3,11 @@ package onnx
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"google.golang.org/protobuf/proto"
 
+	"tlruntime/compiler/content"
 	"tlruntime/compiler/graph"
 	"tlruntime/compiler/onnx/onnxpb"
 )
@@ -17,34 +17,36 @@ const Newest = 28
 
 // Read returns the graph of the model in a file. Tensors that the model keeps in
 // files of their own are read from beside it.
-func Read(path string) (*graph.Graph, error) {
-	content, err := os.ReadFile(path)
+func Read(path string, room content.Room) (*graph.Graph, error) {
+	data, err := content.Read(path, room)
 	if err != nil {
 		return nil, err
 	}
-	g, err := Decode(content, filepath.Dir(path))
+	g, err := decode(data, reader{folder: filepath.Dir(path), room: room})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return g, nil
 }
 
-// Decode returns the graph of an encoded model. Tensors in files of their own are
-// looked for in folder; with an empty folder they are an error.
-func Decode(content []byte, folder string) (*graph.Graph, error) {
+// Decode returns the graph of an encoded model. Tensors in files of their own are an error.
+func Decode(data []byte) (*graph.Graph, error) { return decode(data, reader{}) }
+
+func decode(data []byte, r reader) (*graph.Graph, error) {
 	var m onnxpb.ModelProto
-	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(content, &m); err != nil {
+	if err := (proto.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(data, &m); err != nil {
 		return nil, fmt.Errorf("this is no ONNX model: %w", err)
 	}
 	if m.Graph == nil {
 		return nil, fmt.Errorf("this is no ONNX model: it holds no graph")
 	}
-	r := reader{folder: folder}
 	return r.model(&m)
 }
 
 type reader struct {
-	folder string
+	folder string // with tensors in files of their own; "": there is none
+	room   content.Room
+	read   map[section][]byte // of these files; several constants may be one
 }
 
 func (r *reader) model(m *onnxpb.ModelProto) (*graph.Graph, error) {

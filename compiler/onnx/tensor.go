@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"strconv"
 
 	"google.golang.org/protobuf/proto"
 
+	"tlruntime/compiler/content"
 	"tlruntime/compiler/graph"
 	"tlruntime/compiler/onnx/onnxpb"
 )
@@ -138,24 +138,41 @@ func (r *reader) external(t *onnxpb.TensorProto, bytes int64) ([]byte, error) {
 			return nil, fmt.Errorf("its content is said to begin at byte %q of %q", text, name)
 		}
 	}
-	f, err := os.Open(filepath.Join(r.folder, name))
+	s := section{filepath.Join(r.folder, name), offset, bytes}
+	if known, ok := r.read[s]; ok {
+		return known, nil
+	}
+	data, err := s.content(r.room)
+	if err != nil {
+		return nil, err
+	}
+	if r.read == nil {
+		r.read = map[section][]byte{}
+	}
+	r.read[s] = data
+	return data, nil
+}
+
+// section is a part of a file.
+type section struct {
+	path          string
+	offset, bytes int64
+}
+
+func (s section) content(room content.Room) ([]byte, error) {
+	f, size, err := content.Open(s.path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return section(f, offset, bytes)
-}
-
-func section(f *os.File, offset, bytes int64) ([]byte, error) {
-	info, err := f.Stat()
-	if err != nil {
+	if s.offset > size || s.bytes > size-s.offset {
+		return nil, fmt.Errorf("its content is said to be %d bytes at byte %d of %q, which has %d", s.bytes, s.offset,
+			s.path, size)
+	}
+	if err := room.Take("a tensor", s.bytes, uint64(s.bytes)); err != nil {
 		return nil, err
 	}
-	if offset > info.Size() || bytes > info.Size()-offset {
-		return nil, fmt.Errorf("its content is said to be %d bytes at byte %d of %q, which has %d", bytes, offset,
-			f.Name(), info.Size())
-	}
-	data := make([]byte, bytes)
-	_, err = io.ReadFull(io.NewSectionReader(f, offset, bytes), data)
+	data := make([]byte, s.bytes)
+	_, err = io.ReadFull(io.NewSectionReader(f, s.offset, s.bytes), data)
 	return data, err
 }

@@ -66,16 +66,17 @@ func purge(addr, bytes uintptr) {
 // goReserve is what Go's heap may grow by without the system: cshim/entry_go_memory.c keeps more.
 const goReserve = 16 << 20
 
-// Obtainable tells whether the system would give Go's heap so many more bytes.
+// Obtainable tells whether the system would give Go's heap so many more bytes. It asks as Go does,
+// without MAP_NORESERVE: more than all memory and swap is refused then, without a limit, too.
 func Obtainable(n uint64) bool {
 	if n < goReserve {
 		return true
 	}
-	p, err := mapLazy(uintptr(n))
+	p, err := unix.MmapPtr(-1, 0, nil, uintptr(n), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		return false
 	}
-	unmap(p, uintptr(n))
+	unmap(uintptr(p), uintptr(n))
 	return true
 }
 

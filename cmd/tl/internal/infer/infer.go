@@ -103,7 +103,7 @@ func (a *Asker) exchange(question string) ([]graph.Declaration, error) {
 	if err != nil {
 		return nil, fmt.Errorf("onnx: %w", err)
 	}
-	g, err := onnx.Decode(content, "")
+	g, err := onnx.Decode(content)
 	if err != nil {
 		return nil, fmt.Errorf("onnx: %w", err)
 	}
