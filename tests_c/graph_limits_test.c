@@ -99,6 +99,28 @@ static void constants_have_to_fit(void)
 	CHECK_OK(tl_graph_destroy(graph));
 }
 
+/* Plans have the constants of their graph, not copies of them, which would end the process. */
+static void plans_of_large_constants_fit(void)
+{
+	enum { PLANS = 8 };
+	const int64_t shape[] = {64 * MIB}, one[] = {1};
+	const char *added[] = {"x", "c"}, *y[] = {"y"};
+	char* content = calloc(1, 64 * MIB);
+	tl_graph* graph = NULL;
+	tl_execution* executions[PLANS];
+	CHECK(content != NULL);
+	CHECK_OK(tl_graph_create("large", &graph));
+	CHECK_OK(tl_graph_add_input(graph, "x", TL_DTYPE_U8, 1, one, NULL));
+	CHECK_OK(tl_graph_add_constant(graph, "c", TL_DTYPE_U8, 1, shape, content));
+	CHECK_OK(tl_graph_add_node(graph, "Add", NULL, added, 2, y, 1, NULL));
+	CHECK_OK(tl_graph_add_output(graph, "y"));
+	for (int i = 0; i < PLANS; i++) CHECK_OK(tl_graph_plan(graph, NULL, &executions[i]));
+	CHECK_OK(tl_graph_destroy(graph));
+	CHECK_PTR(tl_execution_constants(executions[0])[0], tl_execution_constants(executions[PLANS - 1])[0]);
+	for (int i = 0; i < PLANS; i++) CHECK_OK(tl_execution_destroy(executions[i]));
+	free(content);
+}
+
 /* covers: tl_graph_plan TL_E_INVALID_ARGUMENT */
 /* What nodes would compute while they are planned has to fit: an Expand is left to the program, a ConstantOfShape, which
  * cannot be, is refused. */
@@ -140,6 +162,7 @@ int main(void)
 	RUN(tensors_beside_a_model_have_to_fit);
 	RUN(values_of_json_have_to_fit);
 	RUN(constants_have_to_fit);
+	RUN(plans_of_large_constants_fit);
 	RUN(computed_constants_have_to_fit);
 	return check_finish();
 }

@@ -35,6 +35,7 @@ func (m *model) flags(f *pflag.FlagSet) {
 	m.fitting.flags(f)
 	m.pythonFlag(f)
 	o := &m.options
+	o.ShareConstants = true // nobody changes them
 	f.DurationVar(&o.OffsetBudget, "budget", 0,
 		"how long to look for better offsets of each plan that is tried (default: a fixed number of steps)")
 	f.Int64Var(&o.MaxSteps, "max-steps", 0, "how many steps to look for better offsets (default 20000)")

@@ -116,7 +116,9 @@ func encodeONNX(g *graph.Graph, o graph.CheckOptions) ([]byte, error) {
 
 // Plan plans a graph. With a capacity above 0 values are computed again where the frame
 // would not fit into it otherwise; it fails with a *remat.CapacityError when none is found.
+// The plan shares the graph's constants.
 func Plan(c *graph.Checked, o plan.Options, capacity int64) (*remat.Result, error) {
+	o.ShareConstants = true
 	if capacity > 0 {
 		return remat.Fit(c, remat.Options{Plan: o, Capacity: capacity})
 	}

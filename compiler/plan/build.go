@@ -12,7 +12,8 @@ import (
 
 // Build plans a graph: it puts the nodes in an order, decides which values share
 // memory, and places the buffers in one frame. Errors name the node or the value
-// at fault. The plan owns all it holds; c may change afterwards.
+// at fault. The plan owns all it holds, unless Options.ShareConstants; c may change
+// afterwards.
 //
 // Sharing does not always save memory. Build therefore makes a plan for every
 // choice of what the options allow, and returns the one with the smallest frame;
@@ -219,6 +220,8 @@ func (b *builder) smallest() (*candidate, error) {
 	}
 	best.plan.Frame.NaiveBytes = naive
 	best.plan.Frame.Order.GivenPeak, best.plan.Frame.Order.Peak = givenPeak, best.peak
-	ownConstants(best.plan)
+	if !b.options.ShareConstants {
+		ownConstants(best.plan)
+	}
 	return best, nil
 }

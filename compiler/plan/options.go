@@ -18,6 +18,9 @@ type Options struct {
 	PlaceInputs  bool // the computation's inputs have a place in the frame: who runs the plan copies them in
 	PlaceOutputs bool // the computation's outputs have a place in the frame: who runs the plan copies them out
 
+	// the plan has the constants of the graph, not copies of them: nobody may change either
+	ShareConstants bool
+
 	Alignment int64 // of the frame and of every buffer in it, in bytes; a power of two; 0 means 64
 
 	// how long to look for better offsets, for each frame that is tried; 0: no limit but MaxSteps

@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
+	"tlruntime/compiler/graph"
 	"tlruntime/runtime/offsets"
 )
 
@@ -25,5 +27,29 @@ func TestTimeOrSteps(t *testing.T) {
 	} {
 		o := Options{MaxSteps: c.steps, OffsetBudget: c.budget}
 		assert.Equal(t, c.want, o.search(200))
+	}
+}
+
+// A plan of a model of gigabytes copies them only where its caller may change the graph.
+func TestPlansShareConstantsWhereThatIsAllowed(t *testing.T) {
+	k := graph.Tensor{DType: graph.F32, Shape: []int64{4}, Data: make([]byte, 16)}
+	c, err := graph.Check(&graph.Graph{
+		Inputs:    []graph.Value{{Name: "x", DType: graph.F32, Shape: []graph.Dim{{Size: 4}}}},
+		Constants: []graph.Constant{{Name: "k", Tensor: k}},
+		Nodes:     []graph.Node{{Op: "Add", Inputs: []string{"x", "k"}, Outputs: []string{"y"}}},
+		Outputs:   []string{"y"},
+	}, graph.CheckOptions{})
+	require.NoError(t, err)
+	for _, share := range []bool{false, true} {
+		p, err := Build(c, Options{ShareConstants: share})
+		require.NoError(t, err)
+		found := false
+		for i := range p.Buffers {
+			if b := &p.Buffers[i]; b.Kind == Constant {
+				found = true
+				require.Equal(t, share, &b.Constant.Data[0] == &k.Data[0])
+			}
+		}
+		require.True(t, found)
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // ExecutionPlan is what a computation does and where its tensors lie. It owns all
-// it holds. A plan does not change after Build returns it and may be read by any
+// it holds, unless Options.ShareConstants. A plan does not change after Build returns it and may be read by any
 // number of goroutines.
 type ExecutionPlan struct {
 	Name         string
