@@ -187,6 +187,18 @@ def test_scalars_and_types():
         graph.constant("complex", np.array([1j]))
 
 
+def test_arrays_of_another_byte_order_and_layout_become_constants():
+    values = np.arange(1, 7, dtype=np.float32).reshape(2, 3)
+    for array in (values.astype(">f4"), values.astype("<f4"), np.asfortranarray(values), values.T.copy().T):
+        graph = tl.Graph("orders")
+        graph.input("frozen", array.dtype, (2, 3))
+        graph.freeze("frozen", array)
+        graph.output(graph.constant("constant", array), "frozen", graph.add("Constant", value=array))
+        for output in graph.plan().compile()():
+            assert output.dtype == np.float32
+            assert np.array_equal(output, values)
+
+
 def test_what_is_wrong_is_told(tmp_path):
     graph = tl.Graph()
     with pytest.raises(tl.InvalidArgumentError, match="has no output"):

@@ -211,10 +211,17 @@ def _content(array: Array) -> tuple[int, int, Any, Any]:
     import numpy
 
     array = numpy.asarray(array)
-    held = numpy.ascontiguousarray(array)  # has one axis where a scalar has none
+    held = _laid_out(array)  # has one axis where a scalar has none
     pointer = ctypes.c_void_p(held.ctypes.data)
     pointer.array = held  # type: ignore[attr-defined]  # lives as long as the address
     return _number(array.dtype), array.ndim, int64_array(array.shape), pointer
+
+
+def _laid_out(array: numpy.ndarray) -> numpy.ndarray:
+    """Returns the elements row by row, in the byte order of the machine."""
+    import numpy
+
+    return numpy.ascontiguousarray(array, array.dtype.newbyteorder("="))
 
 
 def _attribute(value: Any) -> Any:
@@ -247,5 +254,5 @@ def _tensor(array: Any) -> dict[str, Any]:
     from ._execution import short_name
 
     array = numpy.asarray(array)
-    content = base64.b64encode(numpy.ascontiguousarray(array).tobytes()).decode()
+    content = base64.b64encode(_laid_out(array).tobytes()).decode()
     return {"dtype": short_name(DType(_number(array.dtype))), "shape": list(array.shape), "data": content}
