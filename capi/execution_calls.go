@@ -15,6 +15,7 @@ import (
 	"tlruntime/compiler/plan"
 	"tlruntime/compiler/remat"
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/memory"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
 )
@@ -310,6 +311,10 @@ func (e *execution) write(o *object.Context, asked formOfText) ([]byte, status.S
 
 func validateExecution(o *object.Context, h uintptr) status.Status {
 	return withExecution(o, h, func(e *execution) status.Status {
+		if bytes := plan.ValidationBytes(e.plan); !memory.Obtainable(bytes) {
+			return fail(o, status.OutOfMemory, "the system refuses %d bytes for the check of a frame of %d", bytes,
+				e.plan.Frame.Bytes)
+		}
 		if err := plan.Validate(e.plan); err != nil {
 			return fail(o, status.Internal, "the plan is wrong, which is a defect of this library: %v", err)
 		}

@@ -280,7 +280,8 @@ func tlgo_execution_text(c, execution, form, name uintptr, llvmVersion int32) ui
 }
 
 // tl_execution_validate checks an execution with code that is independent of the
-// planner: lifetimes, overlaps, offsets.
+// planner: lifetimes, overlaps, offsets, and, up to 2^27 elements, what each instruction
+// finds.
 //
 //	C: tl_status tl_execution_validate(const tl_execution* execution);
 //
@@ -288,8 +289,8 @@ func tlgo_execution_text(c, execution, form, name uintptr, llvmVersion int32) ui
 // Threads: any thread.
 // Returns: TL_OK; else the plan has a defect, which is one of this library, and the
 // message names it.
-// Errors: TL_E_INVALID_ARGUMENT (no such execution).
-// Cost: grows with the square of the number of buffers.
+// Errors: TL_E_INVALID_ARGUMENT (no such execution), TL_E_OUT_OF_MEMORY.
+// Cost: grows with the square of the number of buffers, and with the elements.
 //
 //export tlgo_execution_validate
 func tlgo_execution_validate(c, execution uintptr) int32 {

@@ -228,11 +228,14 @@ const char* tl_execution_text(const tl_execution* execution, const char* form, c
 
 tl_status tl_execution_validate(const tl_execution* execution) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_entry_begin(TL_FN_tl_execution_validate, &why);
+	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_execution_validate, &why);
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result = tlgo_execution_validate((uintptr_t)context, (uintptr_t)execution);
+	int32_t result;
+	do {
+		result = tlgo_execution_validate((uintptr_t)context, (uintptr_t)execution);
+	} while (result != TL_OK && tlc_entry_again(context));
 	tlc_entry_end(context);
 	return tlc_found(context, result);
 }

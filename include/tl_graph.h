@@ -461,14 +461,15 @@ TL_API const char* tl_execution_text(const tl_execution* execution, const char* 
 
 /*
  * tl_execution_validate checks an execution with code that is independent of the
- * planner: lifetimes, overlaps, offsets.
+ * planner: lifetimes, overlaps, offsets, and, up to 2^27 elements, what each instruction
+ * finds.
  *
  * Ownership: none.
  * Threads: any thread.
  * Returns: TL_OK; else the plan has a defect, which is one of this library,
  *     and the message names it.
- * Errors: TL_E_INVALID_ARGUMENT (no such execution).
- * Cost: grows with the square of the number of buffers.
+ * Errors: TL_E_INVALID_ARGUMENT (no such execution), TL_E_OUT_OF_MEMORY.
+ * Cost: grows with the square of the number of buffers, and with the elements.
  */
 TL_API tl_status tl_execution_validate(const tl_execution* execution);
 

@@ -121,6 +121,25 @@ static void plans_of_large_constants_fit(void)
 	free(content);
 }
 
+/* covers: tl_execution_validate TL_E_OUT_OF_MEMORY */
+static void a_check_has_to_fit(void)
+{
+	const int64_t extents[] = {64 * MIB, 1 * MIB};
+	for (int i = 0; i < 2; i++) {
+		const char *x[] = {"x", "x"}, *y[] = {"y"};
+		tl_graph* graph = NULL;
+		CHECK_OK(tl_graph_create("checked", &graph));
+		CHECK_OK(tl_graph_add_input(graph, "x", TL_DTYPE_U8, 1, extents + i, NULL));
+		CHECK_OK(tl_graph_add_node(graph, "Add", NULL, x, 2, y, 1, NULL));
+		CHECK_OK(tl_graph_add_output(graph, "y"));
+		tl_execution* execution = planned(graph, NULL);
+		if (i == 0) CHECK_FAILS(tl_execution_validate(execution), TL_E_OUT_OF_MEMORY);
+		else CHECK_OK(tl_execution_validate(execution));
+		CHECK_OK(tl_execution_destroy(execution));
+		CHECK_OK(tl_graph_destroy(graph));
+	}
+}
+
 /* covers: tl_graph_plan TL_E_INVALID_ARGUMENT */
 /* What nodes would compute while they are planned has to fit: an Expand is left to the program, a ConstantOfShape, which
  * cannot be, is refused. */
@@ -163,6 +182,7 @@ int main(void)
 	RUN(values_of_json_have_to_fit);
 	RUN(constants_have_to_fit);
 	RUN(plans_of_large_constants_fit);
+	RUN(a_check_has_to_fit);
 	RUN(computed_constants_have_to_fit);
 	return check_finish();
 }

@@ -19,8 +19,46 @@ func tagOf(value int, grain int64) tag { return tag(value+1)<<grainBits | tag(gr
 func (t tag) value() int   { return int(t>>grainBits) - 1 }
 func (t tag) grain() int64 { return int64(t & (1<<grainBits - 1)) }
 
-// maxGrains bounds the memory of a simulation.
+// maxGrains bounds the memory of a simulation: that of what is written, and of each operand.
 const maxGrains = 1 << 27
+
+// measure returns the bytes of a grain, and how many grains memory that is written and the largest
+// operand have.
+func measure(p *ExecutionPlan) (grain, written, operand int64) {
+	grain = 8
+	written = p.Frame.Bytes + p.Outside
+	for i := range p.Buffers {
+		b := &p.Buffers[i]
+		for b.DType.Bytes()%grain != 0 || max(b.Offset, 0)%grain != 0 || b.Outside%grain != 0 {
+			grain /= 2
+		}
+		if b.Offset < 0 && b.Kind == Output {
+			written += b.Bytes
+		}
+	}
+	most := func(list []Operand) {
+		for _, o := range list {
+			if o.Buffer >= 0 {
+				operand = max(operand, o.View.Elements()*p.Buffers[o.Buffer].DType.Bytes()/grain)
+			}
+		}
+	}
+	most(p.Inputs)
+	most(p.Outputs)
+	for i := range p.Instructions {
+		most(operandsOf(&p.Instructions[i]))
+	}
+	return grain, written / grain, operand
+}
+
+// ValidationBytes is how much memory Validate takes for a plan, at most.
+func ValidationBytes(p *ExecutionPlan) uint64 {
+	const perWritten, perOperand = 12, 3 * 8 // a tag and a stamp; tags before and after they are moved
+	if _, written, operand := measure(p); max(written, operand) <= maxGrains {
+		return perWritten*uint64(written) + perOperand*uint64(operand)
+	}
+	return 0
+}
 
 // simulation carries a plan out over tags.
 type simulation struct {
@@ -48,20 +86,11 @@ func newMemory(grains int64) memory { return memory{make([]tag, grains), make([]
 
 // newSimulation returns nil when the plan is too large.
 func newSimulation(p *ExecutionPlan, m *meaning) (*simulation, error) {
-	s := &simulation{plan: p, meaning: m, grain: 8, ids: map[string]int{}, known: map[int]uint64{}}
-	total := p.Frame.Bytes + p.Outside
-	for i := range p.Buffers {
-		b := &p.Buffers[i]
-		for b.DType.Bytes()%s.grain != 0 || max(b.Offset, 0)%s.grain != 0 || b.Outside%s.grain != 0 {
-			s.grain /= 2
-		}
-		if b.Offset < 0 && b.Kind == Output {
-			total += b.Bytes
-		}
-	}
-	if total/s.grain > maxGrains {
+	grain, written, operand := measure(p)
+	if max(written, operand) > maxGrains {
 		return nil, nil
 	}
+	s := &simulation{plan: p, meaning: m, grain: grain, ids: map[string]int{}, known: map[int]uint64{}}
 	s.frame = newMemory((p.Frame.Bytes + s.grain - 1) / s.grain)
 	s.outside = newMemory((p.Outside + s.grain - 1) / s.grain)
 	s.own = make([]memory, len(p.Buffers))

@@ -14,8 +14,8 @@ import (
 // very value that it names, and each output must be complete in the end.
 //
 // What a view shows of its value is not in the plan; Verify, which has the graph,
-// checks that too. A plan with more than 2^27 elements in memory that is written is
-// checked for its structure alone.
+// checks that too. A plan with more than 2^27 elements in memory that is written,
+// or in an operand, is checked for its structure alone.
 //
 // The error names the node. Safe for concurrent use.
 func Validate(p *ExecutionPlan) error {

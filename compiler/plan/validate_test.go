@@ -167,3 +167,28 @@ func TestAValueThatIsOverwrittenTooEarly(t *testing.T) {
 	assert.ErrorContains(t, Validate(p), `"b" holds "c"`)
 	assert.ErrorContains(t, Verify(p, &s.Checked), `holds "c"`)
 }
+
+// An operand may be larger than all memory where the frame is small: an input, or a value that is repeated.
+func TestOperandsLargerThanMemoryAreCheckedForTheirStructure(t *testing.T) {
+	for op, extent := range map[string]int64{"input": 1 << 40, "expand": 1 << 20} {
+		g := &graph.Graph{Inputs: []graph.Value{{Name: "x", DType: graph.F32, Shape: []graph.Dim{{Size: extent}}}},
+			Nodes:   []graph.Node{{Op: "ReduceSum", Inputs: []string{"x"}, Outputs: []string{"y"}}},
+			Outputs: []string{"y"}}
+		if op == "expand" {
+			shape := graph.Tensor{DType: graph.I64, Shape: []int64{2}, Data: make([]byte, 16)}
+			shape.Data[2], shape.Data[10] = 16, 16
+			g.Constants = []graph.Constant{{Name: "shape", Tensor: shape}}
+			g.Nodes[0].Inputs[0] = "z"
+			g.Nodes = append(g.Nodes, graph.Node{Op: "Expand", Inputs: []string{"x", "shape"}, Outputs: []string{"z"}})
+		}
+		c, err := graph.Check(g, graph.CheckOptions{})
+		require.NoError(t, err)
+		p, err := Build(c, Options{})
+		require.NoError(t, err)
+		require.Less(t, p.Frame.Bytes, int64(1<<20), op)
+		require.NoError(t, Validate(p))
+		require.Zero(t, ValidationBytes(p))
+	}
+	_, p := sound(t)
+	require.Positive(t, ValidationBytes(p))
+}

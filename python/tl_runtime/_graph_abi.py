@@ -498,16 +498,17 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.c_void_p,),
         ("execution",),
-        ("TL_E_INVALID_ARGUMENT",),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
         """tl_execution_validate checks an execution with code that is independent of the
-        planner: lifetimes, overlaps, offsets.
+        planner: lifetimes, overlaps, offsets, and, up to 2^27 elements, what each instruction
+        finds.
 
         Ownership: none.
         Threads: any thread.
         Returns: TL_OK; else the plan has a defect, which is one of this library,
             and the message names it.
-        Errors: TL_E_INVALID_ARGUMENT (no such execution).
-        Cost: grows with the square of the number of buffers.
+        Errors: TL_E_INVALID_ARGUMENT (no such execution), TL_E_OUT_OF_MEMORY.
+        Cost: grows with the square of the number of buffers, and with the elements.
         """,
     ),
     Function(
