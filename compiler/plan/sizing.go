@@ -21,8 +21,8 @@ const (
 // for given numbers; it is asked for many. The plan is the one for the bounds, and has
 // ExecutionPlan.Symbolic.
 //
-// It fails when a size is no polynomial of the symbols, as after a window with strides
-// over an axis that is a symbol, when the plan holds for the bounds alone, or when the
+// It fails when a size is no polynomial of degree 3, as after a window with strides over
+// an axis that is a symbol, when the plan holds for the bounds alone, or when the
 // graph runs graphs (If, Loop, Scan).
 func BuildSymbolic(check func(map[string]int64) (*graph.Checked, error), bounds map[string]int64, o Options) (
 	*ExecutionPlan, error) {
@@ -117,8 +117,9 @@ func (s *sizing) compare() error {
 		}
 		for i := range s.Sizes {
 			if size := s.Sizes[i].At(numbers); size != m.plan.Buffers[i].Bytes {
-				return errorf("the size of buffer %q is no polynomial of the symbols: for %s it is %d, and %s fits others",
-					m.plan.Buffers[i].Name, s.text(numbers), m.plan.Buffers[i].Bytes, s.Sizes[i].String(s.Symbols))
+				return errorf("the size of buffer %q is no polynomial of the symbols of degree %d: for %s it is %d, and %s fits "+
+					"others", m.plan.Buffers[i].Name, degree, s.text(numbers), m.plan.Buffers[i].Bytes,
+					s.Sizes[i].String(s.Symbols))
 			}
 		}
 	}

@@ -142,7 +142,15 @@ func TestSizesThatAreNoPolynomials(t *testing.T) {
  {"op": "MaxPool", "inputs": ["x"], "outputs": ["y"], "attrs": {"kernel_shape": [2], "strides": [2]}},
  {"op": "Exp", "inputs": ["y"], "outputs": ["z"]}]}`)
 	_, err := BuildSymbolic(checker(g), map[string]int64{"N": 40}, Options{})
-	require.ErrorContains(t, err, `is no polynomial of the symbols`)
+	require.ErrorContains(t, err, `is no polynomial of the symbols of degree 3`)
+}
+
+// N^4 is a polynomial, and is not said to be none.
+func TestSizesOfAHigherDegreeAreToldAsSuch(t *testing.T) {
+	g := graphOf(t, `{"tl_graph": 1, "name": "power", "inputs": [{"name": "x", "dtype": "f32", "shape": ["N", "N", "N", "N"]}],
+ "outputs": ["z"], "nodes": [{"op": "Exp", "inputs": ["x"], "outputs": ["z"]}]}`)
+	_, err := BuildSymbolic(checker(g), map[string]int64{"N": 9}, Options{})
+	require.ErrorContains(t, err, `buffer "x" is no polynomial of the symbols of degree 3`)
 }
 
 // A graph may hold for one number alone.
