@@ -185,7 +185,9 @@ def _workers(model: Model, parts: list[Batch], client: Any, progress: bool) -> l
                     f"tl.Model.map: part {i} of {len(parts)} ended its worker each time that it was run; the workers' "
                     f"own messages say why ({error})"
                 ) from error
-            except CancelledError as error:
+            except (CancelledError, OSError) as error:  # OSError: the connection was lost while the result came
+                if future.status == "error":  # the part's own
+                    raise
                 raise RuntimeError(
                     f"tl.Model.map: part {i} of {len(parts)} was cancelled; the scheduler has ended, or somebody has "
                     "cancelled it there"

@@ -16,6 +16,7 @@ from planned import TOOL, needs_tool
 from small_model import expected, rows, written
 
 import tl_runtime as tl
+from tl_runtime import _engines as engines
 
 distributed = pytest.importorskip("distributed", reason="the package distributed is not installed")
 # Dask leaves sockets behind, and warns of other things that are its own, when it starts and ends.
@@ -151,6 +152,26 @@ def test_a_scheduler_that_ends(model):
         with pytest.raises(RuntimeError, match="tl.Model.map: part .* was cancelled; the scheduler has ended"):
             model.map(rows(400_000), on=client, batch=4)
         end.join()
+
+
+def test_a_scheduler_that_ends_while_a_result_comes(model, cluster, monkeypatch):
+    def result(self, timeout=None):
+        raise distributed.comm.CommClosedError("Stream is closed")
+
+    monkeypatch.setattr(distributed.Future, "result", result)
+    with distributed.Client(cluster) as client:
+        with pytest.raises(RuntimeError, match="tl.Model.map: part 0 of 1 was cancelled; the scheduler has ended"):
+            model.map(rows(4), on=client)
+
+
+def test_an_error_of_a_part_is_its_own(model, cluster, monkeypatch):
+    def run(shipped, part):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(engines, "_run_shipped", run)
+    with distributed.Client(cluster) as client:
+        with pytest.raises(OSError, match="^no space left$"):
+            model.map(rows(4), on=client)
 
 
 def test_clients_that_cannot_wait(cluster, model):
