@@ -48,6 +48,11 @@ type layout struct {
 	joined   []bool       // by step: a Concat of which parts were written in place
 	lastRead []int        // the program's, and what copies read
 	final    []bool       // by value: written where an output lies that is a view of it
+
+	walk     int   // the number of the walk of anySource
+	seen     []int // by value: the last walk that came by
+	open     []int // values that a walk has before it; kept for the next one
+	compared int   // pairs of values of which separate was asked
 }
 
 // apartness says what is kept apart although the variant would share it.
@@ -64,6 +69,7 @@ func newLayout(p *program, apart *apartness) *layout {
 	l := &layout{program: p, apart: apart, at: make([]place, n), top: make([]place, n), born: make([]int, n),
 		over: make([]int, n), copies: make([][]transfer, len(p.steps))}
 	l.joined, l.lastRead, l.final = make([]bool, len(p.steps)), slices.Clone(p.lastRead), make([]bool, n)
+	l.seen = make([]int, n)
 	for v := range l.at {
 		l.at[v].storage, l.over[v], l.born[v] = -1, -1, -1
 	}

@@ -202,16 +202,14 @@ func (l *layout) overwritten(v, w int) bool {
 	if l.born[w] > l.lastRead[v] || !l.written(w) || l.separate(v, w) {
 		return false
 	}
-	for _, source := range l.sources(v, nil) {
-		if l.born[source] <= l.born[w] && source != w && !l.separate(source, w) {
-			return true
-		}
-	}
-	return false
+	return l.anySource(v, func(source int) bool {
+		return l.born[source] <= l.born[w] && source != w && !l.separate(source, w)
+	})
 }
 
 // separate reports whether two values have no element of memory in common.
 func (l *layout) separate(v, w int) bool {
+	l.compared++
 	a, b := &l.top[v], &l.top[w]
 	return a.storage != b.storage || disjoint(a.view, b.view)
 }
@@ -233,30 +231,35 @@ func (l *layout) written(v int) bool {
 	return true
 }
 
-// sources appends the values whose writing gives v its elements: itself, what it
+// anySource looks among the values whose writing gives v its elements: itself, what it
 // is a view of, and for a Concat its parts as well.
-func (l *layout) sources(v int, to []int) []int {
-	seen := map[int]bool{}
-	open := []int{v}
+func (l *layout) anySource(v int, is func(int) bool) bool {
+	l.walk++
+	open := append(l.open[:0], v)
+	defer func() { l.open = open }()
 	for len(open) > 0 {
 		v := open[len(open)-1]
 		open = open[:len(open)-1]
-		if seen[v] {
+		if l.seen[v] == l.walk {
 			continue
 		}
-		seen[v] = true
+		l.seen[v] = l.walk
 		k := l.born[v]
 		if k < 0 || l.written(v) && l.steps[k].role != joins {
-			to = append(to, v)
+			if is(v) {
+				return true
+			}
 			continue
 		}
 		s := &l.steps[k]
 		if s.role == joins {
-			to = append(to, v)
+			if is(v) {
+				return true
+			}
 			open = append(open, s.in...)
 		} else {
 			open = append(open, s.in[0])
 		}
 	}
-	return to
+	return false
 }

@@ -5,13 +5,21 @@ import (
 	"slices"
 )
 
-// refineTries bounds how many layouts refine looks at, refineSteps how many steps
-// these have in all, but for fewestTries.
+// refineTries bounds how many layouts refine looks at. refineSteps bounds how many steps these
+// have in all, and refinePairs how many pairs of values they compare: the parts of a Concat are
+// compared with each other. fewestTries are made however many steps there are.
 const (
 	refineTries = 400
 	refineSteps = 60000
+	refinePairs = 4_000_000
 	fewestTries = 16
 )
+
+// tries is how many more layouts refine may look at after the first one.
+func (l *layout) tries() int {
+	n := max(min(refineTries, refineSteps/max(len(l.steps), 1)), fewestTries)
+	return min(n, refinePairs/max(l.compared, 1))
+}
 
 // score ranks layouts: by the highest number of live bytes, then by how many steps
 // reach it.
@@ -81,7 +89,7 @@ func (a *apartness) with(m move) *apartness {
 func refine(p *program, o *Options) *layout {
 	best := newLayout(p, &apartness{})
 	rank := best.score(o)
-	for tries := max(min(refineTries, refineSteps/max(len(p.steps), 1)), fewestTries); tries > 0; {
+	for tries := best.tries(); tries > 0; {
 		next, nextRank := best, rank
 		for _, m := range best.moves(rank.at) {
 			if tries--; tries < 0 {

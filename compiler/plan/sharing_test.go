@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -207,4 +209,25 @@ func TestReductionsAreNotInPlace(t *testing.T) {
 	}
 	assert.False(t, MayOverwrite("Nothing", 0))
 	assert.False(t, MayOverwrite(OpCopy, 0))
+}
+
+// For each part of a Concat all others are looked at: that many layouts, and a set of parts for each, took a minute.
+func TestAWideConcatIsPlannedByFewLayouts(t *testing.T) {
+	const parts = 2000
+	s := newSketch()
+	s.input("x", 4, 4)
+	var names []string
+	for i := range parts {
+		names = append(names, fmt.Sprint("v", i))
+		s.node("Tanh", names[i], shape(4, 4), nil, "x")
+	}
+	s.node("Concat", "y", shape(4*parts, 4), graph.Attrs{"axis": int64(0)}, names...)
+	s.output("y")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	p, err := Build(&s.Checked, Options{})
+	runtime.ReadMemStats(&after)
+	require.NoError(t, err)
+	require.Len(t, p.Instructions, parts)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(256<<20))
 }
