@@ -23,8 +23,9 @@ import (
 // is pinned until the execution ends.
 type execution struct {
 	plan      *plan.ExecutionPlan
-	again     int       // nodes that are computed again
-	constants []uintptr // addresses of their content, and one more that is 0
+	fit       *remat.Result     // what the plan costs
+	repeats   map[string]string // nodes that are computed again, by those that do it
+	constants []uintptr         // addresses of their content, and one more that is 0
 
 	mu    sync.Mutex // guards the rest
 	pins  runtime.Pinner
@@ -44,8 +45,11 @@ var executions = handles[execution]{kind: "execution", maker: "tl_graph_plan", m
 
 // keepExecution hands a plan to the program.
 func keepExecution(o *object.Context, made *remat.Result, out uintptr) status.Status {
-	e := &execution{plan: made.Plan, again: len(made.Again), seen: map[*int64]bool{}, texts: map[string]uintptr{},
-		forms: map[formOfText]uintptr{}, data: map[*graph.Tensor]uintptr{}}
+	e := &execution{plan: made.Plan, fit: made, repeats: map[string]string{}, seen: map[*int64]bool{},
+		texts: map[string]uintptr{}, forms: map[formOfText]uintptr{}, data: map[*graph.Tensor]uintptr{}}
+	for _, again := range made.Again {
+		e.repeats[again.Node] = again.Of
+	}
 	e.pinConstants()
 	h, st := executions.add(o, e)
 	if st != status.OK {
@@ -145,7 +149,12 @@ func executionInfo(o *object.Context, h, out uintptr) status.Status {
 				NaiveBytes: uintptr(f.NaiveBytes),
 				NumBuffers: int64(len(e.plan.Buffers)), NumInstructions: int64(len(e.plan.Instructions)),
 				NumInputs: int64(len(e.plan.Inputs)), NumOutputs: int64(len(e.plan.Outputs)),
-				NumConstants: int64(len(e.constants) - 1), NumRecomputed: int64(e.again)}
+				NumConstants: int64(len(e.constants) - 1), NumRecomputed: int64(len(e.fit.Again)),
+				NumTransfers: int64(len(e.fit.Moved)), OutsideBytes: uintptr(e.plan.Outside),
+				Seconds: e.fit.Cost, SecondsOnce: e.fit.Given}
+			for _, m := range e.fit.Moved {
+				info.MovedBytes += uintptr(m.Bytes)
+			}
 			if f.Optimal {
 				info.IsOptimal = 1
 			}
@@ -166,9 +175,13 @@ func executionBuffer(o *object.Context, h uintptr, buffer int64, out uintptr) st
 		}
 		return fillStruct(o, out, "tl_execution_buffer", func() tl_execution_buffer {
 			b := &e.plan.Buffers[buffer]
-			return tl_execution_buffer{Name: e.text(b.Name), Kind: int32(b.Kind), Dtype: int32(b.DType),
+			made := tl_execution_buffer{Name: e.text(b.Name), Kind: int32(b.Kind), Dtype: int32(b.DType),
 				Rank: int64(len(b.Shape)), Shape: e.numbers(b.Shape), Bytes: uintptr(b.Bytes), First: int64(b.First),
-				Last: int64(b.Last), Offset: b.Offset, Data: e.data[b.Constant]}
+				Last: int64(b.Last), Offset: b.Offset, Data: e.data[b.Constant], Outside: -1}
+			if b.Kind == plan.Outside {
+				made.Outside = b.Outside
+			}
+			return made
 		})
 	})
 }
@@ -189,6 +202,9 @@ func executionInstruction(o *object.Context, h uintptr, instruction int64, out u
 				NumInputs:  int64(len(in.Inputs)), NumOutputs: int64(len(in.Outputs))}
 			if in.Scratch != nil {
 				made.NumScratch = 1
+			}
+			if of, again := e.repeats[in.Node]; again {
+				made.Repeats = e.text(of)
 			}
 			return made
 		})

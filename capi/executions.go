@@ -28,7 +28,8 @@ import (
 //	    TL_BUFFER_KIND_ACTIVATION = 0, /* in the frame */
 //	    TL_BUFFER_KIND_INPUT = 1,      /* the caller's, read only; with TL_GRAPH_FLAG_PLACE_INPUTS in the frame */
 //	    TL_BUFFER_KIND_OUTPUT = 2,     /* the caller's; with TL_GRAPH_FLAG_PLACE_OUTPUTS in the frame */
-//	    TL_BUFFER_KIND_CONSTANT = 3    /* the execution's, read only */
+//	    TL_BUFFER_KIND_CONSTANT = 3,   /* the execution's, read only */
+//	    TL_BUFFER_KIND_OUTSIDE = 5     /* in the second space */
 //	};
 const _ = "tl_buffer_kind"
 
@@ -58,6 +59,11 @@ const _ = "tl_operand_role"
 //	    int64_t num_outputs;
 //	    int64_t num_constants;    /* buffers of kind TL_BUFFER_KIND_CONSTANT */
 //	    int64_t num_recomputed;   /* nodes that are computed again for the capacity */
+//	    int64_t num_transfers;    /* to the second space and back */
+//	    size_t moved_bytes;       /* of all transfers */
+//	    size_t outside_bytes;     /* of the second space; 0: there is none */
+//	    double seconds;           /* that the nodes take, estimated by the rates */
+//	    double seconds_once;      /* the same when none is computed again and nothing is moved */
 //	} tl_execution_info;
 type tl_execution_info struct {
 	StructSize      uintptr
@@ -73,6 +79,11 @@ type tl_execution_info struct {
 	NumOutputs      int64
 	NumConstants    int64
 	NumRecomputed   int64
+	NumTransfers    int64
+	MovedBytes      uintptr
+	OutsideBytes    uintptr
+	Seconds         float64
+	SecondsOnce     float64
 }
 
 // tl_execution_buffer describes a buffer: that of one value, in which others may lie.
@@ -89,6 +100,7 @@ type tl_execution_info struct {
 //	    int64_t last;         /* the last one; num_instructions: alive afterwards */
 //	    int64_t offset;       /* bytes in the frame; -1: it is not there */
 //	    const void* data;     /* content of a constant; NULL for others */
+//	    int64_t outside;      /* bytes in the second space; -1: it is not there */
 //	} tl_execution_buffer;
 type tl_execution_buffer struct {
 	StructSize uintptr
@@ -102,18 +114,21 @@ type tl_execution_buffer struct {
 	Last       int64
 	Offset     int64
 	Data       uintptr
+	Outside    int64
 }
 
-// tl_execution_instruction describes an instruction: one operator at work.
+// tl_execution_instruction describes an instruction: one operator at work. Besides those
+// of ONNX there are Copy, and MoveOut and MoveIn, which copy to the second space and back.
 //
 //	C: typedef struct tl_execution_instruction {
 //	    size_t struct_size;     /* sizeof(tl_execution_instruction) */
 //	    const char* node;       /* name of the node it came from */
-//	    const char* op;         /* operator of ONNX */
+//	    const char* op;
 //	    const char* attributes; /* a JSON object that has all of them, defaults, too */
 //	    int64_t num_inputs;
 //	    int64_t num_outputs;
 //	    int64_t num_scratch;    /* 0 or 1 */
+//	    const char* repeats;    /* the node that it computes again for the capacity; NULL: none */
 //	} tl_execution_instruction;
 type tl_execution_instruction struct {
 	StructSize uintptr
@@ -123,6 +138,7 @@ type tl_execution_instruction struct {
 	NumInputs  int64
 	NumOutputs int64
 	NumScratch int64
+	Repeats    uintptr
 }
 
 // tl_execution_operand describes a tensor in a buffer. Element (i, j, ...) lies

@@ -10,21 +10,18 @@ import (
 
 	"tlruntime/compiler/graph"
 	"tlruntime/compiler/models"
-	"tlruntime/compiler/plan"
-	"tlruntime/compiler/remat"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/object"
-	"tlruntime/runtime/plans"
 	"tlruntime/runtime/status"
 )
 
 const (
-	mostRank       = 64
-	mostArguments  = 1 << 16
-	mostAttributes = 16 << 20
-	mostTensor     = 1 << 56 // bytes, as package graph has it
-	mostFolded     = 1 << 30 // bytes of computed constants, as package graph has it
+	mostRank      = 64
+	mostArguments = 1 << 16
+	mostText      = 16 << 20
+	mostTensor    = 1 << 56 // bytes, as package graph has it
+	mostFolded    = 1 << 30 // bytes of computed constants, as package graph has it
 )
 
 // bytesToRead is how often a graph is in memory while it is read: as content, as messages and as
@@ -314,21 +311,29 @@ func attributes(o *object.Context, at uintptr) (graph.Attrs, status.Status) {
 	if at == 0 {
 		return nil, status.OK
 	}
-	if !usable(at) {
-		return nil, fail(o, status.InvalidArgument, "attributes are %#x, which is no string; NULL is for none", at)
-	}
-	var text []byte
-	for b := load[byte](at); b != 0; b = load[byte](at + uintptr(len(text))) {
-		if len(text) == mostAttributes {
-			return nil, fail(o, status.InvalidArgument, "attributes are longer than %d bytes", mostAttributes)
-		}
-		text = append(text, b)
+	text, st := longText(o, at, "attributes")
+	if st != status.OK {
+		return nil, st
 	}
 	attrs, err := graph.ReadAttrs(text)
 	if err != nil {
 		return nil, fail(o, status.InvalidArgument, "attributes: %v", err)
 	}
 	return attrs, status.OK
+}
+
+// longText copies a string that is longer than a name may be.
+func longText(o *object.Context, at uintptr, what string) (text []byte, st status.Status) {
+	if !usable(at) {
+		return nil, fail(o, status.InvalidArgument, "%s are %#x, which is no string; NULL is for none", what, at)
+	}
+	for b := load[byte](at); b != 0; b = load[byte](at + uintptr(len(text))) {
+		if len(text) == mostText {
+			return nil, fail(o, status.InvalidArgument, "%s are longer than %d bytes", what, mostText)
+		}
+		text = append(text, b)
+	}
+	return text, status.OK
 }
 
 func addGraphOutput(o *object.Context, h, name uintptr) status.Status {
@@ -371,81 +376,4 @@ func saveGraph(o *object.Context, h, path uintptr) status.Status {
 		}
 		return status.OK
 	})
-}
-
-// flagsOf are the fields of plan.Options by the bits of tl_graph_flag.
-func flagsOf(p *plan.Options) []*bool {
-	return []*bool{&p.NoViews, &p.NoInPlace, &p.NoConcat, &p.NoReorder, &p.PlaceInputs, &p.PlaceOutputs}
-}
-
-// planOptions reads the options of a plan, and its capacity.
-func planOptions(o *object.Context, options uintptr) (p plan.Options, capacity int64, st status.Status) {
-	if options == 0 {
-		return p, 0, status.OK
-	}
-	if !usable(options) || load[uintptr](options) < smallestStats {
-		return p, 0, fail(o, status.InvalidArgument, "options need a struct_size of sizeof(tl_graph_options)")
-	}
-	given := readStruct[tl_graph_options](options)
-	bits := flagsOf(&p)
-	switch {
-	case given.BudgetMs < 0 || given.MaxSteps < 0:
-		return p, 0, fail(o, status.InvalidArgument, "a budget of %d ms and %d steps; neither can be negative",
-			given.BudgetMs, given.MaxSteps)
-	case given.Flags>>len(bits) != 0:
-		return p, 0, fail(o, status.InvalidArgument, "flags are %#x; those of tl_graph_flag are below %#x", given.Flags,
-			1<<len(bits))
-	case given.Alignment&(given.Alignment-1) != 0 || given.Alignment > 1<<32:
-		return p, 0, fail(o, status.InvalidArgument, "an alignment of %d; it is a power of two up to 4 GiB",
-			given.Alignment)
-	}
-	for i, field := range bits {
-		*field = given.Flags>>i&1 == 1
-	}
-	p.Seed, p.MaxSteps, p.Alignment = given.Seed, given.MaxSteps, int64(given.Alignment)
-	p.OffsetBudget = plans.Budget(given.BudgetMs)
-	return p, int64(min(given.CapacityBytes, mostTensor)), status.OK
-}
-
-func planGraph(o *object.Context, h, options, out uintptr) status.Status {
-	return withGraph(o, h, func(g *ownGraph) status.Status {
-		st := needsOutput(o, out, "out_execution")
-		if st != status.OK {
-			return st
-		}
-		p, capacity, st := planOptions(o, options)
-		if st != status.OK {
-			return st
-		}
-		if len(g.graph.Outputs) == 0 {
-			return fail(o, status.InvalidArgument, "the graph has no output, so there is nothing to compute; add one")
-		}
-		checked, err := graph.Check(g.graph, graph.CheckOptions{Bind: g.bind, Freeze: g.frozen, FoldBytes: foldable()})
-		if err != nil {
-			return invalid(o, err)
-		}
-		made, err := models.Plan(checked, p, capacity)
-		if err != nil {
-			return fail(o, outcomeOf(err), "%v", err)
-		}
-		return keepExecution(o, made, out)
-	})
-}
-
-// foldable is how many bytes computed constants may take: under a limit of the process fewer, as Go
-// ends it without memory.
-func foldable() int64 {
-	bytes := int64(mostFolded)
-	for bytes > 1 && !memory.Obtainable(2*uint64(bytes)) {
-		bytes /= 2
-	}
-	return bytes
-}
-
-// outcomeOf is the status for what kept a graph from being planned.
-func outcomeOf(err error) status.Status {
-	if _, full := err.(*remat.CapacityError); full {
-		return status.Limit
-	}
-	return status.InvalidArgument
 }

@@ -60,7 +60,9 @@ const _ = "tl_execution"
 //	    TL_GRAPH_FLAG_NO_CONCAT = 4,    /* concatenations and splits copy */
 //	    TL_GRAPH_FLAG_NO_REORDER = 8,   /* nodes stay in the order in which they were added */
 //	    TL_GRAPH_FLAG_PLACE_INPUTS = 16, /* inputs have a place in the frame, too */
-//	    TL_GRAPH_FLAG_PLACE_OUTPUTS = 32 /* outputs have a place in the frame, too */
+//	    TL_GRAPH_FLAG_PLACE_OUTPUTS = 32, /* outputs have a place in the frame, too */
+//	    TL_GRAPH_FLAG_NO_RECOMPUTE = 64, /* for a capacity no value is computed again */
+//	    TL_GRAPH_FLAG_OUTSIDE = 128      /* for a capacity values may be moved to a second space */
 //	};
 const _ = "tl_graph_flag"
 
@@ -68,7 +70,10 @@ const _ = "tl_graph_flag"
 // defaults. The same graph and options give the same plan everywhere, unless a budget
 // in time ends a search.
 //
-// With a capacity, values are computed again where that makes the frame fit into it.
+// With a capacity, values that are idle for long are given up where the frame would be
+// larger: they are computed again, or moved to a second space and back, whichever takes
+// less time. The rates say what operators take; bench/planner/cost measures those of a
+// machine. tl_execution_info tells what the plan costs.
 //
 //	C: typedef struct tl_graph_options {
 //	    size_t struct_size;    /* sizeof(tl_graph_options) */
@@ -78,15 +83,21 @@ const _ = "tl_graph_flag"
 //	    size_t alignment;      /* of the frame and each buffer: a power of two; 0: 64 */
 //	    size_t capacity_bytes; /* the most bytes of the frame; 0: any */
 //	    uint64_t flags;        /* tl_graph_flag */
+//	    size_t outside_bytes;  /* the most bytes of the second space; 0: any */
+//	    double outside_bandwidth; /* bytes that are moved in a second; 0: as many as a copy in memory moves */
+//	    const char* rates;     /* JSON, as bench/planner/cost writes it; NULL: those of one server */
 //	} tl_graph_options;
 type tl_graph_options struct {
-	StructSize    uintptr
-	Seed          uint64
-	MaxSteps      int64
-	BudgetMs      int64
-	Alignment     uintptr
-	CapacityBytes uintptr
-	Flags         uint64
+	StructSize       uintptr
+	Seed             uint64
+	MaxSteps         int64
+	BudgetMs         int64
+	Alignment        uintptr
+	CapacityBytes    uintptr
+	Flags            uint64
+	OutsideBytes     uintptr
+	OutsideBandwidth float64
+	Rates            uintptr
 }
 
 // tl_graph_create makes a graph without nodes. The name is that of the function and

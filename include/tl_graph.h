@@ -68,7 +68,9 @@ enum tl_graph_flag {
     TL_GRAPH_FLAG_NO_CONCAT = 4,    /* concatenations and splits copy */
     TL_GRAPH_FLAG_NO_REORDER = 8,   /* nodes stay in the order in which they were added */
     TL_GRAPH_FLAG_PLACE_INPUTS = 16, /* inputs have a place in the frame, too */
-    TL_GRAPH_FLAG_PLACE_OUTPUTS = 32 /* outputs have a place in the frame, too */
+    TL_GRAPH_FLAG_PLACE_OUTPUTS = 32, /* outputs have a place in the frame, too */
+    TL_GRAPH_FLAG_NO_RECOMPUTE = 64, /* for a capacity no value is computed again */
+    TL_GRAPH_FLAG_OUTSIDE = 128      /* for a capacity values may be moved to a second space */
 };
 
 /*
@@ -76,7 +78,10 @@ enum tl_graph_flag {
  * defaults. The same graph and options give the same plan everywhere, unless a budget
  * in time ends a search.
  *
- * With a capacity, values are computed again where that makes the frame fit into it.
+ * With a capacity, values that are idle for long are given up where the frame would be
+ * larger: they are computed again, or moved to a second space and back, whichever takes
+ * less time. The rates say what operators take; bench/planner/cost measures those of a
+ * machine. tl_execution_info tells what the plan costs.
  */
 typedef struct tl_graph_options {
     size_t struct_size;    /* sizeof(tl_graph_options) */
@@ -86,6 +91,9 @@ typedef struct tl_graph_options {
     size_t alignment;      /* of the frame and each buffer: a power of two; 0: 64 */
     size_t capacity_bytes; /* the most bytes of the frame; 0: any */
     uint64_t flags;        /* tl_graph_flag */
+    size_t outside_bytes;  /* the most bytes of the second space; 0: any */
+    double outside_bandwidth; /* bytes that are moved in a second; 0: as many as a copy in memory moves */
+    const char* rates;     /* JSON, as bench/planner/cost writes it; NULL: those of one server */
 } tl_graph_options;
 
 /*
@@ -289,7 +297,8 @@ enum tl_buffer_kind {
     TL_BUFFER_KIND_ACTIVATION = 0, /* in the frame */
     TL_BUFFER_KIND_INPUT = 1,      /* the caller's, read only; with TL_GRAPH_FLAG_PLACE_INPUTS in the frame */
     TL_BUFFER_KIND_OUTPUT = 2,     /* the caller's; with TL_GRAPH_FLAG_PLACE_OUTPUTS in the frame */
-    TL_BUFFER_KIND_CONSTANT = 3    /* the execution's, read only */
+    TL_BUFFER_KIND_CONSTANT = 3,   /* the execution's, read only */
+    TL_BUFFER_KIND_OUTSIDE = 5     /* in the second space */
 };
 
 /* tl_operand_role tells what an operand is to its instruction. */
@@ -317,6 +326,11 @@ typedef struct tl_execution_info {
     int64_t num_outputs;
     int64_t num_constants;    /* buffers of kind TL_BUFFER_KIND_CONSTANT */
     int64_t num_recomputed;   /* nodes that are computed again for the capacity */
+    int64_t num_transfers;    /* to the second space and back */
+    size_t moved_bytes;       /* of all transfers */
+    size_t outside_bytes;     /* of the second space; 0: there is none */
+    double seconds;           /* that the nodes take, estimated by the rates */
+    double seconds_once;      /* the same when none is computed again and nothing is moved */
 } tl_execution_info;
 
 /*
@@ -334,17 +348,22 @@ typedef struct tl_execution_buffer {
     int64_t last;         /* the last one; num_instructions: alive afterwards */
     int64_t offset;       /* bytes in the frame; -1: it is not there */
     const void* data;     /* content of a constant; NULL for others */
+    int64_t outside;      /* bytes in the second space; -1: it is not there */
 } tl_execution_buffer;
 
-/* tl_execution_instruction describes an instruction: one operator at work. */
+/*
+ * tl_execution_instruction describes an instruction: one operator at work. Besides those
+ * of ONNX there are Copy, and MoveOut and MoveIn, which copy to the second space and back.
+ */
 typedef struct tl_execution_instruction {
     size_t struct_size;     /* sizeof(tl_execution_instruction) */
     const char* node;       /* name of the node it came from */
-    const char* op;         /* operator of ONNX */
+    const char* op;
     const char* attributes; /* a JSON object that has all of them, defaults, too */
     int64_t num_inputs;
     int64_t num_outputs;
     int64_t num_scratch;    /* 0 or 1 */
+    const char* repeats;    /* the node that it computes again for the capacity; NULL: none */
 } tl_execution_instruction;
 
 /*

@@ -6,13 +6,13 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"tlruntime/compiler/graph"
 	"tlruntime/compiler/onnx"
-	"tlruntime/compiler/plan"
 	"tlruntime/compiler/remat"
 )
 
@@ -110,15 +110,11 @@ func encodeONNX(g *graph.Graph, o graph.CheckOptions) ([]byte, error) {
 	return onnx.Encode(g, types)
 }
 
-// Plan plans a graph. With a capacity above 0 values are computed again where the frame
-// would not fit into it otherwise; it fails with a *remat.CapacityError when none is found.
-func Plan(c *graph.Checked, o plan.Options, capacity int64) (*remat.Result, error) {
-	if capacity > 0 {
-		return remat.Fit(c, remat.Options{Plan: o, Capacity: capacity})
+// Plan plans a graph. A capacity of 0 is any; with one above it fails with a *remat.CapacityError when no plan is found
+// that fits. The result tells what the plan costs either way.
+func Plan(c *graph.Checked, o remat.Options) (*remat.Result, error) {
+	if o.Capacity == 0 {
+		o.Capacity = math.MaxInt64
 	}
-	e, err := plan.Build(c, o)
-	if err != nil {
-		return nil, err
-	}
-	return &remat.Result{Graph: c, Plan: e}, nil
+	return remat.Fit(c, o)
 }

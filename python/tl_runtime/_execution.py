@@ -28,7 +28,7 @@ class ExecutionBuffer(NamedTuple):
 
     name: str
     kind: str
-    """"activation", "input", "output" or "constant"."""
+    """"activation", "input", "output", "constant" or "outside"."""
     dtype: DType
     shape: tuple[int, ...]
     nbytes: int
@@ -37,6 +37,8 @@ class ExecutionBuffer(NamedTuple):
     last: int
     offset: int | None
     """In the frame; None: it is not there."""
+    outside: int | None = None
+    """In the second space; None: it is not there."""
 
 
 class ExecutionOperand(NamedTuple):
@@ -58,12 +60,16 @@ class ExecutionInstruction(NamedTuple):
     inputs: tuple[ExecutionOperand, ...]
     outputs: tuple[ExecutionOperand, ...]
     scratch: ExecutionOperand | None
+    repeats: str | None = None
+    """The node that it computes again for the capacity."""
 
 
 class Execution:
     """A planned graph: its instructions in strict order, and where each buffer lies in one frame.
 
-    It does not change, and any thread may use it.
+    It does not change, and any thread may use it. seconds is the time that it is estimated to take, seconds_once the
+    same where nothing is computed again (recomputed operators) and nothing is moved to a second space (transfers, of
+    moved_bytes in all; the space has outside_bytes).
     """
 
     _handle: int | None = None
@@ -79,6 +85,11 @@ class Execution:
         self.naive_bytes: int = info.naive_bytes
         self.is_optimal = bool(info.is_optimal)
         self.recomputed: int = info.num_recomputed
+        self.transfers: int = info.num_transfers
+        self.moved_bytes: int = info.moved_bytes
+        self.outside_bytes: int = info.outside_bytes
+        self.seconds: float = info.seconds
+        self.seconds_once: float = info.seconds_once
         self._counts = info
 
     def __del__(self) -> None:
@@ -135,6 +146,7 @@ class Execution:
             self._operands(i, role.INPUT, made.num_inputs),
             self._operands(i, role.OUTPUT, made.num_outputs),
             scratch[0] if scratch else None,
+            made.repeats.decode() if made.repeats else None,
         )
 
     def _operands(self, instruction: int, role: int, count: int) -> tuple[ExecutionOperand, ...]:
@@ -225,6 +237,7 @@ def _buffer(made: Any) -> ExecutionBuffer:
         made.first,
         made.last,
         None if made.offset < 0 else made.offset,
+        None if made.outside < 0 else made.outside,
     )
 
 

@@ -20,6 +20,8 @@ class GraphFlag(enum.IntEnum):
     NO_REORDER = 8
     PLACE_INPUTS = 16
     PLACE_OUTPUTS = 32
+    NO_RECOMPUTE = 64
+    OUTSIDE = 128
 
 
 class tl_graph_options(ctypes.Structure):
@@ -27,7 +29,10 @@ class tl_graph_options(ctypes.Structure):
     defaults. The same graph and options give the same plan everywhere, unless a budget
     in time ends a search.
 
-    With a capacity, values are computed again where that makes the frame fit into it.
+    With a capacity, values that are idle for long are given up where the frame would be
+    larger: they are computed again, or moved to a second space and back, whichever takes
+    less time. The rates say what operators take; bench/planner/cost measures those of a
+    machine. tl_execution_info tells what the plan costs.
     """
 
     _fields_ = [
@@ -38,6 +43,9 @@ class tl_graph_options(ctypes.Structure):
         ("alignment", ctypes.c_size_t),
         ("capacity_bytes", ctypes.c_size_t),
         ("flags", ctypes.c_uint64),
+        ("outside_bytes", ctypes.c_size_t),
+        ("outside_bandwidth", ctypes.c_double),
+        ("rates", ctypes.c_char_p),
     ]
 
 
@@ -48,6 +56,7 @@ class BufferKind(enum.IntEnum):
     INPUT = 1
     OUTPUT = 2
     CONSTANT = 3
+    OUTSIDE = 5
 
 
 class OperandRole(enum.IntEnum):
@@ -77,6 +86,11 @@ class tl_execution_info(ctypes.Structure):
         ("num_outputs", ctypes.c_int64),
         ("num_constants", ctypes.c_int64),
         ("num_recomputed", ctypes.c_int64),
+        ("num_transfers", ctypes.c_int64),
+        ("moved_bytes", ctypes.c_size_t),
+        ("outside_bytes", ctypes.c_size_t),
+        ("seconds", ctypes.c_double),
+        ("seconds_once", ctypes.c_double),
     ]
 
 
@@ -95,11 +109,14 @@ class tl_execution_buffer(ctypes.Structure):
         ("last", ctypes.c_int64),
         ("offset", ctypes.c_int64),
         ("data", ctypes.c_void_p),
+        ("outside", ctypes.c_int64),
     ]
 
 
 class tl_execution_instruction(ctypes.Structure):
-    """tl_execution_instruction describes an instruction: one operator at work."""
+    """tl_execution_instruction describes an instruction: one operator at work. Besides those
+    of ONNX there are Copy, and MoveOut and MoveIn, which copy to the second space and back.
+    """
 
     _fields_ = [
         ("struct_size", ctypes.c_size_t),
@@ -109,6 +126,7 @@ class tl_execution_instruction(ctypes.Structure):
         ("num_inputs", ctypes.c_int64),
         ("num_outputs", ctypes.c_int64),
         ("num_scratch", ctypes.c_int64),
+        ("repeats", ctypes.c_char_p),
     ]
 
 
