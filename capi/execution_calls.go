@@ -151,12 +151,15 @@ func executionInfo(o *object.Context, h, out uintptr) status.Status {
 				NumInputs: int64(len(e.plan.Inputs)), NumOutputs: int64(len(e.plan.Outputs)),
 				NumConstants: int64(len(e.constants) - 1), NumRecomputed: int64(len(e.fit.Again)),
 				NumTransfers: int64(len(e.fit.Moved)), OutsideBytes: uintptr(e.plan.Outside),
-				Seconds: e.fit.Cost, SecondsOnce: e.fit.Given}
+				Seconds: e.fit.Cost, SecondsOnce: e.fit.Given, NumSymbols: int64(len(e.plan.Symbols))}
 			for _, m := range e.fit.Moved {
 				info.MovedBytes += uintptr(m.Bytes)
 			}
 			if f.Optimal {
 				info.IsOptimal = 1
+			}
+			if e.plan.Symbolic != nil && e.plan.Symbolic.Proved {
+				info.IsProved = 1
 			}
 			return info
 		})

@@ -64,6 +64,8 @@ const _ = "tl_operand_role"
 //	    size_t outside_bytes;     /* of the second space; 0: there is none */
 //	    double seconds;           /* that the nodes take, estimated by the rates */
 //	    double seconds_once;      /* the same when none is computed again and nothing is moved */
+//	    int64_t num_symbols;
+//	    int64_t is_proved;        /* 1: tl_execution_get_places was compared with a plan for all numbers */
 //	} tl_execution_info;
 type tl_execution_info struct {
 	StructSize      uintptr
@@ -84,6 +86,24 @@ type tl_execution_info struct {
 	OutsideBytes    uintptr
 	Seconds         float64
 	SecondsOnce     float64
+	NumSymbols      int64
+	IsProved        int64
+}
+
+// tl_execution_symbol describes a symbol in the shapes of the graph, by name, and the
+// numbers that the plan is for. Without TL_GRAPH_FLAG_SYMBOLIC that is one number.
+//
+//	C: typedef struct tl_execution_symbol {
+//	    size_t struct_size; /* sizeof(tl_execution_symbol) */
+//	    const char* name;
+//	    int64_t first;      /* a lower number takes the memory and the places of this one */
+//	    int64_t last;       /* the bound */
+//	} tl_execution_symbol;
+type tl_execution_symbol struct {
+	StructSize uintptr
+	Name       uintptr
+	First      int64
+	Last       int64
 }
 
 // tl_execution_buffer describes a buffer: that of one value, in which others may lie.
@@ -251,6 +271,52 @@ func tlgo_execution_get_operand(c, execution uintptr, instruction int64, role in
 	outOperand uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
 		return executionOperand(o, execution, operandPlace{instruction, role, index}, outOperand)
+	})
+}
+
+// tl_execution_get_symbol describes a symbol, by its index.
+//
+//	C: tl_status tl_execution_get_symbol(const tl_execution* execution, int64_t symbol,
+//	    tl_execution_symbol* out_symbol);
+//
+// Ownership: the name belongs to the execution.
+// Threads: any thread.
+// Returns: TL_OK, or why nothing was filled in.
+// Errors: TL_E_INVALID_ARGUMENT (no such execution or symbol, no out_symbol, a struct_size
+// that is too small).
+// Cost: one cgo call.
+//
+//export tlgo_execution_get_symbol
+func tlgo_execution_get_symbol(c, execution uintptr, symbol int64, outSymbol uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return executionSymbol(o, execution, symbol, outSymbol)
+	})
+}
+
+// tl_execution_get_places tells for other numbers of the symbols, in their order, how
+// large the frame is, and the place and size of each buffer. The execution was planned
+// with TL_GRAPH_FLAG_SYMBOLIC. A buffer outside the frame has the offset -1. No two
+// buffers that are alive at once share a byte, whatever the numbers; is_proved of
+// tl_execution_info tells whether the sizes were compared for all of them or for a sample.
+// The text of form "llvm" is for the bounds.
+//
+//	C: tl_status tl_execution_get_places(const tl_execution* execution, const int64_t* numbers, size_t num_numbers,
+//	    size_t* out_frame_bytes, int64_t* out_offsets, size_t* out_bytes, size_t num_buffers);
+//
+// Ownership: the numbers are only read. out_offsets and out_bytes have num_buffers
+// entries, as many as the execution has buffers; each out parameter may be NULL.
+// Threads: any thread.
+// Returns: TL_OK, or why nothing was filled in.
+// Errors: TL_E_INVALID_ARGUMENT (no such execution, one that was not planned so, another
+// number of symbols or buffers, a number below 1 or above its bound).
+// Cost: one cgo call; grows with the number of buffers and of those that they lie on.
+//
+//export tlgo_execution_get_places
+func tlgo_execution_get_places(c, execution, numbers, numNumbers, outFrameBytes, outOffsets, outBytes,
+	numBuffers uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return executionPlaces(o, execution, tensorList{numbers, numNumbers},
+			placesOut{outFrameBytes, outOffsets, outBytes, numBuffers})
 	})
 }
 

@@ -20,6 +20,7 @@ import (
 const (
 	flagNoRecompute = 1 << (iota + 6)
 	flagOutside
+	flagSymbolic
 	flagsEnd
 )
 
@@ -28,8 +29,14 @@ func flagsOf(p *plan.Options) []*bool {
 	return []*bool{&p.NoViews, &p.NoInPlace, &p.NoConcat, &p.NoReorder, &p.PlaceInputs, &p.PlaceOutputs}
 }
 
-// planOptions reads the options of a plan.
-func planOptions(o *object.Context, options uintptr) (r remat.Options, st status.Status) {
+// graphOptions are the options of a plan.
+type graphOptions struct {
+	remat.Options
+	symbolic bool
+}
+
+// planOptions reads them.
+func planOptions(o *object.Context, options uintptr) (r graphOptions, st status.Status) {
 	if options == 0 {
 		return r, status.OK
 	}
@@ -53,7 +60,8 @@ func planOptions(o *object.Context, options uintptr) (r remat.Options, st status
 	}
 	r.Plan.Seed, r.Plan.MaxSteps, r.Plan.Alignment = given.Seed, given.MaxSteps, int64(given.Alignment)
 	r.Plan.OffsetBudget = plans.Budget(given.BudgetMs)
-	return r, fittingOptions(o, &given, &r)
+	r.symbolic = given.Flags&flagSymbolic != 0
+	return r, fittingOptions(o, &given, &r.Options)
 }
 
 // fittingOptions reads how a plan is made to fit into less memory.
@@ -103,16 +111,25 @@ func planGraph(o *object.Context, h, options, out uintptr) status.Status {
 		if len(g.graph.Outputs) == 0 {
 			return fail(o, status.InvalidArgument, "the graph has no output, so there is nothing to compute; add one")
 		}
-		checked, err := graph.Check(g.graph, graph.CheckOptions{Bind: g.bind, Freeze: g.frozen, FoldBytes: foldable()})
-		if err != nil {
-			return invalid(o, err)
-		}
-		made, err := models.Plan(checked, p)
+		made, err := g.plan(&p)
 		if err != nil {
 			return fail(o, outcomeOf(err), "%v", err)
 		}
 		return keepExecution(o, made, out)
 	})
+}
+
+// plan checks the graph and plans it. The lock is held.
+func (g *ownGraph) plan(o *graphOptions) (*remat.Result, error) {
+	check := graph.CheckOptions{Bind: g.bind, Freeze: g.frozen, FoldBytes: foldable()}
+	if o.symbolic {
+		return models.PlanSymbolic(g.graph, check, o.Options)
+	}
+	checked, err := graph.Check(g.graph, check)
+	if err != nil {
+		return nil, err
+	}
+	return models.Plan(checked, o.Options)
 }
 
 // foldable is how many bytes computed constants may take: under a limit of the process fewer, as Go

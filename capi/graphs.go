@@ -62,7 +62,8 @@ const _ = "tl_execution"
 //	    TL_GRAPH_FLAG_PLACE_INPUTS = 16, /* inputs have a place in the frame, too */
 //	    TL_GRAPH_FLAG_PLACE_OUTPUTS = 32, /* outputs have a place in the frame, too */
 //	    TL_GRAPH_FLAG_NO_RECOMPUTE = 64, /* for a capacity no value is computed again */
-//	    TL_GRAPH_FLAG_OUTSIDE = 128      /* for a capacity values may be moved to a second space */
+//	    TL_GRAPH_FLAG_OUTSIDE = 128,     /* for a capacity values may be moved to a second space */
+//	    TL_GRAPH_FLAG_SYMBOLIC = 256     /* the numbers of symbols are bounds: tl_execution_get_places */
 //	};
 const _ = "tl_graph_flag"
 

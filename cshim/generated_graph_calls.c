@@ -204,6 +204,28 @@ tl_status tl_execution_get_operand(const tl_execution* execution, int64_t instru
 	return tlc_found(context, result);
 }
 
+tl_status tl_execution_get_symbol(const tl_execution* execution, int64_t symbol, tl_execution_symbol* out_symbol) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_execution_get_symbol, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_execution_get_symbol((uintptr_t)context, (uintptr_t)execution, symbol, (uintptr_t)out_symbol);
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
+tl_status tl_execution_get_places(const tl_execution* execution, const int64_t* numbers, size_t num_numbers, size_t* out_frame_bytes, int64_t* out_offsets, size_t* out_bytes, size_t num_buffers) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_execution_get_places, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_execution_get_places((uintptr_t)context, (uintptr_t)execution, (uintptr_t)numbers, (uintptr_t)num_numbers, (uintptr_t)out_frame_bytes, (uintptr_t)out_offsets, (uintptr_t)out_bytes, (uintptr_t)num_buffers);
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
 const void* const* tl_execution_constants(const tl_execution* execution) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_execution_constants, &why);

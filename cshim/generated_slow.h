@@ -297,6 +297,8 @@ enum {
 	TL_FN_tl_execution_get_buffer,
 	TL_FN_tl_execution_get_instruction,
 	TL_FN_tl_execution_get_operand,
+	TL_FN_tl_execution_get_symbol,
+	TL_FN_tl_execution_get_places,
 	TL_FN_tl_execution_constants,
 	TL_FN_tl_execution_text,
 	TL_FN_tl_execution_validate,
@@ -562,6 +564,8 @@ extern int32_t tlgo_execution_get_info(uintptr_t context, uintptr_t execution, u
 extern int32_t tlgo_execution_get_buffer(uintptr_t context, uintptr_t execution, int64_t buffer, uintptr_t out_buffer);
 extern int32_t tlgo_execution_get_instruction(uintptr_t context, uintptr_t execution, int64_t instruction, uintptr_t out_instruction);
 extern int32_t tlgo_execution_get_operand(uintptr_t context, uintptr_t execution, int64_t instruction, int32_t role, int64_t index, uintptr_t out_operand);
+extern int32_t tlgo_execution_get_symbol(uintptr_t context, uintptr_t execution, int64_t symbol, uintptr_t out_symbol);
+extern int32_t tlgo_execution_get_places(uintptr_t context, uintptr_t execution, uintptr_t numbers, uintptr_t num_numbers, uintptr_t out_frame_bytes, uintptr_t out_offsets, uintptr_t out_bytes, uintptr_t num_buffers);
 extern uintptr_t tlgo_execution_constants(uintptr_t context, uintptr_t execution);
 extern uintptr_t tlgo_execution_text(uintptr_t context, uintptr_t execution, uintptr_t form, uintptr_t name, int32_t llvm_version);
 extern int32_t tlgo_execution_validate(uintptr_t context, uintptr_t execution);

@@ -4,6 +4,7 @@ package models
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -13,6 +14,7 @@ import (
 
 	"tlruntime/compiler/graph"
 	"tlruntime/compiler/onnx"
+	"tlruntime/compiler/plan"
 	"tlruntime/compiler/remat"
 )
 
@@ -117,4 +119,41 @@ func Plan(c *graph.Checked, o remat.Options) (*remat.Result, error) {
 		o.Capacity = math.MaxInt64
 	}
 	return remat.Fit(c, o)
+}
+
+// PlanSymbolic plans a graph with the numbers that o binds as bounds: plan.BuildSymbolic says what the plan tells of lower
+// ones.
+func PlanSymbolic(g *graph.Graph, o graph.CheckOptions, r remat.Options) (*remat.Result, error) {
+	if r.Capacity > 0 {
+		return nil, errors.New("what is given up for a capacity is chosen for one number of each symbol; plan for a " +
+			"capacity or with symbols, not both")
+	}
+	check := func(bind map[string]int64) (*graph.Checked, error) {
+		o := o
+		o.Bind = bind
+		return graph.Check(g, o)
+	}
+	made, err := plan.BuildSymbolic(check, o.Bind, r.Plan)
+	if err != nil {
+		return nil, err
+	}
+	c, err := check(o.Bind)
+	if err != nil {
+		return nil, err
+	}
+	cost := Cost(c, r)
+	return &remat.Result{Graph: c, Plan: made, Cost: cost, Given: cost}, nil
+}
+
+// Cost is the time that all nodes take.
+func Cost(c *graph.Checked, o remat.Options) float64 {
+	node := o.Cost
+	if node == nil {
+		node = remat.Estimate
+	}
+	sum := 0.0
+	for i := range c.Nodes {
+		sum += node(c, &c.Nodes[i])
+	}
+	return sum
 }

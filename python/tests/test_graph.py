@@ -209,6 +209,35 @@ def test_values_are_moved_where_that_is_cheaper(tmp_path):
         graph.plan(rates=tmp_path / "nowhere.json")
 
 
+def test_a_plan_holds_up_to_a_bound():
+    graph = tl.Graph("scores")
+    x = graph.input("x", "float32", ("b", "n", 8))
+    s = graph.add("Softmax", graph.add("MatMul", x, graph.add("Transpose", x, perm=(0, 2, 1))), axis=2)
+    graph.output(graph.add("Add", graph.add("MatMul", s, x), x))
+    graph.bind(n=20, b=3)
+    execution = graph.plan(symbolic=True)
+    assert execution.is_proved
+    assert [s.name for s in execution.symbols] == ["b", "n"]
+    assert [s.last for s in execution.symbols] == [3, 20]
+    bound = execution.places(b=3, n=20)
+    assert bound.frame_bytes == execution.frame_bytes
+    assert bound.offsets == tuple(b.offset for b in execution.buffers)
+    for b, n in ((1, 5), (2, 7), (3, 19)):
+        graph.bind(n=n, b=b)
+        own, places = graph.plan(), execution.places({"n": n}, b=b)
+        assert own.lower_bound <= places.frame_bytes < execution.frame_bytes
+        assert places.nbytes == tuple(buffer.nbytes for buffer in own.buffers)
+    with pytest.raises(tl.InvalidArgumentError, match='symbol "n" is 21'):
+        execution.places(b=1, n=21)
+    with pytest.raises(tl.InvalidArgumentError, match="TL_GRAPH_FLAG_SYMBOLIC"):
+        own.places(b=1, n=1)
+    with pytest.raises(TypeError, match="the symbols are b, n"):
+        execution.places(n=1)
+    assert [(s.first, s.last) for s in own.symbols] == [(3, 3), (19, 19)]
+    with pytest.raises(tl.InvalidArgumentError, match="capacity"):
+        graph.plan(symbolic=True, capacity=1 << 20)
+
+
 def test_inputs_that_become_constants():
     graph = tl.Graph()
     graph.input("x", "float32", (6,))

@@ -96,7 +96,15 @@ from ._tracking import AllocationInfo, allocation_info, check_all, tag, track_co
 from ._types import define_type, define_vec
 
 if TYPE_CHECKING:
-    from ._execution import CompiledGraph, Execution, ExecutionBuffer, ExecutionInstruction, ExecutionOperand
+    from ._execution import (
+        CompiledGraph,
+        Execution,
+        ExecutionBuffer,
+        ExecutionInstruction,
+        ExecutionOperand,
+        ExecutionPlaces,
+        ExecutionSymbol,
+    )
     from ._graph import Graph
     from ._model import Model
     from ._runnable import ModelTensor
@@ -107,6 +115,8 @@ _LATE = {
     "ExecutionBuffer": "_execution",
     "ExecutionInstruction": "_execution",
     "ExecutionOperand": "_execution",
+    "ExecutionPlaces": "_execution",
+    "ExecutionSymbol": "_execution",
     "Graph": "_graph",
     "Model": "_model",
     "ModelTensor": "_runnable",
@@ -153,6 +163,8 @@ __all__ = [
     "ExecutionBuffer",
     "ExecutionInstruction",
     "ExecutionOperand",
+    "ExecutionPlaces",
+    "ExecutionSymbol",
     "ForkedError",
     "Graph",
     "InteriorPointerError",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from . import _compile
 from ._dtype import DType
 from ._graph_native import graph_abi, graph_lib
 from ._library import c_string, check, last_error
+from ._numbers import int64_array
 from ._runnable import ModelTensor, Runnable
 
 _FUNCTION = "tl_graph"  # the name of compiled functions
@@ -64,6 +65,25 @@ class ExecutionInstruction(NamedTuple):
     """The node that it computes again for the capacity."""
 
 
+class ExecutionSymbol(NamedTuple):
+    """A symbol in the shapes of the graph, and the numbers that the plan is for.
+
+    A lower number takes the memory and the places of the first one.
+    """
+
+    name: str
+    first: int
+    last: int
+
+
+class ExecutionPlaces(NamedTuple):
+    """Where the buffers lie for some numbers of the symbols: in the order of Execution.buffers."""
+
+    frame_bytes: int
+    offsets: tuple[int | None, ...]
+    nbytes: tuple[int, ...]
+
+
 class Execution:
     """A planned graph: its instructions in strict order, and where each buffer lies in one frame.
 
@@ -90,6 +110,7 @@ class Execution:
         self.outside_bytes: int = info.outside_bytes
         self.seconds: float = info.seconds
         self.seconds_once: float = info.seconds_once
+        self.is_proved = bool(info.is_proved)
         self._counts = info
 
     def __del__(self) -> None:
@@ -154,6 +175,33 @@ class Execution:
         return tuple(
             _operand(self._filled("tl_execution_operand", get, instruction, role, i)) for i in range(count)
         )
+
+    @cached_property
+    def symbols(self) -> tuple[ExecutionSymbol, ...]:
+        """The symbols by name. Without symbolic=True the plan is for one number of each."""
+        get = graph_lib().tl_execution_get_symbol
+        made = (self._filled("tl_execution_symbol", get, i) for i in range(self._counts.num_symbols))
+        return tuple(ExecutionSymbol(symbol.name.decode(), symbol.first, symbol.last) for symbol in made)
+
+    def places(self, numbers: Mapping[str, int] | None = None, /, **more: int) -> ExecutionPlaces:
+        """Tells for other numbers of the symbols where the buffers lie, and how large they and the frame are.
+
+        The graph was planned with symbolic=True. Whatever the numbers are up to the bounds, no two buffers that are
+        alive at once share a byte; is_proved tells whether the sizes were compared for all numbers or for a sample.
+        """
+        given = {**(numbers or {}), **more}
+        names = [symbol.name for symbol in self.symbols]
+        if set(given) != set(names):
+            raise TypeError(f"tl.Execution.places: numbers for {', '.join(given)}; the symbols are {', '.join(names)}")
+        n = self._counts.num_buffers
+        frame, offsets, sizes = ctypes.c_size_t(), (ctypes.c_int64 * n)(), (ctypes.c_size_t * n)()
+        at = int64_array([given[name] for name in names])
+        check(
+            graph_lib().tl_execution_get_places(
+                self._handle, at, len(names), ctypes.byref(frame), offsets, sizes, n
+            )
+        )
+        return ExecutionPlaces(frame.value, tuple(None if at < 0 else at for at in offsets), tuple(sizes))
 
     def json(self) -> str:
         """Returns the plan as `tl plan -o FILE.json` writes it."""

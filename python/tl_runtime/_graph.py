@@ -157,6 +157,9 @@ class Graph:
         LimitError says that no plan was found. rates are what operators take: a file that bench/planner/cost wrote, or
         its content as a mapping.
 
+        With symbolic the numbers that symbols are bound to are bounds, and Execution.places tells the frame and the
+        places for lower ones; there is no capacity then.
+
         budget are the seconds that the search for offsets takes for each frame that is tried; without it and max_steps
         a fixed amount of work is done. views, in_place, concat and reorder are what the planner may do to make the
         frame small; place_inputs and place_outputs give inputs and outputs a place in the frame. alignment is that of

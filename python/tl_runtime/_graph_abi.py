@@ -22,6 +22,7 @@ class GraphFlag(enum.IntEnum):
     PLACE_OUTPUTS = 32
     NO_RECOMPUTE = 64
     OUTSIDE = 128
+    SYMBOLIC = 256
 
 
 class tl_graph_options(ctypes.Structure):
@@ -91,6 +92,21 @@ class tl_execution_info(ctypes.Structure):
         ("outside_bytes", ctypes.c_size_t),
         ("seconds", ctypes.c_double),
         ("seconds_once", ctypes.c_double),
+        ("num_symbols", ctypes.c_int64),
+        ("is_proved", ctypes.c_int64),
+    ]
+
+
+class tl_execution_symbol(ctypes.Structure):
+    """tl_execution_symbol describes a symbol in the shapes of the graph, by name, and the
+    numbers that the plan is for. Without TL_GRAPH_FLAG_SYMBOLIC that is one number.
+    """
+
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("name", ctypes.c_char_p),
+        ("first", ctypes.c_int64),
+        ("last", ctypes.c_int64),
     ]
 
 
@@ -465,6 +481,49 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no such execution, instruction, role or
             operand, no out_operand, a struct_size that is too small).
         Cost: one cgo call.
+        """,
+    ),
+    Function(
+        "tl_execution_get_symbol",
+        "Executions",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(tl_execution_symbol)),
+        ("execution", "symbol", "out_symbol"),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_execution_get_symbol describes a symbol, by its index.
+
+        Ownership: the name belongs to the execution.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was filled in.
+        Errors: TL_E_INVALID_ARGUMENT (no such execution or symbol, no out_symbol, a
+            struct_size that is too small).
+        Cost: one cgo call.
+        """,
+    ),
+    Function(
+        "tl_execution_get_places",
+        "Executions",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64), ctypes.c_size_t, ctypes.POINTER(ctypes.c_size_t), ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_size_t), ctypes.c_size_t),
+        ("execution", "numbers", "num_numbers", "out_frame_bytes", "out_offsets", "out_bytes", "num_buffers"),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_execution_get_places tells for other numbers of the symbols, in their order, how
+        large the frame is, and the place and size of each buffer. The execution was planned
+        with TL_GRAPH_FLAG_SYMBOLIC. A buffer outside the frame has the offset -1. No two
+        buffers that are alive at once share a byte, whatever the numbers; is_proved of
+        tl_execution_info tells whether the sizes were compared for all of them or for a sample.
+        The text of form "llvm" is for the bounds.
+
+        Ownership: the numbers are only read. out_offsets and out_bytes have
+            num_buffers entries, as many as the execution has buffers; each out
+            parameter may be NULL.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was filled in.
+        Errors: TL_E_INVALID_ARGUMENT (no such execution, one that was not planned
+            so, another number of symbols or buffers, a number below 1 or above its
+            bound).
+        Cost: one cgo call; grows with the number of buffers and of those that they
+            lie on.
         """,
     ),
     Function(

@@ -21,6 +21,7 @@ class Options(TypedDict, total=False):
     recompute: bool
     outside: bool | float
     outside_bytes: int
+    symbolic: bool
     rates: str | os.PathLike[str] | Mapping[str, Any] | None
     budget: float
     max_steps: int
@@ -43,6 +44,7 @@ _FLAGS = {
     "PLACE_INPUTS": ("place_inputs", True),
     "PLACE_OUTPUTS": ("place_outputs", True),
     "NO_RECOMPUTE": ("recompute", False),
+    "SYMBOLIC": ("symbolic", True),
 }
 
 _SIZES = {"capacity": "capacity_bytes", "outside_bytes": "outside_bytes", "seed": "seed", "alignment": "alignment"}

@@ -23,6 +23,8 @@ func init() {
 		"tl_execution_get_buffer",
 		"tl_execution_get_instruction",
 		"tl_execution_get_operand",
+		"tl_execution_get_symbol",
+		"tl_execution_get_places",
 		"tl_execution_constants",
 		"tl_execution_text",
 		"tl_execution_validate",
