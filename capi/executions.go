@@ -9,7 +9,8 @@
 //	int32_t NAME(const void* const* inputs, void* const* outputs, const void* const* constants);
 //
 // which takes the frame from the runtime, computes the outputs, and returns a
-// tl_status. tl_execution_run calls the function when it was compiled.
+// tl_status. tl_execution_run calls the function when it was compiled. Its memory can be
+// the program's instead: tl_execution_run_in.
 //
 // An execution does not change. Strings and arrays that its functions return belong
 // to it: they are valid until tl_execution_destroy.
@@ -29,6 +30,7 @@ import (
 //	    TL_BUFFER_KIND_INPUT = 1,      /* the caller's, read only; with TL_GRAPH_FLAG_PLACE_INPUTS in the frame */
 //	    TL_BUFFER_KIND_OUTPUT = 2,     /* the caller's; with TL_GRAPH_FLAG_PLACE_OUTPUTS in the frame */
 //	    TL_BUFFER_KIND_CONSTANT = 3,   /* the execution's, read only */
+//	    TL_BUFFER_KIND_STATE = 4,      /* in an arena, where it keeps its content between calls */
 //	    TL_BUFFER_KIND_OUTSIDE = 5     /* in the second space */
 //	};
 const _ = "tl_buffer_kind"
@@ -337,8 +339,11 @@ func tlgo_execution_constants(c, execution uintptr) uintptr {
 }
 
 // tl_execution_text writes an execution down. form is "json" (as `tl plan -o FILE.json`
-// writes it), "llvm" (a module in LLVM IR with one function) or "header" (offsets as C
-// macros). name is that of the function or the prefix of the macros; NULL takes the
+// writes it), "llvm" (a module in LLVM IR with one function), "llvm-slots" (its memory
+// comes from slots of a function's frame), "llvm-caller" (its memory is one more argument,
+// `void* scratch`, and it calls nothing of the library: tl_execution_run_in), "header"
+// (offsets as C macros) or "header-caller" (these and the declaration of the function of
+// "llvm-caller"). name is that of the function or the prefix of the macros; NULL takes the
 // graph's. llvm_version is the major version of the LLVM that reads the module, from 14;
 // 0 is the newest one.
 //
@@ -350,8 +355,9 @@ func tlgo_execution_constants(c, execution uintptr) uintptr {
 // Threads: any thread.
 // Returns: the text; NULL on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such execution or form, a name above 4095 bytes, a
-// version that is too old, an alignment above 64 for LLVM), TL_E_UNSUPPORTED (LLVM alone:
-// operators that have no kernel; the message names all of them).
+// version that is too old, an alignment above 64 for LLVM with memory of the library, a
+// second space or states of an arena with memory that cannot hold them), TL_E_UNSUPPORTED
+// (LLVM alone: operators that have no kernel; the message names all of them).
 // Cost: one cgo call, and that of writing the text.
 //
 //export tlgo_execution_text
@@ -398,6 +404,37 @@ func tlgo_execution_validate(c, execution uintptr) int32 {
 //export tlgo_execution_run
 func tlgo_execution_run(c, execution, function, inputs, numInputs, outputs, numOutputs uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
-		return checkRun(o, execution, function, tensorList{inputs, numInputs}, tensorList{outputs, numOutputs})
+		return checkRun(o, execution, runArguments{function, tensorList{inputs, numInputs},
+			tensorList{outputs, numOutputs}})
+	})
+}
+
+// tl_execution_run_in is tl_execution_run for a function that is given its memory: that of
+// the form "llvm-caller", or of an entry of an arena (tl_graph_arena_text). memory has at
+// least frame_bytes bytes of tl_execution_info at a multiple of frame_alignment and of 64,
+// and overlaps no tensor. For an entry of an arena it is the arena: inputs and outputs that
+// are states lie there, and their entries in the arrays are not looked at. Otherwise its
+// content has no meaning before and after.
+//
+//	C: tl_status tl_execution_run_in(const tl_execution* execution, void* function, const void* const* inputs,
+//	    size_t num_inputs, void* const* outputs, size_t num_outputs, void* memory, size_t bytes);
+//
+// Ownership: inputs are only read, outputs and memory written; all stay the caller's.
+// Threads: any thread, several at once with memory of their own; none may destroy the
+// execution meanwhile.
+// Returns: what the function returns, such as TL_OK; or why it was not called. It is not
+// checked whether the function is that of the execution, and takes its memory so.
+// Errors: TL_E_INVALID_ARGUMENT (no such execution, no function, another number of
+// inputs or outputs, an address that is none where the tensor has bytes, memory that is too
+// small or not aligned, a plan with a second space).
+// Cost: two cgo calls and that of the function. Nothing is allocated.
+// Path: fast.
+//
+//export tlgo_execution_run_in
+func tlgo_execution_run_in(c, execution, function, inputs, numInputs, outputs, numOutputs, memory,
+	bytes uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return checkRunIn(o, execution, runArguments{function, tensorList{inputs, numInputs},
+			tensorList{outputs, numOutputs}}, memory, bytes)
 	})
 }

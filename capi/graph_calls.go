@@ -34,13 +34,15 @@ type ownGraph struct {
 	graph  *graph.Graph
 	bind   map[string]int64
 	frozen map[string]graph.Tensor
+	states map[string]string // which state a value is
 }
 
 var ownGraphs = handles[ownGraph]{kind: "graph", maker: "tl_graph_create", most: 1 << 16}
 
 // keepGraph hands a graph to the program.
 func keepGraph(o *object.Context, g *graph.Graph, out uintptr) status.Status {
-	h, st := ownGraphs.add(o, &ownGraph{graph: g, bind: map[string]int64{}, frozen: map[string]graph.Tensor{}})
+	h, st := ownGraphs.add(o, &ownGraph{graph: g, bind: map[string]int64{}, frozen: map[string]graph.Tensor{},
+		states: map[string]string{}})
 	if st == status.OK {
 		store(out, h)
 	}

@@ -295,6 +295,27 @@ func tlgo_graph_bind(c, graph, symbol uintptr, number int64) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return bindGraph(o, graph, symbol, number) })
 }
 
+// tl_graph_add_state says that an input, an output or a constant is a state of the arenas
+// that follow: a tensor that keeps its content between calls, at one place for all graphs
+// that have it (tl_graph_plan_together). An input and an output that are one state are its
+// content before and after the call. A constant that is a state becomes an input there.
+// tl_graph_plan does not look at states.
+//
+//	C: tl_status tl_graph_add_state(tl_graph* graph, const char* value, const char* state);
+//
+// Ownership: the names are copied.
+// Threads: any thread; calls for one graph take turns.
+// Returns: TL_OK, or why nothing was changed. Whether the value exists is told by
+// tl_graph_plan_together.
+// Errors: TL_E_INVALID_ARGUMENT (no such graph, no name or an empty one, one above 4095
+// bytes, a value that is another state already).
+// Cost: one cgo call.
+//
+//export tlgo_graph_add_state
+func tlgo_graph_add_state(c, graph, value, state uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return addGraphState(o, graph, value, state) })
+}
+
 // tl_graph_save writes a graph to a file, whose ending tells its form: .onnx or .json.
 // ONNX wants the types of the outputs, so a graph that cannot be checked can be saved
 // as JSON alone. Symbols that have no number stay symbols.

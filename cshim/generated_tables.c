@@ -282,6 +282,7 @@ const char* const tlc_function_names[TL_FN_COUNT] = {
 	"tl_graph_add_node",
 	"tl_graph_add_output",
 	"tl_graph_bind",
+	"tl_graph_add_state",
 	"tl_graph_save",
 	"tl_graph_plan",
 	"tl_execution_destroy",
@@ -295,6 +296,14 @@ const char* const tlc_function_names[TL_FN_COUNT] = {
 	"tl_execution_text",
 	"tl_execution_validate",
 	"tl_execution_run",
+	"tl_execution_run_in",
+	"tl_graph_plan_together",
+	"tl_graph_arena_destroy",
+	"tl_graph_arena_get_info",
+	"tl_graph_arena_get_state",
+	"tl_graph_arena_get_entry",
+	"tl_graph_arena_text",
+	"tl_graph_arena_validate",
 #endif
 };
 
@@ -341,6 +350,7 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_execution_get_places", (void*)(uintptr_t)tl_execution_get_places},
 	{"tl_execution_get_symbol", (void*)(uintptr_t)tl_execution_get_symbol},
 	{"tl_execution_run", (void*)(uintptr_t)tl_execution_run},
+	{"tl_execution_run_in", (void*)(uintptr_t)tl_execution_run_in},
 	{"tl_execution_text", (void*)(uintptr_t)tl_execution_text},
 	{"tl_execution_validate", (void*)(uintptr_t)tl_execution_validate},
 #endif
@@ -362,6 +372,13 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_graph_add_input", (void*)(uintptr_t)tl_graph_add_input},
 	{"tl_graph_add_node", (void*)(uintptr_t)tl_graph_add_node},
 	{"tl_graph_add_output", (void*)(uintptr_t)tl_graph_add_output},
+	{"tl_graph_add_state", (void*)(uintptr_t)tl_graph_add_state},
+	{"tl_graph_arena_destroy", (void*)(uintptr_t)tl_graph_arena_destroy},
+	{"tl_graph_arena_get_entry", (void*)(uintptr_t)tl_graph_arena_get_entry},
+	{"tl_graph_arena_get_info", (void*)(uintptr_t)tl_graph_arena_get_info},
+	{"tl_graph_arena_get_state", (void*)(uintptr_t)tl_graph_arena_get_state},
+	{"tl_graph_arena_text", (void*)(uintptr_t)tl_graph_arena_text},
+	{"tl_graph_arena_validate", (void*)(uintptr_t)tl_graph_arena_validate},
 	{"tl_graph_bind", (void*)(uintptr_t)tl_graph_bind},
 	{"tl_graph_create", (void*)(uintptr_t)tl_graph_create},
 	{"tl_graph_destroy", (void*)(uintptr_t)tl_graph_destroy},
@@ -369,6 +386,7 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_graph_load", (void*)(uintptr_t)tl_graph_load},
 	{"tl_graph_parse", (void*)(uintptr_t)tl_graph_parse},
 	{"tl_graph_plan", (void*)(uintptr_t)tl_graph_plan},
+	{"tl_graph_plan_together", (void*)(uintptr_t)tl_graph_plan_together},
 	{"tl_graph_save", (void*)(uintptr_t)tl_graph_save},
 #endif
 	{"tl_init", (void*)(uintptr_t)tl_init},

@@ -247,6 +247,23 @@ TL_API tl_status tl_graph_add_output(tl_graph* graph, const char* name);
 TL_API tl_status tl_graph_bind(tl_graph* graph, const char* symbol, int64_t number);
 
 /*
+ * tl_graph_add_state says that an input, an output or a constant is a state of the arenas
+ * that follow: a tensor that keeps its content between calls, at one place for all graphs
+ * that have it (tl_graph_plan_together). An input and an output that are one state are its
+ * content before and after the call. A constant that is a state becomes an input there.
+ * tl_graph_plan does not look at states.
+ *
+ * Ownership: the names are copied.
+ * Threads: any thread; calls for one graph take turns.
+ * Returns: TL_OK, or why nothing was changed. Whether the value exists is told
+ *     by tl_graph_plan_together.
+ * Errors: TL_E_INVALID_ARGUMENT (no such graph, no name or an empty one, one
+ *     above 4095 bytes, a value that is another state already).
+ * Cost: one cgo call.
+ */
+TL_API tl_status tl_graph_add_state(tl_graph* graph, const char* value, const char* state);
+
+/*
  * tl_graph_save writes a graph to a file, whose ending tells its form: .onnx or .json.
  * ONNX wants the types of the outputs, so a graph that cannot be checked can be saved
  * as JSON alone. Symbols that have no number stay symbols.
@@ -287,7 +304,8 @@ TL_API tl_status tl_graph_plan(tl_graph* graph, const tl_graph_options* options,
  *     int32_t NAME(const void* const* inputs, void* const* outputs, const void* const* constants);
  *
  * which takes the frame from the runtime, computes the outputs, and returns a
- * tl_status. tl_execution_run calls the function when it was compiled.
+ * tl_status. tl_execution_run calls the function when it was compiled. Its memory can be
+ * the program's instead: tl_execution_run_in.
  *
  * An execution does not change. Strings and arrays that its functions return belong
  * to it: they are valid until tl_execution_destroy.
@@ -299,6 +317,7 @@ enum tl_buffer_kind {
     TL_BUFFER_KIND_INPUT = 1,      /* the caller's, read only; with TL_GRAPH_FLAG_PLACE_INPUTS in the frame */
     TL_BUFFER_KIND_OUTPUT = 2,     /* the caller's; with TL_GRAPH_FLAG_PLACE_OUTPUTS in the frame */
     TL_BUFFER_KIND_CONSTANT = 3,   /* the execution's, read only */
+    TL_BUFFER_KIND_STATE = 4,      /* in an arena, where it keeps its content between calls */
     TL_BUFFER_KIND_OUTSIDE = 5     /* in the second space */
 };
 
@@ -509,8 +528,11 @@ TL_API const void* const* tl_execution_constants(const tl_execution* execution);
 
 /*
  * tl_execution_text writes an execution down. form is "json" (as `tl plan -o FILE.json`
- * writes it), "llvm" (a module in LLVM IR with one function) or "header" (offsets as C
- * macros). name is that of the function or the prefix of the macros; NULL takes the
+ * writes it), "llvm" (a module in LLVM IR with one function), "llvm-slots" (its memory
+ * comes from slots of a function's frame), "llvm-caller" (its memory is one more argument,
+ * `void* scratch`, and it calls nothing of the library: tl_execution_run_in), "header"
+ * (offsets as C macros) or "header-caller" (these and the declaration of the function of
+ * "llvm-caller"). name is that of the function or the prefix of the macros; NULL takes the
  * graph's. llvm_version is the major version of the LLVM that reads the module, from 14;
  * 0 is the newest one.
  *
@@ -519,9 +541,10 @@ TL_API const void* const* tl_execution_constants(const tl_execution* execution);
  * Threads: any thread.
  * Returns: the text; NULL on failure.
  * Errors: TL_E_INVALID_ARGUMENT (no such execution or form, a name above 4095
- *     bytes, a version that is too old, an alignment above 64 for LLVM),
- *     TL_E_UNSUPPORTED (LLVM alone: operators that have no kernel; the message
- *     names all of them).
+ *     bytes, a version that is too old, an alignment above 64 for LLVM with
+ *     memory of the library, a second space or states of an arena with memory
+ *     that cannot hold them), TL_E_UNSUPPORTED (LLVM alone: operators that
+ *     have no kernel; the message names all of them).
  * Cost: one cgo call, and that of writing the text.
  */
 TL_API const char* tl_execution_text(const tl_execution* execution, const char* form, const char* name,
@@ -558,6 +581,198 @@ TL_API tl_status tl_execution_validate(const tl_execution* execution);
  */
 TL_API tl_status tl_execution_run(const tl_execution* execution, void* function, const void* const* inputs,
     size_t num_inputs, void* const* outputs, size_t num_outputs);
+
+/*
+ * tl_execution_run_in is tl_execution_run for a function that is given its memory: that of
+ * the form "llvm-caller", or of an entry of an arena (tl_graph_arena_text). memory has at
+ * least frame_bytes bytes of tl_execution_info at a multiple of frame_alignment and of 64,
+ * and overlaps no tensor. For an entry of an arena it is the arena: inputs and outputs that
+ * are states lie there, and their entries in the arrays are not looked at. Otherwise its
+ * content has no meaning before and after.
+ *
+ * Ownership: inputs are only read, outputs and memory written; all stay the
+ *     caller's.
+ * Threads: any thread, several at once with memory of their own; none may
+ *     destroy the execution meanwhile.
+ * Returns: what the function returns, such as TL_OK; or why it was not called.
+ *     It is not checked whether the function is that of the execution, and
+ *     takes its memory so.
+ * Errors: TL_E_INVALID_ARGUMENT (no such execution, no function, another
+ *     number of inputs or outputs, an address that is none where the tensor
+ *     has bytes, memory that is too small or not aligned, a plan with a second
+ *     space).
+ * Cost: two cgo calls and that of the function. Nothing is allocated.
+ */
+TL_API tl_status tl_execution_run_in(const tl_execution* execution, void* function, const void* const* inputs,
+    size_t num_inputs, void* const* outputs, size_t num_outputs, void* memory, size_t bytes);
+
+/*
+ * Arenas of graphs
+ * ----------------
+ *
+ * Computations that run in turns share one block of memory: an arena. States come first:
+ * tensors that one computation leaves for the next one (a cache, weights in training), at
+ * the same place for all. Behind them each computation has its scratch, in the same bytes
+ * as all others.
+ *
+ *     tl_graph_add_state(prefill, "present", "cache");
+ *     tl_graph_add_state(decode, "past", "cache");
+ *     tl_graph_add_state(decode, "present", "cache");
+ *     tl_graph* graphs[] = {prefill, decode};
+ *     tl_graph_arena* arena;
+ *     tl_graph_plan_together(graphs, NULL, 2, NULL, &arena);
+ *     compile(tl_graph_arena_text(arena, "llvm", "chat", 0)); // functions chat_prefill and chat_decode
+ *     tl_execution* decoding;
+ *     tl_graph_arena_get_entry(arena, 1, &decoding);
+ *     tl_execution_run_in(decoding, chat_decode, inputs, 2, outputs, 2, memory, bytes);
+ *
+ * The memory is the program's: as many bytes as tl_graph_arena_info says, with the content
+ * of each state at its offset. There may be several such blocks for one arena; one call at
+ * a time may be in a block.
+ */
+
+/*
+ * tl_graph_arena is the handle of graphs that were planned together. It is not an
+ * address: nothing can be read there.
+ */
+typedef struct tl_graph_arena tl_graph_arena;
+
+/*
+ * tl_graph_arena_info describes an arena. Set struct_size before the call, which fills in
+ * as much as there is room for.
+ */
+typedef struct tl_graph_arena_info {
+    size_t struct_size;    /* sizeof(tl_graph_arena_info) */
+    const char* name;      /* those of the entries */
+    size_t bytes;          /* of the memory */
+    size_t alignment;      /* of its address */
+    size_t state_bytes;    /* at its start */
+    size_t separate_bytes; /* what plans of their own and buffers for the states would take */
+    int64_t num_states;
+    int64_t num_entries;
+} tl_graph_arena_info;
+
+/*
+ * tl_graph_arena_state describes a state: a tensor that keeps its content between calls,
+ * row by row without gaps.
+ */
+typedef struct tl_graph_arena_state {
+    size_t struct_size;   /* sizeof(tl_graph_arena_state) */
+    const char* name;
+    int64_t dtype;        /* tl_dtype */
+    int64_t rank;
+    const int64_t* shape;
+    size_t bytes;
+    size_t offset;        /* in the memory */
+    const void* data;     /* what it begins with: a constant of a graph; NULL: nothing tells */
+} tl_graph_arena_state;
+
+/*
+ * tl_graph_plan_together plans graphs for one arena. States are those that
+ * tl_graph_add_state has told of each graph. A state that a graph reads and gives out
+ * changes in place where the graph allows it; else the new content is made in the scratch
+ * and copied in the end. names has the name of each entry, which is that of its function;
+ * NULL takes those of the graphs. The options are those of tl_graph_plan, without a
+ * capacity and without TL_GRAPH_FLAG_SYMBOLIC.
+ *
+ * Ownership: the caller ends the arena with tl_graph_arena_destroy; it does
+ *     not need the graphs. Arrays, strings and options are only read.
+ * Threads: any thread; other calls for the graphs wait.
+ * Returns: TL_OK and the arena in *out_arena, or why there is none.
+ * Errors: TL_E_INVALID_ARGUMENT (no such graph, no graph, no array, more than
+ *     65,536 graphs, no out_arena, options that make no sense, a graph that
+ *     makes none, two entries of one name, a state whose type, shape or first
+ *     content is not the same everywhere; the message names entry and value),
+ *     TL_E_LIMIT (4,096 arenas).
+ * Cost: one cgo call; that of tl_graph_plan for each graph, up to three times.
+ */
+TL_API tl_status tl_graph_plan_together(tl_graph* const* graphs, const char* const* names, size_t num_graphs,
+    const tl_graph_options* options, tl_graph_arena** out_arena);
+
+/*
+ * tl_graph_arena_destroy ends an arena, and with it every string and array that its
+ * functions have returned. Its executions stay, and the memory is the program's.
+ *
+ * Ownership: takes the arena.
+ * Threads: any thread, when no other one uses the arena.
+ * Returns: TL_OK, also for NULL, or why nothing was done.
+ * Errors: TL_E_INVALID_ARGUMENT (no such arena).
+ * Cost: one cgo call.
+ */
+TL_API tl_status tl_graph_arena_destroy(tl_graph_arena* arena);
+
+/*
+ * tl_graph_arena_get_info describes an arena.
+ *
+ * Ownership: the name belongs to the arena.
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing was filled in.
+ * Errors: TL_E_INVALID_ARGUMENT (no such arena, no out_info, a struct_size
+ *     that is too small).
+ * Cost: one cgo call.
+ */
+TL_API tl_status tl_graph_arena_get_info(const tl_graph_arena* arena, tl_graph_arena_info* out_info);
+
+/*
+ * tl_graph_arena_get_state describes a state, by its index: in the order in which the
+ * graphs have them.
+ *
+ * Ownership: name, shape and data belong to the arena.
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing was filled in.
+ * Errors: TL_E_INVALID_ARGUMENT (no such arena or state, no out_state, a
+ *     struct_size that is too small).
+ * Cost: one cgo call.
+ */
+TL_API tl_status tl_graph_arena_get_state(const tl_graph_arena* arena, int64_t state,
+    tl_graph_arena_state* out_state);
+
+/*
+ * tl_graph_arena_get_entry returns the execution of an entry, by its index: in the order
+ * of the graphs. Its frame is the memory as far as the entry needs it, with the states as
+ * buffers of kind TL_BUFFER_KIND_STATE; offsets count from the start of the memory.
+ *
+ * Ownership: the caller ends the execution with tl_execution_destroy; it does
+ *     not need the arena. Each call makes one.
+ * Threads: any thread.
+ * Returns: TL_OK and the execution in *out_execution, or why there is none.
+ * Errors: TL_E_INVALID_ARGUMENT (no such arena or entry, no out_execution),
+ *     TL_E_LIMIT (4,096 executions).
+ * Cost: one cgo call.
+ */
+TL_API tl_status tl_graph_arena_get_entry(const tl_graph_arena* arena, int64_t entry, tl_execution** out_execution);
+
+/*
+ * tl_graph_arena_text writes an arena down. form is "json", "llvm" (a module in LLVM IR
+ * with one function for each entry, for tl_execution_run_in) or "header" (size, places and
+ * functions for C). Functions are called as the entries, with name and _ in front; NULL
+ * puts nothing there. llvm_version is as in tl_execution_text.
+ *
+ * Ownership: the text belongs to the arena, which keeps one for each form,
+ *     name and version.
+ * Threads: any thread.
+ * Returns: the text; NULL on failure.
+ * Errors: TL_E_INVALID_ARGUMENT (no such arena or form, a name above 4095
+ *     bytes, a version that is too old, entries whose names become one in
+ *     code), TL_E_UNSUPPORTED (LLVM alone: operators that have no kernel; the
+ *     message names them).
+ * Cost: one cgo call, and that of writing the text.
+ */
+TL_API const char* tl_graph_arena_text(const tl_graph_arena* arena, const char* form, const char* name,
+    int32_t llvm_version);
+
+/*
+ * tl_graph_arena_validate checks an arena with code that is independent of the planner:
+ * states, and lifetimes, overlaps and offsets of each entry.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: TL_OK; else the plan has a defect, which is one of this library,
+ *     and the message names it.
+ * Errors: TL_E_INVALID_ARGUMENT (no such arena).
+ * Cost: grows with the square of the number of buffers.
+ */
+TL_API tl_status tl_graph_arena_validate(const tl_graph_arena* arena);
 
 #ifdef __cplusplus
 }

@@ -121,8 +121,8 @@ func Plan(c *graph.Checked, o remat.Options) (*remat.Result, error) {
 	return remat.Fit(c, o)
 }
 
-// PlanSymbolic plans a graph with the numbers that o binds as bounds: plan.BuildSymbolic says what the plan tells of lower
-// ones.
+// PlanSymbolic plans a graph with the numbers that o binds as bounds: plan.BuildSymbolic says what the plan tells of
+// lower ones.
 func PlanSymbolic(g *graph.Graph, o graph.CheckOptions, r remat.Options) (*remat.Result, error) {
 	if r.Capacity > 0 {
 		return nil, errors.New("what is given up for a capacity is chosen for one number of each symbol; plan for a " +

@@ -96,8 +96,8 @@ from ._tracking import AllocationInfo, allocation_info, check_all, tag, track_co
 from ._types import define_type, define_vec
 
 if TYPE_CHECKING:
+    from ._compiled import CompiledGraph
     from ._execution import (
-        CompiledGraph,
         Execution,
         ExecutionBuffer,
         ExecutionInstruction,
@@ -106,11 +106,14 @@ if TYPE_CHECKING:
         ExecutionSymbol,
     )
     from ._graph import Graph
+    from ._graph_arena import ArenaState, CompiledArena, GraphArena, plan_together
     from ._model import Model
     from ._runnable import ModelTensor
 
 _LATE = {
-    "CompiledGraph": "_execution",
+    "ArenaState": "_graph_arena",
+    "CompiledArena": "_graph_arena",
+    "CompiledGraph": "_compiled",
     "Execution": "_execution",
     "ExecutionBuffer": "_execution",
     "ExecutionInstruction": "_execution",
@@ -118,8 +121,10 @@ _LATE = {
     "ExecutionPlaces": "_execution",
     "ExecutionSymbol": "_execution",
     "Graph": "_graph",
+    "GraphArena": "_graph_arena",
     "Model": "_model",
     "ModelTensor": "_runnable",
+    "plan_together": "_graph_arena",
 }
 
 version: str = lib.tl_version().decode()
@@ -149,7 +154,9 @@ __all__ = [
     "AllocationInfo",
     "AlreadyRegisteredError",
     "ArenaExhaustedError",
+    "ArenaState",
     "BusyError",
+    "CompiledArena",
     "CompiledGraph",
     "CorruptedError",
     "CountOverflowError",
@@ -167,6 +174,7 @@ __all__ = [
     "ExecutionSymbol",
     "ForkedError",
     "Graph",
+    "GraphArena",
     "InteriorPointerError",
     "InternalError",
     "InvalidArgumentError",
@@ -237,6 +245,7 @@ __all__ = [
     "ones",
     "openmetrics",
     "path",
+    "plan_together",
     "print_stats",
     "profile",
     "profile_write",

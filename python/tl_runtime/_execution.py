@@ -6,16 +6,18 @@ import ctypes
 import json
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import _compile
 from ._dtype import DType
 from ._graph_native import graph_abi, graph_lib
 from ._library import c_string, check, last_error
 from ._numbers import int64_array
-from ._runnable import ModelTensor, Runnable
 
-_FUNCTION = "tl_graph"  # the name of compiled functions
+if TYPE_CHECKING:
+    import numpy
+
+    from ._compiled import CompiledGraph
+
 _CODES = {DType.BOOL: "bool", DType.BFLOAT16: "bf16"}
 
 
@@ -29,7 +31,7 @@ class ExecutionBuffer(NamedTuple):
 
     name: str
     kind: str
-    """"activation", "input", "output", "constant" or "outside"."""
+    """"activation", "input", "output", "constant", "state" or "outside"."""
     dtype: DType
     shape: tuple[int, ...]
     nbytes: int
@@ -207,17 +209,21 @@ class Execution:
         """Returns the plan as `tl plan -o FILE.json` writes it."""
         return self._text("json", None, 0)
 
-    def header(self, prefix: str | None = None) -> str:
-        """Returns frame and offsets as macros of C; they begin with prefix, or the graph's name."""
-        return self._text("header", prefix, 0)
+    def header(self, prefix: str | None = None, *, memory: str = "frame") -> str:
+        """Returns frame and offsets as macros of C; they begin with prefix, or the graph's name.
 
-    def llvm(self, name: str | None = None, *, version: int = 0) -> str:
+        With memory="caller" there is the declaration of the function that llvm(memory="caller") defines, too.
+        """
+        return self._text("header-caller" if _memory(memory) == "caller" else "header", prefix, 0)
+
+    def llvm(self, name: str | None = None, *, version: int = 0, memory: str = "frame") -> str:
         """Returns a module in LLVM IR with one function, of that name or the graph's.
 
-        version is the major version of the LLVM that reads it, from 14; 0 is the newest one. UnsupportedError names
+        version is the major version of the LLVM that reads it, from 14; 0 is the newest one. memory says where the
+        function has its memory from: one "frame" of the runtime, its "slots", or the "caller". UnsupportedError names
         all operators that have no kernel.
         """
-        return self._text("llvm", name, version)
+        return self._text("llvm" if _memory(memory) == "frame" else f"llvm-{memory}", name, version)
 
     def _text(self, form: str, name: str | None, version: int) -> str:
         called = None if name is None else c_string(name)
@@ -230,45 +236,28 @@ class Execution:
         """Checks the plan with code that is independent of the planner."""
         check(graph_lib().tl_execution_validate(self._handle))
 
-    def compile(self, compiler: str | None = None) -> CompiledGraph:
+    def scratch(self) -> numpy.ndarray:
+        """Makes memory for compile(memory=...): frame_bytes bytes, aligned."""
+        from ._compiled import aligned
+
+        return aligned(self.frame_bytes, self.alignment)
+
+    def compile(self, compiler: str | None = None, *, memory: Any = None) -> CompiledGraph:
         """Compiles the plan in this process and returns it as a function over arrays.
 
-        compiler is "llvmlite", "clang", or None for the first of them that is installed.
+        compiler is "llvmlite", "clang", or None for the first of them that is installed. The function takes its memory
+        from the runtime, or lies in the caller's: an array that can be written, of frame_bytes bytes at least, at a
+        multiple of the alignment and of 64, such as scratch() makes. ValueError says what is wrong with it.
         """
-        return CompiledGraph(self, compiler)
+        from ._compiled import CompiledGraph
+
+        return CompiledGraph(self, compiler, memory)
 
 
-class CompiledGraph(Runnable):
-    """A compiled plan: call it with arrays in the order of the inputs, or by their names.
-
-    Any thread may call it; the interpreter's lock is released meanwhile.
-    """
-
-    _kind = "tl.CompiledGraph"
-
-    def __init__(self, execution: Execution, compiler: str | None) -> None:
-        self.execution = execution
-        self.name = execution.name
-        self.inputs = tuple(_described(execution, operand) for operand in execution.inputs)
-        self.outputs = tuple(_described(execution, operand) for operand in execution.outputs)
-        self.bounds: dict[str, int] = {}
-        self._code, address = _compile.compiled(
-            lambda version: execution.llvm(_FUNCTION, version=version), _FUNCTION, compiler
-        )
-        self._function = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)(address)
-        self._constant_pointers = graph_lib().tl_execution_constants(execution._handle)
-
-    def __repr__(self) -> str:
-        inputs, outputs = (", ".join(map(str, tensors)) for tensors in (self.inputs, self.outputs))
-        return f"<tl_runtime.CompiledGraph {self.name}: {inputs} -> {outputs}>"
-
-    def __reduce__(self) -> Any:
-        raise TypeError("a CompiledGraph is code of this process and cannot be pickled; tl.Model can")
-
-
-def _described(execution: Execution, operand: ExecutionOperand) -> ModelTensor:
-    assert operand.buffer is not None  # only arguments of operators are left out
-    return ModelTensor(operand.name, execution.buffers[operand.buffer].dtype, operand.shape)
+def _memory(memory: str) -> str:
+    if memory not in ("frame", "slots", "caller"):
+        raise ValueError(f"memory is {memory!r}; a function has it from a frame, from slots or from its caller")
+    return memory
 
 
 def _numbers(pointer: Any, n: int) -> tuple[int, ...]:

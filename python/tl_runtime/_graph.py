@@ -144,6 +144,15 @@ class Graph:
             _steps(number)
             check(graph_lib().tl_graph_bind(self._handle, c_string(symbol), number))
 
+    def state(self, name: str, *values: str) -> None:
+        """Says that inputs, outputs and constants are a state of the arenas that follow: see plan_together.
+
+        An input and an output that are one state are its content before and after a call. Without values it is that
+        of the state's name. A constant that is a state becomes an input there, and is what the state begins with.
+        """
+        for value in values or (name,):
+            check(graph_lib().tl_graph_add_state(self._handle, c_string(value), c_string(name)))
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a file that ends in .onnx or .json."""
         check(graph_lib().tl_graph_save(self._handle, c_string(path)))

@@ -16,6 +16,7 @@ func init() {
 		"tl_graph_add_node",
 		"tl_graph_add_output",
 		"tl_graph_bind",
+		"tl_graph_add_state",
 		"tl_graph_save",
 		"tl_graph_plan",
 		"tl_execution_destroy",
@@ -29,5 +30,13 @@ func init() {
 		"tl_execution_text",
 		"tl_execution_validate",
 		"tl_execution_run",
+		"tl_execution_run_in",
+		"tl_graph_plan_together",
+		"tl_graph_arena_destroy",
+		"tl_graph_arena_get_info",
+		"tl_graph_arena_get_state",
+		"tl_graph_arena_get_entry",
+		"tl_graph_arena_text",
+		"tl_graph_arena_validate",
 	)
 }
