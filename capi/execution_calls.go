@@ -138,7 +138,7 @@ func executionInstruction(o *object.Context, h uintptr, instruction int64, out u
 		return fillStruct(o, out, "tl_execution_instruction", func() tl_execution_instruction {
 			made := tl_execution_instruction{Node: e.text(in.Node), Op: e.text(in.Op),
 				Attributes: e.text(string(attrs)),
-				NumInputs:  int64(len(in.Inputs)), NumOutputs: int64(len(in.Outputs))}
+				NumInputs:  int64(len(in.Inputs)), NumOutputs: int64(len(in.Outputs)), NumBodies: int64(len(in.Bodies))}
 			if in.Scratch != nil {
 				made.NumScratch = 1
 			}
@@ -148,6 +148,43 @@ func executionInstruction(o *object.Context, h uintptr, instruction int64, out u
 			return made
 		})
 	})
+}
+
+// executionBody describes the body of an instruction that place names.
+func executionBody(o *object.Context, h uintptr, place operandPlace, out, outExecution uintptr) status.Status {
+	return withExecution(o, h, func(e *execution) status.Status {
+		if place.instruction < 0 || place.instruction >= int64(len(e.plan.Instructions)) {
+			return outside(o, "instruction", place.instruction, len(e.plan.Instructions))
+		}
+		bodies := e.plan.Instructions[place.instruction].Bodies
+		switch {
+		case place.index < 0 || place.index >= int64(len(bodies)):
+			return outside(o, "body", place.index, len(bodies))
+		case !optional(outExecution):
+			return fail(o, status.InvalidArgument, "out_execution is %#x, which is no address; NULL is for none",
+				outExecution)
+		}
+		b := &bodies[place.index]
+		if out != 0 {
+			st := fillStruct(o, out, "tl_execution_body", func() tl_execution_body {
+				return tl_execution_body{Name: e.text(b.Name), Frame: b.Frame, NumInputs: int64(len(b.Inputs)),
+					Inputs: e.numbers(b.Inputs), NumOutputs: int64(len(b.Outputs)), Outputs: e.numbers(b.Outputs),
+					NumCaptures: int64(len(b.Captures)), Captures: e.numbers(indices(b.Captures))}
+			})
+			if st != status.OK {
+				return st
+			}
+		}
+		if outExecution == 0 {
+			return status.OK
+		}
+		return keepExecution(o, &remat.Result{Plan: b.Plan}, outExecution)
+	})
+}
+
+// indices are the same numbers in the same place: an int has 64 bits wherever the library runs.
+func indices(list []int) []int64 {
+	return unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(list))), len(list))
 }
 
 // operandPlace says which operand is wanted.

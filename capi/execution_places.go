@@ -40,7 +40,7 @@ func executionSymbol(o *object.Context, h uintptr, symbol int64, out uintptr) st
 // placesOut are the addresses of what tl_execution_get_places fills in.
 type placesOut struct{ frame, offsets, bytes, n uintptr }
 
-func executionPlaces(o *object.Context, h uintptr, numbers tensorList, out placesOut) status.Status {
+func executionPlaces(o *object.Context, h uintptr, numbers addressList, out placesOut) status.Status {
 	e := executions.find(o, h)
 	if e == nil {
 		return status.InvalidArgument
@@ -75,7 +75,7 @@ func executionPlaces(o *object.Context, h uintptr, numbers tensorList, out place
 }
 
 // checkPlaces refuses arrays of other lengths, and what is no address.
-func (e *execution) checkPlaces(o *object.Context, numbers tensorList, out placesOut) status.Status {
+func (e *execution) checkPlaces(o *object.Context, numbers addressList, out placesOut) status.Status {
 	buffers := uintptr(len(e.plan.Buffers))
 	switch {
 	case e.plan.Symbolic == nil:

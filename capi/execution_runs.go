@@ -3,8 +3,6 @@
 package main
 
 import (
-	"unsafe"
-
 	"tlruntime/compiler/llvm"
 	"tlruntime/compiler/plan"
 	"tlruntime/runtime/layout"
@@ -12,13 +10,10 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// tensorList is an array of addresses of tensors.
-type tensorList struct{ at, n uintptr }
-
 // runArguments are what a compiled function is called with.
 type runArguments struct {
 	function        uintptr
-	inputs, outputs tensorList
+	inputs, outputs addressList
 }
 
 // checkRun refuses what a function that takes its memory from the runtime cannot be called with.
@@ -65,7 +60,7 @@ func (e *execution) checkArguments(o *object.Context, a runArguments) status.Sta
 	return e.checkList(o, a.outputs, e.plan.Outputs, "output")
 }
 
-func (e *execution) checkList(o *object.Context, given tensorList, want []plan.Operand, kind string) status.Status {
+func (e *execution) checkList(o *object.Context, given addressList, want []plan.Operand, kind string) status.Status {
 	switch {
 	case given.n != uintptr(len(want)):
 		return fail(o, status.InvalidArgument, "%d %ss were passed; the graph has %d", given.n, kind, len(want))
@@ -73,7 +68,7 @@ func (e *execution) checkList(o *object.Context, given tensorList, want []plan.O
 		return fail(o, status.InvalidArgument, "an array of %d %ss is needed; %#x is none", given.n, kind, given.at)
 	}
 	for i := range want {
-		at := load[uintptr](given.at + uintptr(i)*unsafe.Sizeof(given.at))
+		at := given.entry(i)
 		if e.isLookedAt(want[i].Buffer) && at < layout.LowestAddress {
 			return fail(o, status.InvalidArgument, "%s %d, %q, is %#x, which is no tensor", kind, i, want[i].Name, at)
 		}

@@ -64,7 +64,7 @@ const _ = "tl_operand_role"
 //	    int64_t num_transfers;    /* to the second space and back */
 //	    size_t moved_bytes;       /* of all transfers */
 //	    size_t outside_bytes;     /* of the second space; 0: there is none */
-//	    double seconds;           /* that the nodes take, estimated by the rates */
+//	    double seconds;           /* that the nodes take, estimated by the rates; 0 for a body */
 //	    double seconds_once;      /* the same when none is computed again and nothing is moved */
 //	    int64_t num_symbols;
 //	    int64_t is_proved;        /* 1: tl_execution_get_places was compared with a plan for all numbers */
@@ -151,6 +151,7 @@ type tl_execution_buffer struct {
 //	    int64_t num_outputs;
 //	    int64_t num_scratch;    /* 0 or 1 */
 //	    const char* repeats;    /* the node that it computes again for the capacity; NULL: none */
+//	    int64_t num_bodies;     /* graphs that it runs: tl_execution_get_body */
 //	} tl_execution_instruction;
 type tl_execution_instruction struct {
 	StructSize uintptr
@@ -161,6 +162,36 @@ type tl_execution_instruction struct {
 	NumOutputs int64
 	NumScratch int64
 	Repeats    uintptr
+	NumBodies  int64
+}
+
+// tl_execution_body describes a graph that an instruction runs: a branch of If, what Loop
+// or Scan repeats. What it needs lies in the instruction's temporary memory, at offsets in
+// bytes. An input at -1 is an argument of the instruction: the last num_captures inputs are
+// those of the indices in captures. An output at -1 is written where the instruction's
+// result lies.
+//
+//	C: typedef struct tl_execution_body {
+//	    size_t struct_size;      /* sizeof(tl_execution_body) */
+//	    const char* name;        /* then_branch, else_branch, body */
+//	    int64_t frame;           /* where the frame of its execution begins */
+//	    int64_t num_inputs;
+//	    const int64_t* inputs;   /* where each lies */
+//	    int64_t num_outputs;
+//	    const int64_t* outputs;  /* where each lies */
+//	    int64_t num_captures;
+//	    const int64_t* captures; /* arguments of the instruction */
+//	} tl_execution_body;
+type tl_execution_body struct {
+	StructSize  uintptr
+	Name        uintptr
+	Frame       int64
+	NumInputs   int64
+	Inputs      uintptr
+	NumOutputs  int64
+	Outputs     uintptr
+	NumCaptures int64
+	Captures    uintptr
 }
 
 // tl_execution_operand describes a tensor in a buffer. Element (i, j, ...) lies
@@ -276,6 +307,27 @@ func tlgo_execution_get_operand(c, execution uintptr, instruction int64, role in
 	})
 }
 
+// tl_execution_get_body describes a graph that an instruction runs, by its index, and
+// returns its plan as an execution. Each of the two may be NULL.
+//
+//	C: tl_status tl_execution_get_body(const tl_execution* execution, int64_t instruction, int64_t body,
+//	    tl_execution_body* out_body, tl_execution** out_execution);
+//
+// Ownership: name and arrays belong to the execution. The caller ends *out_execution with
+// tl_execution_destroy; it does not need this execution. Each call makes one.
+// Threads: any thread.
+// Returns: TL_OK, or why nothing was filled in.
+// Errors: TL_E_INVALID_ARGUMENT (no such execution, instruction or body, a struct_size
+// that is too small), TL_E_LIMIT (4,096 executions).
+// Cost: one cgo call.
+//
+//export tlgo_execution_get_body
+func tlgo_execution_get_body(c, execution uintptr, instruction, body int64, outBody, outExecution uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return executionBody(o, execution, operandPlace{instruction: instruction, index: body}, outBody, outExecution)
+	})
+}
+
 // tl_execution_get_symbol describes a symbol, by its index.
 //
 //	C: tl_status tl_execution_get_symbol(const tl_execution* execution, int64_t symbol,
@@ -317,7 +369,7 @@ func tlgo_execution_get_symbol(c, execution uintptr, symbol int64, outSymbol uin
 func tlgo_execution_get_places(c, execution, numbers, numNumbers, outFrameBytes, outOffsets, outBytes,
 	numBuffers uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
-		return executionPlaces(o, execution, tensorList{numbers, numNumbers},
+		return executionPlaces(o, execution, addressList{numbers, numNumbers},
 			placesOut{outFrameBytes, outOffsets, outBytes, numBuffers})
 	})
 }
@@ -404,8 +456,8 @@ func tlgo_execution_validate(c, execution uintptr) int32 {
 //export tlgo_execution_run
 func tlgo_execution_run(c, execution, function, inputs, numInputs, outputs, numOutputs uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
-		return checkRun(o, execution, runArguments{function, tensorList{inputs, numInputs},
-			tensorList{outputs, numOutputs}})
+		return checkRun(o, execution, runArguments{function, addressList{inputs, numInputs},
+			addressList{outputs, numOutputs}})
 	})
 }
 
@@ -434,7 +486,7 @@ func tlgo_execution_run(c, execution, function, inputs, numInputs, outputs, numO
 func tlgo_execution_run_in(c, execution, function, inputs, numInputs, outputs, numOutputs, memory,
 	bytes uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
-		return checkRunIn(o, execution, runArguments{function, tensorList{inputs, numInputs},
-			tensorList{outputs, numOutputs}}, memory, bytes)
+		return checkRunIn(o, execution, runArguments{function, addressList{inputs, numInputs},
+			addressList{outputs, numOutputs}}, memory, bytes)
 	})
 }

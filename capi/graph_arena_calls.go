@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"strings"
-	"unsafe"
 
 	"tlruntime/compiler/export"
 	"tlruntime/compiler/graph"
@@ -49,7 +48,7 @@ func addGraphState(o *object.Context, h, value, state uintptr) status.Status {
 	})
 }
 
-func planTogether(o *object.Context, graphs tensorList, names, options, out uintptr) status.Status {
+func planTogether(o *object.Context, graphs addressList, names, options, out uintptr) status.Status {
 	switch {
 	case graphs.n == 0 || graphs.n > mostArguments || !usable(graphs.at):
 		return fail(o, status.InvalidArgument, "an array of %d graphs is needed, of 1 to %d; %#x is none", graphs.n,
@@ -72,7 +71,7 @@ func planTogether(o *object.Context, graphs tensorList, names, options, out uint
 	begins := map[string]models.Begin{}
 	entries := make([]plan.Entry, graphs.n)
 	for i := range entries {
-		if entries[i], st = entryOf(o, graphs.at, names, uintptr(i), begins); st != status.OK {
+		if entries[i], st = entryOf(o, graphs.entry(i), addressList{names, graphs.n}, i, begins); st != status.OK {
 			return st
 		}
 	}
@@ -103,12 +102,12 @@ func keepArena(o *object.Context, made *plan.Arena, entries []plan.Entry, p rema
 }
 
 // entryOf checks one of the graphs.
-func entryOf(o *object.Context, graphs, names, i uintptr, begins map[string]models.Begin) (e plan.Entry,
+func entryOf(o *object.Context, h uintptr, names addressList, i int, begins map[string]models.Begin) (e plan.Entry,
 	st status.Status) {
-	st = withGraph(o, load[uintptr](graphs+i*unsafe.Sizeof(i)), func(g *ownGraph) status.Status {
+	st = withGraph(o, h, func(g *ownGraph) status.Status {
 		name := g.graph.Name
-		if names != 0 {
-			if at := load[uintptr](names + i*unsafe.Sizeof(i)); at != 0 {
+		if names.at != 0 {
+			if at := names.entry(i); at != 0 {
 				var st status.Status
 				if name, st = textOf(o, at, "the name of an entry"); st != status.OK {
 					return st

@@ -107,7 +107,7 @@ type tl_graph_arena_state struct {
 //export tlgo_graph_plan_together
 func tlgo_graph_plan_together(c, graphs, names, numGraphs, options, outArena uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
-		return planTogether(o, tensorList{graphs, numGraphs}, names, options, outArena)
+		return planTogether(o, addressList{graphs, numGraphs}, names, options, outArena)
 	})
 }
 

@@ -242,8 +242,7 @@ func tlgo_graph_freeze(c, graph, input uintptr, dtype int32, rank int64, shape, 
 // a JSON object, such as {"axis": 1, "perm": [1, 0]}; a float has a point. name is for
 // messages, and may be NULL.
 //
-// A node that runs graphs (If, Loop, Scan) comes with tl_graph_load or
-// tl_graph_parse.
+// A node that runs graphs (If, Loop, Scan) has them by tl_graph_add_node_with_bodies.
 //
 //	C: tl_status tl_graph_add_node(tl_graph* graph, const char* op, const char* name,
 //	    const char* const* inputs, size_t num_inputs, const char* const* outputs, size_t num_outputs,
@@ -260,7 +259,35 @@ func tlgo_graph_freeze(c, graph, input uintptr, dtype int32, rank int64, shape, 
 //export tlgo_graph_add_node
 func tlgo_graph_add_node(c, graph, op, name, inputs, numInputs, outputs, numOutputs, attributes uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
-		return addGraphNode(o, graph, nodeTexts{op, name, attributes}, inputs, numInputs, outputs, numOutputs)
+		return addGraphNode(o, graph, nodeTexts{op, name, attributes}, addressList{inputs, numInputs},
+			addressList{outputs, numOutputs}, nil)
+	})
+}
+
+// tl_graph_add_node_with_bodies adds an operator that runs graphs: If with the bodies
+// "then_branch" and "else_branch", Loop and Scan with "body". body_names has what the
+// operator calls each. A body may use the names of the graph around it. Its inputs have
+// the types that the operator gives them, whatever was said of them; what was bound,
+// frozen or made a state there is not looked at.
+//
+//	C: tl_status tl_graph_add_node_with_bodies(tl_graph* graph, const char* op, const char* name,
+//	    const char* const* inputs, size_t num_inputs, const char* const* outputs, size_t num_outputs,
+//	    const char* attributes, const char* const* body_names, tl_graph* const* bodies, size_t num_bodies);
+//
+// Ownership: the strings and arrays are only read; the bodies are copied, and stay the
+// caller's.
+// Threads: any thread; calls for one graph take turns.
+// Returns: TL_OK, or why nothing was changed.
+// Errors: TL_E_INVALID_ARGUMENT (as of tl_graph_add_node; a body that is no graph, has no
+// name, or one of another body).
+// Cost: one cgo call; grows with the nodes of the bodies.
+//
+//export tlgo_graph_add_node_with_bodies
+func tlgo_graph_add_node_with_bodies(c, graph, op, name, inputs, numInputs, outputs, numOutputs, attributes, bodyNames,
+	bodies, numBodies uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return addGraphNodeWithBodies(o, graph, nodeTexts{op, name, attributes}, addressList{inputs, numInputs},
+			addressList{outputs, numOutputs}, bodyNames, addressList{bodies, numBodies})
 	})
 }
 

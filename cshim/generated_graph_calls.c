@@ -105,6 +105,17 @@ tl_status tl_graph_add_node(tl_graph* graph, const char* op, const char* name, c
 	return tlc_found(context, result);
 }
 
+tl_status tl_graph_add_node_with_bodies(tl_graph* graph, const char* op, const char* name, const char* const* inputs, size_t num_inputs, const char* const* outputs, size_t num_outputs, const char* attributes, const char* const* body_names, tl_graph* const* bodies, size_t num_bodies) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_graph_add_node_with_bodies, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_graph_add_node_with_bodies((uintptr_t)context, (uintptr_t)graph, (uintptr_t)op, (uintptr_t)name, (uintptr_t)inputs, (uintptr_t)num_inputs, (uintptr_t)outputs, (uintptr_t)num_outputs, (uintptr_t)attributes, (uintptr_t)body_names, (uintptr_t)bodies, (uintptr_t)num_bodies);
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
 tl_status tl_graph_add_output(tl_graph* graph, const char* name) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_graph_add_output, &why);
@@ -211,6 +222,17 @@ tl_status tl_execution_get_operand(const tl_execution* execution, int64_t instru
 		return why;
 	}
 	int32_t result = tlgo_execution_get_operand((uintptr_t)context, (uintptr_t)execution, instruction, role, index, (uintptr_t)out_operand);
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
+tl_status tl_execution_get_body(const tl_execution* execution, int64_t instruction, int64_t body, tl_execution_body* out_body, tl_execution** out_execution) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_execution_get_body, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_execution_get_body((uintptr_t)context, (uintptr_t)execution, instruction, body, (uintptr_t)out_body, (uintptr_t)out_execution);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
 }

@@ -288,6 +288,7 @@ enum {
 	TL_FN_tl_graph_add_constant,
 	TL_FN_tl_graph_freeze,
 	TL_FN_tl_graph_add_node,
+	TL_FN_tl_graph_add_node_with_bodies,
 	TL_FN_tl_graph_add_output,
 	TL_FN_tl_graph_bind,
 	TL_FN_tl_graph_add_state,
@@ -298,6 +299,7 @@ enum {
 	TL_FN_tl_execution_get_buffer,
 	TL_FN_tl_execution_get_instruction,
 	TL_FN_tl_execution_get_operand,
+	TL_FN_tl_execution_get_body,
 	TL_FN_tl_execution_get_symbol,
 	TL_FN_tl_execution_get_places,
 	TL_FN_tl_execution_constants,
@@ -564,6 +566,7 @@ extern int32_t tlgo_graph_add_input(uintptr_t context, uintptr_t graph, uintptr_
 extern int32_t tlgo_graph_add_constant(uintptr_t context, uintptr_t graph, uintptr_t name, int32_t dtype, int64_t rank, uintptr_t shape, uintptr_t data);
 extern int32_t tlgo_graph_freeze(uintptr_t context, uintptr_t graph, uintptr_t input, int32_t dtype, int64_t rank, uintptr_t shape, uintptr_t data);
 extern int32_t tlgo_graph_add_node(uintptr_t context, uintptr_t graph, uintptr_t op, uintptr_t name, uintptr_t inputs, uintptr_t num_inputs, uintptr_t outputs, uintptr_t num_outputs, uintptr_t attributes);
+extern int32_t tlgo_graph_add_node_with_bodies(uintptr_t context, uintptr_t graph, uintptr_t op, uintptr_t name, uintptr_t inputs, uintptr_t num_inputs, uintptr_t outputs, uintptr_t num_outputs, uintptr_t attributes, uintptr_t body_names, uintptr_t bodies, uintptr_t num_bodies);
 extern int32_t tlgo_graph_add_output(uintptr_t context, uintptr_t graph, uintptr_t name);
 extern int32_t tlgo_graph_bind(uintptr_t context, uintptr_t graph, uintptr_t symbol, int64_t number);
 extern int32_t tlgo_graph_add_state(uintptr_t context, uintptr_t graph, uintptr_t value, uintptr_t state);
@@ -574,6 +577,7 @@ extern int32_t tlgo_execution_get_info(uintptr_t context, uintptr_t execution, u
 extern int32_t tlgo_execution_get_buffer(uintptr_t context, uintptr_t execution, int64_t buffer, uintptr_t out_buffer);
 extern int32_t tlgo_execution_get_instruction(uintptr_t context, uintptr_t execution, int64_t instruction, uintptr_t out_instruction);
 extern int32_t tlgo_execution_get_operand(uintptr_t context, uintptr_t execution, int64_t instruction, int32_t role, int64_t index, uintptr_t out_operand);
+extern int32_t tlgo_execution_get_body(uintptr_t context, uintptr_t execution, int64_t instruction, int64_t body, uintptr_t out_body, uintptr_t out_execution);
 extern int32_t tlgo_execution_get_symbol(uintptr_t context, uintptr_t execution, int64_t symbol, uintptr_t out_symbol);
 extern int32_t tlgo_execution_get_places(uintptr_t context, uintptr_t execution, uintptr_t numbers, uintptr_t num_numbers, uintptr_t out_frame_bytes, uintptr_t out_offsets, uintptr_t out_bytes, uintptr_t num_buffers);
 extern uintptr_t tlgo_execution_constants(uintptr_t context, uintptr_t execution);

@@ -207,8 +207,7 @@ TL_API tl_status tl_graph_freeze(tl_graph* graph, const char* input, int32_t dty
  * a JSON object, such as {"axis": 1, "perm": [1, 0]}; a float has a point. name is for
  * messages, and may be NULL.
  *
- * A node that runs graphs (If, Loop, Scan) comes with tl_graph_load or
- * tl_graph_parse.
+ * A node that runs graphs (If, Loop, Scan) has them by tl_graph_add_node_with_bodies.
  *
  * Ownership: the strings and arrays are only read.
  * Threads: any thread; calls for one graph take turns.
@@ -221,6 +220,25 @@ TL_API tl_status tl_graph_freeze(tl_graph* graph, const char* input, int32_t dty
 TL_API tl_status tl_graph_add_node(tl_graph* graph, const char* op, const char* name,
     const char* const* inputs, size_t num_inputs, const char* const* outputs, size_t num_outputs,
     const char* attributes);
+
+/*
+ * tl_graph_add_node_with_bodies adds an operator that runs graphs: If with the bodies
+ * "then_branch" and "else_branch", Loop and Scan with "body". body_names has what the
+ * operator calls each. A body may use the names of the graph around it. Its inputs have
+ * the types that the operator gives them, whatever was said of them; what was bound,
+ * frozen or made a state there is not looked at.
+ *
+ * Ownership: the strings and arrays are only read; the bodies are copied, and
+ *     stay the caller's.
+ * Threads: any thread; calls for one graph take turns.
+ * Returns: TL_OK, or why nothing was changed.
+ * Errors: TL_E_INVALID_ARGUMENT (as of tl_graph_add_node; a body that is no
+ *     graph, has no name, or one of another body).
+ * Cost: one cgo call; grows with the nodes of the bodies.
+ */
+TL_API tl_status tl_graph_add_node_with_bodies(tl_graph* graph, const char* op, const char* name,
+    const char* const* inputs, size_t num_inputs, const char* const* outputs, size_t num_outputs,
+    const char* attributes, const char* const* body_names, tl_graph* const* bodies, size_t num_bodies);
 
 /*
  * tl_graph_add_output makes a value an output, behind those that there are.
@@ -349,7 +367,7 @@ typedef struct tl_execution_info {
     int64_t num_transfers;    /* to the second space and back */
     size_t moved_bytes;       /* of all transfers */
     size_t outside_bytes;     /* of the second space; 0: there is none */
-    double seconds;           /* that the nodes take, estimated by the rates */
+    double seconds;           /* that the nodes take, estimated by the rates; 0 for a body */
     double seconds_once;      /* the same when none is computed again and nothing is moved */
     int64_t num_symbols;
     int64_t is_proved;        /* 1: tl_execution_get_places was compared with a plan for all numbers */
@@ -397,7 +415,27 @@ typedef struct tl_execution_instruction {
     int64_t num_outputs;
     int64_t num_scratch;    /* 0 or 1 */
     const char* repeats;    /* the node that it computes again for the capacity; NULL: none */
+    int64_t num_bodies;     /* graphs that it runs: tl_execution_get_body */
 } tl_execution_instruction;
+
+/*
+ * tl_execution_body describes a graph that an instruction runs: a branch of If, what Loop
+ * or Scan repeats. What it needs lies in the instruction's temporary memory, at offsets in
+ * bytes. An input at -1 is an argument of the instruction: the last num_captures inputs are
+ * those of the indices in captures. An output at -1 is written where the instruction's
+ * result lies.
+ */
+typedef struct tl_execution_body {
+    size_t struct_size;      /* sizeof(tl_execution_body) */
+    const char* name;        /* then_branch, else_branch, body */
+    int64_t frame;           /* where the frame of its execution begins */
+    int64_t num_inputs;
+    const int64_t* inputs;   /* where each lies */
+    int64_t num_outputs;
+    const int64_t* outputs;  /* where each lies */
+    int64_t num_captures;
+    const int64_t* captures; /* arguments of the instruction */
+} tl_execution_body;
 
 /*
  * tl_execution_operand describes a tensor in a buffer. Element (i, j, ...) lies
@@ -476,6 +514,22 @@ TL_API tl_status tl_execution_get_instruction(const tl_execution* execution, int
  */
 TL_API tl_status tl_execution_get_operand(const tl_execution* execution, int64_t instruction, int32_t role,
     int64_t index, tl_execution_operand* out_operand);
+
+/*
+ * tl_execution_get_body describes a graph that an instruction runs, by its index, and
+ * returns its plan as an execution. Each of the two may be NULL.
+ *
+ * Ownership: name and arrays belong to the execution. The caller ends
+ *     *out_execution with tl_execution_destroy; it does not need this
+ *     execution. Each call makes one.
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing was filled in.
+ * Errors: TL_E_INVALID_ARGUMENT (no such execution, instruction or body, a
+ *     struct_size that is too small), TL_E_LIMIT (4,096 executions).
+ * Cost: one cgo call.
+ */
+TL_API tl_status tl_execution_get_body(const tl_execution* execution, int64_t instruction, int64_t body,
+    tl_execution_body* out_body, tl_execution** out_execution);
 
 /*
  * tl_execution_get_symbol describes a symbol, by its index.

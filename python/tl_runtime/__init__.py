@@ -99,6 +99,7 @@ if TYPE_CHECKING:
     from ._compiled import CompiledGraph
     from ._execution import (
         Execution,
+        ExecutionBody,
         ExecutionBuffer,
         ExecutionInstruction,
         ExecutionOperand,
@@ -115,6 +116,7 @@ _LATE = {
     "CompiledArena": "_graph_arena",
     "CompiledGraph": "_compiled",
     "Execution": "_execution",
+    "ExecutionBody": "_execution",
     "ExecutionBuffer": "_execution",
     "ExecutionInstruction": "_execution",
     "ExecutionOperand": "_execution",
@@ -167,6 +169,7 @@ __all__ = [
     "DeviceKind",
     "Error",
     "Execution",
+    "ExecutionBody",
     "ExecutionBuffer",
     "ExecutionInstruction",
     "ExecutionOperand",

@@ -65,6 +65,23 @@ class ExecutionInstruction(NamedTuple):
     scratch: ExecutionOperand | None
     repeats: str | None = None
     """The node that it computes again for the capacity."""
+    bodies: tuple[ExecutionBody, ...] = ()
+    """The graphs that it runs."""
+
+
+class ExecutionBody(NamedTuple):
+    """A graph that an instruction runs: a branch of If, what Loop or Scan repeats.
+
+    What it needs lies in the instruction's scratch, at offsets in bytes. An input of None is an argument of the
+    instruction: the last inputs are those that captures lists. An output of None is written where the result lies.
+    """
+
+    name: str
+    execution: Execution
+    frame: int
+    inputs: tuple[int | None, ...]
+    outputs: tuple[int | None, ...]
+    captures: tuple[int, ...]
 
 
 class ExecutionSymbol(NamedTuple):
@@ -170,6 +187,22 @@ class Execution:
             self._operands(i, role.OUTPUT, made.num_outputs),
             scratch[0] if scratch else None,
             made.repeats.decode() if made.repeats else None,
+            tuple(self._body(i, n) for n in range(made.num_bodies)),
+        )
+
+    def _body(self, instruction: int, n: int) -> ExecutionBody:
+        handle = ctypes.c_void_p()
+        made = graph_abi().tl_execution_body()
+        made.struct_size = ctypes.sizeof(made)
+        get = graph_lib().tl_execution_get_body
+        check(get(self._handle, instruction, n, ctypes.byref(made), ctypes.byref(handle)))
+        return ExecutionBody(
+            made.name.decode(),
+            Execution(handle.value),
+            made.frame,
+            tuple(None if at < 0 else at for at in _numbers(made.inputs, made.num_inputs)),
+            tuple(None if at < 0 else at for at in _numbers(made.outputs, made.num_outputs)),
+            _numbers(made.captures, made.num_captures),
         )
 
     def _operands(self, instruction: int, role: int, count: int) -> tuple[ExecutionOperand, ...]:

@@ -105,14 +105,19 @@ class Graph:
         """Adds an operator and returns the name of its result, or a tuple of names where there are several.
 
         op is the operator's name in ONNX. An input of None is an argument that is left out. outputs are names, or how
-        many names to make. Attributes are numbers, strings, lists of one kind, and arrays of NumPy for tensors.
+        many names to make. Attributes are numbers, strings, lists of one kind, arrays of NumPy for tensors, and graphs:
+        then_branch and else_branch of If, body of Loop and Scan. Such a graph is copied; it may use the names of this
+        one, and its inputs have the types that the operator gives them.
         """
         results = self._names(op, outputs)
+        bodies = {key: value for key, value in attributes.items() if isinstance(value, Graph)}
+        plain = {key: _attribute(value) for key, value in attributes.items() if key not in bodies}
         given = (ctypes.c_char_p * len(inputs))(*(c_string(value or "") for value in inputs))
         made = (ctypes.c_char_p * len(results))(*map(c_string, results))
-        text = json.dumps({key: _attribute(value) for key, value in attributes.items()}) if attributes else None
+        called = (ctypes.c_char_p * len(bodies))(*map(c_string, bodies))
+        handles = (ctypes.c_void_p * len(bodies))(*(graph._handle for graph in bodies.values()))
         check(
-            graph_lib().tl_graph_add_node(
+            graph_lib().tl_graph_add_node_with_bodies(
                 self._handle,
                 c_string(op),
                 c_string(name),
@@ -120,7 +125,10 @@ class Graph:
                 len(inputs),
                 ctypes.addressof(made),
                 len(results),
-                None if text is None else text.encode(),
+                json.dumps(plain).encode() if plain else None,
+                ctypes.addressof(called),
+                ctypes.addressof(handles),
+                len(bodies),
             )
         )
         return results[0] if len(results) == 1 else results

@@ -144,6 +144,28 @@ class tl_execution_instruction(ctypes.Structure):
         ("num_outputs", ctypes.c_int64),
         ("num_scratch", ctypes.c_int64),
         ("repeats", ctypes.c_char_p),
+        ("num_bodies", ctypes.c_int64),
+    ]
+
+
+class tl_execution_body(ctypes.Structure):
+    """tl_execution_body describes a graph that an instruction runs: a branch of If, what Loop
+    or Scan repeats. What it needs lies in the instruction's temporary memory, at offsets in
+    bytes. An input at -1 is an argument of the instruction: the last num_captures inputs are
+    those of the indices in captures. An output at -1 is written where the instruction's
+    result lies.
+    """
+
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("name", ctypes.c_char_p),
+        ("frame", ctypes.c_int64),
+        ("num_inputs", ctypes.c_int64),
+        ("inputs", ctypes.POINTER(ctypes.c_int64)),
+        ("num_outputs", ctypes.c_int64),
+        ("outputs", ctypes.POINTER(ctypes.c_int64)),
+        ("num_captures", ctypes.c_int64),
+        ("captures", ctypes.POINTER(ctypes.c_int64)),
     ]
 
 
@@ -346,8 +368,7 @@ FUNCTIONS: tuple[Function, ...] = (
         a JSON object, such as {"axis": 1, "perm": [1, 0]}; a float has a point. name is for
         messages, and may be NULL.
 
-        A node that runs graphs (If, Loop, Scan) comes with tl_graph_load or
-        tl_graph_parse.
+        A node that runs graphs (If, Loop, Scan) has them by tl_graph_add_node_with_bodies.
 
         Ownership: the strings and arrays are only read.
         Threads: any thread; calls for one graph take turns.
@@ -356,6 +377,28 @@ FUNCTIONS: tuple[Function, ...] = (
             more than 65,536 entries, a string above 4095 bytes, attributes that are
             not in that form or above 16 MiB).
         Cost: one cgo call.
+        """,
+    ),
+    Function(
+        "tl_graph_add_node_with_bodies",
+        "Graphs",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
+        ("graph", "op", "name", "inputs", "num_inputs", "outputs", "num_outputs", "attributes", "body_names", "bodies", "num_bodies"),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_graph_add_node_with_bodies adds an operator that runs graphs: If with the bodies
+        "then_branch" and "else_branch", Loop and Scan with "body". body_names has what the
+        operator calls each. A body may use the names of the graph around it. Its inputs have
+        the types that the operator gives them, whatever was said of them; what was bound,
+        frozen or made a state there is not looked at.
+
+        Ownership: the strings and arrays are only read; the bodies are copied, and
+            stay the caller's.
+        Threads: any thread; calls for one graph take turns.
+        Returns: TL_OK, or why nothing was changed.
+        Errors: TL_E_INVALID_ARGUMENT (as of tl_graph_add_node; a body that is no
+            graph, has no name, or one of another body).
+        Cost: one cgo call; grows with the nodes of the bodies.
         """,
     ),
     Function(
@@ -537,6 +580,26 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was filled in.
         Errors: TL_E_INVALID_ARGUMENT (no such execution, instruction, role or
             operand, no out_operand, a struct_size that is too small).
+        Cost: one cgo call.
+        """,
+    ),
+    Function(
+        "tl_execution_get_body",
+        "Executions",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(tl_execution_body), ctypes.c_void_p),
+        ("execution", "instruction", "body", "out_body", "out_execution"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT"),
+        """tl_execution_get_body describes a graph that an instruction runs, by its index, and
+        returns its plan as an execution. Each of the two may be NULL.
+
+        Ownership: name and arrays belong to the execution. The caller ends
+            *out_execution with tl_execution_destroy; it does not need this
+            execution. Each call makes one.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was filled in.
+        Errors: TL_E_INVALID_ARGUMENT (no such execution, instruction or body, a
+            struct_size that is too small), TL_E_LIMIT (4,096 executions).
         Cost: one cgo call.
         """,
     ),
