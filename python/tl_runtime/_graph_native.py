@@ -36,5 +36,6 @@ def _how() -> str:
     where = beside if os.path.isfile(beside) else "libtl_runtime_full.so, which `make full` builds in a checkout"
     return (
         f"tl.Graph: TL_E_UNSUPPORTED: {path()} has no graphs; set TL_RUNTIME_LIBRARY to {where}, before tl_runtime is "
-        "imported: it has all of this library, too"
+        "imported: it has all of this library, too. Or install the package with it, which needs Go: "
+        "TL_PYTHON_FULL=1 pip install --force-reinstall --no-binary tl-runtime tl-runtime"
     )
