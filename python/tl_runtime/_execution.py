@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._dtype import DType
-from ._graph_native import graph_abi, graph_lib
-from ._library import c_string, check, last_error
+from ._graph_native import graph_abi, graph_lib, written
+from ._library import check
 from ._numbers import int64_array
 
 if TYPE_CHECKING:
@@ -259,11 +259,7 @@ class Execution:
         return self._text("llvm" if _memory(memory) == "frame" else f"llvm-{memory}", name, version)
 
     def _text(self, form: str, name: str | None, version: int) -> str:
-        called = None if name is None else c_string(name)
-        text = graph_lib().tl_execution_text(self._handle, form.encode(), called, version)
-        if text is None:
-            raise last_error()
-        return str(text, "utf-8")
+        return written("tl_execution_text", self._handle, form, name, version)
 
     def validate(self) -> None:
         """Checks the plan with code that is independent of the planner."""

@@ -22,9 +22,9 @@ from ._compiled import CompiledGraph, aligned, checked_memory
 from ._dtype import DType
 from ._execution import Execution, _numbers
 from ._graph import Graph
-from ._graph_native import graph_abi, graph_lib
+from ._graph_native import graph_abi, graph_lib, written
 from ._graph_options import Options, for_c
-from ._library import c_string, check, last_error
+from ._library import c_string, check
 
 if TYPE_CHECKING:
     import numpy
@@ -137,11 +137,7 @@ class GraphArena:
         return self._text("llvm", prefix, version)
 
     def _text(self, form: str, name: str | None, version: int) -> str:
-        called = None if name is None else c_string(name)
-        text = graph_lib().tl_graph_arena_text(self._handle, form.encode(), called, version)
-        if text is None:
-            raise last_error()
-        return str(text, "utf-8")
+        return written("tl_graph_arena_text", self._handle, form, name, version)
 
     def validate(self) -> None:
         """Checks the plans with code that is independent of the planner."""

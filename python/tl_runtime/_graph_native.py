@@ -8,7 +8,7 @@ import os
 from types import ModuleType
 
 from ._errors import UnsupportedError
-from ._library import lib, path
+from ._library import c_string, last_error, lib, path
 from ._numbers import checked
 
 
@@ -29,6 +29,14 @@ def graph_lib() -> ctypes.CDLL:
     """Returns the library; UnsupportedError where the one that was loaded has no graphs."""
     graph_abi()
     return lib
+
+
+def written(function: str, handle: int | None, form: str, name: str | None, version: int) -> str:
+    """Returns what a function writes of a handle in a form; name and version are for code."""
+    text = getattr(graph_lib(), function)(handle, form.encode(), None if name is None else c_string(name), version)
+    if text is None:
+        raise last_error()
+    return str(text, "utf-8")
 
 
 def _how() -> str:
