@@ -50,7 +50,7 @@ FULL_SOURCES := $(LIBRARY_SOURCES) $(filter-out %_test.go,$(shell find compiler 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help lib full python-fast bitcode static debug checked demo demo-c demo-python demo-planned demo-tiny tool FORCE test prove proof bench gen gen-check format lint lint-lite install uninstall clean venv
+.PHONY: help lib full full-static python-fast bitcode static debug checked demo demo-c demo-python demo-planned demo-tiny tool FORCE test prove proof bench gen gen-check format lint lint-lite install uninstall clean venv
 .PHONY: wheel sdist release abi
 .PHONY: $(addprefix test-,$(subst +, ,$(STEPS))) test-interop test-ecosystem test-exports test-pythons test-scale test-c-programs
 
@@ -66,6 +66,11 @@ full: $(FULL) ## build build/libtl_runtime_full.so, which has graphs and their p
 
 $(FULL): $(FULL_SOURCES)
 	packaging/build_library.sh --full $(BUILD)
+
+full-static: $(BUILD)/libtl_runtime_full.a ## build build/libtl_runtime_full.a, to link into a program instead
+
+$(BUILD)/libtl_runtime_full.a: $(FULL_SOURCES)
+	packaging/build_library.sh --full --static $(BUILD)
 
 python-fast: $(FAST) ## build the Python package's extension module, if there are a C compiler and CPython 3.11 or newer
 
@@ -217,7 +222,7 @@ test-docs: docs
 test-model:
 	docs/model/run.sh
 
-test-install: $(LIBRARY) bitcode
+test-install: $(LIBRARY) $(FULL) full-static bitcode
 	rm -rf $(BUILD)/staged
 	$(MAKE) --no-print-directory install PREFIX=/opt/tl DESTDIR=$(BUILD)/staged
 	tests_c/scripts/installed_tree.sh $(BUILD)/staged/opt/tl $(CC)
@@ -276,7 +281,10 @@ release: $(PACKAGES)/.ready ## build everything that belongs to a tag into build
 abi: debug ## write packaging/abi: the interface's types and layouts, for a release
 	packaging/abi.sh write $(BUILD)
 
-install: $(LIBRARY) bitcode $(if $(SYSTEM_CMAKE),,$(VENV)/.ready) ## install to PREFIX (default /usr/local), below DESTDIR
+# What was built once and is installed, too, is of the same sources.
+BUILT := $(wildcard $(FULL) $(BUILD)/libtl_runtime.a $(BUILD)/libtl_runtime_full.a)
+
+install: $(LIBRARY) $(BUILT) bitcode $(if $(SYSTEM_CMAKE),,$(VENV)/.ready) ## install to PREFIX (default /usr/local), below DESTDIR
 	$(CMAKE) -S . -B $(BUILD)/install $(NINJA) -DBUILD_TESTING=OFF -DTL_RUNTIME_LIBRARY_DIR=$(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 	$(CMAKE) --build $(BUILD)/install
 	DESTDIR=$(DESTDIR) $(CMAKE) --install $(BUILD)/install

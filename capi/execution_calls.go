@@ -4,9 +4,8 @@ package main
 
 import (
 	"errors"
-	"runtime"
+	"fmt"
 	"strings"
-	"sync"
 	"unsafe"
 
 	"tlruntime/compiler/export"
@@ -14,102 +13,45 @@ import (
 	"tlruntime/compiler/llvm"
 	"tlruntime/compiler/plan"
 	"tlruntime/compiler/remat"
-	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
 )
 
-// execution is a plan and what the program was given of it. Memory that the program may read
-// is pinned until the execution ends.
+// execution is a plan and what the program was given of it.
 type execution struct {
+	lent
 	plan      *plan.ExecutionPlan
-	again     int       // nodes that are computed again
-	constants []uintptr // addresses of their content, and one more that is 0
-
-	mu    sync.Mutex // guards the rest
-	pins  runtime.Pinner
-	seen  map[*int64]bool           // shapes that are pinned
-	texts map[string]uintptr        // strings by their content
-	forms map[formOfText]uintptr    // what was written
-	data  map[*graph.Tensor]uintptr // content of constants
-}
-
-// formOfText is what a text was asked for as.
-type formOfText struct {
-	form, name string
-	version    int32
+	fit       *remat.Result             // what the plan costs
+	repeats   map[string]string         // nodes that are computed again, by those that do it
+	data      map[*graph.Tensor]uintptr // content of constants
+	constants []uintptr                 // addresses of their content, and one more that is 0
 }
 
 var executions = handles[execution]{kind: "execution", maker: "tl_graph_plan", most: 1 << 12}
 
 // keepExecution hands a plan to the program.
 func keepExecution(o *object.Context, made *remat.Result, out uintptr) status.Status {
-	e := &execution{plan: made.Plan, again: len(made.Again), seen: map[*int64]bool{}, texts: map[string]uintptr{},
-		forms: map[formOfText]uintptr{}, data: map[*graph.Tensor]uintptr{}}
-	e.pinConstants()
+	e := &execution{plan: made.Plan, fit: made, repeats: map[string]string{}, data: map[*graph.Tensor]uintptr{}}
+	for _, again := range made.Again {
+		e.repeats[again.Node] = again.Of
+	}
+	for i := range e.plan.Buffers {
+		if b := &e.plan.Buffers[i]; b.Kind == plan.Constant {
+			at := e.content(b.Constant.Data, b.DType.Bytes())
+			e.data[b.Constant] = at
+			e.constants = append(e.constants, at)
+		}
+	}
+	e.constants = append(e.constants, 0)
+	e.pins.Pin(&e.constants[0])
 	h, st := executions.add(o, e)
 	if st != status.OK {
-		e.pins.Unpin()
+		e.end()
 		return st
 	}
 	store(out, h)
 	return status.OK
-}
-
-// pinConstants finds the addresses of all constants. Content that is not aligned to its
-// elements is copied.
-func (e *execution) pinConstants() {
-	for i := range e.plan.Buffers {
-		b := &e.plan.Buffers[i]
-		if b.Kind != plan.Constant {
-			continue
-		}
-		content := b.Constant.Data
-		if at := uintptr(unsafe.Pointer(unsafe.SliceData(content))); at%uintptr(max(b.DType.Bytes(), 1)) != 0 {
-			words := make([]uint64, len(content)/8+1)
-			content = unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), len(content))
-			copy(content, b.Constant.Data)
-		}
-		var at uintptr
-		if len(content) > 0 {
-			at = e.pinned(unsafe.Pointer(&content[0]))
-		}
-		e.data[b.Constant] = at
-		e.constants = append(e.constants, at)
-	}
-	e.constants = append(e.constants, 0)
-	e.pins.Pin(&e.constants[0])
-}
-
-func (e *execution) pinned(p unsafe.Pointer) uintptr {
-	e.pins.Pin((*byte)(p))
-	return uintptr(p)
-}
-
-// text returns the address of a C string, the same for the same text. The lock is held.
-func (e *execution) text(s string) uintptr {
-	s, _, _ = strings.Cut(s, "\x00")
-	at, known := e.texts[s]
-	if !known {
-		content := append([]byte(s), 0)
-		at = e.pinned(unsafe.Pointer(&content[0]))
-		e.texts[s] = at
-	}
-	return at
-}
-
-// numbers returns the address of numbers of the plan, 0 when there are none. The lock is held.
-func (e *execution) numbers(list []int64) uintptr {
-	if len(list) == 0 {
-		return 0
-	}
-	first := &list[0]
-	if !e.seen[first] {
-		e.seen[first] = true
-		e.pins.Pin(first)
-	}
-	return uintptr(unsafe.Pointer(first))
 }
 
 // withExecution runs body with the execution's lock held.
@@ -131,9 +73,7 @@ func destroyExecution(o *object.Context, h uintptr) status.Status {
 	if e == nil {
 		return status.InvalidArgument
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.pins.Unpin()
+	e.end()
 	return status.OK
 }
 
@@ -146,9 +86,17 @@ func executionInfo(o *object.Context, h, out uintptr) status.Status {
 				NaiveBytes: uintptr(f.NaiveBytes),
 				NumBuffers: int64(len(e.plan.Buffers)), NumInstructions: int64(len(e.plan.Instructions)),
 				NumInputs: int64(len(e.plan.Inputs)), NumOutputs: int64(len(e.plan.Outputs)),
-				NumConstants: int64(len(e.constants) - 1), NumRecomputed: int64(e.again)}
+				NumConstants: int64(len(e.constants) - 1), NumRecomputed: int64(len(e.fit.Again)),
+				NumTransfers: int64(len(e.fit.Moved)), OutsideBytes: uintptr(e.plan.Outside),
+				Seconds: e.fit.Cost, SecondsOnce: e.fit.Given, NumSymbols: int64(len(e.plan.Symbols))}
+			for _, m := range e.fit.Moved {
+				info.MovedBytes += uintptr(m.Bytes)
+			}
 			if f.Optimal {
 				info.IsOptimal = 1
+			}
+			if e.plan.Symbolic != nil && e.plan.Symbolic.Proved {
+				info.IsProved = 1
 			}
 			return info
 		})
@@ -167,9 +115,13 @@ func executionBuffer(o *object.Context, h uintptr, buffer int64, out uintptr) st
 		}
 		return fillStruct(o, out, "tl_execution_buffer", func() tl_execution_buffer {
 			b := &e.plan.Buffers[buffer]
-			return tl_execution_buffer{Name: e.text(b.Name), Kind: int32(b.Kind), Dtype: int32(b.DType),
+			made := tl_execution_buffer{Name: e.text(b.Name), Kind: int32(b.Kind), Dtype: int32(b.DType),
 				Rank: int64(len(b.Shape)), Shape: e.numbers(b.Shape), Bytes: uintptr(b.Bytes), First: int64(b.First),
-				Last: int64(b.Last), Offset: b.Offset, Data: e.data[b.Constant]}
+				Last: int64(b.Last), Offset: b.Offset, Data: e.data[b.Constant], Outside: -1}
+			if b.Kind == plan.Outside {
+				made.Outside = b.Outside
+			}
+			return made
 		})
 	})
 }
@@ -187,13 +139,53 @@ func executionInstruction(o *object.Context, h uintptr, instruction int64, out u
 		return fillStruct(o, out, "tl_execution_instruction", func() tl_execution_instruction {
 			made := tl_execution_instruction{Node: e.text(in.Node), Op: e.text(in.Op),
 				Attributes: e.text(string(attrs)),
-				NumInputs:  int64(len(in.Inputs)), NumOutputs: int64(len(in.Outputs))}
+				NumInputs:  int64(len(in.Inputs)), NumOutputs: int64(len(in.Outputs)), NumBodies: int64(len(in.Bodies))}
 			if in.Scratch != nil {
 				made.NumScratch = 1
+			}
+			if of, again := e.repeats[in.Node]; again {
+				made.Repeats = e.text(of)
 			}
 			return made
 		})
 	})
+}
+
+// executionBody describes the body of an instruction that place names.
+func executionBody(o *object.Context, h uintptr, place operandPlace, out, outExecution uintptr) status.Status {
+	return withExecution(o, h, func(e *execution) status.Status {
+		if place.instruction < 0 || place.instruction >= int64(len(e.plan.Instructions)) {
+			return outside(o, "instruction", place.instruction, len(e.plan.Instructions))
+		}
+		bodies := e.plan.Instructions[place.instruction].Bodies
+		switch {
+		case place.index < 0 || place.index >= int64(len(bodies)):
+			return outside(o, "body", place.index, len(bodies))
+		case !optional(outExecution):
+			return fail(o, status.InvalidArgument, "out_execution is %#x, which is no address; NULL is for none",
+				outExecution)
+		}
+		b := &bodies[place.index]
+		if out != 0 {
+			st := fillStruct(o, out, "tl_execution_body", func() tl_execution_body {
+				return tl_execution_body{Name: e.text(b.Name), Frame: b.Frame, NumInputs: int64(len(b.Inputs)),
+					Inputs: e.numbers(b.Inputs), NumOutputs: int64(len(b.Outputs)), Outputs: e.numbers(b.Outputs),
+					NumCaptures: int64(len(b.Captures)), Captures: e.numbers(indices(b.Captures))}
+			})
+			if st != status.OK {
+				return st
+			}
+		}
+		if outExecution == 0 {
+			return status.OK
+		}
+		return keepExecution(o, &remat.Result{Plan: b.Plan}, outExecution)
+	})
+}
+
+// indices are the same numbers in the same place: an int has 64 bits wherever the library runs.
+func indices(list []int) []int64 {
+	return unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(list))), len(list))
 }
 
 // operandPlace says which operand is wanted.
@@ -257,48 +249,18 @@ func executionConstants(o *object.Context, h uintptr) uintptr {
 
 func executionText(o *object.Context, h, form, name uintptr, version int32) (at uintptr) {
 	withExecution(o, h, func(e *execution) status.Status {
-		asked := formOfText{version: version}
-		var st status.Status
-		if asked.form, st = textOf(o, form, "a form"); st != status.OK {
-			return st
-		}
-		if name != 0 {
-			if asked.name, st = textOf(o, name, "a name"); st != status.OK {
-				return st
-			}
-		}
-		at = e.forms[asked]
-		if at != 0 {
-			return status.OK
-		}
-		written, st := e.write(o, asked)
-		if st == status.OK {
-			content := append(written, 0)
-			at = e.pinned(unsafe.Pointer(&content[0]))
-			e.forms[asked] = at
-		}
-		return st
+		at = e.written(o, form, name, version, func(asked formOfText) ([]byte, status.Status) {
+			return writeText(o, func(b *strings.Builder) error { return e.write(b, asked) })
+		})
+		return status.OK
 	})
 	return at
 }
 
-// write writes the plan down.
-func (e *execution) write(o *object.Context, asked formOfText) ([]byte, status.Status) {
+// writeText runs what writes a text, and tells why there is none.
+func writeText(o *object.Context, write func(*strings.Builder) error) ([]byte, status.Status) {
 	var b strings.Builder
-	var err error
-	switch asked.form {
-	case "json":
-		err = export.WriteJSON(&b, e.plan, export.WithoutContent)
-	case "header":
-		err = export.WriteHeader(&b, e.plan, asked.name)
-	case "llvm":
-		var text string
-		text, err = llvm.Module(e.plan, llvm.Options{Name: asked.name, Version: int(asked.version)})
-		b.WriteString(text)
-	default:
-		return nil, fail(o, status.InvalidArgument, "the form %q is unknown; there are json, llvm and header",
-			asked.form)
-	}
+	err := write(&b)
 	var missing llvm.MissingError
 	switch {
 	case errors.As(err, &missing):
@@ -307,6 +269,35 @@ func (e *execution) write(o *object.Context, asked formOfText) ([]byte, status.S
 		return nil, invalid(o, err)
 	}
 	return []byte(b.String()), status.OK
+}
+
+// memoryOf is where the code of a form has its memory from.
+var memoryOf = map[string]llvm.Memory{"llvm": llvm.OneFrame, "llvm-slots": llvm.Slots, "llvm-caller": llvm.Caller,
+	"header-caller": llvm.Caller}
+
+// write writes the plan down.
+func (e *execution) write(b *strings.Builder, asked formOfText) error {
+	code := llvm.Options{Name: asked.name, Version: int(asked.version), Memory: memoryOf[asked.form]}
+	var text string
+	var err error
+	switch asked.form {
+	case "json":
+		return export.WriteJSON(b, e.plan, export.WithoutContent)
+	case "header":
+		return export.WriteHeader(b, e.plan, asked.name)
+	case "header-caller":
+		if err = export.WriteHeader(b, e.plan, asked.name); err == nil {
+			text, err = llvm.Header(e.plan, code)
+			text = "\n" + text
+		}
+	case "llvm", "llvm-slots", "llvm-caller":
+		text, err = llvm.Module(e.plan, code)
+	default:
+		return fmt.Errorf("the form %q is unknown; there are json, llvm, llvm-slots, llvm-caller, header and header-caller",
+			asked.form)
+	}
+	b.WriteString(text)
+	return err
 }
 
 func validateExecution(o *object.Context, h uintptr) status.Status {
@@ -320,38 +311,4 @@ func validateExecution(o *object.Context, h uintptr) status.Status {
 		}
 		return status.OK
 	})
-}
-
-// tensorList is an array of addresses of tensors.
-type tensorList struct{ at, n uintptr }
-
-// checkRun refuses what a compiled function cannot be called with.
-func checkRun(o *object.Context, h, function uintptr, inputs, outputs tensorList) status.Status {
-	e := executions.find(o, h)
-	if e == nil {
-		return status.InvalidArgument
-	}
-	if !usable(function) {
-		return fail(o, status.InvalidArgument, "the function is %#x, which is none", function)
-	}
-	if st := e.checkList(o, inputs, e.plan.Inputs, "input"); st != status.OK {
-		return st
-	}
-	return e.checkList(o, outputs, e.plan.Outputs, "output")
-}
-
-func (e *execution) checkList(o *object.Context, given tensorList, want []plan.Operand, kind string) status.Status {
-	switch {
-	case given.n != uintptr(len(want)):
-		return fail(o, status.InvalidArgument, "%d %ss were passed; the graph has %d", given.n, kind, len(want))
-	case given.n > 0 && !usable(given.at):
-		return fail(o, status.InvalidArgument, "an array of %d %ss is needed; %#x is none", given.n, kind, given.at)
-	}
-	for i := range want {
-		at := load[uintptr](given.at + uintptr(i)*unsafe.Sizeof(given.at))
-		if b := want[i].Buffer; b >= 0 && e.plan.Buffers[b].Bytes > 0 && at < layout.LowestAddress {
-			return fail(o, status.InvalidArgument, "%s %d, %q, is %#x, which is no tensor", kind, i, want[i].Name, at)
-		}
-	}
-	return status.OK
 }

@@ -9,7 +9,8 @@
 //	int32_t NAME(const void* const* inputs, void* const* outputs, const void* const* constants);
 //
 // which takes the frame from the runtime, computes the outputs, and returns a
-// tl_status. tl_execution_run calls the function when it was compiled.
+// tl_status. tl_execution_run calls the function when it was compiled. Its memory can be
+// the program's instead: tl_execution_run_in.
 //
 // An execution does not change. Strings and arrays that its functions return belong
 // to it: they are valid until tl_execution_destroy.
@@ -28,7 +29,9 @@ import (
 //	    TL_BUFFER_KIND_ACTIVATION = 0, /* in the frame */
 //	    TL_BUFFER_KIND_INPUT = 1,      /* the caller's, read only; with TL_GRAPH_FLAG_PLACE_INPUTS in the frame */
 //	    TL_BUFFER_KIND_OUTPUT = 2,     /* the caller's; with TL_GRAPH_FLAG_PLACE_OUTPUTS in the frame */
-//	    TL_BUFFER_KIND_CONSTANT = 3    /* the execution's, read only */
+//	    TL_BUFFER_KIND_CONSTANT = 3,   /* the execution's, read only */
+//	    TL_BUFFER_KIND_STATE = 4,      /* in an arena, where it keeps its content between calls */
+//	    TL_BUFFER_KIND_OUTSIDE = 5     /* in the second space */
 //	};
 const _ = "tl_buffer_kind"
 
@@ -58,6 +61,13 @@ const _ = "tl_operand_role"
 //	    int64_t num_outputs;
 //	    int64_t num_constants;    /* buffers of kind TL_BUFFER_KIND_CONSTANT */
 //	    int64_t num_recomputed;   /* nodes that are computed again for the capacity */
+//	    int64_t num_transfers;    /* to the second space and back */
+//	    size_t moved_bytes;       /* of all transfers */
+//	    size_t outside_bytes;     /* of the second space; 0: there is none */
+//	    double seconds;           /* that the nodes take, estimated by the rates; 0 for a body */
+//	    double seconds_once;      /* the same when none is computed again and nothing is moved */
+//	    int64_t num_symbols;
+//	    int64_t is_proved;        /* 1: tl_execution_get_places was compared with a plan for all numbers */
 //	} tl_execution_info;
 type tl_execution_info struct {
 	StructSize      uintptr
@@ -73,6 +83,29 @@ type tl_execution_info struct {
 	NumOutputs      int64
 	NumConstants    int64
 	NumRecomputed   int64
+	NumTransfers    int64
+	MovedBytes      uintptr
+	OutsideBytes    uintptr
+	Seconds         float64
+	SecondsOnce     float64
+	NumSymbols      int64
+	IsProved        int64
+}
+
+// tl_execution_symbol describes a symbol in the shapes of the graph, by name, and the
+// numbers that the plan is for. Without TL_GRAPH_FLAG_SYMBOLIC that is one number.
+//
+//	C: typedef struct tl_execution_symbol {
+//	    size_t struct_size; /* sizeof(tl_execution_symbol) */
+//	    const char* name;
+//	    int64_t first;      /* a lower number takes the memory and the places of this one */
+//	    int64_t last;       /* the bound */
+//	} tl_execution_symbol;
+type tl_execution_symbol struct {
+	StructSize uintptr
+	Name       uintptr
+	First      int64
+	Last       int64
 }
 
 // tl_execution_buffer describes a buffer: that of one value, in which others may lie.
@@ -89,6 +122,7 @@ type tl_execution_info struct {
 //	    int64_t last;         /* the last one; num_instructions: alive afterwards */
 //	    int64_t offset;       /* bytes in the frame; -1: it is not there */
 //	    const void* data;     /* content of a constant; NULL for others */
+//	    int64_t outside;      /* bytes in the second space; -1: it is not there */
 //	} tl_execution_buffer;
 type tl_execution_buffer struct {
 	StructSize uintptr
@@ -102,18 +136,22 @@ type tl_execution_buffer struct {
 	Last       int64
 	Offset     int64
 	Data       uintptr
+	Outside    int64
 }
 
-// tl_execution_instruction describes an instruction: one operator at work.
+// tl_execution_instruction describes an instruction: one operator at work. Besides those
+// of ONNX there are Copy, and MoveOut and MoveIn, which copy to the second space and back.
 //
 //	C: typedef struct tl_execution_instruction {
 //	    size_t struct_size;     /* sizeof(tl_execution_instruction) */
 //	    const char* node;       /* name of the node it came from */
-//	    const char* op;         /* operator of ONNX */
+//	    const char* op;
 //	    const char* attributes; /* a JSON object that has all of them, defaults, too */
 //	    int64_t num_inputs;
 //	    int64_t num_outputs;
 //	    int64_t num_scratch;    /* 0 or 1 */
+//	    const char* repeats;    /* the node that it computes again for the capacity; NULL: none */
+//	    int64_t num_bodies;     /* graphs that it runs: tl_execution_get_body */
 //	} tl_execution_instruction;
 type tl_execution_instruction struct {
 	StructSize uintptr
@@ -123,6 +161,37 @@ type tl_execution_instruction struct {
 	NumInputs  int64
 	NumOutputs int64
 	NumScratch int64
+	Repeats    uintptr
+	NumBodies  int64
+}
+
+// tl_execution_body describes a graph that an instruction runs: a branch of If, what Loop
+// or Scan repeats. What it needs lies in the instruction's temporary memory, at offsets in
+// bytes. An input at -1 is an argument of the instruction: the last num_captures inputs are
+// those of the indices in captures. An output at -1 is written where the instruction's
+// result lies.
+//
+//	C: typedef struct tl_execution_body {
+//	    size_t struct_size;      /* sizeof(tl_execution_body) */
+//	    const char* name;        /* then_branch, else_branch, body */
+//	    int64_t frame;           /* where the frame of its execution begins */
+//	    int64_t num_inputs;
+//	    const int64_t* inputs;   /* where each lies */
+//	    int64_t num_outputs;
+//	    const int64_t* outputs;  /* where each lies */
+//	    int64_t num_captures;
+//	    const int64_t* captures; /* arguments of the instruction */
+//	} tl_execution_body;
+type tl_execution_body struct {
+	StructSize  uintptr
+	Name        uintptr
+	Frame       int64
+	NumInputs   int64
+	Inputs      uintptr
+	NumOutputs  int64
+	Outputs     uintptr
+	NumCaptures int64
+	Captures    uintptr
 }
 
 // tl_execution_operand describes a tensor in a buffer. Element (i, j, ...) lies
@@ -238,6 +307,73 @@ func tlgo_execution_get_operand(c, execution uintptr, instruction int64, role in
 	})
 }
 
+// tl_execution_get_body describes a graph that an instruction runs, by its index, and
+// returns its plan as an execution. Each of the two may be NULL.
+//
+//	C: tl_status tl_execution_get_body(const tl_execution* execution, int64_t instruction, int64_t body,
+//	    tl_execution_body* out_body, tl_execution** out_execution);
+//
+// Ownership: name and arrays belong to the execution. The caller ends *out_execution with
+// tl_execution_destroy; it does not need this execution. Each call makes one.
+// Threads: any thread.
+// Returns: TL_OK, or why nothing was filled in.
+// Errors: TL_E_INVALID_ARGUMENT (no such execution, instruction or body, a struct_size
+// that is too small), TL_E_LIMIT (4,096 executions).
+// Cost: one cgo call.
+//
+//export tlgo_execution_get_body
+func tlgo_execution_get_body(c, execution uintptr, instruction, body int64, outBody, outExecution uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return executionBody(o, execution, operandPlace{instruction: instruction, index: body}, outBody, outExecution)
+	})
+}
+
+// tl_execution_get_symbol describes a symbol, by its index.
+//
+//	C: tl_status tl_execution_get_symbol(const tl_execution* execution, int64_t symbol,
+//	    tl_execution_symbol* out_symbol);
+//
+// Ownership: the name belongs to the execution.
+// Threads: any thread.
+// Returns: TL_OK, or why nothing was filled in.
+// Errors: TL_E_INVALID_ARGUMENT (no such execution or symbol, no out_symbol, a struct_size
+// that is too small).
+// Cost: one cgo call.
+//
+//export tlgo_execution_get_symbol
+func tlgo_execution_get_symbol(c, execution uintptr, symbol int64, outSymbol uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return executionSymbol(o, execution, symbol, outSymbol)
+	})
+}
+
+// tl_execution_get_places tells for other numbers of the symbols, in their order, how
+// large the frame is, and the place and size of each buffer. The execution was planned
+// with TL_GRAPH_FLAG_SYMBOLIC. A buffer outside the frame has the offset -1. No two
+// buffers that are alive at once share a byte, whatever the numbers; is_proved of
+// tl_execution_info tells whether the sizes were compared for all of them or for a sample.
+// The text of form "llvm" is for the bounds.
+//
+//	C: tl_status tl_execution_get_places(const tl_execution* execution, const int64_t* numbers, size_t num_numbers,
+//	    size_t* out_frame_bytes, int64_t* out_offsets, size_t* out_bytes, size_t num_buffers);
+//
+// Ownership: the numbers are only read. out_offsets and out_bytes have num_buffers
+// entries, as many as the execution has buffers; each out parameter may be NULL.
+// Threads: any thread.
+// Returns: TL_OK, or why nothing was filled in.
+// Errors: TL_E_INVALID_ARGUMENT (no such execution, one that was not planned so, another
+// number of symbols or buffers, a number below 1 or above its bound).
+// Cost: one cgo call; grows with the number of buffers and of those that they lie on.
+//
+//export tlgo_execution_get_places
+func tlgo_execution_get_places(c, execution, numbers, numNumbers, outFrameBytes, outOffsets, outBytes,
+	numBuffers uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return executionPlaces(o, execution, addressList{numbers, numNumbers},
+			placesOut{outFrameBytes, outOffsets, outBytes, numBuffers})
+	})
+}
+
 // tl_execution_constants returns what the compiled function takes as constants: the
 // addresses of the content of all constant buffers, in their order.
 //
@@ -255,8 +391,11 @@ func tlgo_execution_constants(c, execution uintptr) uintptr {
 }
 
 // tl_execution_text writes an execution down. form is "json" (as `tl plan -o FILE.json`
-// writes it), "llvm" (a module in LLVM IR with one function) or "header" (offsets as C
-// macros). name is that of the function or the prefix of the macros; NULL takes the
+// writes it), "llvm" (a module in LLVM IR with one function), "llvm-slots" (its memory
+// comes from slots of a function's frame), "llvm-caller" (its memory is one more argument,
+// `void* scratch`, and it calls nothing of the library: tl_execution_run_in), "header"
+// (offsets as C macros) or "header-caller" (these and the declaration of the function of
+// "llvm-caller"). name is that of the function or the prefix of the macros; NULL takes the
 // graph's. llvm_version is the major version of the LLVM that reads the module, from 14;
 // 0 is the newest one.
 //
@@ -268,8 +407,9 @@ func tlgo_execution_constants(c, execution uintptr) uintptr {
 // Threads: any thread.
 // Returns: the text; NULL on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such execution or form, a name above 4095 bytes, a
-// version that is too old, an alignment above 64 for LLVM), TL_E_UNSUPPORTED (LLVM alone:
-// operators that have no kernel; the message names all of them).
+// version that is too old, an alignment above 64 for LLVM with memory of the library, a
+// second space or states of an arena with memory that cannot hold them), TL_E_UNSUPPORTED
+// (LLVM alone: operators that have no kernel; the message names all of them).
 // Cost: one cgo call, and that of writing the text.
 //
 //export tlgo_execution_text
@@ -317,6 +457,37 @@ func tlgo_execution_validate(c, execution uintptr) int32 {
 //export tlgo_execution_run
 func tlgo_execution_run(c, execution, function, inputs, numInputs, outputs, numOutputs uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
-		return checkRun(o, execution, function, tensorList{inputs, numInputs}, tensorList{outputs, numOutputs})
+		return checkRun(o, execution, runArguments{function, addressList{inputs, numInputs},
+			addressList{outputs, numOutputs}})
+	})
+}
+
+// tl_execution_run_in is tl_execution_run for a function that is given its memory: that of
+// the form "llvm-caller", or of an entry of an arena (tl_graph_arena_text). memory has at
+// least frame_bytes bytes of tl_execution_info at a multiple of frame_alignment and of 64,
+// and overlaps no tensor. For an entry of an arena it is the arena: inputs and outputs that
+// are states lie there, and their entries in the arrays are not looked at. Otherwise its
+// content has no meaning before and after.
+//
+//	C: tl_status tl_execution_run_in(const tl_execution* execution, void* function, const void* const* inputs,
+//	    size_t num_inputs, void* const* outputs, size_t num_outputs, void* memory, size_t bytes);
+//
+// Ownership: inputs are only read, outputs and memory written; all stay the caller's.
+// Threads: any thread, several at once with memory of their own; none may destroy the
+// execution meanwhile.
+// Returns: what the function returns, such as TL_OK; or why it was not called. It is not
+// checked whether the function is that of the execution, and takes its memory so.
+// Errors: TL_E_INVALID_ARGUMENT (no such execution, no function, another number of
+// inputs or outputs, an address that is none where the tensor has bytes, memory that is too
+// small or not aligned, a plan with a second space).
+// Cost: two cgo calls and that of the function. Nothing is allocated.
+// Path: fast.
+//
+//export tlgo_execution_run_in
+func tlgo_execution_run_in(c, execution, function, inputs, numInputs, outputs, numOutputs, memory,
+	bytes uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return checkRunIn(o, execution, runArguments{function, addressList{inputs, numInputs},
+			addressList{outputs, numOutputs}}, memory, bytes)
 	})
 }

@@ -3,30 +3,25 @@
 package main
 
 import (
-	"errors"
 	"maps"
 	"os"
 	"slices"
 	"sync"
 
-	"tlruntime/compiler/content"
 	"tlruntime/compiler/graph"
 	"tlruntime/compiler/models"
-	"tlruntime/compiler/plan"
-	"tlruntime/compiler/remat"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/object"
-	"tlruntime/runtime/plans"
 	"tlruntime/runtime/status"
 )
 
 const (
-	mostRank       = 64
-	mostArguments  = 1 << 16
-	mostAttributes = 16 << 20
-	mostTensor     = 1 << 56 // bytes, as package graph has it
-	mostFolded     = 1 << 30 // bytes of computed constants, as package graph has it
+	mostRank      = 64
+	mostArguments = 1 << 16
+	mostText      = 16 << 20
+	mostTensor    = 1 << 56 // bytes, as package graph has it
+	mostFolded    = 1 << 30 // bytes of computed constants, as package graph has it
 )
 
 // bytesToRead is how often a graph is in memory while it is read: as content, as messages and as
@@ -39,13 +34,15 @@ type ownGraph struct {
 	graph  *graph.Graph
 	bind   map[string]int64
 	frozen map[string]graph.Tensor
+	states map[string]string // which state a value is
 }
 
 var ownGraphs = handles[ownGraph]{kind: "graph", maker: "tl_graph_create", most: 1 << 16}
 
 // keepGraph hands a graph to the program.
 func keepGraph(o *object.Context, g *graph.Graph, out uintptr) status.Status {
-	h, st := ownGraphs.add(o, &ownGraph{graph: g, bind: map[string]int64{}, frozen: map[string]graph.Tensor{}})
+	h, st := ownGraphs.add(o, &ownGraph{graph: g, bind: map[string]int64{}, frozen: map[string]graph.Tensor{},
+		states: map[string]string{}})
 	if st == status.OK {
 		store(out, h)
 	}
@@ -254,82 +251,6 @@ func withTensor(o *object.Context, h, name uintptr, t tensorType, data uintptr,
 	})
 }
 
-// nodeTexts are the addresses of what a node is called and made with.
-type nodeTexts struct{ op, name, attributes uintptr }
-
-func addGraphNode(o *object.Context, h uintptr, t nodeTexts,
-	inputs, numInputs, outputs, numOutputs uintptr) status.Status {
-	return withGraph(o, h, func(g *ownGraph) status.Status {
-		n := graph.Node{}
-		var st status.Status
-		if n.Op, st = textOf(o, t.op, "an operator"); st != status.OK {
-			return st
-		}
-		if t.name != 0 {
-			if n.Name, st = textOf(o, t.name, "a name"); st != status.OK {
-				return st
-			}
-		}
-		if n.Inputs, st = names(o, inputs, numInputs, "input"); st != status.OK {
-			return st
-		}
-		if n.Outputs, st = names(o, outputs, numOutputs, "output"); st != status.OK {
-			return st
-		}
-		if len(n.Outputs) == 0 {
-			return fail(o, status.InvalidArgument, "a node of %q without an output computes nothing; name one", n.Op)
-		}
-		if n.Attrs, st = attributes(o, t.attributes); st == status.OK {
-			g.graph.Nodes = append(g.graph.Nodes, n)
-		}
-		return st
-	})
-}
-
-// names copies an array of strings, in which NULL is "".
-func names(o *object.Context, array, n uintptr, kind string) ([]string, status.Status) {
-	if n > mostArguments || n > 0 && !usable(array) {
-		return nil, fail(o, status.InvalidArgument, "an array of %d names of %ss is needed, of up to %d; %#x is none",
-			n,
-			kind,
-			mostArguments, array)
-	}
-	list := make([]string, n)
-	for i := range list {
-		at := load[uintptr](array + uintptr(i)*8)
-		if at == 0 {
-			continue
-		}
-		var st status.Status
-		if list[i], st = textOf(o, at, "the name of an "+kind); st != status.OK {
-			return nil, st
-		}
-	}
-	return list, status.OK
-}
-
-// attributes reads a JSON object that is longer than other strings may be.
-func attributes(o *object.Context, at uintptr) (graph.Attrs, status.Status) {
-	if at == 0 {
-		return nil, status.OK
-	}
-	if !usable(at) {
-		return nil, fail(o, status.InvalidArgument, "attributes are %#x, which is no string; NULL is for none", at)
-	}
-	var text []byte
-	for b := load[byte](at); b != 0; b = load[byte](at + uintptr(len(text))) {
-		if len(text) == mostAttributes {
-			return nil, fail(o, status.InvalidArgument, "attributes are longer than %d bytes", mostAttributes)
-		}
-		text = append(text, b)
-	}
-	attrs, err := graph.ReadAttrs(text)
-	if err != nil {
-		return nil, fail(o, status.InvalidArgument, "attributes: %v", err)
-	}
-	return attrs, status.OK
-}
-
 func addGraphOutput(o *object.Context, h, name uintptr) status.Status {
 	return withGraph(o, h, func(g *ownGraph) status.Status {
 		called, st := textOf(o, name, "a name")
@@ -370,85 +291,4 @@ func saveGraph(o *object.Context, h, path uintptr) status.Status {
 		}
 		return status.OK
 	})
-}
-
-// flagsOf are the fields of plan.Options by the bits of tl_graph_flag.
-func flagsOf(p *plan.Options) []*bool {
-	return []*bool{&p.NoViews, &p.NoInPlace, &p.NoConcat, &p.NoReorder, &p.PlaceInputs, &p.PlaceOutputs}
-}
-
-// planOptions reads the options of a plan, and its capacity.
-func planOptions(o *object.Context, options uintptr) (p plan.Options, capacity int64, st status.Status) {
-	if options == 0 {
-		return p, 0, status.OK
-	}
-	if !usable(options) || load[uintptr](options) < smallestStats {
-		return p, 0, fail(o, status.InvalidArgument, "options need a struct_size of sizeof(tl_graph_options)")
-	}
-	given := readStruct[tl_graph_options](options)
-	bits := flagsOf(&p)
-	switch {
-	case given.BudgetMs < 0 || given.MaxSteps < 0:
-		return p, 0, fail(o, status.InvalidArgument, "a budget of %d ms and %d steps; neither can be negative",
-			given.BudgetMs, given.MaxSteps)
-	case given.Flags>>len(bits) != 0:
-		return p, 0, fail(o, status.InvalidArgument, "flags are %#x; those of tl_graph_flag are below %#x", given.Flags,
-			1<<len(bits))
-	case given.Alignment&(given.Alignment-1) != 0 || given.Alignment > 1<<32:
-		return p, 0, fail(o, status.InvalidArgument, "an alignment of %d; it is a power of two up to 4 GiB",
-			given.Alignment)
-	}
-	for i, field := range bits {
-		*field = given.Flags>>i&1 == 1
-	}
-	p.Seed, p.MaxSteps, p.Alignment = given.Seed, given.MaxSteps, int64(given.Alignment)
-	p.OffsetBudget = plans.Budget(given.BudgetMs)
-	return p, int64(min(given.CapacityBytes, mostTensor)), status.OK
-}
-
-func planGraph(o *object.Context, h, options, out uintptr) status.Status {
-	return withGraph(o, h, func(g *ownGraph) status.Status {
-		st := needsOutput(o, out, "out_execution")
-		if st != status.OK {
-			return st
-		}
-		p, capacity, st := planOptions(o, options)
-		if st != status.OK {
-			return st
-		}
-		if len(g.graph.Outputs) == 0 {
-			return fail(o, status.InvalidArgument, "the graph has no output, so there is nothing to compute; add one")
-		}
-		checked, err := graph.Check(g.graph, graph.CheckOptions{Bind: g.bind, Freeze: g.frozen, FoldBytes: foldable()})
-		if err != nil {
-			return invalid(o, err)
-		}
-		made, err := models.Plan(checked, p, capacity)
-		if err != nil {
-			return fail(o, outcomeOf(err), "%v", err)
-		}
-		return keepExecution(o, made, out)
-	})
-}
-
-// foldable is how many bytes computed constants may take: under a limit of the process fewer, as Go
-// ends it without memory.
-func foldable() int64 {
-	bytes := int64(mostFolded)
-	for bytes > 1 && !memory.Obtainable(2*uint64(bytes)) {
-		bytes /= 2
-	}
-	return bytes
-}
-
-// outcomeOf is the status for what kept a graph from being read or planned.
-func outcomeOf(err error) status.Status {
-	var refused *content.MemoryError
-	if errors.As(err, &refused) {
-		return status.OutOfMemory
-	}
-	if _, full := err.(*remat.CapacityError); full {
-		return status.Limit
-	}
-	return status.InvalidArgument
 }

@@ -60,7 +60,10 @@ const _ = "tl_execution"
 //	    TL_GRAPH_FLAG_NO_CONCAT = 4,    /* concatenations and splits copy */
 //	    TL_GRAPH_FLAG_NO_REORDER = 8,   /* nodes stay in the order in which they were added */
 //	    TL_GRAPH_FLAG_PLACE_INPUTS = 16, /* inputs have a place in the frame, too */
-//	    TL_GRAPH_FLAG_PLACE_OUTPUTS = 32 /* outputs have a place in the frame, too */
+//	    TL_GRAPH_FLAG_PLACE_OUTPUTS = 32, /* outputs have a place in the frame, too */
+//	    TL_GRAPH_FLAG_NO_RECOMPUTE = 64, /* for a capacity no value is computed again */
+//	    TL_GRAPH_FLAG_OUTSIDE = 128,     /* for a capacity values may be moved to a second space */
+//	    TL_GRAPH_FLAG_SYMBOLIC = 256     /* the numbers of symbols are bounds: tl_execution_get_places */
 //	};
 const _ = "tl_graph_flag"
 
@@ -68,7 +71,10 @@ const _ = "tl_graph_flag"
 // defaults. The same graph and options give the same plan everywhere, unless a budget
 // in time ends a search.
 //
-// With a capacity, values are computed again where that makes the frame fit into it.
+// With a capacity, values that are idle for long are given up where the frame would be
+// larger: they are computed again, or moved to a second space and back, whichever takes
+// less time. The rates say what operators take; bench/planner/cost measures those of a
+// machine. tl_execution_info tells what the plan costs.
 //
 //	C: typedef struct tl_graph_options {
 //	    size_t struct_size;    /* sizeof(tl_graph_options) */
@@ -78,15 +84,21 @@ const _ = "tl_graph_flag"
 //	    size_t alignment;      /* of the frame and each buffer: a power of two; 0: 64 */
 //	    size_t capacity_bytes; /* the most bytes of the frame; 0: any */
 //	    uint64_t flags;        /* tl_graph_flag */
+//	    size_t outside_bytes;  /* the most bytes of the second space; 0: any */
+//	    double outside_bandwidth; /* bytes that are moved in a second; 0: as many as a copy in memory moves */
+//	    const char* rates;     /* JSON, as bench/planner/cost writes it; NULL: those of one server */
 //	} tl_graph_options;
 type tl_graph_options struct {
-	StructSize    uintptr
-	Seed          uint64
-	MaxSteps      int64
-	BudgetMs      int64
-	Alignment     uintptr
-	CapacityBytes uintptr
-	Flags         uint64
+	StructSize       uintptr
+	Seed             uint64
+	MaxSteps         int64
+	BudgetMs         int64
+	Alignment        uintptr
+	CapacityBytes    uintptr
+	Flags            uint64
+	OutsideBytes     uintptr
+	OutsideBandwidth float64
+	Rates            uintptr
 }
 
 // tl_graph_create makes a graph without nodes. The name is that of the function and
@@ -230,8 +242,7 @@ func tlgo_graph_freeze(c, graph, input uintptr, dtype int32, rank int64, shape, 
 // a JSON object, such as {"axis": 1, "perm": [1, 0]}; a float has a point. name is for
 // messages, and may be NULL.
 //
-// A node that runs graphs (If, Loop, Scan) comes with tl_graph_load or
-// tl_graph_parse.
+// A node that runs graphs (If, Loop, Scan) has them by tl_graph_add_node_with_bodies.
 //
 //	C: tl_status tl_graph_add_node(tl_graph* graph, const char* op, const char* name,
 //	    const char* const* inputs, size_t num_inputs, const char* const* outputs, size_t num_outputs,
@@ -248,7 +259,35 @@ func tlgo_graph_freeze(c, graph, input uintptr, dtype int32, rank int64, shape, 
 //export tlgo_graph_add_node
 func tlgo_graph_add_node(c, graph, op, name, inputs, numInputs, outputs, numOutputs, attributes uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
-		return addGraphNode(o, graph, nodeTexts{op, name, attributes}, inputs, numInputs, outputs, numOutputs)
+		return addGraphNode(o, graph, nodeTexts{op, name, attributes}, addressList{inputs, numInputs},
+			addressList{outputs, numOutputs}, nil)
+	})
+}
+
+// tl_graph_add_node_with_bodies adds an operator that runs graphs: If with the bodies
+// "then_branch" and "else_branch", Loop and Scan with "body". body_names has what the
+// operator calls each. A body may use the names of the graph around it. Its inputs have
+// the types that the operator gives them, whatever was said of them; what was bound,
+// frozen or made a state there is not looked at.
+//
+//	C: tl_status tl_graph_add_node_with_bodies(tl_graph* graph, const char* op, const char* name,
+//	    const char* const* inputs, size_t num_inputs, const char* const* outputs, size_t num_outputs,
+//	    const char* attributes, const char* const* body_names, tl_graph* const* bodies, size_t num_bodies);
+//
+// Ownership: the strings and arrays are only read; the bodies are copied, and stay the
+// caller's.
+// Threads: any thread; calls for one graph take turns.
+// Returns: TL_OK, or why nothing was changed.
+// Errors: TL_E_INVALID_ARGUMENT (as of tl_graph_add_node; a body that is no graph, has no
+// name, or one of another body).
+// Cost: one cgo call; grows with the nodes of the bodies.
+//
+//export tlgo_graph_add_node_with_bodies
+func tlgo_graph_add_node_with_bodies(c, graph, op, name, inputs, numInputs, outputs, numOutputs, attributes, bodyNames,
+	bodies, numBodies uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return addGraphNodeWithBodies(o, graph, nodeTexts{op, name, attributes}, addressList{inputs, numInputs},
+			addressList{outputs, numOutputs}, bodyNames, addressList{bodies, numBodies})
 	})
 }
 
@@ -281,6 +320,27 @@ func tlgo_graph_add_output(c, graph, name uintptr) int32 {
 //export tlgo_graph_bind
 func tlgo_graph_bind(c, graph, symbol uintptr, number int64) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return bindGraph(o, graph, symbol, number) })
+}
+
+// tl_graph_add_state says that an input, an output or a constant is a state of the arenas
+// that follow: a tensor that keeps its content between calls, at one place for all graphs
+// that have it (tl_graph_plan_together). An input and an output that are one state are its
+// content before and after the call. A constant that is a state becomes an input there.
+// tl_graph_plan does not look at states.
+//
+//	C: tl_status tl_graph_add_state(tl_graph* graph, const char* value, const char* state);
+//
+// Ownership: the names are copied.
+// Threads: any thread; calls for one graph take turns.
+// Returns: TL_OK, or why nothing was changed. Whether the value exists is told by
+// tl_graph_plan_together.
+// Errors: TL_E_INVALID_ARGUMENT (no such graph, no name or an empty one, one above 4095
+// bytes, a value that is another state already).
+// Cost: one cgo call.
+//
+//export tlgo_graph_add_state
+func tlgo_graph_add_state(c, graph, value, state uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status { return addGraphState(o, graph, value, state) })
 }
 
 // tl_graph_save writes a graph to a file, whose ending tells its form: .onnx or .json.

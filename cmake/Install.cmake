@@ -13,7 +13,10 @@ configure_package_config_file(packaging/tl_runtimeConfig.cmake.in tl_runtimeConf
   INSTALL_DESTINATION "${tl_config_dir}"
   PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_DATADIR)
 write_basic_package_version_file(tl_runtimeConfigVersion.cmake COMPATIBILITY SameMajorVersion)
+set(TL_PC_LIBRARY tl_runtime)
 configure_file(packaging/tl_runtime.pc.in tl_runtime.pc @ONLY)
+set(TL_PC_LIBRARY tl_runtime_full)
+configure_file(packaging/tl_runtime.pc.in tl_runtime_full.pc @ONLY)
 
 install(PROGRAMS "${TL_RUNTIME_LIBRARY}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(FILES
@@ -22,8 +25,9 @@ install(FILES
   DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(PROGRAMS "${TL_RUNTIME_TOOL}" DESTINATION "${CMAKE_INSTALL_BINDIR}")
 install(FILES LICENSE python/LICENSES-THIRD-PARTY.txt DESTINATION "${CMAKE_INSTALL_DATADIR}/doc/tl_runtime")
-# What `make static`, `make debug` and `make full` have built, where they have.
-install(FILES "${TL_RUNTIME_ARCHIVE}" "${TL_RUNTIME_LIBRARY}.debug" DESTINATION "${CMAKE_INSTALL_LIBDIR}" OPTIONAL)
+# What `make static`, `make debug`, `make full` and `make full-static` have built, where they have.
+install(FILES "${TL_RUNTIME_ARCHIVE}" "${TL_RUNTIME_LIBRARY}.debug" "${TL_RUNTIME_FULL_ARCHIVE}"
+  DESTINATION "${CMAKE_INSTALL_LIBDIR}" OPTIONAL)
 install(FILES "${TL_RUNTIME_FULL}" "${TL_RUNTIME_LIBRARY_DIR}/libtl_runtime_full.so.${PROJECT_VERSION_MAJOR}"
   "${TL_RUNTIME_LIBRARY_DIR}/libtl_runtime_full.so" DESTINATION "${CMAKE_INSTALL_LIBDIR}" OPTIONAL)
 install(FILES packaging/tl_tensor.syms tools/gdb/tl_runtime.py DESTINATION "${CMAKE_INSTALL_DATADIR}/tl_runtime")
@@ -35,6 +39,11 @@ install(FILES include/tl_runtime.ll DESTINATION "${CMAKE_INSTALL_DATADIR}/tl_run
 install(FILES "${PROJECT_BINARY_DIR}/tl_runtimeConfig.cmake"
   "${PROJECT_BINARY_DIR}/tl_runtimeConfigVersion.cmake" DESTINATION "${tl_config_dir}")
 install(FILES "${PROJECT_BINARY_DIR}/tl_runtime.pc" DESTINATION "${tl_pc_dir}")
+# pkg-config finds the full library where there is one.
+install(CODE "
+  if(EXISTS \"${TL_RUNTIME_FULL}\" OR EXISTS \"${TL_RUNTIME_FULL_ARCHIVE}\")
+    file(INSTALL \"${PROJECT_BINARY_DIR}/tl_runtime_full.pc\" DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${tl_pc_dir}\")
+  endif()")
 
 # The list of what lies there, relative to the prefix, for packaging/uninstall.sh. It comes last.
 install(CODE [[

@@ -31,30 +31,6 @@ set_target_properties(tl_runtime_imported PROPERTIES
 add_dependencies(tl_runtime_imported tl_runtime_build)
 add_library(tl_runtime::tl_runtime ALIAS tl_runtime_imported)
 
-# Target tl_runtime::tl_runtime_full, the library that has graphs as well; a program links one of the two. It is built
-# when a target wants it: `cmake --build . --target tl_runtime_full`.
-set(TL_RUNTIME_FULL "${TL_RUNTIME_LIBRARY_DIR}/libtl_runtime_full.so.${PROJECT_VERSION}")
-file(GLOB_RECURSE tl_compiler_sources CONFIGURE_DEPENDS compiler/*.go)
-list(FILTER tl_compiler_sources EXCLUDE REGEX "_test\\.go$")
-add_custom_command(
-  OUTPUT "${TL_RUNTIME_FULL}"
-  COMMAND "${CMAKE_COMMAND}" -E env "CC=${CMAKE_C_COMPILER}"
-          "${PROJECT_SOURCE_DIR}/packaging/build_library.sh" --full "${TL_RUNTIME_LIBRARY_DIR}"
-  DEPENDS ${tl_sources} ${tl_compiler_sources} capi/exports_full.map go.mod
-          packaging/build_library.sh packaging/VERSION
-  WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
-  COMMENT "go build libtl_runtime_full.so.${PROJECT_VERSION}"
-  VERBATIM)
-add_custom_target(tl_runtime_full DEPENDS "${TL_RUNTIME_FULL}")
-
-add_library(tl_runtime_full_imported SHARED IMPORTED GLOBAL)
-set_target_properties(tl_runtime_full_imported PROPERTIES
-  IMPORTED_LOCATION "${TL_RUNTIME_FULL}"
-  IMPORTED_SONAME "libtl_runtime_full.so.${PROJECT_VERSION_MAJOR}"
-  INTERFACE_INCLUDE_DIRECTORIES "${PROJECT_SOURCE_DIR}/include")
-add_dependencies(tl_runtime_full_imported tl_runtime_full)
-add_library(tl_runtime::tl_runtime_full ALIAS tl_runtime_full_imported)
-
 # The inlined operations as LLVM bitcode.
 set(TL_RUNTIME_BITCODE "${TL_RUNTIME_LIBRARY_DIR}/tl_runtime.bc")
 execute_process(COMMAND "${PROJECT_SOURCE_DIR}/packaging/build_bitcode.sh" --compiler
@@ -82,24 +58,40 @@ add_custom_target(tl_runtime_tool ALL
   COMMENT "go build tl"
   VERBATIM)
 
-# Target tl_runtime::tl_runtime_static, the same library to link into a program. It is built when a target wants
-# it: `cmake --build . --target tl_runtime_static`.
-set(TL_RUNTIME_ARCHIVE "${TL_RUNTIME_LIBRARY_DIR}/libtl_runtime.a")
-add_custom_command(
-  OUTPUT "${TL_RUNTIME_ARCHIVE}"
-  COMMAND "${CMAKE_COMMAND}" -E env "CC=${CMAKE_C_COMPILER}" "OBJCOPY=${CMAKE_OBJCOPY}" "LD=${CMAKE_LINKER}"
-          "${PROJECT_SOURCE_DIR}/packaging/build_library.sh" --static "${TL_RUNTIME_LIBRARY_DIR}"
-  DEPENDS ${tl_sources} capi/exports.map go.mod
-          packaging/build_library.sh packaging/VERSION
-  WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
-  COMMENT "go build libtl_runtime.a"
-  VERBATIM)
-add_custom_target(tl_runtime_static DEPENDS "${TL_RUNTIME_ARCHIVE}")
+# tl_library_of(KIND NAME FILE FLAGS SOURCES EXPORTS): the target tl_runtime::NAME, a library of KIND in FILE, which is built
+# when a target wants it: `cmake --build . --target NAME`.
+function(tl_library_of kind name file flags sources exports)
+  separate_arguments(flags)
+  add_custom_command(
+    OUTPUT "${file}"
+    COMMAND "${CMAKE_COMMAND}" -E env "CC=${CMAKE_C_COMPILER}" "OBJCOPY=${CMAKE_OBJCOPY}" "LD=${CMAKE_LINKER}"
+            "${PROJECT_SOURCE_DIR}/packaging/build_library.sh" ${flags} "${TL_RUNTIME_LIBRARY_DIR}"
+    DEPENDS ${sources} ${exports} go.mod packaging/build_library.sh packaging/VERSION
+    WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
+    COMMENT "go build ${name}"
+    VERBATIM)
+  add_custom_target(${name} DEPENDS "${file}")
+  add_library(${name}_imported ${kind} IMPORTED GLOBAL)
+  set_target_properties(${name}_imported PROPERTIES
+    IMPORTED_LOCATION "${file}"
+    INTERFACE_INCLUDE_DIRECTORIES "${PROJECT_SOURCE_DIR}/include")
+  if(kind STREQUAL STATIC)
+    set_target_properties(${name}_imported PROPERTIES INTERFACE_LINK_LIBRARIES "pthread;dl")
+  else()
+    set_target_properties(${name}_imported PROPERTIES IMPORTED_SONAME "lib${name}.so.${PROJECT_VERSION_MAJOR}")
+  endif()
+  add_dependencies(${name}_imported ${name})
+  add_library(tl_runtime::${name} ALIAS ${name}_imported)
+endfunction()
 
-add_library(tl_runtime_static_imported STATIC IMPORTED GLOBAL)
-set_target_properties(tl_runtime_static_imported PROPERTIES
-  IMPORTED_LOCATION "${TL_RUNTIME_ARCHIVE}"
-  INTERFACE_INCLUDE_DIRECTORIES "${PROJECT_SOURCE_DIR}/include"
-  INTERFACE_LINK_LIBRARIES "pthread;dl")
-add_dependencies(tl_runtime_static_imported tl_runtime_static)
-add_library(tl_runtime::tl_runtime_static ALIAS tl_runtime_static_imported)
+# The library to link into a program, and the one that has graphs as well, of which a program links one instead.
+set(TL_RUNTIME_ARCHIVE "${TL_RUNTIME_LIBRARY_DIR}/libtl_runtime.a")
+set(TL_RUNTIME_FULL "${TL_RUNTIME_LIBRARY_DIR}/libtl_runtime_full.so.${PROJECT_VERSION}")
+set(TL_RUNTIME_FULL_ARCHIVE "${TL_RUNTIME_LIBRARY_DIR}/libtl_runtime_full.a")
+file(GLOB_RECURSE tl_compiler_sources CONFIGURE_DEPENDS compiler/*.go)
+list(FILTER tl_compiler_sources EXCLUDE REGEX "_test\\.go$")
+set(tl_full_sources ${tl_sources} ${tl_compiler_sources})
+tl_library_of(STATIC tl_runtime_static "${TL_RUNTIME_ARCHIVE}" "--static" "${tl_sources}" capi/exports.map)
+tl_library_of(SHARED tl_runtime_full "${TL_RUNTIME_FULL}" "--full" "${tl_full_sources}" capi/exports_full.map)
+tl_library_of(STATIC tl_runtime_full_static "${TL_RUNTIME_FULL_ARCHIVE}" "--full --static" "${tl_full_sources}"
+  capi/exports_full.map)

@@ -105,6 +105,17 @@ tl_status tl_graph_add_node(tl_graph* graph, const char* op, const char* name, c
 	return tlc_found(context, result);
 }
 
+tl_status tl_graph_add_node_with_bodies(tl_graph* graph, const char* op, const char* name, const char* const* inputs, size_t num_inputs, const char* const* outputs, size_t num_outputs, const char* attributes, const char* const* body_names, tl_graph* const* bodies, size_t num_bodies) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_graph_add_node_with_bodies, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_graph_add_node_with_bodies((uintptr_t)context, (uintptr_t)graph, (uintptr_t)op, (uintptr_t)name, (uintptr_t)inputs, (uintptr_t)num_inputs, (uintptr_t)outputs, (uintptr_t)num_outputs, (uintptr_t)attributes, (uintptr_t)body_names, (uintptr_t)bodies, (uintptr_t)num_bodies);
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
 tl_status tl_graph_add_output(tl_graph* graph, const char* name) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_graph_add_output, &why);
@@ -123,6 +134,17 @@ tl_status tl_graph_bind(tl_graph* graph, const char* symbol, int64_t number) {
 		return why;
 	}
 	int32_t result = tlgo_graph_bind((uintptr_t)context, (uintptr_t)graph, (uintptr_t)symbol, number);
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
+tl_status tl_graph_add_state(tl_graph* graph, const char* value, const char* state) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_graph_add_state, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_graph_add_state((uintptr_t)context, (uintptr_t)graph, (uintptr_t)value, (uintptr_t)state);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
 }
@@ -204,6 +226,39 @@ tl_status tl_execution_get_operand(const tl_execution* execution, int64_t instru
 	return tlc_found(context, result);
 }
 
+tl_status tl_execution_get_body(const tl_execution* execution, int64_t instruction, int64_t body, tl_execution_body* out_body, tl_execution** out_execution) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_execution_get_body, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_execution_get_body((uintptr_t)context, (uintptr_t)execution, instruction, body, (uintptr_t)out_body, (uintptr_t)out_execution);
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
+tl_status tl_execution_get_symbol(const tl_execution* execution, int64_t symbol, tl_execution_symbol* out_symbol) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_execution_get_symbol, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_execution_get_symbol((uintptr_t)context, (uintptr_t)execution, symbol, (uintptr_t)out_symbol);
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
+tl_status tl_execution_get_places(const tl_execution* execution, const int64_t* numbers, size_t num_numbers, size_t* out_frame_bytes, int64_t* out_offsets, size_t* out_bytes, size_t num_buffers) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_execution_get_places, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_execution_get_places((uintptr_t)context, (uintptr_t)execution, (uintptr_t)numbers, (uintptr_t)num_numbers, (uintptr_t)out_frame_bytes, (uintptr_t)out_offsets, (uintptr_t)out_bytes, (uintptr_t)num_buffers);
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
 const void* const* tl_execution_constants(const tl_execution* execution) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_execution_constants, &why);
@@ -247,6 +302,94 @@ tl_status slow_execution_run(const tl_execution* execution, void* function, cons
 		return why;
 	}
 	int32_t result = tlgo_execution_run((uintptr_t)context, (uintptr_t)execution, (uintptr_t)function, (uintptr_t)inputs, (uintptr_t)num_inputs, (uintptr_t)outputs, (uintptr_t)num_outputs);
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
+tl_status slow_execution_run_in(const tl_execution* execution, void* function, const void* const* inputs, size_t num_inputs, void* const* outputs, size_t num_outputs, void* memory, size_t bytes) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_execution_run_in, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_execution_run_in((uintptr_t)context, (uintptr_t)execution, (uintptr_t)function, (uintptr_t)inputs, (uintptr_t)num_inputs, (uintptr_t)outputs, (uintptr_t)num_outputs, (uintptr_t)memory, (uintptr_t)bytes);
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
+tl_status tl_graph_plan_together(tl_graph* const* graphs, const char* const* names, size_t num_graphs, const tl_graph_options* options, tl_graph_arena** out_arena) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_graph_plan_together, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_graph_plan_together((uintptr_t)context, (uintptr_t)graphs, (uintptr_t)names, (uintptr_t)num_graphs, (uintptr_t)options, (uintptr_t)out_arena);
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
+tl_status tl_graph_arena_destroy(tl_graph_arena* arena) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_graph_arena_destroy, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_graph_arena_destroy((uintptr_t)context, (uintptr_t)arena);
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
+tl_status tl_graph_arena_get_info(const tl_graph_arena* arena, tl_graph_arena_info* out_info) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_graph_arena_get_info, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_graph_arena_get_info((uintptr_t)context, (uintptr_t)arena, (uintptr_t)out_info);
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
+tl_status tl_graph_arena_get_state(const tl_graph_arena* arena, int64_t state, tl_graph_arena_state* out_state) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_graph_arena_get_state, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_graph_arena_get_state((uintptr_t)context, (uintptr_t)arena, state, (uintptr_t)out_state);
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
+tl_status tl_graph_arena_get_entry(const tl_graph_arena* arena, int64_t entry, tl_execution** out_execution) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_graph_arena_get_entry, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_graph_arena_get_entry((uintptr_t)context, (uintptr_t)arena, entry, (uintptr_t)out_execution);
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
+const char* tl_graph_arena_text(const tl_graph_arena* arena, const char* form, const char* name, int32_t llvm_version) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_graph_arena_text, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result = tlgo_graph_arena_text((uintptr_t)context, (uintptr_t)arena, (uintptr_t)form, (uintptr_t)name, llvm_version);
+	tlc_entry_end(context);
+	return (const char*)result;
+}
+
+tl_status tl_graph_arena_validate(const tl_graph_arena* arena) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_graph_arena_validate, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_graph_arena_validate((uintptr_t)context, (uintptr_t)arena);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
 }

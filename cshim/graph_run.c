@@ -6,6 +6,8 @@
 #include "generated_slow.h"
 
 typedef tl_status (*compiled)(const void* const* inputs, void* const* outputs, const void* const* constants);
+typedef tl_status (*compiled_in)(const void* const* inputs, void* const* outputs, const void* const* constants,
+                                 void* scratch);
 
 tl_status tl_execution_run(const tl_execution* execution, void* function, const void* const* inputs, size_t num_inputs,
                            void* const* outputs, size_t num_outputs)
@@ -15,4 +17,15 @@ tl_status tl_execution_run(const tl_execution* execution, void* function, const 
 	const void* const* constants = tl_execution_constants(execution);
 	if (constants == NULL) return tl_last_status();
 	return ((compiled)(uintptr_t)function)(inputs, outputs, constants);
+}
+
+tl_status tl_execution_run_in(const tl_execution* execution, void* function, const void* const* inputs,
+                              size_t num_inputs, void* const* outputs, size_t num_outputs, void* memory, size_t bytes)
+{
+	tl_status status =
+		slow_execution_run_in(execution, function, inputs, num_inputs, outputs, num_outputs, memory, bytes);
+	if (status != TL_OK) return status;
+	const void* const* constants = tl_execution_constants(execution);
+	if (constants == NULL) return tl_last_status();
+	return ((compiled_in)(uintptr_t)function)(inputs, outputs, constants, memory);
 }

@@ -68,7 +68,10 @@ enum tl_graph_flag {
     TL_GRAPH_FLAG_NO_CONCAT = 4,    /* concatenations and splits copy */
     TL_GRAPH_FLAG_NO_REORDER = 8,   /* nodes stay in the order in which they were added */
     TL_GRAPH_FLAG_PLACE_INPUTS = 16, /* inputs have a place in the frame, too */
-    TL_GRAPH_FLAG_PLACE_OUTPUTS = 32 /* outputs have a place in the frame, too */
+    TL_GRAPH_FLAG_PLACE_OUTPUTS = 32, /* outputs have a place in the frame, too */
+    TL_GRAPH_FLAG_NO_RECOMPUTE = 64, /* for a capacity no value is computed again */
+    TL_GRAPH_FLAG_OUTSIDE = 128,     /* for a capacity values may be moved to a second space */
+    TL_GRAPH_FLAG_SYMBOLIC = 256     /* the numbers of symbols are bounds: tl_execution_get_places */
 };
 
 /*
@@ -76,7 +79,10 @@ enum tl_graph_flag {
  * defaults. The same graph and options give the same plan everywhere, unless a budget
  * in time ends a search.
  *
- * With a capacity, values are computed again where that makes the frame fit into it.
+ * With a capacity, values that are idle for long are given up where the frame would be
+ * larger: they are computed again, or moved to a second space and back, whichever takes
+ * less time. The rates say what operators take; bench/planner/cost measures those of a
+ * machine. tl_execution_info tells what the plan costs.
  */
 typedef struct tl_graph_options {
     size_t struct_size;    /* sizeof(tl_graph_options) */
@@ -86,6 +92,9 @@ typedef struct tl_graph_options {
     size_t alignment;      /* of the frame and each buffer: a power of two; 0: 64 */
     size_t capacity_bytes; /* the most bytes of the frame; 0: any */
     uint64_t flags;        /* tl_graph_flag */
+    size_t outside_bytes;  /* the most bytes of the second space; 0: any */
+    double outside_bandwidth; /* bytes that are moved in a second; 0: as many as a copy in memory moves */
+    const char* rates;     /* JSON, as bench/planner/cost writes it; NULL: those of one server */
 } tl_graph_options;
 
 /*
@@ -198,8 +207,7 @@ TL_API tl_status tl_graph_freeze(tl_graph* graph, const char* input, int32_t dty
  * a JSON object, such as {"axis": 1, "perm": [1, 0]}; a float has a point. name is for
  * messages, and may be NULL.
  *
- * A node that runs graphs (If, Loop, Scan) comes with tl_graph_load or
- * tl_graph_parse.
+ * A node that runs graphs (If, Loop, Scan) has them by tl_graph_add_node_with_bodies.
  *
  * Ownership: the strings and arrays are only read.
  * Threads: any thread; calls for one graph take turns.
@@ -212,6 +220,25 @@ TL_API tl_status tl_graph_freeze(tl_graph* graph, const char* input, int32_t dty
 TL_API tl_status tl_graph_add_node(tl_graph* graph, const char* op, const char* name,
     const char* const* inputs, size_t num_inputs, const char* const* outputs, size_t num_outputs,
     const char* attributes);
+
+/*
+ * tl_graph_add_node_with_bodies adds an operator that runs graphs: If with the bodies
+ * "then_branch" and "else_branch", Loop and Scan with "body". body_names has what the
+ * operator calls each. A body may use the names of the graph around it. Its inputs have
+ * the types that the operator gives them, whatever was said of them; what was bound,
+ * frozen or made a state there is not looked at.
+ *
+ * Ownership: the strings and arrays are only read; the bodies are copied, and
+ *     stay the caller's.
+ * Threads: any thread; calls for one graph take turns.
+ * Returns: TL_OK, or why nothing was changed.
+ * Errors: TL_E_INVALID_ARGUMENT (as of tl_graph_add_node; a body that is no
+ *     graph, has no name, or one of another body).
+ * Cost: one cgo call; grows with the nodes of the bodies.
+ */
+TL_API tl_status tl_graph_add_node_with_bodies(tl_graph* graph, const char* op, const char* name,
+    const char* const* inputs, size_t num_inputs, const char* const* outputs, size_t num_outputs,
+    const char* attributes, const char* const* body_names, tl_graph* const* bodies, size_t num_bodies);
 
 /*
  * tl_graph_add_output makes a value an output, behind those that there are.
@@ -236,6 +263,23 @@ TL_API tl_status tl_graph_add_output(tl_graph* graph, const char* name);
  * Cost: one cgo call.
  */
 TL_API tl_status tl_graph_bind(tl_graph* graph, const char* symbol, int64_t number);
+
+/*
+ * tl_graph_add_state says that an input, an output or a constant is a state of the arenas
+ * that follow: a tensor that keeps its content between calls, at one place for all graphs
+ * that have it (tl_graph_plan_together). An input and an output that are one state are its
+ * content before and after the call. A constant that is a state becomes an input there.
+ * tl_graph_plan does not look at states.
+ *
+ * Ownership: the names are copied.
+ * Threads: any thread; calls for one graph take turns.
+ * Returns: TL_OK, or why nothing was changed. Whether the value exists is told
+ *     by tl_graph_plan_together.
+ * Errors: TL_E_INVALID_ARGUMENT (no such graph, no name or an empty one, one
+ *     above 4095 bytes, a value that is another state already).
+ * Cost: one cgo call.
+ */
+TL_API tl_status tl_graph_add_state(tl_graph* graph, const char* value, const char* state);
 
 /*
  * tl_graph_save writes a graph to a file, whose ending tells its form: .onnx or .json.
@@ -278,7 +322,8 @@ TL_API tl_status tl_graph_plan(tl_graph* graph, const tl_graph_options* options,
  *     int32_t NAME(const void* const* inputs, void* const* outputs, const void* const* constants);
  *
  * which takes the frame from the runtime, computes the outputs, and returns a
- * tl_status. tl_execution_run calls the function when it was compiled.
+ * tl_status. tl_execution_run calls the function when it was compiled. Its memory can be
+ * the program's instead: tl_execution_run_in.
  *
  * An execution does not change. Strings and arrays that its functions return belong
  * to it: they are valid until tl_execution_destroy.
@@ -289,7 +334,9 @@ enum tl_buffer_kind {
     TL_BUFFER_KIND_ACTIVATION = 0, /* in the frame */
     TL_BUFFER_KIND_INPUT = 1,      /* the caller's, read only; with TL_GRAPH_FLAG_PLACE_INPUTS in the frame */
     TL_BUFFER_KIND_OUTPUT = 2,     /* the caller's; with TL_GRAPH_FLAG_PLACE_OUTPUTS in the frame */
-    TL_BUFFER_KIND_CONSTANT = 3    /* the execution's, read only */
+    TL_BUFFER_KIND_CONSTANT = 3,   /* the execution's, read only */
+    TL_BUFFER_KIND_STATE = 4,      /* in an arena, where it keeps its content between calls */
+    TL_BUFFER_KIND_OUTSIDE = 5     /* in the second space */
 };
 
 /* tl_operand_role tells what an operand is to its instruction. */
@@ -317,7 +364,25 @@ typedef struct tl_execution_info {
     int64_t num_outputs;
     int64_t num_constants;    /* buffers of kind TL_BUFFER_KIND_CONSTANT */
     int64_t num_recomputed;   /* nodes that are computed again for the capacity */
+    int64_t num_transfers;    /* to the second space and back */
+    size_t moved_bytes;       /* of all transfers */
+    size_t outside_bytes;     /* of the second space; 0: there is none */
+    double seconds;           /* that the nodes take, estimated by the rates; 0 for a body */
+    double seconds_once;      /* the same when none is computed again and nothing is moved */
+    int64_t num_symbols;
+    int64_t is_proved;        /* 1: tl_execution_get_places was compared with a plan for all numbers */
 } tl_execution_info;
+
+/*
+ * tl_execution_symbol describes a symbol in the shapes of the graph, by name, and the
+ * numbers that the plan is for. Without TL_GRAPH_FLAG_SYMBOLIC that is one number.
+ */
+typedef struct tl_execution_symbol {
+    size_t struct_size; /* sizeof(tl_execution_symbol) */
+    const char* name;
+    int64_t first;      /* a lower number takes the memory and the places of this one */
+    int64_t last;       /* the bound */
+} tl_execution_symbol;
 
 /*
  * tl_execution_buffer describes a buffer: that of one value, in which others may lie.
@@ -334,18 +399,43 @@ typedef struct tl_execution_buffer {
     int64_t last;         /* the last one; num_instructions: alive afterwards */
     int64_t offset;       /* bytes in the frame; -1: it is not there */
     const void* data;     /* content of a constant; NULL for others */
+    int64_t outside;      /* bytes in the second space; -1: it is not there */
 } tl_execution_buffer;
 
-/* tl_execution_instruction describes an instruction: one operator at work. */
+/*
+ * tl_execution_instruction describes an instruction: one operator at work. Besides those
+ * of ONNX there are Copy, and MoveOut and MoveIn, which copy to the second space and back.
+ */
 typedef struct tl_execution_instruction {
     size_t struct_size;     /* sizeof(tl_execution_instruction) */
     const char* node;       /* name of the node it came from */
-    const char* op;         /* operator of ONNX */
+    const char* op;
     const char* attributes; /* a JSON object that has all of them, defaults, too */
     int64_t num_inputs;
     int64_t num_outputs;
     int64_t num_scratch;    /* 0 or 1 */
+    const char* repeats;    /* the node that it computes again for the capacity; NULL: none */
+    int64_t num_bodies;     /* graphs that it runs: tl_execution_get_body */
 } tl_execution_instruction;
+
+/*
+ * tl_execution_body describes a graph that an instruction runs: a branch of If, what Loop
+ * or Scan repeats. What it needs lies in the instruction's temporary memory, at offsets in
+ * bytes. An input at -1 is an argument of the instruction: the last num_captures inputs are
+ * those of the indices in captures. An output at -1 is written where the instruction's
+ * result lies.
+ */
+typedef struct tl_execution_body {
+    size_t struct_size;      /* sizeof(tl_execution_body) */
+    const char* name;        /* then_branch, else_branch, body */
+    int64_t frame;           /* where the frame of its execution begins */
+    int64_t num_inputs;
+    const int64_t* inputs;   /* where each lies */
+    int64_t num_outputs;
+    const int64_t* outputs;  /* where each lies */
+    int64_t num_captures;
+    const int64_t* captures; /* arguments of the instruction */
+} tl_execution_body;
 
 /*
  * tl_execution_operand describes a tensor in a buffer. Element (i, j, ...) lies
@@ -426,6 +516,57 @@ TL_API tl_status tl_execution_get_operand(const tl_execution* execution, int64_t
     int64_t index, tl_execution_operand* out_operand);
 
 /*
+ * tl_execution_get_body describes a graph that an instruction runs, by its index, and
+ * returns its plan as an execution. Each of the two may be NULL.
+ *
+ * Ownership: name and arrays belong to the execution. The caller ends
+ *     *out_execution with tl_execution_destroy; it does not need this
+ *     execution. Each call makes one.
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing was filled in.
+ * Errors: TL_E_INVALID_ARGUMENT (no such execution, instruction or body, a
+ *     struct_size that is too small), TL_E_LIMIT (4,096 executions).
+ * Cost: one cgo call.
+ */
+TL_API tl_status tl_execution_get_body(const tl_execution* execution, int64_t instruction, int64_t body,
+    tl_execution_body* out_body, tl_execution** out_execution);
+
+/*
+ * tl_execution_get_symbol describes a symbol, by its index.
+ *
+ * Ownership: the name belongs to the execution.
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing was filled in.
+ * Errors: TL_E_INVALID_ARGUMENT (no such execution or symbol, no out_symbol, a
+ *     struct_size that is too small).
+ * Cost: one cgo call.
+ */
+TL_API tl_status tl_execution_get_symbol(const tl_execution* execution, int64_t symbol,
+    tl_execution_symbol* out_symbol);
+
+/*
+ * tl_execution_get_places tells for other numbers of the symbols, in their order, how
+ * large the frame is, and the place and size of each buffer. The execution was planned
+ * with TL_GRAPH_FLAG_SYMBOLIC. A buffer outside the frame has the offset -1. No two
+ * buffers that are alive at once share a byte, whatever the numbers; is_proved of
+ * tl_execution_info tells whether the sizes were compared for all of them or for a sample.
+ * The text of form "llvm" is for the bounds.
+ *
+ * Ownership: the numbers are only read. out_offsets and out_bytes have
+ *     num_buffers entries, as many as the execution has buffers; each out
+ *     parameter may be NULL.
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing was filled in.
+ * Errors: TL_E_INVALID_ARGUMENT (no such execution, one that was not planned
+ *     so, another number of symbols or buffers, a number below 1 or above its
+ *     bound).
+ * Cost: one cgo call; grows with the number of buffers and of those that they
+ *     lie on.
+ */
+TL_API tl_status tl_execution_get_places(const tl_execution* execution, const int64_t* numbers, size_t num_numbers,
+    size_t* out_frame_bytes, int64_t* out_offsets, size_t* out_bytes, size_t num_buffers);
+
+/*
  * tl_execution_constants returns what the compiled function takes as constants: the
  * addresses of the content of all constant buffers, in their order.
  *
@@ -441,8 +582,11 @@ TL_API const void* const* tl_execution_constants(const tl_execution* execution);
 
 /*
  * tl_execution_text writes an execution down. form is "json" (as `tl plan -o FILE.json`
- * writes it), "llvm" (a module in LLVM IR with one function) or "header" (offsets as C
- * macros). name is that of the function or the prefix of the macros; NULL takes the
+ * writes it), "llvm" (a module in LLVM IR with one function), "llvm-slots" (its memory
+ * comes from slots of a function's frame), "llvm-caller" (its memory is one more argument,
+ * `void* scratch`, and it calls nothing of the library: tl_execution_run_in), "header"
+ * (offsets as C macros) or "header-caller" (these and the declaration of the function of
+ * "llvm-caller"). name is that of the function or the prefix of the macros; NULL takes the
  * graph's. llvm_version is the major version of the LLVM that reads the module, from 14;
  * 0 is the newest one.
  *
@@ -451,9 +595,10 @@ TL_API const void* const* tl_execution_constants(const tl_execution* execution);
  * Threads: any thread.
  * Returns: the text; NULL on failure.
  * Errors: TL_E_INVALID_ARGUMENT (no such execution or form, a name above 4095
- *     bytes, a version that is too old, an alignment above 64 for LLVM),
- *     TL_E_UNSUPPORTED (LLVM alone: operators that have no kernel; the message
- *     names all of them).
+ *     bytes, a version that is too old, an alignment above 64 for LLVM with
+ *     memory of the library, a second space or states of an arena with memory
+ *     that cannot hold them), TL_E_UNSUPPORTED (LLVM alone: operators that
+ *     have no kernel; the message names all of them).
  * Cost: one cgo call, and that of writing the text.
  */
 TL_API const char* tl_execution_text(const tl_execution* execution, const char* form, const char* name,
@@ -491,6 +636,198 @@ TL_API tl_status tl_execution_validate(const tl_execution* execution);
  */
 TL_API tl_status tl_execution_run(const tl_execution* execution, void* function, const void* const* inputs,
     size_t num_inputs, void* const* outputs, size_t num_outputs);
+
+/*
+ * tl_execution_run_in is tl_execution_run for a function that is given its memory: that of
+ * the form "llvm-caller", or of an entry of an arena (tl_graph_arena_text). memory has at
+ * least frame_bytes bytes of tl_execution_info at a multiple of frame_alignment and of 64,
+ * and overlaps no tensor. For an entry of an arena it is the arena: inputs and outputs that
+ * are states lie there, and their entries in the arrays are not looked at. Otherwise its
+ * content has no meaning before and after.
+ *
+ * Ownership: inputs are only read, outputs and memory written; all stay the
+ *     caller's.
+ * Threads: any thread, several at once with memory of their own; none may
+ *     destroy the execution meanwhile.
+ * Returns: what the function returns, such as TL_OK; or why it was not called.
+ *     It is not checked whether the function is that of the execution, and
+ *     takes its memory so.
+ * Errors: TL_E_INVALID_ARGUMENT (no such execution, no function, another
+ *     number of inputs or outputs, an address that is none where the tensor
+ *     has bytes, memory that is too small or not aligned, a plan with a second
+ *     space).
+ * Cost: two cgo calls and that of the function. Nothing is allocated.
+ */
+TL_API tl_status tl_execution_run_in(const tl_execution* execution, void* function, const void* const* inputs,
+    size_t num_inputs, void* const* outputs, size_t num_outputs, void* memory, size_t bytes);
+
+/*
+ * Arenas of graphs
+ * ----------------
+ *
+ * Computations that run in turns share one block of memory: an arena. States come first:
+ * tensors that one computation leaves for the next one (a cache, weights in training), at
+ * the same place for all. Behind them each computation has its scratch, in the same bytes
+ * as all others.
+ *
+ *     tl_graph_add_state(prefill, "present", "cache");
+ *     tl_graph_add_state(decode, "past", "cache");
+ *     tl_graph_add_state(decode, "present", "cache");
+ *     tl_graph* graphs[] = {prefill, decode};
+ *     tl_graph_arena* arena;
+ *     tl_graph_plan_together(graphs, NULL, 2, NULL, &arena);
+ *     compile(tl_graph_arena_text(arena, "llvm", "chat", 0)); // functions chat_prefill and chat_decode
+ *     tl_execution* decoding;
+ *     tl_graph_arena_get_entry(arena, 1, &decoding);
+ *     tl_execution_run_in(decoding, chat_decode, inputs, 2, outputs, 2, memory, bytes);
+ *
+ * The memory is the program's: as many bytes as tl_graph_arena_info says, with the content
+ * of each state at its offset. There may be several such blocks for one arena; one call at
+ * a time may be in a block.
+ */
+
+/*
+ * tl_graph_arena is the handle of graphs that were planned together. It is not an
+ * address: nothing can be read there.
+ */
+typedef struct tl_graph_arena tl_graph_arena;
+
+/*
+ * tl_graph_arena_info describes an arena. Set struct_size before the call, which fills in
+ * as much as there is room for.
+ */
+typedef struct tl_graph_arena_info {
+    size_t struct_size;    /* sizeof(tl_graph_arena_info) */
+    const char* name;      /* those of the entries */
+    size_t bytes;          /* of the memory */
+    size_t alignment;      /* of its address */
+    size_t state_bytes;    /* at its start */
+    size_t separate_bytes; /* what plans of their own and buffers for the states would take */
+    int64_t num_states;
+    int64_t num_entries;
+} tl_graph_arena_info;
+
+/*
+ * tl_graph_arena_state describes a state: a tensor that keeps its content between calls,
+ * row by row without gaps.
+ */
+typedef struct tl_graph_arena_state {
+    size_t struct_size;   /* sizeof(tl_graph_arena_state) */
+    const char* name;
+    int64_t dtype;        /* tl_dtype */
+    int64_t rank;
+    const int64_t* shape;
+    size_t bytes;
+    size_t offset;        /* in the memory */
+    const void* data;     /* what it begins with: a constant of a graph; NULL: nothing tells */
+} tl_graph_arena_state;
+
+/*
+ * tl_graph_plan_together plans graphs for one arena. States are those that
+ * tl_graph_add_state has told of each graph. A state that a graph reads and gives out
+ * changes in place where the graph allows it; else the new content is made in the scratch
+ * and copied in the end. names has the name of each entry, which is that of its function;
+ * NULL takes those of the graphs. The options are those of tl_graph_plan, without a
+ * capacity and without TL_GRAPH_FLAG_SYMBOLIC.
+ *
+ * Ownership: the caller ends the arena with tl_graph_arena_destroy; it does
+ *     not need the graphs. Arrays, strings and options are only read.
+ * Threads: any thread; other calls for the graphs wait.
+ * Returns: TL_OK and the arena in *out_arena, or why there is none.
+ * Errors: TL_E_INVALID_ARGUMENT (no such graph, no graph, no array, more than
+ *     65,536 graphs, no out_arena, options that make no sense, a graph that
+ *     makes none, two entries of one name, a state whose type, shape or first
+ *     content is not the same everywhere; the message names entry and value),
+ *     TL_E_LIMIT (4,096 arenas).
+ * Cost: one cgo call; that of tl_graph_plan for each graph, up to three times.
+ */
+TL_API tl_status tl_graph_plan_together(tl_graph* const* graphs, const char* const* names, size_t num_graphs,
+    const tl_graph_options* options, tl_graph_arena** out_arena);
+
+/*
+ * tl_graph_arena_destroy ends an arena, and with it every string and array that its
+ * functions have returned. Its executions stay, and the memory is the program's.
+ *
+ * Ownership: takes the arena.
+ * Threads: any thread, when no other one uses the arena.
+ * Returns: TL_OK, also for NULL, or why nothing was done.
+ * Errors: TL_E_INVALID_ARGUMENT (no such arena).
+ * Cost: one cgo call.
+ */
+TL_API tl_status tl_graph_arena_destroy(tl_graph_arena* arena);
+
+/*
+ * tl_graph_arena_get_info describes an arena.
+ *
+ * Ownership: the name belongs to the arena.
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing was filled in.
+ * Errors: TL_E_INVALID_ARGUMENT (no such arena, no out_info, a struct_size
+ *     that is too small).
+ * Cost: one cgo call.
+ */
+TL_API tl_status tl_graph_arena_get_info(const tl_graph_arena* arena, tl_graph_arena_info* out_info);
+
+/*
+ * tl_graph_arena_get_state describes a state, by its index: in the order in which the
+ * graphs have them.
+ *
+ * Ownership: name, shape and data belong to the arena.
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing was filled in.
+ * Errors: TL_E_INVALID_ARGUMENT (no such arena or state, no out_state, a
+ *     struct_size that is too small).
+ * Cost: one cgo call.
+ */
+TL_API tl_status tl_graph_arena_get_state(const tl_graph_arena* arena, int64_t state,
+    tl_graph_arena_state* out_state);
+
+/*
+ * tl_graph_arena_get_entry returns the execution of an entry, by its index: in the order
+ * of the graphs. Its frame is the memory as far as the entry needs it, with the states as
+ * buffers of kind TL_BUFFER_KIND_STATE; offsets count from the start of the memory.
+ *
+ * Ownership: the caller ends the execution with tl_execution_destroy; it does
+ *     not need the arena. Each call makes one.
+ * Threads: any thread.
+ * Returns: TL_OK and the execution in *out_execution, or why there is none.
+ * Errors: TL_E_INVALID_ARGUMENT (no such arena or entry, no out_execution),
+ *     TL_E_LIMIT (4,096 executions).
+ * Cost: one cgo call.
+ */
+TL_API tl_status tl_graph_arena_get_entry(const tl_graph_arena* arena, int64_t entry, tl_execution** out_execution);
+
+/*
+ * tl_graph_arena_text writes an arena down. form is "json", "llvm" (a module in LLVM IR
+ * with one function for each entry, for tl_execution_run_in) or "header" (size, places and
+ * functions for C). Functions are called as the entries, with name and _ in front; NULL
+ * puts nothing there. llvm_version is as in tl_execution_text.
+ *
+ * Ownership: the text belongs to the arena, which keeps one for each form,
+ *     name and version.
+ * Threads: any thread.
+ * Returns: the text; NULL on failure.
+ * Errors: TL_E_INVALID_ARGUMENT (no such arena or form, a name above 4095
+ *     bytes, a version that is too old, entries whose names become one in
+ *     code), TL_E_UNSUPPORTED (LLVM alone: operators that have no kernel; the
+ *     message names them).
+ * Cost: one cgo call, and that of writing the text.
+ */
+TL_API const char* tl_graph_arena_text(const tl_graph_arena* arena, const char* form, const char* name,
+    int32_t llvm_version);
+
+/*
+ * tl_graph_arena_validate checks an arena with code that is independent of the planner:
+ * states, and lifetimes, overlaps and offsets of each entry.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: TL_OK; else the plan has a defect, which is one of this library,
+ *     and the message names it.
+ * Errors: TL_E_INVALID_ARGUMENT (no such arena).
+ * Cost: grows with the square of the number of buffers.
+ */
+TL_API tl_status tl_graph_arena_validate(const tl_graph_arena* arena);
 
 #ifdef __cplusplus
 }

@@ -2,18 +2,22 @@
 # Builds the library and the program tl; the one place that knows the flags. make, CMake
 # and the Python package all call it.
 #
-#   packaging/build_library.sh [--debug|--static|--full|--tool] DIRECTORY [extra go build arguments...]
+#   packaging/build_library.sh [--full] [--debug|--static|--tool] DIRECTORY [extra go build arguments...]
 #
 # leaves DIRECTORY/libtl_runtime.so.1.0.0 and the links .so.1 and .so; with --debug also
 # libtl_runtime.so.1.0.0.debug, which debuggers find by the library's .gnu_debuglink, and from then on there
-# is one at each build into this directory; with --static libtl_runtime.a alone; with --full libtl_runtime_full.so.1.0.0
-# and its links, which has graphs as well (capi/graphs.go) and is linked instead; with --tool the program tl alone. CC,
+# is one at each build into this directory; with --static libtl_runtime.a alone; with --tool the program tl alone.
+# --full makes the same files of libtl_runtime_full, which has graphs as well (capi/graphs.go) and is linked instead. CC,
 # CGO_CFLAGS and CGO_LDFLAGS are go build's, OBJCOPY, LD and READELF those of the binutils; a CC that compiles for arm64
 # builds for arm64.
 set -eu
 
-kind=shared
-case ${1-} in --debug | --static | --full | --tool) kind=${1#--}; shift ;; esac
+kind=shared library=libtl_runtime exports=capi/exports.map tags=
+if [ "${1-}" = --full ]; then
+	library=libtl_runtime_full exports=capi/exports_full.map tags='-tags full'
+	shift
+fi
+case ${1-} in --debug | --static | --tool) kind=${1#--}; shift ;; esac
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 version=$(sed -n '1p' "$root/packaging/VERSION")
@@ -56,11 +60,8 @@ if [ $kind = tool ]; then
 	exit
 fi
 
-library=libtl_runtime exports=capi/exports.map
-if [ $kind = full ]; then
-	library=libtl_runtime_full exports=capi/exports_full.map kind=shared
-	set -- -tags full "$@"
-fi
+# shellcheck disable=SC2086 # none, or a flag and its word
+set -- $tags "$@"
 file=$library.so.$version
 staging=$out/.staging-$library-$kind
 rm -rf "$staging"
@@ -104,7 +105,7 @@ static() {
 	done
 	# shellcheck disable=SC2086 # flags are words
 	$ld -r -d --force-group-allocation $wrapped --whole-archive "$staging/all.a" -o "$staging/linked.o"
-	sed -n 's/^\t\(tl_[a-z0-9_]*\);$/\1/p' capi/exports.map >"$staging/public"
+	sed -n 's/^\t\(tl_[a-z0-9_]*\);$/\1/p' "$exports" >"$staging/public"
 	renamed=
 	for section in $(readelf -SW "$staging/linked.o" |
 		sed -n 's/.* \(\.text[^ ]*\) *PROGBITS.*/\1/p' | sort -u); do
@@ -112,8 +113,8 @@ static() {
 	done
 	# shellcheck disable=SC2086 # flags are words
 	$objcopy --strip-debug --keep-global-symbols="$staging/public" $renamed "$staging/linked.o" "$staging/tl_runtime.o"
-	(cd "$staging" && rm -f libtl_runtime.a && ${AR:-${binutils-}ar} rcsD libtl_runtime.a tl_runtime.o)
-	mv -f "$staging/libtl_runtime.a" "$out/libtl_runtime.a"
+	(cd "$staging" && rm -f $library.a && ${AR:-${binutils-}ar} rcsD $library.a tl_runtime.o)
+	mv -f "$staging/$library.a" "$out/$library.a"
 	rm -rf "$staging"
 }
 

@@ -29,7 +29,7 @@ export SOURCE_DATE_EPOCH
 
 rm -rf "$release"
 mkdir -p "$release"
-"$make" --no-print-directory debug static
+"$make" --no-print-directory debug static full full-static
 # The library of the wheels is the one of the tarball, so the file for debuggers serves both.
 TL_RUNTIME_LIBRARY=$build/libtl_runtime.so packaging/build_wheels.sh "$environment" "$release"
 "$environment/bin/python" -m build --no-isolation --sdist --outdir "$release" python

@@ -1,7 +1,8 @@
 """Builds libtl_runtime.so, the program tl and the extension module into wheels, and their sources into sdists.
 
 A wheel needs the library: it is built with Go from the checkout or from the sources in the sdist. TL_RUNTIME_LIBRARY
-names one to pack instead; without Go the one in build/ of the checkout is taken. Without any the build fails.
+names one to pack instead; without Go the one in build/ of the checkout is taken. Without any the build fails. With
+TL_PYTHON_FULL=1 it is the full library, which has tl.Graph, under the name of the other one.
 
 The library has no Python ABI, so a wheel without the extension module serves every Python (py3-none), and one with it
 every CPython from 3.11 on (cp311-abi3). TL_PYTHON_FAST=0 leaves the extension out, TL_PYTHON_FAST=1 insists on it.
@@ -21,6 +22,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 LIBRARY = "libtl_runtime.so"
+FULL = "libtl_runtime_full.so"
 TOOL = "tl"
 EXTENSION = "_fast.abi3.so"
 SKIPPED = 77  # what scripts of packaging/ answer where a compiler is missing
@@ -43,7 +45,7 @@ class PackageHook(BuildHookInterface):  # type: ignore[type-arg]
         if self.target_name == "sdist":
             build_data["force_include"][str(self.gathered_sources())] = "source"
         elif version == "editable":
-            # An editable install loads the library from build/ of its checkout.
+            # An editable install loads the library from build/ of its checkout, whose graphs TL_RUNTIME_LIBRARY names.
             if not (self.repository / "build" / LIBRARY).is_file():
                 self.build([], self.repository / "build")
         else:
@@ -79,10 +81,12 @@ class PackageHook(BuildHookInterface):  # type: ignore[type-arg]
             if not Path(named).is_file():
                 self.app.abort(f"TL_RUNTIME_LIBRARY names {named}, which is no file")
             return Path(named)
-        around = self.repository / "build" / LIBRARY
+        full = os.environ.get("TL_PYTHON_FULL", "") not in ("", "0")
+        wanted = FULL if full else LIBRARY
+        around = self.repository / "build" / wanted
         if shutil.which("go") is None and around.is_file():
             return around
-        return self.build([], Path(self.root) / "build") / LIBRARY
+        return self.build(["--full"] if full else [], Path(self.root) / "build") / wanted
 
     def tool(self, library: Path) -> Path | None:
         """Returns the program tl: built, or from beside the library that is packed."""

@@ -147,6 +147,77 @@ static void runs_are_checked(void)
 	CHECK_OK(tl_graph_destroy(graph));
 }
 
+/* The same with memory of its caller: no call of the library. */
+static tl_status line_in(const void* const* inputs, void* const* outputs, const void* const* constants, void* scratch)
+{
+	const float *x = inputs[0], *w = constants[0];
+	float *y = outputs[0], *z = outputs[1], *product = scratch;
+	for (int i = 0; i < LINE_ELEMENTS; i++) product[i] = x[i] * w[i];
+	for (int i = 0; i < LINE_ELEMENTS; i++) y[i] = product[i] > 0 ? product[i] : 0;
+	for (int i = 0; i < LINE_ELEMENTS; i++) z[i] = x[i] + y[i];
+	return TL_OK;
+}
+
+/* covers: tl_execution_run_in TL_E_INVALID_ARGUMENT */
+static void memory_can_be_the_callers(void)
+{
+	enum { ROOM = 4096 };
+	tl_graph* graph = new_line();
+	const tl_graph_options options = {.struct_size = sizeof options, .flags = TL_GRAPH_FLAG_NO_IN_PLACE};
+	tl_execution* execution = planned(graph, &options);
+	tl_execution_info info = info_of(execution);
+	CHECK(info.frame_bytes > 0 && info.frame_bytes <= ROOM);
+	CHECK(strstr(tl_execution_text(execution, "llvm-caller", NULL, 0), "ptr %scratch)") != NULL);
+	CHECK(strstr(tl_execution_text(execution, "llvm-caller", NULL, 0), "tl_mem_") == NULL);
+	CHECK(strstr(tl_execution_text(execution, "llvm-slots", NULL, 0), "tl_mem_get_buffer") != NULL);
+	const char* header = tl_execution_text(execution, "header-caller", "mine", 0);
+	CHECK(strstr(header, "#define mine_FRAME_BYTES") != NULL && strstr(header, "int32_t mine(") != NULL);
+	char* memory = aligned_alloc(64, ROOM);
+	float x[LINE_ELEMENTS], y[LINE_ELEMENTS], z[LINE_ELEMENTS];
+	const void* inputs[] = {x};
+	void *outputs[] = {y, z}, *function = (void*)(uintptr_t)line_in;
+	for (int i = 0; i < LINE_ELEMENTS; i++) x[i] = (float)i;
+	CHECK_OK(tl_execution_run_in(execution, function, inputs, 1, outputs, 2, memory, info.frame_bytes));
+	for (int i = 0; i < LINE_ELEMENTS; i++) CHECK(z[i] == x[i] + (i % 2 == 0 ? 2 * x[i] : 0));
+	const struct {
+		void* memory;
+		size_t bytes;
+		const char* says;
+	} wrong[] = {{memory, info.frame_bytes - 1, "the frame has"},
+	             {memory + 32, ROOM - 32, "a multiple of 64"},
+	             {NULL, ROOM, "the memory is at 0x0"}};
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		CHECK_FAILS(tl_execution_run_in(execution, function, inputs, 1, outputs, 2, wrong[i].memory, wrong[i].bytes),
+		            TL_E_INVALID_ARGUMENT);
+		CHECK(strstr(tl_last_error(), wrong[i].says) != NULL);
+	}
+	CHECK_FAILS(tl_execution_run_in(NULL, function, inputs, 1, outputs, 2, memory, ROOM), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_execution_run_in(execution, NULL, inputs, 1, outputs, 2, memory, ROOM), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_execution_run_in(execution, function, inputs, 2, outputs, 2, memory, ROOM), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_execution_run_in(execution, function, inputs, 1, outputs, 1, memory, ROOM), TL_E_INVALID_ARGUMENT);
+	free(memory);
+	CHECK_OK(tl_execution_destroy(execution));
+	CHECK_OK(tl_graph_destroy(graph));
+}
+
+/* A second space comes from the library, so the caller's memory is not enough. */
+static void a_second_space_is_no_memory_of_the_caller(void)
+{
+	tl_graph* graph = new_chain();
+	tl_execution* execution = planned(graph, NULL);
+	tl_graph_options options = {.struct_size = sizeof options, .capacity_bytes = info_of(execution).frame_bytes - 4096};
+	CHECK_OK(tl_execution_destroy(execution));
+	options.flags = TL_GRAPH_FLAG_OUTSIDE | TL_GRAPH_FLAG_NO_RECOMPUTE;
+	execution = planned(graph, &options);
+	CHECK_REFUSED(tl_execution_text(execution, "llvm-caller", NULL, 0), 0, TL_E_INVALID_ARGUMENT);
+	CHECK(strstr(tl_last_error(), "second space") != NULL);
+	CHECK_FAILS(tl_execution_run_in(execution, (void*)(uintptr_t)line_in, NULL, 0, NULL, 0, NULL, SIZE_MAX),
+	            TL_E_INVALID_ARGUMENT);
+	CHECK(strstr(tl_last_error(), "second space") != NULL);
+	CHECK_OK(tl_execution_destroy(execution));
+	CHECK_OK(tl_graph_destroy(graph));
+}
+
 /* covers: tl_execution_destroy TL_E_INVALID_ARGUMENT */
 /* covers: tl_execution_get_info TL_E_INVALID_ARGUMENT */
 /* covers: tl_execution_get_buffer TL_E_INVALID_ARGUMENT */
@@ -226,6 +297,8 @@ int main(void)
 	RUN(texts_say_the_same);
 	RUN(compiled_functions_are_run);
 	RUN(runs_are_checked);
+	RUN(memory_can_be_the_callers);
+	RUN(a_second_space_is_no_memory_of_the_caller);
 	RUN(questions_need_sense);
 	RUN(missing_kernels_are_named);
 	return check_finish();

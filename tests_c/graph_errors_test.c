@@ -173,7 +173,7 @@ static void planning_needs_a_whole_graph(void)
 		{.struct_size = sizeof *wrong, .budget_ms = -1},
 		{.struct_size = sizeof *wrong, .alignment = 48},
 		{.struct_size = sizeof *wrong, .alignment = (size_t)1 << 40},
-		{.struct_size = sizeof *wrong, .flags = 64},
+		{.struct_size = sizeof *wrong, .flags = 1 << 20},
 	};
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
 		CHECK_FAILS(tl_graph_plan(graph, &wrong[i], &execution), TL_E_INVALID_ARGUMENT);

@@ -1,4 +1,4 @@
-/* A graph that the tests of graphs share: y = Relu(x * w), z = x + y. */
+/* Graphs that the tests of graphs share. */
 #ifndef TL_TESTS_GRAPHS_H
 #define TL_TESTS_GRAPHS_H
 
@@ -7,6 +7,7 @@
 
 enum { LINE_ELEMENTS = 64 };
 
+/* y = Relu(x * w), z = x + y. */
 static inline tl_graph* new_line(void)
 {
 	const int64_t shape[] = {LINE_ELEMENTS};
@@ -22,6 +23,26 @@ static inline tl_graph* new_line(void)
 	CHECK_OK(tl_graph_add_node(graph, "Add", NULL, added, 2, sum, 1, "{}"));
 	CHECK_OK(tl_graph_add_output(graph, "y"));
 	CHECK_OK(tl_graph_add_output(graph, "z"));
+	return graph;
+}
+
+/* A chain of vectors of 4 KiB whose first values are wanted again at the end. */
+static inline tl_graph* new_chain(void)
+{
+	const int64_t shape[] = {1024};
+	tl_graph* graph = NULL;
+	char names[10][8];
+	const char *from[2], *to[1];
+	CHECK_OK(tl_graph_create("chain", &graph));
+	CHECK_OK(tl_graph_add_input(graph, "v0", TL_DTYPE_F32, 1, shape, NULL));
+	for (int i = 0; i < 10; i++) snprintf(names[i], sizeof names[i], "v%d", i);
+	for (int i = 1; i < 10; i++) {
+		from[0] = names[i - 1];
+		from[1] = names[i > 5 ? 10 - i : 0];
+		to[0] = names[i];
+		CHECK_OK(tl_graph_add_node(graph, i > 5 ? "Mul" : "Sigmoid", NULL, from, i > 5 ? 2 : 1, to, 1, NULL));
+	}
+	CHECK_OK(tl_graph_add_output(graph, names[9]));
 	return graph;
 }
 

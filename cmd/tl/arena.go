@@ -13,9 +13,11 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 
+	"tlruntime/cmd/tl/internal/infer"
 	"tlruntime/compiler/export"
 	"tlruntime/compiler/graph"
 	"tlruntime/compiler/llvm"
+	"tlruntime/compiler/models"
 	"tlruntime/compiler/plan"
 )
 
@@ -48,7 +50,7 @@ func (p *planning) arena(out io.Writer, paths []string) error {
 
 // entries reads and checks the models. It also tells where each state has its first
 // content from, if that is a constant of a model.
-func (p *planning) entries(paths []string) ([]plan.Entry, map[string]string, error) {
+func (p *planning) entries(paths []string) ([]plan.Entry, map[string]models.Begin, error) {
 	states, err := p.stateOf()
 	if err != nil {
 		return nil, nil, err
@@ -65,22 +67,16 @@ func (p *planning) entries(paths []string) ([]plan.Entry, map[string]string, err
 	if err != nil {
 		return nil, nil, err
 	}
-	entries, begun := make([]plan.Entry, len(graphs)), map[string]string{}
+	entries, begun := make([]plan.Entry, len(graphs)), map[string]models.Begin{}
 	found := map[string]bool{}
 	for i, g := range graphs {
-		for _, name := range thaw(g, states) {
-			begun[states[name]] = fmt.Sprintf("begins as constant %q of %s", name, g.Name)
+		own := statesOf(g, states)
+		for _, state := range own {
+			found[state] = true
 		}
-		c, err := p.checkWith(paths[i], g, options[i])
-		if err != nil {
-			return nil, nil, err
-		}
-		entries[i] = plan.Entry{Name: g.Name, Graph: c.Checked, States: map[string]string{}}
-		for _, v := range slices.Concat(c.Inputs, c.Outputs) {
-			if name := c.Values[v].Name; states[name] != "" {
-				entries[i].States[name] = states[name]
-				found[states[name]] = true
-			}
+		options[i].Infer = infer.New(p.python).Ask
+		if entries[i], err = models.Entry(g, g.Name, own, options[i], begun); err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", paths[i], err)
 		}
 	}
 	for _, state := range slices.Sorted(maps.Values(states)) {
@@ -89,6 +85,26 @@ func (p *planning) entries(paths []string) ([]plan.Entry, map[string]string, err
 		}
 	}
 	return entries, begun, nil
+}
+
+// statesOf returns the states of the values that a graph has.
+func statesOf(g *graph.Graph, states map[string]string) map[string]string {
+	own := map[string]string{}
+	add := func(name string) {
+		if state := states[name]; state != "" {
+			own[name] = state
+		}
+	}
+	for _, in := range g.Inputs {
+		add(in.Name)
+	}
+	for _, k := range g.Constants {
+		add(k.Name)
+	}
+	for _, name := range g.Outputs {
+		add(name)
+	}
+	return own
 }
 
 // stateOf returns which state each value is that --state names.
@@ -160,24 +176,6 @@ func hasSymbol(g *graph.Graph, symbol string) bool {
 		slices.ContainsFunc(g.Declared, func(d graph.Declaration) bool { return has(d.Shape) })
 }
 
-// thaw makes inputs of the constants that are states, so that nothing is computed from
-// their first content when the graph is checked, and returns which.
-func thaw(g *graph.Graph, states map[string]string) []string {
-	var names []string
-	g.Constants = slices.DeleteFunc(slices.Clone(g.Constants), func(k graph.Constant) bool {
-		if states[k.Name] == "" {
-			return false
-		}
-		in := graph.Value{Name: k.Name, DType: k.DType}
-		for _, d := range k.Shape {
-			in.Shape = append(in.Shape, graph.Dim{Size: d})
-		}
-		g.Inputs, names = append(g.Inputs, in), append(names, k.Name)
-		return true
-	})
-	return names
-}
-
 func (p *planning) writeArena(a *plan.Arena, path string) error {
 	o := llvm.Options{Name: p.name, Version: p.version}
 	return create(path, func(w io.Writer) error {
@@ -206,7 +204,7 @@ func (p *planning) writeArena(a *plan.Arena, path string) error {
 }
 
 // arenaSummary prints what an arena comes to.
-func arenaSummary(out io.Writer, a *plan.Arena, begun map[string]string) error {
+func arenaSummary(out io.Writer, a *plan.Arena, begun map[string]models.Begin) error {
 	fmt.Fprintf(out, "%s: %s in one arena\n", a.Name, english.Plural(len(a.Entries), "entry", "entries"))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	row := func(name string, bytes int64, remark string) {
@@ -216,8 +214,11 @@ func arenaSummary(out io.Writer, a *plan.Arena, begun map[string]string) error {
 	row("separate plans", a.SeparateBytes, ratio(a.SeparateBytes, a.Bytes, "the arena"))
 	row("state", a.StateBytes, "")
 	for _, s := range a.States {
-		row("  "+s.Name, s.Bytes, strings.TrimSuffix(fmt.Sprintf("%s %v at %d, %s", s.DType, s.Shape, s.Offset,
-			begun[s.Name]), ", "))
+		remark := fmt.Sprintf("%s %v at %d", s.DType, s.Shape, s.Offset)
+		if b, is := begun[s.Name]; is {
+			remark += fmt.Sprintf(", begins as constant %q of %s", b.Name, b.Graph)
+		}
+		row("  "+s.Name, s.Bytes, remark)
 	}
 	for _, p := range a.Entries {
 		remark := verdict(p.Frame.Bytes, p.Frame.LowerBound, p.Frame.Optimal)

@@ -104,11 +104,7 @@ func (m *model) build(path string) (*checked, *plan.ExecutionPlan, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if m.limit == "" {
-		c.fit, err = models.Plan(c.Checked, m.options, 0)
-	} else {
-		c.fit, err = remat.Fit(c.Checked, o)
-	}
+	c.fit, err = models.Plan(c.Checked, o)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}

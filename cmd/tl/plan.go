@@ -17,9 +17,10 @@ import (
 
 	"tlruntime/cmd/tl/viz/picture"
 	"tlruntime/compiler/export"
-	"tlruntime/compiler/graph"
 	"tlruntime/compiler/llvm"
+	"tlruntime/compiler/models"
 	"tlruntime/compiler/plan"
+	"tlruntime/compiler/remat"
 )
 
 // planning is one call of `tl plan`.
@@ -122,15 +123,11 @@ func (p *planning) planned(path string) (*checked, *plan.ExecutionPlan, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	e, err := plan.BuildSymbolic(func(bind map[string]int64) (*graph.Checked, error) {
-		o := c.options
-		o.Bind = bind
-		return graph.Check(c.graph, o)
-	}, c.options.Bind, p.options)
+	c.fit, err = models.PlanSymbolic(c.graph, c.options, remat.Options{Plan: p.options})
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return c, e, nil
+	return c, c.fit.Plan, nil
 }
 
 // write writes one artefact.

@@ -247,7 +247,10 @@ func (m *module) assignSlots() {
 }
 
 // alignment is what the frame's address is a multiple of.
-func (m *module) alignment() int64 { return max(m.plan.Frame.Alignment, frameAligned) }
+func (m *module) alignment() int64 { return ScratchAlignment(m.plan) }
+
+// ScratchAlignment is what the address of the caller's scratch is a multiple of.
+func ScratchAlignment(p *plan.ExecutionPlan) int64 { return max(p.Frame.Alignment, frameAligned) }
 
 // needsFrame reports whether the function takes any memory.
 func (m *module) needsFrame() bool {

@@ -4,8 +4,10 @@ package models
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"path/filepath"
 	"strings"
 
@@ -114,17 +116,48 @@ func encodeONNX(g *graph.Graph, o graph.CheckOptions) ([]byte, error) {
 	return onnx.Encode(g, types)
 }
 
-// Plan plans a graph. With a capacity above 0 values are computed again where the frame
-// would not fit into it otherwise; it fails with a *remat.CapacityError when none is found.
-// The plan shares the graph's constants.
-func Plan(c *graph.Checked, o plan.Options, capacity int64) (*remat.Result, error) {
-	o.ShareConstants = true
-	if capacity > 0 {
-		return remat.Fit(c, remat.Options{Plan: o, Capacity: capacity})
+// Plan plans a graph. A capacity of 0 is any; with one above it fails with a *remat.CapacityError when no plan is found
+// that fits. The result tells what the plan costs either way.
+func Plan(c *graph.Checked, o remat.Options) (*remat.Result, error) {
+	if o.Capacity == 0 {
+		o.Capacity = math.MaxInt64
 	}
-	e, err := plan.Build(c, o)
+	return remat.Fit(c, o)
+}
+
+// PlanSymbolic plans a graph with the numbers that o binds as bounds: plan.BuildSymbolic says what the plan tells of
+// lower ones.
+func PlanSymbolic(g *graph.Graph, o graph.CheckOptions, r remat.Options) (*remat.Result, error) {
+	if r.Capacity > 0 {
+		return nil, errors.New("what is given up for a capacity is chosen for one number of each symbol; plan for a " +
+			"capacity or with symbols, not both")
+	}
+	check := func(bind map[string]int64) (*graph.Checked, error) {
+		o := o
+		o.Bind = bind
+		return graph.Check(g, o)
+	}
+	made, err := plan.BuildSymbolic(check, o.Bind, r.Plan)
 	if err != nil {
 		return nil, err
 	}
-	return &remat.Result{Graph: c, Plan: e}, nil
+	c, err := check(o.Bind)
+	if err != nil {
+		return nil, err
+	}
+	cost := Cost(c, r)
+	return &remat.Result{Graph: c, Plan: made, Cost: cost, Given: cost}, nil
+}
+
+// Cost is the time that all nodes take.
+func Cost(c *graph.Checked, o remat.Options) float64 {
+	node := o.Cost
+	if node == nil {
+		node = remat.Estimate
+	}
+	sum := 0.0
+	for i := range c.Nodes {
+		sum += node(c, &c.Nodes[i])
+	}
+	return sum
 }

@@ -89,13 +89,16 @@ func TestNumbersOfJSONNeedRoomForEach(t *testing.T) {
 func TestPlansFitTheCapacity(t *testing.T) {
 	c, err := graph.Check(rows(), graph.CheckOptions{Bind: map[string]int64{"n": 5}})
 	require.NoError(t, err)
-	free, err := models.Plan(c, plan.Options{PlaceInputs: true}, 0)
+	placed := plan.Options{PlaceInputs: true}
+	free, err := models.Plan(c, remat.Options{Plan: placed})
 	require.NoError(t, err)
 	assert.Empty(t, free.Again)
-	fits, err := models.Plan(c, plan.Options{PlaceInputs: true}, free.Plan.Frame.Bytes)
+	assert.Positive(t, free.Cost, "time is told without a capacity, too")
+	assert.Equal(t, free.Given, free.Cost)
+	fits, err := models.Plan(c, remat.Options{Plan: placed, Capacity: free.Plan.Frame.Bytes})
 	require.NoError(t, err)
 	assert.Equal(t, free.Plan.Frame.Bytes, fits.Plan.Frame.Bytes)
-	_, err = models.Plan(c, plan.Options{PlaceInputs: true}, 1)
+	_, err = models.Plan(c, remat.Options{Plan: placed, Capacity: 1})
 	var refused *remat.CapacityError
 	assert.ErrorAs(t, err, &refused)
 }

@@ -62,24 +62,44 @@ func (p Polynomial) At(numbers []int64) int64 {
 // order of Symbolic.Symbols; an offset of -1 is outside the frame. Each number has to be
 // at least 1 and at most the symbol's To.
 func (p *ExecutionPlan) Places(numbers []int64) (frame int64, offsets []int64, err error) {
+	at, err := p.counted(numbers)
+	if err != nil {
+		return 0, nil, err
+	}
+	frame, offsets = p.Symbolic.places(p, at)
+	return frame, offsets, nil
+}
+
+// BufferSizes returns how many bytes each buffer has for the numbers that Places takes.
+func (p *ExecutionPlan) BufferSizes(numbers []int64) ([]int64, error) {
+	at, err := p.counted(numbers)
+	if err != nil {
+		return nil, err
+	}
+	sizes := make([]int64, len(p.Buffers))
+	for i := range sizes {
+		sizes[i] = p.Symbolic.Sizes[i].At(at)
+	}
+	return sizes, nil
+}
+
+// counted returns the numbers as which these count: none below its symbol's From.
+func (p *ExecutionPlan) counted(numbers []int64) ([]int64, error) {
 	s := p.Symbolic
 	if s == nil {
-		return 0, nil, errorf("the plan has no sizes as functions of symbols; BuildSymbolic finds them")
+		return nil, errorf("the plan has no sizes as functions of symbols; BuildSymbolic finds them")
 	}
 	if len(numbers) != len(s.Symbols) {
-		return 0, nil, errorf("%d numbers are given for %d symbols", len(numbers), len(s.Symbols))
-	}
-	for i, n := range numbers {
-		if n < 1 || n > s.Symbols[i].To {
-			return 0, nil, errorf("symbol %q is %d; the plan is for 1 to %d", s.Symbols[i].Name, n, s.Symbols[i].To)
-		}
+		return nil, errorf("%d numbers are given for %d symbols", len(numbers), len(s.Symbols))
 	}
 	at := make([]int64, len(numbers))
 	for i, n := range numbers {
+		if n < 1 || n > s.Symbols[i].To {
+			return nil, errorf("symbol %q is %d; the plan is for 1 to %d", s.Symbols[i].Name, n, s.Symbols[i].To)
+		}
 		at[i] = max(n, s.Symbols[i].From)
 	}
-	frame, offsets = s.places(p, at)
-	return frame, offsets, nil
+	return at, nil
 }
 
 func (s *Symbolic) places(p *ExecutionPlan, numbers []int64) (frame int64, offsets []int64) {

@@ -52,6 +52,11 @@ func symbolicPlan(t require.TestingT, g *graph.Graph, bounds map[string]int64, o
 		frame, offsets, err := p.Places(n)
 		require.NoError(t, err)
 		require.LessOrEqual(t, frame, p.Frame.Bytes, "%v", n)
+		sizes, err := p.BufferSizes(n)
+		require.NoError(t, err)
+		for i := range sizes {
+			require.Equal(t, m.plan.Buffers[i].Bytes, sizes[i], "%v", n)
+		}
 		m.plan.Frame.Bytes, m.plan.Frame.Alignment = frame, p.Frame.Alignment
 		for i := range m.plan.Buffers {
 			m.plan.Buffers[i].Offset = offsets[i]
@@ -100,6 +105,8 @@ func TestSizesFollowSymbols(t *testing.T) {
 	assert.Less(t, 20*small, p.Frame.Bytes, "a frame for few tokens is small")
 	_, _, err = p.Places([]int64{1})
 	require.ErrorContains(t, err, "1 numbers are given")
+	_, err = p.BufferSizes([]int64{0, 1})
+	require.ErrorContains(t, err, `symbol "B" is 0`)
 	_, _, err = p.Places([]int64{1, 21})
 	require.ErrorContains(t, err, `symbol "N" is 21; the plan is for 1 to 20`)
 	plain, err := Build(&newSketch().Checked, Options{})

@@ -1,6 +1,7 @@
 """What an installation has to be able to do, from an interpreter that has nothing but the package: .ci/packages runs it.
 
-python -I installed.py FOLDER [fast|plain]      FOLDER is empty, for files; with or without the extension module
+python -I installed.py FOLDER [fast|plain [full]]      FOLDER is empty, for files; with or without the extension
+                                                        module, with the full library
 """
 
 from __future__ import annotations
@@ -59,11 +60,28 @@ def program(folder: Path) -> None:
         page.unlink()
 
 
+def graphs(full: bool) -> None:
+    """The full library plans; the other one says how to get it."""
+    if not full:
+        try:
+            tl.Graph()
+        except tl.UnsupportedError as error:
+            assert "TL_PYTHON_FULL=1" in str(error), error
+            return
+        raise AssertionError("the package has the full library, which was not asked for")
+    graph = tl.Graph("line")
+    x = graph.input("x", "float32", (64,))
+    graph.output(graph.add("Tanh", graph.add("Exp", x)))
+    assert [i.op for i in graph.plan().instructions] == ["Exp", "Tanh"]
+    assert "define i32 @line(" in graph.plan().llvm()
+
+
 def main() -> None:
     folder = Path(sys.argv[1])
     tensors()
     files()
     program(folder)
+    graphs(sys.argv[3:] == ["full"])
     module = "fast" if find_spec("tl_runtime._fast") else "plain"
     assert module == (sys.argv[2:] or [module])[0], module
     print(f"Python {sys.version.split()[0]}, {module}, {'with' if find_spec('numpy') else 'without'} NumPy")

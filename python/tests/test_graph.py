@@ -136,7 +136,8 @@ def test_attributes_arrive():
     graph.add("Relu", "x", a=math.inf, b=[1.0, math.nan], c=True, d=["s"], e=[1, True])
 
 
-def test_capacity_and_options():
+def chain():
+    """Vectors of 4 KiB whose first ones are wanted again at the end."""
     graph = tl.Graph("chain")
     names = [graph.input("v0", "float32", (1024,))]
     for _ in range(5):
@@ -145,23 +146,96 @@ def test_capacity_and_options():
     for name in reversed(names[1:-1]):
         last = graph.add("Mul", last, name)
     graph.output(last)
+    return graph
+
+
+def test_capacity_and_options():
+    graph = chain()
     free = graph.plan()
-    assert free.recomputed == 0
+    assert (free.recomputed, free.transfers, free.outside_bytes) == (0, 0, 0)
+    assert free.seconds == free.seconds_once > 0
     tight = graph.plan(capacity=free.frame_bytes - 4096)
     assert tight.frame_bytes <= free.frame_bytes - 4096
     assert tight.recomputed > 0
+    assert [i.repeats for i in tight.instructions if i.repeats] != []
+    assert tight.seconds > tight.seconds_once == free.seconds
     x = np.linspace(-2, 2, 1024, dtype=np.float32)
     np.testing.assert_allclose(tight.compile()(x), free.compile()(x), rtol=1e-6)
     with pytest.raises(tl.LimitError, match="raise the capacity"):
         graph.plan(capacity=64)
     assert graph.plan(in_place=False, place_inputs=True, alignment=4096).alignment == 4096
     assert graph.plan(budget=0.01, seed=3, reorder=False, views=False, concat=False, place_outputs=True).frame_bytes > 0
-    for wrong in ({"capacity": -1}, {"seed": 1 << 64}, {"max_steps": 1 << 63}, {"budget": math.nan}):
+    wrongs = ({"capacity": -1}, {"seed": 1 << 64}, {"max_steps": 1 << 63}, {"budget": math.nan}, {"outside_bytes": -1})
+    for wrong in wrongs:
         with pytest.raises(ValueError):
             graph.plan(**wrong)
     for wrong in ({"budget": -1}, {"max_steps": -1}, {"alignment": 3}):
         with pytest.raises(tl.InvalidArgumentError):
             graph.plan(**wrong)
+    with pytest.raises(TypeError, match="no option colour"):
+        graph.plan(colour=1)
+
+
+def rates(byte, exponentials):
+    names = "elementwise reduction softmax normalise matmul conv pool move turn".split()
+    times = {name: byte for name in [*names, "wide conv"]} | {"transcendental": exponentials}
+    classes = {name: {"call": 0, "byte": time, "far": 0, "operation": 0} for name, time in times.items()}
+    return {"machine": "by the byte", "near": 0, "classes": classes}
+
+
+def test_values_are_moved_where_that_is_cheaper(tmp_path):
+    graph = chain()
+    capacity = graph.plan().frame_bytes - 4096
+    file = tmp_path / "rates.json"
+    file.write_text(json.dumps(rates(1, 1e6)))
+    moved = graph.plan(capacity=capacity, outside=True, rates=file)
+    assert moved.frame_bytes <= capacity
+    assert (moved.recomputed, moved.moved_bytes) == (0, 4096 * moved.transfers)
+    assert moved.seconds - moved.seconds_once == 2 * moved.moved_bytes
+    assert {i.op for i in moved.instructions} >= {"MoveOut", "MoveIn"}
+    there = [b for b in moved.buffers if b.kind == "outside"]
+    assert there and all(b.offset is None and b.outside + b.nbytes <= moved.outside_bytes for b in there)
+    faster = graph.plan(capacity=capacity, outside=1024, rates=file, recompute=False)
+    assert faster.seconds - faster.seconds_once == faster.moved_bytes / 1024
+    assert graph.plan(capacity=capacity, outside=True, rates=rates(1, 1e-6)).transfers == 0
+    x = np.linspace(-2, 2, 1024, dtype=np.float32)
+    np.testing.assert_array_equal(moved.compile()(x), graph.plan().compile()(x))
+    with pytest.raises(tl.LimitError):
+        graph.plan(capacity=capacity, outside=True, recompute=False, outside_bytes=64)
+    for wrong in ({"outside": True}, {"recompute": False}, {"capacity": 1, "outside": -1.0}, {"rates": {}}):
+        with pytest.raises(tl.InvalidArgumentError):
+            graph.plan(**wrong)
+    with pytest.raises(FileNotFoundError):
+        graph.plan(rates=tmp_path / "nowhere.json")
+
+
+def test_a_plan_holds_up_to_a_bound():
+    graph = tl.Graph("scores")
+    x = graph.input("x", "float32", ("b", "n", 8))
+    s = graph.add("Softmax", graph.add("MatMul", x, graph.add("Transpose", x, perm=(0, 2, 1))), axis=2)
+    graph.output(graph.add("Add", graph.add("MatMul", s, x), x))
+    graph.bind(n=20, b=3)
+    execution = graph.plan(symbolic=True)
+    assert execution.is_proved
+    assert [s.name for s in execution.symbols] == ["b", "n"]
+    assert [s.last for s in execution.symbols] == [3, 20]
+    bound = execution.places(b=3, n=20)
+    assert bound.frame_bytes == execution.frame_bytes
+    assert bound.offsets == tuple(b.offset for b in execution.buffers)
+    for b, n in ((1, 5), (2, 7), (3, 19)):
+        graph.bind(n=n, b=b)
+        own, places = graph.plan(), execution.places({"n": n}, b=b)
+        assert own.lower_bound <= places.frame_bytes < execution.frame_bytes
+        assert places.nbytes == tuple(buffer.nbytes for buffer in own.buffers)
+    with pytest.raises(tl.InvalidArgumentError, match='symbol "n" is 21'):
+        execution.places(b=1, n=21)
+    with pytest.raises(tl.InvalidArgumentError, match="TL_GRAPH_FLAG_SYMBOLIC"):
+        own.places(b=1, n=1)
+    with pytest.raises(TypeError, match="the symbols are b, n"):
+        execution.places(n=1)
+    assert [(s.first, s.last) for s in own.symbols] == [(3, 3), (19, 19)]
+    with pytest.raises(tl.InvalidArgumentError, match="capacity"):
+        graph.plan(symbolic=True, capacity=1 << 20)
 
 
 def test_inputs_that_become_constants():

@@ -96,20 +96,37 @@ from ._tracking import AllocationInfo, allocation_info, check_all, tag, track_co
 from ._types import define_type, define_vec
 
 if TYPE_CHECKING:
-    from ._execution import CompiledGraph, Execution, ExecutionBuffer, ExecutionInstruction, ExecutionOperand
+    from ._compiled import CompiledGraph
+    from ._execution import (
+        Execution,
+        ExecutionBody,
+        ExecutionBuffer,
+        ExecutionInstruction,
+        ExecutionOperand,
+        ExecutionPlaces,
+        ExecutionSymbol,
+    )
     from ._graph import Graph
+    from ._graph_arena import ArenaState, CompiledArena, GraphArena, plan_together
     from ._model import Model
     from ._runnable import ModelTensor
 
 _LATE = {
-    "CompiledGraph": "_execution",
+    "ArenaState": "_graph_arena",
+    "CompiledArena": "_graph_arena",
+    "CompiledGraph": "_compiled",
     "Execution": "_execution",
+    "ExecutionBody": "_execution",
     "ExecutionBuffer": "_execution",
     "ExecutionInstruction": "_execution",
     "ExecutionOperand": "_execution",
+    "ExecutionPlaces": "_execution",
+    "ExecutionSymbol": "_execution",
     "Graph": "_graph",
+    "GraphArena": "_graph_arena",
     "Model": "_model",
     "ModelTensor": "_runnable",
+    "plan_together": "_graph_arena",
 }
 
 version: str = lib.tl_version().decode()
@@ -139,7 +156,9 @@ __all__ = [
     "AllocationInfo",
     "AlreadyRegisteredError",
     "ArenaExhaustedError",
+    "ArenaState",
     "BusyError",
+    "CompiledArena",
     "CompiledGraph",
     "CorruptedError",
     "CountOverflowError",
@@ -150,11 +169,15 @@ __all__ = [
     "DeviceKind",
     "Error",
     "Execution",
+    "ExecutionBody",
     "ExecutionBuffer",
     "ExecutionInstruction",
     "ExecutionOperand",
+    "ExecutionPlaces",
+    "ExecutionSymbol",
     "ForkedError",
     "Graph",
+    "GraphArena",
     "InteriorPointerError",
     "InternalError",
     "InvalidArgumentError",
@@ -225,6 +248,7 @@ __all__ = [
     "ones",
     "openmetrics",
     "path",
+    "plan_together",
     "print_stats",
     "profile",
     "profile_write",

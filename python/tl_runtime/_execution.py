@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import ctypes
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from . import _compile
 from ._dtype import DType
-from ._graph_native import graph_abi, graph_lib
-from ._library import c_string, check, last_error
-from ._runnable import ModelTensor, Runnable
+from ._graph_native import graph_abi, graph_lib, written
+from ._library import check
+from ._numbers import int64_array
 
-_FUNCTION = "tl_graph"  # the name of compiled functions
+if TYPE_CHECKING:
+    import numpy
+
+    from ._compiled import CompiledGraph
+
 _CODES = {DType.BOOL: "bool", DType.BFLOAT16: "bf16"}
 
 
@@ -28,7 +31,7 @@ class ExecutionBuffer(NamedTuple):
 
     name: str
     kind: str
-    """"activation", "input", "output" or "constant"."""
+    """"activation", "input", "output", "constant", "state" or "outside"."""
     dtype: DType
     shape: tuple[int, ...]
     nbytes: int
@@ -37,6 +40,8 @@ class ExecutionBuffer(NamedTuple):
     last: int
     offset: int | None
     """In the frame; None: it is not there."""
+    outside: int | None = None
+    """In the second space; None: it is not there."""
 
 
 class ExecutionOperand(NamedTuple):
@@ -58,12 +63,52 @@ class ExecutionInstruction(NamedTuple):
     inputs: tuple[ExecutionOperand, ...]
     outputs: tuple[ExecutionOperand, ...]
     scratch: ExecutionOperand | None
+    repeats: str | None = None
+    """The node that it computes again for the capacity."""
+    bodies: tuple[ExecutionBody, ...] = ()
+    """The graphs that it runs."""
+
+
+class ExecutionBody(NamedTuple):
+    """A graph that an instruction runs: a branch of If, what Loop or Scan repeats.
+
+    What it needs lies in the instruction's scratch, at offsets in bytes. An input of None is an argument of the
+    instruction: the last inputs are those that captures lists. An output of None is written where the result lies.
+    """
+
+    name: str
+    execution: Execution
+    frame: int
+    inputs: tuple[int | None, ...]
+    outputs: tuple[int | None, ...]
+    captures: tuple[int, ...]
+
+
+class ExecutionSymbol(NamedTuple):
+    """A symbol in the shapes of the graph, and the numbers that the plan is for.
+
+    A lower number takes the memory and the places of the first one.
+    """
+
+    name: str
+    first: int
+    last: int
+
+
+class ExecutionPlaces(NamedTuple):
+    """Where the buffers lie for some numbers of the symbols: in the order of Execution.buffers."""
+
+    frame_bytes: int
+    offsets: tuple[int | None, ...]
+    nbytes: tuple[int, ...]
 
 
 class Execution:
     """A planned graph: its instructions in strict order, and where each buffer lies in one frame.
 
-    It does not change, and any thread may use it.
+    It does not change, and any thread may use it. seconds is the time that it is estimated to take, seconds_once the
+    same where nothing is computed again (recomputed operators) and nothing is moved to a second space (transfers, of
+    moved_bytes in all; the space has outside_bytes).
     """
 
     _handle: int | None = None
@@ -79,6 +124,12 @@ class Execution:
         self.naive_bytes: int = info.naive_bytes
         self.is_optimal = bool(info.is_optimal)
         self.recomputed: int = info.num_recomputed
+        self.transfers: int = info.num_transfers
+        self.moved_bytes: int = info.moved_bytes
+        self.outside_bytes: int = info.outside_bytes
+        self.seconds: float = info.seconds
+        self.seconds_once: float = info.seconds_once
+        self.is_proved = bool(info.is_proved)
         self._counts = info
 
     def __del__(self) -> None:
@@ -135,6 +186,23 @@ class Execution:
             self._operands(i, role.INPUT, made.num_inputs),
             self._operands(i, role.OUTPUT, made.num_outputs),
             scratch[0] if scratch else None,
+            made.repeats.decode() if made.repeats else None,
+            tuple(self._body(i, n) for n in range(made.num_bodies)),
+        )
+
+    def _body(self, instruction: int, n: int) -> ExecutionBody:
+        handle = ctypes.c_void_p()
+        made = graph_abi().tl_execution_body()
+        made.struct_size = ctypes.sizeof(made)
+        get = graph_lib().tl_execution_get_body
+        check(get(self._handle, instruction, n, ctypes.byref(made), ctypes.byref(handle)))
+        return ExecutionBody(
+            made.name.decode(),
+            Execution(handle.value),
+            made.frame,
+            tuple(None if at < 0 else at for at in _numbers(made.inputs, made.num_inputs)),
+            tuple(None if at < 0 else at for at in _numbers(made.outputs, made.num_outputs)),
+            _numbers(made.captures, made.num_captures),
         )
 
     def _operands(self, instruction: int, role: int, count: int) -> tuple[ExecutionOperand, ...]:
@@ -143,72 +211,82 @@ class Execution:
             _operand(self._filled("tl_execution_operand", get, instruction, role, i)) for i in range(count)
         )
 
+    @cached_property
+    def symbols(self) -> tuple[ExecutionSymbol, ...]:
+        """The symbols by name. Without symbolic=True the plan is for one number of each."""
+        get = graph_lib().tl_execution_get_symbol
+        made = (self._filled("tl_execution_symbol", get, i) for i in range(self._counts.num_symbols))
+        return tuple(ExecutionSymbol(symbol.name.decode(), symbol.first, symbol.last) for symbol in made)
+
+    def places(self, numbers: Mapping[str, int] | None = None, /, **more: int) -> ExecutionPlaces:
+        """Tells for other numbers of the symbols where the buffers lie, and how large they and the frame are.
+
+        The graph was planned with symbolic=True. Whatever the numbers are up to the bounds, no two buffers that are
+        alive at once share a byte; is_proved tells whether the sizes were compared for all numbers or for a sample.
+        """
+        given = {**(numbers or {}), **more}
+        names = [symbol.name for symbol in self.symbols]
+        if set(given) != set(names):
+            raise TypeError(f"tl.Execution.places: numbers for {', '.join(given)}; the symbols are {', '.join(names)}")
+        n = self._counts.num_buffers
+        frame, offsets, sizes = ctypes.c_size_t(), (ctypes.c_int64 * n)(), (ctypes.c_size_t * n)()
+        at = int64_array([given[name] for name in names])
+        check(
+            graph_lib().tl_execution_get_places(
+                self._handle, at, len(names), ctypes.byref(frame), offsets, sizes, n
+            )
+        )
+        return ExecutionPlaces(frame.value, tuple(None if at < 0 else at for at in offsets), tuple(sizes))
+
     def json(self) -> str:
         """Returns the plan as `tl plan -o FILE.json` writes it."""
         return self._text("json", None, 0)
 
-    def header(self, prefix: str | None = None) -> str:
-        """Returns frame and offsets as macros of C; they begin with prefix, or the graph's name."""
-        return self._text("header", prefix, 0)
+    def header(self, prefix: str | None = None, *, memory: str = "frame") -> str:
+        """Returns frame and offsets as macros of C; they begin with prefix, or the graph's name.
 
-    def llvm(self, name: str | None = None, *, version: int = 0) -> str:
+        With memory="caller" there is the declaration of the function that llvm(memory="caller") defines, too.
+        """
+        return self._text("header-caller" if _memory(memory) == "caller" else "header", prefix, 0)
+
+    def llvm(self, name: str | None = None, *, version: int = 0, memory: str = "frame") -> str:
         """Returns a module in LLVM IR with one function, of that name or the graph's.
 
-        version is the major version of the LLVM that reads it, from 14; 0 is the newest one. UnsupportedError names
+        version is the major version of the LLVM that reads it, from 14; 0 is the newest one. memory says where the
+        function has its memory from: one "frame" of the runtime, its "slots", or the "caller". UnsupportedError names
         all operators that have no kernel.
         """
-        return self._text("llvm", name, version)
+        return self._text("llvm" if _memory(memory) == "frame" else f"llvm-{memory}", name, version)
 
     def _text(self, form: str, name: str | None, version: int) -> str:
-        called = None if name is None else c_string(name)
-        text = graph_lib().tl_execution_text(self._handle, form.encode(), called, version)
-        if text is None:
-            raise last_error()
-        return str(text, "utf-8")
+        return written("tl_execution_text", self._handle, form, name, version)
 
     def validate(self) -> None:
         """Checks the plan with code that is independent of the planner."""
         check(graph_lib().tl_execution_validate(self._handle))
 
-    def compile(self, compiler: str | None = None) -> CompiledGraph:
+    def scratch(self) -> numpy.ndarray:
+        """Makes memory for compile(memory=...): frame_bytes bytes, aligned."""
+        from ._compiled import aligned
+
+        return aligned(self.frame_bytes, self.alignment)
+
+    def compile(self, compiler: str | None = None, *, memory: Any = None) -> CompiledGraph:
         """Compiles the plan in this process and returns it as a function over arrays.
 
-        compiler is "llvmlite", "clang", or None for the first of them that is installed.
+        compiler is "llvmlite", "clang", or None for the first of them that is installed. The function takes its memory
+        from the runtime, or lies in the caller's: an array that can be written, of frame_bytes bytes at least, at a
+        multiple of the alignment and of 64, such as scratch() makes. ValueError says what is wrong with it.
         """
-        return CompiledGraph(self, compiler)
+        from ._compiled import CompiledGraph
+
+        return CompiledGraph(self, compiler, memory)
 
 
-class CompiledGraph(Runnable):
-    """A compiled plan: call it with arrays in the order of the inputs, or by their names.
-
-    Any thread may call it; the interpreter's lock is released meanwhile.
-    """
-
-    _kind = "tl.CompiledGraph"
-
-    def __init__(self, execution: Execution, compiler: str | None) -> None:
-        self.execution = execution
-        self.name = execution.name
-        self.inputs = tuple(_described(execution, operand) for operand in execution.inputs)
-        self.outputs = tuple(_described(execution, operand) for operand in execution.outputs)
-        self.bounds: dict[str, int] = {}
-        self._code, address = _compile.compiled(
-            lambda version: execution.llvm(_FUNCTION, version=version), _FUNCTION, compiler
-        )
-        self._function = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)(address)
-        self._constant_pointers = graph_lib().tl_execution_constants(execution._handle)
-
-    def __repr__(self) -> str:
-        inputs, outputs = (", ".join(map(str, tensors)) for tensors in (self.inputs, self.outputs))
-        return f"<tl_runtime.CompiledGraph {self.name}: {inputs} -> {outputs}>"
-
-    def __reduce__(self) -> Any:
-        raise TypeError("a CompiledGraph is code of this process and cannot be pickled; tl.Model can")
-
-
-def _described(execution: Execution, operand: ExecutionOperand) -> ModelTensor:
-    assert operand.buffer is not None  # only arguments of operators are left out
-    return ModelTensor(operand.name, execution.buffers[operand.buffer].dtype, operand.shape)
+def _memory(memory: str) -> str:
+    if memory not in ("frame", "slots", "caller"):
+        raise ValueError(f"memory is {memory!r}; a function has it from a frame, from slots or from its caller")
+    return memory
 
 
 def _numbers(pointer: Any, n: int) -> tuple[int, ...]:
@@ -225,6 +303,7 @@ def _buffer(made: Any) -> ExecutionBuffer:
         made.first,
         made.last,
         None if made.offset < 0 else made.offset,
+        None if made.outside < 0 else made.outside,
     )
 
 

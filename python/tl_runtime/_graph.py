@@ -24,13 +24,15 @@ from typing import TYPE_CHECKING, Any
 
 from ._dtype import BY_NAME, DType
 from ._execution import Execution
-from ._graph_native import graph_abi, graph_lib
+from ._graph_native import graph_lib
+from ._graph_options import Options, for_c
 from ._library import c_string, check
 from ._numbers import int64_array
-from ._plan import _milliseconds, _not_negative, _steps
+from ._plan import _steps
 
 if TYPE_CHECKING:
     import numpy
+    from typing_extensions import Unpack
 
 Array = Any  # of NumPy, or what NumPy makes an array of
 
@@ -103,14 +105,19 @@ class Graph:
         """Adds an operator and returns the name of its result, or a tuple of names where there are several.
 
         op is the operator's name in ONNX. An input of None is an argument that is left out. outputs are names, or how
-        many names to make. Attributes are numbers, strings, lists of one kind, and arrays of NumPy for tensors.
+        many names to make. Attributes are numbers, strings, lists of one kind, arrays of NumPy for tensors, and graphs:
+        then_branch and else_branch of If, body of Loop and Scan. Such a graph is copied; it may use the names of this
+        one, and its inputs have the types that the operator gives them.
         """
         results = self._names(op, outputs)
+        bodies = {key: value for key, value in attributes.items() if isinstance(value, Graph)}
+        plain = {key: _attribute(value) for key, value in attributes.items() if key not in bodies}
         given = (ctypes.c_char_p * len(inputs))(*(c_string(value or "") for value in inputs))
         made = (ctypes.c_char_p * len(results))(*map(c_string, results))
-        text = json.dumps({key: _attribute(value) for key, value in attributes.items()}) if attributes else None
+        called = (ctypes.c_char_p * len(bodies))(*map(c_string, bodies))
+        handles = (ctypes.c_void_p * len(bodies))(*(graph._handle for graph in bodies.values()))
         check(
-            graph_lib().tl_graph_add_node(
+            graph_lib().tl_graph_add_node_with_bodies(
                 self._handle,
                 c_string(op),
                 c_string(name),
@@ -118,7 +125,10 @@ class Graph:
                 len(inputs),
                 ctypes.addressof(made),
                 len(results),
-                None if text is None else text.encode(),
+                json.dumps(plain).encode() if plain else None,
+                ctypes.addressof(called),
+                ctypes.addressof(handles),
+                len(bodies),
             )
         )
         return results[0] if len(results) == 1 else results
@@ -142,52 +152,38 @@ class Graph:
             _steps(number)
             check(graph_lib().tl_graph_bind(self._handle, c_string(symbol), number))
 
+    def state(self, name: str, *values: str) -> None:
+        """Says that inputs, outputs and constants are a state of the arenas that follow: see plan_together.
+
+        An input and an output that are one state are its content before and after a call. Without values it is that
+        of the state's name. A constant that is a state becomes an input there, and is what the state begins with.
+        """
+        for value in values or (name,):
+            check(graph_lib().tl_graph_add_state(self._handle, c_string(value), c_string(name)))
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a file that ends in .onnx or .json."""
         check(graph_lib().tl_graph_save(self._handle, c_string(path)))
 
-    def plan(
-        self,
-        *,
-        capacity: int = 0,
-        budget: float = 0,
-        max_steps: int = 0,
-        seed: int = 0,
-        alignment: int = 0,
-        views: bool = True,
-        in_place: bool = True,
-        concat: bool = True,
-        reorder: bool = True,
-        place_inputs: bool = False,
-        place_outputs: bool = False,
-    ) -> Execution:
-        """Checks the graph and plans it.
+    def plan(self, **options: Unpack[Options]) -> Execution:
+        """Checks the graph and plans it; InvalidArgumentError names the node that is wrong.
 
-        capacity is the most bytes of the frame: values are computed again where it would be larger, and LimitError
-        says that no plan was found. budget are the seconds that the search for offsets takes for each frame that is
-        tried; without it and max_steps a fixed amount of work is done. views, in_place, concat and reorder are what
-        the planner may do to make the frame small; place_inputs and place_outputs give inputs and outputs a place in
-        the frame. InvalidArgumentError names the node that is wrong.
+        capacity is the most bytes of the frame. Where it would be larger, values are computed again (recompute=False:
+        they are not), and with outside they may be moved to a second space and back: outside=True at the price of a
+        copy in memory, a number at that of so many bytes a second. outside_bytes is the most that is there at once.
+        LimitError says that no plan was found. rates are what operators take: a file that bench/planner/cost wrote, or
+        its content as a mapping.
+
+        With symbolic the numbers that symbols are bound to are bounds, and Execution.places tells the frame and the
+        places for lower ones; there is no capacity then.
+
+        budget are the seconds that the search for offsets takes for each frame that is tried; without it and max_steps
+        a fixed amount of work is done. views, in_place, concat and reorder are what the planner may do to make the
+        frame small; place_inputs and place_outputs give inputs and outputs a place in the frame. alignment is that of
+        the frame and of each buffer, 64 bytes without it.
         """
-        _not_negative(capacity, seed, alignment)
-        _steps(max_steps)
-        abi = graph_abi()
-        flag = abi.GraphFlag
-        options = abi.tl_graph_options()
-        options.struct_size = ctypes.sizeof(options)
-        options.seed, options.max_steps, options.budget_ms = seed, max_steps, _milliseconds(budget)
-        options.alignment, options.capacity_bytes = alignment, capacity
-        wanted = {
-            flag.NO_VIEWS: not views,
-            flag.NO_IN_PLACE: not in_place,
-            flag.NO_CONCAT: not concat,
-            flag.NO_REORDER: not reorder,
-            flag.PLACE_INPUTS: place_inputs,
-            flag.PLACE_OUTPUTS: place_outputs,
-        }
-        options.flags = sum(bit for bit, on in wanted.items() if on)
         handle = ctypes.c_void_p()
-        check(graph_lib().tl_graph_plan(self._handle, ctypes.byref(options), ctypes.byref(handle)))
+        check(graph_lib().tl_graph_plan(self._handle, ctypes.byref(for_c(options)), ctypes.byref(handle)))
         return Execution(handle.value)
 
 

@@ -20,6 +20,9 @@ class GraphFlag(enum.IntEnum):
     NO_REORDER = 8
     PLACE_INPUTS = 16
     PLACE_OUTPUTS = 32
+    NO_RECOMPUTE = 64
+    OUTSIDE = 128
+    SYMBOLIC = 256
 
 
 class tl_graph_options(ctypes.Structure):
@@ -27,7 +30,10 @@ class tl_graph_options(ctypes.Structure):
     defaults. The same graph and options give the same plan everywhere, unless a budget
     in time ends a search.
 
-    With a capacity, values are computed again where that makes the frame fit into it.
+    With a capacity, values that are idle for long are given up where the frame would be
+    larger: they are computed again, or moved to a second space and back, whichever takes
+    less time. The rates say what operators take; bench/planner/cost measures those of a
+    machine. tl_execution_info tells what the plan costs.
     """
 
     _fields_ = [
@@ -38,6 +44,9 @@ class tl_graph_options(ctypes.Structure):
         ("alignment", ctypes.c_size_t),
         ("capacity_bytes", ctypes.c_size_t),
         ("flags", ctypes.c_uint64),
+        ("outside_bytes", ctypes.c_size_t),
+        ("outside_bandwidth", ctypes.c_double),
+        ("rates", ctypes.c_char_p),
     ]
 
 
@@ -48,6 +57,8 @@ class BufferKind(enum.IntEnum):
     INPUT = 1
     OUTPUT = 2
     CONSTANT = 3
+    STATE = 4
+    OUTSIDE = 5
 
 
 class OperandRole(enum.IntEnum):
@@ -77,6 +88,26 @@ class tl_execution_info(ctypes.Structure):
         ("num_outputs", ctypes.c_int64),
         ("num_constants", ctypes.c_int64),
         ("num_recomputed", ctypes.c_int64),
+        ("num_transfers", ctypes.c_int64),
+        ("moved_bytes", ctypes.c_size_t),
+        ("outside_bytes", ctypes.c_size_t),
+        ("seconds", ctypes.c_double),
+        ("seconds_once", ctypes.c_double),
+        ("num_symbols", ctypes.c_int64),
+        ("is_proved", ctypes.c_int64),
+    ]
+
+
+class tl_execution_symbol(ctypes.Structure):
+    """tl_execution_symbol describes a symbol in the shapes of the graph, by name, and the
+    numbers that the plan is for. Without TL_GRAPH_FLAG_SYMBOLIC that is one number.
+    """
+
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("name", ctypes.c_char_p),
+        ("first", ctypes.c_int64),
+        ("last", ctypes.c_int64),
     ]
 
 
@@ -95,11 +126,14 @@ class tl_execution_buffer(ctypes.Structure):
         ("last", ctypes.c_int64),
         ("offset", ctypes.c_int64),
         ("data", ctypes.c_void_p),
+        ("outside", ctypes.c_int64),
     ]
 
 
 class tl_execution_instruction(ctypes.Structure):
-    """tl_execution_instruction describes an instruction: one operator at work."""
+    """tl_execution_instruction describes an instruction: one operator at work. Besides those
+    of ONNX there are Copy, and MoveOut and MoveIn, which copy to the second space and back.
+    """
 
     _fields_ = [
         ("struct_size", ctypes.c_size_t),
@@ -109,6 +143,29 @@ class tl_execution_instruction(ctypes.Structure):
         ("num_inputs", ctypes.c_int64),
         ("num_outputs", ctypes.c_int64),
         ("num_scratch", ctypes.c_int64),
+        ("repeats", ctypes.c_char_p),
+        ("num_bodies", ctypes.c_int64),
+    ]
+
+
+class tl_execution_body(ctypes.Structure):
+    """tl_execution_body describes a graph that an instruction runs: a branch of If, what Loop
+    or Scan repeats. What it needs lies in the instruction's temporary memory, at offsets in
+    bytes. An input at -1 is an argument of the instruction: the last num_captures inputs are
+    those of the indices in captures. An output at -1 is written where the instruction's
+    result lies.
+    """
+
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("name", ctypes.c_char_p),
+        ("frame", ctypes.c_int64),
+        ("num_inputs", ctypes.c_int64),
+        ("inputs", ctypes.POINTER(ctypes.c_int64)),
+        ("num_outputs", ctypes.c_int64),
+        ("outputs", ctypes.POINTER(ctypes.c_int64)),
+        ("num_captures", ctypes.c_int64),
+        ("captures", ctypes.POINTER(ctypes.c_int64)),
     ]
 
 
@@ -125,6 +182,40 @@ class tl_execution_operand(ctypes.Structure):
         ("shape", ctypes.POINTER(ctypes.c_int64)),
         ("strides", ctypes.POINTER(ctypes.c_int64)),
         ("offset", ctypes.c_int64),
+    ]
+
+
+class tl_graph_arena_info(ctypes.Structure):
+    """tl_graph_arena_info describes an arena. Set struct_size before the call, which fills in
+    as much as there is room for.
+    """
+
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("name", ctypes.c_char_p),
+        ("bytes", ctypes.c_size_t),
+        ("alignment", ctypes.c_size_t),
+        ("state_bytes", ctypes.c_size_t),
+        ("separate_bytes", ctypes.c_size_t),
+        ("num_states", ctypes.c_int64),
+        ("num_entries", ctypes.c_int64),
+    ]
+
+
+class tl_graph_arena_state(ctypes.Structure):
+    """tl_graph_arena_state describes a state: a tensor that keeps its content between calls,
+    row by row without gaps.
+    """
+
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("name", ctypes.c_char_p),
+        ("dtype", ctypes.c_int64),
+        ("rank", ctypes.c_int64),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("bytes", ctypes.c_size_t),
+        ("offset", ctypes.c_size_t),
+        ("data", ctypes.c_void_p),
     ]
 
 
@@ -277,8 +368,7 @@ FUNCTIONS: tuple[Function, ...] = (
         a JSON object, such as {"axis": 1, "perm": [1, 0]}; a float has a point. name is for
         messages, and may be NULL.
 
-        A node that runs graphs (If, Loop, Scan) comes with tl_graph_load or
-        tl_graph_parse.
+        A node that runs graphs (If, Loop, Scan) has them by tl_graph_add_node_with_bodies.
 
         Ownership: the strings and arrays are only read.
         Threads: any thread; calls for one graph take turns.
@@ -287,6 +377,28 @@ FUNCTIONS: tuple[Function, ...] = (
             more than 65,536 entries, a string above 4095 bytes, attributes that are
             not in that form or above 16 MiB).
         Cost: one cgo call.
+        """,
+    ),
+    Function(
+        "tl_graph_add_node_with_bodies",
+        "Graphs",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
+        ("graph", "op", "name", "inputs", "num_inputs", "outputs", "num_outputs", "attributes", "body_names", "bodies", "num_bodies"),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_graph_add_node_with_bodies adds an operator that runs graphs: If with the bodies
+        "then_branch" and "else_branch", Loop and Scan with "body". body_names has what the
+        operator calls each. A body may use the names of the graph around it. Its inputs have
+        the types that the operator gives them, whatever was said of them; what was bound,
+        frozen or made a state there is not looked at.
+
+        Ownership: the strings and arrays are only read; the bodies are copied, and
+            stay the caller's.
+        Threads: any thread; calls for one graph take turns.
+        Returns: TL_OK, or why nothing was changed.
+        Errors: TL_E_INVALID_ARGUMENT (as of tl_graph_add_node; a body that is no
+            graph, has no name, or one of another body).
+        Cost: one cgo call; grows with the nodes of the bodies.
         """,
     ),
     Function(
@@ -320,6 +432,28 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; calls for one graph take turns.
         Returns: TL_OK, or why nothing was changed.
         Errors: TL_E_INVALID_ARGUMENT (no such graph, no symbol, a number below 1).
+        Cost: one cgo call.
+        """,
+    ),
+    Function(
+        "tl_graph_add_state",
+        "Graphs",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+        ("graph", "value", "state"),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_graph_add_state says that an input, an output or a constant is a state of the arenas
+        that follow: a tensor that keeps its content between calls, at one place for all graphs
+        that have it (tl_graph_plan_together). An input and an output that are one state are its
+        content before and after the call. A constant that is a state becomes an input there.
+        tl_graph_plan does not look at states.
+
+        Ownership: the names are copied.
+        Threads: any thread; calls for one graph take turns.
+        Returns: TL_OK, or why nothing was changed. Whether the value exists is told
+            by tl_graph_plan_together.
+        Errors: TL_E_INVALID_ARGUMENT (no such graph, no name or an empty one, one
+            above 4095 bytes, a value that is another state already).
         Cost: one cgo call.
         """,
     ),
@@ -450,6 +584,69 @@ FUNCTIONS: tuple[Function, ...] = (
         """,
     ),
     Function(
+        "tl_execution_get_body",
+        "Executions",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(tl_execution_body), ctypes.c_void_p),
+        ("execution", "instruction", "body", "out_body", "out_execution"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT"),
+        """tl_execution_get_body describes a graph that an instruction runs, by its index, and
+        returns its plan as an execution. Each of the two may be NULL.
+
+        Ownership: name and arrays belong to the execution. The caller ends
+            *out_execution with tl_execution_destroy; it does not need this
+            execution. Each call makes one.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was filled in.
+        Errors: TL_E_INVALID_ARGUMENT (no such execution, instruction or body, a
+            struct_size that is too small), TL_E_LIMIT (4,096 executions).
+        Cost: one cgo call.
+        """,
+    ),
+    Function(
+        "tl_execution_get_symbol",
+        "Executions",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(tl_execution_symbol)),
+        ("execution", "symbol", "out_symbol"),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_execution_get_symbol describes a symbol, by its index.
+
+        Ownership: the name belongs to the execution.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was filled in.
+        Errors: TL_E_INVALID_ARGUMENT (no such execution or symbol, no out_symbol, a
+            struct_size that is too small).
+        Cost: one cgo call.
+        """,
+    ),
+    Function(
+        "tl_execution_get_places",
+        "Executions",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64), ctypes.c_size_t, ctypes.POINTER(ctypes.c_size_t), ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_size_t), ctypes.c_size_t),
+        ("execution", "numbers", "num_numbers", "out_frame_bytes", "out_offsets", "out_bytes", "num_buffers"),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_execution_get_places tells for other numbers of the symbols, in their order, how
+        large the frame is, and the place and size of each buffer. The execution was planned
+        with TL_GRAPH_FLAG_SYMBOLIC. A buffer outside the frame has the offset -1. No two
+        buffers that are alive at once share a byte, whatever the numbers; is_proved of
+        tl_execution_info tells whether the sizes were compared for all of them or for a sample.
+        The text of form "llvm" is for the bounds.
+
+        Ownership: the numbers are only read. out_offsets and out_bytes have
+            num_buffers entries, as many as the execution has buffers; each out
+            parameter may be NULL.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was filled in.
+        Errors: TL_E_INVALID_ARGUMENT (no such execution, one that was not planned
+            so, another number of symbols or buffers, a number below 1 or above its
+            bound).
+        Cost: one cgo call; grows with the number of buffers and of those that they
+            lie on.
+        """,
+    ),
+    Function(
         "tl_execution_constants",
         "Executions",
         ctypes.c_void_p,
@@ -476,8 +673,11 @@ FUNCTIONS: tuple[Function, ...] = (
         ("execution", "form", "name", "llvm_version"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED"),
         """tl_execution_text writes an execution down. form is "json" (as `tl plan -o FILE.json`
-        writes it), "llvm" (a module in LLVM IR with one function) or "header" (offsets as C
-        macros). name is that of the function or the prefix of the macros; NULL takes the
+        writes it), "llvm" (a module in LLVM IR with one function), "llvm-slots" (its memory
+        comes from slots of a function's frame), "llvm-caller" (its memory is one more argument,
+        `void* scratch`, and it calls nothing of the library: tl_execution_run_in), "header"
+        (offsets as C macros) or "header-caller" (these and the declaration of the function of
+        "llvm-caller"). name is that of the function or the prefix of the macros; NULL takes the
         graph's. llvm_version is the major version of the LLVM that reads the module, from 14;
         0 is the newest one.
 
@@ -486,9 +686,10 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the text; NULL on failure.
         Errors: TL_E_INVALID_ARGUMENT (no such execution or form, a name above 4095
-            bytes, a version that is too old, an alignment above 64 for LLVM),
-            TL_E_UNSUPPORTED (LLVM alone: operators that have no kernel; the message
-            names all of them).
+            bytes, a version that is too old, an alignment above 64 for LLVM with
+            memory of the library, a second space or states of an arena with memory
+            that cannot hold them), TL_E_UNSUPPORTED (LLVM alone: operators that
+            have no kernel; the message names all of them).
         Cost: one cgo call, and that of writing the text.
         """,
     ),
@@ -532,6 +733,173 @@ FUNCTIONS: tuple[Function, ...] = (
             number of inputs or outputs, an address that is none where the tensor
             has bytes).
         Cost: two cgo calls and that of the function.
+        """,
+    ),
+    Function(
+        "tl_execution_run_in",
+        "Executions",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t),
+        ("execution", "function", "inputs", "num_inputs", "outputs", "num_outputs", "memory", "bytes"),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_execution_run_in is tl_execution_run for a function that is given its memory: that of
+        the form "llvm-caller", or of an entry of an arena (tl_graph_arena_text). memory has at
+        least frame_bytes bytes of tl_execution_info at a multiple of frame_alignment and of 64,
+        and overlaps no tensor. For an entry of an arena it is the arena: inputs and outputs that
+        are states lie there, and their entries in the arrays are not looked at. Otherwise its
+        content has no meaning before and after.
+
+        Ownership: inputs are only read, outputs and memory written; all stay the
+            caller's.
+        Threads: any thread, several at once with memory of their own; none may
+            destroy the execution meanwhile.
+        Returns: what the function returns, such as TL_OK; or why it was not called.
+            It is not checked whether the function is that of the execution, and
+            takes its memory so.
+        Errors: TL_E_INVALID_ARGUMENT (no such execution, no function, another
+            number of inputs or outputs, an address that is none where the tensor
+            has bytes, memory that is too small or not aligned, a plan with a second
+            space).
+        Cost: two cgo calls and that of the function. Nothing is allocated.
+        """,
+    ),
+    Function(
+        "tl_graph_plan_together",
+        "Arenas of graphs",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(tl_graph_options), ctypes.c_void_p),
+        ("graphs", "names", "num_graphs", "options", "out_arena"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT"),
+        """tl_graph_plan_together plans graphs for one arena. States are those that
+        tl_graph_add_state has told of each graph. A state that a graph reads and gives out
+        changes in place where the graph allows it; else the new content is made in the scratch
+        and copied in the end. names has the name of each entry, which is that of its function;
+        NULL takes those of the graphs. The options are those of tl_graph_plan, without a
+        capacity and without TL_GRAPH_FLAG_SYMBOLIC.
+
+        Ownership: the caller ends the arena with tl_graph_arena_destroy; it does
+            not need the graphs. Arrays, strings and options are only read.
+        Threads: any thread; other calls for the graphs wait.
+        Returns: TL_OK and the arena in *out_arena, or why there is none.
+        Errors: TL_E_INVALID_ARGUMENT (no such graph, no graph, no array, more than
+            65,536 graphs, no out_arena, options that make no sense, a graph that
+            makes none, two entries of one name, a state whose type, shape or first
+            content is not the same everywhere; the message names entry and value),
+            TL_E_LIMIT (4,096 arenas).
+        Cost: one cgo call; that of tl_graph_plan for each graph, up to three times.
+        """,
+    ),
+    Function(
+        "tl_graph_arena_destroy",
+        "Arenas of graphs",
+        ctypes.c_int32,
+        (ctypes.c_void_p,),
+        ("arena",),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_graph_arena_destroy ends an arena, and with it every string and array that its
+        functions have returned. Its executions stay, and the memory is the program's.
+
+        Ownership: takes the arena.
+        Threads: any thread, when no other one uses the arena.
+        Returns: TL_OK, also for NULL, or why nothing was done.
+        Errors: TL_E_INVALID_ARGUMENT (no such arena).
+        Cost: one cgo call.
+        """,
+    ),
+    Function(
+        "tl_graph_arena_get_info",
+        "Arenas of graphs",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.POINTER(tl_graph_arena_info)),
+        ("arena", "out_info"),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_graph_arena_get_info describes an arena.
+
+        Ownership: the name belongs to the arena.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was filled in.
+        Errors: TL_E_INVALID_ARGUMENT (no such arena, no out_info, a struct_size
+            that is too small).
+        Cost: one cgo call.
+        """,
+    ),
+    Function(
+        "tl_graph_arena_get_state",
+        "Arenas of graphs",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(tl_graph_arena_state)),
+        ("arena", "state", "out_state"),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_graph_arena_get_state describes a state, by its index: in the order in which the
+        graphs have them.
+
+        Ownership: name, shape and data belong to the arena.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was filled in.
+        Errors: TL_E_INVALID_ARGUMENT (no such arena or state, no out_state, a
+            struct_size that is too small).
+        Cost: one cgo call.
+        """,
+    ),
+    Function(
+        "tl_graph_arena_get_entry",
+        "Arenas of graphs",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p),
+        ("arena", "entry", "out_execution"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT"),
+        """tl_graph_arena_get_entry returns the execution of an entry, by its index: in the order
+        of the graphs. Its frame is the memory as far as the entry needs it, with the states as
+        buffers of kind TL_BUFFER_KIND_STATE; offsets count from the start of the memory.
+
+        Ownership: the caller ends the execution with tl_execution_destroy; it does
+            not need the arena. Each call makes one.
+        Threads: any thread.
+        Returns: TL_OK and the execution in *out_execution, or why there is none.
+        Errors: TL_E_INVALID_ARGUMENT (no such arena or entry, no out_execution),
+            TL_E_LIMIT (4,096 executions).
+        Cost: one cgo call.
+        """,
+    ),
+    Function(
+        "tl_graph_arena_text",
+        "Arenas of graphs",
+        ctypes.c_char_p,
+        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int32),
+        ("arena", "form", "name", "llvm_version"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED"),
+        """tl_graph_arena_text writes an arena down. form is "json", "llvm" (a module in LLVM IR
+        with one function for each entry, for tl_execution_run_in) or "header" (size, places and
+        functions for C). Functions are called as the entries, with name and _ in front; NULL
+        puts nothing there. llvm_version is as in tl_execution_text.
+
+        Ownership: the text belongs to the arena, which keeps one for each form,
+            name and version.
+        Threads: any thread.
+        Returns: the text; NULL on failure.
+        Errors: TL_E_INVALID_ARGUMENT (no such arena or form, a name above 4095
+            bytes, a version that is too old, entries whose names become one in
+            code), TL_E_UNSUPPORTED (LLVM alone: operators that have no kernel; the
+            message names them).
+        Cost: one cgo call, and that of writing the text.
+        """,
+    ),
+    Function(
+        "tl_graph_arena_validate",
+        "Arenas of graphs",
+        ctypes.c_int32,
+        (ctypes.c_void_p,),
+        ("arena",),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_graph_arena_validate checks an arena with code that is independent of the planner:
+        states, and lifetimes, overlaps and offsets of each entry.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: TL_OK; else the plan has a defect, which is one of this library,
+            and the message names it.
+        Errors: TL_E_INVALID_ARGUMENT (no such arena).
+        Cost: grows with the square of the number of buffers.
         """,
     ),
 )

@@ -8,7 +8,7 @@ import os
 from types import ModuleType
 
 from ._errors import UnsupportedError
-from ._library import lib, path
+from ._library import c_string, last_error, lib, path
 from ._numbers import checked
 
 
@@ -31,10 +31,19 @@ def graph_lib() -> ctypes.CDLL:
     return lib
 
 
+def written(function: str, handle: int | None, form: str, name: str | None, version: int) -> str:
+    """Returns what a function writes of a handle in a form; name and version are for code."""
+    text = getattr(graph_lib(), function)(handle, form.encode(), None if name is None else c_string(name), version)
+    if text is None:
+        raise last_error()
+    return str(text, "utf-8")
+
+
 def _how() -> str:
     beside = os.path.join(os.path.dirname(os.path.realpath(path())), "libtl_runtime_full.so")
     where = beside if os.path.isfile(beside) else "libtl_runtime_full.so, which `make full` builds in a checkout"
     return (
         f"tl.Graph: TL_E_UNSUPPORTED: {path()} has no graphs; set TL_RUNTIME_LIBRARY to {where}, before tl_runtime is "
-        "imported: it has all of this library, too"
+        "imported: it has all of this library, too. Or install the package with it, which needs Go: "
+        "TL_PYTHON_FULL=1 pip install --force-reinstall --no-binary tl-runtime tl-runtime"
     )

@@ -17,6 +17,9 @@
 #include <string.h>
 
 #include "dl.h"
+#ifdef MATRIX_FULL
+#include "tl_graph.h"
+#endif
 #include "tl_runtime.h"
 
 /* ---- what the generated table tells ------------------------------------------------ */
@@ -29,13 +32,18 @@ typedef enum matrix_role {
 	MATRIX_NUMBERS,
 	MATRIX_STRUCT,
 	MATRIX_CALLBACK,
-	MATRIX_OBJECT, /* from here on: pointers that are attacked */
+	MATRIX_NAMES,    /* an array of strings */
+	MATRIX_FUNCTION, /* compiled code */
+	MATRIX_OBJECT,   /* from here on: pointers that are attacked */
 	MATRIX_VEC,
 	MATRIX_TENSOR,
 	MATRIX_SPARSE,
 	MATRIX_WORKSPACE,
 	MATRIX_POOL,
 	MATRIX_PLAN,
+	MATRIX_GRAPH,
+	MATRIX_EXECUTION,
+	MATRIX_GRAPH_ARENA,
 	MATRIX_BLOCK,
 	MATRIX_MEMORY, /* of a device, which is read or written */
 	MATRIX_COOKIE,
@@ -149,6 +157,7 @@ typedef struct fixture {
 	size_t page_bytes;
 	tl_memory_pool* pool;
 	tl_plan* plan;
+	void *graph, *execution, *arena; /* handles of the full library's */
 	struct DLManagedTensorVersioned* exported;
 	struct DLManagedTensor* exported_legacy;
 	struct DLManagedTensorVersioned lent; /* for tl_tensor_from_dlpack */
@@ -252,6 +261,20 @@ void arguments_drop(arguments* a, const cell* c);
 uint64_t valid_integer(const matrix_function* f, int param);
 const void* valid_pointer(const matrix_function* f, int param, fixture* of);
 int valid_kind(const matrix_function* f, int param);
+
+/* What the full library alone has: its own handles and what its functions read. In the other one there is none. */
+#ifdef MATRIX_FULL
+void make_graph(fixture* f, intptr_t which, intptr_t offset);
+void drop_graph(fixture* f);
+void drop_made(const arguments* a, const matrix_function* f); /* handles that the call gave */
+const void* graph_pointer(const matrix_param* p);             /* what is valid; NULL: nothing of its own */
+int64_t graph_integer(const matrix_function* f, const matrix_param* p);
+#else
+static inline void drop_graph(fixture* f) { (void)f; }
+static inline void drop_made(const arguments* a, const matrix_function* f) { (void)a, (void)f; }
+static inline const void* graph_pointer(const matrix_param* p) { return (void)p, (const void*)NULL; }
+static inline int64_t graph_integer(const matrix_function* f, const matrix_param* p) { return (void)f, (void)p, -1; }
+#endif
 
 /* ---- records ------------------------------------------------------------------------ */
 

@@ -58,7 +58,9 @@ static const struct {
 uint64_t valid_integer(const matrix_function* f, int param)
 {
 	const matrix_param* p = &f->params[param];
+	int64_t of_graphs = graph_integer(f, p);
 	if (strcmp(p->name, "type") == 0) return world_type;
+	if (of_graphs >= 0) return (uint64_t)of_graphs;
 	for (size_t i = 0; i < sizeof integers / sizeof integers[0]; i++)
 		if (strcmp(p->name, integers[i].param) == 0 &&
 		    (integers[i].function == NULL || is_called(f, integers[i].function)))
@@ -231,9 +233,12 @@ int valid_kind(const matrix_function* f, int param)
 	case MATRIX_WORKSPACE: return pointer_kind_named("workspace");
 	case MATRIX_POOL: return pointer_kind_named("pool_handle");
 	case MATRIX_PLAN: return pointer_kind_named("plan_handle");
+	case MATRIX_GRAPH: return pointer_kind_named("graph_handle");
+	case MATRIX_EXECUTION: return pointer_kind_named("execution_handle");
+	case MATRIX_GRAPH_ARENA: return pointer_kind_named("graph_arena_handle");
 	case MATRIX_BLOCK: return pointer_kind_named("pool_block");
 	case MATRIX_MEMORY: return pointer_kind_named("mapped_page");
-	case MATRIX_LIST: return pointer_kind_named("malloc_64");
+	case MATRIX_LIST: return pointer_kind_named(strcmp(p->type, "tl_graph") == 0 ? "graph_handle" : "malloc_64");
 	default: return pointer_kind_named("null");
 	}
 }
@@ -246,7 +251,9 @@ static bool is_node(const matrix_param* p) { return p->role == MATRIX_COOKIE && 
 const void* valid_pointer(const matrix_function* f, int param, fixture* of)
 {
 	const matrix_param* p = &f->params[param];
+	const void* of_graphs = graph_pointer(p);
 	if (shape.numbers[0] == 0) fill();
+	if (of_graphs != NULL) return of_graphs;
 	switch (p->role) {
 	case MATRIX_TEXT: return text(f, p);
 	case MATRIX_NUMBERS: return array(f, p);
@@ -338,5 +345,6 @@ static void drop_names(arguments* a, const matrix_function* f)
 void arguments_drop(arguments* a, const cell* c)
 {
 	drop_names(a, function_of(c));
+	drop_made(a, function_of(c));
 	for (int i = function_of(c)->count - 1; i >= 0; i--) fixture_drop(&a->fixtures[i]);
 }

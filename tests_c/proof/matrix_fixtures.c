@@ -82,5 +82,6 @@ void fixture_drop(fixture* f)
 	if (f->pool != NULL) tl_memory_pool_reset(f->pool);
 	if (f->pool != NULL) tl_memory_pool_destroy(f->pool);
 	if (f->plan != NULL) tl_plan_destroy(f->plan);
+	drop_graph(f);
 	f->kind = NULL;
 }

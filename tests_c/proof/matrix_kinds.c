@@ -346,6 +346,15 @@ const pointer_kind pointer_kinds[] = {
 	{"pool_block_plus_256", make_pool, NULL, 2, 256, 0},
 	{"plan_handle", make_plan, NULL, 0, 0, 0},
 	{"plan_destroyed", make_plan, NULL, 1, 0, 0},
+#ifdef MATRIX_FULL
+	{"graph_handle", make_graph, NULL, 0, 0, 0},
+	{"graph_destroyed", make_graph, NULL, 1, 0, 0},
+	{"graph_handle_plus_1", make_graph, NULL, 0, 1, 0},
+	{"execution_handle", make_graph, NULL, 2, 0, 0},
+	{"execution_destroyed", make_graph, NULL, 3, 0, 0},
+	{"graph_arena_handle", make_graph, NULL, 4, 0, 0},
+	{"graph_arena_destroyed", make_graph, NULL, 5, 0, 0},
+#endif
 	{"plan_taken_again", make_plan, NULL, 2, 0, 0},
 	{"plan_handle_plus_1", make_plan, NULL, 0, 1, 0},
 	{"plan_handle_minus_1", make_plan, NULL, 0, -1, 0},

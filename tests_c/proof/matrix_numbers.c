@@ -46,7 +46,14 @@ static const struct {
                {"tl_registry_unregister_many", "n", LIST_ENTRIES, 0},
                {"tl_leak_report_except", "n", LIST_ENTRIES, 0},
                {"tl_plan_add_buffers", "n", 128, (UINT64_C(1) << 24) + 1},
-               {"tl_plan_set_spaces", "n", 500, 1025}};
+               {"tl_plan_set_spaces", "n", 500, 1025},
+               {"tl_graph_parse", "bytes", 64, UINT64_C(1) << 57},
+               {"tl_graph_add_node", "num_inputs", LIST_ENTRIES, 65537},
+               {"tl_graph_add_node", "num_outputs", LIST_ENTRIES, 65537},
+               {"tl_graph_add_node_with_bodies", "num_inputs", LIST_ENTRIES, 65537},
+               {"tl_graph_add_node_with_bodies", "num_outputs", LIST_ENTRIES, 65537},
+               {"tl_graph_add_node_with_bodies", "num_bodies", LIST_ENTRIES, 65537},
+               {"tl_graph_plan_together", "num_graphs", LIST_ENTRIES, 65537}};
 
 static bool is_within(const matrix_function* f, const matrix_param* p, uint64_t value)
 {

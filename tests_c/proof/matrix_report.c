@@ -1,4 +1,5 @@
 /* What the records of all workers say: faults of single cells, and paths that differ. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -152,8 +153,9 @@ static void tell(const findings* f, const failure* x)
 	printf("FAILED: %s (%d cells): %s, in the place %s, path %s\n", sort_text(x->sort), x->cells, name,
 	       place_names[x->place], path_names[x->path]);
 	for (path d = 0; d < PATHS; d++) tell_record(path_names[d], &f->records[x->place][d][x->cell]);
-	printf("    repeat: build/cmake/tests_c/proof/matrix '%s' %s\n", name, place_names[x->place]);
-	printf("    repeat with its neighbours: build/cmake/tests_c/proof/matrix '%s*' %s\n",
+	const char* program = program_invocation_short_name;
+	printf("    repeat: build/cmake/tests_c/proof/%s '%s' %s\n", program, name, place_names[x->place]);
+	printf("    repeat with its neighbours: build/cmake/tests_c/proof/%s '%s*' %s\n", program,
 	       function_of(&f->cells[x->cell])->name, place_names[x->place]);
 }
 

@@ -20,6 +20,15 @@ if [ -e "$(find "$work/prefix" -name libtl_runtime.so | sed 's/so$/a/')" ]; then
 else
 	echo "skip: no static library was installed (make static)"
 fi
+for file in libtl_runtime_full.so libtl_runtime_full.a; do
+	if [ -n "$(find "$work/prefix" -name $file)" ]; then
+		target=tl_runtime_full
+		[ $file = libtl_runtime_full.so ] || target=tl_runtime_full_static
+		"$work/consumer/consumer_$target"
+	else
+		echo "skip: no $file was installed (make full full-static)"
+	fi
+done
 
 # The next major version must be refused.
 if "$cmake" -S "$source/tests_c/consumer" -B "$work/refused" -DCMAKE_PREFIX_PATH="$work/prefix" \

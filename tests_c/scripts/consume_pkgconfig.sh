@@ -27,6 +27,15 @@ if [ -e "$(pkg-config --variable=archive tl_runtime)" ]; then
 else
 	echo "skip: no static library was installed (make static)"
 fi
+if pkg-config --exists tl_runtime_full; then
+	[ "$(pkg-config --modversion tl_runtime_full)" = "$(cat "$source/packaging/VERSION")" ]
+	# shellcheck disable=SC2046
+	"$cc" "$source/tests_c/consumer/graph.c" $(pkg-config --cflags --libs tl_runtime_full) -Wl,-rpath,"$libdir" -o "$work/full"
+	"$work/full"
+else
+	[ -z "$(find "$work/prefix" -name 'libtl_runtime_full.*')" ] || { echo "no tl_runtime_full.pc is beside the library"; exit 1; }
+	echo "skip: no full library was installed (make full)"
+fi
 "$work/consumer"
 # shellcheck disable=SC2046
 "$cc" -O2 -DTL_INLINE "$source/tests_c/consumer/main.c" $(pkg-config --cflags --libs tl_runtime) -Wl,-rpath,"$libdir" \

@@ -71,16 +71,17 @@ func TestExamplesPrintWhatDocumentsSay(t *testing.T) {
 		"examples/graph.c": func(t *testing.T) string {
 			return linked(t, lib, "tl_runtime_full", cc, "-std=c99", "examples/graph.c")
 		},
-		"examples/graph.py":   func(t *testing.T) string { return graphs(t, lib, "examples/graph.py") },
-		"examples/shared.c":   func(t *testing.T) string { return compiled(t, lib, cc, "-std=c99", "examples/shared.c") },
-		"examples/hello.py":   func(t *testing.T) string { return python(t, lib, "examples/hello.py") },
-		"examples/values.py":  func(t *testing.T) string { return python(t, lib, "examples/values.py") },
-		"examples/hello.ll":   func(t *testing.T) string { return interpreted(t, lib, "examples/hello.ll") },
-		"examples/inlined.c":  func(t *testing.T) string { return compiled(t, lib, cc, "-std=c99", "examples/inlined.c") },
-		"examples/inlined.ll": func(t *testing.T) string { return inlined(t, lib, "examples/inlined.ll") },
-		"examples/loop.ll":    func(t *testing.T) string { return inlined(t, lib, "examples/loop.ll") },
-		"examples/go/main.go": func(t *testing.T) string { return must(t, nil, "go", "run", "./examples/go") },
-		quoted:                func(t *testing.T) string { return compiled(t, lib, cc, "-std=c99", quoted) },
+		"examples/graph.py":       func(t *testing.T) string { return graphs(t, lib, "examples/graph.py") },
+		"examples/graph_arena.py": func(t *testing.T) string { return graphs(t, lib, "examples/graph_arena.py") },
+		"examples/shared.c":       func(t *testing.T) string { return compiled(t, lib, cc, "-std=c99", "examples/shared.c") },
+		"examples/hello.py":       func(t *testing.T) string { return python(t, lib, "examples/hello.py") },
+		"examples/values.py":      func(t *testing.T) string { return python(t, lib, "examples/values.py") },
+		"examples/hello.ll":       func(t *testing.T) string { return interpreted(t, lib, "examples/hello.ll") },
+		"examples/inlined.c":      func(t *testing.T) string { return compiled(t, lib, cc, "-std=c99", "examples/inlined.c") },
+		"examples/inlined.ll":     func(t *testing.T) string { return inlined(t, lib, "examples/inlined.ll") },
+		"examples/loop.ll":        func(t *testing.T) string { return inlined(t, lib, "examples/loop.ll") },
+		"examples/go/main.go":     func(t *testing.T) string { return must(t, nil, "go", "run", "./examples/go") },
+		quoted:                    func(t *testing.T) string { return compiled(t, lib, cc, "-std=c99", quoted) },
 	}
 	outputs, files := shown(t, "output"), shown(t, "file")
 	for path := range outputs {

@@ -141,6 +141,7 @@ TL_API void* tl_take(void* object, const int64_t* shape, uint8_t kind);
 		"\t{\"tl_known\", call_known, params_known, 2, MATRIX_RETURNS_BOOL, MATRIX_PATH_SLOW, 0, -1, 0},\n",
 		"const int matrix_function_count = 4;\n",
 	},
+	matrixFullCalls:         {"static const matrix_param params_hire[] = {\n", "const int matrix_function_count = 1;\n"},
 	"cshim/status_check.go": {"var _ [C.TL_E_NOT_LIVE]struct{} = [status.NotLive]struct{}{}\n"},
 }
 
@@ -314,7 +315,7 @@ func TestStale(t *testing.T) {
 		t.Errorf("fresh files are called stale: %q", faults)
 	}
 	for name := range golden {
-		if name == matrixCalls {
+		if name == matrixCalls || name == matrixFullCalls {
 			continue
 		}
 		path := filepath.Join(root, name)
@@ -339,13 +340,15 @@ func TestStale(t *testing.T) {
 }
 
 func TestTheMatrixIsWrittenWhereTheBuildWantsIt(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "calls.c")
-	if faults := writeMatrix(repository(t), path); len(faults) > 0 {
-		t.Fatal(faults)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil || !strings.Contains(string(text), "const int matrix_function_count = 4;\n") {
-		t.Errorf("%v, %s", err, text)
+	for which, count := range map[string]string{matrixCalls: "4", matrixFullCalls: "1"} {
+		path := filepath.Join(t.TempDir(), "calls.c")
+		if faults := writeMatrix(repository(t), path, which); len(faults) > 0 {
+			t.Fatal(faults)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil || !strings.Contains(string(text), "const int matrix_function_count = "+count+";\n") {
+			t.Errorf("%v, %s", err, text)
+		}
 	}
 }
 

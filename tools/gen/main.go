@@ -8,6 +8,8 @@
 //	go run ./tools/gen -check      fails when a file is stale or an error untested
 //	go run ./tools/gen -coverage   fails when a listed error has no test
 //	go run ./tools/gen -matrix F   writes the functions of the matrix, which a build makes for itself
+//	go run ./tools/gen -matrix-full F
+//	                               the same for what the full library alone has
 //	go run ./tools/gen -reference D
 //	                               writes the pages of the C reference, of which `make docs` makes the site
 //	go run ./tools/gen -redefine tl_vec_=my_vec_
@@ -32,6 +34,7 @@ func main() {
 	check := flag.Bool("check", false, "write nothing; fail when a file is stale or an error has no test")
 	matrix := flag.String("matrix", "",
 		"write this file alone: every function, as the matrix of the proof suite calls it")
+	matrixFull := flag.String("matrix-full", "", "the same with what the full library alone has")
 	reference := flag.String("reference", "", "write the pages of the C reference into this folder")
 	onlyCoverage := flag.Bool("coverage", false, "write nothing; fail when an error has no test")
 	redefine := flag.String("redefine", "", "print a list for objcopy: functions of a prefix=under another one")
@@ -39,7 +42,9 @@ func main() {
 	var faults []string
 	switch {
 	case *matrix != "":
-		faults = writeMatrix(*root, *matrix)
+		faults = writeMatrix(*root, *matrix, matrixCalls)
+	case *matrixFull != "":
+		faults = writeMatrix(*root, *matrixFull, matrixFullCalls)
 	case *reference != "":
 		faults = writePages(*root, *reference)
 	case *redefine != "":
@@ -65,8 +70,11 @@ type output struct {
 	render func(*source) (string, error)
 }
 
-// matrixCalls is written by the build of the tests alone, with -matrix, and checked with the others.
-const matrixCalls = "matrix_calls.c"
+// matrixCalls and matrixFullCalls are written by the build of the tests alone, and checked with the others.
+const (
+	matrixCalls     = "matrix_calls.c"
+	matrixFullCalls = "matrix_full_calls.c"
+)
 
 // outputs lists the generated files, but for those of the layout.
 var outputs = []output{
@@ -88,6 +96,7 @@ var outputs = []output{
 	{"python/tl_runtime/_graph_abi.py", renderGraphPython},
 	{"packaging/tl_tensor.syms", renderRedefine},
 	{matrixCalls, renderMatrix},
+	{matrixFullCalls, renderFullMatrix},
 }
 
 // render makes all outputs, by path.
@@ -117,8 +126,7 @@ func write(root string) []string {
 	if len(faults) > 0 {
 		return faults
 	}
-	delete(files, matrixCalls)
-	for path, text := range files {
+	for path, text := range committed(files) {
 		if err := replace(filepath.Join(root, path), text); err != nil {
 			faults = append(faults, err.Error())
 		}
@@ -126,12 +134,19 @@ func write(root string) []string {
 	return faults
 }
 
-func writeMatrix(root, path string) []string {
+// committed are the files that the repository has.
+func committed(files map[string]string) map[string]string {
+	delete(files, matrixCalls)
+	delete(files, matrixFullCalls)
+	return files
+}
+
+func writeMatrix(root, path, which string) []string {
 	files, faults := render(root)
 	if len(faults) > 0 {
 		return faults
 	}
-	if err := replace(path, files[matrixCalls]); err != nil {
+	if err := replace(path, files[which]); err != nil {
 		return []string{err.Error()}
 	}
 	return nil
@@ -151,8 +166,7 @@ func replace(path, text string) error {
 
 func checkStale(root string) []string {
 	files, faults := render(root)
-	delete(files, matrixCalls)
-	for path, text := range files {
+	for path, text := range committed(files) {
 		if old, err := os.ReadFile(filepath.Join(root, path)); err != nil || string(old) != text {
 			faults = append(faults, path+" is stale; run `make gen`")
 		}

@@ -23,14 +23,17 @@ const (
 	roleNumbers  role = "NUMBERS" // an array that is read
 	roleStruct   role = "STRUCT"  // a struct that is read
 	roleCallback role = "CALLBACK"
-	roleList     role = "LIST"   // an array of pointers
+	roleList     role = "LIST"  // an array of pointers
+	roleNames    role = "NAMES" // an array of strings
+	roleFunction role = "FUNCTION"
 	roleCookie   role = "COOKIE" // handed on, never looked at
 )
 
 // rolesByType are those of pointers to types of the library.
 var rolesByType = map[string]role{
 	"tl_tensor": "TENSOR", "tl_sparse": "SPARSE", "tl_workspace": "WORKSPACE",
-	"tl_memory_pool": "POOL", "tl_plan": "PLAN",
+	"tl_memory_pool": "POOL", "tl_plan": "PLAN", "tl_graph": "GRAPH", "tl_execution": "EXECUTION",
+	"tl_graph_arena": "GRAPH_ARENA",
 }
 
 // rolesByName are those of a void*, whose type says nothing.
@@ -39,6 +42,7 @@ var rolesByName = map[string]role{
 	"vec": "VEC", "tensor": "TENSOR", "block": "BLOCK", "to": "MEMORY", "from": "MEMORY",
 	"ctx": roleCookie, "stream": roleCookie, "ptr": roleCookie, "data": roleCookie, "list": roleCookie,
 	"values": roleNumbers, "indices": roleNumbers, "offsets": roleNumbers,
+	"memory": roleCookie, "content": roleNumbers, "function": roleFunction,
 }
 
 // role returns what p is; false when nothing tells.
@@ -56,12 +60,16 @@ func (s *source) role(p param) (role, bool) {
 		return roleInteger, true
 	case isOutput(p):
 		return roleOutput, true
+	case p.base == "char" && p.stars == 2:
+		return roleNames, true
 	case p.base == "char":
 		return roleText, true
 	case p.stars == 2:
-		return roleList, p.base == "void"
+		return roleList, p.base == "void" || rolesByType[p.base] != ""
 	case rolesByType[p.base] != "":
 		return rolesByType[p.base], true
+	case p.text == "const void*" && p.name == "data":
+		return roleNumbers, true
 	case p.base == "void":
 		r, ok := rolesByName[p.name]
 		return r, ok
@@ -76,6 +84,9 @@ func isOutput(p param) bool {
 	read := strings.HasPrefix(p.text, "const ") || strings.Contains(p.text, "* const")
 	return strings.HasPrefix(p.name, "out_") || !read && (p.base == "char" || p.base == "uint64_t")
 }
+
+// renderFullMatrix writes the table of what the full library alone has.
+func renderFullMatrix(s *source) (string, error) { return renderMatrix(s.more()) }
 
 // renderMatrix writes the table of functions.
 func renderMatrix(s *source) (string, error) {

@@ -3,7 +3,7 @@ package main
 var matrix = part{
 	Name:  "matrix",
 	Title: "Every function with bad arguments",
-	What: "The table of functions is generated from the header. Each pointer that a function takes is tried with some " +
+	What: "The table of functions is generated from the headers; `full` has those of graphs, in the full library. Each pointer that a function takes is tried with some " +
 		"400 " +
 		"kinds: numbers, addresses of every sort of memory, living and dead objects of every family, their insides, " +
 		"ends and " +
@@ -25,5 +25,8 @@ var matrix = part{
 		"two paths " +
 		"that differ in status, kind of result, outputs or counts. In a child and in a handler the calls that " +
 		"docs/threads-and-fork.md lists have to work, and the others have to be refused.",
-	Runs: []run{{Name: "matrix", Command: []string{"matrix"}}},
+	Runs: []run{
+		{Name: "matrix", Command: []string{"matrix"}},
+		{Name: "full", Command: []string{"matrix_full"}},
+	},
 }
