@@ -9,6 +9,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/pflag"
 
+	"tlruntime/compiler/models"
 	"tlruntime/compiler/plan"
 	"tlruntime/compiler/remat"
 )
@@ -49,10 +50,11 @@ func (m *fitting) capacity() (int64, error) {
 
 // options are those of remat.Fit.
 func (m *fitting) options(p plan.Options) (o remat.Options, err error) {
-	o.Plan = p
-	if o.Capacity, err = m.capacity(); err != nil {
+	capacity, err := m.capacity()
+	if err != nil {
 		return o, err
 	}
+	o = models.Fitting(p, capacity)
 	if m.limit == "" && (m.cost != "" || m.spill != "") {
 		return o, fmt.Errorf("--cost and --spill are for plans with a capacity: add --capacity BYTES")
 	}

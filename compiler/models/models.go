@@ -110,11 +110,18 @@ func encodeONNX(g *graph.Graph, o graph.CheckOptions) ([]byte, error) {
 	return onnx.Encode(g, types)
 }
 
+// Fitting are the options of a plan within a capacity: its time for offsets is that for all it takes.
+func Fitting(o plan.Options, capacity int64) remat.Options {
+	budget := o.OffsetBudget
+	o.OffsetBudget = 0
+	return remat.Options{Plan: o, Capacity: capacity, Budget: budget, Seed: o.Seed}
+}
+
 // Plan plans a graph. With a capacity above 0 values are computed again where the frame
 // would not fit into it otherwise; it fails with a *remat.CapacityError when none is found.
 func Plan(c *graph.Checked, o plan.Options, capacity int64) (*remat.Result, error) {
 	if capacity > 0 {
-		return remat.Fit(c, remat.Options{Plan: o, Capacity: capacity})
+		return remat.Fit(c, Fitting(o, capacity))
 	}
 	e, err := plan.Build(c, o)
 	if err != nil {

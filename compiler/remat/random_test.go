@@ -99,6 +99,7 @@ func TestRandomGraphsInLessMemory(t *testing.T) {
 		var full *remat.CapacityError
 		if errors.As(err, &full) {
 			require.Greater(r, full.Reached, capacity)
+			require.LessOrEqual(r, full.LowerBound, full.Reached)
 			return
 		}
 		require.NoError(r, err)
@@ -108,5 +109,9 @@ func TestRandomGraphsInLessMemory(t *testing.T) {
 		}
 		require.GreaterOrEqual(r, got.Cost, got.Given)
 		same(r, c, got)
+		o.Capacity = 0
+		if _, err = remat.Fit(c, o); errors.As(err, &full) {
+			require.LessOrEqual(r, full.LowerBound, got.Plan.Frame.Bytes, "the bound is proved")
+		}
 	})
 }

@@ -43,14 +43,16 @@ type record struct {
 
 type bench struct {
 	rates   *remat.Rates
+	peers   bool
 	records []record
 }
 
 func main() {
 	rates := flag.String("rates", "", "file with rates (default: those of package remat)")
 	lines := flag.String("json", "", "file for one line of JSON for each point")
+	peers := flag.Bool("peers", true, "measure what others do as well")
 	flag.Parse()
-	b := bench{rates: remat.Measured}
+	b := bench{rates: remat.Measured, peers: *peers}
 	err := b.run(*rates, flag.Args())
 	if err == nil && *lines != "" {
 		err = records.Write(*lines, b.records)
@@ -114,6 +116,9 @@ func (b *bench) model(name string, g *graph.Graph) error {
 		}
 	}
 	for _, h := range heuristics {
+		if !b.peers {
+			break
+		}
 		if err := b.peer(name, h, p); err != nil {
 			fmt.Fprintln(os.Stderr, "skipped:", err)
 		}
