@@ -126,5 +126,6 @@ func fitted(out io.Writer, r *remat.Result) {
 		fmt.Fprintf(out, "  %d transfers move %s; the second space has %s\n", n, humanize.IBytes(uint64(sum)),
 			humanize.IBytes(uint64(r.Plan.Outside)))
 	}
-	fmt.Fprintf(out, "  the time is estimated to be %.3f x that of all once\n", r.Cost/r.Given)
+	fmt.Fprintf(out, "  the time is estimated to be %.3f x that of all once; in this order at least %.3f x\n", r.Cost/r.Given,
+		r.LeastCost/r.Given)
 }

@@ -125,3 +125,24 @@ func TestACapacityBelowTheBound(t *testing.T) {
 	require.NoError(t, err, "here the bound is reached")
 	assert.Equal(t, full.LowerBound, r.Plan.Frame.Bytes)
 }
+
+// The gap is known: where all values have one size and price, the bound is close.
+func TestTheLeastCost(t *testing.T) {
+	c := training(t, 8, 64, 32)
+	given, err := plan.Build(c, quick)
+	require.NoError(t, err)
+	r, err := remat.Fit(c, remat.Options{Plan: quick, Capacity: given.Frame.Bytes})
+	require.NoError(t, err)
+	assert.Equal(t, r.Given, r.LeastCost)
+	for _, percent := range []int64{80, 60} {
+		r, err = remat.Fit(c, remat.Options{Plan: quick, Capacity: given.Frame.Bytes * percent / 100})
+		require.NoError(t, err)
+		assert.LessOrEqual(t, r.LeastCost, r.Cost)
+		assert.Greater(t, r.LeastCost-r.Given, (r.Cost-r.Given)/2, "%d %%", percent)
+		r, err = remat.Fit(c, remat.Options{Plan: quick, Capacity: given.Frame.Bytes * percent / 100,
+			Outside: &remat.Outside{Bandwidth: 1e12}})
+		require.NoError(t, err)
+		assert.LessOrEqual(t, r.LeastCost, r.Cost)
+		assert.Greater(t, r.LeastCost, r.Given)
+	}
+}

@@ -19,7 +19,8 @@
 //	live.go     which bytes of a plan are alive when, and what may be given up
 //	again.go    the change of the graph: what is computed again, and where
 //	outside.go  the same for what is moved to a second space
-//	bound.go    what no plan undercuts
+//	bound.go    the frame that no plan undercuts
+//	gap.go      the cost that none undercuts
 //	cost.go     what a node costs, by rates
 //	rates.go    the rates of one machine, as bench/planner/cost measured them
 package remat
@@ -81,6 +82,9 @@ type Result struct {
 	Moved []Moved
 	// Cost is what all nodes cost, Given what they cost when none is computed again and nothing is moved.
 	Cost, Given float64
+	// LeastCost is what no answer costs less than that runs the nodes in the same order for the first time, by all that
+	// is proved: the lowest cost lies between it and Cost.
+	LeastCost float64
 	// Steps that the search took, as Options.MaxSteps counts them.
 	Steps int64
 }
@@ -144,7 +148,7 @@ func Fit(c *graph.Checked, o Options) (*Result, error) {
 	}
 	if given.Frame.Bytes <= o.Capacity {
 		base := total(c, o.Cost)
-		return &Result{Graph: c, Plan: given, Cost: base, Given: base}, nil
+		return &Result{Graph: c, Plan: given, Cost: base, Given: base, LeastCost: base}, nil
 	}
 	s, err := newSearch(c, given, o, start)
 	if err != nil {
@@ -162,7 +166,8 @@ func Fit(c *graph.Checked, o Options) (*Result, error) {
 // result describes the best answer.
 func (s *search) result() *Result {
 	g := s.best.changed
-	r := &Result{Graph: g.Checked, Plan: s.best.plan, Given: s.given, Cost: s.given, Steps: s.steps}
+	r := &Result{Graph: g.Checked, Plan: s.best.plan, Given: s.given, Cost: s.given,
+		LeastCost: s.leastCost(), Steps: s.steps}
 	for i := range g.Nodes {
 		if g.choice[i] < 0 {
 			continue
