@@ -42,8 +42,8 @@ typedef struct statistics {
 } statistics;
 
 typedef int32_t model_function(void* const* inputs, void* const* outputs, const void* const* constants);
-typedef int32_t spilling_function(void* const* inputs, void* const* outputs, const void* const* constants, void* scratch,
-				  void* outside);
+typedef int32_t spilling_function(void* const* inputs, void* const* outputs, const void* const* constants,
+                                  void* scratch, void* outside);
 
 /* A file in memory and where its tensors begin, in one sample. */
 typedef struct section {
