@@ -76,8 +76,8 @@ func (s *search) priceOf(b *bounder, h held, takers []int) float64 {
 	return price
 }
 
-// anew is what it takes at least to compute a value again, when nothing that has so many bytes is kept for it. What only
-// this value is made of has to be computed again as well.
+// anew is what it takes at least to compute a value again, when nothing that has so many bytes is kept for it. What
+// only this value is made of has to be computed again as well.
 func (s *search) anew(b *bounder, v int, bytes int64, takers []int) float64 {
 	p := s.base.Values[v].Producer
 	if s.options.NoAgain || !repeatable(&s.base.Nodes[p]) {
