@@ -9,30 +9,55 @@ import (
 	"tlruntime/compiler/plan"
 )
 
-// leastCost returns what no graph costs less than whose plan fits, as long as its nodes run in the order of c for the
-// first time. While a node runs, what later nodes need of earlier ones is there, or is computed again or moved, each at
-// its price at least. How much has to go is known; the cheapest for their bytes go first, the last of them in part, as
-// in the fractional knapsack (Dantzig, 1957). The node for which this comes to most counts.
+// looked is how many nodes leastCost looks at: those during which most is kept.
+const looked = 64
+
+// leastCost returns what no graph costs less than whose plan fits, as long as its nodes run in the order of the plan for
+// the first time. While a node runs, what later nodes need of earlier ones is there, or is computed again or moved, each
+// at its price at least. How much has to go is known; the cheapest for their bytes go first, the last of them in part,
+// as in the fractional knapsack (Dantzig, 1957). The node for which this comes to most counts.
 func (s *search) leastCost() float64 {
 	b := newBounder(s.base, &s.options)
 	takers := b.takers()
 	need := make([]int64, len(s.base.Values)) // by value: what later nodes need of it
+	sums := make([]int64, len(s.base.Nodes))
+	b.backwards(need, func(t int, kept int64) { sums[t] = kept })
+	floor := slices.Sorted(slices.Values(sums))[max(0, len(sums)-looked)]
 	most := 0.0
-	for t := len(s.base.Nodes) - 1; t >= 0; t-- {
+	clear(need)
+	b.backwards(need, func(t int, sum int64) {
+		if sum < floor {
+			return
+		}
 		var kept []held
 		for v, bytes := range need {
-			if bytes > 0 && s.base.Values[v].Producer < t {
+			if bytes > 0 {
 				kept = append(kept, held{v, bytes})
 			}
 		}
 		if above := b.during(kept, t) - s.options.Capacity; above > 0 {
 			most = max(most, s.cheapest(b, kept, above, takers))
 		}
+	})
+	return s.given + most
+}
+
+// backwards goes from the last node to the first. At each, need is what later ones need of values of earlier ones, and
+// kept is the sum.
+func (b *bounder) backwards(need []int64, at func(t int, kept int64)) {
+	kept := int64(0)
+	for t := len(b.c.Nodes) - 1; t >= 0; t-- {
+		for _, v := range b.c.Nodes[t].Outputs {
+			if v >= 0 {
+				kept, need[v] = kept-need[v], 0
+			}
+		}
+		at(t, kept)
 		for _, h := range b.takes(t) {
-			need[h.value] = max(need[h.value], h.bytes)
+			more := max(0, h.bytes-need[h.value])
+			kept, need[h.value] = kept+more, need[h.value]+more
 		}
 	}
-	return s.given + most
 }
 
 // cheapest is the lowest price at which so many bytes of what is kept can go.
