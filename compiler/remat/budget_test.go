@@ -55,14 +55,14 @@ func TestMoreStepsAreNeverDearer(t *testing.T) {
 // The budget ends the search, but for the plan that is being made.
 func TestTheBudgetIsABound(t *testing.T) {
 	o, fit := tight(t)
-	o.Budget = 300 * time.Millisecond
+	o.Budget = time.Second
 	start := time.Now()
 	r, err := fit(o)
 	took := time.Since(start)
 	require.NoError(t, err)
 	assert.LessOrEqual(t, r.Plan.Frame.Bytes, o.Capacity)
-	assert.Less(t, took, 3*time.Second)
-	assert.Greater(t, took, 250*time.Millisecond, "time is used")
+	assert.Less(t, took, 10*time.Second)
+	assert.Greater(t, took, 900*time.Millisecond, "time is used")
 	o.Budget = 1
 	_, err = fit(o)
 	require.ErrorAs(t, err, new(*remat.CapacityError))
