@@ -12,10 +12,10 @@ import (
 // looked is how many nodes leastCost looks at: those during which most is kept.
 const looked = 64
 
-// leastCost returns what no graph costs less than whose plan fits, as long as its nodes run in the order of the plan for
-// the first time. While a node runs, what later nodes need of earlier ones is there, or is computed again or moved, each
-// at its price at least. How much has to go is known; the cheapest for their bytes go first, the last of them in part,
-// as in the fractional knapsack (Dantzig, 1957). The node for which this comes to most counts.
+// leastCost returns what no graph costs less than whose plan fits, as long as its nodes run in the order of the plan
+// for the first time. While a node runs, what later nodes need of earlier ones is there, or is computed again or moved,
+// each at its price at least. How much has to go is known; the cheapest for their bytes go first, the last of them in
+// part, as in the fractional knapsack (Dantzig, 1957). The node for which this comes to most counts.
 func (s *search) leastCost() float64 {
 	b := newBounder(s.base, &s.options)
 	takers := b.takers()
