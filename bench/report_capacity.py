@@ -29,7 +29,8 @@ def capacity_section(lines_read: list[dict], table) -> list[str]:
     lines = ["## Less memory than a model needs", "", "Estimated time of a training step over that without a capacity, at shares of the smallest frame "
              "without one. Peers are re-implemented (bench/planner/capacity/peers.go, checkmate.py) and have the same rates, order and planner of "
              "offsets. A peer looks at the bytes that are alive, not at addresses: in parentheses is the cheapest of its answers whose live bytes "
-             "fit, and the memory that this takes at addresses, by our offsets and by the best hole in program order. -: none fits.", ""]  # fmt: skip
+             "fit, and the memory that this takes at addresses, by our offsets and by the best hole in program order. Behind >= is what no plan in the same "
+             "order undercuts. -: none was found; none: it is proved that there is none.", ""]  # fmt: skip
     shares = sorted({r["percent"] for r in lines_read}, reverse=True)
     for model in dict.fromkeys(r["model"] for r in lines_read):
         mine = [r for r in lines_read if r["model"] == model]
@@ -43,7 +44,9 @@ def capacity_section(lines_read: list[dict], table) -> list[str]:
 
 
 def point(r: dict) -> str:
-    cell = f"{r['time']:.3f}" if "time" in r else "-"
+    cell = f"{r['time']:.3f}" if "time" in r else "none" if r.get("none") else "-"
+    if "least" in r:
+        cell += f" (>= {r['least']:.3f})"
     if "believed" in r:
         cell += f" ({r['believed']:.3f} needs {percent(r['needs'] / r['frame'])}, {percent(r['simple'] / r['frame'])})"
     return cell

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -82,6 +84,30 @@ func (m *fitting) options(p plan.Options) (o remat.Options, err error) {
 	return o, nil
 }
 
+// page is what memory of a file is aligned to.
+const page = 4096
+
+// intoFile has values be moved to a file where one is named.
+func (r *running) intoFile() error {
+	if r.file == "" {
+		return nil
+	}
+	if r.options.Alignment > page {
+		return fmt.Errorf("--spill-file and --alignment %d: a file is aligned to %d bytes", r.options.Alignment, page)
+	}
+	r.spill = cmp.Or(r.spill, inMemory)
+	return nil
+}
+
+// makeSpill makes the file of a plan's second space.
+func makeSpill(path string, e *plan.ExecutionPlan) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("--spill-file: %w", err)
+	}
+	return errors.Join(f.Truncate(e.Outside), f.Close())
+}
+
 // fitted prints what it took to fit.
 func fitted(out io.Writer, r *remat.Result) {
 	if r == nil || len(r.Again)+len(r.Moved) == 0 {
@@ -98,5 +124,6 @@ func fitted(out io.Writer, r *remat.Result) {
 		fmt.Fprintf(out, "  %d transfers move %s; the second space has %s\n", n, humanize.IBytes(uint64(sum)),
 			humanize.IBytes(uint64(r.Plan.Outside)))
 	}
-	fmt.Fprintf(out, "  the time is estimated to be %.3f x that of all once\n", r.Cost/r.Given)
+	fmt.Fprintf(out, "  the time is estimated to be %.3f x that of all once; in this order at least %.3f x\n", r.Cost/r.Given,
+		r.LeastCost/r.Given)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -80,6 +81,8 @@ func TestRunWithASecondSpace(t *testing.T) {
 	model, folder := write(t, "chain.json", thereAndBack()), t.TempDir()
 	for name, flags := range map[string][]string{
 		"kept": nil, "moved": {"--capacity", "48KiB", "--spill=900GB"},
+		"filed": {"--capacity", "48KiB", "--spill=900GB", "--spill-file", filepath.Join(folder, "spilled")},
+		"fits":  {"--capacity", "1MiB", "--spill-file", filepath.Join(folder, "none")},
 	} {
 		_, err := tl(t, append([]string{"run", model, "--runtime", runtime, "-o", filepath.Join(folder, name)}, flags...)...)
 		require.NoError(t, err)
@@ -89,4 +92,41 @@ func TestRunWithASecondSpace(t *testing.T) {
 	moved, err := os.ReadFile(filepath.Join(folder, "moved", "v15.npy"))
 	require.NoError(t, err)
 	assert.Equal(t, kept, moved)
+	filed, err := os.ReadFile(filepath.Join(folder, "filed", "v15.npy"))
+	require.NoError(t, err)
+	assert.Equal(t, kept, filed)
+	spilled, err := os.ReadFile(filepath.Join(folder, "spilled"))
+	require.NoError(t, err)
+	assert.NotEmpty(t, bytes.Trim(spilled, "\x00"), "the values went through the file")
+	assert.NoFileExists(t, filepath.Join(folder, "none"), "what fits needs none")
+}
+
+func TestSpillFilesThatAreRefused(t *testing.T) {
+	runtime := needsRun(t)
+	model, folder := write(t, "chain.json", thereAndBack()), t.TempDir()
+	for says, flags := range map[string][]string{
+		"add --capacity BYTES":        {"--spill-file", filepath.Join(folder, "spilled")},
+		"a file is aligned to 4096":   {"--capacity", "48KiB", "--alignment", "8192", "--spill-file", "x"},
+		"--spill-file: open":          {"--capacity", "48KiB", "--spill=900GB", "--spill-file", folder},
+		"spill-file slots]":           {"--capacity", "48KiB", "--slots", "--spill-file", "x"},
+		"if any flags in the group [": {"--capacity", "48KiB", "--on", "mpi", "--spill-file", "x"},
+	} {
+		_, err := tl(t, append([]string{"run", model, "--runtime", runtime}, flags...)...)
+		assert.ErrorContains(t, err, says)
+	}
+}
+
+// The caller's memory is two arguments, and the header says how much each is.
+func TestCallerMemoryWithASecondSpace(t *testing.T) {
+	model, folder := write(t, "chain.json", thereAndBack()), t.TempDir()
+	header, code := filepath.Join(folder, "chain.h"), filepath.Join(folder, "chain.ll")
+	_, err := tl(t, "plan", model, "--capacity", "64KiB", "--spill=500GB", "--caller-memory", "-o", header, "-o", code)
+	require.NoError(t, err)
+	content, err := os.ReadFile(header)
+	require.NoError(t, err)
+	assert.Regexp(t, `#define chain_OUTSIDE_BYTES \d+\n`, string(content))
+	assert.Contains(t, string(content), "void* scratch, void* outside);")
+	content, err = os.ReadFile(code)
+	require.NoError(t, err)
+	assert.Contains(t, string(content), "ptr %constants, ptr %scratch, ptr %outside)")
 }

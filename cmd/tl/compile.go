@@ -23,7 +23,22 @@ import (
 type code struct {
 	compiler string
 	slots    bool
+	file     string // of the second space, which the function then takes from its caller as the frame
 }
+
+// memory is how the code comes to the memory of a plan.
+func (c *code) memory(e *plan.ExecutionPlan) llvm.Memory {
+	switch {
+	case c.spills(e):
+		return llvm.Caller
+	case c.slots:
+		return llvm.Slots
+	}
+	return llvm.OneFrame
+}
+
+// spills reports whether the plan moves values to a file.
+func (c *code) spills(e *plan.ExecutionPlan) bool { return c.file != "" && e.Outside > 0 }
 
 func (c *code) flags(f *pflag.FlagSet) {
 	f.BoolVar(&c.slots, "slots", false, "take the memory by slots of a function's frame instead of one block")
@@ -44,10 +59,7 @@ func (c *code) shared(python string, e *plan.ExecutionPlan) (path, compiler stri
 	if err != nil {
 		return "", "", err
 	}
-	o := llvm.Options{Name: function}
-	if c.slots {
-		o.Memory = llvm.Slots
-	}
+	o := llvm.Options{Name: function, Memory: c.memory(e)}
 	path, err = found.Shared(func(w io.Writer, version int) error {
 		o.Version = version
 		return writeLLVM(w, e, o)

@@ -62,6 +62,10 @@ func runCommand() *cobra.Command {
 	f.BoolVar(&r.json, "json", false, "print the report as JSON")
 	r.model.flags(f)
 	r.code.flags(f)
+	f.StringVar(&r.file, "spill-file", "",
+		"with --capacity, the second space lies in this `FILE`, which is written; it is there afterwards")
+	c.MarkFlagsMutuallyExclusive("spill-file", "slots")
+	c.MarkFlagsMutuallyExclusive("spill-file", "on")
 	f.StringVar(&r.runtime, "runtime", os.Getenv("TL_RUNTIME_LIBRARY"),
 		"path of libtl_runtime.so ($TL_RUNTIME_LIBRARY)")
 	return c
@@ -87,6 +91,9 @@ func (r *running) run(out io.Writer, path string) error {
 	}
 	if r.on != "" {
 		return r.runOn(path)
+	}
+	if err := r.intoFile(); err != nil {
+		return err
 	}
 	c, e, err := r.build(path)
 	if err != nil {
@@ -125,6 +132,12 @@ func (r *running) execute(e *plan.ExecutionPlan, b *batch) (*result, error) {
 	}
 	defer os.RemoveAll(folder)
 	job := &host.Job{Module: module, Function: function, Samples: b.samples, Repeat: r.repeat}
+	if r.spills(e) {
+		if err := makeSpill(r.file, e); err != nil {
+			return nil, err
+		}
+		job.Spill, job.FrameBytes = r.file, e.Frame.Bytes
+	}
 	if job.Runtime, err = r.findRuntime(); err != nil {
 		return nil, err
 	}

@@ -42,6 +42,9 @@ func functionsOf(a *plan.Arena, o Options) ([]*module, error) {
 	for _, p := range a.Entries {
 		o.Memory, o.Name = Caller, prefix+p.Name
 		m, err := newModule(p, o, u)
+		if err == nil && p.Outside > 0 {
+			err = fmt.Errorf("it moves values to a second space, and an arena has none")
+		}
 		if err != nil {
 			return nil, fmt.Errorf("entry %q: %w", p.Name, err)
 		}

@@ -27,6 +27,9 @@ func (m *module) function() error {
 	arguments := fmt.Sprintf("%s %%inputs, %[1]s %%outputs, %[1]s %%constants", m.pointer())
 	if m.opts.Memory == Caller {
 		arguments += ", " + m.pointer() + " %scratch"
+		if m.plan.Outside > 0 {
+			arguments += ", " + m.pointer() + " %outside"
+		}
 	}
 	m.functions = append(m.functions,
 		fmt.Sprintf("define i32 @%s(%s) {\nentry:\n%s}\n", m.name, arguments, f.code.text.String()))
@@ -66,7 +69,13 @@ func (f *entry) arguments() {
 	for _, address := range null {
 		bad = append(bad, f.isNull(address))
 	}
-	f.refuse(append(bad, f.badScratch()...))
+	if f.m.opts.Memory == Caller && f.m.needsFrame() {
+		bad = append(bad, f.badMemory("%scratch")...)
+	}
+	if f.m.opts.Memory == Caller && f.m.plan.Outside > 0 {
+		bad = append(bad, f.badMemory("%outside")...)
+	}
+	f.refuse(bad)
 }
 
 func (f *entry) argument(array string, index int) string {
@@ -75,15 +84,12 @@ func (f *entry) argument(array string, index int) string {
 	return f.let("load %s, %s, align 8", p, f.as(at, p))
 }
 
-// badScratch is what must not hold of the caller's scratch: that it is NULL, or off
-// the frame's alignment.
-func (f *entry) badScratch() []string {
-	if f.m.opts.Memory != Caller || !f.m.needsFrame() {
-		return nil
-	}
-	address := f.let("ptrtoint %s %%scratch to i64", f.m.pointer())
+// badMemory is what must not hold of the caller's scratch and second space: that it is NULL, or off the frame's
+// alignment.
+func (f *entry) badMemory(argument string) []string {
+	address := f.let("ptrtoint %s %s to i64", f.m.pointer(), argument)
 	beside := f.let("and i64 %s, %d", address, f.m.alignment()-1)
-	return []string{f.isNull("%scratch"), f.let("icmp ne i64 %s, 0", beside)}
+	return []string{f.isNull(argument), f.let("icmp ne i64 %s, 0", beside)}
 }
 
 // refuse returns an invalid argument when one of the conditions holds.
@@ -101,18 +107,20 @@ func (f *entry) refuse(conditions []string) {
 	f.begin("enter")
 }
 
-// enterOutside takes the memory of the second space. It is taken first and given back last.
+// takesOutside reports whether the function takes the second space from the runtime.
+func (m *module) takesOutside() bool { return m.plan.Outside > 0 && m.opts.Memory != Caller }
+
+// enterOutside takes the memory of the second space, unless it is the caller's. It is taken first and given back last.
 func (f *entry) enterOutside() {
-	if f.m.plan.Outside == 0 {
-		return
+	if f.m.takesOutside() {
+		f.declareFrames()
+		f.do("%%outside = call %s @tl_mem_frame_enter(i64 %d)", f.m.pointer(), f.m.plan.Outside)
+		f.do("br i1 %s, label %%full, label %%within", f.isNull("%outside"))
+		f.begin("full")
+		f.do("%%cause = call i32 @tl_last_status()")
+		f.do("ret i32 %%cause")
+		f.begin("within")
 	}
-	f.declareFrames()
-	f.do("%%outside = call %s @tl_mem_frame_enter(i64 %d)", f.m.pointer(), f.m.plan.Outside)
-	f.do("br i1 %s, label %%full, label %%within", f.isNull("%outside"))
-	f.begin("full")
-	f.do("%%cause = call i32 @tl_last_status()")
-	f.do("ret i32 %%cause")
-	f.begin("within")
 	for i, h := range f.m.place.homes {
 		if h.outside && f.buffers[i] == "" {
 			f.buffers[i] = f.at("%outside", "i8", fmt.Sprint(h.offset))
@@ -128,7 +136,7 @@ func (f *entry) declareFrames() {
 
 // exitOutside gives the second space back; what it answers matters only when the frame was left well.
 func (f *entry) exitOutside() string {
-	if f.m.plan.Outside == 0 {
+	if !f.m.takesOutside() {
 		return ""
 	}
 	return f.let("call i32 @tl_mem_frame_exit()")

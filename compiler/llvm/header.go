@@ -36,6 +36,7 @@ struct tl_plan_info {
     const struct tl_plan_tensor* constants;
     int64_t memory; /* 0: a frame of the runtime; 1: its slots; 2: the caller's, the fourth argument */
     int64_t frame_alignment;
+    int64_t outside_bytes; /* of the second space, taken from where the frame is; of the caller: the fifth argument */
 };
 #endif
 `
@@ -65,6 +66,23 @@ int32_t NAME(const void* const* inputs, void* const* outputs, const void* const*
  *     aligned, an index is out of range).
  */
 int32_t NAME(const void* const* inputs, void* const* outputs, const void* const* constants, void* scratch);
+`
+	ofCallerOutside = ` *
+ * All memory between inputs and outputs is scratch, NAME_FRAME_BYTES bytes, and
+ * outside, NAME_OUTSIDE_BYTES bytes to which values are moved that are not needed
+ * for a while: other memory, or a file that is mapped. Both begin at a multiple of
+ * NAME_FRAME_ALIGNMENT and overlap no tensor and not each other. Their content has
+ * no meaning before the call and after it. With a frame of 0 bytes scratch is not
+ * looked at. The function calls nothing of the runtime.
+ *
+ * Ownership: all tensors, scratch and outside stay the caller's.
+ * Threads: any number of calls at once, with outputs, scratch and outside of their
+ *     own.
+ * Returns: TL_OK, or why there is no result.
+ * Errors: TL_E_INVALID_ARGUMENT (an address, scratch or outside is NULL, scratch or
+ *     outside is not aligned, an index is out of range).
+ */
+int32_t NAME(const void* const* inputs, void* const* outputs, const void* const* constants, void* scratch, void* outside);
 `
 	ofArena = ` * Entries of arrays that are state are not looked at.
  *
@@ -112,12 +130,18 @@ func guarded(name string, declare func(*strings.Builder)) string {
 func declareFunction(b *strings.Builder, info *Info) {
 	fmt.Fprintf(b, "#define %s_FRAME_BYTES %d\n#define %[1]s_FRAME_ALIGNMENT %[3]d\n", info.Name, info.FrameBytes,
 		info.Alignment)
+	if info.Outside > 0 {
+		fmt.Fprintf(b, "#define %s_OUTSIDE_BYTES %d\n", info.Name, info.Outside)
+	}
 	describeArray(b, info.Name, "INPUT", info.Inputs)
 	describeArray(b, info.Name, "OUTPUT", info.Outputs)
 	describeArray(b, info.Name, "CONSTANT", info.Constants)
 	about := ofRuntime
 	if info.Memory == memoryNames[Caller] {
 		about = ofCaller
+		if info.Outside > 0 {
+			about = ofCallerOutside
+		}
 	}
 	if slices.ContainsFunc(slices.Concat(info.Inputs, info.Outputs), func(t TensorInfo) bool { return t.State != "" }) {
 		about = ofArena

@@ -13,7 +13,7 @@ import (
 type Info struct {
 	Name       string       `json:"name"`                    // of the function
 	FrameBytes int64        `json:"frame_bytes"`             // that one call takes from the runtime, or from the caller
-	Outside    int64        `json:"outside_bytes,omitempty"` // of the second space, taken from the runtime too
+	Outside    int64        `json:"outside_bytes,omitempty"` // of the second space, taken from where the frame is
 	Slots      int          `json:"slots"`                   // 0 when it takes one block, or nothing
 	Memory     string       `json:"memory"`                  // "frame", "slots" or "caller"
 	Alignment  int64        `json:"alignment"`               // of the frame
@@ -96,7 +96,7 @@ func (m *module) info() []string {
 	text, _ := json.Marshal(d)
 	m.structs = []string{
 		fmt.Sprintf("%%tl_plan_tensor = type { %s, %[1]s, i64, i32, i32, i32, i32 }", m.pointer()),
-		fmt.Sprintf("%%tl_plan_info = type { i64, %s, %[1]s, i64, i64, i64, i64, i64, %[1]s, %[1]s, %[1]s, i64, i64 }",
+		fmt.Sprintf("%%tl_plan_info = type { i64, %s, %[1]s, i64, i64, i64, i64, i64, %[1]s, %[1]s, %[1]s, i64, i64, i64 }",
 			m.pointer()),
 	}
 	list := []string{
@@ -113,11 +113,12 @@ func (m *module) info() []string {
 	}
 	return append(list,
 		fmt.Sprintf("@%s_info = constant %%tl_plan_info { i64 %d, %s, %s, i64 %d, i64 %d, i64 %d, i64 %d, i64 %d, %s, "+
-			"i64 %d, i64 %d }", m.name, infoBytes, m.string("_text", m.name), m.string("_json", string(text)), d.FrameBytes,
-			d.Slots, len(d.Inputs), len(d.Outputs), len(d.Constants), strings.Join(arrays, ", "), m.opts.Memory, d.Alignment))
+			"i64 %d, i64 %d, i64 %d }", m.name, infoBytes, m.string("_text", m.name), m.string("_json", string(text)), d.FrameBytes,
+			d.Slots, len(d.Inputs), len(d.Outputs), len(d.Constants), strings.Join(arrays, ", "), m.opts.Memory, d.Alignment,
+			d.Outside))
 }
 
-const infoBytes = 13 * 8
+const infoBytes = 14 * 8
 
 // string is the address of a string that constantText defines.
 func (m *module) string(suffix, text string) string {

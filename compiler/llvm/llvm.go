@@ -3,6 +3,7 @@
 //
 //	define i32 @NAME(ptr %inputs, ptr %outputs, ptr %constants)
 //	define i32 @NAME(ptr %inputs, ptr %outputs, ptr %constants, ptr %scratch) ; Caller
+//	define i32 @NAME(ptr %inputs, ptr %outputs, ptr %constants, ptr %scratch, ptr %outside) ; the same, with transfers
 //
 // The arguments are arrays of pointers in the plan's order (constants: the order
 // of the plan's constant buffers). The function returns a tl_status. It takes the
@@ -35,8 +36,8 @@ type Memory uint8
 // buffers begin. Buffers in one slot are never alive together, as the plan has
 // them at one place. Slots take more memory than the frame wherever buffers of the
 // plan overlap without beginning at the same offset. Or the caller's memory: the
-// function takes its address as one more argument and calls no function of the
-// runtime.
+// function takes its address as one more argument, and that of the second space of
+// a plan that moves values there as another, and calls no function of the runtime.
 const (
 	OneFrame Memory = iota
 	Slots
@@ -123,9 +124,6 @@ func (m *module) checkOptions() error {
 		return fmt.Errorf("vectors of %d bits: the width is a power of two from 64 to 2048", bits)
 	case m.opts.Memory > Caller:
 		return fmt.Errorf("memory of kind %d: it is OneFrame, Slots or Caller", m.opts.Memory)
-	case m.plan.Outside > 0 && m.opts.Memory == Caller:
-		return fmt.Errorf("the plan moves values to a second space, which the function takes from the runtime: set " +
-			"Options.Memory to OneFrame or Slots")
 	case m.plan.Frame.Alignment > frameAligned && m.opts.Memory != Caller:
 		return fmt.Errorf("a frame aligned to %d bytes: the runtime aligns frames to %d; memory of the caller can "+
 			"be aligned to more", m.plan.Frame.Alignment, frameAligned)

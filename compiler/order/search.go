@@ -12,25 +12,13 @@ type set []uint64
 func (s set) has(n int) bool { return s[n/64]>>(n%64)&1 != 0 }
 func (s set) add(n int)      { s[n/64] |= 1 << (n % 64) }
 
-// within reports whether all of s is in t.
-func (s set) within(t set) bool {
-	for i, w := range s {
-		if w&^t[i] != 0 {
-			return false
-		}
-	}
-	return true
+// all reports whether every node of a list is in s.
+func (s set) all(list []int) bool {
+	return !slices.ContainsFunc(list, func(n int) bool { return !s.has(n) })
 }
 
-// meets reports whether s and t have a node in common.
-func (s set) meets(t set) bool {
-	for i, w := range s {
-		if w&t[i] != 0 {
-			return true
-		}
-	}
-	return false
-}
+// any reports whether a node of a list is in s.
+func (s set) any(list []int) bool { return slices.ContainsFunc(list, s.has) }
 
 func (s set) count() int {
 	n := 0
@@ -53,9 +41,9 @@ func (s set) key() string {
 type search struct {
 	*Problem
 	words    int
-	before   []set   // by node: what has to run first
+	before   [][]int // by node: what has to run first
 	next     [][]int // by node: what comes after it
-	touchers []set   // by buffer
+	touchers [][]int // by buffer; lists, since few nodes touch one of many
 	bound    int64   // no order has a lower peak
 	limit    int64   // peak of the best order known
 	best     []int
@@ -63,22 +51,17 @@ type search struct {
 }
 
 func newSearch(p *Problem) *search {
-	s := &search{Problem: p, words: (len(p.Nodes) + 63) / 64, next: make([][]int, len(p.Nodes))}
+	s := &search{Problem: p, words: (len(p.Nodes) + 63) / 64, next: make([][]int, len(p.Nodes)),
+		before: make([][]int, len(p.Nodes)), touchers: make([][]int, len(p.Buffers))}
 	for i := range p.Nodes {
-		s.before = append(s.before, make(set, s.words))
 		for _, b := range p.Nodes[i].After {
-			if !s.before[i].has(b) {
-				s.before[i].add(b)
+			if !slices.Contains(s.before[i], b) {
+				s.before[i] = append(s.before[i], b)
 				s.next[b] = append(s.next[b], i)
 			}
 		}
-	}
-	for range p.Buffers {
-		s.touchers = append(s.touchers, make(set, s.words))
-	}
-	for i := range p.Nodes {
 		for _, b := range p.Nodes[i].Touches {
-			s.touchers[b].add(i)
+			s.touchers[b] = append(s.touchers[b], i)
 		}
 	}
 	s.bound = s.lowest()
@@ -130,7 +113,7 @@ func (s *search) start() *state {
 		}
 	}
 	for b := range s.Buffers {
-		if s.Buffers[b].Before && (s.Buffers[b].After || s.touchers[b].count() > 0) {
+		if s.Buffers[b].Before && (s.Buffers[b].After || len(s.touchers[b]) > 0) {
 			st.live += s.Buffers[b].Bytes
 		}
 	}
@@ -165,7 +148,7 @@ func (s *search) cost(st *state, n int) (during, after int64) {
 
 // fresh reports whether no node has touched b yet, and it was not there before.
 func (s *search) fresh(st *state, b int) bool {
-	return !s.Buffers[b].Before && !s.touchers[b].meets(st.ran)
+	return !s.Buffers[b].Before && !st.ran.any(s.touchers[b])
 }
 
 // ends reports whether nobody touches b after n.
@@ -173,12 +156,8 @@ func (s *search) ends(st *state, b, n int) bool {
 	if s.Buffers[b].After {
 		return false
 	}
-	for i, w := range s.touchers[b] {
-		rest := w &^ st.ran[i]
-		if i == n/64 {
-			rest &^= 1 << (n % 64)
-		}
-		if rest != 0 {
+	for _, m := range s.touchers[b] {
+		if m != n && !st.ran.has(m) {
 			return false
 		}
 	}
@@ -194,7 +173,7 @@ func (s *search) run(st *state, n int, during, after int64) {
 	at, _ := slices.BinarySearch(st.ready, n)
 	st.ready = slices.Delete(st.ready, at, at+1)
 	for _, m := range s.next[n] {
-		if s.before[m].within(st.ran) {
+		if st.ran.all(s.before[m]) {
 			at, _ := slices.BinarySearch(st.ready, m)
 			st.ready = slices.Insert(st.ready, at, m)
 		}

@@ -231,7 +231,7 @@ func (a *Arena) settle(p *ExecutionPlan, e *Entry, o *Options) (*settled, error)
 		if err := allocate(p, o); err != nil {
 			return nil, err
 		}
-		p.Frame.NaiveBytes, p.Frame.Order.Peak = max(p.Frame.NaiveBytes, sumOfBuffers(p, o)), peak(p, o)
+		p.Frame.NaiveBytes, p.Frame.Order.Peak = max(p.Frame.NaiveBytes, sumOfBuffers(p, o)), peak(p, o, o.placed)
 	}
 	for i := range p.Buffers {
 		if b := &p.Buffers[i]; b.Kind != State && b.Offset >= 0 {

@@ -31,6 +31,20 @@ func Build(c *graph.Checked, o Options) (*ExecutionPlan, error) {
 }
 
 func build(c *graph.Checked, o Options) (*candidate, error) {
+	b, err := newBuilder(c, o)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range b.variants() {
+		if err := b.try(v); err != nil {
+			return nil, err
+		}
+	}
+	return b.smallest()
+}
+
+// newBuilder checks what it is given, and plans the graphs that nodes run.
+func newBuilder(c *graph.Checked, o Options) (*builder, error) {
 	o, err := o.normal()
 	if err != nil {
 		return nil, err
@@ -41,13 +55,7 @@ func build(c *graph.Checked, o Options) (*candidate, error) {
 	if o.bodies, err = planBodies(c, &o); err != nil {
 		return nil, err
 	}
-	b := &builder{c: c, options: &o, tried: map[sharing]*candidate{}}
-	for _, v := range b.variants() {
-		if err := b.try(v); err != nil {
-			return nil, err
-		}
-	}
-	return b.smallest()
+	return &builder{c: c, options: &o, tried: map[sharing]*candidate{}}, nil
 }
 
 // builder collects plans to choose from.
@@ -153,7 +161,7 @@ func (b *builder) attempt(v variant) (*candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &candidate{plan: e, layout: l, peak: peak(e, b.options)}, nil
+	return &candidate{plan: e, layout: l, peak: peak(e, b.options, b.options.placed)}, nil
 }
 
 // tryOrder adds a candidate in the order that is best for a layout, if that is

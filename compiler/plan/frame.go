@@ -51,11 +51,11 @@ func solve(p *ExecutionPlan, o *Options, in func(Kind) bool) (placed []int, s *o
 	return placed, s, nil
 }
 
-// peak returns the highest number of bytes in the frame that are alive at once.
-func peak(p *ExecutionPlan, o *Options) int64 {
+// peak returns the highest number of bytes that buffers of some kinds have that are alive at once.
+func peak(p *ExecutionPlan, o *Options, in func(Kind) bool) int64 {
 	live := make([]int64, len(p.Instructions)+3)
 	for i := range p.Buffers {
-		if b := &p.Buffers[i]; o.placed(b.Kind) {
+		if b := &p.Buffers[i]; in(b.Kind) {
 			live[b.First+1] += o.rounded(b.Bytes)
 			live[b.Last+2] -= o.rounded(b.Bytes)
 		}

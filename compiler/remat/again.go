@@ -12,21 +12,28 @@ import (
 // changed is a graph of which some nodes stand several times.
 type changed struct {
 	*graph.Checked
+	given   *graph.Checked
 	choice  []int // by node: the choice that it was made for, -1 for a node of the given graph
+	first   []int // by node: which of the given graph it is, -1 for a transfer
 	of      []int // by value: the value that it is computed again of, -1 for a value of the given graph
 	choices int
 	names   int
 }
 
 func newChanged(c *graph.Checked) *changed {
-	g := &changed{Checked: c, choice: make([]int, len(c.Nodes)), of: make([]int, len(c.Values))}
-	for i := range g.choice {
-		g.choice[i] = -1
-	}
-	for v := range g.of {
-		g.of[v] = -1
+	g := &changed{Checked: c, given: c, choice: slices.Repeat([]int{-1}, len(c.Nodes)),
+		first: make([]int, len(c.Nodes)), of: slices.Repeat([]int{-1}, len(c.Values))}
+	for i := range g.first {
+		g.first[i] = i
 	}
 	return g
+}
+
+// clone is a copy that may be changed; nodes and values are shared, which no change writes to.
+func (g *changed) clone() *changed {
+	c := *g
+	c.choice, c.first, c.of = slices.Clone(g.choice), slices.Clone(g.first), slices.Clone(g.of)
+	return &c
 }
 
 // choice gives a buffer up between two nodes.
@@ -67,28 +74,19 @@ func (g *changed) giveUp(l *live, buffer, at, depth int) *choice {
 func (g *changed) gap(l *live, buffer, at int) *choice {
 	x := &choice{buffer: buffer}
 	x.from, x.to = around(l.touches[buffer], at)
-	want := map[int]bool{}
-	lost := func(v int) bool {
-		return v >= 0 && g.Values[v].Producer >= 0 && g.Values[v].Producer < at && l.in(buffer, &g.Values[v])
-	}
-	for i := at + 1; i < len(g.Nodes); i++ {
-		for _, v := range g.Nodes[i].Inputs {
-			if lost(v) && !want[v] {
-				want[v] = true
-				x.values = append(x.values, v)
-				x.to = min(x.to, i)
-			}
+	for _, v := range l.members[buffer] {
+		if p := g.Values[v].Producer; p < 0 || p >= at {
+			continue
+		}
+		if next, _ := slices.BinarySearch(l.users[v], at+1); next < len(l.users[v]) {
+			x.values = append(x.values, v)
+			x.to = min(x.to, l.users[v][next])
 		}
 	}
 	if len(x.values) == 0 || x.to <= at {
 		return nil
 	}
 	return x
-}
-
-func (l *live) in(buffer int, v *graph.TypedValue) bool {
-	b, ok := l.buffer[v.Name]
-	return ok && b == buffer
 }
 
 // resolve adds what makes a value again; false: nothing does.
@@ -106,7 +104,7 @@ func (g *changed) resolve(l *live, x *choice, v, depth int, seen map[int]bool) b
 		if in < 0 || g.Values[in].Producer < 0 {
 			continue
 		}
-		lost := l.in(x.buffer, &g.Values[in])
+		lost := l.buffer[in] == x.buffer
 		switch {
 		case !lost && l.last[in] >= x.to:
 		case lost || depth > 1 && repeatable(&g.Nodes[g.Values[in].Producer]):
@@ -143,11 +141,12 @@ func (g *changed) apply(x *choice) {
 	again := map[int]int{} // by value: the same once more
 	values := slices.Clone(g.Values)
 	out, nodes := g.transfers(x, &values, again)
+	first := slices.Repeat([]int{-1}, len(nodes))
 	for _, i := range x.nodes {
 		n := g.Nodes[i]
 		n.Inputs, n.Outputs = slices.Clone(n.Inputs), slices.Clone(n.Outputs)
 		g.names++
-		n.Name = fmt.Sprintf("%s/again%d", g.Nodes[g.original(i)].Name, g.names)
+		n.Name = fmt.Sprintf("%s/again%d", g.nameOf(i), g.names)
 		for k, v := range n.Inputs {
 			if w, ok := again[v]; ok {
 				n.Inputs[k] = w
@@ -162,7 +161,7 @@ func (g *changed) apply(x *choice) {
 			n.Outputs[k], again[v] = len(values), len(values)
 			values, g.of = append(values, w), append(g.of, v)
 		}
-		nodes = append(nodes, n)
+		nodes, first = append(nodes, n), append(first, g.first[i])
 	}
 	c := *g.Checked
 	c.Values = values
@@ -173,6 +172,8 @@ func (g *changed) apply(x *choice) {
 	g.Checked = &c
 	g.choice = slices.Insert(g.choice, x.to, slices.Repeat([]int{number}, len(nodes))...)
 	g.choice = slices.Insert(g.choice, x.from+1, slices.Repeat([]int{number}, len(out))...)
+	g.first = slices.Insert(g.first, x.to, first...)
+	g.first = slices.Insert(g.first, x.from+1, slices.Repeat([]int{-1}, len(out))...)
 	g.produce()
 }
 
@@ -209,14 +210,12 @@ func (g *changed) root(v int) int {
 	return v
 }
 
-// original is the node of the given graph that node i stands for.
-func (g *changed) original(i int) int {
-	for _, v := range g.Nodes[i].Outputs {
-		if v >= 0 {
-			return g.Values[g.root(v)].Producer
-		}
+// nameOf is the name of the node of the given graph that node i is.
+func (g *changed) nameOf(i int) string {
+	if g.first[i] < 0 {
+		return g.Values[g.root(g.Nodes[i].Outputs[0])].Name
 	}
-	return i
+	return g.given.Nodes[g.first[i]].Name
 }
 
 // madeBy lists the nodes that a choice made.
@@ -242,7 +241,7 @@ func (g *changed) without(number int) *changed {
 	}
 	c := *g.Checked
 	c.Values, c.Nodes = slices.Clone(g.Values), nil
-	out := &changed{Checked: &c, of: g.of, choices: g.choices, names: g.names}
+	out := &changed{Checked: &c, given: g.given, of: g.of, choices: g.choices, names: g.names}
 	back := map[int]int{}
 	for i := range g.Nodes {
 		if g.choice[i] == number {
@@ -255,7 +254,8 @@ func (g *changed) without(number int) *changed {
 		}
 		n := g.Nodes[i]
 		n.Inputs = replaced(n.Inputs, back)
-		c.Nodes, out.choice = append(c.Nodes, n), append(out.choice, g.choice[i])
+		c.Nodes = append(c.Nodes, n)
+		out.choice, out.first = append(out.choice, g.choice[i]), append(out.first, g.first[i])
 	}
 	out.compact()
 	return out
@@ -304,15 +304,15 @@ func (g *changed) compact() {
 		of[k] = v
 	}
 	var nodes []graph.TypedNode
-	var choice []int
+	var choice, first []int
 	for i, n := range g.Nodes {
 		if !keep[i] {
 			continue
 		}
 		n.Inputs, n.Outputs = renumbered(n.Inputs, to), renumbered(n.Outputs, to)
-		nodes, choice = append(nodes, n), append(choice, g.choice[i])
+		nodes, choice, first = append(nodes, n), append(choice, g.choice[i]), append(first, g.first[i])
 	}
-	g.Values, g.Nodes, g.choice, g.of = values, nodes, choice, of
+	g.Values, g.Nodes, g.choice, g.first, g.of = values, nodes, choice, first, of
 	g.Inputs, g.Outputs = renumbered(g.Inputs, to), renumbered(g.Outputs, to)
 	g.produce()
 }

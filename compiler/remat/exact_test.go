@@ -127,12 +127,17 @@ func beside(t *testing.T, longest int, outside func(*rapid.T) *remat.Outside) {
 		}
 		least := newSearch(c, capacity, transfer).exact()
 		got, err := remat.Fit(c, remat.Options{Plan: o, Capacity: capacity, Outside: second})
+		var full *remat.CapacityError
+		if err != nil {
+			require.ErrorAs(r, err, &full)
+		}
 		if math.IsInf(least, 1) {
-			require.Error(r, err)
+			require.NotNil(r, full)
 			return
 		}
 		possible++
-		if err != nil {
+		if full != nil {
+			require.LessOrEqual(r, full.LowerBound, capacity, "there is a plan")
 			return
 		}
 		found++

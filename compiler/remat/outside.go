@@ -64,7 +64,7 @@ func (g *changed) base(l *live, x *choice, v int, seen map[int]bool) bool {
 		return false // it lies outside already: giveUp moves it in again
 	}
 	if m := g.MovementOf(n); m != nil && m.Parts == graph.NoParts && g.Values[n.Inputs[0]].Producer >= 0 &&
-		l.in(x.buffer, &g.Values[n.Inputs[0]]) {
+		l.buffer[n.Inputs[0]] == x.buffer {
 		x.nodes = append(x.nodes, p)
 		return g.base(l, x, n.Inputs[0], seen)
 	}

@@ -99,6 +99,7 @@ func TestRandomGraphsInLessMemory(t *testing.T) {
 		var full *remat.CapacityError
 		if errors.As(err, &full) {
 			require.Greater(r, full.Reached, capacity)
+			require.LessOrEqual(r, full.LowerBound, full.Reached)
 			return
 		}
 		require.NoError(r, err)
@@ -106,7 +107,12 @@ func TestRandomGraphsInLessMemory(t *testing.T) {
 		if o.Outside != nil && o.Outside.Capacity > 0 {
 			require.LessOrEqual(r, got.Plan.Outside, o.Outside.Capacity)
 		}
-		require.GreaterOrEqual(r, got.Cost, got.Given)
+		require.GreaterOrEqual(r, got.Cost, got.LeastCost*(1-1e-9))
+		require.GreaterOrEqual(r, got.LeastCost, got.Given)
 		same(r, c, got)
+		o.Capacity = 0
+		if _, err = remat.Fit(c, o); errors.As(err, &full) {
+			require.LessOrEqual(r, full.LowerBound, got.Plan.Frame.Bytes, "the bound is proved")
+		}
 	})
 }

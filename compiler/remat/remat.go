@@ -7,20 +7,27 @@
 // exceed it where the free bytes do not lie side by side: Chen et al., "Training deep nets with sublinear memory cost",
 // 2016; Jain et al., "Checkmate", MLSys 2020; Kirisame et al., "Dynamic tensor rematerialization", ICLR 2021.
 //
-//	remat.go   Fit, the search
+//	remat.go    Fit: what goes in and what comes out
+//	search.go   what all ways share: drafts, plans, the clock, the best so far
+//	ways.go     the ways in which values are given up, one at a time
 //	segments.go what some ways begin with
-//	live.go    which bytes of a plan are alive when, and what may be given up
-//	again.go   the change of the graph: what is computed again, and where
-//	outside.go the same for what is moved to a second space
-//	cost.go    what a node costs, by rates
-//	rates.go   the rates of one machine, as bench/planner/cost measured them
+//	replay.go   what others begin with: the graph run in little memory
+//	price.go    what a replay gives up first
+//	rewrite.go  a replay written down as a graph
+//	prune.go    what turned out not to be needed is taken back
+//	improve.go  changes of the best so far
+//	live.go     which bytes of a plan are alive when, and what may be given up
+//	again.go    the change of the graph: what is computed again, and where
+//	outside.go  the same for what is moved to a second space
+//	bound.go    the frame that no plan undercuts
+//	gap.go      the cost that none undercuts
+//	cost.go     what a node costs, by rates
+//	rates.go    the rates of one machine, as bench/planner/cost measured them
 package remat
 
 import (
-	"cmp"
 	"fmt"
-	"math"
-	"slices"
+	"time"
 
 	"tlruntime/compiler/graph"
 	"tlruntime/compiler/plan"
@@ -28,7 +35,8 @@ import (
 
 // Options say what has to fit.
 type Options struct {
-	// Plan is how each plan is made. Its OffsetBudget holds for each plan that is tried.
+	// Plan is how each plan is made. Its OffsetBudget holds for each plan that is tried; many graphs are compared
+	// without offsets, and few are planned.
 	Plan plan.Options
 	// Capacity is the most bytes that the frame may have.
 	Capacity int64
@@ -38,6 +46,32 @@ type Options struct {
 	Outside *Outside
 	// NoAgain leaves recomputation out: values are moved or stay.
 	NoAgain bool
+
+	// With neither steps nor time a fixed amount of work is done. A search with either goes on until they are used up,
+	// and more never gives a dearer answer.
+
+	// MaxSteps ends the search after so many steps: a graph that is looked at is one. 0 leaves the end to Budget.
+	MaxSteps int64
+	// Budget ends the search after so much time, give or take one call of plan.Build; 0 leaves the end to MaxSteps.
+	// An answer that time cut short may differ from run to run.
+	Budget time.Duration
+	// Seed of every random choice.
+	Seed uint64
+	// Progress is called after each improvement, and otherwise about every 10 ms. When it returns true the search ends
+	// with the best answer so far.
+	Progress func(Progress) (stop bool)
+}
+
+// Progress tells how far a search is.
+type Progress struct {
+	// Cost of the best answer so far, -1 while there is none; Given is the cost without a capacity.
+	Cost, Given float64
+	// Frame is the smallest so far, LowerBound what none undercuts.
+	Frame, LowerBound int64
+	// Elapsed since the call.
+	Elapsed time.Duration
+	// Steps as Options.MaxSteps counts them.
+	Steps int64
 }
 
 // Result is a graph that computes the same, and its plan.
@@ -48,6 +82,11 @@ type Result struct {
 	Moved []Moved
 	// Cost is what all nodes cost, Given what they cost when none is computed again and nothing is moved.
 	Cost, Given float64
+	// LeastCost is what no answer costs less than that runs the nodes in the same order for the first time, by all that
+	// is proved: the lowest cost lies between it and Cost.
+	LeastCost float64
+	// Steps that the search took, as Options.MaxSteps counts them.
+	Steps int64
 }
 
 // Moved is one transfer to the second space, or back.
@@ -67,23 +106,26 @@ type Again struct {
 
 // CapacityError says that no plan was found that fits.
 type CapacityError struct {
-	Capacity int64
-	Reached  int64 // the smallest frame that was found
+	Capacity   int64
+	Reached    int64 // the smallest frame that was found
+	LowerBound int64 // proved: no plan has a smaller frame, as far as the options allow
 }
 
 func (e *CapacityError) Error() string {
-	return fmt.Sprintf("remat: the capacity is %d bytes; the smallest frame that was found, with values computed again "+
+	text := fmt.Sprintf("remat: the capacity is %d bytes; the smallest frame that was found, with values computed again "+
 		"or moved out as far as that is allowed, has %d; raise the capacity", e.Capacity, e.Reached)
+	if e.LowerBound > e.Capacity {
+		return fmt.Sprintf("%s: no plan can have fewer than %d bytes", text, e.LowerBound)
+	}
+	return fmt.Sprintf("%s, or the budget: it is proved only that no plan can have fewer than %d bytes", text,
+		e.LowerBound)
 }
-
-// maxVain rounds in a row that do not make the frame smaller end the search.
-const maxVain = 24
 
 // Fit plans c so that the frame fits into the capacity, at a low cost. Without need nothing is computed again, and the
 // plan is that of plan.Build. It fails with a CapacityError when it finds no such plan. c is not changed.
 //
-// The same graph and options give the same result on every machine, unless Options.Plan.OffsetBudget ends a search for
-// offsets.
+// The same graph and options give the same result on every machine, unless Budget, Progress or
+// Options.Plan.OffsetBudget ends a search.
 func Fit(c *graph.Checked, o Options) (*Result, error) {
 	if o.Capacity < 0 {
 		return nil, fmt.Errorf("remat: the capacity is %d; it is a number of bytes, 0 or more", o.Capacity)
@@ -92,202 +134,56 @@ func Fit(c *graph.Checked, o Options) (*Result, error) {
 		return nil, fmt.Errorf("remat: the second space has the capacity %d and the bandwidth %v; neither is negative",
 			o.Outside.Capacity, o.Outside.Bandwidth)
 	}
+	if o.MaxSteps < 0 || o.Budget < 0 {
+		return nil, fmt.Errorf("remat: the search has %d steps and %v; neither is negative", o.MaxSteps, o.Budget)
+	}
 	if o.Cost == nil {
 		o.Cost = Estimate
 	}
 	o.Cost = o.Outside.with(o.Cost)
+	start := now()
 	given, err := plan.Build(c, o.Plan)
 	if err != nil {
 		return nil, err
 	}
-	base := total(c, o.Cost)
 	if given.Frame.Bytes <= o.Capacity {
-		return &Result{Graph: c, Plan: given, Cost: base, Given: base}, nil
+		base := total(c, o.Cost)
+		return &Result{Graph: c, Plan: given, Cost: base, Given: base, LeastCost: base}, nil
 	}
-	var best *Result
-	reached := given.Frame.Bytes
-	for _, w := range o.ways() {
-		if w.share < 1 && best != nil {
-			break
-		}
-		f := &fitter{options: o, c: newChanged(inOrder(c, given)), way: w, reached: math.MaxInt64}
-		f.options.Plan.NoReorder = true
-		e, err := f.fit()
-		if err != nil {
-			return nil, err
-		}
-		reached = min(reached, f.reached)
-		if e == nil {
+	s, err := newSearch(c, given, o, start)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.run(); err != nil {
+		return nil, err
+	}
+	if s.best == nil {
+		return nil, &CapacityError{Capacity: o.Capacity, Reached: s.reached, LowerBound: s.bound}
+	}
+	return s.result(), nil
+}
+
+// result describes the best answer.
+func (s *search) result() *Result {
+	g := s.best.changed
+	r := &Result{Graph: g.Checked, Plan: s.best.plan, Given: s.given, Cost: s.given,
+		LeastCost: s.leastCost(), Steps: s.steps}
+	for i := range g.Nodes {
+		if g.choice[i] < 0 {
 			continue
 		}
-		if r := f.result(e, base); best == nil || r.Cost < best.Cost {
-			best = r
-		}
-	}
-	if best == nil {
-		return nil, &CapacityError{Capacity: o.Capacity, Reached: reached}
-	}
-	return best, nil
-}
-
-// way is how a fitter chooses.
-type way struct {
-	greed        float64 // the power of the benefit when it is weighed against the cost
-	again, moves bool    // what it may choose
-	share        float64 // of the capacity, which is what it aims at
-	segment      int     // it begins with segments of so many buffers; 0: with nothing
-}
-
-// ways lists those that the options allow. Those that aim below the capacity are for where the others lead
-// nowhere: they give more up first, and take back what was not needed.
-func (o *Options) ways() (list []way) {
-	for _, share := range []float64{1, 0.85, 0.7, 0.5} {
-		for _, w := range []way{{again: true, moves: true}, {again: true}, {moves: true}} {
-			if w.moves && o.Outside == nil || w.again && o.NoAgain ||
-				share < 1 && (w.moves != (o.Outside != nil) || w.again == o.NoAgain) {
-				continue
-			}
-			for _, w.greed = range []float64{1, 0.5, 2, 4} {
-				w.share = share
-				list = append(list, w)
-			}
-		}
-		if share == 1 && !o.NoAgain {
-			for segment := 2; segment <= 8; segment++ {
-				list = append(list, way{greed: 1, again: true, share: 1, segment: segment})
-			}
-		}
-	}
-	return list
-}
-
-// fitter is one way to a plan that fits.
-type fitter struct {
-	options Options
-	c       *changed
-	way
-	reached int64 // the smallest frame so far
-}
-
-// fit gives values up, one at a time, until the plan fits; then it takes back what turned out not to be needed.
-func (f *fitter) fit() (*plan.ExecutionPlan, error) {
-	if f.segment > 0 {
-		if err := f.segments(); err != nil {
-			return nil, err
-		}
-	}
-	goal := int64(f.share * float64(f.options.Capacity))
-	for vain := 0; vain < maxVain; vain++ {
-		e, err := f.build()
-		if err != nil {
-			return nil, err
-		}
-		if o := f.options.Outside; o != nil && o.Capacity > 0 && e.Outside > o.Capacity {
-			f.c, f.moves = f.c.without(f.c.choices-1), false // the last choice was one too many
-			if f.c == nil {
-				return nil, nil
-			}
-			continue
-		}
-		if e.Frame.Bytes < f.reached {
-			f.reached, vain = e.Frame.Bytes, 0
-		}
-		if e.Frame.Bytes <= f.options.Capacity {
-			return f.prune(e)
-		}
-		l := newLive(f.c.Checked, e)
-		// Where the bytes alive fit and the addresses do not, fewer have to be alive.
-		if most := slices.Max(l.bytes); most <= goal {
-			goal = most - 1 - most/64
-		}
-		choice := f.choose(l, goal)
-		if choice == nil {
-			return nil, nil
-		}
-		f.c.apply(choice)
-	}
-	return nil, nil
-}
-
-func (f *fitter) build() (*plan.ExecutionPlan, error) { return plan.Build(f.c.Checked, f.options.Plan) }
-
-// choose returns what to give up where most is alive: what lowers the bytes above the goal by most for its cost.
-func (f *fitter) choose(l *live, goal int64) *choice {
-	var best *choice
-	worth := 0.0
-	worst := slices.Index(l.bytes, slices.Max(l.bytes))
-	for _, b := range l.idle(worst) {
-		for _, x := range f.choices(l, b, worst) {
-			benefit := l.benefit(x, goal)
-			if benefit <= 0 || l.relief(x, worst) <= 0 {
-				continue
-			}
-			x.cost = f.c.costOf(x.nodes, f.options.Cost) + f.c.transferCost(x, f.options.Cost)
-			if w := math.Pow(float64(benefit), f.greed) / (x.cost + 1e-12); w > worth {
-				best, worth = x, w
-			}
-		}
-	}
-	return best
-}
-
-// choices lists the ways to have a buffer free at a node.
-func (f *fitter) choices(l *live, buffer, at int) (list []*choice) {
-	for _, depth := range []int{1, 2, 3, 5, 8, 16, 64} {
-		if x := f.c.giveUp(l, buffer, at, depth); x != nil && (f.again || f.c.onlyMoves(x)) {
-			list = append(list, x)
-		}
-	}
-	if x := f.c.moveOut(l, buffer, at); f.moves && x != nil {
-		list = append(list, x)
-	}
-	return list
-}
-
-// prune takes back choices, the most expensive first, while the plan still fits.
-func (f *fitter) prune(e *plan.ExecutionPlan) (*plan.ExecutionPlan, error) {
-	order := make([]int, f.c.choices)
-	costs := make([]float64, f.c.choices)
-	for i := range order {
-		order[i] = i
-		costs[i] = f.c.costOf(f.c.madeBy(i), f.options.Cost)
-	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Or(cmp.Compare(costs[b], costs[a]), cmp.Compare(a, b)) })
-	for _, i := range order {
-		less := f.c.without(i)
-		if less == nil {
-			continue
-		}
-		p, err := plan.Build(less.Checked, f.options.Plan)
-		if err != nil {
-			return nil, err
-		}
-		if o := f.options.Outside; p.Frame.Bytes <= f.options.Capacity &&
-			(o == nil || o.Capacity == 0 || p.Outside <= o.Capacity) {
-			f.c, e = less, p
-		}
-	}
-	return e, nil
-}
-
-func (f *fitter) result(e *plan.ExecutionPlan, given float64) *Result {
-	r := &Result{Graph: f.c.Checked, Plan: e, Given: given, Cost: given}
-	for i := range f.c.Nodes {
-		if f.c.choice[i] < 0 {
-			continue
-		}
-		n := &f.c.Nodes[i]
-		cost := f.options.Cost(f.c.Checked, n)
+		n := &g.Nodes[i]
+		cost := s.options.Cost(g.Checked, n)
 		r.Cost += cost
 		if plan.Transfers(n.Op) {
-			v := &f.c.Values[f.c.root(n.Outputs[0])]
+			v := &g.Values[g.root(n.Outputs[0])]
 			r.Moved = append(r.Moved, Moved{v.Name, n.Op == plan.OpMoveIn, v.Bytes(), cost})
 			continue
 		}
-		if m := f.c.MovementOf(n); m != nil && m.Parts == graph.NoParts {
+		if m := g.MovementOf(n); m != nil && m.Parts == graph.NoParts {
 			continue // it shows what is there
 		}
-		r.Again = append(r.Again, Again{n.Name, f.c.Nodes[f.c.original(i)].Name, cost})
+		r.Again = append(r.Again, Again{n.Name, g.nameOf(i), cost})
 	}
 	return r
 }

@@ -35,6 +35,8 @@ type record struct {
 	Percent  int64   `json:"percent"`
 	Time     float64 `json:"time,omitempty"`     // where the addresses fit
 	Reached  int64   `json:"reached,omitempty"`  // the frame then
+	Least    float64 `json:"least,omitempty"`    // no plan in this order takes less
+	None     bool    `json:"none,omitempty"`     // no plan fits: proved
 	Believed float64 `json:"believed,omitempty"` // the time of the cheapest whose live bytes fit
 	Needs    int64   `json:"needs,omitempty"`    // the frame of that one
 	Simple   int64   `json:"simple,omitempty"`   // its frame by an allocator that does not know what comes
@@ -43,14 +45,16 @@ type record struct {
 
 type bench struct {
 	rates   *remat.Rates
+	peers   bool
 	records []record
 }
 
 func main() {
 	rates := flag.String("rates", "", "file with rates (default: those of package remat)")
 	lines := flag.String("json", "", "file for one line of JSON for each point")
+	peers := flag.Bool("peers", true, "measure what others do as well")
 	flag.Parse()
-	b := bench{rates: remat.Measured}
+	b := bench{rates: remat.Measured, peers: *peers}
 	err := b.run(*rates, flag.Args())
 	if err == nil && *lines != "" {
 		err = records.Write(*lines, b.records)
@@ -114,6 +118,9 @@ func (b *bench) model(name string, g *graph.Graph) error {
 		}
 	}
 	for _, h := range heuristics {
+		if !b.peers {
+			break
+		}
 		if err := b.peer(name, h, p); err != nil {
 			fmt.Fprintln(os.Stderr, "skipped:", err)
 		}
@@ -131,13 +138,14 @@ func (b *bench) ours(name, who string, p *problem, o remat.Options) error {
 		var full *remat.CapacityError
 		switch {
 		case errors.As(err, &full):
+			r.None = full.LowerBound > o.Capacity
 		case err != nil:
 			return err
 		default:
 			if err := plan.Verify(fit.Plan, fit.Graph); err != nil {
 				return err
 			}
-			r.Time, r.Reached = fit.Cost/fit.Given, fit.Plan.Frame.Bytes
+			r.Time, r.Least, r.Reached = fit.Cost/fit.Given, fit.LeastCost/fit.Given, fit.Plan.Frame.Bytes
 		}
 		r.Seconds = time.Since(start).Seconds()
 		list = append(list, r)
@@ -181,14 +189,20 @@ func (b *bench) peer(name string, h heuristic, p *problem) error {
 	return nil
 }
 
-// note prints a curve: the time where the addresses fit, and behind it, where that is another, what the peer would have
-// believed and the memory that this takes at addresses.
+// note prints a curve: the time where the addresses fit, "none" where it is proved that none can; behind it the time
+// that is proved to be needed, or what a peer would have believed and the memory that this takes at addresses.
 func (b *bench) note(list []record) {
 	fmt.Printf("| %s |", list[0].Who)
 	for _, r := range list {
 		cell := "-"
-		if r.Time > 0 {
+		switch {
+		case r.Time > 0:
 			cell = fmt.Sprintf("%.3f", r.Time)
+		case r.None:
+			cell = "none"
+		}
+		if r.Least > 0 {
+			cell += fmt.Sprintf(" (>= %.3f)", r.Least)
 		}
 		if r.Believed > 0 {
 			share := func(n int64) float64 { return 100 * float64(n) / float64(r.Frame) }

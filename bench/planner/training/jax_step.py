@@ -9,17 +9,14 @@ needed to measure them.
 
 from __future__ import annotations
 
-import base64
-import json
-import pathlib
 import string
 import sys
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+import written
 
-DTYPES = {"float32": "f32", "int32": "i32", "int64": "i64", "bool": "bool"}
 SAME = {"add": "Add", "add_any": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "max": "Max", "min": "Min", "neg": "Neg",
         "exp": "Exp", "log": "Log", "tanh": "Tanh", "logistic": "Sigmoid", "sqrt": "Sqrt", "erf": "Erf", "abs": "Abs",
         "gt": "Greater", "lt": "Less", "ge": "GreaterOrEqual", "le": "LessOrEqual", "eq": "Equal", "pow": "Pow",
@@ -27,35 +24,17 @@ SAME = {"add": "Add", "add_any": "Add", "sub": "Sub", "mul": "Mul", "div": "Div"
 INNER = {"pjit": "jaxpr", "jit": "jaxpr", "custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "closed_call": "call_jaxpr"}
 
 
-class Writer:
+class Writer(written.Graph):
     """A jaxpr as nodes of a graph."""
 
     def __init__(self) -> None:
-        self.nodes: list[dict] = []
-        self.constants: list[dict] = []
+        super().__init__()
         self.names: dict[object, str] = {}
-        self.known: dict[bytes, str] = {}
-
-    def constant(self, value: object) -> str:
-        array = np.asarray(value)
-        if array.dtype == np.float64:
-            array = array.astype(np.float32)
-        key = repr((array.dtype, array.shape)).encode() + array.tobytes()
-        if key not in self.known:
-            self.known[key] = f"c{len(self.known)}"
-            data = array.tolist() if np.isfinite(array).all() else base64.b64encode(array.tobytes()).decode()
-            self.constants.append({"name": self.known[key], "dtype": DTYPES[array.dtype.name], "shape": list(array.shape), "data": data})
-        return self.known[key]
 
     def name(self, atom: object) -> str:
         if hasattr(atom, "val"):
             return self.constant(np.asarray(atom.val, atom.aval.dtype))
         return self.names[atom]
-
-    def node(self, op: str, inputs: list[str], **attrs: object) -> str:
-        out = f"v{len(self.nodes)}"
-        self.nodes.append({"name": out, "op": op, "inputs": inputs, "outputs": [out], **({"attrs": attrs} if attrs else {})})
-        return out
 
     def run(self, jaxpr: object, inputs: list[str]) -> list[str]:
         inner = getattr(jaxpr, "jaxpr", jaxpr)
@@ -87,7 +66,7 @@ class Writer:
     def convert_element_type(self, equation: object, operands: list[str], params: dict) -> str:
         if equation.invars[0].aval.dtype == params["new_dtype"]:
             return operands[0]
-        return self.node("Cast", operands, to=DTYPES[np.dtype(params["new_dtype"]).name])
+        return self.node("Cast", operands, to=written.DTYPES[np.dtype(params["new_dtype"]).name])
 
     def integer_pow(self, _: object, operands: list[str], params: dict) -> str:
         if params["y"] == 2:
@@ -154,9 +133,6 @@ class Writer:
         y = self.node("Conv", [x, w], kernel_shape=taps, pads=pads, strides=list(params["window_strides"]), dilations=list(params["rhs_dilation"]))
         return self.arranged(y, [list(numbers.out_spec).index(i) for i in range(len(numbers.out_spec))])
 
-    def arranged(self, name: str, perm: list[int]) -> str:
-        return name if perm == sorted(perm) else self.node("Transpose", [name], perm=perm)
-
 
 def mlp(weights: list, x: jax.Array) -> jax.Array:
     for w, b in weights:
@@ -212,9 +188,7 @@ def main(folder: str) -> None:
         inputs = [{"name": f"x{i}", "dtype": "f32", "shape": list(v.aval.shape)} for i, v in enumerate(jaxpr.jaxpr.invars)]
         inputs[-1]["name"] = "target"
         outputs = writer.run(jaxpr, [value["name"] for value in inputs])
-        graph = {"tl_graph": 1, "name": name, "inputs": inputs, "outputs": outputs, "constants": writer.constants, "nodes": writer.nodes}
-        text = json.dumps(graph).replace('{"name"', '\n{"name"')
-        (pathlib.Path(folder) / f"{name}.json").write_text(text + "\n")
+        writer.write(folder, name, inputs, outputs)
 
 
 if __name__ == "__main__":

@@ -8,20 +8,20 @@ import (
 	"tlruntime/compiler/graph"
 )
 
-// written are training steps of JAX; jax_step.py writes them.
+// written are training steps of JAX and PyTorch; jax_step.py and torch_step.py write them.
 //
-//go:embed jax
+//go:embed jax torch
 var written embed.FS
 
-func fromJAX(name string) *graph.Graph {
-	content, err := written.ReadFile("jax/" + name + ".json")
+func read(path string) *graph.Graph {
+	content, err := written.ReadFile(path)
 	if err == nil {
 		var g *graph.Graph
 		if g, err = graph.ReadJSON(bytes.NewReader(content)); err == nil {
 			return g
 		}
 	}
-	panic(fmt.Sprintf("jax/%s.json: %v", name, err))
+	panic(fmt.Sprintf("%s: %v", path, err))
 }
 
 // Models are the training steps, by name.
@@ -32,9 +32,13 @@ var Models = map[string]func() *graph.Graph{
 	"transformer": func() *graph.Graph { return Transformer(3, 256, 64, 4) },
 	"unet":        func() *graph.Graph { return UNet(3, 4, 8, 32) },
 
-	"jax_mlp":         func() *graph.Graph { return fromJAX("jax_mlp") },
-	"jax_cnn":         func() *graph.Graph { return fromJAX("jax_cnn") },
-	"jax_transformer": func() *graph.Graph { return fromJAX("jax_transformer") },
+	"jax_mlp":         func() *graph.Graph { return read("jax/jax_mlp.json") },
+	"jax_cnn":         func() *graph.Graph { return read("jax/jax_cnn.json") },
+	"jax_transformer": func() *graph.Graph { return read("jax/jax_transformer.json") },
+
+	"torch_mlp":         func() *graph.Graph { return read("torch/torch_mlp.json") },
+	"torch_cnn":         func() *graph.Graph { return read("torch/torch_cnn.json") },
+	"torch_transformer": func() *graph.Graph { return read("torch/torch_transformer.json") },
 }
 
 // MLP is a perceptron with layers of one width.

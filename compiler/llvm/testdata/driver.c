@@ -36,7 +36,7 @@ struct info {
 	const char *name, *json;
 	int64_t frame_bytes, slots, input_count, output_count, constant_count;
 	const struct tensor *inputs, *outputs, *constants;
-	int64_t memory, frame_alignment;
+	int64_t memory, frame_alignment, outside_bytes;
 };
 
 enum { CALLER = 2 }; /* info.memory: the fourth argument */

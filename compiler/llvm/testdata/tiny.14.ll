@@ -3,7 +3,7 @@
 
 %tl_plan_tensor = type { i8*, i8*, i64, i32, i32, i32, i32 }
 
-%tl_plan_info = type { i64, i8*, i8*, i64, i64, i64, i64, i64, i8*, i8*, i8*, i64, i64 }
+%tl_plan_info = type { i64, i8*, i8*, i64, i64, i64, i64, i64, i8*, i8*, i8*, i64, i64, i64 }
 
 @tiny_model_text = private unnamed_addr constant [11 x i8] c"tiny_model\00"
 
@@ -27,7 +27,7 @@
 
 @tiny_model_constants = private unnamed_addr constant [1 x %tl_plan_tensor] [%tl_plan_tensor { i8* bitcast ([2 x i8]* @tiny_model_constants0 to i8*), i8* bitcast ([1 x i64]* @tiny_model_constants0_shape to i8*), i64 20, i32 0, i32 1, i32 0, i32 0 }]
 
-@tiny_model_info = constant %tl_plan_info { i64 104, i8* bitcast ([11 x i8]* @tiny_model_text to i8*), i8* bitcast ([275 x i8]* @tiny_model_json to i8*), i64 192, i64 0, i64 1, i64 1, i64 1, i8* bitcast ([1 x %tl_plan_tensor]* @tiny_model_inputs to i8*), i8* bitcast ([1 x %tl_plan_tensor]* @tiny_model_outputs to i8*), i8* bitcast ([1 x %tl_plan_tensor]* @tiny_model_constants to i8*), i64 0, i64 64 }
+@tiny_model_info = constant %tl_plan_info { i64 112, i8* bitcast ([11 x i8]* @tiny_model_text to i8*), i8* bitcast ([275 x i8]* @tiny_model_json to i8*), i64 192, i64 0, i64 1, i64 1, i64 1, i8* bitcast ([1 x %tl_plan_tensor]* @tiny_model_inputs to i8*), i8* bitcast ([1 x %tl_plan_tensor]* @tiny_model_outputs to i8*), i8* bitcast ([1 x %tl_plan_tensor]* @tiny_model_constants to i8*), i64 0, i64 64, i64 0 }
 
 define internal void @tiny_model_0_Mul(i8* noalias %p0, i8* noalias readonly %p1, i8* noalias readonly %p2) #0 {
 entry:

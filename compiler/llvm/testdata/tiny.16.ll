@@ -3,7 +3,7 @@
 
 %tl_plan_tensor = type { ptr, ptr, i64, i32, i32, i32, i32 }
 
-%tl_plan_info = type { i64, ptr, ptr, i64, i64, i64, i64, i64, ptr, ptr, ptr, i64, i64 }
+%tl_plan_info = type { i64, ptr, ptr, i64, i64, i64, i64, i64, ptr, ptr, ptr, i64, i64, i64 }
 
 @tiny_model_text = private unnamed_addr constant [11 x i8] c"tiny_model\00"
 
@@ -27,7 +27,7 @@
 
 @tiny_model_constants = private unnamed_addr constant [1 x %tl_plan_tensor] [%tl_plan_tensor { ptr @tiny_model_constants0, ptr @tiny_model_constants0_shape, i64 20, i32 0, i32 1, i32 0, i32 0 }]
 
-@tiny_model_info = constant %tl_plan_info { i64 104, ptr @tiny_model_text, ptr @tiny_model_json, i64 192, i64 0, i64 1, i64 1, i64 1, ptr @tiny_model_inputs, ptr @tiny_model_outputs, ptr @tiny_model_constants, i64 0, i64 64 }
+@tiny_model_info = constant %tl_plan_info { i64 112, ptr @tiny_model_text, ptr @tiny_model_json, i64 192, i64 0, i64 1, i64 1, i64 1, ptr @tiny_model_inputs, ptr @tiny_model_outputs, ptr @tiny_model_constants, i64 0, i64 64, i64 0 }
 
 define internal void @tiny_model_0_Mul(ptr noalias %p0, ptr noalias readonly %p1, ptr noalias readonly %p2) #0 {
 entry:

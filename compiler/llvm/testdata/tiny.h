@@ -36,6 +36,7 @@ struct tl_plan_info {
     const struct tl_plan_tensor* constants;
     int64_t memory; /* 0: a frame of the runtime; 1: its slots; 2: the caller's, the fourth argument */
     int64_t frame_alignment;
+    int64_t outside_bytes; /* of the second space, taken from where the frame is; of the caller: the fifth argument */
 };
 #endif
 

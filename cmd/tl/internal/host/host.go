@@ -35,6 +35,10 @@ type Job struct {
 	// Constants and Inputs exist; Outputs has its final size and is written.
 	Constants, Inputs, Outputs Section
 	Samples, Repeat            int
+	// Spill is the file of the second space, which has its size; then FrameBytes is how much the function needs beside
+	// it. "": the function takes its memory from the runtime.
+	Spill      string
+	FrameBytes int64
 }
 
 // Report is what the host program found.
@@ -96,6 +100,9 @@ func (j *Job) encode() []byte {
 	section("constant", &j.Constants)
 	section("input", &j.Inputs)
 	section("output", &j.Outputs)
+	if j.Spill != "" {
+		line("spill", j.Spill, j.FrameBytes)
+	}
 	line("samples", j.Samples)
 	line("repeat", j.Repeat)
 	w.Flush()

@@ -110,3 +110,36 @@ func TestErrors(t *testing.T) {
 	_, err = Build("no-such-compiler", t.TempDir())
 	assert.ErrorContains(t, err, "cannot build the host program")
 }
+
+// A function whose memory is the caller's gets a frame and the file of the second space, both at a page.
+func TestRunWithASpillFile(t *testing.T) {
+	cc, folder := compiler(t), t.TempDir()
+	program, err := Build(cc, folder)
+	require.NoError(t, err)
+	j := job(t, folder, cc, []byte{5, 0, 0, 0})
+	j.Module = made(t, cc, folder, "spilling.so", `
+#include <stdint.h>
+#include <string.h>
+int32_t model(int32_t *const *in, int32_t *const *out, const int32_t *const *constants, void *scratch, char *outside)
+{
+	if ((uintptr_t)scratch % 4096 || (uintptr_t)outside % 4096) return 12;
+	memset(scratch, 1, 10000);
+	memcpy(outside, in[0], 4);
+	*out[0] = outside[0] + constants[1][0];
+	return 0;
+}
+`)
+	j.Spill, j.FrameBytes = filepath.Join(folder, "spilled"), 10000
+	require.NoError(t, os.WriteFile(j.Spill, make([]byte, 64), 0o600))
+	_, err = Run(program, j)
+	require.NoError(t, err)
+	content, err := os.ReadFile(j.Outputs.Path)
+	require.NoError(t, err)
+	assert.Equal(t, []byte{7, 0, 0, 0}, content)
+	content, err = os.ReadFile(j.Spill)
+	require.NoError(t, err)
+	assert.Equal(t, []byte{5, 0, 0, 0}, content[:4])
+	j.Spill = filepath.Join(folder, "none")
+	_, err = Run(program, j)
+	require.ErrorContains(t, err, "none: No such file")
+}

@@ -14,6 +14,8 @@
  *     constants PATH          file; then for each constant: constant OFFSET
  *     inputs PATH BYTES       file, and the bytes of one sample; then for each input: input OFFSET
  *     outputs PATH BYTES      the same for outputs; the file is written
+ *     spill PATH BYTES        file of the second space, and the bytes of the frame: the function takes the addresses
+ *                             of both as two arguments more
  *     samples N               how many there are in the files
  *     repeat N                how often all samples are run */
 #define _GNU_SOURCE
@@ -40,6 +42,8 @@ typedef struct statistics {
 } statistics;
 
 typedef int32_t model_function(void* const* inputs, void* const* outputs, const void* const* constants);
+typedef int32_t spilling_function(void* const* inputs, void* const* outputs, const void* const* constants,
+                                  void* scratch, void* outside);
 
 /* A file in memory and where its tensors begin, in one sample. */
 typedef struct section {
@@ -54,6 +58,7 @@ typedef struct job {
 	void *runtime, *module;
 	model_function* function;
 	section constants, inputs, outputs;
+	void *scratch, *spill; /* NULL: the function takes its memory from the runtime */
 	size_t samples, repeat;
 } job;
 
@@ -137,6 +142,14 @@ static char* map_file(const char* path, int writable)
 	return base;
 }
 
+/* Memory that begins at a page. */
+static void* pages(size_t bytes)
+{
+	void* base = mmap(NULL, bytes ? bytes : 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (base == MAP_FAILED) fail("a frame of %zu bytes: %s", bytes, strerror(errno));
+	return base;
+}
+
 static void statement(job* j, char* key, char* value)
 {
 	char* second = strchr(value, '\t');
@@ -151,6 +164,7 @@ static void statement(job* j, char* key, char* value)
 	else if (!strcmp(key, "constant")) add_tensor(&j->constants, number);
 	else if (!strcmp(key, "input")) add_tensor(&j->inputs, number);
 	else if (!strcmp(key, "output")) add_tensor(&j->outputs, number);
+	else if (!strcmp(key, "spill")) j->spill = map_file(value, 1), j->scratch = pages(number);
 	else if (!strcmp(key, "samples")) j->samples = number;
 	else if (!strcmp(key, "repeat")) j->repeat = number;
 	else fail("the job has a line \"%s\" that is not known", key);
@@ -185,13 +199,20 @@ static uint64_t now(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+static int32_t call(job* j)
+{
+	const void* const* constants = (const void* const*)j->constants.pointers;
+	if (!j->spill) return j->function(j->inputs.pointers, j->outputs.pointers, constants);
+	return ((spilling_function*)j->function)(j->inputs.pointers, j->outputs.pointers, constants, j->scratch, j->spill);
+}
+
 static uint64_t run_sample(job* j, size_t sample)
 {
 	point(&j->inputs, sample);
 	point(&j->outputs, sample);
 	uint64_t start = now();
 	counting = 1;
-	int32_t status = j->function(j->inputs.pointers, j->outputs.pointers, (const void* const*)j->constants.pointers);
+	int32_t status = call(j);
 	counting = 0;
 	uint64_t took = now() - start;
 	if (status) {

@@ -1,0 +1,82 @@
+package plan
+
+import "tlruntime/compiler/graph"
+
+// Drafter plans graphs that are made of the nodes of one graph, for those who compare many of them: what is shared is
+// decided once, for that graph, and no offsets are looked for. A draft takes a small part of Build's work. Build has
+// seldom a higher peak for the same graph in its order, since it decides anew what to share.
+type Drafter struct {
+	options Options
+	sharing sharing
+	apart   *apartness // by node of the first graph, as all of options that goes by node
+}
+
+// NewDrafter decides for a graph in its order.
+func NewDrafter(c *graph.Checked, o Options) (*Drafter, error) {
+	o.NoReorder = true
+	b, err := newBuilder(c, o)
+	if err != nil {
+		return nil, err
+	}
+	var best *candidate
+	for _, v := range b.variants() {
+		x, err := b.given(v)
+		if err != nil {
+			return nil, err
+		}
+		if best == nil || x.peak < best.peak {
+			best = x
+		}
+	}
+	return &Drafter{*b.options, best.layout.variant.sharing, best.layout.apart}, nil
+}
+
+// Draft plans a graph in its order; of says for each of its nodes which one of the first graph it is, -1: none. Buffers
+// that have a place in the frame have the offset 0; Frame.Order.Peak is the highest number of bytes that are alive
+// there, and Outside the same for the second space. The graph is not checked. Safe for concurrent use.
+func (d *Drafter) Draft(c *graph.Checked, of []int) (*ExecutionPlan, error) {
+	o := d.options
+	o.bodies = map[int]*called{}
+	apart := &apartness{map[int]bool{}, map[int]bool{}, map[int]bool{}, map[[2]int]bool{}}
+	for i, first := range of {
+		if called := d.options.bodies[first]; called != nil {
+			o.bodies[i] = called
+		}
+		apart.copy(i, d.apart, first)
+	}
+	given := make([]int, len(c.Nodes))
+	for i := range given {
+		given[i] = i
+	}
+	e, err := emit(newLayout(newProgram(c, variant{d.sharing, given}), apart), &o)
+	if err != nil {
+		return nil, err
+	}
+	for i := range e.Buffers {
+		if o.placed(e.Buffers[i].Kind) {
+			e.Buffers[i].Offset = 0
+		}
+	}
+	e.Frame.Alignment = o.Alignment
+	e.Frame.Order.Peak = peak(e, &o, o.placed)
+	e.Outside = peak(e, &o, func(k Kind) bool { return k == Outside })
+	return e, nil
+}
+
+// copy has a node apart as another one is in another graph.
+func (a *apartness) copy(node int, from *apartness, other int) {
+	if from.inPlace[other] {
+		a.inPlace[node] = true
+	}
+	if from.views[other] {
+		a.views[node] = true
+	}
+	if from.concats[other] {
+		a.concats[node] = true
+	}
+	for part := range from.parts {
+		if part[0] == other {
+			a.parts[[2]int{node, part[1]}] = true
+		}
+	}
+}
