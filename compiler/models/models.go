@@ -117,8 +117,8 @@ func encodeONNX(g *graph.Graph, o graph.CheckOptions) ([]byte, error) {
 }
 
 // Plan plans a graph. A capacity of 0 is any; with one above it fails with a *remat.CapacityError when no plan is found
-// that fits, and the plan's time for offsets is the time for all that it takes. The result tells what the plan costs either
-// way.
+// that fits, and the plan's time for offsets is the time for all that it takes. The result tells what the plan costs
+// either way.
 func Plan(c *graph.Checked, o remat.Options) (*remat.Result, error) {
 	if o.Capacity == 0 {
 		o.Capacity = math.MaxInt64
