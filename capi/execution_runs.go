@@ -40,8 +40,8 @@ func checkRunIn(o *object.Context, h uintptr, a runArguments, scratch, bytes uin
 	need, alignment := uintptr(e.plan.Frame.Bytes), uintptr(llvm.ScratchAlignment(e.plan))
 	switch {
 	case e.plan.Outside > 0:
-		return fail(o, status.InvalidArgument, "the plan moves values to a second space, which comes from the runtime; "+
-			"compile the form llvm and call tl_execution_run")
+		return fail(o, status.InvalidArgument, "the plan moves values to a second space, which is an argument more of "+
+			"the function; call it yourself, or compile the form llvm and call tl_execution_run")
 	case bytes < need:
 		return fail(o, status.InvalidArgument, "the memory has %d bytes; the frame has %d", bytes, need)
 	case need > 0 && (!usable(scratch) || scratch%alignment != 0):

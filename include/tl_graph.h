@@ -584,7 +584,8 @@ TL_API const void* const* tl_execution_constants(const tl_execution* execution);
  * tl_execution_text writes an execution down. form is "json" (as `tl plan -o FILE.json`
  * writes it), "llvm" (a module in LLVM IR with one function), "llvm-slots" (its memory
  * comes from slots of a function's frame), "llvm-caller" (its memory is one more argument,
- * `void* scratch`, and it calls nothing of the library: tl_execution_run_in), "header"
+ * `void* scratch`, and that of a second space another, `void* outside`, and it calls
+ * nothing of the library: tl_execution_run_in), "header"
  * (offsets as C macros) or "header-caller" (these and the declaration of the function of
  * "llvm-caller"). name is that of the function or the prefix of the macros; NULL takes the
  * graph's. llvm_version is the major version of the LLVM that reads the module, from 14;
@@ -597,8 +598,8 @@ TL_API const void* const* tl_execution_constants(const tl_execution* execution);
  * Errors: TL_E_INVALID_ARGUMENT (no such execution or form, a name above 4095
  *     bytes, a version that is too old, an alignment above 64 for LLVM with
  *     memory of the library, a second space or states of an arena with memory
- *     that cannot hold them), TL_E_UNSUPPORTED (LLVM alone: operators that
- *     have no kernel; the message names all of them).
+ *     of slots), TL_E_UNSUPPORTED (LLVM alone: operators that have no kernel;
+ *     the message names all of them).
  * Cost: one cgo call, and that of writing the text.
  */
 TL_API const char* tl_execution_text(const tl_execution* execution, const char* form, const char* name,
@@ -655,7 +656,7 @@ TL_API tl_status tl_execution_run(const tl_execution* execution, void* function,
  * Errors: TL_E_INVALID_ARGUMENT (no such execution, no function, another
  *     number of inputs or outputs, an address that is none where the tensor
  *     has bytes, memory that is too small or not aligned, a plan with a second
- *     space).
+ *     space, whose function has an argument more).
  * Cost: two cgo calls and that of the function. Nothing is allocated.
  */
 TL_API tl_status tl_execution_run_in(const tl_execution* execution, void* function, const void* const* inputs,
