@@ -74,7 +74,7 @@ var elementwise = []entry{
 	unaryOp("Ceil", floatTypes, &arith{floats: ofFloat(math.Ceil)}),
 	unaryOp("Erf", numericTypes, nil),
 	unaryOp("Abs", numericTypes, onBoth(ofFloat(math.Abs), func(a, _ int64) int64 { return max(a, -a) })),
-	unaryOp("Relu", signedTypes, nil),
+	unaryOp("Relu", signedTypes, onBoth(positive[float64], positive[int64])),
 	unaryOp("Neg", signedTypes, onBoth(negative, negative)),
 	unaryOp("Not", dtypeSet(Bool), &arith{ints: func(a, _ int64) int64 { return 1 - a }}),
 
