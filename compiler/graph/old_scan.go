@@ -58,6 +58,6 @@ func (c *checker) overSamples(i int, n *Node) Node {
 		body.Inputs = append(body.Inputs, Value{Name: name, DType: F32})
 	}
 	return Node{Name: n.Name, Op: "Scan", Inputs: given, Outputs: n.Outputs,
-		Attrs: Attrs{"num_scan_inputs": int64(len(given)), axesAttr: make([]int64, len(given))},
+		Attrs:  Attrs{"num_scan_inputs": int64(len(given)), axesAttr: make([]int64, len(given))},
 		Bodies: []Body{{Name: "body", Graph: body}}}
 }

@@ -27,6 +27,8 @@ func checkOf(p *plan.ExecutionPlan, i *plan.Instruction) string {
 		if len(i.Bodies) == 1 {
 			return collects(i)
 		}
+	case "NonZero":
+		return nonZeroCheck(i.Outputs[0].View.Shape[1])
 	case "Gather", "GatherElements", "GatherND", "ScatterElements", "ScatterND":
 		if indices := i.Inputs[1].Buffer; indices >= 0 && p.Buffers[indices].Kind != plan.Constant {
 			return "its indices have to be in range"

@@ -285,3 +285,17 @@ def test_a_loop_whose_state_grows(tmp_path):
     outputs, _ = run(model, given, tmp_path)
     np.testing.assert_array_equal(outputs["y"], peer(model, given)["y"])
     assert outputs["y"].shape == (4, 2)
+
+
+@needs_tool
+def test_elements_that_are_not_zero(tmp_path):
+    """The extent of the result is what the model states, or what its symbol is bound to; a run is held to it."""
+    nodes = [helper.make_node("NonZero", ["x"], ["at"], name="which"), helper.make_node("Abs", ["at"], ["y"])]
+    model = saved(tmp_path, nodes, [info("x", [3, 4])], [info("at", [2, "k"], INT64), info("y", [2, "k"], INT64)])
+    x = np.zeros((3, 4), np.float32)
+    x[[0, 1, 2], [3, 0, 2]] = 1, -2, np.nan
+    outputs, _ = run(model, {"x": x}, tmp_path, "--bind", "k=3")
+    np.testing.assert_array_equal(outputs["y"], np.nonzero(x))
+    said = fails(model, {"x": x}, tmp_path, "--bind", "k=4")
+    assert 'status 1' in said and 'node "which" (NonZero): 4 elements of its argument have to be other than 0' in said
+    assert "how many elements are not 0 is not known" in fails(model, {"x": x}, tmp_path)

@@ -18,7 +18,7 @@ OPERATORS = set(
     GRU LSTM QuantizeLinear DequantizeLinear DynamicQuantizeLinear MatMulInteger ConvInteger QLinearMatMul QLinearConv
     Reshape Transpose Squeeze Unsqueeze Flatten Concat Split Slice Pad Expand Tile DepthToSpace SpaceToDepth Resize
     Upsample Gather GatherElements GatherND Scatter ScatterElements ScatterND OneHot Trilu Range EyeLike Shape Size
-    Identity Constant ConstantOfShape Dropout If Loop Scan""".split()
+    Identity Constant ConstantOfShape Dropout If Loop Scan NonZero""".split()
 )
 
 # Inputs that are parameters: a plan needs their content when it is made.
