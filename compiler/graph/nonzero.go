@@ -21,8 +21,8 @@ func inferNonZero(k *call) error {
 	rank := int64(len(k.shape(0)))
 	r := k.c.declaredType(k.node.Outputs[0])
 	if r.why != "" {
-		return k.fault("state the shape of its result (value_info of ONNX, values of a JSON graph), and bind its symbols; or "+
-			"make its argument constant", "how many elements are not 0 is not known: %s", r.why)
+		return k.fault("state the shape of its result (value_info of ONNX, values of a JSON graph), and bind its symbols; "+
+			"or make its argument constant", "how many elements are not 0 is not known: %s", r.why)
 	}
 	if len(r.shape) != 2 || r.shape[0] != rank || r.shape[1] > Elements(k.shape(0)) {
 		return k.fault(fmt.Sprintf("state (%d, n) for an n of at most %d", rank, Elements(k.shape(0))),

@@ -122,14 +122,15 @@ func (k *kernel) matMulInteger() error {
 	}
 	axes, ok := axesOf(y.Shape[:batch], views...)
 	m, n, inner := y.Shape[batch], y.Shape[batch+1], a.Shape[len(a.Shape)-1]
-	if !ok || !slices.Equal(back(a.View).Shape, []int64{m, inner}) || !slices.Equal(back(b.View).Shape, []int64{inner, n}) {
+	if !ok || !slices.Equal(back(a.View).Shape, []int64{m, inner}) ||
+		!slices.Equal(back(b.View).Shape, []int64{inner, n}) {
 		return k.mismatch(k.Op)
 	}
 	if y.View.Elements() == 0 {
 		return nil
 	}
-	c := &convolution{kernel: k, groups: 1, x: b.showing(withAxis(back(b.View), 0)), w: a.showing(withAxis(back(a.View), 2)),
-		y: y.showing(withAxis(back(y.View), 0)), channels: inner, rows: m}
+	c := &convolution{kernel: k, groups: 1, x: b.showing(withAxis(back(b.View), 0)),
+		w: a.showing(withAxis(back(a.View), 2)), y: y.showing(withAxis(back(y.View), 0)), channels: inner, rows: m}
 	c.axes([]window{plain(n)})
 	p := &integral{convolution: c, xz: bz, wz: az}
 	if az.present {

@@ -1,5 +1,7 @@
 """If, Loop and Scan through `tl run`, beside onnxruntime and beside NumPy."""
 
+import subprocess
+
 import numpy as np
 import pytest
 from planned import TOOL, needs_tool, output, run
@@ -35,12 +37,12 @@ class Program:
     """
 
     def __init__(self, random, names, depth, prefix="v"):
-        self.random, self.names, self.depth, self.prefix = random, list(names), depth, prefix
+        self.random, self.names, self.depth, self.prefix, self.count = random, list(names), depth, prefix, 0
         self.nodes, self.steps = [], []
 
     def fresh(self):
-        self.prefix_count = getattr(self, "prefix_count", 0) + 1
-        return f"{self.prefix}{self.prefix_count}"
+        self.count += 1
+        return f"{self.prefix}{self.count}"
 
     def any(self):
         return str(self.random.choice(self.names))
@@ -88,7 +90,7 @@ class Program:
         """A program of a body."""
         return Program(self.random, [*self.names, *extra], self.depth - 1, self.fresh() + "_").write(2)
 
-    def condition(self, sign=1):
+    def condition(self):
         """A condition that depends on a matrix; neither sums of random numbers nor their negatives are 0."""
         a = self.any()
         (sum_,) = self.add("ReduceSum", [a], lambda v: [v[a].sum()], keepdims=0)
@@ -98,10 +100,7 @@ class Program:
     def write_if(self):
         condition = self.condition()
         branches = [self.inner(), self.inner()]
-        graphs = [
-            helper.make_graph(b.nodes or [], "b", [], [info(b.names[-1], [SIDE, SIDE])])
-            for b in branches
-        ]  # fmt: skip
+        graphs = [helper.make_graph(b.nodes, "b", [], [info(b.names[-1], [SIDE, SIDE])]) for b in branches]
 
         def step(v):
             taken = branches[0 if v[condition] else 1]
@@ -170,7 +169,7 @@ def peer(model, given):
 def test_random_programs(seed, tmp_path):
     random = np.random.default_rng(seed)
     program = Program(random, ["x", "y"], depth=2).write(4)
-    program.write_if() if seed % 3 == 0 else program.write_loop() if seed % 3 == 1 else program.write_scan()
+    (program.write_if, program.write_loop, program.write_scan)[seed % 3]()
     wanted = program.names[-3:]
     model = saved(
         tmp_path, program.nodes, [info("x", [SIDE, SIDE]), info("y", [SIDE, SIDE])],
@@ -222,8 +221,6 @@ def test_a_loop_without_a_limit(tmp_path):
 
 def fails(model, given, folder, *options):
     """What `tl run` says of a model that cannot be run, or whose run fails."""
-    import subprocess
-
     arguments = [str(TOOL), "run", str(model), *options]
     for name, array in given.items():
         np.save(folder / f"{name}.npy", array)
@@ -261,7 +258,8 @@ def test_large_constants_of_bodies_are_in_no_frame(tmp_path):
     graph = helper.make_graph(
         [helper.make_node("MatMul", ["v", "w"], ["m"]), helper.make_node("Tanh", ["m"], ["t"]),
          helper.make_node("Identity", ["go"], ["on"])], "b",
-        [info("i", [], INT64), info("go", [], BOOL), info("v", [1, side])], [info("on", [], BOOL), info("t", [1, side])],
+        [info("i", [], INT64), info("go", [], BOOL), info("v", [1, side])],
+        [info("on", [], BOOL), info("t", [1, side])],
     )  # fmt: skip
     loop = helper.make_node("Loop", ["n", "", "x"], ["y"], body=graph)
     model = saved(tmp_path, [loop], [info("x", [1, side])], [info("y", [1, side])], {"w": weights, "n": np.int64(4)})
@@ -277,7 +275,8 @@ def test_a_loop_whose_state_grows(tmp_path):
     """A model that joins its own result, turn after turn, is written out where the turns are known."""
     graph = helper.make_graph(
         [helper.make_node("Concat", ["v", "x"], ["w"], axis=0), helper.make_node("Identity", ["go"], ["on"])], "b",
-        [info("i", [], INT64), info("go", [], BOOL), info("v", [None, 2])], [info("on", [], BOOL), info("w", [None, 2])],
+        [info("i", [], INT64), info("go", [], BOOL), info("v", [None, 2])],
+        [info("on", [], BOOL), info("w", [None, 2])],
     )  # fmt: skip
     loop = helper.make_node("Loop", ["n", "", "x"], ["y"], body=graph)
     model = saved(tmp_path, [loop], [info("x", [1, 2])], [info("y", [None, 2])], {"n": np.int64(3)})

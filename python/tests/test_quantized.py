@@ -1,4 +1,4 @@
-"""Models on bytes through `tl run`, beside onnxruntime: quantised operators, and floats that are quantised in between."""
+"""Models on bytes through `tl run`, beside onnxruntime: quantised operators, and floats that are quantised between."""
 
 import numpy as np
 import pytest
