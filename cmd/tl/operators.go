@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -40,18 +41,18 @@ type operatorForm struct {
 }
 
 func listOperators(out io.Writer, names []string, asJSON bool) error {
-	all := graph.Operators()
+	all := describedOperators()
 	for _, name := range names {
-		if !slices.Contains(all, name) {
+		if _, known := all[name]; !known {
 			return fmt.Errorf("there is no operator %q here; a model that has it can be planned, and not run", name)
 		}
 	}
 	if len(names) == 0 {
-		names = all
+		names = slices.Sorted(maps.Keys(all))
 	}
 	list := []operatorForm{}
 	for _, name := range names {
-		list = append(list, formOf(name))
+		list = append(list, formOf(all[name]))
 	}
 	if asJSON {
 		return json.NewEncoder(out).Encode(list)
@@ -64,16 +65,27 @@ func listOperators(out io.Writer, names []string, asJSON bool) error {
 	return w.Flush()
 }
 
-func formOf(name string) operatorForm {
-	o, _ := graph.Normal(name)
-	f := operatorForm{Name: name, Inputs: signature(o.Inputs), Outputs: signature(o.Outputs), Becomes: o.Becomes,
+// describedOperators are all operators that there are, by name.
+func describedOperators() map[string]graph.Operator {
+	all := map[string]graph.Operator{}
+	for _, name := range graph.Operators() {
+		all[name], _ = graph.Normal(name)
+	}
+	for _, o := range graph.Runners() {
+		all[o.Name] = o
+	}
+	return all
+}
+
+func formOf(o graph.Operator) operatorForm {
+	f := operatorForm{Name: o.Name, Inputs: signature(o.Inputs), Outputs: signature(o.Outputs), Becomes: o.Becomes,
 		Types: map[string][]string{}, Kernel: []string{}, Attributes: []string{}}
 	for _, a := range slices.Concat(o.Inputs, o.Outputs) {
 		if a.Types != 0 {
 			f.Types[a.Type] = strings.Fields(a.Types.String())
 		}
 	}
-	for _, d := range llvm.KernelTypes(name) {
+	for _, d := range llvm.KernelTypes(o.Name) {
 		f.Kernel = append(f.Kernel, d.String())
 	}
 	for _, a := range o.Accepts {

@@ -32,13 +32,13 @@ func TestOperatorsWithoutKernels(t *testing.T) {
 		out, err := tl(t, "plan", model, "--bind", "n=3", "--validate", "-o", folder+"/plan."+form)
 		require.NoError(t, err)
 		assert.Contains(t, out, "twisted: 4 operators")
-		assert.Contains(t, out, "no kernel for 3 operators (4 nodes), so the model cannot be run: Bend (1), If (1), "+
+		assert.Contains(t, out, "no kernel for 2 operators (3 nodes), so the model cannot be run: Bend (1), "+
 			"com.example.Twist (2)")
 	}
 	for _, arguments := range [][]string{{"plan", model, "--bind", "n=3", "-o", folder + "/plan.ll"},
 		{"run", model, "--bind", "n=3"}, {"compile", model, "--bind", "n=3", "-o", folder + "/model.tlm"}} {
 		_, err := tl(t, arguments...)
-		require.ErrorContains(t, err, `com.example.Twist on f32 (2 nodes, the first is "t1"), If on f32 ("choice")`)
+		require.ErrorContains(t, err, `com.example.Twist on f32 (2 nodes, the first is "t1"), Bend on f32 ("t3")`)
 		require.ErrorContains(t, err, "`tl operators` lists those that there are")
 	}
 	onnx, back := folder+"/model.onnx", folder+"/model.json"
@@ -66,8 +66,9 @@ func TestTypesThatNobodyTells(t *testing.T) {
 func TestListOfOperators(t *testing.T) {
 	out, err := tl(t, "operators")
 	require.NoError(t, err)
-	assert.Len(t, strings.Split(strings.TrimSpace(out), "\n"), 1+len(graph.Operators()))
+	assert.Len(t, strings.Split(strings.TrimSpace(out), "\n"), 1+len(graph.Operators())+len(graph.Runners()))
 	assert.Regexp(t, `(?m)^Exp +yes +f32 f64 f16 bf16$`, out)
+	assert.Regexp(t, `(?m)^Loop +yes +`, out)
 	assert.Regexp(t, `(?m)^Flatten +becomes Reshape +`, out)
 	out, err = tl(t, "operators", "--json", "Clip", "Flatten")
 	require.NoError(t, err)

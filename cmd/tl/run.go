@@ -17,6 +17,7 @@ import (
 	"tlruntime/cmd/tl/internal/host"
 	"tlruntime/cmd/tl/internal/npy"
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/llvm"
 	"tlruntime/compiler/models"
 	"tlruntime/compiler/onnx"
 	"tlruntime/compiler/plan"
@@ -167,7 +168,7 @@ func (res *result) start(job *host.Job, e *plan.ExecutionPlan) error {
 			err)
 	}
 	if err != nil {
-		return err
+		return explained(err, e)
 	}
 	res.Report = *report
 	content, err := os.ReadFile(job.Outputs.Path)
@@ -179,6 +180,21 @@ func (res *result) start(job *host.Job, e *plan.ExecutionPlan) error {
 		res.outputs = append(res.outputs, gather(content, &job.Outputs, i, e, job.Samples))
 	}
 	return nil
+}
+
+// explained adds to an invalid argument that a run found what the plan looks at while it runs.
+func explained(err error, e *plan.ExecutionPlan) error {
+	const most = 3
+	checks := llvm.Checks(e)
+	if !strings.Contains(err.Error(), "status 1: ") || len(checks) == 0 {
+		return err
+	}
+	more := ""
+	if len(checks) > most {
+		more = fmt.Sprintf("; and %d more", len(checks)-most)
+		checks = checks[:most]
+	}
+	return fmt.Errorf("%w; what a run looks at: %s%s", err, strings.Join(checks, "; "), more)
 }
 
 // runtimeLibrary is also what is asked for where no path is known.

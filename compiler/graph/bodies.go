@@ -99,10 +99,44 @@ func (c *checker) checkBodies(i int, inputs *[]int) (bodies []TypedBody, done bo
 		if err != nil {
 			return nil, false, err
 		}
-		done = done && typed.Graph != nil
+		if done = done && typed.Graph != nil; done {
+			c.lift(&typed, captured, inputs)
+		}
 		bodies = append(bodies, typed)
 	}
 	return bodies, done, nil
+}
+
+// lift makes the constants of a body values of the graph around it, which the body captures:
+// what a plan takes besides its inputs then stands in one list, and once.
+func (c *checker) lift(b *TypedBody, captured map[string]int, inputs *[]int) {
+	for i := range b.Graph.Values {
+		v := &b.Graph.Values[i]
+		if v.Constant == nil {
+			continue
+		}
+		at, known := c.index[v.Name]
+		if known = known && sameContent(c.out.Values[at].Constant, v.Constant); !known {
+			at = c.addConstant(c.fresh(v.Name), *v.Constant)
+		}
+		place, there := captured[v.Name]
+		if !there || !known {
+			place = len(*inputs)
+			*inputs = append(*inputs, at)
+		}
+		if known {
+			captured[v.Name] = place
+		}
+		v.Constant = nil
+		b.Graph.Inputs = append(b.Graph.Inputs, i)
+		b.Captures = append(b.Captures, place)
+	}
+}
+
+// sameContent reports whether two tensors are one.
+func sameContent(a, b *Tensor) bool {
+	return a != nil && a.DType == b.DType && slices.Equal(a.Shape, b.Shape) && len(a.Data) == len(b.Data) &&
+		(len(a.Data) == 0 || &a.Data[0] == &b.Data[0])
 }
 
 func (c *checker) checkBody(i int, b *Body, own []Value, captured map[string]int, inputs *[]int) (TypedBody, error) {

@@ -129,10 +129,10 @@ var bodyErrors = []struct{ nodes, want string }{
 	{`{"name": "n", "op": "If", "inputs": ["c"], "outputs": ["y"], "bodies": {
 		"then_branch": ` + inner("", `"x"`, "") + `, "else_branch": ` + inner("", `"p"`,
 		`{"op": "Transpose", "inputs": ["x"], "outputs": ["p"]}`) + `}}`,
-		"a result of an operator that `tl operators` does not list has no type: \"y\" of node \"n\" (If): its branches give " +
+		"the type of a result is not known: \"y\" of node \"n\" (If): its branches give " +
 			"(2, 3) and (3, 2), and nothing declares it; declare the element type and the shape of each (value_info of " +
 			"ONNX, values of a JSON graph), and bind their symbols"},
-	{`{"name": "n", "op": "Loop", "inputs": ["turns", "", "x"], "outputs": ["y"], "bodies": {
+	{`{"name": "n", "op": "Loop", "inputs": ["turns", "c", "x"], "outputs": ["y"], "bodies": {
 		"body": ` + inner(`"i", "go", "v"`, `"go", "w"`, `{"op": "Concat", "inputs": ["v", "v"], "outputs": ["w"], "attrs": {"axis": 0}}`) + `}}`,
 		`node "n" (Loop): "x" is f32 (2, 3) before and f32 (4, 3) after a turn; carry it in one type and shape, that of its largest`},
 	{`{"name": "n", "op": "Loop", "inputs": ["turns", "", "x"], "outputs": ["y"], "bodies": {
@@ -142,7 +142,7 @@ var bodyErrors = []struct{ nodes, want string }{
 		`node "n" (Scan): its attribute "num_scan_inputs" is 0, and it has 1 inputs; give the number of the inputs that it goes over`},
 	{`{"name": "n", "op": "Loop", "inputs": ["turns", "", "x"], "outputs": ["y"], "bodies": {
 		"body": ` + inner(`"i", "go", "v"`, `"go", "w"`, `{"name": "deep", "op": "Twist", "inputs": ["v"], "outputs": ["w"]}`) + `}}`,
-		"a result of an operator that `tl operators` does not list has no type: \"w\" of node \"deep\" (Twist): nothing declares " +
+		"the type of a result is not known: \"w\" of node \"deep\" (Twist): nothing declares " +
 			"it; declare the element type and the shape of each (value_info of ONNX, values of a JSON graph), and bind " +
 			"their symbols"},
 }

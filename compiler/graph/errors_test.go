@@ -213,7 +213,7 @@ func TestErrorsOfOperators(t *testing.T) {
 		{"ConstantOfShape", "i64[1]", A{"value": numbers(F32, list(2), 1, 2)},
 			`its attribute "value" has the shape (2); give it one element`},
 		{"NonMaxSuppression", "f32(1)", nil,
-			"a result of an operator that `tl operators` does not list has no type: \"y0\" of node \"n\" (NonMaxSuppression): nothing " +
+			"the type of a result is not known: \"y0\" of node \"n\" (NonMaxSuppression): nothing " +
 				"declares it; declare the element type and the shape of each (value_info of ONNX, values of a JSON graph), " +
 				"and bind their symbols"},
 	})
@@ -252,7 +252,7 @@ var graphErrors = []struct{ graph, want string }{
 		{"name": "s", "op": "Relu", "inputs": ["c"], "outputs": ["d"]}]`,
 		`node "p" (Add): it waits for its own result: p, r, q, p each need the result of the next; break the cycle`},
 	{`"inputs": [{"name": "x", "dtype": "f32", "shape": []}], "outputs": ["a"], "nodes": [{"op": "Convolve", "inputs": ["x"], "outputs": ["a"]}]`,
-		"a result of an operator that `tl operators` does not list has no type: \"a\" of node \"Convolve_0\" (Convolve): " +
+		"the type of a result is not known: \"a\" of node \"Convolve_0\" (Convolve): " +
 			"nothing declares it; declare the element type and the shape of each (value_info of ONNX, values of a JSON " +
 			"graph), and bind their symbols"},
 	{`"inputs": [{"name": "x", "dtype": "f32", "shape": []}], "outputs": ["a"], "nodes": [{"op": "", "inputs": ["x"], "outputs": ["a"]}]`,

@@ -46,6 +46,14 @@ func greater[N wide](a, b N) bool { return a > b }
 func atLeast[N wide](a, b N) bool { return a >= b }
 func equal[N wide](a, b N) bool   { return a == b }
 
+// positive keeps a NaN, which is not below 0.
+func positive[N wide](a, _ N) N {
+	if a < 0 {
+		return 0
+	}
+	return a
+}
+
 func ratio(a, b float64) float64 { return a / b }
 
 // quotient is 0 for a division by zero; evalArithmetic keeps that from happening.
@@ -77,7 +85,8 @@ func compare(floats func(a, b float64) bool, ints func(a, b int64) bool) *arith 
 // more is work for the run.
 const arithmeticElements = 1 << 22
 
-// Types that elements are computed in. Half floats and u64 are left to the run.
+// Types that elements are computed in; half floats are rounded to theirs afterwards. Those of
+// u64 are left to the run.
 var (
 	foldedFloats = dtypeSet(F32, F64)
 	foldedInts   = dtypeSet(Bool, I8, I16, I32, I64, U8, U16, U32)
@@ -125,7 +134,7 @@ func combine(a, b *Tensor, to DType, op *arith) (Tensor, bool) {
 	places := slices.Collect(vb.All())
 	i := int64(0)
 	switch {
-	case foldedFloats.Has(a.DType) && op.floats != nil:
+	case floatTypes.Has(a.DType) && op.floats != nil:
 		for at := range va.All() {
 			out.set(i, op.floats(a.floatAt(at), b.floatAt(places[i])))
 			i++
@@ -147,7 +156,7 @@ func (t *Tensor) set(i int64, x float64) {
 		t.setInt(i, int64(x))
 		return
 	}
-	t.setFloat(i, x)
+	t.setNumber(i, x)
 }
 
 func evalCast(k *call) []Tensor {

@@ -304,3 +304,19 @@ func TestHalfValue(t *testing.T) {
 	}
 	require.True(t, math.IsNaN(halfValue(0x7e00)))
 }
+
+// Half floats are computed as f32 and rounded to their type, as kernels do.
+func TestFoldHalfFloats(t *testing.T) {
+	for d, want := range map[DType]float64{F16: 2049.0 - 1, BF16: 2048} {
+		a, b := filledTensor(d, []int64{2}, 2048), filledTensor(d, []int64{2}, 1)
+		g := &Graph{Constants: []Constant{{"a", a}, {"b", b}}, Outputs: []string{"y"}, Nodes: []Node{
+			{Op: "Add", Inputs: []string{"a", "b"}, Outputs: []string{"s"}},
+			{Op: "Neg", Inputs: []string{"s"}, Outputs: []string{"n"}},
+			{Op: "Relu", Inputs: []string{"n"}, Outputs: []string{"z"}},
+			{Op: "Sub", Inputs: []string{"z", "n"}, Outputs: []string{"y"}},
+		}}
+		c := check(t, g, CheckOptions{})
+		require.Empty(t, c.Nodes)
+		require.Equal(t, want, c.Values[c.Outputs[0]].Constant.floatAt(1), "half of the last place is rounded to even")
+	}
+}

@@ -15,6 +15,7 @@ const (
 var updated = []Attribute{{"reduction", KindString, "none, add, mul, max or min"}}
 
 var indexed = []entry{
+	nonZero,
 	argOp("ArgMax", "highest"),
 	argOp("ArgMin", "lowest"),
 	{name: "GatherElements", in: "data T, indices index", out: "output T", t: anyTypes, accepts: "axis int",

@@ -100,6 +100,18 @@ func (k *call) slide(i int, mode string, ceil bool) (int64, error) {
 }
 
 func inferConv(k *call) error {
+	if err := k.convolved(); err != nil {
+		return err
+	}
+	if w := k.shape(1); k.has(2) && !slices.Equal(k.shape(2), w[:1]) {
+		return k.fault("B needs one element for each channel of the result", "B has the shape %s, W %s",
+			shapeText(k.shape(2)), shapeText(w))
+	}
+	return nil
+}
+
+// convolved finds the result and the attributes of a convolution of the first two arguments.
+func (k *call) convolved() error {
 	x, w := k.shape(0), k.shape(1)
 	if len(w) != len(x) || len(x) < 3 {
 		return k.fault("X needs (n, c, spatial...), W (m, c / group, kernel...)", "X has the shape %s, W %s",
@@ -113,10 +125,6 @@ func inferConv(k *call) error {
 	if w[1] != x[1]/group {
 		return k.fault("W needs the channels of X divided by group", "W has %d channels, X has %d and group is %d",
 			w[1], x[1], group)
-	}
-	if k.has(2) && !slices.Equal(k.shape(2), w[:1]) {
-		return k.fault("B needs one element for each channel of the result", "B has the shape %s, W %s",
-			shapeText(k.shape(2)), shapeText(w))
 	}
 	spatial, err := k.windowed(w[2:], false)
 	if err != nil {

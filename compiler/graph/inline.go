@@ -114,15 +114,9 @@ func (s *splice) values(list []int) []int {
 func (s *splice) results(n *Node) {
 	for k, name := range n.Outputs {
 		v := s.from.Outputs[k]
-		x := &s.from.Values[v]
-		switch {
-		case name == "" || !s.c.asked[name] || s.names[v] == name:
-		case x.Constant != nil:
-			s.c.index[name] = s.c.addConstant(name, *x.Constant)
-		default:
-			y := s.c.addValue(name, x.DType, x.Shape)
-			s.c.out.Nodes = append(s.c.out.Nodes, TypedNode{Name: fmt.Sprintf("%s/%d", s.at, k), Op: "Identity",
-				Inputs: []int{s.to[v]}, Outputs: []int{y}, Attrs: Attrs{}})
+		if name == "" || !s.c.asked[name] || s.names[v] == name {
+			continue
 		}
+		s.c.alias(name, s.to[v], fmt.Sprintf("%s/%d", s.at, k))
 	}
 }

@@ -95,9 +95,6 @@ func (c *checker) carried(i int, b *TypedBody, names []string, first int) ([]res
 	return list, nil
 }
 
-// firstScan is the operator set from which on a Scan has axes instead of batches.
-const firstScan = 9
-
 // scanned says how a Scan goes over its inputs.
 type scanned struct {
 	states    int   // inputs that are carried
@@ -109,13 +106,16 @@ type scanned struct {
 func (c *checker) scanned(i int) (s scanned, err error) {
 	n := &c.graph.Nodes[i]
 	count := n.Attrs.Int("num_scan_inputs")
-	if c.graph.Opset > 0 && c.graph.Opset < firstScan {
-		return s, c.fault(i, fmt.Sprintf("the model is of operator set %d, and Scan meant something else before %d",
-			c.graph.Opset, firstScan), "convert the model (onnx.version_converter)")
-	}
 	if count < 1 || count > int64(len(n.Inputs)) || slices.Contains(n.Inputs, "") {
 		return s, c.fault(i, fmt.Sprintf("its attribute \"num_scan_inputs\" is %d, and it has %d inputs", count,
 			len(n.Inputs)), "give the number of the inputs that it goes over")
+	}
+	for _, name := range []string{"scan_input_directions", "scan_output_directions"} {
+		for _, way := range n.Attrs.Ints(name) {
+			if way != 0 && way != 1 {
+				return s, c.fault(i, fmt.Sprintf("its attribute %q has %d", name, way), "use 0, or 1 to go backwards")
+			}
+		}
 	}
 	s.states = len(n.Inputs) - int(count)
 	axes := n.Attrs.Ints("scan_input_axes")

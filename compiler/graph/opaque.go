@@ -44,7 +44,16 @@ func (c *checker) opaque(i int) error {
 		if b := c.chosen(i); b != nil {
 			return c.inline(i, b)
 		}
-		if made, told, err = c.tell(i, &node); err != nil {
+		before := c.untyped
+		if made, told, err = c.tell(i, &node); err != nil || !told {
+			why := c.untyped
+			if done, _ := c.unroll(i); done {
+				c.untyped = before
+				return nil
+			}
+			c.untyped = why
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -275,10 +284,10 @@ func (c *checker) typesMissing() error {
 	for i, u := range c.untyped {
 		lines[i] = fmt.Sprintf("%q of node %q (%s): %s", u.value, u.node, u.op, u.why)
 	}
-	found := fmt.Sprintf("%d results of operators that `tl operators` does not list have no type: %s", len(lines),
+	found := fmt.Sprintf("the types of %d results are not known: %s", len(lines),
 		strings.Join(lines, "; "))
 	if len(lines) == 1 {
-		found = "a result of an operator that `tl operators` does not list has no type: " + lines[0]
+		found = "the type of a result is not known: " + lines[0]
 	}
 	remedy := "declare the element type and the shape of each (value_info of ONNX, values of a JSON graph), and bind " +
 		"their symbols"

@@ -55,7 +55,7 @@ func TestTypesThatAreMissing(t *testing.T) {
 	"values": [{"name": "a", "dtype": "f32"}, {"name": "d", "dtype": "f32", "shape": ["m", 2]},
 		{"name": "e", "dtype": "f32", "shape": [2]}]`)
 	_, err := Check(g, CheckOptions{})
-	require.EqualError(t, err, "4 results of operators that `tl operators` does not list have no type: "+
+	require.EqualError(t, err, "the types of 4 results are not known: "+
 		"\"a\" of node \"first\" (Twist): it is declared without a shape; "+
 		"\"b\" of node \"first\" (Twist): nothing declares it; "+
 		"\"d\" of node \"third\" (Twist): it is declared as f32 (m, 2), and \"m\" is not bound; "+

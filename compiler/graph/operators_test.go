@@ -31,6 +31,12 @@ func operatorsFile() string {
 		b.WriteString(o.String())
 		b.WriteString("\n")
 	}
+	b.WriteString("# Operators that run graphs\n\nTheir nodes stay as they are; what their bodies read of the graph around them " +
+		"stands last among\nthe arguments.\n\n")
+	for _, o := range Runners() {
+		b.WriteString(o.String())
+		b.WriteString("\n")
+	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 

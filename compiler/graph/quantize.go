@@ -21,16 +21,20 @@ var quantized = []entry{
 		becomes: "ReduceMin and ReduceMax, of which scale and zero point of u8 are made, and QuantizeLinear.",
 		infer:   inferDynamicQuantize},
 	{name: "MatMulInteger", in: "A T, B U, a_zero_point T?, b_zero_point U?", out: "Y other", t: byteTypes,
-		u:       byteTypes,
-		becomes: "Cast, Sub and MatMul, in i32.", infer: inferMatMulInteger},
+		u: byteTypes,
+		result: "MatMul of A less a_zero_point and B less b_zero_point, in i32; A and B have two axes or more. Zero points " +
+			"are broadcast, and the same along the axis that is summed up.", infer: inferMatMulInteger},
 	{name: "ConvInteger", in: "x T, w U, x_zero_point T?, w_zero_point U?", out: "y other", t: byteTypes, u: byteTypes,
-		accepts: windowAttrs + ", group int", becomes: "Cast, Sub and Conv, in i32.", infer: inferConvInteger},
+		accepts: windowAttrs + ", group int",
+		result: "Conv of x less x_zero_point, which is one, and w less w_zero_point, which is one for all or for each " +
+			"filter, in i32. Pads are zero points.",
+		attrs: convAttrs, infer: inferConvInteger},
 	{name: "QLinearMatMul", in: "a T, a_scale float, a_zero_point T, b U, b_scale float, b_zero_point U, " +
 		"y_scale float, y_zero_point any", out: "y other", t: byteTypes, u: byteTypes,
-		becomes: "MatMul in i32, whose result is scaled in f32 and quantised.", infer: inferQLinearMatMul},
+		becomes: "MatMulInteger, whose result is scaled in f32 and quantised.", infer: inferQLinearMatMul},
 	{name: "QLinearConv", in: "x T, x_scale float, x_zero_point T, w U, w_scale float, w_zero_point U, " +
 		"y_scale float, y_zero_point any, B any?", out: "y other", t: byteTypes, u: byteTypes,
-		accepts: windowAttrs + ", group int", becomes: "Conv in i32, whose result is scaled in f32 and quantised.",
+		accepts: windowAttrs + ", group int", becomes: "ConvInteger, whose result is scaled in f32 and quantised.",
 		infer: inferQLinearConv},
 }
 
@@ -177,30 +181,57 @@ func (r *rewrite) lines(v int, rows bool) int {
 	return v
 }
 
+// inferMatMulInteger gives matrices and zero points the axes of the normal form.
 func inferMatMulInteger(k *call) error {
+	if err := inferMatMul(k); err != nil {
+		return err
+	}
+	shape := k.results[0].shape
 	r := k.rewrite()
-	a := r.less(r.value(0), r.lines(r.value(2), true), I32)
-	b := r.less(r.value(1), r.lines(r.value(3), false), I32)
-	return r.is(r.node("MatMul", nil, a, b))
-}
-
-// perFilter gives what has an element for each filter of w as many axes as that.
-func (r *rewrite) perFilter(v, w int) int {
-	s, of := r.of(v).Shape, r.of(w).Shape
-	if len(s) == 1 && s[0] == 1 {
-		return r.shaped(v)
+	a, b, za, zb := r.value(0), r.value(1), r.value(2), r.value(3)
+	if s := k.shape(0); len(s) == 1 {
+		a = r.shaped(a, 1, s[0])
 	}
-	if len(s) == 1 && len(of) > 0 {
-		return r.shaped(v, ones(len(of)-1, s[0])...)
+	if s := k.shape(1); len(s) == 1 {
+		b = r.shaped(b, s[0], 1)
 	}
-	return v
+	if za >= 0 {
+		za = r.lines(za, true)
+	}
+	if zb >= 0 {
+		zb = r.lines(zb, false)
+	}
+	if r.err == nil && (a != r.value(0) || b != r.value(1) || za != r.value(2) || zb != r.value(3)) {
+		return r.is(r.shaped(r.node("MatMulInteger", nil, a, b, za, zb), shape...))
+	}
+	for i, of := range [][]int64{k.shape(0), k.shape(1)} {
+		if !k.has(2 + i) {
+			continue
+		}
+		s := k.shape(2 + i)
+		whole, ok := broadcast(s, of)
+		summed := len(s) - 1 - i
+		if r.err == nil && (!ok || !slices.Equal(whole, of) || summed >= 0 && s[summed] != 1) {
+			return k.fault("give one, or one for each row of A or column of B", "its %s has the shape %s, and %s has %s",
+				k.argument(2+i).Name, shapeText(s), k.argument(i).Name, shapeText(of))
+		}
+	}
+	k.results = []result{{I32, shape, nil}}
+	return r.err
 }
 
 func inferConvInteger(k *call) error {
-	r := k.rewrite()
-	x := r.less(r.value(0), r.lines(r.value(2), false), I32)
-	w := r.less(r.value(1), r.perFilter(r.value(3), r.value(1)), I32)
-	return r.is(r.node("Conv", k.given, x, w))
+	for i, want := range map[int][]int64{2: {}, 3: k.shape(1)[:min(1, len(k.shape(1)))]} {
+		if k.has(i) && Elements(k.shape(i)) != 1 && (len(want) == 0 || !slices.Equal(k.shape(i), want)) {
+			return k.fault("give one for x, and one for w or for each of its filters", "its %s has the shape %s",
+				k.argument(i).Name, shapeText(k.shape(i)))
+		}
+	}
+	if err := k.convolved(); err != nil {
+		return err
+	}
+	k.results[0].dtype = I32
+	return nil
 }
 
 // requantised is sum, of i32, in the scale of the result; scale is that of the sum.
@@ -216,10 +247,9 @@ func (k *call) requantised(r *rewrite, sum, scale, to, zero int) error {
 
 func inferQLinearMatMul(k *call) error {
 	r := k.rewrite()
-	a := r.less(r.value(0), r.lines(r.value(2), true), I32)
-	b := r.less(r.value(3), r.lines(r.value(5), false), I32)
+	sum := r.node("MatMulInteger", nil, r.value(0), r.value(3), r.value(2), r.value(5))
 	scale := r.node("Mul", nil, r.lines(r.cast(r.value(1), F32), true), r.lines(r.cast(r.value(4), F32), false))
-	return k.requantised(r, r.node("MatMul", nil, a, b), scale, r.value(6), r.value(7))
+	return k.requantised(r, sum, scale, r.value(6), r.value(7))
 }
 
 func inferQLinearConv(k *call) error {
@@ -228,9 +258,11 @@ func inferQLinearConv(k *call) error {
 	}
 	r := k.rewrite()
 	w := r.value(3)
-	x := r.less(r.value(0), r.lines(r.value(2), false), I32)
 	scale := r.node("Mul", nil, r.lines(r.cast(r.value(1), F32), false), r.alongChannels(r.cast(r.value(4), F32), w))
-	sum := r.node("Conv", k.given, x, r.less(w, r.perFilter(r.value(5), w), I32), r.value(8))
+	sum := r.node("ConvInteger", k.given, r.value(0), w, r.value(2), r.value(5))
+	if k.has(8) {
+		sum = r.node("Add", nil, sum, r.alongChannels(r.value(8), w))
+	}
 	return k.requantised(r, sum, scale, r.value(6), r.value(7))
 }
 

@@ -14,11 +14,14 @@ func TestRewritesOfQuantisation(t *testing.T) {
 			"f32(2,6); Reshape[shape:[2 3 1]]; Expand[shape:[2 3 2]]; Reshape[shape:[2 6]]; Cast[to:0]; Mul"},
 		{"QuantizeLinear", "f32(2,3) f32=0.5", nil, "u8(2,3); Div; Round; Cast[to:4]"},
 		{"MatMulInteger", "u8(2,3) i8(3,4) u8(2) i8(4)", nil,
-			"i32(2,4); Reshape[shape:[2 1]]; Cast[to:2]; Cast[to:2]; Sub; Cast[to:2]; Cast[to:2]; Sub; MatMul"},
-		{"ConvInteger", "u8(1,1,4,4) u8(1,1,2,2) u8=1", nil, "i32(1,1,3,3); Cast[to:2]; Sub; Cast[to:2]; " +
-			"Conv[dilations:[1 1] group:1 kernel_shape:[2 2] pads:[0 0 0 0] strides:[1 1]]"},
+			"i32(2,4); Reshape[shape:[2 1]]; MatMulInteger"},
+		{"MatMulInteger", "u8(3) i8(3) u8(1)", nil,
+			"i32(); Reshape[shape:[1 3]]; Reshape[shape:[3 1]]; Reshape[shape:[]]; MatMulInteger; Reshape[shape:[]]"},
+		{"MatMulInteger", "u8(5,2,3) i8(3,4) u8(5,1,1) i8(1,4)", nil, "i32(5,2,4); MatMulInteger"},
+		{"ConvInteger", "u8(1,1,4,4) u8(1,1,2,2) u8=1", nil, "i32(1,1,3,3); " +
+			"ConvInteger[dilations:[1 1] group:1 kernel_shape:[2 2] pads:[0 0 0 0] strides:[1 1]]"},
 		{"QLinearMatMul", "u8(2,3) f32=1 u8=1 u8(3,4) f32=1 u8=1 f32=2 u8=0", nil,
-			"u8(2,4); Cast[to:2]; Sub; Cast[to:2]; Sub; MatMul; Cast[to:0]; Mul; Round; Add; Cast[to:4]"},
+			"u8(2,4); MatMulInteger; Cast[to:0]; Mul; Round; Add; Cast[to:4]"},
 	})
 }
 
@@ -36,6 +39,14 @@ func TestErrorsOfQuantisation(t *testing.T) {
 				"or one for each element, or block, of the axis"},
 		{"DequantizeLinear", "u8(2,3) f32(2)", A{"axis": int64(5)},
 			"axis 5 is not one of a tensor with 2 axes; use -2 to 1"},
+		{"MatMulInteger", "u8(2,3) i8(3,4) u8(1,3)", nil, "its a_zero_point has the shape (1, 3), and A has (2, 3); give " +
+			"one, or one for each row of A or column of B"},
+		{"MatMulInteger", "u8(2,3) i8(3,4) u8 i8(3,1)", nil, "its b_zero_point has the shape (3, 1), and B has (3, 4); " +
+			"give one, or one for each row of A or column of B"},
+		{"ConvInteger", "u8(1,2,4,4) u8(3,2,2,2) u8(2)", nil,
+			"its x_zero_point has the shape (2); give one for x, and one for w or for each of its filters"},
+		{"ConvInteger", "u8(1,2,4,4) u8(3,2,2,2) u8 u8(2)", nil,
+			"its w_zero_point has the shape (2); give one for x, and one for w or for each of its filters"},
 		{"QuantizeLinear", "f32(2,3) f32=1", A{"output_dtype": int64(1)}, "its result is f32; use i8, u8, i16 or u16"},
 		{"QLinearMatMul", "u8(2,3) f32=1 u8=1 u8(3,4) f32=1 u8=1 f32=2 i64=0", nil,
 			"its y_zero_point is i64; use i8 or u8"},

@@ -5,9 +5,9 @@ import "slices"
 const recurrentAttrs = "activation_alpha floats, activation_beta floats, activations strings, clip float, " +
 	"direction string, hidden_size int, layout int, output_sequence int"
 
-const unrolled = "for each step Gemm, the activations and what joins the gates; the product of X and W is one for " +
-	"all " +
-	"steps, of which there are 4096 at most. sequence_lens have to be the number of steps for each sample, or constant."
+const unrolled = "for each step Gemm, the activations and what joins the gates; the product of X and W is one for all " +
+	"steps, of which there are 4096 at most. Samples that have fewer steps, by sequence_lens, keep their state; what they " +
+	"give behind them is 0."
 
 var recurrent = []entry{
 	{name: "RNN", in: "X T, W T, R T, B T?, sequence_lens index?, initial_h T?", out: "Y T?, Y_h T?", t: floatTypes,
@@ -30,7 +30,9 @@ type recurrence struct {
 	activations          []string
 	settings             []Attrs // of the activations
 	separate             bool    // the bias of R is not added to that of W
-	lengths              []int64 // by sample; nil: steps
+	coupled              bool    // what is forgotten is what the input does not take
+	lengths              []int64 // by sample; nil: steps, or known when it runs
+	measured             int     // lengths that are known when it runs: (batch, 1); -1: none
 	x                    int     // (steps, batch, input)
 	initialAt            []int   // arguments
 	step                 func(c *cell, xw int, state []int) []int
@@ -65,14 +67,17 @@ func inferGRU(k *call) error {
 func inferLSTM(k *call) error {
 	q := &recurrence{rewrite: k.rewrite(), gates: 4, functions: 3, activations: []string{"Sigmoid", "Tanh", "Tanh"},
 		initialAt: []int{5, 6}}
-	if k.intOr("input_forget", 0) != 0 {
-		return k.fault("use 0", "its attribute \"input_forget\" is set")
+	coupled, err := k.flag("input_forget", 0)
+	if err != nil {
+		return err
 	}
+	q.coupled = coupled == 1
 	q.step = func(c *cell, xw int, state []int) []int { return c.memoryStep(xw, state[0], state[1]) }
 	return q.infer()
 }
 
 func (q *recurrence) infer() error {
+	q.measured = -1
 	if err := q.extents(); err != nil {
 		return err
 	}
@@ -141,66 +146,22 @@ func (q *recurrence) extents() error {
 	return nil
 }
 
-// recurrentFunctions are the activations that there are, and the defaults of their alpha
-// and beta.
-var recurrentFunctions = map[string]struct {
-	attrs       []string
-	alpha, beta float64
-}{
-	"Sigmoid": {}, "Tanh": {}, "Relu": {}, "Softplus": {}, "Softsign": {},
-	"LeakyRelu": {[]string{"alpha"}, 0.01, 0}, "Elu": {[]string{"alpha"}, 1, 0},
-	"ThresholdedRelu": {[]string{"alpha"}, 1, 0}, "HardSigmoid": {[]string{"alpha", "beta"}, 0.2, 0.5},
-}
-
-// settingsOf takes what an activation needs from the front of the lists of all of them.
-func settingsOf(name string, alpha, beta *[]float64) Attrs {
-	known := recurrentFunctions[name]
-	attrs := Attrs{}
-	for i, attr := range known.attrs {
-		list := []*[]float64{alpha, beta}[i]
-		attrs[attr] = []float64{known.alpha, known.beta}[i]
-		if len(*list) > 0 {
-			attrs[attr], *list = (*list)[0], (*list)[1:]
-		}
-	}
-	return attrs
-}
-
-func (q *recurrence) functionsOf() error {
-	own := q.activations
-	q.activations = slices.Repeat(own, int(q.directions))
-	if names, ok := q.given["activations"].([]string); ok && len(names) > 0 {
-		q.activations = names
-	}
-	if int64(len(q.activations)) != q.functions*q.directions {
-		return q.fault("give one for each function of each direction", "it has %d activations, and %d directions",
-			len(q.activations), q.directions)
-	}
-	for _, name := range q.activations {
-		if _, ok := recurrentFunctions[name]; !ok {
-			return q.fault("use Sigmoid, Tanh, Relu, Softplus, Softsign, LeakyRelu, Elu, ThresholdedRelu or "+
-				"HardSigmoid",
-				"its activation %q is unknown", name)
-		}
-	}
-	alpha, beta := q.given.Floats("activation_alpha"), q.given.Floats("activation_beta")
-	for _, name := range q.activations {
-		q.settings = append(q.settings, settingsOf(name, &alpha, &beta))
-	}
-	return nil
-}
-
 // lengthsOf reads how many steps each sample has.
 func (q *recurrence) lengthsOf() error {
 	if !q.has(4) {
 		return nil
 	}
+	if lens := q.shape(4); len(lens) != 1 || lens[0] != q.batch {
+		return q.fault("give one for each sample", "sequence_lens have the shape %s, and there are %d samples",
+			shapeText(lens), q.batch)
+	}
+	if q.arg(4).Constant == nil {
+		q.measured = q.shaped(q.value(4), q.batch, 1)
+		return nil
+	}
 	list, _, err := q.list(4, "sequence_lens")
 	if err != nil {
 		return err
-	}
-	if int64(len(list)) != q.batch {
-		return q.fault("give one for each sample", "it has %d sequence_lens for %d samples", len(list), q.batch)
 	}
 	for _, n := range list {
 		if n < 0 || n > q.steps {
@@ -292,6 +253,13 @@ func (c *cell) initial(at int) int {
 // only takes next for the samples that have step t, and what was before (-1: zero) for the
 // others.
 func (c *cell) only(next, before int, t int64) int {
+	if before < 0 && (c.lengths != nil || c.measured >= 0) {
+		before = c.number(c.outType(), 0)
+	}
+	if c.measured >= 0 {
+		step := c.number(c.of(c.measured).DType, float64(t))
+		return c.node("Where", nil, c.node("Greater", nil, c.measured, step), next, before)
+	}
 	if c.lengths == nil {
 		return next
 	}
@@ -304,9 +272,6 @@ func (c *cell) only(next, before int, t int64) int {
 	}
 	if all {
 		return next
-	}
-	if before < 0 {
-		before = c.number(c.outType(), 0)
 	}
 	return c.node("Where", nil, c.constant(mask), next, before)
 }
@@ -335,11 +300,6 @@ func (c *cell) clipped(v int) int {
 
 // activated applies function f of the direction to a gate.
 func (c *cell) activated(f int64, v int) int { return c.function(f, c.clipped(v)) }
-
-func (c *cell) function(f int64, v int) int {
-	at := c.direction*c.functions + f
-	return c.node(c.activations[at], c.settings[at], v)
-}
 
 // part is gates first to first+n-1 of v.
 func (c *cell) part(v int, first, n int64) int {
@@ -380,6 +340,9 @@ func (c *cell) memoryStep(xw, h, memory int) []int {
 	} else {
 		in = c.activated(0, c.peeped(c.part(sum, 0, 1), memory, 0))
 		forget = c.activated(0, c.peeped(c.part(sum, 2, 1), memory, 2))
+	}
+	if c.coupled {
+		forget = c.node("Sub", nil, c.number(c.outType(), 1), in)
 	}
 	fresh := c.node("Mul", nil, in, c.activated(1, c.part(sum, 3, 1)))
 	next := c.node("Add", nil, c.node("Mul", nil, forget, memory), fresh)

@@ -27,6 +27,8 @@ var window = []Attribute{
 	ints("dilations", "distance between the window's taps on each spatial axis"),
 }
 
+var convAttrs = append(slices.Clone(window), anInt("group", "channels c and m are split into so many groups"))
+
 var reduced = []Attribute{
 	ints("axes", "the axes that go, ascending, not negative; what reduces none and changes no element becomes Identity"),
 	anInt("keepdims", "1: they stay with extent 1; 0: they go"),
@@ -74,7 +76,7 @@ var elementwise = []entry{
 	unaryOp("Ceil", floatTypes, &arith{floats: ofFloat(math.Ceil)}),
 	unaryOp("Erf", numericTypes, nil),
 	unaryOp("Abs", numericTypes, onBoth(ofFloat(math.Abs), func(a, _ int64) int64 { return max(a, -a) })),
-	unaryOp("Relu", signedTypes, nil),
+	unaryOp("Relu", signedTypes, onBoth(positive[float64], positive[int64])),
 	unaryOp("Neg", signedTypes, onBoth(negative, negative)),
 	unaryOp("Not", dtypeSet(Bool), &arith{ints: func(a, _ int64) int64 { return 1 - a }}),
 
@@ -129,8 +131,8 @@ var linear = []entry{
 		infer: inferGemm},
 	{name: "Conv", in: "X T, W T, B T?", out: "Y T", t: floatTypes | dtypeSet(I32), accepts: windowAttrs + ", group int",
 		result: "X (n, c, spatial...), W (m, c / group, kernel...), B (m) give (n, m, spatial...). Any number of " +
-			"spatial axes. i32 is what ConvInteger becomes.",
-		attrs: append(slices.Clone(window), anInt("group", "channels c and m are split into so many groups")),
+			"spatial axes.",
+		attrs: convAttrs,
 		infer: inferConv},
 	{name: "MaxPool", in: "X T", out: "Y T, Indices i64?", t: floatTypes | dtypeSet(I8, U8),
 		accepts: windowAttrs + ", ceil_mode int, storage_order int",

@@ -27,23 +27,12 @@ type convolution struct {
 }
 
 func (k *kernel) conv() error {
-	c := &convolution{kernel: k, x: k.in[0], w: k.in[1], y: k.out[0], groups: k.Attrs.Int("group")}
+	c, windows, err := k.convolutionOf()
+	if err != nil {
+		return err
+	}
 	if len(k.in) > 2 {
 		c.bias = k.in[2]
-	}
-	axes := len(c.x.Shape) - 2
-	windows, ok := k.windows(c.x.Shape, c.y.Shape)
-	if !ok || len(c.w.Shape) != axes+2 || c.groups < 1 || c.w.Shape[0]%c.groups != 0 ||
-		c.w.Shape[1]*c.groups != c.x.Shape[1] ||
-		c.y.Shape[0] != c.x.Shape[0] || c.y.Shape[1] != c.w.Shape[0] {
-		return k.unsupported(c.x.dtype, "a convolution of %v with %v in %d groups does not give %v", c.x.Shape,
-			c.w.Shape, c.groups, c.y.Shape)
-	}
-	for i, w := range windows {
-		if w.taps != c.w.Shape[2+i] {
-			return k.unsupported(c.x.dtype, "kernel_shape %v is not that of the weights %v",
-				k.Attrs.Ints("kernel_shape"), c.w.Shape)
-		}
 	}
 	if c.w.elem != c.x.elem || c.y.elem != c.x.elem || c.bias.present && c.bias.elem != c.x.elem {
 		return k.unsupported(c.w.dtype, "its arguments are of different types")
@@ -51,10 +40,30 @@ func (k *kernel) conv() error {
 	if c.y.View.Elements() == 0 {
 		return nil
 	}
-	c.channels, c.rows = c.w.Shape[1], c.w.Shape[0]/c.groups
 	c.axes(windows)
 	c.emit()
 	return nil
+}
+
+// convolutionOf reads an instruction and holds its operands to each other.
+func (k *kernel) convolutionOf() (*convolution, []window, error) {
+	c := &convolution{kernel: k, x: k.in[0], w: k.in[1], y: k.out[0], groups: k.Attrs.Int("group")}
+	axes := len(c.x.Shape) - 2
+	windows, ok := k.windows(c.x.Shape, c.y.Shape)
+	if !ok || len(c.w.Shape) != axes+2 || c.groups < 1 || c.w.Shape[0]%c.groups != 0 ||
+		c.w.Shape[1]*c.groups != c.x.Shape[1] ||
+		c.y.Shape[0] != c.x.Shape[0] || c.y.Shape[1] != c.w.Shape[0] {
+		return nil, nil, k.unsupported(c.x.dtype, "a convolution of %v with %v in %d groups does not give %v", c.x.Shape,
+			c.w.Shape, c.groups, c.y.Shape)
+	}
+	for i, w := range windows {
+		if w.taps != c.w.Shape[2+i] {
+			return nil, nil, k.unsupported(c.x.dtype, "kernel_shape %v is not that of the weights %v",
+				k.Attrs.Ints("kernel_shape"), c.w.Shape)
+		}
+	}
+	c.channels, c.rows = c.w.Shape[1], c.w.Shape[0]/c.groups
+	return c, windows, nil
 }
 
 // windows reads the spatial axes of a convolution or a pool.

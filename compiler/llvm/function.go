@@ -1,7 +1,6 @@
 package llvm
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -242,20 +241,16 @@ func (f *entry) embedded(name string, bytes int64) string {
 // calls writes all instructions. Those without a kernel are one error.
 func (f *entry) calls() error {
 	var missing MissingError
-	for i := range f.m.place.instructions {
-		err := f.call(&f.m.place.instructions[i])
-		var one *UnsupportedError
-		switch {
-		case errors.As(err, &one):
-			missing = append(missing, one)
-		case err != nil:
+	for n := range f.m.place.instructions {
+		i, write := &f.m.place.instructions[n], f.call
+		if callerOf(i.Op) != nil {
+			write = f.callBodies
+		}
+		if err := missing.took(write(i)); err != nil {
 			return err
 		}
 	}
-	if missing != nil {
-		return missing
-	}
-	return nil
+	return missing.orNil()
 }
 
 // call writes the kernel of an instruction and calls it.

@@ -48,8 +48,9 @@ const (
  * Threads: any number of calls at once, with outputs of their own. The memory
  *     between is the calling thread's frames.
  * Returns: TL_OK, or why there is no result.
- * Errors: TL_E_INVALID_ARGUMENT (an address is NULL, an index is out of range), and
- *     those of the runtime's frames.
+ * Errors: TL_E_INVALID_ARGUMENT (an address is NULL; an index, or a number of turns
+ *     or elements, is not one that the plan holds for), and those of the runtime's
+ *     frames.
  */
 int32_t NAME(const void* const* inputs, void* const* outputs, const void* const* constants);
 `
@@ -63,7 +64,8 @@ int32_t NAME(const void* const* inputs, void* const* outputs, const void* const*
  * Threads: any number of calls at once, with outputs and scratch of their own.
  * Returns: TL_OK, or why there is no result.
  * Errors: TL_E_INVALID_ARGUMENT (an address or scratch is NULL, scratch is not
- *     aligned, an index is out of range).
+ *     aligned; an index, or a number of turns or elements, is not one that the plan
+ *     holds for).
  */
 int32_t NAME(const void* const* inputs, void* const* outputs, const void* const* constants, void* scratch);
 `
@@ -97,8 +99,8 @@ int32_t NAME(const void* const* inputs, void* const* outputs, const void* const*
  *     their own.
  * Returns: TL_OK, or why there is no result.
  * Errors: TL_E_INVALID_ARGUMENT (an address or scratch is NULL, scratch is not
- *     aligned: nothing is changed; an index is out of range: states that the function
- *     gives have no meaning).
+ *     aligned: nothing is changed; an index, or a number of turns or elements, is not
+ *     one that the plan holds for: states that the function gives have no meaning).
  */
 int32_t NAME(const void* const* inputs, void* const* outputs, const void* const* constants, void* scratch);
 `

@@ -15,6 +15,7 @@ var indexedKernels = map[string]writer{
 	"GatherND":        {emit: (*kernel).gatherND, types: computed},
 	"ScatterElements": {emit: (*kernel).scatterElements, types: computed},
 	"ScatterND":       {emit: (*kernel).scatterND, types: computed},
+	"NonZero":         {emit: (*kernel).nonZero, types: computed},
 	"CumSum":          {emit: (*kernel).cumSum, types: numbers},
 	"TopK":            {emit: (*kernel).topK, types: numbers},
 }

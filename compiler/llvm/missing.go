@@ -1,6 +1,7 @@
 package llvm
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,6 +46,29 @@ func (e MissingError) Error() string {
 	return fmt.Sprintf("there are no kernels for %d nodes: %s", len(e), strings.Join(parts, ", "))
 }
 
+// took adds what err tells of missing kernels, and returns any other error.
+func (e *MissingError) took(err error) error {
+	var many MissingError
+	var one *UnsupportedError
+	switch {
+	case errors.As(err, &many):
+		*e = append(*e, many...)
+	case errors.As(err, &one):
+		*e = append(*e, one)
+	default:
+		return err
+	}
+	return nil
+}
+
+// orNil is the error; none where nothing is missing.
+func (e MissingError) orNil() error {
+	if len(e) == 0 {
+		return nil
+	}
+	return e
+}
+
 // Unwrap returns the errors of the single instructions.
 func (e MissingError) Unwrap() []error {
 	list := make([]error, len(e))
@@ -73,6 +97,9 @@ func Missing(p *plan.ExecutionPlan) MissingError {
 func missing(p *plan.ExecutionPlan, i *plan.Instruction) *UnsupportedError {
 	d := typeOf(p.Buffers, i)
 	w, known := kernels[i.Op]
+	if callerOf(i.Op) != nil {
+		return nil
+	}
 	if !known {
 		return &UnsupportedError{i.Node, i.Op, d, whyMissing(i)}
 	}
@@ -94,5 +121,10 @@ func whyMissing(i *plan.Instruction) string {
 }
 
 // KernelTypes returns the element types that there are kernels of an operator for: those
-// of the argument that decides. None: there is no kernel.
-func KernelTypes(op string) []graph.DType { return slices.Clone(kernels[op].types) }
+// of the argument that decides. None: there is no kernel. An operator that runs bodies takes all.
+func KernelTypes(op string) []graph.DType {
+	if callerOf(op) != nil {
+		return slices.Clone(computed)
+	}
+	return slices.Clone(kernels[op].types)
+}

@@ -8,7 +8,7 @@ var kernels = func() map[string]writer {
 	list := map[string]writer{}
 	for _, family := range []map[string]writer{
 		elementwiseKernels, activationKernels, moveKernels, matrixKernels, convKernels, poolKernels, reduceKernels,
-		normKernels, indexedKernels,
+		normKernels, indexedKernels, integralKernels,
 	} {
 		maps.Copy(list, family)
 	}

@@ -16,80 +16,63 @@ type Body struct {
 	// Frame is where the plan's frame begins, in bytes of the temporary memory.
 	Frame int64
 
-	// Inputs and Outputs are where those of the plan lie in the temporary memory. -1: an
-	// input is an argument of the instruction, or an output is written where the result
-	// lies, as that of a branch is.
+	// Inputs and Outputs are where those of the plan lie in the temporary memory. -1: the
+	// memory is that of an operand of the instruction; see Lends.
 	Inputs, Outputs []int64
 
 	// Captures are the arguments of the instruction that the plan's last inputs are.
 	Captures []int
 }
 
-// called are the planned bodies of a node, and the temporary memory that they need.
-type called struct {
-	bodies []Body
-	bytes  int64
-}
-
-// opIf runs one of its bodies; whatever else runs bodies may run them in turns.
-const opIf = "If"
-
-// planBodies plans the bodies of all nodes. Branches share one piece of memory, that of
-// the largest.
-func planBodies(c *graph.Checked, o *Options) (map[int]*called, error) {
-	all := map[int]*called{}
+// planBodies plans the bodies of all nodes.
+func planBodies(c *graph.Checked, o *Options) (map[int][]Body, error) {
+	all := map[int][]Body{}
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
-		if len(n.Bodies) == 0 {
-			continue
-		}
-		one := &called{}
 		for k := range n.Bodies {
-			if err := one.add(n, &n.Bodies[k], o); err != nil {
-				return nil, errorf("node %q (%s): its %s: %w", n.Name, n.Op, n.Bodies[k].Name, err)
+			b := &n.Bodies[k]
+			own := *o
+			own.PlaceInputs, own.PlaceOutputs, own.bodies, own.alone = false, false, nil, nil
+			p, err := Build(b.Graph, own)
+			if err != nil {
+				return nil, errorf("node %q (%s): its %s: %w", n.Name, n.Op, b.Name, err)
 			}
+			all[i] = append(all[i], Body{Name: b.Name, Plan: p, Captures: slices.Clone(b.Captures)})
 		}
-		all[i] = one
 	}
 	return all, nil
 }
 
-// add plans a body and gives it room.
-func (c *called) add(n *graph.TypedNode, b *graph.TypedBody, o *Options) error {
-	own := *o
-	own.PlaceInputs, own.PlaceOutputs, own.bodies, own.alone = false, false, nil, nil
-	p, err := Build(b.Graph, own)
-	if err != nil {
-		return err
-	}
-	body := Body{Name: b.Name, Plan: p, Captures: slices.Clone(b.Captures)}
-	at := int64(0)
-	if n.Op != opIf {
-		at = c.bytes
-	}
-	room := func(bytes int64) int64 {
-		begin := at
-		at += o.rounded(bytes)
-		return begin
-	}
-	body.Frame = room(p.Frame.Bytes)
-	given := len(p.Inputs) - len(b.Captures)
-	for k, in := range p.Inputs {
-		begin := int64(-1)
-		if k < given {
-			begin = room(p.Buffers[in.Buffer].Bytes)
+// giveRoom gives the bodies of an instruction their places in its temporary memory, and
+// returns how much they take. Branches share one piece, that of the largest.
+func (i *Instruction) giveRoom(o *Options) (bytes int64) {
+	i.Bodies = slices.Clone(i.Bodies)
+	for k := range i.Bodies {
+		b := &i.Bodies[k]
+		at := int64(0)
+		if i.Op != OpIf {
+			at = bytes
 		}
-		body.Inputs = append(body.Inputs, begin)
-	}
-	for _, out := range p.Outputs {
-		begin := int64(-1)
-		if n.Op != opIf {
-			begin = room(p.Buffers[out.Buffer].Bytes)
+		room := func(bytes int64) int64 {
+			begin := at
+			at += o.rounded(bytes)
+			return begin
 		}
-		body.Outputs = append(body.Outputs, begin)
+		places := func(list []Operand, ports []Port, input bool) []int64 {
+			places := make([]int64, len(list))
+			for n, x := range list {
+				if places[n] = -1; !i.Lends(ports[n], input) {
+					places[n] = room(b.Plan.Buffers[x.Buffer].Bytes)
+				}
+			}
+			return places
+		}
+		b.Frame = room(b.Plan.Frame.Bytes)
+		in, out := i.Ports(k)
+		b.Inputs, b.Outputs = places(b.Plan.Inputs, in, true), places(b.Plan.Outputs, out, false)
+		bytes = max(bytes, at)
 	}
-	c.bodies, c.bytes = append(c.bodies, body), max(c.bytes, at)
-	return nil
+	return bytes
 }
 
 // checkBodies holds the bodies of a node that was put together by hand to its inputs.
@@ -121,10 +104,10 @@ func inspectBodies(p *ExecutionPlan, i *Instruction) error {
 		if err := Validate(b.Plan); err != nil {
 			return errorf("node %q (%s): its %s: %w", i.Node, i.Op, b.Name, err)
 		}
-		if i.Op == opIf {
+		if i.Op == OpIf {
 			taken = nil
 		}
-		spans, err := b.spans(i)
+		spans, err := i.spans(k)
 		if err != nil {
 			return err
 		}
@@ -144,31 +127,56 @@ type span struct{ begin, end int64 }
 
 func (s span) meets(t span) bool { return s.begin < t.end && t.begin < s.end }
 
-// spans lists what a body takes of the temporary memory, and holds it to what it captures.
-func (b *Body) spans(i *Instruction) ([]span, error) {
+// spans lists what body k takes of the temporary memory, and holds it to the operands that
+// lend it memory.
+func (i *Instruction) spans(k int) ([]span, error) {
+	b := &i.Bodies[k]
 	p := b.Plan
 	if len(b.Inputs) != len(p.Inputs) || len(b.Outputs) != len(p.Outputs) || len(b.Captures) > len(p.Inputs) {
 		return nil, errorf("node %q (%s): its %s has places for %d inputs and %d outputs; its plan has %d and %d", i.Node,
 			i.Op, b.Name, len(b.Inputs), len(b.Outputs), len(p.Inputs), len(p.Outputs))
 	}
-	list := []span{{b.Frame, b.Frame + p.Frame.Bytes}}
-	given := len(p.Inputs) - len(b.Captures)
-	for k, in := range p.Inputs {
-		if k >= given {
-			a := b.Captures[k-given]
-			if a < 0 || a >= len(i.Inputs) || i.Inputs[a].Buffer < 0 ||
-				!slices.Equal(i.Inputs[a].View.Shape, in.View.Shape) {
-				return nil, errorf("node %q (%s): its %s captures argument %d, which is not what it reads", i.Node, i.Op,
-					b.Name, a)
-			}
-			continue
+	for _, a := range b.Captures {
+		if a < 0 || a >= len(i.Inputs) || i.Inputs[a].Buffer < 0 {
+			return nil, errorf("node %q (%s): its %s captures argument %d, which is not there", i.Node, i.Op, b.Name, a)
 		}
-		list = append(list, span{b.Inputs[k], b.Inputs[k] + p.Buffers[in.Buffer].Bytes})
 	}
-	for k, out := range p.Outputs {
-		if i.Op != opIf {
-			list = append(list, span{b.Outputs[k], b.Outputs[k] + p.Buffers[out.Buffer].Bytes})
+	in, out := i.Ports(k)
+	list := []span{{b.Frame, b.Frame + p.Frame.Bytes}}
+	for n, x := range slices.Concat(p.Inputs, p.Outputs) {
+		input, place, port := n < len(in), int64(0), Port{}
+		if input {
+			place, port = b.Inputs[n], in[n]
+		} else {
+			place, port = b.Outputs[n-len(in)], out[n-len(in)]
+		}
+		if place >= 0 {
+			list = append(list, span{place, place + p.Buffers[x.Buffer].Bytes})
+		}
+		if text := i.misfit(port, input, place, x.View.Shape); text != "" {
+			return nil, errorf("node %q (%s): its %s has %q, which %s", i.Node, i.Op, b.Name, x.Name, text)
 		}
 	}
 	return slices.DeleteFunc(list, func(s span) bool { return s.begin == s.end && s.begin >= 0 }), nil
+}
+
+// misfit tells why an input or output of a body cannot have its place; "" where it can.
+func (i *Instruction) misfit(p Port, input bool, place int64, shape []int64) string {
+	if place < 0 && (place != -1 || !i.Lends(p, input)) {
+		return "has no place"
+	}
+	o, ok := i.Of(p, input)
+	if !ok || o.Buffer < 0 {
+		return ""
+	}
+	whole := o.View
+	if p.Role == Scanned || p.Role == Collected {
+		if whole, ok = without(o.View, p.Axis); !ok {
+			return "is no part of what it is a part of"
+		}
+	}
+	if !slices.Equal(whole.Shape, shape) {
+		return "has another shape than what it is, or is a part of"
+	}
+	return ""
 }

@@ -87,18 +87,19 @@ func TestLoopsHaveRoom(t *testing.T) {
 	require.Len(t, b.Inputs, 4)
 	assert.EqualValues(t, -1, b.Inputs[3], "it is captured")
 	require.Len(t, b.Outputs, 3)
-	assert.EqualValues(t, matrix+128+64+64+matrix+64+matrix+64, p.Buffers[i.Scratch.Buffer].Bytes)
+	assert.EqualValues(t, -1, b.Outputs[2], "a line is made where it lies in the result")
+	assert.EqualValues(t, matrix+128+64+64+matrix+64+matrix, p.Buffers[i.Scratch.Buffer].Bytes)
 }
 
 func TestBodiesOutOfPlace(t *testing.T) {
 	for want, spoil := range map[string]func(b *Body, i *Instruction){
-		"are beyond its temporary memory":  func(b *Body, _ *Instruction) { b.Frame += 64 * 1024 },
-		"or taken twice":                   func(b *Body, _ *Instruction) { b.Inputs[2] = b.Frame },
-		"captures argument 9":              func(b *Body, _ *Instruction) { b.Captures[0] = 9 },
-		"captures argument 0, which is no": func(b *Body, _ *Instruction) { b.Captures[0] = 0 },
-		"has places for 3 inputs":          func(b *Body, _ *Instruction) { b.Inputs = b.Inputs[:3] },
-		"its body: plan: ":                 func(b *Body, _ *Instruction) { b.Plan.Buffers[b.Plan.Outputs[0].Buffer].Last = 0 },
-		"temporary memory of 0":            func(_ *Body, i *Instruction) { i.Scratch = nil },
+		"are beyond its temporary memory":   func(b *Body, _ *Instruction) { b.Frame += 64 * 1024 },
+		"or taken twice":                    func(b *Body, _ *Instruction) { b.Inputs[2] = b.Frame },
+		"captures argument 9":               func(b *Body, _ *Instruction) { b.Captures[0] = 9 },
+		"has another shape than what it is": func(b *Body, _ *Instruction) { b.Captures[0] = 0 },
+		"has places for 3 inputs":           func(b *Body, _ *Instruction) { b.Inputs = b.Inputs[:3] },
+		"its body: plan: ":                  func(b *Body, _ *Instruction) { b.Plan.Buffers[b.Plan.Outputs[0].Buffer].Last = 0 },
+		"temporary memory of 0":             func(_ *Body, i *Instruction) { i.Scratch = nil },
 	} {
 		p := verified(t, checkedJSON(t, loop), Options{})
 		i := find(p, "loop")

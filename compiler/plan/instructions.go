@@ -56,10 +56,8 @@ func (e *emission) step(k int) error {
 
 // temporary appends the instruction with the temporary memory that it asks for.
 func (e *emission) temporary(node int, i Instruction) error {
-	bytes, called := int64(0), e.options.bodies[node]
-	if called != nil {
-		i.Bodies = called.bodies
-	}
+	bytes := int64(0)
+	i.Bodies = e.options.bodies[node]
 	if e.options.Scratch != nil {
 		bytes = e.options.Scratch(&i)
 	}
@@ -67,8 +65,8 @@ func (e *emission) temporary(node int, i Instruction) error {
 		return errorf("node %q (%s): Options.Scratch returned %d bytes; it must return 0 to %d", i.Node, i.Op, bytes,
 			int64(maxScratch))
 	}
-	if called != nil {
-		bytes += called.bytes
+	if len(i.Bodies) > 0 {
+		bytes += i.giveRoom(e.options)
 	}
 	if bytes > 0 {
 		e.scratch[node] = bytes

@@ -37,8 +37,8 @@ type Options struct {
 	// must give the same answer each time, and must not change its argument.
 	Scratch func(*Instruction) int64
 
-	bodies map[int]*called // by node
-	alone  map[int]bool    // nodes whose result takes no argument's place
+	bodies map[int][]Body // by node, planned, without their places
+	alone  map[int]bool   // nodes whose result takes no argument's place
 }
 
 // DefaultMaxSteps bounds the search for the offsets of up to 100 buffers when

@@ -62,8 +62,9 @@ struct tl_plan_info {
  * Threads: any number of calls at once, with outputs of their own. The memory
  *     between is the calling thread's frames.
  * Returns: TL_OK, or why there is no result.
- * Errors: TL_E_INVALID_ARGUMENT (an address is NULL, an index is out of range), and
- *     those of the runtime's frames.
+ * Errors: TL_E_INVALID_ARGUMENT (an address is NULL; an index, or a number of turns
+ *     or elements, is not one that the plan holds for), and those of the runtime's
+ *     frames.
  */
 int32_t tiny_model(const void* const* inputs, void* const* outputs, const void* const* constants);
 
