@@ -163,8 +163,8 @@ func (u *unrolling) joined(parts []int) int {
 	name := c.called(u.node) + "/collected"
 	add := func(op string, inputs []int, shape []int64, attrs Attrs) int {
 		y := c.addValue(c.fresh(name), c.out.Values[parts[0]].DType, shape)
-		c.out.Nodes = append(c.out.Nodes, TypedNode{Name: c.out.Values[y].Name, Op: op, Inputs: inputs, Outputs: []int{y},
-			Attrs: attrs})
+		c.out.Nodes = append(c.out.Nodes,
+			TypedNode{Name: c.out.Values[y].Name, Op: op, Inputs: inputs, Outputs: []int{y}, Attrs: attrs})
 		return y
 	}
 	rows := make([]int, len(parts))

@@ -36,11 +36,11 @@ func NewDrafter(c *graph.Checked, o Options) (*Drafter, error) {
 // there, and Outside the same for the second space. The graph is not checked. Safe for concurrent use.
 func (d *Drafter) Draft(c *graph.Checked, of []int) (*ExecutionPlan, error) {
 	o := d.options
-	o.bodies = map[int]*called{}
+	o.bodies = map[int][]Body{}
 	apart := &apartness{map[int]bool{}, map[int]bool{}, map[int]bool{}, map[[2]int]bool{}}
 	for i, first := range of {
-		if called := d.options.bodies[first]; called != nil {
-			o.bodies[i] = called
+		if bodies := d.options.bodies[first]; bodies != nil {
+			o.bodies[i] = bodies
 		}
 		apart.copy(i, d.apart, first)
 	}
