@@ -35,6 +35,10 @@ const (
 	slowWork = 500_000_000
 	// outwardTries are made between two rounds of mending.
 	outwardTries = 4
+	// maxLooks are the cells that the ejections of a first outward sweep may look at.
+	maxLooks = 8_000_000
+	// hair is the reciprocal of the gap below which many items need no outward sweep unasked.
+	hair = 1000
 	// tight is the reciprocal of the gap below which a large input needs no skyline.
 	tight = 100
 )
@@ -132,7 +136,7 @@ func (p *packing) byOutward(tries int) {
 		goal := max(p.d.bound, p.target)
 		turn := p.outward % len(eighths)
 		w := sweeping{taste: tastes[p.outward%len(tastes)], seed: p.random.Uint64(), tick: p.tick,
-			grant: (64*int64(len(p.in.items)) + 1_000_000) << min(p.outward/2, 8),
+			grant: min(maxLooks, 64*int64(len(p.in.items))+1_000_000) << min(p.outward/2, 8),
 			below: goal + (p.d.frame-goal)/8*eighths[turn]}
 		if !p.local() && turn != 3 {
 			w.most = p.d.frame
@@ -152,7 +156,9 @@ func (p *packing) outwardUnasked() {
 		return
 	}
 	if len(p.in.items) > manyItems {
-		p.byOutward(1)
+		if p.above(hair) {
+			p.byOutward(1)
+		}
 		return
 	}
 	before := p.units
