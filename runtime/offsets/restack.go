@@ -108,6 +108,8 @@ func (m *mender) relay(i int32, free []int32, offset []int64) bool {
 		m.clear(m.ground.around(it), block{offset[k], offset[k] + it.size})
 		m.lay(x, offset[k])
 	}
-	slices.SortFunc(e.pool, func(a, b int32) int { return cmp.Or(cmp.Compare(e.hard[a], e.hard[b]), cmp.Compare(a, b)) })
+	slices.SortFunc(e.pool, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(e.hard[a], e.hard[b]), cmp.Compare(a, b))
+	})
 	return m.chase(m.chain)
 }
