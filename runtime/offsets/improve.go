@@ -29,6 +29,9 @@ type area struct {
 	asked   [2]int64 // how often
 	turns   int64    // of the trees
 	mender  *mender
+	load    []int64 // beside mender
+	plain   bool    // nothing is pinned or has gaps
+	nested  bool    // a part of an area that is stacked anew
 	ejector *ejector
 	aim     int64 // a limit between the bound and the frame
 	round   int64

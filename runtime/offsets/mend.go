@@ -112,7 +112,7 @@ func (in *instance) frame(offset []int64) int64 {
 // putBack finds a place for a lifted item below the limit.
 func (m *mender) putBack(i int32) bool {
 	m.s.spend(1)
-	return m.eject(i, m.chain) || !m.large && m.recut(i)
+	return m.eject(i, m.chain) || m.restack(i) || !m.large && m.recut(i)
 }
 
 // recut places windows anew that grow until one holds item i.

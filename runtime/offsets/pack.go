@@ -17,6 +17,8 @@ type draft struct {
 const (
 	// fewItems may take their time: every rule, and steps of a search for each item.
 	fewItems = 20_000
+	// manyItems have one outward sweep unasked.
+	manyItems = 5 * fewItems
 	// baseUnits and itemUnits are the work that is done unasked.
 	baseUnits, itemUnits = 40_000_000, 200
 	// near is the reciprocal of the gap below which little sticks out.
@@ -31,6 +33,12 @@ const (
 	quickWork = 4_000_000
 	// slowWork is that up to which a search tries some rules before mending.
 	slowWork = 500_000_000
+	// outwardTries are made between two rounds of mending.
+	outwardTries = 4
+	// maxLooks are the cells that the ejections of a first outward sweep may look at.
+	maxLooks = 8_000_000
+	// hair is the reciprocal of the gap below which many items need no outward sweep unasked.
+	hair = 1000
 	// tight is the reciprocal of the gap below which a large input needs no skyline.
 	tight = 100
 )
@@ -38,15 +46,16 @@ const (
 // packing is one instance on its way into one space.
 type packing struct {
 	*solver
-	in     *instance
-	load   *peaks
-	ground *shelf
-	d      *draft
-	alive  int64  // the mean of a section
-	plain  bool   // nothing is pinned or has gaps
-	tried  []bool // by rule
-	filled bool   // by skyline
-	repair repair
+	in      *instance
+	load    *peaks
+	ground  *shelf
+	d       *draft
+	alive   int64  // the mean of a section
+	plain   bool   // nothing is pinned or has gaps
+	tried   []bool // by rule
+	filled  bool   // by skyline
+	outward int    // sweeps
+	repair  repair
 }
 
 // pack places an instance in one space. First it does what it would do unasked, whatever was granted, so that more
@@ -85,7 +94,7 @@ func (p *packing) reach(granted bool) {
 // but many items need mending, too, it has half of the work.
 func (p *packing) unasked() {
 	p.surely()
-	p.bySweepBack()
+	p.outwardUnasked()
 	switch {
 	case !p.local():
 		p.byConstruction()
@@ -114,6 +123,49 @@ func (p *packing) byConstruction() {
 // local says that few enough are alive at once for mending unasked.
 func (p *packing) local() bool { return p.alive <= windowItems/2 }
 
+// eighths of the way from the goal to the frame are where the limits of outward sweeps begin.
+var eighths = []int64{3, 5, 2, 4, 6}
+
+// byOutward sweeps from the largest load so often, below limits between the goal and the frame. Where many are alive
+// at once, the limit goes up when something finds no room; else that is for mending.
+func (p *packing) byOutward(tries int) {
+	for range tries {
+		if !p.plain || p.done(p.d) || p.over() {
+			return
+		}
+		goal := max(p.d.bound, p.target)
+		turn := p.outward % len(eighths)
+		w := sweeping{taste: tastes[p.outward%len(tastes)], seed: p.random.Uint64(), tick: p.tick,
+			grant: min(maxLooks, 64*int64(len(p.in.items))+1_000_000) << min(p.outward/2, 8),
+			below: goal + (p.d.frame-goal)/8*eighths[turn]}
+		if !p.local() && turn != 3 {
+			w.most = p.d.frame
+		}
+		p.spend(1 + int64(len(p.in.items)/itemsPerStep))
+		_, finished := p.in.outwards(p.ground.offset, w)
+		p.outward++
+		if finished {
+			p.keep("outward sweep")
+		}
+	}
+}
+
+// outwardUnasked makes a few outward sweeps, with a grant of their own where they are quick.
+func (p *packing) outwardUnasked() {
+	if p.affords() {
+		return
+	}
+	if len(p.in.items) > manyItems {
+		if p.above(hair) {
+			p.byOutward(1)
+		}
+		return
+	}
+	before := p.units
+	p.byOutward(outwardTries - 1)
+	p.allowance += p.units - before
+}
+
 // above says that the frame is above the bound by more than a fraction of it.
 func (p *packing) above(fraction int64) bool {
 	return !p.done(p.d) && p.d.frame-p.d.bound > p.d.bound/fraction
@@ -125,23 +177,12 @@ func (p *packing) surely() {
 	case p.affords():
 	case p.plain:
 		p.spend(1)
-		p.in.swept(p.ground.offset, false, p.tick, false)
+		p.in.swept(p.ground.offset, p.tick)
 		p.keep("sweep")
 	default:
 		p.spend(1)
 		p.in.stacked(p.ground.offset, p.tick)
 		p.keep("stack")
-	}
-}
-
-// bySweepBack goes through time the other way where a sweep was the first answer.
-func (p *packing) bySweepBack() {
-	if p.affords() || !p.plain || p.done(p.d) || p.halted() {
-		return
-	}
-	p.spend(1)
-	if p.in.swept(p.ground.offset, true, p.tick, true) {
-		p.keep("sweep")
 	}
 }
 
@@ -189,10 +230,18 @@ func (p *packing) deepen() {
 	if p.done(p.d) || p.over() {
 		return
 	}
+	vain := manyVainMends
+	if !p.local() {
+		vain /= 3
+	}
+	stuck := func(a *area) bool { return a.vain >= vain }
+	if !p.local() {
+		p.byOutward(outwardTries)
+	}
 	many := len(p.in.items) > fewItems
 	if many {
 		p.beforeMending()
-		p.improve(func(a *area) bool { return a.vain >= manyVainMends })
+		p.improve(stuck)
 	}
 	if p.alive > crowd || len(p.in.items) > treeItems {
 		p.byRules(false)
@@ -203,6 +252,10 @@ func (p *packing) deepen() {
 	if !p.done(p.d) && p.alive > crowd && !many {
 		p.squeak(p.in, p.ground, p.d, math.MaxInt)
 		p.improved(p.d.frame, p.d.bound)
+	}
+	for p.plain && !p.local() && !p.done(p.d) && !p.over() {
+		p.byOutward(outwardTries)
+		p.improve(stuck)
 	}
 	p.improve(nil)
 }

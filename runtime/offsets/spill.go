@@ -63,7 +63,7 @@ func (s *solver) sweepInto(in *instance, a *assignment, offset []int64) error {
 	for _, i := range begin {
 		it := &in.items[i]
 		for ; len(end) > 0 && in.items[end[0]].end <= it.first; end = end[1:] {
-			sweeps[where[end[0]]].release(end[0])
+			sweeps[where[end[0]]].release(end[0], 0)
 		}
 		space, err := s.choose(it, &a.rank[i], func(space int) int64 { return sweeps[space].endOf(it) })
 		if err != nil {

@@ -7,8 +7,8 @@ import (
 )
 
 // sweep goes through time as an allocator does: what ends gives its bytes back, what begins takes the tightest hole,
-// the largest first. It costs a few operations for each item, however many are alive at once. Backwards, it goes from
-// the last section to the first. It takes no gaps and no pins.
+// the largest first. It costs a few operations for each item, however many are alive at once. It takes no gaps and no
+// pins.
 type sweep struct {
 	in     *instance
 	offset []int64
@@ -26,6 +26,9 @@ type cell struct {
 	before, after int32
 	prior, next   int32
 	free          bool
+	item          int32 // that lies there, nothing in a wall
+	since         int32 // of a free one: no item lay there from this section on
+	ends          int32 // of another one: the item that lies there
 }
 
 // Holes are in bins by size, eight to each power of two; maxTries of a bin are looked at.
@@ -43,27 +46,23 @@ func bin(size int64) int {
 	return (n-3)*8 + int(size>>(n-4))&7
 }
 
-// swept places every item; tick is called with the work, and answers whether to give up, which is said.
-func (in *instance) swept(offset []int64, backwards bool, tick func(units int64) bool, stop bool) bool {
+// swept places every item, and calls tick with the work.
+func (in *instance) swept(offset []int64, tick func(units int64) bool) {
 	s := in.newSweep(offset, make([]int32, len(in.items)))
 	for i := range in.items {
 		if it := &in.items[i]; it.size == 0 {
 			offset[i] = it.up(0)
 		}
 	}
-	begin, end := in.byBegin(backwards), in.byEnd(backwards)
-	for _, i := range begin {
-		it := in.when(i, backwards)
-		for len(end) > 0 && in.when(end[0], backwards).end <= it.first {
-			s.release(end[0])
+	end := in.byEnd(false)
+	for _, i := range in.byBegin(false) {
+		for len(end) > 0 && in.items[end[0]].end <= in.items[i].first {
+			s.release(end[0], 0)
 			end = end[1:]
 		}
 		s.take(i)
-		if tick(16) && stop {
-			return false
-		}
+		tick(16)
 	}
-	return true
 }
 
 func (in *instance) newSweep(offset []int64, owner []int32) *sweep {
@@ -140,25 +139,29 @@ func (s *sweep) newCell(c cell) int32 {
 func (s *sweep) take(i int32) {
 	it := &s.in.items[i]
 	k := s.hole(it)
-	c := &s.cells[k]
-	at := it.up(c.at)
+	s.lay(i, k, it.up(s.cells[k].at))
+}
+
+// lay puts item i at an offset inside of a free cell.
+func (s *sweep) lay(i, k int32, at int64) {
 	s.offset[i] = at
 	if k != s.top {
 		s.unlist(k)
 	}
+	c := s.cells[k]
+	before := c.before
 	if at > c.at {
-		gap := s.newCell(cell{block: block{s.cells[k].at, at}, before: s.cells[k].before, after: k})
-		s.link(gap)
-		s.list(gap)
+		before = s.newCell(cell{block: block{c.at, at}, before: before, after: k, since: c.since})
+		s.link(before)
+		s.list(before)
 	}
-	mine := s.newCell(cell{block: block{at, at + it.size}, before: s.cells[k].before, after: k})
-	s.link(mine)
-	s.owner[i] = mine
-	c = &s.cells[k]
-	c.at = at + it.size
+	end := at + s.in.items[i].size
+	s.owner[i] = s.newCell(cell{block: block{at, end}, before: before, after: k, item: i})
+	s.link(s.owner[i])
+	s.cells[k].at = end
 	switch {
 	case k == s.top:
-	case c.at == c.end:
+	case end == c.end:
 		s.drop(k)
 	default:
 		s.list(k)
@@ -246,22 +249,28 @@ func (s *sweep) unlist(k int32) {
 	}
 }
 
-// release gives the bytes of item i back, and joins them with the holes beside them.
-func (s *sweep) release(i int32) {
+// release gives the bytes of item i back, and joins them with the holes beside them, which are all as old as the
+// youngest of them.
+func (s *sweep) release(i, since int32) {
 	k := s.owner[i]
+	s.cells[k].since = since
 	if b := s.cells[k].before; b >= 0 && s.cells[b].free {
 		s.unlist(b)
-		s.cells[k].at = s.cells[b].at
+		s.cells[k].at, s.cells[k].since = s.cells[b].at, max(since, s.cells[b].since)
 		s.drop(b)
 	}
-	if a := s.cells[k].after; a == s.top {
+	a := s.cells[k].after
+	if !s.cells[a].free {
+		s.list(k)
+		return
+	}
+	if a == s.top {
 		s.cells[a].at = s.cells[k].at
 		s.drop(k)
 		return
-	} else if s.cells[a].free {
-		s.unlist(a)
-		s.cells[k].end = s.cells[a].end
-		s.drop(a)
 	}
+	s.unlist(a)
+	s.cells[k].end, s.cells[k].since = s.cells[a].end, max(s.cells[k].since, s.cells[a].since)
+	s.drop(a)
 	s.list(k)
 }

@@ -122,3 +122,44 @@ func Layers(seed uint64, buffers int) offsets.Problem {
 func logUniform(r *rand.Rand, low, high float64) int64 {
 	return int64(low * math.Pow(high/low, r.Float64()))
 }
+
+// Slots makes a problem in which about so many are alive at once all the time: each of so many slots holds one buffer
+// after the other, with sizes and lives that are drawn, the lives with a mean of so many steps.
+func Slots(seed uint64, buffers, alive int, mean float64, size, life func(*rand.Rand) int64) offsets.Problem {
+	r := rand.New(rand.NewPCG(seed, uint64(buffers)))
+	p := offsets.Problem{}
+	last := int64(mean * float64(buffers) / float64(alive))
+	for range alive {
+		for now := -r.Int64N(int64(mean)); now < last; {
+			b := offsets.Buffer{Bytes: size(r), First: now, End: now + life(r)}
+			p.Buffers = append(p.Buffers, b)
+			now = b.End
+		}
+	}
+	return p
+}
+
+// Sizes and Lives draw for Slots, by name. Lives have a mean of 100 steps.
+var (
+	Sizes = map[string]func(*rand.Rand) int64{
+		"uniform":       func(r *rand.Rand) int64 { return 1 + r.Int64N(1<<20) },
+		"powers of two": func(r *rand.Rand) int64 { return int64(64) << r.IntN(19) },
+		"log-uniform":   func(r *rand.Rand) int64 { return logUniform(r, 64, 16<<20) },
+		"few huge": func(r *rand.Rand) int64 {
+			if r.IntN(50) == 0 {
+				return 4<<20 + r.Int64N(12<<20)
+			}
+			return 1 + r.Int64N(1<<18)
+		},
+	}
+	Lives = map[string]func(*rand.Rand) int64{
+		"exponential": func(r *rand.Rand) int64 { return 1 + int64(100*r.ExpFloat64()) },
+		"uniform":     func(r *rand.Rand) int64 { return 1 + r.Int64N(200) },
+		"two kinds": func(r *rand.Rand) int64 {
+			if r.IntN(10) == 0 {
+				return 1 + int64(800*r.ExpFloat64())
+			}
+			return 1 + int64(20*r.ExpFloat64())
+		},
+	}
+)

@@ -1,0 +1,159 @@
+package offsets
+
+import (
+	"cmp"
+	"slices"
+)
+
+// ejections is how many an outward sweep makes at most to place an item.
+const ejections = 20
+
+// chain is the state of the ejections of an outward sweep.
+type chain struct {
+	vain   []float64 // by item: how often it found no hole
+	number int32
+	moved  []int32 // by item: the number of the chain that moved it last
+	before []spot  // where the items of this chain lay, nothing for the one that lay nowhere
+	pool   []int32 // what is to be placed
+	weight []float64
+	noise  uint64
+}
+
+func newChain(items int, seed uint64) chain {
+	return chain{vain: make([]float64, items), moved: make([]int32, items), noise: seed | 1}
+}
+
+// eject makes room for an item that begins now, or changes nothing.
+func (o *outward) eject(i int32) bool {
+	if o.grant < 0 {
+		return false
+	}
+	looks := o.looks
+	defer func() { o.grant -= o.looks - looks }()
+	c := &o.chain
+	c.number++
+	c.before, c.pool = c.before[:0], append(c.pool[:0], i)
+	o.owner[i] = nothing
+	c.note(i, int64(nothing))
+	now := o.in.when(i, o.backwards).first
+	for most := ejections; len(c.pool) > 0; {
+		x := c.pool[len(c.pool)-1]
+		c.pool = c.pool[:len(c.pool)-1]
+		if k, at := o.choose(x, 4*holesSeen); k >= 0 {
+			o.settle(x, k, at)
+			continue
+		}
+		most--
+		c.vain[x]++
+		from, at := o.cheapest(x, now)
+		if from < 0 || most < 0 {
+			o.undo()
+			return false
+		}
+		o.clear(from, x, at)
+	}
+	return true
+}
+
+// note keeps where an item lay before this chain.
+func (c *chain) note(i int32, at int64) {
+	if c.moved[i] != c.number {
+		c.moved[i] = c.number
+		c.before = append(c.before, spot{i, at})
+	}
+}
+
+// heavy is how hard an item is to place elsewhere: the larger, the longer ago it began, the more often it was in vain.
+func (o *outward) heavy(i, now int32) float64 {
+	c := &o.chain
+	age := 16 * float64(now-o.in.when(i, o.backwards).first) / o.life
+	c.noise ^= c.noise << 13
+	c.noise ^= c.noise >> 7
+	c.noise ^= c.noise << 17
+	return float64(o.in.items[i].size) * (1 + c.vain[i]) * (1 + age) * (64 + float64(c.noise>>60))
+}
+
+// cheapest is the first of the cells that weigh least of those that are side by side, long enough for an item, and
+// free since it began but for what began later.
+func (o *outward) cheapest(i, now int32) (from int32, at int64) {
+	it, first := &o.in.items[i], o.in.when(i, o.backwards).first
+	from = nothing
+	left, least, sum := o.cells[o.floor].after, 0.0, 0.0
+	weight := o.chain.weight[:0]
+	for k := left; k != o.top; k = o.cells[k].after {
+		c := &o.cells[k]
+		o.looks++
+		since, w := c.since, 0.0
+		if !c.free {
+			since = o.since[c.item]
+		}
+		if since > first {
+			left, sum, weight = c.after, 0, weight[:0]
+			continue
+		}
+		if !c.free {
+			w = o.heavy(c.item, now)
+		}
+		sum += w
+		weight = append(weight, w)
+		for low := it.up(o.cells[left].at); low+it.size <= c.end; low = it.up(o.cells[left].at) {
+			if from < 0 || sum < least {
+				from, at, least = left, low, sum
+			}
+			sum -= weight[0]
+			weight = weight[1:]
+			if left = o.cells[left].after; left == c.after {
+				break
+			}
+		}
+	}
+	o.chain.weight = weight[:0]
+	return from, at
+}
+
+// clear ejects what lies in the cells from one on, and puts an item there. What is largest is placed again first.
+func (o *outward) clear(from, x int32, at int64) {
+	c, end := &o.chain, at+o.in.items[x].size
+	before := len(c.pool)
+	for k := from; o.cells[k].at < end; k = o.cells[k].after {
+		if n := &o.cells[k]; !n.free {
+			c.note(n.item, n.at)
+			c.pool = append(c.pool, n.item)
+		}
+	}
+	for _, y := range c.pool[before:] {
+		o.lift(y)
+	}
+	o.restore(x, at)
+	slices.SortFunc(c.pool[before:], func(a, b int32) int {
+		return cmp.Or(cmp.Compare(o.in.items[a].size, o.in.items[b].size), cmp.Compare(a, b))
+	})
+}
+
+func (o *outward) lift(i int32) {
+	o.release(i, o.since[i])
+	o.owner[i] = nothing
+}
+
+// restore puts an item at an offset where there is room.
+func (o *outward) restore(i int32, at int64) {
+	k := o.cells[o.floor].after
+	for ; o.cells[k].end <= at; k = o.cells[k].after {
+		o.looks++
+	}
+	o.settle(i, k, at)
+}
+
+// undo puts everything back to where it lay before this chain.
+func (o *outward) undo() {
+	for _, m := range o.chain.before {
+		if o.owner[m.item] >= 0 {
+			o.lift(m.item)
+		}
+	}
+	for _, m := range o.chain.before {
+		if m.offset >= 0 {
+			o.restore(m.item, m.offset)
+		}
+	}
+}

@@ -1,0 +1,282 @@
+package offsets
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// outward is a sweep that begins in the section with the largest load, whose items are stacked without a hole between
+// them, and goes from there to one end of time, below a limit. Away from that section the load falls, so there is room
+// for the holes that a sweep leaves.
+//
+// An item goes where little is left of the hole, and beside what ends when it ends, so that both leave one hole later.
+// Where none fits, those that began lately make room by ejections; nothing that comes later is placed yet, so that
+// only the past is in their way.
+type outward struct {
+	*sweep
+	*sweeping
+	backwards bool
+	limit     int64
+	stretch   int64   // by which the limit goes up where nothing else helps, 0: it does not
+	floor     int32   // the wall below the first cell
+	since     []int32 // by item: its place was free from this section on
+	homeless  []int32 // what found no room
+	life      float64 // the mean
+	looks     int64   // cells that were looked at since the clock was
+	chain     chain
+}
+
+// sweeping is what outward sweeps are asked for.
+type sweeping struct {
+	taste taste
+	below int64 // the limit
+	most  int64 // what the limit may go up to, exclusively, 0: what finds no room lies above it
+	seed  uint64
+	grant int64 // of cells that ejections may look at
+	tick  func(units int64) bool
+}
+
+// taste is how holes are judged.
+type taste struct {
+	sliver float64 // what is left of a hole counts up to so many times the size of the item
+	apart  float64 // the weight of the time between the ends of neighbours
+	reach  float64 // which counts up to so many times the life of the item
+}
+
+// tastes take turns. The third takes the tightest hole: it is the best where sizes are few.
+var tastes = []taste{{2, 1, 1}, {1, 1, 3}, {}, {1, 1, 1}}
+
+const (
+	// holesSeen is how many holes are compared for an item.
+	holesSeen = 24
+	// stretches of the limit are so small a part of it.
+	stretches = 1024
+	// always is the section of what no ejection moves, and the end of a wall.
+	always = math.MaxInt32
+)
+
+// outwards places every item. It says how many lie above the limit, and whether it came to the end.
+func (in *instance) outwards(offset []int64, w sweeping) (lost int, finished bool) {
+	load := in.load()
+	peak := int32(slices.Index(load, slices.Max(load)))
+	var stack, homeless []int32
+	for i := range in.items {
+		if it := &in.items[i]; it.size == 0 {
+			offset[i] = it.up(0)
+		} else if it.first <= peak && peak < it.end {
+			stack = append(stack, int32(i))
+		}
+	}
+	in.pile(stack, w.seed)
+	owner := make([]int32, len(in.items))
+	for _, backwards := range []bool{false, true} {
+		section := peak
+		if backwards {
+			section = int32(in.sections) - 1 - peak
+		}
+		o := in.newOutward(offset, owner, &w, backwards)
+		if !o.stack(stack) || !o.run(section) {
+			return 0, false
+		}
+		w.below = o.limit
+		homeless = append(homeless, o.homeless...)
+	}
+	return in.attic(offset, owner, homeless, w.below), true
+}
+
+// pile orders the items of a stack by how long they live, about: the longest first.
+func (in *instance) pile(stack []int32, seed uint64) {
+	rank := func(i int32) int64 {
+		life := int64(in.items[i].end - in.items[i].first)
+		return life * (256 + int64(scramble(seed+uint64(i))&255))
+	}
+	slices.SortFunc(stack, func(a, b int32) int { return cmp.Or(cmp.Compare(rank(b), rank(a)), cmp.Compare(a, b)) })
+}
+
+// attic places what found no room above the limit, and says how many that are. What was to be stacked is lost in both
+// directions.
+func (in *instance) attic(offset []int64, owner, homeless []int32, limit int64) int {
+	slices.SortFunc(homeless, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(in.items[a].first, in.items[b].first), cmp.Compare(a, b))
+	})
+	homeless = slices.Compact(homeless)
+	ends := slices.Clone(homeless)
+	slices.SortFunc(ends, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(in.items[a].end, in.items[b].end), cmp.Compare(a, b))
+	})
+	s := in.newSweep(offset, owner)
+	s.cells[s.top].at = limit
+	for _, i := range homeless {
+		for ; in.items[ends[0]].end <= in.items[i].first; ends = ends[1:] {
+			s.release(ends[0], 0)
+		}
+		s.take(i)
+	}
+	return len(homeless)
+}
+
+// newOutward makes a sweep with a wall below and one at the limit.
+func (in *instance) newOutward(offset []int64, owner []int32, w *sweeping, backwards bool) *outward {
+	o := &outward{sweep: in.newSweep(offset, owner), sweeping: w, backwards: backwards, limit: w.below,
+		since: make([]int32, len(in.items)), life: float64(in.volume()) / float64(max(1, len(in.items))),
+		chain: newChain(len(in.items), w.seed)}
+	if w.most > 0 {
+		o.stretch = max(1, w.below/stretches)
+	}
+	top := &o.cells[o.top]
+	top.at, top.free, top.ends = o.limit, false, always
+	o.floor = o.newCell(cell{before: nothing, after: o.top, ends: always})
+	o.cells[o.top].before = o.floor
+	o.free(0)
+	return o
+}
+
+// free adds a free cell below the limit that begins at an offset.
+func (o *outward) free(at int64) {
+	k := o.newCell(cell{block: block{at, o.limit}, before: o.cells[o.top].before, after: o.top})
+	o.link(k)
+	o.list(k)
+}
+
+// stack places the items that are alive where the sweep begins. It says whether to go on.
+func (o *outward) stack(items []int32) bool {
+	for _, i := range items {
+		it := &o.in.items[i]
+		for o.over(it) && o.stretch > 0 {
+			if !o.raise() {
+				return false
+			}
+		}
+		if o.over(it) {
+			o.giveUp(i)
+			continue
+		}
+		rest := o.cells[o.top].before
+		o.settle(i, rest, it.up(o.cells[rest].at))
+		o.since[i] = always
+	}
+	return true
+}
+
+// over says that the highest cell holds an item no more.
+func (o *outward) over(it *item) bool {
+	rest := &o.cells[o.cells[o.top].before]
+	return !rest.free || it.up(rest.at)+it.size > o.limit
+}
+
+func (o *outward) giveUp(i int32) {
+	o.owner[i] = nothing
+	o.homeless = append(o.homeless, i)
+}
+
+// run places what begins after a section. It says whether it came to the end.
+func (o *outward) run(section int32) bool {
+	when := func(i int32) span { return o.in.when(i, o.backwards) }
+	begin, end := o.in.byBegin(o.backwards), o.in.byEnd(o.backwards)
+	for len(begin) > 0 && when(begin[0]).first <= section {
+		begin = begin[1:]
+	}
+	for len(end) > 0 && when(end[0]).end <= section {
+		end = end[1:]
+	}
+	for _, i := range begin {
+		for ; when(end[0]).end <= when(i).first; end = end[1:] {
+			if o.owner[end[0]] >= 0 {
+				o.release(end[0], when(end[0]).end)
+			}
+		}
+		if k, at := o.choose(i, holesSeen); k >= 0 {
+			o.settle(i, k, at)
+		} else if !o.force(i) {
+			return false
+		}
+		if o.tick(16 + 4*o.looks) {
+			return false
+		}
+		o.looks = 0
+	}
+	return true
+}
+
+// force places an item for which there is no hole, above the limit if need be. It says whether to go on.
+func (o *outward) force(i int32) bool {
+	for !o.eject(i) {
+		switch {
+		case o.stretch == 0, o.grant < 0:
+			o.giveUp(i)
+			return true
+		case !o.raise():
+			return false
+		}
+	}
+	return true
+}
+
+// raise lifts the limit, unless that is in vain.
+func (o *outward) raise() bool {
+	at := o.limit
+	o.limit += o.stretch
+	if o.limit >= o.most {
+		return false
+	}
+	o.cells[o.top].at = o.limit
+	k := o.cells[o.top].before
+	if !o.cells[k].free {
+		o.free(at)
+		return true
+	}
+	o.unlist(k)
+	o.cells[k].end = o.limit
+	o.list(k)
+	return true
+}
+
+// settle puts an item into a free cell.
+func (o *outward) settle(i, k int32, at int64) {
+	o.since[i] = o.cells[k].since
+	o.lay(i, k, at)
+	o.cells[o.owner[i]].ends = o.in.when(i, o.backwards).end
+}
+
+// choose takes the best of so many holes for an item, the tightest first, and the better end of it.
+func (o *outward) choose(i int32, most int) (best int32, at int64) {
+	it, life := &o.in.items[i], o.in.when(i, o.backwards)
+	best = nothing
+	least := math.Inf(1)
+	for b := o.filledFrom(bin(it.size)); b < binCount && most > 0; b = o.filledFrom(b + 1) {
+		for k := o.bins[b]; k >= 0 && most > 0; k = o.cells[k].next {
+			c := &o.cells[k]
+			o.looks++
+			low, high := it.up(c.at), it.down(c.end-it.size)
+			if low+it.size > c.end || c.since > life.first {
+				continue
+			}
+			most--
+			below, above := float64(o.cells[c.before].ends), float64(o.cells[c.after].ends)
+			room := float64(c.end - c.at - it.size)
+			if x := o.taste.cost(it, life, room, below, above); x < least {
+				best, at, least = k, low, x
+			}
+			if x := o.taste.cost(it, life, room, above, below); x < least {
+				best, at, least = k, high, x
+			}
+		}
+	}
+	return best, at
+}
+
+// cost of a hole, in bytes times sections: of what is left of it, until the item or what is beyond ends, and of the
+// time between the ends of the item and of what it lies beside. A hole that it fills costs less than nothing.
+func (t *taste) cost(it *item, life span, room, beside, beyond float64) float64 {
+	size, alive := float64(it.size), float64(life.end-life.first)
+	if *t == (taste{}) {
+		return room
+	}
+	apart := float64(t.apart*size) * min(float64(t.reach*alive), math.Abs(beside-float64(life.end)))
+	if room == 0 {
+		return float64(apart - float64(t.reach*size)*alive)
+	}
+	left := min(room, float64(t.sliver*size)) * (min(float64(life.end), beyond) - float64(life.first))
+	return float64(apart) + float64(left)
+}
