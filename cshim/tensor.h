@@ -400,11 +400,7 @@ static inline bool tlc_tensor_recycle(tl_context* c, tl_record* r, tl_entry e, u
 }
 
 /* Drops the only reference of a view: its slot goes to the magazine, and its reference to the
- * storage is dropped (tensor_view.c). False: ask Go, nothing changed. */
+ * storage is dropped (tensor_free.c). False: ask Go, nothing changed. */
 bool tlc_view_drop(tl_context* c, tl_record* r, tl_entry e, uint32_t sh) __attribute__((visibility("hidden")));
-
-/* The same of a view whose storage has other references; it calls nothing. False too where the view holds the last
- * one. */
-bool tlc_view_end(tl_context* c, tl_record* r, tl_entry e, uint32_t sh) __attribute__((visibility("hidden")));
 
 #endif

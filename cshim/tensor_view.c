@@ -394,56 +394,6 @@ static inline bool reshape(view* v, int64_t rank, const int64_t* shape)
 	return true;
 }
 
-/* ---- the end of a view ------------------------------------------------------------------- */
-
-/* The tensor whose memory a view shares, live; NULL: ask Go. */
-static inline tl_record* base_record(uintptr_t base)
-{
-	tl_record* r;
-	if (TLC_UNLIKELY(!tlc_find_record(base, &r) || TLC_LOAD(r->type_flags) != TL_TYPE_TENSOR)) return NULL;
-	if (TLC_UNLIKELY(!tlc_is_live_object(r))) return NULL;
-	return (((const tl_tensor_header*)base)->flags & TL_TENSOR_VIEW) == 0 ? r : NULL;
-}
-
-/* Whether C may end this view; then *base is the tensor whose memory it shares. */
-static inline bool may_end(tl_entry e, tl_record** base)
-{
-	const tl_tensor_header* h = (const tl_tensor_header*)e.object;
-	if (TLC_UNLIKELY((h->flags & ~(TL_TENSOR_READ_ONLY | TL_TENSOR_CONTIGUOUS)) != TL_TENSOR_VIEW)) return false;
-	if (TLC_UNLIKELY(tlc_is_last_life(e.gen) || (e.gen & 0xFF) > TL_CLASS_SMALL)) return false;
-	*base = base_record(h->base);
-	return *base != NULL;
-}
-
-/* A stub fails, its magazines being full. */
-bool tlc_view_drop(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
-{
-	tl_record* b;
-	if (TLC_UNLIKELY(!may_end(e, &b))) return false;
-	const uintptr_t base = ((const tl_tensor_header*)e.object)->base; /* before the slot can be used again */
-	if (TLC_UNLIKELY(!tlc_tensor_recycle(c, r, e, sh))) return false;
-	if (TLC_LIKELY(tlc_drop_shared(b))) return true;
-	if (!tlc_tensor_drop(c, b, tlc_entry_of(b, base))) tlc_drop_slowly(base);
-	return true;
-}
-
-bool tlc_view_end(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
-{
-	tl_record* b;
-	uint32_t seen = sh;
-	if (TLC_UNLIKELY(!may_end(e, &b))) return false;
-	tl_magazine* m = &c->magazines[e.gen & 0xFF];
-	if (TLC_UNLIKELY(m->top == m->limit)) return false;
-	if (!atomic_compare_exchange_strong_explicit(&r->sh, &seen, 0, memory_order_acq_rel, memory_order_relaxed))
-		return false;
-	if (TLC_UNLIKELY(!tlc_drop_shared(b))) { /* the view lives on: nobody has a reference but the caller */
-		atomic_store_explicit(&r->sh, sh, memory_order_release);
-		return false;
-	}
-	tlc_tensor_give_slot(c, m, r, e);
-	return true;
-}
-
 /* ---- the public functions ---------------------------------------------------------------- */
 
 tl_tensor* tl_view_reshape(tl_tensor* tensor, int64_t rank, const int64_t* shape)

@@ -37,9 +37,8 @@ const (
 	outwardTries = 4
 	// maxLooks are the cells that the ejections of a first outward sweep may look at.
 	maxLooks = 8_000_000
-	// hair is the reciprocal of the gap below which many items need no outward sweep unasked.
-	hair = 1000
-	// tight is the reciprocal of the gap below which a large input needs no skyline.
+	// tight is the reciprocal of the gap below which a large input needs no skyline, and many items no outward sweep
+	// unasked.
 	tight = 100
 )
 
@@ -156,7 +155,7 @@ func (p *packing) outwardUnasked() {
 		return
 	}
 	if len(p.in.items) > manyItems {
-		if p.above(hair) {
+		if p.above(tight) {
 			p.byOutward(1)
 		}
 		return
@@ -235,8 +234,11 @@ func (p *packing) deepen() {
 		vain /= 3
 	}
 	stuck := func(a *area) bool { return a.vain >= vain }
-	if !p.local() {
+	switch {
+	case !p.local():
 		p.byOutward(outwardTries)
+	case len(p.in.items) > manyItems && p.outward == 0:
+		p.byOutward(1)
 	}
 	many := len(p.in.items) > fewItems
 	if many {
