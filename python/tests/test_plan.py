@@ -1,6 +1,8 @@
 """Plans from Python: the same as tests_c/planning_test.c, and what only Python can get wrong."""
 
+import os
 import random
+import signal
 import threading
 
 import pytest
@@ -99,6 +101,27 @@ def test_what_progress_raises_ends_the_search():
     with pytest.raises(KeyError):
         plan.solve(3600, progress=progress)
     plan.validate()  # the best solution so far is there
+
+
+@pytest.mark.parametrize("progress", [None, lambda state: False], ids=["alone", "progress"])
+def test_an_interrupt_ends_the_search(progress):
+    """Python runs the handler when the callback begins, where ctypes would lose the exception."""
+    plan = crowd()
+    later = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    later.start()
+    with pytest.raises(KeyboardInterrupt):
+        plan.solve(3600, progress=progress)
+    later.join()
+    plan.validate()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_another_thread_solves_without_the_handler_of_interrupts():
+    plan = crowd()
+    thread = threading.Thread(target=plan.solve, args=(0.05,))
+    thread.start()
+    thread.join()
+    plan.validate()
 
 
 def test_a_refusal_of_spaces_is_proved():

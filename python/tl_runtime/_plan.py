@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from . import _abi
 from ._callbacks import answering
 from ._errors import Status
+from ._interrupts import noted_interrupts
 from ._library import c_string, check, lib
 from ._numbers import HIGHEST, LOWEST, int64_array
 
@@ -39,10 +40,14 @@ class PlanProgress(NamedTuple):
     steps: int
 
 
-def _told(progress: Callable[[PlanProgress], object], raised: list[BaseException]) -> Callable[..., Any]:
-    """Wraps progress for C: the wrapper returns 1 to end the search, also when progress raises."""
+def _told(
+    progress: Callable[[PlanProgress], object] | None, raised: list[BaseException], came: list[Any] | None
+) -> Callable[..., Any]:
+    """Wraps progress for C: the wrapper returns 1 to end the search, also when progress raises or an interrupt came."""
 
     def tell(address: int, _: object) -> int:
+        if came or progress is None:
+            return 1 if came else 0
         state = _abi.tl_plan_progress.from_address(address)
         told = PlanProgress(state.frame_bytes, state.lower_bound, state.elapsed_ms / 1000, state.steps)
         try:
@@ -146,7 +151,7 @@ class Plan:
 
         progress is called after each improvement and otherwise about every 10 ms; when it returns something that is
         true, the best solution so far is the result. It cannot use the library, which answers with BusyError. Its
-        exceptions end the search and are raised here.
+        exceptions end the search and are raised here, and so does Ctrl-C, with progress or without.
         """
         _not_negative(seed, target)
         _steps(max_steps)
@@ -155,9 +160,10 @@ class Plan:
         options.seed, options.max_steps, options.budget_ms = seed, max_steps, _milliseconds(budget)
         options.target_bytes = target
         raised: list[BaseException] = []
-        if progress is not None:
-            options.progress = _abi.tl_plan_progress_callback(_told(progress, raised))
-        status = lib.tl_plan_solve_with(self._handle, ctypes.byref(options))
+        with noted_interrupts() as came:
+            if progress is not None or came is not None:
+                options.progress = _abi.tl_plan_progress_callback(_told(progress, raised, came))
+            status = lib.tl_plan_solve_with(self._handle, ctypes.byref(options))
         if raised:
             raise raised[0]
         check(status)
