@@ -85,9 +85,10 @@ type tl_plan_options struct {
 // Ownership: none.
 // Threads: any thread; other calls for the plan wait.
 // Returns: TL_OK, or why no solution was found; an earlier one stays.
-// Errors: TL_E_INVALID_ARGUMENT (no such plan, a negative time, pins that collide),
-// TL_E_LIMIT (a buffer fits into none of its spaces; the message names it, and
-// tl_plan_is_infeasible tells whether that is proved), TL_E_OUT_OF_MEMORY.
+// Errors: TL_E_INVALID_ARGUMENT (no such plan, a negative time, pins that collide, gaps
+// that cover a whole life, sizes that add up to more than 2^61), TL_E_LIMIT (a buffer fits
+// into none of its spaces; the message names it, and tl_plan_is_infeasible tells whether
+// that is proved), TL_E_OUT_OF_MEMORY.
 // Cost: one cgo call and what the budget allows.
 //
 //export tlgo_plan_solve
@@ -105,7 +106,7 @@ func tlgo_plan_solve(c, plan uintptr, budgetMs int64) int32 {
 // Threads: any thread; other calls for the plan wait.
 // Returns: TL_OK, or why no solution was found; an earlier one stays.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, no options, a struct_size that is too
-// small, a negative number, pins that collide), TL_E_LIMIT (a buffer fits into none of
+// small, a negative number, and as tl_plan_solve), TL_E_LIMIT (a buffer fits into none of
 // its spaces; the message names it), TL_E_OUT_OF_MEMORY.
 // Cost: one cgo call and what the budget allows.
 //

@@ -4290,7 +4290,8 @@ typedef struct tl_plan_options {
  * Threads: any thread; other calls for the plan wait.
  * Returns: TL_OK, or why no solution was found; an earlier one stays.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan, a negative time, pins that
- *     collide), TL_E_LIMIT (a buffer fits into none of its spaces; the message
+ *     collide, gaps that cover a whole life, sizes that add up to more than
+ *     2^61), TL_E_LIMIT (a buffer fits into none of its spaces; the message
  *     names it, and tl_plan_is_infeasible tells whether that is proved),
  *     TL_E_OUT_OF_MEMORY.
  * Cost: one cgo call and what the budget allows.
@@ -4304,7 +4305,7 @@ TL_API tl_status tl_plan_solve(tl_plan* plan, int64_t budget_ms);
  * Threads: any thread; other calls for the plan wait.
  * Returns: TL_OK, or why no solution was found; an earlier one stays.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan, no options, a struct_size that
- *     is too small, a negative number, pins that collide), TL_E_LIMIT (a
+ *     is too small, a negative number, and as tl_plan_solve), TL_E_LIMIT (a
  *     buffer fits into none of its spaces; the message names it),
  *     TL_E_OUT_OF_MEMORY.
  * Cost: one cgo call and what the budget allows.

@@ -276,7 +276,9 @@ static void questions_that_are_refused(void)
 	tl_plan* solved = new_plan();
 	size_t offset;
 	tl_plan_add_buffer(solved, 64, 64, 0, 1);
-	tl_plan* unsolved = new_plan();
+	tl_plan* unsolved = new_plan(); /* a gap is its buffer's whole life */
+	CHECK_OK(tl_plan_add_gap(unsolved, tl_plan_add_buffer(unsolved, 64, 64, 0, 1), 0, 1));
+	CHECK_FAILS(tl_plan_solve(unsolved, 0), TL_E_INVALID_ARGUMENT);
 	tl_plan* bad[] = {NULL, (tl_plan*)&options, (tl_plan*)SIZE_MAX, unsolved};
 	for (size_t i = 0; i < 4; i++) {
 		CHECK_FAILS(tl_plan_validate(bad[i]), TL_E_INVALID_ARGUMENT);
