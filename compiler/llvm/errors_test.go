@@ -156,3 +156,14 @@ func TestUnsupportedErrorSaysWhat(t *testing.T) {
 	require.ErrorAs(t, err, &unsupported)
 	assert.Equal(t, UnsupportedError{"n1", "Einsum", graph.F32, "there is no kernel for this operator"}, *unsupported)
 }
+
+// A module that defines a function which it calls, or which LLVM calls, would call itself.
+func TestNamesOfFunctionsThatAreCalledAreTaken(t *testing.T) {
+	for name, want := range map[string]string{"tl_mem_frame_enter": "_tl_mem_frame_enter", "memcpy": "_memcpy",
+		"3d": "_3d", "my-net": "my_net", "tl_model": "tl_model"} {
+		text, err := Module(tinyPlan(), Options{Name: name})
+		require.NoError(t, err)
+		assert.Contains(t, text, "@"+want+"(")
+		assert.NotContains(t, text, "define i32 @tl_mem")
+	}
+}

@@ -47,7 +47,8 @@ const (
 // Options are what a module is written for. The zero value is a sensible choice.
 type Options struct {
 	// Name of the function; "" takes the plan's name. Characters other than ASCII
-	// letters, digits and _ become _.
+	// letters, digits and _ become _. A name that begins with a digit or with tl_mem_, or
+	// that is tl_last_status, memcpy, memmove or memset, gets a _ in front.
 	Name string
 
 	// Version is the major version of the LLVM that will read the module, 14 or
@@ -146,10 +147,16 @@ func nameOf(p *plan.ExecutionPlan, o Options) string {
 		}
 		return '_'
 	}, name)
-	if clean != "" && clean[0] >= '0' && clean[0] <= '9' {
+	if clean != "" && (clean[0] >= '0' && clean[0] <= '9' || taken(clean)) {
 		return "_" + clean
 	}
 	return clean
+}
+
+// taken says that functions of this name are called: those of the runtime, and what LLVM makes of loops that copy.
+func taken(name string) bool {
+	return strings.HasPrefix(name, "tl_mem_") ||
+		slices.Contains([]string{"tl_last_status", "memcpy", "memmove", "memset"}, name)
 }
 
 // module is one visible function and what it needs, before it is written down.
