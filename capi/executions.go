@@ -408,8 +408,8 @@ func tlgo_execution_constants(c, execution uintptr) uintptr {
 // Threads: any thread.
 // Returns: the text; NULL on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such execution or form, a name above 4095 bytes, a
-// version that is too old, an alignment above 64 for LLVM with memory of the library, a
-// second space or states of an arena with memory of slots), TL_E_UNSUPPORTED
+// version that is too old, an alignment above 64 for LLVM with memory of the library,
+// states of an arena with memory that is not the caller's), TL_E_UNSUPPORTED
 // (LLVM alone: operators that have no kernel; the message names all of them).
 // Cost: one cgo call, and that of writing the text.
 //

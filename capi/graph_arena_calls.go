@@ -13,6 +13,7 @@ import (
 	"tlruntime/compiler/models"
 	"tlruntime/compiler/plan"
 	"tlruntime/compiler/remat"
+	"tlruntime/runtime/memory"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
 )
@@ -223,6 +224,11 @@ func (a *graphArena) write(b *strings.Builder, asked formOfText) error {
 
 func validateArena(o *object.Context, h uintptr) status.Status {
 	return withArena(o, h, func(a *graphArena) status.Status {
+		for _, e := range a.arena.Entries {
+			if bytes := plan.ValidationBytes(e); !memory.Obtainable(bytes) {
+				return fail(o, status.OutOfMemory, "the system refuses %d bytes for the check of entry %q", bytes, e.Name)
+			}
+		}
 		if err := plan.ValidateArena(a.arena); err != nil {
 			return fail(o, status.Internal, "the plan is wrong, which is a defect of this library: %v", err)
 		}

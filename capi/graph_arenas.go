@@ -213,8 +213,8 @@ func tlgo_graph_arena_text(c, arena, form, name uintptr, llvmVersion int32) uint
 // Threads: any thread.
 // Returns: TL_OK; else the plan has a defect, which is one of this library, and the
 // message names it.
-// Errors: TL_E_INVALID_ARGUMENT (no such arena).
-// Cost: grows with the square of the number of buffers.
+// Errors: TL_E_INVALID_ARGUMENT (no such arena), TL_E_OUT_OF_MEMORY.
+// Cost: grows with the square of the number of buffers, and with the elements.
 //
 //export tlgo_graph_arena_validate
 func tlgo_graph_arena_validate(c, arena uintptr) int32 {

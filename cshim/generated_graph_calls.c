@@ -385,11 +385,14 @@ const char* tl_graph_arena_text(const tl_graph_arena* arena, const char* form, c
 
 tl_status tl_graph_arena_validate(const tl_graph_arena* arena) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_entry_begin(TL_FN_tl_graph_arena_validate, &why);
+	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_graph_arena_validate, &why);
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result = tlgo_graph_arena_validate((uintptr_t)context, (uintptr_t)arena);
+	int32_t result;
+	do {
+		result = tlgo_graph_arena_validate((uintptr_t)context, (uintptr_t)arena);
+	} while (result != TL_OK && tlc_entry_again(context));
 	tlc_entry_end(context);
 	return tlc_found(context, result);
 }

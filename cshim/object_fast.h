@@ -280,8 +280,8 @@ void tlc_drop_slowly(uintptr_t p);
 /* Drops a tensor's last reference, without Go when the pool takes the tensor (tensor_pool.c). */
 bool tlc_tensor_drop(tl_context* c, tl_record* r, tl_entry e);
 
-/* Releases tensors and views whose only reference is the scope's, from top down to low, as far as that takes no lock,
- * no Go and no code of the program. Returns where it met something else; c->top stays as it was (tensor_free.c). */
+/* Releases tensors and views whose only reference is the scope's, from top down to low, as far as that takes no lock and
+ * as a rule no Go. Returns where it met something else; c->top may be behind (tensor_free.c). */
 tl_entry* tlc_tensor_release_run(tl_context* c, tl_entry* top, const tl_entry* low);
 
 #pragma GCC visibility pop

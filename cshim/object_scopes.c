@@ -138,6 +138,7 @@ static bool release_entries(tl_context* c)
 	for (;;) {
 		const tl_entry* low = c->entries + mark->entries; /* a destructor may have caused holes below to be closed */
 		c->top = release_simple(c, c->top, low);
+		if (TLC_UNLIKELY(c->mark_top != mark + 1)) return false;
 		if (c->top <= low) return true;
 		tl_entry e = *--c->top;
 		tlc_release_entry(c, e);

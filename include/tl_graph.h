@@ -597,8 +597,8 @@ TL_API const void* const* tl_execution_constants(const tl_execution* execution);
  * Returns: the text; NULL on failure.
  * Errors: TL_E_INVALID_ARGUMENT (no such execution or form, a name above 4095
  *     bytes, a version that is too old, an alignment above 64 for LLVM with
- *     memory of the library, a second space or states of an arena with memory
- *     of slots), TL_E_UNSUPPORTED (LLVM alone: operators that have no kernel;
+ *     memory of the library, states of an arena with memory that is not the
+ *     caller's), TL_E_UNSUPPORTED (LLVM alone: operators that have no kernel;
  *     the message names all of them).
  * Cost: one cgo call, and that of writing the text.
  */
@@ -825,8 +825,8 @@ TL_API const char* tl_graph_arena_text(const tl_graph_arena* arena, const char* 
  * Threads: any thread.
  * Returns: TL_OK; else the plan has a defect, which is one of this library,
  *     and the message names it.
- * Errors: TL_E_INVALID_ARGUMENT (no such arena).
- * Cost: grows with the square of the number of buffers.
+ * Errors: TL_E_INVALID_ARGUMENT (no such arena), TL_E_OUT_OF_MEMORY.
+ * Cost: grows with the square of the number of buffers, and with the elements.
  */
 TL_API tl_status tl_graph_arena_validate(const tl_graph_arena* arena);
 

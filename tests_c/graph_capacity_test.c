@@ -67,6 +67,7 @@ static void values_are_computed_again(void)
 	CHECK(strstr(tl_last_error(), "64 bytes") != NULL);
 	/* Nothing may be done, and nothing has to be. */
 	options.flags = TL_GRAPH_FLAG_NO_RECOMPUTE;
+	CHECK_FAILS(tl_graph_plan(graph, &options, &execution), TL_E_LIMIT); /* below what any plan has */
 	options.capacity_bytes = frame_of(graph) - 4096;
 	CHECK_FAILS(tl_graph_plan(graph, &options, &execution), TL_E_LIMIT);
 	options.capacity_bytes += 4096;

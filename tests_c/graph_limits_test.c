@@ -42,11 +42,11 @@ static void tensors_beside_a_model_have_to_fit(void)
 {
 	/* The initializer "c", 512 Mi elements of u8 from the start of the file "tl-beside", is the output. */
 	static const char model[] = "\x08\x09\x3a\x2e\x12\x01n*$\x08\x80\x80\x80\x80\x02\x10\x02"
-	                            "B\x01"
-	                            "cj\x15\x0a\x08location\x12\x09tl-beside"
-	                            "p\x01"
-	                            "b\x03\x0a\x01"
-	                            "cB\x02\x10\x13";
+								"B\x01"
+								"cj\x15\x0a\x08location\x12\x09tl-beside"
+								"p\x01"
+								"b\x03\x0a\x01"
+								"cB\x02\x10\x13";
 	tl_graph* graph = NULL;
 	char folder[] = "/tmp/tl-graph-XXXXXX", path[64], beside[64];
 	CHECK(mkdtemp(folder) != NULL);
@@ -121,7 +121,8 @@ static void plans_of_large_constants_fit(void)
 	free(content);
 }
 
-/* covers: tl_execution_validate TL_E_OUT_OF_MEMORY */
+/* covers: tl_execution_validate TL_E_OUT_OF_MEMORY
+ * covers: tl_graph_arena_validate TL_E_OUT_OF_MEMORY */
 static void a_check_has_to_fit(void)
 {
 	const int64_t extents[] = {64 * MIB, 1 * MIB};
@@ -136,6 +137,11 @@ static void a_check_has_to_fit(void)
 		if (i == 0) CHECK_FAILS(tl_execution_validate(execution), TL_E_OUT_OF_MEMORY);
 		else CHECK_OK(tl_execution_validate(execution));
 		CHECK_OK(tl_execution_destroy(execution));
+		tl_graph_arena* arena = NULL;
+		CHECK_OK(tl_graph_plan_together(&graph, NULL, 1, NULL, &arena));
+		if (i == 0) CHECK_FAILS(tl_graph_arena_validate(arena), TL_E_OUT_OF_MEMORY);
+		else CHECK_OK(tl_graph_arena_validate(arena));
+		CHECK_OK(tl_graph_arena_destroy(arena));
 		CHECK_OK(tl_graph_destroy(graph));
 	}
 }

@@ -234,6 +234,11 @@ func (b *bounder) back(node int, known int64) int64 {
 		if len(at.list) == 0 || states >= nodeStates || b.left <= 0 {
 			return at.most
 		}
+		k := key(at.list)
+		if seen[k] {
+			continue
+		}
+		seen[k] = true
 		b.left--
 		for _, h := range at.list {
 			p := b.c.Values[h.value].Producer
@@ -243,8 +248,7 @@ func (b *bounder) back(node int, known int64) int64 {
 			for _, x := range b.needs(b.c.Nodes[p].Inputs) {
 				rest = with(rest, x)
 			}
-			if k := key(rest); !seen[k] {
-				seen[k] = true
+			if !seen[key(rest)] {
 				heap.Push(open, back{rest, most, b.sum(rest)})
 			}
 		}

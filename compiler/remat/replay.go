@@ -77,11 +77,16 @@ func (s *search) replayed(room int64, w weights, kinds way, most float64) *chang
 		} else if v := c.Nodes[i].Outputs[0]; slices.Contains(c.Outputs, v) {
 			r.show(v)
 		}
-		if r.failed || r.extra > most || len(r.out.Nodes) > mostReplayed*len(c.Nodes) {
+		if r.failed || r.tooLong() {
 			return nil
 		}
 	}
 	return r.end()
+}
+
+// tooLong says that what was computed again costs more than is asked for, or is more than a replay may have.
+func (r *replay) tooLong() bool {
+	return r.extra > r.most || len(r.out.Nodes) > mostReplayed*len(r.base.Nodes)
 }
 
 func (r *replay) isView(i int) bool {
@@ -206,7 +211,7 @@ func (r *replay) have(b int) {
 			r.transfer(plan.OpMoveIn, b, r.outside[b], "in")
 			r.arrive(b)
 		}
-	case !r.again || !repeatable(&r.base.Nodes[p]) || r.extra > r.most:
+	case !r.again || !repeatable(&r.base.Nodes[p]) || r.tooLong():
 		r.failed = true
 	case r.straight:
 		r.all(r.missing(b))

@@ -111,7 +111,10 @@ func (s *search) giveUpFrom(g *changed, w way) error {
 // least looks for a small frame where none fits, for the error to tell.
 func (s *search) least() error {
 	s.options.Capacity = s.bound
-	for _, kinds := range s.options.kinds()[:1] {
+	for n, kinds := range s.options.kinds() {
+		if n > 0 {
+			break // the first has most to choose from
+		}
 		for _, w := range variants() {
 			if _, err := s.trial(trial{weights: w, way: kinds, room: s.bound}); err != nil {
 				return err

@@ -202,6 +202,11 @@ def test_values_are_moved_where_that_is_cheaper(tmp_path):
     np.testing.assert_array_equal(moved.compile()(x), graph.plan().compile()(x))
     with pytest.raises(tl.LimitError):
         graph.plan(capacity=capacity, outside=True, recompute=False, outside_bytes=64)
+    with pytest.raises(ValueError, match="second space"):  # which would be an argument more of the function
+        moved.compile(memory=moved.scratch())
+    for wrong in (0, np.float32(0)):
+        with pytest.raises(ValueError, match="is no bandwidth"):
+            graph.plan(capacity=capacity, outside=wrong)
     for wrong in ({"outside": True}, {"recompute": False}, {"capacity": 1, "outside": -1.0}, {"rates": {}}):
         with pytest.raises(tl.InvalidArgumentError):
             graph.plan(**wrong)

@@ -269,6 +269,8 @@ def test_memory_has_to_be_enough():
         (np.concatenate([room, room])[1:], "a multiple of 64"),
         (np.concatenate([room, room])[::2], "has gaps"),
         (bytes(room), "cannot be written"),
+        ([0] * 4096, "is a NumPy array"),
+        (np.full(4096, None), "is a NumPy array"),
     ):
         with pytest.raises(ValueError, match=says):
             execution.compile(memory=np.frombuffer(wrong, np.uint8) if isinstance(wrong, bytes) else wrong)

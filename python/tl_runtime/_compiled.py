@@ -41,6 +41,10 @@ class CompiledGraph(Runnable):
         self.memory: numpy.ndarray | None = None
         where = "frame" if memory is None else "caller"
         if memory is not None:
+            if execution.outside_bytes:
+                raise ValueError(
+                    f"{self._kind}: the plan moves values to a second space, which the runtime gives; compile without memory"
+                )
             memory = checked_memory(memory, execution.frame_bytes, execution.alignment)
         self._code, self._address = _compile.compiled(
             lambda version: execution.llvm(_FUNCTION, version=version, memory=where), _FUNCTION, compiler
@@ -105,7 +109,9 @@ def checked_memory(memory: Any, nbytes: int, alignment: int) -> numpy.ndarray:
     import numpy
 
     alignment = max(alignment, _ALIGNED)
-    array = numpy.asarray(memory)
+    if not isinstance(memory, numpy.ndarray) or memory.dtype.hasobject:
+        raise ValueError("memory for a graph: it is a NumPy array of bytes or numbers, such as scratch() makes")
+    array = memory
     if not (array.flags.c_contiguous and array.flags.writeable):
         raise ValueError("memory for a graph: the array cannot be written, or has gaps")
     if array.nbytes < nbytes:

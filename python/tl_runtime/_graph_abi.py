@@ -688,8 +688,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the text; NULL on failure.
         Errors: TL_E_INVALID_ARGUMENT (no such execution or form, a name above 4095
             bytes, a version that is too old, an alignment above 64 for LLVM with
-            memory of the library, a second space or states of an arena with memory
-            of slots), TL_E_UNSUPPORTED (LLVM alone: operators that have no kernel;
+            memory of the library, states of an arena with memory that is not the
+            caller's), TL_E_UNSUPPORTED (LLVM alone: operators that have no kernel;
             the message names all of them).
         Cost: one cgo call, and that of writing the text.
         """,
@@ -891,7 +891,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.c_void_p,),
         ("arena",),
-        ("TL_E_INVALID_ARGUMENT",),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
         """tl_graph_arena_validate checks an arena with code that is independent of the planner:
         states, and lifetimes, overlaps and offsets of each entry.
 
@@ -899,8 +899,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK; else the plan has a defect, which is one of this library,
             and the message names it.
-        Errors: TL_E_INVALID_ARGUMENT (no such arena).
-        Cost: grows with the square of the number of buffers.
+        Errors: TL_E_INVALID_ARGUMENT (no such arena), TL_E_OUT_OF_MEMORY.
+        Cost: grows with the square of the number of buffers, and with the elements.
         """,
     ),
 )

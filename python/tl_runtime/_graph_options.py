@@ -60,9 +60,13 @@ def for_c(options: Options) -> Any:
         if bool(given.pop(name, not on)) is on:
             made.flags |= abi.GraphFlag[flag]
     outside = given.pop("outside", False)
-    if outside is not False:
+    if isinstance(outside, bool) or outside is None:
+        bandwidth = 0.0
+    elif (bandwidth := float(outside)) == 0:  # which is True for C
+        raise ValueError(f"tl.Graph.plan: outside={outside!r} is no bandwidth; it is True, False, or bytes a second")
+    if outside:
         made.flags |= abi.GraphFlag.OUTSIDE
-        made.outside_bandwidth = 0.0 if outside is True else float(outside)
+        made.outside_bandwidth = bandwidth
     for name, member in _SIZES.items():
         number = given.pop(name, 0)
         _not_negative(number)

@@ -151,7 +151,7 @@ class Plan:
 
         progress is called after each improvement and otherwise about every 10 ms; when it returns something that is
         true, the best solution so far is the result. It cannot use the library, which answers with BusyError. Its
-        exceptions end the search and are raised here, and so does Ctrl-C, with progress or without.
+        exceptions end the search and are raised here. Ctrl-C ends the search too, with progress or without.
         """
         _not_negative(seed, target)
         _steps(max_steps)
