@@ -81,7 +81,7 @@ func (g *ownGraph) copied() *graph.Graph {
 
 // names copies an array of strings, in which NULL is "".
 func names(o *object.Context, array addressList, kind string) ([]string, status.Status) {
-	if st := array.check(o, "names of "+kind+"s"); st != status.OK {
+	if st := array.check(o, kind+" names"); st != status.OK {
 		return nil, st
 	}
 	list := make([]string, array.n)
@@ -91,7 +91,7 @@ func names(o *object.Context, array addressList, kind string) ([]string, status.
 			continue
 		}
 		var st status.Status
-		if list[i], st = textOf(o, at, "the name of an "+kind); st != status.OK {
+		if list[i], st = textOf(o, at, kind+" name"); st != status.OK {
 			return nil, st
 		}
 	}

@@ -82,7 +82,8 @@ int32_t NAME(const void* const* inputs, void* const* outputs, const void* const*
  *     own.
  * Returns: TL_OK, or why there is no result.
  * Errors: TL_E_INVALID_ARGUMENT (an address, scratch or outside is NULL, scratch or
- *     outside is not aligned, an index is out of range).
+ *     outside is not aligned, an index is out of range, a number of turns or
+ *     elements is another one than was planned).
  */
 int32_t NAME(const void* const* inputs, void* const* outputs, const void* const* constants, void* scratch, void* outside);
 `

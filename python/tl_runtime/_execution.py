@@ -72,8 +72,9 @@ class ExecutionInstruction(NamedTuple):
 class ExecutionBody(NamedTuple):
     """A graph that an instruction runs: a branch of If, what Loop or Scan repeats.
 
-    What it needs lies in the instruction's scratch, at offsets in bytes. An input of None is an argument of the
-    instruction: the last inputs are those that captures lists. An output of None is written where the result lies.
+    What it needs lies in the instruction's scratch, at offsets in bytes. What is None has no memory of its own there: the
+    last inputs are the arguments of the instruction that captures lists; what a Loop or Scan carries lies in the result,
+    what a turn reads or adds in an argument or a result, and the outputs of a branch are the results.
     """
 
     name: str

@@ -151,9 +151,11 @@ class tl_execution_instruction(ctypes.Structure):
 class tl_execution_body(ctypes.Structure):
     """tl_execution_body describes a graph that an instruction runs: a branch of If, what Loop
     or Scan repeats. What it needs lies in the instruction's temporary memory, at offsets in
-    bytes. An input at -1 is an argument of the instruction: the last num_captures inputs are
-    those of the indices in captures. An output at -1 is written where the instruction's
-    result lies.
+    bytes. What is at -1 has no memory of its own: the last num_captures inputs are the
+    arguments of the instruction at the indices in captures. What a Loop or Scan carries lies
+    in the instruction's result, into which its first content is copied; what a turn reads or
+    adds is the part of that turn in an argument or a result; the outputs of a branch are the
+    results.
     """
 
     _fields_ = [

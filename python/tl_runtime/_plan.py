@@ -151,7 +151,8 @@ class Plan:
 
         progress is called after each improvement and otherwise about every 10 ms; when it returns something that is
         true, the best solution so far is the result. It cannot use the library, which answers with BusyError. Its
-        exceptions end the search and are raised here. Ctrl-C ends the search too, with progress or without.
+        exceptions end the search and are raised here. Ctrl-C ends the search too, with progress or without; a handler of
+        SIGINT that does not raise leaves the best solution so far.
         """
         _not_negative(seed, target)
         _steps(max_steps)
