@@ -103,6 +103,15 @@ def test_what_progress_raises_ends_the_search():
     plan.validate()  # the best solution so far is there
 
 
+@pytest.fixture
+def interrupts():
+    """The program's handler, as it is without nohup and the like."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupts")
 @pytest.mark.parametrize("progress", [None, lambda state: False], ids=["alone", "progress"])
 def test_an_interrupt_ends_the_search(progress):
     """Python runs the handler when the callback begins, where ctypes would lose the exception."""
