@@ -2,13 +2,24 @@
 #ifndef TL_INLINE_ARENA_H
 #define TL_INLINE_ARENA_H
 
-/* n bytes aligned to 64; false: no arena, full, nothing to do. Aligning may pass the end: the bytes
- * left are negative then. Budget: 3 loads, 1 store, 2 branches. */
+/* Before the arena changes: the newest mark keeps its top, if it is the first change since that mark. */
+static inline void tlc_note_arena(tl_context* c)
+{
+	tl_mark* m = c->mark_top - 1;
+	if (c->mark_top != c->marks && (m->kind & TL_MARK_ARENA) == 0) {
+		m->arena_top = c->arena_top;
+		m->kind |= TL_MARK_ARENA;
+	}
+	c->arena_mark = c->mark_top;
+}
+
+/* n bytes aligned to 64; false: no arena, full, nothing to do. Budget: 5 loads, 1 store, 3 branches. */
 static inline bool tlc_op_arena_alloc(tl_context* c, int64_t bytes, void** result)
 {
-	uintptr_t at = TLC_ALIGNED64(c->arena_top);
-	if (TLC_UNLIKELY(bytes <= 0 || (int64_t)(c->arena_end - at) < bytes)) return false;
-	c->arena_top = at + (uint64_t)bytes;
+	uintptr_t at = TLC_ALIGNED64(c->arena_top), top = at + (uint64_t)bytes; /* an address and 2^63 fit into a word */
+	if (TLC_UNLIKELY(bytes <= 0 || top > c->arena_end)) return false;
+	if (TLC_UNLIKELY(c->arena_mark != c->mark_top)) tlc_note_arena(c);
+	c->arena_top = top;
 	*result = (void*)at;
 	return true;
 }
@@ -36,11 +47,15 @@ static inline bool tlc_op_arena_get_offset(const tl_context* c, int64_t* result)
 	return TLC_LIKELY(tlc_is_fast(c));
 }
 
-/* Without an arena base and top are equal, which allows 0; Go distinguishes that from an error. */
+/* Without an arena base and top are equal, which allows 0; Go distinguishes that from an error. It also gives back what
+ * was taken before the newest mark, and lets older marks keep their tops. */
 static inline bool tlc_op_arena_set_offset(tl_context* c, int64_t offset)
 {
 	if (TLC_UNLIKELY(c->arena_base == 0 || (uint64_t)offset > c->arena_top - c->arena_base)) return false;
-	c->arena_top = c->arena_base + (uint64_t)offset;
+	uintptr_t top = c->arena_base + (uint64_t)offset;
+	if (TLC_UNLIKELY(c->arena_mark != c->mark_top)) return false;
+	if (TLC_UNLIKELY(c->mark_top != c->marks && top < c->mark_top[-1].arena_top)) return false;
+	c->arena_top = top;
 	return true;
 }
 

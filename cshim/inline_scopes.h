@@ -8,12 +8,12 @@ static inline bool tlc_push_mark(tl_context* c, uint32_t kind, uint32_t slots)
 {
 	tl_mark* m = c->mark_top;
 	if (TLC_UNLIKELY(m == c->mark_end)) return false;
-	m->entries = (uint64_t)(c->top - c->entries);
-	m->arena = c->arena_top - c->arena_base;
-	m->frame = c->frame_top - c->frame_base;
+	m->top = c->top;
 	m->kind = kind << TL_MARK_KIND_SHIFT | slots;
-	m->outer = (uint32_t)c->function;
 	c->mark_top = m + 1;
+	if (kind == TL_MARK_SCOPE) return true;
+	m->frame_top = c->frame_top;
+	m->outer = (uint32_t)c->function;
 	c->planned += kind == TL_MARK_PLANNED;
 	return true;
 }
@@ -28,20 +28,23 @@ static inline void tlc_enter_function(tl_context* c, uint64_t function)
 		return;
 	}
 	tl_mark* m = &c->marks[function - 1];
-	c->floor = m->entries;
+	c->floor = (uint64_t)(m->top - c->entries);
 	c->slots = m->kind & TL_MARK_SLOTS;
-	c->slot_table = (tl_slot*)TLC_ALIGNED64(c->frame_base + m->frame);
+	c->slot_table = (tl_slot*)TLC_ALIGNED64(m->frame_top);
 }
 
-/* kind is that of the newest mark; most callers know it. */
-static inline void tlc_pop_mark(tl_context* c, uint32_t kind)
+/* The newest mark of this kind goes. flags are those of its kind, or none where it is known to have none. */
+static inline void tlc_pop_mark(tl_context* c, tl_mark* m, uint32_t kind, uint32_t flags)
 {
-	tl_mark m = *--c->mark_top;
-	if (c->arena_top > c->arena_base + m.arena) c->arena_top = c->arena_base + m.arena;
+	c->mark_top = m;
+	if (TLC_UNLIKELY((flags & TL_MARK_ARENA) != 0)) {
+		if (c->arena_top > m->arena_top) c->arena_top = m->arena_top;
+		c->arena_mark = NULL;
+	}
 	if (TLC_LIKELY(kind == TL_MARK_SCOPE)) return;
-	bool pinned = kind == TL_MARK_PLANNED && (m.kind & 1) != 0;
-	if (!pinned) c->frame_top = c->frame_base + m.frame;
-	if (kind == TL_MARK_FUNCTION) tlc_enter_function(c, m.outer);
+	bool pinned = kind == TL_MARK_PLANNED && (flags & 1) != 0;
+	if (!pinned) c->frame_top = m->frame_top;
+	if (kind == TL_MARK_FUNCTION) tlc_enter_function(c, m->outer);
 	else c->planned--;
 }
 
@@ -59,10 +62,10 @@ static inline bool tlc_is_quiet(const tl_context* c)
 }
 
 /* Leaves the newest mark when it holds nothing; saves no register. */
-static inline bool tlc_leave_empty(tl_context* c, const tl_mark* mark, uint32_t kind)
+static inline bool tlc_leave_empty(tl_context* c, tl_mark* mark, uint32_t kind, uint32_t flags)
 {
-	if (TLC_UNLIKELY(c->top != c->entries + mark->entries || !tlc_is_quiet(c))) return false;
-	tlc_pop_mark(c, kind);
+	if (TLC_UNLIKELY(c->top != mark->top || !tlc_is_quiet(c))) return false;
+	tlc_pop_mark(c, mark, kind, flags);
 	return true;
 }
 
@@ -70,19 +73,22 @@ static inline uint64_t tlc_depth(const tl_context* c) { return (uint64_t)(c->mar
 
 /* ---- scopes ---------------------------------------------------------------------- */
 
-/* Budget: 8 loads, 7 stores, 1 branch. */
+/* Budget: 3 loads, 3 stores, 1 branch. */
 static inline bool tlc_op_mem_enter_scope(tl_context* c) { return tlc_push_mark(c, TL_MARK_SCOPE, 0); }
 
-/* Whether the newest mark is a scope. */
+/* Whether the newest mark is a scope, whose kind is the least. */
 static inline bool tlc_is_in_scope(const tl_context* c)
 {
 	return TLC_LIKELY(c->mark_top != c->marks) &&
-	       TLC_LIKELY(c->mark_top[-1].kind >> TL_MARK_KIND_SHIFT == TL_MARK_SCOPE);
+	       TLC_LIKELY(c->mark_top[-1].kind < (TL_MARK_SCOPE + 1u) << TL_MARK_KIND_SHIFT);
 }
 
+/* Leaves a scope in which nothing was tagged or taken from the arena, by one comparison. Budget: 8 loads, 1 store,
+ * 4 branches. */
 static inline bool tlc_op_mem_exit_scope(tl_context* c)
 {
-	return tlc_is_in_scope(c) && tlc_leave_empty(c, c->mark_top - 1, TL_MARK_SCOPE);
+	return TLC_LIKELY(c->mark_top != c->marks) && TLC_LIKELY(c->mark_top[-1].kind == TL_MARK_SCOPE) &&
+	       tlc_leave_empty(c, c->mark_top - 1, TL_MARK_SCOPE, 0);
 }
 
 static inline bool tlc_op_get_scope_depth(const tl_context* c, int64_t* result)
@@ -119,7 +125,7 @@ static inline bool tlc_is_in_function(const tl_context* c) { return c->mark_top 
 static inline bool tlc_op_mem_function_exit(tl_context* c)
 {
 	return TLC_LIKELY(c->function != 0) && TLC_LIKELY(tlc_is_in_function(c)) &&
-	       tlc_leave_empty(c, c->mark_top - 1, TL_MARK_FUNCTION);
+	       tlc_leave_empty(c, c->mark_top - 1, TL_MARK_FUNCTION, c->mark_top[-1].kind);
 }
 
 /* A slot's buffer of the newest function. */
@@ -159,7 +165,7 @@ static inline bool tlc_is_in_frame(const tl_context* c)
 
 static inline bool tlc_op_mem_frame_exit(tl_context* c)
 {
-	return tlc_is_in_frame(c) && tlc_leave_empty(c, c->mark_top - 1, TL_MARK_PLANNED);
+	return tlc_is_in_frame(c) && tlc_leave_empty(c, c->mark_top - 1, TL_MARK_PLANNED, c->mark_top[-1].kind);
 }
 
 #endif

@@ -169,17 +169,18 @@ typedef struct tl_class_info {
 
 /* What was open when a scope, a function or a planned frame began. */
 typedef struct tl_mark {
-	uint64_t entries; /* scope entries below it */
-	uint64_t arena;   /* arena bytes below it */
-	uint64_t frame;   /* frame stack bytes below it */
-	uint32_t kind;    /* kind << 30 | TAGGED | slots */
-	uint32_t outer;   /* 1 + index of the enclosing function's mark, 0 = none */
+	tl_entry* top;       /* of the scope entries below it */
+	uintptr_t arena_top; /* of the arena below it, where kind has ARENA; otherwise that is the arena's top of now */
+	uintptr_t frame_top; /* of the frame stack below it; not written for a scope, which has no frame */
+	uint32_t kind;       /* kind << 30 | TAGGED | ARENA | slots */
+	uint32_t outer;      /* 1 + index of the enclosing function's mark, 0 = none; not written for a scope */
 } tl_mark;
 
 /* mark.kind */
 enum { TL_MARK_SCOPE = 0, TL_MARK_FUNCTION = 1, TL_MARK_PLANNED = 2 };
 #define TL_MARK_KIND_SHIFT 30
-#define TL_MARK_SLOTS 0x1FFFFFFFu
+#define TL_MARK_SLOTS 0x0FFFFFFFu
+#define TL_MARK_ARENA 0x10000000u  /* the arena has changed while this was the newest mark */
 #define TL_MARK_TAGGED 0x20000000u /* a tag was pushed while this was the newest mark */
 
 /* One buffer slot of a function frame. */
@@ -268,9 +269,10 @@ typedef struct tl_context {
 	tl_slot* slot_table;
 	uintptr_t frame_base, frame_top, frame_end;
 	uintptr_t arena_base, arena_top, arena_end; /* all 0 while no arena is active */
-	uint64_t indexed;                           /* scope entries below it are in the index */
-	uint64_t holes;                             /* scope entries that were taken out */
-	uintptr_t index;                            /* hash slots of the scope index (runtime/object) */
+	tl_mark* arena_mark; /* mark_top while the newest mark has ARENA, or while there is none; otherwise anything else */
+	uint64_t indexed;    /* scope entries below it are in the index */
+	uint64_t holes;      /* scope entries that were taken out */
+	uintptr_t index;     /* hash slots of the scope index (runtime/object) */
 	uint64_t index_mask;
 	uintptr_t index_prev;    /* entry position -> next older position of the same pointer */
 	struct tl_context* self; /* this context; the real one when this is the stub of TL_FASTPATH=0; NULL = none */
@@ -327,7 +329,6 @@ typedef struct tl_context {
 	tl_class_info* classes;
 	tl_record* block_metadata;
 	uint32_t* record_blocks;
-	uint32_t spare[4]; /* so that no magazine lies in two cache lines */
 	/* Tracking (runtime/observe/track). Objects of size classes are counted down to the next sample
 	 * in their magazines, everything else in bytes here. */
 	uint64_t sample_left;    /* bytes that may pass before the next sample */
@@ -342,7 +343,8 @@ typedef struct tl_context {
 	/* Free nodes that this thread keeps: a chain that it takes from and puts into, and a full one. */
 	uint32_t node_first, node_count;
 	uint32_t node_full;
-	uint32_t waiting;                 /* nodes that this thread took out of its inbox and has not finished */
+	uint64_t
+		waiting; /* nodes that this thread took out of its inbox and has not finished; read with other words as one */
 	uint32_t tag_names[TL_MAX_TAGS];  /* of all tags up to this one */
 	uint32_t tag_depths[TL_MAX_TAGS]; /* marks that were open when it was pushed */
 	/* last error */

@@ -161,6 +161,18 @@ static inline tl_entry* tlc_end_of_stack(const tl_context* c)
 /* The part of the stack that nothing uses. */
 static inline tl_entry* tlc_unused_stack(const tl_context* c) { return c->warm != NULL ? c->warm : c->top; }
 
+/* Where the entries of what was opened last begin. */
+static inline const tl_entry* tlc_scope_bottom(const tl_context* c)
+{
+	return c->mark_top != c->marks ? c->mark_top[-1].top : c->entries;
+}
+
+/* Whether the newest entry may leave the stack at once: it is not in the index, and no hole lies below it. */
+static inline bool tlc_is_top_free(const tl_context* c)
+{
+	return c->holes == 0 && (uint64_t)(c->top - c->entries) > c->indexed;
+}
+
 /* Makes room for an entry where a warm place is; false: the stack is full, ask Go. */
 bool tlc_displace(tl_context* c);
 

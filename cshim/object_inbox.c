@@ -157,8 +157,8 @@ static uint32_t finish_all(tl_context* c, uint32_t i, uint32_t rest)
 bool tlc_read_inbox(tl_context* c)
 {
 	if (TLC_UNLIKELY(tlc_forked())) return false;
-	c->waiting = finish_all(c, c->waiting, 0);
-	c->waiting = finish_all(c, empty_inbox(c), c->waiting);
+	c->waiting = finish_all(c, (uint32_t)c->waiting, 0);
+	c->waiting = finish_all(c, empty_inbox(c), (uint32_t)c->waiting);
 	return c->waiting == 0;
 }
 
@@ -167,7 +167,7 @@ bool tlc_read_inbox(tl_context* c)
 static bool finish_some(tl_context* c)
 {
 	while (c->waiting != 0) {
-		uint32_t i = c->waiting;
+		uint32_t i = (uint32_t)c->waiting;
 		const tl_node* n = node_at(i);
 		uint32_t next = n->next;
 		if (!finish(c, n)) return true;

@@ -292,8 +292,7 @@ int64_t tlc_find_entry(tl_context* c, uintptr_t p)
 static inline void make_hole(tl_context* c, uint64_t at)
 {
 	tlc_leave_hole(c, at);
-	uint64_t marks = (uint64_t)(c->mark_top - c->marks);
-	tl_entry* low = c->entries + (marks > 0 ? c->mark_top[-1].entries : 0);
+	const tl_entry* low = tlc_scope_bottom(c);
 	while (c->top > low && c->top[-1].object == 0) {
 		c->top--;
 		c->holes--;

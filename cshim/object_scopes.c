@@ -94,13 +94,13 @@ static inline tl_entry* release_in_place(const tl_context* c, tl_entry* top, con
 }
 
 /* Whether a scope with entries from low on may leave its places warm. */
-static inline bool may_stay_warm(tl_context* c, const tl_mark* mark, const tl_entry* low)
+static inline bool may_stay_warm(tl_context* c, const tl_entry* low)
 {
 	if (c->cold_exits != 0) {
 		c->cold_exits--;
 		return false;
 	}
-	return c->indexed <= mark->entries && c->top != low && tlc_unused_stack(c) - low <= TL_WARM_ENTRIES;
+	return c->indexed <= (uint64_t)(low - c->entries) && c->top != low && tlc_unused_stack(c) - low <= TL_WARM_ENTRIES;
 }
 
 /* Releases blocks of malloc whose only reference is the scope's. The entry is removed first: free
@@ -136,7 +136,7 @@ static bool release_entries(tl_context* c)
 {
 	const tl_mark* mark = c->mark_top - 1;
 	for (;;) {
-		const tl_entry* low = c->entries + mark->entries; /* a destructor may have caused holes below to be closed */
+		const tl_entry* low = mark->top; /* a destructor may have caused holes below to be closed */
 		c->top = release_simple(c, c->top, low);
 		if (TLC_UNLIKELY(c->mark_top != mark + 1)) return false;
 		if (c->top <= low) return true;
@@ -171,13 +171,20 @@ static __attribute__((cold, noinline)) tl_status close_slowly(uint64_t target, u
 	return TL_OK;
 }
 
+static inline void pop_newest(tl_context* c)
+{
+	tl_mark* m = c->mark_top - 1;
+	tlc_pop_mark(c, m, m->kind >> TL_MARK_KIND_SHIFT, m->kind);
+}
+
 /* Closes marks down to target: the fast path's CloseTo. */
 static __attribute__((noinline)) tl_status close_to(tl_context* c, uint64_t target, uint32_t function)
 {
 	uint64_t entries = (uint64_t)(c->top - c->entries);
 	while ((uint64_t)(c->mark_top - c->marks) > target) {
-		if (TLC_UNLIKELY(c->indexed > c->mark_top[-1].entries)) return close_slowly(target, function);
-		if (TLC_LIKELY(release_entries(c))) tlc_pop_mark(c, c->mark_top[-1].kind >> TL_MARK_KIND_SHIFT);
+		if (TLC_UNLIKELY(c->indexed > (uint64_t)(c->mark_top[-1].top - c->entries)))
+			return close_slowly(target, function);
+		if (TLC_LIKELY(release_entries(c))) pop_newest(c);
 	}
 	bool mail = tlc_has_mail(c) && !tlc_read_inbox(c);
 	if (TLC_UNLIKELY(mail || (tlc_has_to_destroy(c) != 0 && !c->draining))) tlc_poll();
@@ -188,12 +195,12 @@ static __attribute__((noinline)) tl_status close_to(tl_context* c, uint64_t targ
 }
 
 /* Leaves the newest mark; close_to handles what needs more than a magazine or free. */
-static __attribute__((noinline)) tl_status leave_cold(tl_context* c, const tl_mark* mark, uint32_t function)
+static __attribute__((noinline)) tl_status leave_cold(tl_context* c, tl_mark* mark, uint32_t function)
 {
-	const tl_entry* low = c->entries + mark->entries;
-	if (TLC_LIKELY(c->indexed <= mark->entries && c->top - low <= TRIM_ENTRIES)) {
+	const tl_entry* low = mark->top;
+	if (TLC_LIKELY(c->indexed <= (uint64_t)(low - c->entries) && c->top - low <= TRIM_ENTRIES)) {
 		c->top = release_simple(c, c->top, low);
-		if (TLC_LIKELY(tlc_leave_empty(c, mark, mark->kind >> TL_MARK_KIND_SHIFT))) return TL_OK;
+		if (TLC_LIKELY(tlc_leave_empty(c, mark, mark->kind >> TL_MARK_KIND_SHIFT, mark->kind))) return TL_OK;
 	}
 	return close_to(c, (uint64_t)(mark - c->marks), function);
 }
@@ -208,10 +215,10 @@ static __attribute__((noinline)) tl_status leave_unlike(tl_context* c, const tl_
 }
 
 /* Leaves the newest mark, and its places warm where it held nothing but some small plain objects. */
-static __attribute__((noinline)) tl_status leave(tl_context* c, const tl_mark* mark, uint32_t function)
+static __attribute__((noinline)) tl_status leave(tl_context* c, tl_mark* mark, uint32_t function)
 {
-	const tl_entry *low = c->entries + mark->entries, *warm = c->warm;
-	if (!may_stay_warm(c, mark, low)) return leave_cold(c, mark, function);
+	const tl_entry *low = mark->top, *warm = c->warm;
+	if (!may_stay_warm(c, low)) return leave_cold(c, mark, function);
 	if (warm == NULL) c->warm = c->top;
 	else if (TLC_UNLIKELY(c->end != c->top)) return leave_unlike(c, mark, function);
 	uint64_t tags = 0;
@@ -219,7 +226,7 @@ static __attribute__((noinline)) tl_status leave(tl_context* c, const tl_mark* m
 	tlc_set_warm_top(c, top);
 	if (TLC_UNLIKELY((tags >> 32 & 0xFF & ~(uint64_t)TL_WARM_CLASSES) != 0)) return leave_unlike(c, mark, function);
 	if (TLC_UNLIKELY(top != low || !tlc_is_quiet(c))) return leave_unlike(c, mark, function);
-	tlc_pop_mark(c, mark->kind >> TL_MARK_KIND_SHIFT);
+	pop_newest(c);
 	return TL_OK;
 }
 
@@ -227,8 +234,8 @@ tl_status tl_mem_exit_scope(void)
 {
 	tl_context* c = tlc_tls;
 	if (TLC_UNLIKELY(!tlc_is_in_scope(c))) return slow_mem_exit_scope();
-	const tl_mark* mark = c->mark_top - 1;
-	return tlc_leave_empty(c, mark, TL_MARK_SCOPE) ? TL_OK : leave(c, mark, TL_FN_tl_mem_exit_scope);
+	tl_mark* mark = c->mark_top - 1;
+	return tlc_leave_empty(c, mark, TL_MARK_SCOPE, mark->kind) ? TL_OK : leave(c, mark, TL_FN_tl_mem_exit_scope);
 }
 
 /* A caller whose frame is above that of the drain got there by a longjmp out of a destructor. A
@@ -262,9 +269,9 @@ tl_status tl_mem_function_exit(void)
 {
 	tl_context* c = tlc_tls;
 	if (TLC_UNLIKELY(c->function == 0)) return slow_mem_function_exit();
-	const tl_mark* mark = c->mark_top - 1;
+	tl_mark* mark = c->mark_top - 1;
 	if (TLC_UNLIKELY(!tlc_is_in_function(c))) return close_to(c, c->function - 1, TL_FN_tl_mem_function_exit);
-	return tlc_leave_empty(c, mark, TL_MARK_FUNCTION) ? TL_OK : leave(c, mark, TL_FN_tl_mem_function_exit);
+	return tlc_leave_empty(c, mark, TL_MARK_FUNCTION, mark->kind) ? TL_OK : leave(c, mark, TL_FN_tl_mem_function_exit);
 }
 
 void* tlc_get_buffer(tl_context* c, int64_t slot, int64_t min_bytes)
@@ -290,8 +297,8 @@ tl_status tl_mem_frame_exit(void)
 {
 	tl_context* c = tlc_tls;
 	if (TLC_LIKELY(tlc_is_in_frame(c))) {
-		const tl_mark* mark = c->mark_top - 1;
-		return tlc_leave_empty(c, mark, TL_MARK_PLANNED) ? TL_OK : leave(c, mark, TL_FN_tl_mem_frame_exit);
+		tl_mark* mark = c->mark_top - 1;
+		return tlc_leave_empty(c, mark, TL_MARK_PLANNED, mark->kind) ? TL_OK : leave(c, mark, TL_FN_tl_mem_frame_exit);
 	}
 	uint64_t n = (uint64_t)(c->mark_top - c->marks);
 	while (n > c->function && c->marks[n - 1].kind >> TL_MARK_KIND_SHIFT != TL_MARK_PLANNED) n--;

@@ -274,7 +274,7 @@ static inline __attribute__((always_inline)) bool tlc_tensor_keep_in(tl_context*
 {
 	const uint64_t count = k->count;
 	if (TLC_UNLIKELY(count >= k->room || tlc_tensors_are_recalled(c))) return false;
-	if (TLC_UNLIKELY(k->class != (tag >> 32 & 0xFF) || tlc_is_last_life((uint32_t)(tag >> 32)))) return false;
+	if (TLC_UNLIKELY(k->class != (uint8_t)(tag >> 32) || tlc_is_last_life((uint32_t)(tag >> 32)))) return false;
 	if (TLC_UNLIKELY(
 			!atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed)))
 		return false;

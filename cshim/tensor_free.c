@@ -26,8 +26,7 @@ static __attribute__((noinline)) bool forget_entry(tl_context* c, tl_entry e)
 /* The same for the newest entry of the current scope. */
 static inline bool pop_entry(tl_context* c, tl_entry e)
 {
-	uint64_t n = (uint64_t)(c->top - c->entries), low = c->mark_top != c->marks ? c->mark_top[-1].entries : 0;
-	if (TLC_UNLIKELY(n <= low || n <= c->indexed || c->holes != 0)) return false;
+	if (TLC_UNLIKELY(c->top <= tlc_scope_bottom(c) || !tlc_is_top_free(c))) return false;
 	if (TLC_UNLIKELY(!same_entry(c->top[-1], e))) return false;
 	c->top--;
 	return true;
@@ -51,15 +50,21 @@ static __attribute__((noinline)) tl_status free_slowly(tl_context* c, tl_entry e
 /* The life of a tensor: type and generation, as tlc_life has them. */
 static inline uint64_t life_of(uint64_t tag) { return tag >> 32 << 32 | TL_TYPE_TENSOR; }
 
-/* Whether e, whose tag it is, names p, alive, a tensor with one reference: then it is the newest entry of
- * p, since each entry holds a reference. An entry whose generation is that of its record names a live
+/* Whether e, whose tag and record these are, names p, alive, a tensor with one reference: then it is the newest entry
+ * of p, since each entry holds a reference. An entry whose generation is that of its record names a live
  * object, so p needs no search. Record 0, which is a foreign block's, is dead. */
-static inline __attribute__((always_inline)) bool is_only_entry(const tl_entry* e, uint64_t tag, uintptr_t p)
+static inline __attribute__((always_inline)) bool is_only_entry(const tl_entry* e, uint64_t tag, const tl_record* r,
+                                                                uintptr_t p)
 {
-	const tl_record* r = tlc_g.records + (uint32_t)tag;
 	if (TLC_UNLIKELY(e->object != p)) return false;
 	if (TLC_UNLIKELY(atomic_load_explicit(&r->sh, memory_order_acquire) != ONLY_REFERENCE)) return false;
 	return TLC_LIKELY(tlc_life(r) == life_of(tag));
+}
+
+static inline bool is_only_entry_at(const tl_context* c, uint64_t at, uintptr_t p)
+{
+	const tl_entry* e = &c->entries[at];
+	return is_only_entry(e, tlc_tag(e), tlc_g.records + e->record, p);
 }
 
 /* The position of a tensor that is freed before newer ones; TLC_NOT_FOUND: it is not where it was
@@ -69,11 +74,10 @@ static inline int64_t find_oldest(const tl_context* c, uintptr_t p)
 {
 	const uint64_t n = (uint64_t)(c->top - c->entries);
 	uint64_t at = c->after_hole;
-	if (TLC_LIKELY(at < n && at >= c->floor && is_only_entry(&c->entries[at], tlc_tag(&c->entries[at]), p)))
-		return (int64_t)at;
+	if (TLC_LIKELY(at < n && at >= c->floor && is_only_entry_at(c, at, p))) return (int64_t)at;
 	if (c->mark_top == c->marks) return TLC_NOT_FOUND;
-	at = c->mark_top[-1].entries;
-	return at < n && is_only_entry(&c->entries[at], tlc_tag(&c->entries[at]), p) ? (int64_t)at : TLC_NOT_FOUND;
+	at = (uint64_t)(tlc_scope_bottom(c) - c->entries);
+	return at < n && is_only_entry_at(c, at, p) ? (int64_t)at : TLC_NOT_FOUND;
 }
 
 static __attribute__((noinline)) tl_status free_rest(tl_tensor* tensor)
@@ -116,20 +120,30 @@ static __attribute__((noinline)) tl_status free_newest(tl_context* c, uintptr_t 
 }
 
 /* The common case: the newest entry of the current scope holds the only reference, and the thread has
- * a place for the tensor. Budget: 22 loads, 8 stores, one compare-and-swap, about 75 instructions, and no
- * register is saved. */
+ * a place for the tensor. Budget: 22 loads, 8 stores, one compare-and-swap, about 85 instructions. */
+static inline __attribute__((always_inline)) tl_status free_top(tl_context* c, tl_tensor* tensor)
+{
+	if (TLC_UNLIKELY(c->top <= tlc_scope_bottom(c))) return free_older(tensor);
+	const uintptr_t p = (uintptr_t)tensor;
+	const uint64_t tag = tlc_tag(&c->top[-1]);
+	tl_record* r = tlc_g.records + (uint32_t)tag;
+	if (TLC_UNLIKELY(!is_only_entry(&c->top[-1], tag, r, p))) return free_older(tensor);
+	if (TLC_UNLIKELY(!tlc_tensor_keep(c, r, p, tag, ONLY_REFERENCE))) return free_newest(c, p, tag);
+	c->top--;
+	return TL_OK;
+}
+
+/* In a scope of many entries, or with holes. */
+static __attribute__((noinline)) tl_status free_in_long_scope(tl_context* c, tl_tensor* tensor)
+{
+	return TLC_LIKELY(tlc_is_top_free(c)) ? free_top(c, tensor) : free_older(tensor);
+}
+
 tl_status tl_tensor_free(tl_tensor* tensor)
 {
 	tl_context* c = tlc_tls;
-	uint64_t n = (uint64_t)(c->top - c->entries), low = c->mark_top != c->marks ? c->mark_top[-1].entries : 0;
-	if (TLC_UNLIKELY(n <= low || n <= c->indexed || c->holes != 0)) return free_older(tensor);
-	const uintptr_t p = (uintptr_t)tensor;
-	const uint64_t tag = tlc_tag(&c->top[-1]);
-	if (TLC_UNLIKELY(!is_only_entry(&c->top[-1], tag, p))) return free_older(tensor);
-	if (TLC_UNLIKELY(!tlc_tensor_keep(c, tlc_g.records + (uint32_t)tag, p, tag, ONLY_REFERENCE)))
-		return free_newest(c, p, tag);
-	c->top--;
-	return TL_OK;
+	if (TLC_UNLIKELY((c->indexed | c->holes) != 0)) return free_in_long_scope(c, tensor);
+	return free_top(c, tensor);
 }
 
 /* ---- the end of a view ------------------------------------------------------------------- */
@@ -187,7 +201,7 @@ tl_entry* tlc_tensor_release_run(tl_context* c, tl_entry* top, const tl_entry* l
 		const uintptr_t p = top[-1].object;
 		const uint64_t tag = tlc_tag(&top[-1]);
 		tl_record *r = tlc_g.records + (uint32_t)tag, *b;
-		if (!is_only_entry(&top[-1], tag, p)) break;
+		if (!is_only_entry(&top[-1], tag, r, p)) break;
 		if (tlc_tensor_keep(c, r, p, tag, ONLY_REFERENCE)) {
 			top--;
 			continue;

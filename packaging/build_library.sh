@@ -76,7 +76,7 @@ prefix=$($cc -dumpmachine)-
 [ "$prefix" = "$(uname -m)-linux-gnu-" ] || ! command -v "${prefix}objcopy" >/dev/null 2>&1 || binutils=$prefix
 objcopy=${OBJCOPY:-${binutils-}objcopy} ld=${LD:-${binutils-}ld}
 cd "$root"
-export CGO_CFLAGS="-O2 ${CGO_CFLAGS--g}" CGO_ENABLED=1
+export CGO_CFLAGS="-O2 -fno-tree-slp-vectorize ${CGO_CFLAGS--g}" CGO_ENABLED=1
 
 # shared LDFLAGS [go build arguments...]: the version script has to be absolute, because the linker runs in a
 # directory of cgo's. Version script, soname and --wrap cannot stand in a #cgo line, which refuses them.

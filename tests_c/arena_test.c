@@ -143,6 +143,59 @@ static void loops_cost_no_memory(void)
 	CHECK_OK(tl_arena_free());
 }
 
+/* A mark keeps the arena's top only when the arena changes above it. */
+static void a_scope_ends_where_it_began_whatever_was_set_in_it(void)
+{
+	CHECK_OK(tl_arena_init(65536));
+	CHECK(tl_arena_alloc(128) != NULL);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_arena_set_offset(0)); /* below both scopes */
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(tl_arena_get_offset(), 0);
+	CHECK(tl_arena_alloc(256) != NULL);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(tl_arena_get_offset(), 128); /* of what was taken, the scope ends what lies above its beginning */
+
+	CHECK_OK(tl_mem_function_enter(0));
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK(tl_arena_alloc(64) != NULL);
+	CHECK_OK(tl_arena_set_offset(128));
+	CHECK(tl_arena_alloc(320) != NULL);
+	CHECK(tl_mem_frame_enter(64) != NULL);
+	CHECK(tl_arena_alloc(64) != NULL);
+	CHECK_OK(tl_mem_frame_exit());
+	CHECK_INT(tl_arena_get_offset(), 448);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(tl_arena_get_offset(), 128);
+	CHECK(tl_arena_alloc(64) != NULL);
+	CHECK_OK(tl_mem_function_exit());
+	CHECK_INT(tl_arena_get_offset(), 128);
+	CHECK_OK(tl_arena_free());
+}
+
+static void a_scope_keeps_its_beginning_through_reset_and_another_arena(void)
+{
+	CHECK_OK(tl_arena_init(65536));
+	CHECK(tl_arena_alloc(128) != NULL);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_arena_reset());
+	CHECK(tl_arena_alloc(1024) != NULL);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(tl_arena_get_offset(), 128);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_arena_free());
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_arena_init(65536));
+	CHECK(tl_arena_alloc(1024) != NULL);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(tl_arena_get_offset(), 0); /* no arena was there when the scope began */
+	CHECK(tl_arena_alloc(1024) != NULL);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(tl_arena_get_offset(), 128);
+	CHECK_OK(tl_arena_free());
+}
+
 static void counting_arena_memory_does_nothing(void)
 {
 	char* live;
@@ -190,6 +243,8 @@ int main(void)
 	RUN(init_again);
 	RUN(offsets);
 	RUN(loops_cost_no_memory);
+	RUN(a_scope_ends_where_it_began_whatever_was_set_in_it);
+	RUN(a_scope_keeps_its_beginning_through_reset_and_another_arena);
 	RUN(counting_arena_memory_does_nothing);
 	RUN(arenas_belong_to_their_thread);
 	return check_finish();

@@ -320,6 +320,53 @@ static void inlined_and_called_in_turns(void)
 		for (; counts[k] > 0; counts[k]--) CHECK_OK(tl_inl_ptr_release(&thread, objects[k]));
 }
 
+/* A model of the arena: its offset, and what it was where each scope began. */
+struct arena_model {
+	int64_t offset, began[16];
+	int depth;
+};
+
+static void arena_step(tl_inl_thread* thread, struct arena_model* m, uint64_t choice)
+{
+	bool inlined = (choice & 1) != 0;
+	int64_t n = 64 * (int64_t)(choice >> 8 & 15);
+	switch (choice >> 1 & 3) {
+	case 0:
+		if (m->depth == 16) return;
+		CHECK_OK(inlined ? tl_inl_mem_enter_scope(thread) : (tl_mem_enter_scope)());
+		m->began[m->depth++] = m->offset;
+		return;
+	case 1:
+		if (m->depth == 0) return;
+		CHECK_OK(inlined ? tl_inl_mem_exit_scope(thread) : (tl_mem_exit_scope)());
+		if (m->offset > m->began[--m->depth]) m->offset = m->began[m->depth];
+		return;
+	case 2:
+		if (n == 0 || m->offset + n > 65536) return;
+		CHECK((inlined ? tl_inl_arena_alloc(thread, n) : (tl_arena_alloc)(n)) != NULL);
+		m->offset += n;
+		return;
+	}
+	if (n > m->offset) return;
+	m->offset -= n;
+	CHECK_OK(inlined ? tl_inl_arena_set_offset(thread, m->offset) : (tl_arena_set_offset)(m->offset));
+}
+
+static void an_arena_in_scopes_of_both_ways(void)
+{
+	struct arena_model m = {.depth = 0};
+	uint64_t random = 2463534242u;
+	tl_inl_thread thread = begin();
+	CHECK_OK(tl_arena_init(65536));
+	for (int i = 0; i < STEPS; i++) {
+		arena_step(&thread, &m, check_random(&random) >> 20);
+		CHECK_INT(tl_inl_arena_get_offset(&thread), m.offset);
+		tl_inl_retake(&thread);
+	}
+	while (m.depth > 0) arena_step(&thread, &m, 2);
+	CHECK_OK(tl_arena_free());
+}
+
 static void a_stale_pointer_is_an_error(void)
 {
 	tl_inl_thread thread = begin();
@@ -347,6 +394,7 @@ int main(void)
 	RUN(destructors_use_operations);
 	RUN(each_allocation_is_recorded);
 	RUN(inlined_and_called_in_turns);
+	RUN(an_arena_in_scopes_of_both_ways);
 	RUN(a_stale_pointer_is_an_error);
 	return check_finish();
 }

@@ -163,11 +163,11 @@ const ClassInfoBytes = 32
 
 // What was open when a scope, a function or a planned frame began.
 type Mark struct {
-	Entries uint64 // scope entries below it
-	Arena   uint64 // arena bytes below it
-	Frame   uint64 // frame stack bytes below it
-	Kind    uint32 // kind << 30 | TAGGED | slots
-	Outer   uint32 // 1 + index of the enclosing function's mark, 0 = none
+	Top      uintptr // of the scope entries below it
+	ArenaTop uintptr // of the arena below it, where kind has ARENA; otherwise that is the arena's top of now
+	FrameTop uintptr // of the frame stack below it; not written for a scope, which has no frame
+	Kind     uint32  // kind << 30 | TAGGED | ARENA | slots
+	Outer    uint32  // 1 + index of the enclosing function's mark, 0 = none; not written for a scope
 }
 
 // MarkBytes is sizeof(tl_mark).
@@ -179,7 +179,8 @@ const (
 	MarkFunction  = 1
 	MarkPlanned   = 2
 	MarkKindShift = 30
-	MarkSlots     = 0x1FFFFFFF
+	MarkSlots     = 0x0FFFFFFF
+	MarkArena     = 0x10000000 // the arena has changed while this was the newest mark
 	MarkTagged    = 0x20000000 // a tag was pushed while this was the newest mark
 )
 
@@ -291,6 +292,7 @@ type Context struct {
 	SlotTable                     uintptr
 	FrameBase, FrameTop, FrameEnd uintptr
 	ArenaBase, ArenaTop, ArenaEnd uintptr // all 0 while no arena is active
+	ArenaMark                     uintptr // mark_top while the newest mark has ARENA, or while there is none; otherwise anything else
 	Indexed                       uint64  // scope entries below it are in the index
 	Holes                         uint64  // scope entries that were taken out
 	Index                         uintptr // hash slots of the scope index (runtime/object)
@@ -350,7 +352,6 @@ type Context struct {
 	Classes       uintptr
 	BlockMetadata uintptr
 	RecordBlocks  uintptr
-	Spare         [4]uint32 // so that no magazine lies in two cache lines
 	// Tracking (runtime/observe/track). Objects of size classes are counted down to the next sample
 	// in their magazines, everything else in bytes here.
 	SampleLeft   uint64  // bytes that may pass before the next sample
@@ -365,7 +366,7 @@ type Context struct {
 	// Free nodes that this thread keeps: a chain that it takes from and puts into, and a full one.
 	NodeFirst, NodeCount uint32
 	NodeFull             uint32
-	Waiting              uint32          // nodes that this thread took out of its inbox and has not finished
+	Waiting              uint64          // nodes that this thread took out of its inbox and has not finished; read with other words as one
 	TagNames             [MaxTags]uint32 // of all tags up to this one
 	TagDepths            [MaxTags]uint32 // marks that were open when it was pushed
 	// last error

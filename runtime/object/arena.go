@@ -1,6 +1,7 @@
 package object
 
 import (
+	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/status"
 )
@@ -48,8 +49,37 @@ func (c *Context) ArenaAlloc(n int64) uintptr {
 			uint64(c.ArenaEnd-c.ArenaBase))
 		return 0
 	}
+	c.noteArena()
 	c.ArenaTop = at + uintptr(n)
 	return at
+}
+
+// noteArena lets the newest mark keep the arena's top before the first change since that mark. A
+// mark without MarkArena stands for the top of now.
+func (c *Context) noteArena() {
+	if n := c.OpenMarks(); n > 0 {
+		keepArena(c.OpenMark(n-1), c.ArenaTop)
+	}
+	c.ArenaMark = c.MarkTop
+}
+
+// noteAllMarks is noteArena for a change that may take what is older than the newest mark: every mark keeps the
+// top that it stood for.
+func (c *Context) noteAllMarks() {
+	top := c.ArenaTop
+	for n := c.OpenMarks(); n > 0; n-- {
+		top = keepArena(c.OpenMark(n-1), top)
+	}
+	c.ArenaMark = c.MarkTop
+}
+
+// keepArena returns the arena's top of when m was opened, which is m's own or else top.
+func keepArena(m *layout.Mark, top uintptr) uintptr {
+	if m.Kind&layout.MarkArena == 0 {
+		m.ArenaTop = top
+		m.Kind |= layout.MarkArena
+	}
+	return m.ArenaTop
 }
 
 // ArenaMalloc is ArenaAlloc while an arena is active and has room, and a floating
@@ -71,6 +101,7 @@ func (c *Context) ArenaFree() status.Status {
 	if c.ArenaBase == 0 {
 		return status.OK
 	}
+	c.noteAllMarks()
 	c.trim(c.ArenaBase, c.ArenaEnd)
 	c.ArenaBase, c.ArenaTop, c.ArenaEnd = 0, 0, 0
 	return status.OK
@@ -78,6 +109,9 @@ func (c *Context) ArenaFree() status.Status {
 
 // ArenaReset empties the arena and keeps it.
 func (c *Context) ArenaReset() status.Status {
+	if c.ArenaBase != 0 {
+		c.noteAllMarks()
+	}
 	c.ArenaTop = c.ArenaBase
 	return status.OK
 }
@@ -101,6 +135,7 @@ func (c *Context) ArenaSetOffset(offset int64) status.Status {
 	if offset < 0 || offset > c.ArenaOffset() {
 		return c.Fail(status.InvalidArgument, textArenaOffset, 0, uint64(offset), uint64(c.ArenaOffset()))
 	}
+	c.noteAllMarks()
 	c.ArenaTop = c.ArenaBase + uintptr(offset)
 	return status.OK
 }

@@ -181,7 +181,7 @@ func (c *slotChecker) lists() (inboxes uint32, deleterCalls uint64) {
 		for i := uint32(atomic.LoadUint64(&x.Word) >> 2); i != 0 && inboxes < process.nodes.fresh; i = nodeAt(i).Next {
 			inboxes++
 		}
-		for i := x.Waiting; i != 0 && inboxes < process.nodes.fresh; i = nodeAt(i).Next {
+		for i := uint32(x.Waiting); i != 0 && inboxes < process.nodes.fresh; i = nodeAt(i).Next {
 			inboxes++
 		}
 		inboxes += c.chain(x.NodeFirst, x.NodeCount, "its first chain") + c.chain(x.NodeFull, layout.NodeChain,

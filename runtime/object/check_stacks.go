@@ -56,14 +56,18 @@ func (k *stackChecker) bounds() {
 
 func (k *stackChecker) marks() {
 	c := k.c
-	var before layout.Mark
+	before := layout.Mark{Top: c.Entries, FrameTop: c.FrameBase}
 	function, planned := uint64(0), uint64(0)
 	for i := range c.OpenMarks() {
 		m := *c.OpenMark(i)
-		k.Want(m.Entries >= before.Entries && m.Frame >= before.Frame, "context %d: mark %d is %+v, the one below %+v",
-			c.Id, i, m, before)
+		kind := m.Kind >> layout.MarkKindShift
+		if kind == layout.MarkScope { // has neither a frame nor a function of its own
+			m.FrameTop, m.Outer = before.FrameTop, uint32(function)
+		}
+		k.Want(m.Top >= before.Top && m.FrameTop >= before.FrameTop && (m.Top-c.Entries)%layout.EntryBytes == 0,
+			"context %d: mark %d is %+v, the one below %+v", c.Id, i, m, before)
 		k.Want(uint64(m.Outer) == function, "context %d: mark %d is in function %d, not %d", c.Id, i, function, m.Outer)
-		switch m.Kind >> layout.MarkKindShift {
+		switch kind {
 		case layout.MarkFunction:
 			function = i + 1
 		case layout.MarkPlanned:
@@ -72,11 +76,15 @@ func (k *stackChecker) marks() {
 		default:
 			k.Want(false, "context %d: mark %d is %+v", c.Id, i, m)
 		}
+		arena := c.address() + uintptr(process.g.ArenaOffset)
+		k.Want(m.Kind&layout.MarkArena == 0 || uint64(m.ArenaTop-arena) <= process.g.ArenaCapacity,
+			"context %d: the arena at %#x, mark %d is %+v", c.Id, arena, i, m)
 		before = m
 	}
-	k.Want(before.Entries <= c.entryCount() && before.Frame <= uint64(c.FrameTop-c.FrameBase),
-		"context %d: %d entries, %d bytes of frames, below %+v",
-		c.Id, c.entryCount(), c.FrameTop-c.FrameBase, before)
+	k.Want(c.ArenaMark != c.MarkTop || c.OpenMarks() == 0 || c.OpenMark(c.OpenMarks()-1).Kind&layout.MarkArena != 0,
+		"context %d: the arena is not that of mark %d", c.Id, c.OpenMarks()-1)
+	k.Want(before.Top <= c.Top && before.FrameTop <= c.FrameTop, "context %d: entries to %#x, frames to %#x, below %+v",
+		c.Id, c.Top, c.FrameTop, before)
 	k.Want(function == c.Function && planned == c.Planned, "context %d: function %d, %d planned frames, counted %d, %d",
 		c.Id, function, planned,
 		c.Function, c.Planned)
@@ -84,8 +92,8 @@ func (k *stackChecker) marks() {
 	var table uintptr
 	if function != 0 {
 		m := c.OpenMark(function - 1)
-		floor, slots = m.Entries, uint64(m.Kind&layout.MarkSlots)
-		table = memory.Round(c.FrameBase+uintptr(m.Frame), frameAlign)
+		floor, slots = c.entriesBelow(m), uint64(m.Kind&layout.MarkSlots)
+		table = memory.Round(m.FrameTop, frameAlign)
 	}
 	k.Want(c.Floor == floor && c.Slots == slots && c.SlotTable == table,
 		"context %d: floor %d, %d slots at %#x, not %d, %d at %#x", c.Id,

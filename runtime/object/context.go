@@ -156,8 +156,11 @@ func (c *Context) finish(me *Context) {
 		if Tracing.Load() {
 			TraceHooks.Abandoned(c)
 		}
-		c.ArenaTop = min(c.ArenaTop, c.ArenaBase+uintptr(c.OpenMark(i).Arena))
+		if m := c.OpenMark(i); m.Kind&layout.MarkArena != 0 {
+			c.ArenaTop = min(c.ArenaTop, m.ArenaTop)
+		}
 	}
+	c.ArenaMark = 0
 	c.MarkTop, c.Planned, c.Holes = c.Marks, 0, 0
 	c.enterFunction(0)
 	c.dropIndex()

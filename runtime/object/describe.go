@@ -110,7 +110,7 @@ func (c *Context) OpenEntries() uintptr {
 	if !c.hasOpenScopes() {
 		return c.Top
 	}
-	return c.Entries + uintptr(c.OpenMark(0).Entries)*layout.EntryBytes
+	return c.OpenMark(0).Top
 }
 
 // Allocation is what the heap knows of an object.

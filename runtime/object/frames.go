@@ -52,9 +52,9 @@ func (c *Context) enterFunction(n uint64) {
 		return
 	}
 	m := c.OpenMark(n - 1)
-	c.Floor = m.Entries
+	c.Floor = c.entriesBelow(m)
 	c.Slots = uint64(m.Kind & layout.MarkSlots)
-	c.SlotTable = memory.Round(c.FrameBase+uintptr(m.Frame), frameAlign)
+	c.SlotTable = memory.Round(m.FrameTop, frameAlign)
 }
 
 // FunctionTarget returns the marks left after FunctionExit.

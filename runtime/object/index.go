@@ -253,7 +253,7 @@ func (c *Context) takeOut(at uint64) {
 	c.Holes++
 	floor := uint64(0)
 	if n := c.OpenMarks(); n > 0 {
-		floor = c.OpenMark(n - 1).Entries
+		floor = c.entriesBelow(c.OpenMark(n - 1))
 	}
 	for c.entryCount() > floor && c.entry(c.entryCount()-1).Object == 0 {
 		c.Top -= layout.EntryBytes
@@ -288,8 +288,8 @@ func (c *Context) compact() {
 	kept, mark := uint64(0), uint64(0)
 	floor := c.Floor
 	for i := range c.entryCount() {
-		for ; mark < c.OpenMarks() && c.OpenMark(mark).Entries <= i; mark++ {
-			c.OpenMark(mark).Entries = kept
+		for ; mark < c.OpenMarks() && c.entriesBelow(c.OpenMark(mark)) <= i; mark++ {
+			c.OpenMark(mark).Top = c.Entries + uintptr(kept)*layout.EntryBytes
 		}
 		if i == floor {
 			c.Floor = kept
@@ -300,7 +300,7 @@ func (c *Context) compact() {
 		}
 	}
 	for ; mark < c.OpenMarks(); mark++ {
-		c.OpenMark(mark).Entries = kept
+		c.OpenMark(mark).Top = c.Entries + uintptr(kept)*layout.EntryBytes
 	}
 	if floor >= c.entryCount() {
 		c.Floor = kept

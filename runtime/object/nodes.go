@@ -134,7 +134,7 @@ func (c *Context) deliver(owner *Context, i uint32) {
 // drain merges every object in c's inbox and those that the fast path has left. The caller
 // holds c; what dies goes to me.
 func (c *Context) drain(me *Context) {
-	waiting := c.Waiting
+	waiting := uint32(c.Waiting)
 	c.Waiting = 0
 	c.mergeAll(me, waiting)
 	w := atomic.LoadUint64(&c.Word)

@@ -22,6 +22,11 @@ func (c *Context) entry(i uint64) *layout.Entry {
 	return layout.At[layout.Entry](c.Entries + uintptr(i)*layout.EntryBytes)
 }
 
+// entriesBelow returns how many entries are older than what m opened.
+func (c *Context) entriesBelow(m *layout.Mark) uint64 {
+	return uint64(m.Top-c.Entries) / layout.EntryBytes
+}
+
 // push records a reference in the current scope; the caller has checked for room.
 func (c *Context) push(e layout.Entry) {
 	*layout.At[layout.Entry](c.Top) = e
@@ -34,11 +39,10 @@ func (c *Context) pushMark(kind, slots uint32) status.Status {
 		return c.Fail(status.ArenaExhausted, textMarksFull, 0, c.OpenMarks())
 	}
 	*layout.At[layout.Mark](c.MarkTop) = layout.Mark{
-		Entries: c.entryCount(),
-		Arena:   uint64(c.ArenaTop - c.ArenaBase),
-		Frame:   uint64(c.FrameTop - c.FrameBase),
-		Kind:    kind<<layout.MarkKindShift | slots,
-		Outer:   uint32(c.Function),
+		Top:      c.Top,
+		FrameTop: c.FrameTop,
+		Kind:     kind<<layout.MarkKindShift | slots,
+		Outer:    uint32(c.Function),
 	}
 	c.MarkTop += layout.MarkBytes
 	if kind == layout.MarkPlanned {
@@ -100,7 +104,7 @@ func (c *Context) DepthTarget(depth int64) (uint64, status.Status) {
 func (c *Context) CloseTo(target uint64) (again bool) {
 	for n := c.OpenMarks(); n > target; n = c.OpenMarks() {
 		m := c.OpenMark(n - 1)
-		for c.entryCount() > m.Entries {
+		for c.Top > m.Top {
 			c.Top -= layout.EntryBytes
 			e := *layout.At[layout.Entry](c.Top)
 			if c.Indexed > c.entryCount() {
@@ -116,18 +120,20 @@ func (c *Context) CloseTo(target uint64) (again bool) {
 	return false
 }
 
-// popMark forgets the newest mark and restores what it kept: the arena always,
-// the frame stack when a function or a planned frame ends.
+// popMark forgets the newest mark and restores what it kept: the arena where it
+// has changed, the frame stack when a function or a planned frame ends.
 func (c *Context) popMark() {
 	c.MarkTop -= layout.MarkBytes
 	m := *layout.At[layout.Mark](c.MarkTop)
-	c.ArenaTop = min(c.ArenaTop, c.ArenaBase+uintptr(m.Arena))
+	if m.Kind&layout.MarkArena != 0 {
+		c.ArenaTop, c.ArenaMark = min(c.ArenaTop, m.ArenaTop), 0
+	}
 	kind := m.Kind >> layout.MarkKindShift
 	if kind == layout.MarkPlanned {
 		c.Planned--
 	}
 	if kind == layout.MarkFunction || kind == layout.MarkPlanned && m.Kind&pinned == 0 {
-		c.FrameTop = c.FrameBase + uintptr(m.Frame)
+		c.FrameTop = m.FrameTop
 	}
 	if kind == layout.MarkFunction {
 		c.enterFunction(uint64(m.Outer))

@@ -83,7 +83,7 @@ static void merge_all(tl_context* c, tl_context* me, uint32_t i)
 
 static void drain(tl_context* c, tl_context* me)
 {
-	merge_all(c, me, c->waiting);
+	merge_all(c, me, (uint32_t)c->waiting);
 	c->waiting = 0;
 	uint64_t word = atomic_load_explicit(&c->word, memory_order_relaxed);
 	while (word >> 2 != 0 && !atomic_compare_exchange_weak_explicit(&c->word, &word, word & TL_CTX_STATE,
