@@ -59,26 +59,66 @@ typedef struct {
 } slot;
 
 static struct {
-	uint64_t counts, life;
+	_Atomic uint64_t counts;
+	uint64_t life;
 } records[SLOTS];
 static char objects[SLOTS][SLOT_BYTES];
 static slot slots[SLOTS], *free_slots = NULL;
 
-void* floor_take(void)
+static slot take(void)
 {
 	if (free_slots == NULL) {
 		for (int i = 0; i < SLOTS; i++) slots[i] = (slot){objects[i], (uint64_t)i};
 		free_slots = slots + SLOTS;
 	}
 	slot s = *--free_slots;
-	records[s.number].counts = 1;
-	return s.object;
+	atomic_store_explicit(&records[s.number].counts, 1, memory_order_relaxed);
+	return s;
 }
+
+static uint64_t number_of(const void* object) { return (uint64_t)((const char(*)[SLOT_BYTES])object - objects); }
+
+void* floor_take(void) { return take().object; }
 
 void floor_give(void* object)
 {
-	uint64_t number = (uint64_t)((char(*)[SLOT_BYTES])object - objects);
-	records[number].counts = 0;
+	uint64_t number = number_of(object);
+	atomic_store_explicit(&records[number].counts, 0, memory_order_relaxed);
 	records[number].life++;
 	*free_slots++ = (slot){object, number};
+}
+
+typedef struct {
+	void* data;
+	uint64_t elements, bytes, kind;
+} header;
+
+static slot scope[SLOTS], *scope_top = scope;
+
+void* floor_make_tensor(uint64_t kind, uint64_t elements, uint64_t bytes)
+{
+	slot s = take();
+	header* h = s.object;
+	*h = (header){h + 1, elements, bytes, kind};
+	*scope_top++ = s;
+	return h;
+}
+
+void* floor_tensor_data(void* tensor)
+{
+	return atomic_load_explicit(&records[number_of(tensor)].counts, memory_order_relaxed) != 0 ? ((header*)tensor)->data
+	                                                                                           : NULL;
+}
+
+int floor_free_tensor(void* tensor)
+{
+	slot s = scope_top[-1];
+	uint64_t one = 1;
+	if (s.object != tensor || !atomic_compare_exchange_strong_explicit(&records[s.number].counts, &one, 0,
+	                                                                   memory_order_acq_rel, memory_order_relaxed))
+		return 0;
+	records[s.number].life++;
+	*free_slots++ = s;
+	scope_top--;
+	return 1;
 }

@@ -3,6 +3,7 @@
 #define BENCH_FLOOR_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -24,6 +25,12 @@ void floor_set_top(void* top);
  * goes and when one comes. */
 void* floor_take(void);
 void floor_give(void* object);
+
+/* The least of a tensor that is kept for the next of its shape: the same with a header, an entry of a scope, and a count
+ * that threads share, which the last reference leaves by a compare-and-swap. The second call finds the data, of a live one. */
+void* floor_make_tensor(uint64_t kind, uint64_t elements, uint64_t bytes);
+void* floor_tensor_data(void* tensor);
+int floor_free_tensor(void* tensor);
 
 #ifdef __cplusplus
 }

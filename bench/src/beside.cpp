@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "../peers/maps.hpp"
+#include "../peers/floor.h"
 #include "harness.hpp"
 
 namespace bench {
@@ -39,6 +40,15 @@ void header_and_data(benchmark::State& state, int64_t rank)
 		touch(data);
 		std::free(data);
 		std::free(header);
+	});
+}
+
+void tensor_floor(benchmark::State& state)
+{
+	measure(state, [] {
+		void* tensor = floor_make_tensor(1, 1, sizeof(float));
+		touch(floor_tensor_data(tensor));
+		floor_free_tensor(tensor);
 	});
 }
 
@@ -92,6 +102,7 @@ void add_tensors()
 		add(name + "/tl", [rank](benchmark::State& state) { made_and_freed(state, rank); });
 		add(name + "/glibc", [rank](benchmark::State& state) { header_and_data(state, rank); });
 	}
+	add("beside/tensor0/floor", tensor_floor);
 	add_threaded("beside/one-shape/tl", [](benchmark::State& state) { made_and_freed(state, 2); });
 	add_threaded("beside/two-shapes/tl", two_ranks);
 	add("beside/newest-first/tl", [](benchmark::State& state) { freed_in_scope(state, false); });
