@@ -118,9 +118,12 @@ type placed struct {
 // stretches keep what is placed by time, so that a million can be placed: one list for each so many steps.
 type stretches struct {
 	lists [][]placed
+	all   [][]placed // by offset, in parts of up to manyPlaced, for what lives through several stretches
 	first int64
 	wide  int64
 }
+
+const manyPlaced = 1024
 
 func newStretches(list []offsets.Buffer) *stretches {
 	s := &stretches{wide: 1}
@@ -143,27 +146,41 @@ func (s *stretches) of(b offsets.Buffer) (from, to int64) {
 
 // during appends what is alive with b, by offset.
 func (s *stretches) during(b offsets.Buffer, to []placed) []placed {
-	from, last := s.of(b)
-	for k := from; k <= last; k++ {
-		for _, x := range s.lists[k] {
-			if earlier := (x.First-s.first)/s.wide < k; x.First < b.End && b.First < x.End && (k == from || !earlier) {
-				to = append(to, x)
+	lists := s.all
+	if from, last := s.of(b); from == last {
+		lists = s.lists[from : from+1]
+	}
+	for _, list := range lists {
+		for k := range list {
+			if x := &list[k]; x.First < b.End && b.First < x.End {
+				to = append(to, *x)
 			}
 		}
-	}
-	if from < last {
-		slices.SortFunc(to, func(x, y placed) int { return sign(x.at - y.at) })
 	}
 	return to
 }
 
 func (s *stretches) add(b offsets.Buffer, at int64) {
+	x := placed{offsets.Interval{First: b.First, End: b.End}, at, at + b.Bytes}
 	from, last := s.of(b)
 	for k := from; k <= last; k++ {
-		place, _ := slices.BinarySearchFunc(s.lists[k], at, func(x placed, at int64) int { return sign(x.at - at) })
-		x := placed{offsets.Interval{First: b.First, End: b.End}, at, at + b.Bytes}
-		s.lists[k] = slices.Insert(s.lists[k], place, x)
+		s.lists[k] = insert(s.lists[k], x)
 	}
+	if len(s.all) == 0 {
+		s.all = [][]placed{{x}}
+		return
+	}
+	k, _ := slices.BinarySearchFunc(s.all[1:], at, func(list []placed, at int64) int { return sign(list[0].at - at) })
+	s.all[k] = insert(s.all[k], x)
+	if part := s.all[k]; len(part) == manyPlaced {
+		s.all[k] = part[: manyPlaced/2 : manyPlaced/2]
+		s.all = slices.Insert(s.all, k+1, slices.Clone(part[manyPlaced/2:]))
+	}
+}
+
+func insert(list []placed, x placed) []placed {
+	place, _ := slices.BinarySearchFunc(list, x.at, func(x placed, at int64) int { return sign(x.at - at) })
+	return slices.Insert(list, place, x)
 }
 
 // greedy puts one buffer after the other into the best hole between what is placed.
