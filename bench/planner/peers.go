@@ -119,11 +119,16 @@ type placed struct {
 type stretches struct {
 	lists [][]placed
 	all   [][]placed // by offset, in parts of up to manyPlaced, for what lives through several stretches
+	count int        // of what is placed
 	first int64
 	wide  int64
 }
 
-const manyPlaced = 1024
+const (
+	manyPlaced = 1024
+	// sortWork is about what sorting costs, in times of reading.
+	sortWork = 16
+)
 
 func newStretches(list []offsets.Buffer) *stretches {
 	s := &stretches{wide: 1}
@@ -133,9 +138,9 @@ func newStretches(list []offsets.Buffer) *stretches {
 	first, end, life := list[0].First, list[0].End, int64(0)
 	for _, b := range list {
 		first, end = min(first, b.First), max(end, b.End)
-		life += (b.End - b.First) / int64(len(list))
+		life += b.End - b.First
 	}
-	s.first, s.wide = first, max(1, life, (end-first)/int64(len(list)))
+	s.first, s.wide = first, max(1, life/int64(len(list)), (end-first)/int64(len(list)))
 	s.lists = make([][]placed, (end-first)/s.wide+1)
 	return s
 }
@@ -144,17 +149,39 @@ func (s *stretches) of(b offsets.Buffer) (from, to int64) {
 	return (b.First - s.first) / s.wide, (b.End - 1 - s.first) / s.wide
 }
 
-// during appends what is alive with b, by offset.
+// during appends what is alive with b, by offset: from the stretches of its life, or from all, where that is less work
+// than sorting.
 func (s *stretches) during(b offsets.Buffer, to []placed) []placed {
-	lists := s.all
-	if from, last := s.of(b); from == last {
-		lists = s.lists[from : from+1]
+	from, last := s.of(b)
+	near := 0
+	for _, list := range s.lists[from : last+1] {
+		near += len(list)
 	}
-	for _, list := range lists {
-		for k := range list {
-			if x := &list[k]; x.First < b.End && b.First < x.End {
-				to = append(to, *x)
-			}
+	if from < last && near*sortWork > s.count {
+		for _, list := range s.all {
+			to = together(b, list, to)
+		}
+		return to
+	}
+	for k := from; k <= last; k++ {
+		begin := len(to)
+		to = together(b, s.lists[k], to)
+		if k > from { // what began earlier stands in the stretch before, too
+			kept := slices.DeleteFunc(to[begin:], func(x placed) bool { return (x.First-s.first)/s.wide < k })
+			to = to[:begin+len(kept)]
+		}
+	}
+	if from < last {
+		slices.SortFunc(to, func(x, y placed) int { return sign(x.at - y.at) })
+	}
+	return to
+}
+
+// together appends what of a list is alive with b.
+func together(b offsets.Buffer, list, to []placed) []placed {
+	for k := range list {
+		if x := &list[k]; x.First < b.End && b.First < x.End {
+			to = append(to, *x)
 		}
 	}
 	return to
@@ -162,6 +189,7 @@ func (s *stretches) during(b offsets.Buffer, to []placed) []placed {
 
 func (s *stretches) add(b offsets.Buffer, at int64) {
 	x := placed{offsets.Interval{First: b.First, End: b.End}, at, at + b.Bytes}
+	s.count++
 	from, last := s.of(b)
 	for k := from; k <= last; k++ {
 		s.lists[k] = insert(s.lists[k], x)

@@ -24,7 +24,9 @@ const (
 	shapeBudget = 5 * time.Second
 	// peerWork bounds the pairs of buffers alive together for the peers, which are simple and so slow, in instances
 	// of a million.
-	peerWork = 60_000_000
+	peerWork = 60_000_000.0
+	// fewBuffers are few enough for the peers however many are alive together.
+	fewBuffers = 30_000
 	// climbers is the most buffers for a peer that places many times.
 	climbers = 1000
 )
@@ -40,9 +42,12 @@ func (b *bench) measureShapes() error {
 		if !strings.Contains(name, b.only) {
 			continue
 		}
-		for _, buffers := range []int{30_000, b.shapes} {
-			in := instance{name: name, problem: problems.Large[name](1, buffers)}
-			if err := b.shape(in, peerWork); err != nil {
+		for _, buffers := range []int{fewBuffers, b.shapes} {
+			in, most := instance{name: name, problem: problems.Large[name](1, buffers)}, peerWork
+			if buffers <= fewBuffers {
+				most = math.Inf(1)
+			}
+			if err := b.shape(in, most); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 			if buffers == b.shapes {
