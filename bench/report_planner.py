@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
+
 import targets
 
 
@@ -94,4 +96,45 @@ def shapes_section(lines_read: list[dict], score, table) -> list[str]:
             f"{frame:.4f}", f"{entry['seconds']:.2f}", f"{entry['resident_kib'] / 1024:.0f}", f"{least:.4f} {peer}" if least else "", target, met,
         ])  # fmt: skip
     columns = ["shape", "buffers", "no budget", "CPU, s", "5 s", "s", "MiB", "best peer", "target", "met"]
+    return lines + table(columns, rows)
+
+
+def sets_section(lines_read: list[dict], score, table) -> list[str]:
+    """Training steps that were recorded from PyTorch, beside the best of the peers' rules."""
+    if not lines_read:
+        return []
+    lines = ["## Placing the buffers of training steps", "", "Training steps of real models, recorded from PyTorch (bench/data/sets): forward, backward and the optimiser, "
+             "several micro-batches. Frame over the lower bound; CPU time of a call without a budget. The peer is the best of the rules that place once.", ""]  # fmt: skip
+    rows = []
+    for entry in lines_read:
+        bound, frame = entry["lower_bound"], entry["bytes"] / entry["lower_bound"]
+        peer, least = min(entry["peers"].items(), key=lambda item: item[1])
+        met = score.judge(f"offsets of {entry['instance']}", targets.sets_target(entry), f"{frame:.4f}")
+        rows.append([
+            entry["instance"], f"{entry['buffers']:,}", f"{entry['quick_bytes'] / bound:.4f}", f"{entry['quick_cpu_seconds']:.2f}",
+            f"{frame:.4f}", f"{entry['seconds']:.2f}", f"{least:.4f} {peer}", targets.SETS_TARGET, met,
+        ])  # fmt: skip
+    columns = ["training step", "buffers", "no budget", "CPU, s", "5 s", "s", "best peer", "target", "met"]
+    return lines + table(columns, rows)
+
+
+def packings_section(lines_read: list[dict], score, table) -> list[str]:
+    """Perfect packings: the mean of several of each kind and size."""
+    if not lines_read:
+        return []
+    lines = ["## Placing pieces of a rectangle", "", "A rectangle of time and bytes, cut into pieces, so that the optimum is the most bytes alive at any step and no byte is "
+             "free at any time. *Guillotine* cuts go across a whole piece, *pinwheels* leave one piece in the middle of four. Means of frames over the optimum.", ""]  # fmt: skip
+    groups: dict[tuple[str, int], list[dict]] = {}
+    for entry in lines_read:
+        groups.setdefault((entry["instance"], entry["buffers"]), []).append(entry)
+    rows = []
+    for (name, pieces), entries in groups.items():
+        quick, frame = (statistics.mean(e[key] / e["lower_bound"] for e in entries) for key in ("quick_bytes", "bytes"))
+        peer = statistics.mean(min(e["peers"].values()) for e in entries)
+        met = score.judge(f"{name}, {pieces} pieces", all(targets.packings_target(e) for e in entries), f"{frame:.4f}")
+        solved = sum(e["bytes"] == e["lower_bound"] for e in entries)
+        target = "optimal" if pieces <= targets.SOLVED_PIECES else "no peer below"
+        rows.append([name, str(pieces), f"{quick:.4f}", f"{frame:.4f}", f"{solved} of {len(entries)}",
+                     f"{statistics.mean(e['seconds'] for e in entries):.2f}", f"{peer:.4f}", target, met])  # fmt: skip
+    columns = ["packing", "pieces", "no budget", "5 s", "optimal", "s", "best peer", "target", "met"]
     return lines + table(columns, rows)

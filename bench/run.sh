@@ -134,6 +134,14 @@ shapes() {
 	"$programs/planner" -shapes 1000000 -trace "$here/data/digits.trace.gz" -json "$figures/shapes.jsonl" >"$figures/shapes.log"
 }
 
+# Training steps that were recorded from PyTorch, and packings whose optimum is known.
+sets() {
+	echo "bench: placing training steps, and pieces of a rectangle"
+	(cd "$here/.." && go build -o "$programs/planner" ./bench/planner)
+	"$programs/planner" -sets "$here/data/sets" -json "$figures/sets.jsonl" >"$figures/sets.log"
+	"$programs/planner" -packings 3 -json "$figures/packings.jsonl" >"$figures/packings.log"
+}
+
 # Training steps whose plans for less memory are found within minutes.
 steps='mlp_small mlp resnet jax_mlp jax_cnn'
 
@@ -228,7 +236,7 @@ done
 part registry_memory
 for program in training rows; do timed "program_$program" "programs-$program"; done
 for program in growth beside; do timed "$program"; done
-for function in pool_tails handovers from_python between_processes several_processes engines trainings placement shapes \
+for function in pool_tails handovers from_python between_processes several_processes engines trainings placement shapes sets \
 	rates capacity whole_models resident
 do
 	part "$function"

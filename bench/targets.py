@@ -398,5 +398,24 @@ def shapes_target(entry: dict) -> tuple[str, bool]:
     """What is asked of a large instance, and whether it was reached."""
     small = entry["bytes"] <= 1.01 * entry["lower_bound"]
     lean = entry["quick_cpu_seconds"] <= 2 and entry["resident_kib"] <= 1 << 20
+    return "1.01, 1 GiB, 2 s without a budget, no peer below", small and lean and not_above_peers(entry)
+
+
+SETS_TARGET = "1.001, no peer below"
+SOLVED_PIECES = 200
+
+
+def sets_target(entry: dict) -> bool:
+    """Whether a recorded training step was placed as is asked."""
+    return entry["bytes"] <= 1.001 * entry["lower_bound"] and not_above_peers(entry)
+
+
+def packings_target(entry: dict) -> bool:
+    """Whether a perfect packing was placed as is asked."""
+    solved = entry["bytes"] == entry["lower_bound"]
+    return solved if entry["buffers"] <= SOLVED_PIECES else not_above_peers(entry)
+
+
+def not_above_peers(entry: dict) -> bool:
     beside = min(entry.get("peers", {}).values(), default=float("inf"))
-    return "1.01, 1 GiB, 2 s without a budget, no peer below", small and lean and entry["bytes"] <= beside * entry["lower_bound"] * (1 + 1e-9)
+    return entry["bytes"] <= beside * entry["lower_bound"] * (1 + 1e-9)

@@ -2,8 +2,8 @@
 // a folder, beside simple re-implementations of what others do, and prints a
 // Markdown table:
 //
-//	go run ./bench/planner [-budget 10s] [-seed 1] [-generate 1000000] [-shapes 1000000 [-only NAME] [-trace FILE]]
-//		[-json FILE] [FOLDER]
+//	go run ./bench/planner [-budget 10s] [-seed 1] [-generate 1000000] [-shapes 1000000 [-trace FILE]]
+//		[-sets FOLDER] [-packings 3] [-only NAME] [-json FILE] [FOLDER]
 //
 // Every *.csv below FOLDER is an instance: a header, then id,lower,upper,size with
 // half-open lifetimes. A number in its name, as in A.1048576.csv, is the capacity
@@ -35,10 +35,12 @@ func main() {
 	flag.IntVar(&b.large, "generate", 0, "measure generated instances of so many buffers and of a tenth too")
 	flag.IntVar(&b.shapes, "shapes", 0, "measure generated instances of every shape: of 30000 and of so many buffers")
 	flag.StringVar(&b.trace, "trace", "", "measure the lifetimes of this recording beside the shapes")
-	flag.StringVar(&b.only, "only", "", "measure the shapes alone whose names contain this")
+	flag.StringVar(&b.sets, "sets", "", "measure the recorded lifetimes of this folder, *.csv.gz")
+	flag.Uint64Var(&b.packings, "packings", 0, "measure so many perfect packings of each kind and size")
+	flag.StringVar(&b.only, "only", "", "measure the shapes, sets and packings alone whose names contain this")
 	output := flag.String("json", "", "file for one line of JSON for each instance")
 	flag.Parse()
-	if flag.NArg() > 1 || flag.NArg()+b.large+b.shapes == 0 {
+	if flag.NArg() > 1 || flag.NArg()+b.large+b.shapes+len(b.sets) == 0 && b.packings == 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -54,12 +56,14 @@ func main() {
 
 // bench is one run of this program.
 type bench struct {
-	options offsets.Options
-	large   int
-	shapes  int
-	trace   string
-	only    string
-	records []*record
+	options  offsets.Options
+	large    int
+	shapes   int
+	trace    string
+	sets     string
+	packings uint64
+	only     string
+	records  []*record
 }
 
 // instance is one file.
@@ -81,8 +85,8 @@ func (b *bench) run(folder string) error {
 		}
 		b.records = append(b.records, r)
 	}
-	if b.shapes > 0 {
-		if err := b.measureShapes(); err != nil {
+	for _, part := range []func() error{b.measureShapes, b.measureSets, b.measurePackings} {
+		if err := part(); err != nil {
 			return err
 		}
 	}

@@ -118,9 +118,17 @@ type placed struct {
 // stretches keep what is placed by time, so that a million can be placed: one list for each so many steps.
 type stretches struct {
 	lists [][]placed
+	all   [][]placed // by offset, in parts of up to manyPlaced, for what lives through several stretches
+	count int        // of what is placed
 	first int64
 	wide  int64
 }
+
+const (
+	manyPlaced = 1024
+	// sortWork is about what sorting costs, in times of reading.
+	sortWork = 16
+)
 
 func newStretches(list []offsets.Buffer) *stretches {
 	s := &stretches{wide: 1}
@@ -130,9 +138,9 @@ func newStretches(list []offsets.Buffer) *stretches {
 	first, end, life := list[0].First, list[0].End, int64(0)
 	for _, b := range list {
 		first, end = min(first, b.First), max(end, b.End)
-		life += (b.End - b.First) / int64(len(list))
+		life += b.End - b.First
 	}
-	s.first, s.wide = first, max(1, life, (end-first)/int64(len(list)))
+	s.first, s.wide = first, max(1, life/int64(len(list)), (end-first)/int64(len(list)))
 	s.lists = make([][]placed, (end-first)/s.wide+1)
 	return s
 }
@@ -141,14 +149,26 @@ func (s *stretches) of(b offsets.Buffer) (from, to int64) {
 	return (b.First - s.first) / s.wide, (b.End - 1 - s.first) / s.wide
 }
 
-// during appends what is alive with b, by offset.
+// during appends what is alive with b, by offset: from the stretches of its life, or from all, where that is less work
+// than sorting.
 func (s *stretches) during(b offsets.Buffer, to []placed) []placed {
 	from, last := s.of(b)
+	near := 0
+	for _, list := range s.lists[from : last+1] {
+		near += len(list)
+	}
+	if from < last && near*sortWork > s.count {
+		for _, list := range s.all {
+			to = together(b, list, to)
+		}
+		return to
+	}
 	for k := from; k <= last; k++ {
-		for _, x := range s.lists[k] {
-			if earlier := (x.First-s.first)/s.wide < k; x.First < b.End && b.First < x.End && (k == from || !earlier) {
-				to = append(to, x)
-			}
+		begin := len(to)
+		to = together(b, s.lists[k], to)
+		if k > from { // what began earlier stands in the stretch before, too
+			kept := slices.DeleteFunc(to[begin:], func(x placed) bool { return (x.First-s.first)/s.wide < k })
+			to = to[:begin+len(kept)]
 		}
 	}
 	if from < last {
@@ -157,13 +177,38 @@ func (s *stretches) during(b offsets.Buffer, to []placed) []placed {
 	return to
 }
 
+// together appends what of a list is alive with b.
+func together(b offsets.Buffer, list, to []placed) []placed {
+	for k := range list {
+		if x := &list[k]; x.First < b.End && b.First < x.End {
+			to = append(to, *x)
+		}
+	}
+	return to
+}
+
 func (s *stretches) add(b offsets.Buffer, at int64) {
+	x := placed{offsets.Interval{First: b.First, End: b.End}, at, at + b.Bytes}
+	s.count++
 	from, last := s.of(b)
 	for k := from; k <= last; k++ {
-		place, _ := slices.BinarySearchFunc(s.lists[k], at, func(x placed, at int64) int { return sign(x.at - at) })
-		x := placed{offsets.Interval{First: b.First, End: b.End}, at, at + b.Bytes}
-		s.lists[k] = slices.Insert(s.lists[k], place, x)
+		s.lists[k] = insert(s.lists[k], x)
 	}
+	if len(s.all) == 0 {
+		s.all = [][]placed{{x}}
+		return
+	}
+	k, _ := slices.BinarySearchFunc(s.all[1:], at, func(list []placed, at int64) int { return sign(list[0].at - at) })
+	s.all[k] = insert(s.all[k], x)
+	if part := s.all[k]; len(part) == manyPlaced {
+		s.all[k] = part[: manyPlaced/2 : manyPlaced/2]
+		s.all = slices.Insert(s.all, k+1, slices.Clone(part[manyPlaced/2:]))
+	}
+}
+
+func insert(list []placed, x placed) []placed {
+	place, _ := slices.BinarySearchFunc(list, x.at, func(x placed, at int64) int { return sign(x.at - at) })
+	return slices.Insert(list, place, x)
 }
 
 // greedy puts one buffer after the other into the best hole between what is placed.

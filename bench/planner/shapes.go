@@ -22,8 +22,11 @@ import (
 const (
 	// shapeBudget is the time that a large instance gets.
 	shapeBudget = 5 * time.Second
-	// peerWork bounds the pairs of buffers alive together for the peers, which are simple and so slow.
-	peerWork = 60_000_000
+	// peerWork bounds the pairs of buffers alive together for the peers, which are simple and so slow, in instances
+	// of a million.
+	peerWork = 60_000_000.0
+	// fewBuffers are few enough for the peers however many are alive together.
+	fewBuffers = 30_000
 	// climbers is the most buffers for a peer that places many times.
 	climbers = 1000
 )
@@ -31,15 +34,20 @@ const (
 // measureShapes measures generated instances of every shape, of two numbers of buffers, and the lifetimes of a recorded
 // program: without a budget, and with one of five seconds.
 func (b *bench) measureShapes() error {
-	heading := "\n| instance | buffers | no budget | CPU | %v | time | MiB | best peer |\n|---|%s\n"
-	fmt.Printf(heading, shapeBudget, strings.Repeat("---:|", 7))
+	if b.shapes == 0 {
+		return nil
+	}
+	shapeHeading()
 	for _, name := range slices.Sorted(maps.Keys(problems.Large)) {
 		if !strings.Contains(name, b.only) {
 			continue
 		}
-		for _, buffers := range []int{30_000, b.shapes} {
-			in := instance{name: name, problem: problems.Large[name](1, buffers)}
-			if err := b.shape(in); err != nil {
+		for _, buffers := range []int{fewBuffers, b.shapes} {
+			in, most := instance{name: name, problem: problems.Large[name](1, buffers)}, peerWork
+			if buffers <= fewBuffers {
+				most = math.Inf(1)
+			}
+			if err := b.shape(in, most); err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
 			if buffers == b.shapes {
@@ -54,11 +62,16 @@ func (b *bench) measureShapes() error {
 	if err != nil {
 		return err
 	}
-	return b.shape(in)
+	return b.shape(in, peerWork)
 }
 
-// shape measures one of them.
-func (b *bench) shape(in instance) error {
+func shapeHeading() {
+	heading := "\n| instance | buffers | no budget | CPU | %v | time | MiB | best peer |\n|---|%s\n"
+	fmt.Printf(heading, shapeBudget, strings.Repeat("---:|", 7))
+}
+
+// shape measures one of them, and the peers where no more than so many pairs of buffers are alive together.
+func (b *bench) shape(in instance, peerWork float64) error {
 	forget()
 	before := processor()
 	quick, err := offsets.Solve(in.problem, offsets.Options{Seed: b.options.Seed})
@@ -77,7 +90,7 @@ func (b *bench) shape(in instance) error {
 	r := &record{Instance: in.name, Buffers: len(in.problem.Buffers), LowerBound: s.LowerBound(),
 		Quick: quick.FrameBytes(), QuickCPU: used.Seconds(), Bytes: s.FrameBytes(),
 		Time: took.Seconds(), Optimal: s.Optimal, ResidentKiB: resident(), Peers: map[string]float64{}}
-	r.besides(in)
+	r.besides(in, peerWork)
 	b.records = append(b.records, r)
 	best := "-"
 	for name, frame := range r.Peers {
@@ -91,7 +104,7 @@ func (b *bench) shape(in instance) error {
 }
 
 // besides measures the peers that are quick enough.
-func (r *record) besides(in instance) {
+func (r *record) besides(in instance, peerWork float64) {
 	for _, p := range peers {
 		if p.slow && r.Buffers > climbers || pairs(in.problem.Buffers) > peerWork {
 			continue

@@ -21,6 +21,9 @@ const (
 	manyItems = 5 * fewItems
 	// baseUnits and itemUnits are the work that is done unasked.
 	baseUnits, itemUnits = 40_000_000, 200
+	// orderUnits is the work of a rule for each pair alive together, crowdUnits what rules may do unasked where they
+	// are not quick.
+	orderUnits, crowdUnits = 3, 300_000_000
 	// near is the reciprocal of the gap below which little sticks out.
 	near = 8
 	// crowd is how many items alive at once are more for orders than for trees.
@@ -94,6 +97,7 @@ func (p *packing) reach(granted bool) {
 func (p *packing) unasked() {
 	p.surely()
 	p.outwardUnasked()
+	p.orderedUnasked()
 	switch {
 	case !p.local():
 		p.byConstruction()
@@ -165,6 +169,25 @@ func (p *packing) outwardUnasked() {
 	p.allowance += p.units - before
 }
 
+// orderedUnasked tries the two orders that are best for training steps, with a grant of their own, where all rules
+// together are not quick but these are.
+func (p *packing) orderedUnasked() {
+	cost := orderUnits * p.alive * int64(len(p.in.items))
+	if p.affords() || len(p.in.items) > manyItems {
+		return
+	}
+	before := p.units
+	for _, k := range []int{breadth, size} {
+		if p.done(p.d) || p.units-before+cost > crowdUnits {
+			break
+		}
+		p.allowance += crowdUnits
+		p.byRule(k)
+		p.allowance -= crowdUnits
+	}
+	p.allowance += p.units - before
+}
+
 // above says that the frame is above the bound by more than a fraction of it.
 func (p *packing) above(fraction int64) bool {
 	return !p.done(p.d) && p.d.frame-p.d.bound > p.d.bound/fraction
@@ -195,7 +218,7 @@ func (p *packing) quick() bool { return p.alive*int64(len(p.in.items)) <= quickW
 
 // byRules tries the rules that were not tried, each that the work allowed is likely to suffice for.
 func (p *packing) byRules(mend bool) {
-	cost := 3 * p.alive * int64(len(p.in.items))
+	cost := orderUnits * p.alive * int64(len(p.in.items))
 	for k := range rules {
 		if p.d.offset != nil && cost > p.allowance-p.units {
 			break

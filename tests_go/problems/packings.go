@@ -17,7 +17,7 @@ func Packing(seed uint64, buffers int, filled float64) offsets.Problem {
 	pieces := []piece{{0, Side, 0, Side}}
 	for len(pieces) < buffers {
 		k := largest(r, pieces)
-		parts := pieces[k].cut(r)
+		parts := pieces[k].cut(r, func() int { return r.IntN(kinds) })
 		pieces[k] = parts[0]
 		pieces = append(pieces, parts[1:]...)
 	}
@@ -31,10 +31,41 @@ func Packing(seed uint64, buffers int, filled float64) offsets.Problem {
 	return p
 }
 
+// Perfect makes a problem of exactly so many buffers that fill Side bytes at every one of Side steps, so that Side is
+// its optimum and its lower bound, and the placement that it was cut from. Guillotine cuts alone go across a whole
+// piece; otherwise most pieces come of cuts that leave a rectangle in the middle of four.
+func Perfect(seed uint64, buffers int, guillotine bool) (offsets.Problem, *offsets.Solution) {
+	r := rand.New(rand.NewPCG(seed, uint64(buffers)))
+	pieces := []piece{{0, Side, 0, Side}}
+	for len(pieces) < buffers {
+		k := largest(r, pieces)
+		parts := pieces[k].cut(r, func() int {
+			if !guillotine && buffers-len(pieces) >= 4 && r.IntN(10) < 7 {
+				return 0
+			}
+			return across + r.IntN(kinds-across)
+		})
+		pieces[k] = parts[0]
+		pieces = append(pieces, parts[1:]...)
+	}
+	r.Shuffle(buffers, func(i, j int) { pieces[i], pieces[j] = pieces[j], pieces[i] })
+	p, s := offsets.Problem{}, &offsets.Solution{Space: make([]int, buffers), Optimal: true, Method: "cut",
+		Frames: []offsets.SpaceResult{{Bytes: Side, LowerBound: Side}}}
+	for _, c := range pieces {
+		p.Buffers = append(p.Buffers, offsets.Buffer{Bytes: c.top - c.bottom, First: c.first, End: c.end})
+		s.Offsets = append(s.Offsets, c.bottom)
+	}
+	return p, s
+}
+
 // piece is a rectangle of steps and bytes.
 type piece struct{ first, end, bottom, top int64 }
 
-const grain = 512
+const (
+	grain = 512
+	// kinds of cuts; those from across on are guillotine cuts.
+	kinds, across = 10, 2
+)
 
 func (c piece) area() float64 { return float64(c.end-c.first) * float64(c.top-c.bottom) }
 
@@ -59,10 +90,10 @@ func between(r *rand.Rand, low, high int64) int64 {
 }
 
 // cut makes two parts of a piece, or five, or leaves it as it is.
-func (c piece) cut(r *rand.Rand) []piece {
+func (c piece) cut(r *rand.Rand, kind func() int) []piece {
 	x, y := between(r, c.first, c.end), between(r, c.bottom, c.top)
-	switch kind := r.IntN(10); {
-	case kind < 2:
+	switch kind := kind(); {
+	case kind < across:
 		return c.pinwheel(r)
 	case kind < 7 && y > 0 || x == 0 && y > 0:
 		return []piece{{c.first, c.end, c.bottom, y}, {c.first, c.end, y, c.top}}
