@@ -3,6 +3,7 @@ package remat
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"tlruntime/compiler/graph"
@@ -329,7 +330,8 @@ func renumbered(list, to []int) []int {
 }
 
 // inOrder is the graph with its nodes in the order of a plan, and names that are unique. A node without an instruction
-// comes right after what it shows.
+// comes right before the first that takes what it shows or joins: a Concat between its parts and there would have to run
+// again whenever its result is given up, although nothing runs.
 func inOrder(c *graph.Checked, e *plan.ExecutionPlan) *graph.Checked {
 	out := *c
 	out.Values, out.Nodes = slices.Clone(c.Values), slices.Clone(c.Nodes)
@@ -343,18 +345,10 @@ func inOrder(c *graph.Checked, e *plan.ExecutionPlan) *graph.Checked {
 	for i := range out.Nodes {
 		named[out.Nodes[i].Name]++
 	}
-	key := make([]int, len(out.Nodes))
-	for i := range out.Nodes {
-		n := &out.Nodes[i]
-		for _, v := range n.Inputs {
-			if v >= 0 && c.Values[v].Producer >= 0 {
-				key[i] = max(key[i], key[c.Values[v].Producer])
-			}
-		}
-		if k, ok := position[n.Name]; ok && named[n.Name] == 1 {
-			key[i] = max(key[i], k)
-		}
-	}
+	key := placesOf(c, func(n *graph.TypedNode) (int, bool) {
+		k, ok := position[n.Name]
+		return k, ok && named[n.Name] == 1
+	})
 	order := make([]int, len(out.Nodes))
 	for i := range order {
 		order[i] = i
@@ -368,4 +362,31 @@ func inOrder(c *graph.Checked, e *plan.ExecutionPlan) *graph.Checked {
 	}
 	newChanged(&out).produce()
 	return &out
+}
+
+// placesOf returns the place of each node in an order that instruction knows of the nodes that have an instruction.
+func placesOf(c *graph.Checked, instruction func(*graph.TypedNode) (place int, has bool)) []int {
+	key, wanted := make([]int, len(c.Nodes)), slices.Repeat([]int{math.MaxInt}, len(c.Nodes))
+	for i := len(c.Nodes) - 1; i >= 0; i-- {
+		n := &c.Nodes[i]
+		if k, ok := instruction(n); ok {
+			key[i] = k
+		} else if wanted[i] < math.MaxInt {
+			key[i] = wanted[i]
+		}
+		for _, v := range n.Inputs {
+			if v >= 0 && c.Values[v].Producer >= 0 {
+				p := c.Values[v].Producer
+				wanted[p] = min(wanted[p], key[i])
+			}
+		}
+	}
+	for i := range c.Nodes {
+		for _, v := range c.Nodes[i].Inputs {
+			if v >= 0 && c.Values[v].Producer >= 0 {
+				key[i] = max(key[i], key[c.Values[v].Producer])
+			}
+		}
+	}
+	return key
 }

@@ -147,7 +147,7 @@ func Fit(c *graph.Checked, o Options) (*Result, error) {
 		return nil, err
 	}
 	if given.Frame.Bytes <= o.Capacity {
-		base := total(c, o.Cost)
+		base := Total(c, o.Cost)
 		return &Result{Graph: c, Plan: given, Cost: base, Given: base, LeastCost: base}, nil
 	}
 	s, err := newSearch(c, given, o, start)
