@@ -329,9 +329,9 @@ func renumbered(list, to []int) []int {
 	return out
 }
 
-// inOrder is the graph with its nodes in the order of a plan, and names that are unique. A node without an instruction
-// comes right before the first that takes what it shows or joins: a Concat between its parts and there would have to run
-// again whenever its result is given up, although nothing runs.
+// inOrder is the graph with its nodes in the order of a plan, and names that are unique. Of the nodes without an
+// instruction, one that shows elements comes right after what it shows, and a Concat right before the first node that
+// takes its result: if it came earlier, giving up its result would cost another Concat.
 func inOrder(c *graph.Checked, e *plan.ExecutionPlan) *graph.Checked {
 	out := *c
 	out.Values, out.Nodes = slices.Clone(c.Values), slices.Clone(c.Nodes)
@@ -366,18 +366,19 @@ func inOrder(c *graph.Checked, e *plan.ExecutionPlan) *graph.Checked {
 
 // placesOf returns the place of each node in an order that instruction knows of the nodes that have an instruction.
 func placesOf(c *graph.Checked, instruction func(*graph.TypedNode) (place int, has bool)) []int {
-	key, wanted := make([]int, len(c.Nodes)), slices.Repeat([]int{math.MaxInt}, len(c.Nodes))
+	key := make([]int, len(c.Nodes))
+	taken := slices.Repeat([]int{math.MaxInt}, len(c.Nodes)) // the first instruction that takes it, directly or by views
 	for i := len(c.Nodes) - 1; i >= 0; i-- {
 		n := &c.Nodes[i]
 		if k, ok := instruction(n); ok {
-			key[i] = k
-		} else if wanted[i] < math.MaxInt {
-			key[i] = wanted[i]
+			key[i], taken[i] = k, k
+		} else if m := c.MovementOf(n); m != nil && m.Parts == graph.Joins && taken[i] < math.MaxInt {
+			key[i] = taken[i]
 		}
 		for _, v := range n.Inputs {
 			if v >= 0 && c.Values[v].Producer >= 0 {
 				p := c.Values[v].Producer
-				wanted[p] = min(wanted[p], key[i])
+				taken[p] = min(taken[p], taken[i])
 			}
 		}
 	}

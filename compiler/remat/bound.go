@@ -82,8 +82,9 @@ func newBounder(c *graph.Checked, o *Options) *bounder {
 	return b
 }
 
-// round aligns the bytes of values, but for those that may lie inside of another one: a smaller view, what a Concat joins,
-// and a result that takes the place of one of these. Several of them may lie in one buffer, which is aligned as a whole.
+// round aligns the bytes of values, but for those that may lie inside of another one: a smaller view, what a Concat
+// joins, and a result that takes the place of one of these. Several of them may lie in one buffer, which is aligned as
+// a whole.
 func (b *bounder) round() {
 	inside, joined := make([]bool, len(b.bytes)), make([]bool, len(b.bytes)) // joined: by group
 	for i := range b.c.Nodes {

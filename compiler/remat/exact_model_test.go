@@ -30,7 +30,8 @@ type Exact struct {
 // With is a cost that knows what a transfer to the space takes.
 func (o *Outside) With(cost Cost) Cost { return o.with(cost) }
 
-// Step is one thing that is done: a node runs, or a value is shown in memory of its own, moved out, moved in or dropped.
+// Step is one thing that is done: a node runs, or a value is shown in memory of its own, moved out, moved in or
+// dropped.
 type Step struct {
 	Op   string // run, show or drop, or the operator of a transfer
 	What int    // node or value

@@ -148,8 +148,8 @@ func TestPartsOfABufferAreNotAligned(t *testing.T) {
 	assert.LessOrEqual(t, lowest(s.Checked, &Options{Plan: inItsOrder}), e.Frame.Bytes)
 }
 
-// A Concat whose parts lie in its result has no instruction. It comes late in the order: until then the parts may go, and
-// nothing that costs time has run on them.
+// A Concat whose parts lie in its result has no instruction. It comes late in the order: until then the parts may go,
+// and nothing that costs time has run on them.
 func TestAConcatWithoutAnInstructionComesLate(t *testing.T) {
 	s := newSketch()
 	v := s.node("TopK", nil, []int{0}, 16, 16)
