@@ -117,6 +117,7 @@ func tlgo_execution_get_body(c, execution uintptr, instruction, body int64, outB
 func tlgo_execution_get_port(c, execution uintptr, instruction, body int64, role int32, index int64,
 	outPort uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
-		return executionPort(o, execution, bodyPlace{instruction, body}, operandPlace{role: role, index: index}, outPort)
+		return executionPort(o, execution, bodyPlace{instruction, body}, operandPlace{role: role, index: index},
+			outPort)
 	})
 }

@@ -3,18 +3,17 @@ package main
 import (
 	"errors"
 	"os"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // reserve has the disk keep room for the first bytes of a file, its holes, too.
 func reserve(f *os.File, bytes int64) error {
 	for bytes > 0 {
-		err := unix.Fallocate(int(f.Fd()), 0, 0, bytes)
+		err := syscall.Fallocate(int(f.Fd()), 0, 0, bytes)
 		switch {
-		case errors.Is(err, unix.EOPNOTSUPP):
+		case errors.Is(err, syscall.EOPNOTSUPP):
 			return zero(f, bytes)
-		case !errors.Is(err, unix.EINTR):
+		case !errors.Is(err, syscall.EINTR):
 			return err
 		}
 	}

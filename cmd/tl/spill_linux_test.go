@@ -3,17 +3,17 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 )
 
 // onDisk is how many bytes a file takes on its disk.
 func onDisk(t *testing.T, path string) int64 {
-	var about unix.Stat_t
-	require.NoError(t, unix.Stat(path, &about))
+	var about syscall.Stat_t
+	require.NoError(t, syscall.Stat(path, &about))
 	return 512 * about.Blocks
 }
 

@@ -54,7 +54,8 @@ func TestDrafts(t *testing.T) {
 	})
 }
 
-// builderInOrder has the candidates of Build for the graph's order, and returns the first of those with the lowest peak.
+// builderInOrder has the candidates of Build for the graph's order, and returns the first of those with the lowest
+// peak.
 func builderInOrder(r *rapid.T, c *graph.Checked, o Options) (*builder, *candidate) {
 	o.NoReorder = true
 	b, err := newBuilder(c, o)

@@ -367,7 +367,7 @@ func inOrder(c *graph.Checked, e *plan.ExecutionPlan) *graph.Checked {
 // placesOf returns the place of each node in an order that instruction knows of the nodes that have an instruction.
 func placesOf(c *graph.Checked, instruction func(*graph.TypedNode) (place int, has bool)) []int {
 	key := make([]int, len(c.Nodes))
-	taken := slices.Repeat([]int{math.MaxInt}, len(c.Nodes)) // the first instruction that takes it, directly or by views
+	taken := slices.Repeat([]int{math.MaxInt}, len(c.Nodes)) // by node: the first instruction that takes a result
 	for i := len(c.Nodes) - 1; i >= 0; i-- {
 		n := &c.Nodes[i]
 		if k, ok := instruction(n); ok {

@@ -210,7 +210,8 @@ func (x *Exact) run(at *reached, i int, first bool, to func(moment, float64, Ste
 	}
 	for k, v := range n.Inputs {
 		if x.Plan.NoInPlace || v < 0 || at.frame>>v&1 == 0 || !plan.MayOverwrite(n.Op, k) || x.outputs>>v&1 == 1 ||
-			x.outputs>>n.Outputs[0]&1 == 1 || !slices.Equal(x.Graph.Values[v].Shape, x.Graph.Values[n.Outputs[0]].Shape) {
+			x.outputs>>n.Outputs[0]&1 == 1 ||
+			!slices.Equal(x.Graph.Values[v].Shape, x.Graph.Values[n.Outputs[0]].Shape) {
 			continue
 		}
 		if alive-x.size(v) <= x.Capacity {

@@ -35,7 +35,8 @@ import (
 
 // Options say what has to fit.
 type Options struct {
-	// Plan has the options of each plan. OffsetBudget holds for each plan with offsets; most graphs are compared without.
+	// Plan has the options of each plan. OffsetBudget holds for each plan with offsets; most graphs are compared
+	// without.
 	Plan plan.Options
 	// Capacity is the most bytes that the frame may have.
 	Capacity int64
@@ -46,10 +47,11 @@ type Options struct {
 	// NoAgain leaves recomputation out: values are moved or stay.
 	NoAgain bool
 
-	// Without MaxSteps and Budget the search does a fixed amount of work. With one of them it goes on until that is used
-	// up; more of it never gives an answer that costs more.
+	// Without MaxSteps and Budget the search does a fixed amount of work. With one of them it goes on until that is
+	// used up; more of it never gives an answer that costs more.
 
-	// MaxSteps ends the search after so many steps: each graph that it makes or plans is one. 0 leaves the end to Budget.
+	// MaxSteps ends the search after so many steps: each graph that it makes or plans is one. 0 leaves the end to
+	// Budget.
 	MaxSteps int64
 	// Budget ends the search after so much time, give or take one call of plan.Build; 0 leaves the end to MaxSteps.
 	// An answer that time cut short may differ from run to run.

@@ -35,8 +35,8 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// The replays of this step come within a twentieth of the capacity, and no single value that they give up makes the peak
-// lower: the search goes by all bytes above the capacity.
+// The replays of this step come within a twentieth of the capacity, and no single value that they give up makes the
+// peak lower: the search goes by all bytes above the capacity.
 func TestATrainingStepInTwoFifthsOfItsMemory(t *testing.T) {
 	c, err := graph.Check(Models["torch_cnn"](), graph.CheckOptions{})
 	require.NoError(t, err)
