@@ -28,7 +28,7 @@ type execution struct {
 	constants []uintptr                 // addresses of their content, and one more that is 0
 }
 
-var executions = handles[execution]{kind: "execution", maker: "tl_graph_plan", most: 1 << 12}
+var executions = handles[execution, *execution]{kind: "execution", maker: "tl_graph_plan", most: 1 << 12}
 
 // keepExecution hands a plan to the program.
 func keepExecution(o *object.Context, made *remat.Result, out uintptr) status.Status {
@@ -54,17 +54,6 @@ func keepExecution(o *object.Context, made *remat.Result, out uintptr) status.St
 	return status.OK
 }
 
-// withExecution runs body with the execution's lock held.
-func withExecution(o *object.Context, h uintptr, body func(*execution) status.Status) status.Status {
-	e := executions.find(o, h)
-	if e == nil {
-		return status.InvalidArgument
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return body(e)
-}
-
 func destroyExecution(o *object.Context, h uintptr) status.Status {
 	if h == 0 {
 		return status.OK
@@ -78,7 +67,7 @@ func destroyExecution(o *object.Context, h uintptr) status.Status {
 }
 
 func executionInfo(o *object.Context, h, out uintptr) status.Status {
-	return withExecution(o, h, func(e *execution) status.Status {
+	return executions.with(o, h, func(e *execution) status.Status {
 		return fillStruct(o, out, "tl_execution_info", func() tl_execution_info {
 			f := &e.plan.Frame
 			info := tl_execution_info{Name: e.text(e.plan.Name), FrameBytes: uintptr(f.Bytes),
@@ -109,7 +98,7 @@ func outside(o *object.Context, what string, index int64, n int) status.Status {
 }
 
 func executionBuffer(o *object.Context, h uintptr, buffer int64, out uintptr) status.Status {
-	return withExecution(o, h, func(e *execution) status.Status {
+	return executions.with(o, h, func(e *execution) status.Status {
 		if buffer < 0 || buffer >= int64(len(e.plan.Buffers)) {
 			return outside(o, "buffer", buffer, len(e.plan.Buffers))
 		}
@@ -127,7 +116,7 @@ func executionBuffer(o *object.Context, h uintptr, buffer int64, out uintptr) st
 }
 
 func executionInstruction(o *object.Context, h uintptr, instruction int64, out uintptr) status.Status {
-	return withExecution(o, h, func(e *execution) status.Status {
+	return executions.with(o, h, func(e *execution) status.Status {
 		if instruction < 0 || instruction >= int64(len(e.plan.Instructions)) {
 			return outside(o, "instruction", instruction, len(e.plan.Instructions))
 		}
@@ -149,43 +138,6 @@ func executionInstruction(o *object.Context, h uintptr, instruction int64, out u
 			return made
 		})
 	})
-}
-
-// executionBody describes the body of an instruction that place names.
-func executionBody(o *object.Context, h uintptr, place operandPlace, out, outExecution uintptr) status.Status {
-	return withExecution(o, h, func(e *execution) status.Status {
-		if place.instruction < 0 || place.instruction >= int64(len(e.plan.Instructions)) {
-			return outside(o, "instruction", place.instruction, len(e.plan.Instructions))
-		}
-		bodies := e.plan.Instructions[place.instruction].Bodies
-		switch {
-		case place.index < 0 || place.index >= int64(len(bodies)):
-			return outside(o, "body", place.index, len(bodies))
-		case !optional(outExecution):
-			return fail(o, status.InvalidArgument, "out_execution is %#x, which is no address; NULL is for none",
-				outExecution)
-		}
-		b := &bodies[place.index]
-		if out != 0 {
-			st := fillStruct(o, out, "tl_execution_body", func() tl_execution_body {
-				return tl_execution_body{Name: e.text(b.Name), Frame: b.Frame, NumInputs: int64(len(b.Inputs)),
-					Inputs: e.numbers(b.Inputs), NumOutputs: int64(len(b.Outputs)), Outputs: e.numbers(b.Outputs),
-					NumCaptures: int64(len(b.Captures)), Captures: e.numbers(indices(b.Captures))}
-			})
-			if st != status.OK {
-				return st
-			}
-		}
-		if outExecution == 0 {
-			return status.OK
-		}
-		return keepExecution(o, &remat.Result{Plan: b.Plan}, outExecution)
-	})
-}
-
-// indices are the same numbers in the same place: an int has 64 bits wherever the library runs.
-func indices(list []int) []int64 {
-	return unsafe.Slice((*int64)(unsafe.Pointer(unsafe.SliceData(list))), len(list))
 }
 
 // operandPlace says which operand is wanted.
@@ -226,7 +178,7 @@ func (p operandPlace) find(o *object.Context, e *execution) (*plan.Operand, stat
 }
 
 func executionOperand(o *object.Context, h uintptr, place operandPlace, out uintptr) status.Status {
-	return withExecution(o, h, func(e *execution) status.Status {
+	return executions.with(o, h, func(e *execution) status.Status {
 		operand, st := place.find(o, e)
 		if st != status.OK {
 			return st
@@ -248,7 +200,7 @@ func executionConstants(o *object.Context, h uintptr) uintptr {
 }
 
 func executionText(o *object.Context, h, form, name uintptr, version int32) (at uintptr) {
-	withExecution(o, h, func(e *execution) status.Status {
+	executions.with(o, h, func(e *execution) status.Status {
 		at = e.written(o, form, name, version, func(asked formOfText) ([]byte, status.Status) {
 			return writeText(o, func(b *strings.Builder) error { return e.write(b, asked) })
 		})
@@ -301,7 +253,7 @@ func (e *execution) write(b *strings.Builder, asked formOfText) error {
 }
 
 func validateExecution(o *object.Context, h uintptr) status.Status {
-	return withExecution(o, h, func(e *execution) status.Status {
+	return executions.with(o, h, func(e *execution) status.Status {
 		if bytes := plan.ValidationBytes(e.plan); !memory.Obtainable(bytes) {
 			return fail(o, status.OutOfMemory, "the system refuses %d bytes for the check of a frame of %d", bytes,
 				e.plan.Frame.Bytes)

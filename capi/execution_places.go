@@ -25,7 +25,7 @@ func (e *execution) symbols() []plan.Symbol {
 }
 
 func executionSymbol(o *object.Context, h uintptr, symbol int64, out uintptr) status.Status {
-	return withExecution(o, h, func(e *execution) status.Status {
+	return executions.with(o, h, func(e *execution) status.Status {
 		list := e.symbols()
 		if symbol < 0 || symbol >= int64(len(list)) {
 			return outside(o, "symbol", symbol, len(list))

@@ -31,23 +31,39 @@ func checkRun(o *object.Context, h uintptr, a runArguments) status.Status {
 	return e.checkArguments(o, a)
 }
 
+// space is memory that the caller brings.
+type space struct{ at, bytes uintptr }
+
 // checkRunIn refuses what a function with memory of its caller cannot be called with.
-func checkRunIn(o *object.Context, h uintptr, a runArguments, scratch, bytes uintptr) status.Status {
+func checkRunIn(o *object.Context, h uintptr, a runArguments, memory, second space) status.Status {
 	e := executions.find(o, h)
 	if e == nil {
 		return status.InvalidArgument
 	}
-	need, alignment := uintptr(e.plan.Frame.Bytes), uintptr(llvm.ScratchAlignment(e.plan))
-	switch {
-	case e.plan.Outside > 0:
-		return fail(o, status.InvalidArgument, "the plan moves values to a second space, which is an argument more of "+
-			"the function; call it yourself, or compile the form llvm and call tl_execution_run")
-	case bytes < need:
-		return fail(o, status.InvalidArgument, "the memory has %d bytes; the frame has %d", bytes, need)
-	case need > 0 && (!usable(scratch) || scratch%alignment != 0):
-		return fail(o, status.InvalidArgument, "the memory is at %#x; it lies at a multiple of %d", scratch, alignment)
+	if st := e.checkSpace(o, memory, e.plan.Frame.Bytes, "memory", "frame"); st != status.OK {
+		return st
+	}
+	if e.plan.Outside == 0 && second.bytes != 0 {
+		// The function has no such argument, and its caller goes by the bytes.
+		return fail(o, status.InvalidArgument, "outside has %d bytes; the plan has no second space, and takes 0",
+			second.bytes)
+	}
+	if st := e.checkSpace(o, second, e.plan.Outside, "outside", "second space"); st != status.OK {
+		return st
 	}
 	return e.checkArguments(o, a)
+}
+
+// checkSpace refuses memory that is too small for a space of the plan, or not aligned.
+func (e *execution) checkSpace(o *object.Context, given space, bytes int64, name, what string) status.Status {
+	alignment := uintptr(llvm.ScratchAlignment(e.plan))
+	switch {
+	case given.bytes < uintptr(bytes):
+		return fail(o, status.InvalidArgument, "%s has %d bytes; the %s has %d", name, given.bytes, what, bytes)
+	case bytes > 0 && (!usable(given.at) || given.at%alignment != 0):
+		return fail(o, status.InvalidArgument, "%s is at %#x; it lies at a multiple of %d", name, given.at, alignment)
+	}
+	return status.OK
 }
 
 func (e *execution) checkArguments(o *object.Context, a runArguments) status.Status {

@@ -165,37 +165,6 @@ type tl_execution_instruction struct {
 	NumBodies  int64
 }
 
-// tl_execution_body describes a graph that an instruction runs: a branch of If, what Loop
-// or Scan repeats. What it needs lies in the instruction's temporary memory, at offsets in
-// bytes. What is at -1 has no memory of its own: the last num_captures inputs are the
-// arguments of the instruction at the indices in captures. What a Loop or Scan carries lies
-// in the instruction's result, into which its first content is copied; what a turn reads or
-// adds is the part of that turn in an argument or a result; the outputs of a branch are the
-// results.
-//
-//	C: typedef struct tl_execution_body {
-//	    size_t struct_size;      /* sizeof(tl_execution_body) */
-//	    const char* name;        /* then_branch, else_branch, body */
-//	    int64_t frame;           /* where the frame of its execution begins */
-//	    int64_t num_inputs;
-//	    const int64_t* inputs;   /* where each lies */
-//	    int64_t num_outputs;
-//	    const int64_t* outputs;  /* where each lies */
-//	    int64_t num_captures;
-//	    const int64_t* captures; /* arguments of the instruction */
-//	} tl_execution_body;
-type tl_execution_body struct {
-	StructSize  uintptr
-	Name        uintptr
-	Frame       int64
-	NumInputs   int64
-	Inputs      uintptr
-	NumOutputs  int64
-	Outputs     uintptr
-	NumCaptures int64
-	Captures    uintptr
-}
-
 // tl_execution_operand describes a tensor in a buffer. Element (i, j, ...) lies
 // offset + i * strides[0] + j * strides[1] + ... elements behind the buffer's start.
 //
@@ -306,27 +275,6 @@ func tlgo_execution_get_operand(c, execution uintptr, instruction int64, role in
 	outOperand uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
 		return executionOperand(o, execution, operandPlace{instruction, role, index}, outOperand)
-	})
-}
-
-// tl_execution_get_body describes a graph that an instruction runs, by its index, and
-// returns its plan as an execution. Each of the two may be NULL.
-//
-//	C: tl_status tl_execution_get_body(const tl_execution* execution, int64_t instruction, int64_t body,
-//	    tl_execution_body* out_body, tl_execution** out_execution);
-//
-// Ownership: name and arrays belong to the execution. The caller ends *out_execution with
-// tl_execution_destroy; it does not need this execution. Each call makes one.
-// Threads: any thread.
-// Returns: TL_OK, or why nothing was filled in.
-// Errors: TL_E_INVALID_ARGUMENT (no such execution, instruction or body, a struct_size
-// that is too small), TL_E_LIMIT (4,096 executions).
-// Cost: one cgo call.
-//
-//export tlgo_execution_get_body
-func tlgo_execution_get_body(c, execution uintptr, instruction, body int64, outBody, outExecution uintptr) int32 {
-	return guardedStatus(c, func(o *object.Context) status.Status {
-		return executionBody(o, execution, operandPlace{instruction: instruction, index: body}, outBody, outExecution)
 	})
 }
 
@@ -467,30 +415,35 @@ func tlgo_execution_run(c, execution, function, inputs, numInputs, outputs, numO
 
 // tl_execution_run_in is tl_execution_run for a function that is given its memory: that of
 // the form "llvm-caller", or of an entry of an arena (tl_graph_arena_text). memory has at
-// least frame_bytes bytes of tl_execution_info at a multiple of frame_alignment and of 64,
-// and overlaps no tensor. For an entry of an arena it is the arena: inputs and outputs that
-// are states lie there, and their entries in the arrays are not looked at. Otherwise its
-// content has no meaning before and after.
+// least frame_bytes bytes of tl_execution_info, and outside, to which values are moved, at
+// least outside_bytes; both lie at a multiple of frame_alignment and of 64, and overlap
+// neither each other nor a tensor. A plan without a second space takes NULL and 0. For an
+// entry of an arena memory is the arena: inputs and outputs that are states lie there,
+// and their entries in the arrays are not looked at. Otherwise the content of both has no
+// meaning before and after.
 //
 //	C: tl_status tl_execution_run_in(const tl_execution* execution, void* function, const void* const* inputs,
-//	    size_t num_inputs, void* const* outputs, size_t num_outputs, void* memory, size_t bytes);
+//	    size_t num_inputs, void* const* outputs, size_t num_outputs, void* memory, size_t bytes, void* outside,
+//	    size_t outside_bytes);
 //
-// Ownership: inputs are only read, outputs and memory written; all stay the caller's.
+// Ownership: inputs are only read, outputs, memory and outside written; all stay the
+// caller's.
 // Threads: any thread, several at once with memory of their own; none may destroy the
 // execution meanwhile.
 // Returns: what the function returns, such as TL_OK; or why it was not called. It is not
 // checked whether the function is that of the execution, and takes its memory so.
 // Errors: TL_E_INVALID_ARGUMENT (no such execution, no function, another number of
-// inputs or outputs, an address that is none where the tensor has bytes, memory that is too
-// small or not aligned, a plan with a second space, whose function has an argument more).
+// inputs or outputs, an address that is none where the tensor has bytes, memory of one of
+// the two spaces that is too small or not aligned, outside for a plan that has no second
+// space).
 // Cost: two cgo calls and that of the function. Nothing is allocated.
 // Path: fast.
 //
 //export tlgo_execution_run_in
-func tlgo_execution_run_in(c, execution, function, inputs, numInputs, outputs, numOutputs, memory,
-	bytes uintptr) int32 {
+func tlgo_execution_run_in(c, execution, function, inputs, numInputs, outputs, numOutputs, memory, bytes, outside,
+	outsideBytes uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
 		return checkRunIn(o, execution, runArguments{function, addressList{inputs, numInputs},
-			addressList{outputs, numOutputs}}, memory, bytes)
+			addressList{outputs, numOutputs}}, space{memory, bytes}, space{outside, outsideBytes})
 	})
 }

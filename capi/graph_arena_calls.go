@@ -26,10 +26,10 @@ type graphArena struct {
 	begins  map[string]uintptr // content of constants, by state
 }
 
-var graphArenas = handles[graphArena]{kind: "arena", maker: "tl_graph_plan_together", most: 1 << 12}
+var graphArenas = handles[graphArena, *graphArena]{kind: "arena", maker: "tl_graph_plan_together", most: 1 << 12}
 
 func addGraphState(o *object.Context, h, value, state uintptr) status.Status {
-	return withGraph(o, h, func(g *ownGraph) status.Status {
+	return ownGraphs.with(o, h, func(g *ownGraph) status.Status {
 		called, st := textOf(o, value, "the name of a value")
 		if st != status.OK {
 			return st
@@ -88,7 +88,7 @@ func keepArena(o *object.Context, made *plan.Arena, entries []plan.Entry, p rema
 	begins map[string]models.Begin, out uintptr) status.Status {
 	a := &graphArena{arena: made, begins: map[string]uintptr{}}
 	for i := range entries {
-		a.seconds = append(a.seconds, models.Cost(entries[i].Graph, p))
+		a.seconds = append(a.seconds, remat.Total(entries[i].Graph, p.Cost))
 	}
 	for state, b := range begins {
 		a.begins[state] = a.content(b.Data, b.DType.Bytes())
@@ -105,7 +105,7 @@ func keepArena(o *object.Context, made *plan.Arena, entries []plan.Entry, p rema
 // entryOf checks one of the graphs.
 func entryOf(o *object.Context, h uintptr, names addressList, i int, begins map[string]models.Begin) (e plan.Entry,
 	st status.Status) {
-	st = withGraph(o, h, func(g *ownGraph) status.Status {
+	st = ownGraphs.with(o, h, func(g *ownGraph) status.Status {
 		name := g.graph.Name
 		if names.at != 0 {
 			if at := names.entry(i); at != 0 {
@@ -128,17 +128,6 @@ func entryOf(o *object.Context, h uintptr, names addressList, i int, begins map[
 	return e, st
 }
 
-// withArena runs body with the arena's lock held.
-func withArena(o *object.Context, h uintptr, body func(*graphArena) status.Status) status.Status {
-	a := graphArenas.find(o, h)
-	if a == nil {
-		return status.InvalidArgument
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return body(a)
-}
-
 func destroyArena(o *object.Context, h uintptr) status.Status {
 	if h == 0 {
 		return status.OK
@@ -152,7 +141,7 @@ func destroyArena(o *object.Context, h uintptr) status.Status {
 }
 
 func arenaInfo(o *object.Context, h, out uintptr) status.Status {
-	return withArena(o, h, func(a *graphArena) status.Status {
+	return graphArenas.with(o, h, func(a *graphArena) status.Status {
 		return fillStruct(o, out, "tl_graph_arena_info", func() tl_graph_arena_info {
 			p := a.arena
 			return tl_graph_arena_info{Name: a.text(p.Name), Bytes: uintptr(p.Bytes),
@@ -164,7 +153,7 @@ func arenaInfo(o *object.Context, h, out uintptr) status.Status {
 }
 
 func arenaState(o *object.Context, h uintptr, state int64, out uintptr) status.Status {
-	return withArena(o, h, func(a *graphArena) status.Status {
+	return graphArenas.with(o, h, func(a *graphArena) status.Status {
 		if state < 0 || state >= int64(len(a.arena.States)) {
 			return outside(o, "state", state, len(a.arena.States))
 		}
@@ -192,7 +181,7 @@ func arenaEntry(o *object.Context, h uintptr, entry int64, out uintptr) status.S
 }
 
 func arenaText(o *object.Context, h, form, name uintptr, version int32) (at uintptr) {
-	withArena(o, h, func(a *graphArena) status.Status {
+	graphArenas.with(o, h, func(a *graphArena) status.Status {
 		at = a.written(o, form, name, version, func(asked formOfText) ([]byte, status.Status) {
 			return writeText(o, func(b *strings.Builder) error { return a.write(b, asked) })
 		})
@@ -223,7 +212,7 @@ func (a *graphArena) write(b *strings.Builder, asked formOfText) error {
 }
 
 func validateArena(o *object.Context, h uintptr) status.Status {
-	return withArena(o, h, func(a *graphArena) status.Status {
+	return graphArenas.with(o, h, func(a *graphArena) status.Status {
 		for _, e := range a.arena.Entries {
 			if bytes := plan.ValidationBytes(e); !memory.Obtainable(bytes) {
 				return fail(o, status.OutOfMemory, "the system refuses %d bytes for the check of entry %q", bytes, e.Name)

@@ -16,7 +16,7 @@
 //	compile(tl_graph_arena_text(arena, "llvm", "chat", 0)); // functions chat_prefill and chat_decode
 //	tl_execution* decoding;
 //	tl_graph_arena_get_entry(arena, 1, &decoding);
-//	tl_execution_run_in(decoding, chat_decode, inputs, 2, outputs, 2, memory, bytes);
+//	tl_execution_run_in(decoding, chat_decode, inputs, 2, outputs, 2, memory, bytes, NULL, 0);
 //
 // The memory is the program's: as many bytes as tl_graph_arena_info says, with the content
 // of each state at its offset. There may be several such blocks for one arena; one call at

@@ -37,7 +37,9 @@ type ownGraph struct {
 	states map[string]string // which state a value is
 }
 
-var ownGraphs = handles[ownGraph]{kind: "graph", maker: "tl_graph_create", most: 1 << 16}
+func (g *ownGraph) lock() *sync.Mutex { return &g.mu }
+
+var ownGraphs = handles[ownGraph, *ownGraph]{kind: "graph", maker: "tl_graph_create", most: 1 << 16}
 
 // keepGraph hands a graph to the program.
 func keepGraph(o *object.Context, g *graph.Graph, out uintptr) status.Status {
@@ -47,17 +49,6 @@ func keepGraph(o *object.Context, g *graph.Graph, out uintptr) status.Status {
 		store(out, h)
 	}
 	return st
-}
-
-// withGraph runs body with the graph's lock held.
-func withGraph(o *object.Context, h uintptr, body func(*ownGraph) status.Status) status.Status {
-	g := ownGraphs.find(o, h)
-	if g == nil {
-		return status.InvalidArgument
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return body(g)
 }
 
 func invalid(o *object.Context, err error) status.Status {
@@ -150,7 +141,7 @@ func (t tensorType) read(o *object.Context) (graph.DType, []int64, status.Status
 }
 
 func addGraphInput(o *object.Context, h, name uintptr, t tensorType, symbols uintptr) status.Status {
-	return withGraph(o, h, func(g *ownGraph) status.Status {
+	return ownGraphs.with(o, h, func(g *ownGraph) status.Status {
 		called, st := textOf(o, name, "a name")
 		if st != status.OK {
 			return st
@@ -238,7 +229,7 @@ func freezeGraphInput(o *object.Context, h, input uintptr, t tensorType, data ui
 
 func withTensor(o *object.Context, h, name uintptr, t tensorType, data uintptr,
 	body func(*ownGraph, string, graph.Tensor)) status.Status {
-	return withGraph(o, h, func(g *ownGraph) status.Status {
+	return ownGraphs.with(o, h, func(g *ownGraph) status.Status {
 		called, st := textOf(o, name, "a name")
 		if st != status.OK {
 			return st
@@ -252,7 +243,7 @@ func withTensor(o *object.Context, h, name uintptr, t tensorType, data uintptr,
 }
 
 func addGraphOutput(o *object.Context, h, name uintptr) status.Status {
-	return withGraph(o, h, func(g *ownGraph) status.Status {
+	return ownGraphs.with(o, h, func(g *ownGraph) status.Status {
 		called, st := textOf(o, name, "a name")
 		if st == status.OK {
 			g.graph.Outputs = append(g.graph.Outputs, called)
@@ -262,7 +253,7 @@ func addGraphOutput(o *object.Context, h, name uintptr) status.Status {
 }
 
 func bindGraph(o *object.Context, h, symbol uintptr, number int64) status.Status {
-	return withGraph(o, h, func(g *ownGraph) status.Status {
+	return ownGraphs.with(o, h, func(g *ownGraph) status.Status {
 		called, st := textOf(o, symbol, "a symbol")
 		switch {
 		case st != status.OK:
@@ -277,7 +268,7 @@ func bindGraph(o *object.Context, h, symbol uintptr, number int64) status.Status
 }
 
 func saveGraph(o *object.Context, h, path uintptr) status.Status {
-	return withGraph(o, h, func(g *ownGraph) status.Status {
+	return ownGraphs.with(o, h, func(g *ownGraph) status.Status {
 		file, st := textOf(o, path, "a path")
 		if st != status.OK {
 			return st

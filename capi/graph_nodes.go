@@ -15,7 +15,7 @@ type nodeTexts struct{ op, name, attributes uintptr }
 
 func addGraphNode(o *object.Context, h uintptr, t nodeTexts, inputs, outputs addressList,
 	bodies []graph.Body) status.Status {
-	return withGraph(o, h, func(g *ownGraph) status.Status {
+	return ownGraphs.with(o, h, func(g *ownGraph) status.Status {
 		n := graph.Node{Bodies: bodies}
 		var st status.Status
 		if n.Op, st = textOf(o, t.op, "an operator"); st != status.OK {
@@ -60,7 +60,7 @@ func addGraphNodeWithBodies(o *object.Context, h uintptr, t nodeTexts, inputs, o
 		case slices.Contains(called[:i], called[i]):
 			return fail(o, status.InvalidArgument, "two bodies are called %q", called[i])
 		}
-		st := withGraph(o, bodies.entry(i), func(g *ownGraph) status.Status {
+		st := ownGraphs.with(o, bodies.entry(i), func(g *ownGraph) status.Status {
 			list[i] = graph.Body{Name: called[i], Graph: g.copied()}
 			return status.OK
 		})

@@ -102,7 +102,7 @@ func fittingOptions(o *object.Context, given *tl_graph_options, r *remat.Options
 }
 
 func planGraph(o *object.Context, h, options, out uintptr) status.Status {
-	return withGraph(o, h, func(g *ownGraph) status.Status {
+	return ownGraphs.with(o, h, func(g *ownGraph) status.Status {
 		st := needsOutput(o, out, "out_execution")
 		if st != status.OK {
 			return st

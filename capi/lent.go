@@ -28,6 +28,8 @@ type formOfText struct {
 	version    int32
 }
 
+func (l *lent) lock() *sync.Mutex { return &l.mu }
+
 func (l *lent) pinned(p unsafe.Pointer) uintptr {
 	l.pins.Pin((*byte)(p))
 	return uintptr(p)

@@ -226,17 +226,6 @@ tl_status tl_execution_get_operand(const tl_execution* execution, int64_t instru
 	return tlc_found(context, result);
 }
 
-tl_status tl_execution_get_body(const tl_execution* execution, int64_t instruction, int64_t body, tl_execution_body* out_body, tl_execution** out_execution) {
-	tl_status why = TL_OK;
-	tl_context* context = tlc_entry_begin(TL_FN_tl_execution_get_body, &why);
-	if (context == NULL) {
-		return why;
-	}
-	int32_t result = tlgo_execution_get_body((uintptr_t)context, (uintptr_t)execution, instruction, body, (uintptr_t)out_body, (uintptr_t)out_execution);
-	tlc_entry_end(context);
-	return tlc_found(context, result);
-}
-
 tl_status tl_execution_get_symbol(const tl_execution* execution, int64_t symbol, tl_execution_symbol* out_symbol) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_execution_get_symbol, &why);
@@ -306,13 +295,35 @@ tl_status slow_execution_run(const tl_execution* execution, void* function, cons
 	return tlc_found(context, result);
 }
 
-tl_status slow_execution_run_in(const tl_execution* execution, void* function, const void* const* inputs, size_t num_inputs, void* const* outputs, size_t num_outputs, void* memory, size_t bytes) {
+tl_status slow_execution_run_in(const tl_execution* execution, void* function, const void* const* inputs, size_t num_inputs, void* const* outputs, size_t num_outputs, void* memory, size_t bytes, void* outside, size_t outside_bytes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_execution_run_in, &why);
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result = tlgo_execution_run_in((uintptr_t)context, (uintptr_t)execution, (uintptr_t)function, (uintptr_t)inputs, (uintptr_t)num_inputs, (uintptr_t)outputs, (uintptr_t)num_outputs, (uintptr_t)memory, (uintptr_t)bytes);
+	int32_t result = tlgo_execution_run_in((uintptr_t)context, (uintptr_t)execution, (uintptr_t)function, (uintptr_t)inputs, (uintptr_t)num_inputs, (uintptr_t)outputs, (uintptr_t)num_outputs, (uintptr_t)memory, (uintptr_t)bytes, (uintptr_t)outside, (uintptr_t)outside_bytes);
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
+tl_status tl_execution_get_body(const tl_execution* execution, int64_t instruction, int64_t body, tl_execution_body* out_body, tl_execution** out_execution) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_execution_get_body, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_execution_get_body((uintptr_t)context, (uintptr_t)execution, instruction, body, (uintptr_t)out_body, (uintptr_t)out_execution);
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
+tl_status tl_execution_get_port(const tl_execution* execution, int64_t instruction, int64_t body, int32_t role, int64_t index, tl_execution_port* out_port) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_execution_get_port, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_execution_get_port((uintptr_t)context, (uintptr_t)execution, instruction, body, role, index, (uintptr_t)out_port);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
 }

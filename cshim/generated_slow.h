@@ -299,7 +299,6 @@ enum {
 	TL_FN_tl_execution_get_buffer,
 	TL_FN_tl_execution_get_instruction,
 	TL_FN_tl_execution_get_operand,
-	TL_FN_tl_execution_get_body,
 	TL_FN_tl_execution_get_symbol,
 	TL_FN_tl_execution_get_places,
 	TL_FN_tl_execution_constants,
@@ -307,6 +306,8 @@ enum {
 	TL_FN_tl_execution_validate,
 	TL_FN_tl_execution_run,
 	TL_FN_tl_execution_run_in,
+	TL_FN_tl_execution_get_body,
+	TL_FN_tl_execution_get_port,
 	TL_FN_tl_graph_plan_together,
 	TL_FN_tl_graph_arena_destroy,
 	TL_FN_tl_graph_arena_get_info,
@@ -577,14 +578,15 @@ extern int32_t tlgo_execution_get_info(uintptr_t context, uintptr_t execution, u
 extern int32_t tlgo_execution_get_buffer(uintptr_t context, uintptr_t execution, int64_t buffer, uintptr_t out_buffer);
 extern int32_t tlgo_execution_get_instruction(uintptr_t context, uintptr_t execution, int64_t instruction, uintptr_t out_instruction);
 extern int32_t tlgo_execution_get_operand(uintptr_t context, uintptr_t execution, int64_t instruction, int32_t role, int64_t index, uintptr_t out_operand);
-extern int32_t tlgo_execution_get_body(uintptr_t context, uintptr_t execution, int64_t instruction, int64_t body, uintptr_t out_body, uintptr_t out_execution);
 extern int32_t tlgo_execution_get_symbol(uintptr_t context, uintptr_t execution, int64_t symbol, uintptr_t out_symbol);
 extern int32_t tlgo_execution_get_places(uintptr_t context, uintptr_t execution, uintptr_t numbers, uintptr_t num_numbers, uintptr_t out_frame_bytes, uintptr_t out_offsets, uintptr_t out_bytes, uintptr_t num_buffers);
 extern uintptr_t tlgo_execution_constants(uintptr_t context, uintptr_t execution);
 extern uintptr_t tlgo_execution_text(uintptr_t context, uintptr_t execution, uintptr_t form, uintptr_t name, int32_t llvm_version);
 extern int32_t tlgo_execution_validate(uintptr_t context, uintptr_t execution);
 extern int32_t tlgo_execution_run(uintptr_t context, uintptr_t execution, uintptr_t function, uintptr_t inputs, uintptr_t num_inputs, uintptr_t outputs, uintptr_t num_outputs);
-extern int32_t tlgo_execution_run_in(uintptr_t context, uintptr_t execution, uintptr_t function, uintptr_t inputs, uintptr_t num_inputs, uintptr_t outputs, uintptr_t num_outputs, uintptr_t memory, uintptr_t bytes);
+extern int32_t tlgo_execution_run_in(uintptr_t context, uintptr_t execution, uintptr_t function, uintptr_t inputs, uintptr_t num_inputs, uintptr_t outputs, uintptr_t num_outputs, uintptr_t memory, uintptr_t bytes, uintptr_t outside, uintptr_t outside_bytes);
+extern int32_t tlgo_execution_get_body(uintptr_t context, uintptr_t execution, int64_t instruction, int64_t body, uintptr_t out_body, uintptr_t out_execution);
+extern int32_t tlgo_execution_get_port(uintptr_t context, uintptr_t execution, int64_t instruction, int64_t body, int32_t role, int64_t index, uintptr_t out_port);
 extern int32_t tlgo_graph_plan_together(uintptr_t context, uintptr_t graphs, uintptr_t names, uintptr_t num_graphs, uintptr_t options, uintptr_t out_arena);
 extern int32_t tlgo_graph_arena_destroy(uintptr_t context, uintptr_t arena);
 extern int32_t tlgo_graph_arena_get_info(uintptr_t context, uintptr_t arena, uintptr_t out_info);
@@ -720,7 +722,7 @@ __attribute__((cold)) tl_status slow_trace_start(const char* path);
 __attribute__((cold)) tl_status slow_trace_stop(void);
 #ifdef TL_FULL
 __attribute__((cold)) tl_status slow_execution_run(const tl_execution* execution, void* function, const void* const* inputs, size_t num_inputs, void* const* outputs, size_t num_outputs);
-__attribute__((cold)) tl_status slow_execution_run_in(const tl_execution* execution, void* function, const void* const* inputs, size_t num_inputs, void* const* outputs, size_t num_outputs, void* memory, size_t bytes);
+__attribute__((cold)) tl_status slow_execution_run_in(const tl_execution* execution, void* function, const void* const* inputs, size_t num_inputs, void* const* outputs, size_t num_outputs, void* memory, size_t bytes, void* outside, size_t outside_bytes);
 #endif
 
 #pragma GCC visibility pop

@@ -419,27 +419,6 @@ typedef struct tl_execution_instruction {
 } tl_execution_instruction;
 
 /*
- * tl_execution_body describes a graph that an instruction runs: a branch of If, what Loop
- * or Scan repeats. What it needs lies in the instruction's temporary memory, at offsets in
- * bytes. What is at -1 has no memory of its own: the last num_captures inputs are the
- * arguments of the instruction at the indices in captures. What a Loop or Scan carries lies
- * in the instruction's result, into which its first content is copied; what a turn reads or
- * adds is the part of that turn in an argument or a result; the outputs of a branch are the
- * results.
- */
-typedef struct tl_execution_body {
-    size_t struct_size;      /* sizeof(tl_execution_body) */
-    const char* name;        /* then_branch, else_branch, body */
-    int64_t frame;           /* where the frame of its execution begins */
-    int64_t num_inputs;
-    const int64_t* inputs;   /* where each lies */
-    int64_t num_outputs;
-    const int64_t* outputs;  /* where each lies */
-    int64_t num_captures;
-    const int64_t* captures; /* arguments of the instruction */
-} tl_execution_body;
-
-/*
  * tl_execution_operand describes a tensor in a buffer. Element (i, j, ...) lies
  * offset + i * strides[0] + j * strides[1] + ... elements behind the buffer's start.
  */
@@ -516,22 +495,6 @@ TL_API tl_status tl_execution_get_instruction(const tl_execution* execution, int
  */
 TL_API tl_status tl_execution_get_operand(const tl_execution* execution, int64_t instruction, int32_t role,
     int64_t index, tl_execution_operand* out_operand);
-
-/*
- * tl_execution_get_body describes a graph that an instruction runs, by its index, and
- * returns its plan as an execution. Each of the two may be NULL.
- *
- * Ownership: name and arrays belong to the execution. The caller ends
- *     *out_execution with tl_execution_destroy; it does not need this
- *     execution. Each call makes one.
- * Threads: any thread.
- * Returns: TL_OK, or why nothing was filled in.
- * Errors: TL_E_INVALID_ARGUMENT (no such execution, instruction or body, a
- *     struct_size that is too small), TL_E_LIMIT (4,096 executions).
- * Cost: one cgo call.
- */
-TL_API tl_status tl_execution_get_body(const tl_execution* execution, int64_t instruction, int64_t body,
-    tl_execution_body* out_body, tl_execution** out_execution);
 
 /*
  * tl_execution_get_symbol describes a symbol, by its index.
@@ -643,13 +606,15 @@ TL_API tl_status tl_execution_run(const tl_execution* execution, void* function,
 /*
  * tl_execution_run_in is tl_execution_run for a function that is given its memory: that of
  * the form "llvm-caller", or of an entry of an arena (tl_graph_arena_text). memory has at
- * least frame_bytes bytes of tl_execution_info at a multiple of frame_alignment and of 64,
- * and overlaps no tensor. For an entry of an arena it is the arena: inputs and outputs that
- * are states lie there, and their entries in the arrays are not looked at. Otherwise its
- * content has no meaning before and after.
+ * least frame_bytes bytes of tl_execution_info, and outside, to which values are moved, at
+ * least outside_bytes; both lie at a multiple of frame_alignment and of 64, and overlap
+ * neither each other nor a tensor. A plan without a second space takes NULL and 0. For an
+ * entry of an arena memory is the arena: inputs and outputs that are states lie there,
+ * and their entries in the arrays are not looked at. Otherwise the content of both has no
+ * meaning before and after.
  *
- * Ownership: inputs are only read, outputs and memory written; all stay the
- *     caller's.
+ * Ownership: inputs are only read, outputs, memory and outside written; all
+ *     stay the caller's.
  * Threads: any thread, several at once with memory of their own; none may
  *     destroy the execution meanwhile.
  * Returns: what the function returns, such as TL_OK; or why it was not called.
@@ -657,12 +622,98 @@ TL_API tl_status tl_execution_run(const tl_execution* execution, void* function,
  *     takes its memory so.
  * Errors: TL_E_INVALID_ARGUMENT (no such execution, no function, another
  *     number of inputs or outputs, an address that is none where the tensor
- *     has bytes, memory that is too small or not aligned, a plan with a second
- *     space, whose function has an argument more).
+ *     has bytes, memory of one of the two spaces that is too small or not
+ *     aligned, outside for a plan that has no second space).
  * Cost: two cgo calls and that of the function. Nothing is allocated.
  */
 TL_API tl_status tl_execution_run_in(const tl_execution* execution, void* function, const void* const* inputs,
-    size_t num_inputs, void* const* outputs, size_t num_outputs, void* memory, size_t bytes);
+    size_t num_inputs, void* const* outputs, size_t num_outputs, void* memory, size_t bytes, void* outside,
+    size_t outside_bytes);
+
+/*
+ * Bodies of executions
+ * --------------------
+ *
+ * An instruction runs other graphs where it is an If, a Loop or a Scan, or an operator that
+ * is not known and has graphs as attributes. Each of them is a body: an execution of its
+ * own, whose memory lies in the instruction's temporary memory. Its ports, which are its
+ * inputs and outputs, tell what goes in and out at each turn.
+ */
+
+/*
+ * tl_port_role tells what an input or an output of a body is to its instruction.
+ */
+enum tl_port_role {
+    TL_PORT_ROLE_FOREIGN = 0,  /* the instruction's operator is not known */
+    TL_PORT_ROLE_CAPTURE = 1,  /* an argument of the instruction, the same in all turns */
+    TL_PORT_ROLE_COUNTER = 2,  /* the number of the turn, from 0 */
+    TL_PORT_ROLE_GOING = 3,    /* as an input true; as an output, whether there is one more turn */
+    TL_PORT_ROLE_CARRIED = 4,  /* as an output, what the input is in the next turn; the last one is the result */
+    TL_PORT_ROLE_SCANNED = 5,  /* a part of an argument, another one in each turn */
+    TL_PORT_ROLE_RESULT = 6,   /* a result of the instruction */
+    TL_PORT_ROLE_COLLECTED = 7 /* a part of a result, another one in each turn */
+};
+
+/*
+ * tl_execution_body describes a graph that an instruction runs: a branch of If, what Loop
+ * or Scan repeats. What it needs lies in the instruction's temporary memory, at offsets in
+ * bytes. What is at -1 has no memory of its own: the last num_captures inputs are the
+ * arguments of the instruction at the indices in captures. What a Loop or Scan carries lies
+ * in the instruction's result, into which its first content is copied; what a turn reads or
+ * adds is the part of that turn in an argument or a result; the outputs of a branch are the
+ * results. tl_execution_get_port tells which argument or result.
+ */
+typedef struct tl_execution_body {
+    size_t struct_size;      /* sizeof(tl_execution_body) */
+    const char* name;        /* then_branch, else_branch, body */
+    int64_t frame;           /* where the frame of its execution begins */
+    int64_t num_inputs;
+    const int64_t* inputs;   /* where each lies */
+    int64_t num_outputs;
+    const int64_t* outputs;  /* where each lies */
+    int64_t num_captures;
+    const int64_t* captures; /* arguments of the instruction */
+} tl_execution_body;
+
+/* tl_execution_port describes an input or an output of a body. */
+typedef struct tl_execution_port {
+    size_t struct_size; /* sizeof(tl_execution_port) */
+    int32_t role;       /* tl_port_role */
+    int32_t is_back;    /* 1: the first turn has the last part of the whole */
+    int64_t argument;   /* of the instruction: what is captured or gone over, the first content of what is carried; -1: none */
+    int64_t result;     /* of the instruction: it, or the whole of which a part is collected; -1: none */
+    int64_t axis;       /* of the whole, along which the parts of the turns lie */
+} tl_execution_port;
+
+/*
+ * tl_execution_get_body describes a graph that an instruction runs, by its index, and
+ * returns its plan as an execution. Each of the two may be NULL.
+ *
+ * Ownership: name and arrays belong to the execution. The caller ends
+ *     *out_execution with tl_execution_destroy; it does not need this
+ *     execution. Each call makes one.
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing was filled in.
+ * Errors: TL_E_INVALID_ARGUMENT (no such execution, instruction or body, a
+ *     struct_size that is too small), TL_E_LIMIT (4,096 executions).
+ * Cost: one cgo call.
+ */
+TL_API tl_status tl_execution_get_body(const tl_execution* execution, int64_t instruction, int64_t body,
+    tl_execution_body* out_body, tl_execution** out_execution);
+
+/*
+ * tl_execution_get_port tells what an input or an output of a body is to the instruction
+ * that runs it. role is TL_OPERAND_ROLE_INPUT or TL_OPERAND_ROLE_OUTPUT.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing was filled in.
+ * Errors: TL_E_INVALID_ARGUMENT (no such execution, instruction, body, role,
+ *     input or output, no out_port, a struct_size that is too small).
+ * Cost: one cgo call.
+ */
+TL_API tl_status tl_execution_get_port(const tl_execution* execution, int64_t instruction, int64_t body, int32_t role,
+    int64_t index, tl_execution_port* out_port);
 
 /*
  * Arenas of graphs
@@ -682,7 +733,7 @@ TL_API tl_status tl_execution_run_in(const tl_execution* execution, void* functi
  *     compile(tl_graph_arena_text(arena, "llvm", "chat", 0)); // functions chat_prefill and chat_decode
  *     tl_execution* decoding;
  *     tl_graph_arena_get_entry(arena, 1, &decoding);
- *     tl_execution_run_in(decoding, chat_decode, inputs, 2, outputs, 2, memory, bytes);
+ *     tl_execution_run_in(decoding, chat_decode, inputs, 2, outputs, 2, memory, bytes, NULL, 0);
  *
  * The memory is the program's: as many bytes as tl_graph_arena_info says, with the content
  * of each state at its offset. There may be several such blocks for one arena; one call at

@@ -177,7 +177,7 @@ static void memory_can_be_the_callers(void)
 	const void* inputs[] = {x};
 	void *outputs[] = {y, z}, *function = (void*)(uintptr_t)line_in;
 	for (int i = 0; i < LINE_ELEMENTS; i++) x[i] = (float)i;
-	CHECK_OK(tl_execution_run_in(execution, function, inputs, 1, outputs, 2, memory, info.frame_bytes));
+	CHECK_OK(tl_execution_run_in(execution, function, inputs, 1, outputs, 2, memory, info.frame_bytes, NULL, 0));
 	for (int i = 0; i < LINE_ELEMENTS; i++) CHECK(z[i] == x[i] + (i % 2 == 0 ? 2 * x[i] : 0));
 	const struct {
 		void* memory;
@@ -185,23 +185,42 @@ static void memory_can_be_the_callers(void)
 		const char* says;
 	} wrong[] = {{memory, info.frame_bytes - 1, "the frame has"},
 	             {memory + 32, ROOM - 32, "a multiple of 64"},
-	             {NULL, ROOM, "the memory is at 0x0"}};
+	             {NULL, ROOM, "memory is at 0x0"}};
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-		CHECK_FAILS(tl_execution_run_in(execution, function, inputs, 1, outputs, 2, wrong[i].memory, wrong[i].bytes),
-		            TL_E_INVALID_ARGUMENT);
+		CHECK_FAILS(
+			tl_execution_run_in(execution, function, inputs, 1, outputs, 2, wrong[i].memory, wrong[i].bytes, NULL, 0),
+			TL_E_INVALID_ARGUMENT);
 		CHECK(strstr(tl_last_error(), wrong[i].says) != NULL);
 	}
-	CHECK_FAILS(tl_execution_run_in(NULL, function, inputs, 1, outputs, 2, memory, ROOM), TL_E_INVALID_ARGUMENT);
-	CHECK_FAILS(tl_execution_run_in(execution, NULL, inputs, 1, outputs, 2, memory, ROOM), TL_E_INVALID_ARGUMENT);
-	CHECK_FAILS(tl_execution_run_in(execution, function, inputs, 2, outputs, 2, memory, ROOM), TL_E_INVALID_ARGUMENT);
-	CHECK_FAILS(tl_execution_run_in(execution, function, inputs, 1, outputs, 1, memory, ROOM), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_execution_run_in(NULL, function, inputs, 1, outputs, 2, memory, ROOM, NULL, 0),
+	            TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_execution_run_in(execution, NULL, inputs, 1, outputs, 2, memory, ROOM, NULL, 0),
+	            TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_execution_run_in(execution, function, inputs, 2, outputs, 2, memory, ROOM, NULL, 0),
+	            TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_execution_run_in(execution, function, inputs, 1, outputs, 1, memory, ROOM, NULL, 0),
+	            TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_execution_run_in(execution, function, inputs, 1, outputs, 2, memory, ROOM, memory, 64),
+	            TL_E_INVALID_ARGUMENT);
+	CHECK(strstr(tl_last_error(), "the plan has no second space") != NULL);
 	free(memory);
 	CHECK_OK(tl_execution_destroy(execution));
 	CHECK_OK(tl_graph_destroy(graph));
 }
 
-/* The function takes the second space as an argument of its own, which tl_execution_run_in does not have. */
-static void a_second_space_is_another_argument(void)
+/* What a plan with moves is compiled to: the second space is one argument more. */
+static tl_status through_outside(const void* const* inputs, void* const* outputs, const void* const* constants,
+                                 void* scratch, void* outside)
+{
+	(void)constants;
+	memset(scratch, 1, 4096);
+	memcpy(outside, inputs[0], 4096);
+	memset(scratch, 2, 4096);
+	memcpy(outputs[0], outside, 4096);
+	return TL_OK;
+}
+
+static void each_space_has_memory_of_the_caller(void)
 {
 	tl_graph* graph = new_chain();
 	tl_execution* execution = planned(graph, NULL);
@@ -211,9 +230,32 @@ static void a_second_space_is_another_argument(void)
 	execution = planned(graph, &options);
 	CHECK(strstr(tl_execution_text(execution, "llvm-caller", NULL, 0), "%outside") != NULL);
 	CHECK(strstr(tl_execution_text(execution, "header-caller", NULL, 0), "_OUTSIDE_BYTES") != NULL);
-	CHECK_FAILS(tl_execution_run_in(execution, (void*)(uintptr_t)line_in, NULL, 0, NULL, 0, NULL, SIZE_MAX),
-	            TL_E_INVALID_ARGUMENT);
-	CHECK(strstr(tl_last_error(), "second space") != NULL);
+	const tl_execution_info info = info_of(execution);
+	CHECK(info.outside_bytes >= 4096 && info.outside_bytes % 4096 == 0 && info.frame_bytes % 4096 == 0);
+	char *memory = aligned_alloc(64, info.frame_bytes), *second = aligned_alloc(64, info.outside_bytes);
+	static float x[1024], y[1024];
+	const void* inputs[] = {x};
+	void *outputs[] = {y}, *function = (void*)(uintptr_t)through_outside;
+	for (int i = 0; i < 1024; i++) x[i] = (float)i;
+	CHECK_OK(tl_execution_run_in(execution, function, inputs, 1, outputs, 1, memory, info.frame_bytes, second,
+	                             info.outside_bytes));
+	CHECK(memcmp(x, y, sizeof x) == 0);
+	const struct {
+		void* outside;
+		size_t bytes;
+		const char* says;
+	} wrong[] = {{NULL, 0, "outside has 0 bytes; the second space has"},
+	             {second, info.outside_bytes - 1, "the second space has"},
+	             {NULL, info.outside_bytes, "outside is at 0x0"},
+	             {second + 32, info.outside_bytes, "a multiple of 64"}};
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		CHECK_FAILS(tl_execution_run_in(execution, function, inputs, 1, outputs, 1, memory, info.frame_bytes,
+		                                wrong[i].outside, wrong[i].bytes),
+		            TL_E_INVALID_ARGUMENT);
+		CHECK(strstr(tl_last_error(), wrong[i].says) != NULL);
+	}
+	free(memory);
+	free(second);
 	CHECK_OK(tl_execution_destroy(execution));
 	CHECK_OK(tl_graph_destroy(graph));
 }
@@ -298,7 +340,7 @@ int main(void)
 	RUN(compiled_functions_are_run);
 	RUN(runs_are_checked);
 	RUN(memory_can_be_the_callers);
-	RUN(a_second_space_is_another_argument);
+	RUN(each_space_has_memory_of_the_caller);
 	RUN(questions_need_sense);
 	RUN(missing_kernels_are_named);
 	return check_finish();

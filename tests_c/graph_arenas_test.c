@@ -192,20 +192,20 @@ static void states_stay_between_calls(void)
 	const void *first[] = {prompt}, *rest[] = {NULL, token, NULL};
 	void *none[] = {NULL}, *total[] = {NULL, &sum};
 	CHECK_INT(info_of(more).num_inputs, 3); /* past, token, and the weights that were a constant */
-	CHECK_OK(tl_execution_run_in(begin, address_of(fill), first, 1, none, 1, memory, info.bytes));
+	CHECK_OK(tl_execution_run_in(begin, address_of(fill), first, 1, none, 1, memory, info.bytes, NULL, 0));
 	for (int i = 1; i <= 3; i++) {
-		CHECK_OK(tl_execution_run_in(more, address_of(step), rest, 3, total, 2, memory, info.bytes));
+		CHECK_OK(tl_execution_run_in(more, address_of(step), rest, 3, total, 2, memory, info.bytes, NULL, 0));
 		CHECK(sum == 3 + (float)i * (10 * 2 + 20 * 3));
 	}
 	/* A new beginning, and other weights. */
 	((float*)(memory + weights_at))[0] = 7;
-	CHECK_OK(tl_execution_run_in(begin, address_of(fill), first, 1, none, 1, memory, info.bytes));
-	CHECK_OK(tl_execution_run_in(more, address_of(step), rest, 3, total, 2, memory, info.bytes));
+	CHECK_OK(tl_execution_run_in(begin, address_of(fill), first, 1, none, 1, memory, info.bytes, NULL, 0));
+	CHECK_OK(tl_execution_run_in(more, address_of(step), rest, 3, total, 2, memory, info.bytes, NULL, 0));
 	CHECK(sum == 3 + 10 * 7 + 20 * 3);
 	CHECK_FAILS(tl_execution_run(more, address_of(step), rest, 3, total, 2), TL_E_INVALID_ARGUMENT);
 	CHECK(strstr(tl_last_error(), "is a state of an arena") != NULL);
 	rest[1] = NULL;
-	CHECK_FAILS(tl_execution_run_in(more, address_of(step), rest, 3, total, 2, memory, info.bytes),
+	CHECK_FAILS(tl_execution_run_in(more, address_of(step), rest, 3, total, 2, memory, info.bytes, NULL, 0),
 	            TL_E_INVALID_ARGUMENT);
 	CHECK(strstr(tl_last_error(), "\"token\"") != NULL);
 	CHECK_OK(tl_execution_destroy(begin));

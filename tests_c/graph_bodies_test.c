@@ -33,6 +33,14 @@ static tl_status add_if(tl_graph* graph, const char* const* names, tl_graph* con
 	return tl_graph_add_node_with_bodies(graph, "If", "choice", condition, 1, y, 1, NULL, names, bodies, n);
 }
 
+/* A port of the first body of an instruction. */
+static tl_execution_port port_of(const tl_execution* execution, int64_t instruction, int32_t role, int64_t index)
+{
+	tl_execution_port port = {.struct_size = sizeof port};
+	CHECK_OK(tl_execution_get_port(execution, instruction, 0, role, index, &port));
+	return port;
+}
+
 static void branches_have_plans(void)
 {
 	tl_graph *graph = new_around(), *bodies[] = {new_branch("Add", "sum"), new_branch("Mul", "product")};
@@ -67,6 +75,10 @@ static void branches_have_plans(void)
 		CHECK_OK(tl_execution_get_instruction(own, 0, &inner));
 		CHECK(strcmp(inner.op, i == 0 ? "Add" : "Mul") == 0);
 		CHECK_INT(inner.num_bodies, 0);
+		tl_execution_port port = port_of(execution, 0, TL_OPERAND_ROLE_OUTPUT, 0);
+		CHECK(port.role == TL_PORT_ROLE_RESULT && port.result == 0 && port.argument == -1);
+		port = port_of(execution, 0, TL_OPERAND_ROLE_INPUT, body.num_captures - 1);
+		CHECK(port.role == TL_PORT_ROLE_CAPTURE && port.argument == body.captures[body.num_captures - 1]);
 		CHECK_OK(tl_execution_get_body(execution, 0, i, &again, NULL));
 		CHECK_PTR(again.captures, body.captures);
 		CHECK_OK(tl_execution_get_body(execution, 0, i, NULL, NULL));
@@ -75,6 +87,28 @@ static void branches_have_plans(void)
 	}
 	CHECK_OK(tl_execution_destroy(execution));
 	CHECK_OK(tl_graph_destroy(graph));
+}
+
+/* What the ports of a body are, as text: role, argument and result of each. */
+static void ports_are(const tl_execution* execution, const char* op, const char* inputs, const char* outputs)
+{
+	tl_execution_instruction found = {.struct_size = sizeof found};
+	int64_t at = 0;
+	do CHECK_OK(tl_execution_get_instruction(execution, at, &found));
+	while (strcmp(found.op, op) != 0 && at++ < info_of(execution).num_instructions);
+	tl_execution_body body = {.struct_size = sizeof body};
+	CHECK_OK(tl_execution_get_body(execution, at, 0, &body, NULL));
+	for (int32_t role = TL_OPERAND_ROLE_INPUT; role <= TL_OPERAND_ROLE_OUTPUT; role++) {
+		char seen[200] = "";
+		const int64_t n = role == TL_OPERAND_ROLE_INPUT ? body.num_inputs : body.num_outputs;
+		for (int64_t i = 0; i < n; i++) {
+			const tl_execution_port p = port_of(execution, at, role, i);
+			const size_t length = strlen(seen);
+			snprintf(seen + length, sizeof seen - length, "%d:%d:%d:%d:%d ", (int)p.role, (int)p.argument,
+			         (int)p.result, (int)p.axis, (int)p.is_back);
+		}
+		CHECK(strcmp(seen, role == TL_OPERAND_ROLE_INPUT ? inputs : outputs) == 0);
+	}
 }
 
 /* A Loop multiplies by w, and gives out every state; a Scan adds up rows. */
@@ -108,8 +142,9 @@ static void loops_repeat_a_body(void)
 	CHECK_OK(tl_graph_add_output(row, "t"));
 	CHECK_OK(tl_graph_add_output(row, "u"));
 	CHECK_OK(tl_graph_add_input(graph, "rows", TL_DTYPE_F32, 2, rows, NULL));
-	CHECK_OK(tl_graph_add_node_with_bodies(graph, "Scan", NULL, start, 2, sums, 2, "{\"num_scan_inputs\": 1}",
-	                                       body_name, &row, 1));
+	CHECK_OK(tl_graph_add_node_with_bodies(graph, "Scan", NULL, start, 2, sums, 2,
+	                                       "{\"num_scan_inputs\": 1, \"scan_input_directions\": [1]}", body_name, &row,
+	                                       1));
 	const char* const outputs[] = {"last", "all", "total", "sums"};
 	for (int i = 0; i < 4; i++) CHECK_OK(tl_graph_add_output(graph, outputs[i]));
 	tl_execution* execution = planned(graph, NULL);
@@ -121,6 +156,10 @@ static void loops_repeat_a_body(void)
 		CHECK_INT(out.shape[0], leading[i]);
 	}
 	CHECK(strstr(tl_execution_text(execution, "json", NULL, 0), "\"bodies\"") != NULL);
+	/* counter, condition, what is carried (the third argument, the first result), w: the fourth argument */
+	ports_are(execution, "Loop", "2:-1:-1:0:0 3:-1:-1:0:0 4:2:0:0:0 1:3:-1:0:0 ", "3:-1:-1:0:0 4:-1:0:0:0 7:-1:1:0:0 ");
+	/* a sum and a row, the last one first; a sum and a part of the result */
+	ports_are(execution, "Scan", "4:0:0:0:0 5:1:-1:0:1 ", "4:-1:0:0:0 7:-1:1:0:0 ");
 	CHECK_OK(tl_execution_destroy(execution));
 	CHECK_OK(tl_graph_destroy(turn));
 	CHECK_OK(tl_graph_destroy(row));
@@ -164,6 +203,38 @@ static void bodies_have_to_be_graphs(void)
 	CHECK_OK(tl_graph_destroy(graph));
 }
 
+/* covers: tl_execution_get_port TL_E_INVALID_ARGUMENT */
+static void ports_have_to_be_there(void)
+{
+	tl_graph *graph = new_around(), *bodies[] = {new_branch("Add", "sum"), new_branch("Mul", "product")};
+	CHECK_OK(add_if(graph, branches, bodies, 2));
+	CHECK_OK(tl_graph_add_output(graph, "y"));
+	tl_execution* execution = planned(graph, NULL);
+	tl_execution_port port = {.struct_size = sizeof port};
+	const struct {
+		int64_t instruction, body;
+		int32_t role;
+		int64_t index;
+		const char* says;
+	} wrong[] = {{1, 0, 0, 0, "there is no instruction 1"}, {-1, 0, 0, 0, "there is no instruction -1"},
+	             {0, 2, 0, 0, "there is no body 2"},        {0, 0, 2, 0, "there is no role 2 of a port"},
+	             {0, 0, -1, 0, "there is no role -1"},      {0, 0, 1, 1, "there is no output 1; there are 1"},
+	             {0, 0, 0, 9, "there is no input 9"},       {0, 0, 0, -1, "there is no input -1"}};
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		CHECK_FAILS(
+			tl_execution_get_port(execution, wrong[i].instruction, wrong[i].body, wrong[i].role, wrong[i].index, &port),
+			TL_E_INVALID_ARGUMENT);
+		CHECK(strstr(tl_last_error(), wrong[i].says) != NULL);
+	}
+	CHECK_FAILS(tl_execution_get_port(NULL, 0, 0, 0, 0, &port), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_execution_get_port(execution, 0, 0, 0, 0, NULL), TL_E_INVALID_ARGUMENT);
+	port.struct_size = 4;
+	CHECK_FAILS(tl_execution_get_port(execution, 0, 0, 0, 0, &port), TL_E_INVALID_ARGUMENT);
+	CHECK_OK(tl_execution_destroy(execution));
+	for (int i = 0; i < 2; i++) CHECK_OK(tl_graph_destroy(bodies[i]));
+	CHECK_OK(tl_graph_destroy(graph));
+}
+
 /* covers: tl_execution_get_body TL_E_INVALID_ARGUMENT */
 /* covers: tl_execution_get_body TL_E_LIMIT */
 static void questions_need_sense(void)
@@ -198,6 +269,7 @@ int main(void)
 	RUN(branches_have_plans);
 	RUN(loops_repeat_a_body);
 	RUN(bodies_have_to_be_graphs);
+	RUN(ports_have_to_be_there);
 	RUN(questions_need_sense);
 	return check_finish();
 }

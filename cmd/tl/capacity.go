@@ -1,8 +1,6 @@
 package main
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -82,30 +80,6 @@ func (m *fitting) options(p plan.Options) (o remat.Options, err error) {
 		o.Outside = &remat.Outside{Bandwidth: float64(n)}
 	}
 	return o, nil
-}
-
-// page is what memory of a file is aligned to.
-const page = 4096
-
-// intoFile has values be moved to a file where one is named.
-func (r *running) intoFile() error {
-	if r.file == "" {
-		return nil
-	}
-	if r.options.Alignment > page {
-		return fmt.Errorf("--spill-file and --alignment %d: a file is aligned to %d bytes", r.options.Alignment, page)
-	}
-	r.spill = cmp.Or(r.spill, inMemory)
-	return nil
-}
-
-// makeSpill makes the file of a plan's second space.
-func makeSpill(path string, e *plan.ExecutionPlan) error {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return fmt.Errorf("--spill-file: %w", err)
-	}
-	return errors.Join(f.Truncate(e.Outside), f.Close())
 }
 
 // fitted prints what it took to fit.

@@ -108,6 +108,10 @@ func TestSpillFilesThatAreRefused(t *testing.T) {
 		"add --capacity BYTES":        {"--spill-file", filepath.Join(folder, "spilled")},
 		"a file is aligned to 4096":   {"--capacity", "48KiB", "--alignment", "8192", "--spill-file", "x"},
 		"--spill-file: open":          {"--capacity", "48KiB", "--spill=900GB", "--spill-file", folder},
+		"it is no regular file":       {"--capacity", "48KiB", "--spill=900GB", "--spill-file", os.DevNull},
+		`"a\tb" has a tab or a line`:  {"--capacity", "48KiB", "--spill-file", "a\tb"},
+		`"a\nb" has a tab or a line`:  {"--capacity", "48KiB", "--spill-file", "a\nb"},
+		"it is the model":             {"--capacity", "48KiB", "--spill-file", model},
 		"spill-file slots]":           {"--capacity", "48KiB", "--slots", "--spill-file", "x"},
 		"if any flags in the group [": {"--capacity", "48KiB", "--on", "mpi", "--spill-file", "x"},
 	} {

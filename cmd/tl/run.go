@@ -93,7 +93,7 @@ func (r *running) run(out io.Writer, path string) error {
 	if r.on != "" {
 		return r.runOn(path)
 	}
-	if err := r.intoFile(); err != nil {
+	if err := r.intoFile(path); err != nil {
 		return err
 	}
 	c, e, err := r.build(path)

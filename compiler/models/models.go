@@ -148,19 +148,6 @@ func PlanSymbolic(g *graph.Graph, o graph.CheckOptions, r remat.Options) (*remat
 	if err != nil {
 		return nil, err
 	}
-	cost := Cost(c, r)
+	cost := remat.Total(c, r.Cost)
 	return &remat.Result{Graph: c, Plan: made, Cost: cost, Given: cost}, nil
-}
-
-// Cost is the time that all nodes take.
-func Cost(c *graph.Checked, o remat.Options) float64 {
-	node := o.Cost
-	if node == nil {
-		node = remat.Estimate
-	}
-	sum := 0.0
-	for i := range c.Nodes {
-		sum += node(c, &c.Nodes[i])
-	}
-	return sum
 }

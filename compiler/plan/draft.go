@@ -2,9 +2,9 @@ package plan
 
 import "tlruntime/compiler/graph"
 
-// Drafter plans graphs that are made of the nodes of one graph, for those who compare many of them: what is shared is
-// decided once, for that graph, and no offsets are looked for. A draft takes a small part of Build's work. Build has
-// seldom a higher peak for the same graph in its order, since it decides anew what to share.
+// Drafter plans many variants of one graph, whose nodes are those of the graph, some of them several times. It decides
+// once, for that graph, which values share memory, and does not search for offsets, so that a draft takes a small part
+// of the time of Build. Build decides for each variant anew, and seldom has a higher peak.
 type Drafter struct {
 	options Options
 	sharing sharing
@@ -31,9 +31,10 @@ func NewDrafter(c *graph.Checked, o Options) (*Drafter, error) {
 	return &Drafter{*b.options, best.layout.variant.sharing, best.layout.apart}, nil
 }
 
-// Draft plans a graph in its order; of says for each of its nodes which one of the first graph it is, -1: none. Buffers
-// that have a place in the frame have the offset 0; Frame.Order.Peak is the highest number of bytes that are alive
-// there, and Outside the same for the second space. The graph is not checked. Safe for concurrent use.
+// Draft plans a variant in its order. of has for each node of c the node of the Drafter's graph that it repeats, or -1.
+// Buffers of the frame have the offset 0, since they have no places. Frame.Order.Peak is the highest number of bytes
+// that are alive there at once, and Outside the same for the second space. Draft does not check c. Several goroutines
+// may call it at once.
 func (d *Drafter) Draft(c *graph.Checked, of []int) (*ExecutionPlan, error) {
 	o := d.options
 	o.bodies = map[int][]Body{}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 
@@ -20,7 +21,8 @@ func numbers(n int) []int {
 	return list
 }
 
-// Of the same graph a draft is the best that Build has before it looks for offsets, and is made again the same.
+// Of the same graph a draft is the best plan that Build has before it looks for offsets: none has a lower peak, and the
+// draft has the instructions of one that has this peak. It is made again the same, also beside other drafts.
 func TestDrafts(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		c, o := drawGraph(r, 12), drawOptions(r)
@@ -28,6 +30,13 @@ func TestDrafts(t *testing.T) {
 		require.NoError(r, err)
 		draft, err := d.Draft(c, numbers(len(c.Nodes)))
 		require.NoError(r, err)
+		b, best := builderInOrder(r, c, o)
+		assert.Equal(r, best.peak, draft.Frame.Order.Peak)
+		assert.Equal(r, best.plan.Instructions, draft.Instructions)
+		assert.Equal(r, len(best.plan.Buffers), len(draft.Buffers))
+		for _, x := range b.list {
+			assert.LessOrEqual(r, draft.Frame.Order.Peak, x.peak)
+		}
 		o.NoReorder = true
 		whole, err := Build(c, o)
 		require.NoError(r, err)
@@ -37,10 +46,24 @@ func TestDrafts(t *testing.T) {
 			b := &draft.Buffers[i]
 			assert.Equal(r, d.options.placed(b.Kind), b.Offset == 0, b.Name)
 		}
+		_, err = d.Draft(c, slices.Repeat([]int{-1}, len(c.Nodes)))
+		require.NoError(r, err)
 		again, err := d.Draft(c, numbers(len(c.Nodes)))
 		require.NoError(r, err)
 		assert.Equal(r, draft, again)
 	})
+}
+
+// builderInOrder has the candidates of Build for the graph's order, and returns the first of those with the lowest
+// peak.
+func builderInOrder(r *rapid.T, c *graph.Checked, o Options) (*builder, *candidate) {
+	o.NoReorder = true
+	b, err := newBuilder(c, o)
+	require.NoError(r, err)
+	for _, v := range b.variants() {
+		require.NoError(r, b.try(v))
+	}
+	return b, slices.MinFunc(b.list, func(x, y *candidate) int { return cmp.Compare(x.peak, y.peak) })
 }
 
 // What is kept apart goes with the node: a small view that would keep a large base, here copied.

@@ -3,6 +3,7 @@ package remat
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"tlruntime/compiler/graph"
@@ -328,8 +329,9 @@ func renumbered(list, to []int) []int {
 	return out
 }
 
-// inOrder is the graph with its nodes in the order of a plan, and names that are unique. A node without an instruction
-// comes right after what it shows.
+// inOrder is the graph with its nodes in the order of a plan, and names that are unique. Of the nodes without an
+// instruction, one that shows elements comes right after what it shows, and a Concat right before the first node that
+// takes its result: if it came earlier, giving up its result would cost another Concat.
 func inOrder(c *graph.Checked, e *plan.ExecutionPlan) *graph.Checked {
 	out := *c
 	out.Values, out.Nodes = slices.Clone(c.Values), slices.Clone(c.Nodes)
@@ -343,18 +345,10 @@ func inOrder(c *graph.Checked, e *plan.ExecutionPlan) *graph.Checked {
 	for i := range out.Nodes {
 		named[out.Nodes[i].Name]++
 	}
-	key := make([]int, len(out.Nodes))
-	for i := range out.Nodes {
-		n := &out.Nodes[i]
-		for _, v := range n.Inputs {
-			if v >= 0 && c.Values[v].Producer >= 0 {
-				key[i] = max(key[i], key[c.Values[v].Producer])
-			}
-		}
-		if k, ok := position[n.Name]; ok && named[n.Name] == 1 {
-			key[i] = max(key[i], k)
-		}
-	}
+	key := placesOf(c, func(n *graph.TypedNode) (int, bool) {
+		k, ok := position[n.Name]
+		return k, ok && named[n.Name] == 1
+	})
 	order := make([]int, len(out.Nodes))
 	for i := range order {
 		order[i] = i
@@ -368,4 +362,32 @@ func inOrder(c *graph.Checked, e *plan.ExecutionPlan) *graph.Checked {
 	}
 	newChanged(&out).produce()
 	return &out
+}
+
+// placesOf returns the place of each node in an order that instruction knows of the nodes that have an instruction.
+func placesOf(c *graph.Checked, instruction func(*graph.TypedNode) (place int, has bool)) []int {
+	key := make([]int, len(c.Nodes))
+	taken := slices.Repeat([]int{math.MaxInt}, len(c.Nodes)) // by node: the first instruction that takes a result
+	for i := len(c.Nodes) - 1; i >= 0; i-- {
+		n := &c.Nodes[i]
+		if k, ok := instruction(n); ok {
+			key[i], taken[i] = k, k
+		} else if m := c.MovementOf(n); m != nil && m.Parts == graph.Joins && taken[i] < math.MaxInt {
+			key[i] = taken[i]
+		}
+		for _, v := range n.Inputs {
+			if v >= 0 && c.Values[v].Producer >= 0 {
+				p := c.Values[v].Producer
+				taken[p] = min(taken[p], taken[i])
+			}
+		}
+	}
+	for i := range c.Nodes {
+		for _, v := range c.Nodes[i].Inputs {
+			if v >= 0 && c.Values[v].Producer >= 0 {
+				key[i] = max(key[i], key[c.Values[v].Producer])
+			}
+		}
+	}
+	return key
 }

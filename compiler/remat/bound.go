@@ -39,7 +39,7 @@ func lowest(c *graph.Checked, o *Options) int64 {
 		if b.left <= 0 {
 			break
 		}
-		highest = max(highest, b.back(i, highest))
+		highest = max(highest, b.wayBack(i, highest))
 	}
 	return highest
 }
@@ -69,7 +69,7 @@ func newBounder(c *graph.Checked, o *Options) *bounder {
 	}
 	for v := range c.Values {
 		b.source[v], b.group[v] = v, v
-		b.bytes[v] = (c.Values[v].Bytes() + b.align - 1) / b.align * b.align
+		b.bytes[v] = c.Values[v].Bytes()
 		if c.Values[v].Producer < 0 {
 			b.source[v] = -1
 		}
@@ -77,8 +77,44 @@ func newBounder(c *graph.Checked, o *Options) *bounder {
 	for i := range c.Nodes {
 		b.join(&c.Nodes[i])
 	}
+	b.round()
 	b.give()
 	return b
+}
+
+// round aligns the bytes of values, but for those that may lie inside of another one: a smaller view, what a Concat
+// joins, and a result that takes the place of one of these. Several of them may lie in one buffer, which is aligned as
+// a whole.
+func (b *bounder) round() {
+	inside, joined := make([]bool, len(b.bytes)), make([]bool, len(b.bytes)) // joined: by group
+	for i := range b.c.Nodes {
+		if m := b.c.MovementOf(&b.c.Nodes[i]); m != nil && m.Parts == graph.Joins {
+			joined[b.find(b.c.Nodes[i].Outputs[0])] = true
+		}
+	}
+	for v := range inside {
+		inside[v] = joined[b.find(v)]
+	}
+	for i := range b.c.Nodes {
+		n := &b.c.Nodes[i]
+		m := b.c.MovementOf(n)
+		for k, v := range n.Inputs {
+			for _, out := range n.Outputs {
+				switch {
+				case v < 0 || out < 0:
+				case m != nil:
+					inside[out] = inside[out] || inside[v] || b.bytes[out] < b.bytes[v]
+				case inside[v] && out == n.Outputs[0] && plan.MayOverwrite(n.Op, k) && b.alike(v, out):
+					inside[out] = true
+				}
+			}
+		}
+	}
+	for v := range b.bytes {
+		if !inside[v] || b.o.Plan.NoInPlace { // what lies in one buffer counts once then
+			b.bytes[v] = (b.bytes[v] + b.align - 1) / b.align * b.align
+		}
+	}
 }
 
 // give leaves out what may lie in the caller's memory: outputs, and what a result that lies there may take the place
@@ -223,8 +259,8 @@ func (q *backs) Pop() any {
 	return last
 }
 
-// back returns how many bytes are needed until a node has run, at least. Numbers up to known do not matter.
-func (b *bounder) back(node int, known int64) int64 {
+// wayBack returns how many bytes are needed until a node has run, at least. Numbers up to known do not matter.
+func (b *bounder) wayBack(node int, known int64) int64 {
 	n := &b.c.Nodes[node]
 	start := b.needs(n.Inputs)
 	open := &backs{{start, max(known, b.during(nil, node)), b.sum(start)}}

@@ -245,7 +245,11 @@ func (r *Rates) WriteJSON(w io.Writer) error {
 // Estimate is the time of a node by the rates of Measured.
 func Estimate(c *graph.Checked, n *graph.TypedNode) float64 { return Measured.Node(c, n) }
 
-func total(c *graph.Checked, cost Cost) float64 {
+// Total is the time that all nodes take; a cost of nil is Estimate.
+func Total(c *graph.Checked, cost Cost) float64 {
+	if cost == nil {
+		cost = Estimate
+	}
 	sum := 0.0
 	for i := range c.Nodes {
 		sum += cost(c, &c.Nodes[i])

@@ -9,23 +9,42 @@ import (
 	"tlruntime/compiler/plan"
 )
 
-// looked is how many nodes leastCost looks at: those during which most is kept.
+// looked bounds the nodes at which leastCost compares: those during which most is kept.
 const looked = 64
 
-// leastCost returns what no graph costs less than whose plan fits, as long as its nodes run in the order of the plan
-// for the first time. While a node runs, what later nodes need of earlier ones is there, or is computed again or moved,
-// each at its price at least. How much has to go is known; the cheapest for their bytes go first, the last of them in
-// part, as in the fractional knapsack (Dantzig, 1957). The node for which this comes to most counts.
+// pricer knows the lowest price of having a value back in the frame.
+type pricer struct {
+	*search
+	*bounder
+	takers []int   // by value: how many nodes take it
+	shows  [][]int // by value: those that show its elements, itself among them
+}
+
+func (s *search) newPricer() *pricer {
+	p := &pricer{search: s, bounder: newBounder(s.base, &s.options)}
+	p.takers, p.shows = p.countTakers(), make([][]int, len(s.base.Values))
+	for v, source := range p.source {
+		if source >= 0 {
+			p.shows[source] = append(p.shows[source], v)
+		}
+	}
+	return p
+}
+
+// leastCost returns a cost that no graph undercuts whose plan fits and whose nodes run in the order of the given plan
+// for the first time. While a node runs, each value that later nodes need of earlier ones is in the frame, or it has to
+// come back: it is computed again or moved in. The bytes above the capacity have to come back; the bound takes the
+// values that are cheapest for their bytes, the last of them in part (the fractional knapsack, Dantzig, 1957). Each
+// node gives such a bound, and the highest one counts.
 func (s *search) leastCost() float64 {
-	b := newBounder(s.base, &s.options)
-	takers := b.takers()
+	p := s.newPricer()
 	need := make([]int64, len(s.base.Values)) // by value: what later nodes need of it
 	sums := make([]int64, len(s.base.Nodes))
-	b.backwards(need, func(t int, kept int64) { sums[t] = kept })
+	p.backwards(need, func(t int, kept int64) { sums[t] = kept })
 	floor := slices.Sorted(slices.Values(sums))[max(0, len(sums)-looked)]
 	most := 0.0
 	clear(need)
-	b.backwards(need, func(t int, sum int64) {
+	p.backwards(need, func(t int, sum int64) {
 		if sum < floor {
 			return
 		}
@@ -35,8 +54,8 @@ func (s *search) leastCost() float64 {
 				kept = append(kept, held{v, bytes})
 			}
 		}
-		if above := b.during(kept, t) - s.options.Capacity; above > 0 {
-			most = max(most, s.cheapest(b, kept, above, takers))
+		if above := p.during(kept, t) - s.options.Capacity; above > 0 {
+			most = max(most, p.cheapest(kept, above))
 		}
 	})
 	return s.given + most
@@ -60,23 +79,16 @@ func (b *bounder) backwards(need []int64, at func(t int, kept int64)) {
 	}
 }
 
-// cheapest is the lowest price at which so many bytes of what is kept can go.
-func (s *search) cheapest(b *bounder, kept []held, bytes int64, takers []int) float64 {
-	type lot struct {
-		bytes int64
-		price float64
-	}
-	lots := map[int]*lot{} // by producer: its results come together
-	var order []*lot
-	for _, h := range kept {
-		p := s.base.Values[h.value].Producer
-		if lots[p] == nil {
-			lots[p] = &lot{price: math.Inf(1)}
-			order = append(order, lots[p])
-		}
-		lots[p].bytes += h.bytes
-		lots[p].price = min(lots[p].price, s.priceOf(b, h, takers))
-	}
+// lot is the values that one run of a node gives back together.
+type lot struct {
+	values []held
+	bytes  int64
+	price  float64
+}
+
+// cheapest is the lowest price at which so many bytes of what is kept can leave and come back.
+func (p *pricer) cheapest(kept []held, bytes int64) float64 {
+	order := p.lots(kept)
 	slices.SortStableFunc(order, func(a, b *lot) int {
 		return cmp.Compare(a.price/float64(a.bytes), b.price/float64(b.bytes))
 	})
@@ -91,28 +103,58 @@ func (s *search) cheapest(b *bounder, kept []held, bytes int64, takers []int) fl
 	return sum
 }
 
-// priceOf is what it takes at least to have a value again.
-func (s *search) priceOf(b *bounder, h held, takers []int) float64 {
-	price := s.anew(b, h.value, h.bytes, takers)
-	if s.options.Outside != nil {
-		move := graph.TypedNode{Op: plan.OpMoveIn, Inputs: []int{h.value}, Outputs: []int{h.value}}
-		price = min(price, 2*s.options.Cost(s.base, &move))
+// lots puts values together that have the same producer, and prices them: the cheapest of them counts.
+func (p *pricer) lots(kept []held) (order []*lot) {
+	by := map[int]*lot{} // by producer
+	for _, h := range kept {
+		producer := p.base.Values[h.value].Producer
+		l := by[producer]
+		if l == nil {
+			l = &lot{price: math.Inf(1)}
+			by[producer], order = l, append(order, l)
+		}
+		l.values, l.bytes = append(l.values, h), l.bytes+h.bytes
 	}
-	return price
+	for _, l := range order {
+		for _, h := range l.values {
+			l.price = min(l.price, p.back(h, l.bytes))
+		}
+	}
+	return order
 }
 
-// anew is what it takes at least to compute a value again, when nothing that has so many bytes is kept for it. What
-// only this value is made of has to be computed again as well.
-func (s *search) anew(b *bounder, v int, bytes int64, takers []int) float64 {
-	p := s.base.Values[v].Producer
-	if s.options.NoAgain || !repeatable(&s.base.Nodes[p]) {
+// back is the least price of having a value back in the frame, when no other value of so many bytes is kept for it.
+func (p *pricer) back(h held, bytes int64) float64 {
+	return min(p.anew(h.value, bytes), p.movedIn(h))
+}
+
+// movedIn is the least price of moving a value out and in. A value that shows enough of its elements may be smaller.
+func (p *pricer) movedIn(h held) float64 {
+	least := math.Inf(1)
+	if p.options.Outside == nil {
+		return least
+	}
+	for _, v := range p.shows[h.value] {
+		if p.bytes[v] >= h.bytes {
+			move := graph.TypedNode{Op: plan.OpMoveIn, Inputs: []int{v}, Outputs: []int{v}}
+			least = min(least, 2*p.options.Cost(p.base, &move))
+		}
+	}
+	return least
+}
+
+// anew is the least price of computing a value again. An argument that only its producer takes, and that has at least
+// as many bytes as all that comes back with the value, has to come back as well: keeping it would save no memory.
+func (p *pricer) anew(v int, bytes int64) float64 {
+	producer := p.base.Values[v].Producer
+	if p.options.NoAgain || !repeatable(&p.base.Nodes[producer]) {
 		return math.Inf(1)
 	}
-	price := s.costs[p]
-	for _, h := range b.takes(p) {
-		alone := len(s.base.Nodes[s.base.Values[h.value].Producer].Outputs) == 1
-		if alone && takers[h.value] == 1 && h.bytes >= bytes {
-			price += s.anew(b, h.value, bytes, takers)
+	price := p.costs[producer]
+	for _, h := range p.takes(producer) {
+		alone := len(p.base.Nodes[p.base.Values[h.value].Producer].Outputs) == 1
+		if alone && p.takers[h.value] == 1 && h.bytes >= bytes {
+			price += p.back(h, bytes)
 		}
 	}
 	return price
@@ -126,8 +168,8 @@ func (b *bounder) takes(i int) []held {
 	return b.needs(b.c.Nodes[i].Inputs)
 }
 
-// takers counts how many nodes take each value.
-func (b *bounder) takers() []int {
+// countTakers counts how many nodes take each value.
+func (b *bounder) countTakers() []int {
 	n := make([]int, len(b.c.Values))
 	for i := range b.c.Nodes {
 		for _, h := range b.takes(i) {

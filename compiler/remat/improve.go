@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"tlruntime/compiler/plan"
 )
 
 // How much replays and improve do.
@@ -12,6 +14,7 @@ const (
 	settled = 6   // graphs of replays that are made answers
 	climbed = 3   // those that are changed
 	changes = 300 // of each, in one go
+	rescues = 10  // goes more where nothing fits yet
 
 	mostSpent = 20 // times what the graph costs without a capacity
 )
@@ -23,6 +26,7 @@ type trial struct {
 	way
 	room  int64
 	peak  int64
+	above int64 // bytes above the capacity, summed over the nodes; 0: it fits
 	extra float64
 }
 
@@ -63,8 +67,20 @@ func (s *search) replays(with []weights) ([]trial, error) {
 
 // compare says which trial is better: what fits, or is closest to that, and then what costs less.
 func (s *search) compare(a, b trial) int {
-	capacity := s.options.Capacity
-	return cmp.Or(cmp.Compare(max(a.peak, capacity), max(b.peak, capacity)), cmp.Compare(a.extra, b.extra))
+	return cmp.Or(cmp.Compare(a.above, b.above), cmp.Compare(a.extra, b.extra))
+}
+
+// drafted says what a graph of a trial comes to.
+func (s *search) drafted(t *trial, g *changed) (*plan.ExecutionPlan, error) {
+	e, err := s.draft(g)
+	if err != nil {
+		return nil, err
+	}
+	t.peak, t.above, t.extra = e.Frame.Order.Peak, 0, s.cost(g)-s.given
+	if t.peak > s.options.Capacity {
+		t.above = max(1, newLive(g.Checked, e).above(s.options.Capacity)) // live bytes are not aligned
+	}
+	return e, nil
 }
 
 // trial looks for the room in which a graph that a replay makes just fits: what a replay counts and what a plan takes
@@ -81,11 +97,11 @@ func (s *search) trial(t trial) (trial, error) {
 			t.room += t.room / 8
 			continue
 		}
-		e, err := s.draft(g)
+		e, err := s.drafted(&t, g)
 		if err != nil {
 			return best, err
 		}
-		t.changed, t.peak, t.extra = g, e.Frame.Order.Peak, s.cost(g)-s.given
+		t.changed = g
 		if s.roomFor(e.Outside) && (best.changed == nil || s.compare(t, best) < 0) {
 			best = t
 		}
@@ -98,7 +114,7 @@ func (s *search) trial(t trial) (trial, error) {
 }
 
 // improve changes which values the cheapest of the replays give up. With steps or time it goes on until they are used
-// up.
+// up, without until something fits.
 func (s *search) improve(list []trial) error {
 	random := rand.New(rand.NewPCG(s.options.Seed, 1))
 	endless := s.options.MaxSteps > 0 || s.options.Budget > 0
@@ -110,8 +126,14 @@ func (s *search) improve(list []trial) error {
 	if err := s.polish(); err != nil {
 		return err
 	}
-	for k := 0; endless && len(list) > 0 && !s.over(); k++ {
-		if err := s.climb(&list[k%len(list)], random); err != nil {
+	for k := 0; len(list) > 0 && !s.over() && (endless || s.best == nil && k < rescues); k++ {
+		at := &list[k%len(list)]
+		if s.best == nil {
+			if err := s.shake(at, random); err != nil {
+				return err
+			}
+		}
+		if err := s.climb(at, random); err != nil {
 			return err
 		}
 		if k%len(list) == len(list)-1 {
@@ -121,6 +143,20 @@ func (s *search) improve(list []trial) error {
 		}
 	}
 	return nil
+}
+
+// shake replaces a replay of which no small change is closer to the capacity by one with new weights for all values.
+func (s *search) shake(at *trial, random *rand.Rand) error {
+	next := trial{weights: at.weights, way: at.way, room: at.room}
+	next.factors = make([]float64, len(s.base.Values))
+	for v := range next.factors {
+		next.factors[v] = math.Exp(2*random.Float64() - 1)
+	}
+	next, err := s.trial(next)
+	if err == nil && next.changed != nil {
+		*at = next
+	}
+	return err
 }
 
 // climb tries changes of one replay, and keeps what costs no more.
@@ -175,11 +211,10 @@ func (s *search) neighbour(at *trial, random *rand.Rand) (trial, error) {
 	if g == nil {
 		return next, nil
 	}
-	e, err := s.draft(g)
+	e, err := s.drafted(&next, g)
 	if err != nil {
 		return next, err
 	}
-	next.peak, next.extra = e.Frame.Order.Peak, s.cost(g)-s.given
 	if s.roomFor(e.Outside) {
 		next.changed = g
 	}

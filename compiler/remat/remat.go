@@ -2,27 +2,27 @@
 // given up and computed again where they are needed (rematerialization, also called activation checkpointing), or moved
 // to a second space and back.
 //
-// What counts are the addresses: each step is judged by a plan of package plan, with views, results in place and
-// offsets, and the answer is a plan whose frame is no larger than the capacity. Heuristics that add up live bytes can
-// exceed it where the free bytes do not lie side by side: Chen et al., "Training deep nets with sublinear memory cost",
-// 2016; Jain et al., "Checkmate", MLSys 2020; Kirisame et al., "Dynamic tensor rematerialization", ICLR 2021.
+// An answer is a plan of package plan, with views, results in place and offsets, whose frame is no larger than the
+// capacity. Published heuristics add up the bytes that are alive, and can exceed a capacity where the free bytes do not
+// lie side by side: Chen et al., "Training deep nets with sublinear memory cost", 2016; Jain et al., "Checkmate", MLSys
+// 2020; Kirisame et al., "Dynamic tensor rematerialization", ICLR 2021.
 //
 //	remat.go    Fit: what goes in and what comes out
-//	search.go   what all ways share: drafts, plans, the clock, the best so far
-//	ways.go     the ways in which values are given up, one at a time
-//	segments.go what some ways begin with
-//	replay.go   what others begin with: the graph run in little memory
-//	price.go    what a replay gives up first
-//	rewrite.go  a replay written down as a graph
-//	prune.go    what turned out not to be needed is taken back
-//	improve.go  changes of the best so far
-//	live.go     which bytes of a plan are alive when, and what may be given up
-//	again.go    the change of the graph: what is computed again, and where
-//	outside.go  the same for what is moved to a second space
-//	bound.go    the frame that no plan undercuts
-//	gap.go      the cost that none undercuts
-//	cost.go     what a node costs, by rates
-//	rates.go    the rates of one machine, as bench/planner/cost measured them
+//	search.go   the order of the search, and what its parts share: drafts, plans, the clock, the best answer
+//	replay.go   runs the graph on paper in little memory, and gives up values where there is no room
+//	price.go    chooses which value a replay gives up
+//	rewrite.go  writes a replay down as a graph
+//	ways.go     gives up one value at a time where most bytes are alive
+//	segments.go begins that with Chen's segments
+//	prune.go    takes back what is not needed
+//	improve.go  changes replays at random
+//	live.go     tells which bytes of a plan are alive at each node
+//	again.go    changes a graph: nodes are computed again
+//	outside.go  changes a graph: values are moved to a second space and back
+//	bound.go    proves a lower bound of the frame
+//	gap.go      proves a lower bound of the cost
+//	cost.go     estimates the time of a node by rates
+//	rates.go    has the rates of one machine, which bench/planner/cost measured
 package remat
 
 import (
@@ -35,8 +35,8 @@ import (
 
 // Options say what has to fit.
 type Options struct {
-	// Plan is how each plan is made. Its OffsetBudget holds for each plan that is tried; many graphs are compared
-	// without offsets, and few are planned.
+	// Plan has the options of each plan. OffsetBudget holds for each plan with offsets; most graphs are compared
+	// without.
 	Plan plan.Options
 	// Capacity is the most bytes that the frame may have.
 	Capacity int64
@@ -47,10 +47,11 @@ type Options struct {
 	// NoAgain leaves recomputation out: values are moved or stay.
 	NoAgain bool
 
-	// With neither steps nor time a fixed amount of work is done. A search with either goes on until they are used up,
-	// and more never gives a dearer answer.
+	// Without MaxSteps and Budget the search does a fixed amount of work. With one of them it goes on until that is
+	// used up; more of it never gives an answer that costs more.
 
-	// MaxSteps ends the search after so many steps: a graph that is looked at is one. 0 leaves the end to Budget.
+	// MaxSteps ends the search after so many steps: each graph that it makes or plans is one. 0 leaves the end to
+	// Budget.
 	MaxSteps int64
 	// Budget ends the search after so much time, give or take one call of plan.Build; 0 leaves the end to MaxSteps.
 	// An answer that time cut short may differ from run to run.
@@ -66,7 +67,7 @@ type Options struct {
 type Progress struct {
 	// Cost of the best answer so far, -1 while there is none; Given is the cost without a capacity.
 	Cost, Given float64
-	// Frame is the smallest so far, LowerBound what none undercuts.
+	// Frame is the smallest so far, LowerBound a proved lower bound of all.
 	Frame, LowerBound int64
 	// Elapsed since the call.
 	Elapsed time.Duration
@@ -80,10 +81,10 @@ type Result struct {
 	Plan  *plan.ExecutionPlan
 	Again []Again
 	Moved []Moved
-	// Cost is what all nodes cost, Given what they cost when none is computed again and nothing is moved.
+	// Cost is the sum over all nodes, Given the same when none is computed again and nothing is moved.
 	Cost, Given float64
-	// LeastCost is what no answer costs less than that runs the nodes in the same order for the first time, by all that
-	// is proved: the lowest cost lies between it and Cost.
+	// LeastCost is a proved lower bound of Cost, for all answers in which the nodes run for the first time in the same
+	// order: the lowest cost lies between LeastCost and Cost.
 	LeastCost float64
 	// Steps that the search took, as Options.MaxSteps counts them.
 	Steps int64
@@ -121,8 +122,8 @@ func (e *CapacityError) Error() string {
 		e.LowerBound)
 }
 
-// Fit plans c so that the frame fits into the capacity, at a low cost. Without need nothing is computed again, and the
-// plan is that of plan.Build. It fails with a CapacityError when it finds no such plan. c is not changed.
+// Fit plans c so that the frame fits into the capacity, at a low cost. Where the plan of plan.Build fits, that is the
+// answer. Fit fails with a CapacityError when it finds no plan that fits. It does not change c.
 //
 // The same graph and options give the same result on every machine, unless Budget, Progress or
 // Options.Plan.OffsetBudget ends a search.
@@ -147,7 +148,7 @@ func Fit(c *graph.Checked, o Options) (*Result, error) {
 		return nil, err
 	}
 	if given.Frame.Bytes <= o.Capacity {
-		base := total(c, o.Cost)
+		base := Total(c, o.Cost)
 		return &Result{Graph: c, Plan: given, Cost: base, Given: base, LeastCost: base}, nil
 	}
 	s, err := newSearch(c, given, o, start)

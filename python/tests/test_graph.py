@@ -202,8 +202,6 @@ def test_values_are_moved_where_that_is_cheaper(tmp_path):
     np.testing.assert_array_equal(moved.compile()(x), graph.plan().compile()(x))
     with pytest.raises(tl.LimitError):
         graph.plan(capacity=capacity, outside=True, recompute=False, outside_bytes=64)
-    with pytest.raises(ValueError, match="second space"):  # which would be an argument more of the function
-        moved.compile(memory=moved.scratch())
     for wrong in (0, np.float32(0)):
         with pytest.raises(ValueError, match="is no bandwidth"):
             graph.plan(capacity=capacity, outside=wrong)
@@ -212,6 +210,36 @@ def test_values_are_moved_where_that_is_cheaper(tmp_path):
             graph.plan(**wrong)
     with pytest.raises(FileNotFoundError):
         graph.plan(rates=tmp_path / "nowhere.json")
+
+
+def test_each_space_of_a_plan_has_memory_of_the_caller():
+    graph = chain()
+    kept = graph.plan()
+    moved = graph.plan(capacity=kept.frame_bytes - 4096, outside=True, recompute=False)
+    memory, outside = moved.scratch(), moved.outside_scratch()
+    assert outside.nbytes == moved.outside_bytes > 0
+    network = moved.compile(memory=memory, outside=outside)
+    assert network.memory is memory and network.outside is outside
+    x = np.linspace(-2, 2, 1024, dtype=np.float32)
+    wanted = kept.compile()(x)
+    np.testing.assert_array_equal(network(x), wanted)
+    assert outside.any(), "the values went through it"
+    other = network.within(moved.scratch(), moved.outside_scratch())
+    outside[:] = 0
+    np.testing.assert_array_equal(other(x), wanted)
+    assert other.outside.any() and not outside.any()
+    for wrong, says in (
+        ({"memory": memory}, "to a second space of .* bytes; pass outside"),
+        ({"outside": outside}, "pass memory, too"),
+        ({"memory": memory, "outside": outside[:-1]}, "are needed"),
+        ({"memory": memory, "outside": bytearray(moved.outside_bytes)}, "an array|NumPy"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            moved.compile(**wrong)
+    with pytest.raises(ValueError, match="no second space"):
+        kept.compile(memory=kept.scratch(), outside=outside)
+    with pytest.raises(ValueError, match="pass outside"):
+        network.within(memory)
 
 
 def test_a_plan_holds_up_to_a_bound():

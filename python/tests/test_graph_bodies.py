@@ -78,7 +78,24 @@ def test_a_loop_and_what_is_read_are_the_same(tmp_path):
         assert json.loads(execution.json())["instructions"] == json.loads(read.json())["instructions"]
         (body,) = next(i for i in execution.instructions if i.op == "Loop").bodies
         assert body.name == "body"
+        assert [port.role for port in body.input_ports] == ["counter", "going", "carried", "capture"]
+        assert body.input_ports[2] == tl.ExecutionPort("carried", 2, 0, 0, False)
+        assert [port.role for port in body.output_ports] == ["going", "carried", "collected"]
+        assert [port.result for port in body.output_ports] == [None, 0, 1]
         assert len(body.execution.outputs) == 3
+
+
+def test_the_execution_of_a_body_is_made_when_it_is_asked_for():
+    """There are 4,096 executions at most in a process: reading the instructions of many plans opens none."""
+    made = []
+    for _ in range(1500):  # two bodies each
+        made.append(chosen().plan())
+        assert len(made[-1].instructions[0].bodies) == 2
+    body = made[0].instructions[0].bodies[0]
+    assert body.execution is body.execution
+    plan = body.execution
+    del made, body
+    assert [i.op for i in plan.instructions] == ["Add"], "it does not need what it came from"
 
 
 def test_bodies_are_copied():

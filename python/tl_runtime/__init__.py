@@ -104,6 +104,7 @@ if TYPE_CHECKING:
         ExecutionInstruction,
         ExecutionOperand,
         ExecutionPlaces,
+        ExecutionPort,
         ExecutionSymbol,
     )
     from ._graph import Graph
@@ -121,6 +122,7 @@ _LATE = {
     "ExecutionInstruction": "_execution",
     "ExecutionOperand": "_execution",
     "ExecutionPlaces": "_execution",
+    "ExecutionPort": "_execution",
     "ExecutionSymbol": "_execution",
     "Graph": "_graph",
     "GraphArena": "_graph_arena",
@@ -174,6 +176,7 @@ __all__ = [
     "ExecutionInstruction",
     "ExecutionOperand",
     "ExecutionPlaces",
+    "ExecutionPort",
     "ExecutionSymbol",
     "ForkedError",
     "Graph",

@@ -32,52 +32,67 @@ class CompiledGraph(Runnable):
 
     _kind = "tl.CompiledGraph"
 
-    def __init__(self, execution: Execution, compiler: str | None, memory: Any) -> None:
+    def __init__(self, execution: Execution, compiler: str | None, memory: Any, outside: Any = None) -> None:
         self.execution = execution
         self.name = execution.name
         self.inputs = tuple(_described(execution, operand) for operand in _given(execution, execution.inputs))
         self.outputs = tuple(_described(execution, operand) for operand in _given(execution, execution.outputs))
         self.bounds: dict[str, int] = {}
         self.memory: numpy.ndarray | None = None
+        self.outside: numpy.ndarray | None = None
+        if memory is None and outside is not None:
+            raise ValueError(f"{self._kind}: outside is memory for moves beside that for the frame; pass memory, too")
         where = "frame" if memory is None else "caller"
-        if memory is not None:
-            if execution.outside_bytes:
-                raise ValueError(
-                    f"{self._kind}: the plan moves values to a second space, which the runtime gives; compile without memory"
-                )
-            memory = checked_memory(memory, execution.frame_bytes, execution.alignment)
+        spaces = None if memory is None else self._spaces(memory, outside)
         self._code, self._address = _compile.compiled(
             lambda version: execution.llvm(_FUNCTION, version=version, memory=where), _FUNCTION, compiler
         )
         self._constant_pointers = graph_lib().tl_execution_constants(execution._handle)
-        if memory is None:
+        if spaces is None:
             self._turn: Any = contextlib.nullcontext()
             self._function = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)(self._address)
         else:
-            self._use(memory, threading.Lock())
+            self._use(spaces, threading.Lock())
 
-    def within(self, memory: Any) -> CompiledGraph:
+    def within(self, memory: Any, outside: Any = None) -> CompiledGraph:
         """Returns the same code in other memory of the caller, for another thread or other states."""
         if self.memory is None:
             raise ValueError(f"{self._kind}: the code has its memory from the runtime; compile(memory=...) makes the other")
-        checked = checked_memory(memory, self.execution.frame_bytes, self.execution.alignment)
-        return self.in_turns(checked, threading.Lock())
+        return self._in(self._spaces(memory, outside), threading.Lock())
 
     def in_turns(self, memory: numpy.ndarray, turn: Any) -> CompiledGraph:
         """Returns the same code in memory that others use, too, in turns by a lock."""
+        return self._in([memory], turn)
+
+    def _spaces(self, memory: Any, outside: Any) -> list[numpy.ndarray]:
+        """The caller's memory for the frame, and that for the second space where the plan has one."""
+        plan = self.execution
+        spaces = [checked_memory(memory, plan.frame_bytes, plan.alignment)]
+        if plan.outside_bytes and outside is None:
+            raise ValueError(
+                f"{self._kind}: the plan moves values to a second space of {plan.outside_bytes} bytes; pass outside, such "
+                "as outside_scratch() makes, or compile without memory"
+            )
+        if outside is not None:
+            if not plan.outside_bytes:
+                raise ValueError(f"{self._kind}: the plan has no second space; pass no outside")
+            spaces.append(checked_memory(outside, plan.outside_bytes, plan.alignment))
+        return spaces
+
+    def _in(self, spaces: list[numpy.ndarray], turn: Any) -> CompiledGraph:
         other = CompiledGraph.__new__(CompiledGraph)
         other.__dict__.update(self.__dict__)
-        other._use(memory, turn)
+        other._use(spaces, turn)
         return other
 
-    def _use(self, memory: numpy.ndarray, turn: Any) -> None:
-        self.memory, self._turn = memory, turn
-        function = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 4)(self._address)
+    def _use(self, spaces: list[numpy.ndarray], turn: Any) -> None:
+        self.memory, self.outside, self._turn = spaces[0], spaces[1] if spaces[1:] else None, turn
+        function = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * (3 + len(spaces)))(self._address)
         inputs, outputs = _spread(self.execution, self.execution.inputs), _spread(self.execution, self.execution.outputs)
-        address = memory.ctypes.data
+        addresses = [space.ctypes.data for space in spaces]
 
         def call(given: Pointers, results: Pointers, constants: int) -> int:
-            status: int = function(inputs(given), outputs(results), constants, address)
+            status: int = function(inputs(given), outputs(results), constants, *addresses)
             return status
 
         self._function = call

@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ._dtype import DType
-from ._graph_native import graph_abi, graph_lib, written
+from ._graph_native import filled, graph_abi, graph_lib, written
+from ._handles import Handle
 from ._library import check
 from ._numbers import int64_array
 
@@ -69,20 +70,67 @@ class ExecutionInstruction(NamedTuple):
     """The graphs that it runs."""
 
 
-class ExecutionBody(NamedTuple):
+class ExecutionPort(NamedTuple):
+    """What an input or an output of a body is to the instruction that runs it."""
+
+    role: str
+    """
+    "foreign" (the operator is not known), "capture" (an argument, the same in all turns), "counter" (the number of the
+    turn), "going" (whether there is one more turn), "carried" (as an output, what the input is in the next turn),
+    "scanned" (a part of an argument), "result", "collected" (a part of a result).
+    """
+    argument: int | None
+    """Of the instruction: what is captured or gone over, the first content of what is carried."""
+    result: int | None
+    """Of the instruction: it, or the whole of which a part is collected."""
+    axis: int
+    """Of the whole, along which the parts of the turns lie."""
+    is_back: bool
+    """The first turn has the last part."""
+
+
+class ExecutionBody:
     """A graph that an instruction runs: a branch of If, what Loop or Scan repeats.
 
-    What it needs lies in the instruction's scratch, at offsets in bytes. What is None has no memory of its own there: the
-    last inputs are the arguments of the instruction that captures lists; what a Loop or Scan carries lies in the result,
-    what a turn reads or adds in an argument or a result, and the outputs of a branch are the results.
+    What it needs lies in the instruction's scratch, at offsets in bytes: frame, inputs, outputs. What is None has no
+    memory of its own there: the last inputs are the arguments of the instruction that captures lists; what a Loop or Scan
+    carries lies in the result, what a turn reads or adds in an argument or a result, and the outputs of a branch are the
+    results.
     """
 
-    name: str
-    execution: Execution
-    frame: int
-    inputs: tuple[int | None, ...]
-    outputs: tuple[int | None, ...]
-    captures: tuple[int, ...]
+    def __init__(self, made: Any, owner: Execution, instruction: int, number: int) -> None:
+        self._owner, self._place = owner, (instruction, number)
+        self.name: str = made.name.decode()
+        self.frame: int = made.frame
+        self.inputs: tuple[int | None, ...] = _places(made.inputs, made.num_inputs)
+        self.outputs: tuple[int | None, ...] = _places(made.outputs, made.num_outputs)
+        self.captures: tuple[int, ...] = _numbers(made.captures, made.num_captures)
+
+    def __repr__(self) -> str:
+        return f"<tl_runtime.ExecutionBody {self.name}: {len(self.inputs)} inputs, {len(self.outputs)} outputs>"
+
+    @cached_property
+    def execution(self) -> Execution:
+        """The plan of the body. It is a handle of the library, which is made when it is asked for."""
+        handle = ctypes.c_void_p()
+        check(
+            graph_lib().tl_execution_get_body(self._owner._handle, *self._place, None, ctypes.byref(handle))
+        )
+        return Execution(handle.value)
+
+    @cached_property
+    def input_ports(self) -> tuple[ExecutionPort, ...]:
+        """What each input is to the instruction."""
+        return self._ports(graph_abi().OperandRole.INPUT, len(self.inputs))
+
+    @cached_property
+    def output_ports(self) -> tuple[ExecutionPort, ...]:
+        """What each output is to the instruction."""
+        return self._ports(graph_abi().OperandRole.OUTPUT, len(self.outputs))
+
+    def _ports(self, role: int, n: int) -> tuple[ExecutionPort, ...]:
+        get, owner = graph_lib().tl_execution_get_port, self._owner._handle
+        return tuple(_port(filled("tl_execution_port", get, owner, *self._place, role, i)) for i in range(n))
 
 
 class ExecutionSymbol(NamedTuple):
@@ -104,7 +152,7 @@ class ExecutionPlaces(NamedTuple):
     nbytes: tuple[int, ...]
 
 
-class Execution:
+class Execution(Handle):
     """A planned graph: its instructions in strict order, and where each buffer lies in one frame.
 
     It does not change, and any thread may use it. seconds is the time that it is estimated to take, seconds_once the
@@ -112,7 +160,7 @@ class Execution:
     moved_bytes in all; the space has outside_bytes).
     """
 
-    _handle: int | None = None
+    _instead = "plan the graph there"
 
     def __init__(self, handle: int | None) -> None:
         self._destroy = graph_lib().tl_execution_destroy
@@ -133,14 +181,6 @@ class Execution:
         self.is_proved = bool(info.is_proved)
         self._counts = info
 
-    def __del__(self) -> None:
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            self._destroy(handle)
-
-    def __reduce__(self) -> Any:
-        raise TypeError("an Execution is a handle of this process and cannot be pickled; plan the graph there")
-
     def __repr__(self) -> str:
         return (
             f"<tl_runtime.Execution {self.name}: {self._counts.num_instructions} instructions, "
@@ -148,10 +188,7 @@ class Execution:
         )
 
     def _filled(self, struct: str, function: Callable[..., int], *arguments: Any) -> Any:
-        made = getattr(graph_abi(), struct)()
-        made.struct_size = ctypes.sizeof(made)
-        check(function(self._handle, *arguments, ctypes.byref(made)))
-        return made
+        return filled(struct, function, self._handle, *arguments)
 
     @cached_property
     def buffers(self) -> tuple[ExecutionBuffer, ...]:
@@ -192,19 +229,9 @@ class Execution:
         )
 
     def _body(self, instruction: int, n: int) -> ExecutionBody:
-        handle = ctypes.c_void_p()
-        made = graph_abi().tl_execution_body()
-        made.struct_size = ctypes.sizeof(made)
         get = graph_lib().tl_execution_get_body
-        check(get(self._handle, instruction, n, ctypes.byref(made), ctypes.byref(handle)))
-        return ExecutionBody(
-            made.name.decode(),
-            Execution(handle.value),
-            made.frame,
-            tuple(None if at < 0 else at for at in _numbers(made.inputs, made.num_inputs)),
-            tuple(None if at < 0 else at for at in _numbers(made.outputs, made.num_outputs)),
-            _numbers(made.captures, made.num_captures),
-        )
+        made = filled("tl_execution_body", lambda *place: get(*place, None), self._handle, instruction, n)
+        return ExecutionBody(made, self, instruction, n)
 
     def _operands(self, instruction: int, role: int, count: int) -> tuple[ExecutionOperand, ...]:
         get = graph_lib().tl_execution_get_operand
@@ -272,16 +299,23 @@ class Execution:
 
         return aligned(self.frame_bytes, self.alignment)
 
-    def compile(self, compiler: str | None = None, *, memory: Any = None) -> CompiledGraph:
+    def outside_scratch(self) -> numpy.ndarray:
+        """Makes memory for compile(outside=...): outside_bytes bytes, aligned."""
+        from ._compiled import aligned
+
+        return aligned(self.outside_bytes, self.alignment)
+
+    def compile(self, compiler: str | None = None, *, memory: Any = None, outside: Any = None) -> CompiledGraph:
         """Compiles the plan in this process and returns it as a function over arrays.
 
         compiler is "llvmlite", "clang", or None for the first of them that is installed. The function takes its memory
         from the runtime, or lies in the caller's: an array that can be written, of frame_bytes bytes at least, at a
-        multiple of the alignment and of 64, such as scratch() makes. ValueError says what is wrong with it.
+        multiple of the alignment and of 64, such as scratch() makes. A plan that moves values to a second space takes
+        memory for that as well: outside, of outside_bytes bytes. ValueError says what is wrong with it.
         """
         from ._compiled import CompiledGraph
 
-        return CompiledGraph(self, compiler, memory)
+        return CompiledGraph(self, compiler, memory, outside)
 
 
 def _memory(memory: str) -> str:
@@ -292,6 +326,20 @@ def _memory(memory: str) -> str:
 
 def _numbers(pointer: Any, n: int) -> tuple[int, ...]:
     return tuple(pointer[:n]) if n else ()
+
+
+def _places(pointer: Any, n: int) -> tuple[int | None, ...]:
+    return tuple(None if at < 0 else at for at in _numbers(pointer, n))
+
+
+def _port(made: Any) -> ExecutionPort:
+    return ExecutionPort(
+        graph_abi().PortRole(made.role).name.lower(),
+        None if made.argument < 0 else made.argument,
+        None if made.result < 0 else made.result,
+        made.axis,
+        bool(made.is_back),
+    )
 
 
 def _buffer(made: Any) -> ExecutionBuffer:

@@ -26,6 +26,7 @@ from ._dtype import BY_NAME, DType
 from ._execution import Execution
 from ._graph_native import graph_lib
 from ._graph_options import Options, for_c
+from ._handles import Handle
 from ._library import c_string, check
 from ._numbers import int64_array
 from ._plan import _steps
@@ -37,10 +38,10 @@ if TYPE_CHECKING:
 Array = Any  # of NumPy, or what NumPy makes an array of
 
 
-class Graph:
+class Graph(Handle):
     """Operators of ONNX over named tensors. Any thread may use a graph; calls take turns."""
 
-    _handle: int | None = None
+    _instead = "save() writes a file"
 
     def __init__(self, name: str = "graph") -> None:
         self._destroy = graph_lib().tl_graph_destroy
@@ -70,14 +71,6 @@ class Graph:
         if form is None:
             form = "json" if content.lstrip()[:1] == b"{" else "onnx"
         return cls._read("tl_graph_parse", content, len(content), c_string(form))
-
-    def __del__(self) -> None:
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            self._destroy(handle)
-
-    def __reduce__(self) -> Any:
-        raise TypeError("a Graph is a handle of this process and cannot be pickled; save() writes a file")
 
     def input(self, name: str, dtype: Any, shape: Sequence[int | str]) -> str:
         """Declares an input and returns its name. A string in the shape is a symbol, which bind gives a number."""

@@ -148,6 +148,35 @@ class tl_execution_instruction(ctypes.Structure):
     ]
 
 
+class tl_execution_operand(ctypes.Structure):
+    """tl_execution_operand describes a tensor in a buffer. Element (i, j, ...) lies
+    offset + i * strides[0] + j * strides[1] + ... elements behind the buffer's start.
+    """
+
+    _fields_ = [
+        ("struct_size", ctypes.c_size_t),
+        ("name", ctypes.c_char_p),
+        ("buffer", ctypes.c_int64),
+        ("rank", ctypes.c_int64),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("offset", ctypes.c_int64),
+    ]
+
+
+class PortRole(enum.IntEnum):
+    """tl_port_role tells what an input or an output of a body is to its instruction."""
+
+    FOREIGN = 0
+    CAPTURE = 1
+    COUNTER = 2
+    GOING = 3
+    CARRIED = 4
+    SCANNED = 5
+    RESULT = 6
+    COLLECTED = 7
+
+
 class tl_execution_body(ctypes.Structure):
     """tl_execution_body describes a graph that an instruction runs: a branch of If, what Loop
     or Scan repeats. What it needs lies in the instruction's temporary memory, at offsets in
@@ -155,7 +184,7 @@ class tl_execution_body(ctypes.Structure):
     arguments of the instruction at the indices in captures. What a Loop or Scan carries lies
     in the instruction's result, into which its first content is copied; what a turn reads or
     adds is the part of that turn in an argument or a result; the outputs of a branch are the
-    results.
+    results. tl_execution_get_port tells which argument or result.
     """
 
     _fields_ = [
@@ -171,19 +200,16 @@ class tl_execution_body(ctypes.Structure):
     ]
 
 
-class tl_execution_operand(ctypes.Structure):
-    """tl_execution_operand describes a tensor in a buffer. Element (i, j, ...) lies
-    offset + i * strides[0] + j * strides[1] + ... elements behind the buffer's start.
-    """
+class tl_execution_port(ctypes.Structure):
+    """tl_execution_port describes an input or an output of a body."""
 
     _fields_ = [
         ("struct_size", ctypes.c_size_t),
-        ("name", ctypes.c_char_p),
-        ("buffer", ctypes.c_int64),
-        ("rank", ctypes.c_int64),
-        ("shape", ctypes.POINTER(ctypes.c_int64)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("offset", ctypes.c_int64),
+        ("role", ctypes.c_int32),
+        ("is_back", ctypes.c_int32),
+        ("argument", ctypes.c_int64),
+        ("result", ctypes.c_int64),
+        ("axis", ctypes.c_int64),
     ]
 
 
@@ -586,26 +612,6 @@ FUNCTIONS: tuple[Function, ...] = (
         """,
     ),
     Function(
-        "tl_execution_get_body",
-        "Executions",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(tl_execution_body), ctypes.c_void_p),
-        ("execution", "instruction", "body", "out_body", "out_execution"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT"),
-        """tl_execution_get_body describes a graph that an instruction runs, by its index, and
-        returns its plan as an execution. Each of the two may be NULL.
-
-        Ownership: name and arrays belong to the execution. The caller ends
-            *out_execution with tl_execution_destroy; it does not need this
-            execution. Each call makes one.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was filled in.
-        Errors: TL_E_INVALID_ARGUMENT (no such execution, instruction or body, a
-            struct_size that is too small), TL_E_LIMIT (4,096 executions).
-        Cost: one cgo call.
-        """,
-    ),
-    Function(
         "tl_execution_get_symbol",
         "Executions",
         ctypes.c_int32,
@@ -742,18 +748,20 @@ FUNCTIONS: tuple[Function, ...] = (
         "tl_execution_run_in",
         "Executions",
         ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t),
-        ("execution", "function", "inputs", "num_inputs", "outputs", "num_outputs", "memory", "bytes"),
+        (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t),
+        ("execution", "function", "inputs", "num_inputs", "outputs", "num_outputs", "memory", "bytes", "outside", "outside_bytes"),
         ("TL_E_INVALID_ARGUMENT",),
         """tl_execution_run_in is tl_execution_run for a function that is given its memory: that of
         the form "llvm-caller", or of an entry of an arena (tl_graph_arena_text). memory has at
-        least frame_bytes bytes of tl_execution_info at a multiple of frame_alignment and of 64,
-        and overlaps no tensor. For an entry of an arena it is the arena: inputs and outputs that
-        are states lie there, and their entries in the arrays are not looked at. Otherwise its
-        content has no meaning before and after.
+        least frame_bytes bytes of tl_execution_info, and outside, to which values are moved, at
+        least outside_bytes; both lie at a multiple of frame_alignment and of 64, and overlap
+        neither each other nor a tensor. A plan without a second space takes NULL and 0. For an
+        entry of an arena memory is the arena: inputs and outputs that are states lie there,
+        and their entries in the arrays are not looked at. Otherwise the content of both has no
+        meaning before and after.
 
-        Ownership: inputs are only read, outputs and memory written; all stay the
-            caller's.
+        Ownership: inputs are only read, outputs, memory and outside written; all
+            stay the caller's.
         Threads: any thread, several at once with memory of their own; none may
             destroy the execution meanwhile.
         Returns: what the function returns, such as TL_OK; or why it was not called.
@@ -761,9 +769,47 @@ FUNCTIONS: tuple[Function, ...] = (
             takes its memory so.
         Errors: TL_E_INVALID_ARGUMENT (no such execution, no function, another
             number of inputs or outputs, an address that is none where the tensor
-            has bytes, memory that is too small or not aligned, a plan with a second
-            space, whose function has an argument more).
+            has bytes, memory of one of the two spaces that is too small or not
+            aligned, outside for a plan that has no second space).
         Cost: two cgo calls and that of the function. Nothing is allocated.
+        """,
+    ),
+    Function(
+        "tl_execution_get_body",
+        "Bodies of executions",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(tl_execution_body), ctypes.c_void_p),
+        ("execution", "instruction", "body", "out_body", "out_execution"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT"),
+        """tl_execution_get_body describes a graph that an instruction runs, by its index, and
+        returns its plan as an execution. Each of the two may be NULL.
+
+        Ownership: name and arrays belong to the execution. The caller ends
+            *out_execution with tl_execution_destroy; it does not need this
+            execution. Each call makes one.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was filled in.
+        Errors: TL_E_INVALID_ARGUMENT (no such execution, instruction or body, a
+            struct_size that is too small), TL_E_LIMIT (4,096 executions).
+        Cost: one cgo call.
+        """,
+    ),
+    Function(
+        "tl_execution_get_port",
+        "Bodies of executions",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(tl_execution_port)),
+        ("execution", "instruction", "body", "role", "index", "out_port"),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_execution_get_port tells what an input or an output of a body is to the instruction
+        that runs it. role is TL_OPERAND_ROLE_INPUT or TL_OPERAND_ROLE_OUTPUT.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was filled in.
+        Errors: TL_E_INVALID_ARGUMENT (no such execution, instruction, body, role,
+            input or output, no out_port, a struct_size that is too small).
+        Cost: one cgo call.
         """,
     ),
     Function(

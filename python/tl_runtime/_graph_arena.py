@@ -22,8 +22,9 @@ from ._compiled import CompiledGraph, aligned, checked_memory
 from ._dtype import DType
 from ._execution import Execution, _numbers
 from ._graph import Graph
-from ._graph_native import graph_abi, graph_lib, written
+from ._graph_native import filled, graph_lib, written
 from ._graph_options import Options, for_c
+from ._handles import Handle
 from ._library import c_string, check
 
 if TYPE_CHECKING:
@@ -67,35 +68,25 @@ def plan_together(graphs: Mapping[str, Graph] | Iterable[Graph], **options: Unpa
     return GraphArena(handle.value)
 
 
-class GraphArena:
+class GraphArena(Handle):
     """Planned graphs in one block of memory: states first, and behind them the scratch of whichever runs.
 
     It does not change, and any thread may use it. nbytes is how large the memory is, separate_bytes what plans of
     their own and buffers for the states would take.
     """
 
-    _handle: int | None = None
+    _instead = "plan the graphs there"
 
     def __init__(self, handle: int | None) -> None:
         self._destroy = graph_lib().tl_graph_arena_destroy
         self._handle = handle
-        info = graph_abi().tl_graph_arena_info()
-        info.struct_size = ctypes.sizeof(info)
-        check(graph_lib().tl_graph_arena_get_info(handle, ctypes.byref(info)))
+        info = filled("tl_graph_arena_info", graph_lib().tl_graph_arena_get_info, handle)
         self.name: str = info.name.decode()
         self.nbytes: int = info.bytes
         self.alignment: int = info.alignment
         self.state_bytes: int = info.state_bytes
         self.separate_bytes: int = info.separate_bytes
         self._counts = info
-
-    def __del__(self) -> None:
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            self._destroy(handle)
-
-    def __reduce__(self) -> Any:
-        raise TypeError("a GraphArena is a handle of this process and cannot be pickled; plan the graphs there")
 
     def __repr__(self) -> str:
         return f"<tl_runtime.GraphArena {self.name}: {self._counts.num_entries} entries in {self.nbytes} bytes>"
@@ -106,9 +97,7 @@ class GraphArena:
         return tuple(self._state(i) for i in range(self._counts.num_states))
 
     def _state(self, i: int) -> ArenaState:
-        made = graph_abi().tl_graph_arena_state()
-        made.struct_size = ctypes.sizeof(made)
-        check(graph_lib().tl_graph_arena_get_state(self._handle, i, ctypes.byref(made)))
+        made = filled("tl_graph_arena_state", graph_lib().tl_graph_arena_get_state, self._handle, i)
         begin = ctypes.string_at(made.data, made.bytes) if made.data else None
         shape = _numbers(made.shape, made.rank)
         return ArenaState(made.name.decode(), DType(made.dtype), shape, made.bytes, made.offset, begin)

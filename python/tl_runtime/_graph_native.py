@@ -5,10 +5,12 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+from collections.abc import Callable
 from types import ModuleType
+from typing import Any
 
 from ._errors import UnsupportedError
-from ._library import c_string, last_error, lib, path
+from ._library import c_string, check, last_error, lib, path
 from ._numbers import checked
 
 
@@ -29,6 +31,14 @@ def graph_lib() -> ctypes.CDLL:
     """Returns the library; UnsupportedError where the one that was loaded has no graphs."""
     graph_abi()
     return lib
+
+
+def filled(struct: str, function: Callable[..., int], *arguments: Any) -> Any:
+    """Returns a struct that a function has filled in, whose last argument is its address."""
+    made = getattr(graph_abi(), struct)()
+    made.struct_size = ctypes.sizeof(made)
+    check(function(*arguments, ctypes.byref(made)))
+    return made
 
 
 def written(function: str, handle: int | None, form: str, name: str | None, version: int) -> str:

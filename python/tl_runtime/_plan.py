@@ -19,6 +19,7 @@ from . import _abi
 from ._callbacks import answering
 from ._errors import Status
 from ._interrupts import noted_interrupts
+from ._handles import Handle
 from ._library import c_string, check, lib
 from ._numbers import HIGHEST, LOWEST, int64_array
 
@@ -59,27 +60,19 @@ def _told(
     return answering(tell, lambda answer: answer, 1, progress)
 
 
-class Plan:
+class Plan(Handle):
     """Buffers, the spaces they may lie in, and where they were placed.
 
     Any thread may use a plan; calls take turns. A change discards the previous solution.
     """
 
-    _handle: int | None = None
+    _instead = "make another one"
     _destroy = lib.tl_plan_destroy  # still there when the interpreter has taken the module apart
 
     def __init__(self) -> None:
         handle = ctypes.c_void_p()
         check(lib.tl_plan_create(ctypes.byref(handle)))
         self._handle = handle.value
-
-    def __del__(self) -> None:
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            self._destroy(handle)
-
-    def __reduce__(self) -> Any:
-        raise TypeError("a Plan is a handle of this process and cannot be pickled or copied; make another one")
 
     def __len__(self) -> int:
         """Returns how many buffers there are."""

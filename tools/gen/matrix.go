@@ -42,7 +42,7 @@ var rolesByName = map[string]role{
 	"vec": "VEC", "tensor": "TENSOR", "block": "BLOCK", "to": "MEMORY", "from": "MEMORY",
 	"ctx": roleCookie, "stream": roleCookie, "ptr": roleCookie, "data": roleCookie, "list": roleCookie,
 	"values": roleNumbers, "indices": roleNumbers, "offsets": roleNumbers,
-	"memory": roleCookie, "content": roleNumbers, "function": roleFunction,
+	"memory": roleCookie, "outside": roleCookie, "content": roleNumbers, "function": roleFunction,
 }
 
 // role returns what p is; false when nothing tells.

@@ -19,7 +19,7 @@ var sectionOrder = []string{
 	"memory_pool",
 	"limits", "registry", "workspace", "planning", "planning_search", "dlpack", "torch", "python",
 	"deferred", "diagnostics", "tracking", "profiles", "inlining",
-	"graphs", "executions", "graph_arenas",
+	"graphs", "executions", "execution_bodies", "graph_arenas",
 }
 
 // fullTag is the build tag of files whose sections the full library alone has.

@@ -9,6 +9,7 @@ import (
 
 	"tlruntime/compiler/graph"
 	"tlruntime/compiler/plan"
+	"tlruntime/compiler/remat"
 )
 
 // Every step can be planned, begins with a forward pass, and gives new weights and momenta.
@@ -32,4 +33,19 @@ func TestModels(t *testing.T) {
 		assert.GreaterOrEqual(t, states, len(c.Outputs), name)
 		assert.Zero(t, len(c.Outputs)%2, name)
 	}
+}
+
+// The replays of this step come within a twentieth of the capacity, and no single value that they give up makes the
+// peak lower: the search goes by all bytes above the capacity.
+func TestATrainingStepInTwoFifthsOfItsMemory(t *testing.T) {
+	c, err := graph.Check(Models["torch_cnn"](), graph.CheckOptions{})
+	require.NoError(t, err)
+	given, err := plan.Build(c, plan.Options{})
+	require.NoError(t, err)
+	o := remat.Options{Capacity: given.Frame.Bytes * 2 / 5}
+	r, err := remat.Fit(c, o)
+	require.NoError(t, err)
+	require.NoError(t, plan.Verify(r.Plan, r.Graph))
+	assert.LessOrEqual(t, r.Plan.Frame.Bytes, o.Capacity)
+	assert.Less(t, r.Cost/r.Given, 1.33)
 }

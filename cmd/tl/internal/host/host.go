@@ -53,9 +53,22 @@ type Report struct {
 	PeakResidentBytes uint64 `json:"peak_resident_bytes"`
 }
 
+// CheckPath refuses a path that a job cannot hold, whose words and lines end at tabs and line breaks.
+func CheckPath(path string) error {
+	if strings.ContainsAny(path, "\t\n") {
+		return fmt.Errorf("the path %q has a tab or a line break, which the program that runs the model cannot read", path)
+	}
+	return nil
+}
+
 // Run starts the host program and returns its report. An error holds what the
 // program said.
 func Run(program string, j *Job) (*Report, error) {
+	for _, path := range []string{j.Runtime, j.Module, j.Constants.Path, j.Inputs.Path, j.Outputs.Path, j.Spill} {
+		if err := CheckPath(path); err != nil {
+			return nil, err
+		}
+	}
 	folder, err := os.MkdirTemp("", "tl-run-")
 	if err != nil {
 		return nil, err

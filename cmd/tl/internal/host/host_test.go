@@ -100,6 +100,7 @@ func TestErrors(t *testing.T) {
 		"no-runtime.so":           func(j *Job) { j.Runtime = filepath.Join(folder, "no-runtime.so") },
 		"no-module.so":            func(j *Job) { j.Module = filepath.Join(folder, "no-module.so") },
 		"no_function":             func(j *Job) { j.Function = "no_function" },
+		"a tab or a line break":   func(j *Job) { j.Module = folder + "/a\tb.so" },
 		"no-inputs: No such file": func(j *Job) { j.Inputs.Path = filepath.Join(folder, "no-inputs") },
 	} {
 		j := *good
@@ -139,6 +140,10 @@ int32_t model(int32_t *const *in, int32_t *const *out, const int32_t *const *con
 	content, err = os.ReadFile(j.Spill)
 	require.NoError(t, err)
 	assert.Equal(t, []byte{5, 0, 0, 0}, content[:4])
+	j.Spill = filepath.Join(folder, "line\nbreak")
+	require.NoError(t, os.WriteFile(j.Spill, make([]byte, 64), 0o600))
+	_, err = Run(program, j)
+	require.ErrorContains(t, err, "a tab or a line break")
 	j.Spill = filepath.Join(folder, "none")
 	_, err = Run(program, j)
 	require.ErrorContains(t, err, "none: No such file")
