@@ -63,7 +63,7 @@ type packing struct {
 func (s *solver) pack(in *instance) *draft {
 	load := in.load()
 	p := &packing{solver: s, in: in, load: newPeaks(load), ground: newShelf(in, make([]int64, len(in.items))),
-		d: &draft{bound: in.lowerBound(load)}, alive: in.alivePerSection(), plain: in.plain(),
+		d: &draft{bound: in.lowerBound(load, s.expired)}, alive: in.alivePerSection(), plain: in.plain(),
 		tried: make([]bool, len(rules))}
 	granted := s.search
 	s.search = false
