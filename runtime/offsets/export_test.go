@@ -21,6 +21,7 @@ func SweepOutwards(p Problem, limit, most int64, turn int) (s *Solution, lost in
 		seed: uint64(turn), grant: 1_000_000, tick: func(int64) bool { return false }})
 	s = in.spread(&p, offset)
 	s.Space = make([]int, len(p.Buffers))
-	s.Frames = []SpaceResult{{Bytes: in.frame(offset), LowerBound: in.lowerBound(in.load(), func() bool { return false })}}
+	bound := in.lowerBound(in.load(), func() bool { return false })
+	s.Frames = []SpaceResult{{Bytes: in.frame(offset), LowerBound: bound}}
 	return s, lost, finished
 }

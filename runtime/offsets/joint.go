@@ -337,8 +337,8 @@ func (j *joint) assignment() *assignment {
 	a := &assignment{rank: j.rank, parts: j.parts, drafts: make([]*draft, len(j.parts))}
 	for space := range j.parts {
 		sub, offset := j.in.only(j.parts[space]), j.found[space]
-		a.drafts[space] = &draft{offset: offset, frame: sub.frame(offset), bound: sub.lowerBound(sub.load(), j.s.expired),
-			method: "joint"}
+		bound := sub.lowerBound(sub.load(), j.s.expired)
+		a.drafts[space] = &draft{offset: offset, frame: sub.frame(offset), bound: bound, method: "joint"}
 	}
 	return a
 }

@@ -47,7 +47,8 @@ func TestCancelEndsEveryPhaseSoon(t *testing.T) {
 	shapes := problems.Hostile(4_000)
 	shapes["alive"] = problems.Alive(1, 8_000, 60, 1<<20)
 	shapes["crowd"] = problems.Alive(1, 3_000, 500, 1<<20)
-	for _, name := range []string{"far apart", "gaps", "some pins", "aliases with gaps", "full spaces", "alive", "crowd"} {
+	for _, name := range []string{"far apart", "gaps", "some pins", "aliases with gaps", "full spaces", "alive",
+		"crowd"} {
 		t.Run(name, func(t *testing.T) {
 			looks, p := 0, shapes[name]
 			looked(t, &looks)

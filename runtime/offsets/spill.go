@@ -6,7 +6,7 @@ func (s *solver) spill(in *instance) (*assignment, error) {
 	a := s.newAssignment(in)
 	offset := make([]int64, len(in.items))
 	into := s.sweepInto
-	if !in.plain() {
+	if in.pinned() {
 		into = s.stackInto
 	}
 	if err := into(in, a, offset); err != nil {

@@ -7,8 +7,8 @@ import (
 )
 
 // sweep goes through time as an allocator does: what ends gives its bytes back, what begins takes the tightest hole,
-// the largest first. It costs a few operations for each item, however many are alive at once. It takes no gaps and no
-// pins.
+// the largest first. It costs a few operations for each item, however many are alive at once. It takes an item with
+// gaps for whole, and no pins.
 type sweep struct {
 	in     *instance
 	offset []int64
