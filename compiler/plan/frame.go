@@ -63,7 +63,8 @@ func (b *builder) placeFor(best *candidate, start time.Time) (*candidate, error)
 		if err := allocate(&again, &o); err != nil {
 			return nil, err
 		}
-		if again.Frame.Bytes < best.plan.Frame.Bytes || x == best && again.Frame.LowerBound > best.plan.Frame.LowerBound {
+		was := &best.plan.Frame
+		if again.Frame.Bytes < was.Bytes || x == best && again.Frame.LowerBound > was.LowerBound {
 			*x.plan, best = again, x
 		}
 	}

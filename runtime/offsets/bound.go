@@ -62,7 +62,9 @@ func (in *instance) alignedBound(late func() bool) int64 {
 	}
 	if len(masks) > 1 {
 		taken := in.bytesTimes(masks)
-		slices.SortFunc(masks, func(a, b int64) int { return cmp.Or(cmp.Compare(taken[b], taken[a]), cmp.Compare(a, b)) })
+		slices.SortFunc(masks, func(a, b int64) int {
+			return cmp.Or(cmp.Compare(taken[b], taken[a]), cmp.Compare(a, b))
+		})
 	}
 	bound := int64(0)
 	for k, mask := range masks {

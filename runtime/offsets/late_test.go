@@ -58,12 +58,13 @@ func TestCancelEndsEveryPhaseSoon(t *testing.T) {
 			for _, at := range []int{1, pass / 4, pass / 2, 2 * pass, 8 * pass, 32 * pass, 128 * pass} {
 				looks = 0
 				after := math.MaxInt
-				s, err := offsets.Solve(p, offsets.Options{MaxSteps: 100_000_000, Progress: func(offsets.Progress) bool {
+				stop := func(offsets.Progress) bool {
 					if looks >= at && after == math.MaxInt {
 						after = looks
 					}
 					return looks >= at
-				}})
+				}
+				s, err := offsets.Solve(p, offsets.Options{MaxSteps: 100_000_000, Progress: stop})
 				require.NoError(t, err)
 				require.NoError(t, check.Solution(p, s))
 				if after == math.MaxInt {
