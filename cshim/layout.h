@@ -343,8 +343,7 @@ typedef struct tl_context {
 	/* Free nodes that this thread keeps: a chain that it takes from and puts into, and a full one. */
 	uint32_t node_first, node_count;
 	uint32_t node_full;
-	uint64_t
-		waiting; /* nodes that this thread took out of its inbox and has not finished; read with other words as one */
+	uint64_t waiting; /* nodes that this thread took out of its inbox and has not finished; as wide as `word` */
 	uint32_t tag_names[TL_MAX_TAGS];  /* of all tags up to this one */
 	uint32_t tag_depths[TL_MAX_TAGS]; /* marks that were open when it was pushed */
 	/* last error */

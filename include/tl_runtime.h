@@ -4244,10 +4244,13 @@ typedef struct tl_plan_progress {
 
 /*
  * tl_plan_progress_callback is called during tl_plan_solve_with, on the same
- * thread: after each improvement, and otherwise about every 10 milliseconds. The
- * progress is valid during the call. Anything but 0 ends the search: the best
- * solution so far is the result. The callback must return normally. It cannot call
- * this library, which answers TL_E_BUSY.
+ * thread: after each improvement, and otherwise about every 10 milliseconds, also
+ * before there is a solution. With a million buffers up to 50 milliseconds may pass
+ * between two calls, as some passes over all of them are not interrupted. The progress
+ * is valid during the call. Anything but 0 ends the search: the best solution so far
+ * is the result, and while there is none the first pass over the buffers is finished
+ * for one. The callback must return normally. It cannot call this library, which
+ * answers TL_E_BUSY.
  */
 typedef int32_t (*tl_plan_progress_callback)(const tl_plan_progress* progress, void* ctx);
 
@@ -4279,12 +4282,15 @@ typedef struct tl_plan_options {
 
 /*
  * tl_plan_solve places the buffers. With a budget of 0 milliseconds a fixed amount of
- * work is done: about a millisecond for a thousand buffers where that suffices, a
- * tenth of a second for a thousand that are hard to place, and a few seconds for a
- * million. With more, a search and an exact solver go on until the frame is proved to
- * be minimal or the time is over. The time is a bound, but for what one pass over the
- * buffers takes. When the plan has one space of limited capacity, a solution that fits
- * is searched for first, with a budget of 0 for up to a million steps.
+ * work is done: milliseconds for a thousand buffers where that suffices, up to a
+ * quarter of a second for one to three thousand that are hard to place, and a few
+ * seconds for a million. With more, a search and an exact solver go on until the frame
+ * is proved to be minimal or the time is over. The time is a bound, but for what one
+ * pass over the buffers takes: half a second to a second for a million, about two where
+ * they have gaps, pins or several spaces. When the plan has one space of limited
+ * capacity, a solution that fits is searched for first, with a budget of 0 for up to a
+ * million steps, which take a minute or more for thousands of buffers that are hard to
+ * place.
  *
  * Ownership: none.
  * Threads: any thread; other calls for the plan wait.

@@ -37,8 +37,8 @@ func (m *model) flags(f *pflag.FlagSet) {
 	o := &m.options
 	o.ShareConstants = true // nobody changes them
 	f.DurationVar(&o.OffsetBudget, "budget", 0,
-		"how long to look for better offsets of each plan that is tried, and with --capacity how long to look in all "+
-			"(default: a fixed number of steps)")
+		"how long to look for better offsets after a fixed number of steps, and with --capacity how long to look in all "+
+			"(default: the steps alone)")
 	f.Int64Var(&o.MaxSteps, "max-steps", 0, "how many steps to look for better offsets (default 20000)")
 	f.Uint64Var(&o.Seed, "seed", 0, "of the search for offsets")
 	f.Int64Var(&o.Alignment, "alignment", 0, "of every buffer, in bytes (default 64)")

@@ -10,6 +10,7 @@ import (
 	"math"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"tlruntime/compiler/content"
 	"tlruntime/compiler/graph"
@@ -17,6 +18,9 @@ import (
 	"tlruntime/compiler/plan"
 	"tlruntime/compiler/remat"
 )
+
+// now is the clock. Tests replace it.
+var now = time.Now
 
 // Read returns the graph in a file, whose ending tells its form: .onnx or .json. What there is
 // no room for is a *content.MemoryError.
@@ -122,10 +126,45 @@ func encodeONNX(g *graph.Graph, o graph.CheckOptions) ([]byte, error) {
 func Plan(c *graph.Checked, o remat.Options) (*remat.Result, error) {
 	if o.Capacity == 0 {
 		o.Capacity = math.MaxInt64
-	} else {
-		o.Budget, o.Plan.OffsetBudget, o.Seed = o.Plan.OffsetBudget, 0, o.Plan.Seed
+		return remat.Fit(c, o)
+	}
+	o.Budget, o.Plan.OffsetBudget, o.Seed = o.Plan.OffsetBudget, 0, o.Plan.Seed
+	if o.Budget > 0 && o.Capacity > 0 {
+		return planWithin(c, o)
 	}
 	return remat.Fit(c, o)
+}
+
+// planWithin shares the time between the search for offsets, which costs the plan nothing, and that for what is given
+// up: a plan that fits as it is gets all of it, one that may fit with better offsets a quarter.
+func planWithin(c *graph.Checked, o remat.Options) (*remat.Result, error) {
+	start := now()
+	given, err := plan.Build(c, o.Plan)
+	if err != nil {
+		return nil, err
+	}
+	searched, p := o.Budget, o.Plan
+	if given.Frame.Bytes > o.Capacity {
+		searched = o.Budget / 4
+	}
+	if given.Frame.LowerBound <= o.Capacity && !given.Frame.Optimal {
+		if p.OffsetBudget = searched - now().Sub(start); p.OffsetBudget > 0 {
+			if given, err = plan.Build(c, p); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if given.Frame.Bytes <= o.Capacity {
+		return asItIs(c, given, o), nil
+	}
+	o.Budget = max(1, o.Budget-now().Sub(start))
+	return remat.Fit(c, o)
+}
+
+// asItIs is a plan of a graph of which nothing is given up.
+func asItIs(c *graph.Checked, p *plan.ExecutionPlan, o remat.Options) *remat.Result {
+	cost := remat.Total(c, o.Cost)
+	return &remat.Result{Graph: c, Plan: p, Cost: cost, Given: cost, LeastCost: cost}
 }
 
 // PlanSymbolic plans a graph with the numbers that o binds as bounds: plan.BuildSymbolic says what the plan tells of
@@ -148,6 +187,5 @@ func PlanSymbolic(g *graph.Graph, o graph.CheckOptions, r remat.Options) (*remat
 	if err != nil {
 		return nil, err
 	}
-	cost := remat.Total(c, r.Cost)
-	return &remat.Result{Graph: c, Plan: made, Cost: cost, Given: cost}, nil
+	return asItIs(c, made, r), nil
 }

@@ -77,6 +77,11 @@ func Together(entries []Entry, o Options) (*Arena, error) {
 		}
 		a.StateBytes += o.rounded(s.Bytes)
 	}
+	plans := 0
+	for i := range entries {
+		plans += 2 * len(waysOf(&entries[i])) // offsets are looked for once more where a plan changes
+	}
+	o.OffsetBudget = portion(o.OffsetBudget, plans)
 	for i := range entries {
 		if err := a.add(&entries[i], &o); err != nil {
 			return nil, errorf("entry %q: %w", entries[i].Name, err)
@@ -228,7 +233,8 @@ func (a *Arena) settle(p *ExecutionPlan, e *Entry, o *Options) (*settled, error)
 	s.dropUnused()
 	setLifetimes(p)
 	if s.copies > 0 || o.PlaceInputs || o.PlaceOutputs {
-		if err := allocate(p, o); err != nil {
+		whole := &builder{options: o, list: []*candidate{{plan: p, peak: peak(p, o, o.placed)}}}
+		if _, err := whole.place(); err != nil {
 			return nil, err
 		}
 		p.Frame.NaiveBytes, p.Frame.Order.Peak = max(p.Frame.NaiveBytes, sumOfBuffers(p, o)), peak(p, o, o.placed)

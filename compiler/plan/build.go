@@ -203,7 +203,9 @@ func (b *builder) search(l *layout) (order.Result, error) {
 }
 
 // smallest places the buffers of each candidate, the most promising first, until
-// the rest cannot be smaller, and completes the best.
+// the rest cannot be smaller, and completes the best. What is done without a budget
+// comes first, so that a budget never gives a larger frame; what the budget adds is
+// for all candidates together.
 func (b *builder) smallest() (*candidate, error) {
 	naive, givenPeak := int64(0), int64(math.MaxInt64)
 	for _, x := range b.list {
@@ -214,17 +216,9 @@ func (b *builder) smallest() (*candidate, error) {
 	slices.SortStableFunc(b.list, func(x, y *candidate) int {
 		return cmp.Or(cmp.Compare(x.peak, y.peak), cmp.Compare(len(x.plan.Instructions), len(y.plan.Instructions)))
 	})
-	var best *candidate
-	for _, x := range b.list {
-		if best != nil && x.peak >= best.plan.Frame.Bytes {
-			break
-		}
-		if err := allocate(x.plan, b.options); err != nil {
-			return nil, err
-		}
-		if best == nil || x.plan.Frame.Bytes < best.plan.Frame.Bytes {
-			best = x
-		}
+	best, err := b.place()
+	if err != nil {
+		return nil, err
 	}
 	best.plan.Frame.NaiveBytes = naive
 	best.plan.Frame.Order.GivenPeak, best.plan.Frame.Order.Peak = givenPeak, best.peak

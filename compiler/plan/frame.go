@@ -2,6 +2,8 @@ package plan
 
 import (
 	"math"
+	"slices"
+	"time"
 
 	"tlruntime/runtime/offsets"
 )
@@ -11,6 +13,63 @@ const maxBytes = math.MaxInt64 / 4
 
 // maxScratch bounds the temporary memory of one instruction.
 const maxScratch = 1 << 40
+
+// now is the clock. Tests replace it.
+var now = time.Now
+
+// place gives the buffers of the candidates their offsets, until the rest cannot be smaller, and returns the smallest.
+func (b *builder) place() (best *candidate, err error) {
+	start := now()
+	for _, x := range b.list {
+		if best != nil && x.peak >= best.plan.Frame.Bytes {
+			break
+		}
+		o := *b.options
+		if o.MaxSteps == 0 {
+			o.OffsetBudget = 0
+		} else if o.OffsetBudget > 0 {
+			o.OffsetBudget = max(1, o.OffsetBudget-now().Sub(start))
+		}
+		if err := allocate(x.plan, &o); err != nil {
+			return nil, err
+		}
+		if best == nil || x.plan.Frame.Bytes < best.plan.Frame.Bytes {
+			best = x
+		}
+	}
+	if b.options.MaxSteps != 0 {
+		return best, nil
+	}
+	return b.placeFor(best, start)
+}
+
+// placeFor looks for better offsets of those that may be smaller than the best, for what is left of the budget.
+func (b *builder) placeFor(best *candidate, start time.Time) (*candidate, error) {
+	list := slices.DeleteFunc(slices.Clone(b.list), func(x *candidate) bool { return x.plan.Frame.Optimal })
+	for k, x := range list {
+		left := b.options.OffsetBudget - now().Sub(start)
+		waiting := 0
+		for _, y := range list[k:] {
+			if y.peak < best.plan.Frame.Bytes {
+				waiting++
+			}
+		}
+		if left <= 0 || waiting == 0 {
+			break
+		}
+		o, again := *b.options, *x.plan
+		o.OffsetBudget = max(1, left/time.Duration(waiting))
+		again.Buffers = slices.Clone(x.plan.Buffers)
+		if err := allocate(&again, &o); err != nil {
+			return nil, err
+		}
+		was := &best.plan.Frame
+		if again.Frame.Bytes < was.Bytes || x == best && again.Frame.LowerBound > was.LowerBound {
+			*x.plan, best = again, x
+		}
+	}
+	return best, nil
+}
 
 // allocate gives every buffer that lies in the frame, or in the second space, its offset.
 func allocate(p *ExecutionPlan, o *Options) error {

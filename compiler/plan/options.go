@@ -23,7 +23,8 @@ type Options struct {
 
 	Alignment int64 // of the frame and of every buffer in it, in bytes; a power of two; 0 means 64
 
-	// how long to look for better offsets, for each frame that is tried; 0: no limit but MaxSteps
+	// how long to look for better offsets, of all frames that are tried together, after what is done without; 0: no
+	// limit but MaxSteps
 	OffsetBudget time.Duration
 	// how many steps to look for better offsets; 0: as many as OffsetBudget allows, without one DefaultMaxSteps, fewer
 	// for more than 100 buffers; negative: none
@@ -68,6 +69,14 @@ func (o *Options) search(buffers int) offsets.Options {
 		s.MaxSteps = max(DefaultMaxSteps*100/int64(max(buffers, 100)), 100)
 	}
 	return s
+}
+
+// portion is an equal part of a budget, if there is one.
+func portion(budget time.Duration, parts int) time.Duration {
+	if budget == 0 || parts == 0 {
+		return 0
+	}
+	return max(1, budget/time.Duration(parts))
 }
 
 // placed reports whether buffers of this kind lie in the frame.

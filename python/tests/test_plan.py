@@ -92,6 +92,15 @@ def test_a_search_is_followed_and_ended():
     plan.validate()
 
 
+def test_a_search_is_followed_before_there_is_a_solution():
+    plan, told = tl.Plan(), []
+    plan.add_buffers((64, first, first + 100) for first in range(300_000))
+    plan.solve(3600, progress=lambda state: told.append(state) or True)
+    assert len(told) == 1
+    assert told[0].frame_bytes == 2**64 - 1
+    assert plan.lower_bound <= plan.frame_bytes < 2**64 - 1
+
+
 def test_what_progress_raises_ends_the_search():
     plan = crowd()
 

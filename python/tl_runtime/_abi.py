@@ -4873,12 +4873,15 @@ FUNCTIONS: tuple[Function, ...] = (
         ("plan", "budget_ms"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
         """tl_plan_solve places the buffers. With a budget of 0 milliseconds a fixed amount of
-        work is done: about a millisecond for a thousand buffers where that suffices, a
-        tenth of a second for a thousand that are hard to place, and a few seconds for a
-        million. With more, a search and an exact solver go on until the frame is proved to
-        be minimal or the time is over. The time is a bound, but for what one pass over the
-        buffers takes. When the plan has one space of limited capacity, a solution that fits
-        is searched for first, with a budget of 0 for up to a million steps.
+        work is done: milliseconds for a thousand buffers where that suffices, up to a
+        quarter of a second for one to three thousand that are hard to place, and a few
+        seconds for a million. With more, a search and an exact solver go on until the frame
+        is proved to be minimal or the time is over. The time is a bound, but for what one
+        pass over the buffers takes: half a second to a second for a million, about two where
+        they have gaps, pins or several spaces. When the plan has one space of limited
+        capacity, a solution that fits is searched for first, with a budget of 0 for up to a
+        million steps, which take a minute or more for thousands of buffers that are hard to
+        place.
 
         Ownership: none.
         Threads: any thread; other calls for the plan wait.

@@ -170,10 +170,11 @@ class Graph(Handle):
         With symbolic the numbers that symbols are bound to are bounds, and Execution.places tells the frame and the
         places for lower ones; there is no capacity then.
 
-        budget are the seconds that the search for offsets takes for each frame that is tried, with a capacity those of
-        the whole search; without it and max_steps a fixed amount of work is done. views, in_place, concat and reorder are what the planner may do to make the
-        frame small; place_inputs and place_outputs give inputs and outputs a place in the frame. alignment is that of
-        the frame and of each buffer, 64 bytes without it.
+        budget are the seconds that are spent on better offsets, after what is done without; with a capacity
+        they are those of the whole search. Without them and max_steps a fixed amount of work is done, and more
+        of either never gives a larger frame. views, in_place, concat and reorder are what the planner may do to
+        make the frame small; place_inputs and place_outputs give inputs and outputs a place in the frame.
+        alignment is that of the frame and of each buffer, 64 bytes without it.
         """
         handle = ctypes.c_void_p()
         check(graph_lib().tl_graph_plan(self._handle, ctypes.byref(for_c(options)), ctypes.byref(handle)))

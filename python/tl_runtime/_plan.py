@@ -35,6 +35,7 @@ class PlanProgress(NamedTuple):
     """How far the search for a solution is; in a plan with several spaces, in the one that is being searched."""
 
     frame_bytes: int
+    """Of the best solution so far; 2**64 - 1 while there is none."""
     lower_bound: int
     elapsed: float
     """Seconds since the call."""
@@ -142,10 +143,11 @@ class Plan(Handle):
         the frame is proved minimal or the budget is spent. It ends at a frame of target bytes. The same seed and
         number of steps give the same solution. LimitError names a buffer that fits into none of its spaces.
 
-        progress is called after each improvement and otherwise about every 10 ms; when it returns something that is
-        true, the best solution so far is the result. It cannot use the library, which answers with BusyError. Its
-        exceptions end the search and are raised here. Ctrl-C ends the search too, with progress or without; a handler of
-        SIGINT that does not raise leaves the best solution so far.
+        progress is called after each improvement and otherwise about every 10 ms; when it returns something
+        that is true, the best solution so far is the result, while there is none that of the first pass over
+        the buffers. It cannot use the library, which answers with BusyError. Its exceptions end the search and
+        are raised here. Ctrl-C ends the search too, with progress or without; a handler of SIGINT that does not
+        raise leaves the best solution so far.
         """
         _not_negative(seed, target)
         _steps(max_steps)

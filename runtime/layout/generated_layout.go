@@ -366,7 +366,7 @@ type Context struct {
 	// Free nodes that this thread keeps: a chain that it takes from and puts into, and a full one.
 	NodeFirst, NodeCount uint32
 	NodeFull             uint32
-	Waiting              uint64          // nodes that this thread took out of its inbox and has not finished; read with other words as one
+	Waiting              uint64          // nodes that this thread took out of its inbox and has not finished; as wide as `word`
 	TagNames             [MaxTags]uint32 // of all tags up to this one
 	TagDepths            [MaxTags]uint32 // marks that were open when it was pushed
 	// last error

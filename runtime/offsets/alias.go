@@ -47,7 +47,7 @@ type forest struct {
 }
 
 // aliases resolves the chains of p; nil when there is no alias.
-func aliases(p *Problem) (*forest, error) {
+func aliases(p *Problem, w watch) (*forest, error) {
 	if !slices.ContainsFunc(p.Buffers, func(b Buffer) bool { return b.Alias }) {
 		return nil, nil
 	}
@@ -60,6 +60,7 @@ func aliases(p *Problem) (*forest, error) {
 		if err := f.resolve(p, i, chain[:0]); err != nil {
 			return nil, err
 		}
+		w(unitsOfVisit)
 	}
 	return f, nil
 }
@@ -94,33 +95,25 @@ func (f *forest) resolve(p *Problem, i int, chain []int32) error {
 	return nil
 }
 
-// lifetime is when a base is needed: from the first to the last step in which a
+// lifetime appends when a base is needed: from the first to the last step in which a
 // member is alive, except where a member's gap covers steps in which none is.
-func lifetime(members []*Buffer) []Interval {
+func (in *instance) lifetime(p *Problem, members []int32, to []Interval) []Interval {
 	if len(members) == 1 {
-		return members[0].alive(nil)
+		return p.Buffers[members[0]].alive(to)
 	}
 	alive, gaps := []Interval{}, []Interval{}
-	for _, b := range members {
-		alive = b.alive(alive)
-		gaps = append(gaps, b.Gaps...)
+	for _, i := range members {
+		alive = p.Buffers[i].alive(alive)
+		gaps = append(gaps, p.Buffers[i].Gaps...)
 	}
-	alive, gaps = union(alive), union(gaps)
-	return withoutHoles(alive, gaps)
+	alive, gaps = in.union(alive), in.union(gaps)
+	return append(to, withoutHoles(alive, gaps)...)
 }
 
 // union sorts and joins what touches.
-func union(list []Interval) []Interval {
-	slices.SortFunc(list, byFirst)
-	out := list[:0]
-	for _, x := range list {
-		if n := len(out); n > 0 && x.First <= out[n-1].End {
-			out[n-1].End = max(out[n-1].End, x.End)
-			continue
-		}
-		out = append(out, x)
-	}
-	return out
+func (in *instance) union(list []Interval) []Interval {
+	sortBy(list, in.watch, byFirst)
+	return join(list)
 }
 
 // withoutHoles fills the holes between alive intervals where no gap allows them.

@@ -1,6 +1,9 @@
 package offsets
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // load is the number of bytes alive in each section.
 func (in *instance) load() []int64 {
@@ -12,25 +15,28 @@ func (in *instance) sum(figure func(*item) int64) []int64 {
 	load := make([]int64, in.sections+1)
 	for i := range in.items {
 		it := &in.items[i]
+		in.watch(unitsOfVisit)
 		if it.holes == 0 {
 			load[it.first] += figure(it)
 			load[it.end] -= figure(it)
 			continue
 		}
+		in.watch(int64(len(in.alive[it.holes-1])))
 		for _, part := range in.alive[it.holes-1] {
 			load[part.first] += figure(it)
 			load[part.end] -= figure(it)
 		}
 	}
+	in.watch(int64(in.sections))
 	for t := 1; t < len(load); t++ {
 		load[t] += load[t-1]
 	}
 	return load[:in.sections]
 }
 
-// lowerBound is what no placement undercuts: the largest load, what a single item
-// needs, and what alignment adds.
-func (in *instance) lowerBound(load []int64) int64 {
+// lowerBound is what no placement undercuts: the largest load, what a single item needs, and what alignment adds, as
+// far as there is time for that.
+func (in *instance) lowerBound(load []int64, late func() bool) int64 {
 	bound := int64(0)
 	for _, bytes := range load {
 		bound = max(bound, bytes)
@@ -39,24 +45,52 @@ func (in *instance) lowerBound(load []int64) int64 {
 		it := &in.items[i]
 		bound = max(bound, max(it.pinned, it.residue)+it.size)
 	}
-	return max(bound, in.alignedBound())
+	return max(bound, in.alignedBound(late))
 }
 
 // alignedBound uses that items whose offsets are multiples of an alignment take a multiple of it each, but for the
-// highest of a section. Each alignment that occurs gives a bound, of the items that have it or a larger one.
-func (in *instance) alignedBound() int64 {
-	masks, last := map[int64]bool{}, int64(0)
+// highest of a section. Each alignment that occurs gives a bound, of the items that have it or a larger one; when it is
+// late the most promising has to do, by the bytes that they take for how long.
+func (in *instance) alignedBound(late func() bool) int64 {
+	masks := []int64{}
 	for i := range in.items {
-		if it := &in.items[i]; it.size > 0 && it.mask > 0 && it.mask != last {
-			last = it.mask
-			masks[last] = true
+		if it := &in.items[i]; it.size > 0 && it.mask > 0 {
+			if at, known := slices.BinarySearch(masks, it.mask); !known {
+				masks = slices.Insert(masks, at, it.mask)
+			}
 		}
 	}
+	if len(masks) > 1 {
+		taken := in.bytesTimes(masks)
+		slices.SortFunc(masks, func(a, b int64) int {
+			return cmp.Or(cmp.Compare(taken[b], taken[a]), cmp.Compare(a, b))
+		})
+	}
 	bound := int64(0)
-	for mask := range masks {
+	for k, mask := range masks {
+		if k > 0 && late() {
+			break
+		}
 		bound = max(bound, in.boundAt(mask))
 	}
 	return bound
+}
+
+// bytesTimes adds up what items take with each of some alignments, in ascending order, for how long.
+func (in *instance) bytesTimes(masks []int64) map[int64]float64 {
+	sums := make([]float64, len(masks))
+	for i := range in.items {
+		it := &in.items[i]
+		for k := 0; k < len(masks) && masks[k] <= it.mask; k++ {
+			sums[k] += float64((it.size+masks[k])&^masks[k]) * float64(it.end-it.first)
+		}
+		in.watch(int64(len(masks)))
+	}
+	by := map[int64]float64{}
+	for k, mask := range masks {
+		by[mask] = sums[k]
+	}
+	return by
 }
 
 // boundAt is the bound of the alignment mask + 1.

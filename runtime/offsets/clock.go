@@ -12,12 +12,23 @@ const unitsPerLook = 1 << 14
 // tick counts units of work, and says whether the work should stop.
 func (s *solver) tick(units int64) bool {
 	s.units += units
-	if s.units >= s.nextLook {
-		s.nextLook = s.units + unitsPerLook
-		s.expired()
-	}
+	s.watch(units)
 	return s.late || s.units >= s.allowance
 }
+
+// watch counts work, such as that of tick, or such as no grant pays for, and looks at the clock when it is time.
+func (s *solver) watch(units int64) {
+	if s.unseen += units; s.unseen >= unitsPerLook {
+		s.unseen = 0
+		s.expired()
+	}
+}
+
+// watch is solver.watch for those that need nothing else of it.
+type watch func(units int64)
+
+// Units of what is done once for each item or interval of a problem: to visit it, and to sort it.
+const unitsOfVisit, unitsToSort = 4, 64
 
 // expired looks at the clock.
 func (s *solver) expired() bool {

@@ -108,7 +108,7 @@ func (s *solver) areas(in *instance, d *draft) (areas []*area, rest int64) {
 		for _, i := range items {
 			a.offset = append(a.offset, d.offset[i])
 		}
-		a.bound = a.ceil(a.in.lowerBound(a.in.load()))
+		a.bound = a.ceil(a.in.lowerBound(a.in.load(), s.expired))
 		a.aim = a.between(a.bound, a.frame)
 		areas = append(areas, a)
 	}

@@ -1,9 +1,6 @@
 package offsets
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // span is a half-open range of sections.
 type span struct{ first, end int32 }
@@ -33,6 +30,7 @@ type instance struct {
 	sections int
 	links    *forest // nil without aliases
 	itemOf   []int32 // the item of a root; nil when buffer i is item i
+	watch    watch
 }
 
 // conflict says whether two items are alive in one section.
@@ -66,17 +64,18 @@ func (in *instance) spans(it *item) []span {
 }
 
 // newInstance normalises a problem that validate has passed.
-func newInstance(p *Problem) (*instance, error) {
-	links, err := aliases(p)
+func newInstance(p *Problem, w watch) (*instance, error) {
+	links, err := aliases(p, w)
 	if err != nil {
 		return nil, err
 	}
-	in := &instance{links: links}
+	in := &instance{links: links, watch: w}
 	times := in.collect(p)
 	for i := range in.items {
 		if err := in.constrain(p, &in.items[i]); err != nil {
 			return nil, err
 		}
+		w(unitsOfVisit)
 	}
 	if links != nil {
 		if err := in.constrainAliases(p); err != nil {
@@ -85,39 +84,6 @@ func newInstance(p *Problem) (*instance, error) {
 	}
 	in.number(times)
 	return in, nil
-}
-
-// collect makes one item for each root and returns its lifetimes.
-func (in *instance) collect(p *Problem) *lifetimes {
-	times := &lifetimes{}
-	if in.links == nil {
-		in.items = make([]item, len(p.Buffers))
-		times.hull = make([]Interval, len(p.Buffers))
-		for i := range p.Buffers {
-			b := &p.Buffers[i]
-			in.items[i].buffer = int32(i)
-			times.hull[i] = Interval{b.First, b.End}
-			if len(b.Gaps) > 0 {
-				times.set(in, i, b.alive(nil))
-			}
-		}
-		return times
-	}
-	members := make([][]*Buffer, len(p.Buffers))
-	for i, root := range in.links.root {
-		members[root] = append(members[root], &p.Buffers[i])
-	}
-	in.itemOf = make([]int32, len(p.Buffers))
-	for i := range members {
-		if members[i] == nil {
-			continue
-		}
-		in.itemOf[i] = int32(len(in.items))
-		in.items = append(in.items, item{buffer: int32(i)})
-		times.hull = append(times.hull, Interval{})
-		times.set(in, len(in.items)-1, lifetime(members[i]))
-	}
-	return times
 }
 
 // constrain takes size, alignment and pin from the item's own buffer.
@@ -139,7 +105,7 @@ func (in *instance) constrain(p *Problem, it *item) error {
 func (in *instance) constrainAliases(p *Problem) error {
 	for i := range p.Buffers {
 		b := &p.Buffers[i]
-		if !b.Alias {
+		if in.watch(unitsOfVisit); !b.Alias {
 			continue
 		}
 		it := &in.items[in.itemOf[in.links.root[i]]]
@@ -182,130 +148,6 @@ func (it *item) obey(b *Buffer, shift int64) string {
 	}
 	it.pinned = at
 	return ""
-}
-
-// lifetimes are in steps, one hull for each item, and the parts where there are gaps.
-type lifetimes struct {
-	hull  []Interval
-	parts [][]Interval // beside instance.alive
-}
-
-func (l *lifetimes) set(in *instance, i int, alive []Interval) {
-	l.hull[i] = Interval{alive[0].First, alive[len(alive)-1].End}
-	if len(alive) > 1 {
-		l.parts = append(l.parts, alive)
-		in.alive = append(in.alive, make([]span, len(alive)))
-		in.items[i].holes = int32(len(l.parts))
-	}
-}
-
-// each calls visit with every interval in which something is alive.
-func (l *lifetimes) each(items []item, visit func(Interval)) {
-	for i, x := range l.hull {
-		if items[i].holes == 0 {
-			visit(x)
-		}
-	}
-	for _, parts := range l.parts {
-		for _, x := range parts {
-			visit(x)
-		}
-	}
-}
-
-// number translates steps into sections. A section begins where something starts
-// to live after something has ended: the live set just before that is contained in
-// no other.
-func (in *instance) number(times *lifetimes) {
-	axis := newAxis(times, in.items)
-	in.sections = axis.sections
-	for i, x := range times.hull {
-		if h := in.items[i].holes; h > 0 {
-			for k, part := range times.parts[h-1] {
-				in.alive[h-1][k] = axis.span(part)
-			}
-			parts := in.alive[h-1]
-			in.items[i].span = span{parts[0].first, parts[len(parts)-1].end}
-			continue
-		}
-		in.items[i].span = axis.span(x)
-	}
-}
-
-// axis maps steps to sections, by a table when the steps are dense.
-type axis struct {
-	origin   int64
-	table    []section // by step - origin
-	steps    []int64   // sorted, beside table, when the steps are sparse
-	sections int
-}
-
-// section of a step: that of what starts there, and the end of what ends there.
-type section struct{ start, end int32 }
-
-const begins, ends = 1, 2
-
-func newAxis(times *lifetimes, items []item) *axis {
-	a := &axis{}
-	low, high, count := int64(0), int64(-1), 0
-	times.each(items, func(x Interval) {
-		if count == 0 {
-			low, high = x.First, x.End
-		}
-		low, high = min(low, x.First), max(high, x.End)
-		count++
-	})
-	if count == 0 {
-		return a
-	}
-	a.origin = low
-	if width := uint64(high) - uint64(low); width <= uint64(8*count+1024) {
-		a.table = make([]section, width+1)
-	} else {
-		a.sparse(times, items, count)
-	}
-	times.each(items, func(x Interval) {
-		a.table[a.at(x.First)].start |= begins
-		a.table[a.at(x.End)].end |= ends
-	})
-	a.count()
-	return a
-}
-
-func (a *axis) sparse(times *lifetimes, items []item, count int) {
-	a.steps = make([]int64, 0, 2*count)
-	times.each(items, func(x Interval) { a.steps = append(a.steps, x.First, x.End) })
-	slices.Sort(a.steps)
-	a.steps = slices.Compact(a.steps)
-	a.table = make([]section, len(a.steps))
-}
-
-// count replaces the marks by section numbers.
-func (a *axis) count() {
-	current, ended := int32(-1), true
-	for i := range a.table {
-		s := &a.table[i]
-		ended = ended || s.end != 0
-		s.end = current + 1
-		if s.start != 0 && ended {
-			current++
-			ended = false
-		}
-		s.start = current
-	}
-	a.sections = int(current) + 1
-}
-
-func (a *axis) at(step int64) int {
-	if a.steps == nil {
-		return int(step - a.origin)
-	}
-	i, _ := slices.BinarySearch(a.steps, step)
-	return i
-}
-
-func (a *axis) span(x Interval) span {
-	return span{a.table[a.at(x.First)].start, a.table[a.at(x.End)].end}
 }
 
 // spread turns the offsets of items into those of buffers.

@@ -293,7 +293,7 @@ func (s *solver) within(in *instance, capacity int64, last bool) (offset []int64
 	switch {
 	case capacity == 0 || ground.frame <= capacity:
 		return ground.offset, false
-	case in.lowerBound(in.load()) > capacity:
+	case in.lowerBound(in.load(), s.expired) > capacity:
 		return nil, true
 	}
 	sized := make([]int32, 0, len(in.items))
@@ -337,8 +337,8 @@ func (j *joint) assignment() *assignment {
 	a := &assignment{rank: j.rank, parts: j.parts, drafts: make([]*draft, len(j.parts))}
 	for space := range j.parts {
 		sub, offset := j.in.only(j.parts[space]), j.found[space]
-		a.drafts[space] = &draft{offset: offset, frame: sub.frame(offset), bound: sub.lowerBound(sub.load()),
-			method: "joint"}
+		bound := sub.lowerBound(sub.load(), j.s.expired)
+		a.drafts[space] = &draft{offset: offset, frame: sub.frame(offset), bound: bound, method: "joint"}
 	}
 	return a
 }

@@ -95,7 +95,8 @@ type Options struct {
 	// smaller target is given. It is for problems of one space.
 	Target int64 `json:"target,omitempty"`
 	// Progress is called after each improvement, and otherwise about every 10 ms. When it
-	// returns true the search ends with the best placement so far.
+	// returns true the search ends with the best placement so far; while there is none,
+	// with that of the cheapest pass.
 	Progress func(Progress) (stop bool) `json:"-"`
 }
 

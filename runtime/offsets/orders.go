@@ -67,8 +67,9 @@ func (in *instance) order(r *rule, load *peaks) []int32 {
 		if it.pinned >= 0 {
 			keys[i].high = ^uint64(0)
 		}
+		in.watch(unitsOfVisit)
 	}
-	slices.SortFunc(keys, func(a, b keyed) int {
+	sortBy(keys, in.watch, func(a, b keyed) int {
 		if c := cmp.Or(cmp.Compare(b.high, a.high), cmp.Compare(b.low, a.low)); c != 0 || r.given {
 			return cmp.Or(c, cmp.Compare(a.item, b.item))
 		}

@@ -66,7 +66,7 @@ type packing struct {
 func (s *solver) pack(in *instance) *draft {
 	load := in.load()
 	p := &packing{solver: s, in: in, load: newPeaks(load), ground: newShelf(in, make([]int64, len(in.items))),
-		d: &draft{bound: in.lowerBound(load)}, alive: in.alivePerSection(), plain: in.plain(),
+		d: &draft{bound: in.lowerBound(load, s.expired)}, alive: in.alivePerSection(), plain: in.plain(),
 		tried: make([]bool, len(rules))}
 	granted := s.search
 	s.search = false
@@ -193,15 +193,19 @@ func (p *packing) above(fraction int64) bool {
 	return !p.done(p.d) && p.d.frame-p.d.bound > p.d.bound/fraction
 }
 
-// surely makes a first placement of what may be too much for a rule, by what is cheapest.
+// surely makes a first placement of what may be too much for a rule, by what is cheapest: a sweep, which takes items
+// with gaps for whole, or with pins a stack.
 func (p *packing) surely() {
-	switch {
-	case p.affords():
-	case p.plain:
+	if p.affords() {
+		return
+	}
+	pinned := p.in.pinned()
+	if !pinned {
 		p.spend(1)
 		p.in.swept(p.ground.offset, p.tick)
 		p.keep("sweep")
-	default:
+	}
+	if pinned || !p.plain && !p.done(p.d) && !p.halted() {
 		p.spend(1)
 		p.in.stacked(p.ground.offset, p.tick)
 		p.keep("stack")
@@ -329,6 +333,11 @@ func (in *instance) alivePerSection() int64 {
 // plain says that nothing is pinned or has gaps.
 func (in *instance) plain() bool {
 	return !slices.ContainsFunc(in.items, func(it item) bool { return it.pinned >= 0 || it.holes > 0 })
+}
+
+// pinned says that an item is.
+func (in *instance) pinned() bool {
+	return slices.ContainsFunc(in.items, func(it item) bool { return it.pinned >= 0 })
 }
 
 // done says that d needs no more work.

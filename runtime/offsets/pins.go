@@ -29,46 +29,56 @@ func (s *solver) pinsApart(in *instance) error {
 
 // change is where a part of the life of a pinned item begins or ends.
 type change struct {
-	section int32
-	item    int32
-	begins  bool
+	at  int64 // 2 * the section, and one more where it begins: what ends makes room
+	pin int32 // which of the pinned items
 }
 
 // collision is the first of some pinned items that begins where another one lies; -1 when none does.
 func (in *instance) collision(list []int32) int32 {
-	edges := make([]int64, 0, 2*len(list))
-	changes := make([]change, 0, 2*len(list))
-	for _, i := range list {
-		it := &in.items[i]
-		edges = append(edges, it.pinned, it.pinned+it.size)
-		for _, part := range in.spans(it) {
-			changes = append(changes, change{part.first, i, true}, change{part.end, i, false})
-		}
+	starts, apart := in.starts(list)
+	if apart {
+		return -1
 	}
-	slices.Sort(edges)
-	edges = slices.Compact(edges)
-	slices.SortFunc(changes, func(a, b change) int {
-		order := cmp.Compare(a.section, b.section)
-		if order == 0 && a.begins != b.begins {
-			if b.begins { // what ends makes room
-				return -1
-			}
-			return 1
+	changes, cells := make([]change, 0, 2*len(list)), make([]span, len(list))
+	for k, i := range list {
+		it := &in.items[i]
+		for _, part := range in.spans(it) {
+			changes = append(changes, change{2*int64(part.first) + 1, int32(k)}, change{2 * int64(part.end), int32(k)})
 		}
-		return cmp.Or(order, cmp.Compare(a.item, b.item))
+		low, _ := slices.BinarySearch(starts, it.pinned)
+		high, _ := slices.BinarySearch(starts, it.pinned+it.size)
+		cells[k] = span{int32(low), int32(high)}
+		in.watch(unitsToSort)
+	}
+	sortBy(changes, in.watch, func(a, b change) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.pin, b.pin))
 	})
-	t := newTaken(len(edges))
+	t := newTaken(len(starts))
 	for _, c := range changes {
-		it := &in.items[c.item]
-		low, _ := slices.BinarySearch(edges, it.pinned)
-		high, _ := slices.BinarySearch(edges, it.pinned+it.size)
-		x := span{int32(low), int32(high)}
-		if c.begins && t.any(x, 1, span{0, t.half}) {
-			return c.item
+		x, begins := cells[c.pin], c.at&1 == 1
+		if begins && t.any(x, 1, span{0, t.half}) {
+			return list[c.pin]
 		}
-		t.set(x, c.begins, 1, span{0, t.half})
+		t.set(x, begins, 1, span{0, t.half})
+		in.watch(unitsToSort)
 	}
 	return -1
+}
+
+// starts are the offsets where pinned items lie: two of them share bytes if they share one of these. It says whether
+// no two do.
+func (in *instance) starts(list []int32) (starts []int64, apart bool) {
+	sorted := slices.Clone(list)
+	sortBy(sorted, in.watch, func(a, b int32) int { return cmp.Compare(in.items[a].pinned, in.items[b].pinned) })
+	apart = true
+	for k, i := range sorted {
+		it := &in.items[i]
+		if starts = append(starts, it.pinned); k > 0 {
+			before := &in.items[sorted[k-1]]
+			apart = apart && before.pinned+before.size <= it.pinned
+		}
+	}
+	return slices.Compact(starts), apart
 }
 
 // taken are stretches of cells that do not overlap: a tree, the cells from half on.

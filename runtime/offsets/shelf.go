@@ -100,7 +100,7 @@ func (s *shelf) fill() {
 	}
 	s.each(func(b, i int32) { s.buckets[b] = append(s.buckets[b], s.entry(i)) })
 	for _, list := range s.buckets {
-		slices.SortFunc(list, func(a, b entry) int { return cmp.Compare(a.at, b.at) })
+		sortBy(list, s.in.watch, func(a, b entry) int { return cmp.Compare(a.at, b.at) })
 	}
 	s.frame = s.in.frame(s.offset)
 }
@@ -109,6 +109,7 @@ func (s *shelf) fill() {
 func (s *shelf) each(visit func(bucket, item int32)) {
 	for i := range s.in.items {
 		it := &s.in.items[i]
+		s.in.watch(unitsOfVisit)
 		for b := it.first >> s.shift; it.size > 0 && b <= (it.end-1)>>s.shift; b++ {
 			visit(b, int32(i))
 		}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"container/heap"
 	"math"
-	"slices"
 )
 
 // skyline fills the lowest valley of what is placed so far with the item that
@@ -80,23 +79,20 @@ func (in *instance) skylined(offset []int64, tick func(units int64) bool, stop b
 }
 
 func (in *instance) newSkyline(offset []int64) *skyline {
-	s := &skyline{in: in, offset: offset, start: make([]int32, in.sections+1), sorted: make([]int32, 0, len(in.items))}
 	for i := range in.items {
 		if it := &in.items[i]; it.size == 0 {
 			offset[i] = it.up(0)
-		} else {
-			s.sorted = append(s.sorted, int32(i))
-			s.start[it.first+1]++
 		}
 	}
+	s := &skyline{in: in, offset: offset}
+	s.sorted, s.start = in.grouped(func(i int32) int32 { return in.items[i].first })
 	for f := range in.sections {
-		s.start[f+1] += s.start[f]
+		in.watch(unitsOfVisit)
+		sortBy(s.sorted[s.start[f]:s.start[f+1]], in.watch, func(a, b int32) int {
+			x, y := &in.items[a], &in.items[b]
+			return cmp.Or(cmp.Compare(x.end, y.end), cmp.Compare(x.size, y.size), cmp.Compare(a, b))
+		})
 	}
-	slices.SortFunc(s.sorted, func(a, b int32) int {
-		x, y := &in.items[a], &in.items[b]
-		return cmp.Or(cmp.Compare(x.first, y.first), cmp.Compare(x.end, y.end), cmp.Compare(x.size, y.size),
-			cmp.Compare(a, b))
-	})
 	s.below, s.head = make([]int32, len(s.sorted)+in.sections), make([]int32, in.sections)
 	for k := range s.below {
 		s.below[k] = int32(k)
@@ -127,6 +123,7 @@ func (s *skyline) wait() {
 	}
 	w.life, w.end = make([]int32, 2*w.half), make([]int32, 2*w.half)
 	for f := range w.half {
+		s.in.watch(unitsOfVisit)
 		w.set(f, 0, math.MaxInt32)
 		if int(f) < s.in.sections {
 			w.set(f, s.lifeAt(f), s.endAt(f))

@@ -11,10 +11,10 @@ import (
 // Safe for concurrent use; p is not changed and not kept.
 func Solve(p Problem, o Options) (*Solution, error) {
 	s := newSolver(&p, o)
-	if err := validate(&p); err != nil {
+	if err := validate(&p, s.watch); err != nil {
 		return nil, err
 	}
-	in, err := newInstance(&p)
+	in, err := newInstance(&p, s.watch)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ type solver struct {
 	steps     int64 // steps that were taken
 	units     int64 // of work that was done
 	allowance int64 // the units at which work stops
-	nextLook  int64 // the units at which the clock is looked at again
+	unseen    int64 // units since the clock was looked at
 	deadline  time.Time
 	late      bool
 	report    reporter

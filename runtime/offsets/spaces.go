@@ -208,6 +208,9 @@ func (s *solver) bringBack(in *instance, a *assignment) {
 		it := &in.items[i]
 		for rank := range a.rank[i] {
 			from, to := s.preferred(it, int(a.rank[i])), s.preferred(it, int(rank))
+			if s.tick(unitsToSort * int64(len(a.parts[to]))) {
+				return
+			}
 			if s.readmit(in, a, i, from, to) {
 				a.rank[i] = rank
 				break
@@ -218,9 +221,13 @@ func (s *solver) bringBack(in *instance, a *assignment) {
 
 // readmit moves item i if that fits.
 func (s *solver) readmit(in *instance, a *assignment, i int32, from, to int) bool {
+	capacity := s.spaces[to].Capacity
+	if in.items[i].size+in.items[i].residue > capacity || s.halted() {
+		return false
+	}
 	with := append(slices.Clone(a.parts[to]), i)
-	sub, capacity := in.only(with), s.spaces[to].Capacity
-	if in.items[i].size+in.items[i].residue > capacity || s.halted() || sub.lowerBound(sub.load()) > capacity {
+	sub := in.only(with)
+	if sub.lowerBound(sub.load(), s.expired) > capacity {
 		return false
 	}
 	s.target = capacity
@@ -231,6 +238,8 @@ func (s *solver) readmit(in *instance, a *assignment, i int32, from, to int) boo
 	k := slices.Index(a.parts[from], i)
 	a.parts[from] = slices.Delete(a.parts[from], k, k+1)
 	a.drafts[from].offset = slices.Delete(a.drafts[from].offset, k, k+1)
+	rest := in.only(a.parts[from])
+	a.drafts[from].bound = rest.lowerBound(rest.load(), s.expired)
 	a.parts[to], a.drafts[to] = with, d
 	return true
 }
@@ -247,12 +256,11 @@ func (s *solver) finish(in *instance, a *assignment) {
 		if !deadline.IsZero() {
 			s.deadline = now().Add(deadline.Sub(now()) / time.Duration(share))
 		}
-		before, old := s.steps, a.drafts[space]
-		sub := in.only(a.parts[space])
 		if s.expired() {
-			old.bound = sub.lowerBound(sub.load())
 			continue
 		}
+		before, old := s.steps, a.drafts[space]
+		sub := in.only(a.parts[space])
 		d := s.pack(sub)
 		left -= s.steps - before
 		if c := s.spaces[space].Capacity; (c == 0 || d.frame <= c) && d.frame < sub.frame(old.offset) {

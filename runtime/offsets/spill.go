@@ -1,14 +1,12 @@
 package offsets
 
-import "slices"
-
 // spill assigns and places all items in one pass through time, whatever their number, for when there is no time for
 // more: each takes the first of its choices that has room for it.
 func (s *solver) spill(in *instance) (*assignment, error) {
 	a := s.newAssignment(in)
 	offset := make([]int64, len(in.items))
 	into := s.sweepInto
-	if !in.plain() {
+	if in.pinned() {
 		into = s.stackInto
 	}
 	if err := into(in, a, offset); err != nil {
@@ -20,7 +18,7 @@ func (s *solver) spill(in *instance) (*assignment, error) {
 	}
 	for space, part := range a.parts {
 		sub := in.only(part)
-		d := &draft{offset: make([]int64, len(part)), bound: sub.lowerBound(sub.load()), method: "spill"}
+		d := &draft{offset: make([]int64, len(part)), bound: sub.lowerBound(sub.load(), s.expired), method: "spill"}
 		for k, i := range part {
 			d.offset[k] = offset[i]
 		}
@@ -30,18 +28,83 @@ func (s *solver) spill(in *instance) (*assignment, error) {
 	return a, nil
 }
 
-// choose gives an item the first of its choices where it can end low enough, and returns that space.
-func (s *solver) choose(it *item, rank *int32, end func(space int) int64) (int, error) {
-	lowest, last := none, 0
-	for *rank = 0; s.preferred(it, int(*rank)) >= 0; *rank++ {
-		last = s.preferred(it, int(*rank))
-		at := end(last)
-		if c := s.spaces[last].Capacity; c == 0 || at <= c {
-			return last, nil
-		}
-		lowest = at
+// chooser finds spaces for items. However many spaces there are, it tries few for an item on average: where that does
+// not suffice to try all from the first on, it goes on from the one that had room last.
+type chooser struct {
+	s     *solver
+	end   func(it *item, space int) int64 // where an item would end there
+	left  int                             // of what may be spent
+	last  int                             // the rank that had room last
+	full  []int64                         // by space: so many bytes find no room until something ends there
+	holes bool                            // in each space the same room is there for whatever is placed now
+}
+
+// firstTries of an item are from its first choice on. A try costs tryCost, to see that a space is full costs 1, and so
+// much may be spent with each item.
+const firstTries, tryCost, spendable = 4, 16, 8 * 16
+
+func (s *solver) newChooser(holes bool, end func(it *item, space int) int64) *chooser {
+	c := &chooser{s: s, end: end, full: make([]int64, len(s.spaces)), holes: holes}
+	for space := range c.full {
+		c.full[space] = none
 	}
-	return 0, s.limit(it, last, lowest, s.nowhere(it))
+	return c
+}
+
+// choose gives an item one of its choices where it can end low enough, the first if all can be tried, and returns that
+// space.
+func (c *chooser) choose(it *item, rank *int32) (int, error) {
+	c.left += spendable
+	choices, last := c.s.choices(it), c.last
+	for k := 0; k < choices && (k < firstTries || c.left >= choices-k); k++ {
+		if c.fits(it, k) {
+			*rank = int32(k)
+			return c.s.preferred(it, k), nil
+		}
+	}
+	for k := 0; k < choices && c.left > 0; k++ {
+		if turn := (last + k) % choices; c.fits(it, turn) {
+			*rank, c.last = int32(turn), turn
+			return c.s.preferred(it, turn), nil
+		}
+	}
+	for k := range choices { // what has no limit has room
+		if space := c.s.preferred(it, k); c.s.spaces[space].Capacity == 0 && c.fits(it, k) {
+			*rank, c.last = int32(k), k
+			return space, nil
+		}
+	}
+	space := c.s.preferred(it, choices-1)
+	return 0, c.s.limit(it, space, c.end(it, space), c.s.nowhere(it))
+}
+
+// fits tries the k-th choice of an item.
+func (c *chooser) fits(it *item, k int) bool {
+	space := c.s.preferred(it, k)
+	if c.left--; it.size >= c.full[space] {
+		return false
+	}
+	c.left -= tryCost - 1
+	c.s.watch(unitsToSort)
+	capacity := c.s.spaces[space].Capacity
+	if c.end(it, space) <= capacity || capacity == 0 {
+		return true
+	}
+	if c.holes {
+		c.full[space] = min(c.full[space], it.size+it.mask)
+	}
+	return false
+}
+
+// choices is how many choices an item has.
+func (s *solver) choices(it *item) int {
+	switch n := len(s.p.Buffers[it.buffer].Spaces); {
+	case it.pinned >= 0:
+		return 1
+	case n > 0:
+		return n
+	}
+	return len(s.spaces)
 }
 
 // sweepInto places as a sweep does in each space.
@@ -51,21 +114,24 @@ func (s *solver) sweepInto(in *instance, a *assignment, offset []int64) error {
 	for space := range sweeps {
 		sweeps[space] = in.newSweep(offset, owner)
 	}
+	empty := s.newChooser(true, func(it *item, _ int) int64 { return it.residue })
 	for i := range in.items {
 		if it := &in.items[i]; it.size == 0 {
 			offset[i] = it.up(0)
-			if _, err := s.choose(it, &a.rank[i], func(int) int64 { return it.residue }); err != nil {
+			if _, err := empty.choose(it, &a.rank[i]); err != nil {
 				return err
 			}
 		}
 	}
+	c := s.newChooser(true, func(it *item, space int) int64 { return sweeps[space].endOf(it) })
 	begin, end := in.byBegin(false), in.byEnd(false)
 	for _, i := range begin {
 		it := &in.items[i]
 		for ; len(end) > 0 && in.items[end[0]].end <= it.first; end = end[1:] {
 			sweeps[where[end[0]]].release(end[0], 0)
+			c.full[where[end[0]]] = none
 		}
-		space, err := s.choose(it, &a.rank[i], func(space int) int64 { return sweeps[space].endOf(it) })
+		space, err := c.choose(it, &a.rank[i])
 		if err != nil {
 			return err
 		}
@@ -89,25 +155,26 @@ func (s *solver) stackInto(in *instance, a *assignment, offset []int64) error {
 	for space := range stacks {
 		stacks[space] = newHeights(in.sections>>shift + 1)
 	}
+	life := func(it *item) span { return span{it.first >> shift, (it.end-1)>>shift + 1} }
+	all := span{0, stacks[0].half}
+	at := func(it *item, space int) int64 {
+		switch {
+		case it.pinned >= 0:
+			return it.pinned
+		case it.size == 0:
+			return it.up(0)
+		}
+		return it.up(stacks[space].over(life(it), 1, all))
+	}
+	c := s.newChooser(false, func(it *item, space int) int64 { return at(it, space) + it.size })
 	for _, i := range in.order(&rule{key: byDuration}, nil) {
 		it := &in.items[i]
-		life, all := span{it.first >> shift, (it.end-1)>>shift + 1}, span{0, stacks[0].half}
-		space, err := s.choose(it, &a.rank[i], func(space int) int64 {
-			switch {
-			case it.pinned >= 0:
-				offset[i] = it.pinned
-			case it.size == 0:
-				offset[i] = it.up(0)
-			default:
-				offset[i] = it.up(stacks[space].over(life, 1, all))
-			}
-			return offset[i] + it.size
-		})
+		space, err := c.choose(it, &a.rank[i])
 		if err != nil {
 			return err
 		}
-		if it.size > 0 {
-			stacks[space].raise(life, offset[i]+it.size, 1, all)
+		if offset[i] = at(it, space); it.size > 0 {
+			stacks[space].raise(life(it), offset[i]+it.size, 1, all)
 		}
 	}
 	return nil
@@ -115,31 +182,29 @@ func (s *solver) stackInto(in *instance, a *assignment, offset []int64) error {
 
 // only is the instance of some of the items. Where they are few it has sections of its own.
 func (in *instance) only(items []int32) *instance {
-	sub := &instance{alive: in.alive, sections: in.sections, items: make([]item, len(items))}
+	sub := &instance{alive: in.alive, sections: in.sections, items: make([]item, len(items)), watch: in.watch}
+	parts := 0
 	for k, i := range items {
 		sub.items[k] = in.items[i]
+		parts += len(in.spans(&in.items[i]))
+		in.watch(unitsOfVisit)
 	}
-	if in.sections > 8*len(items) && in.alive == nil {
+	if in.sections > 8*parts {
 		sub.renumber()
 	}
 	return sub
 }
 
-// renumber keeps the sections in which an item begins or ends.
+// renumber leaves out the sections that need not be told apart.
 func (in *instance) renumber() {
-	kept := make([]int32, 0, 2*len(in.items))
-	for i := range in.items {
-		kept = append(kept, in.items[i].first, in.items[i].end)
-	}
-	slices.Sort(kept)
-	kept = slices.Compact(kept)
-	place := func(t int32) int32 {
-		at, _ := slices.BinarySearch(kept, t)
-		return int32(at)
-	}
+	times := &lifetimes{}
 	for i := range in.items {
 		it := &in.items[i]
-		it.span = span{place(it.first), place(it.end)}
+		for _, x := range in.spans(it) {
+			times.parts = append(times.parts, Interval{int64(x.first), int64(x.end)})
+		}
+		times.end, it.holes = append(times.end, len(times.parts)), 0
 	}
-	in.sections = max(0, len(kept)-1)
+	in.alive = nil
+	in.number(times)
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // sweep goes through time as an allocator does: what ends gives its bytes back, what begins takes the tightest hole,
-// the largest first. It costs a few operations for each item, however many are alive at once. It takes no gaps and no
-// pins.
+// the largest first. It costs a few operations for each item, however many are alive at once. It takes an item with
+// gaps for whole, and no pins.
 type sweep struct {
 	in     *instance
 	offset []int64
@@ -88,7 +88,8 @@ func (in *instance) when(i int32, backwards bool) span {
 func (in *instance) byBegin(backwards bool) []int32 {
 	order, start := in.grouped(func(i int32) int32 { return in.when(i, backwards).first })
 	for t := range in.sections {
-		slices.SortFunc(order[start[t]:start[t+1]], func(a, b int32) int {
+		in.watch(unitsOfVisit)
+		sortBy(order[start[t]:start[t+1]], in.watch, func(a, b int32) int {
 			return cmp.Or(cmp.Compare(in.items[b].size, in.items[a].size), cmp.Compare(a, b))
 		})
 	}
@@ -105,6 +106,7 @@ func (in *instance) grouped(section func(i int32) int32) (order, start []int32) 
 	start = make([]int32, in.sections+2)
 	count := 0
 	for i := range in.items {
+		in.watch(2 * unitsOfVisit)
 		if in.items[i].size > 0 {
 			start[section(int32(i))+1]++
 			count++

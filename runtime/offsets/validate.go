@@ -14,7 +14,7 @@ const maxBuffers = math.MaxInt32 / 2
 const maxSum = 1 << 61
 
 // validate reports the first thing in p that means nothing.
-func validate(p *Problem) error {
+func validate(p *Problem, w watch) error {
 	if len(p.Buffers) > maxBuffers {
 		return &InputError{Buffer: -1, Reason: fmt.Sprintf("%d buffers; split the problem, at most %d are taken",
 			len(p.Buffers), maxBuffers)}
@@ -26,11 +26,12 @@ func validate(p *Problem) error {
 					quoted(s.Name), s.Capacity)}
 		}
 	}
-	spaces := max(1, len(p.Spaces))
+	named := make([]int, max(1, len(p.Spaces))) // by space: one more than the last buffer that names it
 	sum := int64(0)
 	for i := range p.Buffers {
 		b := &p.Buffers[i]
-		if reason := b.fault(i, len(p.Buffers), spaces); reason != "" {
+		w(unitsOfVisit + int64(4*len(b.Gaps)) + int64(len(b.Spaces)))
+		if reason := b.fault(i, len(p.Buffers), named); reason != "" {
 			return &InputError{Buffer: i, Name: b.Name, Reason: reason}
 		}
 		// Each buffer takes at most its size, what aligns it, and what lies below its pin.
@@ -46,7 +47,7 @@ func validate(p *Problem) error {
 }
 
 // fault says what is wrong with b alone, "" when nothing is.
-func (b *Buffer) fault(index, buffers, spaces int) string {
+func (b *Buffer) fault(index, buffers int, named []int) string {
 	switch {
 	case b.Bytes < 0:
 		return fmt.Sprintf("its size is %d; a size is 0 or more bytes", b.Bytes)
@@ -66,15 +67,14 @@ func (b *Buffer) fault(index, buffers, spaces int) string {
 	if reason := b.aliasFault(index, buffers); reason != "" {
 		return reason
 	}
-	for k, s := range b.Spaces {
-		if s < 0 || s >= spaces {
-			return fmt.Sprintf("it names space %d; there are %d, counted from 0", s, spaces)
+	for _, s := range b.Spaces {
+		if s < 0 || s >= len(named) {
+			return fmt.Sprintf("it names space %d; there are %d, counted from 0", s, len(named))
 		}
-		for _, earlier := range b.Spaces[:k] {
-			if earlier == s {
-				return fmt.Sprintf("it names space %d twice; name each space once", s)
-			}
+		if named[s] == index+1 {
+			return fmt.Sprintf("it names space %d twice; name each space once", s)
 		}
+		named[s] = index + 1
 	}
 	return ""
 }
@@ -90,7 +90,7 @@ func (b *Buffer) gapFault() string {
 				g.End, b.First, b.End)
 		}
 	}
-	if len(b.Gaps) > 0 && len(b.alive(nil)) == 0 {
+	if room := [2]Interval{}; len(b.Gaps) > 0 && len(b.alive(room[:0])) == 0 {
 		return "its gaps leave no step in which it is alive; leave the buffer out, or shorten a gap"
 	}
 	return ""

@@ -16,12 +16,14 @@ func (in *instance) cut(free, fixed []int32, offset []int64) *window {
 	for _, i := range free {
 		hull.first, hull.end = min(hull.first, in.items[i].first), max(hull.end, in.items[i].end)
 	}
-	w.in = &instance{items: make([]item, 0, len(w.from)), sections: int(hull.end - hull.first)}
+	w.in = &instance{items: make([]item, 0, len(w.from)), sections: int(hull.end - hull.first),
+		watch: in.watch}
 	for k, i := range w.from {
 		it := in.items[i]
 		if k >= len(free) {
 			it.pinned = offset[i]
 		}
+		in.watch(unitsOfVisit)
 		if it.holes > 0 {
 			w.in.alive = append(w.in.alive, clip(in.alive[it.holes-1], hull))
 			it.holes = int32(len(w.in.alive))

@@ -1,0 +1,22 @@
+package offsets_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"tlruntime/runtime/offsets"
+	"tlruntime/tests_go/problems"
+)
+
+// Without time, lives with gaps are no worse placed than without: a stack alone has several times the frame.
+func TestGapsAreSweptWhenItIsLate(t *testing.T) {
+	p := problems.Alive(1, 30_000, 50, 1<<20)
+	whole := solved(t, p, offsets.Options{Budget: 1})
+	for i := range p.Buffers {
+		if b := &p.Buffers[i]; b.End-b.First > 2 {
+			b.Gaps = []offsets.Interval{{First: b.First + 1, End: b.First + 2}}
+		}
+	}
+	require.LessOrEqual(t, solved(t, p, offsets.Options{Budget: 1}).FrameBytes(), whole.FrameBytes()*11/10)
+}
