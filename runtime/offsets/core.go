@@ -13,7 +13,7 @@ const (
 	attempts = 100
 	// fewAbove and manyAbove are the reciprocals of the part of the goal that their limit is above it: with many items,
 	// hot places are rarer and shorter, and there is less time for each.
-	fewAbove, manyAbove = 24, 40
+	fewAbove, manyAbove = 24, 64
 )
 
 // core is what lives about the largest load, placed as if there was nothing else.
