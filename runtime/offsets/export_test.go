@@ -10,18 +10,44 @@ func SetClock(clock func() time.Time) (restore func()) {
 }
 
 // SweepOutwards places the buffers of p by one outward sweep, with a limit that may rise up to most if that is not 0.
-// It says how many lie above the limit, and whether it came to the end.
-func SweepOutwards(p Problem, limit, most int64, turn int) (s *Solution, lost int, finished bool) {
+// With attempts it rewinds where something finds no room. It says how many lie above the limit, and whether it came to
+// the end.
+func SweepOutwards(p Problem, limit, most int64, turn int, attempts int64) (s *Solution, lost int, finished bool) {
 	in, err := newInstance(&p, func(int64) {})
 	if err != nil {
 		return nil, 0, false
 	}
 	offset := make([]int64, len(in.items))
 	lost, finished = in.outwards(offset, sweeping{taste: tastes[turn%len(tastes)], below: limit, most: most,
-		seed: uint64(turn), grant: 1_000_000, tick: func(int64) bool { return false }})
-	s = in.spread(&p, offset)
+		seed: uint64(turn), grant: 1_000_000, tick: func(int64) bool { return false }, attempts: attempts,
+		again: 1_000_000})
+	return in.solution(&p, offset), lost, finished
+}
+
+// SweepFromCore places the buffers of p by outward sweeps from a core. It says whether the core was placed, and whether
+// all of it lies where it was placed.
+func SweepFromCore(p Problem, limit int64) (s *Solution, placed, stays bool) {
+	in, err := newInstance(&p, func(int64) {})
+	if err != nil {
+		return nil, false, false
+	}
+	pack := &packing{solver: newSolver(&p, Options{}), in: in, ground: newShelf(in, make([]int64, len(in.items))),
+		d: &draft{}}
+	c := pack.core(limit)
+	if c == nil || !pack.sweepAbout(c, limit) {
+		return nil, c != nil, false
+	}
+	stays = true
+	for k, i := range c.items {
+		stays = stays && pack.ground.offset[i] == c.offset[k]
+	}
+	return in.solution(&p, pack.ground.offset), true, stays
+}
+
+// solution of one space.
+func (in *instance) solution(p *Problem, offset []int64) *Solution {
+	s := in.spread(p, offset)
 	s.Space = make([]int, len(p.Buffers))
-	bound := in.lowerBound(in.load(), func() bool { return false })
-	s.Frames = []SpaceResult{{Bytes: in.frame(offset), LowerBound: bound}}
-	return s, lost, finished
+	s.Frames = []SpaceResult{{Bytes: in.frame(offset), LowerBound: in.lowerBound(in.load(), func() bool { return false })}}
+	return s
 }

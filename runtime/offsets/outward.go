@@ -21,20 +21,28 @@ type outward struct {
 	stretch   int64   // by which the limit goes up where nothing else helps, 0: it does not
 	floor     int32   // the wall below the first cell
 	since     []int32 // by item: its place was free from this section on
-	homeless  []int32 // what found no room
+	unplaced  []int32 // what found no room
 	life      float64 // the mean
 	looks     int64   // cells that were looked at since the clock was
 	chain     chain
+	rewinding
+	begin, end []int32 // as they begin and end
+	ended      int     // so many of end are over
+	noise      float64 // the part by which the costs of holes differ by chance
+	taste      taste
 }
 
 // sweeping is what outward sweeps are asked for.
 type sweeping struct {
-	taste taste
-	below int64 // the limit
-	most  int64 // what the limit may go up to, exclusively, 0: what finds no room lies above it
-	seed  uint64
-	grant int64 // of cells that ejections may look at
-	tick  func(units int64) bool
+	taste    taste
+	below    int64 // the limit
+	most     int64 // what the limit may go up to, exclusively, 0: what finds no room lies above it
+	seed     uint64
+	grant    int64 // of cells that ejections may look at
+	tick     func(units int64) bool
+	attempts int64 // in a row to get past what finds no room
+	again    int64 // items that may be placed again for that
+	core     span  // its items are placed, and stay; empty: the section with the largest load, whose items are stacked
 }
 
 // taste is how holes are judged.
@@ -52,41 +60,66 @@ const (
 	holesSeen = 24
 	// stretches of the limit are so small a part of it.
 	stretches = 1024
-	// always is the section of what no ejection moves, and the end of a wall.
-	always = math.MaxInt32
+	// forever stands for a section: that of what no ejection moves, and the end of a wall.
+	forever = math.MaxInt32
 )
 
 // outwards places every item. It says how many lie above the limit, and whether it came to the end.
 func (in *instance) outwards(offset []int64, w sweeping) (lost int, finished bool) {
-	load := in.load()
-	peak := int32(slices.Index(load, slices.Max(load)))
-	var stack, homeless []int32
-	for i := range in.items {
-		if it := &in.items[i]; it.size == 0 {
-			offset[i] = it.up(0)
-		} else if it.first <= peak && peak < it.end {
-			stack = append(stack, int32(i))
-		}
+	placed := w.core.first < w.core.end
+	if !placed {
+		load := in.load()
+		peak := int32(slices.Index(load, slices.Max(load)))
+		w.core = span{peak, peak + 1}
 	}
-	in.pile(stack, w.seed)
+	var unplaced []int32
 	owner := make([]int32, len(in.items))
 	for _, backwards := range []bool{false, true} {
-		section := peak
+		edge, section := w.core.end-1, w.core.end-1
 		if backwards {
-			section = int32(in.sections) - 1 - peak
+			edge, section = w.core.first, int32(in.sections)-1-w.core.first
 		}
 		o := in.newOutward(offset, owner, &w, backwards)
-		if !o.stack(stack) || !o.run(section) {
+		stack := in.at(edge)
+		if placed {
+			o.keep(stack)
+		} else {
+			in.shuffle(stack, w.seed)
+			if !o.stack(stack) {
+				return 0, false
+			}
+		}
+		if !o.run(section) {
 			return 0, false
 		}
 		w.below = o.limit
-		homeless = append(homeless, o.homeless...)
+		unplaced = append(unplaced, o.unplaced...)
 	}
-	return in.attic(offset, owner, homeless, w.below), true
+	return in.stackAbove(offset, owner, unplaced, w.below), true
 }
 
-// pile orders the items of a stack by how long they live, about: the longest first.
-func (in *instance) pile(stack []int32, seed uint64) {
+// at lists the items that take bytes in a section.
+func (in *instance) at(section int32) []int32 {
+	var list []int32
+	for i := range in.items {
+		if it := &in.items[i]; it.size > 0 && it.first <= section && section < it.end {
+			list = append(list, int32(i))
+		}
+	}
+	return list
+}
+
+// keep leaves items where they are, for good.
+func (o *outward) keep(items []int32) {
+	slices.SortFunc(items, func(a, b int32) int { return cmp.Compare(o.offset[a], o.offset[b]) })
+	for _, i := range items {
+		o.settle(i, o.cells[o.top].before, o.offset[i])
+		o.since[i] = forever
+	}
+}
+
+// shuffle orders the items of a stack by how long they live, about: the longest first.
+func (in *instance) shuffle(stack []int32, seed uint64) {
 	rank := func(i int32) int64 {
 		life := int64(in.items[i].end - in.items[i].first)
 		return life * (256 + int64(scramble(seed+uint64(i))&255))
@@ -94,39 +127,44 @@ func (in *instance) pile(stack []int32, seed uint64) {
 	slices.SortFunc(stack, func(a, b int32) int { return cmp.Or(cmp.Compare(rank(b), rank(a)), cmp.Compare(a, b)) })
 }
 
-// attic places what found no room above the limit, and says how many that are. What was to be stacked is lost in both
-// directions.
-func (in *instance) attic(offset []int64, owner, homeless []int32, limit int64) int {
-	slices.SortFunc(homeless, func(a, b int32) int {
+// stackAbove places what found no room above the limit, and says how many that are. What was to be stacked is lost in
+// both directions.
+func (in *instance) stackAbove(offset []int64, owner, unplaced []int32, limit int64) int {
+	slices.SortFunc(unplaced, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(in.items[a].first, in.items[b].first), cmp.Compare(a, b))
 	})
-	homeless = slices.Compact(homeless)
-	ends := slices.Clone(homeless)
+	unplaced = slices.Compact(unplaced)
+	ends := slices.Clone(unplaced)
 	slices.SortFunc(ends, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(in.items[a].end, in.items[b].end), cmp.Compare(a, b))
 	})
 	s := in.newSweep(offset, owner)
 	s.cells[s.top].at = limit
-	for _, i := range homeless {
+	for _, i := range unplaced {
 		for ; in.items[ends[0]].end <= in.items[i].first; ends = ends[1:] {
 			s.release(ends[0], 0)
 		}
 		s.take(i)
 	}
-	return len(homeless)
+	return len(unplaced)
 }
 
 // newOutward makes a sweep with a wall below and one at the limit.
 func (in *instance) newOutward(offset []int64, owner []int32, w *sweeping, backwards bool) *outward {
+	for i := range in.items {
+		if it := &in.items[i]; it.size == 0 {
+			offset[i] = it.up(0)
+		}
+	}
 	o := &outward{sweep: in.newSweep(offset, owner), sweeping: w, backwards: backwards, limit: w.below,
 		since: make([]int32, len(in.items)), life: float64(in.volume()) / float64(max(1, len(in.items))),
-		chain: newChain(len(in.items), w.seed)}
+		chain: newChain(len(in.items), w.seed), taste: w.taste}
 	if w.most > 0 {
 		o.stretch = max(1, w.below/stretches)
 	}
 	top := &o.cells[o.top]
-	top.at, top.free, top.ends = o.limit, false, always
-	o.floor = o.newCell(cell{before: nothing, after: o.top, ends: always})
+	top.at, top.free, top.ends = o.limit, false, forever
+	o.floor = o.newCell(cell{before: nothing, after: o.top, ends: forever})
 	o.cells[o.top].before = o.floor
 	o.free(0)
 	return o
@@ -154,7 +192,7 @@ func (o *outward) stack(items []int32) bool {
 		}
 		rest := o.cells[o.top].before
 		o.settle(i, rest, it.up(o.cells[rest].at))
-		o.since[i] = always
+		o.since[i] = forever
 	}
 	return true
 }
@@ -167,46 +205,65 @@ func (o *outward) over(it *item) bool {
 
 func (o *outward) giveUp(i int32) {
 	o.owner[i] = nothing
-	o.homeless = append(o.homeless, i)
+	o.unplaced = append(o.unplaced, i)
 }
 
 // run places what begins after a section. It says whether it came to the end.
 func (o *outward) run(section int32) bool {
 	when := func(i int32) span { return o.in.when(i, o.backwards) }
-	begin, end := o.in.byBegin(o.backwards), o.in.byEnd(o.backwards)
-	for len(begin) > 0 && when(begin[0]).first <= section {
-		begin = begin[1:]
+	o.begin, o.end = o.in.byBegin(o.backwards), o.in.byEnd(o.backwards)
+	next := 0
+	for next < len(o.begin) && when(o.begin[next]).first <= section {
+		next++
 	}
-	for len(end) > 0 && when(end[0]).end <= section {
-		end = end[1:]
+	for o.ended < len(o.end) && when(o.end[o.ended]).end <= section {
+		o.ended++
 	}
-	for _, i := range begin {
-		for ; when(end[0]).end <= when(i).first; end = end[1:] {
-			if o.owner[end[0]] >= 0 {
-				o.release(end[0], when(end[0]).end)
+	o.startRewinding(next)
+	for next < len(o.begin) {
+		i := o.begin[next]
+		for ; when(o.end[o.ended]).end <= when(i).first; o.ended++ {
+			if x := o.end[o.ended]; o.owner[x] >= 0 {
+				o.release(x, when(x).end)
 			}
 		}
-		if k, at := o.choose(i, holesSeen); k >= 0 {
+		o.checkpoint(next)
+		k, at := o.choose(i, holesSeen)
+		switch {
+		case k >= 0:
 			o.settle(i, k, at)
-		} else if !o.force(i) {
+			next++
+		case o.eject(i):
+			next++
+		case o.rewind(&next):
+		case o.force(i):
+			next++
+		default:
 			return false
 		}
-		if o.tick(16 + 4*o.looks) {
+		if o.late(16) {
 			return false
 		}
-		o.looks = 0
 	}
 	return true
 }
 
-// force places an item for which there is no hole, above the limit if need be. It says whether to go on.
+// late counts the work since it was asked last, and says that there is no time left.
+func (o *outward) late(more int64) bool {
+	looks := o.looks
+	o.looks = 0
+	return o.tick(more + 4*looks)
+}
+
+// force places an item for which there is no hole and no ejection, above the limit if need be. It says whether to go
+// on.
 func (o *outward) force(i int32) bool {
-	for !o.eject(i) {
+	for first := true; first || !o.eject(i); first = false {
 		switch {
 		case o.stretch == 0, o.grant < 0:
 			o.giveUp(i)
 			return true
-		case !o.raise():
+		case !o.raise(), o.late(0):
 			return false
 		}
 	}
@@ -255,15 +312,27 @@ func (o *outward) choose(i int32, most int) (best int32, at int64) {
 			most--
 			below, above := float64(o.cells[c.before].ends), float64(o.cells[c.after].ends)
 			room := float64(c.end - c.at - it.size)
-			if x := o.taste.cost(it, life, room, below, above); x < least {
+			if x := o.varied(o.taste.cost(it, life, room, below, above)); x < least {
 				best, at, least = k, low, x
 			}
-			if x := o.taste.cost(it, life, room, above, below); x < least {
+			if x := o.varied(o.taste.cost(it, life, room, above, below)); x < least {
 				best, at, least = k, high, x
 			}
 		}
 	}
 	return best, at
+}
+
+// varied is a cost with noise, so that an attempt differs from the one before.
+func (o *outward) varied(cost float64) float64 {
+	if o.noise == 0 {
+		return cost
+	}
+	c := &o.chain
+	c.noise ^= c.noise << 13
+	c.noise ^= c.noise >> 7
+	c.noise ^= c.noise << 17
+	return cost + math.Abs(cost)*o.noise*float64(c.noise>>40)/(1<<24)
 }
 
 // cost of a hole, in bytes times sections: of what is left of it, until the item or what is beyond ends, and of the

@@ -24,7 +24,8 @@ func TestOutwardSweepsPlaceAnything(t *testing.T) {
 			p.Buffers = append(p.Buffers, b)
 		}
 		limit := rapid.Int64Range(1, 400).Draw(r, "limit")
-		s, lost, finished := offsets.SweepOutwards(p, limit, 0, rapid.IntRange(0, 7).Draw(r, "turn"))
+		s, lost, finished := offsets.SweepOutwards(p, limit, 0, rapid.IntRange(0, 7).Draw(r, "turn"),
+			rapid.SampledFrom([]int64{0, 1, 20}).Draw(r, "attempts"))
 		require.True(r, finished)
 		require.NoError(r, check.Solution(p, s))
 		above := 0
@@ -42,14 +43,52 @@ func TestOutwardLimitsRise(t *testing.T) {
 	p := problems.Alive(1, 2000, 300, 1<<20)
 	bound := solved(t, p, offsets.Options{Budget: 1}).LowerBound()
 	for turn := range 4 {
-		s, lost, finished := offsets.SweepOutwards(p, bound, 2*bound, turn)
+		s, lost, finished := offsets.SweepOutwards(p, bound, 2*bound, turn, 5)
 		require.True(t, finished)
 		require.Zero(t, lost)
 		require.NoError(t, check.Solution(p, s))
 		require.LessOrEqual(t, s.Gap(), 0.12)
-		_, _, finished = offsets.SweepOutwards(p, bound, bound+1, turn)
+		_, _, finished = offsets.SweepOutwards(p, bound, bound+1, turn, 5)
 		require.False(t, finished, "it cannot reach the bound")
 	}
+}
+
+// A sweep that goes back in time where something finds no room loses less, in fewer places.
+func TestRewindingFindsRoom(t *testing.T) {
+	p := problems.Alive(1, 200_000, 50, 1<<20)
+	bound := solved(t, p, offsets.Options{Budget: 1}).LowerBound()
+	without, with := 0, 0
+	for turn := range 2 {
+		s, lost, _ := offsets.SweepOutwards(p, bound+bound/40, 0, turn, 0)
+		require.NoError(t, check.Solution(p, s))
+		without += lost
+		s, lost, _ = offsets.SweepOutwards(p, bound+bound/40, 0, turn, 100)
+		require.NoError(t, check.Solution(p, s))
+		with += lost
+	}
+	require.Less(t, 3*with, 2*without)
+}
+
+// What is alive about the largest load is placed below the limit as if there was nothing else, and stays there.
+func TestCoresStay(t *testing.T) {
+	for seed := range uint64(4) {
+		p := problems.Alive(seed, 6000, 50, 1<<20)
+		bound := solved(t, p, offsets.Options{Budget: 1}).LowerBound()
+		s, placed, stays := offsets.SweepFromCore(p, bound+bound/100)
+		require.True(t, placed)
+		require.True(t, stays)
+		require.NoError(t, check.Solution(p, s))
+	}
+}
+
+// Fifty alive at once all the time: what begins with sweeps from a core comes closer than what begins with others,
+// which ends at 1.0464 here.
+func TestFiftyAliveComeClose(t *testing.T) {
+	p := problems.Alive(1, 30_000, 50, 1<<20)
+	s := solved(t, p, offsets.Options{})
+	require.LessOrEqual(t, s.Gap(), 0.043)
+	again := solved(t, p, offsets.Options{MaxSteps: 1})
+	require.Equal(t, s.Offsets, again.Offsets, "steps decide, not time")
 }
 
 // Where many are alive all the time, whatever their sizes and lives, outward sweeps and stacks about the largest load

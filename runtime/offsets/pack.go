@@ -138,19 +138,23 @@ func (p *packing) byOutward(tries int) {
 		}
 		goal := max(p.d.bound, p.target)
 		turn := p.outward % len(eighths)
-		w := sweeping{taste: tastes[p.outward%len(tastes)], seed: p.random.Uint64(), tick: p.tick,
-			grant: min(maxLooks, 64*int64(len(p.in.items))+1_000_000) << min(p.outward/2, 8),
-			below: goal + (p.d.frame-goal)/8*eighths[turn]}
+		w := p.sweeping(goal + (p.d.frame-goal)/8*eighths[turn])
 		if !p.local() && turn != 3 {
 			w.most = p.d.frame
 		}
-		p.spend(1 + int64(len(p.in.items)/itemsPerStep))
-		_, finished := p.in.outwards(p.ground.offset, w)
-		p.outward++
-		if finished {
+		if _, finished := p.in.outwards(p.ground.offset, w); finished {
 			p.keep("outward sweep")
 		}
 	}
+}
+
+// sweeping asks for the next outward sweep.
+func (p *packing) sweeping(below int64) sweeping {
+	w := sweeping{taste: tastes[p.outward%len(tastes)], seed: p.random.Uint64(), tick: p.tick, below: below,
+		grant: min(maxLooks, 64*int64(len(p.in.items))+1_000_000) << min(p.outward/2, 8)}
+	p.spend(1 + int64(len(p.in.items)/itemsPerStep))
+	p.outward++
+	return w
 }
 
 // outwardUnasked makes a few outward sweeps, with a grant of their own where they are quick.
@@ -158,15 +162,17 @@ func (p *packing) outwardUnasked() {
 	if p.affords() {
 		return
 	}
-	if len(p.in.items) > manyItems {
-		if p.above(tight) {
-			p.byOutward(1)
-		}
-		return
+	many, before := len(p.in.items) > manyItems, p.units
+	switch {
+	case p.byCore():
+	case !many:
+		p.byOutward(outwardTries - 1)
+	case p.above(tight):
+		p.byOutward(1)
 	}
-	before := p.units
-	p.byOutward(outwardTries - 1)
-	p.allowance += p.units - before
+	if !many {
+		p.allowance += p.units - before
+	}
 }
 
 // orderedUnasked tries the two orders that are best for training steps, with a grant of their own, where all rules

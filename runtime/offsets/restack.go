@@ -12,6 +12,8 @@ const (
 	fewStackTries, stackTries = 4, 24
 	// nearLost is how much may be above the limit after an outward sweep for ejections to be likely to help.
 	nearLost = 16
+	// relayed is how many more ejections a search makes for each item that a stack is in the way of.
+	relayed = 8
 )
 
 // restack places anew what lives about the largest load in the life of a lifted item, by outward sweeps. What is in
@@ -48,14 +50,20 @@ func (m *mender) restack(i int32) bool {
 
 // hull are the sections about a peak with no load below low.
 func (m *mender) hull(peak int32, low int64) span {
+	x := around(m.load, peak, low)
+	m.ground.cost += int64(x.end - x.first)
+	return x
+}
+
+// around are the sections about a peak with no load below low.
+func around(load []int64, peak int32, low int64) span {
 	x := span{peak, peak + 1}
-	for x.first > 0 && m.load[x.first-1] >= low {
+	for x.first > 0 && load[x.first-1] >= low {
 		x.first--
 	}
-	for int(x.end) < m.in.sections && m.load[x.end] >= low {
+	for int(x.end) < len(load) && load[x.end] >= low {
 		x.end++
 	}
-	m.ground.cost += int64(x.end - x.first)
 	return x
 }
 
@@ -111,5 +119,9 @@ func (m *mender) relay(i int32, free []int32, offset []int64) bool {
 	slices.SortFunc(e.pool, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(e.hard[a], e.hard[b]), cmp.Compare(a, b))
 	})
-	return m.chase(m.chain)
+	most := m.chain
+	if m.s.search {
+		most += relayed * len(e.pool)
+	}
+	return m.chase(most)
 }

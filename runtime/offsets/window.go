@@ -11,11 +11,16 @@ type window struct {
 
 // cut makes a window of the items in free; those in fixed stay where they are.
 func (in *instance) cut(free, fixed []int32, offset []int64) *window {
-	w := &window{from: append(slices.Clone(free), fixed...), free: len(free)}
 	hull := in.items[free[0]].span
 	for _, i := range free {
 		hull.first, hull.end = min(hull.first, in.items[i].first), max(hull.end, in.items[i].end)
 	}
+	return in.cutTo(hull, free, fixed, offset)
+}
+
+// cutTo makes a window of a stretch of time.
+func (in *instance) cutTo(hull span, free, fixed []int32, offset []int64) *window {
+	w := &window{from: append(slices.Clone(free), fixed...), free: len(free)}
 	w.in = &instance{items: make([]item, 0, len(w.from)), sections: int(hull.end - hull.first),
 		watch: in.watch}
 	for k, i := range w.from {
