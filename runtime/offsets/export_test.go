@@ -48,6 +48,7 @@ func SweepFromCore(p Problem, limit int64) (s *Solution, placed, stays bool) {
 func (in *instance) solution(p *Problem, offset []int64) *Solution {
 	s := in.spread(p, offset)
 	s.Space = make([]int, len(p.Buffers))
-	s.Frames = []SpaceResult{{Bytes: in.frame(offset), LowerBound: in.lowerBound(in.load(), func() bool { return false })}}
+	bound := in.lowerBound(in.load(), func() bool { return false })
+	s.Frames = []SpaceResult{{Bytes: in.frame(offset), LowerBound: bound}}
 	return s
 }
