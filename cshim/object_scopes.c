@@ -194,13 +194,16 @@ static __attribute__((noinline)) tl_status close_to(tl_context* c, uint64_t targ
 	return TL_OK;
 }
 
-/* Leaves the newest mark; close_to handles what needs more than a magazine or free. */
+/* Leaves the newest mark; close_to handles what needs more than a magazine or free, and what a free of the host's own
+ * has opened or closed. */
 static __attribute__((noinline)) tl_status leave_cold(tl_context* c, tl_mark* mark, uint32_t function)
 {
 	const tl_entry* low = mark->top;
 	if (TLC_LIKELY(c->indexed <= (uint64_t)(low - c->entries) && c->top - low <= TRIM_ENTRIES)) {
 		c->top = release_simple(c, c->top, low);
-		if (TLC_LIKELY(tlc_leave_empty(c, mark, mark->kind >> TL_MARK_KIND_SHIFT, mark->kind))) return TL_OK;
+		if (TLC_LIKELY(c->mark_top == mark + 1) &&
+		    TLC_LIKELY(tlc_leave_empty(c, mark, mark->kind >> TL_MARK_KIND_SHIFT, mark->kind)))
+			return TL_OK;
 	}
 	return close_to(c, (uint64_t)(mark - c->marks), function);
 }

@@ -845,14 +845,24 @@ TL_INL_STEP bool tl_inl_op_arena_get_offset(const tl_inl_context* c, int64_t* re
 	return TL_INL_LIKELY(tl_inl_is_fast(c));
 }
 
-/* Without an arena base and top are equal, which allows 0; Go distinguishes that from an error. It also gives back what
- * was taken before the newest mark, and lets older marks keep their tops. */
+/* Before the arena goes back to top: marks that stand for a higher one keep it. An older mark without ARENA stands for
+ * what the next newer one keeps, so the first that keeps no more than top ends the search. */
+TL_INL_STEP void tl_inl_note_tops_above(tl_inl_context* c, uintptr_t top)
+{
+	uintptr_t kept = c->arena_top;
+	for (tl_inl_mark* m = c->mark_top; kept > top && m-- != c->marks; kept = m->arena_top) {
+		if ((m->kind & TL_INL_MARK_ARENA) != 0) continue;
+		m->arena_top = kept;
+		m->kind |= TL_INL_MARK_ARENA;
+	}
+}
+
+/* Without an arena base and top are equal, which allows 0; Go distinguishes that from an error. */
 TL_INL_STEP bool tl_inl_op_arena_set_offset(tl_inl_context* c, int64_t offset)
 {
 	if (TL_INL_UNLIKELY(c->arena_base == 0 || (uint64_t)offset > c->arena_top - c->arena_base)) return false;
 	uintptr_t top = c->arena_base + (uint64_t)offset;
-	if (TL_INL_UNLIKELY(c->arena_mark != c->mark_top)) return false;
-	if (TL_INL_UNLIKELY(c->mark_top != c->marks && top < c->mark_top[-1].arena_top)) return false;
+	tl_inl_note_tops_above(c, top);
 	c->arena_top = top;
 	return true;
 }

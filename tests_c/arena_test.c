@@ -196,6 +196,45 @@ static void a_scope_keeps_its_beginning_through_reset_and_another_arena(void)
 	CHECK_OK(tl_arena_free());
 }
 
+static uint64_t slow_calls(void)
+{
+	tl_stats stats = {.struct_size = sizeof stats};
+	CHECK_OK(tl_stats_get(&stats));
+	return stats.slow_calls;
+}
+
+/* What a recursive function does at each level: it takes what it needs, and gives it back. The last level gives back
+ * what was taken before all but one scope. */
+static void take_and_give_back(int levels)
+{
+	int64_t before = tl_arena_get_offset(), inside;
+	CHECK_OK(tl_mem_enter_scope());
+	if (levels % 2 == 0) CHECK(tl_arena_alloc(64) != NULL);
+	inside = tl_arena_get_offset();
+	if (levels > 1) take_and_give_back(levels - 1);
+	CHECK_OK(tl_arena_set_offset(levels > 1 ? inside : 64));
+	CHECK(tl_arena_alloc(4096) != NULL);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(tl_arena_get_offset(), before);
+	CHECK_OK(tl_arena_set_offset(before));
+}
+
+/* Each enters Go otherwise, where every mark was visited: recursion took the square of its depth. */
+static void setting_an_offset_stays_in_c_in_any_scope(void)
+{
+	uint64_t before;
+	bool is_slow = getenv("TL_FASTPATH") != NULL || getenv("TL_DEBUG") != NULL;
+	CHECK_OK(tl_arena_init(65536));
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK(tl_arena_alloc(64) != NULL);
+	before = slow_calls();
+	take_and_give_back(100);
+	if (!is_slow) CHECK_INT(slow_calls(), before + 1);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(tl_arena_get_offset(), 0);
+	CHECK_OK(tl_arena_free());
+}
+
 static void counting_arena_memory_does_nothing(void)
 {
 	char* live;
@@ -245,6 +284,7 @@ int main(void)
 	RUN(loops_cost_no_memory);
 	RUN(a_scope_ends_where_it_began_whatever_was_set_in_it);
 	RUN(a_scope_keeps_its_beginning_through_reset_and_another_arena);
+	RUN(setting_an_offset_stays_in_c_in_any_scope);
 	RUN(counting_arena_memory_does_nothing);
 	RUN(arenas_belong_to_their_thread);
 	return check_finish();

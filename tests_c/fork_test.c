@@ -119,6 +119,31 @@ static void a_child_works(void)
 	CHECK_OK(tl_ptr_release(inherited));
 }
 
+static void use_the_arena(void)
+{
+	int64_t inside = tl_arena_get_offset();
+	if (!runs_fast) return;
+	CHECK_OK(tl_arena_set_offset(inside));
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK(tl_arena_alloc(64) != NULL);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_OK(tl_arena_set_offset(inside));
+	CHECK_OK(tl_arena_set_offset(64)); /* older than the scope */
+	CHECK(tl_arena_alloc(256) != NULL);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(tl_arena_get_offset(), 128);
+}
+
+static void a_child_goes_on_with_the_arena(void)
+{
+	CHECK_OK(tl_arena_init(65536));
+	CHECK(tl_arena_alloc(128) != NULL);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK(in_child(use_the_arena));
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_OK(tl_arena_free());
+}
+
 static tl_tensor *lent, *part;
 static int lent_ended;
 
@@ -264,6 +289,7 @@ int main(int argc, char** argv)
 	if (argc > 1) children = atoi(argv[1]);
 	CHECK_OK(tl_init());
 	RUN(a_child_works);
+	RUN(a_child_goes_on_with_the_arena);
 	RUN(what_a_child_cannot_finish_is_no_error);
 	RUN(a_child_borrows_memory);
 	RUN(a_child_of_a_tracked_program_names_nothing);

@@ -82,6 +82,10 @@ static void slot_numbers_are_checked(void)
 	CHECK_FAILS(tl_mem_function_enter(INT64_MIN), TL_E_INVALID_ARGUMENT);
 	/* covers: tl_mem_function_enter TL_E_LIMIT */
 	CHECK_FAILS(tl_mem_function_enter(INT64_C(1) << 30), TL_E_LIMIT);
+	CHECK(strstr(tl_last_error(), "at most 268435455 slots, not 1073741824") != NULL);
+	CHECK_FAILS(tl_mem_function_enter(INT64_C(1) << 28), TL_E_LIMIT);
+	/* covers: tl_mem_function_enter TL_E_ARENA_EXHAUSTED */
+	CHECK_FAILS(tl_mem_function_enter((INT64_C(1) << 28) - 1), TL_E_ARENA_EXHAUSTED);
 	CHECK_FAILS(tl_mem_function_enter(INT64_MAX), TL_E_LIMIT);
 	CHECK_INT(tl_get_scope_depth(), 0);
 }

@@ -7,12 +7,18 @@ enum { BLOCKS = 8 };
 
 static __thread int calls; /* of free that make an object */
 static void* made[BLOCKS];
+static __thread void (*change)(void); /* what the next free does to the stacks */
 
 void free(void* block)
 {
 	static void (*real)(void*);
 	if (real == NULL) *(void**)&real = dlsym(RTLD_NEXT, "free");
 	if (calls > 0 && block != NULL) made[--calls] = tl_mem_new(64);
+	if (change != NULL && block != NULL) {
+		void (*now)(void) = change;
+		change = NULL;
+		now();
+	}
 	real(block);
 }
 
@@ -29,6 +35,52 @@ static void what_free_registers_ends_with_the_scope(void)
 		for (int i = 0; i < n; i++)
 			if (made[i] != NULL) CHECK_DEAD(made[i]);
 	}
+}
+
+static void open_a_scope(void)
+{
+	tl_mem_enter_scope();
+	tl_arena_alloc(64);
+}
+
+static void open_a_function(void)
+{
+	tl_mem_function_enter(1);
+	tl_mem_get_buffer(0, 64);
+}
+
+static void open_a_planned_frame(void)
+{
+	tl_mem_frame_enter(64);
+	tl_arena_alloc(64);
+}
+
+static void close_the_scope(void) { tl_mem_exit_scope(); }
+
+/* In a slow call free() is refused, and changes nothing. */
+static void what_free_opens_or_closes_goes_with_the_scope(void)
+{
+	static void (*const changes[])(void) = {open_a_scope, open_a_function, open_a_planned_frame, close_the_scope};
+	void* frame;
+	CHECK_OK(tl_arena_init(65536));
+	CHECK_OK(tl_mem_enter_scope());
+	frame = tl_mem_frame_enter(64);
+	CHECK_OK(tl_mem_frame_exit());
+	for (int i = 0; i < 400; i++) { /* in each of the ways in which a scope ends */
+		CHECK_OK(tl_mem_enter_scope());
+		for (int k = 0; k < i / 4 % 3; k++) CHECK(tl_mem_new(32) != NULL);
+		CHECK_OK(tl_mem_register_struct(malloc(100)));
+		change = changes[i % 4];
+		CHECK_OK(tl_mem_exit_scope());
+		CHECK(change == NULL);
+		CHECK_INT(tl_get_scope_depth(), 1);
+		CHECK_INT(tl_arena_get_offset(), 0);
+		CHECK_PTR(tl_mem_frame_enter(64), frame);
+		CHECK_OK(tl_mem_frame_exit());
+		CHECK_FAILS(tl_mem_function_exit(), TL_E_NO_FRAME);
+	}
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_OK(tl_arena_free());
 }
 
 /* A struct of two references: to another one, and to memory of malloc's. */
@@ -117,6 +169,7 @@ int main(void)
 		.name = "link", .size = sizeof(struct link), .pointer_offsets = offsets, .num_pointers = 2};
 	CHECK_OK(tl_type_define(&desc, &link_type));
 	RUN(what_free_registers_ends_with_the_scope);
+	RUN(what_free_opens_or_closes_goes_with_the_scope);
 	RUN(free_makes_objects_while_a_chain_ends);
 	RUN(an_error_callback_in_the_middle_of_a_release);
 	return check_finish();

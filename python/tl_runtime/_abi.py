@@ -1913,7 +1913,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: none.
         Threads: the calling thread's scopes and frames.
         Returns: TL_OK, or why nothing was opened.
-        Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_LIMIT (more than 2^29 - 1
+        Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_LIMIT (more than 2^28 - 1
             slots), TL_E_ARENA_EXHAUSTED (the frame or scope stack is full).
         Cost: about 3 ns, and 1 ns for each slot.
         """,

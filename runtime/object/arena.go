@@ -63,14 +63,14 @@ func (c *Context) noteArena() {
 	c.ArenaMark = c.MarkTop
 }
 
-// noteAllMarks is noteArena for a change that may take what is older than the newest mark: every mark keeps the
-// top that it stood for.
-func (c *Context) noteAllMarks() {
-	top := c.ArenaTop
-	for n := c.OpenMarks(); n > 0; n-- {
-		top = keepArena(c.OpenMark(n-1), top)
+// noteTopsAbove is noteArena for a change that takes the arena back to top, and may take what is older than the
+// newest mark: marks that stand for a higher top keep it. An older mark without MarkArena stands for what the next
+// newer one keeps, so the first that keeps no more than top ends the search.
+func (c *Context) noteTopsAbove(top uintptr) {
+	kept := c.ArenaTop
+	for n := c.OpenMarks(); n > 0 && kept > top; n-- {
+		kept = keepArena(c.OpenMark(n-1), kept)
 	}
-	c.ArenaMark = c.MarkTop
 }
 
 // keepArena returns the arena's top of when m was opened, which is m's own or else top.
@@ -101,7 +101,7 @@ func (c *Context) ArenaFree() status.Status {
 	if c.ArenaBase == 0 {
 		return status.OK
 	}
-	c.noteAllMarks()
+	c.noteTopsAbove(c.ArenaBase)
 	c.trim(c.ArenaBase, c.ArenaEnd)
 	c.ArenaBase, c.ArenaTop, c.ArenaEnd = 0, 0, 0
 	return status.OK
@@ -109,9 +109,7 @@ func (c *Context) ArenaFree() status.Status {
 
 // ArenaReset empties the arena and keeps it.
 func (c *Context) ArenaReset() status.Status {
-	if c.ArenaBase != 0 {
-		c.noteAllMarks()
-	}
+	c.noteTopsAbove(c.ArenaBase)
 	c.ArenaTop = c.ArenaBase
 	return status.OK
 }
@@ -135,8 +133,9 @@ func (c *Context) ArenaSetOffset(offset int64) status.Status {
 	if offset < 0 || offset > c.ArenaOffset() {
 		return c.Fail(status.InvalidArgument, textArenaOffset, 0, uint64(offset), uint64(c.ArenaOffset()))
 	}
-	c.noteAllMarks()
-	c.ArenaTop = c.ArenaBase + uintptr(offset)
+	top := c.ArenaBase + uintptr(offset)
+	c.noteTopsAbove(top)
+	c.ArenaTop = top
 	return status.OK
 }
 

@@ -144,7 +144,7 @@ var sentences = map[Text]string{
 	textNoPlanned:     "no planned frame is open in this function; every tl_mem_frame_exit needs its tl_mem_frame_enter",
 	textSlotRange:     "slot %d is not one of the %d of this function",
 	textNegative:      "%d is negative; sizes, counts and offsets are not",
-	textSlots:         "a function has at most 536870911 slots, not %d",
+	textSlots:         "a function has at most %d slots, not %d",
 	textFrameFull:     "%v bytes do not fit into the frame stack: %v of %v bytes are in use; raise TL_ARENA_BYTES",
 	textArenaFull:     "%d bytes do not fit into the arena: %d of %d bytes are in use",
 	textNoArena:       "no arena is active; call tl_arena_init first",

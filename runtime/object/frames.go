@@ -26,7 +26,7 @@ func (c *Context) FunctionEnter(n int64) status.Status {
 		return c.Fail(status.InvalidArgument, textNegative, 0, uint64(n))
 	}
 	if n > layout.MarkSlots {
-		return c.Fail(status.Limit, textSlots, 0, uint64(n))
+		return c.Fail(status.Limit, textSlots, 0, layout.MarkSlots, uint64(n))
 	}
 	before := c.FrameTop
 	if st := c.pushMark(layout.MarkFunction, uint32(n)); st != status.OK {
