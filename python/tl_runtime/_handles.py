@@ -21,4 +21,4 @@ class Handle:
 
     def __reduce__(self) -> Any:
         kind = type(self).__name__
-        raise TypeError(f"tl.{kind}: a handle of this process cannot be pickled or copied; {self._instead}")
+        raise TypeError(f"a {kind} is a handle of this process and cannot be pickled or copied; {self._instead}")
