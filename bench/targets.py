@@ -164,7 +164,7 @@ MEMORY_POOL = Table(
     "more is cache misses, for the peer as for ours; the instructions stand in the last table.",
     [
         Row("ours, pair of 4096 bytes", "pool-pair/4096/tl", Plain(15)),
-        Row("two threads, one pool: pair of 4096 bytes", "pool-pair/4096/tl@2", Plain(12)),
+        Row("two threads, one pool: pair of 4096 bytes", "pool-pair/4096/tl@2", Scaled(12, "pool-pair/4096/tl", 7)),
         Row("two threads, a pool each: pair of 4096 bytes", "pool-pair/4096/tl-own@2"),
         Row("ours, trace random", "pool-trace/random/tl", Plain(60)),
         Row("ours, trace mixed", "pool-trace/mixed/tl"),
