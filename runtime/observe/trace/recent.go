@@ -10,7 +10,13 @@ type recent struct {
 // recentEvents is how many are kept: with 64 bytes each, 4 MiB.
 const recentEvents = 1 << 16
 
-func (r *recent) clear() { *r = recent{} }
+// clear keeps the memory of the ring, whose pages would cost more than the events that it takes.
+func (r *recent) clear() {
+	if r.ring == nil {
+		r.ring = make([]Event, 0, recentEvents)
+	}
+	r.ring, r.next = r.ring[:0], 0
+}
 
 func (r *recent) add(e Event) {
 	if len(r.ring) < recentEvents {

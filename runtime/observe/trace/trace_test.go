@@ -216,6 +216,19 @@ func (d *fullDisk) WriteAt(text []byte, at int64) (int, error) {
 }
 
 // TestAFullDiskLeavesAWholeFile has the disk become full in the middle of a trace.
+// A trace that begins with new pages takes 2 us an event while it fills them.
+func TestTheNextTraceHasTheRingOfTheLast(t *testing.T) {
+	var r recent
+	r.clear()
+	r.add(Event{Address: 1})
+	first := &r.ring[0]
+	r.clear()
+	require.Empty(t, r.ring)
+	r.add(Event{Address: 2})
+	require.Same(t, first, &r.ring[0])
+	require.Equal(t, recentEvents, cap(r.ring))
+}
+
 func TestAFullDiskLeavesAWholeFile(t *testing.T) {
 	path := start(t, Options{})
 	recorder.file.f = &fullDisk{recorder.file.f.(*output.File), 700 << 10}
