@@ -136,6 +136,9 @@ func objectInfo(p uintptr, a object.Allocation) tl_alloc_info {
 func describedInfo(p uintptr, d registry.Described) tl_alloc_info {
 	info := tl_alloc_info{Block: d.Real, Bytes: d.Bytes, Count: d.Count, BlockCount: d.References, Addresses: d.Aliases,
 		BufferId: d.Id, Kind: int64(d.Kind)}
+	if d.Id != 0 { // recorded by its number, whatever address is asked for
+		return recorded(info, track.OfBuffer(d.Id))
+	}
 	for _, at := range []uintptr{p, d.Real} {
 		if ref, ok := track.RefOf(at); ok && at != 0 && info.Number == 0 {
 			info = recorded(info, ref)

@@ -60,12 +60,15 @@ type Ref struct {
 // OfObject names the object in a slot.
 func OfObject(e layout.Entry) Ref { return Ref{Kind: Object, Key: uint64(e.Record), Gen: e.Gen} }
 
+// OfBuffer names a shared block by its number.
+func OfBuffer(id uint64) Ref { return Ref{Kind: Foreign, Key: BufferKey | id} }
+
 // OfForeign names a registered block: a buffer by its number, since any of its addresses
 // may go first.
 func OfForeign(t *registry.Table, info registry.Info) Ref {
 	if info.Link != 0 {
 		if d, known := t.Outline(info); known && d.Id != 0 {
-			return Ref{Kind: Foreign, Key: BufferKey | d.Id}
+			return OfBuffer(d.Id)
 		}
 	}
 	return Ref{Kind: Foreign, Key: uint64(info.Pointer), Gen: info.Gen}
