@@ -248,7 +248,7 @@ class TlScopes(gdb.Command):
         print(f"{marks} open")
         for i in reversed(range(marks)):
             mark = context["marks"][i]
-            low = int(mark["entries"])
+            low = int(mark["top"] - context["entries"])
             kind = kinds[int(mark["kind"]) >> number("mark_kind_shift")]
             print(f"{i + 1}: {kind}, {top - low} {'entry' if top - low == 1 else 'entries'}")
             for j in itertools.islice(range(top - 1, low - 1, -1), SHOWN):
