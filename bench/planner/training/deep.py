@@ -8,8 +8,6 @@ U-Net and the mixture of experts are written here.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import pathlib
 import sys
 from collections.abc import Callable, Iterable
@@ -228,8 +226,7 @@ SETS: dict[str, tuple[Callable[[], Step], int]] = {
 
 
 def main(folder: str, names: list[str]) -> None:
-    with contextlib.suppress(FileExistsError):
-        os.makedirs(folder)
+    pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
     for name in names or SETS:
         build, times = SETS[name]
         buffers = lifetimes.record(build, times)

@@ -3,7 +3,7 @@ momentum.
 
     jax_step.py FOLDER
 
-writes jax_mlp.json, jax_cnn.json and jax_transformer.json. Those in bench/planner/training/jax were made by it; JAX is not
+writes jax_mlp.json, jax_cnn.json and jax_transformer.json. Those in bench/planner/training/recorded were made by it; JAX is not
 needed to measure them.
 """
 

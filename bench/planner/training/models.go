@@ -10,7 +10,7 @@ import (
 
 // written are training steps of JAX and PyTorch; jax_step.py and torch_step.py write them.
 //
-//go:embed jax torch
+//go:embed recorded
 var written embed.FS
 
 func read(path string) *graph.Graph {
@@ -32,13 +32,13 @@ var Models = map[string]func() *graph.Graph{
 	"transformer": func() *graph.Graph { return Transformer(3, 256, 64, 4) },
 	"unet":        func() *graph.Graph { return UNet(3, 4, 8, 32) },
 
-	"jax_mlp":         func() *graph.Graph { return read("jax/jax_mlp.json") },
-	"jax_cnn":         func() *graph.Graph { return read("jax/jax_cnn.json") },
-	"jax_transformer": func() *graph.Graph { return read("jax/jax_transformer.json") },
+	"jax_mlp":         func() *graph.Graph { return read("recorded/jax_mlp.json") },
+	"jax_cnn":         func() *graph.Graph { return read("recorded/jax_cnn.json") },
+	"jax_transformer": func() *graph.Graph { return read("recorded/jax_transformer.json") },
 
-	"torch_mlp":         func() *graph.Graph { return read("torch/torch_mlp.json") },
-	"torch_cnn":         func() *graph.Graph { return read("torch/torch_cnn.json") },
-	"torch_transformer": func() *graph.Graph { return read("torch/torch_transformer.json") },
+	"torch_mlp":         func() *graph.Graph { return read("recorded/torch_mlp.json") },
+	"torch_cnn":         func() *graph.Graph { return read("recorded/torch_cnn.json") },
+	"torch_transformer": func() *graph.Graph { return read("recorded/torch_transformer.json") },
 }
 
 // MLP is a perceptron with layers of one width.

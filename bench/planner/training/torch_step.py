@@ -1,10 +1,10 @@
-"""Training steps written with PyTorch, as graphs of `tl`: traced by functorch.make_fx, forward, backward by autograd, and SGD
-with momentum.
+"""Training steps written with PyTorch, as graphs of `tl`: traced by functorch.make_fx, forward, backward by autograd, and
+SGD with momentum.
 
     torch_step.py FOLDER
 
-writes torch_mlp.json, torch_cnn.json and torch_transformer.json. Those in bench/planner/training/torch were made by it with
-Debian's PyTorch 1.13; PyTorch is not needed to measure them.
+writes torch_mlp.json, torch_cnn.json and torch_transformer.json. Those in bench/planner/training/recorded were made by it
+with Debian's PyTorch 1.13; PyTorch is not needed to measure them.
 """
 
 from __future__ import annotations
