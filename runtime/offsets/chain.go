@@ -16,11 +16,11 @@ type chain struct {
 	before []spot  // where the items of this chain lay, nothing for the one that lay nowhere
 	pool   []int32 // what is to be placed
 	weight []float64
-	noise  uint64
+	noise  noise
 }
 
 func newChain(items int, seed uint64) chain {
-	return chain{vain: make([]float64, items), moved: make([]int32, items), noise: seed | 1}
+	return chain{vain: make([]float64, items), moved: make([]int32, items), noise: noise(seed | 1)}
 }
 
 // eject makes room for an item that begins now, or changes nothing.
@@ -67,10 +67,7 @@ func (c *chain) note(i int32, at int64) {
 func (o *outward) heavy(i, now int32) float64 {
 	c := &o.chain
 	age := 16 * float64(now-o.in.when(i, o.backwards).first) / o.life
-	c.noise ^= c.noise << 13
-	c.noise ^= c.noise >> 7
-	c.noise ^= c.noise << 17
-	return float64(o.in.items[i].size) * (1 + c.vain[i]) * (1 + age) * (64 + float64(c.noise>>60))
+	return float64(o.in.items[i].size) * (1 + c.vain[i]) * (1 + age) * (64 + float64(c.noise.next()>>60))
 }
 
 // cheapest is the first of the cells that weigh least of those that are side by side, long enough for an item, and

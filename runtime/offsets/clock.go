@@ -16,7 +16,7 @@ func (s *solver) tick(units int64) bool {
 	return s.late || s.units >= s.allowance
 }
 
-// watch counts work, such as that of tick, or such as no grant pays for, and looks at the clock when it is time.
+// watch counts work, also work that no grant pays for, and looks at the clock every unitsPerLook.
 func (s *solver) watch(units int64) {
 	if s.unseen += units; s.unseen >= unitsPerLook {
 		s.unseen = 0

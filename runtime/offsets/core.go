@@ -1,16 +1,15 @@
 package offsets
 
-import "slices"
-
 const (
 	// coreItems about the largest load are placed first.
 	coreItems = 200
 	// coreSweepUnits and coreTreeUnits are the work of the sweeps, and then of the tree, that place them.
 	coreSweepUnits, coreTreeUnits = 1_600_000, 16_000_000
-	// coreSweeps are made about a core, of which the one goes on that found room for most; of many items, one.
+	// coreSweeps are made from a core, and the best is kept; one with more than manyItems.
 	coreSweeps = 4
-	// attempts are made to get past what finds no room.
-	attempts = 100
+	// attempts are made to get past what finds no room. In all of them as many items as there are, and placedAgain
+	// more, may be placed again.
+	attempts, placedAgain = 100, 1_000_000
 	// fewAbove and manyAbove are the reciprocals of the part of the goal that their limit is above it: with many items,
 	// hot places are rarer and shorter, and there is less time for each.
 	fewAbove, manyAbove = 24, 64
@@ -30,7 +29,8 @@ func (p *packing) byCore() bool {
 	if !p.plain || !p.local() || !p.above(near) {
 		return false
 	}
-	if p.sweepFromCore(p.coreLimit()) {
+	limit := p.coreLimit()
+	if p.sweepAbout(p.core(limit), limit) {
 		p.keep("outward sweep")
 	}
 	return true
@@ -46,25 +46,24 @@ func (p *packing) coreLimit() int64 {
 	return goal + goal/part
 }
 
-// sweepFromCore places everything on the ground, what is about the largest load first. It says whether it came to the
-// end.
-func (p *packing) sweepFromCore(limit int64) bool { return p.sweepAbout(p.core(limit), limit) }
-
-// sweepAbout takes the best of some sweeps from a core, nil: from the section with the largest load.
+// sweepAbout keeps the best of some sweeps on the ground, and says whether one came to the end. Without a core they
+// begin at the section with the largest load.
 func (p *packing) sweepAbout(c *core, limit int64) bool {
 	sweeps, least := coreSweeps, len(p.in.items)+1
 	if len(p.in.items) > manyItems {
 		sweeps = 1
 	}
+	if c != nil { // no sweep moves it
+		for k, i := range c.items {
+			p.ground.offset[i] = c.offset[k]
+		}
+	}
 	var best []int64
 	for ; sweeps > 0 && least > 0 && !p.over(); sweeps-- {
 		w := p.sweeping(limit)
-		w.attempts, w.again, w.taste = attempts, 1_000_000+int64(len(p.in.items)), tastes[p.outward%2]
+		w.attempts, w.again, w.taste = attempts, placedAgain+int64(len(p.in.items)), tastes[p.outward%2]
 		if c != nil {
 			w.core = c.span
-			for k, i := range c.items {
-				p.ground.offset[i] = c.offset[k]
-			}
 		}
 		lost, finished := p.in.outwards(p.ground.offset, w)
 		if !finished {
@@ -84,15 +83,10 @@ func (p *packing) sweepAbout(c *core, limit int64) bool {
 func (p *packing) core(limit int64) *core {
 	var c *core
 	load := p.in.load()
-	peak := int32(slices.Index(load, slices.Max(load)))
+	peak := peakOf(load)
 	for _, part := range []int64{32, 16, 8, 6, 5} {
 		hot := around(load, peak, limit-limit/part)
-		var items []int32
-		for i := range p.in.items {
-			if it := &p.in.items[i]; it.size > 0 && it.first < hot.end && hot.first < it.end {
-				items = append(items, int32(i))
-			}
-		}
+		items := p.in.within(hot)
 		if len(items) > coreItems || p.tick(int64(len(p.in.items))) {
 			break
 		}

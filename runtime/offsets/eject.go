@@ -18,7 +18,17 @@ type ejector struct {
 	pool   []int32 // what is to be placed
 	starts []edge
 	ends   []edge
-	noise  uint64
+	noise  noise
+}
+
+// noise draws numbers by shifts (Marsaglia, 2003), where one is drawn for each thing that is looked at.
+type noise uint64
+
+func (n *noise) next() uint64 {
+	*n ^= *n << 13
+	*n ^= *n >> 7
+	*n ^= *n << 17
+	return uint64(*n)
 }
 
 type spot struct {
@@ -40,7 +50,7 @@ const (
 
 // newEjector takes as crowded what is close to the largest load.
 func (in *instance) newEjector(seed uint64) *ejector {
-	e := &ejector{hard: make([]int32, len(in.items)), moved: make([]int32, len(in.items)), noise: seed | 1}
+	e := &ejector{hard: make([]int32, len(in.items)), moved: make([]int32, len(in.items)), noise: noise(seed | 1)}
 	load := in.load()
 	most, sums := float64(slices.Max(load)), make([]float64, len(load)+1)
 	for t, bytes := range load {
@@ -134,11 +144,8 @@ func (e *ejector) cheapest(it *item, near []piece, limit int64) (best int64, fou
 	least := immovable
 	try := func(c *cover, at int64) {
 		weight := c.weight(at, at+it.size)
-		e.noise ^= e.noise << 13
-		e.noise ^= e.noise >> 7
-		e.noise ^= e.noise << 17
-		if weight < immovable {
-			weight += weight * int64(e.noise>>60) / 64
+		if x := e.noise.next(); weight < immovable {
+			weight += weight * int64(x>>60) / 64
 		}
 		if weight < least {
 			best, least = at, weight

@@ -75,3 +75,31 @@ func TestCancelEndsEveryPhaseSoon(t *testing.T) {
 		})
 	}
 }
+
+// However late it is and however many spaces are too small, a buffer that one of them can hold is not refused.
+func TestWhatFitsIsNotRefusedLate(t *testing.T) {
+	for _, spaces := range []int{16, 32, 64, 256, 512} {
+		for _, pinned := range []bool{false, true} {
+			p := offsets.Problem{Spaces: make([]offsets.Space, spaces), Buffers: make([]offsets.Buffer, 200)}
+			for k := range p.Spaces {
+				p.Spaces[k].Capacity = 100
+			}
+			for k := range 4 {
+				p.Spaces[k].Capacity = 8
+			}
+			p.Spaces[spaces-1].Capacity = 1000
+			for i := range p.Buffers {
+				p.Buffers[i] = offsets.Buffer{Bytes: 500, First: int64(i), End: int64(i) + 1}
+				if i%2 == 1 {
+					p.Buffers[i].Bytes = 50
+				}
+			}
+			if pinned {
+				p.Buffers[0].Pinned, p.Buffers[0].Spaces = true, []int{spaces - 1}
+			}
+			s, err := offsets.Solve(p, offsets.Options{Budget: 1})
+			require.NoError(t, err, "%d spaces, pinned %t", spaces, pinned)
+			require.NoError(t, check.Solution(p, s))
+		}
+	}
+}

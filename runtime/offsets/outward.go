@@ -26,7 +26,7 @@ type outward struct {
 	looks     int64   // cells that were looked at since the clock was
 	chain     chain
 	rewinding
-	begin, end []int32 // as they begin and end
+	begin, end []int32 // the items in the order in which they begin, and end
 	ended      int     // so many of end are over
 	noise      float64 // the part by which the costs of holes differ by chance
 	taste      taste
@@ -68,8 +68,7 @@ const (
 func (in *instance) outwards(offset []int64, w sweeping) (lost int, finished bool) {
 	placed := w.core.first < w.core.end
 	if !placed {
-		load := in.load()
-		peak := int32(slices.Index(load, slices.Max(load)))
+		peak := peakOf(in.load())
 		w.core = span{peak, peak + 1}
 	}
 	var unplaced []int32
@@ -80,7 +79,7 @@ func (in *instance) outwards(offset []int64, w sweeping) (lost int, finished boo
 			edge, section = w.core.first, int32(in.sections)-1-w.core.first
 		}
 		o := in.newOutward(offset, owner, &w, backwards)
-		stack := in.at(edge)
+		stack := in.within(span{edge, edge + 1})
 		if placed {
 			o.keep(stack)
 		} else {
@@ -98,11 +97,14 @@ func (in *instance) outwards(offset []int64, w sweeping) (lost int, finished boo
 	return in.stackAbove(offset, owner, unplaced, w.below), true
 }
 
-// at lists the items that take bytes in a section.
-func (in *instance) at(section int32) []int32 {
+// peakOf is the first section with the largest load.
+func peakOf(load []int64) int32 { return int32(slices.Index(load, slices.Max(load))) }
+
+// within lists the items that take bytes in a stretch of time.
+func (in *instance) within(x span) []int32 {
 	var list []int32
 	for i := range in.items {
-		if it := &in.items[i]; it.size > 0 && it.first <= section && section < it.end {
+		if it := &in.items[i]; it.size > 0 && it.first < x.end && x.first < it.end {
 			list = append(list, int32(i))
 		}
 	}
@@ -258,16 +260,17 @@ func (o *outward) late(more int64) bool {
 // force places an item for which there is no hole and no ejection, above the limit if need be. It says whether to go
 // on.
 func (o *outward) force(i int32) bool {
-	for first := true; first || !o.eject(i); first = false {
+	for {
 		switch {
 		case o.stretch == 0, o.grant < 0:
 			o.giveUp(i)
 			return true
 		case !o.raise(), o.late(0):
 			return false
+		case o.eject(i):
+			return true
 		}
 	}
-	return true
 }
 
 // raise lifts the limit, unless that is in vain.
@@ -328,11 +331,7 @@ func (o *outward) varied(cost float64) float64 {
 	if o.noise == 0 {
 		return cost
 	}
-	c := &o.chain
-	c.noise ^= c.noise << 13
-	c.noise ^= c.noise >> 7
-	c.noise ^= c.noise << 17
-	return cost + math.Abs(cost)*o.noise*float64(c.noise>>40)/(1<<24)
+	return cost + math.Abs(cost)*o.noise*float64(o.chain.noise.next()>>40)/(1<<24)
 }
 
 // cost of a hole, in bytes times sections: of what is left of it, until the item or what is beyond ends, and of the

@@ -12,7 +12,7 @@ const (
 	fewStackTries, stackTries = 4, 24
 	// nearLost is how much may be above the limit after an outward sweep for ejections to be likely to help.
 	nearLost = 16
-	// relayed is how many more ejections a search makes for each item that a stack is in the way of.
+	// relayed is how many more ejections a search allows for each item that is in the way of a stack.
 	relayed = 8
 )
 

@@ -15,7 +15,7 @@ type rewinding struct {
 	due      []bool        // by section of the sweep: a checkpoint is made
 	points   []*checkpoint // the earliest first
 	spare    []*checkpoint
-	farthest int   // the last item that found no room
+	farthest int   // in begin: the latest item that found no room
 	tried    int64 // attempts in a row to get past it
 }
 

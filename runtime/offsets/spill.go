@@ -29,22 +29,24 @@ func (s *solver) spill(in *instance) (*assignment, error) {
 }
 
 // chooser finds spaces for items. However many spaces there are, it tries few for an item on average: where that does
-// not suffice to try all from the first on, it goes on from the one that had room last.
+// not suffice to try all from the first on, it goes on from the one that had room last. It tries all of them before it
+// refuses an item.
 type chooser struct {
-	s     *solver
-	end   func(it *item, space int) int64 // where an item would end there
-	left  int                             // of what may be spent
-	last  int                             // the rank that had room last
-	full  []int64                         // by space: so many bytes find no room until something ends there
-	holes bool                            // in each space the same room is there for whatever is placed now
+	s    *solver
+	end  func(it *item, space int) int64 // where an item would end there
+	left int                             // of what may be spent
+	last int                             // the rank that had room last
+	full []int64                         // by space: items of so many bytes or more find no room
+	// what finds no room in a space finds none until something ends there: in sweeps, not in stacks
+	bySize bool
 }
 
-// firstTries of an item are from its first choice on. A try costs tryCost, to see that a space is full costs 1, and so
-// much may be spent with each item.
+// firstTries of an item are from its first choice on. A try costs tryCost, a look at a full space 1; each item adds
+// spendable.
 const firstTries, tryCost, spendable = 4, 16, 8 * 16
 
-func (s *solver) newChooser(holes bool, end func(it *item, space int) int64) *chooser {
-	c := &chooser{s: s, end: end, full: make([]int64, len(s.spaces)), holes: holes}
+func (s *solver) newChooser(bySize bool, end func(it *item, space int) int64) *chooser {
+	c := &chooser{s: s, end: end, full: make([]int64, len(s.spaces)), bySize: bySize}
 	for space := range c.full {
 		c.full[space] = none
 	}
@@ -68,10 +70,10 @@ func (c *chooser) choose(it *item, rank *int32) (int, error) {
 			return c.s.preferred(it, turn), nil
 		}
 	}
-	for k := range choices { // what has no limit has room
-		if space := c.s.preferred(it, k); c.s.spaces[space].Capacity == 0 && c.fits(it, k) {
+	for k := range choices { // the other way is an error
+		if c.fits(it, k) {
 			*rank, c.last = int32(k), k
-			return space, nil
+			return c.s.preferred(it, k), nil
 		}
 	}
 	space := c.s.preferred(it, choices-1)
@@ -90,7 +92,7 @@ func (c *chooser) fits(it *item, k int) bool {
 	if c.end(it, space) <= capacity || capacity == 0 {
 		return true
 	}
-	if c.holes {
+	if c.bySize {
 		c.full[space] = min(c.full[space], it.size+it.mask)
 	}
 	return false
