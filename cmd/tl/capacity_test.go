@@ -104,6 +104,7 @@ func TestRunWithASecondSpace(t *testing.T) {
 func TestSpillFilesThatAreRefused(t *testing.T) {
 	runtime := needsRun(t)
 	model, folder := write(t, "chain.json", thereAndBack()), t.TempDir()
+	content := write(t, "x.npy", "")
 	for says, flags := range map[string][]string{
 		"add --capacity BYTES":        {"--spill-file", filepath.Join(folder, "spilled")},
 		"a file is aligned to 4096":   {"--capacity", "48KiB", "--alignment", "8192", "--spill-file", "x"},
@@ -112,6 +113,7 @@ func TestSpillFilesThatAreRefused(t *testing.T) {
 		`"a\tb" has a tab or a line`:  {"--capacity", "48KiB", "--spill-file", "a\tb"},
 		`"a\nb" has a tab or a line`:  {"--capacity", "48KiB", "--spill-file", "a\nb"},
 		"it is the model":             {"--capacity", "48KiB", "--spill-file", model},
+		"it is the content of input":  {"--capacity", "48KiB", "--spill-file", content, "--input", "x=" + content},
 		"spill-file slots]":           {"--capacity", "48KiB", "--slots", "--spill-file", "x"},
 		"if any flags in the group [": {"--capacity", "48KiB", "--on", "mpi", "--spill-file", "x"},
 	} {

@@ -133,14 +133,14 @@ func (r *running) execute(e *plan.ExecutionPlan, b *batch) (*result, error) {
 	}
 	defer os.RemoveAll(folder)
 	job := &host.Job{Module: module, Function: function, Samples: b.samples, Repeat: r.repeat}
+	if job.Runtime, err = r.findRuntime(); err != nil {
+		return nil, err
+	}
 	if r.spills(e) {
 		if err := makeSpill(r.file, e); err != nil {
 			return nil, err
 		}
 		job.Spill, job.FrameBytes = r.file, e.Frame.Bytes
-	}
-	if job.Runtime, err = r.findRuntime(); err != nil {
-		return nil, err
 	}
 	if err := writeSections(job, folder, e, b); err != nil {
 		return nil, err

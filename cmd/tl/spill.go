@@ -27,6 +27,11 @@ func (r *running) intoFile(model string) error {
 	if same(r.file, model) {
 		return fmt.Errorf("--spill-file %s: it is the model, which would be overwritten", r.file)
 	}
+	for name, path := range r.inputs {
+		if same(r.file, path) {
+			return fmt.Errorf("--spill-file %s: it is the content of input %q, which would be overwritten", r.file, name)
+		}
+	}
 	r.spill = cmp.Or(r.spill, inMemory)
 	return nil
 }

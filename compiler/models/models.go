@@ -155,16 +155,10 @@ func planWithin(c *graph.Checked, o remat.Options) (*remat.Result, error) {
 		}
 	}
 	if given.Frame.Bytes <= o.Capacity {
-		return asItIs(c, given, o), nil
+		return remat.AsItIs(c, given, o), nil
 	}
 	o.Budget = max(1, o.Budget-now().Sub(start))
 	return remat.Fit(c, o)
-}
-
-// asItIs is a plan of a graph of which nothing is given up.
-func asItIs(c *graph.Checked, p *plan.ExecutionPlan, o remat.Options) *remat.Result {
-	cost := remat.Total(c, o.Cost)
-	return &remat.Result{Graph: c, Plan: p, Cost: cost, Given: cost, LeastCost: cost}
 }
 
 // PlanSymbolic plans a graph with the numbers that o binds as bounds: plan.BuildSymbolic says what the plan tells of
@@ -187,5 +181,5 @@ func PlanSymbolic(g *graph.Graph, o graph.CheckOptions, r remat.Options) (*remat
 	if err != nil {
 		return nil, err
 	}
-	return asItIs(c, made, r), nil
+	return remat.AsItIs(c, made, r), nil
 }

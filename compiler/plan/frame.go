@@ -64,7 +64,8 @@ func (b *builder) placeFor(best *candidate, start time.Time) (*candidate, error)
 			return nil, err
 		}
 		was := &best.plan.Frame
-		if again.Frame.Bytes < was.Bytes || x == best && again.Frame.LowerBound > was.LowerBound {
+		proves := x == best && again.Frame.Bytes == was.Bytes && again.Frame.LowerBound > was.LowerBound
+		if again.Frame.Bytes < was.Bytes || proves {
 			*x.plan, best = again, x
 		}
 	}

@@ -10,8 +10,8 @@ import (
 // Role is what an input or an output of a body is to the instruction that runs it.
 type Role uint8
 
-// The roles. Those of If, Loop and Scan are known; a body of another operator has inputs
-// and outputs that are Foreign, besides what it captures.
+// The roles, with the numbers of tl_port_role. Those of If, Loop and Scan are known; a body of another operator has
+// inputs and outputs that are Foreign, besides what it captures.
 const (
 	Foreign   Role = iota
 	Captured       // an argument of the instruction, the same in all turns

@@ -14,7 +14,7 @@ const (
 	settled = 6   // graphs of replays that are made answers
 	climbed = 3   // those that are changed
 	changes = 300 // of each, in one go
-	rescues = 10  // goes more where nothing fits yet
+	rescues = 10  // more rounds while nothing fits
 
 	mostSpent = 20 // times what the graph costs without a capacity
 )
@@ -114,7 +114,7 @@ func (s *search) trial(t trial) (trial, error) {
 }
 
 // improve changes which values the cheapest of the replays give up. With steps or time it goes on until they are used
-// up, without until something fits.
+// up; otherwise, while nothing fits, for at most so many more rounds as rescues says.
 func (s *search) improve(list []trial) error {
 	random := rand.New(rand.NewPCG(s.options.Seed, 1))
 	endless := s.options.MaxSteps > 0 || s.options.Budget > 0
@@ -142,7 +142,10 @@ func (s *search) improve(list []trial) error {
 			}
 		}
 	}
-	return nil
+	if endless {
+		return nil
+	}
+	return s.polish() // what was found last
 }
 
 // shake replaces a replay of which no small change is closer to the capacity by one with new weights for all values.
@@ -159,7 +162,7 @@ func (s *search) shake(at *trial, random *rand.Rand) error {
 	return err
 }
 
-// climb tries changes of one replay, and keeps what costs no more.
+// climb tries changes of one replay, and keeps what is no worse.
 func (s *search) climb(at *trial, random *rand.Rand) error {
 	if at.factors == nil {
 		at.factors = slices.Repeat([]float64{1}, len(s.base.Values))

@@ -122,6 +122,12 @@ func (e *CapacityError) Error() string {
 		e.LowerBound)
 }
 
+// AsItIs is the result for a plan of a graph of which nothing is given up. It keeps both.
+func AsItIs(c *graph.Checked, p *plan.ExecutionPlan, o Options) *Result {
+	cost := Total(c, o.Cost)
+	return &Result{Graph: c, Plan: p, Cost: cost, Given: cost, LeastCost: cost}
+}
+
 // Fit plans c so that the frame fits into the capacity, at a low cost. Where the plan of plan.Build fits, that is the
 // answer. Fit fails with a CapacityError when it finds no plan that fits. It does not change c.
 //
@@ -148,8 +154,7 @@ func Fit(c *graph.Checked, o Options) (*Result, error) {
 		return nil, err
 	}
 	if given.Frame.Bytes <= o.Capacity {
-		base := Total(c, o.Cost)
-		return &Result{Graph: c, Plan: given, Cost: base, Given: base, LeastCost: base}, nil
+		return AsItIs(c, given, o), nil
 	}
 	s, err := newSearch(c, given, o, start)
 	if err != nil {
