@@ -66,9 +66,9 @@ type tl_execution_body struct {
 //	    size_t struct_size; /* sizeof(tl_execution_port) */
 //	    int32_t role;       /* tl_port_role */
 //	    int32_t is_back;    /* 1: the first turn has the last part of the whole */
-//	    int64_t argument;   /* of the instruction: what is captured or gone over, the first content of what is carried; -1: none */
-//	    int64_t result;     /* of the instruction: it, or the whole of which a part is collected; -1: none */
-//	    int64_t axis;       /* of the whole, along which the parts of the turns lie */
+//	    int64_t argument;   /* index of the argument of the instruction that is captured or scanned, or that is carried at first; -1: none */
+//	    int64_t result;     /* index of the result of the instruction that this port is, or of which it is a part; -1: none */
+//	    int64_t axis;       /* of the whole, along which the parts of the turns lie; 0 for other roles */
 //	} tl_execution_port;
 type tl_execution_port struct {
 	StructSize uintptr

@@ -15,10 +15,10 @@ import (
 type bodyPlace struct{ instruction, body int64 }
 
 func (p bodyPlace) find(o *object.Context, e *execution) (*plan.Instruction, status.Status) {
-	if p.instruction < 0 || p.instruction >= int64(len(e.plan.Instructions)) {
-		return nil, outside(o, "instruction", p.instruction, len(e.plan.Instructions))
+	in, st := e.instruction(o, p.instruction)
+	if st != status.OK {
+		return nil, st
 	}
-	in := &e.plan.Instructions[p.instruction]
 	if p.body < 0 || p.body >= int64(len(in.Bodies)) {
 		return nil, outside(o, "body", p.body, len(in.Bodies))
 	}

@@ -115,12 +115,20 @@ func executionBuffer(o *object.Context, h uintptr, buffer int64, out uintptr) st
 	})
 }
 
+// instruction finds one by its index.
+func (e *execution) instruction(o *object.Context, i int64) (*plan.Instruction, status.Status) {
+	if i < 0 || i >= int64(len(e.plan.Instructions)) {
+		return nil, outside(o, "instruction", i, len(e.plan.Instructions))
+	}
+	return &e.plan.Instructions[i], status.OK
+}
+
 func executionInstruction(o *object.Context, h uintptr, instruction int64, out uintptr) status.Status {
 	return executions.with(o, h, func(e *execution) status.Status {
-		if instruction < 0 || instruction >= int64(len(e.plan.Instructions)) {
-			return outside(o, "instruction", instruction, len(e.plan.Instructions))
+		in, st := e.instruction(o, instruction)
+		if st != status.OK {
+			return st
 		}
-		in := &e.plan.Instructions[instruction]
 		attrs, err := graph.WriteAttrs(in.Attrs)
 		if err != nil {
 			return fail(o, status.Internal, "the attributes of node %q: %v", in.Node, err)

@@ -43,10 +43,10 @@ func checkRunIn(o *object.Context, h uintptr, a runArguments, memory, second spa
 	if st := e.checkSpace(o, memory, e.plan.Frame.Bytes, "memory", "frame"); st != status.OK {
 		return st
 	}
-	if e.plan.Outside == 0 && second.bytes != 0 {
-		// The function has no such argument, and its caller goes by the bytes.
-		return fail(o, status.InvalidArgument, "outside has %d bytes; the plan has no second space, and takes 0",
-			second.bytes)
+	if e.plan.Outside == 0 && second != (space{}) {
+		// graph_run.c passes outside whenever it has bytes, and this function has no such argument.
+		return fail(o, status.InvalidArgument, "outside is %#x with %d bytes; the plan has no second space, and takes NULL and 0",
+			second.at, second.bytes)
 	}
 	if st := e.checkSpace(o, second, e.plan.Outside, "outside", "second space"); st != status.OK {
 		return st

@@ -33,9 +33,9 @@ type tl_plan_progress struct {
 // thread: after each improvement, and otherwise about every 10 milliseconds, also
 // before there is a solution. With a million buffers up to 50 milliseconds may pass
 // between two calls, as some passes over all of them are not interrupted. The progress
-// is valid during the call. Anything but 0 ends the search: the best solution so far
-// is the result, and while there is none the first pass over the buffers is finished
-// for one. The callback must return normally. It cannot call this library, which
+// is valid during the call. Anything but 0 ends the search with the best solution so
+// far; if there is none yet, the first pass over the buffers is finished, and its
+// solution is the result. The callback must return normally. It cannot call this library, which
 // answers TL_E_BUSY.
 //
 //	C: typedef int32_t (*tl_plan_progress_callback)(const tl_plan_progress* progress, void* ctx);

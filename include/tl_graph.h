@@ -88,7 +88,7 @@ typedef struct tl_graph_options {
     size_t struct_size;    /* sizeof(tl_graph_options) */
     uint64_t seed;         /* of every random choice */
     int64_t max_steps;     /* of the search for offsets; 0: 20000 for small plans */
-    int64_t budget_ms;     /* milliseconds for better offsets, with a capacity for all that is searched; 0: no bound but steps */
+    int64_t budget_ms;     /* milliseconds to look for better offsets, with a capacity for the whole search; 0: bounded by steps alone */
     size_t alignment;      /* of the frame and each buffer: a power of two; 0: 64 */
     size_t capacity_bytes; /* the most bytes of the frame; 0: any */
     uint64_t flags;        /* tl_graph_flag */
@@ -680,9 +680,9 @@ typedef struct tl_execution_port {
     size_t struct_size; /* sizeof(tl_execution_port) */
     int32_t role;       /* tl_port_role */
     int32_t is_back;    /* 1: the first turn has the last part of the whole */
-    int64_t argument;   /* of the instruction: what is captured or gone over, the first content of what is carried; -1: none */
-    int64_t result;     /* of the instruction: it, or the whole of which a part is collected; -1: none */
-    int64_t axis;       /* of the whole, along which the parts of the turns lie */
+    int64_t argument;   /* index of the argument of the instruction that is captured or scanned, or that is carried at first; -1: none */
+    int64_t result;     /* index of the result of the instruction that this port is, or of which it is a part; -1: none */
+    int64_t axis;       /* of the whole, along which the parts of the turns lie; 0 for other roles */
 } tl_execution_port;
 
 /*

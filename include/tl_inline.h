@@ -665,7 +665,7 @@ TL_INL_STEP void tl_inl_enter_function(tl_inl_context* c, uint64_t function)
 	c->slot_table = (tl_inl_slot*)TL_INL_ALIGNED64(m->frame_top);
 }
 
-/* The newest mark of this kind goes. flags are those of its kind, or none where it is known to have none. */
+/* Removes the newest mark m, of this kind. flags is m->kind, or 0 where it is known to have no flag. */
 TL_INL_STEP void tl_inl_pop_mark(tl_inl_context* c, tl_inl_mark* m, uint32_t kind, uint32_t flags)
 {
 	c->mark_top = m;
@@ -811,7 +811,7 @@ TL_INL_STEP void tl_inl_note_arena(tl_inl_context* c)
 	c->arena_mark = c->mark_top;
 }
 
-/* n bytes aligned to 64; false: no arena, full, nothing to do. Budget: 5 loads, 1 store, 3 branches. */
+/* n bytes aligned to 64; false: no arena, full, nothing to do. Budget: 4 loads, 1 store, 3 branches. */
 TL_INL_STEP bool tl_inl_op_arena_alloc(tl_inl_context* c, int64_t bytes, void** result)
 {
 	uintptr_t at = TL_INL_ALIGNED64(c->arena_top), top = at + (uint64_t)bytes; /* an address and 2^63 fit into a word */

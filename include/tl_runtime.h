@@ -1531,7 +1531,8 @@ TL_API int64_t tl_arena_get_offset(void);
  * Returns: TL_OK, or why the offset stays.
  * Errors: TL_E_INVALID_ARGUMENT (negative, or beyond what is in use),
  *     TL_E_NO_FRAME (no arena is active).
- * Cost: about 2 ns.
+ * Cost: about 2 ns, and a load for each open scope that began above the
+ *     offset.
  */
 TL_API tl_status tl_arena_set_offset(int64_t offset);
 
@@ -4247,9 +4248,9 @@ typedef struct tl_plan_progress {
  * thread: after each improvement, and otherwise about every 10 milliseconds, also
  * before there is a solution. With a million buffers up to 50 milliseconds may pass
  * between two calls, as some passes over all of them are not interrupted. The progress
- * is valid during the call. Anything but 0 ends the search: the best solution so far
- * is the result, and while there is none the first pass over the buffers is finished
- * for one. The callback must return normally. It cannot call this library, which
+ * is valid during the call. Anything but 0 ends the search with the best solution so
+ * far; if there is none yet, the first pass over the buffers is finished, and its
+ * solution is the result. The callback must return normally. It cannot call this library, which
  * answers TL_E_BUSY.
  */
 typedef int32_t (*tl_plan_progress_callback)(const tl_plan_progress* progress, void* ctx);

@@ -203,6 +203,8 @@ static void memory_can_be_the_callers(void)
 	CHECK_FAILS(tl_execution_run_in(execution, function, inputs, 1, outputs, 2, memory, ROOM, memory, 64),
 	            TL_E_INVALID_ARGUMENT);
 	CHECK(strstr(tl_last_error(), "the plan has no second space") != NULL);
+	CHECK_FAILS(tl_execution_run_in(execution, function, inputs, 1, outputs, 2, memory, ROOM, memory, 0),
+	            TL_E_INVALID_ARGUMENT);
 	free(memory);
 	CHECK_OK(tl_execution_destroy(execution));
 	CHECK_OK(tl_graph_destroy(graph));

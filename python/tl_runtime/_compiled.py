@@ -55,7 +55,11 @@ class CompiledGraph(Runnable):
             self._use(spaces, threading.Lock())
 
     def within(self, memory: Any, outside: Any = None) -> CompiledGraph:
-        """Returns the same code in other memory of the caller, for another thread or other states."""
+        """Returns the same code in other memory of the caller, for another thread or other states.
+
+        outside is needed where the plan has a second space. The result keeps both arrays; no other function may use them at
+        the same time. ValueError says what is wrong with one.
+        """
         if self.memory is None:
             raise ValueError(f"{self._kind}: the code has its memory from the runtime; compile(memory=...) makes the other")
         return self._in(self._spaces(memory, outside), threading.Lock())

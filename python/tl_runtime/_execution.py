@@ -311,7 +311,8 @@ class Execution(Handle):
         compiler is "llvmlite", "clang", or None for the first of them that is installed. The function takes its memory
         from the runtime, or lies in the caller's: an array that can be written, of frame_bytes bytes at least, at a
         multiple of the alignment and of 64, such as scratch() makes. A plan that moves values to a second space takes
-        memory for that as well: outside, of outside_bytes bytes. ValueError says what is wrong with it.
+        memory for that as well: outside, of outside_bytes bytes. The function keeps the arrays. ValueError says what is
+        wrong with one.
         """
         from ._compiled import CompiledGraph
 

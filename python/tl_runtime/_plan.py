@@ -68,7 +68,7 @@ class Plan(Handle):
     """
 
     _instead = "make another one"
-    _destroy = lib.tl_plan_destroy  # still there when the interpreter has taken the module apart
+    _destroy = lib.tl_plan_destroy
 
     def __init__(self) -> None:
         handle = ctypes.c_void_p()
@@ -143,9 +143,9 @@ class Plan(Handle):
         the frame is proved minimal or the budget is spent. It ends at a frame of target bytes. The same seed and
         number of steps give the same solution. LimitError names a buffer that fits into none of its spaces.
 
-        progress is called after each improvement and otherwise about every 10 ms; when it returns something
-        that is true, the best solution so far is the result, while there is none that of the first pass over
-        the buffers. It cannot use the library, which answers with BusyError. Its exceptions end the search and
+        progress is called after each improvement and otherwise about every 10 ms. Something true from it ends the
+        search with the best solution so far; if there is none yet, the first pass over the buffers is finished,
+        and its solution is the result. It cannot use the library, which answers with BusyError. Its exceptions end the search and
         are raised here. Ctrl-C ends the search too, with progress or without; a handler of SIGINT that does not
         raise leaves the best solution so far.
         """
