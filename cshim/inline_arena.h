@@ -13,7 +13,7 @@ static inline void tlc_note_arena(tl_context* c)
 	c->arena_mark = c->mark_top;
 }
 
-/* n bytes aligned to 64; false: no arena, full, nothing to do. Budget: 5 loads, 1 store, 3 branches. */
+/* n bytes aligned to 64; false: no arena, full, nothing to do. Budget: 4 loads, 1 store, 3 branches. */
 static inline bool tlc_op_arena_alloc(tl_context* c, int64_t bytes, void** result)
 {
 	uintptr_t at = TLC_ALIGNED64(c->arena_top), top = at + (uint64_t)bytes; /* an address and 2^63 fit into a word */

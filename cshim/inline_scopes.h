@@ -33,7 +33,7 @@ static inline void tlc_enter_function(tl_context* c, uint64_t function)
 	c->slot_table = (tl_slot*)TLC_ALIGNED64(m->frame_top);
 }
 
-/* The newest mark of this kind goes. flags are those of its kind, or none where it is known to have none. */
+/* Removes the newest mark m, of this kind. flags is m->kind, or 0 where it is known to have no flag. */
 static inline void tlc_pop_mark(tl_context* c, tl_mark* m, uint32_t kind, uint32_t flags)
 {
 	c->mark_top = m;

@@ -167,10 +167,11 @@ typedef struct tl_class_info {
 	uint32_t padding;
 } tl_class_info;
 
-/* What was open when a scope, a function or a planned frame began. */
+/* What was open when a scope, a function or a planned frame began. Without ARENA a mark stands for the top that the next
+ * newer one keeps, the newest for the top of now. */
 typedef struct tl_mark {
 	tl_entry* top;       /* of the scope entries below it */
-	uintptr_t arena_top; /* of the arena below it, where kind has ARENA; otherwise that is the arena's top of now */
+	uintptr_t arena_top; /* of the arena below it, where kind has ARENA */
 	uintptr_t frame_top; /* of the frame stack below it; not written for a scope, which has no frame */
 	uint32_t kind;       /* kind << 30 | TAGGED | ARENA | slots */
 	uint32_t outer;      /* 1 + index of the enclosing function's mark, 0 = none; not written for a scope */
@@ -180,7 +181,7 @@ typedef struct tl_mark {
 enum { TL_MARK_SCOPE = 0, TL_MARK_FUNCTION = 1, TL_MARK_PLANNED = 2 };
 #define TL_MARK_KIND_SHIFT 30
 #define TL_MARK_SLOTS 0x0FFFFFFFu
-#define TL_MARK_ARENA 0x10000000u  /* the arena has changed while this was the newest mark */
+#define TL_MARK_ARENA 0x10000000u  /* arena_top is written */
 #define TL_MARK_TAGGED 0x20000000u /* a tag was pushed while this was the newest mark */
 
 /* One buffer slot of a function frame. */
@@ -269,10 +270,10 @@ typedef struct tl_context {
 	tl_slot* slot_table;
 	uintptr_t frame_base, frame_top, frame_end;
 	uintptr_t arena_base, arena_top, arena_end; /* all 0 while no arena is active */
-	tl_mark* arena_mark; /* mark_top while the newest mark has ARENA, or while there is none; otherwise anything else */
-	uint64_t indexed;    /* scope entries below it are in the index */
-	uint64_t holes;      /* scope entries that were taken out */
-	uintptr_t index;     /* hash slots of the scope index (runtime/object) */
+	tl_mark* arena_mark;                        /* mark_top only if the newest mark has ARENA or there is none */
+	uint64_t indexed;                           /* scope entries below it are in the index */
+	uint64_t holes;                             /* scope entries that were taken out */
+	uintptr_t index;                            /* hash slots of the scope index (runtime/object) */
 	uint64_t index_mask;
 	uintptr_t index_prev;    /* entry position -> next older position of the same pointer */
 	struct tl_context* self; /* this context; the real one when this is the stub of TL_FASTPATH=0; NULL = none */

@@ -120,7 +120,7 @@ static __attribute__((noinline)) tl_status free_newest(tl_context* c, uintptr_t 
 }
 
 /* The common case: the newest entry of the current scope holds the only reference, and the thread has
- * a place for the tensor. Budget: 22 loads, 8 stores, one compare-and-swap, about 85 instructions. */
+ * a place for the tensor. Budget: 30 loads, 8 stores, one compare-and-swap, about 93 instructions; one register is saved. */
 static inline __attribute__((always_inline)) tl_status free_top(tl_context* c, tl_tensor* tensor)
 {
 	if (TLC_UNLIKELY(c->top <= tlc_scope_bottom(c))) return free_older(tensor);
@@ -133,7 +133,7 @@ static inline __attribute__((always_inline)) tl_status free_top(tl_context* c, t
 	return TL_OK;
 }
 
-/* In a scope of many entries, or with holes. */
+/* The thread has entries in the index, or holes. */
 static __attribute__((noinline)) tl_status free_in_long_scope(tl_context* c, tl_tensor* tensor)
 {
 	return TLC_LIKELY(tlc_is_top_free(c)) ? free_top(c, tensor) : free_older(tensor);

@@ -219,7 +219,7 @@ static void take_and_give_back(int levels)
 	CHECK_OK(tl_arena_set_offset(before));
 }
 
-/* Each enters Go otherwise, where every mark was visited: recursion took the square of its depth. */
+/* No call may enter Go, which a thread of a forked child cannot, and which costs a hundred times as much. */
 static void setting_an_offset_stays_in_c_in_any_scope(void)
 {
 	uint64_t before;

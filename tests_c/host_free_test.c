@@ -22,7 +22,7 @@ void free(void* block)
 	real(block);
 }
 
-/* In a slow call free() is refused, and makes nothing. */
+/* Calls that free() makes inside a slow call are refused and make nothing. */
 static void what_free_registers_ends_with_the_scope(void)
 {
 	for (int n = 1; n <= BLOCKS; n++) {
@@ -57,7 +57,7 @@ static void open_a_planned_frame(void)
 
 static void close_the_scope(void) { tl_mem_exit_scope(); }
 
-/* In a slow call free() is refused, and changes nothing. */
+/* Calls that free() makes inside a slow call are refused and change nothing. */
 static void what_free_opens_or_closes_goes_with_the_scope(void)
 {
 	static void (*const changes[])(void) = {open_a_scope, open_a_function, open_a_planned_frame, close_the_scope};

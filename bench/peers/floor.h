@@ -26,8 +26,8 @@ void floor_set_top(void* top);
 void* floor_take(void);
 void floor_give(void* object);
 
-/* The least of a tensor that is kept for the next of its shape: the same with a header, an entry of a scope, and a count
- * that threads share, which the last reference leaves by a compare-and-swap. The second call finds the data, of a live one. */
+/* The least that a kept tensor costs: a slot with a header, an entry of a scope, and a shared count whose last reference
+ * is dropped by a compare-and-swap. floor_tensor_data looks whether the tensor is live. */
 void* floor_make_tensor(uint64_t kind, uint64_t elements, uint64_t bytes);
 void* floor_tensor_data(void* tensor);
 int floor_free_tensor(void* tensor);

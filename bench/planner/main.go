@@ -37,7 +37,7 @@ func main() {
 	flag.StringVar(&b.trace, "trace", "", "measure the lifetimes of this recording beside the shapes")
 	flag.StringVar(&b.sets, "sets", "", "measure the recorded lifetimes of this folder, *.csv.gz")
 	flag.Uint64Var(&b.packings, "packings", 0, "measure so many perfect packings of each kind and size")
-	flag.StringVar(&b.only, "only", "", "measure the shapes, sets and packings alone whose names contain this")
+	flag.StringVar(&b.only, "only", "", "measure only shapes, sets and packings whose names contain this")
 	output := flag.String("json", "", "file for one line of JSON for each instance")
 	flag.Parse()
 	if flag.NArg() > 1 || flag.NArg()+b.large+b.shapes+len(b.sets) == 0 && b.packings == 0 {

@@ -126,7 +126,7 @@ type stretches struct {
 
 const (
 	manyPlaced = 1024
-	// sortWork is about what sorting costs, in times of reading.
+	// sortWork is how many buffers are read in the time in which one is sorted, about.
 	sortWork = 16
 )
 

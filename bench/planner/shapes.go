@@ -71,7 +71,7 @@ func shapeHeading() {
 }
 
 // shape measures one of them, and the peers where no more than so many pairs of buffers are alive together.
-func (b *bench) shape(in instance, peerWork float64) error {
+func (b *bench) shape(in instance, most float64) error {
 	forget()
 	before := processor()
 	quick, err := offsets.Solve(in.problem, offsets.Options{Seed: b.options.Seed})
@@ -90,7 +90,7 @@ func (b *bench) shape(in instance, peerWork float64) error {
 	r := &record{Instance: in.name, Buffers: len(in.problem.Buffers), LowerBound: s.LowerBound(),
 		Quick: quick.FrameBytes(), QuickCPU: used.Seconds(), Bytes: s.FrameBytes(),
 		Time: took.Seconds(), Optimal: s.Optimal, ResidentKiB: resident(), Peers: map[string]float64{}}
-	r.besides(in, peerWork)
+	r.besides(in, most)
 	b.records = append(b.records, r)
 	best := "-"
 	for name, frame := range r.Peers {
@@ -104,9 +104,10 @@ func (b *bench) shape(in instance, peerWork float64) error {
 }
 
 // besides measures the peers that are quick enough.
-func (r *record) besides(in instance, peerWork float64) {
+func (r *record) besides(in instance, most float64) {
+	work := pairs(in.problem.Buffers)
 	for _, p := range peers {
-		if p.slow && r.Buffers > climbers || pairs(in.problem.Buffers) > peerWork {
+		if p.slow && r.Buffers > climbers || work > most {
 			continue
 		}
 		r.Peers[p.name] = float64(p.place(in.problem.Buffers)) / float64(max(1, r.LowerBound))

@@ -161,10 +161,11 @@ type ClassInfo struct {
 // ClassInfoBytes is sizeof(tl_class_info).
 const ClassInfoBytes = 32
 
-// What was open when a scope, a function or a planned frame began.
+// What was open when a scope, a function or a planned frame began. Without ARENA a mark stands for the top that the next
+// newer one keeps, the newest for the top of now.
 type Mark struct {
 	Top      uintptr // of the scope entries below it
-	ArenaTop uintptr // of the arena below it, where kind has ARENA; otherwise that is the arena's top of now
+	ArenaTop uintptr // of the arena below it, where kind has ARENA
 	FrameTop uintptr // of the frame stack below it; not written for a scope, which has no frame
 	Kind     uint32  // kind << 30 | TAGGED | ARENA | slots
 	Outer    uint32  // 1 + index of the enclosing function's mark, 0 = none; not written for a scope
@@ -180,7 +181,7 @@ const (
 	MarkPlanned   = 2
 	MarkKindShift = 30
 	MarkSlots     = 0x0FFFFFFF
-	MarkArena     = 0x10000000 // the arena has changed while this was the newest mark
+	MarkArena     = 0x10000000 // arena_top is written
 	MarkTagged    = 0x20000000 // a tag was pushed while this was the newest mark
 )
 
@@ -292,7 +293,7 @@ type Context struct {
 	SlotTable                     uintptr
 	FrameBase, FrameTop, FrameEnd uintptr
 	ArenaBase, ArenaTop, ArenaEnd uintptr // all 0 while no arena is active
-	ArenaMark                     uintptr // mark_top while the newest mark has ARENA, or while there is none; otherwise anything else
+	ArenaMark                     uintptr // mark_top only if the newest mark has ARENA or there is none
 	Indexed                       uint64  // scope entries below it are in the index
 	Holes                         uint64  // scope entries that were taken out
 	Index                         uintptr // hash slots of the scope index (runtime/object)

@@ -82,7 +82,7 @@ func (k *stackChecker) marks() {
 		before = m
 	}
 	k.Want(c.ArenaMark != c.MarkTop || c.OpenMarks() == 0 || c.OpenMark(c.OpenMarks()-1).Kind&layout.MarkArena != 0,
-		"context %d: the arena is not that of mark %d", c.Id, c.OpenMarks()-1)
+		"context %d: arena_mark is mark_top, but mark %d keeps no top of the arena", c.Id, c.OpenMarks()-1)
 	k.Want(before.Top <= c.Top && before.FrameTop <= c.FrameTop, "context %d: entries to %#x, frames to %#x, below %+v",
 		c.Id, c.Top, c.FrameTop, before)
 	k.Want(function == c.Function && planned == c.Planned, "context %d: function %d, %d planned frames, counted %d, %d",

@@ -215,8 +215,7 @@ func (d *fullDisk) WriteAt(text []byte, at int64) (int, error) {
 	return n, errors.Join(err, errFull)
 }
 
-// TestAFullDiskLeavesAWholeFile has the disk become full in the middle of a trace.
-// A trace that begins with new pages takes 2 us an event while it fills them.
+// TestTheNextTraceHasTheRingOfTheLast: new pages cost a trace 2 us an event while it fills them.
 func TestTheNextTraceHasTheRingOfTheLast(t *testing.T) {
 	var r recent
 	r.clear()
@@ -229,6 +228,7 @@ func TestTheNextTraceHasTheRingOfTheLast(t *testing.T) {
 	require.Equal(t, recentEvents, cap(r.ring))
 }
 
+// TestAFullDiskLeavesAWholeFile has the disk become full in the middle of a trace.
 func TestAFullDiskLeavesAWholeFile(t *testing.T) {
 	path := start(t, Options{})
 	recorder.file.f = &fullDisk{recorder.file.f.(*output.File), 700 << 10}
