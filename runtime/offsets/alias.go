@@ -7,6 +7,9 @@ import (
 
 // alive appends the intervals in which b itself is alive, in order.
 func (b *Buffer) alive(to []Interval) []Interval {
+	if len(b.Gaps) == 0 {
+		return append(to, Interval{b.First, b.End})
+	}
 	from := b.First
 	for _, g := range sortedGaps(b.Gaps) {
 		if g.First > from {
@@ -48,7 +51,7 @@ type forest struct {
 
 // aliases resolves the chains of p; nil when there is no alias.
 func aliases(p *Problem, w watch) (*forest, error) {
-	if !slices.ContainsFunc(p.Buffers, func(b Buffer) bool { return b.Alias }) {
+	if !some(p.Buffers, func(b *Buffer) bool { return b.Alias }) {
 		return nil, nil
 	}
 	f := &forest{root: make([]int32, len(p.Buffers)), shift: make([]int64, len(p.Buffers))}

@@ -5,9 +5,12 @@ import (
 	"slices"
 )
 
-// load is the number of bytes alive in each section.
+// load is the number of bytes alive in each section, to be read only.
 func (in *instance) load() []int64 {
-	return in.sum(func(it *item) int64 { return it.size })
+	if in.loads == nil {
+		in.loads = in.sum(func(it *item) int64 { return it.size })
+	}
+	return in.loads
 }
 
 // sum adds up a figure of the items that are alive, by section.
@@ -15,10 +18,11 @@ func (in *instance) sum(figure func(*item) int64) []int64 {
 	load := make([]int64, in.sections+1)
 	for i := range in.items {
 		it := &in.items[i]
-		in.watch(unitsOfVisit)
+		in.watch.visit(i, len(in.items))
 		if it.holes == 0 {
-			load[it.first] += figure(it)
-			load[it.end] -= figure(it)
+			x := figure(it)
+			load[it.first] += x
+			load[it.end] -= x
 			continue
 		}
 		in.watch(int64(len(in.alive[it.holes-1])))

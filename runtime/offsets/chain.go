@@ -10,17 +10,11 @@ const ejections = 20
 
 // chain is the state of the ejections of an outward sweep.
 type chain struct {
-	vain   []float64 // by item: how often it found no hole
 	number int32
-	moved  []int32 // by item: the number of the chain that moved it last
 	before []spot  // where the items of this chain lay, nothing for the one that lay nowhere
 	pool   []int32 // what is to be placed
 	weight []float64
 	noise  noise
-}
-
-func newChain(items int, seed uint64) chain {
-	return chain{vain: make([]float64, items), moved: make([]int32, items), noise: noise(seed | 1)}
 }
 
 // eject makes room for an item that begins now, or changes nothing.
@@ -34,7 +28,7 @@ func (o *outward) eject(i int32) bool {
 	c.number++
 	c.before, c.pool = c.before[:0], append(c.pool[:0], i)
 	o.owner[i] = nothing
-	c.note(i, int64(nothing))
+	o.note(i, int64(nothing))
 	now := o.in.when(i, o.backwards).first
 	for most := ejections; len(c.pool) > 0; {
 		x := c.pool[len(c.pool)-1]
@@ -44,7 +38,7 @@ func (o *outward) eject(i int32) bool {
 			continue
 		}
 		most--
-		c.vain[x]++
+		o.vain[x]++
 		from, at := o.cheapest(x, now)
 		if from < 0 || most < 0 {
 			o.undo()
@@ -56,18 +50,17 @@ func (o *outward) eject(i int32) bool {
 }
 
 // note keeps where an item lay before this chain.
-func (c *chain) note(i int32, at int64) {
-	if c.moved[i] != c.number {
-		c.moved[i] = c.number
+func (o *outward) note(i int32, at int64) {
+	if c := &o.chain; o.moved[i] != c.number {
+		o.moved[i] = c.number
 		c.before = append(c.before, spot{i, at})
 	}
 }
 
 // heavy is how hard an item is to place elsewhere: the larger, the longer ago it began, the more often it was in vain.
 func (o *outward) heavy(i, now int32) float64 {
-	c := &o.chain
 	age := 16 * float64(now-o.in.when(i, o.backwards).first) / o.life
-	return float64(o.in.items[i].size) * (1 + c.vain[i]) * (1 + age) * (64 + float64(c.noise.next()>>60))
+	return float64(o.in.items[i].size) * (1 + float64(o.vain[i])) * (1 + age) * (64 + float64(o.chain.noise.next()>>60))
 }
 
 // cheapest is the first of the cells that weigh least of those that are side by side, long enough for an item, and
@@ -76,7 +69,7 @@ func (o *outward) cheapest(i, now int32) (from int32, at int64) {
 	it, first := &o.in.items[i], o.in.when(i, o.backwards).first
 	from = nothing
 	left, least, sum := o.cells[o.floor].after, 0.0, 0.0
-	weight := o.chain.weight[:0]
+	weight, out := o.chain.weight[:0], 0 // of the cells from left on, but for so many at the start
 	for k := left; k != o.top; k = o.cells[k].after {
 		c := &o.cells[k]
 		o.looks++
@@ -85,7 +78,7 @@ func (o *outward) cheapest(i, now int32) (from int32, at int64) {
 			since = o.since[c.item]
 		}
 		if since > first {
-			left, sum, weight = c.after, 0, weight[:0]
+			left, sum, out = c.after, 0, len(weight)
 			continue
 		}
 		if !c.free {
@@ -97,14 +90,14 @@ func (o *outward) cheapest(i, now int32) (from int32, at int64) {
 			if from < 0 || sum < least {
 				from, at, least = left, low, sum
 			}
-			sum -= weight[0]
-			weight = weight[1:]
+			sum -= weight[out]
+			out++
 			if left = o.cells[left].after; left == c.after {
 				break
 			}
 		}
 	}
-	o.chain.weight = weight[:0]
+	o.chain.weight = weight
 	return from, at
 }
 
@@ -114,7 +107,7 @@ func (o *outward) clear(from, x int32, at int64) {
 	before := len(c.pool)
 	for k := from; o.cells[k].at < end; k = o.cells[k].after {
 		if n := &o.cells[k]; !n.free {
-			c.note(n.item, n.at)
+			o.note(n.item, n.at)
 			c.pool = append(c.pool, n.item)
 		}
 	}

@@ -27,6 +27,16 @@ func (s *solver) watch(units int64) {
 // watch is solver.watch for those that need nothing else of it.
 type watch func(units int64)
 
+// visitsPerLook are counted together.
+const visitsPerLook = 1024
+
+// visit counts the visits of items i and later of n, as many as are counted together.
+func (w watch) visit(i, n int) {
+	if i%visitsPerLook == 0 {
+		w(unitsOfVisit * int64(min(visitsPerLook, n-i)))
+	}
+}
+
 // Units of what is done once for each item or interval of a problem: to visit it, and to sort it.
 const unitsOfVisit, unitsToSort = 4, 64
 

@@ -28,9 +28,21 @@ type instance struct {
 	items    []item
 	alive    [][]span // of items with gaps
 	sections int
+	loads    []int64 // once load was asked for it
+	orders   orders
 	links    *forest // nil without aliases
 	itemOf   []int32 // the item of a root; nil when buffer i is item i
 	watch    watch
+}
+
+// some says that one of a list is such.
+func some[T any](list []T, such func(x *T) bool) bool {
+	for k := range list {
+		if such(&list[k]) {
+			return true
+		}
+	}
+	return false
 }
 
 // conflict says whether two items are alive in one section.
@@ -75,7 +87,7 @@ func newInstance(p *Problem, w watch) (*instance, error) {
 		if err := in.constrain(p, &in.items[i]); err != nil {
 			return nil, err
 		}
-		w(unitsOfVisit)
+		w.visit(i, len(in.items))
 	}
 	if links != nil {
 		if err := in.constrainAliases(p); err != nil {

@@ -67,7 +67,7 @@ func (in *instance) order(r *rule, load *peaks) []int32 {
 		if it.pinned >= 0 {
 			keys[i].high = ^uint64(0)
 		}
-		in.watch(unitsOfVisit)
+		in.watch.visit(i, len(in.items))
 	}
 	sortBy(keys, in.watch, func(a, b keyed) int {
 		if c := cmp.Or(cmp.Compare(b.high, a.high), cmp.Compare(b.low, a.low)); c != 0 || r.given {

@@ -16,11 +16,11 @@ import (
 type outward struct {
 	*sweep
 	*sweeping
+	*marks
 	backwards bool
 	limit     int64
 	stretch   int64   // by which the limit goes up where nothing else helps, 0: it does not
 	floor     int32   // the wall below the first cell
-	since     []int32 // by item: its place was free from this section on
 	unplaced  []int32 // what found no room
 	life      float64 // the mean
 	looks     int64   // cells that were looked at since the clock was
@@ -71,22 +71,24 @@ func (in *instance) outwards(offset []int64, w sweeping) (lost int, finished boo
 		peak := peakOf(in.load())
 		w.core = span{peak, peak + 1}
 	}
-	var unplaced []int32
-	owner := make([]int32, len(in.items))
+	var stack, unplaced []int32
+	m := in.newMarks()
 	for _, backwards := range []bool{false, true} {
 		edge, section := w.core.end-1, w.core.end-1
 		if backwards {
 			edge, section = w.core.first, int32(in.sections)-1-w.core.first
 		}
-		o := in.newOutward(offset, owner, &w, backwards)
-		stack := in.within(span{edge, edge + 1})
+		if placed || !backwards {
+			stack = in.within(span{edge, edge + 1})
+		}
+		o := in.newOutward(offset, m, &w, backwards, len(stack))
+		if !placed && !backwards {
+			in.shuffle(stack, w.seed)
+		}
 		if placed {
 			o.keep(stack)
-		} else {
-			in.shuffle(stack, w.seed)
-			if !o.stack(stack) {
-				return 0, false
-			}
+		} else if !o.stack(stack) {
+			return 0, false
 		}
 		if !o.run(section) {
 			return 0, false
@@ -94,7 +96,22 @@ func (in *instance) outwards(offset []int64, w sweeping) (lost int, finished boo
 		w.below = o.limit
 		unplaced = append(unplaced, o.unplaced...)
 	}
-	return in.stackAbove(offset, owner, unplaced, w.below), true
+	return in.stackAbove(offset, m.where, unplaced, w.below), true
+}
+
+// marks are what an outward sweep knows of each item. Both directions share them: the items of the stack alone are
+// placed in both, and no chain moves those.
+type marks struct {
+	where []int32 // its cell, sweep.owner
+	since []int32 // its place was free from this section on
+	vain  []int32 // how often it found no hole
+	moved []int32 // the number of the chain that moved it last
+}
+
+func (in *instance) newMarks() *marks {
+	n := len(in.items)
+	all := make([]int32, 4*n)
+	return &marks{all[:n:n], all[n : 2*n : 2*n], all[2*n : 3*n : 3*n], all[3*n:]}
 }
 
 // peakOf is the first section with the largest load.
@@ -122,11 +139,21 @@ func (o *outward) keep(items []int32) {
 
 // shuffle orders the items of a stack by how long they live, about: the longest first.
 func (in *instance) shuffle(stack []int32, seed uint64) {
-	rank := func(i int32) int64 {
-		life := int64(in.items[i].end - in.items[i].first)
-		return life * (256 + int64(scramble(seed+uint64(i))&255))
+	type ranked struct {
+		rank int64
+		item int32
 	}
-	slices.SortFunc(stack, func(a, b int32) int { return cmp.Or(cmp.Compare(rank(b), rank(a)), cmp.Compare(a, b)) })
+	list := make([]ranked, len(stack))
+	for k, i := range stack {
+		life := int64(in.items[i].end - in.items[i].first)
+		list[k] = ranked{life * (256 + int64(scramble(seed+uint64(i))&255)), i}
+	}
+	sortBy(list, in.watch, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.item, b.item))
+	})
+	for k := range list {
+		stack[k] = list[k].item
+	}
 }
 
 // stackAbove places what found no room above the limit, and says how many that are. What was to be stacked is lost in
@@ -151,16 +178,17 @@ func (in *instance) stackAbove(offset []int64, owner, unplaced []int32, limit in
 	return len(unplaced)
 }
 
-// newOutward makes a sweep with a wall below and one at the limit.
-func (in *instance) newOutward(offset []int64, owner []int32, w *sweeping, backwards bool) *outward {
+// newOutward makes a sweep with a wall below and one at the limit, and room for so many items.
+func (in *instance) newOutward(offset []int64, m *marks, w *sweeping, backwards bool, alive int) *outward {
 	for i := range in.items {
 		if it := &in.items[i]; it.size == 0 {
 			offset[i] = it.up(0)
 		}
 	}
-	o := &outward{sweep: in.newSweep(offset, owner), sweeping: w, backwards: backwards, limit: w.below,
-		since: make([]int32, len(in.items)), life: float64(in.volume()) / float64(max(1, len(in.items))),
-		chain: newChain(len(in.items), w.seed), taste: w.taste}
+	o := &outward{sweep: in.newSweep(offset, m.where), sweeping: w, backwards: backwards, limit: w.below, marks: m,
+		life: float64(in.volume()) / float64(max(1, len(in.items))), chain: chain{noise: noise(w.seed | 1)},
+		taste: w.taste}
+	o.cells = slices.Grow(o.cells, 2*alive+2)
 	if w.most > 0 {
 		o.stretch = max(1, w.below/stretches)
 	}
@@ -302,24 +330,30 @@ func (o *outward) settle(i, k int32, at int64) {
 // choose takes the best of so many holes for an item, the tightest first, and the better end of it.
 func (o *outward) choose(i int32, most int) (best int32, at int64) {
 	it, life := &o.in.items[i], o.in.when(i, o.backwards)
+	j := o.taste.judge(it, life)
 	best = nothing
 	least := math.Inf(1)
+	cells := o.cells
 	for b := o.filledFrom(bin(it.size)); b < binCount && most > 0; b = o.filledFrom(b + 1) {
-		for k := o.bins[b]; k >= 0 && most > 0; k = o.cells[k].next {
-			c := &o.cells[k]
+		for k := o.bins[b]; k >= 0 && most > 0; k = cells[k].next {
+			c := &cells[k]
 			o.looks++
 			low, high := it.up(c.at), it.down(c.end-it.size)
 			if low+it.size > c.end || c.since > life.first {
 				continue
 			}
 			most--
-			below, above := float64(o.cells[c.before].ends), float64(o.cells[c.after].ends)
+			below, above := float64(cells[c.before].ends), float64(cells[c.after].ends)
 			room := float64(c.end - c.at - it.size)
-			if x := o.varied(o.taste.cost(it, life, room, below, above)); x < least {
+			x, y := j.cost(room, below, above), j.cost(room, above, below)
+			if o.noise != 0 {
+				x, y = o.varied(x), o.varied(y)
+			}
+			if x < least {
 				best, at, least = k, low, x
 			}
-			if x := o.varied(o.taste.cost(it, life, room, above, below)); x < least {
-				best, at, least = k, high, x
+			if y < least {
+				best, at, least = k, high, y
 			}
 		}
 	}
@@ -328,23 +362,34 @@ func (o *outward) choose(i int32, most int) (best int32, at int64) {
 
 // varied is a cost with noise, so that an attempt differs from the one before.
 func (o *outward) varied(cost float64) float64 {
-	if o.noise == 0 {
-		return cost
-	}
 	return cost + math.Abs(cost)*o.noise*float64(o.chain.noise.next()>>40)/(1<<24)
+}
+
+// judge is a taste for one item.
+type judge struct {
+	tightest   bool    // what is left of a hole counts alone
+	begin, end float64 // the life of the item
+	reach      float64 // so much of the time between the ends of neighbours counts
+	size       float64 // of the item, times the weight of that time
+	sliver     float64 // so much of what is left of a hole counts
+	fills      float64 // the gain where nothing is left
+}
+
+func (t *taste) judge(it *item, life span) judge {
+	size, alive := float64(it.size), float64(life.end-life.first)
+	return judge{tightest: *t == taste{}, begin: float64(life.first), end: float64(life.end), reach: t.reach * alive,
+		size: t.apart * size, sliver: t.sliver * size, fills: float64(t.reach*size) * alive}
 }
 
 // cost of a hole, in bytes times sections: of what is left of it, until the item or what is beyond ends, and of the
 // time between the ends of the item and of what it lies beside. A hole that it fills costs less than nothing.
-func (t *taste) cost(it *item, life span, room, beside, beyond float64) float64 {
-	size, alive := float64(it.size), float64(life.end-life.first)
-	if *t == (taste{}) {
+func (j *judge) cost(room, beside, beyond float64) float64 {
+	if j.tightest {
 		return room
 	}
-	apart := float64(t.apart*size) * min(float64(t.reach*alive), math.Abs(beside-float64(life.end)))
+	apart := float64(j.size * min(j.reach, math.Abs(beside-j.end)))
 	if room == 0 {
-		return float64(apart - float64(t.reach*size)*alive)
+		return apart - j.fills
 	}
-	left := min(room, float64(t.sliver*size)) * (min(float64(life.end), beyond) - float64(life.first))
-	return float64(apart) + float64(left)
+	return apart + float64(min(room, j.sliver)*(min(j.end, beyond)-j.begin))
 }

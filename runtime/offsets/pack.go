@@ -2,7 +2,6 @@ package offsets
 
 import (
 	"math"
-	"slices"
 )
 
 // draft is a complete placement in one space.
@@ -338,12 +337,12 @@ func (in *instance) alivePerSection() int64 {
 
 // plain says that nothing is pinned or has gaps.
 func (in *instance) plain() bool {
-	return !slices.ContainsFunc(in.items, func(it item) bool { return it.pinned >= 0 || it.holes > 0 })
+	return !some(in.items, func(it *item) bool { return it.pinned >= 0 || it.holes > 0 })
 }
 
 // pinned says that an item is.
 func (in *instance) pinned() bool {
-	return slices.ContainsFunc(in.items, func(it item) bool { return it.pinned >= 0 })
+	return some(in.items, func(it *item) bool { return it.pinned >= 0 })
 }
 
 // done says that d needs no more work.

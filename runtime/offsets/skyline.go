@@ -85,7 +85,7 @@ func (in *instance) newSkyline(offset []int64) *skyline {
 		}
 	}
 	s := &skyline{in: in, offset: offset}
-	s.sorted, s.start = in.grouped(func(i int32) int32 { return in.items[i].first })
+	s.sorted, s.start = in.grouped(false, false)
 	for f := range in.sections {
 		in.watch(unitsOfVisit)
 		sortBy(s.sorted[s.start[f]:s.start[f+1]], in.watch, func(a, b int32) int {

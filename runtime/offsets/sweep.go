@@ -3,7 +3,6 @@ package offsets
 import (
 	"cmp"
 	"math/bits"
-	"slices"
 )
 
 // sweep goes through time as an allocator does: what ends gives its bytes back, what begins takes the tightest hole,
@@ -84,45 +83,96 @@ func (in *instance) when(i int32, backwards bool) span {
 	return it.span
 }
 
+// orders are lists of the items with bytes, one for each direction of a sweep, once they were asked for.
+type orders struct{ begin, end [2][]int32 }
+
 // byBegin lists the items with bytes as they begin, the largest of each section first; byEnd as they end.
 func (in *instance) byBegin(backwards bool) []int32 {
-	order, start := in.grouped(func(i int32) int32 { return in.when(i, backwards).first })
-	for t := range in.sections {
-		in.watch(unitsOfVisit)
-		sortBy(order[start[t]:start[t+1]], in.watch, func(a, b int32) int {
-			return cmp.Or(cmp.Compare(in.items[b].size, in.items[a].size), cmp.Compare(a, b))
-		})
+	list := &in.orders.begin[direction(backwards)]
+	if *list == nil {
+		order, start := in.grouped(backwards, backwards)
+		for t := range in.sections {
+			in.watch.visit(t, in.sections)
+			in.largestFirst(order[start[t]:start[t+1]])
+		}
+		*list = order
 	}
-	return order
+	return *list
 }
 
 func (in *instance) byEnd(backwards bool) []int32 {
-	order, _ := in.grouped(func(i int32) int32 { return in.when(i, backwards).end })
-	return order
+	list := &in.orders.end[direction(backwards)]
+	if *list == nil {
+		*list, _ = in.grouped(!backwards, backwards)
+	}
+	return *list
 }
 
-// grouped lists the items with bytes by a section of theirs, up to the number of all, and where each group starts.
-func (in *instance) grouped(section func(i int32) int32) (order, start []int32) {
-	start = make([]int32, in.sections+2)
-	count := 0
-	for i := range in.items {
-		in.watch(2 * unitsOfVisit)
-		if in.items[i].size > 0 {
-			start[section(int32(i))+1]++
-			count++
-		}
+// direction is an index for one.
+func direction(backwards bool) int {
+	if backwards {
+		return 1
 	}
+	return 0
+}
+
+// insertedItems are few enough to be sorted by insertion.
+const insertedItems = 12
+
+// largestFirst sorts items of one section, which come in their order.
+func (in *instance) largestFirst(list []int32) {
+	if len(list) > insertedItems {
+		sortBy(list, in.watch, func(a, b int32) int {
+			return cmp.Or(cmp.Compare(in.items[b].size, in.items[a].size), cmp.Compare(a, b))
+		})
+		return
+	}
+	for k := 1; k < len(list); k++ {
+		i, to := list[k], k
+		for size := in.items[i].size; to > 0 && in.items[list[to-1]].size < size; to-- {
+			list[to] = list[to-1]
+		}
+		list[to] = i
+	}
+}
+
+// grouped lists the items with bytes by their first section, or by their end, counted from the other end of time if
+// that is wanted, and says where each group starts, up to the number of all sections.
+func (in *instance) grouped(byEnd, backwards bool) (order, start []int32) {
+	start = make([]int32, in.sections+2)
+	section := make([]int32, len(in.items)) // by item: one more, 0 without bytes
+	count := int32(0)
+	for i := range in.items {
+		in.watch.visit(i, len(in.items))
+		it := &in.items[i]
+		if it.size == 0 {
+			continue
+		}
+		t := it.first
+		if byEnd {
+			t = it.end
+		}
+		if backwards {
+			t = int32(in.sections) - t
+		}
+		section[i] = t + 1
+		start[t+1]++
+		count++
+	}
+	in.watch(int64(in.sections))
 	for t := range in.sections + 1 {
 		start[t+1] += start[t]
 	}
-	order, next := make([]int32, count), slices.Clone(start)
-	for i := range in.items {
-		if in.items[i].size > 0 {
-			t := section(int32(i))
-			order[next[t]] = int32(i)
-			next[t]++
+	order = make([]int32, count)
+	for i, t := range section {
+		in.watch.visit(i, len(in.items))
+		if t > 0 {
+			order[start[t-1]] = int32(i)
+			start[t-1]++
 		}
 	}
+	copy(start[1:], start) // each group has reached the start of the next one
+	start[0] = 0
 	return order, start
 }
 

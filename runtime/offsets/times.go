@@ -18,7 +18,7 @@ func (in *instance) collect(p *Problem) *lifetimes {
 	}
 	in.items = make([]item, len(p.Buffers))
 	times := &lifetimes{parts: make([]Interval, 0, len(p.Buffers))}
-	if slices.ContainsFunc(p.Buffers, func(b Buffer) bool { return len(b.Gaps) > 0 }) {
+	if some(p.Buffers, func(b *Buffer) bool { return len(b.Gaps) > 0 }) {
 		times.end = make([]int, len(p.Buffers))
 	}
 	for i := range p.Buffers {
@@ -28,7 +28,10 @@ func (in *instance) collect(p *Problem) *lifetimes {
 		if times.end != nil {
 			times.end[i] = len(times.parts)
 		}
-		in.watch(unitsOfVisit + unitsToSort*int64(len(b.Gaps)))
+		in.watch.visit(i, len(p.Buffers))
+		if len(b.Gaps) > 0 {
+			in.watch(unitsToSort * int64(len(b.Gaps)))
+		}
 	}
 	return times
 }
@@ -86,7 +89,7 @@ func (in *instance) number(times *lifetimes) {
 			in.alive = append(in.alive, parts)
 			in.items[i].holes = int32(len(in.alive))
 		}
-		in.watch(unitsOfVisit)
+		in.watch.visit(i, len(in.items))
 		first = end
 	}
 }
@@ -114,9 +117,9 @@ func sectionsOf(parts []Interval, w watch) ([]span, int) {
 		return nil, 0
 	}
 	low, high := parts[0].First, parts[0].End
-	for _, x := range parts {
+	for k, x := range parts {
 		low, high = min(low, x.First), max(high, x.End)
-		w(unitsOfVisit)
+		w.visit(k, len(parts))
 	}
 	numbers := numbering{current: -1, ended: true}
 	var spans []span
@@ -132,20 +135,20 @@ func sectionsOf(parts []Interval, w watch) ([]span, int) {
 func (n *numbering) dense(parts []Interval, low int64, width int, w watch) []span {
 	const starts, ends = 1, 2
 	table := make([]span, width+1)
-	for _, x := range parts {
+	for k, x := range parts {
 		table[x.First-low].first |= starts
 		table[x.End-low].end |= ends
-		w(unitsOfVisit)
+		w.visit(k, len(parts))
 	}
 	for i := range table {
 		t := &table[i]
 		t.first, t.end = n.at(t.first != 0, t.end != 0)
-		w(1)
+		w.visit(i, len(table))
 	}
 	spans := make([]span, len(parts))
 	for k, x := range parts {
 		spans[k] = span{table[x.First-low].first, table[x.End-low].end}
-		w(unitsOfVisit)
+		w.visit(k, len(parts))
 	}
 	return spans
 }

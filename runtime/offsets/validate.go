@@ -30,7 +30,10 @@ func validate(p *Problem, w watch) error {
 	sum := int64(0)
 	for i := range p.Buffers {
 		b := &p.Buffers[i]
-		w(unitsOfVisit + int64(4*len(b.Gaps)) + int64(len(b.Spaces)))
+		w.visit(i, len(p.Buffers))
+		if more := 4*len(b.Gaps) + len(b.Spaces); more > 0 {
+			w(int64(more))
+		}
 		if reason := b.fault(i, len(p.Buffers), named); reason != "" {
 			return &InputError{Buffer: i, Name: b.Name, Reason: reason}
 		}

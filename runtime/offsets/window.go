@@ -28,7 +28,7 @@ func (in *instance) cutTo(hull span, free, fixed []int32, offset []int64) *windo
 		if k >= len(free) {
 			it.pinned = offset[i]
 		}
-		in.watch(unitsOfVisit)
+		in.watch.visit(k, len(w.from))
 		if it.holes > 0 {
 			w.in.alive = append(w.in.alive, clip(in.alive[it.holes-1], hull))
 			it.holes = int32(len(w.in.alive))
@@ -57,7 +57,7 @@ func clip(parts []span, hull span) []span {
 // components are the groups of items that no lifetime connects. Items without
 // bytes are in none.
 func (in *instance) components() [][]int32 {
-	order, _ := in.grouped(func(i int32) int32 { return in.items[i].first })
+	order, _ := in.grouped(false, false)
 	var out [][]int32
 	end, start := int32(0), 0
 	for k, i := range order {
