@@ -2,6 +2,7 @@ package offsets
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -132,63 +133,96 @@ func hole(it *item, near []piece, limit int64) (best int64, fits bool) {
 // cheapest is the offset below a limit where what would have to go weighs least. It is the end of something, or just
 // below its start.
 func (e *ejector) cheapest(it *item, near []piece, limit int64) (best int64, found bool) {
-	e.starts, e.ends = e.starts[:0], e.ends[:0]
-	for _, x := range near {
+	e.edges(near)
+	least, noise := immovable, e.noise
+	c := cover{starts: e.starts, ends: e.ends}
+	at := it.up(0)
+	for k := 0; at+it.size <= limit; k++ {
+		if weight := noise.upon(c.weight(at, at+it.size)); weight < least {
+			best, least = at, weight
+		}
+		if k == len(near) {
+			break
+		}
+		at = it.up(e.ends[k].at)
+	}
+	c = cover{starts: e.starts, ends: e.ends}
+	lowest := it.up(0)
+	for k := range near {
+		at := it.down(e.starts[k].at - it.size)
+		if at+it.size > limit {
+			break
+		}
+		if at < lowest {
+			continue
+		}
+		if weight := noise.upon(c.weight(at, at+it.size)); weight < least {
+			best, least = at, weight
+		}
+	}
+	e.noise = noise
+	return best, least < immovable
+}
+
+// upon adds up to a quarter of it to a weight, by chance.
+func (n *noise) upon(weight int64) int64 {
+	x := n.next()
+	if weight >= immovable {
+		return weight
+	}
+	return weight + weight*int64(x>>60)/64
+}
+
+// edges lists the starts and the ends of what is near, each in order, and a last one above all.
+func (e *ejector) edges(near []piece) {
+	e.starts = slices.Grow(e.starts[:0], len(near)+1)[:len(near)+1]
+	e.ends = slices.Grow(e.ends[:0], len(near)+1)[:len(near)+1]
+	for k := range near {
+		x := &near[k]
 		weight := int64(e.weight[x.item])
 		if weight == pinnedWeight {
 			weight = immovable
 		}
-		e.starts, e.ends = append(e.starts, edge{x.at, weight}), append(e.ends, edge{x.end, weight})
+		e.starts[k], e.ends[k] = edge{x.at, weight}, edge{x.end, weight}
 	}
-	slices.SortFunc(e.ends, func(a, b edge) int { return cmp.Compare(a.at, b.at) })
-	least := immovable
-	try := func(c *cover, at int64) {
-		weight := c.weight(at, at+it.size)
-		if x := e.noise.next(); weight < immovable {
-			weight += weight * int64(x>>60) / 64
+	e.starts[len(near)], e.ends[len(near)] = edge{at: math.MaxInt64}, edge{at: math.MaxInt64}
+	sortEdges(e.ends[:len(near)])
+}
+
+// maxShifts is how far an edge is moved on average where insertion sorts.
+const maxShifts = 8
+
+// sortEdges sorts what is nearly in order: ends by where they begin.
+func sortEdges(list []edge) {
+	left := maxShifts * len(list)
+	for k := 1; k < len(list); k++ {
+		x, to := list[k], k
+		for ; to > 0 && list[to-1].at > x.at; to-- {
+			list[to] = list[to-1]
 		}
-		if weight < least {
-			best, least = at, weight
-		}
-	}
-	c := cover{starts: e.starts, ends: e.ends}
-	if at := it.up(0); at+it.size <= limit {
-		try(&c, at)
-	}
-	for _, x := range e.ends {
-		at := it.up(x.at)
-		if at+it.size > limit {
-			break
-		}
-		try(&c, at)
-	}
-	c = cover{starts: e.starts, ends: e.ends}
-	for _, x := range e.starts {
-		at := it.down(x.at - it.size)
-		if at+it.size > limit {
-			break
-		}
-		if at >= it.up(0) {
-			try(&c, at)
+		list[to] = x
+		if left -= k - to; left < 0 {
+			slices.SortFunc(list, func(a, b edge) int { return cmp.Compare(a.at, b.at) })
+			return
 		}
 	}
-	return best, least < immovable
 }
 
 // cover weighs what a range that moves up shares bytes with.
 type cover struct {
-	starts, ends []edge // that the range has not passed
+	starts, ends []edge // with a last one above all
+	start, end   int    // so many the range has passed
 	sum          int64
 }
 
 func (c *cover) weight(at, end int64) int64 {
-	for len(c.starts) > 0 && c.starts[0].at < end {
-		c.sum += c.starts[0].weight
-		c.starts = c.starts[1:]
+	for c.starts[c.start].at < end {
+		c.sum += c.starts[c.start].weight
+		c.start++
 	}
-	for len(c.ends) > 0 && c.ends[0].at <= at {
-		c.sum -= c.ends[0].weight
-		c.ends = c.ends[1:]
+	for c.ends[c.end].at <= at {
+		c.sum -= c.ends[c.end].weight
+		c.end++
 	}
 	return c.sum
 }

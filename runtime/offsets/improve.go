@@ -102,11 +102,14 @@ func (s *solver) areas(in *instance, d *draft) (areas []*area, rest int64) {
 			rest = max(rest, frame)
 			continue
 		}
-		w := in.cut(items, nil, nil)
-		a := &area{in: w.in, from: items, frame: frame, grain: w.in.grain()}
-		a.large = len(items) > treeItems || a.in.volume() > treeVolume
-		for _, i := range items {
-			a.offset = append(a.offset, d.offset[i])
+		part := in
+		if !in.inOrder(items) {
+			part = in.cut(items, nil, nil).in
+		}
+		a := &area{in: part, from: items, offset: make([]int64, len(items)), frame: frame, grain: part.grain()}
+		a.large = len(items) > treeItems || part.volume() > treeVolume
+		for k, i := range items {
+			a.offset[k] = d.offset[i]
 		}
 		a.bound = a.ceil(a.in.lowerBound(a.in.load(), s.expired))
 		a.aim = a.between(a.bound, a.frame)
@@ -118,6 +121,16 @@ func (s *solver) areas(in *instance, d *draft) (areas []*area, rest int64) {
 		}
 	}
 	return areas, rest
+}
+
+// inOrder says that a list has all items in their order.
+func (in *instance) inOrder(list []int32) bool {
+	for k, i := range list {
+		if int(i) != k {
+			return false
+		}
+	}
+	return len(list) == len(in.items)
 }
 
 // volume is the sum of all lifetimes, in sections: what a tree reads to set itself up, and may read in a node.

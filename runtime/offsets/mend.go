@@ -22,6 +22,9 @@ type mender struct {
 	seen    []int32 // by item: the number of the query that listed it, or lifted
 	query   int32
 	changed []int32 // items that lie elsewhere than in area.offset, perhaps several times
+	high    []int32 // what ends above floor, and perhaps what no longer does
+	listed  []bool  // by item: it is in high
+	floor   int64   // no limit was below it
 }
 
 // mend takes the items that end above limit out of the placement of an area, the highest first, and puts each back
@@ -43,9 +46,10 @@ func (a *area) mend(s *solver, limit int64) bool {
 	if len(m.changed) > 0 {
 		for _, i := range m.changed {
 			a.offset[i] = m.ground.offset[i]
+			m.enlist(i)
 		}
 		m.changed = m.changed[:0]
-		a.frame, a.method = a.in.frame(a.offset), "mending"
+		a.frame, a.method = m.frame(), "mending"
 	}
 	s.tick(m.ground.spent())
 	return a.frame <= limit
@@ -66,16 +70,49 @@ func (s *shelf) end(i int32) int64 { return s.offset[i] + s.in.items[i].size }
 
 // above lists what ends above the limit, the highest first.
 func (m *mender) above() []int32 {
+	if m.listed == nil || m.limit < m.floor {
+		m.listed, m.floor = make([]bool, len(m.in.items)), m.limit
+		m.high = m.high[:0]
+		for i := range m.in.items {
+			m.enlist(int32(i))
+		}
+	}
 	list := []int32{}
-	for i := range m.in.items {
-		if m.ground.end(int32(i)) > m.limit {
-			list = append(list, int32(i))
+	for k := len(m.high) - 1; k >= 0; k-- {
+		i := m.high[k]
+		switch end := m.ground.end(i); {
+		case end > m.limit:
+			list = append(list, i)
+		case end <= m.floor:
+			m.listed[i] = false
+			m.high[k] = m.high[len(m.high)-1]
+			m.high = m.high[:len(m.high)-1]
 		}
 	}
 	slices.SortFunc(list, func(x, y int32) int {
 		return cmp.Or(cmp.Compare(m.ground.end(y), m.ground.end(x)), cmp.Compare(x, y))
 	})
 	return list
+}
+
+// enlist adds an item that ends above the floor to those.
+func (m *mender) enlist(i int32) {
+	if !m.listed[i] && m.ground.end(i) > m.floor {
+		m.listed[i] = true
+		m.high = append(m.high, i)
+	}
+}
+
+// frame is that of everything, while nothing is lifted. It is found among what is high, if that is anything.
+func (m *mender) frame() int64 {
+	frame := m.floor
+	for _, i := range m.high {
+		frame = max(frame, m.ground.end(i))
+	}
+	if frame == m.floor {
+		return m.in.frame(m.ground.offset)
+	}
+	return frame
 }
 
 // lower puts an item below the limit, or else as low as it can go, which the limit then rises to. It says whether the
@@ -171,9 +208,10 @@ func (m *mender) around(i int32, reach int32) (free, fixed []int32, fits bool) {
 func (m *mender) list(hull span, to []int32, most int) []int32 {
 	s := m.ground
 	for b := hull.first >> s.shift; b <= (hull.end-1)>>s.shift; b++ {
-		s.cost += int64(4 + len(s.buckets[b]))
-		for k := range s.buckets[b] {
-			if e := &s.buckets[b][k]; m.seen[e.item] != m.query && e.first < hull.end && e.span.end > hull.first {
+		bucket := s.bucket(b)
+		s.cost += int64(4 + len(bucket))
+		for k := range bucket {
+			if e := &bucket[k]; m.seen[e.item] != m.query && e.first < hull.end && e.span.end > hull.first {
 				m.seen[e.item] = m.query
 				if to = append(to, e.item); len(to) > most {
 					return to

@@ -96,6 +96,15 @@ func (m *mender) stacked(free []int32) []int64 {
 	return nil
 }
 
+// late ends a chain for which there is no time left.
+func (m *mender) late() bool {
+	late := m.s.tick(m.ground.spent())
+	if late {
+		m.undo()
+	}
+	return late
+}
+
 // relay lays items at new offsets, of which item i lay nowhere, and finds other places for what is there; or it
 // changes nothing.
 func (m *mender) relay(i int32, free []int32, offset []int64) bool {
@@ -110,11 +119,18 @@ func (m *mender) relay(i int32, free []int32, offset []int64) bool {
 		m.note(x, m.ground.offset[x])
 		m.ground.remove(x)
 		m.seen[x] = lifted
+		if m.late() {
+			return false
+		}
 	}
 	for k, x := range free {
 		it := &m.in.items[x]
-		m.clear(m.ground.around(it), block{offset[k], offset[k] + it.size})
+		at := block{offset[k], offset[k] + it.size}
+		m.clear(m.ground.within(it, at), at)
 		m.lay(x, offset[k])
+		if m.late() {
+			return false
+		}
 	}
 	slices.SortFunc(e.pool, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(e.hard[a], e.hard[b]), cmp.Compare(a, b))

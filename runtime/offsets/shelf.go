@@ -14,11 +14,14 @@ type shelf struct {
 	offset  []int64 // by item, shared with the caller
 	shift   uint    // log2 of the sections in a bucket
 	buckets [][]entry
+	waiting []int32 // items by bucket, beside buckets that were not read yet
+	from    []int32 // where those of a bucket begin in waiting; nil: none wait
 	taken   []piece // of the last query
 	merged  []piece
 	runs    []int // where sorted stretches of taken begin
 	cost    int64 // entries read and moved since the last call of spent
 	frame   int64
+	widest  int64 // no item that was put is larger
 }
 
 // entry repeats what a query reads of an item, to read it in one place.
@@ -55,6 +58,7 @@ func (s *shelf) reset() {
 	for i := range s.buckets {
 		s.buckets[i] = s.buckets[i][:0]
 	}
+	s.waiting, s.from = nil, nil
 	s.frame = 0
 }
 
@@ -66,10 +70,12 @@ func (s *shelf) put(i int32) {
 	if it.size == 0 {
 		return
 	}
+	s.widest = max(s.widest, it.size)
 	for b := it.first >> s.shift; b <= (it.end-1)>>s.shift; b++ {
-		low := above(s.buckets[b], e.at)
-		s.cost += int64(2 + (len(s.buckets[b])-low)/8)
-		s.buckets[b] = slices.Insert(s.buckets[b], low, e)
+		list := s.bucket(b)
+		low := above(list, e.at)
+		s.cost += int64(2 + (len(list)-low)/8)
+		s.buckets[b] = slices.Insert(list, low, e)
 	}
 }
 
@@ -91,29 +97,57 @@ func above(list []entry, at int64) int {
 	return low
 }
 
-// fill is put for all items, for a shelf that is empty.
+// fill is put for all items, for a shelf that is empty. A bucket is made when it is read first: who mends reads few.
 func (s *shelf) fill() {
-	count := make([]int, len(s.buckets))
-	s.each(func(b, _ int32) { count[b]++ })
-	for b, n := range count {
-		s.buckets[b] = make([]entry, 0, n+n/8+4)
+	s.from = make([]int32, len(s.buckets)+1)
+	for b := range s.eachBucket {
+		s.from[b+1]++
 	}
-	s.each(func(b, i int32) { s.buckets[b] = append(s.buckets[b], s.entry(i)) })
-	for _, list := range s.buckets {
-		sortBy(list, s.in.watch, func(a, b entry) int { return cmp.Compare(a.at, b.at) })
+	for b := range s.buckets {
+		s.from[b+1] += s.from[b]
 	}
-	s.frame = s.in.frame(s.offset)
+	s.waiting = make([]int32, s.from[len(s.buckets)])
+	next := slices.Clone(s.from)
+	for b, i := range s.eachBucket {
+		s.waiting[next[b]] = i
+		next[b]++
+	}
+	for i := range s.in.items {
+		s.frame = max(s.frame, s.end(int32(i)))
+		s.widest = max(s.widest, s.in.items[i].size)
+	}
 }
 
-// each calls visit with every item that takes bytes and each bucket that it lives in.
-func (s *shelf) each(visit func(bucket, item int32)) {
+// eachBucket yields every item that takes bytes with each bucket that it lives in.
+func (s *shelf) eachBucket(yield func(bucket, item int32) bool) {
 	for i := range s.in.items {
 		it := &s.in.items[i]
-		s.in.watch(unitsOfVisit)
+		s.in.watch.visit(i, len(s.in.items))
 		for b := it.first >> s.shift; it.size > 0 && b <= (it.end-1)>>s.shift; b++ {
-			visit(b, int32(i))
+			if !yield(b, int32(i)) {
+				return
+			}
 		}
 	}
+}
+
+// bucket lists what lives in a stretch of sections. What waits in it is where it was when the shelf was filled: what
+// moves has been removed first.
+func (s *shelf) bucket(b int32) []entry {
+	if s.from != nil && s.buckets[b] == nil {
+		s.open(b)
+	}
+	return s.buckets[b]
+}
+
+func (s *shelf) open(b int32) {
+	waiting := s.waiting[s.from[b]:s.from[b+1]]
+	list := make([]entry, len(waiting), len(waiting)+len(waiting)/8+4)
+	for k, i := range waiting {
+		list[k] = s.entry(i)
+	}
+	sortBy(list, s.in.watch, func(a, b entry) int { return cmp.Compare(a.at, b.at) })
+	s.buckets[b] = list
 }
 
 // remove undoes put.
@@ -123,7 +157,7 @@ func (s *shelf) remove(i int32) {
 		return
 	}
 	for b := it.first >> s.shift; b <= (it.end-1)>>s.shift; b++ {
-		list := s.buckets[b]
+		list := s.bucket(b)
 		at := above(list, s.offset[i]-1)
 		for list[at].item != i {
 			at++
@@ -153,18 +187,53 @@ func (s *shelf) around(it *item) []piece {
 // list appends what a bucket has during the life of it; what began in a bucket
 // before has been listed there when it is not the first.
 func (s *shelf) list(it *item, b int32, later bool) {
-	s.cost += int64(4 + len(s.buckets[b]))
-	begin := b << s.shift
-	for k := range s.buckets[b] {
-		e := &s.buckets[b][k]
-		if e.first >= it.span.end || it.first >= e.span.end || later && e.first < begin {
-			continue
-		}
-		if s.in.alive != nil && !s.in.conflict(it, &s.in.items[e.item]) {
-			continue
-		}
-		s.taken = append(s.taken, e.piece)
+	bucket := s.bucket(b)
+	s.cost += int64(4 + len(bucket))
+	begin := int32(0)
+	if later {
+		begin = b << s.shift
 	}
+	n := len(s.taken)
+	taken := slices.Grow(s.taken, len(bucket))[:n+len(bucket)]
+	first, end := it.span.first, it.span.end
+	for k := range bucket {
+		e := &bucket[k]
+		taken[n] = e.piece
+		// One more where e.first < end, first < e.end and begin <= e.first, without branches, which would be a toss-up.
+		n += int(uint32((e.first-end)&(first-e.span.end)&(begin-1-e.first)) >> 31)
+	}
+	if s.in.alive != nil {
+		n = len(s.taken) + s.conflicting(it, taken[len(s.taken):n])
+	}
+	s.taken = taken[:n]
+}
+
+// within lists what lies in a range of bytes during the life of an item, in no order. It reads a part of what around
+// does.
+func (s *shelf) within(it *item, x block) []piece {
+	s.taken = s.taken[:0]
+	for b := it.first >> s.shift; b <= (it.span.end-1)>>s.shift; b++ {
+		list, begin := s.bucket(b), b<<s.shift
+		from := above(list, x.at-s.widest)
+		s.cost += 4
+		for k := from; k < len(list) && list[k].at < x.end; k++ {
+			e := &list[k]
+			s.cost++
+			if e.block.end > x.at && e.first < it.span.end && it.first < e.span.end &&
+				(e.first >= begin || b == it.first>>s.shift) {
+				s.taken = append(s.taken, e.piece)
+			}
+		}
+	}
+	if s.in.alive != nil {
+		s.taken = s.taken[:s.conflicting(it, s.taken)]
+	}
+	return s.taken
+}
+
+// conflicting keeps the pieces of a list that are alive together with it, not in a gap, and says how many those are.
+func (s *shelf) conflicting(it *item, list []piece) int {
+	return len(slices.DeleteFunc(list, func(x piece) bool { return !s.in.conflict(it, &s.in.items[x.item]) }))
 }
 
 // mergePairs halves the number of runs: sorted stretches of taken that begin at the indices in runs.
