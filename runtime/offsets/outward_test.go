@@ -91,6 +91,16 @@ func TestFiftyAliveComeClose(t *testing.T) {
 	require.Equal(t, s.Offsets, again.Offsets, "steps decide, not time")
 }
 
+// The first outward sweeps are of use where sizes are few, and where lives lie inside each other, also when little is
+// above the bound: without that these end at 1.0005 and 1.0047.
+func TestFirstOutwardSweepsComeClose(t *testing.T) {
+	s := solved(t, problems.Equal(3, 30_000), offsets.Options{Seed: 3})
+	require.Zero(t, s.Gap())
+	s = solved(t, problems.Stack(12, 110_000), offsets.Options{Seed: 12})
+	require.LessOrEqual(t, s.Gap(), 0.002)
+	require.Equal(t, "outward sweep", s.Method)
+}
+
 // Where many are alive all the time, whatever their sizes and lives, outward sweeps and stacks about the largest load
 // come closer than sweeps, the skyline and mending alone, which reach none of these figures.
 func TestCrowdsComeClose(t *testing.T) {

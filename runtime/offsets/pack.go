@@ -40,8 +40,10 @@ const (
 	// maxLooks are the cells that the ejections of a first outward sweep may look at.
 	maxLooks = 8_000_000
 	// tight is the reciprocal of the gap below which a large input needs no skyline, and many items no outward sweep
-	// unasked.
+	// unasked. Many items have no skyline unasked: none was better than an outward sweep.
 	tight = 100
+	// tighter is the same for many items, many alive at once, that mending does not come to.
+	tighter = 1000
 )
 
 // packing is one instance on its way into one space.
@@ -112,7 +114,8 @@ func (p *packing) unasked() {
 // byConstruction places by all rules, and corrects their orders.
 func (p *packing) byConstruction() {
 	p.byRules(true)
-	if p.plain && !p.done(p.d) && (len(p.in.items) <= fewItems || p.above(tight)) {
+	n := len(p.in.items)
+	if p.plain && !p.done(p.d) && (n <= fewItems || n <= manyItems && p.above(tight)) {
 		p.bySkyline()
 	}
 	cost := p.alive * int64(len(p.in.items))
@@ -149,7 +152,11 @@ func (p *packing) byOutward(tries int) {
 
 // sweeping asks for the next outward sweep.
 func (p *packing) sweeping(below int64) sweeping {
-	w := sweeping{taste: tastes[p.outward%len(tastes)], seed: p.random.Uint64(), tick: p.tick, below: below,
+	turn := p.outward
+	if p.local() { // the first taste is the best in a crowd
+		turn++
+	}
+	w := sweeping{taste: tastes[turn%len(tastes)], seed: p.random.Uint64(), tick: p.tick, below: below,
 		grant: min(maxLooks, 64*int64(len(p.in.items))+1_000_000) << min(p.outward/2, 8)}
 	p.spend(1 + int64(len(p.in.items)/itemsPerStep))
 	p.outward++
@@ -166,7 +173,7 @@ func (p *packing) outwardUnasked() {
 	case p.byCore():
 	case !many:
 		p.byOutward(outwardTries - 1)
-	case p.above(tight):
+	case p.above(tight), !p.local() && p.above(tighter):
 		p.byOutward(1)
 	}
 	if !many {
