@@ -22,6 +22,36 @@ static void leave_eight(size_t bytes, void** objects)
 	}
 }
 
+/* ---- threads side by side ---- */
+
+static void eight_records(uint32_t* records)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	for (int i = 0; i < EIGHT; i++) records[i] = (uint32_t)tl_ref_of(tl_mem_new(200));
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void* stay_away(void* others)
+{
+	uint32_t records[EIGHT];
+	eight_records(records);
+	for (int i = 0; i < EIGHT; i++)
+		for (int k = 0; k < EIGHT; k++) {
+			int64_t apart = (int64_t)records[i] - ((const uint32_t*)others)[k];
+			CHECK(apart > EIGHT || apart < -EIGHT);
+		}
+	return NULL;
+}
+
+/* What a processor fetches beside the records and objects that a thread works on is nothing that another one writes to.
+ * This is the first test: it needs slots that nobody had. */
+static void two_threads_get_slots_that_are_apart(void)
+{
+	uint32_t records[EIGHT];
+	eight_records(records);
+	run_thread(stay_away, records);
+}
+
 static void a_stale_pointer_is_not_live(void)
 {
 	void* objects[EIGHT];
@@ -405,6 +435,7 @@ static void no_two_objects_share_memory(void)
 int main(int argc, char** argv)
 {
 	if (argc > 1) steps = atol(argv[1]);
+	RUN(two_threads_get_slots_that_are_apart);
 	RUN(a_stale_pointer_is_not_live);
 	RUN(another_thread_counts_them_as_free);
 	RUN(every_kind_of_entry_may_follow);
