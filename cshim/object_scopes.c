@@ -88,9 +88,9 @@ __attribute__((noinline)) bool tlc_displace(tl_context* c)
 }
 
 /* Releases objects as release_own does, and leaves their slots where they are. Returns where it met
- * something else, as release_own; gens has the bits of all generations. Budget of each: 5 loads, 3 stores, 4 branches, 22
- * instructions. A comparison of memory with a register is one step with its jump, with a number it is two; so sh is in a
- * register. */
+ * something else, as release_own; gens has the bits of all generations. Budget of each: 5 loads, 3 stores, 4
+ * branches, 22 instructions. A comparison of memory with a register is one step with its jump, with a number it is two;
+ * so sh is in a register. */
 static inline __attribute__((always_inline)) tl_entry* release_in_place(const tl_context* c, tl_entry* top,
                                                                         const tl_entry* low, uint32_t* gens)
 {
@@ -255,8 +255,8 @@ static __attribute__((noinline)) tl_status leave_first(tl_context* c, uint32_t f
 	return begin_warm(c, mark->top) ? again(c) : leave_cold(c, mark, function);
 }
 
-/* Leaves the newest mark, which has entries, and its places warm where they hold nothing but some small plain objects. It
- * calls nothing that returns to it, so that it saves no register. */
+/* Leaves the newest mark, which has entries, and its places warm where they hold nothing but some small plain objects.
+ * It calls nothing that returns to it, so that it saves no register. */
 static inline __attribute__((always_inline)) tl_status leave(tl_context* c, uint32_t kind, uint32_t function,
                                                              leaver* again)
 {
