@@ -291,7 +291,7 @@ def instructions_section(path: pathlib.Path, score: Score) -> list[str]:
         return lines + ["Skipped: valgrind is not installed, or could not run the library.", ""]
     counted = json.loads(path.read_text())
     lines += ["Counted by valgrind as the difference between N and 2N operations, the driver's loop taken off. Each",
-              "row is the whole operation that it names, calls through the PLT included.", ""]
+              "row is the whole operation that it names, the calls themselves included.", ""]
     rows = [[what, f"{counted[name]:.0f}"] for name, what in targets_instructions.INSTRUCTIONS.items() if name in counted]
     factor, many, few = targets.GROWTH
     if many in counted and few in counted:

@@ -121,6 +121,7 @@ static void keep_error(const tl_context* c)
 static void park(tl_context* c)
 {
 	keep_error(c);
+	tlc_note_taken(c);
 	if (c->places != 0) tlc_tensor_hand_over(c);
 	/* Read before the context is given away: afterwards it may belong to another thread. */
 	bool open = c->top != c->entries || c->mark_top != c->marks || tlc_has_to_destroy(c) != 0 || c->waiting != 0 ||

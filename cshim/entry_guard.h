@@ -164,6 +164,12 @@ static inline __attribute__((always_inline)) uintptr_t tlc_heap_offset(const tl_
 
 #pragma GCC visibility push(hidden)
 
+/* What lowers the top of a stack that may have warm places notes first which of them were taken: those below end. */
+static inline void tlc_note_taken(tl_context* c)
+{
+	if (TLC_UNLIKELY(c->warm != NULL) && c->end < c->top) c->end = c->top;
+}
+
 /* ---- records and memory of the runtime ------------------------------------------------- */
 
 /* Whether a call of this thread is in Go. Then the present call comes from a signal handler, or

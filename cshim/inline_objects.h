@@ -43,19 +43,19 @@ enum { TLC_PLACE_FREE, TLC_PLACE_WARM, TLC_PLACE_OTHER };
 static inline int tlc_place(const tl_context* c, size_t n)
 {
 	const tl_entry* top = c->top;
-	if (top != c->end) return TLC_PLACE_FREE;
+	if (top < c->end) return TLC_PLACE_FREE;
 	return TLC_LIKELY(top < c->warm) && TLC_LIKELY((n + 31) >> 5 == tlc_class_at(top)) ? TLC_PLACE_WARM
 	                                                                                   : TLC_PLACE_OTHER;
 }
 
-/* Takes the slot that the last scope has left at this place. Budget, with tlc_place: 10 loads, 4
- * stores, 4 branches, 26 instructions. */
+/* Takes the slot that the last scope has left at this place. Budget, with tlc_place: 10 loads, 3
+ * stores, 4 branches, 25 instructions. */
 static inline bool tlc_new_warm(tl_context* c, void** result)
 {
 	tl_entry* top = c->top;
 	if (TLC_UNLIKELY(tlc_is_sample(&c->magazines[tlc_class_at(top)]))) return false;
 	tlc_set_counts(TLC_FIXED(c, records) + top->record, tlc_pair_of(&c->new_loc));
-	tlc_set_warm_top(c, top + 1);
+	c->top = top + 1;
 	*result = (void*)top->object;
 	return true;
 }

@@ -121,14 +121,6 @@ static inline bool tlc_next_life(uint64_t tag, uint64_t* next)
 	return !__builtin_add_overflow(tag, (uint64_t)TL_GEN_ONE << 32, next);
 }
 
-/* The top of a stack with warm places above it. Two stores: the compiler would rather assemble a vector
- * for one store, and the next call waits for it. */
-static inline void tlc_set_warm_top(tl_context* c, tl_entry* top)
-{
-	__atomic_store_n(&c->top, top, __ATOMIC_RELAXED);
-	__atomic_store_n(&c->end, top, __ATOMIC_RELAXED);
-}
-
 /* ---- magazines ------------------------------------------------------------------- */
 
 /* Makes the slot of a dead object available again, as plain bytes, in the place at of

@@ -257,7 +257,7 @@ typedef struct tl_context {
 	uint32_t alloc_loc, alloc_sh; /* record words of a floating object */
 	uint32_t new_loc, new_sh;     /* record words of a registered object */
 	uint32_t one;                 /* owner | 1: the local word of an object with one reference */
-	tl_entry* top;                /* scope entries: [entries, top) of [entries, end) */
+	tl_entry* top;                /* scope entries: [entries, top); room for others while top < end */
 	tl_entry* end;
 	tl_entry* entries;
 	tl_mark* mark_top; /* [marks, mark_top) of [marks, mark_end) */
@@ -300,10 +300,12 @@ typedef struct tl_context {
 	uint64_t kept_puts, kept_put_bytes;
 	uint64_t kept_hits, kept_hit_bytes;
 	uint64_t slow_calls; /* calls of the slow path */
-	/* Warm places of the scope stack, [end, warm): each holds a free slot of a small class, where the exit
-	 * of a scope has left it and tl_mem_new takes it again. NULL: none, and end is the stack's.
+	/* Warm places of the scope stack, from top or end on, whichever is higher: each holds a free slot of a small class,
+	 * where the exit of a scope has left it and tl_mem_new takes it again. Taking one raises the top alone; what lowers
+	 * the top notes in end before which were taken, so that [top, end) is free for any entry. NULL: none, and end is the
+	 * stack's.
 	 *
-	 *	top <= end < warm <= entries + its capacity, while there are any
+	 *	top <= warm <= entries + its capacity and end <= warm, while there are any
 	 *	entry = object, record, the generation of its next life; its record is dead and plain
 	 *
 	 * They are free for every purpose. A thread that enters Go gives them to its magazines. */

@@ -49,13 +49,13 @@ void* tl_mem_new(size_t bytes)
 {
 	tl_context* c = tlc_tls;
 	void* p;
-	switch (tlc_place(c, bytes)) {
-	case TLC_PLACE_FREE: return TLC_LIKELY(tlc_new_object(c, bytes, &p)) ? p : new_rest(bytes);
-	case TLC_PLACE_WARM:
+	int place = tlc_place(c, bytes);
+	if (TLC_LIKELY(place == TLC_PLACE_WARM)) {
 		if (TLC_UNLIKELY(!tlc_new_warm(c, &p))) return slow_mem_new(bytes);
 		TLC_PROBE_ALLOCATE(p, bytes);
 		return p;
 	}
+	if (place == TLC_PLACE_FREE) return TLC_LIKELY(tlc_new_object(c, bytes, &p)) ? p : new_rest(bytes);
 	return new_displacing(bytes);
 }
 

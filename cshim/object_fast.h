@@ -32,19 +32,6 @@ static inline tl_entry tlc_renew(tl_record* r, tl_entry e)
 	return e;
 }
 
-/* Ends the object of a scope's entry if it is plain, of the tag's generation, and has exactly these
- * counts: then the scope's reference is the only one. The tag becomes that of the next life; the slot
- * is the caller's. */
-static inline __attribute__((always_inline)) bool tlc_end_entry(tl_record* r, uint64_t* tag, uint32_t loc, uint32_t sh)
-{
-	uint64_t life = *tag & ~(uint64_t)UINT32_MAX;
-	if (TLC_UNLIKELY(!tlc_is_plain(r, life, loc, sh) || !tlc_next_life(life, &life))) return false;
-	tlc_clear_counts(r);
-	tlc_set_life(r, life);
-	*tag += (uint64_t)TL_GEN_ONE << 32;
-	return true;
-}
-
 _Static_assert(sizeof(tl_magazine) == 32, "shifts below count on it");
 static inline tl_magazine* tlc_magazine_of(tl_context* c, uint64_t tag)
 {
@@ -176,7 +163,7 @@ static inline bool tlc_is_top_free(const tl_context* c)
 /* Makes room for an entry where a warm place is; false: the stack is full, ask Go. */
 bool tlc_displace(tl_context* c);
 
-static inline bool tlc_has_room(tl_context* c) { return TLC_LIKELY(c->top != c->end) || tlc_displace(c); }
+static inline bool tlc_has_room(tl_context* c) { return TLC_LIKELY(c->top < c->end) || tlc_displace(c); }
 static inline void tlc_push(tl_context* c, tl_entry e) { *c->top++ = e; }
 
 /* Results of a search for the newest entry of p at or above the function's floor, instead of an

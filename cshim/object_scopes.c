@@ -49,8 +49,17 @@ static __attribute__((noinline)) tl_entry* release_own(tl_context* c, tl_entry* 
 
 /* ---- warm places ------------------------------------------------------------------------ */
 
+/* The top of a stack with warm places from there on. Two stores: the compiler would rather assemble a vector for one
+ * store, and the next call waits for it. */
+static inline void set_warm_top(tl_context* c, tl_entry* top)
+{
+	__atomic_store_n(&c->top, top, __ATOMIC_RELAXED);
+	__atomic_store_n(&c->end, top, __ATOMIC_RELAXED);
+}
+
 void tlc_cool(tl_context* c)
 {
+	tlc_note_taken(c);
 	while (c->warm != c->end) {
 		const tl_entry* e = c->warm - 1;
 		tl_magazine* m = &c->magazines[tlc_class_at(e)];
@@ -72,35 +81,53 @@ void tlc_cool(tl_context* c)
 __attribute__((noinline)) bool tlc_displace(tl_context* c)
 {
 	if (c->warm == NULL) return false;
+	tlc_note_taken(c);
 	if (c->end != c->warm) c->cold_exits = COLD_EXITS; /* the scope differs from the last one */
 	tlc_cool(c);
-	return c->warm == NULL && c->top != c->end;
+	return c->warm == NULL && c->top < c->end;
 }
 
 /* Releases objects as release_own does, and leaves their slots where they are. Returns where it met
- * something else, as release_own. Budget of each: 5 loads, 3 stores, 4 branches. */
-static inline tl_entry* release_in_place(const tl_context* c, tl_entry* top, const tl_entry* low, uint64_t* tags)
+ * something else, as release_own; gens has the bits of all generations. Budget of each: 5 loads, 3 stores, 4
+ * branches, 22 instructions. A comparison of memory with a register is one step with its jump, with a number it is two;
+ * so sh is in a register. */
+static inline __attribute__((always_inline)) tl_entry* release_in_place(const tl_context* c, tl_entry* top,
+                                                                        const tl_entry* low, uint32_t* gens)
 {
-	const uint32_t loc = c->one, sh = TL_SH_ALIVE;
-	const tl_record* records = tlc_g.records;
+	const uint32_t loc = c->one;
+	uint32_t sh = TL_SH_ALIVE;
+	__asm__("" : "+r"(sh));
 	for (; top > low; top--) {
-		uint64_t tag = tlc_tag(&top[-1]);
-		if (TLC_UNLIKELY(!tlc_end_entry((tl_record*)records + (uint32_t)tag, &tag, loc, sh))) break;
-		*tags |= tag;
-		tlc_set_tag(&top[-1], tag);
+		tl_record* r = tlc_g.records + top[-1].record;
+		uint64_t life = (uint64_t)top[-1].gen << 32;
+		if (TLC_UNLIKELY(!tlc_is_plain(r, life, loc, sh) || !tlc_next_life(life, &life))) break;
+		tlc_clear_counts(r);
+		tlc_set_life(r, life);
+		const uint32_t gen = (uint32_t)(life >> 32);
+		__atomic_store_n(&top[-1].gen, gen, __ATOMIC_RELAXED);
+		*gens |= gen;
 		TLC_PROBE_FREE_STORED(top[-1].object);
 	}
 	return top;
 }
 
-/* Whether a scope with entries from low on may leave its places warm. */
-static inline bool may_stay_warm(tl_context* c, const tl_entry* low)
+/* Whether places are warm, and those of a scope with entries from low on may be, too. */
+static inline bool is_near_warm(const tl_context* c, const tl_entry* low)
+{
+	return TLC_LIKELY((uintptr_t)c->warm - (uintptr_t)low <= TL_WARM_ENTRIES * sizeof *low) &&
+	       (TLC_LIKELY(c->indexed == 0) || c->indexed <= (uint64_t)(low - c->entries));
+}
+
+/* Makes the places of a scope with entries from low on the first ones that stay warm; false: they may not. */
+static bool begin_warm(tl_context* c, const tl_entry* low)
 {
 	if (c->cold_exits != 0) {
 		c->cold_exits--;
 		return false;
 	}
-	return c->indexed <= (uint64_t)(low - c->entries) && c->top != low && tlc_unused_stack(c) - low <= TL_WARM_ENTRIES;
+	if (c->warm != NULL || c->top - low > TL_WARM_ENTRIES || c->indexed > (uint64_t)(low - c->entries)) return false;
+	c->warm = c->end = c->top;
+	return true;
 }
 
 /* Releases blocks of malloc whose only reference is the scope's. The entry is removed first: free
@@ -181,6 +208,7 @@ static inline void pop_newest(tl_context* c)
 static __attribute__((noinline)) tl_status close_to(tl_context* c, uint64_t target, uint32_t function)
 {
 	uint64_t entries = (uint64_t)(c->top - c->entries);
+	tlc_note_taken(c);
 	while ((uint64_t)(c->mark_top - c->marks) > target) {
 		if (TLC_UNLIKELY(c->indexed > (uint64_t)(c->mark_top[-1].top - c->entries)))
 			return close_slowly(target, function);
@@ -199,6 +227,7 @@ static __attribute__((noinline)) tl_status close_to(tl_context* c, uint64_t targ
 static __attribute__((noinline)) tl_status leave_cold(tl_context* c, tl_mark* mark, uint32_t function)
 {
 	const tl_entry* low = mark->top;
+	tlc_note_taken(c);
 	if (TLC_LIKELY(c->indexed <= (uint64_t)(low - c->entries) && c->top - low <= TRIM_ENTRIES)) {
 		c->top = release_simple(c, c->top, low);
 		if (TLC_LIKELY(c->mark_top == mark + 1) &&
@@ -209,27 +238,66 @@ static __attribute__((noinline)) tl_status leave_cold(tl_context* c, tl_mark* ma
 }
 
 /* Leaves the newest mark, which the last scopes were not like. */
-static __attribute__((noinline)) tl_status leave_unlike(tl_context* c, const tl_mark* mark, uint32_t function)
+static __attribute__((noinline)) tl_status leave_unlike(tl_context* c, tl_entry* top, uint32_t function)
 {
-	uint64_t target = (uint64_t)(mark - c->marks);
+	if (c->end <= c->top) set_warm_top(c, top);
+	uint64_t target = (uint64_t)(c->mark_top - 1 - c->marks);
 	c->cold_exits = COLD_EXITS;
 	tlc_cool(c); /* by way of Go, where a destructor may change the stacks */
 	return close_to(c, target, function);
 }
 
-/* Leaves the newest mark, and its places warm where it held nothing but some small plain objects. */
-static __attribute__((noinline)) tl_status leave(tl_context* c, tl_mark* mark, uint32_t function)
+typedef tl_status leaver(tl_context* c);
+
+static __attribute__((noinline)) tl_status leave_first(tl_context* c, uint32_t function, leaver* again)
 {
-	const tl_entry *low = mark->top, *warm = c->warm;
-	if (!may_stay_warm(c, low)) return leave_cold(c, mark, function);
-	if (warm == NULL) c->warm = c->top;
-	else if (TLC_UNLIKELY(c->end != c->top)) return leave_unlike(c, mark, function);
-	uint64_t tags = 0;
-	tl_entry* top = release_in_place(c, c->top, low, &tags);
-	tlc_set_warm_top(c, top);
-	if (TLC_UNLIKELY((tags >> 32 & 0xFF & ~(uint64_t)TL_WARM_CLASSES) != 0)) return leave_unlike(c, mark, function);
-	if (TLC_UNLIKELY(top != low || !tlc_is_quiet(c))) return leave_unlike(c, mark, function);
-	pop_newest(c);
+	tl_mark* mark = c->mark_top - 1;
+	return begin_warm(c, mark->top) ? again(c) : leave_cold(c, mark, function);
+}
+
+/* Leaves the newest mark, which has entries, and its places warm where they hold nothing but some small plain objects.
+ * It calls nothing that returns to it, so that it saves no register. */
+static inline __attribute__((always_inline)) tl_status leave(tl_context* c, uint32_t kind, uint32_t function,
+                                                             leaver* again)
+{
+	const tl_entry* low = c->mark_top[-1].top;
+	if (TLC_UNLIKELY(!is_near_warm(c, low))) return leave_first(c, function, again);
+	if (TLC_UNLIKELY(c->end > c->top)) return leave_unlike(c, c->top, function);
+	uint32_t gens = 0;
+	tl_entry* top = release_in_place(c, c->top, low, &gens);
+	const uint64_t other = (gens & 0xFF & ~(uint32_t)TL_WARM_CLASSES) | ((uintptr_t)top ^ (uintptr_t)low);
+	if (TLC_UNLIKELY(other != 0) || TLC_UNLIKELY(!tlc_is_quiet(c))) return leave_unlike(c, top, function);
+	/* The mark says what top is now. The processor need not wait for every object of this scope before it begins with
+	 * the next one, as it would where top stood in the place of the mark's. */
+	tl_mark* mark = c->mark_top - 1;
+	set_warm_top(c, mark->top);
+	tlc_pop_mark(c, mark, kind, mark->kind);
+	return TL_OK;
+}
+
+static __attribute__((noinline)) tl_status leave_scope(tl_context* c)
+{
+	return leave(c, TL_MARK_SCOPE, TL_FN_tl_mem_exit_scope, leave_scope);
+}
+
+static __attribute__((noinline)) tl_status leave_function(tl_context* c)
+{
+	return leave(c, TL_MARK_FUNCTION, TL_FN_tl_mem_function_exit, leave_function);
+}
+
+static __attribute__((noinline)) tl_status leave_frame(tl_context* c)
+{
+	return leave(c, TL_MARK_PLANNED, TL_FN_tl_mem_frame_exit, leave_frame);
+}
+
+/* Leaves the newest mark, of this kind. */
+static inline __attribute__((always_inline)) tl_status leave_newest(tl_context* c, uint32_t kind, uint32_t function,
+                                                                    leaver* with_entries)
+{
+	tl_mark* mark = c->mark_top - 1;
+	if (c->top != mark->top) return with_entries(c);
+	if (TLC_UNLIKELY(!tlc_is_quiet(c))) return leave_cold(c, mark, function);
+	tlc_pop_mark(c, mark, kind, mark->kind);
 	return TL_OK;
 }
 
@@ -237,8 +305,7 @@ tl_status tl_mem_exit_scope(void)
 {
 	tl_context* c = tlc_tls;
 	if (TLC_UNLIKELY(!tlc_is_in_scope(c))) return slow_mem_exit_scope();
-	tl_mark* mark = c->mark_top - 1;
-	return tlc_leave_empty(c, mark, TL_MARK_SCOPE, mark->kind) ? TL_OK : leave(c, mark, TL_FN_tl_mem_exit_scope);
+	return leave_newest(c, TL_MARK_SCOPE, TL_FN_tl_mem_exit_scope, leave_scope);
 }
 
 /* A caller whose frame is above that of the drain got there by a longjmp out of a destructor. A
@@ -272,9 +339,8 @@ tl_status tl_mem_function_exit(void)
 {
 	tl_context* c = tlc_tls;
 	if (TLC_UNLIKELY(c->function == 0)) return slow_mem_function_exit();
-	tl_mark* mark = c->mark_top - 1;
 	if (TLC_UNLIKELY(!tlc_is_in_function(c))) return close_to(c, c->function - 1, TL_FN_tl_mem_function_exit);
-	return tlc_leave_empty(c, mark, TL_MARK_FUNCTION, mark->kind) ? TL_OK : leave(c, mark, TL_FN_tl_mem_function_exit);
+	return leave_newest(c, TL_MARK_FUNCTION, TL_FN_tl_mem_function_exit, leave_function);
 }
 
 void* tlc_get_buffer(tl_context* c, int64_t slot, int64_t min_bytes)
@@ -299,10 +365,7 @@ void* tl_mem_frame_enter(size_t bytes)
 tl_status tl_mem_frame_exit(void)
 {
 	tl_context* c = tlc_tls;
-	if (TLC_LIKELY(tlc_is_in_frame(c))) {
-		tl_mark* mark = c->mark_top - 1;
-		return tlc_leave_empty(c, mark, TL_MARK_PLANNED, mark->kind) ? TL_OK : leave(c, mark, TL_FN_tl_mem_frame_exit);
-	}
+	if (TLC_LIKELY(tlc_is_in_frame(c))) return leave_newest(c, TL_MARK_PLANNED, TL_FN_tl_mem_frame_exit, leave_frame);
 	uint64_t n = (uint64_t)(c->mark_top - c->marks);
 	while (n > c->function && c->marks[n - 1].kind >> TL_MARK_KIND_SHIFT != TL_MARK_PLANNED) n--;
 	if (TLC_UNLIKELY(n <= c->function)) return slow_mem_frame_exit();

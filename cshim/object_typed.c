@@ -66,7 +66,7 @@ void* tl_object_new(tl_type type)
 	enum { UNIT = 32, INLINED = 512 };
 	tl_context* c = tlc_tls;
 	const tl_type_info* info = info_of(type);
-	if (TLC_UNLIKELY(info == NULL || info->size - 1 >= INLINED || c->top == c->end)) return object_new_rest(type);
+	if (TLC_UNLIKELY(info == NULL || info->size - 1 >= INLINED || c->top >= c->end)) return object_new_rest(type);
 	const tl_entry* slot = tlc_take_slot(c, info->size);
 	if (TLC_UNLIKELY(slot == NULL)) return object_new_rest(type);
 	uintptr_t object = slot->object;

@@ -95,7 +95,7 @@ static inline __attribute__((always_inline)) made make_kept(int32_t dtype, int32
 {
 	const made none = {NULL, 0};
 	tl_context* c = tlc_tls;
-	if (TLC_UNLIKELY(c->top == c->end || device != 0 || (uint32_t)dtype >= TL_DTYPES)) return none;
+	if (TLC_UNLIKELY(c->top >= c->end || device != 0 || (uint32_t)dtype >= TL_DTYPES)) return none;
 	if (TLC_UNLIKELY((uint64_t)rank > TL_TENSOR_CELL_RANK || (rank != 0 && (uintptr_t)shape < TL_LOWEST_ADDRESS)))
 		return none;
 	uint64_t numel = 1, kind = tlc_tensor_kind((uint32_t)dtype, (uint64_t)rank);

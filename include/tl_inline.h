@@ -306,14 +306,6 @@ TL_INL_STEP bool tl_inl_next_life(uint64_t tag, uint64_t* next)
 	return !__builtin_add_overflow(tag, (uint64_t)TL_INL_GEN_ONE << 32, next);
 }
 
-/* The top of a stack with warm places above it. Two stores: the compiler would rather assemble a vector
- * for one store, and the next call waits for it. */
-TL_INL_STEP void tl_inl_set_warm_top(tl_inl_context* c, tl_inl_entry* top)
-{
-	__atomic_store_n(&c->top, top, __ATOMIC_RELAXED);
-	__atomic_store_n(&c->end, top, __ATOMIC_RELAXED);
-}
-
 /* ---- magazines ------------------------------------------------------------------- */
 
 /* Makes the slot of a dead object available again, as plain bytes, in the place at of
@@ -595,19 +587,19 @@ enum { TL_INL_PLACE_FREE, TL_INL_PLACE_WARM, TL_INL_PLACE_OTHER };
 TL_INL_STEP int tl_inl_place(const tl_inl_context* c, size_t n)
 {
 	const tl_inl_entry* top = c->top;
-	if (top != c->end) return TL_INL_PLACE_FREE;
+	if (top < c->end) return TL_INL_PLACE_FREE;
 	return TL_INL_LIKELY(top < c->warm) && TL_INL_LIKELY((n + 31) >> 5 == tl_inl_class_at(top)) ? TL_INL_PLACE_WARM
 	                                                                                   : TL_INL_PLACE_OTHER;
 }
 
-/* Takes the slot that the last scope has left at this place. Budget, with tl_inl_place: 10 loads, 4
- * stores, 4 branches, 26 instructions. */
+/* Takes the slot that the last scope has left at this place. Budget, with tl_inl_place: 10 loads, 3
+ * stores, 4 branches, 25 instructions. */
 TL_INL_STEP bool tl_inl_new_warm(tl_inl_context* c, void** result)
 {
 	tl_inl_entry* top = c->top;
 	if (TL_INL_UNLIKELY(tl_inl_is_sample(&c->magazines[tl_inl_class_at(top)]))) return false;
 	tl_inl_set_counts(TL_INL_FIXED(c, records) + top->record, tl_inl_pair_of(&c->new_loc));
-	tl_inl_set_warm_top(c, top + 1);
+	c->top = top + 1;
 	*result = (void*)top->object;
 	return true;
 }

@@ -22,6 +22,36 @@ static void leave_eight(size_t bytes, void** objects)
 	}
 }
 
+/* ---- threads side by side ---- */
+
+static void eight_records(uint32_t* records)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	for (int i = 0; i < EIGHT; i++) records[i] = (uint32_t)tl_ref_of(tl_mem_new(200));
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void* stay_away(void* others)
+{
+	uint32_t records[EIGHT];
+	eight_records(records);
+	for (int i = 0; i < EIGHT; i++)
+		for (int k = 0; k < EIGHT; k++) {
+			int64_t apart = (int64_t)records[i] - ((const uint32_t*)others)[k];
+			CHECK(apart > EIGHT || apart < -EIGHT);
+		}
+	return NULL;
+}
+
+/* What a processor fetches beside the records and objects that a thread works on is nothing that another one writes to.
+ * This is the first test: it needs slots that nobody had. */
+static void two_threads_get_slots_that_are_apart(void)
+{
+	uint32_t records[EIGHT];
+	eight_records(records);
+	run_thread(stay_away, records);
+}
+
 static void a_stale_pointer_is_not_live(void)
 {
 	void* objects[EIGHT];
@@ -122,6 +152,88 @@ static void every_kind_of_entry_may_follow(void)
 	}
 }
 
+/* No slot may be free twice. */
+static void all_objects_differ(size_t bytes)
+{
+	enum { MANY = 300 };
+	void* objects[MANY];
+	for (int i = 0; i < MANY; i++) {
+		CHECK((objects[i] = tl_mem_alloc(bytes)) != NULL);
+		for (int k = 0; k < i; k++) CHECK(objects[i] != objects[k]);
+	}
+	for (int i = 0; i < MANY; i++) CHECK_OK(tl_ptr_release(objects[i]));
+}
+
+/* Several scopes are left at once while places of the newest are taken. */
+static void places_that_were_taken_go_with_many_scopes(void)
+{
+	void* objects[EIGHT];
+	int64_t depth = tl_get_scope_depth();
+	for (int round = 0; round < 10; round++) {
+		CHECK_OK(tl_mem_enter_scope());
+		for (int i = 0; i < 3; i++) CHECK(tl_mem_new(64) != NULL);
+		leave_eight(64, objects);
+		CHECK_OK(tl_mem_enter_scope());
+		for (int i = 0; i < 5; i++) CHECK(tl_mem_new(64) != NULL);
+		CHECK_OK(tl_mem_exit_scopes_to(depth));
+		all_objects_differ(64);
+	}
+}
+
+/* A long scope ends while places of warm ones above it are taken. */
+static void places_that_were_taken_go_with_a_long_scope(void)
+{
+	enum { LONG = 100, LONGER = 120 };
+	void *objects[EIGHT], *held[LONGER];
+	for (int round = 0; round < 10; round++) {
+		const int many = round % 2 == 0 ? LONG : LONGER;
+		CHECK_OK(tl_mem_enter_scope());
+		for (int i = 0; i < many; i++) *(int*)(held[i] = tl_mem_new(64)) = -i;
+		leave_eight(64, objects);
+		for (int i = 0; i < many; i++) CHECK_INT(*(int*)held[i], -i);
+		for (int i = 0; i < 5; i++) CHECK(tl_mem_new(64) != NULL);
+		CHECK_OK(tl_mem_exit_scope());
+	}
+}
+
+/* An entry of each kind, by turns. */
+static void push_entry(int kind, tl_type type)
+{
+	const int64_t shape[] = {2, 2};
+	if (kind == 0) CHECK_OK(tl_mem_register_struct(malloc(64)));
+	if (kind == 1) CHECK(tl_object_new(type) != NULL);
+	if (kind == 2) CHECK(tl_tensor_empty(TL_DTYPE_F32, 0, 2, shape) != NULL);
+	if (kind == 3) CHECK(tl_mem_new(200) != NULL);
+	if (kind == 4) memset(tl_mem_new(64), 4, 64);
+}
+
+/* What was taken from a warm place and leaves the top of the stack leaves a free place, which is no slot of anybody. */
+static void what_leaves_the_top_leaves_a_free_place(void)
+{
+	void* objects[EIGHT];
+	tl_type_desc description = {.name = "free place", .size = 64};
+	tl_type type;
+	CHECK_OK(tl_type_define(&description, &type));
+	check_balance before = check_take_balance();
+	for (int kind = 0; kind < 25; kind++) {
+		leave_eight(64, objects);
+		CHECK_OK(tl_mem_enter_scope());
+		for (int i = 0; i < 5; i++) memset(objects[i] = tl_mem_new(64), i, 64);
+		CHECK_OK(tl_mem_unregister(objects[3])); /* a hole, which goes with the next one */
+		CHECK_OK(tl_mem_unregister(objects[4]));
+		push_entry(kind % 5, type);
+		push_entry(kind / 5, type);
+		for (int i = 5; i < EIGHT; i++) memset(objects[i] = tl_mem_new(64), i, 64);
+		for (int i = 0; i < EIGHT; i++)
+			for (int k = 0; k < i; k++) CHECK(objects[i] != objects[k]);
+		for (int i = 0; i < EIGHT; i++) CHECK_INT(*(unsigned char*)objects[i], i);
+		CHECK_OK(tl_mem_exit_scope());
+		CHECK_OK(tl_ptr_release(objects[3]));
+		CHECK_OK(tl_ptr_release(objects[4]));
+	}
+	check_same_balance(before, __func__);
+}
+
 static void nested_scopes_share_the_places(void)
 {
 	void* objects[EIGHT];
@@ -169,6 +281,39 @@ static void a_thread_leaves_them_behind(void)
 {
 	check_balance before = check_take_balance();
 	for (int i = 0; i < 10; i++) run_thread(work_and_detach, i % 2 == 0 ? &before : NULL);
+	check_same_balance(before, __func__);
+	CHECK_OK(tl_mem_purge());
+	check_same_balance(before, __func__);
+}
+
+enum { KEPT = 1500 };
+
+/* None of what the thread gets is among the objects that another one keeps. */
+static void* end_with_places_taken(void* kept)
+{
+	void *objects[EIGHT], *mine[KEPT];
+	for (int i = 0; i < KEPT; i++) {
+		mine[i] = tl_mem_alloc(96);
+		for (int k = 0; k < KEPT; k++) CHECK(mine[i] != ((void**)kept)[k]);
+	}
+	for (int i = 0; i < KEPT; i++) CHECK_OK(tl_ptr_release(mine[i]));
+	leave_eight(96, objects);
+	for (int i = 0; i < 5; i++) CHECK(tl_mem_new(96) != NULL);
+	return NULL;
+}
+
+static void a_thread_ends_while_places_are_taken(void)
+{
+	void* kept[KEPT] = {NULL};
+	check_balance before = check_take_balance();
+	for (int round = 0; round < 3; round++) {
+		run_thread(end_with_places_taken, kept);
+		check_same_balance(before, __func__); /* what the thread has left is here by now */
+		for (int i = 0; i < KEPT; i++) kept[i] = tl_mem_alloc(96);
+		run_thread(end_with_places_taken, kept);
+		for (int i = 0; i < KEPT; i++) CHECK_OK(tl_ptr_release(kept[i]));
+		memset(kept, 0, sizeof kept);
+	}
 	check_same_balance(before, __func__);
 	CHECK_OK(tl_mem_purge());
 	check_same_balance(before, __func__);
@@ -290,12 +435,17 @@ static void no_two_objects_share_memory(void)
 int main(int argc, char** argv)
 {
 	if (argc > 1) steps = atol(argv[1]);
+	RUN(two_threads_get_slots_that_are_apart);
 	RUN(a_stale_pointer_is_not_live);
 	RUN(another_thread_counts_them_as_free);
 	RUN(every_kind_of_entry_may_follow);
+	RUN(what_leaves_the_top_leaves_a_free_place);
+	RUN(places_that_were_taken_go_with_many_scopes);
+	RUN(places_that_were_taken_go_with_a_long_scope);
 	RUN(nested_scopes_share_the_places);
 	RUN(large_objects_do_not_stay);
 	RUN(a_thread_leaves_them_behind);
+	RUN(a_thread_ends_while_places_are_taken);
 	RUN(a_child_uses_them);
 	RUN(no_two_objects_share_memory);
 	return check_finish();

@@ -280,7 +280,7 @@ type Context struct {
 	AllocLoc, AllocSh             uint32  // record words of a floating object
 	NewLoc, NewSh                 uint32  // record words of a registered object
 	One                           uint32  // owner | 1: the local word of an object with one reference
-	Top                           uintptr // scope entries: [entries, top) of [entries, end)
+	Top                           uintptr // scope entries: [entries, top); room for others while top < end
 	End                           uintptr
 	Entries                       uintptr
 	MarkTop                       uintptr // [marks, mark_top) of [marks, mark_end)
@@ -323,10 +323,12 @@ type Context struct {
 	KeptPuts, KeptPutBytes uint64
 	KeptHits, KeptHitBytes uint64
 	SlowCalls              uint64 // calls of the slow path
-	// Warm places of the scope stack, [end, warm): each holds a free slot of a small class, where the exit
-	// of a scope has left it and tl_mem_new takes it again. NULL: none, and end is the stack's.
+	// Warm places of the scope stack, from top or end on, whichever is higher: each holds a free slot of a small class,
+	// where the exit of a scope has left it and tl_mem_new takes it again. Taking one raises the top alone; what lowers
+	// the top notes in end before which were taken, so that [top, end) is free for any entry. NULL: none, and end is the
+	// stack's.
 	//
-	// 	top <= end < warm <= entries + its capacity, while there are any
+	// 	top <= warm <= entries + its capacity and end <= warm, while there are any
 	// 	entry = object, record, the generation of its next life; its record is dead and plain
 	//
 	// They are free for every purpose. A thread that enters Go gives them to its magazines.

@@ -119,17 +119,18 @@ func (c *Context) cameBack(class uint32) uint64 {
 // eachWarm visits the classes of the warm places. It comes after cameBack: a slot that moves from one to
 // the other in between is missed, as one whose places have changed meanwhile.
 func (c *Context) eachWarm(visit func(class uint32)) {
-	end, warm := layout.PeekAddress(&c.End), layout.PeekAddress(&c.Warm)
-	if warm <= end || warm-end > layout.WarmEntries*layout.EntryBytes {
+	top, end, warm := layout.PeekAddress(&c.Top), layout.PeekAddress(&c.End), layout.PeekAddress(&c.Warm)
+	first := max(top, end)
+	if warm <= first || warm-first > layout.WarmEntries*layout.EntryBytes {
 		return
 	}
 	var classes [layout.WarmEntries]uint32
 	n := 0
-	for at := end; at < warm; at += layout.EntryBytes {
+	for at := first; at < warm; at += layout.EntryBytes {
 		classes[n] = atomic.LoadUint32(&layout.At[layout.Entry](at).Gen) & 0xFF
 		n++
 	}
-	if layout.PeekAddress(&c.End) != end || layout.PeekAddress(&c.Warm) != warm {
+	if layout.PeekAddress(&c.Top) != top || layout.PeekAddress(&c.End) != end || layout.PeekAddress(&c.Warm) != warm {
 		return
 	}
 	for _, class := range classes[:n] {

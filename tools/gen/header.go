@@ -76,7 +76,15 @@ const headerPrologue = `
 #error "TL Runtime needs glibc: the loaders of musl and Android refuse it"
 #endif
 
-/* TL_API marks what the library exports; nothing else is visible in it. */
+/* TL_API marks what the library exports; nothing else is visible in it. Where the compiler can, a program calls it through
+ * the address that the loader has filled in, without a jump from a table of the program in between. */
+#ifndef TL_API
+#if defined(__x86_64__) && defined(__has_attribute)
+#if __has_attribute(noplt)
+#define TL_API __attribute__((visibility("default"), noplt))
+#endif
+#endif
+#endif
 #ifndef TL_API
 #if defined(__GNUC__)
 #define TL_API __attribute__((visibility("default")))
