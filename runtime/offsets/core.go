@@ -1,10 +1,10 @@
 package offsets
 
 const (
-	// coreItems about the largest load are placed first.
-	coreItems = 200
-	// coreSweepUnits and coreTreeUnits are the work of the sweeps, and then of the tree, that place them.
-	coreSweepUnits, coreTreeUnits = 1_600_000, 16_000_000
+	// leastCore to coreItems about a peak of the load are placed first.
+	leastCore, coreItems = 50, 400
+	// leastSweepUnits to sweepUnits are the work of the sweeps that place them, coreTreeUnits that of the tree.
+	leastSweepUnits, sweepUnits, coreTreeUnits = 200_000, 1_600_000, 16_000_000
 	// coreSweeps are made from a core, and the best is kept; one with more than manyItems.
 	coreSweeps = 4
 	// attempts are made to get past what finds no room. In all of them as many items as there are, and placedAgain
@@ -29,8 +29,8 @@ func (p *packing) byCore() bool {
 	if !p.plain || !p.local() || !p.above(near) {
 		return false
 	}
-	limit := p.coreLimit()
-	if p.sweepAbout(p.core(limit), limit) {
+	limit, load := p.coreLimit(), p.in.load()
+	if p.sweepAbout(p.core(p.in, load, peakOf(load), limit, coreTreeUnits), limit) {
 		p.keep("outward sweep")
 	}
 	return true
@@ -53,18 +53,11 @@ func (p *packing) sweepAbout(c *core, limit int64) bool {
 	if len(p.in.items) > manyItems {
 		sweeps = 1
 	}
-	if c != nil { // no sweep moves it
-		for k, i := range c.items {
-			p.ground.offset[i] = c.offset[k]
-		}
-	}
 	var best []int64
 	for ; sweeps > 0 && least > 0 && !p.over(); sweeps-- {
 		w := p.sweeping(limit)
 		w.attempts, w.again, w.taste = attempts, placedAgain+int64(len(p.in.items)), tastes[p.outward%2]
-		if c != nil {
-			w.core = c.span
-		}
+		c.lay(&w, p.ground.offset)
 		lost, finished := p.in.outwards(p.ground.offset, w)
 		if !finished {
 			break
@@ -78,30 +71,85 @@ func (p *packing) sweepAbout(c *core, limit int64) bool {
 	return best != nil
 }
 
-// core places what lives about the largest load below a limit: the longest stretch of time for which that succeeds, of
-// those with few items. It is nil where none does.
-func (p *packing) core(limit int64) *core {
+// lay puts a core, if there is one, where a sweep begins.
+func (c *core) lay(w *sweeping, offset []int64) {
+	if c == nil {
+		return
+	}
+	w.core = c.span
+	for k, i := range c.items {
+		offset[i] = c.offset[k]
+	}
+}
+
+// core places what lives about a peak of the load below a limit: the longest stretch of time for which that succeeds,
+// of those with few items, with so much work for a tree. It is nil where none does.
+func (s *solver) core(in *instance, load []int64, peak int32, limit, units int64) *core {
 	var c *core
-	load := p.in.load()
-	peak := peakOf(load)
-	for _, part := range []int64{32, 16, 8, 6, 5} {
-		hot := around(load, peak, limit-limit/part)
-		items := p.in.within(hot)
-		if len(items) > coreItems || p.tick(int64(len(p.in.items))) {
+	g := in.newGrowing(load, peak)
+	for most := int32(leastCore); most <= coreItems; most += most / 4 {
+		if !g.grow(most) {
+			continue
+		}
+		items := in.within(g.span)
+		if len(items) > coreItems || s.tick(int64(len(in.items))) {
 			break
 		}
-		if offset := p.placeCore(p.in.cutTo(hot, items, nil, nil).in, limit); offset != nil {
-			c = &core{hot, items, offset}
+		offset := s.placeCore(in.cutTo(g.span, items, nil, nil).in, limit, units)
+		if offset == nil {
+			break
 		}
+		c = &core{g.span, items, offset}
 	}
 	return c
 }
 
+// growing is a stretch of time about a peak of the load.
+type growing struct {
+	span
+	load         []int64
+	begun, ended []int32 // by section: so many items have begun, and ended, before it
+}
+
+func (in *instance) newGrowing(load []int64, peak int32) *growing {
+	g := &growing{span: span{peak, peak + 1}, load: load, begun: make([]int32, len(load)+1),
+		ended: make([]int32, len(load)+1)}
+	for i := range in.items {
+		if it := &in.items[i]; it.size > 0 {
+			g.begun[it.first+1]++
+			g.ended[it.end]++
+		}
+	}
+	for t := range load {
+		g.begun[t+1] += g.begun[t]
+		g.ended[t+1] += g.ended[t]
+	}
+	return g
+}
+
+// grow takes the section with the larger load of the two beside, again and again, while no more than so many items live
+// in all. It says whether it took one.
+func (g *growing) grow(most int32) (more bool) {
+	for g.first > 0 || int(g.end) < len(g.load) {
+		x := g.span
+		if x.first == 0 || int(x.end) < len(g.load) && g.load[x.end] > g.load[x.first-1] {
+			x.end++
+		} else {
+			x.first--
+		}
+		if g.begun[x.end]-g.ended[x.first] > most {
+			break
+		}
+		g.span, more = x, true
+	}
+	return more
+}
+
 // placeCore places few items below a limit; nil when that failed. Outward sweeps are quick, and the tree finds what
 // they do not.
-func (s *solver) placeCore(in *instance, limit int64) []int64 {
+func (s *solver) placeCore(in *instance, limit, units int64) []int64 {
 	offset := make([]int64, len(in.items))
-	stop := s.units + coreSweepUnits
+	stop := s.units + min(sweepUnits, leastSweepUnits+units/8)
 	for k := 0; s.units < stop && !s.over(); k++ {
 		w := sweeping{taste: tastes[k%len(tastes)], below: limit, seed: s.random.Uint64(),
 			grant: 500 * int64(len(in.items)), tick: s.tick}
@@ -110,10 +158,13 @@ func (s *solver) placeCore(in *instance, limit int64) []int64 {
 			return offset
 		}
 	}
+	if units == 0 {
+		return nil
+	}
 	t := newTree(in)
 	t.tick = s.tick
 	defer func() { s.spend(t.nodes) }()
-	stop = s.units + coreTreeUnits
+	stop = s.units + units
 	s.tick(2 * in.volume())
 	for k := int64(0); s.units < stop && !s.over(); k++ {
 		t.prepare(s.random, k)

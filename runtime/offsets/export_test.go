@@ -33,7 +33,7 @@ func SweepFromCore(p Problem, limit int64) (s *Solution, placed, stays bool) {
 	}
 	pack := &packing{solver: newSolver(&p, Options{}), in: in, ground: newShelf(in, make([]int64, len(in.items))),
 		d: &draft{}}
-	c := pack.core(limit)
+	c := pack.core(in, in.load(), peakOf(in.load()), limit, coreTreeUnits)
 	if c == nil || !pack.sweepAbout(c, limit) {
 		return nil, c != nil, false
 	}

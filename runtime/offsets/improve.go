@@ -36,6 +36,7 @@ type area struct {
 	aim     int64 // a limit between the bound and the frame
 	round   int64
 	vain    int
+	hot     *stretching
 	method  string
 }
 
@@ -176,6 +177,13 @@ func (a *area) between(low, high int64) int64 { return a.ceil(low + (high-low)/2
 func (s *solver) lower(a *area, goal int64) bool {
 	a.round++
 	s.spend(1)
+	if s.search && a.large && a.stretches(goal) {
+		s.stretch(a, goal)
+		return true
+	}
+	if a.hot != nil {
+		defer func(units int64) { a.hot.mended += s.units - units }(s.units)
+	}
 	if a.round == 1 {
 		a.mend(s, goal)
 		return true

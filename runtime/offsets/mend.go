@@ -43,16 +43,23 @@ func (a *area) mend(s *solver, limit int64) bool {
 			break
 		}
 	}
-	if len(m.changed) > 0 {
-		for _, i := range m.changed {
-			a.offset[i] = m.ground.offset[i]
-			m.enlist(i)
-		}
-		m.changed = m.changed[:0]
-		a.frame, a.method = m.frame(), "mending"
-	}
+	a.settle("mending")
 	s.tick(m.ground.spent())
 	return a.frame <= limit
+}
+
+// settle takes what the mender has changed.
+func (a *area) settle(method string) {
+	m := a.mender
+	if len(m.changed) == 0 {
+		return
+	}
+	for _, i := range m.changed {
+		a.offset[i] = m.ground.offset[i]
+		m.enlist(i)
+	}
+	m.changed = m.changed[:0]
+	a.frame, a.method = m.frame(), method
 }
 
 func (a *area) newMender(s *solver) *mender {

@@ -41,7 +41,7 @@ func (m *mender) restack(i int32) bool {
 		if len(free) > stackItems || m.s.tick(m.ground.spent()) {
 			return false
 		}
-		if offset := m.stacked(free); offset != nil && m.relay(i, free, offset) {
+		if offset := m.stacked(free); offset != nil && m.relay(i, free, offset, m.relays()) {
 			return true
 		}
 	}
@@ -105,9 +105,17 @@ func (m *mender) late() bool {
 	return late
 }
 
-// relay lays items at new offsets, of which item i lay nowhere, and finds other places for what is there; or it
-// changes nothing.
-func (m *mender) relay(i int32, free []int32, offset []int64) bool {
+// relays is how many more ejections there are for each item that a stack is in the way of.
+func (m *mender) relays() int {
+	if m.s.search {
+		return relayed
+	}
+	return 0
+}
+
+// relay lays items at new offsets, of which item i lay nowhere, and finds other places for what is there, with so many
+// more ejections for each; or it changes nothing.
+func (m *mender) relay(i int32, free []int32, offset []int64, each int) bool {
 	e := m.ejector
 	e.chain++
 	e.before, e.pool = e.before[:0], e.pool[:0]
@@ -135,9 +143,5 @@ func (m *mender) relay(i int32, free []int32, offset []int64) bool {
 	slices.SortFunc(e.pool, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(e.hard[a], e.hard[b]), cmp.Compare(a, b))
 	})
-	most := m.chain
-	if m.s.search {
-		most += relayed * len(e.pool)
-	}
-	return m.chase(most)
+	return m.chase(m.chain + each*len(e.pool))
 }

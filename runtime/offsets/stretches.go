@@ -1,0 +1,230 @@
+package offsets
+
+import "slices"
+
+const (
+	// closeTo is the reciprocal of the part of the goal that is above it where hot places are placed at first, closest
+	// that where nothing is placed so, finest that by which limits are apart.
+	closeTo, closest, finest = 105, 16 * 105, 500
+	// stretchChain is the number of ejections of a chain, before a hot place is placed anew.
+	stretchChain = 200
+	// stretchPeaks of a hot place are tried for its core, stretchSweeps are made from each core, and stretchRelays that
+	// find room for all are tried.
+	stretchPeaks, stretchSweeps, stretchRelays = 3, 4, 2
+	// longCore is the work of a tree for a core in the second round below a limit, coreGrowth by how many times that
+	// grows from then on, longestCore the most.
+	longCore, coreGrowth, longestCore = 4_000_000, 8, 256_000_000
+	// stretchShare is how many times the work of mending stretching may have.
+	stretchShare = 2
+	// stretchLength is the longest hot place, in reaches to each side.
+	stretchLength = 32
+)
+
+// stretching places anew what is above a limit close to the goal. A few hot places in time decide the frame, far from
+// each other; between them are valleys of the load, where what two of them need can be brought together. So a hot place
+// is placed anew from valley to valley, as if there was nothing else, and what is in its way beyond the valleys is
+// ejected. Where all succeed, the next limit is closer to the goal; where some fail, limits between that and the frame
+// follow, and then there is more work for each. It takes turns with mending, which lowers what reaches highest.
+type stretching struct {
+	*mender
+	reach  int32 // twice the mean life
+	part   int64 // the reciprocal of how much the lowest limit is above the goal
+	aim    int64 // the limit of the next round, 0: the lowest
+	work   int64 // of a tree for a core below the lowest limit, in units, 0: there is none
+	units  int64 // the same of this round
+	spent  int64 // units
+	mended int64 // units of mending
+	placed int   // so many hot places were
+	gained bool  // the last round lowered the frame
+}
+
+// stretches says that it is the turn of a round of stretching, for which few are alive at once.
+func (a *area) stretches(goal int64) bool {
+	if a.hot == nil {
+		if a.load == nil {
+			a.load, a.plain = a.in.load(), a.in.plain()
+		}
+		a.hot = &stretching{reach: 1 + int32(2*a.in.volume()/int64(len(a.in.items))), part: closest}
+		if a.plain && a.in.alivePerSection() <= windowItems/2 {
+			a.hot.part = closeTo
+		}
+	}
+	h := a.hot
+	for h.part < closest && goal+goal/h.part >= a.frame {
+		h.part, h.aim, h.work = 2*h.part, 0, 0
+	}
+	return h.part < closest && (h.gained || h.spent <= stretchShare*h.mended)
+}
+
+// stretch makes a round of stretching.
+func (s *solver) stretch(a *area, goal int64) {
+	if a.mender == nil {
+		a.mender = a.newMender(s)
+	}
+	h, units, frame := a.hot, s.units, a.frame
+	h.mender = a.mender
+	h.chain = stretchChain
+	lowest := goal + goal/h.part
+	all := h.aim <= lowest || h.aim >= frame
+	if h.limit, h.units = h.aim, min(h.work, longCore); all {
+		h.limit, h.units = lowest, h.work
+	}
+	left := h.lowerAll(all)
+	a.settle("outward sweep")
+	h.gained = a.frame < frame
+	switch {
+	case left && all && h.placed == 0: // what is hot is not short
+		h.part = closest
+	case left:
+		h.aim = h.limit + (a.frame-h.limit)/2
+	case all:
+		h.part, h.aim, h.work = 2*h.part, 0, 0
+	default:
+		h.aim = lowest + (h.limit-lowest)/2
+	}
+	if left && all {
+		h.work = min(longestCore, max(longCore, coreGrowth*h.work))
+	}
+	if a.frame-h.aim < goal/finest || h.aim-lowest < goal/finest {
+		h.aim = 0
+	}
+	s.tick(h.ground.spent())
+	h.spent += s.units - units
+}
+
+// lowerAll tries to put everything below the limit, or ends with the first that fails. It says whether something is
+// left above it.
+func (h *stretching) lowerAll(all bool) (left bool) {
+	hopeless := map[int32]bool{} // by where a hot place begins
+	for _, i := range h.above() {
+		if h.s.over() || h.s.tick(h.ground.spent()) {
+			return true
+		}
+		if h.ground.end(i) <= h.limit {
+			continue
+		}
+		at, peak := h.ground.offset[i], h.peak(i)
+		place := h.valleys(peak, h.reach).first
+		h.ground.remove(i)
+		h.seen[i] = lifted
+		h.s.spend(1)
+		if h.eject(i, h.chain) {
+			continue
+		}
+		if !hopeless[place] && h.stretch(i, peak) {
+			h.placed++
+			continue
+		}
+		left, hopeless[place] = true, true
+		h.ground.offset[i], h.seen[i] = at, 0
+		h.ground.put(i)
+		if !all {
+			break
+		}
+	}
+	return left
+}
+
+// peak is the section of the largest load in the life of an item.
+func (m *mender) peak(i int32) int32 {
+	it := &m.in.items[i]
+	return it.first + peakOf(m.load[it.first:it.end])
+}
+
+// stretch places the hot place about a peak anew, with a lifted item. Where what is beyond the valleys finds no other
+// place, it goes on to valleys that are farther away.
+func (h *stretching) stretch(i, peak int32) bool {
+	for reach := h.reach; reach <= 4*h.reach; reach += h.reach {
+		h.query++
+		free := h.list(h.valleys(peak, reach), []int32{i}, stackItems)
+		if len(free) > stackItems || h.s.tick(h.ground.spent()) {
+			return false
+		}
+		in := h.in.cut(free, nil, nil).in
+		placed, laid := h.apart(in, func(offset []int64) bool { return h.relay(i, free, offset, relayed) })
+		if laid || !placed {
+			return laid
+		}
+	}
+	return false
+}
+
+// apart places what is at a hot place as if there was nothing else: a core about one of its peaks, and outward sweeps
+// from there. It says whether there was a placement, and whether one of them could be laid.
+func (h *stretching) apart(in *instance, lay func(offset []int64) bool) (placed, laid bool) {
+	load, offset := in.load(), make([]int64, len(in.items))
+	tried := span{}
+	for range stretchPeaks {
+		peak := peakBeside(load, tried)
+		if peak < 0 {
+			break
+		}
+		c := h.s.core(in, load, peak, h.limit, h.units)
+		if h.s.over() {
+			break
+		}
+		if c == nil {
+			tried = tried.with(peak)
+			continue
+		}
+		tried = tried.with(c.first).with(c.end - 1)
+		relays := stretchRelays
+		for k := 0; k < stretchSweeps && relays > 0; k++ {
+			w := sweeping{taste: tastes[k%2], below: h.limit, seed: h.s.random.Uint64(), tick: h.s.tick,
+				grant: 500 * int64(len(in.items)), attempts: attempts, again: 20 * int64(len(in.items))}
+			c.lay(&w, offset)
+			h.s.spend(1 + int64(len(in.items)/itemsPerStep))
+			lost, finished := in.outwards(offset, w)
+			if !finished || h.s.over() {
+				return placed, false
+			}
+			if lost == 0 {
+				if relays--; lay(offset) {
+					return true, true
+				}
+				placed = true
+			}
+		}
+		if placed {
+			break
+		}
+	}
+	return placed, false
+}
+
+// peakBeside is the first section with the largest load of those that are not in a stretch of time, negative without
+// one.
+func peakBeside(load []int64, x span) int32 {
+	peak := nothing
+	for t, bytes := range load {
+		if (int32(t) < x.first || int32(t) >= x.end) && (peak < 0 || bytes > load[peak]) {
+			peak = int32(t)
+		}
+	}
+	return peak
+}
+
+// with is the stretch of time with a section, and all between them.
+func (x span) with(section int32) span {
+	if x.first == x.end {
+		return span{section, section + 1}
+	}
+	return span{min(x.first, section), max(x.end, section+1)}
+}
+
+// valleys are the sections about a peak of the load, to the least load on both sides of where the load is close to it.
+func (m *mender) valleys(peak, reach int32) span {
+	far := stretchLength * reach
+	begin, end := max(0, peak-far), min(int32(len(m.load)), peak+far)
+	x := around(m.load[begin:end], peak-begin, min(m.load[peak], m.limit-m.limit/4))
+	x.first, x.end = x.first+begin, x.end+begin
+	low, high := max(0, x.first-reach), min(int32(len(m.load)), x.end+reach)
+	m.ground.cost += int64(high - low)
+	return span{low + least(m.load[low:x.first+1]), x.end + least(m.load[x.end-1:high])}
+}
+
+// least is the index of the least.
+func least(load []int64) int32 { return int32(slices.Index(load, slices.Min(load))) }
+
+var ZS1 int64 = 1
+var ZS2 int64 = 0
