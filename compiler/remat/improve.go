@@ -142,10 +142,7 @@ func (s *search) improve(list []trial) error {
 			}
 		}
 	}
-	if endless {
-		return nil
-	}
-	return s.polish() // what was found last
+	return nil
 }
 
 // shake replaces a replay of which no small change is closer to the capacity by one with new weights for all values.
