@@ -131,7 +131,7 @@ static bool begin_warm(tl_context* c, const tl_entry* low)
 }
 
 /* Releases blocks of malloc whose only reference is the scope's. The entry is removed first: free
- * may be the host's own function, and what that registers is the scope's as well. */
+ * may be the host's own function, and what that registers is the scope's as well, in warm places too. */
 static __attribute__((noinline)) tl_entry* release_foreign(tl_context* c, tl_entry* top, const tl_entry* low)
 {
 	for (; top > low && top[-1].record == TL_FOREIGN; top = c->top) {
@@ -139,6 +139,7 @@ static __attribute__((noinline)) tl_entry* release_foreign(tl_context* c, tl_ent
 		if (TLC_UNLIKELY(p == 0 || !tlc_foreign_end(p, top[-1].gen))) break;
 		c->top = top - 1;
 		tlc_free_foreign(c, p, TL_FOREIGN_MALLOC);
+		tlc_note_taken(c);
 	}
 	return top;
 }
@@ -169,6 +170,7 @@ static bool release_entries(tl_context* c)
 		if (c->top <= low) return true;
 		tl_entry e = *--c->top;
 		tlc_release_entry(c, e);
+		tlc_note_taken(c); /* by a destructor or a deleter */
 		if (TLC_UNLIKELY(c->mark_top != mark + 1)) return false;
 	}
 }

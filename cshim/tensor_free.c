@@ -210,6 +210,7 @@ tl_entry* tlc_tensor_release_run(tl_context* c, tl_entry* top, const tl_entry* l
 		if (!may_end(e, &b) || !has_others(b)) break;
 		c->top = top - 1;
 		if (!drop_view(c, r, e, ONLY_REFERENCE, b)) break; /* the caller sets the top */
+		tlc_note_taken(c);                                 /* by a deleter, in Go */
 		top = c->top;
 	}
 	return top;

@@ -83,6 +83,35 @@ static void what_free_opens_or_closes_goes_with_the_scope(void)
 	CHECK_OK(tl_arena_free());
 }
 
+/* Leaves warm places, and takes some of them for objects of the scope that ends. It is refused inside a slow call. */
+static void take_warm_places(void)
+{
+	for (int round = 0; round < 100; round++) { /* more than a thread waits after a scope that was not alike */
+		if (tl_mem_enter_scope() != TL_OK) return;
+		for (int i = 0; i < BLOCKS; i++) CHECK(tl_mem_new(64) != NULL);
+		CHECK_OK(tl_mem_exit_scope());
+	}
+	for (int i = 0; i < BLOCKS / 2; i++) CHECK(tl_mem_new(64) != NULL);
+}
+
+static void warm_places_that_free_takes_go_with_the_scope(void)
+{
+	enum { MANY = 100 };
+	void* objects[MANY];
+	for (int round = 0; round < 10; round++) {
+		CHECK_OK(tl_mem_enter_scope());
+		for (int i = 0; i <= round % 3; i++) CHECK_OK(tl_mem_register_struct(malloc(100)));
+		change = take_warm_places;
+		CHECK_OK(tl_mem_exit_scope());
+		CHECK_OK(tl_mem_enter_scope());
+		for (int i = 0; i < MANY; i++) {
+			objects[i] = tl_mem_new(64);
+			for (int k = 0; k < i; k++) CHECK(objects[i] != objects[k]);
+		}
+		CHECK_OK(tl_mem_exit_scope());
+	}
+}
+
 /* A struct of two references: to another one, and to memory of malloc's. */
 struct link {
 	struct link* next;
@@ -170,6 +199,7 @@ int main(void)
 	CHECK_OK(tl_type_define(&desc, &link_type));
 	RUN(what_free_registers_ends_with_the_scope);
 	RUN(what_free_opens_or_closes_goes_with_the_scope);
+	RUN(warm_places_that_free_takes_go_with_the_scope);
 	RUN(free_makes_objects_while_a_chain_ends);
 	RUN(an_error_callback_in_the_middle_of_a_release);
 	return check_finish();

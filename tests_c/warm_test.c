@@ -164,6 +164,16 @@ static void all_objects_differ(size_t bytes)
 	for (int i = 0; i < MANY; i++) CHECK_OK(tl_ptr_release(objects[i]));
 }
 
+static void all_new_objects_differ(void)
+{
+	enum { MANY = 100 };
+	void* objects[MANY];
+	for (int i = 0; i < MANY; i++) {
+		CHECK((objects[i] = tl_mem_new(64)) != NULL);
+		for (int k = 0; k < i; k++) CHECK(objects[i] != objects[k]);
+	}
+}
+
 /* Several scopes are left at once while places of the newest are taken. */
 static void places_that_were_taken_go_with_many_scopes(void)
 {
@@ -194,6 +204,35 @@ static void places_that_were_taken_go_with_a_long_scope(void)
 		for (int i = 0; i < 5; i++) CHECK(tl_mem_new(64) != NULL);
 		CHECK_OK(tl_mem_exit_scope());
 	}
+}
+
+/* What a deleter leaves in the scope that ends is released with it, from the warm places of the deleter's own scopes. */
+static void leave_places_taken(void* block, void* unused)
+{
+	void* objects[EIGHT];
+	(void)unused;
+	leave_eight(64, objects);
+	for (int i = 0; i < 5; i++) CHECK(tl_mem_new(64) != NULL);
+	free(block);
+}
+
+static void places_that_a_deleter_takes_go_with_the_scope(void)
+{
+	check_balance before = check_take_balance();
+	for (int round = 0; round < 10; round++) {
+		CHECK_OK(tl_mem_enter_scope());
+		for (int i = 0; i <= round % 3; i++) {
+			void* block = malloc(64);
+			CHECK_OK(tl_registry_register_custom(block, 64, leave_places_taken, NULL));
+			CHECK_OK(tl_mem_register_struct(block));
+			CHECK_OK(tl_registry_unregister(block));
+		}
+		CHECK_OK(tl_mem_exit_scope());
+		CHECK_OK(tl_mem_enter_scope());
+		all_new_objects_differ();
+		CHECK_OK(tl_mem_exit_scope());
+	}
+	check_same_balance(before, __func__);
 }
 
 /* An entry of each kind, by turns. */
@@ -442,6 +481,7 @@ int main(int argc, char** argv)
 	RUN(what_leaves_the_top_leaves_a_free_place);
 	RUN(places_that_were_taken_go_with_many_scopes);
 	RUN(places_that_were_taken_go_with_a_long_scope);
+	RUN(places_that_a_deleter_takes_go_with_the_scope);
 	RUN(nested_scopes_share_the_places);
 	RUN(large_objects_do_not_stay);
 	RUN(a_thread_leaves_them_behind);

@@ -225,6 +225,3 @@ func (m *mender) valleys(peak, reach int32) span {
 
 // least is the index of the least.
 func least(load []int64) int32 { return int32(slices.Index(load, slices.Min(load))) }
-
-var ZS1 int64 = 1
-var ZS2 int64 = 0
