@@ -164,10 +164,19 @@ static inline __attribute__((always_inline)) uintptr_t tlc_heap_offset(const tl_
 
 #pragma GCC visibility push(hidden)
 
-/* What lowers the top of a stack that may have warm places notes first which of them were taken: those below end. */
+/* Raises end to the top: the places below it were taken from the warm ones. */
 static inline void tlc_note_taken(tl_context* c)
 {
 	if (TLC_UNLIKELY(c->warm != NULL) && c->end < c->top) c->end = c->top;
+}
+
+/* Lowers the top, and leaves the places above it free. A lower top is stored in another way only by what keeps those
+ * places warm (set_warm_top), and by what takes a tensor from the top: tl_mem_new alone takes warm places, so that a
+ * tensor lies below end. */
+static inline void tlc_lower_top(tl_context* c, tl_entry* top)
+{
+	tlc_note_taken(c);
+	c->top = top;
 }
 
 /* ---- records and memory of the runtime ------------------------------------------------- */

@@ -293,9 +293,8 @@ static inline void make_hole(tl_context* c, uint64_t at)
 {
 	tlc_leave_hole(c, at);
 	const tl_entry* low = tlc_scope_bottom(c);
-	tlc_note_taken(c);
 	while (c->top > low && c->top[-1].object == 0) {
-		c->top--;
+		tlc_lower_top(c, c->top - 1);
 		c->holes--;
 	}
 	uint64_t n = (uint64_t)(c->top - c->entries);

@@ -81,8 +81,7 @@ void tlc_cool(tl_context* c)
 __attribute__((noinline)) bool tlc_displace(tl_context* c)
 {
 	if (c->warm == NULL) return false;
-	tlc_note_taken(c);
-	if (c->end != c->warm) c->cold_exits = COLD_EXITS; /* the scope differs from the last one */
+	if (c->top != c->warm) c->cold_exits = COLD_EXITS; /* the scope differs from the last one */
 	tlc_cool(c);
 	return c->warm == NULL && c->top < c->end;
 }
@@ -111,7 +110,8 @@ static inline __attribute__((always_inline)) tl_entry* release_in_place(const tl
 	return top;
 }
 
-/* Whether places are warm, and those of a scope with entries from low on may be, too. */
+/* Whether there are warm places, and all from low up to them are few enough and not indexed, so that they may become
+ * warm, too. False where warm is NULL: the difference wraps. */
 static inline bool is_near_warm(const tl_context* c, const tl_entry* low)
 {
 	return TLC_LIKELY((uintptr_t)c->warm - (uintptr_t)low <= TL_WARM_ENTRIES * sizeof *low) &&
@@ -137,9 +137,8 @@ static __attribute__((noinline)) tl_entry* release_foreign(tl_context* c, tl_ent
 	for (; top > low && top[-1].record == TL_FOREIGN; top = c->top) {
 		uintptr_t p = top[-1].object;
 		if (TLC_UNLIKELY(p == 0 || !tlc_foreign_end(p, top[-1].gen))) break;
-		c->top = top - 1;
+		tlc_lower_top(c, top - 1);
 		tlc_free_foreign(c, p, TL_FOREIGN_MALLOC);
-		tlc_note_taken(c);
 	}
 	return top;
 }
@@ -165,12 +164,12 @@ static bool release_entries(tl_context* c)
 	const tl_mark* mark = c->mark_top - 1;
 	for (;;) {
 		const tl_entry* low = mark->top; /* a destructor may have caused holes below to be closed */
-		c->top = release_simple(c, c->top, low);
+		tlc_lower_top(c, release_simple(c, c->top, low));
 		if (TLC_UNLIKELY(c->mark_top != mark + 1)) return false;
 		if (c->top <= low) return true;
-		tl_entry e = *--c->top;
+		tl_entry e = c->top[-1];
+		tlc_lower_top(c, c->top - 1);
 		tlc_release_entry(c, e);
-		tlc_note_taken(c); /* by a destructor or a deleter */
 		if (TLC_UNLIKELY(c->mark_top != mark + 1)) return false;
 	}
 }
@@ -210,7 +209,6 @@ static inline void pop_newest(tl_context* c)
 static __attribute__((noinline)) tl_status close_to(tl_context* c, uint64_t target, uint32_t function)
 {
 	uint64_t entries = (uint64_t)(c->top - c->entries);
-	tlc_note_taken(c);
 	while ((uint64_t)(c->mark_top - c->marks) > target) {
 		if (TLC_UNLIKELY(c->indexed > (uint64_t)(c->mark_top[-1].top - c->entries)))
 			return close_slowly(target, function);
@@ -229,9 +227,8 @@ static __attribute__((noinline)) tl_status close_to(tl_context* c, uint64_t targ
 static __attribute__((noinline)) tl_status leave_cold(tl_context* c, tl_mark* mark, uint32_t function)
 {
 	const tl_entry* low = mark->top;
-	tlc_note_taken(c);
 	if (TLC_LIKELY(c->indexed <= (uint64_t)(low - c->entries) && c->top - low <= TRIM_ENTRIES)) {
-		c->top = release_simple(c, c->top, low);
+		tlc_lower_top(c, release_simple(c, c->top, low));
 		if (TLC_LIKELY(c->mark_top == mark + 1) &&
 		    TLC_LIKELY(tlc_leave_empty(c, mark, mark->kind >> TL_MARK_KIND_SHIFT, mark->kind)))
 			return TL_OK;
@@ -239,7 +236,8 @@ static __attribute__((noinline)) tl_status leave_cold(tl_context* c, tl_mark* ma
 	return close_to(c, (uint64_t)(mark - c->marks), function);
 }
 
-/* Leaves the newest mark, which the last scopes were not like. */
+/* Leaves the newest mark, whose scope differs from the last ones. end is above the top where release_in_place has not
+ * run; otherwise the places from top on are warm now. */
 static __attribute__((noinline)) tl_status leave_unlike(tl_context* c, tl_entry* top, uint32_t function)
 {
 	if (c->end <= c->top) set_warm_top(c, top);

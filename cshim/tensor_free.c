@@ -208,9 +208,8 @@ tl_entry* tlc_tensor_release_run(tl_context* c, tl_entry* top, const tl_entry* l
 		}
 		const tl_entry e = {p, (uint32_t)tag, (uint32_t)(tag >> 32)};
 		if (!may_end(e, &b) || !has_others(b)) break;
-		c->top = top - 1;
+		tlc_lower_top(c, top - 1);
 		if (!drop_view(c, r, e, ONLY_REFERENCE, b)) break; /* the caller sets the top */
-		tlc_note_taken(c);                                 /* by a deleter, in Go */
 		top = c->top;
 	}
 	return top;

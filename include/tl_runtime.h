@@ -106,8 +106,10 @@
 #error "TL Runtime needs glibc: the loaders of musl and Android refuse it"
 #endif
 
-/* TL_API marks what the library exports; nothing else is visible in it. Where the compiler can, a program calls it through
- * the address that the loader has filled in, without a jump from a table of the program in between. */
+/* TL_API marks what the library exports; nothing else is visible in it. On x86-64, where the compiler has the
+ * attribute noplt, a program calls the library by the addresses that the loader filled in, not through its procedure
+ * linkage table. The loader then resolves all functions that the program calls when it loads it: one that the library
+ * lacks is an error then, not at the call. A program may define TL_API itself. */
 #ifndef TL_API
 #if defined(__x86_64__) && defined(__has_attribute)
 #if __has_attribute(noplt)

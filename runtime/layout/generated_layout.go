@@ -161,8 +161,9 @@ type ClassInfo struct {
 // ClassInfoBytes is sizeof(tl_class_info).
 const ClassInfoBytes = 32
 
-// What was open when a scope, a function or a planned frame began. Without ARENA a mark stands for the top that the next
-// newer one keeps, the newest for the top of now.
+// What was open when a scope, a function or a planned frame began. Where kind lacks ARENA, the
+// arena's top did not change between this mark and the next newer one: its arena_top is that of the newer mark, or
+// context.arena_top for the newest mark.
 type Mark struct {
 	Top      uintptr // of the scope entries below it
 	ArenaTop uintptr // of the arena below it, where kind has ARENA
@@ -323,12 +324,12 @@ type Context struct {
 	KeptPuts, KeptPutBytes uint64
 	KeptHits, KeptHitBytes uint64
 	SlowCalls              uint64 // calls of the slow path
-	// Warm places of the scope stack, from top or end on, whichever is higher: each holds a free slot of a small class,
-	// where the exit of a scope has left it and tl_mem_new takes it again. Taking one raises the top alone; what lowers
-	// the top notes in end before which were taken, so that [top, end) is free for any entry. NULL: none, and end is the
-	// stack's.
+	// Warm places of the scope stack, [max(top, end), warm): each holds a free slot of a small class that the exit of a
+	// scope left there for tl_mem_new. Taking one raises the top alone. tlc_lower_top sets end to the old top before it
+	// lowers it, so that [top, end) is free for any entry. NULL: there are none, and end is the end of the stack.
 	//
-	// 	top <= warm <= entries + its capacity and end <= warm, while there are any
+	// 	top <= warm, end <= warm, warm <= entries + its capacity, while there are any
+	// 	top <= end in Go, and while the context is parked
 	// 	entry = object, record, the generation of its next life; its record is dead and plain
 	//
 	// They are free for every purpose. A thread that enters Go gives them to its magazines.

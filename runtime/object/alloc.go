@@ -8,22 +8,21 @@ import (
 	"tlruntime/runtime/usdt"
 )
 
-// refillBatch is how many objects a magazine gets at once; it starts small and
-// doubles with use, so that a context which allocates a few objects of a class
-// keeps a few.
+// A magazine has room for leastRoom objects at first, which doubles with use, so that a context which allocates a few
+// objects of a class keeps a few. It gets up to maxBatch at once.
 const (
-	firstBatch = 16
-	maxBatch   = 512
+	leastRoom = 16
+	maxBatch  = 512
 )
 
-// firstRoom is the least that a magazine holds once it is used. It gets half of it at first. Two threads that work in
-// a scope of eight small objects each are given neighbouring slots, and what the processor fetches ahead of one thread
-// would be what the other one writes: sixteen keep the eights apart.
+// firstRoom is how many objects a magazine has room for after its first refill, which fills half of it. Two threads
+// that refill one after the other get neighbouring slots. A scope of eight small objects uses eight of the sixteen, so
+// eight slots lie between the two threads, and neither writes what the processor prefetches for the other.
 func firstRoom(class uint32) uint64 {
 	if class <= layout.WarmClasses {
-		return 2 * firstBatch
+		return 2 * leastRoom
 	}
-	return firstBatch
+	return leastRoom
 }
 
 // slot takes a free slot of a class out of the magazine, refilling it first when
@@ -126,7 +125,7 @@ func (c *Context) flush(class uint32) {
 	m := &c.Magazines[class]
 	full := m.Base + uintptr(process.slices.magazines[class])*layout.EntryBytes
 	if m.Limit < full {
-		m.Limit = min(max(m.Limit+(m.Limit-m.Base), m.Base+firstBatch*layout.EntryBytes), full)
+		m.Limit = min(max(m.Limit+(m.Limit-m.Base), m.Base+leastRoom*layout.EntryBytes), full)
 		return
 	}
 	n := uint64(m.Top-m.Base) / layout.EntryBytes

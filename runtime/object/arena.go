@@ -54,8 +54,8 @@ func (c *Context) ArenaAlloc(n int64) uintptr {
 	return at
 }
 
-// noteArena lets the newest mark keep the arena's top before the first change since that mark. A mark without
-// MarkArena stands for what the next newer one keeps, and the newest for the top of now.
+// noteArena lets the newest mark keep the arena's top before the first change since that mark. layout.Mark
+// says what a mark without MarkArena stands for.
 func (c *Context) noteArena() {
 	if n := c.OpenMarks(); n > 0 {
 		keepArena(c.OpenMark(n-1), c.ArenaTop)
