@@ -2,7 +2,7 @@ package offsets
 
 const (
 	// leastCore to coreItems about a peak of the load are placed first.
-	leastCore, coreItems = 50, 400
+	leastCore, coreItems = 50, 363
 	// leastSweepUnits to sweepUnits are the work of the sweeps that place them, coreTreeUnits that of the tree.
 	leastSweepUnits, sweepUnits, coreTreeUnits = 200_000, 1_600_000, 16_000_000
 	// coreSweeps are made from a core, and the best is kept; one with more than manyItems.
@@ -91,10 +91,10 @@ func (s *solver) core(in *instance, load []int64, peak int32, limit, units int64
 		if !g.grow(most) {
 			continue
 		}
-		items := in.within(g.span)
-		if len(items) > coreItems || s.tick(int64(len(in.items))) {
+		if s.tick(int64(len(in.items))) {
 			break
 		}
+		items := in.within(g.span)
 		offset := s.placeCore(in.cutTo(g.span, items, nil, nil).in, limit, units)
 		if offset == nil {
 			break

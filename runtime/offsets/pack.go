@@ -335,11 +335,7 @@ func (d *draft) keep(offset []int64, frame int64, method string) {
 
 // alivePerSection is the mean number of items alive in a section.
 func (in *instance) alivePerSection() int64 {
-	sum := int64(0)
-	for i := range in.items {
-		sum += int64(in.items[i].end - in.items[i].first)
-	}
-	return sum / int64(max(1, in.sections))
+	return in.volume() / int64(max(1, in.sections))
 }
 
 // plain says that nothing is pinned or has gaps.

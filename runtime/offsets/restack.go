@@ -29,8 +29,7 @@ func (m *mender) restack(i int32) bool {
 	if !m.plain {
 		return false
 	}
-	it := &m.in.items[i]
-	peak := it.first + int32(slices.Index(m.load[it.first:it.end], slices.Max(m.load[it.first:it.end])))
+	peak := m.peak(i)
 	for part := int64(32); part >= 4; part /= 2 {
 		low := m.limit - m.limit/part
 		if m.load[peak] < low {
@@ -46,6 +45,12 @@ func (m *mender) restack(i int32) bool {
 		}
 	}
 	return false
+}
+
+// peak is the section of the largest load in the life of an item.
+func (m *mender) peak(i int32) int32 {
+	it := &m.in.items[i]
+	return it.first + peakOf(m.load[it.first:it.end])
 }
 
 // hull are the sections about a peak with no load below low.

@@ -47,11 +47,7 @@ func newShelf(in *instance, offset []int64) *shelf {
 
 // bucketShift makes buckets about as wide as the mean lifetime.
 func (in *instance) bucketShift() uint {
-	total := int64(0)
-	for i := range in.items {
-		total += int64(in.items[i].end - in.items[i].first)
-	}
-	return uint(bits.Len64(uint64(total) / uint64(max(1, len(in.items)))))
+	return uint(bits.Len64(uint64(in.volume()) / uint64(max(1, len(in.items)))))
 }
 
 func (s *shelf) reset() {

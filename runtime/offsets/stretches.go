@@ -3,17 +3,21 @@ package offsets
 import "slices"
 
 const (
-	// closeTo is the reciprocal of the part of the goal that is above it where hot places are placed at first, closest
-	// that where nothing is placed so, finest that by which limits are apart.
-	closeTo, closest, finest = 105, 16 * 105, 500
-	// stretchChain is the number of ejections of a chain, before a hot place is placed anew.
+	// The lowest limit is above the goal by goal/closeTo at first. That is halved while all hot places succeed, and
+	// stretching ends at goal/closest. Limits between that and the frame are at least goal/finest apart.
+	closeTo = 105
+	closest = 16 * closeTo
+	finest  = 500
+	// A hot place has stretchChain ejections before it is placed anew.
 	stretchChain = 200
-	// stretchPeaks of a hot place are tried for its core, stretchSweeps are made from each core, and stretchRelays that
-	// find room for all are tried.
+	// stretchPeaks of a hot place are tried as the middle of a core. From a core stretchSweeps are made; of those that
+	// place everything, stretchRelays are tried in the whole.
 	stretchPeaks, stretchSweeps, stretchRelays = 3, 4, 2
 	// longCore is the work of a tree for a core in the second round below a limit, coreGrowth by how many times that
 	// grows from then on, longestCore the most.
 	longCore, coreGrowth, longestCore = 4_000_000, 8, 256_000_000
+	// placedAgainEach times as many items as a hot place has may be placed again by a sweep.
+	placedAgainEach = 20
 	// stretchShare is how many times the work of mending stretching may have.
 	stretchShare = 2
 	// stretchLength is the longest hot place, in reaches to each side.
@@ -28,17 +32,18 @@ const (
 type stretching struct {
 	*mender
 	reach  int32 // twice the mean life
-	part   int64 // the reciprocal of how much the lowest limit is above the goal
-	aim    int64 // the limit of the next round, 0: the lowest
-	work   int64 // of a tree for a core below the lowest limit, in units, 0: there is none
-	units  int64 // the same of this round
-	spent  int64 // units
+	part   int64 // 1/part of the goal is between it and the lowest limit
+	aim    int64 // the limit of the next round; 0: the lowest
+	work   int64 // units that a tree may have for a core at the lowest limit; 0: no tree
+	units  int64 // the same in this round
+	spent  int64 // units of stretching
 	mended int64 // units of mending
-	placed int   // so many hot places were
+	placed int   // hot places placed anew, in all rounds
 	gained bool  // the last round lowered the frame
 }
 
-// stretches says that it is the turn of a round of stretching, for which few are alive at once.
+// stretches says whether the next round is one of stretching, for which few are alive at once. Limits that the frame is
+// below are skipped.
 func (a *area) stretches(goal int64) bool {
 	if a.hot == nil {
 		if a.load == nil {
@@ -69,11 +74,17 @@ func (s *solver) stretch(a *area, goal int64) {
 	if h.limit, h.units = h.aim, min(h.work, longCore); all {
 		h.limit, h.units = lowest, h.work
 	}
-	left := h.lowerAll(all)
+	h.lowerAll(all)
 	a.settle("outward sweep")
 	h.gained = a.frame < frame
+	s.tick(h.ground.spent())
+	h.spent += s.units - units
+	if s.over() {
+		return
+	}
+	left := a.frame > h.limit
 	switch {
-	case left && all && h.placed == 0: // what is hot is not short
+	case left && all && h.placed == 0: // sweeps found room for no hot place: it is not worth a tree
 		h.part = closest
 	case left:
 		h.aim = h.limit + (a.frame-h.limit)/2
@@ -88,47 +99,39 @@ func (s *solver) stretch(a *area, goal int64) {
 	if a.frame-h.aim < goal/finest || h.aim-lowest < goal/finest {
 		h.aim = 0
 	}
-	s.tick(h.ground.spent())
-	h.spent += s.units - units
 }
 
-// lowerAll tries to put everything below the limit, or ends with the first that fails. It says whether something is
-// left above it.
-func (h *stretching) lowerAll(all bool) (left bool) {
+// lowerAll puts what ends above the limit below it, the highest first. Unless all is set, it ends with the first item
+// that fails.
+func (h *stretching) lowerAll(all bool) {
 	hopeless := map[int32]bool{} // by where a hot place begins
 	for _, i := range h.above() {
 		if h.s.over() || h.s.tick(h.ground.spent()) {
-			return true
+			return
 		}
 		if h.ground.end(i) <= h.limit {
 			continue
 		}
-		at, peak := h.ground.offset[i], h.peak(i)
-		place := h.valleys(peak, h.reach).first
+		at := h.ground.offset[i]
 		h.ground.remove(i)
 		h.seen[i] = lifted
 		h.s.spend(1)
 		if h.eject(i, h.chain) {
 			continue
 		}
+		peak := h.peak(i)
+		place := h.valleys(peak, h.reach).first
 		if !hopeless[place] && h.stretch(i, peak) {
 			h.placed++
 			continue
 		}
-		left, hopeless[place] = true, true
+		hopeless[place] = true
 		h.ground.offset[i], h.seen[i] = at, 0
 		h.ground.put(i)
 		if !all {
-			break
+			return
 		}
 	}
-	return left
-}
-
-// peak is the section of the largest load in the life of an item.
-func (m *mender) peak(i int32) int32 {
-	it := &m.in.items[i]
-	return it.first + peakOf(m.load[it.first:it.end])
 }
 
 // stretch places the hot place about a peak anew, with a lifted item. Where what is beyond the valleys finds no other
@@ -171,7 +174,7 @@ func (h *stretching) apart(in *instance, lay func(offset []int64) bool) (placed,
 		relays := stretchRelays
 		for k := 0; k < stretchSweeps && relays > 0; k++ {
 			w := sweeping{taste: tastes[k%2], below: h.limit, seed: h.s.random.Uint64(), tick: h.s.tick,
-				grant: 500 * int64(len(in.items)), attempts: attempts, again: 20 * int64(len(in.items))}
+				grant: 500 * int64(len(in.items)), attempts: attempts, again: placedAgainEach * int64(len(in.items))}
 			c.lay(&w, offset)
 			h.s.spend(1 + int64(len(in.items)/itemsPerStep))
 			lost, finished := in.outwards(offset, w)
@@ -204,7 +207,7 @@ func peakBeside(load []int64, x span) int32 {
 	return peak
 }
 
-// with is the stretch of time with a section, and all between them.
+// with is the shortest span that holds x and a section.
 func (x span) with(section int32) span {
 	if x.first == x.end {
 		return span{section, section + 1}
@@ -212,15 +215,16 @@ func (x span) with(section int32) span {
 	return span{min(x.first, section), max(x.end, section+1)}
 }
 
-// valleys are the sections about a peak of the load, to the least load on both sides of where the load is close to it.
-func (m *mender) valleys(peak, reach int32) span {
-	far := stretchLength * reach
-	begin, end := max(0, peak-far), min(int32(len(m.load)), peak+far)
-	x := around(m.load[begin:end], peak-begin, min(m.load[peak], m.limit-m.limit/4))
+// valleys are the sections about a peak: as far as the load stays above three quarters of the limit, and from there to
+// the least load within reach on both sides, both valleys included.
+func (h *stretching) valleys(peak, reach int32) span {
+	load, far := h.load, stretchLength*h.reach
+	begin, end := max(0, peak-far), min(int32(len(load)), peak+far)
+	x := around(load[begin:end], peak-begin, min(load[peak], h.limit-h.limit/4))
 	x.first, x.end = x.first+begin, x.end+begin
-	low, high := max(0, x.first-reach), min(int32(len(m.load)), x.end+reach)
-	m.ground.cost += int64(high - low)
-	return span{low + least(m.load[low:x.first+1]), x.end + least(m.load[x.end-1:high])}
+	low, high := max(0, x.first-reach), min(int32(len(load)), x.end+reach)
+	h.ground.cost += int64(high - low)
+	return span{low + least(load[low:x.first+1]), x.end + least(load[x.end-1:high])}
 }
 
 // least is the index of the least.
