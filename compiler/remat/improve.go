@@ -114,7 +114,7 @@ func (s *search) trial(t trial) (trial, error) {
 }
 
 // improve changes which values the cheapest of the replays give up. With steps or time it goes on until they are used
-// up; otherwise, while nothing fits, for at most so many more rounds as rescues says.
+// up; otherwise it makes at most `rescues` more rounds, and only while nothing fits.
 func (s *search) improve(list []trial) error {
 	random := rand.New(rand.NewPCG(s.options.Seed, 1))
 	endless := s.options.MaxSteps > 0 || s.options.Budget > 0

@@ -80,11 +80,11 @@ class ExecutionPort(NamedTuple):
     "scanned" (a part of an argument), "result", "collected" (a part of a result).
     """
     argument: int | None
-    """Of the instruction: what is captured or gone over, the first content of what is carried."""
+    """Index of the argument of the instruction that is captured or scanned, or that is carried at first."""
     result: int | None
-    """Of the instruction: it, or the whole of which a part is collected."""
+    """Index of the result of the instruction that this port is, or of which it is a part."""
     axis: int
-    """Of the whole, along which the parts of the turns lie."""
+    """Axis of the whole along which the parts of the turns lie; 0 for other roles."""
     is_back: bool
     """The first turn has the last part."""
 

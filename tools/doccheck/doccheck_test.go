@@ -152,3 +152,20 @@ func TestFiguresOfAMissingPeerAreLeftOut(t *testing.T) {
 		t.Error("a peer that was not measured has a figure")
 	}
 }
+
+func TestCostsAreTheRowsInWhichOursIsDearer(t *testing.T) {
+	r := &results{sections: map[string]map[string]string{"Counting": {"ours": "1,004.35", "peer": "1,004.36", "more": "9"}}}
+	p := place{isDearer: true, figures: []figure{
+		{"cheaper", "Counting", "{ours} ns", []string{"{peer} ns"}},
+		{"dearer", "Counting", "{ours} ns", []string{"{more} ns"}},
+		{"beside nothing", "Counting", "{ours} ns", []string{"none"}},
+	}}
+	got, err := r.table(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(got, "| cheaper |") || !strings.Contains(got, "| dearer | 1,004.35 ns | 9 ns |") ||
+		!strings.Contains(got, "| beside nothing |") {
+		t.Error(got)
+	}
+}

@@ -77,7 +77,7 @@ type place struct {
 	head       string
 	figures    []figure
 	isDated    bool // day and machine stand below
-	isDearer   bool // rows where ours is not the larger number are left out
+	isDearer   bool // only rows in which ours is the larger number are shown
 }
 
 var places = []place{
