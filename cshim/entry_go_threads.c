@@ -3,7 +3,7 @@
  * are created at once, before Go starts, and wait until Go requests one. If the system refuses one
  * of them, Go is not started; a limit that is set later does not affect them.
  *
- * The linker puts the two functions that begin with __wrap_ in place of those of
+ * The linker puts the functions that begin with __wrap_ in place of those of
  * runtime/cgo (packaging/build_library.sh). */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -31,6 +31,7 @@ typedef struct go_start {
 
 void __wrap_x_cgo_init(go_g* g, void (*set_g)(void*), void** tls_g, void** tls_base);
 void __wrap_x_cgo_thread_start(const go_start* start);
+void __wrap_x_cgo_getstackbound(uintptr_t bounds[2]);
 extern void crosscall1(void (*body)(void), void (*set_g)(void*), void* g);
 
 /* Go's threads run only Go's own code, collector and scheduler: calls of the program run on the
@@ -184,4 +185,20 @@ void __wrap_x_cgo_thread_start(const go_start* start)
 {
 	start->g->stack_high = STACK_TOLD;
 	run(&(task){.start = *start});
+}
+
+/* The stack of the calling thread, or zeros: Go then estimates. runtime/cgo destroys the attributes even where
+ * glibc could not read them for lack of memory, and has destroyed them itself. */
+void __wrap_x_cgo_getstackbound(uintptr_t bounds[2])
+{
+	pthread_attr_t attributes;
+	void* low;
+	size_t bytes;
+	bounds[0] = bounds[1] = 0;
+	if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
+	if (pthread_attr_getstack(&attributes, &low, &bytes) == 0) {
+		bounds[0] = (uintptr_t)low;
+		bounds[1] = (uintptr_t)low + bytes;
+	}
+	pthread_attr_destroy(&attributes);
 }

@@ -72,7 +72,7 @@ mkdir -p "$staging"
 # something else. Vectors of neighbouring scalars are left out: gcc joins two counters by six instructions where three
 # do, and loads as a whole what was stored in parts.
 settings='-X runtime.godebugDefault=gcshrinkstackoff=1,asyncpreemptoff=1'
-replaced='sys_thread_create thread_start init mmap munmap' # cshim/entry_start.c, go_threads.c, go_memory.c
+replaced='sys_thread_create thread_start getstackbound init mmap munmap' # cshim/entry_start.c, go_threads.c, go_memory.c
 prefix=$($cc -dumpmachine)-
 [ "$prefix" = "$(uname -m)-linux-gnu-" ] || ! command -v "${prefix}objcopy" >/dev/null 2>&1 || binutils=$prefix
 objcopy=${OBJCOPY:-${binutils-}objcopy} ld=${LD:-${binutils-}ld}

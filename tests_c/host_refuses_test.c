@@ -59,6 +59,19 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
 	return fails(&thread_faults) ? EAGAIN : real(thread, attributes, body, argument);
 }
 
+/* glibc has no memory for the attributes of a thread that runs: they are destroyed already. */
+static bool no_attributes;
+
+int pthread_getattr_np(pthread_t thread, pthread_attr_t* attributes)
+{
+	static int (*real)(pthread_t, pthread_attr_t*);
+	if (real == NULL) *(void**)&real = dlsym(RTLD_NEXT, "pthread_getattr_np");
+	int error = real(thread, attributes);
+	if (error != 0 || !no_attributes) return error;
+	pthread_attr_destroy(attributes);
+	return ENOMEM;
+}
+
 /* ---- mappings that are used up ------------------------------------------------------- */
 
 enum { PAGE = 4096, MOST_PAGES = 1 << 20 };
@@ -294,6 +307,15 @@ static int no_mapping_is_left_later(void)
 	return limited_end();
 }
 
+static int stacks_cannot_be_read(void)
+{
+	no_attributes = true;
+	CHECK_OK(tl_init());
+	use_everything();
+	limited_threads(2);
+	return limited_end();
+}
+
 /* All that is mapped would have to stay in memory. */
 static int memory_is_locked(void)
 {
@@ -323,16 +345,10 @@ static const struct {
 	const char* name;
 	int (*run)(void);
 } cases[] = {
-	{"start", start_with_failures},
-	{"later", fail_after_the_first_use},
-	{"fill", fill_what_go_has},
-	{"keys", no_key_is_left},
-	{"mappings", no_mapping_is_left_later},
-	{"plan", plan_more_than_there_is},
-	{"locked", memory_is_locked},
-	{"lists", lists_that_are_too_long},
-	{"again", memory_comes_and_goes},
-	{"end", first_uses_at_the_end_of_an_arena},
+	{"start", start_with_failures},   {"later", fail_after_the_first_use},        {"fill", fill_what_go_has},
+	{"keys", no_key_is_left},         {"mappings", no_mapping_is_left_later},     {"plan", plan_more_than_there_is},
+	{"locked", memory_is_locked},     {"lists", lists_that_are_too_long},         {"again", memory_comes_and_goes},
+	{"stack", stacks_cannot_be_read}, {"end", first_uses_at_the_end_of_an_arena},
 };
 
 static int run_as_case(int argc, char** argv)
@@ -392,6 +408,7 @@ static void a_refusal_that_is_over_uses_no_reserve_up(void) { expect("again", LI
 static void a_plan_that_is_too_large_is_a_status(void) { expect("plan", LIMITED_WORKS, LIMITED_WORKS); }
 static void lists_that_are_too_long_are_a_status(void) { expect("lists", LIMITED_WORKS, LIMITED_WORKS); }
 static void keys_of_others_stay_theirs(void) { expect("keys", LIMITED_WORKS, LIMITED_WORKS); }
+static void a_stack_that_cannot_be_read_ends_nothing(void) { expect("stack", LIMITED_WORKS, LIMITED_WORKS); }
 static void locked_memory_is_a_status(void) { expect("locked", LIMITED_WORKS, LIMITED_WORKS); }
 
 static void too_many_mappings_are_a_status(void)
@@ -450,6 +467,7 @@ int main(int argc, char** argv)
 	RUN(lists_that_are_too_long_are_a_status);
 	RUN(keys_of_others_stay_theirs);
 	RUN(too_many_mappings_are_a_status);
+	RUN(a_stack_that_cannot_be_read_ends_nothing);
 	RUN(locked_memory_is_a_status);
 	RUN(address_space_is_measured_without_proc);
 	return check_finish();
