@@ -28,7 +28,7 @@ static inline bool tlc_op_ptr_inc_ref(tl_context* c, void* object)
 }
 
 /* Whether this local word of an object of the caller's says that one reference is left; it may float. */
-static inline bool tlc_is_last(const tl_context* c, uint32_t loc) { return (loc & ~TL_LOC_FLOAT) == c->one; }
+static inline bool tlc_is_last(const tl_context* c, uint32_t loc) { return ((loc - c->one) & ~TL_LOC_FLOAT) == 0; }
 
 /* Drops a reference that is not the last one, of an object one of whose references floats: the others are as many at
  * least. No other thread has claimed the float. */

@@ -33,7 +33,7 @@ static inline __attribute__((always_inline)) bool tlc_slot_at(const tl_context* 
 	if (TLC_UNLIKELY(offset >= TLC_FIXED(c, heap_bytes))) return false;
 	uint64_t word = TLC_PEEK(TLC_FIXED(c, spans)[offset >> TL_SPAN_SHIFT]);
 	const tl_class_info* k = &TLC_FIXED(c, classes)[*size_class = TL_SPAN_CLASS(word)];
-	unsigned __int128 product = (unsigned __int128)((uint32_t)offset & k->mask) * k->reciprocal;
+	unsigned __int128 product = (unsigned __int128)(offset & k->mask) * k->reciprocal;
 	*record = TLC_FIXED(c, records) + TL_SPAN_RECORD(word) + (uint64_t)(product >> 64);
 	return TLC_LIKELY((uint64_t)product < k->reciprocal);
 }
@@ -123,6 +123,15 @@ static inline bool tlc_next_life(uint64_t tag, uint64_t* next)
 
 /* ---- magazines ------------------------------------------------------------------- */
 
+/* Writes a slot that is free again: its record's next life, which has the type of plain bytes, and its entry. */
+static inline void tlc_put_back(tl_entry* at, tl_record* r, uintptr_t object, uint64_t life, uint64_t tag)
+{
+	tlc_clear_counts(r);
+	tlc_set_life(r, life);
+	tlc_set_entry(at, object, tag);
+	TLC_PROBE_FREE(object);
+}
+
 /* Makes the slot of a dead object available again, as plain bytes, in the place at of
  * its magazine; false when that is full (or none: the object is large), or when this
  * life was its last. */
@@ -130,10 +139,7 @@ static inline bool tlc_recycle_at(tl_entry* at, const tl_entry* limit, tl_record
 {
 	uint64_t next;
 	if (TLC_UNLIKELY(at == limit || !tlc_next_life(tag, &next))) return false;
-	tlc_clear_counts(r);
-	tlc_set_life(r, next >> 32 << 32);
-	tlc_set_entry(at, object, next);
-	TLC_PROBE_FREE(object);
+	tlc_put_back(at, r, object, next >> 32 << 32, next);
 	return true;
 }
 
@@ -154,7 +160,11 @@ static inline __attribute__((always_inline)) bool tlc_end_plain(const tl_context
 {
 	uint64_t life = tlc_life(r);
 	if (TLC_UNLIKELY(((uint32_t)life | (TLC_LOAD_ACQUIRE(r->sh) ^ sh)) != 0)) return false;
-	return tlc_recycle(m, r, object, life | (uint64_t)(r - TLC_FIXED(c, records)));
+	tl_entry* top = m->top;
+	if (TLC_UNLIKELY(top == m->limit || !tlc_next_life(life, &life))) return false;
+	tlc_put_back(top, r, object, life, life | (uint64_t)(r - TLC_FIXED(c, records)));
+	m->top = top + 1;
+	return true;
 }
 
 /* The size class of 1..64 KiB; see layout.ClassOf. */

@@ -159,12 +159,12 @@ typedef struct tl_type_count {
  * dead for ever. */
 typedef struct tl_class_info {
 	uint64_t reciprocal; /* ceil(2^64 / stride); 1 for classes whose only object starts at offset 0 */
-	uint32_t mask;       /* slab bytes - 1 */
+	/* slab bytes - 1: of another type than the counts, so that a compiler reads it once for several of them */
+	uint64_t mask;
 	uint32_t size;
 	uint32_t slots;
 	uint32_t stride;        /* bytes of the slab for each record: the size, or a quarter of it */
 	uint32_t block_records; /* of all slots */
-	uint32_t padding;
 } tl_class_info;
 
 /* What was open when a scope, a function or a planned frame began. Where kind lacks ARENA, the
@@ -431,7 +431,7 @@ typedef struct tl_globals {
 } tl_globals;
 
 #define TL_SPAN_CLASS(word) ((uint32_t)((word) & 0xFF))
-#define TL_SPAN_RECORD(word) ((uint32_t)((word) >> 8))
-#define TL_SPAN_BACK(word) ((uint32_t)((word) >> 40))
+#define TL_SPAN_RECORD(word) ((uint32_t)((word) >> 32))
+#define TL_SPAN_BACK(word) ((uint32_t)(word) >> 8)
 
 #endif

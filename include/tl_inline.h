@@ -26,7 +26,7 @@
 /* ---- constants and memory of the library ---- */
 
 #define TL_INL_SPAN_CLASS(word) ((uint32_t)((word) & 0xFF))
-#define TL_INL_SPAN_RECORD(word) ((uint32_t)((word) >> 8))
+#define TL_INL_SPAN_RECORD(word) ((uint32_t)((word) >> 32))
 #define TL_INL_SPAN_SHIFT 16u
 #define TL_INL_LINE_RECORDS 4u
 #define TL_INL_PAGE_RECORDS 256u
@@ -81,12 +81,11 @@ struct tl_inl_magazine {
 
 struct tl_inl_class_info {
 	uint64_t reciprocal;
-	uint32_t mask;
+	uint64_t mask;
 	char gap0[4];
 	uint32_t slots;
 	uint32_t stride;
 	uint32_t block_records;
-	char gap1[4];
 };
 
 struct tl_inl_mark {
@@ -218,7 +217,7 @@ TL_INL_STEP bool tl_inl_slot_at(const tl_inl_context* c, uintptr_t p, tl_inl_rec
 	if (TL_INL_UNLIKELY(offset >= TL_INL_FIXED(c, heap_bytes))) return false;
 	uint64_t word = TL_INL_PEEK(TL_INL_FIXED(c, spans)[offset >> TL_INL_SPAN_SHIFT]);
 	const tl_inl_class_info* k = &TL_INL_FIXED(c, classes)[*size_class = TL_INL_SPAN_CLASS(word)];
-	unsigned __int128 product = (unsigned __int128)((uint32_t)offset & k->mask) * k->reciprocal;
+	unsigned __int128 product = (unsigned __int128)(offset & k->mask) * k->reciprocal;
 	*record = TL_INL_FIXED(c, records) + TL_INL_SPAN_RECORD(word) + (uint64_t)(product >> 64);
 	return TL_INL_LIKELY((uint64_t)product < k->reciprocal);
 }
@@ -308,6 +307,14 @@ TL_INL_STEP bool tl_inl_next_life(uint64_t tag, uint64_t* next)
 
 /* ---- magazines ------------------------------------------------------------------- */
 
+/* Writes a slot that is free again: its record's next life, which has the type of plain bytes, and its entry. */
+TL_INL_STEP void tl_inl_put_back(tl_inl_entry* at, tl_inl_record* r, uintptr_t object, uint64_t life, uint64_t tag)
+{
+	tl_inl_clear_counts(r);
+	tl_inl_set_life(r, life);
+	tl_inl_set_entry(at, object, tag);
+}
+
 /* Makes the slot of a dead object available again, as plain bytes, in the place at of
  * its magazine; false when that is full (or none: the object is large), or when this
  * life was its last. */
@@ -315,9 +322,7 @@ TL_INL_STEP bool tl_inl_recycle_at(tl_inl_entry* at, const tl_inl_entry* limit, 
 {
 	uint64_t next;
 	if (TL_INL_UNLIKELY(at == limit || !tl_inl_next_life(tag, &next))) return false;
-	tl_inl_clear_counts(r);
-	tl_inl_set_life(r, next >> 32 << 32);
-	tl_inl_set_entry(at, object, next);
+	tl_inl_put_back(at, r, object, next >> 32 << 32, next);
 	return true;
 }
 
@@ -338,7 +343,11 @@ TL_INL_STEP bool tl_inl_end_plain(const tl_inl_context* c, tl_inl_magazine* m, t
 {
 	uint64_t life = tl_inl_life(r);
 	if (TL_INL_UNLIKELY(((uint32_t)life | (TL_INL_LOAD_ACQUIRE(r->sh) ^ sh)) != 0)) return false;
-	return tl_inl_recycle(m, r, object, life | (uint64_t)(r - TL_INL_FIXED(c, records)));
+	tl_inl_entry* top = m->top;
+	if (TL_INL_UNLIKELY(top == m->limit || !tl_inl_next_life(life, &life))) return false;
+	tl_inl_put_back(top, r, object, life, life | (uint64_t)(r - TL_INL_FIXED(c, records)));
+	m->top = top + 1;
+	return true;
 }
 
 /* The size class of 1..64 KiB; see layout.ClassOf. */
@@ -404,7 +413,7 @@ TL_INL_STEP bool tl_inl_op_ptr_inc_ref(tl_inl_context* c, void* object)
 }
 
 /* Whether this local word of an object of the caller's says that one reference is left; it may float. */
-TL_INL_STEP bool tl_inl_is_last(const tl_inl_context* c, uint32_t loc) { return (loc & ~TL_INL_LOC_FLOAT) == c->one; }
+TL_INL_STEP bool tl_inl_is_last(const tl_inl_context* c, uint32_t loc) { return ((loc - c->one) & ~TL_INL_LOC_FLOAT) == 0; }
 
 /* Drops a reference that is not the last one, of an object one of whose references floats: the others are as many at
  * least. No other thread has claimed the float. */

@@ -122,7 +122,7 @@ func (h *Heap) Index(r *layout.Record) uint32 {
 
 // slabSpans returns how many spans a slab of the class takes.
 func (h *Heap) slabSpans(class uint32) uint32 {
-	return (h.G.Classes[class].Mask + 1) >> layout.SpanShift
+	return uint32((h.G.Classes[class].Mask + 1) >> layout.SpanShift)
 }
 
 // Refill moves up to want free slots of a class into dst and returns how many. For 0

@@ -105,7 +105,7 @@ func TestLargeSlotsHaveALineOfRecordsEach(t *testing.T) {
 			require.Equal(t, e.Object, h.LocateLive(e.Record))
 		}
 		require.Equal(t, info.Size >= layout.LineSlotBytes, len(lines) == len(entries), "class %d", class)
-		for n := info.BlockRecords; n <= info.Mask/info.Stride; n++ {
+		for n := info.BlockRecords; n <= uint32(info.Mask)/info.Stride; n++ {
 			require.Zero(t, h.Record(entries[0].Record+n).Sh, "the fast path reads record %d for the tail", n)
 			require.Less(t, n, info.BlockRecords+info.Step())
 		}

@@ -149,13 +149,13 @@ const TypeCountBytes = 16
 // Where the stride is a part of the size, an address at a multiple of it inside a slot leads to a record that is
 // dead for ever.
 type ClassInfo struct {
-	Reciprocal   uint64 // ceil(2^64 / stride); 1 for classes whose only object starts at offset 0
-	Mask         uint32 // slab bytes - 1
+	Reciprocal uint64 // ceil(2^64 / stride); 1 for classes whose only object starts at offset 0
+	// slab bytes - 1: of another type than the counts, so that a compiler reads it once for several of them
+	Mask         uint64
 	Size         uint32
 	Slots        uint32
 	Stride       uint32 // bytes of the slab for each record: the size, or a quarter of it
 	BlockRecords uint32 // of all slots
-	Padding      uint32
 }
 
 // ClassInfoBytes is sizeof(tl_class_info).

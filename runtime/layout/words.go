@@ -5,16 +5,16 @@ import (
 	"math/bits"
 )
 
-// SpanWord packs what classification needs to know of a span.
+// SpanWord packs what classification needs to know of a span; back is below 2^24.
 func SpanWord(class, record, back uint32) uint64 {
-	return uint64(class) | uint64(record)<<8 | uint64(back)<<40
+	return uint64(class) | uint64(back)<<8 | uint64(record)<<32
 }
 
 // SpanClass, SpanRecord and SpanBack unpack a span word. Back is the distance
 // in spans to the first span of a large object.
 func SpanClass(w uint64) uint32  { return uint32(w & 0xFF) }
-func SpanRecord(w uint64) uint32 { return uint32(w >> 8) }
-func SpanBack(w uint64) uint32   { return uint32(w >> 40) }
+func SpanRecord(w uint64) uint32 { return uint32(w >> 32) }
+func SpanBack(w uint64) uint32   { return uint32(w) >> 8 }
 
 // Sh is record.sh unpacked.
 type Sh struct {
@@ -100,7 +100,7 @@ func FillClasses(t *[Classes]ClassInfo) {
 		if size >= LineSlotBytes {
 			step = LineRecords
 		}
-		t[class] = ClassInfo{Reciprocal: math.MaxUint64/uint64(size/step) + 1, Mask: slab - 1, Size: size,
+		t[class] = ClassInfo{Reciprocal: math.MaxUint64/uint64(size/step) + 1, Mask: uint64(slab - 1), Size: size,
 			Slots: slab / size, Stride: size / step, BlockRecords: slab / size * step}
 	}
 	for _, class := range []uint32{ClassNone, ClassLarge, ClassRest} {

@@ -32,12 +32,12 @@ int fake_heap_open(tl_globals* g)
 	g->record_blocks = map((FAKE_FIRST + records) / TL_LINE_RECORDS * sizeof *g->record_blocks);
 	for (uint64_t i = 0; i < SPANS; i++) {
 		uint32_t first = FAKE_FIRST + (uint32_t)i * SLOTS;
-		atomic_store(&g->spans[i], (uint64_t)first << 8 | FAKE_CLASS);
+		atomic_store(&g->spans[i], (uint64_t)first << 32 | FAKE_CLASS);
 		atomic_store(&g->block_metadata[first / TL_PAGE_RECORDS].type_flags, (uint32_t)i);
 		for (uint32_t r = first; r < first + SLOTS; r += TL_LINE_RECORDS) g->record_blocks[r / TL_LINE_RECORDS] = first;
 	}
 	g->classes[FAKE_CLASS] =
-		(tl_class_info){~0ull / FAKE_BYTES + 1, TL_SPAN_BYTES - 1, FAKE_BYTES, SLOTS, FAKE_BYTES, SLOTS, 0};
+		(tl_class_info){~0ull / FAKE_BYTES + 1, TL_SPAN_BYTES - 1, FAKE_BYTES, SLOTS, FAKE_BYTES, SLOTS};
 	depot = map(records * sizeof *depot);
 	return TL_OK;
 }

@@ -56,7 +56,7 @@ class Slot:
         place -= place % (int(info["block_records"]) // int(info["slots"]))
         self.size = int(info["size"])
         self.start = address - inside + place * int(info["stride"])
-        self.record = shared["records"][(word >> 8 & 0xFFFFFFFF) + place]
+        self.record = shared["records"][(word >> 32) + place]
         self.sh, self.loc = atomic(self.record["sh"]), atomic(self.record["loc"])
         self.type = atomic(self.record["type_flags"]) & number("type_mask")
 
