@@ -226,10 +226,10 @@ static inline bool release(uintptr_t p)
 	tl_record* r = tlc_tensor_record(c, p);
 	if (TLC_UNLIKELY(r == NULL)) return tlc_tensor_in_slot(c, p);
 	uint32_t sh = TLC_LOAD(r->sh);
-	if (is_plain(sh) && tlc_sh_floats(sh) == 0 && tlc_sh_count(sh) > 1 &&
-	    atomic_compare_exchange_strong_explicit(&r->sh, &sh, sh - TL_SH_ONE, memory_order_release,
-	                                            memory_order_relaxed))
-		return true;
+	while (is_plain(sh) && tlc_sh_floats(sh) == 0 && tlc_sh_count(sh) > 1)
+		if (TLC_LIKELY(atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh - TL_SH_ONE, memory_order_release,
+		                                                     memory_order_relaxed)))
+			return true;
 	const tl_entry e = tlc_entry_of(r, p);
 	return tlc_tensor_drop(c, r, e) || tlc_borrowed_drop(c, r, e);
 }

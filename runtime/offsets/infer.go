@@ -1,8 +1,7 @@
 package offsets
 
 import (
-	"cmp"
-	"slices"
+	"sort"
 )
 
 // touch asks for another look at a section.
@@ -254,7 +253,7 @@ func (s *tree) pin() {
 		s.in.each(it, func(t int32) { s.pins[t] = append(s.pins[t], block{it.pinned, it.pinned + it.size}) })
 	}
 	for _, list := range s.pins {
-		slices.SortFunc(list, func(a, b block) int { return cmp.Compare(b.at, a.at) })
+		sort.Slice(list, func(i, j int) bool { return list[i].at > list[j].at })
 	}
 	for i := range s.walls {
 		if s.in.items[i].pinned < 0 {
@@ -267,7 +266,7 @@ func (s *tree) pin() {
 func (s *tree) wall(it *item) []block {
 	var list []block
 	s.in.each(it, func(t int32) { list = append(list, s.pins[t]...) })
-	slices.SortFunc(list, func(a, b block) int { return cmp.Compare(a.at, b.at) })
+	sort.Slice(list, func(i, j int) bool { return list[i].at < list[j].at })
 	out := list[:0]
 	for _, x := range list {
 		if n := len(out); n > 0 && x.at <= out[n-1].end {

@@ -139,10 +139,6 @@ func (o *outward) keep(items []int32) {
 
 // shuffle orders the items of a stack by how long they live, about: the longest first.
 func (in *instance) shuffle(stack []int32, seed uint64) {
-	type ranked struct {
-		rank int64
-		item int32
-	}
 	list := make([]ranked, len(stack))
 	for k, i := range stack {
 		life := int64(in.items[i].end - in.items[i].first)

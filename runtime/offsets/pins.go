@@ -27,37 +27,33 @@ func (s *solver) pinsApart(in *instance) error {
 	return s.pinFault(&in.items[fault])
 }
 
-// change is where a part of the life of a pinned item begins or ends.
-type change struct {
-	at  int64 // 2 * the section, and one more where it begins: what ends makes room
-	pin int32 // which of the pinned items
-}
-
 // collision is the first of some pinned items that begins where another one lies; -1 when none does.
 func (in *instance) collision(list []int32) int32 {
 	starts, apart := in.starts(list)
 	if apart {
 		return -1
 	}
-	changes, cells := make([]change, 0, 2*len(list)), make([]span, len(list))
+	// By where a part of a pinned item's life begins or ends: 2 * the section, and one more where it begins, since what
+	// ends makes room.
+	changes, cells := make([]ranked, 0, 2*len(list)), make([]span, len(list))
 	for k, i := range list {
 		it := &in.items[i]
 		for _, part := range in.spans(it) {
-			changes = append(changes, change{2*int64(part.first) + 1, int32(k)}, change{2 * int64(part.end), int32(k)})
+			changes = append(changes, ranked{2*int64(part.first) + 1, int32(k)}, ranked{2 * int64(part.end), int32(k)})
 		}
 		low, _ := slices.BinarySearch(starts, it.pinned)
 		high, _ := slices.BinarySearch(starts, it.pinned+it.size)
 		cells[k] = span{int32(low), int32(high)}
 		in.watch(unitsToSort)
 	}
-	sortBy(changes, in.watch, func(a, b change) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.pin, b.pin))
+	sortBy(changes, in.watch, func(a, b ranked) int {
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.item, b.item))
 	})
 	t := newTaken(len(starts))
 	for _, c := range changes {
-		x, begins := cells[c.pin], c.at&1 == 1
+		x, begins := cells[c.item], c.rank&1 == 1
 		if begins && t.any(x, 1, span{0, t.half}) {
-			return list[c.pin]
+			return list[c.item]
 		}
 		t.set(x, begins, 1, span{0, t.half})
 		in.watch(unitsToSort)

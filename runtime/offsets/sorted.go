@@ -8,6 +8,12 @@ import (
 // unwatched is how many elements are sorted, or merged, between two looks at the clock.
 const unwatched = 1 << 14
 
+// ranked is what is sorted by a number of its own.
+type ranked struct {
+	rank int64
+	item int32
+}
+
 // sortBy sorts, equals in any order, and watches the time.
 func sortBy[T any](list []T, w watch, compare func(a, b T) int) {
 	for part := range slices.Chunk(list, unwatched) {

@@ -155,27 +155,24 @@ func (n *numbering) dense(parts []Interval, low int64, width int, w watch) []spa
 
 // sparse numbers by the sorted ends of all intervals.
 func (n *numbering) sparse(parts []Interval, w watch) []span {
-	type mark struct {
-		step int64
-		part int // 2 * index, and one more for its end
-	}
-	marks := make([]mark, 0, 2*len(parts))
+	// Steps, each with 2 * the index of a part, and one more for its end.
+	marks := make([]ranked, 0, 2*len(parts))
 	for k, x := range parts {
-		marks = append(marks, mark{x.First, 2 * k}, mark{x.End, 2*k + 1})
+		marks = append(marks, ranked{x.First, int32(2 * k)}, ranked{x.End, int32(2*k + 1)})
 	}
-	sortBy(marks, w, func(a, b mark) int { return cmp.Compare(a.step, b.step) })
+	sortBy(marks, w, func(a, b ranked) int { return cmp.Compare(a.rank, b.rank) })
 	spans := make([]span, len(parts))
 	for len(marks) > 0 {
 		same, seen := 0, [2]bool{}
-		for ; same < len(marks) && marks[same].step == marks[0].step; same++ {
-			seen[marks[same].part&1] = true
+		for ; same < len(marks) && marks[same].rank == marks[0].rank; same++ {
+			seen[marks[same].item&1] = true
 		}
 		start, end := n.at(seen[0], seen[1])
 		for _, m := range marks[:same] {
-			if m.part&1 == 0 {
-				spans[m.part/2].first = start
+			if m.item&1 == 0 {
+				spans[m.item/2].first = start
 			} else {
-				spans[m.part/2].end = end
+				spans[m.item/2].end = end
 			}
 		}
 		w(unitsOfVisit * int64(same))

@@ -3,6 +3,7 @@ package tensor
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/limit"
@@ -159,10 +160,11 @@ func keptKeys(of limit.Need) (keys []layout.TensorPoolKey) {
 		keys = addKept(keys)
 	}
 	eachDeviceCache(of, func(number int, s *deviceCache) { keys = s.keys(number, keys) })
-	slices.SortFunc(keys, func(a, b layout.TensorPoolKey) int {
+	sort.Slice(keys, func(i, j int) bool {
+		a, b := &keys[i], &keys[j]
 		return cmp.Or(cmp.Compare(uint64(b.Count)*b.Bytes, uint64(a.Count)*a.Bytes),
 			cmp.Compare(a.Elements, b.Elements),
-			cmp.Compare(a.Kind, b.Kind))
+			cmp.Compare(a.Kind, b.Kind)) < 0
 	})
 	return keys
 }

@@ -13,6 +13,7 @@ package leak
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/object"
@@ -86,7 +87,7 @@ func CollectOf(c *object.Context, since uint64, of List, held ...uintptr) (*Repo
 	for _, g := range groups {
 		r.Groups = append(r.Groups, *g)
 	}
-	slices.SortFunc(r.Groups, before)
+	sort.Slice(r.Groups, func(i, j int) bool { return before(r.Groups[i], r.Groups[j]) < 0 })
 	return r, status.OK
 }
 
@@ -127,7 +128,7 @@ func (r *Report) AddLeftOpen() {
 		r.Groups = append(r.Groups, Group{Total: Total{l.Count, l.Bytes}, Reason: LeftOpen, Type: l.Type,
 			Tag: track.NameOf(l.Tag), Site: track.SiteOf(l.Site)})
 	})
-	slices.SortFunc(r.Groups, before)
+	sort.Slice(r.Groups, func(i, j int) bool { return before(r.Groups[i], r.Groups[j]) < 0 })
 }
 
 // Blocks visits the blocks of memory pools that the program has; those of tensors are

@@ -14,6 +14,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"sort"
 	"strconv"
 	"time"
 
@@ -88,7 +89,9 @@ func (p *Profile) Write(to io.Writer, files *source.Files) error {
 	for _, m := range p.made {
 		w.sample(s.of(m.Site), group{tag: m.Tag}, [4]float64{m.Count, m.Bytes})
 	}
-	for _, g := range slices.SortedFunc(maps.Keys(p.live), group.compare) {
+	live := slices.Collect(maps.Keys(p.live))
+	sort.Slice(live, func(i, j int) bool { return live[i].compare(live[j]) < 0 })
+	for _, g := range live {
 		n := p.live[g]
 		w.sample(s.of(g.site), g, [4]float64{2: n, 3: n * float64(g.bytes)})
 	}

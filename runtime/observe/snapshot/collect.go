@@ -3,6 +3,7 @@ package snapshot
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/mempool"
@@ -18,8 +19,9 @@ func Take(frames func(site uint32) []trace.Frame) *Snapshot {
 	s.pools()
 	s.heap(history)
 	s.registered()
-	slices.SortFunc(s.segments, func(a, b segment) int {
-		return cmp.Or(cmp.Compare(a.device, b.device), cmp.Compare(a.address, b.address))
+	sort.Slice(s.segments, func(i, j int) bool {
+		a, b := &s.segments[i], &s.segments[j]
+		return cmp.Or(cmp.Compare(a.device, b.device), cmp.Compare(a.address, b.address)) < 0
 	})
 	s.history(history)
 	return s
@@ -74,7 +76,7 @@ func (s *Snapshot) heap(history []trace.Event) {
 			spans = append(spans, spanOf(e.Address, e.Bytes))
 		}
 	}
-	slices.SortFunc(blocks, func(a, b block) int { return cmp.Compare(a.address, b.address) })
+	sort.Slice(blocks, func(i, j int) bool { return blocks[i].address < blocks[j].address })
 	for _, at := range merge(spans) {
 		n, _ := slices.BinarySearchFunc(blocks, at.end, func(b block, end uint64) int {
 			return cmp.Compare(b.address, end)
@@ -94,7 +96,7 @@ func spanOf(address, bytes uint64) layoutRange {
 
 // merge joins ranges that touch or overlap.
 func merge(all []layoutRange) (joined []layoutRange) {
-	slices.SortFunc(all, func(a, b layoutRange) int { return cmp.Compare(a.start, b.start) })
+	sort.Slice(all, func(i, j int) bool { return all[i].start < all[j].start })
 	for _, r := range all {
 		if n := len(joined); n > 0 && r.start <= joined[n-1].end {
 			joined[n-1].end = max(joined[n-1].end, r.end)

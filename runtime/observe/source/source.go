@@ -12,6 +12,7 @@ import (
 	"debug/dwarf"
 	"debug/elf"
 	"slices"
+	"sort"
 	"strings"
 )
 
@@ -123,7 +124,7 @@ func (t *table) index() {
 		}
 		r.SkipChildren()
 	}
-	slices.SortFunc(t.units, func(a, b span) int { return cmp.Compare(a.low, b.low) })
+	sort.Slice(t.units, func(i, j int) bool { return t.units[i].low < t.units[j].low })
 }
 
 // spans returns the addresses of an entry.

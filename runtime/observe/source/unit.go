@@ -3,7 +3,6 @@ package source
 import (
 	"cmp"
 	"debug/dwarf"
-	"slices"
 	"sort"
 )
 
@@ -68,8 +67,9 @@ func (u *unit) readLines(r *dwarf.LineReader) {
 	}
 	u.files = r.Files()
 	// An end and a beginning may share an address: the beginning stands last.
-	slices.SortStableFunc(u.lines, func(a, b row) int {
-		return cmp.Or(cmp.Compare(a.address, b.address), cmp.Compare(min(a.line, 1), min(b.line, 1)))
+	sort.SliceStable(u.lines, func(i, j int) bool {
+		a, b := &u.lines[i], &u.lines[j]
+		return cmp.Or(cmp.Compare(a.address, b.address), cmp.Compare(min(a.line, 1), min(b.line, 1))) < 0
 	})
 }
 
@@ -120,7 +120,7 @@ func (u *unit) frames(address uint64) (all []Frame) {
 			inside = append(inside, f)
 		}
 	}
-	slices.SortStableFunc(inside, func(a, b function) int { return b.depth - a.depth })
+	sort.SliceStable(inside, func(i, j int) bool { return inside[i].depth > inside[j].depth })
 	file, line := u.lineOf(address)
 	for _, f := range inside {
 		all = append(all, Frame{u.nameOf(f.entry), file, line})

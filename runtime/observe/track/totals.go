@@ -2,7 +2,7 @@ package track
 
 import (
 	"cmp"
-	"slices"
+	"sort"
 )
 
 // origin is where allocations are made, and under which tags.
@@ -37,6 +37,8 @@ func Totals() []Made {
 			all = append(all, *m)
 		}
 	}
-	slices.SortFunc(all, func(a, b Made) int { return cmp.Or(cmp.Compare(a.Site, b.Site), cmp.Compare(a.Tag, b.Tag)) })
+	sort.Slice(all, func(i, j int) bool {
+		return cmp.Or(cmp.Compare(all[i].Site, all[j].Site), cmp.Compare(all[i].Tag, all[j].Tag)) < 0
+	})
 	return all
 }

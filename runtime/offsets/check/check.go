@@ -6,6 +6,7 @@ package check
 import (
 	"fmt"
 	"slices"
+	"sort"
 
 	"tlruntime/runtime/offsets"
 )
@@ -111,12 +112,7 @@ type group struct {
 // overlaps looks at every pair of groups.
 func overlaps(p offsets.Problem, s *offsets.Solution) error {
 	list := groups(p)
-	slices.SortFunc(list, func(a, b group) int {
-		if a.alive[0].First < b.alive[0].First {
-			return -1
-		}
-		return 1
-	})
+	sort.Slice(list, func(i, j int) bool { return list[i].alive[0].First < list[j].alive[0].First })
 	for k, a := range list {
 		end := a.alive[len(a.alive)-1].End
 		for _, b := range list[k+1:] {
