@@ -118,8 +118,8 @@ AT(tl_mempool_state, device_allocations, 120); AT(tl_mempool_state, lifo, 128);
 
 IS(TL_RECORD_LEVEL_0, 8); IS(TL_BLOCK_FREE, 0); IS(TL_BLOCK_CUSTOM, 1); IS(TL_BLOCK_SHARED, 2);
 IS(TL_BLOCK_ABANDONED, 3); IS(TL_BLOCK_PENDING, 4); IS(TL_BLOCK_RETIRED, 5); IS(TL_BLOCK_TYPED, 6);
-IS(TL_TYPED_SHARED, 1); IS(TL_TYPED_DESTROYED, 2); IS(TL_BLOCK_GENERATION_SHIFT, 32);
-IS(TL_BLOCK_MOST_NAMES, 4294967295); IS(TL_BLOCK_LAST_GENERATION, 4294967295);
+IS(TL_TYPED_SHARED, 1); IS(TL_TYPED_DESTROYED, 2); IS(TL_TYPED_READ, 4); IS(TL_TYPED_MARKS, 7);
+IS(TL_BLOCK_GENERATION_SHIFT, 32); IS(TL_BLOCK_MOST_NAMES, 4294967295); IS(TL_BLOCK_LAST_GENERATION, 4294967295);
 SIZE(tl_block_record, 64); AT(tl_block_record, life, 0); AT(tl_block_record, more, 8); AT(tl_block_record, real, 16);
 AT(tl_block_record, block, 24); AT(tl_block_record, deleter, 32); AT(tl_block_record, ctx, 40);
 AT(tl_block_record, state, 48); AT(tl_block_record, next, 52); AT(tl_block_record, side, 56);

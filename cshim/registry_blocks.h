@@ -65,6 +65,8 @@ enum {
 enum {
 	TL_TYPED_SHARED = 1,    /* another thread has counted its references, or may do so */
 	TL_TYPED_DESTROYED = 2, /* its destructor was called */
+	TL_TYPED_READ = 4,      /* a thread reads its references: whoever would end it waits */
+	TL_TYPED_MARKS = 7,     /* all of these */
 };
 
 /* block_record.life = generation 32 | names 32, the number of aliases. */

@@ -115,6 +115,10 @@ static inline int tlc_end_custom(tlc_lookup x, uintptr_t p, tlc_ended* ended)
 	uint32_t number = x.entry->link;
 	tl_block_record* b = tlc_record_of(number);
 	const bool typed = atomic_load_explicit(&b->state, memory_order_relaxed) == TL_BLOCK_TYPED;
+	if (TLC_UNLIKELY(typed && (b->ctx & TL_TYPED_READ))) { /* Go waits */
+		tlc_shard_unlock(x.shard);
+		return TLC_SLOW;
+	}
 	if (TLC_UNLIKELY(typed && !tlc_ends_at_once((uint32_t)b->deleter))) {
 		tlc_end_typed(x, p, number, ended);
 		return TLC_GONE;

@@ -15,7 +15,7 @@ void tlc_note_thread(const tl_foreign_entry* e)
 	tl_block_record* b = tlc_record_of(e->link);
 	if (atomic_load_explicit(&b->state, memory_order_relaxed) != TL_BLOCK_TYPED) return;
 	const tl_context* c = tlc_tls;
-	if ((b->ctx & ~(uintptr_t)(TL_TYPED_SHARED | TL_TYPED_DESTROYED)) != c->owner) b->ctx |= TL_TYPED_SHARED;
+	if ((b->ctx & ~(uintptr_t)TL_TYPED_MARKS) != c->owner) b->ctx |= TL_TYPED_SHARED;
 }
 
 static inline uint64_t number_at(uintptr_t p, uint32_t bytes)

@@ -1,4 +1,6 @@
 /* Section Shapes of a compiler, cycles: structs of malloc's are collected like objects. */
+#include <sched.h>
+
 #include "shapes.h"
 #include "rings.h"
 
@@ -132,6 +134,155 @@ static void an_entry_of_an_earlier_block_shares_nothing(void)
 	while (n > 0) free(others[--n]);
 }
 
+/* ---- beside a thread that was given blocks --------------------------------------------------------- */
+
+/* So many blocks of the collecting thread keep a collection busy for a while. */
+enum { MANY = 2000, DURING = 10 };
+
+static struct shape* many[MANY];
+static unsigned collections; /* odd while one goes on */
+static struct shape* given;  /* to the other thread, with a reference */
+static bool enough;          /* the other thread has seen what it wanted to see */
+static _Thread_local int ended_here;
+
+static struct shape* held_shape(int64_t number)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	struct shape* s = tl_ptr_acquire(new_shape(shape_type, number));
+	CHECK_OK(tl_mem_exit_scope());
+	return s;
+}
+
+static unsigned current_collection(void) { return __atomic_load_n(&collections, __ATOMIC_SEQ_CST); }
+
+/* Collects once, while the other thread works. */
+static void collect_beside(void)
+{
+	__atomic_add_fetch(&collections, 1, __ATOMIC_SEQ_CST);
+	CHECK_INT(tl_mem_collect_cycles(), 0);
+	__atomic_add_fetch(&collections, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Returns the number of a collection that goes on. */
+static unsigned await_collection(void)
+{
+	unsigned now = current_collection();
+	for (; now % 2 == 0; now = current_collection()) sched_yield();
+	return now;
+}
+
+static void collect_until_enough(void* (*other)(void*), void* argument, void (*between)(void))
+{
+	for (int i = 0; i < MANY; i++) many[i] = held_shape(i);
+	__atomic_store_n(&enough, false, __ATOMIC_SEQ_CST);
+	pthread_t thread = start_thread(other, argument);
+	while (!__atomic_load_n(&enough, __ATOMIC_SEQ_CST)) {
+		if (between != NULL) between();
+		collect_beside();
+	}
+	pthread_join(thread, NULL);
+	for (int i = 0; i < MANY; i++) CHECK_OK(tl_ptr_release(many[i]));
+}
+
+static void* look_at_counts(void* object)
+{
+	int64_t wrong = 0;
+	unsigned last = 0;
+	for (int during = 0; during < DURING;) {
+		unsigned now = await_collection();
+		wrong += tl_ptr_refcount(object) != 1;
+		if (now == last || current_collection() != now) continue;
+		last = now;
+		during++;
+	}
+	CHECK_INT(wrong, 0);
+	__atomic_store_n(&enough, true, __ATOMIC_SEQ_CST);
+	return NULL;
+}
+
+static void counts_show_nothing_of_a_collection(void)
+{
+	struct shape* s = held_shape(0);
+	collect_until_enough(look_at_counts, s, NULL);
+	CHECK_OK(tl_ptr_release(s));
+}
+
+static void note_the_thread(struct shape* s)
+{
+	(void)s;
+	ended_here++;
+}
+
+/* A block that refers to another one, unless the other thread still has one. */
+static void give_another(void)
+{
+	if (__atomic_load_n(&given, __ATOMIC_SEQ_CST) != NULL) return;
+	struct shape* s = held_shape(1);
+	s->edges[0] = held_shape(2);
+	s->act = s->edges[0]->act = note_the_thread;
+	__atomic_store_n(&given, s, __ATOMIC_SEQ_CST);
+}
+
+/* Returns a block that was given, while a collection of that number goes on. */
+static struct shape* await_given(unsigned* collection)
+{
+	struct shape* s;
+	for (;;) {
+		*collection = await_collection();
+		s = __atomic_load_n(&given, __ATOMIC_SEQ_CST);
+		if (s != NULL) return s;
+		sched_yield();
+	}
+}
+
+static bool (*end_given)(struct shape*); /* true: as it should be */
+
+static void* end_what_is_given(void* nothing)
+{
+	int wrong = 0;
+	for (int during = 0; during < DURING;) {
+		unsigned now;
+		struct shape* s = await_given(&now);
+		wrong += !end_given(s);
+		during += current_collection() == now;
+		__atomic_store_n(&given, NULL, __ATOMIC_SEQ_CST);
+	}
+	CHECK_INT(wrong, 0);
+	__atomic_store_n(&enough, true, __ATOMIC_SEQ_CST);
+	return nothing;
+}
+
+static void end_during_collections(bool (*end)(struct shape*))
+{
+	end_given = end;
+	collect_until_enough(end_what_is_given, NULL, give_another);
+	if (given != NULL) CHECK_OK(tl_ptr_release(given));
+	given = NULL;
+}
+
+static bool ends_here_at_once(struct shape* s)
+{
+	ended_here = 0;
+	CHECK_OK(tl_ptr_release(s));
+	return ended_here == 2;
+}
+
+static void a_block_ends_where_its_last_reference_goes_during_a_collection(void)
+{
+	end_during_collections(ends_here_at_once);
+}
+
+static bool comes_to_zero(struct shape* s)
+{
+	struct shape* held = s->edges[0];
+	if (tl_ptr_dec_ref(s) != 1) return false;
+	CHECK_OK(tl_ptr_release(held));
+	CHECK_OK(tl_mem_free(s));
+	return true;
+}
+
+static void a_block_comes_to_zero_during_a_collection(void) { end_during_collections(comes_to_zero); }
+
 static void each_thread_collects_its_own(void)
 {
 	check_each_thread_collects_its_own((ring_maker){garbage_ring, &destroyed});
@@ -145,5 +296,8 @@ int main(void)
 	RUN(what_other_threads_counted_stays);
 	RUN(an_entry_of_an_earlier_block_shares_nothing);
 	RUN(each_thread_collects_its_own);
+	RUN(counts_show_nothing_of_a_collection);
+	RUN(a_block_ends_where_its_last_reference_goes_during_a_collection);
+	RUN(a_block_comes_to_zero_during_a_collection);
 	return check_finish();
 }

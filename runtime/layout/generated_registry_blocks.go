@@ -22,6 +22,8 @@ const (
 const (
 	TypedShared    = 1 // another thread has counted its references, or may do so
 	TypedDestroyed = 2 // its destructor was called
+	TypedRead      = 4 // a thread reads its references: whoever would end it waits
+	TypedMarks     = 7 // all of these
 )
 
 // block_record.life = generation 32 | names 32, the number of aliases.

@@ -31,7 +31,8 @@ type collector struct {
 	c          *Context
 	candidates memory.Array[layout.Entry]
 	reached    memory.Array[layout.Entry]
-	blocks     memory.Array[blockValue]
+	blocks     memory.Array[candidateBlock]
+	references memory.Array[uintptr] // of blocks
 	failed     bool
 }
 
@@ -42,20 +43,11 @@ func (c *Context) CollectCycles() int64 {
 		c.failAlloc(st, 0)
 		return -1
 	}
-	k := collector{c: c, candidates: memory.NewArray[layout.Entry]("cycles"),
-		reached: memory.NewArray[layout.Entry]("cycles"), blocks: memory.NewArray[blockValue]("cycles")}
+	k := newCollector(c)
 	k.find()
 	k.findBlocks()
-	k.subtract()
-	k.restore()
-	died := int64(0)
-	if !k.failed {
-		died = k.free()
-	}
-	k.unpin()
-	k.candidates.Free()
-	k.reached.Free()
-	k.blocks.Free()
+	died := k.collect()
+	k.close()
 	process.heap.Side().End()
 	if k.failed {
 		c.failAlloc(status.OutOfMemory, 0)
@@ -63,6 +55,32 @@ func (c *Context) CollectCycles() int64 {
 	}
 	c.Drain()
 	return died
+}
+
+func newCollector(c *Context) *collector {
+	const purpose = "cycles"
+	return &collector{c: c, candidates: memory.NewArray[layout.Entry](purpose),
+		reached: memory.NewArray[layout.Entry](purpose), blocks: memory.NewArray[candidateBlock](purpose),
+		references: memory.NewArray[uintptr](purpose)}
+}
+
+// collect frees what is garbage of the candidates, and returns how many objects go.
+func (k *collector) collect() (died int64) {
+	k.subtract()
+	k.restore()
+	k.keepTouched()
+	if k.failed {
+		return 0
+	}
+	return k.free()
+}
+
+func (k *collector) close() {
+	k.forgetBlocks()
+	k.candidates.Free()
+	k.reached.Free()
+	k.blocks.Free()
+	k.references.Free()
 }
 
 // find lists the candidates.
@@ -89,32 +107,50 @@ func (k *collector) find() {
 	})
 }
 
-// children visits the references of a candidate that lead to candidates.
-func (k *collector) children(e layout.Entry, visit func(slot *uintptr, child layout.Entry, v *heap.SideValue)) {
-	fieldsOfType(typeAt(e), e.Object, func(slot *uintptr) {
-		if *slot == 0 {
-			return
+// candidate returns the candidate that starts at p; nil: there is none.
+func (k *collector) candidate(p uintptr) (layout.Entry, *heap.SideValue) {
+	switch {
+	case p == 0:
+		return layout.Entry{}, nil
+	case process.heap.Contains(p):
+		return k.object(p)
+	}
+	return k.block(p)
+}
+
+// object is candidate for an address in the heap.
+func (k *collector) object(p uintptr) (layout.Entry, *heap.SideValue) {
+	at := process.heap.Find(p)
+	if at.Start != p || at.Record == 0 {
+		return layout.Entry{}, nil
+	}
+	v := process.heap.Side().At(at.Record)
+	if v.Flags&sideCandidate == 0 {
+		return layout.Entry{}, nil
+	}
+	return layout.Entry{Object: p, Record: at.Record, Gen: at.Gen}, v
+}
+
+// children visits the candidates that a candidate refers to, once for each reference.
+func (k *collector) children(e layout.Entry, visit func(child layout.Entry, v *heap.SideValue)) {
+	follow := func(p uintptr) {
+		if child, v := k.candidate(p); v != nil {
+			visit(child, v)
 		}
-		if !process.heap.Contains(*slot) {
-			if b := k.block(*slot); b != nil {
-				visit(slot, b.entry, &b.value)
-			}
-			return
-		}
-		at := process.heap.Find(*slot)
-		if at.Start != *slot || at.Record == 0 {
-			return
-		}
-		if v := process.heap.Side().At(at.Record); v.Flags&sideCandidate != 0 {
-			visit(slot, layout.Entry{Object: *slot, Record: at.Record, Gen: at.Gen}, v)
-		}
-	})
+	}
+	if e.Record != layout.Foreign {
+		fieldsOfType(typeAt(e), e.Object, func(slot *uintptr) { follow(*slot) })
+		return
+	}
+	for b, i := k.blockOf(e), uint64(0); i < b.last-b.first; i++ {
+		follow(*k.references.At(b.first + i))
+	}
 }
 
 // subtract removes the references among candidates from the trial counts.
 func (k *collector) subtract() {
 	for i := range k.candidates.Len() {
-		k.children(*k.candidates.At(i), func(_ *uintptr, _ layout.Entry, v *heap.SideValue) { v.Value-- })
+		k.children(*k.candidates.At(i), func(_ layout.Entry, v *heap.SideValue) { v.Value-- })
 	}
 }
 
@@ -123,11 +159,16 @@ func (k *collector) restore() {
 	for i := range k.candidates.Len() {
 		e := *k.candidates.At(i)
 		if v := k.valueOf(e); int64(v.Value) > 0 {
-			k.reach(e, v)
+			k.reachAll(e, v)
 		}
-		for k.reached.Len() > 0 {
-			k.children(k.reached.Pop(), func(_ *uintptr, child layout.Entry, v *heap.SideValue) { k.reach(child, v) })
-		}
+	}
+}
+
+// reachAll marks a candidate and everything that it reaches.
+func (k *collector) reachAll(e layout.Entry, v *heap.SideValue) {
+	k.reach(e, v)
+	for k.reached.Len() > 0 {
+		k.children(k.reached.Pop(), k.reach)
 	}
 }
 
@@ -151,8 +192,8 @@ func (k *collector) free() (died int64) {
 		e := *k.candidates.At(i)
 		if garbage(k.valueOf(e)) {
 			died += 1 + k.hanging(e)
-			k.children(e, func(slot *uintptr, _ layout.Entry, v *heap.SideValue) {
-				if garbage(v) {
+			fieldsOfType(typeAt(e), e.Object, func(slot *uintptr) {
+				if _, v := k.candidate(*slot); v != nil && garbage(v) {
 					*slot = 0
 				}
 			})

@@ -7,57 +7,92 @@ import (
 )
 
 // The part of the cycle collector that is about blocks of malloc's with a type. A candidate is a
-// block that the calling context has registered and no other thread has counted since. While the
-// collector looks it holds a reference of its own to each (Table.Pin): another thread that was given
-// the block meanwhile may drop its reference, and must not free what the collector reads.
+// block that the calling context has registered and no other thread has counted since. Another
+// thread may have been given one all the same, and may count or end it while the collector looks.
+// So the collector counts nothing, copies the references of each block once, while nobody can end
+// that block (Table.StartReading), and looks at the memory of blocks again only where they are garbage.
 
-// blockValue is a candidate, and what heap.Side knows of an object. The record of the block in the registry
-// has 1 + its position in the list.
-type blockValue struct {
-	entry layout.Entry
-	value heap.SideValue
+// candidateBlock is a candidate. The record of the block in the registry has 1 + its position in the list, and
+// so has the layout.Entry that stands for it in lists of candidates: as its Gen.
+type candidateBlock struct {
+	block       registry.Typed // as it was when its references were copied
+	value       heap.SideValue // as of an object
+	first, last uint64         // its references: [first, last) of collector.references
 }
 
-// findBlocks lists the candidates among blocks.
+// findBlocks lists the candidates among blocks, after those among objects.
 func (k *collector) findBlocks() {
 	process.registry.EachTyped(func(b registry.Typed) {
 		if k.failed || b.Owner != k.c.Owner || b.Shared {
 			return
 		}
-		b, pinned := process.registry.Pin(b.Pointer, k.c.Owner)
-		if !pinned {
-			return
+		if b, reading := process.registry.StartReading(b.Pointer, k.c.Owner); reading {
+			k.failed = !k.addBlock(b)
 		}
-		e := layout.Entry{Object: b.Pointer, Record: layout.Foreign, Gen: b.Gen}
-		value := heap.SideValue{Flags: sideCandidate, Value: uint64(b.Count)}
-		switch {
-		case !k.blocks.Push(blockValue{e, value}):
-			k.failed = true
-			k.c.releaseForeignField(b.Pointer)
-		case !k.candidates.Push(e):
-			k.failed = true
-		}
-		process.registry.SetSide(b.Pointer, k.blocks.Len())
 	})
 }
 
-// block returns the candidate that starts at p, nil when there is none.
-func (k *collector) block(p uintptr) *blockValue {
+// addBlock adds a block that is being read, and ends the reading.
+func (k *collector) addBlock(b registry.Typed) (added bool) {
+	defer process.registry.StopReading(b.Pointer)
+	candidate := candidateBlock{block: b, first: k.references.Len()}
+	candidate.value = heap.SideValue{Flags: sideCandidate, Value: uint64(b.Count)}
+	added = true
+	fieldsOfType(b.Type, b.Pointer, func(slot *uintptr) {
+		if added && k.mayLeadOn(*slot) {
+			added = k.references.Push(*slot)
+		}
+	})
+	candidate.last = k.references.Len()
+	at := k.blocks.Len() + 1
+	e := layout.Entry{Object: b.Pointer, Record: layout.Foreign, Gen: uint32(at)}
+	if !added || !k.blocks.Push(candidate) || !k.candidates.Push(e) {
+		return false
+	}
+	process.registry.SetSide(b.Pointer, at)
+	return true
+}
+
+// mayLeadOn tells whether a reference leads to a candidate or to a block that may become one.
+func (k *collector) mayLeadOn(p uintptr) bool {
+	if p == 0 || !process.heap.Contains(p) {
+		return p != 0
+	}
+	_, v := k.object(p)
+	return v != nil
+}
+
+// block returns the candidate among blocks that starts at p; nil: there is none.
+func (k *collector) block(p uintptr) (layout.Entry, *heap.SideValue) {
 	if k.blocks.Len() == 0 {
-		return nil
+		return layout.Entry{}, nil
 	}
 	at := process.registry.Side(p)
 	if at == 0 {
-		return nil
+		return layout.Entry{}, nil
 	}
-	return k.blocks.At(at - 1)
+	e := layout.Entry{Object: p, Record: layout.Foreign, Gen: uint32(at)}
+	return e, k.valueOf(e)
 }
+
+func (k *collector) blockOf(e layout.Entry) *candidateBlock { return k.blocks.At(uint64(e.Gen) - 1) }
 
 func (k *collector) valueOf(e layout.Entry) *heap.SideValue {
 	if e.Record == layout.Foreign {
-		return &k.block(e.Object).value
+		return &k.blockOf(e).value
 	}
 	return process.heap.Side().At(e.Record)
+}
+
+// keepTouched reaches blocks that were counted or ended while the collector looked: somebody had been
+// given one. What is left afterwards is nobody's.
+func (k *collector) keepTouched() {
+	for i := range k.blocks.Len() {
+		b := k.blocks.At(i)
+		if b.value.Flags&sideReached == 0 && !process.registry.IsUntouched(b.block) {
+			k.reachAll(layout.Entry{Object: b.block.Pointer, Record: layout.Foreign, Gen: uint32(i + 1)}, &b.value)
+		}
+	}
 }
 
 // kill ends a candidate, whatever is left of its count.
@@ -66,19 +101,14 @@ func (k *collector) kill(e layout.Entry) {
 		k.c.kill(process.heap.Record(e.Record), e)
 		return
 	}
-	k.block(e.Object).entry.Record = 0 // not pinned any more
-	process.registry.SetSide(e.Object, 0)
-	if ended, res := process.registry.End(e.Object, e.Gen); res == registry.Gone {
+	if ended, res := process.registry.End(e.Object, k.blockOf(e).block.Gen); res == registry.Gone {
 		k.c.freeForeign(ended)
 	}
 }
 
-// unpin drops the collector's references.
-func (k *collector) unpin() {
+// forgetBlocks takes back what the registry's records say.
+func (k *collector) forgetBlocks() {
 	for i := range k.blocks.Len() {
-		if e := k.blocks.At(i).entry; e.Record == layout.Foreign {
-			process.registry.SetSide(e.Object, 0)
-			k.c.releaseForeignField(e.Object)
-		}
+		process.registry.SetSide(k.blocks.At(i).block.Pointer, 0)
 	}
 }

@@ -108,13 +108,13 @@ func (f effect) endsCover(e *layout.ForeignEntry) bool {
 
 // drop drops a reference. Whether the block stops owning granules is known only under the
 // lock of its start, and then the locks of all its units are needed: they are taken again
-// until they are the right ones.
+// until they are the right ones. A block whose references are being read ends after that.
 func (t *Table) drop(p uintptr, w way, gen uint32) (Ended, Result) {
 	if !possible(p) {
 		return Ended{}, unknown(w)
 	}
 	var b extent
-	for bytes := uintptr(0); ; {
+	for turn, bytes := 0, uintptr(0); ; {
 		b.cut(t, p, bytes)
 		b.lock(t)
 		x := t.lookUp(p)
@@ -123,6 +123,12 @@ func (t *Table) drop(p uintptr, w way, gen uint32) (Ended, Result) {
 			return Ended{}, unknown(w)
 		}
 		f := t.effectAt(x.entry, w, gen)
+		if (f.result == Gone || f.result == Zero) && t.isRead(x.entry) {
+			b.unlock(t)
+			layout.Wait(turn)
+			turn++
+			continue
+		}
 		ends := f.endsCover(x.entry)
 		if ends && bytesOf(x.entry) != bytes {
 			bytes = bytesOf(x.entry)

@@ -25,8 +25,6 @@ func isDying(b *layout.BlockRecord) bool {
 	return atomic.LoadUint32(&b.State) == layout.BlockPending && blockKind(b) == layout.ForeignMalloc
 }
 
-const typedMarks = layout.TypedShared | layout.TypedDestroyed
-
 // InsertTyped registers a block of malloc's with a type: count 1, held by the caller.
 func (t *Table) InsertTyped(p, bytes uintptr, typ, owner uint32) (gen uint32, r Result) {
 	if p&15 != 0 || bytes == 0 {
@@ -73,7 +71,7 @@ func (t *Table) TypedAt(p uintptr) (Typed, bool) {
 }
 
 func typedOf(info Info, b *layout.BlockRecord) Typed {
-	return Typed{Info: info, Owner: uint32(b.Ctx) &^ typedMarks, Shared: b.Ctx&layout.TypedShared != 0,
+	return Typed{Info: info, Owner: uint32(b.Ctx) &^ layout.TypedMarks, Shared: b.Ctx&layout.TypedShared != 0,
 		Destroyed: b.Ctx&layout.TypedDestroyed != 0}
 }
 
@@ -84,7 +82,7 @@ func (t *Table) Touch(p uintptr, owner, gen uint32) {
 	if b == nil {
 		return
 	}
-	if uint32(b.Ctx)&^typedMarks != owner && (gen == 0 || x.entry.Gen == gen) {
+	if uint32(b.Ctx)&^layout.TypedMarks != owner && (gen == 0 || x.entry.Gen == gen) {
 		b.Ctx |= layout.TypedShared
 	}
 	unlock(x.shard)
@@ -105,20 +103,43 @@ func (t *Table) EachTyped(f func(Typed)) {
 	})
 }
 
-// Pin counts a reference to a live block with a type that only this owner has counted, so that nobody
-// else frees it, and describes the block as it was before; false: it is none.
-func (t *Table) Pin(p uintptr, owner uint32) (block Typed, pinned bool) {
+// StartReading describes a live block with a type that only this owner has counted; false: it is none. Until
+// StopReading whoever would end the block waits, so that its references can be read; nothing else shows.
+func (t *Table) StartReading(p uintptr, owner uint32) (block Typed, reading bool) {
 	x, b := t.typedEntry(p)
 	if b == nil {
 		return block, false
 	}
 	defer unlock(x.shard)
 	block = typedOf(infoOf(p, x.entry), b)
-	if block.Count == 0 || block.Count >= layout.ForeignSticky-1 || block.Shared || block.Owner != owner {
+	if block.Count == 0 || block.Count == layout.ForeignSticky || block.Shared || block.Owner != owner {
 		return block, false
 	}
-	x.entry.Count++
+	b.Ctx |= layout.TypedRead
 	return block, true
+}
+
+// StopReading lets a block end again. It is short: as long as one block is read, and no function of the
+// program is called.
+func (t *Table) StopReading(p uintptr) {
+	x, b := t.typedEntry(p)
+	b.Ctx &^= layout.TypedRead
+	unlock(x.shard)
+}
+
+// isRead tells whether whoever would end the block of an entry has to wait.
+func (t *Table) isRead(e *layout.ForeignEntry) bool {
+	if e.Link == 0 || isAlias(e) {
+		return false
+	}
+	b := t.record(e.Link)
+	return isTyped(b) && b.Ctx&layout.TypedRead != 0
+}
+
+// IsUntouched tells whether a block is as StartReading described it: nobody has counted or ended it since.
+func (t *Table) IsUntouched(block Typed) bool {
+	now, live := t.TypedAt(block.Pointer)
+	return live && now.Gen == block.Gen && now.Count == block.Count && !now.Shared
 }
 
 // Side returns what the walk that goes on knows of a live block with a type; 0 is nothing.

@@ -370,6 +370,7 @@ struct block {
 	uint64_t id;
 	char* memory;
 	size_t bytes;
+	size_t measured; /* what the registry says; of an adopted block all that malloc gave */
 	tl_alloc_kind kind;
 	uint64_t buffer; /* the number of one with names; 0 */
 	item* names[MOST_NAMES];

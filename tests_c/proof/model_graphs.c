@@ -63,6 +63,7 @@ static item* copy_of(world* w, graph* g, size_t i, void* at)
 	}
 	want_true(w, at != NULL && at != of->at, "a copy");
 	it = of->kind == FOREIGN ? block_made(w, at, of->bytes) : item_new(w, of->kind, at, of->bytes);
+	if (it->block != NULL) it->block->measured = of->block->measured; /* malloc may have given the copy more */
 	it->count = 0;
 	it->type = of->type;
 	it->typed = of->typed;
@@ -77,7 +78,7 @@ static void compare_contents(world* w, const item* of, item* it)
 	int id = layout_of(of) != NULL ? types[of->type].id_offset : NO_ID;
 	if (of->kind == VEC || of->own_vec) return;
 	verify(w, it);
-	if (id != NO_ID) want_int(w, (int64_t)*(volatile uint64_t*)(it->at + id), (int64_t)of->id, "the id in a copy");
+	if (id != NO_ID) want_int(w, (int64_t) * (volatile uint64_t*)(it->at + id), (int64_t)of->id, "the id in a copy");
 	fill(it);
 }
 

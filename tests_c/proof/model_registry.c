@@ -47,8 +47,11 @@ static block* new_block(char* memory, size_t bytes, tl_alloc_kind kind)
 {
 	block* b = calloc(1, sizeof *b);
 	if (b == NULL) abort();
-	*b = (block){
-		.id = __atomic_add_fetch(&model.next_id, 1, __ATOMIC_RELAXED), .memory = memory, .bytes = bytes, .kind = kind};
+	*b = (block){.id = __atomic_add_fetch(&model.next_id, 1, __ATOMIC_RELAXED),
+	             .memory = memory,
+	             .bytes = bytes,
+	             .measured = bytes,
+	             .kind = kind};
 	return b;
 }
 
@@ -73,6 +76,7 @@ item* block_made(world* w, char* memory, size_t bytes)
 {
 	block* b = new_block(memory, bytes, TL_ALLOC_MALLOC);
 	item* it = item_new(w, FOREIGN, memory, bytes);
+	b->measured = malloc_usable_size(memory);
 	it->block = b;
 	b->names[b->names_len++] = it;
 	return it;
@@ -104,6 +108,7 @@ static void adopt(world* w)
 	}
 	it = add_name(w, new_block(memory, bytes, TL_ALLOC_MALLOC), memory);
 	it->adopted = true;
+	it->block->measured = malloc_usable_size(memory);
 	enlist_new(w, it);
 }
 
@@ -284,8 +289,7 @@ static void info(world* w)
 	if (b == NULL || b->workspace) return;
 	for (size_t i = 0; i < b->names_len; i++) sum += (uint64_t)b->names[i]->count;
 	want_pointer(w, now.block, b->memory, "block");
-	bool measured = o.it->adopted || o.it->typed || o.it->own_vec;
-	want_int(w, (int64_t)now.bytes, (int64_t)(measured ? malloc_usable_size(b->memory) : b->bytes), "bytes");
+	want_int(w, (int64_t)now.bytes, (int64_t)b->measured, "bytes");
 	want_int(w, (int64_t)now.count, o.it->count, "count");
 	want_int(w, (int64_t)now.block_count, (int64_t)sum, "block_count");
 	want_int(w, (int64_t)now.addresses, (int64_t)b->names_len, "addresses");

@@ -245,3 +245,29 @@ func TestBothPathsMakeTheSameTable(t *testing.T) {
 		})
 	})
 }
+
+// C cannot wait for the thread that reads a block, so it changes nothing.
+func TestTheFastPathDoesNotEndABlockThatIsRead(t *testing.T) {
+	const owner, typ = 3 << 20, 7
+	table, st := registry.Open(1)
+	require.Equal(t, status.OK, st)
+	defer table.Close()
+	fast := cpath.Attach(table)
+	gen, r := table.InsertTyped(base, 64, typ, owner)
+	require.Equal(t, registry.OK, r)
+	block, reading := table.StartReading(base, owner)
+	require.True(t, reading)
+	_, r = fast.Release(base, false)
+	require.Equal(t, cpath.Slow, r)
+	_, r = fast.ReleaseEntry(base, gen, false)
+	require.Equal(t, cpath.Slow, r)
+	require.True(t, table.IsUntouched(block))
+	require.Equal(t, registry.OK, fast.Acquire(base))
+	_, r = fast.Release(base, false)
+	require.Equal(t, registry.OK, r, "not the last reference")
+	table.StopReading(base)
+	ended, r := table.Release(base)
+	require.Equal(t, registry.Gone, r)
+	table.SettleTyped(ended.Record)
+	require.NoError(t, table.Check())
+}

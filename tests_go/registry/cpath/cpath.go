@@ -60,7 +60,8 @@ import (
 	"tlruntime/runtime/registry"
 )
 
-const slow = registry.Result(C.TLC_SLOW)
+// Slow is C's answer where Go has to do it. Release and ReleaseEntry return it.
+const Slow = registry.Result(C.TLC_SLOW)
 
 // Path is a table as the library uses it: C, and what C cannot answer is Go's. One
 // goroutine at a time, and the newest Path alone.
@@ -74,7 +75,7 @@ func Attach(t *registry.Table) Path {
 }
 
 func result(r C.int, other func() registry.Result) registry.Result {
-	if registry.Result(r) == slow {
+	if registry.Result(r) == Slow {
 		return other()
 	}
 	return registry.Result(r)
@@ -84,7 +85,7 @@ func result(r C.int, other func() registry.Result) registry.Result {
 func (d Path) Adopt(p, bytes uintptr) (uint32, registry.Result) {
 	var gen C.uint32_t
 	r := C.adopt(C.uintptr_t(p), C.uint64_t(bytes), &gen)
-	if registry.Result(r) == slow {
+	if registry.Result(r) == Slow {
 		return d.Table.Adopt(p, bytes)
 	}
 	return uint32(gen), registry.Result(r)
