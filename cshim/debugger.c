@@ -7,6 +7,7 @@
 enum tlc_number {
 	tlc_span_shift = TL_SPAN_SHIFT,
 	tlc_class_large = TL_CLASS_LARGE,
+	tlc_class_rest = TL_CLASS_REST,
 	tlc_sh_alive = TL_SH_ALIVE,
 	tlc_sh_merged = TL_SH_MERGED,
 	tlc_sh_immortal = TL_SH_IMMORTAL,

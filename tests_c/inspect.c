@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <tl_runtime.h>
 
-void look_here(tl_tensor* tensor, tl_tensor* copy, void* vec, void* freed);
+void look_here(tl_tensor* tensor, tl_tensor* copy, void* vec, void* freed, void* large);
 
-__attribute__((noinline)) void look_here(tl_tensor* tensor, tl_tensor* copy, void* vec, void* freed)
+__attribute__((noinline)) void look_here(tl_tensor* tensor, tl_tensor* copy, void* vec, void* freed, void* large)
 {
-	__asm__ volatile("" ::"r"(tensor), "r"(copy), "r"(vec), "r"(freed) : "memory");
+	__asm__ volatile("" ::"r"(tensor), "r"(copy), "r"(vec), "r"(freed), "r"(large) : "memory");
 }
 
 int main(void)
@@ -27,8 +27,10 @@ int main(void)
 	tl_tensor* copy = tl_tensor_clone(tensor);
 	void* freed = tl_mem_alloc(40);
 	tl_ptr_release(freed);
-	if (copy == NULL || vec == NULL || element == NULL) return 1;
-	look_here(tensor, copy, vec, freed);
+	void* large = tl_mem_alloc(300000);
+	if (copy == NULL || large == NULL || vec == NULL || element == NULL) return 1;
+	look_here(tensor, copy, vec, freed, large);
+	tl_ptr_release(large);
 	tl_mem_exit_scope();
 	tl_mem_function_exit();
 	tl_mem_exit_scope();

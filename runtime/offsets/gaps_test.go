@@ -20,3 +20,17 @@ func TestGapsAreSweptWhenItIsLate(t *testing.T) {
 	}
 	require.LessOrEqual(t, solved(t, p, offsets.Options{Budget: 1}).FrameBytes(), whole.FrameBytes()*11/10)
 }
+
+// An end of an interval has a number of 31 bits, so their number is refused before they are looked at.
+func TestTooManyGapsAreRefused(t *testing.T) {
+	gaps := make([]offsets.Interval, 1<<21)
+	buffers := make([]offsets.Buffer, 1<<9)
+	for i := range buffers {
+		buffers[i] = offsets.Buffer{Bytes: 8, End: 4, Gaps: gaps}
+	}
+	_, err := offsets.Solve(offsets.Problem{Buffers: buffers}, offsets.Options{})
+	var input *offsets.InputError
+	require.ErrorAs(t, err, &input)
+	require.Equal(t, len(buffers)-1, input.Buffer)
+	require.ErrorContains(t, err, "more than 1073741823; split the problem")
+}

@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// maxBuffers keeps indices in 31 bits.
-const maxBuffers = math.MaxInt32 / 2
+// maxIntervals keeps in 31 bits the indices of buffers, and of both ends of the intervals in which they are alive.
+const maxIntervals = math.MaxInt32 / 2
 
 // maxSum keeps every sum of offsets, sizes and alignments in 63 bits, above it the
 // offset none included.
@@ -15,9 +15,16 @@ const maxSum = 1 << 61
 
 // validate reports the first thing in p that means nothing.
 func validate(p *Problem, w watch) error {
-	if len(p.Buffers) > maxBuffers {
+	if len(p.Buffers) > maxIntervals {
 		return &InputError{Buffer: -1, Reason: fmt.Sprintf("%d buffers; split the problem, at most %d are taken",
-			len(p.Buffers), maxBuffers)}
+			len(p.Buffers), maxIntervals)}
+	}
+	intervals := len(p.Buffers)
+	for i := range p.Buffers {
+		if intervals += len(p.Buffers[i].Gaps); intervals > maxIntervals {
+			return &InputError{Buffer: i, Name: p.Buffers[i].Name, Reason: fmt.Sprintf(
+				"buffers and gaps up to this one are more than %d; split the problem, or leave short gaps out", maxIntervals)}
+		}
 	}
 	for i, s := range p.Spaces {
 		if s.Capacity < 0 {

@@ -15,6 +15,7 @@ import struct
 import gdb
 
 SHOWN = 20  # elements of a tensor or Vec, entries of a scope
+WORDS_OF_PAGE = 512
 FORMATS = {"f32": "f", "f64": "d", "f16": "e", "i8": "b", "i16": "h", "i32": "i", "i64": "q",
            "u8": "B", "u16": "H", "u32": "I", "u64": "Q", "bool": "?"}
 DTYPES = [*FORMATS, "bf16", "c64", "c128"]
@@ -43,19 +44,48 @@ def atomic(value):
     return int(value.cast(gdb.lookup_type("unsigned int")))
 
 
+def span_words(shared, first, count):
+    """The words of some spans."""
+    memory = gdb.selected_inferior().read_memory(int(shared["spans"]) + 8 * first, 8 * count)
+    return struct.unpack(f"{count}Q", memory)
+
+
+def spans_of_large(shared, first):
+    """How many spans the large object takes that begins at this one: each of the others has its distance to it."""
+    end, n = int(shared["heap_bytes"]) >> number("span_shift"), 1
+    while first + n < end:
+        at_once = min(WORDS_OF_PAGE - (first + n) % WORDS_OF_PAGE, end - first - n)
+        try:
+            words = span_words(shared, first + n, at_once)
+        except gdb.MemoryError:  # a page that was never written, and that a core file lacks
+            return n
+        for word in words:
+            if word != n << 8 | number("class_rest"):
+                return n
+            n += 1
+    return n
+
+
 class Slot:
     """The slot of the heap that an address lies in."""
 
     def __init__(self, address, shared):
-        offset = address - int(shared["heap_base"])
-        word = int(shared["spans"][offset >> number("span_shift")].cast(gdb.lookup_type("unsigned long")))
-        self.size_class = word & 0xFF
-        info = shared["classes"][self.size_class]
-        inside = offset & int(info["mask"])
-        place = inside * int(info["reciprocal"]) >> 64
-        place -= place % (int(info["block_records"]) // int(info["slots"]))
-        self.size = int(info["size"])
-        self.start = address - inside + place * int(info["stride"])
+        base, shift = int(shared["heap_base"]), number("span_shift")
+        offset = address - base
+        span = offset >> shift
+        (word,) = span_words(shared, span, 1)
+        if word & 0xFF == number("class_rest"):
+            span -= word >> 8 & 0xFFFFFF
+            (word,) = span_words(shared, span, 1)
+        self.size_class, place = word & 0xFF, 0
+        if self.size_class == number("class_large"):
+            self.size, self.start = spans_of_large(shared, span) << shift, base + (span << shift)
+        else:
+            info = shared["classes"][self.size_class]
+            inside = offset & int(info["mask"])
+            place = inside * int(info["reciprocal"]) >> 64
+            place -= place % (int(info["block_records"]) // int(info["slots"]))
+            self.size, self.start = int(info["size"]), address - inside + place * int(info["stride"])
         self.record = shared["records"][(word >> 32) + place]
         self.sh, self.loc = atomic(self.record["sh"]), atomic(self.record["loc"])
         self.type = atomic(self.record["type_flags"]) & number("type_mask")
