@@ -1,34 +1,14 @@
 /* Objects and tensors from 4 MiB on lie on huge pages, where the system has them and TL_HUGE_PAGES does not refuse. */
-#include <inttypes.h>
-#include <stdio.h>
+#include "mappings.h"
 
-#include "memory.h"
-
-enum { MARKED = 1, PLAIN = 0, UNKNOWN = -1 };
-
-/* Whether the mapping of an address is marked for huge pages. */
-static int mark_of(const void* p)
-{
-	FILE* file = fopen("/proc/self/smaps", "r");
-	char line[512];
-	bool inside = false;
-	int found = UNKNOWN;
-	while (file != NULL && found == UNKNOWN && fgets(line, sizeof line, file) != NULL) {
-		uintptr_t start, end;
-		if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " ", &start, &end) == 2)
-			inside = (uintptr_t)p >= start && (uintptr_t)p < end;
-		if (inside && strncmp(line, "VmFlags:", 8) == 0) found = strstr(line, " hg") != NULL ? MARKED : PLAIN;
-	}
-	if (file != NULL) fclose(file);
-	return found;
-}
+#define HUGE " hg"
 
 static int mark_of_tensor(int64_t bytes)
 {
 	const int64_t shape[1] = {bytes};
 	tl_tensor* t = tl_tensor_empty(TL_DTYPE_U8, TL_DEVICE_CPU, 1, shape);
 	CHECK(t != NULL);
-	return mark_of((char*)tl_tensor_data(t) + bytes / 2);
+	return mark_of((char*)tl_tensor_data(t) + bytes / 2, HUGE);
 }
 
 /* Memory stays marked, so what is not comes first. */
@@ -38,11 +18,11 @@ static void large_memory_is_marked(void)
 	CHECK_INT(mark_of_tensor(3 * MIB), PLAIN);
 	CHECK_OK(tl_configure("TL_HUGE_PAGES", "0"));
 	CHECK_INT(mark_of_tensor(16 * MIB), PLAIN);
-	CHECK_INT(mark_of((char*)tl_mem_new(16 * MIB) + 8 * MIB), PLAIN);
+	CHECK_INT(mark_of((char*)tl_mem_new(16 * MIB) + 8 * MIB, HUGE), PLAIN);
 	CHECK_OK(tl_configure("TL_HUGE_PAGES", "auto"));
 	CHECK_INT(mark_of_tensor(4 * MIB), MARKED);
 	CHECK_INT(mark_of_tensor(100000000), MARKED);
-	CHECK_INT(mark_of((char*)tl_mem_new(8 * MIB) + 4 * MIB), MARKED);
+	CHECK_INT(mark_of((char*)tl_mem_new(8 * MIB) + 4 * MIB, HUGE), MARKED);
 	CHECK_OK(tl_configure("TL_HUGE_PAGES", "1"));
 	CHECK_INT(mark_of_tensor(32 * MIB), MARKED);
 	CHECK_OK(tl_configure("TL_HUGE_PAGES", "auto"));

@@ -37,15 +37,17 @@ type recordTable struct {
 	blocksBase   uintptr
 	limit        uint32
 
-	mu   sync.Mutex // guards all below
-	next uint32     // first record never used
-	free [layout.Classes]uint32
+	mu     sync.Mutex // guards all below
+	next   uint32     // first record never used
+	dumped uint32     // records that core dumps hold, a multiple of dumpStep or all
+	free   [layout.Classes]uint32
 }
 
 const (
 	purgeable   = layout.WholePageSlots // slots of blocks that fill whole pages and are purged
 	lineRecords = layout.LineRecords
 	pageRecords = layout.PageRecords
+	dumpStep    = 1 << 20 // records that are added to core dumps at once
 )
 
 // A line of records is a cache line, a page of them a page.
@@ -58,7 +60,7 @@ var (
 
 func (t *recordTable) open(bytes uint64) bool {
 	bytes = min(bytes, 1<<32*layout.RecordBytes-layout.SpanBytes)
-	base, err := memory.Map(uintptr(bytes), "records")
+	base, err := memory.MapUndumped(uintptr(bytes), "records")
 	if err != nil {
 		return false
 	}
@@ -68,14 +70,24 @@ func (t *recordTable) open(bytes uint64) bool {
 		memory.Unmap(base, uintptr(bytes), "records")
 		return false
 	}
-	t.blocksBase, err = memory.Map(t.blocksBytes(), "records")
+	t.blocksBase, err = memory.MapUndumped(t.blocksBytes(), "records")
 	if err != nil {
 		memory.Unmap(t.metadataBase, t.metadataBytes(), "records")
 		memory.Unmap(base, uintptr(bytes), "records")
 		return false
 	}
 	t.next = 64 // record 0 is the one of every span not in use; 0 also ends lists
+	t.dump()
 	return true
+}
+
+// dump has core dumps hold the records that are in use.
+func (t *recordTable) dump() {
+	for ; t.dumped < t.next; t.dumped += min(dumpStep, t.limit-t.dumped) {
+		n := uintptr(min(dumpStep, t.limit-t.dumped))
+		memory.Dump(t.base+uintptr(t.dumped)*layout.RecordBytes, n*layout.RecordBytes)
+		memory.Dump(layout.Address(t.blockOf(t.dumped)), n/lineRecords*4)
+	}
 }
 
 func (t *recordTable) close() {
@@ -132,6 +144,7 @@ func (t *recordTable) take(class, n, step uint32) (uint32, bool) {
 		return 0, false
 	}
 	t.next = first + records
+	t.dump()
 	for r := first; r < t.next; r += lineRecords {
 		atomic.StoreUint32(t.blockOf(r), first)
 	}

@@ -39,6 +39,8 @@ func reserve(bytes uintptr) (uintptr, error) { return mapLazy(bytes) }
 func mapHuge(bytes uintptr) (uintptr, error) { return mapLazy(bytes) }
 
 func adviseHuge(uintptr, uintptr) {}
+func undump(uintptr, uintptr)     {}
+func dump(uintptr, uintptr)       {}
 
 // unmap returns only the newest piece; tests that churn get it back in order.
 func unmap(addr, bytes uintptr) {

@@ -19,7 +19,14 @@ func mapLazy(bytes uintptr) (uintptr, error) {
 	return mmap(bytes, unix.PROT_READ|unix.PROT_WRITE)
 }
 
-func reserve(bytes uintptr) (uintptr, error) { return mmap(bytes, unix.PROT_NONE) }
+// reserve keeps what is not committed out of dumps that debuggers write. The kernel leaves it out anyway.
+func reserve(bytes uintptr) (uintptr, error) {
+	p, err := mmap(bytes, unix.PROT_NONE)
+	if err == nil {
+		undump(p, bytes)
+	}
+	return p, err
+}
 
 func mmap(bytes uintptr, prot int) (uintptr, error) {
 	p, err := unix.MmapPtr(-1, 0, nil, bytes, prot, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
@@ -54,6 +61,7 @@ func commit(addr, bytes uintptr) error {
 	if unix.Mprotect(layout.Bytes(addr, uint64(bytes)), unix.PROT_READ|unix.PROT_WRITE) != nil {
 		return ErrRefused
 	}
+	dump(addr, bytes)
 	return nil
 }
 

@@ -11,6 +11,10 @@ import (
 // adviseHuge does nothing: the system decides alone.
 func adviseHuge(uintptr, uintptr) {}
 
+// A core has what was touched.
+func undump(uintptr, uintptr) {}
+func dump(uintptr, uintptr)   {}
+
 // Resident is unknown here.
 func Resident() uint64 { return 0 }
 

@@ -18,6 +18,11 @@ func adviseHuge(addr, bytes uintptr) {
 	_ = unix.Madvise(layout.Bytes(addr, uint64(bytes)), unix.MADV_HUGEPAGE)
 }
 
+func undump(addr, bytes uintptr) {
+	_ = unix.Madvise(layout.Bytes(addr, uint64(bytes)), unix.MADV_DONTDUMP)
+}
+func dump(addr, bytes uintptr) { _ = unix.Madvise(layout.Bytes(addr, uint64(bytes)), unix.MADV_DODUMP) }
+
 // Resident returns the resident bytes of the process, 0 when unknown.
 func Resident() uint64 {
 	text, err := os.ReadFile("/proc/self/statm")

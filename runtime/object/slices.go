@@ -41,6 +41,7 @@ const (
 	maxSlices    = 8192
 	minSlices    = 16 // under RLIMIT_AS; threads beyond share the locked context
 	raceSlices   = 64
+	dumpedBytes  = 64 << 20 // of the scope entries, of the frame stack and of the arena of a thread, in a core dump
 )
 
 // magazineCapacity bounds a magazine by bytes; it has some entries of any class.
@@ -58,7 +59,7 @@ func (s *slices) open(g *layout.Globals, arena uint64) status.Status {
 	for ; ; arena, count = max(arena/2, layout.SpanBytes), max(count/2, minSlices) {
 		size := s.plan(g, arena)
 		if count*size <= left/8 || memory.Instrumented {
-			if base, err := memory.Map(uintptr(count*size), "contexts"); err == nil {
+			if base, err := memory.MapUndumped(uintptr(count*size), "contexts"); err == nil {
 				s.base, s.count = base, uint32(count)
 				g.SlicesBase, g.SlicesBytes, g.SliceShift = base, count*size, s.shift
 				return status.OK
@@ -136,6 +137,7 @@ func (s *slices) create() *Context {
 // when the fast path is off.
 func (s *slices) prepare(c *Context, id uint32) {
 	addr := c.address()
+	s.dump(addr)
 	c.Id, c.Self = id, addr
 	c.Owner = layout.OwnerNever
 	c.RecordLimit = uint32(process.heap.RecordLimit())
@@ -169,6 +171,14 @@ func (s *slices) prepare(c *Context, id uint32) {
 	c.SampleLeft = Never
 	c.RecallSeen = atomic.LoadUint32(&process.g.Recall)
 	c.FrameTop, c.FrameEnd = c.FrameBase, c.FrameBase+uintptr(process.g.ArenaCapacity)
+}
+
+// dump has core dumps hold what most threads use of the slice at an address.
+func (s *slices) dump(addr uintptr) {
+	bytes := min(process.g.ArenaCapacity, dumpedBytes)
+	memory.Dump(addr, uintptr(s.entries.offset+bytes))
+	memory.Dump(addr+uintptr(process.g.FrameOffset), uintptr(bytes))
+	memory.Dump(addr+uintptr(process.g.ArenaOffset), uintptr(bytes))
 }
 
 // each visits every context made so far.

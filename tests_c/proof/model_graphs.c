@@ -78,7 +78,7 @@ static void compare_contents(world* w, const item* of, item* it)
 	int id = layout_of(of) != NULL ? types[of->type].id_offset : NO_ID;
 	if (of->kind == VEC || of->own_vec) return;
 	verify(w, it);
-	if (id != NO_ID) want_int(w, (int64_t) * (volatile uint64_t*)(it->at + id), (int64_t)of->id, "the id in a copy");
+	if (id != NO_ID) want_int(w, (int64_t)*(volatile uint64_t*)(it->at + id), (int64_t)of->id, "the id in a copy");
 	fill(it);
 }
 
