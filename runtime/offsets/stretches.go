@@ -24,6 +24,8 @@ const (
 	placedAgainEach = 20
 	// stretchShare is how many times the work of mending stretching may have.
 	stretchShare = 8
+	// stretchItems are too few to have hot places far from each other: the tree searches them as a whole.
+	stretchItems = 1000
 	// stretchLength is the longest hot place, in reaches to each side.
 	stretchLength = 32
 )

@@ -28,3 +28,10 @@ func TestHotPlacesReachTheLoad(t *testing.T) {
 	s := solved(t, p, offsets.Options{Seed: 1, MaxSteps: 250_000})
 	require.Zero(t, s.Gap())
 }
+
+// So it is with so few buffers that a tree searches them, too, which alone leaves a twentieth above the load.
+func TestHotPlacesOfFewBuffersReachTheLoad(t *testing.T) {
+	p := problems.Large["alive 50"](4, 3000)
+	s := solved(t, p, offsets.Options{Seed: 1, MaxSteps: 60_000})
+	require.Zero(t, s.Gap())
+}
