@@ -33,8 +33,9 @@ const (
 // stretching places anew what is above a limit close to the goal. A few hot places in time decide the frame, far from
 // each other; between them are valleys of the load, where what two of them need can be brought together. So a hot place
 // is placed anew from valley to valley, as if there was nothing else, and what is in its way beyond the valleys is
-// ejected or placed anew with it. Where all succeed, the next limit is closer to the goal; where some fail, limits between that and the frame
-// follow, and then there is more work for each. It takes turns with mending, which lowers what reaches highest.
+// ejected or placed anew with it. Where all succeed, the next limit is closer to the goal; where some fail, limits
+// between that and the frame follow, and then there is more work for each. It takes turns with mending, which lowers
+// what reaches highest.
 type stretching struct {
 	*mender
 	reach  int32 // twice the mean life
