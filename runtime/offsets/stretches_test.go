@@ -22,7 +22,7 @@ func TestHotPlacesComeCloseToTheLoad(t *testing.T) {
 }
 
 // Hot places are placed anew below ever lower limits, until the frame is the bound. Without ejections of elastic items
-// as many steps leave a hundredth above it.
+// as many steps leave a thousandth above it.
 func TestHotPlacesReachTheLoad(t *testing.T) {
 	p := problems.Large["alive 50"](2, 30_000)
 	s := solved(t, p, offsets.Options{Seed: 1, MaxSteps: 250_000})
