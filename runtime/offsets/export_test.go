@@ -44,6 +44,20 @@ func SweepFromCore(p Problem, limit int64) (s *Solution, placed, stays bool) {
 	return in.solution(&p, pack.ground.offset), true, stays
 }
 
+// PackElastic places the buffers of p, which lie at offset 0 at first, with so many ejections of elastic items at most.
+func PackElastic(p Problem, limit int64, ejections int) (s *Solution, packed bool) {
+	in, err := newInstance(&p, func(int64) {})
+	if err != nil {
+		return nil, false
+	}
+	offset := make([]int64, len(in.items))
+	for i := range in.items {
+		offset[i] = max(0, in.items[i].pinned)
+	}
+	packed = newSolver(&p, Options{}).elastic(in, offset, in.every(), limit, ejections)
+	return in.solution(&p, offset), packed
+}
+
 // solution of one space.
 func (in *instance) solution(p *Problem, offset []int64) *Solution {
 	s := in.spread(p, offset)

@@ -177,7 +177,7 @@ func (a *area) between(low, high int64) int64 { return a.ceil(low + (high-low)/2
 func (s *solver) lower(a *area, goal int64) bool {
 	a.round++
 	s.spend(1)
-	if s.search && a.large && a.stretches(goal) {
+	if s.search && (a.large || len(a.in.items) > stretchItems) && a.stretches(goal) {
 		s.stretch(a, goal)
 		return true
 	}

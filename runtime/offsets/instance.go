@@ -67,6 +67,15 @@ func (in *instance) conflict(a, b *item) bool {
 	return false
 }
 
+// every lists all items.
+func (in *instance) every() []int32 {
+	list := make([]int32, len(in.items))
+	for i := range list {
+		list[i] = int32(i)
+	}
+	return list
+}
+
 // spans are the sections in which an item is alive.
 func (in *instance) spans(it *item) []span {
 	if it.holes == 0 {

@@ -6,20 +6,26 @@ const (
 	// The lowest limit is above the goal by goal/closeTo at first. That is halved while all hot places succeed, and
 	// stretching ends at goal/closest. Limits between that and the frame are at least goal/finest apart.
 	closeTo = 105
-	closest = 16 * closeTo
+	closest = 256 * closeTo
 	finest  = 500
 	// A hot place has stretchChain ejections before it is placed anew.
 	stretchChain = 200
+	// fewEjections place a hot place anew in the first round below a limit, growEjections by how many times that grows
+	// from then on, manyEjections the most.
+	fewEjections, growEjections, manyEjections = 2_000, 4, 2_000_000
+	// mergeEjections merge a hot place with what lives beyond it at most.
+	mergeEjections = 4_000
+	// unitsPerEjection is the work of a tree for a core, for each of those ejections.
+	unitsPerEjection = 500
 	// stretchPeaks of a hot place are tried as the middle of a core. From a core stretchSweeps are made; of those that
 	// place everything, stretchRelays are tried in the whole.
 	stretchPeaks, stretchSweeps, stretchRelays = 3, 4, 2
-	// longCore is the work of a tree for a core in the second round below a limit, coreGrowth by how many times that
-	// grows from then on, longestCore the most.
-	longCore, coreGrowth, longestCore = 4_000_000, 8, 256_000_000
 	// placedAgainEach times as many items as a hot place has may be placed again by a sweep.
 	placedAgainEach = 20
 	// stretchShare is how many times the work of mending stretching may have.
-	stretchShare = 2
+	stretchShare = 8
+	// stretchItems are too few to have hot places far from each other: the tree searches them as a whole.
+	stretchItems = 1000
 	// stretchLength is the longest hot place, in reaches to each side.
 	stretchLength = 32
 )
@@ -27,15 +33,16 @@ const (
 // stretching places anew what is above a limit close to the goal. A few hot places in time decide the frame, far from
 // each other; between them are valleys of the load, where what two of them need can be brought together. So a hot place
 // is placed anew from valley to valley, as if there was nothing else, and what is in its way beyond the valleys is
-// ejected. Where all succeed, the next limit is closer to the goal; where some fail, limits between that and the frame
-// follow, and then there is more work for each. It takes turns with mending, which lowers what reaches highest.
+// ejected or placed anew with it. Where all succeed, the next limit is closer to the goal; where some fail, limits
+// between that and the frame follow, and then there is more work for each. It takes turns with mending, which lowers
+// what reaches highest.
 type stretching struct {
 	*mender
 	reach  int32 // twice the mean life
 	part   int64 // 1/part of the goal is between it and the lowest limit
 	aim    int64 // the limit of the next round; 0: the lowest
-	work   int64 // units that a tree may have for a core at the lowest limit; 0: no tree
-	units  int64 // the same in this round
+	least  int   // ejections for a hot place at the lowest limit
+	most   int   // the same in this round
 	spent  int64 // units of stretching
 	mended int64 // units of mending
 	placed int   // hot places placed anew, in all rounds
@@ -49,14 +56,14 @@ func (a *area) stretches(goal int64) bool {
 		if a.load == nil {
 			a.load, a.plain = a.in.load(), a.in.plain()
 		}
-		a.hot = &stretching{reach: 1 + int32(2*a.in.volume()/int64(len(a.in.items))), part: closest}
+		a.hot = &stretching{reach: 1 + int32(2*a.in.volume()/int64(len(a.in.items))), part: closest, least: fewEjections}
 		if a.plain && a.in.alivePerSection() <= windowItems/2 {
 			a.hot.part = closeTo
 		}
 	}
 	h := a.hot
 	for h.part < closest && goal+goal/h.part >= a.frame {
-		h.part, h.aim, h.work = 2*h.part, 0, 0
+		h.part, h.aim, h.least = 2*h.part, 0, fewEjections
 	}
 	return h.part < closest && (h.gained || h.spent <= stretchShare*h.mended)
 }
@@ -71,11 +78,11 @@ func (s *solver) stretch(a *area, goal int64) {
 	h.chain = stretchChain
 	lowest := goal + goal/h.part
 	all := h.aim <= lowest || h.aim >= frame
-	if h.limit, h.units = h.aim, min(h.work, longCore); all {
-		h.limit, h.units = lowest, h.work
+	if h.limit, h.most = h.aim, min(h.least, growEjections*fewEjections); all {
+		h.limit, h.most = lowest, h.least
 	}
 	h.lowerAll(all)
-	a.settle("outward sweep")
+	a.settle("mending")
 	h.gained = a.frame < frame
 	s.tick(h.ground.spent())
 	h.spent += s.units - units
@@ -84,17 +91,17 @@ func (s *solver) stretch(a *area, goal int64) {
 	}
 	left := a.frame > h.limit
 	switch {
-	case left && all && h.placed == 0: // sweeps found room for no hot place: it is not worth a tree
+	case left && all && h.placed == 0: // no hot place was placed anew: it is not worth more
 		h.part = closest
 	case left:
 		h.aim = h.limit + (a.frame-h.limit)/2
 	case all:
-		h.part, h.aim, h.work = 2*h.part, 0, 0
+		h.part, h.aim, h.least = 2*h.part, 0, fewEjections
 	default:
 		h.aim = lowest + (h.limit-lowest)/2
 	}
 	if left && all {
-		h.work = min(longestCore, max(longCore, coreGrowth*h.work))
+		h.least = min(manyEjections, growEjections*h.least)
 	}
 	if a.frame-h.aim < goal/finest || h.aim-lowest < goal/finest {
 		h.aim = 0
@@ -139,14 +146,34 @@ func (h *stretching) lowerAll(all bool) {
 func (h *stretching) stretch(i, peak int32) bool {
 	for reach := h.reach; reach <= 4*h.reach; reach += h.reach {
 		h.query++
-		free := h.list(h.valleys(peak, reach), []int32{i}, stackItems)
+		x := h.valleys(peak, reach)
+		free := h.list(x, []int32{i}, stackItems)
 		if len(free) > stackItems || h.s.tick(h.ground.spent()) {
 			return false
 		}
-		in := h.in.cut(free, nil, nil).in
-		placed, laid := h.apart(in, func(offset []int64) bool { return h.relay(i, free, offset, relayed) })
-		if laid || !placed {
-			return laid
+		offset := h.offsets(free)
+		in := h.in.cutTo(x, free, nil, nil).in
+		relay := func(offset []int64) bool { return h.relay(i, free, offset, relayed) }
+		sweep := func() (placed, laid bool) { return h.apart(in, relay) }
+		eject := func() (placed, laid bool) {
+			placed = h.s.elastic(in, offset, in.every(), h.limit, h.most)
+			return placed, placed && (relay(offset) || h.merge(i, free, offset))
+		}
+		// Ejections are quick where few stick out; sweeps from a core need less luck where the load is close to the limit.
+		ways := []func() (placed, laid bool){eject, sweep}
+		if h.most > fewEjections {
+			slices.Reverse(ways)
+		}
+		placed := false
+		for _, way := range ways {
+			found, laid := way()
+			if laid {
+				return true
+			}
+			placed = placed || found
+		}
+		if !placed {
+			return false
 		}
 	}
 	return false
@@ -156,13 +183,14 @@ func (h *stretching) stretch(i, peak int32) bool {
 // from there. It says whether there was a placement, and whether one of them could be laid.
 func (h *stretching) apart(in *instance, lay func(offset []int64) bool) (placed, laid bool) {
 	load, offset := in.load(), make([]int64, len(in.items))
+	units := int64(h.most-fewEjections) * unitsPerEjection
 	tried := span{}
 	for range stretchPeaks {
 		peak := peakBeside(load, tried)
 		if peak < 0 {
 			break
 		}
-		c := h.s.core(in, load, peak, h.limit, h.units)
+		c := h.s.core(in, load, peak, h.limit, units)
 		if h.s.over() {
 			break
 		}
@@ -213,6 +241,48 @@ func (x span) with(section int32) span {
 		return span{section, section + 1}
 	}
 	return span{min(x.first, section), max(x.end, section+1)}
+}
+
+// offsets are those of some items.
+func (h *stretching) offsets(items []int32) []int64 {
+	at := make([]int64, len(items))
+	for k, i := range items {
+		at[k] = h.ground.offset[i]
+	}
+	return at
+}
+
+// merge lays items at new offsets, of which item i lay nowhere, and places anew what lives with them where that is in
+// the way. What reaches beyond all of them in time stays.
+func (h *stretching) merge(i int32, free []int32, offset []int64) bool {
+	hull := h.in.hull(free)
+	h.query++
+	for _, x := range free {
+		if x != i {
+			h.seen[x] = h.query
+		}
+	}
+	all := h.list(hull, slices.Clone(free), stackItems)
+	if len(all) > stackItems {
+		return false
+	}
+	movable, fixed := all[:len(free)], []int32{}
+	for _, x := range all[len(free):] {
+		if it := &h.in.items[x]; it.first < hull.first || it.end > hull.end {
+			fixed = append(fixed, x)
+		} else {
+			movable = append(movable, x)
+		}
+	}
+	w := h.in.cutTo(hull, movable, fixed, h.ground.offset)
+	h.clip(w)
+	offset = append(offset, h.offsets(w.from[len(free):])...)
+	if !h.s.elastic(w.in, offset, w.in.every(), h.limit, min(h.most, mergeEjections)) {
+		return false
+	}
+	h.move(i, w, offset)
+	h.seen[i] = 0
+	return true
 }
 
 // valleys are the sections about a peak: as far as the load stays above three quarters of the limit, and from there to

@@ -11,11 +11,16 @@ type window struct {
 
 // cut makes a window of the items in free; those in fixed stay where they are.
 func (in *instance) cut(free, fixed []int32, offset []int64) *window {
-	hull := in.items[free[0]].span
-	for _, i := range free {
+	return in.cutTo(in.hull(free), free, fixed, offset)
+}
+
+// hull is the stretch of time in which some items live.
+func (in *instance) hull(items []int32) span {
+	hull := in.items[items[0]].span
+	for _, i := range items {
 		hull.first, hull.end = min(hull.first, in.items[i].first), max(hull.end, in.items[i].end)
 	}
-	return in.cutTo(hull, free, fixed, offset)
+	return hull
 }
 
 // cutTo makes a window of a stretch of time.
