@@ -56,7 +56,7 @@ type taste struct {
 var tastes = []taste{{2, 1, 1}, {1, 1, 3}, {}, {1, 1, 1}}
 
 // crowdTastes are those of a crowd, where ends weigh more: in it something else always ends soon.
-var crowdTastes = []taste{{1, 4, 1}, {1, 1, 3}, {}, {1, 2, 1}}
+var crowdTastes = []taste{{1, 4, 1}, {1, 2, 1}, {}, {1, 1, 3}}
 
 const (
 	// holesSeen is how many holes are compared for an item.
@@ -291,8 +291,9 @@ func (o *outward) late(more int64) bool {
 // force places an item for which there is no hole and no ejection, above the limit if need be. It says whether to go
 // on.
 func (o *outward) force(i int32) bool {
-	stretch := o.stretch
-	defer func() { o.stretch = stretch + stretch/longer }()
+	if stretch := o.stretch; o.attempts == 0 { // attempts are worth small steps
+		defer func() { o.stretch = stretch + stretch/longer }()
+	}
 	for {
 		switch {
 		case o.stretch == 0, o.grant < 0:
@@ -310,20 +311,27 @@ func (o *outward) force(i int32) bool {
 func (o *outward) raise() bool {
 	at := o.limit
 	o.limit += o.stretch
-	o.stretch += o.stretch / 2
+	if o.attempts == 0 {
+		o.stretch += o.stretch / 2
+	}
 	if o.limit >= o.most {
 		return false
 	}
+	o.extend(at)
+	return true
+}
+
+// extend makes what is between an earlier limit and this one free.
+func (o *outward) extend(from int64) {
 	o.cells[o.top].at = o.limit
 	k := o.cells[o.top].before
 	if !o.cells[k].free {
-		o.free(at)
-		return true
+		o.free(from)
+		return
 	}
 	o.unlist(k)
 	o.cells[k].end = o.limit
 	o.list(k)
-	return true
 }
 
 // settle puts an item into a free cell.

@@ -37,6 +37,8 @@ const (
 	slowWork = 500_000_000
 	// vainSweeps in a row end the outward sweeps with which a search of a crowd begins.
 	vainSweeps = 20
+	// crowdAttempts are made by a search to get past what finds no room, before the limit goes up.
+	crowdAttempts = 10
 	// outwardTries are made between two rounds of mending.
 	outwardTries = 4
 	// maxLooks are the cells that the ejections of a first outward sweep may look at.
@@ -151,6 +153,9 @@ func (p *packing) byOutward(tries int) {
 		w := p.sweeping(below)
 		if rises {
 			w.most = p.d.frame
+		}
+		if rises && p.search {
+			w.attempts, w.again = crowdAttempts, placedAgain+int64(len(p.in.items))
 		}
 		if _, finished := p.in.outwards(p.ground.offset, w); finished {
 			p.keep("outward sweep")
