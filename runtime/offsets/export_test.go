@@ -1,6 +1,9 @@
 package offsets
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // SetClock replaces the clock until the function that it returns is called.
 func SetClock(clock func() time.Time) (restore func()) {
@@ -19,7 +22,7 @@ func SweepOutwards(p Problem, limit, most int64, turn int, attempts int64) (s *S
 	}
 	offset := make([]int64, len(in.items))
 	lost, finished = in.outwards(offset, sweeping{taste: tastes[turn%len(tastes)], below: limit, most: most,
-		seed: uint64(turn), grant: 1_000_000, tick: func(int64) bool { return false }, attempts: attempts,
+		seed: uint64(turn), grant: 64_000_000, tick: func(int64) bool { return false }, attempts: attempts,
 		again: 1_000_000})
 	return in.solution(&p, offset), lost, finished
 }
@@ -65,4 +68,39 @@ func (in *instance) solution(p *Problem, offset []int64) *Solution {
 	bound := in.lowerBound(in.load(), func() bool { return false })
 	s.Frames = []SpaceResult{{Bytes: in.frame(offset), LowerBound: bound}}
 	return s
+}
+
+// Bands orders what is alive in a section. It counts the holes that there are when half of it has ended, in both
+// directions, also for the order by life.
+func Bands(p Problem, section int32, seed uint64) (stack map[int32]bool, holes, before [2]int) {
+	in, err := newInstance(&p, func(int64) {})
+	if err != nil {
+		return nil, holes, before
+	}
+	list := in.within(span{section, section + 1})
+	in.shuffle(list, seed)
+	before = in.holes(list)
+	in.stacking(list, seed)
+	stack = map[int32]bool{}
+	for _, i := range list {
+		stack[i] = true
+	}
+	return stack, in.holes(list), before
+}
+
+// holes of a stack when half of it has ended, in each direction.
+func (in *instance) holes(stack []int32) (count [2]int) {
+	for d := range count {
+		ends := make([]int32, len(stack))
+		for k, i := range stack {
+			ends[k] = in.when(i, d == 1).end
+		}
+		half := slices.Sorted(slices.Values(ends))[len(ends)/2]
+		for k := range ends {
+			if ends[k] < half && (k == 0 || ends[k-1] >= half) {
+				count[d]++
+			}
+		}
+	}
+	return count
 }

@@ -55,11 +55,14 @@ type taste struct {
 // tastes take turns. The third takes the tightest hole: it is the best where sizes are few.
 var tastes = []taste{{2, 1, 1}, {1, 1, 3}, {}, {1, 1, 1}}
 
+// crowdTastes are those of a crowd, where ends weigh more: in it something else always ends soon.
+var crowdTastes = []taste{{1, 4, 1}, {1, 2, 1}, {}, {1, 1, 3}}
+
 const (
 	// holesSeen is how many holes are compared for an item.
 	holesSeen = 24
-	// stretches of the limit are so small a part of it.
-	stretches = 1024
+	// The first stretch of the limit is so small a part of it, each next one longer by so small a part.
+	stretches, longer = 4096, 16
 	// forever stands for a section: that of what no ejection moves, and the end of a wall.
 	forever = math.MaxInt32
 )
@@ -83,7 +86,7 @@ func (in *instance) outwards(offset []int64, w sweeping) (lost int, finished boo
 		}
 		o := in.newOutward(offset, m, &w, backwards, len(stack))
 		if !placed && !backwards {
-			in.shuffle(stack, w.seed)
+			in.stacking(stack, w.seed)
 		}
 		if placed {
 			o.keep(stack)
@@ -284,6 +287,9 @@ func (o *outward) late(more int64) bool {
 // force places an item for which there is no hole and no ejection, above the limit if need be. It says whether to go
 // on.
 func (o *outward) force(i int32) bool {
+	if stretch := o.stretch; o.attempts == 0 { // attempts are worth small steps
+		defer func() { o.stretch = stretch + stretch/longer }()
+	}
 	for {
 		switch {
 		case o.stretch == 0, o.grant < 0:
@@ -301,19 +307,27 @@ func (o *outward) force(i int32) bool {
 func (o *outward) raise() bool {
 	at := o.limit
 	o.limit += o.stretch
+	if o.attempts == 0 {
+		o.stretch += o.stretch / 2
+	}
 	if o.limit >= o.most {
 		return false
 	}
+	o.extend(at)
+	return true
+}
+
+// extend makes what is between an earlier limit and this one free.
+func (o *outward) extend(from int64) {
 	o.cells[o.top].at = o.limit
 	k := o.cells[o.top].before
 	if !o.cells[k].free {
-		o.free(at)
-		return true
+		o.free(from)
+		return
 	}
 	o.unlist(k)
 	o.cells[k].end = o.limit
 	o.list(k)
-	return true
 }
 
 // settle puts an item into a free cell.

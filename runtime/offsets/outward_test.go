@@ -110,11 +110,13 @@ func TestCrowdsComeClose(t *testing.T) {
 		steps          int64
 		gap            float64
 	}{
-		{3000, 20_000, "uniform", "exponential", 0, 0.025},
-		{3000, 20_000, "uniform", "two kinds", 0, 0.02},
-		{3000, 20_000, "powers of two", "exponential", 0, 0.01},
-		{3000, 20_000, "log-uniform", "exponential", 0, 0.035},
-		{300, 21_000, "uniform", "uniform", 0, 0.035},
+		{3000, 20_000, "uniform", "exponential", 0, 0.01},
+		{3000, 20_000, "uniform", "two kinds", 0, 0.008},
+		{3000, 20_000, "powers of two", "exponential", 0, 0.005},
+		{3000, 20_000, "log-uniform", "exponential", 0, 0.015},
+		{300, 21_000, "uniform", "uniform", 0, 0.01},
+		{3000, 150_000, "few huge", "exponential", 0, 0.075},
+		{3000, 150_000, "log-uniform", "uniform", 0, 0.035},
 		{50, 5_000, "uniform", "exponential", 20_000, 0.04},
 	} {
 		p := problems.Slots(1, c.buffers, c.alive, 100, problems.Sizes[c.sizes], problems.Lives[c.lives])

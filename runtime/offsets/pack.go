@@ -35,10 +35,16 @@ const (
 	quickWork = 4_000_000
 	// slowWork is that up to which a search tries some rules before mending.
 	slowWork = 500_000_000
+	// vainSweeps in a row end the outward sweeps with which a search of a crowd begins.
+	vainSweeps = 20
+	// crowdAttempts are made by a search to get past what finds no room, before the limit goes up.
+	crowdAttempts = 10
 	// outwardTries are made between two rounds of mending.
 	outwardTries = 4
 	// maxLooks are the cells that the ejections of a first outward sweep may look at.
 	maxLooks = 8_000_000
+	// crowdLooks are those where many are alive at once, beside some for each item.
+	crowdLooks = 16_000_000
 	// tight is the reciprocal of the gap below which a large input needs no skyline, and many items no outward sweep
 	// unasked. Many items have no skyline unasked: none was better than an outward sweep.
 	tight = 100
@@ -126,7 +132,7 @@ func (p *packing) byConstruction() {
 }
 
 // local says that few enough are alive at once for mending unasked.
-func (p *packing) local() bool { return p.alive <= windowItems/2 }
+func (p *packing) local() bool { return p.alive <= crowded }
 
 // eighths of the way from the goal to the frame are where the limits of outward sweeps begin.
 var eighths = []int64{3, 5, 2, 4, 6}
@@ -139,10 +145,17 @@ func (p *packing) byOutward(tries int) {
 			return
 		}
 		goal := max(p.d.bound, p.target)
-		turn := p.outward % len(eighths)
-		w := p.sweeping(goal + (p.d.frame-goal)/8*eighths[turn])
-		if !p.local() && turn != 3 {
+		turn, gap := p.outward%len(eighths), p.d.frame-goal
+		below, rises := goal+gap/8*eighths[turn], !p.local() && turn != 3
+		if rises && p.outward == 0 { // a limit that rises from far below takes long
+			below = goal + max(0, gap/8-goal/tight)
+		}
+		w := p.sweeping(below)
+		if rises {
 			w.most = p.d.frame
+		}
+		if rises && p.search {
+			w.attempts, w.again = crowdAttempts, placedAgain+int64(len(p.in.items))
 		}
 		if _, finished := p.in.outwards(p.ground.offset, w); finished {
 			p.keep("outward sweep")
@@ -150,14 +163,24 @@ func (p *packing) byOutward(tries int) {
 	}
 }
 
+// outwardWhile sweeps until so many sweeps in a row did not lower the frame.
+func (p *packing) outwardWhile(vain int) {
+	for k := 0; k < vain && p.plain && !p.done(p.d) && !p.over(); k++ {
+		version := p.d.version
+		if p.byOutward(1); p.d.version > version {
+			k = 0
+		}
+	}
+}
+
 // sweeping asks for the next outward sweep.
 func (p *packing) sweeping(below int64) sweeping {
-	turn := p.outward
-	if p.local() { // the first taste is the best in a crowd
-		turn++
+	taste, grant := crowdTastes[p.outward%len(crowdTastes)], crowdLooks+64*int64(len(p.in.items))
+	if p.local() {
+		taste, grant = tastes[(p.outward+1)%len(tastes)], min(maxLooks, 64*int64(len(p.in.items))+1_000_000)
 	}
-	w := sweeping{taste: tastes[turn%len(tastes)], seed: p.random.Uint64(), tick: p.tick, below: below,
-		grant: min(maxLooks, 64*int64(len(p.in.items))+1_000_000) << min(p.outward/2, 8)}
+	w := sweeping{taste: taste, seed: p.random.Uint64(), tick: p.tick, below: below,
+		grant: grant << min(p.outward/2, 8)}
 	p.spend(1 + int64(len(p.in.items)/itemsPerStep))
 	p.outward++
 	return w
@@ -174,7 +197,9 @@ func (p *packing) outwardUnasked() {
 	case !many:
 		p.byOutward(outwardTries - 1)
 	case p.above(tight), !p.local() && p.above(tighter):
-		p.byOutward(1)
+		if p.byOutward(1); p.d.method == "sweep" {
+			p.byOutward(1)
+		}
 	}
 	if !many {
 		p.allowance += p.units - before
@@ -275,7 +300,7 @@ func (p *packing) deepen() {
 	stuck := func(a *area) bool { return a.vain >= vain }
 	switch {
 	case !p.local():
-		p.byOutward(outwardTries)
+		p.outwardWhile(vainSweeps)
 	case len(p.in.items) > manyItems && p.outward == 0:
 		p.byOutward(1)
 	}

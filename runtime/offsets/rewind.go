@@ -29,12 +29,12 @@ type checkpoint struct {
 	next     int
 	ended    int
 	unplaced int
+	limit    int64
 }
 
-// startRewinding has a checkpoint made in the section with the least load of each half mean life, and one now. Where
-// the limit goes up there are none: a checkpoint has the limit of its time.
+// startRewinding has a checkpoint made in the section with the least load of each half mean life, and one now.
 func (o *outward) startRewinding(next int) {
-	if o.attempts == 0 || o.stretch > 0 {
+	if o.attempts == 0 {
 		return
 	}
 	load, step := o.in.load(), int(o.life)/2+1
@@ -76,7 +76,7 @@ func (o *outward) save(next int) {
 	c.cells, c.unused = append(c.cells[:0], o.cells...), append(c.unused[:0], o.unused...)
 	c.bins, c.filled, c.since = o.bins, o.filled, c.since[:0]
 	o.eachItem(func(_ int32, x *cell) { c.since = append(c.since, o.since[x.item]) })
-	c.next, c.ended, c.unplaced = next, o.ended, len(o.unplaced)
+	c.next, c.ended, c.unplaced, c.limit = next, o.ended, len(o.unplaced), o.limit
 	o.points = append(o.points, c)
 	if next > o.farthest {
 		o.tried, o.noise = 0, 0
@@ -94,13 +94,19 @@ func (o *outward) eachItem(visit func(k int32, x *cell)) {
 }
 
 // rewind goes back to a checkpoint since begin[next] found no room: one half of the attempts to the last one, a quarter
-// to the one before, and so on. It says whether it did.
+// to the one before, and so on. It says whether it did. Where the limit goes up instead, the checkpoints stay, for the
+// next item that finds no room nearby.
 func (o *outward) rewind(next *int) bool {
 	if o.due == nil {
 		return false
 	}
 	o.farthest = max(o.farthest, *next)
-	if o.tried++; len(o.points) == 0 || o.tried > o.attempts || o.again < 0 {
+	switch o.tried++; {
+	case len(o.points) > 0 && o.tried <= o.attempts && o.again >= 0:
+	case o.stretch > 0:
+		o.tried, o.noise = 0, 0
+		return false
+	default:
 		o.spare = append(o.spare, o.points...)
 		o.points = o.points[:0]
 		return false
@@ -119,9 +125,14 @@ func (o *outward) rewind(next *int) bool {
 		o.owner[x.item], o.offset[x.item], o.since[x.item] = k, x.at, since[0]
 		since = since[1:]
 	})
+	if c.limit < o.limit {
+		o.extend(c.limit)
+	}
 	o.again -= int64(*next - c.next)
 	o.looks += int64(len(c.cells)) / 4
-	o.noise, o.taste = rewoundNoise, tastes[o.tried%2]
+	if o.noise = rewoundNoise; o.stretch == 0 {
+		o.taste = tastes[o.tried%2]
+	}
 	o.ended, o.unplaced, *next = c.ended, o.unplaced[:c.unplaced], c.next
 	return true
 }

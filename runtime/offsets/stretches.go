@@ -57,7 +57,7 @@ func (a *area) stretches(goal int64) bool {
 			a.load, a.plain = a.in.load(), a.in.plain()
 		}
 		a.hot = &stretching{reach: 1 + int32(2*a.in.volume()/int64(len(a.in.items))), part: closest, least: fewEjections}
-		if a.plain && a.in.alivePerSection() <= windowItems/2 {
+		if a.plain && a.in.alivePerSection() <= crowded {
 			a.hot.part = closeTo
 		}
 	}
