@@ -19,7 +19,9 @@ func isDumped(t *testing.T, addr uintptr) bool {
 	require.NoError(t, err)
 	var start, end uintptr
 	for line := range strings.Lines(string(text)) {
-		if n, _ := fmt.Sscanf(line, "%x-%x ", &start, &end); n == 2 {
+		var from, to uintptr
+		if n, _ := fmt.Sscanf(line, "%x-%x ", &from, &to); n == 2 {
+			start, end = from, to
 			continue
 		}
 		if flags, found := strings.CutPrefix(line, "VmFlags:"); found && start <= addr && addr < end {

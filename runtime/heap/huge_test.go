@@ -29,7 +29,7 @@ func TestHugePagesAreAskedForOnce(t *testing.T) {
 	}
 	h, wanted := open(t, 64<<20), false
 	h.huge = func() bool { return wanted }
-	require.EqualValues(t, 1, calls(t, h, 14<<20), "they are committed")
+	require.EqualValues(t, 2, calls(t, h, 14<<20), "they are committed, and in core dumps from now on")
 	require.Zero(t, calls(t, h, 14<<20))
 	wanted = true
 	require.Zero(t, calls(t, h, hugeFrom-1))

@@ -38,7 +38,7 @@ const (
 func (s *Side) Begin() status.Status {
 	s.mu.Lock()
 	if s.base == 0 {
-		base, err := memory.Map(uintptr(s.records*sideBytes), sidePurpose)
+		base, err := memory.MapUndumped(uintptr(s.records*sideBytes), sidePurpose)
 		if err != nil {
 			s.mu.Unlock()
 			return status.OutOfMemory

@@ -7,6 +7,7 @@ package memory
 import (
 	"errors"
 	"maps"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -125,16 +126,15 @@ func Map(bytes uintptr, purpose string) (uintptr, error) {
 func MapUndumped(bytes uintptr, purpose string) (uintptr, error) {
 	addr, err := Map(bytes, purpose)
 	if err == nil {
-		calls.Add(1)
 		undump(addr, bytes)
 	}
 	return addr, err
 }
 
-// Dump has core dumps hold a part of such memory, which begins with a page. Where the system refuses that, they lack it.
+// Dump has core dumps hold the pages of a part of such memory. Where the system refuses that, they lack it.
 func Dump(addr, bytes uintptr) {
-	calls.Add(1)
-	dump(addr, bytes)
+	start := addr &^ (uintptr(os.Getpagesize()) - 1)
+	dump(start, addr+bytes-start)
 }
 
 // HugePageBytes is the size of a huge page.

@@ -18,10 +18,13 @@ func adviseHuge(addr, bytes uintptr) {
 	_ = unix.Madvise(layout.Bytes(addr, uint64(bytes)), unix.MADV_HUGEPAGE)
 }
 
-func undump(addr, bytes uintptr) {
-	_ = unix.Madvise(layout.Bytes(addr, uint64(bytes)), unix.MADV_DONTDUMP)
+func undump(addr, bytes uintptr) { advise(addr, bytes, unix.MADV_DONTDUMP) }
+func dump(addr, bytes uintptr)   { advise(addr, bytes, unix.MADV_DODUMP) }
+
+func advise(addr, bytes uintptr, advice int) {
+	calls.Add(1)
+	_ = unix.Madvise(layout.Bytes(addr, uint64(bytes)), advice)
 }
-func dump(addr, bytes uintptr) { _ = unix.Madvise(layout.Bytes(addr, uint64(bytes)), unix.MADV_DODUMP) }
 
 // Resident returns the resident bytes of the process, 0 when unknown.
 func Resident() uint64 {

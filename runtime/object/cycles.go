@@ -66,6 +66,9 @@ func newCollector(c *Context) *collector {
 
 // collect frees what is garbage of the candidates, and returns how many objects go.
 func (k *collector) collect() (died int64) {
+	if k.failed {
+		return 0
+	}
 	k.subtract()
 	k.restore()
 	k.keepTouched()

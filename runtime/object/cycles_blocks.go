@@ -1,6 +1,8 @@
 package object
 
 import (
+	"sync/atomic"
+
 	"tlruntime/runtime/heap"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/registry"
@@ -20,8 +22,12 @@ type candidateBlock struct {
 	first, last uint64         // its references: [first, last) of collector.references
 }
 
-// findBlocks lists the candidates among blocks, after those among objects.
+// findBlocks lists the candidates among blocks, after those among objects. Threads that own no objects share one owner,
+// which does not tell whose a block is: they have no candidates.
 func (k *collector) findBlocks() {
+	if k.c.Owner == layout.OwnerNever {
+		return
+	}
 	process.registry.EachTyped(func(b registry.Typed) {
 		if k.failed || b.Owner != k.c.Owner || b.Shared {
 			return
@@ -84,9 +90,16 @@ func (k *collector) valueOf(e layout.Entry) *heap.SideValue {
 	return process.heap.Side().At(e.Record)
 }
 
-// keepTouched reaches blocks that were counted or ended while the collector looked: somebody had been
-// given one. What is left afterwards is nobody's.
+// keepTouched reaches objects that another thread has counted, and blocks that were counted or ended, while the
+// collector looked: somebody had been given one. What is left afterwards is nobody's.
 func (k *collector) keepTouched() {
+	for i := range k.candidates.Len() - k.blocks.Len() { // the objects are before the blocks
+		e := *k.candidates.At(i)
+		v := k.valueOf(e)
+		if v.Flags&sideReached == 0 && !ownersAlone(atomic.LoadUint32(&process.heap.Record(e.Record).Sh)) {
+			k.reachAll(e, v)
+		}
+	}
 	for i := range k.blocks.Len() {
 		b := k.blocks.At(i)
 		if b.value.Flags&sideReached == 0 && !process.registry.IsUntouched(b.block) {

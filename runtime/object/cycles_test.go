@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/registry"
 	"tlruntime/runtime/status"
@@ -30,6 +31,17 @@ func ringOfBlocks(t *testing.T, c *Context, typ uint32) (ring [2]uintptr) {
 	}
 	*field(ring[0]), *field(ring[1]) = ring[1], ring[0]
 	return ring
+}
+
+func endRing(t *testing.T, c *Context, ring [2]uintptr) {
+	for _, p := range ring {
+		*field(p) = 0
+		block, live := process.registry.TypedAt(p)
+		require.True(t, live)
+		ended, res := process.registry.End(p, block.Gen)
+		require.Equal(t, registry.Gone, res)
+		c.freeForeign(ended)
+	}
 }
 
 // Another thread that was given a block may count it or freeze its count while the collector looks.
@@ -66,15 +78,53 @@ func TestABlockThatIsTouchedDuringACollectionStays(t *testing.T) {
 				require.Equal(t, ring[1-i], *field(p), "what a block of the ring refers to")
 				require.Zero(t, process.registry.Side(p))
 			}
-			for _, p := range ring {
-				*field(p) = 0
-				block, live := process.registry.TypedAt(p)
-				require.True(t, live)
-				ended, res := process.registry.End(p, block.Gen)
-				require.Equal(t, registry.Gone, res)
-				c.freeForeign(ended)
-			}
+			endRing(t, c, ring)
 			c.Drain()
 		})
 	}
+}
+
+// Threads that own no objects have one owner in common, which says of no block whose it is.
+func TestThreadsThatOwnNothingCollectNoBlocks(t *testing.T) {
+	c := newContext(t)
+	typ, st := c.Define(Type{Name: "block of an unowned ring", Size: 8, Offsets: []uintptr{0}})
+	require.Equal(t, status.OK, st)
+	owner := c.Owner
+	c.Owner = layout.OwnerNever
+	ring := ringOfBlocks(t, c, typ)
+	require.Zero(t, c.CollectCycles())
+	endRing(t, c, ring)
+	c.Drain()
+	c.Owner = owner
+}
+
+// Another thread was given the reference to an object of two that refer to each other, and counts it while the
+// collector looks.
+func TestAnObjectThatIsCountedDuringACollectionStays(t *testing.T) {
+	c, other := newContext(t), newContext(t)
+	typ, st := c.Define(Type{Name: "object of a ring", Size: 8, Offsets: []uintptr{0}})
+	require.Equal(t, status.OK, st)
+	require.Equal(t, status.OK, c.EnterScope())
+	given, held := c.ObjectNew(typ), c.ObjectNew(typ)
+	require.Equal(t, status.OK, c.Acquire(given))
+	require.Equal(t, status.OK, c.Acquire(held))
+	require.Equal(t, status.OK, c.ExitScope())
+	*field(given), *field(held) = held, 0
+	require.Equal(t, status.OK, process.heap.Side().Begin())
+	k := newCollector(c)
+	k.find()
+	k.findBlocks()
+	require.Equal(t, status.OK, other.Acquire(given))
+	*field(held) = given // the reference that the thread was given
+	died := k.collect()
+	k.close()
+	process.heap.Side().End()
+	require.Zero(t, died)
+	require.Equal(t, held, *field(given))
+	*field(held) = 0
+	require.Equal(t, status.OK, other.Release(given))
+	require.Equal(t, status.OK, other.Release(given))
+	c.Poll()
+	c.Drain()
+	require.NotEqual(t, status.OK, c.Check(given), "it ends with its last reference")
 }

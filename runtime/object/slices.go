@@ -41,7 +41,9 @@ const (
 	maxSlices    = 8192
 	minSlices    = 16 // under RLIMIT_AS; threads beyond share the locked context
 	raceSlices   = 64
-	dumpedBytes  = 64 << 20 // of the scope entries, of the frame stack and of the arena of a thread, in a core dump
+	// Of the scope entries, of the frame stack and of the arena of so many threads so many bytes are in core dumps. A thread
+	// takes six mappings for that, of which a process has some 65,000.
+	dumpedThreads, dumpedBytes = 256, 64 << 20
 )
 
 // magazineCapacity bounds a magazine by bytes; it has some entries of any class.
@@ -137,7 +139,9 @@ func (s *slices) create() *Context {
 // when the fast path is off.
 func (s *slices) prepare(c *Context, id uint32) {
 	addr := c.address()
-	s.dump(addr)
+	if id < dumpedThreads {
+		s.dump(addr)
+	}
 	c.Id, c.Self = id, addr
 	c.Owner = layout.OwnerNever
 	c.RecordLimit = uint32(process.heap.RecordLimit())

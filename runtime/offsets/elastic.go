@@ -44,7 +44,10 @@ func (s *solver) elastic(in *instance, offset []int64, begin []int32, limit int6
 	if s.tick(in.volume() + 64*int64(n)) {
 		return false
 	}
-	near := in.together()
+	near, pairs := in.together()
+	if s.tick(pairs) {
+		return false
+	}
 	for k := int64(1); ; k++ {
 		e := &elastic{in: in, s: s, limit: limit, offset: offset, placed: make([]bool, n), low: make([]int64, n),
 			high: make([]int64, n), near: near, ejector: in.newEjector(s.random.Uint64()),
@@ -72,9 +75,10 @@ func (e *elastic) run(most int) bool {
 	return len(e.ejector.pool) == 0 && !e.stuck
 }
 
-// together lists by item what is alive together with it.
-func (in *instance) together() [][]int32 {
-	begin, near := in.every(), make([][]int32, len(in.items))
+// together lists by item what is alive together with it, and counts that.
+func (in *instance) together() (near [][]int32, pairs int64) {
+	begin := in.every()
+	near = make([][]int32, len(in.items))
 	slices.SortFunc(begin, func(a, b int32) int { return cmp.Compare(in.items[a].first, in.items[b].first) })
 	for k, i := range begin {
 		for _, x := range begin[k+1:] {
@@ -82,9 +86,10 @@ func (in *instance) together() [][]int32 {
 				break
 			}
 			near[i], near[x] = append(near[i], x), append(near[x], i)
+			pairs += 2
 		}
 	}
-	return near
+	return near, pairs
 }
 
 // start takes the order of the offsets of some items. All else is to be placed.
@@ -119,6 +124,7 @@ func (e *elastic) start(items []int32) {
 // roof is the lowest of what is pinned above where an item lay, or else the limit.
 func (e *elastic) roof(i int32) int64 {
 	roof := e.limit
+	e.cost += int64(len(e.near[i]))
 	for _, x := range e.near[i] {
 		if at := e.in.items[x].pinned; at >= e.offset[i] {
 			roof = min(roof, at)

@@ -36,7 +36,7 @@ type outward struct {
 type sweeping struct {
 	taste    taste
 	below    int64 // the limit
-	most     int64 // what the limit may go up to, exclusively, 0: what finds no room lies above it
+	most     int64 // the limit goes up below it while the grant lasts; 0: what finds no room lies above the limit
 	seed     uint64
 	grant    int64 // of cells that ejections may look at
 	tick     func(units int64) bool

@@ -168,7 +168,7 @@ func (p *packing) outwardWhile(vain int) {
 	for k := 0; k < vain && p.plain && !p.done(p.d) && !p.over(); k++ {
 		version := p.d.version
 		if p.byOutward(1); p.d.version > version {
-			k = 0
+			k = -1
 		}
 	}
 }

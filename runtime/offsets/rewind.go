@@ -3,8 +3,8 @@ package offsets
 import "slices"
 
 const (
-	// checkpoints are kept of an outward sweep at most.
-	checkpoints = 16
+	// checkpoints are kept of an outward sweep at most, and fewer of so many cells that together they were more than these.
+	checkpoints, checkpointCells = 16, 1 << 20
 	// rewoundNoise is the part by which the costs of holes differ by chance in what is placed again.
 	rewoundNoise = 0.25
 )
@@ -67,7 +67,7 @@ func (o *outward) save(next int) {
 	switch n := len(o.spare); {
 	case n > 0:
 		c, o.spare = o.spare[n-1], o.spare[:n-1]
-	case len(o.points) == checkpoints:
+	case len(o.points) >= max(1, min(checkpoints, checkpointCells/len(o.cells))):
 		c = o.points[0]
 		o.points = slices.Delete(o.points, 0, 1)
 	default:
