@@ -41,8 +41,8 @@ const (
 	maxSlices    = 8192
 	minSlices    = 16 // under RLIMIT_AS; threads beyond share the locked context
 	raceSlices   = 64
-	// Of the scope entries, of the frame stack and of the arena of so many threads so many bytes are in core dumps. A thread
-	// takes six mappings for that, of which a process has some 65,000.
+	// Of the scope entries, of the frame stack and of the arena of so many threads so many bytes are in core dumps. A
+	// thread takes six mappings for that, of which a process has some 65,000.
 	dumpedThreads, dumpedBytes = 256, 64 << 20
 )
 

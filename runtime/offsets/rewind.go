@@ -3,7 +3,7 @@ package offsets
 import "slices"
 
 const (
-	// checkpoints are kept of an outward sweep at most, and fewer of so many cells that together they were more than these.
+	// checkpoints are kept of an outward sweep at most, and so many cells in all of them.
 	checkpoints, checkpointCells = 16, 1 << 20
 	// rewoundNoise is the part by which the costs of holes differ by chance in what is placed again.
 	rewoundNoise = 0.25

@@ -56,7 +56,8 @@ func (a *area) stretches(goal int64) bool {
 		if a.load == nil {
 			a.load, a.plain = a.in.load(), a.in.plain()
 		}
-		a.hot = &stretching{reach: 1 + int32(2*a.in.volume()/int64(len(a.in.items))), part: closest, least: fewEjections}
+		reach := 1 + int32(2*a.in.volume()/int64(len(a.in.items)))
+		a.hot = &stretching{reach: reach, part: closest, least: fewEjections}
 		if a.plain && a.in.alivePerSection() <= crowded {
 			a.hot.part = closeTo
 		}
@@ -159,7 +160,8 @@ func (h *stretching) stretch(i, peak int32) bool {
 			placed = h.s.elastic(in, offset, in.every(), h.limit, h.most)
 			return placed, placed && (relay(offset) || h.merge(i, free, offset))
 		}
-		// Ejections are quick where few stick out; sweeps from a core need less luck where the load is close to the limit.
+		// Ejections are quick where few stick out; sweeps from a core need less luck where the load is close to the
+		// limit.
 		ways := []func() (placed, laid bool){eject, sweep}
 		if h.most > fewEjections {
 			slices.Reverse(ways)
