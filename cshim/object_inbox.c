@@ -75,12 +75,21 @@ static void deliver(uint32_t owner, uint32_t i)
 	tlc_poll();
 }
 
-/* The object that was meant has ended, and the slot's next one was marked as queued, since its word looked alike. It
- * gets the queue's reference as one more, and stays until its owner has read the node. */
-static __attribute__((cold, noinline)) tl_entry give_to_later(const tl_context* c, tl_record* r)
+/* The object that was meant has ended, and the mark was set on the word of a later one of the slot, which looked alike.
+ * That one gets the queue's reference as one more, and stays until its owner has read the node. False, and nothing is
+ * changed: its owner, which had seen its last reference before the mark, has stored over it. What lives there now was
+ * never marked, and nobody would take the reference away again. If another thread has marked it meanwhile, it has two
+ * nodes then, and a reference for each. */
+__attribute__((cold, noinline)) bool tlc_give_to_later(const tl_context* c, tl_record* r, tl_entry* e)
 {
-	atomic_fetch_add_explicit(&r->sh, TL_SH_ONE, memory_order_relaxed);
-	return tlc_entry_of(r, tlc_ref_address(c, tlc_ref_to(c, r)));
+	const tl_ref later = tlc_ref_to(c, r);
+	uint32_t sh = atomic_load_explicit(&r->sh, memory_order_acquire);
+	do {
+		if (!(sh & TL_SH_QUEUED) || TLC_LOAD(r->gen) != tlc_ref_gen(later)) return false;
+	} while (!atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh + TL_SH_ONE, memory_order_acquire,
+	                                                memory_order_acquire));
+	*e = (tl_entry){tlc_ref_address(c, later), tlc_ref_record(later), tlc_ref_gen(later)};
+	return true;
 }
 
 /* Budget: 12 loads, 6 stores, two compare-and-swaps. The owner is read before the shared
@@ -99,7 +108,10 @@ bool tlc_hand_over(tl_context* c, tl_record* r, tl_entry e)
 		return false;
 	}
 	bool same = TLC_LOAD(r->gen) == e.gen;
-	if (TLC_UNLIKELY(!same)) e = give_to_later(c, r);
+	if (TLC_UNLIKELY(!same) && !tlc_give_to_later(c, r, &e)) {
+		give_node(c, i);
+		return false;
+	}
 	tl_node* n = node_at(i);
 	n->object = e.object;
 	n->record = e.record;

@@ -154,10 +154,17 @@ func mergeWord(s *layout.Sh, loc uint32, delta int32) {
 	clampFloats(s)
 }
 
-// mergeQueued handles one inbox node: the queue's reference is dropped and bias ends.
+// mergeQueued handles one inbox node: the queue's reference is dropped and bias ends. A live object
+// that is not queued any more had a second node, see giveToLater, and has a reference for it.
 func (c *Context) mergeQueued(me *Context, e layout.Entry) {
 	r := process.heap.Record(e.Record)
-	if atomic.LoadUint32(&r.Gen) != e.Gen || atomic.LoadUint32(&r.Sh)&layout.ShQueued == 0 {
+	if atomic.LoadUint32(&r.Gen) != e.Gen {
+		return
+	}
+	if sh := atomic.LoadUint32(&r.Sh); sh&layout.ShQueued == 0 {
+		if sh&layout.ShMerged != 0 && me.dropShared(r, e, 0) == zero {
+			me.kill(r, e)
+		}
 		return
 	}
 	loc := atomic.LoadUint32(&r.Loc)
@@ -213,7 +220,7 @@ func (c *Context) dropShared(r *layout.Record, e layout.Entry, loc uint32) outco
 // queue hands the reference to the owner's inbox. The node is taken first: once
 // QUEUED is set there is no way back, and the object stays until its owner has read the
 // node. If that object is a later one, whose shared word looks like that of the object
-// which was meant, it gets the queue's reference as one more, and loses nothing.
+// which was meant, it gets the queue's reference as one more, and loses nothing (giveToLater).
 func (c *Context) queue(r *layout.Record, e layout.Entry, old, owner uint32) (done bool, out outcome) {
 	n := c.takeNode()
 	if n == 0 {
@@ -224,15 +231,34 @@ func (c *Context) queue(r *layout.Record, e layout.Entry, old, owner uint32) (do
 		return false, kept
 	}
 	if gen := atomic.LoadUint32(&r.Gen); gen != e.Gen {
-		updateSh(r, func(s layout.Sh) (layout.Sh, bool) { addShared(&s, 1); return s, true })
-		e.Gen, e.Object = gen, process.heap.LocateLive(e.Record)
 		out = dead
+		if !giveToLater(r, gen) {
+			c.giveNode(n)
+			return true, out
+		}
+		e.Gen, e.Object = gen, process.heap.LocateLive(e.Record)
 	}
 	x := nodeAt(n)
 	x.Object, x.Record, x.Gen = e.Object, e.Record, e.Gen
 	c.Deferred++
 	c.deliver(process.slices.slice(owner), n)
 	return true, out
+}
+
+// giveToLater gives the queue's reference to the object of generation gen, which was marked as
+// queued in place of an earlier one. false, and nothing is changed: its owner, which had seen its last
+// reference before the mark, has stored over it. What lives there now was never marked, and nobody
+// would take the reference away again. If another thread has marked it meanwhile, it has two nodes
+// then, and a reference for each.
+func giveToLater(r *layout.Record, gen uint32) bool {
+	_, given := updateSh(r, func(s layout.Sh) (layout.Sh, bool) {
+		if !s.Has(layout.ShQueued) || atomic.LoadUint32(&r.Gen) != gen {
+			return s, false
+		}
+		addShared(&s, 1)
+		return s, true
+	})
+	return given
 }
 
 // kill marks an object dead and disposes of it: at once when it is plain bytes,

@@ -116,3 +116,80 @@ func TestRefsOfBlocksThatAreUsedAgain(t *testing.T) {
 	}
 	require.Zero(t, ReadStats().LiveObjects)
 }
+
+// staleMark returns a live object of c's, its record, and the entry of the object that was in its slot before.
+func staleMark(t *testing.T, c *Context) (later uintptr, r *layout.Record, old layout.Entry) {
+	p := c.Alloc(64)
+	ref := c.RefOf(p)
+	old = layout.Entry{Object: p, Record: ref.record(), Gen: ref.gen()}
+	require.Equal(t, status.OK, c.Release(p))
+	later = c.Alloc(64)
+	require.Equal(t, p, later, "the test needs the same slot")
+	r = recordOf(later)
+	require.Equal(t, uint32(layout.ShAlive), atomic.LoadUint32(&r.Sh), "the test needs words that look alike")
+	return later, r, old
+}
+
+// A release that comes too late marks the slot's next object as queued: that one loses nothing, and ends with its
+// owner's release.
+func TestALateMarkCostsNoReference(t *testing.T) {
+	c, st := NewContext()
+	require.Equal(t, status.OK, st)
+	other, st := NewContext()
+	require.Equal(t, status.OK, st)
+	later, r, old := staleMark(t, c)
+	done, out := other.queue(r, old, layout.ShAlive, layout.LocOwner(atomic.LoadUint32(&r.Loc)))
+	require.True(t, done)
+	require.Equal(t, dead, out)
+	c.drain(c)
+	require.EqualValues(t, 1, c.Refcount(later))
+	require.Equal(t, status.OK, c.Release(later))
+	require.Zero(t, ReadStats().LiveObjects)
+}
+
+// Two late releases, of which one lost its mark, give the object two references and two nodes, however they come.
+func TestTwoLateMarksCostNoReference(t *testing.T) {
+	c, st := NewContext()
+	require.Equal(t, status.OK, st)
+	other, st := NewContext()
+	require.Equal(t, status.OK, st)
+	for _, released := range []bool{false, true} {
+		later, r, old := staleMark(t, c)
+		owner := layout.LocOwner(atomic.LoadUint32(&r.Loc))
+		_, out := other.queue(r, old, layout.ShAlive, owner)
+		require.Equal(t, dead, out)
+		require.True(t, giveToLater(r, atomic.LoadUint32(&r.Gen)))
+		n := other.takeNode()
+		*nodeAt(n) = layout.Node{Object: later, Record: old.Record, Gen: atomic.LoadUint32(&r.Gen)}
+		other.deliver(process.slices.slice(owner), n)
+		if released {
+			require.Equal(t, status.OK, c.Release(later))
+		}
+		c.drain(c)
+		if !released {
+			require.EqualValues(t, 1, c.Refcount(later))
+			require.Equal(t, status.OK, c.Release(later))
+		}
+		require.Zero(t, ReadStats().LiveObjects)
+	}
+}
+
+// The owner may have stored over the mark, as it had seen its last reference before: what lives in the slot now was
+// never marked, and a reference too many would keep it for ever.
+func TestALateMarkThatIsGoneGivesNothing(t *testing.T) {
+	c, st := NewContext()
+	require.Equal(t, status.OK, st)
+	later, r, old := staleMark(t, c)
+	gen := atomic.LoadUint32(&r.Gen)
+	require.NotEqual(t, old.Gen, gen)
+	require.False(t, giveToLater(r, gen))
+	require.Equal(t, uint32(layout.ShAlive), atomic.LoadUint32(&r.Sh))
+
+	// Nor does an object that was queued after the one that was marked has ended.
+	atomic.StoreUint32(&r.Sh, layout.ShAlive|layout.ShQueued)
+	require.False(t, giveToLater(r, old.Gen))
+	require.Equal(t, uint32(layout.ShAlive|layout.ShQueued), atomic.LoadUint32(&r.Sh))
+	atomic.StoreUint32(&r.Sh, layout.ShAlive)
+	require.Equal(t, status.OK, c.Release(later))
+	require.Zero(t, ReadStats().LiveObjects)
+}
