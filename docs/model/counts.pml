@@ -50,7 +50,8 @@
 #define F_AGAIN 0   /* release by hand under an open scope, and a second object in the same record */
 #endif
 #ifndef F_ROGUE
-#define F_ROGUE 0   /* with F_AGAIN: the remote thread releases what it does not hold, in the worst moment */
+#define F_ROGUE 0   /* with F_AGAIN: the remote thread releases what it does not hold, in the worst moment; 2: it
+                       comes so late that its mark may hit the second object, which is the owner's as well */
 #endif
 #ifndef F_WEAK
 #define F_WEAK 0    /* upgrade a weak reference to the first object of a record; with F_AGAIN the second has no owner */
@@ -89,6 +90,7 @@
 #define INBOX(w)   ((w) & 252)
 #define PAIR(o, g) ((o) * 3 + (g))
 #define NODE(o, g) (4 << PAIR(o, g))
+#define LATER      2 /* in a node: generation 1, by a release that meant generation 0; there may be two nodes then */
 
 byte loc[NO];
 short sh[NO];
@@ -124,7 +126,10 @@ hidden byte x_dead;
 #define OWNING  1
 #define REMOTE  2
 #define LAST    9 /* the slow call that somebody makes after all threads have ended */
-#define MAKER   (F_ROGUE -> 2 : 1) /* the context that makes the second object */
+#define MAKER   (F_ROGUE == 1 -> 2 : 1) /* the context that makes the second object */
+
+/* Whether a release of what one does not hold takes a reference that nobody misses: in the window, or given back. */
+#define MAY_MARK (window[o] || (F_ROGUE == 2 && gen[o] != g && x == ALIVE))
 
 /* Ways to serve a context. */
 #define POLLS   1
@@ -155,10 +160,11 @@ hidden byte x_dead;
 #define DRAINED  (mode == ADOPTS || INBOX(word[serve]) == 0)
 
 mtype = { NEXT, START, CHECK, REG, REG_OWN, REG_MORE, REG_LOOK, REG_LATE, REG_SINK, REG_CLAIM, REG_COUNT, REG_WAIT,
-	REG_SETTLE, REG_SETTLED, UNREG, UNREG_OWN, UNREG_SETTLE, UNREG_SETTLED, UNREG_SUM, ACQ,
-	REL, REL_SETTLE, REL_SETTLED, REL_CLAMP, REL_STORE, REL_LAST, REL_ZERO, REL_MERGE, REL_OTHER, KILL, KILLED, DELIVER, DELIVER_LATE, DELIVER_PUSH, DELIVER_FLAG, DELIVER_REAP,
-	WEAK, WEAK_LOC, WEAK_OWN, WEAK_COUNT, WEAK_READ, WEAK_LOOK, WEAK_TRY, WEAK_CONFIRM, REL_PLAIN,
-	TAKE, SETTLE, BACK, SHARE, SHARE_MERGE, PARK, PARK_LATE, PARK_FLAG, ADOPTED, REAP, REAP_LOOK, ALLOC, ALLOC_LIVE };
+	LATE, REG_SETTLE, REG_SETTLED, UNREG, UNREG_OWN, UNREG_SETTLE, UNREG_SETTLED, UNREG_SUM, ACQ, REL,
+	REL_SETTLE, REL_SETTLED, REL_CLAMP, REL_STORE, REL_LAST, REL_ZERO, REL_MERGE, REL_OTHER, KILL, KILLED,
+	DELIVER, DELIVER_LATE, DELIVER_PUSH, DELIVER_FLAG, DELIVER_REAP, WEAK, WEAK_LOC, WEAK_OWN, WEAK_COUNT,
+	WEAK_READ, WEAK_LOOK, WEAK_TRY, WEAK_CONFIRM, REL_PLAIN, TAKE, SETTLE, BACK, SHARE, SHARE_MERGE, PARK,
+	PARK_LATE, PARK_FLAG, ADOPTED, REAP, REAP_LOOK, ALLOC, ALLOC_LIVE };
 
 /* The end of an operation, and of a poll or an adoption with nothing left to do. */
 #define REST \
@@ -478,13 +484,13 @@ proctype Thread(byte me, ctx, left; byte a, t) {
 		TOUCH;
 		x = sh[o];
 		if
-		:: F_ROGUE && stale && !window[o] -> REST
-		:: !(F_ROGUE && stale && !window[o]) && (!(x & ALIVE) || ZERO(x)) && BUG != 25 -> NOT_LIVE
+		:: F_ROGUE && stale && !MAY_MARK -> REST
+		:: !(F_ROGUE && stale && !MAY_MARK) && (!(x & ALIVE) || ZERO(x)) && BUG != 25 -> NOT_LIVE
 		:: else ->
 			x_count = (BUG == 16 || BUG == 18 -> 0 : CLAIMS(x));
 			if
 			:: (!(x & QUEUED) || BUG == 12) && !(x & MERGED) && COUNT(x) <= x_count && w != 0 ->
-				SET_SH(x | QUEUED); pc = DELIVER
+				SET_SH(x | QUEUED); pc = (F_ROGUE == 2 && stale -> LATE : DELIVER)
 #if BUG == 5
 			:: !(x & QUEUED) && !(x & MERGED) && COUNT(x) <= x_count && w == 0 -> SET_SH(x | QUEUED); REST
 #endif
@@ -503,6 +509,15 @@ proctype Thread(byte me, ctx, left; byte a, t) {
 #if BUG == 48
 	:: d_step { pc == REL_PLAIN -> SET_SH(0); died(); REST }
 #endif
+
+	/* A later object that was marked gets the queue's reference as one more, if its owner has not stored over the mark. */
+	:: d_step { pc == LATE ->
+		if
+		:: gen[o] == g || BUG == 51 -> pc = DELIVER
+		:: gen[o] != g && BUG != 51 && ((sh[o] & QUEUED) || BUG == 50) ->
+			SET_SH(sh[o] + (BUG == 52 -> 0 : ONE)); g = LATER; pc = DELIVER
+		:: else -> NOT_LIVE
+		fi }
 
 	/* Upgrade a weak reference to the object that was first in this record. */
 	:: d_step { pc == WEAK -> if :: gen[o] == 0 -> pc = WEAK_LOC :: else -> REST fi }
@@ -589,11 +604,13 @@ proctype Thread(byte me, ctx, left; byte a, t) {
 	:: d_step { pc == NEXT && serve != 0 && nodes == 0 && mode >= BORROWS && INBOX(word[serve]) != 0 -> take() }
 	:: d_step { pc == NEXT && serve != 0 && nodes != 0 ->
 		do
-		:: !(nodes & NODE(o, g)) -> o = o + g; g = 1 - g
+		:: !(nodes & NODE(o, g)) -> o = o + g / 2; g = (g + 1) % 3
 		:: else -> break
 		od;
 		nodes = nodes - NODE(o, g);
+		g = (g == LATER -> 1 : g);
 		if
+		:: gen[o] == g && !(sh[o] & QUEUED) && (sh[o] & MERGED) && BUG != 53 -> l = 0; w = 0; pc = REL_OTHER
 		:: (gen[o] == g || BUG == 26) && (sh[o] & QUEUED) ->
 			l = loc[o];
 			if
@@ -649,14 +666,14 @@ proctype Thread(byte me, ctx, left; byte a, t) {
 	/* A second object in the record of the first. */
 	:: d_step { pc == ALLOC ->
 		assert(sh[o] == 0 && loc[o] == 0 && holder[ctx] == me);
-		loc[o] = (F_WEAK -> 0 : (F_ROGUE -> LOC(ctx, 0, 2) : LOC(ctx, 1, 1)));
+		loc[o] = (F_WEAK -> 0 : (F_ROGUE -> LOC(ctx, 0, 3 - F_ROGUE) : LOC(ctx, 1, 1)));
 		pc = ALLOC_LIVE }
 	:: d_step { pc == ALLOC_LIVE ->
 		sh[o] = (F_WEAK -> ONE | MERGED | ALIVE : ALIVE);
 		given = true;
 		if
 		:: F_WEAK -> acq[o] = 1; refs[o] = 1
-		:: F_ROGUE -> acq[o] = 1; gift = 1; refs[o] = 2
+		:: F_ROGUE -> acq[o] = 1; gift = 2 - F_ROGUE; refs[o] = 3 - F_ROGUE
 		:: !F_WEAK && !F_ROGUE -> tok[o] = 1; tokens[o] = 1; refs[o] = 1
 		fi;
 		REST }
@@ -691,9 +708,9 @@ init {
 		:: else -> break
 		od;
 		word[1] = ACTIVE; holder[1] = OWNING;
-		word[2] = F_ROGUE * ACTIVE; holder[2] = F_ROGUE * REMOTE;
+		word[2] = (F_ROGUE == 1) * ACTIVE; holder[2] = (F_ROGUE == 1) * REMOTE;
 		run Thread(OWNING, 1, BT, 0, to);
-		run Thread(REMOTE, F_ROGUE * 2, BR, (F_AGAIN -> 0 : 1 - tr), tr);
+		run Thread(REMOTE, (F_ROGUE == 1) * 2, BR, (F_AGAIN -> 0 : 1 - tr), tr);
 		i = 0;
 		do
 		:: i < NA -> run Thread(3 + i, 0, BA, 1 - F_AGAIN, 0); i++

@@ -89,6 +89,7 @@ limits='-DNA=1 -DBT=2 -DBR=2 -DF_FLOAT=1 -DF_MOVE=1 -DF_SPLIT=1 -DLIMIT=1'
 dead='-DNA=1 -DBT=1 -DBR=2 -DBA=1 -DF_DEAD=1'
 again='-DNA=1 -DBT=4 -DBR=0 -DF_AGAIN=1 -DF_ACQUIRE=1'
 rogue='-DNA=0 -DBT=1 -DBR=2 -DF_AGAIN=1 -DF_ROGUE=1'
+late='-DNA=0 -DBT=2 -DBR=2 -DF_AGAIN=1 -DF_ROGUE=2'
 weak='-DNA=1 -DBT=2 -DBR=1 -DBA=1 -DF_WEAK=1 -DF_SHARE=1'
 pair='-DNA=0 -DBT=1 -DBR=1 -DF_WEAK=1 -DF_SHARE=1'
 later='-DNA=0 -DBT=3 -DBR=2 -DF_WEAK=1 -DF_SHARE=1 -DF_AGAIN=1'
@@ -103,10 +104,11 @@ clean two-objects -DNO=2 -DNA=0 -DBT=1 -DBR=1 -DF_FLOAT=1 -DF_PLAIN=1
 clean dead $dead
 clean again $again
 clean rogue $rogue
+clean late $late
 clean weak $weak
 clean later $later
 
-for bug in $(seq 49); do
+for bug in $(seq 53); do
 	case $bug in
 	9 | 29 | 31 | 32 | 41 | 42) mutant "$bug" -DBUG="$bug" $exits ;;
 	14 | 15 | 16 | 17 | 18 | 19 | 20 | 21 | 22 | 34 | 35 | 37 | 40) mutant "$bug" -DBUG="$bug" $floats ;;
@@ -114,6 +116,7 @@ for bug in $(seq 49); do
 	36 | 38) mutant "$bug" -DBUG="$bug" $moves ;;
 	39) mutant "$bug" -DBUG="$bug" $limits ;;
 	26) mutant "$bug" -DBUG="$bug" $rogue ;;
+	50 | 51 | 52 | 53) mutant "$bug" -DBUG="$bug" $late ;;
 	27 | 28) mutant "$bug" -DBUG="$bug" $again ;;
 	43 | 47 | 48) mutant "$bug" -DBUG="$bug" $pair ;;
 	44 | 45 | 46 | 49) mutant "$bug" -DBUG="$bug" $later ;;
