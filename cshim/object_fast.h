@@ -269,6 +269,9 @@ bool tlc_release_found(uintptr_t p, tl_record* r, uint32_t class);
  * may be the last one by now, and the object may lie elsewhere in the slab (object_refs.c). */
 void tlc_give_back(tl_record* r);
 
+/* Takes back what was counted for a tl_ref that turned out stale. A function of its own for its test. */
+void tlc_take_back(tl_record* r);
+
 /* Drops a reference that a container held; what does not refer to a live object is passed over. May run
  * destructors and deleters. */
 void tlc_drop_reference(uintptr_t p);

@@ -42,12 +42,27 @@ __attribute__((cold, noinline)) void tlc_give_back(tl_record* r)
 /* Whether a call is about no object, and this thread's calls are not Go's to answer. */
 static inline bool is_none(tl_ref ref) { return ref == 0 && tlc_is_fast(tlc_tls); }
 
+/* The slot was used again since it was looked up. The owner of the object that was meant may have stored over the count:
+ * where an object with an owner shows none, there is nothing to take back. A word with MERGED is never changed but by
+ * compare-and-swap. */
+__attribute__((cold, noinline)) void tlc_take_back(tl_record* r)
+{
+	uint32_t sh = TLC_LOAD(r->sh);
+	while (!(sh & TL_SH_MERGED)) {
+		if (tlc_sh_count(sh) <= (int32_t)((sh & TL_SH_CLAIM_MASK) >> TL_SH_CLAIM_SHIFT)) return;
+		if (atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh - TL_SH_ONE, memory_order_acq_rel,
+		                                          memory_order_relaxed))
+			return;
+	}
+	tlc_give_back(r);
+}
+
 /* Counts a reference to an object that is not the caller's to count; false: ask Go, nothing changed. */
 static bool acquire_counted(tl_record* r, tl_ref ref)
 {
 	if (!tlc_acquire_record(r)) return false;
 	if (TLC_LIKELY(TLC_LOAD(r->gen) == tlc_ref_gen(ref))) return true;
-	tlc_give_back(r); /* the reference was stale, and the slot was used again since it was looked up */
+	tlc_take_back(r);
 	return false;
 }
 

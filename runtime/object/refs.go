@@ -135,11 +135,24 @@ func (c *Context) AcquireRef(ref Ref) status.Status {
 
 // isStill tells whether a reference that was just counted is one to the object that ref means.
 // If the slot has got another object since it was looked up, that one gets the reference back,
-// at its own address: its class may be another one.
+// at its own address: its class may be another one. The owner of the object that was meant may have
+// stored over the count: where an object with an owner shows none, there is nothing to take back.
 func (c *Context) isStill(ref Ref, o object) bool {
 	gen := atomic.LoadUint32(&o.Record.Gen)
 	if gen == ref.gen() {
 		return true
+	}
+	unmerged := false
+	updateSh(o.Record, func(s layout.Sh) (layout.Sh, bool) {
+		unmerged = !s.Has(layout.ShMerged)
+		given := unmerged && s.Count > s.Claims
+		if given {
+			addShared(&s, -1)
+		}
+		return s, given
+	})
+	if unmerged {
+		return false
 	}
 	o.Entry.Gen, o.Entry.Object = gen, process.heap.LocateLive(ref.record())
 	c.dropAt(o.Entry.Object, o)

@@ -130,6 +130,25 @@ func staleMark(t *testing.T, c *Context) (later uintptr, r *layout.Record, old l
 	return later, r, old
 }
 
+// An acquire by a stale reference counts at the slot's next object, which gives it back, or the owner of the object that
+// was meant has stored over the count: then the next one loses nothing.
+func TestAStaleAcquireCostsNoReference(t *testing.T) {
+	for _, counted := range []bool{false, true} {
+		c, st := NewContext()
+		require.Equal(t, status.OK, st)
+		other, st := NewContext()
+		require.Equal(t, status.OK, st)
+		later, r, old := staleMark(t, c)
+		if counted {
+			require.Equal(t, status.OK, other.retain(r))
+		}
+		require.False(t, other.isStill(Ref(old.Gen)<<32|Ref(old.Record), object{Entry: old, Record: r}))
+		require.Equal(t, uint32(layout.ShAlive), atomic.LoadUint32(&r.Sh))
+		require.Equal(t, status.OK, c.Release(later))
+		require.Zero(t, ReadStats().LiveObjects)
+	}
+}
+
 // A release that comes too late marks the slot's next object as queued: that one loses nothing, and ends with its
 // owner's release.
 func TestALateMarkCostsNoReference(t *testing.T) {

@@ -1,5 +1,6 @@
-/* A release of another thread's object that comes too late marks the slot's next object as queued, or the mark is gone:
- * its owner has stored over it. What is marked gets a reference as one more, what is not gets none. */
+/* A release or an acquire by a stale reference may reach the slot's next object, or the owner has stored over what it did.
+ * A mark that is there gives the next object one reference more; a count that is there is taken back. What is gone
+ * changes nothing. */
 #include <stdio.h>
 
 #include "fake.h"
@@ -36,7 +37,13 @@ int main(void)
 	EXPECT(tlc_give_to_later(tlc_tls, r, &e));
 	EXPECT(TLC_LOAD(r->sh) == (TL_SH_ALIVE | TL_SH_QUEUED) + TL_SH_ONE);
 	EXPECT(e.object == meant.object && e.record == meant.record && e.gen == (uint32_t)(later >> 32));
-	TLC_STORE(r->sh, TL_SH_ALIVE);
+
+	/* What an acquire by the old reference has counted is taken back where it is to be seen. */
+	TLC_STORE(r->sh, TL_SH_ALIVE + TL_SH_ONE);
+	tlc_take_back(r);
+	EXPECT(TLC_LOAD(r->sh) == TL_SH_ALIVE);
+	tlc_take_back(r);
+	EXPECT(TLC_LOAD(r->sh) == TL_SH_ALIVE);
 	EXPECT(tl_ref_release(later) == TL_OK);
 	printf("%d failures\n", failures);
 	return failures != 0;
