@@ -268,7 +268,9 @@ func tlgo_mem_deep_clone(c, pointer uintptr) uintptr {
 //	C: int64_t tl_mem_collect_cycles(void);
 //
 // Ownership: the references inside the garbage are released.
-// Threads: the calling thread's objects.
+// Threads: the calling thread's objects. Others may count and release meanwhile
+// what they were given, but change no reference in an object that they have not
+// counted.
 // Returns: the number of objects freed, -1 on failure.
 // Errors: TL_E_OUT_OF_MEMORY.
 // Cost: linear in the typed objects of the thread and what they refer to.

@@ -187,8 +187,8 @@ void __wrap_x_cgo_thread_start(const go_start* start)
 	run(&(task){.start = *start});
 }
 
-/* The stack of the calling thread, or zeros: Go then estimates. runtime/cgo destroys the attributes even where
- * glibc could not read them for lack of memory, and has destroyed them itself. */
+/* The stack of the calling thread, or zeros: Go then estimates. Where pthread_getattr_np lacks memory it destroys the
+ * attributes itself; runtime/cgo would destroy them again. */
 void __wrap_x_cgo_getstackbound(uintptr_t bounds[2])
 {
 	pthread_attr_t attributes;

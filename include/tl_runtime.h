@@ -680,7 +680,9 @@ TL_API void* tl_mem_deep_clone(void* object);
  * from outside, and so do the objects that they refer to.
  *
  * Ownership: the references inside the garbage are released.
- * Threads: the calling thread's objects.
+ * Threads: the calling thread's objects. Others may count and release
+ *     meanwhile what they were given, but change no reference in an object
+ *     that they have not counted.
  * Returns: the number of objects freed, -1 on failure.
  * Errors: TL_E_OUT_OF_MEMORY.
  * Cost: linear in the typed objects of the thread and what they refer to.

@@ -146,9 +146,8 @@ class Plan(Handle):
         progress is called after each improvement and otherwise about every 10 ms. Something true from it ends the
         search with the best solution so far; if there is none yet, the first pass over the buffers is finished,
         and its solution is the result. progress cannot use the library, which answers it with BusyError. Its
-        exceptions end the search and
-        are raised here. Ctrl-C ends the search too, with progress or without; a handler of SIGINT that does not
-        raise leaves the best solution so far.
+        exceptions end the search and are raised here. Ctrl-C ends the search too, with progress or without; a
+        handler of SIGINT that does not raise leaves the best solution so far.
         """
         _not_negative(seed, target)
         _steps(max_steps)

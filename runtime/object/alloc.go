@@ -8,8 +8,8 @@ import (
 	"tlruntime/runtime/usdt"
 )
 
-// A magazine has room for leastRoom objects at first, which doubles with use, so that a context which allocates a few
-// objects of a class keeps a few. It gets up to maxBatch at once.
+// A magazine has room for leastRoom objects at first, or twice as many, which doubles with use, so that a context which
+// allocates a few objects of a class keeps a few. It gets up to maxBatch at once.
 const (
 	leastRoom = 16
 	maxBatch  = 512

@@ -61,8 +61,11 @@ func (k *collector) addBlock(b registry.Typed) (added bool) {
 
 // mayLeadOn tells whether a reference leads to a candidate or to a block that may become one.
 func (k *collector) mayLeadOn(p uintptr) bool {
-	if p == 0 || !process.heap.Contains(p) {
-		return p != 0
+	switch {
+	case p == 0:
+		return false
+	case !process.heap.Contains(p):
+		return true
 	}
 	_, v := k.object(p)
 	return v != nil

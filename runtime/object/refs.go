@@ -142,16 +142,14 @@ func (c *Context) isStill(ref Ref, o object) bool {
 	if gen == ref.gen() {
 		return true
 	}
-	unmerged := false
-	updateSh(o.Record, func(s layout.Sh) (layout.Sh, bool) {
-		unmerged = !s.Has(layout.ShMerged)
-		given := unmerged && s.Count > s.Claims
-		if given {
-			addShared(&s, -1)
+	s, _ := updateSh(o.Record, func(s layout.Sh) (layout.Sh, bool) {
+		if s.Has(layout.ShMerged) || s.Count <= s.Claims {
+			return s, false
 		}
-		return s, given
+		addShared(&s, -1)
+		return s, true
 	})
-	if unmerged {
+	if !s.Has(layout.ShMerged) {
 		return false
 	}
 	o.Entry.Gen, o.Entry.Object = gen, process.heap.LocateLive(ref.record())

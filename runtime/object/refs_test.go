@@ -74,10 +74,7 @@ func TestUpgradeMeetsALaterLife(t *testing.T) {
 
 // While the owner merges, nobody can tell who counts.
 func TestUpgradeWaitsForAMerge(t *testing.T) {
-	c, st := NewContext()
-	require.Equal(t, status.OK, st)
-	other, st := NewContext()
-	require.Equal(t, status.OK, st)
+	c, other := twoContexts(t)
 	p := c.Alloc(64)
 	ref, r := c.RefOf(p), recordOf(p)
 	loc := atomic.SwapUint32(&r.Loc, 0)
@@ -117,6 +114,14 @@ func TestRefsOfBlocksThatAreUsedAgain(t *testing.T) {
 	require.Zero(t, ReadStats().LiveObjects)
 }
 
+func twoContexts(t *testing.T) (c, other *Context) {
+	c, st := NewContext()
+	require.Equal(t, status.OK, st)
+	other, st = NewContext()
+	require.Equal(t, status.OK, st)
+	return c, other
+}
+
 // staleMark returns a live object of c's, its record, and the entry of the object that was in its slot before.
 func staleMark(t *testing.T, c *Context) (later uintptr, r *layout.Record, old layout.Entry) {
 	p := c.Alloc(64)
@@ -130,14 +135,11 @@ func staleMark(t *testing.T, c *Context) (later uintptr, r *layout.Record, old l
 	return later, r, old
 }
 
-// An acquire by a stale reference counts at the slot's next object, which gives it back, or the owner of the object that
-// was meant has stored over the count: then the next one loses nothing.
+// An acquire by a stale reference counts at the slot's next object, which gives it back, or the owner of the object
+// that was meant has stored over the count: then the next one loses nothing.
 func TestAStaleAcquireCostsNoReference(t *testing.T) {
 	for _, counted := range []bool{false, true} {
-		c, st := NewContext()
-		require.Equal(t, status.OK, st)
-		other, st := NewContext()
-		require.Equal(t, status.OK, st)
+		c, other := twoContexts(t)
 		later, r, old := staleMark(t, c)
 		if counted {
 			require.Equal(t, status.OK, other.retain(r))
@@ -152,10 +154,7 @@ func TestAStaleAcquireCostsNoReference(t *testing.T) {
 // A release that comes too late marks the slot's next object as queued: that one loses nothing, and ends with its
 // owner's release.
 func TestALateMarkCostsNoReference(t *testing.T) {
-	c, st := NewContext()
-	require.Equal(t, status.OK, st)
-	other, st := NewContext()
-	require.Equal(t, status.OK, st)
+	c, other := twoContexts(t)
 	later, r, old := staleMark(t, c)
 	done, out := other.queue(r, old, layout.ShAlive, layout.LocOwner(atomic.LoadUint32(&r.Loc)))
 	require.True(t, done)
@@ -168,10 +167,7 @@ func TestALateMarkCostsNoReference(t *testing.T) {
 
 // Two late releases, of which one lost its mark, give the object two references and two nodes, however they come.
 func TestTwoLateMarksCostNoReference(t *testing.T) {
-	c, st := NewContext()
-	require.Equal(t, status.OK, st)
-	other, st := NewContext()
-	require.Equal(t, status.OK, st)
+	c, other := twoContexts(t)
 	for _, released := range []bool{false, true} {
 		later, r, old := staleMark(t, c)
 		owner := layout.LocOwner(atomic.LoadUint32(&r.Loc))

@@ -139,7 +139,7 @@ func (s *slices) create() *Context {
 // when the fast path is off.
 func (s *slices) prepare(c *Context, id uint32) {
 	addr := c.address()
-	if id < dumpedThreads {
+	if id <= dumpedThreads {
 		s.dump(addr)
 	}
 	c.Id, c.Self = id, addr

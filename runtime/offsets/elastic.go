@@ -20,8 +20,8 @@ type elastic struct {
 	low, high []int64   // by item: its lowest and its highest offset
 	near      [][]int32 // by item: what is alive together with it
 	ejector   *ejector
-	pieces    []piece // what is near an item, from its highest offset to the end at its lowest
-	later     []int32
+	pieces    []piece   // what a neighbour takes wherever it lies: from its highest offset to its end at the lowest
+	later     []int32   // what lies above the item that is inserted
 	profile   horizon   // of what an order was followed through
 	floors    []horizon // the profile before every so many items of order
 	ceilings  []horizon // the same from the end of order
@@ -37,9 +37,9 @@ const (
 	ejectionsEach = 10
 )
 
-// elastic places all items below a limit with so many ejections at most. It begins with the order of some; each stays
-// where it was unless that is taken. It says whether it succeeded.
-func (s *solver) elastic(in *instance, offset []int64, begin []int32, limit int64, most int) bool {
+// elastic places all items below a limit with so many ejections at most. It begins with the order of
+// their offsets; each stays where it was unless that is taken. It says whether it succeeded.
+func (s *solver) elastic(in *instance, offset []int64, limit int64, most int) bool {
 	n := len(in.items)
 	if s.tick(in.volume() + 64*int64(n)) {
 		return false
@@ -52,7 +52,7 @@ func (s *solver) elastic(in *instance, offset []int64, begin []int32, limit int6
 		e := &elastic{in: in, s: s, limit: limit, offset: offset, placed: make([]bool, n), low: make([]int64, n),
 			high: make([]int64, n), near: near, ejector: in.newEjector(s.random.Uint64()),
 			profile: newHorizon(in.sections)}
-		e.start(begin)
+		e.start()
 		if e.run(min(most, ejectionsEach*n*int(luby(k)))) {
 			e.settle()
 			return true
@@ -92,9 +92,9 @@ func (in *instance) together() (near [][]int32, pairs int64) {
 	return near, pairs
 }
 
-// start takes the order of the offsets of some items. All else is to be placed.
-func (e *elastic) start(items []int32) {
-	begin := slices.Clone(items)
+// start takes the order of the offsets. What is in the way of another item there is to be placed.
+func (e *elastic) start() {
+	begin, pinned := e.in.every(), e.in.pinned()
 	slices.SortFunc(begin, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(e.offset[a], e.offset[b]), cmp.Compare(a, b))
 	})
@@ -105,7 +105,7 @@ func (e *elastic) start(items []int32) {
 		if at < 0 {
 			at = it.up(e.profile.over(it.span))
 		}
-		if it.size > 0 && (it.pinned >= 0 || at+it.size <= e.roof(i)) {
+		if it.size > 0 && (it.pinned >= 0 || at+it.size <= e.roof(i, pinned)) {
 			e.join(it)
 			e.profile.height[it.first] = at + it.size
 			e.order = append(e.order, i)
@@ -122,8 +122,11 @@ func (e *elastic) start(items []int32) {
 }
 
 // roof is the lowest of what is pinned above where an item lay, or else the limit.
-func (e *elastic) roof(i int32) int64 {
+func (e *elastic) roof(i int32, pinned bool) int64 {
 	roof := e.limit
+	if !pinned {
+		return roof
+	}
 	e.cost += int64(len(e.near[i]))
 	for _, x := range e.near[i] {
 		if at := e.in.items[x].pinned; at >= e.offset[i] {

@@ -21,7 +21,7 @@ func TestGapsAreSweptWhenItIsLate(t *testing.T) {
 	require.LessOrEqual(t, solved(t, p, offsets.Options{Budget: 1}).FrameBytes(), whole.FrameBytes()*11/10)
 }
 
-// An end of an interval has a number of 31 bits, so their number is refused before they are looked at.
+// Ends of intervals are numbered in 31 bits, so a problem with more is refused before any is read.
 func TestTooManyGapsAreRefused(t *testing.T) {
 	gaps := make([]offsets.Interval, 1<<21)
 	buffers := make([]offsets.Buffer, 1<<9)

@@ -46,9 +46,7 @@ func (in *instance) collision(list []int32) int32 {
 		cells[k] = span{int32(low), int32(high)}
 		in.watch(unitsToSort)
 	}
-	sortBy(changes, in.watch, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.item, b.item))
-	})
+	sortBy(changes, in.watch, byRank)
 	t := newTaken(len(starts))
 	for _, c := range changes {
 		x, begins := cells[c.item], c.rank&1 == 1

@@ -1,6 +1,7 @@
 package offsets
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 )
@@ -13,6 +14,8 @@ type ranked struct {
 	rank int64
 	item int32
 }
+
+func byRank(a, b ranked) int { return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.item, b.item)) }
 
 // sortBy sorts, equals in any order, and watches the time.
 func sortBy[T any](list []T, w watch, compare func(a, b T) int) {

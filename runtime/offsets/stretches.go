@@ -15,7 +15,7 @@ const (
 	fewEjections, growEjections, manyEjections = 2_000, 4, 2_000_000
 	// mergeEjections merge a hot place with what lives beyond it at most.
 	mergeEjections = 4_000
-	// unitsPerEjection is the work of a tree for a core, for each of those ejections.
+	// unitsPerEjection is the work of a tree for a core, for each ejection beyond fewEjections.
 	unitsPerEjection = 500
 	// stretchPeaks of a hot place are tried as the middle of a core. From a core stretchSweeps are made; of those that
 	// place everything, stretchRelays are tried in the whole.
@@ -157,7 +157,7 @@ func (h *stretching) stretch(i, peak int32) bool {
 		relay := func(offset []int64) bool { return h.relay(i, free, offset, relayed) }
 		sweep := func() (placed, laid bool) { return h.apart(in, relay) }
 		eject := func() (placed, laid bool) {
-			placed = h.s.elastic(in, offset, in.every(), h.limit, h.most)
+			placed = h.s.elastic(in, offset, h.limit, h.most)
 			return placed, placed && (relay(offset) || h.merge(i, free, offset))
 		}
 		// Ejections are quick where few stick out; sweeps from a core need less luck where the load is close to the
@@ -279,7 +279,7 @@ func (h *stretching) merge(i int32, free []int32, offset []int64) bool {
 	w := h.in.cutTo(hull, movable, fixed, h.ground.offset)
 	h.clip(w)
 	offset = append(offset, h.offsets(w.from[len(free):])...)
-	if !h.s.elastic(w.in, offset, w.in.every(), h.limit, min(h.most, mergeEjections)) {
+	if !h.s.elastic(w.in, offset, h.limit, min(h.most, mergeEjections)) {
 		return false
 	}
 	h.move(i, w, offset)

@@ -119,8 +119,7 @@ func (t *Table) StartReading(p uintptr, owner uint32) (block Typed, reading bool
 	return block, true
 }
 
-// StopReading lets a block end again. It is short: as long as one block is read, and no function of the
-// program is called.
+// StopReading lets a block end again. Reading is short: one block at a time, and no function of the program is called.
 func (t *Table) StopReading(p uintptr) {
 	x, b := t.typedEntry(p)
 	b.Ctx &^= layout.TypedRead
