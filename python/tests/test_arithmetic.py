@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 import random
 import time
@@ -28,10 +29,20 @@ def same(got: Any, want: Any) -> None:
         for one, other in zip(got, want):
             same(one, other)
         return
-    if numpy.ndim(want):  # of rank 0, ** of older NumPys answers an array or a scalar, as the exponent's value has it
-        assert type(got) is type(want)
+    assert type(got) is type(want)
     assert got.dtype == want.dtype
     assert numpy.array_equal(got, want)
+
+
+def same_both_ways(operation: Callable[[Any, Any], Any], x: Any, y: Any) -> None:
+    """Compares an operation of two tensors, and of each with an array, with that of their arrays."""
+    a, b = x.numpy(), y.numpy()  # of rank 0, too, arrays and not scalars
+    for other in (y, b):
+        same(operation(x, other), operation(a, b))
+    same(operation(y, x), operation(b, a))
+    # An array on the left asks the ufunc; between arrays of rank 0, ** of NumPy before 2.3 looks at the exponent's value
+    # first, and its results have other types.
+    same(operation(b, x), numpy.power(b, a) if operation is operator.pow else operation(b, a))
 
 
 @pytest.mark.parametrize("operation", BINARY + BITS, ids=lambda f: f.__name__)
@@ -47,11 +58,17 @@ def test_operators_are_numpys(operation: Callable[[Any, Any], Any]) -> None:
             for _ in range(2)
         )
         x, y = tl.from_numpy(a), tl.from_numpy(b)
-        a, b = x.numpy(), y.numpy()  # of rank 0, too, arrays and not scalars
-        for other, plain in ((y, b), (b, b), (2, 2)):
-            want = operation(a, plain)
-            same(operation(x, other), want)
-            same(operation(other, x), operation(plain, a))
+        same_both_ways(operation, x, y)
+        same(operation(x, 2), operation(x.numpy(), 2))
+        same(operation(2, x), operation(2, x.numpy()))
+
+
+@pytest.mark.parametrize("exponent", [1, 2, 3])
+def test_powers_of_rank_0_are_numpys(exponent: int) -> None:
+    kinds = ["int32", "int64", "uint8", "float32", "float64"]
+    for base, kind in itertools.product(kinds, kinds):
+        x, y = tl.from_numpy(numpy.array(5, base)), tl.from_numpy(numpy.array(exponent, kind))
+        same_both_ways(operator.pow, x, y)
 
 
 def test_unary_operators_are_numpys() -> None:
