@@ -27,15 +27,23 @@ static inline bool tlc_op_ptr_inc_ref(tl_context* c, void* object)
 	return TLC_LIKELY(tlc_slot_at(c, (uintptr_t)object, &r, &size_class)) && tlc_acquire_own(c, r);
 }
 
-/* Whether this local word of an object of the caller's says that one reference is left; it may float. */
-static inline bool tlc_is_last(const tl_context* c, uint32_t loc) { return ((loc - c->one) & ~TL_LOC_FLOAT) == 0; }
+/* What a local word has beside the owner and one reference: floats, and the other references of an object of the caller's. */
+static inline uint32_t tlc_beside_one(const tl_context* c, uint32_t loc) { return loc - c->one; }
 
-/* Drops a reference that is not the last one, of an object one of whose references floats: the others are as many at
- * least. No other thread has claimed the float. */
-static inline bool tlc_release_floating(const tl_context* c, tl_record* r, uint32_t loc)
+/* Whether other references are left, and none floats. */
+static inline bool tlc_has_others(uint32_t beside) { return beside - 1 < TL_LOC_COUNT - 1; }
+
+/* Whether the reference is the last one; it may float. */
+static inline bool tlc_is_last(uint32_t beside) { return (beside & ~TL_LOC_FLOAT) == 0; }
+
+/* Whether an object one of whose references floats has others, as many at least. */
+static inline bool tlc_has_others_and_a_float(uint32_t beside) { return beside - 1 - TL_LOC_FLOAT < TL_LOC_COUNT - 1; }
+
+/* Drops a reference that is not the last one, of an object one of whose references floats. No other thread has claimed
+ * the float. */
+static inline bool tlc_release_floating(tl_record* r, uint32_t loc, uint32_t beside)
 {
-	if (TLC_UNLIKELY(!tlc_has_more(c, loc - 1 - TL_LOC_FLOAT)) || TLC_UNLIKELY(TLC_LOAD(r->sh) != TL_SH_ALIVE))
-		return false;
+	if (TLC_UNLIKELY(!tlc_has_others_and_a_float(beside)) || TLC_UNLIKELY(TLC_LOAD(r->sh) != TL_SH_ALIVE)) return false;
 	TLC_SET_OWN(r->loc, loc - 1);
 	return true;
 }
@@ -45,13 +53,13 @@ static inline bool tlc_release_floating(const tl_context* c, tl_record* r, uint3
 static inline __attribute__((always_inline)) bool tlc_release_own(tl_context* c, uintptr_t p, tl_record* r,
                                                                   uint32_t size_class)
 {
-	uint32_t loc = TLC_PEEK(r->loc);
-	if (TLC_LIKELY(tlc_has_more(c, loc - 1))) {
+	uint32_t loc = TLC_PEEK(r->loc), beside = tlc_beside_one(c, loc);
+	if (TLC_LIKELY(tlc_has_others(beside))) {
 		TLC_SET_OWN(r->loc, loc - 1);
 		return true;
 	}
-	if (tlc_is_last(c, loc)) return tlc_end_plain(c, &c->magazines[size_class], r, p, TL_SH_ALIVE);
-	return tlc_release_floating(c, r, loc);
+	if (tlc_is_last(beside)) return tlc_end_plain(c, &c->magazines[size_class], r, p, TL_SH_ALIVE);
+	return tlc_release_floating(r, loc, beside);
 }
 
 static inline bool tlc_op_ptr_release(tl_context* c, void* object)

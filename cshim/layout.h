@@ -320,9 +320,9 @@ typedef struct tl_context {
 	int32_t short_device;      /* whose memory, and how much of it */
 	_Atomic uint32_t finished; /* the thread has ended, and what it had open is finished */
 	uint32_t cold_exits;       /* scopes that leave nothing warm, before one tries again */
-	uint32_t record_limit;     /* records that a tl_ref can name are below it; 0 in a context that answers no call */
 	uint32_t thread_number;    /* the system's number of the thread that has, or had, this context; 0 = not known */
 	uint32_t after_hole;       /* scope entry above the one of which tl_tensor_free made a hole last */
+	uint32_t node_full;        /* a full chain of free nodes, beside that of node_first */
 	uint64_t short_bytes;
 	/* Copies of globals that never change, for code that is inlined into programs (inline_records.h). Zeros
 	 * in a stub: there it finds no record. */
@@ -333,6 +333,7 @@ typedef struct tl_context {
 	tl_class_info* classes;
 	tl_record* block_metadata;
 	uint32_t* record_blocks;
+	uint64_t record_limit; /* of records that a tl_ref can name; as wide as no count, so that it is read once */
 	/* Tracking (runtime/observe/track). Objects of size classes are counted down to the next sample
 	 * in their magazines, everything else in bytes here. */
 	uint64_t sample_left;    /* bytes that may pass before the next sample */
@@ -344,9 +345,8 @@ typedef struct tl_context {
 	uint32_t damaged;        /* TL_DEBUG: this call has found memory that was overwritten */
 	int32_t cancel_state;    /* the thread's, before its call entered Go */
 	struct tl_context* path; /* what the thread sees when it has left Go: this context or its stub */
-	/* Free nodes that this thread keeps: a chain that it takes from and puts into, and a full one. */
+	/* Free nodes that this thread keeps: a chain that it takes from and puts into. */
 	uint32_t node_first, node_count;
-	uint32_t node_full;
 	uint64_t waiting; /* nodes that this thread took out of its inbox and has not finished; as wide as `word` */
 	uint32_t tag_names[TL_MAX_TAGS];  /* of all tags up to this one */
 	uint32_t tag_depths[TL_MAX_TAGS]; /* marks that were open when it was pushed */

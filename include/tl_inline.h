@@ -135,9 +135,7 @@ struct tl_inl_context {
 	uint32_t destroy_first;
 	char gap7[132];
 	tl_inl_entry* warm;
-	char gap8[36];
-	uint32_t record_limit;
-	char gap9[16];
+	char gap8[56];
 	uintptr_t heap_base;
 	uint64_t heap_bytes;
 	uint64_t* spans;
@@ -145,11 +143,12 @@ struct tl_inl_context {
 	tl_inl_class_info* classes;
 	tl_inl_record* block_metadata;
 	uint32_t* record_blocks;
-	char gap10[64];
+	uint64_t record_limit;
+	char gap9[56];
 	uint64_t waiting;
-	char gap11[2512];
+	char gap10[2512];
 	tl_inl_magazine magazines[75];
-	char gap12[600];
+	char gap11[600];
 };
 
 struct tl_inl_tensor_header {
@@ -412,15 +411,23 @@ TL_INL_STEP bool tl_inl_op_ptr_inc_ref(tl_inl_context* c, void* object)
 	return TL_INL_LIKELY(tl_inl_slot_at(c, (uintptr_t)object, &r, &size_class)) && tl_inl_acquire_own(c, r);
 }
 
-/* Whether this local word of an object of the caller's says that one reference is left; it may float. */
-TL_INL_STEP bool tl_inl_is_last(const tl_inl_context* c, uint32_t loc) { return ((loc - c->one) & ~TL_INL_LOC_FLOAT) == 0; }
+/* What a local word has beside the owner and one reference: floats, and the other references of an object of the caller's. */
+TL_INL_STEP uint32_t tl_inl_beside_one(const tl_inl_context* c, uint32_t loc) { return loc - c->one; }
 
-/* Drops a reference that is not the last one, of an object one of whose references floats: the others are as many at
- * least. No other thread has claimed the float. */
-TL_INL_STEP bool tl_inl_release_floating(const tl_inl_context* c, tl_inl_record* r, uint32_t loc)
+/* Whether other references are left, and none floats. */
+TL_INL_STEP bool tl_inl_has_others(uint32_t beside) { return beside - 1 < TL_INL_LOC_COUNT - 1; }
+
+/* Whether the reference is the last one; it may float. */
+TL_INL_STEP bool tl_inl_is_last(uint32_t beside) { return (beside & ~TL_INL_LOC_FLOAT) == 0; }
+
+/* Whether an object one of whose references floats has others, as many at least. */
+TL_INL_STEP bool tl_inl_has_others_and_a_float(uint32_t beside) { return beside - 1 - TL_INL_LOC_FLOAT < TL_INL_LOC_COUNT - 1; }
+
+/* Drops a reference that is not the last one, of an object one of whose references floats. No other thread has claimed
+ * the float. */
+TL_INL_STEP bool tl_inl_release_floating(tl_inl_record* r, uint32_t loc, uint32_t beside)
 {
-	if (TL_INL_UNLIKELY(!tl_inl_has_more(c, loc - 1 - TL_INL_LOC_FLOAT)) || TL_INL_UNLIKELY(TL_INL_LOAD(r->sh) != TL_INL_SH_ALIVE))
-		return false;
+	if (TL_INL_UNLIKELY(!tl_inl_has_others_and_a_float(beside)) || TL_INL_UNLIKELY(TL_INL_LOAD(r->sh) != TL_INL_SH_ALIVE)) return false;
 	TL_INL_SET_OWN(r->loc, loc - 1);
 	return true;
 }
@@ -430,13 +437,13 @@ TL_INL_STEP bool tl_inl_release_floating(const tl_inl_context* c, tl_inl_record*
 TL_INL_STEP bool tl_inl_release_own(tl_inl_context* c, uintptr_t p, tl_inl_record* r,
                                                                   uint32_t size_class)
 {
-	uint32_t loc = TL_INL_PEEK(r->loc);
-	if (TL_INL_LIKELY(tl_inl_has_more(c, loc - 1))) {
+	uint32_t loc = TL_INL_PEEK(r->loc), beside = tl_inl_beside_one(c, loc);
+	if (TL_INL_LIKELY(tl_inl_has_others(beside))) {
 		TL_INL_SET_OWN(r->loc, loc - 1);
 		return true;
 	}
-	if (tl_inl_is_last(c, loc)) return tl_inl_end_plain(c, &c->magazines[size_class], r, p, TL_INL_SH_ALIVE);
-	return tl_inl_release_floating(c, r, loc);
+	if (tl_inl_is_last(beside)) return tl_inl_end_plain(c, &c->magazines[size_class], r, p, TL_INL_SH_ALIVE);
+	return tl_inl_release_floating(r, loc, beside);
 }
 
 TL_INL_STEP bool tl_inl_op_ptr_release(tl_inl_context* c, void* object)
@@ -538,12 +545,12 @@ TL_INL_STEP bool tl_inl_op_ref_release(tl_inl_context* c, tl_ref ref)
 {
 	tl_inl_record* r;
 	if (TL_INL_UNLIKELY(!tl_inl_ref_find(c, ref, &r))) return false;
-	uint32_t loc = TL_INL_PEEK(r->loc);
-	if (TL_INL_LIKELY(tl_inl_has_more(c, loc - 1))) {
+	uint32_t loc = TL_INL_PEEK(r->loc), beside = tl_inl_beside_one(c, loc);
+	if (TL_INL_LIKELY(tl_inl_has_others(beside))) {
 		TL_INL_SET_OWN(r->loc, loc - 1);
 		return true;
 	}
-	if (!tl_inl_is_last(c, loc)) return tl_inl_release_floating(c, r, loc);
+	if (!tl_inl_is_last(beside)) return tl_inl_release_floating(r, loc, beside);
 	return tl_inl_end_plain(c, &c->magazines[tl_inl_ref_gen(ref) & 0xFF], r, tl_inl_ref_address(c, ref), TL_INL_SH_ALIVE);
 }
 
@@ -688,11 +695,12 @@ TL_INL_STEP uint64_t tl_inl_has_to_destroy(const tl_inl_context* c)
 	return *(const tl_inl_heads*)(const void*)&c->destroy_first;
 }
 
-/* Whether no release waits for this thread and the deferred-destruction queue is empty. */
-TL_INL_STEP bool tl_inl_is_quiet(const tl_inl_context* c)
+/* Not 0: a release waits for this thread, or the deferred-destruction queue is not empty. */
+TL_INL_STEP uint64_t tl_inl_has_to_do(const tl_inl_context* c)
 {
-	return ((TL_INL_LOAD(c->word) >> 2) | c->waiting | tl_inl_has_to_destroy(c)) == 0;
+	return (TL_INL_LOAD(c->word) >> 2) | c->waiting | tl_inl_has_to_destroy(c);
 }
+TL_INL_STEP bool tl_inl_is_quiet(const tl_inl_context* c) { return tl_inl_has_to_do(c) == 0; }
 
 /* Leaves the newest mark when it holds nothing; saves no register. */
 TL_INL_STEP bool tl_inl_leave_empty(tl_inl_context* c, tl_inl_mark* mark, uint32_t kind, uint32_t flags)
@@ -716,12 +724,15 @@ TL_INL_STEP bool tl_inl_is_in_scope(const tl_inl_context* c)
 	       TL_INL_LIKELY(c->mark_top[-1].kind < (TL_INL_MARK_SCOPE + 1u) << TL_INL_MARK_KIND_SHIFT);
 }
 
-/* Leaves a scope in which nothing was tagged or taken from the arena, by one comparison. Budget: 8 loads, 1 store,
- * 4 branches. */
+/* Leaves a scope that holds nothing, in which nothing was tagged or taken from the arena: then its kind is 0. Budget: 8
+ * loads, 1 store, 2 branches. */
 TL_INL_STEP bool tl_inl_op_mem_exit_scope(tl_inl_context* c)
 {
-	return TL_INL_LIKELY(c->mark_top != c->marks) && TL_INL_LIKELY(c->mark_top[-1].kind == TL_INL_MARK_SCOPE) &&
-	       tl_inl_leave_empty(c, c->mark_top - 1, TL_INL_MARK_SCOPE, 0);
+	tl_inl_mark* mark = c->mark_top;
+	if (TL_INL_UNLIKELY(mark-- == c->marks)) return false;
+	if (TL_INL_UNLIKELY((((uintptr_t)c->top ^ (uintptr_t)mark->top) | mark->kind | tl_inl_has_to_do(c)) != 0)) return false;
+	c->mark_top = mark;
+	return true;
 }
 
 TL_INL_STEP bool tl_inl_op_get_scope_depth(const tl_inl_context* c, int64_t* result)

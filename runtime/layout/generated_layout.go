@@ -343,9 +343,9 @@ type Context struct {
 	ShortDevice   int32  // whose memory, and how much of it
 	Finished      uint32 // atomic; the thread has ended, and what it had open is finished
 	ColdExits     uint32 // scopes that leave nothing warm, before one tries again
-	RecordLimit   uint32 // records that a tl_ref can name are below it; 0 in a context that answers no call
 	ThreadNumber  uint32 // the system's number of the thread that has, or had, this context; 0 = not known
 	AfterHole     uint32 // scope entry above the one of which tl_tensor_free made a hole last
+	NodeFull      uint32 // a full chain of free nodes, beside that of node_first
 	ShortBytes    uint64
 	// Copies of globals that never change, for code that is inlined into programs (inline_records.h). Zeros
 	// in a stub: there it finds no record.
@@ -356,6 +356,7 @@ type Context struct {
 	Classes       uintptr
 	BlockMetadata uintptr
 	RecordBlocks  uintptr
+	RecordLimit   uint64 // of records that a tl_ref can name; as wide as no count, so that it is read once
 	// Tracking (runtime/observe/track). Objects of size classes are counted down to the next sample
 	// in their magazines, everything else in bytes here.
 	SampleLeft   uint64  // bytes that may pass before the next sample
@@ -367,9 +368,8 @@ type Context struct {
 	Damaged      uint32  // TL_DEBUG: this call has found memory that was overwritten
 	CancelState  int32   // the thread's, before its call entered Go
 	Path         uintptr // what the thread sees when it has left Go: this context or its stub
-	// Free nodes that this thread keeps: a chain that it takes from and puts into, and a full one.
+	// Free nodes that this thread keeps: a chain that it takes from and puts into.
 	NodeFirst, NodeCount uint32
-	NodeFull             uint32
 	Waiting              uint64          // nodes that this thread took out of its inbox and has not finished; as wide as `word`
 	TagNames             [MaxTags]uint32 // of all tags up to this one
 	TagDepths            [MaxTags]uint32 // marks that were open when it was pushed

@@ -144,7 +144,7 @@ func (s *slices) prepare(c *Context, id uint32) {
 	}
 	c.Id, c.Self = id, addr
 	c.Owner = layout.OwnerNever
-	c.RecordLimit = uint32(process.heap.RecordLimit())
+	c.RecordLimit = process.heap.RecordLimit()
 	const unbiased = layout.ShAlive | layout.ShMerged | layout.ShOne
 	c.AllocSh, c.NewSh = unbiased|layout.ShFloat, unbiased
 	if id >= 1 && id <= layout.MaxOwner {
