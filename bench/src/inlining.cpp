@@ -253,6 +253,20 @@ void tree(benchmark::State& state, Heap heap)
 	state.SetItemsProcessed(state.iterations() * kNodes);
 }
 
+// The floor of both: what the program does by itself, with nodes out of an array.
+struct Alone {
+	Node* nodes;
+	unsigned* made;
+	Alone local() const { return *this; }
+	Alone handed() const { return *this; }
+	void retake() {}
+	void enter() {}
+	void exit() {}
+	void acquire(void*) {}
+	void release(void*) {}
+	BENCH_INLINE void* alloc(std::size_t) { return &nodes[(*made)++ % (kNodes + 1)]; }
+};
+
 // ---- matrices of four by four ----
 
 struct Matrix {
@@ -420,6 +434,9 @@ void register_all()
 	add_ours("called", Called());
 	add_ours("inlined", Inlined());
 	add_ours("emitted", Emitted());
+	static Node nodes[kNodes + 1];
+	static unsigned made;
+	add("inline/tree/alone", [](benchmark::State& state) { tree(state, Alone{nodes, &made}); });
 	static std::vector<std::unique_ptr<Counts>> counts;
 	for (const Allocator& allocator : allocators()) {
 		counts.push_back(std::make_unique<Counts>(Counts{allocator.allocate, allocator.release, {}, {}}));
