@@ -100,6 +100,9 @@ func (r *running) run(out io.Writer, path string) error {
 	if err != nil {
 		return err
 	}
+	if err := r.spares(c.graph); err != nil {
+		return err
+	}
 	batch, err := r.batch(c, e)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)

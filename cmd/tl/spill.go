@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"tlruntime/cmd/tl/internal/host"
+	"tlruntime/compiler/graph"
 	"tlruntime/compiler/plan"
 )
 
@@ -27,12 +28,24 @@ func (r *running) intoFile(model string) error {
 	if same(r.file, model) {
 		return fmt.Errorf("--spill-file %s: it is the model, which would be overwritten", r.file)
 	}
-	for name, path := range r.inputs {
-		if same(r.file, path) {
-			return fmt.Errorf("--spill-file %s: it is the content of input %q, which would be overwritten", r.file, name)
+	for _, inputs := range []map[string]string{r.inputs, r.freeze} {
+		for name, path := range inputs {
+			if same(r.file, path) {
+				return fmt.Errorf("--spill-file %s: it is the content of input %q, which would be overwritten", r.file, name)
+			}
 		}
 	}
 	r.spill = cmp.Or(r.spill, inMemory)
+	return nil
+}
+
+// spares refuses a file for values that are moved in which the model has constants.
+func (r *running) spares(g *graph.Graph) error {
+	for _, path := range g.Files {
+		if same(r.file, path) {
+			return fmt.Errorf("--spill-file %s: the model has constants in it, which would be overwritten", r.file)
+		}
+	}
 	return nil
 }
 

@@ -35,6 +35,9 @@ type Graph struct {
 	// Declared are types that the graph states of values that it makes. An operator that
 	// Check does not know has its results from here; all others must not contradict.
 	Declared []Declaration
+
+	// Files beside the one of the graph that it was read from: its constants are theirs.
+	Files []string
 }
 
 // Value declares a value: its name, element type and shape.

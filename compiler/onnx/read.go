@@ -4,6 +4,7 @@ package onnx
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -57,6 +58,12 @@ func (r *reader) model(m *onnxpb.ModelProto) (*graph.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
+	for s := range r.read {
+		if !slices.Contains(g.Files, s.path) {
+			g.Files = append(g.Files, s.path)
+		}
+	}
+	slices.Sort(g.Files)
 	return g, nil
 }
 
