@@ -1,5 +1,8 @@
 /* Section Inlining: contexts, and operations with a context between calls that change it. Built with TL_INLINE too, where
  * the ordinary names are inlined. */
+#include <errno.h>
+#include <fcntl.h>
+
 #include "inlined.h"
 
 enum { ZEROS = 32 << 10 };
@@ -26,6 +29,15 @@ static void another_version_gets_zeros(void)
 	CHECK_PTR(tl_context(0), tl_context(ANOTHER_VERSION));
 	CHECK_PTR(*tl_context_address(ANOTHER_VERSION), tl_context(ANOTHER_VERSION));
 	CHECK(!answers(tl_context(ANOTHER_VERSION)));
+}
+
+/* An operation that wrote there would have an effect on all others. */
+static void nobody_writes_to_the_zeros(void)
+{
+	if (sysconf(_SC_PAGESIZE) != 4096) return;
+	int zero = open("/dev/zero", O_RDONLY);
+	CHECK(read(zero, tl_context(ANOTHER_VERSION), 1) == -1 && errno == EFAULT);
+	close(zero);
 }
 
 static void operations_on_zeros_make_the_call(void)
@@ -384,6 +396,7 @@ int main(void)
 	CHECK(!answers(context_now())); /* before the first call */
 	RUN(a_thread_has_a_context);
 	RUN(another_version_gets_zeros);
+	RUN(nobody_writes_to_the_zeros);
 	RUN(operations_on_zeros_make_the_call);
 	RUN(the_first_operation_of_a_thread_attaches_it);
 	RUN(a_detach_between_operations);
