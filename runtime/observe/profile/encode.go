@@ -60,12 +60,16 @@ const (
 // what zero means.
 type message []byte
 
+// number and bytes are not inlined: their many calls would make the library larger, and nobody waits for them.
+//
+//go:noinline
 func (m *message) number(field, value uint64) {
 	if value != 0 {
 		*m = binary.AppendUvarint(binary.AppendUvarint(*m, field<<3|wireVarint), value)
 	}
 }
 
+//go:noinline
 func (m *message) bytes(field uint64, value []byte) {
 	*m = binary.AppendUvarint(binary.AppendUvarint(*m, field<<3|wireBytes), uint64(len(value)))
 	*m = append(*m, value...)

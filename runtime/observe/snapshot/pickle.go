@@ -35,6 +35,9 @@ func newPickler() *pickler { return &pickler{out: []byte{opProto, 4}} }
 
 func (p *pickler) finish() []byte { return append(p.out, opStop) }
 
+// number and text are not inlined: their many calls would make the library larger, and nobody waits for them.
+//
+//go:noinline
 func (p *pickler) number(n uint64) {
 	if n < 256 {
 		p.out = append(p.out, opBinInt1, byte(n))
@@ -43,6 +46,7 @@ func (p *pickler) number(n uint64) {
 	p.out = binary.LittleEndian.AppendUint64(append(p.out, opLong1, 8), n)
 }
 
+//go:noinline
 func (p *pickler) text(s string) {
 	if len(s) < 256 {
 		p.out = append(p.out, opShortUnicode, byte(len(s)))
