@@ -59,7 +59,7 @@ func (o *outward) note(i int32, at int64) {
 
 // heavy is how hard an item is to place elsewhere: the larger, the longer ago it began, the more often it was in vain.
 func (o *outward) heavy(i, now int32) float64 {
-	age := 16 * float64(now-o.in.when(i, o.backwards).first) / o.life
+	age := 16 * float64(now-o.in.when(i, o.backwards).first) / o.mean
 	return float64(o.in.items[i].size) * (1 + float64(o.vain[i])) * (1 + age) * (64 + float64(o.chain.noise.next()>>60))
 }
 

@@ -19,11 +19,12 @@ type outward struct {
 	*marks
 	backwards bool
 	limit     int64
-	stretch   int64   // by which the limit goes up where nothing else helps, 0: it does not
-	floor     int32   // the wall below the first cell
-	unplaced  []int32 // what found no room
-	life      float64 // the mean
-	looks     int64   // cells that were looked at since the clock was
+	stretch   int64     // by which the limit goes up where nothing else helps, 0: it does not
+	floor     int32     // the wall below the first cell
+	unplaced  []int32   // what found no room
+	weights   []float64 // of time
+	mean      float64   // life
+	looks     int64     // cells that were looked at since the clock was
 	chain     chain
 	rewinding
 	begin, end []int32 // the items in the order in which they begin, and end
@@ -63,9 +64,12 @@ const (
 	holesSeen = 24
 	// The first stretch of the limit is so small a part of it, each next one longer by so small a part.
 	stretches, longer = 4096, 16
-	// forever stands for a section: that of what no ejection moves, and the end of a wall.
+	// forever is the section since which the place of an item is free that no ejection moves.
 	forever = math.MaxInt32
 )
+
+// never is when a wall ends.
+var never = math.Inf(1)
 
 // outwards places every item. It says how many lie above the limit, and whether it came to the end.
 func (in *instance) outwards(offset []int64, w sweeping) (lost int, finished bool) {
@@ -185,15 +189,14 @@ func (in *instance) newOutward(offset []int64, m *marks, w *sweeping, backwards 
 		}
 	}
 	o := &outward{sweep: in.newSweep(offset, m.where), sweeping: w, backwards: backwards, limit: w.below, marks: m,
-		life: float64(in.volume()) / float64(max(1, len(in.items))), chain: chain{noise: noise(w.seed | 1)},
-		taste: w.taste}
+		mean: in.meanLife(), weights: in.weighed(), chain: chain{noise: noise(w.seed | 1)}, taste: w.taste}
 	o.cells = slices.Grow(o.cells, 2*alive+2)
 	if w.most > 0 {
 		o.stretch = max(1, w.below/stretches)
 	}
 	top := &o.cells[o.top]
-	top.at, top.free, top.ends = o.limit, false, forever
-	o.floor = o.newCell(cell{before: nothing, after: o.top, ends: forever})
+	top.at, top.free, top.ends = o.limit, false, never
+	o.floor = o.newCell(cell{before: nothing, after: o.top, ends: never})
 	o.cells[o.top].before = o.floor
 	o.free(0)
 	return o
@@ -334,13 +337,13 @@ func (o *outward) extend(from int64) {
 func (o *outward) settle(i, k int32, at int64) {
 	o.since[i] = o.cells[k].since
 	o.lay(i, k, at)
-	o.cells[o.owner[i]].ends = o.in.when(i, o.backwards).end
+	o.cells[o.owner[i]].ends = o.weighed(i).end
 }
 
 // choose takes the best of so many holes for an item, the tightest first, and the better end of it.
 func (o *outward) choose(i int32, most int) (best int32, at int64) {
-	it, life := &o.in.items[i], o.in.when(i, o.backwards)
-	j := o.taste.judge(it, life)
+	it, first := &o.in.items[i], o.in.when(i, o.backwards).first
+	j := o.taste.judge(float64(it.size), o.weighed(i))
 	best = nothing
 	least := math.Inf(1)
 	cells := o.cells
@@ -349,11 +352,11 @@ func (o *outward) choose(i int32, most int) (best int32, at int64) {
 			c := &cells[k]
 			o.looks++
 			low, high := it.up(c.at), it.down(c.end-it.size)
-			if low+it.size > c.end || c.since > life.first {
+			if low+it.size > c.end || c.since > first {
 				continue
 			}
 			most--
-			below, above := float64(cells[c.before].ends), float64(cells[c.after].ends)
+			below, above := cells[c.before].ends, cells[c.after].ends
 			room := float64(c.end - c.at - it.size)
 			x, y := j.cost(room, below, above), j.cost(room, above, below)
 			if o.noise != 0 {
@@ -377,17 +380,17 @@ func (o *outward) varied(cost float64) float64 {
 
 // judge is a taste for one item.
 type judge struct {
-	tightest   bool    // what is left of a hole counts alone
-	begin, end float64 // the life of the item
-	reach      float64 // so much of the time between the ends of neighbours counts
-	size       float64 // of the item, times the weight of that time
-	sliver     float64 // so much of what is left of a hole counts
-	fills      float64 // the gain where nothing is left
+	tightest bool    // what is left of a hole counts alone
+	life             // of the item
+	reach    float64 // so much of the time between the ends of neighbours counts
+	size     float64 // of the item, times the weight of that time
+	sliver   float64 // so much of what is left of a hole counts
+	fills    float64 // the gain where nothing is left
 }
 
-func (t *taste) judge(it *item, life span) judge {
-	size, alive := float64(it.size), float64(life.end-life.first)
-	return judge{tightest: *t == taste{}, begin: float64(life.first), end: float64(life.end), reach: t.reach * alive,
+func (t *taste) judge(size float64, x life) judge {
+	alive := x.end - x.begin
+	return judge{tightest: *t == taste{}, life: x, reach: t.reach * alive,
 		size: t.apart * size, sliver: t.sliver * size, fills: float64(t.reach*size) * alive}
 }
 

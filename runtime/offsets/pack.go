@@ -37,8 +37,9 @@ const (
 	slowWork = 500_000_000
 	// vainSweeps in a row end the outward sweeps with which a search of a crowd begins.
 	vainSweeps = 20
-	// crowdAttempts are made by a search to get past what finds no room, before the limit goes up.
-	crowdAttempts = 10
+	// crowdAttempts are made by a search to get past what finds no room, before the limit goes up: twice as many after
+	// every second sweep, up to 16 times. Its grant is crowdSearch times that of other sweeps.
+	crowdAttempts, crowdSearch = 10, 4
 	// outwardTries are made between two rounds of mending.
 	outwardTries = 4
 	// maxLooks are the cells that the ejections of a first outward sweep may look at.
@@ -147,15 +148,19 @@ func (p *packing) byOutward(tries int) {
 		goal := max(p.d.bound, p.target)
 		turn, gap := p.outward%len(eighths), p.d.frame-goal
 		below, rises := goal+gap/8*eighths[turn], !p.local() && turn != 3
-		if rises && p.outward == 0 { // a limit that rises from far below takes long
+		switch { // a limit that rises from far below takes long, and a search makes more of attempts near the frame
+		case rises && p.outward == 0:
 			below = goal + max(0, gap/8-goal/tight)
+		case rises && p.search:
+			below = goal + gap/8*5
 		}
 		w := p.sweeping(below)
 		if rises {
 			w.most = p.d.frame
 		}
 		if rises && p.search {
-			w.attempts, w.again = crowdAttempts, placedAgain+int64(len(p.in.items))
+			w.attempts = crowdAttempts << min((p.outward-1)/2, 4)
+			w.again, w.grant = placedAgain+int64(len(p.in.items)), w.grant*crowdSearch
 		}
 		if _, finished := p.in.outwards(p.ground.offset, w); finished {
 			p.keep("outward sweep")

@@ -37,7 +37,7 @@ func (o *outward) startRewinding(next int) {
 	if o.attempts == 0 {
 		return
 	}
-	load, step := o.in.load(), int(o.life)/2+1
+	load, step := o.in.load(), int(o.mean)/2+1
 	o.due = make([]bool, len(load))
 	for low := 0; low < len(load); low += step {
 		part := load[low:min(low+step, len(load))]
