@@ -48,10 +48,7 @@ func (s *tree) fix(keys static) {
 			s.totals[i] = load.during(s.in.items[i].span)
 		}
 	}
-	order := make([]int32, len(s.in.items))
-	for i := range order {
-		order[i] = int32(i)
-	}
+	order := s.in.every()
 	slices.SortFunc(order, func(a, b int32) int {
 		for _, key := range keys {
 			if c := cmp.Compare(key(s, b), key(s, a)); c != 0 {

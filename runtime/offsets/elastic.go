@@ -9,7 +9,8 @@ import (
 // bottom to the top: each item may lie anywhere from its lowest offset, where all before it lie as low as they can, to
 // its highest, where all after it lie as high as they can. An item fits where some of what lives with it can lie below
 // it and the rest above; nothing has to be moved by itself to make a hole wider. Else the lightest of what can do
-// neither is ejected. The item that is placed next is the one that found no room most often, weighed by its size.
+// neither is ejected. The item that is placed next is the one that found no room most often, where its size and its
+// life count at first: were each time weighed by them, the large would push the small about for long.
 type elastic struct {
 	in        *instance
 	s         *solver
@@ -33,8 +34,9 @@ type elastic struct {
 const (
 	// Each profileEvery items of an order the profile is kept, so that what is before a change is not looked at again.
 	profileEvery = 32
-	// ejectionsEach item may be made before all begin anew, and more from time to time.
-	ejectionsEach = 10
+	// ejectionsEach item may be made before all begin anew, and more from time to time. Weights are worth more than
+	// another beginning: few are learnt sooner.
+	ejectionsEach = 100
 )
 
 // elastic places all items below a limit with so many ejections at most. It begins with the order of
@@ -238,7 +240,7 @@ func (e *elastic) placeNext() {
 	if len(j.pool) > before {
 		e.made++
 		e.s.spend(1)
-		j.weight[i] = min(maxWeight, j.weight[i]+j.hard[i])
+		j.weight[i] = min(maxWeight, j.weight[i]+meanHard)
 	}
 	e.insert(i, at)
 }

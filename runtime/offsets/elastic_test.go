@@ -63,3 +63,24 @@ func TestElasticItemsPackThreePeaks(t *testing.T) {
 	again, _ := offsets.PackElastic(p, limit, 40_000)
 	require.Equal(t, s.Offsets, again.Offsets)
 }
+
+// What finds no room becomes heavier by the same each time. Where it does so by its share of what is crowded, twice as
+// many ejections leave this place open.
+func TestElasticWeightsAreLearntEvenly(t *testing.T) {
+	const first, end = 6266, 6669
+	p, load := problems.Large["alive 50"](19, 30_000), map[int64]int64{}
+	place, bound := offsets.Problem{}, int64(0)
+	for _, b := range p.Buffers {
+		for step := b.First; step < b.End; step++ {
+			load[step] += b.Bytes
+			bound = max(bound, load[step])
+		}
+		if b.First < end && b.End > first {
+			b.First, b.End = max(b.First, first), min(b.End, end)
+			place.Buffers = append(place.Buffers, b)
+		}
+	}
+	s, packed := offsets.PackElastic(place, bound+bound/105, 60_000)
+	require.True(t, packed)
+	require.NoError(t, check.Solution(place, s))
+}

@@ -3,7 +3,8 @@ package offsets
 import "math/bits"
 
 // horizon is a height by section, in stretches of one height. Where those are long, it is quicker to read and to raise
-// than a list of heights.
+// than a list of heights. A height is right in the first section of a stretch; that of a stretch which join made is
+// right once the caller has set it, and what height holds in other sections means nothing.
 type horizon struct {
 	starts []uint64 // bits: a stretch begins in the section
 	height []int64  // of the stretch that begins there

@@ -3,16 +3,20 @@ package offsets
 import "slices"
 
 const (
-	// The lowest limit is above the goal by goal/closeTo at first. That is halved while all hot places succeed, and
-	// stretching ends at goal/closest. Limits between that and the frame are at least goal/finest apart.
-	closeTo = 105
-	closest = 256 * closeTo
-	finest  = 500
+	// The lowest limit is above the goal by goal/closeTo at first, then, while all hot places succeed, by so small a
+	// part of that each time, that of many items by a larger one; below goal/closest it is the goal. Beyond ended there
+	// is no stretching.
+	closeTo              = 105
+	closer, closerOfMany = 32, 4
+	closest              = 256 * closeTo
+	ended                = closer * closest
+	// Limits between the lowest and the frame are at least goal/finest apart.
+	finest = 500
 	// A hot place has stretchChain ejections before it is placed anew.
 	stretchChain = 200
-	// fewEjections place a hot place anew in the first round below a limit, growEjections by how many times that grows
-	// from then on, manyEjections the most.
-	fewEjections, growEjections, manyEjections = 2_000, 4, 2_000_000
+	// fewEjections place a hot place of many items anew in the first round below a limit, moreEjections one of fewer,
+	// growEjections is by how many times that grows from then on, manyEjections the most.
+	fewEjections, moreEjections, growEjections, manyEjections = 2_000, 20_000, 4, 2_000_000
 	// mergeEjections merge a hot place with what lives beyond it at most.
 	mergeEjections = 4_000
 	// unitsPerEjection is the work of a tree for a core, for each ejection beyond fewEjections.
@@ -23,7 +27,7 @@ const (
 	// placedAgainEach times as many items as a hot place has may be placed again by a sweep.
 	placedAgainEach = 20
 	// stretchShare is how many times the work of mending stretching may have.
-	stretchShare = 8
+	stretchShare = 24
 	// stretchItems are too few to have hot places far from each other: the tree searches them as a whole.
 	stretchItems = 1000
 	// stretchLength is the longest hot place, in reaches to each side.
@@ -32,10 +36,11 @@ const (
 
 // stretching places anew what is above a limit close to the goal. A few hot places in time decide the frame, far from
 // each other; between them are valleys of the load, where what two of them need can be brought together. So a hot place
-// is placed anew from valley to valley, as if there was nothing else, and what is in its way beyond the valleys is
-// ejected or placed anew with it. Where all succeed, the next limit is closer to the goal; where some fail, limits
-// between that and the frame follow, and then there is more work for each. It takes turns with mending, which lowers
-// what reaches highest.
+// is placed anew from valley to valley, with what is alive at the same time as that: what reaches beyond both stays.
+// Many items have more hot places, which have less time each. They are placed as if there was nothing else, which is
+// quicker, and what is in their way beyond the valleys is ejected or placed anew with them. Where all succeed, the next
+// limit is closer to the goal; where some fail, limits between that and the frame follow, and then there is more work
+// for each. It takes turns with mending, which lowers what reaches highest.
 type stretching struct {
 	*mender
 	reach  int32 // twice the mean life
@@ -43,6 +48,9 @@ type stretching struct {
 	aim    int64 // the limit of the next round; 0: the lowest
 	least  int   // ejections for a hot place at the lowest limit
 	most   int   // the same in this round
+	first  int   // the same in the first round below a limit
+	closer int64 // how much smaller the next part is
+	many   bool  // there are more than manyItems
 	spent  int64 // units of stretching
 	mended int64 // units of mending
 	placed int   // hot places placed anew, in all rounds
@@ -57,17 +65,33 @@ func (a *area) stretches(goal int64) bool {
 			a.load, a.plain = a.in.load(), a.in.plain()
 		}
 		reach := 1 + int32(2*a.in.volume()/int64(len(a.in.items)))
-		a.hot = &stretching{reach: reach, part: closest, least: fewEjections}
+		a.hot = &stretching{reach: reach, part: ended, first: moreEjections, closer: closer,
+			many: len(a.in.items) > manyItems}
+		if a.hot.many {
+			a.hot.first, a.hot.closer = fewEjections, closerOfMany
+		}
+		a.hot.least = a.hot.first
 		if a.plain && a.in.alivePerSection() <= crowded {
 			a.hot.part = closeTo
 		}
 	}
 	h := a.hot
-	for h.part < closest && goal+goal/h.part >= a.frame {
-		h.part, h.aim, h.least = 2*h.part, 0, fewEjections
+	for h.part < ended && h.lowest(goal) >= a.frame {
+		h.descend()
 	}
-	return h.part < closest && (h.gained || h.spent <= stretchShare*h.mended)
+	return h.part < ended && (h.gained || h.spent <= stretchShare*h.mended)
 }
+
+// lowest is the limit that all hot places are to come below.
+func (h *stretching) lowest(goal int64) int64 {
+	if h.part >= closest {
+		return goal
+	}
+	return goal + goal/h.part
+}
+
+// descend goes on to the next such limit; after the goal it ends.
+func (h *stretching) descend() { h.part, h.aim, h.least = h.closer*h.part, 0, h.first }
 
 // stretch makes a round of stretching.
 func (s *solver) stretch(a *area, goal int64) {
@@ -77,9 +101,9 @@ func (s *solver) stretch(a *area, goal int64) {
 	h, units, frame := a.hot, s.units, a.frame
 	h.mender = a.mender
 	h.chain = stretchChain
-	lowest := goal + goal/h.part
+	lowest := h.lowest(goal)
 	all := h.aim <= lowest || h.aim >= frame
-	if h.limit, h.most = h.aim, min(h.least, growEjections*fewEjections); all {
+	if h.limit, h.most = h.aim, min(h.least, growEjections*h.first); all {
 		h.limit, h.most = lowest, h.least
 	}
 	h.lowerAll(all)
@@ -93,11 +117,11 @@ func (s *solver) stretch(a *area, goal int64) {
 	left := a.frame > h.limit
 	switch {
 	case left && all && h.placed == 0: // no hot place was placed anew: it is not worth more
-		h.part = closest
+		h.part = ended
 	case left:
 		h.aim = h.limit + (a.frame-h.limit)/2
 	case all:
-		h.part, h.aim, h.least = 2*h.part, 0, fewEjections
+		h.descend()
 	default:
 		h.aim = lowest + (h.limit-lowest)/2
 	}
@@ -153,12 +177,15 @@ func (h *stretching) stretch(i, peak int32) bool {
 			return false
 		}
 		offset := h.offsets(free)
+		if !h.many {
+			return h.merge(i, free, offset, h.most)
+		}
 		in := h.in.cutTo(x, free, nil, nil).in
 		relay := func(offset []int64) bool { return h.relay(i, free, offset, relayed) }
 		sweep := func() (placed, laid bool) { return h.apart(in, relay) }
 		eject := func() (placed, laid bool) {
 			placed = h.s.elastic(in, offset, h.limit, h.most)
-			return placed, placed && (relay(offset) || h.merge(i, free, offset))
+			return placed, placed && (relay(offset) || h.merge(i, free, offset, min(h.most, mergeEjections)))
 		}
 		// Ejections are quick where few stick out; sweeps from a core need less luck where the load is close to the
 		// limit.
@@ -255,8 +282,8 @@ func (h *stretching) offsets(items []int32) []int64 {
 }
 
 // merge lays items at new offsets, of which item i lay nowhere, and places anew what lives with them where that is in
-// the way. What reaches beyond all of them in time stays.
-func (h *stretching) merge(i int32, free []int32, offset []int64) bool {
+// the way, with so many ejections at most. What reaches beyond all of them in time stays.
+func (h *stretching) merge(i int32, free []int32, offset []int64, most int) bool {
 	hull := h.in.hull(free)
 	h.query++
 	for _, x := range free {
@@ -279,7 +306,7 @@ func (h *stretching) merge(i int32, free []int32, offset []int64) bool {
 	w := h.in.cutTo(hull, movable, fixed, h.ground.offset)
 	h.clip(w)
 	offset = append(offset, h.offsets(w.from[len(free):])...)
-	if !h.s.elastic(w.in, offset, h.limit, min(h.most, mergeEjections)) {
+	if !h.s.elastic(w.in, offset, h.limit, most) {
 		return false
 	}
 	h.move(i, w, offset)

@@ -35,3 +35,18 @@ func TestHotPlacesOfFewBuffersReachTheLoad(t *testing.T) {
 	s := solved(t, p, offsets.Options{Seed: 1, MaxSteps: 60_000})
 	require.Zero(t, s.Gap())
 }
+
+// Hot places are packed together with what is alive beside them, so that nothing is in their way afterwards. Packed
+// alone, many more steps leave a sixtieth above the load.
+func TestHotPlacesArePackedWithWhatIsAliveBeside(t *testing.T) {
+	for _, c := range []struct {
+		seed           uint64
+		buffers, steps int64
+	}{{1, 30_000, 150_000}, {8, 3000, 80_000}} {
+		p := problems.Large["alive 50"](c.seed, int(c.buffers))
+		s := solved(t, p, offsets.Options{Seed: 1, MaxSteps: c.steps, Progress: func(p offsets.Progress) bool {
+			return p.Frame >= 0 && p.Frame <= p.LowerBound+p.LowerBound/100
+		}})
+		require.LessOrEqual(t, s.Gap(), 0.01)
+	}
+}
