@@ -16,8 +16,9 @@ static inline tl_ref tlc_ref_to(const tl_context* c, const tl_record* r)
  * be dead still. */
 static inline __attribute__((always_inline)) bool tlc_ref_find(const tl_context* c, tl_ref ref, tl_record** r)
 {
+	if (TLC_UNLIKELY(tlc_ref_record(ref) >= c->record_limit)) return false; /* in a context of zeros records is NULL */
 	*r = TLC_FIXED(c, records) + tlc_ref_record(ref);
-	return TLC_LIKELY(tlc_ref_record(ref) < c->record_limit) && TLC_LIKELY(TLC_PEEK((*r)->gen) == tlc_ref_gen(ref));
+	return TLC_LIKELY(TLC_PEEK((*r)->gen) == tlc_ref_gen(ref));
 }
 
 /* Where the object of a reference is; it is live, and the caller holds it. Budget: 6 loads. */
@@ -31,9 +32,9 @@ static inline uintptr_t tlc_ref_address(const tl_context* c, tl_ref ref)
  * object, so the words are read each time. */
 static inline bool tlc_ref_is_live(const tl_context* c, tl_ref ref)
 {
+	if (TLC_UNLIKELY(tlc_ref_record(ref) >= c->record_limit)) return false;
 	const tl_record* r = TLC_FIXED(c, records) + tlc_ref_record(ref);
-	return TLC_LIKELY(tlc_ref_record(ref) < c->record_limit) && TLC_LIKELY(TLC_LOAD(r->gen) == tlc_ref_gen(ref)) &&
-	       TLC_LIKELY(tlc_is_live_word(TLC_LOAD(r->sh)));
+	return TLC_LIKELY(TLC_LOAD(r->gen) == tlc_ref_gen(ref)) && TLC_LIKELY(tlc_is_live_word(TLC_LOAD(r->sh)));
 }
 
 static inline bool tlc_op_ref_of(const tl_context* c, void* object, tl_ref* result)

@@ -89,7 +89,8 @@ static inline bool tlc_is_in_scope(const tl_context* c)
 static inline bool tlc_op_mem_exit_scope(tl_context* c)
 {
 	tl_mark* mark = c->mark_top;
-	if (TLC_UNLIKELY(mark-- == c->marks)) return false;
+	if (TLC_UNLIKELY(mark == c->marks)) return false; /* in a context of zeros NULL, which has no mark before it */
+	mark--;
 	if (TLC_UNLIKELY((((uintptr_t)c->top ^ (uintptr_t)mark->top) | mark->kind | tlc_has_to_do(c)) != 0)) return false;
 	c->mark_top = mark;
 	return true;

@@ -503,8 +503,9 @@ TL_INL_STEP tl_ref tl_inl_ref_to(const tl_inl_context* c, const tl_inl_record* r
  * be dead still. */
 TL_INL_STEP bool tl_inl_ref_find(const tl_inl_context* c, tl_ref ref, tl_inl_record** r)
 {
+	if (TL_INL_UNLIKELY(tl_inl_ref_record(ref) >= c->record_limit)) return false; /* in a context of zeros records is NULL */
 	*r = TL_INL_FIXED(c, records) + tl_inl_ref_record(ref);
-	return TL_INL_LIKELY(tl_inl_ref_record(ref) < c->record_limit) && TL_INL_LIKELY(TL_INL_PEEK((*r)->gen) == tl_inl_ref_gen(ref));
+	return TL_INL_LIKELY(TL_INL_PEEK((*r)->gen) == tl_inl_ref_gen(ref));
 }
 
 /* Where the object of a reference is; it is live, and the caller holds it. Budget: 6 loads. */
@@ -518,9 +519,9 @@ TL_INL_STEP uintptr_t tl_inl_ref_address(const tl_inl_context* c, tl_ref ref)
  * object, so the words are read each time. */
 TL_INL_STEP bool tl_inl_ref_is_live(const tl_inl_context* c, tl_ref ref)
 {
+	if (TL_INL_UNLIKELY(tl_inl_ref_record(ref) >= c->record_limit)) return false;
 	const tl_inl_record* r = TL_INL_FIXED(c, records) + tl_inl_ref_record(ref);
-	return TL_INL_LIKELY(tl_inl_ref_record(ref) < c->record_limit) && TL_INL_LIKELY(TL_INL_LOAD(r->gen) == tl_inl_ref_gen(ref)) &&
-	       TL_INL_LIKELY(tl_inl_is_live_word(TL_INL_LOAD(r->sh)));
+	return TL_INL_LIKELY(TL_INL_LOAD(r->gen) == tl_inl_ref_gen(ref)) && TL_INL_LIKELY(tl_inl_is_live_word(TL_INL_LOAD(r->sh)));
 }
 
 TL_INL_STEP bool tl_inl_op_ref_of(const tl_inl_context* c, void* object, tl_ref* result)
@@ -729,7 +730,8 @@ TL_INL_STEP bool tl_inl_is_in_scope(const tl_inl_context* c)
 TL_INL_STEP bool tl_inl_op_mem_exit_scope(tl_inl_context* c)
 {
 	tl_inl_mark* mark = c->mark_top;
-	if (TL_INL_UNLIKELY(mark-- == c->marks)) return false;
+	if (TL_INL_UNLIKELY(mark == c->marks)) return false; /* in a context of zeros NULL, which has no mark before it */
+	mark--;
 	if (TL_INL_UNLIKELY((((uintptr_t)c->top ^ (uintptr_t)mark->top) | mark->kind | tl_inl_has_to_do(c)) != 0)) return false;
 	c->mark_top = mark;
 	return true;

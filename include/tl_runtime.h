@@ -835,7 +835,8 @@ TL_API tl_status tl_mem_unregister(void* object);
  * Ownership: the caller holds the new reference and gives it back with
  *     tl_ptr_release.
  * Threads: any thread.
- * Returns: its argument, always; tl_last_status tells whether it was live.
+ * Returns: its argument, always; tl_last_status tells whether it was live, if
+ *     tl_clear_error was called before.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
  * Cost: about 3 ns by the owner, one compare-and-swap by others.
  */
@@ -1784,7 +1785,8 @@ TL_API tl_tensor* tl_tensor_clone(const tl_tensor* tensor);
  * Ownership: the caller holds the new reference and gives it back with
  *     tl_tensor_release.
  * Threads: any thread.
- * Returns: its argument, always; tl_last_status tells whether it was live.
+ * Returns: its argument, always; tl_last_status tells whether it was live, if
+ *     tl_clear_error was called before.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (not a tensor).
  * Cost: one compare-and-swap.

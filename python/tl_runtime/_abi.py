@@ -1373,7 +1373,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: the caller holds the new reference and gives it back with
             tl_ptr_release.
         Threads: any thread.
-        Returns: its argument, always; tl_last_status tells whether it was live.
+        Returns: its argument, always; tl_last_status tells whether it was live, if
+            tl_clear_error was called before.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
         Cost: about 3 ns by the owner, one compare-and-swap by others.
         """,
@@ -2348,7 +2349,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: the caller holds the new reference and gives it back with
             tl_tensor_release.
         Threads: any thread.
-        Returns: its argument, always; tl_last_status tells whether it was live.
+        Returns: its argument, always; tl_last_status tells whether it was live, if
+            tl_clear_error was called before.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor).
         Cost: one compare-and-swap.

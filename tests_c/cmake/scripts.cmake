@@ -42,6 +42,7 @@ set(watched scopes objects references types vec shapes shapes_vec clone cycles t
 list(TRANSFORM watched REPLACE "(.+)" "$<TARGET_FILE:\\1_test>" OUTPUT_VARIABLE watched_programs)
 tl_script(undefined "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/undefined" ${watched_programs})
 set_tests_properties(undefined PROPERTIES TIMEOUT 900)
+tl_script(undefined_inlined "${PROJECT_SOURCE_DIR}" "${TL_RUNTIME_LIBRARY}")
 
 # The operations of the benchmark, compiled as there, and the most instructions that each may take.
 find_package(Python3 3.10 COMPONENTS Interpreter)
