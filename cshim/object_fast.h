@@ -38,10 +38,22 @@ static inline tl_magazine* tlc_magazine_of(tl_context* c, uint64_t tag)
 	return (tl_magazine*)((char*)c->magazines + (tag >> (32 - 5) & 0xFF << 5));
 }
 
+/* Has the record's cache line come for writing. Where other threads count the object, it comes once and not twice, to be
+ * read and then to be written. */
+static inline void tlc_will_write(const tl_record* r)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("prefetchw %0" ::"m"(*r)); /* what the compiler makes of the builtin only reads */
+#else
+	__builtin_prefetch(r, 1);
+#endif
+}
+
 /* Adds a reference to an object that counts in its shared word; false: ask Go. It acquires, so that
  * the caller can look afterwards whether the record still is of the life that was meant. */
 static inline bool tlc_retain_shared(tl_record* r)
 {
+	tlc_will_write(r);
 	uint32_t sh = TLC_LOAD(r->sh);
 	for (;;) {
 		if (TLC_UNLIKELY(!(sh & TL_SH_ALIVE) || (sh & TL_SH_IMMORTAL))) return false;
@@ -86,6 +98,7 @@ static inline bool tlc_float_record(tl_context* c, tl_record* r)
  * the record's next life are not taken for those of this one. */
 static inline __attribute__((always_inline)) bool tlc_drop_life(tl_record* r, const uint32_t* gen)
 {
+	tlc_will_write(r);
 	uint32_t sh = atomic_load_explicit(&r->sh, memory_order_acquire);
 	for (;;) {
 		if (gen != NULL && TLC_UNLIKELY(TLC_LOAD(r->gen) != *gen)) return false;

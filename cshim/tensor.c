@@ -198,21 +198,10 @@ tl_tensor* tl_tensor_in_slot(int64_t slot, int32_t dtype, int64_t rank, const in
 /* Live, unbiased, not immortal; it may have floats. */
 static inline bool is_plain(uint32_t sh) { return (sh & TL_SH_FLAGS) == (TL_SH_ALIVE | TL_SH_MERGED); }
 
-/* Has the record's cache line come for writing. Where other threads count the tensor, it comes once and not twice, to be
- * read and then to be written. */
-static inline void will_write(const tl_record* r)
-{
-#if defined(__x86_64__)
-	__asm__ volatile("prefetchw %0" ::"m"(*r)); /* what the compiler makes of the builtin only reads */
-#else
-	__builtin_prefetch(r, 1);
-#endif
-}
-
 /* Budget: 6 loads, one compare-and-swap. */
 static inline bool retain(tl_record* r)
 {
-	will_write(r);
+	tlc_will_write(r);
 	uint32_t sh = TLC_LOAD(r->sh);
 	while (TLC_LIKELY(is_plain(sh) && (uint32_t)tlc_sh_count(sh) - 1 < TL_SH_COUNT_MAX - 1))
 		if (TLC_LIKELY(atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh + TL_SH_ONE, memory_order_relaxed,
@@ -237,7 +226,7 @@ static inline bool release(uintptr_t p)
 	tl_context* c = tlc_tls;
 	tl_record* r = tlc_tensor_record(c, p);
 	if (TLC_UNLIKELY(r == NULL)) return tlc_tensor_in_slot(c, p);
-	will_write(r);
+	tlc_will_write(r);
 	uint32_t sh = TLC_LOAD(r->sh);
 	while (is_plain(sh) && tlc_sh_floats(sh) == 0 && tlc_sh_count(sh) > 1)
 		if (TLC_LIKELY(atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh - TL_SH_ONE, memory_order_release,
