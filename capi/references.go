@@ -189,7 +189,7 @@ func tlgo_mem_unregister(c, pointer uintptr) int32 {
 // tl_ptr_release.
 // Threads: any thread.
 // Returns: its argument, always; tl_last_status tells whether it was live, if
-//     tl_clear_error was called before.
+// tl_clear_error was called before.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
 // Cost: about 3 ns by the owner, one compare-and-swap by others.
 // Path: fast.

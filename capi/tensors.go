@@ -286,7 +286,7 @@ func tlgo_tensor_clone(c, t uintptr) uintptr {
 // tl_tensor_release.
 // Threads: any thread.
 // Returns: its argument, always; tl_last_status tells whether it was live, if
-//     tl_clear_error was called before.
+// tl_clear_error was called before.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
 // Cost: one compare-and-swap.
