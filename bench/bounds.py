@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Ratio:
-    """ours <= factor x peer; `was` is the target as it was set, where a floor shows it out of reach. `common` is the floor
-    of a program that is no peer itself: what ours and the peer both do beside what is measured, taken off both"""
+    """ours <= factor x peer; `was` is the target as it was set, where the peer is a floor that shows it out of reach"""
 
     factor: float
     peer: str
     was: str = ""
-    common: str = ""
 
 
 @dataclass(frozen=True)

@@ -83,11 +83,8 @@ def bound(target, times: dict[str, float]) -> tuple[str, float | None, str]:
     words = f"<= {factor:.2f} x"
     if isinstance(target, targets.Scaled):
         words += f" ({target.limit:g} ns where the peer takes {target.there:.3g})"
-    peer, common = times.get(target.peer), 0.0
-    if isinstance(target, targets.Ratio) and target.common:
-        common = times[target.common]
-        words += f" without {target.common} ({number(common)} ns)"
-    return words, None if peer is None else common + factor * (peer - common), target.peer
+    peer = times.get(target.peer)
+    return words, None if peer is None else factor * peer, target.peer
 
 
 def row_cells(row: targets.Row, times: dict[str, float], score: Score) -> list[str]:

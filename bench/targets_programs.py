@@ -70,17 +70,9 @@ INLINED = (
     ("alloc + release, 64 bytes", "alloc", None),
     ("a scope with one object", "scope-of-one", None),
     ("list of 1,000 cells, each", "list", 0.8),
-    ("tree of 1,023 nodes, each", "tree", None),
+    ("tree of 1,023 nodes, each", "tree", 0.8),
     ("step of a product of matrices of 4 x 4", "matrix", None),
 )
-
-
-def inlined(name: str, factor: float | None) -> Ratio | Beside:
-    called = f"inline/{name}/called"
-    if name == "tree":  # the recursion takes a third of it
-        return Ratio(0.8, called, f"was <= 0.8 x {called}", "inline/tree/alone")
-    return Ratio(factor, called) if factor else Beside(called)
-
 
 INLINING = Table(
     "Inlined operations beside the same calls",
@@ -88,7 +80,8 @@ INLINING = Table(
     "and dropped, with a scope for each body of a function or a loop and a reference for each variable. The peers count inline "
     "in front of malloc, without atomic operations and without a check.",
     [
-        Row(what, f"inline/{name}/emitted", inlined(name, factor)) for what, name, factor in INLINED
+        Row(what, f"inline/{name}/emitted", Ratio(factor, f"inline/{name}/called") if factor else Beside(f"inline/{name}/called"))
+        for what, name, factor in INLINED
     ]
     + [
         Row("acquire + release of one object by a tl_ref", "inline/ref-pair/emitted", Ratio(0.3, "inline/pair/called")),
