@@ -1,17 +1,21 @@
 /* The contexts that inlined code works on (inline_records.h). */
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "object_fast.h"
 
-/* For code that was compiled for another layout: larger than any context, and it answers nothing. It is no constant, of
- * which the library's file would have all the zeros. */
-enum { NOTHING_BYTES = 32 << 10 };
-static char nothing[NOTHING_BYTES] __attribute__((aligned(4096)));
+/* For code that was compiled for another layout: larger than any context, and it answers nothing. It is
+ * not const: .rodata would store all its zeros in the library's file. */
+enum { NOTHING_BYTES = 32 << 10, NOTHING_ALIGNMENT = 4096 };
+static char nothing[NOTHING_BYTES] __attribute__((aligned(NOTHING_ALIGNMENT)));
 static void* const no_context = (void*)(uintptr_t)nothing;
 
-/* An operation that writes to it has taken it for something else. Where pages are larger, as on some arm64, this fails and
- * it stays writable. */
-__attribute__((constructor)) static void protect_nothing(void) { mprotect(nothing, sizeof nothing, PROT_READ); }
+/* An operation that writes to it has taken it for something else. Where pages are larger, as on some arm64, other
+ * variables are in them, and it stays writable. */
+__attribute__((constructor)) static void protect_nothing(void)
+{
+	if (sysconf(_SC_PAGESIZE) == NOTHING_ALIGNMENT) mprotect(nothing, sizeof nothing, PROT_READ);
+}
 
 _Static_assert(sizeof nothing >= 4 * sizeof(tl_context), "also for a context that has grown");
 

@@ -333,7 +333,7 @@ typedef struct tl_context {
 	tl_class_info* classes;
 	tl_record* block_metadata;
 	uint32_t* record_blocks;
-	uint64_t record_limit; /* of records that a tl_ref can name; as wide as no count, so that it is read once */
+	uint64_t record_limit; /* of records that a tl_ref can name; no store of a 32-bit count aliases it */
 	/* Tracking (runtime/observe/track). Objects of size classes are counted down to the next sample
 	 * in their magazines, everything else in bytes here. */
 	uint64_t sample_left;    /* bytes that may pass before the next sample */

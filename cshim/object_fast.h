@@ -39,7 +39,7 @@ static inline tl_magazine* tlc_magazine_of(tl_context* c, uint64_t tag)
 }
 
 /* Has the record's cache line come for writing. Where other threads count the object, it comes once and not twice, to be
- * read and then to be written. */
+ * read and then to be written. A count that is refused takes the line for nothing; refusals are rare. */
 static inline void tlc_will_write(const tl_record* r)
 {
 #if defined(__x86_64__)

@@ -199,6 +199,8 @@ static __attribute__((cold, noinline)) tl_status close_slowly(uint64_t target, u
 	return TL_OK;
 }
 
+_Static_assert(TL_MARK_SCOPE == 0, "tlc_op_mem_exit_scope knows a scope without flags by a kind of 0");
+
 static inline void pop_newest(tl_context* c)
 {
 	tl_mark* m = c->mark_top - 1;

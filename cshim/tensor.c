@@ -198,7 +198,7 @@ tl_tensor* tl_tensor_in_slot(int64_t slot, int32_t dtype, int64_t rank, const in
 /* Live, unbiased, not immortal; it may have floats. */
 static inline bool is_plain(uint32_t sh) { return (sh & TL_SH_FLAGS) == (TL_SH_ALIVE | TL_SH_MERGED); }
 
-/* Budget: 6 loads, one compare-and-swap. */
+/* Budget: 6 loads, a prefetch, one compare-and-swap. */
 static inline bool retain(tl_record* r)
 {
 	tlc_will_write(r);

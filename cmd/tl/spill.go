@@ -39,7 +39,7 @@ func (r *running) intoFile(model string) error {
 	return nil
 }
 
-// spares refuses a file for values that are moved in which the model has constants.
+// spares refuses a spill file that holds constants of the model.
 func (r *running) spares(g *graph.Graph) error {
 	for _, path := range g.Files {
 		if same(r.file, path) {

@@ -36,7 +36,7 @@ type Graph struct {
 	// Check does not know has its results from here; all others must not contradict.
 	Declared []Declaration
 
-	// Files beside the one of the graph that it was read from: its constants are theirs.
+	// Files that constants were read from, apart from the graph's own.
 	Files []string
 }
 

@@ -59,11 +59,10 @@ func (r *reader) model(m *onnxpb.ModelProto) (*graph.Graph, error) {
 		return nil, err
 	}
 	for s := range r.read {
-		if !slices.Contains(g.Files, s.path) {
-			g.Files = append(g.Files, s.path)
-		}
+		g.Files = append(g.Files, s.path)
 	}
 	slices.Sort(g.Files)
+	g.Files = slices.Compact(g.Files)
 	return g, nil
 }
 

@@ -356,7 +356,7 @@ type Context struct {
 	Classes       uintptr
 	BlockMetadata uintptr
 	RecordBlocks  uintptr
-	RecordLimit   uint64 // of records that a tl_ref can name; as wide as no count, so that it is read once
+	RecordLimit   uint64 // of records that a tl_ref can name; no store of a 32-bit count aliases it
 	// Tracking (runtime/observe/track). Objects of size classes are counted down to the next sample
 	// in their magazines, everything else in bytes here.
 	SampleLeft   uint64  // bytes that may pass before the next sample

@@ -34,8 +34,8 @@ type elastic struct {
 const (
 	// Each profileEvery items of an order the profile is kept, so that what is before a change is not looked at again.
 	profileEvery = 32
-	// ejectionsEach item may be made before all begin anew, and more from time to time. Weights are worth more than
-	// another beginning: few are learnt sooner.
+	// ejectionsEach item may be made before all begin anew, and more from time to time. To begin anew
+	// forgets the weights, and few ejections teach too little.
 	ejectionsEach = 100
 )
 

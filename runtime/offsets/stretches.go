@@ -64,7 +64,7 @@ func (a *area) stretches(goal int64) bool {
 		if a.load == nil {
 			a.load, a.plain = a.in.load(), a.in.plain()
 		}
-		reach := 1 + int32(2*a.in.volume()/int64(len(a.in.items)))
+		reach := 1 + int32(2*a.in.meanLife())
 		a.hot = &stretching{reach: reach, part: ended, first: moreEjections, closer: closer,
 			many: len(a.in.items) > manyItems}
 		if a.hot.many {
@@ -90,7 +90,7 @@ func (h *stretching) lowest(goal int64) int64 {
 	return goal + goal/h.part
 }
 
-// descend goes on to the next such limit; after the goal it ends.
+// descend goes on to the next such limit: the goal comes last, for many items more than once.
 func (h *stretching) descend() { h.part, h.aim, h.least = h.closer*h.part, 0, h.first }
 
 // stretch makes a round of stretching.

@@ -6,16 +6,16 @@ import "slices"
 type life struct{ begin, end float64 }
 
 const (
-	// loadBins are by how far a load is below the largest one.
+	// loadBins is the number of classes of loads, by their distance from the largest one.
 	loadBins = 1 << 12
-	// hotLives is how many mean lives with the largest loads weigh about the same.
+	// Up to hotLives mean lives of sections, those with the largest loads, weigh about the same.
 	hotLives = 3
 )
 
 // weighed is the weighed time before each section, and that of all of them. An outward sweep compares holes by what is
 // left of them for how long, and by how long one neighbour outlives the other. Where many are alive at once, that costs
-// nothing while the load is low, since there is room for holes then: a section weighs the less the longer the load is
-// larger elsewhere. Where few are alive all weigh the same: what is left over is for mending, which needs room at all
+// nothing while the load is low, since there is room for holes then: a section weighs less, the more sections
+// have a larger load. Where few are alive all weigh the same: what is left over is for mending, which needs room at all
 // times.
 func (in *instance) weighed() []float64 {
 	if in.weights != nil {
@@ -34,7 +34,7 @@ func (in *instance) weighed() []float64 {
 	return in.weights
 }
 
-// byLoad gives a weight for each load: the reciprocal of how many mean lives long the load is larger, and hotLives.
+// byLoad gives each load a weight: 1 / (hotLives + L), where L is the time with a larger load, in mean lives.
 func (in *instance) byLoad(load []int64) func(bytes int64) float64 {
 	most, least := slices.Max(load), slices.Min(load)
 	level := func(bytes int64) int {

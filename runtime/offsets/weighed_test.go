@@ -26,6 +26,7 @@ func TestSectionsWeighByTheirLoad(t *testing.T) {
 	require.InDelta(t, 1.0/3, weight[order[0]], 0.01)
 	require.InEpsilon(t, 1/(3+lives), weight[order[len(order)-1]], 0.05)
 	weight, _ = offsets.Weights(problems.Alive(1, 1000, 50, 1<<20))
+	require.NotEmpty(t, weight)
 	for _, one := range weight {
 		require.Equal(t, 1.0, one)
 	}
