@@ -115,8 +115,7 @@ func (c *Context) dropOwn(r *layout.Record, loc uint32) outcome {
 func (c *Context) storeLoc(r *layout.Record, loc uint32) {
 	if layout.LocFloatsOf(loc) > 0 {
 		s, _ := updateSh(r, func(s layout.Sh) (layout.Sh, bool) {
-			n := min(excess(loc, s), s.Floats)
-			s.Floats -= max(n, 0)
+			n := shedFloats(loc, &s)
 			return s, n > 0
 		})
 		loc -= uint32(min(max(excess(loc, s), 0), int32(layout.LocFloatsOf(loc)))) * layout.LocFloat
@@ -124,9 +123,20 @@ func (c *Context) storeLoc(r *layout.Record, loc uint32) {
 	atomic.StoreUint32(&r.Loc, loc)
 }
 
-// excess returns how many more floats than references an object without claims shows.
+// excess returns how many more floats than references both words show; claims are in either.
 func excess(loc uint32, s layout.Sh) int32 {
-	return int32(layout.LocFloatsOf(loc)) + s.Floats - int32(layout.LocCountOf(loc)) - s.Count
+	n := int32(layout.LocFloatsOf(loc)) + s.Floats - int32(layout.LocCountOf(loc)) - s.Count
+	if s.Has(layout.ShQueued) {
+		n++
+	}
+	return n
+}
+
+// shedFloats takes floats out of a shared word until both words show as many references, or it has none.
+func shedFloats(loc uint32, s *layout.Sh) (shed int32) {
+	shed = max(min(excess(loc, *s), s.Floats), 0)
+	s.Floats -= shed
+	return shed
 }
 
 // merge ends bias: the local word moves into the shared one, changed by delta.
@@ -185,6 +195,10 @@ func (c *Context) mergeQueued(me *Context, e layout.Entry) {
 // dropShared removes a reference that is not the owner's to count. The owner is
 // read before the compare and swap: MERGED follows owner = 0, so a word without
 // MERGED whose owner reads 0 belongs to a merger that will see our decrement.
+//
+// If every reference floats, a float goes. Nobody but the owner can take one out of the local word: when all of them
+// stand there, one too many does until the owner settles, and a reference that comes first makes it valid. In
+// the same way the owner's fast release leaves a float of another thread.
 func (c *Context) dropShared(r *layout.Record, e layout.Entry, loc uint32) outcome {
 	owner := layout.LocOwner(loc)
 	for {
@@ -198,7 +212,9 @@ func (c *Context) dropShared(r *layout.Record, e layout.Entry, loc uint32) outco
 		case s.Has(layout.ShMerged) && s.Count <= 0:
 			return dead // brought to zero by dec_ref, waiting for free
 		case !s.Has(layout.ShMerged) && !s.Has(layout.ShQueued) && s.Count <= s.Claims && owner != 0:
-			if done, out := c.queue(r, e, old, owner); done {
+			s.Flags |= layout.ShQueued
+			shedFloats(loc, &s)
+			if done, out := c.queue(r, e, old, s.Pack(), owner); done {
 				return out
 			}
 			continue
@@ -206,6 +222,8 @@ func (c *Context) dropShared(r *layout.Record, e layout.Entry, loc uint32) outco
 		s.Count--
 		if s.Has(layout.ShMerged) {
 			clampFloats(&s)
+		} else if owner != 0 {
+			shedFloats(loc, &s)
 		}
 		if !atomic.CompareAndSwapUint32(&r.Sh, old, s.Pack()) {
 			continue
@@ -221,12 +239,12 @@ func (c *Context) dropShared(r *layout.Record, e layout.Entry, loc uint32) outco
 // QUEUED is set there is no way back, and the object stays until its owner has read the
 // node. If that object is a later one, whose shared word looks like that of the object
 // which was meant, it gets the queue's reference as one more, and loses nothing (giveToLater).
-func (c *Context) queue(r *layout.Record, e layout.Entry, old, owner uint32) (done bool, out outcome) {
+func (c *Context) queue(r *layout.Record, e layout.Entry, old, queued, owner uint32) (done bool, out outcome) {
 	n := c.takeNode()
 	if n == 0 {
 		return true, full
 	}
-	if !atomic.CompareAndSwapUint32(&r.Sh, old, old|layout.ShQueued) {
+	if !atomic.CompareAndSwapUint32(&r.Sh, old, queued) {
 		c.giveNode(n)
 		return false, kept
 	}

@@ -156,7 +156,7 @@ func TestAStaleAcquireCostsNoReference(t *testing.T) {
 func TestALateMarkCostsNoReference(t *testing.T) {
 	c, other := twoContexts(t)
 	later, r, old := staleMark(t, c)
-	done, out := other.queue(r, old, layout.ShAlive, layout.LocOwner(atomic.LoadUint32(&r.Loc)))
+	done, out := other.queue(r, old, layout.ShAlive, layout.ShAlive|layout.ShQueued, layout.LocOwner(atomic.LoadUint32(&r.Loc)))
 	require.True(t, done)
 	require.Equal(t, dead, out)
 	c.drain(c)
@@ -171,7 +171,7 @@ func TestTwoLateMarksCostNoReference(t *testing.T) {
 	for _, released := range []bool{false, true} {
 		later, r, old := staleMark(t, c)
 		owner := layout.LocOwner(atomic.LoadUint32(&r.Loc))
-		_, out := other.queue(r, old, layout.ShAlive, owner)
+		_, out := other.queue(r, old, layout.ShAlive, layout.ShAlive|layout.ShQueued, owner)
 		require.Equal(t, dead, out)
 		require.True(t, giveToLater(r, atomic.LoadUint32(&r.Gen)))
 		n := other.takeNode()

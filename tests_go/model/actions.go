@@ -115,7 +115,7 @@ func (m *Model) decRef(t *rapid.T) {
 		return
 	}
 	m.touch(x)
-	if !x.drop() {
+	if !x.drop(m.me) {
 		m.pointerCall(o, "dec_ref", "0 0")
 		return
 	}
@@ -154,8 +154,7 @@ func (m *Model) enlist(o *object) {
 	m.touch(o)
 	switch {
 	case o.immortal:
-	case o.floats > 0:
-		o.floats--
+	case o.sink():
 	default:
 		o.count++
 	}
@@ -235,7 +234,7 @@ func (m *Model) takeOut(o *object) string {
 		return "6"
 	case o.immortal && o.frozen >= maxFloats-1:
 		return ""
-	case !o.float():
+	case !o.float(m.me):
 		return "13"
 	}
 	m.touch(o)

@@ -29,6 +29,8 @@ type object struct {
 	typ           int
 	bytes         int
 	count, floats int
+	remote        int  // floats that threads made which are not the owner; they are the first to be taken
+	loose         bool // one too many may float, since each thread drops only what it can reach
 	immortal      bool
 	shared        bool // by tl_ptr_share, or counted by a thread that is not its owner
 	destroyed     bool
@@ -131,6 +133,9 @@ func (m *Model) maySink(o *object) bool {
 	if o.kind == foreign && o.count == o.floats && m.listed(o) > 0 {
 		return m.Wild // handed back while a scope lists it: not promised
 	}
+	if o.loose {
+		return m.Wild
+	}
 	return m.Wild || o.immortal || o.floats == 0 || inside == 0 || o.count >= inside+m.listed(o)+1
 }
 
@@ -141,7 +146,7 @@ func (o *object) retain() {
 }
 
 // float turns a held reference into a floating one; false when fifteen float.
-func (o *object) float() bool {
+func (o *object) float(by *thread) bool {
 	if o.immortal {
 		o.frozen++
 		return true
@@ -149,35 +154,53 @@ func (o *object) float() bool {
 	if o.floats == maxFloats {
 		return false
 	}
+	if o.kind != foreign && by != o.owner {
+		o.loose = o.loose || o.floats == o.count
+		o.remote++
+	}
 	o.floats = min(o.floats+1, o.count)
+	return true
+}
+
+// sink takes a floating reference; false when there is none.
+func (o *object) sink() bool {
+	if o.floats == 0 {
+		return false
+	}
+	o.floats--
+	o.remote = max(o.remote-1, 0)
 	return true
 }
 
 const maxFloats = 15
 
-// drop takes a counted reference before a floating one; true at zero.
-func (o *object) drop() bool {
+// drop takes a counted reference before a floating one; true at zero. The thread is nil where several may do it.
+func (o *object) drop(by *thread) bool {
 	if o.immortal {
 		return false
 	}
 	if o.count == o.floats {
-		o.floats--
+		reached := by != nil && (by == o.owner && o.floats > o.remote || by != o.owner && o.remote > 0)
+		o.loose = o.loose || o.kind != foreign && !reached
+		o.sink()
 	}
 	o.count--
 	return o.count == 0
 }
 
-func (m *Model) release(o *object) {
+func (m *Model) release(o *object) { m.releaseBy(m.me, o) }
+
+func (m *Model) releaseBy(t *thread, o *object) {
 	m.touch(o)
-	if o.drop() {
+	if o.drop(t) {
 		m.die(o)
 	}
 }
 
 // releaseRef releases what a container held.
-func (m *Model) releaseRef(r ref) {
+func (m *Model) releaseRef(by *thread, r ref) {
 	if r.object != nil && r.object.state == live {
-		m.release(r.object)
+		m.releaseBy(by, r.object)
 	}
 }
 
@@ -195,10 +218,11 @@ func (m *Model) die(o *object) {
 		slices.Reverse(refs)
 	}
 	for _, r := range refs {
+		noticed := m.me
 		if r.object != nil && m.Remote {
-			r.object.shared = true // who notices the end releases, and that may be another thread
+			r.object.shared, noticed = true, nil // who notices the end releases, and that may be another thread
 		}
-		m.releaseRef(r)
+		m.releaseRef(noticed, r)
 	}
 }
 

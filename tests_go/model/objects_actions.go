@@ -121,6 +121,8 @@ func (m *Model) freeObject(o *object) string {
 		m.bury(o)
 	case o.immortal:
 		return "0|17"
+	case o.loose && !m.Wild:
+		return ""
 	case o.count > o.floats && !m.Wild:
 		return "17"
 	case m.contained(o) > 0 && !m.Wild:
@@ -144,7 +146,7 @@ func (m *Model) finish(o operand) {
 	refs := o.object.refs
 	o.object.refs = nil
 	for _, r := range refs {
-		m.releaseRef(r)
+		m.releaseRef(m.me, r)
 	}
 	m.bury(o.object)
 	typ := -1
@@ -248,7 +250,7 @@ func (m *Model) store(h operand, i int, e operand) {
 	if old.object != nil {
 		m.touch(old.object)
 	}
-	m.releaseRef(old)
+	m.releaseRef(m.me, old)
 }
 
 func (m *Model) getField(t *rapid.T) {

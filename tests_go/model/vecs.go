@@ -146,7 +146,7 @@ func (m *Model) replace(v *object, i int, e operand) {
 	if r, taken := m.hold(e); taken {
 		old := v.refs[i]
 		v.refs[i] = r
-		m.releaseRef(old)
+		m.releaseRef(m.me, old)
 	}
 }
 
@@ -170,7 +170,7 @@ func (m *Model) pop(v *object) (reply, status string) {
 	if r.object != nil && r.object.immortal && r.object.frozen >= maxFloats-1 {
 		return "", ""
 	}
-	if r.object != nil && !r.object.float() {
+	if r.object != nil && !r.object.float(m.me) {
 		return "0", "13"
 	}
 	if r.object != nil {
@@ -222,6 +222,6 @@ func (m *Model) clear(v *object) {
 	for len(v.refs) > 0 {
 		last := v.refs[len(v.refs)-1]
 		v.refs = v.refs[:len(v.refs)-1]
-		m.releaseRef(last)
+		m.releaseRef(m.me, last)
 	}
 }

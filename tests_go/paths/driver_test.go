@@ -2,10 +2,12 @@ package paths
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -113,12 +115,25 @@ func (d *driver) run(steps []model.Step) (replies []string, err error) {
 	for range steps {
 		line, err := d.lines.ReadString('\n')
 		if err != nil {
+			where := d.stacks(err)
 			d.stop()
-			return replies, fmt.Errorf("the driver ended or hung: %w", err)
+			return replies, fmt.Errorf("the driver ended or hung: %w%s", err, where)
 		}
 		replies = append(replies, strings.TrimSuffix(line, "\n"))
 	}
 	return replies, nil
+}
+
+// stacks are those of the threads of a driver that hangs, where gdb is there to tell.
+func (d *driver) stacks(err error) string {
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		return ""
+	}
+	out, err := exec.Command("gdb", "-batch", "-p", strconv.Itoa(d.command.Process.Pid), "-ex", "thread apply all bt").CombinedOutput()
+	if err != nil {
+		return fmt.Sprintf(" (no stacks: %v)", err)
+	}
+	return "\n" + string(out) + "\n"
 }
 
 // write sends the whole sequence while its replies are read. A driver that died

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"tlruntime/tests_go/model"
@@ -114,4 +115,29 @@ func seeded(t *testing.T) {
 	set("rapid.steps", "60", flag.Lookup("rapid.steps").DefValue)
 	set("rapid.nofailfile", "true", "false")
 	t.Logf("replay with -rapid.seed=%v", flag.Lookup("rapid.seed").Value)
+}
+
+// A consumer that pops an object twice, drops one of the references and acquires another one holds it. Floats outlived
+// the references that a release of another thread's object took: free and the next registration took the held one.
+func TestPathsFloatsGoWithTheLastReferences(t *testing.T) {
+	popped := "vec_new 0 0\n@1 alloc 1 24\n@1 enter_scope\n@1 register h1\n@1 vec_push h0 h1\n@1 vec_push h0 h1\n" +
+		"@1 exit_scope\n@0 vec_pop 2 h0\n@0 vec_pop 3 h0\n"
+	replies(t, popped+"@0 release h1\n@0 acquire h1\n@0 free h1\n@0 refcount h1\npoll\n@0 free h1\n@0 release h1\n@0 free h1\n",
+		"0 0", "1 0", "17 17", "2 0", ".", "17 17", "0 0", "0 0")
+	replies(t, "vec_new 0 0\n@1 alloc 1 24\n@0 vec_push h0 h1\n@0 vec_pop 2 h0\n@0 release h1\n@0 inc_ref h1\n@0 free h1\n"+
+		"@0 release h1\n@0 free h1\n", "0 0", "0 0", "17 17", "0 0", "0 0")
+}
+
+// replies runs steps through both paths and compares the last replies.
+func replies(t *testing.T, lines string, want ...string) {
+	var steps []model.Step
+	for line := range strings.Lines(lines) {
+		steps = append(steps, model.Step{Line: strings.TrimSuffix(line, "\n")})
+	}
+	program := compileDriver(t)
+	for _, path := range []string{"1", "0"} {
+		got, err := newDriver(t, program, "TL_FASTPATH="+path, path).run(steps)
+		require.NoError(t, err)
+		require.Equal(t, want, got[len(got)-len(want):], "TL_FASTPATH=%s", path)
+	}
 }
