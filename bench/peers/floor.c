@@ -104,12 +104,6 @@ void* floor_make_tensor(uint64_t kind, uint64_t elements, uint64_t bytes)
 	return h;
 }
 
-void* floor_tensor_data(void* tensor)
-{
-	return atomic_load_explicit(&records[number_of(tensor)].counts, memory_order_relaxed) != 0 ? ((header*)tensor)->data
-	                                                                                           : NULL;
-}
-
 int floor_free_tensor(void* tensor)
 {
 	slot s = scope_top[-1];

@@ -27,9 +27,8 @@ void* floor_take(void);
 void floor_give(void* object);
 
 /* The least that a kept tensor costs: a slot with a header, an entry of a scope, and a shared count whose last reference
- * is dropped by a compare-and-swap. floor_tensor_data looks whether the tensor is live. */
+ * is dropped by a compare-and-swap. */
 void* floor_make_tensor(uint64_t kind, uint64_t elements, uint64_t bytes);
-void* floor_tensor_data(void* tensor);
 int floor_free_tensor(void* tensor);
 
 #ifdef __cplusplus

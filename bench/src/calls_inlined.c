@@ -10,6 +10,7 @@ OPERATION op_inlined_acquire_release(long n)
 	void* object = tl_mem_new(64);
 	tl_inl_begin(&thread);
 	for (long i = 0; i < n; i++) {
+		tl_inl_retake(&thread);
 		tl_inl_ptr_acquire(&thread, object);
 		tl_inl_ptr_release(&thread, object);
 	}
@@ -23,6 +24,7 @@ OPERATION op_inlined_ref_acquire_release(long n)
 	tl_ref ref = tl_ref_of(tl_mem_new(64));
 	tl_inl_begin(&thread);
 	for (long i = 0; i < n; i++) {
+		tl_inl_retake(&thread);
 		tl_inl_ref_acquire(&thread, ref);
 		tl_inl_ref_release(&thread, ref);
 	}
@@ -36,6 +38,7 @@ OPERATION op_inlined_ref_get(long n)
 	tl_ref ref = tl_ref_of(tl_mem_new(64));
 	tl_inl_begin(&thread);
 	for (long i = 0; i < n; i++) {
+		tl_inl_retake(&thread);
 		void* object = tl_inl_ref_get(&thread, ref);
 		__asm__ volatile("" : : "r"(object));
 	}
@@ -47,6 +50,7 @@ OPERATION op_inlined_scope(long n)
 	tl_inl_thread thread;
 	tl_inl_begin(&thread);
 	for (long i = 0; i < n; i++) {
+		tl_inl_retake(&thread);
 		tl_inl_mem_enter_scope(&thread);
 		tl_inl_mem_exit_scope(&thread);
 	}
@@ -56,7 +60,10 @@ OPERATION op_inlined_alloc_release(long n)
 {
 	tl_inl_thread thread;
 	tl_inl_begin(&thread);
-	for (long i = 0; i < n; i++) tl_inl_ptr_release(&thread, tl_inl_mem_alloc(&thread, 64));
+	for (long i = 0; i < n; i++) {
+		tl_inl_retake(&thread);
+		tl_inl_ptr_release(&thread, tl_inl_mem_alloc(&thread, 64));
+	}
 }
 
 OPERATION op_inlined_scope_of_8(long n)
@@ -64,6 +71,7 @@ OPERATION op_inlined_scope_of_8(long n)
 	tl_inl_thread thread;
 	tl_inl_begin(&thread);
 	for (long i = 0; i < n; i++) {
+		tl_inl_retake(&thread);
 		tl_inl_mem_enter_scope(&thread);
 		for (int k = 0; k < 8; k++) tl_inl_mem_new(&thread, 64);
 		tl_inl_mem_exit_scope(&thread);
@@ -75,6 +83,7 @@ OPERATION op_inlined_function(long n)
 	tl_inl_thread thread;
 	tl_inl_begin(&thread);
 	for (long i = 0; i < n; i++) {
+		tl_inl_retake(&thread);
 		tl_inl_mem_function_enter(&thread, 0);
 		tl_inl_mem_function_exit(&thread);
 	}

@@ -141,6 +141,7 @@ __attribute__((noinline)) Cell* build(Heap from)
 	auto heap = from.local();
 	Cell* head = nullptr;
 	for (int i = 0; i < kCells; ++i) {
+		heap.retake();
 		heap.enter();
 		auto* cell = static_cast<Cell*>(heap.alloc(sizeof(Cell)));
 		cell->next = head;
@@ -158,6 +159,7 @@ __attribute__((noinline)) std::int64_t sum(Heap from, Cell* cell)
 	std::int64_t total = 0;
 	heap.acquire(cell);
 	while (cell) {
+		heap.retake();
 		heap.enter();
 		total += cell->value;
 		Cell* next = cell->next;
@@ -174,6 +176,7 @@ __attribute__((noinline)) void drop(Heap from, Cell* cell)
 {
 	auto heap = from.local();
 	while (cell) {
+		heap.retake();
 		Cell* next = cell->next;
 		heap.release(cell);
 		cell = next;
@@ -303,6 +306,7 @@ __attribute__((noinline)) double power(Heap from)
 	Matrix* result = base;
 	heap.acquire(result);
 	for (int i = 0; i < kSteps; ++i) {
+		heap.retake();
 		heap.enter();
 		Matrix* next = product(heap, product(heap, result, base), base);
 		heap.acquire(next);
@@ -331,6 +335,7 @@ __attribute__((noinline)) void pairs(Heap from, void* object)
 {
 	auto heap = from.local();
 	for (int i = 0; i < kRounds; ++i) {
+		heap.retake();
 		heap.acquire(object);
 		heap.release(object);
 	}
@@ -343,6 +348,7 @@ __attribute__((noinline)) void pairs_by_reference(Heap from, void* object)
 	const tl_ref ref = (tl_ref_of)(object);
 	auto heap = from.local();
 	for (int i = 0; i < kRounds; ++i) {
+		heap.retake();
 		heap.acquire(ref);
 		heap.release(ref);
 	}
@@ -353,7 +359,10 @@ __attribute__((noinline)) void addresses(Heap from, void* object)
 {
 	const tl_ref ref = (tl_ref_of)(object);
 	auto heap = from.local();
-	for (int i = 0; i < kRounds; ++i) benchmark::DoNotOptimize(heap.get(ref));
+	for (int i = 0; i < kRounds; ++i) {
+		heap.retake();
+		benchmark::DoNotOptimize(heap.get(ref));
+	}
 }
 
 template <class Heap>
@@ -361,6 +370,7 @@ __attribute__((noinline)) void empty_scopes(Heap from, void*)
 {
 	auto heap = from.local();
 	for (int i = 0; i < kRounds; ++i) {
+		heap.retake();
 		heap.enter();
 		heap.exit();
 	}
@@ -371,6 +381,7 @@ __attribute__((noinline)) void pairs_of_blocks(Heap from, void*)
 {
 	auto heap = from.local();
 	for (int i = 0; i < kRounds; ++i) {
+		heap.retake();
 		void* object = heap.alloc(64);
 		touch(object);
 		heap.release(object);
@@ -382,6 +393,7 @@ __attribute__((noinline)) void scopes_of_one(Heap from, void*)
 {
 	auto heap = from.local();
 	for (int i = 0; i < kRounds; ++i) {
+		heap.retake();
 		heap.enter();
 		touch(heap.make(64));
 		heap.exit();
