@@ -138,6 +138,7 @@ static inline tl_context* tlc_own_context(void) { return tlc_tls->self; }
 #define TLC_STORE(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)
 #define TLC_PEEK(word) TLC_LOAD(word)
 #define TLC_SET_OWN(word, value) TLC_STORE(word, value)
+#define TLC_JOINED 0
 #define TLC_FIXED(c, what) ((void)(c), tlc_g.what)
 
 /* What lies between the heap's start and p; an acquiring load of the start. x86-64 keeps

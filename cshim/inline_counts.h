@@ -7,7 +7,7 @@
 static inline bool tlc_acquire_own(const tl_context* c, tl_record* r)
 {
 	uint32_t loc = TLC_PEEK(r->loc);
-	if (TLC_UNLIKELY(!tlc_has_more(c, loc & ~TL_LOC_FLOATS))) return false;
+	if (TLC_UNLIKELY(!(TLC_JOINED && tlc_has_more(c, loc)) && !tlc_has_more(c, loc & ~TL_LOC_FLOATS))) return false;
 	TLC_SET_OWN(r->loc, loc + 1);
 	return true;
 }
@@ -30,14 +30,19 @@ static inline bool tlc_op_ptr_inc_ref(tl_context* c, void* object)
 /* What a local word has beside the owner and one reference: floats, and the other references of an object of the caller's. */
 static inline uint32_t tlc_beside_one(const tl_context* c, uint32_t loc) { return loc - c->one; }
 
-/* Whether other references are left, and none floats. */
-static inline bool tlc_has_others(uint32_t beside) { return beside - 1 < TL_LOC_COUNT - 1; }
-
 /* Whether the reference is the last one; it may float. */
 static inline bool tlc_is_last(uint32_t beside) { return (beside & ~TL_LOC_FLOAT) == 0; }
 
 /* Whether an object one of whose references floats has others, as many at least. */
 static inline bool tlc_has_others_and_a_float(uint32_t beside) { return beside - 1 - TL_LOC_FLOAT < TL_LOC_COUNT - 1; }
+
+/* Drops a reference if others are left and none floats: what is left is more than nothing, as tlc_has_more has it. */
+static inline bool tlc_release_one_of(const tl_context* c, tl_record* r, uint32_t loc)
+{
+	if (!TLC_LIKELY(tlc_has_more(c, loc - 1))) return false;
+	TLC_SET_OWN(r->loc, loc - 1);
+	return true;
+}
 
 /* Drops a reference that is not the last one, of an object one of whose references floats. No other thread has claimed
  * the float. */
@@ -53,11 +58,9 @@ static inline bool tlc_release_floating(tl_record* r, uint32_t loc, uint32_t bes
 static inline __attribute__((always_inline)) bool tlc_release_own(tl_context* c, uintptr_t p, tl_record* r,
                                                                   uint32_t size_class)
 {
-	uint32_t loc = TLC_PEEK(r->loc), beside = tlc_beside_one(c, loc);
-	if (TLC_LIKELY(tlc_has_others(beside))) {
-		TLC_SET_OWN(r->loc, loc - 1);
-		return true;
-	}
+	uint32_t loc = TLC_PEEK(r->loc), beside;
+	if (TLC_LIKELY(tlc_release_one_of(c, r, loc))) return true;
+	beside = tlc_beside_one(c, loc);
 	if (tlc_is_last(beside)) return tlc_end_plain(c, &c->magazines[size_class], r, p, TL_SH_ALIVE);
 	return tlc_release_floating(r, loc, beside);
 }
@@ -77,13 +80,7 @@ static inline bool tlc_op_ptr_release_bool(tl_context* c, void* object, bool* re
 }
 
 /* One of several references; false: the last one, or not the owner's. */
-static inline bool tlc_dec_own(const tl_context* c, tl_record* r)
-{
-	uint32_t loc = TLC_PEEK(r->loc);
-	if (TLC_UNLIKELY(tlc_own(c, loc) - 2 >= TL_LOC_COUNT - 1)) return false;
-	TLC_SET_OWN(r->loc, loc - 1);
-	return true;
-}
+static inline bool tlc_dec_own(const tl_context* c, tl_record* r) { return tlc_release_one_of(c, r, TLC_PEEK(r->loc)); }
 
 static inline bool tlc_op_ptr_dec_ref(tl_context* c, void* object, int32_t* result)
 {

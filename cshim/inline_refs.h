@@ -59,11 +59,9 @@ static inline bool tlc_op_ref_release(tl_context* c, tl_ref ref)
 {
 	tl_record* r;
 	if (TLC_UNLIKELY(!tlc_ref_find(c, ref, &r))) return false;
-	uint32_t loc = TLC_PEEK(r->loc), beside = tlc_beside_one(c, loc);
-	if (TLC_LIKELY(tlc_has_others(beside))) {
-		TLC_SET_OWN(r->loc, loc - 1);
-		return true;
-	}
+	uint32_t loc = TLC_PEEK(r->loc), beside;
+	if (TLC_LIKELY(tlc_release_one_of(c, r, loc))) return true;
+	beside = tlc_beside_one(c, loc);
 	if (!tlc_is_last(beside)) return tlc_release_floating(r, loc, beside);
 	return tlc_end_plain(c, &c->magazines[tlc_ref_gen(ref) & 0xFF], r, tlc_ref_address(c, ref), TL_SH_ALIVE);
 }

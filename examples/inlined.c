@@ -9,6 +9,7 @@ static int64_t work(void* object, int rounds)
 	tl_inl_thread thread;
 	tl_inl_begin(&thread);
 	for (int i = 0; i < rounds; i++) {
+		tl_inl_retake(&thread); /* in case an operation had to make a call */
 		tl_inl_mem_enter_scope(&thread);
 		tl_inl_ptr_acquire(&thread, object);
 		tl_inl_ptr_release(&thread, object);

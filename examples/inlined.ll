@@ -20,6 +20,7 @@ entry:
   br label %loop
 loop:
   %i = phi i64 [ 0, %entry ], [ %next, %loop ]
+  call void @tl_inl_retake(ptr %thread) ; in case an operation had to make a call
   %same = call ptr @tl_inl_ptr_acquire(ptr %thread, ptr %object)
   %status = call i32 @tl_inl_ptr_release(ptr %thread, ptr %object)
   %next = add i64 %i, 1

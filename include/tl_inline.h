@@ -175,7 +175,8 @@ struct tl_inl_tensor_header {
 /* Ordinary accesses, which the compiler may join: two operations on one object need one search for its record, and one
  * store of its count. A word that the thread's own operations change alone has no other value in between. Of the
  * others the value of an earlier operation is as good, and none turns into the thread's own by itself: so it does no
- * harm either when the compiler reads such a word twice. */
+ * harm either when the compiler reads such a word twice. An operation that another may be joined with asks first what the
+ * other asks. */
 #if defined(__SANITIZE_THREAD__)
 #define TL_INL_JOINED 0
 #elif defined(__has_feature)
@@ -391,7 +392,7 @@ TL_INL_STEP const tl_inl_entry* tl_inl_take_slot(tl_inl_context* c, size_t n)
 TL_INL_STEP bool tl_inl_acquire_own(const tl_inl_context* c, tl_inl_record* r)
 {
 	uint32_t loc = TL_INL_PEEK(r->loc);
-	if (TL_INL_UNLIKELY(!tl_inl_has_more(c, loc & ~TL_INL_LOC_FLOATS))) return false;
+	if (TL_INL_UNLIKELY(!(TL_INL_JOINED && tl_inl_has_more(c, loc)) && !tl_inl_has_more(c, loc & ~TL_INL_LOC_FLOATS))) return false;
 	TL_INL_SET_OWN(r->loc, loc + 1);
 	return true;
 }
@@ -414,14 +415,19 @@ TL_INL_STEP bool tl_inl_op_ptr_inc_ref(tl_inl_context* c, void* object)
 /* What a local word has beside the owner and one reference: floats, and the other references of an object of the caller's. */
 TL_INL_STEP uint32_t tl_inl_beside_one(const tl_inl_context* c, uint32_t loc) { return loc - c->one; }
 
-/* Whether other references are left, and none floats. */
-TL_INL_STEP bool tl_inl_has_others(uint32_t beside) { return beside - 1 < TL_INL_LOC_COUNT - 1; }
-
 /* Whether the reference is the last one; it may float. */
 TL_INL_STEP bool tl_inl_is_last(uint32_t beside) { return (beside & ~TL_INL_LOC_FLOAT) == 0; }
 
 /* Whether an object one of whose references floats has others, as many at least. */
 TL_INL_STEP bool tl_inl_has_others_and_a_float(uint32_t beside) { return beside - 1 - TL_INL_LOC_FLOAT < TL_INL_LOC_COUNT - 1; }
+
+/* Drops a reference if others are left and none floats: what is left is more than nothing, as tl_inl_has_more has it. */
+TL_INL_STEP bool tl_inl_release_one_of(const tl_inl_context* c, tl_inl_record* r, uint32_t loc)
+{
+	if (!TL_INL_LIKELY(tl_inl_has_more(c, loc - 1))) return false;
+	TL_INL_SET_OWN(r->loc, loc - 1);
+	return true;
+}
 
 /* Drops a reference that is not the last one, of an object one of whose references floats. No other thread has claimed
  * the float. */
@@ -437,11 +443,9 @@ TL_INL_STEP bool tl_inl_release_floating(tl_inl_record* r, uint32_t loc, uint32_
 TL_INL_STEP bool tl_inl_release_own(tl_inl_context* c, uintptr_t p, tl_inl_record* r,
                                                                   uint32_t size_class)
 {
-	uint32_t loc = TL_INL_PEEK(r->loc), beside = tl_inl_beside_one(c, loc);
-	if (TL_INL_LIKELY(tl_inl_has_others(beside))) {
-		TL_INL_SET_OWN(r->loc, loc - 1);
-		return true;
-	}
+	uint32_t loc = TL_INL_PEEK(r->loc), beside;
+	if (TL_INL_LIKELY(tl_inl_release_one_of(c, r, loc))) return true;
+	beside = tl_inl_beside_one(c, loc);
 	if (tl_inl_is_last(beside)) return tl_inl_end_plain(c, &c->magazines[size_class], r, p, TL_INL_SH_ALIVE);
 	return tl_inl_release_floating(r, loc, beside);
 }
@@ -461,13 +465,7 @@ TL_INL_STEP bool tl_inl_op_ptr_release_bool(tl_inl_context* c, void* object, boo
 }
 
 /* One of several references; false: the last one, or not the owner's. */
-TL_INL_STEP bool tl_inl_dec_own(const tl_inl_context* c, tl_inl_record* r)
-{
-	uint32_t loc = TL_INL_PEEK(r->loc);
-	if (TL_INL_UNLIKELY(tl_inl_own(c, loc) - 2 >= TL_INL_LOC_COUNT - 1)) return false;
-	TL_INL_SET_OWN(r->loc, loc - 1);
-	return true;
-}
+TL_INL_STEP bool tl_inl_dec_own(const tl_inl_context* c, tl_inl_record* r) { return tl_inl_release_one_of(c, r, TL_INL_PEEK(r->loc)); }
 
 TL_INL_STEP bool tl_inl_op_ptr_dec_ref(tl_inl_context* c, void* object, int32_t* result)
 {
@@ -546,11 +544,9 @@ TL_INL_STEP bool tl_inl_op_ref_release(tl_inl_context* c, tl_ref ref)
 {
 	tl_inl_record* r;
 	if (TL_INL_UNLIKELY(!tl_inl_ref_find(c, ref, &r))) return false;
-	uint32_t loc = TL_INL_PEEK(r->loc), beside = tl_inl_beside_one(c, loc);
-	if (TL_INL_LIKELY(tl_inl_has_others(beside))) {
-		TL_INL_SET_OWN(r->loc, loc - 1);
-		return true;
-	}
+	uint32_t loc = TL_INL_PEEK(r->loc), beside;
+	if (TL_INL_LIKELY(tl_inl_release_one_of(c, r, loc))) return true;
+	beside = tl_inl_beside_one(c, loc);
 	if (!tl_inl_is_last(beside)) return tl_inl_release_floating(r, loc, beside);
 	return tl_inl_end_plain(c, &c->magazines[tl_inl_ref_gen(ref) & 0xFF], r, tl_inl_ref_address(c, ref), TL_INL_SH_ALIVE);
 }
@@ -1104,404 +1100,409 @@ TL_INL_ACCESSOR bool tl_inl_tensor_is_contiguous_unchecked(const tl_tensor* tens
 
 /* ---- for compilers: operations of a thread ---- */
 
-/* What a function keeps of its thread: the word in which the library has the context, and what it said last. */
+/* What a function keeps of its thread: the word in which the library has the context, and what it said last; or NULL after
+ * an operation that made a call. Others make calls then until the context is taken again. So no way leads from a call back
+ * among operations, and a compiler can join what two of them do alike, for instance their search for one object's record. */
 typedef struct tl_inl_thread {
 	void* const* address;
 	void* context;
 } tl_inl_thread;
 
-/* Where a function begins. */
-TL_INL_FUNCTION void tl_inl_begin(tl_inl_thread* thread)
+/* After a call of any other function, and where the body of a loop begins. */
+TL_INL_FUNCTION void tl_inl_retake(tl_inl_thread* thread)
 {
-	thread->address = tl_context_address(TL_INLINE_VERSION);
 	thread->context = *thread->address;
+	if (thread->context == 0) __builtin_unreachable();
 }
 
-/* The same in a function to which its caller has handed the address on. */
+/* Where a function begins to which its caller has handed the address on. */
 TL_INL_FUNCTION void tl_inl_begin_at(tl_inl_thread* thread, void* const* address)
 {
 	thread->address = address;
-	thread->context = *address;
+	tl_inl_retake(thread);
 }
 
-/* After a call of any other function. */
-TL_INL_FUNCTION void tl_inl_retake(tl_inl_thread* thread) { thread->context = *thread->address; }
+/* Where any other function begins. */
+TL_INL_FUNCTION void tl_inl_begin(tl_inl_thread* thread)
+{
+	tl_inl_begin_at(thread, tl_context_address(TL_INLINE_VERSION));
+}
 
 TL_INL_FUNCTION void* tl_inl_ptr_acquire(tl_inl_thread* thread, void* object)
 {
 	void* result;
-	if (TL_INL_LIKELY(tl_inl_op_ptr_acquire((tl_inl_context*)thread->context, object, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_ptr_acquire((tl_inl_context*)thread->context, object, &result))) return result;
 	result = (tl_ptr_acquire)(object);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION tl_status tl_inl_ptr_inc_ref(tl_inl_thread* thread, void* object)
 {
 	tl_status result = TL_OK;
-	if (TL_INL_LIKELY(tl_inl_op_ptr_inc_ref((tl_inl_context*)thread->context, object))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_ptr_inc_ref((tl_inl_context*)thread->context, object))) return result;
 	result = (tl_ptr_inc_ref)(object);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION tl_status tl_inl_ptr_release(tl_inl_thread* thread, void* object)
 {
 	tl_status result = TL_OK;
-	if (TL_INL_LIKELY(tl_inl_op_ptr_release((tl_inl_context*)thread->context, object))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_ptr_release((tl_inl_context*)thread->context, object))) return result;
 	result = (tl_ptr_release)(object);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION bool tl_inl_ptr_release_bool(tl_inl_thread* thread, void* object)
 {
 	bool result;
-	if (TL_INL_LIKELY(tl_inl_op_ptr_release_bool((tl_inl_context*)thread->context, object, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_ptr_release_bool((tl_inl_context*)thread->context, object, &result))) return result;
 	result = (tl_ptr_release_bool)(object);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION int32_t tl_inl_ptr_dec_ref(tl_inl_thread* thread, void* object)
 {
 	int32_t result;
-	if (TL_INL_LIKELY(tl_inl_op_ptr_dec_ref((tl_inl_context*)thread->context, object, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_ptr_dec_ref((tl_inl_context*)thread->context, object, &result))) return result;
 	result = (tl_ptr_dec_ref)(object);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION int64_t tl_inl_ptr_refcount(tl_inl_thread* thread, const void* object)
 {
 	int64_t result;
-	if (TL_INL_LIKELY(tl_inl_op_ptr_refcount((tl_inl_context*)thread->context, object, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_ptr_refcount((tl_inl_context*)thread->context, object, &result))) return result;
 	result = (tl_ptr_refcount)(object);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION tl_ref tl_inl_ref_of(tl_inl_thread* thread, void* object)
 {
 	tl_ref result;
-	if (TL_INL_LIKELY(tl_inl_op_ref_of((tl_inl_context*)thread->context, object, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_ref_of((tl_inl_context*)thread->context, object, &result))) return result;
 	result = (tl_ref_of)(object);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION tl_ref tl_inl_ref_acquire(tl_inl_thread* thread, tl_ref ref)
 {
 	tl_ref result;
-	if (TL_INL_LIKELY(tl_inl_op_ref_acquire((tl_inl_context*)thread->context, ref, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_ref_acquire((tl_inl_context*)thread->context, ref, &result))) return result;
 	result = (tl_ref_acquire)(ref);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION tl_status tl_inl_ref_release(tl_inl_thread* thread, tl_ref ref)
 {
 	tl_status result = TL_OK;
-	if (TL_INL_LIKELY(tl_inl_op_ref_release((tl_inl_context*)thread->context, ref))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_ref_release((tl_inl_context*)thread->context, ref))) return result;
 	result = (tl_ref_release)(ref);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION void* tl_inl_ref_get(tl_inl_thread* thread, tl_ref ref)
 {
 	void* result;
-	if (TL_INL_LIKELY(tl_inl_op_ref_get((tl_inl_context*)thread->context, ref, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_ref_get((tl_inl_context*)thread->context, ref, &result))) return result;
 	result = (tl_ref_get)(ref);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION tl_status tl_inl_ref_check(tl_inl_thread* thread, tl_ref ref)
 {
 	tl_status result = TL_OK;
-	if (TL_INL_LIKELY(tl_inl_op_ref_check((tl_inl_context*)thread->context, ref))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_ref_check((tl_inl_context*)thread->context, ref))) return result;
 	result = (tl_ref_check)(ref);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION void* tl_inl_mem_alloc(tl_inl_thread* thread, size_t bytes)
 {
 	void* result;
-	if (TL_INL_LIKELY(tl_inl_op_mem_alloc((tl_inl_context*)thread->context, bytes, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_mem_alloc((tl_inl_context*)thread->context, bytes, &result))) return result;
 	result = (tl_mem_alloc)(bytes);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION void* tl_inl_alloc_tmp(tl_inl_thread* thread, int64_t bytes)
 {
 	void* result;
-	if (TL_INL_LIKELY(tl_inl_op_alloc_tmp((tl_inl_context*)thread->context, bytes, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_alloc_tmp((tl_inl_context*)thread->context, bytes, &result))) return result;
 	result = (tl_alloc_tmp)(bytes);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION void* tl_inl_mem_new(tl_inl_thread* thread, size_t bytes)
 {
 	void* result;
-	if (TL_INL_LIKELY(tl_inl_op_mem_new((tl_inl_context*)thread->context, bytes, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_mem_new((tl_inl_context*)thread->context, bytes, &result))) return result;
 	result = (tl_mem_new)(bytes);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION tl_status tl_inl_mem_free(tl_inl_thread* thread, void* object)
 {
 	tl_status result = TL_OK;
-	if (TL_INL_LIKELY(tl_inl_op_mem_free((tl_inl_context*)thread->context, object))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_mem_free((tl_inl_context*)thread->context, object))) return result;
 	result = (tl_mem_free)(object);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION tl_status tl_inl_mem_dealloc(tl_inl_thread* thread, void* object)
 {
 	tl_status result = TL_OK;
-	if (TL_INL_LIKELY(tl_inl_op_mem_dealloc((tl_inl_context*)thread->context, object))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_mem_dealloc((tl_inl_context*)thread->context, object))) return result;
 	result = (tl_mem_dealloc)(object);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION tl_status tl_inl_free_tmp(tl_inl_thread* thread, void* object)
 {
 	tl_status result = TL_OK;
-	if (TL_INL_LIKELY(tl_inl_op_free_tmp((tl_inl_context*)thread->context, object))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_free_tmp((tl_inl_context*)thread->context, object))) return result;
 	result = (tl_free_tmp)(object);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION tl_status tl_inl_mem_enter_scope(tl_inl_thread* thread)
 {
 	tl_status result = TL_OK;
-	if (TL_INL_LIKELY(tl_inl_op_mem_enter_scope((tl_inl_context*)thread->context))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_mem_enter_scope((tl_inl_context*)thread->context))) return result;
 	result = (tl_mem_enter_scope)();
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION tl_status tl_inl_mem_exit_scope(tl_inl_thread* thread)
 {
 	tl_status result = TL_OK;
-	if (TL_INL_LIKELY(tl_inl_op_mem_exit_scope((tl_inl_context*)thread->context))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_mem_exit_scope((tl_inl_context*)thread->context))) return result;
 	result = (tl_mem_exit_scope)();
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION int64_t tl_inl_get_scope_depth(tl_inl_thread* thread)
 {
 	int64_t result;
-	if (TL_INL_LIKELY(tl_inl_op_get_scope_depth((tl_inl_context*)thread->context, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_get_scope_depth((tl_inl_context*)thread->context, &result))) return result;
 	result = (tl_get_scope_depth)();
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION tl_status tl_inl_mem_function_enter(tl_inl_thread* thread, int64_t slots)
 {
 	tl_status result = TL_OK;
-	if (TL_INL_LIKELY(tl_inl_op_mem_function_enter((tl_inl_context*)thread->context, slots))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_mem_function_enter((tl_inl_context*)thread->context, slots))) return result;
 	result = (tl_mem_function_enter)(slots);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION tl_status tl_inl_mem_function_exit(tl_inl_thread* thread)
 {
 	tl_status result = TL_OK;
-	if (TL_INL_LIKELY(tl_inl_op_mem_function_exit((tl_inl_context*)thread->context))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_mem_function_exit((tl_inl_context*)thread->context))) return result;
 	result = (tl_mem_function_exit)();
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION void* tl_inl_mem_get_buffer(tl_inl_thread* thread, int64_t slot, int64_t min_bytes)
 {
 	void* result;
-	if (TL_INL_LIKELY(tl_inl_op_mem_get_buffer((tl_inl_context*)thread->context, slot, min_bytes, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_mem_get_buffer((tl_inl_context*)thread->context, slot, min_bytes, &result))) return result;
 	result = (tl_mem_get_buffer)(slot, min_bytes);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION void* tl_inl_mem_frame_enter(tl_inl_thread* thread, size_t bytes)
 {
 	void* result;
-	if (TL_INL_LIKELY(tl_inl_op_mem_frame_enter((tl_inl_context*)thread->context, bytes, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_mem_frame_enter((tl_inl_context*)thread->context, bytes, &result))) return result;
 	result = (tl_mem_frame_enter)(bytes);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION tl_status tl_inl_mem_frame_exit(tl_inl_thread* thread)
 {
 	tl_status result = TL_OK;
-	if (TL_INL_LIKELY(tl_inl_op_mem_frame_exit((tl_inl_context*)thread->context))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_mem_frame_exit((tl_inl_context*)thread->context))) return result;
 	result = (tl_mem_frame_exit)();
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION void* tl_inl_arena_alloc(tl_inl_thread* thread, int64_t bytes)
 {
 	void* result;
-	if (TL_INL_LIKELY(tl_inl_op_arena_alloc((tl_inl_context*)thread->context, bytes, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_arena_alloc((tl_inl_context*)thread->context, bytes, &result))) return result;
 	result = (tl_arena_alloc)(bytes);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION void* tl_inl_arena_malloc(tl_inl_thread* thread, int64_t bytes)
 {
 	void* result;
-	if (TL_INL_LIKELY(tl_inl_op_arena_malloc((tl_inl_context*)thread->context, bytes, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_arena_malloc((tl_inl_context*)thread->context, bytes, &result))) return result;
 	result = (tl_arena_malloc)(bytes);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION bool tl_inl_arena_is_active(tl_inl_thread* thread)
 {
 	bool result;
-	if (TL_INL_LIKELY(tl_inl_op_arena_is_active((tl_inl_context*)thread->context, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_arena_is_active((tl_inl_context*)thread->context, &result))) return result;
 	result = (tl_arena_is_active)();
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION bool tl_inl_arena_contains(tl_inl_thread* thread, const void* pointer)
 {
 	bool result;
-	if (TL_INL_LIKELY(tl_inl_op_arena_contains((tl_inl_context*)thread->context, pointer, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_arena_contains((tl_inl_context*)thread->context, pointer, &result))) return result;
 	result = (tl_arena_contains)(pointer);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION int64_t tl_inl_arena_get_offset(tl_inl_thread* thread)
 {
 	int64_t result;
-	if (TL_INL_LIKELY(tl_inl_op_arena_get_offset((tl_inl_context*)thread->context, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_arena_get_offset((tl_inl_context*)thread->context, &result))) return result;
 	result = (tl_arena_get_offset)();
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION tl_status tl_inl_arena_set_offset(tl_inl_thread* thread, int64_t offset)
 {
 	tl_status result = TL_OK;
-	if (TL_INL_LIKELY(tl_inl_op_arena_set_offset((tl_inl_context*)thread->context, offset))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_arena_set_offset((tl_inl_context*)thread->context, offset))) return result;
 	result = (tl_arena_set_offset)(offset);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION void* tl_inl_tensor_data(tl_inl_thread* thread, const tl_tensor* tensor)
 {
 	void* result;
-	if (TL_INL_LIKELY(tl_inl_op_tensor_data((tl_inl_context*)thread->context, tensor, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_tensor_data((tl_inl_context*)thread->context, tensor, &result))) return result;
 	result = (tl_tensor_data)(tensor);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION size_t tl_inl_tensor_nbytes(tl_inl_thread* thread, const tl_tensor* tensor)
 {
 	size_t result;
-	if (TL_INL_LIKELY(tl_inl_op_tensor_nbytes((tl_inl_context*)thread->context, tensor, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_tensor_nbytes((tl_inl_context*)thread->context, tensor, &result))) return result;
 	result = (tl_tensor_nbytes)(tensor);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION int64_t tl_inl_tensor_numel(tl_inl_thread* thread, const tl_tensor* tensor)
 {
 	int64_t result;
-	if (TL_INL_LIKELY(tl_inl_op_tensor_numel((tl_inl_context*)thread->context, tensor, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_tensor_numel((tl_inl_context*)thread->context, tensor, &result))) return result;
 	result = (tl_tensor_numel)(tensor);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION int64_t tl_inl_tensor_len(tl_inl_thread* thread, const tl_tensor* tensor)
 {
 	int64_t result;
-	if (TL_INL_LIKELY(tl_inl_op_tensor_len((tl_inl_context*)thread->context, tensor, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_tensor_len((tl_inl_context*)thread->context, tensor, &result))) return result;
 	result = (tl_tensor_len)(tensor);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION int64_t tl_inl_tensor_rank(tl_inl_thread* thread, const tl_tensor* tensor)
 {
 	int64_t result;
-	if (TL_INL_LIKELY(tl_inl_op_tensor_rank((tl_inl_context*)thread->context, tensor, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_tensor_rank((tl_inl_context*)thread->context, tensor, &result))) return result;
 	result = (tl_tensor_rank)(tensor);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION const int64_t* tl_inl_tensor_shape(tl_inl_thread* thread, const tl_tensor* tensor)
 {
 	const int64_t* result;
-	if (TL_INL_LIKELY(tl_inl_op_tensor_shape((tl_inl_context*)thread->context, tensor, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_tensor_shape((tl_inl_context*)thread->context, tensor, &result))) return result;
 	result = (tl_tensor_shape)(tensor);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION const int64_t* tl_inl_tensor_strides(tl_inl_thread* thread, const tl_tensor* tensor)
 {
 	const int64_t* result;
-	if (TL_INL_LIKELY(tl_inl_op_tensor_strides((tl_inl_context*)thread->context, tensor, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_tensor_strides((tl_inl_context*)thread->context, tensor, &result))) return result;
 	result = (tl_tensor_strides)(tensor);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION int32_t tl_inl_tensor_dtype(tl_inl_thread* thread, const tl_tensor* tensor)
 {
 	int32_t result;
-	if (TL_INL_LIKELY(tl_inl_op_tensor_dtype((tl_inl_context*)thread->context, tensor, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_tensor_dtype((tl_inl_context*)thread->context, tensor, &result))) return result;
 	result = (tl_tensor_dtype)(tensor);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION int32_t tl_inl_tensor_device(tl_inl_thread* thread, const tl_tensor* tensor)
 {
 	int32_t result;
-	if (TL_INL_LIKELY(tl_inl_op_tensor_device((tl_inl_context*)thread->context, tensor, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_tensor_device((tl_inl_context*)thread->context, tensor, &result))) return result;
 	result = (tl_tensor_device)(tensor);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION bool tl_inl_tensor_is_contiguous(tl_inl_thread* thread, const tl_tensor* tensor)
 {
 	bool result;
-	if (TL_INL_LIKELY(tl_inl_op_tensor_is_contiguous((tl_inl_context*)thread->context, tensor, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_tensor_is_contiguous((tl_inl_context*)thread->context, tensor, &result))) return result;
 	result = (tl_tensor_is_contiguous)(tensor);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 
 TL_INL_FUNCTION int64_t tl_inl_tensor_dim(tl_inl_thread* thread, const tl_tensor* tensor, int64_t axis)
 {
 	int64_t result;
-	if (TL_INL_LIKELY(tl_inl_op_tensor_dim((tl_inl_context*)thread->context, tensor, axis, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_tensor_dim((tl_inl_context*)thread->context, tensor, axis, &result))) return result;
 	result = (tl_tensor_dim)(tensor, axis);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 

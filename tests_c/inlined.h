@@ -53,12 +53,13 @@ static inline tl_inl_thread with_zeros(void)
 	return thread;
 }
 
-/* Runs an operation on zeros: it makes the call. */
+/* Runs an operation on zeros: it makes the call, and leaves no context. */
 #define ON_ZEROS(...)                        \
 	do {                                     \
 		tl_inl_thread thread = with_zeros(); \
-		__VA_ARGS__;                         \
 		CHECK(!answers(thread.context));     \
+		__VA_ARGS__;                         \
+		CHECK(thread.context == NULL);       \
 	} while (0)
 
 static inline uint64_t slow_calls(void)

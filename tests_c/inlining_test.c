@@ -77,7 +77,7 @@ static void* without_a_context(void* unused)
 	tl_inl_thread thread = begin();
 	CHECK(thread.context != NULL && !answers(thread.context));
 	CHECK_OK(tl_inl_mem_enter_scope(&thread)); /* the call attaches the thread */
-	CHECK_PTR(thread.context, context_now());
+	CHECK(thread.context == NULL);
 	CHECK(tl_inl_mem_new(&thread, 64) != NULL);
 	CHECK_OK(tl_inl_mem_exit_scope(&thread));
 	CHECK_INT(answers_now(), is_fast());
@@ -85,6 +85,25 @@ static void* without_a_context(void* unused)
 }
 
 static void the_first_operation_of_a_thread_attaches_it(void) { run_thread(without_a_context, NULL); }
+
+/* Where one has made a call, those after it do until the context is taken again. */
+static void operations_after_a_call_make_calls(void)
+{
+	tl_inl_thread thread = begin();
+	void* large = tl_inl_mem_alloc(&thread, 1 << 20); /* no magazine has it */
+	CHECK(large != NULL && thread.context == NULL);
+	CHECK_PTR(tl_inl_ptr_acquire(&thread, large), large);
+	CHECK_STATUS(tl_inl_ptr_inc_ref(&thread, (char*)large + 1), TL_E_INTERIOR_POINTER);
+	CHECK_INT(tl_last_status(), TL_E_INTERIOR_POINTER);
+	CHECK_COUNT(large, 2);
+	CHECK(thread.context == NULL);
+	tl_inl_retake(&thread);
+	CHECK_PTR(thread.context, context_now());
+	CHECK_OK(tl_inl_ptr_release(&thread, large));
+	CHECK_PTR(thread.context, is_fast() ? context_now() : NULL);
+	CHECK_OK(tl_inl_ptr_release(&thread, large));
+	CHECK_DEAD(large);
+}
 
 /* ---- what changes the context between two operations --------------------------------------- */
 
@@ -253,7 +272,7 @@ static void destructors_use_operations(void)
 	for (int i = 0; i < 4; i++) *(void**)tl_object_new(type) = tl_ptr_acquire(held);
 	tl_inl_retake(&thread);
 	CHECK_OK(tl_inl_mem_exit_scope(&thread));
-	CHECK_PTR(thread.context, context_now());
+	CHECK(thread.context == NULL);
 	CHECK_INT(destroyed, 4);
 	CHECK_COUNT(held, 1);
 	CHECK_OK(tl_inl_ptr_release(&thread, held));
@@ -399,6 +418,7 @@ int main(void)
 	RUN(nobody_writes_to_the_zeros);
 	RUN(operations_on_zeros_make_the_call);
 	RUN(the_first_operation_of_a_thread_attaches_it);
+	RUN(operations_after_a_call_make_calls);
 	RUN(a_detach_between_operations);
 	RUN(a_detach_between_names);
 	RUN(a_trace_sees_operations);

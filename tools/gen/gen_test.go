@@ -101,9 +101,9 @@ TL_API void* tl_take(void* object, const int64_t* shape, uint8_t kind);
 		`TL_INL_FUNCTION void* tl_inl_take(tl_inl_thread* thread, void* object, const int64_t* shape, uint8_t kind)
 {
 	void* result;
-	if (TL_INL_LIKELY(tl_inl_op_take((tl_inl_context*)thread->context, object, shape, kind, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_take((tl_inl_context*)thread->context, object, shape, kind, &result))) return result;
 	result = (tl_take)(object, shape, kind);
-	thread->context = *thread->address;
+	thread->context = 0;
 	return result;
 }
 `,

@@ -388,47 +388,53 @@ func (in *inlined) writeOperations(b *strings.Builder) {
 	b.WriteString(inlineThread)
 	for _, op := range in.operations {
 		writeOperation(b, op, "TL_INL_FUNCTION", "tl_inl_"+op.e.stem(), "tl_inl_thread* thread, ",
-			"(tl_inl_context*)thread->context", "\tthread->context = *thread->address;\n")
+			"(tl_inl_context*)thread->context", "TL_INL_LIKELY(thread->context != 0) && ",
+			"\tthread->context = 0;\n")
 	}
 }
 
 const inlineThread = `
 /* ---- for compilers: operations of a thread ---- */
 
-/* What a function keeps of its thread: the word in which the library has the context, and what it said last. */
+/* What a function keeps of its thread: the word in which the library has the context, and what it said last; or NULL after
+ * an operation that made a call. Others make calls then until the context is taken again. So no way leads from a call back
+ * among operations, and a compiler can join what two of them do alike, for instance their search for one object's record. */
 typedef struct tl_inl_thread {
 	void* const* address;
 	void* context;
 } tl_inl_thread;
 
-/* Where a function begins. */
-TL_INL_FUNCTION void tl_inl_begin(tl_inl_thread* thread)
+/* After a call of any other function, and where the body of a loop begins. */
+TL_INL_FUNCTION void tl_inl_retake(tl_inl_thread* thread)
 {
-	thread->address = tl_context_address(TL_INLINE_VERSION);
 	thread->context = *thread->address;
+	if (thread->context == 0) __builtin_unreachable();
 }
 
-/* The same in a function to which its caller has handed the address on. */
+/* Where a function begins to which its caller has handed the address on. */
 TL_INL_FUNCTION void tl_inl_begin_at(tl_inl_thread* thread, void* const* address)
 {
 	thread->address = address;
-	thread->context = *address;
+	tl_inl_retake(thread);
 }
 
-/* After a call of any other function. */
-TL_INL_FUNCTION void tl_inl_retake(tl_inl_thread* thread) { thread->context = *thread->address; }
+/* Where any other function begins. */
+TL_INL_FUNCTION void tl_inl_begin(tl_inl_thread* thread)
+{
+	tl_inl_begin_at(thread, tl_context_address(TL_INLINE_VERSION));
+}
 `
 
-// writeOperation writes a function that answers a call or makes it, and what it does after the call.
-func writeOperation(b *strings.Builder, op inlineOperation, linkage, name, first, context, after string) {
+// writeOperation writes a function that answers a call, under a condition, or makes it, and what it does after that.
+func writeOperation(b *strings.Builder, op inlineOperation, linkage, name, first, context, condition, after string) {
 	e, result := op.e, op.e.proto.result.text
 	params := strings.TrimSuffix(first+strings.TrimPrefix(parameters(e), ", "), ", ")
 	if params == "" {
 		params = "void"
 	}
 	fmt.Fprintf(b, "\n%s %s %s(%s)\n{\n\t%s result%s;\n", linkage, result, name, params, result, initially(op))
-	fmt.Fprintf(b, "\tif (TL_INL_LIKELY(%s)) return result;\n\tresult = (%s)(%s);\n%s\treturn result;\n}\n",
-		op.attempt(context), e.name, strings.TrimPrefix(arguments(e), ", "), after)
+	fmt.Fprintf(b, "\tif (%sTL_INL_LIKELY(%s)) return result;\n\tresult = (%s)(%s);\n%s\treturn result;\n}\n",
+		condition, op.attempt(context), e.name, strings.TrimPrefix(arguments(e), ", "), after)
 }
 
 func initially(op inlineOperation) string {
@@ -453,7 +459,7 @@ func (in *inlined) writeNames(b *strings.Builder) {
 	var plain, allocating strings.Builder
 	for _, op := range in.operations {
 		e := op.e
-		writeOperation(b, op, "TL_INL_STEP", "tl_inl_call_"+e.stem(), "", "tl_inl_here()", "")
+		writeOperation(b, op, "TL_INL_STEP", "tl_inl_call_"+e.stem(), "", "tl_inl_here()", "", "")
 		to := &plain
 		if isTracked(e.stem()) {
 			to = &allocating

@@ -21,6 +21,7 @@ type function struct {
 	elements []string     // by variable: that address, when it has one definition
 	onStack  []bool       // by variable
 	last     int          // number of the newest unnamed value
+	taken    bool         // this block has taken the context of its thread, and has called operations alone since
 }
 
 func (w *module) function(source *flow.Function, kinds []lower.Kind) {
@@ -35,6 +36,7 @@ func (w *module) function(source *flow.Function, kinds []lower.Kind) {
 	w.line("\ndefine %s @%s(%s) {", typeName(f.Result), f.Symbol, strings.Join(params, ", "))
 	for i, b := range f.Blocks {
 		w.line(".b%d:", i)
+		f.taken = false
 		if i == 0 {
 			f.thread()
 			f.stack()
@@ -215,6 +217,7 @@ func (f *function) load(o *flow.Op) {
 }
 
 func (f *function) call(o *flow.Op) {
+	f.taken = false
 	values := f.gets(o.Args)
 	for i, a := range o.Args {
 		values[i] = typeName(a.Type) + " " + values[i]
@@ -252,6 +255,7 @@ func (f *function) unshare(o *flow.Op) {
 		f.compute(o.Dst, "call ptr %s(ptr %s)", f.need("vec$unshare"), value)
 		return
 	}
+	f.taken = false
 	f.needUnshare(o.Type.Name)
 	f.compute(o.Dst, "call ptr @%s$unshare(ptr %s)", o.Type.Name, value)
 }

@@ -42,14 +42,21 @@ var inlineSupport = map[string]routine{
 }
 
 // thread makes room for a tl_inl_thread at a function's entry, if the function inlines
-// anything. Any other call may change the context in it, so each operation takes it
-// again, which is a load.
+// anything. Any other call may change the context in it, so the next operation takes it
+// again, which is a load; and so does the first one of a block, where a loop may begin.
 func (f *function) thread() {
 	if !f.Inline || !f.inlines() {
 		return
 	}
 	f.line("  %%$thread = alloca [2 x ptr]")
 	f.line("  call void %s(ptr %%$thread)", f.need("tl_inl_begin"))
+	f.taken = true
+}
+
+// need is the name of a function that is about to be called.
+func (f *function) need(name string) string {
+	f.taken = false
+	return f.module.need(name)
 }
 
 // inlines tells whether any operation of the function is one that is inlined.
@@ -72,6 +79,9 @@ func (f *function) runtime(name string, arguments ...string) string {
 	if !f.Inline || other == "" {
 		return f.need(name) + "(" + strings.Join(arguments, ", ") + ")"
 	}
-	f.line("  call void %s(ptr %%$thread)", f.need("tl_inl_retake"))
-	return f.need(other) + "(" + strings.Join(append([]string{"ptr %$thread"}, arguments...), ", ") + ")"
+	if !f.taken {
+		f.line("  call void %s(ptr %%$thread)", f.need("tl_inl_retake"))
+	}
+	f.taken = true
+	return f.module.need(other) + "(" + strings.Join(append([]string{"ptr %$thread"}, arguments...), ", ") + ")"
 }
