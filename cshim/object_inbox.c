@@ -100,7 +100,7 @@ bool tlc_hand_over(tl_context* c, tl_record* r, tl_entry e)
 	uint32_t sh = atomic_load_explicit(&r->sh, memory_order_acquire);
 	if (TLC_LOAD(r->gen) != e.gen || owner == 0 || (sh & TL_SH_FLAGS) != TL_SH_ALIVE || tlc_forked()) return false;
 	if (tlc_sh_count(sh) > (int32_t)((sh & TL_SH_CLAIM_MASK) >> TL_SH_CLAIM_SHIFT)) return false;
-	if (TLC_UNLIKELY(tlc_sh_floats(sh) != 0 && (loc & TL_LOC_COUNT) > 1)) return false; /* one may have to go */
+	if (TLC_UNLIKELY(tlc_sh_floats(sh) != 0 && (loc & TL_LOC_COUNT) > 1)) return false; /* one may go */
 	uint32_t i = take_node(c);
 	if (TLC_UNLIKELY(i == 0)) return false;
 	if (TLC_UNLIKELY(!atomic_compare_exchange_strong_explicit(&r->sh, &sh, sh | TL_SH_QUEUED, memory_order_acq_rel,

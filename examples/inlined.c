@@ -15,7 +15,7 @@ static int64_t work(void* object, int rounds)
 		tl_inl_ptr_release(&thread, object);
 		tl_inl_mem_exit_scope(&thread);
 	}
-	return tl_ptr_refcount(object); /* an ordinary call; before another operation: tl_inl_retake(&thread) */
+	return tl_ptr_refcount(object); /* by its ordinary name; before another operation: tl_inl_retake(&thread) */
 }
 
 int main(void)

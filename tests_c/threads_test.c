@@ -195,6 +195,54 @@ static void an_object_outlives_its_owner(void)
 	CHECK_INT(destroyed, 1);
 }
 
+static _Atomic(void*) offered; /* an object of which the other thread has a reference */
+static atomic_bool no_more;
+
+/* Frees what another thread holds as well, while a third reference floats. */
+static void* free_what_others_hold(void* unused)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	void* vec = tl_vec_new(1);
+	while (!no_more) {
+		void* object = offered;
+		if (object == NULL) continue;
+		CHECK_OK(tl_mem_enter_scope());
+		CHECK_OK(tl_vec_push(vec, object));
+		CHECK_PTR(tl_vec_pop(vec), object);
+		for (int i = 0; i < 100; i++) {
+			CHECK_STATUS(tl_mem_free(object), TL_E_BUSY);
+			CHECK_INT(tl_ptr_refcount(object), 3);
+		}
+		CHECK_OK(tl_mem_register_struct(object));
+		CHECK_OK(tl_ptr_release(object));
+		CHECK_OK(tl_mem_exit_scope());
+		offered = NULL;
+	}
+	CHECK_OK(tl_mem_exit_scope());
+	return unused;
+}
+
+/* A merge takes the owner's references out of one word before they are in the other. Whoever looked in between saw an
+ * object without references, or one whose references all floated, and tl_mem_free ended it. */
+static void nobody_frees_what_its_owner_is_sharing(void)
+{
+	no_more = false;
+	pthread_t other = start_thread(free_what_others_hold, NULL);
+	for (int i = 0; i < 500; i++) {
+		CHECK_OK(tl_mem_enter_scope());
+		void* object = tl_mem_new(64);
+		CHECK_PTR(tl_ptr_acquire(object), object);
+		offered = object;
+		for (volatile int wait = 0; wait < i % 100 * 40; wait++) {}
+		CHECK_OK(tl_ptr_share(object));
+		while (offered != NULL) {}
+		CHECK_COUNT(object, 1);
+		CHECK_OK(tl_mem_exit_scope());
+	}
+	no_more = true;
+	pthread_join(other, NULL);
+}
+
 static void* release_one(void* object)
 {
 	CHECK_OK(tl_ptr_release(object));
@@ -273,6 +321,7 @@ int main(void)
 	RUN(a_thread_detaches_with_open_scopes);
 	RUN(an_object_outlives_its_owner);
 	RUN(handed_on_twice);
+	RUN(nobody_frees_what_its_owner_is_sharing);
 	RUN(calls_from_a_threads_own_destructors);
 	RUN(contexts_are_used_again);
 	RUN(a_thousand_first_calls_together);

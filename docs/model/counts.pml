@@ -112,7 +112,7 @@ bool given;
 bool window[NO];    /* the owner has seen that its reference is the last one */
 byte started, done;
 
-hidden short x, x_count, x_floats, x_claims;
+hidden short x, x_count, x_floats, x_claims, x_shed;
 hidden byte x_dead;
 
 #define TOUCH         assert(stale || !freed[o])
@@ -161,7 +161,7 @@ hidden byte x_dead;
 
 mtype = { NEXT, START, CHECK, REG, REG_OWN, REG_MORE, REG_LOOK, REG_LATE, REG_SINK, REG_CLAIM, REG_COUNT, REG_WAIT,
 	LATE, REG_SETTLE, REG_SETTLED, UNREG, UNREG_OWN, UNREG_SETTLE, UNREG_SETTLED, UNREG_SUM, ACQ, REL,
-	REL_SETTLE, REL_SETTLED, REL_CLAMP, REL_STORE, REL_LAST, REL_ZERO, REL_MERGE, REL_OTHER, KILL, KILLED,
+	REL_SETTLE, REL_SETTLED, REL_CLAMP, REL_STORE, REL_LAST, REL_ZERO, REL_MERGE, REL_OTHER, REL_LOOK, REL_SHED, KILL, KILLED,
 	DELIVER, DELIVER_LATE, DELIVER_PUSH, DELIVER_FLAG, DELIVER_REAP, WEAK, WEAK_LOC, WEAK_OWN, WEAK_COUNT,
 	WEAK_READ, WEAK_LOOK, WEAK_TRY, WEAK_CONFIRM, REL_PLAIN, TAKE, SETTLE, BACK, SHARE, SHARE_MERGE, PARK,
 	PARK_LATE, PARK_FLAG, ADOPTED, REAP, REAP_LOOK, ALLOC, ALLOC_LIVE };
@@ -287,11 +287,31 @@ inline release() {
 	TOUCH;
 	l = loc[o];
 	if
-	:: !MINE(l) -> w = OWNER(l); g = gen[o]; l = 0; pc = REL_OTHER
+	:: !MINE(l) -> w = OWNER(l); g = gen[o]; l = (BUG == 56 -> l : 0); pc = REL_OTHER
 	:: MINE(l) && LCOUNT(l) > 1 && LFLOATS(l) == 0 -> SET_LOC(l - 1); REST
 	:: MINE(l) && LCOUNT(l) > 1 && LFLOATS(l) > 0 -> s = sh[o]; pc = (CLAIMS(s) > 0 && BUG != 16 -> REL_SETTLE : REL_CLAMP)
 	:: MINE(l) && LCOUNT(l) == 1 -> pc = REL_LAST
 	fi
+}
+
+/* Whether sh has more floats than references will be left, where loc, which has an owner, has the least, one. */
+#define MAY_SHED(s) (BUG != 56 && ((s) & (MERGED | ALIVE)) == ALIVE && FLOATS(s) > COUNT(s) - (((s) & QUEUED) -> 1 : 0))
+
+/* How many floats of sh, which x is, leave with a reference when count of them are left there: those beyond the references of
+ * both words, if loc, which was read since sh is what it is, shows no float. One that it shows may have gone with its
+ * claim. */
+inline shed(count) {
+	x_shed = FLOATS(x) - LCOUNT(l) - (count);
+#if BUG == 54
+	x_shed++;
+#endif
+#if BUG == 55
+	x_shed = (OWNER(l) == 0 -> 0 : x_shed + LFLOATS(l));
+#else
+	x_shed = (OWNER(l) == 0 || LFLOATS(l) > 0 -> 0 : x_shed);
+#endif
+	x_shed = (x_shed > FLOATS(x) -> FLOATS(x) : x_shed);
+	x_shed = (x_shed < 0 -> 0 : x_shed)
 }
 
 inline share() { TOUCH; l = loc[o]; SET_LOC(0); pc = SHARE_MERGE }
@@ -480,9 +500,17 @@ proctype Thread(byte me, ctx, left; byte a, t) {
 	:: d_step { pc == REL_ZERO -> TOUCH; SET_LOC(0); pc = REL_MERGE }
 	:: d_step { pc == REL_MERGE -> TOUCH; merge(LCOUNT(l) - 1, LFLOATS(l), 0); REST_OR_KILL }
 #endif
-	:: d_step { pc == REL_OTHER ->
+	/* What floats in sh may have to go: loc is read while sh stays what it is. */
+	:: d_step { pc == REL_LOOK -> TOUCH; l = loc[o]; pc = REL_SHED }
+	:: d_step { pc == REL_OTHER || pc == REL_SHED ->
 		TOUCH;
 		x = sh[o];
+		pc = (pc == REL_SHED && x != s -> REL_OTHER : pc);
+		l = (pc == REL_OTHER && BUG != 56 -> 0 : l);
+		s = 0;
+		if
+		:: pc == REL_OTHER && MAY_SHED(x) && w != 0 -> s = x; pc = REL_LOOK
+		:: pc == REL_SHED || !(MAY_SHED(x) && w != 0) ->
 		if
 		:: F_ROGUE && stale && !MAY_MARK -> REST
 		:: !(F_ROGUE && stale && !MAY_MARK) && (!(x & ALIVE) || ZERO(x)) && BUG != 25 -> NOT_LIVE
@@ -490,7 +518,8 @@ proctype Thread(byte me, ctx, left; byte a, t) {
 			x_count = (BUG == 16 || BUG == 18 -> 0 : CLAIMS(x));
 			if
 			:: (!(x & QUEUED) || BUG == 12) && !(x & MERGED) && COUNT(x) <= x_count && w != 0 ->
-				SET_SH(x | QUEUED); pc = (F_ROGUE == 2 && stale -> LATE : DELIVER)
+				shed(COUNT(x) - 1);
+				SET_SH((x | QUEUED) - x_shed * FLOAT); l = 0; pc = (F_ROGUE == 2 && stale -> LATE : DELIVER)
 #if BUG == 5
 			:: !(x & QUEUED) && !(x & MERGED) && COUNT(x) <= x_count && w == 0 -> SET_SH(x | QUEUED); REST
 #endif
@@ -501,9 +530,12 @@ proctype Thread(byte me, ctx, left; byte a, t) {
 				x_count = COUNT(x) - 1;
 				x_dead = (x & MERGED) && (x_count <= 0 && !(x & QUEUED) || x_count == 1 && (x & QUEUED) && BUG == 10);
 				x_floats = ((x & MERGED) && FLOATS(x) > x_count -> x_count : FLOATS(x));
-				SET_SH(x_count * ONE + x_floats * FLOAT + (x & (FLOAT - 1)));
+				shed(x_count - ((x & QUEUED) -> 1 : 0));
+				SET_SH(x_count * ONE + (x_floats - x_shed) * FLOAT + (x & (FLOAT - 1)));
+				l = 0;
 				REST_OR_KILL
 			fi
+		fi
 		fi }
 
 #if BUG == 48

@@ -86,6 +86,7 @@ short='-DNA=1 -DBT=1 -DBR=0 -DF_SHARE=1'
 floats='-DNA=0 -DBT=2 -DBR=2 -DF_FLOAT=1 -DF_PLAIN=1 -DF_SHARE=1 -DF_SPLIT=1'
 moves='-DNA=1 -DBT=2 -DBR=2 -DF_FLOAT=1 -DF_MOVE=1 -DF_SPLIT=1'
 limits='-DNA=1 -DBT=2 -DBR=2 -DF_FLOAT=1 -DF_MOVE=1 -DF_SPLIT=1 -DLIMIT=1'
+adopters='-DNA=1 -DBT=1 -DBR=1 -DBA=1 -DF_FLOAT=1 -DF_SHARE=1 -DF_ACQUIRE=1'
 dead='-DNA=1 -DBT=1 -DBR=2 -DBA=1 -DF_DEAD=1'
 again='-DNA=1 -DBT=4 -DBR=0 -DF_AGAIN=1 -DF_ACQUIRE=1'
 rogue='-DNA=0 -DBT=1 -DBR=2 -DF_AGAIN=1 -DF_ROGUE=1'
@@ -96,7 +97,7 @@ later='-DNA=0 -DBT=3 -DBR=2 -DF_WEAK=1 -DF_SHARE=1 -DF_AGAIN=1'
 
 clean everything -DNA=2 -DBT=1 -DBR=1 -DF_FLOAT=1 -DF_PLAIN=1 -DF_SHARE=1
 clean exits $exits -DF_SPLIT=1
-clean adopters -DNA=1 -DBT=1 -DBR=1 -DBA=1 -DF_FLOAT=1 -DF_SHARE=1 -DF_ACQUIRE=1
+clean adopters $adopters
 clean floats -DNA=0 -DBT=3 -DBR=3 -DF_FLOAT=1 -DF_PLAIN=1 -DF_SHARE=1 -DF_SPLIT=1
 clean moves $moves
 clean limits $limits
@@ -108,13 +109,14 @@ clean late $late
 clean weak $weak
 clean later $later
 
-for bug in $(seq 53); do
+for bug in $(seq 56); do
 	case $bug in
 	9 | 29 | 31 | 32 | 41 | 42) mutant "$bug" -DBUG="$bug" $exits ;;
 	14 | 15 | 16 | 17 | 18 | 19 | 20 | 21 | 22 | 34 | 35 | 37 | 40) mutant "$bug" -DBUG="$bug" $floats ;;
 	23 | 24 | 25 | 33) mutant "$bug" -DBUG="$bug" $dead ;;
-	36 | 38) mutant "$bug" -DBUG="$bug" $moves ;;
+	36 | 38 | 54 | 55) mutant "$bug" -DBUG="$bug" $moves ;;
 	39) mutant "$bug" -DBUG="$bug" $limits ;;
+	56) mutant "$bug" -DBUG="$bug" $adopters ;;
 	26) mutant "$bug" -DBUG="$bug" $rogue ;;
 	50 | 51 | 52 | 53) mutant "$bug" -DBUG="$bug" $late ;;
 	27 | 28) mutant "$bug" -DBUG="$bug" $again ;;

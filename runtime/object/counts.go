@@ -139,6 +139,19 @@ func shedFloats(loc uint32, s *layout.Sh) (shed int32) {
 	return shed
 }
 
+// shedRemote is shedFloats by a thread that is not the owner. It reads the local word after the shared one and before the
+// compare and swap, so that both words were so at one moment: with an older local word a reference that moved from one to
+// the other would be missing (docs/model, mutant 56).
+func shedRemote(r *layout.Record, s *layout.Sh) {
+	if s.Floats == 0 || s.Floats <= s.Count {
+		return // an object that has an owner has a reference in the local word
+	}
+	loc := atomic.LoadUint32(&r.Loc)
+	if layout.LocOwner(loc) != 0 && layout.LocFloatsOf(loc) == 0 {
+		shedFloats(loc, s)
+	}
+}
+
 // merge ends bias: the local word moves into the shared one, changed by delta.
 // loc is cleared before MERGED is published; the other order would let a remote
 // thread free the object while its old local word still counts.
@@ -196,9 +209,9 @@ func (c *Context) mergeQueued(me *Context, e layout.Entry) {
 // read before the compare and swap: MERGED follows owner = 0, so a word without
 // MERGED whose owner reads 0 belongs to a merger that will see our decrement.
 //
-// If every reference floats, a float goes. Nobody but the owner can take one out of the local word: when all of them
-// stand there, one too many does until the owner settles, and a reference that comes first makes it valid. In
-// the same way the owner's fast release leaves a float of another thread.
+// If every reference floats, a float goes: one of the shared word, if the local word shows none. A float that it shows may
+// have gone with its claim, which the owner is settling (docs/model, mutant 55). Then one too many may stay, and
+// in the same way the owner's fast release leaves a float of another thread.
 func (c *Context) dropShared(r *layout.Record, e layout.Entry, loc uint32) outcome {
 	owner := layout.LocOwner(loc)
 	for {
@@ -213,7 +226,7 @@ func (c *Context) dropShared(r *layout.Record, e layout.Entry, loc uint32) outco
 			return dead // brought to zero by dec_ref, waiting for free
 		case !s.Has(layout.ShMerged) && !s.Has(layout.ShQueued) && s.Count <= s.Claims && owner != 0:
 			s.Flags |= layout.ShQueued
-			shedFloats(loc, &s)
+			shedRemote(r, &s)
 			if done, out := c.queue(r, e, old, s.Pack(), owner); done {
 				return out
 			}
@@ -222,8 +235,8 @@ func (c *Context) dropShared(r *layout.Record, e layout.Entry, loc uint32) outco
 		s.Count--
 		if s.Has(layout.ShMerged) {
 			clampFloats(&s)
-		} else if owner != 0 {
-			shedFloats(loc, &s)
+		} else {
+			shedRemote(r, &s)
 		}
 		if !atomic.CompareAndSwapUint32(&r.Sh, old, s.Pack()) {
 			continue
@@ -334,25 +347,31 @@ func sums(loc uint32, s layout.Sh) (references, floats int32) {
 	return references, min(int32(layout.LocFloatsOf(loc))+s.Floats-n, references)
 }
 
+// tally returns how many references a live object has and how many of them float, as both were at one moment. Its
+// owner may be merging: then its references are in neither word, and tally waits for them.
+func tally(r *layout.Record) (held, floating int64) {
+	for ; ; runtime.Gosched() {
+		sh := atomic.LoadUint32(&r.Sh)
+		s, loc := layout.UnpackSh(sh), atomic.LoadUint32(&r.Loc)
+		if s.Has(layout.ShAlive) && !s.Has(layout.ShMerged) && layout.LocOwner(loc) == 0 || sh != atomic.LoadUint32(&r.Sh) {
+			continue
+		}
+		references, floats := sums(loc, s)
+		if s.Has(layout.ShImmortal) {
+			return ImmortalCount, int64(floats)
+		}
+		return int64(references), int64(floats)
+	}
+}
+
 // references returns how many references a live object has; those that float count.
 func references(r *layout.Record) int64 {
-	s := layout.UnpackSh(atomic.LoadUint32(&r.Sh))
-	if s.Has(layout.ShImmortal) {
-		return ImmortalCount
-	}
-	n, _ := sums(atomic.LoadUint32(&r.Loc), s)
-	return int64(n)
+	n, _ := tally(r)
+	return n
 }
 
 // ImmortalCount is the count that an immortal object shows.
 const ImmortalCount = 1<<31 - 1
-
-// floats returns how many references of an object nobody holds yet.
-func floats(r *layout.Record) int32 {
-	loc := atomic.LoadUint32(&r.Loc)
-	_, n := sums(loc, layout.UnpackSh(atomic.LoadUint32(&r.Sh)))
-	return n
-}
 
 // float makes one reference floating: it has left its scope or container. When every
 // reference floats already, so does this one; but that must be read where nobody else

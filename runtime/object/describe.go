@@ -102,7 +102,8 @@ func TypeName(record uint32) string {
 // CountsOf returns how many references a live object has, how many of them float, and
 // whether tl_ptr_dec_ref has brought it to zero.
 func CountsOf(r *layout.Record) (held, floating int64, atZero bool) {
-	return references(r), int64(floats(r)), heldAtZero(r)
+	held, floating = tally(r)
+	return held, floating, heldAtZero(r)
 }
 
 // OpenEntries returns where the entries of c's open scopes begin; its top when none is open.

@@ -199,8 +199,8 @@ func (c *Context) Free(p uintptr) status.Status {
 	}
 	return c.handle(p,
 		func(o object) status.Status {
-			n := references(o.Record)
-			if n == int64(floats(o.Record)) {
+			n, floating := tally(o.Record)
+			if n == floating {
 				return c.dropAll(p, o, n)
 			}
 			return c.Fail(status.Busy, textReferenced, p, uint64(n))

@@ -180,7 +180,7 @@ func (o *object) drop(by *thread) bool {
 		return false
 	}
 	if o.count == o.floats {
-		reached := by != nil && (by == o.owner && o.floats > o.remote || by != o.owner && o.remote > 0)
+		reached := by != nil && (by == o.owner) == (o.floats > o.remote)
 		o.loose = o.loose || o.kind != foreign && !reached
 		o.sink()
 	}

@@ -124,8 +124,6 @@ func TestPathsFloatsGoWithTheLastReferences(t *testing.T) {
 		"@1 exit_scope\n@0 vec_pop 2 h0\n@0 vec_pop 3 h0\n"
 	replies(t, popped+"@0 release h1\n@0 acquire h1\n@0 free h1\n@0 refcount h1\npoll\n@0 free h1\n@0 release h1\n@0 free h1\n",
 		"0 0", "1 0", "17 17", "2 0", ".", "17 17", "0 0", "0 0")
-	replies(t, "vec_new 0 0\n@1 alloc 1 24\n@0 vec_push h0 h1\n@0 vec_pop 2 h0\n@0 release h1\n@0 inc_ref h1\n@0 free h1\n"+
-		"@0 release h1\n@0 free h1\n", "0 0", "0 0", "17 17", "0 0", "0 0")
 }
 
 // replies runs steps through both paths and compares the last replies.
