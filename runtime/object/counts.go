@@ -139,9 +139,9 @@ func shedFloats(loc uint32, s *layout.Sh) (shed int32) {
 	return shed
 }
 
-// shedRemote is shedFloats by a thread that is not the owner. It reads the local word after the shared one and before the
-// compare and swap, so that both words were so at one moment: with an older local word a reference that moved from one to
-// the other would be missing (docs/model, mutant 56).
+// shedRemote is shedFloats by a thread that is not the owner. It reads the local word after the shared one and before
+// the compare and swap, so that both words were so at one moment: with an older local word a reference that moved
+// from one to the other would be missing (docs/model, mutant 56).
 func shedRemote(r *layout.Record, s *layout.Sh) {
 	if s.Floats == 0 || s.Floats <= s.Count {
 		return // an object that has an owner has a reference in the local word
@@ -209,9 +209,9 @@ func (c *Context) mergeQueued(me *Context, e layout.Entry) {
 // read before the compare and swap: MERGED follows owner = 0, so a word without
 // MERGED whose owner reads 0 belongs to a merger that will see our decrement.
 //
-// If every reference floats, a float goes: one of the shared word, if the local word shows none. A float that it shows may
-// have gone with its claim, which the owner is settling (docs/model, mutant 55). Then one too many may stay, and
-// in the same way the owner's fast release leaves a float of another thread.
+// If every reference floats, a float goes: one of the shared word, if the local word shows none. A float that it
+// shows may have gone with its claim, which the owner is settling (docs/model, mutant 55). Then one too many may
+// stay, and in the same way the owner's fast release leaves a float of another thread.
 func (c *Context) dropShared(r *layout.Record, e layout.Entry, loc uint32) outcome {
 	owner := layout.LocOwner(loc)
 	for {
@@ -353,7 +353,8 @@ func tally(r *layout.Record) (held, floating int64) {
 	for ; ; runtime.Gosched() {
 		sh := atomic.LoadUint32(&r.Sh)
 		s, loc := layout.UnpackSh(sh), atomic.LoadUint32(&r.Loc)
-		if s.Has(layout.ShAlive) && !s.Has(layout.ShMerged) && layout.LocOwner(loc) == 0 || sh != atomic.LoadUint32(&r.Sh) {
+		merging := s.Has(layout.ShAlive) && !s.Has(layout.ShMerged) && layout.LocOwner(loc) == 0
+		if merging || sh != atomic.LoadUint32(&r.Sh) {
 			continue
 		}
 		references, floats := sums(loc, s)

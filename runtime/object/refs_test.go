@@ -156,7 +156,8 @@ func TestAStaleAcquireCostsNoReference(t *testing.T) {
 func TestALateMarkCostsNoReference(t *testing.T) {
 	c, other := twoContexts(t)
 	later, r, old := staleMark(t, c)
-	done, out := other.queue(r, old, layout.ShAlive, layout.ShAlive|layout.ShQueued, layout.LocOwner(atomic.LoadUint32(&r.Loc)))
+	owner := layout.LocOwner(atomic.LoadUint32(&r.Loc))
+	done, out := other.queue(r, old, layout.ShAlive, layout.ShAlive|layout.ShQueued, owner)
 	require.True(t, done)
 	require.Equal(t, dead, out)
 	c.drain(c)
