@@ -96,11 +96,12 @@ static inline bool tlc_op_ptr_refcount(const tl_context* c, const void* object, 
 	tl_record* r;
 	uint32_t size_class;
 	if (TLC_UNLIKELY(!tlc_slot_at(c, (uintptr_t)object, &r, &size_class) || !tlc_is_fast(c))) return false;
-	uint32_t sh = TLC_LOAD_ACQUIRE(r->sh), loc = TLC_LOAD(r->loc);
+	uint32_t sh = TLC_LOAD_ACQUIRE(r->sh), loc = TLC_LOAD_ACQUIRE(r->loc);
 	if (TLC_UNLIKELY((loc | (sh & TL_SH_MERGED)) == 0))
 		return false; /* its owner moves its references to the other word */
 	*result = tlc_sh_count(sh) + (int64_t)(loc & TL_LOC_COUNT);
-	return TLC_LIKELY((sh & (TL_SH_ALIVE | TL_SH_QUEUED | TL_SH_IMMORTAL | TL_SH_CLAIM_MASK)) == TL_SH_ALIVE) &&
+	return TLC_LIKELY(sh == TLC_LOAD(r->sh)) && /* both words at one moment */
+	       TLC_LIKELY((sh & (TL_SH_ALIVE | TL_SH_QUEUED | TL_SH_IMMORTAL | TL_SH_CLAIM_MASK)) == TL_SH_ALIVE) &&
 	       TLC_LIKELY(*result > 0);
 }
 

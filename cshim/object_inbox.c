@@ -96,11 +96,12 @@ __attribute__((cold, noinline)) bool tlc_give_to_later(const tl_context* c, tl_r
  * word: MERGED follows owner 0, so an owner that was there still looks for QUEUED. */
 bool tlc_hand_over(tl_context* c, tl_record* r, tl_entry e)
 {
-	uint32_t loc = atomic_load_explicit(&r->loc, memory_order_acquire), owner = loc >> TL_LOC_OWNER_SHIFT;
+	uint32_t owner = atomic_load_explicit(&r->loc, memory_order_acquire) >> TL_LOC_OWNER_SHIFT;
 	uint32_t sh = atomic_load_explicit(&r->sh, memory_order_acquire);
 	if (TLC_LOAD(r->gen) != e.gen || owner == 0 || (sh & TL_SH_FLAGS) != TL_SH_ALIVE || tlc_forked()) return false;
 	if (tlc_sh_count(sh) > (int32_t)((sh & TL_SH_CLAIM_MASK) >> TL_SH_CLAIM_SHIFT)) return false;
-	if (TLC_UNLIKELY(tlc_sh_floats(sh) != 0 && (loc & TL_LOC_COUNT) > 1)) return false; /* one may go */
+	/* A float may have to go with the reference, which Go decides. The local count is read after sh, as shedRemote does. */
+	if (TLC_UNLIKELY(tlc_sh_floats(sh) != 0 && (TLC_LOAD(r->loc) & TL_LOC_COUNT) > 1)) return false;
 	uint32_t i = take_node(c);
 	if (TLC_UNLIKELY(i == 0)) return false;
 	if (TLC_UNLIKELY(!atomic_compare_exchange_strong_explicit(&r->sh, &sh, sh | TL_SH_QUEUED, memory_order_acq_rel,

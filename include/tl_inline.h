@@ -481,11 +481,12 @@ TL_INL_STEP bool tl_inl_op_ptr_refcount(const tl_inl_context* c, const void* obj
 	tl_inl_record* r;
 	uint32_t size_class;
 	if (TL_INL_UNLIKELY(!tl_inl_slot_at(c, (uintptr_t)object, &r, &size_class) || !tl_inl_is_fast(c))) return false;
-	uint32_t sh = TL_INL_LOAD_ACQUIRE(r->sh), loc = TL_INL_LOAD(r->loc);
+	uint32_t sh = TL_INL_LOAD_ACQUIRE(r->sh), loc = TL_INL_LOAD_ACQUIRE(r->loc);
 	if (TL_INL_UNLIKELY((loc | (sh & TL_INL_SH_MERGED)) == 0))
 		return false; /* its owner moves its references to the other word */
 	*result = tl_inl_sh_count(sh) + (int64_t)(loc & TL_INL_LOC_COUNT);
-	return TL_INL_LIKELY((sh & (TL_INL_SH_ALIVE | TL_INL_SH_QUEUED | TL_INL_SH_IMMORTAL | TL_INL_SH_CLAIM_MASK)) == TL_INL_SH_ALIVE) &&
+	return TL_INL_LIKELY(sh == TL_INL_LOAD(r->sh)) && /* both words at one moment */
+	       TL_INL_LIKELY((sh & (TL_INL_SH_ALIVE | TL_INL_SH_QUEUED | TL_INL_SH_IMMORTAL | TL_INL_SH_CLAIM_MASK)) == TL_INL_SH_ALIVE) &&
 	       TL_INL_LIKELY(*result > 0);
 }
 

@@ -115,7 +115,8 @@ func (c *Context) dropOwn(r *layout.Record, loc uint32) outcome {
 func (c *Context) storeLoc(r *layout.Record, loc uint32) {
 	if layout.LocFloatsOf(loc) > 0 {
 		s, _ := updateSh(r, func(s layout.Sh) (layout.Sh, bool) {
-			n := shedFloats(loc, &s)
+			n := min(excess(loc, s), s.Floats)
+			s.Floats -= max(n, 0)
 			return s, n > 0
 		})
 		loc -= uint32(min(max(excess(loc, s), 0), int32(layout.LocFloatsOf(loc)))) * layout.LocFloat
@@ -123,23 +124,13 @@ func (c *Context) storeLoc(r *layout.Record, loc uint32) {
 	atomic.StoreUint32(&r.Loc, loc)
 }
 
-// excess returns how many more floats than references both words show; claims are in either.
+// excess returns how many more floats than references both words show. A claimed float is one in the local word and a
+// count in the shared one, so claims cancel out.
 func excess(loc uint32, s layout.Sh) int32 {
-	n := int32(layout.LocFloatsOf(loc)) + s.Floats - int32(layout.LocCountOf(loc)) - s.Count
-	if s.Has(layout.ShQueued) {
-		n++
-	}
-	return n
+	return int32(layout.LocFloatsOf(loc)) + s.Floats - int32(layout.LocCountOf(loc)) - s.Count
 }
 
-// shedFloats takes floats out of a shared word until both words show as many references, or it has none.
-func shedFloats(loc uint32, s *layout.Sh) (shed int32) {
-	shed = max(min(excess(loc, *s), s.Floats), 0)
-	s.Floats -= shed
-	return shed
-}
-
-// shedRemote is shedFloats by a thread that is not the owner. It reads the local word after the shared one and before
+// shedRemote takes floats out of a shared word for a thread that is not the owner. It reads the local word after the shared one and before
 // the compare and swap, so that both words were so at one moment: with an older local word a reference that moved
 // from one to the other would be missing (docs/model, mutant 56).
 func shedRemote(r *layout.Record, s *layout.Sh) {
@@ -147,9 +138,14 @@ func shedRemote(r *layout.Record, s *layout.Sh) {
 		return // an object that has an owner has a reference in the local word
 	}
 	loc := atomic.LoadUint32(&r.Loc)
-	if layout.LocOwner(loc) != 0 && layout.LocFloatsOf(loc) == 0 {
-		shedFloats(loc, s)
+	if layout.LocOwner(loc) == 0 || layout.LocFloatsOf(loc) != 0 {
+		return
 	}
+	n := excess(loc, *s)
+	if s.Has(layout.ShQueued) {
+		n++ // one of the references is the queue's to drop
+	}
+	s.Floats -= max(min(n, s.Floats), 0)
 }
 
 // merge ends bias: the local word moves into the shared one, changed by delta.

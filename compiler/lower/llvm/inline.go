@@ -82,6 +82,6 @@ func (f *function) runtime(name string, arguments ...string) string {
 	if !f.taken {
 		f.line("  call void %s(ptr %%$thread)", f.need("tl_inl_retake"))
 	}
-	f.taken = true
+	f.taken = name != "tl_mem_exit_scope" // which makes a call if the scope held anything
 	return f.module.need(other) + "(" + strings.Join(append([]string{"ptr %$thread"}, arguments...), ", ") + ")"
 }
