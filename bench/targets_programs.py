@@ -20,8 +20,8 @@ AST = Table(
 BESIDE = Table(
     "One step beside the fastest call",
     "A tensor has 4096 numbers of f32 (rank 0: one), a view is of (64, 64); each is freed again. Glibc's are a header of 64 "
-    "bytes and the data; a program has both addresses then, and of a tensor its own. A hundred tensors of a scope are freed by "
-    "hand. The peer of aliases and deleters is sixteen maps that count, each behind a mutex.",
+    "bytes and the data, whose addresses the program knows; that of a tensor's data it has to ask for. A hundred tensors of a "
+    "scope are freed by hand. The peer of aliases and deleters is sixteen maps that count, each behind a mutex.",
     [
         *(Row(f"tensor of rank {n}", f"beside/tensor{n}/tl", Ratio(0.75, f"beside/tensor{n}/glibc")) for n in range(5)),
         *(

@@ -13,8 +13,7 @@
 /* Ordinary accesses, which the compiler may join: two operations on one object need one search for its record, and one
  * store of its count. A word that the thread's own operations change alone has no other value in between. Of the
  * others the value of an earlier operation is as good, and none turns into the thread's own by itself: so it does no
- * harm either when the compiler reads such a word twice. An operation that another may be joined with asks first what the
- * other asks. */
+ * harm either when the compiler reads such a word twice. */
 #if defined(__SANITIZE_THREAD__)
 #define TLC_JOINED 0
 #elif defined(__has_feature)

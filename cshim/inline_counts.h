@@ -3,7 +3,8 @@
 #ifndef TL_INLINE_COUNTS_H
 #define TL_INLINE_COUNTS_H
 
-/* Counts one more reference of the owner's, whether the object floats or not; false: the object is another's, or rare. */
+/* Counts one more reference of the owner's, whether the object floats or not; false: the object is another's, or rare. The
+ * first test adds nothing to the second. It is that of tlc_release_one_of, so a compiler drops it there after an acquire. */
 static inline bool tlc_acquire_own(const tl_context* c, tl_record* r)
 {
 	uint32_t loc = TLC_PEEK(r->loc);

@@ -175,8 +175,7 @@ struct tl_inl_tensor_header {
 /* Ordinary accesses, which the compiler may join: two operations on one object need one search for its record, and one
  * store of its count. A word that the thread's own operations change alone has no other value in between. Of the
  * others the value of an earlier operation is as good, and none turns into the thread's own by itself: so it does no
- * harm either when the compiler reads such a word twice. An operation that another may be joined with asks first what the
- * other asks. */
+ * harm either when the compiler reads such a word twice. */
 #if defined(__SANITIZE_THREAD__)
 #define TL_INL_JOINED 0
 #elif defined(__has_feature)
@@ -388,7 +387,8 @@ TL_INL_STEP const tl_inl_entry* tl_inl_take_slot(tl_inl_context* c, size_t n)
 	return m->top = top - 1;
 }
 
-/* Counts one more reference of the owner's, whether the object floats or not; false: the object is another's, or rare. */
+/* Counts one more reference of the owner's, whether the object floats or not; false: the object is another's, or rare. The
+ * first test adds nothing to the second. It is that of tl_inl_release_one_of, so a compiler drops it there after an acquire. */
 TL_INL_STEP bool tl_inl_acquire_own(const tl_inl_context* c, tl_inl_record* r)
 {
 	uint32_t loc = TL_INL_PEEK(r->loc);
@@ -1103,9 +1103,9 @@ TL_INL_ACCESSOR bool tl_inl_tensor_is_contiguous_unchecked(const tl_tensor* tens
 
 /* ---- for compilers: operations of a thread ---- */
 
-/* What a function keeps of its thread: the word in which the library has the context, and what it said last; or NULL after
- * an operation that made a call. Others make calls then until the context is taken again. So no way leads from a call back
- * among operations, and a compiler can join what two of them do alike, for instance their search for one object's record. */
+/* What a function keeps of its thread: the word in which the library has the context, and what it said last; NULL after an
+ * operation that made a call. Operations make calls then, so that the code behind one that answered is reached from there
+ * alone, and a compiler can join what two of them do alike, for instance their search for one object's record. */
 typedef struct tl_inl_thread {
 	void* const* address;
 	void* context;

@@ -222,8 +222,8 @@ static void* free_what_others_hold(void* unused)
 	return unused;
 }
 
-/* A merge takes the owner's references out of one word before they are in the other. Whoever looked in between saw an
- * object without references, or one whose references all floated, and tl_mem_free ended it. */
+/* A merge takes the owner's references out of one word before it adds them to the other. tl_mem_free and tl_ptr_refcount
+ * must not take that moment for an object without references. */
 static void nobody_frees_what_its_owner_is_sharing(void)
 {
 	no_more = false;

@@ -130,9 +130,9 @@ func excess(loc uint32, s layout.Sh) int32 {
 	return int32(layout.LocFloatsOf(loc)) + s.Floats - int32(layout.LocCountOf(loc)) - s.Count
 }
 
-// shedRemote takes floats out of a shared word for a thread that is not the owner. It reads the local word after the shared one and before
-// the compare and swap, so that both words were so at one moment: with an older local word a reference that moved
-// from one to the other would be missing (docs/model, mutant 56).
+// shedRemote takes floats out of a shared word for a thread that is not the owner. It reads the local word after the
+// shared one and before the compare and swap, so that both words were so at one moment: with an older local word a
+// reference that moved from one to the other would be missing (docs/model, mutant 56).
 func shedRemote(r *layout.Record, s *layout.Sh) {
 	if s.Floats == 0 || s.Floats <= s.Count {
 		return // an object that has an owner has a reference in the local word
@@ -206,8 +206,8 @@ func (c *Context) mergeQueued(me *Context, e layout.Entry) {
 // MERGED whose owner reads 0 belongs to a merger that will see our decrement.
 //
 // If every reference floats, a float goes: one of the shared word, if the local word shows none. A float that it
-// shows may have gone with its claim, which the owner is settling (docs/model, mutant 55). Then one too many may
-// stay, and in the same way the owner's fast release leaves a float of another thread.
+// shows may have gone with its claim, which the owner is settling (docs/model, mutant 55). Then a float without a
+// reference may stay. One may also stay after the owner's fast release, which does not look at the shared word.
 func (c *Context) dropShared(r *layout.Record, e layout.Entry, loc uint32) outcome {
 	owner := layout.LocOwner(loc)
 	for {

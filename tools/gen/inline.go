@@ -396,9 +396,9 @@ func (in *inlined) writeOperations(b *strings.Builder) {
 const inlineThread = `
 /* ---- for compilers: operations of a thread ---- */
 
-/* What a function keeps of its thread: the word in which the library has the context, and what it said last; or NULL after
- * an operation that made a call. Others make calls then until the context is taken again. So no way leads from a call back
- * among operations, and a compiler can join what two of them do alike, for instance their search for one object's record. */
+/* What a function keeps of its thread: the word in which the library has the context, and what it said last; NULL after an
+ * operation that made a call. Operations make calls then, so that the code behind one that answered is reached from there
+ * alone, and a compiler can join what two of them do alike, for instance their search for one object's record. */
 typedef struct tl_inl_thread {
 	void* const* address;
 	void* context;
