@@ -3,7 +3,7 @@
 #
 #   bench/run.sh BUILD_DIR
 #
-# TL_BENCH_ONLY="beside growth instructions" measures these parts again, with the sources of today, and keeps the figures
+# TL_BENCH_ONLY="beside-one growth instructions" measures these parts again, with the sources of today, and keeps the figures
 # of the others; the page says so. A part is called as its file in BUILD_DIR/bench/figures, or as its function below.
 # TL_BENCH_REPETITIONS (7) and TL_BENCH_MIN_TIME (0.05 seconds each) trade time for steadiness.
 # TL_BENCH_TRACE names a file with an allocation trace (src/trace.hpp) for memory_pool to replay instead of data/digits.
@@ -235,7 +235,9 @@ for live in 1000 100000 1000000; do
 done
 part registry_memory
 for program in training rows; do timed "program_$program" "programs-$program"; done
-for program in growth beside; do timed "$program"; done
+timed growth
+timed beside beside-one
+timed beside_threads beside-threads
 for function in pool_tails handovers from_python between_processes several_processes engines trainings placement shapes sets \
 	rates capacity whole_models resident
 do

@@ -21,11 +21,16 @@ BESIDE = Table(
     "One step beside the fastest call",
     "A tensor has 4096 numbers of f32 (rank 0: one), a view is of (64, 64); each is freed again. Glibc's are a header of 64 "
     "bytes and the data, whose addresses the program knows; that of a tensor's data it has to ask for. A hundred tensors of a "
-    "scope are freed by hand. The peer of aliases and deleters is sixteen maps that count, each behind a mutex.",
+    "scope are freed by hand. One thread alone uses the library, but where a second one is named: from then on the last reference "
+    "of a tensor takes a compare-and-swap. The peer of aliases and deleters is sixteen maps that count, each behind a mutex.",
     [
         *(Row(f"tensor of rank {n}", f"beside/tensor{n}/tl", Ratio(0.75, f"beside/tensor{n}/glibc")) for n in range(5)),
         *(
             Row(f"tensor of rank {n} and where its data is", f"beside/tensor{n}-data/tl", Beside(f"beside/tensor{n}/glibc"))
+            for n in range(2)
+        ),
+        *(
+            Row(f"tensor of rank {n}, after a second thread", f"beside/later{n}/tl", Beside(f"beside/later{n}/glibc"))
             for n in range(2)
         ),
         Row("two threads, one shape", "beside/one-shape/tl@2", Ratio(1 / 1.8, "beside/one-shape/tl")),

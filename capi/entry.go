@@ -20,6 +20,7 @@ static uintptr_t tlc_aligned_alloc(uintptr_t bytes, uintptr_t alignment)
 }
 _Bool tlc_usable_size(uintptr_t p, uint64_t* bytes);
 uintptr_t tlc_caller(void);
+_Bool tlc_has_barrier(void);
 */
 import "C"
 
@@ -103,6 +104,7 @@ func tlentry_open(out uintptr) int32 {
 			Deleter:        func(kind uint8) uintptr { return uintptr(C.tlc_deleter_of(C.uint32_t(kind))) },
 			FreeNew:        func(p uintptr, kind uint8) { C.tlc_free_new(C.uintptr_t(p), C.uint32_t(kind)) },
 			UsableSize:     usableSize,
+			HasBarrier:     bool(C.tlc_has_barrier()),
 		})
 		if st == status.OK {
 			tensorsOnDevices()

@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "entry_start.h"
+
 static void block_handlers(sigset_t* before)
 {
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
@@ -46,11 +48,10 @@ void tlc_release_handlers(void) { pthread_sigmask(SIG_SETMASK, &held, NULL); }
 
 /* ---- what Go does to handlers that were installed before it ---------------------------- */
 
-enum { SIGNALS = 32, BEFORE_GO = 101 }; /* 32 and 33 are the C library's, which Go has to take care of */
+enum { SIGNALS = 32 }; /* 32 and 33 are the C library's, which Go has to take care of */
 static struct sigaction found[SIGNALS];
 
-/* Go's start is a constructor without a priority. */
-__attribute__((constructor(BEFORE_GO))) static void look_at_handlers(void)
+__attribute__((constructor(TLC_BEFORE_GO))) static void look_at_handlers(void)
 {
 	for (int i = 1; i < SIGNALS; i++) sigaction(i, NULL, &found[i]);
 }

@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* The priority of constructors that run before Go's start, which is one without a priority. */
+#define TLC_BEFORE_GO 101
+
 /* The first call maps tables, of a few MiB if memory is limited. With less than this they would be
  * too small (layout in runtime/object/slices.go). */
 #define TLC_CALL_WRITABLE ((size_t)112 << 20)
@@ -54,6 +57,10 @@ tlc_lack tlc_look_for_memory(size_t bytes);
 /* Whether the system allows that many more mappings. Go's start makes 38. */
 #define TLC_START_MAPPINGS 64
 bool tlc_has_mappings(size_t count);
+
+/* Whether membarrier works in this process. It does if the process had one thread when the library was loaded and the
+ * kernel has it (entry_alone.c). */
+bool tlc_has_barrier(void);
 
 /* Whether Go can obtain more memory: false after the system has refused some, as long as it would
  * refuse again. Go's reserve is then left for calls that release memory. */

@@ -61,8 +61,8 @@ AT(tl_context, deleter_last, 276); AT(tl_context, callback, 280); AT(tl_context,
 AT(tl_context, callback_context, 296); AT(tl_context, callback_arguments, 304); AT(tl_context, error_pending, 308);
 AT(tl_context, skipped, 312); AT(tl_context, deferred, 320); AT(tl_context, foreign_adopted, 328);
 AT(tl_context, foreign_freed, 336); AT(tl_context, tensors_made, 344); AT(tl_context, tensors_gone, 352);
-AT(tl_context, kept_puts, 360); AT(tl_context, kept_put_bytes, 368); AT(tl_context, kept_hits, 376);
-AT(tl_context, kept_hit_bytes, 384); AT(tl_context, slow_calls, 392); AT(tl_context, warm, 400);
+AT(tl_context, kept_hits, 360); AT(tl_context, kept_hit_bytes, 368); AT(tl_context, alone, 376);
+AT(tl_context, busy, 380); AT(tl_context, spare, 384); AT(tl_context, slow_calls, 392); AT(tl_context, warm, 400);
 AT(tl_context, recall_seen, 408); AT(tl_context, places, 412); AT(tl_context, cell_turn, 414);
 AT(tl_context, purge_seen, 416); AT(tl_context, short_of, 424); AT(tl_context, short_attempts, 428);
 AT(tl_context, short_device, 432); AT(tl_context, finished, 436); AT(tl_context, cold_exits, 440);

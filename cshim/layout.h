@@ -8,7 +8,8 @@
  *
  * Who may write what:
  *   record.loc         the holder of the owner's context (plain, relaxed)
- *   record.sh          anybody, by compare and swap; plain by the owner that allocates or frees
+ *   record.sh          anybody, by compare and swap; plain by the owner that allocates or frees, and by a thread
+ *                      that is alone (tlc_tensor_end in tensor.h)
  *   record.type_flags  the creator before the object is shared; the drain afterwards
  *   record.gen         whoever frees the object
  *   context            its thread; `word` by anybody through atomics
@@ -296,11 +297,14 @@ typedef struct tl_context {
 	uint64_t skipped;            /* scope entries whose object was gone already */
 	uint64_t deferred;           /* releases that wait for the owner */
 	uint64_t foreign_adopted, foreign_freed;
+	/* Tensors of all kinds, but for those that were put into the thread's cells or came out of them (tensor.h): these are
+	 * kept_hits, and kept_hits with what the cells have. */
 	uint64_t tensors_made, tensors_gone;
-	/* Tensors that were put into the thread's cells and taken out of them, and their bytes (tensor.h). */
-	uint64_t kept_puts, kept_put_bytes;
-	uint64_t kept_hits, kept_hit_bytes;
-	uint64_t slow_calls; /* calls of the slow path */
+	uint64_t kept_hits, kept_hit_bytes; /* tensors that were taken out of the cells, and their bytes */
+	_Atomic uint32_t alone; /* no other thread ever had a context; cleared by the second one (tlc_end_alone) */
+	_Atomic uint32_t busy;  /* the thread changes something as if it were alone */
+	uint64_t spare;         /* magazines stand on multiples of their size */
+	uint64_t slow_calls;    /* calls of the slow path */
 	/* Warm places of the scope stack, [max(top, end), warm): each holds a free slot of a small class that the exit of a
 	 * scope left there for tl_mem_new. Taking one raises the top alone. tlc_lower_top sets end to the old top before it
 	 * lowers it, so that [top, end) is free for any entry. NULL: there are none, and end is the end of the stack.

@@ -95,7 +95,8 @@ static inline __attribute__((always_inline)) made make_kept(int32_t dtype, int32
 {
 	const made none = {NULL, 0};
 	tl_context* c = tlc_tls;
-	if (TLC_UNLIKELY(c->top >= c->end || device != 0 || (uint32_t)dtype >= TL_DTYPES)) return none;
+	tl_entry* top = c->top;
+	if (TLC_UNLIKELY(top >= c->end || device != 0 || (uint32_t)dtype >= TL_DTYPES)) return none;
 	if (TLC_UNLIKELY((uint64_t)rank > TL_TENSOR_CELL_RANK || (rank != 0 && (uintptr_t)shape < TL_LOWEST_ADDRESS)))
 		return none;
 	uint64_t numel = 1, kind = tlc_tensor_kind((uint32_t)dtype, (uint64_t)rank);
@@ -110,15 +111,14 @@ static inline __attribute__((always_inline)) made make_kept(int32_t dtype, int32
 	tl_tensor_header* h = (tl_tensor_header*)e.object;
 	h->data = e.object + TLC_TENSOR_HEADER;
 	h->numel = numel;
-	h->nbytes = k->nbytes;
-	__builtin_memcpy(&h->dtype, &kind, sizeof kind);
+	__builtin_memcpy(&h->nbytes, &k->nbytes, sizeof k->nbytes + sizeof k->kind);
 	if (rank != 0) {
 		__builtin_memcpy(h->shape, k->shape, sizeof k->shape);
 		__builtin_memcpy(h->strides, k->strides, sizeof k->strides);
 	}
-	tlc_tensor_revive(c, tlc_g.records + e.record, 0);
-	tlc_set_entry(c->top, e.object, tlc_tag(&e));
-	c->top++;
+	tlc_tensor_wake(tlc_g.records + e.record, 0);
+	tlc_set_entry(top, e.object, tlc_tag(&e));
+	c->top = top + 1;
 	TLC_PROBE_ALLOCATE(e.object, k->asked);
 	return (made){(tl_tensor*)h, k->nbytes};
 }

@@ -32,7 +32,7 @@
  * the pool and all threads together, and a thread has as many places as it has needed at once:
  *
  *   key.lent == sum of cell.room over all contexts          cell.count <= cell.room
- *   context.kept_puts - context.kept_hits == sum of cell.count, and the same of bytes
+ *   puts into a context's cells, and not moved to a shard, == context.kept_hits + sum of cell.count
  *
  * Only its thread writes a cell. Whoever wants the tensors of other threads raises globals.recall:
  * from then on they keep nothing there, and they give places and tensors back at their next slow
@@ -59,8 +59,8 @@ enum { TL_TENSOR_CELLS = 64, TL_TENSOR_CELL_SET = 4, TL_TENSOR_CELL_ROOM = 16, T
 #define TL_TENSOR_ON_DEVICE 32u /* the data is a block of the device or of its pool, which only Go gives back */
 #define TL_TENSOR_BLOCK 64u     /* memory of a sparse matrix' block */
 
-/* header.mark of a tensor at p is p ^ TL_TENSOR_MARK: what tells a tensor in a slot,
- * which has no record, from other bytes of the frame. */
+/* header.mark of a tensor at p in a slot is p ^ TL_TENSOR_MARK: what tells it, which has no record, from other bytes of
+ * the frame. On the heap it is a hint, the number of the cell that kept the tensor last. */
 #define TL_TENSOR_MARK 0x7E45094C5E9A3D01ull
 
 /* Written by whoever makes the tensor, before anybody else has it. */
@@ -234,7 +234,7 @@ static inline bool tlc_tensors_are_recalled(const tl_context* c)
 static inline tl_entry tlc_tensor_cell_pop(tl_context* c, tl_tensor_cell* k)
 {
 	tl_entry e = k->entries[--k->count];
-	k->used = 1;
+	if (TLC_UNLIKELY(k->used == 0)) k->used = 1;
 	c->kept_hits++;
 	c->kept_hit_bytes += k->bytes;
 	return e;
@@ -265,27 +265,53 @@ void tlc_tensor_hand_over(tl_context* c);
 
 #pragma GCC visibility pop
 
+/* Takes the last reference of a tensor whose entry has the tag; false: another thread has changed the shared word since
+ * the caller saw sh there. Where it has changed and changed back, the tag becomes that of the record's life now.
+ *
+ * While no other thread has a context nobody else changes that word, and a store does what otherwise takes a
+ * compare-and-swap. The thread that comes second clears `alone`, has every thread pass a memory barrier, and waits until
+ * the first one is not busy (runtime/object/alone.go). So what the first one does between busy and still alone has ended
+ * before the second one begins. The fence here is the compiler's only: the barrier of the second thread is that of both
+ * (asymmetric fences, Goldblatt, WG21 P1202, 2018). docs/model/orders_alone.hpp has the steps. */
+static inline __attribute__((always_inline)) bool tlc_tensor_end(tl_context* c, tl_record* r, uint32_t sh,
+                                                                 uint64_t* tag)
+{
+	if (TLC_LIKELY(TLC_LOAD(c->alone) != 0)) {
+		TLC_STORE(c->busy, 1);
+		atomic_signal_fence(memory_order_seq_cst);
+		const bool alone = TLC_LOAD(c->alone) != 0;
+		if (TLC_LIKELY(alone)) atomic_store_explicit(&r->sh, 0, memory_order_release);
+		atomic_store_explicit(&c->busy, 0, memory_order_release);
+		if (TLC_LIKELY(alone)) return true;
+	}
+	if (TLC_UNLIKELY(
+			!atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed)))
+		return false;
+	const uint32_t gen = TLC_LOAD(r->gen);
+	if (TLC_UNLIKELY(gen != (uint32_t)(*tag >> 32))) {
+		*tag = (uint32_t)*tag | (uint64_t)gen << 32;
+		__asm__ volatile("" : "+r"(*tag)); /* a branch: the next tensor of the slot need not wait for the load */
+	}
+	return true;
+}
+
 /* Keeps a tensor of the key of cell k in a place that the thread has there, and takes its last
  * reference; false: there is no place, nothing changed. The tag is that of its entry. Only what a cell
  * says of its key is believed, and a slot has to be as large as those of the cell; whoever has a large
- * object has compared its spans. Budget: 12 loads, 6 stores, one compare-and-swap. */
+ * object has compared its spans. The entry's next tag comes from the old one and not from the record: a program that makes
+ * and frees one tensor after the other waits for each load of what it has just stored. Budget: 13 loads and 8 stores, or
+ * 13, 5 and a compare-and-swap. */
 static inline __attribute__((always_inline)) bool tlc_tensor_keep_in(tl_context* c, tl_tensor_cell* k, tl_record* r,
                                                                      uintptr_t object, uint64_t tag, uint32_t sh)
 {
 	const uint64_t count = k->count;
 	if (TLC_UNLIKELY(count >= k->room || tlc_tensors_are_recalled(c))) return false;
 	if (TLC_UNLIKELY(k->class != (uint8_t)(tag >> 32) || tlc_is_last_life((uint32_t)(tag >> 32)))) return false;
-	if (TLC_UNLIKELY(
-			!atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed)))
-		return false;
-	const uint64_t life =
-		tlc_life(r) + ((uint64_t)TL_GEN_ONE << 32); /* whoever frees the next one loads both words as one */
-	tlc_set_life(r, life);
-	tlc_set_entry(&k->entries[count], object, (uint32_t)tag | life >> 32 << 32);
+	if (TLC_UNLIKELY(!tlc_tensor_end(c, r, sh, &tag))) return false;
+	const uint64_t next = (uint64_t)TL_GEN_ONE << 32;
+	tlc_set_life(r, tlc_life(r) + next); /* whoever frees the next one loads both words as one */
+	tlc_set_entry(&k->entries[count], object, tag + next);
 	k->count = count + 1;
-	c->kept_puts++;
-	c->kept_put_bytes += k->bytes;
-	c->tensors_gone++;
 	TLC_PROBE_FREE(object);
 	return true;
 }
@@ -298,16 +324,17 @@ static inline uint64_t tlc_tensor_said_kind(const tl_tensor_header* h)
 	return kind;
 }
 
-/* The same for an object that is not large, where the cell of the key is the one that is looked at first.
- * It calls nothing, so that its callers save no register. */
+/* The same for an object that is not large, where its header names the cell: whoever kept the tensor last wrote its number
+ * there (drop_last), and a number that is wrong only sends the caller the long way. The number is not computed from the
+ * key, since the next tensor of the cell would wait for that: from the load of its address to the store of it at the
+ * place that the key has. It calls nothing, so that its callers save no register. */
 static inline __attribute__((always_inline)) bool tlc_tensor_keep(tl_context* c, tl_record* r, uintptr_t object,
                                                                   uint64_t tag, uint32_t sh)
 {
 	const tl_tensor_header* h = (const tl_tensor_header*)object;
-	uint64_t numel = h->numel, kind = tlc_tensor_said_kind(h);
-	tl_tensor_cell* k = tlc_tensor_cell(c, tlc_tensor_cell_home(numel, (uint8_t)kind));
-	return TLC_LIKELY(tlc_tensor_is_cell_of(k, numel, kind)) && TLC_LIKELY(k->class != TL_CLASS_LARGE) &&
-	       tlc_tensor_keep_in(c, k, r, object, tag, sh);
+	tl_tensor_cell* k = tlc_tensor_cell(c, h->mark % TL_TENSOR_CELLS);
+	return TLC_LIKELY(tlc_tensor_is_cell_of(k, h->numel, tlc_tensor_said_kind(h))) &&
+	       TLC_LIKELY(k->class != TL_CLASS_LARGE) && tlc_tensor_keep_in(c, k, r, object, tag, sh);
 }
 
 /* ---- live tensors (inline_tensors.h) --------------------------------------------------- */
@@ -367,10 +394,14 @@ static inline tl_record* tlc_tensor_slot(tl_context* c, tl_entry e)
 	return r;
 }
 
-/* Makes a dead tensor live with one reference; floats is 0 or one float. */
-static inline void tlc_tensor_revive(tl_context* c, tl_record* r, uint32_t floats)
+/* Makes a dead tensor live with one reference; floats is 0 or one float. What comes out of a cell is counted there. */
+static inline void tlc_tensor_wake(tl_record* r, uint32_t floats)
 {
 	atomic_store_explicit(&r->sh, TL_SH_ALIVE | TL_SH_MERGED | TL_SH_ONE | floats, memory_order_release);
+}
+static inline void tlc_tensor_revive(tl_context* c, tl_record* r, uint32_t floats)
+{
+	tlc_tensor_wake(r, floats);
 	c->tensors_made++;
 }
 

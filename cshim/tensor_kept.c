@@ -66,8 +66,7 @@ static bool close_cell(tl_context* c, tl_tensor_cell* k)
 	s->puts += k->count;
 	s->grant += (k->room - k->count) * k->bytes;
 	tlc_unlock(&s->lock);
-	c->kept_puts -= k->count;
-	c->kept_put_bytes -= k->count * k->bytes;
+	c->tensors_gone += k->count;
 	c->places -= (uint16_t)k->room;
 	*k = (tl_tensor_cell){0};
 	return true;
@@ -135,6 +134,7 @@ tl_entry tlc_tensor_take(tl_context* c, uint64_t elements, uint32_t dtype, tl_te
 	tl_entry e;
 	if (k != NULL && k->count != 0) {
 		e = tlc_tensor_cell_pop(c, k);
+		c->tensors_made--; /* the caller counts it, too */
 	} else {
 		e = take(c, k != NULL && k->room < TL_TENSOR_CELL_ROOM ? k : NULL, elements, dtype);
 		if (k == NULL && e.object != 0) make_room(c, elements, dtype);

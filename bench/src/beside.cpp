@@ -1,31 +1,15 @@
-// One step beside the fastest call: views, tensors from data, tensors freed oldest first, aliases, deleters.
-#include <tl_runtime.h>
-
+// One step beside the fastest call: views, tensors from data, tensors freed oldest first, aliases, deleters. One thread
+// alone uses the library; beside_threads.cpp has what several do.
 #include <array>
-#include <cstdlib>
 
-#include "../peers/maps.hpp"
 #include "../peers/floor.h"
-#include "harness.hpp"
+#include "../peers/maps.hpp"
+#include "tensors_made.hpp"
 
 namespace bench {
 namespace {
 
 // ---- tensors ----
-
-constexpr int64_t kShapes[5][4] = {{}, {4096}, {64, 64}, {16, 16, 16}, {8, 8, 8, 8}};
-
-tl_tensor* empty(int64_t rank)
-{
-	tl_tensor* tensor = tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, rank, kShapes[rank]);
-	benchmark::DoNotOptimize(tensor);
-	return tensor;
-}
-
-void made_and_freed(benchmark::State& state, int64_t rank)
-{
-	measure(state, [=] { tl_tensor_free(empty(rank)); });
-}
 
 void made_asked_and_freed(benchmark::State& state, int64_t rank)
 {
@@ -33,22 +17,6 @@ void made_asked_and_freed(benchmark::State& state, int64_t rank)
 		tl_tensor* tensor = empty(rank);
 		touch(tl_tensor_data(tensor));
 		tl_tensor_free(tensor);
-	});
-}
-
-void two_ranks(benchmark::State& state) { made_and_freed(state, 2 + state.thread_index()); }
-
-// What a program without a pool does for a rank: a header, and the data in a block of its own.
-void header_and_data(benchmark::State& state, int64_t rank)
-{
-	const std::size_t bytes = rank == 0 ? sizeof(float) : 4096 * sizeof(float);
-	measure(state, [=] {
-		void* header = std::malloc(64);
-		void* data = std::malloc(bytes);
-		touch(header);
-		touch(data);
-		std::free(data);
-		std::free(header);
 	});
 }
 
@@ -115,8 +83,6 @@ void add_tensors()
 		add("beside/tensor" + std::to_string(rank) + "-data/tl",
 		    [rank](benchmark::State& state) { made_asked_and_freed(state, rank); });
 	add("beside/tensor0/floor", tensor_floor);
-	add_threaded("beside/one-shape/tl", [](benchmark::State& state) { made_and_freed(state, 2); });
-	add_threaded("beside/two-shapes/tl", two_ranks);
 	add("beside/newest-first/tl", [](benchmark::State& state) { freed_in_scope(state, false); });
 	add("beside/oldest-first/tl", [](benchmark::State& state) { freed_in_scope(state, true); });
 	add("beside/new-scalar/tl", scalar);

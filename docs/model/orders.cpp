@@ -1,12 +1,11 @@
-// The steps of the library in which memory orders matter, for Relacy, which runs them in
-// every interleaving and lets every relaxed load return every value that C11 allows.
+// The steps of the library in which memory orders matter, for Relacy, which runs them in every interleaving and lets
+// every relaxed load return every value that C11 allows.
 //
 //   orders          all protocols to the end
 //   orders NUMBER   the protocol of that mutant, in which one edge is weaker: it must fail
 //   orders mutants  prints how many mutants there are
 //
-// README.md says which words of the library these are. Orders are those of the shim; Go's
-// atomics are sequentially consistent and are written so where the step is Go's.
+// README.md says which words these are. Orders are the shim's; Go's atomics are sequentially consistent, and written so.
 #include <relacy/relacy.hpp>
 
 #include <cstdio>
@@ -436,7 +435,8 @@ struct deferred : rl::test_suite<deferred, 3> {
 	}
 };
 
-enum { MUTANTS = 40 };
+enum { MUTANTS = 44 };
+#include "orders_alone.hpp"
 #include "orders_upgrade.hpp"
 
 // ---- running ---------------------------------------------------------------------------------
@@ -495,5 +495,6 @@ int main(int argc, char** argv)
 	good &= holds<listener>("listener", 29, 33);
 	good &= holds<deferred>("deferred", 34, 35);
 	good &= holds<upgrade>("upgrade", 36, 40);
+	good &= holds<alone>("alone", 41, 44);
 	return good == (bug != 0); // a mutant has to fail
 }

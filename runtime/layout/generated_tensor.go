@@ -28,8 +28,8 @@ const (
 	TensorBlock      = 64 // memory of a sparse matrix' block
 )
 
-// header.mark of a tensor at p is p ^ TL_TENSOR_MARK: what tells a tensor in a slot,
-// which has no record, from other bytes of the frame.
+// header.mark of a tensor at p in a slot is p ^ TL_TENSOR_MARK: what tells it, which has no record, from other bytes of
+// the frame. On the heap it is a hint, the number of the cell that kept the tensor last.
 const TensorMark = 0x7E45094C5E9A3D01
 
 // Written by whoever makes the tensor, before anybody else has it.

@@ -50,9 +50,13 @@ func ThreadOf(id uint32) uint32 {
 // ones, and those beyond the number of slices. Its objects are unbiased. The
 // caller holds the lock that goes with it.
 func Shared() *Context {
-	c := process.slices.slice(0)
+	s := &process.slices
+	c := s.slice(0)
 	if c.Self == 0 {
-		process.slices.prepare(c, 0)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.prepare(c, 0)
+		s.countIn(c)
 		atomic.StoreUint64(&c.Word, layout.CtxActive)
 	}
 	return c

@@ -37,6 +37,8 @@ type Config struct {
 	// Free releases malloc'ed memory that was registered; nil in a Go program,
 	// where such memory cannot be registered.
 	Free func(p uintptr)
+	// HasBarrier tells that memory.Barrier works without delay: the first context may be alone (alone.go).
+	HasBarrier bool
 	// UsableSize tells the bytes of a malloc'ed block; false: p cannot be one.
 	UsableSize func(p uintptr) (bytes uintptr, ok bool)
 	// AlignedAlloc returns memory that Free takes, 0 when there is none.

@@ -130,6 +130,7 @@ func (s *slices) create() *Context {
 	}
 	c := s.slice(id)
 	s.prepare(c, id)
+	s.countIn(c)
 	atomic.StoreUint64(&c.Word, layout.CtxActive)
 	s.created.Store(id)
 	return c

@@ -77,7 +77,9 @@ func (s *Stats) readFrees() {
 	given := process.counters.largeGiven.Load()
 	gone := [layout.Kinds]uint64{layout.TypeTensor: process.counters.tensorBytes.Load()}
 	EachContext(func(c *Context) {
-		s.TensorsGone += layout.Peek(&c.TensorsGone)
+		s.TensorsGone += layout.Peek(&c.TensorsGone) + layout.Peek(&c.KeptHits)
+		kept, _ := c.Kept() // after the hits: what leaves a cell meanwhile is not counted twice
+		s.TensorsGone += kept
 		for class := uint32(1); class < layout.ClassLarge; class++ {
 			s.Classes[class].Frees += c.cameBack(class)
 		}
@@ -175,7 +177,7 @@ func (s *Stats) addContext(c *Context) {
 	s.Skipped += layout.Peek(&c.Skipped)
 	s.Deferred += layout.Peek(&c.Deferred)
 	s.SlowCalls += layout.Peek(&c.SlowCalls)
-	s.TensorsMade += layout.Peek(&c.TensorsMade)
+	s.TensorsMade += layout.Peek(&c.TensorsMade) + layout.Peek(&c.KeptHits)
 	s.ForeignMade += layout.Peek(&c.ForeignAdopted)
 	holes := layout.Peek(&c.Holes) // before the entries: more may come meanwhile
 	entries := uint64(layout.PeekAddress(&c.Top)-c.Entries) / layout.EntryBytes

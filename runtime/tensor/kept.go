@@ -46,6 +46,7 @@ func takeKept(c *object.Context, k key) (e layout.Entry) {
 	cell.Used = 1
 	c.KeptHits++
 	c.KeptHitBytes += cell.Bytes
+	c.TensorsMade-- // the caller counts it, too
 	return cell.Entries[cell.Count]
 }
 
@@ -55,14 +56,12 @@ func keepHere(me *object.Context, r *layout.Record, e layout.Entry, k key, bytes
 	if cell == nil || cell.Count >= cell.Room || cell.Bytes != bytes || cell.Class != e.Gen&0xFF || me.IsRecalled() {
 		return false
 	}
-	me.TensorsGone++
 	if !atomic.CompareAndSwapUint32(&r.Sh, layout.ShAlive|layout.ShMerged, 0) {
+		me.TensorsGone++
 		return true // by tl_mem_free, see shard.keep
 	}
 	cell.Entries[cell.Count] = renewed(r, e)
 	atomic.StoreUint64(&cell.Count, cell.Count+1)
-	me.KeptPuts++
-	me.KeptPutBytes += bytes
 	logKeep(k, e, "kept")
 	return true
 }
@@ -89,8 +88,7 @@ func closeCells(c *object.Context,
 		s.LentBytes -= cell.Room * cell.Bytes
 		s.Puts += cell.Count
 		s.unlock()
-		c.KeptPuts -= cell.Count
-		c.KeptPutBytes -= cell.Count * cell.Bytes
+		c.TensorsGone += cell.Count
 		c.Places -= uint16(cell.Room)
 		*cell = layout.TensorCell{}
 	}
@@ -169,7 +167,7 @@ func gather(places bool) {
 // othersKeep tells whether a thread other than me keeps tensors and was not asked for them.
 func othersKeep(me *object.Context) (found bool) {
 	object.EachContext(func(c *object.Context) {
-		if c != me && !c.IsRecalled() && layout.Peek(&c.KeptPuts) != layout.Peek(&c.KeptHits) {
+		if count, _ := c.Kept(); c != me && !c.IsRecalled() && count != 0 {
 			found = true
 		}
 	})
@@ -180,12 +178,12 @@ func othersKeep(me *object.Context) (found bool) {
 func (sum *PoolStats) addKept() {
 	object.EachContext(func(c *object.Context) {
 		hits, hitBytes := layout.Peek(&c.KeptHits), layout.Peek(&c.KeptHitBytes)
-		puts, putBytes := layout.Peek(&c.KeptPuts), layout.Peek(&c.KeptPutBytes)
-		sum.Puts += puts
+		count, bytes := c.Kept()
+		sum.Puts += hits + count
 		sum.Hits += hits
 		sum.HitBytes += hitBytes
-		sum.Tensors += puts - min(puts, hits)
-		sum.Bytes += putBytes - min(putBytes, hitBytes)
+		sum.Tensors += count
+		sum.Bytes += bytes
 	})
 }
 
@@ -193,7 +191,7 @@ func (sum *PoolStats) addKept() {
 func addKept(keys []layout.TensorPoolKey) []layout.TensorPoolKey {
 	found := map[key]*layout.TensorPoolKey{}
 	object.EachContext(func(c *object.Context) {
-		if layout.Peek(&c.KeptPuts) == layout.Peek(&c.KeptHits) {
+		if layout.PeekShort(&c.Places) == 0 {
 			return
 		}
 		cells := c.Cells()

@@ -1,0 +1,32 @@
+/* Whether a thread can have all threads of the process pass a memory barrier. Then the first thread that uses the library
+ * counts its tensors without one, until there is a second thread; see tlc_tensor_end. */
+#define _GNU_SOURCE
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "entry_start.h"
+
+#ifdef __linux__
+#include <linux/membarrier.h>
+
+/* Asked for while the process has one thread, that is before Go's start, it costs a microsecond; later the kernel waits
+ * for all processors, which takes some 20 ms. */
+static bool has_one_thread(void)
+{
+	struct stat tasks;
+	return stat("/proc/self/task", &tasks) == 0 && tasks.st_nlink == 3;
+}
+
+static bool has_barrier;
+
+__attribute__((constructor(TLC_BEFORE_GO))) static void ask_for_barrier(void)
+{
+	has_barrier = has_one_thread() && syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+bool tlc_has_barrier(void) { return has_barrier; }
+#else
+bool tlc_has_barrier(void) { return false; }
+#endif

@@ -1,0 +1,31 @@
+package object
+
+import (
+	"sync/atomic"
+
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/memory"
+)
+
+// countIn makes the first context alone, and ends that before another one can be used: the context of a second thread,
+// or the shared one, which a thread that has exited may use while somebody else has adopted its own. A context that is
+// alone changes shared words without a compare-and-swap (tlc_tensor_end in cshim/tensor.h). Contexts are never alone
+// again. The caller holds s.mu.
+func (s *slices) countIn(c *Context) {
+	first := s.slice(1)
+	if c == first {
+		if process.cfg.HasBarrier && s.slice(0).Self == 0 {
+			atomic.StoreUint32(&c.Alone, 1)
+		}
+		return
+	}
+	if atomic.LoadUint32(&first.Alone) == 0 {
+		return
+	}
+	atomic.StoreUint32(&first.Alone, 0)
+	// From here on, the first thread has either been seen to be busy, or sees that it is not alone.
+	memory.Barrier()
+	for turn := 0; atomic.LoadUint32(&first.Busy) != 0; turn++ {
+		layout.Wait(turn)
+	}
+}
