@@ -479,10 +479,7 @@ bool holds(const char* name, int first, int last)
 
 int main(int argc, char** argv)
 {
-	if (argc > 1 && std::strcmp(argv[1], "mutants") == 0) {
-		std::printf("%d\n", MUTANTS);
-		return 0;
-	}
+	if (argc > 1 && std::strcmp(argv[1], "mutants") == 0) return std::printf("%d\n", MUTANTS) < 0;
 	bug = argc > 1 ? std::atoi(argv[1]) : 0;
 	bool good = holds<lives>("lives", 1, 4);
 	good &= holds<last_reference>("last reference", 5, 7);
