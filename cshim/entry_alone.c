@@ -1,5 +1,5 @@
 /* Whether a thread can have all threads of the process pass a memory barrier. Then the first thread that uses the library
- * counts its tensors without one, until there is a second thread; see tlc_tensor_end. */
+ * ends its tensors without a compare-and-swap, until a second context is made; see tlc_tensor_end. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 #include "entry_start.h"
 
 #ifdef __linux__
-#include <linux/membarrier.h>
+enum { REGISTER_PRIVATE_EXPEDITED = 1 << 4 }; /* of linux/membarrier.h, which old systems have without it */
 
 /* A folder has two links, and one more for each folder in it. fstatat() is a function of glibc 2.33. */
 static bool has_one_thread(void)
@@ -25,7 +25,7 @@ static bool has_barrier;
 
 __attribute__((constructor(TLC_BEFORE_GO))) static void ask_for_barrier(void)
 {
-	has_barrier = has_one_thread() && syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+	has_barrier = has_one_thread() && syscall(SYS_membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
 bool tlc_has_barrier(void) { return has_barrier; }

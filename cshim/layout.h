@@ -297,13 +297,13 @@ typedef struct tl_context {
 	uint64_t skipped;            /* scope entries whose object was gone already */
 	uint64_t deferred;           /* releases that wait for the owner */
 	uint64_t foreign_adopted, foreign_freed;
-	/* Tensors of all kinds, but for those that were put into the thread's cells or came out of them (tensor.h): these are
-	 * kept_hits, and kept_hits with what the cells have. */
-	uint64_t tensors_made, tensors_gone;
-	uint64_t kept_hits, kept_hit_bytes; /* tensors that were taken out of the cells, and their bytes */
-	_Atomic uint32_t alone; /* no other thread ever had a context; cleared by the second one (tlc_end_alone) */
-	_Atomic uint32_t busy;  /* the thread changes something as if it were alone */
-	uint64_t spare;         /* magazines stand on multiples of their size */
+	uint64_t tensors_made, tensors_gone; /* without those that came out of a cell, and that were put into one */
+	/* Tensors that were put into the thread's cells and taken out of them, and their bytes (tensor.h). */
+	uint64_t kept_puts, kept_put_bytes;
+	uint64_t kept_hits, kept_hit_bytes;
+	_Atomic uint32_t alone; /* no second context was ever made; cleared by whoever makes it (countIn in alone.go) */
+	_Atomic uint32_t busy;  /* the thread ends something as if nobody else were there */
+	uint64_t spare[3];      /* magazines stand on multiples of their size */
 	uint64_t slow_calls;    /* calls of the slow path */
 	/* Warm places of the scope stack, [max(top, end), warm): each holds a free slot of a small class that the exit of a
 	 * scope left there for tl_mem_new. Taking one raises the top alone. tlc_lower_top sets end to the old top before it

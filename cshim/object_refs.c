@@ -44,7 +44,7 @@ static inline bool is_none(tl_ref ref) { return ref == 0 && tlc_is_fast(tlc_tls)
 
 /* The slot was used again since it was looked up. The owner of the object that was meant may have stored over the count:
  * where an object with an owner shows none, there is nothing to take back. A word with MERGED is never changed but by
- * compare-and-swap. */
+ * compare-and-swap, once there are two contexts. */
 __attribute__((cold, noinline)) void tlc_take_back(tl_record* r)
 {
 	uint32_t sh = TLC_LOAD(r->sh);
@@ -121,7 +121,8 @@ tl_status tl_ref_check(tl_ref ref) { return TLC_LIKELY(tlc_op_ref_check(tlc_tls,
 enum upgrade { UPGRADED, GONE, ASK_GO };
 
 /* Counts a reference to an object without an owner, which another thread may be about to end. A word
- * that shows MERGED and a count is never changed but by compare-and-swap, so this one cannot be lost.
+ * that shows MERGED and a count is never changed but by compare-and-swap, once there are two contexts, so this one cannot
+ * be lost.
  * It may hit the word of a later object that looks alike: then the generation has changed. */
 static inline enum upgrade upgrade(tl_record* r, tl_ref ref)
 {

@@ -111,7 +111,8 @@ static inline __attribute__((always_inline)) made make_kept(int32_t dtype, int32
 	tl_tensor_header* h = (tl_tensor_header*)e.object;
 	h->data = e.object + TLC_TENSOR_HEADER;
 	h->numel = numel;
-	__builtin_memcpy(&h->nbytes, &k->nbytes, sizeof k->nbytes + sizeof k->kind);
+	h->nbytes = k->nbytes;
+	__builtin_memcpy(&h->dtype, &kind, sizeof kind);
 	if (rank != 0) {
 		__builtin_memcpy(h->shape, k->shape, sizeof k->shape);
 		__builtin_memcpy(h->strides, k->strides, sizeof k->strides);

@@ -32,7 +32,7 @@
  * the pool and all threads together, and a thread has as many places as it has needed at once:
  *
  *   key.lent == sum of cell.room over all contexts          cell.count <= cell.room
- *   puts into a context's cells, and not moved to a shard, == context.kept_hits + sum of cell.count
+ *   context.kept_puts - context.kept_hits == sum of cell.count, and the same of bytes
  *
  * Only its thread writes a cell. Whoever wants the tensors of other threads raises globals.recall:
  * from then on they keep nothing there, and they give places and tensors back at their next slow
@@ -234,7 +234,7 @@ static inline bool tlc_tensors_are_recalled(const tl_context* c)
 static inline tl_entry tlc_tensor_cell_pop(tl_context* c, tl_tensor_cell* k)
 {
 	tl_entry e = k->entries[--k->count];
-	if (TLC_UNLIKELY(k->used == 0)) k->used = 1;
+	k->used = 1;
 	c->kept_hits++;
 	c->kept_hit_bytes += k->bytes;
 	return e;
@@ -268,11 +268,11 @@ void tlc_tensor_hand_over(tl_context* c);
 /* Takes the last reference of a tensor whose entry has the tag; false: another thread has changed the shared word since
  * the caller saw sh there. Where it has changed and changed back, the tag becomes that of the record's life now.
  *
- * While no other thread has a context nobody else changes that word, and a store does what otherwise takes a
- * compare-and-swap. The thread that comes second clears `alone`, has every thread pass a memory barrier, and waits until
- * the first one is not busy (runtime/object/alone.go). So what the first one does between busy and still alone has ended
- * before the second one begins. The fence here is the compiler's only: the barrier of the second thread is that of both
- * (asymmetric fences, Goldblatt, WG21 P1202, 2018). docs/model/orders_alone.hpp has the steps. */
+ * While the context is the only one that was ever made, nobody else changes that word, and a store does what otherwise
+ * takes a compare-and-swap. Whoever makes the second context clears `alone`, has every thread pass a memory barrier, and
+ * then waits until this thread is not busy (runtime/object/alone.go). So either this thread sees that it is not alone, or
+ * the other one sees that it is busy, and waits. The fence here is the compiler's only: the other side's barrier is one
+ * on this processor, too (asymmetric fences, Goldblatt, WG21 P1202, 2018). docs/model/orders_alone.hpp has the steps. */
 static inline __attribute__((always_inline)) bool tlc_tensor_end(tl_context* c, tl_record* r, uint32_t sh,
                                                                  uint64_t* tag)
 {
@@ -299,8 +299,8 @@ static inline __attribute__((always_inline)) bool tlc_tensor_end(tl_context* c, 
  * reference; false: there is no place, nothing changed. The tag is that of its entry. Only what a cell
  * says of its key is believed, and a slot has to be as large as those of the cell; whoever has a large
  * object has compared its spans. The entry's next tag comes from the old one and not from the record: a program that makes
- * and frees one tensor after the other waits for each load of what it has just stored. Budget: 13 loads and 8 stores, or
- * 13, 5 and a compare-and-swap. */
+ * and frees one tensor after the other waits for each load of what it has just stored. Budget: 15 loads and 10 stores, or
+ * 14, 7 and a compare-and-swap. */
 static inline __attribute__((always_inline)) bool tlc_tensor_keep_in(tl_context* c, tl_tensor_cell* k, tl_record* r,
                                                                      uintptr_t object, uint64_t tag, uint32_t sh)
 {
@@ -312,6 +312,8 @@ static inline __attribute__((always_inline)) bool tlc_tensor_keep_in(tl_context*
 	tlc_set_life(r, tlc_life(r) + next); /* whoever frees the next one loads both words as one */
 	tlc_set_entry(&k->entries[count], object, tag + next);
 	k->count = count + 1;
+	c->kept_puts++;
+	c->kept_put_bytes += k->bytes;
 	TLC_PROBE_FREE(object);
 	return true;
 }
@@ -388,13 +390,14 @@ static inline tl_record* tlc_tensor_slot(tl_context* c, tl_entry e)
 	tl_record* r = tlc_g.records + e.record;
 	TLC_STORE(r->type_flags, TL_TYPE_TENSOR);
 	TLC_STORE(r->loc, 0);
+	((tl_tensor_header*)e.object)->mark = 0; /* read as a hint, and the slot may hold what memcheck calls undefined */
 	tl_kind_counters* tensors = &c->kinds[TL_TYPE_TENSOR];
 	tensors->made++;
 	tensors->bytes_made += tlc_g.classes[e.gen & 0xFF].size;
 	return r;
 }
 
-/* Makes a dead tensor live with one reference; floats is 0 or one float. What comes out of a cell is counted there. */
+/* Makes a dead tensor live with one reference; floats is 0 or one float. One out of a cell is counted there. */
 static inline void tlc_tensor_wake(tl_record* r, uint32_t floats)
 {
 	atomic_store_explicit(&r->sh, TL_SH_ALIVE | TL_SH_MERGED | TL_SH_ONE | floats, memory_order_release);

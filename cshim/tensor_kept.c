@@ -66,7 +66,9 @@ static bool close_cell(tl_context* c, tl_tensor_cell* k)
 	s->puts += k->count;
 	s->grant += (k->room - k->count) * k->bytes;
 	tlc_unlock(&s->lock);
+	c->kept_puts -= k->count;
 	c->tensors_gone += k->count;
+	c->kept_put_bytes -= k->count * k->bytes;
 	c->places -= (uint16_t)k->room;
 	*k = (tl_tensor_cell){0};
 	return true;

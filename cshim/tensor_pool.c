@@ -151,7 +151,8 @@ static inline uint32_t released(uint32_t sh)
 }
 
 /* Drops a reference, the last one or not; false: ask Go, nothing changed.
- * Budget of the last one: two compare-and-swaps, one probe, about 60 instructions. */
+ * Budget of the last one: two compare-and-swaps (one, where the thread is alone and keeps it), one probe, about 60
+ * instructions. */
 bool tlc_tensor_drop(tl_context* c, tl_record* r, tl_entry e)
 {
 	uint32_t sh = atomic_load_explicit(&r->sh, memory_order_acquire); /* the last one reads the header */

@@ -133,7 +133,7 @@ struct tl_inl_context {
 	uint64_t word;
 	char gap6[32];
 	uint32_t destroy_first;
-	char gap7[132];
+	char gap7[164];
 	tl_inl_entry* warm;
 	char gap8[56];
 	uintptr_t heap_base;

@@ -5,10 +5,12 @@
  */
 #include "../cshim/layout.h"
 /* Before tl_runtime.h. */
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/membarrier.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -46,14 +48,21 @@ static tl_context* first(void)
 
 static bool is_alone(tl_context* c) { return atomic_load(&c->alone) != 0; }
 
+/* Looks before any library of the process is initialised. Emulators and sanitizers have threads of their own. */
+static bool had_one_thread;
+
+static void count_threads(void)
+{
+	struct stat tasks;
+	had_one_thread = syscall(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &tasks, 0) == 0 && tasks.st_nlink == 3;
+}
+
+__attribute__((section(".preinit_array"), used)) static void (*const at_load)(void) = count_threads;
+
 static bool has_barrier(void)
 {
-#ifdef __SANITIZE_THREAD__
-	return false; /* the sanitizer has a thread */
-#else
-	long commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
-	return commands > 0 && (commands & MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0;
-#endif
+	const long commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
+	return had_one_thread && commands > 0 && (commands & MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0;
 }
 
 static void the_second_thread_waits_for_the_first(void)

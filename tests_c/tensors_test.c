@@ -354,6 +354,22 @@ static void returning_what_only_an_old_entry_names(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
+/* The bytes of a slot say nothing of the tensor that gets it; memcheck would see it if they were read. */
+static void a_tensor_in_a_slot_of_undefined_bytes(void)
+{
+	enum { COUNT = 40, BYTES = 256 };
+	void *objects[COUNT], *volatile undefined = malloc(BYTES);
+	const int64_t shape[1] = {8};
+	tl_tensor* tensors[COUNT];
+	for (int i = 0; i < COUNT; i++) memcpy(objects[i] = tl_mem_alloc(BYTES), undefined, BYTES);
+	for (int i = 0; i < COUNT; i++) CHECK_OK(tl_mem_free(objects[i]));
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < COUNT; i++) tensors[i] = tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, i % 2, shape);
+		for (int i = COUNT; i-- > 0;) CHECK_OK(tl_tensor_free(tensors[i]));
+	}
+	free(undefined);
+}
+
 int main(void)
 {
 	RUN(new_copies_its_data);
@@ -373,5 +389,6 @@ int main(void)
 	RUN(from_buffer_refuses);
 	RUN(a_clone_of_a_borrowed_tensor_without_elements);
 	RUN(the_last_release_ends_it_on_any_thread);
+	RUN(a_tensor_in_a_slot_of_undefined_bytes);
 	return check_finish();
 }

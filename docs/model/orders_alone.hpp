@@ -4,8 +4,8 @@
 
 // The first thread drops the only reference of an object (tlc_tensor_end in tensor.h) while the second one gets its
 // context (countIn in runtime/object/alone.go) and upgrades a weak reference to that object (upgrade in object_refs.c).
-// The processor's barrier that the second thread has the first one pass, together with the compiler's fence there, orders
-// what a sequentially consistent fence in each of the two orders (Goldblatt, WG21 P1202, 2018).
+// The processor's barrier that the second thread has the first one pass, and the compiler's fence there, order what two
+// sequentially consistent fences would order, one in each thread (Goldblatt, WG21 P1202, 2018).
 struct alone : rl::test_suite<alone, 2> {
 	enum { HELD = ALIVE + MERGED + ONE };
 	rl::atomic<int> is_alone, busy, sh;

@@ -319,14 +319,14 @@ type Context struct {
 	Skipped                         uint64 // scope entries whose object was gone already
 	Deferred                        uint64 // releases that wait for the owner
 	ForeignAdopted, ForeignFreed    uint64
-	// Tensors of all kinds, but for those that were put into the thread's cells or came out of them (tensor.h): these are
-	// kept_hits, and kept_hits with what the cells have.
-	TensorsMade, TensorsGone uint64
-	KeptHits, KeptHitBytes   uint64 // tensors that were taken out of the cells, and their bytes
-	Alone                    uint32 // atomic; no other thread ever had a context; cleared by the second one (tlc_end_alone)
-	Busy                     uint32 // atomic; the thread changes something as if it were alone
-	Spare                    uint64 // magazines stand on multiples of their size
-	SlowCalls                uint64 // calls of the slow path
+	TensorsMade, TensorsGone        uint64 // without those that came out of a cell, and that were put into one
+	// Tensors that were put into the thread's cells and taken out of them, and their bytes (tensor.h).
+	KeptPuts, KeptPutBytes uint64
+	KeptHits, KeptHitBytes uint64
+	Alone                  uint32    // atomic; no second context was ever made; cleared by whoever makes it (countIn in alone.go)
+	Busy                   uint32    // atomic; the thread ends something as if nobody else were there
+	Spare                  [3]uint64 // magazines stand on multiples of their size
+	SlowCalls              uint64    // calls of the slow path
 	// Warm places of the scope stack, [max(top, end), warm): each holds a free slot of a small class that the exit of a
 	// scope left there for tl_mem_new. Taking one raises the top alone. tlc_lower_top sets end to the old top before it
 	// lowers it, so that [top, end) is free for any entry. NULL: there are none, and end is the end of the stack.
@@ -390,7 +390,7 @@ type Context struct {
 }
 
 // ContextBytes is sizeof(tl_context).
-const ContextBytes = 6104
+const ContextBytes = 6136
 
 // Where a compiler's own Vec has its parts; runtime/object/shapes.go has what a header has to be like.
 type VecInfo struct {

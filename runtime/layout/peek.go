@@ -8,8 +8,5 @@ import "sync/atomic"
 // returns was there at some moment. For statistics.
 func Peek(word *uint64) uint64 { return atomic.LoadUint64(word) }
 
-// PeekShort is Peek of a short word.
-func PeekShort(word *uint16) uint16 { return *word }
-
 // PeekAddress is Peek of an address.
 func PeekAddress(word *uintptr) uintptr { return atomic.LoadUintptr(word) }

@@ -9,12 +9,6 @@ package layout
 //go:noinline
 func Peek(word *uint64) uint64 { return *word }
 
-// PeekShort is Peek of a short word.
-//
-//go:norace
-//go:noinline
-func PeekShort(word *uint16) uint16 { return *word }
-
 // PeekAddress is Peek of an address.
 //
 //go:norace

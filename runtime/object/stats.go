@@ -77,9 +77,7 @@ func (s *Stats) readFrees() {
 	given := process.counters.largeGiven.Load()
 	gone := [layout.Kinds]uint64{layout.TypeTensor: process.counters.tensorBytes.Load()}
 	EachContext(func(c *Context) {
-		s.TensorsGone += layout.Peek(&c.TensorsGone) + layout.Peek(&c.KeptHits)
-		kept, _ := c.Kept() // after the hits: what leaves a cell meanwhile is not counted twice
-		s.TensorsGone += kept
+		s.TensorsGone += layout.Peek(&c.TensorsGone) + layout.Peek(&c.KeptPuts)
 		for class := uint32(1); class < layout.ClassLarge; class++ {
 			s.Classes[class].Frees += c.cameBack(class)
 		}

@@ -227,20 +227,6 @@ func (c *Context) Cells() []layout.TensorCell {
 	return layout.Slice[layout.TensorCell](c.address()+uintptr(process.slices.cells.offset), layout.TensorCells)
 }
 
-// Kept returns how many tensors c keeps, and their bytes. Any thread may ask.
-func (c *Context) Kept() (tensors, bytes uint64) {
-	if layout.PeekShort(&c.Places) == 0 {
-		return 0, 0
-	}
-	cells := c.Cells()
-	for i := range cells {
-		n := min(layout.Peek(&cells[i].Count), layout.TensorCellRoom)
-		tensors += n
-		bytes += n * layout.Peek(&cells[i].Bytes)
-	}
-	return tensors, bytes
-}
-
 // Caller returns the context of the thread that is in the present call; nil: it has none, or the
 // program is a Go program. The library sets it.
 var Caller = func() *Context { return nil }

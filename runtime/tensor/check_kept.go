@@ -16,15 +16,20 @@ func (c *checker) cells(quiet func(*object.Context) bool) {
 			c.skipped = true
 			return
 		}
-		places := uint64(0)
+		places, count, bytes := uint64(0), uint64(0), uint64(0)
 		cells := of.Cells()
 		for i := range cells {
 			if cell := &cells[i]; *cell != (layout.TensorCell{}) {
 				c.cell(of, uint64(i), cell)
 				places += cell.Room
+				count += cell.Count
+				bytes += cell.Count * cell.Bytes
 			}
 		}
 		c.Want(places == uint64(of.Places), "context %d has %d places, counted %d", of.Id, places, of.Places)
+		c.Want(of.KeptPuts-of.KeptHits == count && of.KeptPutBytes-of.KeptHitBytes == bytes,
+			"context %d keeps %d tensors, %d bytes; counted %d, %d", of.Id, count, bytes, of.KeptPuts-of.KeptHits,
+			of.KeptPutBytes-of.KeptHitBytes)
 		state := atomic.LoadUint64(&of.Word) & layout.CtxState
 		c.Want(places == 0 || state == layout.CtxActive || of.IsRecalled(), "context %d is parked with %d places", of.Id,
 			places)

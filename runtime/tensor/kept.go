@@ -62,6 +62,8 @@ func keepHere(me *object.Context, r *layout.Record, e layout.Entry, k key, bytes
 	}
 	cell.Entries[cell.Count] = renewed(r, e)
 	atomic.StoreUint64(&cell.Count, cell.Count+1)
+	me.KeptPuts++
+	me.KeptPutBytes += bytes
 	logKeep(k, e, "kept")
 	return true
 }
@@ -88,7 +90,9 @@ func closeCells(c *object.Context,
 		s.LentBytes -= cell.Room * cell.Bytes
 		s.Puts += cell.Count
 		s.unlock()
+		c.KeptPuts -= cell.Count
 		c.TensorsGone += cell.Count
+		c.KeptPutBytes -= cell.Count * cell.Bytes
 		c.Places -= uint16(cell.Room)
 		*cell = layout.TensorCell{}
 	}
@@ -167,7 +171,7 @@ func gather(places bool) {
 // othersKeep tells whether a thread other than me keeps tensors and was not asked for them.
 func othersKeep(me *object.Context) (found bool) {
 	object.EachContext(func(c *object.Context) {
-		if count, _ := c.Kept(); c != me && !c.IsRecalled() && count != 0 {
+		if c != me && !c.IsRecalled() && layout.Peek(&c.KeptPuts) != layout.Peek(&c.KeptHits) {
 			found = true
 		}
 	})
@@ -178,12 +182,12 @@ func othersKeep(me *object.Context) (found bool) {
 func (sum *PoolStats) addKept() {
 	object.EachContext(func(c *object.Context) {
 		hits, hitBytes := layout.Peek(&c.KeptHits), layout.Peek(&c.KeptHitBytes)
-		count, bytes := c.Kept()
-		sum.Puts += hits + count
+		puts, putBytes := layout.Peek(&c.KeptPuts), layout.Peek(&c.KeptPutBytes)
+		sum.Puts += puts
 		sum.Hits += hits
 		sum.HitBytes += hitBytes
-		sum.Tensors += count
-		sum.Bytes += bytes
+		sum.Tensors += puts - min(puts, hits)
+		sum.Bytes += putBytes - min(putBytes, hitBytes)
 	})
 }
 
@@ -191,7 +195,7 @@ func (sum *PoolStats) addKept() {
 func addKept(keys []layout.TensorPoolKey) []layout.TensorPoolKey {
 	found := map[key]*layout.TensorPoolKey{}
 	object.EachContext(func(c *object.Context) {
-		if layout.PeekShort(&c.Places) == 0 {
+		if layout.Peek(&c.KeptPuts) == layout.Peek(&c.KeptHits) {
 			return
 		}
 		cells := c.Cells()
