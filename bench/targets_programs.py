@@ -45,7 +45,7 @@ BESIDE = Table(
         Row("tl_registry_register_custom + unregister", "beside/custom/tl", Plain(50)),
     ],
     [
-        ("floor: a header, an entry of a scope, a compare-and-swap", "beside/tensor0/floor"),
+        ("floor after a second thread: a header, an entry of a scope, a compare-and-swap", "beside/tensor0/floor"),
         ("alias, unordered_map", "beside/alias/unordered_map"),
         ("deleter, unordered_map", "beside/custom/unordered_map"),
     ],

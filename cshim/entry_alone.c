@@ -10,9 +10,10 @@
 #include "entry_start.h"
 
 #ifdef __linux__
-enum { REGISTER_PRIVATE_EXPEDITED = 1 << 4 }; /* of linux/membarrier.h, which old systems have without it */
+enum { REGISTER_PRIVATE_EXPEDITED = 1 << 4 }; /* of linux/membarrier.h, old copies of which lack it */
 
-/* A folder has two links, and one more for each folder in it. fstatat() is a function of glibc 2.33. */
+/* A folder has two links, and one more for each folder in it. fstatat() of a library that was built here would need
+ * glibc 2.33. */
 static bool has_one_thread(void)
 {
 	struct stat tasks;

@@ -60,7 +60,7 @@ enum { TL_TENSOR_CELLS = 64, TL_TENSOR_CELL_SET = 4, TL_TENSOR_CELL_ROOM = 16, T
 #define TL_TENSOR_BLOCK 64u     /* memory of a sparse matrix' block */
 
 /* header.mark of a tensor at p in a slot is p ^ TL_TENSOR_MARK: what tells it, which has no record, from other bytes of
- * the frame. On the heap it is a hint, the number of the cell that kept the tensor last. */
+ * the frame. On the heap it is a hint, the number of a cell that kept the tensor. */
 #define TL_TENSOR_MARK 0x7E45094C5E9A3D01ull
 
 /* Written by whoever makes the tensor, before anybody else has it. */
@@ -290,7 +290,8 @@ static inline __attribute__((always_inline)) bool tlc_tensor_end(tl_context* c, 
 	const uint32_t gen = TLC_LOAD(r->gen);
 	if (TLC_UNLIKELY(gen != (uint32_t)(*tag >> 32))) {
 		*tag = (uint32_t)*tag | (uint64_t)gen << 32;
-		__asm__ volatile("" : "+r"(*tag)); /* a branch: the next tensor of the slot need not wait for the load */
+		__asm__ volatile(""
+		                 : "+r"(*tag)); /* keeps the compiler from a conditional move, which would wait for the load */
 	}
 	return true;
 }
@@ -298,9 +299,9 @@ static inline __attribute__((always_inline)) bool tlc_tensor_end(tl_context* c, 
 /* Keeps a tensor of the key of cell k in a place that the thread has there, and takes its last
  * reference; false: there is no place, nothing changed. The tag is that of its entry. Only what a cell
  * says of its key is believed, and a slot has to be as large as those of the cell; whoever has a large
- * object has compared its spans. The entry's next tag comes from the old one and not from the record: a program that makes
- * and frees one tensor after the other waits for each load of what it has just stored. Budget: 15 loads and 10 stores, or
- * 14, 7 and a compare-and-swap. */
+ * object has compared its spans. The entry's next tag comes from the old one and not from the record: a program that
+ * makes and frees one tensor after the other waits for each load of what it has just stored. Budget: 12 loads and 9
+ * stores, or 6 and a compare-and-swap. */
 static inline __attribute__((always_inline)) bool tlc_tensor_keep_in(tl_context* c, tl_tensor_cell* k, tl_record* r,
                                                                      uintptr_t object, uint64_t tag, uint32_t sh)
 {
@@ -326,10 +327,9 @@ static inline uint64_t tlc_tensor_said_kind(const tl_tensor_header* h)
 	return kind;
 }
 
-/* The same for an object that is not large, where its header names the cell: whoever kept the tensor last wrote its number
- * there (drop_last), and a number that is wrong only sends the caller the long way. The number is not computed from the
- * key, since the next tensor of the cell would wait for that: from the load of its address to the store of it at the
- * place that the key has. It calls nothing, so that its callers save no register. */
+/* The same for an object that is not large, where its header names the cell. drop_last writes the number of the cell
+ * there; it may be stale, and then the caller goes the long way. The number is not computed from the key: the next tensor
+ * of the cell would wait for the load of the key, the hash, and the store that depends on it. */
 static inline __attribute__((always_inline)) bool tlc_tensor_keep(tl_context* c, tl_record* r, uintptr_t object,
                                                                   uint64_t tag, uint32_t sh)
 {

@@ -92,7 +92,7 @@ static __attribute__((noinline)) tl_status free_rest(tl_tensor* tensor)
 	return TLC_LIKELY(tlc_tensor_drop(c, r, e)) ? TL_OK : free_slowly(c, e);
 }
 
-/* Budget of the entry above the last hole: 28 loads, 14 stores or 11 and a compare-and-swap, about 110
+/* Budget of the entry above the last hole: 28 loads, 13 stores or 10 and a compare-and-swap, about 110
  * instructions. */
 static __attribute__((noinline)) tl_status free_older(tl_tensor* tensor)
 {
@@ -193,7 +193,7 @@ static inline bool has_others(const tl_record* r)
 }
 
 /* A view whose storage another thread drops meanwhile may enter Go, so the entry is removed first.
- * Budget of each tensor that the thread keeps: 18 loads, 10 stores or 7 and a compare-and-swap; of each view: 31 loads,
+ * Budget of each tensor that the thread keeps: 18 loads, 9 stores or 6 and a compare-and-swap; of each view: 31 loads,
  * 13 stores, two compare-and-swaps. */
 tl_entry* tlc_tensor_release_run(tl_context* c, tl_entry* top, const tl_entry* low)
 {

@@ -26,7 +26,7 @@ void floor_set_top(void* top);
 void* floor_take(void);
 void floor_give(void* object);
 
-/* The least that a kept tensor costs: a slot with a header, an entry of a scope, and a shared count whose last reference
+/* The least that a kept tensor costs where two threads use the library: a slot with a header, an entry of a scope, and a shared count whose last reference
  * is dropped by a compare-and-swap. */
 void* floor_make_tensor(uint64_t kind, uint64_t elements, uint64_t bytes);
 int floor_free_tensor(void* tensor);

@@ -29,7 +29,7 @@ const (
 )
 
 // header.mark of a tensor at p in a slot is p ^ TL_TENSOR_MARK: what tells it, which has no record, from other bytes of
-// the frame. On the heap it is a hint, the number of the cell that kept the tensor last.
+// the frame. On the heap it is a hint, the number of a cell that kept the tensor.
 const TensorMark = 0x7E45094C5E9A3D01
 
 // Written by whoever makes the tensor, before anybody else has it.

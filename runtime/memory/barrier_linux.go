@@ -6,20 +6,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Of linux/membarrier.h.
-const barrierPrivateExpedited, barrierRegisterPrivateExpedited = 1 << 3, 1 << 4
+const privateExpedited = 1 << 3 // of linux/membarrier.h
 
 // Barrier has every thread of the process pass a memory barrier before it returns. The process has registered for it
-// (cshim/entry_alone.c). A kernel that refuses now, by a filter that was installed since, gets no second way that is as
-// certain: then a pause gives every processor time to write its store buffer, which takes it less than a microsecond.
+// (cshim/entry_alone.c). A kernel that refuses now has got a filter since, and no other way is as certain. Then a pause
+// gives every processor time to write its store buffer, which takes it less than a microsecond.
 func Barrier() {
-	if !membarrier(barrierPrivateExpedited) &&
-		!(membarrier(barrierRegisterPrivateExpedited) && membarrier(barrierPrivateExpedited)) {
+	if _, _, err := unix.Syscall(unix.SYS_MEMBARRIER, privateExpedited, 0, 0); err != 0 {
 		time.Sleep(time.Millisecond)
 	}
-}
-
-func membarrier(command uintptr) bool {
-	_, _, err := unix.Syscall(unix.SYS_MEMBARRIER, command, 0, 0)
-	return err == 0
 }

@@ -30,8 +30,8 @@ with memray.Tracker({str(file)!r}, native_traces=False):
 
 
 def test_what_it_sees_of_tensors(python: Run, tmp_path: Path) -> None:
-    """None: they lie in memory that the library has mapped in one piece, at some line before. What the library maps in the
-    meantime for itself, at most steps of 4 MiB, counts as theirs."""
+    """None: they lie in memory that the library has mapped in one piece, at some line before. What Go's heap maps in the
+    meantime, in steps of 4 MiB, counts as theirs."""
     file = tmp_path / "tensors.bin"
     python(
         f"""
