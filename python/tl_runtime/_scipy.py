@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._arrays import needed
+from ._arrays import needed, numpy_module
 from ._dtype import to_dtype
 
 if TYPE_CHECKING:
@@ -39,16 +39,91 @@ def take(cls: type[SparseMatrix], matrix: Any, copy: bool | None, blocks: dict[s
     if matrix.format not in ("csr", "csc"):
         if copy is False:
             raise ValueError(f"a matrix in the format {matrix.format!r} has to be copied")
-        matrix = matrix.tocsr()
-    elif copy is not False and not matrix.has_canonical_format:
-        matrix = matrix.copy()
-    if copy is not False and not matrix.has_canonical_format:
-        matrix.sum_duplicates()
-    values, indices, offsets = matrix.data[: matrix.nnz], matrix.indices[: matrix.nnz], matrix.indptr
-    if copy is not False:
+        matrix = _compressed(matrix)
+    _check_lines(matrix)
+    values, indices, offsets = _nonzeros(matrix)
+    kind = _index_type(indices, offsets)
+    if copy is False:
+        if not indices.dtype == offsets.dtype == kind:
+            raise ValueError(f"indices of {indices.dtype} and offsets of {offsets.dtype} have to be copied to {kind}")
+    else:
+        indices, offsets = indices.astype(kind, copy=False), offsets.astype(kind, copy=False)
+        # Without the matrix's flags, which may be stale.
+        fresh = _put_together(type(matrix), [values, indices, offsets], matrix.shape)
+        if not fresh.has_canonical_format:
+            fresh = _put_together(type(matrix), [a.copy() for a in (values, indices, offsets)], matrix.shape)
+            _check_lines(fresh)  # again: nobody else can write to this one
+            fresh.sum_duplicates()
+            values, indices, offsets = _nonzeros(fresh)
         values, indices, offsets = _straight(values), _straight(indices), _straight(offsets)
     how = {"format": matrix.format, "copy": bool(copy or blocks), **blocks}
     return cls.from_arrays(matrix.shape, values, indices, offsets, **how)
+
+
+# SciPy's functions in C follow offsets and indices without a look at them, and a program may have replaced or changed
+# the arrays since SciPy has looked. So what they would follow is checked before any of them is called.
+
+
+def _check_lines(matrix: Any) -> None:
+    """Raises what is wrong with the offsets of a csr, csc or bsr matrix, and with the sizes of its arrays."""
+    numpy = numpy_module()
+    sizes, blocks = (1, 1), 3 if matrix.format == "bsr" else 1
+    for name, dimensions in zip(_ARRAYS, (blocks, 1, 1)):
+        if getattr(matrix, name).ndim != dimensions:
+            raise ValueError(f"{name} has {getattr(matrix, name).ndim} dimensions, and not {dimensions}")
+    for name in _ARRAYS[1:]:
+        if getattr(matrix, name).dtype.kind not in "iu":
+            raise TypeError(f"{name} has elements of type {getattr(matrix, name).dtype}, and not integers")
+    if matrix.format == "bsr":
+        sizes = matrix.data.shape[1:]
+        if 0 in sizes or any(extent % size for extent, size in zip(matrix.shape, sizes)):
+            raise ValueError(f"a shape of {matrix.shape} is not made of blocks of {sizes}")
+    lines, offsets = matrix.shape[matrix.format == "csc"] // sizes[0], matrix.indptr
+    stored = min(len(matrix.data), len(matrix.indices))
+    if offsets.size != lines + 1:
+        raise ValueError(f"indptr has {offsets.size} offsets; {lines} lines have {lines + 1}")
+    if offsets[0] != 0 or not 0 <= offsets[-1] <= stored:
+        raise ValueError(f"indptr goes from {offsets[0]} to {offsets[-1]}; {stored} nonzeros are stored, from offset 0 on")
+    falls = numpy.flatnonzero(offsets[1:] < offsets[:-1])
+    if falls.size:
+        line = int(falls[0])
+        raise ValueError(f"indptr falls from {offsets[line]} to {offsets[line + 1]} at line {line}; offsets never fall")
+
+
+def _compressed(matrix: Any) -> Any:
+    """Returns a csr matrix with the elements of one in another format."""
+    if matrix.format == "bsr":
+        _check_lines(matrix)
+        return matrix.tocsr()
+    if matrix.format == "lil":
+        lengths = [list(map(len, lists)) for lists in (matrix.rows, matrix.data)]
+        if lengths[0] != lengths[1] or len(lengths[0]) != matrix.shape[0]:
+            raise ValueError(f"the lists of a lil matrix of {matrix.shape[0]} rows have other lengths than its values")
+        return matrix.tocsr()
+    if matrix.format == "dia":
+        return type(matrix)((matrix.data, matrix.offsets), shape=matrix.shape).tocsr()  # which looks at both
+    entries = matrix if matrix.format == "coo" else matrix.tocoo()
+    rows, columns = entries.row, entries.col
+    for what, array, extent in (("row", rows, matrix.shape[0]), ("column", columns, matrix.shape[1])):
+        if array.shape != entries.data.shape or array.dtype.kind not in "iu":
+            raise ValueError(f"a {what} is needed for each of {entries.data.size} values, as an integer")
+        if array.size and not (0 <= array.min() and array.max() < extent):
+            raise ValueError(f"{what}s go from {array.min()} to {array.max()}; the shape is {matrix.shape}")
+    return entries.tocsr()
+
+
+def _nonzeros(matrix: Any) -> tuple[Any, Any, Any]:
+    """Returns values, indices and offsets whose lines were checked, without what lies behind the last line."""
+    nonzeros = matrix.indptr[-1]
+    return matrix.data[:nonzeros], matrix.indices[:nonzeros], matrix.indptr
+
+
+def _index_type(indices: Any, offsets: Any) -> Any:
+    """Returns the narrowest type of a SparseMatrix's indices that holds both arrays."""
+    kind = numpy_module().result_type(indices.dtype, offsets.dtype, "int32")
+    if kind.kind != "i":
+        raise TypeError(f"indices of {indices.dtype} and offsets of {offsets.dtype} have no type in common; use int64")
+    return kind
 
 
 def _straight(array: Any) -> Any:
@@ -137,7 +212,7 @@ def stacked(cls: Any, how: str, matrices: Sequence[Any], format: str | None) -> 
     for matrix in matrices:
         if not sparse.issparse(matrix):
             raise TypeError(f"{how} takes sparse matrices, not {type(matrix).__name__}")
-        parts.append(matrix.to_scipy() if isinstance(matrix, cls) else sparse.csr_array(matrix))
+        parts.append((matrix if isinstance(matrix, cls) else cls.from_scipy(matrix)).to_scipy())
     if not parts:
         raise ValueError(f"{how} takes one matrix or more")
     form = format or getattr(matrices[0], "format", "csr")

@@ -226,8 +226,9 @@ class SparseMatrix(SparseValues):
         """Returns a matrix from a SciPy matrix or array.
 
         From CSR and CSC with ascending indices without duplicates it is one block over SciPy's own memory,
-        unless copy is true; others are copied once, or refused when copy is false. copy=True makes blocks of
-        several lines.
+        unless copy is true; others are copied once, or refused when copy is false. Indices and offsets of different
+        types become the wider one. copy=True makes blocks of several lines. ValueError says what is wrong with offsets
+        or indices.
         """
         if isinstance(matrix, SparseMatrix):
             matrix = matrix.to_scipy()
