@@ -13,7 +13,7 @@ import (
 //	free runs, slabs and large objects tile the spans that were ever used
 //	free runs are never adjacent, each is in its bin, their dirty bytes add up
 //	a slab's list holds freeCount dead slots below fresh, each once
-//	slots below fresh and on no list == out + retired, class by class
+//	slots below fresh, on no list and not retired == out, class by class
 //	blocks of records do not overlap, and those that are free are dead
 //
 // It calls free with the record of every slot in a depot. No other goroutine may take
@@ -47,7 +47,8 @@ type checker struct {
 type found struct {
 	slabs, spans int64
 	out          int64 // slots that were handed out and did not come back
-	empty        int   // slabs without a used slot
+	retired      int64
+	empty        int // slabs without a used slot
 }
 
 // block is a block of records.
@@ -152,17 +153,17 @@ func (c *checker) slab(span uint32, m *spanMeta) {
 		return
 	}
 	c.words(span, m.run, func(uint32) uint64 { return layout.SpanWord(class, m.record, 0) })
-	c.Want(uint32(m.fresh) <= info.Slots && m.freeCount <= m.fresh, "the slab at span %d: %d free of %d of %d", span,
-		m.freeCount, m.fresh, info.Slots)
+	c.Want(uint32(m.fresh) <= info.Slots && m.freeCount <= m.fresh && m.retired <= m.fresh-m.freeCount,
+		"the slab at span %d: %d free and %d retired of %d of %d", span, m.freeCount, m.retired, m.fresh, info.Slots)
 	c.freeSlots(span, m)
-	c.Want(c.partly[span] == (m.freeHead != 0 || uint32(m.fresh) < info.Slots),
-		"the slab at span %d, %d free of %d, in a list: %v", span,
+	c.Want(c.partly[span] != m.isFull(info), "the slab at span %d, %d free of %d, in a list: %v", span,
 		m.freeCount, m.fresh, c.partly[span])
 	delete(c.partly, span)
 	at := &c.of[class]
 	at.slabs++
-	at.out += int64(m.fresh) - int64(m.freeCount)
-	if m.freeCount == m.fresh {
+	at.out += int64(m.used())
+	at.retired += int64(m.retired)
+	if m.used() == 0 {
 		at.empty++
 	}
 	c.block(span, m.record, info)
@@ -224,10 +225,9 @@ func (c *checker) depots() {
 	handed := uint64(0)
 	for class := range c.h.depot {
 		d, at := &c.h.depot[class], &c.of[class]
-		c.Want(d.slabs == at.slabs && d.empty == at.empty && d.out+d.retired == at.out,
-			"class %d: %d slabs, %d of them empty, %d slots out, counted %d, %d, and %d with %d retired", class,
-			at.slabs, at.empty,
-			at.out, d.slabs, d.empty, d.out, d.retired)
+		c.Want(d.slabs == at.slabs && d.empty == at.empty && d.out == at.out && d.retired == at.retired,
+			"class %d: %d slabs, %d of them empty, %d slots out, %d retired, counted %d, %d, %d and %d", class,
+			at.slabs, at.empty, at.out, at.retired, d.slabs, d.empty, d.out, d.retired)
 		if class == layout.ClassLarge {
 			handed += uint64(d.slabs) << layout.SpanShift
 		} else {
@@ -269,7 +269,7 @@ func (c *checker) dead(first, n uint32, purged bool) {
 	}
 }
 
-// Retired returns how many slots of each class are never used again.
+// Retired returns how many slots of the slabs in use have a retired record, by class.
 func (h *Heap) Retired() (slots [layout.Classes]int64) {
 	for class := range h.depot {
 		d := &h.depot[class]

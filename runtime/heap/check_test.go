@@ -25,7 +25,7 @@ func used(t *testing.T) (h *Heap, slab *spanMeta, run uint32) {
 	require.Equal(t, status.OK, st)
 	_, _, st = h.TakeLarge(1 << 20)
 	require.Equal(t, status.OK, st)
-	h.GiveLarge(between)
+	h.GiveLarge(between, true)
 	require.NotZero(t, big.Object)
 	free := map[uint32]bool{}
 	require.NoError(t, h.Check(func(record uint32) {
@@ -58,6 +58,8 @@ func TestTheCheckerFinds(t *testing.T) {
 		"a slab of another class":   func(_ *Heap, slab *spanMeta, _ uint32) { slab.class++ },
 		"records of two slabs":      func(h *Heap, slab *spanMeta, _ uint32) { h.recs.free[5] = slab.record },
 		"a slab that is in no list": func(h *Heap, _ *spanMeta, _ uint32) { h.depot[5].partial = 0 },
+		"a slot that is retired":    func(_ *Heap, slab *spanMeta, _ uint32) { slab.retired++ },
+		"retired slots":             func(h *Heap, _ *spanMeta, _ uint32) { h.depot[5].retired++ },
 		"slots out of a depot":      func(h *Heap, _ *spanMeta, _ uint32) { h.depot[5].out++ },
 		"an empty slab":             func(h *Heap, _ *spanMeta, _ uint32) { h.depot[5].empty++ },
 		"the number of slabs":       func(h *Heap, _ *spanMeta, _ uint32) { h.depot[5].slabs-- },

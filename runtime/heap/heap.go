@@ -35,11 +35,11 @@ type Heap struct {
 // A depot holds the slabs of one size class that have free slots.
 type depot struct {
 	mu      sync.Mutex
-	partial uint32 // first slab with a free slot, 0 = none; linked by span number through their metas
+	partial uint32 // first slab with a free or fresh slot, 0 = none; linked by span number through their metas
 	empty   int    // slabs on the list without a used slot
 	out     int64  // slots in contexts: live or in a magazine
 	slabs   int64
-	retired int64 // slots that are never used again
+	retired int64 // slots of slabs in use whose record has had all of its generations
 }
 
 // Config sizes a heap; zero fields take the defaults.
@@ -161,17 +161,18 @@ func (h *Heap) Peak() uint64 { return h.peak.Load() }
 // ResetPeak makes what is out now the peak.
 func (h *Heap) ResetPeak() { h.peak.Store(h.handed.Load()) }
 
-// take fills dst from the depot's first slab.
+// take fills dst from the depot's first slab. A fresh slot whose record began its last generation in an earlier slab
+// stays unused: the record may be retired.
 func (h *Heap) take(d *depot, class uint32, dst []layout.Entry) int {
 	first := d.partial
 	m := h.spans.meta(first)
 	info := &h.G.Classes[class]
 	base, step := h.spans.address(first), info.Step()
-	if m.freeCount == m.fresh {
+	if m.used() == 0 {
 		d.empty--
 	}
 	n := 0
-	for ; n < len(dst); n++ {
+	for n < len(dst) {
 		slot := uint32(m.freeHead)
 		if slot != 0 {
 			slot--
@@ -182,15 +183,23 @@ func (h *Heap) take(d *depot, class uint32, dst []layout.Entry) int {
 		} else if uint32(m.fresh) < info.Slots {
 			slot = uint32(m.fresh)
 			m.fresh++
-			h.recs.prepare(m.record, slot*step, info.BlockRecords, class)
+			if h.recs.prepare(m.record, slot*step, info.BlockRecords, class) >= layout.GenLast {
+				m.retired++
+				d.retired++
+				continue
+			}
 		} else {
 			break
 		}
 		record := m.record + slot*step
 		dst[n] = layout.Entry{Object: base + uintptr(slot*info.Size), Record: record, Gen: h.Record(record).Gen}
+		n++
 	}
-	if m.freeHead == 0 && uint32(m.fresh) == info.Slots {
+	if m.isFull(info) {
 		h.spans.unlink(&d.partial, first)
+	}
+	if m.used() == 0 { // each of its records is retired
+		h.remove(d, class, first)
 	}
 	return n
 }
@@ -237,38 +246,63 @@ func (h *Heap) put(d *depot, class uint32, e layout.Entry) {
 	first := h.spans.number(e.Object) &^ (n - 1)
 	m := h.spans.meta(first)
 	info := &h.G.Classes[class]
-	full := m.freeHead == 0 && uint32(m.fresh) == info.Slots
+	full := m.isFull(info)
 	atomic.StoreUint32(&h.Record(e.Record).Loc, uint32(m.freeHead))
 	m.freeHead = uint16((e.Record-m.record)/info.Step()) + 1
 	m.freeCount++
 	if full {
 		h.spans.link(&d.partial, first)
 	}
-	if m.freeCount != m.fresh {
-		return
-	}
-	d.empty++
-	if d.empty > 1 { // one empty slab stays, so that a program at the edge does not thrash
-		h.drop(d, class, first)
+	h.settle(d, class, first)
+}
+
+// settle looks whether a slab has lost its last used slot. One empty slab stays, so that a program at the edge does not
+// thrash.
+func (h *Heap) settle(d *depot, class, first uint32) {
+	m := h.spans.meta(first)
+	switch {
+	case m.used() != 0:
+	case m.isFull(&h.G.Classes[class]): // of retired records
+		h.remove(d, class, first)
+	default:
+		d.empty++
+		if d.empty > 1 {
+			h.drop(d, class, first)
+		}
 	}
 }
 
-// drop gives an empty slab back to the span table.
+// drop gives an empty slab of the depot's list back.
 func (h *Heap) drop(d *depot, class, first uint32) {
-	m := h.spans.meta(first)
 	h.spans.unlink(&d.partial, first)
 	d.empty--
+	h.remove(d, class, first)
+}
+
+// remove gives a slab that is in no list back to the span table, and its records to the next slab, which uses those
+// that are not retired.
+func (h *Heap) remove(d *depot, class, first uint32) {
+	m := h.spans.meta(first)
+	info := &h.G.Classes[class]
 	d.slabs--
-	h.recs.give(class, m.record, h.G.Classes[class].BlockRecords)
+	d.retired -= int64(m.retired)
+	if uint32(m.retired) < info.Slots {
+		h.recs.give(class, m.record, info.BlockRecords)
+	}
 	h.spans.give(first, m.run)
 }
 
-// Retire forgets a slot whose generations are used up.
-func (h *Heap) Retire(class uint32) {
+// Retire takes a slot back whose record has had all of its generations. It is not used again before another slab, with
+// another record for it, takes its place.
+func (h *Heap) Retire(e layout.Entry) {
+	class := e.Gen & 0xFF
+	first := h.spans.number(e.Object) &^ (h.slabSpans(class) - 1)
 	d := &h.depot[class]
 	d.mu.Lock()
-	d.out--
+	h.spans.meta(first).retired++
 	d.retired++
+	d.out--
+	h.settle(d, class, first)
 	d.mu.Unlock()
 	h.takeBack(uint64(h.G.Classes[class].Size))
 }
@@ -309,8 +343,8 @@ func (h *Heap) TakeLarge(bytes uintptr) (e layout.Entry, zero bool, st status.St
 	return layout.Entry{Object: h.spans.address(first), Record: record, Gen: h.Record(record).Gen}, zero, status.OK
 }
 
-// GiveLarge frees a large object whose record is dead.
-func (h *Heap) GiveLarge(e layout.Entry) {
+// GiveLarge frees a large object whose record is dead, and has generations left or is retired.
+func (h *Heap) GiveLarge(e layout.Entry, left bool) {
 	first := h.spans.number(e.Object)
 	run := h.spans.meta(first).run
 	d := &h.depot[layout.ClassLarge]
@@ -319,7 +353,9 @@ func (h *Heap) GiveLarge(e layout.Entry) {
 	d.slabs -= int64(run)
 	d.mu.Unlock()
 	h.takeBack(uint64(run) << layout.SpanShift)
-	h.recs.give(layout.ClassLarge, e.Record, 1)
+	if left {
+		h.recs.give(layout.ClassLarge, e.Record, 1)
+	}
 	h.spans.give(first, run)
 }
 

@@ -20,6 +20,10 @@ func open(t *testing.T, bytes uint64) *Heap {
 	require.NoError(t, err)
 	h, st := Open(layout.At[layout.Globals](page), Config{ReserveBytes: bytes})
 	require.Equal(t, status.OK, st)
+	t.Cleanup(func() {
+		h.Close()
+		memory.Unmap(page, layout.SpanBytes, "globals")
+	})
 	return h
 }
 
@@ -40,6 +44,93 @@ func bury(h *Heap, e *layout.Entry) {
 	atomic.StoreUint32(&r.Sh, 0)
 	e.Gen += layout.GenOne
 	atomic.StoreUint32(&r.Gen, e.Gen)
+}
+
+// live takes slots out and has the last generation of some end: what remains of a slab is empty, and goes.
+func live(t *testing.T, h *Heap, class uint32, n int, last func(i int) bool) (retired map[uint32]bool) {
+	retired = map[uint32]bool{}
+	for i, e := range refill(t, h, class, n) {
+		if last(i) {
+			e.Gen = layout.GenLast | class
+			atomic.StoreUint32(&h.Record(e.Record).Gen, e.Gen)
+			h.Retire(e)
+			retired[e.Record] = true
+			continue
+		}
+		bury(h, &e)
+		h.Flush(class, []layout.Entry{e})
+	}
+	require.NoError(t, h.Check(func(uint32) {}))
+	h.Purge()
+	require.Zero(t, h.Usage().Slabs, "class %d", class)
+	require.Zero(t, h.Retired())
+	require.NoError(t, h.Check(func(uint32) {}))
+	return retired
+}
+
+// A slab with retired records becomes empty like any other, and its block of records serves the next one, which uses
+// the other records. A block of which all are retired is not used again.
+func TestSlabsOfRetiredRecordsGoBack(t *testing.T) {
+	h := open(t, 16<<20)
+	for _, class := range []uint32{1, 3, 16, 30, layout.ClassSmall} {
+		slots := int(h.G.Classes[class].Slots)
+		gone := map[uint32]bool{}
+		for round, last := range []func(i int) bool{
+			func(i int) bool { return i%3 == 1 },
+			func(i int) bool { return i == 0 },
+			func(i int) bool { return i > slots },
+			func(int) bool { return true },
+			func(int) bool { return true },
+			func(int) bool { return false },
+		} {
+			for record := range live(t, h, class, slots+slots/2+1, last) {
+				require.False(t, gone[record], "class %d, round %d: record %d was used again", class, round, record)
+				gone[record] = true
+			}
+		}
+	}
+}
+
+// Of a slab whose other slots are in use, a retired one is left out until the slab is empty.
+func TestARetiredRecordInASlabInUse(t *testing.T) {
+	h := open(t, 16<<20)
+	const class = layout.ClassSmall - 8
+	out := refill(t, h, class, int(h.G.Classes[class].Slots))
+	for i := range out {
+		out[i].Gen = layout.GenLast | class
+		h.Record(out[i].Record).Gen = out[i].Gen
+		require.EqualValues(t, len(out)-i, h.Usage().Out[class])
+		require.NotZero(t, h.Usage().Held[class])
+		h.Retire(out[i])
+		require.NoError(t, h.Check(func(uint32) {}))
+	}
+	require.Zero(t, h.Usage().Slabs, "a slab that has no slot left goes at once")
+	again := refill(t, h, class, 1)[0]
+	require.NotEqual(t, out[0].Record, again.Record)
+	require.Less(t, again.Gen, uint32(layout.GenLast))
+}
+
+// A purge lets a block's records go on with the highest of their generations, which must not cost the others theirs.
+func TestAPurgeKeepsGenerations(t *testing.T) {
+	h := open(t, 16<<20)
+	for _, busy := range []uint32{1, 3} { // quarters of all generations
+		out := refill(t, h, 1, 10)
+		h.Record(out[0].Record).Gen = busy<<30 | 1
+		out[0].Gen = busy<<30 | 1
+		for i := range out {
+			bury(h, &out[i])
+		}
+		h.Flush(1, out)
+		h.Purge()
+		for _, e := range refill(t, h, 1, 2048) {
+			if e.Record != out[0].Record {
+				require.Less(t, e.Gen, uint32(purgeBelow))
+			}
+			bury(h, &e)
+			h.Flush(1, []layout.Entry{e})
+		}
+		h.Purge()
+	}
 }
 
 func TestRefillGivesDistinctAlignedObjects(t *testing.T) {
@@ -194,7 +285,7 @@ func TestLargeObjects(t *testing.T) {
 	require.Equal(t, Interior, inside.Kind)
 	require.Equal(t, e.Object, inside.Start)
 	bury(h, &e)
-	h.GiveLarge(e)
+	h.GiveLarge(e, true)
 	require.Equal(t, Freed, h.Find(e.Object).Kind)
 	again, zero, st := h.TakeLarge(1 << 20)
 	require.Equal(t, status.OK, st)
@@ -202,6 +293,12 @@ func TestLargeObjects(t *testing.T) {
 	require.False(t, zero)
 	_, _, st = h.TakeLarge(1 << 40)
 	require.Equal(t, status.OutOfMemory, st)
+	h.GiveLarge(again, false)
+	next, _, st := h.TakeLarge(1 << 20)
+	require.Equal(t, status.OK, st)
+	require.Equal(t, again.Object, next.Object)
+	require.NotEqual(t, again.Record, next.Record, "its record was retired")
+	require.NoError(t, h.Check(func(uint32) {}))
 }
 
 // Runs merge with both neighbours: after everything is free one run remains.
@@ -213,7 +310,7 @@ func TestSpansMerge(t *testing.T) {
 		if len(live) > 0 && rng.IntN(2) == 0 {
 			i := rng.IntN(len(live))
 			bury(h, &live[i])
-			h.GiveLarge(live[i])
+			h.GiveLarge(live[i], true)
 			live[i] = live[len(live)-1]
 			live = live[:len(live)-1]
 		} else if e, _, st := h.TakeLarge(uintptr(1+rng.IntN(20)) << 16); st == status.OK {
@@ -224,7 +321,7 @@ func TestSpansMerge(t *testing.T) {
 	}
 	for i := range live {
 		bury(h, &live[i])
-		h.GiveLarge(live[i])
+		h.GiveLarge(live[i], true)
 	}
 	runs := checkRuns(t, h)
 	require.Equal(t, 1, runs)
@@ -238,13 +335,13 @@ func TestTheHeapGrowsFromItsLastFreeRun(t *testing.T) {
 	h.TakeLarge(1 << 16)
 	last, _, _ := h.TakeLarge(3 << 16)
 	bury(h, &last)
-	h.GiveLarge(last)
+	h.GiveLarge(last, true)
 	big, zero, st := h.TakeLarge(5 << 16)
 	require.Equal(t, status.OK, st)
 	require.Equal(t, last.Object, big.Object)
 	require.False(t, zero, "a part of it was used before")
 	bury(h, &big)
-	h.GiveLarge(big)
+	h.GiveLarge(big, true)
 	aligned := refill(t, h, layout.ClassOf(16<<10), 1)[0]
 	require.Zero(t, h.spans.number(aligned.Object)%8)
 	require.Equal(t, 1, checkRuns(t, h), "what the alignment leaves over joins the run")

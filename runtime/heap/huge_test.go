@@ -18,7 +18,7 @@ func calls(t *testing.T, h *Heap, bytes uintptr) uint64 {
 	made := memory.Calls() - before
 	revive(h, e)
 	bury(h, &e)
-	h.GiveLarge(e)
+	h.GiveLarge(e, true)
 	return made
 }
 

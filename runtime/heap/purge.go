@@ -72,7 +72,7 @@ func (h *Heap) dropEmpty(class uint32) {
 	for span := d.partial; span != 0; {
 		m := h.spans.meta(span)
 		next := m.next
-		if m.freeCount == m.fresh {
+		if m.used() == 0 {
 			h.drop(d, class, span)
 		}
 		span = next
@@ -86,7 +86,7 @@ type Usage struct {
 	Slabs     uint64                // bytes of spans in use
 	Idle      uint64                // bytes of free spans that may be resident
 	Out       [layout.Classes]int64 // slots handed to contexts, by class
-	Slots     [layout.Classes]int64 // of slabs in use, by class, but for those that are never used again
+	Slots     [layout.Classes]int64 // of slabs in use, by class, but for those whose record is retired
 	Held      [layout.Classes]int64 // bytes of those slabs, and of large objects
 	LargeSpan uint64                // spans of large objects
 }

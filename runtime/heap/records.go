@@ -27,10 +27,11 @@ import (
 // classes, write to different lines.
 //
 // Blocks are reused for the same class only, so that a record's generation never
-// goes back and a stale scope entry never matches a new object. So a block never
-// moves either, and a table that tells of each line of records where its block
-// begins is written once. It gives a record that is live, and so does not know its
-// slot number, its address.
+// goes back and a stale scope entry never matches a new object. A record that has had all of
+// its generations is retired: the slabs that use its block leave its slot out, and a block of
+// retired records is not used again. A block never moves either, and a table that tells of
+// each line of records where its block begins is written once. It gives a record that is
+// live, and so does not know its slot number, its address.
 type recordTable struct {
 	base         uintptr
 	metadataBase uintptr
@@ -48,6 +49,10 @@ const (
 	lineRecords = layout.LineRecords
 	pageRecords = layout.PageRecords
 	dumpStep    = 1 << 20 // records that are added to core dumps at once
+
+	// A purge lets all records of a block go on with the highest generation of them. Above this one, which is half of
+	// all, the block keeps its pages instead: one busy slot costs the others half of their generations at most.
+	purgeBelow = layout.GenLast / 2
 )
 
 // A line of records is a cache line, a page of them a page.
@@ -127,7 +132,7 @@ func sentinels(n, step uint32) uint32 {
 	return step
 }
 
-// take returns a block of n records of a class, of which each slot has step.
+// take returns a block of n records of a class that are dead and not all retired, of which each slot has step.
 func (t *recordTable) take(class, n, step uint32) (uint32, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -151,7 +156,7 @@ func (t *recordTable) take(class, n, step uint32) (uint32, bool) {
 	return first, true
 }
 
-// give takes a block back; every record in it is dead.
+// give takes a block back; every record in it is dead, and one at least is not retired.
 func (t *recordTable) give(class, first, n uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -160,14 +165,15 @@ func (t *recordTable) give(class, first, n uint32) {
 }
 
 // prepare makes record i of a block of n, whose slot is handed out for the first time since the block was
-// taken fresh or purged: all zeros is dead, only the generation is missing. The slab
+// taken fresh or purged: all zeros is dead, only the generation is missing, which it returns. The slab
 // that had the block before may have left a link.
-func (t *recordTable) prepare(first, i, n, class uint32) {
+func (t *recordTable) prepare(first, i, n, class uint32) (gen uint32) {
 	r := t.at(first + i)
 	atomic.StoreUint32(&r.Loc, 0)
 	if r.Gen == 0 {
 		atomic.StoreUint32(&r.Gen, t.metadata(first, n).Gen|class)
 	}
+	return r.Gen
 }
 
 // purge drops the pages of free blocks and remembers their highest generation.
@@ -193,6 +199,9 @@ func (t *recordTable) purgeBlock(first, n uint32) {
 	high := metadata.Gen
 	for i := range n {
 		high = max(high, atomic.LoadUint32(&t.at(first+i).Gen)&^0xFF)
+	}
+	if high > purgeBelow {
+		return
 	}
 	memory.Purge(layout.Address(t.at(first)), uintptr(n*layout.RecordBytes))
 	metadata.Gen, metadata.Loc = high, 1

@@ -35,7 +35,16 @@ type spanMeta struct {
 	state      uint8
 	class      uint8
 	dirty      bool   // free: pages may be resident
+	retired    uint16 // slots below fresh that are never handed out
 	epoch      uint32 // free: purge clock when it was freed
+}
+
+// used returns how many slots of a slab are out.
+func (m *spanMeta) used() uint16 { return m.fresh - m.freeCount - m.retired }
+
+// isFull tells that a slab has no slot to hand out.
+func (m *spanMeta) isFull(info *layout.ClassInfo) bool {
+	return m.freeHead == 0 && uint32(m.fresh) == info.Slots
 }
 
 const (
@@ -89,8 +98,8 @@ func (t *spanTable) open(h *Heap, base uintptr, total uint32) bool {
 }
 
 func (t *spanTable) close() {
-	memory.Unmap(t.words, uintptr(t.total)*8, "span words")
 	memory.Unmap(t.metas, metasBytes(t.total), "span metas")
+	memory.Unmap(t.words, uintptr(t.total)*8, "span words")
 }
 
 func metasBytes(spans uint32) uintptr { return uintptr(spans)*metaBytes + askedBytes(spans) }

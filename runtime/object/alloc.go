@@ -54,7 +54,7 @@ func (c *Context) refill(class uint32) status.Status {
 }
 
 // recycle makes the slot of a dead object available again, under the next
-// generation. A slot whose generation would wrap is never used again.
+// generation. A record whose generation would wrap is never used again.
 func (c *Context) recycle(r *layout.Record, e layout.Entry) {
 	usdt.Free(e.Object)
 	c.takeBack(r, e)
@@ -91,15 +91,16 @@ func (c *Context) bury(r *layout.Record, e layout.Entry) {
 	}
 }
 
-// renew gives a dead slot its next generation; false: they are used up, and it is retired.
+// renew gives a dead slot its next generation; false: they are used up, the record is retired, and the memory was given
+// back.
 func renew(r *layout.Record, e layout.Entry) (next layout.Entry, left bool) {
 	gen, left := layout.NextGen(e.Gen)
+	atomic.StoreUint32(&r.TypeFlags, layout.TypePlain)
 	if !left {
 		retire(e)
 		return e, false
 	}
 	e.Gen = gen
-	atomic.StoreUint32(&r.TypeFlags, layout.TypePlain)
 	atomic.StoreUint32(&r.Gen, e.Gen)
 	return e, true
 }
@@ -108,7 +109,7 @@ func renew(r *layout.Record, e layout.Entry) (next layout.Entry, left bool) {
 func (c *Context) giveSlot(e layout.Entry) {
 	class := e.Gen & 0xFF
 	if class == layout.ClassLarge {
-		giveLarge(e)
+		giveLarge(e, true)
 		return
 	}
 	m := &c.Magazines[class]

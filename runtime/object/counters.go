@@ -106,30 +106,31 @@ func countDiscarded(typ uint32, e layout.Entry) {
 	}
 }
 
-// giveLarge gives the spans of a dead large object back.
-func giveLarge(e layout.Entry) {
+// giveLarge gives the spans of a dead large object back, and its record, if it has generations left.
+func giveLarge(e layout.Entry, left bool) {
 	process.counters.gone[layout.ClassLarge].Add(1)
 	process.counters.largeGiven.Add(process.heap.Size(e.Object))
-	process.heap.GiveLarge(e)
+	process.heap.GiveLarge(e, left)
 }
 
 // giveDirectly gives a free slot back past every magazine.
 func giveDirectly(e layout.Entry) {
 	class := e.Gen & 0xFF
 	if class == layout.ClassLarge {
-		giveLarge(e)
+		giveLarge(e, true)
 		return
 	}
 	process.counters.gone[class].Add(1)
 	process.heap.Flush(class, []layout.Entry{e})
 }
 
-// retire forgets a slot whose generations are used up.
+// retire gives the memory of a dead slot back whose record has had its last generation.
 func retire(e layout.Entry) {
 	class := e.Gen & 0xFF
-	process.counters.gone[class].Add(1)
 	if class == layout.ClassLarge {
-		process.counters.largeGiven.Add(process.heap.Size(e.Object))
+		giveLarge(e, false)
+		return
 	}
-	process.heap.Retire(class)
+	process.counters.gone[class].Add(1)
+	process.heap.Retire(e)
 }
