@@ -44,6 +44,29 @@ enum { SENTENCES = sizeof sentences / sizeof *sentences, STATUSES = SENTENCES - 
 
 _Static_assert(STATUSES == TL_E_CORRUPTED + 1, "each status and each lack has a sentence");
 
+/* What a function of C found and what to do, where the status alone does not say it. */
+static const struct {
+	uint32_t function;
+	tl_status status;
+	const char* text;
+} reasons[] = {
+	{TL_FN_tl_python_lines, TL_E_INVALID_ARGUMENT,
+     "skip is NULL, empty, or longer than 4095 bytes; pass the folder of a package"},
+	{TL_FN_tl_python_lines, TL_E_UNSUPPORTED,
+     "the process has not all functions of CPython 3.10 or later among its symbols"},
+	{TL_FN_tl_python_lines, TL_E_LIMIT, "eight folders are passed over already, as many as there can be"},
+	{TL_FN_tl_python_attach, TL_E_INVALID_ARGUMENT,
+     "api or a field is NULL, struct_size too small, or interpreter no number of one"},
+	{TL_FN_tl_python_attach, TL_E_BUSY, "another interpreter of this process has the library; use it from that one"},
+};
+
+static const char* reason(tl_status status, uint32_t function)
+{
+	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+		if (reasons[i].function == function && reasons[i].status == status) return reasons[i].text;
+	return NULL;
+}
+
 const char* tl_status_string(tl_status status)
 {
 	return (uint32_t)status < STATUSES ? sentences[status] : "unknown status";
@@ -84,8 +107,8 @@ const char* tlc_error_text(tl_status status, uint32_t function)
 	uint32_t sentence = lack == TLC_LACKS_NOTHING ? (uint32_t)status : STATUSES - 1 + lack;
 	char *text = texts[function][sentence], *end = text + TEXT_BYTES - 1;
 	if (__atomic_load_n(text, __ATOMIC_ACQUIRE) != 0) return text;
-	const char* name = tlc_function_names[function];
-	append(append(append(text + 1, end, name + 1), end, ": "), end, sentences[sentence]);
+	const char *name = tlc_function_names[function], *why = reason(status, function);
+	append(append(append(text + 1, end, name + 1), end, ": "), end, why != NULL ? why : sentences[sentence]);
 	__atomic_store_n(text, *name, __ATOMIC_RELEASE);
 	return text;
 }
@@ -146,7 +169,8 @@ static void record(tl_context* c, tl_status status, uint32_t function, const voi
 	c->error_function = function;
 	c->error_pointer = (uintptr_t)pointer;
 	c->error_kind = 0;
-	c->message_ready = 0;
+	c->message_ready = reason(status, function) != NULL;
+	if (c->message_ready) *append(c->message, c->message + sizeof c->message - 1, tlc_error_text(status, function)) = 0;
 }
 
 tl_status tlc_fail(tl_status status, uint32_t function, const void* pointer)

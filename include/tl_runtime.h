@@ -4631,17 +4631,20 @@ typedef struct tl_python_api {
     void* capsule_get_pointer; /* PyCapsule_GetPointer */
     void* err_set_string;      /* PyErr_SetString */
     void* buffer_error;        /* the exception BufferError */
+    int64_t interpreter;       /* PyInterpreterState_GetID; 0 is the main interpreter */
 } tl_python_api;
 
 /*
  * tl_python_attach tells the library about the interpreter, before the first
- * tl_python_capsule.
+ * tl_python_capsule. The first interpreter that calls it has the library until the
+ * process ends; another one of the process is refused.
  *
  * Ownership: none; the struct is copied.
  * Threads: any thread.
  * Returns: TL_OK, or why nothing was changed.
- * Errors: TL_E_INVALID_ARGUMENT (NULL, a NULL field, or a struct_size that is
- *     too small).
+ * Errors: TL_E_INVALID_ARGUMENT (NULL, a NULL function or exception, a
+ *     struct_size that is too small, or a negative interpreter), TL_E_BUSY
+ *     (another interpreter has attached itself).
  * Cost: constant.
  */
 TL_API tl_status tl_python_attach(const tl_python_api* api);

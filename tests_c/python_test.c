@@ -74,6 +74,7 @@ static void lines_want_an_interpreter(void)
 	CHECK_FAILS(tl_python_lines(NULL), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_python_lines(""), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_python_lines(long_name), TL_E_INVALID_ARGUMENT);
+	CHECK(strstr(tl_last_error(), "tl_python_lines: skip is NULL, empty, or longer than 4095 bytes") != NULL);
 	CHECK_FAILS(tl_python_lines("/usr/lib/python3/"), TL_E_UNSUPPORTED);
 	CHECK_OK(tl_configure("TL_TRACK", "1"));
 	void* p = tl_numpy_malloc(NULL, 100);
@@ -303,7 +304,18 @@ static void attach(void)
 	api.struct_size = 8;
 	CHECK_FAILS(tl_python_attach(&api), TL_E_INVALID_ARGUMENT);
 	api.struct_size = sizeof api;
+	api.interpreter = -1;
+	CHECK_FAILS(tl_python_attach(&api), TL_E_INVALID_ARGUMENT);
+	api.interpreter = INT64_MAX;
+	CHECK_FAILS(tl_python_attach(&api), TL_E_INVALID_ARGUMENT);
+	api.interpreter = 3;
 	CHECK_OK(tl_python_attach(&api));
+	CHECK_OK(tl_python_attach(&api));
+	/* covers: tl_python_attach TL_E_BUSY */
+	api.interpreter = 0;
+	CHECK_FAILS(tl_python_attach(&api), TL_E_BUSY);
+	CHECK(strstr(tl_last_error(), "tl_python_attach: another interpreter of this process") != NULL);
+	tl_clear_error();
 }
 
 static void a_capsule_ends_what_nobody_took(void)

@@ -114,6 +114,7 @@ typedef struct fast_state {
 	FAST_OBJECTS(X)
 #undef X
 	PyTypeObject* tensor;  /* the type; NULL before fast_start */
+	int64_t interpreter;   /* PyInterpreterState_GetID of the one that has called fast_start */
 	void* const* deferred; /* the list of _deferred.py */
 	fast_raw_free raw_free;
 	fast_vectorcall_method vectorcall_method;

@@ -172,6 +172,15 @@ static bool take_addresses(PyObject* given)
 static PyObject* start(PyObject* module, PyObject* given)
 {
 	(void)module;
+	const int64_t interpreter = PyInterpreterState_GetID(PyInterpreterState_Get());
+	if (fast.tensor != NULL && fast.interpreter != interpreter) {
+		PyErr_Format(
+			PyExc_ImportError,
+			"tl_runtime._fast is in use by interpreter %lld of this process, and this is interpreter %lld: import "
+			"tl_runtime in one interpreter alone",
+			(long long)fast.interpreter, (long long)interpreter);
+		return NULL;
+	}
 	if (fast.tensor != NULL) return Py_NewRef((PyObject*)fast.tensor);
 	if (!PyDict_Check(given)) {
 		PyErr_SetString(PyExc_TypeError, "_fast.start takes a dict");
@@ -180,6 +189,7 @@ static PyObject* start(PyObject* module, PyObject* given)
 	if (!take_addresses(given) || !take_functions(given) || !take_objects(given) || !take_dtypes()) return NULL;
 	if (!fast_prepare_makers() || !fast_prepare_dlpack() || !fast_prepare_operators()) return NULL;
 	fast.recorded = fast.track_count();
+	fast.interpreter = interpreter;
 	fast.tensor = fast_make_type();
 	return Py_XNewRef((PyObject*)fast.tensor);
 }

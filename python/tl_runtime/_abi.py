@@ -531,6 +531,7 @@ class tl_python_api(ctypes.Structure):
         ("capsule_get_pointer", ctypes.c_void_p),
         ("err_set_string", ctypes.c_void_p),
         ("buffer_error", ctypes.c_void_p),
+        ("interpreter", ctypes.c_int64),
     ]
 
 
@@ -5217,15 +5218,17 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.POINTER(tl_python_api),),
         ("api",),
-        ("TL_E_INVALID_ARGUMENT",),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_BUSY"),
         """tl_python_attach tells the library about the interpreter, before the first
-        tl_python_capsule.
+        tl_python_capsule. The first interpreter that calls it has the library until the
+        process ends; another one of the process is refused.
 
         Ownership: none; the struct is copied.
         Threads: any thread.
         Returns: TL_OK, or why nothing was changed.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, a NULL field, or a struct_size that is
-            too small).
+        Errors: TL_E_INVALID_ARGUMENT (NULL, a NULL function or exception, a
+            struct_size that is too small, or a negative interpreter), TL_E_BUSY
+            (another interpreter has attached itself).
         Cost: constant.
         """,
     ),

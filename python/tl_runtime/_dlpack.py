@@ -31,23 +31,6 @@ _set_name = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)((
 _capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_bool)(
     ("tl_python_capsule", lib)
 )
-
-
-def _attach() -> None:
-    api = _abi.tl_python_api()
-    api.struct_size = ctypes.sizeof(api)
-    for field, name in (
-        ("capsule_new", "PyCapsule_New"),
-        ("capsule_is_valid", "PyCapsule_IsValid"),
-        ("capsule_get_pointer", "PyCapsule_GetPointer"),
-        ("err_set_string", "PyErr_SetString"),
-    ):
-        setattr(api, field, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p))
-    api.buffer_error = id(BufferError)
-    check(lib.tl_python_attach(ctypes.byref(api)))
-
-
-_attach()
 _VERSIONED = b"dltensor_versioned"
 # A capsule's name, where it stands, where the name of an emptied capsule stands, and what takes the tensor.
 _KINDS = tuple(

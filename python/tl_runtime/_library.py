@@ -88,10 +88,6 @@ def unchecked(name: str) -> Any:
     function.restype, function.argtypes = getattr(lib, name).restype, _ARGUMENTS[name]
     return function
 
-
-recorder = Recorder(lib)
-_made = recorder.made
-
 _last_status = lib.tl_last_status
 _last_error = lib.tl_last_error
 _status_string = lib.tl_status_string
@@ -153,6 +149,38 @@ def check(status: int) -> None:
     """Raises the exception for a status other than TL_OK."""
     if status:
         raise error_for(status)
+
+
+def _attach() -> None:
+    """Tells the library about this interpreter; ImportError if another one of the process has the library.
+
+    This comes before the library is told anything else. What it keeps of an interpreter, and what the extension module
+    keeps, must not end before the process does.
+    """
+    get = ctypes.PYFUNCTYPE(ctypes.c_void_p)(("PyInterpreterState_Get", ctypes.pythonapi))
+    number = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(("PyInterpreterState_GetID", ctypes.pythonapi))
+    api = _abi.tl_python_api(struct_size=ctypes.sizeof(_abi.tl_python_api), interpreter=number(get()))
+    for field, name in (
+        ("capsule_new", "PyCapsule_New"),
+        ("capsule_is_valid", "PyCapsule_IsValid"),
+        ("capsule_get_pointer", "PyCapsule_GetPointer"),
+        ("err_set_string", "PyErr_SetString"),
+    ):
+        setattr(api, field, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p))
+    api.buffer_error = id(BufferError)
+    status = lib.tl_python_attach(ctypes.byref(api))
+    if status == Status.BUSY:
+        raise ImportError(
+            f"another interpreter of this process has imported tl_runtime, and this is number {api.interpreter}: one "
+            "of a process can use it. Import it in the main interpreter alone (of mod_wsgi by WSGIApplicationGroup "
+            "%{GLOBAL}), or use another process"
+        )
+    check(status)
+
+
+_attach()
+recorder = Recorder(lib)
+_made = recorder.made
 
 
 def uninterrupted(results: list[Any], *calls: partial[Any]) -> None:

@@ -83,7 +83,7 @@ def _check_lines(matrix: Any) -> None:
     if offsets.size != lines + 1:
         raise ValueError(f"indptr has {offsets.size} offsets; {lines} lines have {lines + 1}")
     if offsets[0] != 0 or not 0 <= offsets[-1] <= stored:
-        raise ValueError(f"indptr goes from {offsets[0]} to {offsets[-1]}; {stored} nonzeros are stored, from offset 0 on")
+        raise ValueError(f"indptr goes from {offsets[0]} to {offsets[-1]}; {stored} nonzeros are stored, from 0 on")
     falls = numpy.flatnonzero(offsets[1:] < offsets[:-1])
     if falls.size:
         line = int(falls[0])
