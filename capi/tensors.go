@@ -240,7 +240,9 @@ func tlgo_tensor_wrap(c, info, deleter, ctx uintptr) uintptr {
 // tl_tensor_in_slot returns a contiguous CPU tensor whose header and data stand
 // in a slot of the newest function frame. Contents are undefined at first; in
 // the next iteration of a loop the slot still holds what the previous one left
-// there.
+// there. A tensor that is larger than the slot's buffer gets a larger buffer as
+// tl_mem_get_buffer says: at the same address, or elsewhere without contents. At
+// the same address it takes the place of the tensor before it.
 //
 //	C: tl_tensor* tl_tensor_in_slot(int64_t slot, int32_t dtype, int64_t rank, const int64_t* shape);
 //

@@ -133,16 +133,18 @@ static inline bool tlc_op_mem_function_exit(tl_context* c)
 	       tlc_leave_empty(c, c->mark_top - 1, TL_MARK_FUNCTION, c->mark_top[-1].kind);
 }
 
-/* A slot's buffer of the newest function. */
+/* A slot's buffer of the newest function. A buffer that ends at the top of the frame stack grows where it stands. */
 static inline bool tlc_op_mem_get_buffer(tl_context* c, int64_t slot, int64_t min_bytes, void** result)
 {
 	if (TLC_UNLIKELY((uint64_t)slot >= c->slots || min_bytes <= 0)) return false;
 	tl_slot* s = &c->slot_table[slot];
 	*result = (void*)s->buffer;
 	if (TLC_LIKELY(s->bytes >= (uint64_t)min_bytes)) return true;
-	/* Above an inner mark a planned frame may have to be pinned, which Go does. */
+	/* Above an inner mark a planned frame may have to be pinned. That, and moving a buffer, is left to Go. */
 	if (TLC_UNLIKELY((uint64_t)(c->mark_top - c->marks) != c->function)) return false;
-	uintptr_t at = TLC_ALIGNED64(c->frame_top);
+	uintptr_t at = s->buffer, top = c->frame_top;
+	if (TLC_LIKELY(at == 0)) at = TLC_ALIGNED64(top);
+	else if (at + s->bytes != top) return false;
 	if (TLC_UNLIKELY(tlc_frame_left(c, at) < min_bytes)) return false;
 	c->frame_top = at + (uint64_t)min_bytes;
 	s->buffer = at;

@@ -1345,9 +1345,10 @@ TL_API tl_status tl_vec_set_type(tl_type type);
  *
  * tl_mem_function_enter opens a scope and a frame of numbered slots. A slot
  * keeps its buffer until the function exits, even if the buffer was first
- * requested inside the scope of a loop. When a larger request replaces a
- * buffer, the old buffer stays valid as long. A planned frame is one block; the
- * compiler has chosen the offsets inside it.
+ * requested inside the scope of a loop. A larger request extends the buffer where
+ * it stands if nothing was taken from the frame stack after it. Otherwise it
+ * replaces the buffer, and the old buffer stays valid until the function exits. A
+ * planned frame is one block; the compiler has chosen the offsets inside it.
  *
  * Frames and the arena are separate, because a frame ends with its function and
  * arena memory ends with its scope.
@@ -1383,14 +1384,19 @@ TL_API tl_status tl_mem_function_exit(void);
 /*
  * tl_mem_get_buffer returns the buffer of a slot of the newest function frame,
  * at least min_bytes long and 64-byte aligned. Asking again for no more than
- * before gives the same buffer with its contents.
+ * before gives the same buffer with its contents. Asking for more may give the
+ * same address, with its contents and more bytes, or another buffer without
+ * them, which is larger than the old one by half at least where that fits. So a
+ * slot that grows in small steps takes a few times the memory of its largest
+ * request.
  *
- * Ownership: the frame owns the buffer until tl_mem_function_exit.
+ * Ownership: the frame owns the buffer, and those it has replaced, until
+ *     tl_mem_function_exit.
  * Threads: the calling thread's frames.
  * Returns: the buffer, NULL on failure or for zero bytes.
  * Errors: TL_E_INVALID_ARGUMENT (a negative size), TL_E_NO_FRAME,
  *     TL_E_SLOT_OUT_OF_RANGE, TL_E_ARENA_EXHAUSTED (the frame stack is full).
- * Cost: about 3 ns.
+ * Cost: about 3 ns; replacing a buffer costs one cgo call.
  */
 TL_API void* tl_mem_get_buffer(int64_t slot, int64_t min_bytes);
 
@@ -1752,7 +1758,9 @@ TL_API tl_tensor* tl_tensor_wrap(const tl_tensor_info* info, tl_deleter deleter,
  * tl_tensor_in_slot returns a contiguous CPU tensor whose header and data stand
  * in a slot of the newest function frame. Contents are undefined at first; in
  * the next iteration of a loop the slot still holds what the previous one left
- * there.
+ * there. A tensor that is larger than the slot's buffer gets a larger buffer as
+ * tl_mem_get_buffer says: at the same address, or elsewhere without contents. At
+ * the same address it takes the place of the tensor before it.
  *
  * Ownership: the frame owns the tensor until tl_mem_function_exit.
  * Threads: the calling thread's frames.

@@ -117,7 +117,8 @@ class frame : public detail::closing_scopes {
 	explicit frame(detail::is_open<std::int64_t> depth) noexcept : closing(depth.value) {}
 
 	/* The buffer of a slot, for count values of type T; the same at every call
-	 * that asks for no more. Values are not constructed. */
+	 * that asks for no more, and perhaps another, without contents, at one that
+	 * asks for more. Values are not constructed. */
 	template <class T = std::byte>
 	result<T*> try_slot(std::int64_t index, std::size_t count = 1)
 	{

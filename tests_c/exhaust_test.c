@@ -201,6 +201,23 @@ static void the_frame_stack_is_full(void)
 	CHECK_OK(tl_mem_function_exit());
 }
 
+/* A slot that moves gets half more than it had, and where that does not fit what was asked for. */
+static void a_slot_moves_to_the_end_of_the_frame_stack(void)
+{
+	char *old, *now;
+	CHECK_OK(tl_mem_function_enter(2));
+	old = tl_mem_get_buffer(0, 480 << 10);
+	CHECK(tl_mem_get_buffer(1, 64) != NULL);
+	now = tl_mem_get_buffer(0, 500 << 10);
+	CHECK(now > old);
+	memset(now, 1, 500 << 10);
+	CHECK_PTR(tl_mem_get_buffer(0, 540 << 10), now);
+	CHECK_REFUSED(tl_mem_get_buffer(0, 600 << 10), 0, TL_E_ARENA_EXHAUSTED);
+	CHECK_PTR(tl_mem_get_buffer(0, 540 << 10), now);
+	CHECK_INT(now[(500 << 10) - 1], 1);
+	CHECK_OK(tl_mem_function_exit());
+}
+
 static void nested_frames_until_the_end(void)
 {
 	int64_t depth = 0;
@@ -368,6 +385,7 @@ int main(void)
 	RUN(views_on_a_full_scope_stack);
 	RUN(too_many_scopes);
 	RUN(the_frame_stack_is_full);
+	RUN(a_slot_moves_to_the_end_of_the_frame_stack);
 	RUN(nested_frames_until_the_end);
 	RUN(the_heap_is_full);
 	RUN(no_memory_for_views);

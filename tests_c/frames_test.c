@@ -22,15 +22,103 @@ static void a_slot_keeps_its_buffer(void)
 static void an_outgrown_buffer_stays_valid(void)
 {
 	char *small, *large;
-	CHECK_OK(tl_mem_function_enter(1));
+	CHECK_OK(tl_mem_function_enter(2));
 	small = tl_mem_get_buffer(0, 64);
 	memset(small, 1, 64);
+	CHECK(tl_mem_get_buffer(1, 64) != NULL);
 	large = tl_mem_get_buffer(0, 100000);
 	CHECK(large != small);
 	memset(large, 2, 100000);
 	CHECK_INT(small[0], 1);
 	CHECK_INT(small[63], 1);
 	CHECK_PTR(tl_mem_get_buffer(0, 64), large);
+	CHECK_OK(tl_mem_function_exit());
+}
+
+static void a_buffer_at_the_top_grows_where_it_stands(void)
+{
+	char *buffer, *next;
+	CHECK_OK(tl_mem_function_enter(2));
+	buffer = tl_mem_get_buffer(0, 100);
+	memset(buffer, 1, 100);
+	CHECK_PTR(tl_mem_get_buffer(0, 10000), buffer);
+	for (int i = 0; i < 100; i++) CHECK_INT(buffer[i], 1);
+	memset(buffer, 2, 10000);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_PTR(tl_mem_get_buffer(0, 20000), buffer);
+	CHECK_OK(tl_mem_exit_scope());
+	memset(buffer, 2, 20000);
+	next = tl_mem_get_buffer(1, 64);
+	CHECK(next >= buffer + 20000);
+	memset(next, 3, 64);
+	CHECK_INT(buffer[19999], 2);
+	CHECK_OK(tl_mem_function_exit());
+}
+
+/* Growing past the empty planned frame above it pins that frame. */
+static void a_buffer_grows_past_an_empty_planned_frame(void)
+{
+	char *buffer, *next;
+	CHECK_OK(tl_mem_function_enter(2));
+	buffer = tl_mem_get_buffer(0, 128);
+	CHECK(tl_mem_frame_enter(0) != NULL);
+	CHECK_PTR(tl_mem_get_buffer(0, 4096), buffer);
+	memset(buffer, 4, 4096);
+	CHECK_OK(tl_mem_frame_exit());
+	next = tl_mem_get_buffer(1, 4096);
+	CHECK(next >= buffer + 4096);
+	memset(next, 5, 4096);
+	CHECK_INT(buffer[4095], 4);
+	CHECK_OK(tl_mem_function_exit());
+}
+
+enum { STEPS = 400, STEP = 128 }; /* three slots fit into the smallest frame stack of these tests, 1 MiB */
+
+static uint64_t frame_bytes(void)
+{
+	tl_stats stats = {.struct_size = sizeof stats};
+	CHECK_OK(tl_stats_get(&stats));
+	return stats.frame_bytes;
+}
+
+static void a_growing_slot_takes_linear_memory(void)
+{
+	CHECK_OK(tl_mem_function_enter(1));
+	for (int64_t i = 1; i <= STEPS; i++) CHECK(tl_mem_get_buffer(0, i * STEP) != NULL);
+	CHECK(frame_bytes() <= STEPS * STEP + 4096);
+	CHECK_OK(tl_mem_function_exit());
+}
+
+/* The buffers of a slot that moves form a geometric series: the last is at most half larger than asked for, and the
+ * others together at most twice as large as the last. */
+static void slots_that_grow_in_turn_take_linear_memory(void)
+{
+	char* buffers[3] = {NULL, NULL, NULL};
+	CHECK_OK(tl_mem_function_enter(3));
+	for (int64_t i = 1; i <= STEPS; i++)
+		for (int slot = 0; slot < 3; slot++) {
+			char* now = tl_mem_get_buffer(slot, i * STEP);
+			CHECK(now != NULL);
+			if (now == NULL) break;
+			if (now == buffers[slot]) CHECK_INT(*now, slot + 1);
+			buffers[slot] = now;
+			*now = (char)(slot + 1);
+		}
+	for (int slot = 0; slot < 3; slot++) CHECK_INT(*buffers[slot], slot + 1);
+	CHECK(frame_bytes() <= 3 * (UINT64_C(9) * STEPS * STEP / 2) + 4096);
+	CHECK_OK(tl_mem_function_exit());
+}
+
+/* A planned frame that a slot outlives keeps its bytes until the function exits, so a slot must not move often. */
+static void a_slot_that_grows_inside_planned_frames_takes_linear_memory(void)
+{
+	CHECK_OK(tl_mem_function_enter(2));
+	for (int64_t i = 1; i <= STEPS; i++) {
+		CHECK(tl_mem_frame_enter(STEP) != NULL);
+		CHECK(tl_mem_get_buffer(0, i * STEP) != NULL);
+		CHECK_OK(tl_mem_frame_exit());
+	}
+	CHECK(frame_bytes() <= UINT64_C(9) * STEPS * STEP / 2 + UINT64_C(100) * STEP);
 	CHECK_OK(tl_mem_function_exit());
 }
 
@@ -313,6 +401,11 @@ int main(void)
 {
 	RUN(a_slot_keeps_its_buffer);
 	RUN(an_outgrown_buffer_stays_valid);
+	RUN(a_buffer_at_the_top_grows_where_it_stands);
+	RUN(a_buffer_grows_past_an_empty_planned_frame);
+	RUN(a_growing_slot_takes_linear_memory);
+	RUN(slots_that_grow_in_turn_take_linear_memory);
+	RUN(a_slot_that_grows_inside_planned_frames_takes_linear_memory);
 	RUN(a_slot_first_taken_in_a_loops_scope_keeps_its_memory);
 	RUN(slots_are_checked);
 	RUN(slot_numbers_are_checked);

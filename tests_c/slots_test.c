@@ -119,6 +119,28 @@ static void a_slot_tensor_dies_with_its_function(void)
 	CHECK_FAILS(tl_tensor_release(tensor), TL_E_NOT_LIVE);
 }
 
+/* A tensor with an extent more in each step takes a few times the memory of the last. */
+static void a_growing_tensor_takes_linear_memory(void)
+{
+	enum { STEPS = 400, ROW = 256 };
+	tl_stats stats = {.struct_size = sizeof stats};
+	CHECK_OK(tl_mem_function_enter(2));
+	for (int64_t rows = 1; rows <= STEPS; rows++) {
+		int64_t shape[2] = {rows, ROW};
+		for (int slot = 0; slot < 2; slot++) {
+			tl_tensor* tensor = tl_tensor_in_slot(slot, TL_DTYPE_F32, 2, shape);
+			float* data = tl_tensor_data(tensor);
+			CHECK(data != NULL);
+			if (data == NULL) break;
+			CHECK_INT(tl_tensor_dim(tensor, 0), rows);
+			data[rows * ROW - 1] = 1;
+		}
+	}
+	CHECK_OK(tl_stats_get(&stats));
+	CHECK(stats.frame_bytes <= UINT64_C(9) * STEPS * ROW * sizeof(float) + 4096);
+	CHECK_OK(tl_mem_function_exit());
+}
+
 static void refused(void)
 {
 	int64_t shape[2] = {4, -1}, huge[2] = {INT64_C(1) << 40, INT64_C(1) << 40}, large = INT64_C(1) << 38, four = 4;
@@ -148,6 +170,7 @@ int main(void)
 	RUN(returning_copies_it_out);
 	RUN(clone_takes_it_to_the_heap);
 	RUN(a_slot_tensor_dies_with_its_function);
+	RUN(a_growing_tensor_takes_linear_memory);
 	RUN(refused);
 	return check_finish();
 }

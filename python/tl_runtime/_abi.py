@@ -1949,14 +1949,19 @@ FUNCTIONS: tuple[Function, ...] = (
         ("TL_E_INVALID_ARGUMENT", "TL_E_NO_FRAME", "TL_E_SLOT_OUT_OF_RANGE", "TL_E_ARENA_EXHAUSTED"),
         """tl_mem_get_buffer returns the buffer of a slot of the newest function frame,
         at least min_bytes long and 64-byte aligned. Asking again for no more than
-        before gives the same buffer with its contents.
+        before gives the same buffer with its contents. Asking for more may give the
+        same address, with its contents and more bytes, or another buffer without
+        them, which is larger than the old one by half at least where that fits. So a
+        slot that grows in small steps takes a few times the memory of its largest
+        request.
 
-        Ownership: the frame owns the buffer until tl_mem_function_exit.
+        Ownership: the frame owns the buffer, and those it has replaced, until
+            tl_mem_function_exit.
         Threads: the calling thread's frames.
         Returns: the buffer, NULL on failure or for zero bytes.
         Errors: TL_E_INVALID_ARGUMENT (a negative size), TL_E_NO_FRAME,
             TL_E_SLOT_OUT_OF_RANGE, TL_E_ARENA_EXHAUSTED (the frame stack is full).
-        Cost: about 3 ns.
+        Cost: about 3 ns; replacing a buffer costs one cgo call.
         """,
     ),
     Function(
@@ -2307,7 +2312,9 @@ FUNCTIONS: tuple[Function, ...] = (
         """tl_tensor_in_slot returns a contiguous CPU tensor whose header and data stand
         in a slot of the newest function frame. Contents are undefined at first; in
         the next iteration of a loop the slot still holds what the previous one left
-        there.
+        there. A tensor that is larger than the slot's buffer gets a larger buffer as
+        tl_mem_get_buffer says: at the same address, or elsewhere without contents. At
+        the same address it takes the place of the tensor before it.
 
         Ownership: the frame owns the tensor until tl_mem_function_exit.
         Threads: the calling thread's frames.

@@ -120,8 +120,9 @@ class function_frame(Block):
     def buffer(self, slot: int, nbytes: int) -> int:
         """Returns the address of a slot's buffer, at least nbytes long and 64-byte aligned.
 
-        The same slot gives the same buffer for as long as it suffices. Slots are
-        those of the thread's newest frame. 0 for zero bytes.
+        The same slot gives the same buffer for as long as it suffices. A larger one
+        may stand elsewhere, without contents. Slots are those of the thread's newest
+        frame. 0 for zero bytes.
         """
         return check_pointer(lib.tl_mem_get_buffer(slot, nbytes))
 

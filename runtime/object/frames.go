@@ -75,8 +75,9 @@ func (c *Context) FunctionExit() status.Status {
 	return st
 }
 
-// GetBuffer returns the slot's buffer, making it when it is missing or too small.
-// An outgrown buffer stays valid until the function exits.
+// GetBuffer returns the slot's buffer, making it when it is missing. A buffer that
+// is too small grows where it stands if it ends at the top of the frame stack.
+// Otherwise a larger one replaces it, and it stays valid until the function exits.
 func (c *Context) GetBuffer(slot, n int64) uintptr {
 	s, st := c.slotAt(slot)
 	if st != status.OK {
@@ -89,15 +90,31 @@ func (c *Context) GetBuffer(slot, n int64) uintptr {
 	if n == 0 {
 		return c.null()
 	}
-	if s.Bytes < uint64(n) {
-		at := c.bump(uint64(n))
-		if at == 0 {
-			return 0
-		}
-		c.pinFrames()
-		*s = layout.Slot{Buffer: at, Bytes: uint64(n)}
+	if s.Bytes < uint64(n) && !c.growSlot(s, uint64(n)) {
+		return 0
 	}
 	return s.Buffer
+}
+
+// growSlot gives a slot n bytes, more than it has. A buffer that moves grows by
+// half at least, so that all buffers of a slot together are a few times as large as
+// the last; if half more does not fit, it gets n bytes.
+func (c *Context) growSlot(s *layout.Slot, n uint64) bool {
+	at := s.Buffer
+	if at != 0 && at+uintptr(s.Bytes) == c.FrameTop && n <= uint64(c.FrameEnd-at) {
+		c.FrameTop = at + uintptr(n)
+	} else {
+		more, top := s.Bytes+s.Bytes/2, memory.Round(c.FrameTop, frameAlign)
+		if top <= c.FrameEnd && more <= uint64(c.FrameEnd-top) {
+			n = max(n, more)
+		}
+		if at = c.bump(n); at == 0 {
+			return false
+		}
+	}
+	c.pinFrames()
+	*s = layout.Slot{Buffer: at, Bytes: n}
+	return true
 }
 
 // pinFrames keeps the frame stack where it is when the planned frames open in

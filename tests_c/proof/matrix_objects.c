@@ -250,8 +250,8 @@ void stack_open(void)
 	tl_mem_function_enter(4);
 	stack.slot = tl_mem_get_buffer(0, 256);
 	stack.outgrown = tl_mem_get_buffer(1, 64);
-	tl_mem_get_buffer(1, 4096);
 	stack.tensor = tl_tensor_in_slot(2, TL_DTYPE_F32, SHAPE_RANK, matrix_shape);
+	tl_mem_get_buffer(1, 4096); /* elsewhere: the tensor lies above it */
 	stack.planned = tl_mem_frame_enter(1024);
 	stack.first = tl_arena_alloc(256);
 	stack.second = tl_arena_alloc(256);

@@ -168,7 +168,7 @@ static void function_exit(world* w)
 
 static void get_buffer(world* w)
 {
-	static const int64_t sizes[] = {64, 256, 100, 4096, 1, 0, -1, INT64_C(1) << 40};
+	static const int64_t sizes[] = {64, 256, 300, 100, 4096, 1, 0, -1, INT64_C(1) << 40};
 	mark* f = current_function(w);
 	int64_t bytes = ONE_OF(w, sizes), slot = f == NULL ? 0 : (int64_t)draw(w, (uint64_t)f->slots + 2) - 1;
 	bool in_range = f != NULL && slot >= 0 && slot < f->slots;
@@ -185,8 +185,15 @@ static void get_buffer(world* w)
 		want_pointer(w, at, NULL, "the result");
 		return;
 	}
-	if (have != NULL && have->bytes >= (size_t)bytes) want_pointer(w, at, have->at, "the result");
-	else f->buffers[slot] = stack_item(w, at, (size_t)bytes, -1, (int)(f - w->marks));
+	if (have != NULL && have->bytes >= (size_t)bytes) {
+		want_pointer(w, at, have->at, "the result");
+	} else if (have != NULL && at == have->at) {
+		verify(w, have);
+		have->bytes = (size_t)bytes;
+		fill(have);
+	} else {
+		f->buffers[slot] = stack_item(w, at, (size_t)bytes, -1, (int)(f - w->marks));
+	}
 }
 
 static void frame_enter(world* w)

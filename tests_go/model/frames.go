@@ -26,6 +26,7 @@ func (m *Model) functionEnter(t *rapid.T) {
 		m.grow()
 	}
 	m.me.open(function).slots = make([]*region, n)
+	m.me.take(16 * n)
 	m.do("0 0", "function_enter %d", n)
 }
 
@@ -51,12 +52,13 @@ func (m *Model) getBuffer(t *rapid.T) {
 		m.do("0 9", "get_buffer %d %d 64", k, slot)
 		return
 	}
-	n := rapid.SampledFrom([]int{64, 256, 4096, 0, -1, 1 << 40}).Draw(t, "bytes")
+	n := rapid.SampledFrom([]int{64, 256, 300, 384, 4096, 0, -1, 1 << 40}).Draw(t, "bytes")
 	m.do(m.fillSlot(f, slot, n), "get_buffer %d %d %d", k, slot, n)
 }
 
-// fillSlot returns the slot's buffer while it is large enough; a new one leaves
-// the old one valid.
+// fillSlot returns the slot's buffer while it is large enough. At the top of the
+// frame stack it grows; elsewhere a new one, larger by half at least, leaves the
+// old one valid.
 func (m *Model) fillSlot(f, slot, n int) string {
 	slots := m.me.marks[f].slots
 	switch {
@@ -68,7 +70,15 @@ func (m *Model) fillSlot(f, slot, n int) string {
 		return "0 10"
 	}
 	if r := slots[slot]; r == nil || r.bytes < n {
-		slots[slot] = m.addRegion(m.me.marks[f], n)
+		switch {
+		case r == nil:
+			slots[slot] = m.addRegion(m.me.marks[f], n)
+		case r.end == m.me.frames:
+			m.grow()
+			r.bytes, r.end, m.me.frames = n, r.end+n-r.bytes, r.end+n-r.bytes
+		default:
+			slots[slot] = m.addRegion(m.me.marks[f], max(n, r.bytes+r.bytes/2))
+		}
 		for _, k := range m.me.marks[f:] {
 			k.pinned = k.pinned || k.kind == planned
 		}
@@ -83,6 +93,7 @@ func (m *Model) frameEnter(t *rapid.T) {
 		m.do("0 10", "frame_enter %d %d", m.next(), n)
 	case 0:
 		m.me.open(planned)
+		m.me.take(0)
 		m.do("1 0", "frame_enter %d %d", m.next(), n)
 	default:
 		r := m.addRegion(m.me.open(planned), n)

@@ -7,6 +7,7 @@ type thread struct {
 	entries []*object // nil: taken out
 	marks   []*mark
 	arena   arena
+	frames  int // bytes of the frame stack in use
 }
 
 type markKind int
@@ -22,6 +23,7 @@ type mark struct {
 	kind    markKind
 	entries int // of the thread when it was opened
 	arena   int // offset when it was opened
+	frames  int // bytes of the frame stack then
 	slots   []*region
 	regions []*region // memory that dies with it
 	pinned  bool      // planned: a slot was filled above it
@@ -37,6 +39,7 @@ type region struct {
 	thread *thread
 	bytes  int
 	offset int // in the arena; -1: in a frame
+	end    int // in a frame: bytes of the frame stack up to its end
 	live   bool
 	// maybe: dead, but the frame stack has grown over it or was not taken back, and
 	// nobody promises what lies where.
@@ -63,7 +66,7 @@ func (t *thread) depth() int {
 }
 
 func (t *thread) open(k markKind) *mark {
-	opened := &mark{kind: k, entries: len(t.entries), arena: t.arena.top}
+	opened := &mark{kind: k, entries: len(t.entries), arena: t.arena.top, frames: t.frames}
 	t.marks = append(t.marks, opened)
 	return opened
 }
@@ -101,6 +104,9 @@ func (m *Model) close(n int) {
 		m.unwind(k.entries)
 		t.marks = t.marks[:len(t.marks)-1]
 		t.arena.top = min(t.arena.top, k.arena)
+		if k.kind == function || k.kind == planned && !k.pinned {
+			t.frames = k.frames
+		}
 		for _, r := range k.regions {
 			r.live, r.maybe = false, k.pinned
 		}
@@ -138,10 +144,14 @@ func (m *Model) grow() {
 	}
 }
 
+// take takes bytes of the frame stack, aligned to 64.
+func (t *thread) take(bytes int) { t.frames = (t.frames+63)&^63 + bytes }
+
 // addRegion makes a frame region that dies with a mark.
 func (m *Model) addRegion(k *mark, bytes int) *region {
 	m.grow()
-	r := &region{thread: m.me, bytes: bytes, offset: -1, live: true}
+	m.me.take(bytes)
+	r := &region{thread: m.me, bytes: bytes, offset: -1, end: m.me.frames, live: true}
 	k.regions = append(k.regions, r)
 	return r
 }
