@@ -81,6 +81,7 @@ const _ = "tl_deferred_copy"
 
 // tl_type_define_deferred defines a type without a destructor, whose objects
 // leave a copy on a list when they die. The type exists until the process ends.
+// Equal definitions with the same list get one number, as with tl_type_define.
 //
 //	C: tl_status tl_type_define_deferred(const tl_type_desc* description, void* list, tl_type* out_type);
 //

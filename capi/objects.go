@@ -206,7 +206,10 @@ func tlgo_free_tmp(c, pointer uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return o.Free(pointer) })
 }
 
-// tl_type_define defines a type, which exists until the process ends.
+// tl_type_define defines a type, which exists until the process ends. Definitions
+// that are equal in name, size, offsets and destructor get one number, so a
+// program may define a type wherever it needs it. There is room for 2^20
+// different types, or fewer where RLIMIT_AS or RLIMIT_DATA is below 2 GiB.
 //
 //	C: tl_status tl_type_define(const tl_type_desc* description, tl_type* out_type);
 //
@@ -216,7 +219,8 @@ func tlgo_free_tmp(c, pointer uintptr) int32 {
 // Errors: TL_E_INVALID_ARGUMENT (NULL, size 0, an offset that is not a multiple
 // of 8, given twice or outside the size, unknown flags), TL_E_LIMIT (too many
 // types), TL_E_OUT_OF_MEMORY (no memory for the offsets).
-// Cost: linear in the number of pointers.
+// Cost: linear in the number of pointers and the length of the name, however many
+// types there are.
 //
 //export tlgo_type_define
 func tlgo_type_define(c, description, out uintptr) int32 {

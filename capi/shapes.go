@@ -104,7 +104,8 @@ func tlgo_mem_register_struct_typed(c, pointer uintptr, kind uint32) int32 {
 }
 
 // tl_type_define_vec defines a type for the Vecs that a compiler lays out
-// itself. It exists until the process ends.
+// itself. It exists until the process ends. Equal definitions get one number, as
+// with tl_type_define.
 //
 //	C: tl_status tl_type_define_vec(const tl_vec_desc* description, tl_type* out_type);
 //

@@ -632,7 +632,10 @@ TL_API void* tl_alloc_tmp(int64_t bytes);
 TL_API tl_status tl_free_tmp(void* object);
 
 /*
- * tl_type_define defines a type, which exists until the process ends.
+ * tl_type_define defines a type, which exists until the process ends. Definitions
+ * that are equal in name, size, offsets and destructor get one number, so a
+ * program may define a type wherever it needs it. There is room for 2^20
+ * different types, or fewer where RLIMIT_AS or RLIMIT_DATA is below 2 GiB.
  *
  * Ownership: the description, its name and its offsets are copied.
  * Threads: any thread; the type holds for all of them.
@@ -641,7 +644,8 @@ TL_API tl_status tl_free_tmp(void* object);
  *     multiple of 8, given twice or outside the size, unknown flags),
  *     TL_E_LIMIT (too many types), TL_E_OUT_OF_MEMORY (no memory for the
  *     offsets).
- * Cost: linear in the number of pointers.
+ * Cost: linear in the number of pointers and the length of the name, however
+ *     many types there are.
  */
 TL_API tl_status tl_type_define(const tl_type_desc* description, tl_type* out_type);
 
@@ -1304,7 +1308,8 @@ TL_API tl_status tl_mem_register_struct_typed(void* object, tl_type type);
 
 /*
  * tl_type_define_vec defines a type for the Vecs that a compiler lays out
- * itself. It exists until the process ends.
+ * itself. It exists until the process ends. Equal definitions get one number, as
+ * with tl_type_define.
  *
  * Ownership: the description and its name are copied.
  * Threads: any thread; the type holds for all of them.
@@ -4792,6 +4797,7 @@ typedef struct tl_deferred_copy {
 /*
  * tl_type_define_deferred defines a type without a destructor, whose objects
  * leave a copy on a list when they die. The type exists until the process ends.
+ * Equal definitions with the same list get one number, as with tl_type_define.
  *
  * Ownership: the description, its name and its offsets are copied; list, a
  *     tl_deferred_dead, stays the caller's and has to stay where it is. The

@@ -48,13 +48,16 @@ static void vecs_without_memory(void)
 static void types_of_vecs_that_find_no_memory(void)
 {
 	enum { MOST = 5000 };
-	const tl_vec_desc d = {
+	tl_vec_desc d = {
 		.struct_size = sizeof d, .size = 24, .length_offset = 8, .capacity_offset = 16, .number_bytes = 8};
 	tl_type type = 0;
 	tl_status status = TL_OK;
 	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "0"));
 	/* covers: tl_type_define_vec TL_E_OUT_OF_MEMORY */
-	for (int i = 0; i < MOST && status == TL_OK; i++) status = tl_type_define_vec(&d, &type);
+	for (int i = 0; i < MOST && status == TL_OK; i++) {
+		d.size = 24 + (size_t)i;
+		status = tl_type_define_vec(&d, &type);
+	}
 	CHECK_STATUS(status, TL_E_OUT_OF_MEMORY);
 	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "-1"));
 	tl_clear_error();

@@ -37,9 +37,11 @@ static void define_copies_the_description(void)
 	void **object, *field;
 	CHECK_OK(tl_type_define(&desc, &first));
 	CHECK_OK(tl_type_define(&desc, &second));
-	CHECK(first != second && first != 0);
+	CHECK_INT(first, second);
 	memset(offsets, 0xFF, sizeof offsets);
 	memset(name, 'x', sizeof name - 1);
+	CHECK_OK(tl_type_define(&(tl_type_desc){"copied", 40, (size_t[]){0, 16}, 2, NULL, 0}, &second));
+	CHECK_INT(first, second);
 	CHECK_OK(tl_mem_enter_scope());
 	object = tl_object_new(first);
 	field = tl_mem_alloc(32);
@@ -213,9 +215,13 @@ static void destructors_run_on_the_owners_thread_for_biased_objects(void)
 
 static void many_types(void)
 {
-	tl_type_desc desc = {.name = "one of many", .size = 32, .destructor = count_destroyed};
+	char name[32];
+	tl_type_desc desc = {.name = name, .size = 32, .destructor = count_destroyed};
 	tl_type type = 0;
-	for (int i = 0; i < 2000; i++) CHECK_OK(tl_type_define(&desc, &type));
+	for (int i = 0; i < 2000; i++) {
+		sprintf(name, "%d of many", i);
+		CHECK_OK(tl_type_define(&desc, &type));
+	}
 	destroyed = 0;
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK(tl_object_new(type) != NULL);

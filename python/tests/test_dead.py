@@ -216,7 +216,8 @@ def test_types_with_a_list_run_out(python: Run) -> None:
         from tl_runtime import _abi
         description, dead = _abi.tl_type_desc(b"T", 8), _abi.tl_deferred_dead(8)
         number = ctypes.c_uint32()
-        for _ in range((1 << 20) + 1):
+        for size in range(8, (1 << 20) + 9):
+            description.size = size
             status = tl.lib.tl_type_define_deferred(description, ctypes.addressof(dead), number)
             if status: break
         assert status == tl.Status.LIMIT, status

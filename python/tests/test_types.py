@@ -88,23 +88,6 @@ def test_clone_of_arena_memory_is_refused() -> None:
         tl.Object(arena.alloc(64)).deep_clone()
 
 
-def test_types_run_out(python: Run) -> None:
-    # covers: tl_type_define TL_E_LIMIT
-    python(
-        """
-        import ctypes
-        from tl_runtime import _abi
-        description = _abi.tl_type_desc(b"T", 8)
-        number = ctypes.c_uint32()
-        for _ in range((1 << 20) + 1):
-            status = tl.lib.tl_type_define(description, number)
-            if status: break
-        assert status == tl.Status.LIMIT, status
-        with tl.scope(): assert tl.lib.tl_object_new(number.value)
-        """
-    )
-
-
 OUT_OF_MEMORY = """
 import ctypes, gc
 malloc = ctypes.CDLL(None).malloc

@@ -93,8 +93,8 @@ func Opened() bool { return process.opened.Load() }
 
 // discard gives back what an open that failed has made, newest first.
 func discard() {
-	process.types.close()
 	process.slices.close()
+	process.types.close()
 	if process.debug != nil {
 		process.debug.Close()
 		process.debug = nil
@@ -145,10 +145,10 @@ func open(cfg Config) status.Status {
 		}
 		process.debug, g.Debug = cfg.Debug, 1
 	}
-	if st = process.slices.open(g, cfg.ArenaBytes); st != status.OK {
+	if st = process.types.open(g); st != status.OK {
 		return st
 	}
-	if st = process.types.open(g); st != status.OK {
+	if st = process.slices.open(g, cfg.ArenaBytes); st != status.OK {
 		return st
 	}
 	return process.nodes.open()

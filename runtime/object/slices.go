@@ -86,7 +86,7 @@ func (s *slices) plan(g *layout.Globals, arena uint64) uint64 {
 	at := uint64(2 * memory.Round(contextBytes, 64)) // the context and its stub
 	s.cells = part{at, layout.TensorCellsBytes}
 	at += s.cells.bytes
-	s.types = part{at, min(maxTypes*layout.TypeCountBytes, arena/4)}
+	s.types = part{at, min(uint64(memory.Round(uintptr(process.types.limit)*layout.TypeCountBytes, 64)), arena/4)}
 	at += s.types.bytes
 	g.CountedTypes = uint32(s.types.bytes / layout.TypeCountBytes)
 	for class := uint32(1); class <= layout.ClassSmall; class++ {

@@ -233,11 +233,7 @@ type TypeStats struct {
 
 // ReadTypes returns the types that programs have defined, by number.
 func ReadTypes() []TypeStats {
-	all := process.types.all.Load()
-	if all == nil {
-		return nil
-	}
-	types := make([]TypeStats, len(*all))
+	types := make([]TypeStats, process.types.count.Load())
 	counted := types[:min(len(types), int(process.g.CountedTypes))]
 	for n := len(counted); n < len(types); n++ {
 		types[n].Frees = process.counters.typ(uint32(n)).gone.Load()
@@ -252,8 +248,8 @@ func ReadTypes() []TypeStats {
 			counted[n].Allocations += layout.Peek(&c.typeCount(uint32(n)).Made)
 		}
 	})
-	for n, t := range *all {
-		s := &types[n]
+	for n := range types {
+		s, t := &types[n], process.types.at(uint32(n))
 		if n >= len(counted) {
 			s.Allocations = process.counters.typ(uint32(n)).made.Load()
 		}
@@ -266,40 +262,38 @@ func ReadTypes() []TypeStats {
 // SumTypes returns the sum over the types that programs have defined. It takes two loads for each
 // type of each context and makes no garbage, so that a program with many types can ask often.
 func SumTypes() (sum KindStats) {
-	all := process.types.all.Load()
-	if all == nil {
-		return sum
-	}
-	slots := (*process.types.slots.Load())[:len(*all)]
-	counted := slots[:min(len(slots), int(process.g.CountedTypes))]
-	sum.addRare(slots, func(t *typeCounters) (made, gone uint64) { return 0, t.gone.Load() })
+	defined := process.types.count.Load()
+	counted := min(defined, process.g.CountedTypes)
+	sum.addRare(defined, func(t *typeCounters) (made, gone uint64) { return 0, t.gone.Load() })
 	EachContext(func(c *Context) {
-		for n, bytes := range counted {
-			sum.add(0, layout.Peek(&c.typeCount(uint32(n)).Gone), bytes)
+		for n := range counted {
+			sum.addType(n, 0, layout.Peek(&c.typeCount(n).Gone))
 		}
 	})
 	EachContext(func(c *Context) {
-		for n, bytes := range counted {
-			sum.add(layout.Peek(&c.typeCount(uint32(n)).Made), 0, bytes)
+		for n := range counted {
+			sum.addType(n, layout.Peek(&c.typeCount(n).Made), 0)
 		}
 	})
-	sum.addRare(slots, func(t *typeCounters) (made, gone uint64) { return t.made.Load(), 0 })
+	sum.addRare(defined, func(t *typeCounters) (made, gone uint64) { return t.made.Load(), 0 })
 	return sum
 }
 
-// add counts slots of so many bytes. While it adds, Bytes may be below zero.
-func (k *KindStats) add(made, gone, bytes uint64) {
-	k.Allocations += made
-	k.Frees += gone
-	k.Bytes += (made - gone) * bytes
+// addType adds slots of type number n, from 0. While it adds, Bytes may be below zero.
+func (k *KindStats) addType(n uint32, made, gone uint64) {
+	if made|gone != 0 {
+		k.Allocations += made
+		k.Frees += gone
+		k.Bytes += (made - gone) * slotBytes(uintptr(process.types.info(n).Size))
+	}
 }
 
-// addRare counts the types beyond those that contexts count.
-func (k *KindStats) addRare(slots []uint64, read func(t *typeCounters) (made, gone uint64)) {
+// addRare adds the types beyond those that contexts count.
+func (k *KindStats) addRare(defined uint32, read func(t *typeCounters) (made, gone uint64)) {
 	process.counters.types.Range(func(n, t any) bool {
-		if i := n.(uint32); int(i) < len(slots) {
+		if n := n.(uint32); n < defined {
 			made, gone := read(t.(*typeCounters))
-			k.add(made, gone, slots[i])
+			k.addType(n, made, gone)
 		}
 		return true
 	})

@@ -1,9 +1,12 @@
 package object
 
 import (
+	"hash/maphash"
+	"math"
 	stdslices "slices"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
@@ -22,32 +25,66 @@ type Type struct {
 	Vec        *VecShape // nil: no Vec
 }
 
-// types is the table of defined types. Readers take no lock: the slice behind
-// `all` only ever grows.
+// types is the table of defined types. Readers take no lock: a type stays where it
+// is, and count is written after it.
 type types struct {
-	base    uintptr    // layout.TypeInfo by type
-	mu      sync.Mutex // guards writing
-	all     atomic.Pointer[[]*Type]
-	slots   atomic.Pointer[[]uint64] // what an object of each type occupies; not shorter than all
-	offsets []uint32                 // free rest of the newest chunk, off the Go heap; chunks stay where they are
+	base    uintptr       // layout.TypeInfo by type
+	limit   uint32        // types that there is room for
+	count   atomic.Uint32 // of defined types
+	chunks  [maxTypes / typeChunk]atomic.Pointer[[typeChunk]Type]
+	mu      sync.Mutex        // guards writing, and what follows
+	known   map[uint64]uint32 // hash of a definition, or the next number that is free -> type, from 0
+	offsets []uint32          // free rest of the newest chunk, off the Go heap; chunks stay where they are
 }
+
+// maxTypes bounds what a defective program can make of the table. Where little may be
+// mapped, there is room for fewer.
+const maxTypes = 1 << 20
+
+// Types stand on the Go heap in chunks of this many: a table that moved would be a
+// large request now and then.
+const typeChunk = 1 << 10
 
 // open makes room for what the fast path reads of every type there can be.
 func (t *types) open(g *layout.Globals) status.Status {
-	base, err := memory.Map(maxTypes*layout.TypeInfoBytes, "types")
+	t.limit = uint32(min(maxTypes, memory.AddressSpaceLeft()/64/layout.TypeInfoBytes))
+	if memory.Instrumented {
+		t.limit = 1 << 16
+	}
+	base, err := memory.Map(t.bytes(), "types")
 	if err != nil {
 		return status.OutOfMemory
 	}
-	t.base, g.Types = base, base
+	t.base, g.Types, t.known = base, base, map[uint64]uint32{}
 	return status.OK
+}
+
+func (t *types) bytes() uintptr {
+	return memory.Round(uintptr(t.limit)*layout.TypeInfoBytes, layout.SpanBytes)
 }
 
 // close gives the table back. No type was defined.
 func (t *types) close() {
 	if t.base != 0 {
-		memory.Unmap(t.base, maxTypes*layout.TypeInfoBytes, "types")
+		memory.Unmap(t.base, t.bytes(), "types")
 		t.base = 0
 	}
+}
+
+// at returns type number n, from 0, which is defined.
+func (t *types) at(n uint32) *Type { return &t.chunks[n/typeChunk].Load()[n%typeChunk] }
+
+// info returns the fast path's view of type number n, from 0.
+func (t *types) info(n uint32) *layout.TypeInfo {
+	return layout.At[layout.TypeInfo](t.base + uintptr(n)*layout.TypeInfoBytes)
+}
+
+// get returns the type that an object says it has, nil when there is none.
+func (t *types) get(id uint32) *Type {
+	if n := id - layout.TypeFirstUser; n < t.count.Load() { // below the first it wraps around
+		return t.at(n)
+	}
+	return nil
 }
 
 // room returns n offsets' worth of memory that never moves.
@@ -67,7 +104,7 @@ func (t *types) room(n uint64) ([]uint32, error) {
 
 // publish writes the fast path's view of type number n.
 func (t *types) publish(n uint32, ty *Type) bool {
-	info := layout.At[layout.TypeInfo](process.g.Types + uintptr(n)*layout.TypeInfoBytes)
+	info := t.info(n)
 	if len(ty.Offsets) > 0 {
 		at, err := t.room(uint64(len(ty.Offsets)))
 		if err != nil {
@@ -111,45 +148,82 @@ func (t *types) publishVec(info *layout.TypeInfo, v *VecShape) bool {
 	return true
 }
 
-// maxTypes bounds what a defective program can make of the table.
-const maxTypes = 1 << 16
-
-func (t *types) get(id uint32) *Type {
-	all := t.all.Load()
-	if all == nil || id < layout.TypeFirstUser || int(id-layout.TypeFirstUser) >= len(*all) {
-		return nil
+// words are what tells a type from others, beside its name and its offsets.
+func (t *Type) words() (w [9]uint64) {
+	w[0], w[1], w[2] = uint64(t.Size), uint64(t.Destructor), uint64(t.Context)
+	if v := t.Vec; v != nil {
+		w[3], w[4], w[5], w[6] = uint64(v.Data), uint64(v.Length), uint64(v.Capacity), uint64(v.NumberBytes)
+		w[7], w[8] = uint64(v.ElementBytes), uint64(v.Element)
+		if v.Pointers {
+			w[8] = math.MaxUint64
+		}
 	}
-	return (*all)[id-layout.TypeFirstUser]
+	return w
 }
 
+var typeSeed = maphash.MakeSeed()
+
+func (t *Type) hash() uint64 {
+	var h maphash.Hash
+	h.SetSeed(typeSeed)
+	_, _ = h.WriteString(t.Name) // a hash takes whatever it gets
+	words := t.words()
+	_, _ = h.Write(layout.Bytes(layout.Address(&words[0]), uint64(unsafe.Sizeof(words))))
+	if n := uint64(len(t.Offsets)); n > 0 {
+		_, _ = h.Write(layout.Bytes(layout.Address(&t.Offsets[0]), n*8))
+	}
+	return h.Sum64()
+}
+
+// find returns the type that equals ty. Where there is none, key is where to note it.
+// Go functions cannot be compared, so a type with one is never found.
+func (t *types) find(ty *Type) (n uint32, key uint64, found bool) {
+	words := ty.words()
+	for key = ty.hash(); ; key++ {
+		if n, found = t.known[key]; !found {
+			return 0, key, false
+		}
+		if have := t.at(n); have.Name == ty.Name && have.words() == words && stdslices.Equal(have.Offsets, ty.Offsets) {
+			return n, key, true
+		}
+	}
+}
+
+// add returns the number of a type: that of an equal one, or a new one.
 func (t *types) add(ty *Type) (uint32, status.Status) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var list []*Type
-	if old := t.all.Load(); old != nil {
-		list = *old
+	var key uint64
+	if ty.OnDestroy == nil {
+		n, free, found := t.find(ty)
+		if found {
+			return n + layout.TypeFirstUser, status.OK
+		}
+		key = free
 	}
-	if len(list) >= maxTypes {
+	n := t.count.Load()
+	if n == t.limit {
 		return 0, status.Limit
 	}
-	if !t.publish(uint32(len(list)), ty) {
+	if !t.publish(n, ty) {
 		return 0, status.OutOfMemory
 	}
-	var slots []uint64
-	if old := t.slots.Load(); old != nil {
-		slots = *old
+	if n%typeChunk == 0 {
+		t.chunks[n/typeChunk].Store(new([typeChunk]Type))
 	}
-	slots = append(slots, slotBytes(ty.Size))
-	t.slots.Store(&slots)
-	list = append(list, ty)
-	t.all.Store(&list)
-	return uint32(len(list)-1) + layout.TypeFirstUser, status.OK
+	*t.at(n) = *ty
+	if ty.OnDestroy == nil {
+		t.known[key] = n
+	}
+	t.count.Store(n + 1)
+	return n + layout.TypeFirstUser, status.OK
 }
 
 // maxTypeBytes is more than any object can have.
 const maxTypeBytes = 1 << 47
 
-// Define copies a description of a type and returns the type's number.
+// Define copies a description of a type and returns the type's number. Equal
+// descriptions have one number.
 func (c *Context) Define(t Type) (uint32, status.Status) {
 	if t.Size == 0 || t.Size > maxTypeBytes {
 		return 0, c.Fail(status.InvalidArgument, textTypeSize, 0, uint64(t.Size), maxTypeBytes)
@@ -174,7 +248,7 @@ func (c *Context) Define(t Type) (uint32, status.Status) {
 	id, st := process.types.add(&t)
 	switch st {
 	case status.Limit:
-		return 0, c.Fail(st, textTypeFull, 0, maxTypes)
+		return 0, c.Fail(st, textTypeFull, 0, uint64(process.types.limit))
 	case status.OutOfMemory:
 		return 0, c.Fail(st, TextTables, 0)
 	}
