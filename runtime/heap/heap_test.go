@@ -382,3 +382,16 @@ func TestEverySystemCallMayFail(t *testing.T) {
 		}
 	}
 }
+
+// Values of an earlier walk do not come back when the numbers of walks begin again.
+func TestSideValuesEndWithTheirWalk(t *testing.T) {
+	s := open(t, 16<<20).Side()
+	for i, epoch := range []uint32{0, 1, ^uint32(0) - 2, ^uint32(0) - 1, 0, 1} {
+		s.epoch = epoch
+		require.Equal(t, status.OK, s.Begin())
+		at := s.At(uint32(i) % 4)
+		require.Zero(t, at.Value, "walk %d", s.epoch)
+		at.Value = 7
+		s.End()
+	}
+}

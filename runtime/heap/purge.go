@@ -21,9 +21,9 @@ func (t *spanTable) startTicking() {
 func (t *spanTable) tick() {
 	t.mu.Lock()
 	t.clock++
-	t.purgeRuns(keepDirty, t.clock-2)
+	allowed := t.purgeRuns(keepDirty, t.clock-2)
 	t.ticking = false
-	if t.dirty > keepDirty {
+	if t.dirty > keepDirty && allowed {
 		t.startTicking()
 	}
 	t.mu.Unlock()
@@ -31,31 +31,36 @@ func (t *spanTable) tick() {
 }
 
 // purgeRuns gives dirty free runs last freed before the epoch to the system
-// until at most keep bytes are dirty. Large runs go first: fewest calls.
-func (t *spanTable) purgeRuns(keep uint64, epoch uint32) {
+// until at most keep bytes are dirty. Large runs go first: fewest calls. False: the
+// system refuses to take them, and they stay dirty.
+func (t *spanTable) purgeRuns(keep uint64, epoch uint32) bool {
 	for b := bins - 1; b >= 0; b-- {
 		for run := t.bins[b]; run != 0 && t.dirty > keep; run = t.meta(run).next {
 			m := t.meta(run)
 			if !m.dirty || m.epoch > epoch {
 				continue
 			}
-			memory.Purge(t.address(run), uintptr(m.run)<<layout.SpanShift)
+			if !memory.Purge(t.address(run), uintptr(m.run)<<layout.SpanShift) {
+				return false
+			}
 			m.dirty = false
 			t.dirty -= uint64(m.run) << layout.SpanShift
 		}
 	}
+	return true
 }
 
-// Purge gives all idle memory to the system and returns the bytes of it.
+// Purge gives all idle memory to the system and returns the bytes that it took.
 func (h *Heap) Purge() uint64 {
 	h.DropEmpty()
 	t := &h.spans
 	t.mu.Lock()
 	before := t.dirty
 	t.purgeRuns(0, t.clock)
+	taken := before - t.dirty
 	t.mu.Unlock()
 	h.recs.purge(&h.G.Classes)
-	return before
+	return taken
 }
 
 // DropEmpty takes the slabs without an object out of the depots.

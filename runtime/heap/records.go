@@ -203,8 +203,10 @@ func (t *recordTable) purgeBlock(first, n uint32) {
 	if high > purgeBelow {
 		return
 	}
-	memory.Purge(layout.Address(t.at(first)), uintptr(n*layout.RecordBytes))
-	metadata.Gen, metadata.Loc = high, 1
+	metadata.Gen = high
+	if memory.Purge(layout.Address(t.at(first)), uintptr(n*layout.RecordBytes)) {
+		metadata.Loc = 1
+	}
 }
 
 // reuse clears the purged mark when a block goes into service, and notes the slab.

@@ -52,9 +52,11 @@ func (s *Side) Begin() status.Status {
 
 // End finishes a walk; after a large one the pages go back.
 func (s *Side) End() {
-	if s.used > 1<<16 || s.epoch == ^uint32(0) {
-		memory.Purge(s.base, uintptr(s.records*sideBytes))
+	if s.used > 1<<16 && memory.Purge(s.base, uintptr(s.records*sideBytes)) {
 		s.epoch = 0
+	}
+	if s.epoch == ^uint32(0) {
+		s.close()
 	}
 	s.mu.Unlock()
 }
@@ -72,5 +74,6 @@ func (s *Side) At(record uint32) *SideValue {
 func (s *Side) close() {
 	if s.base != 0 {
 		memory.Unmap(s.base, uintptr(s.records*sideBytes), sidePurpose)
+		s.base, s.epoch = 0, 0
 	}
 }

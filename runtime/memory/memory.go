@@ -186,9 +186,10 @@ func Commit(addr, bytes uintptr) error {
 	return commit(addr, bytes)
 }
 
-// Purge drops the contents of whole pages; they read as zero and cost nothing
-// until touched again.
-func Purge(addr, bytes uintptr) {
+// Purge drops the contents of whole pages; they read as zero and cost nothing until touched again. False: the system
+// refuses, and each page reads as before or as zero. Nothing is written then: a range is mostly pages that were never
+// touched, and would cost all that it spans.
+func Purge(addr, bytes uintptr) bool {
 	calls.Add(1)
-	purge(addr, bytes)
+	return purge(addr, bytes)
 }

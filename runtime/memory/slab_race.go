@@ -53,10 +53,11 @@ func unmap(addr, bytes uintptr) {
 func commit(uintptr, uintptr) error { return nil }
 
 // purge clears word by word: classification reads records meanwhile.
-func purge(addr, bytes uintptr) {
+func purge(addr, bytes uintptr) bool {
 	for at := addr; at < addr+bytes; at += 8 {
 		atomic.StoreUint64(layout.At[uint64](at), 0)
 	}
+	return true
 }
 
 // Obtainable is unknown: Go's heap is beside the slab.

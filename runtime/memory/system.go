@@ -65,12 +65,6 @@ func commit(addr, bytes uintptr) error {
 	return nil
 }
 
-func purge(addr, bytes uintptr) {
-	if unix.Madvise(layout.Bytes(addr, uint64(bytes)), unix.MADV_DONTNEED) != nil {
-		clear(layout.Bytes(addr, uint64(bytes))) // callers rely on zeros
-	}
-}
-
 // goReserve is what Go's heap may grow by without the system: cshim/entry_go_memory.c keeps more.
 const goReserve = 16 << 20
 

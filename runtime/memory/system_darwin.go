@@ -4,8 +4,11 @@ package memory
 
 import (
 	"os"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"tlruntime/runtime/layout"
 )
 
 // adviseHuge does nothing: the system decides alone.
@@ -14,6 +17,13 @@ func adviseHuge(uintptr, uintptr) {}
 // A core has what was touched.
 func undump(uintptr, uintptr) {}
 func dump(uintptr, uintptr)   {}
+
+// purge puts new pages in their place: advice leaves it to the system whether a page reads as zero.
+func purge(addr, bytes uintptr) bool {
+	_, err := unix.MmapPtr(-1, 0, unsafe.Pointer(layout.At[byte](addr)), bytes, unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE|unix.MAP_FIXED)
+	return err == nil
+}
 
 // Resident is unknown here.
 func Resident() uint64 { return 0 }

@@ -26,6 +26,17 @@ func advise(addr, bytes uintptr, advice int) {
 	_ = unix.Madvise(layout.Bytes(addr, uint64(bytes)), advice)
 }
 
+// purge gives pages back. Those that the program keeps in memory (mlock) need to be named so, which Linux 5.18 knows;
+// pages that are touched later are kept in memory again.
+func purge(addr, bytes uintptr) bool {
+	pages := layout.Bytes(addr, uint64(bytes))
+	err := unix.Madvise(pages, unix.MADV_DONTNEED)
+	if err == unix.EINVAL {
+		err = unix.Madvise(pages, unix.MADV_DONTNEED_LOCKED)
+	}
+	return err == nil
+}
+
 // Resident returns the resident bytes of the process, 0 when unknown.
 func Resident() uint64 {
 	text, err := os.ReadFile("/proc/self/statm")
