@@ -1,20 +1,5 @@
 package main
 
-/*
-#include <stdint.h>
-
-static uintptr_t tlc_device_allocate(uintptr_t f, uintptr_t ctx, uintptr_t bytes)
-{
-	return (uintptr_t)((void* (*)(void*, size_t))f)((void*)ctx, bytes);
-}
-
-static void tlc_device_deallocate(uintptr_t f, uintptr_t ctx, uintptr_t block, uintptr_t bytes)
-{
-	((void (*)(void*, void*, size_t))f)((void*)ctx, (void*)block, bytes);
-}
-*/
-import "C"
-
 import (
 	"errors"
 	"fmt"
@@ -42,7 +27,7 @@ func (a foreignAllocator) Name() string       { return a.name }
 func (a foreignAllocator) Alignment() uintptr { return a.alignment }
 
 func (a foreignAllocator) Allocate(n uintptr) (uintptr, error) {
-	block := uintptr(C.tlc_device_allocate(C.uintptr_t(a.allocate), C.uintptr_t(a.ctx), C.uintptr_t(n)))
+	block := callProgram(a.allocate, a.ctx, n, 0, 0)
 	if block == 0 {
 		return 0, &device.Error{Status: status.OutOfMemory, Text: fmt.Sprintf("%s has no %d bytes", a.name, n)}
 	}
@@ -50,7 +35,7 @@ func (a foreignAllocator) Allocate(n uintptr) (uintptr, error) {
 }
 
 func (a foreignAllocator) Deallocate(block, n uintptr) error {
-	C.tlc_device_deallocate(C.uintptr_t(a.release), C.uintptr_t(a.ctx), C.uintptr_t(block), C.uintptr_t(n))
+	callProgram(a.release, a.ctx, block, n, 0)
 	return nil
 }
 

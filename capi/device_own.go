@@ -6,16 +6,6 @@ package main
 #include <stdint.h>
 
 extern void tlc_tensor_default_is_cpu(bool yes);
-
-static int32_t tlc_device_move(uintptr_t f, uintptr_t ctx, uintptr_t to, uintptr_t from, uintptr_t bytes)
-{
-	return ((int32_t (*)(void*, void*, const void*, size_t))f)((void*)ctx, (void*)to, (const void*)from, bytes);
-}
-
-static int32_t tlc_device_set(uintptr_t f, uintptr_t ctx, uintptr_t to, int32_t value, uintptr_t bytes)
-{
-	return ((int32_t (*)(void*, void*, int32_t, size_t))f)((void*)ctx, (void*)to, value, bytes);
-}
 */
 import "C"
 
@@ -37,13 +27,12 @@ type foreignCopier struct {
 }
 
 func (f *foreignCopier) move(function, to, from, n uintptr, what string) error {
-	return f.outcome(what, C.tlc_device_move(C.uintptr_t(function), C.uintptr_t(f.Ctx), C.uintptr_t(to),
-		C.uintptr_t(from), C.uintptr_t(n)))
+	return f.outcome(what, callProgram(function, f.Ctx, to, from, n))
 }
 
 // outcome turns the status that a user's function returned into an error.
-func (f *foreignCopier) outcome(what string, answer C.int32_t) error {
-	st := status.Status(answer)
+func (f *foreignCopier) outcome(what string, answer uintptr) error {
+	st := status.Status(int32(answer))
 	switch st {
 	case status.OK:
 		return nil
@@ -78,9 +67,7 @@ func (f *foreignCopier) Within(to, from, n uintptr) error {
 func (f *foreignCopier) Fill(to uintptr, value byte, n uintptr) error {
 	switch {
 	case f.tl_device_copier.Fill != 0:
-		return f.outcome("fill", C.tlc_device_set(C.uintptr_t(f.tl_device_copier.Fill), C.uintptr_t(f.Ctx),
-			C.uintptr_t(to),
-			C.int32_t(value), C.uintptr_t(n)))
+		return f.outcome("fill", callProgram(f.tl_device_copier.Fill, f.Ctx, to, uintptr(value), n))
 	case f.HostAccess != 0:
 		return f.HostMemory.Fill(to, value, n)
 	}

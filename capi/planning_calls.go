@@ -3,9 +3,11 @@ package main
 /*
 #include <stdint.h>
 
+extern uintptr_t tlc_call_outside(uintptr_t function, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d);
+
 static int32_t tlc_plan_progress(uintptr_t f, const void* progress, uintptr_t ctx)
 {
-	return ((int32_t (*)(const void*, void*))f)(progress, (void*)ctx);
+	return (int32_t)tlc_call_outside(f, (uintptr_t)progress, ctx, 0, 0);
 }
 */
 import "C"

@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "entry_signals.h"
+#include "entry_stack.h"
 #include "entry_start.h"
 
 /* What runtime/cgo passes (libcgo.h there): the beginning of a g, and how a thread of Go's starts. */
@@ -187,7 +188,7 @@ void __wrap_x_cgo_thread_start(const go_start* start)
 	run(&(task){.start = *start});
 }
 
-/* The stack of the calling thread, or zeros: Go then estimates. Where pthread_getattr_np lacks memory it destroys the
+/* The stack that the calling thread is on, or zeros: Go then estimates. Where pthread_getattr_np lacks memory it destroys the
  * attributes itself; runtime/cgo would destroy them again. */
 void __wrap_x_cgo_getstackbound(uintptr_t bounds[2])
 {
@@ -195,6 +196,7 @@ void __wrap_x_cgo_getstackbound(uintptr_t bounds[2])
 	void* low;
 	size_t bytes;
 	bounds[0] = bounds[1] = 0;
+	if (tlc_stack_of_go(bounds)) return;
 	if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
 	if (pthread_attr_getstack(&attributes, &low, &bytes) == 0) {
 		bounds[0] = (uintptr_t)low;

@@ -14,6 +14,7 @@
 
 #include "entry.h"
 #include "entry_signals.h"
+#include "entry_stack.h"
 #include "entry_start.h"
 #include "tensor.h"
 
@@ -182,6 +183,7 @@ static tl_status start(void)
 		if (status == TL_OK) {
 			publish((tl_globals*)globals);
 			tlc_forget_relocations();
+			tlc_watch_ends();
 			atomic_store_explicit(&started, true, memory_order_release);
 		}
 	}

@@ -16,9 +16,11 @@
 #define _GNU_SOURCE
 #include "report_stacks.h"
 
+#include <alloca.h>
 #include <string.h>
 #include <unwind.h>
 
+#include "entry_stack.h"
 #include "layout_lock.h"
 
 typedef struct frame {
@@ -186,25 +188,32 @@ static void keep(const walk* w, uintptr_t end) { (void)w, (void)end; }
 
 #endif
 
-static inline __attribute__((always_inline)) void unwind(uintptr_t end, size_t most, tlc_stack* to)
+static inline __attribute__((always_inline)) void unwind(uintptr_t end, size_t most, walk* w, tlc_stack* to)
 {
-	walk w;
-	w.n = 0;
-	w.most = most;
-	_Unwind_Backtrace(step, &w);
-	to->n = w.n < most ? w.n : most;
+	w->n = 0;
+	w->most = most;
+	_Unwind_Backtrace(step, w);
+	to->n = w->n < most ? w->n : most;
 	for (size_t i = 0; i < to->n; i++) {
-		to->frames[i] = called_at(&w.frames[i]);
-		to->ends[i] = i + 1 < w.n ? w.frames[i + 1].sp : UINTPTR_MAX;
+		to->frames[i] = called_at(&w->frames[i]);
+		to->ends[i] = i + 1 < w->n ? w->frames[i + 1].sp : UINTPTR_MAX;
 	}
-	if (w.n > 1) keep(&w, end);
+	if (w->n > 1) keep(w, end);
 }
+
+/* What a stack is taken with: ten KiB, which the caller's stack need not have (entry_stack.h). */
+typedef struct tools {
+	walk walk;
+	tlc_stack found;
+} tools;
+_Static_assert(sizeof(tools) <= TLC_DESK_BYTES, "the tools lie on the desk");
 
 /* Not inlined, for the sake of its end, and so that what it keeps lies inside of all frames that are compared. */
 __attribute__((noinline)) void tlc_take_stack(size_t most, tlc_stack_use use, void* argument)
 {
 	const uintptr_t end = (uintptr_t)__builtin_frame_address(0) + 16;
-	tlc_stack found;
-	if (!find(end, most, &found)) unwind(end, most, &found);
-	use(&found, argument);
+	tools* t = tlc_desk();
+	if (t == NULL) t = alloca(sizeof *t);
+	if (!find(end, most, &t->found)) unwind(end, most, &t->walk, &t->found);
+	use(&t->found, argument);
 }

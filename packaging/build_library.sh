@@ -72,7 +72,8 @@ mkdir -p "$staging"
 # something else. Vectors of neighbouring scalars are left out: gcc joins two counters by six instructions where three
 # do, and loads as a whole what was stored in parts.
 settings='-X runtime.godebugDefault=gcshrinkstackoff=1,asyncpreemptoff=1'
-replaced='sys_thread_create thread_start getstackbound init mmap munmap' # cshim/entry_start.c, go_threads.c, go_memory.c
+# cshim/entry_start.c, entry_go_threads.c, entry_go_memory.c, entry_stack.c
+replaced='x_cgo_sys_thread_create x_cgo_thread_start x_cgo_getstackbound x_cgo_init x_cgo_mmap x_cgo_munmap crosscall2'
 prefix=$($cc -dumpmachine)-
 [ "$prefix" = "$(uname -m)-linux-gnu-" ] || ! command -v "${prefix}objcopy" >/dev/null 2>&1 || binutils=$prefix
 objcopy=${OBJCOPY:-${binutils-}objcopy} ld=${LD:-${binutils-}ld}
@@ -86,7 +87,7 @@ shared() {
 	shift
 	wrapped=
 	for name in $replaced; do
-		wrapped="$wrapped -Wl,--wrap=x_cgo_$name"
+		wrapped="$wrapped -Wl,--wrap=$name"
 	done
 	older_libc=$(CC=$cc packaging/glibc_stubs.sh "$staging/stubs" | tr '\n' ' ')
 	go build -buildmode=c-shared -trimpath \
@@ -102,7 +103,7 @@ static() {
 	go build -buildmode=c-archive -trimpath -ldflags "-s -w $settings" "$@" -o "$staging/all.a" ./capi
 	wrapped=
 	for name in $replaced; do
-		wrapped="$wrapped --wrap=x_cgo_$name"
+		wrapped="$wrapped --wrap=$name"
 	done
 	# shellcheck disable=SC2086 # flags are words
 	$ld -r -d --force-group-allocation $wrapped --whole-archive "$staging/all.a" -o "$staging/linked.o"
