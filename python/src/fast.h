@@ -25,7 +25,7 @@
 
 #pragma GCC visibility push(hidden)
 
-enum { MAX_RANK = 8, DTYPES = 24, MOST_OPERATORS = 40, PYTHON_INTERFACE = 4 };
+enum { MAX_RANK = 8, DTYPES = 24, MOST_OPERATORS = 40, PYTHON_INTERFACE = 5 };
 
 /* A tensor of the runtime, with one counted reference. Everything below `tensor` is a copy of what the library says of
  * it, which does not change while the reference is held. */
@@ -209,6 +209,7 @@ PyObject* fast_from_dlpack(PyObject* module, PyObject* const* args, Py_ssize_t n
 PyObject* fast_empty(PyObject* module, PyObject* const* args, Py_ssize_t n, PyObject* names); /* fast_make.c */
 PyObject* fast_zeros(PyObject* module, PyObject* const* args, Py_ssize_t n, PyObject* names);
 PyObject* fast_array_ufunc(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names); /* fast_operators.c */
+PyObject* fast_scope_type(PyObject* module, PyObject* entries);                                   /* fast_scopes.c */
 extern const PyType_Slot fast_operators[];
 extern const size_t fast_operator_count;
 

@@ -206,6 +206,36 @@ static PyObject* own(PyObject* module, PyObject* address)
 	return fast_own(made);
 }
 
+/* ---- arguments of ctypes, for _numbers.py ----------------------------------------------------- */
+
+/* Converts an argument as `about` says: its limits, the lower above the upper for a name, and what ctypes converts with. */
+static PyObject* convert_argument(PyObject* about, PyObject* value)
+{
+	PyObject *low = PyTuple_GetItem(about, 0), *high = PyTuple_GetItem(about, 1), *convert = PyTuple_GetItem(about, 2);
+	const int name = PyObject_RichCompareBool(low, high, Py_GT);
+	if (name < 0) return NULL;
+	if (!name && PyLong_Check(value)) {
+		const int below = PyObject_RichCompareBool(value, low, Py_LT);
+		const int above = below == 0 ? PyObject_RichCompareBool(value, high, Py_GT) : 0;
+		if (below > 0 || above > 0) PyErr_Format(PyExc_OverflowError, "%S is not between %S and %S", value, low, high);
+		if (below != 0 || above != 0) return NULL;
+	}
+	if (name && PyBytes_Check(value) && strlen(PyBytes_AsString(value)) != (size_t)PyBytes_Size(value)) {
+		PyErr_SetString(PyExc_ValueError, "embedded null character");
+		return NULL;
+	}
+	return PyObject_CallFunctionObjArgs(convert, value, NULL);
+}
+
+static PyObject* converter(PyObject* module, PyObject* about)
+{
+	static PyMethodDef method = {"from_param", convert_argument, METH_O, "from_param(value)"};
+	(void)module;
+	if (PyTuple_Check(about) && PyTuple_Size(about) == 3) return PyCFunction_NewEx(&method, about, NULL);
+	PyErr_SetString(PyExc_TypeError, "_fast.converter takes a tuple of two limits and a function");
+	return NULL;
+}
+
 /* ---- scopes, for _scope.py ------------------------------------------------------------------ */
 
 static PyObject* scope_depth(PyObject* module, PyObject* none)
@@ -213,13 +243,6 @@ static PyObject* scope_depth(PyObject* module, PyObject* none)
 	(void)module;
 	(void)none;
 	return PyLong_FromLongLong(fast.get_scope_depth());
-}
-
-static PyObject* enter_scope(PyObject* module, PyObject* none)
-{
-	(void)module;
-	(void)none;
-	return PyLong_FromLong(fast.mem_enter_scope());
 }
 
 /* Destructors may wait for functions of Python's on other threads. */
@@ -246,8 +269,10 @@ static PyMethodDef functions[] = {
 	{"from_dlpack", (PyCFunction)(void (*)(void))fast_from_dlpack, METH_FASTCALL | METH_KEYWORDS,
      "from_dlpack(source, /, *, device=None, copy=None)\n--\n\n"
      "Returns a tensor over the memory of another library's array, which it keeps alive."},
+	{"converter", converter, METH_O, "converter((low, high, convert)): from_param of a type of arguments."},
 	{"scope_depth", scope_depth, METH_NOARGS, "scope_depth() -> depth"},
-	{"enter_scope", enter_scope, METH_NOARGS, "enter_scope() -> status"},
+	{"scope_type", fast_scope_type, METH_O,
+     "scope_type(entries): the base of tl.scope; entries.scopes is a list of the thread."},
 	{"exit_scopes_to", exit_scopes_to, METH_O, "exit_scopes_to(depth) -> status"},
 	{0},
 };

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from . import _abi, _deferred
 from ._devices import device_number
 from ._errors import Error
-from ._library import check, last_error, lib, uninterrupted
+from ._library import check, last_error, lib, unchecked, uninterrupted
 
 CPU = (1, 0)  # kDLCPU; there is one CPU
 _CUDA = 2
@@ -35,7 +35,10 @@ _VERSIONED = b"dltensor_versioned"
 # A capsule's name, where it stands, where the name of an emptied capsule stands, and what takes the tensor.
 _KINDS = tuple(
     (name, _deferred.forever(name), _deferred.forever(b"used_" + name), take_out)
-    for name, take_out in ((_VERSIONED, lib.tl_tensor_from_dlpack), (b"dltensor", lib.tl_tensor_from_dlpack_legacy))
+    for name, take_out in (
+        (_VERSIONED, unchecked("tl_tensor_from_dlpack")),
+        (b"dltensor", unchecked("tl_tensor_from_dlpack_legacy")),
+    )
 )
 _GONE = "the capsule holds no DLPack tensor, or its tensor was taken out before"
 

@@ -952,11 +952,3 @@ FUNCTIONS: tuple[Function, ...] = (
         """,
     ),
 )
-
-
-def declare(library: ctypes.CDLL) -> None:
-    """Give every function of the table its types in a loaded library."""
-    for function in FUNCTIONS:
-        symbol = getattr(library, function.name)
-        symbol.restype = function.restype
-        symbol.argtypes = list(function.argtypes)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ._errors import UnsupportedError
 from ._library import c_string, check, last_error, lib, path
-from ._numbers import checked
+from ._numbers import declare_checked
 
 
 @functools.lru_cache(maxsize=None)
@@ -21,9 +21,7 @@ def graph_abi() -> ModuleType:
         raise UnsupportedError(_how())
     from . import _graph_abi
 
-    _graph_abi.declare(lib)
-    for function in _graph_abi.FUNCTIONS:
-        getattr(lib, function.name).argtypes = checked(function.argtypes)
+    declare_checked(lib, _graph_abi.FUNCTIONS)
     return _graph_abi
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _abi
 from ._errors import Error, Status, make_error
-from ._numbers import checked
+from ._numbers import declare_checked
 from ._sites import Recorder
 
 if TYPE_CHECKING:
@@ -76,17 +76,19 @@ def _load() -> tuple[ctypes.CDLL, str]:
 
 
 lib, _path = _load()
-_abi.declare(lib)
-_ARGUMENTS = {function.name: function.argtypes for function in _abi.FUNCTIONS}
-for _function, _types in _ARGUMENTS.items():
-    getattr(lib, _function).argtypes = checked(_types)
+declare_checked(lib, _abi.FUNCTIONS)
+_ROWS = {row.name: row for row in _abi.FUNCTIONS}
 
 
 def unchecked(name: str) -> Any:
-    """Returns a function whose arguments ctypes may truncate: for frequent calls with arguments that are checked."""
+    """Returns a function whose arguments ctypes may truncate: for frequent calls with arguments that are checked.
+
+    No bytecode of Python runs during its call.
+    """
     function = lib[name]  # another object than lib.name
-    function.restype, function.argtypes = getattr(lib, name).restype, _ARGUMENTS[name]
+    function.restype, function.argtypes = _ROWS[name].restype, _ROWS[name].argtypes
     return function
+
 
 _last_status = lib.tl_last_status
 _last_error = lib.tl_last_error

@@ -1,8 +1,8 @@
 """Numbers and names for C.
 
 ctypes truncates an integer that has more bits than C takes, and C sees only the beginning of a name with a zero byte.
-So arguments for the library are checked here: by the functions that follow, or when ctypes converts them, which
-raises ctypes.ArgumentError.
+So arguments for the library are checked here: by the functions that follow, or at the call, which raises
+ctypes.ArgumentError.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 import ctypes
 import operator
 from array import array
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+from ._native import fast
 
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
 
@@ -46,30 +48,9 @@ def shape_for_c(numbers: Sequence[int]) -> ctypes.Array[ctypes.c_int64]:
     return (ctypes.c_int64 * len(numbers))(*numbers)
 
 
-class _Argument:
-    """What ctypes asks to convert an argument."""
-
-    def __init__(self, from_param: Callable[[Any], Any]) -> None:
-        self.from_param = from_param
-
-
-def _integer(kind: Any) -> _Argument:
-    bits, convert = 8 * ctypes.sizeof(kind), kind.from_param
-    signed = kind(-1).value == -1
-    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
-
-    def from_param(value: Any) -> Any:
-        if isinstance(value, int) and not low <= value <= high:
-            raise OverflowError(f"{value} is not between {low} and {high}")
-        return convert(value)
-
-    return _Argument(from_param)
-
-
-def _name(value: Any) -> Any:
-    if isinstance(value, bytes) and b"\0" in value:
-        raise ValueError("embedded null character")
-    return ctypes.c_char_p.from_param(value)
+def _limits(kind: Any) -> tuple[int, int]:
+    bits = 8 * ctypes.sizeof(kind)
+    return (-(1 << bits - 1), (1 << bits - 1) - 1) if kind(-1).value == -1 else (0, (1 << bits) - 1)
 
 
 _INTEGERS = (
@@ -81,10 +62,52 @@ _INTEGERS = (
     ctypes.c_size_t,
     ctypes.c_void_p,
 )
-_ARGUMENTS: dict[Any, Any] = {kind: _integer(kind) for kind in _INTEGERS}
-_ARGUMENTS[ctypes.c_char_p] = _Argument(_name)
+_NAME = (1, 0)  # what a name has in place of limits
+_LIMITS: dict[Any, tuple[int, int]] = {**{kind: _limits(kind) for kind in _INTEGERS}, ctypes.c_char_p: _NAME}
+
+# Python runs signal handlers between bytecodes. ctypes makes an ArgumentError of every exception of a type's
+# from_param, also of the one that a handler raises there. So from_param is a function in C, and without the extension
+# module the check comes before the call.
 
 
-def checked(types: Iterable[Any]) -> list[Any]:
-    """Returns the types of arguments, of which those that ctypes truncates raise instead."""
-    return [_ARGUMENTS.get(kind, kind) for kind in types]
+class _Argument:
+    """What ctypes asks to convert an argument."""
+
+    def __init__(self, kind: Any) -> None:
+        self.from_param = fast.converter((*_LIMITS[kind], kind.from_param))
+
+
+def _checking(plain: Any) -> Any:
+    """Returns the class of functions that check their arguments before ctypes converts them."""
+
+    class Checking(plain):  # type: ignore[misc]
+        _flags_, _restype_ = plain._flags_, plain._restype_
+        limits: Sequence[tuple[int, int]]
+
+        def __call__(self, *arguments: Any) -> Any:
+            for value, (low, high) in zip(arguments, self.limits):
+                if isinstance(value, int):
+                    if not low <= value <= high and low <= high:
+                        raise ctypes.ArgumentError(f"{value} is not between {low} and {high}")
+                elif low > high and isinstance(value, bytes) and b"\0" in value:
+                    raise ctypes.ArgumentError("embedded null character")
+            return plain.__call__(self, *arguments)
+
+    return Checking
+
+
+def declare_checked(library: ctypes.CDLL, functions: Iterable[Any]) -> None:
+    """Gives functions of a library their types; a call raises for an argument of which C would see a part.
+
+    functions are rows of a generated table.
+    """
+    kinds = {kind: _Argument(kind) for kind in _LIMITS} if fast is not None else {}
+    checking = _checking(library._FuncPtr)
+    anything = (-1 << 1000, 1 << 1000)
+    for row in functions:
+        if fast is None and not _LIMITS.keys().isdisjoint(row.argtypes):
+            function = checking((row.name, library))
+            function.limits = [_LIMITS.get(kind, anything) for kind in row.argtypes]
+            setattr(library, row.name, function)
+        function = getattr(library, row.name)
+        function.restype, function.argtypes = row.restype, [kinds.get(kind, kind) for kind in row.argtypes]

@@ -12,6 +12,7 @@ from ._dtype import BY_NUMBER, TYPESTR, DType, DTypeLike, to_dtype
 from ._library import check, error_for, last_error, lib, unchecked
 from ._numbers import int64, int64_array
 from ._pickling_sparse import reduce_sparse
+from ._scope import scope
 from ._sparse_values import SparseValues
 from ._tensor import Tensor, _find_asarray
 
@@ -109,13 +110,8 @@ def _lent(given: Any, what: str) -> Lent:
 
 def in_scope(make: Callable[[], Any]) -> Any:
     """Calls make in a scope of its own, which releases everything that make has not taken a reference to."""
-    if _deferred.head.value:
-        _deferred.drain()
-    check(lib.tl_mem_enter_scope())
-    try:
+    with scope():
         return make()
-    finally:
-        check(lib.tl_mem_exit_scope())
 
 
 class SparseMatrix(SparseValues):

@@ -30,16 +30,6 @@ class Function(NamedTuple):
 
 `
 
-const pythonEpilogue = `
-
-def declare(library: ctypes.CDLL) -> None:
-    """Give every function of the table its types in a loaded library."""
-    for function in FUNCTIONS:
-        symbol = getattr(library, function.name)
-        symbol.restype = function.restype
-        symbol.argtypes = list(function.argtypes)
-`
-
 // renderPython writes the ctypes table.
 func renderPython(s *source) (string, error) {
 	var b strings.Builder
@@ -84,7 +74,7 @@ func (s *source) writePython(b *strings.Builder) {
 			}
 		}
 	}
-	b.WriteString(")\n" + pythonEpilogue)
+	b.WriteString(")\n")
 }
 
 func (s *source) writePythonType(b *strings.Builder, e *entry) {
