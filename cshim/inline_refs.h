@@ -29,12 +29,14 @@ static inline uintptr_t tlc_ref_address(const tl_context* c, tl_ref ref)
 }
 
 /* Whether the object of a reference lives. A program may ask in a loop until another thread has dropped the
- * object, so the words are read each time. */
+ * object, so the words are read each time. The counts are read before the generation, so that those of a later
+ * object in the slot are not taken for its own. */
 static inline bool tlc_ref_is_live(const tl_context* c, tl_ref ref)
 {
 	if (TLC_UNLIKELY(tlc_ref_record(ref) >= c->record_limit)) return false;
 	const tl_record* r = TLC_FIXED(c, records) + tlc_ref_record(ref);
-	return TLC_LIKELY(TLC_LOAD(r->gen) == tlc_ref_gen(ref)) && TLC_LIKELY(tlc_is_live_word(TLC_LOAD(r->sh)));
+	const uint32_t sh = TLC_LOAD_ACQUIRE(r->sh);
+	return TLC_LIKELY(TLC_LOAD(r->gen) == tlc_ref_gen(ref)) && TLC_LIKELY(tlc_is_live_word(sh));
 }
 
 static inline bool tlc_op_ref_of(const tl_context* c, void* object, tl_ref* result)

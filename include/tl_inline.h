@@ -517,12 +517,14 @@ TL_INL_STEP uintptr_t tl_inl_ref_address(const tl_inl_context* c, tl_ref ref)
 }
 
 /* Whether the object of a reference lives. A program may ask in a loop until another thread has dropped the
- * object, so the words are read each time. */
+ * object, so the words are read each time. The counts are read before the generation, so that those of a later
+ * object in the slot are not taken for its own. */
 TL_INL_STEP bool tl_inl_ref_is_live(const tl_inl_context* c, tl_ref ref)
 {
 	if (TL_INL_UNLIKELY(tl_inl_ref_record(ref) >= c->record_limit)) return false;
 	const tl_inl_record* r = TL_INL_FIXED(c, records) + tl_inl_ref_record(ref);
-	return TL_INL_LIKELY(TL_INL_LOAD(r->gen) == tl_inl_ref_gen(ref)) && TL_INL_LIKELY(tl_inl_is_live_word(TL_INL_LOAD(r->sh)));
+	const uint32_t sh = TL_INL_LOAD_ACQUIRE(r->sh);
+	return TL_INL_LIKELY(TL_INL_LOAD(r->gen) == tl_inl_ref_gen(ref)) && TL_INL_LIKELY(tl_inl_is_live_word(sh));
 }
 
 TL_INL_STEP bool tl_inl_op_ref_of(const tl_inl_context* c, void* object, tl_ref* result)

@@ -48,8 +48,7 @@ static void vecs_without_memory(void)
 static void types_of_vecs_that_find_no_memory(void)
 {
 	enum { MOST = 5000 };
-	tl_vec_desc d = {
-		.struct_size = sizeof d, .size = 24, .length_offset = 8, .capacity_offset = 16, .number_bytes = 8};
+	tl_vec_desc d = {.struct_size = sizeof d, .size = 24, .length_offset = 8, .capacity_offset = 16, .number_bytes = 8};
 	tl_type type = 0;
 	tl_status status = TL_OK;
 	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "0"));
