@@ -95,7 +95,7 @@ static range segment(uint32_t type, uint32_t flags)
 	const ElfW(Phdr)* p = (const ElfW(Phdr)*)(base + __ehdr_start.e_phoff);
 	const ElfW(Phdr)* end = p + __ehdr_start.e_phnum;
 	for (const ElfW(Phdr)* first = p; first < end; first++)
-		if (first->p_type == PT_LOAD && first->p_offset == 0) moved = base - first->p_vaddr;
+		if (first->p_type == PT_LOAD && first->p_offset == 0 && first->p_filesz != 0) moved = base - first->p_vaddr;
 	for (; p < end; p++)
 		if (p->p_type == type && (p->p_flags & flags) == flags)
 			return (range){moved + p->p_vaddr, moved + p->p_vaddr + p->p_filesz};
