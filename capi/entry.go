@@ -2,12 +2,14 @@ package main
 
 /*
 #include <stdint.h>
-#include <stdlib.h>
+#include "../cshim/registry_host_malloc.h"
 
 extern char** environ;
 // Setting i of the environment, 0 behind the last one.
 static uintptr_t tlc_setting(uintptr_t i) { return environ == NULL ? 0 : (uintptr_t)environ[i]; }
-static void tlc_free(uintptr_t p) { free((void*)p); }
+static uintptr_t tlc_malloc(uintptr_t bytes) { return (uintptr_t)tlc_host.malloc(bytes); }
+static void tlc_free(uintptr_t p) { tlc_host.free((void*)p); }
+static void tlc_free_aligned(uintptr_t p) { tlc_host.free_aligned((void*)p); }
 uintptr_t tlc_deleter_of(uint32_t kind);
 void tlc_free_new(uintptr_t p, uint32_t kind);
 extern uint64_t tlc_recorded;
@@ -16,8 +18,9 @@ static uintptr_t tlc_recorded_at(void) { return (uintptr_t)&tlc_recorded; }
 static uintptr_t tlc_aligned_alloc(uintptr_t bytes, uintptr_t alignment)
 {
 	void* p = NULL;
-	return posix_memalign(&p, alignment, bytes) == 0 ? (uintptr_t)p : 0;
+	return tlc_host.aligned(&p, alignment, bytes) == 0 ? (uintptr_t)p : 0;
 }
+static uintptr_t tlc_malloc_alignment(void) { return tlc_host.misaligned + 1; }
 _Bool tlc_usable_size(uintptr_t p, uint64_t* bytes);
 uintptr_t tlc_caller(void);
 _Bool tlc_has_barrier(void);
@@ -99,8 +102,11 @@ func tlentry_open(out uintptr) int32 {
 			SlowOnly:       !options.Flag("TL_FASTPATH") || options.Flag("TL_DEBUG") || options.Flag("TL_POOL_DEBUG"),
 			Debug:          debugger(),
 			Settles:        true,
+			Malloc:         func(bytes uintptr) uintptr { return uintptr(C.tlc_malloc(C.uintptr_t(bytes))) },
 			Free:           func(p uintptr) { C.tlc_free(C.uintptr_t(p)) },
+			MallocAlign:    uintptr(C.tlc_malloc_alignment()),
 			AlignedAlloc:   alignedAlloc,
+			AlignedFree:    func(p uintptr) { C.tlc_free_aligned(C.uintptr_t(p)) },
 			Deleter:        func(kind uint8) uintptr { return uintptr(C.tlc_deleter_of(C.uint32_t(kind))) },
 			FreeNew:        func(p uintptr, kind uint8) { C.tlc_free_new(C.uintptr_t(p), C.uint32_t(kind)) },
 			UsableSize:     usableSize,

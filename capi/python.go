@@ -14,9 +14,9 @@ package main
 
 /*
 #include <stdint.h>
-#include <stdlib.h>
+#include "../cshim/registry_host_malloc.h"
 
-static uintptr_t tlc_realloc(uintptr_t block, size_t bytes) { return (uintptr_t)realloc((void*)block, bytes); }
+static uintptr_t tlc_realloc(uintptr_t block, size_t bytes) { return (uintptr_t)tlc_host.realloc((void*)block, bytes); }
 */
 import "C"
 

@@ -26,9 +26,10 @@ import (
 // tl_mem_register_struct puts a reference into the current scope: a floating
 // reference of the object if it has one, else a new one. The runtime adopts an
 // address that it does not know as memory from malloc: the count is 1, and
-// free() is called when it reaches 0. Here the runtime has to trust the caller:
-// it checks only that the address is aligned to 16 bytes, can belong to a
-// program, and that malloc's header in front of it can be read.
+// free() is called when it reaches 0. malloc and free are the program's, whatever
+// library has them. Here the runtime has to trust the caller: it checks only that
+// the address is aligned as malloc's blocks are (to 16 bytes, or to 8 where malloc
+// is not the C library's), can belong to a program, and can be read.
 //
 //	C: tl_status tl_mem_register_struct(void* object);
 //

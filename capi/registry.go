@@ -117,8 +117,8 @@ func tlgo_registry_new_array(c, count, elementBytes uintptr) uintptr {
 // block of 0 bytes counts as one of 1. The runtime relies on the caller for the
 // kind of the block. A block that overlaps a registered one is refused. Two overlaps
 // are not noticed: a block that fills 64 KiB aligned to 64 KiB, over a smaller one
-// that begins where these 64 KiB begin; and a block inside another one, at an
-// address that is not a multiple of 16.
+// that begins where these 64 KiB begin; and a block over one that was registered
+// before it and contains no multiple of 16.
 //
 //	C: tl_status tl_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind);
 //
@@ -262,16 +262,17 @@ func tlgo_registry_unregister(c, pointer uintptr) int32 {
 }
 
 // tl_registry_is_registered tells whether a reference is held at exactly this
-// address. It takes no lock, so it delays no writer; while others write to that
-// part of the table it repeats its lookup, and after 32 attempts it takes the lock.
+// address. At a multiple of 16 it takes no lock, so it delays no writer; while others
+// write to that part of the table it repeats its lookup, and after 32 attempts it
+// takes the lock.
 //
 //	C: bool tl_registry_is_registered(const void* pointer);
 //
 // Ownership: none.
 // Threads: any thread, also in a forked child.
-// Returns: true when one is; false for NULL. An alias, a block with a deleter, or an
-// address that is not a multiple of 16, also counts as registered after tl_ptr_dec_ref has brought its count
-// to zero, until tl_mem_free; tl_registry_info distinguishes the two.
+// Returns: true when one is; false for NULL. An alias, or a block with a deleter, also
+// counts as registered after tl_ptr_dec_ref has brought its count to zero, until
+// tl_mem_free; tl_registry_info distinguishes the two.
 // Errors: none.
 // Cost: about 10 ns; one miss of the cache in a large table.
 // Path: shim.

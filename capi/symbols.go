@@ -2,7 +2,11 @@ package main
 
 /*
 #include <stdlib.h>
+#include "../cshim/registry_host_malloc.h"
 #include "../cshim/report_symbols.h"
+
+// The C++ library is the program's, and its memory is of the program's malloc.
+static void tlc_free_demangled(char* name) { tlc_host.free(name); }
 */
 import "C"
 
@@ -70,7 +74,7 @@ func readable(symbol string) string {
 	if clear == nil {
 		return symbol
 	}
-	defer C.free(unsafe.Pointer(clear))
+	defer C.tlc_free_demangled(clear)
 	return C.GoString(clear)
 }
 

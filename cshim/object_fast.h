@@ -221,7 +221,8 @@ void tlc_free_new(uintptr_t p, uint32_t kind);
 static inline void tlc_free_foreign(tl_context* c, uintptr_t p, uint32_t kind)
 {
 	c->foreign_freed++;
-	if (TLC_LIKELY(kind == TL_FOREIGN_MALLOC || kind == TL_FOREIGN_ALIGNED)) free((void*)p);
+	if (TLC_LIKELY(kind == TL_FOREIGN_MALLOC)) tlc_host.free((void*)p);
+	else if (TLC_LIKELY(kind == TL_FOREIGN_ALIGNED)) tlc_host.free_aligned((void*)p);
 	else tlc_free_new(p, kind);
 }
 

@@ -27,7 +27,7 @@ static inline bool sink_or_retain(tl_context* c, tl_record* r)
 
 static int adopt_measured(tl_context* c, uintptr_t p, uint32_t* gen, uint64_t* size)
 {
-	size_t usable = malloc_usable_size((void*)p);
+	size_t usable = tlc_host.usable((void*)p);
 	int result = tlc_foreign_adopt(p, usable, gen);
 	if (result != TLC_OK) return result;
 	c->foreign_adopted++;
@@ -36,10 +36,10 @@ static int adopt_measured(tl_context* c, uintptr_t p, uint32_t* gen, uint64_t* s
 }
 
 /* Only an address outside of all registered blocks may be taken for malloc's and measured: inside a
- * block, malloc's size would be read from the block's contents. */
+ * block, malloc's size would be read from the block's contents. Go adopts what is aligned to 8 only. */
 static __attribute__((noinline)) bool is_malloced(uintptr_t p)
 {
-	return !tlc_foreign_covered(p) && tlc_may_be_malloced(p);
+	return (p & 15) == 0 && !tlc_foreign_covered(p) && tlc_may_be_malloced(p);
 }
 
 /* Registers a known block, or adopts one in the cases that take longer. */
@@ -128,7 +128,7 @@ static bool is_new_vec(const tl_type_info* info, uintptr_t p)
 {
 	tlc_contents has;
 	if (tlc_foreign_seen(p)) return false;
-	size_t usable = malloc_usable_size((void*)p);
+	size_t usable = tlc_host.usable((void*)p);
 	return usable >= info->size && tlc_look_at_vec(info, p, usable, &has);
 }
 

@@ -326,7 +326,7 @@ void tlc_end_block(tl_context* c, uintptr_t p, uint32_t type)
 	const tl_type_info* info = info_of(type);
 	uint32_t count = gather((uintptr_t*)tlc_unused_stack(c), 0, p, info->offsets, info->fields);
 	if (count != 0) drop_all(c, count);
-	free((void*)p); /* may be the program's function, and call the library */
+	tlc_host.free((void*)p); /* may be the program's function, and call the library */
 }
 
 /* Whether all references of the Vec at p fit into the ring. */
@@ -349,7 +349,7 @@ bool tlc_end_waiting_block(tl_context* c)
 	uint32_t count = gather(to, 0, p, info->offsets, info->fields);
 	if (info->vec != NULL) count = gather_elements(to, count, info->vec, &has);
 	if (count != 0) drop_all(c, count);
-	if (has.kind == TLC_DATA_MALLOC) free((void*)has.data);
-	free((void*)p); /* both may be the program's function, and call the library */
+	if (has.kind == TLC_DATA_MALLOC) tlc_host.free((void*)has.data);
+	tlc_host.free((void*)p); /* both may be the program's function, and call the library */
 	return true;
 }

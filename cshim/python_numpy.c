@@ -68,7 +68,7 @@ static __attribute__((noinline)) void* other_malloc(void* ctx, size_t bytes)
 {
 	void* p = bytes > TLC_MAX_SMALL ? pooled(tlc_tls, granted(bytes)) : NULL;
 	if (TLC_LIKELY(p != NULL)) return p;
-	return tlc_forked() ? in_child(malloc(at_least_1(bytes)), TL_FN_tl_numpy_malloc)
+	return tlc_forked() ? in_child(tlc_host.malloc(at_least_1(bytes)), TL_FN_tl_numpy_malloc)
 	                    : slow_numpy_malloc(ctx, granted(bytes));
 }
 
@@ -80,7 +80,8 @@ void* tl_numpy_calloc(void* ctx, size_t count, size_t bytes_each)
 		if (TLC_LIKELY(p != NULL)) return memset(p, 0, bytes);
 		if (bytes > TLC_MAX_SMALL && !tlc_forked()) return slow_numpy_calloc(ctx, 1, granted(bytes));
 	}
-	if (tlc_forked()) return in_child(calloc(at_least_1(count), at_least_1(bytes_each)), TL_FN_tl_numpy_calloc);
+	if (tlc_forked())
+		return in_child(tlc_host.calloc(at_least_1(count), at_least_1(bytes_each)), TL_FN_tl_numpy_calloc);
 	return slow_numpy_calloc(ctx, count, bytes_each);
 }
 
@@ -118,7 +119,7 @@ static __attribute__((noinline)) void other_free(void* block)
 		tlc_entry_end(c);
 	}
 	if (!foreign) return;
-	if (tlc_may_be_malloced((uintptr_t)block)) free(block);
+	if (tlc_may_be_malloced((uintptr_t)block)) tlc_host.free(block);
 	else tlc_fail(TL_E_UNKNOWN_POINTER, TL_FN_tl_numpy_free, block);
 }
 
@@ -163,9 +164,9 @@ static void* realloc_in_child(void* block, size_t bytes)
 {
 	size_t had = room((uintptr_t)block), wanted = at_least_1(bytes);
 	bool foreign = block == NULL || (!is_ours((uintptr_t)block) && tlc_may_be_malloced((uintptr_t)block));
-	if (foreign) return in_child(realloc(block, wanted), TL_FN_tl_numpy_realloc);
+	if (foreign) return in_child(tlc_host.realloc(block, wanted), TL_FN_tl_numpy_realloc);
 	if (had == 0) return NULL;
-	void* to = in_child(malloc(wanted), TL_FN_tl_numpy_realloc);
+	void* to = in_child(tlc_host.malloc(wanted), TL_FN_tl_numpy_realloc);
 	return to != NULL ? moved(to, block, had, wanted) : NULL;
 }
 

@@ -100,16 +100,26 @@ static inline __attribute__((always_inline)) bool peek(tl_shard* s, tlc_granule 
 	return later;
 }
 
-/* A block that was handed back or is held at zero has a start and owns nothing. Starts between
- * granules own nothing either way, and are taken to be held. */
+static __attribute__((noinline)) bool known_between(uintptr_t p)
+{
+	tlc_lookup x = tlc_lock_entry(p);
+	if (x.entry == NULL) return false;
+	bool known = tlc_is_live(x.entry) || x.entry->link != 0;
+	tlc_shard_unlock(x.shard);
+	return known;
+}
+
+/* A block that was handed back or is held at zero has a start and owns nothing. A block that starts
+ * between granules need not own one either way: its entry tells, under the lock. */
 bool tlc_foreign_known(uintptr_t p)
 {
 	uint64_t starts = 0, covers = 0;
 	tlc_granule at = tlc_start(p);
+	if (TLC_UNLIKELY((p & 15) != 0)) return known_between(p);
 	if (!peek(&tlc_shards[tlc_shard_of(p)], at, &starts, &covers)) return false;
 	if (TLC_LIKELY(starts & covers & tlc_bit(at.bit))) return true;
 	if (!(starts & tlc_bit(at.bit))) return false;
-	return (p & 15) != 0 || (tlc_units_up(0) != 0 && tlc_covered_above(p));
+	return tlc_units_up(0) != 0 && tlc_covered_above(p);
 }
 
 /* ---- covers of all levels ------------------------------------------------------- */

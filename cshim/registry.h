@@ -14,9 +14,8 @@
 #ifndef TL_REGISTRY_H
 #define TL_REGISTRY_H
 
-#include <malloc.h>
-
 #include "registry_blocks.h"
+#include "registry_host_malloc.h"
 
 /* Results; the numbers are those of registry.Result. All but OK, GONE and ZERO: nothing changed. */
 enum tlc_foreign_result {
@@ -25,7 +24,7 @@ enum tlc_foreign_result {
 	TLC_SLOW = 2,      /* the Go twin must do it */
 	TLC_GONE = 3,      /* that was the last reference: the entry is gone, the caller frees by kind */
 	TLC_STALE = 4,     /* not the generation meant, or held at zero */
-	TLC_REFUSED = 5,   /* inside a registered block, misaligned, or still held */
+	TLC_REFUSED = 5,   /* inside a registered block, no address of a block, or still held */
 	TLC_OVERFLOW = 6,  /* 15 references float already */
 	TLC_RETURNED = 7,  /* known, but back with the host: measure it and adopt it again */
 	TLC_ZERO = 8,      /* count is 0; the entry stays until the block is freed or registered again */
@@ -41,9 +40,9 @@ int tlc_enter(uintptr_t p, uint64_t bytes, uint64_t as, uint32_t* gen);
 tl_region* tlc_uncover_wide(tl_shard* s, tl_region* cell, tl_unit* u, uintptr_t p, uint64_t bytes);
 bool tlc_covered_above(uintptr_t p);    /* inside a block that owns the whole unit of p; takes no lock */
 int64_t tlc_foreign_count(uintptr_t p); /* -1 = unknown; 0 = held at zero; sticky counts are 2^32 - 1 */
-bool tlc_foreign_known(uintptr_t p);    /* registered and held by somebody; takes no lock */
+bool tlc_foreign_known(uintptr_t p);    /* registered and held by somebody; at multiples of 16 it takes no lock */
 uint32_t tlc_foreign_type(uintptr_t p); /* 0 = none, or nobody holds it */
-bool tlc_foreign_covered(uintptr_t p);  /* inside a registered block, its start included; takes no lock */
+bool tlc_foreign_covered(uintptr_t p);  /* the granule of p is a registered block's; takes no lock */
 bool tlc_foreign_seen(uintptr_t p);     /* the same, or the start of an entry whatever became of its block */
 void tlc_foreign_lock_all(void);        /* before fork */
 void tlc_foreign_unlock_all(void);      /* after it, in the parent and in the child */
@@ -122,16 +121,17 @@ static inline bool tlc_foreign_insert(uintptr_t p, uint64_t bytes, uint32_t kind
 
 /* Registers a block of malloc's for a scope: count 1, not floating. A block that was handed
  * back or is held at zero comes back to life. One that another thread has registered in the
- * meantime gets one more reference. */
+ * meantime gets one more reference. Go knows what is inside a block that ends between granules. */
 static inline int tlc_foreign_adopt(uintptr_t p, size_t usable, uint32_t* gen)
 {
-	if (TLC_UNLIKELY((p & 15) || !tlc_possible(p) || usable - 1 >= TL_FOREIGN_BYTES)) return TLC_REFUSED;
+	if (TLC_UNLIKELY((p & 15) != 0)) return TLC_SLOW;
+	if (TLC_UNLIKELY(!tlc_possible(p) || usable - 1 >= TL_FOREIGN_BYTES)) return TLC_REFUSED;
 	return tlc_enter(p, usable, TLC_FOREIGN_AS_ADOPTED, gen);
 }
 
 /* Registers a new block of malloc's of at least so many bytes; p is a multiple of 16. Without an owner it
  * gets no record. false: the block is not new, or too small, or memory is needed. The
- * search comes before malloc_usable_size, which must not read the inside of a registered block,
+ * search comes before the measuring, which must not read the inside of a registered block,
  * and the lock comes after it, since it may take long. The lock is taken at the version of the
  * search, so that what was found still holds. Budget: one compare-and-swap, about 110 instructions. */
 static inline __attribute__((always_inline)) bool tlc_adopt_new(uintptr_t p, uint64_t least, uint64_t as,
@@ -147,7 +147,7 @@ static inline __attribute__((always_inline)) bool tlc_adopt_new(uintptr_t p, uin
 	tl_unit* u = seen.unit;
 	if (u != NULL && tlc_vacant(u)) u = NULL;
 	if (TLC_UNLIKELY(u != NULL && ((tlc_get(&u->covers) | tlc_get(&u->starts)) & tlc_bit(at.bit)))) return false;
-	size_t usable = malloc_usable_size((void*)p);
+	size_t usable = tlc_host.usable((void*)p);
 	*size = usable;
 	if (TLC_UNLIKELY(usable - least >= TL_FOREIGN_BYTES)) return false;
 	if (TLC_UNLIKELY(!tlc_inside(p, usable)))

@@ -18,7 +18,9 @@
  * Where they fill whole units it owns those as granules of the next level, and so on. What a
  * block owns in one unit is a *cover*, and all of its covers are its *extent*: two covers in
  * each level at most, whatever the size. Addresses that are no multiple of 16 start in units
- * of level FINE (64 granules of one byte), where nothing is covered.
+ * of level FINE (64 granules of one byte), where nothing is covered. So of two blocks of 8 bytes
+ * in one granule the first owns it, and for an address between granules Go compares with the
+ * size of the granule's owner (runtime/registry/between.go).
  *
  * A cell has a list of units, and a unit has a list of entries:
  *

@@ -156,9 +156,9 @@ static void* new_block(tl_context* c, size_t bytes, size_t alignment)
 {
 	if (TLC_UNLIKELY(!tlc_is_fast(c) || bytes - 1 >= TL_FOREIGN_BYTES)) return NULL;
 	void* block = NULL;
-	if (TLC_UNLIKELY(posix_memalign(&block, alignment, bytes) != 0)) return NULL;
+	if (TLC_UNLIKELY(tlc_host.aligned(&block, alignment, bytes) != 0)) return NULL;
 	if (TLC_UNLIKELY(!tlc_foreign_insert((uintptr_t)block, bytes, TL_FOREIGN_ALIGNED))) {
-		free(block);
+		tlc_host.free_aligned(block);
 		return NULL;
 	}
 	c->foreign_adopted++;

@@ -1,10 +1,7 @@
 #define _GNU_SOURCE
 #include "registry_host_memory.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <gnu/libc-version.h>
-#include <malloc.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -44,33 +41,20 @@ static void know_page(uintptr_t p)
 	TLC_STORE(*at, (known >> 16 == region ? known : region << 16) | page);
 }
 
-/* Is malloc the C library's, which has a header before each block? Before a block of another
- * allocator, or of a sanitizer, there may be no memory. */
-static bool has_headers(void)
-{
-	static _Atomic int answer; /* 0 = not known, 1, -1 */
-	if (TLC_LOAD(answer) == 0) {
-		Dl_info ours, theirs;
-		bool found = dladdr((void*)(uintptr_t)malloc_usable_size, &ours) &&
-		             dladdr((void*)(uintptr_t)gnu_get_libc_version, &theirs);
-		TLC_STORE(answer, found && ours.dli_fbase == theirs.dli_fbase ? 1 : -1);
-	}
-	return TLC_LOAD(answer) > 0;
-}
-
+/* Before a block of another allocator than the C library's, or of a sanitizer, there may be no memory. */
 bool tlc_may_be_malloced(uintptr_t p)
 {
-	if ((p & 15) != 0 || p < TL_LOWEST_ADDRESS || p >> TLC_PROGRAM_BITS != 0) return false;
-	if (tlc_is_known(p)) return true;
-	if (!is_readable(p) || (has_headers() && !is_readable(p - TLC_HEADER_BYTES))) return false;
+	if ((p & tlc_host.misaligned) != 0 || p < TL_LOWEST_ADDRESS || p >> TLC_PROGRAM_BITS != 0) return false;
+	if (tlc_knows(p)) return true;
+	if (!is_readable(p) || (tlc_host.has_headers && !is_readable(p - TLC_HEADER_BYTES))) return false;
 	know_page(p);
 	return true;
 }
 
-/* malloc_usable_size for the slow path; false: p cannot be malloc's. */
+/* The size of a block for the slow path, 0 = not known; false: p cannot be malloc's. */
 bool tlc_usable_size(uintptr_t p, uint64_t* bytes)
 {
 	if (!tlc_may_be_malloced(p)) return false;
-	*bytes = malloc_usable_size((void*)p);
+	*bytes = tlc_host.usable((void*)p);
 	return true;
 }

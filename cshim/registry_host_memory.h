@@ -3,6 +3,7 @@
 #define TL_HOST_MEMORY_H
 
 #include "entry_guard.h"
+#include "registry_host_malloc.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -21,16 +22,19 @@ static inline bool tlc_knows_page(uintptr_t p)
 }
 
 /* Can p be a block of malloc's? It can when malloc might return the address and the memory can be
- * read, with the header before it, which malloc_usable_size reads. More cannot be known. A page
+ * read, with the header before it, which the C library's malloc_usable_size reads. More cannot be known. A page
  * that is not known yet takes a system call. */
 bool tlc_may_be_malloced(uintptr_t p);
 
-/* The same for pages that are known, without a system call. Budget: 1 load, 3 branches. */
-static inline bool tlc_is_known(uintptr_t p)
+/* Is the page of p known, and does p not stand at its beginning? */
+static inline bool tlc_knows(uintptr_t p)
 {
-	const uintptr_t aligned = 15, in_page = (1u << TLC_PAGE_BITS) - 1;
-	return TLC_LIKELY((p & aligned) == 0 && (p & in_page) > TLC_HEADER_BYTES && tlc_knows_page(p));
+	return (p & ((1u << TLC_PAGE_BITS) - 1)) > TLC_HEADER_BYTES && tlc_knows_page(p);
 }
+
+/* The same for addresses that the fast path adopts, multiples of 16, without a system call.
+ * Budget: 1 load, 3 branches. */
+static inline bool tlc_is_known(uintptr_t p) { return TLC_LIKELY((p & 15) == 0 && tlc_knows(p)); }
 
 #pragma GCC visibility pop
 

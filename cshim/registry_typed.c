@@ -3,8 +3,6 @@
  * registers blocks, object_typed.c ends them. */
 #include "object_fast.h"
 
-#include <malloc.h>
-
 #include "registry_host_memory.h"
 #include "registry_linked.h"
 
@@ -34,7 +32,7 @@ static uint64_t room_at(uintptr_t p, int* kind)
 	}
 	*kind = TLC_DATA_MALLOC;
 	if (tlc_in_heap(p) || tlc_in_slices(p) || tlc_foreign_seen(p) || !tlc_may_be_malloced(p)) return 0;
-	return malloc_usable_size((void*)p);
+	return tlc_host.usable((void*)p);
 }
 
 bool tlc_look_at_vec(const tl_type_info* info, uintptr_t p, uint64_t bytes, tlc_contents* has)

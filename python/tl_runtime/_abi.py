@@ -1221,9 +1221,10 @@ FUNCTIONS: tuple[Function, ...] = (
         """tl_mem_register_struct puts a reference into the current scope: a floating
         reference of the object if it has one, else a new one. The runtime adopts an
         address that it does not know as memory from malloc: the count is 1, and
-        free() is called when it reaches 0. Here the runtime has to trust the caller:
-        it checks only that the address is aligned to 16 bytes, can belong to a
-        program, and that malloc's header in front of it can be read.
+        free() is called when it reaches 0. malloc and free are the program's, whatever
+        library has them. Here the runtime has to trust the caller: it checks only that
+        the address is aligned as malloc's blocks are (to 16 bytes, or to 8 where malloc
+        is not the C library's), can belong to a program, and can be read.
 
         Ownership: the current scope holds the reference.
         Threads: any thread; the calling thread's scope.
@@ -4139,8 +4140,8 @@ FUNCTIONS: tuple[Function, ...] = (
         block of 0 bytes counts as one of 1. The runtime relies on the caller for the
         kind of the block. A block that overlaps a registered one is refused. Two overlaps
         are not noticed: a block that fills 64 KiB aligned to 64 KiB, over a smaller one
-        that begins where these 64 KiB begin; and a block inside another one, at an
-        address that is not a multiple of 16.
+        that begins where these 64 KiB begin; and a block over one that was registered
+        before it and contains no multiple of 16.
 
         Ownership: takes the block; the caller holds the reference, until
             tl_registry_unregister. On failure the block stays the caller's.
@@ -4279,15 +4280,16 @@ FUNCTIONS: tuple[Function, ...] = (
         ("pointer",),
         (),
         """tl_registry_is_registered tells whether a reference is held at exactly this
-        address. It takes no lock, so it delays no writer; while others write to that
-        part of the table it repeats its lookup, and after 32 attempts it takes the lock.
+        address. At a multiple of 16 it takes no lock, so it delays no writer; while others
+        write to that part of the table it repeats its lookup, and after 32 attempts it
+        takes the lock.
 
         Ownership: none.
         Threads: any thread, also in a forked child.
-        Returns: true when one is; false for NULL. An alias, a block with a deleter,
-            or an address that is not a multiple of 16, also counts as registered
-            after tl_ptr_dec_ref has brought its count to zero, until tl_mem_free;
-            tl_registry_info distinguishes the two.
+        Returns: true when one is; false for NULL. An alias, or a block with a
+            deleter, also counts as registered after tl_ptr_dec_ref has brought its
+            count to zero, until tl_mem_free; tl_registry_info distinguishes the
+            two.
         Errors: none.
         Cost: about 10 ns; one miss of the cache in a large table.
         """,

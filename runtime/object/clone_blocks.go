@@ -65,11 +65,10 @@ func (k *cloner) copyOfBlock(p uintptr) layout.Entry {
 // newBlock returns a block like another one, without its references; the caller holds the only one
 // to it.
 func (c *Context) newBlock(old registry.Typed, t *Type) (layout.Entry, status.Status) {
-	const alignment = 16
-	if process.cfg.AlignedAlloc == nil {
+	if process.cfg.Malloc == nil {
 		return layout.Entry{}, status.OutOfMemory
 	}
-	p := process.cfg.AlignedAlloc(old.Bytes, alignment)
+	p := process.cfg.Malloc(old.Bytes)
 	if p == 0 {
 		return layout.Entry{}, status.OutOfMemory
 	}

@@ -39,9 +39,12 @@ func (c *Context) freeForeign(ended registry.Ended) {
 		return
 	}
 	switch ended.Kind {
-	case layout.ForeignMalloc, layout.ForeignAligned:
-		if process.cfg.Free != nil {
-			process.cfg.Free(ended.Pointer)
+	case layout.ForeignMalloc:
+		c.freeMalloc(ended.Pointer)
+		return
+	case layout.ForeignAligned:
+		if process.cfg.AlignedFree != nil {
+			process.cfg.AlignedFree(ended.Pointer)
 		}
 		return
 	}

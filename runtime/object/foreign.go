@@ -210,7 +210,7 @@ func (c *Context) allocForeign(bytes, alignment uintptr, typ uint32) uintptr {
 	}
 	_, res := process.registry.Insert(p, bytes, layout.ForeignAligned, typ)
 	if res != registry.OK {
-		process.cfg.Free(p)
+		process.cfg.AlignedFree(p)
 		c.registered(p, bytes, res)
 		return 0
 	}

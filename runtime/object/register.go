@@ -51,7 +51,7 @@ func (c *Context) registerForeign(p uintptr, adoptUnknown bool) status.Status {
 		if process.registry.Covered(p) { // the size of its inside would be read from a block's contents
 			return c.Fail(status.AlreadyRegistered, textInsideBlock, p)
 		}
-		usable, ok := process.cfg.UsableSize(p)
+		usable, ok := measure(p, 1)
 		if !ok {
 			return c.Fail(status.InvalidArgument, textUnreadable, p)
 		}
@@ -70,15 +70,25 @@ func (c *Context) registerForeign(p uintptr, adoptUnknown bool) status.Status {
 	return c.foreign(p, res)
 }
 
+// measure returns the size of a block of malloc's; false: it cannot be one. Where the program's malloc
+// does not tell, a block has what it was aligned to, and the caller is trusted for so many bytes.
+func measure(p, least uintptr) (bytes uintptr, ok bool) {
+	bytes, ok = process.cfg.UsableSize(p)
+	if bytes == 0 {
+		bytes = max(least, process.cfg.MallocAlign)
+	}
+	return bytes, ok
+}
+
 // adoptable refuses what malloc cannot have returned: small numbers, what is not
-// aligned for any type, addresses beyond the user's half.
+// aligned as its blocks are, addresses beyond the user's half.
 func (c *Context) adoptable(p uintptr) status.Status {
-	const align, highest = 16, 1 << layout.ProgramBits
+	const highest = 1 << layout.ProgramBits
 	switch {
 	case process.cfg.UsableSize == nil:
 		return c.failPlace(p, place{where: elsewhere})
-	case p%align != 0:
-		return c.Fail(status.InvalidArgument, textMisaligned, p, align)
+	case p%process.cfg.MallocAlign != 0:
+		return c.Fail(status.InvalidArgument, textMisaligned, p, uint64(process.cfg.MallocAlign))
 	case p < layout.LowestAddress || p >= highest:
 		return c.Fail(status.InvalidArgument, textNotMalloc, p)
 	}

@@ -11,6 +11,7 @@
 package object
 
 import (
+	"cmp"
 	"sync"
 	"sync/atomic"
 
@@ -34,15 +35,20 @@ type Config struct {
 	// Settles tells that whoever leaves the slow path gives recorded allocations their
 	// stack (package track); a Go program's are those of its own calls.
 	Settles bool
-	// Free releases malloc'ed memory that was registered; nil in a Go program,
+	// Malloc is the program's malloc, 0 when there is none, and Free its free; nil in a Go program,
 	// where such memory cannot be registered.
-	Free func(p uintptr)
+	Malloc func(bytes uintptr) uintptr
+	Free   func(p uintptr)
+	// MallocAlign is what Malloc aligns the smallest blocks to; 0 means as the C library's does.
+	MallocAlign uintptr
 	// HasBarrier tells that memory.Barrier works without delay: the first context may be alone (alone.go).
 	HasBarrier bool
-	// UsableSize tells the bytes of a malloc'ed block; false: p cannot be one.
+	// UsableSize tells the bytes of a malloc'ed block, 0 where the program's malloc does not tell;
+	// false: p cannot be one.
 	UsableSize func(p uintptr) (bytes uintptr, ok bool)
-	// AlignedAlloc returns memory that Free takes, 0 when there is none.
+	// AlignedAlloc returns memory that AlignedFree takes, 0 when there is none.
 	AlignedAlloc func(bytes, alignment uintptr) uintptr
+	AlignedFree  func(p uintptr)
 	// Deleter returns the C function that frees memory of a kind that Free does not
 	// take (layout.ForeignNewArray, ForeignNewScalar); 0 when the process has none.
 	Deleter func(kind uint8) uintptr
@@ -113,12 +119,15 @@ func discard() {
 	}
 }
 
+const mallocAlign = 16
+
 func open(cfg Config) status.Status {
 	page, err := memory.Map(layout.SpanBytes, "globals")
 	if err != nil {
 		return status.OutOfMemory
 	}
 	g := layout.At[layout.Globals](page)
+	cfg.MallocAlign = cmp.Or(cfg.MallocAlign, mallocAlign)
 	process.cfg, process.g = cfg, g
 	g.Fast = 1
 	st := status.OK

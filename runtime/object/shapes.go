@@ -144,11 +144,11 @@ func roomOf(p uintptr) (room uint64, kind int) {
 	if d, known := process.registry.Describe(p); known {
 		return uint64(d.Real + d.Bytes - p), registeredData
 	}
-	if p%16 != 0 || p < layout.LowestAddress || p >= 1<<layout.ProgramBits || process.cfg.UsableSize == nil ||
-		process.registry.Covered(p) {
+	if process.cfg.UsableSize == nil || p%process.cfg.MallocAlign != 0 || p < layout.LowestAddress ||
+		p >= 1<<layout.ProgramBits || process.registry.Covered(p) {
 		return 0, noData
 	}
-	n, readable := process.cfg.UsableSize(p)
+	n, readable := measure(p, layout.ForeignBytes)
 	if !readable {
 		return 0, noData
 	}
@@ -219,10 +219,10 @@ func (c *Context) newShapeData(old contents, bytes uintptr) (v contents, st stat
 		e, st := c.newHeld(bytes, layout.TypePlain, false)
 		return contents{data: e.Object, kind: heapData}, st
 	}
-	if process.cfg.AlignedAlloc == nil {
+	if process.cfg.Malloc == nil {
 		return v, status.OutOfMemory
 	}
-	v = contents{data: process.cfg.AlignedAlloc(bytes, 16), kind: ownData}
+	v = contents{data: process.cfg.Malloc(bytes), kind: ownData}
 	if v.data == 0 {
 		return v, status.OutOfMemory
 	}

@@ -74,7 +74,7 @@ func (c *Context) measureTyped(p uintptr, t *Type) (usable uintptr, st status.St
 	case process.registry.Covered(p): // the size of its inside would be read from a block's contents
 		return 0, c.Fail(status.AlreadyRegistered, textInsideBlock, p)
 	}
-	usable, readable := process.cfg.UsableSize(p)
+	usable, readable := measure(p, t.Size)
 	switch {
 	case !readable:
 		return 0, c.Fail(status.InvalidArgument, textUnreadable, p)

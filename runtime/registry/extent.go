@@ -183,24 +183,35 @@ func (t *Table) coveredAt(up int, p uintptr) bool {
 // be held.
 func (t *Table) coveredAbove(p uintptr) bool {
 	for up := 1; up < layout.UnitLevels; up++ {
-		if atomic.LoadUint32(&t.header.Units[up]) != 0 && t.coveredAt(up, p) {
+		if t.owns(up, p) {
 			return true
 		}
 	}
 	return false
 }
 
-// insideAbove tells whether [p, p+bytes) begins or ends inside a block that owns whole units
-// there.
+// insideAbove tells whether [p, p+bytes) begins inside a block that the search under the locks of
+// its own granules does not find, or ends inside one that owns whole units there.
 func (t *Table) insideAbove(p, bytes uintptr) bool {
-	if bytes == 0 || atomic.LoadUint32(&t.header.Units[0]) == 0 {
+	switch {
+	case bytes == 0:
+		return false
+	case p&15 != 0 && t.insideBetween(p):
+		return true
+	case atomic.LoadUint32(&t.header.Units[0]) == 0:
 		return false
 	}
-	_, end := owned(p, bytes)
-	return t.coveredAbove(p) || t.coveredAbove(uintptr(end-1)<<4)
+	first, end := owned(p, bytes)
+	return first < end && (t.coveredAbove(uintptr(first)<<4) || t.coveredAbove(uintptr(end-1)<<4))
 }
 
 // Covered tells whether p is inside a registered block, its start included.
 func (t *Table) Covered(p uintptr) bool {
-	return possible(p) && (t.coveredAt(0, p) || t.coveredAbove(p))
+	switch {
+	case !possible(p):
+		return false
+	case p&15 != 0:
+		return t.startsAt(p) || t.insideBetween(p)
+	}
+	return t.coveredAt(0, p) || t.coveredAbove(p)
 }

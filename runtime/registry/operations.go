@@ -42,7 +42,7 @@ func nextGen(s *layout.Shard) uint32 {
 // handed back or is held at zero comes back to life. One that another thread has registered
 // in the meantime gets one more reference.
 func (t *Table) Adopt(p, usable uintptr) (gen uint32, r Result) {
-	if p&15 != 0 || usable == 0 {
+	if usable == 0 {
 		return 0, Refused
 	}
 	gen, r = t.enter(p, usable, layout.ForeignMalloc<<layout.ForeignKindShift|layout.ForeignAdopted, 0, nil)

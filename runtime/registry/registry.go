@@ -31,7 +31,7 @@ const (
 	slow            // a shard has no room
 	Gone            // that was the last reference: the entry is gone, the caller frees by kind
 	Stale           // not the generation meant, or held at zero
-	Refused         // inside a registered block, misaligned, or still held
+	Refused         // inside a registered block, no address of a block, or still held
 	Overflow        // 15 references float already
 	Returned        // known, but back with the host: measure it and adopt it again
 	Zero            // count is 0; the entry stays until it is forgotten or registered again

@@ -116,7 +116,7 @@ func TestInteriorPointersAreRefused(t *testing.T) {
 
 func TestImpossibleAddresses(t *testing.T) {
 	table := open64(t)
-	for _, p := range []uintptr{0, 8, base + 8, 1 << 57, math.MaxUint64 &^ 15} {
+	for _, p := range []uintptr{0, 1 << 57, math.MaxUint64 &^ 15} {
 		_, r := table.Adopt(p, 64)
 		assert.Equal(t, Refused, r, "%#x", p)
 		assert.Equal(t, Miss, table.Acquire(p))

@@ -27,7 +27,7 @@ func isDying(b *layout.BlockRecord) bool {
 
 // InsertTyped registers a block of malloc's with a type: count 1, held by the caller.
 func (t *Table) InsertTyped(p, bytes uintptr, typ, owner uint32) (gen uint32, r Result) {
-	if p&15 != 0 || bytes == 0 {
+	if bytes == 0 {
 		return 0, Refused
 	}
 	b := Block{Real: p, Bytes: bytes, Kind: layout.ForeignMalloc, Deleter: uintptr(typ), Ctx: uintptr(owner)}

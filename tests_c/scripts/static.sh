@@ -28,14 +28,16 @@ runs() {
 	done
 }
 
-for test in scopes references types tensors tensor_pool registry leak_report start signals limits fork process_end; do
+for test in small_blocks scopes references types tensors tensor_pool registry leak_report start signals limits fork process_end; do
 	build "$work/$test" "$source/tests_c/${test}_test.c" "$archive"
 	runs "$work/$test" $test
 done
 ! readelf -d "$work/scopes" | grep -q libtl_runtime || fail 'a program wants the shared library'
 for flags in -no-pie -Wl,--gc-sections -static -static-pie; do
-	build "$work/linked" "$source/tests_c/signals_test.c" "$archive" $flags
-	runs "$work/linked" "signals $flags"
+	for test in signals adopt small_blocks; do # the last replaces malloc
+		build "$work/linked" "$source/tests_c/${test}_test.c" "$archive" $flags
+		runs "$work/linked" "$test $flags"
+	done
 done
 readelf -n "$work/scopes" | grep -q 'Provider: tl_runtime' || fail 'the probes are lost'
 
@@ -55,4 +57,4 @@ sed -f "$work/names.sed" "$source/include/tl_runtime.ll" >"$work/renamed.ll"
 ! grep '@tl_tensor_' "$work/renamed.ll" || fail 'declarations of IR keep our names'
 grep -q '@tlrt_tensor_new(' "$work/renamed.ll" || fail 'declarations of IR were not renamed'
 cat "$work/said"
-echo "12 programs on both paths, 4 ways to link; the archive has $(stat -c %s "$archive") bytes"
+echo "14 programs on both paths, 3 of them in 4 more ways to link; the archive has $(stat -c %s "$archive") bytes"

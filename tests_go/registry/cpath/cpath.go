@@ -5,18 +5,17 @@ package cpath
 
 /*
 #cgo CFLAGS: -std=gnu11 -O1 -Wall -Wextra
-#include <malloc.h>
+#include "registry_linked.h"
 
 static size_t usable;
 static size_t measured(void* block) { (void)block; return usable; }
-#define malloc_usable_size measured // the blocks of tests are not there
-#include "registry_linked.h"
+tlc_host_malloc tlc_host = {.usable = measured}; // the blocks of tests are not there
 
 static int adopt(uintptr_t p, uint64_t bytes, uint32_t* gen)
 {
 	uint64_t size;
 	usable = bytes;
-	return tlc_foreign_adopt_new(p, gen, &size) ? TLC_OK : tlc_foreign_adopt(p, bytes, gen);
+	return (p & 15) == 0 && tlc_foreign_adopt_new(p, gen, &size) ? TLC_OK : tlc_foreign_adopt(p, bytes, gen);
 }
 static bool insert(uintptr_t p, uint64_t bytes, uint32_t kind) { return tlc_foreign_insert(p, bytes, kind); }
 static int registered(uintptr_t p, uint32_t* gen) { return tlc_foreign_register(p, gen); }

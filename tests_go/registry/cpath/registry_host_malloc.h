@@ -1,0 +1,1 @@
+../../../cshim/registry_host_malloc.h
