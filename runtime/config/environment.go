@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,19 +76,35 @@ func (o *Options) take(name, value string) string {
 // Complaints returns what ReadEnvironment did not understand.
 func (o *Options) Complaints() []string { return o.complaints }
 
-// like returns the option whose name was probably meant: two letters off at most, one
-// in short names.
+// like returns the option whose name was probably meant.
 func (o *Options) like(name string) (found string) {
-	nearest := 2
-	if len(name) < 10 {
-		nearest = 1
-	}
-	for _, option := range o.Names() {
+	nearest := mostOff(len(name))
+	for option := range o.candidates(len(name)) {
 		if d := distance(strings.ToUpper(name), option); d <= nearest {
 			found, nearest = option, d-1
 		}
 	}
 	return found
+}
+
+// mostOff is how many letters a name of a length may be off.
+func mostOff(length int) int {
+	if length < 10 {
+		return 1
+	}
+	return 2
+}
+
+// candidates are the options whose names are not longer or shorter by more than that,
+// sorted: a difference in length is a distance, too.
+func (o *Options) candidates(length int) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, option := range o.Names() {
+			if off := len(option) - length; max(off, -off) <= mostOff(length) && !yield(option) {
+				return
+			}
+		}
+	}
 }
 
 // distance is the number of letters to insert, delete, replace or swap with the next one

@@ -70,6 +70,28 @@ func TestEveryOptionRefusesWhatDoesNotSuit(t *testing.T) {
 	require.ErrorContains(t, err, "the options are TL_ARENA_BYTES, ")
 }
 
+// A comparison takes time that grows with both lengths.
+func TestNamesOfOtherLengthsAreNotCompared(t *testing.T) {
+	o := New()
+	for _, c := range []struct {
+		length int
+		want   []string
+	}{
+		{len("TL_TRACK"), []string{"TL_DEBUG", "TL_DEVICE", "TL_TRACE", "TL_TRACK"}},
+		{len("TL_REGISTRY_SHARDS"), []string{"TL_MEM_SOFT_LIMIT", "TL_OPENCL_LIBRARY", "TL_REGISTRY_SHARDS"}},
+		{21, nil}, {1024, nil}, {1 << 20, nil}, {0, nil},
+	} {
+		var names []string
+		for name := range o.candidates(c.length) {
+			names = append(names, name)
+		}
+		require.Equal(t, c.want, names, "%d", c.length)
+	}
+	require.Equal(t, "TL_TRACK", o.like("TL_TRAK"))
+	require.Equal(t, "TL_REGISTRY_SHARDS", o.like("TL_REGISTRYSHARD"))
+	require.Equal(t, "", o.like("TL_"+strings.Repeat("A", 1<<20)))
+}
+
 func TestDistance(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
