@@ -46,6 +46,10 @@ enum { TL_PROGRAM_BITS_AMD64 = 47, TL_PROGRAM_BITS_ARM64 = 48 };
 #define TLC_PROGRAM_BITS TL_PROGRAM_BITS_AMD64
 #endif
 
+/* The lowest number of a descriptor of the library: those below it are standard input, output and error, also where the
+ * program has closed them. */
+#define TL_FIRST_DESCRIPTOR 3
+
 /* Geometry of the heap. */
 enum {
 	TL_SPAN_SHIFT = 16,

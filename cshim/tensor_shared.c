@@ -72,7 +72,7 @@ static bool share(const tl_tensor* tensor, uint32_t flags, tl_tensor_shared* out
 		if (fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE) != 0) return false;
 		read_only = true;
 	}
-	const int other = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	const int other = fcntl(fd, F_DUPFD_CLOEXEC, TL_FIRST_DESCRIPTOR);
 	if (other < 0) return false;
 	*out = (tl_tensor_shared){
 		.struct_size = sizeof *out,
@@ -140,7 +140,10 @@ static bool has_room(int fd, uint64_t offset, uint64_t bytes, bool* read_only)
 static bool map(mapping* m, int fd, uint64_t offset, uint64_t bytes, bool read_only)
 {
 	const uint64_t before = offset % (uint64_t)sysconf(_SC_PAGESIZE);
-	*m = (mapping){.start = NULL, .bytes = before + bytes, .fd = fcntl(fd, F_DUPFD_CLOEXEC, 0), .offset = offset};
+	*m = (mapping){.start = NULL,
+	               .bytes = before + bytes,
+	               .fd = fcntl(fd, F_DUPFD_CLOEXEC, TL_FIRST_DESCRIPTOR),
+	               .offset = offset};
 	if (m->fd < 0) return false;
 	if (bytes == 0) return true;
 	void* p = mmap(NULL, m->bytes, read_only ? PROT_READ : PROT_READ | PROT_WRITE, MAP_SHARED, m->fd,

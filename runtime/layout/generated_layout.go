@@ -13,6 +13,10 @@ const (
 	ProgramBitsArm64 = 48
 )
 
+// The lowest number of a descriptor of the library: those below it are standard input, output and error, also where the
+// program has closed them.
+const FirstDescriptor = 3
+
 // Geometry of the heap.
 const (
 	SpanShift  = 16

@@ -46,6 +46,7 @@ func memfd() (int, error) {
 	if err == unix.EINVAL {
 		file, err = unix.MemfdCreate(name, flags)
 	}
+	file, err = AboveStandard(file, err)
 	if err != nil {
 		return -1, refusal(err)
 	}
@@ -112,7 +113,7 @@ func DuplicateFile(file int) (int, error) {
 	if !allowed() {
 		return -1, ErrNoDescriptor
 	}
-	other, err := unix.FcntlInt(uintptr(file), unix.F_DUPFD_CLOEXEC, 0)
+	other, err := unix.FcntlInt(uintptr(file), unix.F_DUPFD_CLOEXEC, layout.FirstDescriptor)
 	if err != nil {
 		return -1, refusal(err)
 	}
