@@ -4,9 +4,9 @@ package main
 #include <stdint.h>
 #include "../cshim/registry_host_malloc.h"
 
-extern char** environ;
+char** tlc_environment(void);
 // Setting i of the environment, 0 behind the last one.
-static uintptr_t tlc_setting(uintptr_t i) { return environ == NULL ? 0 : (uintptr_t)environ[i]; }
+static uintptr_t tlc_setting_at(uintptr_t i) { return (uintptr_t)tlc_environment()[i]; }
 static uintptr_t tlc_malloc(uintptr_t bytes) { return (uintptr_t)tlc_host.malloc(bytes); }
 static void tlc_free(uintptr_t p) { tlc_host.free((void*)p); }
 static void tlc_free_aligned(uintptr_t p) { tlc_host.free_aligned((void*)p); }
@@ -66,7 +66,7 @@ func contained[R any](failed R, body func() R) (result R) {
 // host has set since its start.
 func environment() (settings []string) {
 	for i := uintptr(0); ; i++ {
-		at := uintptr(C.tlc_setting(C.uintptr_t(i)))
+		at := uintptr(C.tlc_setting_at(C.uintptr_t(i)))
 		if at == 0 {
 			return settings
 		}
@@ -76,7 +76,7 @@ func environment() (settings []string) {
 	}
 }
 
-// tlentry_open starts the runtime with the options of the environment. A
+// tlentry_open starts the runtime with the options that tl_configure has set and those of the environment. A
 // setting that is not understood leaves the default; this function, tl_init and
 // tl_config_dump report it. After a failure a later call may try again, with
 // the environment of that moment.
@@ -250,18 +250,22 @@ func tlentry_trim(c uintptr) {
 	guarded(c, 0, func(o *object.Context) int { o.Trim(); return 0 })
 }
 
-// tlentry_check_option checks an option before the first use.
+// tlentry_configure sets an option before the first use, which takes it over the environment's.
 //
-//export tlentry_check_option
-func tlentry_check_option(key, value uintptr) int32 {
+//export tlentry_configure
+func tlentry_configure(key, value uintptr) int32 {
 	return contained(int32(status.Internal), func() int32 {
 		name, named := text(key)
 		wanted, given := text(value)
 		if !named || !given {
 			return int32(status.InvalidArgument)
 		}
-		if _, err := options.Check(name, wanted); err != nil {
+		fixed, err := options.Check(name, wanted)
+		if err != nil {
 			return int32(status.InvalidArgument)
+		}
+		if fixed == config.FixedByLoad {
+			return int32(status.Busy)
 		}
 		options.Expect(name, wanted)
 		return int32(status.OK)

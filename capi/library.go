@@ -114,13 +114,28 @@ const _ = "tl_abi_version"
 // Threads: any thread; concurrent first calls wait for one of them.
 // Returns: TL_OK, or what went wrong.
 // Errors: TL_E_OUT_OF_MEMORY (nothing works), TL_E_INVALID_ARGUMENT (a setting in the
-// environment; everything works).
+// environment: everything works, or where it is GOMEMLIMIT, GOMAXPROCS or GODEBUG, nothing).
 // Cost: about a millisecond the first time.
 //
 //export tlgo_init
 func tlgo_init(c uintptr) int32 {
 	return guardedStatus(c, ready)
 }
+
+// tl_is_started tells whether the slow path has been started: when the library was loaded, or
+// by the first call that needed it (TL_START). A child of fork() can use the whole library if it was
+// not started before the fork. A daemon asks this before it forks.
+//
+//	C: bool tl_is_started(void);
+//
+// Ownership: none.
+// Threads: any thread, also in a forked child.
+// Returns: whether it has been started, in this process or in the one that forked it.
+// Errors: none.
+// Cost: constant.
+// Path: shim.
+// LLVM: nounwind, willreturn.
+const _ = "tl_is_started"
 
 // tl_shutdown closes the calling thread's scopes and frames, releases what its
 // root scope holds and gives idle memory back to the system. Live objects stay valid and
@@ -142,8 +157,9 @@ func tlgo_shutdown(c uintptr) int32 {
 }
 
 // tl_configure sets an option. Keys and values are those of the TL_ environment
-// variables ("TL_ON_ERROR", "abort"), which it overrides. Options that shape
-// the reservation of address space are fixed by the first use of the library.
+// variables ("TL_ON_ERROR", "abort"), which it overrides. Programs that this one starts
+// do not inherit it. Options that shape the reservation of address space are fixed by the first
+// use of the library, TL_START by its load.
 //
 //	C: tl_status tl_configure(const char* key, const char* value);
 //
@@ -151,7 +167,7 @@ func tlgo_shutdown(c uintptr) int32 {
 // Threads: any thread; the option holds for all of them.
 // Returns: TL_OK, or why the option keeps its value.
 // Errors: TL_E_INVALID_ARGUMENT (unknown key, or a value that is invalid for it),
-// TL_E_BUSY (fixed by the first use), TL_E_OUT_OF_MEMORY (no memory for what
+// TL_E_BUSY (fixed by the first use or the load), TL_E_OUT_OF_MEMORY (no memory for what
 // the option requests).
 // Cost: constant; not meant for hot paths.
 // Path: fast.
@@ -296,7 +312,7 @@ const _ = "tl_thread_detach"
 // Threads: any thread; concurrent first calls wait for one of them.
 // Returns: TL_OK, or what went wrong.
 // Errors: TL_E_OUT_OF_MEMORY (nothing works), TL_E_INVALID_ARGUMENT (a setting in the
-// environment; everything works).
+// environment: everything works, or where it is GOMEMLIMIT, GOMAXPROCS or GODEBUG, nothing).
 // Cost: about a millisecond the first time.
 //
 //export tlgo_mem_manager_init

@@ -56,8 +56,8 @@ func configure(o *object.Context, key, value uintptr) status.Status {
 	if err != nil {
 		return fail(o, status.InvalidArgument, "%v", err)
 	}
-	if fixed {
-		return fail(o, status.Busy, "%s is fixed by the first use of the library; set it before", name)
+	if fixed != config.NotFixed {
+		return fail(o, status.Busy, "%s is fixed by the %s of the library; set it before", name, fixed)
 	}
 	before, source := options.Word(name), options.Source(name)
 	if err := options.Set(name, wanted, config.FromCall); err != nil {

@@ -20,7 +20,7 @@ void tlentry_recycle(uintptr_t context, uintptr_t object, uint32_t record, uint3
 void tlentry_cool(uintptr_t context);
 void tlentry_trim(uintptr_t context);
 void tlentry_show_stats(void);
-int32_t tlentry_check_option(uintptr_t key, uintptr_t value);
+int32_t tlentry_configure(uintptr_t key, uintptr_t value);
 uintptr_t tlentry_device_allocate(uintptr_t context, uintptr_t which, uintptr_t bytes);
 uint8_t tlentry_numpy_free(uintptr_t context, uintptr_t block);
 void tlentry_torch_free(uintptr_t context, uintptr_t block, int32_t cuda, uintptr_t stream);

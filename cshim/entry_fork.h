@@ -8,7 +8,11 @@
 
 #pragma GCC visibility push(hidden)
 
-extern _Atomic(volatile char*) tlc_alive; /* points to 0 in a forked child: the page is wiped */
+/* Points to 0 in a forked child: the page is wiped. NULL: Go has not been started, and a child may start it. */
+extern _Atomic(volatile char*) tlc_alive;
+
+/* Before Go's first thread exists: children that are forked from now on lack it. */
+void tlc_watch_forks(void);
 
 static inline bool tlc_forked(void)
 {

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "entry_environment.h"
 #include "entry_signals.h"
 #include "entry_stack.h"
 #include "entry_start.h"
@@ -90,9 +91,8 @@ static int create(pthread_t* thread)
 static unsigned processors(void)
 {
 	cpu_set_t set;
-	const char* chosen = getenv("GOMAXPROCS");
-	int count = chosen != NULL ? atoi(chosen) : 0;
-	if (count <= 0) count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : MOST_PROCESSORS;
+	int count = tlc_go_processors();
+	if (count == 0) count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : MOST_PROCESSORS;
 	return count < MOST_PROCESSORS ? (unsigned)count : MOST_PROCESSORS;
 }
 

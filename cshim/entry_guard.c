@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "entry.h"
+#include "entry_descriptors.h"
 #include "entry_signals.h"
 #include "entry_stack.h"
 #include "entry_start.h"
@@ -70,9 +71,12 @@ static void after_fork_parent(void)
 	pthread_mutex_unlock(&start_lock);
 }
 
+static void let_threads_enter(void) { sem_init(&first_entries, 0, FIRST_ENTRIES); }
+
 static void after_fork_child(void)
 {
-	tlc_alive = &alive_fallback;
+	if (tlc_alive == NULL) let_threads_enter(); /* one that waited for this lock was about to */
+	else tlc_alive = &alive_fallback;
 	alive_fallback = 0;
 	tl_context* own = tlc_own_context();
 	if (own != NULL) tlc_end_samples(own);
@@ -80,10 +84,10 @@ static void after_fork_child(void)
 	after_fork_parent();
 }
 
-static void watch_forks(void)
+void tlc_watch_forks(void)
 {
-	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 	char* page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	alive_fallback = 1;
 	tlc_alive = &alive_fallback;
 	if (page == MAP_FAILED) return;
 	*page = 1;
@@ -106,6 +110,7 @@ static uint32_t thread_number(void)
 static void lend_error(tl_context* c)
 {
 	c->thread_number = thread_number();
+	tlc_apart.lack = 0;
 	c->status = tlc_apart.status;
 	c->error_function = tlc_apart.function;
 	c->error_kind = c->message_ready = 0;
@@ -165,8 +170,6 @@ static void publish(tl_globals* globals)
 	atomic_store_explicit(&tlc_shared, globals, memory_order_release);
 }
 
-static bool may_enter_go(void) { return tlc_start_go(&thread_key, thread_ended); }
-
 static tl_status start(void)
 {
 	if (atomic_load_explicit(&started, memory_order_acquire)) return tlc_go_has_room() ? TL_OK : TL_E_OUT_OF_MEMORY;
@@ -174,12 +177,14 @@ static tl_status start(void)
 	tl_status status = TL_OK;
 	if (!atomic_load_explicit(&started, memory_order_relaxed)) {
 		uintptr_t globals = 0;
-		if (may_enter_go()) {
+		tlc_places places;
+		tlc_take_places(&places);
+		status = tlc_start_go(&thread_key, thread_ended);
+		if (status == TL_OK) {
 			status = tlentry_open((uintptr_t)&globals);
 			if (status == TL_E_OUT_OF_MEMORY) tlc_tables_were_refused();
-		} else {
-			status = TL_E_OUT_OF_MEMORY;
 		}
+		tlc_leave_places(&places);
 		if (status == TL_OK) {
 			publish((tl_globals*)globals);
 			tlc_forget_relocations();
@@ -191,22 +196,30 @@ static tl_status start(void)
 	return status;
 }
 
-__attribute__((constructor)) static void prepare_entry(void)
+__attribute__((constructor(TLC_BEFORE_GO))) static void prepare_entry(void)
 {
-	sem_init(&first_entries, 0, FIRST_ENTRIES);
-	watch_forks(); /* the slow path's threads are missing in a child whether it was used before or not */
+	let_threads_enter();
+	pthread_atfork(before_fork, after_fork_parent, after_fork_child);
 }
 
-tl_status tlc_check_option(const char* key, const char* value)
+bool tlc_configure_first(const char* key, const char* value, tl_status* status)
 {
-	if (tlc_forked()) return TL_E_FORKED;
+	*status = TL_E_FORKED;
+	if (tlc_forked()) return true;
 	tlc_quiet before;
+	tlc_places places;
 	tlc_begin_quiet(&before);
 	pthread_mutex_lock(&start_lock);
-	tl_status status = may_enter_go() ? tlentry_check_option((uintptr_t)key, (uintptr_t)value) : TL_E_OUT_OF_MEMORY;
+	bool first = !atomic_load_explicit(&started, memory_order_relaxed);
+	if (first) {
+		tlc_take_places(&places);
+		*status = tlc_start_go(&thread_key, thread_ended);
+		if (*status == TL_OK) *status = tlentry_configure((uintptr_t)key, (uintptr_t)value);
+		tlc_leave_places(&places);
+	}
 	pthread_mutex_unlock(&start_lock);
 	tlc_end_quiet(&before);
-	return status;
+	return first;
 }
 
 /* For Go, while a call of this thread is in Go; 0: the thread has no context of its own. */
@@ -289,7 +302,10 @@ static tl_context* go_in_shared(void)
 
 static tl_context* refuse(tl_status status, uint32_t function, tl_status* why)
 {
-	*why = function != TL_FN_NONE ? tlc_fail(status, function, NULL) : status;
+	bool starting = status != TL_E_FORKED && status != TL_E_BUSY;
+	*why = status;
+	if (function != TL_FN_NONE)
+		(void)(starting ? tlc_fail_to_start(status, function) : tlc_fail(status, function, NULL));
 	return NULL;
 }
 

@@ -85,8 +85,9 @@ static inline tl_status tlc_found(tl_context* c, tl_status status)
  * its end, and while it shares context 0, which lends it. */
 typedef struct tlc_error {
 	tl_status status;
-	uint32_t function : 31;
-	bool telling : 1; /* the error callback runs: failures of its calls are not reported */
+	uint32_t function : 24;
+	uint32_t lack : 7; /* a tlc_lack: why the first use was refused */
+	bool telling : 1;  /* the error callback runs: failures of its calls are not reported */
 } tlc_error;
 
 /* globals.on_error */
@@ -107,6 +108,9 @@ void tlc_report_error(tl_context* c) __attribute__((cold));
 /* Records an error of the calling thread and returns its status. */
 tl_status tlc_fail(tl_status status, uint32_t function, const void* pointer) __attribute__((cold));
 
+/* The same of a call that found Go not started, and why it is not. */
+tl_status tlc_fail_to_start(tl_status status, uint32_t function) __attribute__((cold));
+
 /* The text of tl_last_error when Go cannot be entered: the function, and the status's sentence. */
 const char* tlc_error_text(tl_status status, uint32_t function) __attribute__((cold));
 
@@ -125,8 +129,8 @@ void tlc_cool(tl_context* c);
 tl_context* tlc_enter_unattached(void);
 void tlc_leave_unattached(tl_context* c);
 
-/* Checks an option before the first use. */
-tl_status tlc_check_option(const char* key, const char* value);
+/* Sets an option before the first use; false: that has been. */
+bool tlc_configure_first(const char* key, const char* value, tl_status* status);
 
 /* The calling thread's own context, whatever the thread sees; NULL: it is not attached. */
 static inline tl_context* tlc_own_context(void) { return tlc_tls->self; }

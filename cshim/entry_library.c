@@ -6,7 +6,10 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "entry_environment.h"
 #include "object_fast.h"
+
+bool tl_is_started(void) { return atomic_load_explicit(&tlc_alive, memory_order_acquire) != NULL; }
 
 const char* tl_version(void) { return TL_RUNTIME_VERSION; }
 uint32_t tl_abi_version(void) { return TL_ABI_VERSION; }
@@ -21,14 +24,28 @@ const tl_symbol* tl_symbols(size_t* out_count)
 	return tlc_symbols;
 }
 
-/* Before the first use the option is put into the environment, where the first use reads it. */
+/* A flag, as package config reads it. */
+static bool is_on(const char* value)
+{
+	static const char* const words[] = {"1", "on", "true", "yes"};
+	for (size_t i = 0; value != NULL && i < sizeof words / sizeof *words; i++)
+		if (strcasecmp(value, words[i]) == 0) return true;
+	return false;
+}
+
+/* What the program has set TL_MEM_LOG to before the first use. */
+static _Atomic enum { FROM_ENVIRONMENT, OFF, ON } mem_log;
+
+/* Before the first use package config keeps the value, for the first use to take it over the environment's. */
 tl_status tl_configure(const char* key, const char* value)
 {
+	tl_status status;
 	if (tlc_shared != &tlc_g) return slow_configure(key, value);
 	if (key == NULL || value == NULL) return tlc_fail(TL_E_INVALID_ARGUMENT, TL_FN_tl_configure, NULL);
-	tl_status status = tlc_check_option(key, value);
-	if (status == TL_OK && setenv(key, value, 1) != 0) status = TL_E_OUT_OF_MEMORY;
-	return status == TL_OK ? TL_OK : tlc_fail(status, TL_FN_tl_configure, NULL);
+	if (!tlc_configure_first(key, value, &status)) return slow_configure(key, value);
+	if (status != TL_OK) return tlc_fail_to_start(status, TL_FN_tl_configure);
+	if (strcmp(key, "TL_MEM_LOG") == 0) mem_log = is_on(value) ? ON : OFF;
+	return TL_OK;
 }
 
 int64_t tl_get_memory_bytes(void)
@@ -45,20 +62,11 @@ int64_t tl_get_memory_mb(void) { return tl_get_memory_bytes() >> 20; }
 
 /* ---- TL_MEM_LOG ------------------------------------------------------------------ */
 
-/* A flag of the environment, as package config reads it. */
-static bool is_on(const char* value)
-{
-	static const char* const words[] = {"1", "on", "true", "yes"};
-	for (size_t i = 0; value != NULL && i < sizeof words / sizeof *words; i++)
-		if (strcasecmp(value, words[i]) == 0) return true;
-	return false;
-}
-
-/* Reading TL_MEM_LOG must not start the library: before the first use the environment has the
- * value. */
+/* Reading TL_MEM_LOG must not start the library. */
 static bool logging(void)
 {
-	return TLC_LIKELY(tlc_shared != &tlc_g) ? TLC_LOAD(tlc_shared->mem_log) != 0 : is_on(getenv("TL_MEM_LOG"));
+	if (TLC_LIKELY(tlc_shared != &tlc_g)) return TLC_LOAD(tlc_shared->mem_log) != 0;
+	return mem_log == FROM_ENVIRONMENT ? is_on(tlc_setting("TL_MEM_LOG")) : mem_log == ON;
 }
 
 tl_status tl_log_alloc(const void* pointer, int64_t bytes, const char* file, uint32_t line)

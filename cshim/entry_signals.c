@@ -50,22 +50,39 @@ void tlc_release_handlers(void) { pthread_sigmask(SIG_SETMASK, &held, NULL); }
 
 enum { SIGNALS = 32 }; /* 32 and 33 are the C library's, which Go has to take care of */
 static struct sigaction found[SIGNALS];
+static struct sigaction of_go[SIGNALS]; /* flags are 0 where Go has no handler */
 
 __attribute__((constructor(TLC_BEFORE_GO))) static void look_at_handlers(void)
 {
 	for (int i = 1; i < SIGNALS; i++) sigaction(i, NULL, &found[i]);
 }
 
-/* Go adds SA_ONSTACK to the program's handlers for the sake of its own threads. But no handler runs
- * on those, and Go's signal stacks are small. Go also takes SIGURG for its preemption, which is
- * off. */
-void tlc_restore_handlers(void)
+static bool is_same(const struct sigaction* a, const struct sigaction* b)
+{
+	return a->sa_handler == b->sa_handler && a->sa_flags == b->sa_flags;
+}
+
+/* Go also adds SA_ONSTACK to the program's handlers for the sake of its own threads. But no handler runs
+ * on those, and Go's signal stacks are small. And it takes SIGURG for its preemption, which is off. */
+void tlc_take_handlers_back(void)
 {
 	for (int i = 1; i < SIGNALS; i++) {
 		struct sigaction now;
-		if (sigaction(i, NULL, &now) != 0) continue;
-		bool same = now.sa_handler == found[i].sa_handler;
-		if ((same && now.sa_flags != found[i].sa_flags) || i == SIGURG) sigaction(i, &found[i], NULL);
+		if (sigaction(i, NULL, &now) != 0 || is_same(&now, &found[i])) continue;
+		if (now.sa_handler != found[i].sa_handler && i != SIGURG) of_go[i] = now;
+		sigaction(i, &found[i], NULL);
+		sigaction(i, NULL, &found[i]); /* the C library has a flag of its own */
+	}
+}
+
+/* Go calls the handler that it found at load. So where the program has installed another since, Go gets no fault:
+ * as in a program that installs its handler after Go's start. */
+void tlc_let_go_handle(void)
+{
+	for (int i = 1; i < SIGNALS; i++) {
+		struct sigaction now;
+		if (of_go[i].sa_flags == 0 || sigaction(i, NULL, &now) != 0 || !is_same(&now, &found[i])) continue;
+		if (sigaction(i, &of_go[i], &now) == 0 && !is_same(&now, &found[i])) sigaction(i, &now, NULL);
 	}
 }
 

@@ -29,8 +29,12 @@ static inline void tlc_hold_handlers(void) {}
 static inline void tlc_release_handlers(void) {}
 #endif
 
-/* Gives the program's handlers back the flags that they had before Go was loaded. */
-void tlc_restore_handlers(void);
+/* Once Go has installed its handlers, at load: gives the program back what it had. Until Go is up, a crash of the program
+ * ends as it would without the library. */
+void tlc_take_handlers_back(void);
+
+/* When Go is up: installs Go's handlers, except where the program has changed its own since the load. */
+void tlc_let_go_handle(void);
 
 /* Makes Go leave SIGCHLD and SIGPROF blocked on its threads. Called before its first thread exists. */
 void tlc_keep_blocked(void);

@@ -1,6 +1,9 @@
-/* When Go starts. Go ends the process when the system refuses it a thread or address space, during
- * its start and later. So it is started only after threads and memory for it were obtained
- * (entry_go_threads.c, entry_go_memory.c): at load, or at the first call that needs Go, or never.
+/* When Go starts: at load, so that a limit which is set later finds nothing to refuse; or at the first call that needs it,
+ * so that a child that is forked before can make that call. TL_START says which; Python's programs fork.
+ *
+ * Go ends the process when the system refuses it a thread or address space, during its start and later. So it is started
+ * only after threads and memory for it were obtained (entry_go_threads.c, entry_go_memory.c). What cannot be started at
+ * load is tried again by the first call.
  *
  * The linker is told (packaging/build_library.sh, --wrap) to put this function between
  * the start-up code of Go and the one of runtime/cgo that creates its first thread.
@@ -8,9 +11,11 @@
 #define _GNU_SOURCE
 #include "entry_start.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -18,13 +23,16 @@
 #include <unistd.h>
 
 #include "entry.h"
+#include "entry_descriptors.h"
+#include "entry_environment.h"
+#include "entry_fork.h"
 #include "entry_signals.h"
 
 void __wrap_x_cgo_sys_thread_create(tlc_thread_body body, void* argument);
 uint64_t tlc_descriptors_before(void); /* for capi/host.go */
 extern uintptr_t _cgo_wait_runtime_init_done(void);
 
-/* A start that has not been made. Written at load, and then under the entry guard's lock. */
+/* A start that has not been made. Written at load, and then under the entry guard's lock, as all that follows. */
 static struct {
 	tlc_thread_body body; /* NULL: Go has been started */
 	void* argument;
@@ -34,10 +42,10 @@ static rlim_t descriptors = RLIM_INFINITY; /* the soft limit before Go was start
 
 uint64_t tlc_descriptors_before(void) { return descriptors; }
 
-static tlc_lack try_to_start(tlc_thread_body body, void* argument)
+static tlc_lack obtain(void)
 {
-	struct rlimit limit;
-	descriptors = getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+	tlc_lack settings = tlc_look_at_go_settings();
+	if (settings != TLC_LACKS_NOTHING) return settings;
 	tlc_lack memory = tlc_hold_memory();
 	if (memory != TLC_LACKS_NOTHING) return memory;
 	tlc_lack threads = tlc_keep_threads();
@@ -45,22 +53,54 @@ static tlc_lack try_to_start(tlc_thread_body body, void* argument)
 		tlc_drop_memory();
 		return threads;
 	}
-	tlc_keep_blocked();
-	tlc_run_thread(body, argument);
-	_cgo_wait_runtime_init_done(); /* Go is complete before the host can set a limit */
-	tlc_keep_memory();
 	return TLC_LACKS_NOTHING;
+}
+
+static tlc_lack try_to_start(void)
+{
+	struct rlimit limit;
+	if (postponed.body == NULL) return TLC_LACKS_NOTHING;
+	descriptors = getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+	tlc_lack missing = obtain();
+	if (missing != TLC_LACKS_NOTHING) return missing;
+	tlc_watch_forks(); /* from here on a child lacks threads */
+	tlc_keep_blocked();
+	tlc_run_thread(postponed.body, postponed.argument);
+	_cgo_wait_runtime_init_done(); /* Go is complete before the host can set a limit */
+	tlc_let_go_handle();
+	tlc_keep_memory();
+	postponed.body = NULL;
+	return TLC_LACKS_NOTHING;
+}
+
+/* Whether an interpreter runs in this process that everybody can see. One that is merely linked has not been
+ * initialised. */
+static bool host_is_python(void)
+{
+	int (*is_initialized)(void);
+	*(void**)&is_initialized = dlsym(RTLD_DEFAULT, "Py_IsInitialized");
+	return is_initialized != NULL && is_initialized() != 0;
+}
+
+static bool starts_at_load(void)
+{
+	const char* when = tlc_setting("TL_START");
+	if (when != NULL && strcmp(when, "load") == 0) return true;
+	return (when == NULL || strcmp(when, "first-use") != 0) && !host_is_python();
 }
 
 void __wrap_x_cgo_sys_thread_create(tlc_thread_body body, void* argument)
 {
+	tlc_take_handlers_back();
+	postponed.body = body;
+	postponed.argument = argument;
+	if (!starts_at_load()) return;
 	tlc_quiet before;
-	tlc_restore_handlers();
+	tlc_places places;
 	tlc_begin_quiet(&before);
-	if (try_to_start(body, argument) != TLC_LACKS_NOTHING) {
-		postponed.body = body;
-		postponed.argument = argument;
-	}
+	tlc_take_places(&places);
+	try_to_start();
+	tlc_leave_places(&places);
 	tlc_end_quiet(&before);
 }
 
@@ -79,11 +119,8 @@ static tlc_lack start_with_key(pthread_key_t* key, void (*thread_ended)(void*))
 	static bool has_key;
 	if (!has_key) has_key = pthread_key_create(key, thread_ended) == 0;
 	if (!has_key) return TLC_LACKS_KEYS;
-	if (postponed.body != NULL) {
-		tlc_lack start = try_to_start(postponed.body, postponed.argument);
-		if (start != TLC_LACKS_NOTHING) return start;
-		postponed.body = NULL;
-	}
+	tlc_lack missing = try_to_start();
+	if (missing != TLC_LACKS_NOTHING) return missing;
 	tlentry_wait(); /* Go changes the limit of descriptors while it initialises */
 	return has_descriptors() ? tlc_look_for_memory(TLC_CALL_WRITABLE) : TLC_LACKS_DESCRIPTORS;
 }
@@ -92,10 +129,11 @@ static _Atomic tlc_lack lack;
 
 tlc_lack tlc_first_use_lacks(void) { return lack; }
 
-bool tlc_start_go(pthread_key_t* key, void (*thread_ended)(void*))
+tl_status tlc_start_go(pthread_key_t* key, void (*thread_ended)(void*))
 {
 	lack = start_with_key(key, thread_ended);
-	return lack == TLC_LACKS_NOTHING;
+	if (lack == TLC_LACKS_NOTHING) return TL_OK;
+	return lack >= TLC_REFUSES_GOMEMLIMIT ? TL_E_INVALID_ARGUMENT : TL_E_OUT_OF_MEMORY;
 }
 
 void tlc_tables_were_refused(void)

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* The priority of constructors that run before Go's start, which is one without a priority. */
 #define TLC_BEFORE_GO 101
@@ -15,7 +16,8 @@
 
 #pragma GCC visibility push(hidden)
 
-/* The resource that the host's limits leave too little of; report_errors.c has the sentences. */
+/* Why Go is not started: the resource that the host's limits leave too little of, or a variable that makes Go end the
+ * process; report_errors.c has the sentences. */
 typedef enum tlc_lack {
 	TLC_LACKS_NOTHING,
 	TLC_LACKS_THREADS,
@@ -25,12 +27,15 @@ typedef enum tlc_lack {
 	TLC_LACKS_UNLOCKED,
 	TLC_LACKS_DESCRIPTORS,
 	TLC_LACKS_KEYS,
+	TLC_REFUSES_GOMEMLIMIT,
+	TLC_REFUSES_GOMAXPROCS,
+	TLC_REFUSES_GODEBUG,
 } tlc_lack;
 
 /* Before the first call into Go: starts it if it has not been started, and makes the key of
- * thread-specific data. false: a resource is lacking. The caller is quiet (entry_signals.h) and
- * holds the entry guard's start lock. */
-bool tlc_start_go(pthread_key_t* key, void (*thread_ended)(void*));
+ * thread-specific data. Otherwise tlc_first_use_lacks tells why not. The caller is quiet (entry_signals.h), holds the
+ * entry guard's start lock and has taken the places of standard descriptors. */
+int32_t tlc_start_go(pthread_key_t* key, void (*thread_ended)(void*));
 
 /* Notes what the library's own tables lacked, which Go could not map after its start. */
 void tlc_tables_were_refused(void);

@@ -14,6 +14,7 @@ enum {
 	TL_FN_tl_version,
 	TL_FN_tl_abi_version,
 	TL_FN_tl_init,
+	TL_FN_tl_is_started,
 	TL_FN_tl_shutdown,
 	TL_FN_tl_configure,
 	TL_FN_tl_config_dump,

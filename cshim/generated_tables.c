@@ -6,6 +6,7 @@ const char* const tlc_function_names[TL_FN_COUNT] = {
 	"tl_version",
 	"tl_abi_version",
 	"tl_init",
+	"tl_is_started",
 	"tl_shutdown",
 	"tl_configure",
 	"tl_config_dump",
@@ -396,6 +397,7 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_graph_save", (void*)(uintptr_t)tl_graph_save},
 #endif
 	{"tl_init", (void*)(uintptr_t)tl_init},
+	{"tl_is_started", (void*)(uintptr_t)tl_is_started},
 	{"tl_last_error", (void*)(uintptr_t)tl_last_error},
 	{"tl_last_status", (void*)(uintptr_t)tl_last_status},
 	{"tl_leak_report", (void*)(uintptr_t)tl_leak_report},

@@ -30,7 +30,7 @@ static const char* const sentences[] = {
 	"busy: in use by somebody else, or a call from a signal handler",
 	"internal error of the library",
 	"corrupted: memory beyond an object or of a released one was written to",
-	/* the text of TL_E_OUT_OF_MEMORY when the first use was refused, by tlc_lack */
+	/* the text when the first use was refused, by tlc_lack */
 	"out of memory: Go cannot have the threads that it needs (RLIMIT_NPROC, pids.max)",
 	"out of memory: Go cannot have the address space that it needs (RLIMIT_AS)",
 	"out of memory: Go cannot have the memory that it needs (RLIMIT_DATA)",
@@ -38,9 +38,12 @@ static const char* const sentences[] = {
 	"out of memory: mlockall(MCL_FUTURE) would keep all that Go reserves in memory",
 	"out of memory: Go cannot have the two descriptors that it needs (RLIMIT_NOFILE)",
 	"out of memory: no key of thread-specific data is left (PTHREAD_KEYS_MAX)",
+	"invalid argument: Go does not take GOMEMLIMIT of the environment; write it as 4GiB, or unset it",
+	"invalid argument: GOMAXPROCS of the environment is more than 1024; lower it, or unset it",
+	"invalid argument: Go does not take cgocheck of GODEBUG in the environment; use 0 or 1",
 };
 
-enum { SENTENCES = sizeof sentences / sizeof *sentences, STATUSES = SENTENCES - TLC_LACKS_KEYS, TEXT_BYTES = 144 };
+enum { SENTENCES = sizeof sentences / sizeof *sentences, STATUSES = SENTENCES - TLC_REFUSES_GODEBUG, TEXT_BYTES = 144 };
 
 _Static_assert(STATUSES == TL_E_CORRUPTED + 1, "each status and each lack has a sentence");
 
@@ -103,8 +106,7 @@ const char* tlc_error_text(tl_status status, uint32_t function)
 {
 	static char texts[TL_FN_COUNT][SENTENCES][TEXT_BYTES];
 	if (function - 1 >= TL_FN_COUNT - 1 || (uint32_t)status >= STATUSES) return tl_status_string(status);
-	tlc_lack lack = status == TL_E_OUT_OF_MEMORY ? tlc_first_use_lacks() : TLC_LACKS_NOTHING;
-	uint32_t sentence = lack == TLC_LACKS_NOTHING ? (uint32_t)status : STATUSES - 1 + lack;
+	uint32_t lack = tlc_apart.lack, sentence = lack == TLC_LACKS_NOTHING ? (uint32_t)status : STATUSES - 1 + lack;
 	char *text = texts[function][sentence], *end = text + TEXT_BYTES - 1;
 	if (__atomic_load_n(text, __ATOMIC_ACQUIRE) != 0) return text;
 	const char *name = tlc_function_names[function], *why = reason(status, function);
@@ -163,6 +165,7 @@ static void record(tl_context* c, tl_status status, uint32_t function, const voi
 	if (c == NULL) {
 		tlc_apart.status = status;
 		tlc_apart.function = function;
+		tlc_apart.lack = TLC_LACKS_NOTHING;
 		return;
 	}
 	c->status = status;
@@ -184,5 +187,12 @@ tl_status tlc_fail(tl_status status, uint32_t function, const void* pointer)
 		c->error_pending = 1;
 		tlc_poll();
 	}
+	return status;
+}
+
+tl_status tlc_fail_to_start(tl_status status, uint32_t function)
+{
+	tlc_fail(status, function, NULL);
+	tlc_apart.lack = tlc_first_use_lacks();
 	return status;
 }

@@ -233,10 +233,25 @@ TL_API uint32_t tl_abi_version(void);
  * Threads: any thread; concurrent first calls wait for one of them.
  * Returns: TL_OK, or what went wrong.
  * Errors: TL_E_OUT_OF_MEMORY (nothing works), TL_E_INVALID_ARGUMENT (a setting
- *     in the environment; everything works).
+ *     in the environment: everything works, or where it is GOMEMLIMIT,
+ *     GOMAXPROCS or GODEBUG, nothing).
  * Cost: about a millisecond the first time.
  */
 TL_API tl_status tl_init(void);
+
+/*
+ * tl_is_started tells whether the slow path has been started: when the library was loaded, or
+ * by the first call that needed it (TL_START). A child of fork() can use the whole library if it was
+ * not started before the fork. A daemon asks this before it forks.
+ *
+ * Ownership: none.
+ * Threads: any thread, also in a forked child.
+ * Returns: whether it has been started, in this process or in the one that
+ *     forked it.
+ * Errors: none.
+ * Cost: constant.
+ */
+TL_API bool tl_is_started(void);
 
 /*
  * tl_shutdown closes the calling thread's scopes and frames, releases what its
@@ -255,15 +270,16 @@ TL_API tl_status tl_shutdown(void);
 
 /*
  * tl_configure sets an option. Keys and values are those of the TL_ environment
- * variables ("TL_ON_ERROR", "abort"), which it overrides. Options that shape
- * the reservation of address space are fixed by the first use of the library.
+ * variables ("TL_ON_ERROR", "abort"), which it overrides. Programs that this one starts
+ * do not inherit it. Options that shape the reservation of address space are fixed by the first
+ * use of the library, TL_START by its load.
  *
  * Ownership: both strings are copied.
  * Threads: any thread; the option holds for all of them.
  * Returns: TL_OK, or why the option keeps its value.
  * Errors: TL_E_INVALID_ARGUMENT (unknown key, or a value that is invalid for
- *     it), TL_E_BUSY (fixed by the first use), TL_E_OUT_OF_MEMORY (no memory
- *     for what the option requests).
+ *     it), TL_E_BUSY (fixed by the first use or the load), TL_E_OUT_OF_MEMORY
+ *     (no memory for what the option requests).
  * Cost: constant; not meant for hot paths.
  */
 TL_API tl_status tl_configure(const char* key, const char* value);
@@ -382,7 +398,8 @@ TL_API tl_status tl_thread_detach(void);
  * Threads: any thread; concurrent first calls wait for one of them.
  * Returns: TL_OK, or what went wrong.
  * Errors: TL_E_OUT_OF_MEMORY (nothing works), TL_E_INVALID_ARGUMENT (a setting
- *     in the environment; everything works).
+ *     in the environment: everything works, or where it is GOMEMLIMIT,
+ *     GOMAXPROCS or GODEBUG, nothing).
  * Cost: about a millisecond the first time.
  */
 TL_API tl_status tl_mem_manager_init(void);

@@ -20,6 +20,7 @@
 declare nonnull ptr @tl_version() nounwind readnone willreturn
 declare i32 @tl_abi_version() nounwind readnone willreturn
 declare i32 @tl_init()
+declare zeroext i1 @tl_is_started() nounwind willreturn
 declare i32 @tl_shutdown()
 declare i32 @tl_configure(ptr, ptr)
 declare i64 @tl_config_dump(ptr, i64)

@@ -30,11 +30,21 @@ const (
 	room               // 32,256MiB: tensors of a key, bytes of all
 )
 
+// Fixed tells what decides an option for good.
+type Fixed string
+
+// What fixes options.
+const (
+	NotFixed    Fixed = ""
+	FixedByLoad Fixed = "load"
+	FixedByUse  Fixed = "first use"
+)
+
 // option is one row of the table in docs/options.md.
 type option struct {
 	kind   kind
 	words  []string
-	fixed  bool // decided at the first use
+	fixed  Fixed
 	value  string
 	source string // "": FromDefault
 }
@@ -43,7 +53,7 @@ type option struct {
 type Options struct {
 	mu         sync.RWMutex // guards what follows, but for the keys of all
 	all        map[string]*option
-	expected   map[string]string // by name
+	expected   map[string]string // by name: what calls have set before the first use
 	complaints []string          // written before the first use
 }
 
@@ -61,47 +71,47 @@ func (o *Options) setDefaults() {
 
 func defaults() map[string]*option {
 	return map[string]*option{
-		"TL_FASTPATH":        {kind: flag, value: "1", fixed: true},
-		"TL_HEAP_RESERVE":    {kind: bytes, value: "0", fixed: true},
-		"TL_ARENA_BYTES":     {kind: bytes, value: "1GiB", fixed: true},
-		"TL_REGISTRY_SHARDS": {kind: words, words: powers(12), value: "64", fixed: true},
+		"TL_START":           {kind: words, words: []string{"auto", "load", "first-use"}, value: "auto", fixed: FixedByLoad},
+		"TL_FASTPATH":        {kind: flag, value: "1", fixed: FixedByUse},
+		"TL_HEAP_RESERVE":    {kind: bytes, value: "0", fixed: FixedByUse},
+		"TL_ARENA_BYTES":     {kind: bytes, value: "1GiB", fixed: FixedByUse},
+		"TL_REGISTRY_SHARDS": {kind: words, words: powers(12), value: "64", fixed: FixedByUse},
 		"TL_ON_ERROR":        {kind: words, words: []string{"ignore", "log", "abort"}, value: "ignore"},
 		"TL_MEM_LOG":         {kind: flag, value: "0"},
 		"TL_FAIL_MEMORY":     {kind: count, value: "-1"},
 		"TL_HUGE_PAGES":      {kind: level, words: []string{"0", "1", "auto"}, value: "auto"},
 		"TL_DEVICE":          {kind: device, value: "cpu"},
-		"TL_CUDA_LIBRARY":    {kind: text, fixed: true},
-		"TL_OPENCL_LIBRARY":  {kind: text, fixed: true},
+		"TL_CUDA_LIBRARY":    {kind: text, fixed: FixedByUse},
+		"TL_OPENCL_LIBRARY":  {kind: text, fixed: FixedByUse},
 		"TL_MEM_LIMIT":       {kind: limits},
 		"TL_MEM_SOFT_LIMIT":  {kind: limits},
 		"TL_TENSOR_POOL":     {kind: room, value: "32,256MiB"},
 		"TL_TRACK":           {kind: flag, value: "0"},
 		"TL_TRACK_SAMPLE":    {kind: bytes, value: "0"},
-		"TL_DEBUG":           {kind: flag, value: "0", fixed: true},
-		"TL_QUARANTINE":      {kind: bytes, value: "16MiB", fixed: true},
-		"TL_TRACE":           {kind: text, fixed: true},
+		"TL_DEBUG":           {kind: flag, value: "0", fixed: FixedByUse},
+		"TL_QUARANTINE":      {kind: bytes, value: "16MiB", fixed: FixedByUse},
+		"TL_TRACE":           {kind: text, fixed: FixedByUse},
 		"TL_TRACE_BYTES":     {kind: bytes, value: "1GiB"},
 		"TL_LEAK_CHECK":      {kind: level, words: []string{"off", "report", "fail"}, value: "off"},
 		"TL_SHOW_STATS":      {kind: flag, value: "0"},
-		"TL_POOL_DEBUG":      {kind: flag, value: "0", fixed: true},
+		"TL_POOL_DEBUG":      {kind: flag, value: "0", fixed: FixedByUse},
 	}
 }
 
 // Names returns the names of all options, sorted.
 func (o *Options) Names() []string { return slices.Sorted(maps.Keys(o.all)) }
 
-// Check tells whether value suits the option, and whether it is fixed by the
-// first use.
-func (o *Options) Check(name, value string) (fixed bool, err error) {
+// Check tells whether value suits the option, and what fixes the option.
+func (o *Options) Check(name, value string) (fixed Fixed, err error) {
 	opt := o.all[name]
 	if opt == nil {
 		if like := o.like(name); like != "" {
-			return false, fmt.Errorf("no option %q; did you mean %s?", name, like)
+			return NotFixed, fmt.Errorf("no option %q; did you mean %s?", name, like)
 		}
-		return false, fmt.Errorf("no option %q; the options are %s", name, strings.Join(o.Names(), ", "))
+		return NotFixed, fmt.Errorf("no option %q; the options are %s", name, strings.Join(o.Names(), ", "))
 	}
 	if err := opt.check(value); err != nil {
-		return false, fmt.Errorf("%s=%q: %w", name, value, err)
+		return NotFixed, fmt.Errorf("%s=%q: %w", name, value, err)
 	}
 	return opt.fixed, nil
 }

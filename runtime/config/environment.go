@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,8 +18,8 @@ const (
 	FromCall        = "tl_configure"
 )
 
-// Expect notes that a call has put a value into the environment, for ReadEnvironment to
-// find: before the first use that is where options wait.
+// Expect keeps a value that Check accepts for ReadEnvironment: before the first use options
+// wait here.
 func (o *Options) Expect(name, value string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -28,8 +29,9 @@ func (o *Options) Expect(name, value string) {
 	o.expected[name] = value
 }
 
-// ReadEnvironment takes the options of an environment of "NAME=value" strings, of two for
-// a name the first, as getenv does; others get their default. It keeps a sentence for each
+// ReadEnvironment takes the options that calls have set and those of an environment of
+// "NAME=value" strings, of two for a name the first, as getenv does; others get their
+// default. It keeps a sentence for each
 // setting that is not understood for Dump, and returns those that an earlier call has not
 // returned: values that do not suit, which leave the default, and names
 // beginning with TL_ that are very much like an option's. Other programs may
@@ -39,7 +41,7 @@ func (o *Options) ReadEnvironment(environ []string) []string {
 	told := o.complaints
 	o.complaints = nil
 	o.setDefaults()
-	seen := map[string]bool{}
+	seen := o.takeExpected()
 	for _, setting := range environ {
 		name, value, ok := strings.Cut(setting, "=")
 		if !ok || !strings.HasPrefix(name, prefix) || seen[name] {
@@ -55,6 +57,18 @@ func (o *Options) ReadEnvironment(environ []string) []string {
 
 const prefix = "TL_"
 
+// takeExpected sets the options that wait, and returns their names.
+func (o *Options) takeExpected() map[string]bool {
+	o.mu.RLock()
+	expected := maps.Clone(o.expected)
+	o.mu.RUnlock()
+	names := map[string]bool{}
+	for name, value := range expected {
+		names[name] = o.Set(name, value, FromCall) == nil
+	}
+	return names
+}
+
 // take sets an option of the environment and returns why that was not possible.
 func (o *Options) take(name, value string) string {
 	if o.all[name] == nil {
@@ -63,11 +77,7 @@ func (o *Options) take(name, value string) string {
 		}
 		return ""
 	}
-	source := FromEnvironment
-	if expected, called := o.expected[name]; called && expected == value {
-		source = FromCall
-	}
-	if err := o.Set(name, value, source); err != nil {
+	if err := o.Set(name, value, FromEnvironment); err != nil {
 		return fmt.Sprintf("%v; it stays %q", err, o.get(name))
 	}
 	return ""

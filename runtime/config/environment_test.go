@@ -12,7 +12,7 @@ func TestTheEnvironmentIsReadAndComplainedAbout(t *testing.T) {
 	o.Expect("TL_DEVICE", "cuda:1")
 	o.Expect("TL_MEM_LIMIT", "1GiB")
 	complaints := o.ReadEnvironment([]string{
-		"PATH=/bin", "TL_ON_ERROR=log", "TL_ON_ERROR=abort", "TL_DEVICE=cuda:1", "TL_MEM_LIMIT=2GiB",
+		"PATH=/bin", "TL_ON_ERROR=log", "TL_ON_ERROR=abort", "TL_DEVICE=opencl:1", "TL_MEM_LIMIT=much",
 		"TL_HUGE_PAGES=perhaps", "TL_FASTPAHT=0", "TL_MEM_LIMITS=1GiB", "TL_heap_reserve=1GiB",
 		"TL_SOMETHING_ELSE=1", "TL_RUNTIME_LIBRARY=/x", "TL_TEST_DATA=/y", "TL_", "TLX=1",
 	})
@@ -25,7 +25,7 @@ func TestTheEnvironmentIsReadAndComplainedAbout(t *testing.T) {
 	require.Equal(t, complaints, o.Complaints())
 	dump := string(o.Dump())
 	for _, line := range []string{"TL_ON_ERROR=log (environment)", "TL_DEVICE=cuda:1 (tl_configure)",
-		"TL_MEM_LIMIT=2GiB (environment)", "TL_HUGE_PAGES=auto (default)", "# " + complaints[0]} {
+		"TL_MEM_LIMIT=1GiB (tl_configure)", "TL_HUGE_PAGES=auto (default)", "# " + complaints[0]} {
 		require.Contains(t, dump, line+"\n")
 	}
 	require.Equal(t, len(o.Names())+len(complaints), strings.Count(dump, "\n"))
@@ -38,8 +38,11 @@ func TestAnEnvironmentThatIsReadAgainIsTheOnlyOne(t *testing.T) {
 	require.Equal(t, []string{`TL_FASTPATH="maybe": not 0 or 1; it stays "1"`}, complaints,
 		"what was told is not told again")
 	require.Len(t, o.Complaints(), 2)
+	o.Expect("TL_FAIL_MEMORY", "3")
+	o.Expect("TL_FAIL_MEMORY", "-1") // the newest counts
+	o.ReadEnvironment([]string{"TL_MEM_LOG=1", "TL_FAIL_MEMORY=2"})
+	require.Equal(t, FromCall, o.Source("TL_FAIL_MEMORY"))
 	require.EqualValues(t, -1, o.Count("TL_FAIL_MEMORY"))
-	require.Equal(t, FromDefault, o.Source("TL_FAIL_MEMORY"))
 	require.True(t, o.Flag("TL_MEM_LOG"))
 }
 
@@ -77,7 +80,7 @@ func TestNamesOfOtherLengthsAreNotCompared(t *testing.T) {
 		length int
 		want   []string
 	}{
-		{len("TL_TRACK"), []string{"TL_DEBUG", "TL_DEVICE", "TL_TRACE", "TL_TRACK"}},
+		{len("TL_TRACK"), []string{"TL_DEBUG", "TL_DEVICE", "TL_START", "TL_TRACE", "TL_TRACK"}},
 		{len("TL_REGISTRY_SHARDS"), []string{"TL_MEM_SOFT_LIMIT", "TL_OPENCL_LIBRARY", "TL_REGISTRY_SHARDS"}},
 		{21, nil}, {1024, nil}, {1 << 20, nil}, {0, nil},
 	} {

@@ -7,6 +7,7 @@ var functions = []string{
 	"tl_version",
 	"tl_abi_version",
 	"tl_init",
+	"tl_is_started",
 	"tl_shutdown",
 	"tl_configure",
 	"tl_config_dump",

@@ -63,7 +63,7 @@ tl_known, tl_kno*, tl_unknown, tl_unk*
 	faults := check(dir)
 	for _, part := range []string{"another a.c", "missing.md leads nowhere", "#else: no such heading",
 		"there is no tl_unknown",
-		"there is no tl_unk*", "default of TL_ON_ERROR is ignore", "TL_FASTPATH fixed by the first use is true",
+		"there is no tl_unk*", "default of TL_ON_ERROR is ignore", `TL_FASTPATH is read "first use"`,
 		"no option TL_NOPE", "lacks the option TL_ARENA_BYTES", "row 1 TL_E_WRONG", "Python has no \"NoError\"",
 		"lacks TL_E_UNKNOWN_POINTER",
 		"start-a.md has no commands", "the block that begins with untried", "no command of the page uses a.c"} {
