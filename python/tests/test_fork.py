@@ -60,29 +60,52 @@ tl.stats()
 
 
 def test_fork_before_the_first_use(python: Run) -> None:
-    """The slow path was loaded with the library; its threads are missing in the child all the same."""
+    """An import starts nothing, and neither does a fork: children can do everything, and so can their parent."""
     run(
         python,
         """
+def use():
+    tl.stats()
+    assert tl.zeros((3, 4)).T.clone().shape == (4, 3)
+    tl.Object.alloc(1 << 22)
+    child(lambda: forked(tl.stats))
 def work():
-    forked(tl.stats)
-    forked(tl.zeros, 1000)
-for _ in range(20):
+    assert not tl.lib.tl_is_started()
+    child(use)
+    assert not tl.lib.tl_is_started()
+    use()
+for _ in range(5):
     child(work)
-tl.zeros(3)
+work()
+""",
+    )
+
+
+@pytest.mark.parametrize("start, works", [("load", False), ("first-use", True), ("auto", True)])
+def test_the_start_can_be_chosen(python: Run, monkeypatch: pytest.MonkeyPatch, start: str, works: bool) -> None:
+    monkeypatch.setenv("TL_START", start)
+    run(
+        python,
+        f"""
+assert tl.lib.tl_is_started() is not {works}
+child(tl.stats if {works} else lambda: forked(tl.stats))
+assert ("TL_START", "{start}") in [(name, value) for name, (value, source) in tl.config().items()]
 """,
     )
 
 
 @pytest.mark.parametrize("attempt", range(5))
 def test_fork_while_a_thread_begins(python: Run, attempt: int) -> None:
-    """The very first call of the process is under way in another thread."""
+    """The very first call of the process is under way in another thread: a child has all of the library or is told."""
     run(
         python,
         """
 import threading
 def work():
-    forked(tl.stats)
+    try:
+        tl.stats()
+    except tl.ForkedError:
+        forked(tl.purge)
 thread = threading.Thread(target=tl.zeros, args=(3,))
 thread.start()
 for _ in range(20):
@@ -164,13 +187,13 @@ subprocess.run([sys.executable, "-c", code], check=True)
     assert sys.executable
 
 
-@pytest.mark.parametrize("preload, call", [("", "tl.stats()"), ("tl_runtime", "forked(tl.stats)")])
-def test_multiprocessing_by_forkserver(python: Run, preload: str, call: str) -> None:
-    """Children are made by a server, and have the runtime where it was not loaded."""
+@pytest.mark.parametrize("preload", ["", "tl_runtime"])
+def test_multiprocessing_by_forkserver(python: Run, preload: str) -> None:
+    """Children are made by a server, which does not use what it imports."""
     run(
         python,
         f"""
-def work(): {call}
+def work(): tl.stats()
 if __name__ == "__main__":
     import multiprocessing
     context = multiprocessing.get_context("forkserver")
@@ -181,4 +204,32 @@ if __name__ == "__main__":
     child.join(60)
     assert child.exitcode == 0, child.exitcode
 """,
+    )
+
+
+def test_multiprocessing_by_fork(python: Run) -> None:
+    """Workers of a pool that was made before the first use."""
+    run(
+        python,
+        """
+import multiprocessing
+def work(n): return tl.zeros(n).T.clone().shape[0] * 2.0
+context = multiprocessing.get_context("fork")
+with context.Pool(2) as pool:
+    assert pool.map(work, [1, 2, 3]) == [2.0, 4.0, 6.0]
+""",
+    )
+
+
+def test_a_variable_of_go_that_go_refuses(python: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GOMEMLIMIT", "4G")
+    python(
+        """
+try:
+    tl.zeros(3)
+except tl.InvalidArgumentError as error:
+    assert "GOMEMLIMIT of the environment" in str(error), error
+else:
+    raise AssertionError("no error")
+"""
     )

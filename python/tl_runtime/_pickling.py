@@ -312,7 +312,12 @@ class Undelivered:
 
 
 def _reserve() -> None:
-    """Leaves headers of tensors for a child of the fork that follows, which cannot make any."""
+    """Leaves headers of tensors for a child of the fork that follows, which cannot make any.
+
+    Where nobody has used the library yet, the child can use all of it.
+    """
+    if not lib.tl_is_started():
+        return
     try:
         tensor = _tensors().empty(1, DType.UINT8, 0)
         [tensor[:] for _ in range(_RESERVED)]

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import functools
 import operator
 import os
@@ -178,7 +179,7 @@ def receive(sent: Any, description: bytes) -> Tensor:
 
 def _send_again(shared: SharedTensor) -> tuple[Any, ...]:
     """Sends a descriptor that stays the sender's."""
-    return send(SharedTensor(os.dup(shared.fileno()), shared.description))
+    return send(SharedTensor(fcntl.fcntl(shared.fileno(), fcntl.F_DUPFD_CLOEXEC, 3), shared.description))
 
 
 @functools.cache
