@@ -198,7 +198,8 @@ func tlgo_stats_reset_peak(c uintptr) int32 {
 
 // tl_mem_purge gives idle memory back to the system: free objects kept by this
 // thread, the tensor pool, empty spans, the unused part of the stacks. Other
-// threads give back what they keep at their next slow call.
+// threads give back what they keep at their next slow call. What waits for
+// another thread stays, see tl_mem_usage_info.
 //
 //	C: tl_status tl_mem_purge(void);
 //

@@ -64,7 +64,7 @@ func memUsage(o *object.Context, device int32, out uintptr) status.Status {
 	return fillStruct(o, out, "tl_mem_usage_info", func() tl_mem_usage_info {
 		f := limit.Read(device)
 		return tl_mem_usage_info{0, f.InUse, f.Cached, f.Reserved, f.Peak, f.Soft, f.Hard, f.Relieved, f.Failed,
-			f.LargestFree}
+			f.LargestFree, f.Waiting, f.WaitingObjects}
 	})
 }
 

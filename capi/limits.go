@@ -51,6 +51,13 @@ const _ = "tl_out_of_memory_callback"
 // tl_mem_usage_info is filled in by tl_mem_usage. New versions add fields at
 // the end; struct_size tells the library which fields the caller knows.
 //
+// An object waits when another thread has dropped its last reference and the
+// thread that made the object did not free it yet: that thread sleeps, or makes
+// no call. Nothing but that thread can free it. waiting_bytes counts the object,
+// and a Vec's table, and not what it refers to. tl_ptr_share before the hand-over
+// has the thread that drops the last reference free the object. tl_thread_detach
+// before a long wait lets other threads free what waits for this one.
+//
 //	C: typedef struct tl_mem_usage_info {
 //	    size_t struct_size;          /* in: sizeof(tl_mem_usage_info); out: bytes filled in */
 //	    uint64_t in_use;             /* bytes of live objects and of live blocks of pools */
@@ -62,6 +69,8 @@ const _ = "tl_out_of_memory_callback"
 //	    uint64_t relieved;            /* how often caches were asked to give memory back */
 //	    uint64_t failed;             /* how often that was not enough */
 //	    uint64_t largest_free_block; /* in the memory that is held */
+//	    uint64_t waiting_bytes;      /* in use by objects that wait for their owners, see below */
+//	    uint64_t waiting_objects;    /* how many they are */
 //	} tl_mem_usage_info;
 type tl_mem_usage_info struct {
 	StructSize       uintptr
@@ -74,6 +83,8 @@ type tl_mem_usage_info struct {
 	Relieved         uint64
 	Failed           uint64
 	LargestFreeBlock uint64
+	WaitingBytes     uint64
+	WaitingObjects   uint64
 }
 
 // tl_pool_key_stats is filled in by tl_pool_key_stats_get. It tells what the
@@ -136,7 +147,7 @@ func tlgo_mem_get_limit(c uintptr, device int32, outSoftBytes, outHardBytes uint
 
 // tl_mem_usage tells how much memory the runtime holds of a device, or of all.
 // Set struct_size first. The figures are exact while no other thread changes
-// them.
+// them. The calling thread frees first what waits for it.
 //
 //	C: tl_status tl_mem_usage(int32_t device, tl_mem_usage_info* out_info);
 //

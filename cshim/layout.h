@@ -206,12 +206,17 @@ typedef struct tl_node {
 	uintptr_t object;
 	uint32_t record;
 	uint32_t gen;
-	uint32_t next;          /* in the inbox, or in a chain of free nodes */
-	_Atomic uint32_t chain; /* of the first node of a free chain: the next chain of globals.node_chains */
+	uint32_t next; /* in the inbox, or in a chain of free nodes */
+	/* Of the first node of a free chain: the next chain of globals.node_chains. Of a node that waits: the units that its
+	 * object takes; 0: it is not the object's last reference, so nothing waits. */
+	_Atomic uint32_t chain;
 } tl_node;
 
 /* Free nodes travel in chains of this many. */
 #define TL_NODE_CHAIN 64
+
+/* What waits for an owner is counted in units of this many bytes, of which the size of every slot is a multiple. */
+#define TL_NODE_UNIT 32
 
 /* globals.node_chains = times that it was changed 32 | first node of the first chain 32 */
 #define TL_CHAINS_CHANGE (1ull << 32)
@@ -299,7 +304,7 @@ typedef struct tl_context {
 	uint32_t callback_arguments; /* 0 = nothing to call, 1, 2 */
 	uint32_t error_pending;      /* TL_ON_ERROR wants the error told when the entry guard is left */
 	uint64_t skipped;            /* scope entries whose object was gone already */
-	uint64_t deferred;           /* releases that wait for the owner */
+	uint64_t deferred;           /* objects whose last reference this thread has handed to the owner */
 	uint64_t foreign_adopted, foreign_freed;
 	uint64_t tensors_made, tensors_gone; /* without those that came out of a cell, and that were put into one */
 	/* Tensors that were put into the thread's cells and taken out of them, and their bytes (tensor.h). */
@@ -307,8 +312,11 @@ typedef struct tl_context {
 	uint64_t kept_hits, kept_hit_bytes;
 	_Atomic uint32_t alone; /* no second context was ever made; cleared by whoever makes it (countIn in alone.go) */
 	_Atomic uint32_t busy;  /* the thread ends something as if nobody else were there */
-	uint64_t spare[3];      /* magazines stand on multiples of their size */
-	uint64_t slow_calls;    /* calls of the slow path */
+	/* The units of those objects; and the objects that this thread has taken out of inboxes, and their units. The sums
+	 * over all contexts tell what waits: deferred - answered. */
+	uint64_t deferred_units;
+	uint64_t answered, answered_units;
+	uint64_t slow_calls; /* calls of the slow path */
 	/* Warm places of the scope stack, [max(top, end), warm): each holds a free slot of a small class that the exit of a
 	 * scope left there for tl_mem_new. Taking one raises the top alone. tlc_lower_top sets end to the old top before it
 	 * lowers it, so that [top, end) is free for any entry. NULL: there are none, and end is the end of the stack.

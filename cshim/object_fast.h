@@ -263,6 +263,12 @@ void tlc_end_block(tl_context* c, uintptr_t p, uint32_t type);
 /* The same of the first block that waits, which has a type; false: ask Go, nothing changed. */
 bool tlc_end_waiting_block(tl_context* c);
 
+/* The payload of a Vec, which runtime/object/vec.go keeps. */
+typedef struct tlc_vec {
+	uint64_t len, cap;
+	tl_entry data;
+} tlc_vec;
+
 /* What the header of a compiler's own Vec says, and whose its data is. */
 enum { TLC_DATA_NONE, TLC_DATA_MALLOC, TLC_DATA_OBJECT };
 typedef struct tlc_contents {

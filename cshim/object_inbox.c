@@ -59,6 +59,35 @@ static void give_node(tl_context* c, uint32_t i)
 	c->node_count++;
 }
 
+/* ---- what waits for owners --------------------------------------------------------------- */
+
+/* Whoever holds the queue's reference to an object calls it: the object is there. A program may have written over a
+ * Vec's capacity. */
+static uint32_t units_of(const tl_record* r, tl_entry e)
+{
+	uint64_t units = tlc_g.classes[e.gen & 0xFF].size / TL_NODE_UNIT;
+	if (TLC_LOAD(r->type_flags) == TL_TYPE_VEC)
+		units += ((const tlc_vec*)e.object)->cap / (TL_NODE_UNIT / sizeof(void*));
+	return units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
+}
+
+/* Before the node is delivered. */
+static void count_deferred(tl_context* c, tl_node* n, uint32_t units)
+{
+	TLC_STORE(n->chain, units);
+	c->deferred += units != 0;
+	c->deferred_units += units;
+}
+
+/* Gives a node back whose object waits no more. */
+static void answer(tl_context* c, uint32_t i)
+{
+	uint32_t units = TLC_LOAD(node_at(i)->chain);
+	c->answered += units != 0;
+	c->answered_units += units;
+	give_node(c, i);
+}
+
 /* ---- the thread that releases ----------------------------------------------------------- */
 
 /* A parked owner cannot look into its inbox: the flag asks a slow call to do it, this one. */
@@ -92,12 +121,14 @@ __attribute__((cold, noinline)) bool tlc_give_to_later(const tl_context* c, tl_r
 	return true;
 }
 
-/* Budget: 12 loads, 6 stores, two compare-and-swaps. The owner is read before the shared
- * word: MERGED follows owner 0, so an owner that was there still looks for QUEUED. */
+/* Budget: 16 loads, 8 stores, two compare-and-swaps. The owner is read before the shared
+ * word: MERGED follows owner 0, so an owner that was there still looks for QUEUED. Go alone knows how large a large
+ * object is. */
 bool tlc_hand_over(tl_context* c, tl_record* r, tl_entry e)
 {
-	uint32_t owner = atomic_load_explicit(&r->loc, memory_order_acquire) >> TL_LOC_OWNER_SHIFT;
+	uint32_t loc = atomic_load_explicit(&r->loc, memory_order_acquire), owner = loc >> TL_LOC_OWNER_SHIFT;
 	uint32_t sh = atomic_load_explicit(&r->sh, memory_order_acquire);
+	if ((e.gen & 0xFF) == TL_CLASS_LARGE) return false;
 	if (TLC_LOAD(r->gen) != e.gen || owner == 0 || (sh & TL_SH_FLAGS) != TL_SH_ALIVE || tlc_forked()) return false;
 	if (tlc_sh_count(sh) > (int32_t)((sh & TL_SH_CLAIM_MASK) >> TL_SH_CLAIM_SHIFT)) return false;
 	/* A float may have to go with the reference, which Go decides. The local count is read after sh, as shedRemote does. */
@@ -118,7 +149,7 @@ bool tlc_hand_over(tl_context* c, tl_record* r, tl_entry e)
 	n->object = e.object;
 	n->record = e.record;
 	n->gen = e.gen;
-	c->deferred++;
+	count_deferred(c, n, same && (loc & TL_LOC_COUNT) == 1 ? units_of(r, e) : 0);
 	deliver(owner, i);
 	return same;
 }
@@ -157,7 +188,7 @@ static uint32_t finish_all(tl_context* c, uint32_t i, uint32_t rest)
 		tl_node* n = node_at(i);
 		next = n->next;
 		if (finish(c, n)) {
-			give_node(c, i);
+			answer(c, i);
 			continue;
 		}
 		n->next = rest;
@@ -186,7 +217,7 @@ static bool finish_some(tl_context* c)
 		uint32_t next = n->next;
 		if (!finish(c, n)) return true;
 		c->waiting = next;
-		give_node(c, i);
+		answer(c, i);
 	}
 	return false;
 }

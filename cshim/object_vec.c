@@ -1,11 +1,7 @@
 /* Vecs: the operations that need no memory and release no element. */
 #include "object_fast.h"
 
-/* The payload that runtime/object/vec.go keeps. */
-typedef struct vec {
-	uint64_t len, cap;
-	tl_entry data;
-} vec;
+typedef tlc_vec vec;
 
 /* Whether the element table is the one that was made for the header; see vec.sound. */
 static inline bool has_table(const vec* v)

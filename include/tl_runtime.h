@@ -3450,6 +3450,13 @@ typedef bool (*tl_out_of_memory_callback)(int32_t device, size_t requested, uint
 /*
  * tl_mem_usage_info is filled in by tl_mem_usage. New versions add fields at
  * the end; struct_size tells the library which fields the caller knows.
+ *
+ * An object waits when another thread has dropped its last reference and the
+ * thread that made the object did not free it yet: that thread sleeps, or makes
+ * no call. Nothing but that thread can free it. waiting_bytes counts the object,
+ * and a Vec's table, and not what it refers to. tl_ptr_share before the hand-over
+ * has the thread that drops the last reference free the object. tl_thread_detach
+ * before a long wait lets other threads free what waits for this one.
  */
 typedef struct tl_mem_usage_info {
     size_t struct_size;          /* in: sizeof(tl_mem_usage_info); out: bytes filled in */
@@ -3462,6 +3469,8 @@ typedef struct tl_mem_usage_info {
     uint64_t relieved;            /* how often caches were asked to give memory back */
     uint64_t failed;             /* how often that was not enough */
     uint64_t largest_free_block; /* in the memory that is held */
+    uint64_t waiting_bytes;      /* in use by objects that wait for their owners, see below */
+    uint64_t waiting_objects;    /* how many they are */
 } tl_mem_usage_info;
 
 /*
@@ -3508,7 +3517,7 @@ TL_API tl_status tl_mem_get_limit(int32_t device, uint64_t* out_soft_bytes, uint
 /*
  * tl_mem_usage tells how much memory the runtime holds of a device, or of all.
  * Set struct_size first. The figures are exact while no other thread changes
- * them.
+ * them. The calling thread frees first what waits for it.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -4959,7 +4968,8 @@ TL_API tl_status tl_stats_reset_peak(void);
 /*
  * tl_mem_purge gives idle memory back to the system: free objects kept by this
  * thread, the tensor pool, empty spans, the unused part of the stacks. Other
- * threads give back what they keep at their next slow call.
+ * threads give back what they keep at their next slow call. What waits for
+ * another thread stays, see tl_mem_usage_info.
  *
  * Ownership: none.
  * Threads: any thread.

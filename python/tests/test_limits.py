@@ -200,3 +200,21 @@ def test_devices_have_accounts_of_their_own(python: Run, fake_cuda: str) -> None
 
 def test_a_callback_that_is_left_does_no_harm_at_the_end(python: Run) -> None:
     python("tl.set_out_of_memory_callback(lambda *_: True)")
+
+
+def test_usage_tells_what_waits_for_its_owner() -> None:
+    """The thread that made the objects makes no call while another one drops their references."""
+    objects = [tl.lib.tl_mem_alloc(MIB) for _ in range(10)]
+    seen = []
+
+    def release() -> None:
+        for address in objects:
+            assert tl.lib.tl_ptr_release(address) == 0
+        seen.append(tl.memory_usage("cpu"))
+
+    thread = threading.Thread(target=release)
+    thread.start()
+    thread.join()
+    assert (seen[0].waiting_bytes, seen[0].waiting_objects) == (10 * MIB, 10)
+    after = tl.memory_usage("cpu")
+    assert (after.waiting_bytes, after.waiting_objects) == (0, 0)

@@ -378,6 +378,13 @@ tl_out_of_memory_callback = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_int32, ctyp
 class tl_mem_usage_info(ctypes.Structure):
     """tl_mem_usage_info is filled in by tl_mem_usage. New versions add fields at
     the end; struct_size tells the library which fields the caller knows.
+
+    An object waits when another thread has dropped its last reference and the
+    thread that made the object did not free it yet: that thread sleeps, or makes
+    no call. Nothing but that thread can free it. waiting_bytes counts the object,
+    and a Vec's table, and not what it refers to. tl_ptr_share before the hand-over
+    has the thread that drops the last reference free the object. tl_thread_detach
+    before a long wait lets other threads free what waits for this one.
     """
 
     _fields_ = [
@@ -391,6 +398,8 @@ class tl_mem_usage_info(ctypes.Structure):
         ("relieved", ctypes.c_uint64),
         ("failed", ctypes.c_uint64),
         ("largest_free_block", ctypes.c_uint64),
+        ("waiting_bytes", ctypes.c_uint64),
+        ("waiting_objects", ctypes.c_uint64),
     ]
 
 
@@ -4065,7 +4074,7 @@ FUNCTIONS: tuple[Function, ...] = (
         ("TL_E_DEVICE", "TL_E_INVALID_ARGUMENT"),
         """tl_mem_usage tells how much memory the runtime holds of a device, or of all.
         Set struct_size first. The figures are exact while no other thread changes
-        them.
+        them. The calling thread frees first what waits for it.
 
         Ownership: none.
         Threads: any thread.
@@ -5502,7 +5511,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         """tl_mem_purge gives idle memory back to the system: free objects kept by this
         thread, the tensor pool, empty spans, the unused part of the stacks. Other
-        threads give back what they keep at their next slow call.
+        threads give back what they keep at their next slow call. What waits for
+        another thread stays, see tl_mem_usage_info.
 
         Ownership: none.
         Threads: any thread.

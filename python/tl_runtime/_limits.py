@@ -44,6 +44,8 @@ class MemoryUsage:
     relieved: int  # how often caches were asked to give memory back
     failed: int  # how often that was not enough
     largest_free_block: int
+    waiting_bytes: int  # in use by objects that wait for the threads that made them, see tl_mem_usage_info
+    waiting_objects: int
 
 
 @dataclass(frozen=True)

@@ -216,7 +216,9 @@ type Node struct {
 	Record uint32
 	Gen    uint32
 	Next   uint32 // in the inbox, or in a chain of free nodes
-	Chain  uint32 // atomic; of the first node of a free chain: the next chain of globals.node_chains
+	// Of the first node of a free chain: the next chain of globals.node_chains. Of a node that waits: the units that its
+	// object takes; 0: it is not the object's last reference, so nothing waits.
+	Chain uint32 // atomic
 }
 
 // NodeBytes is sizeof(tl_node).
@@ -224,6 +226,9 @@ const NodeBytes = 24
 
 // Free nodes travel in chains of this many.
 const NodeChain = 64
+
+// What waits for an owner is counted in units of this many bytes, of which the size of every slot is a multiple.
+const NodeUnit = 32
 
 // globals.node_chains = times that it was changed 32 | first node of the first chain 32
 const ChainsChange = 1 << 32
@@ -321,16 +326,19 @@ type Context struct {
 	CallbackArguments               uint32 // 0 = nothing to call, 1, 2
 	ErrorPending                    uint32 // TL_ON_ERROR wants the error told when the entry guard is left
 	Skipped                         uint64 // scope entries whose object was gone already
-	Deferred                        uint64 // releases that wait for the owner
+	Deferred                        uint64 // objects whose last reference this thread has handed to the owner
 	ForeignAdopted, ForeignFreed    uint64
 	TensorsMade, TensorsGone        uint64 // without those that came out of a cell, and that were put into one
 	// Tensors that were put into the thread's cells and taken out of them, and their bytes (tensor.h).
 	KeptPuts, KeptPutBytes uint64
 	KeptHits, KeptHitBytes uint64
-	Alone                  uint32    // atomic; no second context was ever made; cleared by whoever makes it (countIn in alone.go)
-	Busy                   uint32    // atomic; the thread ends something as if nobody else were there
-	Spare                  [3]uint64 // magazines stand on multiples of their size
-	SlowCalls              uint64    // calls of the slow path
+	Alone                  uint32 // atomic; no second context was ever made; cleared by whoever makes it (countIn in alone.go)
+	Busy                   uint32 // atomic; the thread ends something as if nobody else were there
+	// The units of those objects; and the objects that this thread has taken out of inboxes, and their units. The sums
+	// over all contexts tell what waits: deferred - answered.
+	DeferredUnits           uint64
+	Answered, AnsweredUnits uint64
+	SlowCalls               uint64 // calls of the slow path
 	// Warm places of the scope stack, [max(top, end), warm): each holds a free slot of a small class that the exit of a
 	// scope left there for tl_mem_new. Taking one raises the top alone. tlc_lower_top sets end to the old top before it
 	// lowers it, so that [top, end) is free for any entry. NULL: there are none, and end is the end of the stack.

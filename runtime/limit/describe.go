@@ -13,19 +13,21 @@ import (
 //
 //	Reserved == InUse + Cached
 type Figures struct {
-	InUse       uint64 // bytes of live objects and blocks
-	Cached      uint64 // of what is reserved, the rest
-	Reserved    uint64 // charged
-	Peak        uint64 // the most that was charged since ResetPeaks
-	Obtained    uint64 // bytes ever charged; it never falls
-	PeakInUse   uint64 // at least the most that InUse was, and at most Peak; see Part
-	Allocated   uint64 // bytes of all objects and blocks that were ever given out; it never falls
-	Allocations uint64 // how many they were
-	Live        uint64 // of them, those that did not come back
-	LargestFree uint64 // block that is held and free
-	Soft, Hard  uint64
-	Relieved    uint64
-	Failed      uint64
+	InUse          uint64 // bytes of live objects and blocks
+	Cached         uint64 // of what is reserved, the rest
+	Reserved       uint64 // charged
+	Peak           uint64 // the most that was charged since ResetPeaks
+	Obtained       uint64 // bytes ever charged; it never falls
+	PeakInUse      uint64 // at least the most that InUse was, and at most Peak; see Part
+	Allocated      uint64 // bytes of all objects and blocks that were ever given out; it never falls
+	Allocations    uint64 // how many they were
+	Live           uint64 // of them, those that did not come back
+	LargestFree    uint64 // block that is held and free
+	Waiting        uint64 // of what is in use: another thread has dropped the last reference, and the owner has to free it
+	WaitingObjects uint64 // how many objects they are
+	Soft, Hard     uint64
+	Relieved       uint64
+	Failed         uint64
 }
 
 // Key is what the tensor pool keeps under one key.
@@ -43,6 +45,7 @@ type Part struct {
 	PeakInUse                     uint64
 	Allocated                     uint64
 	Allocations, Live, IdleBlocks uint64
+	Waiting, WaitingObjects       uint64
 }
 
 var describers []func(Need) Part
@@ -68,6 +71,8 @@ func Read(device int32) Figures {
 		f.Allocations += part.Allocations
 		f.Live += part.Live
 		f.LargestFree = max(f.LargestFree, part.LargestFree)
+		f.Waiting += part.Waiting
+		f.WaitingObjects += part.WaitingObjects
 	}
 	f.InUse = min(live-min(live, idle), f.Reserved)
 	f.Cached = f.Reserved - f.InUse
@@ -111,6 +116,10 @@ func Sentence(device int32, n uint64, cause string) string {
 	}
 	fmt.Fprintf(&b, "; in use %s, cached %s, reserved %s, largest free block %s", humanize.IBytes(f.InUse),
 		humanize.IBytes(f.Cached), humanize.IBytes(f.Reserved), humanize.IBytes(f.LargestFree))
+	if f.Waiting != 0 {
+		fmt.Fprintf(&b, "; %s in %d objects, released by other threads, wait for their owners (before a hand-over "+
+			"tl_ptr_share, before a long wait tl_thread_detach)", humanize.IBytes(f.Waiting), f.WaitingObjects)
+	}
 	fmt.Fprintf(&b, "; limit %s", limitText(f.Hard))
 	if _, hard := Get(Total); hard != 0 && device != Total {
 		fmt.Fprintf(&b, ", in all %s of %s", humanize.IBytes(Used(Total)), humanize.IBytes(hard))

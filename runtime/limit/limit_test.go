@@ -213,20 +213,23 @@ func TestTheSentenceHasEverythingAndFits(t *testing.T) {
 		key := Key{1 << 20, "f32", 32, 128 << 20}
 		return []Key{key, key, key, key}
 	}
-	Describe(func(Need) Part { return Part{InUse: 38 << 30, Idle: 1 << 30, LargestFree: 512 << 20} })
+	Describe(func(Need) Part {
+		return Part{InUse: 38 << 30, Idle: 1 << 30, LargestFree: 512 << 20, Waiting: 100 << 20, WaitingObjects: 1600}
+	})
 	Open(5, "cuda:0")
 	require.Equal(t, status.OK, Charge(5, 39<<30))
 	Set(5, 0, 40<<30)
 	Set(Total, 0, 64<<30)
 	text := Sentence(5, 4<<30, "the driver says no")
 	for _, part := range []string{"4.0 GiB requested of cuda:0 (the driver says no)", "in use 37 GiB", "cached 2.0 GiB",
-		"reserved 39 GiB", "largest free block 512 MiB", "limit 40 GiB, in all 39 GiB of 64 GiB",
+		"reserved 39 GiB", "largest free block 512 MiB; 100 MiB in 1600 objects, released by other threads, wait for",
+		"tl_ptr_share", "tl_thread_detach", "limit 40 GiB, in all 39 GiB of 64 GiB",
 		"device free 300 MiB of 79 GiB", "largest keys (1048576, f32) x 32 = 128 MiB, ("} {
 		require.Contains(t, text, part)
 	}
 	require.Equal(t, 3, strings.Count(text, "f32"))
 	Open(6, strings.Repeat("long", 20))
-	require.Less(t, len(Sentence(6, 1<<40, strings.Repeat("why ", 500))), 440)
+	require.Less(t, len(Sentence(6, 1<<40, strings.Repeat("why ", 500))), 600)
 	require.Contains(t, Sentence(Own, 1, ""), "1 B requested of an allocator; in use")
 }
 

@@ -15,7 +15,7 @@ import (
 //	every slot that was ever handed out is in use, dying, in a depot, in a magazine, in a warm
 //	place, in the quarantine, kept by the tensor pool or retired, and in one of these alone
 //	the words of a live object's record are ones that the counting protocol can write
-//	every node is free or in one inbox; every pending deleter call is free or in one list
+//	every node is free or in one inbox; what waits there is what is counted as waiting; every pending deleter call is free or in one list
 //	stacks and indexes of all contexts are whole (CheckStacks)
 //	counters are what CheckStats finds
 //	the registry is what its own checker wants
@@ -27,6 +27,10 @@ func Check(kept map[uint32]bool) error {
 	inHeap := process.heap.Check(func(record uint32) { c.found(record, "a depot") })
 	c.quarantined()
 	inboxes, deleterCalls := c.lists()
+	stats := ReadStats()
+	c.Want(c.waiting == stats.WaitingObjects && c.waitingUnits*layout.NodeUnit == stats.WaitingBytes,
+		"%d objects of %d bytes are counted as waiting, there are %d of %d units", stats.WaitingObjects,
+		stats.WaitingBytes, c.waiting, c.waitingUnits)
 	EachContext(func(x *Context) {
 		for class := uint32(1); class <= layout.ClassSmall; class++ {
 			c.magazine(x, class)
@@ -59,6 +63,8 @@ type slotChecker struct {
 	kept    map[uint32]bool
 	free    map[uint32]string
 	retired [layout.Classes]int64
+
+	waiting, waitingUnits uint64 // objects that wait for their owners
 }
 
 func (c *slotChecker) found(record uint32, where string) {
@@ -174,15 +180,23 @@ func (c *slotChecker) live(record uint32, r *layout.Record, typ uint32) {
 	c.Want(floats >= 0, "record %d: %d floats of %d references, %+v", record, floats, references, *r)
 }
 
+// waits counts an object that takes so many units and waits for its owner.
+func (c *slotChecker) waits(units uint32) {
+	if units != 0 {
+		c.waiting++
+		c.waitingUnits += uint64(units)
+	}
+}
+
 // lists counts the nodes in inboxes and the pending deleter calls in lists, of all contexts.
 func (c *slotChecker) lists() (inboxes uint32, deleterCalls uint64) {
 	pending := process.registry.Pending()
 	EachContext(func(x *Context) {
-		for i := uint32(atomic.LoadUint64(&x.Word) >> 2); i != 0 && inboxes < process.nodes.fresh; i = nodeAt(i).Next {
-			inboxes++
-		}
-		for i := uint32(x.Waiting); i != 0 && inboxes < process.nodes.fresh; i = nodeAt(i).Next {
-			inboxes++
+		for _, first := range [...]uint64{atomic.LoadUint64(&x.Word) >> 2, x.Waiting} {
+			for i := uint32(first); i != 0 && inboxes < process.nodes.fresh; i = nodeAt(i).Next {
+				inboxes++
+				c.waits(nodeAt(i).Chain)
+			}
 		}
 		inboxes += c.chain(x.NodeFirst, x.NodeCount, "its first chain") + c.chain(x.NodeFull, layout.NodeChain,
 			"its full chain")

@@ -106,6 +106,7 @@ func TestTheCheckersFind(t *testing.T) {
 		"a merged local word":                set(&r.Sh, r.Sh|layout.ShMerged),
 		"an object that is dead":             set(&r.Sh, 0),
 		"a destruction queue that is longer": set(&c.DestroyFirst, top.Record),
+		"an object that is said to wait":     damage{func() { c.Deferred++ }, func() { c.Deferred-- }},
 		"a node that is lost":                set(&process.nodes.fresh, process.nodes.fresh+1),
 		"a pending deleter call that is in no list": damage{func() {
 			lost = process.registry.Wait(registry.Ended{Pointer: 1 << 44, Bytes: 1, Kind: layout.ForeignNewScalar})

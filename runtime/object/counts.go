@@ -223,7 +223,7 @@ func (c *Context) dropShared(r *layout.Record, e layout.Entry, loc uint32) outco
 		case !s.Has(layout.ShMerged) && !s.Has(layout.ShQueued) && s.Count <= s.Claims && owner != 0:
 			s.Flags |= layout.ShQueued
 			shedRemote(r, &s)
-			if done, out := c.queue(r, e, old, s.Pack(), owner); done {
+			if done, out := c.queue(r, e, old, s.Pack(), loc); done {
 				return out
 			}
 			continue
@@ -248,7 +248,7 @@ func (c *Context) dropShared(r *layout.Record, e layout.Entry, loc uint32) outco
 // QUEUED is set there is no way back, and the object stays until its owner has read the
 // node. If that object is a later one, whose shared word looks like that of the object
 // which was meant, it gets the queue's reference as one more, and loses nothing (giveToLater).
-func (c *Context) queue(r *layout.Record, e layout.Entry, old, queued, owner uint32) (done bool, out outcome) {
+func (c *Context) queue(r *layout.Record, e layout.Entry, old, queued, loc uint32) (done bool, out outcome) {
 	n := c.takeNode()
 	if n == 0 {
 		return true, full
@@ -267,8 +267,12 @@ func (c *Context) queue(r *layout.Record, e layout.Entry, old, queued, owner uin
 	}
 	x := nodeAt(n)
 	x.Object, x.Record, x.Gen = e.Object, e.Record, e.Gen
-	c.Deferred++
-	c.deliver(process.slices.slice(owner), n)
+	units := uint32(0)
+	if out != dead && layout.LocCountOf(loc) == 1 {
+		units = unitsOf(r, e)
+	}
+	c.countDeferred(x, units)
+	c.deliver(process.slices.slice(layout.LocOwner(loc)), n)
 	return true, out
 }
 

@@ -136,5 +136,6 @@ func describeHeap(of limit.Need) limit.Part {
 	}
 	s := ReadStats()
 	return limit.Part{InUse: s.LiveBytes, LargestFree: s.largestFree(), PeakInUse: process.heap.Peak(),
-		Allocated: s.AllocatedBytes, Allocations: s.Allocations, Live: s.LiveObjects}
+		Allocated: s.AllocatedBytes, Allocations: s.Allocations, Live: s.LiveObjects,
+		Waiting: s.WaitingBytes, WaitingObjects: s.WaitingObjects}
 }

@@ -1,6 +1,7 @@
 package object
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -111,6 +112,35 @@ func pushChain(first uint32) {
 	}
 }
 
+// unitsOf returns what an object takes, with the element table of a Vec. Whoever holds the
+// queue's reference calls it: the object is there. A program may have written over a
+// Vec's capacity.
+func unitsOf(r *layout.Record, e layout.Entry) uint32 {
+	units := process.heap.Size(e.Object) / layout.NodeUnit
+	if atomic.LoadUint32(&r.TypeFlags) == layout.TypeVec {
+		units += layout.At[vec](e.Object).cap / (layout.NodeUnit / 8)
+	}
+	return uint32(min(units, math.MaxUint32))
+}
+
+// countDeferred comes before the node is delivered.
+func (c *Context) countDeferred(n *layout.Node, units uint32) {
+	atomic.StoreUint32(&n.Chain, units)
+	if units != 0 {
+		c.Deferred++
+		c.DeferredUnits += uint64(units)
+	}
+}
+
+// answer gives a node back whose object waits no more.
+func (c *Context) answer(i uint32) {
+	if units := nodeAt(i).Chain; units != 0 {
+		c.Answered++
+		c.AnsweredUnits += uint64(units)
+	}
+	c.giveNode(i)
+}
+
 // deliver puts a node into the owner's inbox. If the owner is parked the caller
 // borrows its context in the same step and does the work itself.
 func (c *Context) deliver(owner *Context, i uint32) {
@@ -147,7 +177,7 @@ func (c *Context) drain(me *Context) {
 func (c *Context) mergeAll(me *Context, i uint32) {
 	for i != 0 {
 		n := *nodeAt(i)
-		me.giveNode(i)
+		me.answer(i)
 		c.mergeQueued(me, layout.Entry{Object: n.Object, Record: n.Record, Gen: n.Gen})
 		i = n.Next
 	}

@@ -156,8 +156,7 @@ func TestAStaleAcquireCostsNoReference(t *testing.T) {
 func TestALateMarkCostsNoReference(t *testing.T) {
 	c, other := twoContexts(t)
 	later, r, old := staleMark(t, c)
-	owner := layout.LocOwner(atomic.LoadUint32(&r.Loc))
-	done, out := other.queue(r, old, layout.ShAlive, layout.ShAlive|layout.ShQueued, owner)
+	done, out := other.queue(r, old, layout.ShAlive, layout.ShAlive|layout.ShQueued, atomic.LoadUint32(&r.Loc))
 	require.True(t, done)
 	require.Equal(t, dead, out)
 	c.drain(c)
@@ -171,13 +170,13 @@ func TestTwoLateMarksCostNoReference(t *testing.T) {
 	c, other := twoContexts(t)
 	for _, released := range []bool{false, true} {
 		later, r, old := staleMark(t, c)
-		owner := layout.LocOwner(atomic.LoadUint32(&r.Loc))
-		_, out := other.queue(r, old, layout.ShAlive, layout.ShAlive|layout.ShQueued, owner)
+		loc := atomic.LoadUint32(&r.Loc)
+		_, out := other.queue(r, old, layout.ShAlive, layout.ShAlive|layout.ShQueued, loc)
 		require.Equal(t, dead, out)
 		require.True(t, giveToLater(r, atomic.LoadUint32(&r.Gen)))
 		n := other.takeNode()
 		*nodeAt(n) = layout.Node{Object: later, Record: old.Record, Gen: atomic.LoadUint32(&r.Gen)}
-		other.deliver(process.slices.slice(owner), n)
+		other.deliver(process.slices.slice(layout.LocOwner(loc)), n)
 		if released {
 			require.Equal(t, status.OK, c.Release(later))
 		}

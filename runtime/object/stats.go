@@ -28,6 +28,8 @@ type Stats struct {
 	TensorsGone            uint64
 	Reserved, Committed    uint64
 	Skipped, Deferred      uint64
+	WaitingObjects         uint64 // whose last reference was handed to an owner that did not take it yet
+	WaitingBytes           uint64 // of them
 	SlowCalls, SystemCalls uint64
 	Contexts               uint64
 	ScopeEntries           uint64
@@ -77,6 +79,8 @@ func (s *Stats) readFrees() {
 	given := process.counters.largeGiven.Load()
 	gone := [layout.Kinds]uint64{layout.TypeTensor: process.counters.tensorBytes.Load()}
 	EachContext(func(c *Context) {
+		s.WaitingObjects -= layout.Peek(&c.Answered) // what was deferred is added
+		s.WaitingBytes -= layout.Peek(&c.AnsweredUnits) * layout.NodeUnit
 		s.TensorsGone += layout.Peek(&c.TensorsGone) + layout.Peek(&c.KeptPuts)
 		for class := uint32(1); class < layout.ClassLarge; class++ {
 			s.Classes[class].Frees += c.cameBack(class)
@@ -173,7 +177,10 @@ func (s *Stats) addContext(c *Context) {
 		s.Contexts++
 	}
 	s.Skipped += layout.Peek(&c.Skipped)
-	s.Deferred += layout.Peek(&c.Deferred)
+	deferred := layout.Peek(&c.Deferred)
+	s.Deferred += deferred
+	s.WaitingObjects += deferred
+	s.WaitingBytes += layout.Peek(&c.DeferredUnits) * layout.NodeUnit
 	s.SlowCalls += layout.Peek(&c.SlowCalls)
 	s.TensorsMade += layout.Peek(&c.TensorsMade) + layout.Peek(&c.KeptHits)
 	s.ForeignMade += layout.Peek(&c.ForeignAdopted)

@@ -144,6 +144,12 @@ func devices(s *stats.Snapshot) []family {
 			return d.Relieved
 		}},
 		{"tl_device_out_of_memory", "counter", "Of them, those that failed.", func(d *d) uint64 { return d.Failed }},
+		{"tl_device_waiting_bytes", "gauge", "In use by objects that wait for their owners.", func(d *d) uint64 {
+			return d.WaitingBytes
+		}},
+		{"tl_device_waiting_objects", "gauge", "Objects that wait for their owners.", func(d *d) uint64 {
+			return d.WaitingObjects
+		}},
 	}, s.Devices, func(d *d) []string { return []string{"device", d.Device} })
 }
 

@@ -90,6 +90,9 @@ type Device struct {
 	Relieved    uint64 `json:"relieved"` // how often caches were asked to give memory up
 	Failed      uint64 `json:"failed"`   // of them, how often that was not enough
 	LargestFree uint64 `json:"largest_free_block"`
+	// Of what is in use: objects whose last reference another thread has dropped, and which wait for their owner.
+	WaitingBytes   uint64 `json:"waiting_bytes"`
+	WaitingObjects uint64 `json:"waiting_objects"`
 }
 
 func devices() (out []Device) {
@@ -105,7 +108,8 @@ func deviceOf(number int32) Device {
 		Obtained: f.Obtained, Returned: f.Obtained - f.Reserved, Peak: f.Peak, PeakInUse: f.PeakInUse,
 		Allocated: f.Allocated, Freed: f.Allocated - f.InUse,
 		Allocations: f.Allocations, Frees: f.Allocations - min(f.Allocations, f.Live), Live: f.Live,
-		SoftLimit: f.Soft, HardLimit: f.Hard, Relieved: f.Relieved, Failed: f.Failed, LargestFree: f.LargestFree}
+		SoftLimit: f.Soft, HardLimit: f.Hard, Relieved: f.Relieved, Failed: f.Failed, LargestFree: f.LargestFree,
+		WaitingBytes: f.Waiting, WaitingObjects: f.WaitingObjects}
 	if number == limit.Own {
 		d.Device = "own"
 	}

@@ -128,10 +128,11 @@ func (t *table) devices(rows []Device) {
 		return
 	}
 	t.head("device", "in use", "cached", "reserved", "peak in use", "peak", "soft limit", "hard limit", "relieved",
-		"failed")
+		"failed", "waiting", "waiting objects")
 	for _, d := range rows {
 		t.row(d.Device, bytes(d.InUse), bytes(d.Cached), bytes(d.Reserved), bytes(d.PeakInUse), bytes(d.Peak),
-			limitText(d.SoftLimit), limitText(d.HardLimit), number(d.Relieved), number(d.Failed))
+			limitText(d.SoftLimit), limitText(d.HardLimit), number(d.Relieved), number(d.Failed), bytes(d.WaitingBytes),
+			number(d.WaitingObjects))
 	}
 }
 
