@@ -19,7 +19,7 @@ __attribute__((constructor)) static void note_break(void) { first_break = (uintp
  * the calls that read, this is the one that valgrind does not check itself. A sandbox or an
  * emulator may forbid it. Then the kernel reads the 16 bytes of an epoll event, for a call that
  * fails with EBADF afterwards. */
-static bool is_readable(uintptr_t p)
+bool tlc_is_readable(uintptr_t p)
 {
 	if (p >= first_break && p < (uintptr_t)sbrk(0)) return true;
 	char byte;
@@ -46,7 +46,7 @@ bool tlc_may_be_malloced(uintptr_t p)
 {
 	if ((p & tlc_host.misaligned) != 0 || p < TL_LOWEST_ADDRESS || p >> TLC_PROGRAM_BITS != 0) return false;
 	if (tlc_knows(p)) return true;
-	if (!is_readable(p) || (tlc_host.has_headers && !is_readable(p - TLC_HEADER_BYTES))) return false;
+	if (!tlc_is_readable(p) || (tlc_host.has_headers && !tlc_is_readable(p - TLC_HEADER_BYTES))) return false;
 	know_page(p);
 	return true;
 }

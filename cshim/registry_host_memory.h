@@ -26,6 +26,9 @@ static inline bool tlc_knows_page(uintptr_t p)
  * that is not known yet takes a system call. */
 bool tlc_may_be_malloced(uintptr_t p);
 
+/* Whether the byte at p can be read; a system call, but for memory below the program's break. */
+bool tlc_is_readable(uintptr_t p);
+
 /* Is the page of p known, and does p not stand at its beginning? */
 static inline bool tlc_knows(uintptr_t p)
 {

@@ -22,6 +22,7 @@
 
 #include "entry_stack.h"
 #include "layout_lock.h"
+#include "report_unwind.h"
 
 typedef struct frame {
 	uintptr_t address; /* returned to; 0 in the outermost frame's caller */
@@ -36,6 +37,7 @@ enum { MOST_OF_WALK = TLC_MOST_WALKED + 1 };
 typedef struct walk {
 	frame frames[MOST_OF_WALK];
 	size_t n, most;
+	tlc_known known;
 } walk;
 
 /* An address inside the call of a frame, or where a signal came. */
@@ -52,7 +54,11 @@ static _Unwind_Reason_Code step(struct _Unwind_Context* at, void* data)
 #if defined(__x86_64__)
 	f->fp = _Unwind_GetGR(at, 6);
 #endif
-	return w->n <= w->most ? _URC_NO_REASON : _URC_END_OF_STACK;
+	if (w->n > w->most) return _URC_END_OF_STACK;
+	tlc_caller_frame caller;
+	const tlc_step next = tlc_may_step(at, pc, before != 0, &w->known, &caller);
+	if (next == TLC_STEP_LAST) w->frames[w->n++] = (frame){.address = caller.address, .sp = caller.sp};
+	return next == TLC_STEP ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
 
 /* ---- kept stacks --------------------------------------------------------------------- */
@@ -192,6 +198,7 @@ static inline __attribute__((always_inline)) void unwind(uintptr_t end, size_t m
 {
 	w->n = 0;
 	w->most = most;
+	w->known = (tlc_known){0};
 	_Unwind_Backtrace(step, w);
 	to->n = w->n < most ? w->n : most;
 	for (size_t i = 0; i < to->n; i++) {
