@@ -12,6 +12,7 @@ import (
 
 	"tlruntime/runtime/consistency"
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/output"
 	"tlruntime/runtime/status"
 )
 
@@ -76,6 +77,6 @@ func check(c *object.Context) error {
 func reportDefect(cause any) { end("a panic", fmt.Errorf("%v\n%s", cause, debug.Stack())) }
 
 func end(when string, err error) {
-	fmt.Fprintf(os.Stderr, "tl_runtime: tlcheck: %s: %v\n", when, err)
+	output.Tell("tlcheck: %s: %v", when, err)
 	os.Exit(exitStatus)
 }

@@ -28,9 +28,6 @@ _Bool tlc_has_barrier(void);
 import "C"
 
 import (
-	"fmt"
-	"os"
-
 	_ "tlruntime/cshim" // the fast path, which is C and calls this package
 	"tlruntime/runtime/config"
 	"tlruntime/runtime/headroom"
@@ -41,6 +38,7 @@ import (
 	"tlruntime/runtime/observe/debug"
 	"tlruntime/runtime/observe/stats"
 	"tlruntime/runtime/observe/track"
+	"tlruntime/runtime/output"
 	"tlruntime/runtime/status"
 )
 
@@ -85,7 +83,7 @@ func environment() (settings []string) {
 func tlentry_open(out uintptr) int32 {
 	return contained(int32(status.Internal), func() int32 {
 		for _, complaint := range options.ReadEnvironment(environment()) {
-			fmt.Fprintf(os.Stderr, "tl_runtime: %s\n", complaint)
+			output.Tell("%s", complaint)
 		}
 		holdDescriptors()
 		track.CountAt(uintptr(C.tlc_recorded_at()))
@@ -123,10 +121,10 @@ func tlentry_open(out uintptr) int32 {
 			setLeakCheck(options.Word("TL_LEAK_CHECK"))
 			publishFlags()
 			if startTracking() != status.OK {
-				fmt.Fprintln(os.Stderr, "tl_runtime: no memory for the tables of tracking: nothing is recorded")
+				output.Tell("no memory for the tables of tracking: nothing is recorded")
 			}
 			if err := traceFromStart(options.Word("TL_TRACE")); err != nil {
-				fmt.Fprintf(os.Stderr, "tl_runtime: %v\n", err)
+				output.Tell("%v", err)
 			}
 			store(out, layout.Address(object.Globals()))
 		}
@@ -277,7 +275,7 @@ func tlentry_configure(key, value uintptr) int32 {
 //export tlentry_show_stats
 func tlentry_show_stats() {
 	contained(0, func() int {
-		fmt.Fprint(os.Stderr, stats.Read(stats.All).Table())
+		output.TellText(stats.Read(stats.All).Table())
 		return 0
 	})
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"os"
 	"slices"
 
 	"tlruntime/runtime/layout"
@@ -132,7 +130,7 @@ func createWorkspace(o *object.Context, threads, bytes, alignment, out uintptr) 
 func printRegistry(o *object.Context, path uintptr) status.Status {
 	report := object.Registry().Report()
 	if path == 0 {
-		_, _ = os.Stderr.WriteString(report)
+		output.TellText(report)
 		return status.OK
 	}
 	name, st := textOf(o, path, "path")
@@ -140,7 +138,7 @@ func printRegistry(o *object.Context, path uintptr) status.Status {
 		return st
 	}
 	if err := output.WriteText(name, report); err != nil {
-		return fail(o, status.InvalidArgument, "%v", fmt.Errorf("the statistics could not be written: %w", err))
+		return fail(o, status.InvalidArgument, "the statistics could not be written: %v", err)
 	}
 	return status.OK
 }

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"os"
-
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/observe/debug"
@@ -68,7 +65,7 @@ func fillText(o *object.Context, buffer, room uintptr, text []byte) uintptr {
 func printStats(o *object.Context, path uintptr) status.Status {
 	table := stats.Read(stats.All).Table()
 	if path == 0 {
-		fmt.Fprint(os.Stderr, table)
+		output.TellText(table)
 		return status.OK
 	}
 	name, st := textOf(o, path, "path")

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"os"
 	"sync"
 	"sync/atomic"
 
@@ -246,7 +244,7 @@ func leakReport(o *object.Context, path uintptr, since uint64, of leak.List, hel
 	reportMutex.Lock()
 	defer reportMutex.Unlock()
 	if path == 0 {
-		_, _ = os.Stderr.WriteString(report.Text())
+		output.TellText(report.Text())
 		return report.Count
 	}
 	if err := output.WriteText(name, report.Text()); err != nil {
@@ -269,7 +267,7 @@ func leakReportSince(o *object.Context, path uintptr, mark uint64, of leak.List,
 func leaksAtExit(o *object.Context) int64 {
 	report, st := leak.Collect(o, leak.All)
 	if st != status.OK {
-		fmt.Fprintf(os.Stderr, "tl_runtime: TL_LEAK_CHECK: leaks could not be looked for: %s\n", o.Message())
+		output.Tell("TL_LEAK_CHECK: leaks could not be looked for: %s", o.Message())
 		return -1
 	}
 	report.AddLeftOpen()
@@ -278,6 +276,6 @@ func leaksAtExit(o *object.Context) int64 {
 	}
 	reportMutex.Lock()
 	defer reportMutex.Unlock()
-	_, _ = os.Stderr.WriteString(report.Text())
+	output.TellText(report.Text())
 	return report.Count
 }

@@ -11,7 +11,6 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -20,6 +19,7 @@
 #include "entry_signals.h"
 #include "entry_stack.h"
 #include "entry_start.h"
+#include "report_output.h"
 
 /* What runtime/cgo passes (libcgo.h there): the beginning of a g, and how a thread of Go's starts. */
 typedef struct go_g {
@@ -149,7 +149,7 @@ static void create_another(void)
 			return;
 		}
 		if (error != EAGAIN || tries == 20) {
-			fprintf(stderr, "tl_runtime: Go needs another thread: pthread_create: %s\n", strerror(error));
+			tlc_tell("tl_runtime: Go needs another thread: pthread_create: ", strerror(error), "\n", NULL);
 			abort();
 		}
 		nanosleep(&(struct timespec){.tv_nsec = tries * 1000000L}, NULL);

@@ -8,6 +8,7 @@
 
 #include "entry_environment.h"
 #include "object_fast.h"
+#include "report_output.h"
 
 bool tl_is_started(void) { return atomic_load_explicit(&tlc_alive, memory_order_acquire) != NULL; }
 
@@ -69,23 +70,41 @@ static bool logging(void)
 	return mem_log == FROM_ENVIRONMENT ? is_on(tlc_setting("TL_MEM_LOG")) : mem_log == ON;
 }
 
+enum { NUMBERS = 80 }; /* bytes for a pointer, a number and the words between them */
+
+static void log_place(const char* what, const char* file, uint32_t line)
+{
+	char place[NUMBERS];
+	snprintf(place, sizeof place, ":%u\n", line);
+	tlc_tell("tl_runtime: ", what, file != NULL ? file : "?", place, NULL);
+}
+
 tl_status tl_log_alloc(const void* pointer, int64_t bytes, const char* file, uint32_t line)
 {
-	if (logging())
-		fprintf(stderr, "tl_runtime: alloc %p %lld bytes %s:%u\n", pointer, (long long)bytes, file ? file : "?", line);
+	if (logging()) {
+		char what[NUMBERS];
+		snprintf(what, sizeof what, "alloc %p %lld bytes ", pointer, (long long)bytes);
+		log_place(what, file, line);
+	}
 	return TLC_UNLIKELY(tlc_may_name(pointer)) ? slow_log_alloc(pointer, bytes, file, line) : TL_OK;
 }
 
 tl_status tl_log_free(const void* pointer, const char* file, uint32_t line)
 {
-	if (logging()) fprintf(stderr, "tl_runtime: free %p %s:%u\n", pointer, file ? file : "?", line);
+	if (logging()) {
+		char what[NUMBERS];
+		snprintf(what, sizeof what, "free %p ", pointer);
+		log_place(what, file, line);
+	}
 	return TL_OK;
 }
 
 tl_status tl_trace_mem(const char* message)
 {
-	if (logging())
-		fprintf(stderr, "tl_runtime: %s: %lld bytes resident\n", message ? message : "",
-		        (long long)tl_get_memory_bytes());
+	if (logging()) {
+		char resident[NUMBERS];
+		snprintf(resident, sizeof resident, ": %lld bytes resident\n", (long long)tl_get_memory_bytes());
+		tlc_tell("tl_runtime: ", message != NULL ? message : "", resident, NULL);
+	}
 	return TL_OK;
 }

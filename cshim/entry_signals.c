@@ -17,6 +17,17 @@
 
 #include "entry_start.h"
 
+/* The mask that the program has given the thread, while the library blocks handlers; NULL: the mask that it has. */
+static __thread const sigset_t* own_mask __attribute__((tls_model("initial-exec")));
+
+bool tlc_program_blocks(int signal)
+{
+	sigset_t now;
+	if (own_mask != NULL) return sigismember(own_mask, signal) == 1;
+	pthread_sigmask(SIG_SETMASK, NULL, &now);
+	return sigismember(&now, signal) == 1;
+}
+
 static void block_handlers(sigset_t* before)
 {
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
@@ -24,6 +35,13 @@ static void block_handlers(sigset_t* before)
 	sigfillset(&all);
 	for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) sigdelset(&all, faults[i]);
 	pthread_sigmask(SIG_SETMASK, &all, before);
+	if (own_mask == NULL) own_mask = before;
+}
+
+static void unblock_handlers(const sigset_t* before)
+{
+	if (own_mask == before) own_mask = NULL;
+	pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
 void tlc_begin_quiet(tlc_quiet* before)
@@ -34,7 +52,7 @@ void tlc_begin_quiet(tlc_quiet* before)
 
 void tlc_end_quiet(const tlc_quiet* before)
 {
-	pthread_sigmask(SIG_SETMASK, &before->mask, NULL);
+	unblock_handlers(&before->mask);
 	pthread_setcancelstate(before->cancel_state, NULL);
 }
 
@@ -43,7 +61,7 @@ void tlc_end_quiet(const tlc_quiet* before)
 static _Thread_local sigset_t held;
 
 void tlc_hold_handlers(void) { block_handlers(&held); }
-void tlc_release_handlers(void) { pthread_sigmask(SIG_SETMASK, &held, NULL); }
+void tlc_release_handlers(void) { unblock_handlers(&held); }
 #endif
 
 /* ---- what Go does to handlers that were installed before it ---------------------------- */
@@ -63,13 +81,15 @@ static bool is_same(const struct sigaction* a, const struct sigaction* b)
 }
 
 /* Go also adds SA_ONSTACK to the program's handlers for the sake of its own threads. But no handler runs
- * on those, and Go's signal stacks are small. And it takes SIGURG for its preemption, which is off. */
+ * on those, and Go's signal stacks are small. It takes SIGURG for its preemption, which is off, and SIGPIPE for its own
+ * writes to standard error, which the library does not make: a program that ignores the signal goes on to do so, and
+ * what it starts inherits that. */
 void tlc_take_handlers_back(void)
 {
 	for (int i = 1; i < SIGNALS; i++) {
 		struct sigaction now;
 		if (sigaction(i, NULL, &now) != 0 || is_same(&now, &found[i])) continue;
-		if (now.sa_handler != found[i].sa_handler && i != SIGURG) of_go[i] = now;
+		if (now.sa_handler != found[i].sa_handler && i != SIGURG && i != SIGPIPE) of_go[i] = now;
 		sigaction(i, &found[i], NULL);
 		sigaction(i, NULL, &found[i]); /* the C library has a flag of its own */
 	}

@@ -6,6 +6,7 @@
 
 #include "object_fast.h"
 #include "entry_start.h"
+#include "report_output.h"
 
 /* ---- texts ----------------------------------------------------------------------------- */
 
@@ -133,7 +134,7 @@ static void report_message(tl_status status, const char* message)
 	if (tlc_apart.telling) return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	uint32_t how = TLC_LOAD(tlc_shared->on_error);
-	if (how & (TLC_ON_ERROR_LOG | TLC_ON_ERROR_ABORT)) fprintf(stderr, "tl_runtime: %s\n", message);
+	if (how & (TLC_ON_ERROR_LOG | TLC_ON_ERROR_ABORT)) tlc_tell("tl_runtime: ", message, "\n", NULL);
 	if (how & TLC_ON_ERROR_ABORT) abort();
 	tlc_apart.telling = true;
 	if (how & TLC_ON_ERROR_CALL) tlc_call_listener(status, message);

@@ -8,6 +8,7 @@
 
 #include "object_fast.h"
 #include "python_frames.h"
+#include "report_output.h"
 #include "report_stacks.h"
 #include "report_tracking.h"
 
@@ -133,7 +134,7 @@ enum { LEAKED = 23 }; /* the exit status that LeakSanitizer uses */
 static int64_t look_for_leaks(tl_context* c)
 {
 	if (c != NULL) return tlentry_leaks((uintptr_t)c);
-	fputs("tl_runtime: TL_LEAK_CHECK: leaks could not be looked for: exit() was called from inside a call\n", stderr);
+	tlc_tell("tl_runtime: TL_LEAK_CHECK: leaks could not be looked for: exit() was called from inside a call\n", NULL);
 	return -1;
 }
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from conftest import Run
@@ -148,3 +153,41 @@ def test_errors_on_request(python: Run) -> None:
     assert "0x10 " in result.stderr
     result = python("tl.lib.tl_ptr_release(16)", ok=False, TL_ON_ERROR="abort")
     assert result.returncode != 0
+
+
+# What a line of the library on standard error does to a program whose standard error nobody reads any more.
+QUIET = {
+    "failure": ("TL_ON_ERROR", "log", "tl.lib.tl_ptr_release(0x1001)"),
+    "leaks": ("TL_LEAK_CHECK", "report", "tl.lib.tl_mem_alloc(32)"),
+    "statistics": ("TL_SHOW_STATS", "1", "tl.zeros(3)"),
+    "pool": ("TL_POOL_DEBUG", "1", "tl.zeros(3)"),
+    "option": ("TL_ON_EROR", "log", "tl.zeros(3)"),
+}
+
+
+@pytest.mark.parametrize("writer", QUIET)
+def test_a_reader_that_has_seen_enough(tmp_path: Path, writer: str) -> None:
+    """program 2>&1 | head -1, with SIGPIPE ignored as Python does: the program goes on to its end."""
+    option, value, code = QUIET[writer]
+    ended = tmp_path / "ended"
+    script = tmp_path / "program.py"
+    script.write_text(
+        "import atexit, pathlib, sys\n"
+        "print('first', file=sys.stderr, flush=True)\n"
+        "sys.stdin.read()  # until the reader has left\n"
+        "import tl_runtime as tl\n" + f"for _ in range(3): {code}\n" + f"pathlib.Path({str(ended)!r}).touch()\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), option: value}
+    with subprocess.Popen(
+        [sys.executable, str(script)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=environment,
+    ) as program:
+        assert program.stdin is not None and program.stderr is not None
+        assert program.stderr.readline() == b"first\n"
+        program.stderr.close()
+        program.stdin.close()
+        assert program.wait(timeout=60) == 0
+    assert ended.exists()

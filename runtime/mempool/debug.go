@@ -2,7 +2,8 @@ package mempool
 
 import (
 	"fmt"
-	"os"
+
+	"tlruntime/runtime/output"
 )
 
 // Debug logs every operation of a pool to standard error, one line each. It is set
@@ -18,5 +19,5 @@ func logCall(h Handle, err error, format string, args ...any) {
 	if err != nil {
 		outcome = err.Error()
 	}
-	fmt.Fprintf(os.Stderr, "tl_runtime: pool %#x: %s: %s\n", uintptr(h), fmt.Sprintf(format, args...), outcome)
+	output.Tell("pool %#x: %s: %s", uintptr(h), fmt.Sprintf(format, args...), outcome)
 }

@@ -1,10 +1,8 @@
 package tensor
 
 import (
-	"fmt"
-	"os"
-
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/output"
 )
 
 // Debug logs every tensor that the pool gives out, misses, keeps or has no room for
@@ -22,7 +20,7 @@ func logTake(k key, e layout.Entry) {
 
 func logKeep(k key, e layout.Entry, what string) {
 	if Debug {
-		fmt.Fprintf(os.Stderr, "tl_runtime: tensor pool: %s: %d elements of %s on device %d, %#x\n", what, k.elements,
+		output.Tell("tensor pool: %s: %d elements of %s on device %d, %#x", what, k.elements,
 			dtypeNames[dtypeOf(k.kind)], deviceOf(k.kind), e.Object)
 	}
 }

@@ -2,10 +2,10 @@ package tensor
 
 import (
 	"fmt"
-	"os"
 
 	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/output"
 )
 
 // DeviceStats are figures of all devices but the CPU.
@@ -80,9 +80,9 @@ func dumpDeviceCaches() {
 		}
 		p, _ := mempool.ReadStats(h)
 		for _, line := range s.lines(i) {
-			fmt.Fprintln(os.Stderr, line)
+			output.Tell("%s", line)
 		}
-		fmt.Fprintf(os.Stderr, "tl_runtime: device %d: %d bytes allocated of %d reserved, %d wait for streams\n", i,
+		output.Tell("device %d: %d bytes allocated of %d reserved, %d wait for streams", i,
 			p.CurrentUsage, p.Reserved, p.WaitingBytes)
 	}
 }
@@ -97,7 +97,7 @@ func (s *deviceCache) lines(number int) (out []string) {
 			bytes += e.bytes
 		}
 		if bytes > 0 {
-			out = append(out, fmt.Sprintf("tl_runtime: pool: %d elements, dtype %d, device %d: %d tensors, %d bytes",
+			out = append(out, fmt.Sprintf("pool: %d elements, dtype %d, device %d: %d tensors, %d bytes",
 				of.key.elements, of.key.kind, number, len(of.entries), bytes))
 		}
 	}

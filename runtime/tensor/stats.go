@@ -1,13 +1,12 @@
 package tensor
 
 import (
-	"fmt"
-	"os"
 	"sync/atomic"
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/limit"
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/output"
 	"tlruntime/runtime/status"
 )
 
@@ -65,12 +64,12 @@ func LiveCount(*object.Context) int64 {
 // DumpPool writes one line to standard error for each key, and one for the sum.
 func DumpPool(*object.Context) status.Status {
 	for _, k := range keptKeys(limit.Need{Device: limit.CPU}) {
-		fmt.Fprintf(os.Stderr, "tl_runtime: pool: %d elements, dtype %d, device %d: %d tensors, %d bytes\n",
+		output.Tell("pool: %d elements, dtype %d, device %d: %d tensors, %d bytes",
 			k.Elements, k.Kind&0xFF, k.Kind>>8&0xFF, k.Count, uint64(k.Count)*k.Bytes)
 	}
 	dumpDeviceCaches()
 	s := ReadPool()
-	fmt.Fprintf(os.Stderr, "tl_runtime: pool: %d tensors, %d bytes; %d hits, %d misses\n",
+	output.Tell("pool: %d tensors, %d bytes; %d hits, %d misses",
 		s.Tensors, s.Bytes, s.Hits, s.Misses)
 	return status.OK
 }

@@ -1,14 +1,13 @@
 package debug
 
 import (
-	"fmt"
-	"os"
 	"sync"
 	"sync/atomic"
 
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/observe/leak"
 	"tlruntime/runtime/observe/track"
+	"tlruntime/runtime/output"
 	"tlruntime/runtime/status"
 )
 
@@ -59,14 +58,14 @@ func (d *debugging) Report(c *object.Context, site uint32) {
 		found = found[:n-1]
 	}
 	for _, text := range found {
-		fmt.Fprintf(os.Stderr, "tl_runtime: %s%s\n", text, named("found", site))
+		output.Tell("%s%s", text, named("found", site))
 	}
 }
 
 // report writes of damage that was found outside of any call.
 func (f *findings) report(kind object.Text, p uintptr, at int) {
 	if f.count.Add(1) <= mostFindings {
-		fmt.Fprintf(os.Stderr, "tl_runtime: %v: %s%s\n", status.Corrupted, kind.Format(p, at), originOf(p))
+		output.Tell("%v: %s%s", status.Corrupted, kind.Format(p, at), originOf(p))
 	}
 }
 
