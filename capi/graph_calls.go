@@ -4,7 +4,6 @@ package main
 
 import (
 	"maps"
-	"os"
 	"slices"
 	"sync"
 
@@ -13,6 +12,7 @@ import (
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/output"
 	"tlruntime/runtime/status"
 )
 
@@ -275,7 +275,7 @@ func saveGraph(o *object.Context, h, path uintptr) status.Status {
 		}
 		content, err := models.Encode(g.graph, file, graph.CheckOptions{Bind: maps.Clone(g.bind)})
 		if err == nil {
-			err = os.WriteFile(file, content, 0o666)
+			err = output.WriteBytes(file, content)
 		}
 		if err != nil {
 			return invalid(o, err)

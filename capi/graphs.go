@@ -345,7 +345,8 @@ func tlgo_graph_add_state(c, graph, value, state uintptr) int32 {
 
 // tl_graph_save writes a graph to a file, whose ending tells its form: .onnx or .json.
 // ONNX wants the types of the outputs, so a graph that cannot be checked can be saved
-// as JSON alone. Symbols that have no number stay symbols.
+// as JSON alone. Symbols that have no number stay symbols. The file is replaced by the
+// rule that stands under Profiles.
 //
 //	C: tl_status tl_graph_save(tl_graph* graph, const char* path);
 //

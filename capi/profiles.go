@@ -20,9 +20,12 @@
 // that process closes the file or ends; no other process writes to it or
 // truncates it meanwhile. The other processes write to files beside it: process
 // 1234 writes trace-1234.json for trace.json. A file that no process has open
-// is replaced. All files are written by this rule, those of tl_leak_report and
-// tl_stats_print too. No call waits for a reader: the name of a pipe that no process
-// reads is TL_E_INVALID_ARGUMENT.
+// is replaced: the new one is written beside it and renamed, with mode and owner
+// of the old one, so a failure leaves the old one as it was. All files are written
+// by this rule, those of tl_leak_report and tl_stats_print too. No call waits for a
+// reader: the name of a pipe that no process reads is TL_E_INVALID_ARGUMENT. No file
+// raises a signal: TL_E_INVALID_ARGUMENT says "file too large" (RLIMIT_FSIZE) or
+// "broken pipe".
 package main
 
 import "C"
@@ -57,8 +60,10 @@ func tlgo_profile_write(c, path uintptr) int32 {
 // The end of the process completes the file if tl_trace_stop has not. The file
 // is valid JSON however the process ends, but has no call stacks until it is
 // completed. TL_TRACE_BYTES bounds the file; the file counts what is left out
-// beyond the bound. The child of fork() writes no trace. While another process
-// writes to that file, the trace goes to one beside it, see above.
+// beyond the bound, or because the disk is full. A pipe or a device gets the parts one
+// after the other, and is valid JSON when the trace has ended. The child of fork()
+// writes no trace. While another process writes to that file, the trace goes to one
+// beside it, see above.
 //
 //	C: tl_status tl_trace_start(const char* path);
 //
@@ -76,7 +81,8 @@ func tlgo_trace_start(c, path uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return startTrace(o, path) })
 }
 
-// tl_trace_stop ends the trace and completes its file.
+// tl_trace_stop ends the trace and completes its file. The end of a process whose trace
+// is not complete says so on standard error.
 //
 //	C: tl_status tl_trace_stop(void);
 //
@@ -84,7 +90,7 @@ func tlgo_trace_start(c, path uintptr) int32 {
 // Threads: any thread.
 // Returns: TL_OK, or why the file is not complete.
 // Errors: TL_E_INVALID_ARGUMENT (no trace runs; or part of the file could not be
-// written).
+// written: the message says how many events were lost).
 // Cost: linear in the call stacks of the trace; symbols are looked up in files.
 // Path: fast.
 //
@@ -135,5 +141,5 @@ func tlgo_snapshot_write(c, path uintptr) int32 {
 //
 //export tlentry_end_trace
 func tlentry_end_trace(c uintptr) {
-	guarded(c, 0, func(o *object.Context) int { stopTrace(o); return 0 })
+	guarded(c, 0, func(o *object.Context) int { endTraceAtExit(o); return 0 })
 }

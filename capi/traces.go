@@ -14,6 +14,7 @@ import (
 	"tlruntime/runtime/observe/leak"
 	"tlruntime/runtime/observe/trace"
 	"tlruntime/runtime/observe/track"
+	"tlruntime/runtime/output"
 	"tlruntime/runtime/status"
 )
 
@@ -115,6 +116,15 @@ func stopTrace(o *object.Context) status.Status {
 		return fail(o, status.InvalidArgument, "no trace runs; tl_trace_start begins one")
 	}
 	return status.OK
+}
+
+// endTraceAtExit tells on standard error what a program that does not end its trace would not learn.
+func endTraceAtExit(o *object.Context) {
+	traceMutex.Lock()
+	defer traceMutex.Unlock()
+	if _, err := endTrace(o); err != nil {
+		output.Tell("part of the trace could not be written: %v", err)
+	}
 }
 
 func markTrace(o *object.Context, name uintptr) status.Status {

@@ -284,7 +284,8 @@ TL_API tl_status tl_graph_add_state(tl_graph* graph, const char* value, const ch
 /*
  * tl_graph_save writes a graph to a file, whose ending tells its form: .onnx or .json.
  * ONNX wants the types of the outputs, so a graph that cannot be checked can be saved
- * as JSON alone. Symbols that have no number stay symbols.
+ * as JSON alone. Symbols that have no number stay symbols. The file is replaced by the
+ * rule that stands under Profiles.
  *
  * Ownership: none.
  * Threads: any thread; calls for one graph take turns.

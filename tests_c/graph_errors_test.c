@@ -1,4 +1,6 @@
 /* What graphs refuse: a status, a message that says what to do, and nothing has changed. */
+#include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "graphs.h"
@@ -221,6 +223,32 @@ static void numbers_have_limits(void)
 	remove(path);
 }
 
+/* A file that finds no room is refused without SIGXFSZ, and the older one of that name stays. */
+static void a_file_that_finds_no_room(void)
+{
+	char path[] = "/tmp/tl-old-XXXXXX.json", content[8] = {0};
+	struct rlimit all, few;
+	tl_graph* graph = new_line();
+	int file = mkstemps(path, 5);
+	CHECK(file >= 0);
+	CHECK_INT(write(file, "old", 3), 3);
+	CHECK_INT(getrlimit(RLIMIT_FSIZE, &all), 0);
+	few = (struct rlimit){16, all.rlim_max};
+	CHECK_INT(setrlimit(RLIMIT_FSIZE, &few), 0);
+	CHECK_FAILS(tl_graph_save(graph, path), TL_E_INVALID_ARGUMENT);
+	check_says("file too large");
+	CHECK_INT(setrlimit(RLIMIT_FSIZE, &all), 0);
+	CHECK_INT(pread(file, content, sizeof content, 0), 3);
+	CHECK_INT(strcmp(content, "old"), 0);
+	close(file);
+	CHECK_OK(tl_graph_save(graph, path));
+	file = open(path, O_RDONLY);
+	CHECK(file >= 0 && read(file, content, 1) == 1 && content[0] == '{');
+	close(file);
+	CHECK_OK(tl_graph_destroy(graph));
+	remove(path);
+}
+
 /* Files that were cut or changed are refused or read; nothing else happens. */
 static void damaged_files_are_refused(void)
 {
@@ -265,6 +293,7 @@ int main(void)
 	RUN(nodes_have_to_be_described);
 	RUN(planning_needs_a_whole_graph);
 	RUN(numbers_have_limits);
+	RUN(a_file_that_finds_no_room);
 	RUN(damaged_files_are_refused);
 	return check_finish();
 }

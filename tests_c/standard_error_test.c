@@ -252,7 +252,8 @@ static void lines_that_are_lost_are_counted(void)
 	char* later = read_all(ROOM);
 	give_standard_error_back();
 	CHECK_OK(tl_configure("TL_ON_ERROR", "ignore"));
-	if (check_failed(strncmp(text, want + 1, strlen(want + 1)) == 0)) fprintf(stderr, "standard error got \"%s\"\n", text);
+	if (check_failed(strncmp(text, want + 1, strlen(want + 1)) == 0))
+		fprintf(stderr, "standard error got \"%s\"\n", text);
 	CHECK_INT(strncmp(later, "tl_runtime: tl_ptr_release: TL_E_UNKNOWN_POINTER: ", 50), 0);
 	CHECK(took >= 0.15); /* it waited for the first */
 	free(text);

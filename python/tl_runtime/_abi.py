@@ -5857,8 +5857,10 @@ FUNCTIONS: tuple[Function, ...] = (
         The end of the process completes the file if tl_trace_stop has not. The file
         is valid JSON however the process ends, but has no call stacks until it is
         completed. TL_TRACE_BYTES bounds the file; the file counts what is left out
-        beyond the bound. The child of fork() writes no trace. While another process
-        writes to that file, the trace goes to one beside it, see above.
+        beyond the bound, or because the disk is full. A pipe or a device gets the parts one
+        after the other, and is valid JSON when the trace has ended. The child of fork()
+        writes no trace. While another process writes to that file, the trace goes to one
+        beside it, see above.
 
         Ownership: none; the string is not kept.
         Threads: any thread. The trace is of all threads.
@@ -5876,13 +5878,14 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         ("TL_E_INVALID_ARGUMENT",),
-        """tl_trace_stop ends the trace and completes its file.
+        """tl_trace_stop ends the trace and completes its file. The end of a process whose trace
+        is not complete says so on standard error.
 
         Ownership: none.
         Threads: any thread.
         Returns: TL_OK, or why the file is not complete.
         Errors: TL_E_INVALID_ARGUMENT (no trace runs; or part of the file could not
-            be written).
+            be written: the message says how many events were lost).
         Cost: linear in the call stacks of the trace; symbols are looked up in
             files.
         """,

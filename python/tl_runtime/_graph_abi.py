@@ -494,7 +494,8 @@ FUNCTIONS: tuple[Function, ...] = (
         ("TL_E_INVALID_ARGUMENT",),
         """tl_graph_save writes a graph to a file, whose ending tells its form: .onnx or .json.
         ONNX wants the types of the outputs, so a graph that cannot be checked can be saved
-        as JSON alone. Symbols that have no number stay symbols.
+        as JSON alone. Symbols that have no number stay symbols. The file is replaced by the
+        rule that stands under Profiles.
 
         Ownership: none.
         Threads: any thread; calls for one graph take turns.

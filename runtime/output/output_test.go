@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 func read(t *testing.T, path string) string {
@@ -25,9 +26,24 @@ func read(t *testing.T, path string) string {
 func create(t *testing.T, path, text string) *File {
 	f, err := Create(path)
 	require.NoError(t, err)
-	_, err = f.WriteString(text)
+	_, err = f.Write([]byte(text))
 	require.NoError(t, err)
 	return f
+}
+
+func finish(t *testing.T, f *File) {
+	require.NoError(t, f.Publish())
+	f.Close()
+}
+
+// names are the files of a folder, hidden ones too.
+func names(t *testing.T, folder string) (all []string) {
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all
 }
 
 func TestNamesBeside(t *testing.T) {
@@ -52,13 +68,13 @@ func TestAHeldFileIsLeftAlone(t *testing.T) {
 	assert.Equal(t, Beside(path, 1), second.Name())
 	assert.Equal(t, Beside(path, 2), third.Name())
 	for _, f := range []*File{first, second, third} {
-		require.NoError(t, f.Close())
+		finish(t, f)
 	}
 	assert.Equal(t, "the first", read(t, path))
 	assert.Equal(t, "the second", read(t, Beside(path, 1)))
 	assert.Equal(t, "the third", read(t, Beside(path, 2)))
 	again := create(t, path, "new")
-	require.NoError(t, again.Close())
+	finish(t, again)
 	assert.Equal(t, path, again.Name())
 	assert.Equal(t, "new", read(t, path), "what nobody writes is replaced, and nothing of it is left")
 }
@@ -66,13 +82,16 @@ func TestAHeldFileIsLeftAlone(t *testing.T) {
 // TestACopyOfTheDescriptorHoldsNothing is what a child of fork has.
 func TestACopyOfTheDescriptorHoldsNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trace.json")
+	require.NoError(t, WriteText(path, "old"))
 	f := create(t, path, "text")
-	inherited, err := syscall.Dup(int(f.Fd()))
-	require.NoError(t, err)
-	defer syscall.Close(inherited)
-	require.NoError(t, f.Close())
+	for _, fd := range []int{f.fd, f.held} {
+		inherited, err := syscall.Dup(fd)
+		require.NoError(t, err)
+		defer syscall.Close(inherited)
+	}
+	finish(t, f)
 	next := create(t, path, "next")
-	require.NoError(t, next.Close())
+	finish(t, next)
 	assert.Equal(t, path, next.Name())
 }
 
@@ -80,16 +99,16 @@ func TestACopyOfTheDescriptorHoldsNothing(t *testing.T) {
 func TestAReplacedFileIsNotTaken(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "trace.json")
 	require.NoError(t, os.WriteFile(path, []byte("old"), 0o600))
-	f, made, err := open(path)
+	f, err := open(path)
 	require.NoError(t, err)
 	defer f.Close()
-	require.False(t, made)
-	info, err := f.Stat()
-	require.NoError(t, err)
+	require.False(t, f.made)
+	var info unix.Stat_t
+	require.NoError(t, unix.Fstat(f.fd, &info))
 	require.NoError(t, os.Remove(path))
-	require.ErrorIs(t, lock(f, path, info, made), errHeld)
+	require.ErrorIs(t, f.lock(&info), errReplaced)
 	require.NoError(t, os.WriteFile(path, []byte("another"), 0o600))
-	require.ErrorIs(t, lock(f, path, info, made), errHeld)
+	require.ErrorIs(t, f.lock(&info), errReplaced)
 	assert.Equal(t, "another", read(t, path))
 }
 
@@ -102,7 +121,7 @@ func TestWithoutLocks(t *testing.T) {
 		text := fmt.Sprint("text ", n)
 		f := create(t, path, text)
 		require.Equal(t, name, f.Name())
-		require.NoError(t, f.Close())
+		finish(t, f)
 		assert.Equal(t, text, read(t, name))
 	}
 }

@@ -8,20 +8,26 @@ import (
 
 // disk is what a trace is written to, an *output.File.
 type disk interface {
+	io.Writer
 	io.WriterAt
-	io.Closer
 	Truncate(size int64) error
+	Streams() bool
+	Publish() error
+	Close()
 }
 
 // file is the trace's file. Behind what is written for good stands the end of it, which
-// the next part overwrites.
+// the next part overwrites. What streams has an end when the trace has.
 type file struct {
-	f      disk
-	good   int64  // bytes that stay
-	end    []byte // behind them
-	buffer []byte
-	first  bool  // no event yet
-	err    error // the first that happened: from there on nothing is written
+	f       disk
+	good    int64  // bytes that stay
+	end     []byte // behind them, and behind it the summary
+	summary func(complete bool) []byte
+	buffer  []byte
+	events  uint64 // in the buffer, of those that are dropped at the limit
+	first   bool   // no event yet
+	err     error  // the first that happened: from there on nothing is written
+	lost    uint64 // events that were in the buffer then
 }
 
 // bufferBytes is what is kept before it is written.
@@ -35,9 +41,21 @@ func create(path string) (*file, error) {
 	return &file{f: f, buffer: make([]byte, 0, bufferBytes+4096), first: true}, nil
 }
 
+// begin writes the first part, which replaces the file of an earlier trace: it stays as it was
+// when a trace cannot begin.
+func (f *file) begin(flush func(*code) error) error {
+	if err := flush(nil); err != nil {
+		return err
+	}
+	return f.f.Publish()
+}
+
 func (f *file) text(text string) { f.buffer = append(f.buffer, text...) }
 
 func (f *file) event(text []byte) {
+	if f.err != nil {
+		return
+	}
 	if !f.first {
 		f.buffer = append(f.buffer, ",\n"...)
 	}
@@ -60,33 +78,44 @@ func (f *file) takeFrom(mark int) []byte {
 }
 
 // flush writes the buffer for good, and the end behind it. After an error nothing is
-// written any more: the file is left as it was before.
-func (f *file) flush(end []byte) error {
-	part := append(f.buffer, end...)
-	n := len(f.buffer)
-	f.buffer = f.buffer[:0]
-	if f.err != nil {
-		return f.err
-	}
-	_, f.err = f.f.WriteAt(part, f.good)
+// written any more: the file is left as it was before, and counts what it lacks.
+func (f *file) flush(end []byte, complete bool) error {
 	if f.err == nil {
-		f.err = f.f.Truncate(f.good + int64(len(part)))
+		if f.err = f.put(end, complete); f.err != nil {
+			f.lost += f.events
+		}
 	}
-	if f.err != nil {
+	f.buffer, f.events = f.buffer[:0], 0
+	if f.err != nil && !f.f.Streams() {
 		f.restore()
-		return f.err
 	}
-	f.good += int64(n)
-	f.end = append(f.end[:0], end...)
-	return nil
+	return f.err
+}
+
+func (f *file) put(end []byte, complete bool) error {
+	n := int64(len(f.buffer))
+	part := f.buffer
+	if !f.f.Streams() || complete {
+		part = append(append(part, end...), f.summary(complete)...)
+	}
+	var err error
+	if f.f.Streams() {
+		_, err = f.f.Write(part)
+	} else if _, err = f.f.WriteAt(part, f.good); err == nil {
+		err = f.f.Truncate(f.good + int64(len(part)))
+	}
+	if err == nil {
+		f.good += n
+		f.end = append(f.end[:0], end...)
+	}
+	return err
 }
 
 // restore takes half a part back, as a full disk leaves it. There is room for the end that
 // stood there, and when it fails nevertheless there is nothing else to try.
 func (f *file) restore() {
-	if f.f.Truncate(f.good) == nil {
-		_, _ = f.f.WriteAt(f.end, f.good)
+	rest := append(f.end, f.summary(false)...)
+	if _, err := f.f.WriteAt(rest, f.good); err == nil {
+		_ = f.f.Truncate(f.good + int64(len(rest)))
 	}
 }
-
-func (f *file) close() error { return f.f.Close() }

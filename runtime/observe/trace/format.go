@@ -32,7 +32,7 @@ func with(body func(r *recording)) {
 	s.seen.Store(now)
 	body(&recording{recorderState: s, now: uint64(now - s.start)})
 	if s.file.isFull() {
-		_ = s.file.flush(s.tail(nil)) // kept by the file, and told when the trace ends
+		_ = s.flush(nil) // kept by the file, and told when the trace ends
 	}
 }
 
@@ -50,16 +50,20 @@ func (r *recording) keep(e Event) {
 // nanos is the time of the event since 1970.
 func (r *recording) nanos() uint64 { return uint64(r.began.UnixNano()) + r.now }
 
-// full tells whether the file is at its limit, and counts what is dropped then.
+// full tells whether the file takes no more, and counts the event: as dropped, or as one that
+// may yet be lost.
 func (s *recorderState) full() bool {
 	if !s.atLimit() {
+		s.file.events++
 		return false
 	}
 	s.dropped++
 	return true
 }
 
-func (s *recorderState) atLimit() bool { return s.opts.Limit != 0 && s.file.written() >= s.opts.Limit }
+func (s *recorderState) atLimit() bool {
+	return s.file.err != nil || s.opts.Limit != 0 && s.file.written() >= s.opts.Limit
+}
 
 // thread names a thread when it is first seen. Without a number for it it is the
 // calling one.
@@ -204,8 +208,16 @@ func (s *recorderState) head() {
 	r.end()
 }
 
-// tail returns what ends the file as it is now: the ends of what is open, the code of
-// sites when it is known, and what can be said of the whole.
+// flush writes what was recorded, with what ends the file as it is now.
+func (s *recorderState) flush(code *code) error {
+	var end []byte
+	if s.file.err == nil {
+		end = s.tail(code)
+	}
+	return s.file.flush(end, code != nil)
+}
+
+// tail returns the ends of what is open, and the code of sites when it is known.
 func (s *recorderState) tail(code *code) []byte {
 	r := &recording{recorderState: s, now: uint64(clock() - s.start)}
 	mark := s.file.mark()
@@ -215,13 +227,26 @@ func (s *recorderState) tail(code *code) []byte {
 	if code != nil {
 		end = append(append(end, `,"stackFrames":`...), code.text...)
 	}
+	return end
+}
+
+// countRoom is how wide the number of dropped events is written: on a full disk it can still be changed in place.
+const countRoom = 20
+
+// summary says what can be said of the whole.
+func (s *recorderState) summary(complete bool) []byte {
+	r := &recording{recorderState: s}
 	r.line = append(r.line[:0], `,"otherData":{`...)
 	r.text("writer", "TL Runtime")
 	r.text("began", s.began.UTC().Format(time.RFC3339Nano))
 	r.key("complete")
-	r.line = strconv.AppendBool(r.line, code != nil)
-	r.number("dropped", s.dropped)
-	return append(append(end, r.line...), "}}\n"...)
+	r.line = strconv.AppendBool(r.line, complete)
+	number := len(r.line)
+	r.number("dropped", s.dropped+s.file.lost)
+	for len(r.line) < number+len(`,"dropped":`)+countRoom {
+		r.line = append(r.line, ' ')
+	}
+	return append(r.line, "}}\n"...)
 }
 
 // code is the text of stackFrames.

@@ -26,6 +26,7 @@
 package trace
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"sync"
@@ -111,10 +112,11 @@ func Start(path string, opts Options) (began bool, err error) {
 	r.threads, r.sites, r.dropped = map[uint32]bool{}, map[uint32]bool{}, 0
 	r.open.clear()
 	r.recent.clear()
+	f.summary = r.summary
 	r.head()
-	if err := f.flush(r.tail(nil)); err != nil {
+	if err := f.begin(r.flush); err != nil {
 		r.file = nil
-		f.close()
+		f.f.Close()
 		return false, err
 	}
 	r.due.Store(0)
@@ -141,11 +143,11 @@ func Stop() (ended bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f := r.file
-	err = f.flush(r.tail(code))
-	r.file = nil
-	if closed := f.close(); err == nil {
-		err = closed
+	if err = r.flush(code); err != nil {
+		err = fmt.Errorf("%d events were lost: %w", r.dropped+f.lost, err)
 	}
+	r.file = nil
+	f.f.Close()
 	return true, err
 }
 

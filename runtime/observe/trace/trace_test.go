@@ -228,7 +228,8 @@ func TestTheNextTraceHasTheRingOfTheLast(t *testing.T) {
 	require.Equal(t, recentEvents, cap(r.ring))
 }
 
-// TestAFullDiskLeavesAWholeFile has the disk become full in the middle of a trace.
+// TestAFullDiskLeavesAWholeFile has the disk become full in the middle of a trace: what is not in
+// the file is counted there.
 func TestAFullDiskLeavesAWholeFile(t *testing.T) {
 	path := start(t, Options{})
 	recorder.file.f = &fullDisk{recorder.file.f.(*output.File), 700 << 10}
@@ -241,11 +242,36 @@ func TestAFullDiskLeavesAWholeFile(t *testing.T) {
 	ended, err := Stop()
 	require.True(t, ended)
 	require.ErrorIs(t, err, errFull)
+	require.ErrorContains(t, err, " events were lost: ")
 	w, balance := read(t, path), 0
 	assert.False(t, w.OtherData.Complete)
 	assert.Greater(t, len(w.TraceEvents), 4000)
+	told := w.OtherData.Dropped
 	for _, e := range w.TraceEvents {
 		balance += map[string]int{"B": 1, "E": -1}[e.Ph]
+		if e.Ph == "B" || e.Name == "free" {
+			told++
+		}
 	}
 	assert.Zero(t, balance)
+	assert.EqualValues(t, 1+2*20000, told)
+}
+
+// TestATraceThatCannotBegin leaves the file of an earlier one.
+func TestATraceThatCannotBegin(t *testing.T) {
+	path := start(t, Options{})
+	stop(t)
+	before, err := os.ReadFile(path)
+	require.NoError(t, err)
+	defer func(write func(int, []byte, int64) (int, error)) { output.System.Write = write }(output.System.Write)
+	output.System.Write = func(int, []byte, int64) (int, error) { return 0, errFull }
+	began, err := Start(path, Options{})
+	require.ErrorIs(t, err, errFull)
+	require.False(t, began)
+	after, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(before), string(after))
+	entries, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
 }
