@@ -28,7 +28,6 @@ import (
 	"tlruntime/runtime/device"
 	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/object"
-	"tlruntime/runtime/observe/debug"
 	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/status"
 )
@@ -125,12 +124,7 @@ func tlgo_memory_pool_create(c, allocator, initialBytes, outPool uintptr) int32 
 //
 //export tlgo_memory_pool_allocate
 func tlgo_memory_pool_allocate(c, p, bytes uintptr) uintptr {
-	return guarded(c, 0, func(o *object.Context) uintptr {
-		block, err := mempool.Allocate(mempool.Handle(p), bytes)
-		track.SpendBlock(o, block, bytes)
-		guardBlock(o, p, block, bytes)
-		return blockOr(o, block, err)
-	})
+	return guarded(c, 0, func(o *object.Context) uintptr { return giveOut(o, mempool.Handle(p), bytes) })
 }
 
 // tl_memory_pool_deallocate takes a block back, from any thread.
@@ -149,8 +143,9 @@ func tlgo_memory_pool_allocate(c, p, bytes uintptr) uintptr {
 //export tlgo_memory_pool_deallocate
 func tlgo_memory_pool_deallocate(c, p, block uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
-		debug.UnguardBlock(o, p, block, true)
-		return poolStatus(o, mempool.Deallocate(mempool.Handle(p), block))
+		return takeBack(o, mempool.Handle(p), block, false, func() error {
+			return mempool.Deallocate(mempool.Handle(p), block)
+		})
 	})
 }
 
@@ -201,9 +196,9 @@ func tlgo_memory_pool_allocate_async(c, p, bytes, stream uintptr) uintptr {
 //export tlgo_memory_pool_deallocate_async
 func tlgo_memory_pool_deallocate_async(c, p, block, stream uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
-		debug.UnguardBlock(o, p, block, false)
-		track.Forget(uint64(block))
-		return poolStatus(o, mempool.DeallocateAsync(mempool.Handle(p), block, device.Stream(stream)))
+		return takeBack(o, mempool.Handle(p), block, true, func() error {
+			return mempool.DeallocateAsync(mempool.Handle(p), block, device.Stream(stream))
+		})
 	})
 }
 

@@ -59,24 +59,60 @@ func pushTag(o *object.Context, name uintptr) status.Status {
 	return track.PushTag(o, tag)
 }
 
-// guardBlock puts a red zone behind a block, with TL_DEBUG.
-func guardBlock(o *object.Context, h, block, bytes uintptr) {
-	if room, onCPU := mempool.Room(mempool.Handle(h), bytes); onCPU && options.Flag("TL_DEBUG") {
-		debug.GuardBlock(h, block, uint64(bytes), room)
+// seclude lets one thread at a time give out blocks of a pool and take them back, with TL_DEBUG: what is
+// given out is guarded, and what is taken back is looked at, before another thread can take it or
+// have its chunk trimmed.
+func seclude(h mempool.Handle) (letIn func()) {
+	if !options.Flag("TL_DEBUG") {
+		return func() {}
 	}
+	return mempool.Seclude(h)
+}
+
+// giveOut allocates a block and puts a red zone behind it, with TL_DEBUG.
+func giveOut(o *object.Context, h mempool.Handle, bytes uintptr) uintptr {
+	defer seclude(h)()
+	block, err := mempool.Allocate(h, bytes)
+	track.SpendBlock(o, block, bytes)
+	if room, onCPU := mempool.Room(h, bytes); onCPU && options.Flag("TL_DEBUG") {
+		debug.GuardBlock(uintptr(h), block, uint64(bytes), room)
+	}
+	return blockOr(o, block, err)
+}
+
+// takeBack takes a block back. Without TL_DEBUG its record lapses by itself, unless it goes in the order of a
+// stream.
+func takeBack(o *object.Context, h mempool.Handle, block uintptr, ordered bool, free func() error) status.Status {
+	defer seclude(h)()
+	again := debug.UnguardBlock(o, uintptr(h), block, !ordered)
+	err := free()
+	switch {
+	case err != nil:
+		again()
+	case ordered || options.Flag("TL_DEBUG"):
+		track.Forget(uint64(block))
+	}
+	return poolStatus(o, err)
 }
 
 // resetPool takes all blocks of a pool back and drops their records.
 func resetPool(o *object.Context, h mempool.Handle) status.Status {
-	debug.UnguardPool(o, uintptr(h))
+	defer seclude(h)()
+	var recorded []uint64
 	if track.Period() != 0 {
 		mempool.Live(func(of mempool.Handle, address, _ uintptr) {
 			if of == h {
-				track.Forget(uint64(address))
+				recorded = append(recorded, uint64(address))
 			}
 		})
 	}
-	return poolStatus(o, mempool.Reset(h))
+	err := mempool.ResetAfter(h, func() { debug.UnguardPool(o, uintptr(h)) })
+	if err == nil {
+		for _, address := range recorded {
+			track.Forget(address)
+		}
+	}
+	return poolStatus(o, err)
 }
 
 func allocationInfo(o *object.Context, pointer, out uintptr) status.Status {

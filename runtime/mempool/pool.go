@@ -72,6 +72,8 @@ type Pool struct {
 	granule uint64 // the device's alignment
 	growth  uint64 // what a new chunk has at least: the size of the first one
 
+	secluded sync.Mutex // Seclude's; taken before mu
+
 	mu      sync.Mutex // guards what follows, and keeps chunks and tables as they are
 	limit   uint64     // of state.Reserved; 0 = none
 	chunks  memory.Array[chunk]
@@ -124,6 +126,17 @@ func find(h Handle) (*Pool, *Error) {
 		return p, nil
 	}
 	return nil, unknownPool(h)
+}
+
+// Seclude keeps other callers of it away from a pool, until they are let in by the function that it returns.
+// The pool itself is open to all.
+func Seclude(h Handle) (letIn func()) {
+	p, err := find(h)
+	if err != nil {
+		return func() {}
+	}
+	p.secluded.Lock()
+	return p.secluded.Unlock
 }
 
 func unknownPool(h Handle) *Error {

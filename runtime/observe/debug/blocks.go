@@ -6,12 +6,13 @@ import (
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
-	"tlruntime/runtime/observe/track"
 )
 
 // Blocks of memory pools under TL_DEBUG. A pool gives out more than was asked for where
 // that is no multiple of its alignment; the rest is the block's red zone, so that a pool
-// lays out its chunks as it always does. Only of memory that the CPU may write to.
+// lays out its chunks as it always does. Only of memory that the CPU may write to. The caller keeps
+// other threads from guarding blocks of the pool and from taking them back, so that a block whose zone is
+// written or looked at is there.
 
 // guardedBlocks knows the blocks that programs have.
 type guardedBlocks struct {
@@ -35,38 +36,38 @@ func GuardBlock(pool, address uintptr, bytes, room uint64) {
 	}
 	b := guardedBlock{address, pool, bytes, room}
 	fill(b.zone(), redZone)
+	g.add(b)
+}
+
+func (g *guardedBlocks) add(b guardedBlock) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.at == nil {
 		g.at = map[uintptr]guardedBlock{}
 	}
-	g.at[address] = b
+	g.at[b.address] = b
 }
 
 // UnguardBlock looks at a block that its pool is about to take back, and fills it with
-// poison unless work of a stream may still use it. What was recorded of the block lapses.
-func UnguardBlock(c *object.Context, pool, address uintptr, poisons bool) {
+// poison unless work of a stream may still use it. The function that it returns guards the block
+// again, when the pool has not taken it.
+func UnguardBlock(c *object.Context, pool, address uintptr, poisons bool) (again func()) {
 	g := &guards.blocks
-	if !guards.on() {
-		return
-	}
 	g.mu.Lock()
-	b, taken := g.at[address]
-	known := taken && b.pool == pool
+	b, known := g.at[address]
+	known = known && b.pool == pool // else it is another pool's, and stays
 	if known {
 		delete(g.at, address)
 	}
 	g.mu.Unlock()
-	if taken && !known {
-		return // it is another pool's, and stays
+	if !known {
+		return func() {}
 	}
-	if known {
-		checkGuarded(c, b)
-	}
-	if known && poisons {
+	checkGuarded(c, b)
+	if poisons {
 		fill(layout.Bytes(b.address, b.bytes), poison)
 	}
-	track.Forget(uint64(address))
+	return func() { g.add(b) }
 }
 
 // UnguardPool looks at all blocks of a pool that takes them back at once.
