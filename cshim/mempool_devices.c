@@ -48,8 +48,12 @@ const tl_device_allocator* tlc_device_allocator(uintptr_t which, const char* nam
 	return &all[which];
 }
 
-/* Whether an allocator of a caller is one of these; its ctx then is the row. */
-bool tlc_device_is_own(const tl_device_allocator* a) { return a->allocate == allocate && a->deallocate == deallocate; }
+/* Whether an allocator of a caller is one of these; its ctx then is the row. A struct that says that it is smaller may
+ * end where the memory ends. */
+bool tlc_device_is_own(const tl_device_allocator* a)
+{
+	return a->struct_size >= sizeof *a && a->allocate == allocate && a->deallocate == deallocate;
+}
 
 /* Copies a string that is never freed: the name of a device, of which there are few. Go holds a
  * lock. */
