@@ -252,9 +252,11 @@ func (e *execution) write(b *strings.Builder, asked formOfText) error {
 		}
 	case "llvm", "llvm-slots", "llvm-caller":
 		text, err = llvm.Module(e.plan, code)
+	case "refusal":
+		text = llvm.Refusal(e.plan)
 	default:
-		return fmt.Errorf("the form %q is unknown; there are json, llvm, llvm-slots, llvm-caller, header and header-caller",
-			asked.form)
+		return fmt.Errorf("the form %q is unknown; there are json, llvm, llvm-slots, llvm-caller, header, header-caller and "+
+			"refusal", asked.form)
 	}
 	b.WriteString(text)
 	return err

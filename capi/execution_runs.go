@@ -2,6 +2,8 @@
 
 package main
 
+import "C"
+
 import (
 	"tlruntime/compiler/llvm"
 	"tlruntime/compiler/plan"
@@ -29,6 +31,23 @@ func checkRun(o *object.Context, h uintptr, a runArguments) status.Status {
 		}
 	}
 	return e.checkArguments(o, a)
+}
+
+// tlentry_execution_refused records why a function has returned TL_E_INVALID_ARGUMENT (graph_run.c).
+//
+//export tlentry_execution_refused
+func tlentry_execution_refused(c, execution uintptr) {
+	guarded(c, status.InvalidArgument, func(o *object.Context) status.Status {
+		e := executions.find(o, execution)
+		if e == nil {
+			return status.InvalidArgument
+		}
+		why := llvm.Refusal(e.plan)
+		if why == "" {
+			why = "the function is not that of this execution, or takes its memory in another way"
+		}
+		return fail(o, status.InvalidArgument, "the compiled function has refused the call; %s", why)
+	})
 }
 
 // space is memory that the caller brings.

@@ -345,8 +345,9 @@ func tlgo_execution_constants(c, execution uintptr) uintptr {
 // comes from slots of a function's frame), "llvm-caller" (its memory is one more argument,
 // `void* scratch`, and that of a second space another, `void* outside`, and it calls
 // nothing of the library: tl_execution_run_in), "header"
-// (offsets as C macros) or "header-caller" (these and the declaration of the function of
-// "llvm-caller"). name is that of the function or the prefix of the macros; NULL takes the
+// (offsets as C macros), "header-caller" (these and the declaration of the function of
+// "llvm-caller") or "refusal" (what the function looks at while it runs, and returns
+// TL_E_INVALID_ARGUMENT for; "" when that is nothing). name is that of the function or the prefix of the macros; NULL takes the
 // graph's. llvm_version is the major version of the LLVM that reads the module, from 14;
 // 0 is the newest one.
 //
@@ -401,7 +402,9 @@ func tlgo_execution_validate(c, execution uintptr) int32 {
 // Returns: what the function returns, such as TL_OK; or why it was not called. It is not
 // checked whether the function is that of the execution.
 // Errors: TL_E_INVALID_ARGUMENT (no such execution, no function, another number of
-// inputs or outputs, an address that is none where the tensor has bytes).
+// inputs or outputs, an address that is none where the tensor has bytes; or the function
+// has found something wrong, such as an index out of range, and the message names the
+// nodes that look).
 // Cost: two cgo calls and that of the function.
 // Path: fast.
 //
@@ -435,7 +438,7 @@ func tlgo_execution_run(c, execution, function, inputs, numInputs, outputs, numO
 // Errors: TL_E_INVALID_ARGUMENT (no such execution, no function, another number of
 // inputs or outputs, an address that is none where the tensor has bytes, memory of one of
 // the two spaces that is too small or not aligned, outside for a plan that has no second
-// space).
+// space; or what the function has found wrong, as in tl_execution_run).
 // Cost: two cgo calls and that of the function. Nothing is allocated.
 // Path: fast.
 //

@@ -2,6 +2,7 @@
 
 /* Runs compiled graphs: Go checks the arguments, and the function is called from C, with no Go frame below it, because
  * it takes its memory from this library. */
+#include "object_fast.h"
 #include "tl_graph.h"
 #include "generated_slow.h"
 
@@ -11,6 +12,19 @@ typedef tl_status (*compiled_in)(const void* const* inputs, void* const* outputs
 typedef tl_status (*compiled_in_two)(const void* const* inputs, void* const* outputs, const void* const* constants,
                                      void* scratch, void* outside);
 
+void tlentry_execution_refused(uintptr_t context, uintptr_t execution);
+
+/* A compiled function knows a status alone. Where it is not one of this library's, Go has the sentence. */
+static tl_status told(const tl_execution* execution, tl_status status, uint32_t function)
+{
+	tl_status why;
+	tl_context* c = status == TL_E_INVALID_ARGUMENT ? tlc_entry_begin(function, &why) : NULL;
+	if (c == NULL) return status;
+	tlentry_execution_refused((uintptr_t)c, (uintptr_t)execution);
+	tlc_entry_end(c);
+	return status;
+}
+
 tl_status tl_execution_run(const tl_execution* execution, void* function, const void* const* inputs, size_t num_inputs,
                            void* const* outputs, size_t num_outputs)
 {
@@ -18,7 +32,8 @@ tl_status tl_execution_run(const tl_execution* execution, void* function, const 
 	if (status != TL_OK) return status;
 	const void* const* constants = tl_execution_constants(execution);
 	if (constants == NULL) return tl_last_status();
-	return ((compiled)(uintptr_t)function)(inputs, outputs, constants);
+	status = ((compiled)(uintptr_t)function)(inputs, outputs, constants);
+	return told(execution, status, TL_FN_tl_execution_run);
 }
 
 tl_status tl_execution_run_in(const tl_execution* execution, void* function, const void* const* inputs,
@@ -30,6 +45,7 @@ tl_status tl_execution_run_in(const tl_execution* execution, void* function, con
 	if (status != TL_OK) return status;
 	const void* const* constants = tl_execution_constants(execution);
 	if (constants == NULL) return tl_last_status();
-	if (outside_bytes > 0) return ((compiled_in_two)(uintptr_t)function)(inputs, outputs, constants, memory, outside);
-	return ((compiled_in)(uintptr_t)function)(inputs, outputs, constants, memory);
+	status = outside_bytes > 0 ? ((compiled_in_two)(uintptr_t)function)(inputs, outputs, constants, memory, outside)
+	                           : ((compiled_in)(uintptr_t)function)(inputs, outputs, constants, memory);
+	return told(execution, status, TL_FN_tl_execution_run_in);
 }

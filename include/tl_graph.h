@@ -552,8 +552,9 @@ TL_API const void* const* tl_execution_constants(const tl_execution* execution);
  * comes from slots of a function's frame), "llvm-caller" (its memory is one more argument,
  * `void* scratch`, and that of a second space another, `void* outside`, and it calls
  * nothing of the library: tl_execution_run_in), "header"
- * (offsets as C macros) or "header-caller" (these and the declaration of the function of
- * "llvm-caller"). name is that of the function or the prefix of the macros; NULL takes the
+ * (offsets as C macros), "header-caller" (these and the declaration of the function of
+ * "llvm-caller") or "refusal" (what the function looks at while it runs, and returns
+ * TL_E_INVALID_ARGUMENT for; "" when that is nothing). name is that of the function or the prefix of the macros; NULL takes the
  * graph's. llvm_version is the major version of the LLVM that reads the module, from 14;
  * 0 is the newest one.
  *
@@ -598,7 +599,8 @@ TL_API tl_status tl_execution_validate(const tl_execution* execution);
  *     It is not checked whether the function is that of the execution.
  * Errors: TL_E_INVALID_ARGUMENT (no such execution, no function, another
  *     number of inputs or outputs, an address that is none where the tensor
- *     has bytes).
+ *     has bytes; or the function has found something wrong, such as an index
+ *     out of range, and the message names the nodes that look).
  * Cost: two cgo calls and that of the function.
  */
 TL_API tl_status tl_execution_run(const tl_execution* execution, void* function, const void* const* inputs,
@@ -624,7 +626,8 @@ TL_API tl_status tl_execution_run(const tl_execution* execution, void* function,
  * Errors: TL_E_INVALID_ARGUMENT (no such execution, no function, another
  *     number of inputs or outputs, an address that is none where the tensor
  *     has bytes, memory of one of the two spaces that is too small or not
- *     aligned, outside for a plan that has no second space).
+ *     aligned, outside for a plan that has no second space; or what the
+ *     function has found wrong, as in tl_execution_run).
  * Cost: two cgo calls and that of the function. Nothing is allocated.
  */
 TL_API tl_status tl_execution_run_in(const tl_execution* execution, void* function, const void* const* inputs,

@@ -108,6 +108,31 @@ static void* run_often(void* shared)
 	return NULL;
 }
 
+/* A kernel that finds something wrong records no message. */
+static tl_status finds_fault(const void* const* inputs, void* const* outputs, const void* const* constants)
+{
+	(void)inputs, (void)outputs, (void)constants;
+	return TL_E_INVALID_ARGUMENT;
+}
+
+static void a_refusal_has_a_sentence_of_its_own(void)
+{
+	tl_graph* graph = new_line();
+	tl_execution* execution = planned(graph, NULL);
+	float content[LINE_ELEMENTS] = {0};
+	const void* inputs[] = {content};
+	void* outputs[] = {content, content};
+	CHECK(strcmp(tl_execution_text(execution, "refusal", NULL, 0), "") == 0);
+	CHECK_FAILS(tl_tensor_free((void*)0x1001), TL_E_UNKNOWN_POINTER);
+	CHECK_FAILS(tl_execution_run(execution, address_of(finds_fault), inputs, 1, outputs, 2), TL_E_INVALID_ARGUMENT);
+	CHECK(strstr(tl_last_error(),
+	             "tl_execution_run: TL_E_INVALID_ARGUMENT: the compiled function has refused the call; "
+	             "the function is not that of this execution") != NULL);
+	tl_clear_error();
+	CHECK_OK(tl_execution_destroy(execution));
+	CHECK_OK(tl_graph_destroy(graph));
+}
+
 static void compiled_functions_are_run(void)
 {
 	tl_graph* graph = new_line();
@@ -340,6 +365,7 @@ int main(void)
 	RUN(instructions_name_buffers);
 	RUN(texts_say_the_same);
 	RUN(compiled_functions_are_run);
+	RUN(a_refusal_has_a_sentence_of_its_own);
 	RUN(runs_are_checked);
 	RUN(memory_can_be_the_callers);
 	RUN(each_space_has_memory_of_the_caller);

@@ -130,6 +130,7 @@ type bundle struct {
 	Bounds     map[string]int64 `json:"bounds"`    // of symbols
 	Inputs     []bundleTensor   `json:"inputs"`
 	Outputs    []bundleTensor   `json:"outputs"`
+	Refusal    string           `json:"refusal,omitempty"` // llvm.Refusal
 }
 
 // bundleTensor is an input or an output of one sample.
@@ -145,7 +146,8 @@ type bundleTensor struct {
 // equal files.
 func writeBundle(w io.Writer, module string, c *checked, e *plan.ExecutionPlan) error {
 	about := bundle{Format: bundleFormat, Name: e.Name, Function: function, Machine: runtime.GOARCH,
-		Processor: compile.Instructions(), FrameBytes: e.Frame.Bytes, NaiveBytes: e.Frame.NaiveBytes, Bounds: c.Symbols}
+		Processor: compile.Instructions(), FrameBytes: e.Frame.Bytes, NaiveBytes: e.Frame.NaiveBytes, Bounds: c.Symbols,
+		Refusal: llvm.Refusal(e)}
 	follow := models.Symbolic(c.graph, c.options, c.Checked)
 	for _, in := range e.Inputs {
 		b := &e.Buffers[in.Buffer]

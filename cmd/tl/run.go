@@ -187,17 +187,10 @@ func (res *result) start(job *host.Job, e *plan.ExecutionPlan) error {
 
 // explained adds to an invalid argument that a run found what the plan looks at while it runs.
 func explained(err error, e *plan.ExecutionPlan) error {
-	const most = 3
-	checks := llvm.Checks(e)
-	if !strings.Contains(err.Error(), "status 1: ") || len(checks) == 0 {
-		return err
+	if why := llvm.Refusal(e); why != "" && strings.Contains(err.Error(), "status 1: ") {
+		return fmt.Errorf("%w; %s", err, why)
 	}
-	more := ""
-	if len(checks) > most {
-		more = fmt.Sprintf("; and %d more", len(checks)-most)
-		checks = checks[:most]
-	}
-	return fmt.Errorf("%w; what a run looks at: %s%s", err, strings.Join(checks, "; "), more)
+	return err
 }
 
 // runtimeLibrary is also what is asked for where no path is known.

@@ -2,9 +2,25 @@ package llvm
 
 import (
 	"fmt"
+	"strings"
 
 	"tlruntime/compiler/plan"
 )
+
+// Refusal is the sentence for a function of p that has returned TL_E_INVALID_ARGUMENT although
+// its addresses are good: what it may have found wrong; "" when it looks at nothing.
+func Refusal(p *plan.ExecutionPlan) string {
+	const most = 3
+	checks, more := Checks(p), ""
+	if len(checks) == 0 {
+		return ""
+	}
+	if len(checks) > most {
+		more = fmt.Sprintf("; and %d more", len(checks)-most)
+		checks = checks[:most]
+	}
+	return "what a run looks at: " + strings.Join(checks, "; ") + more
+}
 
 // Checks lists what an instruction of p, or of a body in it, may find wrong while it runs: why
 // the function may return TL_E_INVALID_ARGUMENT besides for its addresses. Each names its node.

@@ -101,6 +101,9 @@ class CompiledGraph(Runnable):
 
         self._function = call
 
+    def _refusal(self) -> str:
+        return self.execution._text("refusal", None, 0)
+
     def _run(self, batch: Batch) -> Outputs:
         with self._turn:
             return super()._run(batch)

@@ -189,8 +189,12 @@ class Model(Runnable):
         self.outputs = tuple(_tensor(t, source) for t in about["outputs"])
         self.frame_bytes: int = about["frame_bytes"]
         self.bounds: dict[str, int] = about["bounds"] or {}
+        self._looks_at: str = about.get("refusal", "")
         self._name_of_function: str = about["function"]
         self._constants, self._constant_pointers = _map_constants(self._folder, about["constants"] or [], source)
+
+    def _refusal(self) -> str:
+        return self._looks_at
 
     def __repr__(self) -> str:
         inputs, outputs = (", ".join(map(str, tensors)) for tensors in (self.inputs, self.outputs))

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ._dtype import BY_NAME, DType
-from ._library import check
+from ._errors import Status, make_error
+from ._library import error_for
 
 if TYPE_CHECKING:
     import numpy
@@ -51,6 +52,10 @@ class Runnable:
     bounds: Mapping[str, int]
     _function: Any
     _constant_pointers: Any
+
+    def _refusal(self) -> str:
+        """Returns what the function looks at while it runs; llvm.Refusal has the sentence."""
+        raise NotImplementedError
 
     def __call__(self, *arrays: Arrays, **named: Arrays) -> Any:
         """Runs the model on one sample or many, and returns its output, or a tuple of them.
@@ -109,7 +114,7 @@ class Runnable:
         return Batch(arrays, kinds, samples, rows)
 
     def _count(self, about: ModelTensor, shape: tuple[int, ...]) -> tuple[str, int]:
-        if about.symbol and len(shape) == len(about.shape) and shape[1:] == about.shape[1:]:
+        if about.symbol and about.shape[0] and len(shape) == len(about.shape) and shape[1:] == about.shape[1:]:
             return "rows", -(-shape[0] // about.shape[0])
         if shape == about.shape:
             return "one", 1
@@ -130,8 +135,17 @@ class Runnable:
                 inputs[i] = array.ctypes.data + sample * steps[i]
             for i, array in enumerate(outputs):
                 results[i] = array.ctypes.data + sample * array.strides[0]
-            check(self._function(inputs, results, self._constant_pointers))
+            status = self._function(inputs, results, self._constant_pointers)
+            if status:
+                raise self._refused(status)
         return Outputs(outputs, batch.samples, batch.rows)
+
+    def _refused(self, status: int) -> Exception:
+        """Returns the exception for a call that the function has refused. For arguments it records no message itself."""
+        if status != Status.INVALID_ARGUMENT:
+            return error_for(status)
+        why = self._refusal() or "it does not say why"
+        return make_error(status, f"{self._kind}: {self.name}: TL_E_INVALID_ARGUMENT: the call was refused; {why}")
 
     @staticmethod
     def _ready(about: ModelTensor, array: numpy.ndarray, kind: str) -> numpy.ndarray:
@@ -139,11 +153,13 @@ class Runnable:
         import numpy
 
         array = numpy.ascontiguousarray(array).view(about.dtype.dtype)
-        bound = about.shape[0] if about.shape else 1
-        rows = array.shape[0] if kind == "rows" else 0
-        if rows % bound:
-            array = numpy.concatenate([array, numpy.zeros((-rows % bound, *about.shape[1:]), array.dtype)])
-        return array.reshape(-1 if array.size else 1, *about.shape)
+        count = 1 if kind == "one" else array.shape[0]
+        if kind == "rows":
+            count = -(-count // about.shape[0])
+            missing = count * about.shape[0] - array.shape[0]
+            if missing:
+                array = numpy.concatenate([array, numpy.zeros((missing, *about.shape[1:]), array.dtype)])
+        return array.reshape(count, *about.shape)
 
     def _result(self, made: Outputs) -> Any:
         """Gives outputs the shapes that a caller expects: rows of padding go, a single sample has no axis of its own."""
