@@ -17,4 +17,4 @@ type run struct {
 }
 
 // parts are in the order of the page; each stands in a file of its own.
-var parts = []part{matrix, model, faults, sizes, signals, limits, forks, builds}
+var parts = []part{matrix, model, faults, sizes, signals, limits, forks, hosts, builds}
