@@ -20,13 +20,7 @@
 /* The mask that the program has given the thread, while the library blocks handlers; NULL: the mask that it has. */
 static __thread const sigset_t* own_mask __attribute__((tls_model("initial-exec")));
 
-bool tlc_program_blocks(int signal)
-{
-	sigset_t now;
-	if (own_mask != NULL) return sigismember(own_mask, signal) == 1;
-	pthread_sigmask(SIG_SETMASK, NULL, &now);
-	return sigismember(&now, signal) == 1;
-}
+const sigset_t* tlc_program_mask(const sigset_t* now) { return own_mask != NULL ? own_mask : now; }
 
 static void block_handlers(sigset_t* before)
 {

@@ -3,7 +3,6 @@
 #define TL_HOST_SIGNALS_H
 
 #include <signal.h>
-#include <stdbool.h>
 
 #pragma GCC visibility push(hidden)
 
@@ -19,8 +18,8 @@ typedef struct tlc_quiet {
 void tlc_begin_quiet(tlc_quiet* before);
 void tlc_end_quiet(const tlc_quiet* before);
 
-/* Tells whether the program has blocked a signal in the calling thread, whatever the library blocks at the moment. */
-bool tlc_program_blocks(int signal);
+/* The mask that the program has given the calling thread, which has the mask `now`. */
+const sigset_t* tlc_program_mask(const sigset_t* now);
 
 /* Around each entry into Go. On arm64 Go keeps frame pointers below the stack pointer, where the
  * kernel puts the frame of a handler that runs on the same stack: handlers wait there until the

@@ -31,16 +31,17 @@ typedef struct guard {
 	int cancel_state, error;
 } guard;
 
-static void begin(guard* g, bool takes_sigpipe)
+static void begin(guard* g, bool blocks_sigpipe)
 {
 	sigset_t raised;
 	g->error = errno;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &g->cancel_state);
 	sigemptyset(&raised);
 	sigaddset(&raised, SIGXFSZ);
-	if (takes_sigpipe) sigaddset(&raised, SIGPIPE);
+	if (blocks_sigpipe) sigaddset(&raised, SIGPIPE);
 	pthread_sigmask(SIG_BLOCK, &raised, &g->mask);
-	sigpending(&g->pending);
+	sigemptyset(&g->pending); /* a signal that is not blocked does not wait */
+	if (sigismember(&g->mask, SIGXFSZ) || sigismember(&g->mask, SIGPIPE)) sigpending(&g->pending);
 }
 
 /* One that was pending before is the program's: a second one is not told apart from it. */
@@ -136,8 +137,8 @@ static void tell(struct iovec* pieces, int n)
 {
 	guard g;
 	char before[112];
-	bool takes_sigpipe = tlc_program_blocks(SIGPIPE), some = false;
-	begin(&g, takes_sigpipe);
+	bool some = false;
+	begin(&g, false);
 	unsigned long long missing = atomic_exchange(&lost, 0);
 	bool tears = atomic_exchange(&torn, false);
 	before[0] = 0;
@@ -152,7 +153,7 @@ static void tell(struct iovec* pieces, int n)
 		atomic_fetch_add(&lost, (told ? 0 : missing) + lines_in(pieces + 1, n - 1));
 		if (some || tears) atomic_store(&torn, true);
 	}
-	end(&g, takes_sigpipe, error);
+	end(&g, sigismember(tlc_program_mask(&g.mask), SIGPIPE) == 1, error);
 }
 
 void tlc_tell(const char* piece, ...)
