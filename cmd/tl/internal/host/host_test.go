@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -96,7 +97,9 @@ func TestErrors(t *testing.T) {
 	good := job(t, folder, cc, []byte{1, 0, 0, 0, 7, 0, 0, 0})
 	_, err = Run(program, good)
 	assert.ErrorContains(t, err, "sample 1: status 12: no memory left")
+	refusing := strings.Replace(runtimeSource, "return 0;", "return 1;", 1)
 	for says, spoil := range map[string]func(*Job){
+		"failed: no memory left":  func(j *Job) { j.Runtime = made(t, cc, folder, "refusing.so", refusing) },
 		"no-runtime.so":           func(j *Job) { j.Runtime = filepath.Join(folder, "no-runtime.so") },
 		"no-module.so":            func(j *Job) { j.Module = filepath.Join(folder, "no-module.so") },
 		"no_function":             func(j *Job) { j.Function = "no_function" },

@@ -206,6 +206,13 @@ static int32_t call(job* j)
 	return ((spilling_function*)j->function)(j->inputs.pointers, j->outputs.pointers, constants, j->scratch, j->spill);
 }
 
+static const char* last_error(job* j)
+{
+	const char* (*read)(void);
+	*(void**)&read = symbol(j->runtime, "tl_last_error");
+	return read();
+}
+
 static uint64_t run_sample(job* j, size_t sample)
 {
 	point(&j->inputs, sample);
@@ -215,11 +222,7 @@ static uint64_t run_sample(job* j, size_t sample)
 	int32_t status = call(j);
 	counting = 0;
 	uint64_t took = now() - start;
-	if (status) {
-		const char* (*last_error)(void);
-		*(void**)&last_error = symbol(j->runtime, "tl_last_error");
-		fail("sample %zu: status %d: %s", sample, (int)status, last_error());
-	}
+	if (status) fail("sample %zu: status %d: %s", sample, (int)status, last_error(j));
 	return took;
 }
 
@@ -235,7 +238,7 @@ static void read_statistics(job* j, statistics* out)
 	*(void**)&get = symbol(j->runtime, "tl_stats_get");
 	memset(out, 0, sizeof *out);
 	out->struct_size = sizeof *out;
-	if (get(out)) fail("tl_stats_get failed");
+	if (get(out)) fail("%s", last_error(j)); /* the first use of the runtime is refused */
 }
 
 /* Highest resident memory of this program. getrusage would tell that of the program
