@@ -3,6 +3,7 @@ package main
 /*
 #include <stdbool.h>
 #include <stdint.h>
+#include "../cshim/entry_descriptors.h"
 
 typedef struct tl_device_allocator tl_device_allocator;
 extern const tl_device_allocator* tlc_device_allocator(uintptr_t which, const char* name, size_t alignment);
@@ -39,6 +40,14 @@ var devices = sync.OnceValue(func() *device.Set {
 		OpenCLLibrary: options.Word("TL_OPENCL_LIBRARY"),
 	})
 })
+
+// apart keeps the descriptors that body makes from standard input, output and error.
+func apart(body func()) {
+	var places C.tlc_places
+	C.tlc_take_places(&places)
+	defer C.tlc_leave_places(&places)
+	body()
+}
 
 // deviceStatus records why a call about a device failed.
 func deviceStatus(o *object.Context, err error) status.Status {

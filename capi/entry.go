@@ -30,6 +30,7 @@ import "C"
 import (
 	_ "tlruntime/cshim" // the fast path, which is C and calls this package
 	"tlruntime/runtime/config"
+	"tlruntime/runtime/device"
 	"tlruntime/runtime/headroom"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
@@ -115,6 +116,7 @@ func tlentry_open(out uintptr) int32 {
 			publishDefaultDevice()
 			object.Globals().Pools = mempool.Table()
 			object.Caller = caller
+			device.Apart = apart
 			openLimits()
 			logPoolOperations()
 			setOnError(options.Word("TL_ON_ERROR"))

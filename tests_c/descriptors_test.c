@@ -68,6 +68,8 @@ static void use(void)
 	const char* elements = tl_tensor_data(tensor);
 	for (int i = 0; i < BYTES; i++) CHECK_INT(elements[i], 0);
 	close(s.fd);
+	CHECK(tl_device_count() >= 2); /* drivers are looked for */
+	check_places();
 	CHECK_OK(tl_mem_exit_scope());
 	check_places();
 }

@@ -19,6 +19,11 @@ type Driver struct {
 	Discover func() ([]Device, error)
 }
 
+// Apart runs a function in which a driver makes the descriptors that it keeps. The library
+// replaces it: they must not get the places of standard descriptors that the program has
+// closed.
+var Apart = func(body func()) { body() }
+
 // Set numbers the devices of a process. Id 0 is the CPU, 1 the memory that processes share; neither
 // costs anything. The drivers are asked when another device is first wanted, all of them, in order, so
 // that a machine numbers its devices the same way in every run: CUDA, OpenCL,
@@ -55,7 +60,9 @@ func (s *Set) discover() {
 	for len(s.drivers) > 0 {
 		d := s.drivers[0]
 		s.drivers = s.drivers[1:]
-		found, err := d.Discover()
+		var found []Device
+		var err error
+		Apart(func() { found, err = d.Discover() })
 		if err != nil {
 			s.missing[d.Kind] = err
 		}

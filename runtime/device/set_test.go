@@ -34,6 +34,22 @@ func missing(kind device.Kind, why string) device.Driver {
 	}}
 }
 
+func TestDriversAreAskedApart(t *testing.T) {
+	kept, inside, times := device.Apart, false, 0
+	defer func() { device.Apart = kept }()
+	device.Apart = func(body func()) {
+		inside, times = true, times+1
+		body()
+		inside = false
+	}
+	opens := device.Driver{Kind: device.CUDA, Discover: func() ([]device.Device, error) {
+		require.True(t, inside)
+		return nil, nil
+	}}
+	device.NewSet([]device.Device{processor()}, opens, opens).All()
+	require.Equal(t, 2, times)
+}
+
 func TestDiscoveryIsLazyAndOnce(t *testing.T) {
 	var asked atomic.Int32
 	s := device.NewSet([]device.Device{processor()}, found(device.CUDA, 2, &asked), found(device.OpenCL, 1, &asked))

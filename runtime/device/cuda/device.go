@@ -175,7 +175,11 @@ func (d *Device) primary() (uintptr, error) {
 		return d.context, nil
 	}
 	var context uintptr
-	if err := d.do(cuDevicePrimaryCtxRetain, "", uintptr(unsafe.Pointer(&context)), uintptr(d.handle)); err != nil {
+	var err error
+	device.Apart(func() {
+		err = d.do(cuDevicePrimaryCtxRetain, "", uintptr(unsafe.Pointer(&context)), uintptr(d.handle))
+	})
+	if err != nil {
 		return 0, err
 	}
 	d.context = context
