@@ -74,12 +74,32 @@ static void use(void)
 	check_places();
 }
 
+/* A trace has its file open all the time. */
+static void trace(void)
+{
+	char name[64], text[64] = "";
+	snprintf(name, sizeof name, "/tmp/tl_descriptors_%ld.json", (long)getpid());
+	CHECK_OK(tl_trace_start(name));
+	check_places();
+	write_lines();
+	CHECK(tl_mem_new(64) != NULL);
+	CHECK_OK(tl_trace_stop());
+	check_places();
+	FILE* file = fopen(name, "re");
+	CHECK(file != NULL && fgets(text, sizeof text, file) != NULL && text[0] == '{');
+	if (file != NULL) fclose(file);
+	CHECK_INT(unlink(name), 0);
+}
+
 static int use_with_places_closed(void)
 {
 	check_places();
 	CHECK_OK(tl_init());
 	check_places();
 	use();
+	CHECK_OK(tl_mem_enter_scope());
+	trace();
+	CHECK_OK(tl_mem_exit_scope());
 	return end();
 }
 
