@@ -1,4 +1,6 @@
-/* TL_DEBUG: a thread that looks at everything finds no damage in what others do rightly. */
+/* TL_DEBUG beside other threads: who does right is told of no damage, and a release that leaves a float behind is told. */
+#include <unistd.h>
+
 #include "check.h"
 #include "thread.h"
 
@@ -71,11 +73,143 @@ static void threads_that_share_slabs_are_not_told_of_each_other(void)
 	CHECK_INT(tl_mem_check_all(), 0);
 }
 
+/* ---- a float that a release leaves behind -------------------------------------------------- */
+
+static char reports[8192];
+static int report_file = -1, standard_error = -1;
+
+/* What the library writes to standard error goes into a file. */
+static void begin_reports(void)
+{
+	char name[] = "/tmp/tl_debug_XXXXXX";
+	report_file = mkstemp(name);
+	CHECK(report_file >= 0);
+	unlink(name);
+	fflush(stderr);
+	standard_error = dup(2);
+	dup2(report_file, 2);
+}
+
+static void end_reports(void)
+{
+	ssize_t n;
+	dup2(standard_error, 2);
+	close(standard_error);
+	n = pread(report_file, reports, sizeof reports - 1, 0);
+	reports[n > 0 ? n : 0] = 0;
+	close(report_file);
+}
+
+static bool reported(const char* text)
+{
+	if (strstr(reports, text) != NULL) return true;
+	fprintf(stderr, "not reported: %s\n%s\n", text, reports);
+	return false;
+}
+
+static void* floats_and_releases(void* object)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	void* vec = tl_vec_new(1);
+	CHECK_OK(tl_vec_push(vec, object));
+	CHECK_PTR(tl_vec_pop(vec), object);
+	CHECK_OK(tl_ptr_release(object));
+	CHECK_OK(tl_mem_exit_scope());
+	return NULL;
+}
+
+/* The owner's reference floats, and so does one of another thread, which drops it by hand. */
+static void a_float_that_another_thread_leaves_is_told(void)
+{
+	void* object = tl_mem_alloc(64);
+	tellings = 0;
+	begin_reports();
+	run_thread(floats_and_releases, object);
+	end_reports();
+	CHECK(reported("tl_runtime: tl_ptr_release: 0x") &&
+	      reported("leaves a float without a reference (references: 1, floating: 2)"));
+	CHECK(reported("tl_ptr_share") && reported("allocated at") && reported("found at"));
+	const char* first = strstr(reports, "tl_runtime:");
+	CHECK(first != NULL && strstr(first + 1, "tl_runtime:") == NULL); /* once */
+	CHECK_INT(tellings, 0);                                           /* the release has succeeded */
+	CHECK_OK(tl_mem_free(object));
+}
+
+static void* pops_both(void* vec)
+{
+	CHECK(tl_vec_pop(vec) != NULL && tl_vec_pop(vec) != NULL);
+	return NULL;
+}
+
+/* Another thread lets references float that stand in the owner's word, and the owner drops one by hand. */
+static void a_float_that_the_owner_leaves_is_told(void)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	void *vec = tl_vec_new(2), *object = tl_mem_alloc(64);
+	CHECK_OK(tl_vec_push(vec, object));
+	CHECK_OK(tl_vec_push(vec, object));
+	CHECK_OK(tl_mem_register_struct(object));
+	run_thread(pops_both, vec);
+	CHECK_OK(tl_mem_exit_scope());
+	begin_reports();
+	CHECK_OK(tl_ptr_release(object));
+	end_reports();
+	CHECK(reported("tl_runtime: tl_ptr_release: 0x") &&
+	      reported("leaves a float without a reference (references: 1, floating: 2)"));
+	CHECK_OK(tl_mem_free(object));
+}
+
+enum { ROUNDS = 3000 };
+static pthread_barrier_t both;
+
+static void* registers_and_leaves(void* object)
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		meet(&both);
+		CHECK_OK(tl_mem_enter_scope());
+		CHECK_OK(tl_mem_register_struct(object));
+		meet(&both);
+		CHECK_OK(tl_mem_exit_scope());
+		meet(&both);
+	}
+	return NULL;
+}
+
+/* Claims of the owner's floats, which the owner settles while the other thread releases: no release leaves a float. */
+static void no_release_is_told_of_without_reason(void)
+{
+	void* object = tl_mem_alloc(64);
+	CHECK_PTR(tl_ptr_acquire(object), object);
+	pthread_barrier_init(&both, NULL, 2);
+	begin_reports();
+	pthread_t thread = start_thread(registers_and_leaves, object);
+	for (int i = 0; i < ROUNDS; i++) {
+		meet(&both);
+		meet(&both);
+		CHECK_PTR(tl_ptr_acquire(object), object); /* the other took the float */
+		CHECK_OK(tl_ptr_release(object));
+		CHECK_OK(tl_mem_enter_scope());
+		CHECK_OK(tl_mem_register_struct(object));
+		CHECK_OK(tl_mem_unregister(object));
+		CHECK_OK(tl_mem_exit_scope());
+		meet(&both);
+	}
+	pthread_join(thread, NULL);
+	end_reports();
+	CHECK_INT(strlen(reports), 0);
+	pthread_barrier_destroy(&both);
+	while (tl_ptr_refcount(object) > 1) CHECK_OK(tl_ptr_release(object));
+	CHECK_OK(tl_ptr_release(object));
+}
+
 int main(void)
 {
 	setenv("TL_DEBUG", "1", 1);
 	CHECK_OK(tl_set_error_callback(listen, NULL));
 	RUN(tables_of_vecs_end_while_they_are_looked_at);
 	RUN(threads_that_share_slabs_are_not_told_of_each_other);
+	RUN(a_float_that_another_thread_leaves_is_told);
+	RUN(a_float_that_the_owner_leaves_is_told);
+	RUN(no_release_is_told_of_without_reason);
 	return check_finish();
 }

@@ -90,12 +90,17 @@ const (
 )
 
 // drop removes one reference.
-func (c *Context) drop(me *Context, r *layout.Record, e layout.Entry) outcome {
+func (c *Context) drop(me *Context, r *layout.Record, e layout.Entry) (out outcome) {
 	loc := atomic.LoadUint32(&r.Loc)
 	if c.owns(loc) {
-		return c.dropOwn(r, loc)
+		out = c.dropOwn(r, loc)
+	} else {
+		out = me.dropShared(r, e, loc)
 	}
-	return me.dropShared(r, e, loc)
+	if out == kept && process.debug != nil {
+		me.tellLeftFloat(r, e)
+	}
+	return out
 }
 
 func (c *Context) dropOwn(r *layout.Record, loc uint32) outcome {
@@ -461,6 +466,10 @@ func (c *Context) sink(r *layout.Record) sunk {
 func (c *Context) settle(r *layout.Record, loc uint32) uint32 {
 	if layout.UnpackSh(atomic.LoadUint32(&r.Sh)).Claims == 0 {
 		return loc
+	}
+	if process.debug != nil {
+		settling.Lock()
+		defer settling.Unlock()
 	}
 	n := int32(0)
 	updateSh(r, func(s layout.Sh) (layout.Sh, bool) {

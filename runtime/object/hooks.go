@@ -95,6 +95,8 @@ type Debugger interface {
 	Check(visit func(layout.Entry)) error
 	// Sites tells where p was allocated and released, and where it is used now.
 	Sites(c *Context, p uintptr) string
+	// LeftFloat tells that a release has left more floats of an object than references.
+	LeftFloat(c *Context, e layout.Entry, floats, references int32)
 	// Report writes what the call has found, whose site is known now.
 	Report(c *Context, site uint32)
 }
