@@ -290,9 +290,15 @@ static void in_mode(const char* program, const char* name, const char* value)
 int main(int argc, char** argv)
 {
 	char trace[] = "/tmp/tl_small_stacks_XXXXXX";
-	const char* const modes[][2] = {
-		{NULL, ""},          {"TL_DEBUG", "1"},      {"TL_TRACK", "1"},         {"TL_TRACK_SAMPLE", "4K"},
-		{"TL_TRACE", trace}, {"TL_LEAK_CHECK", "1"}, {"TL_MEM_LIMIT", "200MiB"}};
+	const char* const modes[][2] = {{NULL, ""},
+	                                {"TL_DEBUG", "1"},
+	                                {"TL_TRACK", "1"},
+	                                {"TL_TRACK_SAMPLE", "4K"},
+	                                {"TL_TRACE", trace},
+	                                {"TL_ON_ERROR", "log"},
+	                                {"TL_START", "first-use"},
+	                                {"TL_LEAK_CHECK", "1"},
+	                                {"TL_MEM_LIMIT", "200MiB"}};
 	if (argc > 1) return work();
 	close(mkstemp(trace));
 	for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) in_mode(argv[0], modes[i][0], modes[i][1]);

@@ -290,7 +290,8 @@ enum {
 	FAULT_COUNT = 32,   /* a refused call has changed a count */
 	FAULT_PLACE = 64,   /* served where the documentation says that it is not, or not where it is */
 	FAULT_LEAK = 128,   /* live objects differ after the set of cells */
-	FAULT_DAMAGE = 256  /* TL_DEBUG has found memory that was overwritten */
+	FAULT_DAMAGE = 256, /* TL_DEBUG has found memory that was overwritten */
+	FAULT_STACK = 512   /* more of the caller's stack than docs/limits.md says */
 };
 const char* fault_text(uint32_t fault);
 

@@ -15,6 +15,7 @@ const char* fault_text(uint32_t fault)
 	case FAULT_PLACE: return "served where it must not be, or refused where it must work";
 	case FAULT_LEAK: return "live objects differ after these cells";
 	case FAULT_DAMAGE: return "TL_DEBUG has found memory that was overwritten";
+	case FAULT_STACK: return "took more than 8 KiB of the caller's stack";
 	default: return "?";
 	}
 }
@@ -281,7 +282,7 @@ void judge(judgement* j)
 	r->status = f->result == MATRIX_RETURNS_STATUS ? (int8_t)j->result : 0;
 	r->value = varies(f) || f->result == MATRIX_RETURNS_STATUS ? 0 : (int64_t)j->result;
 	if (reports_status(f)) return;
-	r->faults = (uint16_t)(faults_of_status(j) | faults_of_place(j));
+	r->faults |= (uint16_t)(faults_of_status(j) | faults_of_place(j));
 	if (is_failure(j)) r->faults |= (uint16_t)faults_of_message(j);
 	if (f->result == MATRIX_RETURNS_POINTER) r->class = class_of(j, j->result, may_ask);
 	r->outputs = outputs_of(j, may_ask);

@@ -4,6 +4,7 @@
 
 #include "interpreter.h"
 #include "matrix.h"
+#include "small_stack.h"
 
 enum { SET_CELLS = 48 };
 
@@ -54,12 +55,34 @@ static void drop_reference(const judgement* j)
 		tl_ptr_release((void*)(uintptr_t)j->a->words[0]);
 }
 
+/* ---- the stack of a call --------------------------------------------------------------------- */
+
+static void call_now(void* of)
+{
+	judgement* j = of;
+	j->result = function_of(j->cell)->call(j->a->words);
+}
+
+/* On a small stack, but for a handler, which has one of its own. */
+static void call_on_small_stack(judgement* j)
+{
+	static small_stack stack;
+	if (j->job->place == PLACE_HANDLER) {
+		call_now(j);
+		return;
+	}
+	if (stack.low == NULL) small_stack_open(&stack);
+	size_t depth = small_stack_call(&stack, call_now, j);
+	if (depth > SMALL_STACK_MOST) j->record->faults |= FAULT_STACK;
+	if (j->job->alone) printf("bytes of the caller's stack: %zu\n", depth);
+}
+
 static void try_cell(judgement* j)
 {
 	if (place_answers(j->job->place, j->job->path)) judge_before(j);
 	leave_status(j);
 	j->record->before = (int8_t)tl_last_status();
-	j->result = function_of(j->cell)->call(j->a->words);
+	call_on_small_stack(j);
 	judge(j);
 	note_block(j);
 	drop_reference(j);

@@ -24,7 +24,8 @@ var matrix = part{
 		"or changes a count, a successful one that touches `tl_last_status`, an object that is live at the end, or " +
 		"two paths " +
 		"that differ in status, kind of result, outputs or counts. In a child and in a handler the calls that " +
-		"docs/threads-and-fork.md lists have to work, and the others have to be refused.",
+		"docs/threads-and-fork.md lists have to work, and the others have to be refused. Outside of handlers each call is " +
+		"made on a painted stack of 16 KiB and may write to 8 of them.",
 	Runs: []run{
 		{Name: "matrix", Command: []string{"matrix"}},
 		{Name: "full", Command: []string{"matrix_full"}},
