@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 import urllib.request
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import pytest
 client = pytest.importorskip("prometheus_client", reason="skip: no prometheus_client")
 
 import tl_runtime as tl
+from tl_runtime import _abi
 from tl_runtime.prometheus import Collector
 
 ACCEPT = "application/openmetrics-text; version=1.0.0"
@@ -100,3 +102,24 @@ def test_scrapes_while_threads_work(served: str) -> None:
         thread.join()
     for earlier, later in zip(scrapes, scrapes[1:]):
         assert all(later[key] >= value for key, value in earlier.items() if key[0].endswith("_total"))
+
+
+def test_a_type_with_any_name_is_served() -> None:
+    parser = pytest.importorskip("prometheus_client.openmetrics.parser")
+    named = {
+        b"Bad\xff\xc3(\n\"\\": 'Bad\\xff\\xc3(\n"\\',
+        b"\xed\xa0\x80": "\\xed\\xa0\\x80",
+        "Gr\u00f6\u00dfe".encode(): "Gr\u00f6\u00dfe",
+    }
+    numbers = []
+    for name in named:
+        number = ctypes.c_uint32()
+        about = _abi.tl_type_desc(name, 24, (ctypes.c_size_t * 0)(), 0)
+        assert tl.lib.tl_type_define(ctypes.byref(about), ctypes.byref(number)) == tl.Status.OK
+        numbers.append(number.value)
+    with tl.scope():
+        for of in numbers:
+            assert tl.lib.tl_object_new(of)
+        families = list(parser.text_string_to_metric_families(tl.openmetrics()))
+    seen = {s.labels["name"] for family in families for s in family.samples if "name" in s.labels}
+    assert set(named.values()) <= seen

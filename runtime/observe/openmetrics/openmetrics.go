@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"tlruntime/runtime/observe/stats"
 )
@@ -50,6 +51,25 @@ func (f family) write(w *bytes.Buffer) {
 	}
 }
 
+// text returns a value as UTF-8: names of types are the program's and may hold anything. Bytes that are no character stand
+// as \xff, so that names that differ stay different.
+func text(value string) string {
+	if utf8.ValidString(value) {
+		return value
+	}
+	var b strings.Builder
+	for len(value) > 0 {
+		r, n := utf8.DecodeRuneInString(value)
+		if r == utf8.RuneError && n == 1 {
+			fmt.Fprintf(&b, `\x%02x`, value[0])
+		} else {
+			b.WriteString(value[:n])
+		}
+		value = value[n:]
+	}
+	return b.String()
+}
+
 var escaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
 func braces(labels []string) string {
@@ -58,7 +78,7 @@ func braces(labels []string) string {
 	}
 	var all []string
 	for i := 0; i < len(labels); i += 2 {
-		all = append(all, labels[i]+`="`+escaper.Replace(labels[i+1])+`"`)
+		all = append(all, labels[i]+`="`+escaper.Replace(text(labels[i+1]))+`"`)
 	}
 	return "{" + strings.Join(all, ",") + "}"
 }

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -68,4 +69,15 @@ func TestTheTextKeepsTheRules(t *testing.T) {
 		seen[m[1]+m[2]] = true
 	}
 	require.Greater(t, len(seen), 60)
+}
+
+func TestLabelsAreUTF8(t *testing.T) {
+	for value, want := range map[string]string{
+		"plain": `{name="plain"}`, "Mat\xffrix\n": `{name="Mat\\xffrix\n"}`, "\xfe": `{name="\\xfe"}`,
+		"é\xc3": `{name="é\\xc3"}`, "\xed\xa0\x80": `{name="\\xed\\xa0\\x80"}`, `"\`: `{name="\"\\"}`, "\uFFFD": "{name=\"\uFFFD\"}",
+	} {
+		if got := braces([]string{"name", value}); got != want || !utf8.ValidString(got) {
+			t.Errorf("%q became %s, not %s", value, got, want)
+		}
+	}
 }
