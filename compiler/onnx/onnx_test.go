@@ -114,11 +114,19 @@ func TestTypedContent(t *testing.T) {
 	}
 }
 
+// modelIn writes an empty file where a model stands.
+func modelIn(t *testing.T, folder string) string {
+	path := filepath.Join(folder, "model.onnx")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	return path
+}
+
 func TestExternalContent(t *testing.T) {
 	folder := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "weights"), []byte{9, 9, 1, 2, 3, 4}, 0o600))
+	path := modelIn(t, folder)
 	external := func(location, offset string) (graph.Tensor, error) {
-		return (&reader{folder: folder}).tensor(&onnxpb.TensorProto{
+		return (&reader{path: path}).tensor(&onnxpb.TensorProto{
 			DataType: 2, Dims: []int64{4}, DataLocation: onnxpb.TensorProto_EXTERNAL,
 			ExternalData: []*onnxpb.StringStringEntryProto{{Key: "location", Value: location},
 				{Key: "offset", Value: offset}},
@@ -141,7 +149,7 @@ func TestExternalContentIsNoPipeAndNotMoreThanMemory(t *testing.T) {
 	require.NoError(t, unix.Mkfifo(filepath.Join(folder, "pipe"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "sparse"), nil, 0o600))
 	require.NoError(t, os.Truncate(filepath.Join(folder, "sparse"), 1<<40))
-	r := reader{folder: folder, room: func(bytes uint64) bool { return bytes <= 64 }}
+	r := reader{path: modelIn(t, folder), room: func(bytes uint64) bool { return bytes <= 64 }}
 	external := func(location string, elements int64) (graph.Tensor, error) {
 		return r.tensor(&onnxpb.TensorProto{DataType: 2, Dims: []int64{elements},
 			DataLocation: onnxpb.TensorProto_EXTERNAL,

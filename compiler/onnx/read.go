@@ -3,7 +3,6 @@ package onnx
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -23,7 +22,7 @@ func Read(path string, room content.Room) (*graph.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := decode(data, reader{folder: filepath.Dir(path), room: room})
+	g, err := decode(data, reader{path: path, room: room})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -45,9 +44,9 @@ func decode(data []byte, r reader) (*graph.Graph, error) {
 }
 
 type reader struct {
-	folder string // with tensors in files of their own; "": there is none
-	room   content.Room
-	read   map[section][]byte // of these files; several constants may be one
+	path string // of the model, beside which are tensors in files of their own; "": there is none
+	room content.Room
+	read map[section][]byte // of these files; several constants may be one
 }
 
 func (r *reader) model(m *onnxpb.ModelProto) (*graph.Graph, error) {

@@ -128,17 +128,22 @@ func (r *reader) external(t *onnxpb.TensorProto, bytes int64) ([]byte, error) {
 		where[e.Key] = e.Value
 	}
 	name := where["location"]
-	if r.folder == "" || !filepath.IsLocal(name) {
-		return nil, fmt.Errorf("its content is in the file %q, which is not beside the model", name)
+	file, err := r.beside(name)
+	if err != nil {
+		return nil, err
+	}
+	if text := where["length"]; text != "" {
+		if length, err := strconv.ParseInt(text, 10, 64); err != nil || length != bytes {
+			return nil, fmt.Errorf("its content is said to be %q bytes of %q; the tensor has %d", text, name, bytes)
+		}
 	}
 	var offset int64
 	if text := where["offset"]; text != "" {
-		var err error
 		if offset, err = strconv.ParseInt(text, 10, 64); err != nil || offset < 0 {
 			return nil, fmt.Errorf("its content is said to begin at byte %q of %q", text, name)
 		}
 	}
-	s := section{filepath.Join(r.folder, name), offset, bytes}
+	s := section{file, offset, bytes}
 	if known, ok := r.read[s]; ok {
 		return known, nil
 	}
@@ -151,6 +156,32 @@ func (r *reader) external(t *onnxpb.TensorProto, bytes int64) ([]byte, error) {
 	}
 	r.read[s] = data
 	return data, nil
+}
+
+// beside returns the file of a name that a model gives. A link may lead on, as those of caches of models do, but not out
+// of the folder of the model's name or of its file: a model of strangers would read any file.
+func (r *reader) beside(name string) (string, error) {
+	if r.path == "" || !filepath.IsLocal(name) {
+		return "", fmt.Errorf("its content is in the file %q, which is not beside the model", name)
+	}
+	file, err := filepath.EvalSymlinks(filepath.Join(filepath.Dir(r.path), name))
+	if err != nil {
+		return "", fmt.Errorf("its content is in the file %q: %w", name, err)
+	}
+	model, err := filepath.EvalSymlinks(r.path)
+	if err != nil {
+		return "", err
+	}
+	named, err := filepath.EvalSymlinks(filepath.Dir(r.path))
+	if err != nil {
+		return "", err
+	}
+	for _, folder := range []string{named, filepath.Dir(model)} {
+		if below, err := filepath.Rel(folder, file); err == nil && filepath.IsLocal(below) {
+			return file, nil
+		}
+	}
+	return "", fmt.Errorf("its content is in the file %q, a link to %q, which is not beside the model", name, file)
 }
 
 // section is a part of a file.
