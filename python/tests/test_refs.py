@@ -7,6 +7,7 @@ import gc
 import pickle
 import threading
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -123,3 +124,17 @@ def test_what_names_an_object_stays_in_its_process(way: Any) -> None:
         for given in (made, tl.Ref(made), tl.Weak(made)):
             with pytest.raises(TypeError, match=f"a tl.{type(given).__name__} names an object of this process"):
                 way(given)
+
+
+@pytest.mark.parametrize("wrong", [5, None, "x", 1.5, object()])
+@pytest.mark.parametrize(
+    "make",
+    [tl.Ref, tl.Weak, lambda wrong: tl.Weak(wrong, shared=True), lambda wrong: tl.Ref(tl.zeros(1))],
+    ids=["Ref", "Weak", "shared", "of a tensor"],
+)
+def test_a_reference_is_one_to_an_object(make: Callable[[Any], Any], wrong: Any) -> None:
+    with pytest.raises(TypeError, match=r"tl\.Object"):
+        make(wrong)
+    if not isinstance(wrong, int):
+        with pytest.raises(TypeError, match="cannot be interpreted as an integer"):
+            tl.Object(wrong)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import NoReturn
 
 from . import _deferred
@@ -28,7 +29,7 @@ class Object(Handle):
     __slots__ = ("__weakref__", "address")
 
     def __init__(self, address: int) -> None:
-        self.address = address
+        self.address = address if isinstance(address, int) else operator.index(address)
 
     @classmethod
     def alloc(cls, nbytes: int) -> Object:

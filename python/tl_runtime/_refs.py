@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ._errors import Status
 from ._library import check, check_pointer, last_error, lib
 from ._object import Handle, Object
@@ -17,7 +19,7 @@ class Ref(Handle):
     __slots__ = ("__weakref__", "word")
 
     def __init__(self, referent: Object) -> None:
-        self.word = _word(lib.tl_ref_of(referent.address), referent)
+        self.word = _word(lib.tl_ref_of(_object(referent).address), referent)
 
     def __repr__(self) -> str:
         return f"tl.{type(self).__name__}({self.word:#x})"
@@ -59,12 +61,18 @@ class Weak(Ref):
 
     def __init__(self, referent: Object, *, shared: bool = False) -> None:
         make = lib.tl_weak_share if shared else lib.tl_weak_of
-        self.word = _word(make(referent.address), referent)
+        self.word = _word(make(_object(referent).address), referent)
 
     def __call__(self) -> Object | None:
         """The object with one reference more, which the caller release()s; None when it is gone."""
         address = check_pointer(lib.tl_weak_get(self.word))
         return Object(address) if address else None
+
+
+def _object(referent: Any) -> Object:
+    if not isinstance(referent, Object):
+        raise TypeError(f"a reference is one to a tl.Object, not to {type(referent).__name__}; tl.Object(address) is one")
+    return referent
 
 
 def _word(word: int, referent: Object) -> int:
