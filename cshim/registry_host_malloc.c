@@ -8,14 +8,18 @@
 #include <link.h>
 #include <malloc.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A program that is linked without shared libraries and brings its own malloc need not have these. A strong
  * reference would link the C library's malloc, too. */
 #pragma weak malloc_usable_size
 #pragma weak posix_memalign
 extern void* __libc_malloc(size_t) __attribute__((weak)); /* in the file of the C library that has its malloc */
+extern int __sanitizer_get_ownership(const volatile void*) __attribute__((weak));
 
-enum { LIBC_MISALIGNED = 15, OTHER_MISALIGNED = 7 }; /* others align requests of up to 8 bytes to 8 */
+/* Others align requests of up to 8 bytes to 8. Those of sanitizers do not, and end the process that measures what is no
+ * block. */
+enum { LIBC_MISALIGNED = 15, OTHER_MISALIGNED = 7 };
 
 static size_t unknown(void* block)
 {
@@ -61,7 +65,9 @@ static const void* home_behind(const struct link_map* program, const char* name)
 	const void* home = NULL;
 	for (const struct link_map* m = program->l_next; m != NULL && home == NULL; m = m->l_next) {
 		Dl_info at;
-		void* library = dlopen(m->l_name, RTLD_LAZY | RTLD_NOLOAD);
+		/* What the kernel brings has no file. A call that fails would leave a message, which the next one frees by
+		 * the program's function. */
+		void* library = strchr(m->l_name, '/') != NULL ? dlopen(m->l_name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
 		if (library == NULL) continue;
 		const void* found = dlsym(library, name);
 		if (found != NULL && dladdr(found, &at) != 0 && (uintptr_t)at.dli_fbase == m->l_addr) home = at.dli_fbase;
@@ -114,6 +120,6 @@ __attribute__((constructor(101))) static void find_malloc(void)
 	else use_libc_for_aligned();
 	tlc_host.has_headers =
 		home != NULL && __libc_malloc != NULL && home == HOME(gnu_get_libc_version, FIND(gnu_get_libc_version));
-	if (tlc_host.has_headers) tlc_host.misaligned = LIBC_MISALIGNED;
+	if (tlc_host.has_headers || __sanitizer_get_ownership != NULL) tlc_host.misaligned = LIBC_MISALIGNED;
 	if (program != NULL) dlclose(program);
 }
