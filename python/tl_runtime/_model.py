@@ -16,13 +16,14 @@ import operator
 import os
 import pickle
 import platform
+import stat
 import struct
 import subprocess
 import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from ._library import make_symbols_global
 from ._runnable import Arrays, Batch, ModelTensor, Outputs, Runnable, dtype_of, joined
@@ -43,34 +44,56 @@ def _cache() -> Path:
 
 
 def _unpack(content: bytes, digest: str, source: str) -> Path:
-    """Returns the folder with the parts of a file, unpacked once for all processes of the machine, and again where a
-    part is missing or was cut."""
+    """Returns the folder with the parts of a file, unpacked once for all processes of the user, and again where a part
+    is missing or differs."""
     folder = _cache() / digest
     try:
         archive = zipfile.ZipFile(io.BytesIO(content))
-        sizes = {name: archive.getinfo(name).file_size for name in _PARTS}
+        for name in _PARTS:
+            archive.getinfo(name)
         _check_module(archive.read("module.so"), source)
-        if _is_whole(folder, sizes):
+        folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _check_cache(folder.parent)
+        if _is_whole(folder, archive):
             return folder
         parts = {name: archive.read(name) for name in _PARTS}
     except _Damaged:
         raise
     except (zipfile.BadZipFile, KeyError, ValueError) as error:
         raise ValueError(f"tl.Model: {source} is no compiled model ({error}); `tl compile` makes them") from None
-    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as work:
         made, damaged = Path(work, "made"), Path(work, "damaged")
-        made.mkdir()
+        made.mkdir(mode=0o700)
         for name, part in parts.items():
             (made / name).write_bytes(part)
-        if folder.is_dir() and not _is_whole(folder, sizes):
+        if folder.is_dir() and not _is_whole(folder, archive):
             os.rename(folder, damaged)
         try:
             os.rename(made, folder)  # at once, so that two processes may do the same
         except OSError:
-            if not _is_whole(folder, sizes):
+            if not _is_whole(folder, archive):
                 raise
     return folder
+
+
+def _why_not_ours(folder: Path) -> str:
+    """Returns why what lies in a folder may be somebody else's; "" when it is this user's or root's alone."""
+    about = os.lstat(folder)
+    if not stat.S_ISDIR(about.st_mode):
+        return "is no folder"
+    if about.st_uid not in (0, os.geteuid()):
+        return f"belongs to user {about.st_uid}"
+    return f"may be written by others (mode {stat.S_IMODE(about.st_mode):04o})" if about.st_mode & 0o022 else ""
+
+
+def _check_cache(folder: Path) -> None:
+    """Raises if others may put machine code into the folder of unpacked models."""
+    why = _why_not_ours(folder.resolve())
+    if why:
+        raise PermissionError(
+            f"tl.Model: {folder} {why}, so its machine code may be another's; take the right to write from others with "
+            "chmod go-w, or name a folder of your own in TL_CACHE"
+        )
 
 
 class _Damaged(ValueError):
@@ -100,11 +123,22 @@ def _check_module(module: bytes, source: str) -> None:
         )
 
 
-def _is_whole(folder: Path, sizes: Mapping[str, int]) -> bool:
+def _is_whole(folder: Path, archive: zipfile.ZipFile) -> bool:
+    """Whether a folder has the parts of a file, byte by byte: a part may be damaged and keep its size."""
     try:
-        return all(os.path.getsize(folder / name) == nbytes for name, nbytes in sizes.items())
+        return not _why_not_ours(folder) and all(_is_same(folder / name, archive.open(name)) for name in _PARTS)
     except OSError:
         return False
+
+
+def _is_same(path: Path, wanted: IO[bytes]) -> bool:
+    with open(path, "rb") as file, wanted:
+        while True:
+            found, part = file.read(1 << 20), wanted.read(1 << 20)
+            if found != part:
+                return False
+            if not part:
+                return True
 
 
 def _processor() -> set[str]:
