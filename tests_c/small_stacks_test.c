@@ -211,19 +211,21 @@ static void* call(void* of)
 
 static size_t on_a_thread(void (*calls)(void*))
 {
-	enum { BYTES = 20 << 10 }; /* the C library's part, and thread-local storage, are above */
+	enum { LEAST = 20 << 10 };                          /* the C library's part, and thread-local storage, are above */
+	const long minimum = sysconf(_SC_THREAD_STACK_MIN); /* more than 16 KiB on arm64 */
+	const size_t bytes = minimum > LEAST ? (size_t)minimum : LEAST;
 	pthread_attr_t attributes;
 	pthread_t thread;
-	char* low = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char* low = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	caller c = {.calls = calls, .low = low};
-	small_stack_paint(low, BYTES);
+	small_stack_paint(low, bytes);
 	pthread_attr_init(&attributes);
-	CHECK_INT(pthread_attr_setstack(&attributes, low, BYTES), 0);
+	CHECK_INT(pthread_attr_setstack(&attributes, low, bytes), 0);
 	CHECK_INT(pthread_create(&thread, &attributes, call, &c), 0);
 	pthread_join(thread, NULL);
 	pthread_attr_destroy(&attributes);
 	size_t depth = small_stack_depth(low, c.top);
-	munmap(low, BYTES);
+	munmap(low, bytes);
 	return depth;
 }
 
