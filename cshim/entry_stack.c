@@ -1,7 +1,7 @@
 /* The stack that Go works on.
  *
  * A call runs on the stack of a goroutine, but Go's scheduler, its collector and the growth of that stack work where the
- * call came from. They need ten KiB there, and more with another version of Go. Programs call from stacks of 16 KiB
+ * call came from. They take several KiB there, and nobody promises how many. Programs call from stacks of 16 KiB
  * (PTHREAD_STACK_MIN) and from those of coroutines, which have no guard. So a thread that enters Go leaves its own stack
  * for one of the library's, and has it until it ends.
  *
