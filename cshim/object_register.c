@@ -52,7 +52,7 @@ static __attribute__((noinline)) bool register_foreign_rest(tl_context* c, uintp
 		result = adopt_measured(c, p, &gen, &size);
 	} else {
 		result = tlc_foreign_register(p, &gen);
-		if (result == TLC_RETURNED && tlc_may_be_malloced(p)) result = adopt_measured(c, p, &gen, &size);
+		if (result == TLC_RETURNED && is_malloced(p)) result = adopt_measured(c, p, &gen, &size);
 	}
 	if (TLC_UNLIKELY(result != TLC_OK)) return false;
 	tlc_push(c, (tl_entry){p, TL_FOREIGN, gen});

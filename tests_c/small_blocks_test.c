@@ -170,6 +170,30 @@ static void the_inside_of_a_block_is_refused(void)
 	}
 }
 
+static void keep(void* block, void* unused) { (void)block, (void)unused; }
+
+/* The program freed a block that it had back, whose start the registry knows still, and another block has its memory. */
+static void a_start_inside_a_later_block_is_not_measured(void)
+{
+	void** blocks = blocks_of(8);
+	CHECK_OK(tl_mem_enter_scope());
+	for (int i = 1; i + 1 < BLOCKS; i += 2) {
+		char *first = blocks[i - 1], *volatile old = blocks[i]; /* used as an address after free() */
+		CHECK_OK(tl_mem_register_struct(old));
+		CHECK_OK(tl_mem_unregister(old));
+		free(old);
+		if (old - first != 8 && old - first != 16) continue;
+		CHECK_OK(tl_registry_register_custom(first, (size_t)(old - first) + 8, keep, NULL));
+		for (int k = 0; k < 3; k++) CHECK_STATUS(adopters[k](old), TL_E_ALREADY_REGISTERED);
+		CHECK_STATUS(tl_mem_register_ptr(old), TL_E_ALREADY_REGISTERED);
+		CHECK_STATUS(tl_mem_register_struct_typed(old, cell_type), TL_E_ALREADY_REGISTERED);
+		CHECK_OK(tl_registry_unregister(first));
+	}
+	CHECK_OK(tl_mem_exit_scope());
+	for (int i = 0; i < BLOCKS; i += 2) free(blocks[i]);
+	free(blocks[BLOCKS - 1]);
+}
+
 /* A struct of one reference. */
 static void structs_with_a_type(void)
 {
@@ -286,6 +310,7 @@ int main(void)
 	RUN(an_owner_registers_neighbours);
 	RUN(a_shared_block_beside_another_one);
 	RUN(the_inside_of_a_block_is_refused);
+	RUN(a_start_inside_a_later_block_is_not_measured);
 	RUN(structs_with_a_type);
 	RUN(vecs_with_8_bytes_of_data);
 	RUN(numpy_gets_blocks_of_malloc);
