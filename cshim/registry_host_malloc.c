@@ -53,10 +53,29 @@ static struct link_map* find_program(void)
 	return dlopen(NULL, RTLD_LAZY);
 }
 
+#ifdef __aarch64__
+#define LIBC_VERSION "GLIBC_2.17"
+#else
+#define LIBC_VERSION "GLIBC_2.2.5"
+#endif
+
+static function* of_libc(const char* name)
+{
+	void* libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+	if (libc == NULL) return NULL;
+	void* found = dlsym(libc, name);
+	dlclose(libc);
+	return (function*)(uintptr_t)found;
+}
+
+/* A call names the C library's version of a function, and dlsym no version: it passes over a library that has that
+ * version alone, as the malloc has that the C library brings for debugging. */
 static function* find(struct link_map* program, const char* name, function* by_name)
 {
 	void* found = program != NULL ? dlsym(program, name) : NULL;
-	return found != NULL ? (function*)(uintptr_t)found : by_name;
+	if (found == NULL) return by_name;
+	void* versioned = (function*)(uintptr_t)found == of_libc(name) ? dlvsym(program, name, LIBC_VERSION) : NULL;
+	return (function*)(uintptr_t)(versioned != NULL ? versioned : found);
 }
 
 /* The first object behind the program that has the function itself. */
@@ -91,14 +110,10 @@ static const void* home_of(const struct link_map* program, const char* name, fun
 /* A program may replace malloc alone. Then aligned memory is the C library's, and so is the function that frees it. */
 static void use_libc_for_aligned(void)
 {
-	void* libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-	if (libc == NULL) return;
-	void *aligned = dlsym(libc, "posix_memalign"), *release = dlsym(libc, "free");
-	if (aligned != NULL && release != NULL) {
-		*(void**)&tlc_host.aligned = aligned;
-		*(void**)&tlc_host.free_aligned = release;
-	}
-	dlclose(libc);
+	function *aligned = of_libc("posix_memalign"), *release = of_libc("free");
+	if (aligned == NULL || release == NULL) return;
+	tlc_host.aligned = (__typeof__(tlc_host.aligned))aligned;
+	tlc_host.free_aligned = (__typeof__(tlc_host.free_aligned))release;
 }
 
 #define FIND(name) ((__typeof__(&(name)))find(program, #name, (function*)(name)))
