@@ -21,6 +21,7 @@ static uintptr_t tlc_aligned_alloc(uintptr_t bytes, uintptr_t alignment)
 	return tlc_host.aligned(&p, alignment, bytes) == 0 ? (uintptr_t)p : 0;
 }
 static uintptr_t tlc_malloc_alignment(void) { return tlc_host.misaligned + 1; }
+static _Bool tlc_malloc_tells(void) { return tlc_host.tells; }
 _Bool tlc_usable_size(uintptr_t p, uint64_t* bytes);
 uintptr_t tlc_caller(void);
 _Bool tlc_has_barrier(void);
@@ -109,6 +110,7 @@ func tlentry_open(out uintptr) int32 {
 			Deleter:        func(kind uint8) uintptr { return uintptr(C.tlc_deleter_of(C.uint32_t(kind))) },
 			FreeNew:        func(p uintptr, kind uint8) { C.tlc_free_new(C.uintptr_t(p), C.uint32_t(kind)) },
 			UsableSize:     usableSize,
+			MallocTells:    bool(C.tlc_malloc_tells()),
 			HasBarrier:     bool(C.tlc_has_barrier()),
 		})
 		if st == status.OK {

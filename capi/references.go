@@ -38,7 +38,7 @@ import (
 // Returns: TL_OK, or why nothing was registered.
 // Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no object),
 // TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned, or
-// memory that cannot be read, so not from malloc), TL_E_ALREADY_REGISTERED
+// memory that cannot be read or where no block starts, so not from malloc), TL_E_ALREADY_REGISTERED
 // (inside a block that is registered), TL_E_UNSUPPORTED (another thread's arena
 // or frame), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
 // full).
@@ -61,7 +61,7 @@ func tlgo_mem_register_struct(c, pointer uintptr) int32 {
 // Returns: TL_OK, or why nothing was registered.
 // Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no object),
 // TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned, or
-// memory that cannot be read, so not from malloc), TL_E_ALREADY_REGISTERED
+// memory that cannot be read or where no block starts, so not from malloc), TL_E_ALREADY_REGISTERED
 // (inside a block that is registered), TL_E_UNSUPPORTED (another thread's arena
 // or frame), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
 // full).
@@ -83,7 +83,7 @@ func tlgo_mem_register_struct_named(c, pointer, name uintptr) int32 {
 // Returns: TL_OK, or why nothing was registered.
 // Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no object),
 // TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned, or
-// memory that cannot be read, so not from malloc), TL_E_ALREADY_REGISTERED
+// memory that cannot be read or where no block starts, so not from malloc), TL_E_ALREADY_REGISTERED
 // (inside a block that is registered), TL_E_UNSUPPORTED (another thread's arena
 // or frame), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
 // full).

@@ -35,7 +35,7 @@ static int no_memory(void** block, size_t alignment, size_t bytes)
 	return ENOMEM;
 }
 
-tlc_host_malloc tlc_host = {malloc, calloc, realloc, free, unknown, no_memory, free, OTHER_MISALIGNED, false};
+tlc_host_malloc tlc_host = {malloc, calloc, realloc, free, unknown, no_memory, free, OTHER_MISALIGNED, false, false};
 
 /* ---- finding functions at load ---------------------------------------------------------------- */
 
@@ -130,7 +130,8 @@ __attribute__((constructor(101))) static void find_malloc(void)
 	size_t (*usable)(void*) = FIND(malloc_usable_size);
 	int (*aligned)(void**, size_t, size_t) = FIND(posix_memalign);
 	const void* home = HOME(malloc, tlc_host.malloc);
-	if (home != NULL && home == HOME(malloc_usable_size, usable)) tlc_host.usable = usable;
+	tlc_host.tells = home != NULL && home == HOME(malloc_usable_size, usable);
+	if (tlc_host.tells) tlc_host.usable = usable;
 	if (home != NULL && home == HOME(posix_memalign, aligned)) tlc_host.aligned = aligned;
 	else use_libc_for_aligned();
 	tlc_host.has_headers =

@@ -17,10 +17,11 @@ typedef struct tlc_host_malloc {
 	void* (*calloc)(size_t count, size_t bytes_each);
 	void* (*realloc)(void* block, size_t bytes);
 	void (*free)(void* block);
-	size_t (*usable)(void* block); /* 0: the program's malloc does not tell */
+	size_t (*usable)(void* block); /* 0: no block, or the program's malloc does not tell */
 	int (*aligned)(void** block, size_t alignment, size_t bytes);
 	void (*free_aligned)(void* block); /* what `aligned` made */
 	uintptr_t misaligned;              /* the bits that no address of a block has */
+	bool tells;                        /* how large a block is */
 	bool has_headers;                  /* it is the C library's: 16 bytes before each block can be read */
 } tlc_host_malloc;
 

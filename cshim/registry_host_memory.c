@@ -51,7 +51,7 @@ bool tlc_may_be_malloced(uintptr_t p)
 	return true;
 }
 
-/* The size of a block for the slow path, 0 = not known; false: p cannot be malloc's. */
+/* The size of a block for the slow path, 0: no block, or malloc does not tell; false: p cannot be malloc's. */
 bool tlc_usable_size(uintptr_t p, uint64_t* bytes)
 {
 	if (!tlc_may_be_malloced(p)) return false;

@@ -744,8 +744,8 @@ TL_API int64_t tl_mem_collect_cycles(void);
  * Returns: TL_OK, or why nothing was registered.
  * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no object),
  *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
- *     or memory that cannot be read, so not from malloc),
- *     TL_E_ALREADY_REGISTERED (inside a block that is registered),
+ *     or memory that cannot be read or where no block starts, so not from
+ *     malloc), TL_E_ALREADY_REGISTERED (inside a block that is registered),
  *     TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: about 3 ns for an object of the runtime, 15 ns for one from malloc.
@@ -761,8 +761,8 @@ TL_API tl_status tl_mem_register_struct(void* object);
  * Returns: TL_OK, or why nothing was registered.
  * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no object),
  *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
- *     or memory that cannot be read, so not from malloc),
- *     TL_E_ALREADY_REGISTERED (inside a block that is registered),
+ *     or memory that cannot be read or where no block starts, so not from
+ *     malloc), TL_E_ALREADY_REGISTERED (inside a block that is registered),
  *     TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: that of tl_mem_register_struct.
@@ -777,8 +777,8 @@ TL_API tl_status tl_mem_register_struct_named(void* object, const char* name);
  * Returns: TL_OK, or why nothing was registered.
  * Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no object),
  *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
- *     or memory that cannot be read, so not from malloc),
- *     TL_E_ALREADY_REGISTERED (inside a block that is registered),
+ *     or memory that cannot be read or where no block starts, so not from
+ *     malloc), TL_E_ALREADY_REGISTERED (inside a block that is registered),
  *     TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
  * Cost: that of tl_mem_register_struct.

@@ -197,6 +197,39 @@ static void memory_that_cannot_be_read_is_refused(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
+/* malloc's size of such a place is 0, and free() would end the process. */
+static void zeros_that_are_no_block_are_refused(void)
+{
+#ifndef UNDER_ASAN /* which ends the process when it is asked for the size */
+	static char zeros[256] __attribute__((aligned(64)));
+	static const size_t offsets[] = {0};
+	const tl_type_desc cell = {.name = "cell", .size = 8, .pointer_offsets = offsets, .num_pointers = 1};
+	const tl_vec_desc vec = {.struct_size = sizeof vec,
+	                         .name = "vec",
+	                         .size = 24,
+	                         .length_offset = 8,
+	                         .capacity_offset = 16,
+	                         .number_bytes = 8,
+	                         .elements = TL_VEC_POINTERS};
+	tl_type cell_type, vec_type;
+	CHECK_OK(tl_type_define(&cell, &cell_type));
+	CHECK_OK(tl_type_define_vec(&vec, &vec_type));
+	uint64_t* header = malloc(24);
+	char* block = calloc(1, 200);
+	CHECK_OK(tl_mem_enter_scope());
+	refused_by_all(zeros + 64, TL_E_INVALID_ARGUMENT, "static memory");
+	refused_by_all(block + 96, TL_E_INVALID_ARGUMENT, "the inside of a block that is not registered");
+	CHECK(strstr(tl_last_error(), "is not where a block of malloc's starts") != NULL);
+	CHECK_FAILS(tl_mem_register_struct_typed(zeros + 64, cell_type), TL_E_INVALID_ARGUMENT);
+	header[0] = (uintptr_t)(zeros + 64);
+	header[1] = header[2] = 4;
+	CHECK_FAILS(tl_mem_register_struct_typed(header, vec_type), TL_E_INVALID_ARGUMENT);
+	CHECK_OK(tl_mem_exit_scope());
+	free(header);
+	free(block);
+#endif
+}
+
 static void blocks_of_all_alignments_are_taken(void)
 {
 	CHECK_OK(tl_mem_enter_scope());
@@ -385,6 +418,7 @@ int main(void)
 	RUN(misaligned_addresses_are_refused);
 	RUN(dead_and_interior_addresses_are_refused);
 	RUN(memory_that_cannot_be_read_is_refused);
+	RUN(zeros_that_are_no_block_are_refused);
 	RUN(blocks_of_all_alignments_are_taken);
 	RUN(arena_memory_is_recognised);
 	RUN(frame_memory_is_recognised);

@@ -36,6 +36,7 @@ const (
 	textMisaligned
 	textNotMalloc
 	textUnreadable
+	textNotABlock
 	textInsideBlock
 	textCopyOut
 	textReallocZero
@@ -124,6 +125,7 @@ var sentences = map[Text]string{
 	textMisaligned:  "%#x is not aligned to %d bytes, so malloc cannot have returned it",
 	textNotMalloc:   "%#x is outside the addresses that malloc returns",
 	textUnreadable:  "%#x is not memory that this process can read, so malloc cannot have returned it",
+	textNotABlock:   "%#x is not where a block of malloc's starts; register the address that malloc has returned",
 	textInsideBlock: "%#x lies inside a block that is registered already; register its start",
 	textCopyOut:     "%#x is live arena or frame memory, which ends with its scope; copy it out instead of unregistering it",
 	textReallocZero: "%#x cannot be resized to 0 bytes; release it instead",

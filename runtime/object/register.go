@@ -51,9 +51,9 @@ func (c *Context) registerForeign(p uintptr, adoptUnknown bool) status.Status {
 		if process.registry.Covered(p) { // the size of its inside would be read from a block's contents
 			return c.Fail(status.AlreadyRegistered, textInsideBlock, p)
 		}
-		usable, ok := measure(p, 1)
-		if !ok {
-			return c.Fail(status.InvalidArgument, textUnreadable, p)
+		usable, why := measure(p, 1)
+		if usable == 0 {
+			return c.Fail(status.InvalidArgument, why, p)
 		}
 		if gen, res = process.registry.Adopt(p, usable); res == registry.OK {
 			c.ForeignAdopted++
@@ -70,14 +70,19 @@ func (c *Context) registerForeign(p uintptr, adoptUnknown bool) status.Status {
 	return c.foreign(p, res)
 }
 
-// measure returns the size of a block of malloc's; false: it cannot be one. Where the program's malloc
-// does not tell, a block has what it was aligned to, and the caller is trusted for so many bytes.
-func measure(p, least uintptr) (bytes uintptr, ok bool) {
-	bytes, ok = process.cfg.UsableSize(p)
-	if bytes == 0 {
+// measure returns the size of a block of malloc's, or 0 and why there is none at p. Where the program's
+// malloc does not tell, a block has what it was aligned to, and the caller is trusted for so many bytes.
+func measure(p, least uintptr) (bytes uintptr, why Text) {
+	bytes, ok := process.cfg.UsableSize(p)
+	switch {
+	case !ok:
+		return 0, textUnreadable
+	case bytes == 0 && process.cfg.MallocTells:
+		return 0, textNotABlock
+	case bytes == 0:
 		bytes = max(least, process.cfg.MallocAlign)
 	}
-	return bytes, ok
+	return bytes, 0
 }
 
 // adoptable refuses what malloc cannot have returned: small numbers, what is not

@@ -43,9 +43,10 @@ type Config struct {
 	MallocAlign uintptr
 	// HasBarrier tells that memory.Barrier works without delay: the first context may be alone (alone.go).
 	HasBarrier bool
-	// UsableSize tells the bytes of a malloc'ed block, 0 where the program's malloc does not tell;
-	// false: p cannot be one.
-	UsableSize func(p uintptr) (bytes uintptr, ok bool)
+	// UsableSize tells the bytes of a malloc'ed block; false: p cannot be one. 0 means that no block
+	// starts at p if MallocTells, else that the program's malloc does not tell.
+	UsableSize  func(p uintptr) (bytes uintptr, ok bool)
+	MallocTells bool
 	// AlignedAlloc returns memory that AlignedFree takes, 0 when there is none.
 	AlignedAlloc func(bytes, alignment uintptr) uintptr
 	AlignedFree  func(p uintptr)

@@ -148,8 +148,8 @@ func roomOf(p uintptr) (room uint64, kind int) {
 		p >= 1<<layout.ProgramBits || process.registry.Covered(p) {
 		return 0, noData
 	}
-	n, readable := measure(p, layout.ForeignBytes)
-	if !readable {
+	n, _ := measure(p, layout.ForeignBytes)
+	if n == 0 {
 		return 0, noData
 	}
 	return uint64(n), ownData

@@ -74,10 +74,10 @@ func (c *Context) measureTyped(p uintptr, t *Type) (usable uintptr, st status.St
 	case process.registry.Covered(p): // the size of its inside would be read from a block's contents
 		return 0, c.Fail(status.AlreadyRegistered, textInsideBlock, p)
 	}
-	usable, readable := measure(p, t.Size)
+	usable, why := measure(p, t.Size)
 	switch {
-	case !readable:
-		return 0, c.Fail(status.InvalidArgument, textUnreadable, p)
+	case usable == 0:
+		return 0, c.Fail(status.InvalidArgument, why, p)
 	case usable < t.Size:
 		return 0, c.Fail(status.InvalidArgument, textTypedSmall, p, uint64(usable), uint64(t.Size))
 	}
