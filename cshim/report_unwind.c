@@ -51,6 +51,7 @@ typedef struct reader {
 	bool bad; /* a word that is not understood */
 } reader;
 
+/* The next n bytes, eight at most, as a number. */
 static uint64_t bytes_of(reader* r, size_t n)
 {
 	uint64_t value = 0;
@@ -59,6 +60,12 @@ static uint64_t bytes_of(reader* r, size_t n)
 	memcpy(&value, r->at, n);
 	r->at += n;
 	return value;
+}
+
+static void skip(reader* r, uint64_t n)
+{
+	if (n > (size_t)(r->end - r->at)) r->bad = true;
+	if (!r->bad) r->at += n;
 }
 
 static uint64_t unsigned_of(reader* r)
@@ -115,20 +122,20 @@ static size_t pointer_bytes(uint64_t encoding)
 static void read_augmentation(reader* r, const char* letters, uint64_t* encoding, bool* signal)
 {
 	const uint64_t bytes = unsigned_of(r);
-	reader a = {r->at, r->at + bytes, r->bad};
+	reader a = *r;
+	skip(r, bytes);
+	a.end = r->at;
 	*encoding = 0;
 	for (; *letters != 0 && !a.bad; letters++) {
-		uint64_t how;
 		if (*letters == 'R') *encoding = bytes_of(&a, 1);
 		else if (*letters == 'L') bytes_of(&a, 1);
 		else if (*letters == 'P') {
-			how = bytes_of(&a, 1);
-			if (pointer_bytes(how) == 0) a.bad = true;
-			bytes_of(&a, pointer_bytes(how));
+			const size_t pointer = pointer_bytes(bytes_of(&a, 1));
+			if (pointer == 0) a.bad = true;
+			skip(&a, pointer);
 		} else if (*letters == 'S') *signal = true;
 	}
 	r->bad = r->bad || a.bad;
-	bytes_of(r, bytes <= 64 ? bytes : 0);
 }
 
 static reader entry_at(const unsigned char* p)
@@ -170,9 +177,8 @@ static bool find_table(tlc_known* k, uintptr_t pc, table* t)
 	t->signal = false;
 	if (sized) read_augmentation(c, letters + 1, &encoding, &t->signal);
 	else if (letters[0] != 0) c->bad = true;
-	bytes_of(&t->own, pointer_bytes(encoding));
-	bytes_of(&t->own, pointer_bytes(encoding));
-	if (sized) bytes_of(&t->own, unsigned_of(&t->own));
+	skip(&t->own, 2 * pointer_bytes(encoding)); /* where the function begins, and its bytes */
+	if (sized) skip(&t->own, unsigned_of(&t->own));
 	t->own.bad = t->own.bad || c->bad || pointer_bytes(encoding) == 0;
 	return true;
 }

@@ -1,5 +1,6 @@
 /* Stacks of tracked allocations where assembly has moved the stack pointer and its tables do not say so, as a coroutine's
  * switch or a compiler's stub may. What stands where a return address should is any word. */
+#include <fcntl.h>
 #include <sys/mman.h>
 
 #include "check.h"
@@ -54,6 +55,55 @@ __asm__(".text\n"
         ".cfi_endproc\n"
         ".size moved_stack, . - moved_stack\n");
 #endif
+
+/* Calls. Its table has 100 bytes between its encodings and its instructions, which a reader passes over by their count;
+ * compilers have 11 there for code of the large model. */
+void long_table(void (*call)(void));
+
+#if defined(__x86_64__)
+#define TABLE_OF_MACHINE "	.uleb128 1\n	.sleb128 -8\n	.byte 16\n"
+#define RULES_OF_MACHINE "	.byte 0x0c, 7, 8, 0x90, 1\n"
+#define RULES_OF_FRAME "	.byte 0x41, 0x0e, 16, 0x83, 2\n"
+__asm__(".text\n"
+        ".globl long_table\n"
+        ".type long_table, @function\n"
+        "long_table:\n"
+        "	push %rbx\n"
+        "	call *%rdi\n"
+        "	pop %rbx\n"
+        "	ret\n"
+        "long_table_end:\n"
+        ".size long_table, . - long_table\n");
+#elif defined(__aarch64__)
+#define TABLE_OF_MACHINE "	.uleb128 4\n	.sleb128 -8\n	.byte 30\n"
+#define RULES_OF_MACHINE "	.byte 0x0c, 31, 0\n"
+#define RULES_OF_FRAME "	.byte 0x41, 0x0e, 16, 0x9d, 2, 0x9e, 1\n"
+__asm__(".text\n"
+        ".globl long_table\n"
+        ".type long_table, %function\n"
+        "long_table:\n"
+        "	stp x29, x30, [sp, #-16]!\n"
+        "	blr x0\n"
+        "	ldp x29, x30, [sp], #16\n"
+        "	ret\n"
+        "long_table_end:\n"
+        ".size long_table, . - long_table\n");
+#endif
+
+__asm__(".pushsection .eh_frame, \"a\"\n"
+        "5:	.long 7f - 6f\n"
+        "6:	.long 0\n"
+        "	.byte 1\n"
+        "	.string \"zR\"\n" TABLE_OF_MACHINE "	.uleb128 101\n"
+        "	.byte 0x1b\n" /* addresses count from where they stand, in 4 bytes */
+        "	.fill 100, 1, 0x41\n" RULES_OF_MACHINE "	.balign 8\n"
+        "7:	.long 9f - 8f\n"
+        "8:	.long 8b - 5b\n"
+        "	.long long_table - .\n"
+        "	.long long_table_end - long_table\n"
+        "	.uleb128 0\n" RULES_OF_FRAME "	.balign 8\n"
+        "9:\n"
+        "	.popsection\n");
 
 static void allocate(void)
 {
@@ -133,8 +183,33 @@ static void at_the_end_of_a_stack(void)
 	small_stack_close(&s);
 }
 
+static char report[] = "/tmp/tl_moved_stack_XXXXXX";
+
+static void write_report(void)
+{
+	void* object = (tl_mem_alloc)(32);
+	CHECK_INT(tl_leak_report(report), 1);
+	CHECK_OK(tl_ptr_release(object));
+}
+
+OWN_FRAME static void a_long_table_is_passed_over(void)
+{
+	static char text[1 << 14];
+	int file = mkstemp(report);
+	CHECK_OK(tl_configure("TL_TRACK", "1"));
+	long_table(write_report);
+	CHECK_OK(tl_configure("TL_TRACK", "0"));
+	close(file);
+	file = open(report, O_RDONLY); /* a report replaces its file */
+	CHECK(file >= 0 && read(file, text, sizeof text - 1) > 0);
+	CHECK(strstr(text, " in long_table ") != NULL && strstr(text, " in a_long_table_is_passed_over ") != NULL);
+	close(file);
+	unlink(report);
+}
+
 int main(void)
 {
+	RUN(a_long_table_is_passed_over);
 	RUN(with_every_allocation);
 	RUN(with_samples);
 	RUN(at_the_end_of_a_stack);
