@@ -347,9 +347,9 @@ func tlgo_execution_constants(c, execution uintptr) uintptr {
 // nothing of the library: tl_execution_run_in), "header"
 // (offsets as C macros), "header-caller" (these and the declaration of the function of
 // "llvm-caller") or "refusal" (what the function looks at while it runs, and returns
-// TL_E_INVALID_ARGUMENT for; "" when that is nothing). name is that of the function or the prefix of the macros; NULL takes the
-// graph's. llvm_version is the major version of the LLVM that reads the module, from 14;
-// 0 is the newest one.
+// TL_E_INVALID_ARGUMENT for; "" when that is nothing). name is that of the function or the
+// prefix of the macros; NULL takes the graph's. llvm_version is the major version of the LLVM
+// that reads the module, from 14; 0 is the newest one.
 //
 //	C: const char* tl_execution_text(const tl_execution* execution, const char* form, const char* name,
 //	    int32_t llvm_version);

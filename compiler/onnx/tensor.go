@@ -158,8 +158,8 @@ func (r *reader) external(t *onnxpb.TensorProto, bytes int64) ([]byte, error) {
 	return data, nil
 }
 
-// beside returns the file of a name that a model gives. A link may lead on, as those of caches of models do, but not out
-// of the folder of the model's name or of its file: a model of strangers would read any file.
+// beside returns the file of a name that a model gives. A link may lead on, as those of caches of models do, but not
+// out of the folder of the model's name or of its file: a model of strangers would read any file.
 func (r *reader) beside(name string) (string, error) {
 	if r.path == "" || !filepath.IsLocal(name) {
 		return "", fmt.Errorf("its content is in the file %q, which is not beside the model", name)

@@ -23,7 +23,7 @@ type Figures struct {
 	Allocations    uint64 // how many they were
 	Live           uint64 // of them, those that did not come back
 	LargestFree    uint64 // block that is held and free
-	Waiting        uint64 // of what is in use: another thread has dropped the last reference, and the owner has to free it
+	Waiting        uint64 // of what is in use: released by another thread, and the owner has to free it
 	WaitingObjects uint64 // how many objects they are
 	Soft, Hard     uint64
 	Relieved       uint64

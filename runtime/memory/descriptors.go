@@ -6,9 +6,9 @@ import (
 	"tlruntime/runtime/layout"
 )
 
-// AboveStandard takes the answer of a call that makes a descriptor. Where a program has closed standard input, output or
-// error the descriptor may stand in its place; then this returns a copy that does not, and closes it
-// (cshim/entry_descriptors.c).
+// AboveStandard takes what a call that makes a descriptor has returned. A descriptor that became
+// standard input, output or error, which the program had closed, is replaced by a copy with a higher
+// number (cshim/entry_descriptors.c).
 func AboveStandard(file int, err error) (int, error) {
 	if err != nil || file < 0 || file >= layout.FirstDescriptor {
 		return file, err

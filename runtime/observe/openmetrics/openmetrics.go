@@ -51,8 +51,8 @@ func (f family) write(w *bytes.Buffer) {
 	}
 }
 
-// text returns a value as UTF-8: names of types are the program's and may hold anything. Bytes that are no character stand
-// as \xff, so that names that differ stay different.
+// text returns a value as UTF-8: names of types are the program's and may hold anything. A byte that is no character
+// stands as \xff, so that names that differ stay different.
 func text(value string) string {
 	if utf8.ValidString(value) {
 		return value
