@@ -41,11 +41,11 @@ var devices = sync.OnceValue(func() *device.Set {
 	})
 })
 
-// apart keeps the descriptors that body makes from standard input, output and error.
-func apart(body func()) {
-	var places C.tlc_places
-	C.tlc_take_places(&places)
-	defer C.tlc_leave_places(&places)
+// withStandardFilled runs body while no descriptor of standard input, output or error is free.
+func withStandardFilled(body func()) {
+	var filled C.tlc_filled_descriptors
+	C.tlc_fill_standard_descriptors(&filled)
+	defer C.tlc_close_filled_descriptors(&filled)
 	body()
 }
 

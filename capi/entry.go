@@ -118,7 +118,7 @@ func tlentry_open(out uintptr) int32 {
 			publishDefaultDevice()
 			object.Globals().Pools = mempool.Table()
 			object.Caller = caller
-			device.Apart = apart
+			device.WithStandardFilled = withStandardFilled
 			openLimits()
 			logPoolOperations()
 			setOnError(options.Word("TL_ON_ERROR"))

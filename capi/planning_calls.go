@@ -1,13 +1,11 @@
 package main
 
 /*
-#include <stdint.h>
-
-extern uintptr_t tlc_call_outside(uintptr_t function, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d);
+#include "../cshim/entry_stack.h"
 
 static int32_t tlc_plan_progress(uintptr_t f, const void* progress, uintptr_t ctx)
 {
-	return (int32_t)tlc_call_outside(f, (uintptr_t)progress, ctx, 0, 0);
+	return (int32_t)tlc_call_program(f, (uintptr_t)progress, ctx, 0, 0);
 }
 */
 import "C"

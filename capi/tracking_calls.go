@@ -59,19 +59,19 @@ func pushTag(o *object.Context, name uintptr) status.Status {
 	return track.PushTag(o, tag)
 }
 
-// seclude lets one thread at a time give out blocks of a pool and take them back, with TL_DEBUG: what is
+// lockBlocks lets one thread at a time give out blocks of a pool and take them back, with TL_DEBUG: what is
 // given out is guarded, and what is taken back is looked at, before another thread can take it or
 // have its chunk trimmed.
-func seclude(h mempool.Handle) (letIn func()) {
+func lockBlocks(h mempool.Handle) (unlock func()) {
 	if !options.Flag("TL_DEBUG") {
 		return func() {}
 	}
-	return mempool.Seclude(h)
+	return mempool.LockBlocks(h)
 }
 
 // giveOut allocates a block and puts a red zone behind it, with TL_DEBUG.
 func giveOut(o *object.Context, h mempool.Handle, bytes uintptr) uintptr {
-	defer seclude(h)()
+	defer lockBlocks(h)()
 	block, err := mempool.Allocate(h, bytes)
 	track.SpendBlock(o, block, bytes)
 	if room, onCPU := mempool.Room(h, bytes); onCPU && options.Flag("TL_DEBUG") {
@@ -83,7 +83,7 @@ func giveOut(o *object.Context, h mempool.Handle, bytes uintptr) uintptr {
 // takeBack takes a block back. Without TL_DEBUG its record lapses by itself, unless it goes in the order of a
 // stream.
 func takeBack(o *object.Context, h mempool.Handle, block uintptr, ordered bool, free func() error) status.Status {
-	defer seclude(h)()
+	defer lockBlocks(h)()
 	again := debug.UnguardBlock(o, uintptr(h), block, !ordered)
 	err := free()
 	switch {
@@ -97,7 +97,7 @@ func takeBack(o *object.Context, h mempool.Handle, block uintptr, ordered bool, 
 
 // resetPool takes all blocks of a pool back and drops their records.
 func resetPool(o *object.Context, h mempool.Handle) status.Status {
-	defer seclude(h)()
+	defer lockBlocks(h)()
 	var recorded []uint64
 	if track.Period() != 0 {
 		mempool.Live(func(of mempool.Handle, address, _ uintptr) {

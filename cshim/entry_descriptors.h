@@ -4,17 +4,17 @@
 
 #include "layout.h"
 
-/* Places below it that were free. */
-typedef struct tlc_places {
-	int taken[TL_FIRST_DESCRIPTOR];
+/* Numbers of standard descriptors that were closed. */
+typedef struct tlc_filled_descriptors {
+	int numbers[TL_FIRST_DESCRIPTOR];
 	int count;
-} tlc_places;
+} tlc_filled_descriptors;
 
 #pragma GCC visibility push(hidden)
 
 /* Between these calls no new descriptor gets one of the three numbers. */
-void tlc_take_places(tlc_places* places);
-void tlc_leave_places(const tlc_places* places);
+void tlc_fill_standard_descriptors(tlc_filled_descriptors* filled);
+void tlc_close_filled_descriptors(const tlc_filled_descriptors* filled);
 
 #pragma GCC visibility pop
 

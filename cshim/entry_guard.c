@@ -177,14 +177,14 @@ static tl_status start(void)
 	tl_status status = TL_OK;
 	if (!atomic_load_explicit(&started, memory_order_relaxed)) {
 		uintptr_t globals = 0;
-		tlc_places places;
-		tlc_take_places(&places);
+		tlc_filled_descriptors filled;
+		tlc_fill_standard_descriptors(&filled);
 		status = tlc_start_go(&thread_key, thread_ended);
 		if (status == TL_OK) {
 			status = tlentry_open((uintptr_t)&globals);
 			if (status == TL_E_OUT_OF_MEMORY) tlc_tables_were_refused();
 		}
-		tlc_leave_places(&places);
+		tlc_close_filled_descriptors(&filled);
 		if (status == TL_OK) {
 			publish((tl_globals*)globals);
 			tlc_forget_relocations();
@@ -207,15 +207,15 @@ bool tlc_configure_first(const char* key, const char* value, tl_status* status)
 	*status = TL_E_FORKED;
 	if (tlc_forked()) return true;
 	tlc_quiet before;
-	tlc_places places;
+	tlc_filled_descriptors filled;
 	tlc_begin_quiet(&before);
 	pthread_mutex_lock(&start_lock);
 	bool first = !atomic_load_explicit(&started, memory_order_relaxed);
 	if (first) {
-		tlc_take_places(&places);
+		tlc_fill_standard_descriptors(&filled);
 		*status = tlc_start_go(&thread_key, thread_ended);
 		if (*status == TL_OK) *status = tlentry_configure((uintptr_t)key, (uintptr_t)value);
-		tlc_leave_places(&places);
+		tlc_close_filled_descriptors(&filled);
 	}
 	pthread_mutex_unlock(&start_lock);
 	tlc_end_quiet(&before);

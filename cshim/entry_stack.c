@@ -9,7 +9,7 @@
  * there is no stack, or no such option, Go works on the caller's.
  *
  *	low                                                                high
- *	| guard | desk | room for a program's signal handlers | Go, drivers |
+ *	| guard | memory of a walk | room for a program's signal handlers | Go, drivers |
  */
 #define _GNU_SOURCE
 #include "entry_stack.h"
@@ -39,7 +39,7 @@ static unused* ended;         /* stacks of threads that have ended */
 static _Atomic uint32_t lock; /* guards ended */
 
 static __thread struct {
-	char* low;       /* of the desk; NULL: the thread has no stack */
+	char* low;       /* above the guard; NULL: the thread has no stack */
 	uintptr_t other; /* where the stack goes on that the thread is not on: Go's while `ready`, else the program's */
 	bool ready;      /* for Go to be entered: there is a stack, and Go is not on it */
 } own __attribute__((tls_model("initial-exec")));
@@ -171,7 +171,7 @@ void __wrap_crosscall2(go_body body, void* argument, int bytes, size_t context)
 }
 
 /* The program's function may call the library, so Go may be entered again, further in. */
-uintptr_t tlc_call_outside(uintptr_t function, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d)
+uintptr_t tlc_call_program(uintptr_t function, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d)
 {
 	if (own.low == NULL || own.ready)
 		return ((uintptr_t (*)(uintptr_t, uintptr_t, uintptr_t, uintptr_t))function)(a, b, c, d);
@@ -181,12 +181,12 @@ uintptr_t tlc_call_outside(uintptr_t function, uintptr_t a, uintptr_t b, uintptr
 	return result;
 }
 
-void* tlc_desk(void) { return own.ready ? own.low : NULL; }
+void* tlc_walk_memory(void) { return own.ready ? own.low : NULL; }
 
 bool tlc_stack_of_go(uintptr_t bounds[2])
 {
 	if (own.low == NULL || own.ready) return false;
-	bounds[0] = (uintptr_t)own.low + TLC_DESK_BYTES + HANDLER_BYTES;
+	bounds[0] = (uintptr_t)own.low + TLC_WALK_BYTES + HANDLER_BYTES;
 	bounds[1] = (uintptr_t)own.low + STACK_BYTES;
 	return true;
 }

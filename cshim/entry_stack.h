@@ -10,12 +10,12 @@
 
 /* Calls a function of the program's from C that Go has called, on the stack that the program's call came from. All
  * arguments are integers or addresses. */
-uintptr_t tlc_call_outside(uintptr_t function, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d);
+uintptr_t tlc_call_program(uintptr_t function, uintptr_t a, uintptr_t b, uintptr_t c, uintptr_t d);
 
-/* Memory for the time until Go is entered, so that it need not be on the caller's stack: TLC_DESK_BYTES; NULL: this thread
- * has none. */
-#define TLC_DESK_BYTES ((size_t)16 << 10)
-void* tlc_desk(void);
+/* TLC_WALK_BYTES in which the stack of a call is walked, since its caller's may be small; until Go is entered. NULL: this
+ * thread has none. */
+#define TLC_WALK_BYTES ((size_t)16 << 10)
+void* tlc_walk_memory(void);
 
 /* The part of the stack that Go may use, while the thread is on it. */
 bool tlc_stack_of_go(uintptr_t bounds[2]);

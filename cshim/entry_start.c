@@ -96,11 +96,11 @@ void __wrap_x_cgo_sys_thread_create(tlc_thread_body body, void* argument)
 	postponed.argument = argument;
 	if (!starts_at_load()) return;
 	tlc_quiet before;
-	tlc_places places;
+	tlc_filled_descriptors filled;
 	tlc_begin_quiet(&before);
-	tlc_take_places(&places);
+	tlc_fill_standard_descriptors(&filled);
 	try_to_start();
-	tlc_leave_places(&places);
+	tlc_close_filled_descriptors(&filled);
 	tlc_end_quiet(&before);
 }
 

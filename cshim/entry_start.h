@@ -34,7 +34,7 @@ typedef enum tlc_lack {
 
 /* Before the first call into Go: starts it if it has not been started, and makes the key of
  * thread-specific data. Otherwise tlc_first_use_lacks tells why not. The caller is quiet (entry_signals.h), holds the
- * entry guard's start lock and has taken the places of standard descriptors. */
+ * entry guard's start lock and has filled the standard descriptors that are closed. */
 int32_t tlc_start_go(pthread_key_t* key, void (*thread_ended)(void*));
 
 /* Notes what the library's own tables lacked, which Go could not map after its start. */

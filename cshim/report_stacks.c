@@ -209,18 +209,18 @@ static inline __attribute__((always_inline)) void unwind(uintptr_t end, size_t m
 }
 
 /* What a stack is taken with: ten KiB, which the caller's stack need not have (entry_stack.h). */
-typedef struct tools {
+typedef struct walk_memory {
 	walk walk;
 	tlc_stack found;
-} tools;
-_Static_assert(sizeof(tools) <= TLC_DESK_BYTES, "the tools lie on the desk");
+} walk_memory;
+_Static_assert(sizeof(walk_memory) <= TLC_WALK_BYTES, "entry_stack.h");
 
 /* Not inlined, for the sake of its end, and so that what it keeps lies inside of all frames that are compared. */
 __attribute__((noinline)) void tlc_take_stack(size_t most, tlc_stack_use use, void* argument)
 {
 	const uintptr_t end = (uintptr_t)__builtin_frame_address(0) + 16;
-	tools* t = tlc_desk();
-	if (t == NULL) t = alloca(sizeof *t);
-	if (!find(end, most, &t->found)) unwind(end, most, &t->walk, &t->found);
-	use(&t->found, argument);
+	walk_memory* m = tlc_walk_memory();
+	if (m == NULL) m = alloca(sizeof *m);
+	if (!find(end, most, &m->found)) unwind(end, most, &m->walk, &m->found);
+	use(&m->found, argument);
 }

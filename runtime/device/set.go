@@ -19,10 +19,10 @@ type Driver struct {
 	Discover func() ([]Device, error)
 }
 
-// Apart runs a function in which a driver makes the descriptors that it keeps. The library
-// replaces it: they must not get the places of standard descriptors that the program has
-// closed.
-var Apart = func(body func()) { body() }
+// WithStandardFilled runs a function in which a driver makes the descriptors that it keeps. The
+// library replaces it: these must not become standard input, output or error where the program
+// has closed them.
+var WithStandardFilled = func(body func()) { body() }
 
 // Set numbers the devices of a process. Id 0 is the CPU, 1 the memory that processes share; neither
 // costs anything. The drivers are asked when another device is first wanted, all of them, in order, so
@@ -62,7 +62,7 @@ func (s *Set) discover() {
 		s.drivers = s.drivers[1:]
 		var found []Device
 		var err error
-		Apart(func() { found, err = d.Discover() })
+		WithStandardFilled(func() { found, err = d.Discover() })
 		if err != nil {
 			s.missing[d.Kind] = err
 		}

@@ -34,10 +34,10 @@ func missing(kind device.Kind, why string) device.Driver {
 	}}
 }
 
-func TestDriversAreAskedApart(t *testing.T) {
-	kept, inside, times := device.Apart, false, 0
-	defer func() { device.Apart = kept }()
-	device.Apart = func(body func()) {
+func TestStandardDescriptorsAreFilledForDrivers(t *testing.T) {
+	kept, inside, times := device.WithStandardFilled, false, 0
+	defer func() { device.WithStandardFilled = kept }()
+	device.WithStandardFilled = func(body func()) {
 		inside, times = true, times+1
 		body()
 		inside = false

@@ -72,7 +72,7 @@ type Pool struct {
 	granule uint64 // the device's alignment
 	growth  uint64 // what a new chunk has at least: the size of the first one
 
-	secluded sync.Mutex // Seclude's; taken before mu
+	blocks sync.Mutex // LockBlocks's; taken before mu
 
 	mu      sync.Mutex // guards what follows, and keeps chunks and tables as they are
 	limit   uint64     // of state.Reserved; 0 = none
@@ -128,15 +128,15 @@ func find(h Handle) (*Pool, *Error) {
 	return nil, unknownPool(h)
 }
 
-// Seclude keeps other callers of it away from a pool, until they are let in by the function that it returns.
-// The pool itself is open to all.
-func Seclude(h Handle) (letIn func()) {
+// LockBlocks takes a lock for what a caller does to the blocks of a pool beside calls of this package, which do not
+// take it. The function that it returns unlocks it.
+func LockBlocks(h Handle) (unlock func()) {
 	p, err := find(h)
 	if err != nil {
 		return func() {}
 	}
-	p.secluded.Lock()
-	return p.secluded.Unlock
+	p.blocks.Lock()
+	return p.blocks.Unlock
 }
 
 func unknownPool(h Handle) *Error {

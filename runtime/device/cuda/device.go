@@ -176,7 +176,7 @@ func (d *Device) primary() (uintptr, error) {
 	}
 	var context uintptr
 	var err error
-	device.Apart(func() {
+	device.WithStandardFilled(func() {
 		err = d.do(cuDevicePrimaryCtxRetain, "", uintptr(unsafe.Pointer(&context)), uintptr(d.handle))
 	})
 	if err != nil {
