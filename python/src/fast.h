@@ -144,6 +144,10 @@ PyObject* fast_method(const char* name, PyObject* self, PyObject* const* args, P
 
 /* Sets the exception that a function of the package returns; always NULL. */
 PyObject* fast_raise(PyObject* made);
+static inline PyObject* fast_raise_status(tl_status status)
+{
+	return fast_raise(PyObject_CallFunction(fast.error_for, "i", (int)status));
+}
 static inline PyObject* fast_raise_last(void) { return fast_raise(PyObject_CallNoArgs(fast.last_error)); }
 
 /* Sorts arguments by the names of parameters, of which the first `positional` may come without; false: the twin has to

@@ -236,26 +236,6 @@ static PyObject* converter(PyObject* module, PyObject* about)
 	return NULL;
 }
 
-/* ---- scopes, for _scope.py ------------------------------------------------------------------ */
-
-static PyObject* scope_depth(PyObject* module, PyObject* none)
-{
-	(void)module;
-	(void)none;
-	return PyLong_FromLongLong(fast.get_scope_depth());
-}
-
-/* Destructors may wait for functions of Python's on other threads. */
-static PyObject* exit_scopes_to(PyObject* module, PyObject* depth)
-{
-	(void)module;
-	const long long number = PyLong_AsLongLong(depth);
-	if (number == -1 && PyErr_Occurred() != NULL) return NULL;
-	tl_status status;
-	Py_BEGIN_ALLOW_THREADS status = fast.mem_exit_scopes_to(number);
-	Py_END_ALLOW_THREADS return PyLong_FromLong(status);
-}
-
 static PyMethodDef functions[] = {
 	{"start", start, METH_O, "start(given): takes what the package has, and returns the type Tensor."},
 	{"own", own, METH_O, "own(address): a Tensor for a new tensor that the current scope holds; None raises."},
@@ -270,10 +250,8 @@ static PyMethodDef functions[] = {
      "from_dlpack(source, /, *, device=None, copy=None)\n--\n\n"
      "Returns a tensor over the memory of another library's array, which it keeps alive."},
 	{"converter", converter, METH_O, "converter((low, high, convert)): from_param of a type of arguments."},
-	{"scope_depth", scope_depth, METH_NOARGS, "scope_depth() -> depth"},
 	{"scope_type", fast_scope_type, METH_O,
      "scope_type(entries): the base of tl.scope; entries.scopes is a list of the thread."},
-	{"exit_scopes_to", exit_scopes_to, METH_O, "exit_scopes_to(depth) -> status"},
 	{0},
 };
 

@@ -2,12 +2,12 @@
  * one of a function; so only a function in C opens and closes a scope whatever they raise. */
 #include "fast.h"
 
-static PyObject *entries, *open_name; /* what has the list `scopes` of the calling thread */
+static PyObject *entries, *scopes_name; /* entries.scopes is the calling thread's list */
 
 /* The scopes that the calling thread has entered by `with`, the newest last: each is a tuple of block and depth. */
 static PyObject* opened(void)
 {
-	PyObject* list = PyObject_GetAttr(entries, open_name);
+	PyObject* list = PyObject_GetAttr(entries, scopes_name);
 	if (list == NULL || PyList_Check(list)) return list;
 	Py_DECREF(list);
 	PyErr_SetString(PyExc_TypeError, "the entries of a thread are a list");
@@ -24,8 +24,7 @@ static PyObject* enter(PyObject* self, PyObject* none)
 		const tl_status status = fast.mem_enter_scope();
 		const Py_ssize_t n = PyList_Size(list);
 		if (status == TL_OK) result = Py_NewRef(self);
-		else if (PyList_SetSlice(list, n - 1, n, NULL) == 0)
-			fast_raise(PyObject_CallFunction(fast.error_for, "i", (int)status));
+		else if (PyList_SetSlice(list, n - 1, n, NULL) == 0) fast_raise_status(status);
 	}
 	Py_XDECREF(entry);
 	Py_XDECREF(depth);
@@ -54,10 +53,10 @@ static PyObject* leave(PyObject* self, PyObject* arguments)
 	const long long depth = list != NULL ? take(list, self) : -1;
 	Py_XDECREF(list);
 	if (depth < 0) return NULL;
-	tl_status status;
-	Py_BEGIN_ALLOW_THREADS status = fast.mem_exit_scopes_to(depth);
-	Py_END_ALLOW_THREADS if (status !=
-	                         TL_OK) return fast_raise(PyObject_CallFunction(fast.error_for, "i", (int)status));
+	PyThreadState* own = PyEval_SaveThread();
+	const tl_status status = fast.mem_exit_scopes_to(depth);
+	PyEval_RestoreThread(own);
+	if (status != TL_OK) return fast_raise_status(status);
 	fast_drain();
 	return PyErr_Occurred() == NULL ? Py_NewRef(Py_None) : NULL;
 }
@@ -71,8 +70,8 @@ PyObject* fast_scope_type(PyObject* module, PyObject* given)
 	static PyType_Spec spec = {"tl_runtime._fast.Scope", sizeof(PyObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
 	                           slots};
 	(void)module;
-	open_name = PyUnicode_InternFromString("scopes");
-	if (open_name == NULL) return NULL;
+	scopes_name = PyUnicode_InternFromString("scopes");
+	if (scopes_name == NULL) return NULL;
 	Py_XDECREF(entries);
 	entries = Py_NewRef(given);
 	return PyType_FromSpec(&spec);

@@ -27,7 +27,7 @@ static inline bool hold(tl_tensor* made)
 	fast.tensor_acquire(made);
 	tl_status status = fast.tensor_free(made);
 	if (LIKELY(status == TL_OK)) return true;
-	fast_raise(PyObject_CallFunction(fast.error_for, "i", (int)status));
+	fast_raise_status(status);
 	fast.tensor_release(made);
 	return false;
 }
@@ -120,7 +120,7 @@ static inline PyObject* complete(fast_tensor* t, tl_tensor* held)
 	t->tensor = held;
 	tl_status status = describe(t, held);
 	if (UNLIKELY(status != TL_OK)) {
-		fast_raise(PyObject_CallFunction(fast.error_for, "i", (int)status));
+		fast_raise_status(status);
 		Py_DECREF((PyObject*)t);
 		return NULL;
 	}

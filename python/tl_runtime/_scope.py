@@ -19,9 +19,9 @@ from ._library import check, check_pointer, error_for, lib, unchecked, uninterru
 from ._native import fast
 from ._numbers import int64, size
 
-_depth = lib.tl_get_scope_depth if fast is None else fast.scope_depth
+_depth = lib.tl_get_scope_depth
 _enter_scope = lib.tl_mem_enter_scope
-_exit_scopes_to = unchecked("tl_mem_exit_scopes_to") if fast is None else fast.exit_scopes_to
+_exit_scopes_to = unchecked("tl_mem_exit_scopes_to")
 _frame_enter, _frame_exit = unchecked("tl_mem_frame_enter"), lib.tl_mem_frame_exit
 _function_enter, _arena_init = unchecked("tl_mem_function_enter"), unchecked("tl_arena_init")
 _last_status = lib.tl_last_status
