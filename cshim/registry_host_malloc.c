@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "entry_start.h"
+
 /* A program that is linked without shared libraries and brings its own malloc need not have these. A strong
  * reference would link the C library's malloc, too. */
 #pragma weak malloc_usable_size
@@ -119,8 +121,8 @@ static void use_libc_for_aligned(void)
 #define FIND(name) ((__typeof__(&(name)))find(program, #name, (function*)(name)))
 #define HOME(name, f) home_of(program, #name, (function*)(f))
 
-/* The first constructor of the library: others may register blocks. */
-__attribute__((constructor(101))) static void find_malloc(void)
+/* Constructors of the program, which may register blocks, come later. */
+__attribute__((constructor(TLC_BEFORE_GO))) static void find_malloc(void)
 {
 	struct link_map* program = find_program();
 	tlc_host.malloc = FIND(malloc);
