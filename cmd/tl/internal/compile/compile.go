@@ -206,7 +206,8 @@ func processor() string {
 // CacheVariable names the environment variable with the folder of compiled code.
 const CacheVariable = "TL_CACHE"
 
-// Folder returns the folder of compiled code, which it makes where there is none.
+// Folder returns the folder of compiled code, which it makes where there is none. It refuses one into
+// which others may put code.
 func Folder() (string, error) {
 	folder := os.Getenv(CacheVariable)
 	if folder == "" {
@@ -216,5 +217,16 @@ func Folder() (string, error) {
 		}
 		folder = filepath.Join(user, "tl")
 	}
-	return folder, os.MkdirAll(folder, 0o700)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", err
+	}
+	about, err := os.Stat(folder)
+	if err != nil {
+		return "", err
+	}
+	if why := sealed.WhyNotOurs(about); why != "" {
+		return "", fmt.Errorf("%s %s, so its machine code may be another's; take the right to write from others with "+
+			"chmod go-w, or name a folder of your own in %s", folder, why, CacheVariable)
+	}
+	return folder, nil
 }

@@ -109,3 +109,33 @@ func TestErrors(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, left, "what failed leaves nothing in the cache")
 }
+
+// Code from the cache is executed with the rights of this user.
+func TestTheCacheIsTheUsersAlone(t *testing.T) {
+	folder := t.TempDir()
+	t.Setenv(CacheVariable, folder)
+	for _, mode := range []os.FileMode{0o777, 0o770, 0o777 | os.ModeSticky, 0o702} {
+		require.NoError(t, os.Chmod(folder, mode))
+		_, err := Folder()
+		assert.ErrorContains(t, err, folder+" may be written by others (mode ")
+		assert.ErrorContains(t, err, "chmod go-w, or name a folder of your own in TL_CACHE")
+	}
+	for _, mode := range []os.FileMode{0o700, 0o755, 0o500} {
+		require.NoError(t, os.Chmod(folder, mode))
+		found, err := Folder()
+		assert.NoError(t, err)
+		assert.Equal(t, folder, found)
+	}
+	require.NoError(t, os.Chmod(folder, 0o700))
+	link := filepath.Join(folder, "link")
+	require.NoError(t, os.Symlink(folder, link))
+	t.Setenv(CacheVariable, link)
+	_, err := Folder()
+	assert.NoError(t, err, "what counts is where a link leads")
+	if os.Chown(folder, 65534, -1) != nil {
+		fmt.Println("skip: only root can give a folder to another user")
+		return
+	}
+	_, err = Folder()
+	assert.ErrorContains(t, err, "belongs to user 65534, so its machine code may be another's")
+}

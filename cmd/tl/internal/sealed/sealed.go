@@ -7,14 +7,16 @@ package sealed
 import (
 	"bytes"
 	"crypto/sha256"
+	"fmt"
 	"io"
 	"os"
+	"syscall"
 )
 
 // mark stands before the checksum.
 var mark = []byte("\nsealed by tl\n")
 
-// Seal ends a file with its checksum.
+// Seal ends a file with its checksum, and takes the rights of others from it.
 func Seal(path string) error {
 	sum, err := sumOf(path, -1)
 	if err != nil {
@@ -25,20 +27,36 @@ func Seal(path string) error {
 		return err
 	}
 	_, err = file.Write(append(bytes.Clone(mark), sum...))
+	if err == nil {
+		err = file.Chmod(0o700)
+	}
 	if closed := file.Close(); err == nil {
 		err = closed
 	}
 	return err
 }
 
-// IsWhole tells whether a file is there as it was sealed.
+// WhyNotOurs tells why what is in a file or folder may be somebody else's; "" where it is this user's
+// or root's alone.
+func WhyNotOurs(about os.FileInfo) string {
+	status := about.Sys().(*syscall.Stat_t)
+	if status.Uid != 0 && int(status.Uid) != os.Geteuid() {
+		return fmt.Sprintf("belongs to user %d", status.Uid)
+	}
+	if mode := status.Mode & 0o7777; mode&0o022 != 0 {
+		return fmt.Sprintf("may be written by others (mode %04o)", mode)
+	}
+	return ""
+}
+
+// IsWhole tells whether a file is there as it was sealed, and nobody else may have written it.
 func IsWhole(path string) bool {
 	about, err := os.Stat(path)
 	body := int64(0)
 	if err == nil {
 		body = about.Size() - int64(len(mark)) - sha256.Size
 	}
-	if body < 0 || err != nil {
+	if body < 0 || err != nil || WhyNotOurs(about) != "" {
 		return false
 	}
 	file, err := os.Open(path)

@@ -36,3 +36,13 @@ func TestWhatWasCutOrChangedIsNotWhole(t *testing.T) {
 		assert.True(t, IsWhole(path))
 	}
 }
+
+func TestAFileThatOthersMayWriteIsNotWhole(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(path, []byte("code"), 0o600))
+	require.NoError(t, os.Chmod(path, 0o666)) // whatever the umask is
+	require.NoError(t, Seal(path))
+	assert.True(t, IsWhole(path), "the seal takes the right from them")
+	require.NoError(t, os.Chmod(path, 0o720))
+	assert.False(t, IsWhole(path))
+}
