@@ -18,20 +18,20 @@ func (c *Context) RegisterForeign(p, bytes uintptr, kind int32) status.Status {
 	return st
 }
 
-func (c *Context) registerBlock(p, bytes uintptr, kind int32) (gen uint32, st status.Status) {
+func (c *Context) registerBlock(p, bytes uintptr, kind int32) (made registry.Entered, st status.Status) {
 	if p == 0 {
-		return 0, status.OK
+		return made, status.OK
 	}
 	block := ForeignBlock{Real: p, Bytes: max(bytes, 1), Kind: uint8(kind)}
 	if st = c.checkBlock(block, kind); st != status.OK {
-		return 0, st
+		return made, st
 	}
-	gen, res := process.registry.Insert(p, block.Bytes, block.Kind, 0)
+	made, res := process.registry.Insert(p, block.Bytes, block.Kind, 0)
 	if res == registry.OK {
 		c.ForeignAdopted++
 		c.spendForeign(p, block.Bytes)
 	}
-	return gen, c.registered(p, block.Bytes, res)
+	return made, c.registered(p, block.Bytes, res)
 }
 
 // checkBlock refuses what cannot be a foreign block, and kinds that could not be freed.
@@ -159,26 +159,26 @@ func (c *Context) ReleaseForeign(p uintptr) status.Status {
 
 // RegisterMany registers n blocks of one kind, or none of them.
 func (c *Context) RegisterMany(n uint64, block func(uint64) (p, bytes uintptr), kind int32) status.Status {
-	gens := make([]uint32, 0, min(n, 1<<16))
+	entered := make([]registry.Entered, 0, min(n, 1<<16))
 	for i := range n {
 		p, bytes := block(i)
-		gen, st := c.registerBlock(p, bytes, kind)
+		made, st := c.registerBlock(p, bytes, kind)
 		if st != status.OK {
-			c.retract(gens, block)
+			c.retract(entered, block)
 			return st
 		}
-		gens = append(gens, gen)
+		entered = append(entered, made)
 	}
 	return status.OK
 }
 
 // retract takes the first blocks of a list out again; nobody knows of them yet.
-func (c *Context) retract(gens []uint32, block func(uint64) (p, bytes uintptr)) {
-	for i, gen := range gens {
+func (c *Context) retract(entered []registry.Entered, block func(uint64) (p, bytes uintptr)) {
+	for i, made := range entered {
 		if p, _ := block(uint64(i)); p != 0 {
-			process.registry.Retract(p, gen)
+			process.registry.Retract(p, made)
 			if isRecording() {
-				RecordHooks.Retracted(p, gen)
+				RecordHooks.Retracted(p, made.Gen)
 			}
 			c.ForeignAdopted--
 		}

@@ -233,6 +233,13 @@ func (x *lookup) ended(returned bool) Ended {
 
 // drop erases an entry and what is counted of it, covers excepted.
 func (x *lookup) drop() {
+	x.uncount()
+	x.shard.Entries--
+	erase(x.shard, x.unit, x.at.bit)
+}
+
+// uncount takes an entry that goes, or becomes another, out of its shard's sums.
+func (x *lookup) uncount() {
 	s, e := x.shard, x.entry
 	if isCovered(e) {
 		s.Bytes -= uint64(bytesOf(e))
@@ -243,6 +250,4 @@ func (x *lookup) drop() {
 	case !live(e):
 		s.HandedBack--
 	}
-	s.Entries--
-	erase(s, x.unit, x.at.bit)
 }

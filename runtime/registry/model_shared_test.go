@@ -108,6 +108,9 @@ func (m *model) insertShared(t *rapid.T) {
 		if aliases[i] = b.real + offset; rapid.IntRange(0, 3).Draw(t, "inside") > 0 {
 			aliases[i] = b.real + offset%b.bytes
 		}
+		if p := m.known(t); p-b.real < b.bytes && rapid.Bool().Draw(t, "known") {
+			aliases[i] = p
+		}
 	}
 	want := m.refused(b, aliases)
 	id, names, ended, r := m.table.InsertShared(block, aliases)
@@ -168,7 +171,7 @@ func (m *model) retract(t *rapid.T) {
 	if b != nil {
 		gen += b.gen
 	}
-	m.table.Retract(p, gen)
+	m.table.Retract(p, Entered{Gen: gen})
 	if b != nil && b.gen == gen && b.shared == nil && b.ctx == 0 {
 		delete(m.blocks, p)
 	}

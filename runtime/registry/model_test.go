@@ -143,7 +143,7 @@ func (m *model) insert(t *rapid.T) {
 	} else {
 		p += uintptr(rapid.IntRange(0, 20).Draw(t, "odd"))
 	}
-	gen, r := m.table.Insert(p, bytes, layout.ForeignNewScalar, 7)
+	made, r := m.table.Insert(p, bytes, layout.ForeignNewScalar, 7)
 	b := m.blocks[p]
 	switch {
 	case b != nil && (b.live() || b.shared != nil || b.ctx != 0):
@@ -157,7 +157,11 @@ func (m *model) insert(t *rapid.T) {
 		return
 	}
 	require.Equal(t, OK, r)
-	m.blocks[p] = &modelBlock{bytes: bytes, count: 1, gen: gen}
+	if rapid.IntRange(0, 3).Draw(t, "retract") == 0 {
+		m.table.Retract(p, made)
+		return
+	}
+	m.blocks[p] = &modelBlock{bytes: bytes, count: 1, gen: made.Gen}
 }
 
 func (m *model) register(t *rapid.T) {

@@ -45,63 +45,69 @@ func (t *Table) Adopt(p, usable uintptr) (gen uint32, r Result) {
 	if usable == 0 {
 		return 0, Refused
 	}
-	gen, r = t.enter(p, usable, layout.ForeignMalloc<<layout.ForeignKindShift|layout.ForeignAdopted, 0, nil)
+	e, r := t.enter(p, usable, layout.ForeignMalloc<<layout.ForeignKindShift|layout.ForeignAdopted, 0, nil)
 	if r == Present {
 		return t.Register(p) // Miss if it is gone again: two threads use one block without a reference
 	}
-	return gen, r
+	return e.Gen, r
+}
+
+// Entered is what a registration has made, so that it can be taken back.
+type Entered struct {
+	Gen uint32
+	was layout.ForeignEntry // the dead entry that it has replaced; generation 0 = none
 }
 
 // Insert registers a block for another owner than a scope: count 1, held by the owner; 24
 // bits of type. Present when p is live. An address that is no multiple of 16 is not refused
 // inside another block.
-func (t *Table) Insert(p, bytes uintptr, kind uint8, typ uint32) (gen uint32, r Result) {
+func (t *Table) Insert(p, bytes uintptr, kind uint8, typ uint32) (e Entered, r Result) {
 	return t.enter(p, bytes, uint64(kind)<<layout.ForeignKindShift, typ, nil)
 }
 
 // enter registers any block; custom has its deleter, nil = none.
-func (t *Table) enter(p, bytes uintptr, block uint64, typ uint32, custom *Block) (gen uint32, r Result) {
+func (t *Table) enter(p, bytes uintptr, block uint64, typ uint32, custom *Block) (entered Entered, r Result) {
 	if !possible(p) || bytes > layout.ForeignBytes {
-		return 0, Refused
+		return Entered{}, Refused
 	}
 	var b extent
 	b.cut(t, p, bytes)
 	for {
 		above := t.insideAbove(p, bytes)
 		b.lock(t)
-		gen, r = t.enterLocked(&b, p, above, block|uint64(bytes), typ, custom)
+		entered, r = t.enterLocked(&b, p, above, block|uint64(bytes), typ, custom)
 		b.unlock(t)
 		if r != slow {
-			return gen, r
+			return entered, r
 		}
 		if !t.makeRoom(p, bytes) || custom != nil && !t.reserveRecord(&t.shards[t.shardOf(p)]) {
-			return 0, NoMemory
+			return Entered{}, NoMemory
 		}
 	}
 }
 
 func (t *Table) enterLocked(b *extent, p uintptr, above bool, block uint64, typ uint32,
-	custom *Block) (uint32, Result) {
+	custom *Block) (made Entered, r Result) {
 	x := t.lookUp(p)
 	e := x.entry
 	adopting := block&layout.ForeignAdopted != 0
 	switch {
 	case e != nil && (live(e) || e.Link != 0):
-		return e.Gen, Present
+		return made, Present
 	case e != nil && adopting && !revivable(e):
-		return 0, Stale
+		return made, Stale
 	case above || b.n > 0 && x.covered() || !b.free(t):
-		return 0, Refused
+		return made, Refused
 	case !b.fits(t), custom != nil && x.shard.FreeRecord == 0:
-		return 0, slow
+		return made, slow
 	case e == nil:
 		if e = x.create(block, 0); e == nil {
-			return 0, slow
+			return made, slow
 		}
 	case adopting:
 		revive(x.shard, e, block)
 	default:
-		replace(x.shard, e, block, 0)
+		made.was = replace(x.shard, e, block, 0)
 	}
 	if !adopting {
 		e.TypeFloats = typ
@@ -109,9 +115,9 @@ func (t *Table) enterLocked(b *extent, p uintptr, above bool, block uint64, typ 
 	if custom != nil {
 		e.Link = t.take(x.shard, *custom, custom.state())
 	}
-	gen := e.Gen
+	made.Gen = e.Gen
 	b.cover(t) // moves units, and the entries in them
-	return gen, OK
+	return made, OK
 }
 
 // create makes the entry of a start that has none: count 1. It returns nil and changes
@@ -152,8 +158,9 @@ func revive(s *layout.Shard, e *layout.ForeignEntry, block uint64) {
 }
 
 // replace gives a dead entry to another owner's block: count 1. References that float were
-// to the block that was handed back.
-func replace(s *layout.Shard, e *layout.ForeignEntry, block uint64, link uint32) {
+// to the block that was handed back. It returns the dead entry, for takeBack.
+func replace(s *layout.Shard, e *layout.ForeignEntry, block uint64, link uint32) (was layout.ForeignEntry) {
+	was = *e
 	if e.Count == 0 {
 		s.Zeros--
 	} else {
@@ -161,6 +168,23 @@ func replace(s *layout.Shard, e *layout.ForeignEntry, block uint64, link uint32)
 	}
 	*e = layout.ForeignEntry{Count: 1, Gen: nextGen(s), Block: block, Link: link}
 	s.Bytes += block & layout.ForeignBytes
+	return was
+}
+
+// takeBack erases an entry, and puts back the dead one that it had replaced; covers excepted.
+func (x *lookup) takeBack(was layout.ForeignEntry) {
+	if was.Gen == 0 {
+		x.drop()
+		x.vacate()
+		return
+	}
+	x.uncount()
+	*x.entry = was
+	if was.Count == 0 {
+		x.shard.Zeros++
+	} else {
+		x.shard.HandedBack++
+	}
 }
 
 // Register takes a reference for a scope: a floating one if there is one, else a new one.

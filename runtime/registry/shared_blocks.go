@@ -141,6 +141,12 @@ func (t *Table) InsertCustom(block Block) Result {
 	return r
 }
 
+// alias is one that a registration has made, and the dead entry that it has replaced.
+type alias struct {
+	p   uintptr
+	was layout.ForeignEntry
+}
+
 // InsertShared registers a block under its own address and each alias, with one
 // reference a time; an alias may repeat another or the block's own address. All or
 // nothing; names is the number of addresses. What Ended holds is the caller's to free: somebody
@@ -159,18 +165,22 @@ func (t *Table) InsertShared(block Block, aliases []uintptr) (id uint64, names u
 		return 0, 0, Ended{}, r
 	}
 	id = atomic.LoadUint64(&t.record(number).Life)&^layout.BlockMostNames | uint64(number)
+	var made []alias
 	for i := range len(aliases) + 1 {
 		p := block.Real
 		if i > 0 {
 			p = aliases[i-1]
 		}
-		fresh, r := t.insertAlias(p, id, block.Kind)
+		fresh, was, r := t.insertAlias(p, id, block.Kind)
 		if r != OK {
-			t.abandon(number, block.Real, aliases[:max(i, 1)-1])
+			t.abandon(number, made)
 			return 0, 0, Ended{}, r
 		}
-		names += uint64(count(fresh))
+		if fresh {
+			made = append(made, alias{p, was})
+		}
 	}
+	names = uint64(len(made))
 	if t.dropName(number) {
 		ended = t.end(number)
 	}
@@ -186,7 +196,8 @@ func (t *Table) AddAlias(id uint64, alias uintptr) (fresh bool, r Result) {
 	}
 	// What is read here holds when the generation is still the same later.
 	if real, bytes, kind := realOf(b), blockBytes(b), blockKind(b); alias-real < bytes {
-		return t.insertAlias(alias, id, kind)
+		fresh, _, r = t.insertAlias(alias, id, kind)
+		return fresh, r
 	}
 	if t.sharedBlock(id) == nil {
 		return false, NoShared
@@ -194,49 +205,49 @@ func (t *Table) AddAlias(id uint64, alias uintptr) (fresh bool, r Result) {
 	return false, Outside
 }
 
-// insertAlias adds a reference at p.
-func (t *Table) insertAlias(p uintptr, id uint64, kind uint8) (fresh bool, r Result) {
+// insertAlias adds a reference at p. fresh: p is a new alias, and stands where the dead entry was.
+func (t *Table) insertAlias(p uintptr, id uint64, kind uint8) (fresh bool, was layout.ForeignEntry, r Result) {
 	s := &t.shards[t.shardOf(p)]
 	for {
 		lock(s)
-		fresh, r = t.insertAliasLocked(p, id, uint64(kind)<<layout.ForeignKindShift)
+		fresh, was, r = t.insertAliasLocked(p, id, uint64(kind)<<layout.ForeignKindShift)
 		unlock(s)
 		if r != slow {
-			return fresh, r
+			return fresh, was, r
 		}
 		if !t.makeRoom(p, 0) {
-			return false, NoMemory
+			return false, was, NoMemory
 		}
 	}
 }
 
-func (t *Table) insertAliasLocked(p uintptr, id uint64, block uint64) (fresh bool, r Result) {
+func (t *Table) insertAliasLocked(p uintptr, id uint64, block uint64) (fresh bool, was layout.ForeignEntry, r Result) {
 	x, number := t.lookUp(p), uint32(id)
 	e := x.entry
 	ours := e != nil && e.Link == number && isAlias(e)
 	switch {
 	case ours && !isNamed(atomic.LoadUint64(&t.record(number).Life), id):
-		return false, NoShared // an alias of a later block
+		return false, was, NoShared // an alias of a later block
 	case ours:
-		return false, t.countAnother(x.shard, e)
+		return false, was, t.countAnother(x.shard, e)
 	case e != nil && (live(e) || e.Link != 0):
-		return false, Present
+		return false, was, Present
 	case e == nil && x.shard.Used >= x.shard.Limit:
-		return false, slow
+		return false, was, slow
 	case e == nil && x.create(block, number) == nil:
-		return false, slow
+		return false, was, slow
 	case t.addName(id):
 		if e != nil {
-			replace(x.shard, e, block, number)
+			was = replace(x.shard, e, block, number)
 		}
-		return true, OK
+		return true, was, OK
 	}
 	if e == nil { // undo create
 		x.entry = entryOf(x.unit, x.at.bit)
 		x.drop()
 		x.vacate()
 	}
-	return false, NoShared
+	return false, was, NoShared
 }
 
 // countAnother adds a reference at an alias that is there. That of a block's may be at zero, since
@@ -256,11 +267,10 @@ func (t *Table) countAnother(s *layout.Shard, e *layout.ForeignEntry) Result {
 
 // abandon undoes a registration that failed half way. All of its aliases go, with the
 // references that others have counted there, and nothing is freed.
-func (t *Table) abandon(number uint32, real uintptr, aliases []uintptr) {
+func (t *Table) abandon(number uint32, made []alias) {
 	atomic.StoreUint32(&t.record(number).State, layout.BlockAbandoned)
-	t.removeAlias(real, number)
-	for _, alias := range aliases {
-		t.removeAlias(alias, number)
+	for _, a := range made {
+		t.removeAlias(a, number)
 	}
 	if t.dropName(number) {
 		t.end(number)
@@ -269,30 +279,29 @@ func (t *Table) abandon(number uint32, real uintptr, aliases []uintptr) {
 
 // removeAlias takes an alias out with all of its references, if it is there. The caller counts as
 // another one.
-func (t *Table) removeAlias(p uintptr, number uint32) {
-	x, found := t.lockEntry(p)
+func (t *Table) removeAlias(a alias, number uint32) {
+	x, found := t.lockEntry(a.p)
 	if !found {
 		return
 	}
 	if x.entry.Link == number {
 		t.countAtAlias(x.entry, 1-int64(x.entry.Count))
-		x.drop()
-		x.vacate()
+		x.takeBack(a.was)
 		t.dropName(number)
 	}
 	unlock(x.shard)
 }
 
-// Retract takes an entry of that generation back, whatever it counts, and frees
+// Retract takes what Insert has entered back, whatever it counts, and frees
 // nothing: the registration of several blocks failed at a later one.
-func (t *Table) Retract(p uintptr, gen uint32) {
+func (t *Table) Retract(p uintptr, made Entered) {
 	var b extent
 	for bytes := uintptr(0); ; {
 		b.cut(t, p, bytes)
 		b.lock(t)
 		x := t.lookUp(p)
 		covers := x.entry != nil && isCovered(x.entry)
-		if x.entry == nil || x.entry.Gen != gen || x.entry.Link != 0 {
+		if x.entry == nil || x.entry.Gen != made.Gen || x.entry.Link != 0 {
 			b.unlock(t)
 			return
 		}
@@ -301,8 +310,7 @@ func (t *Table) Retract(p uintptr, gen uint32) {
 			b.unlock(t)
 			continue
 		}
-		x.drop()
-		x.vacate()
+		x.takeBack(made.was)
 		if covers {
 			b.uncover(t)
 		}

@@ -31,11 +31,11 @@ func (t *Table) InsertTyped(p, bytes uintptr, typ, owner uint32) (gen uint32, r 
 		return 0, Refused
 	}
 	b := Block{Real: p, Bytes: bytes, Kind: layout.ForeignMalloc, Deleter: uintptr(typ), Ctx: uintptr(owner)}
-	gen, r = t.enter(p, bytes, layout.ForeignMalloc<<layout.ForeignKindShift, typ, &b)
+	e, r := t.enter(p, bytes, layout.ForeignMalloc<<layout.ForeignKindShift, typ, &b)
 	if r == OK {
 		atomic.StoreUint32(&t.header.Typed, 1)
 	}
-	return gen, r
+	return e.Gen, r
 }
 
 // HasTyped tells whether a block with a type was ever registered.
