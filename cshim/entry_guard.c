@@ -17,6 +17,7 @@
 #include "entry_signals.h"
 #include "entry_stack.h"
 #include "entry_start.h"
+#include "report_output.h"
 #include "tensor.h"
 
 /* Two contexts of zeros: before the first call and after the thread's end. */
@@ -81,6 +82,7 @@ static void after_fork_child(void)
 	tl_context* own = tlc_own_context();
 	if (own != NULL) tlc_end_samples(own);
 	tlc_choose_path();
+	tlc_forget_lost();
 	after_fork_parent();
 }
 

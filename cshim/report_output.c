@@ -73,6 +73,12 @@ enum { PIECES = 16, PATIENCE = 200 }; /* milliseconds without progress */
 static atomic_ullong lost;
 static atomic_bool torn; /* the last line that was taken has no end */
 
+void tlc_forget_lost(void)
+{
+	atomic_store(&lost, 0);
+	atomic_store(&torn, false);
+}
+
 static int64_t milliseconds(void)
 {
 	struct timespec now;

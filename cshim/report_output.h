@@ -14,6 +14,9 @@ void tlc_tell(const char* piece, ...) __attribute__((sentinel));
 /* The same for a text of Go's, which has no end. */
 void tlc_tell_text(const void* text, size_t bytes);
 
+/* For a forked child: lines that standard error did not take are its parent's, who tells of them. */
+void tlc_forget_lost(void);
+
 /* Writes bytes to a file: at an offset, or, where that is negative, where the descriptor is. Returns how many bytes
  * were written, and in *error why not all were: no signal tells of it. */
 size_t tlc_write_file(int file, const void* text, size_t bytes, int64_t offset, int* error);

@@ -233,18 +233,24 @@ static char* read_all(size_t room)
 	return text;
 }
 
+/* Until a pipe that does not block takes nothing. */
+static void fill_standard_error(void)
+{
+	struct pollfd takes_more = {STDERR_FILENO, POLLOUT, 0};
+	while (poll(&takes_more, 1, 0) != 0) { /* a write may also fail for want of a page */
+		while (write(STDERR_FILENO, "full", 4) > 0) {}
+		while (write(STDERR_FILENO, "\n", 1) > 0) {}
+	}
+}
+
 static void lines_that_are_lost_are_counted(void)
 {
 	static const char want[] = "\ntl_runtime: 5 lines before this one are lost: standard error took nothing\n"
 							   "tl_runtime: tl_ptr_release: TL_E_UNKNOWN_POINTER: ";
 	enum { ROOM = 1 << 21 };
-	struct pollfd takes_more = {STDERR_FILENO, POLLOUT, 0};
 	CHECK_OK(tl_configure("TL_ON_ERROR", "log"));
 	take_standard_error(O_NONBLOCK);
-	while (poll(&takes_more, 1, 0) != 0) { /* a write may also fail for want of a page */
-		while (write(STDERR_FILENO, "full", 4) > 0) {}
-		while (write(STDERR_FILENO, "\n", 1) > 0) {}
-	}
+	fill_standard_error();
 	double before = check_seconds();
 	for (int i = 0; i < 5; i++) CHECK_STATUS(tl_ptr_release((void*)0x1001), TL_E_UNKNOWN_POINTER);
 	double took = check_seconds() - before;
@@ -262,6 +268,33 @@ static void lines_that_are_lost_are_counted(void)
 	CHECK(took >= 0.15); /* it waited for the first */
 	free(text);
 	free(later);
+}
+
+/* A child does not tell of lines that its parent lost, nor that one of them was torn. */
+static void a_child_has_lost_nothing(void)
+{
+	static const char want[] = "tl_runtime: tl_ptr_release: ";
+	int status = -1;
+	CHECK_OK(tl_configure("TL_ON_ERROR", "log"));
+	take_standard_error(O_NONBLOCK);
+	fill_standard_error();
+	CHECK_STATUS(tl_ptr_release((void*)0x1001), TL_E_UNKNOWN_POINTER);
+	pid_t child = fork();
+	if (child == 0) {
+		take_standard_error(0);
+		tl_ptr_release((void*)0x1001);
+		close(STDERR_FILENO);
+		_exit(strncmp(read_all(4096), want, sizeof want - 1) != 0);
+	}
+	CHECK_INT(waitpid(child, &status, 0), child);
+	free(read_all(1 << 21));
+	CHECK_STATUS(tl_ptr_release((void*)0x1001), TL_E_UNKNOWN_POINTER); /* the parent does */
+	char* text = read_all(4096);
+	give_standard_error_back();
+	CHECK_OK(tl_configure("TL_ON_ERROR", "ignore"));
+	CHECK_INT(status, 0);
+	CHECK_INT(strncmp(text, "tl_runtime: 1 lines before this one are lost", 44), 0);
+	free(text);
 }
 
 enum { LONG = 400 << 10 };
@@ -327,6 +360,7 @@ int main(int argc, char** argv)
 	RUN(a_file_at_its_limit);
 	RUN(sigpipe_stays_ignored);
 	RUN(lines_that_are_lost_are_counted);
+	RUN(a_child_has_lost_nothing);
 	RUN(a_long_text_in_a_pipe_that_blocks);
 	RUN(a_long_text_in_a_pipe_that_does_not);
 	return check_finish();
