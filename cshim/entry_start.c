@@ -11,7 +11,6 @@
 #define _GNU_SOURCE
 #include "entry_start.h"
 
-#include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
 #include <stdint.h>
@@ -73,14 +72,12 @@ static tlc_lack try_to_start(void)
 	return TLC_LACKS_NOTHING;
 }
 
-/* Whether an interpreter runs in this process that everybody can see. One that is merely linked has not been
- * initialised. */
-static bool host_is_python(void)
-{
-	int (*is_initialized)(void);
-	*(void**)&is_initialized = dlsym(RTLD_DEFAULT, "Py_IsInitialized");
-	return is_initialized != NULL && is_initialized() != 0;
-}
+/* The interpreter's, where everybody can see one. The loader finds it: a search that fails would leave a message for
+ * the program's next dlerror(). */
+extern int Py_IsInitialized(void) __attribute__((weak));
+
+/* Whether an interpreter runs in this process. One that is merely linked has not been initialised. */
+static bool host_is_python(void) { return Py_IsInitialized != NULL && Py_IsInitialized() != 0; }
 
 static bool starts_at_load(void)
 {

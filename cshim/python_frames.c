@@ -42,6 +42,7 @@ static bool find(void* out, const char* name)
 {
 	void* found = dlsym(RTLD_DEFAULT, name);
 	memcpy(out, &found, sizeof found);
+	if (found == NULL) dlerror(); /* no message is left for the program's next one */
 	return found != NULL;
 }
 

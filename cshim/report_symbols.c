@@ -34,8 +34,10 @@ void* tlc_find_cxx(const char* name, void** library)
 		found = dlsym(*library, name);
 		if (found == NULL) dlclose(*library);
 	}
-	if (found == NULL) *library = NULL;
-	return found;
+	if (found != NULL) return found;
+	*library = NULL;
+	dlerror(); /* no message is left for the program's next one */
+	return NULL;
 }
 
 char* tlc_demangle(const char* symbol)

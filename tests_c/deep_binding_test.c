@@ -35,6 +35,7 @@ static bool load(void)
 {
 	library = dlopen(TL_RUNTIME_FILE, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
 	if (library == NULL) return false;
+	CHECK(dlerror() == NULL); /* the library looks functions up that are not there */
 	*(void**)&enter_scope = dlsym(library, "tl_mem_enter_scope");
 	*(void**)&exit_scope = dlsym(library, "tl_mem_exit_scope");
 	*(void**)&register_struct = dlsym(library, "tl_mem_register_struct");
@@ -76,6 +77,14 @@ static void numpy_resizes_and_frees_the_programs_blocks(void)
 	CHECK(!small_is_live(moved));
 }
 
+/* There is no C++ here: the function that would free memory of new is not found. */
+static void a_search_leaves_no_message(void)
+{
+	static char block[16];
+	CHECK(register_block(block, 16, 3) != 0);
+	CHECK(dlerror() == NULL);
+}
+
 static void a_child_allocates_with_the_programs_function(void)
 {
 	int status = -1;
@@ -96,6 +105,7 @@ int main(void)
 	scopes_free_by_the_programs_function();
 	kinds_free_by_the_programs_function();
 	numpy_resizes_and_frees_the_programs_blocks();
+	a_search_leaves_no_message();
 	a_child_allocates_with_the_programs_function();
 	printf("%d failures\n", failures);
 	return failures != 0;
