@@ -27,7 +27,7 @@ def count(program: str, library: str, operation: str, times: int) -> int:
     command = ["valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null",
                program, operation, str(times)]
     environment = dict(os.environ, LD_LIBRARY_PATH=library)
-    shown = subprocess.run(command, env=environment, check=True, capture_output=True, text=True, timeout=120).stderr
+    shown = subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stderr
     return int(re.search(r"I\s+refs:\s+([\d,]+)", shown)[1].replace(",", ""))
 
 
@@ -51,16 +51,19 @@ def main() -> int:
     if not shutil.which("valgrind"):
         print("skip: instruction counts (valgrind is not installed)")
         return 0 if output else SKIPPED
+    if not os.access(program, os.X_OK):
+        print(f"instructions: {program} is not there: build it")
+        return 1
     try:
         loop = each(program, library, "loop")
-        if not output:
-            limits = targets_instructions.INSTRUCTION_LIMITS
-            above = [name for name, limit in limits.items() if above_limit(program, library, name, limit, loop)]
-            return len(above) > 0
-        counts = {name: each(program, library, name) - loop for name in targets_instructions.INSTRUCTIONS}
-    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+    except subprocess.CalledProcessError as error:
         print(f"skip: instruction counts (valgrind could not run the library: {error})")
         return 0 if output else SKIPPED
+    if not output:
+        limits = targets_instructions.INSTRUCTION_LIMITS
+        above = [name for name, limit in limits.items() if above_limit(program, library, name, limit, loop)]
+        return len(above) > 0
+    counts = {name: each(program, library, name) - loop for name in targets_instructions.INSTRUCTIONS}
     pathlib.Path(output[0]).write_text(json.dumps(counts, indent=1))
     return 0
 
