@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -17,6 +18,12 @@ func TestClaimsAreRead(t *testing.T) {
 	c, ok = parseClaim("proof: 7 forks tried, 0 failed")
 	require.True(t, ok)
 	assert.Equal(t, claim{Unit: "forks", Tried: 7}, c)
+	c, ok = parseClaim("104 checks passed")
+	require.True(t, ok)
+	assert.Equal(t, claim{Unit: "checks", Tried: 104}, c)
+	c, ok = parseClaim("3 of 104 checks failed")
+	require.True(t, ok)
+	assert.Equal(t, claim{Unit: "checks", Tried: 104, Failed: 3}, c)
 	_, ok = parseClaim("proof: nothing")
 	assert.False(t, ok)
 }
@@ -45,6 +52,18 @@ func TestAProgramThatTriedNothingIsBad(t *testing.T) {
 	}
 }
 
+// A sample of each part runs, and what a part runs of tests_c is there.
+func TestPartsRunWhatIsThere(t *testing.T) {
+	for _, p := range parts {
+		assert.False(t, p.Runs[0].Whole, p.Name)
+		for _, r := range p.Runs {
+			if name, isTest := strings.CutSuffix(r.Command[0], "_test"); isTest {
+				assert.FileExists(t, "../../tests_c/"+name+"_test.c")
+			}
+		}
+	}
+}
+
 func TestResultsAreKept(t *testing.T) {
 	o, p, r := script(t, "echo proof: 3 things tried, 0 failed: ok")
 	known, err := readResults(o.build)
@@ -55,6 +74,11 @@ func TestResultsAreKept(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, known.Runs["p/script"].Claims, again.Runs["p/script"].Claims)
 	assert.Contains(t, rows(r, again.Runs["p/script"]), "| script | 3 things | 0 | 0 |")
+}
+
+func TestAProgramAndItsChildrenClaimTogether(t *testing.T) {
+	o, p, r := script(t, "echo 3 checks passed; echo 1 of 4 checks failed; echo proof: 2 things tried, 0 failed")
+	assert.Equal(t, []claim{{Unit: "checks", Tried: 7, Failed: 1}, {Unit: "things", Tried: 2}}, o.run(p, r).Claims)
 }
 
 func TestPartsAreChosenByName(t *testing.T) {

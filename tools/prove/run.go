@@ -40,8 +40,17 @@ const exitSkipped = 77
 
 var claimLine = regexp.MustCompile(`^proof: (\d+) (.+?) tried, (\d+) failed(?:, (\d+) skipped)?(?:: (.*))?$`)
 
+// closing lines are those of the programs of tests_c, and what they claim (tests_c/check.h).
+var closing = map[*regexp.Regexp]string{
+	regexp.MustCompile(`^(\d+) checks passed$`):          "proof: $1 checks tried, 0 failed",
+	regexp.MustCompile(`^(\d+) of (\d+) checks failed$`): "proof: $2 checks tried, $1 failed",
+}
+
 // parseClaim reads a line that a program printed.
 func parseClaim(line string) (c claim, ok bool) {
+	for ends, says := range closing {
+		line = ends.ReplaceAllString(line, says)
+	}
 	m := claimLine.FindStringSubmatch(line)
 	if m == nil {
 		return claim{}, false
@@ -89,8 +98,10 @@ func (o options) run(p part, r run) result {
 	out := result{Scale: o.scale, Seed: o.seed, When: time.Now().UTC()}
 	path := filepath.Join(logs(o.build), p.Name+"."+r.Name+".log")
 	command := exec.Command(r.Command[0], r.Command[1:]...)
-	if local := filepath.Join(o.build, "cmake", "tests_c", "proof", r.Command[0]); isFile(local) {
-		command = exec.Command(local, r.Command[1:]...)
+	for _, folder := range []string{"", "proof"} {
+		if local := filepath.Join(o.build, "cmake", "tests_c", folder, r.Command[0]); isFile(local) {
+			command = exec.Command(local, r.Command[1:]...)
+		}
 	}
 	command.Env = append(os.Environ(), "BUILD="+o.build, fmt.Sprintf("PROVE_SCALE=%g", o.scale),
 		fmt.Sprintf("PROVE_SEED=%d", o.seed))
@@ -132,12 +143,22 @@ func (r *result) read(path string) {
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		if c, ok := parseClaim(lines.Text()); ok {
-			r.Claims = append(r.Claims, c)
+			r.claim(c)
 		}
 		if strings.HasPrefix(lines.Text(), "skip:") {
 			r.Skips = append(r.Skips, lines.Text())
 		}
 	}
+}
+
+// claim takes a claim up: one that repeats the last, as a program and its children do, with it.
+func (r *result) claim(c claim) {
+	if n := len(r.Claims); n > 0 && r.Claims[n-1].Unit == c.Unit && r.Claims[n-1].Detail == c.Detail {
+		last := &r.Claims[n-1]
+		last.Tried, last.Failed, last.Skipped = last.Tried+c.Tried, last.Failed+c.Failed, last.Skipped+c.Skipped
+		return
+	}
+	r.Claims = append(r.Claims, c)
 }
 
 func isFile(path string) bool {
