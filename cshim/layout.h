@@ -208,7 +208,8 @@ typedef struct tl_node {
 	uint32_t gen;
 	uint32_t next; /* in the inbox, or in a chain of free nodes */
 	/* Of the first node of a free chain: the next chain of globals.node_chains. Of a node that waits: the units that its
-	 * object takes; 0: it is not the object's last reference, so nothing waits. */
+	 * object takes; 0: it was not the object's last reference, and runtime/object/late_waits.go counts the object when
+	 * it waits. */
 	_Atomic uint32_t chain;
 } tl_node;
 

@@ -72,6 +72,45 @@ static void a_vec_waits_with_its_table(void)
 	nothing_waits();
 }
 
+static void* first_released(void* unused)
+{
+	CHECK_OK(tl_ptr_release(objects[0]));
+	return unused;
+}
+
+static void* released_by_all_but_one(void* unused)
+{
+	release_all();
+	CHECK_INT(usage(0).waiting_objects, 0);
+	return unused;
+}
+
+/* Of several threads that hold an object the first puts it into the inbox, and the last one makes it wait. */
+static void what_several_threads_held_is_counted(void)
+{
+	static uint64_t sizes[] = {24, 1000, 60000, MIB};
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+		for (int holders = 2; holders <= 4; holders++) {
+			make(sizes[i]);
+			for (int k = 0; k < OBJECTS; k++)
+				for (int more = 1; more < holders; more++) CHECK_PTR(tl_ptr_acquire(objects[k]), objects[k]);
+			for (int k = 1; k < holders; k++) run_thread(released_by_all_but_one, NULL);
+			run_thread(released_elsewhere, &sizes[i]);
+			nothing_waits();
+		}
+	}
+	void* vec;
+	CHECK_OK(tl_mem_enter_scope());
+	vec = tl_vec_new(1000000);
+	CHECK_PTR(tl_ptr_acquire(vec), vec);
+	CHECK_PTR(tl_ptr_acquire(vec), vec);
+	CHECK_OK(tl_mem_exit_scope());
+	objects[0] = vec;
+	run_thread(first_released, NULL);
+	run_thread(vec_elsewhere, vec);
+	nothing_waits();
+}
+
 static void* held_elsewhere(void* unused)
 {
 	(void)unused;
@@ -165,6 +204,7 @@ int main(void)
 	CHECK_OK(tl_init());
 	RUN(what_waits_is_counted);
 	RUN(a_vec_waits_with_its_table);
+	RUN(what_several_threads_held_is_counted);
 	RUN(what_its_owner_holds_does_not_wait);
 	RUN(shared_objects_do_not_wait);
 	RUN(those_of_a_detached_thread_do_not_wait);

@@ -196,6 +196,7 @@ func (c *slotChecker) lists() (inboxes uint32, deleterCalls uint64) {
 			for i := uint32(first); i != 0 && inboxes < process.nodes.fresh; i = nodeAt(i).Next {
 				inboxes++
 				c.waits(nodeAt(i).Chain)
+				c.waits(process.late.of(nodeAt(i).Record))
 			}
 		}
 		inboxes += c.chain(x.NodeFirst, x.NodeCount, "its first chain") + c.chain(x.NodeFull, layout.NodeChain,

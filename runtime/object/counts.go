@@ -201,6 +201,7 @@ func (c *Context) mergeQueued(me *Context, e layout.Entry) {
 		s.Flags &^= layout.ShQueued
 		return s, true
 	})
+	process.late.remove(e.Record)
 	if s.Count <= 0 && !s.Has(layout.ShImmortal) {
 		me.kill(r, e)
 	}
@@ -239,7 +240,11 @@ func (c *Context) dropShared(r *layout.Record, e layout.Entry, loc uint32) outco
 		} else {
 			shedRemote(r, &s)
 		}
+		counted := s.Has(layout.ShQueued) && !s.Has(layout.ShMerged) && waitsLate(r, e, s)
 		if !atomic.CompareAndSwapUint32(&r.Sh, old, s.Pack()) {
+			if counted {
+				process.late.remove(e.Record)
+			}
 			continue
 		}
 		if s.Has(layout.ShMerged) && !s.Has(layout.ShQueued) && s.Count == 0 {

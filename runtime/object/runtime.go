@@ -69,6 +69,7 @@ var process struct {
 	registry *registry.Table
 	slices   slices
 	nodes    nodes
+	late     lateWaits
 	types    types
 	counters counters
 	debug    Debugger // nil while it is off

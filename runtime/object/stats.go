@@ -67,6 +67,8 @@ func ReadStats() Stats {
 	s.readAllocations()
 	s.readHeap()
 	s.readForeign()
+	s.WaitingObjects += process.late.objects.Load()
+	s.WaitingBytes += process.late.total.Load() * layout.NodeUnit
 	return s
 }
 
