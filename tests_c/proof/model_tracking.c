@@ -127,23 +127,22 @@ void begin_tracking(const char* configuration)
 	                 (getenv("TL_TRACK") != NULL && strcmp(getenv("TL_TRACK"), "1") == 0); /* TL_DEBUG records, too */
 }
 
-/* The file has to say that nothing of the trace is missing. */
+/* The file has to say that nothing of the trace is missing. Blanks behind the number leave room for a larger one. */
 void end_tracking(world* w)
 {
-	static const char whole[] = "\"complete\":true,\"dropped\":0}}";
-	char last[sizeof whole] = "";
+	static const char whole[] = "\"complete\":true,\"dropped\":0 ";
+	char end[64] = "";
 	FILE* file;
 	if (!model.tracing) return;
 	note(w, "tl_trace_stop()");
 	want(w, tl_trace_stop(), GOOD);
 	file = fopen(trace_path, "rb");
 	want_true(w,
-	          file != NULL && fseek(file, -(long)(sizeof whole), SEEK_END) == 0 &&
-	              fread(last, 1, sizeof last, file) == sizeof last,
+	          file != NULL && fseek(file, -(long)(sizeof end - 1), SEEK_END) == 0 &&
+	              fread(end, 1, sizeof end - 1, file) == sizeof end - 1,
 	          "a trace");
 	fclose(file);
-	want_true(w, memcmp(last, whole, sizeof whole - 1) == 0 || memcmp(last + 1, whole, sizeof whole - 1) == 0,
-	          "a trace that is complete");
+	want_true(w, strstr(end, whole) != NULL, "a trace that is complete");
 	remove(trace_path);
 }
 
