@@ -16,6 +16,7 @@
 
 #include <sys/mman.h>
 
+#include "entry_fork.h"
 #include "layout_lock.h"
 
 typedef void (*go_body)(void*);
@@ -195,8 +196,10 @@ bool tlc_stack_of_go(uintptr_t bounds[2])
 
 static go_call* leave_go;
 
+/* In a forked child the locks of Go and of this list are as the fork found them, maybe held for ever. */
 static void end(go_body body, void* g, int bytes, size_t context)
 {
+	if (tlc_forked()) return;
 	leave_go(body, g, bytes, context);
 	give_up();
 }
