@@ -2,9 +2,9 @@ package main
 
 /*
 #include <stdint.h>
+#include "../cshim/entry_environment.h"
 #include "../cshim/registry_host_malloc.h"
 
-char** tlc_environment(void);
 // Setting i of the environment, 0 behind the last one.
 static uintptr_t tlc_setting_at(uintptr_t i) { return (uintptr_t)tlc_environment()[i]; }
 static uintptr_t tlc_malloc(uintptr_t bytes) { return (uintptr_t)tlc_host.malloc(bytes); }
