@@ -43,6 +43,7 @@ static __thread struct {
 	char* low;       /* above the guard; NULL: the thread has no stack */
 	uintptr_t other; /* where the stack goes on that the thread is not on: Go's while `ready`, else the program's */
 	bool ready;      /* for Go to be entered: there is a stack, and Go is not on it */
+	bool ends;       /* the thread: a stack is for one call */
 } own __attribute__((tls_model("initial-exec")));
 
 /* Calls function(a, b, c, d) on the other stack. Meanwhile *other is where this one goes on. */
@@ -155,8 +156,10 @@ static void give_up(void)
 /* The first call of a thread; and one of C that Go has called. */
 static __attribute__((noinline)) void enter_rarely(go_body body, void* argument, int bytes, size_t context)
 {
-	if (own.low == NULL && obtain()) __wrap_crosscall2(body, argument, bytes, context);
+	const bool obtained = own.low == NULL && obtain();
+	if (obtained) __wrap_crosscall2(body, argument, bytes, context);
 	else __real_crosscall2(body, argument, bytes, context);
+	if (obtained && own.ends) give_up();
 }
 
 void __wrap_crosscall2(go_body body, void* argument, int bytes, size_t context)
@@ -196,11 +199,13 @@ bool tlc_stack_of_go(uintptr_t bounds[2])
 
 static go_call* leave_go;
 
-/* In a forked child the locks of Go and of this list are as the fork found them, maybe held for ever. */
+/* In a forked child the locks of Go and of this list are as the fork found them, maybe held for ever. Destructors of
+ * thread-local storage may call the library after this, and nobody tells when the last one has. */
 static void end(go_body body, void* g, int bytes, size_t context)
 {
 	if (tlc_forked()) return;
 	leave_go(body, g, bytes, context);
+	own.ends = true;
 	give_up();
 }
 
