@@ -11,8 +11,9 @@
  * by its frame pointer too. One of the frames inside it has saved that register, nobody tells which and where. So every
  * word of theirs that holds the frame pointer when the stack is kept has to hold it when the stack is compared: the saved
  * register is among them. A function that has realigned the stack has stored its frame's end below its frame pointer,
- * and is treated likewise. A stack with a signal's frame is not kept, and the tables are used each time. Only words of
- * frames that were compared are read, which are live stack. */
+ * and is treated likewise. A stack with a signal's frame is not kept, nor one with a frame that ends by another register,
+ * as the switch to another stack may: the tables are used each time. Only words of frames that were compared are read,
+ * which are live stack. */
 #define _GNU_SOURCE
 #include "report_stacks.h"
 
@@ -29,6 +30,7 @@ typedef struct frame {
 	uintptr_t sp;      /* when this frame's callee returns */
 	uintptr_t fp;
 	bool signal;
+	bool moves; /* it ends by a register that is not compared: who called may be anywhere */
 } frame;
 
 /* One more frame than is wanted: where it begins, the last one that is wanted ends. */
@@ -57,6 +59,7 @@ static _Unwind_Reason_Code step(struct _Unwind_Context* at, void* data)
 	if (w->n > w->most) return _URC_END_OF_STACK;
 	tlc_caller_frame caller;
 	const tlc_step next = tlc_may_step(at, pc, before != 0, &w->known, &caller);
+	f->moves = !w->known.by_stack;
 	if (next == TLC_STEP_LAST) w->frames[w->n++] = (frame){.address = caller.address, .sp = caller.sp};
 	return next == TLC_STEP ? _URC_NO_REASON : _URC_END_OF_STACK;
 }
@@ -140,7 +143,7 @@ static bool can_keep(const walk* w, kept* k)
 	for (size_t i = 0; i + 1 < w->n; i++) {
 		const frame* f = &w->frames[i];
 		uintptr_t end = f[1].sp;
-		if (f[1].signal || end < f->sp + 8 || word(end - 8) != f[1].address) return false;
+		if (f->moves || f[1].signal || end < f->sp + 8 || word(end - 8) != f[1].address) return false;
 		k->slot[i] = end - 8;
 		if (i == 0) continue;
 		bool is_inside = f->fp >= f->sp && f->fp < end; /* a frame pointer, or one to any local variable */

@@ -24,9 +24,11 @@ extern const void* _Unwind_Find_FDE(void* pc, struct dwarf_eh_bases* bases);
 enum {
 #if defined(__x86_64__)
 	STACK_POINTER = 7,
+	FRAME_POINTER = 6,
 	RETURN_REGISTER = -1, /* the address is on the stack */
 #else
 	STACK_POINTER = 31,
+	FRAME_POINTER = 29,
 	RETURN_REGISTER = 30,
 #endif
 	MOST_STATES = 8,
@@ -36,14 +38,15 @@ enum {
 
 /* ---- what the tables say of a frame ------------------------------------------------------ */
 
-typedef enum where { UNCHANGED, AT_OFFSET, NOWHERE, ELSEWHERE } where;
+typedef enum where { UNCHANGED, AT_OFFSET, BY_REGISTER, NOWHERE, ELSEWHERE } where;
 
 typedef struct rules {
 	uint64_t base; /* register that the frame's end is counted from */
 	int64_t offset;
 	bool loads;  /* the end stands at base + offset */
 	where place; /* of the return address */
-	int64_t at;
+	int64_t at;  /* from the frame's end, or by_register */
+	uint64_t by_register;
 } rules;
 
 typedef struct reader {
@@ -190,6 +193,12 @@ static void set_register(const table* t, rules* now, uint64_t which, where place
 	now->at = at;
 }
 
+static void restore_register(const table* t, rules* now, uint64_t which, const rules* first)
+{
+	set_register(t, now, which, first->place, first->at);
+	if (which == t->return_register) now->by_register = first->by_register;
+}
+
 /* The instructions with an operand in their first byte, and those that are about the frame's end. */
 static bool is_frame_instruction(const table* t, reader* r, unsigned code, rules* now)
 {
@@ -212,8 +221,8 @@ static bool is_frame_instruction(const table* t, reader* r, unsigned code, rules
 
 static void register_instruction(const table* t, reader* r, unsigned code, rules* now, const rules* first)
 {
-	uint64_t which, base;
-	int64_t offset;
+	uint64_t which, base = 0;
+	int64_t offset = 0;
 	bool loads;
 	switch (code) {
 	case 0x05: /* offset_extended */
@@ -224,16 +233,18 @@ static void register_instruction(const table* t, reader* r, unsigned code, rules
 		which = unsigned_of(r);
 		set_register(t, now, which, AT_OFFSET, signed_of(r) * t->data_unit);
 		return;
-	case 0x06: set_register(t, now, unsigned_of(r), first->place, first->at); return; /* restore_extended */
-	case 0x07: set_register(t, now, unsigned_of(r), NOWHERE, 0); return;              /* undefined */
-	case 0x08: set_register(t, now, unsigned_of(r), UNCHANGED, 0); return;            /* same_value */
-	case 0x09:                                                                        /* register */
+	case 0x06: restore_register(t, now, unsigned_of(r), first); return;    /* restore_extended */
+	case 0x07: set_register(t, now, unsigned_of(r), NOWHERE, 0); return;   /* undefined */
+	case 0x08: set_register(t, now, unsigned_of(r), UNCHANGED, 0); return; /* same_value */
+	case 0x09:                                                             /* register */
 		set_register(t, now, unsigned_of(r), ELSEWHERE, 0);
 		unsigned_of(r);
 		return;
 	case 0x10: /* expression */
-		set_register(t, now, unsigned_of(r), ELSEWHERE, 0);
+		which = unsigned_of(r);
 		if (!is_simple(r, &base, &offset, &loads) || loads) r->bad = true;
+		set_register(t, now, which, BY_REGISTER, offset);
+		if (which == t->return_register) now->by_register = base;
 		return;
 	case 0x00:                         /* nop */
 	case 0x2D: return;                 /* negate_ra_state */
@@ -253,7 +264,7 @@ static void run(const table* t, reader* r, uintptr_t limit, rules* now, const ru
 		if (code >> 6 == 1) pc += low * t->code_unit; /* advance */
 		else if (code >> 6 == 2)
 			set_register(t, now, low, AT_OFFSET, (int64_t)unsigned_of(r) * t->data_unit); /* offset */
-		else if (code >> 6 == 3) set_register(t, now, low, first->place, first->at);      /* restore */
+		else if (code >> 6 == 3) restore_register(t, now, low, first);                    /* restore */
 		else if (code >= 0x02 && code <= 0x04) pc += bytes_of(r, (size_t)1 << (code - 2)) * t->code_unit;
 		else if (code == 0x0A && kept < MOST_STATES) states[kept++] = *now;
 		else if (code == 0x0B && kept > 0) *now = states[--kept];
@@ -287,7 +298,7 @@ static void start_at(tlc_known* s, uintptr_t sp)
 		}
 	}
 	s->low = sp;
-	s->high = sp - low < bytes ? low + bytes : (sp | (PAGE_BYTES - 1)) + 1;
+	s->high = sp - low < bytes ? low + bytes : sp & ~(uintptr_t)(PAGE_BYTES - 1);
 }
 
 static __attribute__((no_sanitize("address"))) uintptr_t word(uintptr_t at) { return *(const uintptr_t*)at; }
@@ -333,22 +344,37 @@ static bool is_kept(uint64_t which)
 #endif
 }
 
-/* Where the frame ends by its table; 0: that cannot be told. */
-static uintptr_t end_of(struct _Unwind_Context* at, const rules* r, uintptr_t sp, tlc_known* k)
+static bool value_of(struct _Unwind_Context* at, uint64_t which, uintptr_t sp, uintptr_t* value)
 {
-	if (r->base != STACK_POINTER && !is_kept(r->base)) return 0;
-	uintptr_t end = r->base == STACK_POINTER ? sp : _Unwind_GetGR(at, (int)r->base);
+	if (which != STACK_POINTER && !is_kept(which)) return false;
+	*value = which == STACK_POINTER ? sp : _Unwind_GetGR(at, (int)which);
+	return true;
+}
+
+static bool load(tlc_known* k, uintptr_t place, uintptr_t* value)
+{
+	if (place % sizeof place != 0 || !covers(k, place, place + sizeof place)) return false;
+	*value = word(place);
+	return true;
+}
+
+/* Where the frame ends by its table; 0: that cannot be told. What a signal has interrupted may be on another stack. */
+static uintptr_t end_of(struct _Unwind_Context* at, const rules* r, bool signal, uintptr_t sp, tlc_known* k)
+{
+	uintptr_t end;
+	if (!value_of(at, r->base, sp, &end)) return 0;
 	end += (uintptr_t)r->offset;
-	if (r->loads) end = end % sizeof end == 0 && covers(k, end, end + sizeof end) ? word(end) : 0;
-	return end >= sp && end % sizeof end == 0 && covers(k, sp, end) ? end : 0;
+	if (r->loads && !load(k, end, &end)) return 0;
+	return signal || (end >= sp && end % sizeof end == 0 && covers(k, sp, end)) ? end : 0;
 }
 
 /* The return address; 0: there is none. */
-static uintptr_t return_address(struct _Unwind_Context* at, const table* t, const rules* r, uintptr_t end, tlc_known* k)
+static uintptr_t return_address(struct _Unwind_Context* at, const table* t, const rules* r, uintptr_t sp, uintptr_t end,
+                                tlc_known* k)
 {
-	const uintptr_t place = end + (uintptr_t)r->at;
-	if (r->place == AT_OFFSET)
-		return place % sizeof place == 0 && covers(k, place, place + sizeof place) ? plain(word(place)) : 0;
+	uintptr_t place = end, back;
+	if (r->place == AT_OFFSET || (r->place == BY_REGISTER && value_of(at, r->by_register, sp, &place)))
+		return load(k, place + (uintptr_t)r->at, &back) ? plain(back) : 0;
 	if (r->place != UNCHANGED || t->return_register != (uint64_t)RETURN_REGISTER) return 0;
 	return plain(_Unwind_GetGR(at, RETURN_REGISTER));
 }
@@ -358,8 +384,9 @@ tlc_step tlc_may_step(struct _Unwind_Context* at, uintptr_t pc, bool signal, tlc
 	table t;
 	rules now = {.place = UNCHANGED}, first;
 	const uintptr_t sp = _Unwind_GetCFA(at);
-	/* The frame of a signal, which the unwinder may know without a table. The interrupted code can be on another stack. */
-	if (!find_table(k, signal ? pc : pc - 1, &t) || t.signal) {
+	k->by_stack = true;
+	/* The unwinder may know the frame of a signal without a table. */
+	if (!find_table(k, signal ? pc : pc - 1, &t)) {
 		k->low = k->high = 0;
 		return TLC_STEP;
 	}
@@ -369,10 +396,12 @@ tlc_step tlc_may_step(struct _Unwind_Context* at, uintptr_t pc, bool signal, tlc
 	run(&t, &t.own, pc + signal, &now, &first);
 	if (t.common.bad || t.own.bad) return TLC_STEP_NEVER;
 	if (now.place == NOWHERE) return TLC_STEP; /* the outermost frame */
+	k->by_stack = now.base == STACK_POINTER || now.base == FRAME_POINTER;
 	if (k->high == 0) start_at(k, sp);
-	const uintptr_t end = end_of(at, &now, sp, k);
-	const uintptr_t back = end != 0 ? return_address(at, &t, &now, end, k) : 0;
+	const uintptr_t end = end_of(at, &now, t.signal, sp, k);
+	const uintptr_t back = end != 0 ? return_address(at, &t, &now, sp, end, k) : 0;
 	if (back == 0 || (end == sp && back == pc)) return TLC_STEP_NEVER;
+	if (t.signal) k->low = k->high = 0;
 	if (is_code(k, back)) return TLC_STEP;
 	*caller = (tlc_caller_frame){.address = back, .sp = end};
 	return tlc_is_readable(back) ? TLC_STEP_LAST : TLC_STEP_NEVER;

@@ -12,6 +12,7 @@ typedef struct tlc_known {
 	uintptr_t address;   /* that was looked up last, for the next frame; its table, and the function that it is of */
 	const void* table;
 	uintptr_t function;
+	bool by_stack; /* the frame that was looked at ends by the stack's pointer or the frame's */
 } tlc_known;
 
 typedef struct tlc_caller_frame {
