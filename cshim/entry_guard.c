@@ -52,9 +52,14 @@ _Static_assert(offsetof(tl_context, magazines) % sizeof(tl_magazine) == 0, "a ma
  * guards this. */
 static bool tables_locked;
 
+/* This thread has the start lock while it forks. A handler of fork() that the program has registered before this library's
+ * runs inside of these, and may call the library. */
+static __thread bool forks __attribute__((tls_model("initial-exec")));
+
 static void before_fork(void)
 {
 	pthread_mutex_lock(&start_lock);
+	forks = true;
 	tables_locked = atomic_load_explicit(&started, memory_order_acquire);
 	if (!tables_locked) return;
 	tlc_foreign_lock_all();
@@ -69,6 +74,7 @@ static void after_fork_parent(void)
 		tlc_tensor_pool_unlock_all();
 		tlc_foreign_unlock_all();
 	}
+	forks = false;
 	pthread_mutex_unlock(&start_lock);
 }
 
@@ -206,8 +212,8 @@ __attribute__((constructor(TLC_BEFORE_GO))) static void prepare_entry(void)
 
 bool tlc_configure_first(const char* key, const char* value, tl_status* status)
 {
-	*status = TL_E_FORKED;
-	if (tlc_forked()) return true;
+	*status = tlc_forked() ? TL_E_FORKED : forks ? TL_E_BUSY : TL_OK;
+	if (*status != TL_OK) return true;
 	tlc_quiet before;
 	tlc_filled_descriptors filled;
 	tlc_begin_quiet(&before);
@@ -244,6 +250,10 @@ void tlc_choose_path(void)
 static tl_context* attach(tl_status* why)
 {
 	tlc_quiet before; /* the thread's stack in Go is made now */
+	if (forks && !atomic_load_explicit(&started, memory_order_relaxed)) {
+		*why = TL_E_BUSY;
+		return NULL;
+	}
 	tlc_begin_quiet(&before);
 	while (sem_wait(&first_entries) != 0 && errno == EINTR) {}
 	*why = start();

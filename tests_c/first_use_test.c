@@ -103,6 +103,48 @@ static int fork_after_the_load(void)
 	return limited_end();
 }
 
+/* Handlers of fork() that are registered before the library is loaded run inside of its own. */
+static tl_status (*in_handlers)(void);
+static tl_status before_fork, after_fork;
+
+static void prepare(void)
+{
+	if (in_handlers != NULL) before_fork = in_handlers();
+}
+
+static void resume(void)
+{
+	if (in_handlers != NULL) after_fork = in_handlers();
+}
+
+static void register_handlers(void) { pthread_atfork(prepare, resume, resume); }
+
+__attribute__((section(".preinit_array"), used)) static void (*first_of_all)(void) = register_handlers;
+
+static tl_status configure(void) { return tl_configure("TL_ON_ERROR", "ignore"); }
+
+static void use_after_the_handlers(void)
+{
+	CHECK_INT(after_fork, TL_E_BUSY);
+	in_handlers = NULL;
+	use();
+}
+
+static int use_in_handlers_of_fork(void)
+{
+	tl_status (*const calls[])(void) = {tl_init, tl_mem_purge, configure};
+	for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
+		in_handlers = calls[i];
+		CHECK_INT(in_child(use_after_the_handlers), 0);
+		CHECK_INT(before_fork, TL_E_BUSY);
+		CHECK_INT(after_fork, TL_E_BUSY);
+		CHECK(!tl_is_started());
+	}
+	in_handlers = NULL;
+	use_and_fork();
+	return limited_end();
+}
+
 /* What becomes of the daemon comes through a pipe. */
 static int become_a_daemon(void)
 {
@@ -162,6 +204,8 @@ static void a_child_uses_what_its_parent_has_not(void)
 }
 
 static void a_daemon_uses_what_its_parent_has_not(void) { CHECK_INT(run_case("daemon", at_first_use, NULL), 0); }
+
+static void a_handler_of_fork_waits_for_nobody(void) { CHECK_INT(run_case("handlers of fork", at_first_use, NULL), 0); }
 
 static void forks_beside_the_first_use_end(void)
 {
@@ -295,6 +339,7 @@ static const struct {
 	{"fork", fork_before_the_first_use},
 	{"forked", fork_after_the_load},
 	{"daemon", become_a_daemon},
+	{"handlers of fork", use_in_handlers_of_fork},
 	{"beside", fork_beside_the_first_use},
 	{"handlers", install_before_the_first_use},
 	{"none", install_nothing},
@@ -309,6 +354,7 @@ int main(int argc, char** argv)
 	if (argc > 1) return limited_main(argc, argv);
 	RUN(a_child_uses_what_its_parent_has_not);
 	RUN(a_daemon_uses_what_its_parent_has_not);
+	RUN(a_handler_of_fork_waits_for_nobody);
 	RUN(forks_beside_the_first_use_end);
 	RUN(a_limit_before_the_first_use_is_a_status);
 	RUN(handlers_before_the_first_use_stay);
