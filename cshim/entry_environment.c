@@ -76,18 +76,20 @@ static bool is_memory_limit(const char* text)
 	return text == NULL || *text == 0 || strcmp(text, "off") == 0 || is_byte_count(text);
 }
 
-/* Of two settings of a name in GODEBUG the last one that is a number counts. */
-static bool asks_for_cgocheck_2(const char* text)
+/* A setting of GODEBUG, 0 without one. Of two with a name the last one that is a number counts. */
+static int64_t of_godebug(const char* name)
 {
-	static const char name[] = "cgocheck=";
+	const char* text = find(of_go, "GODEBUG");
+	const size_t named = strlen(name);
 	int64_t n = 0;
 	for (size_t length; text != NULL; text = text[length] != 0 ? text + length + 1 : NULL) {
 		length = strcspn(text, ",");
-		if (length < sizeof name || strncmp(text, name, sizeof name - 1) != 0) continue;
 		int64_t value;
-		if (parse(text + sizeof name - 1, length - (sizeof name - 1), INT32_MAX, &value)) n = value;
+		if (length > named && strncmp(text, name, named) == 0 && text[named] == '=' &&
+		    parse(text + named + 1, length - named - 1, INT32_MAX, &value))
+			n = value;
 	}
-	return n > 1;
+	return n;
 }
 
 int tlc_go_processors(void)
@@ -102,5 +104,5 @@ tlc_lack tlc_look_at_go_settings(void)
 	enum { MOST_PROCESSORS = 1024 }; /* each takes 18 KiB at Go's start */
 	if (!is_memory_limit(find(of_go, "GOMEMLIMIT"))) return TLC_REFUSES_GOMEMLIMIT;
 	if (tlc_go_processors() > MOST_PROCESSORS) return TLC_REFUSES_GOMAXPROCS;
-	return asks_for_cgocheck_2(find(of_go, "GODEBUG")) ? TLC_REFUSES_GODEBUG : TLC_LACKS_NOTHING;
+	return of_godebug("cgocheck") > 1 || of_godebug("profstackdepth") < 0 ? TLC_REFUSES_GODEBUG : TLC_LACKS_NOTHING;
 }

@@ -41,7 +41,7 @@ static const char* const sentences[] = {
 	"out of memory: no key of thread-specific data is left (PTHREAD_KEYS_MAX)",
 	"invalid argument: Go does not take GOMEMLIMIT of the environment; write it as 4GiB, or unset it",
 	"invalid argument: GOMAXPROCS of the environment is more than 1024; lower it, or unset it",
-	"invalid argument: Go does not take cgocheck of GODEBUG in the environment; use 0 or 1",
+	"invalid argument: Go does not take cgocheck or profstackdepth of GODEBUG in the environment; unset it",
 };
 
 enum { SENTENCES = sizeof sentences / sizeof *sentences, STATUSES = SENTENCES - TLC_REFUSES_GODEBUG, TEXT_BYTES = 144 };

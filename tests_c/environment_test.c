@@ -159,12 +159,25 @@ static int be_refused(void)
 static void what_go_does_not_take_is_a_status(void)
 {
 	static char* const bad[] = {
-		"GOMEMLIMIT=4G",          "GOMEMLIMIT=4GB",        "GOMEMLIMIT=much",
-		"GOMEMLIMIT= 1",          "GOMEMLIMIT=-1",         "GOMEMLIMIT=B",
-		"GOMEMLIMIT=iB",          "GOMEMLIMIT=KiB",        "GOMEMLIMIT=1PiB",
-		"GOMEMLIMIT=1.5GiB",      "GOMEMLIMIT=8388608TiB", "GOMEMLIMIT=9223372036854775808",
-		"GOMEMLIMIT=OFF",         "GOMAXPROCS=1025",       "GOMAXPROCS=1048576",
-		"GOMAXPROCS=+2147483647", "GODEBUG=cgocheck=2",    "GODEBUG=a=b,cgocheck=3,x",
+		"GOMEMLIMIT=4G",
+		"GOMEMLIMIT=4GB",
+		"GOMEMLIMIT=much",
+		"GOMEMLIMIT= 1",
+		"GOMEMLIMIT=-1",
+		"GOMEMLIMIT=B",
+		"GOMEMLIMIT=iB",
+		"GOMEMLIMIT=KiB",
+		"GOMEMLIMIT=1PiB",
+		"GOMEMLIMIT=1.5GiB",
+		"GOMEMLIMIT=8388608TiB",
+		"GOMEMLIMIT=9223372036854775808",
+		"GOMEMLIMIT=OFF",
+		"GOMAXPROCS=1025",
+		"GOMAXPROCS=1048576",
+		"GOMAXPROCS=+2147483647",
+		"GODEBUG=cgocheck=2",
+		"GODEBUG=a=b,cgocheck=3,x",
+		"GODEBUG=profstackdepth=-5",
 	};
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		if (check_failed(run_with("refused", bad[i]) == 0)) fprintf(stderr, "%s\n", bad[i]);
@@ -188,6 +201,7 @@ static void what_go_takes_works(void)
 		"GOMAXPROCS=2x",
 		"GODEBUG=cgocheck=0",
 		"GODEBUG=cgocheck=2,cgocheck=1",
+		"GODEBUG=profstackdepth=64,cgocheck=1",
 		"GODEBUG=cgocheck=x,,=",
 		"GOGC=perhaps",
 	};
