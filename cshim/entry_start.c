@@ -135,7 +135,7 @@ tl_status tlc_start_go(pthread_key_t* key, void (*thread_ended)(void*))
 
 void tlc_tables_were_refused(void)
 {
-	enum { TABLES = 192 << 20 }; /* the heap takes a quarter of it, and contexts an eighth of the rest */
+	enum { TABLES = 224 << 20 }; /* 16 MiB of contexts are an eighth of what heap, records and types leave of 212 MiB */
 	lack = tlc_look_for_memory(TABLES);
 }
 

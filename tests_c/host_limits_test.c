@@ -102,7 +102,7 @@ static void limits_right_after_loading(void)
 static void a_limit_that_the_first_use_finds_is_named(void)
 {
 	int refused = 0;
-	for (rlim_t value = 1344; value < 1440; value += 8) {
+	for (rlim_t value = 1344; value < 1560; value += 4) {
 		int result = run_limited(program, "after", "addresses", value * LIMITED_MIB, NULL);
 		refused += result == LIMITED_REFUSED;
 		if (check_failed(result == LIMITED_WORKS || result == LIMITED_SHORT || result == LIMITED_REFUSED))
