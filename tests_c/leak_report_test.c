@@ -1,21 +1,29 @@
 /* The leak report: what is a leak, what is none, and how it is written. What the end of a
  * process makes of it: leak_exit_test.c. */
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "leak_reader.h"
 #include "no_file.h"
 
-/* The leaks that have come since a mark, and their report in `report`. */
-static int64_t leaks_since(uint64_t mark)
+/* Takes the report out of the file that has the name, which is another one than before. */
+static void take_report(const char* path)
 {
-	char path[] = "/tmp/tl_leaks_XXXXXX";
-	int file = mkstemp(path);
+	int file = open(path, O_RDONLY);
 	CHECK(file >= 0);
-	int64_t leaked = tl_leak_report_since(path, mark);
 	ssize_t n = read(file, report, sizeof report - 1);
 	report[n > 0 ? n : 0] = 0;
 	close(file);
 	unlink(path);
+}
+
+/* The leaks that have come since a mark, and their report in `report`. */
+static int64_t leaks_since(uint64_t mark)
+{
+	char path[] = "/tmp/tl_leaks_XXXXXX";
+	close(mkstemp(path));
+	int64_t leaked = tl_leak_report_since(path, mark);
+	take_report(path);
 	return leaked;
 }
 
@@ -294,13 +302,9 @@ static void immortals_are_no_leak(void)
 static int64_t leaks_except(uint64_t mark, void* const* held, size_t n)
 {
 	char path[] = "/tmp/tl_leaks_XXXXXX";
-	int file = mkstemp(path);
-	CHECK(file >= 0);
+	close(mkstemp(path));
 	int64_t leaked = tl_leak_report_except(path, mark, held, n);
-	ssize_t got = read(file, report, sizeof report - 1);
-	report[got > 0 ? got : 0] = 0;
-	close(file);
-	unlink(path);
+	take_report(path);
 	return leaked;
 }
 
@@ -380,13 +384,9 @@ static size_t ask_a_forgetful_one(void* ctx, void* const** out_held)
 static int64_t leaks_asking(uint64_t mark, tl_leak_holders holders, caller* of)
 {
 	char path[] = "/tmp/tl_leaks_XXXXXX";
-	int file = mkstemp(path);
-	CHECK(file >= 0);
+	close(mkstemp(path));
 	int64_t leaked = tl_leak_report_asking(path, mark, holders, of);
-	ssize_t got = read(file, report, sizeof report - 1);
-	report[got > 0 ? got : 0] = 0;
-	close(file);
-	unlink(path);
+	take_report(path);
 	return leaked;
 }
 
