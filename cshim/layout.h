@@ -449,6 +449,6 @@ typedef struct tl_globals {
 
 #define TL_SPAN_CLASS(word) ((uint32_t)((word) & 0xFF))
 #define TL_SPAN_RECORD(word) ((uint32_t)((word) >> 32))
-#define TL_SPAN_BACK(word) ((uint32_t)(word) >> 8)
+#define TL_SPAN_BACK(word) ((uint32_t)(word) >> 8) /* to the first span of a large object; there, how many it has */
 
 #endif

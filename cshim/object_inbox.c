@@ -66,6 +66,9 @@ static void give_node(tl_context* c, uint32_t i)
 static uint32_t units_of(const tl_record* r, tl_entry e)
 {
 	uint64_t units = tlc_g.classes[e.gen & 0xFF].size / TL_NODE_UNIT;
+	if ((e.gen & 0xFF) == TL_CLASS_LARGE)
+		units = (uint64_t)TL_SPAN_BACK(TLC_LOAD(tlc_g.spans[(e.object - tlc_g.heap_base) >> TL_SPAN_SHIFT])) *
+		        (TL_SPAN_BYTES / TL_NODE_UNIT);
 	if (TLC_LOAD(r->type_flags) == TL_TYPE_VEC)
 		units += ((const tlc_vec*)e.object)->cap / (TL_NODE_UNIT / sizeof(void*));
 	return units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
@@ -122,13 +125,11 @@ __attribute__((cold, noinline)) bool tlc_give_to_later(const tl_context* c, tl_r
 }
 
 /* Budget: 16 loads, 8 stores, two compare-and-swaps. The owner is read before the shared
- * word: MERGED follows owner 0, so an owner that was there still looks for QUEUED. Go alone knows how large a large
- * object is. */
+ * word: MERGED follows owner 0, so an owner that was there still looks for QUEUED. */
 bool tlc_hand_over(tl_context* c, tl_record* r, tl_entry e)
 {
 	uint32_t loc = atomic_load_explicit(&r->loc, memory_order_acquire), owner = loc >> TL_LOC_OWNER_SHIFT;
 	uint32_t sh = atomic_load_explicit(&r->sh, memory_order_acquire);
-	if ((e.gen & 0xFF) == TL_CLASS_LARGE) return false;
 	if (TLC_LOAD(r->gen) != e.gen || owner == 0 || (sh & TL_SH_FLAGS) != TL_SH_ALIVE || tlc_forked()) return false;
 	if (tlc_sh_count(sh) > (int32_t)((sh & TL_SH_CLAIM_MASK) >> TL_SH_CLAIM_SHIFT)) return false;
 	/* A float may have to go with the reference, which Go decides. The local count is read after sh, as shedRemote does. */

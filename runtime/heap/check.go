@@ -192,7 +192,7 @@ func (c *checker) freeSlots(span uint32, m *spanMeta) {
 func (c *checker) large(span uint32, m *spanMeta) {
 	c.words(span, m.run, func(i uint32) uint64 {
 		if i == 0 {
-			return layout.SpanWord(layout.ClassLarge, m.record, 0)
+			return layout.SpanWord(layout.ClassLarge, m.record, m.run)
 		}
 		return layout.SpanWord(layout.ClassRest, 0, i)
 	})

@@ -330,7 +330,7 @@ func (h *Heap) TakeLarge(bytes uintptr) (e layout.Entry, zero bool, st status.St
 	for i := uint32(1); i < uint32(spans); i++ {
 		h.spans.setWord(first+i, layout.SpanWord(layout.ClassRest, 0, i))
 	}
-	h.spans.setWord(first, layout.SpanWord(layout.ClassLarge, record, 0))
+	h.spans.setWord(first, layout.SpanWord(layout.ClassLarge, record, uint32(spans)))
 	d := &h.depot[layout.ClassLarge]
 	d.mu.Lock()
 	d.out++
@@ -363,7 +363,7 @@ func (h *Heap) GiveLarge(e layout.Entry, left bool) {
 func (h *Heap) Size(addr uintptr) uint64 {
 	w := h.spans.word(h.spans.number(addr))
 	if layout.SpanClass(w) == layout.ClassLarge {
-		return uint64(h.spans.meta(h.spans.number(addr)).run) << layout.SpanShift
+		return uint64(layout.SpanBack(w)) << layout.SpanShift
 	}
 	return uint64(h.G.Classes[layout.SpanClass(w)].Size)
 }

@@ -11,7 +11,7 @@ func SpanWord(class, record, back uint32) uint64 {
 }
 
 // SpanClass, SpanRecord and SpanBack unpack a span word. Back is the distance
-// in spans to the first span of a large object.
+// in spans to the first span of a large object, and there the number of its spans.
 func SpanClass(w uint64) uint32  { return uint32(w & 0xFF) }
 func SpanRecord(w uint64) uint32 { return uint32(w >> 32) }
 func SpanBack(w uint64) uint32   { return uint32(w) >> 8 }
