@@ -132,7 +132,8 @@ static int short_threads(void)
 	tl_stats after = all_stats();
 	int64_t growth = resident_bytes() - resident, committed = (int64_t)(after.committed_bytes - before.committed_bytes);
 	CHECK(growth < GROWTH);
-	CHECK(committed < GROWTH);
+	CHECK(committed <
+	      4 * GROWTH); /* the most at a time: a busy machine has more threads in the middle of their lives */
 	CHECK(after.contexts <= MOST_CONTEXTS);
 	snprintf(detail, sizeof detail,
 	         "%" PRIu64 " contexts, resident memory grew by %" PRId64 " KiB after the first %ld, committed by %" PRId64,
