@@ -24,10 +24,10 @@ var forks = part{
 		{Name: "slow path", Command: []string{"forks"}, Env: []string{"TL_FASTPATH=0"}},
 		{Name: "debug", Command: []string{"forks"}, Env: []string{"TL_DEBUG=1"}},
 		{Name: "Python", Command: []string{"sh", "-c", "exec $BUILD/venv/bin/python python/tests/forks_proof.py"}},
-		{Name: "Python, slow path",
+		{Name: "Python (slow path)",
 			Command: []string{"sh", "-c", "exec $BUILD/venv/bin/python python/tests/forks_proof.py"},
 			Env:     []string{"TL_FASTPATH=0"}},
 		{Name: "threads", Command: []string{"threads"}, Env: []string{"TL_FASTPATH=1"}},
-		{Name: "threads, slow path", Command: []string{"threads"}, Env: []string{"TL_FASTPATH=0"}},
+		{Name: "threads (slow path)", Command: []string{"threads"}, Env: []string{"TL_FASTPATH=0"}},
 	},
 }

@@ -10,11 +10,11 @@ var hosts = part{
 		"live at the end is a failure. A host that is not installed is skipped.",
 	Runs: []run{
 		{Name: "Node", Command: []string{"tests_c/proof/hosts/host.sh", "node"}},
-		{Name: "Node, tracked", Command: []string{"tests_c/proof/hosts/host.sh", "node"}, Env: []string{"TL_TRACK=1"}},
+		{Name: "Node (tracked)", Command: []string{"tests_c/proof/hosts/host.sh", "node"}, Env: []string{"TL_TRACK=1"}},
 		{Name: "Java", Command: []string{"tests_c/proof/hosts/host.sh", "java"}},
-		{Name: "Java, tracked", Command: []string{"tests_c/proof/hosts/host.sh", "java"}, Env: []string{"TL_TRACK=1"}},
+		{Name: "Java (tracked)", Command: []string{"tests_c/proof/hosts/host.sh", "java"}, Env: []string{"TL_TRACK=1"}},
 		{Name: "coroutines", Command: []string{"coroutines"}},
-		{Name: "coroutines, slow path", Command: []string{"coroutines"}, Env: []string{"TL_FASTPATH=0"}},
-		{Name: "coroutines, tracked", Command: []string{"coroutines"}, Env: []string{"TL_TRACK=1"}},
+		{Name: "coroutines (slow path)", Command: []string{"coroutines"}, Env: []string{"TL_FASTPATH=0"}},
+		{Name: "coroutines (tracked)", Command: []string{"coroutines"}, Env: []string{"TL_TRACK=1"}},
 	},
 }

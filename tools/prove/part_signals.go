@@ -17,6 +17,6 @@ var signals = part{
 		{Name: "slow path", Command: []string{"signals"}, Env: []string{"TL_FASTPATH=0"}},
 		{Name: "Python", Command: []string{"sh", "-c", "exec $BUILD/venv/bin/python python/tests/signals_proof.py"}},
 		{Name: "cancellation", Command: []string{"cancel"}},
-		{Name: "cancellation, slow path", Command: []string{"cancel"}, Env: []string{"TL_FASTPATH=0"}},
+		{Name: "cancellation (slow path)", Command: []string{"cancel"}, Env: []string{"TL_FASTPATH=0"}},
 	},
 }

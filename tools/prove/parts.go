@@ -30,7 +30,7 @@ func tests(names ...string) (runs []run) {
 	for _, name := range names {
 		program := []string{strings.ReplaceAll(name, " ", "_") + "_test"}
 		runs = append(runs, run{Name: name, Command: program, Env: []string{"TL_FASTPATH=1"}, Whole: len(runs) > 0},
-			run{Name: name + ", slow path", Command: program, Env: []string{"TL_FASTPATH=0"}, Whole: true})
+			run{Name: name + " (slow path)", Command: program, Env: []string{"TL_FASTPATH=0"}, Whole: true})
 	}
 	return runs
 }
