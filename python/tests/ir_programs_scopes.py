@@ -160,6 +160,7 @@ def slot_inside_loop(f: Function) -> None:
         summing.observe(summing.compare("eq", slot, summing.load("ptr", first)))
         summing.observe(summing.compare("eq", summing.op("and", address, i64(7)), i64(0)))
         summing.observe(summing.load("i64", slot, 31))
+        summing.call("ptr", "tl_mem_get_buffer", i64(2), i64(64))  # at the top a buffer would grow where it is
         bigger = summing.call("ptr", "tl_mem_get_buffer", i64(1), i64(4096))
         summing.observe(summing.compare("ne", bigger, slot))
         summing.store(i64(1), bigger, 511)

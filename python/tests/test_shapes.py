@@ -7,7 +7,6 @@ import ctypes
 import pytest
 
 import tl_runtime as tl
-from conftest import Run
 
 libc = ctypes.CDLL(None)
 libc.calloc.argtypes, libc.calloc.restype = [ctypes.c_size_t, ctypes.c_size_t], ctypes.c_void_p
@@ -47,20 +46,3 @@ def test_vecs_of_structs_and_of_bytes() -> None:
     assert tl.define_vec("bytes", 16, data=0, capacity=8, length=12, number_bytes=4, element_bytes=1) > pair
     with pytest.raises(tl.InvalidArgumentError, match="overlap"):
         tl.define_vec("overlapping", 24, data=0, capacity=8, length=8)
-
-
-def test_types_of_vecs_run_out(python: Run) -> None:
-    # covers: tl_type_define_vec TL_E_LIMIT
-    python(
-        """
-        import ctypes
-        from tl_runtime import _abi
-        d = _abi.tl_vec_desc(ctypes.sizeof(_abi.tl_vec_desc), b"V", 24, 0, 8, 16, 8)
-        number = ctypes.c_uint32()
-        for _ in range((1 << 20) + 1):
-            status = tl.lib.tl_type_define_vec(d, number)
-            if status: break
-        assert status == tl.Status.LIMIT, status
-        with tl.scope(): assert tl.lib.tl_object_new(number.value)
-        """
-    )
