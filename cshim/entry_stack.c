@@ -185,7 +185,17 @@ uintptr_t tlc_call_program(uintptr_t function, uintptr_t a, uintptr_t b, uintptr
 	return result;
 }
 
-void* tlc_walk_memory(void) { return own.ready ? own.low : NULL; }
+/* A thread that has not entered Go, and one whose end has begun, has a stack for one walk. */
+void* tlc_begin_walk(bool* lent)
+{
+	*lent = own.low == NULL && obtain();
+	return own.ready ? own.low : NULL;
+}
+
+void tlc_end_walk(bool lent)
+{
+	if (lent) give_up();
+}
 
 bool tlc_stack_of_go(uintptr_t bounds[2])
 {

@@ -222,8 +222,10 @@ _Static_assert(sizeof(walk_memory) <= TLC_WALK_BYTES, "entry_stack.h");
 __attribute__((noinline)) void tlc_take_stack(size_t most, tlc_stack_use use, void* argument)
 {
 	const uintptr_t end = (uintptr_t)__builtin_frame_address(0) + 16;
-	walk_memory* m = tlc_walk_memory();
+	bool lent;
+	walk_memory* m = tlc_begin_walk(&lent);
 	if (m == NULL) m = alloca(sizeof *m);
 	if (!find(end, most, &m->found)) unwind(end, most, &m->walk, &m->found);
 	use(&m->found, argument);
+	tlc_end_walk(lent);
 }

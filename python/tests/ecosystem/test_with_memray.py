@@ -30,7 +30,7 @@ with memray.Tracker({str(file)!r}, native_traces=False):
 
 
 def test_what_it_sees_of_tensors(python: Run, tmp_path: Path) -> None:
-    """None: they lie in memory that the library has mapped in one piece, at some line before. What Go's heap maps in the
+    """None: they lie in memory that the library has mapped in one piece, at its first use. What Go's heap maps in the
     meantime, in steps of 4 MiB, counts as theirs."""
     file = tmp_path / "tensors.bin"
     python(
@@ -40,6 +40,7 @@ def hold(number):
     return tl.empty((256, 1024))
 def lump(number):
     return bytes(1 << 20)
+first = hold(0)
 with memray.Tracker({str(file)!r}):
     kept = [*map(hold, range(64)), *map(lump, range(8))]
 """
