@@ -20,11 +20,8 @@ func fillStats(o *object.Context, out uintptr) status.Status {
 
 func gather() tl_stats {
 	s := stats.Read(stats.Options{Total: true})
-	var kinds [layout.Kinds + 1]stats.Count
-	for i, k := range s.Kinds {
-		kinds[i] = k.Count
-	}
-	plain, typed, vecs, tensors, sparse := kinds[0], kinds[1], kinds[2], kinds[4], kinds[5]
+	k := s.Kinds
+	plain, typed, vecs, tensors, sparse := k[0].Count, k[1].Count, k[2].Count, k[4].Count, k[5].Count
 	d := s.Devices[0]
 	return tl_stats{
 		LiveObjects: s.Total.Live, LiveBytes: s.Total.Bytes, Allocations: s.Total.Allocations, Frees: s.Total.Frees,

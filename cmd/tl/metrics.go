@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tlruntime/runtime/observe/figures"
 	"tlruntime/runtime/observe/openmetrics"
-	"tlruntime/runtime/observe/stats"
 )
 
 func metricsCommand() *cobra.Command {
@@ -29,7 +29,7 @@ func metricsCommand() *cobra.Command {
 }
 
 // readStats reads what tl_stats_json has written.
-func readStats(path string, in io.Reader) (*stats.Snapshot, error) {
+func readStats(path string, in io.Reader) (*figures.Snapshot, error) {
 	if path != "-" {
 		file, err := os.Open(path)
 		if err != nil {
@@ -38,13 +38,13 @@ func readStats(path string, in io.Reader) (*stats.Snapshot, error) {
 		defer file.Close()
 		in = file
 	}
-	var s stats.Snapshot
+	var s figures.Snapshot
 	if err := json.NewDecoder(in).Decode(&s); err != nil {
 		return nil, fmt.Errorf("%s: not what tl_stats_json writes: %w", path, err)
 	}
-	if s.Version != stats.Version {
+	if s.Version != figures.Version {
 		return nil, fmt.Errorf("%s: statistics of version %d; this command reads version %d", path, s.Version,
-			stats.Version)
+			figures.Version)
 	}
 	return &s, nil
 }

@@ -37,15 +37,17 @@ var layers = []layer{
 			"github.com/stretchr/testify/require"}},
 	{name: "placement", packages: []string{"runtime/offsets", "runtime/offsets/", "runtime/plans"},
 		imports: []string{"foundation"}},
+	{name: "figures", packages: []string{"runtime/observe/figures", "runtime/observe/openmetrics"},
+		others: []string{"github.com/dustin/go-humanize"}},
 	{name: "observation", packages: []string{"runtime/observe/"}, imports: []string{"foundation", "storage", "objects",
-		"tensors"},
+		"tensors", "figures"},
 		others: []string{"github.com/dustin/go-humanize"}},
 	{name: "library", packages: []string{"runtime/consistency", "capi", "cshim"},
-		imports: []string{"foundation", "storage", "objects", "tensors", "placement", "observation"}},
+		imports: []string{"foundation", "storage", "objects", "tensors", "placement", "figures", "observation"}},
 	{name: "compiler", packages: []string{"compiler/"}, imports: []string{"placement"},
 		others: []string{"github.com/dustin/go-humanize", "google.golang.org/protobuf/"}},
 	{name: "command", packages: []string{"cmd/tl", "cmd/tl/"}, imports: []string{"foundation", "placement",
-		"observation", "compiler"},
+		"figures", "compiler"},
 		others: []string{"github.com/dustin/go-humanize", "github.com/dustin/go-humanize/", "github.com/spf13/",
 			"github.com/stretchr/testify/require", "google.golang.org/protobuf/"}},
 }
@@ -152,6 +154,20 @@ func TestTheCompilerIsPure(t *testing.T) {
 			assert.True(t, !isOwn || strings.HasPrefix(own, "compiler/") || contains(pure, own), "%s imports %s", path,
 				i)
 		}
+	}
+}
+
+// The command is one static file for any machine: no package of its is in C, and the heap and all above it are not in
+// it.
+func TestTheCommandIsWithoutTheHeap(t *testing.T) {
+	const format = "{{.ImportPath}}{{if .CgoFiles}} C{{end}}"
+	for line := range strings.Lines(list(t, "-deps", "-f", format, "./cmd/tl")) {
+		path, isC := strings.CutSuffix(strings.TrimSpace(line), " C")
+		own, isOwn := strings.CutPrefix(path, module)
+		if l := layerOf(own); isOwn && l != nil {
+			assert.NotContains(t, []string{"storage", "objects", "tensors", "observation", "library"}, l.name, path)
+		}
+		assert.False(t, isC && (isOwn || isOfOthers(path)), "%s is in C", path)
 	}
 }
 

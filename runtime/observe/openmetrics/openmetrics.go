@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"tlruntime/runtime/observe/stats"
+	"tlruntime/runtime/observe/figures"
 )
 
 // sample is a figure of a family, with labels "name", "value", ... .
@@ -25,7 +25,7 @@ type family struct {
 }
 
 // Text returns a snapshot as text.
-func Text(s *stats.Snapshot) []byte {
+func Text(s *figures.Snapshot) []byte {
 	var w bytes.Buffer
 	families := append(objects(s), classes(s)...)
 	families = append(families, devices(s)...)
@@ -101,49 +101,49 @@ func families[T any](columns []column[T], rows []T, labels func(*T) []string) (o
 	return out
 }
 
-func objects(s *stats.Snapshot) []family {
-	rows := append(append([]stats.Kind{}, s.Kinds...), stats.Kind{Kind: "foreign", Count: s.Foreign},
-		stats.Kind{Kind: "pool_blocks", Count: s.PoolBlocks})
-	kinds := families([]column[stats.Kind]{
-		{"tl_objects_live", "gauge", "Live objects by kind.", func(k *stats.Kind) uint64 { return k.Live }},
-		{"tl_objects_live_bytes", "gauge", "Bytes of live objects by kind.", func(k *stats.Kind) uint64 {
+func objects(s *figures.Snapshot) []family {
+	rows := append(append([]figures.Kind{}, s.Kinds...), figures.Kind{Kind: "foreign", Count: s.Foreign},
+		figures.Kind{Kind: "pool_blocks", Count: s.PoolBlocks})
+	kinds := families([]column[figures.Kind]{
+		{"tl_objects_live", "gauge", "Live objects by kind.", func(k *figures.Kind) uint64 { return k.Live }},
+		{"tl_objects_live_bytes", "gauge", "Bytes of live objects by kind.", func(k *figures.Kind) uint64 {
 			return k.Bytes
 		}},
-		{"tl_objects_allocated", "counter", "Objects ever made by kind.", func(k *stats.Kind) uint64 {
+		{"tl_objects_allocated", "counter", "Objects ever made by kind.", func(k *figures.Kind) uint64 {
 			return k.Allocations
 		}},
-		{"tl_objects_freed", "counter", "Of them, those that are gone.", func(k *stats.Kind) uint64 { return k.Frees }},
-	}, rows, func(k *stats.Kind) []string { return []string{"kind", k.Kind} })
-	types := families([]column[stats.Type]{
-		{"tl_type_live", "gauge", "Live objects of a type of the program.", func(t *stats.Type) uint64 {
+		{"tl_objects_freed", "counter", "Of them, those that are gone.", func(k *figures.Kind) uint64 { return k.Frees }},
+	}, rows, func(k *figures.Kind) []string { return []string{"kind", k.Kind} })
+	types := families([]column[figures.Type]{
+		{"tl_type_live", "gauge", "Live objects of a type of the program.", func(t *figures.Type) uint64 {
 			return t.Live
 		}},
-		{"tl_type_live_bytes", "gauge", "Bytes of live objects of a type.", func(t *stats.Type) uint64 {
+		{"tl_type_live_bytes", "gauge", "Bytes of live objects of a type.", func(t *figures.Type) uint64 {
 			return t.Bytes
 		}},
-		{"tl_type_allocated", "counter", "Objects of a type ever made.", func(t *stats.Type) uint64 {
+		{"tl_type_allocated", "counter", "Objects of a type ever made.", func(t *figures.Type) uint64 {
 			return t.Allocations
 		}},
-	}, s.Types, func(t *stats.Type) []string {
+	}, s.Types, func(t *figures.Type) []string {
 		return []string{"type", strconv.FormatUint(uint64(t.Type), 10), "name", t.Name}
 	})
 	return append(kinds, types...)
 }
 
-func classes(s *stats.Snapshot) []family {
-	return families([]column[stats.Class]{
-		{"tl_class_live", "gauge", "Live objects of a size class; 0 are large ones.", func(c *stats.Class) uint64 {
+func classes(s *figures.Snapshot) []family {
+	return families([]column[figures.Class]{
+		{"tl_class_live", "gauge", "Live objects of a size class; 0 are large ones.", func(c *figures.Class) uint64 {
 			return c.Live
 		}},
-		{"tl_class_free", "gauge", "Free slots of a size class.", func(c *stats.Class) uint64 { return c.Free }},
-		{"tl_class_held_bytes", "gauge", "Memory that is held for a size class.", func(c *stats.Class) uint64 {
+		{"tl_class_free", "gauge", "Free slots of a size class.", func(c *figures.Class) uint64 { return c.Free }},
+		{"tl_class_held_bytes", "gauge", "Memory that is held for a size class.", func(c *figures.Class) uint64 {
 			return c.Held
 		}},
-	}, s.Classes, func(c *stats.Class) []string { return []string{"slot_bytes", strconv.FormatUint(c.SlotBytes, 10)} })
+	}, s.Classes, func(c *figures.Class) []string { return []string{"slot_bytes", strconv.FormatUint(c.SlotBytes, 10)} })
 }
 
-func devices(s *stats.Snapshot) []family {
-	type d = stats.Device
+func devices(s *figures.Snapshot) []family {
+	type d = figures.Device
 	return families([]column[d]{
 		{"tl_device_reserved_bytes", "gauge", "Memory that is held of a device.", func(d *d) uint64 {
 			return d.Reserved
@@ -173,7 +173,7 @@ func devices(s *stats.Snapshot) []family {
 	}, s.Devices, func(d *d) []string { return []string{"device", d.Device} })
 }
 
-func process(s *stats.Snapshot) []family {
+func process(s *figures.Snapshot) []family {
 	one := func(name, kind, help string, value uint64) family {
 		return family{name, kind, help, []sample{{value: value}}}
 	}

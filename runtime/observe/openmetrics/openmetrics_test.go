@@ -10,14 +10,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"tlruntime/runtime/observe/stats"
+	"tlruntime/runtime/observe/figures"
 )
 
 func written(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/stats.json")
 	require.NoError(t, err)
-	var s stats.Snapshot
+	var s figures.Snapshot
 	require.NoError(t, json.Unmarshal(text, &s))
 	return string(Text(&s))
 }

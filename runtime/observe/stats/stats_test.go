@@ -18,6 +18,7 @@ import (
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/observe/figures"
 	"tlruntime/runtime/status"
 	"tlruntime/runtime/tensor"
 )
@@ -30,14 +31,18 @@ func newContext(t *testing.T) *object.Context {
 	return c
 }
 
+func add(a, b figures.Count) figures.Count {
+	return figures.Count{Allocations: a.Allocations + b.Allocations, Frees: a.Frees + b.Frees, Live: a.Live + b.Live,
+		Bytes: a.Bytes + b.Bytes}
+}
+
 // requireSums checks what package stats promises at quiescence.
-func requireSums(t require.TestingT, s *Snapshot) {
-	var kinds, classes, types Count
+func requireSums(t require.TestingT, s *figures.Snapshot) {
+	var kinds, classes, types figures.Count
 	hits := s.TensorPool.Hits
 	for _, k := range s.Kinds {
 		require.Equal(t, k.Allocations-k.Frees, k.Live, k.Kind)
-		kinds = Count{kinds.Allocations + k.Allocations, kinds.Frees + k.Frees, kinds.Live + k.Live, kinds.Bytes +
-			k.Bytes}
+		kinds = add(kinds, k.Count)
 	}
 	require.Equal(t, s.Total, kinds)
 	for _, k := range s.Classes {
@@ -45,24 +50,20 @@ func requireSums(t require.TestingT, s *Snapshot) {
 		if k.SlotBytes != 0 {
 			require.Equal(t, k.Live*k.SlotBytes, k.Bytes)
 		}
-		classes.Allocations += k.Allocations
-		classes.Frees += k.Frees
-		classes.Live += k.Live
-		classes.Bytes += k.Bytes
+		classes = add(classes, k.Count)
 	}
-	require.Equal(t, s.Total, Count{classes.Allocations + hits, classes.Frees + hits, classes.Live, classes.Bytes})
+	require.Equal(t, s.Total, add(classes, figures.Count{Allocations: hits, Frees: hits}))
 	for _, k := range s.Types {
 		require.Equal(t, k.Allocations-k.Frees, k.Live, k.Name)
-		types = Count{types.Allocations + k.Allocations, types.Frees + k.Frees, types.Live + k.Live, types.Bytes +
-			k.Bytes}
+		types = add(types, k.Count)
 	}
 	require.Equal(t, "typed", s.Kinds[1].Kind)
 	require.Equal(t, s.Kinds[1].Count, types)
 	requireDevices(t, s)
 }
 
-func requireDevices(t require.TestingT, s *Snapshot) {
-	var sum Device
+func requireDevices(t require.TestingT, s *figures.Snapshot) {
+	var sum figures.Device
 	for i, d := range s.Devices {
 		require.Equal(t, d.InUse+d.Cached, d.Reserved, d.Device)
 		require.Equal(t, d.Allocated-d.Freed, d.InUse, d.Device)
@@ -173,12 +174,11 @@ func TestASnapshotAddsUpWhileThreadsWork(t *testing.T) {
 	}
 	for range 100 {
 		s := Read(All)
-		var kinds Count
+		var kinds figures.Count
 		for _, k := range s.Kinds {
 			require.Equal(t, k.Allocations-k.Frees, k.Live, k.Kind)
 			require.LessOrEqual(t, k.Live, k.Allocations, k.Kind)
-			kinds = Count{kinds.Allocations + k.Allocations, kinds.Frees + k.Frees, kinds.Live + k.Live, kinds.Bytes +
-				k.Bytes}
+			kinds = add(kinds, k.Count)
 		}
 		require.Equal(t, s.Total, kinds)
 		for _, d := range s.Devices {
@@ -195,7 +195,7 @@ func TestJSONIsWhatTheLibraryWouldWrite(t *testing.T) {
 	c := newContext(t)
 	defer everyKind(t, c)()
 	s := Read(All)
-	var again Snapshot
+	var again figures.Snapshot
 	require.NoError(t, json.Unmarshal(s.JSON(), &again))
 	s.Types = replaceInvalid(s.Types)
 	require.Equal(t, s, &again)
@@ -205,7 +205,7 @@ func TestJSONIsWhatTheLibraryWouldWrite(t *testing.T) {
 	require.Equal(t, string(want)+"\n", got)
 }
 
-func replaceInvalid(types []Type) []Type {
+func replaceInvalid(types []figures.Type) []figures.Type {
 	for i := range types {
 		types[i].Name = strings.ToValidUTF8(types[i].Name, "\uFFFD")
 	}
