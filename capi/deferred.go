@@ -38,7 +38,7 @@ const _ = "tl_deferred"
 // Threads: any thread, also one that the host's language does not know.
 // Returns: nothing.
 // Errors: none.
-// Cost: one compare-and-swap.
+// Cost: fast; one compare-and-swap.
 // Path: shim.
 // LLVM: nounwind.
 // Trusts: ctx.
@@ -52,7 +52,7 @@ const _ = "tl_deferred_push"
 // Threads: any thread.
 // Returns: the first tl_deferred, newest first; NULL when the list is empty.
 // Errors: none.
-// Cost: one atomic exchange.
+// Cost: fast; one atomic exchange.
 // Path: shim.
 // LLVM: nounwind.
 // Trusts: list.
@@ -94,7 +94,7 @@ const _ = "tl_deferred_copy"
 // Errors: TL_E_INVALID_ARGUMENT (NULL, a destructor, more bytes than the type
 // has, and those of tl_type_define), TL_E_LIMIT (too many types),
 // TL_E_OUT_OF_MEMORY (no memory for the offsets).
-// Cost: linear in the number of pointers.
+// Cost: slow call; linear in the number of pointers.
 // Trusts: list.
 //
 //export tlgo_type_define_deferred

@@ -148,8 +148,7 @@ type tl_device_copier struct {
 // Returns: the number, at least 2; devices have the numbers below it. On
 // failure 1.
 // Errors: none.
-// Cost: the first call loads the drivers, which may take a second; then
-// constant.
+// Cost: slow call; the first call loads the drivers, which may take a second; then constant.
 // Fails: 1.
 //
 //export tlgo_device_count
@@ -167,7 +166,7 @@ func tlgo_device_count(c uintptr) int32 {
 // Returns: TL_OK, or why nothing was filled in.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, or a struct_size below 16), TL_E_DEVICE
 // (there is no such device).
-// Cost: constant; may look for devices.
+// Cost: slow call; constant; may look for devices.
 //
 //export tlgo_device_info
 func tlgo_device_info(c uintptr, id int32, out uintptr) int32 {
@@ -185,7 +184,7 @@ func tlgo_device_info(c uintptr, id int32, out uintptr) int32 {
 // Threads: any thread.
 // Returns: TL_OK, or why no number was returned.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, or not the name of a device), TL_E_DEVICE.
-// Cost: constant; may look for devices.
+// Cost: slow call; constant; may look for devices.
 //
 //export tlgo_device_by_name
 func tlgo_device_by_name(c, name, out uintptr) int32 {
@@ -201,7 +200,7 @@ func tlgo_device_by_name(c, name, out uintptr) int32 {
 // Threads: any thread.
 // Returns: TL_OK, or why no number was returned.
 // Errors: TL_E_INVALID_ARGUMENT (NULL), TL_E_DEVICE.
-// Cost: constant; may look for devices.
+// Cost: slow call; constant; may look for devices.
 //
 //export tlgo_device_default
 func tlgo_device_default(c, out uintptr) int32 {
@@ -220,7 +219,7 @@ func tlgo_device_default(c, out uintptr) int32 {
 // Errors: TL_E_INVALID_ARGUMENT (an output is NULL), TL_E_DEVICE,
 // TL_E_OUT_OF_MEMORY (no memory for the context), TL_E_UNSUPPORTED (the driver
 // says so).
-// Cost: a call of the driver.
+// Cost: slow call; a call of the driver.
 //
 //export tlgo_device_memory_info
 func tlgo_device_memory_info(c uintptr, id int32, free, total uintptr) int32 {
@@ -243,8 +242,7 @@ func tlgo_device_memory_info(c uintptr, id int32, free, total uintptr) int32 {
 // Errors: TL_E_DEVICE; and by its functions TL_E_OUT_OF_MEMORY,
 // TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_INVALID_ARGUMENT (another
 // size), TL_E_UNSUPPORTED (the driver says so).
-// Cost: constant; may look for devices. Its functions: a call of the driver,
-// 2 to 1000 microseconds.
+// Cost: slow call; constant; may look for devices. Its functions: a call of the driver, 2 to 1000 microseconds.
 //
 //export tlgo_device_allocator_for
 func tlgo_device_allocator_for(c uintptr, id int32) uintptr {
@@ -262,7 +260,7 @@ func tlgo_device_allocator_for(c uintptr, id int32) uintptr {
 // Returns: the allocator, NULL on failure.
 // Errors: TL_E_DEVICE (there is no such device), TL_E_UNSUPPORTED (it has no
 // such memory).
-// Cost: constant; may look for devices.
+// Cost: slow call; constant; may look for devices.
 //
 //export tlgo_device_pinned_allocator_for
 func tlgo_device_pinned_allocator_for(c uintptr, id int32) uintptr {
@@ -285,7 +283,7 @@ func tlgo_device_pinned_allocator_for(c uintptr, id int32) uintptr {
 // requested), TL_E_UNKNOWN_POINTER (not in a block, for a device without
 // addresses of its own), TL_E_DEVICE (no such device, or its driver failed),
 // TL_E_OUT_OF_MEMORY, TL_E_UNSUPPORTED (the driver says so).
-// Cost: that of the copy; 1 to 20 microseconds for few bytes.
+// Cost: slow call; that of the copy; 1 to 20 microseconds for few bytes.
 //
 //export tlgo_device_copy
 func tlgo_device_copy(c uintptr, target int32, to uintptr, source int32, from, bytes uintptr) int32 {
@@ -305,7 +303,7 @@ func tlgo_device_copy(c uintptr, target int32, to uintptr, source int32, from, b
 // Returns: TL_OK, also for 0 bytes, or why the memory was not filled.
 // Errors: TL_E_INVALID_ARGUMENT, TL_E_UNKNOWN_POINTER, TL_E_DEVICE,
 // TL_E_OUT_OF_MEMORY, TL_E_UNSUPPORTED, as with tl_device_copy.
-// Cost: that of writing the bytes; 1 to 20 microseconds for few of them.
+// Cost: slow call; that of writing the bytes; 1 to 20 microseconds for few of them.
 //
 //export tlgo_device_fill
 func tlgo_device_fill(c uintptr, id int32, to uintptr, value uint8, bytes uintptr) int32 {
@@ -328,7 +326,7 @@ func tlgo_device_fill(c uintptr, id int32, to uintptr, value uint8, bytes uintpt
 // is missing, an alignment that is not a power of two, a name that a device
 // cannot have), TL_E_ALREADY_REGISTERED (a device has that name already),
 // TL_E_LIMIT (256 devices).
-// Cost: constant.
+// Cost: slow call; constant.
 //
 //export tlgo_device_register
 func tlgo_device_register(c, allocator, copier, outDevice uintptr) int32 {

@@ -112,7 +112,7 @@ type tl_stats struct {
 // Threads: any thread.
 // Returns: TL_OK, or why nothing was filled in.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, or a struct_size below 16).
-// Cost: linear in the number of threads, types, pools and keys of the tensor pool.
+// Cost: slow call; linear in the number of threads, types, pools and keys of the tensor pool.
 //
 //export tlgo_stats_get
 func tlgo_stats_get(c, out uintptr) int32 {
@@ -131,7 +131,7 @@ func tlgo_stats_get(c, out uintptr) int32 {
 // Returns: the length of the whole text without its zero byte; when the length is not
 // less than bytes, the text was cut. 0 on failure.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
-// Cost: that of tl_stats_get for each device, and some 20 microseconds.
+// Cost: slow call; that of tl_stats_get for each device, and some 20 microseconds.
 //
 //export tlgo_stats_json
 func tlgo_stats_json(c, buffer, bytes uintptr) uintptr {
@@ -151,7 +151,7 @@ func tlgo_stats_json(c, buffer, bytes uintptr) uintptr {
 // Returns: the length of the whole text without its zero byte; when that is not less
 // than bytes, the text was cut. 0 on failure.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
-// Cost: that of tl_stats_json.
+// Cost: slow call; that of tl_stats_json.
 //
 //export tlgo_stats_openmetrics
 func tlgo_stats_openmetrics(c, buffer, bytes uintptr) uintptr {
@@ -170,7 +170,7 @@ func tlgo_stats_openmetrics(c, buffer, bytes uintptr) uintptr {
 // Threads: any thread.
 // Returns: TL_OK, or why nothing was written.
 // Errors: TL_E_INVALID_ARGUMENT (the file cannot be written; the message says why).
-// Cost: that of tl_stats_json.
+// Cost: slow call; that of tl_stats_json.
 //
 //export tlgo_stats_print
 func tlgo_stats_print(c, path uintptr) int32 {
@@ -186,7 +186,7 @@ func tlgo_stats_print(c, path uintptr) int32 {
 // Threads: any thread.
 // Returns: TL_OK.
 // Errors: none.
-// Cost: linear in the number of pools.
+// Cost: slow call; linear in the number of pools.
 //
 //export tlgo_stats_reset_peak
 func tlgo_stats_reset_peak(c uintptr) int32 {
@@ -207,7 +207,7 @@ func tlgo_stats_reset_peak(c uintptr) int32 {
 // Threads: any thread.
 // Returns: TL_OK.
 // Errors: none.
-// Cost: linear in what is idle.
+// Cost: slow call; linear in what is idle.
 //
 //export tlgo_mem_purge
 func tlgo_mem_purge(c uintptr) int32 {
@@ -222,7 +222,7 @@ func tlgo_mem_purge(c uintptr) int32 {
 // Threads: any thread, also in a forked child.
 // Returns: bytes, 0 when the system does not tell.
 // Errors: none.
-// Cost: a few microseconds; reads a file of the system.
+// Cost: slow call; a few microseconds; reads a file of the system.
 // Path: shim.
 // LLVM: nounwind.
 const _ = "tl_get_memory_bytes"
@@ -236,7 +236,7 @@ const _ = "tl_get_memory_bytes"
 // Threads: any thread, also in a forked child.
 // Returns: mebibytes, 0 when the system does not tell.
 // Errors: none.
-// Cost: a few microseconds; reads a file of the system.
+// Cost: slow call; a few microseconds; reads a file of the system.
 // Path: shim.
 // LLVM: nounwind.
 const _ = "tl_get_memory_mb"
@@ -252,7 +252,7 @@ const _ = "tl_get_memory_mb"
 // Threads: any thread.
 // Returns: TL_OK.
 // Errors: none.
-// Cost: constant when logging is off; that of tl_track_site when tracking is on.
+// Cost: fast; constant when logging is off; that of tl_track_site when tracking is on.
 // Path: fast.
 // Fails: TL_OK.
 //
@@ -273,7 +273,7 @@ func tlgo_log_alloc(c, pointer uintptr, bytes int64, file uintptr, line uint32) 
 // Threads: any thread.
 // Returns: TL_OK.
 // Errors: none.
-// Cost: constant when logging is off.
+// Cost: fast; constant when logging is off.
 // Path: shim.
 // LLVM: nounwind.
 const _ = "tl_log_free"
@@ -287,7 +287,7 @@ const _ = "tl_log_free"
 // Threads: any thread.
 // Returns: TL_OK.
 // Errors: none.
-// Cost: constant when logging is off.
+// Cost: fast; constant when logging is off.
 // Path: shim.
 // LLVM: nounwind.
 const _ = "tl_trace_mem"

@@ -91,7 +91,7 @@ type tl_execution_port struct {
 // Returns: TL_OK, or why nothing was filled in.
 // Errors: TL_E_INVALID_ARGUMENT (no such execution, instruction or body, a struct_size
 // that is too small), TL_E_LIMIT (4,096 executions).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_execution_get_body
 func tlgo_execution_get_body(c, execution uintptr, instruction, body int64, outBody, outExecution uintptr) int32 {
@@ -111,7 +111,7 @@ func tlgo_execution_get_body(c, execution uintptr, instruction, body int64, outB
 // Returns: TL_OK, or why nothing was filled in.
 // Errors: TL_E_INVALID_ARGUMENT (no such execution, instruction, body, role, input or
 // output, no out_port, a struct_size that is too small).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_execution_get_port
 func tlgo_execution_get_port(c, execution uintptr, instruction, body int64, role int32, index int64,

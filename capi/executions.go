@@ -196,7 +196,7 @@ type tl_execution_operand struct {
 // Threads: any thread, when no other one uses the execution.
 // Returns: TL_OK, also for NULL, or why nothing was done.
 // Errors: TL_E_INVALID_ARGUMENT (no such execution).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_execution_destroy
 func tlgo_execution_destroy(c, execution uintptr) int32 {
@@ -212,7 +212,7 @@ func tlgo_execution_destroy(c, execution uintptr) int32 {
 // Returns: TL_OK, or why nothing was filled in.
 // Errors: TL_E_INVALID_ARGUMENT (no such execution, no out_info, a struct_size that is too
 // small).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_execution_get_info
 func tlgo_execution_get_info(c, execution, outInfo uintptr) int32 {
@@ -229,7 +229,7 @@ func tlgo_execution_get_info(c, execution, outInfo uintptr) int32 {
 // Returns: TL_OK, or why nothing was filled in.
 // Errors: TL_E_INVALID_ARGUMENT (no such execution or buffer, no out_buffer, a struct_size
 // that is too small).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_execution_get_buffer
 func tlgo_execution_get_buffer(c, execution uintptr, buffer int64, outBuffer uintptr) int32 {
@@ -248,7 +248,7 @@ func tlgo_execution_get_buffer(c, execution uintptr, buffer int64, outBuffer uin
 // Returns: TL_OK, or why nothing was filled in.
 // Errors: TL_E_INVALID_ARGUMENT (no such execution or instruction, no out_instruction, a
 // struct_size that is too small).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_execution_get_instruction
 func tlgo_execution_get_instruction(c, execution uintptr, instruction int64, outInstruction uintptr) int32 {
@@ -268,7 +268,7 @@ func tlgo_execution_get_instruction(c, execution uintptr, instruction int64, out
 // Returns: TL_OK, or why nothing was filled in.
 // Errors: TL_E_INVALID_ARGUMENT (no such execution, instruction, role or operand, no
 // out_operand, a struct_size that is too small).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_execution_get_operand
 func tlgo_execution_get_operand(c, execution uintptr, instruction int64, role int32, index int64,
@@ -288,7 +288,7 @@ func tlgo_execution_get_operand(c, execution uintptr, instruction int64, role in
 // Returns: TL_OK, or why nothing was filled in.
 // Errors: TL_E_INVALID_ARGUMENT (no such execution or symbol, no out_symbol, a struct_size
 // that is too small).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_execution_get_symbol
 func tlgo_execution_get_symbol(c, execution uintptr, symbol int64, outSymbol uintptr) int32 {
@@ -313,7 +313,7 @@ func tlgo_execution_get_symbol(c, execution uintptr, symbol int64, outSymbol uin
 // Returns: TL_OK, or why nothing was filled in.
 // Errors: TL_E_INVALID_ARGUMENT (no such execution, one that was not planned so, another
 // number of symbols or buffers, a number below 1 or above its bound).
-// Cost: one cgo call; grows with the number of buffers and of those that they lie on.
+// Cost: slow call; grows with the number of buffers and of those that they lie on.
 //
 //export tlgo_execution_get_places
 func tlgo_execution_get_places(c, execution, numbers, numNumbers, outFrameBytes, outOffsets, outBytes,
@@ -333,7 +333,7 @@ func tlgo_execution_get_places(c, execution, numbers, numNumbers, outFrameBytes,
 // Threads: any thread.
 // Returns: the array; NULL on failure. One without constants has a NULL behind its end.
 // Errors: TL_E_INVALID_ARGUMENT (no such execution).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_execution_constants
 func tlgo_execution_constants(c, execution uintptr) uintptr {
@@ -362,7 +362,7 @@ func tlgo_execution_constants(c, execution uintptr) uintptr {
 // version that is too old, an alignment above 64 for LLVM with memory of the library,
 // states of an arena with memory that is not the caller's), TL_E_UNSUPPORTED
 // (LLVM alone: operators that have no kernel; the message names all of them).
-// Cost: one cgo call, and that of writing the text.
+// Cost: slow call; that of writing the text.
 //
 //export tlgo_execution_text
 func tlgo_execution_text(c, execution, form, name uintptr, llvmVersion int32) uintptr {
@@ -382,7 +382,7 @@ func tlgo_execution_text(c, execution, form, name uintptr, llvmVersion int32) ui
 // Returns: TL_OK; else the plan has a defect, which is one of this library, and the
 // message names it.
 // Errors: TL_E_INVALID_ARGUMENT (no such execution), TL_E_OUT_OF_MEMORY.
-// Cost: grows with the square of the number of buffers, and with the elements.
+// Cost: slow call; grows with the square of the number of buffers, and with the elements.
 //
 //export tlgo_execution_validate
 func tlgo_execution_validate(c, execution uintptr) int32 {
@@ -405,7 +405,7 @@ func tlgo_execution_validate(c, execution uintptr) int32 {
 // inputs or outputs, an address that is none where the tensor has bytes; or the function
 // has found something wrong, such as an index out of range, and the message names the
 // nodes that look).
-// Cost: two cgo calls and that of the function.
+// Cost: slow call; two of them, and that of the function.
 // Path: fast.
 //
 //export tlgo_execution_run
@@ -439,7 +439,7 @@ func tlgo_execution_run(c, execution, function, inputs, numInputs, outputs, numO
 // inputs or outputs, an address that is none where the tensor has bytes, memory of one of
 // the two spaces that is too small or not aligned, outside for a plan that has no second
 // space; or what the function has found wrong, as in tl_execution_run).
-// Cost: two cgo calls and that of the function. Nothing is allocated.
+// Cost: slow call; two of them, and that of the function. Nothing is allocated.
 // Path: fast.
 //
 //export tlgo_execution_run_in

@@ -102,7 +102,7 @@ type tl_graph_arena_state struct {
 // graphs, no out_arena, options that make no sense, a graph that makes none, two entries
 // of one name, a state whose type, shape or first content is not the same everywhere; the
 // message names entry and value), TL_E_LIMIT (4,096 arenas).
-// Cost: one cgo call; that of tl_graph_plan for each graph, up to three times.
+// Cost: slow call; that of tl_graph_plan for each graph, up to three times.
 //
 //export tlgo_graph_plan_together
 func tlgo_graph_plan_together(c, graphs, names, numGraphs, options, outArena uintptr) int32 {
@@ -120,7 +120,7 @@ func tlgo_graph_plan_together(c, graphs, names, numGraphs, options, outArena uin
 // Threads: any thread, when no other one uses the arena.
 // Returns: TL_OK, also for NULL, or why nothing was done.
 // Errors: TL_E_INVALID_ARGUMENT (no such arena).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_graph_arena_destroy
 func tlgo_graph_arena_destroy(c, arena uintptr) int32 {
@@ -136,7 +136,7 @@ func tlgo_graph_arena_destroy(c, arena uintptr) int32 {
 // Returns: TL_OK, or why nothing was filled in.
 // Errors: TL_E_INVALID_ARGUMENT (no such arena, no out_info, a struct_size that is too
 // small).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_graph_arena_get_info
 func tlgo_graph_arena_get_info(c, arena, outInfo uintptr) int32 {
@@ -154,7 +154,7 @@ func tlgo_graph_arena_get_info(c, arena, outInfo uintptr) int32 {
 // Returns: TL_OK, or why nothing was filled in.
 // Errors: TL_E_INVALID_ARGUMENT (no such arena or state, no out_state, a struct_size that
 // is too small).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_graph_arena_get_state
 func tlgo_graph_arena_get_state(c, arena uintptr, state int64, outState uintptr) int32 {
@@ -173,7 +173,7 @@ func tlgo_graph_arena_get_state(c, arena uintptr, state int64, outState uintptr)
 // Returns: TL_OK and the execution in *out_execution, or why there is none.
 // Errors: TL_E_INVALID_ARGUMENT (no such arena or entry, no out_execution), TL_E_LIMIT
 // (4,096 executions).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_graph_arena_get_entry
 func tlgo_graph_arena_get_entry(c, arena uintptr, entry int64, outExecution uintptr) int32 {
@@ -195,7 +195,7 @@ func tlgo_graph_arena_get_entry(c, arena uintptr, entry int64, outExecution uint
 // Errors: TL_E_INVALID_ARGUMENT (no such arena or form, a name above 4095 bytes, a version
 // that is too old, entries whose names become one in code), TL_E_UNSUPPORTED (LLVM alone:
 // operators that have no kernel; the message names them).
-// Cost: one cgo call, and that of writing the text.
+// Cost: slow call; that of writing the text.
 //
 //export tlgo_graph_arena_text
 func tlgo_graph_arena_text(c, arena, form, name uintptr, llvmVersion int32) uintptr {
@@ -214,7 +214,7 @@ func tlgo_graph_arena_text(c, arena, form, name uintptr, llvmVersion int32) uint
 // Returns: TL_OK; else the plan has a defect, which is one of this library, and the
 // message names it.
 // Errors: TL_E_INVALID_ARGUMENT (no such arena), TL_E_OUT_OF_MEMORY.
-// Cost: grows with the square of the number of buffers, and with the elements.
+// Cost: slow call; grows with the square of the number of buffers, and with the elements.
 //
 //export tlgo_graph_arena_validate
 func tlgo_graph_arena_validate(c, arena uintptr) int32 {

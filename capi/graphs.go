@@ -111,7 +111,7 @@ type tl_graph_options struct {
 // Returns: TL_OK and the graph in *out_graph, or why none was made.
 // Errors: TL_E_INVALID_ARGUMENT (no name, or one above 4095 bytes; no out_graph),
 // TL_E_LIMIT (65,536 graphs).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_graph_create
 func tlgo_graph_create(c, name, outGraph uintptr) int32 {
@@ -130,7 +130,7 @@ func tlgo_graph_create(c, name, outGraph uintptr) int32 {
 // Errors: TL_E_INVALID_ARGUMENT (no path, no out_graph, a file that cannot be read, or
 // is no graph; the message tells where it is wrong), TL_E_LIMIT (65,536 graphs),
 // TL_E_OUT_OF_MEMORY.
-// Cost: one cgo call, and that of reading the file.
+// Cost: slow call; that of reading the file.
 //
 //export tlgo_graph_load
 func tlgo_graph_load(c, path, outGraph uintptr) int32 {
@@ -148,7 +148,7 @@ func tlgo_graph_load(c, path, outGraph uintptr) int32 {
 // Errors: TL_E_INVALID_ARGUMENT (no content, no such form, no out_graph, content that is
 // no graph; the message tells where it is wrong), TL_E_LIMIT (65,536 graphs),
 // TL_E_OUT_OF_MEMORY.
-// Cost: one cgo call, and that of reading the content.
+// Cost: slow call; that of reading the content.
 //
 //export tlgo_graph_parse
 func tlgo_graph_parse(c, content, bytes, form, outGraph uintptr) int32 {
@@ -165,7 +165,7 @@ func tlgo_graph_parse(c, content, bytes, form, outGraph uintptr) int32 {
 // Threads: any thread.
 // Returns: TL_OK, also for NULL, or why nothing was done.
 // Errors: TL_E_INVALID_ARGUMENT (no such graph).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_graph_destroy
 func tlgo_graph_destroy(c, graph uintptr) int32 {
@@ -184,7 +184,7 @@ func tlgo_graph_destroy(c, graph uintptr) int32 {
 // Returns: TL_OK, or why nothing was changed.
 // Errors: TL_E_INVALID_ARGUMENT (no such graph, no name, a type that no operator takes,
 // a rank below 0 or above 64, no shape, a negative extent, a symbol that is no string).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_graph_add_input
 func tlgo_graph_add_input(c, graph, name uintptr, dtype int32, rank int64, shape, symbols uintptr) int32 {
@@ -205,7 +205,7 @@ func tlgo_graph_add_input(c, graph, name uintptr, dtype int32, rank int64, shape
 // Errors: TL_E_INVALID_ARGUMENT (no such graph, no name, a type that no operator takes,
 // a rank below 0 or above 64, no shape, a negative extent, no data),
 // TL_E_OVERFLOW (more bytes than any memory has), TL_E_OUT_OF_MEMORY.
-// Cost: one cgo call, and that of the copy.
+// Cost: slow call; that of the copy.
 //
 //export tlgo_graph_add_constant
 func tlgo_graph_add_constant(c, graph, name uintptr, dtype int32, rank int64, shape, data uintptr) int32 {
@@ -227,7 +227,7 @@ func tlgo_graph_add_constant(c, graph, name uintptr, dtype int32, rank int64, sh
 // type and shape is told by tl_graph_plan.
 // Errors: TL_E_INVALID_ARGUMENT (as of tl_graph_add_constant), TL_E_OVERFLOW (more bytes
 // than any memory has), TL_E_OUT_OF_MEMORY.
-// Cost: one cgo call, and that of the copy.
+// Cost: slow call; that of the copy.
 //
 //export tlgo_graph_freeze
 func tlgo_graph_freeze(c, graph, input uintptr, dtype int32, rank int64, shape, data uintptr) int32 {
@@ -254,7 +254,7 @@ func tlgo_graph_freeze(c, graph, input uintptr, dtype int32, rank int64, shape, 
 // Errors: TL_E_INVALID_ARGUMENT (no such graph, no op, no output, no array, more than
 // 65,536 entries, a string above 4095 bytes, attributes that are not in that form or
 // above 16 MiB).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_graph_add_node
 func tlgo_graph_add_node(c, graph, op, name, inputs, numInputs, outputs, numOutputs, attributes uintptr) int32 {
@@ -280,7 +280,7 @@ func tlgo_graph_add_node(c, graph, op, name, inputs, numInputs, outputs, numOutp
 // Returns: TL_OK, or why nothing was changed.
 // Errors: TL_E_INVALID_ARGUMENT (as of tl_graph_add_node; a body that is no graph, has no
 // name, or one of another body).
-// Cost: one cgo call; grows with the nodes of the bodies.
+// Cost: slow call; grows with the nodes of the bodies.
 //
 //export tlgo_graph_add_node_with_bodies
 func tlgo_graph_add_node_with_bodies(c, graph, op, name, inputs, numInputs, outputs, numOutputs, attributes, bodyNames,
@@ -299,7 +299,7 @@ func tlgo_graph_add_node_with_bodies(c, graph, op, name, inputs, numInputs, outp
 // Threads: any thread; calls for one graph take turns.
 // Returns: TL_OK, or why nothing was changed.
 // Errors: TL_E_INVALID_ARGUMENT (no such graph, no name, or one above 4095 bytes).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_graph_add_output
 func tlgo_graph_add_output(c, graph, name uintptr) int32 {
@@ -315,7 +315,7 @@ func tlgo_graph_add_output(c, graph, name uintptr) int32 {
 // Threads: any thread; calls for one graph take turns.
 // Returns: TL_OK, or why nothing was changed.
 // Errors: TL_E_INVALID_ARGUMENT (no such graph, no symbol, a number below 1).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_graph_bind
 func tlgo_graph_bind(c, graph, symbol uintptr, number int64) int32 {
@@ -336,7 +336,7 @@ func tlgo_graph_bind(c, graph, symbol uintptr, number int64) int32 {
 // tl_graph_plan_together.
 // Errors: TL_E_INVALID_ARGUMENT (no such graph, no name or an empty one, one above 4095
 // bytes, a value that is another state already).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_graph_add_state
 func tlgo_graph_add_state(c, graph, value, state uintptr) int32 {
@@ -355,7 +355,7 @@ func tlgo_graph_add_state(c, graph, value, state uintptr) int32 {
 // Returns: TL_OK, or why no file was written.
 // Errors: TL_E_INVALID_ARGUMENT (no such graph, no path or another ending, a file that
 // cannot be written, a graph that the form cannot hold).
-// Cost: one cgo call, and that of writing the file.
+// Cost: slow call; that of writing the file.
 //
 //export tlgo_graph_save
 func tlgo_graph_save(c, graph, path uintptr) int32 {
@@ -373,7 +373,7 @@ func tlgo_graph_save(c, graph, path uintptr) int32 {
 // Errors: TL_E_INVALID_ARGUMENT (no such graph, no out_execution, options that make no
 // sense, or a graph that makes none: the message names node, fault and remedy),
 // TL_E_LIMIT (no plan was found that fits into the capacity, or 4,096 executions).
-// Cost: one cgo call; milliseconds for a hundred nodes, and what the budget allows.
+// Cost: slow call; milliseconds for a hundred nodes, and what the budget allows.
 //
 //export tlgo_graph_plan
 func tlgo_graph_plan(c, graph, options, outExecution uintptr) int32 {

@@ -30,7 +30,7 @@ const _ = "TL_INLINE_VERSION"
 // Threads: the result is for the calling thread alone; also in a forked child.
 // Returns: the context, never NULL.
 // Errors: none.
-// Cost: a call and two loads.
+// Cost: fast; a call and two loads.
 // Path: shim.
 // LLVM: nounwind, readonly, willreturn, returns nonnull.
 const _ = "tl_context"
@@ -46,7 +46,7 @@ const _ = "tl_context"
 // Threads: the word is for the calling thread alone; also in a forked child.
 // Returns: the address, never NULL.
 // Errors: none.
-// Cost: a call and one load.
+// Cost: fast; a call and one load.
 // Path: shim.
 // LLVM: nounwind, readonly, willreturn, returns nonnull.
 const _ = "tl_context_address"

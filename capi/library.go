@@ -81,7 +81,7 @@ const _ = "tl_symbol"
 // Threads: any thread, also in a forked child.
 // Returns: the version, never NULL.
 // Errors: none.
-// Cost: constant.
+// Cost: fast; constant.
 // Path: shim.
 // LLVM: nounwind, readnone, willreturn, returns nonnull.
 const _ = "tl_version"
@@ -96,7 +96,7 @@ const _ = "tl_version"
 // Threads: any thread, also in a forked child.
 // Returns: TL_ABI_VERSION of the library.
 // Errors: none.
-// Cost: constant.
+// Cost: fast; constant.
 // Path: shim.
 // LLVM: nounwind, readnone, willreturn.
 const _ = "tl_abi_version"
@@ -115,7 +115,7 @@ const _ = "tl_abi_version"
 // Returns: TL_OK, or what went wrong.
 // Errors: TL_E_OUT_OF_MEMORY (nothing works), TL_E_INVALID_ARGUMENT (a setting in the
 // environment: everything works, or where it is GOMEMLIMIT, GOMAXPROCS or GODEBUG, nothing).
-// Cost: about a millisecond the first time.
+// Cost: slow call; about a millisecond the first time.
 //
 //export tlgo_init
 func tlgo_init(c uintptr) int32 {
@@ -132,7 +132,7 @@ func tlgo_init(c uintptr) int32 {
 // Threads: any thread, also in a forked child.
 // Returns: whether it has been started, in this process or in the one that forked it.
 // Errors: none.
-// Cost: constant.
+// Cost: fast; constant.
 // Path: shim.
 // LLVM: nounwind, willreturn.
 const _ = "tl_is_started"
@@ -149,7 +149,7 @@ const _ = "tl_is_started"
 // Threads: any thread, while no other has open scopes.
 // Returns: TL_OK, or why nothing was done.
 // Errors: TL_E_BUSY.
-// Cost: linear in what the scopes hold.
+// Cost: slow call; linear in what the scopes hold.
 //
 //export tlgo_shutdown
 func tlgo_shutdown(c uintptr) int32 {
@@ -169,7 +169,7 @@ func tlgo_shutdown(c uintptr) int32 {
 // Errors: TL_E_INVALID_ARGUMENT (unknown key, or a value that is invalid for it),
 // TL_E_BUSY (fixed by the first use or the load), TL_E_OUT_OF_MEMORY (no memory for what
 // the option requests).
-// Cost: constant; not meant for hot paths.
+// Cost: slow call; constant; not meant for hot paths.
 // Path: fast.
 //
 //export tlgo_configure
@@ -190,7 +190,7 @@ func tlgo_configure(c, key, value uintptr) int32 {
 // Returns: the length of the whole text without its zero byte; when the length is not
 // less than bytes, the text was cut. 0 on failure.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
-// Cost: one cgo call; not meant for hot paths.
+// Cost: slow call; not meant for hot paths.
 //
 //export tlgo_config_dump
 func tlgo_config_dump(c, buffer, bytes uintptr) uintptr {
@@ -206,7 +206,7 @@ func tlgo_config_dump(c, buffer, bytes uintptr) uintptr {
 // Threads: any thread, also in a forked child.
 // Returns: the sentence, never NULL; "unknown status" for other numbers.
 // Errors: none.
-// Cost: constant.
+// Cost: fast; constant.
 // Path: shim.
 // LLVM: nounwind, readnone, willreturn, returns nonnull.
 const _ = "tl_status_string"
@@ -220,7 +220,7 @@ const _ = "tl_status_string"
 // Threads: the calling thread's own status.
 // Returns: that status; TL_OK when nothing failed since tl_clear_error.
 // Errors: none.
-// Cost: constant, a few instructions.
+// Cost: fast; constant, a few instructions.
 // Path: shim.
 // LLVM: nounwind, readonly, willreturn.
 const _ = "tl_last_status"
@@ -237,7 +237,7 @@ const _ = "tl_last_status"
 // Threads: the calling thread's own message.
 // Returns: the text, never NULL; "" when nothing failed since tl_clear_error.
 // Errors: none.
-// Cost: about a microsecond when the text is new.
+// Cost: slow call; about a microsecond when the text is new.
 // Path: fast.
 // Fails: tl_status_string(why).
 // LLVM: returns nonnull.
@@ -256,7 +256,7 @@ func tlgo_last_error(c uintptr) uintptr {
 // Threads: the calling thread's own status.
 // Returns: nothing.
 // Errors: none.
-// Cost: constant, a few instructions.
+// Cost: fast; constant, a few instructions.
 // Path: shim.
 // LLVM: nounwind, willreturn.
 const _ = "tl_clear_error"
@@ -271,7 +271,7 @@ const _ = "tl_clear_error"
 // Threads: any thread; the callback is called on the thread that failed.
 // Returns: TL_OK.
 // Errors: none.
-// Cost: constant.
+// Cost: fast; constant.
 // Path: shim.
 const _ = "tl_set_error_callback"
 
@@ -284,7 +284,7 @@ const _ = "tl_set_error_callback"
 // Threads: any thread, also in a forked child.
 // Returns: the first row; *out_count is the number of rows.
 // Errors: TL_E_INVALID_ARGUMENT.
-// Cost: constant.
+// Cost: fast; constant.
 // Path: shim.
 const _ = "tl_symbols"
 
@@ -300,7 +300,7 @@ const _ = "tl_symbols"
 // Returns: TL_OK, also when the thread was not attached, or why the thread is still
 // attached.
 // Errors: TL_E_BUSY (from inside a callback).
-// Cost: constant.
+// Cost: slow call; constant.
 // Path: shim.
 const _ = "tl_thread_detach"
 
@@ -313,7 +313,7 @@ const _ = "tl_thread_detach"
 // Returns: TL_OK, or what went wrong.
 // Errors: TL_E_OUT_OF_MEMORY (nothing works), TL_E_INVALID_ARGUMENT (a setting in the
 // environment: everything works, or where it is GOMEMLIMIT, GOMAXPROCS or GODEBUG, nothing).
-// Cost: about a millisecond the first time.
+// Cost: slow call; about a millisecond the first time.
 //
 //export tlgo_mem_manager_init
 func tlgo_mem_manager_init(c uintptr) int32 {
@@ -329,7 +329,7 @@ func tlgo_mem_manager_init(c uintptr) int32 {
 // Threads: any thread, while no other has open scopes.
 // Returns: TL_OK, or why nothing was done.
 // Errors: TL_E_BUSY.
-// Cost: linear in what the scopes hold.
+// Cost: slow call; linear in what the scopes hold.
 //
 //export tlgo_mem_manager_shutdown
 func tlgo_mem_manager_shutdown(c uintptr) int32 {

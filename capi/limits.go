@@ -121,7 +121,7 @@ type tl_pool_key_stats struct {
 // Returns: TL_OK, or why the limits stay as they were.
 // Errors: TL_E_DEVICE (no such device), TL_E_INVALID_ARGUMENT (a soft limit above
 // the hard one).
-// Cost: one cgo call; linear in the idle memory that is given back.
+// Cost: slow call; linear in the idle memory that is given back.
 //
 //export tlgo_mem_set_limit
 func tlgo_mem_set_limit(c uintptr, device int32, softBytes, hardBytes uint64) int32 {
@@ -136,7 +136,7 @@ func tlgo_mem_set_limit(c uintptr, device int32, softBytes, hardBytes uint64) in
 // Threads: any thread.
 // Returns: TL_OK, or why nothing was written.
 // Errors: TL_E_DEVICE (no such device), TL_E_INVALID_ARGUMENT (NULL).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_mem_get_limit
 func tlgo_mem_get_limit(c uintptr, device int32, outSoftBytes, outHardBytes uintptr) int32 {
@@ -156,7 +156,7 @@ func tlgo_mem_get_limit(c uintptr, device int32, outSoftBytes, outHardBytes uint
 // Returns: TL_OK, or why nothing was filled in.
 // Errors: TL_E_DEVICE (no such device), TL_E_INVALID_ARGUMENT (NULL, or a
 // struct_size below 16).
-// Cost: linear in the number of threads, pools and keys of the tensor pool.
+// Cost: slow call; linear in the number of threads, pools and keys of the tensor pool.
 //
 //export tlgo_mem_usage
 func tlgo_mem_usage(c uintptr, device int32, outInfo uintptr) int32 {
@@ -173,7 +173,7 @@ func tlgo_mem_usage(c uintptr, device int32, outInfo uintptr) int32 {
 // Threads: any thread; the callback serves all threads, and may run on several at once.
 // Returns: TL_OK, or why the runtime could not start.
 // Errors: TL_E_OUT_OF_MEMORY.
-// Cost: constant.
+// Cost: fast; constant.
 // Path: shim.
 const _ = "tl_mem_set_out_of_memory_callback"
 
@@ -191,7 +191,7 @@ const _ = "tl_mem_set_out_of_memory_callback"
 // Returns: TL_OK, or why the limits stay as they were.
 // Errors: TL_E_INVALID_ARGUMENT (more than 1024 tensors of a key),
 // TL_E_OUT_OF_MEMORY (no memory for tables of more tensors).
-// Cost: linear in what is kept.
+// Cost: slow call; linear in what is kept.
 //
 //export tlgo_pool_set_limits
 func tlgo_pool_set_limits(c, perKey, bytes uintptr) int32 {
@@ -210,7 +210,7 @@ func tlgo_pool_set_limits(c, perKey, bytes uintptr) int32 {
 // Threads: any thread.
 // Returns: TL_OK, or why nothing was filled in.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, or a struct_size below 16).
-// Cost: linear in the number of keys, and the sorting of them.
+// Cost: slow call; linear in the number of keys, and the sorting of them.
 //
 //export tlgo_pool_key_stats_get
 func tlgo_pool_key_stats_get(c, rank, outStats uintptr) int32 {

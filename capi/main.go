@@ -77,6 +77,14 @@
 //
 // No function is async-signal-safe.
 //
+// # Cost
+//
+// Each line Cost begins with what a call may cost in the steady state, that is,
+// once the program has had as much as it uses. fast: no call of the slow path,
+// which is written in Go; at most one call in twenty makes one. grows: the same
+// but where memory grows, at most one call in ten. slow call: one call of the
+// slow path, some 100 ns, or of the system, and what the rest of the line says.
+//
 // # Callbacks
 //
 // Destructors and deleters run on the thread that dropped the last reference.

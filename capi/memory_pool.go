@@ -96,7 +96,7 @@ type tl_memory_pool_stats struct {
 // allocator returned NULL, or no memory for tables), TL_E_DEVICE (the allocator
 // returned memory that is misaligned or at an impossible address), TL_E_LIMIT
 // (1023 pools, or a limit of the memory).
-// Cost: one call of the allocator, and two of the system for tables.
+// Cost: slow call; one call of the allocator, and two of the system for tables.
 //
 //export tlgo_memory_pool_create
 func tlgo_memory_pool_create(c, allocator, initialBytes, outPool uintptr) int32 {
@@ -118,8 +118,8 @@ func tlgo_memory_pool_create(c, allocator, initialBytes, outPool uintptr) int32 
 // chunk, or there is no memory for tables), TL_E_LIMIT (see
 // tl_memory_pool_set_limit and tl_mem_set_limit), TL_E_DEVICE (the allocator returned memory that is
 // misaligned or overlaps an earlier chunk).
-// Cost: about 5 ns for the size that was given back last; else about 50 ns, and at most
-// logarithmic in the number of blocks.
+// Cost: fast; about 5 ns for the size that was given back last; else about 50 ns, and at most logarithmic in
+// the number of blocks.
 // Path: fast.
 //
 //export tlgo_memory_pool_allocate
@@ -137,7 +137,7 @@ func tlgo_memory_pool_allocate(c, p, bytes uintptr) uintptr {
 // Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_UNKNOWN_POINTER (no live block of
 // this pool starts there: the block was given back already, or the address lies inside
 // a block, belongs to another pool or to none).
-// Cost: about 5 ns for the block that was given out last; else about 50 ns.
+// Cost: fast; about 5 ns for the block that was given out last; else about 50 ns.
 // Path: fast.
 //
 //export tlgo_memory_pool_deallocate
@@ -164,7 +164,7 @@ func tlgo_memory_pool_deallocate(c, p, block uintptr) int32 {
 // streams, and stream is not NULL), TL_E_OVERFLOW (more bytes than a block can
 // have), TL_E_OUT_OF_MEMORY, TL_E_LIMIT, TL_E_DEVICE, as with
 // tl_memory_pool_allocate.
-// Cost: one cgo call; linear in the number of blocks that wait.
+// Cost: slow call; linear in the number of blocks that wait.
 //
 //export tlgo_memory_pool_allocate_async
 func tlgo_memory_pool_allocate_async(c, p, bytes, stream uintptr) uintptr {
@@ -191,7 +191,7 @@ func tlgo_memory_pool_allocate_async(c, p, bytes, stream uintptr) uintptr {
 // of this pool starts there), TL_E_UNSUPPORTED (the device has no streams, and
 // stream is not NULL), TL_E_OUT_OF_MEMORY (no memory for an event), TL_E_DEVICE
 // (the driver did not record one).
-// Cost: one cgo call, and two calls of the driver.
+// Cost: slow call; two calls of the driver.
 //
 //export tlgo_memory_pool_deallocate_async
 func tlgo_memory_pool_deallocate_async(c, p, block, stream uintptr) int32 {
@@ -215,7 +215,7 @@ func tlgo_memory_pool_deallocate_async(c, p, block, stream uintptr) int32 {
 // Returns: TL_OK, or why nothing was done.
 // Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the driver fails to tell
 // when the streams are done).
-// Cost: linear in the most blocks that the pool ever had.
+// Cost: slow call; linear in the most blocks that the pool ever had.
 //
 //export tlgo_memory_pool_reset
 func tlgo_memory_pool_reset(c, p uintptr) int32 {
@@ -232,8 +232,8 @@ func tlgo_memory_pool_reset(c, p uintptr) int32 {
 // Returns: TL_OK, or what went wrong.
 // Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the device did not
 // take a chunk back; the pool gives it up nevertheless).
-// Cost: linear in the number of chunks, and a call of the allocator for each chunk that
-// it gives back.
+// Cost: slow call; linear in the number of chunks, and a call of the allocator for each chunk that it gives
+// back.
 //
 //export tlgo_memory_pool_trim
 func tlgo_memory_pool_trim(c, p uintptr) int32 {
@@ -254,7 +254,7 @@ func tlgo_memory_pool_trim(c, p uintptr) int32 {
 // Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_BUSY (blocks are live),
 // TL_E_DEVICE (the device did not take a chunk back; the pool has ended
 // nevertheless).
-// Cost: a call of the allocator for each chunk.
+// Cost: slow call; a call of the allocator for each chunk.
 //
 //export tlgo_memory_pool_destroy
 func tlgo_memory_pool_destroy(c, p uintptr) int32 {
@@ -274,8 +274,7 @@ func tlgo_memory_pool_destroy(c, p uintptr) int32 {
 // Returns: TL_OK, or what went wrong.
 // Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the device did not
 // take a chunk back; the limit is set nevertheless).
-// Cost: one cgo call; with more reserved than the limit, that of
-// tl_memory_pool_trim.
+// Cost: slow call; with more reserved than the limit, that of tl_memory_pool_trim.
 //
 //export tlgo_memory_pool_set_limit
 func tlgo_memory_pool_set_limit(c, p, bytes uintptr) int32 {
@@ -292,7 +291,7 @@ func tlgo_memory_pool_set_limit(c, p, bytes uintptr) int32 {
 // Threads: any thread.
 // Returns: TL_OK, or why nothing was written.
 // Errors: TL_E_INVALID_ARGUMENT (no such pool, NULL, struct_size not set).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_memory_pool_stats_get
 func tlgo_memory_pool_stats_get(c, p, outStats uintptr) int32 {

@@ -62,8 +62,7 @@ type tl_type_desc struct {
 // Threads: any thread; the calling one owns the object's count.
 // Returns: the object, NULL on failure or for zero bytes.
 // Errors: TL_E_OUT_OF_MEMORY.
-// Cost: about 3 ns up to 64 KiB; a cgo call into the slow path once in tens of
-// calls.
+// Cost: fast; about 3 ns up to 64 KiB.
 // Path: fast.
 // LLVM: returns noalias.
 //
@@ -80,7 +79,7 @@ func tlgo_mem_alloc(c, bytes uintptr) uintptr {
 // Threads: any thread; the calling one owns the object's count.
 // Returns: the object, NULL on failure or for zero bytes.
 // Errors: TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: about 3 ns up to 64 KiB.
+// Cost: fast; about 3 ns up to 64 KiB.
 // Path: fast.
 //
 //export tlgo_mem_new
@@ -96,7 +95,7 @@ func tlgo_mem_new(c, bytes uintptr) uintptr {
 // Threads: any thread; the calling one owns the object's count.
 // Returns: the object, NULL on failure or for zero bytes.
 // Errors: TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: tl_mem_new and a memset.
+// Cost: fast; tl_mem_new and a memset.
 // Path: fast.
 //
 //export tlgo_mem_new_zeroed
@@ -121,8 +120,7 @@ func tlgo_mem_new_zeroed(c, bytes uintptr) uintptr {
 // TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (typed, a Vec, a
 // tensor, foreign, or arena or frame memory), TL_E_BUSY (it would have to move,
 // and another holder has a reference), TL_E_OUT_OF_MEMORY.
-// Cost: only the call while the size class stays the same, else an allocation and a
-// copy.
+// Cost: grows; only the call while the size class stays the same, else an allocation and a copy.
 //
 //export tlgo_mem_realloc
 func tlgo_mem_realloc(c, pointer, bytes uintptr) uintptr {
@@ -146,7 +144,7 @@ func tlgo_mem_realloc(c, pointer, bytes uintptr) uintptr {
 // Returns: TL_OK, or why the object was not freed.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_BUSY
 // (a reference is held).
-// Cost: about 3 ns by the owner.
+// Cost: fast; about 3 ns by the owner.
 // Path: fast.
 //
 //export tlgo_mem_free
@@ -163,7 +161,7 @@ func tlgo_mem_free(c, pointer uintptr) int32 {
 // Returns: TL_OK, or why the object was not freed.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_BUSY
 // (a reference is held).
-// Cost: about 3 ns by the owner.
+// Cost: fast; about 3 ns by the owner.
 // Path: fast.
 //
 //export tlgo_mem_dealloc
@@ -180,7 +178,7 @@ func tlgo_mem_dealloc(c, pointer uintptr) int32 {
 // Threads: any thread; the calling one owns the object's count.
 // Returns: the object, NULL on failure or for zero bytes.
 // Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_OUT_OF_MEMORY.
-// Cost: about 3 ns up to 64 KiB.
+// Cost: fast; about 3 ns up to 64 KiB.
 // Path: fast.
 // LLVM: returns noalias.
 //
@@ -198,7 +196,7 @@ func tlgo_alloc_tmp(c uintptr, bytes int64) uintptr {
 // Returns: TL_OK, or why the object was not freed.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_BUSY
 // (a reference is held).
-// Cost: about 3 ns by the owner.
+// Cost: fast; about 3 ns by the owner.
 // Path: fast.
 //
 //export tlgo_free_tmp
@@ -219,8 +217,7 @@ func tlgo_free_tmp(c, pointer uintptr) int32 {
 // Errors: TL_E_INVALID_ARGUMENT (NULL, size 0, an offset that is not a multiple
 // of 8, given twice or outside the size, unknown flags), TL_E_LIMIT (too many
 // types), TL_E_OUT_OF_MEMORY (no memory for the offsets).
-// Cost: linear in the number of pointers and the length of the name, however many
-// types there are.
+// Cost: slow call; linear in the number of pointers and the length of the name, however many types there are.
 //
 //export tlgo_type_define
 func tlgo_type_define(c, description, out uintptr) int32 {
@@ -237,7 +234,7 @@ func tlgo_type_define(c, description, out uintptr) int32 {
 // Returns: the object, NULL on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such type), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: about 3 ns and a memset up to 64 KiB.
+// Cost: fast; about 3 ns and a memset up to 64 KiB.
 // Path: fast.
 //
 //export tlgo_object_new
@@ -258,7 +255,7 @@ func tlgo_object_new(c uintptr, kind uint32) uintptr {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (arena or frame memory, whose size is not known),
 // TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: linear in what is copied.
+// Cost: slow call; linear in what is copied.
 //
 //export tlgo_mem_deep_clone
 func tlgo_mem_deep_clone(c, pointer uintptr) uintptr {
@@ -277,7 +274,7 @@ func tlgo_mem_deep_clone(c, pointer uintptr) uintptr {
 // counted.
 // Returns: the number of objects freed, -1 on failure.
 // Errors: TL_E_OUT_OF_MEMORY.
-// Cost: linear in the typed objects of the thread and what they refer to.
+// Cost: slow call; linear in the typed objects of the thread and what they refer to.
 // Fails: -1.
 //
 //export tlgo_mem_collect_cycles

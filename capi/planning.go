@@ -59,7 +59,7 @@ type tl_plan_buffer struct {
 // Returns: TL_OK and the plan in *out_plan, or why none was made.
 // Errors: TL_E_INVALID_ARGUMENT (no out_plan), TL_E_LIMIT (65,536 plans),
 // TL_E_OUT_OF_MEMORY.
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_plan_create
 func tlgo_plan_create(c, outPlan uintptr) int32 {
@@ -74,7 +74,7 @@ func tlgo_plan_create(c, outPlan uintptr) int32 {
 // Threads: any thread.
 // Returns: TL_OK, also for NULL, or why nothing was done.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_plan_destroy
 func tlgo_plan_destroy(c, plan uintptr) int32 {
@@ -96,7 +96,7 @@ func tlgo_plan_destroy(c, plan uintptr) int32 {
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, an alignment that is not a power of two,
 // end is not above first), TL_E_OVERFLOW (more bytes than any memory has), TL_E_LIMIT
 // (16,777,216 buffers), TL_E_OUT_OF_MEMORY.
-// Cost: one cgo call; tl_plan_add_buffers adds many with one.
+// Cost: slow call; tl_plan_add_buffers adds many with one.
 // Fails: -1.
 //
 //export tlgo_plan_add_buffer
@@ -118,7 +118,7 @@ func tlgo_plan_add_buffer(c, plan, bytes, alignment uintptr, first, end int64) i
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, no array, or what tl_plan_add_buffer
 // refuses), TL_E_OVERFLOW (more bytes than any memory has), TL_E_LIMIT (16,777,216
 // buffers), TL_E_OUT_OF_MEMORY.
-// Cost: one cgo call, and about 20 ns for each.
+// Cost: slow call; about 20 ns for each.
 // Fails: -1.
 //
 //export tlgo_plan_add_buffers
@@ -137,7 +137,7 @@ func tlgo_plan_add_buffers(c, plan, buffers, n uintptr) int64 {
 // Returns: TL_OK, or why nothing was changed.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or buffers, the buffer is not inside its
 // base at that offset or is pinned, or each would lie in the other).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_plan_alias
 func tlgo_plan_alias(c, plan uintptr, buffer, base int64, offset uintptr) int32 {
@@ -156,7 +156,7 @@ func tlgo_plan_alias(c, plan uintptr, buffer, base int64, offset uintptr) int32 
 // Returns: TL_OK, or why nothing was changed.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, an alias, an offset that is
 // not a multiple of the alignment), TL_E_OVERFLOW (an offset that no memory has).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_plan_pin
 func tlgo_plan_pin(c, plan uintptr, buffer int64, offset uintptr) int32 {
@@ -176,7 +176,7 @@ func tlgo_plan_pin(c, plan uintptr, buffer int64, offset uintptr) int32 {
 // Returns: TL_OK, or why nothing was changed.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, steps in which the buffer is
 // not alive), TL_E_OUT_OF_MEMORY.
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_plan_add_gap
 func tlgo_plan_add_gap(c, plan uintptr, buffer, first, end int64) int32 {
@@ -194,7 +194,7 @@ func tlgo_plan_add_gap(c, plan uintptr, buffer, first, end int64) int32 {
 // Returns: TL_OK, or why nothing was changed.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, no name or one above 4095 bytes),
 // TL_E_OUT_OF_MEMORY.
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_plan_set_name
 func tlgo_plan_set_name(c, plan uintptr, buffer int64, name uintptr) int32 {
@@ -213,7 +213,7 @@ func tlgo_plan_set_name(c, plan uintptr, buffer int64, name uintptr) int32 {
 // limit.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan), TL_E_LIMIT (1024 spaces),
 // TL_E_OUT_OF_MEMORY.
-// Cost: one cgo call.
+// Cost: slow call.
 // Fails: -1.
 //
 //export tlgo_plan_add_space
@@ -235,7 +235,7 @@ func tlgo_plan_add_space(c, plan, capacity uintptr) int64 {
 // Returns: TL_OK, or why nothing was changed.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, buffer or space, or no array),
 // TL_E_OUT_OF_MEMORY.
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_plan_set_spaces
 func tlgo_plan_set_spaces(c, plan uintptr, buffer int64, spaces, n uintptr) int32 {
@@ -253,7 +253,7 @@ func tlgo_plan_set_spaces(c, plan uintptr, buffer int64, spaces, n uintptr) int3
 // their frames, and pins, aliases and alignments hold; else the solution has a
 // defect, which is one of this library, and the message names it.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution), TL_E_OUT_OF_MEMORY.
-// Cost: grows with the square of the number of buffers.
+// Cost: slow call; grows with the square of the number of buffers.
 //
 //export tlgo_plan_validate
 func tlgo_plan_validate(c, plan uintptr) int32 {
@@ -270,7 +270,7 @@ func tlgo_plan_validate(c, plan uintptr) int32 {
 // Threads: any thread.
 // Returns: the number; -1 on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan).
-// Cost: one cgo call.
+// Cost: slow call.
 // Fails: -1.
 //
 //export tlgo_plan_num_buffers
@@ -290,7 +290,7 @@ func tlgo_plan_num_buffers(c, plan uintptr) int64 {
 // Threads: any thread.
 // Returns: bytes; 0 on failure, with the status set.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_plan_frame_bytes
 func tlgo_plan_frame_bytes(c, plan uintptr) uintptr {
@@ -305,7 +305,7 @@ func tlgo_plan_frame_bytes(c, plan uintptr) uintptr {
 // Threads: any thread.
 // Returns: bytes; 0 on failure, with the status set.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or space, or there is no solution).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_plan_space_bytes
 func tlgo_plan_space_bytes(c, plan uintptr, space int64) uintptr {
@@ -325,7 +325,7 @@ func tlgo_plan_space_bytes(c, plan uintptr, space int64) uintptr {
 // Threads: any thread.
 // Returns: bytes; 0 on failure, with the status set.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_plan_lower_bound
 func tlgo_plan_lower_bound(c, plan uintptr) uintptr {
@@ -341,7 +341,7 @@ func tlgo_plan_lower_bound(c, plan uintptr) uintptr {
 // Threads: any thread.
 // Returns: true when that is proved; false when it is not known, and on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_plan_is_optimal
 func tlgo_plan_is_optimal(c, plan uintptr) bool {
@@ -359,7 +359,7 @@ func tlgo_plan_is_optimal(c, plan uintptr) bool {
 // Returns: true when that is proved for the plan as it is; false when it is not known,
 // and on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_plan_is_infeasible
 func tlgo_plan_is_infeasible(c, plan uintptr) bool {
@@ -377,7 +377,7 @@ func tlgo_plan_is_infeasible(c, plan uintptr) bool {
 // Threads: any thread.
 // Returns: bytes; SIZE_MAX on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, or there is no solution).
-// Cost: one cgo call; tl_plan_offsets returns all of them with one.
+// Cost: slow call; tl_plan_offsets returns all of them with one.
 // Fails: SIZE_MAX.
 //
 //export tlgo_plan_offset
@@ -399,7 +399,7 @@ func tlgo_plan_offset(c, plan uintptr, buffer int64) uintptr {
 // Threads: any thread.
 // Returns: the space's index, 0 in a plan without spaces; -1 on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, or there is no solution).
-// Cost: one cgo call.
+// Cost: slow call.
 // Fails: -1.
 //
 //export tlgo_plan_space_of
@@ -420,7 +420,7 @@ func tlgo_plan_space_of(c, plan uintptr, buffer int64) int64 {
 // Returns: TL_OK, or why nothing was written.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, there is no solution, n is not the
 // number of buffers, no array).
-// Cost: one cgo call, and about 2 ns for each.
+// Cost: slow call; about 2 ns for each.
 //
 //export tlgo_plan_offsets
 func tlgo_plan_offsets(c, plan, outOffsets, outSpaces, n uintptr) int32 {

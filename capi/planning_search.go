@@ -95,7 +95,7 @@ type tl_plan_options struct {
 // that cover a whole life, sizes that add up to more than 2^61), TL_E_LIMIT (a buffer fits
 // into none of its spaces; the message names it, and tl_plan_is_infeasible tells whether
 // that is proved), TL_E_OUT_OF_MEMORY.
-// Cost: one cgo call and what the budget allows.
+// Cost: slow call; what the budget allows.
 //
 //export tlgo_plan_solve
 func tlgo_plan_solve(c, plan uintptr, budgetMs int64) int32 {
@@ -114,7 +114,7 @@ func tlgo_plan_solve(c, plan uintptr, budgetMs int64) int32 {
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, no options, a struct_size that is too
 // small, a negative number, and as tl_plan_solve), TL_E_LIMIT (a buffer fits into none of
 // its spaces; the message names it), TL_E_OUT_OF_MEMORY.
-// Cost: one cgo call and what the budget allows.
+// Cost: slow call; what the budget allows.
 //
 //export tlgo_plan_solve_with
 func tlgo_plan_solve_with(c, plan, options uintptr) int32 {

@@ -49,7 +49,7 @@ import (
 // Returns: TL_OK, or why the profile is not complete.
 // Errors: TL_E_INVALID_ARGUMENT (no path, the file cannot be written, or it is a pipe that
 // no process reads), TL_E_OUT_OF_MEMORY.
-// Cost: linear in the memory in use; symbols and lines are looked up in files.
+// Cost: slow call; linear in the memory in use; symbols and lines are looked up in files.
 //
 //export tlgo_profile_write
 func tlgo_profile_write(c, path uintptr) int32 {
@@ -72,8 +72,8 @@ func tlgo_profile_write(c, path uintptr) int32 {
 // Returns: TL_OK, or why no trace was begun.
 // Errors: TL_E_INVALID_ARGUMENT (no path, or the file cannot be written), TL_E_BUSY (a
 // trace runs already), TL_E_OUT_OF_MEMORY.
-// Cost: linear in the memory in use. While a trace runs an allocation or release takes
-// about 3 microseconds and 140 bytes of the file.
+// Cost: slow call; linear in the memory in use. While a trace runs an allocation or release takes about 3
+// microseconds and 140 bytes of the file.
 // Path: fast.
 //
 //export tlgo_trace_start
@@ -91,7 +91,7 @@ func tlgo_trace_start(c, path uintptr) int32 {
 // Returns: TL_OK, or why the file is not complete.
 // Errors: TL_E_INVALID_ARGUMENT (no trace runs; or part of the file could not be
 // written: the message says how many events were lost).
-// Cost: linear in the call stacks of the trace; symbols are looked up in files.
+// Cost: slow call; linear in the call stacks of the trace; symbols are looked up in files.
 // Path: fast.
 //
 //export tlgo_trace_stop
@@ -108,7 +108,7 @@ func tlgo_trace_stop(c uintptr) int32 {
 // Threads: any thread.
 // Returns: TL_OK, also without a trace, or why no mark was written.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes).
-// Cost: one cgo call, and that of tl_stats_get while a trace runs.
+// Cost: slow call; that of tl_stats_get while a trace runs.
 //
 //export tlgo_trace_mark
 func tlgo_trace_mark(c, name uintptr) int32 {
@@ -128,7 +128,7 @@ func tlgo_trace_mark(c, name uintptr) int32 {
 // Threads: any thread. Memory that others use meanwhile may be missing or too much.
 // Returns: TL_OK, or why the file is not complete.
 // Errors: TL_E_INVALID_ARGUMENT (no path, or the file cannot be written).
-// Cost: linear in the memory in use; symbols are looked up in files.
+// Cost: slow call; linear in the memory in use; symbols are looked up in files.
 //
 //export tlgo_snapshot_write
 func tlgo_snapshot_write(c, path uintptr) int32 {

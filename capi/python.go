@@ -38,7 +38,7 @@ import (
 // Threads: any thread, also in a forked child.
 // Returns: the block, NULL on failure.
 // Errors: TL_E_OUT_OF_MEMORY.
-// Cost: about 5 ns up to 64 KiB, 20 ns above from the pool.
+// Cost: fast; about 5 ns up to 64 KiB, 20 ns above from the pool.
 // Path: fast.
 //
 //export tlgo_numpy_malloc
@@ -54,7 +54,7 @@ func tlgo_numpy_malloc(c, ctx, bytes uintptr) uintptr {
 // Threads: any thread, also in a forked child.
 // Returns: the block, NULL on failure.
 // Errors: TL_E_OUT_OF_MEMORY (also when the product overflows).
-// Cost: that of tl_numpy_malloc, and of the zeros.
+// Cost: fast; that of tl_numpy_malloc, and of the zeros.
 // Path: fast.
 //
 //export tlgo_numpy_calloc
@@ -75,8 +75,7 @@ func tlgo_numpy_calloc(c, ctx, count, bytes uintptr) uintptr {
 // such block, or an address that malloc cannot have returned), TL_E_INTERIOR_POINTER,
 // TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an object that is not plain bytes, an arena, a
 // frame). Other memory goes to realloc().
-// Cost: only the call when the new size fits and leaves less than half of the block
-// empty, else a copy.
+// Cost: grows; only the call when the new size fits and leaves less than half of the block empty, else a copy.
 // Path: fast.
 // Trusts: block.
 //
@@ -115,7 +114,7 @@ func numpyRealloc(o *object.Context, block, bytes uintptr) uintptr {
 // Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no such block, or an
 // address that malloc cannot have returned), TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (an arena, a frame).
-// Cost: about 8 ns up to 64 KiB, 20 ns above.
+// Cost: fast; about 8 ns up to 64 KiB, 20 ns above.
 // Path: shim.
 // Trusts: block.
 const _ = "tl_numpy_free"
@@ -142,7 +141,7 @@ func tlentry_numpy_free(c, block uintptr) bool {
 // Threads: any thread.
 // Returns: its address.
 // Errors: none.
-// Cost: constant.
+// Cost: fast; constant.
 // Path: shim.
 // LLVM: nounwind, returns nonnull.
 const _ = "tl_numpy_handler"
@@ -163,7 +162,7 @@ const _ = "tl_numpy_handler"
 // Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes), TL_E_UNSUPPORTED
 // (the functions of CPython 3.10 and later are not among the symbols of the process),
 // TL_E_LIMIT (a ninth folder).
-// Cost: a lookup of symbols.
+// Cost: slow call; a lookup of symbols.
 // Path: shim.
 // LLVM: nounwind.
 const _ = "tl_python_lines"
@@ -181,8 +180,8 @@ const _ = "tl_python_lines"
 // hold the lock; another interpreter than the first one), so that the caller names
 // its line by tl_track_site.
 // Errors: none.
-// Cost: about 2 ns where the allocation was not recorded; the stack and one cgo call
-// where it was, and, with TL_TRACK=1, always.
+// Cost: fast; about 2 ns where the allocation was not recorded; the stack and one cgo call where it was, and,
+// with TL_TRACK=1, always.
 // Path: shim.
 const _ = "tl_python_site"
 
@@ -212,7 +211,7 @@ const _ = "tl_python_api"
 // Returns: TL_OK, or why nothing was changed.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, a NULL function or exception, a struct_size that is
 // too small, or a negative interpreter), TL_E_BUSY (another interpreter has attached itself).
-// Cost: constant.
+// Cost: slow call; constant.
 // Path: shim.
 // LLVM: nounwind.
 const _ = "tl_python_attach"
@@ -233,7 +232,7 @@ const _ = "tl_python_attach"
 // TL_E_UNSUPPORTED (no tl_python_attach, or as tl_tensor_to_dlpack and
 // tl_tensor_to_dlpack_legacy), TL_E_INVALID_ARGUMENT (another major version),
 // TL_E_OUT_OF_MEMORY.
-// Cost: tl_tensor_to_dlpack and a capsule.
+// Cost: fast; tl_tensor_to_dlpack and a capsule.
 // Path: shim.
 const _ = "tl_python_capsule"
 
@@ -256,7 +255,7 @@ const _ = "tl_python_capsule"
 // TL_E_UNSUPPORTED (no tl_python_attach, not a tensor, or one in a slot, without axes,
 // on a device whose memory the CPU cannot use, or of an element type that Arrow does not
 // have: complex numbers and bfloat16), TL_E_OUT_OF_MEMORY.
-// Cost: tl_tensor_to_dlpack, an allocation and a capsule.
+// Cost: fast; tl_tensor_to_dlpack, an allocation and a capsule.
 // Path: shim.
 const _ = "tl_python_arrow"
 
@@ -272,6 +271,6 @@ const _ = "tl_python_arrow"
 // Returns: the capsule; NULL for NULL, and on failure with Python's error set: a
 // BufferError with the text of tl_last_error, or what PyCapsule_New has set.
 // Errors: TL_E_UNSUPPORTED (no tl_python_attach), TL_E_UNKNOWN_POINTER (not registered).
-// Cost: a capsule.
+// Cost: fast; a capsule.
 // Path: shim.
 const _ = "tl_python_registered"

@@ -42,7 +42,7 @@ import (
 // (inside a block that is registered), TL_E_UNSUPPORTED (another thread's arena
 // or frame), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
 // full).
-// Cost: about 3 ns for an object of the runtime, 15 ns for one from malloc.
+// Cost: fast; about 3 ns for an object of the runtime, 15 ns for one from malloc.
 // Path: fast.
 // Trusts: object.
 //
@@ -65,7 +65,7 @@ func tlgo_mem_register_struct(c, pointer uintptr) int32 {
 // (inside a block that is registered), TL_E_UNSUPPORTED (another thread's arena
 // or frame), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
 // full).
-// Cost: that of tl_mem_register_struct.
+// Cost: fast; that of tl_mem_register_struct.
 // Path: fast.
 // Trusts: object.
 //
@@ -87,7 +87,7 @@ func tlgo_mem_register_struct_named(c, pointer, name uintptr) int32 {
 // (inside a block that is registered), TL_E_UNSUPPORTED (another thread's arena
 // or frame), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
 // full).
-// Cost: that of tl_mem_register_struct.
+// Cost: fast; that of tl_mem_register_struct.
 // Path: fast.
 // Trusts: object.
 //
@@ -106,7 +106,7 @@ func tlgo_mem_register(c, pointer uintptr) int32 {
 // Returns: TL_OK, or why nothing was registered.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: about 3 ns.
+// Cost: fast; about 3 ns.
 // Path: fast.
 //
 //export tlgo_mem_register_ptr
@@ -124,7 +124,7 @@ func tlgo_mem_register_ptr(c, pointer uintptr) int32 {
 // Returns: TL_OK, or why nothing was registered.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: about 3 ns.
+// Cost: fast; about 3 ns.
 // Path: fast.
 //
 //export tlgo_mem_register_tensor
@@ -147,7 +147,7 @@ func tlgo_mem_register_tensor(c, tensor uintptr) int32 {
 // TL_E_INVALID_ARGUMENT (misaligned, not from malloc, too small, or not a
 // Vec), TL_E_ALREADY_REGISTERED (inside a registered block),
 // TL_E_OUT_OF_MEMORY.
-// Cost: about 3 ns.
+// Cost: fast; about 3 ns.
 // Path: fast.
 //
 //export tlgo_mem_register_vec_ptr
@@ -172,9 +172,8 @@ func tlgo_mem_register_vec_ptr(c, vec uintptr) int32 {
 // TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_OVERFLOW
 // (fifteen references float already), TL_E_UNSUPPORTED (arena memory: copy it
 // out).
-// Cost: about 5 ns for one of the newest 32 entries; for any other a lookup in the
-// scope's index, which in a large scope is one or two cache misses. A failure costs the
-// same.
+// Cost: fast; about 5 ns for one of the newest 32 entries; for any other a lookup in the scope's index, which
+// in a large scope is one or two cache misses. A failure costs the same.
 // Path: fast.
 //
 //export tlgo_mem_unregister
@@ -192,7 +191,7 @@ func tlgo_mem_unregister(c, pointer uintptr) int32 {
 // Returns: its argument, always; tl_last_status tells whether it was live, if
 // tl_clear_error was called before.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-// Cost: about 3 ns by the owner, one compare-and-swap by others.
+// Cost: fast; about 3 ns by the owner, one compare-and-swap by others.
 // Path: fast.
 // Fails: object.
 // LLVM: returned 0.
@@ -217,8 +216,7 @@ func tlgo_ptr_acquire(c, pointer uintptr) uintptr {
 // Threads: any thread.
 // Returns: TL_OK, or why nothing was released.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-// Cost: about 3 ns by the owner, one compare-and-swap by others, plus what
-// freeing costs.
+// Cost: fast; about 3 ns by the owner, one compare-and-swap by others, plus what freeing costs.
 // Path: fast.
 //
 //export tlgo_ptr_release
@@ -234,7 +232,7 @@ func tlgo_ptr_release(c, pointer uintptr) int32 {
 // Threads: any thread.
 // Returns: TL_OK, or why nothing was counted.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-// Cost: about 3 ns by the owner, one compare-and-swap by others.
+// Cost: fast; about 3 ns by the owner, one compare-and-swap by others.
 // Path: fast.
 //
 //export tlgo_ptr_inc_ref
@@ -254,7 +252,7 @@ func tlgo_ptr_inc_ref(c, pointer uintptr) int32 {
 // Threads: any thread.
 // Returns: 1 when the count reached 0 and the caller has to free, else 0.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-// Cost: about 3 ns by the owner, one compare-and-swap by others.
+// Cost: fast; about 3 ns by the owner, one compare-and-swap by others.
 // Path: fast.
 //
 //export tlgo_ptr_dec_ref
@@ -270,7 +268,7 @@ func tlgo_ptr_dec_ref(c, pointer uintptr) int32 {
 // Threads: any thread.
 // Returns: true when the pointer was live and a reference was dropped.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-// Cost: that of tl_ptr_release.
+// Cost: fast; that of tl_ptr_release.
 // Path: fast.
 //
 //export tlgo_ptr_release_bool
@@ -290,7 +288,7 @@ func tlgo_ptr_release_bool(c, pointer uintptr) bool {
 // Returns: the count; 1 for live arena and frame memory of the calling thread;
 // 0 for NULL; -1 when the pointer is not live.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-// Cost: about 3 ns.
+// Cost: fast; about 3 ns.
 // Path: fast.
 // Fails: -1.
 //
@@ -309,7 +307,7 @@ func tlgo_ptr_refcount(c, pointer uintptr) int64 {
 // Returns: TL_OK for the start of a live object, for live arena and frame
 // memory of the calling thread and for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-// Cost: about 3 ns.
+// Cost: fast; about 3 ns.
 // Path: fast.
 //
 //export tlgo_ptr_check
@@ -329,7 +327,7 @@ func tlgo_ptr_check(c, pointer uintptr) int32 {
 // Returns: TL_OK, also for what is shared already, or why nothing changed.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_BUSY
 // (another thread owns it).
-// Cost: one cgo call.
+// Cost: fast; that of tl_ptr_acquire.
 //
 //export tlgo_ptr_share
 func tlgo_ptr_share(c, pointer uintptr) int32 {
@@ -346,7 +344,7 @@ func tlgo_ptr_share(c, pointer uintptr) int32 {
 // Threads: any thread.
 // Returns: TL_OK, also for what is immortal already, or why nothing changed.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_ptr_make_immortal
 func tlgo_ptr_make_immortal(c, pointer uintptr) int32 {

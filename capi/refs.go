@@ -44,7 +44,7 @@ const _ = "tl_ref"
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (registered memory, arena or frame memory: only objects have
 // references).
-// Cost: about 3 ns.
+// Cost: fast; about 3 ns.
 // Path: fast.
 //
 //export tlgo_ref_of
@@ -62,7 +62,7 @@ func tlgo_ref_of(c, pointer uintptr) uint64 {
 // Returns: its argument, 0 on failure.
 // Errors: TL_E_NOT_LIVE (the object is gone), TL_E_INVALID_ARGUMENT (the word
 // is not a tl_ref).
-// Cost: about 2 ns by the owner, one compare-and-swap by others.
+// Cost: fast; about 2 ns by the owner, one compare-and-swap by others.
 // Path: fast.
 //
 //export tlgo_ref_acquire
@@ -85,8 +85,7 @@ func tlgo_ref_acquire(c uintptr, ref uint64) uint64 {
 // Returns: TL_OK, or why nothing was released.
 // Errors: TL_E_NOT_LIVE (the object is gone), TL_E_INVALID_ARGUMENT (the word
 // is not a tl_ref).
-// Cost: about 2 ns by the owner, one compare-and-swap by others, plus what
-// freeing costs.
+// Cost: fast; about 2 ns by the owner, one compare-and-swap by others, plus what freeing costs.
 // Path: fast.
 //
 //export tlgo_ref_release
@@ -103,7 +102,7 @@ func tlgo_ref_release(c uintptr, ref uint64) int32 {
 // Returns: the object, NULL for 0 and on failure.
 // Errors: TL_E_NOT_LIVE (the object is gone), TL_E_INVALID_ARGUMENT (the word
 // is not a tl_ref).
-// Cost: about 3 ns.
+// Cost: fast; about 3 ns.
 // Path: fast.
 //
 //export tlgo_ref_get
@@ -122,7 +121,7 @@ func tlgo_ref_get(c uintptr, ref uint64) uintptr {
 // Returns: TL_OK for a live object and for 0.
 // Errors: TL_E_NOT_LIVE (the object is gone), TL_E_INVALID_ARGUMENT (the word
 // is not a tl_ref).
-// Cost: about 2 ns.
+// Cost: fast; about 2 ns.
 // Path: fast.
 //
 //export tlgo_ref_check
@@ -145,7 +144,7 @@ func tlgo_ref_check(c uintptr, ref uint64) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (registered memory, arena or frame memory: only objects have
 // references).
-// Cost: about 3 ns.
+// Cost: fast; about 3 ns.
 // Path: fast.
 //
 //export tlgo_weak_of
@@ -166,7 +165,7 @@ func tlgo_weak_of(c, pointer uintptr) uint64 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (registered memory, arena or frame memory: only objects have
 // references), TL_E_BUSY (another thread owns it).
-// Cost: one cgo call the first time; about 3 ns once the object has no owner.
+// Cost: fast; that of tl_weak_of and, the first time, of tl_ptr_share.
 // Path: fast.
 //
 //export tlgo_weak_share
@@ -192,8 +191,7 @@ func tlgo_weak_share(c, pointer uintptr) uint64 {
 // Returns: the object, NULL for 0, when the object is gone and on failure.
 // Errors: TL_E_BUSY (the object lives and another thread owns it),
 // TL_E_INVALID_ARGUMENT (the word is not a tl_ref).
-// Cost: about 3 ns by the owner, one compare-and-swap for an object without an
-// owner.
+// Cost: fast; about 3 ns by the owner, one compare-and-swap for an object without an owner.
 // Path: fast.
 //
 //export tlgo_weak_get

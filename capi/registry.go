@@ -105,7 +105,7 @@ type tl_alloc_info struct {
 // Threads: any thread.
 // Returns: the array, NULL on failure or for zero bytes.
 // Errors: TL_E_INVALID_ARGUMENT (the product overflows), TL_E_OUT_OF_MEMORY.
-// Cost: that of malloc and of tl_registry_register.
+// Cost: fast; that of malloc and of tl_registry_register.
 // Path: fast.
 //
 //export tlgo_registry_new_array
@@ -131,9 +131,8 @@ func tlgo_registry_new_array(c, count, elementBytes uintptr) uintptr {
 // registered, or lies inside a registered block, or a registered block begins
 // in this one), TL_E_UNSUPPORTED (memory of the runtime; or no C++ runtime is
 // loaded), TL_E_OUT_OF_MEMORY.
-// Cost: about 40 ns together with tl_registry_unregister, when the table is in the
-// CPU's cache and the block lies inside 1 KiB of addresses; larger ones take several
-// locks.
+// Cost: fast; about 40 ns together with tl_registry_unregister, when the table is in the CPU's cache and the
+// block lies inside 1 KiB of addresses; larger ones take several locks.
 // Path: fast.
 // Trusts: pointer.
 //
@@ -154,7 +153,7 @@ func tlgo_registry_register(c, pointer, bytes uintptr, kind int32) int32 {
 // Errors: TL_E_INVALID_ARGUMENT (no deleter, an address that no block can have),
 // TL_E_ALREADY_REGISTERED (as tl_registry_register), TL_E_UNSUPPORTED (memory of the
 // runtime), TL_E_OUT_OF_MEMORY.
-// Cost: about 50 ns together with tl_registry_unregister, as tl_registry_register.
+// Cost: fast; about 50 ns together with tl_registry_unregister, as tl_registry_register.
 // Path: fast.
 // Trusts: pointer.
 //
@@ -181,7 +180,7 @@ func tlgo_registry_register_custom(c, pointer, bytes, deleter, ctx uintptr) int3
 // not an address), TL_E_ALREADY_REGISTERED (as tl_registry_register, or an
 // alias belongs to another block), TL_E_UNSUPPORTED (memory of the runtime; or
 // no C++ runtime is loaded), TL_E_OUT_OF_MEMORY.
-// Cost: one cgo call, and linear in n.
+// Cost: slow call; linear in n.
 // Trusts: real.
 //
 //export tlgo_registry_register_buffer
@@ -211,7 +210,7 @@ func tlgo_registry_register_buffer(c, real, bytes, aliases, n uintptr, kind int3
 // an address), TL_E_ALREADY_REGISTERED (as tl_registry_register, or an alias
 // belongs to another block), TL_E_UNSUPPORTED (memory of the runtime),
 // TL_E_OUT_OF_MEMORY.
-// Cost: one cgo call, and linear in n.
+// Cost: slow call; linear in n.
 // Trusts: real.
 //
 //export tlgo_registry_register_custom_buffer
@@ -233,7 +232,7 @@ func tlgo_registry_register_custom_buffer(c, real, bytes, aliases, n, deleter, c
 // Errors: TL_E_INVALID_ARGUMENT (not the id of a live buffer; alias is NULL or
 // outside the buffer), TL_E_ALREADY_REGISTERED (alias belongs to another block),
 // TL_E_OUT_OF_MEMORY.
-// Cost: about 40 ns together with tl_registry_unregister.
+// Cost: fast; about 40 ns together with tl_registry_unregister.
 // Path: fast.
 //
 //export tlgo_registry_add_alias
@@ -253,7 +252,7 @@ func tlgo_registry_add_alias(c uintptr, bufferId uint64, alias uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER (not registered, or not any more), TL_E_NOT_LIVE
 // (tl_ptr_dec_ref has brought it to zero; or it came from tl_aligned_alloc and was
 // never registered).
-// Cost: as tl_registry_register, and that of the deleter.
+// Cost: fast; as tl_registry_register, and that of the deleter.
 // Path: fast.
 //
 //export tlgo_registry_unregister
@@ -274,7 +273,7 @@ func tlgo_registry_unregister(c, pointer uintptr) int32 {
 // counts as registered after tl_ptr_dec_ref has brought its count to zero, until
 // tl_mem_free; tl_registry_info distinguishes the two.
 // Errors: none.
-// Cost: about 10 ns; one miss of the cache in a large table.
+// Cost: fast; about 10 ns; one miss of the cache in a large table.
 // Path: shim.
 // LLVM: nounwind.
 const _ = "tl_registry_is_registered"
@@ -288,7 +287,7 @@ const _ = "tl_registry_is_registered"
 // Threads: any thread; exact while no other registers or unregisters.
 // Returns: the bytes.
 // Errors: none.
-// Cost: one cgo call and one lock for each shard.
+// Cost: slow call; one lock for each shard.
 //
 //export tlgo_registry_total_bytes
 func tlgo_registry_total_bytes(c uintptr) uintptr {
@@ -304,7 +303,7 @@ func tlgo_registry_total_bytes(c uintptr) uintptr {
 // Threads: any thread; exact while no other registers or unregisters.
 // Returns: the number.
 // Errors: none.
-// Cost: one cgo call and one lock for each shard.
+// Cost: slow call; one lock for each shard.
 //
 //export tlgo_registry_num_pointers
 func tlgo_registry_num_pointers(c uintptr) uintptr {
@@ -320,7 +319,7 @@ func tlgo_registry_num_pointers(c uintptr) uintptr {
 // Threads: any thread; exact while no other registers or unregisters.
 // Returns: the number.
 // Errors: none.
-// Cost: one cgo call and one lock for each shard.
+// Cost: slow call; one lock for each shard.
 //
 //export tlgo_registry_num_buffers
 func tlgo_registry_num_buffers(c uintptr) uintptr {
@@ -338,7 +337,7 @@ func tlgo_registry_num_buffers(c uintptr) uintptr {
 // Errors: TL_E_INVALID_ARGUMENT (no out_info, struct_size not set),
 // TL_E_UNKNOWN_POINTER (not registered), TL_E_NOT_LIVE (its count is zero),
 // TL_E_UNSUPPORTED (memory of the runtime).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_registry_info
 func tlgo_registry_info(c, pointer, outInfo uintptr) int32 {
@@ -356,7 +355,7 @@ func tlgo_registry_info(c, pointer, outInfo uintptr) int32 {
 // Errors: TL_E_INVALID_ARGUMENT (a NULL array, or as tl_registry_register),
 // TL_E_ALREADY_REGISTERED (also when a pointer occurs twice), TL_E_UNSUPPORTED,
 // TL_E_OUT_OF_MEMORY.
-// Cost: one cgo call, and linear in n.
+// Cost: slow call; linear in n.
 // Trusts: pointers.
 //
 //export tlgo_registry_register_many
@@ -374,7 +373,7 @@ func tlgo_registry_register_many(c, pointers, bytes, n uintptr, kind int32) int3
 // Returns: how many references were dropped; when some pointers were refused,
 // tl_last_status tells why the last of them was.
 // Errors: TL_E_INVALID_ARGUMENT (a NULL array), TL_E_UNKNOWN_POINTER, TL_E_NOT_LIVE.
-// Cost: one cgo call, and linear in n.
+// Cost: slow call; linear in n.
 //
 //export tlgo_registry_unregister_many
 func tlgo_registry_unregister_many(c, pointers, n uintptr) uintptr {
@@ -390,7 +389,7 @@ func tlgo_registry_unregister_many(c, pointers, n uintptr) uintptr {
 // Threads: any thread.
 // Returns: TL_OK, or why nothing was written.
 // Errors: TL_E_INVALID_ARGUMENT (the file cannot be written).
-// Cost: linear in the number of registered pointers.
+// Cost: slow call; linear in the number of registered pointers.
 //
 //export tlgo_registry_print_statistics
 func tlgo_registry_print_statistics(c, path uintptr) int32 {
@@ -407,7 +406,7 @@ func tlgo_registry_print_statistics(c, path uintptr) int32 {
 // Threads: any thread.
 // Returns: the memory, NULL on failure or for zero bytes.
 // Errors: TL_E_INVALID_ARGUMENT (alignment is not a power of two), TL_E_OUT_OF_MEMORY.
-// Cost: that of malloc and of two compare-and-swaps.
+// Cost: fast; that of malloc and of two compare-and-swaps.
 // Path: fast.
 //
 //export tlgo_aligned_alloc
@@ -424,7 +423,7 @@ func tlgo_aligned_alloc(c, bytes, alignment uintptr) uintptr {
 // Returns: TL_OK, also for NULL, or why nothing was done.
 // Errors: TL_E_UNKNOWN_POINTER (not from tl_aligned_alloc, freed already, or
 // registered: then use tl_registry_unregister).
-// Cost: that of free and of one compare-and-swap.
+// Cost: fast; that of free and of one compare-and-swap.
 // Path: fast.
 //
 //export tlgo_aligned_free

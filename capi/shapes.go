@@ -94,7 +94,7 @@ type tl_vec_desc struct {
 // type, with another one, or inside a registered block), TL_E_UNSUPPORTED
 // (memory of the runtime that is no object of the type), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: that of tl_mem_register_struct; a Vec's data is looked up, too.
+// Cost: fast; that of tl_mem_register_struct; a Vec's data is looked up, too.
 // Path: fast.
 // Trusts: object.
 //
@@ -117,7 +117,7 @@ func tlgo_mem_register_struct_typed(c, pointer uintptr, kind uint32) int32 {
 // or too many bytes, no such element type, unknown flags), TL_E_UNSUPPORTED
 // (an element type that has a destructor or is a Vec), TL_E_LIMIT (too many
 // types), TL_E_OUT_OF_MEMORY (no memory for the offsets).
-// Cost: constant.
+// Cost: slow call; constant.
 //
 //export tlgo_type_define_vec
 func tlgo_type_define_vec(c, description, out uintptr) int32 {
@@ -135,7 +135,7 @@ func tlgo_type_define_vec(c, description, out uintptr) int32 {
 // Returns: TL_OK, or why nothing was set.
 // Errors: TL_E_INVALID_ARGUMENT (no such type, or not one of
 // tl_type_define_vec).
-// Cost: constant.
+// Cost: slow call; constant.
 //
 //export tlgo_vec_set_type
 func tlgo_vec_set_type(c uintptr, kind uint32) int32 {

@@ -77,7 +77,7 @@ type tl_tensor_shared struct {
 // TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (not a tensor, or one
 // whose memory other processes cannot map), TL_E_OUT_OF_MEMORY (no file
 // descriptor is left), TL_E_DEVICE (the kernel cannot make memory read-only).
-// Cost: four system calls; works in a child of fork().
+// Cost: slow call; four system calls; works in a child of fork().
 // Path: fast.
 //
 //export tlgo_tensor_share
@@ -106,7 +106,7 @@ func tlgo_tensor_share(c, t uintptr, flags uint32, out uintptr) int32 {
 // sealed), TL_E_OUT_OF_MEMORY (a limit, or no file descriptor or mapping is
 // left), TL_E_DEVICE (the system has no shared memory), TL_E_ARENA_EXHAUSTED
 // (the scope stack is full).
-// Cost: seven system calls, whatever the size; works in a child of fork().
+// Cost: slow call; seven system calls, whatever the size; works in a child of fork().
 // Path: fast.
 //
 //export tlgo_tensor_open

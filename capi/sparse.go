@@ -130,7 +130,7 @@ type tl_sparse_block_info struct {
 // indices more than 2^31 - 1 nonzeros, columns of a CSR matrix or rows of a CSC
 // matrix, 2^44 with others), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
 // scope stack is full).
-// Cost: one cgo call, three passes over the lengths, and an allocation for each block.
+// Cost: slow call; three passes over the lengths, and an allocation for each block.
 //
 //export tlgo_sparse_create
 func tlgo_sparse_create(c uintptr, format int32, rows, columns int64, value, index int32, lengths,
@@ -159,7 +159,7 @@ func tlgo_sparse_create(c uintptr, format int32, rows, columns int64, value, ind
 // TL_E_LIMIT (more than 2^31 - 1 columns or nonzeros with 32-bit indices, 2^44
 // with others), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
 // full).
-// Cost: one cgo call, a copy, and a check of every index.
+// Cost: slow call; a copy, and a check of every index.
 //
 //export tlgo_sparse_from_csr
 func tlgo_sparse_from_csr(c uintptr, rows, columns, nonzeros int64, value, index int32, values, indices, offsets,
@@ -184,7 +184,7 @@ func tlgo_sparse_from_csr(c uintptr, rows, columns, nonzeros int64, value, index
 // ascend, occur twice or are out of range, options that contradict each other),
 // TL_E_LIMIT (more than 2^31 - 1 rows or nonzeros with 32-bit indices, 2^44 with
 // others), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: one cgo call, a copy, and a check of every index.
+// Cost: slow call; a copy, and a check of every index.
 //
 //export tlgo_sparse_from_csc
 func tlgo_sparse_from_csc(c uintptr, rows, columns, nonzeros int64, value, index int32, values, indices, offsets,
@@ -211,7 +211,7 @@ func tlgo_sparse_from_csc(c uintptr, rows, columns, nonzeros int64, value, index
 // to their elements, or unknown flags),
 // TL_E_LIMIT (as tl_sparse_from_csr), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
 // (the scope stack is full).
-// Cost: one cgo call, and a check of every index.
+// Cost: slow call; a check of every index.
 //
 //export tlgo_sparse_wrap
 func tlgo_sparse_wrap(c uintptr, format int32, rows, columns, nonzeros int64, value, index int32, values, indices,
@@ -235,7 +235,7 @@ func tlgo_sparse_wrap(c uintptr, format int32, rows, columns, nonzeros int64, va
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such line, or
 // offsets that were changed).
-// Cost: a binary search over the blocks; no cgo call.
+// Cost: fast; a binary search over the blocks.
 // Path: fast.
 //
 //export tlgo_sparse_row
@@ -261,7 +261,7 @@ func tlgo_sparse_row(c, m uintptr, i int64, values, indices, length uintptr) int
 // TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (offsets at its ends
 // that were changed), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
 // full).
-// Cost: one cgo call, and one count for each block that it shows.
+// Cost: slow call; one count for each block that it shows.
 //
 //export tlgo_sparse_slice
 func tlgo_sparse_slice(c, m uintptr, start, stop int64) uintptr {
@@ -282,7 +282,7 @@ func tlgo_sparse_slice(c, m uintptr, start, stop int64) uintptr {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a sparse matrix), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
 // (the scope stack is full).
-// Cost: one cgo call and one count, however many blocks there are.
+// Cost: slow call; one count, however many blocks there are.
 //
 //export tlgo_sparse_transpose
 func tlgo_sparse_transpose(c, m uintptr) uintptr {
@@ -302,7 +302,7 @@ func tlgo_sparse_transpose(c, m uintptr) uintptr {
 // TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (a NULL output, or
 // offsets that were changed), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
 // scope stack is full).
-// Cost: one cgo call and a copy.
+// Cost: slow call; a copy.
 //
 //export tlgo_sparse_to_contiguous
 func tlgo_sparse_to_contiguous(c, m, values, indices, offsets uintptr) int32 {
@@ -326,7 +326,7 @@ func tlgo_sparse_to_contiguous(c, m, values, indices, offsets uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such block, a
 // NULL out_info or a wrong struct_size).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_sparse_block
 func tlgo_sparse_block(c, m uintptr, i int64, out uintptr) int32 {
@@ -347,7 +347,7 @@ func tlgo_sparse_block(c, m uintptr, i int64, out uintptr) int32 {
 // TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such block, or
 // a NULL output), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
 // full).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_sparse_block_tensors
 func tlgo_sparse_block_tensors(c, m uintptr, i int64, values, indices, offsets uintptr) int32 {
@@ -370,7 +370,7 @@ func tlgo_sparse_block_tensors(c, m uintptr, i int64, values, indices, offsets u
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (indices that do
 // not ascend, occur twice or are out of range, or offsets that were changed).
-// Cost: one cgo call, and a check of every index.
+// Cost: slow call; a check of every index.
 //
 //export tlgo_sparse_validate
 func tlgo_sparse_validate(c, m uintptr) int32 {
@@ -388,7 +388,7 @@ func tlgo_sparse_validate(c, m uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (a NULL out_info or
 // a wrong struct_size).
-// Cost: about as tl_tensor_info_get; no cgo call.
+// Cost: fast; about as tl_tensor_info_get.
 // Path: fast.
 //
 //export tlgo_sparse_info_get

@@ -38,8 +38,8 @@ import (
 // such device, or its driver failed), TL_E_INVALID_ARGUMENT (memory that was lent
 // is none of its device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
 // stack is full).
-// Cost: tl_tensor_empty and a copy; elements with gaps between them, on a device
-// whose memory the CPU cannot reach, go by way of the CPU.
+// Cost: slow call; tl_tensor_empty and a copy; elements with gaps between them, on a device whose memory the
+// CPU cannot reach, go by way of the CPU.
 //
 //export tlgo_tensor_to
 func tlgo_tensor_to(c, t uintptr, id int32) uintptr {
@@ -61,7 +61,7 @@ func tlgo_tensor_to(c, t uintptr, id int32) uintptr {
 // (not a tensor; to is read-only, has one element under several indices, or has
 // gaps on a device whose memory the CPU cannot reach; a device that cannot
 // copy), TL_E_DEVICE, TL_E_OUT_OF_MEMORY.
-// Cost: one cgo call and the copy.
+// Cost: slow call; the copy.
 //
 //export tlgo_tensor_copy
 func tlgo_tensor_copy(c, to, from uintptr) int32 {
@@ -82,7 +82,7 @@ func tlgo_tensor_copy(c, to, from uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor, a stream where the device has none, or a
 // borrowed buffer), TL_E_DEVICE (the tensor's device is not available).
-// Cost: one cgo call. The release costs an event for each stream.
+// Cost: slow call. The release costs an event for each stream.
 //
 //export tlgo_tensor_record_stream
 func tlgo_tensor_record_stream(c, t, stream uintptr) int32 {
@@ -105,7 +105,7 @@ func tlgo_tensor_record_stream(c, t, stream uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor, or a stream where the device has none),
 // TL_E_OUT_OF_MEMORY (no memory for an event), TL_E_DEVICE.
-// Cost: four calls of the driver for each stream.
+// Cost: slow call; four calls of the driver for each stream.
 //
 //export tlgo_tensor_sync_stream
 func tlgo_tensor_sync_stream(c, t, stream uintptr) int32 {

@@ -32,7 +32,7 @@ const compatDtype, compatDevice = 0, 0
 // Threads: any thread.
 // Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
 // Errors: TL_E_INVALID_ARGUMENT (no such dtype), TL_E_DEVICE (no such device).
-// Cost: about 20 ns.
+// Cost: fast; about 20 ns.
 // Path: fast.
 //
 //export tlgo_pool_acquire
@@ -52,7 +52,7 @@ func tlgo_pool_acquire(c, elements uintptr, dtype, device uint8) uintptr {
 // pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
 // TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY (another
 // holder has a reference).
-// Cost: about 20 ns.
+// Cost: fast; about 20 ns.
 // Path: fast.
 //
 //export tlgo_pool_release
@@ -71,7 +71,7 @@ func tlgo_pool_release(c, t, elements uintptr, dtype, device uint8) int32 {
 // Threads: any thread.
 // Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
 // Errors: none.
-// Cost: about 20 ns.
+// Cost: fast; about 20 ns.
 // Path: fast.
 //
 //export tlgo_pool_acquire_compat
@@ -93,7 +93,7 @@ func tlgo_pool_acquire_compat(c, elements uintptr) uintptr {
 // pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
 // TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY (another
 // holder has a reference).
-// Cost: about 20 ns.
+// Cost: fast; about 20 ns.
 // Path: fast.
 //
 //export tlgo_pool_release_compat
@@ -112,7 +112,7 @@ func tlgo_pool_release_compat(c, t, elements uintptr) int32 {
 // Threads: any thread.
 // Returns: the number.
 // Errors: none.
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_get_pool_count
 func tlgo_get_pool_count(c uintptr) int64 {
@@ -128,7 +128,7 @@ func tlgo_get_pool_count(c uintptr) int64 {
 // Threads: any thread.
 // Returns: the number, exact at quiescence.
 // Errors: none.
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_get_refcount_count
 func tlgo_get_refcount_count(c uintptr) int64 {
@@ -146,7 +146,7 @@ func tlgo_get_refcount_count(c uintptr) int64 {
 // Threads: any thread.
 // Returns: bytes, 0 without such a device.
 // Errors: none.
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_get_gpu_total_allocated_bytes
 func tlgo_get_gpu_total_allocated_bytes(c uintptr) int64 {
@@ -162,7 +162,7 @@ func tlgo_get_gpu_total_allocated_bytes(c uintptr) int64 {
 // Threads: any thread.
 // Returns: the number, 0 without such a device.
 // Errors: none.
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_get_gpu_free_count
 func tlgo_get_gpu_free_count(c uintptr) int64 {
@@ -178,7 +178,7 @@ func tlgo_get_gpu_free_count(c uintptr) int64 {
 // Threads: any thread.
 // Returns: bytes, 0 without such a device.
 // Errors: none.
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_get_gpu_free_bytes
 func tlgo_get_gpu_free_bytes(c uintptr) int64 {
@@ -194,7 +194,7 @@ func tlgo_get_gpu_free_bytes(c uintptr) int64 {
 // Threads: any thread.
 // Returns: bytes, 0 without such a device.
 // Errors: none.
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_get_metal_pool_bytes
 func tlgo_get_metal_pool_bytes(c uintptr) int64 {
@@ -210,7 +210,7 @@ func tlgo_get_metal_pool_bytes(c uintptr) int64 {
 // Threads: any thread.
 // Returns: mebibytes, 0 without such a device.
 // Errors: none.
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_get_metal_pool_mb
 func tlgo_get_metal_pool_mb(c uintptr) int64 {
@@ -226,7 +226,7 @@ func tlgo_get_metal_pool_mb(c uintptr) int64 {
 // Threads: any thread.
 // Returns: the number, 0 without such a device.
 // Errors: none.
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_get_metal_pool_count
 func tlgo_get_metal_pool_count(c uintptr) int64 {
@@ -242,7 +242,7 @@ func tlgo_get_metal_pool_count(c uintptr) int64 {
 // Threads: any thread.
 // Returns: 0.0 to 1.0; 0.0 before the first request.
 // Errors: none.
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_get_gpu_pool_hit_rate
 func tlgo_get_gpu_pool_hit_rate(c uintptr) float64 {
@@ -258,7 +258,7 @@ func tlgo_get_gpu_pool_hit_rate(c uintptr) float64 {
 // Threads: any thread.
 // Returns: TL_OK.
 // Errors: none.
-// Cost: linear in the number of keys.
+// Cost: slow call; linear in the number of keys.
 //
 //export tlgo_dump_gpu_pool_stats
 func tlgo_dump_gpu_pool_stats(c uintptr) int32 {

@@ -25,7 +25,7 @@ import (
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor), TL_E_INVALID_ARGUMENT (NULL out_info, or a
 // struct_size that is too small).
-// Cost: about 5 ns.
+// Cost: fast; about 5 ns.
 // Path: fast.
 //
 //export tlgo_tensor_info_get
@@ -44,7 +44,7 @@ func tlgo_tensor_info_get(c, t, out uintptr) int32 {
 // failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
-// Cost: about 3 ns.
+// Cost: fast; about 3 ns.
 // Path: fast.
 //
 //export tlgo_tensor_data
@@ -61,7 +61,7 @@ func tlgo_tensor_data(c, t uintptr) uintptr {
 // Returns: bytes; 0 for NULL and on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
-// Cost: about 3 ns.
+// Cost: fast; about 3 ns.
 // Path: fast.
 //
 //export tlgo_tensor_nbytes
@@ -78,7 +78,7 @@ func tlgo_tensor_nbytes(c, t uintptr) uintptr {
 // Returns: the number, 1 for rank 0; 0 for NULL; -1 on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
-// Cost: about 3 ns.
+// Cost: fast; about 3 ns.
 // Path: fast.
 // Fails: -1.
 //
@@ -96,7 +96,7 @@ func tlgo_tensor_numel(c, t uintptr) int64 {
 // Returns: the number, 1 for rank 0; 0 for NULL; -1 on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
-// Cost: about 3 ns.
+// Cost: fast; about 3 ns.
 // Path: fast.
 // Fails: -1.
 //
@@ -114,7 +114,7 @@ func tlgo_tensor_len(c, t uintptr) int64 {
 // Returns: the rank; 0 for NULL; -1 on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
-// Cost: about 3 ns.
+// Cost: fast; about 3 ns.
 // Path: fast.
 // Fails: -1.
 //
@@ -132,7 +132,7 @@ func tlgo_tensor_rank(c, t uintptr) int64 {
 // Returns: the first of rank numbers; NULL for NULL and on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
-// Cost: about 3 ns.
+// Cost: fast; about 3 ns.
 // Path: fast.
 //
 //export tlgo_tensor_shape
@@ -150,7 +150,7 @@ func tlgo_tensor_shape(c, t uintptr) uintptr {
 // Returns: the first of rank numbers; NULL for NULL and on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
-// Cost: about 3 ns.
+// Cost: fast; about 3 ns.
 // Path: fast.
 //
 //export tlgo_tensor_strides
@@ -167,7 +167,7 @@ func tlgo_tensor_strides(c, t uintptr) uintptr {
 // Returns: a value of tl_dtype; 0 for NULL; -1 on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
-// Cost: about 3 ns.
+// Cost: fast; about 3 ns.
 // Path: fast.
 // Fails: -1.
 //
@@ -185,7 +185,7 @@ func tlgo_tensor_dtype(c, t uintptr) int32 {
 // Returns: its number; 0 for NULL; -1 on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
-// Cost: about 3 ns.
+// Cost: fast; about 3 ns.
 // Path: fast.
 // Fails: -1.
 //
@@ -204,7 +204,7 @@ func tlgo_tensor_device(c, t uintptr) int32 {
 // Returns: true when they do, and for NULL; false on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
-// Cost: about 3 ns.
+// Cost: fast; about 3 ns.
 // Path: fast.
 //
 //export tlgo_tensor_is_contiguous
@@ -222,7 +222,7 @@ func tlgo_tensor_is_contiguous(c, t uintptr) bool {
 // Returns: the extent; 0 for NULL; -1 on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor), TL_E_INVALID_ARGUMENT (no such axis).
-// Cost: about 3 ns.
+// Cost: fast; about 3 ns.
 // Path: fast.
 // Fails: -1.
 //

@@ -41,7 +41,7 @@ import (
 // order), TL_E_INVALID_ARGUMENT (another number of elements, rank not 0 to 8,
 // NULL shape, negative or overflowing extents, more than one -1),
 // TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: one compare-and-swap, whatever the size.
+// Cost: fast; one compare-and-swap, whatever the size.
 // Path: fast.
 //
 //export tlgo_view_reshape
@@ -65,7 +65,7 @@ func tlgo_view_reshape(c, t uintptr, rank int64, shape uintptr) uintptr {
 // TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
 // such axis, a step of 0), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
 // stack is full).
-// Cost: one compare-and-swap, whatever the size.
+// Cost: fast; one compare-and-swap, whatever the size.
 // Path: fast.
 //
 //export tlgo_view_slice
@@ -91,7 +91,7 @@ func tlgo_view_slice(c, t uintptr, axis, start, stop, step int64) uintptr {
 // TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (rank
 // below 0 or above the tensor's, NULL starts or stops with a rank above 0, no such
 // element), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: one compare-and-swap, whatever the size.
+// Cost: fast; one compare-and-swap, whatever the size.
 // Path: fast.
 //
 //export tlgo_view_slice_axes
@@ -111,7 +111,7 @@ func tlgo_view_slice_axes(c, t uintptr, rank int64, starts, stops, steps uintptr
 // TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
 // such axis), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
 // full).
-// Cost: one compare-and-swap, whatever the size.
+// Cost: fast; one compare-and-swap, whatever the size.
 // Path: fast.
 //
 //export tlgo_view_transpose
@@ -132,7 +132,7 @@ func tlgo_view_transpose(c, t uintptr, a, b int64) uintptr {
 // TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (NULL
 // axes, not every axis once), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
 // scope stack is full).
-// Cost: one compare-and-swap, whatever the size.
+// Cost: fast; one compare-and-swap, whatever the size.
 // Path: fast.
 //
 //export tlgo_view_permute
@@ -155,7 +155,7 @@ func tlgo_view_permute(c, t uintptr, rank int64, axes uintptr) uintptr {
 // shape, rank below the tensor's or above 8, an extent that is neither the
 // tensor's nor repeats one element, an overflow), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: one compare-and-swap, whatever the size.
+// Cost: fast; one compare-and-swap, whatever the size.
 // Path: fast.
 //
 //export tlgo_view_broadcast_to
@@ -175,7 +175,7 @@ func tlgo_view_broadcast_to(c, t uintptr, rank int64, shape uintptr) uintptr {
 // TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
 // such axis, or the axis does not have one element), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: one compare-and-swap, whatever the size.
+// Cost: fast; one compare-and-swap, whatever the size.
 // Path: fast.
 //
 //export tlgo_view_squeeze
@@ -196,7 +196,7 @@ func tlgo_view_squeeze(c, t uintptr, axis int64) uintptr {
 // TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
 // such axis, eight dimensions already), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: one compare-and-swap, whatever the size.
+// Cost: fast; one compare-and-swap, whatever the size.
 // Path: fast.
 //
 //export tlgo_view_expand_dims
@@ -214,7 +214,7 @@ func tlgo_view_expand_dims(c, t uintptr, axis int64) uintptr {
 // view and on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_tensor_base
 func tlgo_tensor_base(c, t uintptr) uintptr {

@@ -121,7 +121,7 @@ type tl_tensor_info struct {
 // Returns: the tensor, NULL on failure.
 // Errors: TL_E_INVALID_ARGUMENT (NULL data or shape, rank not 0 to 8, negative
 // or overflowing extents), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: tl_tensor_empty and a copy.
+// Cost: fast; tl_tensor_empty and a copy.
 // Path: fast.
 //
 //export tlgo_tensor_new
@@ -138,7 +138,7 @@ func tlgo_tensor_new(c, data uintptr, rank int64, shape uintptr) uintptr {
 // Returns: the tensor, NULL on failure.
 // Errors: TL_E_INVALID_ARGUMENT (NULL data or shape, rank not 0 to 8, negative
 // or overflowing extents), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: tl_tensor_empty and a copy.
+// Cost: fast; tl_tensor_empty and a copy.
 // Path: fast.
 //
 //export tlgo_tensor_new_i64
@@ -159,7 +159,7 @@ func tlgo_tensor_new_i64(c, data uintptr, rank int64, shape uintptr) uintptr {
 // Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
 // negative or overflowing extents), TL_E_DEVICE (no such device, or its driver
 // failed), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: about 20 ns from the pool; on other devices one cgo call.
+// Cost: fast; about 20 ns from the pool; on other devices one cgo call.
 // Path: fast.
 //
 //export tlgo_tensor_empty
@@ -178,7 +178,7 @@ func tlgo_tensor_empty(c uintptr, dtype, device int32, rank int64, shape uintptr
 // negative or overflowing extents), TL_E_DEVICE (no such device, or its driver
 // failed), TL_E_UNSUPPORTED (a device of the program's own that cannot copy),
 // TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: tl_tensor_empty and a memset.
+// Cost: fast; tl_tensor_empty and a memset.
 // Path: fast.
 //
 //export tlgo_tensor_new_zeroed
@@ -200,7 +200,7 @@ func tlgo_tensor_new_zeroed(c uintptr, dtype, device int32, rank int64, shape ui
 // although there are elements, negative or overflowing extents, overflowing strides),
 // TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
 // stack is full).
-// Cost: one cgo call.
+// Cost: fast; constant.
 //
 //export tlgo_tensor_from_buffer
 func tlgo_tensor_from_buffer(c uintptr, dtype, device int32, rank int64, shape, data, strides, deleter,
@@ -229,7 +229,7 @@ func tlgo_tensor_from_buffer(c uintptr, dtype, device int32, rank int64, shape, 
 // elements, negative or overflowing extents, overflowing strides), TL_E_DEVICE
 // (no such device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack
 // is full).
-// Cost: constant for memory of the CPU, else one cgo call.
+// Cost: fast; constant for memory of the CPU, else one cgo call.
 // Path: fast.
 //
 //export tlgo_tensor_wrap
@@ -252,7 +252,7 @@ func tlgo_tensor_wrap(c, info, deleter, ctx uintptr) uintptr {
 // Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
 // negative or overflowing extents), TL_E_NO_FRAME, TL_E_SLOT_OUT_OF_RANGE,
 // TL_E_ARENA_EXHAUSTED (the frame stack is full).
-// Cost: about 10 ns, no allocation.
+// Cost: fast; about 10 ns, no allocation.
 // Path: fast.
 //
 //export tlgo_tensor_in_slot
@@ -272,7 +272,7 @@ func tlgo_tensor_in_slot(c uintptr, slot int64, dtype int32, rank int64, shape u
 // (its driver failed), TL_E_INVALID_ARGUMENT (a borrowed buffer that is not
 // memory of its device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
 // stack is full).
-// Cost: tl_tensor_empty and a copy.
+// Cost: fast; tl_tensor_empty and a copy.
 // Path: fast.
 //
 //export tlgo_tensor_clone
@@ -291,7 +291,7 @@ func tlgo_tensor_clone(c, t uintptr) uintptr {
 // tl_clear_error was called before.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
-// Cost: one compare-and-swap.
+// Cost: fast; one compare-and-swap.
 // Path: fast.
 // Fails: tensor.
 // LLVM: returned 0.
@@ -314,7 +314,7 @@ func tlgo_tensor_acquire(c, t uintptr) uintptr {
 // Returns: TL_OK, or why nothing was released.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
-// Cost: one compare-and-swap, about 20 ns more for the last one.
+// Cost: fast; one compare-and-swap, about 20 ns more for the last one.
 // Path: fast.
 //
 //export tlgo_tensor_release
@@ -332,7 +332,7 @@ func tlgo_tensor_release(c, t uintptr) int32 {
 // Returns: TL_OK, or why nothing was released.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
-// Cost: that of tl_tensor_release.
+// Cost: fast; that of tl_tensor_release.
 // Path: fast.
 //
 //export tlgo_tensor_release_safe
@@ -350,7 +350,7 @@ func tlgo_tensor_release_safe(c, t uintptr) int32 {
 // Returns: TL_OK, or why nothing was registered.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor), TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: about 10 ns.
+// Cost: fast; about 10 ns.
 // Path: fast.
 //
 //export tlgo_tensor_register
@@ -372,7 +372,7 @@ func tlgo_tensor_register(c, t uintptr) int32 {
 // TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
 // (not a tensor, or one in a slot), TL_E_OVERFLOW (fifteen references float
 // already).
-// Cost: that of tl_mem_unregister.
+// Cost: slow call; that of tl_mem_unregister.
 //
 //export tlgo_tensor_promote
 func tlgo_tensor_promote(c, t uintptr) int32 {
@@ -388,7 +388,7 @@ func tlgo_tensor_promote(c, t uintptr) int32 {
 // Threads: any thread.
 // Returns: TL_OK.
 // Errors: none.
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_tensor_finalize
 func tlgo_tensor_finalize(c, t uintptr) int32 {
@@ -409,7 +409,7 @@ func tlgo_tensor_finalize(c, t uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor), TL_E_OVERFLOW (fifteen references float
 // already), TL_E_OUT_OF_MEMORY.
-// Cost: that of tl_mem_unregister, and a copy for a tensor in a slot.
+// Cost: fast; that of tl_mem_unregister, and a copy for a tensor in a slot.
 // Path: fast.
 //
 //export tlgo_tensor_prepare_return
@@ -430,7 +430,7 @@ func tlgo_tensor_prepare_return(c, t uintptr) uintptr {
 // Returns: TL_OK, or why nothing was released.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
-// Cost: tl_mem_unregister and tl_tensor_release.
+// Cost: fast; tl_mem_unregister and tl_tensor_release.
 // Path: fast.
 //
 //export tlgo_tensor_free

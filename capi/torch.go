@@ -29,7 +29,7 @@ import (
 // Errors: TL_E_INVALID_ARGUMENT (a negative size), TL_E_DEVICE (no such device, or
 // its driver failed), TL_E_OVERFLOW (more bytes than a block can have),
 // TL_E_OUT_OF_MEMORY.
-// Cost: one cgo call, and about 200 ns from the pool.
+// Cost: slow call; about 200 ns from the pool.
 //
 //export tlgo_torch_malloc
 func tlgo_torch_malloc(c uintptr, size int64, cuda int32, stream uintptr) uintptr {
@@ -47,6 +47,6 @@ func tlgo_torch_malloc(c uintptr, size int64, cuda int32, stream uintptr) uintpt
 // Returns: nothing.
 // Errors: TL_E_UNKNOWN_POINTER (not a block of the device's default pool), TL_E_DEVICE
 // (no such device, or its driver failed; the block stays the caller's).
-// Cost: one cgo call and an event.
+// Cost: slow call; an event.
 // Path: shim.
 const _ = "tl_torch_free"

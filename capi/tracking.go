@@ -44,8 +44,8 @@ import (
 // Threads: any thread.
 // Returns: its argument, always.
 // Errors: none.
-// Cost: about 2 ns where the allocation was not recorded; one cgo call where it was,
-// and, with TL_TRACK=1, always.
+// Cost: fast; about 2 ns where the allocation was not recorded; one cgo call where it was, and, with
+// TL_TRACK=1, always.
 // Path: fast.
 // Fails: pointer.
 // LLVM: returned 0.
@@ -69,7 +69,7 @@ func tlgo_track_site(c, pointer, file uintptr, line uint32) uintptr {
 // Threads: any thread; the number counts the allocations of all threads.
 // Returns: the address.
 // Errors: none.
-// Cost: constant, a few instructions; reading the number costs a load.
+// Cost: fast; constant, a few instructions; reading the number costs a load.
 // Path: shim.
 // LLVM: nounwind, returns nonnull.
 const _ = "tl_track_count"
@@ -87,7 +87,7 @@ const _ = "tl_track_count"
 // Returns: TL_OK, or why no tag was set.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes), TL_E_LIMIT (32
 // tags are pushed), TL_E_OUT_OF_MEMORY.
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_tag_push
 func tlgo_tag_push(c, name uintptr) int32 {
@@ -102,7 +102,7 @@ func tlgo_tag_push(c, name uintptr) int32 {
 // Threads: the calling thread's own tags.
 // Returns: TL_OK, or why none was removed.
 // Errors: TL_E_SCOPE_UNDERFLOW (no tag is pushed).
-// Cost: one cgo call.
+// Cost: slow call.
 //
 //export tlgo_tag_pop
 func tlgo_tag_pop(c uintptr) int32 {
@@ -124,8 +124,8 @@ func tlgo_tag_pop(c uintptr) int32 {
 // Errors: TL_E_INVALID_ARGUMENT (no out_allocation, struct_size not set),
 // TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (memory
 // of a frame or an arena).
-// Cost: one cgo call; linear in the live blocks of memory pools for a pointer that is
-// neither an object nor registered.
+// Cost: slow call; linear in the live blocks of memory pools for a pointer that is neither an object nor
+// registered.
 //
 //export tlgo_mem_allocation_info
 func tlgo_mem_allocation_info(c, pointer, outAllocation uintptr) int32 {
@@ -145,7 +145,7 @@ func tlgo_mem_allocation_info(c, pointer, outAllocation uintptr) int32 {
 // Threads: any thread. Objects that others use meanwhile may be missing or too many.
 // Returns: how many allocations leaked, -1 on failure.
 // Errors: TL_E_INVALID_ARGUMENT (the file cannot be written), TL_E_OUT_OF_MEMORY.
-// Cost: linear in the memory in use; symbols are looked up in files.
+// Cost: slow call; linear in the memory in use; symbols are looked up in files.
 // Fails: -1.
 //
 //export tlgo_leak_report
@@ -164,7 +164,7 @@ func tlgo_leak_report(c, path uintptr) int64 {
 // Returns: how many allocations leaked, -1 on failure.
 // Errors: TL_E_INVALID_ARGUMENT (the file cannot be written; or nothing is being
 // recorded), TL_E_OUT_OF_MEMORY.
-// Cost: as tl_leak_report.
+// Cost: slow call; as tl_leak_report.
 // Fails: -1.
 //
 //export tlgo_leak_report_since
@@ -187,7 +187,7 @@ func tlgo_leak_report_since(c, path uintptr, mark uint64) int64 {
 // Errors: TL_E_INVALID_ARGUMENT (the file cannot be written; nothing is being
 // recorded, and the mark is not UINT64_MAX; held is NULL, and n is not 0),
 // TL_E_OUT_OF_MEMORY.
-// Cost: as tl_leak_report, and linear in n.
+// Cost: slow call; as tl_leak_report, and linear in n.
 // Fails: -1.
 //
 //export tlgo_leak_report_except
@@ -221,7 +221,7 @@ const _ = "tl_leak_holders"
 // Errors: TL_E_INVALID_ARGUMENT (no ask; the file cannot be written; nothing is being
 // recorded, and the mark is not UINT64_MAX; the array is NULL, and not empty),
 // TL_E_OUT_OF_MEMORY.
-// Cost: three times that of tl_leak_report_except, and of ask, once or twice.
+// Cost: slow call; three times that of tl_leak_report_except, and of ask, once or twice.
 // Path: shim.
 // Fails: -1.
 const _ = "tl_leak_report_asking"
@@ -238,7 +238,7 @@ const _ = "tl_leak_report_asking"
 // Threads: any thread; what others allocate or release meanwhile may be left out.
 // Returns: how many slots are damaged, -1 without TL_DEBUG.
 // Errors: TL_E_UNSUPPORTED (TL_DEBUG is off), TL_E_CORRUPTED (something is damaged).
-// Cost: linear in the memory in use.
+// Cost: slow call; linear in the memory in use.
 // Fails: -1.
 //
 //export tlgo_mem_check_all

@@ -42,7 +42,7 @@ const _ = "tl_workspace"
 // Returns: TL_OK and the workspace in *out_workspace, or why none was made.
 // Errors: TL_E_INVALID_ARGUMENT (no threads or bytes, alignment is not a power of two,
 // the product overflows, no out_workspace), TL_E_OUT_OF_MEMORY.
-// Cost: one cgo call, and that of malloc.
+// Cost: slow call; that of malloc.
 //
 //export tlgo_workspace_create
 func tlgo_workspace_create(c, threads, bytesEach, alignment, outWorkspace uintptr) int32 {
@@ -60,7 +60,7 @@ func tlgo_workspace_create(c, threads, bytesEach, alignment, outWorkspace uintpt
 // Returns: the block; NULL for NULL and on failure.
 // Errors: TL_E_UNKNOWN_POINTER (not a live workspace), TL_E_INVALID_ARGUMENT (rank is
 // not below the number of blocks).
-// Cost: about 15 ns, for the validation of the handle.
+// Cost: fast; about 15 ns, for the validation of the handle.
 // Path: shim.
 const _ = "tl_workspace_get"
 
@@ -72,7 +72,7 @@ const _ = "tl_workspace_get"
 // Threads: any thread, also in a forked child.
 // Returns: bytes_each of tl_workspace_create; 0 for NULL and on failure.
 // Errors: TL_E_UNKNOWN_POINTER (not a live workspace).
-// Cost: about 15 ns.
+// Cost: fast; about 15 ns.
 // Path: shim.
 const _ = "tl_workspace_bytes"
 
@@ -84,7 +84,7 @@ const _ = "tl_workspace_bytes"
 // Threads: any thread.
 // Returns: TL_OK, also for NULL, or why nothing was done.
 // Errors: TL_E_UNKNOWN_POINTER (not a live workspace).
-// Cost: one cgo call, and that of free.
+// Cost: slow call; that of free.
 //
 //export tlgo_workspace_destroy
 func tlgo_workspace_destroy(c, workspace uintptr) int32 {

@@ -107,7 +107,7 @@ typedef struct tl_graph_options {
  * Returns: TL_OK and the graph in *out_graph, or why none was made.
  * Errors: TL_E_INVALID_ARGUMENT (no name, or one above 4095 bytes; no
  *     out_graph), TL_E_LIMIT (65,536 graphs).
- * Cost: one cgo call.
+ * Cost: slow call.
  */
 TL_API tl_status tl_graph_create(const char* name, tl_graph** out_graph);
 
@@ -122,7 +122,7 @@ TL_API tl_status tl_graph_create(const char* name, tl_graph** out_graph);
  * Errors: TL_E_INVALID_ARGUMENT (no path, no out_graph, a file that cannot be
  *     read, or is no graph; the message tells where it is wrong), TL_E_LIMIT
  *     (65,536 graphs), TL_E_OUT_OF_MEMORY.
- * Cost: one cgo call, and that of reading the file.
+ * Cost: slow call; that of reading the file.
  */
 TL_API tl_status tl_graph_load(const char* path, tl_graph** out_graph);
 
@@ -137,7 +137,7 @@ TL_API tl_status tl_graph_load(const char* path, tl_graph** out_graph);
  * Errors: TL_E_INVALID_ARGUMENT (no content, no such form, no out_graph,
  *     content that is no graph; the message tells where it is wrong),
  *     TL_E_LIMIT (65,536 graphs), TL_E_OUT_OF_MEMORY.
- * Cost: one cgo call, and that of reading the content.
+ * Cost: slow call; that of reading the content.
  */
 TL_API tl_status tl_graph_parse(const void* content, size_t bytes, const char* form, tl_graph** out_graph);
 
@@ -148,7 +148,7 @@ TL_API tl_status tl_graph_parse(const void* content, size_t bytes, const char* f
  * Threads: any thread.
  * Returns: TL_OK, also for NULL, or why nothing was done.
  * Errors: TL_E_INVALID_ARGUMENT (no such graph).
- * Cost: one cgo call.
+ * Cost: slow call.
  */
 TL_API tl_status tl_graph_destroy(tl_graph* graph);
 
@@ -163,7 +163,7 @@ TL_API tl_status tl_graph_destroy(tl_graph* graph);
  * Errors: TL_E_INVALID_ARGUMENT (no such graph, no name, a type that no
  *     operator takes, a rank below 0 or above 64, no shape, a negative extent,
  *     a symbol that is no string).
- * Cost: one cgo call.
+ * Cost: slow call.
  */
 TL_API tl_status tl_graph_add_input(tl_graph* graph, const char* name, int32_t dtype, int64_t rank,
     const int64_t* shape, const char* const* symbols);
@@ -179,7 +179,7 @@ TL_API tl_status tl_graph_add_input(tl_graph* graph, const char* name, int32_t d
  *     operator takes, a rank below 0 or above 64, no shape, a negative extent,
  *     no data), TL_E_OVERFLOW (more bytes than any memory has),
  *     TL_E_OUT_OF_MEMORY.
- * Cost: one cgo call, and that of the copy.
+ * Cost: slow call; that of the copy.
  */
 TL_API tl_status tl_graph_add_constant(tl_graph* graph, const char* name, int32_t dtype, int64_t rank,
     const int64_t* shape, const void* data);
@@ -195,7 +195,7 @@ TL_API tl_status tl_graph_add_constant(tl_graph* graph, const char* name, int32_
  *     takes this type and shape is told by tl_graph_plan.
  * Errors: TL_E_INVALID_ARGUMENT (as of tl_graph_add_constant), TL_E_OVERFLOW
  *     (more bytes than any memory has), TL_E_OUT_OF_MEMORY.
- * Cost: one cgo call, and that of the copy.
+ * Cost: slow call; that of the copy.
  */
 TL_API tl_status tl_graph_freeze(tl_graph* graph, const char* input, int32_t dtype, int64_t rank,
     const int64_t* shape, const void* data);
@@ -215,7 +215,7 @@ TL_API tl_status tl_graph_freeze(tl_graph* graph, const char* input, int32_t dty
  * Errors: TL_E_INVALID_ARGUMENT (no such graph, no op, no output, no array,
  *     more than 65,536 entries, a string above 4095 bytes, attributes that are
  *     not in that form or above 16 MiB).
- * Cost: one cgo call.
+ * Cost: slow call.
  */
 TL_API tl_status tl_graph_add_node(tl_graph* graph, const char* op, const char* name,
     const char* const* inputs, size_t num_inputs, const char* const* outputs, size_t num_outputs,
@@ -234,7 +234,7 @@ TL_API tl_status tl_graph_add_node(tl_graph* graph, const char* op, const char* 
  * Returns: TL_OK, or why nothing was changed.
  * Errors: TL_E_INVALID_ARGUMENT (as of tl_graph_add_node; a body that is no
  *     graph, has no name, or one of another body).
- * Cost: one cgo call; grows with the nodes of the bodies.
+ * Cost: slow call; grows with the nodes of the bodies.
  */
 TL_API tl_status tl_graph_add_node_with_bodies(tl_graph* graph, const char* op, const char* name,
     const char* const* inputs, size_t num_inputs, const char* const* outputs, size_t num_outputs,
@@ -248,7 +248,7 @@ TL_API tl_status tl_graph_add_node_with_bodies(tl_graph* graph, const char* op, 
  * Returns: TL_OK, or why nothing was changed.
  * Errors: TL_E_INVALID_ARGUMENT (no such graph, no name, or one above 4095
  *     bytes).
- * Cost: one cgo call.
+ * Cost: slow call.
  */
 TL_API tl_status tl_graph_add_output(tl_graph* graph, const char* name);
 
@@ -260,7 +260,7 @@ TL_API tl_status tl_graph_add_output(tl_graph* graph, const char* name);
  * Threads: any thread; calls for one graph take turns.
  * Returns: TL_OK, or why nothing was changed.
  * Errors: TL_E_INVALID_ARGUMENT (no such graph, no symbol, a number below 1).
- * Cost: one cgo call.
+ * Cost: slow call.
  */
 TL_API tl_status tl_graph_bind(tl_graph* graph, const char* symbol, int64_t number);
 
@@ -277,7 +277,7 @@ TL_API tl_status tl_graph_bind(tl_graph* graph, const char* symbol, int64_t numb
  *     by tl_graph_plan_together.
  * Errors: TL_E_INVALID_ARGUMENT (no such graph, no name or an empty one, one
  *     above 4095 bytes, a value that is another state already).
- * Cost: one cgo call.
+ * Cost: slow call.
  */
 TL_API tl_status tl_graph_add_state(tl_graph* graph, const char* value, const char* state);
 
@@ -292,7 +292,7 @@ TL_API tl_status tl_graph_add_state(tl_graph* graph, const char* value, const ch
  * Returns: TL_OK, or why no file was written.
  * Errors: TL_E_INVALID_ARGUMENT (no such graph, no path or another ending, a
  *     file that cannot be written, a graph that the form cannot hold).
- * Cost: one cgo call, and that of writing the file.
+ * Cost: slow call; that of writing the file.
  */
 TL_API tl_status tl_graph_save(tl_graph* graph, const char* path);
 
@@ -307,7 +307,7 @@ TL_API tl_status tl_graph_save(tl_graph* graph, const char* path);
  *     make no sense, or a graph that makes none: the message names node, fault
  *     and remedy), TL_E_LIMIT (no plan was found that fits into the capacity,
  *     or 4,096 executions).
- * Cost: one cgo call; milliseconds for a hundred nodes, and what the budget
+ * Cost: slow call; milliseconds for a hundred nodes, and what the budget
  *     allows.
  */
 TL_API tl_status tl_graph_plan(tl_graph* graph, const tl_graph_options* options, tl_execution** out_execution);
@@ -441,7 +441,7 @@ typedef struct tl_execution_operand {
  * Threads: any thread, when no other one uses the execution.
  * Returns: TL_OK, also for NULL, or why nothing was done.
  * Errors: TL_E_INVALID_ARGUMENT (no such execution).
- * Cost: one cgo call.
+ * Cost: slow call.
  */
 TL_API tl_status tl_execution_destroy(tl_execution* execution);
 
@@ -453,7 +453,7 @@ TL_API tl_status tl_execution_destroy(tl_execution* execution);
  * Returns: TL_OK, or why nothing was filled in.
  * Errors: TL_E_INVALID_ARGUMENT (no such execution, no out_info, a struct_size
  *     that is too small).
- * Cost: one cgo call.
+ * Cost: slow call.
  */
 TL_API tl_status tl_execution_get_info(const tl_execution* execution, tl_execution_info* out_info);
 
@@ -465,7 +465,7 @@ TL_API tl_status tl_execution_get_info(const tl_execution* execution, tl_executi
  * Returns: TL_OK, or why nothing was filled in.
  * Errors: TL_E_INVALID_ARGUMENT (no such execution or buffer, no out_buffer, a
  *     struct_size that is too small).
- * Cost: one cgo call.
+ * Cost: slow call.
  */
 TL_API tl_status tl_execution_get_buffer(const tl_execution* execution, int64_t buffer,
     tl_execution_buffer* out_buffer);
@@ -478,7 +478,7 @@ TL_API tl_status tl_execution_get_buffer(const tl_execution* execution, int64_t 
  * Returns: TL_OK, or why nothing was filled in.
  * Errors: TL_E_INVALID_ARGUMENT (no such execution or instruction, no
  *     out_instruction, a struct_size that is too small).
- * Cost: one cgo call.
+ * Cost: slow call.
  */
 TL_API tl_status tl_execution_get_instruction(const tl_execution* execution, int64_t instruction,
     tl_execution_instruction* out_instruction);
@@ -492,7 +492,7 @@ TL_API tl_status tl_execution_get_instruction(const tl_execution* execution, int
  * Returns: TL_OK, or why nothing was filled in.
  * Errors: TL_E_INVALID_ARGUMENT (no such execution, instruction, role or
  *     operand, no out_operand, a struct_size that is too small).
- * Cost: one cgo call.
+ * Cost: slow call.
  */
 TL_API tl_status tl_execution_get_operand(const tl_execution* execution, int64_t instruction, int32_t role,
     int64_t index, tl_execution_operand* out_operand);
@@ -505,7 +505,7 @@ TL_API tl_status tl_execution_get_operand(const tl_execution* execution, int64_t
  * Returns: TL_OK, or why nothing was filled in.
  * Errors: TL_E_INVALID_ARGUMENT (no such execution or symbol, no out_symbol, a
  *     struct_size that is too small).
- * Cost: one cgo call.
+ * Cost: slow call.
  */
 TL_API tl_status tl_execution_get_symbol(const tl_execution* execution, int64_t symbol,
     tl_execution_symbol* out_symbol);
@@ -526,8 +526,8 @@ TL_API tl_status tl_execution_get_symbol(const tl_execution* execution, int64_t 
  * Errors: TL_E_INVALID_ARGUMENT (no such execution, one that was not planned
  *     so, another number of symbols or buffers, a number below 1 or above its
  *     bound).
- * Cost: one cgo call; grows with the number of buffers and of those that they
- *     lie on.
+ * Cost: slow call; grows with the number of buffers and of those that they lie
+ *     on.
  */
 TL_API tl_status tl_execution_get_places(const tl_execution* execution, const int64_t* numbers, size_t num_numbers,
     size_t* out_frame_bytes, int64_t* out_offsets, size_t* out_bytes, size_t num_buffers);
@@ -542,7 +542,7 @@ TL_API tl_status tl_execution_get_places(const tl_execution* execution, const in
  * Returns: the array; NULL on failure. One without constants has a NULL behind
  *     its end.
  * Errors: TL_E_INVALID_ARGUMENT (no such execution).
- * Cost: one cgo call.
+ * Cost: slow call.
  */
 TL_API const void* const* tl_execution_constants(const tl_execution* execution);
 
@@ -567,7 +567,7 @@ TL_API const void* const* tl_execution_constants(const tl_execution* execution);
  *     memory of the library, states of an arena with memory that is not the
  *     caller's), TL_E_UNSUPPORTED (LLVM alone: operators that have no kernel;
  *     the message names all of them).
- * Cost: one cgo call, and that of writing the text.
+ * Cost: slow call; that of writing the text.
  */
 TL_API const char* tl_execution_text(const tl_execution* execution, const char* form, const char* name,
     int32_t llvm_version);
@@ -582,7 +582,8 @@ TL_API const char* tl_execution_text(const tl_execution* execution, const char* 
  * Returns: TL_OK; else the plan has a defect, which is one of this library,
  *     and the message names it.
  * Errors: TL_E_INVALID_ARGUMENT (no such execution), TL_E_OUT_OF_MEMORY.
- * Cost: grows with the square of the number of buffers, and with the elements.
+ * Cost: slow call; grows with the square of the number of buffers, and with
+ *     the elements.
  */
 TL_API tl_status tl_execution_validate(const tl_execution* execution);
 
@@ -601,7 +602,7 @@ TL_API tl_status tl_execution_validate(const tl_execution* execution);
  *     number of inputs or outputs, an address that is none where the tensor
  *     has bytes; or the function has found something wrong, such as an index
  *     out of range, and the message names the nodes that look).
- * Cost: two cgo calls and that of the function.
+ * Cost: slow call; two of them, and that of the function.
  */
 TL_API tl_status tl_execution_run(const tl_execution* execution, void* function, const void* const* inputs,
     size_t num_inputs, void* const* outputs, size_t num_outputs);
@@ -628,7 +629,8 @@ TL_API tl_status tl_execution_run(const tl_execution* execution, void* function,
  *     has bytes, memory of one of the two spaces that is too small or not
  *     aligned, outside for a plan that has no second space; or what the
  *     function has found wrong, as in tl_execution_run).
- * Cost: two cgo calls and that of the function. Nothing is allocated.
+ * Cost: slow call; two of them, and that of the function. Nothing is
+ *     allocated.
  */
 TL_API tl_status tl_execution_run_in(const tl_execution* execution, void* function, const void* const* inputs,
     size_t num_inputs, void* const* outputs, size_t num_outputs, void* memory, size_t bytes, void* outside,
@@ -700,7 +702,7 @@ typedef struct tl_execution_port {
  * Returns: TL_OK, or why nothing was filled in.
  * Errors: TL_E_INVALID_ARGUMENT (no such execution, instruction or body, a
  *     struct_size that is too small), TL_E_LIMIT (4,096 executions).
- * Cost: one cgo call.
+ * Cost: slow call.
  */
 TL_API tl_status tl_execution_get_body(const tl_execution* execution, int64_t instruction, int64_t body,
     tl_execution_body* out_body, tl_execution** out_execution);
@@ -714,7 +716,7 @@ TL_API tl_status tl_execution_get_body(const tl_execution* execution, int64_t in
  * Returns: TL_OK, or why nothing was filled in.
  * Errors: TL_E_INVALID_ARGUMENT (no such execution, instruction, body, role,
  *     input or output, no out_port, a struct_size that is too small).
- * Cost: one cgo call.
+ * Cost: slow call.
  */
 TL_API tl_status tl_execution_get_port(const tl_execution* execution, int64_t instruction, int64_t body, int32_t role,
     int64_t index, tl_execution_port* out_port);
@@ -797,7 +799,7 @@ typedef struct tl_graph_arena_state {
  *     makes none, two entries of one name, a state whose type, shape or first
  *     content is not the same everywhere; the message names entry and value),
  *     TL_E_LIMIT (4,096 arenas).
- * Cost: one cgo call; that of tl_graph_plan for each graph, up to three times.
+ * Cost: slow call; that of tl_graph_plan for each graph, up to three times.
  */
 TL_API tl_status tl_graph_plan_together(tl_graph* const* graphs, const char* const* names, size_t num_graphs,
     const tl_graph_options* options, tl_graph_arena** out_arena);
@@ -810,7 +812,7 @@ TL_API tl_status tl_graph_plan_together(tl_graph* const* graphs, const char* con
  * Threads: any thread, when no other one uses the arena.
  * Returns: TL_OK, also for NULL, or why nothing was done.
  * Errors: TL_E_INVALID_ARGUMENT (no such arena).
- * Cost: one cgo call.
+ * Cost: slow call.
  */
 TL_API tl_status tl_graph_arena_destroy(tl_graph_arena* arena);
 
@@ -822,7 +824,7 @@ TL_API tl_status tl_graph_arena_destroy(tl_graph_arena* arena);
  * Returns: TL_OK, or why nothing was filled in.
  * Errors: TL_E_INVALID_ARGUMENT (no such arena, no out_info, a struct_size
  *     that is too small).
- * Cost: one cgo call.
+ * Cost: slow call.
  */
 TL_API tl_status tl_graph_arena_get_info(const tl_graph_arena* arena, tl_graph_arena_info* out_info);
 
@@ -835,7 +837,7 @@ TL_API tl_status tl_graph_arena_get_info(const tl_graph_arena* arena, tl_graph_a
  * Returns: TL_OK, or why nothing was filled in.
  * Errors: TL_E_INVALID_ARGUMENT (no such arena or state, no out_state, a
  *     struct_size that is too small).
- * Cost: one cgo call.
+ * Cost: slow call.
  */
 TL_API tl_status tl_graph_arena_get_state(const tl_graph_arena* arena, int64_t state,
     tl_graph_arena_state* out_state);
@@ -851,7 +853,7 @@ TL_API tl_status tl_graph_arena_get_state(const tl_graph_arena* arena, int64_t s
  * Returns: TL_OK and the execution in *out_execution, or why there is none.
  * Errors: TL_E_INVALID_ARGUMENT (no such arena or entry, no out_execution),
  *     TL_E_LIMIT (4,096 executions).
- * Cost: one cgo call.
+ * Cost: slow call.
  */
 TL_API tl_status tl_graph_arena_get_entry(const tl_graph_arena* arena, int64_t entry, tl_execution** out_execution);
 
@@ -869,7 +871,7 @@ TL_API tl_status tl_graph_arena_get_entry(const tl_graph_arena* arena, int64_t e
  *     bytes, a version that is too old, entries whose names become one in
  *     code), TL_E_UNSUPPORTED (LLVM alone: operators that have no kernel; the
  *     message names them).
- * Cost: one cgo call, and that of writing the text.
+ * Cost: slow call; that of writing the text.
  */
 TL_API const char* tl_graph_arena_text(const tl_graph_arena* arena, const char* form, const char* name,
     int32_t llvm_version);
@@ -883,7 +885,8 @@ TL_API const char* tl_graph_arena_text(const tl_graph_arena* arena, const char* 
  * Returns: TL_OK; else the plan has a defect, which is one of this library,
  *     and the message names it.
  * Errors: TL_E_INVALID_ARGUMENT (no such arena), TL_E_OUT_OF_MEMORY.
- * Cost: grows with the square of the number of buffers, and with the elements.
+ * Cost: slow call; grows with the square of the number of buffers, and with
+ *     the elements.
  */
 TL_API tl_status tl_graph_arena_validate(const tl_graph_arena* arena);
 

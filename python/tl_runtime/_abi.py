@@ -649,7 +649,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread, also in a forked child.
         Returns: the version, never NULL.
         Errors: none.
-        Cost: constant.
+        Cost: fast; constant.
         """,
     ),
     Function(
@@ -667,7 +667,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread, also in a forked child.
         Returns: TL_ABI_VERSION of the library.
         Errors: none.
-        Cost: constant.
+        Cost: fast; constant.
         """,
     ),
     Function(
@@ -690,7 +690,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_OUT_OF_MEMORY (nothing works), TL_E_INVALID_ARGUMENT (a setting
             in the environment: everything works, or where it is GOMEMLIMIT,
             GOMAXPROCS or GODEBUG, nothing).
-        Cost: about a millisecond the first time.
+        Cost: slow call; about a millisecond the first time.
         """,
     ),
     Function(
@@ -709,7 +709,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: whether it has been started, in this process or in the one that
             forked it.
         Errors: none.
-        Cost: constant.
+        Cost: fast; constant.
         """,
     ),
     Function(
@@ -729,7 +729,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread, while no other has open scopes.
         Returns: TL_OK, or why nothing was done.
         Errors: TL_E_BUSY.
-        Cost: linear in what the scopes hold.
+        Cost: slow call; linear in what the scopes hold.
         """,
     ),
     Function(
@@ -750,7 +750,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (unknown key, or a value that is invalid for
             it), TL_E_BUSY (fixed by the first use or the load), TL_E_OUT_OF_MEMORY
             (no memory for what the option requests).
-        Cost: constant; not meant for hot paths.
+        Cost: slow call; constant; not meant for hot paths.
         """,
     ),
     Function(
@@ -771,7 +771,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the length of the whole text without its zero byte; when the length
             is not less than bytes, the text was cut. 0 on failure.
         Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
-        Cost: one cgo call; not meant for hot paths.
+        Cost: slow call; not meant for hot paths.
         """,
     ),
     Function(
@@ -788,7 +788,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread, also in a forked child.
         Returns: the sentence, never NULL; "unknown status" for other numbers.
         Errors: none.
-        Cost: constant.
+        Cost: fast; constant.
         """,
     ),
     Function(
@@ -805,7 +805,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: the calling thread's own status.
         Returns: that status; TL_OK when nothing failed since tl_clear_error.
         Errors: none.
-        Cost: constant, a few instructions.
+        Cost: fast; constant, a few instructions.
         """,
     ),
     Function(
@@ -825,7 +825,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: the calling thread's own message.
         Returns: the text, never NULL; "" when nothing failed since tl_clear_error.
         Errors: none.
-        Cost: about a microsecond when the text is new.
+        Cost: slow call; about a microsecond when the text is new.
         """,
     ),
     Function(
@@ -842,7 +842,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: the calling thread's own status.
         Returns: nothing.
         Errors: none.
-        Cost: constant, a few instructions.
+        Cost: fast; constant, a few instructions.
         """,
     ),
     Function(
@@ -860,7 +860,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; the callback is called on the thread that failed.
         Returns: TL_OK.
         Errors: none.
-        Cost: constant.
+        Cost: fast; constant.
         """,
     ),
     Function(
@@ -877,7 +877,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread, also in a forked child.
         Returns: the first row; *out_count is the number of rows.
         Errors: TL_E_INVALID_ARGUMENT.
-        Cost: constant.
+        Cost: fast; constant.
         """,
     ),
     Function(
@@ -897,7 +897,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, also when the thread was not attached, or why the thread is
             still attached.
         Errors: TL_E_BUSY (from inside a callback).
-        Cost: constant.
+        Cost: slow call; constant.
         """,
     ),
     Function(
@@ -915,7 +915,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_OUT_OF_MEMORY (nothing works), TL_E_INVALID_ARGUMENT (a setting
             in the environment: everything works, or where it is GOMEMLIMIT,
             GOMAXPROCS or GODEBUG, nothing).
-        Cost: about a millisecond the first time.
+        Cost: slow call; about a millisecond the first time.
         """,
     ),
     Function(
@@ -932,7 +932,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread, while no other has open scopes.
         Returns: TL_OK, or why nothing was done.
         Errors: TL_E_BUSY.
-        Cost: linear in what the scopes hold.
+        Cost: slow call; linear in what the scopes hold.
         """,
     ),
     Function(
@@ -948,7 +948,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: the calling thread's scopes.
         Returns: TL_OK, or why no scope was opened.
         Errors: TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: about 2 ns.
+        Cost: fast; about 2 ns.
         """,
     ),
     Function(
@@ -968,7 +968,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: the calling thread's scopes.
         Returns: TL_OK, or why nothing was closed.
         Errors: TL_E_SCOPE_UNDERFLOW.
-        Cost: about 2 ns and 2 ns for each reference, plus what destructors cost.
+        Cost: fast; about 2 ns and 2 ns for each reference, plus what destructors
+            cost.
         """,
     ),
     Function(
@@ -987,7 +988,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was closed.
         Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_SCOPE_UNDERFLOW (fewer are
             open).
-        Cost: that of the exits that it replaces.
+        Cost: fast; that of the exits that it replaces.
         """,
     ),
     Function(
@@ -1004,7 +1005,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: the calling thread's scopes.
         Returns: the depth, 0 at rest.
         Errors: none.
-        Cost: about 2 ns.
+        Cost: fast; about 2 ns.
         """,
     ),
     Function(
@@ -1022,8 +1023,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; the calling one owns the object's count.
         Returns: the object, NULL on failure or for zero bytes.
         Errors: TL_E_OUT_OF_MEMORY.
-        Cost: about 3 ns up to 64 KiB; a cgo call into the slow path once in tens of
-            calls.
+        Cost: fast; about 3 ns up to 64 KiB.
         """,
     ),
     Function(
@@ -1039,7 +1039,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; the calling one owns the object's count.
         Returns: the object, NULL on failure or for zero bytes.
         Errors: TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: about 3 ns up to 64 KiB.
+        Cost: fast; about 3 ns up to 64 KiB.
         """,
     ),
     Function(
@@ -1055,7 +1055,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; the calling one owns the object's count.
         Returns: the object, NULL on failure or for zero bytes.
         Errors: TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: tl_mem_new and a memset.
+        Cost: fast; tl_mem_new and a memset.
         """,
     ),
     Function(
@@ -1080,8 +1080,8 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (typed, a Vec, a
             tensor, foreign, or arena or frame memory), TL_E_BUSY (it would have to
             move, and another holder has a reference), TL_E_OUT_OF_MEMORY.
-        Cost: only the call while the size class stays the same, else an allocation
-            and a copy.
+        Cost: grows; only the call while the size class stays the same, else an
+            allocation and a copy.
         """,
     ),
     Function(
@@ -1106,7 +1106,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why the object was not freed.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_BUSY (a reference is held).
-        Cost: about 3 ns by the owner.
+        Cost: fast; about 3 ns by the owner.
         """,
     ),
     Function(
@@ -1123,7 +1123,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why the object was not freed.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_BUSY (a reference is held).
-        Cost: about 3 ns by the owner.
+        Cost: fast; about 3 ns by the owner.
         """,
     ),
     Function(
@@ -1140,7 +1140,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; the calling one owns the object's count.
         Returns: the object, NULL on failure or for zero bytes.
         Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_OUT_OF_MEMORY.
-        Cost: about 3 ns up to 64 KiB.
+        Cost: fast; about 3 ns up to 64 KiB.
         """,
     ),
     Function(
@@ -1157,7 +1157,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why the object was not freed.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_BUSY (a reference is held).
-        Cost: about 3 ns by the owner.
+        Cost: fast; about 3 ns by the owner.
         """,
     ),
     Function(
@@ -1179,8 +1179,8 @@ FUNCTIONS: tuple[Function, ...] = (
             multiple of 8, given twice or outside the size, unknown flags),
             TL_E_LIMIT (too many types), TL_E_OUT_OF_MEMORY (no memory for the
             offsets).
-        Cost: linear in the number of pointers and the length of the name, however
-            many types there are.
+        Cost: slow call; linear in the number of pointers and the length of the
+            name, however many types there are.
         """,
     ),
     Function(
@@ -1198,7 +1198,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the object, NULL on failure.
         Errors: TL_E_INVALID_ARGUMENT (no such type), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: about 3 ns and a memset up to 64 KiB.
+        Cost: fast; about 3 ns and a memset up to 64 KiB.
         """,
     ),
     Function(
@@ -1219,7 +1219,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (arena or frame memory, whose size is not known),
             TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: linear in what is copied.
+        Cost: slow call; linear in what is copied.
         """,
     ),
     Function(
@@ -1239,7 +1239,8 @@ FUNCTIONS: tuple[Function, ...] = (
             that they have not counted.
         Returns: the number of objects freed, -1 on failure.
         Errors: TL_E_OUT_OF_MEMORY.
-        Cost: linear in the typed objects of the thread and what they refer to.
+        Cost: slow call; linear in the typed objects of the thread and what they
+            refer to.
         """,
     ),
     Function(
@@ -1266,7 +1267,8 @@ FUNCTIONS: tuple[Function, ...] = (
             malloc), TL_E_ALREADY_REGISTERED (inside a block that is registered),
             TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: about 3 ns for an object of the runtime, 15 ns for one from malloc.
+        Cost: fast; about 3 ns for an object of the runtime, 15 ns for one from
+            malloc.
         """,
     ),
     Function(
@@ -1288,7 +1290,7 @@ FUNCTIONS: tuple[Function, ...] = (
             malloc), TL_E_ALREADY_REGISTERED (inside a block that is registered),
             TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: that of tl_mem_register_struct.
+        Cost: fast; that of tl_mem_register_struct.
         """,
     ),
     Function(
@@ -1309,7 +1311,7 @@ FUNCTIONS: tuple[Function, ...] = (
             malloc), TL_E_ALREADY_REGISTERED (inside a block that is registered),
             TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: that of tl_mem_register_struct.
+        Cost: fast; that of tl_mem_register_struct.
         """,
     ),
     Function(
@@ -1327,7 +1329,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was registered.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: about 3 ns.
+        Cost: fast; about 3 ns.
         """,
     ),
     Function(
@@ -1345,7 +1347,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was registered.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: about 3 ns.
+        Cost: fast; about 3 ns.
         """,
     ),
     Function(
@@ -1368,7 +1370,7 @@ FUNCTIONS: tuple[Function, ...] = (
             also TL_E_INVALID_ARGUMENT (misaligned, not from malloc, too small, or
             not a Vec), TL_E_ALREADY_REGISTERED (inside a registered block),
             TL_E_OUT_OF_MEMORY.
-        Cost: about 3 ns.
+        Cost: fast; about 3 ns.
         """,
     ),
     Function(
@@ -1393,9 +1395,9 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_OVERFLOW (fifteen references float already), TL_E_UNSUPPORTED
             (arena memory: copy it out).
-        Cost: about 5 ns for one of the newest 32 entries; for any other a lookup in
-            the scope's index, which in a large scope is one or two cache misses. A
-            failure costs the same.
+        Cost: fast; about 5 ns for one of the newest 32 entries; for any other a
+            lookup in the scope's index, which in a large scope is one or two cache
+            misses. A failure costs the same.
         """,
     ),
     Function(
@@ -1413,7 +1415,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: its argument, always; tl_last_status tells whether it was live, if
             tl_clear_error was called before.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-        Cost: about 3 ns by the owner, one compare-and-swap by others.
+        Cost: fast; about 3 ns by the owner, one compare-and-swap by others.
         """,
     ),
     Function(
@@ -1433,8 +1435,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why nothing was released.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-        Cost: about 3 ns by the owner, one compare-and-swap by others, plus what
-            freeing costs.
+        Cost: fast; about 3 ns by the owner, one compare-and-swap by others, plus
+            what freeing costs.
         """,
     ),
     Function(
@@ -1450,7 +1452,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why nothing was counted.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-        Cost: about 3 ns by the owner, one compare-and-swap by others.
+        Cost: fast; about 3 ns by the owner, one compare-and-swap by others.
         """,
     ),
     Function(
@@ -1470,7 +1472,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: 1 when the count reached 0 and the caller has to free, else 0.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-        Cost: about 3 ns by the owner, one compare-and-swap by others.
+        Cost: fast; about 3 ns by the owner, one compare-and-swap by others.
         """,
     ),
     Function(
@@ -1486,7 +1488,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: true when the pointer was live and a reference was dropped.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-        Cost: that of tl_ptr_release.
+        Cost: fast; that of tl_ptr_release.
         """,
     ),
     Function(
@@ -1504,7 +1506,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the count; 1 for live arena and frame memory of the calling thread;
             0 for NULL; -1 when the pointer is not live.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-        Cost: about 3 ns.
+        Cost: fast; about 3 ns.
         """,
     ),
     Function(
@@ -1522,7 +1524,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK for the start of a live object, for live arena and frame
             memory of the calling thread and for NULL.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-        Cost: about 3 ns.
+        Cost: fast; about 3 ns.
         """,
     ),
     Function(
@@ -1542,7 +1544,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, also for what is shared already, or why nothing changed.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_BUSY (another thread owns it).
-        Cost: one cgo call.
+        Cost: fast; that of tl_ptr_acquire.
         """,
     ),
     Function(
@@ -1560,7 +1562,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, also for what is immortal already, or why nothing changed.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -1579,7 +1581,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (registered memory, arena or frame memory: only objects
             have references).
-        Cost: about 3 ns.
+        Cost: fast; about 3 ns.
         """,
     ),
     Function(
@@ -1597,7 +1599,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: its argument, 0 on failure.
         Errors: TL_E_NOT_LIVE (the object is gone), TL_E_INVALID_ARGUMENT (the word
             is not a tl_ref).
-        Cost: about 2 ns by the owner, one compare-and-swap by others.
+        Cost: fast; about 2 ns by the owner, one compare-and-swap by others.
         """,
     ),
     Function(
@@ -1615,8 +1617,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was released.
         Errors: TL_E_NOT_LIVE (the object is gone), TL_E_INVALID_ARGUMENT (the word
             is not a tl_ref).
-        Cost: about 2 ns by the owner, one compare-and-swap by others, plus what
-            freeing costs.
+        Cost: fast; about 2 ns by the owner, one compare-and-swap by others, plus
+            what freeing costs.
         """,
     ),
     Function(
@@ -1633,7 +1635,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the object, NULL for 0 and on failure.
         Errors: TL_E_NOT_LIVE (the object is gone), TL_E_INVALID_ARGUMENT (the word
             is not a tl_ref).
-        Cost: about 3 ns.
+        Cost: fast; about 3 ns.
         """,
     ),
     Function(
@@ -1652,7 +1654,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK for a live object and for 0.
         Errors: TL_E_NOT_LIVE (the object is gone), TL_E_INVALID_ARGUMENT (the word
             is not a tl_ref).
-        Cost: about 2 ns.
+        Cost: fast; about 2 ns.
         """,
     ),
     Function(
@@ -1675,7 +1677,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (registered memory, arena or frame memory: only objects
             have references).
-        Cost: about 3 ns.
+        Cost: fast; about 3 ns.
         """,
     ),
     Function(
@@ -1696,7 +1698,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (registered memory, arena or frame memory: only objects
             have references), TL_E_BUSY (another thread owns it).
-        Cost: one cgo call the first time; about 3 ns once the object has no owner.
+        Cost: fast; that of tl_weak_of and, the first time, of tl_ptr_share.
         """,
     ),
     Function(
@@ -1722,8 +1724,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the object, NULL for 0, when the object is gone and on failure.
         Errors: TL_E_BUSY (the object lives and another thread owns it),
             TL_E_INVALID_ARGUMENT (the word is not a tl_ref).
-        Cost: about 3 ns by the owner, one compare-and-swap for an object without an
-            owner.
+        Cost: fast; about 3 ns by the owner, one compare-and-swap for an object
+            without an owner.
         """,
     ),
     Function(
@@ -1741,7 +1743,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the Vec, NULL on failure.
         Errors: TL_E_INVALID_ARGUMENT (the product overflows), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one cgo call and two allocations.
+        Cost: fast; two allocations.
         """,
     ),
     Function(
@@ -1760,7 +1762,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was appended.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a Vec), TL_E_OUT_OF_MEMORY.
-        Cost: about 5 ns; a cgo call where the table has to grow.
+        Cost: grows; about 5 ns.
         """,
     ),
     Function(
@@ -1778,7 +1780,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (index out of
             range).
-        Cost: about 3 ns.
+        Cost: fast; about 3 ns.
         """,
     ),
     Function(
@@ -1797,7 +1799,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (index out of
             range).
-        Cost: about 6 ns, plus what releasing the old element costs.
+        Cost: fast; about 6 ns, plus what releasing the old element costs.
         """,
     ),
     Function(
@@ -1815,7 +1817,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (empty),
             TL_E_OVERFLOW (fifteen references of the element float already).
-        Cost: about 5 ns.
+        Cost: fast; about 5 ns.
         """,
     ),
     Function(
@@ -1832,7 +1834,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the number, 0 for NULL, -1 on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a Vec).
-        Cost: about 3 ns.
+        Cost: fast; about 3 ns.
         """,
     ),
     Function(
@@ -1851,7 +1853,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (the product
             overflows), TL_E_OUT_OF_MEMORY.
-        Cost: one cgo call, and a copy when it grows.
+        Cost: grows; a copy when it grows.
         """,
     ),
     Function(
@@ -1868,7 +1870,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was released.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a Vec).
-        Cost: linear in the number of elements.
+        Cost: fast; linear in the number of elements.
         """,
     ),
     Function(
@@ -1895,7 +1897,7 @@ FUNCTIONS: tuple[Function, ...] = (
             registered block), TL_E_UNSUPPORTED (memory of the runtime that is no
             object of the type), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
             stack is full).
-        Cost: that of tl_mem_register_struct; a Vec's data is looked up, too.
+        Cost: fast; that of tl_mem_register_struct; a Vec's data is looked up, too.
         """,
     ),
     Function(
@@ -1918,7 +1920,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (an element type that has a destructor or is a Vec),
             TL_E_LIMIT (too many types), TL_E_OUT_OF_MEMORY (no memory for the
             offsets).
-        Cost: constant.
+        Cost: slow call; constant.
         """,
     ),
     Function(
@@ -1937,7 +1939,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was set.
         Errors: TL_E_INVALID_ARGUMENT (no such type, or not one of
             tl_type_define_vec).
-        Cost: constant.
+        Cost: slow call; constant.
         """,
     ),
     Function(
@@ -1956,7 +1958,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was opened.
         Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_LIMIT (more than 2^28 - 1
             slots), TL_E_ARENA_EXHAUSTED (the frame or scope stack is full).
-        Cost: about 3 ns, and 1 ns for each slot.
+        Cost: fast; about 3 ns, and 1 ns for each slot.
         """,
     ),
     Function(
@@ -1974,7 +1976,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: the calling thread's scopes and frames.
         Returns: TL_OK, or why nothing was closed.
         Errors: TL_E_NO_FRAME.
-        Cost: about 3 ns, plus what the scopes cost.
+        Cost: fast; about 3 ns, plus what the scopes cost.
         """,
     ),
     Function(
@@ -1998,7 +2000,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the buffer, NULL on failure or for zero bytes.
         Errors: TL_E_INVALID_ARGUMENT (a negative size), TL_E_NO_FRAME,
             TL_E_SLOT_OUT_OF_RANGE, TL_E_ARENA_EXHAUSTED (the frame stack is full).
-        Cost: about 3 ns; replacing a buffer costs one cgo call.
+        Cost: grows; about 3 ns.
         """,
     ),
     Function(
@@ -2016,7 +2018,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the block, NULL on failure. A frame of zero bytes has an address
             too, and has to be closed.
         Errors: TL_E_ARENA_EXHAUSTED (the frame or scope stack is full).
-        Cost: about 3 ns.
+        Cost: fast; about 3 ns.
         """,
     ),
     Function(
@@ -2034,7 +2036,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: the calling thread's frames.
         Returns: TL_OK, or why nothing was closed.
         Errors: TL_E_NO_FRAME (no planned frame is open in this function).
-        Cost: about 3 ns.
+        Cost: fast; about 3 ns.
         """,
     ),
     Function(
@@ -2054,7 +2056,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why the arena is unchanged.
         Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_LIMIT (more than is
             reserved), TL_E_BUSY (more is in use).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -2071,7 +2073,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the memory, NULL on failure or for zero bytes.
         Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_NO_FRAME (no arena is
             active), TL_E_ARENA_EXHAUSTED.
-        Cost: about 2 ns.
+        Cost: fast; about 2 ns.
         """,
     ),
     Function(
@@ -2089,7 +2091,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: the calling thread's arena.
         Returns: the memory, NULL on failure or for zero bytes.
         Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_OUT_OF_MEMORY.
-        Cost: about 2 ns in the arena, 3 ns on the heap.
+        Cost: fast; about 2 ns in the arena, 3 ns on the heap.
         """,
     ),
     Function(
@@ -2106,7 +2108,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: the calling thread's arena.
         Returns: TL_OK, also when none was active.
         Errors: none.
-        Cost: one cgo call and a system call.
+        Cost: slow call; a system call.
         """,
     ),
     Function(
@@ -2122,7 +2124,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: the calling thread's arena.
         Returns: TL_OK, also when none is active.
         Errors: none.
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -2138,7 +2140,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: the calling thread's arena.
         Returns: true between tl_arena_init and tl_arena_free.
         Errors: none.
-        Cost: about 2 ns.
+        Cost: fast; about 2 ns.
         """,
     ),
     Function(
@@ -2156,7 +2158,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: true below the arena's offset; false beyond it, elsewhere and for
             NULL.
         Errors: none.
-        Cost: about 2 ns.
+        Cost: fast; about 2 ns.
         """,
     ),
     Function(
@@ -2173,7 +2175,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: the calling thread's arena.
         Returns: the offset, 0 without an active arena.
         Errors: none.
-        Cost: about 2 ns.
+        Cost: fast; about 2 ns.
         """,
     ),
     Function(
@@ -2191,7 +2193,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why the offset stays.
         Errors: TL_E_INVALID_ARGUMENT (negative, or beyond what is in use),
             TL_E_NO_FRAME (no arena is active).
-        Cost: about 2 ns, and a load for each open scope that began above the
+        Cost: fast; about 2 ns, and a load for each open scope that began above the
             offset.
         """,
     ),
@@ -2208,7 +2210,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: the calling thread's arena.
         Returns: bytes, 0 without an active arena.
         Errors: none.
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -2226,7 +2228,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (NULL data or shape, rank not 0 to 8, negative
             or overflowing extents), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
             scope stack is full).
-        Cost: tl_tensor_empty and a copy.
+        Cost: fast; tl_tensor_empty and a copy.
         """,
     ),
     Function(
@@ -2244,7 +2246,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (NULL data or shape, rank not 0 to 8, negative
             or overflowing extents), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
             scope stack is full).
-        Cost: tl_tensor_empty and a copy.
+        Cost: fast; tl_tensor_empty and a copy.
         """,
     ),
     Function(
@@ -2266,7 +2268,7 @@ FUNCTIONS: tuple[Function, ...] = (
             negative or overflowing extents), TL_E_DEVICE (no such device, or its
             driver failed), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
             stack is full).
-        Cost: about 20 ns from the pool; on other devices one cgo call.
+        Cost: fast; about 20 ns from the pool; on other devices one cgo call.
         """,
     ),
     Function(
@@ -2286,7 +2288,7 @@ FUNCTIONS: tuple[Function, ...] = (
             driver failed), TL_E_UNSUPPORTED (a device of the program's own that
             cannot copy), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack
             is full).
-        Cost: tl_tensor_empty and a memset.
+        Cost: fast; tl_tensor_empty and a memset.
         """,
     ),
     Function(
@@ -2310,7 +2312,7 @@ FUNCTIONS: tuple[Function, ...] = (
             NULL data although there are elements, negative or overflowing extents,
             overflowing strides), TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one cgo call.
+        Cost: fast; constant.
         """,
     ),
     Function(
@@ -2336,7 +2338,7 @@ FUNCTIONS: tuple[Function, ...] = (
             elements, negative or overflowing extents, overflowing strides),
             TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
             (the scope stack is full).
-        Cost: constant for memory of the CPU, else one cgo call.
+        Cost: fast; constant for memory of the CPU, else one cgo call.
         """,
     ),
     Function(
@@ -2359,7 +2361,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
             negative or overflowing extents), TL_E_NO_FRAME, TL_E_SLOT_OUT_OF_RANGE,
             TL_E_ARENA_EXHAUSTED (the frame stack is full).
-        Cost: about 10 ns, no allocation.
+        Cost: fast; about 10 ns, no allocation.
         """,
     ),
     Function(
@@ -2379,7 +2381,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_DEVICE (its driver failed), TL_E_INVALID_ARGUMENT (a borrowed
             buffer that is not memory of its device), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: tl_tensor_empty and a copy.
+        Cost: fast; tl_tensor_empty and a copy.
         """,
     ),
     Function(
@@ -2398,7 +2400,7 @@ FUNCTIONS: tuple[Function, ...] = (
             tl_clear_error was called before.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor).
-        Cost: one compare-and-swap.
+        Cost: fast; one compare-and-swap.
         """,
     ),
     Function(
@@ -2416,7 +2418,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was released.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor).
-        Cost: one compare-and-swap, about 20 ns more for the last one.
+        Cost: fast; one compare-and-swap, about 20 ns more for the last one.
         """,
     ),
     Function(
@@ -2434,7 +2436,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was released.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor).
-        Cost: that of tl_tensor_release.
+        Cost: fast; that of tl_tensor_release.
         """,
     ),
     Function(
@@ -2453,7 +2455,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor), TL_E_ARENA_EXHAUSTED (the scope stack
             is full).
-        Cost: about 10 ns.
+        Cost: fast; about 10 ns.
         """,
     ),
     Function(
@@ -2475,7 +2477,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_OVERFLOW
             (fifteen references float already).
-        Cost: that of tl_mem_unregister.
+        Cost: slow call; that of tl_mem_unregister.
         """,
     ),
     Function(
@@ -2492,7 +2494,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK.
         Errors: none.
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -2515,7 +2517,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor), TL_E_OVERFLOW (fifteen references float
             already), TL_E_OUT_OF_MEMORY.
-        Cost: that of tl_mem_unregister, and a copy for a tensor in a slot.
+        Cost: fast; that of tl_mem_unregister, and a copy for a tensor in a slot.
         """,
     ),
     Function(
@@ -2536,7 +2538,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was released.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor).
-        Cost: tl_mem_unregister and tl_tensor_release.
+        Cost: fast; tl_mem_unregister and tl_tensor_release.
         """,
     ),
     Function(
@@ -2556,7 +2558,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor), TL_E_INVALID_ARGUMENT (NULL out_info,
             or a struct_size that is too small).
-        Cost: about 5 ns.
+        Cost: fast; about 5 ns.
         """,
     ),
     Function(
@@ -2575,7 +2577,7 @@ FUNCTIONS: tuple[Function, ...] = (
             failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor).
-        Cost: about 3 ns.
+        Cost: fast; about 3 ns.
         """,
     ),
     Function(
@@ -2592,7 +2594,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: bytes; 0 for NULL and on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor).
-        Cost: about 3 ns.
+        Cost: fast; about 3 ns.
         """,
     ),
     Function(
@@ -2609,7 +2611,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the number, 1 for rank 0; 0 for NULL; -1 on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor).
-        Cost: about 3 ns.
+        Cost: fast; about 3 ns.
         """,
     ),
     Function(
@@ -2626,7 +2628,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the number, 1 for rank 0; 0 for NULL; -1 on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor).
-        Cost: about 3 ns.
+        Cost: fast; about 3 ns.
         """,
     ),
     Function(
@@ -2643,7 +2645,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the rank; 0 for NULL; -1 on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor).
-        Cost: about 3 ns.
+        Cost: fast; about 3 ns.
         """,
     ),
     Function(
@@ -2660,7 +2662,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the first of rank numbers; NULL for NULL and on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor).
-        Cost: about 3 ns.
+        Cost: fast; about 3 ns.
         """,
     ),
     Function(
@@ -2678,7 +2680,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the first of rank numbers; NULL for NULL and on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor).
-        Cost: about 3 ns.
+        Cost: fast; about 3 ns.
         """,
     ),
     Function(
@@ -2695,7 +2697,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: a value of tl_dtype; 0 for NULL; -1 on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor).
-        Cost: about 3 ns.
+        Cost: fast; about 3 ns.
         """,
     ),
     Function(
@@ -2712,7 +2714,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: its number; 0 for NULL; -1 on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor).
-        Cost: about 3 ns.
+        Cost: fast; about 3 ns.
         """,
     ),
     Function(
@@ -2730,7 +2732,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: true when they do, and for NULL; false on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor).
-        Cost: about 3 ns.
+        Cost: fast; about 3 ns.
         """,
     ),
     Function(
@@ -2748,7 +2750,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the extent; 0 for NULL; -1 on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor), TL_E_INVALID_ARGUMENT (no such axis).
-        Cost: about 3 ns.
+        Cost: fast; about 3 ns.
         """,
     ),
     Function(
@@ -2770,7 +2772,7 @@ FUNCTIONS: tuple[Function, ...] = (
             that order), TL_E_INVALID_ARGUMENT (another number of elements, rank not
             0 to 8, NULL shape, negative or overflowing extents, more than one -1),
             TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one compare-and-swap, whatever the size.
+        Cost: fast; one compare-and-swap, whatever the size.
         """,
     ),
     Function(
@@ -2794,7 +2796,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
             (no such axis, a step of 0), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
             (the scope stack is full).
-        Cost: one compare-and-swap, whatever the size.
+        Cost: fast; one compare-and-swap, whatever the size.
         """,
     ),
     Function(
@@ -2821,7 +2823,7 @@ FUNCTIONS: tuple[Function, ...] = (
             (rank below 0 or above the tensor's, NULL starts or stops with a rank
             above 0, no such element), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
             scope stack is full).
-        Cost: one compare-and-swap, whatever the size.
+        Cost: fast; one compare-and-swap, whatever the size.
         """,
     ),
     Function(
@@ -2841,7 +2843,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
             (no such axis), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
             stack is full).
-        Cost: one compare-and-swap, whatever the size.
+        Cost: fast; one compare-and-swap, whatever the size.
         """,
     ),
     Function(
@@ -2862,7 +2864,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
             (NULL axes, not every axis once), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one compare-and-swap, whatever the size.
+        Cost: fast; one compare-and-swap, whatever the size.
         """,
     ),
     Function(
@@ -2885,7 +2887,7 @@ FUNCTIONS: tuple[Function, ...] = (
             (NULL shape, rank below the tensor's or above 8, an extent that is
             neither the tensor's nor repeats one element, an overflow),
             TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one compare-and-swap, whatever the size.
+        Cost: fast; one compare-and-swap, whatever the size.
         """,
     ),
     Function(
@@ -2905,7 +2907,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
             (no such axis, or the axis does not have one element),
             TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one compare-and-swap, whatever the size.
+        Cost: fast; one compare-and-swap, whatever the size.
         """,
     ),
     Function(
@@ -2926,7 +2928,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
             (no such axis, eight dimensions already), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one compare-and-swap, whatever the size.
+        Cost: fast; one compare-and-swap, whatever the size.
         """,
     ),
     Function(
@@ -2944,7 +2946,7 @@ FUNCTIONS: tuple[Function, ...] = (
             is not a view and on failure.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -2961,7 +2963,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
         Errors: TL_E_INVALID_ARGUMENT (no such dtype), TL_E_DEVICE (no such device).
-        Cost: about 20 ns.
+        Cost: fast; about 20 ns.
         """,
     ),
     Function(
@@ -2981,7 +2983,7 @@ FUNCTIONS: tuple[Function, ...] = (
             pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
             TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY
             (another holder has a reference).
-        Cost: about 20 ns.
+        Cost: fast; about 20 ns.
         """,
     ),
     Function(
@@ -2998,7 +3000,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
         Errors: none.
-        Cost: about 20 ns.
+        Cost: fast; about 20 ns.
         """,
     ),
     Function(
@@ -3018,7 +3020,7 @@ FUNCTIONS: tuple[Function, ...] = (
             pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
             TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY
             (another holder has a reference).
-        Cost: about 20 ns.
+        Cost: fast; about 20 ns.
         """,
     ),
     Function(
@@ -3035,7 +3037,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the number.
         Errors: none.
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -3052,7 +3054,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the number, exact at quiescence.
         Errors: none.
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -3071,7 +3073,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: bytes, 0 without such a device.
         Errors: none.
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -3088,7 +3090,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the number, 0 without such a device.
         Errors: none.
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -3105,7 +3107,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: bytes, 0 without such a device.
         Errors: none.
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -3122,7 +3124,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: bytes, 0 without such a device.
         Errors: none.
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -3139,7 +3141,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: mebibytes, 0 without such a device.
         Errors: none.
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -3156,7 +3158,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the number, 0 without such a device.
         Errors: none.
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -3173,7 +3175,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: 0.0 to 1.0; 0.0 before the first request.
         Errors: none.
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -3190,7 +3192,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK.
         Errors: none.
-        Cost: linear in the number of keys.
+        Cost: slow call; linear in the number of keys.
         """,
     ),
     Function(
@@ -3211,8 +3213,9 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_DEVICE (no such device, or its driver failed),
             TL_E_INVALID_ARGUMENT (memory that was lent is none of its device),
             TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: tl_tensor_empty and a copy; elements with gaps between them, on a
-            device whose memory the CPU cannot reach, go by way of the CPU.
+        Cost: slow call; tl_tensor_empty and a copy; elements with gaps between
+            them, on a device whose memory the CPU cannot reach, go by way of the
+            CPU.
         """,
     ),
     Function(
@@ -3235,7 +3238,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (not a tensor; to is read-only, has one element under
             several indices, or has gaps on a device whose memory the CPU cannot
             reach; a device that cannot copy), TL_E_DEVICE, TL_E_OUT_OF_MEMORY.
-        Cost: one cgo call and the copy.
+        Cost: slow call; the copy.
         """,
     ),
     Function(
@@ -3257,7 +3260,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor, a stream where the device has none, or a
             borrowed buffer), TL_E_DEVICE (the tensor's device is not available).
-        Cost: one cgo call. The release costs an event for each stream.
+        Cost: slow call. The release costs an event for each stream.
         """,
     ),
     Function(
@@ -3279,7 +3282,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor, or a stream where the device has none),
             TL_E_OUT_OF_MEMORY (no memory for an event), TL_E_DEVICE.
-        Cost: four calls of the driver for each stream.
+        Cost: slow call; four calls of the driver for each stream.
         """,
     ),
     Function(
@@ -3306,7 +3309,7 @@ FUNCTIONS: tuple[Function, ...] = (
             one whose memory other processes cannot map), TL_E_OUT_OF_MEMORY (no
             file descriptor is left), TL_E_DEVICE (the kernel cannot make memory
             read-only).
-        Cost: four system calls; works in a child of fork().
+        Cost: slow call; four system calls; works in a child of fork().
         """,
     ),
     Function(
@@ -3335,7 +3338,8 @@ FUNCTIONS: tuple[Function, ...] = (
             or is not sealed), TL_E_OUT_OF_MEMORY (a limit, or no file descriptor or
             mapping is left), TL_E_DEVICE (the system has no shared memory),
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: seven system calls, whatever the size; works in a child of fork().
+        Cost: slow call; seven system calls, whatever the size; works in a child of
+            fork().
         """,
     ),
     Function(
@@ -3360,8 +3364,8 @@ FUNCTIONS: tuple[Function, ...] = (
             with 32-bit indices more than 2^31 - 1 nonzeros, columns of a CSR matrix
             or rows of a CSC matrix, 2^44 with others), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one cgo call, three passes over the lengths, and an allocation for
-            each block.
+        Cost: slow call; three passes over the lengths, and an allocation for each
+            block.
         """,
     ),
     Function(
@@ -3387,7 +3391,7 @@ FUNCTIONS: tuple[Function, ...] = (
             each other), TL_E_LIMIT (more than 2^31 - 1 columns or nonzeros with
             32-bit indices, 2^44 with others), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one cgo call, a copy, and a check of every index.
+        Cost: slow call; a copy, and a check of every index.
         """,
     ),
     Function(
@@ -3410,7 +3414,7 @@ FUNCTIONS: tuple[Function, ...] = (
             each other), TL_E_LIMIT (more than 2^31 - 1 rows or nonzeros with 32-bit
             indices, 2^44 with others), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
             (the scope stack is full).
-        Cost: one cgo call, a copy, and a check of every index.
+        Cost: slow call; a copy, and a check of every index.
         """,
     ),
     Function(
@@ -3436,7 +3440,7 @@ FUNCTIONS: tuple[Function, ...] = (
             aligned to their elements, or unknown flags), TL_E_LIMIT (as
             tl_sparse_from_csr), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
             stack is full).
-        Cost: one cgo call, and a check of every index.
+        Cost: slow call; a check of every index.
         """,
     ),
     Function(
@@ -3458,7 +3462,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such
             line, or offsets that were changed).
-        Cost: a binary search over the blocks; no cgo call.
+        Cost: fast; a binary search over the blocks.
         """,
     ),
     Function(
@@ -3482,7 +3486,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (offsets
             at its ends that were changed), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
             (the scope stack is full).
-        Cost: one cgo call, and one count for each block that it shows.
+        Cost: slow call; one count for each block that it shows.
         """,
     ),
     Function(
@@ -3504,7 +3508,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a sparse matrix), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one cgo call and one count, however many blocks there are.
+        Cost: slow call; one count, however many blocks there are.
         """,
     ),
     Function(
@@ -3526,7 +3530,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (a NULL
             output, or offsets that were changed), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: one cgo call and a copy.
+        Cost: slow call; a copy.
         """,
     ),
     Function(
@@ -3547,7 +3551,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such
             block, a NULL out_info or a wrong struct_size).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -3570,7 +3574,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such
             block, or a NULL output), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
             scope stack is full).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -3591,7 +3595,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (indices
             that do not ascend, occur twice or are out of range, or offsets that
             were changed).
-        Cost: one cgo call, and a check of every index.
+        Cost: slow call; a check of every index.
         """,
     ),
     Function(
@@ -3610,7 +3614,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (a NULL
             out_info or a wrong struct_size).
-        Cost: about as tl_tensor_info_get; no cgo call.
+        Cost: fast; about as tl_tensor_info_get.
         """,
     ),
     Function(
@@ -3628,8 +3632,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the number, at least 2; devices have the numbers below it. On
             failure 1.
         Errors: none.
-        Cost: the first call loads the drivers, which may take a second; then
-            constant.
+        Cost: slow call; the first call loads the drivers, which may take a second;
+            then constant.
         """,
     ),
     Function(
@@ -3647,7 +3651,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was filled in.
         Errors: TL_E_INVALID_ARGUMENT (NULL, or a struct_size below 16), TL_E_DEVICE
             (there is no such device).
-        Cost: constant; may look for devices.
+        Cost: slow call; constant; may look for devices.
         """,
     ),
     Function(
@@ -3667,7 +3671,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why no number was returned.
         Errors: TL_E_INVALID_ARGUMENT (NULL, or not the name of a device),
             TL_E_DEVICE.
-        Cost: constant; may look for devices.
+        Cost: slow call; constant; may look for devices.
         """,
     ),
     Function(
@@ -3684,7 +3688,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why no number was returned.
         Errors: TL_E_INVALID_ARGUMENT (NULL), TL_E_DEVICE.
-        Cost: constant; may look for devices.
+        Cost: slow call; constant; may look for devices.
         """,
     ),
     Function(
@@ -3704,7 +3708,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (an output is NULL), TL_E_DEVICE,
             TL_E_OUT_OF_MEMORY (no memory for the context), TL_E_UNSUPPORTED (the
             driver says so).
-        Cost: a call of the driver.
+        Cost: slow call; a call of the driver.
         """,
     ),
     Function(
@@ -3728,8 +3732,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_DEVICE; and by its functions TL_E_OUT_OF_MEMORY,
             TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_INVALID_ARGUMENT
             (another size), TL_E_UNSUPPORTED (the driver says so).
-        Cost: constant; may look for devices. Its functions: a call of the driver, 2
-            to 1000 microseconds.
+        Cost: slow call; constant; may look for devices. Its functions: a call of
+            the driver, 2 to 1000 microseconds.
         """,
     ),
     Function(
@@ -3748,7 +3752,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the allocator, NULL on failure.
         Errors: TL_E_DEVICE (there is no such device), TL_E_UNSUPPORTED (it has no
             such memory).
-        Cost: constant; may look for devices.
+        Cost: slow call; constant; may look for devices.
         """,
     ),
     Function(
@@ -3772,7 +3776,7 @@ FUNCTIONS: tuple[Function, ...] = (
             requested), TL_E_UNKNOWN_POINTER (not in a block, for a device without
             addresses of its own), TL_E_DEVICE (no such device, or its driver
             failed), TL_E_OUT_OF_MEMORY, TL_E_UNSUPPORTED (the driver says so).
-        Cost: that of the copy; 1 to 20 microseconds for few bytes.
+        Cost: slow call; that of the copy; 1 to 20 microseconds for few bytes.
         """,
     ),
     Function(
@@ -3791,7 +3795,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, also for 0 bytes, or why the memory was not filled.
         Errors: TL_E_INVALID_ARGUMENT, TL_E_UNKNOWN_POINTER, TL_E_DEVICE,
             TL_E_OUT_OF_MEMORY, TL_E_UNSUPPORTED, as with tl_device_copy.
-        Cost: that of writing the bytes; 1 to 20 microseconds for few of them.
+        Cost: slow call; that of writing the bytes; 1 to 20 microseconds for few of
+            them.
         """,
     ),
     Function(
@@ -3815,7 +3820,7 @@ FUNCTIONS: tuple[Function, ...] = (
             function that is missing, an alignment that is not a power of two, a
             name that a device cannot have), TL_E_ALREADY_REGISTERED (a device has
             that name already), TL_E_LIMIT (256 devices).
-        Cost: constant.
+        Cost: slow call; constant.
         """,
     ),
     Function(
@@ -3839,7 +3844,8 @@ FUNCTIONS: tuple[Function, ...] = (
             tables), TL_E_DEVICE (the allocator returned memory that is misaligned
             or at an impossible address), TL_E_LIMIT (1023 pools, or a limit of the
             memory).
-        Cost: one call of the allocator, and two of the system for tables.
+        Cost: slow call; one call of the allocator, and two of the system for
+            tables.
         """,
     ),
     Function(
@@ -3861,8 +3867,8 @@ FUNCTIONS: tuple[Function, ...] = (
             tl_memory_pool_set_limit and tl_mem_set_limit), TL_E_DEVICE (the
             allocator returned memory that is misaligned or overlaps an earlier
             chunk).
-        Cost: about 5 ns for the size that was given back last; else about 50 ns,
-            and at most logarithmic in the number of blocks.
+        Cost: fast; about 5 ns for the size that was given back last; else about 50
+            ns, and at most logarithmic in the number of blocks.
         """,
     ),
     Function(
@@ -3880,7 +3886,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_UNKNOWN_POINTER (no live
             block of this pool starts there: the block was given back already, or
             the address lies inside a block, belongs to another pool or to none).
-        Cost: about 5 ns for the block that was given out last; else about 50 ns.
+        Cost: fast; about 5 ns for the block that was given out last; else about 50
+            ns.
         """,
     ),
     Function(
@@ -3904,7 +3911,7 @@ FUNCTIONS: tuple[Function, ...] = (
             has no streams, and stream is not NULL), TL_E_OVERFLOW (more bytes than
             a block can have), TL_E_OUT_OF_MEMORY, TL_E_LIMIT, TL_E_DEVICE, as with
             tl_memory_pool_allocate.
-        Cost: one cgo call; linear in the number of blocks that wait.
+        Cost: slow call; linear in the number of blocks that wait.
         """,
     ),
     Function(
@@ -3928,7 +3935,7 @@ FUNCTIONS: tuple[Function, ...] = (
             block of this pool starts there), TL_E_UNSUPPORTED (the device has no
             streams, and stream is not NULL), TL_E_OUT_OF_MEMORY (no memory for an
             event), TL_E_DEVICE (the driver did not record one).
-        Cost: one cgo call, and two calls of the driver.
+        Cost: slow call; two calls of the driver.
         """,
     ),
     Function(
@@ -3949,7 +3956,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was done.
         Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the driver fails
             to tell when the streams are done).
-        Cost: linear in the most blocks that the pool ever had.
+        Cost: slow call; linear in the most blocks that the pool ever had.
         """,
     ),
     Function(
@@ -3967,8 +3974,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or what went wrong.
         Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the device did
             not take a chunk back; the pool gives it up nevertheless).
-        Cost: linear in the number of chunks, and a call of the allocator for each
-            chunk that it gives back.
+        Cost: slow call; linear in the number of chunks, and a call of the allocator
+            for each chunk that it gives back.
         """,
     ),
     Function(
@@ -3988,7 +3995,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_BUSY (blocks are live),
             TL_E_DEVICE (the device did not take a chunk back; the pool has ended
             nevertheless).
-        Cost: a call of the allocator for each chunk.
+        Cost: slow call; a call of the allocator for each chunk.
         """,
     ),
     Function(
@@ -4007,7 +4014,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or what went wrong.
         Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the device did
             not take a chunk back; the limit is set nevertheless).
-        Cost: one cgo call; with more reserved than the limit, that of
+        Cost: slow call; with more reserved than the limit, that of
             tl_memory_pool_trim.
         """,
     ),
@@ -4024,7 +4031,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why nothing was written.
         Errors: TL_E_INVALID_ARGUMENT (no such pool, NULL, struct_size not set).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -4046,7 +4053,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why the limits stay as they were.
         Errors: TL_E_DEVICE (no such device), TL_E_INVALID_ARGUMENT (a soft limit
             above the hard one).
-        Cost: one cgo call; linear in the idle memory that is given back.
+        Cost: slow call; linear in the idle memory that is given back.
         """,
     ),
     Function(
@@ -4062,7 +4069,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why nothing was written.
         Errors: TL_E_DEVICE (no such device), TL_E_INVALID_ARGUMENT (NULL).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -4081,7 +4088,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was filled in.
         Errors: TL_E_DEVICE (no such device), TL_E_INVALID_ARGUMENT (NULL, or a
             struct_size below 16).
-        Cost: linear in the number of threads, pools and keys of the tensor pool.
+        Cost: slow call; linear in the number of threads, pools and keys of the
+            tensor pool.
         """,
     ),
     Function(
@@ -4100,7 +4108,7 @@ FUNCTIONS: tuple[Function, ...] = (
             at once.
         Returns: TL_OK, or why the runtime could not start.
         Errors: TL_E_OUT_OF_MEMORY.
-        Cost: constant.
+        Cost: fast; constant.
         """,
     ),
     Function(
@@ -4122,7 +4130,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why the limits stay as they were.
         Errors: TL_E_INVALID_ARGUMENT (more than 1024 tensors of a key),
             TL_E_OUT_OF_MEMORY (no memory for tables of more tensors).
-        Cost: linear in what is kept.
+        Cost: slow call; linear in what is kept.
         """,
     ),
     Function(
@@ -4140,7 +4148,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why nothing was filled in.
         Errors: TL_E_INVALID_ARGUMENT (NULL, or a struct_size below 16).
-        Cost: linear in the number of keys, and the sorting of them.
+        Cost: slow call; linear in the number of keys, and the sorting of them.
         """,
     ),
     Function(
@@ -4157,7 +4165,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the array, NULL on failure or for zero bytes.
         Errors: TL_E_INVALID_ARGUMENT (the product overflows), TL_E_OUT_OF_MEMORY.
-        Cost: that of malloc and of tl_registry_register.
+        Cost: fast; that of malloc and of tl_registry_register.
         """,
     ),
     Function(
@@ -4183,9 +4191,9 @@ FUNCTIONS: tuple[Function, ...] = (
             (the address is registered, or lies inside a registered block, or a
             registered block begins in this one), TL_E_UNSUPPORTED (memory of the
             runtime; or no C++ runtime is loaded), TL_E_OUT_OF_MEMORY.
-        Cost: about 40 ns together with tl_registry_unregister, when the table is in
-            the CPU's cache and the block lies inside 1 KiB of addresses; larger
-            ones take several locks.
+        Cost: fast; about 40 ns together with tl_registry_unregister, when the table
+            is in the CPU's cache and the block lies inside 1 KiB of addresses;
+            larger ones take several locks.
         """,
     ),
     Function(
@@ -4207,7 +4215,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no deleter, an address that no block can
             have), TL_E_ALREADY_REGISTERED (as tl_registry_register),
             TL_E_UNSUPPORTED (memory of the runtime), TL_E_OUT_OF_MEMORY.
-        Cost: about 50 ns together with tl_registry_unregister, as
+        Cost: fast; about 50 ns together with tl_registry_unregister, as
             tl_registry_register.
         """,
     ),
@@ -4232,7 +4240,7 @@ FUNCTIONS: tuple[Function, ...] = (
             is not an address), TL_E_ALREADY_REGISTERED (as tl_registry_register, or
             an alias belongs to another block), TL_E_UNSUPPORTED (memory of the
             runtime; or no C++ runtime is loaded), TL_E_OUT_OF_MEMORY.
-        Cost: one cgo call, and linear in n.
+        Cost: slow call; linear in n.
         """,
     ),
     Function(
@@ -4260,7 +4268,7 @@ FUNCTIONS: tuple[Function, ...] = (
             is not an address), TL_E_ALREADY_REGISTERED (as tl_registry_register, or
             an alias belongs to another block), TL_E_UNSUPPORTED (memory of the
             runtime), TL_E_OUT_OF_MEMORY.
-        Cost: one cgo call, and linear in n.
+        Cost: slow call; linear in n.
         """,
     ),
     Function(
@@ -4280,7 +4288,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (not the id of a live buffer; alias is NULL or
             outside the buffer), TL_E_ALREADY_REGISTERED (alias belongs to another
             block), TL_E_OUT_OF_MEMORY.
-        Cost: about 40 ns together with tl_registry_unregister.
+        Cost: fast; about 40 ns together with tl_registry_unregister.
         """,
     ),
     Function(
@@ -4300,7 +4308,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER (not registered, or not any more),
             TL_E_NOT_LIVE (tl_ptr_dec_ref has brought it to zero; or it came from
             tl_aligned_alloc and was never registered).
-        Cost: as tl_registry_register, and that of the deleter.
+        Cost: fast; as tl_registry_register, and that of the deleter.
         """,
     ),
     Function(
@@ -4322,7 +4330,7 @@ FUNCTIONS: tuple[Function, ...] = (
             count to zero, until tl_mem_free; tl_registry_info distinguishes the
             two.
         Errors: none.
-        Cost: about 10 ns; one miss of the cache in a large table.
+        Cost: fast; about 10 ns; one miss of the cache in a large table.
         """,
     ),
     Function(
@@ -4339,7 +4347,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; exact while no other registers or unregisters.
         Returns: the bytes.
         Errors: none.
-        Cost: one cgo call and one lock for each shard.
+        Cost: slow call; one lock for each shard.
         """,
     ),
     Function(
@@ -4356,7 +4364,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; exact while no other registers or unregisters.
         Returns: the number.
         Errors: none.
-        Cost: one cgo call and one lock for each shard.
+        Cost: slow call; one lock for each shard.
         """,
     ),
     Function(
@@ -4373,7 +4381,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; exact while no other registers or unregisters.
         Returns: the number.
         Errors: none.
-        Cost: one cgo call and one lock for each shard.
+        Cost: slow call; one lock for each shard.
         """,
     ),
     Function(
@@ -4392,7 +4400,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no out_info, struct_size not set),
             TL_E_UNKNOWN_POINTER (not registered), TL_E_NOT_LIVE (its count is
             zero), TL_E_UNSUPPORTED (memory of the runtime).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -4412,7 +4420,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (a NULL array, or as tl_registry_register),
             TL_E_ALREADY_REGISTERED (also when a pointer occurs twice),
             TL_E_UNSUPPORTED, TL_E_OUT_OF_MEMORY.
-        Cost: one cgo call, and linear in n.
+        Cost: slow call; linear in n.
         """,
     ),
     Function(
@@ -4431,7 +4439,7 @@ FUNCTIONS: tuple[Function, ...] = (
             tl_last_status tells why the last of them was.
         Errors: TL_E_INVALID_ARGUMENT (a NULL array), TL_E_UNKNOWN_POINTER,
             TL_E_NOT_LIVE.
-        Cost: one cgo call, and linear in n.
+        Cost: slow call; linear in n.
         """,
     ),
     Function(
@@ -4448,7 +4456,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why nothing was written.
         Errors: TL_E_INVALID_ARGUMENT (the file cannot be written).
-        Cost: linear in the number of registered pointers.
+        Cost: slow call; linear in the number of registered pointers.
         """,
     ),
     Function(
@@ -4467,7 +4475,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the memory, NULL on failure or for zero bytes.
         Errors: TL_E_INVALID_ARGUMENT (alignment is not a power of two),
             TL_E_OUT_OF_MEMORY.
-        Cost: that of malloc and of two compare-and-swaps.
+        Cost: fast; that of malloc and of two compare-and-swaps.
         """,
     ),
     Function(
@@ -4484,7 +4492,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, also for NULL, or why nothing was done.
         Errors: TL_E_UNKNOWN_POINTER (not from tl_aligned_alloc, freed already, or
             registered: then use tl_registry_unregister).
-        Cost: that of free and of one compare-and-swap.
+        Cost: fast; that of free and of one compare-and-swap.
         """,
     ),
     Function(
@@ -4504,7 +4512,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK and the workspace in *out_workspace, or why none was made.
         Errors: TL_E_INVALID_ARGUMENT (no threads or bytes, alignment is not a power
             of two, the product overflows, no out_workspace), TL_E_OUT_OF_MEMORY.
-        Cost: one cgo call, and that of malloc.
+        Cost: slow call; that of malloc.
         """,
     ),
     Function(
@@ -4521,7 +4529,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the block; NULL for NULL and on failure.
         Errors: TL_E_UNKNOWN_POINTER (not a live workspace), TL_E_INVALID_ARGUMENT
             (rank is not below the number of blocks).
-        Cost: about 15 ns, for the validation of the handle.
+        Cost: fast; about 15 ns, for the validation of the handle.
         """,
     ),
     Function(
@@ -4537,7 +4545,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread, also in a forked child.
         Returns: bytes_each of tl_workspace_create; 0 for NULL and on failure.
         Errors: TL_E_UNKNOWN_POINTER (not a live workspace).
-        Cost: about 15 ns.
+        Cost: fast; about 15 ns.
         """,
     ),
     Function(
@@ -4553,7 +4561,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, also for NULL, or why nothing was done.
         Errors: TL_E_UNKNOWN_POINTER (not a live workspace).
-        Cost: one cgo call, and that of free.
+        Cost: slow call; that of free.
         """,
     ),
     Function(
@@ -4570,7 +4578,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK and the plan in *out_plan, or why none was made.
         Errors: TL_E_INVALID_ARGUMENT (no out_plan), TL_E_LIMIT (65,536 plans),
             TL_E_OUT_OF_MEMORY.
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -4586,7 +4594,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, also for NULL, or why nothing was done.
         Errors: TL_E_INVALID_ARGUMENT (no such plan).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -4604,7 +4612,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no such plan, an alignment that is not a
             power of two, end is not above first), TL_E_OVERFLOW (more bytes than
             any memory has), TL_E_LIMIT (16,777,216 buffers), TL_E_OUT_OF_MEMORY.
-        Cost: one cgo call; tl_plan_add_buffers adds many with one.
+        Cost: slow call; tl_plan_add_buffers adds many with one.
         """,
     ),
     Function(
@@ -4622,7 +4630,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no such plan, no array, or what
             tl_plan_add_buffer refuses), TL_E_OVERFLOW (more bytes than any memory
             has), TL_E_LIMIT (16,777,216 buffers), TL_E_OUT_OF_MEMORY.
-        Cost: one cgo call, and about 20 ns for each.
+        Cost: slow call; about 20 ns for each.
         """,
     ),
     Function(
@@ -4642,7 +4650,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no such plan or buffers, the buffer is not
             inside its base at that offset or is pinned, or each would lie in the
             other).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -4661,7 +4669,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, an alias, an offset
             that is not a multiple of the alignment), TL_E_OVERFLOW (an offset that
             no memory has).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -4680,7 +4688,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was changed.
         Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, steps in which the
             buffer is not alive), TL_E_OUT_OF_MEMORY.
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -4697,7 +4705,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was changed.
         Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, no name or one above
             4095 bytes), TL_E_OUT_OF_MEMORY.
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -4717,7 +4725,7 @@ FUNCTIONS: tuple[Function, ...] = (
             means no limit.
         Errors: TL_E_INVALID_ARGUMENT (no such plan), TL_E_LIMIT (1024 spaces),
             TL_E_OUT_OF_MEMORY.
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -4736,7 +4744,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was changed.
         Errors: TL_E_INVALID_ARGUMENT (no such plan, buffer or space, or no array),
             TL_E_OUT_OF_MEMORY.
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -4757,7 +4765,7 @@ FUNCTIONS: tuple[Function, ...] = (
             names it.
         Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution),
             TL_E_OUT_OF_MEMORY.
-        Cost: grows with the square of the number of buffers.
+        Cost: slow call; grows with the square of the number of buffers.
         """,
     ),
     Function(
@@ -4773,7 +4781,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the number; -1 on failure.
         Errors: TL_E_INVALID_ARGUMENT (no such plan).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -4790,7 +4798,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: bytes; 0 on failure, with the status set.
         Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -4807,7 +4815,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: bytes; 0 on failure, with the status set.
         Errors: TL_E_INVALID_ARGUMENT (no such plan or space, or there is no
             solution).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -4824,7 +4832,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: bytes; 0 on failure, with the status set.
         Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -4842,7 +4850,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: true when that is proved; false when it is not known, and on
             failure.
         Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -4861,7 +4869,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: true when that is proved for the plan as it is; false when it is
             not known, and on failure.
         Errors: TL_E_INVALID_ARGUMENT (no such plan).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -4878,7 +4886,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: bytes; SIZE_MAX on failure.
         Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, or there is no
             solution).
-        Cost: one cgo call; tl_plan_offsets returns all of them with one.
+        Cost: slow call; tl_plan_offsets returns all of them with one.
         """,
     ),
     Function(
@@ -4895,7 +4903,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the space's index, 0 in a plan without spaces; -1 on failure.
         Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, or there is no
             solution).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -4913,7 +4921,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was written.
         Errors: TL_E_INVALID_ARGUMENT (no such plan, there is no solution, n is not
             the number of buffers, no array).
-        Cost: one cgo call, and about 2 ns for each.
+        Cost: slow call; about 2 ns for each.
         """,
     ),
     Function(
@@ -4942,7 +4950,7 @@ FUNCTIONS: tuple[Function, ...] = (
             2^61), TL_E_LIMIT (a buffer fits into none of its spaces; the message
             names it, and tl_plan_is_infeasible tells whether that is proved),
             TL_E_OUT_OF_MEMORY.
-        Cost: one cgo call and what the budget allows.
+        Cost: slow call; what the budget allows.
         """,
     ),
     Function(
@@ -4961,7 +4969,7 @@ FUNCTIONS: tuple[Function, ...] = (
             is too small, a negative number, and as tl_plan_solve), TL_E_LIMIT (a
             buffer fits into none of its spaces; the message names it),
             TL_E_OUT_OF_MEMORY.
-        Cost: one cgo call and what the budget allows.
+        Cost: slow call; what the budget allows.
         """,
     ),
     Function(
@@ -4983,7 +4991,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (not a tensor, one in a slot that is not copied, or one
             on a device that DLPack has no number for), TL_E_DEVICE (the driver
             failed to copy), TL_E_OUT_OF_MEMORY.
-        Cost: about 20 ns without a copy.
+        Cost: fast; about 20 ns without a copy.
         """,
     ),
     Function(
@@ -5004,7 +5012,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (not a tensor, one that is read-only or in a slot and
             not copied, or one on a device that DLPack has no number for),
             TL_E_DEVICE (the driver failed to copy), TL_E_OUT_OF_MEMORY.
-        Cost: about 20 ns without a copy.
+        Cost: fast; about 20 ns without a copy.
         """,
     ),
     Function(
@@ -5023,7 +5031,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (not a tensor, or a device that DLPack has no number
             for), TL_E_INVALID_ARGUMENT (NULL).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -5049,8 +5057,8 @@ FUNCTIONS: tuple[Function, ...] = (
             major version, an element type that is not one of tl_dtype, or a buffer
             of another library), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
             stack is full).
-        Cost: about 110 ns with its release, for memory of the CPU; one cgo call for
-            that of other devices.
+        Cost: fast; about 110 ns with its release, for memory of the CPU; one cgo
+            call for that of other devices.
         """,
     ),
     Function(
@@ -5074,7 +5082,7 @@ FUNCTIONS: tuple[Function, ...] = (
             byte_offset), TL_E_DEVICE (no such device), TL_E_UNSUPPORTED (an element
             type that is not one of tl_dtype, or a buffer of another library),
             TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: as tl_tensor_from_dlpack.
+        Cost: fast; as tl_tensor_from_dlpack.
         """,
     ),
     Function(
@@ -5093,7 +5101,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (a negative size), TL_E_DEVICE (no such
             device, or its driver failed), TL_E_OVERFLOW (more bytes than a block
             can have), TL_E_OUT_OF_MEMORY.
-        Cost: one cgo call, and about 200 ns from the pool.
+        Cost: slow call; about 200 ns from the pool.
         """,
     ),
     Function(
@@ -5113,7 +5121,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_UNKNOWN_POINTER (not a block of the device's default pool),
             TL_E_DEVICE (no such device, or its driver failed; the block stays the
             caller's).
-        Cost: one cgo call and an event.
+        Cost: slow call; an event.
         """,
     ),
     Function(
@@ -5133,7 +5141,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread, also in a forked child.
         Returns: the block, NULL on failure.
         Errors: TL_E_OUT_OF_MEMORY.
-        Cost: about 5 ns up to 64 KiB, 20 ns above from the pool.
+        Cost: fast; about 5 ns up to 64 KiB, 20 ns above from the pool.
         """,
     ),
     Function(
@@ -5149,7 +5157,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread, also in a forked child.
         Returns: the block, NULL on failure.
         Errors: TL_E_OUT_OF_MEMORY (also when the product overflows).
-        Cost: that of tl_numpy_malloc, and of the zeros.
+        Cost: fast; that of tl_numpy_malloc, and of the zeros.
         """,
     ),
     Function(
@@ -5170,8 +5178,8 @@ FUNCTIONS: tuple[Function, ...] = (
             holds no such block, or an address that malloc cannot have returned),
             TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an object that
             is not plain bytes, an arena, a frame). Other memory goes to realloc().
-        Cost: only the call when the new size fits and leaves less than half of the
-            block empty, else a copy.
+        Cost: grows; only the call when the new size fits and leaves less than half
+            of the block empty, else a copy.
         """,
     ),
     Function(
@@ -5191,7 +5199,7 @@ FUNCTIONS: tuple[Function, ...] = (
             block, or an address that malloc cannot have returned),
             TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an arena, a
             frame).
-        Cost: about 8 ns up to 64 KiB, 20 ns above.
+        Cost: fast; about 8 ns up to 64 KiB, 20 ns above.
         """,
     ),
     Function(
@@ -5208,7 +5216,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: its address.
         Errors: none.
-        Cost: constant.
+        Cost: fast; constant.
         """,
     ),
     Function(
@@ -5232,7 +5240,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes),
             TL_E_UNSUPPORTED (the functions of CPython 3.10 and later are not among
             the symbols of the process), TL_E_LIMIT (a ninth folder).
-        Cost: a lookup of symbols.
+        Cost: slow call; a lookup of symbols.
         """,
     ),
     Function(
@@ -5253,8 +5261,8 @@ FUNCTIONS: tuple[Function, ...] = (
             thread does not hold the lock; another interpreter than the first one),
             so that the caller names its line by tl_track_site.
         Errors: none.
-        Cost: about 2 ns where the allocation was not recorded; the stack and one
-            cgo call where it was, and, with TL_TRACK=1, always.
+        Cost: fast; about 2 ns where the allocation was not recorded; the stack and
+            one cgo call where it was, and, with TL_TRACK=1, always.
         """,
     ),
     Function(
@@ -5274,7 +5282,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (NULL, a NULL function or exception, a
             struct_size that is too small, or a negative interpreter), TL_E_BUSY
             (another interpreter has attached itself).
-        Cost: constant.
+        Cost: slow call; constant.
         """,
     ),
     Function(
@@ -5299,7 +5307,7 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (no tl_python_attach, or as tl_tensor_to_dlpack and
             tl_tensor_to_dlpack_legacy), TL_E_INVALID_ARGUMENT (another major
             version), TL_E_OUT_OF_MEMORY.
-        Cost: tl_tensor_to_dlpack and a capsule.
+        Cost: fast; tl_tensor_to_dlpack and a capsule.
         """,
     ),
     Function(
@@ -5328,7 +5336,7 @@ FUNCTIONS: tuple[Function, ...] = (
             without axes, on a device whose memory the CPU cannot use, or of an
             element type that Arrow does not have: complex numbers and bfloat16),
             TL_E_OUT_OF_MEMORY.
-        Cost: tl_tensor_to_dlpack, an allocation and a capsule.
+        Cost: fast; tl_tensor_to_dlpack, an allocation and a capsule.
         """,
     ),
     Function(
@@ -5351,7 +5359,7 @@ FUNCTIONS: tuple[Function, ...] = (
             set.
         Errors: TL_E_UNSUPPORTED (no tl_python_attach), TL_E_UNKNOWN_POINTER (not
             registered).
-        Cost: a capsule.
+        Cost: fast; a capsule.
         """,
     ),
     Function(
@@ -5368,7 +5376,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread, also one that the host's language does not know.
         Returns: nothing.
         Errors: none.
-        Cost: one compare-and-swap.
+        Cost: fast; one compare-and-swap.
         """,
     ),
     Function(
@@ -5384,7 +5392,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the first tl_deferred, newest first; NULL when the list is empty.
         Errors: none.
-        Cost: one atomic exchange.
+        Cost: fast; one atomic exchange.
         """,
     ),
     Function(
@@ -5407,7 +5415,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (NULL, a destructor, more bytes than the type
             has, and those of tl_type_define), TL_E_LIMIT (too many types),
             TL_E_OUT_OF_MEMORY (no memory for the offsets).
-        Cost: linear in the number of pointers.
+        Cost: slow call; linear in the number of pointers.
         """,
     ),
     Function(
@@ -5423,8 +5431,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why nothing was filled in.
         Errors: TL_E_INVALID_ARGUMENT (NULL, or a struct_size below 16).
-        Cost: linear in the number of threads, types, pools and keys of the tensor
-            pool.
+        Cost: slow call; linear in the number of threads, types, pools and keys of
+            the tensor pool.
         """,
     ),
     Function(
@@ -5444,7 +5452,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the length of the whole text without its zero byte; when the length
             is not less than bytes, the text was cut. 0 on failure.
         Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
-        Cost: that of tl_stats_get for each device, and some 20 microseconds.
+        Cost: slow call; that of tl_stats_get for each device, and some 20
+            microseconds.
         """,
     ),
     Function(
@@ -5463,7 +5472,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the length of the whole text without its zero byte; when that is
             not less than bytes, the text was cut. 0 on failure.
         Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
-        Cost: that of tl_stats_json.
+        Cost: slow call; that of tl_stats_json.
         """,
     ),
     Function(
@@ -5482,7 +5491,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was written.
         Errors: TL_E_INVALID_ARGUMENT (the file cannot be written; the message says
             why).
-        Cost: that of tl_stats_json.
+        Cost: slow call; that of tl_stats_json.
         """,
     ),
     Function(
@@ -5499,7 +5508,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK.
         Errors: none.
-        Cost: linear in the number of pools.
+        Cost: slow call; linear in the number of pools.
         """,
     ),
     Function(
@@ -5518,7 +5527,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK.
         Errors: none.
-        Cost: linear in what is idle.
+        Cost: slow call; linear in what is idle.
         """,
     ),
     Function(
@@ -5534,7 +5543,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread, also in a forked child.
         Returns: bytes, 0 when the system does not tell.
         Errors: none.
-        Cost: a few microseconds; reads a file of the system.
+        Cost: slow call; a few microseconds; reads a file of the system.
         """,
     ),
     Function(
@@ -5551,7 +5560,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread, also in a forked child.
         Returns: mebibytes, 0 when the system does not tell.
         Errors: none.
-        Cost: a few microseconds; reads a file of the system.
+        Cost: slow call; a few microseconds; reads a file of the system.
         """,
     ),
     Function(
@@ -5570,8 +5579,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK.
         Errors: none.
-        Cost: constant when logging is off; that of tl_track_site when tracking is
-            on.
+        Cost: fast; constant when logging is off; that of tl_track_site when
+            tracking is on.
         """,
     ),
     Function(
@@ -5588,7 +5597,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK.
         Errors: none.
-        Cost: constant when logging is off.
+        Cost: fast; constant when logging is off.
         """,
     ),
     Function(
@@ -5605,7 +5614,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK.
         Errors: none.
-        Cost: constant when logging is off.
+        Cost: fast; constant when logging is off.
         """,
     ),
     Function(
@@ -5625,8 +5634,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: its argument, always.
         Errors: none.
-        Cost: about 2 ns where the allocation was not recorded; one cgo call where
-            it was, and, with TL_TRACK=1, always.
+        Cost: fast; about 2 ns where the allocation was not recorded; one cgo call
+            where it was, and, with TL_TRACK=1, always.
         """,
     ),
     Function(
@@ -5645,7 +5654,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; the number counts the allocations of all threads.
         Returns: the address.
         Errors: none.
-        Cost: constant, a few instructions; reading the number costs a load.
+        Cost: fast; constant, a few instructions; reading the number costs a load.
         """,
     ),
     Function(
@@ -5666,7 +5675,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why no tag was set.
         Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes),
             TL_E_LIMIT (32 tags are pushed), TL_E_OUT_OF_MEMORY.
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -5682,7 +5691,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: the calling thread's own tags.
         Returns: TL_OK, or why none was removed.
         Errors: TL_E_SCOPE_UNDERFLOW (no tag is pushed).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -5706,7 +5715,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no out_allocation, struct_size not set),
             TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_UNSUPPORTED (memory of a frame or an arena).
-        Cost: one cgo call; linear in the live blocks of memory pools for a pointer
+        Cost: slow call; linear in the live blocks of memory pools for a pointer
             that is neither an object nor registered.
         """,
     ),
@@ -5730,7 +5739,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: how many allocations leaked, -1 on failure.
         Errors: TL_E_INVALID_ARGUMENT (the file cannot be written),
             TL_E_OUT_OF_MEMORY.
-        Cost: linear in the memory in use; symbols are looked up in files.
+        Cost: slow call; linear in the memory in use; symbols are looked up in
+            files.
         """,
     ),
     Function(
@@ -5749,7 +5759,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: how many allocations leaked, -1 on failure.
         Errors: TL_E_INVALID_ARGUMENT (the file cannot be written; or nothing is
             being recorded), TL_E_OUT_OF_MEMORY.
-        Cost: as tl_leak_report.
+        Cost: slow call; as tl_leak_report.
         """,
     ),
     Function(
@@ -5773,7 +5783,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (the file cannot be written; nothing is being
             recorded, and the mark is not UINT64_MAX; held is NULL, and n is not 0),
             TL_E_OUT_OF_MEMORY.
-        Cost: as tl_leak_report, and linear in n.
+        Cost: slow call; as tl_leak_report, and linear in n.
         """,
     ),
     Function(
@@ -5798,7 +5808,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no ask; the file cannot be written; nothing
             is being recorded, and the mark is not UINT64_MAX; the array is NULL,
             and not empty), TL_E_OUT_OF_MEMORY.
-        Cost: three times that of tl_leak_report_except, and of ask, once or twice.
+        Cost: slow call; three times that of tl_leak_report_except, and of ask, once
+            or twice.
         """,
     ),
     Function(
@@ -5820,7 +5831,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: how many slots are damaged, -1 without TL_DEBUG.
         Errors: TL_E_UNSUPPORTED (TL_DEBUG is off), TL_E_CORRUPTED (something is
             damaged).
-        Cost: linear in the memory in use.
+        Cost: slow call; linear in the memory in use.
         """,
     ),
     Function(
@@ -5843,7 +5854,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why the profile is not complete.
         Errors: TL_E_INVALID_ARGUMENT (no path, the file cannot be written, or it is
             a pipe that no process reads), TL_E_OUT_OF_MEMORY.
-        Cost: linear in the memory in use; symbols and lines are looked up in files.
+        Cost: slow call; linear in the memory in use; symbols and lines are looked
+            up in files.
         """,
     ),
     Function(
@@ -5867,8 +5879,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why no trace was begun.
         Errors: TL_E_INVALID_ARGUMENT (no path, or the file cannot be written),
             TL_E_BUSY (a trace runs already), TL_E_OUT_OF_MEMORY.
-        Cost: linear in the memory in use. While a trace runs an allocation or
-            release takes about 3 microseconds and 140 bytes of the file.
+        Cost: slow call; linear in the memory in use. While a trace runs an
+            allocation or release takes about 3 microseconds and 140 bytes of the
+            file.
         """,
     ),
     Function(
@@ -5886,8 +5899,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why the file is not complete.
         Errors: TL_E_INVALID_ARGUMENT (no trace runs; or part of the file could not
             be written: the message says how many events were lost).
-        Cost: linear in the call stacks of the trace; symbols are looked up in
-            files.
+        Cost: slow call; linear in the call stacks of the trace; symbols are looked
+            up in files.
         """,
     ),
     Function(
@@ -5904,7 +5917,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, also without a trace, or why no mark was written.
         Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes).
-        Cost: one cgo call, and that of tl_stats_get while a trace runs.
+        Cost: slow call; that of tl_stats_get while a trace runs.
         """,
     ),
     Function(
@@ -5926,7 +5939,8 @@ FUNCTIONS: tuple[Function, ...] = (
             much.
         Returns: TL_OK, or why the file is not complete.
         Errors: TL_E_INVALID_ARGUMENT (no path, or the file cannot be written).
-        Cost: linear in the memory in use; symbols are looked up in files.
+        Cost: slow call; linear in the memory in use; symbols are looked up in
+            files.
         """,
     ),
     Function(
@@ -5951,7 +5965,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: the result is for the calling thread alone; also in a forked child.
         Returns: the context, never NULL.
         Errors: none.
-        Cost: a call and two loads.
+        Cost: fast; a call and two loads.
         """,
     ),
     Function(
@@ -5970,7 +5984,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: the word is for the calling thread alone; also in a forked child.
         Returns: the address, never NULL.
         Errors: none.
-        Cost: a call and one load.
+        Cost: fast; a call and one load.
         """,
     ),
 )

@@ -264,7 +264,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK and the graph in *out_graph, or why none was made.
         Errors: TL_E_INVALID_ARGUMENT (no name, or one above 4095 bytes; no
             out_graph), TL_E_LIMIT (65,536 graphs).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -284,7 +284,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no path, no out_graph, a file that cannot be
             read, or is no graph; the message tells where it is wrong), TL_E_LIMIT
             (65,536 graphs), TL_E_OUT_OF_MEMORY.
-        Cost: one cgo call, and that of reading the file.
+        Cost: slow call; that of reading the file.
         """,
     ),
     Function(
@@ -304,7 +304,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no content, no such form, no out_graph,
             content that is no graph; the message tells where it is wrong),
             TL_E_LIMIT (65,536 graphs), TL_E_OUT_OF_MEMORY.
-        Cost: one cgo call, and that of reading the content.
+        Cost: slow call; that of reading the content.
         """,
     ),
     Function(
@@ -320,7 +320,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, also for NULL, or why nothing was done.
         Errors: TL_E_INVALID_ARGUMENT (no such graph).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -340,7 +340,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no such graph, no name, a type that no
             operator takes, a rank below 0 or above 64, no shape, a negative extent,
             a symbol that is no string).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -360,7 +360,7 @@ FUNCTIONS: tuple[Function, ...] = (
             operator takes, a rank below 0 or above 64, no shape, a negative extent,
             no data), TL_E_OVERFLOW (more bytes than any memory has),
             TL_E_OUT_OF_MEMORY.
-        Cost: one cgo call, and that of the copy.
+        Cost: slow call; that of the copy.
         """,
     ),
     Function(
@@ -380,7 +380,7 @@ FUNCTIONS: tuple[Function, ...] = (
             takes this type and shape is told by tl_graph_plan.
         Errors: TL_E_INVALID_ARGUMENT (as of tl_graph_add_constant), TL_E_OVERFLOW
             (more bytes than any memory has), TL_E_OUT_OF_MEMORY.
-        Cost: one cgo call, and that of the copy.
+        Cost: slow call; that of the copy.
         """,
     ),
     Function(
@@ -404,7 +404,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no such graph, no op, no output, no array,
             more than 65,536 entries, a string above 4095 bytes, attributes that are
             not in that form or above 16 MiB).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -426,7 +426,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was changed.
         Errors: TL_E_INVALID_ARGUMENT (as of tl_graph_add_node; a body that is no
             graph, has no name, or one of another body).
-        Cost: one cgo call; grows with the nodes of the bodies.
+        Cost: slow call; grows with the nodes of the bodies.
         """,
     ),
     Function(
@@ -443,7 +443,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was changed.
         Errors: TL_E_INVALID_ARGUMENT (no such graph, no name, or one above 4095
             bytes).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -460,7 +460,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; calls for one graph take turns.
         Returns: TL_OK, or why nothing was changed.
         Errors: TL_E_INVALID_ARGUMENT (no such graph, no symbol, a number below 1).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -482,7 +482,7 @@ FUNCTIONS: tuple[Function, ...] = (
             by tl_graph_plan_together.
         Errors: TL_E_INVALID_ARGUMENT (no such graph, no name or an empty one, one
             above 4095 bytes, a value that is another state already).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -502,7 +502,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why no file was written.
         Errors: TL_E_INVALID_ARGUMENT (no such graph, no path or another ending, a
             file that cannot be written, a graph that the form cannot hold).
-        Cost: one cgo call, and that of writing the file.
+        Cost: slow call; that of writing the file.
         """,
     ),
     Function(
@@ -522,7 +522,7 @@ FUNCTIONS: tuple[Function, ...] = (
             make no sense, or a graph that makes none: the message names node, fault
             and remedy), TL_E_LIMIT (no plan was found that fits into the capacity,
             or 4,096 executions).
-        Cost: one cgo call; milliseconds for a hundred nodes, and what the budget
+        Cost: slow call; milliseconds for a hundred nodes, and what the budget
             allows.
         """,
     ),
@@ -540,7 +540,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread, when no other one uses the execution.
         Returns: TL_OK, also for NULL, or why nothing was done.
         Errors: TL_E_INVALID_ARGUMENT (no such execution).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -557,7 +557,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was filled in.
         Errors: TL_E_INVALID_ARGUMENT (no such execution, no out_info, a struct_size
             that is too small).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -574,7 +574,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was filled in.
         Errors: TL_E_INVALID_ARGUMENT (no such execution or buffer, no out_buffer, a
             struct_size that is too small).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -591,7 +591,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was filled in.
         Errors: TL_E_INVALID_ARGUMENT (no such execution or instruction, no
             out_instruction, a struct_size that is too small).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -609,7 +609,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was filled in.
         Errors: TL_E_INVALID_ARGUMENT (no such execution, instruction, role or
             operand, no out_operand, a struct_size that is too small).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -626,7 +626,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was filled in.
         Errors: TL_E_INVALID_ARGUMENT (no such execution or symbol, no out_symbol, a
             struct_size that is too small).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -651,8 +651,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no such execution, one that was not planned
             so, another number of symbols or buffers, a number below 1 or above its
             bound).
-        Cost: one cgo call; grows with the number of buffers and of those that they
-            lie on.
+        Cost: slow call; grows with the number of buffers and of those that they lie
+            on.
         """,
     ),
     Function(
@@ -671,7 +671,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the array; NULL on failure. One without constants has a NULL behind
             its end.
         Errors: TL_E_INVALID_ARGUMENT (no such execution).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -701,7 +701,7 @@ FUNCTIONS: tuple[Function, ...] = (
             memory of the library, states of an arena with memory that is not the
             caller's), TL_E_UNSUPPORTED (LLVM alone: operators that have no kernel;
             the message names all of them).
-        Cost: one cgo call, and that of writing the text.
+        Cost: slow call; that of writing the text.
         """,
     ),
     Function(
@@ -720,7 +720,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK; else the plan has a defect, which is one of this library,
             and the message names it.
         Errors: TL_E_INVALID_ARGUMENT (no such execution), TL_E_OUT_OF_MEMORY.
-        Cost: grows with the square of the number of buffers, and with the elements.
+        Cost: slow call; grows with the square of the number of buffers, and with
+            the elements.
         """,
     ),
     Function(
@@ -744,7 +745,7 @@ FUNCTIONS: tuple[Function, ...] = (
             number of inputs or outputs, an address that is none where the tensor
             has bytes; or the function has found something wrong, such as an index
             out of range, and the message names the nodes that look).
-        Cost: two cgo calls and that of the function.
+        Cost: slow call; two of them, and that of the function.
         """,
     ),
     Function(
@@ -775,7 +776,8 @@ FUNCTIONS: tuple[Function, ...] = (
             has bytes, memory of one of the two spaces that is too small or not
             aligned, outside for a plan that has no second space; or what the
             function has found wrong, as in tl_execution_run).
-        Cost: two cgo calls and that of the function. Nothing is allocated.
+        Cost: slow call; two of them, and that of the function. Nothing is
+            allocated.
         """,
     ),
     Function(
@@ -795,7 +797,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was filled in.
         Errors: TL_E_INVALID_ARGUMENT (no such execution, instruction or body, a
             struct_size that is too small), TL_E_LIMIT (4,096 executions).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -813,7 +815,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was filled in.
         Errors: TL_E_INVALID_ARGUMENT (no such execution, instruction, body, role,
             input or output, no out_port, a struct_size that is too small).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -839,7 +841,7 @@ FUNCTIONS: tuple[Function, ...] = (
             makes none, two entries of one name, a state whose type, shape or first
             content is not the same everywhere; the message names entry and value),
             TL_E_LIMIT (4,096 arenas).
-        Cost: one cgo call; that of tl_graph_plan for each graph, up to three times.
+        Cost: slow call; that of tl_graph_plan for each graph, up to three times.
         """,
     ),
     Function(
@@ -856,7 +858,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread, when no other one uses the arena.
         Returns: TL_OK, also for NULL, or why nothing was done.
         Errors: TL_E_INVALID_ARGUMENT (no such arena).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -873,7 +875,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was filled in.
         Errors: TL_E_INVALID_ARGUMENT (no such arena, no out_info, a struct_size
             that is too small).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -891,7 +893,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK, or why nothing was filled in.
         Errors: TL_E_INVALID_ARGUMENT (no such arena or state, no out_state, a
             struct_size that is too small).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -911,7 +913,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK and the execution in *out_execution, or why there is none.
         Errors: TL_E_INVALID_ARGUMENT (no such arena or entry, no out_execution),
             TL_E_LIMIT (4,096 executions).
-        Cost: one cgo call.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -934,7 +936,7 @@ FUNCTIONS: tuple[Function, ...] = (
             bytes, a version that is too old, entries whose names become one in
             code), TL_E_UNSUPPORTED (LLVM alone: operators that have no kernel; the
             message names them).
-        Cost: one cgo call, and that of writing the text.
+        Cost: slow call; that of writing the text.
         """,
     ),
     Function(
@@ -952,7 +954,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: TL_OK; else the plan has a defect, which is one of this library,
             and the message names it.
         Errors: TL_E_INVALID_ARGUMENT (no such arena), TL_E_OUT_OF_MEMORY.
-        Cost: grows with the square of the number of buffers, and with the elements.
+        Cost: slow call; grows with the square of the number of buffers, and with
+            the elements.
         """,
     ),
 )

@@ -69,7 +69,7 @@ const _ = "DLThing"
 // Threads: any.
 // Returns: the status.
 // Errors: none.
-// Cost: constant.
+// Cost: slow call.
 //
 //export tlgo_lend
 func tlgo_lend(c, thing uintptr) int32 {
@@ -84,7 +84,7 @@ func tlgo_lend(c, thing uintptr) int32 {
 // Threads: any.
 // Returns: it.
 // Errors: none.
-// Cost: constant.
+// Cost: fast; constant.
 // Path: shim.
 // LLVM: nounwind, readnone, willreturn, returns nonnull.
 const _ = "tl_version"
@@ -99,7 +99,7 @@ const _ = "tl_version"
 // Threads: any.
 // Returns: its argument.
 // Errors: TL_E_NOT_LIVE (released).
-// Cost: constant.
+// Cost: fast; constant.
 // Path: fast.
 // Fails: object.
 // LLVM: returned 0.
@@ -117,7 +117,7 @@ func tlgo_take(c, pointer, shape uintptr, kind uint8) uintptr {
 // Threads: any.
 // Returns: true or false.
 // Errors: none.
-// Cost: constant.
+// Cost: fast; constant.
 //
 //export tlgo_known
 func tlgo_known(c, deleter, out uintptr) bool {
@@ -149,7 +149,7 @@ type tl_lease struct {
 // Threads: any.
 // Returns: the status.
 // Errors: none.
-// Cost: constant.
+// Cost: fast; constant.
 // Path: fast.
 //
 //export tlgo_hire

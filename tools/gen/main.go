@@ -10,6 +10,7 @@
 //	go run ./tools/gen -matrix F   writes the functions of the matrix, which a build makes for itself
 //	go run ./tools/gen -matrix-full F
 //	                               the same for what the full library alone has
+//	go run ./tools/gen -kinds F    the same for the functions that cost no slow call, which a test drives
 //	go run ./tools/gen -reference D
 //	                               writes the pages of the C reference, of which `make docs` makes the site
 //	go run ./tools/gen -redefine tl_vec_=my_vec_
@@ -35,6 +36,7 @@ func main() {
 	matrix := flag.String("matrix", "",
 		"write this file alone: every function, as the matrix of the proof suite calls it")
 	matrixFull := flag.String("matrix-full", "", "the same with what the full library alone has")
+	kindsFile := flag.String("kinds", "", "the same with the functions whose steady state needs no slow call")
 	reference := flag.String("reference", "", "write the pages of the C reference into this folder")
 	onlyCoverage := flag.Bool("coverage", false, "write nothing; fail when an error has no test")
 	redefine := flag.String("redefine", "", "print a list for objcopy: functions of a prefix=under another one")
@@ -42,9 +44,11 @@ func main() {
 	var faults []string
 	switch {
 	case *matrix != "":
-		faults = writeMatrix(*root, *matrix, matrixCalls)
+		faults = writeOne(*root, *matrix, matrixCalls)
 	case *matrixFull != "":
-		faults = writeMatrix(*root, *matrixFull, matrixFullCalls)
+		faults = writeOne(*root, *matrixFull, matrixFullCalls)
+	case *kindsFile != "":
+		faults = writeOne(*root, *kindsFile, kindsTable)
 	case *reference != "":
 		faults = writePages(*root, *reference)
 	case *redefine != "":
@@ -70,11 +74,14 @@ type output struct {
 	render func(*source) (string, error)
 }
 
-// matrixCalls and matrixFullCalls are written by the build of the tests alone, and checked with the others.
+// These are written by the build of the tests alone, and checked with the others.
 const (
 	matrixCalls     = "matrix_calls.c"
 	matrixFullCalls = "matrix_full_calls.c"
+	kindsTable      = "kinds_table.h"
 )
+
+var ofTests = []string{matrixCalls, matrixFullCalls, kindsTable}
 
 // outputs lists the generated files, but for those of the layout.
 var outputs = []output{
@@ -97,6 +104,7 @@ var outputs = []output{
 	{"packaging/tl_tensor.syms", renderRedefine},
 	{matrixCalls, renderMatrix},
 	{matrixFullCalls, renderFullMatrix},
+	{kindsTable, renderKinds},
 }
 
 // render makes all outputs, by path.
@@ -136,12 +144,11 @@ func write(root string) []string {
 
 // committed are the files that the repository has.
 func committed(files map[string]string) map[string]string {
-	delete(files, matrixCalls)
-	delete(files, matrixFullCalls)
+	maps.DeleteFunc(files, func(path, _ string) bool { return slices.Contains(ofTests, path) })
 	return files
 }
 
-func writeMatrix(root, path, which string) []string {
+func writeOne(root, path, which string) []string {
 	files, faults := render(root)
 	if len(faults) > 0 {
 		return faults

@@ -27,7 +27,7 @@ func TestReferenceHasEveryName(t *testing.T) {
 				"tl_take takes an object\\* of \\[0, 1) \\<64, `a*b`, and a sentence that is " +
 				"long enough to be broken in\ntwo.\n\n" +
 				":Ownership: the runtime holds the object.\n:Threads: any.\n:Returns: its argument.\n" +
-				":Errors: TL_E_NOT_LIVE (released).\n:Cost: constant.\n::::\n",
+				":Errors: TL_E_NOT_LIVE (released).\n:Cost: fast; constant.\n::::\n",
 		},
 	} {
 		for _, part := range parts {

@@ -68,6 +68,14 @@ func (e *entry) path() string {
 	return "slow"
 }
 
+// kind is what the steady state of a function may cost: one of kinds, or "".
+func (e *entry) kind() string {
+	if m := costs.FindStringSubmatch(e.labels["Cost"]); m != nil {
+		return m[1]
+	}
+	return ""
+}
+
 // stem is the name without its prefix, as in slow_STEM and tlgo_STEM.
 func (e *entry) stem() string { return strings.TrimPrefix(e.name, "tl_") }
 

@@ -13,6 +13,8 @@ var pureAttribute = regexp.MustCompile(`nounwind|willreturn|readonly|readnone`)
 
 var (
 	paths     = []string{"slow", "fast", "shim"}
+	kinds     = []string{"fast", "grows", "slow call"} // what a steady state may cost; capi/main.go explains them
+	costs     = regexp.MustCompile(`^(` + strings.Join(kinds, "|") + `)(?:\.|;) ?`)
 	errorName = regexp.MustCompile(`TL_E_\w+`)
 )
 
@@ -60,6 +62,9 @@ func (s *source) verifyFunction(e *entry, fault func(string, ...any)) {
 		if e.labels[l] == "" {
 			fault("no line `%s: ...`", l)
 		}
+	}
+	if e.kind() == "" {
+		fault("Cost has to begin with one of: %s", strings.Join(kinds, ", "))
 	}
 	s.verifyErrors(e, fault)
 	verifyFailure(e, fault)
