@@ -117,7 +117,7 @@ func tlgo_tensor_dlpack_device(c, t, outType, outOrdinal uintptr) int32 {
 // device), TL_E_UNSUPPORTED (another major version, an element type that is not one of
 // tl_dtype, or a buffer of another library), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: fast; about 110 ns with its release, for memory of the CPU; one cgo call for that of other devices.
+// Cost: fast; about 50 ns with its release, for memory of the CPU; a slow call for that of other devices.
 // Path: fast.
 //
 //export tlgo_tensor_from_dlpack

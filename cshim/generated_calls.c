@@ -925,7 +925,7 @@ tl_tensor* slow_tensor_new_zeroed(int32_t dtype, int32_t device, int64_t rank, c
 	return (tl_tensor*)result;
 }
 
-tl_tensor* tl_tensor_from_buffer(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape, void* data, const int64_t* strides, tl_deleter deleter, void* ctx) {
+tl_tensor* slow_tensor_from_buffer(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape, void* data, const int64_t* strides, tl_deleter deleter, void* ctx) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_from_buffer, &why);
 	if (context == NULL) {

@@ -664,6 +664,7 @@ __attribute__((cold)) tl_tensor* slow_tensor_new(const float* data, int64_t rank
 __attribute__((cold)) tl_tensor* slow_tensor_new_i64(const int64_t* data, int64_t rank, const int64_t* shape);
 __attribute__((cold)) tl_tensor* slow_tensor_empty(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape);
 __attribute__((cold)) tl_tensor* slow_tensor_new_zeroed(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape);
+__attribute__((cold)) tl_tensor* slow_tensor_from_buffer(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape, void* data, const int64_t* strides, tl_deleter deleter, void* ctx);
 __attribute__((cold)) tl_tensor* slow_tensor_wrap(const tl_tensor_info* info, tl_deleter deleter, void* ctx);
 __attribute__((cold)) tl_tensor* slow_tensor_in_slot(int64_t slot, int32_t dtype, int64_t rank, const int64_t* shape);
 __attribute__((cold)) tl_tensor* slow_tensor_clone(const tl_tensor* tensor);

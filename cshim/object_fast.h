@@ -299,7 +299,8 @@ void tlc_drop_reference(uintptr_t p);
 /* Drops a reference that a dead object held, through Go. */
 void tlc_drop_slowly(uintptr_t p);
 
-/* Drops a tensor's last reference, without Go when the pool takes the tensor (tensor_pool.c). */
+/* Drops a tensor's last reference; may call the deleter of borrowed memory. False: ask Go, nothing changed
+ * (tensor_pool.c). */
 bool tlc_tensor_drop(tl_context* c, tl_record* r, tl_entry e);
 
 /* Releases tensors and views whose only reference is the scope's, from top down to low, as far as that takes no lock and

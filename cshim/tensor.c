@@ -41,7 +41,7 @@ static _Atomic bool default_is_cpu;
 
 void tlc_tensor_default_is_cpu(bool yes) { atomic_store_explicit(&default_is_cpu, yes, memory_order_relaxed); }
 
-static __attribute__((noinline)) bool is_elsewhere(int32_t device)
+__attribute__((noinline)) bool tlc_is_elsewhere(int32_t device)
 {
 	return device != TL_DEVICE_DEFAULT || !atomic_load_explicit(&default_is_cpu, memory_order_relaxed);
 }
@@ -57,7 +57,7 @@ static __attribute__((noinline)) made make_other(int32_t dtype, int32_t device, 
 {
 	const made none = {NULL, 0};
 	tl_context* c = tlc_tls;
-	if (TLC_UNLIKELY(!tlc_has_room(c) || (device != 0 && is_elsewhere(device)))) return none;
+	if (TLC_UNLIKELY(!tlc_has_room(c) || !tlc_is_cpu(device))) return none;
 	int64_t dimensions[TL_MAX_RANK]; /* another thread may write to the caller's */
 	if (TLC_LIKELY((uint64_t)rank <= TL_MAX_RANK && (uintptr_t)shape >= TL_LOWEST_ADDRESS)) {
 		for (int64_t i = 0; i < rank; i++) dimensions[i] = ((const volatile int64_t*)shape)[i];
@@ -232,8 +232,7 @@ static inline bool release(uintptr_t p)
 		if (TLC_LIKELY(atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh - TL_SH_ONE, memory_order_release,
 		                                                     memory_order_relaxed)))
 			return true;
-	const tl_entry e = tlc_entry_of(r, p);
-	return tlc_tensor_drop(c, r, e) || tlc_borrowed_drop(c, r, e);
+	return tlc_tensor_drop(c, r, tlc_entry_of(r, p));
 }
 
 tl_status tl_tensor_register(tl_tensor* tensor)

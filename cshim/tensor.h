@@ -249,16 +249,16 @@ tl_entry tlc_tensor_take(tl_context* c, uint64_t elements, uint32_t dtype, tl_te
 /* Whether a slot of a large object has these bytes of the heap. */
 bool tlc_tensor_is_large(const tl_tensor_header* h, uintptr_t p, uint64_t bytes);
 
-/* Drops the last reference of a tensor over borrowed memory and calls its deleter; false: ask Go, nothing changed. The
- * last step of its caller (tensor_borrowed.c). */
-bool tlc_borrowed_drop(tl_context* c, tl_record* r, tl_entry e);
-
 /* Ends memory that a child of fork() has opened (tensor_shared.c). */
 void tlc_shared_end(void* data, void* ctx);
 
-/* Drops the only reference of a tensor over memory that a function of this library's own ends: that calls no code of the
- * program, so it may run wherever a tensor ends. False: ask Go, nothing changed. */
-bool tlc_deferred_drop(tl_context* c, tl_record* r, tl_entry e, uint32_t sh);
+/* Whether a device other than 0 is not the CPU either, or may not be. */
+bool tlc_is_elsewhere(int32_t device);
+static inline bool tlc_is_cpu(int32_t device) { return TLC_LIKELY(device == 0) || !tlc_is_elsewhere(device); }
+
+/* Drops the last reference of a tensor over borrowed memory and calls its deleter; false: ask Go, nothing changed. The
+ * last step of its caller (tensor_borrowed.c). */
+bool tlc_borrowed_drop(tl_context* c, tl_record* r, tl_entry e, uint32_t sh);
 
 /* Gives the pool all tensors and places that a context has; what is left was asked for, and is Go's to give back. */
 void tlc_tensor_hand_over(tl_context* c);

@@ -3,6 +3,7 @@
  *
  * In a child of fork() no function of the program ends memory, so none is borrowed there. But some deleters are this
  * library's: a tensor that they end is made and ended in the child, too. */
+#include "object_inbox.h"
 #include "registry_blocks.h"
 #include "tensor.h"
 #include "tensor_dlpack.h"
@@ -17,9 +18,7 @@ enum { DL_CPU_PINNED = 3 };
 static inline uint32_t dtype_of(tl_dl_type type)
 {
 	uint32_t i = 0;
-	while (i < TL_DTYPES && (tlc_dl_types[i].code != type.code || tlc_dl_types[i].bits != type.bits ||
-	                         tlc_dl_types[i].lanes != type.lanes))
-		i++;
+	while (i < TL_DTYPES && __builtin_memcmp(&tlc_dl_types[i], &type, sizeof type) != 0) i++;
 	return i;
 }
 
@@ -96,7 +95,7 @@ tl_tensor* tlc_borrow(const tl_dl_tensor* given, uint32_t flags, tl_deleter end,
 	tl_context* c = tlc_tls;
 	tl_magazine* m = tlc_magazine_for(c, TLC_TENSOR_HEADER);
 	const tl_dl_tensor from = *given;
-	if (TLC_UNLIKELY(!tlc_has_room(c) || m->top == m->base)) return NULL;
+	if (TLC_UNLIKELY(!tlc_has_room(c) || (m->top == m->base && !tlc_refill(c, m)))) return NULL;
 	if (TLC_UNLIKELY(tlc_forked() && !is_ours((uintptr_t)end))) return NULL;
 	if (TLC_UNLIKELY(m->allocs + 1 == 0)) return NULL; /* a sample is the slow path's */
 	tl_entry e = m->top[-1];
@@ -113,51 +112,57 @@ tl_tensor* tlc_borrow(const tl_dl_tensor* given, uint32_t flags, tl_deleter end,
 	return (tl_tensor*)h;
 }
 
+/* The same of memory whose description is not DLPack's. */
+static inline tl_tensor* borrow(tl_dl_tensor given, int32_t dtype, int32_t device, uint32_t flags, tl_deleter end,
+                                void* ctx)
+{
+	if (TLC_UNLIKELY((uint32_t)dtype >= TL_DTYPES || !tlc_is_cpu(device))) return NULL;
+	given.device_type = TL_DL_CPU;
+	given.dtype = tlc_dl_types[dtype];
+	return tlc_borrow(&given, flags, end, ctx);
+}
+
+tl_tensor* tl_tensor_from_buffer(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape, void* data,
+                                 const int64_t* strides, tl_deleter deleter, void* ctx)
+{
+	const tl_dl_tensor given = {
+		.data = data,
+		.ndim = (uint64_t)rank <= TL_MAX_RANK ? (int32_t)rank : -1,
+		.shape = (int64_t*)(uintptr_t)shape,
+		.strides = (int64_t*)(uintptr_t)strides,
+	};
+	tl_tensor* made = borrow(given, dtype, device, 0, deleter, ctx);
+	if (TLC_LIKELY(made != NULL)) return made;
+	return slow_tensor_from_buffer(dtype, device, rank, shape, data, strides, deleter, ctx);
+}
+
 tl_tensor* tl_tensor_wrap(const tl_tensor_info* info, tl_deleter deleter, void* ctx)
 {
 	if (TLC_UNLIKELY((uintptr_t)info < TL_LOWEST_ADDRESS || info->struct_size < sizeof *info))
 		return slow_tensor_wrap(info, deleter, ctx);
-	const uint32_t dtype = (uint32_t)info->dtype;
 	const tl_dl_tensor given = {
 		.data = info->data,
-		.device_type = TL_DL_CPU,
 		.ndim = info->rank,
-		.dtype = dtype < TL_DTYPES ? tlc_dl_types[dtype] : (tl_dl_type){0, 0, 0},
 		.shape = (int64_t*)(uintptr_t)info->shape,
 		.strides = (int64_t*)(uintptr_t)info->strides,
 	};
-	const bool here = info->device == TL_DEVICE_CPU && given.dtype.bits != 0;
-	tl_tensor* made = here ? tlc_borrow(&given, info->flags & TL_TENSOR_READ_ONLY, deleter, ctx) : NULL;
+	tl_tensor* made = borrow(given, info->dtype, info->device, info->flags & TL_TENSOR_READ_ONLY, deleter, ctx);
 	return TLC_LIKELY(made != NULL) ? made : slow_tensor_wrap(info, deleter, ctx);
-}
-
-bool tlc_deferred_drop(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
-{
-	const tl_tensor_header* h = (const tl_tensor_header*)e.object;
-	if ((h->flags & ~(TL_TENSOR_READ_ONLY | TL_TENSOR_CONTIGUOUS)) != TL_TENSOR_EXTERNAL) return false;
-	const uintptr_t end = h->deleter;
-	if (!is_ours(end)) return false;
-	if (TLC_UNLIKELY(tlc_is_last_life(e.gen) || (e.gen & 0xFF) > TL_CLASS_SMALL)) return false;
-	void *data = (void*)h->data, *ctx = (void*)h->deleter_context;
-	if (TLC_UNLIKELY(!tlc_tensor_recycle(c, r, e, sh))) return false;
-	((tl_deleter)end)(data, ctx);
-	return true;
 }
 
 /* The deleter is called from C, with the tensor gone, so it may do anything. While another deleter or destructor runs,
  * Go appends the tensor to the queue. */
-bool tlc_borrowed_drop(tl_context* c, tl_record* r, tl_entry e)
+bool tlc_borrowed_drop(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
 {
-	const uint32_t sh = atomic_load_explicit(&r->sh, memory_order_acquire);
 	const tl_tensor_header* h = (const tl_tensor_header*)e.object;
-	if (TLC_UNLIKELY((sh & TL_SH_FLAGS) != (TL_SH_ALIVE | TL_SH_MERGED) || tlc_sh_count(sh) != 1)) return false;
-	if ((h->flags & ~(TL_TENSOR_READ_ONLY | TL_TENSOR_CONTIGUOUS)) != TL_TENSOR_EXTERNAL || h->deleter == 0)
-		return false;
+	if ((h->flags & ~(TL_TENSOR_READ_ONLY | TL_TENSOR_CONTIGUOUS)) != TL_TENSOR_EXTERNAL) return false;
 	if (TLC_UNLIKELY(tlc_is_last_life(e.gen) || (e.gen & 0xFF) > TL_CLASS_SMALL)) return false;
-	if (TLC_UNLIKELY(!tlc_is_fast(c) || tlc_deleters_wait() || tlc_forked())) return false;
 	const tlc_ended ended = {
 		.pointer = h->data, .kind = TL_FOREIGN_CUSTOM, .deleter = h->deleter, .ctx = h->deleter_context};
+	const bool calls = ended.deleter != 0 && !is_ours(ended.deleter);
+	if (calls && TLC_UNLIKELY(tlc_deleters_wait() || tlc_forked())) return false;
 	if (TLC_UNLIKELY(!tlc_tensor_recycle(c, r, e, sh))) return false;
-	tlc_call_deleter(c, &ended);
+	if (calls) tlc_call_deleter(c, &ended);
+	else if (ended.deleter != 0) ((tl_deleter)ended.deleter)((void*)ended.pointer, (void*)ended.ctx);
 	return true;
 }

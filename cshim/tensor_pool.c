@@ -128,7 +128,7 @@ static inline bool drop_last(tl_context* c, tl_record* r, tl_entry e, uint32_t s
 {
 	tl_tensor_header* h = (tl_tensor_header*)e.object;
 	if ((h->flags & (TL_TENSOR_VIEW | TL_TENSOR_EXTERNAL)) != 0)
-		return (h->flags & TL_TENSOR_VIEW) != 0 ? tlc_view_drop(c, r, e, sh) : tlc_deferred_drop(c, r, e, sh);
+		return (h->flags & TL_TENSOR_VIEW) != 0 ? tlc_view_drop(c, r, e, sh) : tlc_borrowed_drop(c, r, e, sh);
 	tl_tensor_cell* cell = tlc_tensor_cell_find(c, h->numel, tlc_tensor_said_kind(h));
 	if (cell != NULL && (cell->class != TL_CLASS_LARGE || tlc_tensor_is_large(h, e.object, cell->bytes)) &&
 	    tlc_tensor_keep_in(c, cell, r, e.object, tlc_tag(&e), sh)) {

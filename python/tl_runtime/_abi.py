@@ -2312,7 +2312,8 @@ FUNCTIONS: tuple[Function, ...] = (
             NULL data although there are elements, negative or overflowing extents,
             overflowing strides), TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: fast; constant.
+        Cost: fast; about 40 ns with its release, for memory of the CPU; a slow call
+            for that of other devices.
         """,
     ),
     Function(
@@ -2338,7 +2339,7 @@ FUNCTIONS: tuple[Function, ...] = (
             elements, negative or overflowing extents, overflowing strides),
             TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
             (the scope stack is full).
-        Cost: fast; constant for memory of the CPU, else one cgo call.
+        Cost: fast; as tl_tensor_from_buffer.
         """,
     ),
     Function(
@@ -5057,8 +5058,8 @@ FUNCTIONS: tuple[Function, ...] = (
             major version, an element type that is not one of tl_dtype, or a buffer
             of another library), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
             stack is full).
-        Cost: fast; about 110 ns with its release, for memory of the CPU; one cgo
-            call for that of other devices.
+        Cost: fast; about 50 ns with its release, for memory of the CPU; a slow call
+            for that of other devices.
         """,
     ),
     Function(

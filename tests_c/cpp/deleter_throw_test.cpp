@@ -1,4 +1,4 @@
-// Deleters that throw: the exception passes through the library to the caller, the block is
+// Deleters that throw: the exception passes through the library to the caller, the block or tensor is
 // gone, and blocks that wait for the deleter are freed by the next call that may free them.
 #include <stdexcept>
 #include <thread>
@@ -79,6 +79,32 @@ void what_waits_is_not_lost()
 	}
 }
 
+tl_tensor* lent(tl_deleter deleter)
+{
+	static float number;
+	return tl_tensor_from_buffer(TL_DTYPE_F32, 0, 0, nullptr, &number, nullptr, deleter, nullptr);
+}
+
+void out_of_the_end_of_a_tensor()
+{
+	for (int i = 0; i < ROUNDS; i++) {
+		freed = 0;
+		CHECK_OK(tl_mem_enter_scope());
+		tl_tensor* older = lent(fail);
+		lent(count);
+		CHECK(throws([] { tl_tensor_free(lent(fail)); }));
+		CHECK_INT(freed, 1);
+		tl_tensor* held = tl_tensor_acquire(lent(fail));
+		CHECK_OK(tl_tensor_free(held));
+		CHECK(throws([=] { tl_tensor_release(held); }));
+		CHECK(throws([] { tl_mem_exit_scope(); }));
+		CHECK_INT(freed, 4);
+		CHECK_OK(tl_mem_exit_scopes_to(0));
+		CHECK_INT(freed, 4);
+		CHECK_DEAD(older);
+	}
+}
+
 } // namespace
 
 int main()
@@ -87,5 +113,6 @@ int main()
 	RUN(out_of_unregister);
 	RUN(out_of_a_scope_and_a_release);
 	RUN(what_waits_is_not_lost);
+	RUN(out_of_the_end_of_a_tensor);
 	return check_finish();
 }
