@@ -146,6 +146,8 @@ func tlgo_mem_realloc(c, pointer, bytes uintptr) uintptr {
 // (a reference is held).
 // Cost: fast; about 3 ns by the owner.
 // Path: fast.
+// Refuses: object.
+// Null: TL_OK.
 //
 //export tlgo_mem_free
 func tlgo_mem_free(c, pointer uintptr) int32 {
@@ -163,6 +165,8 @@ func tlgo_mem_free(c, pointer uintptr) int32 {
 // (a reference is held).
 // Cost: fast; about 3 ns by the owner.
 // Path: fast.
+// Refuses: object.
+// Null: TL_OK.
 //
 //export tlgo_mem_dealloc
 func tlgo_mem_dealloc(c, pointer uintptr) int32 {
@@ -198,6 +202,8 @@ func tlgo_alloc_tmp(c uintptr, bytes int64) uintptr {
 // (a reference is held).
 // Cost: fast; about 3 ns by the owner.
 // Path: fast.
+// Refuses: object.
+// Null: TL_OK.
 //
 //export tlgo_free_tmp
 func tlgo_free_tmp(c, pointer uintptr) int32 {
@@ -256,6 +262,8 @@ func tlgo_object_new(c uintptr, kind uint32) uintptr {
 // TL_E_UNSUPPORTED (arena or frame memory, whose size is not known),
 // TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: slow call; linear in what is copied.
+// Refuses: object.
+// Null: NULL.
 //
 //export tlgo_mem_deep_clone
 func tlgo_mem_deep_clone(c, pointer uintptr) uintptr {

@@ -194,6 +194,7 @@ func tlgo_mem_unregister(c, pointer uintptr) int32 {
 // Cost: fast; about 3 ns by the owner, one compare-and-swap by others.
 // Path: fast.
 // Fails: object.
+// Refuses: object.
 // LLVM: returned 0.
 //
 //export tlgo_ptr_acquire
@@ -218,6 +219,7 @@ func tlgo_ptr_acquire(c, pointer uintptr) uintptr {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
 // Cost: fast; about 3 ns by the owner, one compare-and-swap by others, plus what freeing costs.
 // Path: fast.
+// Refuses: object.
 //
 //export tlgo_ptr_release
 func tlgo_ptr_release(c, pointer uintptr) int32 {
@@ -234,6 +236,7 @@ func tlgo_ptr_release(c, pointer uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
 // Cost: fast; about 3 ns by the owner, one compare-and-swap by others.
 // Path: fast.
+// Refuses: object.
 //
 //export tlgo_ptr_inc_ref
 func tlgo_ptr_inc_ref(c, pointer uintptr) int32 {
@@ -254,6 +257,8 @@ func tlgo_ptr_inc_ref(c, pointer uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
 // Cost: fast; about 3 ns by the owner, one compare-and-swap by others.
 // Path: fast.
+// Refuses: object.
+// Null: 0.
 //
 //export tlgo_ptr_dec_ref
 func tlgo_ptr_dec_ref(c, pointer uintptr) int32 {
@@ -270,6 +275,7 @@ func tlgo_ptr_dec_ref(c, pointer uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
 // Cost: fast; that of tl_ptr_release.
 // Path: fast.
+// Refuses: object.
 //
 //export tlgo_ptr_release_bool
 func tlgo_ptr_release_bool(c, pointer uintptr) bool {
@@ -291,6 +297,8 @@ func tlgo_ptr_release_bool(c, pointer uintptr) bool {
 // Cost: fast; about 3 ns.
 // Path: fast.
 // Fails: -1.
+// Refuses: object.
+// Null: 0.
 //
 //export tlgo_ptr_refcount
 func tlgo_ptr_refcount(c, pointer uintptr) int64 {
@@ -309,6 +317,8 @@ func tlgo_ptr_refcount(c, pointer uintptr) int64 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
 // Cost: fast; about 3 ns.
 // Path: fast.
+// Refuses: object.
+// Null: TL_OK.
 //
 //export tlgo_ptr_check
 func tlgo_ptr_check(c, pointer uintptr) int32 {
@@ -328,6 +338,8 @@ func tlgo_ptr_check(c, pointer uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_BUSY
 // (another thread owns it).
 // Cost: fast; that of tl_ptr_acquire.
+// Refuses: object.
+// Null: TL_OK.
 //
 //export tlgo_ptr_share
 func tlgo_ptr_share(c, pointer uintptr) int32 {
@@ -345,6 +357,8 @@ func tlgo_ptr_share(c, pointer uintptr) int32 {
 // Returns: TL_OK, also for what is immortal already, or why nothing changed.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
 // Cost: slow call.
+// Refuses: object.
+// Null: TL_OK.
 //
 //export tlgo_ptr_make_immortal
 func tlgo_ptr_make_immortal(c, pointer uintptr) int32 {

@@ -46,6 +46,8 @@ const _ = "tl_ref"
 // references).
 // Cost: fast; about 3 ns.
 // Path: fast.
+// Refuses: object.
+// Null: 0.
 //
 //export tlgo_ref_of
 func tlgo_ref_of(c, pointer uintptr) uint64 {
@@ -146,6 +148,8 @@ func tlgo_ref_check(c uintptr, ref uint64) int32 {
 // references).
 // Cost: fast; about 3 ns.
 // Path: fast.
+// Refuses: object.
+// Null: 0.
 //
 //export tlgo_weak_of
 func tlgo_weak_of(c, pointer uintptr) uint64 {
@@ -167,6 +171,8 @@ func tlgo_weak_of(c, pointer uintptr) uint64 {
 // references), TL_E_BUSY (another thread owns it).
 // Cost: fast; that of tl_weak_of and, the first time, of tl_ptr_share.
 // Path: fast.
+// Refuses: object.
+// Null: 0.
 //
 //export tlgo_weak_share
 func tlgo_weak_share(c, pointer uintptr) uint64 {

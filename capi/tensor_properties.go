@@ -46,6 +46,8 @@ func tlgo_tensor_info_get(c, t, out uintptr) int32 {
 // TL_E_UNSUPPORTED (not a tensor).
 // Cost: fast; about 3 ns.
 // Path: fast.
+// Refuses: tensor.
+// Null: NULL.
 //
 //export tlgo_tensor_data
 func tlgo_tensor_data(c, t uintptr) uintptr {
@@ -63,6 +65,8 @@ func tlgo_tensor_data(c, t uintptr) uintptr {
 // TL_E_UNSUPPORTED (not a tensor).
 // Cost: fast; about 3 ns.
 // Path: fast.
+// Refuses: tensor.
+// Null: 0.
 //
 //export tlgo_tensor_nbytes
 func tlgo_tensor_nbytes(c, t uintptr) uintptr {
@@ -81,6 +85,8 @@ func tlgo_tensor_nbytes(c, t uintptr) uintptr {
 // Cost: fast; about 3 ns.
 // Path: fast.
 // Fails: -1.
+// Refuses: tensor.
+// Null: 0.
 //
 //export tlgo_tensor_numel
 func tlgo_tensor_numel(c, t uintptr) int64 {
@@ -99,6 +105,8 @@ func tlgo_tensor_numel(c, t uintptr) int64 {
 // Cost: fast; about 3 ns.
 // Path: fast.
 // Fails: -1.
+// Refuses: tensor.
+// Null: 0.
 //
 //export tlgo_tensor_len
 func tlgo_tensor_len(c, t uintptr) int64 {
@@ -117,6 +125,8 @@ func tlgo_tensor_len(c, t uintptr) int64 {
 // Cost: fast; about 3 ns.
 // Path: fast.
 // Fails: -1.
+// Refuses: tensor.
+// Null: 0.
 //
 //export tlgo_tensor_rank
 func tlgo_tensor_rank(c, t uintptr) int64 {
@@ -134,6 +144,8 @@ func tlgo_tensor_rank(c, t uintptr) int64 {
 // TL_E_UNSUPPORTED (not a tensor).
 // Cost: fast; about 3 ns.
 // Path: fast.
+// Refuses: tensor.
+// Null: NULL.
 //
 //export tlgo_tensor_shape
 func tlgo_tensor_shape(c, t uintptr) uintptr {
@@ -152,6 +164,8 @@ func tlgo_tensor_shape(c, t uintptr) uintptr {
 // TL_E_UNSUPPORTED (not a tensor).
 // Cost: fast; about 3 ns.
 // Path: fast.
+// Refuses: tensor.
+// Null: NULL.
 //
 //export tlgo_tensor_strides
 func tlgo_tensor_strides(c, t uintptr) uintptr {
@@ -170,6 +184,8 @@ func tlgo_tensor_strides(c, t uintptr) uintptr {
 // Cost: fast; about 3 ns.
 // Path: fast.
 // Fails: -1.
+// Refuses: tensor.
+// Null: 0.
 //
 //export tlgo_tensor_dtype
 func tlgo_tensor_dtype(c, t uintptr) int32 {
@@ -188,6 +204,8 @@ func tlgo_tensor_dtype(c, t uintptr) int32 {
 // Cost: fast; about 3 ns.
 // Path: fast.
 // Fails: -1.
+// Refuses: tensor.
+// Null: 0.
 //
 //export tlgo_tensor_device
 func tlgo_tensor_device(c, t uintptr) int32 {
@@ -206,6 +224,8 @@ func tlgo_tensor_device(c, t uintptr) int32 {
 // TL_E_UNSUPPORTED (not a tensor).
 // Cost: fast; about 3 ns.
 // Path: fast.
+// Refuses: tensor.
+// Null: true.
 //
 //export tlgo_tensor_is_contiguous
 func tlgo_tensor_is_contiguous(c, t uintptr) bool {
@@ -225,6 +245,8 @@ func tlgo_tensor_is_contiguous(c, t uintptr) bool {
 // Cost: fast; about 3 ns.
 // Path: fast.
 // Fails: -1.
+// Refuses: tensor.
+// Null: 0.
 //
 //export tlgo_tensor_dim
 func tlgo_tensor_dim(c, t uintptr, axis int64) int64 {

@@ -215,6 +215,8 @@ func tlgo_view_expand_dims(c, t uintptr, axis int64) uintptr {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
 // Cost: slow call.
+// Refuses: tensor.
+// Null: NULL.
 //
 //export tlgo_tensor_base
 func tlgo_tensor_base(c, t uintptr) uintptr {

@@ -275,6 +275,8 @@ func tlgo_tensor_in_slot(c uintptr, slot int64, dtype int32, rank int64, shape u
 // stack is full).
 // Cost: fast; tl_tensor_empty and a copy.
 // Path: fast.
+// Refuses: tensor.
+// Null: NULL.
 //
 //export tlgo_tensor_clone
 func tlgo_tensor_clone(c, t uintptr) uintptr {
@@ -295,6 +297,8 @@ func tlgo_tensor_clone(c, t uintptr) uintptr {
 // Cost: fast; one compare-and-swap.
 // Path: fast.
 // Fails: tensor.
+// Refuses: tensor.
+// Null: tensor.
 // LLVM: returned 0.
 //
 //export tlgo_tensor_acquire
@@ -317,6 +321,8 @@ func tlgo_tensor_acquire(c, t uintptr) uintptr {
 // TL_E_UNSUPPORTED (not a tensor).
 // Cost: fast; one compare-and-swap, about 20 ns more for the last one.
 // Path: fast.
+// Refuses: tensor.
+// Null: TL_OK.
 //
 //export tlgo_tensor_release
 func tlgo_tensor_release(c, t uintptr) int32 {
@@ -335,6 +341,8 @@ func tlgo_tensor_release(c, t uintptr) int32 {
 // TL_E_UNSUPPORTED (not a tensor).
 // Cost: fast; that of tl_tensor_release.
 // Path: fast.
+// Refuses: tensor.
+// Null: TL_OK.
 //
 //export tlgo_tensor_release_safe
 func tlgo_tensor_release_safe(c, t uintptr) int32 {
@@ -374,6 +382,8 @@ func tlgo_tensor_register(c, t uintptr) int32 {
 // (not a tensor, or one in a slot), TL_E_OVERFLOW (fifteen references float
 // already).
 // Cost: slow call; that of tl_mem_unregister.
+// Refuses: tensor.
+// Null: TL_OK.
 //
 //export tlgo_tensor_promote
 func tlgo_tensor_promote(c, t uintptr) int32 {
@@ -433,6 +443,8 @@ func tlgo_tensor_prepare_return(c, t uintptr) uintptr {
 // TL_E_UNSUPPORTED (not a tensor).
 // Cost: fast; tl_mem_unregister and tl_tensor_release.
 // Path: fast.
+// Refuses: tensor.
+// Null: TL_OK.
 //
 //export tlgo_tensor_free
 func tlgo_tensor_free(c, t uintptr) int32 {

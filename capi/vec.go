@@ -48,6 +48,8 @@ func tlgo_vec_new(c, capacity uintptr) uintptr {
 // TL_E_UNSUPPORTED (not a Vec), TL_E_OUT_OF_MEMORY.
 // Cost: grows; about 5 ns.
 // Path: fast.
+// Refuses: vec.
+// Null: TL_OK.
 //
 //export tlgo_vec_push
 func tlgo_vec_push(c, vec, element uintptr) int32 {
@@ -65,6 +67,8 @@ func tlgo_vec_push(c, vec, element uintptr) int32 {
 // TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (index out of range).
 // Cost: fast; about 3 ns.
 // Path: fast.
+// Refuses: vec.
+// Null: NULL.
 //
 //export tlgo_vec_get
 func tlgo_vec_get(c, vec uintptr, index int64) uintptr {
@@ -83,6 +87,8 @@ func tlgo_vec_get(c, vec uintptr, index int64) uintptr {
 // TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (index out of range).
 // Cost: fast; about 6 ns, plus what releasing the old element costs.
 // Path: fast.
+// Refuses: vec.
+// Null: TL_OK.
 //
 //export tlgo_vec_set
 func tlgo_vec_set(c, vec uintptr, index int64, element uintptr) int32 {
@@ -101,6 +107,8 @@ func tlgo_vec_set(c, vec uintptr, index int64, element uintptr) int32 {
 // (fifteen references of the element float already).
 // Cost: fast; about 5 ns.
 // Path: fast.
+// Refuses: vec.
+// Null: NULL.
 //
 //export tlgo_vec_pop
 func tlgo_vec_pop(c, vec uintptr) uintptr {
@@ -119,6 +127,8 @@ func tlgo_vec_pop(c, vec uintptr) uintptr {
 // Cost: fast; about 3 ns.
 // Path: fast.
 // Fails: -1.
+// Refuses: vec.
+// Null: 0.
 //
 //export tlgo_vec_len
 func tlgo_vec_len(c, vec uintptr) int64 {
@@ -137,6 +147,8 @@ func tlgo_vec_len(c, vec uintptr) int64 {
 // TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (the product overflows),
 // TL_E_OUT_OF_MEMORY.
 // Cost: grows; a copy when it grows.
+// Refuses: vec.
+// Null: TL_OK.
 //
 //export tlgo_vec_reserve
 func tlgo_vec_reserve(c, vec, capacity uintptr) int32 {
@@ -153,6 +165,8 @@ func tlgo_vec_reserve(c, vec, capacity uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a Vec).
 // Cost: fast; linear in the number of elements.
+// Refuses: vec.
+// Null: TL_OK.
 //
 //export tlgo_vec_clear
 func tlgo_vec_clear(c, vec uintptr) int32 {

@@ -111,6 +111,33 @@ tl_status tlc_fail(tl_status status, uint32_t function, const void* pointer) __a
 /* The same of a call that found Go not started, and why it is not. */
 tl_status tlc_fail_to_start(tl_status status, uint32_t function) __attribute__((cold));
 
+/* What an address turned out to be: the status of a call that wants a live pointer, a TL_TEXT_* and the numbers in that
+ * sentence. */
+typedef struct tlc_finding {
+	tl_status status;
+	uint32_t kind;
+	uint64_t details[3];
+} tlc_finding;
+
+/* The same of what was found. */
+tl_status tlc_fail_with(const tlc_finding* found, uint32_t function, const void* pointer) __attribute__((cold));
+
+/* Looks at an address where no operation found what it wanted. false: it is NULL, something starts there (a live object,
+ * one at zero, a registered block, live stack memory of c), or Go alone can tell (object_findings.c). */
+bool tlc_look(const tl_context* c, uintptr_t p, tlc_finding* found);
+
+/* Refuses a call about an address where nothing starts: the error is recorded and reported as Go would do it, and *why is
+ * its status. false: ask Go. */
+bool tlc_refuse(uint32_t function, const void* pointer, tl_status* why) __attribute__((cold));
+
+/* A result that means nothing is no failure. */
+static inline void tlc_clear_failure(tl_context* c)
+{
+	c->status = TL_OK;
+	c->error_kind = TL_TEXT_STATUS;
+	c->message_ready = 0;
+}
+
 /* The text of tl_last_error when Go cannot be entered: the function, and the status's sentence. */
 const char* tlc_error_text(tl_status status, uint32_t function) __attribute__((cold));
 

@@ -191,6 +191,12 @@ void* tl_mem_realloc(void* object, size_t bytes) {
 
 tl_status slow_mem_free(void* object) {
 	tl_status why = TL_OK;
+	if (object == NULL && tlc_is_fast(tlc_tls)) {
+		return TL_OK;
+	}
+	if (tlc_refuse(TL_FN_tl_mem_free, object, &why)) {
+		return why;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_mem_free, &why);
 	if (context == NULL) {
 		return why;
@@ -202,6 +208,12 @@ tl_status slow_mem_free(void* object) {
 
 tl_status slow_mem_dealloc(void* object) {
 	tl_status why = TL_OK;
+	if (object == NULL && tlc_is_fast(tlc_tls)) {
+		return TL_OK;
+	}
+	if (tlc_refuse(TL_FN_tl_mem_dealloc, object, &why)) {
+		return why;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_mem_dealloc, &why);
 	if (context == NULL) {
 		return why;
@@ -227,6 +239,12 @@ void* slow_alloc_tmp(int64_t bytes) {
 
 tl_status slow_free_tmp(void* object) {
 	tl_status why = TL_OK;
+	if (object == NULL && tlc_is_fast(tlc_tls)) {
+		return TL_OK;
+	}
+	if (tlc_refuse(TL_FN_tl_free_tmp, object, &why)) {
+		return why;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_free_tmp, &why);
 	if (context == NULL) {
 		return why;
@@ -266,6 +284,13 @@ void* slow_object_new(tl_type type) {
 
 void* tl_mem_deep_clone(void* object) {
 	tl_status why = TL_OK;
+	if (object == NULL && tlc_is_fast(tlc_tls)) {
+		tlc_clear_failure(tlc_tls);
+		return NULL;
+	}
+	if (tlc_refuse(TL_FN_tl_mem_deep_clone, object, &why)) {
+		return NULL;
+	}
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_mem_deep_clone, &why);
 	if (context == NULL) {
 		return NULL;
@@ -380,6 +405,9 @@ tl_status slow_mem_unregister(void* object) {
 
 void* slow_ptr_acquire(void* object) {
 	tl_status why = TL_OK;
+	if (tlc_refuse(TL_FN_tl_ptr_acquire, object, &why)) {
+		return (void*)object;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_ptr_acquire, &why);
 	if (context == NULL) {
 		return (void*)object;
@@ -391,6 +419,9 @@ void* slow_ptr_acquire(void* object) {
 
 tl_status slow_ptr_release(void* object) {
 	tl_status why = TL_OK;
+	if (tlc_refuse(TL_FN_tl_ptr_release, object, &why)) {
+		return why;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_ptr_release, &why);
 	if (context == NULL) {
 		return why;
@@ -402,6 +433,9 @@ tl_status slow_ptr_release(void* object) {
 
 tl_status slow_ptr_inc_ref(void* object) {
 	tl_status why = TL_OK;
+	if (tlc_refuse(TL_FN_tl_ptr_inc_ref, object, &why)) {
+		return why;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_ptr_inc_ref, &why);
 	if (context == NULL) {
 		return why;
@@ -413,6 +447,12 @@ tl_status slow_ptr_inc_ref(void* object) {
 
 int32_t slow_ptr_dec_ref(void* object) {
 	tl_status why = TL_OK;
+	if (object == NULL && tlc_is_fast(tlc_tls)) {
+		return 0;
+	}
+	if (tlc_refuse(TL_FN_tl_ptr_dec_ref, object, &why)) {
+		return 0;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_ptr_dec_ref, &why);
 	if (context == NULL) {
 		return 0;
@@ -424,6 +464,9 @@ int32_t slow_ptr_dec_ref(void* object) {
 
 bool slow_ptr_release_bool(void* object) {
 	tl_status why = TL_OK;
+	if (tlc_refuse(TL_FN_tl_ptr_release_bool, object, &why)) {
+		return false;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_ptr_release_bool, &why);
 	if (context == NULL) {
 		return false;
@@ -435,6 +478,12 @@ bool slow_ptr_release_bool(void* object) {
 
 int64_t slow_ptr_refcount(const void* object) {
 	tl_status why = TL_OK;
+	if (object == NULL && tlc_is_fast(tlc_tls)) {
+		return 0;
+	}
+	if (tlc_refuse(TL_FN_tl_ptr_refcount, object, &why)) {
+		return -1;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_ptr_refcount, &why);
 	if (context == NULL) {
 		return -1;
@@ -446,6 +495,12 @@ int64_t slow_ptr_refcount(const void* object) {
 
 tl_status slow_ptr_check(const void* object) {
 	tl_status why = TL_OK;
+	if (object == NULL && tlc_is_fast(tlc_tls)) {
+		return TL_OK;
+	}
+	if (tlc_refuse(TL_FN_tl_ptr_check, object, &why)) {
+		return why;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_ptr_check, &why);
 	if (context == NULL) {
 		return why;
@@ -457,6 +512,12 @@ tl_status slow_ptr_check(const void* object) {
 
 tl_status tl_ptr_share(void* object) {
 	tl_status why = TL_OK;
+	if (object == NULL && tlc_is_fast(tlc_tls)) {
+		return TL_OK;
+	}
+	if (tlc_refuse(TL_FN_tl_ptr_share, object, &why)) {
+		return why;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_ptr_share, &why);
 	if (context == NULL) {
 		return why;
@@ -468,6 +529,12 @@ tl_status tl_ptr_share(void* object) {
 
 tl_status tl_ptr_make_immortal(void* object) {
 	tl_status why = TL_OK;
+	if (object == NULL && tlc_is_fast(tlc_tls)) {
+		return TL_OK;
+	}
+	if (tlc_refuse(TL_FN_tl_ptr_make_immortal, object, &why)) {
+		return why;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_ptr_make_immortal, &why);
 	if (context == NULL) {
 		return why;
@@ -479,6 +546,12 @@ tl_status tl_ptr_make_immortal(void* object) {
 
 tl_ref slow_ref_of(void* object) {
 	tl_status why = TL_OK;
+	if (object == NULL && tlc_is_fast(tlc_tls)) {
+		return 0;
+	}
+	if (tlc_refuse(TL_FN_tl_ref_of, object, &why)) {
+		return 0;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_ref_of, &why);
 	if (context == NULL) {
 		return 0;
@@ -534,6 +607,12 @@ tl_status slow_ref_check(tl_ref ref) {
 
 tl_ref slow_weak_of(void* object) {
 	tl_status why = TL_OK;
+	if (object == NULL && tlc_is_fast(tlc_tls)) {
+		return 0;
+	}
+	if (tlc_refuse(TL_FN_tl_weak_of, object, &why)) {
+		return 0;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_weak_of, &why);
 	if (context == NULL) {
 		return 0;
@@ -545,6 +624,12 @@ tl_ref slow_weak_of(void* object) {
 
 tl_ref slow_weak_share(void* object) {
 	tl_status why = TL_OK;
+	if (object == NULL && tlc_is_fast(tlc_tls)) {
+		return 0;
+	}
+	if (tlc_refuse(TL_FN_tl_weak_share, object, &why)) {
+		return 0;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_weak_share, &why);
 	if (context == NULL) {
 		return 0;
@@ -581,6 +666,12 @@ void* tl_vec_new(size_t capacity) {
 
 tl_status slow_vec_push(void* vec, void* element) {
 	tl_status why = TL_OK;
+	if (vec == NULL && tlc_is_fast(tlc_tls)) {
+		return TL_OK;
+	}
+	if (tlc_refuse(TL_FN_tl_vec_push, vec, &why)) {
+		return why;
+	}
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_vec_push, &why);
 	if (context == NULL) {
 		return why;
@@ -595,6 +686,13 @@ tl_status slow_vec_push(void* vec, void* element) {
 
 void* slow_vec_get(void* vec, int64_t index) {
 	tl_status why = TL_OK;
+	if (vec == NULL && tlc_is_fast(tlc_tls)) {
+		tlc_clear_failure(tlc_tls);
+		return NULL;
+	}
+	if (tlc_refuse(TL_FN_tl_vec_get, vec, &why)) {
+		return NULL;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_vec_get, &why);
 	if (context == NULL) {
 		return NULL;
@@ -606,6 +704,12 @@ void* slow_vec_get(void* vec, int64_t index) {
 
 tl_status slow_vec_set(void* vec, int64_t index, void* element) {
 	tl_status why = TL_OK;
+	if (vec == NULL && tlc_is_fast(tlc_tls)) {
+		return TL_OK;
+	}
+	if (tlc_refuse(TL_FN_tl_vec_set, vec, &why)) {
+		return why;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_vec_set, &why);
 	if (context == NULL) {
 		return why;
@@ -617,6 +721,13 @@ tl_status slow_vec_set(void* vec, int64_t index, void* element) {
 
 void* slow_vec_pop(void* vec) {
 	tl_status why = TL_OK;
+	if (vec == NULL && tlc_is_fast(tlc_tls)) {
+		tlc_clear_failure(tlc_tls);
+		return NULL;
+	}
+	if (tlc_refuse(TL_FN_tl_vec_pop, vec, &why)) {
+		return NULL;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_vec_pop, &why);
 	if (context == NULL) {
 		return NULL;
@@ -628,6 +739,12 @@ void* slow_vec_pop(void* vec) {
 
 int64_t slow_vec_len(void* vec) {
 	tl_status why = TL_OK;
+	if (vec == NULL && tlc_is_fast(tlc_tls)) {
+		return 0;
+	}
+	if (tlc_refuse(TL_FN_tl_vec_len, vec, &why)) {
+		return -1;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_vec_len, &why);
 	if (context == NULL) {
 		return -1;
@@ -639,6 +756,12 @@ int64_t slow_vec_len(void* vec) {
 
 tl_status tl_vec_reserve(void* vec, size_t capacity) {
 	tl_status why = TL_OK;
+	if (vec == NULL && tlc_is_fast(tlc_tls)) {
+		return TL_OK;
+	}
+	if (tlc_refuse(TL_FN_tl_vec_reserve, vec, &why)) {
+		return why;
+	}
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_vec_reserve, &why);
 	if (context == NULL) {
 		return why;
@@ -653,6 +776,12 @@ tl_status tl_vec_reserve(void* vec, size_t capacity) {
 
 tl_status tl_vec_clear(void* vec) {
 	tl_status why = TL_OK;
+	if (vec == NULL && tlc_is_fast(tlc_tls)) {
+		return TL_OK;
+	}
+	if (tlc_refuse(TL_FN_tl_vec_clear, vec, &why)) {
+		return why;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_vec_clear, &why);
 	if (context == NULL) {
 		return why;
@@ -966,6 +1095,13 @@ tl_tensor* slow_tensor_in_slot(int64_t slot, int32_t dtype, int64_t rank, const 
 
 tl_tensor* slow_tensor_clone(const tl_tensor* tensor) {
 	tl_status why = TL_OK;
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
+		tlc_clear_failure(tlc_tls);
+		return NULL;
+	}
+	if (tlc_refuse(TL_FN_tl_tensor_clone, tensor, &why)) {
+		return NULL;
+	}
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_clone, &why);
 	if (context == NULL) {
 		return NULL;
@@ -980,6 +1116,12 @@ tl_tensor* slow_tensor_clone(const tl_tensor* tensor) {
 
 tl_tensor* slow_tensor_acquire(tl_tensor* tensor) {
 	tl_status why = TL_OK;
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
+		return tensor;
+	}
+	if (tlc_refuse(TL_FN_tl_tensor_acquire, tensor, &why)) {
+		return (tl_tensor*)tensor;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_acquire, &why);
 	if (context == NULL) {
 		return (tl_tensor*)tensor;
@@ -991,6 +1133,12 @@ tl_tensor* slow_tensor_acquire(tl_tensor* tensor) {
 
 tl_status slow_tensor_release(tl_tensor* tensor) {
 	tl_status why = TL_OK;
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
+		return TL_OK;
+	}
+	if (tlc_refuse(TL_FN_tl_tensor_release, tensor, &why)) {
+		return why;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_release, &why);
 	if (context == NULL) {
 		return why;
@@ -1002,6 +1150,12 @@ tl_status slow_tensor_release(tl_tensor* tensor) {
 
 tl_status slow_tensor_release_safe(tl_tensor* tensor) {
 	tl_status why = TL_OK;
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
+		return TL_OK;
+	}
+	if (tlc_refuse(TL_FN_tl_tensor_release_safe, tensor, &why)) {
+		return why;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_release_safe, &why);
 	if (context == NULL) {
 		return why;
@@ -1024,6 +1178,12 @@ tl_status slow_tensor_register(tl_tensor* tensor) {
 
 tl_status tl_tensor_promote(tl_tensor* tensor) {
 	tl_status why = TL_OK;
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
+		return TL_OK;
+	}
+	if (tlc_refuse(TL_FN_tl_tensor_promote, tensor, &why)) {
+		return why;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_promote, &why);
 	if (context == NULL) {
 		return why;
@@ -1060,6 +1220,12 @@ tl_tensor* slow_tensor_prepare_return(tl_tensor* tensor) {
 
 tl_status slow_tensor_free(tl_tensor* tensor) {
 	tl_status why = TL_OK;
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
+		return TL_OK;
+	}
+	if (tlc_refuse(TL_FN_tl_tensor_free, tensor, &why)) {
+		return why;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_free, &why);
 	if (context == NULL) {
 		return why;
@@ -1082,6 +1248,13 @@ tl_status slow_tensor_info_get(const tl_tensor* tensor, tl_tensor_info* out_info
 
 void* slow_tensor_data(const tl_tensor* tensor) {
 	tl_status why = TL_OK;
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
+		tlc_clear_failure(tlc_tls);
+		return NULL;
+	}
+	if (tlc_refuse(TL_FN_tl_tensor_data, tensor, &why)) {
+		return NULL;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_data, &why);
 	if (context == NULL) {
 		return NULL;
@@ -1093,6 +1266,12 @@ void* slow_tensor_data(const tl_tensor* tensor) {
 
 size_t slow_tensor_nbytes(const tl_tensor* tensor) {
 	tl_status why = TL_OK;
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
+		return 0;
+	}
+	if (tlc_refuse(TL_FN_tl_tensor_nbytes, tensor, &why)) {
+		return 0;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_nbytes, &why);
 	if (context == NULL) {
 		return 0;
@@ -1104,6 +1283,12 @@ size_t slow_tensor_nbytes(const tl_tensor* tensor) {
 
 int64_t slow_tensor_numel(const tl_tensor* tensor) {
 	tl_status why = TL_OK;
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
+		return 0;
+	}
+	if (tlc_refuse(TL_FN_tl_tensor_numel, tensor, &why)) {
+		return -1;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_numel, &why);
 	if (context == NULL) {
 		return -1;
@@ -1115,6 +1300,12 @@ int64_t slow_tensor_numel(const tl_tensor* tensor) {
 
 int64_t slow_tensor_len(const tl_tensor* tensor) {
 	tl_status why = TL_OK;
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
+		return 0;
+	}
+	if (tlc_refuse(TL_FN_tl_tensor_len, tensor, &why)) {
+		return -1;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_len, &why);
 	if (context == NULL) {
 		return -1;
@@ -1126,6 +1317,12 @@ int64_t slow_tensor_len(const tl_tensor* tensor) {
 
 int64_t slow_tensor_rank(const tl_tensor* tensor) {
 	tl_status why = TL_OK;
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
+		return 0;
+	}
+	if (tlc_refuse(TL_FN_tl_tensor_rank, tensor, &why)) {
+		return -1;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_rank, &why);
 	if (context == NULL) {
 		return -1;
@@ -1137,6 +1334,13 @@ int64_t slow_tensor_rank(const tl_tensor* tensor) {
 
 const int64_t* slow_tensor_shape(const tl_tensor* tensor) {
 	tl_status why = TL_OK;
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
+		tlc_clear_failure(tlc_tls);
+		return NULL;
+	}
+	if (tlc_refuse(TL_FN_tl_tensor_shape, tensor, &why)) {
+		return NULL;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_shape, &why);
 	if (context == NULL) {
 		return NULL;
@@ -1148,6 +1352,13 @@ const int64_t* slow_tensor_shape(const tl_tensor* tensor) {
 
 const int64_t* slow_tensor_strides(const tl_tensor* tensor) {
 	tl_status why = TL_OK;
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
+		tlc_clear_failure(tlc_tls);
+		return NULL;
+	}
+	if (tlc_refuse(TL_FN_tl_tensor_strides, tensor, &why)) {
+		return NULL;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_strides, &why);
 	if (context == NULL) {
 		return NULL;
@@ -1159,6 +1370,12 @@ const int64_t* slow_tensor_strides(const tl_tensor* tensor) {
 
 int32_t slow_tensor_dtype(const tl_tensor* tensor) {
 	tl_status why = TL_OK;
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
+		return 0;
+	}
+	if (tlc_refuse(TL_FN_tl_tensor_dtype, tensor, &why)) {
+		return -1;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_dtype, &why);
 	if (context == NULL) {
 		return -1;
@@ -1170,6 +1387,12 @@ int32_t slow_tensor_dtype(const tl_tensor* tensor) {
 
 int32_t slow_tensor_device(const tl_tensor* tensor) {
 	tl_status why = TL_OK;
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
+		return 0;
+	}
+	if (tlc_refuse(TL_FN_tl_tensor_device, tensor, &why)) {
+		return -1;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_device, &why);
 	if (context == NULL) {
 		return -1;
@@ -1181,6 +1404,12 @@ int32_t slow_tensor_device(const tl_tensor* tensor) {
 
 bool slow_tensor_is_contiguous(const tl_tensor* tensor) {
 	tl_status why = TL_OK;
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
+		return true;
+	}
+	if (tlc_refuse(TL_FN_tl_tensor_is_contiguous, tensor, &why)) {
+		return false;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_is_contiguous, &why);
 	if (context == NULL) {
 		return false;
@@ -1192,6 +1421,12 @@ bool slow_tensor_is_contiguous(const tl_tensor* tensor) {
 
 int64_t slow_tensor_dim(const tl_tensor* tensor, int64_t axis) {
 	tl_status why = TL_OK;
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
+		return 0;
+	}
+	if (tlc_refuse(TL_FN_tl_tensor_dim, tensor, &why)) {
+		return -1;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_dim, &why);
 	if (context == NULL) {
 		return -1;
@@ -1315,6 +1550,13 @@ tl_tensor* slow_view_expand_dims(tl_tensor* tensor, int64_t axis) {
 
 tl_tensor* tl_tensor_base(const tl_tensor* tensor) {
 	tl_status why = TL_OK;
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
+		tlc_clear_failure(tlc_tls);
+		return NULL;
+	}
+	if (tlc_refuse(TL_FN_tl_tensor_base, tensor, &why)) {
+		return NULL;
+	}
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_base, &why);
 	if (context == NULL) {
 		return NULL;

@@ -243,6 +243,29 @@ enum { TL_BLOCK_MARKS = 4096 };
  * the number of a name, then a line. */
 enum { TL_PYTHON_TAG = 0x70, TL_PYTHON_TAG_SHIFT = 56, TL_PYTHON_NAME_BITS = 28, TL_PYTHON_LINE_BITS = 24 };
 
+/* context.error_kind: the sentences of runtime/object/errors.go for what C finds as well. */
+enum {
+	TL_TEXT_STATUS = 0,  /* the status alone, or what the pointer turns out to be */
+	TL_TEXT_OUTSIDE = 1, /* nobody's: outside of all that the runtime knows */
+	TL_TEXT_INTERIOR = 2,
+	TL_TEXT_DEAD = 3,
+	TL_TEXT_UNUSED = 4,
+	TL_TEXT_RUNTIME = 5,
+	TL_TEXT_DEAD_STACK = 6,
+	TL_TEXT_OTHER_STACK = 7,
+	TL_TEXT_NOT_REGISTERED = 8,
+	TL_TEXT_MISALIGNED = 9,
+	TL_TEXT_NOT_MALLOC = 10,
+	TL_TEXT_UNREADABLE = 11,
+	TL_TEXT_NOT_A_BLOCK = 12,
+	TL_TEXT_INSIDE_BLOCK = 13,
+	TL_TEXT_REFERENCED = 14,
+	TL_TEXT_REF_DEAD = 15,
+	TL_TEXT_REF_REUSED = 16,
+	TL_TEXT_REF_ZERO = 17,
+	TL_TEXTS = 18, /* the others are Go's alone */
+};
+
 /* globals.leak_check */
 enum { TL_LEAK_CHECK_OFF = 0, TL_LEAK_CHECK_REPORT = 1, TL_LEAK_CHECK_FAIL = 2 };
 

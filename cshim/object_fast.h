@@ -93,6 +93,10 @@ static inline bool tlc_float_record(tl_context* c, tl_record* r)
 	return false;
 }
 
+/* tlc_refuse for an address outside of the runtime's ranges of which the registry has said TLC_MISS just now; false: it
+ * has said something else, or ask Go. */
+bool tlc_refuse_missed(int result, uint32_t function, const void* pointer, tl_status* why) __attribute__((cold));
+
 /* Drops a reference that is certainly not the last one, a float or claimed; false: ask Go. A
  * scope's reference has a generation. The counts are read before the generation, so that counts of
  * the record's next life are not taken for those of this one. */
@@ -112,14 +116,6 @@ static inline __attribute__((always_inline)) bool tlc_drop_life(tl_record* r, co
 }
 
 static inline bool tlc_drop_shared(tl_record* r) { return tlc_drop_life(r, NULL); }
-
-/* A result that means nothing is no failure. */
-static inline void tlc_clear_failure(tl_context* c)
-{
-	c->status = TL_OK;
-	c->error_kind = 0;
-	c->message_ready = 0;
-}
 
 /* ---- samples (report_tracking.c) ---------------------------------------------------------- */
 

@@ -30,6 +30,43 @@ tl_ref tl_weak_share(void* object)
 	return TLC_LIKELY(is_shared) ? tlc_ref_to(c, r) : slow_weak_share(object);
 }
 
+/* ---- refusing ---------------------------------------------------------------------------- */
+
+/* Whether the slot has had later lives than that of the reference. */
+static inline bool is_past(const tl_context* c, tl_ref ref)
+{
+	if (tlc_ref_record(ref) >= c->record_limit) return false;
+	uint32_t now = TLC_LOAD(tlc_g.records[tlc_ref_record(ref)].gen), gen = tlc_ref_gen(ref);
+	return now > gen && ((now ^ gen) & 0xFF) == 0;
+}
+
+/* What has become of the object of a reference; false: it lives, or Go has to look. */
+static bool look(const tl_context* c, tl_ref ref, tlc_finding* f)
+{
+	tl_record* r;
+	if ((tlc_ref_gen(ref) & 0xFF) == TL_CLASS_NONE) return false;
+	*f = (tlc_finding){TL_E_NOT_LIVE, TL_TEXT_REF_DEAD, {ref}};
+	if (tlc_ref_find(c, ref, &r)) {
+		const uint32_t sh = TLC_LOAD_ACQUIRE(r->sh);
+		if (TLC_LOAD(r->gen) != tlc_ref_gen(ref) || tlc_is_live_word(sh)) return false;
+		if ((sh & TL_SH_ALIVE) != 0) f->kind = TL_TEXT_REF_ZERO;
+		return true;
+	}
+	if (!is_past(c, ref)) return false;
+	if ((TLC_LOAD(tlc_g.records[tlc_ref_record(ref)].sh) & TL_SH_ALIVE) != 0) f->kind = TL_TEXT_REF_REUSED;
+	return true;
+}
+
+/* tlc_refuse for a reference. */
+static __attribute__((cold)) bool refuse(tl_ref ref, uint32_t function, tl_status* why)
+{
+	tlc_finding f;
+	const tl_context* c = tlc_tls;
+	if (!tlc_is_fast(c) || tlc_g.debug != 0 || !look(c, ref, &f)) return false;
+	*why = tlc_fail_with(&f, function, NULL);
+	return true;
+}
+
 /* ---- counting ---------------------------------------------------------------------------- */
 
 __attribute__((cold, noinline)) void tlc_give_back(tl_record* r)
@@ -69,8 +106,10 @@ static bool acquire_counted(tl_record* r, tl_ref ref)
 static __attribute__((noinline)) tl_ref acquire_rest(tl_ref ref)
 {
 	tl_record* r;
+	tl_status why;
 	if (is_none(ref)) return ref;
-	return tlc_ref_find(tlc_tls, ref, &r) && acquire_counted(r, ref) ? ref : slow_ref_acquire(ref);
+	if (tlc_ref_find(tlc_tls, ref, &r) && acquire_counted(r, ref)) return ref;
+	return refuse(ref, TL_FN_tl_ref_acquire, &why) ? 0 : slow_ref_acquire(ref);
 }
 
 tl_ref tl_ref_acquire(tl_ref ref)
@@ -88,7 +127,9 @@ static __attribute__((noinline)) tl_status release_rest(tl_ref ref)
 	if (TLC_LIKELY(found && tlc_is_live_object(r)) &&
 	    TLC_LIKELY(tlc_release_found(tlc_ref_address(c, ref), r, gen & 0xFF)))
 		return TL_OK;
-	return is_none(ref) ? TL_OK : slow_ref_release(ref);
+	tl_status why;
+	if (is_none(ref)) return TL_OK;
+	return refuse(ref, TL_FN_tl_ref_release, &why) ? why : slow_ref_release(ref);
 }
 
 tl_status tl_ref_release(tl_ref ref)
@@ -104,7 +145,12 @@ static void* nothing(void)
 	return NULL;
 }
 
-static __attribute__((noinline)) void* get_rest(tl_ref ref) { return is_none(ref) ? nothing() : slow_ref_get(ref); }
+static __attribute__((noinline)) void* get_rest(tl_ref ref)
+{
+	tl_status why;
+	if (is_none(ref)) return nothing();
+	return refuse(ref, TL_FN_tl_ref_get, &why) ? NULL : slow_ref_get(ref);
+}
 
 void* tl_ref_get(tl_ref ref)
 {
@@ -112,7 +158,12 @@ void* tl_ref_get(tl_ref ref)
 	return TLC_LIKELY(tlc_op_ref_get(tlc_tls, ref, &object)) ? object : get_rest(ref);
 }
 
-static __attribute__((noinline)) tl_status check_rest(tl_ref ref) { return is_none(ref) ? TL_OK : slow_ref_check(ref); }
+static __attribute__((noinline)) tl_status check_rest(tl_ref ref)
+{
+	tl_status why;
+	if (is_none(ref)) return TL_OK;
+	return refuse(ref, TL_FN_tl_ref_check, &why) ? why : slow_ref_check(ref);
+}
 
 tl_status tl_ref_check(tl_ref ref) { return TLC_LIKELY(tlc_op_ref_check(tlc_tls, ref)) ? TL_OK : check_rest(ref); }
 
@@ -137,14 +188,6 @@ static inline enum upgrade upgrade(tl_record* r, tl_ref ref)
 	if (TLC_LIKELY(TLC_LOAD(r->gen) == tlc_ref_gen(ref))) return UPGRADED;
 	tlc_give_back(r);
 	return GONE;
-}
-
-/* Whether the slot has had later lives than that of the reference. */
-static inline bool is_past(const tl_context* c, tl_ref ref)
-{
-	if (tlc_ref_record(ref) >= c->record_limit) return false;
-	uint32_t now = TLC_LOAD(tlc_g.records[tlc_ref_record(ref)].gen), gen = tlc_ref_gen(ref);
-	return now > gen && ((now ^ gen) & 0xFF) == 0;
 }
 
 static __attribute__((noinline)) void* weak_get_rest(tl_ref ref)

@@ -89,36 +89,82 @@ static inline bool register_in_scope(uintptr_t p, bool adopt)
 		tlc_push(c, tlc_entry_of(r, p));
 		return true;
 	}
-	if (TLC_UNLIKELY(tlc_in_heap(p) || p == 0)) return false;
-	return register_foreign(c, p, adopt);
+	if (TLC_UNLIKELY(p == 0)) return true;
+	return !tlc_in_heap(p) && register_foreign(c, p, adopt);
+}
+
+/* Why a block of malloc's cannot start at an address that no block of the registry starts at; false: one may, or Go has
+ * to look. runtime/object/register.go has the same order. */
+static bool find_no_block(uintptr_t p, tlc_finding* f)
+{
+	*f = (tlc_finding){.status = TL_E_INVALID_ARGUMENT};
+	if ((p & tlc_host.misaligned) != 0) {
+		f->kind = TL_TEXT_MISALIGNED;
+		f->details[0] = tlc_host.misaligned + 1;
+	} else if (p < TL_LOWEST_ADDRESS || p >> TLC_PROGRAM_BITS != 0) {
+		f->kind = TL_TEXT_NOT_MALLOC;
+	} else if ((p & 15) != 0) {
+		return false;
+	} else if (tlc_foreign_covered(p)) {
+		f->kind = TL_TEXT_INSIDE_BLOCK;
+		f->status = TL_E_ALREADY_REGISTERED;
+	} else if (!tlc_may_be_malloced(p)) {
+		f->kind = TL_TEXT_UNREADABLE;
+	} else if (tlc_host.tells && tlc_host.usable((void*)p) == 0) {
+		f->kind = TL_TEXT_NOT_A_BLOCK;
+	}
+	return f->kind != TL_TEXT_STATUS;
+}
+
+/* Refuses to register what is not there. Go looks for room in the scope stack first, so room there has to be. */
+static __attribute__((noinline, cold)) bool refuse(uintptr_t p, bool adopt, uint32_t function, tl_status* why)
+{
+	tlc_finding f;
+	if (!tlc_is_fast(tlc_tls) || !tlc_has_room(tlc_tls)) return false;
+	if (!adopt || tlc_in_heap(p)) return tlc_refuse(function, (void*)p, why);
+	if (tlc_in_slices(p) || tlc_g.debug != 0 || tlc_foreign_starts(p) || !find_no_block(p, &f)) return false;
+	*why = tlc_fail_with(&f, function, (void*)p);
+	return true;
 }
 
 bool tlc_register_known(uintptr_t p) { return register_in_scope(p, false); }
 
 tl_status tl_mem_register_struct(void* object)
 {
-	return TLC_LIKELY(register_in_scope((uintptr_t)object, true)) ? TL_OK : slow_mem_register_struct(object);
+	tl_status why;
+	if (TLC_LIKELY(register_in_scope((uintptr_t)object, true))) return TL_OK;
+	return refuse((uintptr_t)object, true, TL_FN_tl_mem_register_struct, &why) ? why : slow_mem_register_struct(object);
 }
 
 tl_status tl_mem_register_struct_named(void* object, const char* name)
 {
-	return TLC_LIKELY(register_in_scope((uintptr_t)object, true)) ? TL_OK
-	                                                              : slow_mem_register_struct_named(object, name);
+	tl_status why;
+	if (TLC_LIKELY(register_in_scope((uintptr_t)object, true))) return TL_OK;
+	return refuse((uintptr_t)object, true, TL_FN_tl_mem_register_struct_named, &why)
+	           ? why
+	           : slow_mem_register_struct_named(object, name);
 }
 
 tl_status tl_mem_register(void* object)
 {
-	return TLC_LIKELY(register_in_scope((uintptr_t)object, true)) ? TL_OK : slow_mem_register(object);
+	tl_status why;
+	if (TLC_LIKELY(register_in_scope((uintptr_t)object, true))) return TL_OK;
+	return refuse((uintptr_t)object, true, TL_FN_tl_mem_register, &why) ? why : slow_mem_register(object);
 }
 
 tl_status tl_mem_register_ptr(void* object)
 {
-	return TLC_LIKELY(register_in_scope((uintptr_t)object, false)) ? TL_OK : slow_mem_register_ptr(object);
+	tl_status why;
+	if (TLC_LIKELY(register_in_scope((uintptr_t)object, false))) return TL_OK;
+	return refuse((uintptr_t)object, false, TL_FN_tl_mem_register_ptr, &why) ? why : slow_mem_register_ptr(object);
 }
 
 tl_status tl_mem_register_tensor(void* tensor)
 {
-	return TLC_LIKELY(register_in_scope((uintptr_t)tensor, false)) ? TL_OK : slow_mem_register_tensor(tensor);
+	tl_status why;
+	if (TLC_LIKELY(register_in_scope((uintptr_t)tensor, false))) return TL_OK;
+	return refuse((uintptr_t)tensor, false, TL_FN_tl_mem_register_tensor, &why) ? why
+	                                                                            : slow_mem_register_tensor(tensor);
 }
 
 /* ---- blocks with a type ------------------------------------------------------------------ */
@@ -184,7 +230,9 @@ tl_status tl_mem_register_vec_ptr(void* vec)
 	const uintptr_t p = (uintptr_t)vec;
 	const uint32_t type = TLC_LOAD(tlc_shared->vec_type);
 	const bool done = TLC_LIKELY(type == 0) ? register_in_scope(p, false) : register_vec(p, type);
-	return TLC_LIKELY(done) ? TL_OK : slow_mem_register_vec_ptr(vec);
+	tl_status why;
+	if (TLC_LIKELY(done)) return TL_OK;
+	return type == 0 && refuse(p, false, TL_FN_tl_mem_register_vec_ptr, &why) ? why : slow_mem_register_vec_ptr(vec);
 }
 
 /* ---- the scope index (runtime/object/index.go) ------------------------------------------ */
@@ -330,13 +378,11 @@ bool tlc_unregister_at(tl_context* c, uint64_t at) { return unregister_at(c, at)
 /* The result for a pointer that no scope of this function holds: as cheap as a hit. */
 static tl_status not_registered(uintptr_t p)
 {
-	tl_record* r = tlc_record_at(p);
-	if (r != NULL && tlc_is_live_object(r)) return tlc_fail(TL_E_NOT_REGISTERED, TL_FN_tl_mem_unregister, (void*)p);
-	if (tlc_in_heap(p) || tlc_in_slices(p)) return slow_mem_unregister((void*)p);
-	int64_t count = tlc_foreign_count(p);
-	if (count == 0) return slow_mem_unregister((void*)p);
-	if (count > 0) return tlc_fail(TL_E_NOT_REGISTERED, TL_FN_tl_mem_unregister, (void*)p);
-	return tlc_fail(TL_E_UNKNOWN_POINTER, TL_FN_tl_mem_unregister, (void*)p);
+	tl_status why;
+	const tl_record* r = tlc_record_at(p);
+	const bool is_live = r != NULL ? tlc_is_live_object(r) : !tlc_in_slices(p) && tlc_foreign_count(p) > 0;
+	if (is_live) return tlc_fail(TL_E_NOT_REGISTERED, TL_FN_tl_mem_unregister, (void*)p);
+	return tlc_refuse(TL_FN_tl_mem_unregister, (void*)p, &why) ? why : slow_mem_unregister((void*)p);
 }
 
 /* Unregisters an entry among the older ones of a large scope. Slot, record number and record are

@@ -139,13 +139,14 @@ bool tlc_covered_above(uintptr_t p)
 	return false;
 }
 
-bool tlc_foreign_seen(uintptr_t p)
+bool tlc_foreign_starts(uintptr_t p)
 {
 	uint64_t starts = 0, covers = 0;
 	tlc_granule at = tlc_start(p);
-	if (peek(&tlc_shards[tlc_shard_of(p)], at, &starts, &covers) && ((starts | covers) & tlc_bit(at.bit))) return true;
-	return tlc_foreign_covered(p);
+	return peek(&tlc_shards[tlc_shard_of(p)], at, &starts, &covers) && (starts & tlc_bit(at.bit)) != 0;
 }
+
+bool tlc_foreign_seen(uintptr_t p) { return tlc_foreign_starts(p) || tlc_foreign_covered(p); }
 
 bool tlc_foreign_covered(uintptr_t p)
 {

@@ -43,7 +43,8 @@ int64_t tlc_foreign_count(uintptr_t p); /* -1 = unknown; 0 = held at zero; stick
 bool tlc_foreign_known(uintptr_t p);    /* registered and held by somebody; at multiples of 16 it takes no lock */
 uint32_t tlc_foreign_type(uintptr_t p); /* 0 = none, or nobody holds it */
 bool tlc_foreign_covered(uintptr_t p);  /* the granule of p is a registered block's; takes no lock */
-bool tlc_foreign_seen(uintptr_t p);     /* the same, or the start of an entry whatever became of its block */
+bool tlc_foreign_starts(uintptr_t p);   /* an entry is there, whatever became of its block; takes no lock */
+bool tlc_foreign_seen(uintptr_t p);     /* one of both */
 void tlc_foreign_lock_all(void);        /* before fork */
 void tlc_foreign_unlock_all(void);      /* after it, in the parent and in the child */
 

@@ -101,12 +101,21 @@ static __attribute__((noinline)) tl_status unregister_linked(tl_shard* s, tl_reg
 	return unregistered(result, &ended, pointer);
 }
 
+static __attribute__((noinline)) tl_status not_registered(void* pointer)
+{
+	tl_status why;
+	const bool is_ours = tlc_in_heap((uintptr_t)pointer) || tlc_in_slices((uintptr_t)pointer);
+	if (pointer == NULL) return TL_OK;
+	if (!is_ours && tlc_refuse_missed(TLC_MISS, TL_FN_tl_registry_unregister, pointer, &why)) return why;
+	return slow_registry_unregister(pointer);
+}
+
 tl_status tl_registry_unregister(void* pointer)
 {
 	tl_context* c = tlc_tls;
 	if (TLC_UNLIKELY(!tlc_is_fast(c))) return slow_registry_unregister(pointer);
 	tlc_lookup x = tlc_lock_entry((uintptr_t)pointer);
-	if (TLC_UNLIKELY(x.entry == NULL)) return slow_registry_unregister(pointer);
+	if (TLC_UNLIKELY(x.entry == NULL)) return not_registered(pointer);
 	if (TLC_UNLIKELY(x.entry->link != 0)) return unregister_linked(x.shard, x.cell, x.unit, x.entry, pointer);
 	uint32_t kind = tlc_end_at(&x, (uintptr_t)pointer, 0, 0);
 	if (TLC_UNLIKELY(kind == TLC_NO_KIND)) return unregister_rest(x.entry != NULL ? x.shard : NULL, pointer);
@@ -186,8 +195,9 @@ void* tl_aligned_alloc(size_t bytes, size_t alignment)
 tl_status tl_aligned_free(void* pointer)
 {
 	tl_context* c = tlc_tls;
-	if (TLC_UNLIKELY(!tlc_is_fast(c) || tlc_foreign_free_aligned((uintptr_t)pointer) != TLC_GONE))
-		return slow_aligned_free(pointer);
+	if (TLC_UNLIKELY(!tlc_is_fast(c))) return slow_aligned_free(pointer);
+	if (TLC_UNLIKELY(pointer == NULL)) return TL_OK;
+	if (TLC_UNLIKELY(tlc_foreign_free_aligned((uintptr_t)pointer) != TLC_GONE)) return slow_aligned_free(pointer);
 	tlc_free_foreign(c, (uintptr_t)pointer, TL_FOREIGN_ALIGNED);
 	return TL_OK;
 }

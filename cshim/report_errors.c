@@ -161,34 +161,49 @@ void tlc_report_error(tl_context* c)
 	c->message_ready = 1;
 }
 
-static void record(tl_context* c, tl_status status, uint32_t function, const void* pointer)
+static void record(tl_context* c, const tlc_finding* f, uint32_t function, const void* pointer)
 {
 	if (c == NULL) {
-		tlc_apart.status = status;
+		tlc_apart.status = f->status;
 		tlc_apart.function = function;
 		tlc_apart.lack = TLC_LACKS_NOTHING;
 		return;
 	}
-	c->status = status;
+	c->status = f->status;
 	c->error_function = function;
 	c->error_pointer = (uintptr_t)pointer;
-	c->error_kind = 0;
-	c->message_ready = reason(status, function) != NULL;
-	if (c->message_ready) *append(c->message, c->message + sizeof c->message - 1, tlc_error_text(status, function)) = 0;
+	c->error_kind = f->kind;
+	memcpy(c->error_detail, f->details, sizeof c->error_detail);
+	c->message_ready = f->kind == TL_TEXT_STATUS && reason(f->status, function) != NULL;
+	if (c->message_ready)
+		*append(c->message, c->message + sizeof c->message - 1, tlc_error_text(f->status, function)) = 0;
 }
 
-tl_status tlc_fail(tl_status status, uint32_t function, const void* pointer)
+tl_status tlc_fail_with(const tlc_finding* f, uint32_t function, const void* pointer)
 {
 	tl_context* c = tlc_own_context();
 	bool tells = TLC_LOAD(tlc_shared->on_error) != 0;
 	bool alone = tells && (c == NULL || c->in_go || tlc_forked());
-	if (TLC_UNLIKELY(alone)) report_message(status, tlc_error_text(status, function));
-	record(c, status, function, pointer);
+	if (TLC_UNLIKELY(alone)) report_message(f->status, tlc_error_text(f->status, function));
+	record(c, f, function, pointer);
 	if (TLC_UNLIKELY(tells && !alone && c->error_pending == 0)) {
 		c->error_pending = 1;
 		tlc_poll();
 	}
-	return status;
+	return f->status;
+}
+
+/* A pointer is looked at now: later it may be something else. */
+tl_status tlc_fail(tl_status status, uint32_t function, const void* pointer)
+{
+	const tl_context* c = tlc_own_context();
+	const bool is_about_it =
+		status == TL_E_UNKNOWN_POINTER || status == TL_E_INTERIOR_POINTER || status == TL_E_NOT_LIVE;
+	tlc_finding f;
+	if (c == NULL || !is_about_it || !tlc_look(c, (uintptr_t)pointer, &f)) f = (tlc_finding){.kind = TL_TEXT_STATUS};
+	if (status == TL_E_NOT_REGISTERED) f.kind = TL_TEXT_NOT_REGISTERED;
+	f.status = status;
+	return tlc_fail_with(&f, function, pointer);
 }
 
 tl_status tlc_fail_to_start(tl_status status, uint32_t function)

@@ -262,6 +262,29 @@ const (
 	PythonLineBits = 24
 )
 
+// context.error_kind: the sentences of runtime/object/errors.go for what C finds as well.
+const (
+	TextStatus        = 0 // the status alone, or what the pointer turns out to be
+	TextOutside       = 1 // nobody's: outside of all that the runtime knows
+	TextInterior      = 2
+	TextDead          = 3
+	TextUnused        = 4
+	TextRuntime       = 5
+	TextDeadStack     = 6
+	TextOtherStack    = 7
+	TextNotRegistered = 8
+	TextMisaligned    = 9
+	TextNotMalloc     = 10
+	TextUnreadable    = 11
+	TextNotABlock     = 12
+	TextInsideBlock   = 13
+	TextReferenced    = 14
+	TextRefDead       = 15
+	TextRefReused     = 16
+	TextRefZero       = 17
+	Texts             = 18 // the others are Go's alone
+)
+
 // globals.leak_check
 const (
 	LeakCheckOff    = 0

@@ -16,28 +16,35 @@ import (
 type Text uint32
 
 const (
-	textStatus Text = iota // the status alone
-	textPlain              // a sentence of the C path
-	textOutside
-	textInterior
-	textDead
-	textUnused
+	textStatus        Text = layout.TextStatus
+	textOutside       Text = layout.TextOutside
+	textInterior      Text = layout.TextInterior
+	textDead          Text = layout.TextDead
+	textUnused        Text = layout.TextUnused
+	textRuntime       Text = layout.TextRuntime
+	textDeadStack     Text = layout.TextDeadStack
+	textOtherStack    Text = layout.TextOtherStack
+	textNotRegistered Text = layout.TextNotRegistered
+	textMisaligned    Text = layout.TextMisaligned
+	textNotMalloc     Text = layout.TextNotMalloc
+	textUnreadable    Text = layout.TextUnreadable
+	textNotABlock     Text = layout.TextNotABlock
+	textInsideBlock   Text = layout.TextInsideBlock
+	textReferenced    Text = layout.TextReferenced
+	textRefDead       Text = layout.TextRefDead
+	textRefReused     Text = layout.TextRefReused
+	textRefZero       Text = layout.TextRefZero
+)
+
+// The others are Go's alone.
+const (
+	textPlain Text = layout.Texts + iota // a text that was made on the spot
 	textFreed
-	textRuntime
-	textDeadStack
-	textOtherStack
-	textNotRegistered
 	textFloats
 	textZero
 	textTable
 	textNodes
-	textReferenced
 	textNotOwner
-	textMisaligned
-	textNotMalloc
-	textUnreadable
-	textNotABlock
-	textInsideBlock
 	textCopyOut
 	textReallocZero
 	textReallocKind
@@ -97,9 +104,6 @@ const (
 	TextNotSparse // of package sparse
 	textNoRecord
 	textNoRef
-	textRefDead
-	textRefReused
-	textRefZero
 	textNotUpgraded
 )
 
@@ -361,19 +365,9 @@ func refuser(st status.Status) string {
 	return "the system or TL_HEAP_RESERVE refuses them"
 }
 
-// explain finds the text for an error of the fast path, which keeps only status
-// and pointer: it looks at the pointer again.
+// explain finds the text for an error of C's that keeps only status and pointer, where Go alone
+// knows what the pointer is.
 func (c *Context) explain() Text {
-	switch status.Status(c.Status) {
-	case status.NotRegistered:
-		return textNotRegistered
-	case status.ScopeUnderflow:
-		return textNoScope
-	case status.SlotOutOfRange:
-		return textSlotRange
-	case status.NoFrame:
-		return textNoFunction
-	}
 	st, p := status.Status(c.Status), c.ErrorPointer
 	if p == 0 || st != status.UnknownPointer && st != status.InteriorPointer && st != status.NotLive {
 		return textStatus

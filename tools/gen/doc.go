@@ -11,7 +11,7 @@ import (
 // order; shownLabels are those that readers of the header see.
 var (
 	requiredLabels = []string{"Ownership", "Threads", "Returns", "Errors", "Cost"}
-	hiddenLabels   = []string{"Path", "Fails", "Trusts", "LLVM"}
+	hiddenLabels   = []string{"Path", "Fails", "Refuses", "Null", "Trusts", "LLVM"}
 	labelLine      = regexp.MustCompile(`^([A-Z][A-Za-z]+): (.*)$`)
 )
 

@@ -191,6 +191,25 @@ func TestPathsRepeatWhatMayRunOutOfMemory(t *testing.T) {
 	}
 }
 
+func TestRefusalsNeedNoGo(t *testing.T) {
+	files, faults := render(repository(t, [3]string{"capi/library.go", "// Fails: object.\n",
+		"// Fails: object.\n// Refuses: object.\n// Null: NULL.\n"}))
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	if want := `	tl_status why = TL_OK;
+	if (object == NULL && tlc_is_fast(tlc_tls)) {
+		tlc_clear_failure(tlc_tls);
+		return NULL;
+	}
+	if (tlc_refuse(TL_FN_tl_take, object, &why)) {
+		return (void*)object;
+	}
+`; !strings.Contains(files["cshim/generated_calls.c"], want) {
+		t.Errorf("the slow path lacks\n%s", want)
+	}
+}
+
 func TestMatrixKnowsWhatIsTrusted(t *testing.T) {
 	files,
 		faults := render(repository(t, [3]string{"capi/library.go", "// Fails: object.\n",
@@ -259,6 +278,10 @@ func TestRefuses(t *testing.T) {
 			"may run destructors"},
 		"unknown role": {[3]string{library, "void* object, const", "void* thing, const"},
 			"what is `void* thing` to the matrix?"},
+		"refuses nobody": {[3]string{library, "// Fails: object.\n", "// Refuses: subject.\n"},
+			"Refuses: there is no parameter subject"},
+		"answers to nobody": {[3]string{library, "// Fails: object.\n", "// Null: NULL.\n"},
+			"Null is the answer for the parameter that Refuses names"},
 		"trusts nobody": {[3]string{library, "// Fails: object.\n", "// Trusts: subject.\n"},
 			"there is no parameter subject"},
 		"broken promise": {[3]string{library, "// Returns: true or false.", "// Returns: -1 on failure."},

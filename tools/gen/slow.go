@@ -127,7 +127,8 @@ func (s *source) writeSlow(b *strings.Builder, e *entry, name string) {
 	if e.mayWantMemory() {
 		begin = "tlc_entry_begin_for_memory"
 	}
-	fmt.Fprintf(b, "\ttl_status why = TL_OK;\n\ttl_context* context = %s(TL_FN_%s, &why);\n", begin, e.name)
+	b.WriteString("\ttl_status why = TL_OK;\n" + e.withoutGo())
+	fmt.Fprintf(b, "\ttl_context* context = %s(TL_FN_%s, &why);\n", begin, e.name)
 	fmt.Fprintf(b, "\tif (context == NULL) {\n\t\treturn %s;\n\t}\n", e.refusal())
 	call := fmt.Sprintf("tlgo_%s(%s)", e.stem(), strings.Join(args, ", "))
 	if failed := e.shortOfMemory(); failed != "" {
@@ -137,6 +138,22 @@ func (s *source) writeSlow(b *strings.Builder, e *entry, name string) {
 		fmt.Fprintf(b, "\t%s result = %s;\n", twin.slow, call)
 	}
 	fmt.Fprintf(b, "\ttlc_entry_end(context);\n\treturn %s;\n}\n\n", fromGo(e.proto.result))
+}
+
+// withoutGo answers what C knows of the pointer that a function validates first.
+func (e *entry) withoutGo() (code string) {
+	p := e.value("Refuses")
+	if null := e.value("Null"); null != "" {
+		clear := ""
+		if null == "NULL" { // means nothing, which is no failure
+			clear = "\t\ttlc_clear_failure(tlc_tls);\n"
+		}
+		code = fmt.Sprintf("\tif (%s == NULL && tlc_is_fast(tlc_tls)) {\n%s\t\treturn %s;\n\t}\n", p, clear, null)
+	}
+	if p != "" {
+		code += fmt.Sprintf("\tif (tlc_refuse(TL_FN_%s, %s, &why)) {\n\t\treturn %s;\n\t}\n", e.name, p, e.refusal())
+	}
+	return code
 }
 
 // mayWantMemory tells whether memory may be what a call fails for.

@@ -76,6 +76,11 @@ func (s *source) verifyFunction(e *entry, fault func(string, ...any)) {
 	if attribute := pureAttribute.FindString(e.labels["LLVM"]); attribute != "" && e.path() != "shim" {
 		fault("%s, but leaving the entry guard may run destructors, which may throw", attribute)
 	}
+	if p := e.value("Refuses"); p != "" && !slices.ContainsFunc(e.proto.params, func(q param) bool { return q.name == p }) {
+		fault("Refuses: there is no parameter %s", p)
+	} else if p == "" && e.value("Null") != "" {
+		fault("Null is the answer for the parameter that Refuses names")
+	}
 	switch {
 	case !slices.Contains(paths, e.path()):
 		fault("Path has to be one of %s", strings.Join(paths, ", "))
