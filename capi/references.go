@@ -338,6 +338,7 @@ func tlgo_ptr_check(c, pointer uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_BUSY
 // (another thread owns it).
 // Cost: fast; that of tl_ptr_acquire.
+// Path: fast.
 // Refuses: object.
 // Null: TL_OK.
 //

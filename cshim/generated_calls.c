@@ -510,7 +510,7 @@ tl_status slow_ptr_check(const void* object) {
 	return tlc_found(context, result);
 }
 
-tl_status tl_ptr_share(void* object) {
+tl_status slow_ptr_share(void* object) {
 	tl_status why = TL_OK;
 	if (object == NULL && tlc_is_fast(tlc_tls)) {
 		return TL_OK;

@@ -635,6 +635,7 @@ __attribute__((cold)) int32_t slow_ptr_dec_ref(void* object);
 __attribute__((cold)) bool slow_ptr_release_bool(void* object);
 __attribute__((cold)) int64_t slow_ptr_refcount(const void* object);
 __attribute__((cold)) tl_status slow_ptr_check(const void* object);
+__attribute__((cold)) tl_status slow_ptr_share(void* object);
 __attribute__((cold)) tl_ref slow_ref_of(void* object);
 __attribute__((cold)) tl_ref slow_ref_acquire(tl_ref ref);
 __attribute__((cold)) tl_status slow_ref_release(tl_ref ref);

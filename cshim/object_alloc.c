@@ -67,38 +67,67 @@ void* tl_mem_new_zeroed(size_t bytes)
 	return memset(p, 0, bytes);
 }
 
-/* Frees a floating object of plain bytes without an owner, as a context makes them that owns nothing. */
-static bool free_unowned(uintptr_t p)
+/* Frees what tl_ptr_dec_ref has brought to zero, and what is plain bytes, has no owner, and one reference, which floats:
+ * so a context makes them that owns nothing. */
+static bool free_unowned(tl_context* c, tl_record* r, uintptr_t p)
 {
-	const uint32_t floating = TLC_HELD | TL_SH_FLOAT;
+	const uint32_t floating = TLC_HELD | TL_SH_FLOAT, sh = TLC_LOAD(r->sh);
+	if (sh != TLC_AT_ZERO && sh != floating) return false;
+	if (tlc_end_held(c, r, tlc_entry_of(r, p), sh)) return true;
+	return sh == TLC_AT_ZERO && tlc_free_typed(c, r, p);
+}
+
+/* A block of the registry that no counted reference holds; or nothing. */
+static int free_elsewhere(tl_context* c, uintptr_t p)
+{
+	tlc_ended ended;
+	if (!tlc_is_fast(c) || tlc_in_heap(p)) return TLC_SLOW;
+	if (p == 0 || tlc_in_live_stack(c, p)) return TLC_OK;
+	const int result = tlc_in_slices(p) ? TLC_SLOW : tlc_foreign_forget(p, &ended);
+	if (result != TLC_GONE) return result;
+	tlc_free_ended(c, &ended);
+	return TLC_OK;
+}
+
+/* What tlc_op_mem_free leaves. An object that floats with its only reference ends as with that. */
+static __attribute__((noinline)) bool free_rest(void* object, uint32_t function, tl_status* why)
+{
+	tl_context* c = tlc_tls;
+	const uintptr_t p = (uintptr_t)object;
 	tl_record* r;
-	if (!tlc_find_record(p, &r) || TLC_LOAD(r->sh) != floating) return false;
-	return tlc_end_held(tlc_tls, r, tlc_entry_of(r, p), floating);
+	uint32_t class;
+	*why = TL_OK;
+	if (!tlc_find_slot(p, &r, &class)) {
+		const int result = free_elsewhere(c, p);
+		return result == TLC_OK || tlc_refuse_missed(result, function, object, why);
+	}
+	if (tlc_g.debug != 0 || free_unowned(c, r, p)) return tlc_g.debug == 0;
+	const uint32_t loc = TLC_LOAD(r->loc), own = tlc_own(c, loc);
+	if (own >= TLC_OWNED || TLC_LOAD_ACQUIRE(r->sh) != TL_SH_ALIVE) return false;
+	if (own == TL_LOC_FLOAT + 1) return tlc_release_found(p, r, class);
+	if (tlc_loc_floats(loc) >= (loc & TL_LOC_COUNT)) return false;
+	const tlc_finding held = {TL_E_BUSY, TL_TEXT_REFERENCED, {loc & TL_LOC_COUNT}};
+	*why = tlc_fail_with(&held, function, object);
+	return true;
 }
 
-static __attribute__((noinline)) tl_status free_rest(void* object)
+tl_status tl_mem_free(void* object)
 {
-	return free_unowned((uintptr_t)object) ? TL_OK : slow_mem_free(object);
-}
-
-tl_status tl_mem_free(void* object) { return TLC_LIKELY(tlc_op_mem_free(tlc_tls, object)) ? TL_OK : free_rest(object); }
-
-static __attribute__((noinline)) tl_status dealloc_rest(void* object)
-{
-	return free_unowned((uintptr_t)object) ? TL_OK : slow_mem_dealloc(object);
+	tl_status why;
+	if (TLC_LIKELY(tlc_op_mem_free(tlc_tls, object))) return TL_OK;
+	return free_rest(object, TL_FN_tl_mem_free, &why) ? why : slow_mem_free(object);
 }
 
 tl_status tl_mem_dealloc(void* object)
 {
-	return TLC_LIKELY(tlc_op_mem_free(tlc_tls, object)) ? TL_OK : dealloc_rest(object);
-}
-
-static __attribute__((noinline)) tl_status free_tmp_rest(void* object)
-{
-	return free_unowned((uintptr_t)object) ? TL_OK : slow_free_tmp(object);
+	tl_status why;
+	if (TLC_LIKELY(tlc_op_mem_free(tlc_tls, object))) return TL_OK;
+	return free_rest(object, TL_FN_tl_mem_dealloc, &why) ? why : slow_mem_dealloc(object);
 }
 
 tl_status tl_free_tmp(void* object)
 {
-	return TLC_LIKELY(tlc_op_mem_free(tlc_tls, object)) ? TL_OK : free_tmp_rest(object);
+	tl_status why;
+	if (TLC_LIKELY(tlc_op_mem_free(tlc_tls, object))) return TL_OK;
+	return free_rest(object, TL_FN_tl_free_tmp, &why) ? why : slow_free_tmp(object);
 }

@@ -9,13 +9,23 @@
 
 /* ---- acquire ------------------------------------------------------------------------- */
 
-/* NULL, live stack memory and registered foreign pointers. */
-static bool acquire_elsewhere(uintptr_t p)
+/* Memory to which the counting functions do nothing: NULL and the caller's live stack memory. */
+static inline bool is_nothing(const tl_context* c, uintptr_t p)
 {
-	tl_context* c = tlc_tls;
-	if (!tlc_is_fast(c)) return false;
-	if (p == 0 || tlc_in_live_stack(c, p)) return true;
-	return !tlc_in_heap(p) && tlc_foreign_acquire(p) == TLC_OK;
+	return tlc_is_fast(c) && (p == 0 || tlc_in_live_stack(c, p));
+}
+
+static inline bool is_elsewhere(const tl_context* c, uintptr_t p)
+{
+	return tlc_is_fast(c) && !tlc_in_heap(p) && !tlc_in_slices(p);
+}
+
+/* Nothing, and registered foreign pointers. */
+static int acquire_elsewhere(uintptr_t p)
+{
+	const tl_context* c = tlc_tls;
+	if (is_nothing(c, p)) return TLC_OK;
+	return is_elsewhere(c, p) ? tlc_foreign_acquire(p) : TLC_SLOW;
 }
 
 static __attribute__((noinline)) void* acquire_rest(void* object, tl_record* r)
@@ -25,7 +35,10 @@ static __attribute__((noinline)) void* acquire_rest(void* object, tl_record* r)
 
 static __attribute__((noinline)) void* acquire_no_record(void* object)
 {
-	return acquire_elsewhere((uintptr_t)object) ? object : slow_ptr_acquire(object);
+	tl_status why;
+	const int result = acquire_elsewhere((uintptr_t)object);
+	if (result == TLC_OK || tlc_refuse_missed(result, TL_FN_tl_ptr_acquire, object, &why)) return object;
+	return slow_ptr_acquire(object);
 }
 
 void* tl_ptr_acquire(void* object)
@@ -42,7 +55,10 @@ static __attribute__((noinline)) tl_status inc_ref_rest(void* object, tl_record*
 
 static __attribute__((noinline)) tl_status inc_ref_no_record(void* object)
 {
-	return acquire_elsewhere((uintptr_t)object) ? TL_OK : slow_ptr_inc_ref(object);
+	tl_status why = TL_OK;
+	const int result = acquire_elsewhere((uintptr_t)object);
+	if (result == TLC_OK || tlc_refuse_missed(result, TL_FN_tl_ptr_inc_ref, object, &why)) return why;
+	return slow_ptr_inc_ref(object);
 }
 
 tl_status tl_ptr_inc_ref(void* object)
@@ -89,18 +105,16 @@ bool tlc_release_found(uintptr_t p, tl_record* r, uint32_t class)
 	return TLC_LIKELY(tlc_release_own(tlc_tls, p, r, class)) || release_record(p, r);
 }
 
-static bool release_elsewhere(uintptr_t p)
+static int release_elsewhere(uintptr_t p)
 {
 	tl_context* c = tlc_tls;
-	if (!tlc_is_fast(c)) return false;
-	if (p == 0 || tlc_in_live_stack(c, p)) return true;
-	if (tlc_in_heap(p)) return false;
+	if (is_nothing(c, p)) return TLC_OK;
+	if (!is_elsewhere(c, p)) return TLC_SLOW;
 	tlc_ended ended;
-	switch (tlc_foreign_release(p, &ended)) {
-	case TLC_OK: return true;
-	case TLC_GONE: tlc_free_ended(c, &ended); return true;
-	}
-	return false;
+	const int result = tlc_foreign_release(p, &ended);
+	if (result != TLC_GONE) return result;
+	tlc_free_ended(c, &ended);
+	return TLC_OK;
 }
 
 static __attribute__((noinline)) tl_status release_rest(void* object, tl_record* r)
@@ -110,7 +124,10 @@ static __attribute__((noinline)) tl_status release_rest(void* object, tl_record*
 
 static __attribute__((noinline)) tl_status release_no_record(void* object)
 {
-	return release_elsewhere((uintptr_t)object) ? TL_OK : slow_ptr_release(object);
+	tl_status why = TL_OK;
+	const int result = release_elsewhere((uintptr_t)object);
+	if (result == TLC_OK || tlc_refuse_missed(result, TL_FN_tl_ptr_release, object, &why)) return why;
+	return slow_ptr_release(object);
 }
 
 tl_status tl_ptr_release(void* object)
@@ -121,13 +138,21 @@ tl_status tl_ptr_release(void* object)
 	return TLC_LIKELY(tlc_release_own(tlc_tls, (uintptr_t)object, r, class)) ? TL_OK : release_rest(object, r);
 }
 
+static __attribute__((noinline)) bool release_bool_no_record(void* object)
+{
+	tl_status why;
+	if (object == NULL) return false;
+	const int result = release_elsewhere((uintptr_t)object);
+	if (result == TLC_OK) return true;
+	return !tlc_refuse_missed(result, TL_FN_tl_ptr_release_bool, object, &why) && slow_ptr_release_bool(object);
+}
+
 bool tl_ptr_release_bool(void* object)
 {
 	uintptr_t p = (uintptr_t)object;
 	tl_record* r;
 	uint32_t class;
-	if (TLC_UNLIKELY(!tlc_find_slot(p, &r, &class)))
-		return p != 0 && (release_elsewhere(p) || slow_ptr_release_bool(object));
+	if (TLC_UNLIKELY(!tlc_find_slot(p, &r, &class))) return release_bool_no_record(object);
 	return TLC_LIKELY(tlc_release_own(tlc_tls, p, r, class)) || release_record(p, r) || slow_ptr_release_bool(object);
 }
 
@@ -135,43 +160,125 @@ void tlc_drop_reference(uintptr_t p)
 {
 	tl_record* r;
 	uint32_t class;
-	bool done = tlc_find_slot(p, &r, &class) ? tlc_release_found(p, r, class) : release_elsewhere(p);
+	bool done = tlc_find_slot(p, &r, &class) ? tlc_release_found(p, r, class) : release_elsewhere(p) == TLC_OK;
 	if (TLC_UNLIKELY(!done)) tlc_drop_slowly(p);
 }
 
 /* ---- the rest ------------------------------------------------------------------------- */
 
+/* Drops the only reference and leaves the object at zero, which tl_mem_free frees; false: ask Go, nothing changed. The
+ * owner stores both words as one: nobody else counts the object. */
+static bool dec_to_zero(const tl_context* c, tl_record* r)
+{
+	uint32_t loc = TLC_LOAD(r->loc), sh = atomic_load_explicit(&r->sh, memory_order_acquire);
+	if (tlc_g.debug != 0) return false;
+	if (tlc_is_last(tlc_beside_one(c, loc))) {
+		if (sh == TL_SH_ALIVE) tlc_set_counts(r, (uint64_t)TLC_AT_ZERO << 32);
+		return sh == TL_SH_ALIVE;
+	}
+	const uint32_t last = TLC_AT_ZERO | TL_SH_ONE;
+	return tlc_is_fast(c) && (sh == last || sh == (last | TL_SH_FLOAT)) &&
+	       atomic_compare_exchange_strong_explicit(&r->sh, &sh, TLC_AT_ZERO, memory_order_acq_rel,
+	                                               memory_order_relaxed);
+}
+
+static __attribute__((noinline)) int32_t dec_ref_rest(void* object, tl_record* r)
+{
+	const tl_context* c = tlc_tls;
+	const uint32_t loc = TLC_LOAD(r->loc);
+	if (tlc_release_floating(r, loc, tlc_beside_one(c, loc))) return 0;
+	if (tlc_own(c, loc) >= TLC_OWNED && tlc_is_fast(c) && tlc_drop_shared(r)) return 0;
+	return dec_to_zero(c, r) ? 1 : slow_ptr_dec_ref(object);
+}
+
+static __attribute__((noinline)) int32_t dec_ref_elsewhere(void* object)
+{
+	const tl_context* c = tlc_tls;
+	const uintptr_t p = (uintptr_t)object;
+	if (is_nothing(c, p)) return 0;
+	tl_status why;
+	const int result = is_elsewhere(c, p) ? tlc_foreign_decref(p) : TLC_SLOW;
+	if (result == TLC_OK || result == TLC_ZERO) return result == TLC_ZERO;
+	return tlc_refuse_missed(result, TL_FN_tl_ptr_dec_ref, object, &why) ? 0 : slow_ptr_dec_ref(object);
+}
+
 int32_t tl_ptr_dec_ref(void* object)
 {
-	tl_context* c = tlc_tls;
-	tl_record* r = tlc_record_at((uintptr_t)object);
-	if (TLC_LIKELY(r != NULL)) {
-		if (TLC_LIKELY(tlc_dec_own(c, r))) return 0;
-		if (tlc_own(c, TLC_LOAD(r->loc)) >= TLC_OWNED && tlc_is_fast(c) && tlc_drop_shared(r)) return 0;
-	}
-	return slow_ptr_dec_ref(object);
+	tl_record* r;
+	if (TLC_UNLIKELY(!tlc_find_record((uintptr_t)object, &r))) return dec_ref_elsewhere(object);
+	return TLC_LIKELY(tlc_dec_own(tlc_tls, r)) ? 0 : dec_ref_rest(object, r);
+}
+
+static __attribute__((noinline)) int64_t refcount_rest(const void* object)
+{
+	const tl_context* c = tlc_tls;
+	const uintptr_t p = (uintptr_t)object;
+	if (is_nothing(c, p)) return p != 0; /* its scope holds stack memory */
+	tl_status why;
+	const int64_t count = is_elsewhere(c, p) ? tlc_foreign_count(p) : 0;
+	if (count > 0) return count;
+	const int result = count < 0 ? TLC_MISS : TLC_SLOW;
+	return tlc_refuse_missed(result, TL_FN_tl_ptr_refcount, object, &why) ? -1 : slow_ptr_refcount(object);
 }
 
 int64_t tl_ptr_refcount(const void* object)
 {
-	tl_context* c = tlc_tls;
 	int64_t count;
-	if (TLC_LIKELY(tlc_op_ptr_refcount(c, object, &count))) return count;
-	if (object != NULL && tlc_is_fast(c) && !tlc_in_heap((uintptr_t)object) && !tlc_in_slices((uintptr_t)object)) {
-		count = tlc_foreign_count((uintptr_t)object);
-		if (count > 0) return count;
-	}
-	return slow_ptr_refcount(object);
+	return TLC_LIKELY(tlc_op_ptr_refcount(tlc_tls, object, &count)) ? count : refcount_rest(object);
+}
+
+static __attribute__((noinline)) tl_status check_rest(const void* object)
+{
+	const tl_context* c = tlc_tls;
+	const uintptr_t p = (uintptr_t)object;
+	tl_status why;
+	if (is_nothing(c, p)) return TL_OK;
+	const int64_t count = is_elsewhere(c, p) ? tlc_foreign_count(p) : 0;
+	if (count > 0) return TL_OK;
+	const int result = count < 0 ? TLC_MISS : TLC_SLOW;
+	return tlc_refuse_missed(result, TL_FN_tl_ptr_check, object, &why) ? why : slow_ptr_check(object);
 }
 
 tl_status tl_ptr_check(const void* object)
 {
 	tl_record* r = tlc_record_at((uintptr_t)object);
 	if (TLC_LIKELY(r != NULL && tlc_is_fast(tlc_tls) && tlc_is_live_object(r))) return TL_OK;
-	uintptr_t p = (uintptr_t)object;
-	if (r == NULL && tlc_is_fast(tlc_tls) && !tlc_in_heap(p) && !tlc_in_slices(p) && tlc_foreign_count(p) > 0)
-		return TL_OK;
-	return slow_ptr_check(object);
+	return check_rest(object);
+}
+
+/* The shared word that takes the local one in. Floats that others have claimed go with their counts (mergeWord in
+ * runtime/object/counts.go). */
+static uint32_t merged_with(uint32_t sh, uint32_t loc)
+{
+	const int32_t claims = (int32_t)((sh & TL_SH_CLAIM_MASK) >> TL_SH_CLAIM_SHIFT), own = (int32_t)tlc_loc_floats(loc);
+	const int32_t gone = claims < own ? claims : own, more = (int32_t)(loc & TL_LOC_COUNT) - gone;
+	const bool sticks = tlc_sh_count(sh) > TL_SH_COUNT_MAX - more;
+	const int32_t count = tlc_sh_count(sh) + (sticks ? 0 : more), most = count < TL_MAX_FLOATS ? count : TL_MAX_FLOATS;
+	const int32_t all = tlc_sh_floats(sh) + own - gone, floats = all < most ? all : most;
+	return (uint32_t)count << TL_SH_COUNT_SHIFT | (uint32_t)(floats > 0 ? floats : 0) << TL_SH_FLOAT_SHIFT |
+	       (sh & TL_SH_FLAGS) | TL_SH_MERGED | (sticks ? TL_SH_IMMORTAL : 0);
+}
+
+/* The local word is cleared before MERGED is published, as in every merge (docs/model, share). The owner has a reference,
+ * so nothing ends here. */
+bool tlc_share(const tl_context* c, tl_record* r)
+{
+	const uint32_t loc = TLC_LOAD(r->loc);
+	uint32_t sh = TLC_LOAD(r->sh);
+	if (!tlc_is_fast(c)) return false;
+	if (tlc_own(c, loc) >= TLC_OWNED) return (sh & TL_SH_MERGED) != 0 && tlc_is_live_word(sh);
+	if (TLC_UNLIKELY(sh != TL_SH_ALIVE || (loc & TL_LOC_COUNT) == 0)) return false;
+	TLC_STORE(r->loc, 0);
+	while (TLC_UNLIKELY(!atomic_compare_exchange_weak_explicit(&r->sh, &sh, merged_with(sh, loc), memory_order_acq_rel,
+	                                                           memory_order_relaxed))) {}
+	return true;
+}
+
+tl_status tl_ptr_share(void* object)
+{
+	tl_record* r;
+	const bool done = TLC_LIKELY(tlc_find_record((uintptr_t)object, &r)) && TLC_LIKELY(tlc_share(tlc_tls, r));
+	return TLC_LIKELY(done) ? TL_OK : slow_ptr_share(object);
 }
 
 void tlc_release_entry(tl_context* c, tl_entry e)

@@ -93,9 +93,18 @@ static inline bool tlc_float_record(tl_context* c, tl_record* r)
 	return false;
 }
 
+/* The shared word of an object without references that tl_ptr_dec_ref has left to tl_mem_free. */
+#define TLC_AT_ZERO (TL_SH_ALIVE | TL_SH_MERGED)
+
 /* tlc_refuse for an address outside of the runtime's ranges of which the registry has said TLC_MISS just now; false: it
  * has said something else, or ask Go. */
 bool tlc_refuse_missed(int result, uint32_t function, const void* pointer, tl_status* why) __attribute__((cold));
+
+/* Whether a merged word shows more references than floats. Its claims were settled when it was merged. */
+static inline bool tlc_has_counted(uint32_t sh)
+{
+	return (sh & TL_SH_MERGED) != 0 && tlc_sh_count(sh) > tlc_sh_floats(sh);
+}
 
 /* Drops a reference that is certainly not the last one, a float or claimed; false: ask Go. A
  * scope's reference has a generation. The counts are read before the generation, so that counts of
@@ -107,7 +116,7 @@ static inline __attribute__((always_inline)) bool tlc_drop_life(tl_record* r, co
 	for (;;) {
 		if (gen != NULL && TLC_UNLIKELY(TLC_LOAD(r->gen) != *gen)) return false;
 		if (TLC_UNLIKELY((sh & (TL_SH_ALIVE | TL_SH_IMMORTAL)) != TL_SH_ALIVE)) return false;
-		if (TLC_UNLIKELY((sh & (TL_SH_FLOAT_MASK | TL_SH_CLAIM_MASK)) != 0)) return false;
+		if (TLC_UNLIKELY((sh & (TL_SH_FLOAT_MASK | TL_SH_CLAIM_MASK)) != 0) && !tlc_has_counted(sh)) return false;
 		if (TLC_UNLIKELY(tlc_sh_count(sh) < ((sh & TL_SH_MERGED) ? 2 : 1))) return false;
 		if (TLC_LIKELY(atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh - TL_SH_ONE, memory_order_acq_rel,
 		                                                     memory_order_acquire)))
@@ -250,6 +259,10 @@ static inline void tlc_free_ended(tl_context* c, const tlc_ended* ended)
  * its type is not a user's (object_typed.c). */
 bool tlc_kill_typed(tl_context* c, tl_record* r, uintptr_t object);
 
+/* Frees an object at zero whose type is a user's; false: ask Go, nothing changed. What its fields refer to is the
+ * caller's. */
+bool tlc_free_typed(tl_context* c, tl_record* r, uintptr_t object);
+
 /* The description of a type; NULL: there is none, or contexts do not count it (object_typed.c). */
 const tl_type_info* tlc_type_info(uint32_t type);
 
@@ -280,6 +293,10 @@ bool tlc_look_at_vec(const tl_type_info* info, uintptr_t p, uint64_t bytes, tlc_
 /* Releases the object at p, whose record and class were found, as tl_ptr_release does; false: ask Go
  * (object_counts.c). */
 bool tlc_release_found(uintptr_t p, tl_record* r, uint32_t class);
+
+/* Makes every thread count the object in its shared word, as tl_ptr_share does; false: ask Go, nothing changed
+ * (object_counts.c). */
+bool tlc_share(const tl_context* c, tl_record* r);
 
 /* Drops a reference that was counted through a stale pointer or word, of whatever lives in the slot now: it
  * may be the last one by now, and the object may lie elsewhere in the slab (object_refs.c). */

@@ -25,9 +25,8 @@ tl_ref tl_weak_share(void* object)
 {
 	tl_context* c = tlc_tls;
 	tl_record* r;
-	if (TLC_UNLIKELY(!tlc_is_fast(c) || !tlc_find_record((uintptr_t)object, &r))) return slow_weak_share(object);
-	bool is_shared = tlc_is_live_object(r) && (TLC_LOAD(r->sh) & TL_SH_MERGED) != 0;
-	return TLC_LIKELY(is_shared) ? tlc_ref_to(c, r) : slow_weak_share(object);
+	if (TLC_UNLIKELY(!tlc_find_record((uintptr_t)object, &r))) return slow_weak_share(object);
+	return TLC_LIKELY(tlc_share(c, r)) ? tlc_ref_to(c, r) : slow_weak_share(object);
 }
 
 /* ---- refusing ---------------------------------------------------------------------------- */

@@ -298,6 +298,18 @@ bool tlc_kill_typed(tl_context* c, tl_record* r, uintptr_t object)
 	return true;
 }
 
+bool tlc_free_typed(tl_context* c, tl_record* r, uintptr_t object)
+{
+	const uint64_t life = tlc_life(r);
+	tl_magazine* m = &c->magazines[life >> 32 & 0xFF];
+	uint32_t at_zero = TLC_AT_ZERO;
+	if (info_of((uint32_t)life) == NULL || m->top == m->limit || tlc_is_last_life(life >> 32)) return false;
+	if (!atomic_compare_exchange_strong_explicit(&r->sh, &at_zero, 0, memory_order_acq_rel, memory_order_relaxed))
+		return false;
+	count_of(c, (uint32_t)life)->gone++;
+	return tlc_recycle(m, r, object, (life >> 32 << 32) | (uint64_t)(r - tlc_g.records));
+}
+
 /* ---- blocks of malloc's with a type ------------------------------------------------------------- */
 
 bool tlc_ends_at_once(uint32_t type) { return is_simple(info_of(type)) && !tlc_deleters_wait() && has_ring(tlc_tls); }

@@ -213,7 +213,14 @@ static inline int tlc_foreign_acquire(uintptr_t p)
 
 /* ---- dropping references ------------------------------------------------------------ */
 
-enum tlc_drop { TLC_DROP_RELEASE, TLC_DROP_ENTRY, TLC_DROP_FLOAT, TLC_DROP_DECREF, TLC_DROP_ALIGNED };
+enum tlc_drop {
+	TLC_DROP_RELEASE,
+	TLC_DROP_ENTRY,
+	TLC_DROP_FLOAT,
+	TLC_DROP_DECREF,
+	TLC_DROP_ALIGNED,
+	TLC_DROP_FORGET,
+};
 
 /* What a drop does to an entry. */
 typedef struct tlc_effect {
@@ -230,6 +237,7 @@ static inline tlc_effect tlc_effect_of(const tl_foreign_entry* e, int drop, uint
 	if ((drop == TLC_DROP_ENTRY || drop == TLC_DROP_FLOAT) && TLC_UNLIKELY(e->gen != gen)) f.result = TLC_STALE;
 	else if (drop == TLC_DROP_ALIGNED)
 		f.result = f.count == 0 && tlc_kind(e) == TL_FOREIGN_ALIGNED && e->link == 0 ? TLC_GONE : TLC_REFUSED;
+	else if (drop == TLC_DROP_FORGET) f.result = held ? TLC_REFUSED : TLC_GONE;
 	else if (TLC_UNLIKELY(f.count == 0)) f.result = TLC_STALE;
 	else if (TLC_UNLIKELY(f.count == TL_FOREIGN_STICKY)) return f;
 	else if (drop == TLC_DROP_FLOAT && held && f.floats == TL_MAX_FLOATS) f.result = TLC_OVERFLOW;
@@ -288,6 +296,11 @@ static inline __attribute__((always_inline)) int tlc_drop_at(tlc_lookup x, uintp
 	tlc_effect f = tlc_effect_of(e, drop, gen);
 	bool ends = f.result == TLC_GONE || f.result == TLC_ZERO;
 	if (TLC_UNLIKELY(e->link != 0)) {
+		if (drop == TLC_DROP_FORGET || (drop == TLC_DROP_DECREF && ends)) f.result = TLC_SLOW;
+		if (f.result == TLC_SLOW) {
+			tlc_shard_unlock(x.shard);
+			return TLC_SLOW;
+		}
 		if (f.result != TLC_STALE) tlc_touch(e); /* else the caller means an earlier block */
 		if (f.result == TLC_GONE) return tlc_end_linked(x.shard, x.cell, x.unit, e, p, ended);
 		if (f.result == TLC_OK || ends) tlc_count_at_alias(e, (uint64_t)f.count - e->count);
@@ -348,6 +361,9 @@ static inline int tlc_foreign_free_aligned(uintptr_t p)
 	tlc_ended ended;
 	return tlc_drop(p, TLC_DROP_ALIGNED, 0, &ended);
 }
+
+/* Erases a block of which no counted reference is left: TLC_GONE, and the caller frees it. Blocks with a record are Go's. */
+static inline int tlc_foreign_forget(uintptr_t p, tlc_ended* ended) { return tlc_drop(p, TLC_DROP_FORGET, 0, ended); }
 
 /* Ends a block with its only reference, which was found, and returns its kind; the caller frees
  * the block, and the shard is unlocked. TLC_NO_KIND, nothing changed: another reference is left,

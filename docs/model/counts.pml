@@ -314,7 +314,7 @@ inline shed(count) {
 	x_shed = (x_shed < 0 -> 0 : x_shed)
 }
 
-inline share() { TOUCH; l = loc[o]; SET_LOC(0); pc = SHARE_MERGE }
+inline share() { TOUCH; l = loc[o]; s = (BUG == 57 -> sh[o] : 0); SET_LOC(0); pc = SHARE_MERGE }
 
 inline take() { nodes = INBOX(word[serve]); word[serve] = STATE(word[serve]); REST }
 
@@ -676,7 +676,13 @@ proctype Thread(byte me, ctx, left; byte a, t) {
 	:: d_step { pc == NEXT && serve == 0 && dead != 0 -> o = (dead & 1 -> 0 : 1); dead = dead & ~(1 << o); free(); o = 0 }
 
 	/* Share. */
-	:: d_step { pc == SHARE_MERGE -> TOUCH; merge(LCOUNT(l), LFLOATS(l), 0); REST }
+	:: d_step { pc == SHARE_MERGE ->
+		TOUCH;
+#if BUG == 57
+		sh[o] = s;
+#endif
+		merge(LCOUNT(l), LFLOATS(l), 0);
+		REST }
 
 	/* The end of a thread. */
 	:: d_step { pc == PARK && BUG == 2 && INBOX(word[ctx]) != 0 -> serve = ctx; mode = POLLS; take() }

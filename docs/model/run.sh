@@ -109,10 +109,10 @@ clean late $late
 clean weak $weak
 clean later $later
 
-for bug in $(seq 56); do
+for bug in $(seq 57); do
 	case $bug in
 	9 | 29 | 31 | 32 | 41 | 42) mutant "$bug" -DBUG="$bug" $exits ;;
-	14 | 15 | 16 | 17 | 18 | 19 | 20 | 21 | 22 | 34 | 35 | 37 | 40) mutant "$bug" -DBUG="$bug" $floats ;;
+	14 | 15 | 16 | 17 | 18 | 19 | 20 | 21 | 22 | 34 | 35 | 37 | 40 | 57) mutant "$bug" -DBUG="$bug" $floats ;;
 	23 | 24 | 25 | 33) mutant "$bug" -DBUG="$bug" $dead ;;
 	36 | 38 | 54 | 55) mutant "$bug" -DBUG="$bug" $moves ;;
 	39) mutant "$bug" -DBUG="$bug" $limits ;;
