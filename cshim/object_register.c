@@ -406,13 +406,28 @@ static __attribute__((noinline)) tl_status unregister_older(tl_context* c, void*
 	return TL_OK;
 }
 
+/* Takes the newest entry of the newest scope out if it is p's; false: nothing changed. */
+static inline bool unregister_newest(tl_context* c, uintptr_t p)
+{
+	tl_entry* e = c->top - 1;
+	if (!TLC_LIKELY(e >= tlc_scope_bottom(c)) || !TLC_LIKELY(e->object == p && tlc_is_top_free(c))) return false;
+	if (TLC_UNLIKELY(!float_entry(c, *e))) return false;
+	tlc_lower_top(c, e);
+	return true;
+}
+
+static __attribute__((noinline)) tl_status unregister_rest(tl_context* c, void* object)
+{
+	uint64_t low = linear_from(c);
+	int64_t at = find_linear(c, (uintptr_t)object, low);
+	if (at == TLC_NOT_FOUND) return unregister_older(c, object, low);
+	return TLC_LIKELY(unregister_at(c, (uint64_t)at)) ? TL_OK : slow_mem_unregister(object);
+}
+
 tl_status tl_mem_unregister(void* object)
 {
 	tl_context* c = tlc_tls;
 	if (TLC_UNLIKELY(object == NULL)) return TL_OK;
 	if (TLC_UNLIKELY(!tlc_is_fast(c))) return slow_mem_unregister(object);
-	uint64_t low = linear_from(c);
-	int64_t at = find_linear(c, (uintptr_t)object, low);
-	if (at == TLC_NOT_FOUND) return unregister_older(c, object, low);
-	return TLC_LIKELY(unregister_at(c, (uint64_t)at)) ? TL_OK : slow_mem_unregister(object);
+	return TLC_LIKELY(unregister_newest(c, (uintptr_t)object)) ? TL_OK : unregister_rest(c, object);
 }
