@@ -28,7 +28,8 @@ import (
 // Returns: the Vec, NULL on failure.
 // Errors: TL_E_INVALID_ARGUMENT (the product overflows), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: fast; two allocations.
+// Cost: grows; two allocations.
+// Path: fast.
 //
 //export tlgo_vec_new
 func tlgo_vec_new(c, capacity uintptr) uintptr {
@@ -147,6 +148,7 @@ func tlgo_vec_len(c, vec uintptr) int64 {
 // TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (the product overflows),
 // TL_E_OUT_OF_MEMORY.
 // Cost: grows; a copy when it grows.
+// Path: fast.
 // Refuses: vec.
 // Null: TL_OK.
 //
@@ -165,6 +167,7 @@ func tlgo_vec_reserve(c, vec, capacity uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a Vec).
 // Cost: fast; linear in the number of elements.
+// Path: fast.
 // Refuses: vec.
 // Null: TL_OK.
 //

@@ -413,9 +413,6 @@ bool tlc_entry_step_in(tl_context* c, uint32_t function)
 	return true;
 }
 
-/* Runs while the caller of a destructor unwinds, too. */
-static void stop_drain(tl_context** c) { (*c)->draining = 0; }
-
 static void call_back(tl_context* c)
 {
 	uintptr_t f = c->callback;
@@ -434,7 +431,7 @@ static void call_back(tl_context* c)
  * call continues. */
 static void drain(tl_context* c)
 {
-	__attribute__((cleanup(stop_drain))) tl_context* guard = c;
+	__attribute__((cleanup(tlc_stop_draining))) tl_context* guard = c;
 	c->draining = 1;
 	c->drain_frame = (uintptr_t)__builtin_frame_address(0);
 	while (c->in_go && tlentry_drain_step((uintptr_t)guard)) call_back(c);

@@ -650,7 +650,7 @@ void* slow_weak_get(tl_ref ref) {
 	return (void*)result;
 }
 
-void* tl_vec_new(size_t capacity) {
+void* slow_vec_new(size_t capacity) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_vec_new, &why);
 	if (context == NULL) {
@@ -754,7 +754,7 @@ int64_t slow_vec_len(void* vec) {
 	return result;
 }
 
-tl_status tl_vec_reserve(void* vec, size_t capacity) {
+tl_status slow_vec_reserve(void* vec, size_t capacity) {
 	tl_status why = TL_OK;
 	if (vec == NULL && tlc_is_fast(tlc_tls)) {
 		return TL_OK;
@@ -774,7 +774,7 @@ tl_status tl_vec_reserve(void* vec, size_t capacity) {
 	return tlc_found(context, result);
 }
 
-tl_status tl_vec_clear(void* vec) {
+tl_status slow_vec_clear(void* vec) {
 	tl_status why = TL_OK;
 	if (vec == NULL && tlc_is_fast(tlc_tls)) {
 		return TL_OK;

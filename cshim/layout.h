@@ -416,12 +416,16 @@ typedef struct tl_vec_info {
 	uint32_t number_bytes; /* of length and of capacity: 4 or 8 */
 } tl_vec_info;
 
-/* type_info.ends: who releases what an object or a block of the type refers to. */
+/* type_info.ends: what ends an object or a block of the type. */
 enum {
-	TL_ENDS_SIMPLY = 0, /* either path */
-	TL_ENDS_AS_VEC = 1, /* Go; blocks of malloc's either path: a Vec without a destructor */
-	TL_ENDS_IN_GO = 2,
+	TL_ENDS_SIMPLY = 0,    /* either path: its fields are released */
+	TL_ENDS_WITH_CALL = 1, /* either path: the destructor is called, then its fields are released */
+	TL_ENDS_AS_VEC = 2,    /* Go; blocks of malloc's either path: a Vec without a destructor */
+	TL_ENDS_IN_GO = 3,
 };
+
+/* A type with more fields ends in Go. */
+enum { TL_MOST_FIELDS = 2048 };
 
 /* What the fast path knows of a type; zeros: undefined. Written once, before the
  * type's number is given out. */
@@ -430,7 +434,9 @@ typedef struct tl_type_info {
 	uint32_t* offsets;       /* of pointer fields, in units of 8 bytes */
 	struct tl_vec_info* vec; /* NULL: no Vec */
 	uint32_t fields;
-	uint32_t ends; /* TL_ENDS_* */
+	uint32_t ends;        /* TL_ENDS_* */
+	uintptr_t destructor; /* f(object), or f(object, context) where that is not 0 */
+	uintptr_t context;
 } tl_type_info;
 
 /* Where everything is. One per process, filled before the first context exists. */

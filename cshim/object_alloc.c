@@ -34,7 +34,7 @@ static __attribute__((noinline)) void* new_rest(size_t bytes)
 {
 	tl_context* c = tlc_tls;
 	void* p;
-	return refill(bytes) && tlc_has_room(c) && tlc_new_object(c, bytes, &p) ? p : slow_mem_new(bytes);
+	return refill(bytes) && tlc_tls == c && tlc_has_room(c) && tlc_new_object(c, bytes, &p) ? p : slow_mem_new(bytes);
 }
 
 /* A new object where a warm place of another class is, or none. */

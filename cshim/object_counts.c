@@ -28,6 +28,12 @@ static int acquire_elsewhere(uintptr_t p)
 	return is_elsewhere(c, p) ? tlc_foreign_acquire(p) : TLC_SLOW;
 }
 
+bool tlc_acquire_reference(uintptr_t p)
+{
+	tl_record* r;
+	return TLC_LIKELY(tlc_find_record(p, &r)) ? tlc_acquire_record(r) : acquire_elsewhere(p) == TLC_OK;
+}
+
 static __attribute__((noinline)) void* acquire_rest(void* object, tl_record* r)
 {
 	return TLC_LIKELY(tlc_acquire_record(r)) ? object : slow_ptr_acquire(object);
@@ -119,6 +125,10 @@ static int release_elsewhere(uintptr_t p)
 
 static __attribute__((noinline)) tl_status release_rest(void* object, tl_record* r)
 {
+	tl_context* c = tlc_tls;
+	if (tlc_is_last(tlc_beside_one(c, TLC_LOAD(r->loc))) &&
+	    atomic_load_explicit(&r->sh, memory_order_acquire) == TL_SH_ALIVE && tlc_kill_typed(c, r, (uintptr_t)object))
+		return TL_OK;
 	return TLC_LIKELY(release_record((uintptr_t)object, r)) ? TL_OK : slow_ptr_release(object);
 }
 
@@ -300,9 +310,6 @@ void tlc_release_entry(tl_context* c, tl_entry e)
 			TLC_STORE(r->loc, loc - 1);
 			return;
 		}
-		if (same && tlc_own(c, loc) == 1 && TLC_LOAD(r->type_flags) != TL_TYPE_PLAIN &&
-		    atomic_load_explicit(&r->sh, memory_order_acquire) == TL_SH_ALIVE && tlc_kill_typed(c, r, e.object))
-			return;
 		if (same && tlc_own(c, loc) >= TLC_OWNED) {
 			if (tlc_drop_life(r, &e.gen)) return;
 			if (tlc_drop_last(c, r, e)) return;

@@ -7,14 +7,11 @@
  * set draining, as drain in entry_guard.c. No function of the program is called in a forked child. */
 #include "object_fast.h"
 
-/* Runs while the caller of a deleter unwinds, too. */
-static void stop(tl_context** c) { (*c)->draining = 0; }
-
 /* The block is out of the table, and no lock is held: the function may do anything, throw and
  * longjmp included. */
 static void call(tl_context* c, const tlc_ended* ended)
 {
-	__attribute__((cleanup(stop))) tl_context* guard = c;
+	__attribute__((cleanup(tlc_stop_draining))) tl_context* guard = c;
 	guard->draining = 1;
 	guard->drain_frame = (uintptr_t)__builtin_frame_address(0);
 	if (TLC_LIKELY(ended->kind == TL_FOREIGN_CUSTOM)) {
@@ -48,9 +45,11 @@ static void make_call(tl_context* c)
 
 __attribute__((noinline)) void tlc_finish(tl_context* c)
 {
-	while (c->destroy_first == 0 && c->deleter_first != 0 && !tlc_forked()) {
-		if (!is_typed(c->deleter_first)) make_call(c);
-		else if (!tlc_end_waiting_block(c)) break;
+	/* A function of the program may have turned the fast path off, or forked. */
+	while (tlc_has_to_destroy(c) != 0 && tlc_tls == c && !tlc_forked()) {
+		const bool object = c->destroy_first != 0;
+		if (!object && !is_typed(c->deleter_first)) make_call(c);
+		else if (!(object ? tlc_end_first(c) : tlc_end_waiting_block(c))) break;
 	}
 	if (tlc_has_to_destroy(c) != 0) tlc_poll();
 }

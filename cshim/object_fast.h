@@ -8,6 +8,8 @@
 #include "entry.h"
 #include "entry_guard.h"
 
+#include "inline_counts.h"
+
 #pragma GCC visibility push(hidden)
 
 /* ---- records ------------------------------------------------------------------- */
@@ -235,9 +237,12 @@ static inline void tlc_free_foreign(tl_context* c, uintptr_t p, uint32_t kind)
  * (object_deleters.c). */
 void tlc_call_deleter(tl_context* c, const tlc_ended* ended);
 
-/* Ends what waits, oldest first. Dead objects come before, and Go knows those, as it does blocks with a type that
- * has a destructor. Nobody else works on the list. */
+/* Ends what waits, oldest first, dead objects before blocks. May run destructors and deleters. Nobody else works on the
+ * list. */
 void tlc_finish(tl_context* c);
+
+/* Runs when a function that the library has called returns, and while it unwinds. */
+static inline void tlc_stop_draining(tl_context** c) { (*c)->draining = 0; }
 
 /* Appends a block that has ended, by the number of its record, to those that wait. */
 void tlc_append_ended(tl_context* c, uint32_t number);
@@ -255,13 +260,23 @@ static inline void tlc_free_ended(tl_context* c, const tlc_ended* ended)
 	tlc_call_deleter(c, ended);
 }
 
-/* Drops the last reference of a typed object that c owns; false: the object has a destructor, or
- * its type is not a user's (object_typed.c). */
+/* Drops the last reference of an object that c owns and that is not plain; false: Go ends it (object_typed.c). May run
+ * destructors and deleters. */
 bool tlc_kill_typed(tl_context* c, tl_record* r, uintptr_t object);
 
 /* Frees an object at zero whose type is a user's; false: ask Go, nothing changed. What its fields refer to is the
  * caller's. */
 bool tlc_free_typed(tl_context* c, tl_record* r, uintptr_t object);
+
+/* Makes progress with the first object of the queue: calls its destructor, or takes it apart; false: ask Go. */
+bool tlc_end_first(tl_context* c);
+
+/* Whether C ends objects of a type, and appends one to the queue. Its counts are the caller's to change: it has ended. */
+bool tlc_may_enqueue(uint32_t type);
+void tlc_enqueue(tl_context* c, tl_record* r, uintptr_t object);
+
+/* tlc_end_held for an object that is not plain. May run destructors and deleters. */
+bool tlc_end_held_typed(tl_context* c, tl_record* r, tl_entry e, uint32_t sh);
 
 /* The description of a type; NULL: there is none, or contexts do not count it (object_typed.c). */
 const tl_type_info* tlc_type_info(uint32_t type);
@@ -272,11 +287,48 @@ void tlc_end_block(tl_context* c, uintptr_t p, uint32_t type);
 /* The same of the first block that waits, which has a type; false: ask Go, nothing changed. */
 bool tlc_end_waiting_block(tl_context* c);
 
-/* The payload of a Vec, which runtime/object/vec.go keeps. */
+/* The payload of a Vec, which runtime/object/vec.go keeps, too. */
 typedef struct tlc_vec {
 	uint64_t len, cap;
 	tl_entry data;
 } tlc_vec;
+
+/* The bytes of the slot at object, which is of a size class or large. */
+static inline uint64_t tlc_slot_bytes(uintptr_t object, uint32_t class)
+{
+	if (TLC_LIKELY(class != TL_CLASS_LARGE)) return tlc_g.classes[class].size;
+	return (uint64_t)TL_SPAN_BACK(TLC_LOAD(tlc_g.spans[(object - tlc_g.heap_base) >> TL_SPAN_SHIFT])) << TL_SPAN_SHIFT;
+}
+
+/* Whether data is an element table, with room for so many elements. */
+static inline __attribute__((always_inline)) bool tlc_is_table(const tl_entry* data, uint64_t capacity)
+{
+	tl_record* r;
+	uint32_t class;
+	if (TLC_UNLIKELY(!tlc_find_slot(data->object, &r, &class) || r != tlc_g.records + data->record)) return false;
+	if (TLC_UNLIKELY(tlc_life(r) != ((uint64_t)data->gen << 32 | TL_TYPE_VEC_DATA))) return false;
+	return TLC_LIKELY(capacity <= tlc_g.classes[class].size / sizeof(uintptr_t)) ||
+	       capacity <= tlc_slot_bytes(data->object, class) / sizeof(uintptr_t);
+}
+
+/* Whether the element table is the one that was made for the header. */
+static inline bool tlc_has_table(const tlc_vec* v) { return v->len <= v->cap && tlc_is_table(&v->data, v->cap); }
+
+/* Whether header and element table agree; see vec.sound. */
+static inline bool tlc_is_sound_vec(const tlc_vec* v)
+{
+	return TLC_LIKELY(v->data.object != 0) ? tlc_has_table(v) : (v->len | v->cap) == 0;
+}
+
+/* Drops a reference to an object of this thread's that has others, none of them floating; false: it is another one. */
+static inline bool tlc_drop_one_of_many(const tl_context* c, uintptr_t p)
+{
+	tl_record* r;
+	return TLC_LIKELY(tlc_find_record(p, &r)) && tlc_release_one_of(c, r, TLC_LOAD(r->loc));
+}
+
+/* Gives the slot of a dead object back that contexts count by its kind (object_typed.c). */
+void tlc_free_kind(tl_context* c, tl_record* r, uintptr_t object, uint32_t kind);
 
 /* What the header of a compiler's own Vec says, and whose its data is. */
 enum { TLC_DATA_NONE, TLC_DATA_MALLOC, TLC_DATA_OBJECT };
@@ -304,6 +356,10 @@ void tlc_give_back(tl_record* r);
 
 /* Takes back what was counted for a tl_ref that turned out stale. A function of its own for its test. */
 void tlc_take_back(tl_record* r);
+
+/* Counts a reference for a container, to an object, a registered block, NULL, or live memory of the stacks; false: ask Go,
+ * nothing changed. */
+bool tlc_acquire_reference(uintptr_t p);
 
 /* Drops a reference that a container held; what does not refer to a live object is passed over. May run
  * destructors and deleters. */

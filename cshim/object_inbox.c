@@ -65,10 +65,7 @@ static void give_node(tl_context* c, uint32_t i)
  * Vec's capacity. */
 static uint32_t units_of(const tl_record* r, tl_entry e)
 {
-	uint64_t units = tlc_g.classes[e.gen & 0xFF].size / TL_NODE_UNIT;
-	if ((e.gen & 0xFF) == TL_CLASS_LARGE)
-		units = (uint64_t)TL_SPAN_BACK(TLC_LOAD(tlc_g.spans[(e.object - tlc_g.heap_base) >> TL_SPAN_SHIFT])) *
-		        (TL_SPAN_BYTES / TL_NODE_UNIT);
+	uint64_t units = tlc_slot_bytes(e.object, e.gen & 0xFF) / TL_NODE_UNIT;
 	if (TLC_LOAD(r->type_flags) == TL_TYPE_VEC)
 		units += ((const tlc_vec*)e.object)->cap / (TL_NODE_UNIT / sizeof(void*));
 	return units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
@@ -157,20 +154,23 @@ bool tlc_hand_over(tl_context* c, tl_record* r, tl_entry e)
 
 /* ---- the owner ---------------------------------------------------------------------------- */
 
-/* Frees the object of a node when the queue's reference and the owner's one count are all
- * that there is, and the object is plain bytes; floats are not references. True: the node
- * is done with. */
+/* Ends the object of a node when the queue's reference and the owner's one count are all that there is; floats are not
+ * references. Plain bytes are free at once, others are appended to the queue. True: the node is done with. */
 static bool finish(tl_context* c, const tl_node* n)
 {
 	tl_record* r = tlc_g.records + n->record;
 	if (TLC_LOAD(r->gen) != n->gen) return true;
 	tl_magazine* m = &c->magazines[n->gen & 0xFF];
-	if ((TLC_LOAD(r->loc) & ~TL_LOC_FLOATS) != c->one || TLC_LOAD(r->type_flags) != TL_TYPE_PLAIN) return false;
-	if (m->top == m->limit || tlc_is_last_life(n->gen)) return false;
+	const uint32_t type = TLC_LOAD(r->type_flags);
+	const bool plain = type == TL_TYPE_PLAIN;
+	if ((TLC_LOAD(r->loc) & ~TL_LOC_FLOATS) != c->one) return false;
+	if (plain ? m->top == m->limit || tlc_is_last_life(n->gen) : !tlc_may_enqueue(type)) return false;
 	uint32_t sh = TL_SH_ALIVE | TL_SH_QUEUED;
 	if (!atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed))
 		return false;
-	return tlc_recycle(m, r, n->object, (uint64_t)n->record | (uint64_t)n->gen << 32);
+	if (plain) return tlc_recycle(m, r, n->object, (uint64_t)n->record | (uint64_t)n->gen << 32);
+	tlc_enqueue(c, r, n->object);
+	return true;
 }
 
 /* Takes all nodes out of the inbox. */
@@ -230,5 +230,6 @@ bool tlc_refill(tl_context* c, const tl_magazine* m)
 		c->waiting = empty_inbox(c);
 		finish_some(c);
 	}
+	if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0) && c->draining == 0) tlc_finish(c);
 	return m->top != m->base;
 }

@@ -23,14 +23,17 @@ static inline bool tlc_drop_last(tl_context* c, tl_record* r, tl_entry e)
 	if (TLC_LOAD(r->type_flags) == TL_TYPE_TENSOR) return tlc_tensor_drop(c, r, e);
 	uint32_t sh = atomic_load_explicit(&r->sh, memory_order_acquire);
 	if (!(sh & TL_SH_MERGED)) return tlc_hand_over(c, r, e);
-	return (sh & ~TL_SH_FLOAT_MASK) == TLC_HELD && TLC_LOAD(r->gen) == e.gen && tlc_end_held(c, r, e, sh);
+	if ((sh & ~TL_SH_FLOAT_MASK) != TLC_HELD || TLC_LOAD(r->gen) != e.gen) return false;
+	return TLC_LOAD(r->type_flags) == TL_TYPE_PLAIN ? tlc_end_held(c, r, e, sh) : tlc_end_held_typed(c, r, e, sh);
 }
 
-/* Frees what waits for this thread and is plain bytes; false: Go has to do the rest. */
+/* Frees what waits for this thread and is plain bytes, and appends what else C ends to the deferred-destruction queue;
+ * false: Go has to do the rest. */
 bool tlc_read_inbox(tl_context* c);
 
 /* Fills an empty magazine with what other threads have released of this thread's objects, before the
- * heap gives it new slots: a producer holds no more than its consumers have not released. */
+ * heap gives it new slots: a producer holds no more than its consumers have not released. May run destructors and
+ * deleters; then the thread may see its stub. */
 bool tlc_refill(tl_context* c, const tl_magazine* m);
 
 #pragma GCC visibility pop

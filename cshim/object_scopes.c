@@ -157,6 +157,14 @@ static inline tl_entry* release_simple(tl_context* c, tl_entry* top, const tl_en
 	return top;
 }
 
+/* Ends an object of this thread's whose only reference was an entry's, and that is not plain; false: it is another one. */
+static inline bool end_typed(tl_context* c, tl_entry e)
+{
+	tl_record* r = tlc_g.records + e.record;
+	return TLC_LOAD(r->loc) == c->one && TLC_LOAD(r->gen) == e.gen &&
+	       atomic_load_explicit(&r->sh, memory_order_acquire) == TL_SH_ALIVE && tlc_kill_typed(c, r, e.object);
+}
+
 /* Releases the newest mark's entries until none is left, or until a destructor may have changed the
  * stacks; then the caller checks again. */
 static bool release_entries(tl_context* c)
@@ -169,7 +177,7 @@ static bool release_entries(tl_context* c)
 		if (c->top <= low) return true;
 		tl_entry e = c->top[-1];
 		tlc_lower_top(c, c->top - 1);
-		tlc_release_entry(c, e);
+		if (!end_typed(c, e)) tlc_release_entry(c, e);
 		if (TLC_UNLIKELY(c->mark_top != mark + 1)) return false;
 	}
 }
@@ -216,8 +224,8 @@ static __attribute__((noinline)) tl_status close_to(tl_context* c, uint64_t targ
 			return close_slowly(target, function);
 		if (TLC_LIKELY(release_entries(c))) pop_newest(c);
 	}
-	bool mail = tlc_has_mail(c) && !tlc_read_inbox(c);
-	if (TLC_UNLIKELY(mail || (tlc_has_to_destroy(c) != 0 && !c->draining))) tlc_poll();
+	if (TLC_UNLIKELY(tlc_has_mail(c)) && !tlc_read_inbox(c)) tlc_poll();
+	if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0) && !c->draining) tlc_finish(c);
 	if (TLC_UNLIKELY(entries - (uint64_t)(c->top - c->entries) > TRIM_ENTRIES &&
 	                 entries > (uint64_t)(c->top - c->entries)))
 		trim();
@@ -229,12 +237,10 @@ static __attribute__((noinline)) tl_status close_to(tl_context* c, uint64_t targ
 static __attribute__((noinline)) tl_status leave_cold(tl_context* c, tl_mark* mark, uint32_t function)
 {
 	const tl_entry* low = mark->top;
-	if (TLC_LIKELY(c->indexed <= (uint64_t)(low - c->entries) && c->top - low <= TRIM_ENTRIES)) {
-		tlc_lower_top(c, release_simple(c, c->top, low));
-		if (TLC_LIKELY(c->mark_top == mark + 1) &&
-		    TLC_LIKELY(tlc_leave_empty(c, mark, mark->kind >> TL_MARK_KIND_SHIFT, mark->kind)))
-			return TL_OK;
-	}
+	if (TLC_LIKELY(c->indexed <= (uint64_t)(low - c->entries) && c->top - low <= TRIM_ENTRIES) &&
+	    TLC_LIKELY(release_entries(c)) &&
+	    TLC_LIKELY(tlc_leave_empty(c, mark, mark->kind >> TL_MARK_KIND_SHIFT, mark->kind)))
+		return TL_OK;
 	return close_to(c, (uint64_t)(mark - c->marks), function);
 }
 
@@ -314,7 +320,7 @@ tl_status tl_mem_exit_scope(void)
  * caller below it is a destructor that unwinds its own scopes, and the drain continues after it. */
 static inline void restart_drain(tl_context* c, uintptr_t frame)
 {
-	if (TLC_UNLIKELY(c->draining && frame > c->drain_frame)) c->draining = 0;
+	if (TLC_UNLIKELY(c->draining && frame >= c->drain_frame)) c->draining = 0;
 	if (TLC_UNLIKELY(tlc_asking != 0 && frame > tlc_asking)) tlc_asking = 0;
 }
 

@@ -1,8 +1,7 @@
-/* Makes typed objects, and destroys those without a destructor; blocks of malloc's with such a type as
- * well. The Go twins are runtime/object/destruction.go and typed.go. Both work on the same
- * deferred-destruction queue: dead records,
- * linked first in first out through their counting words, so that a chain of any length needs no
- * stack.
+/* Makes typed objects and ends them, Vecs, and blocks of malloc's with a type. The Go twins are
+ * runtime/object/destruction.go and typed.go, for Go programs and for modes that look at every object. Both work on the
+ * same deferred-destruction queue: dead records, linked first in first out through their counting words, so that a chain
+ * of any length needs no stack.
  *
  *	loc = link bits 28..31 << 16 | record number in its block     (owner 0: matches no context)
  *	sh  = link bits 0..27 << 4                     (not ALIVE: dead for every thread)
@@ -50,6 +49,8 @@ static __attribute__((noinline)) void* object_new_rest(uint32_t type)
 	const tl_type_info* info = info_of(type);
 	if (info == NULL || !tlc_has_room(c)) return slow_object_new(type);
 	const tl_entry* slot = tlc_take_slot(c, info->size);
+	if (slot == NULL && tlc_refill(c, tlc_magazine_for(c, info->size)) && tlc_tls == c && tlc_has_room(c))
+		slot = tlc_take_slot(c, info->size);
 	if (slot == NULL) return slow_object_new(type);
 	uintptr_t object = slot->object;
 	uint64_t tag = tlc_tag(slot);
@@ -86,7 +87,7 @@ static inline void set_link(tl_record* r, uint32_t next)
 
 static inline uint32_t next_of(const tl_record* r) { return TLC_LOAD(r->sh) >> 4 | TLC_LOAD(r->loc) >> 16 << 28; }
 
-static void enqueue(tl_context* c, tl_record* r, uintptr_t object)
+static inline void enqueue(tl_context* c, tl_record* r, uintptr_t object)
 {
 	uint32_t index = (uint32_t)(r - tlc_g.records);
 	const tl_class_info* k = &tlc_g.classes[TLC_LOAD(r->gen) & 0xFF];
@@ -96,6 +97,14 @@ static void enqueue(tl_context* c, tl_record* r, uintptr_t object)
 	if (c->destroy_first == 0) c->destroy_first = index;
 	else set_link(tlc_g.records + c->destroy_last, index);
 	c->destroy_last = index;
+}
+
+void tlc_enqueue(tl_context* c, tl_record* r, uintptr_t object) { enqueue(c, r, object); }
+
+bool tlc_may_enqueue(uint32_t type)
+{
+	const tl_type_info* info = info_of(type);
+	return type == TL_TYPE_VEC || (info != NULL && info->ends <= TL_ENDS_WITH_CALL);
 }
 
 /* ---- destroying ------------------------------------------------------------------------ */
@@ -135,6 +144,15 @@ static __attribute__((noinline)) void recycle_slowly(tl_record* r, uintptr_t obj
 	leave(in);
 }
 
+void tlc_free_kind(tl_context* c, tl_record* r, uintptr_t object, uint32_t kind)
+{
+	const uint32_t gen = TLC_LOAD(r->gen);
+	const uint64_t tag = (uint64_t)gen << 32 | (uint64_t)(r - tlc_g.records);
+	c->kinds[kind].gone++;
+	c->kinds[kind].bytes_gone += tlc_slot_bytes(object, gen & 0xFF);
+	if (TLC_UNLIKELY(!tlc_recycle(&c->magazines[gen & 0xFF], r, object, tag))) recycle_slowly(r, object, tag);
+}
+
 /* References of dead objects that are still to be dropped, first in first out: a ring in the unused part
  * of the scope stack, onto which nothing is pushed meanwhile. An object that dies is taken apart when
  * its last reference leaves the ring, unless it has to wait in the context's queue: because the slow
@@ -143,7 +161,7 @@ static __attribute__((noinline)) void recycle_slowly(tl_record* r, uintptr_t obj
  *
  *	0 <= end - first <= RING
  */
-enum { RING = 2048 };
+enum { RING = TL_MOST_FIELDS };
 typedef struct ring {
 	tl_context* context;
 	uintptr_t* references; /* RING of them */
@@ -157,10 +175,16 @@ static inline bool has_ring(const tl_context* c)
 	return (size_t)((char*)tlc_end_of_stack(c) - (char*)tlc_unused_stack(c)) >= RING * sizeof(uintptr_t);
 }
 
-/* Types whose objects C takes apart. */
-static inline bool is_simple(const tl_type_info* info)
+/* Types whose objects need no more than their fields released. */
+static inline bool is_simple(const tl_type_info* info) { return info != NULL && info->ends == TL_ENDS_SIMPLY; }
+
+/* Gives the slot of a dead object of a user's type back. */
+static inline __attribute__((always_inline)) void free_slot(tl_context* c, tl_record* r, uintptr_t object,
+                                                            uint64_t life, uint32_t class)
 {
-	return info != NULL && info->ends == TL_ENDS_SIMPLY && info->fields <= RING;
+	count_of(c, (uint32_t)life)->gone++;
+	uint64_t tag = (life >> 32 << 32) | (uint64_t)(r - tlc_g.records);
+	if (TLC_UNLIKELY(!tlc_recycle(&c->magazines[class], r, object, tag))) recycle_slowly(r, object, tag);
 }
 
 /* Takes a dead object apart; the ring has room for its fields. No branch depends on a field: which
@@ -176,9 +200,7 @@ static inline __attribute__((always_inline)) void take_apart(ring* q, tl_record*
 		*place(q, q->end) = p;
 		q->end += p != 0;
 	}
-	count_of(c, (uint32_t)life)->gone++;
-	uint64_t tag = (life >> 32 << 32) | (uint64_t)(r - tlc_g.records);
-	if (TLC_UNLIKELY(!tlc_recycle(&c->magazines[class], r, object, tag))) recycle_slowly(r, object, tag);
+	free_slot(c, r, object, life, class);
 }
 
 /* Ends an object whose only reference is being dropped by its owner; false: more than counting is
@@ -224,6 +246,16 @@ static __attribute__((noinline)) void drop_elsewhere(tl_context* c, uintptr_t p)
 	if (tlc_in_heap(p) || tlc_in_slices(p) || !drop_block(c, p)) tlc_drop_slowly(p);
 }
 
+/* Drops a reference to an object of this thread's of which some float; false: ask Go. */
+static __attribute__((noinline)) bool drop_floating(ring* q, tl_record* r, uintptr_t p, uint32_t class)
+{
+	const uint32_t loc = TLC_LOAD(r->loc), count = loc & TL_LOC_COUNT;
+	if (count == 1) return end_own(q, r, p, class);
+	if (count == 0 || atomic_load_explicit(&r->sh, memory_order_acquire) != TL_SH_ALIVE) return false;
+	TLC_STORE(r->loc, tlc_loc_floats(loc) == count ? loc - 1 - TL_LOC_FLOAT : loc - 1);
+	return true;
+}
+
 /* Drops a reference that a dead object held. What does not refer to a live object is skipped. */
 static inline __attribute__((always_inline)) void drop_field(ring* q, uintptr_t p)
 {
@@ -237,14 +269,39 @@ static inline __attribute__((always_inline)) void drop_field(ring* q, uintptr_t 
 		} else if (own - 2 < TL_LOC_COUNT - 1) {
 			TLC_STORE(r->loc, loc - 1);
 			return;
-		} else if (own >= TLC_OWNED && drop_remote(c, r, p)) {
+		} else if (own >= TLC_OWNED ? drop_remote(c, r, p) : drop_floating(q, r, p, class)) {
 			return;
 		}
 	}
 	drop_elsewhere(c, p);
 }
 
-/* Takes the first object of the queue apart; the ring is empty. false: it needs the slow path. */
+static __attribute__((noinline)) void drop_element(ring* q, uintptr_t p) { drop_field(q, p); }
+
+/* Takes a Vec apart, last element first. The header is dead, and read once: a program may write to it still. Of a damaged
+ * one nothing is released. */
+static void take_vec_apart(ring* q, tl_record* r, uintptr_t object)
+{
+	tl_context* c = q->context;
+	const tlc_vec v = *(const tlc_vec*)object;
+	const bool has_table = v.data.object != 0 && tlc_has_table(&v);
+	for (uint64_t i = has_table ? v.len : 0; i-- > 0;) {
+		const uintptr_t p = ((const uintptr_t*)v.data.object)[i];
+		if (TLC_UNLIKELY(!tlc_drop_one_of_many(c, p)) && p != 0) drop_element(q, p);
+	}
+	if (has_table) tlc_free_kind(c, tlc_g.records + v.data.record, v.data.object, TL_TYPE_VEC_DATA);
+	tlc_free_kind(c, r, object, TL_TYPE_VEC);
+}
+
+/* The object of a record in the queue. */
+static inline uintptr_t queued_object(const tl_context* c, const tl_record* r, uint64_t life)
+{
+	const uint32_t n = TLC_LOAD(r->loc) & 0xFFFF;
+	return tlc_slot_address(c, (uint32_t)(r - tlc_g.records) - n, n, life >> 32 & 0xFF);
+}
+
+/* Takes the first object of the queue apart; the ring is empty. false: a destructor has to be called before, or it needs
+ * the slow path. */
 static __attribute__((noinline)) bool next_of_queue(ring* q)
 {
 	tl_context* c = q->context;
@@ -252,21 +309,26 @@ static __attribute__((noinline)) bool next_of_queue(ring* q)
 	if (record == 0) return false;
 	tl_record* r = tlc_g.records + record;
 	uint64_t life = tlc_life(r);
-	const tl_type_info* info = info_of((uint32_t)life);
-	if (!is_simple(info)) return false;
-	uint32_t class = life >> 32 & 0xFF;
-	uint32_t n = TLC_LOAD(r->loc) & 0xFFFF;
-	uintptr_t object = tlc_slot_address(c, record - n, n, class);
+	const uint32_t type = (uint32_t)life & TL_TYPE_MASK;
+	const tl_type_info* info = info_of(type);
+	const bool called = ((uint32_t)life & TL_RECORD_DESTROYED) != 0, vec = type == TL_TYPE_VEC;
+	if (!vec && !is_simple(info) && !(called && info != NULL && info->ends == TL_ENDS_WITH_CALL)) return false;
+	const uintptr_t object = queued_object(c, r, life);
 	c->destroy_first = next_of(r);
-	take_apart(q, r, object, life, class, info);
+	if (vec) take_vec_apart(q, r, object);
+	else take_apart(q, r, object, (life >> 32 << 32) | type, life >> 32 & 0xFF, info);
 	return true;
 }
 
-/* Drops so many references, which stand at the beginning of the ring. No callback runs below: nothing can unwind
- * past this. */
-static __attribute__((noinline)) void drop_all(tl_context* c, uint32_t count)
+static inline ring ring_of(tl_context* c, uint32_t count)
 {
-	ring q = {.context = c, .references = (uintptr_t*)tlc_unused_stack(c), .end = count};
+	return (ring){.context = c, .references = (uintptr_t*)tlc_unused_stack(c), .end = count};
+}
+
+/* Drops the references in the ring and takes the objects of the queue apart, as far as no destructor has to be called. No
+ * callback runs below: nothing can unwind past this. */
+static __attribute__((noinline)) void drain_ring(tl_context* c, ring q)
+{
 	c->draining = 1;
 	for (;;) {
 		while (q.first != q.end) {
@@ -282,19 +344,116 @@ static __attribute__((noinline)) void drop_all(tl_context* c, uint32_t count)
 	c->draining = 0;
 }
 
-bool tlc_kill_typed(tl_context* c, tl_record* r, uintptr_t object)
+/* Drops so many references, which stand at the beginning of the ring. */
+static inline void drop_all(tl_context* c, uint32_t count) { drain_ring(c, ring_of(c, count)); }
+
+/* Calls the destructor of a type. No lock is held, and no frame of Go is on the stack: the function may do anything, throw
+ * and longjmp included. What it destroys is marked before, so that whoever works on the queue next continues with that. */
+static void call_destructor(tl_context* c, const tl_type_info* info, uintptr_t object)
 {
-	uint32_t type = TLC_LOAD(r->type_flags);
-	if (!is_simple(info_of(type))) return false;
-	if (TLC_UNLIKELY(c->draining || !has_ring(c))) {
-		enqueue(c, r, object);
-		if (c->draining) return true; /* the call that drains continues with it */
-	} else {
+	__attribute__((cleanup(tlc_stop_draining))) tl_context* guard = c;
+	guard->draining = 1;
+	guard->drain_frame = (uintptr_t)__builtin_frame_address(0);
+	if (TLC_LIKELY(info->context == 0)) ((void (*)(void*))info->destructor)((void*)object);
+	else ((void (*)(void*, void*))info->destructor)((void*)object, (void*)info->context);
+}
+
+bool tlc_end_first(tl_context* c)
+{
+	const uint32_t record = c->destroy_first;
+	tl_record* r = tlc_g.records + record;
+	const uint64_t life = tlc_life(r);
+	const tl_type_info* info = info_of((uint32_t)life);
+	if (info != NULL && info->ends == TL_ENDS_WITH_CALL) { /* neither called nor anything else is noted of it */
+		TLC_STORE(r->type_flags, (uint32_t)life | TL_RECORD_DESTROYED);
+		call_destructor(c, info, queued_object(c, r, life));
+		if (TLC_UNLIKELY(c->destroy_first != record || tlc_tls != c || tlc_forked())) return true;
+	}
+	if (!has_ring(c)) return false;
+	drop_all(c, 0);
+	return c->destroy_first != record;
+}
+
+/* Whether an object refers to nothing, which is found without a branch for each field. */
+static inline bool is_leaf(const tl_type_info* info, uintptr_t object)
+{
+	uintptr_t any = 0;
+	for (const uint32_t *at = info->offsets, *last = at + info->fields; at != last; at++)
+		any |= ((const uintptr_t*)object)[*at];
+	return any == 0;
+}
+
+/* Ends an object of a type with a destructor while nothing waits and nobody drains: as tlc_finish does, by which whatever
+ * is left then is finished. It is in the queue while the function runs. */
+static __attribute__((noinline)) bool end_with_call(tl_context* c, tl_record* r, uintptr_t object,
+                                                    const tl_type_info* info)
+{
+	const uint64_t life = tlc_life(r);
+	const uint32_t record = (uint32_t)(r - tlc_g.records);
+	enqueue(c, r, object);
+	TLC_STORE(r->type_flags, (uint32_t)life | TL_RECORD_DESTROYED);
+	call_destructor(c, info, object);
+	if (TLC_LIKELY(c->destroy_first == record && tlc_life(r) == (life | TL_RECORD_DESTROYED)) &&
+	    TLC_LIKELY(tlc_tls == c && !tlc_forked()) && is_leaf(info, object)) {
+		c->destroy_first = next_of(r);
+		free_slot(c, r, object, life, life >> 32 & 0xFF);
+	}
+	if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0)) tlc_finish(c);
+	return true;
+}
+
+/* Ends a Vec while nothing waits and nobody drains. */
+static __attribute__((noinline)) bool end_vec(tl_context* c, tl_record* r, uintptr_t object)
+{
+	ring q = ring_of(c, 0);
+	c->draining = 1;
+	tlc_clear_counts(r); /* it may be an element of its own */
+	take_vec_apart(&q, r, object);
+	c->draining = 0;
+	if (q.end != 0 || c->destroy_first != 0) drain_ring(c, q);
+	if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0)) tlc_finish(c);
+	return true;
+}
+
+static __attribute__((noinline)) bool kill_rest(tl_context* c, tl_record* r, uintptr_t object, uint32_t type)
+{
+	if (is_simple(info_of(type)) && !c->draining && has_ring(c)) {
 		TLC_STORE(r->loc, c->one); /* without floats */
 		*(uintptr_t*)tlc_unused_stack(c) = object;
 		drop_all(c, 1);
+		if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0)) tlc_finish(c); /* a destructor, or a block in a field */
+		return true;
 	}
-	if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0)) tlc_finish(c); /* a destructor, or a block that a field held */
+	if (TLC_UNLIKELY(!tlc_may_enqueue(type))) return false;
+	enqueue(c, r, object);
+	if (!c->draining) tlc_finish(c); /* otherwise the call that drains continues with it */
+	return true;
+}
+
+bool tlc_kill_typed(tl_context* c, tl_record* r, uintptr_t object)
+{
+	const uint64_t life = tlc_life(r);
+	const tl_type_info* info = info_of((uint32_t)life);
+	if (TLC_LIKELY((c->draining | tlc_has_to_destroy(c)) == 0)) {
+		if (TLC_UNLIKELY(info == NULL)) {
+			if ((uint32_t)life == TL_TYPE_VEC && has_ring(c)) return end_vec(c, r, object);
+		} else if (info->ends == TL_ENDS_WITH_CALL) {
+			return end_with_call(c, r, object, info);
+		} else if (TLC_LIKELY(info->ends == TL_ENDS_SIMPLY) && is_leaf(info, object)) {
+			free_slot(c, r, object, life, life >> 32 & 0xFF);
+			return true;
+		}
+	}
+	return kill_rest(c, r, object, (uint32_t)life);
+}
+
+bool tlc_end_held_typed(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
+{
+	if (!tlc_may_enqueue(TLC_LOAD(r->type_flags))) return false;
+	if (!atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed))
+		return false;
+	enqueue(c, r, e.object);
+	if (!c->draining) tlc_finish(c);
 	return true;
 }
 
@@ -350,11 +509,16 @@ static bool fits(const tl_type_info* info, const tlc_contents* has)
 
 bool tlc_end_waiting_block(tl_context* c)
 {
-	const tl_block_record* b = tlc_record_of(c->deleter_first);
+	tl_block_record* b = tlc_record_of(c->deleter_first);
 	const tl_type_info* info = info_of((uint32_t)b->deleter);
 	const uintptr_t p = atomic_load_explicit(&b->real, memory_order_relaxed);
 	tlc_contents has = {0};
-	if (info == NULL || info->ends == TL_ENDS_IN_GO || info->fields > RING || !has_ring(c)) return false;
+	if (info == NULL || info->ends == TL_ENDS_IN_GO || !has_ring(c)) return false;
+	if (info->ends == TL_ENDS_WITH_CALL && (b->ctx & TL_TYPED_DESTROYED) == 0) {
+		b->ctx |= TL_TYPED_DESTROYED;
+		call_destructor(c, info, p);
+		return true;
+	}
 	if (info->vec != NULL && !(tlc_look_at_vec(info, p, info->size, &has) && fits(info, &has))) return false;
 	c->deleter_first = tlc_settle_typed(c->deleter_first);
 	uintptr_t* to = (uintptr_t*)tlc_unused_stack(c);

@@ -1159,7 +1159,7 @@ TL_API void* tl_weak_get(tl_ref ref);
  * Returns: the Vec, NULL on failure.
  * Errors: TL_E_INVALID_ARGUMENT (the product overflows), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
- * Cost: fast; two allocations.
+ * Cost: grows; two allocations.
  */
 TL_API void* tl_vec_new(size_t capacity);
 

@@ -1743,7 +1743,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Returns: the Vec, NULL on failure.
         Errors: TL_E_INVALID_ARGUMENT (the product overflows), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: fast; two allocations.
+        Cost: grows; two allocations.
         """,
     ),
     Function(

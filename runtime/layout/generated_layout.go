@@ -440,25 +440,31 @@ type VecInfo struct {
 // VecInfoBytes is sizeof(tl_vec_info).
 const VecInfoBytes = 48
 
-// type_info.ends: who releases what an object or a block of the type refers to.
+// type_info.ends: what ends an object or a block of the type.
 const (
-	EndsSimply = 0 // either path
-	EndsAsVec  = 1 // Go; blocks of malloc's either path: a Vec without a destructor
-	EndsInGo   = 2
+	EndsSimply   = 0 // either path: its fields are released
+	EndsWithCall = 1 // either path: the destructor is called, then its fields are released
+	EndsAsVec    = 2 // Go; blocks of malloc's either path: a Vec without a destructor
+	EndsInGo     = 3
 )
+
+// A type with more fields ends in Go.
+const MostFields = 2048
 
 // What the fast path knows of a type; zeros: undefined. Written once, before the
 // type's number is given out.
 type TypeInfo struct {
-	Size    uint64
-	Offsets uintptr // of pointer fields, in units of 8 bytes
-	Vec     uintptr // NULL: no Vec
-	Fields  uint32
-	Ends    uint32 // TL_ENDS_*
+	Size       uint64
+	Offsets    uintptr // of pointer fields, in units of 8 bytes
+	Vec        uintptr // NULL: no Vec
+	Fields     uint32
+	Ends       uint32  // TL_ENDS_*
+	Destructor uintptr // f(object), or f(object, context) where that is not 0
+	Context    uintptr
 }
 
 // TypeInfoBytes is sizeof(tl_type_info).
-const TypeInfoBytes = 32
+const TypeInfoBytes = 48
 
 // Where everything is. One per process, filled before the first context exists.
 type Globals struct {

@@ -119,14 +119,23 @@ func (t *types) publish(n uint32, ty *Type) bool {
 	if ty.Vec != nil && !t.publishVec(info, ty.Vec) {
 		return false
 	}
-	switch {
-	case ty.Destructor != 0 || ty.OnDestroy != nil || ty.Size >= 1<<34:
-		info.Ends = layout.EndsInGo
-	case ty.Vec != nil:
-		info.Ends = layout.EndsAsVec
-	}
+	info.Destructor, info.Context = ty.Destructor, ty.Context
+	info.Ends = ty.ends()
 	info.Size = uint64(ty.Size)
 	return true
+}
+
+// ends tells what ends an object of the type.
+func (t *Type) ends() uint32 {
+	switch {
+	case t.OnDestroy != nil, t.Size >= 1<<34, len(t.Offsets) > layout.MostFields, t.Vec != nil && t.Destructor != 0:
+		return layout.EndsInGo
+	case t.Vec != nil:
+		return layout.EndsAsVec
+	case t.Destructor != 0:
+		return layout.EndsWithCall
+	}
+	return layout.EndsSimply
 }
 
 // publishVec writes the fast path's view of a Vec's shape.
