@@ -300,19 +300,25 @@ static inline uint64_t tlc_slot_bytes(uintptr_t object, uint32_t class)
 	return (uint64_t)TL_SPAN_BACK(TLC_LOAD(tlc_g.spans[(object - tlc_g.heap_base) >> TL_SPAN_SHIFT])) << TL_SPAN_SHIFT;
 }
 
-/* Whether data is an element table, with room for so many elements. */
+/* Whether data is an element table and no large object, with room for so many elements. */
 static inline __attribute__((always_inline)) bool tlc_is_table(const tl_entry* data, uint64_t capacity)
 {
 	tl_record* r;
 	uint32_t class;
-	if (TLC_UNLIKELY(!tlc_find_slot(data->object, &r, &class) || r != tlc_g.records + data->record)) return false;
-	if (TLC_UNLIKELY(tlc_life(r) != ((uint64_t)data->gen << 32 | TL_TYPE_VEC_DATA))) return false;
-	return TLC_LIKELY(capacity <= tlc_g.classes[class].size / sizeof(uintptr_t)) ||
-	       capacity <= tlc_slot_bytes(data->object, class) / sizeof(uintptr_t);
+	return TLC_LIKELY(tlc_find_slot(data->object, &r, &class)) && TLC_LIKELY(r == tlc_g.records + data->record) &&
+	       TLC_LIKELY(tlc_life(r) == ((uint64_t)data->gen << 32 | TL_TYPE_VEC_DATA)) &&
+	       TLC_LIKELY(capacity <= tlc_g.classes[class].size / sizeof(uintptr_t));
 }
 
+/* The same of one that is a large object (object_vec.c). */
+bool tlc_is_large_table(const tl_entry* data, uint64_t capacity);
+
 /* Whether the element table is the one that was made for the header. */
-static inline bool tlc_has_table(const tlc_vec* v) { return v->len <= v->cap && tlc_is_table(&v->data, v->cap); }
+static inline bool tlc_has_table(const tlc_vec* v)
+{
+	if (v->len > v->cap) return false;
+	return TLC_LIKELY(tlc_is_table(&v->data, v->cap)) || tlc_is_large_table(&v->data, v->cap);
+}
 
 /* Whether header and element table agree; see vec.sound. */
 static inline bool tlc_is_sound_vec(const tlc_vec* v)

@@ -12,6 +12,16 @@ enum {
 	MOST = TLC_MAX_SMALL / sizeof(uintptr_t),
 };
 
+__attribute__((noinline)) bool tlc_is_large_table(const tl_entry* data, uint64_t capacity)
+{
+	tl_record* r;
+	uint32_t class;
+	if (!tlc_find_slot(data->object, &r, &class) || class != TL_CLASS_LARGE) return false;
+	if (r != tlc_g.records + data->record || tlc_life(r) != ((uint64_t)data->gen << 32 | TL_TYPE_VEC_DATA))
+		return false;
+	return capacity <= tlc_slot_bytes(data->object, class) / sizeof(uintptr_t);
+}
+
 /* Whether p is a Vec, whatever its header says. */
 static inline __attribute__((always_inline)) bool is_vec(const void* p)
 {
@@ -100,7 +110,7 @@ static inline bool has_place(tl_context* c, vec* v)
 	return TLC_LIKELY(v->len < v->cap) ? tlc_has_table(v) : grow(c, v, v->len + 1);
 }
 
-/* Elements that this thread does not own, that are no objects, and for which there is no place. */
+/* Elements that this thread does not own, that are no objects, or for which there is no place, and tables that are large. */
 static __attribute__((noinline)) tl_status push_rest(void* p, void* element)
 {
 	tl_context* c = tlc_tls;
@@ -115,15 +125,12 @@ static __attribute__((noinline)) tl_status push_rest(void* p, void* element)
  * caller's. */
 tl_status tl_vec_push(void* p, void* element)
 {
-	tl_context* c = tlc_tls;
 	tl_record* r;
 	vec* v = (vec*)p;
-	if (TLC_UNLIKELY(!is_vec(p))) return push_rest(p, element);
-	const uint64_t at = v->len, capacity = v->cap;
-	if (TLC_UNLIKELY(at >= capacity || !tlc_is_table(&v->data, capacity))) return push_rest(p, element);
-	if (TLC_UNLIKELY(!tlc_find_record((uintptr_t)element, &r) || !tlc_acquire_own(c, r))) return push_rest(p, element);
-	elements(v)[at] = (uintptr_t)element;
-	v->len = at + 1;
+	if (TLC_UNLIKELY(!is_vec(p) || v->len >= v->cap || !tlc_is_table(&v->data, v->cap))) return push_rest(p, element);
+	if (TLC_UNLIKELY(!tlc_find_record((uintptr_t)element, &r) || !tlc_acquire_own(tlc_tls, r)))
+		return push_rest(p, element);
+	elements(v)[v->len++] = (uintptr_t)element;
 	return TL_OK;
 }
 
@@ -183,12 +190,19 @@ static void clear(tl_context* c, vec* v)
 		c->draining = 1;
 		c->drain_frame = (uintptr_t)__builtin_frame_address(0);
 	}
-	while (v != NULL && v->len != 0) {
-		const uintptr_t element = elements(v)[--v->len];
+	const uintptr_t* table = elements(v);
+	bool sound = true;
+	for (uint64_t n = v->len; n-- > 0;) {
+		const uintptr_t element = table[n];
 		if (TLC_LIKELY(tlc_drop_one_of_many(c, element)) || element == 0) continue;
+		v->len = n;
 		tlc_drop_reference(element);
-		v = vec_at(v);
+		sound = vec_at(v) != NULL;
+		if (!sound) break;
+		n = v->len;
+		table = elements(v);
 	}
+	if (sound) v->len = 0;
 	c->draining = draining;
 }
 
