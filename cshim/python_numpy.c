@@ -10,51 +10,10 @@
 
 /* ---- NumPy's memory ---------------------------------------------------------------------
  *
- * Up to 64 KiB an array's memory is a held block. Larger ones are tensors of bytes, so that the
- * pool keeps them, and the array's memory is the tensor's data. In a forked child, which has no
- * slow path, memory that the fast path does not have comes from malloc; the address of a block
- * shows which it is. */
-
-/* The bytes that an array of n bytes gets: above 64 KiB what the spans of the heap have, to an eighth
- * of the size. The pool keeps tensors by their exact size. Without this, a program whose arrays have
- * all sizes would leave one or more in the pool for each of them, and find none again. Under TL_DEBUG
- * a block ends with its array, for the sake of its red zone. */
-static inline size_t granted(size_t n)
-{
-	const size_t span = (size_t)1 << TL_SPAN_SHIFT;
-	if (n <= TLC_MAX_SMALL || n > INT64_MAX / 4 || tlc_g.debug != 0) return n;
-	const size_t spans = (n + TLC_TENSOR_HEADER + span - 1) >> TL_SPAN_SHIFT;
-	const unsigned digits = 63u - (unsigned)__builtin_clzll(spans), coarse = digits > 3 ? digits - 3 : 0;
-	const size_t rounded = (spans + ((size_t)1 << coarse) - 1) >> coarse << coarse;
-	return (rounded << TL_SPAN_SHIFT) - TLC_TENSOR_HEADER;
-}
-
-/* A tensor of n bytes out of the pool, with one reference that the caller holds. */
-static inline void* pooled(tl_context* c, size_t n)
-{
-	if (TLC_UNLIKELY(!tlc_is_fast(c) || n > INT64_MAX / 2)) return NULL;
-	tl_tensor_cell* cell;
-	tl_entry e = tlc_tensor_take(c, n, TL_DTYPE_U8, &cell);
-	if (e.object == 0) return NULL;
-	int64_t shape = (int64_t)n;
-	tlc_tensor_describe((tl_tensor_header*)e.object, TL_DTYPE_U8, n, 1, &shape);
-	tlc_tensor_revive(c, tlc_g.records + e.record, 0);
-	if (tlc_spend(c, n)) tlc_sampled_object(c, (void*)e.object, n);
-	return (char*)e.object + TLC_TENSOR_HEADER;
-}
+ * An array's memory is a held block. In a forked child, which has no slow path, memory that the
+ * fast path does not have comes from malloc; the address of a block shows which it is. */
 
 static inline size_t at_least_1(size_t n) { return n != 0 ? n : 1; }
-
-/* The object that has the block at p: plain bytes, or a tensor whose data begins there, in
- * its slot; 0: none, or it is not live. */
-static uintptr_t object_of(uintptr_t p, tl_record** r)
-{
-	uintptr_t tensor = p - TLC_TENSOR_HEADER;
-	if (tlc_find_record(p, r)) return TLC_LOAD((*r)->type_flags) == TL_TYPE_PLAIN && tlc_is_live_object(*r) ? p : 0;
-	if (!tlc_find_record(tensor, r) || TLC_LOAD((*r)->type_flags) != TL_TYPE_TENSOR || !tlc_is_live_object(*r))
-		return 0;
-	return ((const tl_tensor_header*)tensor)->data == p ? tensor : 0;
-}
 
 /* A block of malloc, in a child of fork(). */
 static void* in_child(void* p, uint32_t function)
@@ -66,19 +25,16 @@ static void* in_child(void* p, uint32_t function)
 /* Large blocks, blocks for which the magazine is empty, and in a child of fork() malloc. */
 static __attribute__((noinline)) void* other_malloc(void* ctx, size_t bytes)
 {
-	void* p = bytes > TLC_MAX_SMALL ? pooled(tlc_tls, granted(bytes)) : NULL;
-	if (TLC_LIKELY(p != NULL)) return p;
 	return tlc_forked() ? in_child(tlc_host.malloc(at_least_1(bytes)), TL_FN_tl_numpy_malloc)
-	                    : slow_numpy_malloc(ctx, granted(bytes));
+	                    : slow_numpy_malloc(ctx, bytes);
 }
 
 void* tl_numpy_calloc(void* ctx, size_t count, size_t bytes_each)
 {
 	size_t bytes;
 	if (!__builtin_mul_overflow(count, bytes_each, &bytes)) {
-		void* p = bytes > TLC_MAX_SMALL ? pooled(tlc_tls, granted(bytes)) : tlc_held_take(tlc_tls, bytes);
+		void* p = tlc_held_take(tlc_tls, bytes);
 		if (TLC_LIKELY(p != NULL)) return memset(p, 0, bytes);
-		if (bytes > TLC_MAX_SMALL && !tlc_forked()) return slow_numpy_calloc(ctx, 1, granted(bytes));
 	}
 	if (tlc_forked())
 		return in_child(tlc_host.calloc(at_least_1(count), at_least_1(bytes_each)), TL_FN_tl_numpy_calloc);
@@ -93,15 +49,21 @@ void* tl_numpy_malloc(void* ctx, size_t bytes)
 	return TLC_LIKELY(p != NULL) ? p : other_malloc(ctx, bytes);
 }
 
+/* The record of the live block that begins at p; NULL: there is none. */
+static tl_record* block_at(uintptr_t p)
+{
+	tl_record* r;
+	if (!tlc_find_record(p, &r)) return NULL;
+	return TLC_LOAD(r->type_flags) == TL_TYPE_PLAIN && tlc_is_live_object(r) ? r : NULL;
+}
+
 /* Drops the reference to a block without Go; false: nothing changed. */
 static bool drop(uintptr_t p)
 {
 	tl_context* c = tlc_tls;
-	tl_record* r;
 	if (TLC_LIKELY(tlc_held_drop(c, p))) return true;
-	uintptr_t object = tlc_is_fast(c) ? object_of(p, &r) : 0;
-	if (object == 0) return false;
-	return tlc_drop_shared(r) || (object != p && tlc_tensor_drop(c, r, tlc_entry_of(r, object)));
+	tl_record* r = tlc_is_fast(c) ? block_at(p) : NULL;
+	return r != NULL && tlc_drop_shared(r);
 }
 
 /* Whether p is the runtime's memory, as far as a child of fork() can tell: no other memory is given
@@ -130,23 +92,21 @@ void tl_numpy_free(void* ctx, void* block, size_t bytes)
 	if (TLC_UNLIKELY(!tlc_held_drop(tlc_tls, (uintptr_t)block))) other_free(block);
 }
 
-/* Bytes of a live block that the heap or the pool has given out; 0: ask Go. */
+/* Bytes of a live block; 0: ask Go. */
 static size_t room(uintptr_t p)
 {
-	tl_record* r;
-	uintptr_t object = object_of(p, &r);
-	if (object == 0) return 0;
-	if (object != p) return ((const tl_tensor_header*)object)->nbytes;
-	uint32_t class = TLC_LOAD(r->gen) & 0xFF;
-	return class <= TL_CLASS_SMALL ? tlc_g.classes[class].size : 0;
+	const tl_record* r = block_at(p);
+	if (r == NULL) return 0;
+	const uint32_t class = TLC_LOAD(r->gen) & 0xFF;
+	if (class <= TL_CLASS_SMALL) return tlc_g.classes[class].size;
+	return (size_t)TL_SPAN_BACK(TLC_LOAD(tlc_g.spans[(p - tlc_g.heap_base) >> TL_SPAN_SHIFT])) << TL_SPAN_SHIFT;
 }
 
 /* Copies the contents of a block to its new place, and drops the block. */
 static void* moved(void* to, void* block, size_t had, size_t wanted)
 {
-	tl_record* r;
 	memcpy(to, block, had < wanted ? had : wanted);
-	if (!drop((uintptr_t)block)) tlc_drop_slowly(object_of((uintptr_t)block, &r));
+	if (!drop((uintptr_t)block)) tlc_drop_slowly((uintptr_t)block);
 	return to;
 }
 
@@ -156,7 +116,7 @@ static inline void* realloc_here(tl_context* c, void* block, size_t bytes)
 	size_t had = tlc_is_fast(c) ? room((uintptr_t)block) : 0, wanted = at_least_1(bytes);
 	if (had == 0) return NULL;
 	if (wanted <= had && wanted > had / 2) return block;
-	void* to = wanted > TLC_MAX_SMALL ? pooled(c, granted(wanted)) : tlc_held_take(c, wanted);
+	void* to = tlc_held_take(c, wanted);
 	return to != NULL ? moved(to, block, had, wanted) : NULL;
 }
 
@@ -175,7 +135,7 @@ void* tl_numpy_realloc(void* ctx, void* block, size_t bytes)
 	void* p = realloc_here(tlc_tls, block, bytes);
 	if (TLC_LIKELY(p != NULL)) return p;
 	p = tlc_forked() ? realloc_in_child(block, bytes) : NULL;
-	return p != NULL ? p : slow_numpy_realloc(ctx, block, granted(bytes));
+	return p != NULL ? p : slow_numpy_realloc(ctx, block, bytes);
 }
 
 /* PyDataMem_Handler of NumPy's C interface, version 1. */

@@ -18,4 +18,3 @@ with tl.numpy_allocator():
 print(f"the middle is {image[128, 128]:.3f}")
 usage = tl.memory_usage("cpu")
 print(f"{usage.in_use / 2**20:.1f} MiB in use, at most {usage.peak / 2**20:.1f}")
-print(f"{tl.stats()['pool_hits']} arrays came from the pool")

@@ -195,20 +195,3 @@ def test_without_the_interpreters_cache(python: Any) -> None:
         "-X",
         "dev",
     )
-
-
-def test_arrays_of_all_sizes_share_what_is_kept() -> None:
-    """The pool keeps by size: arrays that each have a size of their own would never find one again."""
-    tl.purge()
-    with tl.numpy_allocator():
-        arrays = [numpy.empty(66_000 + 173 * i, "u1") for i in range(20)]
-        for i in range(1000):
-            arrays[i % 20] = numpy.empty(66_000 + 173 * i, "u1")
-    before = tl.stats()["slow_calls"]
-    kept = tl.stats()["pooled_tensors"]
-    assert kept <= 60
-    with tl.numpy_allocator():
-        numpy.empty(239_111, "u1")  # of a size that no array had
-    assert tl.stats()["slow_calls"] - before <= 4  # of stats itself
-    del arrays
-    tl.purge()
