@@ -27,7 +27,7 @@ import (
 //	    uint64_t frees;
 //	    uint64_t foreign_live;         /* registered pointers that are not the runtime's memory */
 //	    uint64_t tensors_live;
-//	    uint64_t pooled_tensors;       /* kept by the pool; not live */
+//	    uint64_t pooled_tensors;       /* kept by the tensor pool and device tensor caches; not live */
 //	    uint64_t pooled_bytes;
 //	    uint64_t reserved_bytes;       /* address space */
 //	    uint64_t committed_bytes;      /* the part of it that is usable memory */
@@ -41,9 +41,9 @@ import (
 //	    uint64_t vecs_live;            /* Vecs, without their element tables, */
 //	    uint64_t sparse_live;          /* sparse matrices, without the tensors that they are made of */
 //	    uint64_t tensor_bytes;         /* live tensors' part of live_bytes */
-//	    uint64_t tensor_allocations;   /* tensors ever; with those that the pool kept and gave out again */
-//	    uint64_t pool_hits;            /* requests that the tensor pool has served */
-//	    uint64_t pool_misses;          /* requests that it has not served */
+//	    uint64_t tensor_allocations;   /* tensors ever; with those that were kept and given out again */
+//	    uint64_t pool_hits;            /* calls of tl_pool_acquire and requests of devices that kept tensors served */
+//	    uint64_t pool_misses;          /* those that they did not */
 //	    uint64_t foreign_allocations;  /* pointers ever registered: foreign_live, and those released or handed back */
 //	    uint64_t foreign_bytes;        /* bytes of registered memory */
 //	    uint64_t registry_buffers;     /* live shared buffers of the registry */

@@ -23,7 +23,6 @@ static uintptr_t tlc_aligned_alloc(uintptr_t bytes, uintptr_t alignment)
 static uintptr_t tlc_malloc_alignment(void) { return tlc_host.misaligned + 1; }
 static _Bool tlc_malloc_tells(void) { return tlc_host.tells; }
 _Bool tlc_usable_size(uintptr_t p, uint64_t* bytes);
-uintptr_t tlc_caller(void);
 _Bool tlc_has_barrier(void);
 */
 import "C"
@@ -117,7 +116,6 @@ func tlentry_open(out uintptr) int32 {
 			tensorsOnDevices()
 			publishDefaultDevice()
 			object.Globals().Pools = mempool.Table()
-			object.Caller = caller
 			device.WithStandardFilled = withStandardFilled
 			openLimits()
 			logPoolOperations()
@@ -134,14 +132,6 @@ func tlentry_open(out uintptr) int32 {
 		}
 		return int32(st)
 	})
-}
-
-// caller returns the context of the thread that this call of Go runs on.
-func caller() *object.Context {
-	if at := uintptr(C.tlc_caller()); at != 0 {
-		return object.At(at)
-	}
-	return nil
 }
 
 // debugger is what TL_DEBUG asks for, nil when it is off.

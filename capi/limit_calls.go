@@ -75,8 +75,7 @@ func poolKeyStats(o *object.Context, rank, out uintptr) status.Status {
 	})
 }
 
-// configureLimits applies the options about memory. The tensor pool stays as it
-// is when there is no memory for its tables.
+// configureLimits applies the options about memory.
 func configureLimits(o *object.Context, name string) status.Status {
 	switch name {
 	case "TL_MEM_LIMIT":

@@ -88,7 +88,7 @@ type tl_mem_usage_info struct {
 }
 
 // tl_pool_key_stats is filled in by tl_pool_key_stats_get. It tells what the
-// tensor pool keeps under one key.
+// tensor pool or a device tensor cache keeps under one key.
 //
 //	C: typedef struct tl_pool_key_stats {
 //	    size_t struct_size; /* in: sizeof(tl_pool_key_stats); out: bytes filled in */
@@ -177,20 +177,18 @@ func tlgo_mem_usage(c uintptr, device int32, outInfo uintptr) int32 {
 // Path: shim.
 const _ = "tl_mem_set_out_of_memory_callback"
 
-// tl_pool_set_limits bounds the tensor pool: how many tensors it keeps of one
-// key (elements, dtype, device), by default 32, and how many bytes of all keys,
-// by default 256 MiB. If either is 0 the pool keeps nothing. Tensors above a
-// new limit are freed at once, but for those that other threads keep: each of
-// them frees its own at its next slow call. TL_TENSOR_POOL does the same from
-// the environment.
+// tl_pool_set_limits bounds the tensor pool, the list of tensors that tl_pool_release
+// was given, and the device tensor cache of each device: how many tensors of one
+// key (elements, dtype, device) each keeps, by default 32, and how many bytes of
+// all keys, by default 256 MiB. If either is 0 they keep nothing. Tensors above a
+// new limit are freed at once. TL_TENSOR_POOL does the same from the environment.
 //
 //	C: tl_status tl_pool_set_limits(size_t per_key, size_t bytes);
 //
 // Ownership: none.
 // Threads: any thread.
 // Returns: TL_OK, or why the limits stay as they were.
-// Errors: TL_E_INVALID_ARGUMENT (more than 1024 tensors of a key),
-// TL_E_OUT_OF_MEMORY (no memory for tables of more tensors).
+// Errors: TL_E_INVALID_ARGUMENT (more than 1024 tensors of a key).
 // Cost: slow call; linear in what is kept.
 //
 //export tlgo_pool_set_limits
@@ -200,9 +198,9 @@ func tlgo_pool_set_limits(c, perKey, bytes uintptr) int32 {
 	})
 }
 
-// tl_pool_key_stats_get tells what the tensor pool keeps under one of its keys:
-// rank 0 is the key with the most bytes, rank 1 the next one, and so on. Beyond
-// the last key all figures are 0. Set struct_size first.
+// tl_pool_key_stats_get tells what the tensor pool and the device tensor caches
+// keep under one key: rank 0 is the key with the most bytes, rank 1 the next one,
+// and so on. Beyond the last key all figures are 0. Set struct_size first.
 //
 //	C: tl_status tl_pool_key_stats_get(size_t rank, tl_pool_key_stats* out_stats);
 //

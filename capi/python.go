@@ -27,10 +27,7 @@ import (
 )
 
 // tl_numpy_malloc returns memory for an array, aligned to 32 bytes, to 64 where
-// bytes is a multiple of 64. Above 64 KiB the block is the data of a tensor of
-// bytes, which the tensor pool keeps afterwards; it has up to 64 KiB more than
-// was requested, or an eighth, so that blocks of similar sizes find each other
-// again. A request for 0 bytes counts as 1.
+// bytes is a multiple of 64. A request for 0 bytes counts as 1.
 //
 //	C: void* tl_numpy_malloc(void* ctx, size_t bytes);
 //
@@ -38,7 +35,7 @@ import (
 // Threads: any thread, also in a forked child.
 // Returns: the block, NULL on failure.
 // Errors: TL_E_OUT_OF_MEMORY.
-// Cost: fast; about 5 ns up to 64 KiB, 20 ns above from the pool.
+// Cost: fast; about 5 ns up to 64 KiB.
 // Path: fast.
 //
 //export tlgo_numpy_malloc
@@ -114,7 +111,7 @@ func numpyRealloc(o *object.Context, block, bytes uintptr) uintptr {
 // Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no such block, or an
 // address that malloc cannot have returned), TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (an arena, a frame).
-// Cost: fast; about 8 ns up to 64 KiB, 20 ns above.
+// Cost: fast; about 8 ns up to 64 KiB.
 // Path: shim.
 // Trusts: block.
 const _ = "tl_numpy_free"

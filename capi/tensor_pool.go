@@ -1,15 +1,17 @@
 // # Tensor pool
 //
-// Training repeats itself: the next step requests tensors of the same sizes and
-// types as those that one step frees. So the pool keeps released tensors, up to
-// 32 for each key (elements, dtype, device), and the next request for that key
-// takes one as it is. In a steady state no tensor costs a call to the operating
-// system. A thread keeps up to 16 of a key for itself. They count as the pool's,
-// but other threads do not get them as long as the thread uses that key.
+// A list of dead tensors, up to 32 for each key (elements, dtype, device), which
+// emitted code keeps across steps under its own control: a tensor that
+// tl_pool_release was given is what the next tl_pool_acquire of its key returns,
+// with header and contents as they were. Nothing else puts a tensor of the CPU
+// into the list or takes one out: tl_tensor_empty and its siblings take memory
+// from the heap, and tl_tensor_free returns it, about as fast for any shape.
 //
-// tl_tensor_empty and its siblings use the pool by themselves. The functions
-// here are for emitted code that keeps tensors across steps under its own
-// control.
+// Each other device has a list of its own, its device tensor cache. Tensors of the
+// device come from there and go there by themselves.
+//
+// The lists are emptied when memory is short and by tl_mem_purge. Near a limit they
+// keep nothing new.
 package main
 
 import "C"
@@ -23,8 +25,9 @@ import (
 // The key that the older TL compiler means: TL_DTYPE_F32 on TL_DEVICE_CPU.
 const compatDtype, compatDevice = 0, 0
 
-// tl_pool_acquire takes a tensor of a key out of the pool. Its contents are
-// undefined and its shape is one dimension of that many elements.
+// tl_pool_acquire takes the tensor of a key out of the pool that came last. Its
+// contents are undefined and its shape is one dimension of that many elements.
+// Hits and misses are counted: pool_hits and pool_misses of tl_stats.
 //
 //	C: tl_tensor* tl_pool_acquire(size_t elements, uint8_t dtype, uint8_t device);
 //
@@ -32,16 +35,16 @@ const compatDtype, compatDevice = 0, 0
 // Threads: any thread.
 // Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
 // Errors: TL_E_INVALID_ARGUMENT (no such dtype), TL_E_DEVICE (no such device).
-// Cost: fast; about 20 ns.
-// Path: fast.
+// Cost: slow call; a lock.
 //
 //export tlgo_pool_acquire
 func tlgo_pool_acquire(c, elements uintptr, dtype, device uint8) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.PoolAcquire(o, elements, dtype, device) })
 }
 
-// tl_pool_release gives a tensor that has no other holder to the pool. When the
-// pool is full for its key the tensor is freed.
+// tl_pool_release gives a tensor that has no other holder to the pool. The tensor
+// is freed when the pool is full for its key, and near a limit, and if it is a view
+// or has the memory of somebody else.
 //
 //	C: tl_status tl_pool_release(tl_tensor* tensor, size_t elements, uint8_t dtype, uint8_t device);
 //
@@ -52,8 +55,7 @@ func tlgo_pool_acquire(c, elements uintptr, dtype, device uint8) uintptr {
 // pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
 // TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY (another
 // holder has a reference).
-// Cost: fast; about 20 ns.
-// Path: fast.
+// Cost: slow call; a lock.
 //
 //export tlgo_pool_release
 func tlgo_pool_release(c, t, elements uintptr, dtype, device uint8) int32 {
@@ -71,8 +73,7 @@ func tlgo_pool_release(c, t, elements uintptr, dtype, device uint8) int32 {
 // Threads: any thread.
 // Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
 // Errors: none.
-// Cost: fast; about 20 ns.
-// Path: fast.
+// Cost: slow call; a lock.
 //
 //export tlgo_pool_acquire_compat
 func tlgo_pool_acquire_compat(c, elements uintptr) uintptr {
@@ -93,8 +94,7 @@ func tlgo_pool_acquire_compat(c, elements uintptr) uintptr {
 // pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
 // TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY (another
 // holder has a reference).
-// Cost: fast; about 20 ns.
-// Path: fast.
+// Cost: slow call; a lock.
 //
 //export tlgo_pool_release_compat
 func tlgo_pool_release_compat(c, t, elements uintptr) int32 {
@@ -103,8 +103,8 @@ func tlgo_pool_release_compat(c, t, elements uintptr) int32 {
 	})
 }
 
-// tl_get_pool_count returns how many tensors the pool keeps, over all keys and
-// devices.
+// tl_get_pool_count returns how many tensors the pool keeps, over all keys, those
+// of device tensor caches included.
 //
 //	C: int64_t tl_get_pool_count(void);
 //
@@ -137,8 +137,7 @@ func tlgo_get_refcount_count(c uintptr) int64 {
 
 // tl_get_gpu_total_allocated_bytes returns how many bytes are allocated on all
 // devices except the CPU: the bytes of the blocks that their default memory
-// pools have given to live tensors, to tensors that the pool keeps and to
-// PyTorch.
+// pools have given to live tensors, to tensors that are kept and to PyTorch.
 //
 //	C: int64_t tl_get_gpu_total_allocated_bytes(void);
 //
@@ -153,7 +152,7 @@ func tlgo_get_gpu_total_allocated_bytes(c uintptr) int64 {
 	return guarded(c, 0, tensor.DeviceAllocatedBytes)
 }
 
-// tl_get_gpu_free_count returns how many tensors the pool keeps for all devices
+// tl_get_gpu_free_count returns how many tensors are kept for all devices
 // except the CPU.
 //
 //	C: int64_t tl_get_gpu_free_count(void);
@@ -169,8 +168,8 @@ func tlgo_get_gpu_free_count(c uintptr) int64 {
 	return guarded(c, 0, tensor.DeviceFreeCount)
 }
 
-// tl_get_gpu_free_bytes returns the bytes of the tensors that the pool keeps
-// for all devices except the CPU.
+// tl_get_gpu_free_bytes returns the bytes of the tensors that are kept for all
+// devices except the CPU.
 //
 //	C: int64_t tl_get_gpu_free_bytes(void);
 //
@@ -233,8 +232,8 @@ func tlgo_get_metal_pool_count(c uintptr) int64 {
 	return guarded(c, 0, tensor.DeviceFreeCount)
 }
 
-// tl_get_gpu_pool_hit_rate returns the share of requests for tensors that the
-// pool has served, over all devices except the CPU.
+// tl_get_gpu_pool_hit_rate returns the share of requests for tensors that kept
+// ones have served, over all devices except the CPU.
 //
 //	C: double tl_get_gpu_pool_hit_rate(void);
 //

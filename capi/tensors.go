@@ -146,10 +146,10 @@ func tlgo_tensor_new_i64(c, data uintptr, rank int64, shape uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.NewI64(o, data, rank, shape) })
 }
 
-// tl_tensor_empty returns a contiguous tensor with undefined contents. The
-// tensor comes from the tensor pool if the pool has one of that size. Rank 0 is
+// tl_tensor_empty returns a contiguous tensor with undefined contents. Rank 0 is
 // a scalar. On a device other than the CPU the data is a block of its default
-// memory pool.
+// memory pool, and the tensor comes from the device tensor cache if that has one
+// of the key.
 //
 //	C: tl_tensor* tl_tensor_empty(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape);
 //
@@ -159,7 +159,7 @@ func tlgo_tensor_new_i64(c, data uintptr, rank int64, shape uintptr) uintptr {
 // Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
 // negative or overflowing extents), TL_E_DEVICE (no such device, or its driver
 // failed), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: fast; about 20 ns from the pool; on other devices one cgo call.
+// Cost: fast; about 20 ns; on other devices a slow call.
 // Path: fast.
 //
 //export tlgo_tensor_empty
@@ -309,8 +309,8 @@ func tlgo_tensor_acquire(c, t uintptr) uintptr {
 	})
 }
 
-// tl_tensor_release drops one reference. At zero the memory goes to the pool,
-// or the deleter is called.
+// tl_tensor_release drops one reference. At zero the memory returns to the heap,
+// on a device to its tensor cache, or the deleter is called.
 //
 //	C: tl_status tl_tensor_release(tl_tensor* tensor);
 //

@@ -38,9 +38,6 @@ int64_t tlentry_leak_report(uintptr_t c, uint64_t list, uintptr_t path, uint64_t
 int64_t tlentry_check_at_end(uintptr_t c);
 void tlentry_end_trace(uintptr_t context);
 
-void tlc_tensor_pool_lock_all(void);
-void tlc_tensor_pool_unlock_all(void);
-
 void tlc_memory_pools_attach(uintptr_t table, bool fast);
 void tlc_memory_pools_lock_all(void);
 void tlc_memory_pools_unlock_all(void);

@@ -63,7 +63,6 @@ static void before_fork(void)
 	tables_locked = atomic_load_explicit(&started, memory_order_acquire);
 	if (!tables_locked) return;
 	tlc_foreign_lock_all();
-	tlc_tensor_pool_lock_all();
 	tlc_memory_pools_lock_all();
 }
 
@@ -71,7 +70,6 @@ static void after_fork_parent(void)
 {
 	if (tables_locked) {
 		tlc_memory_pools_unlock_all();
-		tlc_tensor_pool_unlock_all();
 		tlc_foreign_unlock_all();
 	}
 	forks = false;
@@ -136,10 +134,8 @@ static void park(tl_context* c)
 {
 	keep_error(c);
 	tlc_note_taken(c);
-	if (c->places != 0) tlc_tensor_hand_over(c);
 	/* Read before the context is given away: afterwards it may belong to another thread. */
-	bool open = c->top != c->entries || c->mark_top != c->marks || tlc_has_to_destroy(c) != 0 || c->waiting != 0 ||
-	            c->places != 0;
+	bool open = c->top != c->entries || c->mark_top != c->marks || tlc_has_to_destroy(c) != 0 || c->waiting != 0;
 	uint64_t word = atomic_load(&c->word);
 	while (!atomic_compare_exchange_weak(&c->word, &word, (word & ~(uint64_t)TL_CTX_STATE) | TL_CTX_PARKED)) {}
 	atomic_fetch_add(&tlc_shared->parked, 1);
@@ -229,9 +225,6 @@ bool tlc_configure_first(const char* key, const char* value, tl_status* status)
 	tlc_end_quiet(&before);
 	return first;
 }
-
-/* For Go, while a call of this thread is in Go; 0: the thread has no context of its own. */
-uintptr_t tlc_caller(void) { return (uintptr_t)tlc_own_context(); }
 
 bool tlc_is_tracing(void) { return (TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) == TL_TRACKING_TRACE; }
 
@@ -344,7 +337,7 @@ static bool has_requests(tl_context* c)
 {
 	bool mail = tlc_has_mail(c) && (c->path != c || !tlc_read_inbox(c));
 	return mail || TLC_LOAD(tlc_shared->reap) != 0 || TLC_LOAD(tlc_shared->purge) != c->purge_seen ||
-	       TLC_LOAD(tlc_shared->recall) != c->recall_seen || TLC_LOAD(tlc_shared->tracking) != c->tracking_seen;
+	       TLC_LOAD(tlc_shared->tracking) != c->tracking_seen;
 }
 
 /* Handles requests of other threads, and a change of the path. */

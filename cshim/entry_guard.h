@@ -18,9 +18,8 @@
 
 #define TLC_STUB_OFFSET ((sizeof(tl_context) + 63) & ~(uintptr_t)63)
 
-/* Behind a context and its stub stand the tensors that its thread keeps, and the counters of user types. */
-#define TLC_CELLS_OFFSET (2 * TLC_STUB_OFFSET)
-#define TLC_TYPES_OFFSET (TLC_CELLS_OFFSET + TL_TENSOR_CELLS_BYTES)
+/* Behind a context and its stub stand the counters of user types. */
+#define TLC_TYPES_OFFSET (2 * TLC_STUB_OFFSET)
 
 #pragma GCC visibility push(hidden)
 
@@ -145,8 +144,6 @@ const char* tlc_error_text(tl_status status, uint32_t function) __attribute__((c
  * and reports errors. */
 tl_status tlc_visit(uint32_t function) __attribute__((cold));
 void tlc_poll(void) __attribute__((cold));
-
-uintptr_t tlc_caller(void);
 
 /* Gives the warm places of the scope stack to the magazines, those with a full magazine through Go
  * (object_scopes.c). */

@@ -1566,7 +1566,7 @@ tl_tensor* tl_tensor_base(const tl_tensor* tensor) {
 	return (tl_tensor*)result;
 }
 
-tl_tensor* slow_pool_acquire(size_t elements, uint8_t dtype, uint8_t device) {
+tl_tensor* tl_pool_acquire(size_t elements, uint8_t dtype, uint8_t device) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_pool_acquire, &why);
 	if (context == NULL) {
@@ -1577,7 +1577,7 @@ tl_tensor* slow_pool_acquire(size_t elements, uint8_t dtype, uint8_t device) {
 	return (tl_tensor*)result;
 }
 
-tl_status slow_pool_release(tl_tensor* tensor, size_t elements, uint8_t dtype, uint8_t device) {
+tl_status tl_pool_release(tl_tensor* tensor, size_t elements, uint8_t dtype, uint8_t device) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_pool_release, &why);
 	if (context == NULL) {
@@ -1588,7 +1588,7 @@ tl_status slow_pool_release(tl_tensor* tensor, size_t elements, uint8_t dtype, u
 	return tlc_found(context, result);
 }
 
-tl_tensor* slow_pool_acquire_compat(size_t elements) {
+tl_tensor* tl_pool_acquire_compat(size_t elements) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_pool_acquire_compat, &why);
 	if (context == NULL) {
@@ -1599,7 +1599,7 @@ tl_tensor* slow_pool_acquire_compat(size_t elements) {
 	return (tl_tensor*)result;
 }
 
-tl_status slow_pool_release_compat(tl_tensor* tensor, size_t elements) {
+tl_status tl_pool_release_compat(tl_tensor* tensor, size_t elements) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_pool_release_compat, &why);
 	if (context == NULL) {
@@ -2236,14 +2236,11 @@ tl_status tl_mem_usage(int32_t device, tl_mem_usage_info* out_info) {
 
 tl_status tl_pool_set_limits(size_t per_key, size_t bytes) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_pool_set_limits, &why);
+	tl_context* context = tlc_entry_begin(TL_FN_tl_pool_set_limits, &why);
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result;
-	do {
-		result = tlgo_pool_set_limits((uintptr_t)context, (uintptr_t)per_key, (uintptr_t)bytes);
-	} while (result != TL_OK && tlc_entry_again(context));
+	int32_t result = tlgo_pool_set_limits((uintptr_t)context, (uintptr_t)per_key, (uintptr_t)bytes);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
 }

@@ -232,9 +232,6 @@ enum {
 	TL_MAX_TAGS = 32,        /* that a thread can have pushed */
 };
 
-/* What a context has of cells for tensors, see tensor.h. */
-enum { TL_TENSOR_CELLS_BYTES = 24576 };
-
 /* A number below TL_BLOCK_MARKS for the address of a pool's block. */
 enum { TL_BLOCK_MARKS = 4096 };
 #define TL_BLOCK_MARK(address) ((uint64_t)(address) * 0x9E3779B97F4A7C15ull >> 52)
@@ -330,10 +327,6 @@ typedef struct tl_context {
 	uint64_t skipped;            /* scope entries whose object was gone already */
 	uint64_t deferred;           /* objects whose last reference this thread has handed to the owner */
 	uint64_t foreign_adopted, foreign_freed;
-	uint64_t tensors_made, tensors_gone; /* without those that came out of a cell, and that were put into one */
-	/* Tensors that were put into the thread's cells and taken out of them, and their bytes (tensor.h). */
-	uint64_t kept_puts, kept_put_bytes;
-	uint64_t kept_hits, kept_hit_bytes;
 	_Atomic uint32_t alone; /* no second context was ever made; cleared by whoever makes it (countIn in alone.go) */
 	_Atomic uint32_t busy;  /* the thread ends something as if nobody else were there */
 	/* The units of those objects; and the objects that this thread has taken out of inboxes, and their units. The sums
@@ -351,9 +344,6 @@ typedef struct tl_context {
 	 *
 	 * They are free for every purpose. A thread that enters Go gives them to its magazines. */
 	tl_entry* warm;
-	uint32_t recall_seen;      /* globals.recall when this context last gave its tensors back */
-	uint16_t places;           /* in the tensor pool that this context has: sum of cell.room */
-	uint16_t cell_turn;        /* hits in the pool that found no cell */
 	uint64_t purge_seen;       /* globals.purge when this context last gave its magazines back */
 	uint32_t short_of;         /* the call failed for want of memory and changed nothing */
 	uint32_t short_attempts;   /* how often the program was asked to release something for it */
@@ -398,6 +388,7 @@ typedef struct tl_context {
 	uint32_t error_kind; /* which text renders error_detail */
 	uint32_t message_ready;
 	char message[TL_MESSAGE_BYTES];
+	uint64_t spare[3];                /* each magazine lies in one cache line */
 	tl_kind_counters kinds[TL_KINDS]; /* by record type; the plain ones are the rest */
 	tl_magazine magazines[TL_CLASSES];
 	uint64_t allocs_before[TL_CLASSES]; /* what magazine.allocs lacks */
@@ -462,9 +453,9 @@ typedef struct tl_globals {
 	_Atomic uint32_t reap;        /* a parked context holds work */
 	_Atomic uint32_t purge;       /* asks contexts to give their magazines back at their next slow call */
 	_Atomic uint32_t parked;      /* contexts waiting to be adopted */
-	_Atomic uint32_t recall;      /* asks contexts to give the tensors back that they keep, and to keep none */
 	uint32_t counted_types;       /* types that contexts count, at TLC_TYPES_OFFSET; the others are Go's */
 	_Atomic uint32_t tracking;    /* whether allocations are recorded; contexts follow at their next slow call */
+	_Atomic uint32_t vec_type;    /* of addresses that tl_mem_register_vec_ptr does not know; 0: none */
 	tl_class_info classes[TL_CLASSES];
 	uintptr_t block_marks;       /* how many recorded blocks of pools have each TL_BLOCK_MARK */
 	_Atomic uint32_t leak_check; /* what happens at exit */
@@ -472,8 +463,6 @@ typedef struct tl_globals {
 	_Atomic uint32_t show_stats; /* TL_SHOW_STATS */
 	_Atomic uint32_t mem_log;    /* TL_MEM_LOG */
 	uint32_t* record_blocks;     /* record / TL_LINE_RECORDS -> the first record of its block; 0: none yet */
-	_Atomic uint32_t vec_type;   /* of addresses that tl_mem_register_vec_ptr does not know; 0: none */
-	uint32_t spare;
 } tl_globals;
 
 #define TL_SPAN_CLASS(word) ((uint32_t)((word) & 0xFF))

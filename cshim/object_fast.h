@@ -138,7 +138,6 @@ static inline bool tlc_spend(tl_context* c, uint64_t bytes)
 }
 
 /* Records an allocation that was just made, and returns its address. */
-void* tlc_sampled_object(tl_context* c, void* object, uint64_t bytes) __attribute__((cold));
 void* tlc_sampled_foreign(tl_context* c, void* pointer, uint64_t bytes) __attribute__((cold));
 void* tlc_sampled_block(tl_context* c, void* block, uint64_t bytes) __attribute__((cold));
 
@@ -375,7 +374,7 @@ void tlc_drop_reference(uintptr_t p);
 void tlc_drop_slowly(uintptr_t p);
 
 /* Drops a tensor's last reference; may call the deleter of borrowed memory. False: ask Go, nothing changed
- * (tensor_pool.c). */
+ * (tensor_free.c). */
 bool tlc_tensor_drop(tl_context* c, tl_record* r, tl_entry e);
 
 /* Releases tensors and views whose only reference is the scope's, from top down to low, as far as that takes no lock and

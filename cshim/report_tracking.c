@@ -44,10 +44,6 @@ static void* sampled(tl_context* c, uint32_t kind, void* address, uint64_t bytes
 	return address;
 }
 
-void* tlc_sampled_object(tl_context* c, void* object, uint64_t bytes)
-{
-	return sampled(c, TLC_TRACK_OBJECT, object, bytes);
-}
 void* tlc_sampled_foreign(tl_context* c, void* p, uint64_t bytes) { return sampled(c, TLC_TRACK_FOREIGN, p, bytes); }
 void* tlc_sampled_block(tl_context* c, void* block, uint64_t bytes)
 {

@@ -1,7 +1,17 @@
-/* Tensors: making them from the pool, counting, and their properties. */
+/* Tensors: making them, counting, and their properties. */
 #include <string.h>
 
+#include "object_inbox.h"
 #include "tensor.h"
+
+_Static_assert(sizeof(tl_tensor_header) % TL_TENSOR_ALIGN == 0, "the data starts on a cache line");
+_Static_assert(TL_DTYPES <= TLC_DTYPE_MASK + 1, "the mask keeps every dtype as it is");
+
+const uint8_t tlc_dtype_bytes[TLC_DTYPE_MASK + 1] = {
+	[TL_DTYPE_F32] = 4, [TL_DTYPE_F64] = 8,  [TL_DTYPE_I32] = 4,  [TL_DTYPE_I64] = 8, [TL_DTYPE_U8] = 1,
+	[TL_DTYPE_F16] = 2, [TL_DTYPE_BF16] = 2, [TL_DTYPE_BOOL] = 1, [TL_DTYPE_I8] = 1,  [TL_DTYPE_I16] = 2,
+	[TL_DTYPE_U16] = 2, [TL_DTYPE_U32] = 4,  [TL_DTYPE_U64] = 8,  [TL_DTYPE_C64] = 8, [TL_DTYPE_C128] = 16,
+};
 
 /* ---- making -------------------------------------------------------------------------- */
 
@@ -26,14 +36,11 @@ static inline size measure(int32_t dtype, int64_t rank, const int64_t* shape)
 	return (size){numel, TLC_TENSOR_HEADER + TLC_ALIGNED64(numel * tlc_dtype_bytes[dtype])};
 }
 
-/* A slot from the magazine, for a key for which the pool has no tensor; object 0: ask Go. */
-static __attribute__((noinline)) tl_entry take(tl_context* c, size z, uint32_t kind)
+/* A slot of a size class; object 0: ask Go. */
+static inline tl_entry take(tl_context* c, size_t bytes)
 {
-	tl_entry e = tlc_take(c, z.bytes);
-	if (e.object == 0) return e;
-	tlc_tensor_pool_missed(z.numel, kind);
-	tlc_tensor_slot(c, e);
-	return e;
+	tl_entry e = tlc_take(c, bytes);
+	return e.object == 0 && tlc_refill(c, tlc_magazine_for(c, bytes)) ? tlc_take(c, bytes) : e;
 }
 
 /* Whether TL_DEVICE_DEFAULT is the CPU; false until Go has set it. */
@@ -52,7 +59,7 @@ typedef struct made {
 	uint64_t nbytes;
 } made;
 
-/* A registered tensor of the CPU. The cell of its key remembers the shape, for the next one. */
+/* A registered tensor of the CPU. */
 static __attribute__((noinline)) made make_other(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape)
 {
 	const made none = {NULL, 0};
@@ -65,62 +72,55 @@ static __attribute__((noinline)) made make_other(int32_t dtype, int32_t device, 
 	}
 	size z = measure(dtype, rank, shape);
 	if (TLC_UNLIKELY(z.bytes == 0)) return none;
-	tl_tensor_cell* k;
-	tl_entry e = tlc_tensor_take(c, z.numel, (uint32_t)dtype, &k);
-	bool sample = false;
-	if (TLC_LIKELY(e.object != 0)) {
-		sample = tlc_spend(c, z.bytes);
-	} else {
-		e = take(c, z, TL_TENSOR_POOL_KIND(dtype, 0));
-		if (e.object == 0) return none;
-	}
+	const tl_entry e = take(c, z.bytes);
+	if (TLC_UNLIKELY(e.object == 0)) return none;
 	tlc_tensor_describe((tl_tensor_header*)e.object, (uint8_t)dtype, z.numel, (uint16_t)rank, shape);
-	if (k != NULL && rank <= TL_TENSOR_CELL_RANK) {
-		k->kind = tlc_tensor_kind((uint32_t)dtype, (uint64_t)rank);
-		tlc_tensor_lay_out(k->shape, k->strides, (unsigned)rank, shape);
-	}
-	tlc_tensor_revive(c, tlc_g.records + e.record, 0);
+	tlc_tensor_begin(c, tlc_tag(&e));
 	tlc_push(c, e);
 	TLC_PROBE_ALLOCATE(e.object, z.bytes);
-	if (TLC_UNLIKELY(sample)) tlc_sampled_object(c, (void*)e.object, z.bytes);
 	return (made){(tl_tensor*)e.object, z.numel * tlc_dtype_bytes[dtype]};
 }
 
-/* The same out of the cell that is looked at first, when its last tensor had the same shape. No
- * product is checked for overflow, since it is believed only where a cell has the shape. Warm places
- * that are in the way are make_other's: nothing is called. Budget of rank 2: 27 loads, 17 stores, about 100 instructions. */
-static inline __attribute__((always_inline)) made make_kept(int32_t dtype, int32_t device, int64_t rank,
-                                                            const int64_t* shape)
+/* The same where the magazine has a slot, for up to four dimensions of which none is 0: a negative one, and a product that
+ * overflows, come to more elements than a slot has. Warm places that are in the way are make_other's: nothing is called.
+ * Budget of rank 2: 27 loads, 19 stores, about 110 instructions. */
+static inline __attribute__((always_inline)) made make_small(int32_t dtype, int32_t device, int64_t rank,
+                                                             const int64_t* shape)
 {
+	enum { MOST = 4 };
 	const made none = {NULL, 0};
 	tl_context* c = tlc_tls;
 	tl_entry* top = c->top;
 	if (TLC_UNLIKELY(top >= c->end || device != 0 || (uint32_t)dtype >= TL_DTYPES)) return none;
-	if (TLC_UNLIKELY((uint64_t)rank > TL_TENSOR_CELL_RANK || (rank != 0 && (uintptr_t)shape < TL_LOWEST_ADDRESS)))
-		return none;
-	uint64_t numel = 1, kind = tlc_tensor_kind((uint32_t)dtype, (uint64_t)rank);
-	for (int64_t i = 0; i < rank; i++) numel *= (uint64_t)shape[i];
-	tl_tensor_cell* k = tlc_tensor_cell(c, tlc_tensor_cell_home(numel, (uint32_t)dtype));
-	if (TLC_UNLIKELY(k->numel != numel || k->kind != kind || k->count == 0)) return none;
-	for (int64_t i = 0; i < rank; i++)
-		if (TLC_UNLIKELY(k->shape[i] != shape[i])) return none;
-	if (TLC_UNLIKELY(c->sample_left < k->asked)) return none;
-	c->sample_left -= k->asked;
-	tl_entry e = tlc_tensor_cell_pop(c, k);
-	tl_tensor_header* h = (tl_tensor_header*)e.object;
-	h->data = e.object + TLC_TENSOR_HEADER;
-	h->numel = numel;
-	h->nbytes = k->nbytes;
-	__builtin_memcpy(&h->dtype, &kind, sizeof kind);
-	if (rank != 0) {
-		__builtin_memcpy(h->shape, k->shape, sizeof k->shape);
-		__builtin_memcpy(h->strides, k->strides, sizeof k->strides);
+	if (TLC_UNLIKELY((uint64_t)rank > MOST || (rank != 0 && (uintptr_t)shape < TL_LOWEST_ADDRESS))) return none;
+	uint64_t numel = 1;
+	int64_t dimensions[MOST]; /* another thread may write to the caller's */
+	for (int64_t i = 0; i < rank; i++) {
+		dimensions[i] = ((const volatile int64_t*)shape)[i];
+		if (TLC_UNLIKELY(__builtin_mul_overflow(numel, (uint64_t)dimensions[i], &numel))) return none;
 	}
-	tlc_tensor_wake(tlc_g.records + e.record, 0);
-	tlc_set_entry(top, e.object, tlc_tag(&e));
+	if (TLC_UNLIKELY(numel - 1 >= TLC_MAX_SMALL)) return none;
+	const uint64_t nbytes = numel * tlc_dtype_bytes[dtype], bytes = TLC_TENSOR_HEADER + TLC_ALIGNED64(nbytes);
+	if (TLC_UNLIKELY(nbytes == 0)) return none; /* no such type */
+	const tl_entry* slot = tlc_take_slot(c, bytes);
+	if (TLC_UNLIKELY(slot == NULL)) return none;
+	const uintptr_t object = slot->object;
+	const uint64_t tag = tlc_tag(slot), kind = tlc_tensor_kind((uint32_t)dtype, (uint64_t)rank);
+	tl_tensor_header* h = (tl_tensor_header*)object;
+	h->data = object + TLC_TENSOR_HEADER;
+	h->numel = numel;
+	h->nbytes = nbytes;
+	__builtin_memcpy(&h->dtype, &kind, sizeof kind);
+	int64_t stride = 1;
+	for (int64_t i = rank; i-- > 0;) {
+		h->strides[i] = stride;
+		stride *= h->shape[i] = dimensions[i];
+	}
+	tlc_tensor_begin(c, tag);
+	tlc_set_entry(top, object, tag);
 	c->top = top + 1;
-	TLC_PROBE_ALLOCATE(e.object, k->asked);
-	return (made){(tl_tensor*)h, k->nbytes};
+	TLC_PROBE_ALLOCATE(object, bytes);
+	return (made){(tl_tensor*)h, nbytes};
 }
 
 static inline void* data_of(made m) { return (char*)m.tensor + TLC_TENSOR_HEADER; }
@@ -128,7 +128,7 @@ static inline void* data_of(made m) { return (char*)m.tensor + TLC_TENSOR_HEADER
 static inline __attribute__((always_inline)) made make_any(int32_t dtype, int32_t device, int64_t rank,
                                                            const int64_t* shape)
 {
-	made m = make_kept(dtype, device, rank, shape);
+	made m = make_small(dtype, device, rank, shape);
 	return TLC_LIKELY(m.tensor != NULL) ? m : make_other(dtype, device, rank, shape);
 }
 
@@ -141,7 +141,7 @@ static __attribute__((noinline)) tl_tensor* empty_other(int32_t dtype, int32_t d
 
 tl_tensor* tl_tensor_empty(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape)
 {
-	tl_tensor* t = make_kept(dtype, device, rank, shape).tensor;
+	tl_tensor* t = make_small(dtype, device, rank, shape).tensor;
 	return TLC_LIKELY(t != NULL) ? t : empty_other(dtype, device, rank, shape);
 }
 

@@ -106,7 +106,7 @@ tl_tensor* tlc_borrow(const tl_dl_tensor* given, uint32_t flags, tl_deleter end,
 	h->deleter_context = (uintptr_t)managed;
 	m->top--;
 	m->allocs++;
-	tlc_tensor_revive(c, tlc_tensor_slot(c, e), 0);
+	tlc_tensor_begin(c, tlc_tag(&e));
 	tlc_push(c, e);
 	TLC_PROBE_ALLOCATE(e.object, TLC_TENSOR_HEADER);
 	return (tl_tensor*)h;

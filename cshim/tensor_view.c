@@ -117,7 +117,7 @@ static TLC_INLINE tl_tensor* share(const view* v)
 	if (TLC_UNLIKELY(m->allocs + 1 == 0 || !hold(v))) return NULL; /* a sample is the slow path's */
 	m->top--;
 	m->allocs++;
-	tlc_tensor_revive(c, tlc_tensor_slot(c, e), 0);
+	tlc_tensor_begin(c, tlc_tag(&e));
 	tlc_push(c, e);
 	TLC_PROBE_ALLOCATE(e.object, TLC_TENSOR_HEADER);
 	return (tl_tensor*)e.object;

@@ -133,9 +133,9 @@ struct tl_inl_context {
 	uint64_t word;
 	char gap6[32];
 	uint32_t destroy_first;
-	char gap7[164];
+	char gap7[116];
 	tl_inl_entry* warm;
-	char gap8[56];
+	char gap8[48];
 	uintptr_t heap_base;
 	uint64_t heap_bytes;
 	uint64_t* spans;
@@ -146,7 +146,7 @@ struct tl_inl_context {
 	uint64_t record_limit;
 	char gap9[56];
 	uint64_t waiting;
-	char gap10[2512];
+	char gap10[2536];
 	tl_inl_magazine magazines[75];
 	char gap11[600];
 };

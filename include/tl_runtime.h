@@ -1717,10 +1717,10 @@ TL_API tl_tensor* tl_tensor_new(const float* data, int64_t rank, const int64_t* 
 TL_API tl_tensor* tl_tensor_new_i64(const int64_t* data, int64_t rank, const int64_t* shape);
 
 /*
- * tl_tensor_empty returns a contiguous tensor with undefined contents. The
- * tensor comes from the tensor pool if the pool has one of that size. Rank 0 is
+ * tl_tensor_empty returns a contiguous tensor with undefined contents. Rank 0 is
  * a scalar. On a device other than the CPU the data is a block of its default
- * memory pool.
+ * memory pool, and the tensor comes from the device tensor cache if that has one
+ * of the key.
  *
  * Ownership: the current scope holds the reference; the caller borrows.
  * Threads: any thread.
@@ -1729,7 +1729,7 @@ TL_API tl_tensor* tl_tensor_new_i64(const int64_t* data, int64_t rank, const int
  *     negative or overflowing extents), TL_E_DEVICE (no such device, or its
  *     driver failed), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
  *     stack is full).
- * Cost: fast; about 20 ns from the pool; on other devices one cgo call.
+ * Cost: fast; about 20 ns; on other devices a slow call.
  */
 TL_API tl_tensor* tl_tensor_empty(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape);
 
@@ -1837,8 +1837,8 @@ TL_API tl_tensor* tl_tensor_clone(const tl_tensor* tensor);
 TL_API tl_tensor* tl_tensor_acquire(tl_tensor* tensor);
 
 /*
- * tl_tensor_release drops one reference. At zero the memory goes to the pool,
- * or the deleter is called.
+ * tl_tensor_release drops one reference. At zero the memory returns to the heap,
+ * on a device to its tensor cache, or the deleter is called.
  *
  * Ownership: takes one reference of the caller's.
  * Threads: any thread.
@@ -2280,33 +2280,37 @@ TL_API tl_tensor* tl_tensor_base(const tl_tensor* tensor);
  * Tensor pool
  * -----------
  *
- * Training repeats itself: the next step requests tensors of the same sizes and
- * types as those that one step frees. So the pool keeps released tensors, up to
- * 32 for each key (elements, dtype, device), and the next request for that key
- * takes one as it is. In a steady state no tensor costs a call to the operating
- * system. A thread keeps up to 16 of a key for itself. They count as the pool's,
- * but other threads do not get them as long as the thread uses that key.
+ * A list of dead tensors, up to 32 for each key (elements, dtype, device), which
+ * emitted code keeps across steps under its own control: a tensor that
+ * tl_pool_release was given is what the next tl_pool_acquire of its key returns,
+ * with header and contents as they were. Nothing else puts a tensor of the CPU
+ * into the list or takes one out: tl_tensor_empty and its siblings take memory
+ * from the heap, and tl_tensor_free returns it, about as fast for any shape.
  *
- * tl_tensor_empty and its siblings use the pool by themselves. The functions
- * here are for emitted code that keeps tensors across steps under its own
- * control.
+ * Each other device has a list of its own, its device tensor cache. Tensors of the
+ * device come from there and go there by themselves.
+ *
+ * The lists are emptied when memory is short and by tl_mem_purge. Near a limit they
+ * keep nothing new.
  */
 
 /*
- * tl_pool_acquire takes a tensor of a key out of the pool. Its contents are
- * undefined and its shape is one dimension of that many elements.
+ * tl_pool_acquire takes the tensor of a key out of the pool that came last. Its
+ * contents are undefined and its shape is one dimension of that many elements.
+ * Hits and misses are counted: pool_hits and pool_misses of tl_stats.
  *
  * Ownership: the reference floats; only the caller can release it.
  * Threads: any thread.
  * Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
  * Errors: TL_E_INVALID_ARGUMENT (no such dtype), TL_E_DEVICE (no such device).
- * Cost: fast; about 20 ns.
+ * Cost: slow call; a lock.
  */
 TL_API tl_tensor* tl_pool_acquire(size_t elements, uint8_t dtype, uint8_t device);
 
 /*
- * tl_pool_release gives a tensor that has no other holder to the pool. When the
- * pool is full for its key the tensor is freed.
+ * tl_pool_release gives a tensor that has no other holder to the pool. The tensor
+ * is freed when the pool is full for its key, and near a limit, and if it is a view
+ * or has the memory of somebody else.
  *
  * Ownership: takes the caller's reference.
  * Threads: any thread.
@@ -2315,7 +2319,7 @@ TL_API tl_tensor* tl_pool_acquire(size_t elements, uint8_t dtype, uint8_t device
  *     pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
  *     TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY
  *     (another holder has a reference).
- * Cost: fast; about 20 ns.
+ * Cost: slow call; a lock.
  */
 TL_API tl_status tl_pool_release(tl_tensor* tensor, size_t elements, uint8_t dtype, uint8_t device);
 
@@ -2327,7 +2331,7 @@ TL_API tl_status tl_pool_release(tl_tensor* tensor, size_t elements, uint8_t dty
  * Threads: any thread.
  * Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
  * Errors: none.
- * Cost: fast; about 20 ns.
+ * Cost: slow call; a lock.
  */
 TL_API tl_tensor* tl_pool_acquire_compat(size_t elements);
 
@@ -2342,13 +2346,13 @@ TL_API tl_tensor* tl_pool_acquire_compat(size_t elements);
  *     pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
  *     TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY
  *     (another holder has a reference).
- * Cost: fast; about 20 ns.
+ * Cost: slow call; a lock.
  */
 TL_API tl_status tl_pool_release_compat(tl_tensor* tensor, size_t elements);
 
 /*
- * tl_get_pool_count returns how many tensors the pool keeps, over all keys and
- * devices.
+ * tl_get_pool_count returns how many tensors the pool keeps, over all keys, those
+ * of device tensor caches included.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -2373,8 +2377,7 @@ TL_API int64_t tl_get_refcount_count(void);
 /*
  * tl_get_gpu_total_allocated_bytes returns how many bytes are allocated on all
  * devices except the CPU: the bytes of the blocks that their default memory
- * pools have given to live tensors, to tensors that the pool keeps and to
- * PyTorch.
+ * pools have given to live tensors, to tensors that are kept and to PyTorch.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -2385,7 +2388,7 @@ TL_API int64_t tl_get_refcount_count(void);
 TL_API int64_t tl_get_gpu_total_allocated_bytes(void);
 
 /*
- * tl_get_gpu_free_count returns how many tensors the pool keeps for all devices
+ * tl_get_gpu_free_count returns how many tensors are kept for all devices
  * except the CPU.
  *
  * Ownership: none.
@@ -2397,8 +2400,8 @@ TL_API int64_t tl_get_gpu_total_allocated_bytes(void);
 TL_API int64_t tl_get_gpu_free_count(void);
 
 /*
- * tl_get_gpu_free_bytes returns the bytes of the tensors that the pool keeps
- * for all devices except the CPU.
+ * tl_get_gpu_free_bytes returns the bytes of the tensors that are kept for all
+ * devices except the CPU.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -2445,8 +2448,8 @@ TL_API int64_t tl_get_metal_pool_mb(void);
 TL_API int64_t tl_get_metal_pool_count(void);
 
 /*
- * tl_get_gpu_pool_hit_rate returns the share of requests for tensors that the
- * pool has served, over all devices except the CPU.
+ * tl_get_gpu_pool_hit_rate returns the share of requests for tensors that kept
+ * ones have served, over all devices except the CPU.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -3492,7 +3495,7 @@ typedef struct tl_mem_usage_info {
 
 /*
  * tl_pool_key_stats is filled in by tl_pool_key_stats_get. It tells what the
- * tensor pool keeps under one key.
+ * tensor pool or a device tensor cache keeps under one key.
  */
 typedef struct tl_pool_key_stats {
     size_t struct_size; /* in: sizeof(tl_pool_key_stats); out: bytes filled in */
@@ -3561,26 +3564,24 @@ TL_API tl_status tl_mem_usage(int32_t device, tl_mem_usage_info* out_info);
 TL_API tl_status tl_mem_set_out_of_memory_callback(tl_out_of_memory_callback callback, void* ctx);
 
 /*
- * tl_pool_set_limits bounds the tensor pool: how many tensors it keeps of one
- * key (elements, dtype, device), by default 32, and how many bytes of all keys,
- * by default 256 MiB. If either is 0 the pool keeps nothing. Tensors above a
- * new limit are freed at once, but for those that other threads keep: each of
- * them frees its own at its next slow call. TL_TENSOR_POOL does the same from
- * the environment.
+ * tl_pool_set_limits bounds the tensor pool, the list of tensors that tl_pool_release
+ * was given, and the device tensor cache of each device: how many tensors of one
+ * key (elements, dtype, device) each keeps, by default 32, and how many bytes of
+ * all keys, by default 256 MiB. If either is 0 they keep nothing. Tensors above a
+ * new limit are freed at once. TL_TENSOR_POOL does the same from the environment.
  *
  * Ownership: none.
  * Threads: any thread.
  * Returns: TL_OK, or why the limits stay as they were.
- * Errors: TL_E_INVALID_ARGUMENT (more than 1024 tensors of a key),
- *     TL_E_OUT_OF_MEMORY (no memory for tables of more tensors).
+ * Errors: TL_E_INVALID_ARGUMENT (more than 1024 tensors of a key).
  * Cost: slow call; linear in what is kept.
  */
 TL_API tl_status tl_pool_set_limits(size_t per_key, size_t bytes);
 
 /*
- * tl_pool_key_stats_get tells what the tensor pool keeps under one of its keys:
- * rank 0 is the key with the most bytes, rank 1 the next one, and so on. Beyond
- * the last key all figures are 0. Set struct_size first.
+ * tl_pool_key_stats_get tells what the tensor pool and the device tensor caches
+ * keep under one key: rank 0 is the key with the most bytes, rank 1 the next one,
+ * and so on. Beyond the last key all figures are 0. Set struct_size first.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -4574,16 +4575,13 @@ TL_API void tl_torch_free(void* block, int64_t size, int32_t device, void* strea
 
 /*
  * tl_numpy_malloc returns memory for an array, aligned to 32 bytes, to 64 where
- * bytes is a multiple of 64. Above 64 KiB the block is the data of a tensor of
- * bytes, which the tensor pool keeps afterwards; it has up to 64 KiB more than
- * was requested, or an eighth, so that blocks of similar sizes find each other
- * again. A request for 0 bytes counts as 1.
+ * bytes is a multiple of 64. A request for 0 bytes counts as 1.
  *
  * Ownership: the caller holds the block and gives it back with tl_numpy_free.
  * Threads: any thread, also in a forked child.
  * Returns: the block, NULL on failure.
  * Errors: TL_E_OUT_OF_MEMORY.
- * Cost: fast; about 5 ns up to 64 KiB, 20 ns above from the pool.
+ * Cost: fast; about 5 ns up to 64 KiB.
  */
 TL_API void* tl_numpy_malloc(void* ctx, size_t bytes);
 
@@ -4626,7 +4624,7 @@ TL_API void* tl_numpy_realloc(void* ctx, void* block, size_t bytes);
  *     block, or an address that malloc cannot have returned),
  *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an arena, a
  *     frame).
- * Cost: fast; about 8 ns up to 64 KiB, 20 ns above.
+ * Cost: fast; about 8 ns up to 64 KiB.
  */
 TL_API void tl_numpy_free(void* ctx, void* block, size_t bytes);
 
@@ -4881,7 +4879,7 @@ typedef struct tl_stats {
     uint64_t frees;
     uint64_t foreign_live;         /* registered pointers that are not the runtime's memory */
     uint64_t tensors_live;
-    uint64_t pooled_tensors;       /* kept by the pool; not live */
+    uint64_t pooled_tensors;       /* kept by the tensor pool and device tensor caches; not live */
     uint64_t pooled_bytes;
     uint64_t reserved_bytes;       /* address space */
     uint64_t committed_bytes;      /* the part of it that is usable memory */
@@ -4895,9 +4893,9 @@ typedef struct tl_stats {
     uint64_t vecs_live;            /* Vecs, without their element tables, */
     uint64_t sparse_live;          /* sparse matrices, without the tensors that they are made of */
     uint64_t tensor_bytes;         /* live tensors' part of live_bytes */
-    uint64_t tensor_allocations;   /* tensors ever; with those that the pool kept and gave out again */
-    uint64_t pool_hits;            /* requests that the tensor pool has served */
-    uint64_t pool_misses;          /* requests that it has not served */
+    uint64_t tensor_allocations;   /* tensors ever; with those that were kept and given out again */
+    uint64_t pool_hits;            /* calls of tl_pool_acquire and requests of devices that kept tensors served */
+    uint64_t pool_misses;          /* those that they did not */
     uint64_t foreign_allocations;  /* pointers ever registered: foreign_live, and those released or handed back */
     uint64_t foreign_bytes;        /* bytes of registered memory */
     uint64_t registry_buffers;     /* live shared buffers of the registry */

@@ -45,9 +45,15 @@ static inline bool says(const char* part)
 /* Tensors of a key in the tensor pool. */
 static inline void keep_tensors(int count, int64_t elements)
 {
+	tl_tensor** held = calloc((size_t)count, sizeof *held);
 	CHECK_OK(tl_mem_enter_scope());
-	for (int i = 0; i < count; i++) CHECK(tl_tensor_empty(TL_DTYPE_U8, TL_DEVICE_CPU, 1, &elements) != NULL);
+	for (int i = 0; i < count; i++) {
+		CHECK((held[i] = tl_tensor_empty(TL_DTYPE_U8, TL_DEVICE_CPU, 1, &elements)) != NULL);
+		CHECK_OK(tl_tensor_promote(held[i]));
+	}
 	CHECK_OK(tl_mem_exit_scope());
+	for (int i = 0; i < count; i++) CHECK_OK(tl_pool_release(held[i], (size_t)elements, TL_DTYPE_U8, TL_DEVICE_CPU));
+	free(held);
 }
 
 #endif

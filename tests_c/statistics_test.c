@@ -366,7 +366,15 @@ static void use_pools(void)
 	CHECK_OK(tl_memory_pool_reset(pool));
 	CHECK_OK(tl_memory_pool_trim(pool));
 	CHECK_OK(tl_memory_pool_destroy(pool));
-	for (int i = 0; i < 2; i++) CHECK_OK(tl_tensor_free(tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 2, shape)));
+	CHECK_PTR(tl_pool_acquire(12, TL_DTYPE_F32, 0), NULL);
+	CHECK_OK(tl_mem_enter_scope());
+	tl_tensor* tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 2, shape);
+	CHECK_OK(tl_tensor_promote(tensor));
+	CHECK_OK(tl_mem_exit_scope());
+	for (int i = 0; i < 2; i++) {
+		CHECK_OK(tl_pool_release(tensor, 12, TL_DTYPE_F32, 0));
+		if (i == 0) CHECK_PTR(tl_pool_acquire(12, TL_DTYPE_F32, 0), tensor);
+	}
 }
 
 static int run_case(const char* name)

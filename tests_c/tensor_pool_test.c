@@ -1,4 +1,4 @@
-/* Section Tensor pool: hits and misses, 32 tensors a key, duplicates refused. */
+/* Section Tensor pool: it keeps what it was given, 32 tensors a key, and refuses duplicates. */
 #include "check.h"
 #include "thread.h"
 
@@ -22,18 +22,18 @@ static void a_miss_is_no_failure(void)
 	CHECK_REFUSED(tl_pool_acquire_compat(999), 0, TL_OK);
 }
 
-static void released_tensors_are_kept_and_found(void)
+static void what_was_given_is_kept_and_found(void)
 {
 	tl_tensor *tensor, *again;
 	CHECK_OK(tl_mem_purge());
 	tensor = floating_tensor(TL_DTYPE_F32, 100);
-	CHECK_OK(tl_tensor_release(tensor));
+	CHECK_OK(tl_pool_release(tensor, 100, TL_DTYPE_F32, 0));
 	CHECK_INT(tl_get_pool_count(), 1);
 	CHECK_DEAD(tensor);
 	CHECK_PTR(tl_pool_acquire(100, TL_DTYPE_F64, 0), NULL);
 	CHECK_PTR(tl_pool_acquire(101, TL_DTYPE_F32, 0), NULL);
 	again = tl_pool_acquire(100, TL_DTYPE_F32, 0);
-	CHECK(again != NULL);
+	CHECK_PTR(again, tensor);
 	CHECK_COUNT(again, 1);
 	CHECK_INT(tl_tensor_rank(again), 1);
 	CHECK_INT(tl_tensor_dim(again, 0), 100);
@@ -54,7 +54,7 @@ static void a_kept_tensors_old_entry_is_none(void)
 	tl_tensor *tensor, *again;
 	CHECK_OK(tl_mem_enter_scope());
 	tensor = tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &elements);
-	CHECK_OK(tl_tensor_release(tensor));
+	CHECK_OK(tl_pool_release(tensor, (size_t)elements, TL_DTYPE_F32, 0));
 	again = tl_pool_acquire((size_t)elements, TL_DTYPE_F32, 0);
 	CHECK_PTR(again, tensor);
 	tl_clear_error();
@@ -69,15 +69,44 @@ static void a_kept_tensors_old_entry_is_none(void)
 static void tensors_of_any_shape_share_a_key(void)
 {
 	int64_t shape[2] = {20, 5};
-	tl_tensor *flat = floating_tensor(TL_DTYPE_F32, 100), *square;
-	void* data = tl_tensor_data(flat);
-	CHECK_OK(tl_tensor_release(flat));
+	tl_tensor* square;
 	CHECK_OK(tl_mem_enter_scope());
 	square = tl_tensor_empty(TL_DTYPE_F32, 0, 2, shape);
-	CHECK_PTR(tl_tensor_data(square), data);
-	CHECK_INT(tl_tensor_dim(square, 0), 20);
+	CHECK_OK(tl_tensor_promote(square));
 	CHECK_OK(tl_mem_exit_scope());
+	*(float*)tl_tensor_data(square) = 7;
+	CHECK_OK(tl_pool_release(square, 100, TL_DTYPE_F32, 0));
+	CHECK_PTR(tl_pool_acquire(100, TL_DTYPE_F32, 0), square);
+	CHECK(*(float*)tl_tensor_data(square) == 7 && tl_tensor_rank(square) == 1);
+	CHECK_OK(tl_tensor_release(square));
+}
+
+static void nothing_else_comes_or_goes(void)
+{
+	tl_tensor *other, *kept = floating_tensor(TL_DTYPE_F32, 100);
 	CHECK_OK(tl_mem_purge());
+	CHECK_OK(tl_pool_release(kept, 100, TL_DTYPE_F32, 0));
+	other = floating_tensor(TL_DTYPE_F32, 100);
+	CHECK(other != kept);
+	CHECK_OK(tl_tensor_release(other));
+	CHECK_INT(tl_get_pool_count(), 1);
+	CHECK_OK(tl_tensor_release(tl_pool_acquire(100, TL_DTYPE_F32, 0)));
+	CHECK_INT(tl_get_pool_count(), 0);
+}
+
+static void hits_and_misses_are_counted(void)
+{
+	tl_stats before = {.struct_size = sizeof before}, after = {.struct_size = sizeof after};
+	CHECK_OK(tl_mem_purge());
+	CHECK_OK(tl_stats_get(&before));
+	CHECK_OK(tl_pool_release(floating_tensor(TL_DTYPE_F32, 100), 100, TL_DTYPE_F32, 0));
+	tl_pool_acquire(101, TL_DTYPE_F32, 0);
+	CHECK_OK(tl_tensor_release(tl_pool_acquire(100, TL_DTYPE_F32, 0)));
+	CHECK_OK(tl_stats_get(&after));
+	CHECK_INT(after.pool_hits - before.pool_hits, 1);
+	CHECK_INT(after.pool_misses - before.pool_misses, 1);
+	CHECK_INT(after.tensors_live, before.tensors_live);
+	CHECK_INT(after.tensor_allocations - before.tensor_allocations, 2);
 }
 
 static void thirty_two_for_each_key(void)
@@ -85,7 +114,7 @@ static void thirty_two_for_each_key(void)
 	tl_tensor* tensors[KEPT + 8];
 	CHECK_OK(tl_mem_purge());
 	for (int i = 0; i < KEPT + 8; i++) tensors[i] = floating_tensor(TL_DTYPE_I32, 50);
-	for (int i = 0; i < KEPT + 8; i++) CHECK_OK(tl_tensor_release(tensors[i]));
+	for (int i = 0; i < KEPT + 8; i++) CHECK_OK(tl_pool_release(tensors[i], 50, TL_DTYPE_I32, 0));
 	CHECK_INT(tl_get_pool_count(), KEPT);
 	for (int i = 0; i < KEPT; i++) tensors[i] = tl_pool_acquire(50, TL_DTYPE_I32, 0);
 	CHECK_PTR(tl_pool_acquire(50, TL_DTYPE_I32, 0), NULL);
@@ -93,7 +122,8 @@ static void thirty_two_for_each_key(void)
 		for (int j = 0; j < i; j++) CHECK(tensors[i] != tensors[j]);
 		CHECK_OK(tl_pool_release(tensors[i], 50, TL_DTYPE_I32, 0));
 	}
-	for (int key = 1; key <= 40; key++) CHECK_OK(tl_tensor_release(floating_tensor(TL_DTYPE_U8, key)));
+	for (int key = 1; key <= 40; key++)
+		CHECK_OK(tl_pool_release(floating_tensor(TL_DTYPE_U8, key), (size_t)key, TL_DTYPE_U8, 0));
 	CHECK_INT(tl_get_pool_count(), KEPT + 40);
 	CHECK_OK(tl_mem_purge());
 }
@@ -193,53 +223,12 @@ static void counted_objects(void)
 	CHECK_OK(tl_mem_purge());
 }
 
-/* Whether a thread looks for both keys in the same four of its cells. */
-static bool same_cells(int64_t a, int64_t b)
-{
-	const uint64_t spread = 0x9E3779B97F4A7C15u, dtype = (uint64_t)TL_DTYPE_U8 << 40;
-	return ((dtype + (uint64_t)a) * spread >> 60) == ((dtype + (uint64_t)b) * spread >> 60);
-}
-
-static void make_and_free(int64_t elements, int count)
-{
-	tl_tensor* tensors[KEPT];
-	for (int i = 0; i < count; i++) tensors[i] = tl_tensor_empty(TL_DTYPE_U8, 0, 1, &elements);
-	for (int i = count; i-- > 0;) CHECK_OK(tl_tensor_free(tensors[i]));
-}
-
-static void* keep_two_of_a_key(void* unused)
-{
-	(void)unused;
-	CHECK_OK(tl_pool_set_limits(2, 256 << 20));
-	return NULL;
-}
-
-/* Another thread lowers the limit. A cell that a fifth shape takes from one of four does not bring more tensors into
- * the pool than it may have. */
-static void a_limit_that_fell_holds_where_a_cell_is_given_up(void)
-{
-	enum { SHAPES = 5, ROUNDS = 200 };
-	int64_t elements[SHAPES] = {1000};
-	tl_pool_key_stats key = {.struct_size = sizeof key};
-	CHECK_OK(tl_mem_purge());
-	for (int i = 1; i < SHAPES; i++)
-		for (elements[i] = elements[i - 1] + 1; !same_cells(elements[i], 1000);) elements[i]++;
-	for (int i = 0; i < SHAPES; i++)
-		for (int round = 0; round < 3; round++) make_and_free(elements[i], i < 4 ? 12 : 2);
-	run_thread(keep_two_of_a_key, NULL);
-	for (int round = 0; round < ROUNDS; round++) make_and_free(elements[4], 2);
-	for (size_t i = 0; i < SHAPES; i++) {
-		CHECK_OK(tl_pool_key_stats_get(i, &key));
-		CHECK(key.tensors <= 2);
-	}
-	CHECK_OK(tl_pool_set_limits(KEPT, 256 << 20));
-	CHECK_OK(tl_mem_purge());
-}
-
 int main(void)
 {
 	RUN(a_miss_is_no_failure);
-	RUN(released_tensors_are_kept_and_found);
+	RUN(what_was_given_is_kept_and_found);
+	RUN(nothing_else_comes_or_goes);
+	RUN(hits_and_misses_are_counted);
 	RUN(a_kept_tensors_old_entry_is_none);
 	RUN(tensors_of_any_shape_share_a_key);
 	RUN(thirty_two_for_each_key);
@@ -249,6 +238,5 @@ int main(void)
 	RUN(threads_share_the_pool);
 	RUN(figures_of_devices_that_are_absent);
 	RUN(counted_objects);
-	RUN(a_limit_that_fell_holds_where_a_cell_is_given_up);
 	return check_finish();
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import threading
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import pytest
 import tl_runtime as tl
 from conftest import Run
 from test_devices import fake_cuda  # noqa: F401  (a fixture)
+from tl_runtime._library import lib
 
 MIB = 1 << 20
 
@@ -140,13 +142,19 @@ def test_threads_ask_each_for_themselves() -> None:
 
 def test_the_tensor_pool_has_limits_and_keys() -> None:
     def keep(count: int) -> None:
-        held = [tl.empty((1000,), "float32") for _ in range(count)]
-        held.clear()
+        shape = (ctypes.c_int64 * 1)(1000)
+        held = []
+        with tl.scope():
+            for _ in range(count):
+                held.append(lib.tl_tensor_empty(0, 0, 1, shape))
+                lib.tl_tensor_promote(held[-1])
+        for tensor in held:
+            lib.tl_pool_release(tensor, 1000, 0, 0)
 
     keep(40)
     assert [(key.elements, key.tensors) for key in tl.tensor_pool_keys()] == [(1000, 32)]
     tl.set_tensor_pool_limits(100)
-    keep(60)
+    keep(28)
     assert tl.tensor_pool_keys()[0].tensors == 60
     tl.set_tensor_pool_limits(0)
     assert tl.tensor_pool_keys() == []

@@ -405,7 +405,7 @@ class tl_mem_usage_info(ctypes.Structure):
 
 class tl_pool_key_stats(ctypes.Structure):
     """tl_pool_key_stats is filled in by tl_pool_key_stats_get. It tells what the
-    tensor pool keeps under one key.
+    tensor pool or a device tensor cache keeps under one key.
     """
 
     _fields_ = [
@@ -2256,10 +2256,10 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_int32, ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)),
         ("dtype", "device", "rank", "shape"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_empty returns a contiguous tensor with undefined contents. The
-        tensor comes from the tensor pool if the pool has one of that size. Rank 0 is
+        """tl_tensor_empty returns a contiguous tensor with undefined contents. Rank 0 is
         a scalar. On a device other than the CPU the data is a block of its default
-        memory pool.
+        memory pool, and the tensor comes from the device tensor cache if that has one
+        of the key.
 
         Ownership: the current scope holds the reference; the caller borrows.
         Threads: any thread.
@@ -2268,7 +2268,7 @@ FUNCTIONS: tuple[Function, ...] = (
             negative or overflowing extents), TL_E_DEVICE (no such device, or its
             driver failed), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
             stack is full).
-        Cost: fast; about 20 ns from the pool; on other devices one cgo call.
+        Cost: fast; about 20 ns; on other devices a slow call.
         """,
     ),
     Function(
@@ -2411,8 +2411,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("tensor",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_tensor_release drops one reference. At zero the memory goes to the pool,
-        or the deleter is called.
+        """tl_tensor_release drops one reference. At zero the memory returns to the heap,
+        on a device to its tensor cache, or the deleter is called.
 
         Ownership: takes one reference of the caller's.
         Threads: any thread.
@@ -2957,14 +2957,15 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_size_t, ctypes.c_uint8, ctypes.c_uint8),
         ("elements", "dtype", "device"),
         ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE"),
-        """tl_pool_acquire takes a tensor of a key out of the pool. Its contents are
-        undefined and its shape is one dimension of that many elements.
+        """tl_pool_acquire takes the tensor of a key out of the pool that came last. Its
+        contents are undefined and its shape is one dimension of that many elements.
+        Hits and misses are counted: pool_hits and pool_misses of tl_stats.
 
         Ownership: the reference floats; only the caller can release it.
         Threads: any thread.
         Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
         Errors: TL_E_INVALID_ARGUMENT (no such dtype), TL_E_DEVICE (no such device).
-        Cost: fast; about 20 ns.
+        Cost: slow call; a lock.
         """,
     ),
     Function(
@@ -2974,8 +2975,9 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint8, ctypes.c_uint8),
         ("tensor", "elements", "dtype", "device"),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_BUSY"),
-        """tl_pool_release gives a tensor that has no other holder to the pool. When the
-        pool is full for its key the tensor is freed.
+        """tl_pool_release gives a tensor that has no other holder to the pool. The tensor
+        is freed when the pool is full for its key, and near a limit, and if it is a view
+        or has the memory of somebody else.
 
         Ownership: takes the caller's reference.
         Threads: any thread.
@@ -2984,7 +2986,7 @@ FUNCTIONS: tuple[Function, ...] = (
             pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
             TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY
             (another holder has a reference).
-        Cost: fast; about 20 ns.
+        Cost: slow call; a lock.
         """,
     ),
     Function(
@@ -3001,7 +3003,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
         Errors: none.
-        Cost: fast; about 20 ns.
+        Cost: slow call; a lock.
         """,
     ),
     Function(
@@ -3021,7 +3023,7 @@ FUNCTIONS: tuple[Function, ...] = (
             pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
             TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY
             (another holder has a reference).
-        Cost: fast; about 20 ns.
+        Cost: slow call; a lock.
         """,
     ),
     Function(
@@ -3031,8 +3033,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         (),
-        """tl_get_pool_count returns how many tensors the pool keeps, over all keys and
-        devices.
+        """tl_get_pool_count returns how many tensors the pool keeps, over all keys, those
+        of device tensor caches included.
 
         Ownership: none.
         Threads: any thread.
@@ -3067,8 +3069,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         """tl_get_gpu_total_allocated_bytes returns how many bytes are allocated on all
         devices except the CPU: the bytes of the blocks that their default memory
-        pools have given to live tensors, to tensors that the pool keeps and to
-        PyTorch.
+        pools have given to live tensors, to tensors that are kept and to PyTorch.
 
         Ownership: none.
         Threads: any thread.
@@ -3084,7 +3085,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         (),
-        """tl_get_gpu_free_count returns how many tensors the pool keeps for all devices
+        """tl_get_gpu_free_count returns how many tensors are kept for all devices
         except the CPU.
 
         Ownership: none.
@@ -3101,8 +3102,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         (),
-        """tl_get_gpu_free_bytes returns the bytes of the tensors that the pool keeps
-        for all devices except the CPU.
+        """tl_get_gpu_free_bytes returns the bytes of the tensors that are kept for all
+        devices except the CPU.
 
         Ownership: none.
         Threads: any thread.
@@ -3169,8 +3170,8 @@ FUNCTIONS: tuple[Function, ...] = (
         (),
         (),
         (),
-        """tl_get_gpu_pool_hit_rate returns the share of requests for tensors that the
-        pool has served, over all devices except the CPU.
+        """tl_get_gpu_pool_hit_rate returns the share of requests for tensors that kept
+        ones have served, over all devices except the CPU.
 
         Ownership: none.
         Threads: any thread.
@@ -4118,19 +4119,17 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.c_size_t, ctypes.c_size_t),
         ("per_key", "bytes"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_pool_set_limits bounds the tensor pool: how many tensors it keeps of one
-        key (elements, dtype, device), by default 32, and how many bytes of all keys,
-        by default 256 MiB. If either is 0 the pool keeps nothing. Tensors above a
-        new limit are freed at once, but for those that other threads keep: each of
-        them frees its own at its next slow call. TL_TENSOR_POOL does the same from
-        the environment.
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_pool_set_limits bounds the tensor pool, the list of tensors that tl_pool_release
+        was given, and the device tensor cache of each device: how many tensors of one
+        key (elements, dtype, device) each keeps, by default 32, and how many bytes of
+        all keys, by default 256 MiB. If either is 0 they keep nothing. Tensors above a
+        new limit are freed at once. TL_TENSOR_POOL does the same from the environment.
 
         Ownership: none.
         Threads: any thread.
         Returns: TL_OK, or why the limits stay as they were.
-        Errors: TL_E_INVALID_ARGUMENT (more than 1024 tensors of a key),
-            TL_E_OUT_OF_MEMORY (no memory for tables of more tensors).
+        Errors: TL_E_INVALID_ARGUMENT (more than 1024 tensors of a key).
         Cost: slow call; linear in what is kept.
         """,
     ),
@@ -4141,9 +4140,9 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_size_t, ctypes.POINTER(tl_pool_key_stats)),
         ("rank", "out_stats"),
         ("TL_E_INVALID_ARGUMENT",),
-        """tl_pool_key_stats_get tells what the tensor pool keeps under one of its keys:
-        rank 0 is the key with the most bytes, rank 1 the next one, and so on. Beyond
-        the last key all figures are 0. Set struct_size first.
+        """tl_pool_key_stats_get tells what the tensor pool and the device tensor caches
+        keep under one key: rank 0 is the key with the most bytes, rank 1 the next one,
+        and so on. Beyond the last key all figures are 0. Set struct_size first.
 
         Ownership: none.
         Threads: any thread.
@@ -5133,16 +5132,13 @@ FUNCTIONS: tuple[Function, ...] = (
         ("ctx", "bytes"),
         ("TL_E_OUT_OF_MEMORY",),
         """tl_numpy_malloc returns memory for an array, aligned to 32 bytes, to 64 where
-        bytes is a multiple of 64. Above 64 KiB the block is the data of a tensor of
-        bytes, which the tensor pool keeps afterwards; it has up to 64 KiB more than
-        was requested, or an eighth, so that blocks of similar sizes find each other
-        again. A request for 0 bytes counts as 1.
+        bytes is a multiple of 64. A request for 0 bytes counts as 1.
 
         Ownership: the caller holds the block and gives it back with tl_numpy_free.
         Threads: any thread, also in a forked child.
         Returns: the block, NULL on failure.
         Errors: TL_E_OUT_OF_MEMORY.
-        Cost: fast; about 5 ns up to 64 KiB, 20 ns above from the pool.
+        Cost: fast; about 5 ns up to 64 KiB.
         """,
     ),
     Function(
@@ -5200,7 +5196,7 @@ FUNCTIONS: tuple[Function, ...] = (
             block, or an address that malloc cannot have returned),
             TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an arena, a
             frame).
-        Cost: fast; about 8 ns up to 64 KiB, 20 ns above.
+        Cost: fast; about 8 ns up to 64 KiB.
         """,
     ),
     Function(

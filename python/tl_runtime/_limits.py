@@ -50,7 +50,7 @@ class MemoryUsage:
 
 @dataclass(frozen=True)
 class TensorPoolKey:
-    """What the tensor pool keeps under one key."""
+    """What the tensor pool or a device tensor cache keeps under one key."""
 
     elements: int
     dtype: int
@@ -91,15 +91,15 @@ def memory_usage(which: str | int = "total") -> MemoryUsage:
 
 
 def set_tensor_pool_limits(per_key: int = 32, nbytes: int = 256 << 20) -> None:
-    """Bounds how many tensors the tensor pool keeps under one key, and how many bytes in all; with 0 it keeps
-    none."""
+    """Bounds how many tensors the tensor pool and each device tensor cache keep under one key, and how many bytes in
+    all; with 0 they keep none."""
     if min(per_key, nbytes) < 0:
         raise ValueError("a limit is not negative")
     check(lib.tl_pool_set_limits(per_key, nbytes))
 
 
 def tensor_pool_keys() -> list[TensorPoolKey]:
-    """Returns what the tensor pool keeps, the key with the most bytes first."""
+    """Returns what the tensor pool and the device tensor caches keep, the key with the most bytes first."""
     keys: list[TensorPoolKey] = []
     while True:
         key = _abi.tl_pool_key_stats()

@@ -23,8 +23,9 @@ func Check() error {
 // own stacks, the heap's books, the registry, and all pools. No other goroutine may be in
 // the runtime.
 func CheckBeside(c *object.Context) error {
+	_, tensors := tensor.Check()
 	return errors.Join(c.CheckStacks(), object.Heap().Check(func(uint32) {}), object.Registry().CheckBeside(),
-		tensor.CheckBeside(c), pools())
+		tensors, pools())
 }
 
 // pools checks the memory pools, and that what is charged is what is held.

@@ -247,9 +247,6 @@ const (
 	MaxTags      = 32   // that a thread can have pushed
 )
 
-// What a context has of cells for tensors, see tensor.h.
-const TensorCellsBytes = 24576
-
 // A number below TL_BLOCK_MARKS for the address of a pool's block.
 const BlockMarks = 4096
 
@@ -352,12 +349,8 @@ type Context struct {
 	Skipped                         uint64 // scope entries whose object was gone already
 	Deferred                        uint64 // objects whose last reference this thread has handed to the owner
 	ForeignAdopted, ForeignFreed    uint64
-	TensorsMade, TensorsGone        uint64 // without those that came out of a cell, and that were put into one
-	// Tensors that were put into the thread's cells and taken out of them, and their bytes (tensor.h).
-	KeptPuts, KeptPutBytes uint64
-	KeptHits, KeptHitBytes uint64
-	Alone                  uint32 // atomic; no second context was ever made; cleared by whoever makes it (countIn in alone.go)
-	Busy                   uint32 // atomic; the thread ends something as if nobody else were there
+	Alone                           uint32 // atomic; no second context was ever made; cleared by whoever makes it (countIn in alone.go)
+	Busy                            uint32 // atomic; the thread ends something as if nobody else were there
 	// The units of those objects; and the objects that this thread has taken out of inboxes, and their units. The sums
 	// over all contexts tell what waits: deferred - answered.
 	DeferredUnits           uint64
@@ -373,9 +366,6 @@ type Context struct {
 	//
 	// They are free for every purpose. A thread that enters Go gives them to its magazines.
 	Warm          uintptr
-	RecallSeen    uint32 // globals.recall when this context last gave its tensors back
-	Places        uint16 // in the tensor pool that this context has: sum of cell.room
-	CellTurn      uint16 // hits in the pool that found no cell
 	PurgeSeen     uint64 // globals.purge when this context last gave its magazines back
 	ShortOf       uint32 // the call failed for want of memory and changed nothing
 	ShortAttempts uint32 // how often the program was asked to release something for it
@@ -420,13 +410,14 @@ type Context struct {
 	ErrorKind    uint32 // which text renders error_detail
 	MessageReady uint32
 	Message      [MessageBytes]byte
+	Spare        [3]uint64           // each magazine lies in one cache line
 	Kinds        [Kinds]KindCounters // by record type; the plain ones are the rest
 	Magazines    [Classes]Magazine
 	AllocsBefore [Classes]uint64 // what magazine.allocs lacks
 }
 
 // ContextBytes is sizeof(tl_context).
-const ContextBytes = 6136
+const ContextBytes = 6104
 
 // Where a compiler's own Vec has its parts; runtime/object/shapes.go has what a header has to be like.
 type VecInfo struct {
@@ -489,9 +480,9 @@ type Globals struct {
 	Reap                     uint32  // atomic; a parked context holds work
 	Purge                    uint32  // atomic; asks contexts to give their magazines back at their next slow call
 	Parked                   uint32  // atomic; contexts waiting to be adopted
-	Recall                   uint32  // atomic; asks contexts to give the tensors back that they keep, and to keep none
 	CountedTypes             uint32  // types that contexts count, at TLC_TYPES_OFFSET; the others are Go's
 	Tracking                 uint32  // atomic; whether allocations are recorded; contexts follow at their next slow call
+	VecType                  uint32  // atomic; of addresses that tl_mem_register_vec_ptr does not know; 0: none
 	Classes                  [Classes]ClassInfo
 	BlockMarks               uintptr // how many recorded blocks of pools have each TL_BLOCK_MARK
 	LeakCheck                uint32  // atomic; what happens at exit
@@ -499,9 +490,7 @@ type Globals struct {
 	ShowStats                uint32  // atomic; TL_SHOW_STATS
 	MemLog                   uint32  // atomic; TL_MEM_LOG
 	RecordBlocks             uintptr // record / TL_LINE_RECORDS -> the first record of its block; 0: none yet
-	VecType                  uint32  // atomic; of addresses that tl_mem_register_vec_ptr does not know; 0: none
-	Spare                    uint32
 }
 
 // GlobalsBytes is sizeof(tl_globals).
-const GlobalsBytes = 2608
+const GlobalsBytes = 2600

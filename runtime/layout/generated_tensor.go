@@ -9,15 +9,7 @@ const (
 	Dtypes      = 24
 )
 
-// Cells of a context, in sets; the tensors that one keeps at most; the most dimensions of its shape.
-const (
-	TensorCells    = 64
-	TensorCellSet  = 4
-	TensorCellRoom = 16
-	TensorCellRank = 4
-)
-
-// header.flags. The fast path pools only tensors that have no flag but CONTIGUOUS.
+// header.flags. A tensor that has no flag but CONTIGUOUS ends with its slot.
 const (
 	TensorContiguous = 1
 	TensorInSlot     = 2
@@ -29,7 +21,7 @@ const (
 )
 
 // header.mark of a tensor at p in a slot is p ^ TL_TENSOR_MARK: what tells it, which has no record, from other bytes of
-// the frame. On the heap it is a hint, the number of a cell that kept the tensor.
+// the frame.
 const TensorMark = 0x7E45094C5E9A3D01
 
 // Written by whoever makes the tensor, before anybody else has it.
@@ -51,71 +43,3 @@ type TensorHeader struct {
 
 // TensorHeaderBytes is sizeof(tl_tensor_header).
 const TensorHeaderBytes = 192
-
-// A key of the pool and its stack. Guarded by the lock of its shard.
-type TensorPoolKey struct {
-	Elements   uint64
-	Bytes      uint64 // of the heap that one of its tensors occupies
-	Kind       uint32 // TL_TENSOR_POOL_KIND; 0 = empty cell
-	Count      uint16
-	Referenced uint8   // it had a hit since the last search for something to evict
-	Lent       uint8   // places that threads have
-	Stack      uintptr // of shard.room entries
-}
-
-// TensorPoolKeyBytes is sizeof(tl_tensor_pool_key).
-const TensorPoolKeyBytes = 32
-
-// One shard, two cache lines. All but `lock` and `misses` is written under the lock;
-// `cells`, `mask` and the limits are written once, `cells` last.
-type TensorPoolShard struct {
-	Lock       uint32 // atomic; 1 = held
-	Mask       uint32 // cells - 1
-	Keys       uint32
-	KeyLimit   uint32
-	Limit      uint32 // tensors of a key
-	Room       uint32 // of a stack
-	Refusals   uint32 // new keys to be refused before Go looks again for keys without tensors
-	Spare      uint32
-	Cells      uintptr // atomic; also read without the lock
-	FreshStack uintptr // stacks from here on were never used
-	FreeStack  uintptr // a stack that no key has, 0 = none; the next one in its first entry
-	Bytes      uint64  // of all places that were ever taken
-	Grant      uint64  // what `bytes` may come to: the share, and what was given up
-	Puts       uint64  // tensors ever kept
-	Hits       uint64  // of them, handed out
-	Evicted    uint64  // of them, freed by Go
-	Misses     uint64  // atomic; without the lock
-	Share      uint64  // bytes that it may keep at once
-	HitBytes   uint64  // of all hits
-	LentBytes  uint64  // of the places that threads have
-}
-
-// TensorPoolShardBytes is sizeof(tl_tensor_pool_shard).
-const TensorPoolShardBytes = 128
-
-// What a thread keeps of one key, and the shape that its newest tensor had. A cell of zeros keeps
-// nothing. Nothing here is read from a tensor's header: what is kept fits the slots.
-type TensorCell struct {
-	Numel   uint64
-	Nbytes  uint64
-	Kind    uint64 // what a header says from dtype to flags: dtype 8 | device 8 | rank 16 | flags 32
-	Bytes   uint64 // of the heap that one tensor occupies
-	Asked   uint64 // of header and data: what sampling counts
-	Count   uint64 // kept
-	Room    uint64 // places
-	Class   uint32 // of the slots
-	Used    uint32 // it had a hit since the last search for a cell to give up
-	Shape   [TensorCellRank]int64
-	Strides [TensorCellRank]int64
-	Entries [TensorCellRoom]Entry // the newest last
-}
-
-// TensorCellBytes is sizeof(tl_tensor_cell).
-const TensorCellBytes = 384
-
-// The shards stand behind the globals, in the same mapping.
-const (
-	TensorPoolOffset = 8192
-	TensorPoolShards = 64
-)

@@ -12,12 +12,3 @@ const (
 	SparseCSR = 0
 	SparseCSC = 1
 )
-
-// TensorPoolKind packs what a key has beside its elements.
-func TensorPoolKind(dtype, device uint8) uint32 { return 0x10000 | uint32(device)<<8 | uint32(dtype) }
-
-// TensorPoolHash spreads keys over shards and cells.
-func TensorPoolHash(elements uint64, kind uint32) uint64 {
-	h := (elements ^ uint64(kind)<<40) * 0x9E3779B97F4A7C15
-	return h ^ h>>32
-}

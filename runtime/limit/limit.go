@@ -124,15 +124,9 @@ func (a *account) grown(sum, n uint64) {
 	a.obtained.Add(n)
 	for peak := a.peak.Load(); peak < sum && !a.peak.CompareAndSwap(peak, sum); peak = a.peak.Load() {
 	}
-	if highWatermark := a.highWatermark.Load(); highWatermark != 0 && sum > highWatermark && sum-n <= highWatermark {
-		crossed.Store(true)
-	}
 }
 
 func (a *account) sub(n uint64) { a.used.Add(-n) }
-
-// crossed asks the next Settle to tell the caches that a high watermark was passed.
-var crossed atomic.Bool
 
 // Charge counts n bytes of a device that are about to be obtained; status.Limit when
 // the device's hard limit, or that of all, would be passed: then nothing was counted.
@@ -179,7 +173,6 @@ func (a *account) near() bool {
 func Set(device int32, soft, hard uint64) {
 	a := at(device)
 	a.set(soft, hard)
-	crossed.Store(true)
 	a.quiet.Store(0)
 	for r := newReclaim(device, 0); a.above(min(orNone(soft), orNone(hard))) && r.Step(); {
 	}

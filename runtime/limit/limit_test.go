@@ -18,9 +18,8 @@ func fresh(t testing.TB) {
 	for i := range accounts {
 		accounts[i] = account{}
 	}
-	reclaimers, onHighWatermark, describers = [stages][]Reclaimer{}, nil, nil
+	reclaimers, describers = [stages][]Reclaimer{}, nil
 	wanted.soft, wanted.hard = map[string]uint64{}, map[string]uint64{}
-	crossed.Store(false)
 }
 
 // cache is a stage that holds charged bytes.
@@ -121,8 +120,8 @@ func TestADeviceThatRefusesIsReliefForItselfOnly(t *testing.T) {
 	mine, other := &cache{device: 1}, &cache{device: 2}
 	mine.fill(t, 100)
 	other.fill(t, 100)
-	Register(TensorPool, mine.give)
-	Register(TensorPool, other.give)
+	Register(KeptTensors, mine.give)
+	Register(KeptTensors, other.give)
 	for r := NewReclaim(1, 1000); r.Step(); {
 	}
 	require.Zero(t, mine.bytes)
@@ -135,7 +134,7 @@ func TestADeviceThatRefusesIsReliefForItselfOnly(t *testing.T) {
 
 func TestAStageThatFillsAgainIsLeftInTheEnd(t *testing.T) {
 	fresh(t)
-	Register(TensorPool, func(Need) uint64 { return 1 })
+	Register(KeptTensors, func(Need) uint64 { return 1 })
 	steps := 0
 	for r := NewReclaim(CPU, 10); r.Step(); steps++ {
 	}
@@ -146,7 +145,7 @@ func TestASoftLimitRelievesAndIsQuietForAWhile(t *testing.T) {
 	fresh(t)
 	c := &cache{device: CPU}
 	c.fill(t, 100)
-	Register(TensorPool, c.give)
+	Register(KeptTensors, c.give)
 	Set(CPU, 120, 0)
 	require.EqualValues(t, 100, c.bytes)
 	require.Equal(t, status.OK, Charge(CPU, 50))
@@ -164,22 +163,14 @@ func TestASoftLimitRelievesAndIsQuietForAWhile(t *testing.T) {
 	require.Zero(t, c.bytes)
 }
 
-func TestNearALimitCachesAreTold(t *testing.T) {
+func TestNearALimit(t *testing.T) {
 	fresh(t)
-	told := 0
-	OnHighWatermark(func() { told++ })
 	Set(2, 0, 800)
-	told = 0
 	require.Equal(t, status.OK, Charge(2, 700))
-	Settle(2)
 	require.False(t, Near(2))
-	require.Zero(t, told)
 	require.Equal(t, status.OK, Charge(2, 1))
-	Settle(2)
-	Settle(2)
 	require.True(t, Near(2))
 	require.False(t, Near(3))
-	require.Equal(t, 1, told)
 	Credit(2, 1)
 	require.False(t, Near(2))
 	Set(Total, 1, 0)

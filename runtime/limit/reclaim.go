@@ -7,9 +7,9 @@ type Stage int
 
 // The stages: what costs least to have again comes first.
 const (
-	LIFOCaches Stage = iota // logs of memory pools, magazines
-	TensorPool
-	EmptyChunks // of memory pools, and idle memory of the heap
+	LIFOCaches  Stage = iota // logs of memory pools, magazines
+	KeptTensors              // the tensor pool, and caches of devices
+	EmptyChunks              // of memory pools, and idle memory of the heap
 	stages
 )
 
@@ -31,12 +31,6 @@ var reclaimers [stages][]Reclaimer
 
 // Register adds a reliever to a stage. For init functions.
 func Register(s Stage, r Reclaimer) { reclaimers[s] = append(reclaimers[s], r) }
-
-var onHighWatermark []func()
-
-// OnHighWatermark adds what is to happen when an account comes near its limit. For init
-// functions.
-func OnHighWatermark(f func()) { onHighWatermark = append(onHighWatermark, f) }
 
 // Reclaim is the attempt to make room for one request:
 //
@@ -148,14 +142,8 @@ const quietTime = 100 * time.Millisecond
 
 var started = time.Now()
 
-// Settle does, after a charge, what a lock forbade in it: it tells caches of a high watermark
-// that was passed and relieves memory above a soft limit.
+// Settle does, after a charge, what a lock forbade in it: it relieves memory above a soft limit.
 func Settle(device int32) {
-	if crossed.Load() && crossed.Swap(false) {
-		for _, f := range onHighWatermark {
-			f()
-		}
-	}
 	at(device).soften(device)
 	at(Total).soften(Total)
 }

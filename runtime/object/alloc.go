@@ -43,7 +43,7 @@ func (c *Context) refill(class uint32) status.Status {
 	capacity := uint64(process.slices.magazines[class])
 	grown := min(max(2*uint64(m.Limit-m.Base)/layout.EntryBytes, firstRoom(class)), capacity)
 	m.Limit = m.Base + uintptr(grown*layout.EntryBytes)
-	want := max(min(grown/2, maxBatch), 1)
+	want := max(min(grown/2, maxBatch, uint64(64<<10/process.g.Classes[class].Size)), 2)
 	n, st := process.heap.Refill(class, layout.Slice[layout.Entry](m.Base, want))
 	c.refilled(class, uint64(n))
 	atomic.StoreUintptr(&m.Top, m.Base+uintptr(n)*layout.EntryBytes)
@@ -57,11 +57,6 @@ func (c *Context) refill(class uint32) status.Status {
 // generation. A record whose generation would wrap is never used again.
 func (c *Context) recycle(r *layout.Record, e layout.Entry) {
 	usdt.Free(e.Object)
-	c.takeBack(r, e)
-}
-
-// takeBack is recycle of what was told to be free before: a tensor of the pool.
-func (c *Context) takeBack(r *layout.Record, e layout.Entry) {
 	if Tracing.Load() {
 		TraceHooks.Died(c, e)
 	}

@@ -117,12 +117,11 @@ func (c *Context) Finish() {
 }
 
 // Poll does what other threads ask of this context: releases that wait for the
-// owner, contexts to reap, magazines and tensors to return.
+// owner, contexts to reap, magazines to return.
 func (c *Context) Poll() {
 	c.drain(c)
 	c.Reap()
 	c.HonourPurge()
-	c.HonourRecall()
 	c.HonourTracking()
 }
 
@@ -138,7 +137,7 @@ func (c *Context) noteLeftOpen() {
 
 func (c *Context) hasWork() bool {
 	return atomic.LoadUint64(&c.Word)>>2 != 0 || c.Waiting != 0 || c.Top != c.Entries || c.hasToDestroy() ||
-		c.hasOpenScopes() || c.Places != 0
+		c.hasOpenScopes()
 }
 
 // reset makes an adopted context look new: nothing open, no arena, no error.
@@ -149,8 +148,8 @@ func (c *Context) reset() {
 	c.Tags, c.Sampled, c.Pending = 0, 0, 0
 }
 
-// finish leaves every scope that c has open, takes its dying objects over to me, who
-// drains them, and gives the tensors back that its thread kept. The caller holds c: it is its own, adopted or borrowed.
+// finish leaves every scope that c has open, and takes its dying objects over to me, who
+// drains them. The caller holds c: it is its own, adopted or borrowed.
 func (c *Context) finish(me *Context) {
 	for c.Top > c.Entries {
 		c.Top -= layout.EntryBytes
@@ -171,8 +170,6 @@ func (c *Context) finish(me *Context) {
 	c.trimStacks()
 	c.FrameTop = c.FrameBase
 	c.moveDestruction(me)
-	c.RecallSeen = atomic.LoadUint32(&process.g.Recall)
-	c.giveTensorsBack(me)
 }
 
 // Reap finishes what ended threads left behind; every slow call does it when the

@@ -12,10 +12,10 @@ import (
 
 // TensorHooks are set by package tensor, which stands above this one.
 var TensorHooks struct {
-	// Keep puts a dead tensor into the pool; false when it has to be taken apart.
-	Keep func(me *Context, r *layout.Record, e layout.Entry) bool
-	// GiveBack frees the tensors that c keeps, into magazines of me, and gives up their places.
-	GiveBack func(c, me *Context)
+	// Keep puts a dead tensor of a device to rest; false when it has to be taken apart.
+	Keep func(r *layout.Record, e layout.Entry) bool
+	// IsWhole tells whether a tensor has nothing to end but its slot.
+	IsWhole func(object uintptr) bool
 	// Deleter returns what has to be called when a tensor dies: f(data, context); 0 = nothing.
 	Deleter func(object uintptr) (f, data, context uintptr)
 	// Dismantle releases the storage that a view shares.

@@ -12,7 +12,7 @@ import (
 
 // slices is one reservation cut into equal slices, one a context:
 //
-//	context | cells for tensors | types counted | magazines | flows | marks | scope entries | index links | frame stack | arena
+//	context | types counted | magazines | flows | marks | scope entries | index links | frame stack | arena
 //
 // Everything is lazily backed, so a slice costs what its thread has touched. A
 // pointer into the reservation names its context by its address alone.
@@ -22,7 +22,6 @@ type slices struct {
 	count uint32 // slices that fit; slice 0 is the locked context's
 
 	magazines [layout.Classes]uint32 // capacity by class
-	cells     part                   // layout.TensorCell, where C finds them
 	types     part                   // layout.TypeCount by type, from layout.TypeFirstUser
 	flows     part                   // by class
 	marks     part
@@ -46,8 +45,8 @@ const (
 	dumpedThreads, dumpedBytes = 256, 64 << 20
 )
 
-// magazineCapacity bounds a magazine by bytes; it has some entries of any class.
-func magazineCapacity(size uint32) uint32 { return max(128<<10/size, 4) }
+// magazineCapacity bounds a magazine by bytes; it has some entries of any class, for scopes of a few tensors.
+func magazineCapacity(size uint32) uint32 { return max(128<<10/size, leastRoom) }
 
 func (s *slices) open(g *layout.Globals, arena uint64) status.Status {
 	if arena == 0 {
@@ -84,8 +83,6 @@ func (s *slices) close() {
 // plan lays out a slice for the given arena size and returns its size.
 func (s *slices) plan(g *layout.Globals, arena uint64) uint64 {
 	at := uint64(2 * memory.Round(contextBytes, 64)) // the context and its stub
-	s.cells = part{at, layout.TensorCellsBytes}
-	at += s.cells.bytes
 	s.types = part{at, min(uint64(memory.Round(uintptr(process.types.limit)*layout.TypeCountBytes, 64)), arena/4)}
 	at += s.types.bytes
 	g.CountedTypes = uint32(s.types.bytes / layout.TypeCountBytes)
@@ -174,7 +171,6 @@ func (s *slices) prepare(c *Context, id uint32) {
 	c.IndexPrev = addr + uintptr(s.links.offset)
 	c.FrameBase = addr + uintptr(process.g.FrameOffset)
 	c.SampleLeft = Never
-	c.RecallSeen = atomic.LoadUint32(&process.g.Recall)
 	c.FrameTop, c.FrameEnd = c.FrameBase, c.FrameBase+uintptr(process.g.ArenaCapacity)
 }
 

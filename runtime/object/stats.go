@@ -24,8 +24,6 @@ type Stats struct {
 	ForeignBytes           uint64
 	RegistryBuffers        uint64
 	RegistryBytes          uint64 // of its tables
-	TensorsMade            uint64
-	TensorsGone            uint64
 	Reserved, Committed    uint64
 	Skipped, Deferred      uint64
 	WaitingObjects         uint64 // whose last reference was handed to an owner that did not take it yet
@@ -83,7 +81,6 @@ func (s *Stats) readFrees() {
 	EachContext(func(c *Context) {
 		s.WaitingObjects -= layout.Peek(&c.Answered) // what was deferred is added
 		s.WaitingBytes -= layout.Peek(&c.AnsweredUnits) * layout.NodeUnit
-		s.TensorsGone += layout.Peek(&c.TensorsGone) + layout.Peek(&c.KeptPuts)
 		for class := uint32(1); class < layout.ClassLarge; class++ {
 			s.Classes[class].Frees += c.cameBack(class)
 		}
@@ -184,7 +181,6 @@ func (s *Stats) addContext(c *Context) {
 	s.WaitingObjects += deferred
 	s.WaitingBytes += layout.Peek(&c.DeferredUnits) * layout.NodeUnit
 	s.SlowCalls += layout.Peek(&c.SlowCalls)
-	s.TensorsMade += layout.Peek(&c.TensorsMade) + layout.Peek(&c.KeptHits)
 	s.ForeignMade += layout.Peek(&c.ForeignAdopted)
 	holes := layout.Peek(&c.Holes) // before the entries: more may come meanwhile
 	entries := uint64(layout.PeekAddress(&c.Top)-c.Entries) / layout.EntryBytes

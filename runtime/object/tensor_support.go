@@ -89,7 +89,6 @@ func (c *Context) Revive(e layout.Entry, floating bool) {
 	if floating {
 		sh = unbiasedFloating
 	}
-	c.TensorsMade++
 	atomic.StoreUint32(&process.heap.Record(e.Record).Sh, sh)
 }
 
@@ -99,14 +98,6 @@ func (c *Context) Recycle(e layout.Entry) {
 	atomic.StoreUint32(&r.Loc, 0)
 	atomic.StoreUint32(&r.Sh, 0)
 	c.recycle(r, e)
-}
-
-// Evict is Recycle of a tensor of the pool, whose memory was told to be free when it came there.
-func (c *Context) Evict(e layout.Entry) {
-	r := process.heap.Record(e.Record)
-	atomic.StoreUint32(&r.Loc, 0)
-	atomic.StoreUint32(&r.Sh, 0)
-	c.takeBack(r, e)
 }
 
 // TakeOut takes the newest entry that a scope of this function has for e out of
@@ -127,9 +118,9 @@ func (c *Context) TakeOut(e layout.Entry) bool {
 	}
 }
 
-// ReleaseOnly drops the only reference of a live tensor; TL_E_BUSY when there are
+// ReleaseOnly drops the only reference of a live tensor, which keep may put to rest; TL_E_BUSY when there are
 // more.
-func (c *Context) ReleaseOnly(e layout.Entry) status.Status {
+func (c *Context) ReleaseOnly(e layout.Entry, keep func(*layout.Record, layout.Entry) bool) status.Status {
 	r := process.heap.Record(e.Record)
 	s, dropped := updateSh(r, func(s layout.Sh) (layout.Sh, bool) {
 		if !s.Has(layout.ShAlive) || s.Count != 1 || s.Has(layout.ShImmortal) {
@@ -140,7 +131,7 @@ func (c *Context) ReleaseOnly(e layout.Entry) status.Status {
 	})
 	switch {
 	case dropped:
-		c.kill(r, e)
+		c.killUnless(keep, r, e)
 		return status.OK
 	case s.Has(layout.ShAlive) && (s.Count > 0 || s.Has(layout.ShImmortal)):
 		return c.Fail(status.Busy, TextPoolShared, e.Object, uint64(references(r)))
@@ -221,41 +212,6 @@ func (c *Context) FailOurs(p uintptr) status.Status {
 
 // Guards reports whether objects have red zones.
 func (c *Context) Guards() bool { return process.debug != nil }
-
-// Cells returns what c keeps of tensors.
-func (c *Context) Cells() []layout.TensorCell {
-	return layout.Slice[layout.TensorCell](c.address()+uintptr(process.slices.cells.offset), layout.TensorCells)
-}
-
-// Caller returns the context of the thread that is in the present call; nil: it has none, or the
-// program is a Go program. The library sets it.
-var Caller = func() *Context { return nil }
-
-// Recall asks all contexts but one for the tensors that they keep. Until a context has answered, with
-// its next slow call, it keeps no more of them. me may be nil.
-func Recall(me *Context) {
-	asked := atomic.AddUint32(&process.g.Recall, 1)
-	if me != nil {
-		me.RecallSeen = asked
-	}
-}
-
-// IsRecalled tells whether c was asked for its tensors and has not answered.
-func (c *Context) IsRecalled() bool { return atomic.LoadUint32(&process.g.Recall) != c.RecallSeen }
-
-// HonourRecall answers.
-func (c *Context) HonourRecall() {
-	if c.IsRecalled() {
-		c.RecallSeen = atomic.LoadUint32(&process.g.Recall)
-		c.giveTensorsBack(c)
-	}
-}
-
-func (c *Context) giveTensorsBack(me *Context) {
-	if c.Places != 0 {
-		TensorHooks.GiveBack(c, me)
-	}
-}
 
 // Null records that a NULL result is right.
 func (c *Context) Null() uintptr { return c.null() }

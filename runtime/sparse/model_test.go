@@ -37,7 +37,7 @@ func newContext(t require.TestingT, cleanup func(func())) *object.Context {
 		c.Finish()
 		all := object.ReadStats()
 		require.Zero(t, all.LiveObjects)
-		require.Equal(t, all.TensorsMade, all.TensorsGone)
+		require.Zero(t, all.Kinds[layout.TypeTensor].Live())
 	})
 	return c
 }

@@ -95,7 +95,7 @@ func (b block) giveBack() error {
 	case b.own:
 		return b.end()
 	}
-	h := deviceCacheOf(b.device).handle()
+	h := cacheOf(b.device).handle()
 	if len(b.streams) > 0 {
 		if mempool.DeallocateAsync(h, b.address, b.streams...) == nil {
 			return nil

@@ -6,8 +6,8 @@ import (
 )
 
 func init() {
-	object.TensorHooks.Keep = keepAnywhere
-	object.TensorHooks.GiveBack = giveBack
+	object.TensorHooks.Keep = keepDead
+	object.TensorHooks.IsWhole = isWhole
 	object.TensorHooks.Deleter = deleterOf
 	object.TensorHooks.Dismantle = dismantle
 	object.TensorHooks.DeviceBytes = func(p uintptr) uint64 {
@@ -27,6 +27,13 @@ func init() {
 	}
 }
 
+// isWhole is tlc_tensor_is_whole; a tensor that has a block is not whole, whatever its header says.
+func isWhole(p uintptr) bool {
+	h := header(p)
+	_, found := blocks.find(p)
+	return h.Flags == layout.TensorContiguous && h.Device == CPU && !found
+}
+
 // deleterOf returns what ends the memory that a dying tensor was lent: f(data,
 // context), 0 = nothing.
 func deleterOf(p uintptr) (f, data, context uintptr) {
@@ -39,7 +46,6 @@ func deleterOf(p uintptr) (f, data, context uintptr) {
 
 // dismantle ends what a dying tensor refers to.
 func dismantle(c *object.Context, p uintptr) {
-	c.TensorsGone++
 	if h := header(p); h.Flags&layout.TensorView != 0 {
 		c.DropReference(h.Base)
 	}
@@ -48,10 +54,8 @@ func dismantle(c *object.Context, p uintptr) {
 	}
 }
 
-// keepAnywhere is object.TensorHooks.Keep.
-func keepAnywhere(me *object.Context, r *layout.Record, e layout.Entry) bool {
-	if b, found := blocks.find(e.Object); found {
-		return keepOn(me, r, e, b)
-	}
-	return keep(me, r, e)
+// keepDead is object.TensorHooks.Keep: what dies on a device is kept, what dies on the CPU ends in the heap.
+func keepDead(r *layout.Record, e layout.Entry) bool {
+	b, found := blocks.find(e.Object)
+	return found && keepOn(r, e, b)
 }

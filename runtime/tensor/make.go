@@ -4,24 +4,17 @@ import (
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
-	"tlruntime/runtime/usdt"
 )
 
-// obtain returns a live contiguous tensor of the spec: from the pool, else from
-// the heap. Entry.Object 0: no memory, the error is recorded.
+// obtain returns a live contiguous tensor of the spec. Entry.Object 0: no memory, the error is recorded.
 func obtain(c *object.Context, s *spec, floating bool) (e layout.Entry, zero bool) {
 	if s.device != CPU {
 		return obtainOn(c, s, floating), false
 	}
-	e = pool.take(c, s.numel, layout.TensorPoolKind(uint8(s.dtype), CPU))
-	if e.Object != 0 {
-		usdt.Allocate(e.Object, uintptr(s.total()))
-		c.SpendObject(e, s.total())
-	} else if e, zero = c.TakeTensor(uintptr(s.total())); e.Object == 0 {
+	if e, zero = c.TakeTensor(uintptr(s.total())); e.Object == 0 {
 		return e, false
-	} else {
-		c.GuardTensor(e, layout.TensorHeaderBytes+s.nbytes)
 	}
+	c.GuardTensor(e, layout.TensorHeaderBytes+s.nbytes)
 	s.describe(e.Object, layout.TensorContiguous)
 	c.Revive(e, floating)
 	return e, zero

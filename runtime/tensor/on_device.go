@@ -12,14 +12,12 @@ import (
 
 const onDevice = layout.TensorContiguous | layout.TensorOnDevice
 
-func (s *spec) cacheKey() key { return key{s.numel, uint32(s.dtype)} }
-
 // obtainOn is obtain for devices. Object 0: no memory, the error is recorded.
 func obtainOn(c *object.Context, s *spec, floating bool) layout.Entry {
 	if d := sharer(s.device); d != nil {
 		return s.reviveOn(c, newOwn(c, s, d), floating)
 	}
-	e := deviceCacheOf(s.device).take(s.cacheKey()).Entry
+	e := cacheOf(s.device).take(s.key()).Entry
 	if e.Object == 0 {
 		e = newOn(c, s)
 	}
@@ -54,7 +52,7 @@ func newOn(c *object.Context, s *spec) layout.Entry {
 			noBlock(c, err)
 			return layout.Entry{}
 		}
-		b.room = mempool.Lends(deviceCacheOf(b.device).handle(), b.address)
+		b.room = mempool.Lends(cacheOf(b.device).handle(), b.address)
 	}
 	return headFor(c, b)
 }
@@ -106,19 +104,6 @@ func zerosOn(c *object.Context, s *spec) uintptr {
 	}
 	c.Push(e)
 	return e.Object
-}
-
-// acquireOn is PoolAcquire for devices.
-func acquireOn(c *object.Context, s *spec, number int32) uintptr {
-	var st status.Status
-	if s.device, st = place(c, number); st != status.OK {
-		return 0
-	}
-	e := deviceCacheOf(s.device).take(s.cacheKey()).Entry
-	if e.Object == 0 {
-		return c.Null()
-	}
-	return s.reviveOn(c, e, true).Object
 }
 
 // To returns a contiguous copy of a tensor on a device, registered in the current scope.

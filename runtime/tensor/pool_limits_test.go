@@ -21,22 +21,9 @@ func unlimited(t *testing.T, c *object.Context) {
 	t.Cleanup(func() {
 		limit.Set(limit.CPU, 0, 0)
 		limit.Set(limit.Total, 0, 0)
-		pool.setLimits(defaultLimit, byteLimit)
+		ConfigurePool(defaultLimit, byteLimit)
 		Purge(c)
 	})
-}
-
-// keepTensors puts tensors of a key into the pool.
-func keepTensors(t *testing.T, c *object.Context, count int, elements int64) {
-	t.Helper()
-	held := make([]uintptr, count)
-	for i := range held {
-		held[i] = floating(t, c, F32, elements)
-	}
-	for _, p := range held {
-		require.Equal(t, status.OK, Release(c, p))
-	}
-	c.Drain()
 }
 
 // large is a tensor of eight spans.
@@ -53,40 +40,56 @@ func TestPressureTakesColdTensorsFirstAndNoMoreThanNeeded(t *testing.T) {
 	unlimited(t, c)
 	keepTensors(t, c, 4, large)
 	keepTensors(t, c, 4, large+100)
-	require.Equal(t, status.OK, Release(c, floating(t, c, F32, large))) // a hit
-	c.Drain()
+	p := PoolAcquire(c, large, uint8(F32), CPU)
+	require.Equal(t, status.OK, PoolRelease(c, p, large, uint8(F32), CPU)) // a hit
 	before := limit.Used(limit.CPU)
 	limit.Set(limit.CPU, 0, before)
-	p := floating(t, c, F32, large+999)
+	p = floating(t, c, F32, large+999)
 	require.EqualValues(t, 7, PoolCount(c), "one of the eight had to go")
 	require.EqualValues(t, 4, ReadPoolKey(0).Tensors)
-	q := floating(t, c, F32, large+100)
+	require.EqualValues(t, 3, ReadPoolKey(1).Tensors)
+	q := PoolAcquire(c, large+100, uint8(F32), CPU)
 	require.EqualValues(t, 6, PoolCount(c), "a hit costs nothing")
 	checkPool(t)
 	requireSum(t, 0)
 	require.Equal(t, before, limit.Used(limit.CPU))
-	require.Equal(t, status.OK, Free(c, p))
-	require.Equal(t, status.OK, Free(c, q))
+	require.Equal(t, status.OK, Release(c, p))
+	require.Equal(t, status.OK, Release(c, q))
+	c.Drain()
 }
 
 func TestNearALimitNothingNewIsKept(t *testing.T) {
 	c := newContext(t)
 	unlimited(t, c)
-	p, q := floating(t, c, F32, large), floating(t, c, F32, 100)
+	p := floating(t, c, F32, large)
 	limit.Set(limit.CPU, 1, 0) // far below: setting it frees what other tests have left
-	require.Equal(t, status.OK, Release(c, p))
-	require.Equal(t, status.OK, Release(c, q))
+	require.Equal(t, status.OK, PoolRelease(c, p, large, uint8(F32), CPU))
 	c.Drain()
 	require.Zero(t, PoolCount(c))
 	checkPool(t)
 	limit.Set(limit.CPU, 0, 0)
 	keepTensors(t, c, 1, large)
 	require.EqualValues(t, 1, PoolCount(c))
+	p = floating(t, c, F32, large)
 	limit.Set(limit.CPU, 0, limit.Used(limit.CPU))
-	require.Equal(t, status.OK, Release(c, floating(t, c, F32, large)))
+	require.Equal(t, status.OK, PoolRelease(c, p, large, uint8(F32), CPU))
 	c.Drain()
 	require.LessOrEqual(t, PoolCount(c), int64(1), "above 7/8 of the hard limit, too")
 	checkPool(t)
+}
+
+func TestOldShapesGiveWay(t *testing.T) {
+	c := newContext(t)
+	unlimited(t, c)
+	require.Equal(t, status.OK, SetPoolLimits(c, defaultLimit, 1<<20))
+	for n := range int64(2000) {
+		keepTensors(t, c, 1, 4000+n)
+	}
+	checkPool(t)
+	require.LessOrEqual(t, ReadPool().Bytes, uint64(1<<20))
+	keepTensors(t, c, 1, 100)
+	require.Equal(t, status.OK, Release(c, PoolAcquire(c, 100, uint8(F32), CPU)))
+	c.Drain()
 }
 
 func TestAFailureNamesTheLargestKeys(t *testing.T) {
@@ -148,11 +151,11 @@ func TestLimitsChangeUnderLoad(t *testing.T) {
 		})
 	}
 	for n := range uint64(200) {
-		pool.setLimits(uint32(n*37%150), n%5*(64<<10))
+		ConfigurePool(n*37%150, n%5*(64<<10))
 		limit.Set(limit.CPU, limit.Used(limit.CPU)*(n%3), 0)
 	}
 	work.Wait()
-	pool.setLimits(defaultLimit, byteLimit)
+	ConfigurePool(defaultLimit, byteLimit)
 	checkPool(t)
 	requireSum(t, 0)
 	close(passed)

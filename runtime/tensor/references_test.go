@@ -51,7 +51,7 @@ func TestFreeTakesTheScopesEntryWithIt(t *testing.T) {
 		require.Equal(t, status.OK, Free(c, p))
 		require.EqualValues(t, -1, c.Refcount(p))
 		again := empty(t, c, F32, 5)
-		require.Equal(t, p, again, "from the pool")
+		require.Equal(t, p, again, "out of the magazine")
 		require.Equal(t, status.OK, Acquire(c, again))
 		require.Equal(t, status.OK, Free(c, again))
 		require.EqualValues(t, 1, c.Refcount(again))
@@ -68,7 +68,7 @@ func TestStaleEntriesSkipTheNextLife(t *testing.T) {
 	var p uintptr
 	inScope(t, c, func() {
 		p = empty(t, c, F32, 5)
-		require.Equal(t, status.OK, Release(c, p))
+		require.Equal(t, status.OK, PoolRelease(c, p, 5, uint8(F32), CPU))
 		require.Equal(t, p, PoolAcquire(c, 5, uint8(F32), CPU))
 	})
 	require.Equal(t, skipped+1, c.Skipped)
@@ -80,7 +80,7 @@ func TestFreePassesOverStaleEntries(t *testing.T) {
 	c := newContext(t)
 	inScope(t, c, func() {
 		p := empty(t, c, F32, 5)
-		require.Equal(t, status.OK, Release(c, p))
+		require.Equal(t, status.OK, PoolRelease(c, p, 5, uint8(F32), CPU))
 		require.Equal(t, p, PoolAcquire(c, 5, uint8(F32), CPU))
 		require.Equal(t, status.OK, Acquire(c, p))
 		require.Equal(t, status.OK, Free(c, p))

@@ -1,16 +1,13 @@
 package tensor
 
 import (
-	"sync/atomic"
-
-	"tlruntime/runtime/layout"
 	"tlruntime/runtime/limit"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/output"
 	"tlruntime/runtime/status"
 )
 
-// PoolStats are the figures of the pool. What it keeps is allocated from the heap
+// PoolStats are the figures of all caches. What they keep is allocated from the heap
 // but not live, and each hit makes a kept tensor live without a new allocation:
 //
 //	live heap objects = objects out of the heap - Tensors
@@ -25,33 +22,24 @@ type PoolStats struct {
 	HitBytes     uint64 // of the heap, of all hits
 }
 
-// ReadPool sums up the shards, what threads keep, and the device tensor caches; exact at
-// quiescence. Threads come last: what goes from one to the pool meanwhile is counted once at most.
+// ReadPool sums up the caches; exact at quiescence.
 func ReadPool() (sum PoolStats) {
-	d := ReadDevices()
-	sum = PoolStats{Tensors: d.Kept, Puts: d.Puts, Evicted: d.Evicted, Bytes: d.HeaderBytes, Hits: d.Hits,
-		Misses: d.Misses, HitBytes: d.HitHeaders}
-	for i := range uint64(layout.TensorPoolShards) {
-		s := shardAt(i)
-		s.lock()
-		sum.Tensors += s.count()
-		sum.Puts += s.Puts
-		sum.Evicted += s.Evicted
-		sum.Bytes += s.kept()
-		sum.HitBytes += s.HitBytes
-		sum.Hits += s.Hits
-		sum.Misses += atomic.LoadUint64(&s.Misses)
-		s.unlock()
-	}
-	sum.addKept()
+	eachCache(limit.Need{Device: limit.Total}, func(_ int, s *cache) {
+		s.mu.Lock()
+		sum.Tensors += s.kept()
+		sum.Puts += s.puts
+		sum.Evicted += s.evicted
+		sum.Bytes += s.heap
+		sum.HitBytes += s.hitHeap
+		sum.Hits += s.hits
+		sum.Misses += s.misses
+		s.mu.Unlock()
+	})
 	return sum
 }
 
-// PoolCount returns how many tensors the pool keeps.
+// PoolCount returns how many tensors are kept.
 func PoolCount(*object.Context) int64 { return int64(ReadPool().Tensors) }
-
-// PoolBytes returns how many bytes of the heap they occupy.
-func PoolBytes(*object.Context) int64 { return int64(ReadPool().Bytes) }
 
 // LiveCount returns how many objects are counted: tensors, other heap objects and
 // foreign pointers.
@@ -61,42 +49,30 @@ func LiveCount(*object.Context) int64 {
 	return int64(all.LiveObjects-min(all.LiveObjects, pooled)) + int64(all.ForeignLive)
 }
 
-// DumpPool writes one line to standard error for each key, and one for the sum.
+// DumpPool writes one line to standard error for each key, one for each device in use, and one for the sum.
 func DumpPool(*object.Context) status.Status {
-	for _, k := range keptKeys(limit.Need{Device: limit.CPU}) {
-		output.Tell("pool: %d elements, dtype %d, device %d: %d tensors, %d bytes",
-			k.Elements, k.Kind&0xFF, k.Kind>>8&0xFF, k.Count, uint64(k.Count)*k.Bytes)
+	for _, k := range keptKeys(limit.Total) {
+		output.Tell("pool: %d elements, dtype %d, device %d: %d tensors, %d bytes", k.Elements, k.Dtype, k.Device,
+			k.Tensors, k.Bytes)
 	}
-	dumpDeviceCaches()
+	dumpDevices()
 	s := ReadPool()
 	output.Tell("pool: %d tensors, %d bytes; %d hits, %d misses",
 		s.Tensors, s.Bytes, s.Hits, s.Misses)
 	return status.OK
 }
 
-// keyCount returns the number of keys of a shard that is not locked.
-func (s *shard) keyCount() uint32 {
-	s.lock()
-	defer s.unlock()
-	return s.Keys
-}
-
-// Kept tells how many slots of the heap, all of the same size, hold kept tensors.
-type Kept struct{ SlotBytes, Slots uint64 }
-
-// KeptSlots returns the slots of what the pool keeps, and of the headers of what device tensor caches
-// keep. A size may occur more than once.
-func KeptSlots() (all []Kept) {
-	for _, k := range keptKeys(limit.Need{Device: limit.CPU}) {
-		all = append(all, Kept{k.Bytes, uint64(k.Count)})
-	}
-	for i := range deviceCaches {
-		s := &deviceCaches[i]
+// KeptSlots tells how many slots of the heap of each size hold kept tensors.
+func KeptSlots() map[uint64]uint64 {
+	all := map[uint64]uint64{}
+	eachCache(limit.Need{Device: limit.Total}, func(_ int, s *cache) {
 		s.mu.Lock()
-		if kept := s.kept(); kept != 0 {
-			all = append(all, Kept{s.header, kept})
+		defer s.mu.Unlock()
+		for _, of := range s.ring {
+			for _, e := range of.entries {
+				all[e.heap]++
+			}
 		}
-		s.mu.Unlock()
-	}
+	})
 	return all
 }

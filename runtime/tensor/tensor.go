@@ -1,8 +1,7 @@
 // Package tensor makes tensors: objects of package object that begin with a
-// header (element type, shape, strides) and whose memory a pool keeps for the
-// next request of the same size. Each exported function is the complete
-// slow-path operation of the C function of the same name; cshim/tensor.c and
-// cshim/tensor_pool.c answer the common cases on the same memory.
+// header (element type, shape, strides). Each exported function is the complete
+// slow-path operation of the C function of the same name; cshim/tensor*.c answer
+// the common cases on the same memory.
 //
 // A tensor is 192 bytes of header and its data, both aligned to 64 bytes, in one
 // heap object. Two kinds have no data of their own: one over the caller's memory

@@ -123,8 +123,8 @@ static bool cloned(size_t bytes, block* out)
 static bool pooled(size_t bytes, block* out)
 {
 	block first;
-	CHECK(empty(bytes, &first));
-	out_of_scope(first, bytes);
+	CHECK(empty(bytes, &first) && tl_mem_unregister(first.owner) == TL_OK);
+	CHECK_OK(tl_pool_release(first.owner, bytes, TL_DTYPE_U8, 0));
 	tl_tensor* tensor = tl_pool_acquire(bytes, TL_DTYPE_U8, 0);
 	if (tensor == NULL) return empty(bytes, out) && tl_mem_unregister(out->owner) == TL_OK;
 	return got(out, tensor, tl_tensor_data(tensor));
@@ -135,8 +135,8 @@ static void to_pool(block of, size_t bytes) { CHECK_OK(tl_pool_release(of.owner,
 static bool pooled_floats(size_t bytes, block* out)
 {
 	block first;
-	CHECK(new_tensor(bytes, &first));
-	out_of_scope(first, bytes);
+	CHECK(new_tensor(bytes, &first) && tl_mem_unregister(first.owner) == TL_OK);
+	CHECK_OK(tl_pool_release_compat(first.owner, bytes / 4));
 	tl_tensor* tensor = tl_pool_acquire_compat(bytes / 4);
 	if (tensor == NULL) return new_tensor(bytes, out) && tl_mem_unregister(out->owner) == TL_OK;
 	return got(out, tensor, tl_tensor_data(tensor));

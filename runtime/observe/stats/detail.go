@@ -38,13 +38,13 @@ func classes(all *object.Stats) []figures.Class {
 
 // keptSlots counts what the tensor pool keeps by size class.
 func keptSlots() (slots, bytes [layout.Classes]uint64) {
-	for _, k := range tensor.KeptSlots() {
+	for size, n := range tensor.KeptSlots() {
 		class := uint32(layout.ClassLarge)
-		if small := layout.ClassOf(uintptr(k.SlotBytes)); small != 0 {
+		if small := layout.ClassOf(uintptr(size)); small != 0 {
 			class = small
 		}
-		slots[class] += k.Slots
-		bytes[class] += k.Slots * k.SlotBytes
+		slots[class] += n
+		bytes[class] += n * size
 	}
 	return slots, bytes
 }
