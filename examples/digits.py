@@ -206,11 +206,9 @@ def main(path, folder=None):
     del network
     end = tl.stats()
     live = end["tensors_live"] - begin["tensors_live"]
-    misses = end["tensors_live"] + end["pooled_tensors"]
     print(f"\naccuracy: {100 * accuracy:.1f} %\n\nTL Runtime")
     print(f"  {'tensors created':42}{memory.created:12}")
     print(f"  {'tensors released':42}{memory.created - live:12}")
-    print(f"  {'pool hit rate':42}{100 * (1 - misses / memory.created):10.2f} %")
     print(f"  {'peak memory of this process':42}{peak_bytes() / 2**20:8.1f} MiB")
     print(f"  {'calls to the operating system, last epoch':42}{history[-1] - history[-2]:12}")
     print(f"  {'objects leaked':42}{live:12}")

@@ -37,19 +37,12 @@ static void show_epoch(int epoch, epoch_result r)
 	if (epoch == TRAIN_EPOCHS - 1) before_last_epoch = stats_now();
 }
 
-/* The pool's tensors are given back first: they are not live, but they are allocated. */
+/* Idle memory is given back first. */
 static uint64_t leaked(const tl_stats* begin)
 {
 	tl_mem_purge();
 	tl_stats end = stats_now();
 	return (end.live_objects - begin->live_objects) + (end.foreign_live - begin->foreign_live);
-}
-
-/* While the pool is never full it drops no tensor, so what it keeps and what is live is what it once had to make. */
-static double hit_rate(const tl_stats* end)
-{
-	uint64_t misses = end->tensors_live + end->pooled_tensors;
-	return 1.0 - (double)misses / (double)memory_tensors_created;
 }
 
 static void line(const char* what, const char* format, uint64_t value)
@@ -70,7 +63,6 @@ static uint64_t show_memory(const tl_stats* begin, const tl_stats* end)
 	line("tensors created", "%12" PRIu64, memory_tensors_created);
 	line("tensors released", "%12" PRIu64, memory_tensors_created - live);
 	line("tensors in frame slots (no allocation)", "%12" PRIu64, memory_slots_used);
-	printf("  %-42s%10.2f %%\n", "pool hit rate", 100 * hit_rate(end));
 	printf("  %-42s%8.2f MiB\n", "peak memory of this process", (double)resident_peak() / (1 << 20));
 	line("calls to the operating system, last epoch", "%12" PRIu64, system_calls);
 	line("calls through the slow path, last epoch", "%12" PRIu64, slow_calls);

@@ -27,7 +27,7 @@ define ptr @cubes(ptr %t) {
   %s = call ptr @tl_tensor_in_slot(i64 0, i32 0, i64 1, ptr @shape) ; nothing is allocated or counted
   %squares = call ptr @tl_tensor_data(ptr %s)
   call void @multiply(ptr %squares, ptr %in, ptr %in)
-  %r = call ptr @tl_tensor_empty(i32 0, i32 0, i64 1, ptr @shape) ; f32, on the CPU, from the tensor pool
+  %r = call ptr @tl_tensor_empty(i32 0, i32 0, i64 1, ptr @shape) ; f32, on the CPU
   %out = call ptr @tl_tensor_data(ptr %r)
   call void @multiply(ptr %out, ptr %squares, ptr %in)
   %result = call ptr @tl_tensor_prepare_return(ptr %r) ; unregisters it; a tensor in a slot would be copied

@@ -16,4 +16,4 @@ for _ in range(3):
     torch.mm(batch, weights, out=activations)
     loss = activations.mean().item()
 print(f"the loss is {loss:.1f}")
-print(f"{tl.stats()['tensors_live']} tensors are live, {tl.stats()['pool_hits']} came from the pool")
+print(f"{tl.stats()['tensors_live']} tensors are live")
