@@ -325,11 +325,13 @@ static inline bool tlc_is_sound_vec(const tlc_vec* v)
 	return TLC_LIKELY(v->data.object != 0) ? tlc_has_table(v) : (v->len | v->cap) == 0;
 }
 
-/* Drops a reference to an object of this thread's that has others, none of them floating; false: it is another one. */
+/* Drops a reference to an object of this thread's that has others, of which one floats at most; false: it is another one. */
 static inline bool tlc_drop_one_of_many(const tl_context* c, uintptr_t p)
 {
 	tl_record* r;
-	return TLC_LIKELY(tlc_find_record(p, &r)) && tlc_release_one_of(c, r, TLC_LOAD(r->loc));
+	if (TLC_UNLIKELY(!tlc_find_record(p, &r))) return false;
+	const uint32_t loc = TLC_LOAD(r->loc);
+	return TLC_LIKELY(tlc_release_one_of(c, r, loc)) || tlc_release_floating(r, loc, tlc_beside_one(c, loc));
 }
 
 /* Gives the slot of a dead object back that contexts count by its kind (object_typed.c). */
