@@ -271,7 +271,7 @@ const _ = "tl_clear_error"
 // Threads: any thread; the callback is called on the thread that failed.
 // Returns: TL_OK.
 // Errors: none.
-// Cost: fast; constant.
+// Cost: slow call.
 // Path: shim.
 const _ = "tl_set_error_callback"
 

@@ -173,7 +173,7 @@ func tlgo_mem_usage(c uintptr, device int32, outInfo uintptr) int32 {
 // Threads: any thread; the callback serves all threads, and may run on several at once.
 // Returns: TL_OK, or why the runtime could not start.
 // Errors: TL_E_OUT_OF_MEMORY.
-// Cost: fast; constant.
+// Cost: slow call.
 // Path: shim.
 const _ = "tl_mem_set_out_of_memory_callback"
 

@@ -253,7 +253,7 @@ func tlgo_tensor_wrap(c, info, deleter, ctx uintptr) uintptr {
 // Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
 // negative or overflowing extents), TL_E_NO_FRAME, TL_E_SLOT_OUT_OF_RANGE,
 // TL_E_ARENA_EXHAUSTED (the frame stack is full).
-// Cost: fast; about 10 ns, no allocation.
+// Cost: grows; about 10 ns, no allocation.
 // Path: fast.
 //
 //export tlgo_tensor_in_slot

@@ -369,7 +369,7 @@ TL_API void tl_clear_error(void);
  * Threads: any thread; the callback is called on the thread that failed.
  * Returns: TL_OK.
  * Errors: none.
- * Cost: fast; constant.
+ * Cost: slow call.
  */
 TL_API tl_status tl_set_error_callback(tl_error_callback callback, void* ctx);
 
@@ -1803,7 +1803,7 @@ TL_API tl_tensor* tl_tensor_wrap(const tl_tensor_info* info, tl_deleter deleter,
  * Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
  *     negative or overflowing extents), TL_E_NO_FRAME, TL_E_SLOT_OUT_OF_RANGE,
  *     TL_E_ARENA_EXHAUSTED (the frame stack is full).
- * Cost: fast; about 10 ns, no allocation.
+ * Cost: grows; about 10 ns, no allocation.
  */
 TL_API tl_tensor* tl_tensor_in_slot(int64_t slot, int32_t dtype, int64_t rank, const int64_t* shape);
 
@@ -3559,7 +3559,7 @@ TL_API tl_status tl_mem_usage(int32_t device, tl_mem_usage_info* out_info);
  *     at once.
  * Returns: TL_OK, or why the runtime could not start.
  * Errors: TL_E_OUT_OF_MEMORY.
- * Cost: fast; constant.
+ * Cost: slow call.
  */
 TL_API tl_status tl_mem_set_out_of_memory_callback(tl_out_of_memory_callback callback, void* ctx);
 

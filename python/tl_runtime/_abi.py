@@ -860,7 +860,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; the callback is called on the thread that failed.
         Returns: TL_OK.
         Errors: none.
-        Cost: fast; constant.
+        Cost: slow call.
         """,
     ),
     Function(
@@ -2362,7 +2362,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
             negative or overflowing extents), TL_E_NO_FRAME, TL_E_SLOT_OUT_OF_RANGE,
             TL_E_ARENA_EXHAUSTED (the frame stack is full).
-        Cost: fast; about 10 ns, no allocation.
+        Cost: grows; about 10 ns, no allocation.
         """,
     ),
     Function(
@@ -4110,7 +4110,7 @@ FUNCTIONS: tuple[Function, ...] = (
             at once.
         Returns: TL_OK, or why the runtime could not start.
         Errors: TL_E_OUT_OF_MEMORY.
-        Cost: fast; constant.
+        Cost: slow call.
         """,
     ),
     Function(

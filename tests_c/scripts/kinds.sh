@@ -1,0 +1,46 @@
+#!/bin/sh
+# kinds.sh PROGRAM: no function that says `Cost: fast` takes more than three times the instructions beside a million
+# live objects that it takes beside a thousand.
+set -eu
+command -v valgrind >/dev/null || { echo "skip: valgrind is not installed"; exit 77; }
+program=$1
+few=${TL_KINDS_FEW:-1000}
+many=${TL_KINDS_MANY:-1000000}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# Signals that preempt goroutines confuse valgrind.
+GODEBUG=asyncpreemptoff=1
+export GODEBUG
+
+# count OBJECTS: writes "NAME INSTRUCTIONS" for each function, in their order.
+count() {
+	mkdir "$work/$1"
+	valgrind --tool=callgrind --collect-atstart=no --callgrind-out-file="$work/$1/dump" \
+		"$program" instructions "$1" >"$work/$1/log" 2>&1 || { cat "$work/$1/log" >&2; exit 1; }
+	grep -q 'no callgrind.h' "$work/$1/log" && { echo "skip: valgrind's headers are not installed"; exit 77; }
+	for dump in "$work/$1"/dump.*; do
+		sed -n 's/^desc: Trigger: Client Request: //p; s/^totals: //p; s/^summary: //p' "$dump" | paste -s -d ' ' -
+	done
+}
+
+# Those of which this is known. One that has become better fails the test, too.
+not_yet="tl_mem_realloc"
+
+count "$few" >"$work/few"
+count "$many" >"$work/many"
+awk -v few="$few" -v many="$many" -v not_yet="$not_yet" '
+	BEGIN { for (n = split(not_yet, names, " "); n > 0; n--) known[names[n]] = 1 }
+	NR == FNR { of[$1] = $2; next }
+	($1 in of) {
+		found++
+		more = $2 > 3 * of[$1]
+		if (more) print $1 ": " of[$1] " instructions beside " few " live objects, " $2 " beside " many
+		if (more && $1 in known) print "not yet: " $1
+		if (!more && $1 in known) print $1 " keeps its word: take it out of kinds.sh"
+		if (more != ($1 in known)) failed = 1
+	}
+	END {
+		print found " functions, beside " few " and " many " live objects"
+		exit failed || found < 100
+	}' "$work/few" "$work/many"
