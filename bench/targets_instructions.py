@@ -109,7 +109,7 @@ INSTRUCTION_LIMITS = {
     "tensor_acquire_release": 116,
     "tensor_empty_free": 228,
     "tensor_empty_free_rank_0": 194,
-    "tensor_empty_free_rank_4": 249,
+    "tensor_empty_free_rank_4": 268,
     "tensor_newest_first": 235,
     "tensor_oldest_first": 291,
     "tensor_scalar": 197,
