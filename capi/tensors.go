@@ -273,7 +273,8 @@ func tlgo_tensor_in_slot(c uintptr, slot int64, dtype int32, rank int64, shape u
 // (its driver failed), TL_E_INVALID_ARGUMENT (a borrowed buffer that is not
 // memory of its device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
 // stack is full).
-// Cost: fast; tl_tensor_empty and a copy.
+// Cost: fast; tl_tensor_empty and a copy: of elements with gaps between them about 0.3 ns each while they are in a
+// cache.
 // Path: fast.
 // Refuses: tensor.
 // Null: NULL.

@@ -1720,7 +1720,7 @@ tl_status tl_dump_gpu_pool_stats(void) {
 	return tlc_found(context, result);
 }
 
-tl_tensor* tl_tensor_to(const tl_tensor* tensor, int32_t device) {
+tl_tensor* slow_tensor_to(const tl_tensor* tensor, int32_t device) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_to, &why);
 	if (context == NULL) {
@@ -1734,7 +1734,7 @@ tl_tensor* tl_tensor_to(const tl_tensor* tensor, int32_t device) {
 	return (tl_tensor*)result;
 }
 
-tl_status tl_tensor_copy(tl_tensor* to, const tl_tensor* from) {
+tl_status slow_tensor_copy(tl_tensor* to, const tl_tensor* from) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_copy, &why);
 	if (context == NULL) {

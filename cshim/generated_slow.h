@@ -698,6 +698,8 @@ __attribute__((cold)) tl_tensor* slow_view_permute(tl_tensor* tensor, int64_t ra
 __attribute__((cold)) tl_tensor* slow_view_broadcast_to(tl_tensor* tensor, int64_t rank, const int64_t* shape);
 __attribute__((cold)) tl_tensor* slow_view_squeeze(tl_tensor* tensor, int64_t axis);
 __attribute__((cold)) tl_tensor* slow_view_expand_dims(tl_tensor* tensor, int64_t axis);
+__attribute__((cold)) tl_tensor* slow_tensor_to(const tl_tensor* tensor, int32_t device);
+__attribute__((cold)) tl_status slow_tensor_copy(tl_tensor* to, const tl_tensor* from);
 __attribute__((cold)) tl_status slow_tensor_share(const tl_tensor* tensor, uint32_t flags, tl_tensor_shared* out_shared);
 __attribute__((cold)) tl_tensor* slow_tensor_open(const tl_tensor_shared* shared);
 __attribute__((cold)) tl_status slow_sparse_row(const tl_sparse* matrix, int64_t i, void** out_values, void** out_indices, int64_t* out_length);

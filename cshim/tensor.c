@@ -1,6 +1,7 @@
-/* Tensors: making them, counting, and their properties. */
+/* Tensors: making them, counting, their properties, and copies. */
 #include <string.h>
 
+#include "copies/copy.h"
 #include "object_inbox.h"
 #include "tensor.h"
 
@@ -378,16 +379,91 @@ int64_t tl_tensor_dim(const tl_tensor* tensor, int64_t axis)
 	return TLC_LIKELY(tlc_dim_of(header(tensor), axis, &result)) ? result : slow_tensor_dim(tensor, axis);
 }
 
-/* Blocks of matrices are no tensors that a program has. */
-enum { CLONED_FLAGS = TL_TENSOR_CONTIGUOUS | TL_TENSOR_ON_DEVICE | TL_TENSOR_BLOCK };
+/* ---- copies ------------------------------------------------------------------------------ */
 
-/* A tensor of the CPU whose elements lie without gaps, in whosever memory. */
-tl_tensor* tl_tensor_clone(const tl_tensor* tensor)
+/* Whether C copies a tensor with these flags. Blocks of matrices are no tensors that a program has. */
+static inline bool is_copied(const tl_tensor_header* h)
+{
+	return h->device == 0 && (h->flags & (TL_TENSOR_ON_DEVICE | TL_TENSOR_BLOCK)) == 0;
+}
+
+/* Reads the header, which programs can overwrite at any time, once; false: ask Go. */
+static inline bool read_elements(const tl_tensor_header* h, uint8_t* dtype, tlc_elements* e)
+{
+	*dtype = h->dtype;
+	e->data = h->data;
+	e->rank = h->rank;
+	e->size = tlc_dtype_bytes[*dtype & TLC_DTYPE_MASK];
+	__builtin_memcpy(e->shape, h->shape, sizeof e->shape);
+	__builtin_memcpy(e->strides, h->strides, sizeof e->strides);
+	return TLC_LIKELY(*dtype < TL_DTYPES && e->size != 0 && e->rank <= TL_MAX_RANK);
+}
+
+static __attribute__((noinline)) tl_tensor* clone_with_gaps(const tl_tensor_header* h)
+{
+	uint8_t dtype;
+	tlc_elements from;
+	if (TLC_UNLIKELY(!read_elements(h, &dtype, &from))) return NULL;
+	made m = make_any(dtype, TL_DEVICE_CPU, from.rank, from.shape);
+	if (TLC_UNLIKELY(m.tensor == NULL)) return NULL;
+	if (m.nbytes != 0) tlc_copy_elements((uintptr_t)data_of(m), ((tl_tensor_header*)m.tensor)->strides, &from);
+	return m.tensor;
+}
+
+tl_tensor* tlc_tensor_clone(const tl_tensor* tensor)
 {
 	const tl_tensor_header* h = header(tensor);
-	if (TLC_UNLIKELY(h == NULL || h->device != 0 || (h->flags & CLONED_FLAGS) != TL_TENSOR_CONTIGUOUS))
-		return slow_tensor_clone(tensor);
+	if (TLC_UNLIKELY(h == NULL || !is_copied(h))) return NULL;
+	if ((h->flags & TL_TENSOR_CONTIGUOUS) == 0) return clone_with_gaps(h);
 	const void* data = (const void*)h->data;
 	made m = make_any(h->dtype, TL_DEVICE_CPU, h->rank, h->shape);
-	return TLC_LIKELY(m.tensor != NULL) ? filled(m, data) : slow_tensor_clone(tensor);
+	return TLC_LIKELY(m.tensor != NULL) ? filled(m, data) : NULL;
+}
+
+tl_tensor* tl_tensor_clone(const tl_tensor* tensor)
+{
+	tl_tensor* copy = tlc_tensor_clone(tensor);
+	return TLC_LIKELY(copy != NULL) ? copy : slow_tensor_clone(tensor);
+}
+
+tl_tensor* tl_tensor_to(const tl_tensor* tensor, int32_t device)
+{
+	tl_tensor* copy = tlc_is_cpu(device) ? tlc_tensor_clone(tensor) : NULL;
+	return TLC_LIKELY(copy != NULL) ? copy : slow_tensor_to(tensor, device);
+}
+
+/* Whether a shape of this rank has elements, and an array with these strides has one for each index; false: ask Go. */
+static inline bool may_be_written(const tlc_elements* to)
+{
+	for (int64_t i = 0; i < to->rank; i++)
+		if (TLC_UNLIKELY(to->shape[i] < 1 || (to->strides[i] == 0 && to->shape[i] != 1))) return false;
+	return true;
+}
+
+static inline bool lie_apart(const tlc_elements* a, const tlc_elements* b)
+{
+	uintptr_t a_low, a_high, b_low, b_high;
+	tlc_reach(a, &a_low, &a_high);
+	tlc_reach(b, &b_low, &b_high);
+	return a_high <= b_low || b_high <= a_low;
+}
+
+/* Copies between tensors of the CPU that have no bytes in common; false: ask Go, nothing changed. */
+static inline bool copy(const tl_tensor_header* to, const tl_tensor_header* from)
+{
+	uint8_t to_dtype, from_dtype;
+	tlc_elements t, f;
+	if (TLC_UNLIKELY(to == NULL || from == NULL || !is_copied(to) || !is_copied(from))) return false;
+	if (TLC_UNLIKELY((to->flags & TL_TENSOR_READ_ONLY) != 0)) return false;
+	if (TLC_UNLIKELY(!read_elements(to, &to_dtype, &t) || !read_elements(from, &from_dtype, &f))) return false;
+	if (TLC_UNLIKELY(to_dtype != from_dtype || t.rank != f.rank)) return false;
+	if (TLC_UNLIKELY(memcmp(t.shape, f.shape, (size_t)t.rank * sizeof *t.shape) != 0)) return false;
+	if (TLC_UNLIKELY(!may_be_written(&t) || !lie_apart(&t, &f))) return false;
+	tlc_copy_elements(t.data, t.strides, &f);
+	return true;
+}
+
+tl_status tl_tensor_copy(tl_tensor* to, const tl_tensor* from)
+{
+	return TLC_LIKELY(copy(header(to), header(from))) ? TL_OK : slow_tensor_copy(to, from);
 }

@@ -72,6 +72,10 @@ void tlc_shared_end(void* data, void* ctx);
 bool tlc_is_elsewhere(int32_t device);
 static inline bool tlc_is_cpu(int32_t device) { return TLC_LIKELY(device == 0) || !tlc_is_elsewhere(device); }
 
+/* A contiguous copy of a tensor of the CPU, in whosever memory its elements lie, which the current scope holds; NULL: ask
+ * Go. */
+tl_tensor* tlc_tensor_clone(const tl_tensor* tensor);
+
 /* Drops the last reference of a tensor over borrowed memory and calls its deleter; false: ask Go, nothing changed. The
  * last step of its caller (tensor_borrowed.c). */
 bool tlc_borrowed_drop(tl_context* c, tl_record* r, tl_entry e, uint32_t sh);

@@ -41,6 +41,17 @@ static void* export(tl_tensor* tensor, size_t n, uint32_t refused)
 	return NULL;
 }
 
+/* The same of a copy, which the consumer's struct alone holds; *tensor becomes the copy. */
+static void* export_copy(tl_tensor** tensor, size_t n)
+{
+	tl_tensor* copied = tlc_tensor_clone(*tensor);
+	if (TLC_UNLIKELY(copied == NULL)) return NULL;
+	void* block = export(copied, n, 0);
+	tl_tensor_free(copied);
+	*tensor = copied;
+	return block;
+}
+
 static inline void describe(tl_dl_tensor* to, tl_tensor_header* h)
 {
 	*to = (tl_dl_tensor){
@@ -70,14 +81,15 @@ static __attribute__((noinline)) void* export_slowly(tl_tensor* tensor, bool cop
 
 struct DLManagedTensorVersioned* tlc_to_dlpack(tl_tensor* tensor, bool copy, uint32_t function)
 {
-	struct DLManagedTensorVersioned* made = copy ? NULL : export(tensor, sizeof *made, 0);
+	tl_tensor* out = tensor;
+	struct DLManagedTensorVersioned* made = copy ? export_copy(&out, sizeof *made) : export(tensor, sizeof *made, 0);
 	if (TLC_UNLIKELY(made == NULL)) return export_slowly(tensor, copy, function, tlgo_tensor_to_dlpack);
-	tl_tensor_header* h = (tl_tensor_header*)tensor;
+	tl_tensor_header* h = (tl_tensor_header*)out;
 	made->major = TL_DL_MAJOR;
 	made->minor = TL_DL_MINOR;
-	made->manager_ctx = tensor;
+	made->manager_ctx = out;
 	made->deleter = tlc_dlpack_delete;
-	made->flags = (h->flags & TL_TENSOR_READ_ONLY) != 0 ? TL_DL_READ_ONLY : 0;
+	made->flags = copy ? TL_DL_COPIED : (h->flags & TL_TENSOR_READ_ONLY) != 0 ? TL_DL_READ_ONLY : 0;
 	describe(&made->tensor, h);
 	return made;
 }
@@ -89,10 +101,12 @@ struct DLManagedTensorVersioned* tl_tensor_to_dlpack(tl_tensor* tensor, bool cop
 
 struct DLManagedTensor* tlc_to_dlpack_legacy(tl_tensor* tensor, bool copy, uint32_t function)
 {
-	struct DLManagedTensor* made = copy ? NULL : export(tensor, sizeof *made, TL_TENSOR_READ_ONLY);
+	tl_tensor* out = tensor;
+	struct DLManagedTensor* made =
+		copy ? export_copy(&out, sizeof *made) : export(tensor, sizeof *made, TL_TENSOR_READ_ONLY);
 	if (TLC_UNLIKELY(made == NULL)) return export_slowly(tensor, copy, function, tlgo_tensor_to_dlpack_legacy);
-	tl_tensor_header* h = (tl_tensor_header*)tensor;
-	made->manager_ctx = tensor;
+	tl_tensor_header* h = (tl_tensor_header*)out;
+	made->manager_ctx = out;
 	made->deleter = tlc_dlpack_delete_legacy;
 	describe(&made->tensor, h);
 	return made;

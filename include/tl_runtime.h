@@ -1818,7 +1818,8 @@ TL_API tl_tensor* tl_tensor_in_slot(int64_t slot, int32_t dtype, int64_t rank, c
  *     TL_E_DEVICE (its driver failed), TL_E_INVALID_ARGUMENT (a borrowed
  *     buffer that is not memory of its device), TL_E_OUT_OF_MEMORY,
  *     TL_E_ARENA_EXHAUSTED (the scope stack is full).
- * Cost: fast; tl_tensor_empty and a copy.
+ * Cost: fast; tl_tensor_empty and a copy: of elements with gaps between them
+ *     about 0.3 ns each while they are in a cache.
  */
 TL_API tl_tensor* tl_tensor_clone(const tl_tensor* tensor);
 
@@ -2503,9 +2504,9 @@ TL_API tl_status tl_dump_gpu_pool_stats(void);
  *     TL_E_DEVICE (no such device, or its driver failed),
  *     TL_E_INVALID_ARGUMENT (memory that was lent is none of its device),
  *     TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
- * Cost: slow call; tl_tensor_empty and a copy; elements with gaps between
- *     them, on a device whose memory the CPU cannot reach, go by way of the
- *     CPU.
+ * Cost: fast; on the CPU as tl_tensor_clone; a slow call for other devices,
+ *     where elements with gaps between them go by way of the CPU, if it cannot
+ *     reach their memory.
  */
 TL_API tl_tensor* tl_tensor_to(const tl_tensor* tensor, int32_t device);
 
@@ -2523,7 +2524,8 @@ TL_API tl_tensor* tl_tensor_to(const tl_tensor* tensor, int32_t device);
  *     TL_E_UNSUPPORTED (not a tensor; to is read-only, has one element under
  *     several indices, or has gaps on a device whose memory the CPU cannot
  *     reach; a device that cannot copy), TL_E_DEVICE, TL_E_OUT_OF_MEMORY.
- * Cost: slow call; the copy.
+ * Cost: fast; about 50 ns and the copy on the CPU; a slow call for other
+ *     devices and where the two share memory.
  */
 TL_API tl_status tl_tensor_copy(tl_tensor* to, const tl_tensor* from);
 

@@ -2382,7 +2382,8 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_DEVICE (its driver failed), TL_E_INVALID_ARGUMENT (a borrowed
             buffer that is not memory of its device), TL_E_OUT_OF_MEMORY,
             TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: fast; tl_tensor_empty and a copy.
+        Cost: fast; tl_tensor_empty and a copy: of elements with gaps between them
+            about 0.3 ns each while they are in a cache.
         """,
     ),
     Function(
@@ -3215,9 +3216,9 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_DEVICE (no such device, or its driver failed),
             TL_E_INVALID_ARGUMENT (memory that was lent is none of its device),
             TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: slow call; tl_tensor_empty and a copy; elements with gaps between
-            them, on a device whose memory the CPU cannot reach, go by way of the
-            CPU.
+        Cost: fast; on the CPU as tl_tensor_clone; a slow call for other devices,
+            where elements with gaps between them go by way of the CPU, if it cannot
+            reach their memory.
         """,
     ),
     Function(
@@ -3240,7 +3241,8 @@ FUNCTIONS: tuple[Function, ...] = (
             TL_E_UNSUPPORTED (not a tensor; to is read-only, has one element under
             several indices, or has gaps on a device whose memory the CPU cannot
             reach; a device that cannot copy), TL_E_DEVICE, TL_E_OUT_OF_MEMORY.
-        Cost: slow call; the copy.
+        Cost: fast; about 50 ns and the copy on the CPU; a slow call for other
+            devices and where the two share memory.
         """,
     ),
     Function(

@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"tlruntime/cshim/copies"
 	"tlruntime/runtime/device"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
@@ -108,19 +109,14 @@ func move(c *object.Context, target uint8, to uintptr, source uint8, from, n uin
 	return failed(c, err)
 }
 
-// reach returns where the lowest element begins and the highest one ends.
+// reach returns where the lowest element begins and where the highest one ends.
 func reach(h *layout.TensorHeader) (low, high uintptr) {
-	size := uintptr(ElementType(h.Dtype).Size())
-	low, high = h.Data, h.Data+size
-	for i := range int(h.Rank) {
-		way := uintptr(h.Strides[i]*(h.Shape[i]-1)) * size
-		if h.Strides[i] < 0 {
-			low += way
-		} else {
-			high += way
-		}
-	}
-	return low, high
+	return copies.Reach(h, ElementType(h.Dtype).Size())
+}
+
+// scatter copies elements that are not dense. Both tensors are in the CPU's reach, apart from each other and not empty.
+func scatter(target, source *layout.TensorHeader) {
+	copies.Elements(target, source, ElementType(source.Dtype).Size())
 }
 
 // overlap reports whether two tensors may have bytes in common.
@@ -131,34 +127,4 @@ func overlap(a, b *layout.TensorHeader) bool {
 	aLow, aHigh := reach(a)
 	bLow, bHigh := reach(b)
 	return aLow < bHigh && bLow < aHigh
-}
-
-// scatter copies element by element, or runs of the last dimension where that has no gaps
-// on either side. Both are in the CPU's reach and not empty.
-func scatter(target, source *layout.TensorHeader) {
-	size := uintptr(ElementType(source.Dtype).Size())
-	run, outer := size, int(source.Rank)
-	if last := outer - 1; last >= 0 && source.Strides[last] == 1 && target.Strides[last] == 1 {
-		run, outer = size*uintptr(source.Shape[last]), last
-	}
-	var index [layout.MaxRank]int64
-	to, from := target.Data, source.Data
-	for {
-		copyMemory(to, from, run)
-		axis := outer - 1
-		for ; axis >= 0; axis-- {
-			index[axis]++
-			to += uintptr(target.Strides[axis]) * size
-			from += uintptr(source.Strides[axis]) * size
-			if index[axis] < source.Shape[axis] {
-				break
-			}
-			to -= uintptr(target.Strides[axis]*source.Shape[axis]) * size
-			from -= uintptr(source.Strides[axis]*source.Shape[axis]) * size
-			index[axis] = 0
-		}
-		if axis < 0 {
-			return
-		}
-	}
 }

@@ -18,7 +18,7 @@ for cc in gcc clang $(ls /usr/bin/gcc-[0-9]* /usr/bin/clang-[0-9]* 2>/dev/null);
 	seen="$seen $path "
 	compiled=$((compiled + 1))
 	# shellcheck disable=SC2086 # flags are words
-	"$path" $flags -DTL_FULL -Werror -fsyntax-only "$shim"/*.c || { echo "$cc fails" >&2; failed=$((failed + 1)); }
+	"$path" $flags -DTL_FULL -Werror -fsyntax-only "$shim"/*.c "$shim"/*/*.c || { echo "$cc fails" >&2; failed=$((failed + 1)); }
 done
 [ $compiled -gt 0 ] || { echo "skip: no compiler"; exit 77; }
 echo "$compiled compilers, $failed failed"
