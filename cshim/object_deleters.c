@@ -7,9 +7,7 @@
  * set draining, as drain in entry_guard.c. No function of the program is called in a forked child. */
 #include "object_fast.h"
 
-/* The block is out of the table, and no lock is held: the function may do anything, throw and
- * longjmp included. */
-static void call(tl_context* c, const tlc_ended* ended)
+void tlc_call_ended(tl_context* c, const tlc_ended* ended)
 {
 	__attribute__((cleanup(tlc_stop_draining))) tl_context* guard = c;
 	guard->draining = 1;
@@ -40,7 +38,7 @@ static void make_call(tl_context* c)
 {
 	tlc_ended ended;
 	c->deleter_first = tlc_settle_pending(c->deleter_first, &ended);
-	call(c, &ended);
+	tlc_call_ended(c, &ended);
 }
 
 __attribute__((noinline)) void tlc_finish(tl_context* c)
@@ -64,6 +62,6 @@ void tlc_call_deleter(tl_context* c, const tlc_ended* ended)
 {
 	if (ended->type != 0) tlc_end_block(c, ended->pointer, ended->type);
 	else if (ended->record != 0) tlc_append_ended(c, ended->record);
-	else call(c, ended);
+	else tlc_call_ended(c, ended);
 	if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0) && c->draining == 0) tlc_finish(c);
 }

@@ -236,6 +236,10 @@ static inline void tlc_free_foreign(tl_context* c, uintptr_t p, uint32_t kind)
  * (object_deleters.c). */
 void tlc_call_deleter(tl_context* c, const tlc_ended* ended);
 
+/* Makes the call alone. What has ended is gone, and no lock is held: the function may do anything, throw and longjmp
+ * included. */
+void tlc_call_ended(tl_context* c, const tlc_ended* ended);
+
 /* Ends what waits, oldest first, dead objects before blocks. May run destructors and deleters. Nobody else works on the
  * list. */
 void tlc_finish(tl_context* c);
@@ -378,6 +382,10 @@ void tlc_drop_slowly(uintptr_t p);
 /* Drops a tensor's last reference; may call the deleter of borrowed memory. False: ask Go, nothing changed
  * (tensor_free.c). */
 bool tlc_tensor_drop(tl_context* c, tl_record* r, tl_entry e);
+
+/* Ends a tensor over borrowed memory that is the first of the queue; next is what follows it. False: it is another tensor,
+ * which Go ends (tensor_borrowed.c). */
+bool tlc_borrowed_end(tl_context* c, tl_record* r, uintptr_t object, uint32_t next);
 
 /* Releases tensors and views whose only reference is the scope's, from top down to low, as far as that takes no lock and
  * as a rule no Go. Returns where it met something else; c->top may be behind (tensor_free.c). */

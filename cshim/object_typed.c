@@ -363,6 +363,8 @@ bool tlc_end_first(tl_context* c)
 	const uint32_t record = c->destroy_first;
 	tl_record* r = tlc_g.records + record;
 	const uint64_t life = tlc_life(r);
+	if (((uint32_t)life & TL_TYPE_MASK) == TL_TYPE_TENSOR)
+		return tlc_borrowed_end(c, r, queued_object(c, r, life), next_of(r));
 	const tl_type_info* info = info_of((uint32_t)life);
 	if (info != NULL && info->ends == TL_ENDS_WITH_CALL) { /* neither called nor anything else is noted of it */
 		TLC_STORE(r->type_flags, (uint32_t)life | TL_RECORD_DESTROYED);

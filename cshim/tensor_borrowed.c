@@ -150,19 +150,52 @@ tl_tensor* tl_tensor_wrap(const tl_tensor_info* info, tl_deleter deleter, void* 
 	return TLC_LIKELY(made != NULL) ? made : slow_tensor_wrap(info, deleter, ctx);
 }
 
-/* The deleter is called from C, with the tensor gone, so it may do anything. While another deleter or destructor runs,
- * Go appends the tensor to the queue. */
+/* ---- the end ------------------------------------------------------------------------------- */
+
+/* Whether nothing but its deleter is to be called when the tensor ends. */
+static inline bool is_lent(const tl_tensor_header* h)
+{
+	return (h->flags & ~(TL_TENSOR_READ_ONLY | TL_TENSOR_CONTIGUOUS)) == TL_TENSOR_EXTERNAL;
+}
+
+static inline tlc_ended ended_of(const tl_tensor_header* h)
+{
+	return (tlc_ended){.pointer = h->data, .kind = TL_FOREIGN_CUSTOM, .deleter = h->deleter, .ctx = h->deleter_context};
+}
+
+/* The tensor waits until whoever works on the queue comes to it, or nobody does. */
+static __attribute__((noinline)) bool drop_later(tl_context* c, tl_record* r, uintptr_t object, uint32_t sh)
+{
+	if (!atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed))
+		return false;
+	tlc_enqueue(c, r, object);
+	if (!c->draining) tlc_finish(c);
+	return true;
+}
+
+/* The deleter is called from C, with the tensor gone, so it may do anything. */
 bool tlc_borrowed_drop(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
 {
 	const tl_tensor_header* h = (const tl_tensor_header*)e.object;
-	if ((h->flags & ~(TL_TENSOR_READ_ONLY | TL_TENSOR_CONTIGUOUS)) != TL_TENSOR_EXTERNAL) return false;
-	if (TLC_UNLIKELY(tlc_is_last_life(e.gen) || (e.gen & 0xFF) > TL_CLASS_SMALL)) return false;
-	const tlc_ended ended = {
-		.pointer = h->data, .kind = TL_FOREIGN_CUSTOM, .deleter = h->deleter, .ctx = h->deleter_context};
+	if (!is_lent(h) || TLC_UNLIKELY(tlc_is_last_life(e.gen) || (e.gen & 0xFF) > TL_CLASS_SMALL)) return false;
+	const tlc_ended ended = ended_of(h);
 	const bool calls = ended.deleter != 0 && !is_ours(ended.deleter);
-	if (calls && TLC_UNLIKELY(tlc_deleters_wait() || tlc_forked())) return false;
+	if (calls && TLC_UNLIKELY(tlc_forked())) return false;
+	if (calls && TLC_UNLIKELY(tlc_deleters_wait())) return drop_later(c, r, e.object, sh);
 	if (TLC_UNLIKELY(!tlc_tensor_recycle(c, r, e, sh))) return false;
 	if (calls) tlc_call_deleter(c, &ended);
 	else if (ended.deleter != 0) ((tl_deleter)ended.deleter)((void*)ended.pointer, (void*)ended.ctx);
+	return true;
+}
+
+bool tlc_borrowed_end(tl_context* c, tl_record* r, uintptr_t object, uint32_t next)
+{
+	const tl_tensor_header* h = (const tl_tensor_header*)object;
+	if (!is_lent(h)) return false;
+	const tlc_ended ended = ended_of(h);
+	const bool called = (TLC_LOAD(r->type_flags) & TL_RECORD_DESTROYED) != 0;
+	c->destroy_first = next;
+	tlc_free_kind(c, r, object, TL_TYPE_TENSOR);
+	if (ended.deleter != 0 && !called) tlc_call_ended(c, &ended);
 	return true;
 }

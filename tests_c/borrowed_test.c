@@ -3,6 +3,7 @@
 #include "dl.h"
 
 #include <setjmp.h>
+#include <stddef.h>
 
 #include "check.h"
 #include "thread.h"
@@ -231,7 +232,9 @@ static void chains_of_tensors(void)
 		CHECK_OK(tl_tensor_free(tensor));
 	}
 	CHECK_INT(ended, 0);
+	const uint64_t before = slow_calls();
 	CHECK_OK(tl_tensor_release(next));
+	if (fast()) CHECK(slow_calls() - before <= LINKS / 20);
 	CHECK_INT(ended, LINKS);
 	CHECK_OK(tl_mem_exit_scope());
 }
@@ -249,9 +252,42 @@ static void chains_of_round_trips(void)
 		tensor = back;
 	}
 	CHECK_INT(ended, 0);
+	const uint64_t before = slow_calls();
 	CHECK_OK(tl_tensor_free(tensor));
+	if (fast()) CHECK(slow_calls() - before <= LINKS / 20);
 	CHECK_INT(ended, 1);
 	CHECK_OK(tl_mem_exit_scope());
+}
+
+/* What an object refers to ends with it: tensors that a field names, and those that its destructor drops. */
+typedef struct holder {
+	tl_tensor *field, *dropped;
+} holder;
+
+static void drop_tensor(void* object) { CHECK_OK(tl_tensor_release(((holder*)object)->dropped)); }
+
+static void tensors_of_objects(void)
+{
+	static tl_type type;
+	const size_t offsets[1] = {offsetof(holder, field)};
+	const tl_type_desc holds = {.name = "holder",
+	                            .size = sizeof(holder),
+	                            .pointer_offsets = offsets,
+	                            .num_pointers = 1,
+	                            .destructor = drop_tensor};
+	uint64_t before = 0;
+	if (type == 0) CHECK_OK(tl_type_define(&holds, &type));
+	for (int i = 0; i < 2 * TIMES; i++) {
+		if (i == TIMES) before = slow_calls();
+		ended = 0;
+		CHECK_OK(tl_mem_enter_scope());
+		holder* object = tl_object_new(type);
+		object->field = tl_tensor_acquire(borrow(i, note));
+		object->dropped = tl_tensor_acquire(borrow(i + 1, i % 2 != 0 ? note : NULL));
+		CHECK_OK(tl_mem_exit_scope());
+		CHECK_INT(ended, 1 + i % 2);
+	}
+	if (fast()) CHECK(slow_calls() - before <= ALLOWED);
 }
 
 static void use_the_library(void* data, void* other)
@@ -268,7 +304,9 @@ static void use_the_library(void* data, void* other)
 
 static void deleters_use_the_library(void)
 {
-	for (int i = 0; i < TIMES; i++) {
+	uint64_t before = 0;
+	for (int i = 0; i < 2 * TIMES; i++) {
+		if (i == TIMES) before = slow_calls();
 		ended = 0;
 		CHECK_OK(tl_mem_enter_scope());
 		tl_tensor* older = borrow(i, note);
@@ -276,8 +314,9 @@ static void deleters_use_the_library(void)
 		if (i % 2 != 0) CHECK_OK(tl_tensor_free(tensor));
 		CHECK_OK(tl_mem_exit_scope());
 		CHECK_INT(ended, 3);
-		CHECK_DEAD(older);
+		if (i < TIMES) CHECK_DEAD(older);
 	}
+	if (fast()) CHECK(slow_calls() - before <= ALLOWED);
 }
 
 static jmp_buf back_here;
@@ -357,6 +396,7 @@ int main(void)
 	RUN(deleters_on_other_threads);
 	RUN(chains_of_tensors);
 	RUN(chains_of_round_trips);
+	RUN(tensors_of_objects);
 	RUN(deleters_use_the_library);
 	RUN(a_deleter_that_leaves_by_longjmp);
 	RUN(deleters_that_end_their_thread);
