@@ -8,6 +8,11 @@
 // block with its free neighbours. A pool never reads or writes the memory, so
 // the same calls give the same layout on every device.
 //
+// Threads that use a pool at the same time keep a few blocks each, which they
+// gave back, and take them again for requests of the same size. Before a request
+// fails or obtains a chunk, and before statistics, trim or reset, the pool takes
+// those blocks back.
+//
 // Sizes are rounded up to the alignment of the allocator. When no block fits,
 // the pool asks its allocator for a chunk as large as its first one, or twice
 // the request if that is more, and when the allocator refuses, for a chunk of
@@ -46,7 +51,9 @@ const _ = "tl_memory_pool"
 
 // tl_memory_pool_stats are the counters of one pool. Set struct_size before the
 // call; an older library, which knows fewer counters, fills in fewer. Bytes are
-// those of blocks, so each request counts with its rounded size.
+// those of blocks, so each request counts with its rounded size. While several
+// threads use a pool at once, peak_usage is at least what was in use at once and
+// at most the sum of the most that each of them held.
 //
 //	C: typedef struct tl_memory_pool_stats {
 //	    size_t struct_size;              /* sizeof(tl_memory_pool_stats) */

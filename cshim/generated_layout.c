@@ -101,24 +101,33 @@ AT(tl_globals, show_stats, 2584); AT(tl_globals, mem_log, 2588); AT(tl_globals, 
 
 IS(TL_MEMPOOL_SPLIT, 256); IS(TL_MEMPOOL_LIFO_SIZE, 64); IS(TL_MEMPOOL_SUBBIN_BITS, 9); IS(TL_MEMPOOL_SUBBINS, 512);
 IS(TL_MEMPOOL_SIZE_BITS, 48); IS(TL_MEMPOOL_LEAVES, 320); IS(TL_MEMPOOL_NODES, 5); IS(TL_MEMPOOL_SLOT_BITS, 10);
-IS(TL_MEMPOOL_SLOTS, 1024); IS(TL_MEMPOOL_STRIDE, 4096); IS(TL_MEMPOOL_BYTES, 281474976710655);
+IS(TL_MEMPOOL_SLOTS, 1024); IS(TL_MEMPOOL_STRIDE, 16384); IS(TL_MEMPOOL_CACHES, 8); IS(TL_MEMPOOL_CACHES_AT, 4096);
+IS(TL_MEMPOOL_WAYS, 4); IS(TL_MEMPOOL_SET_BITS, 4); IS(TL_MEMPOOL_ENTRIES, 64); IS(TL_MEMPOOL_LIST_BITS, 5);
+IS(TL_MEMPOOL_WORTH, 64); IS(TL_MEMPOOL_PATIENCE, 4096); IS(TL_MEMPOOL_BYTES, 281474976710655);
 IS(TL_MEMPOOL_TAG_SHIFT, 48); IS(TL_MEMPOOL_WAITS, 281474976710656); IS(TL_MEMPOOL_LENT, 562949953421312);
-IS(TL_MEMPOOL_FREE, 9223372036854775808);
+IS(TL_MEMPOOL_FREE, 9223372036854775808); IS(TL_MEMPOOL_OVER_SHIFT, 48); IS(TL_MEMPOOL_KEPT, 9223372036854775808);
 SIZE(tl_mempool_block, 32); AT(tl_mempool_block, address, 0); AT(tl_mempool_block, word, 8);
 AT(tl_mempool_block, prev, 16); AT(tl_mempool_block, next, 20); AT(tl_mempool_block, left, 24);
 AT(tl_mempool_block, right, 28);
 SIZE(tl_mempool_lifo, 32); AT(tl_mempool_lifo, request, 0); AT(tl_mempool_lifo, address, 8);
 AT(tl_mempool_lifo, bytes, 16); AT(tl_mempool_lifo, spare, 24);
+SIZE(tl_mempool_cache, 1280); AT(tl_mempool_cache, lock, 0); AT(tl_mempool_cache, shift, 4);
+AT(tl_mempool_cache, handle, 8); AT(tl_mempool_cache, allocated, 16); AT(tl_mempool_cache, freed, 24);
+AT(tl_mempool_cache, allocations, 32); AT(tl_mempool_cache, deallocations, 40); AT(tl_mempool_cache, least, 48);
+AT(tl_mempool_cache, worth, 56); AT(tl_mempool_cache, patience, 60); AT(tl_mempool_cache, waits, 62);
+AT(tl_mempool_cache, addresses, 64); AT(tl_mempool_cache, words, 576); AT(tl_mempool_cache, next, 1088);
+AT(tl_mempool_cache, lists, 1152); AT(tl_mempool_cache, spare, 1184);
 SIZE(tl_mempool_bins, 84528); AT(tl_mempool_bins, top, 0); AT(tl_mempool_bins, nodes, 8);
 AT(tl_mempool_bins, leaves, 48); AT(tl_mempool_bins, roots, 2608);
-SIZE(tl_mempool_state, 2176); AT(tl_mempool_state, lock, 0); AT(tl_mempool_state, shift, 4);
+SIZE(tl_mempool_state, 2312); AT(tl_mempool_state, lock, 0); AT(tl_mempool_state, shift, 4);
 AT(tl_mempool_state, handle, 8); AT(tl_mempool_state, low, 16); AT(tl_mempool_state, live, 20);
 AT(tl_mempool_state, high, 24); AT(tl_mempool_state, fresh, 28); AT(tl_mempool_state, total_allocated, 32);
 AT(tl_mempool_state, total_freed, 40); AT(tl_mempool_state, allocations, 48); AT(tl_mempool_state, deallocations, 56);
 AT(tl_mempool_state, peak, 64); AT(tl_mempool_state, blocks, 72); AT(tl_mempool_state, hash, 80);
 AT(tl_mempool_state, limit, 88); AT(tl_mempool_state, hash_shift, 92); AT(tl_mempool_state, unused, 96);
 AT(tl_mempool_state, free_blocks, 100); AT(tl_mempool_state, bins, 104); AT(tl_mempool_state, reserved, 112);
-AT(tl_mempool_state, device_allocations, 120); AT(tl_mempool_state, lifo, 128);
+AT(tl_mempool_state, device_allocations, 120); AT(tl_mempool_state, least, 128); AT(tl_mempool_state, lifo, 192);
+AT(tl_mempool_state, apart, 2240); AT(tl_mempool_state, open, 2304);
 
 IS(TL_RECORD_LEVEL_0, 8); IS(TL_BLOCK_FREE, 0); IS(TL_BLOCK_CUSTOM, 1); IS(TL_BLOCK_SHARED, 2);
 IS(TL_BLOCK_ABANDONED, 3); IS(TL_BLOCK_PENDING, 4); IS(TL_BLOCK_RETIRED, 5); IS(TL_BLOCK_TYPED, 6);

@@ -1,11 +1,14 @@
 /* Memory pools: handles, locks, and the two functions that are called often. What they
- * do to the tables: mempool_blocks.h. */
-#include "mempool_blocks.h"
+ * do to the tables: mempool_blocks.h and mempool_caches.h. */
+#include "mempool_caches.h"
 
 #include "entry.h"
 #include "object_fast.h"
 
-_Static_assert(sizeof(tl_mempool_state) <= TL_MEMPOOL_STRIDE, "a pool fits into its slot");
+_Static_assert(sizeof(tl_mempool_state) <= TL_MEMPOOL_CACHES_AT, "a pool's caches stand behind its state");
+_Static_assert(TL_MEMPOOL_CACHES_AT + TL_MEMPOOL_CACHES * sizeof(tl_mempool_cache) <= TL_MEMPOOL_STRIDE,
+               "a pool fits into its slot");
+_Static_assert(sizeof(tl_mempool_cache) % 64 == 0, "caches share no cache line");
 _Static_assert(sizeof(tl_mempool_block) == 32, "two records share a cache line");
 
 /* The table of pools. NULL sends every call to Go: before the first use, and with TL_FASTPATH=0. */
@@ -28,47 +31,63 @@ void tlc_memory_pools_attach(uintptr_t at, bool fast)
 static inline void lock(tl_mempool_state* p) { tlc_lock(&p->lock); }
 static inline void unlock(tl_mempool_state* p) { tlc_unlock(&p->lock); }
 
-/* The pool of a handle, locked, if no other thread has the lock; NULL: nothing locked. */
-static inline tl_mempool_state* enter_at_once(tl_memory_pool* pool)
+/* Where the pool of a handle would be; NULL: ask Go. */
+static inline tl_mempool_state* state_of(tl_memory_pool* pool)
 {
-	uint64_t handle = (uintptr_t)pool;
 	char* first = table();
 	if (TLC_UNLIKELY(first == NULL || tlc_is_inside())) return NULL;
-	tl_mempool_state* p = pool_at(first, handle % TL_MEMPOOL_SLOTS);
-	if (TLC_UNLIKELY(!tlc_try_lock(&p->lock))) return NULL;
-	if (TLC_LIKELY(p->handle == handle)) return p;
+	return pool_at(first, (uintptr_t)pool % TL_MEMPOOL_SLOTS);
+}
+
+/* Whether a locked state is the pool's; if not it is unlocked. */
+static inline bool is_of(tl_mempool_state* p, tl_memory_pool* pool)
+{
+	if (TLC_LIKELY(p->handle == (uintptr_t)pool)) return true;
 	unlock(p);
-	return NULL;
+	return false;
 }
 
 /* The pool of a handle, locked; NULL, nothing locked: there is no such pool, or ask Go. */
 static inline tl_mempool_state* enter(tl_memory_pool* pool)
 {
-	uint64_t handle = (uintptr_t)pool;
-	char* first = table();
-	if (TLC_UNLIKELY(first == NULL || tlc_is_inside())) return NULL;
-	tl_mempool_state* p = pool_at(first, handle % TL_MEMPOOL_SLOTS);
+	tl_mempool_state* p = state_of(pool);
+	if (p == NULL) return NULL;
 	lock(p);
-	if (TLC_LIKELY(p->handle == handle)) return p;
-	unlock(p);
-	return NULL;
+	return is_of(p, pool) ? p : NULL;
+}
+
+/* Locks a cache; false, nothing locked: the pool is not shared any more, or another thread has the lock. */
+static inline bool enter_cache(tl_mempool_cache* k, tl_memory_pool* pool)
+{
+	if (!tlc_try_lock(&k->lock)) return false;
+	if (TLC_LIKELY(tlc_cache_is_of(k, (uintptr_t)pool))) return true;
+	tlc_unlock(&k->lock);
+	return false;
 }
 
 /* For pthread_atfork: prepare takes all locks, parent and child release them. Under the
- * lock of slot 0 no further slot comes into use. */
+ * lock of slot 0 no further slot comes into use. A thread may have the lock of a cache that is not in use. */
 void tlc_memory_pools_lock_all(void)
 {
 	char* first = table();
 	if (first == NULL) return;
 	lock(pool_at(first, 0));
-	for (uint32_t i = 1; i < pool_at(first, 0)->fresh; i++) lock(pool_at(first, i));
+	for (uint32_t i = 1; i < pool_at(first, 0)->fresh; i++) {
+		tl_mempool_state* p = pool_at(first, i);
+		lock(p);
+		for (uint32_t k = 0; k < TL_MEMPOOL_CACHES; k++) tlc_lock(&tlc_cache(p, k)->lock);
+	}
 }
 
 void tlc_memory_pools_unlock_all(void)
 {
 	char* first = table();
 	if (first == NULL) return;
-	for (uint32_t i = 1; i < pool_at(first, 0)->fresh; i++) unlock(pool_at(first, i));
+	for (uint32_t i = 1; i < pool_at(first, 0)->fresh; i++) {
+		tl_mempool_state* p = pool_at(first, i);
+		for (uint32_t k = 0; k < TL_MEMPOOL_CACHES; k++) tlc_unlock(&tlc_cache(p, k)->lock);
+		unlock(p);
+	}
 	unlock(pool_at(first, 0));
 }
 
@@ -81,49 +100,78 @@ static inline void* given(uint64_t address, size_t bytes)
 	return c != NULL && tlc_spend(c, bytes) ? tlc_sampled_block(c, (void*)address, bytes) : (void*)address;
 }
 
-/* Allocates a block that is not in the log, in a pool that is locked. */
-static __attribute__((noinline)) void* allocate_other(tl_mempool_state* p, tl_memory_pool* pool, size_t bytes)
+/* Allocates a block of the tables, in a pool that is locked and shared. */
+static __attribute__((noinline)) void* allocate_sharing(tl_mempool_state* p, tl_memory_pool* pool, size_t bytes)
 {
+	tlc_cache_wish(p, tlc_tls->id);
+	uint64_t address = tlc_mempool_take_shared(p, tlc_tls->id, bytes);
+	unlock(p);
+	return TLC_LIKELY(address != 0) ? given(address, bytes) : slow_memory_pool_allocate(pool, bytes);
+}
+
+/* Allocates a block that is not in the log, in a pool that is locked. */
+static __attribute__((noinline, flatten)) void* allocate_other(tl_mempool_state* p, tl_memory_pool* pool, size_t bytes)
+{
+	if (TLC_UNLIKELY(tlc_mempool_open(p) != 0)) return allocate_sharing(p, pool, bytes);
 	uint64_t address = tlc_mempool_take_other(p, bytes);
 	unlock(p);
 	return TLC_LIKELY(address != 0) ? given(address, bytes) : slow_memory_pool_allocate(pool, bytes);
 }
 
-static __attribute__((noinline, cold)) void* allocate_waiting(tl_memory_pool* pool, size_t bytes)
+/* The same where another thread is in the pool. */
+static __attribute__((noinline)) void* allocate_waiting(tl_memory_pool* pool, size_t bytes)
 {
 	tl_mempool_state* p = enter(pool);
 	if (p == NULL) return slow_memory_pool_allocate(pool, bytes);
+	if (tlc_mempool_open(p) == 0) tlc_cache_wish(p, tlc_tls->id);
 	uint64_t address = tlc_mempool_take_logged(p, bytes);
 	if (address == 0) return allocate_other(p, pool, bytes);
 	unlock(p);
 	return given(address, bytes);
 }
 
-/* This function handles blocks in the log and needs no stack; the rest is in one that does. Budget:
- * one compare-and-swap, about 45 instructions. */
+static __attribute__((noinline)) void* allocate_shared(tl_mempool_state* p, tl_memory_pool* pool, size_t bytes)
+{
+	tl_mempool_cache* k = tlc_cache(p, tlc_tls->id);
+	if (!tlc_cache_may_take(k, bytes) || !enter_cache(k, pool)) return allocate_waiting(pool, bytes);
+	uint64_t address = tlc_cache_take(p, k, bytes);
+	tlc_unlock(&k->lock);
+	return TLC_LIKELY(address != 0) ? given(address, bytes) : allocate_waiting(pool, bytes);
+}
+
+/* This function handles blocks in the log and needs no stack; the rest is in others that do. Budget:
+ * one compare-and-swap, about 50 instructions. */
 void* tl_memory_pool_allocate(tl_memory_pool* pool, size_t bytes)
 {
-	tl_mempool_state* p = enter_at_once(pool);
-	if (TLC_UNLIKELY(p == NULL)) return allocate_waiting(pool, bytes);
+	tl_mempool_state* p = state_of(pool);
+	if (TLC_UNLIKELY(p == NULL)) return slow_memory_pool_allocate(pool, bytes);
+	if (TLC_UNLIKELY(tlc_mempool_open(p) != 0)) return allocate_shared(p, pool, bytes);
+	if (TLC_UNLIKELY(!tlc_try_lock(&p->lock))) return allocate_waiting(pool, bytes);
+	if (TLC_UNLIKELY(!is_of(p, pool))) return slow_memory_pool_allocate(pool, bytes);
 	uint64_t address = tlc_mempool_take_logged(p, bytes);
 	if (TLC_UNLIKELY(address == 0)) return allocate_other(p, pool, bytes);
 	unlock(p);
 	return given(address, bytes);
 }
 
-static __attribute__((noinline)) tl_status deallocate_other(tl_mempool_state* p, tl_memory_pool* pool, void* block)
+static __attribute__((noinline)) tl_status deallocate_sharing(tl_mempool_state* p, tl_memory_pool* pool, void* block)
 {
+	bool known = tlc_mempool_return_shared(p, (uintptr_t)block);
+	unlock(p);
+	return TLC_LIKELY(known) ? TL_OK : slow_memory_pool_deallocate(pool, block);
+}
+
+static __attribute__((noinline, flatten)) tl_status deallocate_other(tl_mempool_state* p, tl_memory_pool* pool,
+                                                                     void* block)
+{
+	if (TLC_UNLIKELY(tlc_mempool_open(p) != 0)) return deallocate_sharing(p, pool, block);
 	bool known = tlc_mempool_return_other(p, (uintptr_t)block);
 	unlock(p);
 	return TLC_LIKELY(known) ? TL_OK : slow_memory_pool_deallocate(pool, block);
 }
 
-/* With tracking on, the block's record is dropped first: afterwards the block may be given out
- * again. */
-static __attribute__((noinline, cold)) tl_status deallocate_waiting(tl_memory_pool* pool, void* block)
+static __attribute__((noinline)) tl_status deallocate_waiting(tl_memory_pool* pool, void* block)
 {
-	bool lapses = (TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) != 0 && tlc_shared->debug == 0;
-	if (lapses) tlc_forget_block(block); /* otherwise after its red zone was checked */
 	tl_mempool_state* p = enter(pool);
 	if (p == NULL) return slow_memory_pool_deallocate(pool, block);
 	if (!tlc_mempool_return_logged(p, (uintptr_t)block)) return deallocate_other(p, pool, block);
@@ -131,12 +179,38 @@ static __attribute__((noinline, cold)) tl_status deallocate_waiting(tl_memory_po
 	return TL_OK;
 }
 
-tl_status tl_memory_pool_deallocate(tl_memory_pool* pool, void* block)
+static __attribute__((noinline)) tl_status deallocate_shared(tl_mempool_state* p, tl_memory_pool* pool, void* block)
 {
-	if (TLC_UNLIKELY((TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) != 0)) return deallocate_waiting(pool, block);
-	tl_mempool_state* p = enter_at_once(pool);
-	if (TLC_UNLIKELY(p == NULL)) return deallocate_waiting(pool, block);
+	tl_mempool_cache* k = tlc_cache(p, tlc_tls->id);
+	if (tlc_cache_find(k, (uintptr_t)block) == TL_MEMPOOL_ENTRIES || !enter_cache(k, pool))
+		return deallocate_waiting(pool, block);
+	bool known = tlc_cache_keep(k, (uintptr_t)block);
+	tlc_unlock(&k->lock);
+	return TLC_LIKELY(known) ? TL_OK : deallocate_waiting(pool, block);
+}
+
+static inline __attribute__((always_inline)) tl_status deallocate(tl_memory_pool* pool, void* block)
+{
+	tl_mempool_state* p = state_of(pool);
+	if (TLC_UNLIKELY(p == NULL)) return slow_memory_pool_deallocate(pool, block);
+	if (TLC_UNLIKELY(tlc_mempool_open(p) != 0)) return deallocate_shared(p, pool, block);
+	if (TLC_UNLIKELY(!tlc_try_lock(&p->lock))) return deallocate_waiting(pool, block);
+	if (TLC_UNLIKELY(!is_of(p, pool))) return slow_memory_pool_deallocate(pool, block);
 	if (TLC_UNLIKELY(!tlc_mempool_return_logged(p, (uintptr_t)block))) return deallocate_other(p, pool, block);
 	unlock(p);
 	return TL_OK;
+}
+
+/* With tracking on, the block's record is dropped first: afterwards the block may be given out
+ * again. */
+static __attribute__((noinline, cold)) tl_status deallocate_tracked(tl_memory_pool* pool, void* block)
+{
+	if (tlc_shared->debug == 0) tlc_forget_block(block); /* otherwise after its red zone was checked */
+	return deallocate(pool, block);
+}
+
+tl_status tl_memory_pool_deallocate(tl_memory_pool* pool, void* block)
+{
+	if (TLC_UNLIKELY((TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) != 0)) return deallocate_tracked(pool, block);
+	return deallocate(pool, block);
 }

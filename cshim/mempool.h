@@ -15,6 +15,7 @@
  *   record   a block, linked to its neighbours in the chunk
  *   hash     live blocks by address, chained through their records
  *   lifo     the LIFO cache, below
+ *   caches   blocks that threads keep, below
  *
  * Invariants (runtime/mempool.Check runs them):
  *
@@ -38,8 +39,28 @@
  * the tables first gives them back for good. So the blocks that a pool gives out are those that
  * exact best fit without a cache would give out, always.
  *
- * A pool's lock guards its record except `handle`, which waiting threads read too. The lock is
- * innermost: while it is held nothing is called, obtained or locked.
+ * Caches. Threads that meet at a pool's lock share the pool from then on: each has a cache, by its
+ * number. A cache knows some of the blocks that its threads have: HELD by the program, or KEPT, which
+ * the program gave back and the next request for the same bytes takes. Both need the lock of
+ * the cache alone. For the tables a kept block is live. A pool is shared until something looks at its
+ * free blocks: a request that finds none, trim, reset, statistics, destroy, memory pressure. That
+ * recalls the caches, and exact best fit holds for all blocks again. A pool that one thread
+ * uses at a time is never shared.
+ *
+ *   bit of a cache in open        <=>  its handle is the pool's;  open != 0  =>  the log is empty
+ *   entry of cache i at b         <=>  b is live and right(b) == i + 1
+ *   entry is KEPT                 <=>  it is in the list of its request, once
+ *   sum of bytes of KEPT entries   ==  freed - allocated  >=  least[i],  of cache i
+ *   with caches, live blocks are  total_allocated - total_freed - sum of bytes of KEPT entries
+ *
+ * The peak of a shared pool adds up what each thread held at most since the last new peak or since an entry of its
+ * cache came or went: never less than the bytes that were in use at once, nor more than the sum of the threads' own
+ * peaks.
+ *
+ * A pool's lock guards its record except `handle`, which waiting threads read too. The lock of a cache
+ * guards the cache, and handle, addresses and lists are looked at without it, too. Entries come, and
+ * leave for the tables, under both, the pool's first. Under a lock nothing is called or obtained, and
+ * nothing is locked but caches under the pool's.
  */
 #ifndef TL_MEMPOOL_H
 #define TL_MEMPOOL_H
@@ -58,7 +79,15 @@ enum {
 	TL_MEMPOOL_NODES = (TL_MEMPOOL_LEAVES + 63) / 64,
 	TL_MEMPOOL_SLOT_BITS = 10,
 	TL_MEMPOOL_SLOTS = 1 << TL_MEMPOOL_SLOT_BITS, /* of which number 0 stays empty */
-	TL_MEMPOOL_STRIDE = 4096,
+	TL_MEMPOOL_STRIDE = 16384,
+	TL_MEMPOOL_CACHES = 8, /* threads beyond them share some */
+	TL_MEMPOOL_CACHES_AT = 4096,
+	TL_MEMPOOL_WAYS = 4, /* entries of a cache where an address may be */
+	TL_MEMPOOL_SET_BITS = 4,
+	TL_MEMPOOL_ENTRIES = TL_MEMPOOL_WAYS << TL_MEMPOOL_SET_BITS,
+	TL_MEMPOOL_LIST_BITS = 5,
+	TL_MEMPOOL_WORTH = 64, /* the most worth, and that of a cache that opens */
+	TL_MEMPOOL_PATIENCE = 4096,
 };
 
 /* A handle is generation << TL_MEMPOOL_SLOT_BITS | slot; runtime/handle makes them. */
@@ -79,7 +108,7 @@ typedef struct tl_mempool_block {
 	uint64_t word;
 	uint32_t prev, next; /* neighbours; 0 = the chunk ends here */
 	uint32_t left;       /* free: smaller ones; live: the chain; unused: the next unused one */
-	uint32_t right;      /* free: larger ones */
+	uint32_t right;      /* free: larger ones; live: 1 + number of the cache that has it, 0 = none */
 } tl_mempool_block;
 
 /* An allocation in the log. */
@@ -89,6 +118,28 @@ typedef struct tl_mempool_lifo {
 	uint64_t bytes; /* of the block */
 	uint64_t spare;
 } tl_mempool_lifo;
+
+/* cache.words[i] = KEPT 1 | 0 6 | bytes beyond the request 9 | bytes 48 */
+#define TL_MEMPOOL_OVER_SHIFT 48
+#define TL_MEMPOOL_KEPT (1ull << 63)
+
+/* A cache of a shared pool. One that is not in use is zeros but for patience and waits, which the pool's lock
+ * guards. */
+typedef struct tl_mempool_cache {
+	_Atomic uint32_t lock;
+	uint32_t shift;                      /* the pool's */
+	_Atomic uint64_t handle;             /* the pool's, in use */
+	uint64_t allocated, freed;           /* bytes that requests took here, and gave back */
+	uint64_t allocations, deallocations; /* blocks */
+	uint64_t least;                      /* the pool's */
+	uint32_t worth;                      /* requests that were served, less those that were not; 0: it closes */
+	uint16_t patience, waits;            /* it opens when a thread has wished it so often; it did so often */
+	_Atomic uint64_t addresses[TL_MEMPOOL_ENTRIES]; /* 0 = no entry */
+	uint64_t words[TL_MEMPOOL_ENTRIES];
+	uint8_t next[TL_MEMPOOL_ENTRIES];                 /* KEPT: 1 + next entry of the list, 0 = none */
+	_Atomic uint8_t lists[1 << TL_MEMPOOL_LIST_BITS]; /* KEPT entries by hash of the request, last first */
+	uint64_t spare[12];
+} tl_mempool_cache;
 
 /* Free blocks by size. Bit i of leaves[l] is bin 64 * l + i, and so on upwards. */
 typedef struct tl_mempool_bins {
@@ -119,7 +170,10 @@ typedef struct tl_mempool_state {
 	uintptr_t bins;
 	uint64_t reserved; /* bytes of chunks */
 	uint64_t device_allocations;
+	_Atomic uint64_t least[TL_MEMPOOL_CACHES]; /* bytes that a cache kept at all times since an entry came or went */
 	tl_mempool_lifo lifo[TL_MEMPOOL_LIFO_SIZE];
+	uint64_t apart[8];     /* every call reads what follows, which seldom changes */
+	_Atomic uint32_t open; /* bits of caches in use */
 } tl_mempool_state;
 
 #endif

@@ -68,6 +68,7 @@ static inline void tlc_block_occupy(tl_mempool_state* p, uint32_t record, uint64
 		rest = 0;
 	}
 	b->word = bytes + rest;
+	b->right = 0;
 	uint32_t* chain = tlc_chain(p, b->address);
 	b->left = *chain;
 	*chain = record;

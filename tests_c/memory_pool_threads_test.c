@@ -9,7 +9,7 @@
 #include "device.h"
 #include "thread.h"
 
-enum { THREADS = 4, SLOTS = 64, ROUNDS = 20000, PATIENCE = 30 };
+enum { THREADS = 4, SLOTS = 64, ROUNDS = 20000, KEEPING = 3000, PATIENCE = 30 };
 
 static tl_memory_pool* pool;
 static _Atomic(uint64_t*) exchange[SLOTS]; /* blocks that anybody may release */
@@ -174,9 +174,84 @@ static void forks_while_others_allocate(void)
 	device_end(&d, pool);
 }
 
+/* Two threads take and give back the same blocks, each its own, so that each keeps some. The calls that
+ * look at free blocks find them all. */
+static void* keep_some(void* number)
+{
+	void* blocks[8];
+	for (int round = 0; round < KEEPING; round++) {
+		for (int i = 0; i < 8; i++) {
+			size_t bytes = ((uintptr_t)number + 1) * 4096 << i % 3;
+			CHECK((blocks[i] = tl_memory_pool_allocate(pool, bytes)) != NULL);
+			memset(blocks[i], (int)round, 64);
+		}
+		for (int i = 0; i < 8; i++) {
+			int which = round % 2 == 0 ? i : 7 - i;
+			CHECK_INT(*(unsigned char*)blocks[which], round % 256);
+			CHECK_OK(tl_memory_pool_deallocate(pool, blocks[which]));
+		}
+		if (round % 1000 == 0)
+			CHECK_STATUS(tl_memory_pool_deallocate(pool, (char*)blocks[0] + 1), TL_E_UNKNOWN_POINTER);
+	}
+	return NULL;
+}
+
+static void keep_in_two_threads(void)
+{
+	pthread_t threads[2];
+	for (uintptr_t i = 0; i < 2; i++) threads[i] = start_thread(keep_some, (void*)i);
+	for (int i = 0; i < 2; i++) pthread_join(threads[i], NULL);
+}
+
+/* Of one chunk of 1 MiB. */
+static void check_all_is_free(const device* d)
+{
+	tl_memory_pool_stats stats = pool_stats(pool);
+	CHECK_INT(stats.current_usage, 0);
+	CHECK_INT(stats.num_allocations, stats.num_deallocations);
+	CHECK_INT(stats.num_free_blocks, 1);
+	CHECK_INT(stats.largest_free_block, 1 << 20);
+	CHECK_INT(d->chunks, 1);
+}
+
+static void what_threads_keep_is_found(void)
+{
+	for (int way = 0; way < 6; way++) {
+		device d = {.access = PROT_READ | PROT_WRITE};
+		pool = device_pool(&d, 1 << 20);
+		keep_in_two_threads();
+		if (way == 0) {
+			check_all_is_free(&d);
+			CHECK_INT(pool_stats(pool).num_allocations, 2 * 8 * KEEPING);
+		} else if (way == 1) {
+			CHECK_OK(tl_memory_pool_trim(pool));
+			CHECK_INT(d.chunks, 0);
+		} else if (way == 2) {
+			void* all = tl_memory_pool_allocate(pool, 1 << 20);
+			CHECK(all != NULL);
+			CHECK_INT(d.chunks, 1);
+			CHECK_OK(tl_memory_pool_deallocate(pool, all));
+			CHECK_STATUS(tl_memory_pool_deallocate(pool, all), TL_E_UNKNOWN_POINTER);
+		} else if (way == 3) {
+			CHECK_OK(tl_memory_pool_reset(pool));
+			check_all_is_free(&d);
+		} else if (way == 4) {
+			CHECK_OK(tl_memory_pool_set_limit(pool, 4096));
+			CHECK_INT(d.chunks, 0);
+		} else {
+			void* small = tl_memory_pool_allocate(pool, 64);
+			CHECK_STATUS(tl_memory_pool_destroy(pool), TL_E_BUSY);
+			CHECK_OK(tl_memory_pool_deallocate(pool, small));
+		}
+		device_end(&d, pool);
+		CHECK_INT(d.chunks, 0);
+	}
+}
+
 int main(void)
 {
 	RUN(four_threads);
+	RUN(what_threads_keep_is_found);
 	RUN(a_pool_ends_under_its_threads);
 	RUN(forks_while_others_allocate);
 	return check_finish();

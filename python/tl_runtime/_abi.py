@@ -342,7 +342,9 @@ MEMORY_POOL_DEFAULT_BYTES = 268435456
 class tl_memory_pool_stats(ctypes.Structure):
     """tl_memory_pool_stats are the counters of one pool. Set struct_size before the
     call; an older library, which knows fewer counters, fills in fewer. Bytes are
-    those of blocks, so each request counts with its rounded size.
+    those of blocks, so each request counts with its rounded size. While several
+    threads use a pool at once, peak_usage is at least what was in use at once and
+    at most the sum of the most that each of them held.
     """
 
     _fields_ = [

@@ -13,7 +13,15 @@ const (
 	MempoolNodes      = (MempoolLeaves + 63) / 64
 	MempoolSlotBits   = 10
 	MempoolSlots      = 1 << MempoolSlotBits // of which number 0 stays empty
-	MempoolStride     = 4096
+	MempoolStride     = 16384
+	MempoolCaches     = 8 // threads beyond them share some
+	MempoolCachesAt   = 4096
+	MempoolWays       = 4 // entries of a cache where an address may be
+	MempoolSetBits    = 4
+	MempoolEntries    = MempoolWays << MempoolSetBits
+	MempoolListBits   = 5
+	MempoolWorth      = 64 // the most worth, and that of a cache that opens
+	MempoolPatience   = 4096
 )
 
 // block.word = FREE 1 | tag 15 | bytes 48. Blocks with a tag are in no chain and no treap,
@@ -34,7 +42,7 @@ type MempoolBlock struct {
 	Word       uint64
 	Prev, Next uint32 // neighbours; 0 = the chunk ends here
 	Left       uint32 // free: smaller ones; live: the chain; unused: the next unused one
-	Right      uint32 // free: larger ones
+	Right      uint32 // free: larger ones; live: 1 + number of the cache that has it, 0 = none
 }
 
 // MempoolBlockBytes is sizeof(tl_mempool_block).
@@ -50,6 +58,33 @@ type MempoolLifo struct {
 
 // MempoolLifoBytes is sizeof(tl_mempool_lifo).
 const MempoolLifoBytes = 32
+
+// cache.words[i] = KEPT 1 | 0 6 | bytes beyond the request 9 | bytes 48
+const (
+	MempoolOverShift = 48
+	MempoolKept      = 1 << 63
+)
+
+// A cache of a shared pool. One that is not in use is zeros but for patience and waits, which the pool's lock
+// guards.
+type MempoolCache struct {
+	Lock                       uint32                 // atomic
+	Shift                      uint32                 // the pool's
+	Handle                     uint64                 // atomic; the pool's, in use
+	Allocated, Freed           uint64                 // bytes that requests took here, and gave back
+	Allocations, Deallocations uint64                 // blocks
+	Least                      uint64                 // the pool's
+	Worth                      uint32                 // requests that were served, less those that were not; 0: it closes
+	Patience, Waits            uint16                 // it opens when a thread has wished it so often; it did so often
+	Addresses                  [MempoolEntries]uint64 // atomic; 0 = no entry
+	Words                      [MempoolEntries]uint64
+	Next                       [MempoolEntries]uint8       // KEPT: 1 + next entry of the list, 0 = none
+	Lists                      [1 << MempoolListBits]uint8 // atomic; KEPT entries by hash of the request, last first
+	Spare                      [12]uint64
+}
+
+// MempoolCacheBytes is sizeof(tl_mempool_cache).
+const MempoolCacheBytes = 1280
 
 // Free blocks by size. Bit i of leaves[l] is bin 64 * l + i, and so on upwards.
 type MempoolBins struct {
@@ -83,8 +118,11 @@ type MempoolState struct {
 	Bins                       uintptr
 	Reserved                   uint64 // bytes of chunks
 	DeviceAllocations          uint64
+	Least                      [MempoolCaches]uint64 // atomic; bytes that a cache kept at all times since an entry came or went
 	Lifo                       [MempoolLifoSize]MempoolLifo
+	Apart                      [8]uint64 // every call reads what follows, which seldom changes
+	Open                       uint32    // atomic; bits of caches in use
 }
 
 // MempoolStateBytes is sizeof(tl_mempool_state).
-const MempoolStateBytes = 2176
+const MempoolStateBytes = 2312

@@ -72,7 +72,7 @@ func (t tables) cut(record uint32, bytes uint64) uint32 {
 // enliven makes a block live.
 func (t tables) enliven(record uint32, bytes uint64) {
 	b := &t.blocks[record]
-	b.Word = bytes
+	b.Word, b.Right = bytes, 0
 	chain := t.chain(b.Address)
 	b.Left = *chain
 	*chain = record
@@ -117,8 +117,11 @@ func (t tables) release(record uint32) {
 
 func (t tables) lifo(at uint32) *layout.MempoolLifo { return &t.Lifo[at%layout.MempoolLifoSize] }
 
-// flush gives back for good what was given back to the log.
+// flush gives back for good what was given back to the log, and to caches.
 func (t tables) flush() {
+	if t.Open != 0 {
+		t.recall()
+	}
 	for t.High != t.Live {
 		t.High--
 		t.vacate(t.findLive(t.lifo(t.High).Address))

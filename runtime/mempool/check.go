@@ -39,12 +39,13 @@ type checker struct {
 	liveCount uint64
 	liveBytes uint64
 	reserved  uint64
+	marked    map[uint32]uint32 // live records, not yet seen in a cache, by 1 + its number
 }
 
 // check runs under the lock of the state.
 func (p *Pool) check() error {
 	c := checker{tables: view(p.state), granule: 1 << p.state.Shift, free: map[uint32]bool{}, live: map[uint32]bool{},
-		tagged: map[uint32]bool{}}
+		tagged: map[uint32]bool{}, marked: map[uint32]uint32{}}
 	for i := range p.chunks.Len() {
 		if p.chunks.At(i).bytes == 0 {
 			continue
@@ -60,6 +61,7 @@ func (p *Pool) check() error {
 	c.hash()
 	c.log()
 	c.counters()
+	c.caches()
 	return c.Err()
 }
 
@@ -89,6 +91,9 @@ func (c *checker) chunk(of chunk) {
 			}
 		default:
 			c.live[i] = true
+			if b.Right != 0 {
+				c.marked[i] = b.Right
+			}
 			c.liveCount++
 			c.liveBytes += bytesOf(b)
 		}
@@ -183,11 +188,52 @@ func (c *checker) log() {
 	}
 }
 
+// caches: their entries are live blocks that have their mark, and the lists hold what is kept.
+func (c *checker) caches() {
+	c.Want(c.Open == 0 || c.Low == c.High, "a shared pool has a log")
+	for i := range uint32(layout.MempoolCaches) {
+		k := cacheOf(c.MempoolState, i)
+		layout.Lock(&k.Lock)
+		if c.Want(c.Open>>i&1 != 0 == (k.Handle == c.Handle), "the handle of cache %d", i); k.Handle == c.Handle {
+			c.cache(i, k)
+		}
+		layout.Unlock(&k.Lock)
+	}
+	c.Want(len(c.marked) == 0, "%d live blocks have the mark of a cache that does not know them", len(c.marked))
+}
+
+func (c *checker) cache(i uint32, k *layout.MempoolCache) {
+	bytes, listed := uint64(0), map[uint8]bool{}
+	for _, at := range k.Lists {
+		for ; at != 0 && !listed[at]; at = k.Next[at-1] {
+			listed[at] = true
+			c.Want(k.Words[at-1]&layout.MempoolKept != 0, "cache %d: entry %d is listed, but not kept", i, at)
+		}
+		c.Want(at == 0, "cache %d: entry %d is listed twice", i, at)
+	}
+	for at, word := range k.Words {
+		c.Want((word == 0) == (k.Addresses[at] == 0), "cache %d: half of entry %d", i, at)
+		if word == 0 {
+			continue
+		}
+		record := *c.findLive(k.Addresses[at])
+		c.Want(c.marked[record] == i+1, "cache %d: record %d of entry %d has the mark %d", i, record, at, c.marked[record])
+		delete(c.marked, record)
+		c.Want(word&layout.MempoolBytes == bytesOf(&c.blocks[record]), "cache %d: the bytes of entry %d", i, at)
+		if word&layout.MempoolKept != 0 {
+			c.Want(listed[uint8(at+1)], "cache %d: entry %d is kept, but not listed", i, at)
+			bytes += word & layout.MempoolBytes
+		}
+	}
+	c.Want(bytes == k.Freed-k.Allocated && bytes >= k.Least && k.Least == c.Least[i],
+		"cache %d keeps %d bytes, counted %d - %d, at least %d, %d", i, bytes, k.Freed, k.Allocated, k.Least, c.Least[i])
+}
+
 func (c *checker) counters() {
 	c.Want(c.reserved == c.Reserved, "chunks of %d bytes, counted %d", c.reserved, c.Reserved)
 	c.Want(c.liveBytes == c.TotalAllocated-c.TotalFreed, "%d live bytes, counted %d - %d", c.liveBytes,
 		c.TotalAllocated, c.TotalFreed)
 	c.Want(c.liveCount == c.Allocations-c.Deallocations, "%d live blocks, counted %d - %d", c.liveCount, c.Allocations,
 		c.Deallocations)
-	c.Want(c.Peak >= c.liveBytes && c.Peak <= c.TotalAllocated, "a peak of %d", c.Peak)
+	c.Want(c.Open != 0 || c.Peak >= c.liveBytes && c.Peak <= c.TotalAllocated, "a peak of %d", c.Peak)
 }

@@ -44,6 +44,7 @@ func Lends(h Handle, address uintptr) (bytes uint64) {
 	}
 	defer unlock(p.state)
 	t := view(p.state)
+	t.flush()
 	if record := *t.findLive(uint64(address)); record != 0 {
 		bytes = bytesOf(&t.blocks[record])
 	}

@@ -9,6 +9,7 @@
 //	pool.go         handles, create, destroy
 //	index.go        free blocks by (bytes, address)
 //	blocks.go       records, neighbours, the LIFO cache
+//	caches.go       blocks that threads keep
 //	requests.go     allocate and deallocate
 //	ordered.go      blocks that wait for streams
 //	marks.go        what they wait for
@@ -246,6 +247,9 @@ func (p *Pool) publish(slot uint32) {
 	slots.pools[slot].Store(p)
 	lock(p.state)
 	p.state.Handle = uint64(p.handle)
+	for i := range uint32(layout.MempoolCaches) {
+		cacheOf(p.state, i).Patience, cacheOf(p.state, i).Waits = 0, 0 // an earlier pool's
+	}
 	unlock(p.state)
 }
 
@@ -304,6 +308,7 @@ func (p *Pool) withdraw() error {
 		return unknownPool(p.handle)
 	}
 	defer unlock(p.state)
+	view(p.state).flush()
 	if live := p.state.Allocations - p.state.Deallocations; live != 0 {
 		return refuse(status.Busy, "%d blocks of %d bytes are live; release them or reset the pool first", live,
 			p.state.TotalAllocated-p.state.TotalFreed)

@@ -82,6 +82,7 @@ func (p *Pool) rebuild() {
 		p.useTables(blocks, chains, firstRecords)
 	}
 	t := view(p.state)
+	t.flush()
 	t.empty()
 	for i := range p.chunks.Len() {
 		c := p.chunks.At(i)

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "fake.h"
-#include "mempool_blocks.h"
+#include "mempool_caches.h"
 #include "thread.h"
 
 enum { RECORDS = 1 << 14, THREADS = 4, STEPS = 30000, BOARD = 32, GRANULE = 64, GRANULES = 1 << 14 };
@@ -77,7 +77,8 @@ int main(void)
 	for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
 	for (int i = 0; i < BOARD; i++)
 		if (board[i] != NULL) give(board[i]);
-	const tl_mempool_state* p = (tl_mempool_state*)(table + TL_MEMPOOL_STRIDE);
+	tl_mempool_state* p = (tl_mempool_state*)(table + TL_MEMPOOL_STRIDE);
+	tlc_mempool_recall(p);
 	if (failures != 0 || p->allocations < STEPS || p->allocations != p->deallocations ||
 	    p->total_allocated != p->total_freed) {
 		fprintf(stderr, "%ld failures, %lu of %lu blocks came back\n", (long)failures, (unsigned long)p->deallocations,

@@ -1,0 +1,1 @@
+../../../cshim/layout_lock.h

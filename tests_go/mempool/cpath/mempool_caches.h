@@ -1,0 +1,1 @@
+../../../cshim/mempool_caches.h
