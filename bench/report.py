@@ -17,6 +17,7 @@ import sys
 import report_capacity
 import report_planner
 import report_scale
+import report_varying
 import targets
 import targets_instructions
 import targets_python
@@ -371,6 +372,8 @@ def main() -> None:
             body += churn_section(load_lines(figures / "python_memory.jsonl"), score)
         if name == "observing":
             body += training_section(figures / "training.json", score)
+        if name == "varying":
+            body += report_varying.section(load_lines(figures / "varying_programs.jsonl"), score, table)
         if name == "registry":
             body += registry_section(load_lines(figures / "registry_memory.jsonl"), score)
     body += handover_section(load_lines(figures / "handover.jsonl"), score)

@@ -79,6 +79,34 @@ handovers() {
 	done >"$figures/handover.jsonl"
 }
 
+# preloaded WAY: the library that replaces malloc, "" for glibc's.
+preloaded() {
+	case $1 in
+	mimalloc) echo libmimalloc.so.2 ;;
+	tcmalloc) echo libtcmalloc_minimal.so.4 ;;
+	esac
+}
+
+# Programs whose sizes vary. Where a library to preload is missing the loader says so, and the program would run with
+# glibc's malloc.
+varying_programs() {
+	echo "bench: programs whose sizes vary"
+	for way in tl glibc mimalloc tcmalloc copy; do
+		library=$(preloaded "$way")
+		if [ -n "$library" ] && LD_PRELOAD=$library true 2>&1 | grep -q .; then
+			echo "skipped: $way is not installed" >&2
+			continue
+		fi
+		for program in shapes shapes-wide decode decode-wide live burst; do
+			[ "$way" = copy ] && [ "${program#decode}" = "$program" ] && continue
+			for _ in 1 2 3 4 5; do
+				printf '{"way": "%s", ' "$way"
+				LD_PRELOAD=$library "$programs/varying_programs" "$program" "$way"
+			done
+		done
+	done >"$figures/varying_programs.jsonl"
+}
+
 from_python() {
 	echo "bench: from Python"
 	PYTHONPATH="$here/../python" TL_RUNTIME_LIBRARY="$build/libtl_runtime.so" \
@@ -236,6 +264,8 @@ done
 part registry_memory
 for program in training rows; do timed "program_$program" "programs-$program"; done
 timed growth
+timed varying
+part varying_programs
 timed beside beside-one
 timed beside_threads beside-threads
 for function in pool_tails handovers from_python between_processes several_processes engines trainings placement shapes sets \

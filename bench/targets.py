@@ -9,6 +9,7 @@ from __future__ import annotations
 from bounds import Beside, Plain, Ratio, Row, Scaled, Table
 from targets_python import CALLS, PROCESSES
 from targets_programs import AST, BESIDE, GROWTH_TABLE, HANDOVER, INLINING, PROGRAMS
+from targets_varying import VARYING
 
 G = "pair/64/glibc"
 SHARED = "count/shared/floor-checked@2"
@@ -351,6 +352,7 @@ TABLES = {
     "beside": BESIDE,
     "programs": PROGRAMS,
     "growth": GROWTH_TABLE,
+    "varying": VARYING,
     "observing": OBSERVING,
     "python": PYTHON,
     "calls": CALLS,
