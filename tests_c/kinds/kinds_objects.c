@@ -332,8 +332,10 @@ DRIVE(tl_vec_pop)
 {
 	int64_t i;
 	void *vec = any_vec(w, &i), *element;
+	CHECK_OK(tl_mem_enter_scope());
 	CALL(element = tl_vec_pop(vec));
-	kinds_let_go(w, element);
+	CHECK_OK(tl_mem_register_ptr(element)); /* sinks what floats; no more than fifteen references may */
+	CHECK_OK(tl_mem_exit_scope());
 }
 
 DRIVE(tl_vec_len)

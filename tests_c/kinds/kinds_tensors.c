@@ -1,4 +1,4 @@
-/* Drivers of tensors, views, the tensor pool, sparse matrices and DLPack. */
+/* Drivers of tensors, views, sparse matrices and DLPack. */
 #include "../dl.h"
 #include "kinds.h"
 
@@ -85,6 +85,27 @@ DRIVE(tl_tensor_clone)
 	let_tensor_go(w, clone);
 	if (view != tensor) kinds_drop(w, view);
 	kinds_drop(w, tensor);
+}
+
+/* Also of one with gaps. */
+DRIVE(tl_tensor_to)
+{
+	tl_tensor *tensor = kinds_tensor(w, 0, KINDS_RANK), *copy, *view = tensor;
+	if (w->rank > 1 && one_in(w, 2)) view = tl_view_transpose(tensor, 0, w->rank - 1);
+	CALL(copy = tl_tensor_to(view, TL_DEVICE_CPU));
+	w->touched += kinds_shape_bytes(w);
+	let_tensor_go(w, copy);
+	if (view != tensor) kinds_drop(w, view);
+	kinds_drop(w, tensor);
+}
+
+DRIVE(tl_tensor_copy)
+{
+	tl_tensor *from = kinds_tensor(w, 0, KINDS_RANK), *to = tl_tensor_empty(w->dtype, TL_DEVICE_CPU, w->rank, w->shape);
+	CALL(CHECK_OK(tl_tensor_copy(to, from)));
+	w->touched += 2 * kinds_shape_bytes(w);
+	let_tensor_go(w, to);
+	kinds_drop(w, from);
 }
 
 /* ---- counts and scopes */
@@ -217,44 +238,6 @@ DRIVE(tl_view_squeeze)
 	kinds_drop(w, wide);
 	kinds_drop(w, tensor);
 }
-
-/* ---- the tensor pool */
-
-static tl_tensor* of_a_key(kinds_world* w, bool f32, size_t* elements)
-{
-	kinds_shape(w, 1, KINDS_RANK);
-	*elements = kinds_shape_elements(w);
-	while (*elements == 0 || (f32 && w->dtype != TL_DTYPE_F32)) {
-		kinds_shape(w, 1, KINDS_RANK);
-		*elements = kinds_shape_elements(w);
-	}
-	tl_tensor* tensor = tl_tensor_empty(w->dtype, TL_DEVICE_CPU, w->rank, w->shape);
-	CHECK_OK(tl_mem_unregister(tensor));
-	return tensor;
-}
-
-#define TAKES(name, f32, put, call)                      \
-	DRIVE(name)                                          \
-	{                                                    \
-		size_t elements;                                 \
-		tl_tensor* tensor = of_a_key(w, f32, &elements); \
-		CHECK_OK(put);                                   \
-		CALL(tensor = call);                             \
-		kinds_let_go(w, tensor);                         \
-	}
-#define PUTS(name, f32, call)                                                                           \
-	DRIVE(name)                                                                                         \
-	{                                                                                                   \
-		size_t elements;                                                                                \
-		tl_tensor* tensor = of_a_key(w, f32, &elements);                                                \
-		CALL(CHECK_OK(call));                                                                           \
-		if (one_in(w, 2)) kinds_let_go(w, tl_pool_acquire(elements, (uint8_t)w->dtype, TL_DEVICE_CPU)); \
-	}
-TAKES(tl_pool_acquire, false, tl_pool_release(tensor, elements, (uint8_t)w->dtype, TL_DEVICE_CPU),
-      tl_pool_acquire(elements, (uint8_t)w->dtype, TL_DEVICE_CPU))
-TAKES(tl_pool_acquire_compat, true, tl_pool_release_compat(tensor, elements), tl_pool_acquire_compat(elements))
-PUTS(tl_pool_release, false, tl_pool_release(tensor, elements, (uint8_t)w->dtype, TL_DEVICE_CPU))
-PUTS(tl_pool_release_compat, true, tl_pool_release_compat(tensor, elements))
 
 /* ---- sparse matrices */
 
