@@ -432,12 +432,18 @@ tl_tensor* tl_tensor_to(const tl_tensor* tensor, int32_t device)
 	return TLC_LIKELY(copy != NULL) ? copy : slow_tensor_to(tensor, device);
 }
 
-/* Whether a shape of this rank has elements, and an array with these strides has one for each index; false: ask Go. */
-static inline bool may_be_written(const tlc_elements* to)
+/* Whether an array with these strides has an element for each index; false: ask Go. */
+static inline bool may_be_written(const tlc_elements* to, bool* is_empty)
 {
-	for (int64_t i = 0; i < to->rank; i++)
-		if (TLC_UNLIKELY(to->shape[i] < 1 || (to->strides[i] == 0 && to->shape[i] != 1))) return false;
-	return true;
+	bool repeats = false;
+	int64_t signs = 0;
+	*is_empty = false;
+	for (int64_t i = 0; i < to->rank; i++) {
+		signs |= to->shape[i];
+		*is_empty |= to->shape[i] == 0;
+		repeats |= to->shape[i] > 1 && to->strides[i] == 0;
+	}
+	return TLC_LIKELY(signs >= 0 && (!repeats || *is_empty));
 }
 
 static inline bool lie_apart(const tlc_elements* a, const tlc_elements* b)
@@ -458,7 +464,10 @@ static inline bool copy(const tl_tensor_header* to, const tl_tensor_header* from
 	if (TLC_UNLIKELY(!read_elements(to, &to_dtype, &t) || !read_elements(from, &from_dtype, &f))) return false;
 	if (TLC_UNLIKELY(to_dtype != from_dtype || t.rank != f.rank)) return false;
 	if (TLC_UNLIKELY(memcmp(t.shape, f.shape, (size_t)t.rank * sizeof *t.shape) != 0)) return false;
-	if (TLC_UNLIKELY(!may_be_written(&t) || !lie_apart(&t, &f))) return false;
+	bool is_empty;
+	if (TLC_UNLIKELY(!may_be_written(&t, &is_empty))) return false;
+	if (TLC_UNLIKELY(is_empty)) return true;
+	if (TLC_UNLIKELY(!lie_apart(&t, &f))) return false;
 	tlc_copy_elements(t.data, t.strides, &f);
 	return true;
 }

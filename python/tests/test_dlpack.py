@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import os
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -290,3 +291,43 @@ def test_jax_and_back(jax: Any) -> None:
     del theirs
     gc.collect()
     assert not is_live(address)
+
+
+def arranged(array: Any) -> Iterator[Any]:
+    """The same elements with gaps, backwards, with other axes outermost, and again and again."""
+    yield array[::2, ::-1]
+    yield array.T[::-1]
+    yield numpy.moveaxis(array, 0, -1)[1:, ..., ::-3]
+    yield numpy.broadcast_to(array[:1], array.shape)
+    yield numpy.broadcast_to(array[..., :1], array.shape)
+    yield array[:0]
+
+
+@pytest.mark.skipif(not HAS_VERSIONED, reason="needs DLPack 1.0")
+@pytest.mark.parametrize("dtype", ["uint8", "int16", "float32", "float64", "complex128"])
+def test_copies_are_those_of_numpy(dtype: str) -> None:
+    for shape in ((3, 5), (40, 70), (17, 3, 33), (2, 130, 1, 7)):
+        array = (numpy.arange(numpy.prod(shape)) * 37 % 251).astype(dtype).reshape(shape)
+        for view in arranged(array):
+            lent = tl.from_dlpack(view)
+            assert lent.shape == view.shape
+            assert numpy.array_equal(numpy.asarray(lent.clone()), view)
+            assert numpy.array_equal(numpy.asarray(lent.to("cpu")), view)
+            assert numpy.array_equal(numpy.from_dlpack(lent, copy=True), view)
+
+
+@pytest.mark.skipif(os.environ.get("TL_FASTPATH") == "0", reason="every call is a slow one")
+def test_exchanges_need_no_slow_call() -> None:
+    array, times = numpy.arange(12, dtype="float32").reshape(3, 4)[::-1], 200
+    tensor = tl.from_dlpack(array)
+
+    def exchange() -> None:
+        tl.from_dlpack(array).clone()
+        tl.from_dlpack(tensor)
+        numpy.from_dlpack(tensor)
+
+    exchange()
+    before = tl.stats()["slow_calls"]
+    for _ in range(times):
+        exchange()
+    assert tl.stats()["slow_calls"] - before <= times / 20
