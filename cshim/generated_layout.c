@@ -6,6 +6,7 @@
 #include "registry_cells.h"
 #include "tensor.h"
 #include "tensor_sparse.h"
+#include "heap/heap.h"
 
 #define SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), "runtime/layout")
 #define AT(type, field, at) _Static_assert(offsetof(type, field) == (at), "runtime/layout")
@@ -22,24 +23,26 @@ IS(TL_SH_CLAIM_MASK, 768); IS(TL_SH_CLAIM_MAX, 3); IS(TL_SH_COUNT_SHIFT, 10); IS
 IS(TL_SH_COUNT_MAX, 2097151); IS(TL_TYPE_MASK, 16777215); IS(TL_TYPE_PLAIN, 0); IS(TL_TYPE_VEC, 1);
 IS(TL_TYPE_VEC_DATA, 2); IS(TL_TYPE_TENSOR, 3); IS(TL_TYPE_SPARSE, 4); IS(TL_TYPE_FIRST_USER, 16); IS(TL_KINDS, 5);
 IS(TL_RECORD_DESTROYED, 16777216); IS(TL_RECORD_BUSY, 33554432); IS(TL_GEN_ONE, 256); IS(TL_GEN_LAST, 4294967040);
-IS(TL_FOREIGN, 0); IS(TL_MARK_SCOPE, 0); IS(TL_MARK_FUNCTION, 1); IS(TL_MARK_PLANNED, 2); IS(TL_MARK_KIND_SHIFT, 30);
-IS(TL_MARK_SLOTS, 268435455); IS(TL_MARK_ARENA, 268435456); IS(TL_MARK_TAGGED, 536870912); IS(TL_CTX_FREE, 0);
-IS(TL_CTX_ACTIVE, 1); IS(TL_CTX_PARKED, 2); IS(TL_CTX_BORROWED, 3); IS(TL_CTX_STATE, 3); IS(TL_NODE_CHAIN, 64);
-IS(TL_NODE_UNIT, 32); IS(TL_CHAINS_CHANGE, 4294967296); IS(TL_WAIT_FIRST, 16); IS(TL_WAIT_TURNS, 4);
-IS(TL_MESSAGE_BYTES, 2048); IS(TL_MAX_TAGS, 32); IS(TL_BLOCK_MARKS, 4096); IS(TL_PYTHON_TAG, 112);
-IS(TL_PYTHON_TAG_SHIFT, 56); IS(TL_PYTHON_NAME_BITS, 28); IS(TL_PYTHON_LINE_BITS, 24); IS(TL_TEXT_STATUS, 0);
-IS(TL_TEXT_OUTSIDE, 1); IS(TL_TEXT_INTERIOR, 2); IS(TL_TEXT_DEAD, 3); IS(TL_TEXT_UNUSED, 4); IS(TL_TEXT_RUNTIME, 5);
-IS(TL_TEXT_DEAD_STACK, 6); IS(TL_TEXT_OTHER_STACK, 7); IS(TL_TEXT_NOT_REGISTERED, 8); IS(TL_TEXT_MISALIGNED, 9);
-IS(TL_TEXT_NOT_MALLOC, 10); IS(TL_TEXT_UNREADABLE, 11); IS(TL_TEXT_NOT_A_BLOCK, 12); IS(TL_TEXT_INSIDE_BLOCK, 13);
-IS(TL_TEXT_REFERENCED, 14); IS(TL_TEXT_REF_DEAD, 15); IS(TL_TEXT_REF_REUSED, 16); IS(TL_TEXT_REF_ZERO, 17);
-IS(TL_TEXTS, 18); IS(TL_LEAK_CHECK_OFF, 0); IS(TL_LEAK_CHECK_REPORT, 1); IS(TL_LEAK_CHECK_FAIL, 2);
-IS(TL_TRACKING_OFF, 0); IS(TL_TRACKING_SAMPLE, 1); IS(TL_TRACKING_ALL, 2); IS(TL_TRACKING_TRACE, 3);
-IS(TL_TRACKING_MODE, 3); IS(TL_TRACKING_ONE, 4); IS(TL_WARM_ENTRIES, 64); IS(TL_WARM_CLASSES, 15);
-IS(TL_ENDS_SIMPLY, 0); IS(TL_ENDS_WITH_CALL, 1); IS(TL_ENDS_AS_VEC, 2); IS(TL_ENDS_IN_GO, 3); IS(TL_MOST_FIELDS, 2048);
+IS(TL_FOREIGN, 0); IS(TL_MAGAZINE_HOLDS, 131072); IS(TL_MAGAZINE_FEWEST, 4); IS(TL_MARK_SCOPE, 0);
+IS(TL_MARK_FUNCTION, 1); IS(TL_MARK_PLANNED, 2); IS(TL_MARK_KIND_SHIFT, 30); IS(TL_MARK_SLOTS, 268435455);
+IS(TL_MARK_ARENA, 268435456); IS(TL_MARK_TAGGED, 536870912); IS(TL_CTX_FREE, 0); IS(TL_CTX_ACTIVE, 1);
+IS(TL_CTX_PARKED, 2); IS(TL_CTX_BORROWED, 3); IS(TL_CTX_STATE, 3); IS(TL_NODE_CHAIN, 64); IS(TL_NODE_UNIT, 32);
+IS(TL_CHAINS_CHANGE, 4294967296); IS(TL_WAIT_FIRST, 16); IS(TL_WAIT_TURNS, 4); IS(TL_MESSAGE_BYTES, 2048);
+IS(TL_MAX_TAGS, 32); IS(TL_BLOCK_MARKS, 4096); IS(TL_PYTHON_TAG, 112); IS(TL_PYTHON_TAG_SHIFT, 56);
+IS(TL_PYTHON_NAME_BITS, 28); IS(TL_PYTHON_LINE_BITS, 24); IS(TL_TEXT_STATUS, 0); IS(TL_TEXT_OUTSIDE, 1);
+IS(TL_TEXT_INTERIOR, 2); IS(TL_TEXT_DEAD, 3); IS(TL_TEXT_UNUSED, 4); IS(TL_TEXT_RUNTIME, 5); IS(TL_TEXT_DEAD_STACK, 6);
+IS(TL_TEXT_OTHER_STACK, 7); IS(TL_TEXT_NOT_REGISTERED, 8); IS(TL_TEXT_MISALIGNED, 9); IS(TL_TEXT_NOT_MALLOC, 10);
+IS(TL_TEXT_UNREADABLE, 11); IS(TL_TEXT_NOT_A_BLOCK, 12); IS(TL_TEXT_INSIDE_BLOCK, 13); IS(TL_TEXT_REFERENCED, 14);
+IS(TL_TEXT_REF_DEAD, 15); IS(TL_TEXT_REF_REUSED, 16); IS(TL_TEXT_REF_ZERO, 17); IS(TL_TEXTS, 18);
+IS(TL_LEAK_CHECK_OFF, 0); IS(TL_LEAK_CHECK_REPORT, 1); IS(TL_LEAK_CHECK_FAIL, 2); IS(TL_TRACKING_OFF, 0);
+IS(TL_TRACKING_SAMPLE, 1); IS(TL_TRACKING_ALL, 2); IS(TL_TRACKING_TRACE, 3); IS(TL_TRACKING_MODE, 3);
+IS(TL_TRACKING_ONE, 4); IS(TL_WARM_ENTRIES, 64); IS(TL_WARM_CLASSES, 15); IS(TL_ENDS_SIMPLY, 0);
+IS(TL_ENDS_WITH_CALL, 1); IS(TL_ENDS_AS_VEC, 2); IS(TL_ENDS_IN_GO, 3); IS(TL_MOST_FIELDS, 2048);
 SIZE(tl_record, 16); AT(tl_record, loc, 0); AT(tl_record, sh, 4); AT(tl_record, type_flags, 8); AT(tl_record, gen, 12);
 SIZE(tl_entry, 16); AT(tl_entry, object, 0); AT(tl_entry, record, 8); AT(tl_entry, gen, 12);
 SIZE(tl_magazine, 32); AT(tl_magazine, top, 0); AT(tl_magazine, base, 8); AT(tl_magazine, limit, 16);
 AT(tl_magazine, allocs, 24);
+SIZE(tl_flow, 16); AT(tl_flow, refilled, 0); AT(tl_flow, flushed, 8);
 SIZE(tl_kind_counters, 32); AT(tl_kind_counters, made, 0); AT(tl_kind_counters, gone, 8);
 AT(tl_kind_counters, bytes_made, 16); AT(tl_kind_counters, bytes_gone, 24);
 SIZE(tl_type_count, 16); AT(tl_type_count, made, 0); AT(tl_type_count, gone, 8);
@@ -50,7 +53,7 @@ AT(tl_mark, outer, 28);
 SIZE(tl_slot, 16); AT(tl_slot, buffer, 0); AT(tl_slot, bytes, 8);
 SIZE(tl_node, 24); AT(tl_node, object, 0); AT(tl_node, record, 8); AT(tl_node, gen, 12); AT(tl_node, next, 16);
 AT(tl_node, chain, 20);
-SIZE(tl_context, 6104); AT(tl_context, owner, 0); AT(tl_context, id, 4); AT(tl_context, alloc_loc, 8);
+SIZE(tl_context, 7304); AT(tl_context, owner, 0); AT(tl_context, id, 4); AT(tl_context, alloc_loc, 8);
 AT(tl_context, alloc_sh, 12); AT(tl_context, new_loc, 16); AT(tl_context, new_sh, 20); AT(tl_context, one, 24);
 AT(tl_context, top, 32); AT(tl_context, end, 40); AT(tl_context, entries, 48); AT(tl_context, mark_top, 56);
 AT(tl_context, mark_end, 64); AT(tl_context, marks, 72); AT(tl_context, planned, 80); AT(tl_context, floor, 88);
@@ -82,13 +85,14 @@ AT(tl_context, tag_depths, 696); AT(tl_context, status, 824); AT(tl_context, fun
 AT(tl_context, error_pointer, 832); AT(tl_context, error_detail, 840); AT(tl_context, error_kind, 864);
 AT(tl_context, message_ready, 868); AT(tl_context, message, 872); AT(tl_context, spare, 2920);
 AT(tl_context, kinds, 2944); AT(tl_context, magazines, 3104); AT(tl_context, allocs_before, 5504);
+AT(tl_context, flows, 6104);
 SIZE(tl_vec_info, 48); AT(tl_vec_info, data, 0); AT(tl_vec_info, length, 8); AT(tl_vec_info, capacity, 16);
 AT(tl_vec_info, element_bytes, 24); AT(tl_vec_info, references, 32); AT(tl_vec_info, fields, 40);
 AT(tl_vec_info, number_bytes, 44);
 SIZE(tl_type_info, 48); AT(tl_type_info, size, 0); AT(tl_type_info, offsets, 8); AT(tl_type_info, vec, 16);
 AT(tl_type_info, fields, 24); AT(tl_type_info, ends, 28); AT(tl_type_info, destructor, 32);
 AT(tl_type_info, context, 40);
-SIZE(tl_globals, 2600); AT(tl_globals, heap_base, 0); AT(tl_globals, heap_bytes, 8); AT(tl_globals, spans, 16);
+SIZE(tl_globals, 2608); AT(tl_globals, heap_base, 0); AT(tl_globals, heap_bytes, 8); AT(tl_globals, spans, 16);
 AT(tl_globals, records, 24); AT(tl_globals, block_metadata, 32); AT(tl_globals, slices_base, 40);
 AT(tl_globals, slices_bytes, 48); AT(tl_globals, slice_shift, 56); AT(tl_globals, arena_offset, 64);
 AT(tl_globals, frame_offset, 72); AT(tl_globals, arena_capacity, 80); AT(tl_globals, shards, 88);
@@ -98,6 +102,7 @@ AT(tl_globals, reap, 144); AT(tl_globals, purge, 148); AT(tl_globals, parked, 15
 AT(tl_globals, tracking, 160); AT(tl_globals, vec_type, 164); AT(tl_globals, classes, 168);
 AT(tl_globals, block_marks, 2568); AT(tl_globals, leak_check, 2576); AT(tl_globals, debug, 2580);
 AT(tl_globals, show_stats, 2584); AT(tl_globals, mem_log, 2588); AT(tl_globals, record_blocks, 2592);
+AT(tl_globals, heap, 2600);
 
 IS(TL_MEMPOOL_SPLIT, 256); IS(TL_MEMPOOL_LIFO_SIZE, 64); IS(TL_MEMPOOL_SUBBIN_BITS, 9); IS(TL_MEMPOOL_SUBBINS, 512);
 IS(TL_MEMPOOL_SIZE_BITS, 48); IS(TL_MEMPOOL_LEAVES, 320); IS(TL_MEMPOOL_NODES, 5); IS(TL_MEMPOOL_SLOT_BITS, 10);
@@ -176,3 +181,27 @@ AT(tl_sparse_header, parent, 56);
 SIZE(tl_sparse_part, 64); AT(tl_sparse_part, first_line, 0); AT(tl_sparse_part, first_element, 8);
 AT(tl_sparse_part, begin, 16); AT(tl_sparse_part, bytes, 24); AT(tl_sparse_part, holder, 32);
 AT(tl_sparse_part, values, 40); AT(tl_sparse_part, indices, 48); AT(tl_sparse_part, offsets, 56);
+
+IS(TL_SPAN_NEVER, 0); IS(TL_SPAN_FREE, 1); IS(TL_SPAN_SLAB, 2); IS(TL_SPAN_LARGE, 3); IS(TL_SPAN_PURGING, 4);
+IS(TL_SLAB_PARTIAL, 0); IS(TL_SLAB_COLD, 1); IS(TL_SLAB_HELD, 2); IS(TL_EXACT_BINS, 64); IS(TL_BINS, 84);
+IS(TL_HEAP_KEEPS, 8388608); IS(TL_HEAP_OK, 0); IS(TL_HEAP_NEEDS_MEMORY, 1); IS(TL_HEAP_NEEDS_RECORDS, 2);
+IS(TL_HEAP_LIMIT, 3); IS(TL_HEAP_FULL, 4); IS(TL_HEAP_ASK, 5);
+SIZE(tl_span_meta, 36); AT(tl_span_meta, run, 0); AT(tl_span_meta, next, 4); AT(tl_span_meta, prev, 8);
+AT(tl_span_meta, record, 12); AT(tl_span_meta, epoch, 16); AT(tl_span_meta, free_head, 20);
+AT(tl_span_meta, free_count, 22); AT(tl_span_meta, fresh, 24); AT(tl_span_meta, retired, 26);
+AT(tl_span_meta, purged, 28); AT(tl_span_meta, state, 30); AT(tl_span_meta, size_class, 31);
+AT(tl_span_meta, dirty, 32); AT(tl_span_meta, list, 33); AT(tl_span_meta, unused, 34);
+SIZE(tl_depot, 64); AT(tl_depot, lock, 0); AT(tl_depot, partial, 4); AT(tl_depot, cold, 8); AT(tl_depot, unused, 12);
+AT(tl_depot, empty, 16); AT(tl_depot, out, 24); AT(tl_depot, slabs, 32); AT(tl_depot, retired, 40);
+AT(tl_depot, apart, 48);
+SIZE(tl_account, 48); AT(tl_account, used, 0); AT(tl_account, peak, 8); AT(tl_account, obtained, 16);
+AT(tl_account, obtained_by_heap, 24); AT(tl_account, hard, 32); AT(tl_account, high_watermark, 40);
+SIZE(tl_heap, 5688); AT(tl_heap, base, 0); AT(tl_heap, spans, 8); AT(tl_heap, metas, 16); AT(tl_heap, asked, 24);
+AT(tl_heap, records, 32); AT(tl_heap, block_metadata, 40); AT(tl_heap, record_blocks, 48); AT(tl_heap, classes, 56);
+AT(tl_heap, cpu, 64); AT(tl_heap, all, 72); AT(tl_heap, total, 80); AT(tl_heap, record_limit, 84);
+AT(tl_heap, huge, 88); AT(tl_heap, page_shift, 92); AT(tl_heap, apart, 96); AT(tl_heap, lock, 152);
+AT(tl_heap, never, 156); AT(tl_heap, committed, 160); AT(tl_heap, wanted, 164); AT(tl_heap, next_record, 168);
+AT(tl_heap, dumped_records, 172); AT(tl_heap, clock, 176); AT(tl_heap, ticking, 180); AT(tl_heap, dirty, 184);
+AT(tl_heap, idle, 192); AT(tl_heap, handed, 200); AT(tl_heap, peak, 208); AT(tl_heap, last_first, 216);
+AT(tl_heap, last_run, 220); AT(tl_heap, large_gone, 224); AT(tl_heap, large_taken, 232); AT(tl_heap, large_given, 240);
+AT(tl_heap, bins, 248); AT(tl_heap, free_records, 584); AT(tl_heap, unused, 884); AT(tl_heap, depots, 888);

@@ -144,6 +144,14 @@ typedef struct tl_magazine {
 	uint64_t allocs;
 } tl_magazine;
 
+/* A magazine has room for so many bytes of objects, and for so many objects at least. */
+enum { TL_MAGAZINE_HOLDS = 131072, TL_MAGAZINE_FEWEST = 4 };
+
+/* What went between a magazine and its depot, ever. */
+typedef struct tl_flow {
+	_Atomic uint64_t refilled, flushed;
+} tl_flow;
+
 /* Slots of one kind that a context took and gave back, ever, and their bytes. Another
  * context may give back what this one took: only sums over all contexts have a meaning. */
 typedef struct tl_kind_counters {
@@ -392,6 +400,7 @@ typedef struct tl_context {
 	tl_kind_counters kinds[TL_KINDS]; /* by record type; the plain ones are the rest */
 	tl_magazine magazines[TL_CLASSES];
 	uint64_t allocs_before[TL_CLASSES]; /* what magazine.allocs lacks */
+	tl_flow flows[TL_CLASSES];
 } tl_context;
 
 /* A public function has the name of this type. Files that include this header see that function as
@@ -463,6 +472,7 @@ typedef struct tl_globals {
 	_Atomic uint32_t show_stats; /* TL_SHOW_STATS */
 	_Atomic uint32_t mem_log;    /* TL_MEM_LOG */
 	uint32_t* record_blocks;     /* record / TL_LINE_RECORDS -> the first record of its block; 0: none yet */
+	struct tl_heap* heap;        /* heap/heap.h */
 } tl_globals;
 
 #define TL_SPAN_CLASS(word) ((uint32_t)((word) & 0xFF))

@@ -12,10 +12,41 @@ static bool refill(size_t n)
 	return tlc_refill(c, tlc_magazine_for(c, n));
 }
 
+/* Makes a large object live, as an object with these counts. */
+static void* enliven(tl_entry e, const uint32_t* counts, size_t bytes)
+{
+	tlc_set_counts(tlc_g.records + e.record, tlc_pair_of(counts));
+	TLC_PROBE_ALLOCATE(e.object, bytes);
+	return (void*)e.object;
+}
+
+/* A large object; NULL: ask Go. */
+static void* alloc_large(tl_context* c, size_t bytes)
+{
+	bool zero;
+	const tl_entry e = tlc_take_large(c, bytes, &zero);
+	return e.object != 0 ? enliven(e, &c->alloc_loc, bytes) : NULL;
+}
+
+static void* new_large(tl_context* c, size_t bytes, bool* zero)
+{
+	const tl_entry e = tlc_has_room(c) ? tlc_take_large(c, bytes, zero) : (tl_entry){0, 0, 0};
+	if (e.object == 0) return NULL;
+	tlc_push(c, e);
+	return enliven(e, &c->new_loc, bytes);
+}
+
+/* An object that is large or whose magazine was empty; false: ask Go. */
+static bool alloc_elsewhere(size_t bytes, void** p)
+{
+	if (bytes > TLC_MAX_SMALL) return (*p = alloc_large(tlc_tls, bytes)) != NULL;
+	return refill(bytes) && tlc_op_mem_alloc(tlc_tls, bytes, p);
+}
+
 static __attribute__((noinline)) void* alloc_rest(size_t bytes)
 {
 	void* p;
-	return refill(bytes) && tlc_op_mem_alloc(tlc_tls, bytes, &p) ? p : slow_mem_alloc(bytes);
+	return alloc_elsewhere(bytes, &p) ? p : slow_mem_alloc(bytes);
 }
 
 void* tl_mem_alloc(size_t bytes)
@@ -27,13 +58,16 @@ void* tl_mem_alloc(size_t bytes)
 void* tl_alloc_tmp(int64_t bytes)
 {
 	void* p;
-	return TLC_LIKELY(tlc_op_alloc_tmp(tlc_tls, bytes, &p)) ? p : slow_alloc_tmp(bytes);
+	if (TLC_LIKELY(tlc_op_alloc_tmp(tlc_tls, bytes, &p))) return p;
+	return bytes > 0 && alloc_elsewhere((size_t)bytes, &p) ? p : slow_alloc_tmp(bytes);
 }
 
 static __attribute__((noinline)) void* new_rest(size_t bytes)
 {
 	tl_context* c = tlc_tls;
 	void* p;
+	bool zero;
+	if (bytes > TLC_MAX_SMALL) return (p = new_large(c, bytes, &zero)) != NULL ? p : slow_mem_new(bytes);
 	return refill(bytes) && tlc_tls == c && tlc_has_room(c) && tlc_new_object(c, bytes, &p) ? p : slow_mem_new(bytes);
 }
 
@@ -63,8 +97,12 @@ void* tl_mem_new_zeroed(size_t bytes)
 {
 	tl_context* c = tlc_tls;
 	void* p;
-	if (TLC_UNLIKELY(!tlc_has_room(c) || !tlc_new_object(c, bytes, &p))) return slow_mem_new_zeroed(bytes);
-	return memset(p, 0, bytes);
+	if (TLC_LIKELY(tlc_has_room(c)) && TLC_LIKELY(tlc_new_object(c, bytes, &p))) return memset(p, 0, bytes);
+	bool zero = false;
+	if (bytes > TLC_MAX_SMALL) p = new_large(c, bytes, &zero);
+	else if (!refill(bytes) || !tlc_has_room(c) || !tlc_new_object(c, bytes, &p)) p = NULL;
+	if (TLC_UNLIKELY(p == NULL)) return slow_mem_new_zeroed(bytes);
+	return zero ? p : memset(p, 0, bytes);
 }
 
 /* Frees what tl_ptr_dec_ref has brought to zero, and what is plain bytes, has no owner, and one reference, which floats:

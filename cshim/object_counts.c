@@ -82,7 +82,7 @@ static bool release_own(tl_context* c, tl_record* r, uintptr_t p, uint32_t loc)
 {
 	uint32_t count = loc & TL_LOC_COUNT;
 	if (atomic_load_explicit(&r->sh, memory_order_acquire) != TL_SH_ALIVE) return false;
-	if (count == 1) return TLC_LOAD(r->type_flags) != TL_TYPE_PLAIN && tlc_kill_typed(c, r, p);
+	if (count == 1) return tlc_is_plain_alone(r) ? tlc_end_elsewhere(c, r, p) : tlc_kill_typed(c, r, p);
 	if (count == 0) return false;
 	loc--;
 	TLC_STORE(r->loc, tlc_loc_floats(loc) == count ? loc - TL_LOC_FLOAT : loc);
@@ -310,6 +310,7 @@ void tlc_release_entry(tl_context* c, tl_entry e)
 			TLC_STORE(r->loc, loc - 1);
 			return;
 		}
+		if (same && tlc_own(c, loc) == 1 && tlc_is_plain_alone(r) && tlc_end_elsewhere(c, r, e.object)) return;
 		if (same && tlc_own(c, loc) >= TLC_OWNED) {
 			if (tlc_drop_life(r, &e.gen)) return;
 			if (tlc_drop_last(c, r, e)) return;

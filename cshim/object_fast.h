@@ -156,6 +156,46 @@ static inline tl_entry tlc_take(tl_context* c, size_t n)
 	return TLC_LIKELY(slot != NULL) ? *slot : (tl_entry){0, 0, 0};
 }
 
+/* Fills an empty magazine from its depot; false: it was not empty, or ask Go (object_heap.c). */
+bool tlc_refill_magazine(tl_context* c, uint32_t class);
+
+/* Whether a magazine has a place, or has got one; large objects have none. */
+bool tlc_make_room(tl_context* c, uint32_t class);
+static inline bool tlc_has_place(tl_context* c, const tl_magazine* m, uint32_t class)
+{
+	return TLC_LIKELY(m->top != m->limit) || tlc_make_room(c, class);
+}
+
+/* Does what tlc_recycle could not do, because the magazine is full or the object is large; false: ask Go, nothing changed. */
+bool tlc_recycle_elsewhere(tl_context* c, tl_record* r, uintptr_t object, uint64_t tag);
+
+/* Makes the slot of a dead object available again, in the magazine or elsewhere; false: ask Go, nothing changed. */
+static inline bool tlc_free_slot(tl_context* c, tl_record* r, uintptr_t object, uint64_t tag)
+{
+	return TLC_LIKELY(tlc_recycle(tlc_magazine_of(c, tag), r, object, tag)) || tlc_recycle_elsewhere(c, r, object, tag);
+}
+
+/* Whether an object is plain bytes that no other thread counts: with the local word it may be ended. */
+static inline bool tlc_is_plain_alone(tl_record* r)
+{
+	return TLC_LOAD(r->type_flags) == TL_TYPE_PLAIN &&
+	       atomic_load_explicit(&r->sh, memory_order_acquire) == TL_SH_ALIVE;
+}
+static inline bool tlc_end_elsewhere(tl_context* c, tl_record* r, uintptr_t p)
+{
+	return tlc_recycle_elsewhere(c, r, p, (uint32_t)(r - tlc_g.records) | (uint64_t)TLC_LOAD(r->gen) << 32);
+}
+
+/* A large object of so many bytes, dead, that is counted as handed out; object 0: ask Go. *zero: it reads as zero. */
+tl_entry tlc_take_large(tl_context* c, size_t bytes, bool* zero);
+
+/* Usable bytes of the object in a slot of a class. */
+static inline uint64_t tlc_slot_bytes(uintptr_t object, uint32_t class)
+{
+	if (TLC_LIKELY(class != TL_CLASS_LARGE)) return tlc_g.classes[class].size;
+	return (uint64_t)TL_SPAN_BACK(TLC_LOAD(tlc_g.spans[(object - tlc_g.heap_base) >> TL_SPAN_SHIFT])) << TL_SPAN_SHIFT;
+}
+
 /* ---- scope entries ---------------------------------------------------------------- */
 
 /* Where the stack ends when no place of it is warm. */
@@ -296,14 +336,7 @@ typedef struct tlc_vec {
 	tl_entry data;
 } tlc_vec;
 
-/* The bytes of the slot at object, which is of a size class or large. */
-static inline uint64_t tlc_slot_bytes(uintptr_t object, uint32_t class)
-{
-	if (TLC_LIKELY(class != TL_CLASS_LARGE)) return tlc_g.classes[class].size;
-	return (uint64_t)TL_SPAN_BACK(TLC_LOAD(tlc_g.spans[(object - tlc_g.heap_base) >> TL_SPAN_SHIFT])) << TL_SPAN_SHIFT;
-}
-
-/* Whether data is an element table and no large object, with room for so many elements. */
+/* Whether data is an element table, with room for so many elements. */
 static inline __attribute__((always_inline)) bool tlc_is_table(const tl_entry* data, uint64_t capacity)
 {
 	tl_record* r;

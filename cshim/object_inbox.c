@@ -160,15 +160,15 @@ static bool finish(tl_context* c, const tl_node* n)
 {
 	tl_record* r = tlc_g.records + n->record;
 	if (TLC_LOAD(r->gen) != n->gen) return true;
-	tl_magazine* m = &c->magazines[n->gen & 0xFF];
 	const uint32_t type = TLC_LOAD(r->type_flags);
 	const bool plain = type == TL_TYPE_PLAIN;
 	if ((TLC_LOAD(r->loc) & ~TL_LOC_FLOATS) != c->one) return false;
-	if (plain ? m->top == m->limit || tlc_is_last_life(n->gen) : !tlc_may_enqueue(type)) return false;
+	if (plain ? tlc_is_last_life(n->gen) : !tlc_may_enqueue(type)) return false;
 	uint32_t sh = TL_SH_ALIVE | TL_SH_QUEUED;
 	if (!atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed))
 		return false;
-	if (plain) return tlc_recycle(m, r, n->object, (uint64_t)n->record | (uint64_t)n->gen << 32);
+	const uint64_t tag = (uint64_t)n->record | (uint64_t)n->gen << 32;
+	if (plain) return tlc_free_slot(c, r, n->object, tag);
 	tlc_enqueue(c, r, n->object);
 	return true;
 }
@@ -225,11 +225,11 @@ static bool finish_some(tl_context* c)
 
 bool tlc_refill(tl_context* c, const tl_magazine* m)
 {
-	if (m->top != m->base || !tlc_has_mail(c) || tlc_forked()) return false;
-	if (!finish_some(c)) {
+	if (m->top != m->base || tlc_forked()) return false;
+	if (tlc_has_mail(c) && !finish_some(c)) {
 		c->waiting = empty_inbox(c);
 		finish_some(c);
 	}
 	if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0) && c->draining == 0) tlc_finish(c);
-	return m->top != m->base;
+	return m->top != m->base || tlc_refill_magazine(c, (uint32_t)(m - c->magazines));
 }

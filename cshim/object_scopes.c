@@ -39,7 +39,7 @@ static __attribute__((noinline)) tl_entry* release_own(tl_context* c, tl_entry* 
 		uint64_t tag = tlc_tag(&top[-1]);
 		tl_record* r = tlc_g.records + (uint32_t)tag;
 		if (TLC_LIKELY(tlc_is_plain(r, tag, loc, sh))) {
-			if (TLC_UNLIKELY(!tlc_recycle(tlc_magazine_of(c, tag), r, top[-1].object, tag))) break;
+			if (TLC_UNLIKELY(!tlc_free_slot(c, r, top[-1].object, tag))) break;
 		} else if (!drop_one_of_many(c, r, tag)) {
 			break;
 		}
@@ -63,7 +63,7 @@ void tlc_cool(tl_context* c)
 	while (c->warm != c->end) {
 		const tl_entry* e = c->warm - 1;
 		tl_magazine* m = &c->magazines[tlc_class_at(e)];
-		if (TLC_UNLIKELY(m->top == m->limit)) break;
+		if (TLC_UNLIKELY(!tlc_has_place(c, m, tlc_class_at(e)))) break;
 		tlc_set_entry(m->top, e->object, tlc_tag(e));
 		m->top++;
 		c->warm--;

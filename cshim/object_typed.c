@@ -150,7 +150,7 @@ void tlc_free_kind(tl_context* c, tl_record* r, uintptr_t object, uint32_t kind)
 	const uint64_t tag = (uint64_t)gen << 32 | (uint64_t)(r - tlc_g.records);
 	c->kinds[kind].gone++;
 	c->kinds[kind].bytes_gone += tlc_slot_bytes(object, gen & 0xFF);
-	if (TLC_UNLIKELY(!tlc_recycle(&c->magazines[gen & 0xFF], r, object, tag))) recycle_slowly(r, object, tag);
+	if (TLC_UNLIKELY(!tlc_free_slot(c, r, object, tag))) recycle_slowly(r, object, tag);
 }
 
 /* References of dead objects that are still to be dropped, first in first out: a ring in the unused part
@@ -184,7 +184,8 @@ static inline __attribute__((always_inline)) void free_slot(tl_context* c, tl_re
 {
 	count_of(c, (uint32_t)life)->gone++;
 	uint64_t tag = (life >> 32 << 32) | (uint64_t)(r - tlc_g.records);
-	if (TLC_UNLIKELY(!tlc_recycle(&c->magazines[class], r, object, tag))) recycle_slowly(r, object, tag);
+	if (TLC_UNLIKELY(!tlc_recycle(&c->magazines[class], r, object, tag)) && !tlc_recycle_elsewhere(c, r, object, tag))
+		recycle_slowly(r, object, tag);
 }
 
 /* Takes a dead object apart; the ring has room for its fields. No branch depends on a field: which
@@ -210,8 +211,10 @@ static inline __attribute__((always_inline)) bool end_own(ring* q, tl_record* r,
 	tl_context* c = q->context;
 	if (TLC_UNLIKELY(atomic_load_explicit(&r->sh, memory_order_acquire) != TL_SH_ALIVE)) return false;
 	uint64_t life = tlc_life(r);
-	if ((uint32_t)life == TL_TYPE_PLAIN)
-		return tlc_recycle(&c->magazines[class], r, p, life | (uint64_t)(r - tlc_g.records));
+	if ((uint32_t)life == TL_TYPE_PLAIN) {
+		const uint64_t tag = life | (uint64_t)(r - tlc_g.records);
+		return TLC_LIKELY(tlc_recycle(&c->magazines[class], r, p, tag)) || tlc_recycle_elsewhere(c, r, p, tag);
+	}
 	const tl_type_info* info = info_of((uint32_t)life);
 	if (TLC_LIKELY(is_simple(info) && c->destroy_first == 0 && RING - (q->end - q->first) >= info->fields))
 		take_apart(q, r, p, life, class, info);
@@ -462,13 +465,13 @@ bool tlc_end_held_typed(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
 bool tlc_free_typed(tl_context* c, tl_record* r, uintptr_t object)
 {
 	const uint64_t life = tlc_life(r);
-	tl_magazine* m = &c->magazines[life >> 32 & 0xFF];
 	uint32_t at_zero = TLC_AT_ZERO;
-	if (info_of((uint32_t)life) == NULL || m->top == m->limit || tlc_is_last_life(life >> 32)) return false;
+	if (info_of((uint32_t)life) == NULL || !tlc_is_fast(c) || tlc_forked() || tlc_is_last_life(life >> 32))
+		return false;
 	if (!atomic_compare_exchange_strong_explicit(&r->sh, &at_zero, 0, memory_order_acq_rel, memory_order_relaxed))
 		return false;
 	count_of(c, (uint32_t)life)->gone++;
-	return tlc_recycle(m, r, object, (life >> 32 << 32) | (uint64_t)(r - tlc_g.records));
+	return tlc_free_slot(c, r, object, (life >> 32 << 32) | (uint64_t)(r - tlc_g.records));
 }
 
 /* ---- blocks of malloc's with a type ------------------------------------------------------------- */

@@ -40,11 +40,14 @@ static inline uintptr_t* elements(const vec* v) { return (uintptr_t*)v->data.obj
 /* A slot for so many bytes whose context counts it by kind; object 0: ask Go. */
 static inline tl_entry take_kind(tl_context* c, uint64_t bytes, uint32_t kind)
 {
-	tl_entry e = tlc_take(c, bytes);
+	bool zero;
+	tl_entry e = bytes <= TLC_MAX_SMALL ? tlc_take(c, bytes) : tlc_take_large(c, bytes, &zero);
+	if (TLC_UNLIKELY(e.object == 0) && bytes <= TLC_MAX_SMALL && tlc_refill_magazine(c, tlc_class_of(bytes)))
+		e = tlc_take(c, bytes);
 	if (TLC_UNLIKELY(e.object == 0)) return e;
 	TLC_PROBE_ALLOCATE(e.object, bytes);
 	c->kinds[kind].made++;
-	c->kinds[kind].bytes_made += tlc_g.classes[tlc_class_at(&e)].size;
+	c->kinds[kind].bytes_made += tlc_slot_bytes(e.object, tlc_class_at(&e));
 	tlc_set_life(tlc_g.records + e.record, (uint64_t)e.gen << 32 | kind);
 	return e;
 }
@@ -54,9 +57,8 @@ static inline tl_entry take_kind(tl_context* c, uint64_t bytes, uint32_t kind)
 static __attribute__((noinline)) bool grow(tl_context* c, vec* v, uint64_t n)
 {
 	const tl_entry old = v->data;
-	const tl_magazine* m = &c->magazines[tlc_class_at(&old)];
 	if (!tlc_is_sound_vec(v)) return false;
-	if (old.object != 0 && (m->top == m->limit || tlc_is_last_life(old.gen))) return false; /* Go takes the old table */
+	if (old.object != 0 && tlc_is_last_life(old.gen)) return false; /* Go takes the old table */
 	if (n < 2 * v->cap) n = 2 * v->cap;
 	if (n < LEAST) n = LEAST;
 	if (n > MOST) return false;
@@ -64,7 +66,7 @@ static __attribute__((noinline)) bool grow(tl_context* c, vec* v, uint64_t n)
 	if (TLC_UNLIKELY(e.object == 0)) return false;
 	if (v->len != 0) memcpy((void*)e.object, elements(v), v->len * sizeof(uintptr_t));
 	v->data = e;
-	v->cap = tlc_g.classes[tlc_class_at(&e)].size / sizeof(uintptr_t);
+	v->cap = tlc_slot_bytes(e.object, tlc_class_at(&e)) / sizeof(uintptr_t);
 	if (old.object != 0) tlc_free_kind(c, tlc_g.records + old.record, old.object, TL_TYPE_VEC_DATA);
 	return true;
 }

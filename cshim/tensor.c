@@ -37,9 +37,11 @@ static inline size measure(int32_t dtype, int64_t rank, const int64_t* shape)
 	return (size){numel, TLC_TENSOR_HEADER + TLC_ALIGNED64(numel * tlc_dtype_bytes[dtype])};
 }
 
-/* A slot of a size class; object 0: ask Go. */
-static inline tl_entry take(tl_context* c, size_t bytes)
+/* A slot; object 0: ask Go. *zero: it reads as zero. */
+static inline tl_entry take(tl_context* c, size_t bytes, bool* zero)
 {
+	*zero = false;
+	if (bytes > TLC_MAX_SMALL) return tlc_take_large(c, bytes, zero);
 	tl_entry e = tlc_take(c, bytes);
 	return e.object == 0 && tlc_refill(c, tlc_magazine_for(c, bytes)) ? tlc_take(c, bytes) : e;
 }
@@ -58,12 +60,13 @@ __attribute__((noinline)) bool tlc_is_elsewhere(int32_t device)
 typedef struct made {
 	tl_tensor* tensor; /* NULL: ask Go */
 	uint64_t nbytes;
+	bool zero; /* they read as zero */
 } made;
 
 /* A registered tensor of the CPU. */
 static __attribute__((noinline)) made make_other(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape)
 {
-	const made none = {NULL, 0};
+	const made none = {NULL, 0, false};
 	tl_context* c = tlc_tls;
 	if (TLC_UNLIKELY(!tlc_has_room(c) || !tlc_is_cpu(device))) return none;
 	int64_t dimensions[TL_MAX_RANK]; /* another thread may write to the caller's */
@@ -73,13 +76,16 @@ static __attribute__((noinline)) made make_other(int32_t dtype, int32_t device, 
 	}
 	size z = measure(dtype, rank, shape);
 	if (TLC_UNLIKELY(z.bytes == 0)) return none;
-	const tl_entry e = take(c, z.bytes);
+	bool zero;
+	const tl_entry e = take(c, z.bytes, &zero);
 	if (TLC_UNLIKELY(e.object == 0)) return none;
 	tlc_tensor_describe((tl_tensor_header*)e.object, (uint8_t)dtype, z.numel, (uint16_t)rank, shape);
 	tlc_tensor_begin(c, tlc_tag(&e));
+	if (tlc_class_at(&e) == TL_CLASS_LARGE)
+		c->kinds[TL_TYPE_TENSOR].bytes_made += tlc_slot_bytes(e.object, TL_CLASS_LARGE);
 	tlc_push(c, e);
 	TLC_PROBE_ALLOCATE(e.object, z.bytes);
-	return (made){(tl_tensor*)e.object, z.numel * tlc_dtype_bytes[dtype]};
+	return (made){(tl_tensor*)e.object, z.numel * tlc_dtype_bytes[dtype], zero};
 }
 
 /* The same where the magazine has a slot, for up to four dimensions of which none is 0. The product of four of less than
@@ -89,7 +95,7 @@ static inline __attribute__((always_inline)) made make_small(int32_t dtype, int3
                                                              const int64_t* shape)
 {
 	enum { MOST = 4 };
-	const made none = {NULL, 0};
+	const made none = {NULL, 0, false};
 	tl_context* c = tlc_tls;
 	tl_entry* top = c->top;
 	if (TLC_UNLIKELY(top >= c->end || device != 0 || (uint32_t)dtype >= TL_DTYPES)) return none;
@@ -123,7 +129,7 @@ static inline __attribute__((always_inline)) made make_small(int32_t dtype, int3
 	tlc_set_entry(top, object, tag);
 	c->top = top + 1;
 	TLC_PROBE_ALLOCATE(object, bytes);
-	return (made){(tl_tensor*)h, nbytes};
+	return (made){(tl_tensor*)h, nbytes, false};
 }
 
 static inline void* data_of(made m) { return (char*)m.tensor + TLC_TENSOR_HEADER; }
@@ -152,7 +158,7 @@ tl_tensor* tl_tensor_new_zeroed(int32_t dtype, int32_t device, int64_t rank, con
 {
 	made m = make_any(dtype, device, rank, shape);
 	if (TLC_UNLIKELY(m.tensor == NULL)) return slow_tensor_new_zeroed(dtype, device, rank, shape);
-	memset(data_of(m), 0, m.nbytes);
+	if (!m.zero) memset(data_of(m), 0, m.nbytes);
 	return m.tensor;
 }
 

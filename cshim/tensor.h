@@ -135,9 +135,15 @@ static inline __attribute__((always_inline)) bool tlc_tensor_give_slot(tl_contex
 	return true;
 }
 
+/* The same where the magazine is full, or the tensor is large (tensor_free.c). */
+bool tlc_tensor_give_elsewhere(tl_context* c, tl_record* r, uintptr_t object, uint64_t tag, uint32_t sh)
+	__attribute__((visibility("hidden")));
+
 static inline bool tlc_tensor_recycle(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
 {
-	return tlc_tensor_give_slot(c, r, e.object, tlc_tag(&e), sh);
+	const uint64_t tag = tlc_tag(&e);
+	return TLC_LIKELY(tlc_tensor_give_slot(c, r, e.object, tag, sh)) ||
+	       tlc_tensor_give_elsewhere(c, r, e.object, tag, sh);
 }
 
 /* What a header says from dtype to flags: dtype 8 | device 8 | rank 16 | flags 32. */
@@ -201,8 +207,8 @@ static inline void tlc_tensor_describe(tl_tensor_header* h, uint8_t dtype, uint6
 	tlc_tensor_lay_out(h->shape, h->strides, rank, shape);
 }
 
-/* Makes a slot of a magazine, whose header is complete, a live tensor with one reference, and counts it. A free slot's local
- * word is 0. */
+/* Makes a slot whose header is complete a live tensor with one reference, and counts it; the bytes of a large one are the
+ * caller's to count. A free slot's local word is 0. */
 static inline void tlc_tensor_begin(tl_context* c, uint64_t tag)
 {
 	tl_record* r = tlc_g.records + (uint32_t)tag;

@@ -148,6 +148,21 @@ tl_status tl_tensor_free(tl_tensor* tensor)
 
 /* ---- the last reference ------------------------------------------------------------------ */
 
+__attribute__((noinline)) bool tlc_tensor_give_elsewhere(tl_context* c, tl_record* r, uintptr_t object, uint64_t tag,
+                                                         uint32_t sh)
+{
+	const uint32_t class = (uint8_t)(tag >> 32);
+	if (!tlc_is_fast(c) || tlc_forked() || tlc_is_last_life((uint32_t)(tag >> 32))) return false;
+	if (class != TL_CLASS_LARGE)
+		return c->magazines[class].top == c->magazines[class].limit && tlc_make_room(c, class) &&
+		       tlc_tensor_give_slot(c, r, object, tag, sh);
+	const uint64_t bytes = tlc_slot_bytes(object, class);
+	if (!tlc_tensor_end(c, r, sh, &tag)) return false;
+	c->kinds[TL_TYPE_TENSOR].gone++;
+	c->kinds[TL_TYPE_TENSOR].bytes_gone += bytes;
+	return tlc_recycle_elsewhere(c, r, object, tag);
+}
+
 static inline bool drop_last(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
 {
 	const tl_tensor_header* h = (const tl_tensor_header*)e.object;

@@ -1,9 +1,11 @@
 package heap
 
 import (
+	"math/bits"
 	"slices"
 	"sync/atomic"
 
+	core "tlruntime/cshim/heap"
 	"tlruntime/runtime/invariant"
 	"tlruntime/runtime/layout"
 )
@@ -20,10 +22,8 @@ import (
 // or give memory meanwhile; the fast path never does.
 func (h *Heap) Check(free func(record uint32)) error {
 	c := checker{h: h, free: free}
-	h.spans.mu.Lock() // the purge clock ticks beside us
-	defer h.spans.mu.Unlock()
-	h.recs.mu.Lock()
-	defer h.recs.mu.Unlock()
+	core.Lock(h.s) // the purge clock ticks beside us
+	defer core.Unlock(h.s)
 	c.bins()
 	c.spans()
 	c.depots()
@@ -38,6 +38,7 @@ type checker struct {
 	free   func(record uint32)
 	binned map[uint32]bool // free runs in bins
 	dirty  uint64
+	idle   uint64          // bytes of free slots, but for pages that were purged
 	partly map[uint32]bool // slabs on the lists of depots
 	of     [layout.Classes]found
 	blocks []block
@@ -48,170 +49,193 @@ type found struct {
 	slabs, spans int64
 	out          int64 // slots that were handed out and did not come back
 	retired      int64
-	empty        int // slabs without a used slot
+	empty        int64 // slabs without a used slot, in a list
 }
 
 // block is a block of records.
 type block struct{ first, end uint32 }
 
 func (c *checker) bins() {
-	t := &c.h.spans
+	t := c.h.s
 	c.binned = map[uint32]bool{}
-	for b := range bins {
+	for b := range uint32(layout.Bins) {
 		before := uint32(0)
-		for run := t.bins[b]; run != 0; run = t.meta(run).next {
-			m := t.meta(run)
+		for run := t.Bins[b]; run != 0; run = c.h.meta(run).Next {
+			m := c.h.meta(run)
 			if c.binned[run] {
 				c.Want(false, "the run at span %d is in two bins", run)
 				break
 			}
 			c.binned[run] = true
-			c.Want(m.state == spanFree && bin(m.run) == b && m.prev == before,
+			c.Want(m.State == layout.SpanFree && bin(m.Run) == b && m.Prev == before,
 				"the run at span %d: state %d, %d spans in bin %d, after %d",
-				run, m.state, m.run, b, m.prev)
-			if m.dirty {
-				c.dirty += uint64(m.run) << layout.SpanShift
+				run, m.State, m.Run, b, m.Prev)
+			if m.Dirty != 0 {
+				c.dirty += uint64(m.Run) << layout.SpanShift
 			}
 			before = run
 		}
 	}
-	c.Want(c.dirty == t.dirty, "%d dirty bytes, counted %d", c.dirty, t.dirty)
+	c.Want(c.dirty == t.Dirty, "%d dirty bytes, counted %d", c.dirty, t.Dirty)
+}
+
+// bin returns the list for free runs of n spans: exact up to 64, by power of two above.
+func bin(n uint32) uint32 {
+	if n <= layout.ExactBins {
+		return n - 1
+	}
+	return min(layout.ExactBins+uint32(bits.Len32(n-1))-7, layout.Bins-1)
 }
 
 // spans walks everything below never; what is there says how far the next one is.
 func (c *checker) spans() {
-	t := &c.h.spans
+	t := c.h.s
 	c.partly = map[uint32]bool{}
 	for class := uint32(1); class <= layout.ClassSmall; class++ {
 		c.partial(class)
 	}
-	c.Want(t.never <= t.committed && t.committed <= t.total, "%d spans used, %d committed, of %d", t.never, t.committed,
-		t.total)
+	c.Want(t.Never <= t.Committed && t.Committed <= t.Total, "%d spans used, %d committed, of %d", t.Never, t.Committed,
+		t.Total)
 	wasFree := false
-	for span := uint32(8); span < t.never; {
-		m := t.meta(span)
-		if m.run == 0 || m.run > t.never-span {
-			c.Want(false, "span %d: a run of %d", span, m.run)
+	for span := uint32(8); span < t.Never; {
+		m := c.h.meta(span)
+		if m.Run == 0 || m.Run > t.Never-span {
+			c.Want(false, "span %d: a run of %d", span, m.Run)
 			return
 		}
-		switch m.state {
-		case spanFree:
+		switch m.State {
+		case layout.SpanFree:
 			c.freeRun(span, m)
 			c.Want(!wasFree, "the free runs before and at span %d touch", span)
-		case spanSlab:
+		case layout.SpanSlab:
 			c.slab(span, m)
-		case spanLarge:
+		case layout.SpanLarge:
 			c.large(span, m)
+		case layout.SpanPurging:
 		default:
-			c.Want(false, "span %d is in state %d", span, m.state)
+			c.Want(false, "span %d is in state %d", span, m.State)
 		}
-		wasFree = m.state == spanFree
-		span += m.run
+		wasFree = m.State == layout.SpanFree
+		span += m.Run
 	}
 	c.Want(len(c.binned) == 0 && len(c.partly) == 0, "%d free runs and %d slabs in lists are none", len(c.binned),
 		len(c.partly))
 }
 
-// partial walks the list of a depot.
+// partial walks the lists of a depot.
 func (c *checker) partial(class uint32) {
+	d := &c.h.s.Depots[class]
+	c.list(class, d.Partial, layout.SlabPartial)
+	c.list(class, d.Cold, layout.SlabCold)
+}
+
+func (c *checker) list(class, first uint32, list uint8) {
 	before := uint32(0)
-	for span := c.h.depot[class].partial; span != 0; span = c.h.spans.meta(span).next {
-		m := c.h.spans.meta(span)
+	for span := first; span != 0; span = c.h.meta(span).Next {
+		m := c.h.meta(span)
 		if c.partly[span] {
 			c.Want(false, "the slab at span %d is in two lists", span)
 			return
 		}
 		c.partly[span] = true
-		c.Want(m.state == spanSlab && uint32(m.class) == class && m.prev == before,
-			"the slab at span %d: state %d, class %d of %d, after %d",
-			span, m.state, m.class, class, m.prev)
+		c.Want(m.State == layout.SpanSlab && uint32(m.SizeClass) == class && m.Prev == before && m.List == list,
+			"the slab at span %d: state %d, class %d of %d, in list %d of %d, after %d",
+			span, m.State, m.SizeClass, class, m.List, list, m.Prev)
 		before = span
 	}
 }
 
-func (c *checker) freeRun(span uint32, m *spanMeta) {
+func (c *checker) freeRun(span uint32, m *layout.SpanMeta) {
 	c.Want(c.binned[span], "the free run at span %d is in no bin", span)
 	delete(c.binned, span)
-	c.Want(c.h.spans.meta(span+m.run-1).run == m.run, "the run at span %d ends as one of %d", span,
-		c.h.spans.meta(span+m.run-1).run)
-	c.words(span, m.run, func(uint32) uint64 { return 0 })
+	c.Want(c.h.meta(span+m.Run-1).Run == m.Run, "the run at span %d ends as one of %d", span,
+		c.h.meta(span+m.Run-1).Run)
+	for i := range m.Run { // the words of large objects stay, but for the first one
+		class := layout.SpanClass(c.h.word(span + i))
+		c.Want(class == layout.ClassNone || class == layout.ClassRest, "span %d of the free run at %d has class %d", i, span,
+			class)
+	}
 }
 
 // words checks what classification sees of a run.
 func (c *checker) words(span, run uint32, want func(i uint32) uint64) {
 	for i := range run {
-		w := c.h.spans.word(span + i)
+		w := c.h.word(span + i)
 		c.Want(w == want(i), "span %d of the run at %d: the word is %#x, not %#x", i, span, w, want(i))
 	}
 }
 
-func (c *checker) slab(span uint32, m *spanMeta) {
-	class := uint32(m.class)
+func (c *checker) slab(span uint32, m *layout.SpanMeta) {
+	class := uint32(m.SizeClass)
 	info := &c.h.G.Classes[class]
-	if class == 0 || class > layout.ClassSmall || m.run != c.h.slabSpans(class) || span%m.run != 0 {
-		c.Want(false, "the slab at span %d: class %d, %d spans", span, class, m.run)
+	if class == 0 || class > layout.ClassSmall || m.Run != uint32((info.Mask+1)>>layout.SpanShift) || span%m.Run != 0 {
+		c.Want(false, "the slab at span %d: class %d, %d spans", span, class, m.Run)
 		return
 	}
-	c.words(span, m.run, func(uint32) uint64 { return layout.SpanWord(class, m.record, 0) })
-	c.Want(uint32(m.fresh) <= info.Slots && m.freeCount <= m.fresh && m.retired <= m.fresh-m.freeCount,
-		"the slab at span %d: %d free and %d retired of %d of %d", span, m.freeCount, m.retired, m.fresh, info.Slots)
+	c.words(span, m.Run, func(uint32) uint64 { return layout.SpanWord(class, m.Record, 0) })
+	c.Want(uint32(m.Fresh) <= info.Slots && m.FreeCount <= m.Fresh && m.Retired <= m.Fresh-m.FreeCount,
+		"the slab at span %d: %d free and %d retired of %d of %d", span, m.FreeCount, m.Retired, m.Fresh, info.Slots)
 	c.freeSlots(span, m)
-	c.Want(c.partly[span] != m.isFull(info), "the slab at span %d, %d free of %d, in a list: %v", span,
-		m.freeCount, m.fresh, c.partly[span])
+	full := m.FreeHead == 0 && uint32(m.Fresh) == info.Slots
+	held := m.List == layout.SlabHeld
+	c.Want(c.partly[span] == (!full && !held), "the slab at span %d, %d free of %d, in a list: %v", span,
+		m.FreeCount, m.Fresh, c.partly[span])
 	delete(c.partly, span)
 	at := &c.of[class]
 	at.slabs++
-	at.out += int64(m.used())
-	at.retired += int64(m.retired)
-	if m.used() == 0 {
+	out := int64(m.Fresh) - int64(m.FreeCount) - int64(m.Retired)
+	at.out += out
+	at.retired += int64(m.Retired)
+	if out == 0 && !held {
 		at.empty++
 	}
-	c.block(span, m.record, info)
+	c.idle += uint64(m.FreeCount)*uint64(info.Size) - uint64(m.Purged)<<c.h.s.PageShift
+	c.block(span, m.Record, info)
 }
 
 // freeSlots walks the list of a slab, which leads through the records.
-func (c *checker) freeSlots(span uint32, m *spanMeta) {
-	seen, step := make([]bool, m.fresh), c.h.G.Classes[m.class].Step()
+func (c *checker) freeSlots(span uint32, m *layout.SpanMeta) {
+	seen, step := make([]bool, m.Fresh), c.h.G.Classes[m.SizeClass].Step()
 	n := uint16(0)
-	for slot := uint32(m.freeHead); slot != 0; n++ {
-		if slot > uint32(m.fresh) || seen[slot-1] {
+	for slot := uint32(m.FreeHead); slot != 0; n++ {
+		if slot > uint32(m.Fresh) || seen[slot-1] {
 			c.Want(false, "the slab at span %d: slot %d is in its list twice, or fresh", span, slot-1)
 			return
 		}
 		seen[slot-1] = true
-		record := m.record + (slot-1)*step
+		record := m.Record + (slot-1)*step
 		r := c.h.Record(record)
-		c.Want(r.Sh == 0 && r.TypeFlags == layout.TypePlain && r.Gen&0xFF == uint32(m.class),
+		c.Want(r.Sh == 0 && r.TypeFlags == layout.TypePlain && r.Gen&0xFF == uint32(m.SizeClass),
 			"the slab at span %d: free slot %d is %+v", span, slot-1, *r)
 		c.free(record)
 		slot = atomic.LoadUint32(&r.Loc)
 	}
-	c.Want(n == m.freeCount, "the slab at span %d: %d free slots, counted %d", span, n, m.freeCount)
+	c.Want(n == m.FreeCount, "the slab at span %d: %d free slots, counted %d", span, n, m.FreeCount)
 }
 
-func (c *checker) large(span uint32, m *spanMeta) {
-	c.words(span, m.run, func(i uint32) uint64 {
+func (c *checker) large(span uint32, m *layout.SpanMeta) {
+	c.words(span, m.Run, func(i uint32) uint64 {
 		if i == 0 {
-			return layout.SpanWord(layout.ClassLarge, m.record, m.run)
+			return layout.SpanWord(layout.ClassLarge, m.Record, m.Run)
 		}
 		return layout.SpanWord(layout.ClassRest, 0, i)
 	})
 	at := &c.of[layout.ClassLarge]
-	at.slabs += int64(m.run)
+	at.slabs += int64(m.Run)
 	at.out++
-	c.block(span, m.record, &c.h.G.Classes[layout.ClassLarge])
+	c.block(span, m.Record, &c.h.G.Classes[layout.ClassLarge])
 }
 
 // block notes the records of what stands at a span, and checks what is kept of them.
 func (c *checker) block(span, first uint32, info *layout.ClassInfo) {
-	metadata := c.h.recs.metadata(first, info.BlockRecords)
+	metadata := c.h.metadata(first, info.BlockRecords)
 	c.Want(metadata.Loc == 0 && metadata.TypeFlags == span && metadata.Sh == 0,
 		"the records from %d: %+v, not of span %d", first, *metadata, span)
 	for i := first; i < first+info.BlockRecords; i++ {
 		c.Want((i-first)%info.Step() == 0 || *c.h.Record(i) == layout.Record{}, "record %d, which no slot has, is %+v", i,
 			*c.h.Record(i))
-		c.Want(*c.h.recs.blockOf(i) == first, "record %d belongs to the block from %d, noted as %d", i, first,
-			*c.h.recs.blockOf(i))
+		c.Want(*c.h.blockOf(i) == first, "record %d belongs to the block from %d, noted as %d", i, first,
+			*c.h.blockOf(i))
 	}
 	c.noteBlock(first, info)
 }
@@ -223,39 +247,41 @@ func (c *checker) noteBlock(first uint32, info *layout.ClassInfo) {
 // depots compares the counters with what was found.
 func (c *checker) depots() {
 	handed := uint64(0)
-	for class := range c.h.depot {
-		d, at := &c.h.depot[class], &c.of[class]
-		c.Want(d.slabs == at.slabs && d.empty == at.empty && d.out == at.out && d.retired == at.retired,
+	for class := range c.h.s.Depots {
+		d, at := &c.h.s.Depots[class], &c.of[class]
+		c.Want(d.Slabs == at.slabs && d.Empty == at.empty && d.Out == at.out && d.Retired == at.retired,
 			"class %d: %d slabs, %d of them empty, %d slots out, %d retired, counted %d, %d, %d and %d", class,
-			at.slabs, at.empty, at.out, at.retired, d.slabs, d.empty, d.out, d.retired)
-		if class == layout.ClassLarge {
-			handed += uint64(d.slabs) << layout.SpanShift
-		} else {
-			handed += uint64(d.out) * uint64(c.h.G.Classes[class].Size)
+			at.slabs, at.empty, at.out, at.retired, d.Slabs, d.Empty, d.Out, d.Retired)
+		if class != layout.ClassLarge {
+			handed += uint64(d.Out) * uint64(c.h.G.Classes[class].Size)
 		}
 	}
-	c.Want(handed == c.h.handed.Load(), "%d bytes are out of the depots, counted %d", handed, c.h.handed.Load())
+	c.Want(handed == c.h.s.Handed, "%d bytes are out of the depots, counted %d", handed, c.h.s.Handed)
+	large := c.h.s.LargeTaken - c.h.s.LargeGiven
+	c.Want(large == uint64(c.of[layout.ClassLarge].slabs)<<layout.SpanShift, "%d bytes of large objects", large)
+	c.Want(c.idle == c.h.s.Idle, "%d bytes of free slots may be resident, counted %d", c.idle, c.h.s.Idle)
 }
 
 // records checks the free blocks, and that no two blocks overlap.
 func (c *checker) records() {
-	t := &c.h.recs
+	t := c.h.s
 	for class := range uint32(layout.ClassLarge + 1) {
 		info := &c.h.G.Classes[class]
-		for first, n := t.free[class], uint32(0); first != 0; first = t.metadata(first, info.BlockRecords).TypeFlags {
-			if n++; n > t.next {
+		n := uint32(0)
+		for first := t.FreeRecords[class]; first != 0; first = c.h.metadata(first, info.BlockRecords).TypeFlags {
+			if n++; n > t.NextRecord {
 				c.Want(false, "the free blocks of class %d are a circle", class)
 				break
 			}
 			c.noteBlock(first, info)
-			c.dead(first, info.BlockRecords, t.metadata(first, info.BlockRecords).Loc == 1)
+			c.dead(first, info.BlockRecords, c.h.metadata(first, info.BlockRecords).Loc == 1)
 		}
 	}
 	slices.SortFunc(c.blocks, func(a, b block) int { return int(int64(a.first) - int64(b.first)) })
 	end := uint32(64)
 	for _, b := range c.blocks {
-		c.Want(b.first >= end && b.end <= t.next, "records %d to %d, the block before ends at %d, the last one at %d",
-			b.first, b.end, end, t.next)
+		c.Want(b.first >= end && b.end <= t.NextRecord, "records %d to %d, the block before ends at %d, the last one at %d",
+			b.first, b.end, end, t.NextRecord)
 		end = max(end, b.end)
 	}
 }
@@ -271,11 +297,11 @@ func (c *checker) dead(first, n uint32, purged bool) {
 
 // Retired returns how many slots of the slabs in use have a retired record, by class.
 func (h *Heap) Retired() (slots [layout.Classes]int64) {
-	for class := range h.depot {
-		d := &h.depot[class]
-		d.mu.Lock()
-		slots[class] = d.retired
-		d.mu.Unlock()
+	for class := range h.s.Depots {
+		d := &h.s.Depots[class]
+		layout.Lock(&d.Lock)
+		slots[class] = d.Retired
+		layout.Unlock(&d.Lock)
 	}
 	return slots
 }

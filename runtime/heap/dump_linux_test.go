@@ -37,21 +37,19 @@ func TestCoreDumpsHoldTheRecordsInUse(t *testing.T) {
 		t.Skip("memory under the race detector is Go's")
 	}
 	h := open(t, 1<<30)
-	defer h.Close()
 	const slots = layout.SpanBytes / 32
 	isRight := func(record uint32, want bool) {
 		t.Helper()
-		for _, addr := range []uintptr{layout.Address(h.recs.at(record)), layout.Address(h.recs.blockOf(record))} {
+		for _, addr := range []uintptr{layout.Address(h.Record(record)), layout.Address(h.blockOf(record))} {
 			require.Equal(t, want, isDumped(t, addr), "record %d", record)
 		}
 	}
 	isRight(0, true)
 	isRight(dumpStep, false)
 	for k := range 2 * dumpStep / slots {
-		first, ok := h.recs.take(1, slots, 1)
-		require.True(t, ok)
+		slab := refill(t, h, 1, slots)
 		if k%64 == 0 {
-			isRight(first+slots-1, true)
+			isRight(slab[slots-1].Record, true)
 		}
 	}
 	isRight(dumpStep, true)

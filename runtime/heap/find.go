@@ -35,24 +35,25 @@ func (h *Heap) Find(addr uintptr) Place {
 	if !h.Contains(addr) {
 		return Place{Kind: Outside}
 	}
-	span := h.spans.number(addr)
-	w := h.spans.word(span)
+	span := h.number(addr)
+	w := h.word(span)
 	class := layout.SpanClass(w)
 	switch class {
 	case layout.ClassNone:
-		if span < atomic.LoadUint32(&h.spans.never) {
+		if span < atomic.LoadUint32(&h.s.Never) {
 			return Place{Kind: Freed}
 		}
 		return Place{Kind: Unused}
 	case layout.ClassRest:
-		span -= layout.SpanBack(w)
-		w = h.spans.word(span)
-		if layout.SpanClass(w) != layout.ClassLarge {
-			return Place{Kind: Freed} // between the two loads
+		back := layout.SpanBack(w)
+		span -= back
+		w = h.word(span)
+		if layout.SpanClass(w) != layout.ClassLarge || back >= layout.SpanBack(w) {
+			return Place{Kind: Freed} // the words of a freed object's spans stay until they are used again
 		}
-		return h.inSlot(layout.SpanRecord(w), h.spans.address(span), addr)
+		return h.inSlot(layout.SpanRecord(w), h.address(span), addr)
 	case layout.ClassLarge:
-		return h.inSlot(layout.SpanRecord(w), h.spans.address(span), addr)
+		return h.inSlot(layout.SpanRecord(w), h.address(span), addr)
 	}
 	info := &h.G.Classes[class]
 	offset := uint64(addr-h.G.HeapBase) & uint64(info.Mask)

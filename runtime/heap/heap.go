@@ -1,45 +1,37 @@
-// Package heap hands out objects: one reserved address range cut into spans of
-// 64 KiB, a dense table of records beside it, and per size class a depot of
-// free slots (Bonwick and Adams, "Magazines and Vmem", USENIX 2001) from which
-// contexts refill their magazines.
+// Package heap is the Go side of the heap that hands out objects: it maps the memory
+// that cshim/heap works on, obtains more of it, gives it back to the system, and reads
+// it. heap.h explains the parts and the lock order.
 //
-// Free memory holds no links. A free slot is linked through its dead record,
-// so nothing that a program writes into or beyond an object can corrupt a list.
-//
-// Lock order: a class's depot, then records, then spans. Nothing under these locks
-// calls out.
+//	heap.go     open, close, and the calls of cshim/heap, with what they need
+//	purge.go    what goes back to the system, and when
+//	find.go     what an address is
+//	records.go  blocks of records
+//	check.go    the books
 package heap
 
 import (
+	"os"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
+	core "tlruntime/cshim/heap"
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/limit"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/status"
 )
 
 // Heap is the process's object heap.
 type Heap struct {
-	G     *layout.Globals
-	depot [layout.Classes]depot
-	spans spanTable
-	recs  recordTable
-	side  Side
-	raw   uintptr // the range as it was reserved, before its start was aligned
-	huge  func() bool
+	G    *layout.Globals
+	s    *layout.Heap
+	side Side
+	raw  uintptr // the range as it was reserved, before its start was aligned
+	huge func() bool
 
-	handed, peak atomic.Uint64 // bytes of slots and large objects that are out, and the most since ResetPeak
-}
-
-// A depot holds the slabs of one size class that have free slots.
-type depot struct {
-	mu      sync.Mutex
-	partial uint32 // first slab with a free or fresh slot, 0 = none; linked by span number through their metas
-	empty   int    // slabs on the list without a used slot
-	out     int64  // slots in contexts: live or in a magazine
-	slabs   int64
-	retired int64 // slots of slabs in use whose record has had all of its generations
+	growing sync.Mutex // held while more memory, or more records, become usable
+	clock   clock
 }
 
 // Config sizes a heap; zero fields take the defaults.
@@ -85,30 +77,69 @@ func (h *Heap) open(bytes uint64) bool {
 	if err != nil {
 		return false
 	}
-	spans := bytes >> layout.SpanShift
-	if !h.spans.open(h, memory.Round(raw, align), uint32(spans)) {
+	h.raw, h.G.HeapBase, h.G.HeapBytes = raw, memory.Round(raw, align), bytes
+	if !h.openSpans() {
 		memory.Unmap(raw, uintptr(bytes)+align, "heap")
 		return false
 	}
-	if !h.recs.open(bytes / 2) {
-		h.spans.close()
+	if !h.openRecords(bytes / 2) {
+		h.closeSpans()
 		memory.Unmap(raw, uintptr(bytes)+align, "heap")
 		return false
 	}
 	h.side.records = h.RecordLimit()
-	h.raw, h.G.HeapBase, h.G.HeapBytes = raw, memory.Round(raw, align), bytes
-	h.G.Spans, h.G.Records, h.G.BlockMetadata = h.spans.words, h.recs.base, h.recs.metadataBase
-	h.G.RecordBlocks = h.recs.blocksBase
+	h.G.Spans, h.G.Records, h.G.BlockMetadata = h.s.Spans, h.s.Records, h.s.BlockMetadata
+	h.G.RecordBlocks, h.G.Heap = h.s.RecordBlocks, layout.Address(h.s)
 	return true
 }
 
 // Close gives the ranges back. Nobody may hold an object any more.
 func (h *Heap) Close() {
+	h.stopClock()
 	h.side.close()
-	h.recs.close()
-	h.spans.close()
+	h.closeRecords()
+	h.closeSpans()
 	memory.Unmap(h.raw, uintptr(h.G.HeapBytes)+align, "heap")
 }
+
+// openSpans maps the words of the spans and behind them the heap's own; and the metas with the bits of huge pages.
+func (h *Heap) openSpans() bool {
+	total := uint32(h.G.HeapBytes >> layout.SpanShift)
+	words, err := memory.Map(wordsBytes(total), "span words")
+	if err != nil {
+		return false
+	}
+	metas, err := memory.Map(metasBytes(total), "span metas")
+	if err != nil {
+		memory.Unmap(words, wordsBytes(total), "span words")
+		return false
+	}
+	h.s = layout.At[layout.Heap](words + uintptr(total)*8)
+	s := h.s
+	s.Base, s.Spans, s.Metas, s.Asked = h.G.HeapBase, words, metas, metas+uintptr(total)*layout.SpanMetaBytes
+	s.Classes, s.Total = uintptr(unsafe.Pointer(&h.G.Classes)), total
+	s.Cpu, s.All = layout.Address(limit.Account(limit.CPU)), layout.Address(limit.Account(limit.Total))
+	for s.PageShift = 12; 1<<s.PageShift < os.Getpagesize(); {
+		s.PageShift++
+	}
+	s.Clock = 2 // so that "two ticks ago" exists
+	s.Never = 8 // span 0 is "none" in lists; the first slab's worth of spans stays unused
+	s.Committed = 8
+	if h.huge != nil {
+		s.Huge = 1
+	}
+	return true
+}
+
+func (h *Heap) closeSpans() {
+	total := h.s.Total
+	memory.Unmap(h.s.Metas, metasBytes(total), "span metas")
+	memory.Unmap(h.s.Spans, wordsBytes(total), "span words")
+}
+
+func wordsBytes(spans uint32) uintptr { return uintptr(spans)*8 + layout.HeapBytes }
+
+func metasBytes(spans uint32) uintptr { return uintptr(spans)*layout.SpanMetaBytes + askedBytes(spans) }
 
 // Record returns the record with the given index.
 func (h *Heap) Record(index uint32) *layout.Record {
@@ -120,250 +151,156 @@ func (h *Heap) Index(r *layout.Record) uint32 {
 	return uint32((layout.Address(r) - h.G.Records) / layout.RecordBytes)
 }
 
-// slabSpans returns how many spans a slab of the class takes.
-func (h *Heap) slabSpans(class uint32) uint32 {
-	return uint32((h.G.Classes[class].Mask + 1) >> layout.SpanShift)
+// obtain repeats a call until it says something that no more memory helps.
+// bytes is what it charges.
+func (h *Heap) obtain(bytes uint64, call func() core.Result) status.Status {
+	for {
+		switch why := call(); why {
+		case layout.HeapOk:
+			return status.OK
+		case layout.HeapLimit:
+			limit.Refused(limit.CPU, bytes)
+			return status.Limit
+		case layout.HeapNeedsMemory:
+			if !h.commit() {
+				return status.OutOfMemory
+			}
+		case layout.HeapNeedsRecords:
+			h.dumpRecords()
+		default:
+			return status.OutOfMemory
+		}
+	}
 }
 
-// Refill moves up to want free slots of a class into dst and returns how many. For 0
+const commitStep = 2 << 20 >> layout.SpanShift
+
+// commit makes the spans usable that were wanted; an eighth more than there are, or what is wanted, if that is more.
+func (h *Heap) commit() bool {
+	h.growing.Lock()
+	defer h.growing.Unlock()
+	s := h.s
+	layout.Lock(&s.Lock)
+	from, wanted := s.Committed, s.Wanted
+	layout.Unlock(&s.Lock)
+	if wanted <= from {
+		return true
+	}
+	to := max(wanted, from+from/8)
+	for _, to := range []uint32{to, wanted} {
+		to = min((to+commitStep-1)&^(commitStep-1), s.Total)
+		if memory.Commit(h.address(from), uintptr(to-from)<<layout.SpanShift) == nil {
+			layout.Lock(&s.Lock)
+			s.Committed = to
+			layout.Unlock(&s.Lock)
+			if to > layout.HeapKeeps>>layout.SpanShift {
+				h.startClock()
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// Refill moves up to len(dst) free slots of a class into dst and returns how many. For 0
 // the status tells who refused more memory: the system or a limit.
 func (h *Heap) Refill(class uint32, dst []layout.Entry) (n int, st status.Status) {
-	d := &h.depot[class]
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for n < len(dst) {
-		if d.partial == 0 {
-			if st = h.grow(d, class); st != status.OK {
-				break
-			}
-		}
-		n += h.take(d, class, dst[n:])
+	for n < len(dst) && st == status.OK {
+		st = h.obtain(h.slabBytes(class), func() core.Result {
+			got, why := core.Take(h.s, class, dst[n:])
+			n += got
+			return why
+		})
 	}
-	d.out += int64(n)
-	h.handOut(uint64(n) * uint64(h.G.Classes[class].Size))
 	return n, st
 }
 
-// handOut counts bytes that leave a depot.
-func (h *Heap) handOut(n uint64) {
-	out := h.handed.Add(n)
-	for peak := h.peak.Load(); out > peak && !h.peak.CompareAndSwap(peak, out); peak = h.peak.Load() {
-	}
+// RefillMagazine gives an empty magazine of a context slots.
+func (h *Heap) RefillMagazine(c *layout.Context, class uint32) status.Status {
+	return h.obtain(h.slabBytes(class), func() core.Result { return core.Refill(h.s, c, class) })
 }
 
-// takeBack counts bytes that return to one.
-func (h *Heap) takeBack(n uint64) { h.handed.Add(-n) }
+// MakeRoom makes room in a full magazine of a context.
+func (h *Heap) MakeRoom(c *layout.Context, class uint32) {
+	core.MakeRoom(h.s, c, class)
+}
+
+// EmptyMagazine gives all slots of a magazine back and returns their bytes.
+func (h *Heap) EmptyMagazine(c *layout.Context, class uint32) uint64 {
+	if c.Magazines[class].Limit == c.Magazines[class].Base {
+		return 0
+	}
+	n := core.EmptyMagazine(h.s, c, class)
+	return uint64(n) * uint64(h.G.Classes[class].Size)
+}
 
 // Peak returns the most bytes that were out of the depots at once since ResetPeak: in
 // objects, and in the magazines of contexts.
-func (h *Heap) Peak() uint64 { return h.peak.Load() }
+func (h *Heap) Peak() uint64 { return atomic.LoadUint64(&h.s.Peak) }
 
 // ResetPeak makes what is out now the peak.
-func (h *Heap) ResetPeak() { h.peak.Store(h.handed.Load()) }
-
-// take fills dst from the depot's first slab. A fresh slot whose record began its last generation in an earlier slab
-// stays unused: the record may be retired.
-func (h *Heap) take(d *depot, class uint32, dst []layout.Entry) int {
-	first := d.partial
-	m := h.spans.meta(first)
-	info := &h.G.Classes[class]
-	base, step := h.spans.address(first), info.Step()
-	if m.used() == 0 {
-		d.empty--
-	}
-	n := 0
-	for n < len(dst) {
-		slot := uint32(m.freeHead)
-		if slot != 0 {
-			slot--
-			r := h.Record(m.record + slot*step)
-			m.freeHead = uint16(r.Loc)
-			m.freeCount--
-			atomic.StoreUint32(&r.Loc, 0)
-		} else if uint32(m.fresh) < info.Slots {
-			slot = uint32(m.fresh)
-			m.fresh++
-			if h.recs.prepare(m.record, slot*step, info.BlockRecords, class) >= layout.GenLast {
-				m.retired++
-				d.retired++
-				continue
-			}
-		} else {
-			break
-		}
-		record := m.record + slot*step
-		dst[n] = layout.Entry{Object: base + uintptr(slot*info.Size), Record: record, Gen: h.Record(record).Gen}
-		n++
-	}
-	if m.isFull(info) {
-		h.spans.unlink(&d.partial, first)
-	}
-	if m.used() == 0 { // each of its records is retired
-		h.remove(d, class, first)
-	}
-	return n
-}
-
-// grow adds a slab to the depot.
-func (h *Heap) grow(d *depot, class uint32) status.Status {
-	n := h.slabSpans(class)
-	info := &h.G.Classes[class]
-	record, ok := h.recs.take(class, info.BlockRecords, info.Step())
-	if !ok {
-		return status.OutOfMemory
-	}
-	first, _, st := h.spans.take(n, n)
-	if st != status.OK {
-		h.recs.give(class, record, info.BlockRecords)
-		return st
-	}
-	h.spans.use(first, spanMeta{state: spanSlab, class: uint8(class), record: record, run: n})
-	h.recs.reuse(record, info.BlockRecords, first)
-	for i := range n {
-		h.spans.setWord(first+i, layout.SpanWord(class, record, 0))
-	}
-	h.spans.link(&d.partial, first)
-	d.slabs++
-	d.empty++
-	return status.OK
+func (h *Heap) ResetPeak() {
+	large := atomic.LoadUint64(&h.s.LargeTaken) - atomic.LoadUint64(&h.s.LargeGiven)
+	atomic.StoreUint64(&h.s.Peak, atomic.LoadUint64(&h.s.Handed)+large)
 }
 
 // Flush takes free slots back. Their records are dead and carry the generation
 // that the next owner will see.
 func (h *Heap) Flush(class uint32, entries []layout.Entry) {
-	d := &h.depot[class]
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, e := range entries {
-		h.put(d, class, e)
-	}
-	d.out -= int64(len(entries))
-	h.takeBack(uint64(len(entries)) * uint64(h.G.Classes[class].Size))
-}
-
-func (h *Heap) put(d *depot, class uint32, e layout.Entry) {
-	n := h.slabSpans(class)
-	first := h.spans.number(e.Object) &^ (n - 1)
-	m := h.spans.meta(first)
-	info := &h.G.Classes[class]
-	full := m.isFull(info)
-	atomic.StoreUint32(&h.Record(e.Record).Loc, uint32(m.freeHead))
-	m.freeHead = uint16((e.Record-m.record)/info.Step()) + 1
-	m.freeCount++
-	if full {
-		h.spans.link(&d.partial, first)
-	}
-	h.settle(d, class, first)
-}
-
-// settle looks whether a slab has lost its last used slot. One empty slab stays, so that a program at the edge does not
-// thrash.
-func (h *Heap) settle(d *depot, class, first uint32) {
-	m := h.spans.meta(first)
-	switch {
-	case m.used() != 0:
-	case m.isFull(&h.G.Classes[class]): // of retired records
-		h.remove(d, class, first)
-	default:
-		d.empty++
-		if d.empty > 1 {
-			h.drop(d, class, first)
-		}
-	}
-}
-
-// drop gives an empty slab of the depot's list back.
-func (h *Heap) drop(d *depot, class, first uint32) {
-	h.spans.unlink(&d.partial, first)
-	d.empty--
-	h.remove(d, class, first)
-}
-
-// remove gives a slab that is in no list back to the span table, and its records to the next slab, which uses those
-// that are not retired.
-func (h *Heap) remove(d *depot, class, first uint32) {
-	m := h.spans.meta(first)
-	info := &h.G.Classes[class]
-	d.slabs--
-	d.retired -= int64(m.retired)
-	if uint32(m.retired) < info.Slots {
-		h.recs.give(class, m.record, info.BlockRecords)
-	}
-	h.spans.give(first, m.run)
+	core.Give(h.s, class, entries)
 }
 
 // Retire takes a slot back whose record has had all of its generations. It is not used again before another slab, with
 // another record for it, takes its place.
-func (h *Heap) Retire(e layout.Entry) {
-	class := e.Gen & 0xFF
-	first := h.spans.number(e.Object) &^ (h.slabSpans(class) - 1)
-	d := &h.depot[class]
-	d.mu.Lock()
-	h.spans.meta(first).retired++
-	d.retired++
-	d.out--
-	h.settle(d, class, first)
-	d.mu.Unlock()
-	h.takeBack(uint64(h.G.Classes[class].Size))
-}
+func (h *Heap) Retire(e layout.Entry) { core.Retire(h.s, e) }
 
 // TakeLarge allocates an object larger than every size class. zero tells that
 // its memory reads as zero already.
 func (h *Heap) TakeLarge(bytes uintptr) (e layout.Entry, zero bool, st status.Status) {
-	spans := (uint64(bytes)-1)>>layout.SpanShift + 1
-	if spans > h.G.HeapBytes>>layout.SpanShift {
-		return e, false, status.OutOfMemory
+	st = h.obtain(uint64(memory.Round(bytes, layout.SpanBytes)), func() (why core.Result) {
+		e, zero, why = core.TakeLarge(h.s, uint64(bytes))
+		return why
+	})
+	if st == status.OK && bytes >= hugeFrom && h.huge != nil {
+		h.askHuge(h.number(e.Object), uint32((bytes-1)>>layout.SpanShift)+1)
 	}
-	record, ok := h.recs.take(layout.ClassLarge, 1, 1)
-	if !ok {
-		return e, false, status.OutOfMemory
-	}
-	first, zero, st := h.spans.take(uint32(spans), 1)
-	if st != status.OK {
-		h.recs.give(layout.ClassLarge, record, 1)
-		return e, false, st
-	}
-	h.recs.reuse(record, 1, first)
-	h.recs.prepare(record, 0, 1, layout.ClassLarge)
-	h.spans.use(first, spanMeta{state: spanLarge, class: layout.ClassLarge, record: record, run: uint32(spans),
-		bytes: uint64(bytes)})
-	for i := uint32(1); i < uint32(spans); i++ {
-		h.spans.setWord(first+i, layout.SpanWord(layout.ClassRest, 0, i))
-	}
-	h.spans.setWord(first, layout.SpanWord(layout.ClassLarge, record, uint32(spans)))
-	d := &h.depot[layout.ClassLarge]
-	d.mu.Lock()
-	d.out++
-	d.slabs += int64(spans)
-	d.mu.Unlock()
-	h.handOut(spans << layout.SpanShift)
-	if bytes >= hugeFrom && h.huge != nil && h.huge() {
-		h.spans.askHuge(first, uint32(spans))
-	}
-	return layout.Entry{Object: h.spans.address(first), Record: record, Gen: h.Record(record).Gen}, zero, status.OK
+	return e, zero, st
 }
 
 // GiveLarge frees a large object whose record is dead, and has generations left or is retired.
 func (h *Heap) GiveLarge(e layout.Entry, left bool) {
-	first := h.spans.number(e.Object)
-	run := h.spans.meta(first).run
-	d := &h.depot[layout.ClassLarge]
-	d.mu.Lock()
-	d.out--
-	d.slabs -= int64(run)
-	d.mu.Unlock()
-	h.takeBack(uint64(run) << layout.SpanShift)
-	if left {
-		h.recs.give(layout.ClassLarge, e.Record, 1)
-	}
-	h.spans.give(first, run)
+	core.GiveLarge(h.s, e, left)
 }
+
+// GrowLarge makes a large object longer where it is; false: the memory behind it is not free, or not allowed.
+func (h *Heap) GrowLarge(object, bytes uintptr) bool {
+	return core.GrowLarge(h.s, object, uint64(bytes)) == layout.HeapOk
+}
+
+// ShrinkLarge makes it shorter.
+func (h *Heap) ShrinkLarge(object, bytes uintptr) {
+	core.ShrinkLarge(h.s, object, uint64(bytes))
+}
+
+func (h *Heap) slabBytes(class uint32) uint64 { return h.G.Classes[class].Mask + 1 }
 
 // Size returns the usable bytes of the object that starts at addr.
 func (h *Heap) Size(addr uintptr) uint64 {
-	w := h.spans.word(h.spans.number(addr))
+	w := h.word(h.number(addr))
 	if layout.SpanClass(w) == layout.ClassLarge {
 		return uint64(layout.SpanBack(w)) << layout.SpanShift
 	}
 	return uint64(h.G.Classes[layout.SpanClass(w)].Size)
+}
+
+func (h *Heap) number(addr uintptr) uint32 { return uint32((addr - h.s.Base) >> layout.SpanShift) }
+
+func (h *Heap) address(span uint32) uintptr { return h.s.Base + uintptr(span)<<layout.SpanShift }
+
+func (h *Heap) meta(span uint32) *layout.SpanMeta {
+	return layout.At[layout.SpanMeta](h.s.Metas + uintptr(span)*layout.SpanMetaBytes)
+}
+
+func (h *Heap) word(span uint32) uint64 {
+	return atomic.LoadUint64(layout.At[uint64](h.s.Spans + uintptr(span)*8))
 }

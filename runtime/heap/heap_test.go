@@ -166,7 +166,7 @@ func TestSentinelAnswersForTheTailOfASlab(t *testing.T) {
 	}
 	tail := first[0].Object + uintptr(slots)*96
 	require.Equal(t, Unused, h.Find(tail).Kind)
-	block := layout.SpanRecord(h.spans.word(h.spans.number(tail)))
+	block := layout.SpanRecord(h.word(h.number(tail)))
 	sentinel := h.Record(block + uint32(slots))
 	require.Zero(t, sentinel.Sh&layout.ShAlive, "the fast path reads this record for the tail")
 	require.NotEqual(t, block+uint32(slots), second[0].Record)
@@ -343,7 +343,7 @@ func TestTheHeapGrowsFromItsLastFreeRun(t *testing.T) {
 	bury(h, &big)
 	h.GiveLarge(big, true)
 	aligned := refill(t, h, layout.ClassOf(16<<10), 1)[0]
-	require.Zero(t, h.spans.number(aligned.Object)%8)
+	require.Zero(t, h.number(aligned.Object)%8)
 	require.Equal(t, 1, checkRuns(t, h), "what the alignment leaves over joins the run")
 	_, zero, _ = h.TakeLarge(40 << 16)
 	require.True(t, zero)
@@ -353,8 +353,8 @@ func TestTheHeapGrowsFromItsLastFreeRun(t *testing.T) {
 func checkRuns(t *testing.T, h *Heap) (runs int) {
 	t.Helper()
 	require.NoError(t, h.Check(func(uint32) {}))
-	for b := range bins {
-		for run := h.spans.bins[b]; run != 0; run = h.spans.meta(run).next {
+	for b := range layout.Bins {
+		for run := h.s.Bins[b]; run != 0; run = h.meta(run).Next {
 			runs++
 		}
 	}

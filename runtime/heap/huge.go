@@ -1,6 +1,8 @@
 package heap
 
 import (
+	"sync/atomic"
+
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 )
@@ -15,22 +17,30 @@ func askedBytes(spans uint32) uintptr {
 	return pages/64*8 + 8
 }
 
-// askHuge asks for the huge pages that lie in a run. The advice stays with the addresses,
+// askHuge asks for the huge pages that lie in a run, if they are wanted. The advice stays with the addresses,
 // so each is asked for once, and a program that allocates the same again makes no call.
-func (t *spanTable) askHuge(first, n uint32) {
-	start := memory.Round(t.address(first), memory.HugePageBytes)
-	end := t.address(first+n) &^ (memory.HugePageBytes - 1)
+func (h *Heap) askHuge(first, n uint32) {
+	wanted := uint32(0)
+	if h.huge() {
+		wanted = 1
+	}
+	atomic.StoreUint32(&h.s.Huge, wanted)
+	if wanted == 0 {
+		return
+	}
+	start := memory.Round(h.address(first), memory.HugePageBytes)
+	end := h.address(first+n) &^ (memory.HugePageBytes - 1)
 	low, high := end, start
-	t.mu.Lock()
+	layout.Lock(&h.s.Lock)
 	for at := start; at < end; at += memory.HugePageBytes {
-		page := at/memory.HugePageBytes - t.base/memory.HugePageBytes
-		word, bit := layout.At[uint64](t.asked+page/64*8), uint64(1)<<(page%64)
+		page := at/memory.HugePageBytes - h.s.Base/memory.HugePageBytes
+		word, bit := layout.At[uint64](h.s.Asked+page/64*8), uint64(1)<<(page%64)
 		if *word&bit == 0 {
 			*word |= bit
 			low, high = min(low, at), at+memory.HugePageBytes
 		}
 	}
-	t.mu.Unlock()
+	layout.Unlock(&h.s.Lock)
 	if low < high {
 		memory.AdviseHuge(low, high-low)
 	}

@@ -1,51 +1,151 @@
 package heap
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 
+	core "tlruntime/cshim/heap"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 )
 
-// startTicking arms the purge clock; the table's lock is held.
-func (t *spanTable) startTicking() {
-	if t.ticking {
-		return
-	}
-	t.ticking = true
-	time.AfterFunc(purgeDelay, t.tick)
+// Idle memory above layout.HeapKeeps goes back to the system when it was idle for one to two periods of the clock:
+// long enough that a steady program never meets a purge. The rest of the bound of 16 MiB is for what else is kept:
+// magazines, and records of free slots.
+const period = 200 * time.Millisecond
+
+// clock is the goroutine that ticks. It starts when the heap first has more than may be idle, so that small programs
+// have no thread for it.
+type clock struct {
+	start   sync.Once
+	closing chan struct{} // nil: it did not start
+	done    chan struct{}
 }
 
-// tick purges what has been free for a whole period, until keepDirty is left.
-func (t *spanTable) tick() {
-	t.mu.Lock()
-	t.clock++
-	allowed := t.purgeRuns(keepDirty, t.clock-2)
-	t.ticking = false
-	if t.dirty > keepDirty && allowed {
-		t.startTicking()
-	}
-	t.mu.Unlock()
-	t.h.recs.purge(&t.h.G.Classes)
+// startClock is called before so much can be idle that it has to tick.
+func (h *Heap) startClock() {
+	h.clock.start.Do(func() {
+		h.clock.closing, h.clock.done = make(chan struct{}), make(chan struct{})
+		go h.run()
+	})
 }
 
-// purgeRuns gives dirty free runs last freed before the epoch to the system
-// until at most keep bytes are dirty. Large runs go first: fewest calls. False: the
-// system refuses to take them, and they stay dirty.
-func (t *spanTable) purgeRuns(keep uint64, epoch uint32) bool {
-	for b := bins - 1; b >= 0; b-- {
-		for run := t.bins[b]; run != 0 && t.dirty > keep; run = t.meta(run).next {
-			m := t.meta(run)
-			if !m.dirty || m.epoch > epoch {
-				continue
+func (h *Heap) stopClock() {
+	if h.clock.closing != nil {
+		close(h.clock.closing)
+		atomic.StoreUint32(&h.s.Ticking, 1)
+		memory.Wake(&h.s.Ticking)
+		<-h.clock.done
+	}
+}
+
+// run ticks while there is more than is kept, until nothing changes any more: what is left then cannot be had, because
+// every page of it has an object, or the system refuses it. Then it waits for cshim/heap, which asks for the next tick.
+func (h *Heap) run() {
+	defer close(h.clock.done)
+	for {
+		memory.WaitWhileZero(&h.s.Ticking)
+		before := uint64(0)
+		for still := 0; still < 3; still++ {
+			select {
+			case <-h.clock.closing:
+				return
+			case <-time.After(period):
 			}
-			if !memory.Purge(t.address(run), uintptr(m.run)<<layout.SpanShift) {
-				return false
+			h.tick()
+			if idle := h.idle(); idle != before {
+				before, still = idle, 0
 			}
-			m.dirty = false
-			t.dirty -= uint64(m.run) << layout.SpanShift
+			if before <= layout.HeapKeeps {
+				break
+			}
 		}
+		atomic.StoreUint32(&h.s.Ticking, 0)
+		if idle := h.idle(); idle > layout.HeapKeeps && idle != before { // what came since then has asked for nothing
+			atomic.StoreUint32(&h.s.Ticking, 1)
+		}
+	}
+}
+
+// idle is what may be resident and has no object.
+func (h *Heap) idle() uint64 { return atomic.LoadUint64(&h.s.Dirty) + atomic.LoadUint64(&h.s.Idle) }
+
+// tick gives back what was idle for a whole period.
+func (h *Heap) tick() {
+	layout.Lock(&h.s.Lock)
+	h.s.Clock++
+	epoch := h.s.Clock - 2
+	layout.Unlock(&h.s.Lock)
+	h.purge(layout.HeapKeeps, epoch)
+	h.purgeRecords()
+}
+
+// purge gives memory that was not used after an epoch to the system until no more than `keep` is idle, and returns what
+// the system took: free runs first, then pages of slabs.
+func (h *Heap) purge(keep uint64, epoch uint32) (taken uint64) {
+	for {
+		slots := atomic.LoadUint64(&h.s.Idle)
+		first, n := core.TakeIdle(h.s, keep-min(keep, slots), epoch)
+		if first == 0 {
+			break
+		}
+		bytes := uintptr(n) << layout.SpanShift
+		purged := memory.Purge(h.address(first), bytes)
+		core.GiveIdle(h.s, first, n, purged)
+		if !purged {
+			return taken
+		}
+		taken += uint64(bytes)
+	}
+	for class := uint32(layout.ClassSmall); class >= 1 && h.idle() > keep; class-- {
+		pages, refused := h.purgeSlabs(class, keep, epoch)
+		taken += pages
+		if refused {
+			break
+		}
+	}
+	return taken
+}
+
+// purgeSlabs gives the pages of a class's slabs that hold no object to the system.
+func (h *Heap) purgeSlabs(class uint32, keep uint64, epoch uint32) (taken uint64, refused bool) {
+	var some core.HeldSlabs
+	for h.idle() > keep && !refused {
+		held := core.HoldSlabs(h.s, class, epoch, &some)
+		if len(held) == 0 {
+			break
+		}
+		for _, slab := range held {
+			purged := uint32(0)
+			if !refused && h.purgePages(slab) {
+				purged = slab.Count
+			} else {
+				refused = true
+			}
+			taken += uint64(purged) << h.s.PageShift
+			core.LetGo(h.s, class, slab.Span, purged)
+		}
+	}
+	return taken, refused
+}
+
+func (h *Heap) purgePages(slab core.Held) bool {
+	const pages = uint32(len(slab.Pages) * 64)
+	has := func(page uint32) bool { return page < pages && slab.Pages[page/64]>>(page%64)&1 != 0 }
+	for page := uint32(0); page < pages; page++ {
+		end := page
+		for has(end) {
+			end++
+		}
+		if end == page {
+			continue
+		}
+		start := h.address(slab.Span) + uintptr(page)<<h.s.PageShift
+		if !memory.Purge(start, uintptr(end-page)<<h.s.PageShift) {
+			return false
+		}
+		page = end
 	}
 	return true
 }
@@ -53,35 +153,26 @@ func (t *spanTable) purgeRuns(keep uint64, epoch uint32) bool {
 // Purge gives all idle memory to the system and returns the bytes that it took.
 func (h *Heap) Purge() uint64 {
 	h.DropEmpty()
-	t := &h.spans
-	t.mu.Lock()
-	before := t.dirty
-	t.purgeRuns(0, t.clock)
-	taken := before - t.dirty
-	t.mu.Unlock()
-	h.recs.purge(&h.G.Classes)
+	taken := h.purge(0, atomic.LoadUint32(&h.s.Clock))
+	h.purgeRecords()
 	return taken
 }
 
 // DropEmpty takes the slabs without an object out of the depots.
-func (h *Heap) DropEmpty() {
-	for class := uint32(1); class <= layout.ClassSmall; class++ {
-		h.dropEmpty(class)
-	}
+func (h *Heap) DropEmpty() { core.DropEmpty(h.s) }
+
+// LargeGone returns how many large objects came back, and their bytes.
+func (h *Heap) LargeGone() (objects, bytes uint64) {
+	layout.Lock(&h.s.Lock)
+	defer layout.Unlock(&h.s.Lock)
+	return h.s.LargeGone, h.s.LargeGiven
 }
 
-func (h *Heap) dropEmpty(class uint32) {
-	d := &h.depot[class]
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for span := d.partial; span != 0; {
-		m := h.spans.meta(span)
-		next := m.next
-		if m.used() == 0 {
-			h.drop(d, class, span)
-		}
-		span = next
-	}
+// LargeTaken returns the bytes of large objects, ever.
+func (h *Heap) LargeTaken() uint64 {
+	layout.Lock(&h.s.Lock)
+	defer layout.Unlock(&h.s.Lock)
+	return h.s.LargeTaken
 }
 
 // Usage is a snapshot of the heap; exact when no other thread is in it.
@@ -99,40 +190,39 @@ type Usage struct {
 // Usage reads the counters.
 func (h *Heap) Usage() Usage {
 	u := Usage{Reserved: h.G.HeapBytes}
-	for class := range h.depot {
-		d := &h.depot[class]
-		d.mu.Lock()
-		u.Out[class] = d.out
+	for class := uint32(0); class < layout.ClassLarge; class++ {
+		d := &h.s.Depots[class]
+		layout.Lock(&d.Lock)
+		u.Out[class] = d.Out
 		info := &h.G.Classes[class]
-		if class == layout.ClassLarge {
-			u.LargeSpan = uint64(d.slabs)
-			u.Held[class], u.Slots[class] = d.slabs<<layout.SpanShift, d.out
-		} else {
-			u.Held[class], u.Slots[class] = d.slabs*int64(info.Mask+1), d.slabs*int64(info.Slots)-d.retired
-		}
+		u.Held[class], u.Slots[class] = d.Slabs*int64(info.Mask+1), d.Slabs*int64(info.Slots)-d.Retired
 		u.Slabs += uint64(u.Held[class])
-		d.mu.Unlock()
+		layout.Unlock(&d.Lock)
 	}
-	h.spans.mu.Lock()
-	u.Committed, u.Idle = uint64(h.spans.committed)<<layout.SpanShift, h.spans.dirty
-	h.spans.mu.Unlock()
+	layout.Lock(&h.s.Lock)
+	d := &h.s.Depots[layout.ClassLarge]
+	u.Out[layout.ClassLarge], u.Slots[layout.ClassLarge] = d.Out, d.Out
+	u.LargeSpan, u.Held[layout.ClassLarge] = uint64(d.Slabs), d.Slabs<<layout.SpanShift
+	u.Slabs += u.LargeSpan << layout.SpanShift
+	u.Committed, u.Idle = uint64(h.s.Committed)<<layout.SpanShift, h.s.Dirty
+	layout.Unlock(&h.s.Lock)
 	return u
 }
 
 // slabOf returns the first span of the slab or large object that record n of a block belongs to.
 func (h *Heap) slabOf(record, n, class uint32) uint32 {
-	return h.recs.metadata(record-n, h.G.Classes[class].BlockRecords).TypeFlags
+	return h.metadata(record-n, h.G.Classes[class].BlockRecords).TypeFlags
 }
 
 // PlaceInBlock returns the number of a record in its block.
 func (h *Heap) PlaceInBlock(record uint32) uint32 {
-	return record - atomic.LoadUint32(h.recs.blockOf(record))
+	return record - atomic.LoadUint32(h.blockOf(record))
 }
 
 // Locate returns the object of a dead record whose number in its block is known; the
 // pump finds dying objects by it.
 func (h *Heap) Locate(record, n, class uint32) uintptr {
-	return h.spans.address(h.slabOf(record, n, class)) + uintptr(n)*uintptr(h.G.Classes[class].Stride)
+	return h.address(h.slabOf(record, n, class)) + uintptr(n)*uintptr(h.G.Classes[class].Stride)
 }
 
 // LocateLive returns the object of a live record.
@@ -144,13 +234,13 @@ func (h *Heap) LocateLive(record uint32) uintptr {
 // LifeOf returns the generation of a record of a class: that of its object, of its next one, or of its
 // last one; 0: there is no such record.
 func (h *Heap) LifeOf(record, class uint32) uint32 {
-	if record >= h.recs.limit || class == layout.ClassNone || class > layout.ClassLarge {
+	if record >= h.s.RecordLimit || class == layout.ClassNone || class > layout.ClassLarge {
 		return 0
 	}
 	gen := atomic.LoadUint32(&h.Record(record).Gen)
-	if first := atomic.LoadUint32(h.recs.blockOf(record)); gen == 0 && first != 0 {
+	if first := atomic.LoadUint32(h.blockOf(record)); gen == 0 && first != 0 {
 		if n := h.G.Classes[class].BlockRecords; n >= purgeable { // never handed out, or purged
-			return h.recs.metadata(first, n).Gen | class
+			return h.metadata(first, n).Gen | class
 		}
 	}
 	if gen&0xFF != class {
@@ -161,14 +251,14 @@ func (h *Heap) LifeOf(record, class uint32) uint32 {
 
 // LocateAny returns the slot of a record, live or not, of a class; 0: it has none now, or never had.
 func (h *Heap) LocateAny(record, class uint32) uintptr {
-	first := atomic.LoadUint32(h.recs.blockOf(record))
+	first := atomic.LoadUint32(h.blockOf(record))
 	if first == 0 || class == layout.ClassNone || class > layout.ClassLarge {
 		return 0
 	}
 	info := &h.G.Classes[class]
 	n, span := record-first, h.slabOf(record, record-first, class)
-	if n >= info.BlockRecords || n%info.Step() != 0 || span >= h.spans.total ||
-		h.spans.word(span) != layout.SpanWord(class, first, 0) {
+	if n >= info.BlockRecords || n%info.Step() != 0 || span >= h.s.Total ||
+		h.word(span) != layout.SpanWord(class, first, 0) {
 		return 0
 	}
 	return h.Locate(record, n, class)

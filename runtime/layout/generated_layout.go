@@ -128,6 +128,20 @@ type Magazine struct {
 // MagazineBytes is sizeof(tl_magazine).
 const MagazineBytes = 32
 
+// A magazine has room for so many bytes of objects, and for so many objects at least.
+const (
+	MagazineHolds  = 131072
+	MagazineFewest = 4
+)
+
+// What went between a magazine and its depot, ever.
+type Flow struct {
+	Refilled, Flushed uint64 // atomic
+}
+
+// FlowBytes is sizeof(tl_flow).
+const FlowBytes = 16
+
 // Slots of one kind that a context took and gave back, ever, and their bytes. Another
 // context may give back what this one took: only sums over all contexts have a meaning.
 type KindCounters struct {
@@ -414,10 +428,11 @@ type Context struct {
 	Kinds        [Kinds]KindCounters // by record type; the plain ones are the rest
 	Magazines    [Classes]Magazine
 	AllocsBefore [Classes]uint64 // what magazine.allocs lacks
+	Flows        [Classes]Flow
 }
 
 // ContextBytes is sizeof(tl_context).
-const ContextBytes = 6104
+const ContextBytes = 7304
 
 // Where a compiler's own Vec has its parts; runtime/object/shapes.go has what a header has to be like.
 type VecInfo struct {
@@ -490,7 +505,8 @@ type Globals struct {
 	ShowStats                uint32  // atomic; TL_SHOW_STATS
 	MemLog                   uint32  // atomic; TL_MEM_LOG
 	RecordBlocks             uintptr // record / TL_LINE_RECORDS -> the first record of its block; 0: none yet
+	Heap                     uintptr // heap/heap.h
 }
 
 // GlobalsBytes is sizeof(tl_globals).
-const GlobalsBytes = 2600
+const GlobalsBytes = 2608

@@ -45,7 +45,7 @@ func configure(hard, soft Named) {
 	}
 	wanted.Unlock()
 	for _, device := range changed {
-		Set(device, at(device).soft.Load(), at(device).hard.Load())
+		Set(device, at(device).soft.Load(), at(device).hard())
 	}
 }
 
@@ -67,7 +67,7 @@ func key(device int32) string {
 
 // apply sets what the options want; the lock is held.
 func (a *account) apply(name string, hard, soft bool) (changed bool) {
-	oldSoft, oldHard := a.soft.Load(), a.hard.Load()
+	oldSoft, oldHard := a.soft.Load(), a.hard()
 	newSoft, newHard := oldSoft, oldHard
 	if hard {
 		newHard = wanted.hard[name]

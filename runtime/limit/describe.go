@@ -57,8 +57,8 @@ func Describe(f func(of Need) Part) { describers = append(describers, f) }
 // Read returns the figures of an account; exact while nothing else happens.
 func Read(device int32) Figures {
 	a := at(device)
-	f := Figures{Reserved: a.used.Load(), Obtained: a.obtained.Load(), Peak: a.peak.Load(), Soft: a.soft.Load(),
-		Hard:     a.hard.Load(),
+	f := Figures{Reserved: a.used(), Obtained: a.obtained(), Peak: a.peak(), Soft: a.soft.Load(),
+		Hard:     a.hard(),
 		Relieved: a.reclaimed.Load(), Failed: a.failed.Load()}
 	var live, idle, peak, idleBlocks uint64
 	for _, describe := range describers {
@@ -166,11 +166,11 @@ func keysText(keys []Key) string {
 func Accounts() []int32 {
 	all := []int32{Total, CPU}
 	for device := int32(1); device < maxDevices; device++ {
-		if a := at(device); a.peak.Load() != 0 || a.name.Load() != nil {
+		if a := at(device); a.peak() != 0 || a.name.Load() != nil {
 			all = append(all, device)
 		}
 	}
-	if at(Own).peak.Load() != 0 {
+	if at(Own).peak() != 0 {
 		all = append(all, Own)
 	}
 	return all

@@ -26,6 +26,8 @@ import (
 	"math"
 	"sync/atomic"
 
+	"tlruntime/cshim/heap"
+	"tlruntime/runtime/layout"
 	"tlruntime/runtime/status"
 	"tlruntime/runtime/usdt"
 )
@@ -40,21 +42,22 @@ const (
 // maxDevices is device.MaxDevices.
 const maxDevices = 256
 
-// account is what is held of one device. All fields are atomic.
+// account is what is held of one device. All fields are atomic. The first ones are the heap's too (cshim/heap).
 type account struct {
-	used, peak    atomic.Uint64
-	obtained      atomic.Uint64 // sum of all charges; less used: sum of all credits
-	peakInUse     atomic.Uint64 // the most that Read has found since ResetPeaks
-	soft, hard    atomic.Uint64 // 0 = none
-	highWatermark atomic.Uint64 // above it caches keep nothing new; 0 = nowhere
-	reclaimed     atomic.Uint64 // requests that reclaim was tried for
-	failed        atomic.Uint64 // of them, those that failed all the same
-	quiet         atomic.Int64  // until then (nanoseconds) the soft limit asks for nothing
-	name          atomic.Pointer[string]
+	layout.Account
+	peakInUse atomic.Uint64 // the most that Read has found since ResetPeaks
+	soft      atomic.Uint64 // 0 = none
+	reclaimed atomic.Uint64 // requests that reclaim was tried for
+	failed    atomic.Uint64 // of them, those that failed all the same
+	quiet     atomic.Int64  // until then (nanoseconds) the soft limit asks for nothing
+	name      atomic.Pointer[string]
 }
 
 // accounts by device, then Own and Total.
 var accounts [maxDevices + 2]account
+
+// Account returns what the heap charges, of a device, or of Own or Total.
+func Account(device int32) *layout.Account { return &at(device).Account }
 
 // at returns the account of a device, or Own or Total.
 func at(device int32) *account {
@@ -67,18 +70,15 @@ func at(device int32) *account {
 // Valid tells whether a number names an account.
 func Valid(device int32) bool { return device >= Own && device < maxDevices }
 
-// add counts n more bytes unless that would pass the hard limit, and returns the sum.
-func (a *account) add(n uint64) (sum uint64, ok bool) {
-	for {
-		used := a.used.Load()
-		if hard := a.hard.Load(); hard != 0 && (used > hard || n > hard-used) {
-			return 0, false
-		}
-		if a.used.CompareAndSwap(used, used+n) {
-			return used + n, true
-		}
-	}
+func (a *account) used() uint64 { return atomic.LoadUint64(&a.Used) }
+
+func (a *account) peak() uint64 { return atomic.LoadUint64(&a.Peak) }
+
+func (a *account) obtained() uint64 {
+	return atomic.LoadUint64(&a.Obtained) + layout.Peek(&a.ObtainedByHeap)
 }
+
+func (a *account) hard() uint64 { return atomic.LoadUint64(&a.Hard) }
 
 // keepPeak returns the most that was in use, of what was found before and n.
 func (a *account) keepPeak(n uint64) uint64 {
@@ -114,58 +114,40 @@ func ResetPeaks() {
 	}
 	for i := range accounts {
 		a := &accounts[i]
-		a.peak.Store(a.used.Load())
+		atomic.StoreUint64(&a.Peak, a.used())
 		a.peakInUse.Store(0)
 	}
 }
 
-// grown notes that a charge of n bytes has succeeded and brought the account to sum.
-func (a *account) grown(sum, n uint64) {
-	a.obtained.Add(n)
-	for peak := a.peak.Load(); peak < sum && !a.peak.CompareAndSwap(peak, sum); peak = a.peak.Load() {
-	}
-}
-
-func (a *account) sub(n uint64) { a.used.Add(-n) }
-
 // Charge counts n bytes of a device that are about to be obtained; status.Limit when
 // the device's hard limit, or that of all, would be passed: then nothing was counted.
 func Charge(device int32, n uint64) status.Status {
-	one, all := at(device), at(Total)
-	sum, ok := one.add(n)
-	if !ok {
-		refused(device, n)
-		return status.Limit
+	if heap.Charge(Account(device), Account(Total), n) {
+		return status.OK
 	}
-	total, ok := all.add(n)
-	if !ok {
-		one.sub(n)
-		refused(Total, n)
-		return status.Limit
-	}
-	one.grown(sum, n)
-	all.grown(total, n)
-	return status.OK
+	Refused(device, n)
+	return status.Limit
 }
 
-func refused(device int32, n uint64) {
+// Refused tells that an account has refused n bytes of a device: its own, or that of all.
+func Refused(device int32, n uint64) {
+	if at(device).short(n) == 0 {
+		device = Total
+	}
 	pressure("limit refuses", device, n)
 	usdt.Limit(device, n)
 }
 
 // Credit takes n bytes off again.
-func Credit(device int32, n uint64) {
-	at(device).sub(n)
-	at(Total).sub(n)
-}
+func Credit(device int32, n uint64) { heap.Credit(Account(device), Account(Total), n) }
 
 // Near tells that a device, or all memory, is near its limit: above the soft one or
 // above 7/8 of the hard one.
 func Near(device int32) bool { return at(device).near() || at(Total).near() }
 
 func (a *account) near() bool {
-	highWatermark := a.highWatermark.Load()
-	return highWatermark != 0 && a.used.Load() > highWatermark
+	highWatermark := atomic.LoadUint64(&a.HighWatermark)
+	return highWatermark != 0 && a.used() > highWatermark
 }
 
 // Set replaces the limits of an account, 0 for none, and brings the memory below them
@@ -181,8 +163,8 @@ func Set(device int32, soft, hard uint64) {
 
 func (a *account) set(soft, hard uint64) {
 	a.soft.Store(soft)
-	a.hard.Store(hard)
-	a.highWatermark.Store(highWatermarkOf(soft, hard))
+	atomic.StoreUint64(&a.Hard, hard)
+	atomic.StoreUint64(&a.HighWatermark, highWatermarkOf(soft, hard))
 }
 
 // highWatermarkOf is where caches stop to grow.
@@ -201,10 +183,10 @@ func orNone(limit uint64) uint64 {
 	return limit
 }
 
-func (a *account) above(bytes uint64) bool { return a.used.Load() > bytes }
+func (a *account) above(bytes uint64) bool { return a.used() > bytes }
 
 // Get returns the limits of an account.
-func Get(device int32) (soft, hard uint64) { return at(device).soft.Load(), at(device).hard.Load() }
+func Get(device int32) (soft, hard uint64) { return at(device).soft.Load(), at(device).hard() }
 
 // Used returns what is charged to an account.
-func Used(device int32) uint64 { return at(device).used.Load() }
+func Used(device int32) uint64 { return at(device).used() }

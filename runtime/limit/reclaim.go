@@ -1,6 +1,8 @@
 package limit
 
-import "time"
+import (
+	"time"
+)
 
 // Stage is a kind of cache. Reclaim goes through them in this order.
 type Stage int
@@ -59,7 +61,7 @@ const maxAsks = 40
 // is larger than a limit, empties none.
 func NewReclaim(device int32, n uint64) Reclaim {
 	r := Reclaim{device: device, bytes: n}
-	if n > orNone(at(device).hard.Load()) || n > orNone(at(Total).hard.Load()) || n > hopeless {
+	if n > orNone(at(device).hard()) || n > orNone(at(Total).hard()) || n > hopeless {
 		r.stage = stages
 	}
 	return r
@@ -125,11 +127,11 @@ func (r *Reclaim) need() Need {
 // short is by how much n bytes more would pass the account's limit: the hard one for a
 // request, the soft one when there is none.
 func (a *account) short(n uint64) uint64 {
-	limit := orNone(a.hard.Load())
+	limit := orNone(a.hard())
 	if n == 0 {
 		limit = min(limit, orNone(a.soft.Load()))
 	}
-	used := a.used.Load()
+	used := a.used()
 	if room := limit - min(limit, used); n <= room && used <= limit {
 		return 0
 	}
@@ -158,7 +160,7 @@ func (a *account) soften(device int32) {
 		return
 	}
 	a.reclaimed.Add(1)
-	pressure("above the soft limit", device, a.used.Load())
+	pressure("above the soft limit", device, a.used())
 	for r := newReclaim(device, 0); a.above(soft) && r.Step(); {
 	}
 }

@@ -8,49 +8,17 @@ import (
 	"tlruntime/runtime/usdt"
 )
 
-// A magazine has room for leastRoom objects at first, or twice as many, which doubles with use, so that a context which
-// allocates a few objects of a class keeps a few. It gets up to maxBatch at once.
-const (
-	leastRoom = 16
-	maxBatch  = 512
-)
-
-// firstRoom is how many objects a magazine has room for after its first refill, which fills half of it. Two threads
-// that refill one after the other get neighbouring slots. A scope of eight small objects uses eight of the sixteen, so
-// eight slots lie between the two threads, and neither writes what the processor prefetches for the other.
-func firstRoom(class uint32) uint64 {
-	if class <= layout.WarmClasses {
-		return 2 * leastRoom
-	}
-	return leastRoom
-}
-
 // slot takes a free slot of a class out of the magazine, refilling it first when
 // it is empty.
 func (c *Context) slot(class uint32) (layout.Entry, status.Status) {
 	m := &c.Magazines[class]
 	if m.Top == m.Base {
-		if st := c.refill(class); st != status.OK {
+		if st := process.heap.RefillMagazine(&c.Context, class); st != status.OK {
 			return layout.Entry{}, st
 		}
 	}
 	m.Top -= layout.EntryBytes
 	return *layout.At[layout.Entry](m.Top), status.OK
-}
-
-func (c *Context) refill(class uint32) status.Status {
-	m := &c.Magazines[class]
-	capacity := uint64(process.slices.magazines[class])
-	grown := min(max(2*uint64(m.Limit-m.Base)/layout.EntryBytes, firstRoom(class)), capacity)
-	m.Limit = m.Base + uintptr(grown*layout.EntryBytes)
-	want := max(min(grown/2, maxBatch, uint64(64<<10/process.g.Classes[class].Size)), 2)
-	n, st := process.heap.Refill(class, layout.Slice[layout.Entry](m.Base, want))
-	c.refilled(class, uint64(n))
-	atomic.StoreUintptr(&m.Top, m.Base+uintptr(n)*layout.EntryBytes)
-	if n > 0 {
-		return status.OK
-	}
-	return st
 }
 
 // recycle makes the slot of a dead object available again, under the next
@@ -104,33 +72,15 @@ func renew(r *layout.Record, e layout.Entry) (next layout.Entry, left bool) {
 func (c *Context) giveSlot(e layout.Entry) {
 	class := e.Gen & 0xFF
 	if class == layout.ClassLarge {
-		giveLarge(e, true)
+		process.heap.GiveLarge(e, true)
 		return
 	}
 	m := &c.Magazines[class]
 	if m.Top == m.Limit {
-		c.flush(class)
+		process.heap.MakeRoom(&c.Context, class)
 	}
 	*layout.At[layout.Entry](m.Top) = e
 	m.Top += layout.EntryBytes
-}
-
-// flush makes room in a full magazine: it grows up to its capacity, then the
-// older half goes back to the depot.
-func (c *Context) flush(class uint32) {
-	m := &c.Magazines[class]
-	full := m.Base + uintptr(process.slices.magazines[class])*layout.EntryBytes
-	if m.Limit < full {
-		m.Limit = min(max(m.Limit+(m.Limit-m.Base), m.Base+leastRoom*layout.EntryBytes), full)
-		return
-	}
-	n := uint64(m.Top-m.Base) / layout.EntryBytes
-	old := (n + 1) / 2
-	entries := layout.Slice[layout.Entry](m.Base, n)
-	process.heap.Flush(class, entries[:old])
-	copy(entries, entries[old:])
-	m.Top -= uintptr(old) * layout.EntryBytes
-	c.flushed(class, old)
 }
 
 // Cool gives the warm places of the scope stack to the magazines, the top one first, as the fast path
@@ -154,14 +104,7 @@ func (c *Context) endOfEntries() uintptr { return c.Entries + uintptr(process.sl
 func (c *Context) returnMagazines() (bytes uint64) {
 	c.Cool()
 	for class := uint32(1); class <= layout.ClassSmall; class++ {
-		m := &c.Magazines[class]
-		n := uint64(m.Top-m.Base) / layout.EntryBytes
-		if n > 0 {
-			process.heap.Flush(class, layout.Slice[layout.Entry](m.Base, n))
-			bytes += n * uint64(process.g.Classes[class].Size)
-		}
-		m.Top, m.Limit = m.Base, m.Base
-		c.flushed(class, n)
+		bytes += process.heap.EmptyMagazine(&c.Context, class)
 	}
 	return bytes
 }
@@ -193,7 +136,6 @@ func (c *Context) obtainSlot(n, asked uintptr) (e layout.Entry, zero bool, st st
 		e, zero, st = process.heap.TakeLarge(n)
 		if st == status.OK {
 			c.handedOut(e, asked)
-			process.counters.largeTaken.Add(process.heap.Size(e.Object))
 		}
 		return e, zero, st
 	}

@@ -3,7 +3,6 @@ package object
 import (
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"tlruntime/runtime/layout"
 )
@@ -13,37 +12,16 @@ import (
 //
 //	came back = Allocs + (Top - Base) + warm places of the class + flushed - refilled
 //
-// so refills and flushes are counted, which are slow anyway. Slots that get a type are
+// so refills and flushes are counted, which are slow anyway (cshim/heap). What was refilled is counted before the
+// magazine's top shows it, and what was flushed when it no longer does: a reader that looks in between misses what came
+// back, and never sees more than did. The heap counts large objects. Slots that get a type are
 // counted by kind and by type when they get it and when they lose it.
-
-// flow is what went between a magazine and its depot, ever. Its context writes it.
-type flow struct{ refilled, flushed uint64 }
-
-const flowBytes = uint64(unsafe.Sizeof(flow{}))
-
-func (c *Context) flow(class uint32) *flow {
-	return layout.At[flow](c.address() + uintptr(process.slices.flows.offset+uint64(class)*flowBytes))
-}
-
-// refilled is called before the magazine's top shows the slots, and flushed when it no
-// longer does: a reader that looks in between misses what came back, and never sees
-// more than did.
-func (c *Context) refilled(class uint32, n uint64) {
-	f := c.flow(class)
-	atomic.StoreUint64(&f.refilled, f.refilled+n)
-}
-
-func (c *Context) flushed(class uint32, n uint64) {
-	f := c.flow(class)
-	atomic.StoreUint64(&f.flushed, f.flushed+n)
-}
 
 // counters count what passes by every magazine, and every context.
 type counters struct {
-	gone                   [layout.Classes]atomic.Uint64 // slots that came back
-	largeTaken, largeGiven atomic.Uint64                 // bytes of large objects
-	tensors, tensorBytes   atomic.Uint64                 // slots of kept tensors that were evicted
-	types                  sync.Map                      // type number -> *typeCounters
+	gone                 [layout.Classes]atomic.Uint64 // slots that came back
+	tensors, tensorBytes atomic.Uint64                 // slots of kept tensors that were evicted
+	types                sync.Map                      // type number -> *typeCounters
 }
 
 // typeCounters is what is counted of a type beyond those that contexts count.
@@ -106,18 +84,11 @@ func countDiscarded(typ uint32, e layout.Entry) {
 	}
 }
 
-// giveLarge gives the spans of a dead large object back, and its record, if it has generations left.
-func giveLarge(e layout.Entry, left bool) {
-	process.counters.gone[layout.ClassLarge].Add(1)
-	process.counters.largeGiven.Add(process.heap.Size(e.Object))
-	process.heap.GiveLarge(e, left)
-}
-
 // giveDirectly gives a free slot back past every magazine.
 func giveDirectly(e layout.Entry) {
 	class := e.Gen & 0xFF
 	if class == layout.ClassLarge {
-		giveLarge(e, true)
+		process.heap.GiveLarge(e, true)
 		return
 	}
 	process.counters.gone[class].Add(1)
@@ -128,7 +99,7 @@ func giveDirectly(e layout.Entry) {
 func retire(e layout.Entry) {
 	class := e.Gen & 0xFF
 	if class == layout.ClassLarge {
-		giveLarge(e, false)
+		process.heap.GiveLarge(e, false)
 		return
 	}
 	process.counters.gone[class].Add(1)

@@ -96,7 +96,7 @@ func (c *Context) handedOut(e layout.Entry, n uintptr) {
 	class, size := e.Gen&0xFF, uint64(n)
 	if class == layout.ClassLarge {
 		c.Magazines[class].Allocs++
-		if !isRecording() || !RecordHooks.Draw(size) {
+		if !c.Spend(size) {
 			return
 		}
 	} else {

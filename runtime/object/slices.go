@@ -12,7 +12,7 @@ import (
 
 // slices is one reservation cut into equal slices, one a context:
 //
-//	context | types counted | magazines | flows | marks | scope entries | index links | frame stack | arena
+//	context | types counted | magazines | marks | scope entries | index links | frame stack | arena
 //
 // Everything is lazily backed, so a slice costs what its thread has touched. A
 // pointer into the reservation names its context by its address alone.
@@ -23,7 +23,6 @@ type slices struct {
 
 	magazines [layout.Classes]uint32 // capacity by class
 	types     part                   // layout.TypeCount by type, from layout.TypeFirstUser
-	flows     part                   // by class
 	marks     part
 	entries   part
 	links     part
@@ -45,8 +44,10 @@ const (
 	dumpedThreads, dumpedBytes = 256, 64 << 20
 )
 
-// magazineCapacity bounds a magazine by bytes; it has some entries of any class, for scopes of a few tensors.
-func magazineCapacity(size uint32) uint32 { return max(128<<10/size, leastRoom) }
+// magazineCapacity bounds a magazine by bytes; it has some entries of any class. As capacity_of in cshim/heap.
+func magazineCapacity(size uint32) uint32 {
+	return max(layout.MagazineHolds/size, layout.MagazineFewest)
+}
 
 func (s *slices) open(g *layout.Globals, arena uint64) status.Status {
 	if arena == 0 {
@@ -90,8 +91,6 @@ func (s *slices) plan(g *layout.Globals, arena uint64) uint64 {
 		s.magazines[class] = magazineCapacity(g.Classes[class].Size)
 		at += uint64(s.magazines[class]) * layout.EntryBytes
 	}
-	s.flows = part{at, layout.Classes * flowBytes}
-	at += s.flows.bytes
 	next := func(bytes uint64) part {
 		at = (at + memory.PageBytes - 1) &^ (memory.PageBytes - 1)
 		p := part{at, bytes}

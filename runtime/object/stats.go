@@ -76,7 +76,8 @@ func (s *Stats) readFrees() {
 		s.Classes[class].Frees = process.counters.gone[class].Load()
 	}
 	s.Kinds[layout.TypeTensor].Frees = process.counters.tensors.Load()
-	given := process.counters.largeGiven.Load()
+	large, given := process.heap.LargeGone()
+	s.Classes[layout.ClassLarge].Frees += large
 	gone := [layout.Kinds]uint64{layout.TypeTensor: process.counters.tensorBytes.Load()}
 	EachContext(func(c *Context) {
 		s.WaitingObjects -= layout.Peek(&c.Answered) // what was deferred is added
@@ -90,14 +91,14 @@ func (s *Stats) readFrees() {
 			gone[kind] += layout.Peek(&c.Kinds[kind].BytesGone)
 		}
 	})
-	held, large := quarantined()
+	held, spans := quarantined()
 	for class := range held {
 		s.Classes[class].Frees += uint64(held[class]) // dead, and not back yet
 	}
 	for kind, bytes := range gone {
 		s.Kinds[kind].Bytes = -bytes // what was made is added
 	}
-	s.Classes[layout.ClassLarge].Bytes = -given - uint64(large)<<layout.SpanShift
+	s.Classes[layout.ClassLarge].Bytes = -given - uint64(spans)<<layout.SpanShift
 }
 
 // quarantined returns how many dead slots of each class TL_DEBUG keeps back, and the spans of
@@ -112,11 +113,11 @@ func quarantined() (slots [layout.Classes]int64, large int64) {
 // cameBack returns how many slots ever came back to a magazine. The order of reading
 // is that of counters.go backwards.
 func (c *Context) cameBack(class uint32) uint64 {
-	f, m := c.flow(class), &c.Magazines[class]
-	flushed := atomic.LoadUint64(&f.flushed)
+	f, m := &c.Flows[class], &c.Magazines[class]
+	flushed := atomic.LoadUint64(&f.Flushed)
 	allocations := c.allocated(class)
 	cached := uint64(layout.PeekAddress(&m.Top)-m.Base) / layout.EntryBytes
-	return flushed + allocations + cached - atomic.LoadUint64(&f.refilled)
+	return flushed + allocations + cached - atomic.LoadUint64(&f.Refilled)
 }
 
 // eachWarm visits the classes of the warm places. It comes after cameBack: a slot that moves from one to
@@ -154,7 +155,7 @@ func (s *Stats) readAllocations() {
 		}
 		s.addContext(c)
 	})
-	taken := process.counters.largeTaken.Load()
+	taken := process.heap.LargeTaken()
 	s.Classes[layout.ClassLarge].Bytes += taken
 	s.AllocatedBytes = taken
 	for class := range s.Classes {

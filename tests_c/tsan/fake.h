@@ -7,8 +7,7 @@
 #include "entry.h"
 #include "object_fast.h"
 
-/* A span's block of records fills whole pages; record 0 is that of no object. */
-enum { FAKE_BYTES = 64, FAKE_CLASS = 2, FAKE_FIRST = TL_SPAN_BYTES / FAKE_BYTES };
+enum { FAKE_BYTES = 64, FAKE_CLASS = 2 };
 
 /* fake_heap.c */
 int fake_heap_open(tl_globals* g);

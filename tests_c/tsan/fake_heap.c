@@ -1,16 +1,14 @@
-/* Memory of the fake path: spans of one class, a depot, a registry that never grows. */
-#include <pthread.h>
+/* Memory of the fake path: the library's own heap (cshim/heap) over memory that is all usable from the start, and a registry
+ * that never grows. */
 #include <sys/mman.h>
 
 #include "fake.h"
+#include "heap/heap.h"
 
-enum { SPANS = 2048, SLOTS = TL_SPAN_BYTES / FAKE_BYTES, BATCH = 64, SHARDS = 16, CELLS = 1 << 15, CHUNK = 1 << 22 };
+enum { SPANS = 8192, RECORDS_OF_HEAP = SPANS * 2048, SHARDS = 16, CELLS = 1 << 15, CHUNK = 1 << 22 };
 enum { LEVEL = 12, RECORDS = 1 << LEVEL }; /* of blocks, all that there are */
 
-static pthread_mutex_t depot_lock = PTHREAD_MUTEX_INITIALIZER; /* guards depot, in_depot and fresh */
-static tl_entry* depot;
-static uint64_t in_depot, fresh;
-static uintptr_t base;
+static tl_account cpu, all;
 
 static void* map(size_t bytes)
 {
@@ -19,54 +17,49 @@ static void* map(size_t bytes)
 	return p;
 }
 
-int fake_heap_open(tl_globals* g)
+/* As layout.FillClasses. */
+static tl_class_info class_of(uint32_t size)
 {
-	uint64_t records = (uint64_t)SPANS * SLOTS;
-	uintptr_t at = (uintptr_t)map((SPANS + 1) * (size_t)TL_SPAN_BYTES);
-	base = (at + TL_SPAN_BYTES - 1) & ~(uintptr_t)(TL_SPAN_BYTES - 1);
-	g->heap_base = base;
-	g->heap_bytes = (uint64_t)SPANS * TL_SPAN_BYTES;
-	g->spans = map(SPANS * sizeof *g->spans);
-	g->records = map((FAKE_FIRST + records) * sizeof *g->records);
-	g->block_metadata = map((FAKE_FIRST + records) / TL_PAGE_RECORDS * sizeof *g->block_metadata);
-	g->record_blocks = map((FAKE_FIRST + records) / TL_LINE_RECORDS * sizeof *g->record_blocks);
-	for (uint64_t i = 0; i < SPANS; i++) {
-		uint32_t first = FAKE_FIRST + (uint32_t)i * SLOTS;
-		atomic_store(&g->spans[i], (uint64_t)first << 32 | FAKE_CLASS);
-		atomic_store(&g->block_metadata[first / TL_PAGE_RECORDS].type_flags, (uint32_t)i);
-		for (uint32_t r = first; r < first + SLOTS; r += TL_LINE_RECORDS) g->record_blocks[r / TL_LINE_RECORDS] = first;
-	}
-	g->classes[FAKE_CLASS] =
-		(tl_class_info){~0ull / FAKE_BYTES + 1, TL_SPAN_BYTES - 1, FAKE_BYTES, SLOTS, FAKE_BYTES, SLOTS};
-	depot = map(records * sizeof *depot);
-	return TL_OK;
+	const uint32_t slab = size <= 8192 ? TL_SPAN_BYTES : 8 * TL_SPAN_BYTES, step = size >= TL_LINE_SLOT_BYTES ? 4 : 1;
+	return (tl_class_info){~0ull / (size / step) + 1, slab - 1, size, slab / size, size / step, slab / size * step};
 }
 
-static tl_entry fresh_slot(void)
+int fake_heap_open(tl_globals* g)
 {
-	uint64_t n = fresh++;
-	if (n >= (uint64_t)SPANS * SLOTS) abort();
-	const uint32_t record = FAKE_FIRST + (uint32_t)n;
-	atomic_store_explicit(&tlc_g.records[record].gen, FAKE_CLASS, memory_order_relaxed);
-	return (tl_entry){base + n * FAKE_BYTES, record, FAKE_CLASS};
+	const uintptr_t align = 8 * TL_SPAN_BYTES, at = (uintptr_t)map((SPANS + 8) * (size_t)TL_SPAN_BYTES);
+	tl_heap* h = map(sizeof *h);
+	g->heap_base = h->base = (at + align - 1) & ~(align - 1);
+	g->heap_bytes = (uint64_t)SPANS * TL_SPAN_BYTES;
+	g->spans = h->spans = map(SPANS * sizeof *g->spans);
+	g->records = h->records = map(RECORDS_OF_HEAP * sizeof *g->records);
+	g->block_metadata = h->block_metadata = map(RECORDS_OF_HEAP / TL_PAGE_RECORDS * sizeof *g->block_metadata);
+	g->record_blocks = h->record_blocks = map(RECORDS_OF_HEAP / TL_LINE_RECORDS * sizeof *g->record_blocks);
+	g->heap = h;
+	h->metas = map(SPANS * sizeof *h->metas);
+	h->classes = tlc_g.classes; /* the shim's copy */
+	h->cpu = &cpu;
+	h->all = &all;
+	h->total = h->committed = SPANS;
+	h->record_limit = h->dumped_records = RECORDS_OF_HEAP;
+	h->next_record = 64;
+	h->never = 8;
+	h->clock = 2;
+	h->page_shift = 12;
+	const tl_class_info one = {1, TL_SPAN_BYTES - 1, 0, 1, 0, 1};
+	g->classes[TL_CLASS_NONE] = g->classes[TL_CLASS_LARGE] = g->classes[TL_CLASS_REST] = one;
+	for (uint32_t i = 1; i <= 16; i++) g->classes[i] = class_of(i * 32);
+	return TL_OK;
 }
 
 void fake_refill(tl_context* c)
 {
-	tl_magazine* m = &c->magazines[FAKE_CLASS];
-	pthread_mutex_lock(&depot_lock);
-	for (int i = 0; i < BATCH && m->top < m->limit; i++) *m->top++ = in_depot > 0 ? depot[--in_depot] : fresh_slot();
-	pthread_mutex_unlock(&depot_lock);
+	if (tlc_heap_refill(tlc_g.heap, c, FAKE_CLASS, true) != TL_HEAP_OK) abort();
 }
 
 void fake_give(tl_context* me, tl_entry e)
 {
 	tl_magazine* m = &me->magazines[FAKE_CLASS];
-	if (m->top == m->limit) {
-		pthread_mutex_lock(&depot_lock);
-		for (int i = 0; i < BATCH; i++) depot[in_depot++] = *--m->top;
-		pthread_mutex_unlock(&depot_lock);
-	}
+	if (m->top == m->limit) tlc_heap_make_room(tlc_g.heap, me, FAKE_CLASS);
 	*m->top++ = e;
 }
 

@@ -4,10 +4,18 @@
 #include <stdio.h>
 
 #include "fake.h"
+#include "heap/heap.h"
 #include "inline_counts.h"
 #include "inline_refs.h"
 
-enum { CONTEXTS = 512, MARKS = 64, ENTRIES = 4096, MAGAZINE = 128, SLICE_SHIFT = 18, NODES = 1 << 22 };
+enum {
+	CONTEXTS = 512,
+	MARKS = 64,
+	ENTRIES = 4096,
+	MAGAZINE = TL_MAGAZINE_HOLDS / FAKE_BYTES,
+	SLICE_SHIFT = 18,
+	NODES = 1 << 22
+};
 
 typedef struct slice {
 	tl_context context, stub;
@@ -226,9 +234,9 @@ static tl_context* prepare(slice* s, uint32_t id)
 	c->end = s->entries + ENTRIES;
 	c->mark_top = c->marks = s->marks;
 	c->mark_end = s->marks + MARKS;
-	c->magazines[FAKE_CLASS] = (tl_magazine){s->magazine, s->magazine, s->magazine + MAGAZINE, 0};
+	c->magazines[FAKE_CLASS] = (tl_magazine){s->magazine, s->magazine, s->magazine, 0};
 	c->self = c;
-	c->record_limit = FAKE_FIRST + (uint32_t)(globals.heap_bytes / FAKE_BYTES);
+	c->record_limit = globals.heap->record_limit;
 	c->sample_left = UINT64_MAX >> 1;
 	s->stub.owner = TL_OWNER_NEVER;
 	c->one = c->owner | 1;

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "fake.h"
+#include "heap/heap.h"
 #include "thread.h"
 
 enum { BOARD = 64, ALIVE = 6, ALL = 120, STEPS = 1500 };
@@ -133,8 +134,7 @@ static long settled(void)
 static long freed(void)
 {
 	long n = 0;
-	for (uint64_t i = 0; i < tlc_g.heap_bytes / FAKE_BYTES; i++)
-		n += atomic_load(&tlc_g.records[FAKE_FIRST + i].gen) >> 8;
+	for (uint32_t i = 0; i < tlc_g.heap->next_record; i++) n += atomic_load(&tlc_g.records[i].gen) >> 8;
 	return n;
 }
 

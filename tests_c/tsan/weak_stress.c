@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "fake.h"
+#include "heap/heap.h"
 #include "thread.h"
 
 enum { READERS = 3, CELLS = 2, ROUNDS = 20000, UPGRADES = 200 };
@@ -83,8 +84,7 @@ int main(void)
 	atomic_store(&stop, true);
 	for (int i = 0; i < READERS; i++) pthread_join(readers[i], NULL);
 	long gone = 0;
-	for (uint64_t i = 0; i < tlc_g.heap_bytes / FAKE_BYTES; i++)
-		gone += atomic_load(&tlc_g.records[FAKE_FIRST + i].gen) >> 8;
+	for (uint32_t i = 0; i < tlc_g.heap->next_record; i++) gone += atomic_load(&tlc_g.records[i].gen) >> 8;
 	printf("%ld objects made, %ld freed, %ld upgrades, %ld failures\n", (long)made, gone, (long)upgraded,
 	       (long)failures);
 	return made != gone || failures != 0;

@@ -16,9 +16,12 @@ var goHeaders = []string{
 
 // A header shares what it calls tl_NAME and TL_NAME with Go; tlc_NAME and TLC_NAME are C's alone.
 type header struct {
-	stem  string // of the file
+	path  string // below cshim
 	decls []sharedDecl
 }
+
+// stem is what the Go file is called by.
+func (h header) stem() string { return strings.TrimSuffix(filepath.Base(h.path), ".h") }
 
 // sharedDecl is a struct, a table of numbers, or constants that stand together.
 type sharedDecl struct {
@@ -62,7 +65,7 @@ var (
 
 // readHeaders reads the headers of cshim that declare structs for both languages.
 func readHeaders(root string) ([]header, error) {
-	paths, err := filepath.Glob(filepath.Join(root, "cshim", "*.h"))
+	paths, err := headersOf(root)
 	if err != nil {
 		return nil, err
 	}
@@ -83,9 +86,23 @@ func readHeaders(root string) ([]header, error) {
 		if found := countStructs(decls); found != structs {
 			return nil, fmt.Errorf("%s: %d of %d structs tl_* are understood", filepath.Base(path), found, structs)
 		}
-		headers = append(headers, header{strings.TrimSuffix(filepath.Base(path), ".h"), decls})
+		inside, err := filepath.Rel(filepath.Join(root, "cshim"), path)
+		if err != nil {
+			return nil, err
+		}
+		headers = append(headers, header{inside, decls})
 	}
 	return headers, nil
+}
+
+// headersOf returns the headers of cshim and of the folders in it.
+func headersOf(root string) ([]string, error) {
+	paths, err := filepath.Glob(filepath.Join(root, "cshim", "*.h"))
+	if err != nil {
+		return nil, err
+	}
+	below, err := filepath.Glob(filepath.Join(root, "cshim", "*", "*.h"))
+	return append(paths, below...), err
 }
 
 func countStructs(decls []sharedDecl) int {

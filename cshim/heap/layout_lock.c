@@ -1,4 +1,4 @@
-#include "layout_lock.h"
+#include "../layout_lock.h"
 
 void tlc_lock_slowly(_Atomic uint32_t* lock)
 {
