@@ -109,8 +109,8 @@ typedef struct tl_heap {
 	_Atomic uint32_t ticking; /* the clock runs, or is to: Go waits for it with a futex */
 	_Atomic uint64_t dirty;   /* bytes of free runs that may be resident */
 	_Atomic uint64_t idle;    /* bytes of free slots that may be resident */
-	_Atomic uint64_t handed,
-		peak; /* bytes of slots that are out; and the most, with large objects, since the last reset */
+	_Atomic uint64_t handed;  /* bytes of slots that are out */
+	_Atomic uint64_t peak;    /* the most since the last reset, with large objects */
 	/* The large object that was freed last: until another takes a span of it, their words lead to the first one. */
 	uint32_t last_first, last_run;
 	uint64_t large_gone;                       /* large objects that came back */

@@ -104,7 +104,8 @@ type Heap struct {
 	Ticking       uint32 // atomic; the clock runs, or is to: Go waits for it with a futex
 	Dirty         uint64 // atomic; bytes of free runs that may be resident
 	Idle          uint64 // atomic; bytes of free slots that may be resident
-	Handed, Peak  uint64 // atomic; bytes of slots that are out; and the most, with large objects, since the last reset
+	Handed        uint64 // atomic; bytes of slots that are out
+	Peak          uint64 // atomic; the most since the last reset, with large objects
 	// The large object that was freed last: until another takes a span of it, their words lead to the first one.
 	LastFirst, LastRun     uint32
 	LargeGone              uint64 // large objects that came back
