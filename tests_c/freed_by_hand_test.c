@@ -69,7 +69,7 @@ static void sizes(void)
 			CHECK_FAST(free_zero(tl_mem_alloc(all[i]), frees[f]));
 			CHECK_FAST(CHECK_OK(frees[f](tl_mem_alloc(all[i]))));
 		}
-	for (size_t bytes = 1 << 17; bytes <= 8 << 20; bytes *= 4) free_zero(tl_mem_alloc(bytes), tl_mem_free);
+	for (size_t bytes = 1 << 17; bytes <= 32 << 20; bytes *= 4) CHECK_FAST(free_zero(tl_mem_alloc(bytes), tl_mem_free));
 }
 
 static void* unscoped(tl_type type)
