@@ -67,6 +67,26 @@ static void tensors(void* unused)
 	tl_tensor_release(t);
 }
 
+/* Turned by way of a buffer, of rank 4, and lines with gaps between them. */
+static void copies(void* unused)
+{
+	static const int64_t square[] = {100, 100}, deep[] = {5, 6, 70, 80}, across[] = {1, 0}, inside_out[] = {3, 1, 2, 0};
+	static const int32_t dtypes[] = {TL_DTYPE_U8, TL_DTYPE_F16, TL_DTYPE_F32, TL_DTYPE_F64, TL_DTYPE_C128};
+	(void)unused;
+	for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
+		tl_tensor* flat = tl_tensor_new_zeroed(dtypes[i], TL_DEVICE_CPU, 2, square);
+		tl_tensor* t = tl_tensor_new_zeroed(dtypes[i], TL_DEVICE_CPU, 4, deep);
+		tl_tensor* turned[] = {tl_view_permute(flat, 2, across), tl_view_permute(t, 4, inside_out)};
+		tl_tensor_release(tl_tensor_clone(turned[0]));
+		tl_tensor_release(tl_tensor_clone(turned[1]));
+		tl_tensor* halves[] = {tl_view_slice(flat, 0, 0, 100, 2), tl_view_slice(flat, 0, 1, 100, 2)};
+		CHECK_OK(tl_tensor_copy(halves[0], halves[1]));
+		for (int k = 0; k < 2; k++) tl_tensor_release(turned[k]), tl_tensor_release(halves[k]);
+		tl_tensor_release(flat);
+		tl_tensor_release(t);
+	}
+}
+
 static void use_pool(const tl_device_allocator* allocator)
 {
 	static const size_t sizes[] = {100, 5000, 70000, 4 << 20};
@@ -155,6 +175,7 @@ static const struct {
              {"vecs", vecs},
              {"typed objects", typed_objects},
              {"tensors", tensors},
+             {"copies", copies},
              {"pools", pools},
              {"arenas", arenas},
              {"failures", failures},

@@ -19,9 +19,11 @@ enum { SHORT = 16, COPIED_BYTES = 32, LONG = 512 };
 /* Lines of one element are filled in blocks from so many bytes on. */
 enum { BLOCK = 16, FILLED_BYTES = 64 };
 
-/* Elements on a side of a tile that is copied by way of a buffer, and the largest of these elements; rows and elements in
- * each of other tiles. */
-enum { TURNED = 64, TURNED_BYTES = 4, HIGH = 16, WIDE = 32 };
+/* The largest elements of tiles that are copied by way of a buffer; rows and elements in each of other tiles. */
+enum { TURNED_BYTES = 4, HIGH = 16, WIDE = 32 };
+
+/* Elements on a side of a tile with a buffer, which is on the caller's stack and may take little of it (docs/limits.md). */
+#define TURNED(size) ((size) == 1 ? 64 : 32)
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -91,8 +93,9 @@ INLINE void copy_tile(char* to, const char* from, axis rows, int64_t high, axis 
  * at once. Otherwise the parts of many rows would have to stay in the cache, where those of powers of two have one place. */
 INLINE void turn_tile(char* to, const char* from, axis rows, int64_t high, axis line, int64_t wide, size_t size)
 {
-	const int64_t dense = (int64_t)size, pitch = (TURNED + 1) * dense;
-	char buffer[TURNED * (TURNED + 1) * TURNED_BYTES];
+	const int64_t dense = (int64_t)size, pitch = (TURNED(size) + 1) * dense;
+	char buffer[TURNED(TURNED_BYTES) * (TURNED(TURNED_BYTES) + 1) * TURNED_BYTES];
+	_Static_assert(sizeof buffer >= TURNED(1) * (TURNED(1) + 1), "a tile of bytes is in the buffer");
 	for (int64_t k = 0; k < wide; k++)
 		copy_line(buffer + k * pitch, from + k * line.from, (axis){high, dense, rows.from}, high, size);
 	for (int64_t i = 0; i < high; i++)
@@ -107,9 +110,9 @@ INLINE void copy_plane(char* to, const char* from, axis rows, axis line, size_t 
 		copy_tile(to, from, rows, rows.extent, line, line.extent, size);
 		return;
 	}
-	const bool turned = crossed && size <= TURNED_BYTES && least(rows.extent, line.extent) >= TURNED / 2;
-	const int64_t wide = turned ? TURNED : !crossed || rows.extent < SHORT ? LONG : WIDE;
-	const int64_t high = turned ? TURNED : line.extent < SHORT ? LONG : HIGH;
+	const bool turned = crossed && size <= TURNED_BYTES && least(rows.extent, line.extent) >= 2 * SHORT;
+	const int64_t wide = turned ? TURNED(size) : !crossed || rows.extent < SHORT ? LONG : WIDE;
+	const int64_t high = turned ? TURNED(size) : line.extent < SHORT ? LONG : HIGH;
 	for (int64_t i = 0; i < rows.extent; i += high) {
 		const int64_t n = least(high, rows.extent - i);
 		for (int64_t k = 0; k < line.extent; k += wide) {
