@@ -45,7 +45,7 @@ static inline bool says(const char* part)
 /* Tensors of a key in the tensor pool. */
 static inline void keep_tensors(int count, int64_t elements)
 {
-	tl_tensor** held = calloc((size_t)count, sizeof *held);
+	tl_tensor** held = (tl_tensor**)calloc((size_t)count, sizeof *held);
 	CHECK_OK(tl_mem_enter_scope());
 	for (int i = 0; i < count; i++) {
 		CHECK((held[i] = tl_tensor_empty(TL_DTYPE_U8, TL_DEVICE_CPU, 1, &elements)) != NULL);
