@@ -7,8 +7,6 @@ package cpath
 #cgo CFLAGS: -std=gnu11 -O1 -Wall -Wextra
 #include "mempool_caches.h"
 
-void tlc_lock_slowly(_Atomic uint32_t* lock) { (void)lock; } // one goroutine at a time: no lock is held
-
 static uint64_t take(uintptr_t p, uint64_t n) { return tlc_mempool_take_block((tl_mempool_state*)p, n); }
 static bool give(uintptr_t p, uint64_t address) { return tlc_mempool_return_block((tl_mempool_state*)p, address); }
 
