@@ -26,7 +26,12 @@ static bool find_in_slices(const tl_context* c, uintptr_t p, tlc_finding* f)
 static bool find_in_heap(uintptr_t p, tlc_finding* f)
 {
 	uint64_t span = (p - tlc_g.heap_base) >> TL_SPAN_SHIFT, word = TLC_LOAD(tlc_g.spans[span]), record = 0;
-	if (TL_SPAN_CLASS(word) == TL_CLASS_REST) word = TLC_LOAD(tlc_g.spans[span -= TL_SPAN_BACK(word)]);
+	if (TL_SPAN_CLASS(word) == TL_CLASS_REST) {
+		const uint32_t back = TL_SPAN_BACK(word);
+		word = TLC_LOAD(tlc_g.spans[span -= back]);
+		/* The words of a freed object's spans stay until they are used again, and something else may stand at its start. */
+		if (TL_SPAN_CLASS(word) != TL_CLASS_LARGE || back >= TL_SPAN_BACK(word)) return false;
+	}
 	const uint32_t size_class = TL_SPAN_CLASS(word);
 	if (size_class == TL_CLASS_NONE || size_class > TL_CLASS_LARGE) return false;
 	const tl_class_info* k = &tlc_g.classes[size_class];

@@ -20,13 +20,7 @@ static inline bool has_table(const tl_sparse_header* h, uint32_t class)
 {
 	uint64_t bytes = sizeof *h + h->blocks * sizeof(tl_sparse_part);
 	if (TLC_LIKELY(class <= TL_CLASS_SMALL)) return h->blocks <= 1024 && bytes <= tlc_g.classes[class].size;
-	/* A large object: the last span that the table needs has to be its own. */
-	if (h->blocks >= tlc_g.heap_bytes / sizeof(tl_sparse_part)) return false;
-	uint64_t first = ((uintptr_t)h - tlc_g.heap_base) >> TL_SPAN_SHIFT, back = (bytes - 1) >> TL_SPAN_SHIFT;
-	if (back == 0) return true;
-	if (back >= (tlc_g.heap_bytes >> TL_SPAN_SHIFT) - first) return false;
-	uint64_t last = atomic_load_explicit(&tlc_g.spans[first + back], memory_order_relaxed);
-	return TL_SPAN_CLASS(last) == TL_CLASS_REST && TL_SPAN_BACK(last) == back;
+	return h->blocks < tlc_g.heap_bytes / sizeof(tl_sparse_part) && bytes <= tlc_slot_bytes((uintptr_t)h, class);
 }
 
 /* The matrix whose table h shows. */

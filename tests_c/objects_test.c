@@ -283,6 +283,26 @@ static void large_objects_come_and_go(void)
 	}
 }
 
+/* Where a large object was, its memory has others, or none. What stands at its start says nothing of the rest. */
+static void large_objects_leave_nothing_behind(void)
+{
+	enum { BYTES = 10 << 20, STEP = 4096, SIZES = 4 };
+	static const size_t sizes[SIZES] = {64 << 10, 100000, 1 << 20, 48};
+	for (int i = 0; i < SIZES; i++) {
+		char* gone = tl_mem_alloc(BYTES);
+		CHECK_OK(tl_mem_free(gone));
+		CHECK_OK(tl_mem_purge());
+		char* first = tl_mem_alloc(sizes[i]);
+		for (size_t at = 0; at < BYTES; at += STEP) {
+			const char* p = gone + at;
+			if (p == first) CHECK_OK(tl_ptr_check(p));
+			else if (p > first && p < first + sizes[i]) CHECK_FAILS(tl_ptr_check(p), TL_E_INTERIOR_POINTER);
+			else if (p < first || p >= first + (1 << 20)) CHECK_FAILS(tl_ptr_check(p), TL_E_NOT_LIVE);
+		}
+		CHECK_OK(tl_mem_free(first));
+	}
+}
+
 static void many_small_objects(void)
 {
 	enum { COUNT = 300000 };
@@ -313,6 +333,7 @@ int main(void)
 	RUN(free_by_another_thread);
 	RUN(freed_memory_is_used_again);
 	RUN(large_objects_come_and_go);
+	RUN(large_objects_leave_nothing_behind);
 	RUN(many_small_objects);
 	return check_finish();
 }

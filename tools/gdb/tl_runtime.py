@@ -15,7 +15,6 @@ import struct
 import gdb
 
 SHOWN = 20  # elements of a tensor or Vec, entries of a scope
-WORDS_OF_PAGE = 512
 FORMATS = {"f32": "f", "f64": "d", "f16": "e", "i8": "b", "i16": "h", "i32": "i", "i64": "q",
            "u8": "B", "u16": "H", "u32": "I", "u64": "Q", "bool": "?"}
 DTYPES = [*FORMATS, "bf16", "c64", "c128"]
@@ -50,22 +49,6 @@ def span_words(shared, first, count):
     return struct.unpack(f"{count}Q", memory)
 
 
-def spans_of_large(shared, first):
-    """How many spans the large object takes that begins at this one: each of the others has its distance to it."""
-    end, n = int(shared["heap_bytes"]) >> number("span_shift"), 1
-    while first + n < end:
-        at_once = min(WORDS_OF_PAGE - (first + n) % WORDS_OF_PAGE, end - first - n)
-        try:
-            words = span_words(shared, first + n, at_once)
-        except gdb.MemoryError:  # a page that was never written, and that a core file lacks
-            return n
-        for word in words:
-            if word != n << 8 | number("class_rest"):
-                return n
-            n += 1
-    return n
-
-
 class Slot:
     """The slot of the heap that an address lies in."""
 
@@ -75,11 +58,15 @@ class Slot:
         span = offset >> shift
         (word,) = span_words(shared, span, 1)
         if word & 0xFF == number("class_rest"):
-            span -= word >> 8 & 0xFFFFFF
-            (word,) = span_words(shared, span, 1)
+            back = word >> 8 & 0xFFFFFF
+            (word,) = span_words(shared, span - back, 1)
+            if word & 0xFF == number("class_large") and back < word >> 8 & 0xFFFFFF:
+                span -= back
+            else:  # the object was freed: these words stay until they are used again
+                word = 0
         self.size_class, place = word & 0xFF, 0
         if self.size_class == number("class_large"):
-            self.size, self.start = spans_of_large(shared, span) << shift, base + (span << shift)
+            self.size, self.start = (word >> 8 & 0xFFFFFF) << shift, base + (span << shift)
         else:
             info = shared["classes"][self.size_class]
             inside = offset & int(info["mask"])
