@@ -162,7 +162,7 @@ func (h *Heap) obtain(bytes uint64, call func() core.Result) status.Status {
 			limit.Refused(limit.CPU, bytes)
 			return status.Limit
 		case layout.HeapNeedsMemory:
-			if !h.commit() {
+			if !h.commit(bytes) {
 				return status.OutOfMemory
 			}
 		case layout.HeapNeedsRecords:
@@ -175,19 +175,21 @@ func (h *Heap) obtain(bytes uint64, call func() core.Result) status.Status {
 
 const commitStep = 2 << 20 >> layout.SpanShift
 
-// commit makes the spans usable that were wanted; an eighth more than there are, or what is wanted, if that is more.
-func (h *Heap) commit() bool {
+// commit makes the spans usable that were wanted, for a call that charges so many bytes: an eighth more than there are, or
+// what is wanted, if that is more. What another call wants and the system refuses is not refused to this one.
+func (h *Heap) commit(bytes uint64) bool {
 	h.growing.Lock()
 	defer h.growing.Unlock()
 	s := h.s
 	layout.Lock(&s.Lock)
 	from, wanted := s.Committed, s.Wanted
+	own := atomic.LoadUint32(&s.Never) + uint32(bytes>>layout.SpanShift) + align>>layout.SpanShift
+	s.Wanted = 0
 	layout.Unlock(&s.Lock)
-	if wanted <= from {
-		return true
-	}
-	to := max(wanted, from+from/8)
-	for _, to := range []uint32{to, wanted} {
+	for _, to := range []uint32{max(wanted, from+from/8), wanted, own} {
+		if wanted <= from || to <= from { // somebody was faster
+			return true
+		}
 		to = min((to+commitStep-1)&^(commitStep-1), s.Total)
 		if memory.Commit(h.address(from), uintptr(to-from)<<layout.SpanShift) == nil {
 			layout.Lock(&s.Lock)

@@ -383,6 +383,19 @@ func TestEverySystemCallMayFail(t *testing.T) {
 	}
 }
 
+// What the system refused to one call is not asked for with what others want.
+func TestRefusedMemoryIsNotWantedAgain(t *testing.T) {
+	h := open(t, 64<<20)
+	defer memory.FailAfter(-1)
+	memory.FailAfter(0)
+	_, _, st := h.TakeLarge(32 << 20)
+	require.Equal(t, status.OutOfMemory, st)
+	memory.FailAfter(-1)
+	_, _, st = h.TakeLarge(1 << 20)
+	require.Equal(t, status.OK, st)
+	require.Less(t, h.s.Committed, uint32(32<<20>>layout.SpanShift))
+}
+
 // Values of an earlier walk do not come back when the numbers of walks begin again.
 func TestSideValuesEndWithTheirWalk(t *testing.T) {
 	s := open(t, 16<<20).Side()
