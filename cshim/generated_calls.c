@@ -175,7 +175,7 @@ void* slow_mem_new_zeroed(size_t bytes) {
 	return (void*)result;
 }
 
-void* tl_mem_realloc(void* object, size_t bytes) {
+void* slow_mem_realloc(void* object, size_t bytes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_mem_realloc, &why);
 	if (context == NULL) {

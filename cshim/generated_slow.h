@@ -616,6 +616,7 @@ __attribute__((cold)) int64_t slow_get_scope_depth(void);
 __attribute__((cold)) void* slow_mem_alloc(size_t bytes);
 __attribute__((cold)) void* slow_mem_new(size_t bytes);
 __attribute__((cold)) void* slow_mem_new_zeroed(size_t bytes);
+__attribute__((cold)) void* slow_mem_realloc(void* object, size_t bytes);
 __attribute__((cold)) tl_status slow_mem_free(void* object);
 __attribute__((cold)) tl_status slow_mem_dealloc(void* object);
 __attribute__((cold)) void* slow_alloc_tmp(int64_t bytes);

@@ -1,6 +1,8 @@
 /* Allocation from magazines. */
 #include <string.h>
 
+#include "heap/heap.h"
+
 #include "object_fast.h"
 #include "object_inbox.h"
 #include "inline_objects.h"
@@ -104,6 +106,73 @@ void* tl_mem_new_zeroed(size_t bytes)
 	if (TLC_UNLIKELY(p == NULL)) return slow_mem_new_zeroed(bytes);
 	return zero ? p : memset(p, 0, bytes);
 }
+
+/* ---- realloc --------------------------------------------------------------------------- */
+
+/* Sizes are recorded with all allocations, so Go changes them then. With TL_TRACK_SAMPLE C does: a sample that stays where
+ * it is keeps the size that it had, and one that moves ends, as with a new object and a copy. */
+static bool may_resize(const tl_context* c)
+{
+	return tlc_is_fast(c) && tlc_g.debug == 0 &&
+	       (TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) <= TL_TRACKING_SAMPLE;
+}
+
+/* A slot for an object that has `size` bytes and moves; object 0: ask Go. Runs nothing of the program's. */
+static tl_entry take_for(tl_context* c, size_t bytes, uint64_t size)
+{
+	bool zero;
+	if (bytes > TLC_MAX_SMALL) {
+		const uint64_t grown = size + size / TL_HEAP_GROWS_BY;
+		return tlc_take_large(c, size > TLC_MAX_SMALL && size < bytes && grown > bytes ? grown : bytes, &zero);
+	}
+	const tl_entry e = tlc_take(c, bytes);
+	return e.object != 0 || !tlc_refill_magazine(c, tlc_class_of(bytes)) ? e : tlc_take(c, bytes);
+}
+
+/* Moves a plain object of this thread's, whose only reference floats or is a scope's; NULL: ask Go, nothing changed. */
+static __attribute__((noinline)) void* move(tl_context* c, tl_entry e, uint32_t class, size_t bytes)
+{
+	tl_record* r = tlc_g.records + e.record;
+	const uint32_t loc = TLC_LOAD(r->loc);
+	const bool floats = loc == c->one + TL_LOC_FLOAT;
+	if ((!floats && loc != c->one) || tlc_is_last_life(e.gen) || tlc_forked()) return NULL;
+	const int64_t at = floats ? TLC_NOT_FOUND : tlc_find_entry(c, e.object, 0);
+	if (!floats && (at < 0 || tlc_tag(&c->entries[at]) != tlc_tag(&e))) return NULL;
+	const uint64_t size = tlc_slot_bytes(e.object, class);
+	const tl_entry to = take_for(c, bytes, size);
+	if (TLC_UNLIKELY(to.object == 0)) return NULL;
+	memcpy((void*)to.object, (const void*)e.object, size < bytes ? size : bytes);
+	tlc_set_counts(tlc_g.records + to.record, tlc_pair_of(floats ? &c->alloc_loc : &c->new_loc));
+	if (!floats) tlc_move_entry(c, (uint64_t)at, to);
+	TLC_PROBE_ALLOCATE(to.object, bytes);
+	tlc_free_slot(c, r, e.object, tlc_tag(&e));
+	return (void*)to.object;
+}
+
+/* NULL: ask Go, nothing changed. Budget of a size of the same class: that of tl_mem_free, without a store. */
+static void* resize(tl_context* c, uintptr_t p, size_t bytes)
+{
+	tl_record* r;
+	uint32_t class;
+	if (TLC_UNLIKELY(!tlc_find_slot(p, &r, &class)) || TLC_UNLIKELY(bytes == 0 || !may_resize(c))) return NULL;
+	if (TLC_UNLIKELY(tlc_own(c, TLC_LOAD(r->loc)) >= TLC_OWNED) || TLC_UNLIKELY(!tlc_is_plain_alone(r))) return NULL;
+	if (class != TL_CLASS_LARGE) {
+		if (bytes <= TLC_MAX_SMALL && tlc_class_of(bytes) == class) return (void*)p;
+	} else if (bytes > TLC_MAX_SMALL) {
+		const int why = tlc_resize_large(c, p, bytes);
+		if (why != TL_HEAP_FULL) return why == TL_HEAP_OK ? (void*)p : NULL;
+	}
+	return move(c, tlc_entry_of(r, p), class, bytes);
+}
+
+void* tl_mem_realloc(void* object, size_t bytes)
+{
+	if (TLC_UNLIKELY(object == NULL)) return tl_mem_alloc(bytes);
+	void* p = resize(tlc_tls, (uintptr_t)object, bytes);
+	return TLC_LIKELY(p != NULL) ? p : slow_mem_realloc(object, bytes);
+}
+
+/* ---- free ------------------------------------------------------------------------------ */
 
 /* Frees what tl_ptr_dec_ref has brought to zero, and what is plain bytes, has no owner, and one reference, which floats:
  * so a context makes them that owns nothing. */

@@ -189,6 +189,9 @@ static inline bool tlc_end_elsewhere(tl_context* c, tl_record* r, uintptr_t p)
 /* A large object of so many bytes, dead, that is counted as handed out; object 0: ask Go. *zero: it reads as zero. */
 tl_entry tlc_take_large(tl_context* c, size_t bytes, bool* zero);
 
+/* Changes the size of a large object of this thread's where it is; TL_HEAP_FULL: what is behind it is not free. */
+int tlc_resize_large(tl_context* c, uintptr_t object, size_t bytes);
+
 /* Usable bytes of the object in a slot of a class. */
 static inline uint64_t tlc_slot_bytes(uintptr_t object, uint32_t class)
 {
@@ -225,10 +228,13 @@ bool tlc_displace(tl_context* c);
 static inline bool tlc_has_room(tl_context* c) { return TLC_LIKELY(c->top < c->end) || tlc_displace(c); }
 static inline void tlc_push(tl_context* c, tl_entry e) { *c->top++ = e; }
 
-/* Results of a search for the newest entry of p at or above the function's floor, instead of an
- * index. */
+/* Results of a search for the newest entry of p at or above the floor, which is that of the newest function or 0, instead
+ * of an index. */
 enum { TLC_LINEAR = 32, TLC_NOT_FOUND = -1, TLC_ASK_GO = -2 };
-int64_t tlc_find_entry(tl_context* c, uintptr_t p);
+int64_t tlc_find_entry(tl_context* c, uintptr_t p, uint64_t floor);
+
+/* Gives the entry at `at`, which such a search has found, another object. */
+void tlc_move_entry(tl_context* c, uint64_t at, tl_entry to);
 
 /* Whether there are so many holes that Go has to close them; see runtime/object/index.go. */
 static inline bool tlc_needs_compaction(const tl_context* c)

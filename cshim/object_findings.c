@@ -45,6 +45,7 @@ static bool find_in_heap(uintptr_t p, tlc_finding* f)
 		from -= record * k->stride;
 		if (record >= k->block_records) return found(f, TL_E_UNKNOWN_POINTER, TL_TEXT_UNUSED);
 	}
+	if (from >= size) return false; /* behind one that became shorter */
 	if (from != 0) {
 		*f = (tlc_finding){TL_E_INTERIOR_POINTER, TL_TEXT_INTERIOR, {from, size, p - from}};
 		return true;

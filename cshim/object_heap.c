@@ -43,3 +43,8 @@ tl_entry tlc_take_large(tl_context* c, size_t bytes, bool* zero)
 	c->sample_left -= bytes;
 	return e;
 }
+
+int tlc_resize_large(tl_context* c, uintptr_t object, size_t bytes)
+{
+	return may_work(c) ? tlc_heap_resize_large(tlc_g.heap, object, bytes, false) : TL_HEAP_ASK;
+}

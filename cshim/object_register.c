@@ -298,6 +298,50 @@ static void unindex(const tl_context* c, index_slot* s, uintptr_t p)
 	*s = (index_slot){0, s->position & PASSED_MASK, 0};
 }
 
+/* Names an entry of a slot. */
+static void set_slot(const tl_context* c, index_slot* s, uint32_t position, const tl_entry* e)
+{
+	*s = (index_slot){e->object, (s->position & PASSED_MASK) | position, e->gen};
+	*record_of(c, s) = e->record;
+}
+
+/* A free slot for p, which has none. */
+static index_slot* new_slot(const tl_context* c, uintptr_t p)
+{
+	for (uint64_t i = home_bucket(c, p);; i = next_bucket(c, i)) {
+		index_slot* b = bucket(c, i);
+		for (int k = 0; k < BUCKET_SLOTS; k++)
+			if (b[k].pointer == 0) return &b[k];
+		if ((b->position & PASSED_MASK) != PASSED_MASK) b->position += PASSED_ONE;
+	}
+}
+
+/* Enters the entry at a position below c->indexed into the index. An earlier object at its address may have left entries
+ * that are newer. */
+static void enter_index(const tl_context* c, uint64_t at)
+{
+	const tl_entry* e = &c->entries[at];
+	uint32_t position = (uint32_t)at + 1, *links = (uint32_t*)c->index_prev;
+	index_slot* s = probe(c, e->object);
+	if (s == NULL) {
+		set_slot(c, new_slot(c, e->object), position, e);
+	} else if (newest(s) < at) {
+		links[at] = s->position & ~PASSED_MASK;
+		set_slot(c, s, position | OLDER, e);
+	} else {
+		uint32_t* link = &s->position;
+		while ((*link & OLDER) && (links[(*link & POSITION_MASK) - 1] & POSITION_MASK) > position)
+			link = &links[(*link & POSITION_MASK) - 1];
+		uint32_t* next = &links[(*link & POSITION_MASK) - 1];
+		if (*link & OLDER) {
+			links[at] = *next;
+			position |= OLDER;
+		}
+		*link |= OLDER;
+		*next = position;
+	}
+}
+
 /* ---- unregister --------------------------------------------------------------------------- */
 
 /* The position of the newest of the last entries that is p's, or TLC_NOT_FOUND. */
@@ -308,32 +352,40 @@ static inline int64_t find_linear(const tl_context* c, uintptr_t p, uint64_t low
 	return TLC_NOT_FOUND;
 }
 
-/* Where that search ends: entries below are indexed, belong to another function, or are too far
- * down. */
-static inline uint64_t linear_from(const tl_context* c)
+/* Where that search ends: entries below are indexed, are below the floor, or are too far down. */
+static inline uint64_t linear_from(const tl_context* c, uint64_t floor)
 {
 	uint64_t n = (uint64_t)(c->top - c->entries), low = n > TLC_LINEAR ? n - TLC_LINEAR : 0;
 	if (low < c->indexed) low = c->indexed;
-	return low > c->floor ? low : c->floor;
+	return low > floor ? low : floor;
 }
 
-/* The slot of an older entry of this function's; NULL: there is none, or *ask Go. */
-static inline index_slot* find_slot(const tl_context* c, uintptr_t p, uint64_t low, bool* ask)
+/* The slot of an older entry above the floor; NULL: there is none, or *ask Go. */
+static inline index_slot* find_slot(const tl_context* c, uintptr_t p, uint64_t low, uint64_t floor, bool* ask)
 {
-	*ask = low != c->floor && c->indexed < low;
-	if (low == c->floor || *ask) return NULL;
+	*ask = low != floor && c->indexed < low;
+	if (low == floor || *ask) return NULL;
 	index_slot* s = probe(c, p);
-	return s != NULL && newest(s) >= c->floor ? s : NULL;
+	return s != NULL && newest(s) >= floor ? s : NULL;
 }
 
-int64_t tlc_find_entry(tl_context* c, uintptr_t p)
+int64_t tlc_find_entry(tl_context* c, uintptr_t p, uint64_t floor)
 {
 	bool ask;
-	uint64_t low = linear_from(c);
+	uint64_t low = linear_from(c, floor);
 	int64_t at = find_linear(c, p, low);
 	if (at != TLC_NOT_FOUND) return at;
-	const index_slot* s = find_slot(c, p, low, &ask);
+	const index_slot* s = find_slot(c, p, low, floor, &ask);
 	return s != NULL ? (int64_t)newest(s) : ask ? TLC_ASK_GO : TLC_NOT_FOUND;
+}
+
+void tlc_move_entry(tl_context* c, uint64_t at, tl_entry to)
+{
+	const uintptr_t p = c->entries[at].object;
+	const bool is_indexed = at < c->indexed;
+	if (is_indexed) unindex(c, probe(c, p), p);
+	c->entries[at] = to;
+	if (is_indexed) enter_index(c, at);
 }
 
 /* Leaves a hole, and closes those at the top. */
@@ -395,7 +447,7 @@ static __attribute__((noinline)) tl_status unregister_older(tl_context* c, void*
 	tl_record* r = tlc_record_at(p);
 	if (r != NULL) __builtin_prefetch(r, 1);
 	__builtin_prefetch(records_of(c, home_bucket(c, p)), 1);
-	index_slot* s = find_slot(c, p, low, &ask);
+	index_slot* s = find_slot(c, p, low, c->floor, &ask);
 	if (TLC_UNLIKELY(ask)) return slow_mem_unregister(object);
 	if (s == NULL) return not_registered(p);
 	tl_entry e = {p, *record_of(c, s), s->gen};
@@ -418,7 +470,7 @@ static inline bool unregister_newest(tl_context* c, uintptr_t p)
 
 static __attribute__((noinline)) tl_status unregister_rest(tl_context* c, void* object)
 {
-	uint64_t low = linear_from(c);
+	uint64_t low = linear_from(c, c->floor);
 	int64_t at = find_linear(c, (uintptr_t)object, low);
 	if (at == TLC_NOT_FOUND) return unregister_older(c, object, low);
 	return TLC_LIKELY(unregister_at(c, (uint64_t)at)) ? TL_OK : slow_mem_unregister(object);

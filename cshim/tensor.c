@@ -259,7 +259,7 @@ tl_tensor* tl_tensor_prepare_return(tl_tensor* tensor)
 	tl_context* c = tlc_tls;
 	tl_record* r = tlc_tensor_record(c, (uintptr_t)tensor);
 	if (TLC_UNLIKELY(r == NULL || !tlc_is_live_object(r))) return slow_tensor_prepare_return(tensor);
-	int64_t at = tlc_find_entry(c, (uintptr_t)tensor);
+	int64_t at = tlc_find_entry(c, (uintptr_t)tensor, c->floor);
 	if (at == TLC_NOT_FOUND) return tensor;
 	if (TLC_UNLIKELY(at == TLC_ASK_GO || !tlc_unregister_at(c, (uint64_t)at)))
 		return slow_tensor_prepare_return(tensor);

@@ -16,7 +16,7 @@ static inline bool same_entry(tl_entry a, tl_entry b)
  * Go, nothing changed. */
 static __attribute__((noinline)) bool forget_entry(tl_context* c, tl_entry e)
 {
-	int64_t at = tlc_find_entry(c, e.object);
+	int64_t at = tlc_find_entry(c, e.object, c->floor);
 	if (at == TLC_NOT_FOUND) return true;
 	if (TLC_UNLIKELY(at == TLC_ASK_GO || tlc_needs_compaction(c) || !same_entry(c->entries[at], e))) return false;
 	tlc_take_out(c, (uint64_t)at);

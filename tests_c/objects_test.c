@@ -196,9 +196,12 @@ static void realloc_refuses(void)
 	/* covers: tl_mem_realloc TL_E_OUT_OF_MEMORY */
 	CHECK_REFUSED(tl_mem_realloc(object, SIZE_MAX), 0, TL_E_OUT_OF_MEMORY);
 	CHECK_REFUSED(tl_mem_realloc(object, (size_t)1 << 47), 0, TL_E_OUT_OF_MEMORY);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_register_struct(object));
 	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "0")); /* not even for the list of its registrations */
 	CHECK_REFUSED(tl_mem_realloc(object, 1 << 20), 0, TL_E_OUT_OF_MEMORY);
 	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "-1"));
+	CHECK_OK(tl_mem_exit_scope());
 	/* covers: tl_mem_realloc TL_E_BUSY */
 	CHECK_OK(tl_ptr_inc_ref(object));
 	CHECK_REFUSED(tl_mem_realloc(object, 100000), 0, TL_E_BUSY);

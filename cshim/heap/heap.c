@@ -649,6 +649,26 @@ void tlc_heap_give_large(tl_heap* h, tl_entry e, bool left)
 	look_at_clock(h);
 }
 
+/* Takes the n spans from `at` on, which are free or were never used. */
+static int take_at(tl_heap* h, uint32_t at, uint32_t n)
+{
+	const uint32_t never = LOAD(h->never);
+	const bool is_free = at < never && h->metas[at].state == TL_SPAN_FREE;
+	const uint32_t end = at + (is_free ? h->metas[at].run : 0);
+	if (end - at >= n) {
+		carve(h, at, at, n);
+		return TL_HEAP_OK;
+	}
+	if (end != never || n > h->total - at) return TL_HEAP_FULL;
+	if (at + n > h->committed) {
+		if (at + n > h->wanted) h->wanted = at + n;
+		return TL_HEAP_NEEDS_MEMORY;
+	}
+	if (is_free) remove_run(h, at);
+	STORE(h->never, at + n);
+	return TL_HEAP_OK;
+}
+
 int tlc_heap_grow_large(tl_heap* h, uintptr_t object, uint64_t bytes, bool anyway)
 {
 	if (bytes > bytes_of(h->total)) return TL_HEAP_FULL;
@@ -656,19 +676,17 @@ int tlc_heap_grow_large(tl_heap* h, uintptr_t object, uint64_t bytes, bool anywa
 	const uint32_t now = h->metas[first].run, more = n - now;
 	if (!charge(h->cpu, h->all, bytes_of(more), anyway)) return TL_HEAP_LIMIT;
 	tlc_lock(&h->lock);
-	const uint32_t behind = first + now;
-	const tl_span_meta* m = &h->metas[behind];
-	const bool fits = behind < LOAD(h->never) && m->state == TL_SPAN_FREE && m->run >= more;
-	if (fits) {
-		carve(h, behind, behind, more);
-		claim_words(h, behind, more);
+	const bool asks = !anyway && bytes >= HUGE_FROM && LOAD(h->huge) && !are_asked(h, first, n);
+	const int why = asks ? TL_HEAP_ASK : take_at(h, first + now, more);
+	if (why == TL_HEAP_OK) {
+		claim_words(h, first + now, more);
 		h->metas[first].run = n;
 		count_large(h, bytes_of(more));
 	}
 	tlc_unlock(&h->lock);
-	if (!fits) {
+	if (why != TL_HEAP_OK) {
 		tlc_credit(h->cpu, h->all, bytes_of(more));
-		return TL_HEAP_FULL;
+		return why;
 	}
 	set_rest(h, first, now, n);
 	set_word(h, first, word_of(TL_CLASS_LARGE, h->metas[first].record, n));
@@ -688,6 +706,14 @@ void tlc_heap_shrink_large(tl_heap* h, uintptr_t object, uint64_t bytes)
 	tlc_unlock(&h->lock);
 	tlc_credit(h->cpu, h->all, bytes_of(less));
 	look_at_clock(h);
+}
+
+int tlc_heap_resize_large(tl_heap* h, uintptr_t object, uint64_t bytes, bool anyway)
+{
+	const uint64_t now = bytes_of(h->metas[span_at(h, object)].run);
+	if (bytes > now) return tlc_heap_grow_large(h, object, bytes, anyway);
+	if (now - bytes >= now / TL_HEAP_GROWS_BY) tlc_heap_shrink_large(h, object, bytes);
+	return TL_HEAP_OK;
 }
 
 /* ---- idle memory ---------------------------------------------------------------------------------- */

@@ -73,13 +73,9 @@ func GiveLarge(h *layout.Heap, e layout.Entry, left bool) {
 	C.tlc_heap_give_large(of(h), entry(e), C.bool(left))
 }
 
-// GrowLarge and ShrinkLarge are tlc_heap_grow_large and tlc_heap_shrink_large.
-func GrowLarge(h *layout.Heap, object uintptr, bytes uint64) Result {
-	return Result(C.tlc_heap_grow_large(of(h), C.uintptr_t(object), C.uint64_t(bytes), true))
-}
-
-func ShrinkLarge(h *layout.Heap, object uintptr, bytes uint64) {
-	C.tlc_heap_shrink_large(of(h), C.uintptr_t(object), C.uint64_t(bytes))
+// ResizeLarge is tlc_heap_resize_large.
+func ResizeLarge(h *layout.Heap, object uintptr, bytes uint64) Result {
+	return Result(C.tlc_heap_resize_large(of(h), C.uintptr_t(object), C.uint64_t(bytes), true))
 }
 
 // DropEmpty is tlc_heap_drop_empty.

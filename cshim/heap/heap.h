@@ -158,11 +158,17 @@ int tlc_heap_take_large(tl_heap* h, uint64_t bytes, tl_entry* e, bool* zero, boo
 /* Takes a dead one back; left: its record has its next generation, and is not retired. */
 void tlc_heap_give_large(tl_heap* h, tl_entry e, bool left);
 
-/* Makes the large object at an address longer, up to so many bytes, where the spans behind it are free. */
+/* Makes the large object at an address longer, up to so many bytes, where the spans behind it are free or were never
+ * used. */
 int tlc_heap_grow_large(tl_heap* h, uintptr_t object, uint64_t bytes, bool anyway);
 
 /* Makes it shorter. */
 void tlc_heap_shrink_large(tl_heap* h, uintptr_t object, uint64_t bytes);
+
+/* Makes it longer or shorter. It keeps what is less than an eighth of it. One that has to move because it grows takes an
+ * eighth more than it had, so that steps of any size cost as much as what is copied once. */
+enum { TL_HEAP_GROWS_BY = 8 };
+int tlc_heap_resize_large(tl_heap* h, uintptr_t object, uint64_t bytes, bool anyway);
 
 /* Takes the slabs without a slot that is out, of all classes, from the depots. */
 void tlc_heap_drop_empty(tl_heap* h);

@@ -263,25 +263,27 @@ func (h *Heap) TakeLarge(bytes uintptr) (e layout.Entry, zero bool, st status.St
 		e, zero, why = core.TakeLarge(h.s, uint64(bytes))
 		return why
 	})
-	if st == status.OK && bytes >= hugeFrom && h.huge != nil {
-		h.askHuge(h.number(e.Object), uint32((bytes-1)>>layout.SpanShift)+1)
+	if st == status.OK {
+		h.wantHuge(e.Object, bytes)
 	}
 	return e, zero, st
+}
+
+// ResizeLarge changes the size of a large object to another that is large, where it is; false: what is behind it is not
+// free, or not allowed.
+func (h *Heap) ResizeLarge(object, bytes uintptr) bool {
+	before := h.Size(object)
+	more := max(uint64(memory.Round(bytes, layout.SpanBytes)), before) - before
+	if h.obtain(more, func() core.Result { return core.ResizeLarge(h.s, object, uint64(bytes)) }) != status.OK {
+		return false
+	}
+	h.wantHuge(object, bytes)
+	return true
 }
 
 // GiveLarge frees a large object whose record is dead, and has generations left or is retired.
 func (h *Heap) GiveLarge(e layout.Entry, left bool) {
 	core.GiveLarge(h.s, e, left)
-}
-
-// GrowLarge makes a large object longer where it is; false: the memory behind it is not free, or not allowed.
-func (h *Heap) GrowLarge(object, bytes uintptr) bool {
-	return core.GrowLarge(h.s, object, uint64(bytes)) == layout.HeapOk
-}
-
-// ShrinkLarge makes it shorter.
-func (h *Heap) ShrinkLarge(object, bytes uintptr) {
-	core.ShrinkLarge(h.s, object, uint64(bytes))
 }
 
 func (h *Heap) slabBytes(class uint32) uint64 { return h.G.Classes[class].Mask + 1 }

@@ -17,6 +17,13 @@ func askedBytes(spans uint32) uintptr {
 	return pages/64*8 + 8
 }
 
+// wantHuge asks for the huge pages of a large object, if it has so many bytes that it may have some.
+func (h *Heap) wantHuge(object, bytes uintptr) {
+	if bytes >= hugeFrom && h.huge != nil {
+		h.askHuge(h.number(object), uint32((bytes-1)>>layout.SpanShift)+1)
+	}
+}
+
 // askHuge asks for the huge pages that lie in a run, if they are wanted. The advice stays with the addresses,
 // so each is asked for once, and a program that allocates the same again makes no call.
 func (h *Heap) askHuge(first, n uint32) {

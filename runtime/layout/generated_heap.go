@@ -128,3 +128,7 @@ const (
 	HeapFull         = 4 // no address is left, or no record
 	HeapAsk          = 5 // huge pages have to be asked for
 )
+
+// Makes it longer or shorter. It keeps what is less than an eighth of it. One that has to move because it grows takes an
+// eighth more than it had, so that steps of any size cost as much as what is copied once.
+const HeapGrowsBy = 8

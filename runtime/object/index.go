@@ -129,17 +129,25 @@ func (c *Context) indexTo(end uint64) bool {
 		}
 	}
 	for ; c.Indexed < end; c.Indexed++ {
-		e := c.entry(c.Indexed)
-		if e.Object == 0 {
-			continue
+		if c.entry(c.Indexed).Object != 0 {
+			c.enterIndex(c.Indexed)
 		}
-		position := uint32(c.Indexed) + 1
-		if s := c.probe(e.Object); s != nil {
-			*c.link(c.Indexed) = s.position &^ passedMask
-			c.setSlot(s, position|older, *e)
-		} else {
-			c.setSlot(c.newSlot(e.Object), position, *e)
-		}
+	}
+	return true
+}
+
+// enterIndex enters an entry; false: there is a newer one for its address.
+func (c *Context) enterIndex(at uint64) bool {
+	e, position := *c.entry(at), uint32(at)+1
+	s := c.probe(e.Object)
+	switch {
+	case s == nil:
+		c.setSlot(c.newSlot(e.Object), position, e)
+	case s.newest() > at:
+		return false
+	default:
+		*c.link(at) = s.position &^ passedMask
+		c.setSlot(s, position|older, e)
 	}
 	return true
 }
@@ -170,18 +178,19 @@ func (c *Context) dropIndex() {
 }
 
 // unindex takes the position of pointer p, the newest one in its chain, out of
-// the index: its entry leaves the stack or is taken out by hand.
-func (c *Context) unindex(p uintptr, position uint64) {
+// the index: its entry leaves the stack, is taken out by hand or gets another object. False: it is not the newest.
+func (c *Context) unindex(p uintptr, position uint64) bool {
 	s := c.probe(p)
 	if s == nil || s.newest() != position {
-		return
+		return false
 	}
 	if s.position&older == 0 {
 		c.removeSlot(s, p)
-		return
+		return true
 	}
 	next := *c.link(position)
 	c.setSlot(s, next, *c.entry(uint64(next&positionMask) - 1))
+	return true
 }
 
 // popped follows the scope stack down: e has just left its top.

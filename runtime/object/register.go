@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/limit"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/registry"
 	"tlruntime/runtime/status"
@@ -206,12 +207,7 @@ func (c *Context) reallocObject(p, n uintptr, o object) (uintptr, status.Status)
 	if o.TypeFlags != layout.TypePlain {
 		return 0, c.Fail(status.Unsupported, textReallocKind, p)
 	}
-	size, slot := process.heap.Size(p), n
-	if process.debug != nil {
-		slot = process.debug.Room(n)
-	}
-	class := layout.ClassOf(slot)
-	if uint64(slot) <= size && (class == o.Entry.Gen&0xFF || class == 0 && uint64(slot) > size-layout.SpanBytes) {
+	if c.fits(p, n, o) {
 		if process.debug != nil {
 			process.debug.CheckZone(c, o.Entry)
 			process.debug.Guard(o.Entry, n)
@@ -234,7 +230,7 @@ func (c *Context) reallocObject(p, n uintptr, o object) (uintptr, status.Status)
 	if held.Len() != want {
 		return 0, c.Fail(status.Busy, textReallocShared, p)
 	}
-	e, _, st := c.take(n)
+	e, st := c.takeGrown(n, o)
 	if st != status.OK {
 		c.failAlloc(st, uint64(n))
 		return 0, st
@@ -245,6 +241,38 @@ func (c *Context) reallocObject(p, n uintptr, o object) (uintptr, status.Status)
 	c.moveEntries(&held, p, e)
 	c.kill(o.Record, o.Entry)
 	return e.Object, status.OK
+}
+
+// fits reports whether an object has n bytes where it is, and makes it have them. TL_DEBUG moves what it can, so that
+// stale pointers show.
+func (c *Context) fits(p, n uintptr, o object) bool {
+	size, slot := process.heap.Size(p), n
+	if process.debug != nil {
+		slot = process.debug.Room(n)
+	}
+	class := layout.ClassOf(slot)
+	if class != 0 {
+		return class == o.Entry.Gen&0xFF
+	}
+	if process.debug == nil && o.Entry.Gen&0xFF == layout.ClassLarge && c.owns(o.Loc) && ownersAlone(o.Sh) {
+		defer limit.Settle(limit.CPU)
+		return process.heap.ResizeLarge(p, n)
+	}
+	return uint64(slot) <= size && uint64(slot) > size-layout.SpanBytes
+}
+
+// takeGrown is take for an object that moves: a large one that grows takes more than it needs, as heap.h says.
+func (c *Context) takeGrown(n uintptr, o object) (layout.Entry, status.Status) {
+	size := uintptr(process.heap.Size(o.Object))
+	grown := size + size/layout.HeapGrowsBy
+	if process.debug == nil && layout.ClassOf(size) == 0 && size < n && n < grown {
+		if e, _, st := c.obtainSlot(grown, n); st == status.OK {
+			limit.Settle(limit.CPU)
+			return e, st
+		}
+	}
+	e, _, st := c.take(n)
+	return e, st
 }
 
 // heldByScopes returns how many references of an object do not float, when no other thread
@@ -258,20 +286,33 @@ func (c *Context) heldByScopes(o object) (n uint64, known bool) {
 // want places.
 func (c *Context) positions(o object, want uint64) (at memory.Array[uint64], st status.Status) {
 	at = memory.NewArray[uint64]("realloc")
+	if want == 1 {
+		if i, found := c.find(o.Object, 0); found && *c.entry(i) == o.Entry {
+			if !at.Push(i) {
+				st = status.OutOfMemory
+			}
+			return at, st
+		}
+	}
 	for i := c.entryCount(); i > 0 && at.Len() < want; i-- {
-		if e := c.entry(i - 1); e.Object == o.Object && e.Record == o.Entry.Record && e.Gen == o.Entry.Gen &&
-			!at.Push(i-1) {
+		if *c.entry(i - 1) == o.Entry && !at.Push(i-1) {
 			return at, status.OutOfMemory
 		}
 	}
 	return at, status.OK
 }
 
+// moveEntries gives the entries of p another object. The newest ones leave the index first, and come back last.
 func (c *Context) moveEntries(held *memory.Array[uint64], p uintptr, e layout.Entry) {
 	for i := range held.Len() {
-		if *held.At(i) < c.Indexed {
-			c.dropIndex()
+		if at := *held.At(i); at < c.Indexed && !c.unindex(p, at) {
+			c.dropIndex() // an earlier object at p has left a newer entry
 		}
 		*c.entry(*held.At(i)) = e
+	}
+	for i := held.Len(); i > 0; i-- {
+		if at := *held.At(i - 1); at < c.Indexed && !c.enterIndex(at) {
+			c.dropIndex()
+		}
 	}
 }
