@@ -53,7 +53,7 @@ AT(tl_mark, outer, 28);
 SIZE(tl_slot, 16); AT(tl_slot, buffer, 0); AT(tl_slot, bytes, 8);
 SIZE(tl_node, 24); AT(tl_node, object, 0); AT(tl_node, record, 8); AT(tl_node, gen, 12); AT(tl_node, next, 16);
 AT(tl_node, chain, 20);
-SIZE(tl_context, 7304); AT(tl_context, owner, 0); AT(tl_context, id, 4); AT(tl_context, alloc_loc, 8);
+SIZE(tl_context, 7992); AT(tl_context, owner, 0); AT(tl_context, id, 4); AT(tl_context, alloc_loc, 8);
 AT(tl_context, alloc_sh, 12); AT(tl_context, new_loc, 16); AT(tl_context, new_sh, 20); AT(tl_context, one, 24);
 AT(tl_context, top, 32); AT(tl_context, end, 40); AT(tl_context, entries, 48); AT(tl_context, mark_top, 56);
 AT(tl_context, mark_end, 64); AT(tl_context, marks, 72); AT(tl_context, planned, 80); AT(tl_context, floor, 88);
@@ -85,7 +85,8 @@ AT(tl_context, tag_depths, 696); AT(tl_context, status, 824); AT(tl_context, fun
 AT(tl_context, error_pointer, 832); AT(tl_context, error_detail, 840); AT(tl_context, error_kind, 864);
 AT(tl_context, message_ready, 868); AT(tl_context, message, 872); AT(tl_context, spare, 2920);
 AT(tl_context, kinds, 2944); AT(tl_context, magazines, 3104); AT(tl_context, allocs_before, 5504);
-AT(tl_context, flows, 6104);
+AT(tl_context, flows, 6104); AT(tl_context, seen_allocs, 7304); AT(tl_context, growths, 7904);
+AT(tl_context, flushed_last, 7912); AT(tl_context, unused, 7987);
 SIZE(tl_vec_info, 48); AT(tl_vec_info, data, 0); AT(tl_vec_info, length, 8); AT(tl_vec_info, capacity, 16);
 AT(tl_vec_info, element_bytes, 24); AT(tl_vec_info, references, 32); AT(tl_vec_info, fields, 40);
 AT(tl_vec_info, number_bytes, 44);
@@ -184,7 +185,7 @@ AT(tl_sparse_part, values, 40); AT(tl_sparse_part, indices, 48); AT(tl_sparse_pa
 
 IS(TL_SPAN_NEVER, 0); IS(TL_SPAN_FREE, 1); IS(TL_SPAN_SLAB, 2); IS(TL_SPAN_LARGE, 3); IS(TL_SPAN_PURGING, 4);
 IS(TL_SLAB_PARTIAL, 0); IS(TL_SLAB_COLD, 1); IS(TL_SLAB_HELD, 2); IS(TL_EXACT_BINS, 64); IS(TL_BINS, 84);
-IS(TL_HEAP_KEEPS, 8388608); IS(TL_HEAP_OK, 0); IS(TL_HEAP_NEEDS_MEMORY, 1); IS(TL_HEAP_NEEDS_RECORDS, 2);
+IS(TL_HEAP_KEEPS, 4194304); IS(TL_HEAP_OK, 0); IS(TL_HEAP_NEEDS_MEMORY, 1); IS(TL_HEAP_NEEDS_RECORDS, 2);
 IS(TL_HEAP_LIMIT, 3); IS(TL_HEAP_FULL, 4); IS(TL_HEAP_ASK, 5); IS(TL_HEAP_GROWS_BY, 8);
 SIZE(tl_span_meta, 36); AT(tl_span_meta, run, 0); AT(tl_span_meta, next, 4); AT(tl_span_meta, prev, 8);
 AT(tl_span_meta, record, 12); AT(tl_span_meta, epoch, 16); AT(tl_span_meta, free_head, 20);

@@ -401,6 +401,10 @@ typedef struct tl_context {
 	tl_magazine magazines[TL_CLASSES];
 	uint64_t allocs_before[TL_CLASSES]; /* what magazine.allocs lacks */
 	tl_flow flows[TL_CLASSES];
+	uint64_t seen_allocs[TL_CLASSES]; /* magazine.allocs when the heap looked at it last (cshim/heap) */
+	uint64_t growths;                 /* times that this context took fresh memory for a class */
+	uint8_t flushed_last[TL_CLASSES]; /* the magazine was full since it was empty last */
+	uint8_t unused[5];
 } tl_context;
 
 /* A public function has the name of this type. Files that include this header see that function as

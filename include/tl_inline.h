@@ -148,7 +148,7 @@ struct tl_inl_context {
 	uint64_t waiting;
 	char gap10[2536];
 	tl_inl_magazine magazines[75];
-	char gap11[1800];
+	char gap11[2488];
 };
 
 struct tl_inl_tensor_header {

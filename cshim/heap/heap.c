@@ -72,7 +72,9 @@ static tl_record* metadata_of(const tl_heap* h, uint32_t first, uint32_t n)
 	return n >= TL_WHOLE_PAGE_SLOTS ? h->block_metadata + first / TL_PAGE_RECORDS : h->records + first + n;
 }
 
-static uint32_t step_of(const tl_class_info* k) { return k->block_records / k->slots; }
+/* How many records lie from one slot's to the next one's, as a power of two (layout.FillClasses). */
+static uint32_t step_shift(const tl_class_info* k) { return k->size >= TL_LINE_SLOT_BYTES ? 2 : 0; }
+_Static_assert(TL_LINE_RECORDS == 1 << 2, "step_shift");
 
 /* A block of dead records that are not all retired. Under the heap's lock. */
 static int take_block(tl_heap* h, uint32_t size_class, uint32_t* first)
@@ -80,7 +82,7 @@ static int take_block(tl_heap* h, uint32_t size_class, uint32_t* first)
 	const tl_class_info* k = &h->classes[size_class];
 	const uint32_t n = k->block_records;
 	const uint32_t line = n >= TL_WHOLE_PAGE_SLOTS ? TL_PAGE_RECORDS : TL_LINE_RECORDS;
-	const uint32_t records = n + (n >= TL_WHOLE_PAGE_SLOTS ? 0 : step_of(k));
+	const uint32_t records = n + (n >= TL_WHOLE_PAGE_SLOTS ? 0u : 1u << step_shift(k));
 	*first = h->free_records[size_class];
 	if (*first != 0) {
 		h->free_records[size_class] = LOAD(metadata_of(h, *first, n)->type_flags);
@@ -385,7 +387,8 @@ static void drop(tl_heap* h, tl_depot* d, uint32_t size_class, uint32_t first)
 	remove_slab(h, d, size_class, first);
 }
 
-/* Looks whether a slab has lost its last used slot. One empty slab stays, so that a program at the edge does not thrash. */
+/* Looks whether a slab has lost its last used slot. One empty slab of one span stays, so that a program at the edge does not
+ * thrash. */
 static void settle(tl_heap* h, tl_depot* d, uint32_t size_class, uint32_t first)
 {
 	const tl_span_meta* m = &h->metas[first];
@@ -395,7 +398,7 @@ static void settle(tl_heap* h, tl_depot* d, uint32_t size_class, uint32_t first)
 		return;
 	}
 	d->empty++;
-	if (d->empty > 1) drop(h, d, size_class, first);
+	if (d->empty > 1 || m->run > 1) drop(h, d, size_class, first);
 }
 
 /* Fills `to` from the depot's first slab. A fresh slot whose record began its last generation in an earlier slab stays
@@ -403,7 +406,7 @@ static void settle(tl_heap* h, tl_depot* d, uint32_t size_class, uint32_t first)
 static uint32_t take_slots(tl_heap* h, tl_depot* d, uint32_t size_class, tl_entry* to, uint32_t want)
 {
 	const tl_class_info* k = &h->classes[size_class];
-	const uint32_t first = d->partial != 0 ? d->partial : d->cold, step = step_of(k);
+	const uint32_t first = d->partial != 0 ? d->partial : d->cold, step = step_shift(k);
 	const uintptr_t base = address_of(h, first);
 	tl_span_meta* m = &h->metas[first];
 	if (used(m) == 0) d->empty--;
@@ -413,27 +416,25 @@ static uint32_t take_slots(tl_heap* h, tl_depot* d, uint32_t size_class, tl_entr
 		delist(h, d, first);
 		enlist(h, d, first, TL_SLAB_PARTIAL);
 	}
-	uint32_t n = 0;
-	while (n < want) {
-		uint32_t slot = m->free_head, gen;
-		if (slot != 0) {
-			tl_record* r = h->records + m->record + --slot * step;
-			m->free_head = (uint16_t)LOAD(r->loc);
-			m->free_count--;
-			STORE(r->loc, 0);
-			gen = LOAD(r->gen);
-		} else if (m->fresh < k->slots) {
-			slot = m->fresh++;
-			gen = prepare(h, m->record, slot * step, k->block_records, size_class);
-			if (gen >= TL_GEN_LAST) {
-				m->retired++;
-				d->retired++;
-				continue;
-			}
-		} else {
-			break;
+	tl_record* const records = h->records + m->record;
+	uint32_t n = 0, head = m->free_head;
+	for (; n < want && head != 0; n++) {
+		const uint32_t slot = head - 1;
+		tl_record* r = records + (slot << step);
+		head = LOAD(r->loc);
+		STORE(r->loc, 0);
+		to[n] = (tl_entry){base + (uintptr_t)slot * k->size, m->record + (slot << step), LOAD(r->gen)};
+	}
+	m->free_head = (uint16_t)head;
+	m->free_count = (uint16_t)(m->free_count - n);
+	while (n < want && m->fresh < k->slots) {
+		const uint32_t slot = m->fresh++, gen = prepare(h, m->record, slot << step, k->block_records, size_class);
+		if (gen >= TL_GEN_LAST) {
+			m->retired++;
+			d->retired++;
+			continue;
 		}
-		to[n++] = (tl_entry){base + (uintptr_t)slot * k->size, m->record + slot * step, gen};
+		to[n++] = (tl_entry){base + (uintptr_t)slot * k->size, m->record + (slot << step), gen};
 	}
 	count_idle(h, idle_of(h, m, k) - idle);
 	if (is_full(m, k)) delist(h, d, first);
@@ -447,19 +448,25 @@ static uint32_t slab_of(const tl_heap* h, const tl_class_info* k, uintptr_t obje
 	return span_at(h, object) & ~(uint32_t)(k->mask >> TL_SPAN_SHIFT);
 }
 
-static void put(tl_heap* h, tl_depot* d, uint32_t size_class, tl_entry e)
+/* Takes slots back, the first ones of these that are of one slab, and returns how many. */
+static uint32_t put(tl_heap* h, tl_depot* d, uint32_t size_class, const tl_entry* from, uint32_t n)
 {
 	const tl_class_info* k = &h->classes[size_class];
-	const uint32_t first = slab_of(h, k, e.object);
+	const uint32_t first = slab_of(h, k, from[0].object), step = step_shift(k);
 	tl_span_meta* m = &h->metas[first];
 	const bool full = is_full(m, k);
-	STORE(h->records[e.record].loc, m->free_head);
-	m->free_head = (uint16_t)((e.record - m->record) / step_of(k) + 1);
-	m->free_count++;
+	uint32_t i = 0, head = m->free_head;
+	for (; i < n && slab_of(h, k, from[i].object) == first; i++) {
+		STORE(h->records[from[i].record].loc, head);
+		head = ((from[i].record - m->record) >> step) + 1;
+	}
+	m->free_head = (uint16_t)head;
+	m->free_count = (uint16_t)(m->free_count + i);
 	m->epoch = h->clock;
 	if (m->list == TL_SLAB_COLD) delist(h, d, first);
 	if (m->list == TL_SLAB_COLD || (full && m->list == TL_SLAB_PARTIAL)) enlist(h, d, first, TL_SLAB_PARTIAL);
 	settle(h, d, size_class, first);
+	return i;
 }
 
 int tlc_heap_take(tl_heap* h, uint32_t size_class, tl_entry* to, uint32_t want, uint32_t* n, bool anyway)
@@ -483,7 +490,7 @@ void tlc_heap_give(tl_heap* h, uint32_t size_class, const tl_entry* from, uint32
 	const uint64_t size = h->classes[size_class].size;
 	count_idle(h, n * size);
 	tlc_lock(&d->lock);
-	for (uint32_t i = 0; i < n; i++) put(h, d, size_class, from[i]);
+	for (uint32_t i = 0; i < n;) i += put(h, d, size_class, from + i, n - i);
 	d->out -= n;
 	tlc_unlock(&d->lock);
 	take_back(h, n * size);
@@ -509,6 +516,10 @@ void tlc_heap_retire(tl_heap* h, tl_entry e)
  * allocates a few objects of a class keeps a few. It gets up to MOST_AT_ONCE. */
 enum { LEAST_ROOM = 16, MOST_AT_ONCE = 512 };
 
+/* The room of a magazine that gets full again and again and is never empty: its thread frees more than it allocates. Each
+ * slot in it may be the only one that keeps a page of a slab in use. */
+enum { FREEING_ROOM = 64 };
+
 /* How many objects a magazine has room for after its first refill, which fills half of it. Two threads that refill one after
  * the other get neighbouring slots. A scope of eight small objects uses eight of the sixteen, so eight slots lie between the
  * two threads, and neither writes what the processor prefetches for the other. */
@@ -528,14 +539,32 @@ static void count_flow(_Atomic uint64_t* of, uint64_t n)
 
 static void set_top(tl_magazine* m, tl_entry* top) { __atomic_store_n(&m->top, top, __ATOMIC_RELEASE); }
 
+/* Gives the depots what a context keeps of classes that it did not use since the last time, when it is about to take fresh
+ * memory for another one, so that sizes that grow leave nothing behind. */
+static void age(tl_heap* h, tl_context* c, uint32_t but)
+{
+	enum { SMALL_GROWTHS = 16 }; /* of slabs of one span each */
+	if (h->classes[but].mask < TL_SPAN_BYTES && ++c->growths % SMALL_GROWTHS != 0) return;
+	for (uint32_t size_class = 1; size_class <= TL_CLASS_SMALL; size_class++) {
+		const tl_magazine* m = &c->magazines[size_class];
+		if (size_class == but || m->top == m->base) continue;
+		if (c->seen_allocs[size_class] == m->allocs) tlc_heap_empty_magazine(h, c, size_class);
+		else c->seen_allocs[size_class] = m->allocs;
+	}
+}
+
 int tlc_heap_refill(tl_heap* h, tl_context* c, uint32_t size_class, bool anyway)
 {
 	tl_magazine* m = &c->magazines[size_class];
+	const tl_depot* d = &h->depots[size_class];
+	if ((__atomic_load_n(&d->partial, __ATOMIC_RELAXED) | __atomic_load_n(&d->cold, __ATOMIC_RELAXED)) == 0)
+		age(h, c, size_class);
 	const uint32_t capacity = capacity_of(h, size_class);
 	const uint32_t grown_to = min(max(2 * (uint64_t)(m->limit - m->base), first_room(size_class)), capacity);
 	uint32_t n;
 	const int why = tlc_heap_take(h, size_class, m->base, max(min(grown_to / 2, MOST_AT_ONCE), 1), &n, anyway);
 	if (n == 0) return why;
+	c->flushed_last[size_class] = 0;
 	m->limit = m->base + grown_to;
 	count_flow(&c->flows[size_class].refilled, n);
 	set_top(m, m->base + n);
@@ -546,12 +575,16 @@ void tlc_heap_make_room(tl_heap* h, tl_context* c, uint32_t size_class)
 {
 	tl_magazine* m = &c->magazines[size_class];
 	tl_entry* full = m->base + capacity_of(h, size_class);
-	if (m->limit < full) {
+	const bool again = c->flushed_last[size_class] != 0 && m->top != m->base;
+	if (m->limit < full && !again) {
 		m->limit += max((uint64_t)(m->limit - m->base), LEAST_ROOM);
 		if (m->limit > full) m->limit = full;
 		return;
 	}
-	const uint32_t n = (uint32_t)(m->top - m->base), old = (n + 1) / 2;
+	const uint32_t n = (uint32_t)(m->top - m->base), kept = again ? min(n / 2, FREEING_ROOM / 2) : n / 2,
+				   old = n - kept;
+	if (again && m->limit - m->base > FREEING_ROOM) m->limit = m->base + FREEING_ROOM;
+	c->flushed_last[size_class] = 1;
 	tlc_heap_give(h, size_class, m->base, old);
 	memmove(m->base, m->base + old, (n - old) * sizeof *m->base);
 	set_top(m, m->top - old);
@@ -565,6 +598,7 @@ uint32_t tlc_heap_empty_magazine(tl_heap* h, tl_context* c, uint32_t size_class)
 	if (n != 0) tlc_heap_give(h, size_class, m->base, n);
 	set_top(m, m->base);
 	m->limit = m->base;
+	c->flushed_last[size_class] = 0;
 	count_flow(&c->flows[size_class].flushed, n);
 	return n;
 }
@@ -761,9 +795,9 @@ void tlc_heap_give_idle(tl_heap* h, uint32_t first, uint32_t n, bool purged)
 static uint32_t free_pages(const tl_heap* h, uint32_t span, const tl_class_info* k, uint64_t pages[])
 {
 	const tl_span_meta* m = &h->metas[span];
-	const uint32_t step = step_of(k), count = (uint32_t)((k->mask + 1) >> h->page_shift);
+	const uint32_t step = step_shift(k), count = (uint32_t)((k->mask + 1) >> h->page_shift);
 	uint64_t is_free[2048 / 64] = {0}; /* slots */
-	for (uint32_t slot = m->free_head; slot != 0; slot = LOAD(h->records[m->record + (slot - 1) * step].loc))
+	for (uint32_t slot = m->free_head; slot != 0; slot = LOAD(h->records[m->record + ((slot - 1) << step)].loc))
 		is_free[(slot - 1) / 64] |= 1ull << (slot - 1) % 64;
 	uint32_t found = 0;
 	for (uint32_t page = 0; page < count; page++) {

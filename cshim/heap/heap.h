@@ -40,7 +40,7 @@ enum {
 enum { TL_EXACT_BINS = 64, TL_BINS = 84 };
 
 /* Idle memory above it goes back to the system when it has not been used for one to two periods of the clock. */
-#define TL_HEAP_KEEPS 0x800000 /* 8 MiB */
+#define TL_HEAP_KEEPS 0x400000 /* 4 MiB */
 
 /* What the heap knows of a span; of a slab and of a large object the first span's is used. */
 typedef struct tl_span_meta {

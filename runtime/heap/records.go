@@ -18,9 +18,9 @@ import (
 // Each block has metadata, kept in words that no classification reads: type_flags is
 // the slab's first span while in use and the next block on the free list otherwise;
 // gen is where generations go on after a purge; loc is 1 once the block's pages were
-// purged. The sentinel holds it. Blocks of whole pages (slots of 32 and 64 bytes,
-// which leave no tail) have no sentinel, so that a purge keeps nothing of them; their
-// metadata stands apart, one for each page of records.
+// purged, those between its first and its sentinel. The sentinel holds it. Blocks of whole pages (slots of 32 and
+// 64 bytes, which leave no tail) have no sentinel, so that a purge keeps nothing of them; their metadata stands apart,
+// one for each page of records.
 //
 // A block begins on a cache line of its own: threads that use two large objects, or objects of two
 // classes, write to different lines.
@@ -32,7 +32,7 @@ import (
 // each line of records where its block begins is written once. It gives a record that is
 // live, and so does not know its slot number, its address.
 const (
-	purgeable   = layout.WholePageSlots // slots of blocks that fill whole pages and are purged
+	wholePages  = layout.WholePageSlots // slots of blocks that fill whole pages
 	lineRecords = layout.LineRecords
 	pageRecords = layout.PageRecords
 	dumpStep    = 1 << 20 // records that are added to core dumps at once
@@ -109,7 +109,7 @@ func (h *Heap) blockOf(record uint32) *uint32 {
 
 // metadata returns what is kept of a block.
 func (h *Heap) metadata(first, n uint32) *layout.Record {
-	if n >= purgeable {
+	if n >= wholePages {
 		return layout.At[layout.Record](h.s.BlockMetadata + uintptr(first/pageRecords)*layout.RecordBytes)
 	}
 	return h.Record(first + n)
@@ -117,7 +117,7 @@ func (h *Heap) metadata(first, n uint32) *layout.Record {
 
 // sentinels is how many records a block has behind the n of its slots, of which each has step.
 func sentinels(n, step uint32) uint32 {
-	if n >= purgeable {
+	if n >= wholePages {
 		return 0
 	}
 	return step
@@ -128,7 +128,7 @@ func sentinels(n, step uint32) uint32 {
 func (h *Heap) purgeRecords() {
 	for class := range uint32(layout.ClassSmall + 1) {
 		n := h.G.Classes[class].BlockRecords
-		if n < purgeable {
+		if n < pageRecords {
 			continue
 		}
 		first := h.takeBlocks(class)
@@ -173,8 +173,10 @@ func (h *Heap) purgeBlock(first, n uint32) {
 	if high > purgeBelow {
 		return
 	}
+	start := memory.Round(layout.Address(h.Record(first)), memory.PageBytes)
+	end := layout.Address(h.Record(first+n)) &^ (memory.PageBytes - 1)
 	metadata.Gen = high
-	if memory.Purge(layout.Address(h.Record(first)), uintptr(n*layout.RecordBytes)) {
+	if start >= end || memory.Purge(start, end-start) {
 		metadata.Loc = 1
 	}
 }

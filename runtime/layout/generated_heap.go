@@ -26,7 +26,7 @@ const (
 )
 
 // Idle memory above it goes back to the system when it has not been used for one to two periods of the clock.
-const HeapKeeps = 0x800000 // 8 MiB
+const HeapKeeps = 0x400000 // 4 MiB
 
 // What the heap knows of a span; of a slab and of a large object the first span's is used.
 type SpanMeta struct {

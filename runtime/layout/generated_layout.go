@@ -429,10 +429,14 @@ type Context struct {
 	Magazines    [Classes]Magazine
 	AllocsBefore [Classes]uint64 // what magazine.allocs lacks
 	Flows        [Classes]Flow
+	SeenAllocs   [Classes]uint64 // magazine.allocs when the heap looked at it last (cshim/heap)
+	Growths      uint64          // times that this context took fresh memory for a class
+	FlushedLast  [Classes]uint8  // the magazine was full since it was empty last
+	Unused       [5]uint8
 }
 
 // ContextBytes is sizeof(tl_context).
-const ContextBytes = 7304
+const ContextBytes = 7992
 
 // Where a compiler's own Vec has its parts; runtime/object/shapes.go has what a header has to be like.
 type VecInfo struct {
