@@ -45,6 +45,8 @@ static bool alloc_elsewhere(size_t bytes, void** p)
 	return refill(bytes) && tlc_op_mem_alloc(tlc_tls, bytes, p);
 }
 
+bool tlc_alloc(size_t bytes, void** p) { return tlc_op_mem_alloc(tlc_tls, bytes, p) || alloc_elsewhere(bytes, p); }
+
 static __attribute__((noinline)) void* alloc_rest(size_t bytes)
 {
 	void* p;

@@ -11,7 +11,8 @@ void* tl_arena_alloc(int64_t bytes)
 void* tl_arena_malloc(int64_t bytes)
 {
 	void* p;
-	return TLC_LIKELY(tlc_op_arena_malloc(tlc_tls, bytes, &p)) ? p : slow_arena_malloc(bytes);
+	if (TLC_LIKELY(tlc_op_arena_malloc(tlc_tls, bytes, &p))) return p;
+	return bytes > 0 && tlc_alloc((size_t)bytes, &p) ? p : slow_arena_malloc(bytes); /* the arena has no room */
 }
 
 bool tl_arena_is_active(void)

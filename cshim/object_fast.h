@@ -199,6 +199,9 @@ static inline uint64_t tlc_slot_bytes(uintptr_t object, uint32_t class)
 	return (uint64_t)TL_SPAN_BACK(TLC_LOAD(tlc_g.spans[(object - tlc_g.heap_base) >> TL_SPAN_SHIFT])) << TL_SPAN_SHIFT;
 }
 
+/* What tl_mem_alloc does without Go (object_alloc.c). */
+bool tlc_alloc(size_t bytes, void** p);
+
 /* ---- scope entries ---------------------------------------------------------------- */
 
 /* Where the stack ends when no place of it is warm. */

@@ -1,7 +1,7 @@
 /* The heap for the fast path: magazines that are empty or full, and large objects. */
 #include "heap/heap.h"
 
-#include "object_fast.h"
+#include "object_held.h"
 
 /* Neither a stub nor a forked child, whose heap may be as another thread of the parent was about to leave it. */
 static bool may_work(const tl_context* c) { return tlc_is_fast(c) && !tlc_forked(); }
@@ -47,4 +47,15 @@ tl_entry tlc_take_large(tl_context* c, size_t bytes, bool* zero)
 int tlc_resize_large(tl_context* c, uintptr_t object, size_t bytes)
 {
 	return may_work(c) ? tlc_heap_resize_large(tlc_g.heap, object, bytes, false) : TL_HEAP_ASK;
+}
+
+void* tlc_held_take_elsewhere(tl_context* c, size_t n, bool* zero)
+{
+	*zero = false;
+	if (n <= TLC_MAX_SMALL) return tlc_refill_magazine(c, tlc_class_of(n)) ? tlc_held_take(c, n) : NULL;
+	const tl_entry e = tlc_take_large(c, n, zero);
+	if (e.object == 0) return NULL;
+	tlc_set_counts(tlc_g.records + e.record, (uint64_t)TLC_HELD << 32);
+	TLC_PROBE_ALLOCATE(e.object, n);
+	return (void*)e.object;
 }

@@ -23,6 +23,9 @@ static inline void* tlc_held_take(tl_context* c, size_t n)
 	return (void*)e.object;
 }
 
+/* The same of one that is large, or where the magazine is empty (object_heap.c). *zero: it reads as zero. */
+void* tlc_held_take_elsewhere(tl_context* c, size_t n, bool* zero) __attribute__((visibility("hidden")));
+
 /* Frees a plain object without an owner whose shared word is sh, which shows one reference; false: ask
  * Go, nothing changed. Atomic, so that one of two threads that drop the same reference at the same time
  * gets an error, and because another thread may upgrade a weak reference. A stub context fails, its

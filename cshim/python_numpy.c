@@ -25,8 +25,10 @@ static void* in_child(void* p, uint32_t function)
 /* Large blocks, blocks for which the magazine is empty, and in a child of fork() malloc. */
 static __attribute__((noinline)) void* other_malloc(void* ctx, size_t bytes)
 {
-	return tlc_forked() ? in_child(tlc_host.malloc(at_least_1(bytes)), TL_FN_tl_numpy_malloc)
-	                    : slow_numpy_malloc(ctx, bytes);
+	bool zero;
+	if (tlc_forked()) return in_child(tlc_host.malloc(at_least_1(bytes)), TL_FN_tl_numpy_malloc);
+	void* p = bytes != 0 ? tlc_held_take_elsewhere(tlc_tls, bytes, &zero) : NULL;
+	return p != NULL ? p : slow_numpy_malloc(ctx, bytes);
 }
 
 void* tl_numpy_calloc(void* ctx, size_t count, size_t bytes_each)
@@ -35,6 +37,9 @@ void* tl_numpy_calloc(void* ctx, size_t count, size_t bytes_each)
 	if (!__builtin_mul_overflow(count, bytes_each, &bytes)) {
 		void* p = tlc_held_take(tlc_tls, bytes);
 		if (TLC_LIKELY(p != NULL)) return memset(p, 0, bytes);
+		bool zero;
+		p = bytes != 0 && !tlc_forked() ? tlc_held_take_elsewhere(tlc_tls, bytes, &zero) : NULL;
+		if (p != NULL) return zero ? p : memset(p, 0, bytes);
 	}
 	if (tlc_forked())
 		return in_child(tlc_host.calloc(at_least_1(count), at_least_1(bytes_each)), TL_FN_tl_numpy_calloc);
@@ -116,7 +121,9 @@ static inline void* realloc_here(tl_context* c, void* block, size_t bytes)
 	size_t had = tlc_is_fast(c) ? room((uintptr_t)block) : 0, wanted = at_least_1(bytes);
 	if (had == 0) return NULL;
 	if (wanted <= had && wanted > had / 2) return block;
+	bool zero;
 	void* to = tlc_held_take(c, wanted);
+	if (to == NULL && !tlc_forked()) to = tlc_held_take_elsewhere(c, wanted, &zero);
 	return to != NULL ? moved(to, block, had, wanted) : NULL;
 }
 
