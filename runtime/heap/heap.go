@@ -175,8 +175,8 @@ func (h *Heap) obtain(bytes uint64, call func() core.Result) status.Status {
 
 const commitStep = 2 << 20 >> layout.SpanShift
 
-// commit makes the spans usable that were wanted, for a call that charges so many bytes: an eighth more than there are, or
-// what is wanted, if that is more. What another call wants and the system refuses is not refused to this one.
+// commit makes the spans usable that were wanted, for a call that charges so many bytes: an eighth more than there are,
+// or what is wanted, if that is more. What another call wants and the system refuses is not refused to this one.
 func (h *Heap) commit(bytes uint64) bool {
 	h.growing.Lock()
 	defer h.growing.Unlock()
