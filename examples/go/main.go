@@ -1,5 +1,4 @@
-// Command go shows the runtime from Go, without C: a context is explicit where a
-// C thread has one of its own.
+// Command go shows the runtime from Go: a context is explicit where a C thread has one of its own.
 package main
 
 import (
