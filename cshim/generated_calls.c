@@ -189,6 +189,31 @@ void* slow_mem_realloc(void* object, size_t bytes) {
 	return (void*)result;
 }
 
+void* slow_mem_aligned_alloc(size_t bytes, size_t alignment) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_mem_aligned_alloc, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result;
+	do {
+		result = tlgo_mem_aligned_alloc((uintptr_t)context, (uintptr_t)bytes, (uintptr_t)alignment);
+	} while (result == 0 && tlc_entry_again(context));
+	tlc_entry_end(context);
+	return (void*)result;
+}
+
+size_t slow_mem_usable_size(const void* object) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_mem_usable_size, &why);
+	if (context == NULL) {
+		return 0;
+	}
+	uintptr_t result = tlgo_mem_usable_size((uintptr_t)context, (uintptr_t)object);
+	tlc_entry_end(context);
+	return result;
+}
+
 tl_status slow_mem_free(void* object) {
 	tl_status why = TL_OK;
 	if (object == NULL && tlc_is_fast(tlc_tls)) {

@@ -35,6 +35,8 @@ enum {
 	TL_FN_tl_mem_new,
 	TL_FN_tl_mem_new_zeroed,
 	TL_FN_tl_mem_realloc,
+	TL_FN_tl_mem_aligned_alloc,
+	TL_FN_tl_mem_usable_size,
 	TL_FN_tl_mem_free,
 	TL_FN_tl_mem_dealloc,
 	TL_FN_tl_alloc_tmp,
@@ -337,6 +339,8 @@ extern uintptr_t tlgo_mem_alloc(uintptr_t context, uintptr_t bytes);
 extern uintptr_t tlgo_mem_new(uintptr_t context, uintptr_t bytes);
 extern uintptr_t tlgo_mem_new_zeroed(uintptr_t context, uintptr_t bytes);
 extern uintptr_t tlgo_mem_realloc(uintptr_t context, uintptr_t object, uintptr_t bytes);
+extern uintptr_t tlgo_mem_aligned_alloc(uintptr_t context, uintptr_t bytes, uintptr_t alignment);
+extern uintptr_t tlgo_mem_usable_size(uintptr_t context, uintptr_t object);
 extern int32_t tlgo_mem_free(uintptr_t context, uintptr_t object);
 extern int32_t tlgo_mem_dealloc(uintptr_t context, uintptr_t object);
 extern uintptr_t tlgo_alloc_tmp(uintptr_t context, int64_t bytes);
@@ -617,6 +621,8 @@ __attribute__((cold)) void* slow_mem_alloc(size_t bytes);
 __attribute__((cold)) void* slow_mem_new(size_t bytes);
 __attribute__((cold)) void* slow_mem_new_zeroed(size_t bytes);
 __attribute__((cold)) void* slow_mem_realloc(void* object, size_t bytes);
+__attribute__((cold)) void* slow_mem_aligned_alloc(size_t bytes, size_t alignment);
+__attribute__((cold)) size_t slow_mem_usable_size(const void* object);
 __attribute__((cold)) tl_status slow_mem_free(void* object);
 __attribute__((cold)) tl_status slow_mem_dealloc(void* object);
 __attribute__((cold)) void* slow_alloc_tmp(int64_t bytes);

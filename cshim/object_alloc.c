@@ -59,6 +59,29 @@ void* tl_mem_alloc(size_t bytes)
 	return TLC_LIKELY(tlc_op_mem_alloc(tlc_tls, bytes, &p)) ? p : alloc_rest(bytes);
 }
 
+/* The size of every class that has room for a multiple of 2^k is one, too, where 2^k is 64 KiB at most, and slabs are
+ * aligned to their size. NULL: ask Go. */
+static void* alloc_aligned(tl_context* c, size_t bytes, size_t alignment)
+{
+	void* p;
+	bool zero;
+	if (alignment == 0 || (alignment & (alignment - 1)) != 0 || bytes == 0) return NULL;
+	if (alignment <= TL_SPAN_BYTES) {
+		if (bytes <= TLC_MAX_SMALL) bytes = (bytes + alignment - 1) & ~(alignment - 1);
+		return tlc_op_mem_alloc(c, bytes, &p) || alloc_elsewhere(bytes, &p) ? p : NULL;
+	}
+	const size_t spans = alignment >> TL_SPAN_SHIFT;
+	if (spans > TL_HEAP_MOST_ALIGN) return NULL;
+	const tl_entry e = tlc_take_aligned(c, bytes > TLC_MAX_SMALL ? bytes : TLC_MAX_SMALL + 1, (uint32_t)spans, &zero);
+	return e.object != 0 ? enliven(e, &c->alloc_loc, bytes) : NULL;
+}
+
+void* tl_mem_aligned_alloc(size_t bytes, size_t alignment)
+{
+	void* p = alloc_aligned(tlc_tls, bytes, alignment);
+	return TLC_LIKELY(p != NULL) ? p : slow_mem_aligned_alloc(bytes, alignment);
+}
+
 void* tl_alloc_tmp(int64_t bytes)
 {
 	void* p;
@@ -172,6 +195,19 @@ void* tl_mem_realloc(void* object, size_t bytes)
 	if (TLC_UNLIKELY(object == NULL)) return tl_mem_alloc(bytes);
 	void* p = resize(tlc_tls, (uintptr_t)object, bytes);
 	return TLC_LIKELY(p != NULL) ? p : slow_mem_realloc(object, bytes);
+}
+
+/* ---- sizes ----------------------------------------------------------------------------- */
+
+/* TL_DEBUG ends an object where its red zone begins, and Go knows where. */
+size_t tl_mem_usable_size(const void* object)
+{
+	tl_record* r;
+	uint32_t class;
+	if (TLC_LIKELY(tlc_find_slot((uintptr_t)object, &r, &class)) && TLC_LIKELY(tlc_g.debug == 0) &&
+	    TLC_LIKELY(tlc_is_live_object(r)) && TLC_LIKELY(TLC_LOAD(r->type_flags) == TL_TYPE_PLAIN))
+		return tlc_slot_bytes((uintptr_t)object, class);
+	return slow_mem_usable_size(object);
 }
 
 /* ---- free ------------------------------------------------------------------------------ */

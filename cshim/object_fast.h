@@ -189,6 +189,9 @@ static inline bool tlc_end_elsewhere(tl_context* c, tl_record* r, uintptr_t p)
 /* A large object of so many bytes, dead, that is counted as handed out; object 0: ask Go. *zero: it reads as zero. */
 tl_entry tlc_take_large(tl_context* c, size_t bytes, bool* zero);
 
+/* The same of one that begins at a multiple of so many spans, a power of two. */
+tl_entry tlc_take_aligned(tl_context* c, size_t bytes, uint32_t spans, bool* zero);
+
 /* Changes the size of a large object of this thread's where it is; TL_HEAP_FULL: what is behind it is not free. */
 int tlc_resize_large(tl_context* c, uintptr_t object, size_t bytes);
 

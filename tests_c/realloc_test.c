@@ -198,6 +198,76 @@ static void large_objects_move_seldom(void)
 	CHECK_OK(tl_mem_free(both[1]));
 }
 
+/* The bytes are the object's alone, and there are as many as were asked for. */
+static void usable_bytes_are_usable(void)
+{
+	for (size_t bytes = 1; bytes < 20 << 20; bytes += 1 + bytes / 3) {
+		unsigned char *p = tl_mem_alloc(bytes), *next = tl_mem_alloc(bytes);
+		const size_t usable = tl_mem_usable_size(p);
+		CHECK(usable >= bytes);
+		if (is_set("TL_DEBUG")) CHECK_INT(usable, bytes);
+		memset(next, 5, bytes);
+		memset(p, 6, usable);
+		CHECK(next[0] == 5 && next[bytes - 1] == 5);
+		CHECK_PTR(tl_mem_realloc(p, usable), p);
+		CHECK_OK(tl_mem_free(next));
+		CHECK_OK(tl_mem_free(p));
+	}
+	CHECK_INT(tl_mem_usable_size(NULL), 0);
+	CHECK_STATUS(tl_last_status(), TL_OK);
+}
+
+static void other_objects_have_no_usable_size(void)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	const int64_t shape = 4;
+	void *foreign = malloc(64), *others[] = {tl_vec_new(2), tl_tensor_empty(TL_DTYPE_F32, 0, 1, &shape), foreign};
+	CHECK_OK(tl_mem_register_struct(foreign));
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+		/* covers: tl_mem_usable_size TL_E_UNSUPPORTED */
+		CHECK_REFUSED((void*)tl_mem_usable_size(others[i]), 0, TL_E_UNSUPPORTED);
+	}
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+/* Of all alignments and sizes, several at a time, so that neighbours do not overlap. */
+static void aligned_objects_are_aligned(void)
+{
+	enum { AT_ONCE = 3 };
+	for (size_t alignment = 1; alignment <= 2 << 20; alignment *= 2)
+		for (size_t bytes = 1; bytes < 5 << 20; bytes = bytes * 3 + (alignment & 7)) {
+			unsigned char* objects[AT_ONCE];
+			for (int i = 0; i < AT_ONCE; i++) {
+				objects[i] = tl_mem_aligned_alloc(bytes, alignment);
+				CHECK(objects[i] != NULL && (uintptr_t)objects[i] % alignment == 0);
+				CHECK_COUNT(objects[i], 1);
+				CHECK(tl_mem_usable_size(objects[i]) >= bytes);
+				memset(objects[i], i + 1, bytes);
+			}
+			for (int i = 0; i < AT_ONCE; i++) {
+				CHECK(objects[i][0] == i + 1 && objects[i][bytes - 1] == i + 1);
+				objects[i] = tl_mem_realloc(objects[i], bytes + 100);
+				CHECK(objects[i] != NULL && objects[i][bytes - 1] == i + 1);
+				CHECK_OK(tl_mem_free(objects[i]));
+			}
+		}
+}
+
+static void alignments_are_refused(void)
+{
+	static const size_t alignments[] = {0, 3, 48, (2 << 20) - 1, 4 << 20, SIZE_MAX, (size_t)1 << 63};
+	for (size_t i = 0; i < sizeof alignments / sizeof *alignments; i++) {
+		/* covers: tl_mem_aligned_alloc TL_E_INVALID_ARGUMENT */
+		CHECK_REFUSED(tl_mem_aligned_alloc(64, alignments[i]), 0, TL_E_INVALID_ARGUMENT);
+		CHECK_REFUSED(tl_mem_aligned_alloc(0, alignments[i]), 0, TL_E_INVALID_ARGUMENT);
+	}
+	CHECK_PTR(tl_mem_aligned_alloc(0, 64), NULL);
+	CHECK_STATUS(tl_last_status(), TL_OK);
+	/* covers: tl_mem_aligned_alloc TL_E_OUT_OF_MEMORY */
+	CHECK_REFUSED(tl_mem_aligned_alloc(SIZE_MAX, 64), 0, TL_E_OUT_OF_MEMORY);
+	CHECK_REFUSED(tl_mem_aligned_alloc((size_t)1 << 62, 2 << 20), 0, TL_E_OUT_OF_MEMORY);
+}
+
 int main(void)
 {
 	RUN(what_floats_grows);
@@ -206,5 +276,9 @@ int main(void)
 	RUN(entries_of_the_dead_stay);
 	RUN(large_objects_change_where_they_are);
 	RUN(large_objects_move_seldom);
+	RUN(usable_bytes_are_usable);
+	RUN(other_objects_have_no_usable_size);
+	RUN(aligned_objects_are_aligned);
+	RUN(alignments_are_refused);
 	return check_finish();
 }

@@ -630,7 +630,7 @@ static void set_rest(tl_heap* h, uint32_t first, uint32_t from, uint32_t to)
 	for (; from < to; from++) set_word(h, first + from, word_of(TL_CLASS_REST, 0, from));
 }
 
-int tlc_heap_take_large(tl_heap* h, uint64_t bytes, tl_entry* e, bool* zero, bool anyway)
+int tlc_heap_take_large(tl_heap* h, uint64_t bytes, uint32_t align, tl_entry* e, bool* zero, bool anyway)
 {
 	if (bytes > bytes_of(h->total)) return TL_HEAP_FULL;
 	const uint32_t n = (uint32_t)((bytes - 1) >> TL_SPAN_SHIFT) + 1;
@@ -639,7 +639,7 @@ int tlc_heap_take_large(tl_heap* h, uint64_t bytes, tl_entry* e, bool* zero, boo
 	tlc_lock(&h->lock);
 	int why = take_block(h, TL_CLASS_LARGE, &record);
 	if (why == TL_HEAP_OK) {
-		why = take_run(h, n, 1, &first, zero);
+		why = take_run(h, n, align, &first, zero);
 		if (why == TL_HEAP_OK && !anyway && bytes >= HUGE_FROM && LOAD(h->huge) && !are_asked(h, first, n)) {
 			give_run(h, first, n, !*zero);
 			why = TL_HEAP_ASK;

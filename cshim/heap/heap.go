@@ -63,9 +63,10 @@ func EmptyMagazine(h *layout.Heap, c *layout.Context, class uint32) (n uint32) {
 }
 
 // TakeLarge and GiveLarge are tlc_heap_take_large and tlc_heap_give_large.
-func TakeLarge(h *layout.Heap, bytes uint64) (e layout.Entry, zero bool, why Result) {
+func TakeLarge(h *layout.Heap, bytes uint64, align uint32) (e layout.Entry, zero bool, why Result) {
 	var reads C.bool
-	why = Result(C.tlc_heap_take_large(of(h), C.uint64_t(bytes), (*C.tl_entry)(unsafe.Pointer(&e)), &reads, true))
+	why = Result(C.tlc_heap_take_large(of(h), C.uint64_t(bytes), C.uint32_t(align), (*C.tl_entry)(unsafe.Pointer(&e)),
+		&reads, true))
 	return e, bool(reads), why
 }
 

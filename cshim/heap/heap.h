@@ -152,8 +152,10 @@ int tlc_heap_refill(tl_heap* h, tl_context* c, uint32_t size_class, bool anyway)
 void tlc_heap_make_room(tl_heap* h, tl_context* c, uint32_t size_class);
 uint32_t tlc_heap_empty_magazine(tl_heap* h, tl_context* c, uint32_t size_class);
 
-/* A large object of so many bytes, dead, with the generation of its next life; *zero: it reads as zero. */
-int tlc_heap_take_large(tl_heap* h, uint64_t bytes, tl_entry* e, bool* zero, bool anyway);
+/* A large object of so many bytes, dead, with the generation of its next life, that begins at a multiple of `align` spans, a
+ * power of two up to TL_HEAP_MOST_ALIGN; *zero: it reads as zero. */
+enum { TL_HEAP_MOST_ALIGN = 32 };
+int tlc_heap_take_large(tl_heap* h, uint64_t bytes, uint32_t align, tl_entry* e, bool* zero, bool anyway);
 
 /* Takes a dead one back; left: its record has its next generation, and is not retired. */
 void tlc_heap_give_large(tl_heap* h, tl_entry e, bool left);

@@ -1088,6 +1088,49 @@ FUNCTIONS: tuple[Function, ...] = (
         """,
     ),
     Function(
+        "tl_mem_aligned_alloc",
+        "Objects",
+        ctypes.c_void_p,
+        (ctypes.c_size_t, ctypes.c_size_t),
+        ("bytes", "alignment"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
+        """tl_mem_aligned_alloc is tl_mem_alloc with an address that is a multiple of
+        alignment, a power of two up to 2 MiB. Everything that takes an object takes
+        this one; tl_mem_realloc may move it to where it is aligned as any other. An
+        object of any size that is to be aligned to more than 64 KiB takes at least
+        128 KiB.
+
+        Ownership: the reference floats; only the caller can release it.
+        Threads: any thread; the calling one owns the object's count.
+        Returns: the object, NULL on failure or for zero bytes.
+        Errors: TL_E_INVALID_ARGUMENT (alignment is no power of two, or above 2
+            MiB), TL_E_OUT_OF_MEMORY.
+        Cost: fast; about 4 ns up to 64 KiB.
+        """,
+    ),
+    Function(
+        "tl_mem_usable_size",
+        "Objects",
+        ctypes.c_size_t,
+        (ctypes.c_void_p,),
+        ("object",),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
+        """tl_mem_usable_size returns how many bytes of an object of plain bytes the
+        program may use: what it asked for or more, until tl_mem_realloc changes the
+        object. With TL_DEBUG it is what was asked for. Other objects have no bytes
+        beyond those that their type names, so the call refuses them as tl_mem_realloc
+        does; a block that was registered is its allocator's to measure.
+
+        Ownership: unchanged.
+        Threads: any thread.
+        Returns: the bytes, 0 on failure, and for NULL with TL_OK.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (typed, a Vec, a tensor, foreign, or arena or frame
+            memory).
+        Cost: fast; about 2 ns.
+        """,
+    ),
+    Function(
         "tl_mem_free",
         "Objects",
         ctypes.c_int32,

@@ -70,7 +70,8 @@ func reserveBytes(asked uint64) uint64 {
 	return bytes &^ (8*layout.SpanBytes - 1)
 }
 
-const align = 8 * layout.SpanBytes // slabs are aligned on their size
+// Slabs are aligned on their size, and large objects on more if they were asked to be.
+const align = layout.HeapMostAlign * layout.SpanBytes
 
 func (h *Heap) open(bytes uint64) bool {
 	raw, err := memory.Reserve(uintptr(bytes)+align, "heap")
@@ -259,8 +260,13 @@ func (h *Heap) Retire(e layout.Entry) { core.Retire(h.s, e) }
 // TakeLarge allocates an object larger than every size class. zero tells that
 // its memory reads as zero already.
 func (h *Heap) TakeLarge(bytes uintptr) (e layout.Entry, zero bool, st status.Status) {
+	return h.TakeAligned(bytes, 1)
+}
+
+// TakeAligned is TakeLarge for an object that begins at a multiple of so many spans, a power of two.
+func (h *Heap) TakeAligned(bytes uintptr, spans uint32) (e layout.Entry, zero bool, st status.Status) {
 	st = h.obtain(uint64(memory.Round(bytes, layout.SpanBytes)), func() (why core.Result) {
-		e, zero, why = core.TakeLarge(h.s, uint64(bytes))
+		e, zero, why = core.TakeLarge(h.s, uint64(bytes), spans)
 		return why
 	})
 	if st == status.OK {

@@ -129,6 +129,10 @@ const (
 	HeapAsk          = 5 // huge pages have to be asked for
 )
 
+// A large object of so many bytes, dead, with the generation of its next life, that begins at a multiple of `align` spans, a
+// power of two up to TL_HEAP_MOST_ALIGN; *zero: it reads as zero.
+const HeapMostAlign = 32
+
 // Makes it longer or shorter. It keeps what is less than an eighth of it. One that has to move because it grows takes an
 // eighth more than it had, so that steps of any size cost as much as what is copied once.
 const HeapGrowsBy = 8

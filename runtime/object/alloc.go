@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/memory"
 	"tlruntime/runtime/status"
 	"tlruntime/runtime/usdt"
 )
@@ -109,31 +110,39 @@ func (c *Context) returnMagazines() (bytes uint64) {
 	return bytes
 }
 
-// obtain obtains the slot for an object of n bytes; its record is dead still. zero
-// tells that the memory reads as zero.
-func (c *Context) obtain(n uintptr) (e layout.Entry, zero bool, st status.Status) {
-	if process.debug != nil {
-		return c.obtainGuarded(n)
-	}
-	return c.obtainSlot(n, n)
-}
-
-// obtainGuarded is obtain with a red zone behind the object.
-func (c *Context) obtainGuarded(n uintptr) (e layout.Entry, zero bool, st status.Status) {
+// obtain obtains the slot for an object of n bytes, with TL_DEBUG and a red zone behind
+// them; its record is dead still. zero tells that the memory reads as zero.
+func (c *Context) obtain(n, alignment uintptr) (e layout.Entry, zero bool, st status.Status) {
 	if uint64(n) > process.g.HeapBytes {
 		return e, false, status.OutOfMemory
 	}
-	if e, zero, st = c.obtainSlot(process.debug.Room(n), n); st == status.OK {
+	slot := n
+	if process.debug != nil {
+		slot = process.debug.Room(n)
+	}
+	if e, zero, st = c.obtainSlot(roomFor(slot, alignment), n, alignment); st == status.OK && process.debug != nil {
 		process.debug.Guard(e, n)
 	}
 	return e, zero, st
 }
 
+// roomFor is how many bytes of a slot n bytes take that are aligned so: the size of the class of a multiple of a power
+// of two is one, too, and slabs are aligned to their size. What is aligned to more than a span is large.
+func roomFor(n, alignment uintptr) uintptr {
+	switch {
+	case alignment > layout.SpanBytes:
+		return max(n, layout.SpanBytes+1)
+	case n <= layout.SpanBytes:
+		return memory.Round(n, alignment)
+	}
+	return n
+}
+
 // obtainSlot obtains a slot of at least n bytes for an object of `asked` bytes.
-func (c *Context) obtainSlot(n, asked uintptr) (e layout.Entry, zero bool, st status.Status) {
+func (c *Context) obtainSlot(n, asked, alignment uintptr) (e layout.Entry, zero bool, st status.Status) {
 	class := layout.ClassOf(n)
 	if class == 0 {
-		e, zero, st = process.heap.TakeLarge(n)
+		e, zero, st = process.heap.TakeAligned(n, uint32(max(alignment, layout.SpanBytes)>>layout.SpanShift))
 		if st == status.OK {
 			c.handedOut(e, asked)
 		}
@@ -146,11 +155,18 @@ func (c *Context) obtainSlot(n, asked uintptr) (e layout.Entry, zero bool, st st
 }
 
 // Alloc returns a floating object of n plain bytes; 0 bytes is NULL.
-func (c *Context) Alloc(n uintptr) uintptr {
+func (c *Context) Alloc(n uintptr) uintptr { return c.AllocAligned(n, 1) }
+
+// AllocAligned is Alloc of an object whose address is a multiple of a power of two.
+func (c *Context) AllocAligned(n, alignment uintptr) uintptr {
+	if alignment&(alignment-1) != 0 || alignment-1 >= layout.HeapMostAlign<<layout.SpanShift {
+		c.Fail(status.InvalidArgument, textAlignment, 0, uint64(alignment))
+		return 0
+	}
 	if n == 0 {
 		return c.null()
 	}
-	e, _, st := c.take(n)
+	e, _, st := c.takeAligned(n, alignment)
 	if st != status.OK {
 		return c.failAlloc(st, uint64(n))
 	}

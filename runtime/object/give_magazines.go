@@ -25,8 +25,12 @@ func init() {
 // process if need be; its record is dead still. zero tells that the memory reads as
 // zero.
 func (c *Context) take(n uintptr) (e layout.Entry, zero bool, st status.Status) {
-	if e, zero, st = c.obtain(n); isShort(st) {
-		e, zero, st = c.takeReclaimed(n, st)
+	return c.takeAligned(n, 1)
+}
+
+func (c *Context) takeAligned(n, alignment uintptr) (e layout.Entry, zero bool, st status.Status) {
+	if e, zero, st = c.obtain(n, alignment); isShort(st) {
+		e, zero, st = c.takeReclaimed(n, alignment, st)
 	}
 	limit.Settle(limit.CPU)
 	return e, zero, st
@@ -35,14 +39,15 @@ func (c *Context) take(n uintptr) (e layout.Entry, zero bool, st status.Status) 
 func isShort(st status.Status) bool { return st == status.OutOfMemory || st == status.Limit }
 
 // takeReclaimed empties no cache for what the heap could not hold if it were empty.
-func (c *Context) takeReclaimed(n uintptr, st status.Status) (e layout.Entry, zero bool, _ status.Status) {
+func (c *Context) takeReclaimed(n, alignment uintptr, st status.Status) (
+	e layout.Entry, zero bool, _ status.Status) {
 	if uint64(n) > process.g.HeapBytes {
 		return e, false, st
 	}
-	r := limit.NewReclaim(limit.CPU, heapBytes(n))
+	r := limit.NewReclaim(limit.CPU, heapBytes(roomFor(n, alignment)))
 	more := c.returnMagazines() > 0
 	for more || r.Step() {
-		if e, zero, st = c.obtain(n); !isShort(st) {
+		if e, zero, st = c.obtain(n, alignment); !isShort(st) {
 			return e, zero, st
 		}
 		more = false

@@ -189,24 +189,36 @@ func (c *Context) Realloc(p, n uintptr) uintptr {
 		return 0
 	}
 	moved := uintptr(0)
-	st := c.handle(p,
-		func(o object) (st status.Status) { moved, st = c.reallocObject(p, n, o); return st },
-		func() status.Status {
-			if st := c.Check(p); st != status.OK {
-				return st
-			}
-			return c.Fail(status.Unsupported, textReallocKind, p)
-		})
-	if st == status.OK && moved == 0 {
-		c.Fail(status.Unsupported, textReallocKind, p)
-	}
+	c.ofPlain(p, func(o object) (st status.Status) { moved, st = c.reallocObject(p, n, o); return st })
 	return moved
 }
 
-func (c *Context) reallocObject(p, n uintptr, o object) (uintptr, status.Status) {
-	if o.TypeFlags != layout.TypePlain {
-		return 0, c.Fail(status.Unsupported, textReallocKind, p)
+// UsableSize returns how many bytes of an object of plain bytes the program may use.
+func (c *Context) UsableSize(p uintptr) (bytes uintptr) {
+	if p == 0 {
+		return c.null()
 	}
+	c.ofPlain(p, func(o object) status.Status { bytes = uintptr(usable(o.Entry)); return status.OK })
+	return bytes
+}
+
+// ofPlain answers a call about an object of plain bytes, and refuses all others.
+func (c *Context) ofPlain(p uintptr, answer func(o object) status.Status) {
+	var is bool
+	st := c.handle(p,
+		func(o object) status.Status {
+			if is = o.TypeFlags == layout.TypePlain; is {
+				return answer(o)
+			}
+			return status.OK
+		},
+		func() status.Status { return c.Check(p) })
+	if st == status.OK && !is {
+		c.Fail(status.Unsupported, textReallocKind, p)
+	}
+}
+
+func (c *Context) reallocObject(p, n uintptr, o object) (uintptr, status.Status) {
 	if c.fits(p, n, o) {
 		if process.debug != nil {
 			process.debug.CheckZone(c, o.Entry)
@@ -266,7 +278,7 @@ func (c *Context) takeGrown(n uintptr, o object) (layout.Entry, status.Status) {
 	size := uintptr(process.heap.Size(o.Object))
 	grown := size + size/layout.HeapGrowsBy
 	if process.debug == nil && layout.ClassOf(size) == 0 && size < n && n < grown {
-		if e, _, st := c.obtainSlot(grown, n); st == status.OK {
+		if e, _, st := c.obtainSlot(grown, n, 1); st == status.OK {
 			limit.Settle(limit.CPU)
 			return e, st
 		}

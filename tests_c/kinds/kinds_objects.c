@@ -47,6 +47,23 @@ DRIVE(tl_mem_alloc)
 	kinds_let_go(w, object);
 }
 
+DRIVE(tl_mem_aligned_alloc)
+{
+	size_t bytes = kinds_bytes(w);
+	void* object;
+	CALL(object = tl_mem_aligned_alloc(bytes, (size_t)1 << below(w, 17)));
+	kinds_let_go(w, object);
+}
+
+DRIVE(tl_mem_usable_size)
+{
+	size_t bytes = 0;
+	void* object = kinds_loose(w, kinds_plain);
+	CALL(bytes = tl_mem_usable_size(object));
+	CHECK(bytes != 0);
+	kinds_let_go(w, object);
+}
+
 DRIVE(tl_alloc_tmp)
 {
 	int64_t bytes = (int64_t)kinds_bytes(w);
