@@ -91,8 +91,8 @@ static inline bool tlc_is_live_object(const tl_record* r) { return tlc_is_live_w
 static inline uintptr_t tlc_slot_address(const tl_context* c, uint32_t first, uint32_t n, uint32_t size_class)
 {
 	const tl_class_info* k = &TLC_FIXED(c, classes)[size_class];
-	const tl_record* metadata = k->slots >= TL_WHOLE_PAGE_SLOTS ? TLC_FIXED(c, block_metadata) + first / TL_PAGE_RECORDS
-	                                                            : TLC_FIXED(c, records) + first + k->block_records;
+	const tl_record* metadata = k->block_records > 1 ? TLC_FIXED(c, block_metadata) + first / TL_BLOCK_RECORDS
+	                                                 : TLC_FIXED(c, records) + first + 1;
 	return TLC_FIXED(c, heap_base) + ((uint64_t)TLC_PEEK(metadata->type_flags) << TL_SPAN_SHIFT) +
 	       (uint64_t)n * k->stride;
 }

@@ -63,10 +63,9 @@ enum {
 
 /* Blocks of records (runtime/heap/records.go). */
 enum {
-	TL_LINE_RECORDS = 4,        /* a block begins at a multiple of this, on a cache line of its own */
-	TL_LINE_SLOT_BYTES = 1024,  /* slots of so many bytes or more have a line of records each, and use the first */
-	TL_PAGE_RECORDS = 256,      /* a block that fills whole pages begins at a multiple of this */
-	TL_WHOLE_PAGE_SLOTS = 1024, /* blocks of so many slots or more do */
+	TL_LINE_RECORDS = 4,       /* a block begins at a multiple of this, on a cache line of its own */
+	TL_LINE_SLOT_BYTES = 1024, /* slots of so many bytes or more have a line of records each, and use the first */
+	TL_BLOCK_RECORDS = 64,     /* a block of more than one takes so many at least, and has its metadata apart */
 };
 
 /* record.loc = owner 12 | floats 4 | count 16 */
@@ -449,7 +448,7 @@ typedef struct tl_globals {
 	uint64_t heap_bytes;
 	_Atomic uint64_t* spans; /* span -> back 24 | record base 32 | class 8 */
 	tl_record* records;
-	tl_record* block_metadata; /* of blocks that fill whole pages; see runtime/heap/records.go */
+	tl_record* block_metadata; /* of blocks of more than one record; see runtime/heap/records.go */
 	uintptr_t slices_base;     /* contexts: slice i is [slices_base + i << slice_shift, ...) */
 	uint64_t slices_bytes;
 	uint64_t slice_shift;

@@ -29,8 +29,7 @@
 #define TL_INL_SPAN_RECORD(word) ((uint32_t)((word) >> 32))
 #define TL_INL_SPAN_SHIFT 16u
 #define TL_INL_LINE_RECORDS 4u
-#define TL_INL_PAGE_RECORDS 256u
-#define TL_INL_WHOLE_PAGE_SLOTS 1024u
+#define TL_INL_BLOCK_RECORDS 64u
 #define TL_INL_LOC_FLOAT 65536u
 #define TL_INL_LOC_FLOATS 983040u
 #define TL_INL_LOC_COUNT 65535u
@@ -274,8 +273,8 @@ TL_INL_STEP bool tl_inl_is_live_object(const tl_inl_record* r) { return tl_inl_i
 TL_INL_STEP uintptr_t tl_inl_slot_address(const tl_inl_context* c, uint32_t first, uint32_t n, uint32_t size_class)
 {
 	const tl_inl_class_info* k = &TL_INL_FIXED(c, classes)[size_class];
-	const tl_inl_record* metadata = k->slots >= TL_INL_WHOLE_PAGE_SLOTS ? TL_INL_FIXED(c, block_metadata) + first / TL_INL_PAGE_RECORDS
-	                                                            : TL_INL_FIXED(c, records) + first + k->block_records;
+	const tl_inl_record* metadata = k->block_records > 1 ? TL_INL_FIXED(c, block_metadata) + first / TL_INL_BLOCK_RECORDS
+	                                                 : TL_INL_FIXED(c, records) + first + 1;
 	return TL_INL_FIXED(c, heap_base) + ((uint64_t)TL_INL_PEEK(metadata->type_flags) << TL_INL_SPAN_SHIFT) +
 	       (uint64_t)n * k->stride;
 }

@@ -69,7 +69,7 @@ void tlc_credit(tl_account* of, tl_account* all, uint64_t bytes)
 
 static tl_record* metadata_of(const tl_heap* h, uint32_t first, uint32_t n)
 {
-	return n >= TL_WHOLE_PAGE_SLOTS ? h->block_metadata + first / TL_PAGE_RECORDS : h->records + first + n;
+	return n > 1 ? h->block_metadata + first / TL_BLOCK_RECORDS : h->records + first + n;
 }
 
 /* How many records lie from one slot's to the next one's, as a power of two (layout.FillClasses). */
@@ -80,15 +80,13 @@ _Static_assert(TL_LINE_RECORDS == 1 << 2, "step_shift");
 static int take_block(tl_heap* h, uint32_t size_class, uint32_t* first)
 {
 	const tl_class_info* k = &h->classes[size_class];
-	const uint32_t n = k->block_records;
-	const uint32_t line = n >= TL_WHOLE_PAGE_SLOTS ? TL_PAGE_RECORDS : TL_LINE_RECORDS;
-	const uint32_t records = n + (n >= TL_WHOLE_PAGE_SLOTS ? 0u : 1u << step_shift(k));
+	const uint32_t n = k->block_records, records = n > 1 ? max(n + (1u << step_shift(k)), TL_BLOCK_RECORDS) : 2;
 	*first = h->free_records[size_class];
 	if (*first != 0) {
 		h->free_records[size_class] = LOAD(metadata_of(h, *first, n)->type_flags);
 		return TL_HEAP_OK;
 	}
-	*first = (h->next_record + line - 1) & ~(line - 1);
+	*first = (h->next_record + TL_LINE_RECORDS - 1) & ~(uint32_t)(TL_LINE_RECORDS - 1);
 	if (*first < h->next_record || records > h->record_limit - *first) return TL_HEAP_FULL;
 	if (*first + records > h->dumped_records) return TL_HEAP_NEEDS_RECORDS;
 	h->next_record = *first + records;

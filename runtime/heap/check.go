@@ -241,7 +241,7 @@ func (c *checker) block(span, first uint32, info *layout.ClassInfo) {
 }
 
 func (c *checker) noteBlock(first uint32, info *layout.ClassInfo) {
-	c.blocks = append(c.blocks, block{first, first + info.BlockRecords + sentinels(info.BlockRecords, info.Step())})
+	c.blocks = append(c.blocks, block{first, first + recordsOf(info)})
 }
 
 // depots compares the counters with what was found.

@@ -239,7 +239,7 @@ func (h *Heap) LifeOf(record, class uint32) uint32 {
 	}
 	gen := atomic.LoadUint32(&h.Record(record).Gen)
 	if first := atomic.LoadUint32(h.blockOf(record)); gen == 0 && first != 0 {
-		if n := h.G.Classes[class].BlockRecords; n >= pageRecords { // never handed out, or purged
+		if n := h.G.Classes[class].BlockRecords; n > 1 { // never handed out, or purged
 			return h.metadata(first, n).Gen | class
 		}
 	}

@@ -1,6 +1,8 @@
 package heap
 
 import (
+	"cmp"
+	"slices"
 	"sync/atomic"
 
 	"tlruntime/runtime/layout"
@@ -17,10 +19,9 @@ import (
 //
 // Each block has metadata, kept in words that no classification reads: type_flags is
 // the slab's first span while in use and the next block on the free list otherwise;
-// gen is where generations go on after a purge; loc is 1 once the block's pages were
-// purged, those between its first and its sentinel. The sentinel holds it. Blocks of whole pages (slots of 32 and
-// 64 bytes, which leave no tail) have no sentinel, so that a purge keeps nothing of them; their metadata stands apart,
-// one for each page of records.
+// gen is where generations go on after a purge; loc is 1 while it is as high as that of any
+// record, so that the records may be zero. The sentinel of a large object's record holds it. That of
+// slabs stands apart, so that a purge keeps nothing of them: one for each blockRecords records.
 //
 // A block begins on a cache line of its own: threads that use two large objects, or objects of two
 // classes, write to different lines.
@@ -32,22 +33,19 @@ import (
 // each line of records where its block begins is written once. It gives a record that is
 // live, and so does not know its slot number, its address.
 const (
-	wholePages  = layout.WholePageSlots // slots of blocks that fill whole pages
-	lineRecords = layout.LineRecords
-	pageRecords = layout.PageRecords
-	dumpStep    = 1 << 20 // records that are added to core dumps at once
+	blockRecords = layout.BlockRecords
+	lineRecords  = layout.LineRecords
+	dumpStep     = 1 << 20 // records that are added to core dumps at once
 
 	// A purge lets all records of a block go on with the highest generation of them. Above this one, which is half of
 	// all, the block keeps its pages instead: one busy slot costs the others half of their generations at most.
 	purgeBelow = layout.GenLast / 2
 )
 
-// A line of records is a cache line, a page of them a page.
+// A line of records is a cache line.
 var (
 	_ [64 - lineRecords*layout.RecordBytes]struct{}
 	_ [lineRecords*layout.RecordBytes - 64]struct{}
-	_ [memory.PageBytes - pageRecords*layout.RecordBytes]struct{}
-	_ [pageRecords*layout.RecordBytes - memory.PageBytes]struct{}
 )
 
 func (h *Heap) openRecords(bytes uint64) bool {
@@ -97,7 +95,7 @@ func (h *Heap) closeRecords() {
 }
 
 func (h *Heap) metadataBytes() uintptr {
-	return uintptr(h.s.RecordLimit/pageRecords+1) * layout.RecordBytes
+	return uintptr(h.s.RecordLimit/blockRecords+1) * layout.RecordBytes
 }
 
 func (h *Heap) blocksBytes() uintptr { return uintptr(h.s.RecordLimit/lineRecords+1) * 4 }
@@ -109,35 +107,66 @@ func (h *Heap) blockOf(record uint32) *uint32 {
 
 // metadata returns what is kept of a block.
 func (h *Heap) metadata(first, n uint32) *layout.Record {
-	if n >= wholePages {
-		return layout.At[layout.Record](h.s.BlockMetadata + uintptr(first/pageRecords)*layout.RecordBytes)
+	if n > 1 {
+		return layout.At[layout.Record](h.s.BlockMetadata + uintptr(first/blockRecords)*layout.RecordBytes)
 	}
 	return h.Record(first + n)
 }
 
-// sentinels is how many records a block has behind the n of its slots, of which each has step.
-func sentinels(n, step uint32) uint32 {
-	if n >= wholePages {
-		return 0
+// recordsOf is how many a block of a class takes, with those that no slot has.
+func recordsOf(k *layout.ClassInfo) uint32 {
+	if k.BlockRecords == 1 {
+		return 2
 	}
-	return step
+	return max(k.BlockRecords+k.Step(), blockRecords)
 }
 
-// purgeRecords drops the pages of free blocks and remembers their highest generation. Nobody finds the blocks
-// meanwhile.
+// freeRecords are those of free blocks side by side.
+type freeRecords struct {
+	first, end uint32
+	new        bool // of one of them at least
+}
+
+// purgeRecords drops the pages that have records of free blocks only. Nobody finds the blocks meanwhile.
 func (h *Heap) purgeRecords() {
+	var taken [layout.ClassLarge]struct{ first, last uint32 }
+	var free []freeRecords
 	for class := range uint32(layout.ClassSmall + 1) {
-		n := h.G.Classes[class].BlockRecords
-		if n < pageRecords {
+		info := &h.G.Classes[class]
+		n := info.BlockRecords
+		if n == 1 {
 			continue
 		}
-		first := h.takeBlocks(class)
-		last := first
-		for b := first; b != 0; b = h.metadata(b, n).TypeFlags {
-			h.purgeBlock(b, n)
-			last = b
+		t := &taken[class]
+		t.first = h.takeBlocks(class)
+		for b := t.first; b != 0; b = h.metadata(b, n).TypeFlags {
+			t.last = b
+			if may, isNew := h.rememberGenerations(b, n); may {
+				free = append(free, freeRecords{b, b + recordsOf(info), isNew})
+			}
 		}
-		h.giveBlocks(class, first, last)
+	}
+	slices.SortFunc(free, func(a, b freeRecords) int { return cmp.Compare(a.first, b.first) })
+	for len(free) != 0 {
+		all := free[0]
+		for free = free[1:]; len(free) != 0 && free[0].first-all.end < lineRecords; free = free[1:] {
+			all.end, all.new = free[0].end, all.new || free[0].new
+		}
+		if all.new {
+			h.purgePagesOf(all)
+		}
+	}
+	for class, t := range taken {
+		h.giveBlocks(uint32(class), t.first, t.last)
+	}
+}
+
+// purgePagesOf drops the whole pages of records.
+func (h *Heap) purgePagesOf(free freeRecords) {
+	page := uintptr(1) << h.s.PageShift
+	start := memory.Round(layout.Address(h.Record(free.first)), page)
+	if end := layout.Address(h.Record(free.end)) &^ (page - 1); start < end {
+		memory.Purge(start, end-start)
 	}
 }
 
@@ -161,24 +190,22 @@ func (h *Heap) giveBlocks(class, first, last uint32) {
 	h.s.FreeRecords[class] = first
 }
 
-func (h *Heap) purgeBlock(first, n uint32) {
+// rememberGenerations notes where the generations of a free block go on. may: its records may be zero from now on;
+// isNew: and might not before.
+func (h *Heap) rememberGenerations(first, n uint32) (may, isNew bool) {
 	metadata := h.metadata(first, n)
 	if metadata.Loc == 1 {
-		return
+		return true, false
 	}
 	high := metadata.Gen
 	for i := range n {
 		high = max(high, atomic.LoadUint32(&h.Record(first+i).Gen)&^0xFF)
 	}
 	if high > purgeBelow {
-		return
+		return false, false
 	}
-	start := memory.Round(layout.Address(h.Record(first)), memory.PageBytes)
-	end := layout.Address(h.Record(first+n)) &^ (memory.PageBytes - 1)
-	metadata.Gen = high
-	if start >= end || memory.Purge(start, end-start) {
-		metadata.Loc = 1
-	}
+	metadata.Gen, metadata.Loc = high, 1
+	return true, true
 }
 
 // RecordLimit returns the number of records that could ever exist.

@@ -30,10 +30,9 @@ const (
 
 // Blocks of records (runtime/heap/records.go).
 const (
-	LineRecords    = 4    // a block begins at a multiple of this, on a cache line of its own
-	LineSlotBytes  = 1024 // slots of so many bytes or more have a line of records each, and use the first
-	PageRecords    = 256  // a block that fills whole pages begins at a multiple of this
-	WholePageSlots = 1024 // blocks of so many slots or more do
+	LineRecords   = 4    // a block begins at a multiple of this, on a cache line of its own
+	LineSlotBytes = 1024 // slots of so many bytes or more have a line of records each, and use the first
+	BlockRecords  = 64   // a block of more than one takes so many at least, and has its metadata apart
 )
 
 // record.loc = owner 12 | floats 4 | count 16
@@ -482,7 +481,7 @@ type Globals struct {
 	HeapBytes                uint64
 	Spans                    uintptr // span -> back 24 | record base 32 | class 8
 	Records                  uintptr
-	BlockMetadata            uintptr // of blocks that fill whole pages; see runtime/heap/records.go
+	BlockMetadata            uintptr // of blocks of more than one record; see runtime/heap/records.go
 	SlicesBase               uintptr // contexts: slice i is [slices_base + i << slice_shift, ...)
 	SlicesBytes              uint64
 	SliceShift               uint64

@@ -32,7 +32,7 @@ int fake_heap_open(tl_globals* g)
 	g->heap_bytes = (uint64_t)SPANS * TL_SPAN_BYTES;
 	g->spans = h->spans = map(SPANS * sizeof *g->spans);
 	g->records = h->records = map(RECORDS_OF_HEAP * sizeof *g->records);
-	g->block_metadata = h->block_metadata = map(RECORDS_OF_HEAP / TL_PAGE_RECORDS * sizeof *g->block_metadata);
+	g->block_metadata = h->block_metadata = map(RECORDS_OF_HEAP / TL_BLOCK_RECORDS * sizeof *g->block_metadata);
 	g->record_blocks = h->record_blocks = map(RECORDS_OF_HEAP / TL_LINE_RECORDS * sizeof *g->record_blocks);
 	g->heap = h;
 	h->metas = map(SPANS * sizeof *h->metas);
