@@ -127,7 +127,7 @@ typedef struct tl_mempool_lifo {
  * guards. */
 typedef struct tl_mempool_cache {
 	_Atomic uint32_t lock;
-	uint32_t shift;                      /* the pool's */
+	_Atomic uint32_t shift;              /* the pool's; as a hint it is read without the lock, too */
 	_Atomic uint64_t handle;             /* the pool's, in use */
 	uint64_t allocated, freed;           /* bytes that requests took here, and gave back */
 	uint64_t allocations, deallocations; /* blocks */

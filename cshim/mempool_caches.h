@@ -76,9 +76,9 @@ static inline void tlc_list_link(tl_mempool_cache* k, _Atomic uint8_t* list, uin
 	else k->next[before - 1] = (uint8_t)next;
 }
 
-static inline uint64_t tlc_cache_rounded(const tl_mempool_cache* k, uint64_t n)
+static inline uint64_t tlc_cache_rounded(tl_mempool_cache* k, uint64_t n)
 {
-	uint64_t granule = 1ull << k->shift;
+	uint64_t granule = 1ull << atomic_load_explicit(&k->shift, memory_order_relaxed);
 	return (n + granule - 1) & -granule;
 }
 
@@ -225,7 +225,7 @@ static inline void tlc_cache_wish(tl_mempool_state* p, uint32_t number)
 	tlc_lifo_flush(p);
 	p->low = p->high = p->live;
 	tlc_lock(&k->lock);
-	k->shift = p->shift;
+	atomic_store_explicit(&k->shift, p->shift, memory_order_relaxed);
 	k->worth = TL_MEMPOOL_WORTH;
 	k->waits = 0;
 	atomic_store_explicit(&k->handle, p->handle, memory_order_relaxed);

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "heap/heap.h"
-
 #include "object_fast.h"
 #include "object_inbox.h"
 #include "inline_objects.h"
@@ -129,7 +128,7 @@ void* tl_mem_new_zeroed(size_t bytes)
 	if (bytes > TLC_MAX_SMALL) p = new_large(c, bytes, &zero);
 	else if (!refill(bytes) || !tlc_has_room(c) || !tlc_new_object(c, bytes, &p)) p = NULL;
 	if (TLC_UNLIKELY(p == NULL)) return slow_mem_new_zeroed(bytes);
-	return zero ? p : memset(p, 0, bytes);
+	return zero ? p : tlc_heap_clear(p, bytes);
 }
 
 /* ---- realloc --------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 
 #include "object_held.h"
 #include "registry_host_memory.h"
+#include "heap/heap.h"
 #include "python_numpy.h"
 #include "tensor.h"
 #include "tensor_dlpack.h"
@@ -39,7 +40,7 @@ void* tl_numpy_calloc(void* ctx, size_t count, size_t bytes_each)
 		if (TLC_LIKELY(p != NULL)) return memset(p, 0, bytes);
 		bool zero;
 		p = bytes != 0 && !tlc_forked() ? tlc_held_take_elsewhere(tlc_tls, bytes, &zero) : NULL;
-		if (p != NULL) return zero ? p : memset(p, 0, bytes);
+		if (p != NULL) return zero ? p : tlc_heap_clear(p, bytes);
 	}
 	if (tlc_forked())
 		return in_child(tlc_host.calloc(at_least_1(count), at_least_1(bytes_each)), TL_FN_tl_numpy_calloc);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "copies/copy.h"
+#include "heap/heap.h"
 #include "object_inbox.h"
 #include "tensor.h"
 
@@ -158,7 +159,7 @@ tl_tensor* tl_tensor_new_zeroed(int32_t dtype, int32_t device, int64_t rank, con
 {
 	made m = make_any(dtype, device, rank, shape);
 	if (TLC_UNLIKELY(m.tensor == NULL)) return slow_tensor_new_zeroed(dtype, device, rank, shape);
-	if (!m.zero) memset(data_of(m), 0, m.nbytes);
+	if (!m.zero) tlc_heap_clear(data_of(m), m.nbytes);
 	return m.tensor;
 }
 

@@ -74,6 +74,11 @@ func GiveLarge(h *layout.Heap, e layout.Entry, left bool) {
 	C.tlc_heap_give_large(of(h), entry(e), C.bool(left))
 }
 
+// Clear is tlc_heap_clear.
+func Clear(p uintptr, bytes uint64) {
+	C.tlc_heap_clear(unsafe.Pointer(unsafe.SliceData(layout.Bytes(p, bytes))), C.uint64_t(bytes))
+}
+
 // ResizeLarge is tlc_heap_resize_large.
 func ResizeLarge(h *layout.Heap, object uintptr, bytes uint64) Result {
 	return Result(C.tlc_heap_resize_large(of(h), C.uintptr_t(object), C.uint64_t(bytes), true))

@@ -191,6 +191,9 @@ typedef struct tlc_held {
 uint32_t tlc_heap_hold_slabs(tl_heap* h, uint32_t size_class, uint32_t epoch, tlc_held held[TLC_HELD_AT_ONCE]);
 void tlc_heap_let_go(tl_heap* h, uint32_t size_class, uint32_t span, uint32_t purged);
 
+/* Zeroes a new object's memory that does not read as zero. Does not change errno. */
+void* tlc_heap_clear(void* p, uint64_t bytes);
+
 /* All locks, for who looks at the whole heap. */
 void tlc_heap_lock_all(tl_heap* h);
 void tlc_heap_unlock_all(tl_heap* h);

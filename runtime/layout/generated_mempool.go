@@ -69,7 +69,7 @@ const (
 // guards.
 type MempoolCache struct {
 	Lock                       uint32                 // atomic
-	Shift                      uint32                 // the pool's
+	Shift                      uint32                 // atomic; the pool's; as a hint it is read without the lock, too
 	Handle                     uint64                 // atomic; the pool's, in use
 	Allocated, Freed           uint64                 // bytes that requests took here, and gave back
 	Allocations, Deallocations uint64                 // blocks

@@ -3,6 +3,7 @@ package object
 import (
 	"sync/atomic"
 
+	core "tlruntime/cshim/heap"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/status"
@@ -203,7 +204,7 @@ func (c *Context) newHeld(n uintptr, typ uint32, clean bool) (layout.Entry, stat
 		return e, st
 	}
 	if clean && !zero {
-		clear(layout.Bytes(e.Object, uint64(n)))
+		core.Clear(e.Object, uint64(n))
 	}
 	c.enliven(e, typ)
 	return e, status.OK

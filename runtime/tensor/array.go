@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/bits"
 
+	core "tlruntime/cshim/heap"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
@@ -20,7 +21,7 @@ func AllocArray(c *object.Context, count, each uintptr, clean bool) uintptr {
 	}
 	p, zero := c.AllocHeld(uintptr(n))
 	if p != 0 && clean && !zero {
-		clear(layout.Bytes(p, n))
+		core.Clear(p, n)
 	}
 	return p
 }

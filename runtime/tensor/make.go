@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	core "tlruntime/cshim/heap"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
@@ -79,7 +80,7 @@ func NewZeroed(c *object.Context, dtype, device int32, rank int64, shape uintptr
 	}
 	p, zero := register(c, &s)
 	if p != 0 && !zero {
-		clear(layout.Bytes(p+layout.TensorHeaderBytes, s.nbytes))
+		core.Clear(p+layout.TensorHeaderBytes, s.nbytes)
 	}
 	return p
 }
