@@ -84,10 +84,10 @@ void* tl_vec_new(size_t capacity)
 	vec v = {0, 0, {0, 0, 0}};
 	if (TLC_UNLIKELY(!has_slot(c, sizeof v) || tlc_tls != c || !tlc_has_room(c) || capacity > MOST))
 		return slow_vec_new(capacity);
-	if (capacity != 0 && !grow(c, &v, capacity)) return slow_vec_new(capacity);
-	const tl_entry e = take_kind(c, sizeof v, TL_TYPE_VEC);
-	if (TLC_UNLIKELY(e.object == 0)) {
-		if (capacity != 0) tlc_free_kind(c, tlc_g.records + v.data.record, v.data.object, TL_TYPE_VEC_DATA);
+	const tl_entry e = take_kind(c, sizeof v, TL_TYPE_VEC); /* before the table, as in Go */
+	if (TLC_UNLIKELY(e.object == 0)) return slow_vec_new(capacity);
+	if (capacity != 0 && TLC_UNLIKELY(!grow(c, &v, capacity))) {
+		tlc_free_kind(c, tlc_g.records + e.record, e.object, TL_TYPE_VEC);
 		return slow_vec_new(capacity);
 	}
 	*(vec*)e.object = v;

@@ -23,19 +23,24 @@ func (s Step) Matches(reply string) bool {
 	return true
 }
 
-// Same tells whether the replies of two paths agree. They may hand memory out in
-// another order, so a dead address can be reused behind one of them alone.
+// Same tells whether the replies of two paths agree, where the model does not leave it to chance.
 func (s Step) Same(a, b string) bool {
 	if a == b || s.Timing || s.Stale && (a == reused || b == reused) {
 		return true
 	}
 	want, one, other := strings.Fields(s.Want), strings.Fields(a), strings.Fields(b)
 	for i := range want {
-		if len(one) != len(want) || len(other) != len(want) || one[i] != other[i] && want[i] != anything {
+		if len(one) != len(want) || len(other) != len(want) || one[i] != other[i] && !isOpen(want[i]) {
 			return false
 		}
 	}
 	return true
+}
+
+// isOpen tells whether the model leaves a token to chance: memory of freed objects is used again in another order by each
+// path, so a dead address may lie inside of a new object behind one of them, and entries of it are passed over.
+func isOpen(want string) bool {
+	return want == anything || strings.Contains(want, "|") || strings.Contains(want, "..")
 }
 
 // anything is the token for what neither model nor other path have to agree with.

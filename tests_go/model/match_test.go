@@ -31,8 +31,8 @@ func TestMatches(t *testing.T) {
 }
 
 func TestSame(t *testing.T) {
-	step := Step{Want: "0..9 ~"}
-	if !step.Same("3 1", "3 2") || step.Same("3 1", "4 1") || step.Same("3 1", "3") {
+	step := Step{Want: "0..9 ~ 3|4 7"}
+	if !step.Same("3 1 3 7", "4 2 4 7") || step.Same("3 1 3 7", "3 1 3 8") || step.Same("3 1 3 7", "3 1 3") {
 		t.Error("paths differ in what nobody has to agree with, and in nothing else")
 	}
 }
