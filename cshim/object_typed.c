@@ -1,4 +1,4 @@
-/* Makes typed objects and ends them, Vecs, and blocks of malloc's with a type. The Go twins are
+/* Makes typed objects and ends them and Vecs; object_typed_blocks.c ends blocks of malloc's with a type. The Go twins are
  * runtime/object/destruction.go and typed.go, for Go programs and for modes that look at every object. Both work on the
  * same deferred-destruction queue: dead records, linked first in first out through their counting words, so that a chain
  * of any length needs no stack.
@@ -10,14 +10,7 @@
 
 #include "object_fast.h"
 #include "object_inbox.h"
-
-/* The description of a type; NULL for types that are not the user's, and for those that contexts do
- * not count. */
-static inline const tl_type_info* info_of(uint32_t type)
-{
-	uint32_t n = type - TL_TYPE_FIRST_USER;
-	return TLC_LIKELY(n < tlc_g.counted_types) ? &tlc_g.types[n] : NULL;
-}
+#include "object_typed.h"
 
 const tl_type_info* tlc_type_info(uint32_t type)
 {
@@ -153,30 +146,7 @@ void tlc_free_kind(tl_context* c, tl_record* r, uintptr_t object, uint32_t kind)
 	if (TLC_UNLIKELY(!tlc_free_slot(c, r, object, tag))) recycle_slowly(r, object, tag);
 }
 
-/* References of dead objects that are still to be dropped, first in first out: a ring in the unused part
- * of the scope stack, onto which nothing is pushed meanwhile. An object that dies is taken apart when
- * its last reference leaves the ring, unless it has to wait in the context's queue: because the slow
- * path must handle it, because the ring is full, or because the queue is not empty. So objects are
- * taken apart in the order in which they died, as in Go.
- *
- *	0 <= end - first <= RING
- */
-enum { RING = TL_MOST_FIELDS };
-typedef struct ring {
-	tl_context* context;
-	uintptr_t* references; /* RING of them */
-	uint32_t first, end;   /* [first, end), modulo RING */
-} ring;
-
 static inline uintptr_t* place(const ring* q, uint32_t i) { return q->references + i % RING; }
-
-static inline bool has_ring(const tl_context* c)
-{
-	return (size_t)((char*)tlc_end_of_stack(c) - (char*)tlc_unused_stack(c)) >= RING * sizeof(uintptr_t);
-}
-
-/* Types whose objects need no more than their fields released. */
-static inline bool is_simple(const tl_type_info* info) { return info != NULL && info->ends == TL_ENDS_SIMPLY; }
 
 /* Gives the slot of a dead object of a user's type back. */
 static inline __attribute__((always_inline)) void free_slot(tl_context* c, tl_record* r, uintptr_t object,
@@ -323,14 +293,7 @@ static __attribute__((noinline)) bool next_of_queue(ring* q)
 	return true;
 }
 
-static inline ring ring_of(tl_context* c, uint32_t count)
-{
-	return (ring){.context = c, .references = (uintptr_t*)tlc_unused_stack(c), .end = count};
-}
-
-/* Drops the references in the ring and takes the objects of the queue apart, as far as no destructor has to be called. No
- * callback runs below: nothing can unwind past this. */
-static __attribute__((noinline)) void drain_ring(tl_context* c, ring q)
+__attribute__((noinline)) void tlc_drain_ring(tl_context* c, ring q)
 {
 	c->draining = 1;
 	for (;;) {
@@ -347,12 +310,7 @@ static __attribute__((noinline)) void drain_ring(tl_context* c, ring q)
 	c->draining = 0;
 }
 
-/* Drops so many references, which stand at the beginning of the ring. */
-static inline void drop_all(tl_context* c, uint32_t count) { drain_ring(c, ring_of(c, count)); }
-
-/* Calls the destructor of a type. No lock is held, and no frame of Go is on the stack: the function may do anything, throw
- * and longjmp included. What it destroys is marked before, so that whoever works on the queue next continues with that. */
-static void call_destructor(tl_context* c, const tl_type_info* info, uintptr_t object)
+void tlc_call_destructor(tl_context* c, const tl_type_info* info, uintptr_t object)
 {
 	__attribute__((cleanup(tlc_stop_draining))) tl_context* guard = c;
 	guard->draining = 1;
@@ -371,7 +329,7 @@ bool tlc_end_first(tl_context* c)
 	const tl_type_info* info = info_of((uint32_t)life);
 	if (info != NULL && info->ends == TL_ENDS_WITH_CALL) { /* neither called nor anything else is noted of it */
 		TLC_STORE(r->type_flags, (uint32_t)life | TL_RECORD_DESTROYED);
-		call_destructor(c, info, queued_object(c, r, life));
+		tlc_call_destructor(c, info, queued_object(c, r, life));
 		if (TLC_UNLIKELY(c->destroy_first != record || tlc_tls != c || tlc_forked())) return true;
 	}
 	if (!has_ring(c)) return false;
@@ -397,7 +355,7 @@ static __attribute__((noinline)) bool end_with_call(tl_context* c, tl_record* r,
 	const uint32_t record = (uint32_t)(r - tlc_g.records);
 	enqueue(c, r, object);
 	TLC_STORE(r->type_flags, (uint32_t)life | TL_RECORD_DESTROYED);
-	call_destructor(c, info, object);
+	tlc_call_destructor(c, info, object);
 	if (TLC_LIKELY(c->destroy_first == record && tlc_life(r) == (life | TL_RECORD_DESTROYED)) &&
 	    TLC_LIKELY(tlc_tls == c && !tlc_forked()) && is_leaf(info, object)) {
 		c->destroy_first = next_of(r);
@@ -415,7 +373,7 @@ static __attribute__((noinline)) bool end_vec(tl_context* c, tl_record* r, uintp
 	tlc_clear_counts(r); /* it may be an element of its own */
 	take_vec_apart(&q, r, object);
 	c->draining = 0;
-	if (q.end != 0 || c->destroy_first != 0) drain_ring(c, q);
+	if (q.end != 0 || c->destroy_first != 0) tlc_drain_ring(c, q);
 	if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0)) tlc_finish(c);
 	return true;
 }
@@ -472,65 +430,4 @@ bool tlc_free_typed(tl_context* c, tl_record* r, uintptr_t object)
 		return false;
 	count_of(c, (uint32_t)life)->gone++;
 	return tlc_free_slot(c, r, object, (life >> 32 << 32) | (uint64_t)(r - tlc_g.records));
-}
-
-/* ---- blocks of malloc's with a type ------------------------------------------------------------- */
-
-bool tlc_ends_at_once(uint32_t type) { return is_simple(info_of(type)) && !tlc_deleters_wait() && has_ring(tlc_tls); }
-
-/* Appends references that are not NULL, from one word of the offsets to the next. */
-static inline uint32_t gather(uintptr_t* to, uint32_t n, uintptr_t from, const uint32_t* offsets, uint32_t count)
-{
-	for (const uint32_t* last = offsets + count; offsets != last; offsets++) {
-		to[n] = ((const uintptr_t*)from)[*offsets];
-		n += to[n] != 0;
-	}
-	return n;
-}
-
-/* Those of a Vec's elements, last element first, and of its data, if that is an object. */
-static uint32_t gather_elements(uintptr_t* to, uint32_t n, const tl_vec_info* vec, const tlc_contents* has)
-{
-	for (uint64_t i = vec->fields != 0 ? has->length : 0; i-- > 0;)
-		n = gather(to, n, has->data + i * vec->element_bytes, vec->references, vec->fields);
-	if (has->kind == TLC_DATA_OBJECT) to[n++] = has->data;
-	return n;
-}
-
-void tlc_end_block(tl_context* c, uintptr_t p, uint32_t type)
-{
-	const tl_type_info* info = info_of(type);
-	uint32_t count = gather((uintptr_t*)tlc_unused_stack(c), 0, p, info->offsets, info->fields);
-	if (count != 0) drop_all(c, count);
-	tlc_host.free((void*)p); /* may be the program's function, and call the library */
-}
-
-/* Whether all references of the Vec at p fit into the ring. */
-static bool fits(const tl_type_info* info, const tlc_contents* has)
-{
-	const uint64_t fields = info->vec->fields;
-	return fields == 0 || has->length < (RING - info->fields) / fields;
-}
-
-bool tlc_end_waiting_block(tl_context* c)
-{
-	tl_block_record* b = tlc_record_of(c->deleter_first);
-	const tl_type_info* info = info_of((uint32_t)b->deleter);
-	const uintptr_t p = atomic_load_explicit(&b->real, memory_order_relaxed);
-	tlc_contents has = {0};
-	if (info == NULL || info->ends == TL_ENDS_IN_GO || !has_ring(c)) return false;
-	if (info->ends == TL_ENDS_WITH_CALL && (b->ctx & TL_TYPED_DESTROYED) == 0) {
-		b->ctx |= TL_TYPED_DESTROYED;
-		call_destructor(c, info, p);
-		return true;
-	}
-	if (info->vec != NULL && !(tlc_look_at_vec(info, p, info->size, &has) && fits(info, &has))) return false;
-	c->deleter_first = tlc_settle_typed(c->deleter_first);
-	uintptr_t* to = (uintptr_t*)tlc_unused_stack(c);
-	uint32_t count = gather(to, 0, p, info->offsets, info->fields);
-	if (info->vec != NULL) count = gather_elements(to, count, info->vec, &has);
-	if (count != 0) drop_all(c, count);
-	if (has.kind == TLC_DATA_MALLOC) tlc_host.free((void*)has.data);
-	tlc_host.free((void*)p); /* both may be the program's function, and call the library */
-	return true;
 }

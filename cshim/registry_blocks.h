@@ -202,8 +202,8 @@ typedef struct tlc_ended {
 /* object_deleters.c: must a block that ends now wait for the deleters of others? */
 bool tlc_deleters_wait(void);
 
-/* object_typed.c: may a block of a type leave the table before its references are released? It may where
- * no function of the program can be called until they are. */
+/* object_typed_blocks.c: may a block of a type leave the table before its references are released? It may where no
+ * function of the program can be called until they are. */
 bool tlc_ends_at_once(uint32_t type);
 
 /* registry_blocks.c */

@@ -1,6 +1,6 @@
 /* Blocks of malloc's with a type, seen from the fast path: who counts them, and what a compiler's own Vec
  * says of itself. The Go twins are runtime/registry/typed.go and runtime/object/shapes.go. object_register.c
- * registers blocks, object_typed.c ends them. */
+ * registers blocks, object_typed_blocks.c ends them. */
 #include "object_fast.h"
 
 #include "registry_host_memory.h"

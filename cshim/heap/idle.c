@@ -1,0 +1,103 @@
+/* Memory that is idle, which goes back to the system. */
+#include "parts.h"
+
+#include "../layout_lock.h"
+
+void tlc_heap_drop_empty(tl_heap* h)
+{
+	for (uint32_t size_class = 1; size_class <= TL_CLASS_SMALL; size_class++) {
+		tl_depot* d = &h->depots[size_class];
+		tlc_lock(&d->lock);
+		const uint32_t lists[] = {d->partial, d->cold};
+		for (int i = 0; i < 2; i++)
+			for (uint32_t span = lists[i], next; span != 0 && d->empty != 0; span = next) {
+				next = h->metas[span].next;
+				if (used(&h->metas[span]) == 0) tlc_drop_slab(h, d, size_class, span);
+			}
+		tlc_unlock(&d->lock);
+	}
+}
+
+/* Large runs first: fewest calls of the system. */
+uint32_t tlc_heap_take_idle(tl_heap* h, uint64_t keep, uint32_t epoch, uint32_t* n)
+{
+	uint32_t found = 0;
+	tlc_lock(&h->lock);
+	for (int b = TL_BINS - 1; b >= 0 && found == 0 && LOAD(h->dirty) > keep; b--)
+		for (uint32_t run = h->bins[b]; run != 0 && found == 0; run = h->metas[run].next)
+			if (h->metas[run].dirty && (int32_t)(h->metas[run].epoch - epoch) <= 0) found = run;
+	if (found != 0) {
+		*n = h->metas[found].run;
+		tlc_remove_run(h, found);
+		h->metas[found] = (tl_span_meta){.state = TL_SPAN_PURGING, .run = *n};
+	}
+	tlc_unlock(&h->lock);
+	return found;
+}
+
+void tlc_heap_give_idle(tl_heap* h, uint32_t first, uint32_t n, bool purged)
+{
+	tlc_lock(&h->lock);
+	tlc_give_run(h, first, n, !purged);
+	tlc_unlock(&h->lock);
+}
+
+/* Marks the pages of a slab on which no slot lies that is out, and returns how many there are. */
+static uint32_t free_pages(const tl_heap* h, uint32_t span, const tl_class_info* k, uint64_t pages[])
+{
+	const tl_span_meta* m = &h->metas[span];
+	const uint32_t step = step_shift(k), count = (uint32_t)((k->mask + 1) >> h->page_shift);
+	uint64_t is_free[2048 / 64] = {0}; /* slots */
+	for (uint32_t slot = m->free_head; slot != 0; slot = LOAD(h->records[m->record + ((slot - 1) << step)].loc))
+		is_free[(slot - 1) / 64] |= 1ull << (slot - 1) % 64;
+	uint32_t found = 0;
+	for (uint32_t page = 0; page < count; page++) {
+		const uint32_t from = page << h->page_shift, to = from + (1u << h->page_shift);
+		uint32_t slot = from / k->size;
+		while (slot < m->fresh && slot * k->size < to && (is_free[slot / 64] >> slot % 64 & 1)) slot++;
+		if (slot < m->fresh && slot * k->size < to) continue;
+		pages[page / 64] |= 1ull << page % 64;
+		found++;
+	}
+	return found;
+}
+
+uint32_t tlc_heap_hold_slabs(tl_heap* h, uint32_t size_class, uint32_t epoch, tlc_held held[TLC_HELD_AT_ONCE])
+{
+	const tl_class_info* k = &h->classes[size_class];
+	tl_depot* d = &h->depots[size_class];
+	uint32_t n = 0;
+	tlc_lock(&d->lock);
+	for (uint32_t span = d->partial, next; span != 0 && n < TLC_HELD_AT_ONCE; span = next) {
+		tl_span_meta* m = &h->metas[span];
+		next = m->next;
+		if ((int32_t)(m->epoch - epoch) > 0) continue;
+		tlc_held* at = &held[n];
+		*at = (tlc_held){.span = span};
+		if (m->free_count * k->size >> h->page_shift != 0) at->count = free_pages(h, span, k, at->pages);
+		delist(h, d, span);
+		if (at->count <= m->purged) { /* nothing is to be had */
+			enlist(h, d, span, TL_SLAB_COLD);
+			continue;
+		}
+		if (used(m) == 0) d->empty--;
+		m->list = TL_SLAB_HELD;
+		n++;
+	}
+	tlc_unlock(&d->lock);
+	return n;
+}
+
+void tlc_heap_let_go(tl_heap* h, uint32_t size_class, uint32_t span, uint32_t purged)
+{
+	const tl_class_info* k = &h->classes[size_class];
+	tl_depot* d = &h->depots[size_class];
+	tlc_lock(&d->lock);
+	tl_span_meta* m = &h->metas[span];
+	const uint64_t idle = idle_of(h, m, k);
+	m->purged = (uint16_t)min(purged, (uint64_t)m->free_count * k->size >> h->page_shift);
+	count_idle(h, idle_of(h, m, k) - idle);
+	enlist(h, d, span, TL_SLAB_COLD);
+	tlc_settle_slab(h, d, size_class, span);
+	tlc_unlock(&d->lock);
+}

@@ -1,0 +1,172 @@
+/* What the files of the heap share: helpers that their callers inline, and functions that lie in one of the files. */
+#ifndef TL_HEAP_PARTS_H
+#define TL_HEAP_PARTS_H
+
+#include "heap.h"
+
+#define LOAD(x) atomic_load_explicit(&(x), memory_order_relaxed)
+#define STORE(x, v) atomic_store_explicit(&(x), v, memory_order_relaxed)
+
+static inline uint32_t min(uint64_t a, uint64_t b) { return (uint32_t)(a < b ? a : b); }
+static inline uint32_t max(uint64_t a, uint64_t b) { return (uint32_t)(a > b ? a : b); }
+
+#pragma GCC visibility push(hidden)
+
+/* ---- accounts (spans.c) ---------------------------------------------------------------------- */
+
+/* Up to the high watermarks, or with `anyway` up to the hard limits. */
+bool tlc_charge_up_to(tl_account* of, tl_account* all, uint64_t bytes, bool anyway);
+
+static inline void raise(_Atomic uint64_t* peak, uint64_t to)
+{
+	uint64_t was = LOAD(*peak);
+	while (was < to &&
+	       !atomic_compare_exchange_weak_explicit(peak, &was, to, memory_order_relaxed, memory_order_relaxed)) {}
+}
+
+static inline void credit(tl_account* of, tl_account* all, uint64_t bytes)
+{
+	atomic_fetch_sub_explicit(&of->used, bytes, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&all->used, bytes, memory_order_relaxed);
+}
+
+/* ---- records (spans.c) ----------------------------------------------------------------------- */
+
+/* A block of dead records that are not all retired. Under the heap's lock. */
+int tlc_take_block(tl_heap* h, uint32_t size_class, uint32_t* first);
+
+static inline tl_record* metadata_of(const tl_heap* h, uint32_t first, uint32_t n)
+{
+	return n > 1 ? h->block_metadata + first / TL_BLOCK_RECORDS : h->records + first + n;
+}
+
+/* How many records lie from one slot's to the next one's, as a power of two (layout.FillClasses). */
+static inline uint32_t step_shift(const tl_class_info* k) { return k->size >= TL_LINE_SLOT_BYTES ? 2 : 0; }
+_Static_assert(TL_LINE_RECORDS == 1 << 2, "step_shift");
+
+static inline void give_block(tl_heap* h, uint32_t size_class, uint32_t first)
+{
+	STORE(metadata_of(h, first, h->classes[size_class].block_records)->type_flags, h->free_records[size_class]);
+	h->free_records[size_class] = first;
+}
+
+/* The block is in use, for what stands at a span. */
+static inline void use_block(tl_heap* h, uint32_t first, uint32_t n, uint32_t span)
+{
+	tl_record* m = metadata_of(h, first, n);
+	STORE(m->loc, 0);
+	STORE(m->type_flags, span);
+}
+
+/* Prepares a record whose slot is handed out for the first time since its block was taken fresh or purged: zeros are dead,
+ * and only the generation is missing. The slab that had the block before may have left a link. */
+static inline uint32_t prepare(tl_heap* h, uint32_t first, uint32_t i, uint32_t n, uint32_t size_class)
+{
+	tl_record* r = h->records + first + i;
+	STORE(r->loc, 0);
+	uint32_t gen = LOAD(r->gen);
+	if (gen == 0) {
+		gen = LOAD(metadata_of(h, first, n)->gen) | size_class;
+		STORE(r->gen, gen);
+	}
+	return gen;
+}
+
+/* ---- runs of spans (spans.c) ----------------------------------------------------------------- */
+
+/* Takes a free run out of its list. The second takes [start, start + n) out of it, and leaves the rest. */
+void tlc_remove_run(tl_heap* h, uint32_t first);
+void tlc_carve_run(tl_heap* h, uint32_t run, uint32_t start, uint32_t n);
+
+/* n spans that begin at a multiple of `align`; *zero: they read as zero. */
+int tlc_take_run(tl_heap* h, uint32_t n, uint32_t align, uint32_t* at, bool* zero);
+void tlc_give_run(tl_heap* h, uint32_t first, uint32_t n, bool dirty);
+
+/* Starts the clock where more is idle than the heap keeps. Takes no lock. */
+void tlc_look_at_clock(tl_heap* h);
+
+static inline void link_span(const tl_heap* h, uint32_t* head, uint32_t span)
+{
+	tl_span_meta* m = &h->metas[span];
+	m->next = *head;
+	m->prev = 0;
+	if (*head != 0) h->metas[*head].prev = span;
+	*head = span;
+}
+
+static inline void unlink_span(const tl_heap* h, uint32_t* head, uint32_t span)
+{
+	tl_span_meta* m = &h->metas[span];
+	if (m->prev != 0) h->metas[m->prev].next = m->next;
+	else *head = m->next;
+	if (m->next != 0) h->metas[m->next].prev = m->prev;
+	m->next = m->prev = 0;
+}
+
+static inline uint64_t bytes_of(uint32_t spans) { return (uint64_t)spans << TL_SPAN_SHIFT; }
+
+static inline uintptr_t address_of(const tl_heap* h, uint32_t span) { return h->base + bytes_of(span); }
+
+static inline uint32_t span_at(const tl_heap* h, uintptr_t p) { return (uint32_t)((p - h->base) >> TL_SPAN_SHIFT); }
+
+/* The words of so many spans are going to be written. Returns how many of them, from the first on, are those of a large
+ * object there already. */
+static inline uint32_t claim_words(tl_heap* h, uint32_t first, uint32_t n)
+{
+	const uint32_t last = h->last_first, run = h->last_run;
+	if (last >= first + n || first >= last + run) return 0;
+	h->last_run = 0;
+	if (first != last) return 0;
+	return run < n ? run : n;
+}
+
+static inline void set_word(tl_heap* h, uint32_t span, uint64_t word) { STORE(h->spans[span], word); }
+
+static inline uint64_t word_of(uint32_t size_class, uint32_t record, uint32_t back)
+{
+	return size_class | (uint64_t)back << 8 | (uint64_t)record << 32;
+}
+
+/* Bytes of large objects. The holder of the heap's lock alone changes them. */
+static inline uint64_t large_of(const tl_heap* h) { return LOAD(h->large_taken) - LOAD(h->large_given); }
+
+/* Counts spans that are in use from now on, under the lock; those of large objects besides. */
+static inline void count_obtained(tl_heap* h, uint64_t n)
+{
+	h->cpu->obtained_by_heap += n;
+	h->all->obtained_by_heap += n;
+}
+
+/* ---- slabs (slabs.c) ------------------------------------------------------------------------- */
+
+/* Gives an empty slab of a list back. */
+void tlc_drop_slab(tl_heap* h, tl_depot* d, uint32_t size_class, uint32_t first);
+
+/* Looks whether a slab has lost its last used slot. One empty slab of one span stays, so that a program at the edge does not
+ * thrash. */
+void tlc_settle_slab(tl_heap* h, tl_depot* d, uint32_t size_class, uint32_t first);
+
+static inline uint32_t used(const tl_span_meta* m) { return (uint32_t)m->fresh - m->free_count - m->retired; }
+
+static inline uint64_t idle_of(const tl_heap* h, const tl_span_meta* m, const tl_class_info* k)
+{
+	return (uint64_t)m->free_count * k->size - ((uint64_t)m->purged << h->page_shift);
+}
+
+static inline void count_idle(tl_heap* h, uint64_t n) { atomic_fetch_add_explicit(&h->idle, n, memory_order_relaxed); }
+
+static inline uint32_t* list_of(const tl_heap* h, tl_depot* d, uint32_t span)
+{
+	return h->metas[span].list == TL_SLAB_COLD ? &d->cold : &d->partial;
+}
+
+static inline void enlist(tl_heap* h, tl_depot* d, uint32_t span, uint8_t list)
+{
+	h->metas[span].list = list;
+	link_span(h, list_of(h, d, span), span);
+}
+
+static inline void delist(tl_heap* h, tl_depot* d, uint32_t span) { unlink_span(h, list_of(h, d, span), span); }
+
+#pragma GCC visibility pop
+#endif

@@ -1,0 +1,287 @@
+/* Slabs, the depots that they are in, and the magazines that depots fill. */
+#include "parts.h"
+
+#include <string.h>
+
+#include "../layout_lock.h"
+
+/* ---- slabs ---------------------------------------------------------------------------------- */
+
+static void hand_out(tl_heap* h, uint64_t n)
+{
+	raise(&h->peak, atomic_fetch_add_explicit(&h->handed, n, memory_order_relaxed) + n + large_of(h));
+}
+
+static void take_back(tl_heap* h, uint64_t n) { atomic_fetch_sub_explicit(&h->handed, n, memory_order_relaxed); }
+
+/* Whether a slab has no slot to hand out. */
+static bool is_full(const tl_span_meta* m, const tl_class_info* k) { return m->free_head == 0 && m->fresh == k->slots; }
+
+/* Adds a slab to a depot. */
+static int grow(tl_heap* h, tl_depot* d, uint32_t size_class, bool anyway)
+{
+	const tl_class_info* k = &h->classes[size_class];
+	const uint32_t n = (uint32_t)((k->mask + 1) >> TL_SPAN_SHIFT);
+	uint32_t record, first;
+	bool zero;
+	if (!tlc_charge_up_to(h->cpu, h->all, bytes_of(n), anyway)) return TL_HEAP_LIMIT;
+	tlc_lock(&h->lock);
+	int why = tlc_take_block(h, size_class, &record);
+	if (why == TL_HEAP_OK && (why = tlc_take_run(h, n, n, &first, &zero)) != TL_HEAP_OK)
+		give_block(h, size_class, record);
+	if (why == TL_HEAP_OK) {
+		h->metas[first] = (tl_span_meta){
+			.state = TL_SPAN_SLAB, .size_class = (uint8_t)size_class, .record = record, .run = n, .epoch = h->clock};
+		use_block(h, record, k->block_records, first);
+		claim_words(h, first, n);
+		count_obtained(h, bytes_of(n));
+	}
+	tlc_unlock(&h->lock);
+	if (why != TL_HEAP_OK) {
+		credit(h->cpu, h->all, bytes_of(n));
+		return why;
+	}
+	for (uint32_t i = 0; i < n; i++) set_word(h, first + i, word_of(size_class, record, 0));
+	enlist(h, d, first, TL_SLAB_PARTIAL);
+	d->slabs++;
+	d->empty++;
+	return TL_HEAP_OK;
+}
+
+/* Gives a slab that is in no list back, and its records to the next slab, which uses those that are not retired. */
+static void remove_slab(tl_heap* h, tl_depot* d, uint32_t size_class, uint32_t first)
+{
+	tl_span_meta* m = &h->metas[first];
+	const tl_class_info* k = &h->classes[size_class];
+	const uint32_t n = m->run;
+	d->slabs--;
+	d->retired -= m->retired;
+	count_idle(h, -idle_of(h, m, k));
+	for (uint32_t i = 0; i < n; i++) set_word(h, first + i, 0);
+	tlc_lock(&h->lock);
+	if (m->retired < k->slots) give_block(h, size_class, m->record);
+	tlc_give_run(h, first, n, true);
+	tlc_unlock(&h->lock);
+	credit(h->cpu, h->all, bytes_of(n));
+}
+
+void tlc_drop_slab(tl_heap* h, tl_depot* d, uint32_t size_class, uint32_t first)
+{
+	delist(h, d, first);
+	d->empty--;
+	remove_slab(h, d, size_class, first);
+}
+
+void tlc_settle_slab(tl_heap* h, tl_depot* d, uint32_t size_class, uint32_t first)
+{
+	const tl_span_meta* m = &h->metas[first];
+	if (used(m) != 0 || m->list == TL_SLAB_HELD) return;
+	if (is_full(m, &h->classes[size_class])) { /* of retired records */
+		remove_slab(h, d, size_class, first);
+		return;
+	}
+	d->empty++;
+	if (d->empty > 1 || m->run > 1) tlc_drop_slab(h, d, size_class, first);
+}
+
+/* Fills `to` from the depot's first slab. A fresh slot whose record began its last generation in an earlier slab stays
+ * unused: the record may be retired. */
+static uint32_t take_slots(tl_heap* h, tl_depot* d, uint32_t size_class, tl_entry* to, uint32_t want)
+{
+	const tl_class_info* k = &h->classes[size_class];
+	const uint32_t first = d->partial != 0 ? d->partial : d->cold, step = step_shift(k);
+	const uintptr_t base = address_of(h, first);
+	tl_span_meta* m = &h->metas[first];
+	if (used(m) == 0) d->empty--;
+	const uint64_t idle = idle_of(h, m, k);
+	m->purged = 0;
+	if (m->list == TL_SLAB_COLD) {
+		delist(h, d, first);
+		enlist(h, d, first, TL_SLAB_PARTIAL);
+	}
+	tl_record* const records = h->records + m->record;
+	uint32_t n = 0, head = m->free_head;
+	for (; n < want && head != 0; n++) {
+		const uint32_t slot = head - 1;
+		tl_record* r = records + (slot << step);
+		head = LOAD(r->loc);
+		STORE(r->loc, 0);
+		to[n] = (tl_entry){base + (uintptr_t)slot * k->size, m->record + (slot << step), LOAD(r->gen)};
+	}
+	m->free_head = (uint16_t)head;
+	m->free_count = (uint16_t)(m->free_count - n);
+	while (n < want && m->fresh < k->slots) {
+		const uint32_t slot = m->fresh++, gen = prepare(h, m->record, slot << step, k->block_records, size_class);
+		if (gen >= TL_GEN_LAST) {
+			m->retired++;
+			d->retired++;
+			continue;
+		}
+		to[n++] = (tl_entry){base + (uintptr_t)slot * k->size, m->record + (slot << step), gen};
+	}
+	count_idle(h, idle_of(h, m, k) - idle);
+	if (is_full(m, k)) delist(h, d, first);
+	if (used(m) == 0) remove_slab(h, d, size_class, first); /* each of its records is retired */
+	return n;
+}
+
+/* The slab of a slot. */
+static uint32_t slab_of(const tl_heap* h, const tl_class_info* k, uintptr_t object)
+{
+	return span_at(h, object) & ~(uint32_t)(k->mask >> TL_SPAN_SHIFT);
+}
+
+/* Takes slots back, the first ones of these that are of one slab, and returns how many. */
+static uint32_t put(tl_heap* h, tl_depot* d, uint32_t size_class, const tl_entry* from, uint32_t n)
+{
+	const tl_class_info* k = &h->classes[size_class];
+	const uint32_t first = slab_of(h, k, from[0].object), step = step_shift(k);
+	tl_span_meta* m = &h->metas[first];
+	const bool full = is_full(m, k);
+	uint32_t i = 0, head = m->free_head;
+	for (; i < n && slab_of(h, k, from[i].object) == first; i++) {
+		STORE(h->records[from[i].record].loc, head);
+		head = ((from[i].record - m->record) >> step) + 1;
+	}
+	m->free_head = (uint16_t)head;
+	m->free_count = (uint16_t)(m->free_count + i);
+	m->epoch = h->clock;
+	if (m->list == TL_SLAB_COLD) delist(h, d, first);
+	if (m->list == TL_SLAB_COLD || (full && m->list == TL_SLAB_PARTIAL)) enlist(h, d, first, TL_SLAB_PARTIAL);
+	tlc_settle_slab(h, d, size_class, first);
+	return i;
+}
+
+int tlc_heap_take(tl_heap* h, uint32_t size_class, tl_entry* to, uint32_t want, uint32_t* n, bool anyway)
+{
+	tl_depot* d = &h->depots[size_class];
+	int why = TL_HEAP_OK;
+	uint32_t got = 0;
+	tlc_lock(&d->lock);
+	while (got < want && ((d->partial | d->cold) != 0 || (why = grow(h, d, size_class, anyway)) == TL_HEAP_OK))
+		got += take_slots(h, d, size_class, to + got, want - got);
+	d->out += got;
+	tlc_unlock(&d->lock);
+	hand_out(h, (uint64_t)got * h->classes[size_class].size);
+	*n = got;
+	return got != 0 ? TL_HEAP_OK : why;
+}
+
+void tlc_heap_give(tl_heap* h, uint32_t size_class, const tl_entry* from, uint32_t n)
+{
+	tl_depot* d = &h->depots[size_class];
+	const uint64_t size = h->classes[size_class].size;
+	count_idle(h, n * size);
+	tlc_lock(&d->lock);
+	for (uint32_t i = 0; i < n;) i += put(h, d, size_class, from + i, n - i);
+	d->out -= n;
+	tlc_unlock(&d->lock);
+	take_back(h, n * size);
+	tlc_look_at_clock(h);
+}
+
+void tlc_heap_retire(tl_heap* h, tl_entry e)
+{
+	const uint32_t size_class = e.gen & 0xFF, first = slab_of(h, &h->classes[size_class], e.object);
+	tl_depot* d = &h->depots[size_class];
+	tlc_lock(&d->lock);
+	h->metas[first].retired++;
+	d->retired++;
+	d->out--;
+	tlc_settle_slab(h, d, size_class, first);
+	tlc_unlock(&d->lock);
+	take_back(h, h->classes[size_class].size);
+}
+
+/* ---- magazines -------------------------------------------------------------------------------- */
+
+/* A magazine has room for LEAST_ROOM objects at first, or twice as many, which doubles with use, so that a context which
+ * allocates a few objects of a class keeps a few. It gets up to MOST_AT_ONCE. */
+enum { LEAST_ROOM = 16, MOST_AT_ONCE = 512 };
+
+/* The room of a magazine that gets full again and again and is never empty: its thread frees more than it allocates. Each
+ * slot in it may be the only one that keeps a page of a slab in use. */
+enum { FREEING_ROOM = 64 };
+
+/* How many objects a magazine has room for after its first refill, which fills half of it. Two threads that refill one after
+ * the other get neighbouring slots. A scope of eight small objects uses eight of the sixteen, so eight slots lie between the
+ * two threads, and neither writes what the processor prefetches for the other. */
+static uint32_t first_room(uint32_t size_class) { return size_class <= TL_WARM_CLASSES ? 2 * LEAST_ROOM : LEAST_ROOM; }
+
+static uint32_t capacity_of(const tl_heap* h, uint32_t size_class)
+{
+	return max(TL_MAGAZINE_HOLDS / h->classes[size_class].size, TL_MAGAZINE_FEWEST);
+}
+
+/* A slot enters or leaves a magazine: statistics look at the sums while the owner works on them (runtime/object/counters.go),
+ * so what was refilled is counted before the top shows it, and what was flushed after. */
+static void count_flow(_Atomic uint64_t* of, uint64_t n)
+{
+	atomic_store_explicit(of, LOAD(*of) + n, memory_order_release);
+}
+
+static void set_top(tl_magazine* m, tl_entry* top) { __atomic_store_n(&m->top, top, __ATOMIC_RELEASE); }
+
+/* Gives the depots what a context keeps of classes that it did not use since the last time, when it is about to take fresh
+ * memory for another one, so that sizes that grow leave nothing behind. */
+static void age(tl_heap* h, tl_context* c, uint32_t but)
+{
+	enum { SMALL_GROWTHS = 16 }; /* of slabs of one span each */
+	if (h->classes[but].mask < TL_SPAN_BYTES && ++c->growths % SMALL_GROWTHS != 0) return;
+	for (uint32_t size_class = 1; size_class <= TL_CLASS_SMALL; size_class++) {
+		const tl_magazine* m = &c->magazines[size_class];
+		if (size_class == but || m->top == m->base) continue;
+		if (c->seen_allocs[size_class] == m->allocs) tlc_heap_empty_magazine(h, c, size_class);
+		else c->seen_allocs[size_class] = m->allocs;
+	}
+}
+
+int tlc_heap_refill(tl_heap* h, tl_context* c, uint32_t size_class, bool anyway)
+{
+	tl_magazine* m = &c->magazines[size_class];
+	const tl_depot* d = &h->depots[size_class];
+	if ((__atomic_load_n(&d->partial, __ATOMIC_RELAXED) | __atomic_load_n(&d->cold, __ATOMIC_RELAXED)) == 0)
+		age(h, c, size_class);
+	const uint32_t capacity = capacity_of(h, size_class);
+	const uint32_t grown_to = min(max(2 * (uint64_t)(m->limit - m->base), first_room(size_class)), capacity);
+	uint32_t n;
+	const int why = tlc_heap_take(h, size_class, m->base, max(min(grown_to / 2, MOST_AT_ONCE), 1), &n, anyway);
+	if (n == 0) return why;
+	c->flushed_last[size_class] = 0;
+	m->limit = m->base + grown_to;
+	count_flow(&c->flows[size_class].refilled, n);
+	set_top(m, m->base + n);
+	return TL_HEAP_OK;
+}
+
+void tlc_heap_make_room(tl_heap* h, tl_context* c, uint32_t size_class)
+{
+	tl_magazine* m = &c->magazines[size_class];
+	tl_entry* full = m->base + capacity_of(h, size_class);
+	const bool again = c->flushed_last[size_class] != 0 && m->top != m->base;
+	if (m->limit < full && !again) {
+		m->limit += max((uint64_t)(m->limit - m->base), LEAST_ROOM);
+		if (m->limit > full) m->limit = full;
+		return;
+	}
+	const uint32_t n = (uint32_t)(m->top - m->base), kept = again ? min(n / 2, FREEING_ROOM / 2) : n / 2,
+				   old = n - kept;
+	if (again && m->limit - m->base > FREEING_ROOM) m->limit = m->base + FREEING_ROOM;
+	c->flushed_last[size_class] = 1;
+	tlc_heap_give(h, size_class, m->base, old);
+	memmove(m->base, m->base + old, (n - old) * sizeof *m->base);
+	set_top(m, m->top - old);
+	count_flow(&c->flows[size_class].flushed, old);
+}
+
+uint32_t tlc_heap_empty_magazine(tl_heap* h, tl_context* c, uint32_t size_class)
+{
+	tl_magazine* m = &c->magazines[size_class];
+	const uint32_t n = (uint32_t)(m->top - m->base);
+	if (n != 0) tlc_heap_give(h, size_class, m->base, n);
+	set_top(m, m->base);
+	m->limit = m->base;
+	c->flushed_last[size_class] = 0;
+	count_flow(&c->flows[size_class].flushed, n);
+	return n;
+}
