@@ -85,20 +85,21 @@ void tlc_give_run(tl_heap* h, uint32_t first, uint32_t n, bool dirty);
 /* Starts the clock where more is idle than the heap keeps. Takes no lock. */
 void tlc_look_at_clock(tl_heap* h);
 
+/* Lists are changed under a lock. Who asks whether a depot has a slab reads the heads without it. */
 static inline void link_span(const tl_heap* h, uint32_t* head, uint32_t span)
 {
 	tl_span_meta* m = &h->metas[span];
 	m->next = *head;
 	m->prev = 0;
 	if (*head != 0) h->metas[*head].prev = span;
-	*head = span;
+	__atomic_store_n(head, span, __ATOMIC_RELAXED);
 }
 
 static inline void unlink_span(const tl_heap* h, uint32_t* head, uint32_t span)
 {
 	tl_span_meta* m = &h->metas[span];
 	if (m->prev != 0) h->metas[m->prev].next = m->next;
-	else *head = m->next;
+	else __atomic_store_n(head, m->next, __ATOMIC_RELAXED);
 	if (m->next != 0) h->metas[m->next].prev = m->prev;
 	m->next = m->prev = 0;
 }
