@@ -144,7 +144,7 @@ typedef struct tl_magazine {
 } tl_magazine;
 
 /* A magazine has room for so many bytes of objects, and for so many objects at least. */
-enum { TL_MAGAZINE_HOLDS = 131072, TL_MAGAZINE_FEWEST = 4 };
+enum { TL_MAGAZINE_HOLDS = 131072, TL_MAGAZINE_FEWEST = 16 };
 
 /* What went between a magazine and its depot, ever. */
 typedef struct tl_flow {

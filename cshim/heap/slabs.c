@@ -245,7 +245,9 @@ int tlc_heap_refill(tl_heap* h, tl_context* c, uint32_t size_class, bool anyway)
 	const uint32_t capacity = capacity_of(h, size_class);
 	const uint32_t grown_to = min(max(2 * (uint64_t)(m->limit - m->base), first_room(size_class)), capacity);
 	uint32_t n;
-	const int why = tlc_heap_take(h, size_class, m->base, max(min(grown_to / 2, MOST_AT_ONCE), 1), &n, anyway);
+	const uint32_t want =
+		min(min(grown_to / 2, MOST_AT_ONCE), max(TL_MAGAZINE_HOLDS / 2 / h->classes[size_class].size, 2));
+	const int why = tlc_heap_take(h, size_class, m->base, want, &n, anyway);
 	if (n == 0) return why;
 	c->flushed_last[size_class] = 0;
 	m->limit = m->base + grown_to;
@@ -264,9 +266,9 @@ void tlc_heap_make_room(tl_heap* h, tl_context* c, uint32_t size_class)
 		if (m->limit > full) m->limit = full;
 		return;
 	}
-	const uint32_t n = (uint32_t)(m->top - m->base), kept = again ? min(n / 2, FREEING_ROOM / 2) : n / 2,
-				   old = n - kept;
-	if (again && m->limit - m->base > FREEING_ROOM) m->limit = m->base + FREEING_ROOM;
+	const uint32_t room = min(FREEING_ROOM, max(TL_MAGAZINE_HOLDS / h->classes[size_class].size, 2));
+	const uint32_t n = (uint32_t)(m->top - m->base), kept = again ? min(n / 2, room / 2) : n / 2, old = n - kept;
+	if (again && m->limit - m->base > room) m->limit = m->base + room;
 	c->flushed_last[size_class] = 1;
 	tlc_heap_give(h, size_class, m->base, old);
 	memmove(m->base, m->base + old, (n - old) * sizeof *m->base);

@@ -130,7 +130,7 @@ const MagazineBytes = 32
 // A magazine has room for so many bytes of objects, and for so many objects at least.
 const (
 	MagazineHolds  = 131072
-	MagazineFewest = 4
+	MagazineFewest = 16
 )
 
 // What went between a magazine and its depot, ever.

@@ -16,6 +16,7 @@ static void release_made(void) { CHECK_OK(tl_ptr_release(made)); }
 static bool alloc_small(void) { return is(tl_mem_alloc(48)); }
 static bool alloc_page(void) { return is(tl_mem_alloc(5000)); }
 static bool alloc_large(void) { return is(tl_mem_alloc(300000)); }
+static bool alloc_aligned(void) { return is(tl_mem_aligned_alloc(3000, 1 << 20)); }
 static bool new_small(void) { return is(tl_mem_new(200)); }
 static bool new_large(void) { return is(tl_mem_new(70000)); }
 static bool new_zeroed(void) { return is(tl_mem_new_zeroed(3000)); }
@@ -140,6 +141,7 @@ static const step objects[] = {
 	{.name = "tl_mem_alloc", .call = alloc_small, .undo = release_made},
 	{.name = "tl_mem_alloc", .call = alloc_page, .undo = release_made},
 	{.name = "tl_mem_alloc", .call = alloc_large, .undo = release_made},
+	{.name = "tl_mem_aligned_alloc", .call = alloc_aligned, .undo = release_made},
 	{.name = "tl_mem_new", .call = new_small},
 	{.name = "tl_mem_new", .call = new_large},
 	{.name = "tl_mem_new_zeroed", .call = new_zeroed},
