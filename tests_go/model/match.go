@@ -37,8 +37,8 @@ func (s Step) Same(a, b string) bool {
 	return true
 }
 
-// isOpen tells whether the model leaves a token to chance: memory of freed objects is used again in another order by each
-// path, so a dead address may lie inside of a new object behind one of them, and entries of it are passed over.
+// isOpen tells whether the model leaves a token to chance: memory of freed objects is used again in another order by
+// each path, so a dead address may lie inside of a new object behind one of them, and entries of it are passed over.
 func isOpen(want string) bool {
 	return want == anything || strings.Contains(want, "|") || strings.Contains(want, "..")
 }
