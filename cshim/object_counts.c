@@ -39,12 +39,16 @@ static __attribute__((noinline)) void* acquire_rest(void* object, tl_record* r)
 	return TLC_LIKELY(tlc_acquire_record(r)) ? object : slow_ptr_acquire(object);
 }
 
-static __attribute__((noinline)) void* acquire_no_record(void* object)
+static __attribute__((noinline, cold)) void* refuse_acquire(void* object, int result)
 {
 	tl_status why;
+	return tlc_refuse_missed(result, TL_FN_tl_ptr_acquire, object, &why) ? object : slow_ptr_acquire(object);
+}
+
+static __attribute__((noinline)) void* acquire_no_record(void* object)
+{
 	const int result = acquire_elsewhere((uintptr_t)object);
-	if (result == TLC_OK || tlc_refuse_missed(result, TL_FN_tl_ptr_acquire, object, &why)) return object;
-	return slow_ptr_acquire(object);
+	return TLC_LIKELY(result == TLC_OK) ? object : refuse_acquire(object, result);
 }
 
 void* tl_ptr_acquire(void* object)
@@ -132,12 +136,16 @@ static __attribute__((noinline)) tl_status release_rest(void* object, tl_record*
 	return TLC_LIKELY(release_record((uintptr_t)object, r)) ? TL_OK : slow_ptr_release(object);
 }
 
+static __attribute__((noinline, cold)) tl_status refuse_release(void* object, int result)
+{
+	tl_status why;
+	return tlc_refuse_missed(result, TL_FN_tl_ptr_release, object, &why) ? why : slow_ptr_release(object);
+}
+
 static __attribute__((noinline)) tl_status release_no_record(void* object)
 {
-	tl_status why = TL_OK;
 	const int result = release_elsewhere((uintptr_t)object);
-	if (result == TLC_OK || tlc_refuse_missed(result, TL_FN_tl_ptr_release, object, &why)) return why;
-	return slow_ptr_release(object);
+	return TLC_LIKELY(result == TLC_OK) ? TL_OK : refuse_release(object, result);
 }
 
 tl_status tl_ptr_release(void* object)
