@@ -164,11 +164,16 @@ static bool must_work(const judgement* j)
 	return is_among(f, drop) && strcmp(pointer_kinds[j->cell->kind].name, "object_twice") == 0;
 }
 
-/* The last two enter the slow path where an allocation is recorded, which a child never does. */
+/* Those of logs and sites enter the slow path where an allocation is recorded, which a child never does. */
 static bool needs_no_path(const matrix_function* f)
 {
-	static const char* const names[] = {"tl_numpy_malloc", "tl_numpy_calloc", "tl_numpy_realloc",
-	                                    "tl_log_alloc",    "tl_track_site",   NULL};
+	static const char* const names[] = {"tl_numpy_malloc",
+	                                    "tl_numpy_calloc",
+	                                    "tl_numpy_realloc",
+	                                    "tl_log_alloc",
+	                                    "tl_track_site",
+	                                    "tl_mem_usable_size",
+	                                    NULL};
 	return f->path == MATRIX_PATH_SHIM || is_among(f, names);
 }
 
@@ -179,6 +184,13 @@ static bool is_nothing(const judgement* j)
 	return f->count > 0 && is_attacked(&f->params[0]) && j->a->words[0] == 0 && !is_failure(j);
 }
 
+/* A child is told what a bad pointer is: C says it. */
+static bool refuses_pointer(const judgement* j, int status)
+{
+	return j->job->place == PLACE_CHILD &&
+	       (status == TL_E_UNKNOWN_POINTER || status == TL_E_INTERIOR_POINTER || status == TL_E_NOT_LIVE);
+}
+
 static uint32_t faults_of_place(const judgement* j)
 {
 	const matrix_function* f = function_of(j->cell);
@@ -187,7 +199,8 @@ static uint32_t faults_of_place(const judgement* j)
 	bool slow = f->path == MATRIX_PATH_SLOW || j->job->path != PATH_FAST || j->job->place == PLACE_HANDLER;
 	int status = f->result == MATRIX_RETURNS_STATUS ? r->status : r->last;
 	if (j->job->place != PLACE_CHILD && j->job->place != PLACE_HANDLER) return 0;
-	if (slow && !needs_no_path(f)) return status == refusal || is_nothing(j) ? 0 : FAULT_PLACE;
+	if (slow && !needs_no_path(f))
+		return status == refusal || is_nothing(j) || refuses_pointer(j, status) ? 0 : FAULT_PLACE;
 	return must_work(j) && is_failure(j) ? FAULT_PLACE : 0;
 }
 
