@@ -191,8 +191,9 @@ static void* resize(tl_context* c, uintptr_t p, size_t bytes)
 
 void* tl_mem_realloc(void* object, size_t bytes)
 {
-	if (TLC_UNLIKELY(object == NULL)) return tl_mem_alloc(bytes);
-	void* p = resize(tlc_tls, (uintptr_t)object, bytes);
+	void* p;
+	if (TLC_UNLIKELY(object == NULL)) return tlc_alloc(bytes, &p) ? p : slow_mem_realloc(object, bytes);
+	p = resize(tlc_tls, (uintptr_t)object, bytes);
 	return TLC_LIKELY(p != NULL) ? p : slow_mem_realloc(object, bytes);
 }
 

@@ -268,6 +268,13 @@ static void alignments_are_refused(void)
 	CHECK_REFUSED(tl_mem_aligned_alloc((size_t)1 << 62, 2 << 20), 0, TL_E_OUT_OF_MEMORY);
 }
 
+static void a_refusal_names_the_function(void)
+{
+	CHECK_PTR(tl_mem_realloc(NULL, SIZE_MAX / 2), NULL);
+	CHECK(strstr(tl_last_error(), "tl_mem_realloc: ") == tl_last_error());
+	tl_clear_error();
+}
+
 int main(void)
 {
 	RUN(what_floats_grows);
@@ -280,5 +287,6 @@ int main(void)
 	RUN(other_objects_have_no_usable_size);
 	RUN(aligned_objects_are_aligned);
 	RUN(alignments_are_refused);
+	RUN(a_refusal_names_the_function);
 	return check_finish();
 }
