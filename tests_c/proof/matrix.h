@@ -152,7 +152,6 @@ typedef struct fixture {
 	void* owned[FIXTURE_OWNED]; /* released at the end as often as they are held */
 	void* block;                /* of malloc */
 	void* aligned;              /* of tl_aligned_alloc */
-	void* array;                /* of tl_numpy_malloc */
 	void* page;
 	size_t page_bytes;
 	tl_memory_pool* pool;

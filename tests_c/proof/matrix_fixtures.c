@@ -77,7 +77,6 @@ void fixture_drop(fixture* f)
 		if (f->owned[i] != NULL) release_all(f->owned[i]);
 	if (f->block != NULL) drop_block(f);
 	if (f->aligned != NULL && tl_aligned_free(f->aligned) != TL_OK) release_all(f->aligned);
-	if (f->array != NULL) tl_numpy_free(NULL, f->array, 0);
 	if (f->page != NULL) munmap(f->page, f->page_bytes);
 	if (f->pool != NULL) tl_memory_pool_reset(f->pool);
 	if (f->pool != NULL) tl_memory_pool_destroy(f->pool);

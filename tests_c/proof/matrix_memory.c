@@ -198,13 +198,11 @@ void make_registered(fixture* f, intptr_t which, intptr_t offset)
 	f->pointer = (char*)block + offset;
 }
 
-/* Above 64 KiB a block is the data of a tensor, which has no count of its own. */
 void make_numpy(fixture* f, intptr_t bytes, intptr_t offset)
 {
 	void* block = tl_numpy_malloc(NULL, (size_t)bytes);
 	f->absent = block == NULL;
-	if (bytes > 65536) f->array = block;
-	else f->object = f->owned[0] = block;
+	f->object = f->owned[0] = block;
 	f->pointer = (char*)block + offset;
 }
 
@@ -212,6 +210,6 @@ void ripen_numpy(fixture* f, intptr_t bytes, intptr_t offset)
 {
 	(void)bytes;
 	(void)offset;
-	tl_numpy_free(NULL, f->array != NULL ? f->array : f->owned[0], 0);
-	f->array = f->object = f->owned[0] = NULL;
+	tl_numpy_free(NULL, f->owned[0], 0);
+	f->object = f->owned[0] = NULL;
 }
