@@ -126,7 +126,7 @@ void* tl_mem_new_zeroed(size_t bytes)
 	if (TLC_LIKELY(tlc_has_room(c)) && TLC_LIKELY(tlc_new_object(c, bytes, &p))) return memset(p, 0, bytes);
 	bool zero = false;
 	if (bytes > TLC_MAX_SMALL) p = new_large(c, bytes, &zero);
-	else if (!refill(bytes) || !tlc_has_room(c) || !tlc_new_object(c, bytes, &p)) p = NULL;
+	else if (!refill(bytes) || tlc_tls != c || !tlc_has_room(c) || !tlc_new_object(c, bytes, &p)) p = NULL;
 	if (TLC_UNLIKELY(p == NULL)) return slow_mem_new_zeroed(bytes);
 	return zero ? p : tlc_heap_clear(p, bytes);
 }

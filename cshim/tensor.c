@@ -38,13 +38,14 @@ static inline size measure(int32_t dtype, int64_t rank, const int64_t* shape)
 	return (size){numel, TLC_TENSOR_HEADER + TLC_ALIGNED64(numel * tlc_dtype_bytes[dtype])};
 }
 
-/* A slot; object 0: ask Go. *zero: it reads as zero. */
+/* A slot; object 0: ask Go. *zero: it reads as zero. Calls no function of the program: there is room in the scope stack
+ * afterwards as before. */
 static inline tl_entry take(tl_context* c, size_t bytes, bool* zero)
 {
 	*zero = false;
 	if (bytes > TLC_MAX_SMALL) return tlc_take_large(c, bytes, zero);
 	tl_entry e = tlc_take(c, bytes);
-	return e.object == 0 && tlc_refill(c, tlc_magazine_for(c, bytes)) ? tlc_take(c, bytes) : e;
+	return e.object == 0 && tlc_refill_magazine(c, tlc_class_of(bytes)) ? tlc_take(c, bytes) : e;
 }
 
 /* Whether TL_DEVICE_DEFAULT is the CPU; false until Go has set it. */

@@ -276,6 +276,51 @@ static void threads_with_many_shapes(void)
 	CHECK_INT(stats().live_objects, live);
 }
 
+/* ---- what waits for the thread --------------------------------------------------------------------- */
+
+static int destroyed;
+static void* waiting[4];
+
+static void destroy(void* object)
+{
+	(void)object;
+	destroyed++;
+}
+
+static void* release_waiting(void* unused)
+{
+	for (int i = 0; i < 4; i++) CHECK_OK(tl_ptr_release(waiting[i]));
+	return unused;
+}
+
+/* A destructor could fill the scope stack after the caller has looked for room, or detach the thread. A call that enters Go
+ * runs those that wait; one that fills an empty magazine does not. */
+static void no_destructor_runs_while_a_tensor_is_made(void)
+{
+	const tl_type_desc description = {.name = "waiting", .size = 64, .destructor = destroy};
+	tl_type type;
+	int without_go = 0;
+	CHECK_OK(tl_type_define(&description, &type));
+	for (int64_t bytes = 600; bytes < 60000; bytes += bytes / 8) {
+		for (int i = 0; i < 4; i++) {
+			waiting[i] = tl_object_new(type);
+			CHECK_OK(tl_mem_unregister(waiting[i]));
+		}
+		const uint64_t before = stats().slow_calls;
+		run_thread(release_waiting, NULL);
+		destroyed = 0;
+		tl_tensor* t = tl_tensor_empty(TL_DTYPE_U8, TL_DEVICE_CPU, 1, &bytes);
+		const int meanwhile = destroyed;
+		if (stats().slow_calls - before <= 2) { /* that of stats, and the other thread's first */
+			without_go++;
+			CHECK_INT(meanwhile, 0);
+		}
+		CHECK_INT(destroyed, 4);
+		CHECK_OK(tl_tensor_free(t));
+	}
+	if (fast()) CHECK(without_go > 0);
+}
+
 int main(void)
 {
 	RUN(a_slot_is_for_all);
@@ -287,5 +332,6 @@ int main(void)
 	RUN(a_tensor_is_freed_by_another_thread);
 	RUN(a_forked_child_makes_tensors);
 	RUN(threads_with_many_shapes);
+	RUN(no_destructor_runs_while_a_tensor_is_made);
 	return check_finish();
 }
