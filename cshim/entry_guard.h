@@ -145,8 +145,7 @@ const char* tlc_error_text(tl_status status, uint32_t function) __attribute__((c
 tl_status tlc_visit(uint32_t function) __attribute__((cold));
 void tlc_poll(void) __attribute__((cold));
 
-/* Gives the warm places of the scope stack to the magazines, those with a full magazine through Go
- * (object_scopes.c). */
+/* Gives the warm places of the scope stack to the magazines (object_scopes.c). */
 void tlc_cool(tl_context* c);
 
 /* The context of threads without one, locked and in Go; NULL: it is not available. */

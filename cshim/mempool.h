@@ -57,7 +57,7 @@
  * cache came or went: never less than the bytes that were in use at once, nor more than the sum of the threads' own
  * peaks.
  *
- * A pool's lock guards its record except `handle`, which waiting threads read too. The lock of a cache
+ * A pool's lock guards its record except `open` and `least`, which other threads read too. The lock of a cache
  * guards the cache, and handle, addresses and lists are looked at without it, too. Entries come, and
  * leave for the tables, under both, the pool's first. Under a lock nothing is called or obtained, and
  * nothing is locked but caches under the pool's.
@@ -123,8 +123,8 @@ typedef struct tl_mempool_lifo {
 #define TL_MEMPOOL_OVER_SHIFT 48
 #define TL_MEMPOOL_KEPT (1ull << 63)
 
-/* A cache of a shared pool. One that is not in use is zeros but for patience and waits, which the pool's lock
- * guards. */
+/* A cache of a shared pool. One that is not in use is zeros but for what tells how useful it was (patience, waits, worth, shift,
+ * next), which the pool's lock guards. */
 typedef struct tl_mempool_cache {
 	_Atomic uint32_t lock;
 	_Atomic uint32_t shift;              /* the pool's; as a hint it is read without the lock, too */

@@ -208,8 +208,7 @@ bool tlc_read_inbox(tl_context* c)
 	return c->waiting == 0;
 }
 
-/* Finishes waiting nodes up to the first that Go would have to finish, for instance because the
- * magazine of its class is full; then true. */
+/* Finishes waiting nodes up to the first that Go would have to finish; then true. */
 static bool finish_some(tl_context* c)
 {
 	while (c->waiting != 0) {
