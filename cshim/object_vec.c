@@ -7,10 +7,7 @@
 
 typedef tlc_vec vec;
 
-enum {
-	LEAST = 4, /* elements that a table has room for */
-	MOST = TLC_MAX_SMALL / sizeof(uintptr_t),
-};
+enum { LEAST = 4 }; /* elements that a table has room for */
 
 __attribute__((noinline)) bool tlc_is_large_table(const tl_entry* data, uint64_t capacity)
 {
@@ -52,6 +49,9 @@ static inline tl_entry take_kind(tl_context* c, uint64_t bytes, uint32_t kind)
 	return e;
 }
 
+/* Elements that a heap could hold if it were empty. */
+static inline uint64_t most(void) { return tlc_g.heap_bytes / sizeof(uintptr_t); }
+
 /* Moves the elements to a table for n of them, which is more than there is room for; false: ask Go, nothing changed.
  * Calls no function of the program. */
 static __attribute__((noinline)) bool grow(tl_context* c, vec* v, uint64_t n)
@@ -61,7 +61,7 @@ static __attribute__((noinline)) bool grow(tl_context* c, vec* v, uint64_t n)
 	if (old.object != 0 && tlc_is_last_life(old.gen)) return false; /* Go takes the old table */
 	if (n < 2 * v->cap) n = 2 * v->cap;
 	if (n < LEAST) n = LEAST;
-	if (n > MOST) return false;
+	if (n > most()) return false;
 	const tl_entry e = take_kind(c, n * sizeof(uintptr_t), TL_TYPE_VEC_DATA);
 	if (TLC_UNLIKELY(e.object == 0)) return false;
 	if (v->len != 0) memcpy((void*)e.object, elements(v), v->len * sizeof(uintptr_t));
@@ -82,7 +82,7 @@ void* tl_vec_new(size_t capacity)
 {
 	tl_context* c = tlc_tls;
 	vec v = {0, 0, {0, 0, 0}};
-	if (TLC_UNLIKELY(!has_slot(c, sizeof v) || tlc_tls != c || !tlc_has_room(c) || capacity > MOST))
+	if (TLC_UNLIKELY(!has_slot(c, sizeof v) || tlc_tls != c || !tlc_has_room(c) || capacity > most()))
 		return slow_vec_new(capacity);
 	const tl_entry e = take_kind(c, sizeof v, TL_TYPE_VEC); /* before the table, as in Go */
 	if (TLC_UNLIKELY(e.object == 0)) return slow_vec_new(capacity);
