@@ -96,7 +96,7 @@ typedef struct tl_heap {
 	tl_account* all;
 	uint32_t total;        /* spans */
 	uint32_t record_limit; /* records */
-	_Atomic uint32_t huge; /* large objects ask for huge pages */
+	uint32_t huge;         /* large objects ask for huge pages */
 	uint32_t page_shift;   /* of the system's pages */
 	uint64_t apart[7];
 	_Atomic uint32_t lock;    /* of all below, of the metas of free runs and of the asked bits */
@@ -105,13 +105,14 @@ typedef struct tl_heap {
 	uint32_t wanted;          /* spans that have to be, for who was told TL_HEAP_NEEDS_MEMORY */
 	uint32_t next_record;     /* records from here on are in no block */
 	uint32_t dumped_records;  /* records that core dumps hold */
-	uint32_t clock;           /* advanced by each tick */
+	_Atomic uint32_t clock;   /* advanced by each tick */
 	_Atomic uint32_t ticking; /* the clock runs, or is to: Go waits for it with a futex */
 	_Atomic uint64_t dirty;   /* bytes of free runs that may be resident */
 	_Atomic uint64_t idle;    /* bytes of free slots that may be resident */
 	_Atomic uint64_t handed;  /* bytes of slots that are out */
 	_Atomic uint64_t peak;    /* the most since the last reset, with large objects */
-	/* The large object that was freed last: until another takes a span of it, their words lead to the first one. */
+	/* The spans of the large object that was freed last. Their words still lead to the first of them, until a slab or another
+	 * object takes one of them; then the run is 0. */
 	uint32_t last_first, last_run;
 	uint64_t large_gone;                       /* large objects that came back */
 	_Atomic uint64_t large_taken, large_given; /* bytes of large objects, ever */
@@ -136,6 +137,9 @@ enum {
 /* Charges bytes to an account and to that of all, up to the hard limits; false: nothing was charged. Takes no lock. */
 bool tlc_charge(tl_account* of, tl_account* all, uint64_t bytes);
 void tlc_credit(tl_account* of, tl_account* all, uint64_t bytes);
+
+/* `anyway` in what follows: accounts are charged up to their hard limits instead of the high watermarks, and an object that
+ * huge pages have not been asked for is given all the same. Go does that, for it can empty caches and ask. */
 
 /* Takes up to `want` slots of a small class into `to`; *n says how many, and the result why there are not more. */
 int tlc_heap_take(tl_heap* h, uint32_t size_class, tl_entry* to, uint32_t want, uint32_t* n, bool anyway);

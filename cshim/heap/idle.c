@@ -42,7 +42,8 @@ void tlc_heap_give_idle(tl_heap* h, uint32_t first, uint32_t n, bool purged)
 	tlc_unlock(&h->lock);
 }
 
-/* Marks the pages of a slab on which no slot lies that is out, and returns how many there are. */
+/* Marks the pages of a slab on which no slot lies that is out, and returns how many of them had one since the slab began: what
+ * lies behind is nobody's gain, and may be resident of what was there before. */
 static uint32_t free_pages(const tl_heap* h, uint32_t span, const tl_class_info* k, uint64_t pages[])
 {
 	const tl_span_meta* m = &h->metas[span];
@@ -57,7 +58,7 @@ static uint32_t free_pages(const tl_heap* h, uint32_t span, const tl_class_info*
 		while (slot < m->fresh && slot * k->size < to && (is_free[slot / 64] >> slot % 64 & 1)) slot++;
 		if (slot < m->fresh && slot * k->size < to) continue;
 		pages[page / 64] |= 1ull << page % 64;
-		found++;
+		found += from < m->fresh * k->size;
 	}
 	return found;
 }

@@ -30,8 +30,11 @@ static int grow(tl_heap* h, tl_depot* d, uint32_t size_class, bool anyway)
 	if (why == TL_HEAP_OK && (why = tlc_take_run(h, n, n, &first, &zero)) != TL_HEAP_OK)
 		give_block(h, size_class, record);
 	if (why == TL_HEAP_OK) {
-		h->metas[first] = (tl_span_meta){
-			.state = TL_SPAN_SLAB, .size_class = (uint8_t)size_class, .record = record, .run = n, .epoch = h->clock};
+		h->metas[first] = (tl_span_meta){.state = TL_SPAN_SLAB,
+		                                 .size_class = (uint8_t)size_class,
+		                                 .record = record,
+		                                 .run = n,
+		                                 .epoch = LOAD(h->clock)};
 		use_block(h, record, k->block_records, first);
 		claim_words(h, first, n);
 		count_obtained(h, bytes_of(n));
@@ -145,7 +148,7 @@ static uint32_t put(tl_heap* h, tl_depot* d, uint32_t size_class, const tl_entry
 	}
 	m->free_head = (uint16_t)head;
 	m->free_count = (uint16_t)(m->free_count + i);
-	m->epoch = h->clock;
+	m->epoch = LOAD(h->clock);
 	if (m->list == TL_SLAB_COLD) delist(h, d, first);
 	if (m->list == TL_SLAB_COLD || (full && m->list == TL_SLAB_PARTIAL)) enlist(h, d, first, TL_SLAB_PARTIAL);
 	tlc_settle_slab(h, d, size_class, first);

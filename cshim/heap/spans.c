@@ -159,12 +159,15 @@ void tlc_give_run(tl_heap* h, uint32_t first, uint32_t n, bool dirty)
 		tlc_remove_run(h, first + n);
 		n += behind;
 	}
-	add_run(h, first, n, dirty, h->clock);
+	add_run(h, first, n, dirty, LOAD(h->clock));
 }
 
 void tlc_look_at_clock(tl_heap* h)
 {
-	if (LOAD(h->dirty) + LOAD(h->idle) <= TL_HEAP_KEEPS || LOAD(h->ticking) != 0) return;
+	if (LOAD(h->dirty) + LOAD(h->idle) <= TL_HEAP_KEEPS) return;
+	atomic_thread_fence(
+		memory_order_seq_cst); /* Go clears the word and then looks what is idle: one of both sees the other */
+	if (LOAD(h->ticking) != 0) return;
 	uint32_t stands = 0;
 	if (!atomic_compare_exchange_strong(&h->ticking, &stands, 1)) return;
 #if defined(__linux__)

@@ -1,8 +1,6 @@
 package heap
 
 import (
-	"sync/atomic"
-
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 )
@@ -25,14 +23,10 @@ func (h *Heap) wantHuge(object, bytes uintptr) {
 }
 
 // askHuge asks for the huge pages that lie in a run, if they are wanted. The advice stays with the addresses,
-// so each is asked for once, and a program that allocates the same again makes no call.
+// so each is asked for once, and a program that allocates the same again makes no call. Where none are wanted C asks
+// each time, since that may change.
 func (h *Heap) askHuge(first, n uint32) {
-	wanted := uint32(0)
-	if h.huge() {
-		wanted = 1
-	}
-	atomic.StoreUint32(&h.s.Huge, wanted)
-	if wanted == 0 {
+	if !h.huge() {
 		return
 	}
 	start := memory.Round(h.address(first), memory.HugePageBytes)

@@ -11,8 +11,8 @@ import (
 )
 
 // Idle memory above layout.HeapKeeps goes back to the system when it was idle for one to two periods of the clock:
-// long enough that a steady program never meets a purge. The rest of the bound of 16 MiB is for what else is kept:
-// magazines, and records of free slots.
+// long enough that a steady program never meets a purge. What else is kept are magazines, and records of free
+// slots.
 const period = 200 * time.Millisecond
 
 // clock is the goroutine that ticks. It starts when the heap first has more than may be idle, so that small programs
@@ -34,9 +34,15 @@ func (h *Heap) startClock() {
 func (h *Heap) stopClock() {
 	if h.clock.closing != nil {
 		close(h.clock.closing)
-		atomic.StoreUint32(&h.s.Ticking, 1)
-		memory.Wake(&h.s.Ticking)
-		<-h.clock.done
+		for done := false; !done; { // it may be about to wait
+			atomic.StoreUint32(&h.s.Ticking, 1)
+			memory.Wake(&h.s.Ticking)
+			select {
+			case <-h.clock.done:
+				done = true
+			case <-time.After(time.Millisecond):
+			}
+		}
 	}
 }
 
@@ -73,10 +79,7 @@ func (h *Heap) idle() uint64 { return atomic.LoadUint64(&h.s.Dirty) + atomic.Loa
 
 // tick gives back what was idle for a whole period.
 func (h *Heap) tick() {
-	layout.Lock(&h.s.Lock)
-	h.s.Clock++
-	epoch := h.s.Clock - 2
-	layout.Unlock(&h.s.Lock)
+	epoch := atomic.AddUint32(&h.s.Clock, 1) - 2
 	h.purge(layout.HeapKeeps, epoch)
 	h.purgeRecords()
 }

@@ -78,8 +78,11 @@ func (h *Heap) dumpRecords() {
 	defer h.growing.Unlock()
 	s := h.s
 	layout.Lock(&s.Lock)
-	from := s.DumpedRecords
+	from, next := s.DumpedRecords, s.NextRecord
 	layout.Unlock(&s.Lock)
+	if from-next >= dumpStep/2 && from != 0 {
+		return // another call has done it
+	}
 	n := min(dumpStep, s.RecordLimit-from)
 	memory.Dump(s.Records+uintptr(from)*layout.RecordBytes, uintptr(n)*layout.RecordBytes)
 	memory.Dump(layout.Address(h.blockOf(from)), uintptr(n)/lineRecords*4)

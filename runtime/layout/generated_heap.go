@@ -91,7 +91,7 @@ type Heap struct {
 	All           uintptr
 	Total         uint32 // spans
 	RecordLimit   uint32 // records
-	Huge          uint32 // atomic; large objects ask for huge pages
+	Huge          uint32 // large objects ask for huge pages
 	PageShift     uint32 // of the system's pages
 	Apart         [7]uint64
 	Lock          uint32 // atomic; of all below, of the metas of free runs and of the asked bits
@@ -100,13 +100,14 @@ type Heap struct {
 	Wanted        uint32 // spans that have to be, for who was told TL_HEAP_NEEDS_MEMORY
 	NextRecord    uint32 // records from here on are in no block
 	DumpedRecords uint32 // records that core dumps hold
-	Clock         uint32 // advanced by each tick
+	Clock         uint32 // atomic; advanced by each tick
 	Ticking       uint32 // atomic; the clock runs, or is to: Go waits for it with a futex
 	Dirty         uint64 // atomic; bytes of free runs that may be resident
 	Idle          uint64 // atomic; bytes of free slots that may be resident
 	Handed        uint64 // atomic; bytes of slots that are out
 	Peak          uint64 // atomic; the most since the last reset, with large objects
-	// The large object that was freed last: until another takes a span of it, their words lead to the first one.
+	// The spans of the large object that was freed last. Their words still lead to the first of them, until a slab or another
+	// object takes one of them; then the run is 0.
 	LastFirst, LastRun     uint32
 	LargeGone              uint64 // large objects that came back
 	LargeTaken, LargeGiven uint64 // atomic; bytes of large objects, ever

@@ -65,8 +65,8 @@ const (
 	MempoolKept      = 1 << 63
 )
 
-// A cache of a shared pool. One that is not in use is zeros but for patience and waits, which the pool's lock
-// guards.
+// A cache of a shared pool. One that is not in use is zeros but for what tells how useful it was (patience, waits, worth, shift,
+// next), which the pool's lock guards.
 type MempoolCache struct {
 	Lock                       uint32                 // atomic
 	Shift                      uint32                 // atomic; the pool's; as a hint it is read without the lock, too
