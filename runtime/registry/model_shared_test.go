@@ -94,7 +94,7 @@ func (m *model) refused(b *modelShared, aliases []uintptr) []Result {
 			want = Present
 		}
 	}
-	if m.overlaps(b.real, b.bytes) {
+	if m.mayBeRefused(b.real, b.bytes) {
 		return []Result{want, Refused}
 	}
 	return []Result{want}
