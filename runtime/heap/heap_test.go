@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/dustin/go-humanize"
 	"github.com/stretchr/testify/require"
 
 	"tlruntime/runtime/layout"
@@ -234,33 +235,37 @@ func TestGenerationsNeverGoBack(t *testing.T) {
 // others; and the generations go on.
 func TestRecordsOfEveryClassArePurged(t *testing.T) {
 	for _, bytes := range []uintptr{32, 96, 320, 1000, 1024, 3000, 6 << 10, 20 << 10, 64 << 10} {
-		h := open(t, 256<<20)
-		class := layout.ClassOf(bytes)
-		info := &h.G.Classes[class]
-		n := 8 * 4096 / layout.RecordBytes / int(info.BlockRecords) * int(info.Slots) // eight pages of records
-		n = min(max(n, 2*int(info.Slots)), 192<<20/int(info.Size))
-		highest := map[uint32]uint32{}
-		for range 3 {
-			entries := refill(t, h, class, n)
-			for i := range entries {
-				e := &entries[i]
-				require.Greater(t, e.Gen, highest[e.Record], "record %d of %d bytes", e.Record, bytes)
-				bury(h, e)
-				highest[e.Record] = e.Gen - 1
-			}
-			h.Flush(class, entries)
-			h.Purge()
-			require.NoError(t, h.Check(func(uint32) {}))
-			kept := 0
-			for _, e := range entries {
-				if atomic.LoadUint32(&h.Record(e.Record).Gen) != 0 {
-					kept++
-				}
-				require.Equal(t, class, h.LifeOf(e.Record, class)&0xFF)
-				require.GreaterOrEqual(t, h.LifeOf(e.Record, class), e.Gen)
-			}
-			require.LessOrEqual(t, kept*int(info.Step())*layout.RecordBytes, 2*4096, "%d bytes", bytes)
+		t.Run(humanize.IBytes(uint64(bytes)), func(t *testing.T) { recordsArePurged(t, bytes) })
+	}
+}
+
+func recordsArePurged(t *testing.T, bytes uintptr) {
+	h := open(t, 256<<20)
+	class := layout.ClassOf(bytes)
+	info := &h.G.Classes[class]
+	n := 8 * 4096 / layout.RecordBytes / int(info.BlockRecords) * int(info.Slots) // eight pages of records
+	n = min(max(n, 2*int(info.Slots)), int(h.G.HeapBytes*3/4)/int(info.Size))
+	highest := map[uint32]uint32{}
+	for range 3 {
+		entries := refill(t, h, class, n)
+		for i := range entries {
+			e := &entries[i]
+			require.Greater(t, e.Gen, highest[e.Record], "record %d", e.Record)
+			bury(h, e)
+			highest[e.Record] = e.Gen - 1
 		}
+		h.Flush(class, entries)
+		h.Purge()
+		require.NoError(t, h.Check(func(uint32) {}))
+		kept := 0
+		for _, e := range entries {
+			if atomic.LoadUint32(&h.Record(e.Record).Gen) != 0 {
+				kept++
+			}
+			require.Equal(t, class, h.LifeOf(e.Record, class)&0xFF)
+			require.GreaterOrEqual(t, h.LifeOf(e.Record, class), e.Gen)
+		}
+		require.LessOrEqual(t, kept*int(info.Step())*layout.RecordBytes, 2*4096)
 	}
 }
 
