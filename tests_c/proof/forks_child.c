@@ -61,6 +61,8 @@ static void families(const stock* s)
 	}
 	tl_tensor* tensor = tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &s->length);
 	if (made(tensor)) served(tl_ptr_release(tensor));
+	void* vec = tl_vec_new(4);
+	if (made(vec)) served(tl_ptr_release(vec));
 	void* block = tl_memory_pool_allocate(s->pool, 1000);
 	if (made(block)) served(tl_memory_pool_deallocate(s->pool, block));
 	void* foreign = malloc(600);
@@ -78,9 +80,8 @@ static void refused(const stock* s)
 	CHECK_FAILS(tl_mem_purge(), TL_E_FORKED);
 	CHECK_FAILS(tl_shutdown(), TL_E_FORKED);
 	CHECK_FAILS(tl_plan_create(&plan), TL_E_FORKED);
-	CHECK_FAILS(tl_vec_reserve(s->vec, 1000), TL_E_FORKED);
+	CHECK_FAILS(tl_vec_reserve(s->vec, 8 << 20), TL_E_FORKED);
 	CHECK_REFUSED(tl_mem_collect_cycles(), -1, TL_E_FORKED);
-	CHECK_REFUSED(tl_vec_new(4), 0, TL_E_FORKED);
 	CHECK_REFUSED(tl_mem_deep_clone(s->object), 0, TL_E_FORKED);
 	CHECK_REFUSED(tl_mem_alloc(64 << 20), 0, TL_E_FORKED);
 	CHECK(strstr(tl_last_error(), tl_status_string(TL_E_FORKED)) != NULL);
