@@ -351,17 +351,30 @@ tl_status tl_mem_function_exit(void)
 	return leave_newest(c, TL_MARK_FUNCTION, TL_FN_tl_mem_function_exit, leave_function);
 }
 
+/* A buffer that other memory follows: a larger one replaces it, by half at least, as in Go. NULL: ask Go, nothing changed. */
+static __attribute__((noinline)) void* move_buffer(tl_context* c, int64_t slot, int64_t min_bytes)
+{
+	if ((uint64_t)slot >= c->slots || min_bytes <= 0 || (uint64_t)(c->mark_top - c->marks) != c->function) return NULL;
+	tl_slot* s = &c->slot_table[slot];
+	const uintptr_t at = TLC_ALIGNED64(c->frame_top);
+	const int64_t left = tlc_frame_left(c, at), more = (int64_t)(s->bytes + s->bytes / 2);
+	if (left < min_bytes) return NULL;
+	const uint64_t bytes = (uint64_t)(more > min_bytes && more <= left ? more : min_bytes);
+	c->frame_top = at + bytes;
+	*s = (tl_slot){at, bytes};
+	return (void*)at;
+}
+
 void* tlc_get_buffer(tl_context* c, int64_t slot, int64_t min_bytes)
 {
 	void* buffer;
-	return tlc_op_mem_get_buffer(c, slot, min_bytes, &buffer) ? buffer : NULL;
+	return TLC_LIKELY(tlc_op_mem_get_buffer(c, slot, min_bytes, &buffer)) ? buffer : move_buffer(c, slot, min_bytes);
 }
 
 void* tl_mem_get_buffer(int64_t slot, int64_t min_bytes)
 {
-	void* buffer;
-	return TLC_LIKELY(tlc_op_mem_get_buffer(tlc_tls, slot, min_bytes, &buffer)) ? buffer
-	                                                                            : slow_mem_get_buffer(slot, min_bytes);
+	void* buffer = tlc_get_buffer(tlc_tls, slot, min_bytes);
+	return TLC_LIKELY(buffer != NULL) ? buffer : slow_mem_get_buffer(slot, min_bytes);
 }
 
 void* tl_mem_frame_enter(size_t bytes)
