@@ -292,10 +292,16 @@ bool tlc_share(const tl_context* c, tl_record* r)
 	return true;
 }
 
+static __attribute__((noinline)) bool share_elsewhere(uintptr_t p)
+{
+	return is_elsewhere(tlc_tls, p) && tlc_foreign_share(p);
+}
+
 tl_status tl_ptr_share(void* object)
 {
+	const uintptr_t p = (uintptr_t)object;
 	tl_record* r;
-	const bool done = TLC_LIKELY(tlc_find_record((uintptr_t)object, &r)) && TLC_LIKELY(tlc_share(tlc_tls, r));
+	const bool done = TLC_LIKELY(tlc_find_record(p, &r)) ? tlc_share(tlc_tls, r) : share_elsewhere(p);
 	return TLC_LIKELY(done) ? TL_OK : slow_ptr_share(object);
 }
 

@@ -143,14 +143,25 @@ static __attribute__((noinline)) void* null_element(tl_context* c)
 	return NULL;
 }
 
+/* Lets an element's reference float that is no object of the heap; false: ask Go, nothing changed. */
+static __attribute__((noinline)) bool float_elsewhere(uintptr_t p)
+{
+	return !tlc_in_heap(p) && !tlc_in_slices(p) && tlc_foreign_float_any(p) == TLC_OK;
+}
+
+static inline bool float_element(tl_context* c, uintptr_t element)
+{
+	tl_record* r = tlc_record_at(element);
+	return TLC_LIKELY(r != NULL) ? tlc_float_record(c, r) : float_elsewhere(element);
+}
+
 void* tl_vec_pop(void* p)
 {
 	tl_context* c = tlc_tls;
 	vec* v = TLC_LIKELY(tlc_is_fast(c)) ? vec_at(p) : NULL;
 	if (TLC_UNLIKELY(v == NULL || v->len == 0)) return slow_vec_pop(p);
 	const uintptr_t element = elements(v)[v->len - 1];
-	tl_record* r = tlc_record_at(element);
-	if (TLC_UNLIKELY(element != 0 && (r == NULL || !tlc_float_record(c, r)))) return slow_vec_pop(p);
+	if (TLC_UNLIKELY(element != 0 && !float_element(c, element))) return slow_vec_pop(p);
 	v->len--;
 	return TLC_LIKELY(element != 0) ? (void*)element : null_element(c);
 }

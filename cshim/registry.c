@@ -164,6 +164,16 @@ uint32_t tlc_foreign_type(uintptr_t p)
 	return type;
 }
 
+bool tlc_foreign_share(uintptr_t p)
+{
+	tlc_lookup x = tlc_lock_entry(p);
+	if (x.entry == NULL) return false;
+	const bool held = x.entry->count != 0;
+	if (held && x.entry->link != 0 && tlc_bytes(x.entry) != 0) tlc_note_shared(x.entry);
+	tlc_shard_unlock(x.shard);
+	return held;
+}
+
 int64_t tlc_foreign_count(uintptr_t p)
 {
 	tlc_lookup x = tlc_lock_entry(p);

@@ -39,6 +39,7 @@ enum { TLC_NO_KIND = 0 }; /* of a block: tlc_end did not end it */
 int tlc_enter(uintptr_t p, uint64_t bytes, uint64_t as, uint32_t* gen);
 tl_region* tlc_uncover_wide(tl_shard* s, tl_region* cell, tl_unit* u, uintptr_t p, uint64_t bytes);
 bool tlc_covered_above(uintptr_t p);    /* inside a block that owns the whole unit of p; takes no lock */
+bool tlc_foreign_share(uintptr_t p);    /* held, and no thread's alone to count any more */
 int64_t tlc_foreign_count(uintptr_t p); /* -1 = unknown; 0 = held at zero; sticky counts are 2^32 - 1 */
 bool tlc_foreign_known(uintptr_t p);    /* registered and held by somebody; at multiples of 16 it takes no lock */
 uint32_t tlc_foreign_type(uintptr_t p); /* 0 = none, or nobody holds it */
@@ -346,6 +347,18 @@ static inline int tlc_foreign_float(uintptr_t p, uint32_t gen)
 {
 	tlc_ended none; /* no drop of this kind ends a block */
 	return tlc_drop(p, TLC_DROP_FLOAT, gen, &none);
+}
+
+/* The same of a reference that a container has: it means whatever block starts at p. */
+static inline int tlc_foreign_float_any(uintptr_t p)
+{
+	tlc_ended none;
+	for (;;) {
+		tlc_lookup x = tlc_lock_entry(p);
+		if (x.entry == NULL) return TLC_MISS;
+		int result = tlc_drop_at(x, p, TLC_DROP_FLOAT, x.entry->gen, &none);
+		if (TLC_LIKELY(result != TLC_AGAIN)) return result;
+	}
 }
 
 /* Like release, but what comes to TLC_ZERO stays, dead and uncovered, until it is freed or adopted again. */

@@ -183,6 +183,7 @@ static inline bool tlc_has_typed(void)
 /* registry_typed.c: notes that the calling thread counts the references of a block with a type; the shard
  * is locked. */
 void tlc_note_thread(const tl_foreign_entry* e);
+void tlc_note_shared(const tl_foreign_entry* e); /* the same where any thread may count them from now on */
 
 /* The same at any entry, whose shard is locked. */
 static inline void tlc_touch(const tl_foreign_entry* e)

@@ -6,15 +6,18 @@
 #include "registry_host_memory.h"
 #include "registry_linked.h"
 
-/* Marks a block with a type as shared when a thread other than the one that registered it counts it: the
- * cycle collector leaves such blocks alone. The shard is locked. */
-void tlc_note_thread(const tl_foreign_entry* e)
+static void note(const tl_foreign_entry* e, uint32_t owner)
 {
 	tl_block_record* b = tlc_record_of(e->link);
 	if (atomic_load_explicit(&b->state, memory_order_relaxed) != TL_BLOCK_TYPED) return;
-	const tl_context* c = tlc_tls;
-	if ((b->ctx & ~(uintptr_t)TL_TYPED_MARKS) != c->owner) b->ctx |= TL_TYPED_SHARED;
+	if ((b->ctx & ~(uintptr_t)TL_TYPED_MARKS) != owner) b->ctx |= TL_TYPED_SHARED;
 }
+
+/* Marks a block with a type as shared when a thread other than the one that registered it counts it: the
+ * cycle collector leaves such blocks alone. The shard is locked. */
+void tlc_note_thread(const tl_foreign_entry* e) { note(e, tlc_tls->owner); }
+
+void tlc_note_shared(const tl_foreign_entry* e) { note(e, TL_OWNER_NEVER); }
 
 static inline uint64_t number_at(uintptr_t p, uint32_t bytes)
 {

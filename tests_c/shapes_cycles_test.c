@@ -96,6 +96,20 @@ static void what_other_threads_counted_stays(void)
 	CHECK_INT(destroyed, 3);
 }
 
+static void what_was_shared_stays(void)
+{
+	struct shape* s = garbage_ring(3);
+	destroyed = 0;
+	CHECK_OK(tl_ptr_share(s));
+	CHECK_INT(tl_mem_collect_cycles(), 0);
+	CHECK_INT(destroyed, 0);
+	tl_ptr_acquire(s);
+	CHECK_OK(tl_ptr_release(s->edges[0]));
+	s->edges[0] = NULL;
+	CHECK_OK(tl_ptr_release(s));
+	CHECK_INT(destroyed, 3);
+}
+
 static void* ring_at;
 
 static void* leave_an_old_entry(void* barrier)
@@ -294,6 +308,7 @@ int main(void)
 	RUN(rings_are_collected);
 	RUN(random_graphs);
 	RUN(what_other_threads_counted_stays);
+	RUN(what_was_shared_stays);
 	RUN(an_entry_of_an_earlier_block_shares_nothing);
 	RUN(each_thread_collects_its_own);
 	RUN(counts_show_nothing_of_a_collection);

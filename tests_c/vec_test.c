@@ -197,6 +197,34 @@ static void pop_of_a_sixteenth_float(void)
 	CHECK_DEAD(element);
 }
 
+/* Of each size that the registry has a way for, held by the Vec alone and beside others. */
+static void pop_of_a_block_of_mallocs(void)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	void* vec = tl_vec_new(16);
+	for (size_t bytes = 16; bytes < 1 << 20; bytes *= 4) {
+		void* block = malloc(bytes);
+		CHECK_OK(tl_mem_enter_scope());
+		CHECK_OK(tl_mem_register_struct(block));
+		for (int i = 0; i < 16; i++) CHECK_OK(tl_vec_push(vec, block));
+		for (int i = 0; i < 15; i++) CHECK_PTR(tl_vec_pop(vec), block);
+		CHECK_REFUSED(tl_vec_pop(vec), 0, TL_E_OVERFLOW);
+		CHECK_INT(tl_vec_len(vec), 1);
+		CHECK_COUNT(block, 17);
+		for (int i = 0; i < 15; i++) CHECK_OK(tl_ptr_release(block));
+		CHECK_OK(tl_mem_exit_scope());
+		CHECK_COUNT(block, 1);
+		CHECK_PTR(tl_vec_pop(vec), block); /* the host has it back */
+		CHECK_OK(tl_mem_register_struct(block));
+		CHECK_OK(tl_vec_push(vec, block));
+		CHECK_OK(tl_mem_unregister(block));
+		CHECK_OK(tl_ptr_release(block));
+		CHECK_PTR(tl_vec_pop(vec), block);
+		CHECK_OK(tl_ptr_release(block));
+	}
+	CHECK_OK(tl_mem_exit_scope());
+}
+
 static void push_does_not_sink(void)
 {
 	void *vec, *element;
@@ -358,6 +386,7 @@ int main(void)
 	RUN(set_takes_and_drops_any_kind);
 	RUN(set_passes_over_what_is_dead);
 	RUN(pop_of_a_sixteenth_float);
+	RUN(pop_of_a_block_of_mallocs);
 	RUN(push_does_not_sink);
 	RUN(clear_releases_and_keeps_the_room);
 	RUN(growth_keeps_elements);

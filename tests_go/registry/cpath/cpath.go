@@ -26,6 +26,7 @@ static int free_aligned(uintptr_t p) { return tlc_foreign_free_aligned(p); }
 _Atomic(volatile char*) tlc_alive;
 static bool keeps;
 void tlc_note_thread(const tl_foreign_entry* e) { (void)e; } // no block here has a type
+void tlc_note_shared(const tl_foreign_entry* e) { (void)e; }
 bool tlc_deleters_wait(void) { return keeps; }
 bool tlc_ends_at_once(uint32_t type) { (void)type; return false; }
 
