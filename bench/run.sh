@@ -91,14 +91,14 @@ preloaded() {
 # glibc's malloc.
 varying_programs() {
 	echo "bench: programs whose sizes vary"
-	for way in tl glibc mimalloc tcmalloc copy; do
+	for way in tl glibc mimalloc tcmalloc copy resize resize-unreserved; do
 		library=$(preloaded "$way")
 		if [ -n "$library" ] && LD_PRELOAD=$library true 2>&1 | grep -q .; then
 			echo "skipped: $way is not installed" >&2
 			continue
 		fi
 		for program in shapes shapes-wide decode decode-wide live burst; do
-			[ "$way" = copy ] && [ "${program#decode}" = "$program" ] && continue
+			case $way,$program in copy,decode* | resize*,decode*) ;; copy,* | resize*,*) continue ;; esac
 			for _ in 1 2 3 4 5; do
 				printf '{"way": "%s", ' "$way"
 				LD_PRELOAD=$library "$programs/varying_programs" "$program" "$way"

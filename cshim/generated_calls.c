@@ -1461,6 +1461,59 @@ int64_t slow_tensor_dim(const tl_tensor* tensor, int64_t axis) {
 	return result;
 }
 
+tl_status tl_tensor_reserve(tl_tensor* tensor, int64_t capacity) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_reserve, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result;
+	do {
+		result = tlgo_tensor_reserve((uintptr_t)context, (uintptr_t)tensor, capacity);
+	} while (result != TL_OK && tlc_entry_again(context));
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
+tl_status slow_tensor_resize(tl_tensor* tensor, int64_t extent) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_resize, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result;
+	do {
+		result = tlgo_tensor_resize((uintptr_t)context, (uintptr_t)tensor, extent);
+	} while (result != TL_OK && tlc_entry_again(context));
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
+tl_status slow_tensor_resize_zeros(tl_tensor* tensor, int64_t extent) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_resize_zeros, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result;
+	do {
+		result = tlgo_tensor_resize_zeros((uintptr_t)context, (uintptr_t)tensor, extent);
+	} while (result != TL_OK && tlc_entry_again(context));
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
+int64_t tl_tensor_capacity(const tl_tensor* tensor) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_capacity, &why);
+	if (context == NULL) {
+		return -1;
+	}
+	int64_t result = tlgo_tensor_capacity((uintptr_t)context, (uintptr_t)tensor);
+	tlc_entry_end(context);
+	return result;
+}
+
 tl_tensor* slow_view_reshape(tl_tensor* tensor, int64_t rank, const int64_t* shape) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_view_reshape, &why);

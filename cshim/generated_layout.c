@@ -166,7 +166,7 @@ AT(tl_registry, records, 64);
 
 IS(TL_MAX_RANK, 8); IS(TL_TENSOR_ALIGN, 64); IS(TL_DTYPES, 24); IS(TL_TENSOR_CONTIGUOUS, 1); IS(TL_TENSOR_IN_SLOT, 2);
 IS(TL_TENSOR_EXTERNAL, 4); IS(TL_TENSOR_VIEW, 8); IS(TL_TENSOR_READ_ONLY, 16); IS(TL_TENSOR_ON_DEVICE, 32);
-IS(TL_TENSOR_BLOCK, 64); IS(TL_TENSOR_MARK, 9098688845781286145);
+IS(TL_TENSOR_BLOCK, 64); IS(TL_TENSOR_GROWN, 128); IS(TL_TENSOR_MARK, 9098688845781286145);
 SIZE(tl_tensor_header, 192); AT(tl_tensor_header, data, 0); AT(tl_tensor_header, numel, 8);
 AT(tl_tensor_header, nbytes, 16); AT(tl_tensor_header, dtype, 24); AT(tl_tensor_header, device, 25);
 AT(tl_tensor_header, rank, 26); AT(tl_tensor_header, flags, 28); AT(tl_tensor_header, base, 32);

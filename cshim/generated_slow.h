@@ -123,6 +123,10 @@ enum {
 	TL_FN_tl_tensor_device,
 	TL_FN_tl_tensor_is_contiguous,
 	TL_FN_tl_tensor_dim,
+	TL_FN_tl_tensor_reserve,
+	TL_FN_tl_tensor_resize,
+	TL_FN_tl_tensor_resize_zeros,
+	TL_FN_tl_tensor_capacity,
 	TL_FN_tl_view_reshape,
 	TL_FN_tl_view_slice,
 	TL_FN_tl_view_slice_axes,
@@ -427,6 +431,10 @@ extern int32_t tlgo_tensor_dtype(uintptr_t context, uintptr_t tensor);
 extern int32_t tlgo_tensor_device(uintptr_t context, uintptr_t tensor);
 extern uint8_t tlgo_tensor_is_contiguous(uintptr_t context, uintptr_t tensor);
 extern int64_t tlgo_tensor_dim(uintptr_t context, uintptr_t tensor, int64_t axis);
+extern int32_t tlgo_tensor_reserve(uintptr_t context, uintptr_t tensor, int64_t capacity);
+extern int32_t tlgo_tensor_resize(uintptr_t context, uintptr_t tensor, int64_t extent);
+extern int32_t tlgo_tensor_resize_zeros(uintptr_t context, uintptr_t tensor, int64_t extent);
+extern int64_t tlgo_tensor_capacity(uintptr_t context, uintptr_t tensor);
 extern uintptr_t tlgo_view_reshape(uintptr_t context, uintptr_t tensor, int64_t rank, uintptr_t shape);
 extern uintptr_t tlgo_view_slice(uintptr_t context, uintptr_t tensor, int64_t axis, int64_t start, int64_t stop, int64_t step);
 extern uintptr_t tlgo_view_slice_axes(uintptr_t context, uintptr_t tensor, int64_t rank, uintptr_t starts, uintptr_t stops, uintptr_t steps);
@@ -697,6 +705,8 @@ __attribute__((cold)) int32_t slow_tensor_dtype(const tl_tensor* tensor);
 __attribute__((cold)) int32_t slow_tensor_device(const tl_tensor* tensor);
 __attribute__((cold)) bool slow_tensor_is_contiguous(const tl_tensor* tensor);
 __attribute__((cold)) int64_t slow_tensor_dim(const tl_tensor* tensor, int64_t axis);
+__attribute__((cold)) tl_status slow_tensor_resize(tl_tensor* tensor, int64_t extent);
+__attribute__((cold)) tl_status slow_tensor_resize_zeros(tl_tensor* tensor, int64_t extent);
 __attribute__((cold)) tl_tensor* slow_view_reshape(tl_tensor* tensor, int64_t rank, const int64_t* shape);
 __attribute__((cold)) tl_tensor* slow_view_slice(tl_tensor* tensor, int64_t axis, int64_t start, int64_t stop, int64_t step);
 __attribute__((cold)) tl_tensor* slow_view_slice_axes(tl_tensor* tensor, int64_t rank, const int64_t* starts, const int64_t* stops, const int64_t* steps);

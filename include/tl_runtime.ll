@@ -150,6 +150,12 @@ declare i32 @tl_tensor_device(ptr)
 declare zeroext i1 @tl_tensor_is_contiguous(ptr)
 declare i64 @tl_tensor_dim(ptr, i64)
 
+; Tensors that grow
+declare i32 @tl_tensor_reserve(ptr, i64)
+declare i32 @tl_tensor_resize(ptr, i64)
+declare i32 @tl_tensor_resize_zeros(ptr, i64)
+declare i64 @tl_tensor_capacity(ptr)
+
 ; Tensor views
 declare ptr @tl_view_reshape(ptr, i64, ptr)
 declare ptr @tl_view_slice(ptr, i64, i64, i64, i64)

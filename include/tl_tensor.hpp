@@ -205,6 +205,18 @@ class tensor : public ref<tl_tensor> {
 		return own([&] { return (tl_tensor_clone)(get()); });
 	}
 
+	/* Another first extent, in place while the capacity lasts; TL_E_BUSY while there is another reference. Pointers of
+	 * data are to be asked for again. */
+	result<void> try_resize(std::int64_t extent, bool zeros = false) const
+	{
+		return result<void>::of((zeros ? tl_tensor_resize_zeros : tl_tensor_resize)(get(), extent));
+	}
+	result<void> try_reserve(std::int64_t capacity) const
+	{
+		return result<void>::of(tl_tensor_reserve(get(), capacity));
+	}
+	std::int64_t capacity() const { return tl_tensor_capacity(get()); }
+
 	/* A contiguous copy on a device: to(TL_DEVICE_SHARED) is memory that other processes can open. */
 	result<tensor> try_to(std::int32_t device) const
 	{
@@ -289,6 +301,8 @@ class tensor : public ref<tl_tensor> {
 	tensor expand_dims(std::int64_t axis) const { return try_expand_dims(axis).value(); }
 	tensor base() const { return try_base().value(); }
 	tensor clone() const { return try_clone().value(); }
+	void resize(std::int64_t extent, bool zeros = false) const { try_resize(extent, zeros).value(); }
+	void reserve(std::int64_t capacity) const { try_reserve(capacity).value(); }
 	tensor to(std::int32_t device) const { return try_to(device).value(); }
 	[[nodiscard]] tl_tensor_shared share(std::uint32_t flags = 0) const { return try_share(flags).value(); }
 	static tensor open(const tl_tensor_shared& shared) { return try_open(shared).value(); }

@@ -130,6 +130,27 @@ Found decode(const Way& way, std::size_t width, std::size_t steps)
 	return {took / static_cast<double>(steps)};
 }
 
+// The same by tensors that grow, with room for all steps from the beginning or without.
+Found grown(std::size_t width, std::size_t steps, bool reserved)
+{
+	constexpr std::size_t kCaches = 16;
+	const std::size_t row = width * sizeof(float);
+	tl_tensor* caches[kCaches];
+	const double began = processor_nanoseconds();
+	for (tl_tensor*& cache : caches) {
+		cache = static_cast<tl_tensor*>(make_tensor(0, width).handle);
+		if (reserved && tl_tensor_reserve(cache, static_cast<std::int64_t>(steps)) != TL_OK) std::exit(1);
+	}
+	for (std::size_t step = 0; step < steps; ++step)
+		for (tl_tensor* cache : caches) {
+			if (tl_tensor_resize(cache, static_cast<std::int64_t>(step) + 1) != TL_OK) std::exit(1);
+			std::memset(static_cast<char*>(tl_tensor_data(cache)) + step * row, 1, row);
+		}
+	const double took = processor_nanoseconds() - began;
+	for (tl_tensor* cache : caches) tl_tensor_free(cache);
+	return {took / static_cast<double>(steps)};
+}
+
 // The same memory, written once: what decode cannot do without.
 Found copied(std::size_t width, std::size_t steps)
 {
@@ -192,10 +213,13 @@ int main(int argc, char** argv)
 {
 	if (argc != 3) return 2;
 	const std::string program = argv[1], way = argv[2];
-	if (way == "tl" && tl_init() != TL_OK) return 2;
+	const bool grows = way == "resize" || way == "resize-unreserved";
+	if ((way == "tl" || grows) && tl_init() != TL_OK) return 2;
 	const long start = resident_bytes();
+	const std::size_t width = program == "decode" ? 32 : 256, steps = program == "decode" ? 1024 : 1472;
 	Found found;
-	if (way == "copy") found = program == "decode" ? copied(32, 1024) : copied(256, 1472);
+	if (way == "copy") found = copied(width, steps);
+	else if (grows) found = grown(width, steps, way == "resize");
 	else if (!run(program, way == "tl" ? kOurs : kMalloc, start, &found)) return 2;
 	std::printf("\"program\": \"%s\", \"ns\": %.2f, \"peak\": %ld, \"after\": %ld}\n", argv[1], found.nanoseconds,
 	            peak_bytes() - start, found.after);

@@ -2802,6 +2802,91 @@ FUNCTIONS: tuple[Function, ...] = (
         """,
     ),
     Function(
+        "tl_tensor_reserve",
+        "Tensors that grow",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_int64),
+        ("tensor", "capacity"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_BUSY", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
+        """tl_tensor_reserve makes room for an extent of the first axis, so that the
+        tensor can grow to it without moving. A smaller one than there is room for
+        changes nothing.
+
+        Ownership: unchanged. The elements may move: ask tl_tensor_data again.
+        Threads: one thread at a time for one tensor.
+        Returns: TL_OK, or why the capacity stays.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (not a tensor, or one without memory of its own: a
+            view, one over lent memory, in a slot or on a device), TL_E_BUSY (more
+            than one reference), TL_E_INVALID_ARGUMENT (NULL, rank 0, or a capacity
+            that is negative or overflows), TL_E_OUT_OF_MEMORY.
+        Cost: slow call; a copy of the elements when they move, but for those of 1
+            MiB and more, whose pages move.
+        """,
+    ),
+    Function(
+        "tl_tensor_resize",
+        "Tensors that grow",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_int64),
+        ("tensor", "extent"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_BUSY", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
+        """tl_tensor_resize changes the extent of the first axis. What new elements are is
+        undefined.
+
+        Ownership: unchanged. Beyond the capacity the elements move: ask
+            tl_tensor_data again.
+        Threads: one thread at a time for one tensor.
+        Returns: TL_OK, or why the tensor stays as it is.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (not a tensor, or one without memory of its own: a
+            view, one over lent memory, in a slot or on a device), TL_E_BUSY (more
+            than one reference), TL_E_INVALID_ARGUMENT (NULL, rank 0, or an extent
+            that is negative or overflows), TL_E_OUT_OF_MEMORY.
+        Cost: grows; about 5 ns while the capacity lasts.
+        """,
+    ),
+    Function(
+        "tl_tensor_resize_zeros",
+        "Tensors that grow",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_int64),
+        ("tensor", "extent"),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_BUSY", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
+        """tl_tensor_resize_zeros is tl_tensor_resize with new elements of zeros.
+
+        Ownership: unchanged. Beyond the capacity the elements move: ask
+            tl_tensor_data again.
+        Threads: one thread at a time for one tensor.
+        Returns: TL_OK, or why the tensor stays as it is.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (not a tensor, or one without memory of its own: a
+            view, one over lent memory, in a slot or on a device), TL_E_BUSY (more
+            than one reference), TL_E_INVALID_ARGUMENT (NULL, rank 0, or an extent
+            that is negative or overflows), TL_E_OUT_OF_MEMORY.
+        Cost: grows; that of tl_tensor_resize, and of the zeros.
+        """,
+    ),
+    Function(
+        "tl_tensor_capacity",
+        "Tensors that grow",
+        ctypes.c_int64,
+        (ctypes.c_void_p,),
+        ("tensor",),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
+        """tl_tensor_capacity returns the extent of the first axis up to which a tensor
+        can grow without moving.
+
+        Ownership: none.
+        Threads: any thread, while none changes the tensor.
+        Returns: the extent; that of the first axis for a tensor that cannot grow or
+            has no bytes in a row, 0 for NULL and for rank 0, -1 on failure.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
+            TL_E_UNSUPPORTED (not a tensor).
+        Cost: slow call.
+        """,
+    ),
+    Function(
         "tl_view_reshape",
         "Tensor views",
         ctypes.c_void_p,

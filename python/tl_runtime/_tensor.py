@@ -211,6 +211,44 @@ class TensorMethods(Values, Viewable):
         """Returns a contiguous copy on the same device."""
         return self._view(lib.tl_tensor_clone(self._address))
 
+    @property
+    def capacity(self) -> int:
+        """The first extent up to which resize makes no copy."""
+        return int(lib.tl_tensor_capacity(self._address))
+
+    def reserve(self, capacity: int) -> Tensor:
+        """Returns this tensor with room for a first extent: itself where it has that, else a copy.
+
+        The system brings memory as it is written to, so a large capacity costs only address space.
+        """
+        check(lib.tl_tensor_reserve(self._address, 0))  # whether it may grow
+        if capacity <= self.capacity:
+            return self.from_address(self._address)
+        return self._grown(int(lib.tl_tensor_dim(self._address, 0)), capacity, False)
+
+    def resize(self, extent: int, *, zero: bool = False) -> Tensor:
+        """Returns this tensor with another first extent, in the place of this object: cache = cache.resize(n).
+
+        It has the same memory while its capacity lasts, and else a copy with room for half as much more. Arrays that
+        were made before keep what they show. New elements are undefined, or 0. While another object, a view or
+        a DLPack capsule holds the tensor, it raises.
+        """
+        check(lib.tl_tensor_reserve(self._address, 0))
+        if extent > self.capacity:
+            return self._grown(extent, max(extent, self.capacity * 3 // 2), zero)
+        check((lib.tl_tensor_resize_zeros if zero else lib.tl_tensor_resize)(self._address, extent))
+        return self.from_address(self._address)
+
+    def _grown(self, extent: int, capacity: int, zero: bool) -> Tensor:
+        """A copy with room: nobody else has it yet, so that it may move."""
+        grown = empty((0, *self.shape[1:]), self.dtype, 0)
+        check(lib.tl_tensor_reserve(grown._address, capacity))
+        check((lib.tl_tensor_resize_zeros if zero else lib.tl_tensor_resize)(grown._address, extent))
+        nbytes = lib.tl_tensor_nbytes(self._address)  # this object may have been replaced, and know old ones
+        if nbytes:
+            ctypes.memmove(lib.tl_tensor_data(grown._address), lib.tl_tensor_data(self._address), nbytes)
+        return self.from_address(grown._address)
+
     def to(self: View, device: DeviceLike) -> View:
         """Returns a contiguous copy on a device ("cuda:0"); the tensor itself when it is there already."""
         number = device_number(device)

@@ -32,14 +32,15 @@ func CheckBeside(c *object.Context) error {
 func pools() error {
 	held := map[int32]uint64{}
 	err := mempool.CheckAll(held)
-	held[limit.CPU] += object.Heap().Usage().Slabs
+	ranges, _ := object.Heap().Ranges()
+	held[limit.CPU] += object.Heap().Usage().Slabs + ranges
 	tensor.AddOwnBlocks(held)
 	return errors.Join(err, accounts(held))
 }
 
 // accounts compares the accounts of limits with what is held by device.
 //
-//	used(account) == bytes of spans in use, of chunks, of memory that processes share
+//	used(account) == bytes of spans in use, of ranges, of chunks, of memory that processes share
 //	used(Total)   == sum of used over all other accounts
 func accounts(held map[int32]uint64) error {
 	var found invariant.Found

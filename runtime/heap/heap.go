@@ -32,6 +32,7 @@ type Heap struct {
 
 	growing sync.Mutex // held while more memory, or more records, become usable
 	clock   clock
+	ranges  ranges
 }
 
 // Config sizes a heap; zero fields take the defaults.

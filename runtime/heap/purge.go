@@ -79,7 +79,9 @@ func (h *Heap) run() {
 }
 
 // idle is what may be resident and has no object.
-func (h *Heap) idle() uint64 { return atomic.LoadUint64(&h.s.Dirty) + atomic.LoadUint64(&h.s.Idle) }
+func (h *Heap) idle() uint64 {
+	return atomic.LoadUint64(&h.s.Dirty) + atomic.LoadUint64(&h.s.Idle) + h.ranges.idle.Load()
+}
 
 // tick gives back what was idle for a whole period.
 func (h *Heap) tick() {
@@ -89,8 +91,9 @@ func (h *Heap) tick() {
 }
 
 // purge gives memory that was not used after an epoch to the system until no more than `keep` is idle, and returns what
-// the system took: free runs first, then pages of slabs.
+// the system took of the heap: free runs first, then pages of slabs. What is idle of ranges goes in any case.
 func (h *Heap) purge(keep uint64, epoch uint32) (taken uint64) {
+	h.purgeRanges(epoch)
 	for {
 		slots := atomic.LoadUint64(&h.s.Idle)
 		first, n := core.TakeIdle(h.s, keep-min(keep, slots), epoch)

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"tlruntime/runtime/layout"
 )
 
 // ErrRefused is returned when the system, or an injected fault, refuses memory.
@@ -164,6 +166,37 @@ func Unmap(addr, bytes uintptr, purpose string) {
 	calls.Add(1)
 	leave(addr, bytes, purpose) // first: then it is anybody's
 	unmap(addr, bytes)
+}
+
+// Remap makes memory of Map, or MapUndumped, larger, and keeps what its first bytes, those in use, have: where it is, or
+// elsewhere. On failure everything is as before.
+func Remap(addr, bytes, used, to uintptr, purpose string) (uintptr, error) {
+	if !allowed() {
+		return 0, ErrRefused
+	}
+	leave(addr, bytes, purpose) // first: where it moves away, that is anybody's
+	at, err := remap(addr, bytes, used, to)
+	if err != nil {
+		enter(addr, bytes, purpose)
+		return 0, err
+	}
+	enter(at, to, purpose)
+	return at, nil
+}
+
+// remapByCopy is remap where the system cannot have pages stand elsewhere.
+func remapByCopy(addr, bytes, used, to uintptr) (uintptr, error) {
+	at, err := mapLazy(to)
+	if err != nil {
+		return 0, err
+	}
+	const step = 1 << 20 // the collector waits for one at most
+	for done := uintptr(0); done < used; done += step {
+		n := uint64(min(step, used-done))
+		copy(layout.Bytes(at+done, n), layout.Bytes(addr+done, n))
+	}
+	unmap(addr, bytes)
+	return at, nil
 }
 
 // Reserve takes address space without memory; Commit makes parts of it usable.

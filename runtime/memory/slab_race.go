@@ -74,3 +74,5 @@ func Physical() uint64 { return slabBytes }
 
 // Available is what is left of the slab.
 func Available() uint64 { return slabBytes - uint64(used.Load()) }
+
+func remap(addr, bytes, used, to uintptr) (uintptr, error) { return remapByCopy(addr, bytes, used, to) }

@@ -45,3 +45,5 @@ func Available() uint64 {
 	}
 	return uint64(pages) * uint64(os.Getpagesize())
 }
+
+func remap(addr, bytes, used, to uintptr) (uintptr, error) { return remapByCopy(addr, bytes, used, to) }

@@ -74,3 +74,14 @@ func Available() uint64 {
 	kilobytes, _ := strconv.ParseUint(fields[0], 10, 64)
 	return kilobytes << 10
 }
+
+func remap(addr, bytes, used, to uintptr) (uintptr, error) {
+	at, _, errno := unix.Syscall6(unix.SYS_MREMAP, addr, bytes, to, unix.MREMAP_MAYMOVE, 0, 0)
+	switch errno {
+	case 0:
+		return at, nil
+	case unix.EFAULT: // a program has given a part of it another protection or advice
+		return remapByCopy(addr, bytes, used, to)
+	}
+	return 0, ErrRefused
+}

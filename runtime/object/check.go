@@ -16,6 +16,7 @@ import (
 //	slots out of a depot == slots in use + slots in magazines, in warm places and in the quarantine
 func CheckStats() error {
 	var want Stats
+	_, want.LiveBytes = process.heap.Ranges()
 	types := map[uint32]uint64{}
 	process.heap.Slabs(func(s heap.Slab) {
 		for i := range s.Slots {

@@ -169,6 +169,8 @@ func (s *Stats) readAllocations() {
 		s.Frees += k.Frees
 		s.LiveBytes += k.Bytes
 	}
+	_, ranges := process.heap.Ranges()
+	s.LiveBytes += ranges
 	s.LiveObjects = s.Allocations - s.Frees
 }
 

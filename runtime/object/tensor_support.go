@@ -3,6 +3,7 @@ package object
 import (
 	"sync/atomic"
 
+	"tlruntime/runtime/heap"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/status"
@@ -209,6 +210,36 @@ func (c *Context) FailOurs(p uintptr) status.Status {
 	}
 	return c.failPlace(p, at)
 }
+
+// Range is memory of the heap's for data that grows where it is.
+type Range = heap.Range
+
+// References returns how many references a live tensor has; 0: it is for ever.
+func (c *Context) References(e layout.Entry) int64 {
+	s := layout.UnpackSh(atomic.LoadUint32(&process.heap.Record(e.Record).Sh))
+	if s.Has(layout.ShImmortal) {
+		return 0
+	}
+	return int64(s.Count)
+}
+
+// TakeTable obtains a slot of n bytes, aligned as tensors are, that belongs to another object: nobody can count it. No
+// slot: the error is recorded.
+func (c *Context) TakeTable(n uintptr) (layout.Entry, status.Status) {
+	e, _, st := c.takeAligned(n, layout.TensorAlign)
+	if st != status.OK {
+		c.failAlloc(st, uint64(n))
+		return e, st
+	}
+	c.ownTable(e)
+	return e, st
+}
+
+// GiveTable gives such a slot back.
+func (c *Context) GiveTable(e layout.Entry) { c.recycleData(e) }
+
+// NoMemory records that n bytes could not be had.
+func (c *Context) NoMemory(st status.Status, n uint64) { c.failAlloc(st, n) }
 
 // Guards reports whether objects have red zones.
 func (c *Context) Guards() bool { return process.debug != nil }

@@ -86,8 +86,7 @@ func (c *Context) growVec(v *vec, n uint64) status.Status {
 	if st != status.OK {
 		return st
 	}
-	c.countTyped(layout.TypeVecData, e)
-	process.heap.Record(e.Record).TypeFlags = layout.TypeVecData
+	c.ownTable(e)
 	old := v.data
 	if v.len > 0 {
 		copy(layout.Slice[uintptr](e.Object, v.len), layout.Slice[uintptr](old.Object, v.len))
@@ -97,6 +96,13 @@ func (c *Context) growVec(v *vec, n uint64) status.Status {
 	return status.OK
 }
 
+// ownTable makes a slot memory that belongs to another object.
+func (c *Context) ownTable(e layout.Entry) {
+	c.countTyped(layout.TypeVecData, e)
+	process.heap.Record(e.Record).TypeFlags = layout.TypeVecData
+}
+
+// recycleData gives such a slot back.
 func (c *Context) recycleData(e layout.Entry) {
 	if e.Object != 0 {
 		c.recycle(process.heap.Record(e.Record), e)

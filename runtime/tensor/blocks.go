@@ -9,18 +9,19 @@ import (
 	"tlruntime/runtime/object"
 )
 
-// A tensor on a device is a header in the heap and a block of the device's default
-// memory pool, or one that the device has made for it alone (own_blocks.go). Which block
-// stands here, by the tensor's address, and not only in the header, which lies in a
+// A tensor on a device is a header in the heap and a block of the device's default memory pool, or one that the
+// device has made for it alone (own_blocks.go). A tensor of the CPU that has grown has data apart from its header,
+// too (grow.go). Which block stands here, by the tensor's address, and not only in the header, which lies in a
 // program's reach: what is given back is what was obtained.
 
-// block is the memory of a tensor on a device. Without elements it has no address.
+// block is the memory of a tensor that does not stand behind its header. Without elements it has no address.
 type block struct {
 	device         uint8
 	own            bool // no pool has it
 	address, bytes uintptr
 	room           uint64          // bytes that the pool has given out for it, or that its account is charged
 	streams        []device.Stream // where the tensor was used
+	grown          *grown          // of the CPU; then there is nothing else
 }
 
 // blocks are those of tensors that are live or kept.
@@ -51,7 +52,7 @@ func (t *blockTable) enter(c *object.Context, tensor uintptr, b block) {
 	t.count.Store(int64(len(t.of)))
 	t.mu.Unlock()
 	if found {
-		failed(c, old.giveBack())
+		old.end(c)
 	}
 }
 
@@ -85,6 +86,15 @@ func (t *blockTable) use(tensor uintptr, s device.Stream) bool {
 	return true
 }
 
+// end gives a block back.
+func (b block) end(c *object.Context) {
+	if b.grown != nil {
+		b.grown.end(c)
+		return
+	}
+	failed(c, b.giveBack())
+}
+
 // giveBack returns a block to the device's pool, in the order of the streams where it
 // was used. A driver that cannot mark that order is waited for; if it cannot even do
 // that, the block stays out of use for ever, and the error tells.
@@ -93,7 +103,7 @@ func (b block) giveBack() error {
 	case b.address == 0:
 		return nil
 	case b.own:
-		return b.end()
+		return b.giveBackOwn()
 	}
 	h := cacheOf(b.device).handle()
 	if len(b.streams) > 0 {
@@ -128,7 +138,9 @@ func Blocks() map[uintptr]bool {
 	defer blocks.mu.Unlock()
 	all := make(map[uintptr]bool, len(blocks.of))
 	for _, b := range blocks.of {
-		all[b.address] = true
+		if b.grown == nil {
+			all[b.address] = true
+		}
 	}
 	return all
 }

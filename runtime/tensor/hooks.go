@@ -12,11 +12,14 @@ func init() {
 	object.TensorHooks.Dismantle = dismantle
 	object.TensorHooks.DeviceBytes = func(p uintptr) uint64 {
 		b, _ := blocks.find(p)
+		if b.grown != nil {
+			return header(p).Nbytes
+		}
 		return uint64(b.bytes)
 	}
 	object.TensorHooks.DeviceName = func(p uintptr) string {
 		b, found := blocks.find(p)
-		if !found {
+		if !found || b.grown != nil {
 			return ""
 		}
 		d, err := deviceAt(b.device)
@@ -50,7 +53,7 @@ func dismantle(c *object.Context, p uintptr) {
 		c.DropReference(h.Base)
 	}
 	if b, found := blocks.remove(p); found {
-		failed(c, b.giveBack())
+		b.end(c)
 	}
 }
 

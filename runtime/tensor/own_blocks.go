@@ -123,8 +123,8 @@ func (o *ownBlocks) add(room uint64) {
 	o.count++
 }
 
-// end gives an own block back to its device.
-func (b block) end() error {
+// giveBackOwn gives an own block back to its device.
+func (b block) giveBackOwn() error {
 	d, err := deviceAt(b.device)
 	if err != nil {
 		return err

@@ -70,6 +70,24 @@ void exchanged()
 	CHECK(status_of([] { tl::tensor::from_dlpack(static_cast<DLManagedTensor*>(nullptr)); }) == TL_E_INVALID_ARGUMENT);
 }
 
+void growing()
+{
+	const auto cache = tl::tensor::empty<std::int64_t>({0, 16});
+	cache.reserve(1000);
+	CHECK(cache.capacity() >= 1000);
+	for (std::int64_t row = 0; row < 1000; row++) {
+		cache.resize(row + 1);
+		cache.data<std::int64_t>()[row * 16] = row;
+	}
+	CHECK((cache.shape() == tl::tensor::extents{1000, 16}) && cache.data<std::int64_t>()[999 * 16] == 999);
+	cache.resize(2);
+	cache.resize(50000, true);
+	CHECK(cache.data<std::int64_t>()[16] == 1 && cache.data<std::int64_t>()[999 * 16] == 0);
+	const auto view = cache.slice(0, 0, 1);
+	CHECK(status_of([&] { cache.resize(1); }) == TL_E_BUSY);
+	CHECK(status_of([&] { view.reserve(1); }) == TL_E_UNSUPPORTED);
+}
+
 void shared()
 {
 	const auto sent = counting().to(TL_DEVICE_SHARED);
@@ -94,6 +112,7 @@ int main()
 	borrowed();
 	CHECK(ended == 1);
 	exchanged();
+	growing();
 	shared();
 	CHECK(live() == 0);
 	std::puts("passed");

@@ -75,6 +75,19 @@ DRIVE(tl_tensor_in_slot)
 	CHECK_OK(tl_mem_function_exit());
 }
 
+/* Rows that come and go, of a tensor with room or without. */
+static void resize(kinds_world* w, tl_status (*resize)(tl_tensor*, int64_t))
+{
+	const int64_t shape[2] = {0, 1 + (int64_t)below(w, 5000)};
+	tl_tensor* tensor = tl_tensor_empty(w->dtype, TL_DEVICE_CPU, 2, shape);
+	if (one_in(w, 2)) CHECK_OK(tl_tensor_reserve(tensor, 1 + (int64_t)below(w, 2000)));
+	for (int64_t n = 1; n <= 100; n++) CALL(CHECK_OK(resize(tensor, n % 20 == 0 ? n - 2 : n)));
+	CHECK_OK(tl_tensor_free(tensor));
+}
+
+DRIVE(tl_tensor_resize) { resize(w, tl_tensor_resize); }
+DRIVE(tl_tensor_resize_zeros) { resize(w, tl_tensor_resize_zeros); }
+
 /* Also of one with gaps. */
 DRIVE(tl_tensor_clone)
 {

@@ -15,7 +15,7 @@ import (
 // A file of capi/ that declares something public has to be listed.
 var sectionOrder = []string{
 	"library", "scopes", "objects", "references", "refs", "vec", "shapes", "frames", "arena",
-	"tensors", "tensor_properties", "tensor_views", "tensor_pool", "tensor_devices", "sharing", "sparse", "devices",
+	"tensors", "tensor_properties", "tensor_growth", "tensor_views", "tensor_pool", "tensor_devices", "sharing", "sparse", "devices",
 	"memory_pool",
 	"limits", "registry", "workspace", "planning", "planning_search", "dlpack", "torch", "python",
 	"deferred", "diagnostics", "tracking", "profiles", "inlining",

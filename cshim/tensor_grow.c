@@ -1,0 +1,59 @@
+/* Tensors that grow along their first axis, while there is room where their elements are. What needs other memory, and what
+ * is refused, is Go's (runtime/tensor/grow.go). */
+#include "tensor.h"
+
+/* Below it a tensor that has become smaller keeps what it no longer uses. */
+enum { TRIM = TL_SPAN_BYTES };
+
+/* How many bytes of elements fit; 0: ask Go. With TL_DEBUG a red zone begins behind those in a slot. */
+static inline uint64_t room(const tl_tensor_header* h, uint32_t class)
+{
+	const uint32_t grown = TL_TENSOR_GROWN | TL_TENSOR_CONTIGUOUS;
+	if (tlc_tensor_is_whole(h)) return tlc_g.debug == 0 ? tlc_slot_bytes((uintptr_t)h, class) - TLC_TENSOR_HEADER : 0;
+	return h->flags == grown && h->device == 0 ? h->deleter_context : 0;
+}
+
+/* The bytes of an extent of the first axis; false: there is no such tensor. */
+static inline bool bytes_of(const tl_tensor_header* h, int64_t extent, uint64_t* numel, uint64_t* bytes)
+{
+	const uint32_t rank = h->rank;
+	const uint64_t size = tlc_dtype_bytes[h->dtype & TLC_DTYPE_MASK];
+	if (TLC_UNLIKELY(rank - 1 >= TL_MAX_RANK || extent < 0 || size == 0)) return false;
+	uint64_t n = (uint64_t)extent;
+	for (uint32_t i = 1; i < rank; i++)
+		if (TLC_UNLIKELY(__builtin_mul_overflow(n, (uint64_t)h->shape[i], &n))) return false;
+	*numel = n;
+	return !__builtin_mul_overflow(n, size, bytes);
+}
+
+/* False: ask Go, nothing changed. */
+static inline bool resize(tl_tensor* tensor, int64_t extent, bool zero)
+{
+	const tl_context* c = tlc_tls;
+	tl_record* r;
+	uint32_t class;
+	uint64_t numel, bytes;
+	tl_tensor_header* h = (tl_tensor_header*)(void*)tensor;
+	if (TLC_UNLIKELY(!tlc_slot_at(c, (uintptr_t)tensor, &r, &class) || !tlc_is_fast(c))) return false;
+	if (TLC_UNLIKELY(TLC_PEEK(r->type_flags) != TL_TYPE_TENSOR)) return false;
+	const uint32_t sh = TLC_LOAD(r->sh);
+	if (TLC_UNLIKELY((sh & TL_SH_FLAGS) != (TL_SH_ALIVE | TL_SH_MERGED) || tlc_sh_count(sh) != 1)) return false;
+	const uint64_t fit = room(h, class), had = h->nbytes;
+	if (TLC_UNLIKELY(!bytes_of(h, extent, &numel, &bytes) || bytes > fit)) return false;
+	if (TLC_UNLIKELY(bytes < had && fit - bytes >= TRIM && h->flags != TL_TENSOR_CONTIGUOUS)) return false;
+	if (zero && bytes > had) memset((char*)h->data + had, 0, bytes - had);
+	h->shape[0] = extent;
+	h->numel = numel;
+	h->nbytes = bytes;
+	return true;
+}
+
+tl_status tl_tensor_resize(tl_tensor* tensor, int64_t extent)
+{
+	return TLC_LIKELY(resize(tensor, extent, false)) ? TL_OK : slow_tensor_resize(tensor, extent);
+}
+
+tl_status tl_tensor_resize_zeros(tl_tensor* tensor, int64_t extent)
+{
+	return TLC_LIKELY(resize(tensor, extent, true)) ? TL_OK : slow_tensor_resize_zeros(tensor, extent);
+}

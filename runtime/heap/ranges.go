@@ -1,0 +1,164 @@
+package heap
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/limit"
+	"tlruntime/runtime/memory"
+	"tlruntime/runtime/status"
+)
+
+// Range is address space of its own for one block of memory that grows where it is. All of it is mapped, outside of the
+// spans, and the kernel brings each page when it is first touched; as far as its owner has asked it is in use, and
+// charged. vAttention (Prabhu et al., 2025) keeps the cache of a GPU so.
+//
+//	used <= charged <= reserved
+//
+// What is charged and not used is idle: it goes back to the system after one to two periods of the clock. No core dump
+// has a range: the kernel would visit each page of what was reserved.
+type Range struct {
+	Start                   uintptr
+	reserved, charged, used uintptr
+	since                   uint32 // the clock when something became idle
+	huge                    bool   // huge pages were asked for
+}
+
+// Bytes returns how far a range can grow.
+func (r *Range) Bytes() uintptr { return r.reserved }
+
+// Used returns how far its owner may use it.
+func (r *Range) Used() uintptr { return r.used }
+
+type ranges struct {
+	mu      sync.Mutex // guards all, and the fields of each
+	all     map[*Range]struct{}
+	charged uint64
+	used    uint64
+	idle    atomic.Uint64 // charged - used
+}
+
+func (a *ranges) note(r *Range, charged, used uintptr) {
+	a.charged += uint64(charged) - uint64(r.charged)
+	a.used += uint64(used) - uint64(r.used)
+	a.idle.Store(a.charged - a.used)
+	r.charged, r.used = charged, used
+}
+
+// Ranges returns the bytes of all ranges that are charged, and of them those in use.
+func (h *Heap) Ranges() (charged, used uint64) {
+	h.ranges.mu.Lock()
+	defer h.ranges.mu.Unlock()
+	return h.ranges.charged, h.ranges.used
+}
+
+// Reserve returns a range of at least so many bytes, of which none is in use yet; nil: the system has no such address
+// space.
+func (h *Heap) Reserve(bytes uintptr) *Range {
+	r := &Range{reserved: memory.Round(bytes, layout.SpanBytes)}
+	if r.reserved < bytes {
+		return nil
+	}
+	var err error
+	if r.Start, err = memory.MapUndumped(r.reserved, "ranges"); err != nil {
+		return nil
+	}
+	h.ranges.mu.Lock()
+	defer h.ranges.mu.Unlock()
+	if h.ranges.all == nil {
+		h.ranges.all = map[*Range]struct{}{}
+	}
+	h.ranges.all[r] = struct{}{}
+	return r
+}
+
+// Extend reserves more behind a range, or elsewhere: then it takes its pages along. False: the system has no such
+// address space.
+func (h *Heap) Extend(r *Range, bytes uintptr) bool {
+	to := memory.Round(bytes, layout.SpanBytes)
+	if to < bytes {
+		return false
+	}
+	h.ranges.mu.Lock()
+	defer h.ranges.mu.Unlock()
+	start, err := memory.Remap(r.Start, r.reserved, r.used, to, "ranges")
+	if err == nil {
+		r.Start, r.reserved = start, to
+	}
+	return err == nil
+}
+
+// Use lets the owner use at least so many bytes, and an eighth more where limits allow it, so that a block
+// that grows by little asks seldom.
+func (h *Heap) Use(r *Range, bytes uintptr) status.Status {
+	h.ranges.mu.Lock()
+	defer h.ranges.mu.Unlock()
+	if bytes <= r.charged {
+		h.ranges.note(r, r.charged, r.charged)
+		return status.OK
+	}
+	least := memory.Round(bytes, layout.SpanBytes)
+	if st := h.charge(r, min(max(least, memory.Round(r.charged+r.charged/8, layout.SpanBytes)), r.reserved)); st == status.OK {
+		return st
+	}
+	return h.charge(r, least)
+}
+
+// charge counts a range up to a size, with its lock held.
+func (h *Heap) charge(r *Range, to uintptr) status.Status {
+	more := to - r.charged
+	if limit.Charge(limit.CPU, uint64(more)) != status.OK {
+		return status.Limit
+	}
+	h.ranges.note(r, to, to)
+	if to >= hugeFrom && !r.huge && h.huge != nil && h.huge() {
+		r.huge = true
+		memory.AdviseHuge(r.Start, r.reserved)
+	}
+	return status.OK
+}
+
+// Trim takes what lies behind so many bytes from the owner. It is idle then.
+func (h *Heap) Trim(r *Range, bytes uintptr) {
+	h.ranges.mu.Lock()
+	if used := memory.Round(bytes, layout.SpanBytes); used < r.used {
+		r.since = atomic.LoadUint32(&h.s.Clock)
+		h.ranges.note(r, r.charged, used)
+	}
+	h.ranges.mu.Unlock()
+	if h.idle() > layout.HeapKeeps {
+		h.startClock()
+		if atomic.CompareAndSwapUint32(&h.s.Ticking, 0, 1) {
+			memory.Wake(&h.s.Ticking)
+		}
+	}
+}
+
+// Release ends a range.
+func (h *Heap) Release(r *Range) {
+	h.ranges.mu.Lock()
+	charged := r.charged
+	h.ranges.note(r, 0, 0)
+	delete(h.ranges.all, r)
+	h.ranges.mu.Unlock()
+	memory.Unmap(r.Start, r.reserved, "ranges")
+	limit.Credit(limit.CPU, uint64(charged))
+}
+
+// purgeRanges gives to the system what is idle of ranges, and was so before an epoch.
+func (h *Heap) purgeRanges(epoch uint32) {
+	if h.ranges.idle.Load() == 0 {
+		return
+	}
+	h.ranges.mu.Lock()
+	defer h.ranges.mu.Unlock()
+	for r := range h.ranges.all {
+		idle := r.charged - r.used
+		if idle == 0 || int32(r.since-epoch) > 0 || !memory.Purge(r.Start+r.used, idle) {
+			continue
+		}
+		h.ranges.note(r, r.used, r.used)
+		limit.Credit(limit.CPU, uint64(idle))
+	}
+}

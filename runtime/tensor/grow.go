@@ -1,0 +1,294 @@
+package tensor
+
+import (
+	"math/bits"
+
+	core "tlruntime/cshim/heap"
+	"tlruntime/runtime/layout"
+	"tlruntime/runtime/limit"
+	"tlruntime/runtime/memory"
+	"tlruntime/runtime/object"
+	"tlruntime/runtime/status"
+)
+
+// A tensor grows along its first axis: the elements that it has stay where they are while there is room. It begins in
+// its slot. What no longer fits moves into data that stands apart, at least by half larger: a slot of the heap, and
+// from rangeFrom bytes a range, which grows where it is. cshim/tensor_grow.c answers while the room lasts that the
+// header tells; the header lies in a program's reach, so what is given back stands in the table of blocks.
+
+// rangeFrom is where data becomes a range. Below it a copy is cheap, and a system allows each process so many ranges.
+const rangeFrom = 1 << 20
+
+// grown is the data of a tensor that has left its slot: a slot or a range.
+type grown struct {
+	gen   uint32 // of the tensor's life
+	slot  layout.Entry
+	bytes uint64 // of the slot
+	rng   *object.Range
+}
+
+// room returns how many bytes of elements it can have where it is.
+func (g *grown) room() uint64 {
+	if g.rng != nil {
+		return uint64(g.rng.Bytes())
+	}
+	return g.bytes
+}
+
+func (g *grown) address() uintptr {
+	if g.rng != nil {
+		return g.rng.Start
+	}
+	return g.slot.Object
+}
+
+func (g *grown) end(c *object.Context) {
+	if g.rng != nil {
+		object.Heap().Release(g.rng)
+		return
+	}
+	c.GiveTable(g.slot)
+}
+
+// growing is a tensor that may grow.
+type growing struct {
+	c     *object.Context
+	entry layout.Entry
+	h     *layout.TensorHeader
+	row   uint64 // bytes of one step along the first axis
+	data  *grown // nil: its elements stand behind its header
+}
+
+// findGrowing looks a tensor up that nobody else holds, and whose memory is its own.
+func findGrowing(c *object.Context, p uintptr) (g growing, st status.Status) {
+	if p == 0 {
+		return g, c.Failf(status.InvalidArgument, "a tensor is needed, not NULL")
+	}
+	e, st := c.FindTensor(p)
+	if st != status.OK {
+		return g, st
+	}
+	if e.Object == 0 {
+		return g, c.Failf(status.Unsupported, "%#x stands in a slot of a frame, whose size is fixed; clone it", p)
+	}
+	h := header(p)
+	switch {
+	case h.Flags&layout.TensorView != 0:
+		return g, c.Failf(status.Unsupported, "%#x is a view of other elements; resize a clone of it", p)
+	case h.Flags&layout.TensorExternal != 0:
+		return g, c.Failf(status.Unsupported, "the memory of %#x was lent; resize a clone of it", p)
+	case h.Device != CPU:
+		return g, c.Failf(status.Unsupported, "%#x is on device %d; only tensors of the CPU grow", p, h.Device)
+	case ElementType(h.Dtype).Size() == 0 || h.Rank > layout.MaxRank ||
+		h.Flags&^layout.TensorGrown != layout.TensorContiguous:
+		g = growing{c: c, entry: e}
+		return g, g.overwritten()
+	case h.Rank == 0:
+		return g, c.Failf(status.InvalidArgument, "%#x has no axis to grow along; make it with one dimension at least", p)
+	}
+	if n := c.References(e); n != 1 {
+		return g, c.Failf(status.Busy, "%#x has %d references, and a view, a NumPy array or a DLPack capsule may be one; "+
+			"release the others first", p, n)
+	}
+	g = growing{c: c, entry: e, h: h, row: ElementType(h.Dtype).Size()}
+	for _, d := range h.Shape[1:h.Rank] {
+		high, row := bits.Mul64(g.row, uint64(max(d, 0)))
+		if high != 0 {
+			return g, g.overwritten()
+		}
+		g.row = row
+	}
+	data := p + layout.TensorHeaderBytes
+	if b, found := blocks.find(p); found && b.grown != nil {
+		if b.grown.gen != e.Gen { // of a tensor whose header was overwritten, so that its end went unnoticed
+			blocks.remove(p)
+			b.end(c)
+		} else {
+			g.data, data = b.grown, b.grown.address()
+		}
+	}
+	if h.Data != data || h.Nbytes > g.room() {
+		return g, g.overwritten()
+	}
+	return g, status.OK
+}
+
+func (g *growing) overwritten() status.Status {
+	return g.c.Failf(status.InvalidArgument, "the header of the tensor at %#x was overwritten; write to its data only",
+		g.entry.Object)
+}
+
+// room returns how many bytes of elements fit where they are. With TL_DEBUG a red zone begins behind those in a slot.
+func (g *growing) room() uint64 {
+	switch {
+	case g.data != nil:
+		return g.data.room()
+	case g.c.Guards():
+		return g.h.Nbytes
+	}
+	return object.Heap().Size(g.entry.Object) - layout.TensorHeaderBytes
+}
+
+// with returns the tensor as it is to be.
+func (g *growing) with(extent int64) (s spec, st status.Status) {
+	s = specOf(g.h, CPU)
+	s.shape[0] = extent
+	if i, ok := s.compact(); !ok {
+		return s, g.c.Fail(status.InvalidArgument, object.TextShape, 0, uint64(s.shape[i]), uint64(i))
+	}
+	return s, status.OK
+}
+
+// move gives the data room for so many bytes.
+func (g *growing) move(bytes uint64) status.Status {
+	switch {
+	case g.data != nil && g.data.rng != nil:
+		if !object.Heap().Extend(g.data.rng, uintptr(bytes)) {
+			return g.noSpace(bytes)
+		}
+		g.h.Data = g.data.address()
+		return status.OK
+	case bytes >= rangeFrom:
+		return g.moveToRange(bytes)
+	}
+	e, st := g.c.TakeTable(uintptr(bytes))
+	if st != status.OK {
+		return st
+	}
+	if !g.c.Guards() {
+		bytes = object.Heap().Size(e.Object)
+	}
+	g.moveTo(&grown{gen: g.entry.Gen, slot: e, bytes: bytes})
+	return st
+}
+
+func (g *growing) moveToRange(bytes uint64) status.Status {
+	rng := object.Heap().Reserve(uintptr(bytes))
+	if rng == nil {
+		return g.noSpace(bytes)
+	}
+	if st := use(g.c, rng, uintptr(g.h.Nbytes)); st != status.OK {
+		object.Heap().Release(rng)
+		return st
+	}
+	g.moveTo(&grown{gen: g.entry.Gen, rng: rng})
+	return status.OK
+}
+
+// moveTo copies the elements. The pages where they stood behind a header go back.
+func (g *growing) moveTo(to *grown) {
+	p, data := g.entry.Object, to.address()
+	copyMemory(data, g.h.Data, uintptr(g.h.Nbytes))
+	blocks.enter(g.c, p, block{grown: to})
+	if g.data == nil && !g.c.Guards() {
+		start := memory.Round(p+layout.TensorHeaderBytes, layout.SpanBytes)
+		if end := p + uintptr(object.Heap().Size(p)); end > start {
+			memory.Purge(start, end-start)
+		}
+	}
+	g.c.GuardTensor(g.entry, layout.TensorHeaderBytes)
+	g.data = to
+	g.h.Data, g.h.Flags = data, layout.TensorContiguous|layout.TensorGrown
+}
+
+func (g *growing) noSpace(bytes uint64) status.Status {
+	return g.c.Failf(status.OutOfMemory, "the system has no address space of %d bytes left; ask for a smaller capacity, or "+
+		"leave more of it free with a smaller TL_HEAP_RESERVE", bytes)
+}
+
+// use is heap.Use with the help of every cache of the process if need be.
+func use(c *object.Context, r *object.Range, bytes uintptr) status.Status {
+	st := object.Heap().Use(r, bytes)
+	for reclaim := limit.NewReclaim(limit.CPU, uint64(bytes-r.Used())); st != status.OK && reclaim.Step(); {
+		st = object.Heap().Use(r, bytes)
+	}
+	limit.Settle(limit.CPU)
+	if st != status.OK {
+		st = status.OutOfMemory
+		c.NoMemory(st, uint64(bytes))
+	}
+	return st
+}
+
+// settle has a range be used as far as the elements reach, and the header tell how far they may.
+func (g *growing) settle(nbytes uint64) (st status.Status) {
+	switch {
+	case g.data == nil:
+		return status.OK
+	case g.data.rng == nil:
+		g.h.DeleterContext = uintptr(g.data.room())
+		return status.OK
+	}
+	rng := g.data.rng
+	if uint64(rng.Used()) < nbytes {
+		st = use(g.c, rng, uintptr(nbytes))
+	} else if nbytes < g.h.Nbytes {
+		object.Heap().Trim(rng, uintptr(nbytes))
+	}
+	g.h.DeleterContext = rng.Used()
+	return st
+}
+
+// Reserve makes room for an extent of a tensor's first axis, so that it can grow to it where it is.
+func Reserve(c *object.Context, p uintptr, extent int64) status.Status {
+	g, st := findGrowing(c, p)
+	if st != status.OK {
+		return st
+	}
+	s, st := g.with(extent)
+	if st != status.OK || s.nbytes <= g.room() {
+		return st
+	}
+	if st = g.move(s.nbytes); st != status.OK {
+		return st
+	}
+	return g.settle(g.h.Nbytes)
+}
+
+// Resize changes the extent of a tensor's first axis. New elements are undefined, or zero.
+func Resize(c *object.Context, p uintptr, extent int64, zero bool) status.Status {
+	g, st := findGrowing(c, p)
+	if st != status.OK {
+		return st
+	}
+	s, st := g.with(extent)
+	if st != status.OK {
+		return st
+	}
+	if room := g.room(); s.nbytes > room {
+		if st = g.move(max(s.nbytes, room+room/2)); st != status.OK {
+			return st
+		}
+	}
+	if st = g.settle(s.nbytes); st != status.OK {
+		return st
+	}
+	if g.data == nil {
+		c.GuardTensor(g.entry, layout.TensorHeaderBytes+s.nbytes)
+	}
+	if zero && s.nbytes > g.h.Nbytes {
+		core.Clear(g.h.Data+uintptr(g.h.Nbytes), s.nbytes-g.h.Nbytes)
+	}
+	g.h.Shape[0], g.h.Numel, g.h.Nbytes = extent, s.numel, s.nbytes
+	return status.OK
+}
+
+// Capacity returns the extent of the first axis up to which a tensor grows where it is; the extent that it has, for one
+// that cannot grow.
+func Capacity(c *object.Context, p uintptr) int64 {
+	return ask(c, p, 0, -1, func(h *layout.TensorHeader) int64 {
+		if h.Rank == 0 || h.Rank > layout.MaxRank {
+			return 0
+		}
+		g := growing{c: c, h: h, row: ElementType(h.Dtype).Size()}
+		for _, d := range h.Shape[1:h.Rank] {
+			g.row *= uint64(max(d, 0))
+		}
+		g.entry, _ = c.FindTensor(p)
+		b, found := blocks.find(p)
+		if g.data = b.grown; g.row == 0 || g.entry.Object == 0 || !isWhole(p) && (!found || b.grown == nil) {
+			return h.Shape[0]
+		}
+		return int64(g.room() / g.row)
+	})
+}

@@ -1,0 +1,298 @@
+/* Section Tensors that grow: reserve, resize, what refuses, and where the memory goes. */
+#include <string.h>
+
+#include "check.h"
+
+static tl_tensor* rows(int64_t n, int64_t width)
+{
+	const int64_t shape[2] = {n, width};
+	tl_tensor* tensor = tl_tensor_empty(TL_DTYPE_I32, TL_DEVICE_CPU, 2, shape);
+	CHECK(tensor != NULL);
+	return tensor;
+}
+
+static void write_row(tl_tensor* tensor, int64_t row, int64_t width)
+{
+	int32_t* at = (int32_t*)tl_tensor_data(tensor) + row * width;
+	for (int64_t i = 0; i < width; i++) at[i] = (int32_t)(row * 31 + i);
+}
+
+static int64_t wrong_rows(tl_tensor* tensor, int64_t n, int64_t width)
+{
+	const int32_t* at = tl_tensor_data(tensor);
+	int64_t wrong = 0;
+	for (int64_t row = 0; row < n; row++)
+		for (int64_t i = 0; i < width; i++) wrong += *at++ != (int32_t)(row * 31 + i);
+	return wrong;
+}
+
+/* Row by row from nothing, through a slot, a slot apart and a range, of narrow and wide rows. */
+static void grow_by_rows(int64_t width, int64_t n)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	tl_tensor* tensor = rows(0, width);
+	int moves = 0;
+	const void* data = NULL;
+	for (int64_t row = 0; row < n; row++) {
+		CHECK_OK(tl_tensor_resize(tensor, row + 1));
+		moves += tl_tensor_data(tensor) != data;
+		data = tl_tensor_data(tensor);
+		CHECK_INT((uintptr_t)data % 64, 0);
+		write_row(tensor, row, width);
+	}
+	CHECK(moves < 64);
+	CHECK_INT(tl_tensor_dim(tensor, 0), n);
+	CHECK_INT(tl_tensor_numel(tensor), n * width);
+	CHECK_INT(tl_tensor_nbytes(tensor), n * width * 4);
+	CHECK(tl_tensor_is_contiguous(tensor));
+	CHECK(tl_tensor_capacity(tensor) >= n);
+	CHECK_INT(wrong_rows(tensor, n, width), 0);
+
+	tl_tensor* clone = tl_tensor_clone(tensor);
+	CHECK_INT(wrong_rows(clone, n, width), 0);
+	tl_tensor* view = tl_view_slice(tensor, 0, n / 2, n, 1);
+	CHECK_INT(*(int32_t*)tl_tensor_data(view), (int32_t)(n / 2 * 31));
+	CHECK_FAILS(tl_tensor_resize(tensor, n + 1), TL_E_BUSY);
+	CHECK_OK(tl_tensor_free(view));
+
+	CHECK_OK(tl_tensor_resize(tensor, n / 3));
+	CHECK_INT(wrong_rows(tensor, n / 3, width), 0);
+	CHECK_OK(tl_tensor_resize_zeros(tensor, n));
+	CHECK_INT(wrong_rows(tensor, n / 3, width), 0);
+	const int32_t* at = (const int32_t*)tl_tensor_data(tensor) + n / 3 * width;
+	int64_t other = 0;
+	for (int64_t i = 0; i < (n - n / 3) * width; i++) other += at[i] != 0;
+	CHECK_INT(other, 0);
+	CHECK_OK(tl_tensor_resize(tensor, 0));
+	CHECK_INT(tl_tensor_numel(tensor), 0);
+	CHECK_PTR(tl_tensor_data(tensor), NULL);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void a_tensor_grows_by_rows(void)
+{
+	grow_by_rows(1, 10000);
+	grow_by_rows(16, 3000);
+	grow_by_rows(1024, 2000);
+	grow_by_rows(300000, 40);
+}
+
+static void what_was_reserved_is_not_left(void)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	for (int64_t capacity = 4; capacity <= 1 << 22; capacity *= 8) {
+		tl_tensor* tensor = rows(3, 5);
+		for (int64_t row = 0; row < 3; row++) write_row(tensor, row, 5);
+		CHECK_OK(tl_tensor_reserve(tensor, capacity));
+		CHECK(tl_tensor_capacity(tensor) >= capacity);
+		CHECK_INT(tl_tensor_dim(tensor, 0), 3);
+		CHECK_INT(wrong_rows(tensor, 3, 5), 0);
+		const void* data = tl_tensor_data(tensor);
+		for (int64_t n = 4; n < capacity; n += n / 2) {
+			CHECK_OK(tl_tensor_resize(tensor, n));
+			CHECK_PTR(tl_tensor_data(tensor), data);
+		}
+		CHECK_OK(tl_tensor_resize(tensor, capacity));
+		CHECK_PTR(tl_tensor_data(tensor), data);
+		write_row(tensor, capacity - 1, 5);
+		CHECK_OK(tl_tensor_reserve(tensor, 1)); /* less than there is */
+		CHECK(tl_tensor_capacity(tensor) >= capacity);
+		CHECK_INT(wrong_rows(tensor, 3, 5), 0);
+	}
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void a_range_takes_its_pages_along(void)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	tl_tensor *one = rows(0, 1024), *other = rows(0, 1024);
+	CHECK_OK(tl_tensor_reserve(one, 300));
+	CHECK_OK(tl_tensor_reserve(other, 300));
+	for (int64_t n = 300; n < 20000; n *= 3) { /* in turns, so that neither can stay where it is for ever */
+		for (int64_t row = n / 3; row < n; row++) {
+			CHECK_OK(tl_tensor_resize(one, row + 1));
+			CHECK_OK(tl_tensor_resize(other, row + 1));
+			write_row(one, row, 1024);
+			write_row(other, row, 1024);
+		}
+	}
+	const int64_t n = tl_tensor_dim(one, 0);
+	CHECK_INT(
+		memcmp((char*)tl_tensor_data(one) + 409600, (char*)tl_tensor_data(other) + 409600, (size_t)(n - 100) * 4096),
+		0);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+/* An extent of 0 in another axis, and a vector. */
+static void tensors_without_bytes_in_a_row(void)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	tl_tensor* empty = rows(3, 0);
+	CHECK_OK(tl_tensor_resize(empty, 1 << 30));
+	CHECK_INT(tl_tensor_dim(empty, 0), 1 << 30);
+	CHECK_INT(tl_tensor_numel(empty), 0);
+	CHECK_INT(tl_tensor_capacity(empty), 1 << 30);
+	CHECK_OK(tl_tensor_reserve(empty, 1 << 30));
+	const int64_t length = 5;
+	tl_tensor* vector = tl_tensor_new_zeroed(TL_DTYPE_I64, TL_DEVICE_CPU, 1, &length);
+	CHECK_OK(tl_tensor_resize_zeros(vector, 100000));
+	int64_t sum = 0;
+	for (int i = 0; i < 100000; i++) sum += ((int64_t*)tl_tensor_data(vector))[i];
+	CHECK_INT(sum, 0);
+	CHECK_INT(tl_tensor_strides(vector)[0], 1);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_INT(tl_tensor_capacity(NULL), 0);
+}
+
+static void not_every_tensor_grows(void)
+{
+	static float lent[64];
+	const int64_t shape[1] = {64};
+	int local = 0;
+	CHECK_OK(tl_mem_enter_scope());
+	tl_tensor* tensor = rows(4, 4);
+	tl_tensor* view = tl_view_reshape(tensor, 1, (const int64_t[]){16});
+	tl_tensor* borrowed = tl_tensor_from_buffer(TL_DTYPE_F32, TL_DEVICE_CPU, 1, shape, lent, NULL, NULL, NULL);
+	tl_tensor* scalar = tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 0, NULL);
+	tl_tensor* dead = rows(1, 1);
+	CHECK_OK(tl_tensor_free(dead));
+	/* covers: tl_tensor_resize TL_E_UNSUPPORTED, TL_E_BUSY, TL_E_INVALID_ARGUMENT, TL_E_UNKNOWN_POINTER, TL_E_NOT_LIVE */
+	/* covers: tl_tensor_resize TL_E_INTERIOR_POINTER */
+	CHECK_FAILS(tl_tensor_resize(tensor, 5), TL_E_BUSY);
+	CHECK_FAILS(tl_tensor_resize(view, 5), TL_E_UNSUPPORTED);
+	CHECK_OK(tl_tensor_free(view));
+	CHECK_OK(tl_tensor_resize(tensor, 5));
+	CHECK_FAILS(tl_tensor_resize(borrowed, 5), TL_E_UNSUPPORTED);
+	CHECK_FAILS(tl_tensor_resize(tl_mem_new(64), 5), TL_E_UNSUPPORTED);
+	CHECK_FAILS(tl_tensor_resize(NULL, 5), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_tensor_resize(scalar, 5), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_tensor_resize(tensor, -1), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_tensor_resize(tensor, INT64_MAX), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_tensor_resize(dead, 5), TL_E_NOT_LIVE);
+	CHECK_FAILS(tl_tensor_resize((tl_tensor*)&local, 5), TL_E_UNKNOWN_POINTER);
+	CHECK_FAILS(tl_tensor_resize((tl_tensor*)((char*)tensor + 8), 5), TL_E_INTERIOR_POINTER);
+	/* covers: tl_tensor_resize_zeros TL_E_UNSUPPORTED, TL_E_BUSY, TL_E_INVALID_ARGUMENT, TL_E_UNKNOWN_POINTER */
+	/* covers: tl_tensor_resize_zeros TL_E_NOT_LIVE, TL_E_INTERIOR_POINTER */
+	CHECK_FAILS(tl_tensor_resize_zeros(borrowed, 5), TL_E_UNSUPPORTED);
+	CHECK_FAILS(tl_tensor_resize_zeros(NULL, 5), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_tensor_resize_zeros(dead, 5), TL_E_NOT_LIVE);
+	CHECK_FAILS(tl_tensor_resize_zeros((tl_tensor*)&local, 5), TL_E_UNKNOWN_POINTER);
+	CHECK_FAILS(tl_tensor_resize_zeros((tl_tensor*)((char*)tensor + 8), 5), TL_E_INTERIOR_POINTER);
+	/* covers: tl_tensor_reserve TL_E_UNSUPPORTED, TL_E_BUSY, TL_E_INVALID_ARGUMENT, TL_E_UNKNOWN_POINTER */
+	/* covers: tl_tensor_reserve TL_E_NOT_LIVE, TL_E_INTERIOR_POINTER */
+	CHECK_FAILS(tl_tensor_reserve(borrowed, 5), TL_E_UNSUPPORTED);
+	CHECK_FAILS(tl_tensor_reserve(NULL, 5), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_tensor_reserve(tensor, -5), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_tensor_reserve(dead, 5), TL_E_NOT_LIVE);
+	CHECK_FAILS(tl_tensor_reserve((tl_tensor*)&local, 5), TL_E_UNKNOWN_POINTER);
+	CHECK_FAILS(tl_tensor_reserve((tl_tensor*)((char*)tensor + 8), 5), TL_E_INTERIOR_POINTER);
+	/* covers: tl_tensor_capacity TL_E_UNSUPPORTED, TL_E_UNKNOWN_POINTER, TL_E_NOT_LIVE, TL_E_INTERIOR_POINTER */
+	CHECK_REFUSED(tl_tensor_capacity(tl_mem_new(64)), -1, TL_E_UNSUPPORTED);
+	CHECK_REFUSED(tl_tensor_capacity(dead), -1, TL_E_NOT_LIVE);
+	CHECK_REFUSED(tl_tensor_capacity((tl_tensor*)&local), -1, TL_E_UNKNOWN_POINTER);
+	CHECK_REFUSED(tl_tensor_capacity((tl_tensor*)((char*)tensor + 8)), -1, TL_E_INTERIOR_POINTER);
+	CHECK_INT(tl_tensor_capacity(borrowed), 64);
+	CHECK_OK(tl_tensor_acquire(tensor) == tensor ? TL_OK : TL_E_BUSY);
+	CHECK_FAILS(tl_tensor_resize_zeros(tensor, 6), TL_E_BUSY);
+	CHECK_FAILS(tl_tensor_reserve(tensor, 600), TL_E_BUSY);
+	CHECK_OK(tl_tensor_release(tensor));
+	CHECK_OK(tl_tensor_resize_zeros(tensor, 6));
+	CHECK_OK(tl_mem_exit_scope());
+
+	CHECK_OK(tl_mem_function_enter(1));
+	tl_tensor* in_slot = tl_tensor_in_slot(0, TL_DTYPE_F32, 1, shape);
+	CHECK_FAILS(tl_tensor_resize(in_slot, 5), TL_E_UNSUPPORTED);
+	CHECK_INT(tl_tensor_capacity(in_slot), 64);
+	CHECK_OK(tl_mem_function_exit());
+}
+
+/* Its data is nobody's object. */
+static void data_that_stands_apart_is_not_an_object(void)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	for (int64_t n = 1000; n <= 1000000; n *= 1000) {
+		tl_tensor* tensor = rows(1, 1);
+		CHECK_OK(tl_tensor_resize(tensor, n));
+		void* data = tl_tensor_data(tensor);
+		CHECK(tl_ptr_release(data) != TL_OK);
+		CHECK(tl_mem_free(data) != TL_OK);
+		CHECK(tl_ptr_check(data) != TL_OK);
+		CHECK(tl_ptr_check((char*)data + 16) != TL_OK);
+		CHECK_OK(tl_tensor_free(tensor));
+		CHECK_FAILS(tl_tensor_resize(tensor, n), TL_E_NOT_LIVE);
+	}
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static uint64_t charged(void)
+{
+	tl_mem_usage_info usage = {.struct_size = sizeof usage};
+	CHECK_OK(tl_mem_usage(TL_DEVICE_CPU, &usage));
+	return usage.reserved;
+}
+
+static void capacity_is_charged_to_no_limit(void)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	const uint64_t before = charged();
+	CHECK_OK(tl_mem_set_limit(TL_DEVICE_CPU, 0, before + (16 << 20)));
+	tl_tensor* tensor = rows(1, 256);
+	CHECK_OK(tl_tensor_reserve(tensor, 1 << 20)); /* 1 GiB */
+	write_row(tensor, 0, 256);
+	CHECK(charged() < before + (2 << 20));
+	CHECK_OK(tl_tensor_resize(tensor, 8 << 10)); /* 8 MiB */
+	CHECK(charged() >= before + (8 << 20));
+	/* covers: tl_tensor_resize TL_E_OUT_OF_MEMORY */
+	CHECK_FAILS(tl_tensor_resize(tensor, 512 << 10), TL_E_OUT_OF_MEMORY);
+	/* covers: tl_tensor_resize_zeros TL_E_OUT_OF_MEMORY */
+	CHECK_FAILS(tl_tensor_resize_zeros(tensor, 512 << 10), TL_E_OUT_OF_MEMORY);
+	CHECK_INT(tl_tensor_dim(tensor, 0), 8 << 10);
+	CHECK_INT(wrong_rows(tensor, 1, 256), 0);
+	CHECK_OK(tl_tensor_resize(tensor, 12 << 10));
+	/* covers: tl_tensor_reserve TL_E_OUT_OF_MEMORY */
+	CHECK_FAILS(tl_tensor_reserve(tensor, INT64_MAX >> 12), TL_E_OUT_OF_MEMORY);
+	CHECK(strstr(tl_last_error(), "TL_HEAP_RESERVE") != NULL);
+
+	CHECK_OK(tl_tensor_resize(tensor, 1));
+	CHECK_OK(tl_mem_purge());
+	CHECK(charged() < before + (2 << 20));
+	CHECK_INT(wrong_rows(tensor, 1, 256), 0);
+	CHECK_OK(tl_tensor_resize_zeros(tensor, 1 << 10));
+	CHECK_INT(((int32_t*)tl_tensor_data(tensor))[256 << 9], 0);
+	CHECK_OK(tl_mem_set_limit(TL_DEVICE_CPU, 0, 0));
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+/* A header that was overwritten is refused, or believed within what the call writes: never given back elsewhere. */
+static void headers_that_were_overwritten(void)
+{
+	uint64_t state = 7;
+	CHECK_OK(tl_mem_enter_scope());
+	for (int i = 0; i < 2000; i++) {
+		tl_tensor* tensor = rows(1, 4);
+		CHECK_OK(tl_tensor_resize(tensor, i % 3 == 0 ? 2 : i % 3 == 1 ? 4000 : 400000));
+		uint64_t* word = (uint64_t*)(void*)tensor + check_random(&state) % 24;
+		const uint64_t was = *word;
+		if (word != (uint64_t*)(void*)tensor)
+			*word ^= 1ull << check_random(&state) % 64; /* the data itself is the program's */
+		(void)tl_tensor_resize(tensor, 3);
+		(void)tl_tensor_capacity(tensor);
+		(void)tl_tensor_reserve(tensor, 5000);
+		*word = was;
+		CHECK_OK(tl_tensor_free(tensor));
+	}
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+int main(void)
+{
+	RUN(a_tensor_grows_by_rows);
+	RUN(what_was_reserved_is_not_left);
+	RUN(a_range_takes_its_pages_along);
+	RUN(tensors_without_bytes_in_a_row);
+	RUN(not_every_tensor_grows);
+	RUN(data_that_stands_apart_is_not_an_object);
+	RUN(capacity_is_charged_to_no_limit);
+	RUN(headers_that_were_overwritten);
+	return check_finish();
+}
