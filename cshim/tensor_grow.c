@@ -2,8 +2,9 @@
  * is refused, is Go's (runtime/tensor/grow.go). */
 #include "tensor.h"
 
-/* Below it a tensor that has become smaller keeps what it no longer uses. */
-enum { TRIM = TL_SPAN_BYTES };
+/* A tensor that has become smaller keeps so much that it no longer uses, of what it has: programs that take rows off and
+ * add others ask seldom. */
+static inline bool keeps(uint64_t bytes, uint64_t has) { return has - bytes < has / 4 + TL_SPAN_BYTES; }
 
 /* How many bytes of elements fit; 0: ask Go. With TL_DEBUG a red zone begins behind those in a slot. */
 static inline uint64_t room(const tl_tensor_header* h, uint32_t class)
@@ -40,7 +41,7 @@ static inline bool resize(tl_tensor* tensor, int64_t extent, bool zero)
 	if (TLC_UNLIKELY((sh & TL_SH_FLAGS) != (TL_SH_ALIVE | TL_SH_MERGED) || tlc_sh_count(sh) != 1)) return false;
 	const uint64_t fit = room(h, class), had = h->nbytes;
 	if (TLC_UNLIKELY(!bytes_of(h, extent, &numel, &bytes) || bytes > fit)) return false;
-	if (TLC_UNLIKELY(bytes < had && fit - bytes >= TRIM && h->flags != TL_TENSOR_CONTIGUOUS)) return false;
+	if (TLC_UNLIKELY(bytes < had && !keeps(bytes, fit) && h->flags != TL_TENSOR_CONTIGUOUS)) return false;
 	if (zero && bytes > had) memset((char*)h->data + had, 0, bytes - had);
 	h->shape[0] = extent;
 	h->numel = numel;

@@ -99,7 +99,8 @@ func (h *Heap) Use(r *Range, bytes uintptr) status.Status {
 		return status.OK
 	}
 	least := memory.Round(bytes, layout.SpanBytes)
-	if st := h.charge(r, min(max(least, memory.Round(r.charged+r.charged/8, layout.SpanBytes)), r.reserved)); st == status.OK {
+	more := memory.Round(r.charged+r.charged/8, layout.SpanBytes)
+	if st := h.charge(r, min(max(least, more), r.reserved)); st == status.OK {
 		return st
 	}
 	return h.charge(r, least)

@@ -168,8 +168,8 @@ func Unmap(addr, bytes uintptr, purpose string) {
 	unmap(addr, bytes)
 }
 
-// Remap makes memory of Map, or MapUndumped, larger, and keeps what its first bytes, those in use, have: where it is, or
-// elsewhere. On failure everything is as before.
+// Remap makes memory of Map, or MapUndumped, larger, and keeps what its first bytes, those in use, have: where it is,
+// or elsewhere. On failure everything is as before.
 func Remap(addr, bytes, used, to uintptr, purpose string) (uintptr, error) {
 	if !allowed() {
 		return 0, ErrRefused
