@@ -291,7 +291,7 @@ func (c *Context) hasRoomFor(p uintptr) bool {
 }
 
 // compact closes the holes of the scope stack, so that a long scope which
-// registers and unregisters for ever stays small. The index starts over.
+// registers and unregisters for ever stays small. The index starts over, and the emptied pages go back.
 func (c *Context) compact() {
 	c.dropIndex()
 	kept, mark := uint64(0), uint64(0)
@@ -316,4 +316,5 @@ func (c *Context) compact() {
 	}
 	c.Top = c.Entries + uintptr(kept*layout.EntryBytes)
 	c.Holes = 0
+	c.trimStacks()
 }
