@@ -1,5 +1,6 @@
 /* Memory goes back to the system by itself: a gibibyte that was released is
  * resident no more after a second, up to 64 MiB, whatever it was made of. */
+#include <pthread.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -79,6 +80,75 @@ static void tensors_come_back(void)
 	CHECK(resident() - before <= allowance);
 }
 
+/* What threads share that free many objects in random order, and then sleep or end. */
+enum { THREADS = 4, OBJECTS = 200000 };
+static void* all_objects[THREADS][OBJECTS];
+static pthread_barrier_t barrier;
+static bool of_tensors, sleeps;
+
+static void* new_object(size_t bytes)
+{
+	const int64_t shape = (int64_t)bytes;
+	void* object = of_tensors ? (void*)tl_tensor_empty(TL_DTYPE_U8, TL_DEVICE_CPU, 1, &shape) : tl_mem_alloc(bytes);
+	*(char*)(of_tensors ? tl_tensor_data(object) : object) = 1;
+	return object;
+}
+
+static void* frees_in_random_order(void* of_thread)
+{
+	void** objects = of_thread;
+	uint32_t random = 1;
+	CHECK_OK(tl_mem_enter_scope());
+	for (int i = 0; i < OBJECTS; i++) {
+		random = random * 1664525 + 1013904223;
+		objects[i] = new_object(16 + (random >> 8) % 585);
+	}
+	pthread_barrier_wait(&barrier); /* all are live at once */
+	for (uint32_t i = OBJECTS - 1; i > 0; i--) {
+		random = random * 1664525 + 1013904223;
+		const uint32_t other = (random >> 8) % (i + 1);
+		void* object = objects[i];
+		objects[i] = objects[other];
+		objects[other] = object;
+	}
+	for (int i = 0; i < OBJECTS; i++) CHECK_OK(of_tensors ? tl_tensor_free(objects[i]) : tl_ptr_release(objects[i]));
+	CHECK_OK(tl_mem_exit_scope());
+	pthread_barrier_wait(&barrier);
+	if (sleeps) pthread_barrier_wait(&barrier);
+	return NULL;
+}
+
+/* What was freed is resident no more, up to some MiB, although the threads never call again. */
+static void come_back_from_threads(bool tensors, int64_t stay)
+{
+	pthread_t threads[THREADS];
+	double seconds;
+	of_tensors = tensors;
+	memset(all_objects, 1, sizeof all_objects);
+	CHECK_OK(tl_mem_purge());
+	const int64_t before = resident();
+	pthread_barrier_init(&barrier, NULL, THREADS + 1);
+	for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, frees_in_random_order, all_objects[i]);
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+	for (int i = 0; i < THREADS && !sleeps; i++) pthread_join(threads[i], NULL);
+	for (seconds = 0; resident() - before > stay && seconds < 60; seconds += 0.1)
+		nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+	printf("%d %s of threads that %s: back after %.1f s, %" PRId64 " MiB stay\n", THREADS * OBJECTS,
+	       tensors ? "tensors" : "objects", sleeps ? "sleep" : "have ended", seconds, (resident() - before) >> 20);
+	CHECK(resident() - before <= stay);
+	if (sleeps) pthread_barrier_wait(&barrier);
+	for (int i = 0; i < THREADS && sleeps; i++) pthread_join(threads[i], NULL);
+	pthread_barrier_destroy(&barrier);
+}
+
+static void threads_that_sleep_keep_little(void)
+{
+	sleeps = true;
+	come_back_from_threads(false, 24 << 20);
+	come_back_from_threads(true, 24 << 20);
+}
+
 static void figures_of_the_process(void)
 {
 	CHECK(llabs(tl_get_memory_bytes() - resident()) < allowance);
@@ -93,6 +163,7 @@ int main(void)
 	RUN(a_large_object_comes_back);
 	RUN(scopes_come_back);
 	RUN(tensors_come_back);
+	RUN(threads_that_sleep_keep_little);
 	RUN(figures_of_the_process);
 	return check_finish();
 }

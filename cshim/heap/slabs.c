@@ -202,9 +202,10 @@ void tlc_heap_retire(tl_heap* h, tl_entry e)
  * allocates a few objects of a class keeps a few. It gets up to MOST_AT_ONCE. */
 enum { LEAST_ROOM = 16, MOST_AT_ONCE = 512 };
 
-/* The room of a magazine that gets full again and again and is never empty: its thread frees more than it allocates. Each
- * slot in it may be the only one that keeps a page of a slab in use. */
-enum { FREEING_ROOM = 64 };
+/* The room of a magazine that gets full again and again and is never empty: its thread frees more than it allocates. All of
+ * its slots go to the depot each time: each may be the only one that keeps a page of a slab and a page of records in use,
+ * and the thread may never call again. */
+enum { FREEING_ROOM = 32, FREEING_BYTES = 0x10000 };
 
 /* How many objects a magazine has room for after its first refill, which fills half of it. Two threads that refill one after
  * the other get neighbouring slots. A scope of eight small objects uses eight of the sixteen, so eight slots lie between the
@@ -269,8 +270,8 @@ void tlc_heap_make_room(tl_heap* h, tl_context* c, uint32_t size_class)
 		if (m->limit > full) m->limit = full;
 		return;
 	}
-	const uint32_t room = min(FREEING_ROOM, max(TL_MAGAZINE_HOLDS / h->classes[size_class].size, 2));
-	const uint32_t n = (uint32_t)(m->top - m->base), kept = again ? min(n / 2, room / 2) : n / 2, old = n - kept;
+	const uint32_t room = min(FREEING_ROOM, max(FREEING_BYTES / h->classes[size_class].size, 2));
+	const uint32_t n = (uint32_t)(m->top - m->base), kept = again ? 0 : n / 2, old = n - kept;
 	if (again && m->limit - m->base > room) m->limit = m->base + room;
 	c->flushed_last[size_class] = 1;
 	tlc_heap_give(h, size_class, m->base, old);
