@@ -129,11 +129,13 @@ static void keep_error(const tl_context* c)
 	tlc_apart.function = c->error_function;
 }
 
-/* Parks a context: no Go, and no lock that is held for long, so that it may run as a thread's destructor. */
+/* Parks a context: no Go, and no lock that is held for long, so that it may run as a thread's destructor. The next thread
+ * may never come, so the depots get what is in the magazines. */
 static void park(tl_context* c)
 {
 	keep_error(c);
 	tlc_note_taken(c);
+	tlc_give_magazines(c);
 	/* Read before the context is given away: afterwards it may belong to another thread. */
 	bool open = c->top != c->entries || c->mark_top != c->marks || tlc_has_to_destroy(c) != 0 || c->waiting != 0;
 	uint64_t word = atomic_load(&c->word);

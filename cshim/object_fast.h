@@ -166,6 +166,9 @@ static inline bool tlc_has_place(tl_context* c, const tl_magazine* m, uint32_t c
 	return TLC_LIKELY(m->top != m->limit) || tlc_make_room(c, class);
 }
 
+/* Gives the depots what is in the magazines of a context that its thread gives up. */
+void tlc_give_magazines(tl_context* c);
+
 /* Does what tlc_recycle could not do, because the magazine is full or the object is large; false: ask Go, nothing changed. */
 bool tlc_recycle_elsewhere(tl_context* c, tl_record* r, uintptr_t object, uint64_t tag);
 

@@ -20,6 +20,13 @@ bool tlc_make_room(tl_context* c, uint32_t class)
 	return true;
 }
 
+void tlc_give_magazines(tl_context* c)
+{
+	if (tlc_forked()) return;
+	for (uint32_t size_class = 1; size_class <= TL_CLASS_SMALL; size_class++)
+		tlc_heap_empty_magazine(tlc_g.heap, c, size_class);
+}
+
 bool tlc_recycle_elsewhere(tl_context* c, tl_record* r, uintptr_t object, uint64_t tag)
 {
 	const uint32_t class = tag >> 32 & 0xFF;

@@ -149,6 +149,13 @@ static void threads_that_sleep_keep_little(void)
 	come_back_from_threads(true, 24 << 20);
 }
 
+static void threads_that_ended_keep_less(void)
+{
+	sleeps = false;
+	come_back_from_threads(false, 16 << 20);
+	come_back_from_threads(true, 16 << 20);
+}
+
 static void figures_of_the_process(void)
 {
 	CHECK(llabs(tl_get_memory_bytes() - resident()) < allowance);
@@ -164,6 +171,7 @@ int main(void)
 	RUN(scopes_come_back);
 	RUN(tensors_come_back);
 	RUN(threads_that_sleep_keep_little);
+	RUN(threads_that_ended_keep_less);
 	RUN(figures_of_the_process);
 	return check_finish();
 }
