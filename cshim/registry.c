@@ -131,10 +131,9 @@ static inline __attribute__((always_inline)) bool covered_at(int up, uintptr_t p
 	return peek(&tlc_shards[tlc_shard_of_granule(up, number)], at, &starts, &covers) && (covers & tlc_bit(at.bit));
 }
 
-/* Is p inside a block that owns the whole unit of p? Takes no lock. */
-bool tlc_covered_above(uintptr_t p)
+bool tlc_covered_from(int up, uintptr_t p)
 {
-	for (int up = 1; up < TL_UNIT_LEVELS; up++)
+	for (; up < TL_UNIT_LEVELS; up++)
 		if (tlc_units_up(up) != 0 && covered_at(up, p)) return true;
 	return false;
 }

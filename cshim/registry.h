@@ -38,16 +38,19 @@ enum { TLC_NO_KIND = 0 }; /* of a block: tlc_end did not end it */
 
 int tlc_enter(uintptr_t p, uint64_t bytes, uint64_t as, uint32_t* gen);
 tl_region* tlc_uncover_wide(tl_shard* s, tl_region* cell, tl_unit* u, uintptr_t p, uint64_t bytes);
-bool tlc_covered_above(uintptr_t p);    /* inside a block that owns the whole unit of p; takes no lock */
-bool tlc_foreign_share(uintptr_t p);    /* held, and no thread's alone to count any more */
-int64_t tlc_foreign_count(uintptr_t p); /* -1 = unknown; 0 = held at zero; sticky counts are 2^32 - 1 */
-bool tlc_foreign_known(uintptr_t p);    /* registered and held by somebody; at multiples of 16 it takes no lock */
-uint32_t tlc_foreign_type(uintptr_t p); /* 0 = none, or nobody holds it */
-bool tlc_foreign_covered(uintptr_t p);  /* the granule of p is a registered block's; takes no lock */
-bool tlc_foreign_starts(uintptr_t p);   /* an entry is there, whatever became of its block; takes no lock */
-bool tlc_foreign_seen(uintptr_t p);     /* one of both */
-void tlc_foreign_lock_all(void);        /* before fork */
-void tlc_foreign_unlock_all(void);      /* after it, in the parent and in the child */
+bool tlc_covered_from(int up, uintptr_t p); /* inside a block that owns p at that level or above; takes no lock */
+bool tlc_foreign_share(uintptr_t p);        /* held, and no thread's alone to count any more */
+int64_t tlc_foreign_count(uintptr_t p);     /* -1 = unknown; 0 = held at zero; sticky counts are 2^32 - 1 */
+bool tlc_foreign_known(uintptr_t p);        /* registered and held by somebody; at multiples of 16 it takes no lock */
+uint32_t tlc_foreign_type(uintptr_t p);     /* 0 = none, or nobody holds it */
+bool tlc_foreign_covered(uintptr_t p);      /* the granule of p is a registered block's; takes no lock */
+bool tlc_foreign_starts(uintptr_t p);       /* an entry is there, whatever became of its block; takes no lock */
+bool tlc_foreign_seen(uintptr_t p);         /* one of both */
+void tlc_foreign_lock_all(void);            /* before fork */
+void tlc_foreign_unlock_all(void);          /* after it, in the parent and in the child */
+
+/* Is p inside a block that owns the whole unit of p? Takes no lock. */
+static inline bool tlc_covered_above(uintptr_t p) { return tlc_covered_from(1, p); }
 
 /* ---- searching without the lock -------------------------------------------------------- */
 

@@ -2,8 +2,9 @@
  * which it starts (tlc_uncover_wide).
  *
  * A block in one unit, or in two neighbours of a region that it does not fill, is near: one lock
- * and one search find all that it owns. Any other block has an extent, whose covers are found
- * and locked one by one. RATIONALE.md has what the two cost. */
+ * and one search find all that it owns. In one region two of each do, there and in the unit of
+ * level 1 that the region is. Any other block has an extent, whose covers are found and locked one
+ * by one. RATIONALE.md has what they cost. */
 #include "registry.h"
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
@@ -85,6 +86,65 @@ ALWAYS_INLINE bool enter_entry(tlc_lookup* x, uintptr_t p, uint64_t bytes, uint6
 	return true;
 }
 
+/* ---- covers ---------------------------------------------------------------------------- */
+
+static inline bool is_taken(const tl_unit* u, uint64_t bits) { return u != NULL && (tlc_get(&u->covers) & bits) != 0; }
+
+/* Does no block own a granule of these units of a cell? */
+static bool units_are_free(const tl_region* r, uint64_t units)
+{
+	if (tlc_get(&r->key) == 0) return true;
+	uint64_t present = tlc_get(&r->present);
+	const tl_unit* list = tlc_units(tlc_get(&r->list));
+	for (units &= present; units != 0; units &= units - 1)
+		if (tlc_get(&list[tlc_rank(present, (unsigned)__builtin_ctzll(units))].covers) != 0) return false;
+	return true;
+}
+
+/* Has a shard room and memory, should so many units be new, and an entry? */
+static inline bool has_room(const tl_shard* s, uint32_t units)
+{
+	return s->used + units <= s->limit && s->chunk_end - s->chunk >= units * TL_UNIT_RESERVE + TL_ENTRY_RESERVE;
+}
+
+/* Counts a unit that came (1) or went (-1). */
+static inline void count_unit(int up, int change)
+{
+	tl_registry* r = (tl_registry*)tlc_shards - 1;
+	if (up == 0) return;
+	atomic_fetch_add_explicit(&r->units[up], (uint32_t)change, memory_order_relaxed);
+	atomic_fetch_add_explicit(&r->units[0], (uint32_t)change, memory_order_relaxed);
+}
+
+/* Covers granules of a unit, `up` levels above 0, for which there is memory. */
+ALWAYS_INLINE void cover_granules(tl_shard* s, tl_region* cell, tlc_granule at, uint64_t bits, int up)
+{
+	tl_unit* u = tlc_used_unit(cell, at);
+	if (u == NULL) {
+		u = tlc_open_unit(s, cell, at);
+		count_unit(up, 1);
+	}
+	tlc_set(&u->covers, bits);
+}
+
+/* Cells may move. */
+ALWAYS_INLINE void uncover_granules(tl_shard* s, tl_region* cell, tlc_granule at, uint64_t bits, int up)
+{
+	tl_unit* u = tlc_listed_unit(cell, at);
+	tlc_clear(&u->covers, bits);
+	if (!tlc_vacant(u)) return;
+	tlc_close_unit(s, cell);
+	count_unit(up, -1);
+}
+
+/* Waits for a shard that another thread has, without the lock that is held: with it that might never end. */
+static void wait_without(tl_shard* held, tl_shard* busy)
+{
+	tlc_shard_unlock(held);
+	tlc_shard_lock(busy);
+	tlc_shard_unlock(busy);
+}
+
 /* ---- near blocks ----------------------------------------------------------------------- */
 
 /* What a near block owns in the unit where it starts, and in the next one. */
@@ -101,8 +161,6 @@ ALWAYS_INLINE near_extent near_extent_of(uintptr_t p, uint64_t bytes)
 	if (units != 1 || (first & 63) == 0 || (last & 63) == 63 || (first ^ last) >> 12 != 0) return (near_extent){0};
 	return (near_extent){.head = ~tlc_below(first & 63), .tail = tlc_range(0, last & 63), .next = (last >> 6) & 63};
 }
-
-static inline bool is_taken(const tl_unit* u, uint64_t bits) { return u != NULL && (tlc_get(&u->covers) & bits) != 0; }
 
 /* Registers a near block in a shard that is locked. TLC_MISS, nothing changed: one of two units is
  * not in the list. To add it may move units or fail for want of memory, which enter_extent does. */
@@ -123,6 +181,85 @@ ALWAYS_INLINE int enter_near(tl_shard* s, near_extent b, uintptr_t p, uint64_t b
 	if (u == NULL) u = tlc_open_unit(s, x.cell, next);
 	tlc_set(&u->covers, b.tail);
 	return TLC_OK;
+}
+
+/* ---- blocks of a region ------------------------------------------------------------------- */
+
+/* What a block that fills units of its region owns: granules of the unit where it starts and of that where it ends, and
+ * those units, as granules of level 1. */
+typedef struct region_extent {
+	uint64_t head, tail, whole; /* whole 0: it does not fill any, or leaves its region */
+	unsigned last;              /* the unit where it ends */
+} region_extent;
+
+ALWAYS_INLINE region_extent region_extent_of(uintptr_t p, uint64_t bytes)
+{
+	const uint64_t first = p >> 4, last = tlc_last(p, bytes);
+	region_extent b = {.last = (unsigned)(last >> 6) & 63};
+	if ((first & 63) != 0) b.head = ~tlc_below(first & 63);
+	if ((last & 63) != 63) b.tail = tlc_range(0, last & 63);
+	const unsigned from = ((unsigned)(first >> 6) & 63) + (b.head != 0), end = b.last + (b.tail == 0);
+	if ((first ^ last) >> 12 == 0 && from < end) b.whole = tlc_range(from, end - 1);
+	return b;
+}
+
+/* The unit of level 1 that a region is, and its shard. */
+ALWAYS_INLINE tlc_granule unit_of_region(uintptr_t p) { return tlc_granule_of(TL_UNIT_LEVEL_0 + 1, p >> 10); }
+ALWAYS_INLINE tl_shard* shard_of_region(uintptr_t p) { return &tlc_shards[tlc_shard_of_granule(1, p >> 10)]; }
+
+/* Registers such a block; s and t are locked, the shards of the region and of its unit of
+ * level 1. TLC_MISS, nothing changed: units are not in the lists, and memory may be missing. The units of a region and its
+ * unit of level 1 may be new both, in one shard: then the cell that was found empty for one may be the other's by now. */
+ALWAYS_INLINE int enter_region(tl_shard* s, tl_shard* t, const region_extent* b, uintptr_t p, uint64_t bytes,
+                               uint64_t as, const owner* own, bool above, uint32_t* gen)
+{
+	tlc_lookup x = look_up(s, tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4));
+	int known = enter_known(x, as, gen);
+	if (known != TLC_MISS) return known;
+	const tlc_granule top = unit_of_region(p), end = {x.at.region, b->last, 0};
+	const uint64_t ends = tlc_bit(x.at.unit) | tlc_bit(end.unit);
+	tl_region* cell = tlc_cell(t, top.region);
+	if (above || is_taken(tlc_used_unit(cell, top), tlc_range(x.at.unit, end.unit))) return TLC_REFUSED;
+	if (is_taken(x.unit, b->head) || is_taken(tlc_used_unit(x.cell, end), b->tail)) return TLC_REFUSED;
+	if (!units_are_free(x.cell, b->whole)) return TLC_REFUSED;
+	bool listed = tlc_get(&x.cell->key) != 0 && (tlc_get(&x.cell->present) & ends) == ends;
+	if (!(listed && tlc_listed_unit(cell, top) != NULL) && !(has_room(s, 4) && has_room(t, 4))) return TLC_MISS;
+	if (!enter_entry(&x, p, bytes, as, own, gen)) return TLC_SLOW;
+	tlc_set(&x.unit->covers, b->head);
+	if (b->tail != 0) cover_granules(s, x.cell, end, b->tail, 0);
+	if (tlc_get(&cell->key) != top.region) cell = tlc_cell(t, top.region);
+	cover_granules(t, cell, top, b->whole, 1);
+	return TLC_OK;
+}
+
+ALWAYS_INLINE int enter_in_region(region_extent b, uintptr_t p, uint64_t bytes, uint64_t as, const owner* own,
+                                  uint32_t* gen)
+{
+	bool above = tlc_units_up(0) != 0 && tlc_covered_from(2, p);
+	tl_shard *s = &tlc_shards[tlc_shard_of(p)], *t = shard_of_region(p);
+	tlc_shard_lock(s < t ? s : t);
+	if (s != t) tlc_shard_lock(s < t ? t : s);
+	int result = enter_region(s, t, &b, p, bytes, as, own, above, gen);
+	if (s != t) tlc_shard_unlock(t);
+	tlc_shard_unlock(s);
+	return result;
+}
+
+/* tlc_uncover_wide of such a block. */
+ALWAYS_INLINE tl_region* uncover_region(tl_shard* s, tl_region* cell, tl_unit* u, region_extent b, uintptr_t p)
+{
+	const tlc_granule top = unit_of_region(p), at = tlc_start(p);
+	tl_shard* t = shard_of_region(p);
+	if (t != s && TLC_UNLIKELY(!tlc_shard_try_lock(t))) {
+		wait_without(s, t);
+		return NULL;
+	}
+	tlc_clear(&u->covers, b.head);
+	if (b.tail != 0) uncover_granules(s, cell, (tlc_granule){at.region, b.last, 0}, b.tail, 0);
+	uncover_granules(t, tlc_cell(t, top.region), top, b.whole, 1);
+	if (t == s) return tlc_cell(s, at.region);
+	tlc_shard_unlock(t);
+	return cell;
 }
 
 /* ---- extents ---------------------------------------------------------------------------- */
@@ -207,24 +344,8 @@ static inline tl_shard* extent_lock(const extent* b, const tl_shard* held)
 /* Has every shard room and memory, should the units of all covers and of the start be new? */
 static bool extent_fits(const extent* b)
 {
-	uint32_t units = (uint32_t)b->n + 1;
-	uint64_t bytes = units * TL_UNIT_RESERVE + TL_ENTRY_RESERVE;
-	for (int i = 0; i < b->locks; i++) {
-		const tl_shard* s = &tlc_shards[b->shards[i]];
-		if (s->used + units > s->limit || s->chunk_end - s->chunk < bytes) return false;
-	}
-	return true;
-}
-
-/* Does no block own a granule of these units? */
-static bool units_are_free(const tl_shard* s, uint64_t region, uint64_t units)
-{
-	const tl_region* r = tlc_cell(s, region);
-	if (tlc_get(&r->key) == 0) return true;
-	uint64_t present = tlc_get(&r->present);
-	const tl_unit* list = tlc_units(tlc_get(&r->list));
-	for (units &= present; units != 0; units &= units - 1)
-		if (tlc_get(&list[tlc_rank(present, (unsigned)__builtin_ctzll(units))].covers) != 0) return false;
+	for (int i = 0; i < b->locks; i++)
+		if (!has_room(&tlc_shards[b->shards[i]], (uint32_t)b->n + 1)) return false;
 	return true;
 }
 
@@ -234,20 +355,10 @@ static bool extent_is_free(const extent* b)
 {
 	for (int i = 0; i < b->n; i++) {
 		const cover* x = &b->covers[i];
-		const tl_unit* u = tlc_find(&tlc_shards[x->shard], x->at);
-		if (u != NULL && (tlc_get(&u->covers) & x->bits)) return false;
-		if (x->up == 1 && !units_are_free(&tlc_shards[x->shard_below], x->below, x->bits)) return false;
+		if (is_taken(tlc_find(&tlc_shards[x->shard], x->at), x->bits)) return false;
+		if (x->up == 1 && !units_are_free(tlc_cell(&tlc_shards[x->shard_below], x->below), x->bits)) return false;
 	}
 	return true;
-}
-
-/* Counts a unit that came (1) or went (-1). */
-static void count_unit(int up, int change)
-{
-	tl_registry* r = (tl_registry*)tlc_shards - 1;
-	if (up == 0) return;
-	atomic_fetch_add_explicit(&r->units[up], (uint32_t)change, memory_order_relaxed);
-	atomic_fetch_add_explicit(&r->units[0], (uint32_t)change, memory_order_relaxed);
 }
 
 /* Needs extent_fits. */
@@ -256,13 +367,7 @@ static void extent_cover(const extent* b)
 	for (int i = 0; i < b->n; i++) {
 		const cover* x = &b->covers[i];
 		tl_shard* s = &tlc_shards[x->shard];
-		tl_region* cell = tlc_cell(s, x->at.region);
-		tl_unit* u = tlc_used_unit(cell, x->at);
-		if (u == NULL) {
-			u = tlc_open_unit(s, cell, x->at);
-			count_unit(x->up, 1);
-		}
-		tlc_set(&u->covers, x->bits);
+		cover_granules(s, tlc_cell(s, x->at.region), x->at, x->bits, x->up);
 	}
 }
 
@@ -271,12 +376,7 @@ static void extent_uncover(const extent* b)
 	for (int i = 0; i < b->n; i++) {
 		const cover* x = &b->covers[i];
 		tl_shard* s = &tlc_shards[x->shard];
-		tl_region* cell = tlc_cell(s, x->at.region);
-		tl_unit* u = tlc_listed_unit(cell, x->at);
-		tlc_clear(&u->covers, x->bits);
-		if (!tlc_vacant(u)) continue;
-		tlc_close_unit(s, cell);
-		count_unit(x->up, -1);
+		uncover_granules(s, tlc_cell(s, x->at.region), x->at, x->bits, x->up);
 	}
 }
 
@@ -308,16 +408,14 @@ static __attribute__((noinline)) int enter_extent(uintptr_t p, uint64_t bytes, u
 	return result;
 }
 
-/* false: tlc_uncover says so. Waiting with a lock held might never end, so it waits without. */
+/* false: tlc_uncover says so. */
 static __attribute__((noinline)) bool uncover_extent(tl_shard* held, uintptr_t p, uint64_t bytes)
 {
 	extent b;
 	extent_of(&b, p, bytes);
 	tl_shard* busy = extent_lock(&b, held);
 	if (busy != NULL) {
-		tlc_shard_unlock(held);
-		tlc_shard_lock(busy);
-		tlc_shard_unlock(busy);
+		wait_without(held, busy);
 		return false;
 	}
 	extent_uncover(&b);
@@ -327,10 +425,18 @@ static __attribute__((noinline)) bool uncover_extent(tl_shard* held, uintptr_t p
 
 /* ---- any block -------------------------------------------------------------------------- */
 
+static __attribute__((noinline)) int enter_wide(uintptr_t p, uint64_t bytes, uint64_t as, const owner* own,
+                                                uint32_t* gen)
+{
+	const region_extent b = region_extent_of(p, bytes);
+	int result = b.whole != 0 ? enter_in_region(b, p, bytes, as, own, gen) : TLC_MISS;
+	return result != TLC_MISS ? result : enter_extent(p, bytes, as, own, gen);
+}
+
 ALWAYS_INLINE int enter(uintptr_t p, uint64_t bytes, uint64_t as, const owner* own, uint32_t* gen)
 {
 	near_extent b = near_extent_of(p, bytes);
-	if (b.head == 0) return enter_extent(p, bytes, as, own, gen);
+	if (b.head == 0) return enter_wide(p, bytes, as, own, gen);
 	bool above = is_inside_above(p, bytes);
 	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
 	tlc_shard_lock(s);
@@ -359,6 +465,8 @@ tl_region* tlc_uncover_wide(tl_shard* s, tl_region* cell, tl_unit* u, uintptr_t 
 		if (tlc_vacant(&u[1])) tlc_close_unit(s, cell);
 		return cell;
 	}
+	const region_extent r = region_extent_of(p, bytes);
+	if ((p & 15) == 0 && r.whole != 0) return uncover_region(s, cell, u, r, p);
 	return uncover_extent(s, p, bytes) ? tlc_cell(s, tlc_start(p).region) : NULL;
 }
 
