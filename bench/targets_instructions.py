@@ -97,7 +97,7 @@ INSTRUCTION_LIMITS = {
     "registry_pair": 557,
     "registry_pair_2_units": 773,
     "registry_pair_4096": 1449,
-    "registry_acquire_release": 347,
+    "registry_acquire_release": 317,
     "registry_hit": 120,
     "registry_alias": 426,
     "registry_custom": 546,

@@ -20,12 +20,12 @@ static inline bool is_elsewhere(const tl_context* c, uintptr_t p)
 	return tlc_is_fast(c) && !tlc_in_heap(p) && !tlc_in_slices(p);
 }
 
-/* Nothing, and registered foreign pointers. */
+/* Nothing, and registered foreign pointers. Stacks are in slices. */
 static int acquire_elsewhere(uintptr_t p)
 {
 	const tl_context* c = tlc_tls;
-	if (is_nothing(c, p)) return TLC_OK;
-	return is_elsewhere(c, p) ? tlc_foreign_acquire(p) : TLC_SLOW;
+	if (TLC_LIKELY(is_elsewhere(c, p)) && p != 0) return tlc_foreign_acquire(p);
+	return is_nothing(c, p) ? TLC_OK : TLC_SLOW;
 }
 
 bool tlc_acquire_reference(uintptr_t p)
@@ -118,8 +118,7 @@ bool tlc_release_found(uintptr_t p, tl_record* r, uint32_t class)
 static int release_elsewhere(uintptr_t p)
 {
 	tl_context* c = tlc_tls;
-	if (is_nothing(c, p)) return TLC_OK;
-	if (!is_elsewhere(c, p)) return TLC_SLOW;
+	if (TLC_UNLIKELY(!is_elsewhere(c, p)) || p == 0) return is_nothing(c, p) ? TLC_OK : TLC_SLOW;
 	tlc_ended ended;
 	const int result = tlc_foreign_release(p, &ended);
 	if (result != TLC_GONE) return result;
