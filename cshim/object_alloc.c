@@ -234,6 +234,16 @@ static int free_elsewhere(tl_context* c, uintptr_t p)
 	return TLC_OK;
 }
 
+/* Frees an object of another thread's whose only reference floats: its owner does, as after a release. Both words are read
+ * as they were at one moment. */
+static bool free_owned(tl_context* c, tl_record* r, uintptr_t p)
+{
+	const uint32_t sh = TLC_LOAD_ACQUIRE(r->sh), loc = TLC_LOAD_ACQUIRE(r->loc);
+	if (sh != TL_SH_ALIVE || loc >> TL_LOC_OWNER_SHIFT == 0 || TLC_LOAD(r->sh) != sh) return false;
+	return (loc & (TL_LOC_FLOATS | TL_LOC_COUNT)) == TL_LOC_FLOAT + 1 && tlc_is_fast(c) &&
+	       tlc_hand_over(c, r, tlc_entry_of(r, p));
+}
+
 /* What tlc_op_mem_free leaves. An object that floats with its only reference ends as with that. */
 static __attribute__((noinline)) bool free_rest(void* object, uint32_t function, tl_status* why)
 {
@@ -248,7 +258,8 @@ static __attribute__((noinline)) bool free_rest(void* object, uint32_t function,
 	}
 	if (tlc_g.debug != 0 || free_unowned(c, r, p)) return tlc_g.debug == 0;
 	const uint32_t loc = TLC_LOAD(r->loc), own = tlc_own(c, loc);
-	if (own >= TLC_OWNED || TLC_LOAD_ACQUIRE(r->sh) != TL_SH_ALIVE) return false;
+	if (own >= TLC_OWNED) return free_owned(c, r, p);
+	if (TLC_LOAD_ACQUIRE(r->sh) != TL_SH_ALIVE) return false;
 	if (own == TL_LOC_FLOAT + 1) return tlc_release_found(p, r, class);
 	if (tlc_loc_floats(loc) >= (loc & TL_LOC_COUNT)) return false;
 	const tlc_finding held = {TL_E_BUSY, TL_TEXT_REFERENCED, {loc & TL_LOC_COUNT}};

@@ -199,13 +199,21 @@ static bool dec_to_zero(const tl_context* c, tl_record* r)
 	                                               memory_order_relaxed);
 }
 
+/* The last reference of what another thread owns is its owner's to drop; false: ask Go, nothing changed. */
+static bool hand_over_owned(tl_context* c, tl_record* r, uintptr_t p)
+{
+	return tlc_g.debug == 0 && tlc_is_fast(c) && tlc_own(c, TLC_LOAD(r->loc)) >= TLC_OWNED &&
+	       tlc_hand_over(c, r, tlc_entry_of(r, p));
+}
+
 static __attribute__((noinline)) int32_t dec_ref_rest(void* object, tl_record* r)
 {
-	const tl_context* c = tlc_tls;
+	tl_context* c = tlc_tls;
 	const uint32_t loc = TLC_LOAD(r->loc);
 	if (tlc_release_floating(r, loc, tlc_beside_one(c, loc))) return 0;
 	if (tlc_own(c, loc) >= TLC_OWNED && tlc_is_fast(c) && tlc_drop_shared(r)) return 0;
-	return dec_to_zero(c, r) ? 1 : slow_ptr_dec_ref(object);
+	if (dec_to_zero(c, r)) return 1;
+	return hand_over_owned(c, r, (uintptr_t)object) ? 0 : slow_ptr_dec_ref(object);
 }
 
 static __attribute__((noinline)) int32_t dec_ref_elsewhere(void* object)

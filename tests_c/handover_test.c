@@ -52,18 +52,57 @@ static void poll_inbox(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
+static void* free_objects(void* unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < OBJECTS; i++) CHECK_OK(tl_mem_free(objects[i]));
+	return NULL;
+}
+
+static void* drop_objects(void* unused)
+{
+	(void)unused;
+	for (size_t i = 0; i < OBJECTS; i++) CHECK_INT(tl_ptr_dec_ref(objects[i]), 0);
+	return NULL;
+}
+
 static void a_hand_over_needs_no_go(void)
 {
+	static void* (*const ways[])(void*) = {release_objects, free_objects, drop_objects};
 	make_objects(256);
 	run_thread(release_objects, NULL); /* makes the nodes, which come back with the objects */
 	poll_inbox();
-	make_objects(256);
-	uint64_t before = slow_calls();
-	run_thread(release_objects, NULL);
-	if (is_fast())
-		CHECK(slow_calls() - before < OBJECTS / 40); /* the chains of nodes that were never used, and the start */
-	poll_inbox();
-	for (size_t i = 0; i < OBJECTS; i++) CHECK_DEAD(objects[i]);
+	for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
+		make_objects(256);
+		uint64_t before = slow_calls();
+		run_thread(ways[way], NULL);
+		if (is_fast())
+			CHECK(slow_calls() - before < OBJECTS / 40); /* the chains of nodes that were never used, and the start */
+		poll_inbox();
+		for (size_t i = 0; i < OBJECTS; i++) CHECK_DEAD(objects[i]);
+	}
+}
+
+/* What its owner counts, too, is nobody's to free; what it has let go of in part, neither. */
+static void* free_what_is_held(void* object)
+{
+	CHECK_FAILS(tl_mem_free(object), TL_E_BUSY);
+	CHECK_FAILS(tl_mem_free(object), TL_E_BUSY);
+	return NULL;
+}
+
+static void what_is_held_is_not_freed(void)
+{
+	void* object = tl_mem_alloc(64);
+	tl_ptr_acquire(object);
+	run_thread(free_what_is_held, object);
+	CHECK_COUNT(object, 2);
+	CHECK_OK(tl_ptr_release(object));
+	CHECK_OK(tl_mem_register_ptr(object));
+	run_thread(free_what_is_held, object);
+	CHECK_COUNT(object, 1);
+	CHECK_OK(tl_mem_unregister(object));
+	CHECK_OK(tl_ptr_release(object));
 }
 
 /* The owner makes as many objects again and again, without a scope: what was handed over is used
@@ -292,6 +331,7 @@ static void views_of_tensors_that_another_thread_ends(void)
 int main(void)
 {
 	RUN(a_hand_over_needs_no_go);
+	RUN(what_is_held_is_not_freed);
 	RUN(what_waits_is_used_before_the_heap_grows);
 	RUN(the_owner_refills_its_magazine_from_the_inbox);
 	RUN(a_typed_object_is_destroyed_by_its_owner);
