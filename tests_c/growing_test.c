@@ -123,6 +123,27 @@ static void a_range_takes_its_pages_along(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
+/* Of each size of a slot: what moves away leaves the next slot alone, which may begin in the same page. */
+static void neighbours_stay(void)
+{
+	enum { TENSORS = 40 };
+	for (int64_t bytes = 200; bytes < 140000; bytes += bytes / 8) {
+		tl_tensor* tensors[TENSORS];
+		CHECK_OK(tl_mem_enter_scope());
+		for (int i = 0; i < TENSORS; i++) {
+			tensors[i] = tl_tensor_empty(TL_DTYPE_U8, TL_DEVICE_CPU, 1, &bytes);
+			memset(tl_tensor_data(tensors[i]), i + 1, (size_t)bytes);
+		}
+		for (int i = 0; i < TENSORS; i += 2) CHECK_OK(tl_tensor_resize(tensors[i], 3 * bytes));
+		for (int i = 0; i < TENSORS; i++) {
+			const unsigned char* data = tl_tensor_data(tensors[i]);
+			CHECK_INT(tl_tensor_nbytes(tensors[i]), i % 2 == 0 ? 3 * bytes : bytes);
+			CHECK(data != NULL && data[0] == i + 1 && memcmp(data, data + 1, (size_t)bytes - 1) == 0);
+		}
+		CHECK_OK(tl_mem_exit_scope());
+	}
+}
+
 /* An extent of 0 in another axis, and a vector. */
 static void tensors_without_bytes_in_a_row(void)
 {
@@ -289,6 +310,7 @@ int main(void)
 	RUN(a_tensor_grows_by_rows);
 	RUN(what_was_reserved_is_not_left);
 	RUN(a_range_takes_its_pages_along);
+	RUN(neighbours_stay);
 	RUN(tensors_without_bytes_in_a_row);
 	RUN(not_every_tensor_grows);
 	RUN(data_that_stands_apart_is_not_an_object);

@@ -175,14 +175,15 @@ func (g *growing) moveToRange(bytes uint64) status.Status {
 	return status.OK
 }
 
-// moveTo copies the elements. The pages where they stood behind a header go back.
+// moveTo copies the elements. The spans where they stood behind a header go back, whole ones: the next slot may begin in
+// the page where this one ends.
 func (g *growing) moveTo(to *grown) {
 	p, data := g.entry.Object, to.address()
 	copyMemory(data, g.h.Data, uintptr(g.h.Nbytes))
 	blocks.enter(g.c, p, block{grown: to})
 	if g.data == nil && !g.c.Guards() {
 		start := memory.Round(p+layout.TensorHeaderBytes, layout.SpanBytes)
-		if end := p + uintptr(object.Heap().Size(p)); end > start {
+		if end := (p + uintptr(object.Heap().Size(p))) &^ (layout.SpanBytes - 1); end > start {
 			memory.Purge(start, end-start)
 		}
 	}
