@@ -371,10 +371,18 @@ void* tlc_get_buffer(tl_context* c, int64_t slot, int64_t min_bytes)
 	return TLC_LIKELY(tlc_op_mem_get_buffer(c, slot, min_bytes, &buffer)) ? buffer : move_buffer(c, slot, min_bytes);
 }
 
+/* Out of line, so that tl_mem_get_buffer saves no register. */
+static __attribute__((noinline)) void* get_moved_buffer(int64_t slot, int64_t min_bytes)
+{
+	void* buffer = move_buffer(tlc_tls, slot, min_bytes);
+	return buffer != NULL ? buffer : slow_mem_get_buffer(slot, min_bytes);
+}
+
 void* tl_mem_get_buffer(int64_t slot, int64_t min_bytes)
 {
-	void* buffer = tlc_get_buffer(tlc_tls, slot, min_bytes);
-	return TLC_LIKELY(buffer != NULL) ? buffer : slow_mem_get_buffer(slot, min_bytes);
+	void* buffer;
+	return TLC_LIKELY(tlc_op_mem_get_buffer(tlc_tls, slot, min_bytes, &buffer)) ? buffer
+	                                                                            : get_moved_buffer(slot, min_bytes);
 }
 
 void* tl_mem_frame_enter(size_t bytes)
