@@ -175,8 +175,8 @@ func (g *growing) moveToRange(bytes uint64) status.Status {
 	return status.OK
 }
 
-// moveTo copies the elements. The spans where they stood behind a header go back, whole ones: the next slot may begin in
-// the page where this one ends.
+// moveTo copies the elements. The spans where they stood behind a header go back, whole ones: the next slot may begin
+// in the page where this one ends.
 func (g *growing) moveTo(to *grown) {
 	p, data := g.entry.Object, to.address()
 	copyMemory(data, g.h.Data, uintptr(g.h.Nbytes))
