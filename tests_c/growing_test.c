@@ -284,6 +284,22 @@ static void capacity_is_charged_to_no_limit(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
+/* One that has begun large is not charged for where it was. */
+static void what_moved_away_is_charged_once(void)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	tl_tensor* tensor = rows(64 << 10, 256);
+	for (int64_t row = 0; row < 64 << 10; row += 1000) write_row(tensor, row, 256);
+	CHECK_OK(tl_mem_purge());
+	const uint64_t before = charged();
+	CHECK_OK(tl_tensor_resize(tensor, 65 << 10));
+	CHECK_OK(tl_mem_purge());
+	if (getenv("TL_DEBUG") == NULL) CHECK(charged() < before + before / 4);
+	for (int64_t row = 0; row < 64 << 10; row += 1000)
+		CHECK_INT(((int32_t*)tl_tensor_data(tensor))[row * 256 + 255], (int32_t)(row * 31 + 255));
+	CHECK_OK(tl_mem_exit_scope());
+}
+
 /* A header that was overwritten is refused, or believed within what the call writes: never given back elsewhere. */
 static void headers_that_were_overwritten(void)
 {
@@ -315,6 +331,7 @@ int main(void)
 	RUN(not_every_tensor_grows);
 	RUN(data_that_stands_apart_is_not_an_object);
 	RUN(capacity_is_charged_to_no_limit);
+	RUN(what_moved_away_is_charged_once);
 	RUN(headers_that_were_overwritten);
 	return check_finish();
 }

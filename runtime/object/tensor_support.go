@@ -238,6 +238,17 @@ func (c *Context) TakeTable(n uintptr) (layout.Entry, status.Status) {
 // GiveTable gives such a slot back.
 func (c *Context) GiveTable(e layout.Entry) { c.recycleData(e) }
 
+// CutTensor gives back what a tensor in a large slot does not need for its header, but for the least that is large.
+func (c *Context) CutTensor(e layout.Entry) {
+	if e.Gen&0xFF != layout.ClassLarge {
+		return
+	}
+	before := process.heap.Size(e.Object)
+	if process.heap.ResizeLarge(e.Object, layout.MaxSmall+1) {
+		c.Kinds[layout.TypeTensor].BytesGone += before - process.heap.Size(e.Object)
+	}
+}
+
 // NoMemory records that n bytes could not be had.
 func (c *Context) NoMemory(st status.Status, n uint64) { c.failAlloc(st, n) }
 

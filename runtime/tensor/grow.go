@@ -6,7 +6,6 @@ import (
 	core "tlruntime/cshim/heap"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/limit"
-	"tlruntime/runtime/memory"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
 )
@@ -175,21 +174,18 @@ func (g *growing) moveToRange(bytes uint64) status.Status {
 	return status.OK
 }
 
-// moveTo copies the elements. The spans where they stood behind a header go back, whole ones: the next slot may begin
-// in the page where this one ends.
+// moveTo copies the elements. Of a large slot where they stood, what the header does not need goes back to the heap.
 func (g *growing) moveTo(to *grown) {
 	p, data := g.entry.Object, to.address()
 	copyMemory(data, g.h.Data, uintptr(g.h.Nbytes))
 	blocks.enter(g.c, p, block{grown: to})
-	if g.data == nil && !g.c.Guards() {
-		start := memory.Round(p+layout.TensorHeaderBytes, layout.SpanBytes)
-		if end := (p + uintptr(object.Heap().Size(p))) &^ (layout.SpanBytes - 1); end > start {
-			memory.Purge(start, end-start)
-		}
-	}
-	g.c.GuardTensor(g.entry, layout.TensorHeaderBytes)
+	begins := g.data == nil
 	g.data = to
 	g.h.Data, g.h.Flags = data, layout.TensorContiguous|layout.TensorGrown
+	if begins && !g.c.Guards() {
+		g.c.CutTensor(g.entry)
+	}
+	g.c.GuardTensor(g.entry, layout.TensorHeaderBytes)
 }
 
 func (g *growing) noSpace(bytes uint64) status.Status {
