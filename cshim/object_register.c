@@ -6,23 +6,34 @@
 
 /* ---- register ------------------------------------------------------------------------ */
 
+/* The same of an object that another thread owns, or nobody: a float of the shared word first, else a new reference, which
+ * claims a float where the owner's word shows one (docs/model). The shared word is read before the owner's. */
+static __attribute__((noinline)) bool sink_shared(const tl_context* c, tl_record* r)
+{
+	uint32_t sh = TLC_LOAD_ACQUIRE(r->sh), next;
+	do {
+		const uint32_t loc = TLC_LOAD_ACQUIRE(r->loc);
+		const bool merged = (sh & TL_SH_MERGED) != 0;
+		if ((sh & (TL_SH_ALIVE | TL_SH_IMMORTAL)) != TL_SH_ALIVE || tlc_own(c, loc) < TLC_OWNED) return false;
+		if (tlc_sh_count(sh) >= TL_SH_COUNT_MAX || (merged && tlc_sh_count(sh) <= 0)) return false;
+		if (!merged && loc >> TL_LOC_OWNER_SHIFT == 0) return false; /* its owner merges: Go waits */
+		next = tlc_sh_floats(sh) > 0 ? sh - TL_SH_FLOAT : sh + TL_SH_ONE;
+		const bool claims = !merged && tlc_sh_floats(sh) == 0 && (loc & TL_LOC_FLOATS) != 0;
+		if (claims && (sh & TL_SH_CLAIM_MASK) != TL_SH_CLAIM_MASK) next += 1u << TL_SH_CLAIM_SHIFT;
+	} while (!atomic_compare_exchange_weak_explicit(&r->sh, &sh, next, memory_order_acq_rel, memory_order_acquire));
+	return true;
+}
+
 /* A reference for the scope: a float if there is one, else a new reference. */
 static inline bool sink_or_retain(tl_context* c, tl_record* r)
 {
-	uint32_t loc = TLC_LOAD(r->loc), own = tlc_own(c, loc), sh = TLC_LOAD(r->sh);
-	if (TLC_LIKELY(own < TLC_OWNED && sh == TL_SH_ALIVE)) {
-		if (TLC_LIKELY(own >= TL_LOC_FLOAT)) TLC_STORE(r->loc, loc - TL_LOC_FLOAT);
-		else if (TLC_LIKELY(own - 1 < TL_LOC_COUNT - 1)) TLC_STORE(r->loc, loc + 1);
-		else return false;
-		return true;
-	}
-	while ((sh & (TL_SH_ALIVE | TL_SH_MERGED | TL_SH_IMMORTAL)) == (TL_SH_ALIVE | TL_SH_MERGED) &&
-	       tlc_sh_count(sh) > 0 && tlc_sh_count(sh) < TL_SH_COUNT_MAX) {
-		uint32_t next = tlc_sh_floats(sh) > 0 ? sh - TL_SH_FLOAT : sh + TL_SH_ONE;
-		if (atomic_compare_exchange_weak_explicit(&r->sh, &sh, next, memory_order_relaxed, memory_order_relaxed))
-			return true;
-	}
-	return false;
+	uint32_t loc = TLC_LOAD(r->loc), own = tlc_own(c, loc);
+	if (TLC_UNLIKELY(own >= TLC_OWNED)) return sink_shared(c, r);
+	if (TLC_UNLIKELY(TLC_LOAD(r->sh) != TL_SH_ALIVE)) return false;
+	if (TLC_LIKELY(own >= TL_LOC_FLOAT)) TLC_STORE(r->loc, loc - TL_LOC_FLOAT);
+	else if (TLC_LIKELY(own - 1 < TL_LOC_COUNT - 1)) TLC_STORE(r->loc, loc + 1);
+	else return false;
+	return true;
 }
 
 static int adopt_measured(tl_context* c, uintptr_t p, uint32_t* gen, uint64_t* size)
