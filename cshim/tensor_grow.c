@@ -1,16 +1,19 @@
-/* Tensors that grow along their first axis, while there is room where their elements are. What needs other memory, and what
- * is refused, is Go's (runtime/tensor/grow.go). */
+/* Tensors that grow along their first axis, while there is room where their elements are. What needs other memory, and
+ * what is refused, is Go's (runtime/tensor/grow.go). */
 #include "tensor.h"
 
-/* A tensor that has become smaller keeps so much that it no longer uses, of what it has: programs that take rows off and
- * add others ask seldom. */
+/* A tensor that has become smaller keeps so much that it no longer uses, of what it has: programs that take rows off
+ * and add others ask seldom. */
 static inline bool keeps(uint64_t bytes, uint64_t has) { return has - bytes < has / 4 + TL_SPAN_BYTES; }
 
 /* How many bytes of elements fit; 0: ask Go. With TL_DEBUG a red zone begins behind those in a slot. */
 static inline uint64_t room(const tl_tensor_header* h, uint32_t class)
 {
 	const uint32_t grown = TL_TENSOR_GROWN | TL_TENSOR_CONTIGUOUS;
-	if (tlc_tensor_is_whole(h)) return tlc_g.debug == 0 ? tlc_slot_bytes((uintptr_t)h, class) - TLC_TENSOR_HEADER : 0;
+	if (tlc_tensor_is_whole(h)) {
+		const bool knows = tlc_g.debug == 0 && h->data == (uintptr_t)h + TLC_TENSOR_HEADER;
+		return knows ? tlc_slot_bytes((uintptr_t)h, class) - TLC_TENSOR_HEADER : 0;
+	}
 	return h->flags == grown && h->device == 0 ? h->deleter_context : 0;
 }
 

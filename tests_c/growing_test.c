@@ -263,10 +263,12 @@ static void capacity_is_charged_to_no_limit(void)
 	CHECK(charged() < before + (2 << 20));
 	CHECK_OK(tl_tensor_resize(tensor, 8 << 10)); /* 8 MiB */
 	CHECK(charged() >= before + (8 << 20));
+	CHECK_FAILS(tl_tensor_resize(tensor, 512 << 10), TL_E_LIMIT);
+	CHECK_FAILS(tl_tensor_resize_zeros(tensor, 512 << 10), TL_E_LIMIT);
 	/* covers: tl_tensor_resize TL_E_OUT_OF_MEMORY */
-	CHECK_FAILS(tl_tensor_resize(tensor, 512 << 10), TL_E_OUT_OF_MEMORY);
+	CHECK_FAILS(tl_tensor_resize(tensor, INT64_MAX >> 12), TL_E_OUT_OF_MEMORY);
 	/* covers: tl_tensor_resize_zeros TL_E_OUT_OF_MEMORY */
-	CHECK_FAILS(tl_tensor_resize_zeros(tensor, 512 << 10), TL_E_OUT_OF_MEMORY);
+	CHECK_FAILS(tl_tensor_resize_zeros(tensor, INT64_MAX >> 12), TL_E_OUT_OF_MEMORY);
 	CHECK_INT(tl_tensor_dim(tensor, 0), 8 << 10);
 	CHECK_INT(wrong_rows(tensor, 1, 256), 0);
 	CHECK_OK(tl_tensor_resize(tensor, 12 << 10));
@@ -317,6 +319,16 @@ static void headers_that_were_overwritten(void)
 		(void)tl_tensor_reserve(tensor, 5000);
 		*word = was;
 		CHECK_OK(tl_tensor_free(tensor));
+	}
+	for (int64_t bytes = 100; bytes < 1000000; bytes *= 9) { /* zeros go nowhere else than behind the header */
+		tl_tensor* tensor = tl_tensor_empty(TL_DTYPE_U8, TL_DEVICE_CPU, 1, &bytes);
+		uint64_t* word = (uint64_t*)(void*)tensor;
+		const uint64_t was = *word;
+		*word = 64;
+		CHECK_FAILS(tl_tensor_resize(tensor, 50), TL_E_INVALID_ARGUMENT);
+		CHECK_FAILS(tl_tensor_resize_zeros(tensor, bytes + 1), TL_E_INVALID_ARGUMENT);
+		*word = was;
+		CHECK_OK(tl_tensor_resize_zeros(tensor, bytes + 1));
 	}
 	CHECK_OK(tl_mem_exit_scope());
 }

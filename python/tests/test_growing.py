@@ -47,6 +47,17 @@ def test_arrays_keep_what_they_show() -> None:
     assert array.tolist() == [[0, 1], [2, 3], [4, 5]]
 
 
+def test_arrays_outlive_rows_that_were_left_out() -> None:
+    tensor = tl.empty((0, 1024)).reserve(10_000).resize(5000)
+    array = tensor.numpy()
+    array[:] = 7
+    tensor = tensor.resize(2)
+    tl.purge()
+    assert (array[:2] == 7).all() and array.shape == (5000, 1024)
+    array[:] = 8  # still there, whatever it shows
+    assert (tensor.numpy() == 8).all()
+
+
 def test_an_object_that_was_replaced() -> None:
     old = tl.zeros((1, 4), "int32").reserve(100)
     new = old.resize(90, zero=True)
@@ -75,4 +86,6 @@ def test_what_does_not_grow() -> None:
         tl.zeros(()).resize(2)
     with pytest.raises(tl.Error, match="extent"):
         tensor.resize(-1)
+    with pytest.raises(tl.Error, match="extent"):
+        tensor.reserve(-1)
     assert tensor.T.capacity == 4

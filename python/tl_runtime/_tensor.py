@@ -221,7 +221,7 @@ class TensorMethods(Values, Viewable):
 
         The system brings memory as it is written to, so a large capacity costs only address space.
         """
-        check(lib.tl_tensor_reserve(self._address, 0))  # whether it may grow
+        check(lib.tl_tensor_reserve(self._address, min(capacity, 0)))  # whether it may grow
         if capacity <= self.capacity:
             return self.from_address(self._address)
         return self._grown(int(lib.tl_tensor_dim(self._address, 0)), capacity, False)
@@ -230,8 +230,8 @@ class TensorMethods(Values, Viewable):
         """Returns this tensor with another first extent, in the place of this object: cache = cache.resize(n).
 
         It has the same memory while its capacity lasts, and else a copy with room for half as much more. Arrays that
-        were made before keep what they show. New elements are undefined, or 0. While another object, a view or
-        a DLPack capsule holds the tensor, it raises.
+        were made before keep what they show, but for rows that a smaller extent leaves out. New elements are undefined,
+        or 0. While another object, a view or a DLPack capsule holds the tensor, it raises.
         """
         check(lib.tl_tensor_reserve(self._address, 0))
         if extent > self.capacity:

@@ -201,7 +201,6 @@ func use(c *object.Context, r *object.Range, bytes uintptr) status.Status {
 	}
 	limit.Settle(limit.CPU)
 	if st != status.OK {
-		st = status.OutOfMemory
 		c.NoMemory(st, uint64(bytes))
 	}
 	return st
