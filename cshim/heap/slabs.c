@@ -164,8 +164,8 @@ int tlc_heap_take(tl_heap* h, uint32_t size_class, tl_entry* to, uint32_t want, 
 	while (got < want && ((d->partial | d->cold) != 0 || (why = grow(h, d, size_class, anyway)) == TL_HEAP_OK))
 		got += take_slots(h, d, size_class, to + got, want - got);
 	d->out += got;
-	tlc_unlock(&d->lock);
 	hand_out(h, (uint64_t)got * h->classes[size_class].size);
+	tlc_unlock(&d->lock);
 	*n = got;
 	return got != 0 ? TL_HEAP_OK : why;
 }
@@ -174,12 +174,12 @@ void tlc_heap_give(tl_heap* h, uint32_t size_class, const tl_entry* from, uint32
 {
 	tl_depot* d = &h->depots[size_class];
 	const uint64_t size = h->classes[size_class].size;
+	tlc_lock(&d->lock); /* whoever has it finds the sums right, too */
 	count_idle(h, n * size);
-	tlc_lock(&d->lock);
 	for (uint32_t i = 0; i < n;) i += put(h, d, size_class, from + i, n - i);
 	d->out -= n;
-	tlc_unlock(&d->lock);
 	take_back(h, n * size);
+	tlc_unlock(&d->lock);
 	tlc_look_at_clock(h);
 }
 
@@ -192,8 +192,8 @@ void tlc_heap_retire(tl_heap* h, tl_entry e)
 	d->retired++;
 	d->out--;
 	tlc_settle_slab(h, d, size_class, first);
-	tlc_unlock(&d->lock);
 	take_back(h, h->classes[size_class].size);
+	tlc_unlock(&d->lock);
 }
 
 /* ---- magazines -------------------------------------------------------------------------------- */
