@@ -330,6 +330,14 @@ static void headers_that_were_overwritten(void)
 		*word = was;
 		CHECK_OK(tl_tensor_resize_zeros(tensor, bytes + 1));
 	}
+	tl_tensor* ended = rows(1, 4);
+	CHECK_OK(tl_tensor_resize(ended, 400000));
+	((uint32_t*)(void*)ended)[7] = 1; /* the flags: its end goes unnoticed */
+	CHECK_OK(tl_tensor_free(ended));
+	tl_tensor* next = rows(1, 4);
+	CHECK(tl_tensor_capacity(next) < 400000);
+	CHECK_OK(tl_tensor_resize(next, 4000));
+	CHECK(tl_tensor_capacity(next) < 400000);
 	CHECK_OK(tl_mem_exit_scope());
 }
 

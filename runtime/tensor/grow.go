@@ -281,8 +281,10 @@ func Capacity(c *object.Context, p uintptr) int64 {
 			g.row *= uint64(max(d, 0))
 		}
 		g.entry, _ = c.FindTensor(p)
-		b, found := blocks.find(p)
-		if g.data = b.grown; g.row == 0 || g.entry.Object == 0 || !isWhole(p) && (!found || b.grown == nil) {
+		if b, _ := blocks.find(p); b.grown != nil && b.grown.gen == g.entry.Gen {
+			g.data = b.grown
+		}
+		if g.row == 0 || g.entry.Object == 0 || g.data == nil && !isWhole(p) {
 			return h.Shape[0]
 		}
 		return int64(g.room() / g.row)
