@@ -73,7 +73,7 @@ INSTRUCTIONS = {
 INSTRUCTION_LIMITS = {
     "cgo_call": 1062,
     "acquire_release": 77,
-    "acquire_release_unbiased": 142,
+    "acquire_release_unbiased": 146,
     "acquire_release_floating": 85,
     "ref_acquire_release": 55,
     "weak_get_release": 83,
