@@ -8,12 +8,14 @@
 //
 // A capacity of 1 MiB and more is address space: the system brings memory as it
 // is written to, and what is beyond the elements is charged to no limit, but for
-// an eighth of them. A tensor that becomes smaller keeps its capacity. The memory behind its
-// elements goes back to the system after a while, as all idle memory does.
+// an eighth of them. A tensor that becomes smaller keeps its capacity. Where it has
+// grown to 1 MiB and more, the memory behind its elements goes back to the system after
+// a while, as all idle memory does.
 //
-// Nobody else may hold the tensor meanwhile: a view, a NumPy array or a DLPack capsule
-// would see elements that have moved away. Each of them holds a reference, so a tensor
-// with more than one is TL_E_BUSY.
+// Nobody else may hold the tensor meanwhile: a view or a DLPack capsule would see
+// elements that have moved away. Each of them holds a reference, so a tensor with more
+// than one is TL_E_BUSY. Arrays that NumPy has made of a tensor of Python hold Python's
+// object instead: what Python lends, C code may read and write, and must not resize.
 package main
 
 import "C"

@@ -6,15 +6,17 @@
  * and add others ask seldom. */
 static inline bool keeps(uint64_t bytes, uint64_t has) { return has - bytes < has / 4 + TL_SPAN_BYTES; }
 
-/* How many bytes of elements fit; 0: ask Go. With TL_DEBUG a red zone begins behind those in a slot. */
+/* How many bytes of elements fit; 0: ask Go. With TL_DEBUG a red zone begins behind those in a slot. A header that was
+ * overwritten since Go wrote where the elements stand apart, and how far they may reach, is Go's, too. */
 static inline uint64_t room(const tl_tensor_header* h, uint32_t class)
 {
 	const uint32_t grown = TL_TENSOR_GROWN | TL_TENSOR_CONTIGUOUS;
+	const uint64_t sum = h->data ^ h->deleter_context ^ TL_TENSOR_MARK;
 	if (tlc_tensor_is_whole(h)) {
 		const bool knows = tlc_g.debug == 0 && h->data == (uintptr_t)h + TLC_TENSOR_HEADER;
 		return knows ? tlc_slot_bytes((uintptr_t)h, class) - TLC_TENSOR_HEADER : 0;
 	}
-	return h->flags == grown && h->device == 0 ? h->deleter_context : 0;
+	return h->flags == grown && h->device == 0 && h->base == sum ? h->deleter_context : 0;
 }
 
 /* The bytes of an extent of the first axis; false: there is no such tensor. */

@@ -312,12 +312,23 @@ static void headers_that_were_overwritten(void)
 		CHECK_OK(tl_tensor_resize(tensor, i % 3 == 0 ? 2 : i % 3 == 1 ? 4000 : 400000));
 		uint64_t* word = (uint64_t*)(void*)tensor + check_random(&state) % 24;
 		const uint64_t was = *word;
-		if (word != (uint64_t*)(void*)tensor)
-			*word ^= 1ull << check_random(&state) % 64; /* the data itself is the program's */
+		*word ^= 1ull << check_random(&state) % 64;
+		(void)tl_tensor_resize_zeros(tensor, 500000);
 		(void)tl_tensor_resize(tensor, 3);
 		(void)tl_tensor_capacity(tensor);
 		(void)tl_tensor_reserve(tensor, 5000);
 		*word = was;
+		CHECK_OK(tl_tensor_free(tensor));
+	}
+	for (int64_t n = 4000; n <= 400000; n *= 100) { /* nor of one that has grown */
+		tl_tensor* tensor = rows(1, 4);
+		CHECK_OK(tl_tensor_resize(tensor, n));
+		uint64_t* word = (uint64_t*)(void*)tensor;
+		const uint64_t was = *word;
+		*word = 64;
+		CHECK_FAILS(tl_tensor_resize_zeros(tensor, n + 1), TL_E_INVALID_ARGUMENT);
+		*word = was;
+		CHECK_OK(tl_tensor_resize_zeros(tensor, n + 1));
 		CHECK_OK(tl_tensor_free(tensor));
 	}
 	for (int64_t bytes = 100; bytes < 1000000; bytes *= 9) { /* zeros go nowhere else than behind the header */

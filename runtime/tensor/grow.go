@@ -206,13 +206,14 @@ func use(c *object.Context, r *object.Range, bytes uintptr) status.Status {
 	return st
 }
 
-// settle has a range be used as far as the elements reach, and the header tell how far they may.
+// settle has a range be used as far as the elements reach, and the header tell how far they may, with a sum by which
+// cshim/tensor_grow.c knows that nobody has written over it.
 func (g *growing) settle(nbytes uint64) (st status.Status) {
 	switch {
 	case g.data == nil:
 		return status.OK
 	case g.data.rng == nil:
-		g.h.DeleterContext = uintptr(g.data.room())
+		g.tell(uintptr(g.data.room()))
 		return status.OK
 	}
 	rng := g.data.rng
@@ -221,8 +222,12 @@ func (g *growing) settle(nbytes uint64) (st status.Status) {
 	} else if nbytes < g.h.Nbytes {
 		object.Heap().Trim(rng, uintptr(nbytes))
 	}
-	g.h.DeleterContext = rng.Used()
+	g.tell(rng.Used())
 	return st
+}
+
+func (g *growing) tell(room uintptr) {
+	g.h.DeleterContext, g.h.Base = room, g.h.Data^room^layout.TensorMark
 }
 
 // Reserve makes room for an extent of a tensor's first axis, so that it can grow to it where it is.
