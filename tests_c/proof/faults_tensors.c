@@ -32,6 +32,20 @@ static bool far_to_cuda(void) { return is(tl_tensor_to(w.far_away, w.cuda)); }
 static bool copy(void) { return ok(tl_tensor_copy(w.far_away, w.tensor)); }
 static bool copy_gaps(void) { return ok(tl_tensor_copy(made, w.view)); }
 
+/* One that is refused has its extent and its elements as before. */
+static bool grown(tl_status status, int64_t extent)
+{
+	const bool good = ok(status);
+	CHECK_INT(tl_tensor_dim(made, 0), good ? extent : shape[0]);
+	CHECK_INT(memcmp(tl_tensor_data(made), floats, sizeof floats), 0);
+	return good;
+}
+static void make_small(void) { CHECK(new_f32()); }
+static bool reserve(void) { return grown(tl_tensor_reserve(made, 3000), shape[0]); }
+static bool reserve_much(void) { return grown(tl_tensor_reserve(made, 300000), shape[0]); }
+static bool resize(void) { return grown(tl_tensor_resize(made, 3000), 3000); }
+static bool resize_zeros(void) { return grown(tl_tensor_resize_zeros(made, 20000), 20000); }
+
 static bool from_buffer(void)
 {
 	const int64_t rows[1] = {1000};
@@ -132,6 +146,10 @@ static const step tensors[] = {
 	{.name = "tl_tensor_open", .call = open_shared, .before = send_shared, .finally = forget_shared},
 	{.name = "tl_tensor_clone", .call = clone},
 	{.name = "tl_tensor_clone", .call = clone_view},
+	{.name = "tl_tensor_reserve", .call = reserve, .before = make_small},
+	{.name = "tl_tensor_reserve", .call = reserve_much, .before = make_small},
+	{.name = "tl_tensor_resize", .call = resize, .before = make_small},
+	{.name = "tl_tensor_resize_zeros", .call = resize_zeros, .before = make_small},
 	{.name = "tl_tensor_to", .call = to_far},
 	{.name = "tl_tensor_to", .call = from_far},
 	{.name = "tl_tensor_to", .call = far_to_cuda},

@@ -89,6 +89,21 @@ static bool empty(size_t bytes, block* out)
 	return got(out, tensor, tl_tensor_data(tensor));
 }
 
+/* With room, and so many of it in use. */
+static bool reserved(size_t bytes, block* out)
+{
+	const int64_t none = 0;
+	tl_tensor* tensor = tl_tensor_empty(TL_DTYPE_U8, TL_DEVICE_CPU, 1, &none);
+	if (tensor == NULL || tl_tensor_reserve(tensor, (int64_t)bytes) != TL_OK) return false;
+	CHECK_OK(tl_tensor_resize(tensor, (int64_t)bytes));
+	return got(out, tensor, tl_tensor_data(tensor));
+}
+
+static bool resize_tensor(block* of, size_t bytes)
+{
+	return tl_tensor_resize(of->owner, (int64_t)bytes) == TL_OK && got(of, of->owner, tl_tensor_data(of->owner));
+}
+
 static bool zeros(size_t bytes, block* out)
 {
 	const int64_t shape[2] = {(int64_t)bytes / 8, 1};
@@ -247,6 +262,7 @@ const kind kinds[] = {
 	{"tl_mem_get_buffer", slot, with_the_scope, NULL, 1 << 20, 0, 64, false, false},
 	{"tl_tensor_in_slot", slot_tensor, with_the_scope, NULL, 1 << 20, 0, 64, false, false},
 	{"tl_tensor_empty", empty, out_of_scope, NULL, 0, 0, 64, false, true},
+	{"tl_tensor_reserve", reserved, out_of_scope, resize_tensor, 0, 0, 64, false, false},
 	{"tl_tensor_new_zeroed", zeros, out_of_scope, NULL, 0, 8, 64, true, true},
 	{"tl_tensor_new", new_tensor, out_of_scope, NULL, MOST, 4, 64, false, true},
 	{"tl_tensor_new_i64", new_i64, out_of_scope, NULL, MOST, 8, 64, false, true},
