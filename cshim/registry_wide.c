@@ -1,9 +1,9 @@
 /* Registers any block (tlc_enter), and takes its granules from one that leaves the unit in which it starts
  * (tlc_uncover_wide).
  *
- * A block in one unit, or in two neighbours of a region that it does not fill, is near: one lock and one search find all
- * that it owns. In one region two of each do, there and in the unit of level 1 that the region is. Any other block has an
- * extent, whose covers are found and locked one by one. RATIONALE.md has what they cost. */
+ * A block in one unit, or in two neighbours of a region that it does not fill, is near: one lock and one search find
+ * all that it owns. In one region two of each do, there and in the unit of level 1 that the region is. Any other block
+ * has an extent, whose covers are found and locked one by one. RATIONALE.md has what they cost. */
 #include "registry.h"
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
