@@ -262,12 +262,20 @@ bool tlc_go_has_room(void)
 	return true;
 }
 
+/* Lets Go use zeros inside its own reservation. Where its heap passes a boundary of 2 GiB it needs one page more of
+ * tables. RLIMIT_DATA refuses that where it is used up; pages of the pool that move there are counted already. */
+static bool allow(void* address, size_t bytes, int protection)
+{
+	if (mprotect(address, bytes, protection) == 0) return true;
+	const uintptr_t spare = protection == WRITABLE ? take(&writable, bytes) : ENOMEM;
+	return spare != ENOMEM && mremap((void*)spare, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, address) == address;
+}
+
 /* Serves a request from the reserve, after the system has refused it. */
 static uintptr_t serve(void* address, size_t bytes, int protection, int flags)
 {
 	refused = true;
-	if (flags & MAP_FIXED) /* inside Go's own reservation: zeros, since it has not been used */
-		return mprotect(address, bytes, protection) == 0 ? (uintptr_t)address : ENOMEM;
+	if (flags & MAP_FIXED) return allow(address, bytes, protection) ? (uintptr_t)address : ENOMEM;
 	if (address != NULL) return ENOMEM;
 	if (protection == PROT_NONE && bytes == SPARE_BYTES) { /* after all addresses that Go has tried */
 		uintptr_t at = atomic_exchange(&spare_arenas, 0);
