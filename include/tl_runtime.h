@@ -2165,12 +2165,12 @@ TL_API int64_t tl_tensor_dim(const tl_tensor* tensor, int64_t axis);
  *
  * Ownership: unchanged. The elements may move: ask tl_tensor_data again.
  * Threads: one thread at a time for one tensor.
- * Returns: TL_OK, or why the capacity stays.
+ * Returns: TL_OK, or why the capacity stays. NULL is ignored.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (not a tensor, or one without memory of its own: a
  *     view, one over lent memory, in a slot or on a device), TL_E_BUSY (more
- *     than one reference), TL_E_INVALID_ARGUMENT (NULL, rank 0, or a capacity
- *     that is negative or overflows), TL_E_OUT_OF_MEMORY.
+ *     than one reference), TL_E_INVALID_ARGUMENT (rank 0, or a capacity that
+ *     is negative or overflows), TL_E_OUT_OF_MEMORY.
  * Cost: slow call; a copy of the elements when they move, but for those of 1
  *     MiB and more, whose pages move.
  */
@@ -2183,12 +2183,12 @@ TL_API tl_status tl_tensor_reserve(tl_tensor* tensor, int64_t capacity);
  * Ownership: unchanged. Beyond the capacity the elements move: ask
  *     tl_tensor_data again.
  * Threads: one thread at a time for one tensor.
- * Returns: TL_OK, or why the tensor stays as it is.
+ * Returns: TL_OK, or why the tensor stays as it is. NULL is ignored.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (not a tensor, or one without memory of its own: a
  *     view, one over lent memory, in a slot or on a device), TL_E_BUSY (more
- *     than one reference), TL_E_INVALID_ARGUMENT (NULL, rank 0, or an extent
- *     that is negative or overflows), TL_E_OUT_OF_MEMORY.
+ *     than one reference), TL_E_INVALID_ARGUMENT (rank 0, or an extent that is
+ *     negative or overflows), TL_E_OUT_OF_MEMORY.
  * Cost: grows; about 5 ns while the capacity lasts.
  */
 TL_API tl_status tl_tensor_resize(tl_tensor* tensor, int64_t extent);
@@ -2199,12 +2199,12 @@ TL_API tl_status tl_tensor_resize(tl_tensor* tensor, int64_t extent);
  * Ownership: unchanged. Beyond the capacity the elements move: ask
  *     tl_tensor_data again.
  * Threads: one thread at a time for one tensor.
- * Returns: TL_OK, or why the tensor stays as it is.
+ * Returns: TL_OK, or why the tensor stays as it is. NULL is ignored.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_UNSUPPORTED (not a tensor, or one without memory of its own: a
  *     view, one over lent memory, in a slot or on a device), TL_E_BUSY (more
- *     than one reference), TL_E_INVALID_ARGUMENT (NULL, rank 0, or an extent
- *     that is negative or overflows), TL_E_OUT_OF_MEMORY.
+ *     than one reference), TL_E_INVALID_ARGUMENT (rank 0, or an extent that is
+ *     negative or overflows), TL_E_OUT_OF_MEMORY.
  * Cost: grows; that of tl_tensor_resize, and of the zeros.
  */
 TL_API tl_status tl_tensor_resize_zeros(tl_tensor* tensor, int64_t extent);
