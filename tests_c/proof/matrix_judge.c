@@ -167,13 +167,8 @@ static bool must_work(const judgement* j)
 /* Those of logs and sites enter the slow path where an allocation is recorded, which a child never does. */
 static bool needs_no_path(const matrix_function* f)
 {
-	static const char* const names[] = {"tl_numpy_malloc",
-	                                    "tl_numpy_calloc",
-	                                    "tl_numpy_realloc",
-	                                    "tl_log_alloc",
-	                                    "tl_track_site",
-	                                    "tl_mem_usable_size",
-	                                    NULL};
+	static const char* const names[] = {"tl_numpy_malloc", "tl_numpy_calloc",    "tl_numpy_realloc",   "tl_log_alloc",
+	                                    "tl_track_site",   "tl_mem_usable_size", "tl_tensor_capacity", NULL};
 	return f->path == MATRIX_PATH_SHIM || is_among(f, names);
 }
 
