@@ -37,6 +37,7 @@ from ._stats import memory_summary, openmetrics, stats
 logger = logging.getLogger("distributed.worker.tl_runtime")
 
 PATIENCE = 30.0  # seconds for which a thread waits for the event loop to make room
+SLAB = 1 << 20  # bytes that a small request may be charged: it comes with others of its size
 
 
 @dataclass(frozen=True)
@@ -297,7 +298,7 @@ class Plugin(WorkerPlugin):  # type: ignore[misc]
         """The event loop's own requests exceed the limit for a moment instead of waiting for the event loop."""
         if attempt > 1:
             return False  # what the system refuses, no limit grants
-        _process.lend(requested)
+        _process.lend(requested + SLAB)
         if self._later is None or self._later.done():
             self._later = self._loop.create_task(self._catch_up(worker))
         return True
