@@ -16,33 +16,27 @@ import (
 // may not be in the middle of the drain.
 func Check() error {
 	kept, inPool := tensor.Check()
-	return errors.Join(object.Check(kept), inPool, pools())
+	held := map[int32]uint64{}
+	return errors.Join(object.Check(kept), inPool, mempool.CheckAll(held), accounts(held))
 }
 
 // CheckBeside verifies what holds while other threads are on the fast path: the caller's
 // own stacks, the heap's books, the registry, and all pools. No other goroutine may be in
-// the runtime.
+// the runtime. The heap charges accounts on the fast path, so nothing is said of them here.
 func CheckBeside(c *object.Context) error {
 	_, tensors := tensor.Check()
 	return errors.Join(c.CheckStacks(), object.Heap().Check(func(uint32) {}), object.Registry().CheckBeside(),
-		tensors, pools())
+		tensors, mempool.CheckAll(map[int32]uint64{}))
 }
 
-// pools checks the memory pools, and that what is charged is what is held.
-func pools() error {
-	held := map[int32]uint64{}
-	err := mempool.CheckAll(held)
-	ranges, _ := object.Heap().Ranges()
-	held[limit.CPU] += object.Heap().Usage().Slabs + ranges
-	tensor.AddOwnBlocks(held)
-	return errors.Join(err, accounts(held))
-}
-
-// accounts compares the accounts of limits with what is held by device.
+// accounts compares the accounts of limits with what is held by device, of which the pools' part is given.
 //
 //	used(account) == bytes of spans in use, of ranges, of chunks, of memory that processes share
 //	used(Total)   == sum of used over all other accounts
 func accounts(held map[int32]uint64) error {
+	ranges, _ := object.Heap().Ranges()
+	held[limit.CPU] += object.Heap().Usage().Slabs + ranges
+	tensor.AddOwnBlocks(held)
 	var found invariant.Found
 	total := uint64(0)
 	for _, account := range limit.Accounts() {
