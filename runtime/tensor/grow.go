@@ -1,8 +1,6 @@
 package tensor
 
 import (
-	"math/bits"
-
 	core "tlruntime/cshim/heap"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/limit"
@@ -54,59 +52,61 @@ type growing struct {
 	c     *object.Context
 	entry layout.Entry
 	h     *layout.TensorHeader
-	row   uint64 // bytes of one step along the first axis
 	data  *grown // nil: its elements stand behind its header
 }
 
-// findGrowing looks a tensor up that nobody else holds, and whose memory is its own.
-func findGrowing(c *object.Context, p uintptr) (g growing, st status.Status) {
+// grownOf returns the data that a tensor has grown to; nil: none. What an earlier life of its slot has left there,
+// since its header was overwritten and its end went unnoticed, ends with this one.
+func grownOf(e layout.Entry) *grown {
+	if b, _ := blocks.find(e.Object); b.grown != nil && b.grown.gen == e.Gen {
+		return b.grown
+	}
+	return nil
+}
+
+// findGrowing looks a tensor up that nobody else holds, and whose memory is its own, and tells what it is with another
+// extent.
+func findGrowing(c *object.Context, p uintptr, extent int64) (g growing, s spec, st status.Status) {
 	e, st := c.FindTensor(p)
 	if st != status.OK {
-		return g, st
+		return g, s, st
 	}
 	if e.Object == 0 {
-		return g, c.Failf(status.Unsupported, "%#x stands in a slot of a frame, whose size is fixed; clone it", p)
+		return g, s, c.Failf(status.Unsupported, "%#x stands in a slot of a frame, whose size is fixed; clone it", p)
 	}
 	h := header(p)
 	switch {
 	case h.Flags&layout.TensorView != 0:
-		return g, c.Failf(status.Unsupported, "%#x is a view of other elements; resize a clone of it", p)
+		return g, s, c.Failf(status.Unsupported, "%#x is a view of other elements; resize a clone of it", p)
 	case h.Flags&layout.TensorExternal != 0:
-		return g, c.Failf(status.Unsupported, "the memory of %#x was lent; resize a clone of it", p)
+		return g, s, c.Failf(status.Unsupported, "the memory of %#x was lent; resize a clone of it", p)
 	case h.Device != CPU:
-		return g, c.Failf(status.Unsupported, "%#x is on device %d; only tensors of the CPU grow", p, h.Device)
+		return g, s, c.Failf(status.Unsupported, "%#x is on device %d; only tensors of the CPU grow", p, h.Device)
 	case ElementType(h.Dtype).Size() == 0 || h.Rank > layout.MaxRank ||
 		h.Flags&^layout.TensorGrown != layout.TensorContiguous:
 		g = growing{c: c, entry: e}
-		return g, g.overwritten()
+		return g, s, g.overwritten()
 	case h.Rank == 0:
-		return g, c.Failf(status.InvalidArgument, "%#x has no axis to grow along; make it with one dimension at least", p)
+		return g, s, c.Failf(status.InvalidArgument, "%#x has no axis to grow along; make it with one dimension at least", p)
 	}
 	if n := c.References(e); n != 1 {
-		return g, c.Failf(status.Busy, "%#x has %d references, and a view, a NumPy array or a DLPack capsule may be one; "+
+		return g, s, c.Failf(status.Busy, "%#x has %d references, and a view, a NumPy array or a DLPack capsule may be one; "+
 			"release the others first", p, n)
 	}
-	g = growing{c: c, entry: e, h: h, row: ElementType(h.Dtype).Size()}
-	for _, d := range h.Shape[1:h.Rank] {
-		high, row := bits.Mul64(g.row, uint64(max(d, 0)))
-		if high != 0 {
-			return g, g.overwritten()
-		}
-		g.row = row
-	}
+	g = growing{c: c, entry: e, h: h}
 	data := p + layout.TensorHeaderBytes
-	if b, found := blocks.find(p); found && b.grown != nil {
-		if b.grown.gen != e.Gen { // of a tensor whose header was overwritten, so that its end went unnoticed
-			blocks.remove(p)
-			b.end(c)
-		} else {
-			g.data, data = b.grown, b.grown.address()
-		}
+	if g.data = grownOf(e); g.data != nil {
+		data = g.data.address()
 	}
 	if h.Data != data || h.Nbytes > g.room() {
-		return g, g.overwritten()
+		return g, s, g.overwritten()
 	}
-	return g, status.OK
+	s = specOf(h, CPU)
+	s.shape[0] = extent
+	if i, ok := s.compact(); !ok {
+		return g, s, c.Fail(status.InvalidArgument, object.TextShape, 0, uint64(s.shape[i]), uint64(i))
+	}
+	return g, s, status.OK
 }
 
 func (g *growing) overwritten() status.Status {
@@ -123,16 +123,6 @@ func (g *growing) room() uint64 {
 		return g.h.Nbytes
 	}
 	return object.Heap().Size(g.entry.Object) - layout.TensorHeaderBytes
-}
-
-// with returns the tensor as it is to be.
-func (g *growing) with(extent int64) (s spec, st status.Status) {
-	s = specOf(g.h, CPU)
-	s.shape[0] = extent
-	if i, ok := s.compact(); !ok {
-		return s, g.c.Fail(status.InvalidArgument, object.TextShape, 0, uint64(s.shape[i]), uint64(i))
-	}
-	return s, status.OK
 }
 
 // move gives the data room for so many bytes.
@@ -232,11 +222,7 @@ func Reserve(c *object.Context, p uintptr, extent int64) status.Status {
 	if p == 0 {
 		return status.OK
 	}
-	g, st := findGrowing(c, p)
-	if st != status.OK {
-		return st
-	}
-	s, st := g.with(extent)
+	g, s, st := findGrowing(c, p, extent)
 	if st != status.OK || s.nbytes <= g.room() {
 		return st
 	}
@@ -251,11 +237,7 @@ func Resize(c *object.Context, p uintptr, extent int64, zero bool) status.Status
 	if p == 0 {
 		return status.OK
 	}
-	g, st := findGrowing(c, p)
-	if st != status.OK {
-		return st
-	}
-	s, st := g.with(extent)
+	g, s, st := findGrowing(c, p, extent)
 	if st != status.OK {
 		return st
 	}
@@ -284,17 +266,15 @@ func Capacity(c *object.Context, p uintptr) int64 {
 		if h.Rank == 0 || h.Rank > layout.MaxRank {
 			return 0
 		}
-		g := growing{c: c, h: h, row: ElementType(h.Dtype).Size()}
+		e, _ := c.FindTensor(p)
+		g := growing{c: c, entry: e, h: h, data: grownOf(e)}
+		row := ElementType(h.Dtype).Size()
 		for _, d := range h.Shape[1:h.Rank] {
-			g.row *= uint64(max(d, 0))
+			row *= uint64(max(d, 0))
 		}
-		g.entry, _ = c.FindTensor(p)
-		if b, _ := blocks.find(p); b.grown != nil && b.grown.gen == g.entry.Gen {
-			g.data = b.grown
-		}
-		if g.row == 0 || g.entry.Object == 0 || g.data == nil && !isWhole(p) {
+		if row == 0 || e.Object == 0 || g.data == nil && !isWhole(p) {
 			return h.Shape[0]
 		}
-		return int64(g.room() / g.row)
+		return int64(g.room() / row)
 	})
 }

@@ -11,7 +11,6 @@
 
 enum { FAST = 20, GROWS = 10 }; /* calls, of which one may be slow */
 enum { WARM_ROUNDS = 6, ROUNDS = 15, STEPS = 100, TOUCHED = 24 << 20 };
-enum { PLAIN = 1, LIMIT = 2, SAMPLED = 4, ANY = 7, UNSTEADY = 8 }; /* UNSTEADY: it depends on how threads meet */
 
 static const struct {
 	const char* name;
@@ -24,29 +23,13 @@ static const struct {
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
-/* Functions that are not what capi/ says yet, and in which mode. One that has become so fails the test: the list only
- * gets shorter. */
-static const struct {
-	const char* name;
-	int modes;
-} not_yet[] = {
-#include "not_yet.inc"
-	{NULL, 0},
-};
-
-static int mode(void)
+static bool is_slow_path(void) /* all calls are slow there */
 {
 	const char* fast = getenv("TL_FASTPATH");
-	if (fast != NULL && *fast == '0') return 0; /* all calls are slow there */
-	return getenv("TL_MEM_LIMIT") != NULL ? LIMIT : getenv("TL_TRACK_SAMPLE") != NULL ? SAMPLED : PLAIN;
+	return fast != NULL && *fast == '0';
 }
 
-static int known_modes(const char* name)
-{
-	int i = 0;
-	while (not_yet[i].name != NULL && strcmp(not_yet[i].name, name) != 0) i++;
-	return not_yet[i].modes;
-}
+static bool is_sampled(void) { return !is_slow_path() && getenv("TL_TRACK_SAMPLE") != NULL; }
 
 typedef struct run {
 	kinds_world world;
@@ -68,10 +51,10 @@ static void* rounds(void* of)
 	kinds_world* w = &r->world;
 	w->entries = malloc(KINDS_ENTRIES * sizeof *w->entries);
 	pthread_barrier_wait(r->start);
-	for (int i = 0; i < (mode() == 0 ? 1 : WARM_ROUNDS); i++) round_of(r);
+	for (int i = 0; i < (is_slow_path() ? 1 : WARM_ROUNDS); i++) round_of(r);
 	w->calls = w->entered = 0;
 	w->sampled = 0;
-	for (int i = 0; i < (mode() == 0 ? 1 : ROUNDS) && w->apart == NULL; i++) round_of(r);
+	for (int i = 0; i < (is_slow_path() ? 1 : ROUNDS) && w->apart == NULL; i++) round_of(r);
 	tl_arena_free();
 	free(w->entries);
 	return NULL;
@@ -91,7 +74,7 @@ static double measure(int function, int threads, bool shown)
 		runs[i].world.random = 88172645463325252u + (uint64_t)function * 7919 + (uint64_t)i * 104729;
 		runs[i].world.largest = KINDS_LARGEST;
 		runs[i].world.held = &held;
-		runs[i].world.period = mode() == SAMPLED ? 512 << 10 : 0;
+		runs[i].world.period = is_sampled() ? 512 << 10 : 0;
 		runs[i].drive = functions[function].drive;
 		runs[i].start = &start;
 		thread[i] = start_thread(rounds, &runs[i]);
@@ -108,7 +91,7 @@ static double measure(int function, int threads, bool shown)
 		if (threads == 1) printf("skip: %s: %s\n", functions[function].name, runs->world.apart);
 		return 0;
 	}
-	CHECK(calls >= (mode() == 0 ? 1 : STEPS));
+	CHECK(calls >= (is_slow_path() ? 1 : STEPS));
 	double may = calls / functions[function].calls + sampled * 1.1;
 	if (shown)
 		printf("%-32s %d thread%s %8.0f calls %8.4f slow, %.4f may be\n", functions[function].name, threads,
@@ -120,12 +103,10 @@ static bool judge(int function, bool shown)
 {
 	const char* name = functions[function].name;
 	double one = measure(function, 1, shown), two = measure(function, 2, shown), more = one > two ? one : two;
-	bool known = (known_modes(name) & mode()) != 0, unsteady = (known_modes(name) & UNSTEADY) != 0;
-	if (mode() == 0) return true;
-	if (more > 1) printf("%s%s: %.1f times as many slow calls as may be\n", known ? "not yet: " : "", name, more);
-	else if (more < 0.5 && known && !unsteady) printf("%s keeps its word: take it out of kinds/not_yet.inc\n", name);
+	const bool good = more <= 1 || is_slow_path();
+	if (!good) printf("%s: %.1f times as many slow calls as may be\n", name, more);
 	fflush(stdout);
-	return known ? more >= 0.5 || unsteady : more <= 1;
+	return good;
 }
 
 static bool is_asked(const char* name, char** names)
@@ -175,6 +156,6 @@ int main(int count, char** arguments)
 			if (is_asked(functions[f].name, arguments + 1) && !judge(f, count > 1)) broken++;
 	}
 	CHECK_OK(tl_memory_pool_destroy(kinds_pool));
-	if (broken > 0) printf("%d functions are not what capi/ says, or better than not_yet.inc says\n", broken);
+	if (broken > 0) printf("%d functions are not what capi/ says\n", broken);
 	return check_finish() != 0 || broken > 0;
 }
