@@ -53,7 +53,8 @@ func tlgo_tensor_reserve(c, t uintptr, capacity int64) int32 {
 //
 //	C: tl_status tl_tensor_resize(tl_tensor* tensor, int64_t extent);
 //
-// Ownership: unchanged. Beyond the capacity the elements move: ask tl_tensor_data again.
+// Ownership: unchanged. Beyond the capacity the elements move, and may have moved where
+// the call is refused memory: ask tl_tensor_data again.
 // Threads: one thread at a time for one tensor.
 // Returns: TL_OK, or why the tensor stays as it is. NULL is ignored.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
@@ -73,7 +74,8 @@ func tlgo_tensor_resize(c, t uintptr, extent int64) int32 {
 //
 //	C: tl_status tl_tensor_resize_zeros(tl_tensor* tensor, int64_t extent);
 //
-// Ownership: unchanged. Beyond the capacity the elements move: ask tl_tensor_data again.
+// Ownership: unchanged. Beyond the capacity the elements move, and may have moved where
+// the call is refused memory: ask tl_tensor_data again.
 // Threads: one thread at a time for one tensor.
 // Returns: TL_OK, or why the tensor stays as it is. NULL is ignored.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,

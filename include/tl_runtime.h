@@ -2180,8 +2180,8 @@ TL_API tl_status tl_tensor_reserve(tl_tensor* tensor, int64_t capacity);
  * tl_tensor_resize changes the extent of the first axis. What new elements are is
  * undefined.
  *
- * Ownership: unchanged. Beyond the capacity the elements move: ask
- *     tl_tensor_data again.
+ * Ownership: unchanged. Beyond the capacity the elements move, and may have
+ *     moved where the call is refused memory: ask tl_tensor_data again.
  * Threads: one thread at a time for one tensor.
  * Returns: TL_OK, or why the tensor stays as it is. NULL is ignored.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
@@ -2196,8 +2196,8 @@ TL_API tl_status tl_tensor_resize(tl_tensor* tensor, int64_t extent);
 /*
  * tl_tensor_resize_zeros is tl_tensor_resize with new elements of zeros.
  *
- * Ownership: unchanged. Beyond the capacity the elements move: ask
- *     tl_tensor_data again.
+ * Ownership: unchanged. Beyond the capacity the elements move, and may have
+ *     moved where the call is refused memory: ask tl_tensor_data again.
  * Threads: one thread at a time for one tensor.
  * Returns: TL_OK, or why the tensor stays as it is. NULL is ignored.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,

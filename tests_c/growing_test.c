@@ -276,6 +276,11 @@ static void capacity_is_charged_to_no_limit(void)
 	CHECK_FAILS(tl_tensor_reserve(tensor, INT64_MAX >> 12), TL_E_OUT_OF_MEMORY);
 	CHECK(strstr(tl_last_error(), "TL_HEAP_RESERVE") != NULL);
 
+	tl_tensor* small = rows(1, 256); /* what is refused on its way to a range stays where it was */
+	const void* data = tl_tensor_data(small);
+	CHECK(tl_tensor_resize(small, 512 << 10) != TL_OK);
+	CHECK_PTR(tl_tensor_data(small), data);
+
 	CHECK_OK(tl_tensor_resize(tensor, 1));
 	CHECK_OK(tl_mem_purge());
 	CHECK(charged() < before + (2 << 20));

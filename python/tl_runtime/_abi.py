@@ -2834,8 +2834,8 @@ FUNCTIONS: tuple[Function, ...] = (
         """tl_tensor_resize changes the extent of the first axis. What new elements are is
         undefined.
 
-        Ownership: unchanged. Beyond the capacity the elements move: ask
-            tl_tensor_data again.
+        Ownership: unchanged. Beyond the capacity the elements move, and may have
+            moved where the call is refused memory: ask tl_tensor_data again.
         Threads: one thread at a time for one tensor.
         Returns: TL_OK, or why the tensor stays as it is. NULL is ignored.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
@@ -2855,8 +2855,8 @@ FUNCTIONS: tuple[Function, ...] = (
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_BUSY", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
         """tl_tensor_resize_zeros is tl_tensor_resize with new elements of zeros.
 
-        Ownership: unchanged. Beyond the capacity the elements move: ask
-            tl_tensor_data again.
+        Ownership: unchanged. Beyond the capacity the elements move, and may have
+            moved where the call is refused memory: ask tl_tensor_data again.
         Threads: one thread at a time for one tensor.
         Returns: TL_OK, or why the tensor stays as it is. NULL is ignored.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,

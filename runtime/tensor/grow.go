@@ -125,8 +125,9 @@ func (g *growing) room() uint64 {
 	return object.Heap().Size(g.entry.Object) - layout.TensorHeaderBytes
 }
 
-// move gives the data room for so many bytes.
-func (g *growing) move(bytes uint64) status.Status {
+// move gives the data room for so many bytes, of which some are to be used. What is refused leaves the elements where
+// they are, but for a range that moves and is then refused memory.
+func (g *growing) move(bytes, used uint64) status.Status {
 	switch {
 	case g.data != nil && g.data.rng != nil:
 		if !object.Heap().Extend(g.data.rng, uintptr(bytes)) {
@@ -135,7 +136,7 @@ func (g *growing) move(bytes uint64) status.Status {
 		g.h.Data = g.data.address()
 		return status.OK
 	case bytes >= rangeFrom:
-		return g.moveToRange(bytes)
+		return g.moveToRange(bytes, used)
 	}
 	e, st := g.c.TakeTable(uintptr(bytes))
 	if st != status.OK {
@@ -148,12 +149,12 @@ func (g *growing) move(bytes uint64) status.Status {
 	return st
 }
 
-func (g *growing) moveToRange(bytes uint64) status.Status {
+func (g *growing) moveToRange(bytes, used uint64) status.Status {
 	rng := object.Heap().Reserve(uintptr(bytes))
 	if rng == nil {
 		return g.noSpace(bytes)
 	}
-	if st := use(g.c, rng, uintptr(g.h.Nbytes)); st != status.OK {
+	if st := use(g.c, rng, uintptr(used)); st != status.OK {
 		object.Heap().Release(rng)
 		return st
 	}
@@ -226,7 +227,7 @@ func Reserve(c *object.Context, p uintptr, extent int64) status.Status {
 	if st != status.OK || s.nbytes <= g.room() {
 		return st
 	}
-	if st = g.move(s.nbytes); st != status.OK {
+	if st = g.move(s.nbytes, g.h.Nbytes); st != status.OK {
 		return st
 	}
 	return g.settle(g.h.Nbytes)
@@ -242,7 +243,7 @@ func Resize(c *object.Context, p uintptr, extent int64, zero bool) status.Status
 		return st
 	}
 	if room := g.room(); s.nbytes > room {
-		if st = g.move(max(s.nbytes, room+room/2)); st != status.OK {
+		if st = g.move(max(s.nbytes, room+room/2), s.nbytes); st != status.OK {
 			return st
 		}
 	}
