@@ -291,6 +291,21 @@ static void capacity_is_charged_to_no_limit(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
+/* The half more that growth asks for is left out where a limit refuses it. */
+static void near_a_limit_it_gets_what_it_needs(void)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	tl_tensor* tensor = rows(600, 256);
+	for (int64_t row = 0; row < 600; row++) write_row(tensor, row, 256);
+	CHECK_OK(tl_mem_purge());
+	CHECK_OK(tl_mem_set_limit(TL_DEVICE_CPU, 0, charged() + (768 << 10)));
+	CHECK_OK(tl_tensor_resize(tensor, 650));
+	CHECK_INT(tl_tensor_dim(tensor, 0), 650);
+	CHECK_INT(wrong_rows(tensor, 600, 256), 0);
+	CHECK_OK(tl_mem_set_limit(TL_DEVICE_CPU, 0, 0));
+	CHECK_OK(tl_mem_exit_scope());
+}
+
 /* One that has begun large is not charged for where it was. */
 static void what_moved_away_is_charged_once(void)
 {
@@ -367,6 +382,7 @@ int main(void)
 	RUN(not_every_tensor_grows);
 	RUN(data_that_stands_apart_is_not_an_object);
 	RUN(capacity_is_charged_to_no_limit);
+	RUN(near_a_limit_it_gets_what_it_needs);
 	RUN(what_moved_away_is_charged_once);
 	RUN(headers_that_were_overwritten);
 	return check_finish();

@@ -84,7 +84,7 @@ func (h *Heap) Extend(r *Range, bytes uintptr) bool {
 	defer h.ranges.mu.Unlock()
 	start, err := memory.Remap(r.Start, r.reserved, r.used, to, "ranges")
 	if err == nil {
-		r.Start, r.reserved = start, to
+		r.Start, r.reserved, r.huge = start, to, false // what is behind it now has no advice
 	}
 	return err == nil
 }
@@ -100,17 +100,12 @@ func (h *Heap) Use(r *Range, bytes uintptr) status.Status {
 	}
 	least := memory.Round(bytes, layout.SpanBytes)
 	more := memory.Round(r.charged+r.charged/8, layout.SpanBytes)
-	if st := h.charge(r, min(max(least, more), r.reserved)); st == status.OK {
-		return st
-	}
-	return h.charge(r, least)
-}
-
-// charge counts a range up to a size, with its lock held.
-func (h *Heap) charge(r *Range, to uintptr) status.Status {
-	more := to - r.charged
-	if limit.Charge(limit.CPU, uint64(more)) != status.OK {
-		return status.Limit
+	to := min(max(least, more), r.reserved)
+	if to == least || !limit.TryCharge(limit.CPU, uint64(to-r.charged)) {
+		to = least
+		if st := limit.Charge(limit.CPU, uint64(to-r.charged)); st != status.OK {
+			return st
+		}
 	}
 	h.ranges.note(r, to, to)
 	if to >= hugeFrom && !r.huge && h.huge != nil && h.huge() {

@@ -122,12 +122,15 @@ func ResetPeaks() {
 // Charge counts n bytes of a device that are about to be obtained; status.Limit when
 // the device's hard limit, or that of all, would be passed: then nothing was counted.
 func Charge(device int32, n uint64) status.Status {
-	if heap.Charge(Account(device), Account(Total), n) {
+	if TryCharge(device, n) {
 		return status.OK
 	}
 	Refused(device, n)
 	return status.Limit
 }
+
+// TryCharge is Charge for what can be done without: nobody is told of a refusal.
+func TryCharge(device int32, n uint64) bool { return heap.Charge(Account(device), Account(Total), n) }
 
 // Refused tells that an account has refused n bytes of a device: its own, or that of all.
 func Refused(device int32, n uint64) {

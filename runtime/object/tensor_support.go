@@ -223,10 +223,14 @@ func (c *Context) References(e layout.Entry) int64 {
 	return int64(s.Count)
 }
 
-// TakeTable obtains a slot of n bytes, aligned as tensors are, that belongs to another object: nobody can count it. No
-// slot: the error is recorded.
-func (c *Context) TakeTable(n uintptr) (layout.Entry, status.Status) {
+// TakeTable obtains a slot of n bytes, or of least where those are refused, aligned as tensors are, that belongs to
+// another object: nobody can count it. No slot: the error is recorded.
+func (c *Context) TakeTable(n, least uintptr) (layout.Entry, status.Status) {
 	e, _, st := c.takeAligned(n, layout.TensorAlign)
+	if st != status.OK && least < n {
+		n = least
+		e, _, st = c.takeAligned(n, layout.TensorAlign)
+	}
 	if st != status.OK {
 		c.failAlloc(st, uint64(n))
 		return e, st

@@ -125,37 +125,43 @@ func (g *growing) room() uint64 {
 	return object.Heap().Size(g.entry.Object) - layout.TensorHeaderBytes
 }
 
-// move gives the data room for so many bytes, of which some are to be used. What is refused leaves the elements where
-// they are, but for a range that moves and is then refused memory.
-func (g *growing) move(bytes, used uint64) status.Status {
+// move gives the data room for so many bytes, or for the least where those are refused; some are to be used. What is
+// refused altogether leaves the elements where they are, but for a range that moves and is then refused memory.
+func (g *growing) move(bytes, least, used uint64) status.Status {
+	h := object.Heap()
 	switch {
 	case g.data != nil && g.data.rng != nil:
-		if !object.Heap().Extend(g.data.rng, uintptr(bytes)) {
-			return g.noSpace(bytes)
+		if !h.Extend(g.data.rng, uintptr(bytes)) && (least == bytes || !h.Extend(g.data.rng, uintptr(least))) {
+			return g.noSpace(least)
 		}
 		g.h.Data = g.data.address()
 		return status.OK
 	case bytes >= rangeFrom:
-		return g.moveToRange(bytes, used)
+		return g.moveToRange(bytes, least, used)
 	}
-	e, st := g.c.TakeTable(uintptr(bytes))
+	e, st := g.c.TakeTable(uintptr(bytes), uintptr(least))
 	if st != status.OK {
 		return st
 	}
-	if !g.c.Guards() {
-		bytes = object.Heap().Size(e.Object)
+	room := h.Size(e.Object)
+	if g.c.Guards() {
+		room = min(room, bytes)
 	}
-	g.moveTo(&grown{gen: g.entry.Gen, slot: e, bytes: bytes})
+	g.moveTo(&grown{gen: g.entry.Gen, slot: e, bytes: room})
 	return st
 }
 
-func (g *growing) moveToRange(bytes, used uint64) status.Status {
-	rng := object.Heap().Reserve(uintptr(bytes))
+func (g *growing) moveToRange(bytes, least, used uint64) status.Status {
+	h := object.Heap()
+	rng := h.Reserve(uintptr(bytes))
+	if rng == nil && least < bytes {
+		rng = h.Reserve(uintptr(least))
+	}
 	if rng == nil {
-		return g.noSpace(bytes)
+		return g.noSpace(least)
 	}
 	if st := use(g.c, rng, uintptr(used)); st != status.OK {
-		object.Heap().Release(rng)
+		h.Release(rng)
 		return st
 	}
 	g.moveTo(&grown{gen: g.entry.Gen, rng: rng})
@@ -227,7 +233,7 @@ func Reserve(c *object.Context, p uintptr, extent int64) status.Status {
 	if st != status.OK || s.nbytes <= g.room() {
 		return st
 	}
-	if st = g.move(s.nbytes, g.h.Nbytes); st != status.OK {
+	if st = g.move(s.nbytes, s.nbytes, g.h.Nbytes); st != status.OK {
 		return st
 	}
 	return g.settle(g.h.Nbytes)
@@ -243,7 +249,7 @@ func Resize(c *object.Context, p uintptr, extent int64, zero bool) status.Status
 		return st
 	}
 	if room := g.room(); s.nbytes > room {
-		if st = g.move(max(s.nbytes, room+room/2), s.nbytes); st != status.OK {
+		if st = g.move(max(s.nbytes, room+room/2), s.nbytes, s.nbytes); st != status.OK {
 			return st
 		}
 	}
