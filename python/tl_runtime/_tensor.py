@@ -243,10 +243,12 @@ class TensorMethods(Values, Viewable):
         """A copy with room: nobody else has it yet, so that it may move."""
         grown = empty((0, *self.shape[1:]), self.dtype, 0)
         check(lib.tl_tensor_reserve(grown._address, capacity))
-        check((lib.tl_tensor_resize_zeros if zero else lib.tl_tensor_resize)(grown._address, extent))
-        nbytes = lib.tl_tensor_nbytes(self._address)  # this object may have been replaced, and know old ones
+        rows = min(extent, lib.tl_tensor_dim(self._address, 0))  # this object may have been replaced, and know old ones
+        check(lib.tl_tensor_resize(grown._address, rows))
+        nbytes = lib.tl_tensor_nbytes(grown._address)
         if nbytes:
             ctypes.memmove(lib.tl_tensor_data(grown._address), lib.tl_tensor_data(self._address), nbytes)
+        check((lib.tl_tensor_resize_zeros if zero else lib.tl_tensor_resize)(grown._address, extent))
         return self.from_address(grown._address)
 
     def to(self: View, device: DeviceLike) -> View:
