@@ -9,8 +9,8 @@
 // A capacity of 1 MiB and more is address space: the system brings memory as it
 // is written to, and what is beyond the elements is charged to no limit, but for
 // an eighth of them. A tensor that becomes smaller keeps its capacity. Where it has
-// grown to 1 MiB and more, the memory behind its elements goes back to the system after
-// a while, as all idle memory does.
+// grown to 1 MiB and more and uses less than three quarters of its memory, the rest is
+// idle: it goes back to the system with other idle memory, while that is above 4 MiB.
 //
 // Nobody else may hold the tensor meanwhile: a view or a DLPack capsule would see
 // elements that have moved away. Each of them holds a reference, so a tensor with more
@@ -40,8 +40,8 @@ import (
 // over lent memory, in a slot or on a device), TL_E_BUSY (more than one
 // reference), TL_E_INVALID_ARGUMENT (rank 0, or a capacity that is negative or
 // overflows), TL_E_OUT_OF_MEMORY.
-// Cost: slow call; a copy of the elements when they move, but for those of 1 MiB and more,
-// whose pages move.
+// Cost: slow call; a copy of the elements when they move. Those that have grown to 1 MiB
+// and more are not copied again: their pages move.
 //
 //export tlgo_tensor_reserve
 func tlgo_tensor_reserve(c, t uintptr, capacity int64) int32 {
@@ -62,7 +62,7 @@ func tlgo_tensor_reserve(c, t uintptr, capacity int64) int32 {
 // over lent memory, in a slot or on a device), TL_E_BUSY (more than one
 // reference), TL_E_INVALID_ARGUMENT (rank 0, or an extent that is negative or
 // overflows), TL_E_OUT_OF_MEMORY.
-// Cost: grows; about 5 ns while the capacity lasts.
+// Cost: grows; about 10 ns while the capacity lasts.
 // Path: fast.
 //
 //export tlgo_tensor_resize

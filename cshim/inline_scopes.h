@@ -140,7 +140,7 @@ static inline bool tlc_op_mem_get_buffer(tl_context* c, int64_t slot, int64_t mi
 	tl_slot* s = &c->slot_table[slot];
 	*result = (void*)s->buffer;
 	if (TLC_LIKELY(s->bytes >= (uint64_t)min_bytes)) return true;
-	/* Above an inner mark a planned frame may have to be pinned. That, and moving a buffer, is left to Go. */
+	/* Above an inner mark a planned frame may have to be pinned: Go does that. */
 	if (TLC_UNLIKELY((uint64_t)(c->mark_top - c->marks) != c->function)) return false;
 	uintptr_t at = s->buffer, top = c->frame_top;
 	if (TLC_LIKELY(at == 0)) at = TLC_ALIGNED64(top);

@@ -28,7 +28,7 @@ enum { TL_MAX_RANK = 8, TL_TENSOR_ALIGN = 64, TL_DTYPES = 24 };
 #define TL_TENSOR_READ_ONLY 16u /* whoever lent the data does not want it written */
 #define TL_TENSOR_ON_DEVICE 32u /* the data is a block of the device or of its pool, which only Go gives back */
 #define TL_TENSOR_BLOCK 64u     /* memory of a sparse matrix' block */
-#define TL_TENSOR_GROWN 128u /* the data has grown out of the slot; deleter_context: its bytes, base: a sum of both */
+#define TL_TENSOR_GROWN 128u    /* the data stands apart; deleter_context: its room, base: data ^ room ^ mark */
 
 /* header.mark of a tensor at p in a slot is p ^ TL_TENSOR_MARK: what tells it, which has no record, from other bytes of
  * the frame. */

@@ -2,8 +2,8 @@
  * what is refused, is Go's (runtime/tensor/grow.go). */
 #include "tensor.h"
 
-/* A tensor that has become smaller keeps so much that it no longer uses, of what it has: programs that take rows off
- * and add others ask seldom. */
+/* A tensor that has become smaller keeps up to a quarter of its room, and a span: programs that take rows off and add
+ * others ask Go seldom. What is beyond goes back as idle memory does. */
 static inline bool keeps(uint64_t bytes, uint64_t has) { return has - bytes < has / 4 + TL_SPAN_BYTES; }
 
 /* How many bytes of elements fit; 0: ask Go. With TL_DEBUG a red zone begins behind those in a slot. A header that was

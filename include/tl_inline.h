@@ -781,7 +781,7 @@ TL_INL_STEP bool tl_inl_op_mem_get_buffer(tl_inl_context* c, int64_t slot, int64
 	tl_inl_slot* s = &c->slot_table[slot];
 	*result = (void*)s->buffer;
 	if (TL_INL_LIKELY(s->bytes >= (uint64_t)min_bytes)) return true;
-	/* Above an inner mark a planned frame may have to be pinned. That, and moving a buffer, is left to Go. */
+	/* Above an inner mark a planned frame may have to be pinned: Go does that. */
 	if (TL_INL_UNLIKELY((uint64_t)(c->mark_top - c->marks) != c->function)) return false;
 	uintptr_t at = s->buffer, top = c->frame_top;
 	if (TL_INL_LIKELY(at == 0)) at = TL_INL_ALIGNED64(top);

@@ -2149,8 +2149,8 @@ TL_API int64_t tl_tensor_dim(const tl_tensor* tensor, int64_t axis);
  * A capacity of 1 MiB and more is address space: the system brings memory as it
  * is written to, and what is beyond the elements is charged to no limit, but for
  * an eighth of them. A tensor that becomes smaller keeps its capacity. Where it has
- * grown to 1 MiB and more, the memory behind its elements goes back to the system after
- * a while, as all idle memory does.
+ * grown to 1 MiB and more and uses less than three quarters of its memory, the rest is
+ * idle: it goes back to the system with other idle memory, while that is above 4 MiB.
  *
  * Nobody else may hold the tensor meanwhile: a view or a DLPack capsule would see
  * elements that have moved away. Each of them holds a reference, so a tensor with more
@@ -2171,8 +2171,8 @@ TL_API int64_t tl_tensor_dim(const tl_tensor* tensor, int64_t axis);
  *     view, one over lent memory, in a slot or on a device), TL_E_BUSY (more
  *     than one reference), TL_E_INVALID_ARGUMENT (rank 0, or a capacity that
  *     is negative or overflows), TL_E_OUT_OF_MEMORY.
- * Cost: slow call; a copy of the elements when they move, but for those of 1
- *     MiB and more, whose pages move.
+ * Cost: slow call; a copy of the elements when they move. Those that have
+ *     grown to 1 MiB and more are not copied again: their pages move.
  */
 TL_API tl_status tl_tensor_reserve(tl_tensor* tensor, int64_t capacity);
 
@@ -2189,7 +2189,7 @@ TL_API tl_status tl_tensor_reserve(tl_tensor* tensor, int64_t capacity);
  *     view, one over lent memory, in a slot or on a device), TL_E_BUSY (more
  *     than one reference), TL_E_INVALID_ARGUMENT (rank 0, or an extent that is
  *     negative or overflows), TL_E_OUT_OF_MEMORY.
- * Cost: grows; about 5 ns while the capacity lasts.
+ * Cost: grows; about 10 ns while the capacity lasts.
  */
 TL_API tl_status tl_tensor_resize(tl_tensor* tensor, int64_t extent);
 

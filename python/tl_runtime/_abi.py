@@ -2820,8 +2820,8 @@ FUNCTIONS: tuple[Function, ...] = (
             view, one over lent memory, in a slot or on a device), TL_E_BUSY (more
             than one reference), TL_E_INVALID_ARGUMENT (rank 0, or a capacity that
             is negative or overflows), TL_E_OUT_OF_MEMORY.
-        Cost: slow call; a copy of the elements when they move, but for those of 1
-            MiB and more, whose pages move.
+        Cost: slow call; a copy of the elements when they move. Those that have
+            grown to 1 MiB and more are not copied again: their pages move.
         """,
     ),
     Function(
@@ -2843,7 +2843,7 @@ FUNCTIONS: tuple[Function, ...] = (
             view, one over lent memory, in a slot or on a device), TL_E_BUSY (more
             than one reference), TL_E_INVALID_ARGUMENT (rank 0, or an extent that is
             negative or overflows), TL_E_OUT_OF_MEMORY.
-        Cost: grows; about 5 ns while the capacity lasts.
+        Cost: grows; about 10 ns while the capacity lasts.
         """,
     ),
     Function(

@@ -91,7 +91,7 @@ func (h *Heap) tick() {
 }
 
 // purge gives memory that was not used after an epoch to the system until no more than `keep` is idle, and returns what
-// the system took of the heap: free runs first, then pages of slabs. What is idle of ranges goes in any case.
+// the system took of spans: free runs first, then pages of slabs. What is idle of ranges goes in any case.
 func (h *Heap) purge(keep uint64, epoch uint32) (taken uint64) {
 	h.purgeRanges(epoch)
 	for {

@@ -18,7 +18,7 @@ const (
 	TensorReadOnly   = 16  // whoever lent the data does not want it written
 	TensorOnDevice   = 32  // the data is a block of the device or of its pool, which only Go gives back
 	TensorBlock      = 64  // memory of a sparse matrix' block
-	TensorGrown      = 128 // the data has grown out of the slot; deleter_context: its bytes, base: a sum of both
+	TensorGrown      = 128 // the data stands apart; deleter_context: its room, base: data ^ room ^ mark
 )
 
 // header.mark of a tensor at p in a slot is p ^ TL_TENSOR_MARK: what tells it, which has no record, from other bytes of

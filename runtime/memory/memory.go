@@ -190,7 +190,7 @@ func remapByCopy(addr, bytes, used, to uintptr) (uintptr, error) {
 	if err != nil {
 		return 0, err
 	}
-	undump(at, to) // as all that moves so is
+	undump(at, to)       // as all that moves so is
 	const step = 1 << 20 // the collector waits for one at most
 	for done := uintptr(0); done < used; done += step {
 		n := uint64(min(step, used-done))

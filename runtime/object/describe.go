@@ -55,7 +55,7 @@ func bytesOf(e layout.Entry) uint64 {
 	return bytes
 }
 
-// BytesAnywhere returns what an object occupies, on a device too if it is a tensor there.
+// BytesAnywhere returns what an object occupies, with what a tensor has beside its slot: on a device, or grown.
 func BytesAnywhere(e layout.Entry) uint64 {
 	bytes := bytesOf(e)
 	if process.heap.Record(e.Record).TypeFlags&layout.TypeMask == layout.TypeTensor && TensorHooks.DeviceBytes != nil {

@@ -20,7 +20,7 @@ var TensorHooks struct {
 	Deleter func(object uintptr) (f, data, context uintptr)
 	// Dismantle releases the storage that a view shares.
 	Dismantle func(c *Context, object uintptr)
-	// DeviceBytes returns what a tensor has on a device, beside its header.
+	// DeviceBytes returns what a tensor has beside its slot: on a device, or since it has grown.
 	DeviceBytes func(p uintptr) uint64
 	// DeviceName returns the device that a tensor has memory on, "" for the CPU.
 	DeviceName func(p uintptr) string
