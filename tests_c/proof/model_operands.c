@@ -97,21 +97,18 @@ static operand inside(world* w)
 	return o;
 }
 
-enum { LARGE = 64 << 10 }; /* above it memory goes back at once */
-
+/* Its slab may have gone back, and the memory be another slab's. */
 static operand dead(world* w)
 {
 	const item* it = w->graves[draw(w, GRAVES)];
 	operand o;
 	if (it == NULL || !model.turns) return inside(w);
-	o = at_address(it->at, S(TL_E_NOT_LIVE));
+	o = at_address(it->at, S(TL_E_NOT_LIVE) | S(TL_E_UNKNOWN_POINTER) | S(TL_E_INTERIOR_POINTER));
 	snprintf(o.name, sizeof o.name, "%s", name(it));
 	if (chance(w, 20)) {
 		o.at += 1 + draw(w, 31);
-		o.refusal |= S(TL_E_INTERIOR_POINTER);
 		snprintf(o.name, sizeof o.name, "%s+%zu", name(it), (size_t)(o.at - it->at));
 	}
-	if (it->bytes > LARGE) o.refusal |= S(TL_E_UNKNOWN_POINTER) | S(TL_E_INTERIOR_POINTER);
 	return o;
 }
 

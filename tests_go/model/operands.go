@@ -33,8 +33,8 @@ const (
 	alive             // a live object's start
 	awaits            // an object that dec_ref brought to 0
 	inside            // within a live object
-	dead              // the start of a dead object
-	deadInside        // within a dead object
+	dead              // a dead object's; its slab may have gone, and the memory be another slab's
+	deadInside        // within an object that awaits its end
 	unknown           // not of the runtime: a number, static memory, malloc'ed
 	hostInside        // within registered malloc'ed memory
 	stack             // live memory of a frame or the arena of this thread
@@ -65,7 +65,7 @@ func (o operand) refusal() string {
 		return "4"
 	case inside:
 		return "3"
-	case dead, stackDead:
+	case stackDead:
 		return "4"
 	case deadInside:
 		return "3|4"
@@ -77,7 +77,7 @@ func (o operand) refusal() string {
 		return "0|4"
 	case stackOther:
 		return "2|4"
-	case notPromised:
+	case dead, notPromised:
 		return "2|3|4"
 	}
 	return "0"
@@ -113,7 +113,7 @@ func (m *Model) placeOfRegion(r *region) place {
 	return stackDead
 }
 
-const largest = 64 << 10 // above it memory goes back at once
+const largest = 64 << 10 // the largest size that has a class; above it sizes are multiples of it
 
 func placeOfObject(h *handle, offset int) place {
 	o := h.object
@@ -123,10 +123,8 @@ func placeOfObject(h *handle, offset int) place {
 		return unknown
 	case o.kind == foreign && offset != 0:
 		return hostInside
-	case over && (h.lost || h.bytes > largest):
+	case over && h.lost:
 		return notPromised
-	case over && offset != 0:
-		return deadInside
 	case over:
 		return dead
 	case offset != 0 && o.state == zero:
