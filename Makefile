@@ -152,10 +152,9 @@ test-go: $(LIBRARY) $(VENV)/.ready
 	$(GO_TEST) ./...
 	@go test -v -run '^TestConform$$' ./runtime/device/backends | sed -n 's/^.*: skip: /skip: /p'
 
-# Packages that neither start goroutines nor share memory have no races: their tests run once, without the detector.
-SEQUENTIAL := runtime/offsets compiler/onnx compiler/remat compiler/plan compiler/order compiler/graph
+# What starts no goroutines has no races (TestTheCompilerIsSequential): its tests run once, without the detector.
 test-race:
-	$(GO_TEST) -race $(filter-out $(SEQUENTIAL:%=tlruntime/%),$(shell go list ./runtime/... ./compiler/...))
+	$(GO_TEST) -race $(filter-out tlruntime/runtime/offsets,$(shell go list ./runtime/...))
 
 test-c: test-c-programs
 	$(CTEST) --test-dir $(BUILD)/cmake --output-on-failure --parallel $(JOBS)
