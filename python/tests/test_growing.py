@@ -89,3 +89,17 @@ def test_what_does_not_grow() -> None:
     with pytest.raises(tl.Error, match="extent"):
         tensor.reserve(-1)
     assert tensor.T.capacity == 4
+
+
+@pytest.mark.parametrize("rows", [600, 900, 6000])
+def test_near_a_limit_a_resize_gets_what_it_needs(rows: int) -> None:
+    tensor = tl.empty((rows, 256), "float32")
+    tensor.numpy()[:] = 7
+    more = rows + rows // 12
+    tl.purge()
+    tl.set_memory_limit("cpu", hard=tl.memory_usage("cpu").reserved + (more + 128) * 1024)
+    try:
+        tensor = tensor.resize(more)
+    finally:
+        tl.set_memory_limit("cpu")
+    assert tensor.shape == (more, 256) and (tensor.numpy()[:rows] == 7).all()

@@ -224,7 +224,7 @@ class TensorMethods(Values, Viewable):
         check(lib.tl_tensor_reserve(self._address, min(capacity, 0)))  # whether it may grow
         if capacity <= self.capacity:
             return self.from_address(self._address)
-        return self._grown(int(lib.tl_tensor_dim(self._address, 0)), capacity, False)
+        return self._grown(int(lib.tl_tensor_dim(self._address, 0)), capacity, capacity, False)
 
     def resize(self, extent: int, *, zero: bool = False) -> Tensor:
         """Returns this tensor with another first extent, in the place of this object: cache = cache.resize(n).
@@ -235,15 +235,16 @@ class TensorMethods(Values, Viewable):
         """
         check(lib.tl_tensor_reserve(self._address, 0))
         if extent > self.capacity:
-            return self._grown(extent, max(extent, self.capacity * 3 // 2), zero)
+            return self._grown(extent, self.capacity * 3 // 2, extent, zero)
         check((lib.tl_tensor_resize_zeros if zero else lib.tl_tensor_resize)(self._address, extent))
         return self.from_address(self._address)
 
-    def _grown(self, extent: int, capacity: int, zero: bool) -> Tensor:
-        """A copy with room: nobody else has it yet, so that it may move."""
+    def _grown(self, extent: int, capacity: int, least: int, zero: bool) -> Tensor:
+        """A copy with room for a capacity, or for the least where that is refused: nobody else has it, so it may move."""
         grown = empty((0, *self.shape[1:]), self.dtype, 0)
-        check(lib.tl_tensor_reserve(grown._address, capacity))
-        rows = min(extent, lib.tl_tensor_dim(self._address, 0))  # this object may have been replaced, and know old ones
+        if capacity <= least or lib.tl_tensor_reserve(grown._address, capacity):
+            check(lib.tl_tensor_reserve(grown._address, least))
+        rows = lib.tl_tensor_dim(self._address, 0)  # self.shape is older where a resize has replaced this object
         check(lib.tl_tensor_resize(grown._address, rows))
         nbytes = lib.tl_tensor_nbytes(grown._address)
         if nbytes:

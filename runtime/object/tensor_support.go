@@ -5,6 +5,7 @@ import (
 
 	"tlruntime/runtime/heap"
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/limit"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/status"
 )
@@ -223,19 +224,17 @@ func (c *Context) References(e layout.Entry) int64 {
 	return int64(s.Count)
 }
 
-// TakeTable obtains a slot of n bytes, or of least where those are refused, aligned as tensors are, that belongs to
-// another object: nobody can count it. No slot: the error is recorded.
+// TakeTable obtains a slot of n bytes, or of least, aligned as tensors are, that belongs to another object: nobody can
+// count it. Caches are emptied for the least alone. The caller records a refusal.
 func (c *Context) TakeTable(n, least uintptr) (layout.Entry, status.Status) {
-	e, _, st := c.takeAligned(n, layout.TensorAlign)
-	if st != status.OK && least < n {
-		n = least
-		e, _, st = c.takeAligned(n, layout.TensorAlign)
+	e, _, st := c.obtain(n, layout.TensorAlign)
+	if isShort(st) {
+		e, _, st = c.takeAligned(least, layout.TensorAlign)
 	}
-	if st != status.OK {
-		c.failAlloc(st, uint64(n))
-		return e, st
+	if st == status.OK {
+		limit.Settle(limit.CPU)
+		c.ownTable(e)
 	}
-	c.ownTable(e)
 	return e, st
 }
 

@@ -125,14 +125,14 @@ func (g *growing) room() uint64 {
 	return object.Heap().Size(g.entry.Object) - layout.TensorHeaderBytes
 }
 
-// move gives the data room for so many bytes, or for the least where those are refused; some are to be used. What is
-// refused altogether leaves the elements where they are, but for a range that moves and is then refused memory.
+// move gives the elements room for so many bytes, or for the least of them where more are refused; `used` of them are
+// in use then. On failure nothing has changed.
 func (g *growing) move(bytes, least, used uint64) status.Status {
 	h := object.Heap()
 	switch {
 	case g.data != nil && g.data.rng != nil:
-		if !h.Extend(g.data.rng, uintptr(bytes)) && (least == bytes || !h.Extend(g.data.rng, uintptr(least))) {
-			return g.noSpace(least)
+		if !h.Extend(g.data.rng, uintptr(bytes)) && !h.Extend(g.data.rng, uintptr(least)) {
+			return g.refuse(status.OutOfMemory, least)
 		}
 		g.h.Data = g.data.address()
 		return status.OK
@@ -141,7 +141,7 @@ func (g *growing) move(bytes, least, used uint64) status.Status {
 	}
 	e, st := g.c.TakeTable(uintptr(bytes), uintptr(least))
 	if st != status.OK {
-		return st
+		return g.refuse(st, least)
 	}
 	room := h.Size(e.Object)
 	if g.c.Guards() {
@@ -154,15 +154,15 @@ func (g *growing) move(bytes, least, used uint64) status.Status {
 func (g *growing) moveToRange(bytes, least, used uint64) status.Status {
 	h := object.Heap()
 	rng := h.Reserve(uintptr(bytes))
-	if rng == nil && least < bytes {
+	if rng == nil {
 		rng = h.Reserve(uintptr(least))
 	}
 	if rng == nil {
-		return g.noSpace(least)
+		return g.refuse(status.OutOfMemory, least)
 	}
-	if st := use(g.c, rng, uintptr(used)); st != status.OK {
+	if st := use(rng, uintptr(used)); st != status.OK {
 		h.Release(rng)
-		return st
+		return g.refuse(st, used)
 	}
 	g.moveTo(&grown{gen: g.entry.Gen, rng: rng})
 	return status.OK
@@ -182,26 +182,30 @@ func (g *growing) moveTo(to *grown) {
 	g.c.GuardTensor(g.entry, layout.TensorHeaderBytes)
 }
 
-func (g *growing) noSpace(bytes uint64) status.Status {
-	return g.c.Failf(status.OutOfMemory, "the system has no address space of %d bytes left; ask for a smaller capacity, or "+
-		"leave more of it free with a smaller TL_HEAP_RESERVE", bytes)
+// refuse records why so many bytes were refused. For a range OutOfMemory means address space: its memory is refused by
+// limits alone.
+func (g *growing) refuse(st status.Status, bytes uint64) status.Status {
+	if st == status.OutOfMemory && bytes >= rangeFrom {
+		return g.c.Failf(st, "the system has no address space of %d bytes left; ask for a smaller capacity, or leave more "+
+			"of it free with a smaller TL_HEAP_RESERVE", bytes)
+	}
+	g.c.NoMemory(st, bytes)
+	return st
 }
 
-// use is heap.Use with the help of every cache of the process if need be.
-func use(c *object.Context, r *object.Range, bytes uintptr) status.Status {
+// use is heap.Use; where a limit refuses, it empties caches and tries again.
+func use(r *object.Range, bytes uintptr) status.Status {
 	st := object.Heap().Use(r, bytes)
 	for reclaim := limit.NewReclaim(limit.CPU, uint64(bytes-r.Used())); st != status.OK && reclaim.Step(); {
 		st = object.Heap().Use(r, bytes)
 	}
 	limit.Settle(limit.CPU)
-	if st != status.OK {
-		c.NoMemory(st, uint64(bytes))
-	}
 	return st
 }
 
 // settle has a range be used as far as the elements reach, and the header tell how far they may, with a sum by which
-// cshim/tensor_grow.c knows that nobody has written over it.
+// cshim/tensor_grow.c knows that nobody has written over it. Where the use is refused, the range may have moved
+// already; the header tells where.
 func (g *growing) settle(nbytes uint64) (st status.Status) {
 	switch {
 	case g.data == nil:
@@ -212,7 +216,9 @@ func (g *growing) settle(nbytes uint64) (st status.Status) {
 	}
 	rng := g.data.rng
 	if uint64(rng.Used()) < nbytes {
-		st = use(g.c, rng, uintptr(nbytes))
+		if st = use(rng, uintptr(nbytes)); st != status.OK {
+			g.refuse(st, nbytes)
+		}
 	} else if nbytes < g.h.Nbytes {
 		object.Heap().Trim(rng, uintptr(nbytes))
 	}
