@@ -291,19 +291,28 @@ static void capacity_is_charged_to_no_limit(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-/* The half more that growth asks for is left out where a limit refuses it. */
+/* The half more that growth asks for is left out where a limit refuses it, and no cache is emptied for it. */
 static void near_a_limit_it_gets_what_it_needs(void)
 {
-	CHECK_OK(tl_mem_enter_scope());
-	tl_tensor* tensor = rows(600, 256);
-	for (int64_t row = 0; row < 600; row++) write_row(tensor, row, 256);
-	CHECK_OK(tl_mem_purge());
-	CHECK_OK(tl_mem_set_limit(TL_DEVICE_CPU, 0, charged() + (768 << 10)));
-	CHECK_OK(tl_tensor_resize(tensor, 650));
-	CHECK_INT(tl_tensor_dim(tensor, 0), 650);
-	CHECK_INT(wrong_rows(tensor, 600, 256), 0);
-	CHECK_OK(tl_mem_set_limit(TL_DEVICE_CPU, 0, 0));
-	CHECK_OK(tl_mem_exit_scope());
+	const int64_t sizes[] = {70, 600, 690, 900, 6000, 60000}; /* KiB; to a slot, or to a range */
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		const int64_t before = sizes[i], after = before + before / 12 + 1;
+		tl_mem_usage_info usage = {.struct_size = sizeof usage};
+		CHECK_OK(tl_mem_enter_scope());
+		tl_tensor* tensor = rows(before, 256);
+		for (int64_t row = 0; row < before; row++) write_row(tensor, row, 256);
+		CHECK_OK(tl_mem_purge());
+		CHECK_OK(tl_mem_usage(TL_DEVICE_CPU, &usage));
+		const uint64_t failed = usage.failed;
+		CHECK_OK(tl_mem_set_limit(TL_DEVICE_CPU, 0, usage.reserved + ((uint64_t)after << 10) + (128 << 10)));
+		CHECK_OK(tl_tensor_resize(tensor, after));
+		CHECK_INT(tl_tensor_dim(tensor, 0), after);
+		CHECK_INT(wrong_rows(tensor, before, 256), 0);
+		CHECK_OK(tl_mem_usage(TL_DEVICE_CPU, &usage));
+		CHECK_INT(usage.failed, failed);
+		CHECK_OK(tl_mem_set_limit(TL_DEVICE_CPU, 0, 0));
+		CHECK_OK(tl_mem_exit_scope());
+	}
 }
 
 /* One that has begun large is not charged for where it was. */
