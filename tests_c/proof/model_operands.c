@@ -97,7 +97,7 @@ static operand inside(world* w)
 	return o;
 }
 
-/* Its slab may have gone back, and the memory be another slab's. */
+/* The slab of a dead item may be gone, and its memory part of another slab. */
 static operand dead(world* w)
 {
 	const item* it = w->graves[draw(w, GRAVES)];

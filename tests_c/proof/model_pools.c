@@ -7,7 +7,8 @@
 
 #include "model.h"
 
-enum { POOLS = 3, MOST_BLOCKS = 400, MOST_CHUNKS = 64, MOST_MOVES = 64, MOST_LOOKS = 10000, SPARE = 256 };
+enum { POOLS = 3, MOST_BLOCKS = 400, MOST_CHUNKS = 64, MOST_MOVES = 64, SPARE = 256 };
+enum { MOST_LOOKS = 10000 }; /* a millisecond apart */
 
 static const size_t most_bytes = ((size_t)1 << 47) - 1;
 
@@ -192,14 +193,26 @@ static bool right_size(const pool* p, uintptr_t bytes, uintptr_t n)
 /* The other thread may have had what fitted returned: what is idle, at a limit of all. */
 static bool may_be_trimmed(void) { return !model.turns && model.may_be_short != 0; }
 
-/* Such a chunk leaves the pool first, and the allocator is told of it a moment later. What
- * does not hold meanwhile is looked at again: true, MOST_LOOKS times at most. */
-static bool look_again(world* w, pool* p, unsigned* looks)
+/* A chunk that the other thread's request takes leaves the pool first; the allocator is told of it a
+ * moment later. Looks until pool and model agree, and returns the pool's figures. */
+static tl_memory_pool_stats settle(world* w, pool* p)
 {
-	if (!may_be_trimmed() || ++*looks > MOST_LOOKS) return false;
-	if (*looks > 1) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-	follow(w, p);
-	return true;
+	tl_memory_pool_stats now = {.struct_size = sizeof now};
+	note(w, "tl_memory_pool_stats_get()");
+	for (int looks = 0;; looks++) {
+		if (p->handle != NULL) want(w, tl_memory_pool_stats_get(p->handle, &now), GOOD);
+		follow(w, p);
+		if (now.reserved == reserved(p) || !may_be_trimmed() || looks == MOST_LOOKS) return now;
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	}
+}
+
+/* tl_memory_pool_stats_get recalls the blocks that threads keep after they have met at the pool's lock.
+ * Only then is the best fit known. */
+static void settle_if_trimmed(world* w, pool* p)
+{
+	if (may_be_trimmed()) settle(w, p);
+	else follow(w, p);
 }
 
 static void check_obtained(world* w, pool* p, uintptr_t n, bool fitted)
@@ -216,7 +229,6 @@ static void take_part(world* w, pool* p, uintptr_t n, uintptr_t at)
 {
 	int64_t i = best(p, n);
 	part* b;
-	for (unsigned looks = 0; i >= 0 && p->parts[i].at != at && look_again(w, p, &looks);) i = best(p, n);
 	want_true(w, i >= 0, "a part that fits");
 	b = &p->parts[i];
 	want_pointer(w, (void*)at, (void*)b->at, "the best fit");
@@ -230,34 +242,6 @@ static void take_part(world* w, pool* p, uintptr_t n, uintptr_t at)
 	p->allocated += p->parts[i].bytes;
 }
 
-static void compare(world* w, pool* p)
-{
-	tl_memory_pool_stats now = {.struct_size = sizeof now};
-	uint64_t largest = 0, parts = 0;
-	unsigned looks = 0;
-	if (p->handle == NULL) return;
-	follow(w, p);
-	do {
-		note(w, "tl_memory_pool_stats_get()");
-		want(w, tl_memory_pool_stats_get(p->handle, &now), GOOD);
-	} while (now.reserved != reserved(p) && look_again(w, p, &looks));
-	for (size_t i = 0; i < p->len; i++)
-		if (!p->parts[i].live) {
-			parts++;
-			largest = p->parts[i].bytes > largest ? p->parts[i].bytes : largest;
-		}
-	want_int(w, (int64_t)now.total_allocated, (int64_t)p->allocated, "total_allocated");
-	want_int(w, (int64_t)now.total_freed, (int64_t)p->freed, "total_freed");
-	want_int(w, (int64_t)now.current_usage, (int64_t)(p->allocated - p->freed), "current_usage");
-	want_int(w, (int64_t)now.num_allocations, (int64_t)p->allocations, "num_allocations");
-	want_int(w, (int64_t)now.num_deallocations, (int64_t)p->frees, "num_deallocations");
-	want_int(w, (int64_t)now.num_device_allocations, (int64_t)p->chunks, "num_device_allocations");
-	want_int(w, (int64_t)now.reserved, (int64_t)reserved(p), "reserved");
-	want_int(w, (int64_t)now.largest_free_block, (int64_t)largest, "largest_free_block");
-	want_int(w, (int64_t)now.num_free_blocks, (int64_t)parts, "num_free_blocks");
-	want_int(w, (int64_t)now.waiting_bytes, 0, "waiting_bytes");
-}
-
 static void allocate(world* w)
 {
 	pool* p = draw_pool(w);
@@ -268,8 +252,7 @@ static void allocate(world* w)
 	void* at;
 	if (p->handle == NULL || is_full(p)) return;
 	if (huge) bytes = most_bytes + 1 + (size_t)draw(w, 1000);
-	if (may_be_trimmed()) compare(w, p); /* which takes what this thread kept when it met the other one in the pool */
-	follow(w, p);
+	settle_if_trimmed(w, p);
 	fitted = best(p, n) >= 0;
 	if (!huge && bytes > 0 && !fitted && p->refuses) set = S(TL_E_OUT_OF_MEMORY);
 	if (!huge && bytes > 0 && !fitted && p->limit != 0) set |= S(TL_E_LIMIT);
@@ -281,11 +264,9 @@ static void allocate(world* w)
 		return;
 	}
 	check_obtained(w, p, n, fitted);
-	follow(w, p);
+	settle_if_trimmed(w, p);
 	take_part(w, p, n, (uintptr_t)at);
-	if (p->limit == 0 || fitted) return;
-	for (unsigned looks = 0; reserved(p) > p->limit && look_again(w, p, &looks);) {}
-	want_true(w, reserved(p) <= p->limit, "no more than the limit");
+	want_true(w, p->limit == 0 || fitted || reserved(p) <= p->limit, "no more than the limit");
 }
 
 static void* draw_block(world* w, pool* p, part** of)
@@ -344,6 +325,28 @@ static void no_such_pool(world* w)
 	}
 }
 
+static void compare(world* w, pool* p)
+{
+	uint64_t largest = 0, parts = 0;
+	if (p->handle == NULL) return;
+	const tl_memory_pool_stats now = settle(w, p);
+	for (size_t i = 0; i < p->len; i++)
+		if (!p->parts[i].live) {
+			parts++;
+			largest = p->parts[i].bytes > largest ? p->parts[i].bytes : largest;
+		}
+	want_int(w, (int64_t)now.total_allocated, (int64_t)p->allocated, "total_allocated");
+	want_int(w, (int64_t)now.total_freed, (int64_t)p->freed, "total_freed");
+	want_int(w, (int64_t)now.current_usage, (int64_t)(p->allocated - p->freed), "current_usage");
+	want_int(w, (int64_t)now.num_allocations, (int64_t)p->allocations, "num_allocations");
+	want_int(w, (int64_t)now.num_deallocations, (int64_t)p->frees, "num_deallocations");
+	want_int(w, (int64_t)now.num_device_allocations, (int64_t)p->chunks, "num_device_allocations");
+	want_int(w, (int64_t)now.reserved, (int64_t)reserved(p), "reserved");
+	want_int(w, (int64_t)now.largest_free_block, (int64_t)largest, "largest_free_block");
+	want_int(w, (int64_t)now.num_free_blocks, (int64_t)parts, "num_free_blocks");
+	want_int(w, (int64_t)now.waiting_bytes, 0, "waiting_bytes");
+}
+
 static void ask(world* w) { compare(w, draw_pool(w)); }
 
 static void free_all(pool* p)
@@ -371,22 +374,14 @@ static bool is_idle(const pool* p, uintptr_t chunk)
 	return true;
 }
 
-static bool has_idle(const pool* p)
-{
-	for (size_t i = 0; i < p->len; i++)
-		if (is_idle(p, p->parts[i].chunk)) return true;
-	return false;
-}
-
 static void trim(world* w)
 {
 	pool* p = draw_pool(w);
 	if (p->handle == NULL) return;
 	note(w, "tl_memory_pool_trim()");
 	want(w, tl_memory_pool_trim(p->handle), GOOD);
-	follow(w, p);
-	for (unsigned looks = 0; has_idle(p) && look_again(w, p, &looks);) {}
-	want_true(w, !has_idle(p), "no idle chunk is left");
+	settle_if_trimmed(w, p);
+	for (size_t i = 0; i < p->len; i++) want_true(w, !is_idle(p, p->parts[i].chunk), "no idle chunk is left");
 }
 
 static void set_limit(world* w)
@@ -419,8 +414,7 @@ static void destroy_pool(world* w, pool* p)
 	if (want(w, tl_memory_pool_destroy(p->handle), set) != TL_OK) return;
 	p->last = p->handle;
 	p->handle = NULL;
-	follow(w, p);
-	for (unsigned looks = 0; p->len > 0 && look_again(w, p, &looks);) {}
+	settle_if_trimmed(w, p);
 	want_int(w, (int64_t)p->len, 0, "chunks that are left");
 }
 
