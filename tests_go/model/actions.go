@@ -256,9 +256,6 @@ func (m *Model) share(t *rapid.T) {
 		want = "0|4|15"
 	}
 	m.pointerCall(o, "share", twice(want))
-	if want == "0|17" {
-		m.Steps[len(m.Steps)-1].Timing = true
-	}
 }
 
 // makeImmortal is rare, since what it makes stays for the rest of the process.

@@ -26,9 +26,6 @@ type Step struct {
 	// Stale allows the reply "reused": the address of a dead object that the step
 	// names belongs to a newer one by now, so the machine left the call out.
 	Stale bool
-	// Timing allows the paths to differ within Want: the answer depends on when memory
-	// went back, or the object's owner looked at what others left for it.
-	Timing bool
 }
 
 // Model is the state that the steps so far have led to.
@@ -82,7 +79,7 @@ func (m *Model) do(want, format string, args ...any) *Step {
 // on notes a step that names an operand.
 func (m *Model) on(o operand, want, format string, args ...any) {
 	s := m.do(want, format, args...)
-	s.Stale, s.Timing = o.stale, o.at == notPromised
+	s.Stale = o.stale
 }
 
 // settle tells the machine which handles died, so that it can tell reuse of their

@@ -29,19 +29,18 @@ func (h *handle) gone() bool {
 type place int
 
 const (
-	null        place = iota
-	alive             // a live object's start
-	awaits            // an object that dec_ref brought to 0
-	inside            // within a live object
-	dead              // a dead object's; its slab may have gone, and the memory be another slab's
-	deadInside        // within an object that awaits its end
-	unknown           // not of the runtime: a number, static memory, malloc'ed
-	hostInside        // within registered malloc'ed memory
-	stack             // live memory of a frame or the arena of this thread
-	stackDead         // beyond the top of it
-	stackMaybe        // nobody promises
-	stackOther        // of another thread
-	notPromised       // a dead object's address, after memory went back
+	null         place = iota
+	alive              // a live object's start
+	awaits             // an object that dec_ref brought to 0
+	inside             // within a live object
+	dead               // in a dead object, whose slab may be gone and its memory part of another slab
+	awaitsInside       // within an object that awaits its end
+	unknown            // not of the runtime: a number, static memory, malloc'ed
+	hostInside         // within registered malloc'ed memory
+	stack              // live memory of a frame or the arena of this thread
+	stackDead          // beyond the top of it
+	stackMaybe         // nobody promises
+	stackOther         // of another thread
 )
 
 // operand is an argument that is an address.
@@ -67,7 +66,7 @@ func (o operand) refusal() string {
 		return "3"
 	case stackDead:
 		return "4"
-	case deadInside:
+	case awaitsInside:
 		return "3|4"
 	case unknown:
 		return "2"
@@ -77,7 +76,7 @@ func (o operand) refusal() string {
 		return "0|4"
 	case stackOther:
 		return "2|4"
-	case dead, notPromised:
+	case dead:
 		return "2|3|4"
 	}
 	return "0"
@@ -123,12 +122,10 @@ func placeOfObject(h *handle, offset int) place {
 		return unknown
 	case o.kind == foreign && offset != 0:
 		return hostInside
-	case over && h.lost:
-		return notPromised
 	case over:
 		return dead
 	case offset != 0 && o.state == zero:
-		return deadInside
+		return awaitsInside
 	case offset != 0:
 		return inside
 	case o.state == zero:
