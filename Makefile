@@ -152,7 +152,7 @@ test-go: $(LIBRARY) $(VENV)/.ready
 	$(GO_TEST) ./...
 	@go test -v -run '^TestConform$$' ./runtime/device/backends | sed -n 's/^.*: skip: /skip: /p'
 
-# What starts no goroutines has no races (TestTheCompilerIsSequential): its tests run once, without the detector.
+# The compiler and runtime/offsets start no goroutine (TestTheCompilerIsSequential): the detector has nothing to find there.
 test-race:
 	$(GO_TEST) -race $(filter-out tlruntime/runtime/offsets,$(shell go list ./runtime/...))
 

@@ -3,7 +3,6 @@ package architecture
 import (
 	"os"
 	"os/exec"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -26,25 +25,5 @@ func TestNobodyRecoversFromFaults(t *testing.T) {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
 		assert.NotContains(t, string(text), "SetPanicOnFault", file)
-	}
-}
-
-// The tests of these packages do without the race detector (test-race in the Makefile).
-func TestTheCompilerIsSequential(t *testing.T) {
-	shares := regexp.MustCompile(`(?m)^\t+go (func|\w+[.(])|"sync(/atomic)?"`)
-	require.Regexp(t, shares, "\tgo work(x)\n")
-	c := exec.Command("go", "list", "-f", "{{$d := .Dir}}{{range .GoFiles}}{{$d}}/{{.}}\n{{end}}",
-		"./compiler/...", "./runtime/offsets")
-	c.Dir = "../.."
-	out, err := c.Output()
-	require.NoError(t, err)
-	files := strings.Fields(string(out))
-	require.Greater(t, len(files), 200)
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		require.NoError(t, err)
-		if !strings.HasSuffix(file, ".pb.go") { // generated; it describes itself once
-			assert.NotRegexp(t, shares, string(text), file)
-		}
 	}
 }

@@ -2,6 +2,9 @@
 package architecture
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os/exec"
 	"path/filepath"
@@ -154,6 +157,24 @@ func TestTheCompilerIsPure(t *testing.T) {
 			own, isOwn := strings.CutPrefix(i, module)
 			assert.True(t, !isOwn || strings.HasPrefix(own, "compiler/") || contains(pure, own), "%s imports %s", path,
 				i)
+		}
+	}
+}
+
+// The packages start no goroutine, so the race detector has nothing to find in them (test-race in the Makefile).
+func TestTheCompilerIsSequential(t *testing.T) {
+	const format = "{{$d := .Dir}}{{range .GoFiles}}{{$d}}/{{.}}\n{{end}}"
+	for file := range strings.FieldsSeq(list(t, "-f", format, "./compiler/...", "./runtime/offsets")) {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			if _, starts := n.(*ast.GoStmt); starts {
+				assert.Fail(t, "a goroutine", "%s starts one", file)
+			}
+			return true
+		})
+		for _, i := range parsed.Imports { // sync.WaitGroup starts goroutines, too; what is generated has a lock
+			assert.True(t, i.Path.Value != `"sync"` || strings.HasSuffix(file, ".pb.go"), "%s imports sync", file)
 		}
 	}
 }
