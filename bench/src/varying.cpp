@@ -93,30 +93,31 @@ void* realloc_block(void* block, std::size_t bytes) { return std::realloc(block,
 void drop_object(void* object) { tl_ptr_release(object); }
 void drop_block(void* block) { std::free(block); }
 
-// A block that grows to `most` and begins again.
-struct Growing {
-	std::size_t most;
-	std::size_t (*next)(std::size_t);
-	void* (*grow)(void*, std::size_t);
-	void (*end)(void*);
-	void* block = nullptr;
-	std::size_t bytes = 0;
-
-	void operator()()
-	{
-		bytes = block == nullptr ? 64 : next(bytes);
-		block = grow(block, bytes);
-		touch(block);
-		if (bytes < most) return;
-		end(block);
-		block = nullptr;
-	}
-};
+// A block that grows to `most`; an iteration is the whole of it, since its last steps may copy a thousand times as much
+// as its first. The time is that of a step.
+void grows_by(const std::string& kind, const char* who, std::size_t most, std::size_t (*next)(std::size_t),
+              void* (*grow)(void*, std::size_t), void (*end)(void*))
+{
+	add("varying/" + kind + "/" + who, [=](benchmark::State& state) {
+		std::int64_t steps = 0;
+		for (auto _ : state) {
+			void* block = nullptr;
+			for (std::size_t bytes = 64;; bytes = next(bytes)) {
+				block = grow(block, bytes);
+				touch(block);
+				++steps;
+				if (bytes >= most) break;
+			}
+			end(block);
+		}
+		state.SetItemsProcessed(steps);
+	});
+}
 
 void grows(const std::string& kind, std::size_t most, std::size_t (*next)(std::size_t))
 {
-	row(kind, "tl", Growing{most, next, realloc_object, drop_object});
-	row(kind, "glibc", Growing{most, next, realloc_block, drop_block});
+	grows_by(kind, "tl", most, next, realloc_object, drop_object);
+	grows_by(kind, "glibc", most, next, realloc_block, drop_block);
 }
 
 void add_growth()
