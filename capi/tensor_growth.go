@@ -8,9 +8,10 @@
 //
 // A capacity of 1 MiB and more is address space: the system brings memory as it
 // is written to, and what is beyond the elements is charged to no limit, but for
-// an eighth of them. A tensor that becomes smaller keeps its capacity. Where it has
-// grown to 1 MiB and more and uses less than three quarters of its memory, the rest is
-// idle: it goes back to the system with other idle memory, while that is above 4 MiB.
+// an eighth of them. A tensor that becomes smaller keeps its capacity. If it has
+// grown to 1 MiB or more and uses less than three quarters of what limits count for it,
+// the rest becomes idle, and goes back to the system while more than 4 MiB are idle, or
+// with tl_mem_purge.
 //
 // Nobody else may hold the tensor meanwhile: a view or a DLPack capsule would see
 // elements that have moved away. Each of them holds a reference, so a tensor with more

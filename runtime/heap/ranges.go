@@ -16,8 +16,9 @@ import (
 //
 //	used <= charged <= reserved
 //
-// What is charged and not used is idle: it goes back to the system after one to two periods of the clock. No core dump
-// has a range: the kernel would visit each page of what was reserved.
+// What is charged and not used is idle. While the heap has more than layout.HeapKeeps idle, it goes back to the system
+// after one to two periods of the clock; limits count it until then. No core dump has a range: the kernel would visit
+// each page of what was reserved.
 type Range struct {
 	Start                   uintptr
 	reserved, charged, used uintptr
@@ -32,7 +33,9 @@ func (r *Range) Bytes() uintptr { return r.reserved }
 func (r *Range) Used() uintptr { return r.used }
 
 type ranges struct {
-	mu      sync.Mutex // guards all, and the fields of each
+	// mu guards all. The start of a range, how much is reserved and how much is used change only on its owner's thread,
+	// under mu, so that the owner reads them without it.
+	mu      sync.Mutex
 	all     map[*Range]struct{}
 	charged uint64
 	used    uint64
@@ -43,7 +46,10 @@ func (a *ranges) note(r *Range, charged, used uintptr) {
 	a.charged += uint64(charged) - uint64(r.charged)
 	a.used += uint64(used) - uint64(r.used)
 	a.idle.Store(a.charged - a.used)
-	r.charged, r.used = charged, used
+	r.charged = charged
+	if r.used != used { // the clock gives back what is charged and writes nothing that the owner reads
+		r.used = used
+	}
 }
 
 // Ranges returns the bytes of all ranges that are charged, and of them those in use.
@@ -84,7 +90,7 @@ func (h *Heap) Extend(r *Range, bytes uintptr) bool {
 	defer h.ranges.mu.Unlock()
 	start, err := memory.Remap(r.Start, r.reserved, r.used, to, "ranges")
 	if err == nil {
-		r.Start, r.reserved, r.huge = start, to, false // what is behind it now has no advice
+		r.Start, r.reserved, r.huge = start, to, false // where pages were copied, the advice is lost
 	}
 	return err == nil
 }

@@ -4,7 +4,7 @@
 // Whoever obtains memory in large pieces (spans of the heap, chunks of memory pools)
 // charges an account first and credits it when the piece goes back:
 //
-//	used(account) == sum of charges - sum of credits == spans in use + chunks held
+//	used(account) == sum of charges - sum of credits == spans in use + ranges as far as charged + chunks held
 //	used(Total)   == sum of used over all other accounts
 //	hard != 0  =>  no charge leaves used above hard
 //
@@ -19,7 +19,7 @@
 //	configure.go  limits by the names of devices
 //
 // No function here may be called with a lock of the heap, of a pool or of the tensor
-// pool held, but for Charge, Credit and Near, which take none.
+// pool held, but for Charge, TryCharge, Credit and Near, which take none.
 package limit
 
 import (
@@ -129,7 +129,7 @@ func Charge(device int32, n uint64) status.Status {
 	return status.Limit
 }
 
-// TryCharge is Charge for what can be done without: nobody is told of a refusal.
+// TryCharge is Charge for bytes that the caller can do without: it tells nobody of a refusal.
 func TryCharge(device int32, n uint64) bool { return heap.Charge(Account(device), Account(Total), n) }
 
 // Refused tells that an account has refused n bytes of a device: its own, or that of all.

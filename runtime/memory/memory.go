@@ -168,8 +168,8 @@ func Unmap(addr, bytes uintptr, purpose string) {
 	unmap(addr, bytes)
 }
 
-// Remap makes memory of Map, or MapUndumped, larger, and keeps what its first bytes, those in use, have: where it is,
-// or elsewhere. On failure everything is as before.
+// Remap makes memory of MapUndumped larger. It keeps the contents of the first `used` bytes, where they are or
+// elsewhere. On failure everything is as before.
 func Remap(addr, bytes, used, to uintptr, purpose string) (uintptr, error) {
 	if !allowed() {
 		return 0, ErrRefused
@@ -190,7 +190,7 @@ func remapByCopy(addr, bytes, used, to uintptr) (uintptr, error) {
 	if err != nil {
 		return 0, err
 	}
-	undump(at, to)       // as all that moves so is
+	undump(at, to)       // as MapUndumped had the old pages
 	const step = 1 << 20 // the collector waits for one at most
 	for done := uintptr(0); done < used; done += step {
 		n := uint64(min(step, used-done))
