@@ -22,7 +22,7 @@ search() {
 	shift
 	spin "$@" -a "$model" >log 2>&1 &&
 		$cc "$opt" -w -DSAFETY -DCOLLAPSE -DMEMLIM=8000 -o pan pan.c >>log 2>&1 || { cat log >&2; return 1; }
-	nice ./pan -m10000 -w$hash >out 2>&1
+	nice ./pan -m10000 -w23 >out 2>&1
 	grep -q '^State-vector' out || { cat out >&2; return 1; }
 	states=$(sed -n 's/^ *\([0-9]*\) states, stored.*/\1/p' out)
 	depth=$(sed -n 's/.*depth reached \([0-9]*\), errors.*/\1/p' out)
@@ -95,9 +95,7 @@ weak='-DNA=1 -DBT=2 -DBR=1 -DBA=1 -DF_WEAK=1 -DF_SHARE=1'
 pair='-DNA=0 -DBT=1 -DBR=1 -DF_WEAK=1 -DF_SHARE=1'
 later='-DNA=0 -DBT=3 -DBR=2 -DF_WEAK=1 -DF_SHARE=1 -DF_AGAIN=1'
 
-hash=27 # 82 million states: with chains of ten they took more than twice as long
 clean everything -DNA=2 -DBT=1 -DBR=1 -DF_FLOAT=1 -DF_PLAIN=1 -DF_SHARE=1
-hash=23
 clean exits $exits -DF_SPLIT=1
 clean adopters $adopters
 clean floats -DNA=0 -DBT=3 -DBR=3 -DF_FLOAT=1 -DF_PLAIN=1 -DF_SHARE=1 -DF_SPLIT=1
