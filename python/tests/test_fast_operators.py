@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import operator
 import re
-import sys
-import tracemalloc
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,7 +13,7 @@ import pytest
 numpy = pytest.importorskip("numpy")
 
 import tl_runtime as tl
-from test_fast import needs_fast, tensors
+from test_fast import assert_nothing_is_left, needs_fast, tensors
 from tl_runtime import _tensor
 
 FORWARD = [
@@ -262,22 +259,5 @@ def test_computing_leaves_no_references() -> None:
         *(lambda: t.__setitem__(..., "a"), lambda: held.__setitem__(0, 1), lambda: t.__delitem__(0)),
     ]
 
-    def work() -> None:
-        for call in calls:
-            outcome(call)
-
     watched = [type(t), numpy.ndarray, numpy.dtype("float32"), numpy.dtype("bool"), t, u, array, held]
-    for _ in range(20):
-        work()
-    gc.collect()
-    counts = [sys.getrefcount(thing) for thing in watched]
-    tracemalloc.start()
-    traced = []
-    for _ in range(2):  # in the first ones free lists fill with blocks that are traced
-        for _ in range(1000):
-            work()
-        gc.collect()
-        traced.append(tracemalloc.get_traced_memory()[0])
-    tracemalloc.stop()
-    assert [sys.getrefcount(thing) for thing in watched] == counts
-    assert traced[1] - traced[0] < 20_000
+    assert_nothing_is_left(lambda: [outcome(call) for call in calls], watched)
