@@ -106,7 +106,6 @@ enum {
 #define TL_TYPE_FIRST_USER 16u
 #define TL_KINDS 5                      /* plain ... sparse */
 #define TL_RECORD_DESTROYED 0x01000000u /* the destructor has been called */
-#define TL_RECORD_BUSY 0x02000000u      /* scratch mark of the cycle collector and deep clone */
 
 /* record.gen = generation 24 | class 8. Each life of a slot has a generation of its own, so a slot
  * that was freed in its last one is never used again. */

@@ -126,15 +126,6 @@ func repeatable(n *graph.TypedNode) bool {
 	return graph.Known(n.Op) && len(n.Bodies) == 0 || n.Op == plan.OpMoveIn
 }
 
-// costOf adds up what nodes cost.
-func (g *changed) costOf(nodes []int, cost Cost) float64 {
-	sum := 0.0
-	for _, i := range nodes {
-		sum += cost(g.Checked, &g.Nodes[i])
-	}
-	return sum
-}
-
 // apply puts the nodes of a choice once more before the first that needs its values, and has all later ones take these.
 func (g *changed) apply(x *choice) {
 	number := g.choices
@@ -217,17 +208,6 @@ func (g *changed) nameOf(i int) string {
 		return g.Values[g.root(g.Nodes[i].Outputs[0])].Name
 	}
 	return g.given.Nodes[g.first[i]].Name
-}
-
-// madeBy lists the nodes that a choice made.
-func (g *changed) madeBy(number int) []int {
-	var out []int
-	for i, c := range g.choice {
-		if c == number {
-			out = append(out, i)
-		}
-	}
-	return out
 }
 
 // without is the graph as if a choice had not been made: its nodes go, and what they made is taken from what they were

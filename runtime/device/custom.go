@@ -5,13 +5,6 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// NewCustom makes a device of an allocator. When the CPU may use its memory at its
-// addresses, host is true and copies work; otherwise copies are refused, and a
-// program that wants them has NewOwn, or implements Device itself.
-func NewCustom(a Allocator, host bool) Device {
-	return NewOwn(Own{Allocator: a, HostAccess: host})
-}
-
 // Own is a device of a program's own.
 type Own struct {
 	Allocator  Allocator

@@ -132,9 +132,9 @@ func TestMoreDevicesThanNumbers(t *testing.T) {
 
 func TestCustom(t *testing.T) {
 	memory := processor()
-	shared := device.NewCustom(named{memory, "npu:0"}, true)
+	shared := device.NewOwn(device.Own{Allocator: named{memory, "npu:0"}, HostAccess: true})
 	devicetest.Conform(t, shared)
-	closed := device.NewCustom(named{memory, "npu:1"}, false)
+	closed := device.NewOwn(device.Own{Allocator: named{memory, "npu:1"}})
 	block, err := closed.Allocate(64)
 	require.NoError(t, err)
 	for _, err := range []error{

@@ -194,7 +194,6 @@ type Usage struct {
 	Out       [layout.Classes]int64 // slots handed to contexts, by class
 	Slots     [layout.Classes]int64 // of slabs in use, by class, but for those whose record is retired
 	Held      [layout.Classes]int64 // bytes of those slabs, and of large objects
-	LargeSpan uint64                // spans of large objects
 }
 
 // Usage reads the counters.
@@ -212,8 +211,8 @@ func (h *Heap) Usage() Usage {
 	layout.Lock(&h.s.Lock)
 	d := &h.s.Depots[layout.ClassLarge]
 	u.Out[layout.ClassLarge], u.Slots[layout.ClassLarge] = d.Out, d.Out
-	u.LargeSpan, u.Held[layout.ClassLarge] = uint64(d.Slabs), d.Slabs<<layout.SpanShift
-	u.Slabs += u.LargeSpan << layout.SpanShift
+	u.Held[layout.ClassLarge] = d.Slabs << layout.SpanShift
+	u.Slabs += uint64(u.Held[layout.ClassLarge])
 	u.Committed, u.Idle = uint64(h.s.Committed)<<layout.SpanShift, h.s.Dirty
 	layout.Unlock(&h.s.Lock)
 	return u

@@ -78,7 +78,6 @@ const (
 	TypeFirstUser   = 16
 	Kinds           = 5          // plain ... sparse
 	RecordDestroyed = 0x01000000 // the destructor has been called
-	RecordBusy      = 0x02000000 // scratch mark of the cycle collector and deep clone
 )
 
 // record.gen = generation 24 | class 8. Each life of a slot has a generation of its own, so a slot

@@ -67,9 +67,6 @@ func at(device int32) *account {
 	return &accounts[device]
 }
 
-// Valid tells whether a number names an account.
-func Valid(device int32) bool { return device >= Own && device < maxDevices }
-
 func (a *account) used() uint64 { return atomic.LoadUint64(&a.Used) }
 
 func (a *account) peak() uint64 { return atomic.LoadUint64(&a.Peak) }

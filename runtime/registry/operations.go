@@ -254,14 +254,3 @@ func (t *Table) Count(p uintptr) int64 {
 	defer unlock(x.shard)
 	return int64(x.entry.Count)
 }
-
-// SetType records the type of a pointer's fields, 24 bits.
-func (t *Table) SetType(p uintptr, typ uint32) Result {
-	x, found := t.lockEntry(p)
-	if !found {
-		return Miss
-	}
-	defer unlock(x.shard)
-	x.entry.TypeFloats = x.entry.TypeFloats&^layout.TypeMask | typ&layout.TypeMask
-	return OK
-}
