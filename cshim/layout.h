@@ -13,7 +13,7 @@
  *   record.type_flags  the creator before the object is shared; the drain afterwards
  *   record.gen         whoever frees the object
  *   context            its thread; `word` by anybody through atomics
- *   globals            written once, at the first use, under the start lock of entry_guard.c
+ *   globals            at the first use, under the start lock of entry_guard.c; settings that may change, by atomics
  */
 #ifndef TL_LAYOUT_H
 #define TL_LAYOUT_H
@@ -78,8 +78,9 @@ enum {
 #define TL_MAX_FLOATS 15
 
 /* record.sh = count 22 signed | claims 2 | floats 4 | IMMORTAL | QUEUED | MERGED | ALIVE.
- * A claim is a float of the owner's local word that another thread has taken: that
- * thread has counted one more, and the owner or the merge drops the float for it.
+ * A claim stands for a float that another thread takes from the local word, which only the
+ * owner may write: that thread adds one to the count and one to the claims, and later the
+ * owner, or the merge, takes away the float, the count and the claim.
  * All zeros is a dead record, so that fresh memory needs no initialisation. */
 #define TL_SH_ALIVE 1u
 #define TL_SH_MERGED 2u

@@ -104,11 +104,12 @@ static void deliver(uint32_t owner, uint32_t i)
 	tlc_poll();
 }
 
-/* The object that was meant has ended, and the mark was set on the word of a later one of the slot, which looked alike.
- * That one gets the queue's reference as one more, and stays until its owner has read the node. False, and nothing is
- * changed: its owner, which had seen its last reference before the mark, has stored over it. What lives there now was
- * never marked, and nobody would take the reference away again. If another thread has marked it meanwhile, it has two
- * nodes then, and a reference for each. */
+/* The caller has set QUEUED for an object that had ended: its slot has a later object, whose shared word had the same
+ * bits. The queue then holds a reference to the later object, which is counted here as one more, and the object stays
+ * until its owner has read the node. False, and nothing is changed: the later object has ended, too. Its owner had seen
+ * the last reference before the mark and has stored over it; the object that lives there now was never marked, and
+ * nobody would drop a reference that was counted for it. If another thread has marked that object meanwhile, it has two
+ * nodes and a reference for each. */
 __attribute__((cold, noinline)) bool tlc_give_to_later(const tl_context* c, tl_record* r, tl_entry* e)
 {
 	const tl_ref later = tlc_ref_to(c, r);

@@ -146,8 +146,8 @@ func (s *summation) sum(terms []term, axes []rune) error {
 	return s.is(s.arranged(so, axes).v)
 }
 
-// single brings repeated letters of a term, and axes of 1 that are more in another term,
-// out of it.
+// single rewrites a term so that each letter stands once: of a repeated letter it takes the diagonal. It also
+// removes axes of extent 1 whose letter has a larger extent in another term.
 func (s *summation) single(t term) term {
 	for i := 0; i < len(t.axes); i++ {
 		if at := slices.Index(t.axes[i+1:], t.axes[i]); at >= 0 {

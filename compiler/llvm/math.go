@@ -179,8 +179,8 @@ func (l lanes) library(name string, x string) string {
 	return l.gathered(func(i int) string { return l.let("call %s @%s(%s %s)", l.ir, name, l.ir, l.lane(x, i)) })
 }
 
-// pow takes f32 through logarithms of f64, whose error the exponent cannot raise
-// into sight. A zero base has no sign.
+// pow of f32 goes through a logarithm in f64. The exponent multiplies the logarithm's error, which in f64 is
+// so small that no bit of the f32 result shows it. The sign of a base of zero is lost.
 func (l lanes) pow(x, y string) string {
 	if l.ir != "float" {
 		return l.call("llvm.pow", x, y)

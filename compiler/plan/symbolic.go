@@ -135,8 +135,8 @@ func (p *ExecutionPlan) FromBelow() []int {
 	return list
 }
 
-// stack finds what each buffer lies on: of all that are below it and alive with it those
-// that no other of them lies on. Buffers that are always empty lie on nothing.
+// stack finds for each buffer those that it lies on: the buffers below it that are alive with
+// it, without those on which another of them lies. A buffer that is always empty lies on none.
 func (s *Symbolic) stack(p *ExecutionPlan) {
 	order := p.FromBelow()
 	under := make([]bitset, len(p.Buffers)) // all that a buffer lies on, directly or not

@@ -238,7 +238,8 @@ func (b *bounder) during(kept []held, i int) int64 {
 	return sum - saved
 }
 
-// way back: what had to be there at some time, and the most that was needed since.
+// back is a state on the way back from a node to the graph's inputs: the values that have to be in memory then, and the
+// most bytes that the steps from there to the node need.
 type back struct {
 	list []held
 	most int64
@@ -259,7 +260,8 @@ func (q *backs) Pop() any {
 	return last
 }
 
-// wayBack returns how many bytes are needed until a node has run, at least. Numbers up to known do not matter.
+// wayBack returns a lower bound of the bytes that are needed until a node has run. The caller knows a bound already; the
+// search does not tell smaller ones apart.
 func (b *bounder) wayBack(node int, known int64) int64 {
 	n := &b.c.Nodes[node]
 	start := b.needs(n.Inputs)

@@ -372,8 +372,8 @@ static PyMemberDef members[] = {
 	{0},
 };
 
-/* No part of garbage collection: what a tensor refers to is a tuple of numbers. The base class is one of Python's, and
- * those are part of it, so this type says by slots of its own that it is not. */
+/* The garbage collector does not track tensors: all that one refers to is a tuple of numbers. The base class is written in
+ * Python, and the collector tracks objects of such classes; these slots say that it need not track this type's. */
 static int refers_to_nothing(PyObject* self, visitproc visit, void* arg)
 {
 	(void)self;

@@ -5,8 +5,8 @@ import (
 	"tlruntime/runtime/memory"
 )
 
-// hugeFrom is the size from which an object asks for huge pages: with 64 KiB of alignment
-// half of it at least are whole ones.
+// hugeFrom is the size from which an object asks for huge pages. An object begins at a multiple of 64 KiB, so whole huge
+// pages may cover no more than half of one of this size, and cover more of larger ones.
 const hugeFrom = 4 << 20
 
 // askedBytes is the size of the bits that tell which huge pages were asked for.

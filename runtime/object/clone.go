@@ -97,10 +97,10 @@ func (c *Context) cloneGraph(p uintptr, first func(k *cloner) layout.Entry) uint
 	return root.Object
 }
 
-// copyOf returns the copy of an object, with one reference for the caller when it
-// is new. Its references are NULL until fill. The list has room for it first, and it is
-// no object before it is complete: nothing can fail, and nobody look, while the slot
-// holds what its last owner left.
+// copyOf returns the copy of an object, with one reference for the caller when the copy
+// is new. The copy's fields are NULL until fill writes them. The list gets room for the copy
+// first, and the record becomes live last: while the slot holds what its last owner left,
+// no step can fail and no thread can look at the slot.
 func (k *cloner) copyOf(p uintptr, o object) layout.Entry {
 	if !k.todo.Push(pair{old: p}) {
 		k.st = status.OutOfMemory

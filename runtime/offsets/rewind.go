@@ -32,7 +32,8 @@ type checkpoint struct {
 	limit    int64
 }
 
-// startRewinding has a checkpoint made in the section with the least load of each half mean life, and one now.
+// startRewinding makes a checkpoint now, and marks where others are due: in every stretch of half a mean life, at the
+// section with the least load.
 func (o *outward) startRewinding(next int) {
 	if o.attempts == 0 {
 		return

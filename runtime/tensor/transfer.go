@@ -30,7 +30,7 @@ func dense(h *layout.TensorHeader) bool { return h.Flags&layout.TensorContiguous
 
 // transferByCPU is transfer by way of memory that the CPU reads.
 func transferByCPU(c *object.Context, to, from *layout.TensorHeader) status.Status {
-	near, spread, st := bring(c, from)
+	near, spread, st := readable(c, from)
 	if st != status.OK {
 		return st
 	}
@@ -54,9 +54,10 @@ func transferByCPU(c *object.Context, to, from *layout.TensorHeader) status.Stat
 	return status.OK
 }
 
-// bring returns the header of a tensor's elements where the CPU reads them: its own, or
-// one over a copy of all that they are spread over, which is to be dropped.
-func bring(c *object.Context, from *layout.TensorHeader) (near layout.TensorHeader, spread uintptr, st status.Status) {
+// readable returns a header whose elements the CPU can read: that of the tensor itself, or one over a copy of all the
+// memory that the elements are spread over. The caller drops the copy.
+func readable(c *object.Context, from *layout.TensorHeader) (near layout.TensorHeader, spread uintptr,
+	st status.Status) {
 	near = *from
 	if inReach(from.Device) {
 		return near, 0, status.OK
