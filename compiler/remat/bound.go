@@ -260,8 +260,8 @@ func (q *backs) Pop() any {
 	return last
 }
 
-// wayBack returns a lower bound of the bytes that are needed until a node has run. The caller knows a bound already; the
-// search does not tell smaller ones apart.
+// wayBack returns a lower bound of the bytes that are needed until a node has run. The caller knows
+// a bound already; the search does not tell smaller ones apart.
 func (b *bounder) wayBack(node int, known int64) int64 {
 	n := &b.c.Nodes[node]
 	start := b.needs(n.Inputs)

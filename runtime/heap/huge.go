@@ -5,8 +5,9 @@ import (
 	"tlruntime/runtime/memory"
 )
 
-// hugeFrom is the size from which an object asks for huge pages. An object begins at a multiple of 64 KiB, so whole huge
-// pages may cover no more than half of one of this size, and cover more of larger ones.
+// hugeFrom is the size from which an object asks for huge pages. An object begins at a multiple of
+// 64 KiB, so whole huge pages may cover no more than half of one of this size, and cover more of
+// larger ones.
 const hugeFrom = 4 << 20
 
 // askedBytes is the size of the bits that tell which huge pages were asked for.
