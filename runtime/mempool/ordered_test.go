@@ -215,6 +215,26 @@ func TestABlockWaitsForAllItsStreams(t *testing.T) {
 	require.NoError(t, Destroy(h))
 }
 
+// Tables that grow leave blocks that wait, and lent ones, out of the chains.
+func TestTablesGrowWhileBlocksWait(t *testing.T) {
+	d := newStreamed()
+	h := open(t, d, 1<<20)
+	at, lent := take(t, h, 4096), take(t, h, 1<<12)
+	require.NoError(t, DeallocateAsync(h, at, 2))
+	require.NoError(t, DeallocateAsync(h, lent, 1))
+	again, err := AllocateAsync(h, 1<<12, 1)
+	require.NoError(t, err)
+	require.Equal(t, lent, again)
+	for range 5000 {
+		take(t, h, 64)
+	}
+	require.NoError(t, Check(h))
+	require.Error(t, Deallocate(h, at))
+	require.NoError(t, Deallocate(h, lent))
+	require.NoError(t, Reset(h))
+	require.NoError(t, Destroy(h))
+}
+
 // What the driver refuses changes nothing.
 func TestOrderFailures(t *testing.T) {
 	d := newStreamed()

@@ -23,6 +23,7 @@ type fake struct {
 	next     uintptr
 	granted  map[uintptr]uintptr
 	stubborn bool // takes nothing back
+	vast     bool // grants any size
 }
 
 func newFake() *fake { return &fake{granule: 64, next: 1 << 40, granted: map[uintptr]uintptr{}} }
@@ -33,7 +34,7 @@ func (f *fake) Alignment() uintptr { return f.granule }
 func (f *fake) Allocate(n uintptr) (uintptr, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if n > 1<<36 {
+	if n > 1<<36 && !f.vast {
 		return 0, errors.New("fake is small")
 	}
 	at := f.next
@@ -159,6 +160,55 @@ func TestBinsAreMonotone(t *testing.T) {
 	}
 }
 
+// Chunks of every size stand in the bins that the checker expects.
+func TestChunksOfEverySizeHaveTheirBin(t *testing.T) {
+	d := newFake()
+	d.granule, d.vast = 1, true
+	for up := range 47 {
+		for _, n := range []uintptr{1<<up - 1, 1 << up, 1<<up + 1, 1<<up + 1<<up/3} {
+			h := open(t, d, max(n, 1))
+			if err := Check(h); err != nil {
+				t.Fatalf("%d bytes: %v", n, err)
+			}
+			if s := stats(t, h); s.LargestFreeBlock != uint64(max(n, 1)) {
+				t.Fatalf("%d bytes: %+v", n, s)
+			}
+			if err := Destroy(h); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// The best fit may be in the bin of the request or in the next one, the largest block anywhere in the last bin: above
+// 1024 granules a bin has blocks of several sizes.
+func TestBinsOfSeveralSizes(t *testing.T) {
+	h := open(t, newFake(), 2<<20)
+	size := func(granules uintptr) uintptr { return 64 * (2048 + granules) } // bins of 4 granules
+	blocks := map[uintptr]uintptr{}
+	for _, n := range []uintptr{8, 0, 11, 9, 4, 10, 3} {
+		blocks[n] = take(t, h, size(n))
+		take(t, h, 64) // keeps them apart
+	}
+	take(t, h, uintptr(stats(t, h).LargestFreeBlock))
+	for _, at := range blocks {
+		give(t, h, at)
+	}
+	for _, c := range []struct{ request, block uintptr }{{1, 3}, {2, 4}, {0, 0}, {5, 8}} {
+		if at := take(t, h, size(c.request)); at != blocks[c.block] {
+			t.Fatalf("2048 + %d granules at %#x, the best fit of 2048 + %d is at %#x", c.request, at, c.block, blocks[c.block])
+		}
+	}
+	for _, n := range []uintptr{11, 10, 9} {
+		if s := stats(t, h); s.LargestFreeBlock != uint64(size(n)) {
+			t.Fatalf("the largest block has %d bytes, not %d", s.LargestFreeBlock, size(n))
+		}
+		take(t, h, size(n))
+	}
+	_ = Reset(h)
+	_ = Destroy(h)
+}
+
 func TestTablesGrowAndAreReturned(t *testing.T) {
 	d := newFake()
 	before := memory.Purposes()[purpose]
@@ -169,6 +219,9 @@ func TestTablesGrowAndAreReturned(t *testing.T) {
 	}
 	if err := Check(h); err != nil {
 		t.Fatal(err)
+	}
+	if s := stats(t, h); s.DeviceAllocations != 1 {
+		t.Fatalf("%d chunks for want of records", s.DeviceAllocations)
 	}
 	large := memory.Purposes()[purpose]
 	rand.New(rand.NewPCG(1, 2)).Shuffle(len(blocks), func(i, j int) { blocks[i], blocks[j] = blocks[j], blocks[i] })
@@ -194,6 +247,27 @@ func TestTablesGrowAndAreReturned(t *testing.T) {
 	}
 	if after > before+layout.SpanBytes || len(d.granted) != 0 {
 		t.Fatalf("%d bytes of tables before, %d after; %d chunks", before, after, len(d.granted))
+	}
+}
+
+// A pool keeps its tables where there is no memory for smaller ones.
+func TestResetWithoutMemory(t *testing.T) {
+	h := open(t, newFake(), 1<<20)
+	for range 5000 {
+		take(t, h, 64)
+	}
+	memory.FailAfter(0)
+	err := Reset(h)
+	memory.FailAfter(-1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	give(t, h, take(t, h, 64))
+	if err := Check(h); err != nil {
+		t.Fatal(err)
+	}
+	if err := Destroy(h); err != nil {
+		t.Fatal(err)
 	}
 }
 
