@@ -1,8 +1,7 @@
 /* Memory pools: handles, locks, and the two functions that are called often. What they
- * do to the tables: mempool_blocks.h and mempool_caches.h. */
-#include "mempool_caches.h"
-
+ * do to the tables: mempool/blocks.h. */
 #include "entry.h"
+#include "mempool/caches.h"
 #include "object_fast.h"
 
 _Static_assert(sizeof(tl_mempool_state) <= TL_MEMPOOL_CACHES_AT, "a pool's caches stand behind its state");
@@ -47,24 +46,6 @@ static inline bool is_of(tl_mempool_state* p, tl_memory_pool* pool)
 	return false;
 }
 
-/* The pool of a handle, locked; NULL, nothing locked: there is no such pool, or ask Go. */
-static inline tl_mempool_state* enter(tl_memory_pool* pool)
-{
-	tl_mempool_state* p = state_of(pool);
-	if (p == NULL) return NULL;
-	lock(p);
-	return is_of(p, pool) ? p : NULL;
-}
-
-/* Locks a cache; false, nothing locked: the pool is not shared any more, or another thread has the lock. */
-static inline bool enter_cache(tl_mempool_cache* k, tl_memory_pool* pool)
-{
-	if (!tlc_try_lock(&k->lock)) return false;
-	if (TLC_LIKELY(tlc_cache_is_of(k, (uintptr_t)pool))) return true;
-	tlc_unlock(&k->lock);
-	return false;
-}
-
 /* For pthread_atfork: prepare takes all locks, parent and child release them. Under the
  * lock of slot 0 no further slot comes into use. A thread may have the lock of a cache that is not in use. */
 void tlc_memory_pools_lock_all(void)
@@ -100,43 +81,28 @@ static inline void* given(uint64_t address, size_t bytes)
 	return c != NULL && tlc_spend(c, bytes) ? tlc_sampled_block(c, (void*)address, bytes) : (void*)address;
 }
 
-/* Allocates a block of the tables, in a pool that is locked and shared. */
-static __attribute__((noinline)) void* allocate_sharing(tl_mempool_state* p, tl_memory_pool* pool, size_t bytes)
+/* Where another thread has the pool's lock, or the thread's cache has no such block. */
+static __attribute__((noinline)) void* allocate_waiting(tl_mempool_state* p, tl_memory_pool* pool, size_t bytes)
 {
-	tlc_cache_wish(p, tlc_tls->id);
-	uint64_t address = tlc_mempool_take_shared(p, tlc_tls->id, bytes);
-	unlock(p);
+	uint64_t address = tlc_mempool_take_waiting(p, (uintptr_t)pool, tlc_tls->id, bytes);
 	return TLC_LIKELY(address != 0) ? given(address, bytes) : slow_memory_pool_allocate(pool, bytes);
+}
+
+/* Where other threads are in the pool. */
+static __attribute__((noinline)) void* allocate_shared(tl_mempool_state* p, tl_memory_pool* pool, size_t bytes)
+{
+	uint64_t address = tlc_mempool_take_kept(p, (uintptr_t)pool, tlc_tls->id, bytes);
+	return TLC_LIKELY(address != 0) ? given(address, bytes) : allocate_waiting(p, pool, bytes);
 }
 
 /* Allocates a block that is not in the log, in a pool that is locked. */
 static __attribute__((noinline, flatten)) void* allocate_other(tl_mempool_state* p, tl_memory_pool* pool, size_t bytes)
 {
-	if (TLC_UNLIKELY(tlc_mempool_open(p) != 0)) return allocate_sharing(p, pool, bytes);
-	uint64_t address = tlc_mempool_take_other(p, bytes);
+	const bool shared = tlc_mempool_open(p) != 0;
+	uint64_t address = shared ? 0 : tlc_mempool_take_other(p, bytes);
 	unlock(p);
-	return TLC_LIKELY(address != 0) ? given(address, bytes) : slow_memory_pool_allocate(pool, bytes);
-}
-
-/* The same where another thread is in the pool. */
-static __attribute__((noinline)) void* allocate_waiting(tl_memory_pool* pool, size_t bytes)
-{
-	tl_mempool_state* p = enter(pool);
-	if (p == NULL) return slow_memory_pool_allocate(pool, bytes);
-	if (tlc_mempool_open(p) == 0) tlc_cache_wish(p, tlc_tls->id);
-	uint64_t address = tlc_mempool_take_logged(p, bytes);
-	if (address == 0) return allocate_other(p, pool, bytes);
-	unlock(p);
-	return given(address, bytes);
-}
-
-static __attribute__((noinline)) void* allocate_shared(tl_mempool_state* p, tl_memory_pool* pool, size_t bytes)
-{
-	tl_mempool_cache* k = tlc_cache(p, tlc_tls->id);
-	if (!tlc_cache_may_take(k, bytes) || !enter_cache(k, pool)) return allocate_waiting(pool, bytes);
-	uint64_t address = tlc_cache_take(p, k, bytes);
-	tlc_unlock(&k->lock);
-	return TLC_LIKELY(address != 0) ? given(address, bytes) : allocate_waiting(pool, bytes);
+	if (TLC_LIKELY(address != 0)) return given(address, bytes);
+	return shared ? allocate_shared(p, pool, bytes) : slow_memory_pool_allocate(pool, bytes);
 }
 
 /* This function handles blocks in the log and needs no stack; the rest is in others that do. Budget:
@@ -146,7 +112,7 @@ void* tl_memory_pool_allocate(tl_memory_pool* pool, size_t bytes)
 	tl_mempool_state* p = state_of(pool);
 	if (TLC_UNLIKELY(p == NULL)) return slow_memory_pool_allocate(pool, bytes);
 	if (TLC_UNLIKELY(tlc_mempool_open(p) != 0)) return allocate_shared(p, pool, bytes);
-	if (TLC_UNLIKELY(!tlc_try_lock(&p->lock))) return allocate_waiting(pool, bytes);
+	if (TLC_UNLIKELY(!tlc_try_lock(&p->lock))) return allocate_waiting(p, pool, bytes);
 	if (TLC_UNLIKELY(!is_of(p, pool))) return slow_memory_pool_allocate(pool, bytes);
 	uint64_t address = tlc_mempool_take_logged(p, bytes);
 	if (TLC_UNLIKELY(address == 0)) return allocate_other(p, pool, bytes);
@@ -154,39 +120,26 @@ void* tl_memory_pool_allocate(tl_memory_pool* pool, size_t bytes)
 	return given(address, bytes);
 }
 
-static __attribute__((noinline)) tl_status deallocate_sharing(tl_mempool_state* p, tl_memory_pool* pool, void* block)
+static __attribute__((noinline)) tl_status deallocate_waiting(tl_mempool_state* p, tl_memory_pool* pool, void* block)
 {
-	bool known = tlc_mempool_return_shared(p, (uintptr_t)block);
-	unlock(p);
+	bool known = tlc_mempool_give_waiting(p, (uintptr_t)pool, (uintptr_t)block);
 	return TLC_LIKELY(known) ? TL_OK : slow_memory_pool_deallocate(pool, block);
+}
+
+static __attribute__((noinline)) tl_status deallocate_shared(tl_mempool_state* p, tl_memory_pool* pool, void* block)
+{
+	bool known = tlc_mempool_give_kept(p, (uintptr_t)pool, tlc_tls->id, (uintptr_t)block);
+	return TLC_LIKELY(known) ? TL_OK : deallocate_waiting(p, pool, block);
 }
 
 static __attribute__((noinline, flatten)) tl_status deallocate_other(tl_mempool_state* p, tl_memory_pool* pool,
                                                                      void* block)
 {
-	if (TLC_UNLIKELY(tlc_mempool_open(p) != 0)) return deallocate_sharing(p, pool, block);
-	bool known = tlc_mempool_return_other(p, (uintptr_t)block);
+	const bool shared = tlc_mempool_open(p) != 0;
+	bool known = !shared && tlc_mempool_return_other(p, (uintptr_t)block);
 	unlock(p);
-	return TLC_LIKELY(known) ? TL_OK : slow_memory_pool_deallocate(pool, block);
-}
-
-static __attribute__((noinline)) tl_status deallocate_waiting(tl_memory_pool* pool, void* block)
-{
-	tl_mempool_state* p = enter(pool);
-	if (p == NULL) return slow_memory_pool_deallocate(pool, block);
-	if (!tlc_mempool_return_logged(p, (uintptr_t)block)) return deallocate_other(p, pool, block);
-	unlock(p);
-	return TL_OK;
-}
-
-static __attribute__((noinline)) tl_status deallocate_shared(tl_mempool_state* p, tl_memory_pool* pool, void* block)
-{
-	tl_mempool_cache* k = tlc_cache(p, tlc_tls->id);
-	if (tlc_cache_find(k, (uintptr_t)block) == TL_MEMPOOL_ENTRIES || !enter_cache(k, pool))
-		return deallocate_waiting(pool, block);
-	bool known = tlc_cache_keep(k, (uintptr_t)block);
-	tlc_unlock(&k->lock);
-	return TLC_LIKELY(known) ? TL_OK : deallocate_waiting(pool, block);
+	if (TLC_LIKELY(known)) return TL_OK;
+	return shared ? deallocate_shared(p, pool, block) : slow_memory_pool_deallocate(pool, block);
 }
 
 static inline __attribute__((always_inline)) tl_status deallocate(tl_memory_pool* pool, void* block)
@@ -194,7 +147,7 @@ static inline __attribute__((always_inline)) tl_status deallocate(tl_memory_pool
 	tl_mempool_state* p = state_of(pool);
 	if (TLC_UNLIKELY(p == NULL)) return slow_memory_pool_deallocate(pool, block);
 	if (TLC_UNLIKELY(tlc_mempool_open(p) != 0)) return deallocate_shared(p, pool, block);
-	if (TLC_UNLIKELY(!tlc_try_lock(&p->lock))) return deallocate_waiting(pool, block);
+	if (TLC_UNLIKELY(!tlc_try_lock(&p->lock))) return deallocate_waiting(p, pool, block);
 	if (TLC_UNLIKELY(!is_of(p, pool))) return slow_memory_pool_deallocate(pool, block);
 	if (TLC_UNLIKELY(!tlc_mempool_return_logged(p, (uintptr_t)block))) return deallocate_other(p, pool, block);
 	unlock(p);

@@ -27,6 +27,9 @@ func (a *Array[T]) At(i uint64) *T {
 	return layout.At[T](a.base + uintptr(i)*unsafe.Sizeof(t))
 }
 
+// Slice returns the elements. It holds until the array grows or ends.
+func (a *Array[T]) Slice() []T { return layout.Slice[T](a.base, a.len) }
+
 // Push appends v; false when the system refuses memory.
 func (a *Array[T]) Push(v T) bool {
 	if a.len == a.cap && !a.grow() {
@@ -52,7 +55,7 @@ func (a *Array[T]) grow() bool {
 		return false
 	}
 	if a.cap > 0 {
-		copy(layout.Slice[T](base, a.len), layout.Slice[T](a.base, a.len))
+		copy(layout.Slice[T](base, a.len), a.Slice())
 		Unmap(a.base, uintptr(a.cap*size), a.purpose)
 	}
 	a.base, a.cap = base, next

@@ -2,12 +2,13 @@ package mempool
 
 import (
 	"errors"
+	"math/bits"
 
 	"tlruntime/runtime/invariant"
 	"tlruntime/runtime/layout"
 )
 
-// Check verifies the invariants of cshim/mempool.h, each by a way of its own: it walks the
+// Check verifies the invariants of cshim/mempool/mempool.h, each by a way of its own: it walks the
 // chunks and recomputes what the operations maintain. For tests; -tags tlcheck runs it
 // while pools are used (verify_on.go).
 func Check(h Handle) error {
@@ -40,20 +41,21 @@ type checker struct {
 	liveBytes uint64
 	reserved  uint64
 	marked    map[uint32]uint32 // live records, not yet seen in a cache, by 1 + its number
+	at        map[uint64]uint32 // live records by address
 }
 
 // check runs under the lock of the state.
 func (p *Pool) check() error {
 	c := checker{tables: view(p.state), granule: 1 << p.state.Shift, free: map[uint32]bool{}, live: map[uint32]bool{},
-		tagged: map[uint32]bool{}, marked: map[uint32]uint32{}}
+		tagged: map[uint32]bool{}, marked: map[uint32]uint32{}, at: map[uint64]uint32{}}
 	for i := range p.chunks.Len() {
-		if p.chunks.At(i).bytes == 0 {
+		if p.chunks.At(i).Bytes == 0 {
 			continue
 		}
 		c.chunk(*p.chunks.At(i))
 		if i > 0 {
 			before := p.chunks.At(i - 1)
-			c.Want(before.address+before.bytes <= p.chunks.At(i).address, "chunk %d overlaps the one before", i)
+			c.Want(before.Address+before.Bytes <= p.chunks.At(i).Address, "chunk %d overlaps the one before", i)
 		}
 	}
 	c.records()
@@ -66,9 +68,9 @@ func (p *Pool) check() error {
 }
 
 // chunk walks the blocks of a chunk: they tile it, and no two free ones touch.
-func (c *checker) chunk(of chunk) {
-	at, before, wasFree := of.address, uint32(0), false
-	for i := uint32(of.first); i != 0; i = c.blocks[i].Next {
+func (c *checker) chunk(of layout.MempoolChunk) {
+	at, before, wasFree := of.Address, uint32(0), false
+	for i := uint32(of.First); i != 0; i = c.blocks[i].Next {
 		b := &c.blocks[i]
 		if c.free[i] || c.live[i] || c.tagged[i] {
 			c.Want(false, "record %d is in two places", i)
@@ -91,6 +93,7 @@ func (c *checker) chunk(of chunk) {
 			}
 		default:
 			c.live[i] = true
+			c.at[b.Address] = i
 			if b.Right != 0 {
 				c.marked[i] = b.Right
 			}
@@ -99,9 +102,9 @@ func (c *checker) chunk(of chunk) {
 		}
 		at, before, wasFree = b.Address+bytesOf(b), i, isFree(b)
 	}
-	c.Want(at == of.address+of.bytes, "the chunk at %#x ends at %#x, its blocks at %#x", of.address,
-		of.address+of.bytes, at)
-	c.reserved += of.bytes
+	c.Want(at == of.Address+of.Bytes, "the chunk at %#x ends at %#x, its blocks at %#x", of.Address,
+		of.Address+of.Bytes, at)
+	c.reserved += of.Bytes
 }
 
 // records: every one is a block or unused.
@@ -135,6 +138,23 @@ func (c *checker) index() {
 	c.Want(len(c.free) == 0, "%d free blocks are in no treap", len(c.free))
 }
 
+// binOf returns the bin of a size in granules, at least 1.
+func binOf(granules uint64) uint32 {
+	up := uint32(bits.Len64(granules|layout.MempoolSubbins)) - 1 - layout.MempoolSubbinBits
+	return up<<layout.MempoolSubbinBits + uint32(granules>>up)
+}
+
+func priority(record uint32) uint32 {
+	x := record * 0x9E3779B1
+	x = (x ^ x>>15) * 0x85EBCA77
+	return x ^ x>>13
+}
+
+// before is the order of a treap.
+func before(a, b *layout.MempoolBlock) bool {
+	return a.Word < b.Word || a.Word == b.Word && a.Address < b.Address
+}
+
 func (c *checker) treap(bin, i uint32, last **layout.MempoolBlock) {
 	if i == 0 {
 		return
@@ -149,7 +169,7 @@ func (c *checker) treap(bin, i uint32, last **layout.MempoolBlock) {
 		c.Want(below == 0 || priority(below) < priority(i), "record %d is below %d", below, i)
 	}
 	c.treap(bin, b.Left, last)
-	c.Want(c.binOfBytes(bytesOf(b)) == bin, "a block of %d bytes is in bin %d", bytesOf(b), bin)
+	c.Want(binOf(bytesOf(b)>>c.Shift) == bin, "a block of %d bytes is in bin %d", bytesOf(b), bin)
 	c.Want(*last == nil || before(*last, b), "record %d is out of order", i)
 	*last = b
 	c.treap(bin, b.Right, last)
@@ -177,8 +197,8 @@ func (c *checker) log() {
 	c.Want(held <= layout.MempoolLifoSize && pending <= layout.MempoolLifoSize-held, "the log is %d, %d, %d", c.Low,
 		c.Live, c.High)
 	for at := c.Low; at != c.High; at++ {
-		x := c.lifo(at)
-		i := *c.findLive(x.Address)
+		x := c.Lifo[at%layout.MempoolLifoSize]
+		i := c.at[x.Address]
 		c.Want(i != 0 && bytesOf(&c.blocks[i]) == x.Bytes, "the log has %d bytes at %#x", x.Bytes, x.Address)
 		c.Want(x.Request <= x.Bytes && x.Bytes <= x.Request+layout.MempoolSplit, "%d bytes for %d", x.Bytes, x.Request)
 		if pendingFrom := c.Live - c.Low; at-c.Low >= pendingFrom {
@@ -216,7 +236,7 @@ func (c *checker) cache(i uint32, k *layout.MempoolCache) {
 		if word == 0 {
 			continue
 		}
-		record := *c.findLive(k.Addresses[at])
+		record := c.at[k.Addresses[at]]
 		c.Want(c.marked[record] == i+1, "cache %d: record %d of entry %d has the mark %d", i, record, at, c.marked[record])
 		delete(c.marked, record)
 		c.Want(word&layout.MempoolBytes == bytesOf(&c.blocks[record]), "cache %d: the bytes of entry %d", i, at)

@@ -1,6 +1,7 @@
 package mempool
 
 import (
+	"slices"
 	"testing"
 
 	"tlruntime/runtime/layout"
@@ -29,15 +30,11 @@ func damaged(t *testing.T) (Handle, tables) {
 }
 
 // aFree and aLive return a record.
-func aFree(t tables) uint32 { return t.bins.Roots[nextBin(t.bins, 0)] }
+func aFree(t tables) uint32 { return *inUse(t.bins.Roots[:]) }
+func aLive(t tables) uint32 { return *inUse(t.chains) }
 
-func aLive(t tables) uint32 {
-	for _, i := range t.chains {
-		if i != 0 {
-			return i
-		}
-	}
-	return 0
+func inUse(of []uint32) *uint32 {
+	return &of[slices.IndexFunc(of, func(i uint32) bool { return i != 0 })]
 }
 
 // TestCheckerSeesDamage holds the checker to finding every kind of fault, one at a time.
@@ -52,11 +49,11 @@ func TestCheckerSeesDamage(t *testing.T) {
 		"a bit of a leaf":     func(t tables) { t.bins.Leaves[300] |= 1 },
 		"a bit of a node":     func(t tables) { t.bins.Nodes[4] ^= 1 },
 		"the top":             func(t tables) { t.bins.Top ^= 1 << 3 },
-		"a lost treap":        func(t tables) { t.bins.Roots[nextBin(t.bins, 0)] = 0 },
+		"a lost treap":        func(t tables) { *inUse(t.bins.Roots[:]) = 0 },
 		"the order":           func(t tables) { b := &t.blocks[aFree(t)]; b.Left, b.Right = b.Right, b.Left },
 		"a free one as live":  func(t tables) { t.blocks[aFree(t)].Word &^= layout.MempoolFree },
 		"a live one as free":  func(t tables) { t.blocks[aLive(t)].Word |= layout.MempoolFree },
-		"a lost chain":        func(t tables) { *t.chain(t.blocks[aLive(t)].Address) = 0 },
+		"a lost chain":        func(t tables) { *inUse(t.chains) = 0 },
 		"a free one chained":  func(t tables) { t.chains[0] = aFree(t) },
 		"a lost record":       func(t tables) { t.Fresh++ },
 		"a used record":       func(t tables) { t.Unused = aLive(t) },
@@ -66,13 +63,13 @@ func TestCheckerSeesDamage(t *testing.T) {
 		"allocations":         func(t tables) { t.Allocations++ },
 		"the peak":            func(t tables) { t.Peak = 0 },
 		"the log":             func(t tables) { t.High++ },
-		"a size in the log":   func(t tables) { t.lifo(t.Live).Bytes += 64 },
-		"an address in there": func(t tables) { t.lifo(t.Live).Address += 64 },
+		"a size in the log":   func(t tables) { t.Lifo[t.Live%layout.MempoolLifoSize].Bytes += 64 },
+		"an address in there": func(t tables) { t.Lifo[t.Live%layout.MempoolLifoSize].Address += 64 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, tables := damaged(t)
-			state, records, bins, chains := *tables.MempoolState, clone(tables.blocks), *tables.bins,
-				clone(tables.chains)
+			state, records, bins, chains := *tables.MempoolState, slices.Clone(tables.blocks), *tables.bins,
+				slices.Clone(tables.chains)
 			damage(tables)
 			if Check(h) == nil {
 				t.Error("the checker sees nothing")
@@ -86,5 +83,3 @@ func TestCheckerSeesDamage(t *testing.T) {
 		})
 	}
 }
-
-func clone[T any](s []T) []T { return append([]T(nil), s...) }

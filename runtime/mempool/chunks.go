@@ -5,17 +5,12 @@ import (
 	"math"
 	"sort"
 
+	core "tlruntime/cshim/mempool"
 	"tlruntime/runtime/device"
+	"tlruntime/runtime/layout"
 	"tlruntime/runtime/limit"
 	"tlruntime/runtime/status"
 )
-
-// chunk is memory that the device granted. The array of chunks is sorted by address, and
-// written under both locks of the pool.
-type chunk struct {
-	address, bytes uint64 // no bytes: about to leave the array
-	first          uint64 // record of its first block, which keeps it
-}
 
 // grow obtains a chunk for a request that no free block can hold: a large one, else what
 // is needed alone. At the pool's own limit its idle chunks are returned; what others
@@ -48,7 +43,7 @@ func (p *Pool) obtain(bytes uint64) error {
 		e.own = true
 		return e
 	}
-	if !p.chunks.Push(chunk{}) { // room for it, before the device is asked
+	if !p.chunks.Push(layout.MempoolChunk{}) { // room for it, before the device is asked
 		return refuseTables("no memory for the table of chunks")
 	}
 	p.chunks.Pop()
@@ -70,7 +65,7 @@ func (p *Pool) obtainCharged(bytes uint64) error {
 	if address == 0 {
 		return refuse(status.OutOfMemory, "%s has no %d bytes", p.device.Name(), bytes)
 	}
-	c := chunk{address: uint64(address), bytes: bytes}
+	c := layout.MempoolChunk{Address: uint64(address), Bytes: bytes}
 	if err := p.admit(c); err != nil {
 		return err
 	}
@@ -90,9 +85,9 @@ var onChunk []func(c Chunk, obtained bool)
 func OnChunk(f func(c Chunk, obtained bool)) { onChunk = append(onChunk, f) }
 
 // reportChunk tells of a chunk. The lock of the state is not held.
-func (p *Pool) reportChunk(c chunk, obtained bool) {
+func (p *Pool) reportChunk(c layout.MempoolChunk, obtained bool) {
 	for _, f := range onChunk {
-		f(Chunk{p.number(), p.account, c.address, c.bytes}, obtained)
+		f(p.describeChunk(c), obtained)
 	}
 }
 
@@ -107,34 +102,34 @@ func deviceError(err error, otherwise status.Status) *Error {
 
 // admit refuses memory that the device cannot have meant. What overlaps an earlier chunk
 // is not given back: that would end the chunk.
-func (p *Pool) admit(c chunk) error {
+func (p *Pool) admit(c layout.MempoolChunk) error {
 	name := p.device.Name()
-	if c.address+c.bytes < c.address {
-		return refuse(status.Device, "%s returned %#x for %d bytes, which is beyond the address space", name, c.address,
-			c.bytes)
+	if c.Address+c.Bytes < c.Address {
+		return refuse(status.Device, "%s returned %#x for %d bytes, which is beyond the address space", name, c.Address,
+			c.Bytes)
 	}
-	below := p.chunkBelow(c.address + c.bytes - 1)
+	below := p.chunkBelow(c.Address + c.Bytes - 1)
 	if below >= 0 {
-		if b := p.chunks.At(uint64(below)); b.address+b.bytes > c.address {
+		if b := p.chunks.At(uint64(below)); b.Address+b.Bytes > c.Address {
 			return refuse(status.Device, "%s returned %#x for %d bytes, which overlaps its chunk of %d bytes at %#x",
 				name,
-				c.address, c.bytes, b.bytes, b.address)
+				c.Address, c.Bytes, b.Bytes, b.Address)
 		}
 	}
-	if c.address&(p.granule-1) != 0 {
-		_ = p.device.Deallocate(uintptr(c.address), uintptr(c.bytes)) // what went wrong is reported already
-		return refuse(status.Device, "%s returned %#x, which is not aligned to %d", name, c.address, p.granule)
+	if c.Address&(p.granule-1) != 0 {
+		_ = p.device.Deallocate(uintptr(c.Address), uintptr(c.Bytes)) // what went wrong is reported already
+		return refuse(status.Device, "%s returned %#x, which is not aligned to %d", name, c.Address, p.granule)
 	}
 	return nil
 }
 
 // chunkBelow returns the last chunk that starts at or below an address, -1 for none.
 func (p *Pool) chunkBelow(address uint64) int {
-	return sort.Search(int(p.chunks.Len()), func(i int) bool { return p.chunks.At(uint64(i)).address > address }) - 1
+	return sort.Search(int(p.chunks.Len()), func(i int) bool { return p.chunks.At(uint64(i)).Address > address }) - 1
 }
 
 // install makes a chunk a free block.
-func (p *Pool) install(c chunk) error {
+func (p *Pool) install(c layout.MempoolChunk) error {
 	for !p.tryInstall(c) {
 		if err := p.growTables(); err != nil {
 			return err
@@ -144,20 +139,15 @@ func (p *Pool) install(c chunk) error {
 }
 
 // tryInstall finds the place of a chunk among the others; false: there is no record.
-func (p *Pool) tryInstall(c chunk) bool {
+func (p *Pool) tryInstall(c layout.MempoolChunk) bool {
 	lock(p.state)
 	defer unlock(p.state)
-	t := view(p.state)
-	if !t.recordAtHand() {
+	c.First = uint64(core.AddChunk(p.state, c.Address, c.Bytes))
+	if c.First == 0 {
 		return false
 	}
-	t.flush()
-	t.forget()
-	c.first = uint64(t.addChunk(c.address, c.bytes))
-	t.Reserved += c.bytes
-	t.DeviceAllocations++
 	p.chunks.Push(c) // obtain has made room
-	for i := p.chunks.Len() - 1; i > 0 && p.chunks.At(i-1).address > c.address; i-- {
+	for i := p.chunks.Len() - 1; i > 0 && p.chunks.At(i-1).Address > c.Address; i-- {
 		*p.chunks.At(i), *p.chunks.At(i - 1) = *p.chunks.At(i - 1), c
 	}
 	return true
@@ -183,12 +173,12 @@ func (p *Pool) trim(enough uint64) (trimmed uint64, failed error) {
 		if !p.takeIdle(p.chunks.At(i)) {
 			continue
 		}
-		trimmed += c.bytes
+		trimmed += c.Bytes
 		p.reportChunk(c, false)
-		if err := p.device.Deallocate(uintptr(c.address), uintptr(c.bytes)); err != nil {
+		if err := p.device.Deallocate(uintptr(c.Address), uintptr(c.Bytes)); err != nil {
 			failed = deviceError(err, status.Device)
 		}
-		limit.Credit(p.account, c.bytes)
+		limit.Credit(p.account, c.Bytes)
 	}
 	p.dropEmpty()
 	if p.chunks.Len() == 0 {
@@ -198,20 +188,13 @@ func (p *Pool) trim(enough uint64) (trimmed uint64, failed error) {
 }
 
 // takeIdle takes a chunk without a live block out of the tables and leaves it empty.
-func (p *Pool) takeIdle(c *chunk) bool {
+func (p *Pool) takeIdle(c *layout.MempoolChunk) bool {
 	lock(p.state)
 	defer unlock(p.state)
-	t := view(p.state)
-	t.flush()
-	b := &t.blocks[c.first]
-	if !isFree(b) || b.Next != 0 {
+	if !core.TakeChunk(p.state, uint32(c.First)) {
 		return false
 	}
-	t.remove(uint32(c.first))
-	t.dropRecord(uint32(c.first))
-	t.Reserved -= c.bytes
-	t.forget()
-	c.bytes = 0
+	c.Bytes = 0
 	return true
 }
 
@@ -221,7 +204,7 @@ func (p *Pool) dropEmpty() {
 	defer unlock(p.state)
 	kept := uint64(0)
 	for i := range p.chunks.Len() {
-		if c := *p.chunks.At(i); c.bytes != 0 {
+		if c := *p.chunks.At(i); c.Bytes != 0 {
 			*p.chunks.At(kept) = c
 			kept++
 		}
@@ -236,10 +219,10 @@ func (p *Pool) returnChunks() (failed error) {
 	for p.chunks.Len() > 0 {
 		c := p.chunks.Pop()
 		p.reportChunk(c, false)
-		if err := p.device.Deallocate(uintptr(c.address), uintptr(c.bytes)); err != nil {
+		if err := p.device.Deallocate(uintptr(c.Address), uintptr(c.Bytes)); err != nil {
 			failed = deviceError(err, status.Device)
 		}
-		limit.Credit(p.account, c.bytes)
+		limit.Credit(p.account, c.Bytes)
 	}
 	p.chunks.Free()
 	return failed

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"reflect"
 
+	core "tlruntime/cshim/mempool"
 	"tlruntime/runtime/limit"
 	"tlruntime/runtime/status"
 )
@@ -92,17 +93,16 @@ func describe(of limit.Need) (part limit.Part) {
 	}
 	for i := range slots.pools {
 		p := slots.pools[i].Load()
-		if p == nil || !of.Covers(p.account) || !p.enter() {
+		if p == nil || !of.Covers(p.account) || !p.look() {
 			continue
 		}
-		t := view(p.state)
-		t.flush()
+		t := p.state
 		part.InUse += t.TotalAllocated - t.TotalFreed
 		part.PeakInUse += t.Peak
 		part.Allocated += t.TotalAllocated
 		part.Allocations += t.Allocations
 		part.Live += t.Allocations - t.Deallocations
-		part.LargestFree = max(part.LargestFree, t.largest())
+		part.LargestFree = max(part.LargestFree, core.Largest(t))
 		unlock(p.state)
 	}
 	return part
@@ -111,10 +111,8 @@ func describe(of limit.Need) (part limit.Part) {
 // resetPeaks makes what is in use now the peak of every pool.
 func resetPeaks() {
 	for i := range slots.pools {
-		if p := slots.pools[i].Load(); p != nil && p.enter() {
-			t := view(p.state)
-			t.flush()
-			t.Peak = t.TotalAllocated - t.TotalFreed
+		if p := slots.pools[i].Load(); p != nil && p.look() {
+			p.state.Peak = p.state.TotalAllocated - p.state.TotalFreed
 			unlock(p.state)
 		}
 	}

@@ -1,6 +1,7 @@
 package mempool
 
 import (
+	core "tlruntime/cshim/mempool"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/limit"
 )
@@ -43,12 +44,7 @@ func Lends(h Handle, address uintptr) (bytes uint64) {
 		return 0
 	}
 	defer unlock(p.state)
-	t := view(p.state)
-	t.flush()
-	if record := *t.findLive(uint64(address)); record != 0 {
-		bytes = bytesOf(&t.blocks[record])
-	}
-	return bytes
+	return core.Lends(p.state, uint64(address))
 }
 
 // Chunk is memory that a pool has from its device.
@@ -62,6 +58,10 @@ func (p *Pool) number() uint64 {
 	return uint64(layout.Address(p.state)-slots.base) / layout.MempoolStride
 }
 
+func (p *Pool) describeChunk(c layout.MempoolChunk) Chunk {
+	return Chunk{p.number(), p.account, c.Address, c.Bytes}
+}
+
 // Chunks calls visit with every chunk, pool by pool. No lock of a state is held then.
 func Chunks(visit func(Chunk)) {
 	eachPool(func(p *Pool) { p.visitChunks(visit) })
@@ -71,8 +71,8 @@ func (p *Pool) visitChunks(visit func(Chunk)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range p.chunks.Len() {
-		if c := p.chunks.At(i); c.bytes != 0 {
-			visit(Chunk{p.number(), p.account, c.address, c.bytes})
+		if c := p.chunks.At(i); c.Bytes != 0 {
+			visit(p.describeChunk(*c))
 		}
 	}
 }
@@ -111,19 +111,18 @@ type tiled struct {
 func (p *Pool) tiles() (all []tiled) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.enter() {
+	if !p.look() {
 		return nil
 	}
 	defer unlock(p.state)
 	t := view(p.state)
-	t.flush()
 	for i := range p.chunks.Len() {
 		c := p.chunks.At(i)
-		if c.bytes == 0 {
+		if c.Bytes == 0 {
 			continue
 		}
-		one := tiled{Chunk: Chunk{p.number(), p.account, c.address, c.bytes}}
-		for r := uint32(c.first); r != 0; r = t.blocks[r].Next {
+		one := tiled{Chunk: p.describeChunk(*c)}
+		for r := uint32(c.First); r != 0; r = t.blocks[r].Next {
 			b := &t.blocks[r]
 			one.blocks = append(one.blocks, Block{b.Address, bytesOf(b), stateOf(b)})
 		}

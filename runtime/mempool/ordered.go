@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	core "tlruntime/cshim/mempool"
 	"tlruntime/runtime/device"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/status"
@@ -136,10 +137,8 @@ func (p *Pool) isLive(address uint64) (bool, error) {
 		return false, unknownPool(p.handle)
 	}
 	defer unlock(p.state)
-	t := view(p.state)
-	t.flush()
 	_, isLent := p.ordered.lent[address]
-	return isLent || *t.findLive(address) != 0, nil
+	return isLent || core.Lends(p.state, address) != 0, nil
 }
 
 // setAside makes a live block one that waits; false: it is not live. Without marks of its
@@ -149,27 +148,21 @@ func (p *Pool) setAside(address uint64, after marks) (bool, error) {
 		return false, unknownPool(p.handle)
 	}
 	defer unlock(p.state)
-	t := view(p.state)
-	t.flush()
 	w, isLent := p.ordered.lent[address]
-	link := t.findLive(address)
-	switch {
-	case isLent:
+	if !isLent && after == nil {
+		return false, nil
+	}
+	record := core.SetAside(p.state, address, w.record)
+	if record == 0 {
+		return false, nil
+	}
+	if isLent {
 		delete(p.ordered.lent, address)
 		after = p.add(after, w.after)
-	case *link == 0 || after == nil:
-		return false, nil
-	default:
-		w.record = *link
-		*link = t.blocks[w.record].Left
 	}
-	record, b := w.record, &t.blocks[w.record]
-	b.Word = bytesOf(b) | layout.MempoolWaits
-	t.forget()
-	t.TotalFreed += bytesOf(b)
-	t.Deallocations++
-	p.ordered.blocks = append(p.ordered.blocks, waiting{record, address, bytesOf(b), after})
-	p.ordered.bytes += bytesOf(b)
+	bytes := bytesOf(&view(p.state).blocks[record])
+	p.ordered.blocks = append(p.ordered.blocks, waiting{record, address, bytes, after})
+	p.ordered.bytes += bytes
 	p.verify()
 	return true, nil
 }
@@ -207,29 +200,22 @@ func (p *Pool) reuse(i int, request uint64) (uintptr, error) {
 		return 0, unknownPool(p.handle)
 	}
 	defer unlock(p.state)
-	t := view(p.state)
-	if !t.recordAtHand() {
+	w := p.ordered.blocks[i]
+	rest, done := core.Lend(p.state, w.record, request)
+	if !done {
 		return 0, nil
 	}
-	t.flush()
-	t.forget()
-	w := p.ordered.blocks[i]
-	p.ordered.bytes -= w.bytes
-	if rest := w.bytes - request; rest > layout.MempoolSplit {
-		r := t.cut(w.record, request)
-		t.blocks[r].Word = rest | layout.MempoolWaits
-		p.ordered.blocks[i] = waiting{r, w.address + request, rest, w.after.share()}
-		p.ordered.bytes += rest
+	if rest != 0 {
+		p.ordered.blocks[i] = waiting{rest, w.address + request, w.bytes - request, w.after.share()}
 		w.bytes = request
 	} else {
 		p.ordered.blocks = slices.Delete(p.ordered.blocks, i, i+1)
 	}
-	t.blocks[w.record].Word = w.bytes | layout.MempoolLent
+	p.ordered.bytes -= w.bytes
 	if p.ordered.lent == nil {
 		p.ordered.lent = map[uint64]waiting{}
 	}
 	p.ordered.lent[w.address] = w
-	t.countAllocation(w.bytes)
 	p.verify()
 	return uintptr(w.address), nil
 }
@@ -260,10 +246,7 @@ func (p *Pool) collect() (any bool) {
 // settle makes a lent block one like any other: what it waited for has passed.
 func (p *Pool) settle(w waiting) {
 	lock(p.state)
-	t := view(p.state)
-	t.flush()
-	t.forget()
-	t.enliven(w.record, w.bytes)
+	core.Settle(p.state, w.record)
 	p.verify()
 	unlock(p.state)
 	delete(p.ordered.lent, w.address)
@@ -273,10 +256,7 @@ func (p *Pool) settle(w waiting) {
 // endWait frees a block whose events have passed; the caller takes it off the list.
 func (p *Pool) endWait(w waiting) {
 	lock(p.state)
-	t := view(p.state)
-	t.flush()
-	t.forget()
-	t.release(w.record)
+	core.EndWait(p.state, w.record)
 	p.verify()
 	unlock(p.state)
 	p.ordered.bytes -= w.bytes

@@ -1,26 +1,23 @@
 // Package mempool gives out blocks of memory that a device has granted in chunks: the
 // smallest free block that is large enough, of several the one at the lowest address.
 // It never touches the memory itself. What is known of a block stands in tables off
-// the Go heap, which the fast path (cshim/mempool_blocks.h) works on as well; this package
-// is the complete twin, and alone grows tables, obtains chunks and returns them.
+// the Go heap, on which package cshim/mempool works; this package grows the tables, obtains
+// chunks and returns them, and knows what blocks wait for.
 //
-// cshim/mempool.h explains the structure and lists its invariants, which Check verifies.
+// cshim/mempool/mempool.h explains the structure and lists its invariants, which Check verifies.
 //
 //	pool.go         handles, create, destroy
-//	index.go        free blocks by (bytes, address)
-//	blocks.go       records, neighbours, the LIFO cache
-//	caches.go       blocks that threads keep
 //	requests.go     allocate and deallocate
 //	ordered.go      blocks that wait for streams
 //	marks.go        what they wait for
 //	chunks.go       growth by chunks; trim
-//	tables.go       growth of tables
+//	tables.go       tables, and their growth
 //	give_chunks.go  what is done when memory is short
 //	upkeep.go       reset, limit, statistics
 //
 // Lock order: Pool.mu, then slots.mu, then the lock in a pool's state. Under the last
-// nothing is called, obtained or locked; a device is asked under Pool.mu alone, so that
-// others may use the pool meanwhile.
+// nothing is called but package cshim/mempool, and nothing is obtained; a device is asked
+// under Pool.mu alone, so that others may use the pool meanwhile.
 package mempool
 
 import (
@@ -29,6 +26,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	core "tlruntime/cshim/mempool"
 	"tlruntime/runtime/device"
 	"tlruntime/runtime/handle"
 	"tlruntime/runtime/layout"
@@ -75,9 +73,9 @@ type Pool struct {
 
 	blocks sync.Mutex // LockBlocks's; taken before mu
 
-	mu      sync.Mutex // guards what follows, and keeps chunks and tables as they are
-	limit   uint64     // of state.Reserved; 0 = none
-	chunks  memory.Array[chunk]
+	mu      sync.Mutex                        // guards what follows, and keeps chunks and tables as they are
+	limit   uint64                            // of state.Reserved; 0 = none
+	chunks  memory.Array[layout.MempoolChunk] // by address; written under the lock of the state, too
 	ordered ordered
 
 	verifier verifier
@@ -160,6 +158,15 @@ func (p *Pool) enter() bool {
 	return false
 }
 
+// look is enter. What was given back is in the tables, so that they show what is free.
+func (p *Pool) look() bool {
+	if !p.enter() {
+		return false
+	}
+	core.Flush(p.state)
+	return true
+}
+
 // Create makes a pool over a device and obtains the first chunk, of at least that many
 // bytes. account is the number of the device, or limit.Own.
 func Create(d device.Allocator, account int32, bytes uintptr) (Handle, error) {
@@ -185,7 +192,7 @@ func create(d device.Allocator, account int32, bytes uintptr) (Handle, error) {
 	}
 	limit.Open(account, d.Name())
 	p := &Pool{device: d, account: account, granule: granule, growth: roundUp(uint64(bytes), granule),
-		chunks: memory.NewArray[chunk](purpose)}
+		chunks: memory.NewArray[layout.MempoolChunk](purpose)}
 	p.ordered.streams, _ = d.(device.Streams)
 	slot, err := takeSlot()
 	if err != nil {
@@ -304,11 +311,10 @@ func destroy(h Handle) error {
 func (p *Pool) withdraw() error {
 	slots.mu.Lock()
 	defer slots.mu.Unlock()
-	if !p.enter() {
+	if !p.look() {
 		return unknownPool(p.handle)
 	}
 	defer unlock(p.state)
-	view(p.state).flush()
 	if live := p.state.Allocations - p.state.Deallocations; live != 0 {
 		return refuse(status.Busy, "%d blocks of %d bytes are live; release them or reset the pool first", live,
 			p.state.TotalAllocated-p.state.TotalFreed)

@@ -1,17 +1,10 @@
 package mempool
 
 import (
+	core "tlruntime/cshim/mempool"
+	"tlruntime/runtime/layout"
 	"tlruntime/runtime/limit"
 	"tlruntime/runtime/status"
-)
-
-// outcome tells why takeBlock gave no block.
-type outcome int
-
-const (
-	served outcome = iota
-	noRecord
-	noBlock
 )
 
 // Allocate returns a block of at least n bytes; 0 bytes are address 0, which is no
@@ -27,7 +20,7 @@ func allocate(h Handle, n uintptr) (uintptr, error) {
 	if err != nil || request == 0 {
 		return 0, err
 	}
-	if address, why, err := p.try(request); err != nil || why == served {
+	if address, why, err := p.try(request); err != nil || why == layout.MempoolServed {
 		return address, err
 	}
 	return p.serve(request)
@@ -65,9 +58,9 @@ func (p *Pool) allocate(request uint64) (uintptr, error) {
 	for {
 		address, why, err := p.try(request)
 		switch {
-		case err != nil || why == served:
+		case err != nil || why == layout.MempoolServed:
 			return address, err
-		case why == noRecord:
+		case why == layout.MempoolNoRecord:
 			err = p.growTables()
 		case p.collect():
 		default:
@@ -81,43 +74,13 @@ func (p *Pool) allocate(request uint64) (uintptr, error) {
 	}
 }
 
-func (p *Pool) try(request uint64) (uintptr, outcome, error) {
-	if !p.enter() {
-		return 0, noBlock, unknownPool(p.handle)
+func (p *Pool) try(request uint64) (uintptr, core.Outcome, error) {
+	address, why := core.Take(p.state, uint64(p.handle), request)
+	if why == layout.MempoolGone {
+		return 0, why, unknownPool(p.handle)
 	}
-	defer unlock(p.state)
-	address, why := view(p.state).takeBlock(request)
-	p.verify()
+	p.verifyUnlocked()
 	return uintptr(address), why, nil
-}
-
-// takeBlock returns the address of a block for a request, a multiple of the granule.
-// When there is none, nothing but the log has changed.
-func (t tables) takeBlock(request uint64) (uint64, outcome) {
-	if x := t.lifo(t.Live); t.Live != t.High && x.Request == request {
-		t.Live++
-		t.countAllocation(x.Bytes)
-		return x.Address, served
-	}
-	t.flush()
-	if !t.recordAtHand() {
-		return 0, noRecord
-	}
-	record := t.fit(request)
-	if record == 0 {
-		return 0, noBlock
-	}
-	t.occupy(record, request)
-	b := &t.blocks[record]
-	t.push(request, b)
-	t.countAllocation(bytesOf(b))
-	return b.Address, served
-}
-
-func (t tables) countAllocation(bytes uint64) {
-	t.Allocations++
-	t.TotalAllocated += bytes
-	t.Peak = max(t.Peak, t.TotalAllocated-t.TotalFreed)
 }
 
 // Deallocate takes a block back. Address 0 is no block, and no error.
@@ -142,35 +105,12 @@ func deallocate(h Handle, address uintptr) error {
 }
 
 func (p *Pool) giveBack(address uint64) (known bool, err error) {
-	if !p.enter() {
+	outcome := core.Give(p.state, uint64(p.handle), address)
+	if outcome == layout.MempoolGone {
 		return false, unknownPool(p.handle)
 	}
-	defer unlock(p.state)
-	known = view(p.state).returnBlock(address)
-	p.verify()
-	return known, nil
-}
-
-// returnBlock takes a block back; false: no live block starts there, and nothing but
-// the log has changed.
-func (t tables) returnBlock(address uint64) bool {
-	x := t.lifo(t.Live - 1)
-	bytes := x.Bytes
-	if t.Live != t.Low && x.Address == address {
-		t.Live--
-	} else {
-		t.flush()
-		link := t.findLive(address)
-		if *link == 0 {
-			return false
-		}
-		bytes = bytesOf(&t.blocks[*link])
-		t.vacate(link)
-		t.forget()
-	}
-	t.TotalFreed += bytes
-	t.Deallocations++
-	return true
+	p.verifyUnlocked()
+	return outcome == layout.MempoolServed, nil
 }
 
 // takeLent takes back a block that the chains do not know: one that was lent to a stream
@@ -186,7 +126,7 @@ func (p *Pool) takeLent(address uint64) error {
 
 // unknownBlock tells what an address is that no live block starts at. p.mu is held.
 func (p *Pool) unknownBlock(address uint64) error {
-	if i := p.chunkBelow(address); i >= 0 && address-p.chunks.At(uint64(i)).address < p.chunks.At(uint64(i)).bytes {
+	if i := p.chunkBelow(address); i >= 0 && address-p.chunks.At(uint64(i)).Address < p.chunks.At(uint64(i)).Bytes {
 		return refuse(status.UnknownPointer,
 			"%#x is memory of this pool, but no live block starts there: it was released already, or lies inside a "+
 				"block", address)

@@ -1,9 +1,9 @@
 package mempool
 
 import (
-	"math/bits"
 	"unsafe"
 
+	core "tlruntime/cshim/mempool"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/status"
@@ -15,12 +15,43 @@ const (
 	chainBytes   = 4
 )
 
+// tables views the memory of a pool. It holds while the lock of the state is held.
+type tables struct {
+	*layout.MempoolState
+	blocks []layout.MempoolBlock
+	chains []uint32
+	bins   *layout.MempoolBins
+}
+
+func view(s *layout.MempoolState) tables {
+	return tables{
+		MempoolState: s,
+		blocks:       layout.Slice[layout.MempoolBlock](s.Blocks, uint64(s.Limit)),
+		chains:       layout.Slice[uint32](s.Hash, uint64(s.Limit)),
+		bins:         layout.At[layout.MempoolBins](s.Bins),
+	}
+}
+
+func cacheOf(s *layout.MempoolState, i uint32) *layout.MempoolCache {
+	at := layout.Address(s) + layout.MempoolCachesAt + uintptr(i)*layout.MempoolCacheBytes
+	return layout.At[layout.MempoolCache](at)
+}
+
+func bytesOf(b *layout.MempoolBlock) uint64 { return b.Word & layout.MempoolBytes }
+func isFree(b *layout.MempoolBlock) bool    { return b.Word&layout.MempoolFree != 0 }
+func isTagged(b *layout.MempoolBlock) bool {
+	return b.Word&(layout.MempoolWaits|layout.MempoolLent) != 0
+}
+
 var binsBytes = memory.Round(unsafe.Sizeof(layout.MempoolBins{}), memory.PageBytes)
 
 // mapRecords maps a table of records and one of as many chains.
-func mapRecords(n uint32) (blocks, chains uintptr, ok bool) {
+func mapRecords(n uint32) (t core.Tables, ok bool) {
 	base, err := memory.Map(recordsBytes(n), purpose)
-	return base, base + uintptr(n)*layout.MempoolBlockBytes, err == nil
+	if err != nil {
+		return core.Tables{}, false
+	}
+	return core.Tables{Blocks: base, Hash: base + uintptr(n)*layout.MempoolBlockBytes, Limit: n}, true
 }
 
 func recordsBytes(n uint32) uintptr {
@@ -33,30 +64,23 @@ func (p *Pool) makeTables(shift uint32) bool {
 	if err != nil {
 		return false
 	}
-	blocks, chains, ok := mapRecords(firstRecords)
+	records, ok := mapRecords(firstRecords)
 	if !ok {
 		memory.Unmap(bins, binsBytes, purpose)
 		return false
 	}
 	lock(p.state)
 	defer unlock(p.state)
-	p.useTables(blocks, chains, firstRecords)
 	p.state.Shift, p.state.Bins = shift, bins
-	p.state.Fresh = 1 // record 0 is nobody's
+	core.Rebuild(p.state, nil, records)
 	return true
-}
-
-// useTables puts tables of n records in the place of what was there.
-func (p *Pool) useTables(blocks, chains uintptr, n uint32) {
-	s := p.state
-	s.Blocks, s.Hash, s.Limit, s.HashShift = blocks, chains, n, uint32(64-bits.TrailingZeros32(n))
 }
 
 // smallerTables maps tables of the first size, if that is less than the pool has and
 // enough for its chunks. Without memory for them the larger ones stay.
-func (p *Pool) smallerTables() (blocks, chains uintptr, ok bool) {
+func (p *Pool) smallerTables() (t core.Tables, ok bool) {
 	if p.state.Limit == firstRecords || p.chunks.Len() >= firstRecords/2 {
-		return 0, 0, false
+		return core.Tables{}, false
 	}
 	return mapRecords(firstRecords)
 }
@@ -78,27 +102,14 @@ func (p *Pool) growTables() error {
 	if old >= maxRecords {
 		return refuse(status.Limit, "the pool has %d blocks, as many as there can be", old)
 	}
-	blocks, chains, ok := mapRecords(2 * old)
+	larger, ok := mapRecords(2 * old)
 	if !ok {
 		return refuseTables("no memory for more than %d blocks", old)
 	}
 	lock(p.state)
 	was := p.state.Blocks
-	copy(layout.Slice[layout.MempoolBlock](blocks, uint64(2*old)), view(p.state).blocks)
-	p.useTables(blocks, chains, 2*old)
-	view(p.state).chainAll()
+	core.Grow(p.state, larger)
 	unlock(p.state)
 	memory.Unmap(was, recordsBytes(old), purpose)
 	return nil
-}
-
-// chainAll puts every live block into the chains, which are empty.
-func (t tables) chainAll() {
-	for i := uint32(1); i < t.Fresh; i++ {
-		if b := &t.blocks[i]; b.Word != 0 && !isFree(b) && !isTagged(b) {
-			chain := t.chain(b.Address)
-			b.Left = *chain
-			*chain = i
-		}
-	}
 }

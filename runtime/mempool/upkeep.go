@@ -3,6 +3,7 @@ package mempool
 import (
 	"math"
 
+	core "tlruntime/cshim/mempool"
 	"tlruntime/runtime/memory"
 )
 
@@ -30,13 +31,12 @@ func ReadStats(h Handle) (Stats, error) {
 		defer p.mu.Unlock()
 		p.collect()
 	}
-	if !p.enter() {
+	if !p.look() {
 		return Stats{}, unknownPool(h)
 	}
 	defer unlock(p.state)
-	t := view(p.state)
-	t.flush()
 	p.verify()
+	t := p.state
 	return Stats{
 		TotalAllocated:    t.TotalAllocated,
 		TotalFreed:        t.TotalFreed,
@@ -46,7 +46,7 @@ func ReadStats(h Handle) (Stats, error) {
 		Deallocations:     t.Deallocations,
 		DeviceAllocations: t.DeviceAllocations,
 		Reserved:          t.Reserved,
-		LargestFreeBlock:  t.largest(),
+		LargestFreeBlock:  core.Largest(t),
 		FreeBlocks:        uint64(t.FreeBlocks),
 		WaitingBytes:      p.ordered.bytes,
 		WaitingBlocks:     uint64(len(p.ordered.blocks)),
@@ -76,35 +76,14 @@ func ResetAfter(h Handle, ready func()) error {
 // those of a pool that once had many blocks are spread over more memory than few need.
 func (p *Pool) rebuild() {
 	old, oldBytes := p.state.Blocks, recordsBytes(p.state.Limit)
-	blocks, chains, smaller := p.smallerTables()
+	with, smaller := p.smallerTables()
 	lock(p.state)
-	if smaller {
-		p.useTables(blocks, chains, firstRecords)
-	}
-	t := view(p.state)
-	t.flush()
-	t.empty()
-	for i := range p.chunks.Len() {
-		c := p.chunks.At(i)
-		c.first = uint64(t.addChunk(c.address, c.bytes))
-	}
-	t.TotalFreed, t.Deallocations = t.TotalAllocated, t.Allocations
+	core.Rebuild(p.state, p.chunks.Slice(), with)
 	p.verify()
 	unlock(p.state)
 	if smaller {
 		memory.Unmap(old, oldBytes, purpose)
 	}
-}
-
-// empty forgets all blocks.
-func (t tables) empty() {
-	for bin := nextBin(t.bins, 0); bin != noBin; bin = nextBin(t.bins, bin) {
-		t.bins.Roots[bin] = 0
-		clearBin(t.bins, bin)
-	}
-	clear(t.chains)
-	t.Unused, t.Fresh, t.FreeBlocks = 0, 1, 0
-	t.Low, t.Live, t.High = 0, 0, 0
 }
 
 // SetLimit bounds the bytes that the pool reserves of its device, 0 for no bound. Idle
@@ -131,11 +110,10 @@ func Totals() (sum Stats) {
 	sum.TotalFreed, sum.Deallocations = sum.TotalAllocated, sum.Allocations
 	for i := range slots.pools {
 		p := slots.pools[i].Load()
-		if p == nil || !p.enter() {
+		if p == nil || !p.look() {
 			continue
 		}
-		t := view(p.state)
-		t.flush()
+		t := p.state
 		sum.TotalAllocated += t.TotalAllocated
 		sum.TotalFreed += t.TotalFreed
 		sum.Allocations += t.Allocations

@@ -11,6 +11,14 @@ const (
 	recordsPerOperation = 64
 )
 
+// verifyUnlocked is verify without the lock.
+func (p *Pool) verifyUnlocked() {
+	if p.enter() {
+		p.verify()
+		unlock(p.state)
+	}
+}
+
 // verify runs the checker when it is due. The lock of the state is held.
 func (p *Pool) verify() {
 	if p.verifier.operations++; p.verifier.operations < leastOperations+p.state.Fresh/recordsPerOperation {

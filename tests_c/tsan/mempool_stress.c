@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "fake.h"
-#include "mempool_caches.h"
+#include "mempool/caches.h"
 #include "thread.h"
 
 enum { RECORDS = 1 << 14, THREADS = 4, STEPS = 30000, BOARD = 32, GRANULE = 64, GRANULES = 1 << 14 };

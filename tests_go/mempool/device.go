@@ -1,6 +1,6 @@
-// Package pools holds the differential test of memory pools: the fast path, the slow
-// path and a model of exact best fit see the same calls and have to give the same
-// addresses, statuses and counters; the checker looks at the tables after each call.
+// Package pools holds the differential test of memory pools: pools and a model of exact
+// best fit see the same calls and have to give the same addresses, statuses and counters;
+// the checker looks at the tables after each call.
 package pools
 
 import (

@@ -10,24 +10,15 @@ import (
 	"tlruntime/runtime/limit"
 	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/status"
-	"tlruntime/tests_go/mempool/cpath"
 )
 
-// path is a pool and the way in which it is called.
-type path struct {
-	name       string
-	handle     mempool.Handle
-	device     *Device
-	allocate   func(mempool.Handle, uintptr) (uintptr, error)
-	deallocate func(mempool.Handle, uintptr) error
-}
-
-// machine is one random run: both paths and the model.
+// machine is one random run: a pool and the model.
 type machine struct {
-	paths []*path
-	model *Model
-	stack []uintptr // live blocks, newest last
-	dead  []uintptr // addresses that were blocks once
+	handle mempool.Handle
+	device *Device
+	model  *Model
+	stack  []uintptr // live blocks, newest last
+	dead   []uintptr // addresses that were blocks once
 }
 
 func statusOf(err error) status.Status {
@@ -44,30 +35,22 @@ func statusOf(err error) status.Status {
 func newMachine(t *rapid.T) *machine {
 	granule := rapid.SampledFrom([]uintptr{1, 16, 64, 256}).Draw(t, "granule")
 	bytes := rapid.SampledFrom([]uintptr{1, 4096, 10000, 1 << 20}).Draw(t, "bytes")
-	m := &machine{model: NewModel(NewDevice(granule), bytes), paths: []*path{
-		{name: "slow path", allocate: mempool.Allocate, deallocate: mempool.Deallocate},
-		{name: "fast path", allocate: cpath.Allocate, deallocate: cpath.Deallocate},
-	}}
-	for _, d := range m.paths {
-		d.device = NewDevice(granule)
-		var err error
-		if d.handle, err = mempool.Create(d.device, limit.Own, bytes); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { // of a run that failed; there is no end of others
-			_ = mempool.Reset(d.handle)
-			_ = mempool.Destroy(d.handle)
-		})
+	m := &machine{device: NewDevice(granule), model: NewModel(NewDevice(granule), bytes)}
+	var err error
+	if m.handle, err = mempool.Create(m.device, limit.Own, bytes); err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(func() { // of a run that failed; there is no end of others
+		_ = mempool.Reset(m.handle)
+		_ = mempool.Destroy(m.handle)
+	})
 	return m
 }
 
-// all runs a step on both paths; every status has to be want.
-func (m *machine) all(t *rapid.T, want status.Status, step func(*path) error) {
-	for _, d := range m.paths {
-		if st := statusOf(step(d)); st != want {
-			t.Fatalf("%s: %v, the model says %v", d.name, st, want)
-		}
+// want compares the status of a step with the model's.
+func (m *machine) want(t *rapid.T, st status.Status, err error) {
+	if got := statusOf(err); got != st {
+		t.Fatalf("%v, the model says %v", got, st)
 	}
 }
 
@@ -88,13 +71,11 @@ func (m *machine) allocate(t *rapid.T) { m.allocateBytes(t, anySize(t)) }
 
 func (m *machine) allocateBytes(t *rapid.T, n uintptr) {
 	want, st := m.model.Allocate(n)
-	m.all(t, st, func(d *path) error {
-		got, err := d.allocate(d.handle, n)
-		if got != want {
-			t.Fatalf("%s: %d bytes at %#x, best fit is %#x", d.name, n, got, want)
-		}
-		return err
-	})
+	got, err := mempool.Allocate(m.handle, n)
+	if got != want {
+		t.Fatalf("%d bytes at %#x, best fit is %#x", n, got, want)
+	}
+	m.want(t, st, err)
 	if want != 0 {
 		m.stack = append(m.stack, want)
 	}
@@ -105,7 +86,7 @@ func (m *machine) free(t *rapid.T, i int) {
 	m.stack = append(m.stack[:i], m.stack[i+1:]...)
 	m.dead = append(m.dead, address)
 	st := m.model.Deallocate(address)
-	m.all(t, st, func(d *path) error { return d.deallocate(d.handle, address) })
+	m.want(t, st, mempool.Deallocate(m.handle, address))
 	if st != status.OK {
 		t.Fatalf("the model does not know %#x", address)
 	}
@@ -158,7 +139,7 @@ func (m *machine) freeWrong(t *rapid.T) {
 	}
 	address := rapid.SampledFrom(wrong).Draw(t, "address")
 	st := m.model.Deallocate(address)
-	m.all(t, st, func(d *path) error { return d.deallocate(d.handle, address) })
+	m.want(t, st, mempool.Deallocate(m.handle, address))
 	m.forget(t, address)
 }
 
@@ -174,55 +155,47 @@ func (m *machine) forget(t *rapid.T, address uintptr) {
 
 func (m *machine) reset(t *rapid.T) {
 	m.model.Reset()
-	m.all(t, status.OK, func(d *path) error { return mempool.Reset(d.handle) })
+	m.want(t, status.OK, mempool.Reset(m.handle))
 	m.dead, m.stack = append(m.dead, m.stack...), nil
 }
 
 func (m *machine) trim(t *rapid.T) {
 	m.model.Trim()
-	m.all(t, status.OK, func(d *path) error { return mempool.Trim(d.handle) })
+	m.want(t, status.OK, mempool.Trim(m.handle))
 }
 
 func (m *machine) limit(t *rapid.T) {
 	bytes := rapid.SampledFrom([]uintptr{0, 1, 20000, 3 << 20}).Draw(t, "limit")
 	m.model.SetLimit(bytes)
-	m.all(t, status.OK, func(d *path) error { return mempool.SetLimit(d.handle, uint64(bytes)) })
+	m.want(t, status.OK, mempool.SetLimit(m.handle, uint64(bytes)))
 }
 
 func (m *machine) refuse(t *rapid.T) {
 	refuse := rapid.Bool().Draw(t, "refuse")
-	m.model.device.Refuse = refuse
-	for _, d := range m.paths {
-		d.device.Refuse = refuse
-	}
+	m.model.device.Refuse, m.device.Refuse = refuse, refuse
 }
 
 func (m *machine) destroy(t *rapid.T) {
 	if len(m.stack) == 0 {
 		t.Skip("it would end")
 	}
-	m.all(t, status.Busy, func(d *path) error { return mempool.Destroy(d.handle) })
+	m.want(t, status.Busy, mempool.Destroy(m.handle))
 }
 
 // stats flushes the LIFO cache, so it is a step of its own.
 func (m *machine) stats(t *rapid.T) {
 	want := m.model.Stats()
-	for _, d := range m.paths {
-		if got, err := mempool.ReadStats(d.handle); err != nil || got != want {
-			t.Fatalf("%s: %+v, %v\nthe model: %+v", d.name, got, err, want)
-		}
+	if got, err := mempool.ReadStats(m.handle); err != nil || got != want {
+		t.Fatalf("%+v, %v\nthe model: %+v", got, err, want)
 	}
 }
 
 func (m *machine) check(t *rapid.T) {
-	for _, d := range m.paths {
-		if err := mempool.Check(d.handle); err != nil {
-			t.Fatalf("%s: %v", d.name, err)
-		}
-		if len(d.device.Faults) > 0 || len(d.device.Granted) != len(m.model.device.Granted) {
-			t.Fatalf("%s: %d chunks, the model has %d; %v", d.name, len(d.device.Granted), len(m.model.device.Granted),
-				d.device.Faults)
-		}
+	if err := mempool.Check(m.handle); err != nil {
+		t.Fatal(err)
+	}
+	if len(m.device.Faults) > 0 || len(m.device.Granted) != len(m.model.device.Granted) {
+		t.Fatalf("%d chunks, the model has %d; %v", len(m.device.Granted), len(m.model.device.Granted), m.device.Faults)
 	}
 }
 
@@ -232,16 +205,14 @@ func (m *machine) end(t *rapid.T) {
 		m.free(t, len(m.stack)-1)
 	}
 	m.stats(t)
-	m.all(t, status.OK, func(d *path) error { return mempool.Destroy(d.handle) })
-	m.all(t, status.InvalidArgument, func(d *path) error { return mempool.Destroy(d.handle) })
-	for _, d := range m.paths {
-		if len(d.device.Granted) != 0 {
-			t.Fatalf("%s: the device misses %v", d.name, d.device.Granted)
-		}
+	m.want(t, status.OK, mempool.Destroy(m.handle))
+	m.want(t, status.InvalidArgument, mempool.Destroy(m.handle))
+	if len(m.device.Granted) != 0 {
+		t.Fatalf("the device misses %v", m.device.Granted)
 	}
 }
 
-func TestPathsAndModelAgree(t *testing.T) {
+func TestPoolAndModelAgree(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		m := newMachine(r)
 		r.Repeat(map[string]func(*rapid.T){

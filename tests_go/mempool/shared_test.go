@@ -6,11 +6,11 @@ import (
 
 	"pgregory.net/rapid"
 
+	core "tlruntime/cshim/mempool"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/limit"
 	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/status"
-	"tlruntime/tests_go/mempool/cpath"
 )
 
 // threads is how many the machine has; there are fewer caches, so that some threads share one.
@@ -53,6 +53,25 @@ func newShared(t *rapid.T) *shared {
 	return m
 }
 
+func state(h mempool.Handle) *layout.MempoolState {
+	return layout.At[layout.MempoolState](mempool.Table() + uintptr(h%layout.MempoolSlots)*layout.MempoolStride)
+}
+
+// allocateMeeting is tl_memory_pool_allocate by a thread of that number that meets others in the pool.
+func allocateMeeting(h mempool.Handle, number uint32, n uintptr) (uintptr, error) {
+	if address := core.TakeMeeting(state(h), uint64(h), number, n); address != 0 {
+		return address, nil
+	}
+	return mempool.Allocate(h, n)
+}
+
+func deallocateMeeting(h mempool.Handle, number uint32, address uintptr) error {
+	if core.GiveMeeting(state(h), uint64(h), number, address) {
+		return nil
+	}
+	return mempool.Deallocate(h, address)
+}
+
 func (m *shared) rounded(n uintptr) uintptr {
 	return (n + m.device.Granule - 1) &^ (m.device.Granule - 1)
 }
@@ -72,7 +91,7 @@ func (m *shared) room() (room uintptr) {
 }
 
 func (m *shared) allocateBytes(t *rapid.T, by uint32, n uintptr) {
-	address, err := cpath.AllocateShared(m.handle, by, n)
+	address, err := allocateMeeting(m.handle, by, n)
 	bytes := m.rounded(n)
 	if address == 0 {
 		if st := statusOf(err); st != status.OutOfMemory && st != status.Limit {
@@ -122,7 +141,7 @@ func (m *shared) free(t *rapid.T, by uint32, i int) {
 	m.dead = append(m.dead, b.address)
 	m.mine[b.by] -= uint64(b.bytes) + slack
 	m.count.Deallocations++
-	if err := cpath.DeallocateShared(m.handle, by, b.address); err != nil {
+	if err := deallocateMeeting(m.handle, by, b.address); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -171,7 +190,7 @@ func (m *shared) freeWrong(t *rapid.T) {
 	if slices.ContainsFunc(m.live, func(b held) bool { return b.address == address }) {
 		t.Skip("it is live again")
 	}
-	if st := statusOf(cpath.DeallocateShared(m.handle, anyThread(t), address)); st != status.UnknownPointer {
+	if st := statusOf(deallocateMeeting(m.handle, anyThread(t), address)); st != status.UnknownPointer {
 		t.Fatalf("%#x: %v", address, st)
 	}
 }
@@ -191,7 +210,7 @@ func (m *shared) stats(t *rapid.T) {
 		got.CurrentUsage < low || got.CurrentUsage > high || got.PeakUsage < m.most || got.PeakUsage > most {
 		t.Fatalf("%+v, %v; %+v, live %d to %d, peak %d to %d", got, err, m.count, low, high, m.most, most)
 	}
-	if cpath.Open(m.handle) != 0 {
+	if state(m.handle).Open != 0 {
 		t.Fatal("caches are in use")
 	}
 }
@@ -268,21 +287,21 @@ func opened(t *testing.T, bytes uintptr) (h mempool.Handle, take func(by uint32,
 		}
 	})
 	take = func(by uint32, n uintptr) uintptr {
-		address := cpath.TakeShared(h, by, n)
+		address := core.TakeMeeting(state(h), uint64(h), by, n)
 		if address == 0 {
 			t.Fatalf("no %d bytes", n)
 		}
 		return address
 	}
 	give = func(by uint32, address uintptr) {
-		if err := cpath.DeallocateShared(h, by, address); err != nil {
+		if err := deallocateMeeting(h, by, address); err != nil {
 			t.Fatal(err)
 		}
 	}
 	give(1, take(1, 64))
 	give(2, take(2, 64))
-	if cpath.Open(h) != 1<<1|1<<2 {
-		t.Fatalf("caches %b are in use", cpath.Open(h))
+	if state(h).Open != 1<<1|1<<2 {
+		t.Fatalf("caches %b are in use", state(h).Open)
 	}
 	return h, take, give
 }
@@ -318,7 +337,7 @@ func TestKeptBlocksServeLargeRequests(t *testing.T) {
 		give(1, address)
 	}
 	give(2, take(2, 1<<20))
-	if cpath.Open(h) != 0 {
+	if state(h).Open != 0 {
 		t.Fatal("the pool is shared still")
 	}
 }
@@ -329,13 +348,13 @@ func TestUselessCachesClose(t *testing.T) {
 	for n := uintptr(1); n <= 100; n++ {
 		give(1, take(1, n*1024))
 	}
-	if cpath.Open(h)&(1<<1) != 0 {
+	if state(h).Open&(1<<1) != 0 {
 		t.Fatal("a cache without use is open")
 	}
 	for range 100 {
 		give(1, take(1, 4096))
 	}
-	if cpath.Open(h)&(1<<1) == 0 {
+	if state(h).Open&(1<<1) == 0 {
 		t.Fatal("it stays closed")
 	}
 }
@@ -345,9 +364,8 @@ func TestCheckerSeesDamagedCaches(t *testing.T) {
 	h, take, give := opened(t, 1<<20)
 	live := []uintptr{take(1, 64), take(1, 4096), take(2, 4096)}
 	give(1, live[1])
-	slot := mempool.Table() + uintptr(h%layout.MempoolSlots)*layout.MempoolStride
-	state := layout.At[layout.MempoolState](slot)
-	cache := layout.At[layout.MempoolCache](slot + layout.MempoolCachesAt + layout.MempoolCacheBytes)
+	state := state(h)
+	cache := layout.At[layout.MempoolCache](layout.Address(state) + layout.MempoolCachesAt + layout.MempoolCacheBytes)
 	held := slices.IndexFunc(cache.Words[:], func(w uint64) bool { return w != 0 && w&layout.MempoolKept == 0 })
 	kept := slices.IndexFunc(cache.Words[:], func(w uint64) bool { return w&layout.MempoolKept != 0 })
 	for name, damage := range map[string]func(){

@@ -1,6 +1,5 @@
-/* The fast path's operations on the blocks of a memory pool. Every function needs the pool's lock.
- * None allocates memory, grows a table or calls back: Go does that, on the same tables. The Go twin
- * is runtime/mempool, blocks.go and requests.go. mempool.h has the structure.
+/* The operations on the blocks of a memory pool. Every function needs the pool's lock. None allocates
+ * memory, grows a table or calls back: Go does that, on the same tables. mempool.h has the structure.
  *
  * Budget of a pair that repeats: two compare-and-swaps and two steps along the log. Of
  * any other allocation: a search by bitmap, a treap out, a treap in, a chain. Of any
@@ -9,7 +8,7 @@
 #ifndef TL_MEMPOOL_BLOCKS_H
 #define TL_MEMPOOL_BLOCKS_H
 
-#include "mempool_index.h"
+#include "index.h"
 
 /* ---- records and chains ------------------------------------------------------------ */
 
@@ -37,6 +36,15 @@ static inline uint32_t* tlc_chain(const tl_mempool_state* p, uint64_t address)
 	return (uint32_t*)p->hash + (address * 0x9E3779B97F4A7C15ull >> p->hash_shift);
 }
 
+/* Enters a block into the chain of its address. */
+static inline void tlc_chain_add(tl_mempool_state* p, uint32_t record)
+{
+	tl_mempool_block* b = &tlc_blocks(p)[record];
+	uint32_t* chain = tlc_chain(p, b->address);
+	b->left = *chain;
+	*chain = record;
+}
+
 /* The link to the live block at an address; it holds 0 when no live block is there. */
 static inline uint32_t* tlc_chain_find(const tl_mempool_state* p, uint64_t address)
 {
@@ -46,32 +54,52 @@ static inline uint32_t* tlc_chain_find(const tl_mempool_state* p, uint64_t addre
 	return link;
 }
 
+/* Takes a live block out of its chain, by the link that leads to it, and returns its record. */
+static inline uint32_t tlc_chain_take(tl_mempool_state* p, uint32_t* link)
+{
+	uint32_t record = *link;
+	*link = tlc_blocks(p)[record].left;
+	return record;
+}
+
 /* ---- the tables -------------------------------------------------------------------- */
+
+/* Cuts a block: what lies behind its low `bytes` is a block of its own, which is nothing yet. Its record,
+ * of which there must be one at hand. */
+static inline uint32_t tlc_block_cut(tl_mempool_state* p, uint32_t record, uint64_t bytes)
+{
+	tl_mempool_block* blocks = tlc_blocks(p);
+	tl_mempool_block* b = &blocks[record];
+	uint32_t r = tlc_record_take(p);
+	tl_mempool_block* x = &blocks[r];
+	x->address = b->address + bytes;
+	x->prev = record;
+	x->next = b->next;
+	if (b->next != 0) blocks[b->next].prev = r;
+	b->next = r;
+	return r;
+}
+
+/* Makes a block live. */
+static inline void tlc_block_enliven(tl_mempool_state* p, uint32_t record, uint64_t bytes)
+{
+	tl_mempool_block* b = &tlc_blocks(p)[record];
+	b->word = bytes;
+	b->right = 0;
+	tlc_chain_add(p, record);
+}
 
 /* Makes the low `bytes` of a block that left the index live; the rest stays free. There
  * must be a record at hand. The block keeps its record, so that a chunk's first block
  * always has the same one. */
 static inline void tlc_block_occupy(tl_mempool_state* p, uint32_t record, uint64_t bytes)
 {
-	tl_mempool_block* blocks = tlc_blocks(p);
-	tl_mempool_block* b = &blocks[record];
-	uint64_t rest = tlc_block_bytes(b) - bytes;
+	uint64_t rest = tlc_block_bytes(&tlc_blocks(p)[record]) - bytes;
 	if (rest > TL_MEMPOOL_SPLIT) {
-		uint32_t r = tlc_record_take(p);
-		tl_mempool_block* x = &blocks[r];
-		x->address = b->address + bytes;
-		x->prev = record;
-		x->next = b->next;
-		if (b->next != 0) blocks[b->next].prev = r;
-		b->next = r;
-		tlc_index_insert(p, r, rest);
+		tlc_index_insert(p, tlc_block_cut(p, record, bytes), rest);
 		rest = 0;
 	}
-	b->word = bytes + rest;
-	b->right = 0;
-	uint32_t* chain = tlc_chain(p, b->address);
-	b->left = *chain;
-	*chain = record;
+	tlc_block_enliven(p, record, bytes + rest);
 }
 
 /* Merges a block with the one behind it, whose record becomes unused. */
@@ -84,15 +112,13 @@ static inline void tlc_block_join(tl_mempool_state* p, uint32_t record, uint32_t
 	tlc_record_drop(p, behind);
 }
 
-/* Makes a live block free, by the link that leads to it. */
-static inline void tlc_block_vacate(tl_mempool_state* p, uint32_t* link)
+/* Makes a block that is in no chain free, and joins it with its neighbours. */
+static inline void tlc_block_release(tl_mempool_state* p, uint32_t record)
 {
 	tl_mempool_block* blocks = tlc_blocks(p);
-	uint32_t record = *link;
-	tl_mempool_block* b = &blocks[record];
+	const tl_mempool_block* b = &blocks[record];
 	uint64_t bytes = tlc_block_bytes(b);
 	uint32_t prev = b->prev, next = b->next;
-	*link = b->left;
 	if (next != 0 && tlc_block_is_free(&blocks[next])) {
 		tlc_index_remove(p, next);
 		bytes += tlc_block_bytes(&blocks[next]);
@@ -107,6 +133,12 @@ static inline void tlc_block_vacate(tl_mempool_state* p, uint32_t* link)
 	tlc_index_insert(p, record, bytes);
 }
 
+/* Makes a live block free, by the link that leads to it. */
+static inline void tlc_block_vacate(tl_mempool_state* p, uint32_t* link)
+{
+	tlc_block_release(p, tlc_chain_take(p, link));
+}
+
 /* ---- the LIFO cache --------------------------------------------------------------- */
 
 static inline tl_mempool_lifo* tlc_lifo(tl_mempool_state* p, uint32_t at)
@@ -119,6 +151,9 @@ static inline void tlc_lifo_flush(tl_mempool_state* p)
 {
 	while (p->high != p->live) tlc_block_vacate(p, tlc_chain_find(p, tlc_lifo(p, --p->high)->address));
 }
+
+/* Empties the log: what was logged happened in another state. Nothing is pending. */
+static inline void tlc_lifo_forget(tl_mempool_state* p) { p->low = p->high = p->live; }
 
 /* Logs an allocation; the oldest one makes room. Nothing is pending. */
 static inline void tlc_lifo_push(tl_mempool_state* p, uint64_t request, const tl_mempool_block* b)
@@ -150,26 +185,34 @@ static inline uint64_t tlc_mempool_request(const tl_mempool_state* p, uint64_t n
 static inline uint64_t tlc_mempool_take_logged(tl_mempool_state* p, uint64_t n)
 {
 	const tl_mempool_lifo* x = tlc_lifo(p, p->live);
-	if (TLC_MEMPOOL_UNLIKELY(p->live == p->high || x->request != tlc_mempool_request(p, n))) return 0;
+	if (TLC_UNLIKELY(p->live == p->high || x->request != tlc_mempool_request(p, n))) return 0;
 	p->live++;
 	tlc_mempool_count_allocation(p, x->bytes);
 	return x->address;
 }
 
-/* The same for a block that is not in the log; 0: ask Go, and nothing but the log has changed. */
-static inline uint64_t tlc_mempool_take_other(tl_mempool_state* p, uint64_t n)
+/* The address of the best fit for a request, a multiple of the granule; 0: there is no record at hand or no
+ * such block, and nothing has changed. Nothing is pending. */
+static inline uint64_t tlc_mempool_take_fit(tl_mempool_state* p, uint64_t request)
 {
-	uint64_t request = tlc_mempool_request(p, n);
-	if (TLC_MEMPOOL_UNLIKELY(n - 1 >= TL_MEMPOOL_BYTES >> 1)) return 0;
-	tlc_lifo_flush(p);
-	if (TLC_MEMPOOL_UNLIKELY(!tlc_record_at_hand(p))) return 0;
+	if (TLC_UNLIKELY(!tlc_record_at_hand(p))) return 0;
 	uint32_t record = tlc_index_fit(p, request);
-	if (TLC_MEMPOOL_UNLIKELY(record == 0)) return 0;
+	if (TLC_UNLIKELY(record == 0)) return 0;
 	tlc_block_occupy(p, record, request);
 	const tl_mempool_block* b = &tlc_blocks(p)[record];
 	tlc_lifo_push(p, request, b);
 	tlc_mempool_count_allocation(p, tlc_block_bytes(b));
 	return b->address;
+}
+
+/* The address of a block of at least n bytes that is not in the log; 0: ask Go, and nothing but the log has
+ * changed. */
+static inline uint64_t tlc_mempool_take_other(tl_mempool_state* p, uint64_t n)
+{
+	uint64_t request = tlc_mempool_request(p, n);
+	if (TLC_UNLIKELY(n - 1 >= TL_MEMPOOL_BYTES >> 1)) return 0;
+	tlc_lifo_flush(p);
+	return tlc_mempool_take_fit(p, request);
 }
 
 static inline void tlc_mempool_count_deallocation(tl_mempool_state* p, uint64_t bytes)
@@ -190,7 +233,7 @@ static inline uint64_t tlc_mempool_take_block(tl_mempool_state* p, uint64_t n)
 static inline bool tlc_mempool_return_logged(tl_mempool_state* p, uint64_t address)
 {
 	const tl_mempool_lifo* x = tlc_lifo(p, p->live - 1);
-	if (TLC_MEMPOOL_UNLIKELY(p->live == p->low || x->address != address)) return false;
+	if (TLC_UNLIKELY(p->live == p->low || x->address != address)) return false;
 	p->live--;
 	tlc_mempool_count_deallocation(p, x->bytes);
 	return true;
@@ -202,10 +245,10 @@ static inline bool tlc_mempool_return_other(tl_mempool_state* p, uint64_t addres
 {
 	tlc_lifo_flush(p);
 	uint32_t* link = tlc_chain_find(p, address);
-	if (TLC_MEMPOOL_UNLIKELY(*link == 0)) return false;
+	if (TLC_UNLIKELY(*link == 0)) return false;
 	uint64_t bytes = tlc_block_bytes(&tlc_blocks(p)[*link]);
 	tlc_block_vacate(p, link);
-	p->low = p->high = p->live; /* the logged allocations were made in another state */
+	tlc_lifo_forget(p);
 	tlc_mempool_count_deallocation(p, bytes);
 	return true;
 }

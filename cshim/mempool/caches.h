@@ -1,5 +1,4 @@
-/* The caches of a shared memory pool: what mempool.h says of them. runtime/mempool/caches.go recalls
- * them, too.
+/* The caches of a shared memory pool: what mempool.h says of them.
  *
  * Budget of a pair that a cache serves: two compare-and-swaps of its lock, a search of one list and of
  * four addresses.
@@ -7,8 +6,9 @@
 #ifndef TL_MEMPOOL_CACHES_H
 #define TL_MEMPOOL_CACHES_H
 
-#include "layout_lock.h"
-#include "mempool_blocks.h"
+#include "blocks.h"
+
+#include "../layout_lock.h"
 
 static inline tl_mempool_cache* tlc_cache(const tl_mempool_state* p, uint32_t number)
 {
@@ -97,13 +97,13 @@ static inline uint64_t tlc_cache_take(tl_mempool_state* p, tl_mempool_cache* k, 
 	_Atomic uint8_t* list = tlc_cache_list(k, request);
 	for (uint32_t before = 0, at = tlc_list_first(list); at != 0; before = at, at = k->next[at - 1]) {
 		uint64_t word = k->words[at - 1];
-		if (TLC_MEMPOOL_UNLIKELY(tlc_cache_request(word) != request)) continue;
+		if (TLC_UNLIKELY(tlc_cache_request(word) != request)) continue;
 		tlc_list_link(k, list, before, k->next[at - 1]);
 		k->words[at - 1] = word & ~TL_MEMPOOL_KEPT;
 		k->allocated += tlc_cache_bytes(word);
 		k->allocations++;
 		if (k->worth < TL_MEMPOOL_WORTH) k->worth++;
-		if (TLC_MEMPOOL_UNLIKELY(tlc_cache_kept(k) < k->least)) tlc_cache_note_least(p, k);
+		if (TLC_UNLIKELY(tlc_cache_kept(k) < k->least)) tlc_cache_note_least(p, k);
 		return tlc_cache_address(k, at - 1);
 	}
 	return 0;
@@ -223,7 +223,7 @@ static inline void tlc_cache_wish(tl_mempool_state* p, uint32_t number)
 	tl_mempool_cache* k = tlc_cache(p, number);
 	if (tlc_cache_is_open(p, number) || k->waits++ < k->patience) return;
 	tlc_lifo_flush(p);
-	p->low = p->high = p->live;
+	tlc_lifo_forget(p);
 	tlc_lock(&k->lock);
 	atomic_store_explicit(&k->shift, p->shift, memory_order_relaxed);
 	k->worth = TL_MEMPOOL_WORTH;
@@ -290,7 +290,7 @@ static inline uint64_t tlc_mempool_take_shared(tl_mempool_state* p, uint32_t num
 	uint64_t request = tlc_mempool_request(p, n);
 	bool able = n - 1 < TL_MEMPOOL_BYTES >> 1 && tlc_record_at_hand(p);
 	uint32_t record = able ? tlc_index_fit(p, request) : 0;
-	if (TLC_MEMPOOL_UNLIKELY(record == 0)) {
+	if (TLC_UNLIKELY(record == 0)) {
 		tlc_mempool_recall(p);
 		return tlc_mempool_take_other(p, n);
 	}
@@ -308,7 +308,7 @@ static inline uint64_t tlc_mempool_take_shared(tl_mempool_state* p, uint32_t num
 static inline bool tlc_mempool_return_shared(tl_mempool_state* p, uint64_t address)
 {
 	uint32_t* link = tlc_chain_find(p, address);
-	if (TLC_MEMPOOL_UNLIKELY(*link == 0)) return false;
+	if (TLC_UNLIKELY(*link == 0)) return false;
 	const tl_mempool_block* b = &tlc_blocks(p)[*link];
 	uint64_t bytes = tlc_block_bytes(b);
 	if (b->right == 0) {
@@ -329,6 +329,37 @@ static inline bool tlc_mempool_return_shared(tl_mempool_state* p, uint64_t addre
 	tlc_block_vacate(p, link);
 	tlc_mempool_count_deallocation(p, bytes);
 	return true;
+}
+
+/* ---- the requests of a thread that meets others in the pool ---------------------------------- */
+
+/* Locks a cache; false, nothing locked: the pool is not shared any more, or another thread has the lock. */
+static inline bool tlc_cache_try_lock(tl_mempool_cache* k, uint64_t handle)
+{
+	if (!tlc_try_lock(&k->lock)) return false;
+	if (TLC_LIKELY(tlc_cache_is_of(k, handle))) return true;
+	tlc_unlock(&k->lock);
+	return false;
+}
+
+/* Allocates by the cache of a thread of that number; 0: the cache cannot, see tlc_mempool_take_waiting. */
+static inline uint64_t tlc_mempool_take_kept(tl_mempool_state* p, uint64_t handle, uint32_t number, uint64_t n)
+{
+	tl_mempool_cache* k = tlc_cache(p, number);
+	if (!tlc_cache_may_take(k, n) || !tlc_cache_try_lock(k, handle)) return 0;
+	uint64_t address = tlc_cache_take(p, k, n);
+	tlc_unlock(&k->lock);
+	return address;
+}
+
+/* Takes a block back, as above; false: see tlc_mempool_give_waiting. */
+static inline bool tlc_mempool_give_kept(tl_mempool_state* p, uint64_t handle, uint32_t number, uint64_t address)
+{
+	tl_mempool_cache* k = tlc_cache(p, number);
+	if (tlc_cache_find(k, address) == TL_MEMPOOL_ENTRIES || !tlc_cache_try_lock(k, handle)) return false;
+	bool known = tlc_cache_keep(k, address);
+	tlc_unlock(&k->lock);
+	return known;
 }
 
 #endif

@@ -1,15 +1,10 @@
-/* The free blocks of a memory pool in the order of (bytes, address). It only uses records and bins,
- * no memory of a device and no other header of the shim, so that a test can include it alone. Its
- * Go twin is runtime/mempool/index.go. */
+/* The free blocks of a memory pool in the order of (bytes, address). */
 #ifndef TL_MEMPOOL_INDEX_H
 #define TL_MEMPOOL_INDEX_H
 
-#include <stdbool.h>
-
 #include "mempool.h"
 
-#define TLC_MEMPOOL_LIKELY(x) __builtin_expect(!!(x), 1)
-#define TLC_MEMPOOL_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#include "../layout.h"
 
 static inline uint64_t tlc_block_bytes(const tl_mempool_block* b) { return b->word & TL_MEMPOOL_BYTES; }
 static inline bool tlc_block_is_free(const tl_mempool_block* b) { return b->word >> 63; }
@@ -35,7 +30,7 @@ static inline uint32_t tlc_bin_next(const tl_mempool_bins* bins, uint32_t bin)
 	uint64_t word = bins->leaves[leaf] & ~0ull << (bin & 63);
 	if (word == 0) {
 		word = bins->nodes[node] & ~1ull << (leaf & 63);
-		if (TLC_MEMPOOL_UNLIKELY(word == 0)) {
+		if (TLC_UNLIKELY(word == 0)) {
 			word = bins->top & ~1ull << node;
 			if (word == 0) return UINT32_MAX;
 			node = (uint32_t)__builtin_ctzll(word);
@@ -45,6 +40,14 @@ static inline uint32_t tlc_bin_next(const tl_mempool_bins* bins, uint32_t bin)
 		word = bins->leaves[leaf];
 	}
 	return leaf << 6 | (uint32_t)__builtin_ctzll(word);
+}
+
+/* The bin of the largest blocks, of which there must be one. */
+static inline uint32_t tlc_bin_last(const tl_mempool_bins* bins)
+{
+	uint32_t node = 63 - (uint32_t)__builtin_clzll(bins->top);
+	uint32_t leaf = node << 6 | (63 - (uint32_t)__builtin_clzll(bins->nodes[node]));
+	return leaf << 6 | (63 - (uint32_t)__builtin_clzll(bins->leaves[leaf]));
 }
 
 static inline void tlc_bin_set(tl_mempool_bins* bins, uint32_t bin)
@@ -182,7 +185,7 @@ static inline uint32_t tlc_index_fit(tl_mempool_state* p, uint64_t bytes)
 		bin = tlc_bin_next(bins, bin);
 		if (bin == UINT32_MAX) return 0;
 		uint32_t* link = tlc_treap_least(tlc_blocks(p), &bins->roots[bin], bytes);
-		if (TLC_MEMPOOL_LIKELY(link != NULL)) {
+		if (TLC_LIKELY(link != NULL)) {
 			uint32_t record = *link;
 			tlc_index_take(p, bin, link);
 			return record;

@@ -1,4 +1,4 @@
-/* Memory pools as both paths see them.
+/* Memory pools.
  *
  * A pool gives out blocks of chunks that it got from a device. Nothing is ever read
  * from or written to those bytes: all that is known of a block stands in a record of
@@ -59,13 +59,18 @@
  *
  * A pool's lock guards its record except `open` and `least`, which other threads read too. The lock of a cache
  * guards the cache, and handle, addresses and lists are looked at without it, too. Entries come, and
- * leave for the tables, under both, the pool's first. Under a lock nothing is called or obtained, and
- * nothing is locked but caches under the pool's.
+ * leave for the tables, under both, the pool's first. Under a lock nothing is obtained, nothing is called
+ * but the functions below, and nothing is locked but caches under the pool's.
+ *
+ * The fast path (cshim/mempool.c) includes the operations that are called often, from blocks.h. Go
+ * (runtime/mempool) calls the functions below; it grows tables, obtains chunks and knows what blocks
+ * wait for.
  */
 #ifndef TL_MEMPOOL_H
 #define TL_MEMPOOL_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -110,6 +115,12 @@ typedef struct tl_mempool_block {
 	uint32_t left;       /* free: smaller ones; live: the chain; unused: the next unused one */
 	uint32_t right;      /* free: larger ones; live: 1 + number of the cache that has it, 0 = none */
 } tl_mempool_block;
+
+/* A chunk. */
+typedef struct tl_mempool_chunk {
+	uint64_t address, bytes; /* no bytes: it is about to leave Go's table of chunks */
+	uint64_t first;          /* record of its first block, which keeps it */
+} tl_mempool_chunk;
 
 /* An allocation in the log. */
 typedef struct tl_mempool_lifo {
@@ -175,5 +186,69 @@ typedef struct tl_mempool_state {
 	uint64_t apart[8];     /* every call reads what follows, which seldom changes */
 	_Atomic uint32_t open; /* bits of caches in use */
 } tl_mempool_state;
+
+/* What became of a request. If it was not served nothing but the log has changed. */
+enum {
+	TL_MEMPOOL_SERVED = 0,
+	TL_MEMPOOL_GONE = 1,      /* the handle is not the pool's any more */
+	TL_MEMPOOL_NO_RECORD = 2, /* the table of records has to grow */
+	TL_MEMPOOL_NO_BLOCK = 3,  /* no free block is large enough, or no live one starts at the address */
+};
+
+typedef struct tlc_mempool_taken {
+	uint64_t address;
+	uint32_t why; /* TL_MEMPOOL_SERVED and so on */
+} tlc_mempool_taken;
+
+#pragma GCC visibility push(hidden)
+
+/* ---- operations that take the pool's lock ---------------------------------------------------- */
+
+/* Allocates a block for a request, a multiple of the granule, and takes one back. What caches keep is in the tables
+ * before. */
+tlc_mempool_taken tlc_mempool_take(tl_mempool_state* p, uint64_t handle, uint64_t request);
+uint32_t tlc_mempool_give(tl_mempool_state* p, uint64_t handle, uint64_t address);
+
+/* The same for a thread of that number which meets others in the pool, and whose cache cannot serve it; 0 and false:
+ * ask Go. */
+uint64_t tlc_mempool_take_waiting(tl_mempool_state* p, uint64_t handle, uint32_t number, uint64_t n);
+bool tlc_mempool_give_waiting(tl_mempool_state* p, uint64_t handle, uint64_t address);
+
+/* ---- operations under the pool's lock -------------------------------------------------------- */
+
+/* Moves all that was given back into the tables: what the log has, and what caches keep. The others do that first. */
+void tlc_mempool_flush(tl_mempool_state* p);
+
+/* Makes a chunk a free block; its record. 0: none is at hand, and nothing has changed. */
+uint32_t tlc_mempool_add_chunk(tl_mempool_state* p, uint64_t address, uint64_t bytes);
+
+/* Takes the chunk whose first block has that record out of the tables; false: a block of it is in use. */
+bool tlc_mempool_take_chunk(tl_mempool_state* p, uint32_t first);
+
+/* Forgets all blocks and makes every chunk a free one. With `limit` the pool has other tables from here
+ * on, of zeros and of so many records. */
+void tlc_mempool_rebuild(tl_mempool_state* p, tl_mempool_chunk* chunks, uint64_t n, uintptr_t blocks, uintptr_t hash,
+                         uint32_t limit);
+
+/* Copies the records into a larger table, which is the pool's from here on, with empty chains. */
+void tlc_mempool_grow(tl_mempool_state* p, uintptr_t blocks, uintptr_t hash, uint32_t limit);
+
+/* The bytes of the live block at an address, and of the largest free block; 0: there is none. */
+uint64_t tlc_mempool_lends(tl_mempool_state* p, uint64_t address);
+uint64_t tlc_mempool_largest(tl_mempool_state* p);
+
+/* Makes a live block one that waits: the block at an address, or one with the tag LENT, by its record. It
+ * returns the record; 0: no live block starts there. */
+uint32_t tlc_mempool_set_aside(tl_mempool_state* p, uint64_t address, uint32_t lent);
+
+/* Lends a block that waits. What is beyond the request goes on waiting, and *rest is its record, or 0 if the
+ * block is not cut. false: no record is at hand, and nothing has changed. */
+bool tlc_mempool_lend(tl_mempool_state* p, uint32_t record, uint64_t request, uint32_t* rest);
+
+/* What a block waited for has passed: a lent one is like any other, and a waiting one is free. */
+void tlc_mempool_settle(tl_mempool_state* p, uint32_t record);
+void tlc_mempool_end_wait(tl_mempool_state* p, uint32_t record);
+
+#pragma GCC visibility pop
 
 #endif

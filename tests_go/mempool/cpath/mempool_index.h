@@ -1,1 +1,0 @@
-../../../cshim/mempool_index.h
