@@ -25,24 +25,9 @@ enum tlc_number {
 	tlc_mark_function = TL_MARK_FUNCTION,
 	tlc_mark_planned = TL_MARK_PLANNED,
 	tlc_foreign_record = TL_FOREIGN,
-	tlc_dtypes = TL_DTYPES,
-	tlc_f32 = TL_DTYPE_F32,
-	tlc_f64 = TL_DTYPE_F64,
-	tlc_f16 = TL_DTYPE_F16,
-	tlc_bf16 = TL_DTYPE_BF16,
-	tlc_i8 = TL_DTYPE_I8,
-	tlc_i16 = TL_DTYPE_I16,
-	tlc_i32 = TL_DTYPE_I32,
-	tlc_i64 = TL_DTYPE_I64,
-	tlc_u8 = TL_DTYPE_U8,
-	tlc_u16 = TL_DTYPE_U16,
-	tlc_u32 = TL_DTYPE_U32,
-	tlc_u64 = TL_DTYPE_U64,
-	tlc_bool = TL_DTYPE_BOOL,
-	tlc_c64 = TL_DTYPE_C64,
-	tlc_c128 = TL_DTYPE_C128,
 	tlc_tensor_view = TL_TENSOR_VIEW,
 };
 
 /* Only a type that something has is written down. */
 __attribute__((used)) static const enum tlc_number number = tlc_span_shift;
+__attribute__((used)) static const enum tl_dtype dtype = TL_DTYPE_F32;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "generated_dtypes.h"
 #include "python_numpy.h"
 #include "tensor.h"
 #include "tensor_dlpack.h"
@@ -55,11 +56,8 @@ typedef struct exported {
 	uint8_t bits[]; /* of bool: Arrow has one for each element, a tensor a byte */
 } exported;
 
-static const char formats[TL_DTYPES] = {
-	[TL_DTYPE_F32] = 'f', [TL_DTYPE_F64] = 'g', [TL_DTYPE_F16] = 'e', [TL_DTYPE_BOOL] = 'b',
-	[TL_DTYPE_I8] = 'c',  [TL_DTYPE_U8] = 'C',  [TL_DTYPE_I16] = 's', [TL_DTYPE_U16] = 'S',
-	[TL_DTYPE_I32] = 'i', [TL_DTYPE_U32] = 'I', [TL_DTYPE_I64] = 'l', [TL_DTYPE_U64] = 'L',
-};
+#define FORMAT(name, bytes, kind, arrow) [TL_DTYPE_##name] = arrow,
+static const char formats[TL_DTYPES] = {TLC_EACH_DTYPE(FORMAT)};
 
 static const char schema_name[] = "arrow_schema";
 static const char array_name[] = "arrow_array";

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "copies/copy.h"
+#include "generated_dtypes.h"
 #include "heap/heap.h"
 #include "object_inbox.h"
 #include "tensor.h"
@@ -9,11 +10,8 @@
 _Static_assert(sizeof(tl_tensor_header) % TL_TENSOR_ALIGN == 0, "the data starts on a cache line");
 _Static_assert(TL_DTYPES <= TLC_DTYPE_MASK + 1, "the mask keeps every dtype as it is");
 
-const uint8_t tlc_dtype_bytes[TLC_DTYPE_MASK + 1] = {
-	[TL_DTYPE_F32] = 4, [TL_DTYPE_F64] = 8,  [TL_DTYPE_I32] = 4,  [TL_DTYPE_I64] = 8, [TL_DTYPE_U8] = 1,
-	[TL_DTYPE_F16] = 2, [TL_DTYPE_BF16] = 2, [TL_DTYPE_BOOL] = 1, [TL_DTYPE_I8] = 1,  [TL_DTYPE_I16] = 2,
-	[TL_DTYPE_U16] = 2, [TL_DTYPE_U32] = 4,  [TL_DTYPE_U64] = 8,  [TL_DTYPE_C64] = 8, [TL_DTYPE_C128] = 16,
-};
+#define BYTES(name, bytes, kind, arrow) [TL_DTYPE_##name] = bytes,
+const uint8_t tlc_dtype_bytes[TLC_DTYPE_MASK + 1] = {TLC_EACH_DTYPE(BYTES)};
 
 /* ---- making -------------------------------------------------------------------------- */
 

@@ -1,4 +1,5 @@
 /* DLPack: exporting without Go, deleters, and the call that Go cannot make. */
+#include "generated_dtypes.h"
 #include "object_held.h"
 #include "tensor.h"
 
@@ -12,13 +13,8 @@ _Static_assert((int)TL_DL_TYPES == (int)TL_DTYPES, "a type for each dtype");
 
 enum { DL_INT, DL_UINT, DL_FLOAT, DL_BFLOAT = 4, DL_COMPLEX, DL_BOOL };
 
-const tl_dl_type tlc_dl_types[TL_DTYPES] = {
-	[TL_DTYPE_F32] = {DL_FLOAT, 32, 1},   [TL_DTYPE_F64] = {DL_FLOAT, 64, 1},   [TL_DTYPE_I32] = {DL_INT, 32, 1},
-	[TL_DTYPE_I64] = {DL_INT, 64, 1},     [TL_DTYPE_U8] = {DL_UINT, 8, 1},      [TL_DTYPE_F16] = {DL_FLOAT, 16, 1},
-	[TL_DTYPE_BF16] = {DL_BFLOAT, 16, 1}, [TL_DTYPE_BOOL] = {DL_BOOL, 8, 1},    [TL_DTYPE_I8] = {DL_INT, 8, 1},
-	[TL_DTYPE_I16] = {DL_INT, 16, 1},     [TL_DTYPE_U16] = {DL_UINT, 16, 1},    [TL_DTYPE_U32] = {DL_UINT, 32, 1},
-	[TL_DTYPE_U64] = {DL_UINT, 64, 1},    [TL_DTYPE_C64] = {DL_COMPLEX, 64, 1}, [TL_DTYPE_C128] = {DL_COMPLEX, 128, 1},
-};
+#define DL_TYPE(name, bytes, kind, arrow) [TL_DTYPE_##name] = {DL_##kind, 8 * bytes, 1},
+const tl_dl_type tlc_dl_types[TL_DTYPES] = {TLC_EACH_DTYPE(DL_TYPE)};
 
 /* ---- exporting ----------------------------------------------------------------------- */
 

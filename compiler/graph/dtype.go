@@ -1,53 +1,43 @@
 package graph
 
-// DType is the type of a tensor's elements. The numbers are those of enum tl_dtype.
+import (
+	"cmp"
+
+	"tlruntime/runtime/dtype"
+)
+
+// DType is the type of a tensor's elements, a dtype.Type that is not complex.
 type DType uint8
 
 // The element types.
 const (
-	F32  DType = 0
-	F64  DType = 1
-	I32  DType = 2
-	I64  DType = 3
-	U8   DType = 4
-	F16  DType = 5
-	BF16 DType = 6
-	Bool DType = 16
-	I8   DType = 17
-	I16  DType = 18
-	U16  DType = 19
-	U32  DType = 20
-	U64  DType = 21
+	F32, F64, F16, BF16, Bool = DType(dtype.F32), DType(dtype.F64), DType(dtype.F16), DType(dtype.BF16),
+		DType(dtype.Bool)
+	I8, I16, I32, I64 = DType(dtype.I8), DType(dtype.I16), DType(dtype.I32), DType(dtype.I64)
+	U8, U16, U32, U64 = DType(dtype.U8), DType(dtype.U16), DType(dtype.U32), DType(dtype.U64)
 )
 
-type dtypeInfo struct {
-	name  string
-	bytes int64
-}
-
-var dtypes = map[DType]dtypeInfo{
-	F32: {"f32", 4}, F64: {"f64", 8}, I32: {"i32", 4}, I64: {"i64", 8}, U8: {"u8", 1}, F16: {"f16", 2},
-	BF16: {"bf16", 2}, Bool: {"bool", 1}, I8: {"i8", 1}, I16: {"i16", 2}, U16: {"u16", 2}, U32: {"u32", 4},
-	U64: {"u64", 8},
+// Info returns what is known of the type; nothing, zero, when there is no such type.
+func (d DType) Info() *dtype.Info {
+	if info := dtype.Type(d).Info(); info.Kind != dtype.Complex {
+		return info
+	}
+	return dtype.Type(-1).Info()
 }
 
 // Bytes returns the size of one element, 0 when there is no such type.
-func (d DType) Bytes() int64 { return dtypes[d].bytes }
+func (d DType) Bytes() int64 { return int64(d.Info().Bytes) }
 
 // String returns the name that the JSON form uses, such as "f32".
-func (d DType) String() string {
-	if info, ok := dtypes[d]; ok {
-		return info.name
-	}
-	return "?"
-}
+func (d DType) String() string { return cmp.Or(d.Info().Name, "?") }
 
 // ParseDType returns the type with this name.
 func ParseDType(name string) (DType, bool) {
-	for d, info := range dtypes {
-		if info.name == name {
-			return d, true
-		}
-	}
-	return 0, false
+	return FindDType(func(i *dtype.Info) bool { return i.Name == name })
+}
+
+// FindDType returns the type whose row of the table fits.
+func FindDType(fits func(*dtype.Info) bool) (DType, bool) {
+	t, ok := dtype.Find(func(i *dtype.Info) bool { return i.Kind != dtype.Complex && fits(i) })
+	return DType(t), ok
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"tlruntime/runtime/dtype"
 )
 
 // broadcast returns the shape that two shapes have together.
@@ -83,29 +85,13 @@ func inferClip(k *call) error {
 	return k.give(k.shape(0))
 }
 
-// onnxTypes are the numbers and names of ONNX's TensorProto.DataType.
-var onnxTypes = map[int64]struct {
-	name  string
-	dtype DType
-}{
-	1: {"FLOAT", F32}, 2: {"UINT8", U8}, 3: {"INT8", I8}, 4: {"UINT16", U16}, 5: {"INT16", I16}, 6: {"INT32", I32},
-	7: {"INT64", I64}, 9: {"BOOL", Bool}, 10: {"FLOAT16", F16}, 11: {"DOUBLE", F64}, 12: {"UINT32", U32},
-	13: {"UINT64", U64}, 16: {"BFLOAT16", BF16},
-}
-
 // castTarget understands the attribute `to`.
 func castTarget(to any) (DType, bool) {
 	switch to := to.(type) {
 	case int64:
-		t, ok := onnxTypes[to]
-		return t.dtype, ok
+		return FindDType(func(i *dtype.Info) bool { return int64(i.ONNX) == to })
 	case string:
-		for _, t := range onnxTypes {
-			if strings.EqualFold(t.name, to) {
-				return t.dtype, true
-			}
-		}
-		return ParseDType(to)
+		return FindDType(func(i *dtype.Info) bool { return strings.EqualFold(i.Data, to) || i.Name == to })
 	}
 	return 0, false
 }

@@ -1,22 +1,17 @@
 package llvm
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/runtime/dtype"
 )
 
-type class uint8
-
-const (
-	floating class = iota
-	signed
-	unsigned
-	boolean
-)
+const floating, signed, unsigned, boolean = dtype.Float, dtype.Signed, dtype.Unsigned, dtype.Boolean
 
 // elem is an element type: in registers and in memory. Narrow floats are computed
 // with as f32 and rounded when they are stored.
@@ -25,24 +20,27 @@ type elem struct {
 	ir     string // in registers
 	memory string // in memory
 	bytes  int64  // in memory
-	class  class
+	class  string // the kind, floating for bf16, too
 }
 
-var elems = map[graph.DType]elem{
-	graph.F32:  {graph.F32, "float", "float", 4, floating},
-	graph.F64:  {graph.F64, "double", "double", 8, floating},
-	graph.F16:  {graph.F16, "float", "i16", 2, floating},
-	graph.BF16: {graph.BF16, "float", "i16", 2, floating},
-	graph.I8:   {graph.I8, "i8", "i8", 1, signed},
-	graph.I16:  {graph.I16, "i16", "i16", 2, signed},
-	graph.I32:  {graph.I32, "i32", "i32", 4, signed},
-	graph.I64:  {graph.I64, "i64", "i64", 8, signed},
-	graph.U8:   {graph.U8, "i8", "i8", 1, unsigned},
-	graph.U16:  {graph.U16, "i16", "i16", 2, unsigned},
-	graph.U32:  {graph.U32, "i32", "i32", 4, unsigned},
-	graph.U64:  {graph.U64, "i64", "i64", 8, unsigned},
-	graph.Bool: {graph.Bool, "i1", "i8", 1, boolean},
-}
+var elems = func() map[graph.DType]elem {
+	all := map[graph.DType]elem{}
+	for d := range graph.DType(math.MaxUint8) {
+		info := d.Info()
+		memory := cmp.Or(map[graph.DType]string{graph.F32: "float", graph.F64: "double"}[d],
+			fmt.Sprintf("i%d", 8*info.Bytes))
+		e := elem{d, memory, memory, d.Bytes(), info.Kind}
+		if e.narrow() {
+			e.ir, e.class = "float", floating
+		} else if e.class == boolean {
+			e.ir = "i1"
+		}
+		if info.Bytes > 0 {
+			all[d] = e
+		}
+	}
+	return all
+}()
 
 // opaque is the element type of the same size whose values are only moved.
 func (e elem) opaque() elem {

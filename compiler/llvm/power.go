@@ -116,7 +116,7 @@ func convert(from, to lanes, v string) string {
 }
 
 func (l lanes) saturated(from lanes, v string) string {
-	op := map[class]string{signed: "llvm.fptosi.sat", unsigned: "llvm.fptoui.sat"}[l.class]
+	op := map[string]string{signed: "llvm.fptosi.sat", unsigned: "llvm.fptoui.sat"}[l.class]
 	name := fmt.Sprintf("%s.%s.%s", op, l.suffix(), from.suffix())
 	l.module.declare(name, fmt.Sprintf("declare %s @%s(%s)", l.typ(), name, from.typ()))
 	return l.let("call %s @%s(%s %s)", l.typ(), name, from.typ(), v)

@@ -13,22 +13,14 @@ import (
 	"tlruntime/compiler/content"
 	"tlruntime/compiler/graph"
 	"tlruntime/compiler/onnx/onnxpb"
+	"tlruntime/runtime/dtype"
 )
 
-var dtypes = map[onnxpb.TensorProto_DataType]graph.DType{
-	onnxpb.TensorProto_FLOAT: graph.F32, onnxpb.TensorProto_DOUBLE: graph.F64, onnxpb.TensorProto_INT32: graph.I32,
-	onnxpb.TensorProto_INT64: graph.I64, onnxpb.TensorProto_UINT8: graph.U8, onnxpb.TensorProto_FLOAT16: graph.F16,
-	onnxpb.TensorProto_BFLOAT16: graph.BF16, onnxpb.TensorProto_BOOL: graph.Bool, onnxpb.TensorProto_INT8: graph.I8,
-	onnxpb.TensorProto_INT16: graph.I16, onnxpb.TensorProto_UINT16: graph.U16, onnxpb.TensorProto_UINT32: graph.U32,
-	onnxpb.TensorProto_UINT64: graph.U64,
-}
-
-func dtype(number int32) (graph.DType, error) {
-	kind := onnxpb.TensorProto_DataType(number)
-	if d, ok := dtypes[kind]; ok {
+func dtypeOf(number int32) (graph.DType, error) {
+	if d, ok := graph.FindDType(func(i *dtype.Info) bool { return i.ONNX == number }); ok {
 		return d, nil
 	}
-	return 0, fmt.Errorf("elements of type %v are not supported", kind)
+	return 0, fmt.Errorf("elements of type %v are not supported", onnxpb.TensorProto_DataType(number))
 }
 
 // ReadTensor returns an encoded tensor, such as the files beside ONNX's own tests hold.
@@ -45,7 +37,7 @@ func ReadTensor(r io.Reader) (graph.Tensor, error) {
 }
 
 func (r *reader) tensor(t *onnxpb.TensorProto) (graph.Tensor, error) {
-	d, err := dtype(t.GetDataType())
+	d, err := dtypeOf(t.GetDataType())
 	if err != nil {
 		return graph.Tensor{}, err
 	}

@@ -111,7 +111,7 @@ func value(in *onnxpb.ValueInfoProto) (graph.Value, error) {
 	if t == nil {
 		return graph.Value{}, fmt.Errorf("it is no tensor; only tensors can be inputs")
 	}
-	d, err := dtype(t.ElemType)
+	d, err := dtypeOf(t.ElemType)
 	if err != nil {
 		return graph.Value{}, err
 	}
@@ -156,7 +156,7 @@ func statements(p *onnxpb.GraphProto, body bool) (list []graph.Declaration) {
 		if t == nil {
 			return
 		}
-		d, err := dtype(t.ElemType)
+		d, err := dtypeOf(t.ElemType)
 		if err != nil {
 			return
 		}

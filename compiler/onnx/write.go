@@ -176,10 +176,8 @@ func dimension(d graph.Dim) *onnxpb.TensorShapeProto_Dimension {
 }
 
 func number(d graph.DType) (int32, error) {
-	for kind, known := range dtypes {
-		if known == d {
-			return int32(kind), nil
-		}
+	if n := d.Info().ONNX; n != 0 {
+		return n, nil
 	}
 	return 0, fmt.Errorf("there is no element type %d", d)
 }

@@ -25,7 +25,7 @@
 
 #pragma GCC visibility push(hidden)
 
-enum { MAX_RANK = 8, DTYPES = 24, MOST_OPERATORS = 40, PYTHON_INTERFACE = 5 };
+enum { MAX_RANK = 8, DTYPES = 24, MOST_OPERATORS = 40, PYTHON_INTERFACE = 6 };
 
 /* A tensor of the runtime, with one counted reference. Everything below `tensor` is a copy of what the library says of
  * it, which does not change while the reference is held. */
@@ -83,6 +83,7 @@ typedef int (*fast_untrace)(unsigned int domain, uintptr_t key);
 	X(methods)  /* the class that has the methods of both ways; the base of the type */              \
 	X(dtypes)   /* tuple of tl.DType by number, None where there is none */                          \
 	X(typestrs) /* tuple of their names in array interfaces */                                       \
+	X(formats)  /* tuple of their names in buffers */                                                \
 	X(names)    /* dict from names of element types to numbers */                                    \
 	X(to_dtype) /* (spec) -> tl.DType */                                                             \
 	X(empty)    /* tl.empty and so on, in Python */                                                  \
@@ -125,6 +126,7 @@ typedef struct fast_state {
 	const uint64_t* recorded;
 	PyObject* dtype[DTYPES];   /* borrowed from dtypes; NULL: no such type */
 	PyObject* typestr[DTYPES]; /* borrowed */
+	char* format[DTYPES];      /* borrowed */
 	uint8_t itemsize[DTYPES];
 	enum fast_default device;
 	PyObject *array_type, *descr[DTYPES]; /* of NumPy; NULL before the first array */

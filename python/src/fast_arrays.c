@@ -3,14 +3,6 @@
 
 /* ---- buffers ------------------------------------------------------------------------------ */
 
-/* As NumPy and the module struct write element types. For NumPy "q" is another type of eight bytes than int64, and
- * bfloat16 is two opaque bytes. */
-static char* const formats[DTYPES] = {
-	[TL_DTYPE_F32] = "f", [TL_DTYPE_F64] = "d",   [TL_DTYPE_I32] = "i",  [TL_DTYPE_I64] = "l",  [TL_DTYPE_U8] = "B",
-	[TL_DTYPE_F16] = "e", [TL_DTYPE_BF16] = "2x", [TL_DTYPE_BOOL] = "?", [TL_DTYPE_I8] = "b",   [TL_DTYPE_I16] = "h",
-	[TL_DTYPE_U16] = "H", [TL_DTYPE_U32] = "I",   [TL_DTYPE_U64] = "L",  [TL_DTYPE_C64] = "Zf", [TL_DTYPE_C128] = "Zd",
-};
-
 /* An address for tensors without elements, too: NumPy 1.21 refuses NULL. */
 static inline void* memory_of(const fast_tensor* t) { return t->data != NULL ? t->data : (void*)t->tensor; }
 
@@ -58,7 +50,7 @@ int fast_get_buffer(PyObject* self, Py_buffer* view, int flags)
 		.itemsize = fast.itemsize[t->dtype],
 		.readonly = t->read_only,
 		.ndim = shaped ? t->rank : 1,
-		.format = (flags & PyBUF_FORMAT) != 0 ? formats[t->dtype] : NULL,
+		.format = (flags & PyBUF_FORMAT) != 0 ? fast.format[t->dtype] : NULL,
 		.shape = shaped ? t->shape : NULL,
 		.strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? t->strides : NULL,
 	};

@@ -138,7 +138,8 @@ static bool take_objects(PyObject* given)
 /* Element types by number, and the digits at the end of their names: bytes of an element. */
 static bool take_dtypes(void)
 {
-	if (PyTuple_Size(fast.dtypes) != DTYPES || PyTuple_Size(fast.typestrs) != DTYPES) {
+	if (PyTuple_Size(fast.dtypes) != DTYPES || PyTuple_Size(fast.typestrs) != DTYPES ||
+	    PyTuple_Size(fast.formats) != DTYPES) {
 		if (PyErr_Occurred() == NULL) PyErr_SetString(PyExc_TypeError, "_fast.start needs 24 element types");
 		return false;
 	}
@@ -147,7 +148,8 @@ static bool take_dtypes(void)
 		fast.typestr[i] = PyTuple_GetItem(fast.typestrs, i);
 		if (Py_IsNone(fast.dtype[i])) continue;
 		const char* typestr = PyUnicode_AsUTF8AndSize(fast.typestr[i], NULL);
-		if (typestr == NULL) return false;
+		fast.format[i] = (char*)PyUnicode_AsUTF8AndSize(PyTuple_GetItem(fast.formats, i), NULL);
+		if (typestr == NULL || fast.format[i] == NULL) return false;
 		fast.itemsize[i] = (uint8_t)strtoul(typestr + 2, NULL, 10);
 	}
 	return true;

@@ -133,6 +133,26 @@ class Dtype(enum.IntEnum):
     C128 = 23
 
 
+# By number: what graphs, NumPy's array interface and buffers call an element type.
+DTYPES = {
+    0: ("f32", "<f4", "f"),
+    1: ("f64", "<f8", "d"),
+    2: ("i32", "<i4", "i"),
+    3: ("i64", "<i8", "l"),
+    4: ("u8", "|u1", "B"),
+    5: ("f16", "<f2", "e"),
+    6: ("bf16", "<V2", "2x"),
+    16: ("bool", "|b1", "?"),
+    17: ("i8", "|i1", "b"),
+    18: ("i16", "<i2", "h"),
+    19: ("u16", "<u2", "H"),
+    20: ("u32", "<u4", "I"),
+    21: ("u64", "<u8", "L"),
+    22: ("c64", "<c8", "Zf"),
+    23: ("c128", "<c16", "Zd"),
+}
+
+
 class Device(enum.IntEnum):
     """tl_device lists the numbers of devices that every build knows."""
 

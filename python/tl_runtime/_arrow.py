@@ -10,7 +10,6 @@ import ctypes
 from typing import TYPE_CHECKING, Any
 
 from ._devices import name_of
-from ._dtype import DType
 from ._info import in_reach
 from ._library import lib
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from ._tensor import TensorMethods
 
 _capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_bool)(("tl_python_arrow", lib))
-_NONE = (DType.BFLOAT16, DType.COMPLEX64, DType.COMPLEX128)
 
 
 def capsules(tensor: TensorMethods) -> tuple[Any, Any]:
@@ -26,7 +24,7 @@ def capsules(tensor: TensorMethods) -> tuple[Any, Any]:
     if not in_reach(tensor.device):
         where = name_of(tensor.device)
         raise TypeError(f"the tensor is on {where}, whose memory the CPU cannot use; copy it with cpu() first")
-    if tensor.dtype in _NONE:
+    if tensor.dtype.typestr[1] in "Vc":
         raise TypeError(f"Arrow has no elements of the type {tensor.dtype}; convert the tensor's array")
     if not tensor.shape:
         raise TypeError("a tensor of rank 0 is no array of Arrow's; give it an axis with reshape(1)")

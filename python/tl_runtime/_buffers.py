@@ -8,23 +8,13 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from ._dtype import FORMAT
+
 if TYPE_CHECKING:
     from ._tensor import TensorMethods
 
-# The types that memoryview has a letter for; NumPy makes the buffers of the others.
-_FORMATS: dict[str, Any] = {
-    "<f4": "f",
-    "<f8": "d",
-    "<i4": "i",
-    "<i8": "l",
-    "|u1": "B",
-    "|b1": "?",
-    "|i1": "b",
-    "<i2": "h",
-    "<u2": "H",
-    "<u4": "I",
-    "<u8": "L",
-}
+# The types that memoryview has no letter for; NumPy makes buffers of them.
+_WITHOUT_LETTER = ("e", "2x", "Zf", "Zd")
 
 # Whether Python calls __buffer__, and NumPy asks for a buffer before it looks at the array interface.
 ARE_ASKED_FIRST = sys.version_info >= (3, 12)
@@ -55,8 +45,9 @@ def view(tensor: TensorMethods) -> memoryview:
         raise BufferError("the array interface has the elements")
     if not hasattr(tensor, "__array_interface__"):
         raise BufferError("the CPU cannot use the memory of the tensor's device; copy it with cpu() first")
-    letter, shape = _FORMATS.get(interface["typestr"]), interface["shape"]
-    if letter is None or interface["strides"] is not None or 0 in shape:
+    letter: Any = FORMAT[tensor.dtype]
+    shape = interface["shape"]
+    if letter in _WITHOUT_LETTER or interface["strides"] is not None or 0 in shape:
         return memoryview(_array(tensor))
     data, read_only = interface["data"]
     block: Any = (ctypes.c_uint8 * tensor.nbytes).from_address(data)

@@ -6,6 +6,8 @@ import sys
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Union
 
+from ._abi import DTYPES
+
 if TYPE_CHECKING:
     import numpy
 
@@ -80,23 +82,11 @@ class DType(IntEnum):
 
 
 # bfloat16 has no letter; two opaque bytes are what ml_dtypes.bfloat16 is a view of.
-TYPESTR = {
-    DType.FLOAT32: "<f4",
-    DType.FLOAT64: "<f8",
-    DType.INT32: "<i4",
-    DType.INT64: "<i8",
-    DType.UINT8: "|u1",
-    DType.FLOAT16: "<f2",
-    DType.BFLOAT16: "<V2",
-    DType.BOOL: "|b1",
-    DType.INT8: "|i1",
-    DType.INT16: "<i2",
-    DType.UINT16: "<u2",
-    DType.UINT32: "<u4",
-    DType.UINT64: "<u8",
-    DType.COMPLEX64: "<c8",
-    DType.COMPLEX128: "<c16",
-}
+TYPESTR = {DType(number): typestr for number, (_, typestr, _) in DTYPES.items()}
+FORMAT = {DType(number): letters for number, (_, _, letters) in DTYPES.items()}
+# What the forms of graphs and plans call an element type: f32, i64, bf16, bool.
+SHORT_NAME = {DType(number): name for number, (name, _, _) in DTYPES.items()}
+BY_SHORT_NAME = {name: dtype for dtype, name in SHORT_NAME.items()}
 BY_NUMBER = {int(dtype): dtype for dtype in DType}
 BY_NAME = {str(dtype): dtype for dtype in DType}
 BY_NAME.update({"float": DType.FLOAT64, "int": DType.INT64, "complex": DType.COMPLEX128})

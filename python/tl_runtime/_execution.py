@@ -19,14 +19,6 @@ if TYPE_CHECKING:
 
     from ._compiled import CompiledGraph
 
-_CODES = {DType.BOOL: "bool", DType.BFLOAT16: "bf16"}
-
-
-def short_name(dtype: DType) -> str:
-    """Returns what the forms of graphs and plans call an element type: f32, i64, bf16, bool."""
-    return _CODES.get(dtype) or f"{dtype.typestr[1]}{8 * dtype.itemsize}"
-
-
 class ExecutionBuffer(NamedTuple):
     """Memory that values lie in."""
 

@@ -22,7 +22,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ._dtype import BY_NAME, DType
+from ._dtype import BY_NAME, SHORT_NAME, DType
 from ._execution import Execution
 from ._graph_native import graph_lib
 from ._graph_options import Options, for_c
@@ -241,8 +241,6 @@ def _spelled(value: float) -> str:
 def _tensor(array: Any) -> dict[str, Any]:
     import numpy
 
-    from ._execution import short_name
-
     array = numpy.asarray(array)
     content = base64.b64encode(_laid_out(array).tobytes()).decode()
-    return {"dtype": short_name(DType(_number(array.dtype))), "shape": list(array.shape), "data": content}
+    return {"dtype": SHORT_NAME[DType(_number(array.dtype))], "shape": list(array.shape), "data": content}

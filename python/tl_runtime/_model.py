@@ -25,8 +25,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from ._dtype import BY_SHORT_NAME
 from ._library import make_symbols_global
-from ._runnable import Arrays, Batch, ModelTensor, Outputs, Runnable, dtype_of, joined
+from ._runnable import Arrays, Batch, ModelTensor, Outputs, Runnable, joined
 
 if TYPE_CHECKING:
     import numpy
@@ -287,7 +288,7 @@ def run_part(model: Model, part: Batch) -> Outputs:
 
 
 def _tensor(about: dict[str, Any], source: str) -> ModelTensor:
-    made = ModelTensor(about["name"], dtype_of(about["dtype"]), tuple(about["shape"] or ()), about.get("symbol", ""))
+    made = ModelTensor(about["name"], BY_SHORT_NAME[about["dtype"]], tuple(about["shape"] or ()), about.get("symbol", ""))
     if min(made.shape, default=0) < 0 or math.prod(made.shape) * made.dtype.itemsize != about["bytes"]:
         raise ValueError(f"tl.Model: {source} is no compiled model ({made} has not {about['bytes']} bytes)")
     return made

@@ -7,22 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ._dtype import BY_NAME, DType
+from ._dtype import DType
 from ._errors import Status, make_error
 from ._library import error_for
 
 if TYPE_CHECKING:
     import numpy
 
-_NAMES = {"f": "float", "i": "int", "u": "uint", "b": "bfloat"}
-
 Arrays = Any  # of NumPy, or what NumPy makes an array of
-
-
-def dtype_of(name: str) -> DType:
-    """Returns the element type that the graph's form calls so: f32, i64, bf16, bool."""
-    kind = name.rstrip("0123456789")
-    return BY_NAME[name if name in BY_NAME else _NAMES[kind[0]] + name[len(kind) :]]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, final
 from . import _abi, _arrow, _buffers, _deferred, _dlpack, _traced
 from ._arrays import array_api, lent, numpy_module
 from ._devices import DeviceLike, device_number, name_of
-from ._dtype import BY_NAME, BY_NUMBER, TYPESTR, DType, DTypeLike, from_typestr, to_dtype
+from ._dtype import BY_NAME, BY_NUMBER, FORMAT, TYPESTR, DType, DTypeLike, from_typestr, to_dtype
 from ._info import NOT_OWNED, READ_ONLY, hold, hold_again, in_reach, info_of, interface_of
 from ._library import check, error_for, last_error, lib, recorder, unchecked
 from ._native import fast
@@ -470,6 +470,7 @@ def _start() -> Any:
             "methods": TensorMethods,
             "dtypes": tuple(types),
             "typestrs": tuple(None if t is None else TYPESTR[t] for t in types),
+            "formats": tuple(None if t is None else FORMAT[t] for t in types),
             "names": {name: int(t) for name, t in BY_NAME.items()},
             "to_dtype": to_dtype,
             "empty": empty,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, Union
 
 from ._arrays import numpy_module
 from ._devices import name_of
-from ._dtype import DType
+from ._dtype import FORMAT, TYPESTR, DType
 from ._info import in_reach
 from ._library import check, lib
 from ._views import Viewable
@@ -32,30 +32,14 @@ if TYPE_CHECKING:
 Number = Union[bool, int, float, complex]
 Self = TypeVar("Self", bound="Values")
 
-# What struct calls an element; bfloat16 is the upper half of a float32.
-_FORMATS = {
-    DType.FLOAT32: "<f",
-    DType.FLOAT64: "<d",
-    DType.INT32: "<i",
-    DType.INT64: "<q",
-    DType.UINT8: "<B",
-    DType.FLOAT16: "<e",
-    DType.BFLOAT16: "<f",
-    DType.BOOL: "<?",
-    DType.INT8: "<b",
-    DType.INT16: "<h",
-    DType.UINT16: "<H",
-    DType.UINT32: "<I",
-    DType.UINT64: "<Q",
-    DType.COMPLEX64: "<2f",
-    DType.COMPLEX128: "<2d",
-}
-_INEXACT = {DType.FLOAT16, DType.BFLOAT16, DType.FLOAT32, DType.FLOAT64, DType.COMPLEX64, DType.COMPLEX128}
+# What struct calls an element otherwise than buffers do; bfloat16 is the upper half of a float32.
+_IN_STRUCTS = {"l": "q", "L": "Q", "2x": "f", "Zf": "2f", "Zd": "2d"}
 
 
 def _element(dtype: DType, raw: bytes) -> Number:
     """The number that the bytes of an element stand for."""
-    numbers = struct.unpack(_FORMATS[dtype], b"\0\0" + raw if dtype is DType.BFLOAT16 else raw)
+    letters = "<" + _IN_STRUCTS.get(FORMAT[dtype], FORMAT[dtype])
+    numbers = struct.unpack(letters, b"\0\0" + raw if dtype is DType.BFLOAT16 else raw)
     number: Number = complex(*numbers) if len(numbers) == 2 else numbers[0]
     return number
 
@@ -237,7 +221,7 @@ class Values(Viewable):
         return complex(self._only("complex", error=TypeError))
 
     def __index__(self) -> int:
-        if self.shape or self.dtype in _INEXACT or self.dtype is DType.BOOL:
+        if self.shape or TYPESTR[self.dtype][1] not in "iu":
             what = f"one of {self.dtype} and shape {self.shape}"
             raise TypeError(f"only an integer tensor of rank 0 is an index, not {what}")
         return int(self)

@@ -1,25 +1,15 @@
 package tensor
 
-// ElementType is what a tensor is made of. The numbers are those of enum tl_dtype.
-type ElementType int32
+import "tlruntime/runtime/dtype"
+
+// ElementType is what a tensor is made of.
+type ElementType = dtype.Type
 
 // The element types.
 const (
-	F32  ElementType = 0
-	F64  ElementType = 1
-	I32  ElementType = 2
-	I64  ElementType = 3
-	U8   ElementType = 4
-	F16  ElementType = 5
-	BF16 ElementType = 6
-	Bool ElementType = 16
-	I8   ElementType = 17
-	I16  ElementType = 18
-	U16  ElementType = 19
-	U32  ElementType = 20
-	U64  ElementType = 21
-	C64  ElementType = 22
-	C128 ElementType = 23
+	F32, F64, F16, BF16, C64, C128 = dtype.F32, dtype.F64, dtype.F16, dtype.BF16, dtype.C64, dtype.C128
+	I8, I16, I32, I64              = dtype.I8, dtype.I16, dtype.I32, dtype.I64
+	U8, U16, U32, U64, Bool        = dtype.U8, dtype.U16, dtype.U32, dtype.U64, dtype.Bool
 )
 
 // CPU is the device whose tensors are one heap object. DefaultDevice is no device: it
@@ -28,16 +18,3 @@ const (
 	CPU           = 0
 	DefaultDevice = -1
 )
-
-var sizes = [...]uint8{
-	F32: 4, F64: 8, I32: 4, I64: 8, U8: 1, F16: 2, BF16: 2, Bool: 1, I8: 1, I16: 2, U16: 2, U32: 4, U64: 8, C64: 8,
-	C128: 16,
-}
-
-// Size returns the bytes of an element, 0 when there is no such dtype.
-func (d ElementType) Size() uint64 {
-	if d < 0 || int(d) >= len(sizes) {
-		return 0
-	}
-	return uint64(sizes[d])
-}

@@ -58,18 +58,13 @@ func describeCaches(of limit.Need) (part limit.Part) {
 	return part
 }
 
-var dtypeNames = [...]string{
-	F32: "f32", F64: "f64", I32: "i32", I64: "i64", U8: "u8", F16: "f16", BF16: "bf16", Bool: "bool", I8: "i8",
-	I16: "i16", U16: "u16", U32: "u32", U64: "u64", C64: "c64", C128: "c128",
-}
-
 // largestKeys returns what is kept of a device, largest first.
 func largestKeys(device int32) (keys []limit.Key) {
 	if !object.Opened() {
 		return nil
 	}
 	for _, k := range keptKeys(device) {
-		keys = append(keys, limit.Key{Elements: k.Elements, Dtype: dtypeNames[k.Dtype], Tensors: k.Tensors,
+		keys = append(keys, limit.Key{Elements: k.Elements, Dtype: ElementType(k.Dtype).Info().Name, Tensors: k.Tensors,
 			Bytes: k.Bytes})
 	}
 	return keys

@@ -17,7 +17,6 @@ import gdb
 SHOWN = 20  # elements of a tensor or Vec, entries of a scope
 FORMATS = {"f32": "f", "f64": "d", "f16": "e", "i8": "b", "i16": "h", "i32": "i", "i64": "q",
            "u8": "B", "u16": "H", "u32": "I", "u64": "Q", "bool": "?"}
-DTYPES = [*FORMATS, "bf16", "c64", "c128"]
 
 
 def variable(name):
@@ -100,7 +99,8 @@ def slot_of(address):
 
 
 def dtype_name(dtype):
-    return next((name for name in DTYPES if number(name) == dtype), f"type {dtype}")
+    types = gdb.lookup_type("enum tl_dtype").fields()
+    return next((t.name[len("TL_DTYPE_"):].lower() for t in types if t.enumval == dtype), f"type {dtype}")
 
 
 def elements(header, name, rank):

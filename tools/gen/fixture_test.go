@@ -30,6 +30,14 @@ const _ = "tl_status"
 //	};
 const _ = "tl_status_code"
 
+// tl_dtype lists element types.
+//
+//	C: enum tl_dtype {
+//	    TL_DTYPE_F32 = 0,
+//	    TL_DTYPE_BF16 = 6
+//	};
+const _ = "tl_dtype"
+
 // TL_ABI_VERSION is the version of the interface.
 //
 //	C: #define TL_ABI_VERSION 3u

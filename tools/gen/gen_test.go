@@ -72,6 +72,9 @@ TL_API void* tl_take(void* object, const int64_t* shape, uint8_t kind);
 		"void* slow_take(", "\t\treturn (void*)object;\n", "\treturn (void*)result;\n",
 		"tlgo_lend((uintptr_t)context, (uintptr_t)thing);",
 	},
+	"cshim/generated_dtypes.h": {
+		"#define TLC_EACH_DTYPE(X) \\\n\tX(F32, 4, FLOAT, 'f') \\\n\tX(BF16, 2, BFLOAT, 0)\n",
+	},
 	"include/tl_runtime.ll": {
 		"declare nonnull ptr @tl_version() nounwind readnone willreturn\n",
 		"declare ptr @tl_take(ptr returned, ptr, i8 zeroext)\n",
@@ -79,6 +82,7 @@ TL_API void* tl_take(void* object, const int64_t* shape, uint8_t kind);
 	},
 	"python/tl_runtime/_abi.py": {
 		"class StatusCode(enum.IntEnum):", "    OK = 0\n    NOT_LIVE = 1\n",
+		"DTYPES = {\n    0: (\"f32\", \"<f4\", \"f\"),\n    6: (\"bf16\", \"<V2\", \"2x\"),\n}\n",
 		"tl_deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)\n",
 		"        (\"first_one\", ctypes.c_size_t),\n        (\"name\", ctypes.c_char_p),\n",
 		"        \"tl_take\",\n        \"Library\",\n        ctypes.c_void_p,\n        (ctypes.c_void_p, " +
@@ -292,6 +296,7 @@ func TestRefuses(t *testing.T) {
 			"not a type that Go can have"},
 		"union": {[3]string{shared, "typedef struct tlc_alone {", "typedef union tl_alone {"},
 			"2 of 3 structs tl_* are understood"},
+		"unknown element":  {[3]string{library, "BF16 = 6", "BF16 = 7"}, `TL_DTYPE_BF16 is "" in runtime/dtype`},
 		"counting enum":    {[3]string{shared, "TL_COLOR_BLUE = 1", "TL_COLOR_BLUE"}, "without a value of its own"},
 		"unknown constant": {[3]string{shared, "#define TL_TEXT_SHIFT 3\n", ""}, "undefined: TextShift"},
 		"operation without a call": {[3]string{steps, "tlc_op_take(", "tlc_op_give("},

@@ -97,6 +97,7 @@ var outputs = []output{
 	{"cshim/generated_calls.c", renderCalls},
 	{"cshim/generated_graph_calls.c", renderGraphCalls},
 	{"cshim/generated_tables.c", renderTables},
+	{"cshim/generated_dtypes.h", renderDtypes},
 	{"runtime/status/functions.go", renderFunctionNames},
 	{"runtime/status/functions_full.go", renderFullFunctionNames},
 	{"python/tl_runtime/_abi.py", renderPython},

@@ -87,6 +87,9 @@ func (s *source) writePythonType(b *strings.Builder, e *entry) {
 			fmt.Fprintf(b, "    %s = %d\n", memberName(e, m), m.value)
 		}
 		b.WriteString("\n")
+		if e.name == dtypeEnum {
+			writePythonDtypes(b, e)
+		}
 	case e.alias == "callback":
 		types := make([]string, len(e.fields))
 		for i, f := range e.fields {

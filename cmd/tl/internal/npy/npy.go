@@ -11,20 +11,13 @@ import (
 	"strings"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/runtime/dtype"
 )
 
 // mostElements keeps products of extents and sizes from overflowing.
 const mostElements = 1 << 56
 
 const magic = "\x93NUMPY"
-
-// descriptions are the element types by NumPy's names, without the byte order.
-// NumPy has none for bf16.
-var descriptions = map[string]graph.DType{
-	"f4": graph.F32, "f8": graph.F64, "f2": graph.F16, "i1": graph.I8, "i2": graph.I16, "i4": graph.I32,
-	"i8": graph.I64,
-	"u1": graph.U8, "u2": graph.U16, "u4": graph.U32, "u8": graph.U64, "b1": graph.Bool,
-}
 
 var (
 	descrPattern   = regexp.MustCompile(`'descr': '([<>|=])(\w+)'`)
@@ -82,7 +75,8 @@ func parseHeader(header string) (t graph.Tensor, err error) {
 		return t, fmt.Errorf("the array's header %q is not understood; save a plain array with numpy.save", header)
 	}
 	known := false
-	if t.DType, known = descriptions[descr[2]]; !known || (descr[1] == ">" && t.DType.Bytes() > 1) {
+	t.DType, known = graph.FindDType(func(i *dtype.Info) bool { return i.Typestr()[1:] == descr[2] })
+	if !known || t.DType == graph.BF16 || (descr[1] == ">" && t.DType.Bytes() > 1) {
 		return t,
 			fmt.Errorf("elements of type %s%s are not supported; convert the array to a little-endian number type",
 				descr[1], descr[2])
@@ -136,14 +130,8 @@ func Write(w io.Writer, t graph.Tensor) error {
 }
 
 func description(d graph.DType) (string, error) {
-	for name, known := range descriptions {
-		if known != d {
-			continue
-		}
-		if d.Bytes() == 1 {
-			return "|" + name, nil
-		}
-		return "<" + name, nil
+	if d.Bytes() > 0 && d != graph.BF16 {
+		return d.Info().Typestr(), nil
 	}
 	return "", fmt.Errorf("NumPy has no elements of type %s; let the model end with a Cast to f32", d)
 }
