@@ -2,12 +2,8 @@ package export
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
-	"sort"
-	"strings"
 
-	"tlruntime/compiler/graph"
 	"tlruntime/compiler/plan"
 )
 
@@ -122,8 +118,6 @@ type attrForm struct {
 // JSON has no numbers for. All NaNs are written alike.
 type number float64
 
-var special = map[string]float64{"NaN": math.NaN(), "Infinity": math.Inf(1), "-Infinity": math.Inf(-1)}
-
 // MarshalJSON writes the shortest form that reads back to the same number.
 func (n number) MarshalJSON() ([]byte, error) {
 	switch f := float64(n); {
@@ -138,20 +132,6 @@ func (n number) MarshalJSON() ([]byte, error) {
 	}
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
-func (n *number) UnmarshalJSON(text []byte) error {
-	var word string
-	if json.Unmarshal(text, &word) != nil {
-		return json.Unmarshal(text, (*float64)(n))
-	}
-	f, ok := special[word]
-	if !ok {
-		return fmt.Errorf(`the float %s is not a number; the words are "NaN", "Infinity" and "-Infinity"`, text)
-	}
-	*n = number(f)
-	return nil
-}
-
 var kindNames = map[plan.Kind]string{
 	plan.Activation: "activation", plan.Input: "input", plan.Output: "output", plan.Constant: "constant",
 	plan.State: "state", plan.Outside: "outside",
@@ -164,31 +144,4 @@ func KindName(kind plan.Kind) string {
 		return name
 	}
 	return "?"
-}
-
-func parseKind(name string) (plan.Kind, error) {
-	for kind, known := range kindNames {
-		if known == name {
-			return kind, nil
-		}
-	}
-	return 0, fmt.Errorf("kind: %q is none of activation, input, output, constant, state, outside", name)
-}
-
-func parseDType(name string) (graph.DType, error) {
-	if d, ok := graph.ParseDType(name); ok {
-		return d, nil
-	}
-	return 0, fmt.Errorf("dtype: %q is no element type; the types are %s", name, dtypeNames())
-}
-
-func dtypeNames() string {
-	var names []string
-	for d := range math.MaxUint8 + 1 {
-		if graph.DType(d).Bytes() > 0 {
-			names = append(names, graph.DType(d).String())
-		}
-	}
-	sort.Strings(names)
-	return strings.Join(names, ", ")
 }

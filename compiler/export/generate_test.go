@@ -10,8 +10,7 @@ import (
 	"tlruntime/compiler/view"
 )
 
-// anyPlan draws plans that ReadJSON accepts, with content that means nothing:
-// the form does not depend on what operators do.
+// anyPlan draws plans with content that means nothing: the form does not depend on what operators do.
 func anyPlan(t *rapid.T) *plan.ExecutionPlan { return anyPlanWith(t, 1) }
 
 // anyPlanWith draws a plan with so many plans in it, one in the other, at the most.

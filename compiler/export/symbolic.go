@@ -30,26 +30,6 @@ func symbolicOf(s *plan.Symbolic) *symbolicForm {
 	return f
 }
 
-func readSymbolic(f *symbolicForm, p *plan.ExecutionPlan) (*plan.Symbolic, error) {
-	s := &plan.Symbolic{Proved: f.Proved, Below: f.Below, Sizes: make([]plan.Polynomial, len(f.Sizes))}
-	for _, symbol := range f.Symbols {
-		s.Symbols = append(s.Symbols, plan.Symbol(symbol))
-	}
-	for i, terms := range f.Sizes {
-		for _, term := range terms {
-			if len(term) == 0 {
-				return nil, fmt.Errorf("sizes[%d]: a term without a coefficient", i)
-			}
-			t := plan.Term{Coefficient: term[0], Powers: make([]int, len(term)-1)}
-			for k, power := range term[1:] {
-				t.Powers[k] = int(power)
-			}
-			s.Sizes[i] = append(s.Sizes[i], t)
-		}
-	}
-	return s, s.Check(p)
-}
-
 // symbolic is the header's part about symbols while it is written.
 type symbolic struct {
 	*bufio.Writer

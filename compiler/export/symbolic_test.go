@@ -85,30 +85,9 @@ int main(void) {
 	assert.Equal(t, want.String(), string(got))
 }
 
-func TestSymbolsAreRead(t *testing.T) {
+func TestSymbolsAreWritten(t *testing.T) {
 	p := growing(t)
 	written := text(t, p, WithContent)
 	assert.Contains(t, written, `"symbols":[{"name":"N","from":1,"to":12},{"name":"batch size","from":1,"to":7}],"proved":true`)
-	read, err := ReadJSON(strings.NewReader(written))
-	require.NoError(t, err)
-	assert.Equal(t, p.Symbolic.Sizes, read.Symbolic.Sizes)
-	want, _, err := p.Places([]int64{3, 2})
-	require.NoError(t, err)
-	frame, _, err := read.Places([]int64{3, 2})
-	require.NoError(t, err)
-	assert.Equal(t, want, frame)
-	for what, replace := range map[string][2]string{
-		"is from 0 to 12":                {`"from":1,"to":12`, `"from":0,"to":12`},
-		"a term without a coefficient":   {`"sizes":[[[20,1,0]]`, `"sizes":[[[]]`},
-		"has the powers [1]":             {`"sizes":[[[20,1,0]]`, `"sizes":[[[20,1]]`},
-		"there are 6":                    {`"below":[`, `"below":[[],`},
-		"which is not below it":          {`"below":[[`, `"below":[[99,`},
-		"json: unknown field \"proven\"": {`"proved":true,"sizes"`, `"proven":true,"sizes"`},
-	} {
-		require.Contains(t, written, replace[0])
-		spoilt := strings.Replace(written, replace[0], replace[1], 1)
-		spoilt = strings.Replace(spoilt, "[99,]", "[99]", 1)
-		_, err := ReadJSON(strings.NewReader(spoilt))
-		require.ErrorContains(t, err, what)
-	}
+	assert.Contains(t, written, `"sizes":[[[20,1,0]]`)
 }

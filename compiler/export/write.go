@@ -1,5 +1,5 @@
-// Package export writes execution plans for other programs: as JSON, which also
-// reads back, and as a C header with the place of every buffer.
+// Package export writes execution plans for other programs: as JSON, and as a C
+// header with the place of every buffer.
 //
 // Functions here only read the plans that they are given and keep nothing: any
 // number of goroutines may call them. docs/planner-artefacts.md documents the
@@ -24,8 +24,7 @@ const Version = 1
 // Content tells whether the bytes of constants are part of the JSON form.
 type Content bool
 
-// Without content, a plan with large weights stays small, and its constants read
-// back with Constant nil.
+// Without content, a plan with large weights stays small.
 const (
 	WithoutContent Content = false
 	WithContent    Content = true
@@ -150,7 +149,7 @@ func bufferOf(b *plan.Buffer, content Content) (bufferForm, error) {
 	if b.Offset >= 0 {
 		f.Offset = &b.Offset
 	}
-	if _, err := parseKind(f.Kind); err != nil {
+	if kindNames[b.Kind] == "" {
 		return f, fmt.Errorf("kind %d is not known", b.Kind)
 	}
 	if b.DType.Bytes() == 0 {

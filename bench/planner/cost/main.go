@@ -23,8 +23,8 @@ import (
 
 	"tlruntime/bench/planner/records"
 	"tlruntime/bench/planner/training"
-	"tlruntime/compiler/export"
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/models"
 	"tlruntime/compiler/plan"
 	"tlruntime/compiler/remat"
 )
@@ -210,21 +210,21 @@ func (b *bench) compare(models []string) error {
 	return nil
 }
 
-// model compares for a file; its plan is what `tl plan` writes.
+// model compares for a file, planned as `tl plan` plans it.
 func (b *bench) model(path string) error {
-	file := filepath.Join(b.folder, "plan.json")
-	if said, err := exec.Command(b.tl, "plan", path, "-o", file).CombinedOutput(); err != nil {
-		return fmt.Errorf("tl plan %s: %w: %s", path, err, said)
-	}
-	f, err := os.Open(file)
+	g, err := models.Load(path, nil)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	e, err := export.ReadJSON(f)
+	c, err := graph.Check(g, graph.CheckOptions{})
 	if err != nil {
 		return err
 	}
+	planned, err := models.Plan(c, remat.Options{})
+	if err != nil {
+		return err
+	}
+	e := planned.Plan
 	seconds, err := b.file(path)
 	if err == nil {
 		b.note(record{Model: e.Name, Percent: 100, Frame: e.Frame.Bytes, Predicted: b.rates.Plan(e), Measured: seconds})
