@@ -81,8 +81,8 @@ func (c *caller) branches() error {
 	if !ok {
 		return c.unsupported("its condition has to be one bool")
 	}
-	labels, after := []string{c.name("b"), c.name("b")}, c.name("b")
-	c.do("br i1 %s, label %%%s, label %%%s", condition, labels[0], labels[1])
+	labels, after := []string{c.Name("b"), c.Name("b")}, c.Name("b")
+	c.Do("br i1 %s, label %%%s, label %%%s", condition, labels[0], labels[1])
 	var missing MissingError
 	for i, k := range bodies {
 		c.begin(labels[i])
@@ -93,7 +93,7 @@ func (c *caller) branches() error {
 		if err != nil {
 			return err
 		}
-		c.do("br label %%%s", after)
+		c.Do("br label %%%s", after)
 	}
 	c.begin(after)
 	return missing.orNil()
@@ -142,32 +142,32 @@ func (c *caller) loops() error {
 // while runs body for i = 0, 1 ... as long as i is below limit and the condition holds that
 // body returned before. It returns how often body ran.
 func (f *entry) while(limit, going string, body func(i string) string) string {
-	before, head, into, after := f.current(), f.name("b"), f.name("b"), f.name("b")
-	i, more, next := f.name("%i"), f.name("%v"), f.name("%i")
+	before, head, into, after := f.current(), f.Name("b"), f.Name("b"), f.Name("b")
+	i, more, next := f.Name("%i"), f.Name("%v"), f.Name("%i")
 	again := ""
 	written := f.aside(func() {
 		f.label = into
 		again = body(i)
 	})
 	latch := f.current()
-	f.do("br label %%%s", head)
+	f.Do("br label %%%s", head)
 	f.begin(head)
-	f.do("%s = phi i64 [ 0, %%%s ], [ %s, %%%s ]", i, before, next, latch)
-	f.do("%s = phi i1 [ %s, %%%s ], [ %s, %%%s ]", more, going, before, again, latch)
-	f.do("br i1 %s, label %%%s, label %%%s", f.let("and i1 %s, %s", more, f.let("icmp slt i64 %s, %s", i, limit)), into,
+	f.Do("%s = phi i64 [ 0, %%%s ], [ %s, %%%s ]", i, before, next, latch)
+	f.Do("%s = phi i1 [ %s, %%%s ], [ %s, %%%s ]", more, going, before, again, latch)
+	f.Do("br i1 %s, label %%%s, label %%%s", f.let("and i1 %s, %s", more, f.let("icmp slt i64 %s, %s", i, limit)), into,
 		after)
 	f.begin(into)
-	f.text.WriteString(written)
-	f.do("%s = add nuw nsw i64 %s, 1", next, i)
-	f.do("br label %%%s", head)
+	f.Text.WriteString(written)
+	f.Do("%s = add nuw nsw i64 %s, 1", next, i)
+	f.Do("br label %%%s", head)
 	f.begin(after)
 	return i
 }
 
 // failWhen leaves the function with an invalid argument when a condition holds.
 func (f *entry) failWhen(condition string) {
-	bad, good := f.name("b"), f.name("b")
-	f.do("br i1 %s, label %%%s, label %%%s", condition, bad, good)
+	bad, good := f.Name("b"), f.Name("b")
+	f.Do("br i1 %s, label %%%s, label %%%s", condition, bad, good)
 	f.begin(bad)
 	f.fail(fmt.Sprint(statusInvalid))
 	f.begin(good)

@@ -3,36 +3,23 @@ package llvm
 import (
 	"fmt"
 	"strconv"
-	"strings"
+
+	"tlruntime/compiler/llvm/text"
 )
 
 // code is the body of one LLVM function while it is written. Its first block is
 // "entry".
 type code struct {
+	text.Code
 	module *module
-	text   strings.Builder
-	names  int    // registers and labels that were given out
 	label  string // block that is being written; "" is entry
 }
 
 // value is a register or a literal with its type.
 type value struct{ typ, ref string }
 
-func (c *code) name(prefix string) string {
-	c.names++
-	return prefix + strconv.Itoa(c.names)
-}
-
 // let emits an instruction with a result and returns its register.
-func (c *code) let(format string, args ...any) string {
-	r := c.name("%v")
-	fmt.Fprintf(&c.text, "  %s = ", r)
-	fmt.Fprintf(&c.text, format+"\n", args...)
-	return r
-}
-
-// do emits an instruction without a result.
-func (c *code) do(format string, args ...any) { fmt.Fprintf(&c.text, "  "+format+"\n", args...) }
+func (c *code) let(format string, args ...any) string { return c.Give(c.Name("%v"), format, args...) }
 
 func (c *code) current() string {
 	if c.label == "" {
@@ -43,18 +30,18 @@ func (c *code) current() string {
 
 // begin starts a block. The one before must have ended in a branch.
 func (c *code) begin(label string) {
-	fmt.Fprintf(&c.text, "%s:\n", label)
+	fmt.Fprintf(&c.Text, "%s:\n", label)
 	c.label = label
 }
 
 // aside returns what body writes, instead of writing it.
 func (c *code) aside(body func()) string {
-	outer := c.text.String()
-	c.text.Reset()
+	outer := c.Text.String()
+	c.Text.Reset()
 	body()
-	written := c.text.String()
-	c.text.Reset()
-	c.text.WriteString(outer)
+	written := c.Text.String()
+	c.Text.Reset()
+	c.Text.WriteString(outer)
 	return written
 }
 
@@ -78,13 +65,13 @@ func (c *code) fold(n int64, init []value, body func(i string, carried []string)
 // span is fold for i = low ... high-1, which are known at run time only, are not
 // negative, and may hold no number at all.
 func (c *code) span(low, high string, init []value, body func(i string, carried []string) []string) []string {
-	into, after, before := c.name("b"), c.name("b"), c.current()
+	into, after, before := c.Name("b"), c.Name("b"), c.current()
 	any := c.let("icmp slt i64 %s, %s", low, high)
-	c.do("br i1 %s, label %%%s, label %%%s", any, into, after)
+	c.Do("br i1 %s, label %%%s, label %%%s", any, into, after)
 	c.begin(into)
 	last := c.turns(low, high, init, body)
 	from := c.current()
-	c.do("br label %%%s", after)
+	c.Do("br label %%%s", after)
 	c.begin(after)
 	for i, v := range init {
 		last[i] = c.let("phi %s [ %s, %%%s ], [ %s, %%%s ]", v.typ, v.ref, before, last[i], from)
@@ -96,11 +83,11 @@ func (c *code) span(low, high string, init []value, body func(i string, carried 
 // loops are blocks of vectors already, or become so, and copies of them would take
 // most of the time of a compilation.
 func (c *code) turns(low, high string, init []value, body func(i string, carried []string) []string) []string {
-	before, head, after := c.current(), c.name("b"), c.name("b")
-	i, next := c.name("%i"), c.name("%i")
+	before, head, after := c.current(), c.Name("b"), c.Name("b")
+	i, next := c.Name("%i"), c.Name("%i")
 	carried := make([]string, len(init))
 	for k := range init {
-		carried[k] = c.name("%v")
+		carried[k] = c.Name("%v")
 	}
 	var last []string
 	written := c.aside(func() {
@@ -108,16 +95,16 @@ func (c *code) turns(low, high string, init []value, body func(i string, carried
 		last = body(i, carried)
 	})
 	latch := c.current()
-	c.do("br label %%%s", head)
+	c.Do("br label %%%s", head)
 	c.begin(head)
-	c.do("%s = phi i64 [ %s, %%%s ], [ %s, %%%s ]", i, low, before, next, latch)
+	c.Do("%s = phi i64 [ %s, %%%s ], [ %s, %%%s ]", i, low, before, next, latch)
 	for k, v := range init {
-		c.do("%s = phi %s [ %s, %%%s ], [ %s, %%%s ]", carried[k], v.typ, v.ref, before, last[k], latch)
+		c.Do("%s = phi %s [ %s, %%%s ], [ %s, %%%s ]", carried[k], v.typ, v.ref, before, last[k], latch)
 	}
-	c.text.WriteString(written)
-	c.do("%s = add nuw nsw i64 %s, 1", next, i)
+	c.Text.WriteString(written)
+	c.Do("%s = add nuw nsw i64 %s, 1", next, i)
 	again := c.let("icmp slt i64 %s, %s", next, high)
-	c.do("br i1 %s, label %%%s, label %%%s, !llvm.loop !0", again, head, after)
+	c.Do("br i1 %s, label %%%s, label %%%s, !llvm.loop !0", again, head, after)
 	c.begin(after)
 	return last
 }

@@ -31,7 +31,7 @@ func (m *module) function() error {
 		}
 	}
 	m.functions = append(m.functions,
-		fmt.Sprintf("define i32 @%s(%s) {\nentry:\n%s}\n", m.name, arguments, f.code.text.String()))
+		fmt.Sprintf("define i32 @%s(%s) {\nentry:\n%s}\n", m.name, arguments, f.code.Text.String()))
 	return nil
 }
 
@@ -100,9 +100,9 @@ func (f *entry) refuse(conditions []string) {
 	for _, c := range conditions[1:] {
 		any = f.let("or i1 %s, %s", any, c)
 	}
-	f.do("br i1 %s, label %%invalid, label %%enter", any)
+	f.Do("br i1 %s, label %%invalid, label %%enter", any)
 	f.begin("invalid")
-	f.do("ret i32 %d", statusInvalid)
+	f.Do("ret i32 %d", statusInvalid)
 	f.begin("enter")
 }
 
@@ -112,12 +112,11 @@ func (m *module) takesOutside() bool { return m.plan.Outside > 0 && m.opts.Memor
 // enterOutside takes the memory of the second space, unless it is the caller's. It is taken first and given back last.
 func (f *entry) enterOutside() {
 	if f.m.takesOutside() {
-		f.declareFrames()
-		f.do("%%outside = call %s @tl_mem_frame_enter(i64 %d)", f.m.pointer(), f.m.plan.Outside)
-		f.do("br i1 %s, label %%full, label %%within", f.isNull("%outside"))
+		f.Do("%%outside = call %s %s(i64 %d)", f.m.pointer(), f.m.runtime("tl_mem_frame_enter"), f.m.plan.Outside)
+		f.Do("br i1 %s, label %%full, label %%within", f.isNull("%outside"))
 		f.begin("full")
-		f.do("%%cause = call i32 @tl_last_status()")
-		f.do("ret i32 %%cause")
+		f.Do("%%cause = call i32 %s()", f.m.runtime("tl_last_status"))
+		f.Do("ret i32 %%cause")
 		f.begin("within")
 	}
 	for i, h := range f.m.place.homes {
@@ -127,18 +126,12 @@ func (f *entry) enterOutside() {
 	}
 }
 
-func (f *entry) declareFrames() {
-	f.m.declare("tl_last_status", "declare i32 @tl_last_status() nounwind")
-	f.m.declare("tl_mem_frame_enter", "declare "+f.m.pointer()+" @tl_mem_frame_enter(i64)")
-	f.m.declare("tl_mem_frame_exit", "declare i32 @tl_mem_frame_exit()")
-}
-
 // exitOutside gives the second space back; what it answers matters only when the frame was left well.
 func (f *entry) exitOutside() string {
 	if !f.m.takesOutside() {
 		return ""
 	}
-	return f.let("call i32 @tl_mem_frame_exit()")
+	return f.let("call i32 %s()", f.m.runtime("tl_mem_frame_exit"))
 }
 
 // enter takes the memory of the frame.
@@ -156,13 +149,12 @@ func (f *entry) enter() {
 }
 
 func (f *entry) enterFrame() {
-	f.declareFrames()
-	f.do("%%frame = call %s @tl_mem_frame_enter(i64 %d)", f.m.pointer(), f.m.plan.Frame.Bytes)
-	f.do("br i1 %s, label %%refused, label %%run", f.isNull("%frame"))
+	f.Do("%%frame = call %s %s(i64 %d)", f.m.pointer(), f.m.runtime("tl_mem_frame_enter"), f.m.plan.Frame.Bytes)
+	f.Do("br i1 %s, label %%refused, label %%run", f.isNull("%frame"))
 	f.begin("refused")
-	f.do("%%why = call i32 @tl_last_status()")
+	f.Do("%%why = call i32 %s()", f.m.runtime("tl_last_status"))
 	f.exitOutside()
-	f.do("ret i32 %%why")
+	f.Do("ret i32 %%why")
 	f.begin("run")
 	f.layOut("%frame")
 }
@@ -177,15 +169,11 @@ func (f *entry) layOut(frame string) {
 }
 
 func (f *entry) enterSlots() {
-	f.m.declare("tl_last_status", "declare i32 @tl_last_status() nounwind")
-	f.m.declare("tl_mem_function_enter", "declare i32 @tl_mem_function_enter(i64)")
-	f.m.declare("tl_mem_function_exit", "declare i32 @tl_mem_function_exit()")
-	f.m.declare("tl_mem_get_buffer", "declare "+f.m.pointer()+" @tl_mem_get_buffer(i64, i64)")
-	f.do("%%entered = call i32 @tl_mem_function_enter(i64 %d)", len(f.m.place.slots))
-	f.do("br i1 %s, label %%run, label %%refused", f.let("icmp eq i32 %%entered, 0"))
+	f.Do("%%entered = call i32 %s(i64 %d)", f.m.runtime("tl_mem_function_enter"), len(f.m.place.slots))
+	f.Do("br i1 %s, label %%run, label %%refused", f.let("icmp eq i32 %%entered, 0"))
 	f.begin("refused")
 	f.exitOutside()
-	f.do("ret i32 %%entered")
+	f.Do("ret i32 %%entered")
 	f.begin("run")
 	slots := make([]string, len(f.m.place.slots))
 	for i, bytes := range f.m.place.slots {
@@ -199,11 +187,11 @@ func (f *entry) enterSlots() {
 }
 
 func (f *entry) slot(i int, bytes int64) string {
-	p := f.let("call %s @tl_mem_get_buffer(i64 %d, i64 %d)", f.m.pointer(), i, bytes)
-	without, with := f.name("b"), f.name("b")
-	f.do("br i1 %s, label %%%s, label %%%s", f.isNull(p), without, with)
+	p := f.let("call %s %s(i64 %d, i64 %d)", f.m.pointer(), f.m.runtime("tl_mem_get_buffer"), i, bytes)
+	without, with := f.Name("b"), f.Name("b")
+	f.Do("br i1 %s, label %%%s, label %%%s", f.isNull(p), without, with)
 	f.begin(without)
-	f.fail(f.let("call i32 @tl_last_status()"))
+	f.fail(f.let("call i32 %s()", f.m.runtime("tl_last_status")))
 	f.begin(with)
 	return p
 }
@@ -211,7 +199,7 @@ func (f *entry) slot(i int, bytes int64) string {
 // fail ends the block: the function leaves the frame and returns status.
 func (f *entry) fail(status string) {
 	f.failed = append(f.failed, fmt.Sprintf("[ %s, %%%s ]", status, f.current()))
-	f.do("br label %%failed")
+	f.Do("br label %%failed")
 }
 
 // stage copies the inputs that the plan has in the frame to their place.
@@ -223,7 +211,7 @@ func (f *entry) stage() {
 	for _, i := range f.m.place.staged {
 		o := f.m.plan.Inputs[i]
 		f.m.declare(name, fmt.Sprintf("declare void @%s(%s, %[2]s, i64, i1 immarg)", name, p))
-		f.do("call void @%s(%s %s, %[2]s %[4]s, i64 %[5]d, i1 false)",
+		f.Do("call void @%s(%s %s, %[2]s %[4]s, i64 %[5]d, i1 false)",
 			name, p, f.buffers[o.Buffer], f.argument("inputs", i), f.m.place.buffers[o.Buffer].Bytes)
 	}
 }
@@ -265,12 +253,12 @@ func (f *entry) call(i *plan.Instruction) error {
 		args[n] = f.m.pointer() + " " + f.at(f.buffers[p.buffer], "i8", fmt.Sprint(p.offset*bytes))
 	}
 	if !k.fallible {
-		f.do("call void @%s(%s)", k.symbol, strings.Join(args, ", "))
+		f.Do("call void @%s(%s)", k.symbol, strings.Join(args, ", "))
 		return nil
 	}
 	status := f.let("call i32 @%s(%s)", k.symbol, strings.Join(args, ", "))
-	bad, good := f.name("b"), f.name("b")
-	f.do("br i1 %s, label %%%s, label %%%s", f.let("icmp eq i32 %s, 0", status), good, bad)
+	bad, good := f.Name("b"), f.Name("b")
+	f.Do("br i1 %s, label %%%s, label %%%s", f.let("icmp eq i32 %s, 0", status), good, bad)
 	f.begin(bad)
 	f.fail(status)
 	f.begin(good)
@@ -279,14 +267,14 @@ func (f *entry) call(i *plan.Instruction) error {
 
 // leave gives the memory back and returns.
 func (f *entry) leave() {
-	f.do("ret i32 %s", f.exit())
+	f.Do("ret i32 %s", f.exit())
 	if len(f.failed) == 0 {
 		return
 	}
 	f.begin("failed")
 	status := f.let("phi i32 %s", strings.Join(f.failed, ", "))
 	f.exit()
-	f.do("ret i32 %s", status)
+	f.Do("ret i32 %s", status)
 }
 
 func (f *entry) exit() string {
@@ -294,9 +282,9 @@ func (f *entry) exit() string {
 	switch {
 	case !f.m.needsFrame() || f.m.opts.Memory == Caller:
 	case f.m.opts.Memory == Slots:
-		status = f.let("call i32 @tl_mem_function_exit()")
+		status = f.let("call i32 %s()", f.m.runtime("tl_mem_function_exit"))
 	default:
-		status = f.let("call i32 @tl_mem_frame_exit()")
+		status = f.let("call i32 %s()", f.m.runtime("tl_mem_frame_exit"))
 	}
 	outside := f.exitOutside()
 	if outside == "" {

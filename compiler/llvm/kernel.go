@@ -53,7 +53,7 @@ func (m *module) kernel(i *plan.Instruction) (*kernel, error) {
 	if err := write.emit(k); err != nil {
 		return nil, err
 	}
-	if body := k.code.text.String(); body != "" {
+	if body := k.code.Text.String(); body != "" {
 		k.symbol = m.define(k, body)
 	}
 	return k, nil

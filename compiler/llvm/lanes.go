@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/llvm/text"
 	"tlruntime/runtime/dtype"
 )
 
@@ -102,9 +103,9 @@ func (l lanes) number(x float64) string { return l.repeat(l.digits(x)) }
 func (l lanes) digits(x float64) string {
 	switch {
 	case l.ir == "float":
-		return fmt.Sprintf("0x%016X", math.Float64bits(float64(float32(x))))
+		return text.Double(float64(float32(x)))
 	case l.ir == "double":
-		return fmt.Sprintf("0x%016X", math.Float64bits(x))
+		return text.Double(x)
 	case l.class == boolean:
 		return strconv.FormatBool(x != 0)
 	}
@@ -284,7 +285,7 @@ func (l lanes) store(v, ptr string) {
 	if l.narrow() {
 		v = l.narrowed(v)
 	}
-	l.do("store %s %s, %s, align %d", vector(l.n, l.memory), v, l.as(ptr, vector(l.n, l.memory)), l.bytes)
+	l.Do("store %s %s, %s, align %d", vector(l.n, l.memory), v, l.as(ptr, vector(l.n, l.memory)), l.bytes)
 }
 
 // loadStrided reads lanes that lie stride elements apart; 0 repeats one.

@@ -25,6 +25,7 @@ import (
 	"strings"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/llvm/text"
 	"tlruntime/compiler/plan"
 )
 
@@ -72,7 +73,6 @@ type Options struct {
 const (
 	oldest        = 14
 	opaqueKnown   = 15 // first version without typed pointers
-	memoryKnown   = 16 // first version with memory(...)
 	defaultVector = 256
 	frameAligned  = 64 // by the runtime
 )
@@ -104,7 +104,7 @@ func Module(p *plan.ExecutionPlan, o Options) (string, error) {
 
 func newModule(p *plan.ExecutionPlan, o Options, u *unit) (*module, error) {
 	if o.Version == 0 {
-		o.Version = memoryKnown
+		o.Version = text.MemoryKnown
 	}
 	if o.VectorBits == 0 {
 		o.VectorBits = defaultVector
@@ -192,19 +192,22 @@ func (m *module) declare(name, text string) {
 	m.order = append(m.order, name)
 }
 
+// runtime declares a function of the runtime and returns its name.
+func (m *module) runtime(name string) string {
+	m.declare(name, strings.ReplaceAll(text.Runtime(name), " ptr ", " "+m.pointer()+" "))
+	return "@" + name
+}
+
 // kernelAttributes hold for every kernel: it touches memory that its arguments
 // point to and constants of the module, calls nothing but intrinsics and functions
 // of mathematics, and ends.
 func (m *module) kernelAttributes() string {
-	if m.opts.Version < memoryKnown {
-		return "argmemonly nofree noinline nosync nounwind willreturn"
-	}
-	return "nofree noinline nosync nounwind willreturn memory(argmem: readwrite)"
+	return text.ArgumentsOnly(m.opts.Version, "nofree noinline nosync nounwind willreturn")
 }
 
 // libraryAttributes hold for functions of C's library, whose errno nobody reads.
 func (m *module) libraryAttributes() string {
-	if m.opts.Version < memoryKnown {
+	if m.opts.Version < text.MemoryKnown {
 		return "nofree nosync nounwind readnone willreturn"
 	}
 	return "nofree nosync nounwind willreturn memory(none)"
@@ -215,7 +218,7 @@ func (m *module) dialect() string {
 	switch {
 	case m.opts.Version < opaqueKnown:
 		return "LLVM 14, without -opaque-pointers"
-	case m.opts.Version < memoryKnown:
+	case m.opts.Version < text.MemoryKnown:
 		return "LLVM 15"
 	}
 	return "LLVM 16 and later"

@@ -201,10 +201,10 @@ func (k *kernel) checkIndices(indices operand, n int64) {
 		_, outside := k.index(indices, ptr, n)
 		return k.let("or i1 %s, %s", so, outside)
 	})
-	wrong, fine := k.name("b"), k.name("b")
-	k.do("br i1 %s, label %%%s, label %%%s", bad, wrong, fine)
+	wrong, fine := k.Name("b"), k.Name("b")
+	k.Do("br i1 %s, label %%%s, label %%%s", bad, wrong, fine)
 	k.begin(wrong)
-	k.do("ret i32 %d", statusInvalid)
+	k.Do("ret i32 %d", statusInvalid)
 	k.begin(fine)
 }
 

@@ -17,10 +17,10 @@ func (k *kernel) nonZero() error {
 	}
 	k.fallible = true
 	count := k.indicesFrom(x.ptr, nil, "0")
-	wrong, fine := k.name("b"), k.name("b")
-	k.do("br i1 %s, label %%%s, label %%%s", k.let("icmp ne i64 %s, %d", count, y.Shape[1]), wrong, fine)
+	wrong, fine := k.Name("b"), k.Name("b")
+	k.Do("br i1 %s, label %%%s, label %%%s", k.let("icmp ne i64 %s, %d", count, y.Shape[1]), wrong, fine)
 	k.begin(wrong)
-	k.do("ret i32 %d", statusInvalid)
+	k.Do("ret i32 %d", statusInvalid)
 	k.begin(fine)
 	return nil
 }
@@ -38,14 +38,14 @@ func (k *kernel) indicesFrom(ptr string, at []string, count string) string {
 	l, number := k.scalar(x.elem), k.scalar(elems[graph.I64])
 	found := l.cmp("ne", l.load(ptr), l.number(0))
 	room := k.let("icmp ult i64 %s, %d", count, y.Shape[1])
-	put, after := k.name("b"), k.name("b")
-	k.do("br i1 %s, label %%%s, label %%%s", k.let("and i1 %s, %s", found, room), put, after)
+	put, after := k.Name("b"), k.Name("b")
+	k.Do("br i1 %s, label %%%s, label %%%s", k.let("and i1 %s, %s", found, room), put, after)
 	k.begin(put)
 	for axis, i := range at {
 		row := k.at(y.ptr, y.memory, strconv.FormatInt(int64(axis)*y.Strides[0], 10))
 		number.store(i, k.at(row, y.memory, k.scaled(count, y.Strides[1])))
 	}
-	k.do("br label %%%s", after)
+	k.Do("br label %%%s", after)
 	k.begin(after)
 	return k.let("add i64 %s, %s", count, k.let("zext i1 %s to i64", found))
 }

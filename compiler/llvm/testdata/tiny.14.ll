@@ -156,9 +156,9 @@ run:
   ret i32 %v14
 }
 
-declare i32 @tl_last_status() nounwind
-
 declare i8* @tl_mem_frame_enter(i64)
+
+declare i32 @tl_last_status() nounwind readonly willreturn
 
 declare i32 @tl_mem_frame_exit()
 

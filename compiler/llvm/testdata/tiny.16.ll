@@ -125,9 +125,9 @@ run:
   ret i32 %v11
 }
 
-declare i32 @tl_last_status() nounwind
-
 declare ptr @tl_mem_frame_enter(i64)
+
+declare i32 @tl_last_status() nounwind readonly willreturn
 
 declare i32 @tl_mem_frame_exit()
 

@@ -140,13 +140,13 @@ failed:
   ret i32 %v18
 }
 
-declare i32 @tl_last_status() nounwind
-
 declare i32 @tl_mem_function_enter(i64)
 
-declare i32 @tl_mem_function_exit()
-
 declare ptr @tl_mem_get_buffer(i64, i64)
+
+declare i32 @tl_last_status() nounwind readonly willreturn
+
+declare i32 @tl_mem_function_exit()
 
 attributes #0 = { argmemonly nofree noinline nosync nounwind willreturn }
 attributes #1 = { nofree nosync nounwind readnone willreturn }

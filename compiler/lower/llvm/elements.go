@@ -59,7 +59,7 @@ func (f *function) made(o *flow.Op) string {
 	switch {
 	case !f.kept[o.Dst]:
 	case f.onStack[o.Dst]:
-		f.line("  store ptr %s, ptr %s.data", data, f.name(o.Dst))
+		f.Do("store ptr %s, ptr %s.data", data, f.name(o.Dst))
 	default:
 		f.elements[o.Dst] = data
 	}

@@ -2,6 +2,7 @@ package llvm
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -51,8 +52,10 @@ func TestInlineNamesAreTheHeaders(t *testing.T) {
 	header, err := os.ReadFile("../../../include/tl_inline.h")
 	require.NoError(t, err)
 	module := emitted(t, everything, lower.Options{}, Options{Version: 15, Inline: true})
-	for name, text := range inlineDeclarations {
-		require.Contains(t, module, text)
+	declared := regexp.MustCompile(`(?m)^declare \w+ @(tl_inl_\w+)\((.*)\)$`).FindAllStringSubmatch(module, -1)
+	require.Len(t, declared, 8)
+	for _, d := range declared {
+		name, text := d[1], d[2]
 		_, params, found := strings.Cut(string(header), " "+name+"(tl_inl_thread* thread")
 		require.True(t, found, name)
 		params, _, _ = strings.Cut(params, ")")

@@ -2,9 +2,9 @@ package llvm
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
+	"tlruntime/compiler/llvm/text"
 	"tlruntime/compiler/lower"
 	"tlruntime/compiler/lower/flow"
 	"tlruntime/compiler/lower/ir"
@@ -20,7 +20,6 @@ type function struct {
 	kept     []bool       // by variable: the address of its tensor's elements is kept
 	elements []string     // by variable: that address, when it has one definition
 	onStack  []bool       // by variable
-	last     int          // number of the newest unnamed value
 	taken    bool         // this block has taken the context of its thread, and has called operations alone since
 }
 
@@ -28,6 +27,7 @@ func (w *module) function(source *flow.Function, kinds []lower.Kind) {
 	f := &function{module: w, Function: source, kinds: kinds, values: make([]string, len(source.Vars)),
 		elements: make([]string, len(source.Vars)), kept: make([]bool, len(source.Vars)),
 		onStack: make([]bool, len(source.Vars))}
+	w.Names = 0
 	params := make([]string, f.Params)
 	for i := range params {
 		params[i] = typeName(f.Vars[i].Type) + " %" + f.Vars[i].Name
@@ -61,12 +61,12 @@ func (f *function) stack() {
 		}
 		t := typeName(f.Vars[v].Type)
 		f.onStack[v] = true
-		f.line("  %s = alloca %s", f.address(flow.Var(v)), t)
+		f.Do("%s = alloca %s", f.address(flow.Var(v)), t)
 		if f.kinds[v] == lower.Slotted { // and so is where its elements are
-			f.line("  %s.data = alloca ptr", f.name(flow.Var(v)))
+			f.Do("%s.data = alloca ptr", f.name(flow.Var(v)))
 		}
 		if v < f.Params {
-			f.line("  store %s %%%s, ptr %s", t, f.Vars[v].Name, f.address(flow.Var(v)))
+			f.Do("store %s %%%s, ptr %s", t, f.Vars[v].Name, f.address(flow.Var(v)))
 		}
 	}
 }
@@ -82,25 +82,17 @@ func (f *function) name(v flow.Var) string {
 
 func (f *function) address(v flow.Var) string { return f.name(v) + ".at" }
 
-// fresh names a value that no variable has.
-func (f *function) fresh() string {
-	f.last++
-	return fmt.Sprintf("%%.%d", f.last)
-}
-
 // get is the value of an operand, loaded where it has to be.
 func (f *function) get(o flow.Operand) string {
 	switch {
 	case o.Var == flow.NoVar && o.Type.Kind == ir.Int:
 		return fmt.Sprint(o.Int)
 	case o.Var == flow.NoVar && o.Type.Kind == ir.Float:
-		return fmt.Sprintf("0x%016X", math.Float64bits(o.Float))
+		return text.Double(o.Float)
 	case o.Var == flow.NoVar:
 		return "null"
 	case f.onStack[o.Var]:
-		v := f.fresh()
-		f.line("  %s = load %s, ptr %s", v, typeName(o.Type), f.address(o.Var))
-		return v
+		return f.let("load %s, ptr %s", typeName(o.Type), f.address(o.Var))
 	}
 	return f.values[o.Var]
 }
@@ -115,7 +107,7 @@ func (f *function) gets(list []flow.Operand) (values []string) {
 // set gives a variable a value that has been computed.
 func (f *function) set(v flow.Var, value string) {
 	if f.onStack[v] {
-		f.line("  store %s %s, ptr %s", typeName(f.Vars[v].Type), value, f.address(v))
+		f.Do("store %s %s, ptr %s", typeName(f.Vars[v].Type), value, f.address(v))
 		return
 	}
 	f.values[v] = value
@@ -125,17 +117,14 @@ func (f *function) set(v flow.Var, value string) {
 func (f *function) compute(v flow.Var, format string, args ...any) {
 	name := f.name(v)
 	if f.onStack[v] {
-		name = f.fresh()
+		name = f.Name("%.")
 	}
-	f.line("  %s = %s", name, fmt.Sprintf(format, args...))
-	f.set(v, name)
+	f.set(v, f.Give(name, format, args...))
 }
 
 // let writes an instruction and returns its result.
 func (f *function) let(format string, args ...any) string {
-	name := f.fresh()
-	f.line("  %s = %s", name, fmt.Sprintf(format, args...))
-	return name
+	return f.Give(f.Name("%."), format, args...)
 }
 
 func (f *function) op(o *flow.Op, b *flow.Block) {
@@ -156,7 +145,7 @@ func (f *function) op(o *flow.Op, b *flow.Block) {
 	case flow.Store:
 		t := o.Args[0].Type
 		value := f.get(o.Args[0])
-		f.line("  store %s %s, ptr %s", typeName(t), value, f.field(f.get(f.Use(o.Dst)), o.Index))
+		f.Do("store %s %s, ptr %s", typeName(t), value, f.field(f.get(f.Use(o.Dst)), o.Index))
 	case flow.Call:
 		f.call(o)
 	case flow.Jump, flow.Branch, flow.Return:
@@ -224,7 +213,7 @@ func (f *function) call(o *flow.Op) {
 	}
 	text := fmt.Sprintf("@%s(%s)", o.Callee, strings.Join(values, ", "))
 	if o.Dst == flow.NoVar {
-		f.line("  call void %s", text)
+		f.Do("call void %s", text)
 		return
 	}
 	f.compute(o.Dst, "call %s %s", typeName(f.Vars[o.Dst].Type), text)
@@ -233,14 +222,14 @@ func (f *function) call(o *flow.Op) {
 func (f *function) terminate(o *flow.Op, b *flow.Block) {
 	switch {
 	case o.Code == flow.Jump:
-		f.line("  br label %%.b%d", b.Successors[0])
+		f.Do("br label %%.b%d", b.Successors[0])
 	case o.Code == flow.Branch:
 		bit := f.let("icmp ne i64 %s, 0", f.get(o.Args[0]))
-		f.line("  br i1 %s, label %%.b%d, label %%.b%d", bit, b.Successors[0], b.Successors[1])
+		f.Do("br i1 %s, label %%.b%d, label %%.b%d", bit, b.Successors[0], b.Successors[1])
 	case len(o.Args) == 0:
-		f.line("  ret void")
+		f.Do("ret void")
 	default:
-		f.line("  ret %s %s", typeName(f.Result), f.get(o.Args[0]))
+		f.Do("ret %s %s", typeName(f.Result), f.get(o.Args[0]))
 	}
 }
 
@@ -272,13 +261,13 @@ var counting = map[flow.Code][2]string{
 func (f *function) reference(o *flow.Op) {
 	switch o.Code {
 	case flow.FunctionEnter:
-		f.line("  call void %s", f.runtime("function$enter", fmt.Sprintf("i64 %d", o.Index)))
+		f.Do("call void %s", f.runtime("function$enter", fmt.Sprintf("i64 %d", o.Index)))
 	case flow.EnterScope:
-		f.line("  call void %s", f.runtime("scope$enter"))
+		f.Do("call void %s", f.runtime("scope$enter"))
 	case flow.FunctionExit:
-		f.line("  call i32 %s", f.runtime("tl_mem_function_exit"))
+		f.Do("call i32 %s", f.runtime("tl_mem_function_exit"))
 	case flow.ExitScope:
-		f.line("  call i32 %s", f.runtime("tl_mem_exit_scope"))
+		f.Do("call i32 %s", f.runtime("tl_mem_exit_scope"))
 	case flow.Acquire, flow.Release, flow.Register, flow.Unregister:
 		name := counting[o.Code][0]
 		if o.Args[0].Type.Kind == ir.Tensor {
@@ -289,7 +278,7 @@ func (f *function) reference(o *flow.Op) {
 			result = "ptr"
 		}
 		value := f.get(o.Args[0])
-		f.line("  call %s %s", result, f.runtime(name, "ptr "+value))
+		f.Do("call %s %s", result, f.runtime(name, "ptr "+value))
 	default:
 		f.vec(o)
 	}

@@ -20,18 +20,6 @@ var inlined = map[string]string{
 	"tl_ptr_release":       "tl_inl_ptr_release",
 }
 
-// inlineDeclarations are those of include/tl_inline.h.
-var inlineDeclarations = map[string]string{
-	"tl_inl_begin":              "declare void @tl_inl_begin(ptr)",
-	"tl_inl_retake":             "declare void @tl_inl_retake(ptr)",
-	"tl_inl_mem_function_enter": "declare i32 @tl_inl_mem_function_enter(ptr, i64)",
-	"tl_inl_mem_function_exit":  "declare i32 @tl_inl_mem_function_exit(ptr)",
-	"tl_inl_mem_enter_scope":    "declare i32 @tl_inl_mem_enter_scope(ptr)",
-	"tl_inl_mem_exit_scope":     "declare i32 @tl_inl_mem_exit_scope(ptr)",
-	"tl_inl_ptr_acquire":        "declare ptr @tl_inl_ptr_acquire(ptr, ptr)",
-	"tl_inl_ptr_release":        "declare i32 @tl_inl_ptr_release(ptr, ptr)",
-}
-
 // inlineSupport are the routines around inlined operations.
 var inlineSupport = map[string]routine{
 	"inline$function": {[]string{"tl_inl_mem_function_enter", "lower$fail"},
@@ -48,8 +36,8 @@ func (f *function) thread() {
 	if !f.Inline || !f.inlines() {
 		return
 	}
-	f.line("  %%$thread = alloca [2 x ptr]")
-	f.line("  call void %s(ptr %%$thread)", f.need("tl_inl_begin"))
+	f.Do("%%$thread = alloca [2 x ptr]")
+	f.Do("call void %s(ptr %%$thread)", f.need("tl_inl_begin"))
 	f.taken = true
 }
 
@@ -80,7 +68,7 @@ func (f *function) runtime(name string, arguments ...string) string {
 		return f.need(name) + "(" + strings.Join(arguments, ", ") + ")"
 	}
 	if !f.taken {
-		f.line("  call void %s(ptr %%$thread)", f.need("tl_inl_retake"))
+		f.Do("call void %s(ptr %%$thread)", f.need("tl_inl_retake"))
 	}
 	f.taken = name != "tl_mem_exit_scope" // which makes a call if the scope held anything
 	return f.module.need(other) + "(" + strings.Join(append([]string{"ptr %$thread"}, arguments...), ", ") + ")"

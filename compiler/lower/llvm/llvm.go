@@ -27,6 +27,7 @@ import (
 	"slices"
 	"strings"
 
+	"tlruntime/compiler/llvm/text"
 	"tlruntime/compiler/lower"
 	"tlruntime/compiler/lower/flow"
 	"tlruntime/compiler/lower/ir"
@@ -73,7 +74,7 @@ func Emit(m *lower.Module, options Options) (string, error) {
 type module struct {
 	*lower.Module
 	Options
-	body     strings.Builder
+	text.Code
 	used     map[string]bool   // declarations and support functions
 	shapes   map[string]string // constants with the shapes of tensors, by name
 	largest  int64             // bytes of the largest tensor that may be none
@@ -100,8 +101,7 @@ func (w *module) checkNames() error {
 }
 
 func (w *module) line(format string, args ...any) {
-	fmt.Fprintf(&w.body, format, args...)
-	w.body.WriteByte('\n')
+	fmt.Fprintf(&w.Text, format+"\n", args...)
 }
 
 // need makes a declaration or a support function part of the module, and returns
@@ -141,9 +141,9 @@ func (w *module) init() {
 	w.line("define i32 @%s() {", w.Init)
 	if last := len(w.Program.Structs) - 1; last >= 0 { // that is known when all are
 		w.need("tl_type_define")
-		w.line("  %%known = load i32, ptr @%s$type", w.Program.Structs[last].Name)
-		w.line("  %%done = icmp ne i32 %%known, 0")
-		w.line("  br i1 %%done, label %%good, label %%define.0")
+		w.Do("%%known = load i32, ptr @%s$type", w.Program.Structs[last].Name)
+		w.Do("%%done = icmp ne i32 %%known, 0")
+		w.Do("br i1 %%done, label %%good, label %%define.0")
 	}
 	for i, s := range w.Program.Structs {
 		next := fmt.Sprintf("define.%d", i+1)
@@ -151,16 +151,16 @@ func (w *module) init() {
 			next = "good"
 		}
 		w.line("define.%d:", i)
-		w.line("  %%status.%d = call i32 @tl_type_define(ptr @%s$desc, ptr @%s$type)", i, s.Name, s.Name)
-		w.line("  %%failed.%d = icmp ne i32 %%status.%d, 0", i, i)
-		w.line("  br i1 %%failed.%d, label %%bad.%d, label %%%s", i, i, next)
+		w.Do("%%status.%d = call i32 @tl_type_define(ptr @%s$desc, ptr @%s$type)", i, s.Name, s.Name)
+		w.Do("%%failed.%d = icmp ne i32 %%status.%d, 0", i, i)
+		w.Do("br i1 %%failed.%d, label %%bad.%d, label %%%s", i, i, next)
 		w.line("bad.%d:", i)
-		w.line("  ret i32 %%status.%d", i)
+		w.Do("ret i32 %%status.%d", i)
 	}
 	if len(w.Program.Structs) > 0 {
 		w.line("good:")
 	}
-	w.line("  ret i32 0\n}")
+	w.Do("ret i32 0\n}")
 }
 
 // assemble puts the parts of the module into order.
@@ -179,7 +179,7 @@ func (w *module) assemble() string {
 	}
 	text.WriteByte('\n')
 	for _, name := range slices.Sorted(maps.Keys(w.used)) {
-		if d := declarations[name]; d != "" {
+		if d := declaration(name); d != "" {
 			text.WriteString(d + "\n")
 		}
 	}
@@ -190,7 +190,7 @@ func (w *module) assemble() string {
 		}
 		fmt.Fprintf(&text, "declare %s @%s(%s)\n", typeName(f.Result), f.Name, strings.Join(params, ", "))
 	}
-	text.WriteString("\n" + w.body.String())
+	text.WriteString("\n" + w.Text.String())
 	w.supports(&text)
 	return text.String()
 }

@@ -14,22 +14,6 @@ import (
 	"tlruntime/compiler/lower/ir"
 )
 
-// TestDeclarationsAreTheRuntimes compares what modules declare with the file that is
-// generated from the interface.
-func TestDeclarationsAreTheRuntimes(t *testing.T) {
-	file, err := os.ReadFile("../../../include/tl_runtime.ll")
-	require.NoError(t, err)
-	lines := strings.Split(string(file), "\n")
-	ours := 0
-	for name, text := range declarations {
-		if strings.HasPrefix(name, "tl_") && !strings.HasPrefix(name, "tl_inl_") {
-			ours++
-			require.Contains(t, lines, text)
-		}
-	}
-	require.Equal(t, 27, ours)
-}
-
 // TestCallbacksMayThrow looks for nounwind where a destructor may run: nothing but
 // kernels, which call nothing, and what ends the process may have it.
 func TestCallbacksMayThrow(t *testing.T) {

@@ -6,45 +6,26 @@ import (
 	"slices"
 	"strings"
 
+	"tlruntime/compiler/llvm/text"
 	"tlruntime/compiler/lower/ir"
 )
 
-// declarations of what the module calls: the runtime's as in
-// include/tl_runtime.ll, the C library's and LLVM's own.
-var declarations = func() map[string]string {
-	all := maps.Clone(baseDeclarations)
-	maps.Copy(all, inlineDeclarations)
-	return all
-}()
+// declaration returns that of a function: of the runtime, of an operation of tl_runtime.bc, which has the thread as its
+// first argument, of the C library or of LLVM. "" is none.
+func declaration(name string) string {
+	if d := declarations[name]; d != "" {
+		return d
+	}
+	if operation, ok := strings.CutPrefix(name, "tl_inl_"); ok {
+		d := strings.Replace(text.Runtime("tl_"+operation), "@tl_"+operation+"(", "@"+name+"(ptr, ", 1)
+		return strings.Replace(d, ", )", ")", 1)
+	}
+	return text.Runtime(name)
+}
 
-var baseDeclarations = map[string]string{
-	"tl_type_define":          "declare i32 @tl_type_define(ptr, ptr)",
-	"tl_object_new":           "declare ptr @tl_object_new(i32)",
-	"tl_mem_enter_scope":      "declare i32 @tl_mem_enter_scope()",
-	"tl_mem_exit_scope":       "declare i32 @tl_mem_exit_scope()",
-	"tl_mem_function_enter":   "declare i32 @tl_mem_function_enter(i64)",
-	"tl_mem_function_exit":    "declare i32 @tl_mem_function_exit()",
-	"tl_mem_register_struct":  "declare i32 @tl_mem_register_struct(ptr)",
-	"tl_mem_unregister":       "declare i32 @tl_mem_unregister(ptr)",
-	"tl_ptr_acquire":          "declare ptr @tl_ptr_acquire(ptr returned)",
-	"tl_ptr_release":          "declare i32 @tl_ptr_release(ptr)",
-	"tl_ptr_refcount":         "declare i64 @tl_ptr_refcount(ptr)",
-	"tl_last_error":           "declare nonnull ptr @tl_last_error()",
-	"tl_vec_new":              "declare ptr @tl_vec_new(i64)",
-	"tl_vec_push":             "declare i32 @tl_vec_push(ptr, ptr)",
-	"tl_vec_get":              "declare ptr @tl_vec_get(ptr, i64)",
-	"tl_vec_set":              "declare i32 @tl_vec_set(ptr, i64, ptr)",
-	"tl_vec_pop":              "declare ptr @tl_vec_pop(ptr)",
-	"tl_vec_len":              "declare i64 @tl_vec_len(ptr)",
-	"tl_tensor_empty":         "declare ptr @tl_tensor_empty(i32, i32, i64, ptr)",
-	"tl_tensor_new_zeroed":    "declare ptr @tl_tensor_new_zeroed(i32, i32, i64, ptr)",
-	"tl_tensor_in_slot":       "declare ptr @tl_tensor_in_slot(i64, i32, i64, ptr)",
-	"tl_tensor_clone":         "declare ptr @tl_tensor_clone(ptr)",
-	"tl_tensor_acquire":       "declare ptr @tl_tensor_acquire(ptr returned)",
-	"tl_tensor_release":       "declare i32 @tl_tensor_release(ptr)",
-	"tl_tensor_register":      "declare i32 @tl_tensor_register(ptr)",
-	"tl_tensor_promote":       "declare i32 @tl_tensor_promote(ptr)",
-	"tl_tensor_data":          "declare ptr @tl_tensor_data(ptr)",
+var declarations = map[string]string{
+	"tl_inl_begin":            "declare void @tl_inl_begin(ptr)",
+	"tl_inl_retake":           "declare void @tl_inl_retake(ptr)",
 	"llvm.fptosi.sat.i64.f64": "declare i64 @llvm.fptosi.sat.i64.f64(double)",
 	"dprintf":                 "declare i32 @dprintf(i32, ptr, ...)",
 	"abort":                   "declare void @abort() noreturn nounwind",
@@ -208,12 +189,7 @@ func (w *module) supports(text *strings.Builder) {
 	}
 }
 
-// kernelAttributes say that a kernel touches nothing but what its arguments point
-// to. LLVM 16 has another word for that.
+// kernelAttributes say that a kernel touches nothing but what its arguments point to.
 func (w *module) kernelAttributes() string {
-	const common = "nofree norecurse nosync nounwind willreturn"
-	if w.Version < 16 {
-		return "argmemonly " + common
-	}
-	return common + " memory(argmem: readwrite)"
+	return text.ArgumentsOnly(w.Version, "nofree norecurse nosync nounwind willreturn")
 }

@@ -17,7 +17,7 @@ func (f *function) tensor(o *flow.Op) {
 	switch o.Code {
 	case flow.Fill:
 		x := f.get(o.Args[0])
-		f.line("  call void %s(ptr %s, double %s, i64 %d)", f.need("fill$"+o.Type.DType.String()), f.made(o), x,
+		f.Do("call void %s(ptr %s, double %s, i64 %d)", f.need("fill$"+o.Type.DType.String()), f.made(o), x,
 			o.Type.Elements())
 	case flow.Literal:
 		values := f.gets(o.Args)
@@ -40,7 +40,7 @@ func (f *function) tensor(o *flow.Op) {
 			f.storeElement(o.Type, data, i.Int, x)
 			return
 		}
-		f.line("  call void %s(ptr %s, i64 %s, i64 %d, double %s)", f.need("put$"+o.Type.DType.String()), data,
+		f.Do("call void %s(ptr %s, i64 %s, i64 %d, double %s)", f.need("put$"+o.Type.DType.String()), data,
 			f.get(o.Args[1]), o.Type.Elements(), x)
 	}
 }
@@ -51,7 +51,7 @@ var tensorOperators = map[ir.Op]string{ir.Add: "add$", ir.Sub: "sub$", ir.Mul: "
 // be in the slot of one of them, with the same shape and so at the same address.
 func (f *function) tensorArith(o *flow.Op) {
 	a, b := f.read(o.Args[0]), f.read(o.Args[1])
-	f.line("  call void %s(ptr %s, ptr %s, ptr %s, i64 %d)",
+	f.Do("call void %s(ptr %s, ptr %s, ptr %s, i64 %d)",
 		f.need(tensorOperators[o.Op]+o.Type.DType.String()), f.made(o), a, b, o.Type.Elements())
 }
 
@@ -64,7 +64,7 @@ func (f *function) storeElement(t ir.Type, data string, index int64, x string) {
 	if t.DType == ir.F32 {
 		x = f.let("fptrunc double %s to float", x)
 	}
-	f.line("  store %s %s, ptr %s", element(t), x, at)
+	f.Do("store %s %s, ptr %s", element(t), x, at)
 }
 
 func (f *function) loadElement(o *flow.Op) {

@@ -19,12 +19,12 @@ func (f *function) vec(o *flow.Op) {
 		f.compute(o.Dst, "call ptr %s(ptr %s, i64 %s)", f.need("vec$get"), vec, f.get(o.Args[1]))
 	case flow.StoreAt:
 		x, i := f.get(o.Args[0]), f.get(o.Args[1])
-		f.line("  call void %s(ptr %s, i64 %s, ptr %s)", f.need("vec$set"), f.get(f.Use(o.Dst)), i, x)
+		f.Do("call void %s(ptr %s, i64 %s, ptr %s)", f.need("vec$set"), f.get(f.Use(o.Dst)), i, x)
 	case flow.Append:
 		x := f.get(o.Args[0])
-		f.line("  call void %s(ptr %s, ptr %s)", f.need("vec$push"), f.get(f.Use(o.Dst)), x)
+		f.Do("call void %s(ptr %s, ptr %s)", f.need("vec$push"), f.get(f.Use(o.Dst)), x)
 	case flow.RemoveLast:
-		f.line("  call void %s(ptr %s)", f.need("vec$pop"), f.get(f.Use(o.Dst)))
+		f.Do("call void %s(ptr %s)", f.need("vec$pop"), f.get(f.Use(o.Dst)))
 	default:
 		f.tensor(o)
 	}
