@@ -313,42 +313,14 @@ func preview(t graph.Tensor) string {
 	var b strings.Builder
 	n := graph.Elements(t.Shape)
 	for i := range min(n, shown) {
-		fmt.Fprintf(&b, "%s ", element(t, i))
+		format := "%v "
+		if _, float := t.Number(i).(float64); float {
+			format = "%.4g "
+		}
+		fmt.Fprintf(&b, format, t.Number(i))
 	}
 	if n > shown {
 		b.WriteString("...")
 	}
 	return strings.TrimSpace(b.String())
-}
-
-func element(t graph.Tensor, i int64) string {
-	size := t.DType.Bytes()
-	var word [8]byte
-	copy(word[:], t.Data[i*size:(i+1)*size])
-	bits := binary.LittleEndian.Uint64(word[:])
-	shift := 64 - 8*size
-	switch t.DType {
-	case graph.F32:
-		return fmt.Sprintf("%.4g", math.Float32frombits(uint32(bits)))
-	case graph.F64:
-		return fmt.Sprintf("%.4g", math.Float64frombits(bits))
-	case graph.I8, graph.I16, graph.I32, graph.I64:
-		return fmt.Sprint(int64(bits<<shift) >> shift)
-	case graph.F16:
-		return fmt.Sprintf("%.4g", half(uint16(bits)))
-	case graph.BF16:
-		return fmt.Sprintf("%.4g", math.Float32frombits(uint32(bits)<<16))
-	}
-	return fmt.Sprint(bits)
-}
-
-// half is a number of IEEE 754 binary16. With its bits at the place of those of a
-// float32 its exponent is 112 too small.
-func half(h uint16) float32 {
-	const infinite, scale = 31 << 10, 0x1p112
-	magnitude := math.Float32frombits(uint32(h&0x7fff)<<13) * scale
-	if h&infinite == infinite {
-		magnitude = math.Float32frombits(0x7f800000 | uint32(h&1023)<<13)
-	}
-	return float32(math.Copysign(float64(magnitude), 1-2*float64(h>>15)))
 }

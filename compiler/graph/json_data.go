@@ -126,10 +126,8 @@ func plain(t *Tensor, i int64) (any, bool) {
 	case t.DType == Bool:
 		b := t.at(i)[0]
 		return b == 1, b <= 1
-	case t.DType == U64:
-		return uint64(t.intAt(i)), true
 	case !foldedFloats.Has(t.DType):
-		return t.intAt(i), true
+		return t.Number(i), true
 	}
 	x := t.floatAt(i)
 	if t.DType == F32 {

@@ -50,6 +50,17 @@ func (t *Tensor) floatAt(i int64) float64 {
 	}
 }
 
+// Number returns element i: a float64, an int64 or, of a u64, a uint64.
+func (t *Tensor) Number(i int64) any {
+	switch {
+	case floatTypes.Has(t.DType):
+		return t.floatAt(i)
+	case t.DType == U64:
+		return uint64(t.intAt(i))
+	}
+	return t.intAt(i)
+}
+
 func (t *Tensor) at(i int64) []byte {
 	n := t.DType.Bytes()
 	return t.Data[i*n : (i+1)*n]

@@ -36,23 +36,11 @@ func (k *kernel) power(l lanes, x []string) string {
 
 func (k *kernel) constantExponent() (float64, bool) {
 	c := k.in[1].constant
-	if c == nil || graph.Elements(c.Shape) != 1 || k.in[1].View.Elements() < 1 {
+	if c == nil || graph.Elements(c.Shape) != 1 || k.in[1].View.Elements() < 1 ||
+		c.DType != graph.F32 && c.DType != graph.F64 {
 		return 0, false
 	}
-	switch c.DType {
-	case graph.F32:
-		return float64(math.Float32frombits(uint32(littleEndian(c.Data)))), true
-	case graph.F64:
-		return math.Float64frombits(littleEndian(c.Data)), true
-	}
-	return 0, false
-}
-
-func littleEndian(data []byte) (bits uint64) {
-	for i, b := range data {
-		bits |= uint64(b) << (8 * i)
-	}
-	return bits
+	return c.Number(0).(float64), true
 }
 
 func (l lanes) shortPower(x string, y float64) (string, bool) {

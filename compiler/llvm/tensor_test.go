@@ -92,45 +92,18 @@ func encode(d graph.DType, x float64) []byte {
 }
 
 func decode(d graph.DType, b []byte) float64 {
-	var wide [8]byte
-	copy(wide[:], b)
-	bits := binary.LittleEndian.Uint64(wide[:])
-	switch d {
-	case graph.F32:
-		return float64(math.Float32frombits(uint32(bits)))
-	case graph.F64:
-		return math.Float64frombits(bits)
-	case graph.BF16:
-		return float64(math.Float32frombits(uint32(bits) << 16))
-	case graph.F16:
-		return fromHalf(uint16(bits))
-	case graph.I8:
-		return float64(int8(bits))
-	case graph.I16:
-		return float64(int16(bits))
-	case graph.I32:
-		return float64(int32(bits))
-	case graph.I64:
-		return float64(int64(bits))
+	t := graph.Tensor{DType: d, Data: b}
+	switch x := t.Number(0).(type) {
+	case int64:
+		return float64(x)
+	case uint64:
+		return float64(x)
+	default:
+		return x.(float64)
 	}
-	return float64(bits)
 }
 
-// fromHalf reads sign, five bits of exponent and ten of fraction.
-func fromHalf(h uint16) float64 {
-	sign := 1 - 2*float64(h>>15)
-	exponent, fraction := int(h>>10&31), float64(h&1023)
-	switch exponent {
-	case 0:
-		return sign * math.Ldexp(fraction, -24)
-	case 31:
-		if fraction != 0 {
-			return math.NaN()
-		}
-		return math.Inf(int(sign))
-	}
-	return sign * math.Ldexp(1+fraction/1024, exponent-15)
-}
+func fromHalf(h uint16) float64 { return decode(graph.F16, binary.LittleEndian.AppendUint16(nil, h)) }
 
 // halfBits finds the f16 next to x by trying all, in the order of their values.
 func halfBits(x float64) uint16 {
