@@ -79,6 +79,8 @@ func (t Type) Info() *Info {
 // Size returns the bytes of an element, 0 when there is no such dtype.
 func (t Type) Size() uint64 { return uint64(t.Info().Bytes) }
 
+func (t Type) String() string { return t.Info().Name }
+
 // Find returns the type whose row fits.
 func Find(fits func(*Info) bool) (Type, bool) {
 	for t := range table {

@@ -11,7 +11,7 @@ var Debug bool
 
 func log(k key, e layout.Entry, what string) {
 	if Debug {
-		output.Tell("tensor pool: %s: %d elements of %s on device %d, %#x", what, k.elements, k.dtype.Info().Name,
+		output.Tell("tensor pool: %s: %d elements of %s on device %d, %#x", what, k.elements, k.dtype,
 			k.device, e.Object)
 	}
 }

@@ -64,7 +64,7 @@ func largestKeys(device int32) (keys []limit.Key) {
 		return nil
 	}
 	for _, k := range keptKeys(device) {
-		keys = append(keys, limit.Key{Elements: k.Elements, Dtype: ElementType(k.Dtype).Info().Name, Tensors: k.Tensors,
+		keys = append(keys, limit.Key{Elements: k.Elements, Dtype: ElementType(k.Dtype).String(), Tensors: k.Tensors,
 			Bytes: k.Bytes})
 	}
 	return keys

@@ -26,6 +26,8 @@ package ir
 import (
 	"fmt"
 	"strings"
+
+	"tlruntime/runtime/dtype"
 )
 
 // Kind is the kind of a type.
@@ -41,30 +43,12 @@ const (
 	Vec         // a counted, growing array of structs, tensors or vecs
 )
 
-// DType is the element type of a tensor, with the number that the runtime gives it.
-type DType uint8
+// DType is the element type of a tensor.
+type DType = dtype.Type
 
 // The element types that the lowering computes with. Elements are read and written
 // as Float; F32 rounds to nearest.
-const (
-	F32 DType = 0
-	F64 DType = 1
-)
-
-// Bytes is the size of an element.
-func (d DType) Bytes() int64 {
-	if d == F32 {
-		return 4
-	}
-	return 8
-}
-
-func (d DType) String() string {
-	if d == F32 {
-		return "f32"
-	}
-	return "f64"
-}
+const F32, F64 = dtype.F32, dtype.F64
 
 // MaxRank is how many dimensions a tensor of the runtime can have.
 const MaxRank = 8
@@ -140,7 +124,7 @@ func (t Type) Elements() int64 {
 }
 
 // Bytes is how many bytes the elements of a tensor take.
-func (t Type) Bytes() int64 { return t.Elements() * t.DType.Bytes() }
+func (t Type) Bytes() int64 { return t.Elements() * int64(t.DType.Size()) }
 
 func (t Type) String() string {
 	switch t.Kind {

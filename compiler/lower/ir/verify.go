@@ -177,7 +177,7 @@ func (v *verifier) tensor(what string, t Type) {
 	if t.Rank < 0 || t.Rank > MaxRank {
 		v.fail("%s: a tensor has at most %d dimensions, not %d", what, MaxRank, t.Rank)
 	}
-	if t.DType > F64 {
+	if t.DType != F32 && t.DType != F64 {
 		v.fail("%s: elements are f32 or f64", what)
 	}
 	n := int64(1)
