@@ -2,6 +2,7 @@
  * record at the tail of a span, generations in scope entries, holes that keep
  * unregister cheap in any order. */
 #include "check.h"
+#include "thread.h"
 
 enum { SPAN = 65536 };
 
@@ -265,6 +266,25 @@ static void unregister_of_an_address_with_another_record(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
+static void* releases(void* object)
+{
+	CHECK_OK(tl_ptr_release(object));
+	return NULL;
+}
+
+/* Another thread drops the reference that a scope holds, and the owner looks into its inbox in the call that takes the
+ * scope's entry out: the object is in the queue of those that die. */
+static void unregister_of_what_is_dying(void)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	void *vec = tl_vec_new(2), *plain = tl_mem_new(24);
+	run_thread(releases, vec);
+	run_thread(releases, plain);
+	CHECK_STATUS(tl_mem_unregister(vec), TL_E_NOT_LIVE);
+	CHECK_STATUS(tl_mem_unregister(plain), TL_E_NOT_LIVE);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
 int main(void)
 {
 	RUN(unregister_of_an_address_with_another_record); /* while records of large objects are new */
@@ -277,5 +297,6 @@ int main(void)
 	RUN(unregister_and_register_again_in_a_large_scope);
 	RUN(a_pointer_is_found_as_often_as_it_was_registered);
 	RUN(a_scope_ends_whose_entries_a_destructor_has_moved);
+	RUN(unregister_of_what_is_dying);
 	return check_finish();
 }

@@ -148,7 +148,8 @@ func (c *Context) floatEntry(p uintptr, e layout.Entry) status.Status {
 		return c.foreign(p, res)
 	}
 	r := process.heap.Record(e.Record)
-	if atomic.LoadUint32(&r.Gen) != e.Gen || heldAtZero(r) {
+	dies := atomic.LoadUint32(&r.Sh)&layout.ShAlive == 0 // its words are links of the destruction queue
+	if atomic.LoadUint32(&r.Gen) != e.Gen || dies || heldAtZero(r) {
 		return status.NotLive
 	}
 	if st := c.float(r); st != status.OK {
