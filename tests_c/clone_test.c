@@ -247,6 +247,42 @@ static void a_clone_without_memory_leaves_everything(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
+/* A field that nobody has cleared refers to a dead object, and the copy gets its slot. */
+static void a_copy_in_the_slot_of_what_a_field_referred_to(void)
+{
+	struct node *node, *dead;
+	CHECK_OK(tl_mem_enter_scope());
+	node = new_node(1);
+	dead = new_node(2);
+	node->first = dead;
+	CHECK_OK(tl_ptr_release(dead));
+	CHECK_REFUSED(tl_mem_deep_clone(node), NULL, TL_E_NOT_LIVE);
+	CHECK_COUNT(node, 1);
+	node->first = NULL;
+	CHECK(tl_mem_deep_clone(node) != NULL);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static struct node* new_block(void)
+{
+	struct node* block = calloc(1, sizeof *block);
+	CHECK_OK(tl_mem_register_struct_typed(block, node_type));
+	return block;
+}
+
+/* The same of blocks of malloc's, which as a rule gives out first what was freed last. */
+static void a_copy_in_the_memory_of_a_dead_block(void)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	struct node *block = new_block(), *dead = new_block();
+	block->first = dead;
+	CHECK_OK(tl_ptr_release(dead));
+	if (tl_mem_deep_clone(block) == NULL) CHECK(tl_last_status() != TL_E_INTERNAL);
+	block->first = NULL;
+	CHECK(tl_mem_deep_clone(block) != NULL);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
 int main(void)
 {
 	static const size_t offsets[] = {offsetof(struct node, first), offsetof(struct node, second)};
@@ -262,5 +298,7 @@ int main(void)
 	RUN(a_long_list_is_cloned_without_recursion);
 	RUN(a_dangling_field_fails_and_leaves_nothing);
 	RUN(a_clone_without_memory_leaves_everything);
+	RUN(a_copy_in_the_slot_of_what_a_field_referred_to);
+	RUN(a_copy_in_the_memory_of_a_dead_block);
 	return check_finish();
 }

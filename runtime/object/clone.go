@@ -119,6 +119,7 @@ func (k *cloner) copyOf(p uintptr, o object) layout.Entry {
 	}
 	k.todo.At(k.todo.Len() - 1).new = e
 	process.heap.Side().At(o.Entry.Record).Value = uint64(k.todo.Len())
+	process.heap.Side().At(e.Record).Flags = sideCopy
 	copy(layout.Bytes(e.Object, size), layout.Bytes(p, size))
 	if typ == layout.TypeVec {
 		*layout.At[vec](e.Object) = vec{}
@@ -177,6 +178,9 @@ func (k *cloner) reference(p uintptr) uintptr {
 	case !ok:
 		k.st = k.c.failPlace(p, at)
 		return 0
+	case process.heap.Side().At(o.Entry.Record).Flags == sideCopy: // a copy has got the slot of a dead object
+		k.st = k.c.orDead(p, status.NotLive)
+		return 0
 	}
 	if isShared(o.typ()) {
 		if k.st = k.c.orDead(p, k.c.retain(o.Record)); k.st != status.OK {
@@ -195,13 +199,6 @@ func (k *cloner) reference(p uintptr) uintptr {
 // undo takes the copies back, none of which anybody has seen: without destructors, and
 // whatever they refer to each other.
 func (k *cloner) undo() {
-	for i := range k.todo.Len() {
-		if e := k.todo.At(i).new; e.Record == layout.Foreign {
-			process.registry.SetSide(e.Object, blockCopy)
-		} else {
-			process.heap.Side().At(e.Record).Flags = sideCopy
-		}
-	}
 	for i := range k.todo.Len() {
 		e := k.todo.At(i).new
 		fieldsOfType(typeAt(e), e.Object, func(slot *uintptr) {

@@ -12,7 +12,7 @@ import (
 // Vecs. The copy of a block is another one of malloc's, of the same size and type.
 
 // What the registry's record of a block says of it while a graph is cloned: 1 + the position of its
-// copy in the list; or, while the copies are undone, that it is a copy.
+// copy in the list; or that it is a copy.
 const blockCopy = 1 << 63
 
 func isTypedBlock(p uintptr) bool {
@@ -59,6 +59,7 @@ func (k *cloner) copyOfBlock(p uintptr) layout.Entry {
 	}
 	k.todo.At(k.todo.Len() - 1).new = e
 	process.registry.SetSide(p, k.todo.Len())
+	process.registry.SetSide(e.Object, blockCopy)
 	return e
 }
 
@@ -87,8 +88,12 @@ func (c *Context) newBlock(old registry.Typed, t *Type) (layout.Entry, status.St
 // referenceToBlock returns what stands in a copy for a reference to a block.
 func (k *cloner) referenceToBlock(p uintptr) uintptr {
 	seen := process.registry.Side(p)
-	if seen == 0 {
+	switch seen {
+	case 0:
 		return k.copyOfBlock(p).Object
+	case blockCopy: // malloc has given the copy the memory of a dead block
+		k.st = k.c.foreign(p, registry.Stale)
+		return 0
 	}
 	e := k.todo.At(seen - 1).new
 	k.c.acquireForeign(e.Object)
@@ -113,6 +118,7 @@ func (k *cloner) forget() {
 	for i := range k.todo.Len() {
 		if p := k.todo.At(i); p.new.Record == layout.Foreign {
 			process.registry.SetSide(p.old, 0)
+			process.registry.SetSide(p.new.Object, 0)
 		}
 	}
 }
