@@ -1,18 +1,18 @@
 /* Random programs over the whole library, beside a model of it.
  *
- *     model CONFIGURATION [turns|free]
+ *     model CONFIGURATION [turns|free|wild]
  *
  * CONFIGURATION is plain, faults (requests for memory to the system fail, on and off),
  * limits (little memory may be used), trace (TL_TRACE is set), or the name of what the
  * environment sets (debug, track), for which it is the same as plain. PROVE_SCALE 1 is CALLS calls.
- * PROVE_AUDIT=1 compares all counters and counts after every step. */
+ * PROVE_AUDIT=1 compares all counters and counts after every step. Wild programs (model_wild.c) have no model. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "model.h"
 
-enum { ROUND_STEPS = 4000, TURN_STEPS = 400 };
+enum { ROUND_STEPS = 4000, TURN_STEPS = 400, WILD_STEPS = 12 };
 static const double CALLS = 2e6;
 
 static const family* const families[] = {
@@ -29,6 +29,8 @@ static struct {
 	double scale;
 	bool audit; /* after every step: slow, and finds the step */
 } given;
+
+static uint64_t calls(void) { return model.worlds[0].calls + model.worlds[1].calls + model.outside.calls; }
 
 /* ---- one world at work ----------------------------------------------------------------------- */
 
@@ -47,6 +49,10 @@ static void work(world* w, int steps)
 {
 	for (int i = 0; i < steps; i++) {
 		w->steps++;
+		if (model.wild) {
+			wild_step(w);
+			continue;
+		}
 		draw_family(w)->step(w);
 		events_end(w);
 		if ((w->audit || given.audit) && model.turns) {
@@ -86,7 +92,7 @@ static void finish(world* w)
 
 /* ---- two threads ------------------------------------------------------------------------------- */
 
-typedef enum order { WAIT, WORK_TURN, WORK_ROUND, POLL, CHECK, FINISH, END } order;
+typedef enum order { WAIT, WORK_TURN, WORK_ROUND, BEGIN_WILD, POLL, CHECK, FINISH, END } order;
 
 static struct {
 	pthread_mutex_t lock;
@@ -146,8 +152,9 @@ static void* live(void* argument)
 	here = w;
 	while ((o = next_order(w->number)) != END) {
 		switch (o) {
-		case WORK_TURN: work(w, 1 + (int)draw(w, TURN_STEPS)); break;
+		case WORK_TURN: work(w, 1 + (int)draw(w, model.wild ? WILD_STEPS : TURN_STEPS)); break;
 		case WORK_ROUND: work(w, ROUND_STEPS); break;
+		case BEGIN_WILD: wild_begin(w); break;
 		case POLL: poll(w); break;
 		case CHECK: check(w); break;
 		case FINISH: finish(w); break;
@@ -175,9 +182,26 @@ static void round_of_turns(void)
 	for (int steps = 0; steps < 2 * ROUND_STEPS; steps += TURN_STEPS / 2) one((int)draw(&model.outside, 2), WORK_TURN);
 }
 
-/* ---- the whole ----------------------------------------------------------------------------------- */
+static void end_threads(void)
+{
+	give(0, END);
+	give(1, END);
+	pthread_join(model.worlds[0].thread, NULL);
+	pthread_join(model.worlds[1].thread, NULL);
+}
 
-static uint64_t calls(void) { return model.worlds[0].calls + model.worlds[1].calls + model.outside.calls; }
+/* Programs without promises. Whatever is left of one stays. */
+static void wild(void)
+{
+	while ((double)calls() < CALLS * given.scale) {
+		each(BEGIN_WILD);
+		for (int steps = 0; steps < ROUND_STEPS; steps += WILD_STEPS / 2) one((int)draw(&model.outside, 2), WORK_TURN);
+	}
+	end_threads();
+	end_tracking(&model.outside);
+}
+
+/* ---- the whole ----------------------------------------------------------------------------------- */
 
 static void claim_line(int failed)
 {
@@ -221,10 +245,7 @@ static void end(void)
 			if (!model.worlds[k].items[i]->immortal)
 				fail(&model.outside, "%s is left: %" PRId64 " references", name(model.worlds[k].items[i]),
 				     model.worlds[k].items[i]->count);
-	give(0, END);
-	give(1, END);
-	pthread_join(model.worlds[0].thread, NULL);
-	pthread_join(model.worlds[1].thread, NULL);
+	end_threads();
 	note(&model.outside, "the end");
 	want(&model.outside, tl_mem_purge(), GOOD);
 	want(&model.outside, tl_stats_get(&now), GOOD);
@@ -233,6 +254,16 @@ static void end(void)
 	want_int(&model.outside, (int64_t)now.foreign_live, 0, "foreign_live");
 	want_int(&model.outside, (int64_t)now.scope_entries, 0, "scope_entries");
 	end_tracking(&model.outside);
+}
+
+static void by_the_model(void)
+{
+	while ((double)calls() < CALLS * given.scale) {
+		if (model.turns) round_of_turns();
+		else both(WORK_ROUND);
+		settle();
+	}
+	end();
 }
 
 static uint64_t number_of(const char* variable, uint64_t otherwise)
@@ -252,7 +283,8 @@ int main(int argc, char** argv)
 	given.seed = number_of("PROVE_SEED", 1);
 	given.scale = scale == NULL ? 0.01 : strtod(scale, NULL);
 	given.audit = is_set("PROVE_AUDIT");
-	model.turns = strcmp(given.mode, "turns") == 0;
+	model.wild = strcmp(given.mode, "wild") == 0;
+	model.turns = strcmp(given.mode, "turns") == 0 || model.wild;
 	model.debug = is_set("TL_DEBUG");
 	begin_shortage(given.configuration);
 	begin_tracking(given.configuration);
@@ -264,12 +296,8 @@ int main(int argc, char** argv)
 	begin_commons(&model.outside);
 	for (int k = 0; k < 2; k++)
 		if (pthread_create(&model.worlds[k].thread, NULL, live, &model.worlds[k]) != 0) abort();
-	while ((double)calls() < CALLS * given.scale) {
-		if (model.turns) round_of_turns();
-		else both(WORK_ROUND);
-		settle();
-	}
-	end();
+	if (model.wild) wild();
+	else by_the_model();
 	claim_line(0);
 	return 0;
 }

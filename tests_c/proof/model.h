@@ -185,6 +185,7 @@ struct model {
 	world worlds[2];
 	world outside; /* the thread that checks */
 	bool turns;    /* one world at a time */
+	bool wild;     /* nothing is promised */
 	bool debug, tracking, tracing;
 	unsigned may_be_short; /* statuses for want of memory, in this configuration */
 	bool faults, limits;
@@ -419,6 +420,11 @@ void end_tracking(world* w);
 
 void begin_shortage(const char* configuration);
 void end_shortage(world* w);
+
+/* ---- model_wild.c ---------------------------------------------------------------------------- */
+
+void wild_begin(world* w); /* a program; leaves what the one before had open */
+void wild_step(world* w);
 
 /* ---- families ------------------------------------------------------------------------------ */
 

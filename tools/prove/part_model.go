@@ -7,11 +7,13 @@ var model = part{
 answer: status, result, reference counts, contents, which destructors run and in which order. *In turns* one thread works at a time
 and everything is compared, counters of tl_stats included; *free* both work at once. The system refuses memory on and off
 (*faults*), or little may be used (*limits*): a call that was refused must have changed nothing. With TL_DEBUG, TL_TRACK and
-TL_TRACE set, the model says the same as without. At the end nothing may be live.`,
+TL_TRACE set, the model says the same as without. At the end nothing may be live. *Wild* programs have no model: they release
+what others hold, free what is referred to, put any pointer into fields and Vecs, and overwrite the headers of tensors. What a
+call answers is not foretold then, but each has to return, none may say TL_E_INTERNAL or TL_E_CORRUPTED, and the process has to live.`,
 	Runs: modelRuns(),
 }
 
-// modelRuns are all configurations, in both modes, through both paths.
+// modelRuns are all configurations, in each mode, through both paths.
 func modelRuns() (runs []run) {
 	for _, configuration := range []struct {
 		name string
@@ -24,7 +26,7 @@ func modelRuns() (runs []run) {
 		{name: "track", env: []string{"TL_TRACK=1"}},
 		{name: "trace"}, // which sets TL_TRACE to a file of its own
 	} {
-		for _, mode := range []string{"turns", "free"} {
+		for _, mode := range []string{"turns", "free", "wild"} {
 			for _, path := range []string{"1", "0"} {
 				runs = append(runs, modelRun(configuration.name, mode, path, configuration.env))
 			}
