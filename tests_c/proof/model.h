@@ -395,6 +395,8 @@ void define_shapes(world* w);
 
 /* ---- model_shared.c --------------------------------------------------------------------------- */
 
+enum { COMMON_BYTES = 64 };
+
 void begin_commons(world* w);
 uint64_t commons_live(kind kind);
 uint64_t posted(kind kind); /* handed over, and not taken yet */

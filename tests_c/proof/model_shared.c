@@ -108,8 +108,8 @@ void begin_commons(world* w)
 	want(w, tl_mem_unregister(made[2]), GOOD);
 	want(w, tl_mem_unregister(made[3]), GOOD);
 	want(w, tl_mem_exit_scope(), GOOD);
-	made[4] = malloc(64);
-	want(w, tl_registry_register_custom(made[4], 64, common_deleted, NULL), GOOD);
+	made[4] = malloc(COMMON_BYTES);
+	want(w, tl_registry_register_custom(made[4], COMMON_BYTES, common_deleted, NULL), GOOD);
 	for (int i = 0; i < COMMONS; i++) {
 		static const kind kinds[COMMONS] = {PLAIN, PLAIN, VEC, TENSOR, FOREIGN};
 		if (i < 4) { /* what floats is given to a holder, before others see it */

@@ -5,7 +5,8 @@
 
 typedef struct sums {
 	uint64_t live[KINDS], handed_back, zeros, blocks, buffers;
-	uint64_t held, stale; /* entries that hold something, and such as may be taken out yet */
+	uint64_t bytes, bytes_at_zero; /* of blocks that the registry has */
+	uint64_t held, stale;          /* entries that hold something, and such as may be taken out yet */
 } sums;
 
 static void add_world(sums* s, const world* w)
@@ -16,7 +17,10 @@ static void add_world(sums* s, const world* w)
 		if (it->kind != FOREIGN) continue;
 		s->handed_back += it->returned && it->life == LIVE;
 		s->zeros += it->life == ZERO;
-		s->buffers += it->block->buffer != 0 && it->block->names[0] == it;
+		if (it->block->names[0] != it) continue;
+		s->buffers += it->block->buffer != 0;
+		if (it->life == ZERO && it->block->buffer == 0) s->bytes_at_zero += it->block->measured;
+		else if (!it->returned) s->bytes += it->block->measured;
 	}
 	for (size_t i = 0; i < w->entries_len; i++)
 		if (w->entries[i] != NULL) *(w->entries[i]->life == LIVE ? &s->held : &s->stale) += 1;
@@ -38,6 +42,7 @@ void check_stats(world* w)
 	now.struct_size = sizeof now;
 	add_world(&s, &model.worlds[0]);
 	add_world(&s, &model.worlds[1]);
+	s.bytes += commons_live(FOREIGN) * COMMON_BYTES;
 	for (int k = 0; k < KINDS; k++) s.live[k] += commons_live(k) + posted(k) + (uint64_t)model.hidden[k];
 	note(w, "tl_stats_get()");
 	want(w, tl_stats_get(&now), GOOD);
@@ -47,6 +52,7 @@ void check_stats(world* w)
 	between(w, now.sparse_live, s.live[SPARSE], 0, "sparse_live");
 	between(w, now.vecs_live, s.live[VEC], model.pending, "vecs_live");
 	between(w, now.foreign_live, s.live[FOREIGN] - s.handed_back - s.zeros, s.zeros, "foreign_live");
+	if (posted(FOREIGN) == 0) between(w, now.foreign_bytes, s.bytes, s.bytes_at_zero, "foreign_bytes");
 	between(w, now.registry_buffers, s.buffers, 0, "registry_buffers");
 	between(w, now.pool_blocks_live, pool_blocks(), 0, "pool_blocks_live");
 	between(w, now.scope_entries, s.held, s.stale, "scope_entries");

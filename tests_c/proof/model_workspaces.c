@@ -10,6 +10,7 @@ static void create(world* w)
 	bool odd = chance(w, 5);
 	unsigned set = threads == 0 || odd ? BAD_SIZE : GOOD;
 	tl_workspace* got = NULL;
+	tl_alloc_info all = {.struct_size = sizeof all};
 	block* b;
 	item* it;
 	note(w, "tl_workspace_create(%zu, %zu, %zu)", threads, bytes, odd ? (size_t)96 : alignment);
@@ -21,8 +22,11 @@ static void create(world* w)
 	for (size_t i = 0; i < threads; i++) memset((char*)got->base + i * got->stride, (int)i + 1, bytes);
 	b = calloc(1, sizeof *b);
 	if (b == NULL) abort();
+	note(w, "tl_registry_info() of it");
+	want(w, tl_registry_info(got, &all), GOOD);
 	it = item_new(w, FOREIGN, got, 0);
-	*b = (block){.id = it->id, .memory = (char*)got, .workspace = true, .names = {it}, .names_len = 1};
+	*b = (block){
+		.id = it->id, .memory = (char*)got, .measured = all.bytes, .workspace = true, .names = {it}, .names_len = 1};
 	it->block = b;
 }
 
