@@ -102,6 +102,14 @@ static void transpose(world* w)
 	view_made(w, t, a.o.it, &v);
 }
 
+/* Now and then a list of numbers is NULL. */
+static bool odd_list(world* w, int64_t n, wanted* v)
+{
+	if (n == 0 || !chance(w, 2)) return false;
+	v->set = BAD_SIZE;
+	return true;
+}
+
 static void permute(world* w)
 {
 	asked a = draw_asked(w);
@@ -117,8 +125,9 @@ static void permute(world* w)
 		axes[0] = axes[1];
 		v.set = BAD_SIZE;
 	}
+	const bool odd = odd_list(w, a.rank, &v);
 	note(w, "tl_view_permute(%s)", a.o.name);
-	tl_tensor* t = tl_view_permute(tensor(&a), a.rank, axes);
+	tl_tensor* t = tl_view_permute(tensor(&a), a.rank, odd ? NULL : axes);
 	if (refused(w, &a, t)) return;
 	v.s = *a.s;
 	for (int64_t i = 0; i < a.rank; i++) {
@@ -182,13 +191,14 @@ static void slice_axes(world* w)
 {
 	static const int64_t places[] = {0, 0, 1, -1, 2, 100, INT64_MIN, INT64_MAX}, strides[] = {1, 1, 2, -1, 0};
 	asked a = draw_asked(w);
-	int64_t n = (int64_t)draw(w, (uint64_t)a.rank + 1), parts[3][MAX_RANK + 1] = {0};
-	wanted v = {.set = GOOD};
+	int64_t n = chance(w, 3) ? a.rank + 1 : (int64_t)draw(w, (uint64_t)a.rank + 1), parts[3][MAX_RANK + 1] = {0};
+	wanted v = {.set = n > a.rank ? BAD_SIZE : GOOD};
 	for (int64_t i = 0; i < n; i++) {
 		parts[0][i] = ONE_OF(w, places), parts[1][i] = ONE_OF(w, places), parts[2][i] = ONE_OF(w, strides);
 	}
+	const bool odd = odd_list(w, n, &v);
 	note(w, "tl_view_slice_axes(%s, %" PRId64 ")", a.o.name, n);
-	tl_tensor* t = tl_view_slice_axes(tensor(&a), n, parts[0], parts[1], parts[2]);
+	tl_tensor* t = tl_view_slice_axes(tensor(&a), n, parts[0], odd ? NULL : parts[1], parts[2]);
 	if (refused(w, &a, t)) return;
 	v.s = *a.s;
 	v.s.rank = 0;
@@ -238,6 +248,19 @@ static void expand_dims(world* w)
 	view_made(w, t, a.o.it, &v);
 }
 
+/* The least extent in front of these others with which a tensor has too many bytes, or a negative one. */
+static int64_t impossible_extent(world* w, const shape* from, int64_t lead, const int64_t* dims, int64_t rank)
+{
+	const uint64_t most = (uint64_t)1 << 63;
+	uint64_t bytes = dtype_bytes(from->dtype);
+	for (int64_t i = 1; i < rank; i++) {
+		const int64_t extent = dims[i] < 0 ? from->dims[i - lead] : dims[i];
+		if (extent > 1) bytes *= (uint64_t)extent;
+	}
+	if (chance(w, 30)) return -1 - (int64_t)draw(w, 3);
+	return (int64_t)((most + bytes - 1) / bytes);
+}
+
 static void broadcast(world* w)
 {
 	asked a = draw_asked(w);
@@ -253,8 +276,13 @@ static void broadcast(world* w)
 		dims[more] = 999;
 		v.set = a.s != NULL && a.s->dims[0] == 1 ? GOOD : BAD_SIZE;
 	}
+	if (more > 0 && a.s != NULL && chance(w, 8)) {
+		dims[0] = impossible_extent(w, a.s, more, dims, a.rank + more);
+		v.set = BAD_SIZE;
+	}
+	const bool odd = odd_list(w, a.rank + more, &v);
 	note(w, "tl_view_broadcast_to(%s, rank %" PRId64 ")", a.o.name, a.rank + more);
-	tl_tensor* t = tl_view_broadcast_to(tensor(&a), a.rank + more, dims);
+	tl_tensor* t = tl_view_broadcast_to(tensor(&a), a.rank + more, odd ? NULL : dims);
 	if (refused(w, &a, t)) return;
 	v.s = *a.s;
 	v.s.rank = a.rank + more;
@@ -307,11 +335,16 @@ static void reshape(world* w)
 	if (v.s.rank > 0 && v.s.numel > 0 && chance(w, 30)) {
 		dims[draw(w, (uint64_t)v.s.rank)] = -1;
 	} else if (v.s.rank > 0 && v.s.numel > 0 && chance(w, 6)) {
-		dims[0] = v.s.dims[0] + 1;
+		dims[0] = chance(w, 50) ? v.s.dims[0] + 1 : INT64_MAX;
 		v.set = BAD_SIZE;
 	}
+	if (v.s.rank > 1 && chance(w, 3)) {
+		dims[0] = dims[1] = -1;
+		v.set = BAD_SIZE;
+	}
+	const bool odd = odd_list(w, v.s.rank, &v);
 	note(w, "tl_view_reshape(%s, rank %" PRId64 ")", a.o.name, v.s.rank);
-	tl_tensor* t = tl_view_reshape(tensor(&a), v.s.rank, dims);
+	tl_tensor* t = tl_view_reshape(tensor(&a), v.s.rank, odd ? NULL : dims);
 	if (refused(w, &a, t)) return;
 	if (v.set == GOOD && !contiguous(a.s) && t == NULL && tl_last_status() == TL_E_UNSUPPORTED)
 		return; /* no strides give that order */
