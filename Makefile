@@ -167,17 +167,16 @@ $(BUILD)/cmake/.configured: CMakeLists.txt $(wildcard cmake/*.cmake tests_c/CMak
 	$(CMAKE) -S . -B $(BUILD)/cmake $(NINJA) -DTL_RUNTIME_LIBRARY_DIR=$(BUILD) -DTL_RANDOM_POINTERS=$(TL_POINTERS)
 	touch $@
 
-# The checkers run in the Go model, in the differential tests, and inside the library
-# below programs of tests_c.
+# The checkers run in Go's tests of the tables, and inside the library below the model of the interface and programs of
+# tests_c.
 CHECKED_GO := $(addprefix ./runtime/,consistency heap object mempool registry tensor) ./tests_go/mempool ./tests_go/registry
 MODEL      := $(BUILD)/cmake/tests_c/proof/model
 CHECKED_C  := scopes|objects|references|adopt|types|vec|clone|cycles|frames|arena|tensors|growing|slots|tensor_pool|sparse|sparse_borrowed|sparse_faults|views|dlpack|dlpack_deleters|memory_pool|memory_limits|out_of_memory|registry|registry_batch|registry_deleters|workspace|destructor|debug|debug_threads|stress|device_tensors|sharing
 test-checked: checked test-c-programs proof
 	go test -tags tlcheck $(CHECKED_GO)
-	TL_BUILD_DIR=$(CHECKED) go test -count=1 ./tests_go/paths
 	.ci/checked $(CHECKED) $(BUILD)/cmake/tests_c/vec_test $(CTEST) --test-dir $(BUILD)/cmake --output-on-failure --parallel $(JOBS) \
 		--tests-regex '^($(CHECKED_C))\.(fast|slow|debug)$$'
-	for path in 1 0; do for mode in turns free; do \
+	for path in 1 0; do for mode in turns free wild; do \
 		TL_FASTPATH=$$path .ci/checked $(CHECKED) $(MODEL) $(MODEL) plain $$mode || exit 1; done; done
 
 test-python: $(LIBRARY) $(FULL) bitcode python-fast $(VENV)/.ready $(TOOL)

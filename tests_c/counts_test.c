@@ -127,6 +127,59 @@ static void everybody_counts_at_once(void)
 	CHECK_DEAD(object);
 }
 
+/* A consumer of another thread's object pops it twice and holds it: floats end with the references that a release takes,
+ * or tl_mem_free and the next registration would take the reference that is held. */
+
+static pthread_barrier_t turn;
+
+static void look_into_the_inbox(void)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void* pushes_an_object_twice(void* vec)
+{
+	void* object = tl_mem_alloc(24);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_register_struct(object));
+	CHECK_OK(tl_vec_push(vec, object));
+	CHECK_OK(tl_vec_push(vec, object));
+	CHECK_OK(tl_mem_exit_scope());
+	meet(&turn);
+	meet(&turn);
+	look_into_the_inbox();
+	meet(&turn);
+	meet(&turn);
+	look_into_the_inbox();
+	return NULL;
+}
+
+static void floats_go_with_the_last_references(void)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	void* vec = tl_vec_new(0);
+	pthread_barrier_init(&turn, NULL, 2);
+	pthread_t owner = start_thread(pushes_an_object_twice, vec);
+	meet(&turn);
+	void* object = tl_vec_pop(vec);
+	CHECK_PTR(tl_vec_pop(vec), object);
+	CHECK_OK(tl_ptr_release(object));
+	CHECK_PTR(tl_ptr_acquire(object), object);
+	CHECK_STATUS(tl_mem_free(object), TL_E_BUSY);
+	CHECK_COUNT(object, 2);
+	meet(&turn);
+	meet(&turn); /* the owner has looked */
+	look_into_the_inbox();
+	CHECK_STATUS(tl_mem_free(object), TL_E_BUSY);
+	CHECK_OK(tl_ptr_release(object));
+	CHECK_OK(tl_mem_free(object));
+	meet(&turn);
+	pthread_join(owner, NULL);
+	pthread_barrier_destroy(&turn);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
 int main(void)
 {
 	RUN(many_references_by_the_owner);
@@ -136,5 +189,6 @@ int main(void)
 	RUN(shared_and_foreign_counts);
 	RUN(everybody_counts_at_once);
 	a_count_that_would_overflow_sticks();
+	RUN(floats_go_with_the_last_references);
 	return check_finish();
 }
