@@ -87,3 +87,19 @@ func TestBetweenGranulesOfASharedBlock(t *testing.T) {
 	assert.Equal(t, Gone, r)
 	assert.Zero(t, table.Totals().Pointers)
 }
+
+// The owner of a granule may have a deleter, and between it and an address entries may be dead.
+func TestBetweenGranulesOfWhatIsNotMallocs(t *testing.T) {
+	table := open64(t)
+	gen := adopt(t, table, base+16, 8)
+	require.Equal(t, OK, second(table.Float(base+16, gen)))
+	require.Equal(t, OK, table.InsertCustom(custom(base, 40)))
+	_, r := table.Adopt(base+24, 8)
+	assert.Equal(t, Refused, r, "a dead entry is nobody's end")
+	assert.True(t, table.Covered(base+24))
+	require.Equal(t, Zero, table.DecRef(base))
+	assert.True(t, table.Covered(base+8))
+	assert.False(t, table.Covered(base+40))
+	adopt(t, table, base+40, 8)
+	require.NoError(t, table.Check())
+}

@@ -37,6 +37,84 @@ func TestAnAliasEqualToTheBlockCountsOnItsOwn(t *testing.T) {
 	assert.Zero(t, table.Totals().Units)
 }
 
+// What takes the place of a dead entry and is taken back leaves it as it was.
+func TestDeadEntriesComeBack(t *testing.T) {
+	for name, die := range map[string]func(table *Table, gen uint32) Result{
+		"at zero":     func(table *Table, _ uint32) Result { return table.DecRef(base + 64) },
+		"handed back": func(table *Table, gen uint32) Result { return second(table.Float(base+64, gen)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			table := open64(t)
+			die(table, adopt(t, table, base+64, 48))
+			adopt(t, table, base+8192, 16)
+			dead, _ := table.Info(base + 64)
+			same := func(before Totals) {
+				t.Helper()
+				require.NoError(t, table.Check())
+				now, _ := table.Info(base + 64)
+				require.Equal(t, dead, now)
+				before.Memory = table.Totals().Memory
+				require.Equal(t, before, table.Totals())
+			}
+			for _, bytes := range []uintptr{16, 4000, 8000} {
+				before := table.Totals()
+				made, r := table.Insert(base+64, bytes, layout.ForeignNewScalar, 7)
+				require.Equal(t, OK, r)
+				info, _ := table.Info(base + 64)
+				require.Equal(t, Info{Pointer: base + 64, Bytes: bytes, Count: 1, Gen: made.Gen, Type: 7,
+					Kind: layout.ForeignNewScalar}, info)
+				require.NoError(t, table.Check())
+				table.Retract(base+64, Entered{Gen: made.Gen + 1})
+				require.EqualValues(t, 1, table.Count(base+64), "another generation")
+				table.Retract(base+64, made)
+				same(before)
+			}
+			_, r := table.Insert(base+1001, 1, layout.ForeignNewScalar, 0)
+			require.Equal(t, OK, r)
+			before := table.Totals()
+			aliases := []uintptr{base + 64, base + 64, base + 128, base + 1001}
+			_, _, _, r = table.InsertShared(custom(base, 4096), aliases)
+			require.Equal(t, Present, r)
+			same(before)
+		})
+	}
+}
+
+// An alias without counted references is forgotten as any address is, and the block counts what is left.
+func TestAliasesThatFloatOrAreAtZeroAreForgotten(t *testing.T) {
+	table := open64(t)
+	id, _, _, r := table.InsertShared(custom(base, 4096), []uintptr{base + 64, base + 64, base + 128})
+	require.Equal(t, OK, r)
+	for p, lose := range map[uintptr]func(p uintptr, gen uint32) Result{
+		base + 64:  func(p uintptr, gen uint32) Result { return second(table.Float(p, gen)) },
+		base + 128: func(p uintptr, _ uint32) Result { return table.DecRef(p) },
+	} {
+		info, _ := table.Info(p)
+		for range info.Count {
+			lose(p, info.Gen)
+		}
+		require.NoError(t, table.Check())
+		require.Equal(t, Gone, second(table.Forget(p)))
+		require.NoError(t, table.Check())
+	}
+	_, r = table.AddAlias(id, base+128)
+	require.Equal(t, OK, r)
+	require.Equal(t, Zero, table.DecRef(base))
+	fresh, r := table.AddAlias(id, base)
+	require.Equal(t, OK, r)
+	require.False(t, fresh)
+	require.EqualValues(t, 1, table.Count(base))
+	require.NoError(t, table.Check())
+	require.Equal(t, Zero, table.DecRef(base))
+	require.Equal(t, Gone, second(table.Forget(base)))
+	require.Equal(t, OK, table.Acquire(base+128))
+	require.Equal(t, OK, second(table.Release(base+128)))
+	ended, r := table.Release(base + 128)
+	require.Equal(t, Gone, r)
+	require.Equal(t, custom(base, 4096), endedBlock(table, ended))
+	require.Equal(t, Totals{Memory: table.Totals().Memory}, table.Totals())
+}
+
 // endedBlock gives the record of a block that has ended back.
 func endedBlock(table *Table, ended Ended) Block {
 	settled := table.Settle(ended.Record)
@@ -196,4 +274,26 @@ func TestARegistrationThatFailsFreesNothing(t *testing.T) {
 	require.NoError(t, table.Check())
 	_, r = table.Release(base + 1001)
 	require.Equal(t, Gone, r)
+}
+
+// A block with a record that is held at zero is there: nothing is registered in its place.
+func TestBlocksWithARecordAreThereAtZero(t *testing.T) {
+	table := open64(t)
+	require.Equal(t, OK, table.InsertCustom(custom(base, 4096)))
+	_, _, _, r := table.InsertShared(custom(base+8192, 4096), []uintptr{base + 8256})
+	require.Equal(t, OK, r)
+	for _, p := range []uintptr{base, base + 8192, base + 8256} {
+		require.Equal(t, Zero, table.DecRef(p))
+		_, r = table.Insert(p, 16, layout.ForeignNewScalar, 0)
+		require.Equal(t, Present, r, "%#x", p)
+		_, _, _, r = table.InsertShared(custom(p, 16), nil)
+		require.Equal(t, Present, r, "%#x", p)
+		_, r = table.Register(p)
+		require.Equal(t, Stale, r, "%#x", p)
+		require.True(t, table.Covered(p+16))
+	}
+	for _, p := range []uintptr{base, base + 8192, base + 8256} {
+		require.Equal(t, Gone, second(table.Forget(p)))
+	}
+	require.NoError(t, table.Check())
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tlruntime/runtime/layout"
 )
 
 const (
@@ -89,4 +91,46 @@ func TestABlockThatBecameImmortalIsTouched(t *testing.T) {
 	require.False(t, table.IsUntouched(block))
 	_, reading := table.StartReading(base, anOwner)
 	require.False(t, reading)
+}
+
+// A block whose references are being released is in the table, and nobody's: neither its last reference nor what
+// holds blocks at zero ends it again.
+func TestABlockThatWaitsIsNobodys(t *testing.T) {
+	table := openShards(t, 1)
+	made := insertTyped(t, table)
+	ended, r := table.Release(base)
+	require.Equal(t, Gone, r)
+	require.Equal(t, Ended{Pointer: base, Bytes: 64, Kind: layout.ForeignMalloc, Record: made.Link}, ended)
+	for name, other := range map[string]func() Result{
+		"register": func() Result { _, r := table.Register(base); return r },
+		"acquire":  func() Result { return table.Acquire(base) },
+		"release":  func() Result { return second(table.Release(base)) },
+		"entry":    func() Result { return second(table.ReleaseEntry(base, made.Gen)) },
+		"dec_ref":  func() Result { return table.DecRef(base) },
+		"forget":   func() Result { return second(table.Forget(base)) },
+		"end":      func() Result { return second(table.End(base, made.Gen)) },
+	} {
+		require.Equal(t, Stale, other(), name)
+	}
+	_, r = table.Adopt(base, 64)
+	require.NotEqual(t, OK, r)
+	require.True(t, table.Covered(base+16))
+	require.NoError(t, table.Check())
+	table.SettleTyped(ended.Record)
+	require.NoError(t, table.Check())
+	require.Equal(t, Totals{Memory: table.Totals().Memory}, table.Totals())
+}
+
+// What a block at zero refers to is its holder's, so that it goes at once.
+func TestABlockWithATypeAtZeroIsForgotten(t *testing.T) {
+	table := openShards(t, 1)
+	insertTyped(t, table)
+	require.Equal(t, Zero, table.DecRef(base))
+	require.EqualValues(t, 0, table.Count(base))
+	require.NoError(t, table.Check())
+	ended, r := table.Forget(base)
+	require.Equal(t, Gone, r)
+	require.Equal(t, Ended{Pointer: base, Bytes: 64, Kind: layout.ForeignMalloc}, ended)
+	require.NoError(t, table.Check())
+	require.Equal(t, Totals{Memory: table.Totals().Memory}, table.Totals())
 }
