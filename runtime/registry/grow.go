@@ -45,22 +45,6 @@ func (t *Table) makeRoom(p, bytes uintptr) bool {
 	return true
 }
 
-// Grow makes room for so many more units, evenly spread, each in a region of its
-// own. False when the system refuses the memory.
-func (t *Table) Grow(units uint64) bool {
-	each := units/uint64(len(t.shards)) + 1
-	for i := range t.shards {
-		if each > maxCells {
-			return false
-		}
-		lists := uintptr(each)*layout.UnitBytes + layout.UnitReserve + layout.EntryReserve
-		if !t.growShard(&t.shards[i], uint32(each)) || !t.reserve(&t.shards[i], lists) {
-			return false
-		}
-	}
-	return true
-}
-
 // growShard makes room for more cells in one table. It holds no lock while it obtains the
 // memory.
 func (t *Table) growShard(s *layout.Shard, more uint32) bool {

@@ -274,18 +274,6 @@ func TestGrowthThatFailsChangesNothing(t *testing.T) {
 	}
 }
 
-func TestGrowMakesRoomAhead(t *testing.T) {
-	table := open64(t)
-	require.True(t, table.Grow(100_000))
-	before := memory.Calls()
-	for i := range uintptr(50_000) {
-		adopt(t, table, base+i*4096, 64)
-	}
-	assert.Equal(t, before, memory.Calls())
-	assert.False(t, table.Grow(math.MaxUint64))
-	require.NoError(t, table.Check())
-}
-
 // meanProbes is the average distance of a cell from its home.
 func (t *Table) meanProbes() float64 {
 	var sum, n float64
