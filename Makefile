@@ -169,7 +169,7 @@ $(BUILD)/cmake/.configured: CMakeLists.txt $(wildcard cmake/*.cmake tests_c/CMak
 
 # The checkers run in Go's tests of the tables, and inside the library below the model of the interface and programs of
 # tests_c.
-CHECKED_GO := $(addprefix ./runtime/,consistency heap object mempool registry tensor) ./tests_go/mempool ./tests_go/registry
+CHECKED_GO := $(addprefix ./runtime/,consistency heap object mempool registry tensor) ./tests_go/mempool
 MODEL      := $(BUILD)/cmake/tests_c/proof/model
 CHECKED_C  := scopes|objects|references|adopt|types|vec|clone|cycles|frames|arena|tensors|growing|slots|tensor_pool|sparse|sparse_borrowed|sparse_faults|views|dlpack|dlpack_deleters|memory_pool|memory_limits|out_of_memory|registry|registry_batch|registry_deleters|workspace|destructor|debug|debug_threads|stress|device_tensors|sharing
 test-checked: checked test-c-programs proof

@@ -13,7 +13,7 @@
 
 #include "entry_fork.h"
 #include "layout.h"
-#include "registry.h"
+#include "registry_fast.h"
 #include "tl_runtime.h"
 
 #define TLC_STUB_OFFSET ((sizeof(tl_context) + 63) & ~(uintptr_t)63)

@@ -1,6 +1,5 @@
 /* The registry's public functions that have a fast path, and operator delete. */
 #include "object_fast.h"
-#include "registry_linked.h"
 #include "report_symbols.h"
 
 /* ---- operator delete ------------------------------------------------------------------
@@ -39,6 +38,19 @@ void tlc_free_new(uintptr_t p, uint32_t kind)
 {
 	delete_function f = deleter_of(kind);
 	if (f != NULL) f((void*)p);
+}
+
+/* ---- blocks with a record -------------------------------------------------------------- */
+
+/* What a search found, made anew by a function that got it in registers. */
+static inline tlc_lookup lookup_again(tl_shard* s, tl_region* cell, tl_unit* u, tl_foreign_entry* e, uintptr_t p)
+{
+	return (tlc_lookup){.shard = s, .cell = cell, .unit = u, .entry = e, .at = tlc_start(p)};
+}
+
+int tlc_end_linked(tl_shard* s, tl_region* cell, tl_unit* u, tl_foreign_entry* e, uintptr_t p, tlc_ended* ended)
+{
+	return tlc_end_here(lookup_again(s, cell, u, e, p), p, ended);
 }
 
 /* ---- one owner --------------------------------------------------------------------------- */
@@ -93,10 +105,10 @@ static __attribute__((noinline)) tl_status unregister_linked(tl_shard* s, tl_reg
                                                              tl_foreign_entry* e, void* pointer)
 {
 	uintptr_t p = (uintptr_t)pointer;
-	tlc_lookup x = tlc_lookup_again(s, cell, u, e, p);
+	tlc_lookup x = lookup_again(s, cell, u, e, p);
 	tlc_ended ended;
-	int result =
-		TLC_LIKELY(e->count == 1) ? tlc_end_registered(x, p, &ended) : tlc_drop_at(x, p, TLC_DROP_RELEASE, 0, &ended);
+	int result = TLC_LIKELY(e->count == 1) ? tlc_end_here(x, p, &ended)
+	                                       : tlc_drop_at(x, p, TLC_DROP_RELEASE, 0, tlc_here, &ended);
 	if (TLC_UNLIKELY(result == TLC_AGAIN)) return unregister_rest(NULL, pointer);
 	return unregistered(result, &ended, pointer);
 }
@@ -128,10 +140,11 @@ tl_status tl_registry_unregister(void* pointer)
 static inline bool register_custom(uintptr_t p, size_t bytes, tl_deleter deleter, void* ctx)
 {
 	tl_context* c = tlc_tls;
+	uint32_t gen;
 	if (TLC_UNLIKELY(!tlc_is_fast(c) || p < TL_LOWEST_ADDRESS || tlc_in_heap(p) || tlc_in_slices(p))) return false;
 	if (TLC_UNLIKELY((p | (p + bytes)) >> TL_FOREIGN_ADDRESS_BITS != 0 || deleter == NULL || tlc_forked()))
 		return false;
-	if (TLC_UNLIKELY(!tlc_enter_custom(p, bytes, (uintptr_t)deleter, (uintptr_t)ctx))) return false;
+	if (TLC_UNLIKELY(!tlc_enter_custom(p, bytes, (uintptr_t)deleter, (uintptr_t)ctx, &gen))) return false;
 	c->foreign_adopted++;
 	return true;
 }

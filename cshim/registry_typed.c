@@ -1,23 +1,21 @@
 /* Blocks of malloc's with a type, seen from the fast path: who counts them, and what a compiler's own Vec
- * says of itself. The Go twins are runtime/registry/typed.go and runtime/object/shapes.go. object_register.c
+ * says of itself. The Go twin is runtime/object/shapes.go. object_register.c
  * registers blocks, object_typed_blocks.c ends them. */
 #include "object_fast.h"
 
 #include "registry_host_memory.h"
-#include "registry_linked.h"
 
-static void note(const tl_foreign_entry* e, uint32_t owner)
+void tlc_note_thread(const tl_foreign_entry* e) { tlc_note_owner(e, tlc_tls->owner); }
+
+bool tlc_foreign_share(uintptr_t p)
 {
-	tl_block_record* b = tlc_record_of(e->link);
-	if (atomic_load_explicit(&b->state, memory_order_relaxed) != TL_BLOCK_TYPED) return;
-	if ((b->ctx & ~(uintptr_t)TL_TYPED_MARKS) != owner) b->ctx |= TL_TYPED_SHARED;
+	tlc_lookup x = tlc_lock_entry(p);
+	if (x.entry == NULL) return false;
+	const bool held = x.entry->count != 0;
+	if (held && x.entry->link != 0 && tlc_bytes(x.entry) != 0) tlc_note_owner(x.entry, TL_OWNER_NEVER);
+	tlc_shard_unlock(x.shard);
+	return held;
 }
-
-/* Marks a block with a type as shared when a thread other than the one that registered it counts it: the
- * cycle collector leaves such blocks alone. The shard is locked. */
-void tlc_note_thread(const tl_foreign_entry* e) { note(e, tlc_tls->owner); }
-
-void tlc_note_shared(const tl_foreign_entry* e) { note(e, TL_OWNER_NEVER); }
 
 static inline uint64_t number_at(uintptr_t p, uint32_t bytes)
 {

@@ -4,7 +4,6 @@
  * In a child of fork() no function of the program ends memory, so none is borrowed there. But some deleters are this
  * library's: a tensor that they end is made and ended in the child, too. */
 #include "object_inbox.h"
-#include "registry_blocks.h"
 #include "tensor.h"
 #include "tensor_dlpack.h"
 

@@ -244,12 +244,9 @@ func (c *Context) AlignedFree(p uintptr) status.Status {
 	if p == 0 {
 		return status.OK
 	}
-	info, known := process.registry.Info(p)
-	if known && info.Count == 0 && info.Kind == layout.ForeignAligned && info.Link == 0 {
-		if ended, res := process.registry.Forget(p); res == registry.Gone {
-			c.freeForeign(ended)
-			return status.OK
-		}
+	if ended, res := process.registry.FreeAligned(p); res == registry.Gone {
+		c.freeForeign(ended)
+		return status.OK
 	}
 	return c.Fail(status.UnknownPointer, textNotAligned, p)
 }

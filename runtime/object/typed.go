@@ -118,18 +118,10 @@ func (c *Context) RegisterVec(p uintptr) status.Status {
 
 // touch notes that c counts the references of a registered block. It comes before c counts: while c
 // does, it holds a reference or was given one, so that the block is there.
-func (c *Context) touch(p uintptr) {
-	if process.registry.HasTyped() {
-		process.registry.Touch(p, c.Owner, 0)
-	}
-}
+func (c *Context) touch(p uintptr) { process.registry.Touch(p, c.Owner, 0) }
 
 // touchEntry is touch for an entry of a scope, which may mean an earlier block.
-func (c *Context) touchEntry(e layout.Entry) {
-	if process.registry.HasTyped() {
-		process.registry.Touch(e.Object, c.Owner, e.Gen)
-	}
-}
+func (c *Context) touchEntry(e layout.Entry) { process.registry.Touch(e.Object, c.Owner, e.Gen) }
 
 // nextTyped goes on with the oldest block of the list, which has a type: its destructor is called
 // first, then what it refers to is released.

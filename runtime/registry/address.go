@@ -6,9 +6,6 @@ import (
 	"tlruntime/runtime/layout"
 )
 
-// possible tells whether p can be an address of user space at all.
-func possible(p uintptr) bool { return p-1 < 1<<layout.ForeignAddressBits-1 }
-
 // granule is a granule of a level, by the region that it is in.
 type granule struct {
 	region    uint64 // key
@@ -19,14 +16,6 @@ func granuleOf(level int, number uint64) granule {
 	return granule{uint64(level)<<layout.UnitLevelShift | number>>12, uint(number >> 6 & 63), uint(number & 63)}
 }
 
-// start returns the granule at which p starts, of level FINE or of level 0.
-func start(p uintptr) granule {
-	if p&15 != 0 {
-		return granuleOf(layout.UnitFine, uint64(p))
-	}
-	return granuleOf(layout.UnitLevel0, uint64(p>>4))
-}
-
 // pointer returns the address that starts at a granule.
 func (at granule) pointer() uintptr {
 	number := at.region&(1<<layout.UnitLevelShift-1)<<12 | uint64(at.unit)<<6 | uint64(at.bit)
@@ -34,11 +23,6 @@ func (at granule) pointer() uintptr {
 		return uintptr(number)
 	}
 	return uintptr(number << 4)
-}
-
-// owned returns the granules of 16 bytes that [p, p+bytes) owns: those that start in it.
-func owned(p, bytes uintptr) (first, end uint64) {
-	return uint64(p+15) >> 4, uint64(p+bytes+15) >> 4
 }
 
 const golden = 0x9E3779B97F4A7C15
@@ -58,6 +42,8 @@ func home(key uint64, capacity uint32) uint32 {
 
 func (t *Table) shardOf(p uintptr) uint32 { return uint32(uint64(p>>16) * golden >> 32 & t.mask) }
 
+func (t *Table) shard(p uintptr) *layout.Shard { return &t.shards[t.shardOf(p)] }
+
 // shardOfGranule is the shard of a granule's unit, `up` levels above 0.
 func (t *Table) shardOfGranule(up int, number uint64) uint32 {
 	if up == 0 {
@@ -69,13 +55,5 @@ func (t *Table) shardOfGranule(up int, number uint64) uint32 {
 // set is a set of 64: granules of a unit, or units of a region.
 type set uint64
 
-func single(n uint) set { return 1 << n }
-
-// between is the set of first .. last.
-func between(first, last uint) set { return ^set(0) >> (63 - (last - first)) << first }
-
 func (s set) has(n uint) bool { return s>>n&1 != 0 }
 func (s set) len() int        { return bits.OnesCount64(uint64(s)) }
-
-// rank returns how many are below n.
-func (s set) rank(n uint) int { return (s & (single(n) - 1)).len() }

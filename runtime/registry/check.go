@@ -7,7 +7,7 @@ import (
 	"tlruntime/runtime/layout"
 )
 
-// Check verifies the invariants of cshim/registry_cells.h: it walks the memory and recomputes
+// Check verifies the invariants of cshim/registry/cells.h: it walks the memory and recomputes
 // what the operations maintain. Nothing may run beside it. For tests and debug builds.
 func (t *Table) Check() error { return t.check(0) }
 

@@ -6,7 +6,7 @@ import (
 	"tlruntime/runtime/layout"
 )
 
-// The part of Check that is about records of blocks (cshim/registry_blocks.h).
+// The part of Check that is about records of blocks (cshim/registry/blocks.h).
 
 // links is what entries say of a record.
 type links struct {

@@ -1,8 +1,7 @@
 package registry
 
 import (
-	"sync/atomic"
-
+	core "tlruntime/cshim/registry"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 )
@@ -34,15 +33,16 @@ func nextCapacity(cells, used uint32) uint64 {
 // makeRoom makes a block fit: it grows the tables of its shards and their memory for lists.
 // False when the system refuses the memory.
 func (t *Table) makeRoom(p, bytes uintptr) bool {
-	var b extent
-	b.cut(t, p, bytes)
-	units, chunk := b.needs()
-	for _, i := range b.shards[:b.locks] {
-		if !t.growShard(&t.shards[i], units) || !t.reserve(&t.shards[i], chunk) {
+	for {
+		shard, units := core.Lacks(p, bytes)
+		if shard < 0 {
+			return true
+		}
+		s, chunk := &t.shards[shard], uintptr(units)*layout.UnitReserve+layout.EntryReserve
+		if !t.growShard(s, units) || !t.reserve(s, chunk) {
 			return false
 		}
 	}
-	return true
 }
 
 // growShard makes room for more cells in one table. It holds no lock while it obtains the
@@ -63,43 +63,9 @@ func (t *Table) growShard(s *layout.Shard, more uint32) bool {
 	if !ok {
 		return false
 	}
-	lock(s)
-	outgrown := s.Table
-	if s.Capacity >= uint32(next) {
-		outgrown = table // somebody else was faster
-	} else {
-		old = s.Capacity
-		rehash(s, table, uint32(next))
-	}
-	unlock(s)
-	if outgrown == table {
-		old = uint32(next)
-	}
-	memory.Purge(outgrown, memory.Round(uintptr(old)*layout.RegionBytes, memory.PageBytes))
+	outgrown, cells := core.Rehash(s, table, uint32(next), limitOf(uint32(next)))
+	memory.Purge(outgrown, memory.Round(uintptr(cells)*layout.RegionBytes, memory.PageBytes))
 	return true
-}
-
-// rehash moves the cells of a locked shard to an empty table. Homes have the same order in
-// both, so that one pass in order fills the new table.
-func rehash(s *layout.Shard, table uintptr, capacity uint32) {
-	from := *s
-	next := layout.Shard{Table: table, Capacity: capacity}
-	for i := range from.Capacity {
-		r := cell(&from, i)
-		if r.Key != 0 {
-			at, _ := probe(&next, r.Key)
-			*cell(&next, at) = *r
-		}
-	}
-	install(s, table, capacity)
-}
-
-// install makes a table that of a shard. Readers without the lock compare the
-// version before they use the pair.
-func install(s *layout.Shard, table uintptr, capacity uint32) {
-	atomic.StoreUintptr(&s.Table, table)
-	atomic.StoreUint32(&s.Capacity, capacity)
-	s.Limit = limitOf(capacity)
 }
 
 // reserve makes sure that a shard has that many bytes for lists. It obtains an eighth of what
@@ -116,8 +82,6 @@ func (t *Table) reserve(s *layout.Shard, need uintptr) bool {
 	if !ok {
 		return false
 	}
-	lock(s)
-	giveChunk(s, chunk, bytes)
-	unlock(s)
+	core.GiveChunk(s, chunk, bytes)
 	return true
 }

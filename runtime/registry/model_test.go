@@ -135,24 +135,19 @@ func (b *modelBlock) take() {
 	}
 }
 
-// insert adds a block of another owner, one without bytes at any address.
+// insert adds a block of another owner.
 func (m *model) insert(t *rapid.T) {
-	p, bytes := genPointer(t), uintptr(0)
-	if rapid.Bool().Draw(t, "covers") {
-		bytes = genBytes(t)
-	} else {
-		p += uintptr(rapid.IntRange(0, 20).Draw(t, "odd"))
-	}
+	p, bytes := genPointer(t), genBytes(t)
 	made, r := m.table.Insert(p, bytes, layout.ForeignNewScalar, 7)
 	b := m.blocks[p]
 	switch {
 	case b != nil && (b.live() || b.shared != nil || b.ctx != 0):
 		require.Equal(t, Present, r)
 		return
-	case bytes > 0 && m.inside(p):
+	case m.inside(p):
 		require.Equal(t, Refused, r)
 		return
-	case bytes > 0 && r == Refused:
+	case r == Refused:
 		require.True(t, m.mayBeRefused(p, bytes), "%#x + %d overlaps nothing", p, bytes)
 		return
 	}

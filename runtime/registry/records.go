@@ -4,10 +4,11 @@ import (
 	"math/bits"
 	"sync/atomic"
 
+	core "tlruntime/cshim/registry"
 	"tlruntime/runtime/layout"
 )
 
-// Records of blocks; cshim/registry_blocks.h explains them and their states.
+// Records of blocks; cshim/registry/blocks.h explains them and their states.
 
 const (
 	firstRecord  = 1 << layout.RecordLevel0
@@ -30,23 +31,6 @@ func (t *Table) record(number uint32) *layout.BlockRecord {
 	return layout.At[layout.BlockRecord](row + uintptr(number)*recordBytes)
 }
 
-// sharedBlock returns the record of a live shared block, nil when none is known by the id.
-func (t *Table) sharedBlock(id uint64) *layout.BlockRecord {
-	number := uint32(id)
-	if number == 0 || atomic.LoadUintptr(&t.header.Records[bits.Len32(number)-1]) == 0 {
-		return nil
-	}
-	if b := t.record(number); isNamed(atomic.LoadUint64(&b.Life), id) {
-		return b
-	}
-	return nil
-}
-
-// isNamed tells whether this is the life of a block with that id.
-func isNamed(life, id uint64) bool {
-	return generation(life) == generation(id) && names(life) != 0
-}
-
 func realOf(b *layout.BlockRecord) uintptr { return uintptr(atomic.LoadUint64(&b.Real)) }
 
 func blockBytes(b *layout.BlockRecord) uintptr {
@@ -55,34 +39,6 @@ func blockBytes(b *layout.BlockRecord) uintptr {
 
 func blockKind(b *layout.BlockRecord) uint8 {
 	return uint8(atomic.LoadUint64(&b.Block) >> layout.ForeignKindShift)
-}
-
-// take takes a free record of a locked shard for a block; 0 when the shard has none left.
-func (t *Table) take(s *layout.Shard, block Block, state uint32) uint32 {
-	number := s.FreeRecord
-	if number == 0 {
-		return 0
-	}
-	b := t.record(number)
-	s.FreeRecord = b.Next
-	atomic.StoreUint64(&b.Real, uint64(block.Real))
-	atomic.StoreUint64(&b.Block, uint64(block.Kind)<<layout.ForeignKindShift|uint64(block.Bytes))
-	b.Deleter, b.Ctx, b.Side = block.Deleter, block.Ctx, 0
-	atomic.StoreUint32(&b.State, state)
-	return number
-}
-
-// give gives a record back to its shard, which is locked.
-func (t *Table) give(s *layout.Shard, number uint32) {
-	b := t.record(number)
-	if generation(atomic.LoadUint64(&b.Life)) == noGeneration {
-		atomic.StoreUint32(&b.State, layout.BlockRetired)
-		s.Records--
-		return
-	}
-	atomic.StoreUint32(&b.State, layout.BlockFree)
-	b.Next = s.FreeRecord
-	s.FreeRecord = number
 }
 
 // reserveRecord makes sure that a shard has a free record. False when the system refuses the
@@ -132,21 +88,14 @@ func (t *Table) newRecords(n uint32) (first, count uint32) {
 
 // Wait prepares what ended for a list of calls that wait: it returns the number of its record,
 // 0 when there is no memory for one. Most have theirs already.
-func (t *Table) Wait(ended Ended) uint32 {
+func (t *Table) Wait(ended Ended) (number uint32) {
 	if ended.Record != 0 {
 		return ended.Record
 	}
-	s := &t.shards[t.shardOf(ended.Pointer)]
-	block := Block{Real: ended.Pointer, Bytes: ended.Bytes, Kind: ended.Kind, Deleter: ended.Deleter, Ctx: ended.Ctx}
-	for t.reserveRecord(s) {
-		lock(s)
-		number := t.take(s, block, layout.BlockPending)
-		unlock(s)
-		if number != 0 {
-			return number
-		}
+	for number == 0 && t.reserveRecord(t.shard(ended.Pointer)) {
+		number = core.Wait(ended)
 	}
-	return 0
+	return number
 }
 
 // Waiting returns the record of a call that waits, by which its list is linked.
@@ -154,15 +103,7 @@ func (t *Table) Waiting(number uint32) *layout.BlockRecord { return t.record(num
 
 // Settle takes what is to be called out of the record of a call that has left its list, and gives
 // the record back.
-func (t *Table) Settle(number uint32) Ended {
-	b := t.record(number)
-	ended := Ended{Pointer: realOf(b), Bytes: blockBytes(b), Kind: blockKind(b), Deleter: b.Deleter, Ctx: b.Ctx}
-	s := &t.shards[t.shardOf(ended.Pointer)]
-	lock(s)
-	t.give(s, number)
-	unlock(s)
-	return ended
-}
+func (t *Table) Settle(number uint32) Ended { return core.Settle(number) }
 
 // Pending returns how many records are in lists of calls that wait. Nothing may run beside it.
 func (t *Table) Pending() (n uint64) {

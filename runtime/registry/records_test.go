@@ -23,9 +23,8 @@ func TestDamageOfRecordsIsFound(t *testing.T) {
 	shared, free := table.record(uint32(id)), table.record(s.FreeRecord)
 	info, _ := table.Info(base + 1<<20)
 	owned := table.record(info.Link)
-	x, _ := table.lockEntry(base + 64)
-	alias := x.entry
-	unlock(x.shard)
+	locked, alias := lockEntry(base + 64)
+	unlock(locked)
 	type damage struct{ do, undo func() }
 	add := func(at *uint64, n uint64) damage { return damage{func() { *at += n }, func() { *at -= n }} }
 	set := func(at *uint32, value uint32) damage {

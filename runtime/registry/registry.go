@@ -1,7 +1,7 @@
-// Package registry counts and frees memory that the runtime did not allocate. It is the
-// complete Go twin of cshim/registry.h on the same table, and alone obtains memory for it.
+// Package registry counts and frees memory that the runtime did not allocate. What is done with
+// the table is C (cshim/registry), which both paths call. Here its memory is obtained, and it is read.
 //
-// cshim/registry_cells.h explains the table, its words and its invariants. In short: a
+// cshim/registry/cells.h explains the table, its words and its invariants. In short: a
 // granule is 16 bytes of the address space, a unit 64 granules, a region 64 units. A cell
 // of a shard's hash table has one region with a list of its units. A unit says at which of
 // its granules registered blocks start and which granules they own. What a block owns in one
@@ -15,6 +15,7 @@ package registry
 import (
 	"sync"
 
+	core "tlruntime/cshim/registry"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/status"
@@ -22,13 +23,13 @@ import (
 
 // Result is the outcome of an operation; the numbers are those of enum
 // tlc_foreign_result. Nothing changed unless it is OK, Gone or Zero.
-type Result int32
+type Result core.Result
 
 // The results.
 const (
 	OK       Result = iota
 	Miss            // never registered, or gone
-	slow            // a shard has no room
+	slow            // a shard has no room, or the block is being read
 	Gone            // that was the last reference: the entry is gone, the caller frees by kind
 	Stale           // not the generation meant, or held at zero
 	Refused         // inside a registered block, no address of a block, or still held
@@ -56,7 +57,7 @@ const (
 	firstChunk    = 16 << 10 // bytes of list memory that a shard starts with
 )
 
-// Table is the registry. Its methods may be called from any goroutine.
+// Table is the registry. Its methods may be called from any goroutine. A process works on the newest one alone.
 type Table struct {
 	base   uintptr // of the layout.Registry; the shards follow
 	header *layout.Registry
@@ -93,9 +94,11 @@ func Open(shards int) (*Table, status.Status) {
 	for i := range t.shards {
 		at := base + head + uintptr(i)*(firstTable+firstChunk)
 		// Sizes are staggered, so that shards that fill alike do not all grow at once.
-		install(&t.shards[i], at, uint32(firstCells+firstCells*i/shards))
-		giveChunk(&t.shards[i], at+firstTable, firstChunk)
+		cells := uint32(firstCells + firstCells*i/shards)
+		core.Rehash(&t.shards[i], at, cells, limitOf(cells))
+		core.GiveChunk(&t.shards[i], at+firstTable, firstChunk)
 	}
+	core.Attach(t.Layout())
 	return t, status.OK
 }
 
@@ -106,6 +109,7 @@ func (t *Table) Layout() (shards uintptr, mask uint64) { return t.base + layout.
 func (t *Table) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	core.Detach(t.base + layout.RegistryBytes)
 	for _, r := range t.mapped {
 		memory.Unmap(r.addr, r.bytes, purpose)
 	}

@@ -4,6 +4,7 @@ import (
 	"sort"
 	"sync/atomic"
 
+	core "tlruntime/cshim/registry"
 	"tlruntime/runtime/layout"
 )
 
@@ -40,16 +41,16 @@ func infoOf(p uintptr, e *layout.ForeignEntry) Info {
 
 // Info describes the entry of p.
 func (t *Table) Info(p uintptr) (Info, bool) {
-	x, found := t.lockEntry(p)
-	if !found {
+	s, e := lockEntry(p)
+	if e == nil {
 		return Info{}, false
 	}
-	defer unlock(x.shard)
-	return infoOf(p, x.entry), true
+	defer unlock(s)
+	return infoOf(p, e), true
 }
 
 // HasShared tells whether a number is that of a live shared block.
-func (t *Table) HasShared(id uint64) bool { return t.sharedBlock(id) != nil }
+func (t *Table) HasShared(id uint64) bool { return core.IsShared(id) }
 
 // Described is what a program may know of a pointer.
 type Described struct {
@@ -69,12 +70,11 @@ func (t *Table) Outline(info Info) (Described, bool) { return t.describe(info.Po
 
 // describe describes the entry of p, of that generation; 0 stands for any.
 func (t *Table) describe(p uintptr, gen uint32) (Described, bool) {
-	x, found := t.lockEntry(p)
-	if !found {
+	s, e := lockEntry(p)
+	if e == nil {
 		return Described{}, false
 	}
-	defer unlock(x.shard)
-	e := x.entry
+	defer unlock(s)
 	if !live(e) || gen != 0 && e.Gen != gen {
 		return Described{}, false
 	}

@@ -11,8 +11,8 @@ import (
 	"tlruntime/runtime/memory"
 )
 
-// Blocks that begin in one unit of 1 KiB and end in the next: the fast path enters and drops
-// them in its own way (cshim/registry_wide.c), on what these tests say of the memory.
+// Blocks that begin in one unit of 1 KiB and end in the next: C enters and drops
+// them in its own way (cshim/registry/wide.c), on what these tests say of the memory.
 
 const unitBytes0 = uintptr(1024)
 

@@ -125,13 +125,11 @@ func endedBlock(table *Table, ended Ended) Block {
 func probes(table *Table, pointers []uintptr) (longest uint32, mean float64) {
 	sum := uint64(0)
 	for _, p := range pointers {
-		s := &table.shards[table.shardOf(p)]
-		key := start(p).region
-		at, found := probe(s, key)
-		if !found {
-			return 1 << 30, 0
+		s := table.shard(p)
+		key := granuleOf(layout.UnitLevel0, uint64(p>>4)).region
+		first, far := home(key, s.Capacity), uint32(0)
+		for ; far < s.Capacity && cell(s, (first+far)%s.Capacity).Key != key; far++ {
 		}
-		far := (at + s.Capacity - home(key, s.Capacity)) % s.Capacity
 		longest = max(longest, far)
 		sum += uint64(far)
 	}

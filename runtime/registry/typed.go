@@ -3,6 +3,7 @@ package registry
 import (
 	"sync/atomic"
 
+	core "tlruntime/cshim/registry"
 	"tlruntime/runtime/layout"
 )
 
@@ -27,11 +28,8 @@ func isDying(b *layout.BlockRecord) bool {
 
 // InsertTyped registers a block of malloc's with a type: count 1, held by the caller.
 func (t *Table) InsertTyped(p, bytes uintptr, typ, owner uint32) (gen uint32, r Result) {
-	if bytes == 0 {
-		return 0, Refused
-	}
-	b := Block{Real: p, Bytes: bytes, Kind: layout.ForeignMalloc, Deleter: uintptr(typ), Ctx: uintptr(owner)}
-	e, r := t.enter(p, bytes, layout.ForeignMalloc<<layout.ForeignKindShift, typ, &b)
+	e, r := t.insert(p, bytes, layout.ForeignMalloc,
+		core.Owner{State: layout.BlockTyped, Deleter: uintptr(typ), Ctx: uintptr(owner)})
 	if r == OK {
 		atomic.StoreUint32(&t.header.Typed, 1)
 	}
@@ -43,31 +41,30 @@ func (t *Table) HasTyped() bool { return atomic.LoadUint32(&t.header.Typed) != 0
 
 // typedEntry locks the shard of p and searches for a block with a type that starts there; without
 // one no lock is held.
-func (t *Table) typedEntry(p uintptr) (x lookup, b *layout.BlockRecord) {
+func (t *Table) typedEntry(p uintptr) (s *layout.Shard, e *layout.ForeignEntry, b *layout.BlockRecord) {
 	if !t.HasTyped() {
-		return x, nil
+		return nil, nil, nil
 	}
-	x, found := t.lockEntry(p)
-	if !found {
-		return x, nil
+	if s, e = lockEntry(p); e == nil {
+		return nil, nil, nil
 	}
-	if e := x.entry; e.Link != 0 && !isAlias(e) {
+	if e.Link != 0 && !isAlias(e) {
 		if b = t.record(e.Link); isTyped(b) {
-			return x, b
+			return s, e, b
 		}
 	}
-	unlock(x.shard)
-	return x, nil
+	unlock(s)
+	return nil, nil, nil
 }
 
 // TypedAt describes the live block with a type that starts at p.
 func (t *Table) TypedAt(p uintptr) (Typed, bool) {
-	x, b := t.typedEntry(p)
+	s, e, b := t.typedEntry(p)
 	if b == nil {
 		return Typed{}, false
 	}
-	defer unlock(x.shard)
-	return typedOf(infoOf(p, x.entry), b), x.entry.Count != 0
+	defer unlock(s)
+	return typedOf(infoOf(p, e), b), e.Count != 0
 }
 
 func typedOf(info Info, b *layout.BlockRecord) Typed {
@@ -78,14 +75,9 @@ func typedOf(info Info, b *layout.BlockRecord) Typed {
 // Touch notes that a thread counts the references of what starts at p. Owner is that of its context; gen is
 // the generation that it means, 0 any.
 func (t *Table) Touch(p uintptr, owner, gen uint32) {
-	x, b := t.typedEntry(p)
-	if b == nil {
-		return
+	if t.HasTyped() {
+		core.Touch(p, owner, gen)
 	}
-	if uint32(b.Ctx)&^layout.TypedMarks != owner && (gen == 0 || x.entry.Gen == gen) {
-		b.Ctx |= layout.TypedShared
-	}
-	unlock(x.shard)
 }
 
 // EachTyped calls f with every live block with a type. No lock is held, so f may change the registry.
@@ -106,12 +98,12 @@ func (t *Table) EachTyped(f func(Typed)) {
 // StartReading describes a live block with a type that only this owner has counted; false: it is none. Until
 // StopReading whoever would end the block waits, so that its references can be read; nothing else shows.
 func (t *Table) StartReading(p uintptr, owner uint32) (block Typed, reading bool) {
-	x, b := t.typedEntry(p)
+	s, e, b := t.typedEntry(p)
 	if b == nil {
 		return block, false
 	}
-	defer unlock(x.shard)
-	block = typedOf(infoOf(p, x.entry), b)
+	defer unlock(s)
+	block = typedOf(infoOf(p, e), b)
 	if block.Count == 0 || block.Count == layout.ForeignSticky || block.Shared || block.Owner != owner {
 		return block, false
 	}
@@ -121,18 +113,9 @@ func (t *Table) StartReading(p uintptr, owner uint32) (block Typed, reading bool
 
 // StopReading lets a block end again. Reading is short: one block at a time, and no function of the program is called.
 func (t *Table) StopReading(p uintptr) {
-	x, b := t.typedEntry(p)
+	s, _, b := t.typedEntry(p)
 	b.Ctx &^= layout.TypedRead
-	unlock(x.shard)
-}
-
-// isRead tells whether whoever would end the block of an entry has to wait.
-func (t *Table) isRead(e *layout.ForeignEntry) bool {
-	if e.Link == 0 || isAlias(e) {
-		return false
-	}
-	b := t.record(e.Link)
-	return isTyped(b) && b.Ctx&layout.TypedRead != 0
+	unlock(s)
 }
 
 // IsUntouched tells whether a block is as StartReading described it: nobody has counted or ended it since.
@@ -143,19 +126,19 @@ func (t *Table) IsUntouched(block Typed) bool {
 
 // Side returns what the walk that goes on knows of a live block with a type; 0 is nothing.
 func (t *Table) Side(p uintptr) uint64 {
-	x, b := t.typedEntry(p)
+	s, _, b := t.typedEntry(p)
 	if b == nil {
 		return 0
 	}
-	defer unlock(x.shard)
+	defer unlock(s)
 	return b.Side
 }
 
 // SetSide is what the walk says of a block with a type. Before it ends it sets 0.
 func (t *Table) SetSide(p uintptr, value uint64) {
-	if x, b := t.typedEntry(p); b != nil {
+	if s, _, b := t.typedEntry(p); b != nil {
 		b.Side = value
-		unlock(x.shard)
+		unlock(s)
 	}
 }
 
@@ -176,4 +159,4 @@ func Destroyed(b *layout.BlockRecord) (was bool) {
 
 // SettleTyped takes a block with a type whose references are released out of the table. The caller
 // frees it.
-func (t *Table) SettleTyped(number uint32) { t.drop(realOf(t.record(number)), dropDead, 0) }
+func (t *Table) SettleTyped(number uint32) { core.SettleTyped(number) }

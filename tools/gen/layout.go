@@ -20,8 +20,14 @@ type header struct {
 	decls []sharedDecl
 }
 
-// stem is what the Go file is called by.
-func (h header) stem() string { return strings.TrimSuffix(filepath.Base(h.path), ".h") }
+// stem is what the Go file is called by: cells of cshim/registry/cells.h is registry_cells.
+func (h header) stem() string {
+	folder, name := filepath.Base(filepath.Dir(h.path)), strings.TrimSuffix(filepath.Base(h.path), ".h")
+	if folder == "." || folder == name {
+		return name
+	}
+	return folder + "_" + name
+}
 
 // sharedDecl is a struct, a table of numbers, or constants that stand together.
 type sharedDecl struct {

@@ -1,6 +1,6 @@
 /* The lists of units and entries of a shard, and its cells: what takes memory of the shard and
  * gives it back, under its lock. The memory is the shard's chunk and its free lists; Go obtains it. */
-#include "registry_cells.h"
+#include "operations.h"
 
 /* ---- lists of entries, under the lock --------------------------------------------- */
 
@@ -170,4 +170,38 @@ void tlc_drop_idle(tl_shard* s)
 	tl_region* r = tlc_cell(s, s->idle);
 	units_free(s, tlc_get(&r->list));
 	cell_remove(s, r);
+}
+
+/* ---- memory that Go has obtained -------------------------------------------------- */
+
+uintptr_t tlc_registry_rehash(tl_shard* s, uintptr_t table, uint32_t capacity, uint32_t limit, uint32_t* cells)
+{
+	tlc_shard_lock(s);
+	const tl_region* from = tlc_table(s);
+	const uint32_t n = tlc_capacity(s);
+	const bool larger = capacity > n;
+	if (larger) {
+		atomic_store_explicit(&s->table, table, memory_order_relaxed);
+		atomic_store_explicit(&s->capacity, capacity, memory_order_relaxed);
+		s->limit = limit;
+		/* Homes have the same order in both, so that one pass in order fills the new table. */
+		for (uint32_t i = 0; i < n; i++)
+			if (tlc_get(&from[i].key) != 0) cell_move(tlc_cell(s, tlc_get(&from[i].key)), &from[i]);
+	}
+	tlc_shard_unlock(s);
+	*cells = larger ? n : capacity;
+	return larger ? (uintptr_t)from : table;
+}
+
+void tlc_registry_give_chunk(tl_shard* s, uintptr_t at, uint64_t bytes)
+{
+	tlc_shard_lock(s);
+	for (unsigned class = TL_ENTRY_LISTS; class --> 0;) {
+		const uintptr_t list = sizeof(tl_foreign_entry) << (class + 1);
+		for (; s->chunk_end - s->chunk >= list; s->chunk += list) list_free(s, (tl_foreign_entry*)s->chunk, class);
+	}
+	s->chunk = at;
+	s->chunk_end = at + bytes;
+	s->chunk_bytes += bytes;
+	tlc_shard_unlock(s);
 }

@@ -1,10 +1,5 @@
-/* What registry_linked.h has, out of line. */
-#include "registry_linked.h"
-
-int tlc_end_linked(tl_shard* s, tl_region* cell, tl_unit* u, tl_foreign_entry* e, uintptr_t p, tlc_ended* ended)
-{
-	return tlc_end_registered(tlc_lookup_again(s, cell, u, e, p), p, ended);
-}
+/* Blocks with a record that leave the list of those that wait. */
+#include "linked.h"
 
 /* Takes a block with a type that waits out of the table, for the caller to free, and returns the next of
  * the list. Its entry is dead, so nobody else takes it out. */

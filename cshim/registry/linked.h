@@ -1,26 +1,20 @@
-/* Operations on entries with a record (registry_blocks.h): blocks with a deleter, and aliases of
- * shared blocks. runtime/registry/shared_blocks.go and records.go are the Go twins. */
+/* Operations on entries with a record (blocks.h): blocks with a deleter, and aliases of
+ * shared blocks. */
 #ifndef TL_REGISTRY_LINKED_H
 #define TL_REGISTRY_LINKED_H
 
-#include "entry_fork.h"
 #include "registry.h"
 
-/* What a search found, made anew by a function that got it in registers. */
-static inline tlc_lookup tlc_lookup_again(tl_shard* s, tl_region* cell, tl_unit* u, tl_foreign_entry* e, uintptr_t p)
-{
-	return (tlc_lookup){.shard = s, .cell = cell, .unit = u, .entry = e, .at = tlc_start(p)};
-}
+#pragma GCC visibility push(hidden)
 
 /* Registers a block that a function frees: count 1. false: the slow path says what it is.
  * Budget: one compare-and-swap, about 110 instructions. */
-static inline bool tlc_enter_custom(uintptr_t p, uint64_t bytes, uintptr_t deleter, uintptr_t ctx)
+static inline bool tlc_enter_custom(uintptr_t p, uint64_t bytes, uintptr_t deleter, uintptr_t ctx, uint32_t* gen)
 {
 	if (TLC_UNLIKELY((p & 15) || !tlc_possible(p) || bytes - 1 >= TL_FOREIGN_BYTES)) return false;
 	const uint64_t as = (uint64_t)TL_FOREIGN_CUSTOM << TL_FOREIGN_KIND_SHIFT;
 	const tlc_owner own = {TL_BLOCK_CUSTOM, deleter, ctx};
-	uint32_t gen;
-	if (TLC_UNLIKELY(!tlc_inside(p, bytes))) return tlc_enter_owned(p, bytes, as, &own, &gen) == TLC_OK;
+	if (TLC_UNLIKELY(!tlc_inside(p, bytes))) return tlc_enter_owned(p, bytes, as, &own, gen, NULL) == TLC_OK;
 	if (TLC_UNLIKELY(tlc_units_up(0) != 0) && tlc_covered_above(p)) return false;
 	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
 	tlc_granule at = tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4);
@@ -29,7 +23,10 @@ static inline bool tlc_enter_custom(uintptr_t p, uint64_t bytes, uintptr_t delet
 	if (TLC_LIKELY(s->free_record != 0)) {
 		tl_region* cell = tlc_cell(s, at.region);
 		e = tlc_enter_new(s, cell, tlc_used_unit(cell, at), p, bytes, as);
-		if (TLC_LIKELY(e != NULL)) tlc_take_record(s, e, p, &own);
+		if (TLC_LIKELY(e != NULL)) {
+			*gen = e->gen;
+			tlc_take_record(s, e, p, &own);
+		}
 	}
 	tlc_shard_unlock(s);
 	return e != NULL;
@@ -110,16 +107,17 @@ static inline void tlc_end_typed(tlc_lookup x, uintptr_t p, uint32_t number, tlc
 
 /* Takes a block with a deleter or a type out of the table. The record is given back, unless the block has
  * to wait. */
-static inline int tlc_end_custom(tlc_lookup x, uintptr_t p, tlc_ended* ended)
+static inline __attribute__((always_inline)) int tlc_end_custom(tlc_lookup x, uintptr_t p, tlc_endings who,
+                                                                tlc_ended* ended)
 {
 	uint32_t number = x.entry->link;
 	tl_block_record* b = tlc_record_of(number);
 	const bool typed = atomic_load_explicit(&b->state, memory_order_relaxed) == TL_BLOCK_TYPED;
-	if (TLC_UNLIKELY(typed && (b->ctx & TL_TYPED_READ))) { /* Go waits */
+	if (TLC_UNLIKELY(typed && (b->ctx & TL_TYPED_READ))) {
 		tlc_shard_unlock(x.shard);
 		return TLC_SLOW;
 	}
-	if (TLC_UNLIKELY(typed && !tlc_ends_at_once((uint32_t)b->deleter))) {
+	if (TLC_UNLIKELY(typed && !who.at_once((uint32_t)b->deleter))) {
 		tlc_end_typed(x, p, number, ended);
 		return TLC_GONE;
 	}
@@ -129,7 +127,7 @@ static inline int tlc_end_custom(tlc_lookup x, uintptr_t p, tlc_ended* ended)
 	if (typed) {
 		ended->type = (uint32_t)b->deleter;
 		tlc_give_record(x.shard, b, number);
-	} else if (TLC_UNLIKELY(tlc_deleters_wait())) {
+	} else if (TLC_UNLIKELY(who.wait())) {
 		ended->record = number;
 		atomic_store_explicit(&b->real, p, memory_order_relaxed);
 		atomic_store_explicit(&b->block, block, memory_order_relaxed);
@@ -138,27 +136,27 @@ static inline int tlc_end_custom(tlc_lookup x, uintptr_t p, tlc_ended* ended)
 		tlc_give_record(x.shard, b, number);
 	}
 	x.shard->bytes -= bytes;
+	x.shard->zeros -= who.from_zero;
 	tlc_erase_entry(x);
 	tlc_shard_unlock(x.shard);
 	return TLC_GONE;
 }
 
-/* tlc_drop_at of an entry with a record, whose only reference goes. A forked child calls no deleter:
- * nothing changes there, and the slow path refuses the call. */
-static inline int tlc_end_registered(tlc_lookup x, uintptr_t p, tlc_ended* ended)
+/* tlc_drop_at of an entry with a record, whose only reference goes. TLC_SLOW, nothing changed: a thread reads the
+ * block's references, and is done soon. */
+static inline __attribute__((always_inline)) int tlc_end_registered(tlc_lookup x, uintptr_t p, tlc_endings who,
+                                                                    tlc_ended* ended)
 {
-	if (TLC_UNLIKELY(tlc_forked())) {
-		tlc_shard_unlock(x.shard);
-		return TLC_SLOW;
-	}
-	if (tlc_bytes(x.entry) != 0) return tlc_end_custom(x, p, ended);
+	if (tlc_bytes(x.entry) != 0) return tlc_end_custom(x, p, who, ended);
 	uint32_t number = x.entry->link;
 	tlc_erase_entry(x);
 	uint64_t life = atomic_fetch_sub_explicit(&tlc_record_of(number)->life, 1, memory_order_acq_rel);
 	tlc_shard_unlock(x.shard);
 	ended->pointer = ended->kind = 0;
-	if (tlc_names(life) == 1) tlc_end_shared(number, ended);
+	if (tlc_names(life) == 1) tlc_end_shared(number, who.wait(), ended);
 	return TLC_GONE;
 }
+
+#pragma GCC visibility pop
 
 #endif

@@ -19,8 +19,8 @@
  * block owns in one unit is a *cover*, and all of its covers are its *extent*: two covers in
  * each level at most, whatever the size. Addresses that are no multiple of 16 start in units
  * of level FINE (64 granules of one byte), where nothing is covered. So of two blocks of 8 bytes
- * in one granule the first owns it, and for an address between granules Go compares with the
- * size of the granule's owner (runtime/registry/between.go).
+ * in one granule the first owns it, and an address between granules is compared with the
+ * size of the granule's owner (between.c).
  *
  * A cell has a list of units, and a unit has a list of entries:
  *
@@ -50,7 +50,7 @@
  *   no cell between home(key) and the cell of key is empty   (linear probing)
  *
  * A block with several addresses, or with a deleter, has a record besides, and its entries link
- * to it (registry_blocks.h).
+ * to it (blocks.h).
  *
  * Memory of tl_aligned_alloc is an entry with count 0 until the program registers it. The
  * entry tells tl_aligned_free that the address is one of these.
@@ -69,15 +69,16 @@
  * it is held: readers that must not wait read without the lock and compare versions
  * (tlc_foreign_known). For them an outgrown table stays mapped, emptied, and so do all lists.
  *
- * registry.h has the operations. runtime/registry is the Go twin on the same memory;
- * it alone grows tables.
+ * registry.h has the operations. runtime/registry calls them from Go, and it alone grows tables.
  */
 #ifndef TL_REGISTRY_CELLS_H
 #define TL_REGISTRY_CELLS_H
 
 #include <string.h>
 
-#include "layout_lock.h"
+#include "../layout_lock.h"
+
+#pragma GCC visibility push(hidden)
 
 /* entry.block = flags 8 | kind 8 | bytes 48 */
 #define TL_FOREIGN_BYTES 0xFFFFFFFFFFFFull
@@ -158,7 +159,7 @@ typedef struct tl_shard {
 	uint64_t chunk_bytes;                /* memory for lists, in all */
 	uint64_t units;                      /* in use */
 	uint64_t idle;                       /* key of a cell that is kept though all its units are vacant, or 0 */
-	uint32_t records;                    /* of blocks (registry_blocks.h) that this shard has */
+	uint32_t records;                    /* of blocks (blocks.h) that this shard has */
 	uint32_t free_record;                /* first of those that no block has, linked through next; 0 = none */
 	uint32_t buffers;                    /* shared blocks that begin here */
 	uint32_t spare[3];
@@ -241,7 +242,7 @@ static inline uint32_t tlc_units_up(int up)
  * smaller than doubling, and so that it is rehashed in order. */
 static inline uint64_t tlc_home(uint64_t key, uint64_t capacity) { return (tlc_mix(key) >> 32) * capacity >> 32; }
 
-/* registry.c has the first, registry_lists.c the others. */
+/* registry.c has the first, lists.c the others. */
 void tlc_shard_wait(tl_shard* s);
 tl_unit* tlc_add_unit(tl_shard* s, tl_region* r, tlc_granule at);
 void tlc_drop_idle(tl_shard* s);
@@ -483,5 +484,7 @@ static inline __attribute__((always_inline)) tlc_lookup tlc_lock_entry(uintptr_t
 	tlc_shard_unlock(x.shard);
 	return x;
 }
+
+#pragma GCC visibility pop
 
 #endif

@@ -1,8 +1,8 @@
-/* What the fast path does with foreign pointers. registry_cells.h has the table.
+/* What is done with foreign pointers. cells.h has the table.
  *
  * Every function takes any address and answers TLC_MISS for one that is not in the table. None
- * calls back, allocates or enters Go. TLC_SLOW says that memory is needed or that only Go knows
- * the answer: the caller takes the slow path, which does the whole operation. Threads: any.
+ * calls back, allocates or enters Go. TLC_SLOW says that the table needs memory, or that somebody has to
+ * wait: Go sees to it, and does the operation again. Threads: any.
  *
  * There is one function that registers any block (tlc_enter) and one that drops any reference
  * (tlc_drop). The common case, a new block inside its unit that goes with its only reference,
@@ -11,35 +11,38 @@
  * Budget of the common case: one compare-and-swap each (half of the time), three
  * multiplications to find the cell, the cell's cache line and the entry's.
  */
-#ifndef TL_REGISTRY_H
-#define TL_REGISTRY_H
+#ifndef TL_REGISTRY_REGISTRY_H
+#define TL_REGISTRY_REGISTRY_H
 
-#include "registry_blocks.h"
-#include "registry_host_malloc.h"
+#include "blocks.h"
+
+#pragma GCC visibility push(hidden)
 
 /* Results; the numbers are those of registry.Result. All but OK, GONE and ZERO: nothing changed. */
 enum tlc_foreign_result {
 	TLC_OK = 0,
-	TLC_MISS = 1,      /* never registered, or gone */
-	TLC_SLOW = 2,      /* the Go twin must do it */
-	TLC_GONE = 3,      /* that was the last reference: the entry is gone, the caller frees by kind */
-	TLC_STALE = 4,     /* not the generation meant, or held at zero */
-	TLC_REFUSED = 5,   /* inside a registered block, no address of a block, or still held */
-	TLC_OVERFLOW = 6,  /* 15 references float already */
-	TLC_RETURNED = 7,  /* known, but back with the host: measure it and adopt it again */
-	TLC_ZERO = 8,      /* count is 0; the entry stays until the block is freed or registered again */
-	TLC_NO_MEMORY = 9, /* never from C, nor are those that follow it in Go */
+	TLC_MISS = 1,       /* never registered, or gone */
+	TLC_SLOW = 2,       /* memory is needed, or the block is being read */
+	TLC_GONE = 3,       /* that was the last reference: the entry is gone, the caller frees by kind */
+	TLC_STALE = 4,      /* not the generation meant, or held at zero */
+	TLC_REFUSED = 5,    /* inside a registered block, no address of a block, or still held */
+	TLC_OVERFLOW = 6,   /* 15 references float already */
+	TLC_RETURNED = 7,   /* known, but back with the host: measure it and adopt it again */
+	TLC_ZERO = 8,       /* count is 0; the entry stays until the block is freed or registered again */
+	TLC_NO_MEMORY = 9,  /* never from C */
+	TLC_PRESENT = 10,   /* a live entry is there */
+	TLC_OUTSIDE = 11,   /* not inside the shared block that it should be an alias of */
+	TLC_NO_SHARED = 12, /* no live shared block has this number */
 };
 
 enum { TLC_AGAIN = -1 };  /* another thread was in the way: nothing changed, the shard is unlocked, look again */
 enum { TLC_NO_KIND = 0 }; /* of a block: tlc_end did not end it */
 
-/* ---- out of line: registry.c and registry_wide.c --------------------------------------- */
+/* ---- out of line: registry.c and wide.c ------------------------------------------------- */
 
 int tlc_enter(uintptr_t p, uint64_t bytes, uint64_t as, uint32_t* gen);
 tl_region* tlc_uncover_wide(tl_shard* s, tl_region* cell, tl_unit* u, uintptr_t p, uint64_t bytes);
 bool tlc_covered_from(int up, uintptr_t p); /* inside a block that owns p at that level or above; takes no lock */
-bool tlc_foreign_share(uintptr_t p);        /* held, and no thread's alone to count any more */
 int64_t tlc_foreign_count(uintptr_t p);     /* -1 = unknown; 0 = held at zero; sticky counts are 2^32 - 1 */
 bool tlc_foreign_known(uintptr_t p);        /* registered and held by somebody; at multiples of 16 it takes no lock */
 uint32_t tlc_foreign_type(uintptr_t p);     /* 0 = none, or nobody holds it */
@@ -108,39 +111,35 @@ static inline __attribute__((always_inline)) tl_foreign_entry* tlc_enter_new(tl_
 /* Registers a block of another owner than a scope: count 1, held by the owner. false: this is
  * not a new block that touches no other, and the slow path says what it is.
  * Budget: one compare-and-swap, about 90 instructions. */
-static inline bool tlc_foreign_insert(uintptr_t p, uint64_t bytes, uint32_t kind)
+static inline __attribute__((always_inline)) bool tlc_insert_new(uintptr_t p, uint64_t bytes, uint32_t kind,
+                                                                 uint32_t* gen)
 {
 	uint64_t as = (uint64_t)kind << TL_FOREIGN_KIND_SHIFT;
-	uint32_t gen;
 	if (TLC_UNLIKELY((p & 15) || !tlc_possible(p) || bytes - 1 >= TL_FOREIGN_BYTES)) return false;
-	if (TLC_UNLIKELY(!tlc_inside(p, bytes))) return tlc_enter(p, bytes, as, &gen) == TLC_OK;
+	if (TLC_UNLIKELY(!tlc_inside(p, bytes))) return tlc_enter(p, bytes, as, gen) == TLC_OK;
 	if (TLC_UNLIKELY(tlc_units_up(0) != 0) && tlc_covered_above(p)) return false;
 	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
 	tlc_granule at = tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4);
 	tlc_shard_lock(s);
 	tl_region* cell = tlc_cell(s, at.region);
-	bool entered = tlc_enter_new(s, cell, tlc_used_unit(cell, at), p, bytes, as) != NULL;
+	const tl_foreign_entry* e = tlc_enter_new(s, cell, tlc_used_unit(cell, at), p, bytes, as);
+	if (e != NULL) *gen = e->gen;
 	tlc_shard_unlock(s);
-	return entered;
+	return e != NULL;
 }
 
-/* Registers a block of malloc's for a scope: count 1, not floating. A block that was handed
- * back or is held at zero comes back to life. One that another thread has registered in the
- * meantime gets one more reference. Go knows what is inside a block that ends between granules. */
-static inline int tlc_foreign_adopt(uintptr_t p, size_t usable, uint32_t* gen)
-{
-	if (TLC_UNLIKELY((p & 15) != 0)) return TLC_SLOW;
-	if (TLC_UNLIKELY(!tlc_possible(p) || usable - 1 >= TL_FOREIGN_BYTES)) return TLC_REFUSED;
-	return tlc_enter(p, usable, TLC_FOREIGN_AS_ADOPTED, gen);
-}
+/* Where a block would be registered, as it was seen without the lock at version v. */
+typedef struct tlc_opening {
+	tl_shard* shard;
+	uint32_t v;
+	tlc_granule at;
+	tl_region* cell;
+	tl_unit* unit; /* NULL: not in use */
+} tlc_opening;
 
-/* Registers a new block of malloc's of at least so many bytes; p is a multiple of 16. Without an owner it
- * gets no record. false: the block is not new, or too small, or memory is needed. The
- * search comes before the measuring, which must not read the inside of a registered block,
- * and the lock comes after it, since it may take long. The lock is taken at the version of the
- * search, so that what was found still holds. Budget: one compare-and-swap, about 110 instructions. */
-static inline __attribute__((always_inline)) bool tlc_adopt_new(uintptr_t p, uint64_t least, uint64_t as,
-                                                                const tlc_owner* own, uint32_t* gen, uint64_t* size)
+/* Looks whether a new block may begin at p, a multiple of 16, before it is measured: that must not read the inside of
+ * a registered block. false: it may not, or writers were in the way. */
+static inline __attribute__((always_inline)) bool tlc_find_opening(uintptr_t p, tlc_opening* place)
 {
 	enum { PROBES = 8 };
 	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
@@ -151,27 +150,28 @@ static inline __attribute__((always_inline)) bool tlc_adopt_new(uintptr_t p, uin
 	if (TLC_UNLIKELY(tlc_units_up(0) != 0) && tlc_covered_above(p)) return false;
 	tl_unit* u = seen.unit;
 	if (u != NULL && tlc_vacant(u)) u = NULL;
-	if (TLC_UNLIKELY(u != NULL && ((tlc_get(&u->covers) | tlc_get(&u->starts)) & tlc_bit(at.bit)))) return false;
-	size_t usable = tlc_host.usable((void*)p);
-	*size = usable;
-	if (TLC_UNLIKELY(usable - least >= TL_FOREIGN_BYTES)) return false;
-	if (TLC_UNLIKELY(!tlc_inside(p, usable)))
-		return (own == NULL ? tlc_enter(p, usable, as, gen) : tlc_enter_owned(p, usable, as, own, gen)) == TLC_OK;
-	if (TLC_UNLIKELY(!tlc_shard_lock_at(s, v))) return false;
+	*place = (tlc_opening){s, v, at, seen.cell, u};
+	return TLC_LIKELY(u == NULL || !((tlc_get(&u->covers) | tlc_get(&u->starts)) & tlc_bit(at.bit)));
+}
+
+/* Registers a new block at its place. The lock comes after the measuring, which may take long, and is taken at the
+ * version of the search, so that what was found still holds. Without an owner the block gets no record. false: the
+ * block is not new, or memory is needed. */
+static inline __attribute__((always_inline)) bool tlc_enter_at(const tlc_opening* place, uintptr_t p, uint64_t bytes,
+                                                               uint64_t as, const tlc_owner* own, uint32_t* gen)
+{
+	tl_shard* s = place->shard;
+	if (TLC_UNLIKELY(!tlc_inside(p, bytes)))
+		return (own == NULL ? tlc_enter(p, bytes, as, gen) : tlc_enter_owned(p, bytes, as, own, gen, NULL)) == TLC_OK;
+	if (TLC_UNLIKELY(!tlc_shard_lock_at(s, place->v))) return false;
 	tl_foreign_entry* e = NULL;
-	if (own == NULL || TLC_LIKELY(s->free_record != 0)) e = tlc_enter_new(s, seen.cell, u, p, usable, as);
+	if (own == NULL || TLC_LIKELY(s->free_record != 0)) e = tlc_enter_new(s, place->cell, place->unit, p, bytes, as);
 	if (TLC_LIKELY(e != NULL)) {
 		*gen = e->gen;
 		if (own != NULL) tlc_take_record(s, e, p, own);
 	}
 	tlc_shard_unlock(s);
 	return e != NULL;
-}
-
-/* Registers a new block for a scope. false: tlc_foreign_adopt knows more. */
-static inline bool tlc_foreign_adopt_new(uintptr_t p, uint32_t* gen, uint64_t* size)
-{
-	return tlc_adopt_new(p, 1, TLC_FOREIGN_AS_ADOPTED, NULL, gen, size);
 }
 
 /* ---- taking references ------------------------------------------------------------ */
@@ -185,13 +185,13 @@ static inline void tlc_count_one(tl_foreign_entry* e)
 }
 
 /* A reference for the caller's scope: a floating one if there is one, else a new one. */
-static inline int tlc_foreign_register(uintptr_t p, uint32_t* gen)
+static inline __attribute__((always_inline)) int tlc_register(uintptr_t p, tlc_caller who, uint32_t* gen)
 {
 	tlc_lookup x = tlc_lock_entry(p);
 	if (x.entry == NULL) return TLC_MISS;
 	int result = tlc_is_revivable(x.entry) ? TLC_RETURNED : TLC_STALE;
 	if (TLC_LIKELY(tlc_is_live(x.entry))) {
-		tlc_touch(x.entry);
+		tlc_touch(x.entry, who);
 		if (tlc_floats(x.entry) != 0) x.entry->type_floats -= TL_FOREIGN_FLOAT;
 		else tlc_count_one(x.entry);
 		*gen = x.entry->gen;
@@ -201,18 +201,29 @@ static inline int tlc_foreign_register(uintptr_t p, uint32_t* gen)
 	return result;
 }
 
-static inline int tlc_foreign_acquire(uintptr_t p)
+static inline __attribute__((always_inline)) int tlc_acquire(uintptr_t p, tlc_caller who)
 {
 	tlc_lookup x = tlc_lock_entry(p);
 	if (x.entry == NULL) return TLC_MISS;
 	int result = x.entry->count != 0 ? TLC_OK : TLC_STALE;
 	if (TLC_LIKELY(x.entry->count - 1 < TL_FOREIGN_STICKY - 1)) {
-		tlc_touch(x.entry);
+		tlc_touch(x.entry, who);
 		x.entry->count++;
 		tlc_count_at_alias(x.entry, 1);
 	}
 	tlc_shard_unlock(x.shard);
 	return result;
+}
+
+/* Registers a block of malloc's for a scope: count 1, not floating. A block that was handed
+ * back or is held at zero comes back to life. One that another thread has registered in the
+ * meantime gets one more reference; TLC_MISS when that is gone again, and two threads use one block without a
+ * reference. */
+static inline __attribute__((always_inline)) int tlc_adopt(uintptr_t p, size_t usable, tlc_caller who, uint32_t* gen)
+{
+	if (TLC_UNLIKELY(!tlc_possible(p) || usable - 1 >= TL_FOREIGN_BYTES)) return TLC_REFUSED;
+	int result = tlc_enter(p, usable, TLC_FOREIGN_AS_ADOPTED, gen);
+	return TLC_UNLIKELY(result == TLC_PRESENT) ? tlc_register(p, who, gen) : result;
 }
 
 /* ---- dropping references ------------------------------------------------------------ */
@@ -224,6 +235,7 @@ enum tlc_drop {
 	TLC_DROP_DECREF,
 	TLC_DROP_ALIGNED,
 	TLC_DROP_FORGET,
+	TLC_DROP_END, /* all references of that generation; Go alone */
 };
 
 /* What a drop does to an entry. */
@@ -238,11 +250,13 @@ static inline tlc_effect tlc_effect_of(const tl_foreign_entry* e, int drop, uint
 {
 	tlc_effect f = {TLC_OK, e->count, tlc_floats(e), false};
 	bool held = f.count > f.floats;
-	if ((drop == TLC_DROP_ENTRY || drop == TLC_DROP_FLOAT) && TLC_UNLIKELY(e->gen != gen)) f.result = TLC_STALE;
+	if ((drop == TLC_DROP_ENTRY || drop == TLC_DROP_FLOAT || drop == TLC_DROP_END) && TLC_UNLIKELY(e->gen != gen))
+		f.result = TLC_STALE;
 	else if (drop == TLC_DROP_ALIGNED)
 		f.result = f.count == 0 && tlc_kind(e) == TL_FOREIGN_ALIGNED && e->link == 0 ? TLC_GONE : TLC_REFUSED;
 	else if (drop == TLC_DROP_FORGET) f.result = held ? TLC_REFUSED : TLC_GONE;
 	else if (TLC_UNLIKELY(f.count == 0)) f.result = TLC_STALE;
+	else if (drop == TLC_DROP_END) f.result = TLC_GONE;
 	else if (TLC_UNLIKELY(f.count == TL_FOREIGN_STICKY)) return f;
 	else if (drop == TLC_DROP_FLOAT && held && f.floats == TL_MAX_FLOATS) f.result = TLC_OVERFLOW;
 	else if (drop == TLC_DROP_FLOAT) f.floats += held;
@@ -294,7 +308,7 @@ static inline __attribute__((always_inline)) bool tlc_leave(tlc_lookup* x, tlc_e
 /* Drops a reference at an entry that was found; `drop` is a constant after inlining. The shard is
  * unlocked. With TLC_GONE *ended is what the caller frees. */
 static inline __attribute__((always_inline)) int tlc_drop_at(tlc_lookup x, uintptr_t p, int drop, uint32_t gen,
-                                                             tlc_ended* ended)
+                                                             tlc_caller who, tlc_ended* ended)
 {
 	tl_foreign_entry* e = x.entry;
 	tlc_effect f = tlc_effect_of(e, drop, gen);
@@ -305,8 +319,8 @@ static inline __attribute__((always_inline)) int tlc_drop_at(tlc_lookup x, uintp
 			tlc_shard_unlock(x.shard);
 			return TLC_SLOW;
 		}
-		if (f.result != TLC_STALE) tlc_touch(e); /* else the caller means an earlier block */
-		if (f.result == TLC_GONE) return tlc_end_linked(x.shard, x.cell, x.unit, e, p, ended);
+		if (f.result != TLC_STALE) tlc_touch(e, who); /* else the caller means an earlier block */
+		if (f.result == TLC_GONE) return who.end(x.shard, x.cell, x.unit, e, p, ended);
 		if (f.result == TLC_OK || ends) tlc_count_at_alias(e, (uint64_t)f.count - e->count);
 	}
 	bool leaves = (ends && e->link == 0) || f.hand_back; /* at zero too, a block keeps what a deleter frees */
@@ -326,60 +340,16 @@ static inline __attribute__((always_inline)) int tlc_drop_at(tlc_lookup x, uintp
 
 /* The same at an address. A scope's entry is TLC_STALE also where nothing is: the scope need not
  * know why. */
-static inline __attribute__((always_inline)) int tlc_drop(uintptr_t p, int drop, uint32_t gen, tlc_ended* ended)
+static inline __attribute__((always_inline)) int tlc_drop(uintptr_t p, int drop, uint32_t gen, tlc_caller who,
+                                                          tlc_ended* ended)
 {
 	for (;;) {
 		tlc_lookup x = tlc_lock_entry(p);
 		if (x.entry == NULL) return drop == TLC_DROP_ENTRY ? TLC_STALE : TLC_MISS;
-		int result = tlc_drop_at(x, p, drop, gen, ended);
+		int result = tlc_drop_at(x, p, drop, gen, who, ended);
 		if (TLC_LIKELY(result != TLC_AGAIN)) return result;
 	}
 }
-
-/* Drops a counted reference, or a floating one when no other is left. */
-static inline int tlc_foreign_release(uintptr_t p, tlc_ended* ended) { return tlc_drop(p, TLC_DROP_RELEASE, 0, ended); }
-
-/* The same for a scope's entry: TLC_STALE when it meant an earlier block at p. */
-static inline int tlc_foreign_release_entry(uintptr_t p, uint32_t gen, tlc_ended* ended)
-{
-	return tlc_drop(p, TLC_DROP_ENTRY, gen, ended);
-}
-
-/* Unregister: the reference of a scope's entry floats. The block is handed back when no other is held. */
-static inline int tlc_foreign_float(uintptr_t p, uint32_t gen)
-{
-	tlc_ended none; /* no drop of this kind ends a block */
-	return tlc_drop(p, TLC_DROP_FLOAT, gen, &none);
-}
-
-/* The same of a reference that a container has: it means whatever block starts at p. */
-static inline int tlc_foreign_float_any(uintptr_t p)
-{
-	tlc_ended none;
-	for (;;) {
-		tlc_lookup x = tlc_lock_entry(p);
-		if (x.entry == NULL) return TLC_MISS;
-		int result = tlc_drop_at(x, p, TLC_DROP_FLOAT, x.entry->gen, &none);
-		if (TLC_LIKELY(result != TLC_AGAIN)) return result;
-	}
-}
-
-/* Like release, but what comes to TLC_ZERO stays, dead and uncovered, until it is freed or adopted again. */
-static inline int tlc_foreign_decref(uintptr_t p)
-{
-	tlc_ended none;
-	return tlc_drop(p, TLC_DROP_DECREF, 0, &none);
-}
-
-/* Erases an aligned block that is held at zero: TLC_GONE, and the caller frees it. */
-static inline int tlc_foreign_free_aligned(uintptr_t p)
-{
-	tlc_ended ended;
-	return tlc_drop(p, TLC_DROP_ALIGNED, 0, &ended);
-}
-
-/* Erases a block of which no counted reference is left: TLC_GONE, and the caller frees it. Blocks with a record are Go's. */
-static inline int tlc_foreign_forget(uintptr_t p, tlc_ended* ended) { return tlc_drop(p, TLC_DROP_FORGET, 0, ended); }
 
 /* Ends a block with its only reference, which was found, and returns its kind; the caller frees
  * the block, and the shard is unlocked. TLC_NO_KIND, nothing changed: another reference is left,
@@ -420,5 +390,7 @@ static inline bool tlc_foreign_end(uintptr_t p, uint32_t gen)
 {
 	return tlc_end(p, gen, TL_FOREIGN_MALLOC) != TLC_NO_KIND;
 }
+
+#pragma GCC visibility pop
 
 #endif

@@ -4,7 +4,7 @@
  * A block in one unit, or in two neighbours of a region that it does not fill, is near: one lock and one search find
  * all that it owns. In one region two of each do, there and in the unit of level 1 that the region is. Any other block
  * has an extent, whose covers are found and locked one by one. RATIONALE.md has what they cost. */
-#include "registry.h"
+#include "operations.h"
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
@@ -19,16 +19,6 @@ ALWAYS_INLINE tlc_lookup look_up(tl_shard* s, tlc_granule at)
 	x.unit = tlc_used_unit(x.cell, x.at);
 	if (x.unit != NULL && tlc_has(&x.unit->starts, x.at.bit)) x.entry = tlc_entry(x.unit, x.at.bit);
 	return x;
-}
-
-/* One more reference for a live entry: another thread has registered the block since the caller
- * looked. */
-ALWAYS_INLINE uint32_t adopt_live(tl_foreign_entry* e)
-{
-	tlc_touch(e);
-	if (tlc_floats(e) != 0) e->type_floats -= TL_FOREIGN_FLOAT;
-	else tlc_count_one(e);
-	return e->gen;
 }
 
 /* Brings an entry back that was handed back (its float sinks) or held at zero (count 1); the
@@ -58,30 +48,38 @@ ALWAYS_INLINE bool is_inside_above(uintptr_t p, uint64_t bytes)
 }
 
 /* The result where the address has an entry already; TLC_MISS: the block may be registered. */
-ALWAYS_INLINE int enter_known(tlc_lookup x, uint64_t as, uint32_t* gen)
+ALWAYS_INLINE int enter_known(tlc_lookup x, uint64_t as)
 {
 	if (x.entry == NULL) return TLC_MISS;
-	if (!(as & TL_FOREIGN_ADOPTED)) return TLC_SLOW; /* only Go gives an entry another owner */
-	if (!tlc_is_live(x.entry)) return tlc_is_revivable(x.entry) ? TLC_MISS : TLC_STALE;
-	*gen = adopt_live(x.entry);
-	return TLC_OK;
+	if (tlc_is_live(x.entry) || x.entry->link != 0) return TLC_PRESENT;
+	return !(as & TL_FOREIGN_ADOPTED) || tlc_is_revivable(x.entry) ? TLC_MISS : TLC_STALE;
 }
 
-/* Makes or revives the entry, and opens its unit. false, nothing changed: no memory is at hand, or
- * no record for the deleter. A unit that was opened here needs no memory for its first entry. Units
- * may move. Only a block without a deleter is revived. */
-ALWAYS_INLINE bool enter_entry(tlc_lookup* x, uintptr_t p, uint64_t bytes, uint64_t as, const owner* own, uint32_t* gen)
+ALWAYS_INLINE bool has_record(const owner* own) { return own != NULL && own->state != TL_BLOCK_FREE; }
+
+/* Makes, revives or replaces the entry, and opens its unit; *was is the dead entry that is replaced. false, nothing
+ * changed: no memory is at hand, or no record for the deleter. A unit that was opened here needs no memory for its
+ * first entry. Units may move. Only a block without a deleter is revived. */
+ALWAYS_INLINE bool enter_entry(tlc_lookup* x, uintptr_t p, uint64_t bytes, uint64_t as, const owner* own, uint32_t* gen,
+                               tl_foreign_entry* was)
 {
-	if (x->entry != NULL) {
-		*gen = revive(x->shard, x->entry, bytes);
+	tl_foreign_entry* e = x->entry;
+	if (e != NULL && (as & TL_FOREIGN_ADOPTED)) {
+		*gen = revive(x->shard, e, bytes);
 		return true;
 	}
-	if (own != NULL && x->shard->free_record == 0) return false;
-	if (x->unit == NULL) x->unit = tlc_open_unit(x->shard, x->cell, x->at);
-	tl_foreign_entry* e = x->unit != NULL ? tlc_insert(x->shard, x->unit, x->at.bit) : NULL;
-	if (e == NULL) return false;
+	if (has_record(own) && x->shard->free_record == 0) return false;
+	if (e != NULL) {
+		if (was != NULL) *was = *e;
+		tlc_leave_dead(x->shard, e);
+	} else {
+		if (x->unit == NULL) x->unit = tlc_open_unit(x->shard, x->cell, x->at);
+		e = x->unit != NULL ? tlc_insert(x->shard, x->unit, x->at.bit) : NULL;
+		if (e == NULL) return false;
+	}
 	*gen = tlc_fill(x->shard, e, bytes, as);
-	if (own != NULL) tlc_take_record(x->shard, e, p, own);
+	if (has_record(own)) tlc_take_record(x->shard, e, p, own);
+	else if (own != NULL) e->type_floats = (uint32_t)own->deleter;
 	return true;
 }
 
@@ -164,17 +162,17 @@ ALWAYS_INLINE near_extent near_extent_of(uintptr_t p, uint64_t bytes)
 /* Registers a near block in a shard that is locked. TLC_MISS, nothing changed: one of two units is
  * not in the list. To add it may move units or fail for want of memory, which enter_extent does. */
 ALWAYS_INLINE int enter_near(tl_shard* s, near_extent b, uintptr_t p, uint64_t bytes, uint64_t as, const owner* own,
-                             bool above, uint32_t* gen)
+                             bool above, uint32_t* gen, tl_foreign_entry* was)
 {
 	tlc_lookup x = look_up(s, tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4));
-	int known = enter_known(x, as, gen);
+	int known = enter_known(x, as);
 	if (known != TLC_MISS) return known;
 	bool both = tlc_get(&x.cell->key) != 0 && (tlc_get(&x.cell->present) >> x.at.unit & 3) == 3;
 	if (b.tail != 0 && !both) return TLC_MISS;
 	tlc_granule next = {x.at.region, b.next, 0};
 	tl_unit* u = b.tail != 0 ? tlc_used_unit(x.cell, next) : NULL;
 	if (above || is_taken(x.unit, b.head) || is_taken(u, b.tail)) return TLC_REFUSED;
-	if (!enter_entry(&x, p, bytes, as, own, gen)) return TLC_SLOW;
+	if (!enter_entry(&x, p, bytes, as, own, gen, was)) return TLC_SLOW;
 	tlc_set(&x.unit->covers, b.head);
 	if (b.tail == 0) return TLC_OK;
 	if (u == NULL) u = tlc_open_unit(s, x.cell, next);
@@ -210,10 +208,10 @@ ALWAYS_INLINE tl_shard* shard_of_region(uintptr_t p) { return &tlc_shards[tlc_sh
  * level 1. TLC_MISS, nothing changed: units are not in the lists, and memory may be missing. The units of a region and its
  * unit of level 1 may be new both, in one shard: then the cell that was found empty for one may be the other's by now. */
 ALWAYS_INLINE int enter_region(tl_shard* s, tl_shard* t, const region_extent* b, uintptr_t p, uint64_t bytes,
-                               uint64_t as, const owner* own, bool above, uint32_t* gen)
+                               uint64_t as, const owner* own, bool above, uint32_t* gen, tl_foreign_entry* was)
 {
 	tlc_lookup x = look_up(s, tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4));
-	int known = enter_known(x, as, gen);
+	int known = enter_known(x, as);
 	if (known != TLC_MISS) return known;
 	const tlc_granule top = unit_of_region(p), end = {x.at.region, b->last, 0};
 	const uint64_t ends = tlc_bit(x.at.unit) | tlc_bit(end.unit);
@@ -223,7 +221,7 @@ ALWAYS_INLINE int enter_region(tl_shard* s, tl_shard* t, const region_extent* b,
 	if (!units_are_free(x.cell, b->whole)) return TLC_REFUSED;
 	bool listed = tlc_get(&x.cell->key) != 0 && (tlc_get(&x.cell->present) & ends) == ends;
 	if (!(listed && tlc_listed_unit(cell, top) != NULL) && !(has_room(s, 4) && has_room(t, 4))) return TLC_MISS;
-	if (!enter_entry(&x, p, bytes, as, own, gen)) return TLC_SLOW;
+	if (!enter_entry(&x, p, bytes, as, own, gen, was)) return TLC_SLOW;
 	tlc_set(&x.unit->covers, b->head);
 	if (b->tail != 0) cover_granules(s, x.cell, end, b->tail, 0);
 	if (tlc_get(&cell->key) != top.region) cell = tlc_cell(t, top.region);
@@ -232,13 +230,13 @@ ALWAYS_INLINE int enter_region(tl_shard* s, tl_shard* t, const region_extent* b,
 }
 
 ALWAYS_INLINE int enter_in_region(region_extent b, uintptr_t p, uint64_t bytes, uint64_t as, const owner* own,
-                                  uint32_t* gen)
+                                  uint32_t* gen, tl_foreign_entry* was)
 {
 	bool above = tlc_units_up(0) != 0 && tlc_covered_from(2, p);
 	tl_shard *s = &tlc_shards[tlc_shard_of(p)], *t = shard_of_region(p);
 	tlc_shard_lock(s < t ? s : t);
 	if (s != t) tlc_shard_lock(s < t ? t : s);
-	int result = enter_region(s, t, &b, p, bytes, as, own, above, gen);
+	int result = enter_region(s, t, &b, p, bytes, as, own, above, gen, was);
 	if (s != t) tlc_shard_unlock(t);
 	tlc_shard_unlock(s);
 	return result;
@@ -379,30 +377,39 @@ static void extent_uncover(const extent* b)
 	}
 }
 
-static int enter_extent_locked(const extent* b, uintptr_t p, uint64_t bytes, uint64_t as, const owner* own, bool above,
-                               uint32_t* gen)
+/* Does [p, p+bytes) begin inside a block that the search under the locks of its own granules does not find, or end
+ * inside one that owns whole units there? No lock may be held. */
+static bool is_inside(uintptr_t p, uint64_t bytes)
 {
-	if (!extent_fits(b)) return TLC_SLOW;
-	tlc_lookup x = look_up(&tlc_shards[tlc_shard_of(p)], tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4));
-	int known = enter_known(x, as, gen);
+	if ((p & 15) == 0) return is_inside_above(p, bytes);
+	if (tlc_inside_between(p)) return true;
+	const uint64_t first = tlc_first(p), last = tlc_last(p, bytes);
+	return first <= last && tlc_units_up(0) != 0 && (tlc_covered_above(first << 4) || tlc_covered_above(last << 4));
+}
+
+static int enter_extent_locked(const extent* b, uintptr_t p, uint64_t bytes, uint64_t as, const owner* own, bool above,
+                               uint32_t* gen, tl_foreign_entry* was)
+{
+	tlc_lookup x = look_up(&tlc_shards[tlc_shard_of(p)], tlc_start(p));
+	int known = enter_known(x, as);
 	if (known != TLC_MISS) return known;
 	/* All covers may be at higher levels; the start must be free at level 0 too. */
 	bool inside = x.unit != NULL && tlc_has(&x.unit->covers, x.at.bit);
 	if (above || inside || !extent_is_free(b)) return TLC_REFUSED;
-	if (!enter_entry(&x, p, bytes, as, own, gen)) return TLC_SLOW;
+	if (!extent_fits(b) || !enter_entry(&x, p, bytes, as, own, gen, was)) return TLC_SLOW;
 	extent_cover(b);
 	return TLC_OK;
 }
 
 static __attribute__((noinline)) int enter_extent(uintptr_t p, uint64_t bytes, uint64_t as, const owner* own,
-                                                  uint32_t* gen)
+                                                  uint32_t* gen, tl_foreign_entry* was)
 {
-	if (bytes > (1ull << TL_FOREIGN_ADDRESS_BITS) - p) return TLC_SLOW; /* no block: Go says so */
-	bool above = is_inside_above(p, bytes);
+	if (bytes > (1ull << TL_FOREIGN_ADDRESS_BITS) - p) return TLC_REFUSED;
+	bool above = is_inside(p, bytes);
 	extent b;
 	extent_of(&b, p, bytes);
 	extent_lock(&b, NULL);
-	int result = enter_extent_locked(&b, p, bytes, as, own, above, gen);
+	int result = enter_extent_locked(&b, p, bytes, as, own, above, gen, was);
 	extent_unlock(&b, b.locks, NULL);
 	return result;
 }
@@ -425,32 +432,35 @@ static __attribute__((noinline)) bool uncover_extent(tl_shard* held, uintptr_t p
 /* ---- any block -------------------------------------------------------------------------- */
 
 static __attribute__((noinline)) int enter_wide(uintptr_t p, uint64_t bytes, uint64_t as, const owner* own,
-                                                uint32_t* gen)
+                                                uint32_t* gen, tl_foreign_entry* was)
 {
 	const region_extent b = region_extent_of(p, bytes);
-	int result = b.whole != 0 ? enter_in_region(b, p, bytes, as, own, gen) : TLC_MISS;
-	return result != TLC_MISS ? result : enter_extent(p, bytes, as, own, gen);
+	int result = b.whole != 0 ? enter_in_region(b, p, bytes, as, own, gen, was) : TLC_MISS;
+	return result != TLC_MISS ? result : enter_extent(p, bytes, as, own, gen, was);
 }
 
-ALWAYS_INLINE int enter(uintptr_t p, uint64_t bytes, uint64_t as, const owner* own, uint32_t* gen)
+ALWAYS_INLINE int enter(uintptr_t p, uint64_t bytes, uint64_t as, const owner* own, uint32_t* gen,
+                        tl_foreign_entry* was)
 {
+	if (TLC_UNLIKELY((p & 15) != 0)) return enter_extent(p, bytes, as, own, gen, was);
 	near_extent b = near_extent_of(p, bytes);
-	if (b.head == 0) return enter_wide(p, bytes, as, own, gen);
+	if (b.head == 0) return enter_wide(p, bytes, as, own, gen, was);
 	bool above = is_inside_above(p, bytes);
 	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
 	tlc_shard_lock(s);
-	int result = enter_near(s, b, p, bytes, as, own, above, gen);
+	int result = enter_near(s, b, p, bytes, as, own, above, gen, was);
 	tlc_shard_unlock(s);
-	return result != TLC_MISS ? result : enter_extent(p, bytes, as, own, gen);
+	return result != TLC_MISS ? result : enter_extent(p, bytes, as, own, gen, was);
 }
 
-/* Registers [p, p+bytes), with `as` for its kind and flags. p is a multiple of 16. */
-int tlc_enter(uintptr_t p, uint64_t bytes, uint64_t as, uint32_t* gen) { return enter(p, bytes, as, NULL, gen); }
+/* Registers [p, p+bytes), with `as` for its kind and flags. */
+int tlc_enter(uintptr_t p, uint64_t bytes, uint64_t as, uint32_t* gen) { return enter(p, bytes, as, NULL, gen, NULL); }
 
-/* The same of a block with a deleter or a type. */
-int tlc_enter_owned(uintptr_t p, uint64_t bytes, uint64_t as, const tlc_owner* own, uint32_t* gen)
+/* The same of a block with a deleter or a type. *was is the dead entry that it replaces; NULL: nobody asks. */
+int tlc_enter_owned(uintptr_t p, uint64_t bytes, uint64_t as, const tlc_owner* own, uint32_t* gen,
+                    tl_foreign_entry* was)
 {
-	return enter(p, bytes, as, own, gen);
+	return enter(p, bytes, as, own, gen, was);
 }
 
 /* tlc_uncover of a block that is not inside one unit. Returns its cell, which may have moved, or
@@ -469,18 +479,66 @@ tl_region* tlc_uncover_wide(tl_shard* s, tl_region* cell, tl_unit* u, uintptr_t 
 	return uncover_extent(s, p, bytes) ? tlc_cell(s, tlc_start(p).region) : NULL;
 }
 
+int64_t tlc_registry_lacks(uintptr_t p, uint64_t bytes, uint32_t* units)
+{
+	extent b;
+	extent_of(&b, p, bytes);
+	*units = (uint32_t)b.n + 1;
+	for (int i = 0; i < b.locks; i++) {
+		tl_shard* s = &tlc_shards[b.shards[i]];
+		tlc_shard_lock(s);
+		const bool fits = has_room(s, *units);
+		tlc_shard_unlock(s);
+		if (!fits) return b.shards[i];
+	}
+	return -1;
+}
+
 /* ---- shared blocks ------------------------------------------------------------------------ */
+
+/* Gives the granules of a shared block to a record, which counts one alias: the caller's, so that the block cannot end
+ * before all others are there. */
+int tlc_registry_own(uintptr_t p, uint64_t bytes, uint32_t kind, const tlc_owner* own, uint32_t* number)
+{
+	if (!tlc_possible(p) || bytes - 1 >= TL_FOREIGN_BYTES || bytes > (1ull << TL_FOREIGN_ADDRESS_BITS) - p)
+		return TLC_REFUSED;
+	const bool above = is_inside(p, bytes);
+	extent b;
+	extent_of(&b, p, bytes);
+	extent_lock(&b, NULL);
+	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
+	tlc_lookup x = look_up(s, tlc_start(p));
+	int result = TLC_OK;
+	if (x.entry != NULL && (tlc_is_live(x.entry) || x.entry->link != 0)) result = TLC_PRESENT;
+	else if (above || (x.unit != NULL && tlc_has(&x.unit->covers, x.at.bit)) || !extent_is_free(&b))
+		result = TLC_REFUSED;
+	else if (!extent_fits(&b) || s->free_record == 0) result = TLC_SLOW;
+	if (result == TLC_OK) {
+		*number = s->free_record;
+		tl_block_record* r = tlc_take_free(s, own);
+		const uint64_t life = atomic_load_explicit(&r->life, memory_order_relaxed);
+		atomic_store_explicit(&r->real, p, memory_order_relaxed);
+		atomic_store_explicit(&r->block, (uint64_t)kind << TL_FOREIGN_KIND_SHIFT | bytes, memory_order_relaxed);
+		atomic_store_explicit(&r->more, 0, memory_order_relaxed);
+		atomic_store_explicit(&r->life, (life & ~(uint64_t)TL_BLOCK_MOST_NAMES) + 1, memory_order_release);
+		s->bytes += bytes;
+		s->buffers++;
+		extent_cover(&b);
+	}
+	extent_unlock(&b, b.locks, NULL);
+	return result;
+}
 
 /* Ends a shared block whose last alias the caller has taken out: its granules go, and so does its
  * record, unless it is kept for a deleter. */
-void tlc_end_shared(uint32_t number, tlc_ended* ended)
+void tlc_end_shared(uint32_t number, bool waits, tlc_ended* ended)
 {
 	tl_block_record* r = tlc_record_of(number);
 	uintptr_t p = atomic_load_explicit(&r->real, memory_order_relaxed);
 	uint64_t block = atomic_load_explicit(&r->block, memory_order_relaxed), bytes = block & TL_FOREIGN_BYTES;
 	uint32_t kind = block >> TL_FOREIGN_KIND_SHIFT & 0xFF;
 	bool abandoned = atomic_load_explicit(&r->state, memory_order_relaxed) == TL_BLOCK_ABANDONED;
-	bool keep = kind == TL_FOREIGN_CUSTOM && !abandoned && tlc_deleters_wait();
+	bool keep = kind == TL_FOREIGN_CUSTOM && !abandoned && waits;
 	*ended = (tlc_ended){.pointer = abandoned ? 0 : p, .kind = kind, .record = keep ? number : 0};
 	ended->deleter = r->deleter;
 	ended->ctx = r->ctx;

@@ -1,6 +1,6 @@
-/* The registry's locks, and what it answers without changing anything. registry_wide.c has
+/* The registry's locks, and what it answers without changing anything. wide.c has
  * the operations that are not inlined. */
-#include "registry.h"
+#include "operations.h"
 
 /* What tlc_shards points to before the library is attached. The table has one empty cell and no
  * room, so that searches find nothing and registering takes the slow path. */
@@ -21,6 +21,11 @@ void tlc_foreign_attach(uintptr_t shards, uint64_t mask)
 {
 	tlc_shards = (tl_shard*)shards;
 	tlc_shard_mask = mask;
+}
+
+void tlc_registry_detach(uintptr_t shards)
+{
+	if ((uintptr_t)tlc_shards == shards) tlc_foreign_attach((uintptr_t)&tlc_nothing.shard, 0);
 }
 
 /* ---- locks ------------------------------------------------------------------- */
@@ -138,6 +143,13 @@ bool tlc_covered_from(int up, uintptr_t p)
 	return false;
 }
 
+int tlc_level_at(uintptr_t p)
+{
+	int up = TL_UNIT_LEVELS - 1;
+	while (up >= 0 && !((up == 0 || tlc_units_up(up) != 0) && covered_at(up, p))) up--;
+	return up;
+}
+
 bool tlc_foreign_starts(uintptr_t p)
 {
 	uint64_t starts = 0, covers = 0;
@@ -161,16 +173,6 @@ uint32_t tlc_foreign_type(uintptr_t p)
 	uint32_t type = tlc_is_live(x.entry) ? x.entry->type_floats & (TL_FOREIGN_FLOAT - 1) : 0;
 	tlc_shard_unlock(x.shard);
 	return type;
-}
-
-bool tlc_foreign_share(uintptr_t p)
-{
-	tlc_lookup x = tlc_lock_entry(p);
-	if (x.entry == NULL) return false;
-	const bool held = x.entry->count != 0;
-	if (held && x.entry->link != 0 && tlc_bytes(x.entry) != 0) tlc_note_shared(x.entry);
-	tlc_shard_unlock(x.shard);
-	return held;
 }
 
 int64_t tlc_foreign_count(uintptr_t p)

@@ -44,7 +44,9 @@
 #ifndef TL_REGISTRY_BLOCKS_H
 #define TL_REGISTRY_BLOCKS_H
 
-#include "registry_cells.h"
+#include "cells.h"
+
+#pragma GCC visibility push(hidden)
 
 /* The first level of records. */
 enum { TL_RECORD_LEVEL_0 = 8 };
@@ -123,19 +125,26 @@ static inline tl_block_record* tlc_shared_block(uint64_t id)
 
 /* What a block of one address has a record for. */
 typedef struct tlc_owner {
-	uint32_t state;         /* TL_BLOCK_CUSTOM or TL_BLOCK_TYPED */
+	uint32_t state;         /* TL_BLOCK_CUSTOM or TL_BLOCK_TYPED; TL_BLOCK_FREE: the type `deleter`, and no record */
 	uintptr_t deleter, ctx; /* as in the record */
 } tlc_owner;
+
+/* Takes the first free record, of which there is one. */
+static inline tl_block_record* tlc_take_free(tl_shard* s, const tlc_owner* own)
+{
+	tl_block_record* b = tlc_record_of(s->free_record);
+	s->free_record = b->next;
+	b->deleter = own->deleter;
+	b->ctx = own->ctx;
+	atomic_store_explicit(&b->state, own->state, memory_order_relaxed);
+	return b;
+}
 
 /* Gives the entry of a new block a record; the shard has a free one. */
 static inline void tlc_take_record(tl_shard* s, tl_foreign_entry* e, uintptr_t p, const tlc_owner* own)
 {
 	e->link = s->free_record;
-	tl_block_record* b = tlc_record_of(e->link);
-	s->free_record = b->next;
-	b->deleter = own->deleter;
-	b->ctx = own->ctx;
-	atomic_store_explicit(&b->state, own->state, memory_order_relaxed);
+	tl_block_record* b = tlc_take_free(s, own);
 	if (own->state != TL_BLOCK_TYPED) return;
 	b->side = 0;
 	e->type_floats = (uint32_t)own->deleter;
@@ -180,15 +189,13 @@ static inline bool tlc_has_typed(void)
 	return atomic_load_explicit(&r->typed, memory_order_relaxed) != 0;
 }
 
-/* registry_typed.c: notes that the calling thread counts the references of a block with a type; the shard
- * is locked. */
-void tlc_note_thread(const tl_foreign_entry* e);
-void tlc_note_shared(const tl_foreign_entry* e); /* the same where any thread may count them from now on */
-
-/* The same at any entry, whose shard is locked. */
-static inline void tlc_touch(const tl_foreign_entry* e)
+/* Marks a block with a type as shared when another thread than the one that registered it counts its references: the
+ * cycle collector leaves such blocks alone. The shard is locked. */
+static inline void tlc_note_owner(const tl_foreign_entry* e, uint32_t owner)
 {
-	if (TLC_UNLIKELY(e->link != 0) && tlc_bytes(e) != 0) tlc_note_thread(e);
+	tl_block_record* b = tlc_record_of(e->link);
+	if (atomic_load_explicit(&b->state, memory_order_relaxed) != TL_BLOCK_TYPED) return;
+	if ((b->ctx & ~(uintptr_t)TL_TYPED_MARKS) != owner) b->ctx |= TL_TYPED_SHARED;
 }
 
 /* A block without references, which the caller frees by its kind. */
@@ -200,20 +207,38 @@ typedef struct tlc_ended {
 	uint32_t type; /* not 0: what the block refers to has to be released before */
 } tlc_ended;
 
-/* object_deleters.c: must a block that ends now wait for the deleters of others? */
-bool tlc_deleters_wait(void);
+/* What the operations on references leave to who calls them. The functions are constants where the operation is
+ * inlined, and are called with the shard locked. */
+typedef struct tlc_caller {
+	void (*note)(const tl_foreign_entry* e); /* the calling thread counts the references of a block with a record */
+	/* Drops the last reference at an entry with a record, and unlocks the shard. */
+	int (*end)(tl_shard* s, tl_region* cell, tl_unit* u, tl_foreign_entry* e, uintptr_t p, tlc_ended* ended);
+} tlc_caller;
 
-/* object_typed_blocks.c: may a block of a type leave the table before its references are released? It may where no
- * function of the program can be called until they are. */
-bool tlc_ends_at_once(uint32_t type);
+/* Notes that the caller counts references at an entry whose shard is locked. */
+static inline __attribute__((always_inline)) void tlc_touch(const tl_foreign_entry* e, tlc_caller who)
+{
+	if (TLC_UNLIKELY(e->link != 0) && tlc_bytes(e) != 0) who.note(e);
+}
 
-/* registry_blocks.c */
-int tlc_end_linked(tl_shard* s, tl_region* cell, tl_unit* u, tl_foreign_entry* e, uintptr_t p, tlc_ended* ended);
+/* What whoever ends a block with a record says of it. Both are called with the shard locked. */
+typedef struct tlc_endings {
+	bool (*wait)(void); /* must its deleter wait for those of others? */
+	/* May a block of a type leave the table before its references are released? It may where no function of the
+	 * program can be called until they are. */
+	bool (*at_once)(uint32_t type);
+	bool from_zero; /* the block is held at zero */
+} tlc_endings;
+
+/* blocks.c */
 uint32_t tlc_settle_pending(uint32_t number, tlc_ended* ended);
 uint32_t tlc_settle_typed(uint32_t number);
 
-/* registry_wide.c */
-void tlc_end_shared(uint32_t number, tlc_ended* ended);
-int tlc_enter_owned(uintptr_t p, uint64_t bytes, uint64_t as, const tlc_owner* own, uint32_t* gen);
+/* wide.c */
+void tlc_end_shared(uint32_t number, bool waits, tlc_ended* ended);
+int tlc_enter_owned(uintptr_t p, uint64_t bytes, uint64_t as, const tlc_owner* own, uint32_t* gen,
+                    tl_foreign_entry* was);
+
+#pragma GCC visibility pop
 
 #endif

@@ -1,0 +1,96 @@
+/* What Go calls (registry.go), and what the files of this folder share. Each of these takes the locks that it needs,
+ * and holds none when it returns. TLC_SLOW: there is no room; Go makes some, and calls again. */
+#ifndef TL_REGISTRY_OPERATIONS_H
+#define TL_REGISTRY_OPERATIONS_H
+
+#include "linked.h"
+
+#pragma GCC visibility push(hidden)
+
+/* A block that has ended, or that was handed back to the host just now. */
+typedef struct tlc_dropped {
+	tlc_ended ended;
+	uint64_t bytes;
+	bool returned;
+} tlc_dropped;
+
+/* The entry that starts at p, whose shard is locked; NULL: nothing starts there. */
+static inline tl_foreign_entry* tlc_entry_at(const tl_shard* s, uintptr_t p)
+{
+	const tlc_granule at = tlc_start(p);
+	tl_unit* u = tlc_find(s, at);
+	return u != NULL && tlc_has(&u->starts, at.bit) ? tlc_entry(u, at.bit) : NULL;
+}
+
+/* Takes a dead entry off the counts, for another owner's block. References that float were to the block that was
+ * handed back. */
+static inline void tlc_leave_dead(tl_shard* s, const tl_foreign_entry* e)
+{
+	if (e->count == 0) s->zeros--;
+	else s->handed_back--;
+	s->entries--; /* the new owner's is counted */
+}
+
+/* The table of these shards is not used any more. registry.c */
+void tlc_registry_detach(uintptr_t shards);
+
+/* The highest level at which a block owns the granule of p, -1: none does. registry.c */
+int tlc_level_at(uintptr_t p);
+
+/* p is no multiple of 16: is it inside a block that starts before it and owns the granule of p? No lock may be held.
+ * between.c */
+bool tlc_inside_between(uintptr_t p);
+
+/* Is p inside a registered block, its start included? between.c */
+bool tlc_registry_covered(uintptr_t p);
+
+/* Locks the shard of p, which is returned with the entry; NULL, nothing locked: there is none. */
+tl_shard* tlc_registry_lock_entry(uintptr_t p, tl_foreign_entry** entry);
+
+/* Notes that a thread counts the references of what starts at p: tlc_note_owner. gen 0 stands for any. */
+void tlc_registry_touch(uintptr_t p, uint32_t owner, uint32_t gen);
+
+int tlc_registry_register(uintptr_t p, uint32_t* gen);
+int tlc_registry_acquire(uintptr_t p);
+int tlc_registry_immortal(uintptr_t p);
+int tlc_registry_adopt(uintptr_t p, uint64_t bytes, uint32_t* gen);
+
+/* Registers a block of another owner than a scope. *was is the dead entry that it replaces, gen 0: none. */
+int tlc_registry_insert(uintptr_t p, uint64_t bytes, uint32_t kind, const tlc_owner* own, uint32_t* gen,
+                        tl_foreign_entry* was);
+
+/* Drops a reference (enum tlc_drop). TLC_SLOW: a thread reads the block, and is done soon. */
+int tlc_registry_drop(uintptr_t p, int drop, uint32_t gen, tlc_dropped* out);
+
+/* Takes back what tlc_registry_insert has entered with that generation, whatever it counts, and frees nothing: the
+ * dead entry stands there again. */
+void tlc_registry_retract(uintptr_t p, uint32_t gen, const tl_foreign_entry* was);
+
+/* A shared block: owns its granules, gets aliases, and loses the one that counts for who registers it. wide.c has the
+ * first. *fresh: p is a new alias, and stands where the dead entry was. */
+int tlc_registry_own(uintptr_t p, uint64_t bytes, uint32_t kind, const tlc_owner* own, uint32_t* number);
+int tlc_registry_add_alias(uint64_t id, uintptr_t p, bool* fresh, tl_foreign_entry* was);
+void tlc_registry_owned(uint32_t number, tlc_dropped* out);
+
+/* Undoes a registration that failed half way: nothing is freed. The alias goes with all of its references, if it is
+ * there, and the dead entry stands there again. */
+void tlc_registry_abandon(uint32_t number);
+void tlc_registry_remove_alias(uint32_t number, uintptr_t p, const tl_foreign_entry* was);
+
+/* A record for a block that has ended and has to wait; 0: the shard has none. Then the block that has left the list. */
+uint32_t tlc_registry_wait(const tlc_dropped* ended);
+void tlc_registry_settle(uint32_t number, tlc_dropped* out);
+
+/* A shard without room for [p, p+bytes), or an alias at p (0 bytes), and how many units it needs room for at most; -1:
+ * there is room. wide.c */
+int64_t tlc_registry_lacks(uintptr_t p, uint64_t bytes, uint32_t* units);
+
+/* Memory for a shard: a larger table, which is empty, and what lists are cut from; the rest of the chunk before becomes
+ * free lists. The first returns the table that nobody needs any more, and its cells: the new one, where the shard has a
+ * table of that size. lists.c */
+uintptr_t tlc_registry_rehash(tl_shard* s, uintptr_t table, uint32_t capacity, uint32_t limit, uint32_t* cells);
+void tlc_registry_give_chunk(tl_shard* s, uintptr_t at, uint64_t bytes);
+
+#pragma GCC visibility pop
+
+#endif

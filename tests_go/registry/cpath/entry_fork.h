@@ -1,1 +1,0 @@
-../../../cshim/entry_fork.h

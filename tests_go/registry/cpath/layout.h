@@ -1,1 +1,0 @@
-../../../cshim/layout.h

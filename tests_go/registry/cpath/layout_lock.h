@@ -1,1 +1,0 @@
-../../../cshim/layout_lock.h

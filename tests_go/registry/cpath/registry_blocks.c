@@ -1,1 +1,0 @@
-../../../cshim/registry_blocks.c
