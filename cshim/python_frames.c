@@ -31,7 +31,6 @@ typedef struct interpreter {
 	void (*hold)(void*);                       /* Py_IncRef */
 	void (*drop)(void*);                       /* Py_DecRef; NULL is nothing */
 	int (*at_end)(void (*)(void));             /* Py_AtExit; -1: its table is full */
-	const unsigned long* version;              /* Py_Version; NULL before 3.11 */
 } interpreter;
 
 static interpreter python;
@@ -55,7 +54,6 @@ static bool find_either(void* out, const char* name, const char* before)
 static bool find_all(interpreter* p)
 {
 	find(&p->instruction, "PyFrame_GetLasti");
-	find(&p->version, "Py_Version");
 	return find_either(&p->current, "PyThreadState_GetUnchecked", "_PyThreadState_UncheckedGet") &&
 	       find(&p->own_thread, "PyGILState_GetThisThreadState") &&
 	       find(&p->interpreter_of, "PyThreadState_GetInterpreter") &&
@@ -217,34 +215,23 @@ static uint64_t line_of(uint64_t known, void* frame)
 
 /* Whether this thread holds the lock of the interpreter that we know. PyGILState_Check says yes to every thread once there
  * was a second interpreter. */
-static void* own_thread(void)
+static bool has_lock(void)
 {
 	void* thread = python.own_thread();
-	if (thread == NULL || thread != python.current()) return NULL;
-	return python.interpreter_of(thread) == python.main_interpreter() ? thread : NULL;
-}
-
-static unsigned known_version(void)
-{
-	if (python.version == NULL) return 0;
-	const unsigned long major = *python.version >> 24, minor = *python.version >> 16 & 0xFF;
-	return major == 3 && minor >= 11 && minor <= 13 ? (unsigned)(300 + minor) : 0;
+	return thread != NULL && thread == python.current() && python.interpreter_of(thread) == python.main_interpreter();
 }
 
 /* Innermost frames of packages that are passed over are left out, unless there are no others. */
-static void gather(tlc_python_stack* to, tlc_places* places, void* frame)
+static void gather(tlc_python_stack* to, void* frame)
 {
 	to->n = 0;
 	python.hold(frame);
 	while (frame != NULL && to->n < TLC_MOST_PYTHON) {
 		void *code = python.code(frame), *caller = python.caller(frame);
 		const uint64_t known = known_of(code);
-		const uintptr_t at = tlc_place_of(places, frame);
 		const bool passes = to->n == 0 && (known >> PASSED_SHIFT & 1) != 0 && caller != NULL;
-		if (known != 0 && !passes) {
-			to->words[to->n] = TAG | (known & NAME_MASK) << TL_PYTHON_LINE_BITS | line_of(known, frame);
-			to->at[to->n++] = at;
-		}
+		if (known != 0 && !passes)
+			to->words[to->n++] = TAG | (known & NAME_MASK) << TL_PYTHON_LINE_BITS | line_of(known, frame);
 		python.drop(code);
 		python.drop(frame);
 		frame = caller;
@@ -256,17 +243,13 @@ static void gather(tlc_python_stack* to, tlc_places* places, void* frame)
 /* Frame objects are made for the purpose. In 3.11 that may start the collector of garbage, and so any code; it waits. */
 size_t tlc_python_add(const tlc_stack* c, uintptr_t* to)
 {
-	if (!is_known()) return 0;
-	const void* thread = own_thread();
-	if (thread == NULL || place == REFUSED || (place == NOT_ASKED && !begin())) return 0;
+	if (!is_known() || !has_lock() || place == REFUSED || (place == NOT_ASKED && !begin())) return 0;
 	tlc_python_stack found = {.n = 0};
-	tlc_places places;
 	void *type, *value, *trace;
 	python.put_aside(&type, &value, &trace);
 	const bool collects = python.stop_collector() != 0;
 	void* frame = python.frame();
-	tlc_places_begin(&places, c, known_version(), thread);
-	if (frame != NULL) gather(&found, &places, frame);
+	if (frame != NULL) gather(&found, frame);
 	if (collects) python.start_collector();
 	python.put_back(type, value, trace);
 	return found.n != 0 ? tlc_python_merge(&found, c, to) : 0;

@@ -72,20 +72,13 @@ static code code_at(uintptr_t address)
 	return known[i].code;
 }
 
-/* Whether frame j of Python comes before the rest of the C stack, from a frame of it on. */
-static bool is_next(const tlc_python_stack* python, size_t j, uintptr_t end, code in)
-{
-	if (j == python->n) return false;
-	return python->at[j] != 0 ? python->at[j] < end : in == INTERPRETER;
-}
-
 size_t tlc_python_merge(const tlc_python_stack* python, const tlc_stack* c, uintptr_t* to)
 {
 	size_t n = 0, j = 0, last = 0, ours = 0; /* last: where frames of the C library end the stack */
 	for (size_t i = 0; i < c->n && !(python->cut && j == python->n); i++) {
 		const code in = code_at(c->frames[i]);
-		while (is_next(python, j, c->ends[i], in)) to[n++] = python->words[j++], last = n;
-		if (in == INTERPRETER || in == BESIDE || (in == PASSED && j == 0) || ours == TLC_MOST_FRAMES) continue;
+		while (in == INTERPRETER && j < python->n) to[n++] = python->words[j++], last = n;
+		if (in == INTERPRETER || in == BESIDE || in == PASSED || ours == TLC_MOST_FRAMES) continue;
 		to[n++] = c->frames[i], ours++;
 		if (in != LIBRARY) last = n;
 	}

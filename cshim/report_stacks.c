@@ -165,7 +165,6 @@ static bool find(uintptr_t end, size_t most, tlc_stack* to)
 		found = true;
 		to->n = k->n < most ? k->n : most;
 		memcpy(to->frames, k->address, to->n * sizeof *to->frames);
-		for (size_t j = 0; j < to->n; j++) to->ends[j] = j + 1 < k->n ? k->slot[j] + sizeof(uintptr_t) : UINTPTR_MAX;
 	}
 	tlc_unlock(&s->lock);
 	return found;
@@ -204,10 +203,7 @@ static inline __attribute__((always_inline)) void unwind(uintptr_t end, size_t m
 	w->known = (tlc_known){0};
 	_Unwind_Backtrace(step, w);
 	to->n = w->n < most ? w->n : most;
-	for (size_t i = 0; i < to->n; i++) {
-		to->frames[i] = called_at(&w->frames[i]);
-		to->ends[i] = i + 1 < w->n ? w->frames[i + 1].sp : UINTPTR_MAX;
-	}
+	for (size_t i = 0; i < to->n; i++) to->frames[i] = called_at(&w->frames[i]);
 	if (w->n > 1) keep(w, end);
 }
 

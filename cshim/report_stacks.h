@@ -14,7 +14,6 @@ enum {
 typedef struct tlc_stack {
 	size_t n;
 	uintptr_t frames[TLC_MOST_WALKED]; /* return addresses, innermost first */
-	uintptr_t ends[TLC_MOST_WALKED];   /* where on the stack each frame ends; UINTPTR_MAX for the outermost one */
 } tlc_stack;
 
 typedef void (*tlc_stack_use)(const tlc_stack* stack, void* argument);

@@ -5377,11 +5377,11 @@ FUNCTIONS: tuple[Function, ...] = (
         ("skip",),
         ("TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED", "TL_E_LIMIT"),
         """tl_python_lines makes tracking record the frames of Python code, up to 50, among
-        the C frames of call stacks, in place of the interpreter's own C frames. That
-        holds for calls by a thread that holds the interpreter's lock; for others see
-        tl_python_site. Innermost frames whose file begins with skip, such as the folder
-        of NumPy's own code, are passed over, in Python and in C. Each call adds one
-        such folder, up to 8.
+        the C frames of call stacks, in place of the interpreter's own C frames, where a
+        stack first enters the interpreter. That holds for calls by a thread that holds the
+        interpreter's lock; for others see tl_python_site. Frames whose file begins with skip,
+        such as the folder of NumPy's own code, are passed over: those of C, and those of
+        Python where they are innermost. Each call adds one such folder, up to 8.
 
         Ownership: none; skip is copied. Names of functions and files that stand in
             recorded stacks are copied as well: no object of Python's is kept.
