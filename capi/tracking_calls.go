@@ -106,7 +106,7 @@ func resetPool(o *object.Context, h mempool.Handle) status.Status {
 			}
 		})
 	}
-	err := mempool.ResetAfter(h, func() { debug.UnguardPool(o, uintptr(h)) })
+	err := mempool.Reset(h, func() { debug.UnguardPool(o, uintptr(h)) })
 	if err == nil {
 		for _, address := range recorded {
 			track.Forget(address)

@@ -126,8 +126,9 @@ AT(tl_sparse_part, values, 40); AT(tl_sparse_part, indices, 48); AT(tl_sparse_pa
 
 IS(TL_SPAN_NEVER, 0); IS(TL_SPAN_FREE, 1); IS(TL_SPAN_SLAB, 2); IS(TL_SPAN_LARGE, 3); IS(TL_SPAN_PURGING, 4);
 IS(TL_SLAB_PARTIAL, 0); IS(TL_SLAB_COLD, 1); IS(TL_SLAB_HELD, 2); IS(TL_EXACT_BINS, 64); IS(TL_BINS, 84);
-IS(TL_HEAP_KEEPS, 4194304); IS(TL_HEAP_OK, 0); IS(TL_HEAP_NEEDS_MEMORY, 1); IS(TL_HEAP_NEEDS_RECORDS, 2);
-IS(TL_HEAP_LIMIT, 3); IS(TL_HEAP_FULL, 4); IS(TL_HEAP_ASK, 5); IS(TL_HEAP_MOST_ALIGN, 32); IS(TL_HEAP_GROWS_BY, 8);
+IS(TL_HEAP_KEEPS, 4194304); IS(TL_HEAP_HUGE_FROM, 4194304); IS(TL_HEAP_OK, 0); IS(TL_HEAP_NEEDS_MEMORY, 1);
+IS(TL_HEAP_NEEDS_RECORDS, 2); IS(TL_HEAP_LIMIT, 3); IS(TL_HEAP_FULL, 4); IS(TL_HEAP_ASK, 5); IS(TL_HEAP_MOST_ALIGN, 32);
+IS(TL_HEAP_GROWS_BY, 8);
 SIZE(tl_span_meta, 36); AT(tl_span_meta, run, 0); AT(tl_span_meta, next, 4); AT(tl_span_meta, prev, 8);
 AT(tl_span_meta, record, 12); AT(tl_span_meta, epoch, 16); AT(tl_span_meta, free_head, 20);
 AT(tl_span_meta, free_count, 22); AT(tl_span_meta, fresh, 24); AT(tl_span_meta, retired, 26);

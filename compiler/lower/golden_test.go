@@ -73,7 +73,7 @@ func golden(t *testing.T, file string) {
 		require.True(t, known, "no operation %s", name)
 		got := 0
 		for _, f := range m.Functions {
-			got += f.Count(code)
+			got += countOf(f, code)
 		}
 		if got != want {
 			t.Errorf("%d operations %s, not %d\n%s", got, name, want, print(m))

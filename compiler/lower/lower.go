@@ -40,7 +40,6 @@
 package lower
 
 import (
-	"fmt"
 	"slices"
 
 	"tlruntime/compiler/lower/flow"
@@ -83,15 +82,6 @@ const (
 	Slotted
 	Floating
 )
-
-var kindNames = [...]string{"plain", "borrowed", "held", "owned", "slotted", "floating"}
-
-func (k Kind) String() string {
-	if int(k) < len(kindNames) {
-		return kindNames[k]
-	}
-	return fmt.Sprintf("kind %d", uint8(k))
-}
 
 // Lower verifies a program and lowers it. The error is that of ir.Verify. The
 // program is not changed. Concurrent calls are independent.

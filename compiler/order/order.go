@@ -102,33 +102,6 @@ func Search(p Problem, o Options) (Result, error) {
 	return r, nil
 }
 
-// Peak returns the highest number of live bytes when the nodes run in this order,
-// which names each once and can be run.
-func Peak(p Problem, order []int) (int64, error) {
-	if err := check(&p); err != nil {
-		return 0, err
-	}
-	position := make([]int, len(p.Nodes))
-	for at := range position {
-		position[at] = -1
-	}
-	for at, n := range order {
-		if n < 0 || n >= len(p.Nodes) || position[n] >= 0 {
-			return 0, fmt.Errorf("order: entry %d of the order is node %d, which is none or stands there twice", at, n)
-		}
-		for _, before := range p.Nodes[n].After {
-			if position[before] < 0 {
-				return 0, fmt.Errorf("order: node %d runs before node %d, which has to run first", n, before)
-			}
-		}
-		position[n] = at
-	}
-	if len(order) != len(p.Nodes) {
-		return 0, fmt.Errorf("order: it has %d nodes; there are %d", len(order), len(p.Nodes))
-	}
-	return newSearch(&p).peak(order), nil
-}
-
 func check(p *Problem) error {
 	for b := range p.Buffers {
 		if p.Buffers[b].Bytes < 0 {

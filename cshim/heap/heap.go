@@ -34,13 +34,6 @@ func Credit(of, all *layout.Account, bytes uint64) {
 	C.tlc_credit(account(of), account(all), C.uint64_t(bytes))
 }
 
-// Take is tlc_heap_take.
-func Take(h *layout.Heap, class uint32, dst []layout.Entry) (n int, why Result) {
-	var taken C.uint32_t
-	result := C.tlc_heap_take(of(h), C.uint32_t(class), entries(dst), C.uint32_t(len(dst)), &taken, true)
-	return int(taken), Result(result)
-}
-
 // Give is tlc_heap_give.
 func Give(h *layout.Heap, class uint32, slots []layout.Entry) {
 	C.tlc_heap_give(of(h), C.uint32_t(class), entries(slots), C.uint32_t(len(slots)))

@@ -42,6 +42,10 @@ enum { TL_EXACT_BINS = 64, TL_BINS = 84 };
 /* Idle memory above it goes back to the system when it has not been used for one to two periods of the clock. */
 #define TL_HEAP_KEEPS 0x400000 /* 4 MiB */
 
+/* A large object of so many bytes asks for huge pages. It begins at a multiple of 64 KiB, so whole huge pages may cover no
+ * more than half of one of this size, and cover more of larger ones. */
+#define TL_HEAP_HUGE_FROM 0x400000
+
 /* What the heap knows of a span; of a slab and of a large object the first span's is used. */
 typedef struct tl_span_meta {
 	uint32_t run;        /* spans of the slab, of the object or of the free run */

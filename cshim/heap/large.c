@@ -18,8 +18,6 @@ static void uncount_large(tl_heap* h, uint64_t n)
 	STORE(h->large_given, LOAD(h->large_given) + n);
 }
 
-/* With 64 KiB of alignment half of such an object at least are whole huge pages. */
-#define HUGE_FROM ((uint64_t)4 << 20)
 enum { HUGE_SHIFT = 21 };
 
 /* Whether all huge pages of a run were asked for. */
@@ -53,7 +51,7 @@ int tlc_heap_take_large(tl_heap* h, uint64_t bytes, uint32_t align, tl_entry* e,
 	int why = tlc_take_block(h, TL_CLASS_LARGE, &record);
 	if (why == TL_HEAP_OK) {
 		why = tlc_take_run(h, n, align, &first, zero);
-		if (why == TL_HEAP_OK && !anyway && bytes >= HUGE_FROM && h->huge && !are_asked(h, first, n)) {
+		if (why == TL_HEAP_OK && !anyway && bytes >= TL_HEAP_HUGE_FROM && h->huge && !are_asked(h, first, n)) {
 			tlc_give_run(h, first, n, !*zero);
 			why = TL_HEAP_ASK;
 		}
@@ -123,7 +121,7 @@ int tlc_heap_grow_large(tl_heap* h, uintptr_t object, uint64_t bytes, bool anywa
 	const uint32_t now = h->metas[first].run, more = n - now;
 	if (!tlc_charge_up_to(h->cpu, h->all, bytes_of(more), anyway)) return TL_HEAP_LIMIT;
 	tlc_lock(&h->lock);
-	const bool asks = !anyway && bytes >= HUGE_FROM && h->huge && !are_asked(h, first, n);
+	const bool asks = !anyway && bytes >= TL_HEAP_HUGE_FROM && h->huge && !are_asked(h, first, n);
 	const int why = asks ? TL_HEAP_ASK : take_at(h, first + now, more);
 	if (why == TL_HEAP_OK) {
 		claim_words(h, first + now, more);

@@ -14,16 +14,16 @@ import (
 // them empty, a slab that is in nobody's hands, large objects, and free runs.
 func used(t *testing.T) (h *Heap, slab *layout.SpanMeta, run uint32) {
 	h = open(t, 64<<20)
-	out := refill(t, h, 5, 700)
+	out := refill(t, h, 5, 704)
 	for i := range out[:300] {
 		bury(h, &out[i])
 	}
 	h.Flush(5, out[:300])
-	big, _, st := h.TakeLarge(3 << 20)
+	big, _, st := h.TakeAligned(3<<20, 1)
 	require.Equal(t, status.OK, st)
-	between, _, st := h.TakeLarge(1 << 20)
+	between, _, st := h.TakeAligned(1<<20, 1)
 	require.Equal(t, status.OK, st)
-	_, _, st = h.TakeLarge(1 << 20)
+	_, _, st = h.TakeAligned(1<<20, 1)
 	require.Equal(t, status.OK, st)
 	h.GiveLarge(between, true)
 	require.NotZero(t, big.Object)

@@ -148,11 +148,6 @@ func (h *Heap) Record(index uint32) *layout.Record {
 	return layout.At[layout.Record](h.G.Records + uintptr(index)*layout.RecordBytes)
 }
 
-// Index returns the index of a record.
-func (h *Heap) Index(r *layout.Record) uint32 {
-	return uint32((layout.Address(r) - h.G.Records) / layout.RecordBytes)
-}
-
 // obtain repeats a call until it says something that no more memory helps.
 // bytes is what it charges.
 func (h *Heap) obtain(bytes uint64, call func() core.Result) status.Status {
@@ -206,19 +201,6 @@ func (h *Heap) commit(bytes uint64) bool {
 	return false
 }
 
-// Refill moves up to len(dst) free slots of a class into dst and returns how many. For 0
-// the status tells who refused more memory: the system or a limit.
-func (h *Heap) Refill(class uint32, dst []layout.Entry) (n int, st status.Status) {
-	for n < len(dst) && st == status.OK {
-		st = h.obtain(h.slabBytes(class), func() core.Result {
-			got, why := core.Take(h.s, class, dst[n:])
-			n += got
-			return why
-		})
-	}
-	return n, st
-}
-
 // RefillMagazine gives an empty magazine of a context slots.
 func (h *Heap) RefillMagazine(c *layout.Context, class uint32) status.Status {
 	return h.obtain(h.slabBytes(class), func() core.Result { return core.Refill(h.s, c, class) })
@@ -258,13 +240,8 @@ func (h *Heap) Flush(class uint32, entries []layout.Entry) {
 // another record for it, takes its place.
 func (h *Heap) Retire(e layout.Entry) { core.Retire(h.s, e) }
 
-// TakeLarge allocates an object larger than every size class. zero tells that
-// its memory reads as zero already.
-func (h *Heap) TakeLarge(bytes uintptr) (e layout.Entry, zero bool, st status.Status) {
-	return h.TakeAligned(bytes, 1)
-}
-
-// TakeAligned is TakeLarge for an object that begins at a multiple of so many spans, a power of two.
+// TakeAligned allocates an object larger than every size class, which begins at a multiple of so many spans, a power of
+// two. zero tells that its memory reads as zero already.
 func (h *Heap) TakeAligned(bytes uintptr, spans uint32) (e layout.Entry, zero bool, st status.Status) {
 	st = h.obtain(uint64(memory.Round(bytes, layout.SpanBytes)), func() (why core.Result) {
 		e, zero, why = core.TakeLarge(h.s, uint64(bytes), spans)

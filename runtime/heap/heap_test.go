@@ -30,11 +30,27 @@ func open(t *testing.T, bytes uint64) *Heap {
 
 func refill(t *testing.T, h *Heap, class uint32, n int) []layout.Entry {
 	t.Helper()
-	dst := make([]layout.Entry, n)
-	got, st := h.Refill(class, dst)
+	got, st := take(h, class, n)
 	require.Equal(t, status.OK, st)
-	require.Equal(t, n, got)
-	return dst
+	return got
+}
+
+// take returns slots that magazines are filled with; what the last one holds beyond n goes back.
+func take(h *Heap, class uint32, n int) (got []layout.Entry, st status.Status) {
+	places := make([]layout.Entry, layout.MagazineHolds/h.G.Classes[class].Size+layout.MagazineFewest)
+	var c layout.Context
+	m := &c.Magazines[class]
+	for len(got) < n && st == status.OK {
+		m.Base = layout.Address(&places[0])
+		m.Top, m.Limit = m.Base, m.Base
+		st = h.RefillMagazine(&c, class)
+		got = append(got, places[:(m.Top-m.Base)/layout.EntryBytes]...)
+	}
+	if len(got) > n {
+		h.Flush(class, got[n:])
+		got = got[:n]
+	}
+	return got, st
 }
 
 // revive and bury stand for what contexts do with a slot.
@@ -315,7 +331,7 @@ func TestClassificationWhileSpansChangeHands(t *testing.T) {
 
 func TestLargeObjects(t *testing.T) {
 	h := open(t, 64<<20)
-	e, zero, st := h.TakeLarge(1 << 20)
+	e, zero, st := h.TakeAligned(1<<20, 1)
 	require.Equal(t, status.OK, st)
 	require.True(t, zero)
 	revive(h, e)
@@ -326,14 +342,14 @@ func TestLargeObjects(t *testing.T) {
 	bury(h, &e)
 	h.GiveLarge(e, true)
 	require.Equal(t, Freed, h.Find(e.Object).Kind)
-	again, zero, st := h.TakeLarge(1 << 20)
+	again, zero, st := h.TakeAligned(1<<20, 1)
 	require.Equal(t, status.OK, st)
 	require.Equal(t, e.Object, again.Object, "the lowest free run that fits is used again")
 	require.False(t, zero)
-	_, _, st = h.TakeLarge(1 << 40)
+	_, _, st = h.TakeAligned(1<<40, 1)
 	require.Equal(t, status.OutOfMemory, st)
 	h.GiveLarge(again, false)
-	next, _, st := h.TakeLarge(1 << 20)
+	next, _, st := h.TakeAligned(1<<20, 1)
 	require.Equal(t, status.OK, st)
 	require.Equal(t, again.Object, next.Object)
 	require.NotEqual(t, again.Record, next.Record, "its record was retired")
@@ -352,7 +368,7 @@ func TestSpansMerge(t *testing.T) {
 			h.GiveLarge(live[i], true)
 			live[i] = live[len(live)-1]
 			live = live[:len(live)-1]
-		} else if e, _, st := h.TakeLarge(uintptr(1+rng.IntN(20)) << 16); st == status.OK {
+		} else if e, _, st := h.TakeAligned(uintptr(1+rng.IntN(20))<<16, 1); st == status.OK {
 			revive(h, e)
 			live = append(live, e)
 		}
@@ -371,11 +387,11 @@ func TestSpansMerge(t *testing.T) {
 // side would never become one, and large requests would pass them by.
 func TestTheHeapGrowsFromItsLastFreeRun(t *testing.T) {
 	h := open(t, 64<<20)
-	h.TakeLarge(1 << 16)
-	last, _, _ := h.TakeLarge(3 << 16)
+	h.TakeAligned(1<<16, 1)
+	last, _, _ := h.TakeAligned(3<<16, 1)
 	bury(h, &last)
 	h.GiveLarge(last, true)
-	big, zero, st := h.TakeLarge(5 << 16)
+	big, zero, st := h.TakeAligned(5<<16, 1)
 	require.Equal(t, status.OK, st)
 	require.Equal(t, last.Object, big.Object)
 	require.False(t, zero, "a part of it was used before")
@@ -384,7 +400,7 @@ func TestTheHeapGrowsFromItsLastFreeRun(t *testing.T) {
 	aligned := refill(t, h, layout.ClassOf(16<<10), 1)[0]
 	require.Zero(t, h.number(aligned.Object)%8)
 	require.Equal(t, 1, checkRuns(t, h), "what the alignment leaves over joins the run")
-	_, zero, _ = h.TakeLarge(40 << 16)
+	_, zero, _ = h.TakeAligned(40<<16, 1)
 	require.True(t, zero)
 }
 
@@ -410,13 +426,12 @@ func TestEverySystemCallMayFail(t *testing.T) {
 			require.Equal(t, status.OutOfMemory, st)
 			continue
 		}
-		dst := make([]layout.Entry, 64)
 		for range 100 {
-			if n, _ := h.Refill(5, dst); n < len(dst) {
+			if _, st := take(h, 5, 64); st != status.OK {
 				break
 			}
 		}
-		if _, _, st := h.TakeLarge(4 << 20); st != status.OK {
+		if _, _, st := h.TakeAligned(4<<20, 1); st != status.OK {
 			require.Equal(t, status.OutOfMemory, st)
 		}
 	}
@@ -427,10 +442,10 @@ func TestRefusedMemoryIsNotWantedAgain(t *testing.T) {
 	h := open(t, 64<<20)
 	defer memory.FailAfter(-1)
 	memory.FailAfter(0)
-	_, _, st := h.TakeLarge(32 << 20)
+	_, _, st := h.TakeAligned(32<<20, 1)
 	require.Equal(t, status.OutOfMemory, st)
 	memory.FailAfter(-1)
-	_, _, st = h.TakeLarge(1 << 20)
+	_, _, st = h.TakeAligned(1<<20, 1)
 	require.Equal(t, status.OK, st)
 	require.Less(t, h.s.Committed, uint32(32<<20>>layout.SpanShift))
 }

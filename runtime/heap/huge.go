@@ -5,11 +5,6 @@ import (
 	"tlruntime/runtime/memory"
 )
 
-// hugeFrom is the size from which an object asks for huge pages. An object begins at a multiple of
-// 64 KiB, so whole huge pages may cover no more than half of one of this size, and cover more of
-// larger ones.
-const hugeFrom = 4 << 20
-
 // askedBytes is the size of the bits that tell which huge pages were asked for.
 func askedBytes(spans uint32) uintptr {
 	pages := uintptr(spans)<<layout.SpanShift/memory.HugePageBytes + 1 // the range may begin inside of one
@@ -18,7 +13,7 @@ func askedBytes(spans uint32) uintptr {
 
 // wantHuge asks for the huge pages of a large object, if it has so many bytes that it may have some.
 func (h *Heap) wantHuge(object, bytes uintptr) {
-	if bytes >= hugeFrom && h.huge != nil {
+	if bytes >= layout.HeapHugeFrom && h.huge != nil {
 		h.askHuge(h.number(object), uint32((bytes-1)>>layout.SpanShift)+1)
 	}
 }

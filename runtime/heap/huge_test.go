@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/status"
 )
@@ -13,7 +14,7 @@ import (
 func calls(t *testing.T, h *Heap, bytes uintptr) uint64 {
 	t.Helper()
 	before := memory.Calls()
-	e, _, st := h.TakeLarge(bytes)
+	e, _, st := h.TakeAligned(bytes, 1)
 	require.Equal(t, status.OK, st)
 	made := memory.Calls() - before
 	revive(h, e)
@@ -32,8 +33,8 @@ func TestHugePagesAreAskedForOnce(t *testing.T) {
 	require.EqualValues(t, 2, calls(t, h, 14<<20), "they are committed, and in core dumps from now on")
 	require.Zero(t, calls(t, h, 14<<20))
 	wanted = true
-	require.Zero(t, calls(t, h, hugeFrom-1))
-	for _, bytes := range []uintptr{hugeFrom, 8 << 20, 12 << 20} {
+	require.Zero(t, calls(t, h, layout.HeapHugeFrom-1))
+	for _, bytes := range []uintptr{layout.HeapHugeFrom, 8 << 20, 12 << 20} {
 		require.EqualValues(t, 1, calls(t, h, bytes))
 		require.Zero(t, calls(t, h, bytes))
 	}

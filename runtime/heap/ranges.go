@@ -114,7 +114,7 @@ func (h *Heap) Use(r *Range, bytes uintptr) status.Status {
 		}
 	}
 	h.ranges.note(r, to, to)
-	if to >= hugeFrom && !r.huge && h.huge != nil && h.huge() {
+	if to >= layout.HeapHugeFrom && !r.huge && h.huge != nil && h.huge() {
 		r.huge = true
 		memory.AdviseHuge(r.Start, r.reserved)
 	}

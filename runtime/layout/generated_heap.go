@@ -28,6 +28,10 @@ const (
 // Idle memory above it goes back to the system when it has not been used for one to two periods of the clock.
 const HeapKeeps = 0x400000 // 4 MiB
 
+// A large object of so many bytes asks for huge pages. It begins at a multiple of 64 KiB, so whole huge pages may cover no
+// more than half of one of this size, and cover more of larger ones.
+const HeapHugeFrom = 0x400000
+
 // What the heap knows of a span; of a slab and of a large object the first span's is used.
 type SpanMeta struct {
 	Run        uint32 // spans of the slab, of the object or of the free run

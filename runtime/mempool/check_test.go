@@ -23,7 +23,7 @@ func damaged(t *testing.T) (Handle, tables) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = Reset(h)
+		_ = Reset(h, func() {})
 		_ = Destroy(h)
 	})
 	return h, view(stateAt(uint32(h % layout.MempoolSlots)))

@@ -134,7 +134,7 @@ func TestStreamsNeverShareABlock(t *testing.T) {
 		}
 		require.NoError(t, Check(h))
 	}
-	require.NoError(t, Reset(h))
+	require.NoError(t, Reset(h, func() {}))
 	require.NoError(t, Check(h))
 	require.NoError(t, Destroy(h))
 	require.Empty(t, d.events)
@@ -164,7 +164,7 @@ func TestLentBlocksWaitOn(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, s == 1, other >= at && other < at+1<<12, "memory that stream 1 uses, for stream %d", s)
 		}
-		require.NoError(t, Reset(h))
+		require.NoError(t, Reset(h, func() {}))
 		require.NoError(t, Destroy(h))
 		require.Empty(t, d.events)
 	}
@@ -211,7 +211,7 @@ func TestABlockWaitsForAllItsStreams(t *testing.T) {
 	again, err := Allocate(h, 1<<12)
 	require.NoError(t, err)
 	require.Equal(t, at, again)
-	require.NoError(t, Reset(h))
+	require.NoError(t, Reset(h, func() {}))
 	require.NoError(t, Destroy(h))
 }
 
@@ -231,7 +231,7 @@ func TestTablesGrowWhileBlocksWait(t *testing.T) {
 	require.NoError(t, Check(h))
 	require.Error(t, Deallocate(h, at))
 	require.NoError(t, Deallocate(h, lent))
-	require.NoError(t, Reset(h))
+	require.NoError(t, Reset(h, func() {}))
 	require.NoError(t, Destroy(h))
 }
 
@@ -255,7 +255,7 @@ func TestOrderFailures(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 1, s.WaitingBlocks)
 	d.failIn = 1
-	require.Error(t, Reset(h))
+	require.Error(t, Reset(h, func() {}))
 	require.NoError(t, Check(h))
 	d.failIn = 1
 	require.Error(t, Destroy(h), "it has ended all the same")

@@ -205,7 +205,7 @@ func TestBinsOfSeveralSizes(t *testing.T) {
 		}
 		take(t, h, size(n))
 	}
-	_ = Reset(h)
+	_ = Reset(h, func() {})
 	_ = Destroy(h)
 }
 
@@ -228,7 +228,7 @@ func TestTablesGrowAndAreReturned(t *testing.T) {
 	for _, b := range blocks {
 		give(t, h, b)
 	}
-	if err := Reset(h); err != nil {
+	if err := Reset(h, func() {}); err != nil {
 		t.Fatal(err)
 	}
 	if small := memory.Purposes()[purpose]; small >= large {
@@ -257,7 +257,7 @@ func TestResetWithoutMemory(t *testing.T) {
 		take(t, h, 64)
 	}
 	memory.FailAfter(0)
-	err := Reset(h)
+	err := Reset(h, func() {})
 	memory.FailAfter(-1)
 	if err != nil {
 		t.Fatal(err)
@@ -350,7 +350,7 @@ func BenchmarkPair(b *testing.B) {
 			for b.Loop() {
 				give(b, h, take(b, h, 4096))
 			}
-			_ = Reset(h)
+			_ = Reset(h, func() {})
 			_ = Destroy(h)
 		})
 	}

@@ -53,13 +53,9 @@ func ReadStats(h Handle) (Stats, error) {
 	}, nil
 }
 
-// Reset makes every chunk one free block, when the last wait for a stream is over. What
-// was live counts as freed.
-func Reset(h Handle) error { return ResetAfter(h, func() {}) }
-
-// ResetAfter is Reset. When nothing can fail any more it calls ready, with the blocks as they are; no chunk
-// goes meanwhile.
-func ResetAfter(h Handle, ready func()) error {
+// Reset makes every chunk one free block, when the last wait for a stream is over. What was live counts as freed. When
+// nothing can fail any more it calls ready, with the blocks as they are; no chunk goes meanwhile.
+func Reset(h Handle, ready func()) error {
 	err := with(h, func(p *Pool) error {
 		if err := p.awaitAll(); err != nil {
 			return err

@@ -168,12 +168,3 @@ func (c *Context) FrameTarget() (uint64, status.Status) {
 	}
 	return 0, c.Fail(status.NoFrame, textNoPlanned, 0)
 }
-
-// FrameExit closes the newest planned frame and the scopes opened in it.
-func (c *Context) FrameExit() status.Status {
-	target, st := c.FrameTarget()
-	if st == status.OK {
-		c.closeAndDrain(target)
-	}
-	return st
-}

@@ -198,16 +198,6 @@ func (c *Context) ExitScope() status.Status {
 	return st
 }
 
-// ExitScopesTo leaves scopes, and the functions and planned frames opened in
-// them, until depth are open.
-func (c *Context) ExitScopesTo(depth int64) status.Status {
-	target, st := c.DepthTarget(depth)
-	if st == status.OK {
-		c.closeAndDrain(target)
-	}
-	return st
-}
-
 // releaseEntry releases the reference that a scope of c held. An object that was
 // freed by hand has another generation: its entry is skipped and counted.
 func (c *Context) releaseEntry(me *Context, e layout.Entry) {

@@ -12,6 +12,16 @@ func SetClock(clock func() time.Time) (restore func()) {
 	return func() { now = before }
 }
 
+// Gap is how much larger the frames are than their lower bounds, as a fraction;
+// 0 is a proof that they are minimal.
+func (s *Solution) Gap() float64 {
+	bound := s.LowerBound()
+	if bound == 0 {
+		return 0
+	}
+	return float64(s.FrameBytes()-bound) / float64(bound)
+}
+
 // SweepOutwards places the buffers of p by one outward sweep, with a limit that may rise up to most if that is not 0.
 // With attempts it rewinds where something finds no room. It says how many lie above the limit, and whether it came to
 // the end.

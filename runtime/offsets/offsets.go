@@ -143,16 +143,6 @@ func (s *Solution) LowerBound() int64 {
 	return sum
 }
 
-// Gap is how much larger the frames are than their lower bounds, as a fraction;
-// 0 is a proof that they are minimal.
-func (s *Solution) Gap() float64 {
-	bound := s.LowerBound()
-	if bound == 0 {
-		return 0
-	}
-	return float64(s.FrameBytes()-bound) / float64(bound)
-}
-
 // InputError is a problem that means nothing.
 type InputError struct {
 	// Buffer is the index of the buffer at fault, -1 when it is a space.

@@ -79,13 +79,6 @@ func Destroy(h Handle) *Error {
 	return nil
 }
 
-// Live returns how many plans there are.
-func Live() int {
-	plans.RLock()
-	defer plans.RUnlock()
-	return len(plans.live)
-}
-
 func unknown(h Handle) *Error {
 	if h == 0 {
 		return refuse(status.InvalidArgument, "the plan is NULL; make one with tl_plan_create")

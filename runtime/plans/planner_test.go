@@ -27,7 +27,7 @@ func TestBuffersHaveALimit(t *testing.T) {
 	assert.Equal(t, status.Limit, failed.Status)
 	assert.ErrorContains(t, failed, "8 buffers and 1 more")
 	require.Nil(t, Destroy(h))
-	assert.Zero(t, Live())
+	assert.Empty(t, plans.live)
 }
 
 // The handle of a plan that ended names none, also after others were made.

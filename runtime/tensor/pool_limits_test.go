@@ -210,7 +210,7 @@ func TestChargesAreWhatIsHeld(t *testing.T) {
 	for _, p := range objects {
 		require.Equal(t, status.OK, c.Release(p))
 	}
-	require.NoError(t, mempool.Reset(h))
+	require.NoError(t, mempool.Reset(h, func() {}))
 	require.NoError(t, mempool.Destroy(h))
 	requireSum(t, 0)
 	require.Zero(t, limit.Read(limit.CPU).InUse)

@@ -41,7 +41,7 @@ func newMachine(t *rapid.T) *machine {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { // of a run that failed; there is no end of others
-		_ = mempool.Reset(m.handle)
+		_ = mempool.Reset(m.handle, func() {})
 		_ = mempool.Destroy(m.handle)
 	})
 	return m
@@ -155,7 +155,7 @@ func (m *machine) forget(t *rapid.T, address uintptr) {
 
 func (m *machine) reset(t *rapid.T) {
 	m.model.Reset()
-	m.want(t, status.OK, mempool.Reset(m.handle))
+	m.want(t, status.OK, mempool.Reset(m.handle, func() {}))
 	m.dead, m.stack = append(m.dead, m.stack...), nil
 }
 

@@ -47,7 +47,7 @@ func newShared(t *rapid.T) *shared {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = mempool.Reset(m.handle)
+		_ = mempool.Reset(m.handle, func() {})
 		_ = mempool.Destroy(m.handle)
 	})
 	return m
@@ -227,7 +227,7 @@ func (m *shared) trim(t *rapid.T) {
 }
 
 func (m *shared) reset(t *rapid.T) {
-	if err := mempool.Reset(m.handle); err != nil {
+	if err := mempool.Reset(m.handle, func() {}); err != nil {
 		t.Fatal(err)
 	}
 	for _, b := range m.live {

@@ -6,6 +6,12 @@ import (
 	"testing"
 )
 
+// How wide a character is drawn.
+const (
+	charWidth = 6.2
+	titleChar = 8.6
+)
+
 func TestPicturesTellWhatTheRuntimeDoes(t *testing.T) {
 	for _, s := range stories() {
 		picture, err := s.draw()

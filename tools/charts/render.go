@@ -15,8 +15,6 @@ const (
 	level     = 30 // height of one reference
 	between   = 22 // objects
 	titleBase = 26
-	charWidth = 6.2
-	titleChar = 8.6
 )
 
 // style is how a holder is drawn.

@@ -82,34 +82,3 @@ func (d *document) checkSteps() (faults []string) {
 	}
 	return faults
 }
-
-// matches tells whether a text is the wanted one, addresses apart. A line `...` of the
-// wanted one stands for any number of lines, and `...` at a line's end for its rest.
-func matches(text, wanted string) bool {
-	lines, want := strings.Split(masked(text), "\n"), strings.Split(masked(wanted), "\n")
-	for i := 0; ; i++ {
-		switch {
-		case i == len(want):
-			return i == len(lines)
-		case strings.TrimSpace(want[i]) == "...":
-			rest := strings.Join(want[i+1:], "\n")
-			for j := i; j <= len(lines); j++ {
-				if matches(strings.Join(lines[j:], "\n"), rest) {
-					return true
-				}
-			}
-			return false
-		case i == len(lines) || !sameLine(lines[i], want[i]):
-			return false
-		}
-	}
-}
-
-func sameLine(line, wanted string) bool {
-	start, isCut := strings.CutSuffix(wanted, "...")
-	return line == wanted || isCut && strings.HasPrefix(line, start)
-}
-
-var address = regexp.MustCompile(`0x[0-9a-f]+`)
-
-func masked(text string) string { return address.ReplaceAllString(text, "0x...") }

@@ -14,7 +14,6 @@ package flow
 
 import (
 	"fmt"
-	"slices"
 
 	"tlruntime/compiler/lower/ir"
 )
@@ -232,14 +231,4 @@ func (f *Function) Each(visit func(o *Op)) {
 			visit(&b.Ops[i])
 		}
 	}
-}
-
-// Count returns how many operations have one of the codes.
-func (f *Function) Count(codes ...Code) (n int) {
-	f.Each(func(o *Op) {
-		if slices.Contains(codes, o.Code) {
-			n++
-		}
-	})
-	return n
 }

@@ -26,7 +26,6 @@ const (
 	opGet          = 'h'
 	opLongGet      = 'j'
 	opFalse        = 0x89
-	opEmptyTuple   = ')'
 
 	listPart = 1000
 )
