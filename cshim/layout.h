@@ -410,7 +410,7 @@ typedef struct tl_context {
  * tlc_context_of (entry_inlining.c); entry_context.c alone knows it by its own name. */
 #define tl_context(version) tlc_context_of(version)
 
-/* Where a compiler's own Vec has its parts; runtime/object/shapes.go has what a header has to be like. */
+/* Where a compiler's own Vec has its parts; runtime/object/compiler_vecs.go has what a header has to be like. */
 typedef struct tl_vec_info {
 	uint64_t data, length, capacity; /* offsets in the header */
 	uint64_t element_bytes;

@@ -246,7 +246,7 @@ static __attribute__((noinline)) tl_status leave_cold(tl_context* c, tl_mark* ma
 
 /* Leaves the newest mark, whose scope differs from the last ones. end is above the top where release_in_place has not
  * run; otherwise the places from top on are warm now. */
-static __attribute__((noinline)) tl_status leave_unlike(tl_context* c, tl_entry* top, uint32_t function)
+static __attribute__((noinline)) tl_status leave_and_cool(tl_context* c, tl_entry* top, uint32_t function)
 {
 	if (c->end <= c->top) set_warm_top(c, top);
 	uint64_t target = (uint64_t)(c->mark_top - 1 - c->marks);
@@ -270,11 +270,11 @@ static inline __attribute__((always_inline)) tl_status leave(tl_context* c, uint
 {
 	const tl_entry* low = c->mark_top[-1].top;
 	if (TLC_UNLIKELY(!is_near_warm(c, low))) return leave_first(c, function, again);
-	if (TLC_UNLIKELY(c->end > c->top)) return leave_unlike(c, c->top, function);
+	if (TLC_UNLIKELY(c->end > c->top)) return leave_and_cool(c, c->top, function);
 	uint32_t gens = 0;
 	tl_entry* top = release_in_place(c, c->top, low, &gens);
 	const uint64_t other = (gens & 0xFF & ~(uint32_t)TL_WARM_CLASSES) | ((uintptr_t)top ^ (uintptr_t)low);
-	if (TLC_UNLIKELY(other != 0) || TLC_UNLIKELY(!tlc_is_quiet(c))) return leave_unlike(c, top, function);
+	if (TLC_UNLIKELY(other != 0) || TLC_UNLIKELY(!tlc_is_quiet(c))) return leave_and_cool(c, top, function);
 	/* The mark says what top is now. The processor need not wait for every object of this scope before it begins with
 	 * the next one, as it would where top stood in the place of the mark's. */
 	tl_mark* mark = c->mark_top - 1;

@@ -83,7 +83,7 @@ func newChecker(g *Graph, o CheckOptions) *checker {
 // run checks the graph. In a body it returns nil, without an error, when a value has no
 // type: the graph around it tells of all such values together.
 func (c *checker) run() (*Checked, error) {
-	if err := c.oldScans(); err != nil {
+	if err := c.unbatchScans(); err != nil {
 		return nil, err
 	}
 	if err := c.declare(); err != nil {

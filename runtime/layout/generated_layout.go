@@ -437,7 +437,7 @@ type Context struct {
 // ContextBytes is sizeof(tl_context).
 const ContextBytes = 7992
 
-// Where a compiler's own Vec has its parts; runtime/object/shapes.go has what a header has to be like.
+// Where a compiler's own Vec has its parts; runtime/object/compiler_vecs.go has what a header has to be like.
 type VecInfo struct {
 	Data, Length, Capacity uint64 // offsets in the header
 	ElementBytes           uint64

@@ -420,13 +420,13 @@ func (c *Context) float(r *layout.Record) status.Status {
 	return st
 }
 
-// sunk is what came of an attempt to sink a float.
-type sunk int
+// sinkResult is what came of an attempt to sink a float.
+type sinkResult int
 
 const (
-	sank    sunk = iota // a reference is the caller's
-	noFloat             // there was none, nothing changed
-	gone                // not live
+	tookFloat sinkResult = iota // a reference is the caller's
+	noFloat                     // there was none, nothing changed
+	gone                        // not live
 )
 
 // sink takes a floating reference; those of the shared word go first. The owner's
@@ -434,7 +434,7 @@ const (
 // one more and claims a float, both in one step, and the owner or the merge drops
 // claimed floats with their counts. Were it to sink through the shared word alone, it
 // and the owner could take one float twice (docs/model).
-func (c *Context) sink(r *layout.Record) sunk {
+func (c *Context) sink(r *layout.Record) sinkResult {
 	for {
 		old := atomic.LoadUint32(&r.Sh) // before the local word: a merge moves floats from that to this
 		s := layout.UnpackSh(old)
@@ -449,7 +449,7 @@ func (c *Context) sink(r *layout.Record) sunk {
 			s.Floats--
 		case c.owns(loc) && loc&layout.LocFloats != 0:
 			atomic.StoreUint32(&r.Loc, loc-layout.LocFloat)
-			return sank
+			return tookFloat
 		case s.Has(layout.ShMerged), c.owns(loc):
 			return noFloat
 		case layout.LocOwner(loc) == 0:
@@ -462,7 +462,7 @@ func (c *Context) sink(r *layout.Record) sunk {
 			addShared(&s, 1)
 		}
 		if atomic.CompareAndSwapUint32(&r.Sh, old, s.Pack()) {
-			return sank
+			return tookFloat
 		}
 	}
 }

@@ -20,7 +20,7 @@ const (
 	textWorkspaceEmpty
 	textNotWorkspace
 	textBlockOverlaps
-	textOtherObject // of typed.go and shapes.go
+	textOtherObject // of typed.go and compiler_vecs.go
 	textOtherType
 	textTypedSmall
 	textNotVecType

@@ -56,7 +56,7 @@ func (p *packing) sweepAbout(c *core, limit int64) bool {
 	var best []int64
 	for ; sweeps > 0 && least > 0 && !p.over(); sweeps-- {
 		w := p.sweeping(limit)
-		w.attempts, w.again, w.taste = attempts, placedAgain+int64(len(p.in.items)), tastes[p.outward%2]
+		w.attempts, w.again, w.preference = attempts, placedAgain+int64(len(p.in.items)), preferences[p.outward%2]
 		c.lay(&w, p.ground.offset)
 		lost, finished := p.in.outwards(p.ground.offset, w)
 		if !finished {
@@ -151,7 +151,7 @@ func (s *solver) placeCore(in *instance, limit, units int64) []int64 {
 	offset := make([]int64, len(in.items))
 	stop := s.units + min(sweepUnits, leastSweepUnits+units/8)
 	for k := 0; s.units < stop && !s.over(); k++ {
-		w := sweeping{taste: tastes[k%len(tastes)], below: limit, seed: s.random.Uint64(),
+		w := sweeping{preference: preferences[k%len(preferences)], below: limit, seed: s.random.Uint64(),
 			grant: 500 * int64(len(in.items)), tick: s.tick}
 		s.spend(1 + int64(len(in.items)/itemsPerStep))
 		if lost, finished := in.outwards(offset, w); lost == 0 && finished {

@@ -31,9 +31,9 @@ func SweepOutwards(p Problem, limit, most int64, turn int, attempts int64) (s *S
 		return nil, 0, false
 	}
 	offset := make([]int64, len(in.items))
-	lost, finished = in.outwards(offset, sweeping{taste: tastes[turn%len(tastes)], below: limit, most: most,
-		seed: uint64(turn), grant: 64_000_000, tick: func(int64) bool { return false }, attempts: attempts,
-		again: 1_000_000})
+	lost, finished = in.outwards(offset, sweeping{preference: preferences[turn%len(preferences)], below: limit,
+		most: most, seed: uint64(turn), grant: 64_000_000, tick: func(int64) bool { return false },
+		attempts: attempts, again: 1_000_000})
 	return in.solution(&p, offset), lost, finished
 }
 

@@ -269,7 +269,7 @@ func (m *mender) clip(w *window) {
 // turn is recreate for a window that is too large for a tree.
 func (m *mender) turn(i int32, w *window) bool {
 	d := &draft{bound: m.limit, frame: none}
-	m.s.squeak(w.in, newShelf(w.in, make([]int64, len(w.in.items))), d, wheelRounds)
+	m.s.reprioritise(w.in, newShelf(w.in, make([]int64, len(w.in.items))), d, wheelRounds)
 	if d.frame > m.limit {
 		return false
 	}

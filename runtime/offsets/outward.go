@@ -30,34 +30,34 @@ type outward struct {
 	begin, end []int32 // the items in the order in which they begin, and end
 	ended      int     // so many of end are over
 	noise      float64 // the part by which the costs of holes differ by chance
-	taste      taste
+	preference preference
 }
 
 // sweeping is what outward sweeps are asked for.
 type sweeping struct {
-	taste    taste
-	below    int64 // the limit
-	most     int64 // the limit goes up below it while the grant lasts; 0: what finds no room lies above the limit
-	seed     uint64
-	grant    int64 // of cells that ejections may look at
-	tick     func(units int64) bool
-	attempts int64 // in a row to get past what finds no room
-	again    int64 // items that may be placed again for that
-	core     span  // its items are placed, and stay; empty: the section with the largest load, whose items are stacked
+	preference preference
+	below      int64 // the limit
+	most       int64 // the limit goes up below it while the grant lasts; 0: what finds no room lies above the limit
+	seed       uint64
+	grant      int64 // of cells that ejections may look at
+	tick       func(units int64) bool
+	attempts   int64 // in a row to get past what finds no room
+	again      int64 // items that may be placed again for that
+	core       span  // its items are placed, and stay; empty: the section of the largest load, whose items are stacked
 }
 
-// taste is how holes are judged.
-type taste struct {
+// preference is how holes are judged.
+type preference struct {
 	sliver float64 // what is left of a hole counts up to so many times the size of the item
 	apart  float64 // the weight of the time between the ends of neighbours
 	reach  float64 // which counts up to so many times the life of the item
 }
 
-// tastes take turns. The third takes the tightest hole: it is the best where sizes are few.
-var tastes = []taste{{2, 1, 1}, {1, 1, 3}, {}, {1, 1, 1}}
+// preferences take turns. The third takes the tightest hole: it is the best where sizes are few.
+var preferences = []preference{{2, 1, 1}, {1, 1, 3}, {}, {1, 1, 1}}
 
-// crowdTastes are those of a crowd, where ends weigh more: in it something else always ends soon.
-var crowdTastes = []taste{{1, 4, 1}, {1, 2, 1}, {}, {1, 1, 3}}
+// crowdPreferences are those of a crowd, where ends weigh more: in it something else always ends soon.
+var crowdPreferences = []preference{{1, 4, 1}, {1, 2, 1}, {}, {1, 1, 3}}
 
 const (
 	// holesSeen is how many holes are compared for an item.
@@ -189,7 +189,7 @@ func (in *instance) newOutward(offset []int64, m *marks, w *sweeping, backwards 
 		}
 	}
 	o := &outward{sweep: in.newSweep(offset, m.where), sweeping: w, backwards: backwards, limit: w.below, marks: m,
-		mean: in.meanLife(), weights: in.weighed(), chain: chain{noise: noise(w.seed | 1)}, taste: w.taste}
+		mean: in.meanLife(), weights: in.weighed(), chain: chain{noise: noise(w.seed | 1)}, preference: w.preference}
 	o.cells = slices.Grow(o.cells, 2*alive+2)
 	if w.most > 0 {
 		o.stretch = max(1, w.below/stretches)
@@ -343,7 +343,7 @@ func (o *outward) settle(i, k int32, at int64) {
 // choose takes the best of so many holes for an item, the tightest first, and the better end of it.
 func (o *outward) choose(i int32, most int) (best int32, at int64) {
 	it, first := &o.in.items[i], o.in.when(i, o.backwards).first
-	j := o.taste.judge(float64(it.size), o.weighed(i))
+	j := o.preference.judge(float64(it.size), o.weighed(i))
 	best = nothing
 	least := math.Inf(1)
 	cells := o.cells
@@ -378,7 +378,7 @@ func (o *outward) varied(cost float64) float64 {
 	return cost + math.Abs(cost)*o.noise*float64(o.chain.noise.next()>>40)/(1<<24)
 }
 
-// judge is a taste for one item.
+// judge is a preference for one item.
 type judge struct {
 	tightest bool    // what is left of a hole counts alone
 	life             // of the item
@@ -388,9 +388,9 @@ type judge struct {
 	fills    float64 // the gain where nothing is left
 }
 
-func (t *taste) judge(size float64, x life) judge {
+func (t *preference) judge(size float64, x life) judge {
 	alive := x.end - x.begin
-	return judge{tightest: *t == taste{}, life: x, reach: t.reach * alive,
+	return judge{tightest: *t == preference{}, life: x, reach: t.reach * alive,
 		size: t.apart * size, sliver: t.sliver * size, fills: float64(t.reach*size) * alive}
 }
 

@@ -127,7 +127,7 @@ func (p *packing) byConstruction() {
 	}
 	cost := p.alive * int64(len(p.in.items))
 	if rounds := min(50, unaskedCost/max(1, cost)); !p.done(p.d) && p.alive > crowd && rounds > 0 {
-		p.squeak(p.in, p.ground, p.d, int(rounds))
+		p.reprioritise(p.in, p.ground, p.d, int(rounds))
 		p.improved(p.d.frame, p.d.bound)
 	}
 }
@@ -180,11 +180,12 @@ func (p *packing) outwardWhile(vain int) {
 
 // sweeping asks for the next outward sweep.
 func (p *packing) sweeping(below int64) sweeping {
-	taste, grant := crowdTastes[p.outward%len(crowdTastes)], crowdLooks+64*int64(len(p.in.items))
+	preference, grant := crowdPreferences[p.outward%len(crowdPreferences)], crowdLooks+64*int64(len(p.in.items))
 	if p.local() {
-		taste, grant = tastes[(p.outward+1)%len(tastes)], min(maxLooks, 64*int64(len(p.in.items))+1_000_000)
+		preference = preferences[(p.outward+1)%len(preferences)]
+		grant = min(maxLooks, 64*int64(len(p.in.items))+1_000_000)
 	}
-	w := sweeping{taste: taste, seed: p.random.Uint64(), tick: p.tick, below: below,
+	w := sweeping{preference: preference, seed: p.random.Uint64(), tick: p.tick, below: below,
 		grant: grant << min(p.outward/2, 8)}
 	p.spend(1 + int64(len(p.in.items)/itemsPerStep))
 	p.outward++
@@ -321,7 +322,7 @@ func (p *packing) deepen() {
 		p.bySkyline()
 	}
 	if !p.done(p.d) && p.alive > crowd && !many {
-		p.squeak(p.in, p.ground, p.d, math.MaxInt)
+		p.reprioritise(p.in, p.ground, p.d, math.MaxInt)
 		p.improved(p.d.frame, p.d.bound)
 	}
 	for p.plain && !p.local() && !p.done(p.d) && !p.over() {

@@ -12,8 +12,8 @@ const (
 	fewStackTries, stackTries = 4, 24
 	// nearLost is how much may be above the limit after an outward sweep for ejections to be likely to help.
 	nearLost = 16
-	// relayed is how many more ejections a search allows for each item that is in the way of a stack.
-	relayed = 8
+	// searchEjections is how many more ejections a search allows for each item that is in the way of a stack.
+	searchEjections = 8
 )
 
 // restack places anew what lives about the largest load in the life of a lifted item, by outward sweeps. What is in
@@ -40,7 +40,7 @@ func (m *mender) restack(i int32) bool {
 		if len(free) > stackItems || m.s.tick(m.ground.spent()) {
 			return false
 		}
-		if offset := m.stacked(free); offset != nil && m.relay(i, free, offset, m.relays()) {
+		if offset := m.stacked(free); offset != nil && m.displace(i, free, offset, m.ejectionsEach()) {
 			return true
 		}
 	}
@@ -80,7 +80,7 @@ func (m *mender) stacked(free []int32) []int64 {
 		tries = stackTries
 	}
 	for k := range tries {
-		lost, finished := in.outwards(offset, sweeping{taste: tastes[k%len(tastes)], below: m.limit,
+		lost, finished := in.outwards(offset, sweeping{preference: preferences[k%len(preferences)], below: m.limit,
 			seed: m.s.random.Uint64(), grant: 500 * int64(len(free)), tick: m.s.tick})
 		m.s.spend(1 + int64(len(free)/itemsPerStep))
 		switch {
@@ -110,17 +110,17 @@ func (m *mender) late() bool {
 	return late
 }
 
-// relays is how many more ejections there are for each item that a stack is in the way of.
-func (m *mender) relays() int {
+// ejectionsEach is how many more ejections there are for each item that a stack is in the way of.
+func (m *mender) ejectionsEach() int {
 	if m.s.search {
-		return relayed
+		return searchEjections
 	}
 	return 0
 }
 
-// relay lays items at new offsets, of which item i lay nowhere, and finds other places for what is there, with so many
-// more ejections for each; or it changes nothing.
-func (m *mender) relay(i int32, free []int32, offset []int64, each int) bool {
+// displace lays items at new offsets, of which item i lay nowhere, and finds other places for what is there, with so
+// many more ejections for each; or it changes nothing.
+func (m *mender) displace(i int32, free []int32, offset []int64, each int) bool {
 	e := m.ejector
 	e.chain++
 	e.before, e.pool = e.before[:0], e.pool[:0]

@@ -132,7 +132,7 @@ func (o *outward) rewind(next *int) bool {
 	o.again -= int64(*next - c.next)
 	o.looks += int64(len(c.cells)) / 4
 	if o.noise = rewoundNoise; o.stretch == 0 {
-		o.taste = tastes[o.tried%2]
+		o.preference = preferences[o.tried%2]
 	}
 	o.ended, o.unplaced, *next = c.ended, o.unplaced[:c.unplaced], c.next
 	return true

@@ -22,8 +22,8 @@ const (
 	// unitsPerEjection is the work of a tree for a core, for each ejection beyond fewEjections.
 	unitsPerEjection = 500
 	// stretchPeaks of a hot place are tried as the middle of a core. From a core stretchSweeps are made; of those that
-	// place everything, stretchRelays are tried in the whole.
-	stretchPeaks, stretchSweeps, stretchRelays = 3, 4, 2
+	// place everything, stretchDisplacements are tried in the whole.
+	stretchPeaks, stretchSweeps, stretchDisplacements = 3, 4, 2
 	// placedAgainEach times as many items as a hot place has may be placed again by a sweep.
 	placedAgainEach = 20
 	// stretchShare is how many times the work of mending stretching may have.
@@ -181,11 +181,11 @@ func (h *stretching) stretch(i, peak int32) bool {
 			return h.merge(i, free, offset, h.most)
 		}
 		in := h.in.cutTo(x, free, nil, nil).in
-		relay := func(offset []int64) bool { return h.relay(i, free, offset, relayed) }
-		sweep := func() (placed, laid bool) { return h.apart(in, relay) }
+		displace := func(offset []int64) bool { return h.displace(i, free, offset, searchEjections) }
+		sweep := func() (placed, laid bool) { return h.apart(in, displace) }
 		eject := func() (placed, laid bool) {
 			placed = h.s.elastic(in, offset, h.limit, h.most)
-			return placed, placed && (relay(offset) || h.merge(i, free, offset, min(h.most, mergeEjections)))
+			return placed, placed && (displace(offset) || h.merge(i, free, offset, min(h.most, mergeEjections)))
 		}
 		// Ejections are quick where few stick out; sweeps from a core need less luck where the load is close to the
 		// limit.
@@ -228,9 +228,9 @@ func (h *stretching) apart(in *instance, lay func(offset []int64) bool) (placed,
 			continue
 		}
 		tried = tried.with(c.first).with(c.end - 1)
-		relays := stretchRelays
-		for k := 0; k < stretchSweeps && relays > 0; k++ {
-			w := sweeping{taste: tastes[k%2], below: h.limit, seed: h.s.random.Uint64(), tick: h.s.tick,
+		displacements := stretchDisplacements
+		for k := 0; k < stretchSweeps && displacements > 0; k++ {
+			w := sweeping{preference: preferences[k%2], below: h.limit, seed: h.s.random.Uint64(), tick: h.s.tick,
 				grant: 500 * int64(len(in.items)), attempts: attempts, again: placedAgainEach * int64(len(in.items))}
 			c.lay(&w, offset)
 			h.s.spend(1 + int64(len(in.items)/itemsPerStep))
@@ -239,7 +239,7 @@ func (h *stretching) apart(in *instance, lay func(offset []int64) bool) (placed,
 				return placed, false
 			}
 			if lost == 0 {
-				if relays--; lay(offset) {
+				if displacements--; lay(offset) {
 					return true, true
 				}
 				placed = true

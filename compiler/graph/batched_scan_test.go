@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const oldScan = `"opset": 8, "inputs": [{"name": "x", "dtype": "f32", "shape": [4, 3, 2]},
+const batchedScan = `"opset": 8, "inputs": [{"name": "x", "dtype": "f32", "shape": [4, 3, 2]},
 	{"name": "start", "dtype": "f32", "shape": [4, 2]}], "outputs": ["sum", "sums"], "nodes": [
 	{"name": "scan", "op": "Scan", "inputs": ["", "start", "x"], "outputs": ["sum", "sums"],
 		"attrs": {"num_scan_inputs": 1, "directions": [1]}, "bodies": {
@@ -16,7 +16,7 @@ const oldScan = `"opset": 8, "inputs": [{"name": "x", "dtype": "f32", "shape": [
 
 // Before operator set 9 a Scan went over samples by itself.
 func TestOldScans(t *testing.T) {
-	c, err := Check(readGraph(t, oldScan), CheckOptions{})
+	c, err := Check(readGraph(t, batchedScan), CheckOptions{})
 	require.NoError(t, err)
 	require.Equal(t, "scan", nodeNames(c))
 	assert.Equal(t, []int64{4, 2}, c.Values[c.Outputs[0]].Shape)
@@ -24,7 +24,7 @@ func TestOldScans(t *testing.T) {
 	one := c.Nodes[0].Bodies[0].Graph.Nodes[0]
 	assert.Equal(t, "Scan", one.Op)
 	assert.Equal(t, []int64{1}, one.Attrs.Ints("scan_input_directions"))
-	_, err = Check(readGraph(t, oldScan[:len(oldScan)-1]+`, {"name": "n", "op": "Scan", "inputs": ["sum", "start", "x"],
+	_, err = Check(readGraph(t, batchedScan[:len(batchedScan)-1]+`, {"name": "n", "op": "Scan", "inputs": ["sum", "start", "x"],
 		"outputs": ["z"], "attrs": {"num_scan_inputs": 1}}]`), CheckOptions{})
 	require.EqualError(t, err, `node "n" (Scan): the model is of operator set 8, and it has sequence_lens, or no input; `+
 		"leave sequence_lens out, or convert the model (onnx.version_converter)")

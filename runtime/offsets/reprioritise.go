@@ -8,11 +8,11 @@ import (
 // vainRounds in a row end a squeaky wheel.
 const vainRounds = 150
 
-// squeak places again and again by an order that starts as that by size, and in
+// reprioritise places again and again by an order that starts as that by size, and in
 // which whatever ends above the bound moves forward: squeaky wheel optimisation
 // (Joslin and Clements, 1999). It ends after so many rounds, at the bound, or when
 // many rounds in a row were in vain.
-func (s *solver) squeak(in *instance, ground *shelf, d *draft, rounds int) {
+func (s *solver) reprioritise(in *instance, ground *shelf, d *draft, rounds int) {
 	order, weight := make([]int32, len(in.items)), make([]int64, len(in.items))
 	for i := range in.items {
 		it := &in.items[i]

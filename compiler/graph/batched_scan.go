@@ -13,9 +13,9 @@ const firstScan = 9
 // axesAttr marks a Scan with axes.
 const axesAttr = "scan_input_axes"
 
-// oldScans replaces each Scan of samples by a Scan over the samples, whose body is a Scan of
+// unbatchScans replaces each Scan of samples by a Scan over the samples, whose body is a Scan of
 // one sample.
-func (c *checker) oldScans() error {
+func (c *checker) unbatchScans() error {
 	if c.graph.Opset == 0 || c.graph.Opset >= firstScan {
 		return nil
 	}
