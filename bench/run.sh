@@ -170,9 +170,6 @@ sets() {
 	"$programs/planner" -packings 3 -json "$figures/packings.jsonl" >"$figures/packings.log"
 }
 
-# Training steps whose plans for less memory are found within minutes.
-steps='mlp_small mlp resnet jax_mlp jax_cnn'
-
 # The rates of kernels, and what they say of models: the instances of $TL_TEST_DATA/onnx that have their weights.
 rates() {
 	[ -x "$build/tl" ] || { echo "skipped: rates of kernels: build/tl is missing"; return 0; }
@@ -182,17 +179,15 @@ rates() {
 	for model in mnist ultraface_rfb320; do
 		[ -f "${TL_TEST_DATA:-}/onnx/$model.onnx" ] && set -- "$@" "$TL_TEST_DATA/onnx/$model.onnx"
 	done
-	TL_RUNTIME_LIBRARY="$build/libtl_runtime.so" "$programs/cost" -tl "$build/tl" -rates "$figures/rates.json" -steps "$steps" \
-		-json "$figures/cost.jsonl" "$@" >"$figures/cost.log"
+	TL_RUNTIME_LIBRARY="$build/libtl_runtime.so" "$programs/cost" -tl "$build/tl" -rates "$figures/rates.json" \
+		-json "$figures/cost.jsonl" "$@"
 }
 
 # Checkmate wants the Python package scipy.
 capacity() {
 	echo "bench: less memory than a model needs"
 	(cd "$here/.." && go build -o "$programs/capacity" ./bench/planner/capacity)
-	# shellcheck disable=SC2086
-	"$programs/capacity" -python python3 -checkmate "$here/planner/capacity/checkmate.py" -json "$figures/capacity.jsonl" \
-		$steps >"$figures/capacity.log"
+	"$programs/capacity" -python python3 -checkmate "$here/planner/capacity/checkmate.py" -json "$figures/capacity.jsonl"
 }
 
 # By MPI, where it and mpi4py are: .ci/scale makes the environment.

@@ -1,21 +1,18 @@
 // Command capacity measures what less memory costs training steps: the curve of time against memory of package remat,
 // beside re-implementations of what others do, with the same rates:
 //
-//	go run ./bench/planner/capacity [-rates FILE] [-python PYTHON] [-seconds 20] [-json FILE] [MODEL...]
+//	go run ./bench/planner/capacity [-python PYTHON] [-seconds 20] -json FILE
 //
-// A MODEL is a training step of bench/planner/training; without one all are measured. Time is the sum of the rates of
+// The models are the training steps of bench/planner/training. Time is the sum of the rates of
 // package remat over all nodes, over that without a capacity; memory is a share of the frame without a capacity.
 package main
 
 import (
-	"bytes"
 	"errors"
 	"flag"
-	"fmt"
+	"log"
 	"maps"
-	"os"
 	"slices"
-	"time"
 
 	"tlruntime/bench/planner/records"
 	"tlruntime/bench/planner/training"
@@ -34,61 +31,27 @@ type record struct {
 	Who      string  `json:"who"`
 	Percent  int64   `json:"percent"`
 	Time     float64 `json:"time,omitempty"`     // where the addresses fit
-	Reached  int64   `json:"reached,omitempty"`  // the frame then
 	Least    float64 `json:"least,omitempty"`    // no plan in this order takes less
 	None     bool    `json:"none,omitempty"`     // no plan fits: proved
 	Believed float64 `json:"believed,omitempty"` // the time of the cheapest whose live bytes fit
 	Needs    int64   `json:"needs,omitempty"`    // the frame of that one
 	Simple   int64   `json:"simple,omitempty"`   // its frame by an allocator that does not know what comes
-	Seconds  float64 `json:"seconds"`            // to find it; of a peer: all its schedules
 }
 
-type bench struct {
-	rates   *remat.Rates
-	peers   bool
-	records []record
-}
+type bench struct{ records []record }
 
 func main() {
-	rates := flag.String("rates", "", "file with rates (default: those of package remat)")
 	lines := flag.String("json", "", "file for one line of JSON for each point")
-	peers := flag.Bool("peers", true, "measure what others do as well")
 	flag.Parse()
-	b := bench{rates: remat.Measured, peers: *peers}
-	err := b.run(*rates, flag.Args())
-	if err == nil && *lines != "" {
-		err = records.Write(*lines, b.records)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "capacity:", err)
-		os.Exit(1)
-	}
-}
-
-func (b *bench) run(rates string, names []string) error {
-	if rates != "" {
-		content, err := os.ReadFile(rates)
-		if err != nil {
-			return err
-		}
-		if b.rates, err = remat.ReadRates(bytes.NewReader(content)); err != nil {
-			return err
+	var b bench
+	for _, name := range slices.Sorted(maps.Keys(training.Models)) {
+		if err := b.model(name, training.Models[name]()); err != nil {
+			log.Fatalf("%s: %v", name, err)
 		}
 	}
-	if len(names) == 0 {
-		names = slices.Sorted(maps.Keys(training.Models))
+	if err := records.Write(*lines, b.records); err != nil {
+		log.Fatal(err)
 	}
-	for _, name := range names {
-		build, ok := training.Models[name]
-		if !ok {
-			return fmt.Errorf("there is no training step %q; there are %q", name,
-				slices.Sorted(maps.Keys(training.Models)))
-		}
-		if err := b.model(name, build()); err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return nil
 }
 
 func (b *bench) model(name string, g *graph.Graph) error {
@@ -96,44 +59,28 @@ func (b *bench) model(name string, g *graph.Graph) error {
 	if err != nil {
 		return err
 	}
-	p, err := newProblem(c, b.rates)
+	p, err := newProblem(c)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("\n%s: %d steps, %d bytes, %.2f ms estimated\n\n| |", name, len(p.steps), p.frame, 1e3*p.base)
-	for _, percent := range percents {
-		fmt.Printf(" %d %% |", percent)
+	if err := b.ours(name, "TL", p, remat.Options{}); err != nil {
+		return err
 	}
-	fmt.Print("\n|---|---:|---:|---:|---:|---:|\n")
-	for _, way := range []struct {
-		who string
-		o   remat.Options
-	}{
-		{"TL", remat.Options{}},
-		{"TL, moves too", remat.Options{Outside: &remat.Outside{}}},
-	} {
-		way.o.Cost = b.rates.Node
-		if err := b.ours(name, way.who, p, way.o); err != nil {
-			return err
-		}
+	if err := b.ours(name, "TL, moves too", p, remat.Options{Outside: &remat.Outside{}}); err != nil {
+		return err
 	}
 	for _, h := range heuristics {
-		if !b.peers {
-			break
-		}
 		if err := b.peer(name, h, p); err != nil {
-			fmt.Fprintln(os.Stderr, "skipped:", err)
+			log.Print("skipped: ", err)
 		}
 	}
 	return nil
 }
 
 func (b *bench) ours(name, who string, p *problem, o remat.Options) error {
-	var list []record
 	for _, percent := range percents {
 		r := record{Model: name, Steps: len(p.steps), Frame: p.frame, Who: who, Percent: percent}
 		o.Capacity = p.frame * percent / 100
-		start := time.Now()
 		fit, err := remat.Fit(p.c, o)
 		var full *remat.CapacityError
 		switch {
@@ -145,24 +92,20 @@ func (b *bench) ours(name, who string, p *problem, o remat.Options) error {
 			if err := plan.Verify(fit.Plan, fit.Graph); err != nil {
 				return err
 			}
-			r.Time, r.Least, r.Reached = fit.Cost/fit.Given, fit.LeastCost/fit.Given, fit.Plan.Frame.Bytes
+			r.Time, r.Least = fit.Cost/fit.Given, fit.LeastCost/fit.Given
 		}
-		r.Seconds = time.Since(start).Seconds()
-		list = append(list, r)
+		b.records = append(b.records, r)
 	}
-	b.note(list)
 	return nil
 }
 
 // peer takes for each capacity the cheapest of a peer's schedules: of those whose frame fits, and of those whose live
 // bytes fit, which is what their author looks at.
 func (b *bench) peer(name string, h heuristic, p *problem) error {
-	start := time.Now()
 	schedules, err := h.schedules(p)
 	if err != nil {
 		return err
 	}
-	took := time.Since(start).Seconds()
 	var answers []answer
 	for _, s := range schedules {
 		a, err := p.evaluate(s)
@@ -171,45 +114,18 @@ func (b *bench) peer(name string, h heuristic, p *problem) error {
 		}
 		answers = append(answers, a)
 	}
-	var list []record
 	for _, percent := range percents {
-		r := record{Model: name, Steps: len(p.steps), Frame: p.frame, Who: h.name, Percent: percent, Seconds: took}
+		r := record{Model: name, Steps: len(p.steps), Frame: p.frame, Who: h.name, Percent: percent}
 		capacity := p.frame * percent / 100
 		for _, a := range answers {
 			if x := a.cost / p.base; a.frame <= capacity && (r.Time == 0 || x < r.Time) {
-				r.Time, r.Reached = x, a.frame
+				r.Time = x
 			}
 			if x := a.cost / p.base; a.sum <= capacity && (r.Believed == 0 || x < r.Believed) {
 				r.Believed, r.Needs, r.Simple = x, a.frame, a.simple
 			}
 		}
-		list = append(list, r)
+		b.records = append(b.records, r)
 	}
-	b.note(list)
 	return nil
-}
-
-// note prints a curve: the time where the addresses fit, "none" where it is proved that none can; behind it the time
-// that is proved to be needed, or what a peer would have believed and the memory that this takes at addresses.
-func (b *bench) note(list []record) {
-	fmt.Printf("| %s |", list[0].Who)
-	for _, r := range list {
-		cell := "-"
-		switch {
-		case r.Time > 0:
-			cell = fmt.Sprintf("%.3f", r.Time)
-		case r.None:
-			cell = "none"
-		}
-		if r.Least > 0 {
-			cell += fmt.Sprintf(" (>= %.3f)", r.Least)
-		}
-		if r.Believed > 0 {
-			share := func(n int64) float64 { return 100 * float64(n) / float64(r.Frame) }
-			cell += fmt.Sprintf(" (%.3f needs %.0f %%, %.0f %%)", r.Believed, share(r.Needs), share(r.Simple))
-		}
-		fmt.Printf(" %s |", cell)
-	}
-	fmt.Println()
-	b.records = append(b.records, list...)
 }

@@ -30,7 +30,7 @@ type problem struct {
 	base  float64
 }
 
-func newProblem(c *graph.Checked, rates *remat.Rates) (*problem, error) {
+func newProblem(c *graph.Checked) (*problem, error) {
 	given, err := plan.Build(c, plan.Options{})
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func newProblem(c *graph.Checked, rates *remat.Rates) (*problem, error) {
 			continue
 		}
 		p.of[i] = len(p.steps)
-		s := step{node: i, cost: rates.Node(c, n), forward: forward[i]}
+		s := step{node: i, cost: remat.Measured.Node(c, n), forward: forward[i]}
 		for _, v := range n.Outputs {
 			if v >= 0 && !slices.Contains(c.Outputs, v) {
 				s.bytes += c.Values[v].Bytes()

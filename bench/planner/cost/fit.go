@@ -9,15 +9,14 @@ import (
 
 // sample is a kernel that was measured.
 type sample struct {
-	name     string
 	features [4]float64
 	seconds  float64
 }
 
 // fit finds the coefficients, none of which is negative, whose predictions are off by least: the sum of the squares of
 // prediction over time minus 1. It tries every set of coefficients that are not 0. typical is the median of how far
-// predictions are off, worst the most, which is that of the kernel at.
-func fit(list []sample) (rate remat.Rate, typical, worst float64, at string) {
+// predictions are off, worst the most.
+func fit(list []sample) (rate remat.Rate, typical, worst float64) {
 	best, least := [4]float64{}, math.Inf(1)
 	for set := 1; set < 16; set++ {
 		x, ok := solve(list, set)
@@ -36,13 +35,11 @@ func fit(list []sample) (rate remat.Rate, typical, worst float64, at string) {
 	var off []float64
 	for _, s := range list {
 		d := math.Abs(predicted(best, s)/s.seconds - 1)
-		if d >= worst {
-			worst, at = d, s.name
-		}
+		worst = max(worst, d)
 		off = append(off, d)
 	}
 	slices.Sort(off)
-	return remat.Rate{Call: best[0], Byte: best[1], Far: best[2], Operation: best[3]}, off[len(off)/2], worst, at
+	return remat.Rate{Call: best[0], Byte: best[1], Far: best[2], Operation: best[3]}, off[len(off)/2], worst
 }
 
 func predicted(x [4]float64, s sample) (sum float64) {

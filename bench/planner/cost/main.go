@@ -1,10 +1,10 @@
 // Command cost measures kernels on this machine, fits the rates of package remat to them, and compares what the rates
 // say of whole models with the time that these take:
 //
-//	go run ./bench/planner/cost -tl build/tl [-rates FILE] [-given FILE] [-json FILE] [-steps LIST] [MODEL...]
+//	go run ./bench/planner/cost -tl build/tl [-rates FILE] [-json FILE] [MODEL...]
 //
-// Kernels and models are compiled and run by `tl run`; a time is the best of many runs in one process. With -given the
-// rates are read and only models are run. A MODEL is an .onnx file beside the training steps of bench/planner/training.
+// Kernels and models are compiled and run by `tl run`; a time is the best of many runs in one process. A MODEL is an
+// .onnx file beside the training steps of bench/planner/training.
 package main
 
 import (
@@ -29,19 +29,13 @@ import (
 	"tlruntime/compiler/remat"
 )
 
-var (
-	verbose = flag.Bool("v", false, "print the time of each kernel")
-	steps   = flag.String("steps", "", "training steps that are run, with spaces between (default: all)")
-)
-
 func main() {
 	var b bench
 	flag.StringVar(&b.tl, "tl", "build/tl", "the program tl")
 	rates := flag.String("rates", "", "file for the rates")
-	given := flag.String("given", "", "file with rates; none are measured")
 	lines := flag.String("json", "", "file for one line of JSON for each class and model")
 	flag.Parse()
-	err := b.run(*given, *rates, flag.Args())
+	err := b.run(*rates, flag.Args())
 	if err == nil && *lines != "" {
 		err = records.Write(*lines, b.records)
 	}
@@ -59,7 +53,6 @@ type record struct {
 	Worst     float64     `json:"worst,omitempty"`
 	Model     string      `json:"model,omitempty"`
 	Percent   int64       `json:"percent,omitempty"` // of the frame that the model has without a capacity
-	Frame     int64       `json:"frame,omitempty"`
 	Again     int         `json:"again,omitempty"`
 	Moved     int         `json:"moved,omitempty"`
 	Predicted float64     `json:"predicted,omitempty"`
@@ -73,23 +66,18 @@ type bench struct {
 	records []record
 }
 
-func (b *bench) run(given, output string, models []string) (err error) {
+func (b *bench) run(output string, models []string) (err error) {
 	if b.folder, err = os.MkdirTemp("", "tl-cost-"); err != nil {
 		return err
 	}
 	defer os.RemoveAll(b.folder)
-	if given == "" {
-		err = b.measure()
-	} else if content, failed := os.ReadFile(given); failed != nil {
-		err = failed
-	} else {
-		b.rates, err = remat.ReadRates(bytes.NewReader(content))
-	}
-	if err == nil && output != "" {
-		err = write(output, b.rates.WriteJSON)
-	}
-	if err != nil {
+	if err := b.measure(); err != nil {
 		return err
+	}
+	if output != "" {
+		if err := write(output, b.rates.WriteJSON); err != nil {
+			return err
+		}
 	}
 	return b.compare(models)
 }
@@ -121,21 +109,14 @@ func (b *bench) measure() error {
 			return err
 		}
 		seconds /= float64(len(g.Nodes))
-		samples[w.Class] = append(samples[w.Class], sample{g.Name, b.rates.Features(w), seconds})
-		if *verbose {
-			fmt.Fprintf(os.Stderr, "%-16s %-50s %10.2f us\n", w.Class, g.Name, 1e6*seconds)
-		}
+		samples[w.Class] = append(samples[w.Class], sample{b.rates.Features(w), seconds})
 	}
-	fmt.Print("| class | kernels | call, ns | byte, ps | far, ps | operation, ps | typically off | worst | |\n",
-		"|---|---:|---:|---:|---:|---:|---:|---:|---|\n")
 	for _, class := range remat.Classes {
 		if len(samples[class]) == 0 {
 			return fmt.Errorf("no kernel of class %q was measured", class)
 		}
-		rate, typical, worst, at := fit(samples[class])
+		rate, typical, worst := fit(samples[class])
 		b.rates.Classes[class] = rate
-		fmt.Printf("| %s | %d | %.0f | %.1f | %.1f | %.1f | %.0f %% | %.0f %% | %s |\n", class, len(samples[class]), 1e9*rate.Call,
-			1e12*rate.Byte, 1e12*rate.Far, 1e12*rate.Operation, 100*typical, 100*worst, at)
 		b.records = append(b.records, record{Class: class, Kernels: len(samples[class]), Typical: typical,
 			Worst: worst})
 	}
@@ -192,17 +173,12 @@ func machine() string {
 
 // compare runs whole models, and the training steps at several capacities.
 func (b *bench) compare(models []string) error {
-	fmt.Print("\n| model | memory | operators again | transfers | predicted, ms | measured, ms | ratio |\n",
-		"|---|---:|---:|---:|---:|---:|---:|\n")
 	for _, path := range models {
 		if err := b.model(path); err != nil {
 			fmt.Fprintln(os.Stderr, "skipped:", err)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(training.Models)) {
-		if *steps != "" && !slices.Contains(strings.Fields(*steps), name) {
-			continue
-		}
 		if err := b.training(name); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
@@ -227,7 +203,8 @@ func (b *bench) model(path string) error {
 	e := planned.Plan
 	seconds, err := b.file(path)
 	if err == nil {
-		b.note(record{Model: e.Name, Percent: 100, Frame: e.Frame.Bytes, Predicted: b.rates.Plan(e), Measured: seconds})
+		b.records = append(b.records, record{Model: e.Name, Percent: 100, Predicted: b.rates.Plan(e),
+			Measured: seconds})
 	}
 	return err
 }
@@ -264,14 +241,8 @@ func (b *bench) training(name string) error {
 		if err != nil {
 			return err
 		}
-		b.note(record{Model: name, Percent: way.percent, Frame: r.Plan.Frame.Bytes, Again: len(r.Again),
+		b.records = append(b.records, record{Model: name, Percent: way.percent, Again: len(r.Again),
 			Moved: len(r.Moved), Predicted: b.rates.Plan(r.Plan), Measured: seconds})
 	}
 	return nil
-}
-
-func (b *bench) note(r record) {
-	fmt.Printf("| %s | %d %% | %d | %d | %.2f | %.2f | %.2f |\n", r.Model, r.Percent, r.Again, r.Moved, 1e3*r.Predicted,
-		1e3*r.Measured, r.Predicted/r.Measured)
-	b.records = append(b.records, r)
 }

@@ -3,20 +3,23 @@ momentum.
 
     jax_step.py FOLDER
 
-writes jax_mlp.json, jax_cnn.json and jax_transformer.json. Those in bench/planner/training/recorded were made by it; JAX is not
+writes jax_mlp.json and jax_cnn.json. Those in bench/planner/training/recorded were made by it; JAX is not
 needed to measure them.
 """
 
 from __future__ import annotations
 
+import base64
+import json
+import pathlib
 import string
 import sys
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import written
 
+DTYPES = {"float32": "f32", "int32": "i32", "int64": "i64", "bool": "bool"}
 SAME = {"add": "Add", "add_any": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "max": "Max", "min": "Min", "neg": "Neg",
         "exp": "Exp", "log": "Log", "tanh": "Tanh", "logistic": "Sigmoid", "sqrt": "Sqrt", "erf": "Erf", "abs": "Abs",
         "gt": "Greater", "lt": "Less", "ge": "GreaterOrEqual", "le": "LessOrEqual", "eq": "Equal", "pow": "Pow",
@@ -24,12 +27,38 @@ SAME = {"add": "Add", "add_any": "Add", "sub": "Sub", "mul": "Mul", "div": "Div"
 INNER = {"pjit": "jaxpr", "jit": "jaxpr", "custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "closed_call": "call_jaxpr"}
 
 
-class Writer(written.Graph):
-    """A jaxpr as nodes of a graph."""
+class Writer:
+    """A jaxpr as nodes and constants of a graph of `tl` in JSON, in order; a value is known by its name."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.names: dict[object, str] = {}
+        self.nodes: list[dict] = []
+        self.constants: list[dict] = []
+        self.known: dict[bytes, str] = {}
+
+    def constant(self, value: object) -> str:
+        array = np.asarray(value)
+        if array.dtype == np.float64:
+            array = array.astype(np.float32)
+        key = repr((array.dtype, array.shape)).encode() + array.tobytes()
+        if key not in self.known:
+            self.known[key] = f"c{len(self.known)}"
+            data = array.tolist() if np.isfinite(array).all() else base64.b64encode(array.tobytes()).decode()
+            self.constants.append({"name": self.known[key], "dtype": DTYPES[array.dtype.name], "shape": list(array.shape), "data": data})
+        return self.known[key]
+
+    def node(self, op: str, inputs: list[str], **attrs: object) -> str:
+        out = f"v{len(self.nodes)}"
+        self.nodes.append({"name": out, "op": op, "inputs": inputs, "outputs": [out], **({"attrs": attrs} if attrs else {})})
+        return out
+
+    def arranged(self, name: str, perm: list[int]) -> str:
+        return name if perm == sorted(perm) else self.node("Transpose", [name], perm=perm)
+
+    def write(self, folder: str, name: str, inputs: list[dict], outputs: list[str]) -> None:
+        graph = {"tl_graph": 1, "name": name, "inputs": inputs, "outputs": outputs, "constants": self.constants, "nodes": self.nodes}
+        text = json.dumps(graph).replace('{"name"', '\n{"name"')
+        (pathlib.Path(folder) / f"{name}.json").write_text(text + "\n")
 
     def name(self, atom: object) -> str:
         if hasattr(atom, "val"):
@@ -66,7 +95,7 @@ class Writer(written.Graph):
     def convert_element_type(self, equation: object, operands: list[str], params: dict) -> str:
         if equation.invars[0].aval.dtype == params["new_dtype"]:
             return operands[0]
-        return self.node("Cast", operands, to=written.DTYPES[np.dtype(params["new_dtype"]).name])
+        return self.node("Cast", operands, to=DTYPES[np.dtype(params["new_dtype"]).name])
 
     def integer_pow(self, _: object, operands: list[str], params: dict) -> str:
         if params["y"] == 2:
@@ -77,9 +106,6 @@ class Writer(written.Graph):
 
     def square(self, _: object, operands: list[str], __: dict) -> str:
         return self.node("Mul", operands * 2)
-
-    def rsqrt(self, _: object, operands: list[str], __: dict) -> str:
-        return self.node("Reciprocal", [self.node("Sqrt", operands)])
 
     def transpose(self, _: object, operands: list[str], params: dict) -> str:
         return self.node("Transpose", operands, perm=list(params["permutation"]))
@@ -94,14 +120,8 @@ class Writer(written.Graph):
             name = self.node("Reshape", [name], shape=given)
         return name if given == shape else self.node("Expand", [name, self.constant(np.array(shape, np.int64))])
 
-    def reduction(self, op: str, operands: list[str], params: dict) -> str:
-        return self.node(op, operands, axes=list(params["axes"]), keepdims=0)
-
     def reduce_sum(self, _: object, operands: list[str], params: dict) -> str:
-        return self.reduction("ReduceSum", operands, params)
-
-    def reduce_max(self, _: object, operands: list[str], params: dict) -> str:
-        return self.reduction("ReduceMax", operands, params)
+        return self.node("ReduceSum", operands, axes=list(params["axes"]), keepdims=0)
 
     def select_n(self, _: object, operands: list[str], __: dict) -> str:
         return self.node("Where", [operands[0], operands[2], operands[1]])
@@ -146,16 +166,6 @@ def cnn(weights: list, x: jax.Array) -> jax.Array:
     return x
 
 
-def transformer(weights: list, x: jax.Array) -> jax.Array:
-    for query, key, value, out, up, down in weights:
-        n = (x - x.mean(-1, keepdims=True)) * jax.lax.rsqrt(x.var(-1, keepdims=True) + 1e-5)
-        q, k, v = (jnp.einsum("ld,dhe->hle", n, w) for w in (query, key, value))
-        mixed = jnp.einsum("hlm,hme->lhe", jax.nn.softmax(jnp.einsum("hle,hme->hlm", q, k)), v)
-        x = x + jnp.einsum("lhe,hed->ld", mixed, out)
-        x = x + jax.nn.silu(x @ up) @ down
-    return x
-
-
 def shapes(*list_: tuple) -> list:
     return [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in list_]
 
@@ -163,7 +173,6 @@ def shapes(*list_: tuple) -> list:
 STEPS = {
     "jax_mlp": (mlp, [tuple(shapes((128, 128), (128,)))] * 10, (512, 128)),
     "jax_cnn": (cnn, [tuple(shapes((16, 3 if i == 0 else 16, 3, 3), (16, 1, 1))) for i in range(8)], (8, 3, 32, 32)),
-    "jax_transformer": (transformer, [tuple(shapes((64, 4, 16), (64, 4, 16), (64, 4, 16), (4, 16, 64), (64, 256), (256, 64)))] * 3, (256, 64)),
 }
 
 

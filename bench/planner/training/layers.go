@@ -78,69 +78,9 @@ func (t *tape) tanh(x *value) *value {
 	}, x)
 }
 
-// silu is x sigmoid(x).
-func (t *tape) silu(x *value) *value {
-	s := t.one("Sigmoid", x)
-	y := t.one("Mul", x, s)
-	return t.record(y, func(up *value) []*value {
-		rest := t.one("Sub", y, t.one("Mul", y, s))
-		return []*value{t.one("Mul", up, t.one("Add", rest, s))}
-	}, x)
-}
-
-func (t *tape) scaled(x *value, by float64) *value {
-	return t.record(t.one("Mul", x, t.scalar(by)), func(up *value) []*value {
-		return []*value{t.one("Mul", up, t.scalar(by))}
-	}, x)
-}
-
-// rows is a shape with a last axis of 1.
-func rows(shape []int64) []int64 {
-	out := slices.Clone(shape)
-	out[len(out)-1] = 1
-	return out
-}
-
-func (t *tape) mean(x *value) *value {
-	return t.node("ReduceMean", rows(x.shape), axes(1, int64(len(x.shape)-1)), x)
-}
-
-func (t *tape) softmax(x *value) *value {
-	y := t.node("Softmax", x.shape, graph.Attrs{"axis": int64(-1)}, x)
-	return t.record(y, func(up *value) []*value {
-		sum := t.node("ReduceSum", rows(x.shape), axes(1, int64(len(x.shape)-1)), t.one("Mul", up, y))
-		return []*value{t.one("Mul", y, t.one("Sub", up, sum))}
-	}, x)
-}
-
-// normalise makes each row's mean 0 and variance 1, and scales its elements.
-func (t *tape) normalise(x *value) *value {
-	centred := t.one("Sub", x, t.mean(x))
-	deviation := t.one("Sqrt", t.one("Add", t.mean(t.one("Mul", centred, centred)), t.scalar(1e-5)))
-	y := t.one("Div", centred, deviation)
-	t.record(y, func(up *value) []*value {
-		along := t.one("Mul", y, t.mean(t.one("Mul", up, y)))
-		return []*value{t.one("Div", t.one("Sub", t.one("Sub", up, t.mean(up)), along), deviation)}
-	}, x)
-	w := t.weight(1, x.shape[len(x.shape)-1])
-	return t.record(t.one("Mul", y, w), func(up *value) []*value {
-		return []*value{t.one("Mul", up, w), t.node("ReduceSum", w.shape, axes(1, 0), t.one("Mul", up, y))}
-	}, y, w)
-}
-
 func (t *tape) reshape(x *value, shape ...int64) *value {
 	to := func(x *value, shape []int64) *value { return t.node("Reshape", shape, graph.Attrs{"shape": shape}, x) }
 	return t.record(to(x, shape), func(up *value) []*value { return []*value{to(up, x.shape)} }, x)
-}
-
-func (t *tape) transpose(x *value, order ...int64) *value {
-	shape, inverse := make([]int64, len(order)), make([]int64, len(order))
-	for i, p := range order {
-		shape[i], inverse[p] = x.shape[p], int64(i)
-	}
-	return t.record(t.node("Transpose", shape, perm(order...), x), func(up *value) []*value {
-		return []*value{t.node("Transpose", x.shape, perm(inverse...), up)}
-	}, x)
 }
 
 // conv keeps the size of the picture; the window has 1 or 3 taps a side.
@@ -179,18 +119,6 @@ func (t *tape) halved(x *value) *value {
 	return y
 }
 
-// doubled repeats every element of a picture two by two times.
-func (t *tape) doubled(x *value) *value {
-	n, c, h, w := x.shape[0], x.shape[1], x.shape[2], x.shape[3]
-	apart, whole := []int64{n, c, h, 1, w, 1}, []int64{n, c, h, 2, w, 2}
-	a := t.reshape(x, apart...)
-	y := t.expand(a, whole)
-	t.record(y, func(up *value) []*value {
-		return []*value{t.node("ReduceSum", apart, axes(1, 3, 5), up)}
-	}, a)
-	return t.reshape(y, n, c, 2*h, 2*w)
-}
-
 func (t *tape) expand(x *value, shape []int64) *value {
 	var data []byte
 	for _, d := range shape {
@@ -199,18 +127,4 @@ func (t *tape) expand(x *value, shape []int64) *value {
 	to := &value{name: fmt.Sprint("shape", len(t.g.Constants))}
 	t.constant(to.name, graph.I64, data, int64(len(shape)))
 	return t.node("Expand", shape, nil, x, to)
-}
-
-// joined puts the channels of two pictures side by side.
-func (t *tape) joined(a, b *value) *value {
-	shape := slices.Clone(a.shape)
-	shape[1] += b.shape[1]
-	y := t.node("Concat", shape, graph.Attrs{"axis": int64(1)}, a, b)
-	return t.record(y, func(up *value) []*value {
-		cut := func(shape []int64, from int64) *value {
-			return t.node("Slice", shape, graph.Attrs{"starts": []int64{from}, "ends": []int64{from + shape[1]},
-				"axes": []int64{1}}, up)
-		}
-		return []*value{cut(a.shape, 0), cut(b.shape, a.shape[1])}
-	}, a, b)
 }

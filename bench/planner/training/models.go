@@ -8,7 +8,7 @@ import (
 	"tlruntime/compiler/graph"
 )
 
-// written are training steps of JAX and PyTorch; jax_step.py and torch_step.py write them.
+// written are training steps of JAX, which jax_step.py has written.
 //
 //go:embed recorded
 var written embed.FS
@@ -26,19 +26,11 @@ func read(path string) *graph.Graph {
 
 // Models are the training steps, by name.
 var Models = map[string]func() *graph.Graph{
-	"mlp":         func() *graph.Graph { return MLP(12, 512, 128) },
-	"mlp_small":   func() *graph.Graph { return MLP(5, 512, 128) },
-	"resnet":      func() *graph.Graph { return ResNet(4, 8, 16, 32) },
-	"transformer": func() *graph.Graph { return Transformer(3, 256, 64, 4) },
-	"unet":        func() *graph.Graph { return UNet(3, 4, 8, 32) },
-
-	"jax_mlp":         func() *graph.Graph { return read("recorded/jax_mlp.json") },
-	"jax_cnn":         func() *graph.Graph { return read("recorded/jax_cnn.json") },
-	"jax_transformer": func() *graph.Graph { return read("recorded/jax_transformer.json") },
-
-	"torch_mlp":         func() *graph.Graph { return read("recorded/torch_mlp.json") },
-	"torch_cnn":         func() *graph.Graph { return read("recorded/torch_cnn.json") },
-	"torch_transformer": func() *graph.Graph { return read("recorded/torch_transformer.json") },
+	"mlp":       func() *graph.Graph { return MLP(12, 512, 128) },
+	"mlp_small": func() *graph.Graph { return MLP(5, 512, 128) },
+	"resnet":    func() *graph.Graph { return ResNet(4, 8, 16, 32) },
+	"jax_mlp":   func() *graph.Graph { return read("recorded/jax_mlp.json") },
+	"jax_cnn":   func() *graph.Graph { return read("recorded/jax_cnn.json") },
 }
 
 // MLP is a perceptron with layers of one width.
@@ -65,41 +57,4 @@ func ResNet(blocks int, batch, channels, size int64) *graph.Graph {
 	}
 	features := x.shape[1] * x.shape[2] * x.shape[3]
 	return t.finish(t.dense(t.reshape(x, batch, features), 10))
-}
-
-// Transformer has blocks of attention and a perceptron, each after a normalisation and around which rows are added.
-// One sequence of rows, of so many heads.
-func Transformer(blocks int, length, width, heads int64) *graph.Graph {
-	t := newTape(fmt.Sprint("transformer", blocks))
-	x := t.input("x", length, width)
-	head := func(x *value) *value { return t.transpose(t.reshape(x, length, heads, width/heads), 1, 0, 2) }
-	for range blocks {
-		n := t.normalise(x)
-		q, k, v := head(t.dense(n, width)), head(t.dense(n, width)), head(t.dense(n, width))
-		scores := t.softmax(t.scaled(t.matmul(q, t.transpose(k, 0, 2, 1)), 0.25))
-		mixed := t.reshape(t.transpose(t.matmul(scores, v), 1, 0, 2), length, width)
-		x = t.add(x, t.dense(mixed, width))
-		x = t.add(x, t.dense(t.silu(t.dense(t.normalise(x), 4*width)), width))
-	}
-	return t.finish(t.dense(x, width))
-}
-
-// UNet goes down by halving and up again, where it takes what it had on the way down.
-func UNet(levels int, batch, channels, size int64) *graph.Graph {
-	t := newTape(fmt.Sprint("unet", levels))
-	x := t.input("x", batch, 3, size, size)
-	var kept []*value
-	for range levels {
-		x = t.relu(t.conv(t.relu(t.conv(x, channels, 3)), channels, 3))
-		kept = append(kept, x)
-		x = t.halved(x)
-		channels *= 2
-	}
-	x = t.relu(t.conv(x, channels, 3))
-	for i := levels - 1; i >= 0; i-- {
-		channels /= 2
-		x = t.joined(t.doubled(x), kept[i])
-		x = t.relu(t.conv(t.relu(t.conv(x, channels, 3)), channels, 3))
-	}
-	return t.finish(t.conv(x, 3, 1))
 }
