@@ -114,7 +114,7 @@ func (r *compiling) run(out io.Writer, path string) error {
 	return err
 }
 
-// bundleFormat is the version of the file; python/tl_runtime/_model.py reads it.
+// bundleFormat is the version of the file; python/tl_runtime/_engines/model.py reads it.
 const bundleFormat = 1
 
 // bundle describes a compiled model: model.json of the file.

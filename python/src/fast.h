@@ -116,7 +116,7 @@ typedef struct fast_state {
 #undef X
 	PyTypeObject* tensor;  /* the type; NULL before fast_start */
 	int64_t interpreter;   /* PyInterpreterState_GetID of the one that has called fast_start */
-	void* const* deferred; /* the list of _deferred.py */
+	void* const* deferred; /* the list of _binding/deferred.py */
 	fast_raw_free raw_free;
 	fast_vectorcall_method vectorcall_method;
 	fast_vectorcall vectorcall;
@@ -193,7 +193,7 @@ bool fast_prepare_makers(void);
 bool fast_prepare_dlpack(void);
 bool fast_prepare_operators(void);
 
-/* Releases what deleters have put on the list of _deferred.py. */
+/* Releases what deleters have put on the list of _binding/deferred.py. */
 void fast_drain_list(void);
 static inline void fast_drain(void)
 {

@@ -122,7 +122,7 @@ static PyObject* strides_of(PyObject* self)
 	return fast_of(self)->contiguous ? Py_NewRef(Py_None) : PyObject_GetAttrString(self, "strides");
 }
 
-/* The array interface, also of memory that the CPU cannot use; see interface_of in _info.py. */
+/* The array interface, also of memory that the CPU cannot use; see interface_of in _tensor/info.py. */
 PyObject* fast_interface(PyObject* self, void* none)
 {
 	(void)none;

@@ -1,4 +1,4 @@
-/* DLPack, for memory of the CPU. Streams, copies and other devices are _dlpack.py's. */
+/* DLPack, for memory of the CPU. Streams, copies and other devices are _tensor/dlpack.py's. */
 #include "fast.h"
 
 enum { STREAM, MAX_VERSION, DL_DEVICE, COPY, PARAMETERS };

@@ -208,7 +208,7 @@ static PyObject* own(PyObject* module, PyObject* address)
 	return fast_own(made);
 }
 
-/* ---- arguments of ctypes, for _numbers.py ----------------------------------------------------- */
+/* ---- arguments of ctypes, for _binding/numbers.py ------------------------------------------------ */
 
 /* Converts an argument as `about` says: its limits, the lower above the upper for a name, and what ctypes converts with. */
 static PyObject* convert_argument(PyObject* about, PyObject* value)

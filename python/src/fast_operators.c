@@ -1,5 +1,6 @@
 /* Operators, NumPy's element-wise functions, and assignment. NumPy computes: what is done here is to hand it arrays
- * over the memory of tensors. Operands other than NumPy's arrays and Python's numbers are Values' in _values.py. */
+ * over the memory of tensors. Operands other than NumPy's arrays and Python's numbers go to Values in
+ * _tensor/values.py. */
 #include <math.h>
 #include <string.h>
 

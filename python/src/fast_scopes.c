@@ -1,5 +1,5 @@
-/* The base of tl.scope, for _scope.py. Python runs signal handlers between its bytecodes, the first time before the first
- * one of a function; so only a function in C opens and closes a scope whatever they raise. */
+/* The base of tl.scope, for _memory/scope.py. Python runs signal handlers between its bytecodes, the first time before
+ * the first one of a function; so only a function in C opens and closes a scope whatever they raise. */
 #include "fast.h"
 
 static PyObject *entries, *scopes_name; /* entries.scopes is the calling thread's list */

@@ -5,7 +5,7 @@
 
 /* ---- making ------------------------------------------------------------------------------ */
 
-/* Recordings that this thread has seen; see _sites.py. */
+/* Recordings that this thread has seen; see _binding/sites.py. */
 static _Thread_local uint64_t seen;
 
 /* Tells tracking the line of Python that has allocated; false with an exception. */
@@ -18,7 +18,7 @@ static __attribute__((noinline)) bool tell(tl_tensor* made, uint64_t recorded)
 	return result != NULL;
 }
 
-/* Turns the current scope's reference into one of the caller's, as hold in _info.py. */
+/* Turns the current scope's reference into one of the caller's, as hold in _tensor/info.py. */
 static inline bool hold(tl_tensor* made)
 {
 	const uint64_t recorded = __atomic_load_n(fast.recorded, __ATOMIC_RELAXED);
@@ -166,8 +166,8 @@ static PyObject* refuse_new(PyTypeObject* type, PyObject* args, PyObject* keywor
 
 /* ---- the end ------------------------------------------------------------------------------ */
 
-/* As drain in _deferred.py: nodes are followed by the object that is kept. An object may end others, and those put
- * nodes on the list; the outermost call releases them, so that a chain needs no stack. */
+/* As drain in _binding/deferred.py: nodes are followed by the object that is kept. An object may end others, and those
+ * put nodes on the list; the outermost call releases them, so that a chain needs no stack. */
 void fast_drain_list(void)
 {
 	typedef struct node {
@@ -401,7 +401,7 @@ PyTypeObject* fast_make_type(void)
 	size_t used = 0;
 	while (slots[used].slot != 0) used++;
 	memcpy(slots + used, fast_operators, fast_operator_count * sizeof fast_operators[0]); /* zeros end them */
-	PyType_Spec spec = {"tl_runtime._tensor.Tensor", sizeof(fast_tensor), 0, Py_TPFLAGS_DEFAULT, slots};
+	PyType_Spec spec = {"tl_runtime._tensor.tensor.Tensor", sizeof(fast_tensor), 0, Py_TPFLAGS_DEFAULT, slots};
 	PyObject* basicsize = PyObject_GetAttrString(fast.methods, "__basicsize__");
 	const bool fits = basicsize != NULL && PyLong_AsLong(basicsize) == (long)sizeof(PyObject);
 	Py_XDECREF(basicsize);

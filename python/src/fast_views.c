@@ -1,4 +1,4 @@
-/* Views: integers, slices, T, transpose and reshape. What else an index can have is Viewable's in _views.py. */
+/* Views: integers, slices, T, transpose and reshape. What else an index can have is Viewable's in _tensor/views.py. */
 #include "fast.h"
 
 /* How a view takes the axes of its tensor; a step of 0 takes one element. */

@@ -43,7 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_report_header() -> str:
     import tl_runtime as tl
 
-    from tl_runtime._native import fast
+    from tl_runtime._binding.native import fast
 
     path = "slow" if os.environ.get("TL_FASTPATH") == "0" else "fast"
     way = "ctypes" if fast is None else "_fast"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import llvmlite.binding as llvm
 
-from tl_runtime import _library
+from tl_runtime._binding.library import path, symbols
 
 try:  # needed up to llvmlite 0.44, refused afterwards
     llvm.initialize()
@@ -47,7 +47,7 @@ class Jit:
         self.text, machine = optimise(text, level)
         self.engine = llvm.create_lljit_compiler(machine)
         builder = llvm.JITLibraryBuilder().add_ir(self.text).add_current_process()
-        for name, address in _library.symbols().items():
+        for name, address in symbols().items():
             builder.import_symbol(name, address)
         for entry in entries:
             builder.export_symbol(entry)
@@ -112,7 +112,7 @@ def build_native(folder: Path, text: str, programs: dict[str, int], tool: str, l
     else:
         compile_ = [tool, f"-O{level}", "-relocation-model=pic", "-filetype=obj", *opaque(tool), str(source)]
     subprocess.run([*compile_, "-o", str(object_)], check=True)
-    library = Path(_library.path()).resolve()
+    library = Path(path()).resolve()
     compiler = shutil.which("cc") or "clang"
     include = Path(__file__).parents[2] / "include"
     link = [compiler, "-O1", f"-I{include}", str(folder / "driver.c"), str(object_), str(library)]

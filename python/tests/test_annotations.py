@@ -15,7 +15,7 @@ pytest.importorskip("numpy")
 
 import tl_runtime as tl
 from conftest import PACKAGE
-from tl_runtime._native import fast
+from tl_runtime._binding.native import fast
 
 PROGRAM = """
 import numpy as np
@@ -36,13 +36,13 @@ with tl.scope(), tl.numpy_allocator():
     np.add(tensor, 1)
 """
 REVEALED = [
-    "tl_runtime._tensor.Tensor",
-    "tl_runtime._tensor.Tensor",
+    "tl_runtime._tensor.tensor.Tensor",
+    "tl_runtime._tensor.tensor.Tensor",
     "numpy.ndarray[Any, Any]",
     "tuple[int, ...]",
-    "tl_runtime._tensor.Tensor",
-    "tl_runtime._leaks.LeakReport",
-    "tl_runtime._sparse.SparseMatrix",
+    "tl_runtime._tensor.tensor.Tensor",
+    "tl_runtime._observe.leaks.LeakReport",
+    "tl_runtime._sparse.matrix.SparseMatrix",
 ]
 FAULTY = """
 import tl_runtime as tl

@@ -117,9 +117,9 @@ def test_a_frame_at_an_odd_address_is_copied() -> None:
 @pytest.mark.parametrize("apart", range(8))
 def test_a_large_tensor_is_moved_down_to_where_it_is_aligned(apart: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Dask reads both frames into the buffer that the headers are in."""
-    from tl_runtime import _dask_frames
+    from tl_runtime._engines import dask_frames
 
-    monkeypatch.setattr(_dask_frames, "_CUT", 500)
+    monkeypatch.setattr(dask_frames, "_CUT", 500)
     tensor = filled((10, 10), "float64")
     header, frames = serialize(tensor)
     assert [memoryview(frame).nbytes for frame in frames] == [16, 800] and bytes(frames[0]) == bytes(frames[1])[:16]
@@ -138,7 +138,7 @@ def test_a_large_tensor_is_moved_down_to_where_it_is_aligned(apart: int, monkeyp
 
 
 def test_concatenated_tensors() -> None:
-    from tl_runtime._dask_frames import concatenate
+    from tl_runtime._engines.dask_frames import concatenate
 
     parts = [filled((2, 3)), filled((4, 3)), filled((1, 3)).numpy()]
     made = concatenate(parts)

@@ -49,7 +49,7 @@ def test_a_limit_below_what_the_process_holds() -> None:
     with cluster(True, n_workers=1, memory_limit="2GiB") as client:
 
         def again(dask_worker: Any) -> str:
-            from tl_runtime._dask_worker import Plugin
+            from tl_runtime._engines.dask_worker import Plugin
 
             dask_worker.memory_manager.memory_limit = 20 * MIB
             try:

@@ -12,7 +12,7 @@ import pytest
 
 import tl_runtime as tl
 from conftest import Run
-from tl_runtime import _dead
+from tl_runtime._memory.dead import _kinds
 
 libc = ctypes.CDLL(None)
 libc.calloc.argtypes, libc.calloc.restype = [ctypes.c_size_t, ctypes.c_size_t], ctypes.c_void_p
@@ -50,21 +50,21 @@ def test_objects_without_a_copy_are_told_of(monkeypatch: pytest.MonkeyPatch, pyt
     monkeypatch.setattr(sys, "unraisablehook", lambda one: shown.append((one.exc_type, str(one.exc_value))))
     dead: list[int] = []
     type_ = tl.define_type("lost", 16, destructor=lambda contents: dead.append(number_of(contents)))
-    _dead._kinds[-1].dead.lost += 3
+    _kinds[-1].dead.lost += 3
     for number in range(2):
         with tl.scope():
             numbered(type_, number)
         assert dead == list(range(number + 1))
     assert shown == [(MemoryError, "not called for 3 dead object(s), of which there was no memory for copies")]
-    _dead._kinds[-1].dead.lost += 1
+    _kinds[-1].dead.lost += 1
     with tl.scope():
         numbered(type_, 2)
     assert len(shown) == 2 and "not called for 1 dead" in shown[1][1]
 
     code = """
-        from tl_runtime import _dead
+        from tl_runtime._memory import dead
         tl.define_type("lost", 16, destructor=print)
-        _dead._kinds[-1].dead.lost += 2
+        dead._kinds[-1].dead.lost += 2
         """
     result = python(code, ok=False)
     assert result.returncode == 0 and "MemoryError: not called for 2 dead object(s)" in result.stderr
@@ -199,8 +199,8 @@ def test_a_forked_child_leaves_the_dead_to_its_parent(python: Run) -> None:
             tl.lib.tl_mem_exit_scope()
             child = os.fork()
             if child == 0:
-                from tl_runtime import _deferred
-                _deferred.drain()
+                from tl_runtime._binding import deferred
+                deferred.drain()
                 os._exit(0)
             assert os.waitpid(child, 0)[1] == 0
         """

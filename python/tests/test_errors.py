@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import tl_runtime as tl
-from tl_runtime import _errors, _library
+from tl_runtime import _errors
+from tl_runtime._binding.library import check, error_for
 
 INCLUDE = Path(__file__).parents[2] / "include"
 
@@ -64,7 +65,7 @@ def test_message_is_that_of_the_runtime() -> None:
 def test_message_of_another_failure_is_not_taken() -> None:
     """When something else failed in between, the status still tells the truth."""
     tl.lib.tl_ptr_release(16)
-    error = _library.error_for(tl.Status.BUSY)
+    error = error_for(tl.Status.BUSY)
     assert isinstance(error, tl.BusyError)
     assert str(error) == tl.lib.tl_status_string(tl.Status.BUSY).decode()
 
@@ -116,7 +117,7 @@ def python_texts() -> dict[str, str]:
     held.free()
     say("dead", held.release)
     say("unknown", tl.Object(16).release)
-    say("scope", lambda: _library.check(tl.lib.tl_mem_exit_scope()))
+    say("scope", lambda: check(tl.lib.tl_mem_exit_scope()))
     say("frame", tl.function_frame(1).buffer, 0, 8)
     with tl.function_frame(2) as frame:
         say("slot", frame.buffer, 5, 8)
@@ -133,7 +134,7 @@ def test_text_is_the_same_as_in_c(tmp_path: Path) -> None:
     if compiler is None or not (INCLUDE / "tl_runtime.h").is_file():
         pytest.skip("needs a C compiler and the header")
     (tmp_path / "errors.c").write_text(PROGRAM)
-    library = Path(_library.path()).resolve()
+    library = Path(tl.path()).resolve()
     program = tmp_path / "errors"
     source = str(tmp_path / "errors.c")
     subprocess.run(

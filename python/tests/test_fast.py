@@ -17,8 +17,8 @@ numpy = pytest.importorskip("numpy")
 
 import tl_runtime as tl
 from conftest import Run
-from tl_runtime import _tensor
-from tl_runtime._native import fast
+from tl_runtime._binding.native import fast
+from tl_runtime._tensor.tensor import TWINS, CtypesTensor, TensorMethods
 
 needs_fast = pytest.mark.skipif(fast is None, reason="tl_runtime._fast is not in use")
 
@@ -29,7 +29,7 @@ def outcome(call: Callable[[], Any]) -> Any:
         result = call()
     except Exception as error:
         return type(error), str(error)
-    if isinstance(result, _tensor.TensorMethods):
+    if isinstance(result, TensorMethods):
         return described(result)
     if isinstance(result, numpy.ndarray):
         flags, strides = result.flags, result.strides if result.size else ()  # they say nothing of no elements
@@ -125,7 +125,7 @@ METHODS: list[Callable[[Any], Any]] = [
 @pytest.mark.parametrize("number", range(len(tensors())))
 def test_both_ways_do_the_same_to_a_tensor(number: int) -> None:
     tensor = tensors()[number]
-    twin = _tensor.CtypesTensor.from_address(tensor.address)
+    twin = CtypesTensor.from_address(tensor.address)
     assert type(twin) is not type(tensor)
     assert described(twin) == described(tensor)
     for index in INDICES:
@@ -155,7 +155,7 @@ MAKINGS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
 @needs_fast
 @pytest.mark.parametrize("name", ["empty", "zeros"])
 def test_both_ways_make_the_same(name: str) -> None:
-    make, twin = getattr(tl, name), _tensor.TWINS[name]
+    make, twin = getattr(tl, name), TWINS[name]
     assert make is not twin
     for arguments, keywords in MAKINGS:
         ours, theirs = (outcome(lambda: way(*arguments, **keywords)) for way in (make, twin))  # noqa: B023
@@ -180,7 +180,7 @@ def test_both_ways_take_the_same_from_others() -> None:
         raise BufferError("not now")
 
     array = numpy.arange(12.0).reshape(3, 4)
-    ways = (tl.from_dlpack, _tensor.TWINS["from_dlpack"])
+    ways = (tl.from_dlpack, TWINS["from_dlpack"])
     sources: list[Any] = [array, array.T, array[::-1], array[:0], numpy.float32(1), numpy.zeros(2, ">f4")]
     sources += [[1], None, object()]
     gifts = [refuse, lambda **keywords: None, array.__dlpack__, lambda: array.__dlpack__(), lambda **keywords: 1 // 0]
@@ -337,7 +337,7 @@ def test_threads_use_one_tensor() -> None:
 
 def test_the_way_is_the_environments(python: Run) -> None:
     """0 goes through ctypes, 1 insists on the extension module."""
-    code = "from tl_runtime._native import fast\nprint(fast is None, type(tl.zeros(3)).__flags__ & 512 != 0)"
+    code = "from tl_runtime._binding.native import fast\nprint(fast is None, type(tl.zeros(3)).__flags__ & 512 != 0)"
     assert python(code, TL_PYTHON_FAST="0").stdout.split()[0] == "True"
     if fast is not None:
         assert python(code, TL_PYTHON_FAST="1").stdout.split()[0] == "False"

@@ -14,7 +14,7 @@ numpy = pytest.importorskip("numpy")
 
 import tl_runtime as tl
 from test_fast import assert_nothing_is_left, needs_fast, tensors
-from tl_runtime import _tensor
+from tl_runtime._tensor.tensor import CtypesTensor
 
 FORWARD = [
     *(operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.pow),
@@ -78,7 +78,7 @@ def pairs() -> Iterator[tuple[Any, Any]]:
         if not tensor.is_read_only:
             with contextlib.suppress(ValueError, TypeError):
                 tensor[...] = 3
-        yield tensor, _tensor.CtypesTensor.from_address(tensor.address)
+        yield tensor, CtypesTensor.from_address(tensor.address)
 
 
 @needs_fast
@@ -159,7 +159,7 @@ def test_functions_with_out() -> None:
     assert found[0] is first and type(found[1]) is numpy.ndarray and first.tolist() == [0.5] * 4
     found = numpy.modf(t, out=(first, second))
     assert found[0] is first and found[1] is second and second.tolist() == [2] * 4
-    twin = _tensor.CtypesTensor.from_address(first.address)
+    twin = CtypesTensor.from_address(first.address)
     assert numpy.add(t, u, out=twin) is twin
     locked = numpy.zeros(4, "f4")
     locked.flags.writeable = False

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import tl_runtime as tl
-from tl_runtime import _tensor
+from tl_runtime._tensor.tensor import CtypesTensor
 
 MAKE: dict[str, Callable[[], Any]] = {
     "Plan": tl.Plan,
@@ -37,14 +37,14 @@ def test_a_handle_has_one_owner(name: str, how: Callable[[Any], Any]) -> None:
         how(owner)
 
 
-@pytest.mark.parametrize("kind", [tl.Tensor, _tensor.CtypesTensor, tl.SparseMatrix, tl.Plan, tl.MemoryPool])
+@pytest.mark.parametrize("kind", [tl.Tensor, CtypesTensor, tl.SparseMatrix, tl.Plan, tl.MemoryPool])
 def test_the_end_of_what_was_never_made(kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[Any] = []
     monkeypatch.setattr("sys.unraisablehook", shown.append)
     try:
         object.__new__(kind)
     except TypeError as error:  # a class in C is never made by halves
-        assert kind is not _tensor.CtypesTensor
+        assert kind is not CtypesTensor
         assert "not safe" in str(error)
     gc.collect()
     assert shown == []

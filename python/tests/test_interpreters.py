@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import tl_runtime as tl
-from tl_runtime._native import fast
+from tl_runtime._binding.native import fast
 
 # run(code) runs code in an interpreter that ends afterwards, with a lock of its own where that is possible.
 BEGIN = """

@@ -15,15 +15,16 @@ import pytest
 from between import interrupt, places
 
 import tl_runtime as tl
-from tl_runtime import _dlpack, registry
+from tl_runtime import registry
+from tl_runtime._tensor import dlpack
 
 np = pytest.importorskip("numpy")
 
 VERSIONS = [None, (1, 0)]
 TAKE = {
-    _dlpack.take.__code__,
-    _dlpack.take_capsule.__code__,
-    *(f.__code__ for f in vars(_dlpack).values() if getattr(f, "__name__", "") == "_take_out"),
+    dlpack.take.__code__,
+    dlpack.take_capsule.__code__,
+    *(f.__code__ for f in vars(dlpack).values() if getattr(f, "__name__", "") == "_take_out"),
 }
 LENT = np.arange(1000.0)
 

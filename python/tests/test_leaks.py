@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import tl_runtime as tl
-from tl_runtime import _holders, _leaks
+from tl_runtime._observe import holders, leaks
 
 
 def line() -> int:
@@ -353,7 +353,7 @@ def test_reports_on_several_threads_do_not_look_at_each_other():
 
     def report():
         for _ in range(4):
-            sizes.append(len(_holders.held(sys._getframe())[0]))
+            sizes.append(len(holders.held(sys._getframe())[0]))
 
     threads = [threading.Thread(target=report) for _ in range(4)]
     for thread in threads:
@@ -401,7 +401,7 @@ def test_an_error_of_the_search_reaches_the_caller(monkeypatch: pytest.MonkeyPat
     def search(caller: Any) -> Any:
         raise KeyboardInterrupt("meanwhile")
 
-    monkeypatch.setattr(_holders, "held", search)
+    monkeypatch.setattr(holders, "held", search)
     with pytest.raises(KeyboardInterrupt, match="meanwhile"):
         tl.leak_report()
 
@@ -477,7 +477,7 @@ def test_frames_of_any_name() -> None:
         "    #6 0x7 in i(int) (<unknown module>)\n"
         "    plain bytes; a cycle: only what it refers to refers to it; tl_mem_collect_cycles frees it\n\n"
     )
-    (leak,) = _leaks.LeakReport(text, 1)
+    (leak,) = leaks.LeakReport(text, 1)
     assert [frame[1:] for frame in leak.frames] == [
         ("operator new(unsigned long)", "/src/new.cc", 12),
         ("void f<int, char>(std::map<int, char> const&)", "/my files/f.cc", 3),

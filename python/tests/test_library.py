@@ -14,9 +14,9 @@ import pytest
 
 import tl_runtime as tl
 from conftest import PACKAGE, Run
-from tl_runtime import _abi, _library
+from tl_runtime import _abi
 
-LIBRARY = Path(_library.path())
+LIBRARY = Path(tl.path())
 
 
 def fake_library(folder: Path, version: str, interface: int) -> Path:

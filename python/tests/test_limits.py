@@ -13,7 +13,7 @@ import pytest
 import tl_runtime as tl
 from conftest import Run
 from test_devices import fake_cuda  # noqa: F401  (a fixture)
-from tl_runtime._library import lib
+from tl_runtime._binding.library import lib
 
 MIB = 1 << 20
 

@@ -316,9 +316,9 @@ assert got < 3.2 * pages, (got, pages)  # the stream grows by copies of itself; 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_refused_pickles(protocol: int) -> None:
-    from tl_runtime import _pickling
+    from tl_runtime._tensor import pickling
 
-    load = _pickling.load_buffer if protocol == 5 else _pickling.load_bytes
+    load = pickling.load_buffer if protocol == 5 else pickling.load_bytes
     for content, dtype, shape in ((bytes(8), "INT32", (3,)), (bytes(12), "INT32", (-3,)), (bytes(8), "INT32", (3, 0))):
         with pytest.raises(ValueError, match="bytes"):
             load(content, dtype, shape, "cpu")
@@ -327,15 +327,15 @@ def test_refused_pickles(protocol: int) -> None:
     storage = tl.zeros(10)
     for layout in ((0, (11,), (1,)), (-1, (3,), (1,)), (9, (2,), (1,)), (1, (3,), (-1,)), (0, (1 << 40,), (1 << 40,))):
         with pytest.raises(ValueError):
-            _pickling.load_tensor(storage, layout)
+            pickling.load_tensor(storage, layout)
 
 
 def test_a_layout_that_no_view_has() -> None:
     """Windows that overlap: the library makes no such view, and a pickle may hold one all the same."""
-    from tl_runtime import _pickling
+    from tl_runtime._tensor import pickling
 
     storage = filled(10)
-    windows = _pickling.load_tensor(storage, (0, (4, 3), (2, 1)))
+    windows = pickling.load_tensor(storage, (0, (4, 3), (2, 1)))
     assert windows.shape == (4, 3) and windows.strides == (8, 4) and windows.data == storage.data
     assert content(windows[1]) == content(storage[2:5])
     address = storage.address

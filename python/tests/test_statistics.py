@@ -96,7 +96,7 @@ def test_openmetrics_is_read_by_others() -> None:
 
 
 def test_counters_never_fall() -> None:
-    from tl_runtime._metrics import Rising
+    from tl_runtime._observe.metrics import Rising
 
     counters = Rising()
     first = 'a_total{name="b c"} 5\na{name="b c"} 5\n# EOF\n'
@@ -247,7 +247,7 @@ def test_strings_are_passed_whole_or_not_at_all(tmp_path: Path) -> None:
 
 def test_settings_that_are_not_understood_are_told_once(python: Run) -> None:
     code = """
-        from tl_runtime._library import lib
+        from tl_runtime._binding.library import lib
         tl.zeros((3,))
         assert lib.tl_init() == tl.Status.INVALID_ARGUMENT
         print(lib.tl_last_error().decode())

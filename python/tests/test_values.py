@@ -12,7 +12,7 @@ numpy = pytest.importorskip("numpy")
 
 import tl_runtime as tl
 from conftest import Run
-from tl_runtime import _pickling
+from tl_runtime._tensor import pickling
 
 NUMPYS = [dtype for dtype in tl.DType if dtype is not tl.DType.BFLOAT16]
 
@@ -285,4 +285,4 @@ def test_types_of_later_versions() -> None:
         with pytest.raises(tl.InvalidArgumentError):
             shared.open()
     with pytest.raises(TypeError, match="elements of type 'FLOAT8', which this version of tl_runtime does not know"):
-        _pickling.load_bytes(b"\0" * 3, "FLOAT8", (3,), "cpu")
+        pickling.load_bytes(b"\0" * 3, "FLOAT8", (3,), "cpu")

@@ -12,7 +12,7 @@ import pytest
 numpy = pytest.importorskip("numpy")
 
 import tl_runtime as tl
-from tl_runtime import _tensor
+from tl_runtime._tensor.tensor import CtypesTensor
 
 
 def counting(*shape: int) -> tl.Tensor:
@@ -224,7 +224,7 @@ def test_arrays_do_not_come_through_buffers_of_arrays() -> None:
     limit = sys.getrecursionlimit()
     for dtype in tl.DType:
         for tensor in (tl.zeros((3, 4), dtype), tl.zeros((3, 4), dtype).T, tl.zeros((3, 0), dtype)):
-            tensor = _tensor.CtypesTensor.from_address(tensor.address)  # the way that has no buffers of its own
+            tensor = CtypesTensor.from_address(tensor.address)  # the way that has no buffers of its own
             sys.setrecursionlimit(limit_now() + 30)
             try:
                 arrays = [tensor.numpy(), numpy.asarray(tensor)]

@@ -18,20 +18,7 @@ import sys as _sys
 from typing import TYPE_CHECKING
 
 from . import mr, registry
-from ._allocator import numpy_allocator
-from ._creation import arange, asarray, full, ones
-from ._devices import (
-    Device,
-    DeviceAllocator,
-    DeviceKind,
-    default_device,
-    device,
-    device_allocator,
-    device_copy,
-    device_fill,
-    device_memory,
-    devices,
-)
+from ._binding.library import bitcode_path, include_path, lib, make_symbols_global, path, symbols
 from ._dtype import DType
 from ._errors import (
     AlreadyRegisteredError,
@@ -56,9 +43,9 @@ from ._errors import (
     UnknownPointerError,
     UnsupportedError,
 )
-from ._library import bitcode_path, include_path, lib, make_symbols_global, path, symbols
-from ._leaks import Leak, LeakReport, leak_report
-from ._limits import (
+from ._graph.plan import Plan, PlanProgress
+from ._memory.allocator import numpy_allocator
+from ._memory.limits import (
     MemoryUsage,
     TensorPoolKey,
     memory_limit,
@@ -68,15 +55,14 @@ from ._limits import (
     set_tensor_pool_limits,
     tensor_pool_keys,
 )
-from ._memory_pool import MemoryPool, MemoryPoolStatistics
-from ._object import Object, collect_cycles
-from ._plan import Plan, PlanProgress
-from ._profiles import dump_memory_snapshot, memory_snapshot, profile, profile_write, trace, trace_mark
-from ._refs import Ref, Weak
-from ._scope import arena, frame, function_frame, scope, scope_depth
-from ._sharing import SharedTensor
-from ._sparse import SparseMatrix
-from ._stats import (
+from ._memory.object import Object, collect_cycles
+from ._memory.pool import MemoryPool, MemoryPoolStatistics
+from ._memory.refs import Ref, Weak
+from ._memory.scope import arena, frame, function_frame, scope, scope_depth
+from ._memory.types import define_type, define_vec
+from ._observe.leaks import Leak, LeakReport, leak_report
+from ._observe.profiles import dump_memory_snapshot, memory_snapshot, profile, profile_write, trace, trace_mark
+from ._observe.stats import (
     config,
     configure,
     live_count,
@@ -90,14 +76,30 @@ from ._stats import (
     statistics,
     stats,
 )
-from ._tensor import Tensor, empty, from_dlpack, from_numpy, zeros
-from ._traced import TRACEMALLOC_DOMAIN
-from ._tracking import AllocationInfo, allocation_info, check_all, tag, track_count
-from ._types import define_type, define_vec
+from ._observe.tracking import AllocationInfo, allocation_info, check_all, tag, track_count
+from ._sparse.matrix import SparseMatrix
+from ._tensor.creation import arange, asarray, full, ones
+from ._tensor.devices import (
+    Device,
+    DeviceAllocator,
+    DeviceKind,
+    default_device,
+    device,
+    device_allocator,
+    device_copy,
+    device_fill,
+    device_memory,
+    devices,
+)
+from ._tensor.sharing import SharedTensor
+from ._tensor.tensor import Tensor, empty, from_dlpack, from_numpy, zeros
+from ._tensor.traced import TRACEMALLOC_DOMAIN
 
 if TYPE_CHECKING:
-    from ._compiled import CompiledGraph
-    from ._execution import (
+    from ._engines.model import Model
+    from ._graph.arena import ArenaState, CompiledArena, GraphArena, plan_together
+    from ._graph.compiled import CompiledGraph
+    from ._graph.execution import (
         Execution,
         ExecutionBody,
         ExecutionBuffer,
@@ -107,28 +109,26 @@ if TYPE_CHECKING:
         ExecutionPort,
         ExecutionSymbol,
     )
-    from ._graph import Graph
-    from ._graph_arena import ArenaState, CompiledArena, GraphArena, plan_together
-    from ._model import Model
-    from ._runnable import ModelTensor
+    from ._graph.graph import Graph
+    from ._graph.runnable import ModelTensor
 
 _LATE = {
-    "ArenaState": "_graph_arena",
-    "CompiledArena": "_graph_arena",
-    "CompiledGraph": "_compiled",
-    "Execution": "_execution",
-    "ExecutionBody": "_execution",
-    "ExecutionBuffer": "_execution",
-    "ExecutionInstruction": "_execution",
-    "ExecutionOperand": "_execution",
-    "ExecutionPlaces": "_execution",
-    "ExecutionPort": "_execution",
-    "ExecutionSymbol": "_execution",
-    "Graph": "_graph",
-    "GraphArena": "_graph_arena",
-    "Model": "_model",
-    "ModelTensor": "_runnable",
-    "plan_together": "_graph_arena",
+    "ArenaState": "_graph.arena",
+    "CompiledArena": "_graph.arena",
+    "CompiledGraph": "_graph.compiled",
+    "Execution": "_graph.execution",
+    "ExecutionBody": "_graph.execution",
+    "ExecutionBuffer": "_graph.execution",
+    "ExecutionInstruction": "_graph.execution",
+    "ExecutionOperand": "_graph.execution",
+    "ExecutionPlaces": "_graph.execution",
+    "ExecutionPort": "_graph.execution",
+    "ExecutionSymbol": "_graph.execution",
+    "Graph": "_graph.graph",
+    "GraphArena": "_graph.arena",
+    "Model": "_engines.model",
+    "ModelTensor": "_graph.runnable",
+    "plan_together": "_graph.arena",
 }
 
 version: str = lib.tl_version().decode()
@@ -145,7 +145,7 @@ def __getattr__(name: str) -> object:
 
 
 def _read_for_dask() -> None:
-    from ._dask_frames import register_reading
+    from ._engines.dask_frames import register_reading
 
     register_reading()
 

@@ -7,7 +7,7 @@ import sys
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from ._library import path
+from ._binding.library import path
 
 HERE = Path(__file__).resolve().parent
 

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ._devices import DeviceLike
 from ._dtype import DTypeLike
-from ._tensor import Tensor
+from ._tensor.devices import DeviceLike
+from ._tensor.tensor import Tensor
 
 INTERFACE: int
 

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from ._model import Model
+from ._engines.model import Model
 
 
 def _inputs(files: dict[str, str] | None) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from typing import Any
 import dask as _dask
 from distributed import Worker as _Worker
 
-from ._dask_frames import register
-from ._dask_worker import Plugin
+from ._engines.dask_frames import register
+from ._engines.dask_worker import Plugin
 
 __all__ = ["Plugin", "dask_setup", "dask_teardown"]
 

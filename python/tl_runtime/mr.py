@@ -19,10 +19,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TextIO, TypeVar, Union
 
-from ._devices import Device
+from ._binding.numbers import size
 from ._errors import LimitError, UnknownPointerError
-from ._memory_pool import Block, DeviceResource, MemoryPool, MemoryPoolStatistics, MemoryResource
-from ._numbers import size
+from ._memory.pool import Block, DeviceResource, MemoryPool, MemoryPoolStatistics, MemoryResource
+from ._tensor.devices import Device
 
 __all__ = [
     "Block",

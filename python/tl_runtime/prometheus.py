@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ._arrays import needed
+from ._tensor.arrays import needed
 
 needed("prometheus_client", "prometheus_client", "prometheus")
 
@@ -23,7 +23,7 @@ from prometheus_client import REGISTRY, CollectorRegistry, Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector as _Collector
 
-from ._stats import openmetrics
+from ._observe.stats import openmetrics
 
 __all__ = ["Collector"]
 

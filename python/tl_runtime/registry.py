@@ -21,10 +21,12 @@ from enum import IntEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from . import _abi, _deferred, _dlpack
-from ._arrays import numpy_module
+from . import _abi
+from ._binding import deferred
+from ._binding.library import check, check_pointer, last_error, lib, uninterrupted
 from ._errors import InvalidArgumentError
-from ._library import check, check_pointer, last_error, lib, uninterrupted
+from ._tensor import dlpack
+from ._tensor.arrays import numpy_module
 
 if TYPE_CHECKING:
     import numpy
@@ -52,7 +54,7 @@ __all__ = [
     "zeros",
 ]
 
-assert _dlpack.CPU  # importing it tells the library about this interpreter
+assert dlpack.CPU  # importing it tells the library about this interpreter
 
 _capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p)(("tl_python_registered", lib))
 
@@ -215,10 +217,10 @@ def _freed_by(deleter: Any, ctx: int, owner: Any, call: Callable[[Any, int], int
         return
     if deleter is not None:
         raise InvalidArgumentError("a block has a deleter or an owner, not both")
-    kept = _deferred.keep(owner)
-    if call(_deferred.DELETER, kept) != 0:
+    kept = deferred.keep(owner)
+    if call(deferred.DELETER, kept) != 0:
         error = last_error()
-        _deferred.forget(kept)
+        deferred.forget(kept)
         raise error
 
 

@@ -13,9 +13,9 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from ._leaks import leak_report
-from ._scope import scope_depth
-from ._tracking import recording, track_count
+from ._memory.scope import scope_depth
+from ._observe.leaks import leak_report
+from ._observe.tracking import recording, track_count
 
 __all__ = ["LeakError", "no_leaks"]
 

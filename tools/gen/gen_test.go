@@ -45,8 +45,8 @@ TL_API void* tl_take(void* object, const int64_t* shape, uint8_t kind);
 	"runtime/status/functions_full.go": {
 		"//go:build full\n\npackage status\n\nfunc init() {\n\tfunctions = append(functions,\n\t\t\"tl_hire\",\n\t)\n}\n",
 	},
-	"python/tl_runtime/_graph_abi.py": {
-		"from ._abi import Function\n", "class tl_lease(ctypes.Structure):", "        \"tl_hire\",\n        \"Graphs\",\n",
+	"python/tl_runtime/_graph/abi.py": {
+		"from .._abi import Function\n", "class tl_lease(ctypes.Structure):", "        \"tl_hire\",\n        \"Graphs\",\n",
 	},
 	"cshim/generated_slow.h": {
 		"\tTL_FN_tl_lend,\n\tTL_FN_tl_version,\n\tTL_FN_tl_take,\n\tTL_FN_tl_known,\n" +

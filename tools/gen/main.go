@@ -101,7 +101,7 @@ var outputs = []output{
 	{"runtime/status/functions.go", renderFunctionNames},
 	{"runtime/status/functions_full.go", renderFullFunctionNames},
 	{"python/tl_runtime/_abi.py", renderPython},
-	{"python/tl_runtime/_graph_abi.py", renderGraphPython},
+	{"python/tl_runtime/_graph/abi.py", renderGraphPython},
 	{"packaging/tl_tensor.syms", renderRedefine},
 	{matrixCalls, renderMatrix},
 	{matrixFullCalls, renderFullMatrix},

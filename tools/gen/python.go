@@ -48,7 +48,7 @@ from __future__ import annotations
 import ctypes
 import enum
 
-from ._abi import Function
+from .._abi import Function
 
 `
 

@@ -16,7 +16,7 @@ from planned import TOOL, needs_tool
 from small_model import expected, rows, written
 
 import tl_runtime as tl
-from tl_runtime import _engines as engines
+from tl_runtime._engines import engines
 
 distributed = pytest.importorskip("distributed", reason="the package distributed is not installed")
 # Dask leaves sockets behind, and warns of other things that are its own, when it starts and ends.
@@ -101,9 +101,9 @@ def test_the_program_runs_on_the_cluster(cluster, tmp_path):
 
 
 def as_another_version():
-    from tl_runtime import _model
+    from tl_runtime._engines import model
 
-    _model._FORMAT = 0
+    model._FORMAT = 0
 
 
 def without_the_package():

@@ -49,9 +49,9 @@ def no_bar():
 def no_processor():
     other = tl.Model(sys.argv[1], bind={"batch": 8}) if rank == 1 else model
     if rank == 1:
-        from tl_runtime import _model
-        _model._processor = lambda: set()
-        _model._check_processor = lambda *_: (_ for _ in ()).throw(ValueError("not this processor"))
+        from tl_runtime._engines import model as models
+        models._processor = lambda: set()
+        models._check_processor = lambda *_: (_ for _ in ()).throw(ValueError("not this processor"))
     other.map(x, on="mpi")
 
 

@@ -1,0 +1,1 @@
+"""Compiled models and what runs them: this process, Dask, MPI."""

@@ -1,0 +1,1 @@
+"""Memory besides tensors: scopes, objects and their types, limits, pools, and NumPy's allocator."""

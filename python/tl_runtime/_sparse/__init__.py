@@ -1,0 +1,1 @@
+"""Sparse matrices, with SciPy and in pickles."""
