@@ -5,7 +5,7 @@
 
 /* ---- making ------------------------------------------------------------------------------ */
 
-/* Recordings that this thread has seen; see _binding/sites.py. */
+/* Recordings that this thread has seen; see _Recorder in _binding/library.py. */
 static _Thread_local uint64_t seen;
 
 /* Tells tracking the line of Python that has allocated; false with an exception. */

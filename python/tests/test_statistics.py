@@ -96,7 +96,7 @@ def test_openmetrics_is_read_by_others() -> None:
 
 
 def test_counters_never_fall() -> None:
-    from tl_runtime._observe.metrics import Rising
+    from tl_runtime._observe.stats import Rising
 
     counters = Rising()
     first = 'a_total{name="b c"} 5\na{name="b c"} 5\n# EOF\n'

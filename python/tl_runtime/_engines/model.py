@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from .._binding.library import make_symbols_global
+from .._binding.program import environment, tool
 from .._dtype import BY_SHORT_NAME
 from .._graph.runnable import Arrays, Batch, ModelTensor, Outputs, Runnable, joined
 
@@ -153,8 +154,6 @@ def _processor() -> set[str]:
 
 def _compiled(path: Path, bind: Mapping[str, int], freeze: Mapping[str, Any], options: Sequence[str]) -> bytes:
     """Returns what the program tl makes of a model."""
-    from ..__main__ import environment, tool
-
     program = tool()
     if program is None:
         raise FileNotFoundError(

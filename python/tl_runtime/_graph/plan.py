@@ -12,7 +12,10 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Callable, Iterable, Sequence
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from .. import _abi
@@ -21,7 +24,6 @@ from .._binding.library import c_string, check, lib
 from .._binding.numbers import HIGHEST, LOWEST, int64_array
 from .._errors import Status
 from .handles import Handle
-from .interrupts import noted_interrupts
 
 
 def _index(result: int) -> int:
@@ -40,6 +42,33 @@ class PlanProgress(NamedTuple):
     elapsed: float
     """Seconds since the call."""
     steps: int
+
+
+@contextmanager
+def _noted_interrupts() -> Iterator[list[Any] | None]:
+    """Gives a list that is not empty once the program was interrupted: the call into the library should end then.
+
+    Python runs signal handlers at the first instruction of the next Python function. Where that is a callback of ctypes,
+    it shows the handler's exception and goes on.
+
+    The program's handler of SIGINT, which raises KeyboardInterrupt as a rule, runs when the block ends. None: this
+    thread does not handle signals, or Python does not handle this one.
+    """
+    handler, came = signal.getsignal(signal.SIGINT), []
+    if not callable(handler) or threading.current_thread() is not threading.main_thread():
+        yield None
+        return
+    try:
+        signal.signal(signal.SIGINT, lambda *arguments: came.append(arguments))
+    except ValueError:  # the main thread of another interpreter
+        yield None
+        return
+    try:
+        yield came
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        if came:
+            handler(*came[-1])
 
 
 def _told(
@@ -156,7 +185,7 @@ class Plan(Handle):
         options.seed, options.max_steps, options.budget_ms = seed, max_steps, _milliseconds(budget)
         options.target_bytes = target
         raised: list[BaseException] = []
-        with noted_interrupts() as came:
+        with _noted_interrupts() as came:
             if progress is not None or came is not None:
                 options.progress = _abi.tl_plan_progress_callback(_told(progress, raised, came))
             status = lib.tl_plan_solve_with(self._handle, ctypes.byref(options))

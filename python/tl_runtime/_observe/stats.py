@@ -13,6 +13,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +22,6 @@ from .._binding import deferred
 from .._binding.library import c_string, check, last_error, lib
 from .._memory.limits import memory_usage
 from .._tensor.devices import device_number
-from .metrics import Rising
 
 
 def stats() -> dict[str, int]:
@@ -130,6 +130,30 @@ def print_stats(path: str | os.PathLike[str] | None = None) -> None:
     """Writes all statistics as a table into a file, or to standard error."""
     deferred.drain()
     check(lib.tl_stats_print(None if path is None else c_string(path)))
+
+
+class Rising:
+    """Keeps every counter at the highest value seen.
+
+    While threads work, freed memory may be read a little too low, and readers of OpenMetrics take a counter
+    that falls for one that started again.
+    """
+
+    def __init__(self) -> None:
+        self._most: dict[str, int] = {}
+        self._lock = threading.Lock()
+
+    def hold(self, text: str) -> str:
+        """Returns OpenMetrics text with the values of its counters that have not fallen."""
+        with self._lock:
+            return "".join(self._line(line) + "\n" for line in text.split("\n")[:-1])
+
+    def _line(self, line: str) -> str:
+        series, _, value = line.rpartition(" ")
+        if line.startswith("#") or not series.partition("{")[0].endswith("_total"):
+            return line
+        self._most[series] = max(self._most.get(series, 0), int(value))
+        return f"{series} {self._most[series]}"
 
 
 _counters = Rising()
