@@ -18,7 +18,8 @@ numpy = pytest.importorskip("numpy")
 import tl_runtime as tl
 from conftest import Run
 from tl_runtime._binding.native import fast
-from tl_runtime._tensor.tensor import TWINS, CtypesTensor, TensorMethods
+from tl_runtime._tensor.methods import TensorMethods
+from tl_runtime._tensor.tensor import TWINS, CtypesTensor
 
 needs_fast = pytest.mark.skipif(fast is None, reason="tl_runtime._fast is not in use")
 

@@ -6,6 +6,7 @@ import copy
 import ctypes
 import gc
 import pickle
+import pickletools
 import random
 import resource
 from collections.abc import Callable
@@ -312,6 +313,31 @@ assert tl.stats()["committed_bytes"] <= limit
 assert got < 3.2 * pages, (got, pages)  # the stream grows by copies of itself; then the bytearray
 """
     )
+
+
+# Of [tensor[1:], tl.DType.INT16] and of a matrix, by the first version, which had all its modules in one folder.
+STORED = (
+    b"\x80\x02](ctl_runtime._pickling\nload_tensor\nctl_runtime._pickling\nload_bytes\n(c_codecs\nencode\nX\x03\x00"
+    b"\x00\x00\x00\x01\x02X\x06\x00\x00\x00latin1\x86RX\x05\x00\x00\x00UINT8K\x03\x85X\x03\x00\x00\x00cputRK"
+    b"\x01K\x02\x85K\x01\x85\x87\x86Rctl_runtime._dtype\nDType\nK\x12\x85Re."
+)
+STORED_MATRIX = (
+    b"\x80\x02ctl_runtime._pickling\nload_sparse\n(X\x03\x00\x00\x00csrK\x01K\x03\x86K\x00ctl_runtime._pickling\n"
+    b"load_bytes\nq\x00(c_codecs\nencode\nq\x01X\x02\x00\x00\x00\x02\x05X\x06\x00\x00\x00latin1q\x02\x86RX\x05\x00"
+    b"\x00\x00UINT8K\x02\x85X\x03\x00\x00\x00cpuq\x03tRh\x00(h\x01X\x08\x00\x00\x00\x00\x00\x00\x00\x02\x00\x00"
+    b"\x00h\x02\x86RX\x05\x00\x00\x00INT32q\x04K\x02\x85h\x03tRh\x00(h\x01X\x08\x00\x00\x00\x00\x00\x00\x00\x02"
+    b"\x00\x00\x00h\x02\x86Rh\x04K\x02\x85h\x03tRtR."
+)
+
+
+def test_pickles_of_an_older_version() -> None:
+    """They are loaded, and what is pickled now names the same functions."""
+    tensor, dtype = pickle.loads(STORED)
+    assert (content(tensor), tensor.dtype, dtype) == (b"\x01\x02", tl.DType.UINT8, tl.DType.INT16)
+    values, indices, _ = pickle.loads(STORED_MATRIX).to_contiguous()
+    assert (content(values), content(indices)) == (b"\x02\x05", bytes([0, 0, 0, 0, 2, 0, 0, 0]))
+    for stored in (STORED, STORED_MATRIX):
+        assert pickletools.optimize(pickle.dumps(pickle.loads(stored), 2)) == stored
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

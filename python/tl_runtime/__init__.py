@@ -98,32 +98,23 @@ from ._tensor.traced import TRACEMALLOC_DOMAIN
 if TYPE_CHECKING:
     from ._engines.model import Model
     from ._graph.arena import ArenaState, CompiledArena, GraphArena, plan_together
-    from ._graph.compiled import CompiledGraph
-    from ._graph.execution import (
-        Execution,
-        ExecutionBody,
-        ExecutionBuffer,
-        ExecutionInstruction,
-        ExecutionOperand,
-        ExecutionPlaces,
-        ExecutionPort,
-        ExecutionSymbol,
-    )
+    from ._graph.execution import CompiledGraph, Execution, ExecutionBody, ExecutionInstruction
     from ._graph.graph import Graph
+    from ._graph.parts import ExecutionBuffer, ExecutionOperand, ExecutionPlaces, ExecutionPort, ExecutionSymbol
     from ._graph.runnable import ModelTensor
 
 _LATE = {
     "ArenaState": "_graph.arena",
     "CompiledArena": "_graph.arena",
-    "CompiledGraph": "_graph.compiled",
+    "CompiledGraph": "_graph.execution",
     "Execution": "_graph.execution",
     "ExecutionBody": "_graph.execution",
-    "ExecutionBuffer": "_graph.execution",
+    "ExecutionBuffer": "_graph.parts",
     "ExecutionInstruction": "_graph.execution",
-    "ExecutionOperand": "_graph.execution",
-    "ExecutionPlaces": "_graph.execution",
-    "ExecutionPort": "_graph.execution",
-    "ExecutionSymbol": "_graph.execution",
+    "ExecutionOperand": "_graph.parts",
+    "ExecutionPlaces": "_graph.parts",
+    "ExecutionPort": "_graph.parts",
+    "ExecutionSymbol": "_graph.parts",
     "Graph": "_graph.graph",
     "GraphArena": "_graph.arena",
     "Model": "_engines.model",

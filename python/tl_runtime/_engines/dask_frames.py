@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 from typing import Any
 
 import dask
@@ -20,11 +21,11 @@ from distributed.protocol.serialize import dask_deserialize, dask_serialize
 
 from .._binding.library import lib
 from .._dtype import DType
-from .._sparse.matrix import SparseMatrix
+from .._sparse.matrix import SparseMatrix, load_sparse
 from .._tensor.arrays import numpy_module
 from .._tensor.devices import name_of
 from .._tensor.layout import Layout
-from .._tensor.pickling import Described, Storage, address_of, load_buffer, load_bytes, load_sparse, load_tensor
+from .._tensor.pickling import Described, Storage, address_of, load_buffer, load_bytes, load_tensor
 from .._tensor.tensor import CtypesTensor, Tensor, empty, from_numpy
 
 Header = dict[str, Any]
@@ -196,8 +197,9 @@ def register_reading() -> None:
     dask_deserialize.register(SparseMatrix, deserialize_sparse)
 
 
+@functools.cache
 def register() -> None:
-    """Tells Dask all about tensors and sparse matrices."""
+    """Tells Dask all about tensors and sparse matrices, once: a program may have told it otherwise since."""
     register_reading()
     for kind in (Tensor, CtypesTensor):
         dask_serialize.register(kind, serialize_tensor)

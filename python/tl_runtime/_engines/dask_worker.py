@@ -33,6 +33,7 @@ from .._memory.limits import (
     set_out_of_memory_callback,
 )
 from .._observe.stats import memory_summary, openmetrics, stats
+from .dask_frames import register
 
 logger = logging.getLogger("distributed.worker.tl_runtime")
 
@@ -230,8 +231,7 @@ class Plugin(WorkerPlugin):  # type: ignore[misc]
 
     def setup(self, worker: Worker) -> None:
         """Called in the thread of the worker's event loop, as all of these."""
-        from .. import dask as _registered  # noqa: F401  (the serialisers, in this process)
-
+        register()
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._one_at_a_time = asyncio.Lock()

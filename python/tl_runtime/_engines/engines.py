@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from .model import load_model, run_part
-
 if TYPE_CHECKING:
     from .._graph.runnable import Batch, Outputs
     from .model import Model
@@ -75,7 +73,7 @@ def _here(model: Model, parts: list[Batch], progress: bool) -> list[Outputs]:
     results = []
     with _bar(_bars(progress), len(parts), model.name) as tick:
         for part in parts:
-            results.append(run_part(model, part))
+            results.append(model._run(part))
             tick()
     return results
 
@@ -102,17 +100,18 @@ class _Shipped:
     model when it runs it, and what is wrong then is the task's error.
     """
 
-    def __init__(self, content: bytes, name: str) -> None:
-        self._content, self._name = content, name
+    def __init__(self, load: Callable[[Any, str], Model], content: bytes, name: str) -> None:
+        self._load, self._content, self._name = load, content, name
         self._loaded: Model | None = None
 
     def model(self) -> Model:
         if self._loaded is None:
-            self._loaded = load_model(self._content, self._name)
+            self._loaded = self._load(self._content, self._name)
         return self._loaded
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _Shipped, (pickle.PickleBuffer(self._content) if protocol >= 5 else self._content, self._name)
+        content = pickle.PickleBuffer(self._content) if protocol >= 5 else self._content
+        return _Shipped, (self._load, content, self._name)
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + len(self._content)
@@ -123,7 +122,7 @@ def _same(shipped: _Shipped) -> _Shipped:
 
 
 def _run_shipped(shipped: _Shipped, part: Batch) -> Outputs:
-    return run_part(shipped.model(), part)
+    return shipped.model()._run(part)
 
 
 def _ship(model: Model, client: Any) -> Any:
@@ -131,7 +130,8 @@ def _ship(model: Model, client: Any) -> Any:
 
     Client.scatter would wait for ever when a worker dies meanwhile.
     """
-    shipped = _Shipped(model._content, model.name)
+    load, arguments = model.__reduce_ex__(4)  # what a pickle of it has
+    shipped = _Shipped(load, *arguments)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
         return client.submit(_same, shipped, key=f"tl_runtime.Model-{model.hash}")
@@ -258,6 +258,6 @@ def _sendable(error: Exception) -> Exception:
 
 def _tried(model: Model, part: Batch | None) -> Outputs | Exception | None:
     try:
-        return None if part is None else run_part(model, part)
+        return None if part is None else model._run(part)
     except Exception as error:  # the caller tells all ranks
         return _sendable(error)

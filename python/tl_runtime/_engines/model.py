@@ -28,7 +28,8 @@ from typing import IO, TYPE_CHECKING, Any
 from .._binding.library import make_symbols_global
 from .._binding.program import environment, tool
 from .._dtype import BY_SHORT_NAME
-from .._graph.runnable import Arrays, Batch, ModelTensor, Outputs, Runnable, joined
+from .._graph.runnable import Arrays, Batch, ModelTensor, Runnable, joined
+from . import engines
 
 if TYPE_CHECKING:
     import numpy
@@ -257,8 +258,6 @@ class Model(Runnable):
         samples or rows are a part; without it, what the model takes at a time, or 64 samples. A Dask worker that dies
         costs its parts another run. progress=True shows a bar by tqdm.
         """
-        from . import engines
-
         whole: list[Batch] = []
 
         def parts() -> list[Batch]:
@@ -279,11 +278,6 @@ class Model(Runnable):
         bound = max((self.bounds[symbol] for symbol in all_.rows), default=1)
         step = max(1, (batch or (bound if all_.rows else 64)) // bound)
         return [all_.part(self, first, min(first + step, all_.samples)) for first in range(0, all_.samples, step)]
-
-
-def run_part(model: Model, part: Batch) -> Outputs:
-    """Runs one part: what engines call in other processes."""
-    return model._run(part)
 
 
 def _tensor(about: dict[str, Any], source: str) -> ModelTensor:
@@ -320,3 +314,6 @@ def load_model(content: Any, source: str) -> Model:
     model = Model.__new__(Model)
     model._load(bytes(content), source)
     return model
+
+
+load_model.__module__ = "tl_runtime._model"  # by which pickles name it, wherever it is

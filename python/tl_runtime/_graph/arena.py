@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._binding.library import c_string, check
 from .._dtype import DType
-from .compiled import CompiledGraph, aligned, checked_memory
-from .execution import Execution, _numbers
+from .execution import CompiledGraph, Execution
 from .graph import Graph
 from .handles import Handle
 from .native import filled, graph_lib, written
 from .options import Options, for_c
+from .parts import numbers_of
+from .runnable import aligned, checked_memory
 
 if TYPE_CHECKING:
     import numpy
@@ -99,7 +100,7 @@ class GraphArena(Handle):
     def _state(self, i: int) -> ArenaState:
         made = filled("tl_graph_arena_state", graph_lib().tl_graph_arena_get_state, self._handle, i)
         begin = ctypes.string_at(made.data, made.bytes) if made.data else None
-        shape = _numbers(made.shape, made.rank)
+        shape = numbers_of(made.shape, made.rank)
         return ArenaState(made.name.decode(), DType(made.dtype), shape, made.bytes, made.offset, begin)
 
     @cached_property

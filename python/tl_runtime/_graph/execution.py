@@ -1,50 +1,40 @@
-"""Planned graphs: what tl.Graph.plan returns."""
+"""Planned graphs, which tl.Graph.plan returns, and compiled plans, which Execution.compile returns."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .._binding.library import check
 from .._binding.numbers import int64_array
-from .._dtype import DType
+from . import compilation
 from .handles import Handle
 from .native import filled, graph_abi, graph_lib, written
+from .parts import (
+    ExecutionBuffer,
+    ExecutionOperand,
+    ExecutionPlaces,
+    ExecutionPort,
+    ExecutionSymbol,
+    buffer_of,
+    numbers_of,
+    operand_of,
+    places_of,
+    port_of,
+)
+from .runnable import Batch, ModelTensor, Outputs, Runnable, aligned, checked_memory
 
 if TYPE_CHECKING:
     import numpy
 
-    from .compiled import CompiledGraph
+_FUNCTION = "tl_graph"  # the name of compiled functions
 
-class ExecutionBuffer(NamedTuple):
-    """Memory that values lie in."""
-
-    name: str
-    kind: str
-    """"activation", "input", "output", "constant", "state" or "outside"."""
-    dtype: DType
-    shape: tuple[int, ...]
-    nbytes: int
-    first: int
-    """The first instruction that touches it; -1: it is alive before."""
-    last: int
-    offset: int | None
-    """In the frame; None: it is not there."""
-    outside: int | None = None
-    """In the second space; None: it is not there."""
-
-
-class ExecutionOperand(NamedTuple):
-    """A tensor in a buffer. Strides and offset count elements; buffer is None for an argument that is left out."""
-
-    name: str
-    buffer: int | None
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    offset: int
+Pointers = Any  # an array of ctypes
 
 
 class ExecutionInstruction(NamedTuple):
@@ -62,25 +52,6 @@ class ExecutionInstruction(NamedTuple):
     """The graphs that it runs."""
 
 
-class ExecutionPort(NamedTuple):
-    """What an input or an output of a body is to the instruction that runs it."""
-
-    role: str
-    """
-    "foreign" (the operator is not known), "capture" (an argument, the same in all turns), "counter" (the number of the
-    turn), "going" (whether there is one more turn), "carried" (as an output, what the input is in the next turn),
-    "scanned" (a part of an argument), "result", "collected" (a part of a result).
-    """
-    argument: int | None
-    """Index of the argument of the instruction that is captured or scanned, or that is carried at first."""
-    result: int | None
-    """Index of the result of the instruction that this port is, or of which it is a part."""
-    axis: int
-    """Axis of the whole along which the parts of the turns lie; 0 for other roles."""
-    is_back: bool
-    """The first turn has the last part."""
-
-
 class ExecutionBody:
     """A graph that an instruction runs: a branch of If, what Loop or Scan repeats.
 
@@ -94,9 +65,9 @@ class ExecutionBody:
         self._owner, self._place = owner, (instruction, number)
         self.name: str = made.name.decode()
         self.frame: int = made.frame
-        self.inputs: tuple[int | None, ...] = _places(made.inputs, made.num_inputs)
-        self.outputs: tuple[int | None, ...] = _places(made.outputs, made.num_outputs)
-        self.captures: tuple[int, ...] = _numbers(made.captures, made.num_captures)
+        self.inputs: tuple[int | None, ...] = places_of(made.inputs, made.num_inputs)
+        self.outputs: tuple[int | None, ...] = places_of(made.outputs, made.num_outputs)
+        self.captures: tuple[int, ...] = numbers_of(made.captures, made.num_captures)
 
     def __repr__(self) -> str:
         return f"<tl_runtime.ExecutionBody {self.name}: {len(self.inputs)} inputs, {len(self.outputs)} outputs>"
@@ -122,26 +93,7 @@ class ExecutionBody:
 
     def _ports(self, role: int, n: int) -> tuple[ExecutionPort, ...]:
         get, owner = graph_lib().tl_execution_get_port, self._owner._handle
-        return tuple(_port(filled("tl_execution_port", get, owner, *self._place, role, i)) for i in range(n))
-
-
-class ExecutionSymbol(NamedTuple):
-    """A symbol in the shapes of the graph, and the numbers that the plan is for.
-
-    A lower number takes the memory and the places of the first one.
-    """
-
-    name: str
-    first: int
-    last: int
-
-
-class ExecutionPlaces(NamedTuple):
-    """Where the buffers lie for some numbers of the symbols: in the order of Execution.buffers."""
-
-    frame_bytes: int
-    offsets: tuple[int | None, ...]
-    nbytes: tuple[int, ...]
+        return tuple(port_of(filled("tl_execution_port", get, owner, *self._place, role, i)) for i in range(n))
 
 
 class Execution(Handle):
@@ -187,7 +139,7 @@ class Execution(Handle):
         """All buffers; operands name them by their index."""
         get = graph_lib().tl_execution_get_buffer
         return tuple(
-            _buffer(self._filled("tl_execution_buffer", get, i)) for i in range(self._counts.num_buffers)
+            buffer_of(self._filled("tl_execution_buffer", get, i)) for i in range(self._counts.num_buffers)
         )
 
     @cached_property
@@ -228,7 +180,7 @@ class Execution(Handle):
     def _operands(self, instruction: int, role: int, count: int) -> tuple[ExecutionOperand, ...]:
         get = graph_lib().tl_execution_get_operand
         return tuple(
-            _operand(self._filled("tl_execution_operand", get, instruction, role, i)) for i in range(count)
+            operand_of(self._filled("tl_execution_operand", get, instruction, role, i)) for i in range(count)
         )
 
     @cached_property
@@ -287,14 +239,10 @@ class Execution(Handle):
 
     def scratch(self) -> numpy.ndarray:
         """Makes memory for compile(memory=...): frame_bytes bytes, aligned."""
-        from .compiled import aligned
-
         return aligned(self.frame_bytes, self.alignment)
 
     def outside_scratch(self) -> numpy.ndarray:
         """Makes memory for compile(outside=...): outside_bytes bytes, aligned."""
-        from .compiled import aligned
-
         return aligned(self.outside_bytes, self.alignment)
 
     def compile(self, compiler: str | None = None, *, memory: Any = None, outside: Any = None) -> CompiledGraph:
@@ -306,8 +254,6 @@ class Execution(Handle):
         memory for that as well: outside, of outside_bytes bytes. The function keeps the arrays. ValueError says what is
         wrong with one.
         """
-        from .compiled import CompiledGraph
-
         return CompiledGraph(self, compiler, memory, outside)
 
 
@@ -317,43 +263,124 @@ def _memory(memory: str) -> str:
     return memory
 
 
-def _numbers(pointer: Any, n: int) -> tuple[int, ...]:
-    return tuple(pointer[:n]) if n else ()
+class CompiledGraph(Runnable):
+    """A compiled plan: call it with arrays in the order of the inputs, or by their names.
+
+    Any thread may call it; the interpreter's lock is released meanwhile. One in memory of the caller runs one call at
+    a time, and others wait; within() gives the same code other memory. States of an arena are neither inputs nor
+    outputs: they lie in the memory.
+    """
+
+    _kind = "tl.CompiledGraph"
+
+    def __init__(self, execution: Execution, compiler: str | None, memory: Any, outside: Any = None) -> None:
+        self.execution = execution
+        self.name = execution.name
+        self.inputs = tuple(_described(execution, operand) for operand in _given(execution, execution.inputs))
+        self.outputs = tuple(_described(execution, operand) for operand in _given(execution, execution.outputs))
+        self.bounds: dict[str, int] = {}
+        self.memory: numpy.ndarray | None = None
+        self.outside: numpy.ndarray | None = None
+        if memory is None and outside is not None:
+            raise ValueError(f"{self._kind}: outside is memory for moves beside that for the frame; pass memory, too")
+        where = "frame" if memory is None else "caller"
+        spaces = None if memory is None else self._spaces(memory, outside)
+        self._code, self._address = compilation.compiled(
+            lambda version: execution.llvm(_FUNCTION, version=version, memory=where), _FUNCTION, compiler
+        )
+        self._constant_pointers = graph_lib().tl_execution_constants(execution._handle)
+        if spaces is None:
+            self._turn: Any = contextlib.nullcontext()
+            self._function = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3)(self._address)
+        else:
+            self._use(spaces, threading.Lock())
+
+    def within(self, memory: Any, outside: Any = None) -> CompiledGraph:
+        """Returns the same code in other memory of the caller, for another thread or other states.
+
+        outside is needed where the plan has a second space. The result keeps both arrays; no other function may use them at
+        the same time. ValueError says what is wrong with one.
+        """
+        if self.memory is None:
+            raise ValueError(f"{self._kind}: the code has its memory from the runtime; compile(memory=...) makes the other")
+        return self._in(self._spaces(memory, outside), threading.Lock())
+
+    def in_turns(self, memory: numpy.ndarray, turn: Any) -> CompiledGraph:
+        """Returns the same code in memory that others use, too, in turns by a lock."""
+        return self._in([memory], turn)
+
+    def _spaces(self, memory: Any, outside: Any) -> list[numpy.ndarray]:
+        """The caller's memory for the frame, and that for the second space where the plan has one."""
+        plan = self.execution
+        spaces = [checked_memory(memory, plan.frame_bytes, plan.alignment)]
+        if plan.outside_bytes and outside is None:
+            raise ValueError(
+                f"{self._kind}: the plan moves values to a second space of {plan.outside_bytes} bytes; pass outside, such "
+                "as outside_scratch() makes, or compile without memory"
+            )
+        if outside is not None:
+            if not plan.outside_bytes:
+                raise ValueError(f"{self._kind}: the plan has no second space; pass no outside")
+            spaces.append(checked_memory(outside, plan.outside_bytes, plan.alignment))
+        return spaces
+
+    def _in(self, spaces: list[numpy.ndarray], turn: Any) -> CompiledGraph:
+        other = CompiledGraph.__new__(CompiledGraph)
+        other.__dict__.update(self.__dict__)
+        other._use(spaces, turn)
+        return other
+
+    def _use(self, spaces: list[numpy.ndarray], turn: Any) -> None:
+        self.memory, self.outside, self._turn = spaces[0], spaces[1] if spaces[1:] else None, turn
+        function = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * (3 + len(spaces)))(self._address)
+        inputs, outputs = _spread(self.execution, self.execution.inputs), _spread(self.execution, self.execution.outputs)
+        addresses = [space.ctypes.data for space in spaces]
+
+        def call(given: Pointers, results: Pointers, constants: int) -> int:
+            status: int = function(inputs(given), outputs(results), constants, *addresses)
+            return status
+
+        self._function = call
+
+    def _refusal(self) -> str:
+        return self.execution._text("refusal", None, 0)
+
+    def _run(self, batch: Batch) -> Outputs:
+        with self._turn:
+            return super()._run(batch)
+
+    def __repr__(self) -> str:
+        inputs, outputs = (", ".join(map(str, tensors)) for tensors in (self.inputs, self.outputs))
+        return f"<tl_runtime.CompiledGraph {self.name}: {inputs} -> {outputs}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a CompiledGraph is code of this process and cannot be pickled; tl.Model can")
 
 
-def _places(pointer: Any, n: int) -> tuple[int | None, ...]:
-    return tuple(None if at < 0 else at for at in _numbers(pointer, n))
+def _is_state(execution: Execution, operand: ExecutionOperand) -> bool:
+    return operand.buffer is not None and execution.buffers[operand.buffer].kind == "state"
 
 
-def _port(made: Any) -> ExecutionPort:
-    return ExecutionPort(
-        graph_abi().PortRole(made.role).name.lower(),
-        None if made.argument < 0 else made.argument,
-        None if made.result < 0 else made.result,
-        made.axis,
-        bool(made.is_back),
-    )
+def _given(execution: Execution, operands: Sequence[ExecutionOperand]) -> list[ExecutionOperand]:
+    """The operands that arrays are passed for."""
+    return [operand for operand in operands if not _is_state(execution, operand)]
 
 
-def _buffer(made: Any) -> ExecutionBuffer:
-    return ExecutionBuffer(
-        made.name.decode(),
-        graph_abi().BufferKind(made.kind).name.lower(),
-        DType(made.dtype),
-        _numbers(made.shape, made.rank),
-        made.bytes,
-        made.first,
-        made.last,
-        None if made.offset < 0 else made.offset,
-        None if made.outside < 0 else made.outside,
-    )
+def _spread(execution: Execution, operands: Sequence[ExecutionOperand]) -> Callable[[Pointers], Pointers]:
+    """Returns what makes the function's array of addresses, in which states have entries, of that of the tensors."""
+    places = [i for i, operand in enumerate(operands) if not _is_state(execution, operand)]
+    if len(places) == len(operands):
+        return lambda given: given
+
+    def spread(given: Pointers) -> Pointers:
+        whole = (ctypes.c_void_p * len(operands))()
+        for place, address in zip(places, given):
+            whole[place] = address
+        return whole
+
+    return spread
 
 
-def _operand(made: Any) -> ExecutionOperand:
-    return ExecutionOperand(
-        made.name.decode(),
-        None if made.buffer < 0 else made.buffer,
-        _numbers(made.shape, made.rank),
-        _numbers(made.strides, made.rank),
-        made.offset,
-    )
+def _described(execution: Execution, operand: ExecutionOperand) -> ModelTensor:
+    assert operand.buffer is not None  # only arguments of operators are left out
+    return ModelTensor(operand.name, execution.buffers[operand.buffer].dtype, operand.shape)

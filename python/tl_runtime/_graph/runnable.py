@@ -14,6 +14,8 @@ from .._errors import Status, make_error
 if TYPE_CHECKING:
     import numpy
 
+_ALIGNED = 64  # memory of a caller, at least
+
 Arrays = Any  # of NumPy, or what NumPy makes an array of
 
 
@@ -213,3 +215,30 @@ def joined(parts: Sequence[Outputs], whole: Batch) -> Outputs:
         return parts[0]
     arrays = [numpy.concatenate(arrays) for arrays in zip(*(part.arrays for part in parts))]
     return Outputs(arrays, whole.samples, whole.rows)
+
+
+def aligned(nbytes: int, alignment: int) -> numpy.ndarray:
+    """Makes zeroed memory whose address is a multiple of the alignment, and of 64."""
+    import numpy
+
+    alignment = max(alignment, _ALIGNED)
+    block = numpy.zeros(nbytes + alignment, numpy.uint8)
+    first = -block.ctypes.data % alignment
+    return block[first : first + nbytes]
+
+
+def checked_memory(memory: Any, nbytes: int, alignment: int) -> numpy.ndarray:
+    """Returns memory of the caller's as an array; ValueError when a graph cannot run there."""
+    import numpy
+
+    alignment = max(alignment, _ALIGNED)
+    if not isinstance(memory, numpy.ndarray) or memory.dtype.hasobject:
+        raise ValueError("memory for a graph: it is a NumPy array of bytes or numbers, such as scratch() makes")
+    array = memory
+    if not (array.flags.c_contiguous and array.flags.writeable):
+        raise ValueError("memory for a graph: the array cannot be written, or has gaps")
+    if array.nbytes < nbytes:
+        raise ValueError(f"memory for a graph: the array has {array.nbytes} bytes; {nbytes} are needed")
+    if nbytes and array.ctypes.data % alignment:
+        raise ValueError(f"memory for a graph: the array is not at a multiple of {alignment}; scratch() makes one that is")
+    return array

@@ -28,7 +28,7 @@ from .._binding.numbers import size
 from .._dtype import DType, DTypeLike, to_dtype
 from .._errors import BusyError
 from .._tensor.devices import Device, DeviceAllocator, DeviceLike, device, device_allocator
-from .._tensor.tensor import Tensor, _own, empty
+from .._tensor.tensor import Tensor, empty, own
 from .._tensor.views import shape_array
 
 DEFAULT_BYTES = 256 << 20  # TL_MEMORY_POOL_DEFAULT_BYTES
@@ -95,7 +95,7 @@ class MemoryResource(ABC):
             error = last_error()
             deferred.forget(kept)
             raise error
-        return _own(made)
+        return own(made)
 
 
 class Block:

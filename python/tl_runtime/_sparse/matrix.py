@@ -12,10 +12,11 @@ from .._binding.library import check, error_for, last_error, lib, unchecked
 from .._binding.numbers import int64, int64_array
 from .._dtype import BY_NUMBER, TYPESTR, DType, DTypeLike, to_dtype
 from .._memory.scope import scope
-from .._tensor.arrays import Lent, lent
-from .._tensor.tensor import Tensor, _find_asarray
+from .._tensor.arrays import Lent, lent, numpy_module
+from .._tensor.pickling import or_undelivered
+from .._tensor.tensor import Tensor
 from . import scipy_arrays
-from .pickling import reduce_sparse
+from .pickling import pickled
 from .values import SparseValues
 
 if TYPE_CHECKING:
@@ -242,7 +243,7 @@ class SparseMatrix(SparseValues):
         return scipy_arrays.give(self, copy)
 
     def __reduce__(self) -> Any:
-        return reduce_sparse(self)
+        return load_sparse, pickled(self)
 
     def __repr__(self) -> str:
         kind = f"shape={self.shape}, nnz={self.nnz}, format={self.format!r}, dtype={self.dtype}"
@@ -349,7 +350,7 @@ class SparseMatrix(SparseValues):
         status = _row(self._address, int64(i, "a number"), base, base + 8, base + 16)
         if status:
             raise error_for(status)
-        asarray = _find_asarray()
+        asarray = numpy_module().asarray
         return Line(
             asarray(_Memory(self, at.indices, at.length, self.index_dtype)),
             asarray(_Memory(self, at.values, at.length, self.dtype)),
@@ -418,3 +419,23 @@ def _options(blocks: dict[str, int]) -> Any:
             raise TypeError(f"{name} is no option of blocks; there are target_rows, min_elements and max_elements")
         setattr(options, name, int64(value, name))
     return ctypes.byref(options)
+
+
+@or_undelivered
+def load_sparse(
+    format: str, shape: tuple[int, int], begin: int, values: Tensor, indices: Tensor, offsets: Tensor
+) -> SparseMatrix:
+    """A sparse matrix over three arrays, of which it uses as many elements as the offsets say."""
+    nonzeros = _last(offsets)
+    arrays = (values[begin : begin + nonzeros], indices[begin : begin + nonzeros], offsets)
+    return SparseMatrix.from_arrays(shape, *arrays, format, copy=False)
+
+
+def _last(offsets: Tensor) -> int:
+    kind = {DType.INT32: ctypes.c_int32, DType.INT64: ctypes.c_int64}.get(offsets.dtype)
+    if kind is None or not offsets.size:
+        raise ValueError(f"{offsets.size} offsets of the type {offsets.dtype} are none of a sparse matrix")
+    return int(kind.from_address(offsets.data + offsets.nbytes - ctypes.sizeof(kind)).value)
+
+
+load_sparse.__module__ = "tl_runtime._pickling"  # by which pickles name it, wherever it is

@@ -16,10 +16,10 @@ from .. import _abi
 from .._binding.library import check, lib
 from .._dtype import DType
 from .._tensor.info import info_of
-from .._tensor.pickling import LENT, Storage, known, load_bytes, load_sparse
+from .._tensor.pickling import LENT, Storage, known, load_bytes
+from .._tensor.tensor import Tensor
 
 if TYPE_CHECKING:
-    from .._tensor.tensor import Tensor
     from .matrix import SparseMatrix
 
 
@@ -111,8 +111,6 @@ def _of_joined(matrix: SparseMatrix, parts: list[Part], number: Any) -> tuple[An
 
 def _of_block(matrix: SparseMatrix, block: Any, number: Any) -> tuple[Any, ...]:
     """Where the lines of a matrix begin in the arrays of its block, and the arrays."""
-    from .._tensor.tensor import Tensor
-
     size, lines = ctypes.sizeof(number), block.lines
     begin = number.from_address(block.offsets).value
     holder = Tensor.from_address(block.memory)
@@ -139,8 +137,8 @@ def _of_block(matrix: SparseMatrix, block: Any, number: Any) -> tuple[Any, ...]:
     return begin, values, indices, offsets
 
 
-def reduce_sparse(matrix: SparseMatrix) -> tuple[Any, ...]:
-    """How a sparse matrix is pickled."""
+def pickled(matrix: SparseMatrix) -> tuple[Any, ...]:
+    """What a sparse matrix is pickled as: the arguments of load_sparse."""
     kind = (matrix.format, matrix.shape)
     blocks = []
     for i in range(matrix.block_count):
@@ -148,8 +146,8 @@ def reduce_sparse(matrix: SparseMatrix) -> tuple[Any, ...]:
         check(lib.tl_sparse_block(matrix.address, i, ctypes.byref(block)))
         blocks.append(block)
     if not matrix.nnz:
-        return load_sparse, (*kind, 0, *matrix.to_contiguous())
+        return *kind, 0, *matrix.to_contiguous()
     number = ctypes.c_int32 if matrix.index_dtype is DType.INT32 else ctypes.c_int64
     parts = [Part(block.memory, block.offsets, block.lines, block.nonzeros) for block in blocks]
     found = _of_joined(matrix, parts, number)
-    return load_sparse, (*kind, *(_of_block(matrix, blocks[0], number) if found is None else found))
+    return *kind, *(_of_block(matrix, blocks[0], number) if found is None else found)

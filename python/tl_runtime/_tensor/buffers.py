@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .._dtype import FORMAT
 
 if TYPE_CHECKING:
-    from .tensor import TensorMethods
+    from .methods import TensorMethods
 
 # The types that memoryview has no letter for; NumPy makes buffers of them.
 _WITHOUT_LETTER = ("e", "2x", "Zf", "Zd")

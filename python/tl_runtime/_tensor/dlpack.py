@@ -10,7 +10,6 @@ import ctypes
 from functools import partial
 from typing import Any, NoReturn
 
-from .. import _abi
 from .._binding import deferred
 from .._binding.library import check, last_error, lib, unchecked, uninterrupted
 from .._errors import Error

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import ctypes
-import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from .. import _abi
 from .._binding import deferred
 from .._binding.library import error_for, last_error, lib, recorder, unchecked
-from .._dtype import BY_NUMBER, TYPESTR
+from .._binding.numbers import shape_for_c
+from .._dtype import BY_NUMBER, TYPESTR, DType
+from .arrays import lent
+from .views import shape_array
 
 _acquire = unchecked("tl_tensor_acquire")
 _end_scope_reference = unchecked("tl_tensor_free")
 _release = unchecked("tl_tensor_release")
+_empty = unchecked("tl_tensor_empty")
 _made = recorder.made
 # By address: a byref object for each call would cost as much as the call.
 _fill = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)(("tl_tensor_info_get", lib))
@@ -50,24 +53,6 @@ def interface_of(info: _abi.tl_tensor_info, address: int) -> dict[str, Any]:
         "data": (info.data or address, bool(info.flags & READ_ONLY)),  # NumPy 1.21 refuses NULL, even for no elements
         "strides": strides,
     }
-
-
-_SHARED = int(_abi.Device.SHARED)
-
-
-@functools.cache
-def in_reach(device: int) -> bool:
-    """Whether the CPU uses the memory of a device at its addresses. Whoever makes a Tensor of a device asks first."""
-    if device == _SHARED:
-        from .sharing import join_multiprocessing
-
-        join_multiprocessing()
-        return True
-    properties = _abi.tl_device_properties()
-    properties.struct_size = ctypes.sizeof(properties)
-    return device == 0 or (
-        lib.tl_device_info(device, ctypes.byref(properties)) == 0 and bool(properties.host_access)
-    )
 
 
 # The tensors to which a thread is acquiring a reference for an object that it makes; leak reports count these references.
@@ -107,3 +92,40 @@ def hold_again(address: int, wrap: Callable[[int], Made]) -> Made:
         return wrap(_acquire(address))
     finally:
         in_hand.remove(address)
+
+
+# How Tensors are made of addresses: tensor.py, which has the class, sets both.
+wrap: Callable[[int], Any]
+"""Makes a Tensor that takes over a reference of the caller's."""
+own: Callable[[int | None], Any]
+"""Makes a Tensor of what a function of the library returned, and the current scope holds; None raises."""
+
+
+def uninitialised(shape: int | Sequence[int], dtype: DType) -> Any:
+    """Makes a Tensor of the CPU with undefined contents."""
+    extents, array = shape_array(shape)
+    return own(_empty(dtype, 0, len(extents), array))
+
+
+def borrow(given: Any) -> Any:
+    """Makes a Tensor over the memory of anything with an array interface."""
+    array = lent(given)
+    info = _abi.tl_tensor_info(data=array.address, dtype=array.dtype, rank=len(array.shape))
+    info.struct_size = ctypes.sizeof(info)
+    info.shape = shape_for_c(array.shape)
+    info.flags = READ_ONLY if array.read_only else 0
+    if array.strides:
+        info.strides = _element_strides(array.strides, array.dtype.itemsize)
+    context = deferred.keep(array.kept)
+    made = lib.tl_tensor_wrap(ctypes.byref(info), deferred.DELETER, context)
+    if made is None:
+        error = last_error()
+        deferred.forget(context)
+        raise error
+    return own(made)
+
+
+def _element_strides(strides: Sequence[int], itemsize: int) -> ctypes.Array[ctypes.c_int64]:
+    if any(stride % itemsize for stride in strides):
+        raise ValueError("the array's strides are no multiples of its element size; copy it")
+    return shape_for_c([stride // itemsize for stride in strides])

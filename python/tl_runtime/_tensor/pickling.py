@@ -1,10 +1,10 @@
-"""Tensors in pickles and copies, and how sparse matrices come out of them; how they get in, _pickling_sparse.py says.
+"""Tensors in pickles and copies; sparse matrices are in _sparse/pickling.py.
 
 A pickle holds memory once, however many tensors share it: a tensor is pickled as a layout over a Storage, and a
 thread has one Storage for each base, as long as a pickler remembers it. Protocol 5 hands the memory itself to the
 pickler (PickleBuffer), and what is loaded is a tensor over the buffer that the unpickler is given. Earlier protocols
 copy into the pickle, and out of it into memory of the runtime. multiprocessing sends memory of the device "shared" by
-descriptor (_sharing.py).
+descriptor (sharing.py).
 """
 
 from __future__ import annotations
@@ -18,27 +18,22 @@ from pickle import PickleBuffer
 from typing import TYPE_CHECKING, Any
 
 from .. import _abi
-from .._binding.library import check, lib
+from .._binding.library import lib
 from .._dtype import BY_NAME, BY_NUMBER, DType
 from .._errors import DeviceError, Error, ForkedError, UnsupportedError
+from . import info
 from .devices import device_number, name_of
 from .info import CONTIGUOUS, READ_ONLY, info_of
 from .layout import Layout, compacted, lay_out, row_major
 
 if TYPE_CHECKING:
-    from .._sparse.matrix import SparseMatrix
+    from .methods import TensorMethods
     from .sharing import SharedTensor
-    from .tensor import Tensor, TensorMethods
+    from .tensor import Tensor
 
 LENT = int(_abi.TensorFlag.LENT)
 _SHARED = int(_abi.Device.SHARED)
 _RESERVED = 128  # tensors that a child of fork() can be sent, or views that it makes, at a time
-
-
-def _tensors() -> Any:
-    from . import tensor
-
-    return tensor
 
 
 class Memory:
@@ -149,11 +144,11 @@ class Described:
     """A tensor at an address, and where its elements are from its own first one on."""
 
     def __init__(self, address: int) -> None:
-        info = info_of(address)
-        self.address, self.base, self.device = address, info.base, info.device
-        self.dtype, self.data = BY_NUMBER[info.dtype], info.data or 0
-        self.layout = Layout(0, tuple(info.shape[: info.rank]), tuple(info.strides[: info.rank]))
-        self.numel, self.flags = info.numel, info.flags
+        found = info_of(address)
+        self.address, self.base, self.device = address, found.base, found.device
+        self.dtype, self.data = BY_NUMBER[found.dtype], found.data or 0
+        self.layout = Layout(0, tuple(found.shape[: found.rank]), tuple(found.strides[: found.rank]))
+        self.numel, self.flags = found.numel, found.flags
 
     @property
     def is_dense(self) -> bool:
@@ -266,7 +261,7 @@ def _checked(buffer: Any, dtype: str, shape: Any) -> tuple[memoryview, DType, tu
 
 def _filled(memory: memoryview, dtype: DType, shape: tuple[int, ...]) -> Tensor:
     """Returns a tensor of the runtime's memory with a copy of the bytes."""
-    tensor: Tensor = _tensors().empty(shape, dtype, 0)
+    tensor: Tensor = info.uninitialised(shape, dtype)
     if memory.nbytes:
         ctypes.memmove(tensor.data, address_of(memory), memory.nbytes)
     return tensor
@@ -319,7 +314,7 @@ def _reserve() -> None:
     if not lib.tl_is_started():
         return
     try:
-        tensor = _tensors().empty(1, DType.UINT8, 0)
+        tensor = info.uninitialised(1, DType.UINT8)
         [tensor[:] for _ in range(_RESERVED)]
     except Error:
         return  # a child of fork() itself, or one that is out of memory
@@ -347,7 +342,7 @@ def _over(memory: memoryview, dtype: DType, shape: tuple[int, ...]) -> Tensor:
     """Returns a tensor over the bytes, which it keeps."""
     layout = Layout(0, shape, row_major(shape))
     over = Memory(address_of(memory), layout, dtype, memory.readonly, memory)
-    tensor: Tensor = _tensors().from_numpy(over, copy=False)
+    tensor: Tensor = info.borrow(over)
     return tensor
 
 
@@ -387,24 +382,9 @@ def load_tensor(storage: Tensor, layout: Any = None) -> Tensor:
     if storage.device not in (0, _SHARED):
         raise UnsupportedError(f"no steps lead to the view {wanted} of a tensor of {name_of(storage.device)}")
     memory = Memory(storage.data, wanted, storage.dtype, storage.is_read_only, storage)
-    made: Tensor = _tensors().from_numpy(memory, copy=False)
+    made: Tensor = info.borrow(memory)
     return made
 
 
-@or_undelivered
-def load_sparse(
-    format: str, shape: tuple[int, int], begin: int, values: Tensor, indices: Tensor, offsets: Tensor
-) -> SparseMatrix:
-    """A sparse matrix over three arrays, of which it uses as many elements as the offsets say."""
-    from .._sparse.matrix import SparseMatrix
-
-    nonzeros = _last(offsets)
-    arrays = (values[begin : begin + nonzeros], indices[begin : begin + nonzeros], offsets)
-    return SparseMatrix.from_arrays(shape, *arrays, format, copy=False)
-
-
-def _last(offsets: Tensor) -> int:
-    kind = {DType.INT32: ctypes.c_int32, DType.INT64: ctypes.c_int64}.get(offsets.dtype)
-    if kind is None or not offsets.size:
-        raise ValueError(f"{offsets.size} offsets of the type {offsets.dtype} are none of a sparse matrix")
-    return int(kind.from_address(offsets.data + offsets.nbytes - ctypes.sizeof(kind)).value)
+for _load in (load_bytes, load_buffer, load_tensor):
+    _load.__module__ = "tl_runtime._pickling"  # by which pickles name them, wherever they are

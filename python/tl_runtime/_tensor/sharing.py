@@ -27,11 +27,14 @@ from typing import TYPE_CHECKING, Any
 from .. import _abi
 from .._binding.library import check, lib
 from .._dtype import BY_NUMBER, DType
+from . import info
 from .info import READ_ONLY, hold
+from .pickling import SharedStorage, or_undelivered
 
 if TYPE_CHECKING:
     from .tensor import Tensor
 
+_SHARED = int(_abi.Device.SHARED)
 _BYTES = ctypes.sizeof(_abi.tl_tensor_shared)
 
 
@@ -111,10 +114,9 @@ class SharedTensor:
 
     def open(self) -> Tensor:
         """Returns a tensor over the memory. The sender need not be trusted: the library looks at what it maps."""
-        from .tensor import Tensor
-
         self.fileno()
-        return hold(lib.tl_tensor_open(ctypes.byref(self._struct)), Tensor._wrap)
+        opened: Tensor = hold(lib.tl_tensor_open(ctypes.byref(self._struct)), info.wrap)
+        return opened
 
     def close(self) -> None:
         """Closes the descriptor; a second call does nothing."""
@@ -163,8 +165,6 @@ def send(shared: SharedTensor) -> tuple[Any, ...]:
 
 def receive(sent: Any, description: bytes) -> Tensor:
     """What a tensor is unpickled by."""
-    from .pickling import or_undelivered
-
     try:
         fd = sent.detach()
     except (OSError, EOFError) as error:
@@ -190,7 +190,18 @@ def join_multiprocessing() -> None:
     """
     from multiprocessing.reduction import ForkingPickler
 
-    from .pickling import SharedStorage
-
     ForkingPickler.register(SharedTensor, _send_again)
     ForkingPickler.register(SharedStorage, lambda storage: send(storage.shared()))
+
+
+@functools.cache
+def in_reach(device: int) -> bool:
+    """Whether the CPU uses the memory of a device at its addresses. Whoever makes a Tensor of a device asks first."""
+    if device == _SHARED:
+        join_multiprocessing()
+        return True
+    properties = _abi.tl_device_properties()
+    properties.struct_size = ctypes.sizeof(properties)
+    return device == 0 or (
+        lib.tl_device_info(device, ctypes.byref(properties)) == 0 and bool(properties.host_access)
+    )

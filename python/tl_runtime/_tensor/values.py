@@ -19,7 +19,8 @@ from .._binding.library import check, lib
 from .._dtype import FORMAT, TYPESTR, DType
 from .arrays import numpy_module
 from .devices import name_of
-from .info import in_reach
+from .info import uninitialised
+from .sharing import in_reach
 from .views import Viewable
 
 if TYPE_CHECKING:
@@ -254,10 +255,8 @@ class Values(Viewable):
         raise TypeError("the elements of a tensor cannot be deleted")
 
     def _fill_from_afar(self, value: Any) -> None:
-        from .tensor import empty
-
         if not isinstance(value, Values) or (value.shape, value.dtype) != (self.shape, self.dtype):
-            here = empty(self.shape, self.dtype, 0)
+            here = uninitialised(self.shape, self.dtype)
             here[...] = value
             value = here
         self.copy_from(value)
