@@ -4,7 +4,7 @@
  *
  * CONFIGURATION is plain, faults (requests for memory to the system fail, on and off),
  * limits (little memory may be used), trace (TL_TRACE is set), or the name of what the
- * environment sets (debug, track), for which it is the same as plain. PROVE_SCALE 1 is CALLS calls.
+ * environment sets (debug, track, sample), for which it is the same as plain. PROVE_SCALE 1 is CALLS calls.
  * PROVE_AUDIT=1 compares all counters and counts after every step. Wild programs (model_wild.c) have no model. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -186,7 +186,7 @@ struct model {
 	world outside; /* the thread that checks */
 	bool turns;    /* one world at a time */
 	bool wild;     /* nothing is promised */
-	bool debug, tracking, tracing;
+	bool debug, tracking, sampling, tracing;
 	unsigned may_be_short; /* statuses for want of memory, in this configuration */
 	bool faults, limits;
 	uint64_t failures, refusals, bad_pointers, skipped, deferred;

@@ -37,9 +37,10 @@ static void tag_text(const world* w, char* text, size_t room)
 
 /* ---- what is known of an allocation ------------------------------------------------------------ */
 
-/* What is short of memory, or allowed to be, may go unrecorded. */
+/* What is short of memory, or allowed to be, may go unrecorded; of samples, too, it is not foretold which are taken. */
 static bool is_recorded(world* w, const tl_alloc_info* now)
 {
+	if (model.sampling) return now->number != 0;
 	if (!model.tracking) want_int(w, (int64_t)now->number, 0, "the number, without tracking");
 	else if (model.may_be_short == 0) want_true(w, now->number != 0, "an allocation that was recorded");
 	return now->number != 0;
@@ -125,6 +126,7 @@ void begin_tracking(const char* configuration)
 	}
 	model.tracking = model.tracing || model.debug ||
 	                 (getenv("TL_TRACK") != NULL && strcmp(getenv("TL_TRACK"), "1") == 0); /* TL_DEBUG records, too */
+	model.sampling = !model.tracking && getenv("TL_TRACK_SAMPLE") != NULL;
 }
 
 /* The file has to say that nothing of the trace is missing. Blanks behind the number leave room for a larger one. */
