@@ -4,22 +4,10 @@
  * A block in one unit, or in two neighbours of a region that it does not fill, is near: one lock and one search find
  * all that it owns. In one region two of each do, there and in the unit of level 1 that the region is. Any other block
  * has an extent, whose covers are found and locked one by one. RATIONALE.md has what they cost. */
-#include "operations.h"
-
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
+#include "extents.h"
 
 /* An owner is NULL where a block gets no record. */
 typedef tlc_owner owner;
-
-/* Searches for a granule in a shard that is locked. */
-ALWAYS_INLINE tlc_lookup look_up(tl_shard* s, tlc_granule at)
-{
-	tlc_lookup x = {.shard = s, .at = at};
-	x.cell = tlc_cell(x.shard, x.at.region);
-	x.unit = tlc_used_unit(x.cell, x.at);
-	if (x.unit != NULL && tlc_has(&x.unit->starts, x.at.bit)) x.entry = tlc_entry(x.unit, x.at.bit);
-	return x;
-}
 
 /* Brings an entry back that was handed back (its float sinks) or held at zero (count 1); the
  * caller covers it. Without a counted reference it may be another block at the same address, so
@@ -38,13 +26,6 @@ ALWAYS_INLINE uint32_t revive(tl_shard* s, tl_foreign_entry* e, uint64_t bytes)
 	s->bytes += bytes;
 	e->block = bytes | TLC_FOREIGN_AS_ADOPTED;
 	return e->gen;
-}
-
-/* Does [p, p+bytes) begin or end inside a block that owns whole units there? No lock may be held. */
-ALWAYS_INLINE bool is_inside_above(uintptr_t p, uint64_t bytes)
-{
-	uintptr_t last = tlc_last(p, bytes) << 4;
-	return tlc_units_up(0) != 0 && (tlc_covered_above(p) || ((p ^ last) >> 10 != 0 && tlc_covered_above(last)));
 }
 
 /* The result where the address has an entry already; TLC_MISS: the block may be registered. */
@@ -81,57 +62,6 @@ ALWAYS_INLINE bool enter_entry(tlc_lookup* x, uintptr_t p, uint64_t bytes, uint6
 	if (has_record(own)) tlc_take_record(x->shard, e, p, own);
 	else if (own != NULL) e->type_floats = (uint32_t)own->deleter;
 	return true;
-}
-
-/* ---- covers ---------------------------------------------------------------------------- */
-
-static inline bool is_taken(const tl_unit* u, uint64_t bits) { return u != NULL && (tlc_get(&u->covers) & bits) != 0; }
-
-/* Does no block own a granule of these units of a cell? */
-static bool units_are_free(const tl_region* r, uint64_t units)
-{
-	if (tlc_get(&r->key) == 0) return true;
-	uint64_t present = tlc_get(&r->present);
-	const tl_unit* list = tlc_units(tlc_get(&r->list));
-	for (units &= present; units != 0; units &= units - 1)
-		if (tlc_get(&list[tlc_rank(present, (unsigned)__builtin_ctzll(units))].covers) != 0) return false;
-	return true;
-}
-
-/* Has a shard room and memory, should so many units be new, and an entry? */
-static inline bool has_room(const tl_shard* s, uint32_t units)
-{
-	return s->used + units <= s->limit && s->chunk_end - s->chunk >= units * TL_UNIT_RESERVE + TL_ENTRY_RESERVE;
-}
-
-/* Counts a unit that came (1) or went (-1). */
-static inline void count_unit(int up, int change)
-{
-	tl_registry* r = (tl_registry*)tlc_shards - 1;
-	if (up == 0) return;
-	atomic_fetch_add_explicit(&r->units[up], (uint32_t)change, memory_order_relaxed);
-	atomic_fetch_add_explicit(&r->units[0], (uint32_t)change, memory_order_relaxed);
-}
-
-/* Covers granules of a unit, `up` levels above 0, for which there is memory. */
-ALWAYS_INLINE void cover_granules(tl_shard* s, tl_region* cell, tlc_granule at, uint64_t bits, int up)
-{
-	tl_unit* u = tlc_used_unit(cell, at);
-	if (u == NULL) {
-		u = tlc_open_unit(s, cell, at);
-		count_unit(up, 1);
-	}
-	tlc_set(&u->covers, bits);
-}
-
-/* Cells may move. */
-ALWAYS_INLINE void uncover_granules(tl_shard* s, tl_region* cell, tlc_granule at, uint64_t bits, int up)
-{
-	tl_unit* u = tlc_listed_unit(cell, at);
-	tlc_clear(&u->covers, bits);
-	if (!tlc_vacant(u)) return;
-	tlc_close_unit(s, cell);
-	count_unit(up, -1);
 }
 
 /* Waits for a shard that another thread has, without the lock that is held: with it that might never end. */
@@ -259,133 +189,7 @@ ALWAYS_INLINE tl_region* uncover_region(tl_shard* s, tl_region* cell, tl_unit* u
 	return cell;
 }
 
-/* ---- extents ---------------------------------------------------------------------------- */
-
-/* What a block owns in one unit. At level 1 its granules are units of the region `below`. */
-typedef struct cover {
-	tlc_granule at;
-	uint64_t bits, below;
-	uint32_t shard, shard_below;
-	int up;
-} cover;
-
-/* All that a block owns, and the shards to lock, ascending. The shard of its start is one. */
-typedef struct extent {
-	int n, locks;
-	cover covers[2 * TL_UNIT_LEVELS];
-	uint32_t shards[2 * TL_UNIT_LEVELS + 3];
-} extent;
-
-static inline void extent_add_shard(extent* b, uint32_t shard)
-{
-	int i;
-	for (i = 0; i < b->locks; i++)
-		if (b->shards[i] == shard) return;
-	for (b->locks++; i > 0 && b->shards[i - 1] > shard; i--) b->shards[i] = b->shards[i - 1];
-	b->shards[i] = shard;
-}
-
-/* Granules first .. last of one unit. */
-static inline void extent_add(extent* b, int up, uint64_t first, uint64_t last)
-{
-	cover* x = &b->covers[b->n++];
-	*x = (cover){.at = tlc_granule_of(TL_UNIT_LEVEL_0 + up, first), .bits = tlc_range(first & 63, last & 63), .up = up};
-	x->shard = (uint32_t)tlc_shard_of_granule(up, first);
-	extent_add_shard(b, x->shard);
-	if (up != 1) return;
-	x->below = tlc_granule_of(TL_UNIT_LEVEL_0, first << 6).region;
-	x->shard_below = (uint32_t)tlc_shard_of_granule(0, first << 6);
-	extent_add_shard(b, x->shard_below);
-}
-
-/* Cuts [p, p+bytes) into covers: what does not fill a unit at either end, then the units between
- * as granules of the next level. */
-static void extent_of(extent* b, uintptr_t p, uint64_t bytes)
-{
-	uint64_t first = tlc_first(p), end = tlc_last(p, bytes) + 1;
-	b->n = b->locks = 0;
-	extent_add_shard(b, (uint32_t)tlc_shard_of(p));
-	for (int up = 0; first < end; up++) {
-		if ((first ^ (end - 1)) >> 6 == 0) {
-			extent_add(b, up, first, end - 1);
-			return;
-		}
-		if (first & 63) extent_add(b, up, first, first | 63);
-		if (end & 63) extent_add(b, up, end & ~63ull, end - 1);
-		first = (first + 63) >> 6;
-		end >>= 6;
-	}
-}
-
-static inline void extent_unlock(const extent* b, int n, const tl_shard* held)
-{
-	for (int i = 0; i < n; i++)
-		if (&tlc_shards[b->shards[i]] != held) tlc_shard_unlock(&tlc_shards[b->shards[i]]);
-}
-
-/* Takes the locks in order. With one of them held the others are only tried: then the shard that
- * another thread has is returned, and none was taken. */
-static inline tl_shard* extent_lock(const extent* b, const tl_shard* held)
-{
-	for (int i = 0; i < b->locks; i++) {
-		tl_shard* s = &tlc_shards[b->shards[i]];
-		if (held == NULL) tlc_shard_lock(s);
-		else if (s != held && !tlc_shard_try_lock(s)) {
-			extent_unlock(b, i, held);
-			return s;
-		}
-	}
-	return NULL;
-}
-
-/* Has every shard room and memory, should the units of all covers and of the start be new? */
-static bool extent_fits(const extent* b)
-{
-	for (int i = 0; i < b->locks; i++)
-		if (!has_room(&tlc_shards[b->shards[i]], (uint32_t)b->n + 1)) return false;
-	return true;
-}
-
-/* Does no block own a granule of the covers? Below a granule of level 1 the units are looked at,
- * below those of higher levels nothing is: that would take as long as the block is large. */
-static bool extent_is_free(const extent* b)
-{
-	for (int i = 0; i < b->n; i++) {
-		const cover* x = &b->covers[i];
-		if (is_taken(tlc_find(&tlc_shards[x->shard], x->at), x->bits)) return false;
-		if (x->up == 1 && !units_are_free(tlc_cell(&tlc_shards[x->shard_below], x->below), x->bits)) return false;
-	}
-	return true;
-}
-
-/* Needs extent_fits. */
-static void extent_cover(const extent* b)
-{
-	for (int i = 0; i < b->n; i++) {
-		const cover* x = &b->covers[i];
-		tl_shard* s = &tlc_shards[x->shard];
-		cover_granules(s, tlc_cell(s, x->at.region), x->at, x->bits, x->up);
-	}
-}
-
-static void extent_uncover(const extent* b)
-{
-	for (int i = 0; i < b->n; i++) {
-		const cover* x = &b->covers[i];
-		tl_shard* s = &tlc_shards[x->shard];
-		uncover_granules(s, tlc_cell(s, x->at.region), x->at, x->bits, x->up);
-	}
-}
-
-/* Does [p, p+bytes) begin inside a block that the search under the locks of its own granules does not find, or end
- * inside one that owns whole units there? No lock may be held. */
-static bool is_inside(uintptr_t p, uint64_t bytes)
-{
-	if ((p & 15) == 0) return is_inside_above(p, bytes);
-	if (tlc_inside_between(p)) return true;
-	const uint64_t first = tlc_first(p), last = tlc_last(p, bytes);
-	return first <= last && tlc_units_up(0) != 0 && (tlc_covered_above(first << 4) || tlc_covered_above(last << 4));
-}
+/* ---- blocks with an extent --------------------------------------------------------------- */
 
 static int enter_extent_locked(const extent* b, uintptr_t p, uint64_t bytes, uint64_t as, const owner* own, bool above,
                                uint32_t* gen, tl_foreign_entry* was)
@@ -492,66 +296,4 @@ int64_t tlc_registry_lacks(uintptr_t p, uint64_t bytes, uint32_t* units)
 		if (!fits) return b.shards[i];
 	}
 	return -1;
-}
-
-/* ---- shared blocks ------------------------------------------------------------------------ */
-
-/* Gives the granules of a shared block to a record, which counts one alias: the caller's, so that the block cannot end
- * before all others are there. */
-int tlc_registry_own(uintptr_t p, uint64_t bytes, uint32_t kind, const tlc_owner* own, uint32_t* number)
-{
-	if (!tlc_possible(p) || bytes - 1 >= TL_FOREIGN_BYTES || bytes > (1ull << TL_FOREIGN_ADDRESS_BITS) - p)
-		return TLC_REFUSED;
-	const bool above = is_inside(p, bytes);
-	extent b;
-	extent_of(&b, p, bytes);
-	extent_lock(&b, NULL);
-	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
-	tlc_lookup x = look_up(s, tlc_start(p));
-	int result = TLC_OK;
-	if (x.entry != NULL && (tlc_is_live(x.entry) || x.entry->link != 0)) result = TLC_PRESENT;
-	else if (above || (x.unit != NULL && tlc_has(&x.unit->covers, x.at.bit)) || !extent_is_free(&b))
-		result = TLC_REFUSED;
-	else if (!extent_fits(&b) || s->free_record == 0) result = TLC_SLOW;
-	if (result == TLC_OK) {
-		*number = s->free_record;
-		tl_block_record* r = tlc_take_free(s, own);
-		const uint64_t life = atomic_load_explicit(&r->life, memory_order_relaxed);
-		atomic_store_explicit(&r->real, p, memory_order_relaxed);
-		atomic_store_explicit(&r->block, (uint64_t)kind << TL_FOREIGN_KIND_SHIFT | bytes, memory_order_relaxed);
-		atomic_store_explicit(&r->more, 0, memory_order_relaxed);
-		atomic_store_explicit(&r->life, (life & ~(uint64_t)TL_BLOCK_MOST_NAMES) + 1, memory_order_release);
-		s->bytes += bytes;
-		s->buffers++;
-		extent_cover(&b);
-	}
-	extent_unlock(&b, b.locks, NULL);
-	return result;
-}
-
-/* Ends a shared block whose last alias the caller has taken out: its granules go, and so does its
- * record, unless it is kept for a deleter. */
-void tlc_end_shared(uint32_t number, bool waits, tlc_ended* ended)
-{
-	tl_block_record* r = tlc_record_of(number);
-	uintptr_t p = atomic_load_explicit(&r->real, memory_order_relaxed);
-	uint64_t block = atomic_load_explicit(&r->block, memory_order_relaxed), bytes = block & TL_FOREIGN_BYTES;
-	uint32_t kind = block >> TL_FOREIGN_KIND_SHIFT & 0xFF;
-	bool abandoned = atomic_load_explicit(&r->state, memory_order_relaxed) == TL_BLOCK_ABANDONED;
-	bool keep = kind == TL_FOREIGN_CUSTOM && !abandoned && waits;
-	*ended = (tlc_ended){.pointer = abandoned ? 0 : p, .kind = kind, .record = keep ? number : 0};
-	ended->deleter = r->deleter;
-	ended->ctx = r->ctx;
-	uint64_t generation = atomic_load_explicit(&r->life, memory_order_relaxed) >> TL_BLOCK_GENERATION_SHIFT;
-	extent b;
-	extent_of(&b, p, bytes);
-	extent_lock(&b, NULL);
-	extent_uncover(&b);
-	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
-	s->bytes -= bytes;
-	s->buffers--;
-	atomic_store_explicit(&r->life, (generation + 1) << TL_BLOCK_GENERATION_SHIFT, memory_order_relaxed);
-	if (keep) atomic_store_explicit(&r->state, TL_BLOCK_PENDING, memory_order_relaxed);
-	else tlc_give_used_record(s, r, number);
-	extent_unlock(&b, b.locks, NULL);
 }

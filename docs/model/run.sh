@@ -22,7 +22,7 @@ search() {
 	shift
 	spin "$@" -a "$model" >log 2>&1 &&
 		$cc "$opt" -w -DSAFETY -DCOLLAPSE -DMEMLIM=8000 -o pan pan.c >>log 2>&1 || { cat log >&2; return 1; }
-	nice ./pan -m10000 -w23 >out 2>&1
+	./pan -m10000 -w23 >out 2>&1
 	grep -q '^State-vector' out || { cat out >&2; return 1; }
 	states=$(sed -n 's/^ *\([0-9]*\) states, stored.*/\1/p' out)
 	depth=$(sed -n 's/.*depth reached \([0-9]*\), errors.*/\1/p' out)
