@@ -13,10 +13,12 @@ typedef struct wanted {
 
 static item* storage_of(item* it) { return it->shape->flags & TL_TENSOR_FLAG_VIEW ? it->refs[0] : it; }
 
+/* Of a shape that cannot be, and is refused, the product wraps around. */
 static void finish_shape(shape* s)
 {
-	s->numel = 1;
-	for (int64_t i = 0; i < s->rank; i++) s->numel *= s->dims[i];
+	uint64_t numel = 1;
+	for (int64_t i = 0; i < s->rank; i++) numel *= (uint64_t)s->dims[i];
+	s->numel = (int64_t)numel;
 }
 
 /* Takes in a view; s has its shape and strides. */
