@@ -1,5 +1,5 @@
 /* Blocks of malloc's with a type, seen from the fast path: who counts them, and what a compiler's own Vec
- * says of itself. The Go twin is runtime/object/shapes.go. object_register.c
+ * says of itself. The Go twin is runtime/object/compiler_vecs.go. object_register.c
  * registers blocks, object_typed_blocks.c ends them. */
 #include "object_fast.h"
 

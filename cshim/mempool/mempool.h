@@ -187,7 +187,7 @@ typedef struct tl_mempool_state {
 	_Atomic uint32_t open; /* bits of caches in use */
 } tl_mempool_state;
 
-/* What became of a request. If it was not served nothing but the log has changed. */
+/* What became of a request. If it was not served, nothing but the log and the caches has changed. */
 enum {
 	TL_MEMPOOL_SERVED = 0,
 	TL_MEMPOOL_GONE = 1,      /* the handle is not the pool's any more */
@@ -216,7 +216,8 @@ bool tlc_mempool_give_waiting(tl_mempool_state* p, uint64_t handle, uint64_t add
 
 /* ---- operations under the pool's lock -------------------------------------------------------- */
 
-/* Moves all that was given back into the tables: what the log has, and what caches keep. The others do that first. */
+/* Moves all that was given back into the tables: what the log has, and what caches keep. Those of the
+ * others that change blocks do that first. */
 void tlc_mempool_flush(tl_mempool_state* p);
 
 /* Makes a chunk a free block; its record. 0: none is at hand, and nothing has changed. */

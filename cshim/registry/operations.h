@@ -1,5 +1,7 @@
-/* What Go calls (registry.go), and what the files of this folder share. Each of these takes the locks that it needs,
- * and holds none when it returns. TLC_SLOW: there is no room; Go makes some, and calls again. */
+/* What Go calls (registry.go), and what the files of this folder share. A function whose name begins with
+ * tlc_registry_ takes the locks that it needs, and but for tlc_registry_lock_entry holds none when it returns. TLC_SLOW
+ * says, but for a drop, that there is no room; Go makes some, and calls again. What results are written to is zero before
+ * the call: a function may leave it as it is. */
 #ifndef TL_REGISTRY_OPERATIONS_H
 #define TL_REGISTRY_OPERATIONS_H
 
@@ -66,8 +68,8 @@ int tlc_registry_drop(uintptr_t p, int drop, uint32_t gen, tlc_dropped* out);
  * dead entry stands there again. */
 void tlc_registry_retract(uintptr_t p, uint32_t gen, const tl_foreign_entry* was);
 
-/* A shared block: owns its granules, gets aliases, and loses the one that counts for who registers it. wide.c has the
- * first. *fresh: p is a new alias, and stands where the dead entry was. */
+/* A shared block: owns its granules, gets aliases, and loses the one that counts for who registers it. shared.c has
+ * the first. *fresh: p is a new alias, and stands where the dead entry was. */
 int tlc_registry_own(uintptr_t p, uint64_t bytes, uint32_t kind, const tlc_owner* own, uint32_t* number);
 int tlc_registry_add_alias(uint64_t id, uintptr_t p, bool* fresh, tl_foreign_entry* was);
 void tlc_registry_owned(uint32_t number, tlc_dropped* out);
@@ -77,8 +79,10 @@ void tlc_registry_owned(uint32_t number, tlc_dropped* out);
 void tlc_registry_abandon(uint32_t number);
 void tlc_registry_remove_alias(uint32_t number, uintptr_t p, const tl_foreign_entry* was);
 
-/* A record for a block that has ended and has to wait; 0: the shard has none. Then the block that has left the list. */
-uint32_t tlc_registry_wait(const tlc_dropped* ended);
+/* Gives a block that has ended and has to wait a record; 0: the shard has none. */
+uint32_t tlc_registry_wait(const tlc_dropped* d);
+
+/* Ends the wait: the record goes back to its shard, and *out is the block. */
 void tlc_registry_settle(uint32_t number, tlc_dropped* out);
 
 /* A shard without room for [p, p+bytes), or an alias at p (0 bytes), and how many units it needs room for at most; -1:

@@ -1,5 +1,4 @@
-/* The registry's locks, and what it answers without changing anything. wide.c has
- * the operations that are not inlined. */
+/* The registry's locks, and what it answers without changing anything. */
 #include "operations.h"
 
 /* What tlc_shards points to before the library is attached. The table has one empty cell and no

@@ -38,7 +38,7 @@ enum tlc_foreign_result {
 enum { TLC_AGAIN = -1 };  /* another thread was in the way: nothing changed, the shard is unlocked, look again */
 enum { TLC_NO_KIND = 0 }; /* of a block: tlc_end did not end it */
 
-/* ---- out of line: registry.c and wide.c ------------------------------------------------- */
+/* ---- out of line ------------------------------------------------------------------------ */
 
 int tlc_enter(uintptr_t p, uint64_t bytes, uint64_t as, uint32_t* gen);
 tl_region* tlc_uncover_wide(tl_shard* s, tl_region* cell, tl_unit* u, uintptr_t p, uint64_t bytes);

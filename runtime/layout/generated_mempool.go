@@ -136,7 +136,7 @@ type MempoolState struct {
 // MempoolStateBytes is sizeof(tl_mempool_state).
 const MempoolStateBytes = 2312
 
-// What became of a request. If it was not served nothing but the log has changed.
+// What became of a request. If it was not served, nothing but the log and the caches has changed.
 const (
 	MempoolServed   = 0
 	MempoolGone     = 1 // the handle is not the pool's any more

@@ -58,7 +58,7 @@ func recordsBytes(n uint32) uintptr {
 	return memory.Round(uintptr(n)*(layout.MempoolBlockBytes+chainBytes), memory.PageBytes)
 }
 
-// makeTables gives an empty slot tables. Counters of the pool that was there before end.
+// makeTables gives an empty slot tables.
 func (p *Pool) makeTables(shift uint32) bool {
 	bins, err := memory.Map(binsBytes, purpose)
 	if err != nil {

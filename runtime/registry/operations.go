@@ -99,10 +99,10 @@ func (t *Table) DecRef(p uintptr) Result {
 	return r
 }
 
-// Forget removes an entry of which no counted reference is left: Gone, else Refused.
+// Forget removes an entry of which no counted reference is left: Gone, else Refused or Miss.
 func (t *Table) Forget(p uintptr) (Ended, Result) { return t.drop(p, core.Forget, 0) }
 
-// FreeAligned forgets a block of aligned memory that is held at zero: Gone, else Refused.
+// FreeAligned forgets a block of aligned memory that is held at zero: Gone, else Refused or Miss.
 func (t *Table) FreeAligned(p uintptr) (Ended, Result) { return t.drop(p, core.Aligned, 0) }
 
 // End takes out a block of that generation with all its references: Gone, or Stale when it is none
