@@ -23,6 +23,7 @@ package main
 import "C"
 
 import (
+	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/tensor"
 )
@@ -46,7 +47,9 @@ import (
 //
 //export tlgo_view_reshape
 func tlgo_view_reshape(c, t uintptr, rank int64, shape uintptr) uintptr {
-	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.Reshape(o, t, rank, shape) })
+	return guarded(c, 0, func(o *object.Context) uintptr {
+		return tensor.View(o, t, layout.ViewReshape, rank, int64(shape))
+	})
 }
 
 // tl_view_slice returns a view of the elements start, start + step, ... before
@@ -70,7 +73,9 @@ func tlgo_view_reshape(c, t uintptr, rank int64, shape uintptr) uintptr {
 //
 //export tlgo_view_slice
 func tlgo_view_slice(c, t uintptr, axis, start, stop, step int64) uintptr {
-	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.Slice(o, t, axis, start, stop, step) })
+	return guarded(c, 0, func(o *object.Context) uintptr {
+		return tensor.View(o, t, layout.ViewSlice, axis, start, stop, step)
+	})
 }
 
 // tl_view_slice_axes takes a part of each of the first rank axes in one call. Axis
@@ -96,7 +101,9 @@ func tlgo_view_slice(c, t uintptr, axis, start, stop, step int64) uintptr {
 //
 //export tlgo_view_slice_axes
 func tlgo_view_slice_axes(c, t uintptr, rank int64, starts, stops, steps uintptr) uintptr {
-	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.SliceAxes(o, t, rank, starts, stops, steps) })
+	return guarded(c, 0, func(o *object.Context) uintptr {
+		return tensor.View(o, t, layout.ViewSliceAxes, rank, int64(starts), int64(stops), int64(steps))
+	})
 }
 
 // tl_view_transpose returns a view with two axes swapped.
@@ -116,7 +123,9 @@ func tlgo_view_slice_axes(c, t uintptr, rank int64, starts, stops, steps uintptr
 //
 //export tlgo_view_transpose
 func tlgo_view_transpose(c, t uintptr, a, b int64) uintptr {
-	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.Transpose(o, t, a, b) })
+	return guarded(c, 0, func(o *object.Context) uintptr {
+		return tensor.View(o, t, layout.ViewTranspose, a, b)
+	})
 }
 
 // tl_view_permute returns a view with the axes in another order: axis i of the
@@ -137,7 +146,9 @@ func tlgo_view_transpose(c, t uintptr, a, b int64) uintptr {
 //
 //export tlgo_view_permute
 func tlgo_view_permute(c, t uintptr, rank int64, axes uintptr) uintptr {
-	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.Permute(o, t, rank, axes) })
+	return guarded(c, 0, func(o *object.Context) uintptr {
+		return tensor.View(o, t, layout.ViewPermute, rank, int64(axes))
+	})
 }
 
 // tl_view_broadcast_to returns a view that repeats axes of one element, and
@@ -160,7 +171,9 @@ func tlgo_view_permute(c, t uintptr, rank int64, axes uintptr) uintptr {
 //
 //export tlgo_view_broadcast_to
 func tlgo_view_broadcast_to(c, t uintptr, rank int64, shape uintptr) uintptr {
-	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.BroadcastTo(o, t, rank, shape) })
+	return guarded(c, 0, func(o *object.Context) uintptr {
+		return tensor.View(o, t, layout.ViewBroadcastTo, rank, int64(shape))
+	})
 }
 
 // tl_view_squeeze returns a view without an axis of one element.
@@ -180,7 +193,9 @@ func tlgo_view_broadcast_to(c, t uintptr, rank int64, shape uintptr) uintptr {
 //
 //export tlgo_view_squeeze
 func tlgo_view_squeeze(c, t uintptr, axis int64) uintptr {
-	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.Squeeze(o, t, axis) })
+	return guarded(c, 0, func(o *object.Context) uintptr {
+		return tensor.View(o, t, layout.ViewSqueeze, axis)
+	})
 }
 
 // tl_view_expand_dims returns a view with one more axis, of one element. The
@@ -201,7 +216,9 @@ func tlgo_view_squeeze(c, t uintptr, axis int64) uintptr {
 //
 //export tlgo_view_expand_dims
 func tlgo_view_expand_dims(c, t uintptr, axis int64) uintptr {
-	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.ExpandDims(o, t, axis) })
+	return guarded(c, 0, func(o *object.Context) uintptr {
+		return tensor.View(o, t, layout.ViewExpandDims, axis)
+	})
 }
 
 // tl_tensor_base returns the tensor whose memory a view shares.

@@ -113,18 +113,6 @@ static int arrow_type(tl_dl_type type)
 	return dtype;
 }
 
-static bool is_contiguous(const tl_dl_tensor* t)
-{
-	int64_t expected = 1;
-	bool plain = true, empty = false;
-	for (int i = t->ndim; i-- > 0;) {
-		plain = plain && (t->shape[i] == 1 || t->strides[i] == expected);
-		empty = empty || t->shape[i] == 0;
-		expected = (int64_t)((uint64_t)expected * (uint64_t)t->shape[i]);
-	}
-	return plain || empty;
-}
-
 static void* refuse(tl_status status, const tl_tensor* tensor)
 {
 	tlc_fail(status, TL_FN_tl_python_arrow, tensor);
@@ -217,7 +205,8 @@ void* tl_python_arrow(tl_tensor* tensor, bool schema)
 		return NULL;
 	}
 	struct DLManagedTensorVersioned* managed = tlc_to_dlpack(tensor, false, TL_FN_tl_python_arrow);
-	if (managed != NULL && !schema && !is_contiguous(&managed->tensor)) {
+	const tl_dl_tensor* t = managed != NULL ? &managed->tensor : NULL;
+	if (t != NULL && !schema && !tlc_is_contiguous(tlc_count(t->ndim, t->shape, t->strides))) {
 		struct DLManagedTensorVersioned* gaps = managed;
 		managed = tlc_to_dlpack(tensor, true, TL_FN_tl_python_arrow);
 		tlc_dlpack_delete(gaps);

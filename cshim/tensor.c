@@ -2,16 +2,11 @@
 #include <string.h>
 
 #include "copies/copy.h"
-#include "generated_dtypes.h"
 #include "heap/heap.h"
 #include "object_inbox.h"
 #include "tensor.h"
 
 _Static_assert(sizeof(tl_tensor_header) % TL_TENSOR_ALIGN == 0, "the data starts on a cache line");
-_Static_assert(TL_DTYPES <= TLC_DTYPE_MASK + 1, "the mask keeps every dtype as it is");
-
-#define BYTES(name, bytes, kind, arrow) [TL_DTYPE_##name] = bytes,
-const uint8_t tlc_dtype_bytes[TLC_DTYPE_MASK + 1] = {TLC_EACH_DTYPE(BYTES)};
 
 /* ---- making -------------------------------------------------------------------------- */
 
@@ -26,14 +21,10 @@ static inline size measure(int32_t dtype, int64_t rank, const int64_t* shape)
 	const size wrong = {0, 0};
 	if (TLC_UNLIKELY((uint32_t)dtype >= TL_DTYPES || (uint64_t)rank > TL_MAX_RANK)) return wrong;
 	if (TLC_UNLIKELY(rank != 0 && (uintptr_t)shape < TL_LOWEST_ADDRESS)) return wrong;
-	uint64_t numel = 1, spread = tlc_dtype_bytes[dtype]; /* spread counts empty dimensions as 1 */
-	for (int64_t i = 0; i < rank; i++) {
-		if (TLC_UNLIKELY(shape[i] < 0 || __builtin_mul_overflow(spread, (uint64_t)tlc_at_least_1(shape[i]), &spread)))
-			return wrong;
-		numel *= (uint64_t)shape[i];
-	}
-	if (TLC_UNLIKELY(spread == 0 || spread > TLC_TENSOR_SPREAD)) return wrong;
-	return (size){numel, TLC_TENSOR_HEADER + TLC_ALIGNED64(numel * tlc_dtype_bytes[dtype])};
+	const uint64_t bytes = tlc_dtype_bytes[dtype];
+	uint64_t numel;
+	if (TLC_UNLIKELY(bytes == 0 || tlc_measure(bytes, rank, shape, &numel) >= 0)) return wrong;
+	return (size){numel, TLC_TENSOR_HEADER + TLC_ALIGNED64(numel * bytes)};
 }
 
 /* A slot; object 0: ask Go. *zero: it reads as zero. Calls no function of the program: there is room in the scope stack
@@ -399,10 +390,10 @@ static inline bool read_elements(const tl_tensor_header* h, uint8_t* dtype, tlc_
 	*dtype = h->dtype;
 	e->data = h->data;
 	e->rank = h->rank;
-	e->size = tlc_dtype_bytes[*dtype & TLC_DTYPE_MASK];
+	e->size = tlc_dtype_bytes[*dtype];
 	__builtin_memcpy(e->shape, h->shape, sizeof e->shape);
 	__builtin_memcpy(e->strides, h->strides, sizeof e->strides);
-	return TLC_LIKELY(*dtype < TL_DTYPES && e->size != 0 && e->rank <= TL_MAX_RANK);
+	return TLC_LIKELY(e->size != 0 && e->rank <= TL_MAX_RANK);
 }
 
 static __attribute__((noinline)) tl_tensor* clone_with_gaps(const tl_tensor_header* h)
@@ -438,20 +429,6 @@ tl_tensor* tl_tensor_to(const tl_tensor* tensor, int32_t device)
 	return TLC_LIKELY(copy != NULL) ? copy : slow_tensor_to(tensor, device);
 }
 
-/* Whether an array with these strides has an element for each index; false: ask Go. */
-static inline bool may_be_written(const tlc_elements* to, bool* is_empty)
-{
-	bool repeats = false;
-	int64_t signs = 0;
-	*is_empty = false;
-	for (int64_t i = 0; i < to->rank; i++) {
-		signs |= to->shape[i];
-		*is_empty |= to->shape[i] == 0;
-		repeats |= to->shape[i] > 1 && to->strides[i] == 0;
-	}
-	return TLC_LIKELY(signs >= 0 && (!repeats || *is_empty));
-}
-
 static inline bool lie_apart(const tlc_elements* a, const tlc_elements* b)
 {
 	uintptr_t a_low, a_high, b_low, b_high;
@@ -470,9 +447,10 @@ static inline bool copy(const tl_tensor_header* to, const tl_tensor_header* from
 	if (TLC_UNLIKELY(!read_elements(to, &to_dtype, &t) || !read_elements(from, &from_dtype, &f))) return false;
 	if (TLC_UNLIKELY(to_dtype != from_dtype || t.rank != f.rank)) return false;
 	if (TLC_UNLIKELY(memcmp(t.shape, f.shape, (size_t)t.rank * sizeof *t.shape) != 0)) return false;
-	bool is_empty;
-	if (TLC_UNLIKELY(!may_be_written(&t, &is_empty))) return false;
-	if (TLC_UNLIKELY(is_empty)) return true;
+	uint64_t numel;
+	if (TLC_UNLIKELY(tlc_measure(t.size, t.rank, t.shape, &numel) >= 0)) return false;
+	if (TLC_UNLIKELY(tlc_repeats(t.rank, t.shape, t.strides))) return false;
+	if (TLC_UNLIKELY(numel == 0)) return true;
 	if (TLC_UNLIKELY(!lie_apart(&t, &f))) return false;
 	tlc_copy_elements(t.data, t.strides, &f);
 	return true;

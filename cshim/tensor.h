@@ -17,50 +17,11 @@
 #define TL_TENSOR_H
 
 #include "object_fast.h"
-
-enum { TL_MAX_RANK = 8, TL_TENSOR_ALIGN = 64, TL_DTYPES = 24 };
-
-/* header.flags. A tensor that has no flag but CONTIGUOUS ends with its slot. */
-#define TL_TENSOR_CONTIGUOUS 1u
-#define TL_TENSOR_IN_SLOT 2u
-#define TL_TENSOR_EXTERNAL 4u   /* the data is somebody else's; deleter may end it */
-#define TL_TENSOR_VIEW 8u       /* the data is that of base, which it holds a reference to */
-#define TL_TENSOR_READ_ONLY 16u /* whoever lent the data does not want it written */
-#define TL_TENSOR_ON_DEVICE 32u /* the data is a block of the device or of its pool, which only Go gives back */
-#define TL_TENSOR_BLOCK 64u     /* memory of a sparse matrix' block */
-#define TL_TENSOR_GROWN 128u    /* the data stands apart; deleter_context: its room, base: data ^ room ^ mark */
-
-/* header.mark of a tensor at p in a slot is p ^ TL_TENSOR_MARK: what tells it, which has no record, from other bytes of
- * the frame. */
-#define TL_TENSOR_MARK 0x7E45094C5E9A3D01ull
-
-/* Written by whoever makes the tensor, before anybody else has it. */
-typedef struct tl_tensor_header {
-	uintptr_t data;
-	uint64_t numel;
-	uint64_t nbytes;
-	uint8_t dtype;
-	uint8_t device;
-	uint16_t rank;
-	uint32_t flags;
-	uintptr_t base;
-	uintptr_t deleter;         /* of borrowed memory; on TL_DEVICE_SHARED: a file descriptor + 1 (tensor_shared.c) */
-	uintptr_t deleter_context; /* its context; or where data is in that file */
-	uint64_t mark;
-	int64_t shape[TL_MAX_RANK];
-	int64_t strides[TL_MAX_RANK]; /* in elements */
-} tl_tensor_header;
+#include "shapes/shapes.h"
 
 #include "inline_tensors.h"
 
 enum { TLC_TENSOR_HEADER = sizeof(tl_tensor_header) };
-
-/* Larger shapes are Go's: what they come to may overflow. */
-#define TLC_TENSOR_SPREAD (1ull << 47)
-
-/* Bytes of an element, 0 = no such dtype. The mask keeps a dtype of a header that was overwritten inside the table. */
-#define TLC_DTYPE_MASK 31
-extern const uint8_t tlc_dtype_bytes[TLC_DTYPE_MASK + 1] __attribute__((visibility("hidden")));
 
 /* ---- the end of a tensor ------------------------------------------------------------------ */
 
@@ -181,19 +142,6 @@ static inline bool tlc_tensor_in_slot(const tl_context* c, uintptr_t p)
 	return left >= TLC_TENSOR_HEADER && h->mark == (p ^ TL_TENSOR_MARK) && h->nbytes <= left - TLC_TENSOR_HEADER;
 }
 
-static inline int64_t tlc_at_least_1(int64_t n) { return n > 1 ? n : 1; }
-
-/* Writes a shape, and the strides of elements without gaps. */
-static inline void tlc_tensor_lay_out(int64_t* to, int64_t* strides, unsigned rank, const int64_t* shape)
-{
-	int64_t stride = 1;
-	for (unsigned i = rank; i-- > 0;) {
-		to[i] = shape[i];
-		strides[i] = stride;
-		stride *= tlc_at_least_1(shape[i]);
-	}
-}
-
 /* Fills the header of a contiguous tensor on the heap whose data follows it. The shape
  * was checked. Fields that have a meaning only with other flags stay as they were. Budget: 4 stores
  * and 2 for each dimension. */
@@ -205,7 +153,7 @@ static inline void tlc_tensor_describe(tl_tensor_header* h, uint8_t dtype, uint6
 	h->numel = numel;
 	h->nbytes = numel * tlc_dtype_bytes[dtype];
 	__builtin_memcpy(&h->dtype, &kind, sizeof kind);
-	tlc_tensor_lay_out(h->shape, h->strides, rank, shape);
+	tlc_lay_out(h->shape, h->strides, rank, shape);
 }
 
 /* Makes a slot whose header is complete a live tensor with one reference, and counts it; the bytes of a large one are the

@@ -10,9 +10,6 @@
 /* Pinned memory is the CPU's. */
 enum { DL_CPU_PINNED = 3 };
 
-/* The strides of borrowed memory stay within this many bytes. */
-#define ADDRESS_SPACE (1ull << 47)
-
 /* The number of an element type; TL_DTYPES: there is none. */
 static inline uint32_t dtype_of(tl_dl_type type)
 {
@@ -29,43 +26,33 @@ static inline bool is_ours(uintptr_t deleter)
 
 static inline bool are_there(const int64_t* numbers) { return (uintptr_t)numbers >= TL_LOWEST_ADDRESS; }
 
-/* Reads the shape; false: Go says what is wrong with it, or it is unusually large. */
+/* Copies numbers that another thread may write to. */
+static inline void copy_numbers(int64_t* to, const int64_t* from, int32_t n)
+{
+	for (int32_t i = 0; i < n; i++) to[i] = ((const volatile int64_t*)from)[i];
+}
+
+/* Reads the shape; false: Go says what is wrong with it. */
 static inline bool read_shape(tl_tensor_header* h, const tl_dl_tensor* from, uint64_t itemsize)
 {
-	uint64_t numel = 1, spread = itemsize;
 	if (TLC_UNLIKELY(from->ndim != 0 && !are_there(from->shape))) return false;
-	for (int32_t i = from->ndim; i-- > 0;) {
-		int64_t extent = ((const volatile int64_t*)from->shape)[i];
-		h->shape[i] = extent;
-		h->strides[i] = (int64_t)(spread / itemsize);
-		if (TLC_UNLIKELY(extent < 0 || __builtin_mul_overflow(spread, (uint64_t)tlc_at_least_1(extent), &spread)))
-			return false;
-		numel *= (uint64_t)extent;
-	}
-	h->numel = numel;
-	h->nbytes = numel * itemsize;
-	return spread <= TLC_TENSOR_SPREAD;
+	copy_numbers(h->shape, from->shape, from->ndim);
+	if (TLC_UNLIKELY(tlc_measure(itemsize, from->ndim, h->shape, &h->numel) >= 0)) return false;
+	h->nbytes = h->numel * itemsize;
+	return true;
 }
 
 /* Reads the strides; false: Go says what is wrong with them. */
 static inline bool read_strides(tl_tensor_header* h, const tl_dl_tensor* from, uint64_t itemsize, uint32_t* flags)
 {
-	const uint64_t most = ADDRESS_SPACE / itemsize;
-	uint64_t reach = 0, last, gaps = 0, want = 1;
-	if (from->strides == NULL) return true;
-	if (TLC_UNLIKELY(!are_there(from->strides) && from->ndim != 0)) return false;
-	for (int32_t i = from->ndim; i-- > 0;) {
-		int64_t stride = ((const volatile int64_t*)from->strides)[i], extent = h->shape[i];
-		uint64_t pace = stride < 0 ? -(uint64_t)stride : (uint64_t)stride;
-		if (TLC_UNLIKELY(__builtin_mul_overflow((uint64_t)tlc_at_least_1(extent) - 1, pace, &last) || last > most))
-			return false;
-		reach += last;
-		if (TLC_UNLIKELY(reach > most)) return false;
-		if (extent != 1) gaps |= (uint64_t)stride ^ want;
-		want *= (uint64_t)extent;
-		h->strides[i] = stride;
+	if (from->strides == NULL) {
+		tlc_lay_out(h->shape, h->strides, from->ndim, h->shape);
+		return true;
 	}
-	if (gaps != 0 && h->numel != 0) *flags &= ~TL_TENSOR_CONTIGUOUS;
+	if (TLC_UNLIKELY(!are_there(from->strides) && from->ndim != 0)) return false;
+	copy_numbers(h->strides, from->strides, from->ndim);
+	if (TLC_UNLIKELY(tlc_check_strides(itemsize, from->ndim, h->shape, h->strides) >= 0)) return false;
+	if (!tlc_is_contiguous(tlc_count(from->ndim, h->shape, h->strides))) *flags &= ~TL_TENSOR_CONTIGUOUS;
 	return true;
 }
 

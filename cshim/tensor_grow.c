@@ -23,7 +23,7 @@ static inline uint64_t room(const tl_tensor_header* h, uint32_t class)
 static inline bool bytes_of(const tl_tensor_header* h, int64_t extent, uint64_t* numel, uint64_t* bytes)
 {
 	const uint32_t rank = h->rank;
-	const uint64_t size = tlc_dtype_bytes[h->dtype & TLC_DTYPE_MASK];
+	const uint64_t size = tlc_dtype_bytes[h->dtype];
 	if (TLC_UNLIKELY(rank - 1 >= TL_MAX_RANK || extent < 0 || size == 0)) return false;
 	uint64_t n = (uint64_t)extent;
 	for (uint32_t i = 1; i < rank; i++)

@@ -97,26 +97,16 @@ tl_status tl_tensor_share(const tl_tensor* tensor, uint32_t flags, tl_tensor_sha
 
 /* ---- in ----------------------------------------------------------------------------- */
 
-/* The bytes that elements are spread over, and how many of them lie before the first; false: they overflow. */
+/* The bytes that elements are spread over, and how many of them lie before the first; false: there is no such tensor. */
 static bool spread_of(const tl_tensor_shared* s, uint64_t* first, uint64_t* span)
 {
 	if ((uint32_t)s->dtype >= TL_DTYPES || (uint32_t)s->rank > TL_MAX_RANK) return false;
 	const uint64_t size = tlc_dtype_bytes[s->dtype];
-	bool empty = false;
-	*first = 0;
-	*span = size;
-	if (size == 0 || s->offset % size != 0) return false;
-	for (int i = 0; i < s->rank; i++) {
-		const int64_t stride = s->strides[i];
-		uint64_t way = stride < 0 ? -(uint64_t)stride : (uint64_t)stride;
-		if (s->shape[i] < 0) return false;
-		empty |= s->shape[i] == 0;
-		if (__builtin_mul_overflow(way, (uint64_t)tlc_at_least_1(s->shape[i]) - 1, &way) ||
-		    __builtin_mul_overflow(way, size, &way) || __builtin_add_overflow(*span, way, span))
-			return false;
-		if (stride < 0) *first += way;
-	}
-	if (empty) *first = *span = 0;
+	uint64_t numel;
+	if (size == 0 || s->offset % size != 0 || tlc_measure(size, s->rank, s->shape, &numel) >= 0) return false;
+	if (tlc_check_strides(size, s->rank, s->shape, s->strides) >= 0) return false;
+	*first = *span = 0;
+	if (numel != 0) *span = tlc_span(size, s->rank, s->shape, s->strides, first);
 	return *first <= s->offset;
 }
 

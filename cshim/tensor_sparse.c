@@ -73,7 +73,7 @@ static inline bool is_optional(const void* out) { return out == NULL || (uintptr
 
 static inline void* element(uintptr_t array, int64_t i, uint8_t dtype)
 {
-	return array != 0 ? (void*)(array + (uint64_t)i * tlc_dtype_bytes[dtype & TLC_DTYPE_MASK]) : NULL;
+	return array != 0 ? (void*)(array + (uint64_t)i * tlc_dtype_bytes[dtype]) : NULL;
 }
 
 /* Budget: that of header, 8 loads and a step for each halving of the blocks. */
@@ -102,8 +102,8 @@ tl_status tl_sparse_info_get(const tl_sparse* matrix, tl_sparse_info* out_info)
 	const tl_sparse_header* h = header(matrix, &table);
 	if (TLC_UNLIKELY(h == NULL || (uintptr_t)out_info < TL_LOWEST_ADDRESS || out_info->struct_size < sizeof *out_info))
 		return slow_sparse_info_get(matrix, out_info);
-	uint64_t index = tlc_dtype_bytes[h->index_dtype & TLC_DTYPE_MASK];
-	uint64_t element_bytes = tlc_dtype_bytes[h->value_dtype & TLC_DTYPE_MASK] + index;
+	uint64_t index = tlc_dtype_bytes[h->index_dtype];
+	uint64_t element_bytes = tlc_dtype_bytes[h->value_dtype] + index;
 	*out_info = (tl_sparse_info){
 		.struct_size = sizeof *out_info,
 		.rows = (int64_t)(h->format == CSC ? h->minor : h->lines),

@@ -37,7 +37,7 @@ typedef struct walk {
 	const char* from;
 	size_t size;
 	int count; /* of axes */
-	axis axes[TLC_COPY_RANK];
+	axis axes[TL_MAX_RANK];
 } walk;
 
 /* ---- lines ------------------------------------------------------------------------------ */
@@ -205,7 +205,7 @@ static void choose_plane(walk* w)
 
 static void copy_planes(const walk* w)
 {
-	int64_t index[TLC_COPY_RANK] = {0};
+	int64_t index[TL_MAX_RANK] = {0};
 	char* to = w->to;
 	const char* from = w->from;
 	for (int i;;) {
@@ -238,11 +238,8 @@ void tlc_copy_elements(uintptr_t to, const int64_t* to_strides, const tlc_elemen
 
 void tlc_reach(const tlc_elements* of, uintptr_t* low, uintptr_t* high)
 {
-	*low = of->data;
-	*high = of->data + of->size;
-	for (int64_t i = 0; i < of->rank; i++) {
-		const uintptr_t way = (uintptr_t)of->strides[i] * (uintptr_t)(of->shape[i] - 1) * of->size;
-		if (of->strides[i] < 0) *low += way;
-		else *high += way;
-	}
+	uint64_t before;
+	const uint64_t span = tlc_span(of->size, of->rank, of->shape, of->strides, &before);
+	*low = of->data - before;
+	*high = *low + span;
 }

@@ -5,17 +5,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#pragma GCC visibility push(hidden)
+#include "../shapes/shapes.h"
 
-enum { TLC_COPY_RANK = 8 };
+#pragma GCC visibility push(hidden)
 
 /* Elements of 1, 2, 4, 8 or 16 bytes, and where they are. */
 typedef struct tlc_elements {
 	uintptr_t data;
 	size_t size;
-	int64_t rank;                   /* at most TLC_COPY_RANK */
-	int64_t shape[TLC_COPY_RANK];   /* of what is copied, no extent is 0 */
-	int64_t strides[TLC_COPY_RANK]; /* in elements; of what is written none is 0 where the extent is not 1 */
+	int64_t rank;                 /* at most TL_MAX_RANK */
+	int64_t shape[TL_MAX_RANK];   /* of what is copied, no extent is 0 */
+	int64_t strides[TL_MAX_RANK]; /* in elements; of what is written none is 0 where the extent is not 1 */
 } tlc_elements;
 
 /* Copies the elements of `from` to an array of the same shape, whose own is not read. Both have no bytes in common. No

@@ -1,6 +1,7 @@
 package sparse
 
 import (
+	"tlruntime/cshim/shapes"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
@@ -17,17 +18,8 @@ func Slice(c *object.Context, p uintptr, start, stop int64) uintptr {
 	if st != status.OK {
 		return 0
 	}
-	first := bound(start, int64(h.Lines))
-	last := max(bound(stop, int64(h.Lines)), first)
-	return show(c, h, blocks, first, last)
-}
-
-// bound returns the line that a bound of a slice means.
-func bound(at, lines int64) uint64 {
-	if at < 0 {
-		at += lines
-	}
-	return uint64(min(max(at, 0), lines))
+	first, n := shapes.Part(int64(h.Lines), start, stop, 1)
+	return show(c, h, blocks, uint64(first), uint64(first+n))
 }
 
 // Transpose returns the transpose over the same blocks: of a CSR matrix a CSC

@@ -26,6 +26,9 @@ func Clone(c *object.Context, p uintptr) uintptr {
 func copyOf(c *object.Context, p uintptr, device uint8, floating bool) (layout.Entry, bool) {
 	h := header(p)
 	s := specOf(h, device)
+	if s.compact(c) != status.OK {
+		return layout.Entry{}, false
+	}
 	e, _ := obtain(c, &s, floating)
 	if e.Object == 0 {
 		return e, false

@@ -9,6 +9,7 @@ import (
 	"tlruntime/runtime/device"
 	"tlruntime/runtime/device/cpu"
 	"tlruntime/runtime/device/devicetest"
+	"tlruntime/runtime/layout"
 	"tlruntime/runtime/limit"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
@@ -50,7 +51,7 @@ func work(t *testing.T, c *object.Context) bool {
 	if there == 0 {
 		return false
 	}
-	turned := Clone(c, Transpose(c, there, 0, 1))
+	turned := Clone(c, View(c, there, layout.ViewTranspose, 0, 1))
 	zeros := NewZeroed(c, int32(F32), DefaultDevice, 2, array[int64](t, 3, 2))
 	if turned == 0 || zeros == 0 || Copy(c, zeros, turned) != status.OK {
 		return false

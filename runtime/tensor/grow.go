@@ -103,10 +103,7 @@ func findGrowing(c *object.Context, p uintptr, extent int64) (g growing, s spec,
 	}
 	s = specOf(h, CPU)
 	s.shape[0] = extent
-	if i, ok := s.compact(); !ok {
-		return g, s, c.Fail(status.InvalidArgument, object.TextShape, 0, uint64(s.shape[i]), uint64(i))
-	}
-	return g, s, status.OK
+	return g, s, s.compact(c)
 }
 
 func (g *growing) overwritten() status.Status {

@@ -3,6 +3,7 @@ package tensor
 import (
 	"errors"
 
+	"tlruntime/cshim/shapes"
 	"tlruntime/runtime/device"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/mempool"
@@ -142,7 +143,7 @@ func Copy(c *object.Context, to, from uintptr) status.Status {
 		return c.Failf(status.InvalidArgument, "the tensors differ in shape or element type")
 	case t.Flags&layout.TensorReadOnly != 0:
 		return c.Failf(status.Unsupported, "%#x is read-only: whoever lent its memory does not want it written", to)
-	case repeats(t):
+	case shapes.Repeats(t):
 		return c.Failf(status.Unsupported,
 			"%#x is broadcast: one element stands under several indices; copy into the tensor itself", to)
 	}
@@ -157,16 +158,4 @@ func sameShape(a, b *layout.TensorHeader) bool {
 		}
 	}
 	return true
-}
-
-// repeats reports whether an axis has one element under several indices. Without elements none has.
-func repeats(h *layout.TensorHeader) bool {
-	found := false
-	for i := range min(int(h.Rank), layout.MaxRank) {
-		if h.Shape[i] == 0 {
-			return false
-		}
-		found = found || h.Shape[i] > 1 && h.Strides[i] == 0
-	}
-	return found
 }

@@ -46,9 +46,7 @@ func ConfigurePool(perKey, bytes uint64) {
 // PoolAcquire takes a tensor of a key out of the pool, floating and with one
 // dimension; 0 on a miss.
 func PoolAcquire(c *object.Context, elements uintptr, dtype, device uint8) uintptr {
-	s := spec{dtype: ElementType(dtype), rank: 1, shape: [layout.MaxRank]int64{int64(elements)},
-		strides: [layout.MaxRank]int64{1}, numel: uint64(elements)}
-	s.nbytes = s.numel * s.dtype.Size()
+	s := vector(ElementType(dtype), uint64(elements))
 	if s.dtype.Size() == 0 {
 		c.Fail(status.InvalidArgument, object.TextDtype, 0, uint64(dtype))
 		return 0

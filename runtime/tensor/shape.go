@@ -1,9 +1,7 @@
 package tensor
 
 import (
-	"math"
-	"math/bits"
-
+	"tlruntime/cshim/shapes"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
@@ -47,99 +45,56 @@ func request(c *object.Context, dtype, device int32, rank int64, shape uintptr) 
 	for i := range s.dimensions() {
 		s.shape[i] = load(shape + uintptr(i)*8)
 	}
-	if i, ok := s.compact(); !ok {
-		return s, c.Fail(status.InvalidArgument, object.TextShape, 0, uint64(s.shape[i]), uint64(i))
-	}
-	return s, status.OK
+	return s, s.compact(c)
 }
 
 func nullArray(c *object.Context, name string) status.Status {
 	return c.Failf(status.InvalidArgument, "%s is NULL, and the rank is not 0", name)
 }
 
-// compact computes numel, nbytes and contiguous strides of the shape; false, and
-// the axis, where an extent is negative or makes the product overflow.
-func (s *spec) compact() (axis int, ok bool) {
-	numel, stride := uint64(1), s.dtype.Size()
-	for i := s.rank - 1; i >= 0; i-- {
-		d := s.shape[i]
-		high, product := bits.Mul64(stride, uint64(max(d, 1)))
-		if d < 0 || high != 0 || product > math.MaxInt64-layout.SpanBytes {
-			return i, false
-		}
-		s.strides[i] = int64(stride / s.dtype.Size())
-		numel, stride = numel*uint64(d), product
+// compact counts the elements of the shape and gives it the strides of elements without gaps.
+func (s *spec) compact(c *object.Context) status.Status {
+	axis := 0
+	s.numel, axis = shapes.Compact(s.dtype.Size(), s.rank, &s.shape, &s.strides)
+	if s.nbytes = s.numel * s.dtype.Size(); axis >= 0 {
+		return c.Fail(status.InvalidArgument, object.TextShape, 0, uint64(s.shape[axis]), uint64(axis))
 	}
-	s.numel, s.nbytes = numel, numel*s.dtype.Size()
-	return 0, true
+	return status.OK
 }
 
 // setStrides replaces the strides by the caller's. They may be negative: then the
 // data's address is not the lowest one.
-//
-//	sum of (extent - 1) * |stride| * size <= bytes of the address space
 func (s *spec) setStrides(c *object.Context, strides uintptr) status.Status {
 	if strides < layout.LowestAddress {
 		return nullArray(c, "strides")
 	}
-	const addressSpace = 1 << 47
-	reach := uint64(0)
-	for i, d := range s.dimensions() {
-		stride := load(strides + uintptr(i)*8)
-		pace := uint64(max(stride, -stride))
-		high, last := bits.Mul64(uint64(max(d, 1)-1), pace)
-		if high != 0 || last > addressSpace/s.dtype.Size() || reach+last > addressSpace/s.dtype.Size() {
-			return c.Fail(status.InvalidArgument, object.TextStrides, 0, uint64(stride), uint64(i))
-		}
-		reach += last
-		s.strides[i] = stride
+	for i := range s.dimensions() {
+		s.strides[i] = load(strides + uintptr(i)*8)
+	}
+	if i := shapes.CheckStrides(s.dtype.Size(), s.rank, &s.shape, &s.strides); i >= 0 {
+		return c.Fail(status.InvalidArgument, object.TextStrides, 0, uint64(s.strides[i]), uint64(i))
 	}
 	return status.OK
 }
 
 // contiguous reports whether the elements lie in row-major order without gaps.
-// The strides of dimensions with one element, and of empty tensors, say nothing.
-func (s *spec) contiguous() bool {
-	if s.numel == 0 {
-		return true
-	}
-	want := int64(1)
-	for i := s.rank - 1; i >= 0; i-- {
-		if s.shape[i] != 1 && s.strides[i] != want {
-			return false
-		}
-		want *= s.shape[i]
-	}
-	return true
+func (s *spec) contiguous() bool { return shapes.Contiguous(s.rank, &s.shape, &s.strides) }
+
+// head returns the header of a tensor, but for where it and its data are.
+func (s *spec) head(flags uint32) layout.TensorHeader {
+	return layout.TensorHeader{Numel: s.numel, Nbytes: s.nbytes, Dtype: uint8(s.dtype), Device: s.device,
+		Rank: uint16(s.rank), Flags: flags, Shape: s.shape, Strides: s.strides}
 }
 
 // describe writes the header of a tensor at p whose data follows it.
 func (s *spec) describe(p uintptr, flags uint32) *layout.TensorHeader {
 	h := header(p)
-	*h = layout.TensorHeader{
-		Data:    p + layout.TensorHeaderBytes,
-		Numel:   s.numel,
-		Nbytes:  s.nbytes,
-		Dtype:   uint8(s.dtype),
-		Device:  s.device,
-		Rank:    uint16(s.rank),
-		Flags:   flags,
-		Mark:    uint64(p) ^ layout.TensorMark,
-		Shape:   s.shape,
-		Strides: s.strides,
-	}
+	*h = s.head(flags)
+	h.Data, h.Mark = p+layout.TensorHeaderBytes, uint64(p)^layout.TensorMark
 	return h
 }
 
-// specOf reads a header, for a contiguous copy of the tensor on a device.
+// specOf reads the shape of a header, for a contiguous copy of the tensor on a device: compact does the rest.
 func specOf(h *layout.TensorHeader, device uint8) spec {
-	s := spec{dtype: ElementType(h.Dtype), device: device, rank: int(h.Rank), shape: h.Shape, numel: 1}
-	stride := int64(1)
-	for i := s.rank - 1; i >= 0; i-- {
-		s.strides[i] = stride
-		stride *= max(s.shape[i], 1)
-		s.numel *= uint64(s.shape[i])
-	}
-	s.nbytes = s.numel * s.dtype.Size()
-	return s
+	return spec{dtype: ElementType(h.Dtype), device: device, rank: int(h.Rank), shape: h.Shape}
 }

@@ -3,6 +3,7 @@ package tensor
 import (
 	"unsafe"
 
+	"tlruntime/cshim/shapes"
 	"tlruntime/runtime/device"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
@@ -157,14 +158,7 @@ func described(c *object.Context, s *Shared, at uintptr) (what spec, first, span
 	case what.numel == 0:
 		return what, 0, 0, true
 	}
-	span = size
-	for i, extent := range what.dimensions() {
-		way := uint64(extent-1) * uint64(max(what.strides[i], -what.strides[i])) * size
-		span += way
-		if what.strides[i] < 0 {
-			first += way
-		}
-	}
+	first, span = shapes.Span(size, what.rank, &what.shape, &what.strides)
 	if first > s.Offset {
 		c.Failf(status.InvalidArgument, "elements lie %d bytes before the first one, which begins at byte %d", first, s.Offset)
 		return what, 0, 0, false

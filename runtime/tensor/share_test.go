@@ -66,7 +66,7 @@ func TestSharedTensorsHaveOneMemory(t *testing.T) {
 		require.EqualValues(t, 2*16384, limit.Used(sharedDevice))
 		require.EqualValues(t, 2*16384, limit.Read(sharedDevice).InUse)
 		require.EqualValues(t, 2, limit.Read(sharedDevice).Live)
-		column := sent(t, c, Slice(c, Transpose(c, p, 0, 1), 0, 99, -101, -50), false)
+		column := sent(t, c, View(c, View(c, p, layout.ViewTranspose, 0, 1), layout.ViewSlice, 0, 99, -101, -50), false)
 		require.Equal(t, []int64{2, 20}, dims(c, Shape(c, column), column))
 		require.Equal(t, []int64{-50, 100}, dims(c, Strides(c, column), column))
 		require.EqualValues(t, 99, *layout.At[int64](Data(c, column)))

@@ -67,8 +67,12 @@ func ViewBlock(c *object.Context, block, data uintptr, dtype ElementType, n uint
 	if _, st := c.FindTensor(block); st != status.OK {
 		return 0
 	}
-	v := view{spec: vector(dtype, n)}
-	return over(c, block, data, &v, header(block))
+	h := header(block)
+	v := vector(dtype, n)
+	v.device = h.Device
+	to := v.head(layout.TensorView | layout.TensorContiguous | h.Flags&layout.TensorReadOnly)
+	to.Data, to.Base = data, block
+	return over(c, &to)
 }
 
 // Vector returns a tensor of n undefined elements, registered in the current scope.

@@ -44,8 +44,12 @@ func transferByCPU(c *object.Context, to, from *layout.TensorHeader) status.Stat
 		return st
 	}
 	defer drop(c, row.object)
+	s := specOf(to, CPU)
+	if st := s.compact(c); st != status.OK {
+		return st
+	}
 	packed := layout.TensorHeader{Data: row.data, Dtype: to.Dtype, Rank: to.Rank, Shape: to.Shape, Numel: to.Numel,
-		Nbytes: to.Nbytes, Strides: specOf(to, CPU).strides, Flags: layout.TensorContiguous}
+		Nbytes: to.Nbytes, Strides: s.strides, Flags: layout.TensorContiguous}
 	scatter(&packed, &near)
 	if dense(to) {
 		return move(c, to.Device, to.Data, CPU, row.data, uintptr(to.Nbytes))
@@ -79,8 +83,7 @@ func readable(c *object.Context, from *layout.TensorHeader) (near layout.TensorH
 type buffer struct{ object, data uintptr }
 
 func scratch(c *object.Context, n uint64) (buffer, status.Status) {
-	s := spec{dtype: U8, rank: 1, numel: n, nbytes: n}
-	s.shape[0], s.strides[0] = int64(n), 1
+	s := vector(U8, n)
 	e, _ := obtain(c, &s, false)
 	if e.Object == 0 {
 		return buffer{}, status.Status(c.Status)
