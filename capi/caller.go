@@ -1,10 +1,16 @@
 package main
 
+/*
+#include "../cshim/entry_stack.h"
+*/
+import "C"
+
 import (
 	"strings"
 	"unsafe"
 
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/memory"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
 )
@@ -146,4 +152,70 @@ func allocTmp(o *object.Context, bytes int64) uintptr {
 		return 0
 	}
 	return o.Alloc(uintptr(bytes))
+}
+
+// callProgram calls a function of the program's, with integers and addresses of C, on the stack that the program's call
+// came from: hosts compare the stack pointer with the bounds of a thread.
+func callProgram(function, a, b, c, d uintptr) uintptr {
+	return uintptr(C.tlc_call_program(C.uintptr_t(function), C.uintptr_t(a), C.uintptr_t(b), C.uintptr_t(c),
+		C.uintptr_t(d)))
+}
+
+const pointerBytes = 8
+
+func checkArray(o *object.Context, array, n uintptr) status.Status {
+	if n > 0 && (!usable(array) || n > layout.ForeignBytes/pointerBytes) {
+		return fail(o, status.InvalidArgument, "an array of %d values is needed; %#x is none", n, array)
+	}
+	return status.OK
+}
+
+// roomFor refuses a call whose copy of the caller's values would end the process, as Go
+// does without memory.
+func roomFor(o *object.Context, n uintptr) status.Status {
+	const copies = 3
+	if !memory.Obtainable(uint64(n) * copies * pointerBytes) {
+		return fail(o, status.OutOfMemory, "the system refuses the memory for %d values", n)
+	}
+	return status.OK
+}
+
+// addresses reads an array of n pointers of the caller's.
+func addresses(o *object.Context, array, n uintptr) ([]uintptr, status.Status) {
+	if st := checkArray(o, array, n); st != status.OK {
+		return nil, st
+	}
+	if st := roomFor(o, n); st != status.OK {
+		return nil, st
+	}
+	values := make([]uintptr, n)
+	for i := range n {
+		values[i] = load[uintptr](array + i*pointerBytes)
+	}
+	return values, status.OK
+}
+
+// optional tells whether an output is NULL or can be written.
+func optional(out uintptr) bool { return out == 0 || usable(out) }
+
+func storeWanted[T any](out uintptr, value T) {
+	if out != 0 {
+		store(out, value)
+	}
+}
+
+// fillWhole is fillStruct for a struct that the caller has to know as a whole.
+func fillWhole[T any](o *object.Context, out uintptr, name string, value func() (T, status.Status)) status.Status {
+	var whole T
+	if usable(out) && load[uintptr](out) < unsafe.Sizeof(whole) {
+		return fail(o, status.InvalidArgument, "struct_size is %d; set it to sizeof(%s)", load[uintptr](out), name)
+	}
+	if !usable(out) {
+		return fail(o, status.InvalidArgument, "there is no %s to fill in", name)
+	}
+	whole, st := value()
+	if st != status.OK {
+		return st
+	}
+	return fillStruct(o, out, name, func() T { return whole })
 }

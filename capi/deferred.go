@@ -13,6 +13,10 @@
 // their bytes on a list, and the language calls its function with that.
 package main
 
+/*
+#include <stdint.h>
+uintptr_t tlc_deferred_copier(void);
+*/
 import "C"
 
 import (
@@ -100,4 +104,18 @@ const _ = "tl_deferred_copy"
 //export tlgo_type_define_deferred
 func tlgo_type_define_deferred(c, description, list, out uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return defineDeferred(o, description, list, out) })
+}
+
+func defineDeferred(o *object.Context, description, list, out uintptr) status.Status {
+	if !usable(description) || !usable(list) || !usable(out) {
+		return fail(o, status.InvalidArgument, "description, list and out_type are all needed")
+	}
+	d := load[tl_type_desc](description)
+	if d.Destructor != 0 {
+		return fail(o, status.InvalidArgument, "destructor is %#x; objects on a list have none", d.Destructor)
+	}
+	if bytes := load[uintptr](list); bytes > d.Size {
+		return fail(o, status.InvalidArgument, "%d bytes of each object are more than its %d", bytes, d.Size)
+	}
+	return defineDescribed(o, d, uintptr(C.tlc_deferred_copier()), list, out)
 }

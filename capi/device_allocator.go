@@ -1,12 +1,29 @@
 package main
 
+/*
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct tl_device_allocator tl_device_allocator;
+extern const tl_device_allocator* tlc_device_allocator(uintptr_t which, const char* name, size_t alignment);
+extern bool tlc_device_is_own(const tl_device_allocator* a);
+
+static uintptr_t tlc_make_allocator(uintptr_t which, uintptr_t name, size_t alignment)
+{
+	return (uintptr_t)tlc_device_allocator(which, (const char*)name, alignment);
+}
+
+static bool tlc_is_own(uintptr_t a) { return tlc_device_is_own((const tl_device_allocator*)a); }
+*/
+import "C"
+
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"unsafe"
 
 	"tlruntime/runtime/device"
-	"tlruntime/runtime/layout"
 	"tlruntime/runtime/limit"
 	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/object"
@@ -115,19 +132,110 @@ func poolStats(o *object.Context, handle, out uintptr) status.Status {
 	if err != nil {
 		return poolStatus(o, err)
 	}
-	if !usable(out) {
-		return fail(o, status.InvalidArgument, "out_stats is NULL")
+	return fillStruct(o, out, "tl_memory_pool_stats", func() tl_memory_pool_stats {
+		return tl_memory_pool_stats{0, s.TotalAllocated, s.TotalFreed, s.CurrentUsage, s.PeakUsage, s.Allocations,
+			s.Deallocations, s.Allocations, s.DeviceAllocations, s.Reserved, s.LargestFreeBlock, s.FreeBlocks,
+			s.WaitingBytes, s.WaitingBlocks}
+	})
+}
+
+// An allocator's ctx is the number of its device, plus pinnedRow for pinned memory.
+const pinnedRow = device.MaxDevices
+
+// deviceAllocator returns the allocator that a ctx stands for.
+func deviceAllocator(which uintptr) (device.Allocator, error) {
+	if which >= 2*pinnedRow {
+		return nil, device.Errorf(status.Device, "%#x is not the ctx of an allocator of a device", which)
 	}
-	size := load[uintptr](out)
-	if size < smallestStats {
-		return fail(o, status.InvalidArgument, "struct_size is %d; set it to sizeof(tl_memory_pool_stats)", size)
+	d, err := devices().At(int32(which % pinnedRow))
+	if err != nil || which < pinnedRow {
+		return d, err
 	}
-	stats := tl_memory_pool_stats{0, s.TotalAllocated, s.TotalFreed, s.CurrentUsage, s.PeakUsage, s.Allocations,
-		s.Deallocations, s.Allocations, s.DeviceAllocations, s.Reserved, s.LargestFreeBlock, s.FreeBlocks,
-		s.WaitingBytes, s.WaitingBlocks}
-	stats.StructSize = min(size, unsafe.Sizeof(stats)) &^ 7
-	for i, word := range layout.Slice[uint64](layout.Address(&stats), uint64(stats.StructSize)/8) {
-		store(out+uintptr(i)*8, word)
+	if p, ok := d.(device.Pinner); ok {
+		return p.Pinned(), nil
 	}
-	return status.OK
+	return nil, device.Errorf(status.Unsupported, "%s has no pinned memory", d.Name())
+}
+
+// allocatorRows are the addresses of the allocators in C, by ctx.
+var allocatorRows struct {
+	sync.Mutex // guards all
+	all        [2 * pinnedRow]uintptr
+}
+
+func allocatorFor(o *object.Context, id int32, pinned bool) uintptr {
+	which := uintptr(uint32(id))
+	if pinned && which < pinnedRow {
+		which += pinnedRow
+	}
+	if id < 0 || id >= device.MaxDevices {
+		_, err := devices().At(id)
+		deviceStatus(o, err)
+		return 0
+	}
+	a, err := deviceAllocator(which)
+	if err != nil {
+		deviceStatus(o, err)
+		return 0
+	}
+	allocatorRows.Lock()
+	defer allocatorRows.Unlock()
+	if allocatorRows.all[which] == 0 {
+		allocatorRows.all[which] = uintptr(C.tlc_make_allocator(C.uintptr_t(which), C.uintptr_t(kept(a.Name())),
+			C.size_t(a.Alignment())))
+	}
+	return allocatorRows.all[which]
+}
+
+// ownAllocator returns the device behind an allocator that a caller passes,
+// when it is one of tl_device_allocator_for, so that calls need not go through
+// C. Pinned memory counts for the CPU.
+func ownAllocator(addr uintptr) (a device.Allocator, account int32, ok bool) {
+	if !bool(C.tlc_is_own(C.uintptr_t(addr))) {
+		return nil, 0, false
+	}
+	which := load[tl_device_allocator](addr).Ctx
+	a, err := deviceAllocator(which)
+	if which >= pinnedRow {
+		return a, limit.CPU, err == nil
+	}
+	return a, int32(which), err == nil
+}
+
+// tlentry_device_allocate is behind `allocate` of the allocators of
+// tl_device_allocator_for.
+//
+//export tlentry_device_allocate
+func tlentry_device_allocate(c, which, bytes uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr {
+		if bytes == 0 {
+			return o.Null()
+		}
+		a, err := deviceAllocator(which)
+		if err != nil {
+			deviceStatus(o, err)
+			return 0
+		}
+		block, err := a.Allocate(bytes)
+		deviceStatus(o, err)
+		return block
+	})
+}
+
+// tlentry_device_deallocate is behind `deallocate` of the allocators of
+// tl_device_allocator_for.
+//
+//export tlentry_device_deallocate
+func tlentry_device_deallocate(c, which, block, bytes uintptr) {
+	guarded(c, 0, func(o *object.Context) int {
+		if block == 0 {
+			return int(o.Null())
+		}
+		a, err := deviceAllocator(which)
+		if err == nil {
+			err = a.Deallocate(block, bytes)
+		}
+		deviceStatus(o, err)
+		return 0
+	})
 }

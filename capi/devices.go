@@ -17,9 +17,19 @@
 // tl_device_copy copies bytes between any two devices.
 package main
 
+/*
+#include "../cshim/entry_descriptors.h"
+
+extern const char* tlc_device_text(const char* text, size_t length);
+*/
 import "C"
 
 import (
+	"sync"
+	"unsafe"
+
+	"tlruntime/runtime/device"
+	"tlruntime/runtime/device/backends"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
 )
@@ -333,4 +343,118 @@ func tlgo_device_register(c, allocator, copier, outDevice uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status {
 		return registerDevice(o, allocator, copier, outDevice)
 	})
+}
+
+// devices are those of this process; the first call about a device makes them.
+var devices = sync.OnceValue(func() *device.Set {
+	return backends.New(backends.Options{
+		HugePages:     func() bool { return options.Word("TL_HUGE_PAGES") == "1" },
+		CUDALibrary:   options.Word("TL_CUDA_LIBRARY"),
+		OpenCLLibrary: options.Word("TL_OPENCL_LIBRARY"),
+	})
+})
+
+// withStandardFilled runs body while no descriptor of standard input, output or error is free.
+func withStandardFilled(body func()) {
+	var filled C.tlc_filled_descriptors
+	C.tlc_fill_standard_descriptors(&filled)
+	defer C.tlc_close_filled_descriptors(&filled)
+	body()
+}
+
+// deviceStatus records why a call about a device failed.
+func deviceStatus(o *object.Context, err error) status.Status {
+	if err == nil {
+		return status.OK
+	}
+	return o.Failf(device.StatusOf(err), "%v", err)
+}
+
+func deviceInfo(o *object.Context, id int32, out uintptr) status.Status {
+	d, err := devices().At(id)
+	if err != nil {
+		return deviceStatus(o, err)
+	}
+	info, name := d.Info(), kept(d.Name())
+	return fillStruct(o, out, "tl_device_properties", func() tl_device_properties {
+		return tl_device_properties{
+			Name:          name,
+			Description:   kept(info.Description),
+			Driver:        kept(info.Driver),
+			TotalBytes:    info.TotalBytes,
+			Alignment:     info.Alignment,
+			Device:        id,
+			Kind:          int32(info.Kind),
+			HostAccess:    word(info.HostAccess),
+			StreamOrdered: word(info.StreamOrdered),
+		}
+	})
+}
+
+func word(b bool) uint32 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func deviceByName(o *object.Context, name, out uintptr) status.Status {
+	wanted, st := textOf(o, name, "name")
+	if st != status.OK {
+		return st
+	}
+	if !usable(out) {
+		return fail(o, status.InvalidArgument, "out_device is NULL")
+	}
+	return storeDevice(o, wanted, out)
+}
+
+func deviceDefault(o *object.Context, out uintptr) status.Status {
+	if !usable(out) {
+		return fail(o, status.InvalidArgument, "out_device is NULL")
+	}
+	return storeDevice(o, options.Word("TL_DEVICE"), out)
+}
+
+func storeDevice(o *object.Context, name string, out uintptr) status.Status {
+	id, err := devices().ByName(name)
+	if err == nil {
+		store(out, id)
+	}
+	return deviceStatus(o, err)
+}
+
+func deviceMemory(o *object.Context, id int32, outFree, outTotal uintptr) status.Status {
+	if !usable(outFree) || !usable(outTotal) {
+		return fail(o, status.InvalidArgument, "out_free and out_total are both needed")
+	}
+	d, err := devices().At(id)
+	if err != nil {
+		return deviceStatus(o, err)
+	}
+	free, total, err := d.Memory()
+	if err == nil {
+		store(outFree, free)
+		store(outTotal, total)
+	}
+	return deviceStatus(o, err)
+}
+
+func fillDevice(o *object.Context, id int32, to uintptr, value uint8, bytes uintptr) status.Status {
+	d, err := devices().At(id)
+	if err == nil {
+		err = device.Fill(d, to, value, bytes)
+	}
+	return deviceStatus(o, err)
+}
+
+var keeping sync.Mutex // guards the strings that C keeps
+
+// kept returns the address of a copy in C's memory that is never freed.
+func kept(text string) uintptr {
+	keeping.Lock()
+	defer keeping.Unlock()
+	bytes := []byte(text)
+	at := C.tlc_device_text((*C.char)(unsafe.Pointer(unsafe.SliceData(bytes))), C.size_t(len(bytes)))
+	return uintptr(unsafe.Pointer(at))
 }

@@ -308,12 +308,7 @@ const _ = "tl_thread_detach"
 //
 //	C: tl_status tl_mem_manager_init(void);
 //
-// Ownership: none.
-// Threads: any thread; concurrent first calls wait for one of them.
-// Returns: TL_OK, or what went wrong.
-// Errors: TL_E_OUT_OF_MEMORY (nothing works), TL_E_INVALID_ARGUMENT (a setting in the
-// environment: everything works, or where it is GOMEMLIMIT, GOMAXPROCS or GODEBUG, nothing).
-// Cost: slow call; about a millisecond the first time.
+// As: tl_init.
 //
 //export tlgo_mem_manager_init
 func tlgo_mem_manager_init(c uintptr) int32 {
@@ -325,11 +320,7 @@ func tlgo_mem_manager_init(c uintptr) int32 {
 //
 //	C: tl_status tl_mem_manager_shutdown(void);
 //
-// Ownership: every reference held by the calling thread's scopes is released.
-// Threads: any thread, while no other has open scopes.
-// Returns: TL_OK, or why nothing was done.
-// Errors: TL_E_BUSY.
-// Cost: slow call; linear in what the scopes hold.
+// As: tl_shutdown.
 //
 //export tlgo_mem_manager_shutdown
 func tlgo_mem_manager_shutdown(c uintptr) int32 {

@@ -33,6 +33,7 @@ import (
 	"tlruntime/runtime/device"
 	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/observe/debug"
 	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/status"
 )
@@ -303,4 +304,60 @@ func tlgo_memory_pool_set_limit(c, p, bytes uintptr) int32 {
 //export tlgo_memory_pool_stats_get
 func tlgo_memory_pool_stats_get(c, p, outStats uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return poolStats(o, p, outStats) })
+}
+
+// lockBlocks lets one thread at a time give out blocks of a pool and take them back, with TL_DEBUG: what is
+// given out is guarded, and what is taken back is looked at, before another thread can take it or
+// have its chunk trimmed.
+func lockBlocks(h mempool.Handle) (unlock func()) {
+	if !options.Flag("TL_DEBUG") {
+		return func() {}
+	}
+	return mempool.LockBlocks(h)
+}
+
+// giveOut allocates a block and puts a red zone behind it, with TL_DEBUG.
+func giveOut(o *object.Context, h mempool.Handle, bytes uintptr) uintptr {
+	defer lockBlocks(h)()
+	block, err := mempool.Allocate(h, bytes)
+	track.SpendBlock(o, block, bytes)
+	if room, onCPU := mempool.Room(h, bytes); onCPU && options.Flag("TL_DEBUG") {
+		debug.GuardBlock(uintptr(h), block, uint64(bytes), room)
+	}
+	return blockOr(o, block, err)
+}
+
+// takeBack takes a block back. Without TL_DEBUG its record lapses by itself, unless it goes in the order of a
+// stream.
+func takeBack(o *object.Context, h mempool.Handle, block uintptr, ordered bool, free func() error) status.Status {
+	defer lockBlocks(h)()
+	again := debug.UnguardBlock(o, uintptr(h), block, !ordered)
+	err := free()
+	switch {
+	case err != nil:
+		again()
+	case ordered || options.Flag("TL_DEBUG"):
+		track.Forget(uint64(block))
+	}
+	return poolStatus(o, err)
+}
+
+// resetPool takes all blocks of a pool back and drops their records.
+func resetPool(o *object.Context, h mempool.Handle) status.Status {
+	defer lockBlocks(h)()
+	var recorded []uint64
+	if track.Period() != 0 {
+		mempool.Live(func(of mempool.Handle, address, _ uintptr) {
+			if of == h {
+				recorded = append(recorded, uint64(address))
+			}
+		})
+	}
+	err := mempool.Reset(h, func() { debug.UnguardPool(o, uintptr(h)) })
+	if err == nil {
+		for _, address := range recorded {
+			track.Forget(address)
+		}
+	}
+	return poolStatus(o, err)
 }

@@ -91,12 +91,8 @@ func tlgo_mem_new(c, bytes uintptr) uintptr {
 //
 //	C: void* tl_mem_new_zeroed(size_t bytes);
 //
-// Ownership: the current scope holds the reference; the caller borrows.
-// Threads: any thread; the calling one owns the object's count.
-// Returns: the object, NULL on failure or for zero bytes.
-// Errors: TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
+// As: tl_mem_new.
 // Cost: fast; tl_mem_new and a memset.
-// Path: fast.
 //
 //export tlgo_mem_new_zeroed
 func tlgo_mem_new_zeroed(c, bytes uintptr) uintptr {
@@ -203,15 +199,7 @@ func tlgo_mem_free(c, pointer uintptr) int32 {
 //
 //	C: tl_status tl_mem_dealloc(void* object);
 //
-// Ownership: takes the floating references.
-// Threads: any thread.
-// Returns: TL_OK, or why the object was not freed.
-// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_BUSY
-// (a reference is held).
-// Cost: fast; about 3 ns by the owner.
-// Path: fast.
-// Refuses: object.
-// Null: TL_OK.
+// As: tl_mem_free.
 //
 //export tlgo_mem_dealloc
 func tlgo_mem_dealloc(c, pointer uintptr) int32 {
@@ -240,15 +228,7 @@ func tlgo_alloc_tmp(c uintptr, bytes int64) uintptr {
 //
 //	C: tl_status tl_free_tmp(void* object);
 //
-// Ownership: takes the floating references.
-// Threads: any thread.
-// Returns: TL_OK, or why the object was not freed.
-// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_BUSY
-// (a reference is held).
-// Cost: fast; about 3 ns by the owner.
-// Path: fast.
-// Refuses: object.
-// Null: TL_OK.
+// As: tl_mem_free.
 //
 //export tlgo_free_tmp
 func tlgo_free_tmp(c, pointer uintptr) int32 {

@@ -78,18 +78,8 @@ func tlgo_mem_register_struct_named(c, pointer, name uintptr) int32 {
 //
 //	C: tl_status tl_mem_register(void* object);
 //
-// Ownership: the current scope holds the reference.
-// Threads: any thread; the calling thread's scope.
-// Returns: TL_OK, or why nothing was registered.
-// Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no object),
-// TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned, or
-// memory that cannot be read or where no block starts, so not from malloc), TL_E_ALREADY_REGISTERED
-// (inside a block that is registered), TL_E_UNSUPPORTED (another thread's arena
-// or frame), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
-// full).
+// As: tl_mem_register_struct.
 // Cost: fast; that of tl_mem_register_struct.
-// Path: fast.
-// Trusts: object.
 //
 //export tlgo_mem_register
 func tlgo_mem_register(c, pointer uintptr) int32 {
@@ -119,13 +109,7 @@ func tlgo_mem_register_ptr(c, pointer uintptr) int32 {
 //
 //	C: tl_status tl_mem_register_tensor(void* tensor);
 //
-// Ownership: the current scope holds the reference.
-// Threads: any thread; the calling thread's scope.
-// Returns: TL_OK, or why nothing was registered.
-// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: fast; about 3 ns.
-// Path: fast.
+// As: tl_mem_register_ptr.
 //
 //export tlgo_mem_register_tensor
 func tlgo_mem_register_tensor(c, tensor uintptr) int32 {

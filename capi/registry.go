@@ -30,7 +30,10 @@ package main
 import "C"
 
 import (
+	"slices"
+
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/memory"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
 )
@@ -393,7 +396,9 @@ func tlgo_registry_unregister_many(c, pointers, n uintptr) uintptr {
 //
 //export tlgo_registry_print_statistics
 func tlgo_registry_print_statistics(c, path uintptr) int32 {
-	return guardedStatus(c, func(o *object.Context) status.Status { return printRegistry(o, path) })
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return printText(o, path, object.Registry().Report())
+	})
 }
 
 // tl_aligned_alloc returns memory whose address is a multiple of alignment, a power
@@ -429,4 +434,51 @@ func tlgo_aligned_alloc(c, bytes, alignment uintptr) uintptr {
 //export tlgo_aligned_free
 func tlgo_aligned_free(c, pointer uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return o.AlignedFree(pointer) })
+}
+
+func registerBuffer(o *object.Context, b object.ForeignBlock, aliases, n uintptr, kind int32,
+	out uintptr) status.Status {
+	if !optional(out) {
+		return fail(o, status.InvalidArgument, "buffer_id is neither NULL nor an address")
+	}
+	names, st := addresses(o, aliases, n)
+	if st != status.OK {
+		return st
+	}
+	id, st := o.RegisterBuffer(b, names, kind)
+	if st == status.OK {
+		storeWanted(out, id)
+	}
+	return st
+}
+
+func registerMany(o *object.Context, pointers, bytes, n uintptr, kind int32) status.Status {
+	blocks, st := addresses(o, pointers, n)
+	if st != status.OK {
+		return st
+	}
+	sizes, st := addresses(o, bytes, n)
+	if st != status.OK {
+		return st
+	}
+	return o.RegisterMany(uint64(n), func(i uint64) (p, bytes uintptr) { return blocks[i], sizes[i] }, kind)
+}
+
+// unregisterMany copies the array first, since it may be one of the blocks. If
+// there is no memory for the copy it reads the array itself, because a release
+// must not fail for lack of memory.
+func unregisterMany(o *object.Context, pointers, n uintptr) (dropped uintptr) {
+	if checkArray(o, pointers, n) != status.OK {
+		return 0
+	}
+	blocks := layout.Slice[uintptr](pointers, uint64(n))
+	if memory.Obtainable(uint64(n) * pointerBytes) {
+		blocks = slices.Clone(blocks)
+	}
+	for _, p := range blocks {
+		if o.ReleaseForeign(p) == status.OK {
+			dropped++
+		}
+	}
+	return dropped
 }

@@ -46,15 +46,6 @@ func sparseWrap(o *object.Context, s sparse.Shape, from sparse.Arrays, flags uin
 	return sparse.Wrap(o, s, from, sparse.Borrowed{ReadOnly: flags != 0, Deleter: deleter, Context: ctx})
 }
 
-// optional tells whether an output is NULL or can be written.
-func optional(out uintptr) bool { return out == 0 || usable(out) }
-
-func storeWanted[T any](out uintptr, value T) {
-	if out != 0 {
-		store(out, value)
-	}
-}
-
 func sparseRow(o *object.Context, m uintptr, i int64, values, indices, length uintptr) status.Status {
 	if !optional(values) || !optional(indices) || !optional(length) {
 		return fail(o, status.InvalidArgument, "an output is neither NULL nor an address")
@@ -83,22 +74,6 @@ func sparseTensors(o *object.Context, values, indices, offsets uintptr,
 	store(indices, made.Indices)
 	store(offsets, made.Offsets)
 	return status.OK
-}
-
-// fillWhole is fillStruct for a struct that the caller has to know as a whole.
-func fillWhole[T any](o *object.Context, out uintptr, name string, value func() (T, status.Status)) status.Status {
-	var whole T
-	if usable(out) && load[uintptr](out) < unsafe.Sizeof(whole) {
-		return fail(o, status.InvalidArgument, "struct_size is %d; set it to sizeof(%s)", load[uintptr](out), name)
-	}
-	if !usable(out) {
-		return fail(o, status.InvalidArgument, "there is no %s to fill in", name)
-	}
-	whole, st := value()
-	if st != status.OK {
-		return st
-	}
-	return fillStruct(o, out, name, func() T { return whole })
 }
 
 func sparseInfo(o *object.Context, m, out uintptr) status.Status {

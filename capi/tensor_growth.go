@@ -75,17 +75,8 @@ func tlgo_tensor_resize(c, t uintptr, extent int64) int32 {
 //
 //	C: tl_status tl_tensor_resize_zeros(tl_tensor* tensor, int64_t extent);
 //
-// Ownership: unchanged. Beyond the capacity the elements move, and may have moved where
-// the call is refused memory: ask tl_tensor_data again.
-// Threads: one thread at a time for one tensor.
-// Returns: TL_OK, or why the tensor stays as it is. NULL is ignored.
-// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (not a tensor, or one without memory of its own: a view, one
-// over lent memory, in a slot or on a device), TL_E_BUSY (more than one
-// reference), TL_E_INVALID_ARGUMENT (rank 0, or an extent that is negative or
-// overflows), TL_E_OUT_OF_MEMORY.
+// As: tl_tensor_resize.
 // Cost: grows; that of tl_tensor_resize, and of the zeros.
-// Path: fast.
 //
 //export tlgo_tensor_resize_zeros
 func tlgo_tensor_resize_zeros(c, t uintptr, extent int64) int32 {

@@ -87,14 +87,7 @@ func tlgo_pool_acquire_compat(c, elements uintptr) uintptr {
 //
 //	C: tl_status tl_pool_release_compat(tl_tensor* tensor, size_t elements);
 //
-// Ownership: takes the caller's reference.
-// Threads: any thread.
-// Returns: TL_OK, or why the tensor was not taken.
-// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE (in the
-// pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
-// TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY (another
-// holder has a reference).
-// Cost: slow call; a lock.
+// As: tl_pool_release.
 //
 //export tlgo_pool_release_compat
 func tlgo_pool_release_compat(c, t, elements uintptr) int32 {

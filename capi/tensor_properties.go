@@ -9,6 +9,9 @@ package main
 import "C"
 
 import (
+	"unsafe"
+
+	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
 	"tlruntime/runtime/tensor"
@@ -97,16 +100,7 @@ func tlgo_tensor_numel(c, t uintptr) int64 {
 //
 //	C: int64_t tl_tensor_len(const tl_tensor* tensor);
 //
-// Ownership: none.
-// Threads: any thread.
-// Returns: the number, 1 for rank 0; 0 for NULL; -1 on failure.
-// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (not a tensor).
-// Cost: fast; about 3 ns.
-// Path: fast.
-// Fails: -1.
-// Refuses: tensor.
-// Null: 0.
+// As: tl_tensor_numel.
 //
 //export tlgo_tensor_len
 func tlgo_tensor_len(c, t uintptr) int64 {
@@ -157,15 +151,7 @@ func tlgo_tensor_shape(c, t uintptr) uintptr {
 //
 //	C: const int64_t* tl_tensor_strides(const tl_tensor* tensor);
 //
-// Ownership: the caller borrows; valid while it holds the tensor.
-// Threads: any thread.
-// Returns: the first of rank numbers; NULL for NULL and on failure.
-// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (not a tensor).
-// Cost: fast; about 3 ns.
-// Path: fast.
-// Refuses: tensor.
-// Null: NULL.
+// As: tl_tensor_shape.
 //
 //export tlgo_tensor_strides
 func tlgo_tensor_strides(c, t uintptr) uintptr {
@@ -251,4 +237,37 @@ func tlgo_tensor_is_contiguous(c, t uintptr) bool {
 //export tlgo_tensor_dim
 func tlgo_tensor_dim(c, t uintptr, axis int64) int64 {
 	return guarded(c, -1, func(o *object.Context) int64 { return tensor.Dim(o, t, axis) })
+}
+
+// fillTensorInfo describes the tensor at t in the caller's struct.
+func fillTensorInfo(o *object.Context, t, out uintptr) status.Status {
+	return fillWhole(o, out, "tl_tensor_info", func() (info tl_tensor_info, st status.Status) {
+		h, st := tensor.Describe(o, t)
+		if t == 0 || st != status.OK {
+			return info, st
+		}
+		return tl_tensor_info{
+			Data: h.Data, Numel: int64(h.Numel), Nbytes: uintptr(h.Nbytes),
+			Shape:   t + unsafe.Offsetof(h.Shape),
+			Strides: t + unsafe.Offsetof(h.Strides),
+			Dtype:   int32(h.Dtype), Device: int32(h.Device), Rank: int32(h.Rank), Flags: h.Flags, Base: h.Base,
+		}, st
+	})
+}
+
+// wrapTensor makes a tensor over the memory that a tl_tensor_info describes.
+func wrapTensor(o *object.Context, at, deleter, ctx uintptr) uintptr {
+	switch {
+	case !usable(at):
+		fail(o, status.InvalidArgument, "a tl_tensor_info is needed, not NULL")
+		return 0
+	case load[uintptr](at) < unsafe.Sizeof(tl_tensor_info{}):
+		fail(o, status.InvalidArgument, "struct_size is %d; set it to sizeof(tl_tensor_info)", load[uintptr](at))
+		return 0
+	}
+	info := load[tl_tensor_info](at)
+	return tensor.Borrow(o, tensor.Borrowed{
+		Dtype: info.Dtype, Device: info.Device, Rank: int64(info.Rank), Shape: info.Shape, Strides: info.Strides,
+		Data: info.Data, ReadOnly: info.Flags&layout.TensorReadOnly != 0, Deleter: deleter, Context: ctx,
+	})
 }

@@ -133,13 +133,7 @@ func tlgo_tensor_new(c, data uintptr, rank int64, shape uintptr) uintptr {
 //
 //	C: tl_tensor* tl_tensor_new_i64(const int64_t* data, int64_t rank, const int64_t* shape);
 //
-// Ownership: the current scope holds the reference; data stays the caller's.
-// Threads: any thread.
-// Returns: the tensor, NULL on failure.
-// Errors: TL_E_INVALID_ARGUMENT (NULL data or shape, rank not 0 to 8, negative
-// or overflowing extents), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-// Cost: fast; tl_tensor_empty and a copy.
-// Path: fast.
+// As: tl_tensor_new.
 //
 //export tlgo_tensor_new_i64
 func tlgo_tensor_new_i64(c, data uintptr, rank int64, shape uintptr) uintptr {
@@ -335,15 +329,8 @@ func tlgo_tensor_release(c, t uintptr) int32 {
 //
 //	C: tl_status tl_tensor_release_safe(tl_tensor* tensor);
 //
-// Ownership: takes one reference of the caller's.
-// Threads: any thread.
-// Returns: TL_OK, or why nothing was released.
-// Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-// TL_E_UNSUPPORTED (not a tensor).
+// As: tl_tensor_release.
 // Cost: fast; that of tl_tensor_release.
-// Path: fast.
-// Refuses: tensor.
-// Null: TL_OK.
 //
 //export tlgo_tensor_release_safe
 func tlgo_tensor_release_safe(c, t uintptr) int32 {

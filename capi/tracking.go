@@ -24,6 +24,8 @@ package main
 import "C"
 
 import (
+	"sync/atomic"
+
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/observe/debug"
@@ -330,4 +332,48 @@ func tlentry_check_at_end(c uintptr) int64 {
 //export tlentry_leaks
 func tlentry_leaks(c uintptr) int64 {
 	return guarded(c, -1, leaksAtExit)
+}
+
+// startTracking applies TL_TRACK and TL_TRACK_SAMPLE.
+func startTracking() status.Status {
+	period := options.Bytes("TL_TRACK_SAMPLE")
+	if options.Flag("TL_TRACK") || options.Flag("TL_DEBUG") {
+		period = 1
+	}
+	if period == track.WantedPeriod() {
+		return status.OK
+	}
+	return track.SetPeriod(period)
+}
+
+func configureTracking(o *object.Context, name string) status.Status {
+	if name != "TL_TRACK" && name != "TL_TRACK_SAMPLE" {
+		return status.OK
+	}
+	if st := startTracking(); st != status.OK {
+		return fail(o, st, "no memory for the tables of tracking")
+	}
+	o.HonourTracking()
+	return status.OK
+}
+
+func setLeakCheck(value string) {
+	wanted := map[string]uint32{"off": layout.LeakCheckOff, "report": layout.LeakCheckReport,
+		"fail": layout.LeakCheckFail}[value]
+	atomic.StoreUint32(&object.Globals().LeakCheck, wanted)
+}
+
+// nameSite records a source line that the program gave.
+func nameSite(pointer, file uintptr, line uint32) {
+	if name, named := text(file); named {
+		track.NameSite(pointer, name, line)
+	}
+}
+
+func pushTag(o *object.Context, name uintptr) status.Status {
+	tag, named := text(name)
+	if !named || tag == "" {
+		return fail(o, status.InvalidArgument, "a tag needs a name of 1 to %d bytes", maxString-1)
+	}
+	return track.PushTag(o, tag)
 }

@@ -90,3 +90,15 @@ const _ = "tl_workspace_bytes"
 func tlgo_workspace_destroy(c, workspace uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return o.DestroyWorkspace(workspace) })
 }
+
+func createWorkspace(o *object.Context, threads, bytes, alignment, out uintptr) status.Status {
+	if !usable(out) {
+		return fail(o, status.InvalidArgument, "there is no out_workspace to fill in")
+	}
+	w := o.NewWorkspace(threads, bytes, alignment)
+	store(out, w)
+	if w == 0 {
+		return status.Status(o.Status)
+	}
+	return status.OK
+}

@@ -28,7 +28,7 @@
 #include "entry_signals.h"
 
 void __wrap_x_cgo_sys_thread_create(tlc_thread_body body, void* argument);
-uint64_t tlc_descriptors_before(void); /* for capi/host.go */
+uint64_t tlc_descriptors_before(void); /* for capi/entry.go */
 extern uintptr_t _cgo_wait_runtime_init_done(void);
 
 /* A start that has not been made. Written at load, and then under the entry guard's lock, as all that follows. */

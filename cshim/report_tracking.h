@@ -1,4 +1,4 @@
-/* Numbers that report_tracking.c and Go (runtime/observe/track, capi/tracking_calls.go) share. */
+/* Numbers that report_tracking.c and Go (runtime/observe/track, capi/tracking.go) share. */
 #ifndef TL_TRACKING_H
 #define TL_TRACKING_H
 

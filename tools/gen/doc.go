@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// requiredLabels stand in the doc comment of every public function, in this
-// order; shownLabels are those that readers of the header see.
+// requiredLabels stand in the doc comment of every public function, in this order, or in that of the function which
+// the line `As: tl_X.` names.
 var (
 	requiredLabels = []string{"Ownership", "Threads", "Returns", "Errors", "Cost"}
-	hiddenLabels   = []string{"Path", "Fails", "Refuses", "Null", "Trusts", "LLVM"}
+	hiddenLabels   = []string{"As", "Path", "Fails", "Refuses", "Null", "Trusts", "LLVM"}
 	labelLine      = regexp.MustCompile(`^([A-Z][A-Za-z]+): (.*)$`)
 )
 
@@ -70,6 +70,32 @@ func isLabel(s string) bool {
 
 // value returns a hidden label without the full stop that ends its sentence.
 func (e *entry) value(label string) string { return strings.TrimSuffix(e.labels[label], ".") }
+
+// share gives a function with a line `As: tl_X.` the labels of tl_X that it has not.
+func (s *source) share() (faults []string) {
+	byName := map[string]*entry{}
+	all := s.whole().functions()
+	for _, e := range all {
+		byName[e.name] = e
+	}
+	for _, e := range all {
+		name := e.value("As")
+		of := byName[name]
+		delete(e.labels, "As")
+		switch {
+		case name == "":
+		case of == nil || of.value("As") != "":
+			faults = append(faults, e.where+": "+e.name+": As: there is no function "+name+" with labels of its own")
+		default:
+			for label, text := range of.labels {
+				if e.labels[label] == "" {
+					e.labels[label] = text
+				}
+			}
+		}
+	}
+	return faults
+}
 
 // trimBlank drops blank lines at both ends and doubled ones inside.
 func trimBlank(lines []string) []string {

@@ -214,6 +214,26 @@ func TestRefusalsNeedNoGo(t *testing.T) {
 	}
 }
 
+func TestAFunctionHasTheLabelsOfAnother(t *testing.T) {
+	lend := "// Ownership: none.\n// Threads: any.\n// Returns: the status.\n// Errors: none.\n// Cost: slow call.\n"
+	files, faults := render(repository(t, [3]string{"capi/library.go", lend,
+		"// As: tl_take.\n// Errors: none.\n// Path: slow.\n"}))
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	_, text, _ := strings.Cut(files["include/tl_runtime.h"], "tl_lend lends one.")
+	text, _, _ = strings.Cut(text, "tl_lend(")
+	for _, want := range []string{"Ownership: the runtime holds the object.", "Returns: its argument.", "Errors: none."} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the comment of tl_lend lacks %q: %s", want, text)
+		}
+	}
+	_, faults = render(repository(t, [3]string{"capi/library.go", lend, "// As: tl_gone.\n"}))
+	if !slices.ContainsFunc(faults, func(f string) bool { return strings.Contains(f, "no function tl_gone") }) {
+		t.Errorf("a function that does not exist: %v", faults)
+	}
+}
+
 func TestMatrixKnowsWhatIsTrusted(t *testing.T) {
 	files,
 		faults := render(repository(t, [3]string{"capi/library.go", "// Fails: object.\n",

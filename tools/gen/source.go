@@ -140,6 +140,7 @@ func load(root string) (*source, []string) {
 	for name := range found {
 		faults = append(faults, "capi/"+name+".go declares public names but is not in sectionOrder")
 	}
+	faults = append(faults, src.share()...)
 	slices.Sort(faults)
 	return src, append(faults, verify(src)...)
 }
