@@ -27,7 +27,7 @@ func (c *checker) unbatchScans() error {
 			continue
 		}
 		if len(n.Inputs) < 2 || n.Inputs[0] != "" {
-			return c.fault(i, fmt.Sprintf("the model is of operator set %d, and it has sequence_lens, or no input",
+			return c.Fault(i, fmt.Sprintf("the model is of operator set %d, and it has sequence_lens, or no input",
 				c.graph.Opset), "leave sequence_lens out, or convert the model (onnx.version_converter)")
 		}
 		g.Nodes[i] = c.overSamples(i, n)

@@ -6,25 +6,6 @@ import (
 	"slices"
 )
 
-// Body is a graph that a node runs: a branch of If, what a Loop or a Scan repeats. It may
-// read values of the graph around it by their names.
-type Body struct {
-	Name string // of the attribute: then_branch, else_branch, body
-
-	// Graph has its operator sets from the graph around it, and the types of its inputs
-	// from the operator. For an operator that is not If, Loop or Scan it declares them.
-	Graph *Graph
-}
-
-// TypedBody is a Body whose every value has a type. Its last inputs are the values of the
-// graph around it that it reads: Captures has, for each, which input of the node that is.
-// The operator gives it the inputs before these.
-type TypedBody struct {
-	Name     string
-	Graph    *Checked
-	Captures []int
-}
-
 // free lists the names that a graph and the bodies in it use and do not make.
 func free(g *Graph) []string {
 	made, seen := map[string]bool{"": true}, map[string]bool{}
@@ -75,7 +56,7 @@ func (c *checker) needs(node int) []string {
 	}
 	list := slices.Clone(n.Inputs)
 	for _, name := range freeIn(n.Bodies) {
-		if _, made := c.makers[name]; made && !slices.Contains(list[len(n.Inputs):], name) {
+		if _, made := c.Makers[name]; made && !slices.Contains(list[len(n.Inputs):], name) {
 			list = append(list, name)
 		}
 	}
@@ -115,9 +96,9 @@ func (c *checker) lift(b *TypedBody, captured map[string]int, inputs *[]int) {
 		if v.Constant == nil {
 			continue
 		}
-		at, known := c.index[v.Name]
-		if known = known && sameContent(c.out.Values[at].Constant, v.Constant); !known {
-			at = c.addConstant(c.fresh(v.Name), *v.Constant)
+		at, known := c.Index[v.Name]
+		if known = known && sameContent(c.Out.Values[at].Constant, v.Constant); !known {
+			at = c.AddConstant(c.Fresh(v.Name), *v.Constant)
 		}
 		place, there := captured[v.Name]
 		if !there || !known {
@@ -145,11 +126,11 @@ func (c *checker) checkBody(i int, b *Body, own []Value, captured map[string]int
 	g.Inputs, g.Constants = slices.Clone(own), slices.Clone(g.Constants)
 	typed := TypedBody{Name: b.Name}
 	for _, name := range free(b.Graph) {
-		at, known := c.index[name]
+		at, known := c.Index[name]
 		if !known {
 			continue
 		}
-		v := &c.out.Values[at]
+		v := &c.Out.Values[at]
 		if v.Constant != nil {
 			g.Constants = append(g.Constants, Constant{name, *v.Constant})
 			continue
@@ -182,7 +163,7 @@ func (c *checker) inBody(i int, b *Body, err error) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	return c.fault(i, fmt.Sprintf("its %s: %s%s", b.Name, e.where(), e.Found), e.Remedy)
+	return c.Fault(i, fmt.Sprintf("its %s: %s%s", b.Name, e.where(), e.Found), e.Remedy)
 }
 
 // ownInputs returns the types of the inputs that a node's operator gives to a body; nil
@@ -194,7 +175,7 @@ func (c *checker) ownInputs(i int, b *Body) ([]Value, error) {
 		return nil, err
 	}
 	if len(types) != len(b.Graph.Inputs) {
-		return nil, c.fault(i, fmt.Sprintf("its %s has %d inputs, and %s gives it %d", b.Name, len(b.Graph.Inputs), n.Op,
+		return nil, c.Fault(i, fmt.Sprintf("its %s has %d inputs, and %s gives it %d", b.Name, len(b.Graph.Inputs), n.Op,
 			len(types)), "declare as many")
 	}
 	for k := range types {
@@ -250,6 +231,6 @@ func (c *checker) typeOf(name string) Value {
 	if name == "" {
 		return Value{DType: F32, Shape: []Dim{}}
 	}
-	v := &c.out.Values[c.index[name]]
+	v := &c.Out.Values[c.Index[name]]
 	return valueOf(name, v.DType, v.Shape)
 }

@@ -9,10 +9,9 @@ import (
 // call is one node on its way into the normal form. Inference functions read the
 // arguments and the given attributes, and leave op, attrs, keep and results.
 type call struct {
-	c       *checker
+	draft   *Draft
 	index   int
-	label   string                                   // of the node in the Checked
-	add     func(i int, n *Node, label string) error // checker.applyNode, for rewrites
+	label   string // of the node in the Checked
 	node    *Node
 	spec    *Operator
 	given   Attrs // as the node has them, each of the kind that spec says
@@ -35,30 +34,16 @@ type result struct {
 	constant *Tensor // not nil: known already
 }
 
-// apply brings node i into its normal form and adds its values. An operator without a row
-// has none: its node stays as it is.
-func (c *checker) apply(i int) error { return c.applyNode(i, &c.graph.Nodes[i], c.called(i)) }
-
-// applyNode is apply for node i, or one that it is rewritten to; label is what the node is
-// called then.
-func (c *checker) applyNode(i int, n *Node, label string) error {
-	spec, ok := operators[n.Op]
-	if !ok {
-		return c.opaque(i)
-	}
-	if c.passUnknown(n) {
-		return nil
-	}
-	k := &call{c: c, index: i, label: label, node: n, spec: spec, op: spec.Name, letters: map[string]DType{},
-		attrs: Attrs{}, add: c.applyNode}
+// Apply brings a node whose operator is Known into its normal form and adds its values; node is its number in the
+// graph, or that of the node which was rewritten to it, and label is what it is called then.
+func (d *Draft) Apply(node int, n *Node, label string) error {
+	spec := operators[n.Op]
+	k := &call{draft: d, index: node, label: label, node: n, spec: spec, op: spec.Name, letters: map[string]DType{},
+		attrs: Attrs{}}
 	if err := k.begin(); err != nil {
 		return err
 	}
-	err := spec.infer(k)
-	switch {
-	case err != nil && n == &c.graph.Nodes[i]:
-		return c.dynamic(i, err)
-	case err != nil:
+	if err := spec.infer(k); err != nil {
 		return err
 	}
 	if k.replaced {
@@ -85,7 +70,7 @@ func (k *call) begin() error {
 
 // fault makes an error about the node; found may hold format verbs.
 func (k *call) fault(remedy, found string, args ...any) error {
-	return k.c.fault(k.index, fmt.Sprintf(found, args...), remedy)
+	return k.draft.Host.Fault(k.index, fmt.Sprintf(found, args...), remedy)
 }
 
 func (k *call) bindArguments() error {
@@ -101,7 +86,7 @@ func (k *call) bindArguments() error {
 	for i := range k.args {
 		k.args[i] = -1
 		if i < len(names) && names[i] != "" {
-			k.args[i] = k.c.index[names[i]]
+			k.args[i] = k.draft.Index[names[i]]
 		} else if a := k.argument(i); !a.Optional {
 			return k.fault(k.usage(), "its input %d (%s) is missing", i, a.Name)
 		}
@@ -137,7 +122,7 @@ func (k *call) checkTypes() error {
 		if v < 0 {
 			continue
 		}
-		a, d := k.argument(i), k.c.out.Values[v].DType
+		a, d := k.argument(i), k.draft.Out.Values[v].DType
 		if !a.Types.Has(d) {
 			return k.fault("put a Cast before it", "its input %d (%s) is %s; %s takes %s", i, a.Name, d, k.spec.Name,
 				a.Types)
@@ -159,7 +144,7 @@ func (k *call) checkTypes() error {
 func (k *call) has(i int) bool { return i < len(k.args) && k.args[i] >= 0 }
 
 // arg returns argument i, which is there.
-func (k *call) arg(i int) *TypedValue { return &k.c.out.Values[k.args[i]] }
+func (k *call) arg(i int) *TypedValue { return &k.draft.Out.Values[k.args[i]] }
 
 func (k *call) shape(i int) []int64 { return k.arg(i).Shape }
 
@@ -192,7 +177,7 @@ func (k *call) become(op string, shape []int64) error {
 
 // wanted reports whether somebody asks for output i.
 func (k *call) wanted(i int) bool {
-	return i < len(k.node.Outputs) && k.node.Outputs[i] != "" && k.c.asked[k.node.Outputs[i]]
+	return i < len(k.node.Outputs) && k.node.Outputs[i] != "" && k.draft.Asked[k.node.Outputs[i]]
 }
 
 // settle checks the results, computes them when all inputs are constants, and adds
@@ -223,53 +208,29 @@ func (k *call) emit() error {
 			continue
 		}
 		if r.constant != nil {
-			k.c.index[k.node.Outputs[i]] = k.c.addConstant(k.node.Outputs[i], *r.constant)
+			k.draft.Index[k.node.Outputs[i]] = k.draft.AddConstant(k.node.Outputs[i], *r.constant)
 			continue
 		}
 		constant = false
-		outputs[i] = k.c.addValue(k.node.Outputs[i], r.dtype, r.shape)
+		outputs[i] = k.draft.AddValue(k.node.Outputs[i], r.dtype, r.shape)
 	}
 	if !constant {
-		k.c.out.Nodes = append(k.c.out.Nodes, TypedNode{Name: k.label, Op: k.op, Inputs: slices.Clone(k.keep),
+		k.draft.Out.Nodes = append(k.draft.Out.Nodes, TypedNode{Name: k.label, Op: k.op, Inputs: slices.Clone(k.keep),
 			Outputs: outputs, Attrs: k.attrs})
 	}
 	return nil
 }
 
-func (c *checker) addValue(name string, d DType, shape []int64) int {
-	c.index[name] = len(c.out.Values)
-	c.out.Values = append(c.out.Values, TypedValue{Name: name, DType: d, Shape: slices.Clone(shape), Producer: -1})
-	return c.index[name]
-}
-
 // reshaped returns a value with the elements of v in another shape: a constant
 // when v is one, else the result of a new node.
 func (k *call) reshaped(v int, shape []int64) int {
-	from := k.c.out.Values[v]
-	name := k.c.fresh(from.Name)
+	from := k.draft.Out.Values[v]
+	name := k.draft.Fresh(from.Name)
 	if from.Constant != nil {
-		return k.c.addConstant(name, Tensor{from.DType, shape, from.Constant.Data})
+		return k.draft.AddConstant(name, Tensor{from.DType, shape, from.Constant.Data})
 	}
-	to := k.c.addValue(name, from.DType, shape)
-	k.c.out.Nodes = append(k.c.out.Nodes, TypedNode{Name: k.label + "_reshape", Op: "Reshape",
+	to := k.draft.AddValue(name, from.DType, shape)
+	k.draft.Out.Nodes = append(k.draft.Out.Nodes, TypedNode{Name: k.label + "_reshape", Op: "Reshape",
 		Inputs: []int{v}, Outputs: []int{to}, Attrs: Attrs{"shape": slices.Clone(shape)}})
 	return to
-}
-
-// fresh returns a name that the graph does not have.
-func (c *checker) fresh(base string) string {
-	name, _ := c.freshAfter(base, 0)
-	return name
-}
-
-// freshAfter is fresh with a number above n, which it returns too.
-func (c *checker) freshAfter(base string, n int) (string, int) {
-	for {
-		n++
-		name := fmt.Sprintf("%s_%d", base, n)
-		if _, ok := c.makers[name]; !ok {
-			c.makers[name] = maker{rewritten, -1}
-			return name, n
-		}
-	}
 }

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -29,31 +30,17 @@ type CheckOptions struct {
 
 const defaultFoldBytes = 1 << 30
 
-// maxBytes bounds a tensor, so that no sum or product of sizes overflows.
-const maxBytes = 1 << 56
-
 // checker is a Check at work.
 type checker struct {
-	graph  *Graph
-	opt    CheckOptions
-	makers map[string]maker // who gives each name its value
-	asked  map[string]bool  // names that a live node or the caller wants
-	index  map[string]int   // of the value with this name, as far as they are known
-	out    Checked
-	left   int64             // of FoldBytes
-	fills  map[string][]byte // runs of one element, by type and element; shared by all constants that are one
+	Draft
+	graph *Graph
+	opt   CheckOptions
 
 	declared map[string]*Declaration // by name
 	untyped  []untyped
 	silence  error            // why Infer knew less than it could
 	reads    map[int][]string // by node with bodies: what needs returns
 	outer    *checker         // of the graph in which this one is a body
-}
-
-// maker is the origin of a name: a node when node >= 0, else what.
-type maker struct {
-	what string
-	node int
 }
 
 // Check puts the nodes in order, finds the type and shape of every value, brings
@@ -71,12 +58,8 @@ func Check(g *Graph, o CheckOptions) (*Checked, error) {
 }
 
 func newChecker(g *Graph, o CheckOptions) *checker {
-	c := &checker{graph: g, opt: o, makers: map[string]maker{}, index: map[string]int{}, asked: map[string]bool{},
-		left: o.FoldBytes, fills: map[string][]byte{}, declared: map[string]*Declaration{}, reads: map[int][]string{}}
-	if c.left == 0 {
-		c.left = defaultFoldBytes
-	}
-	c.out = Checked{Name: g.Name, Symbols: map[string]int64{}}
+	c := &checker{graph: g, opt: o, declared: map[string]*Declaration{}, reads: map[int][]string{}}
+	c.Draft = NewDraft(c, g, cmp.Or(o.FoldBytes, defaultFoldBytes))
 	return c
 }
 
@@ -111,6 +94,23 @@ func (c *checker) run() (*Checked, error) {
 	return c.finish(), nil
 }
 
+// apply adds a node. One whose operator is not known has no normal form: it stays as it is.
+func (c *checker) apply(i int) error {
+	n := &c.graph.Nodes[i]
+	return c.dynamic(i, c.Rewritten(i, n, c.called(i)))
+}
+
+// Rewritten adds node i, or one that it becomes; label is what that is called.
+func (c *checker) Rewritten(i int, n *Node, label string) error {
+	switch {
+	case !Known(n.Op):
+		return c.opaque(i)
+	case c.passUnknown(n):
+		return nil
+	}
+	return c.Apply(i, n, label)
+}
+
 // declare gives every name its maker and every input and constant its value.
 func (c *checker) declare() error {
 	if c.graph.Opset < 0 {
@@ -126,12 +126,12 @@ func (c *checker) declare() error {
 	return nil
 }
 
-func (c *checker) make(name string, m maker) error {
-	if before, ok := c.makers[name]; ok {
-		return problem(fmt.Sprintf("the value %q is made twice: by %s and by %s", name, before.what, m.what),
+func (c *checker) make(name string, m Maker) error {
+	if before, ok := c.Makers[name]; ok {
+		return problem(fmt.Sprintf("the value %q is made twice: by %s and by %s", name, before.What, m.What),
 			"give one of them another name")
 	}
-	c.makers[name] = m
+	c.Makers[name] = m
 	return nil
 }
 
@@ -140,18 +140,18 @@ func (c *checker) declareInputs() error {
 		if in.Name == "" {
 			return problem(fmt.Sprintf("input %d has no name", i), "give it one")
 		}
-		if err := c.make(in.Name, maker{fmt.Sprintf("input %d", i), -1}); err != nil {
+		if err := c.make(in.Name, Maker{fmt.Sprintf("input %d", i), -1}); err != nil {
 			return err
 		}
 		v, err := c.bindInput(&in)
 		if err != nil {
 			return err
 		}
-		c.index[in.Name] = len(c.out.Values)
+		c.Index[in.Name] = len(c.Out.Values)
 		if v.Constant == nil {
-			c.out.Inputs = append(c.out.Inputs, len(c.out.Values))
+			c.Out.Inputs = append(c.Out.Inputs, len(c.Out.Values))
 		}
-		c.out.Values = append(c.out.Values, v)
+		c.Out.Values = append(c.Out.Values, v)
 	}
 	return nil
 }
@@ -195,7 +195,7 @@ func (c *checker) extent(in *Value, axis int, d Dim) (int64, error) {
 			d.Symbol),
 			"bind it to the highest extent that the plan is to hold for")
 	}
-	c.out.Symbols[d.Symbol] = size
+	c.Out.Symbols[d.Symbol] = size
 	return size, nil
 }
 
@@ -229,23 +229,15 @@ func (c *checker) declareConstants() error {
 		if k.Name == "" {
 			return problem(fmt.Sprintf("constant %d has no name", i), "give it one")
 		}
-		if err := c.make(k.Name, maker{fmt.Sprintf("constant %d", i), -1}); err != nil {
+		if err := c.make(k.Name, Maker{fmt.Sprintf("constant %d", i), -1}); err != nil {
 			return err
 		}
 		if text := tensorFault(&k.Tensor); text != "" {
 			return problem(fmt.Sprintf("constant %q %s", k.Name, text), "correct it")
 		}
-		c.index[k.Name] = c.addConstant(k.Name, k.Tensor)
+		c.Index[k.Name] = c.AddConstant(k.Name, k.Tensor)
 	}
 	return nil
-}
-
-// addConstant makes a value of a tensor that is known to be sound.
-func (c *checker) addConstant(name string, t Tensor) int {
-	t.Shape = slices.Clone(t.Shape)
-	c.out.Values = append(c.out.Values, TypedValue{Name: name, DType: t.DType, Shape: t.Shape, Producer: -1,
-		Constant: &t})
-	return len(c.out.Values) - 1
 }
 
 func (c *checker) declareNodes() error {
@@ -258,7 +250,7 @@ func (c *checker) declareNodes() error {
 			if name == "" {
 				continue
 			}
-			if err := c.make(name, maker{fmt.Sprintf("node %q", c.called(i)), i}); err != nil {
+			if err := c.make(name, Maker{fmt.Sprintf("node %q", c.called(i)), i}); err != nil {
 				return err
 			}
 		}
@@ -285,11 +277,11 @@ func (c *checker) declareOutputs() error {
 		return problem("the graph has no outputs", "name the values that it is to compute")
 	}
 	for i, name := range c.graph.Outputs {
-		if _, ok := c.makers[name]; !ok {
+		if _, ok := c.Makers[name]; !ok {
 			return problem(fmt.Sprintf("output %d of the graph is %q, which nothing makes", i, name),
 				"name a value that a node, an input or a constant makes")
 		}
-		c.asked[name] = true
+		c.Asked[name] = true
 	}
 	return nil
 }
@@ -333,27 +325,27 @@ func listText(set map[string]bool) string {
 // finish drops the nodes and values that no output depends on and numbers the rest
 // anew. Inputs of the graph stay.
 func (c *checker) finish() *Checked {
-	needed := make([]bool, len(c.out.Values))
+	needed := make([]bool, len(c.Out.Values))
 	for _, name := range c.graph.Outputs {
-		needed[c.index[name]] = true
-		c.out.Outputs = append(c.out.Outputs, c.index[name])
+		needed[c.Index[name]] = true
+		c.Out.Outputs = append(c.Out.Outputs, c.Index[name])
 	}
-	nodes := neededNodes(c.out.Nodes, needed)
-	for _, v := range c.out.Inputs {
+	nodes := neededNodes(c.Out.Nodes, needed)
+	for _, v := range c.Out.Inputs {
 		needed[v] = true
 	}
-	values := make([]TypedValue, 0, len(c.out.Values))
+	values := make([]TypedValue, 0, len(c.Out.Values))
 	renumber := make([]int, len(needed))
 	for i, keep := range needed {
 		renumber[i] = -1
 		if keep {
 			renumber[i] = len(values)
-			values = append(values, c.out.Values[i])
+			values = append(values, c.Out.Values[i])
 		}
 	}
-	c.out.Nodes, c.out.Values = nodes, values
+	c.Out.Nodes, c.Out.Values = nodes, values
 	c.renumber(renumber)
-	return &c.out
+	return &c.Out
 }
 
 // neededNodes returns the nodes that a needed value comes from, and marks what
@@ -383,19 +375,19 @@ func (c *checker) renumber(to []int) {
 			}
 		}
 	}
-	rename(c.out.Inputs)
-	rename(c.out.Outputs)
-	for i := range c.out.Nodes {
-		n := &c.out.Nodes[i]
+	rename(c.Out.Inputs)
+	rename(c.Out.Outputs)
+	for i := range c.Out.Nodes {
+		n := &c.Out.Nodes[i]
 		rename(n.Inputs)
 		rename(n.Outputs)
-		o := operators[n.Op]
-		for last := len(n.Outputs) - 1; (o == nil || !variadic(o.Outputs)) && n.Outputs[last] < 0; last-- {
+		o, _ := Normal(n.Op)
+		for last := len(n.Outputs) - 1; !variadic(o.Outputs) && n.Outputs[last] < 0; last-- {
 			n.Outputs = n.Outputs[:last]
 		}
 		for _, v := range n.Outputs {
 			if v >= 0 {
-				c.out.Values[v].Producer = i
+				c.Out.Values[v].Producer = i
 			}
 		}
 	}

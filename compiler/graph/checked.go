@@ -61,3 +61,12 @@ func (a Attrs) Floats(name string) []float64 { v, _ := a[name].([]float64); retu
 
 // String is Int for string.
 func (a Attrs) String(name string) string { v, _ := a[name].(string); return v }
+
+// TypedBody is a Body whose every value has a type. Its last inputs are the values of the
+// graph around it that it reads: Captures has, for each, which input of the node that is.
+// The operator gives it the inputs before these.
+type TypedBody struct {
+	Name     string
+	Graph    *Checked
+	Captures []int
+}

@@ -7,20 +7,20 @@ import (
 
 // composed are operators that become several others.
 var composed = []entry{
-	{name: "Tile", in: "input T, repeats i64!", out: "output T", t: anyTypes,
+	{name: "Tile", in: "input T, repeats i64!", out: "output T", t: AnyTypes,
 		becomes: "Reshape, Expand and Reshape.", infer: inferTile},
-	{name: "DepthToSpace", in: "input T", out: "output T", t: anyTypes, accepts: "blocksize int, mode string",
+	{name: "DepthToSpace", in: "input T", out: "output T", t: AnyTypes, accepts: "blocksize int, mode string",
 		becomes: "Reshape, Transpose and Reshape.", infer: inferDepthToSpace},
-	{name: "SpaceToDepth", in: "input T", out: "output T", t: anyTypes, accepts: "blocksize int, mode string",
+	{name: "SpaceToDepth", in: "input T", out: "output T", t: AnyTypes, accepts: "blocksize int, mode string",
 		becomes: "Reshape, Transpose and Reshape.", infer: inferSpaceToDepth},
-	{name: "Trilu", in: "input T, k i64?!", out: "output T", t: anyTypes, accepts: "upper int",
+	{name: "Trilu", in: "input T, k i64?!", out: "output T", t: AnyTypes, accepts: "upper int",
 		becomes: "Where with a constant mask.", infer: inferTrilu},
-	{name: "OneHot", in: "indices U, depth any!, values T", out: "output T", t: anyTypes, u: numericTypes,
+	{name: "OneHot", in: "indices U, depth any!, values T", out: "output T", t: AnyTypes, u: numericTypes,
 		accepts: "axis int", becomes: "Where: the indices are compared with 0 to depth - 1.", infer: inferOneHot},
 	{name: "CastLike", in: "input any, target_type any", out: "output other",
 		accepts: "saturate int, round_mode string",
 		becomes: "Cast.", infer: inferCastLike},
-	{name: "Range", in: "start T!, limit T!, delta T!", out: "output T", t: floatTypes | dtypeSet(I16, I32, I64),
+	{name: "Range", in: "start T!, limit T!, delta T!", out: "output T", t: FloatTypes | SetOf(I16, I32, I64),
 		becomes: "a constant.", infer: inferRange},
 	{name: "EyeLike", in: "input any", out: "output other", accepts: "dtype int, k int", becomes: "a constant.",
 		infer: inferEyeLike},
@@ -41,7 +41,7 @@ func inferTile(k *call) error {
 	var apart, wide []int64
 	whole := slices.Clone(x)
 	for i, n := range repeats {
-		if n < 0 || n > maxBytes/max(x[i], 1) {
+		if n < 0 || n > MaxBytes/max(x[i], 1) {
 			return k.fault("use numbers from 0 on, and smaller ones", "axis %d of %s is repeated %d times", i,
 				shapeText(x),
 				n)
@@ -194,7 +194,7 @@ func inferRange(k *call) error {
 	}
 	start, limit, delta := parts[0].floatAt(0), parts[1].floatAt(0), parts[2].floatAt(0)
 	count := math.Ceil((limit - start) / delta)
-	if delta == 0 || !(count < maxBytes) {
+	if delta == 0 || !(count < MaxBytes) {
 		return k.fault("use a delta that leads from start to limit", "it goes from %v to %v in steps of %v", start,
 			limit,
 			delta)
@@ -205,7 +205,7 @@ func inferRange(k *call) error {
 	}
 	t = newTensor(t.DType, t.Shape)
 	for i := range t.Shape[0] {
-		if floatTypes.Has(t.DType) {
+		if FloatTypes.Has(t.DType) {
 			t.setNumber(i, start+float64(i)*delta)
 		} else {
 			t.setInt(i, parts[0].intAt(0)+i*parts[2].intAt(0))

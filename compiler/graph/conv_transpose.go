@@ -3,7 +3,7 @@ package graph
 import "slices"
 
 var convTranspose = entry{
-	name: "ConvTranspose", in: "X T, W T, B T?", out: "Y T", t: floatTypes,
+	name: "ConvTranspose", in: "X T, W T, B T?", out: "Y T", t: FloatTypes,
 	accepts: windowAttrs + ", group int, output_padding ints, output_shape ints",
 	becomes: "Conv, of which each result is a block of those of Y: an element for each place that the strides leave " +
 		"out. Transpose brings them together, Slice and Pad to their extents. With dilations, zeros go between the " +
@@ -82,7 +82,7 @@ func (s *scattering) borders() error {
 		case mode == "SAME_UPPER" || mode == "SAME_LOWER":
 			s.split(whole-x[2+i]*s.strides[i], mode, begin, end)
 		}
-		if out := whole - *begin - *end; out < 1 || out > maxBytes {
+		if out := whole - *begin - *end; out < 1 || out > MaxBytes {
 			return s.fault("use smaller pads", "spatial axis %d of the result has the extent %d", i, out)
 		}
 	}

@@ -50,11 +50,11 @@ func contradict(a, b *Declaration) bool {
 func (c *checker) agree() error {
 	for i := range c.graph.Declared {
 		d := &c.graph.Declared[i]
-		at, known := c.index[d.Name]
+		at, known := c.Index[d.Name]
 		if !known {
 			continue
 		}
-		v := &c.out.Values[at]
+		v := &c.Out.Values[at]
 		if made := declarationOf(v); contradict(d, made) {
 			return c.disagreement(d, made)
 		}
@@ -72,11 +72,11 @@ func declarationOf(v *TypedValue) *Declaration {
 
 func (c *checker) disagreement(d, made *Declaration) error {
 	found := fmt.Sprintf("%q is declared as %s and is %s", d.Name, declared(d), declared(made))
-	m := c.makers[d.Name]
-	if m.node >= 0 {
-		return c.fault(m.node, "its result "+found, "correct the declaration or the node")
+	m := c.Makers[d.Name]
+	if m.Node >= 0 {
+		return c.Fault(m.Node, "its result "+found, "correct the declaration or the node")
 	}
-	return problem(fmt.Sprintf("%s %s", m.what, found), "correct one of both")
+	return problem(fmt.Sprintf("%s %s", m.What, found), "correct one of both")
 }
 
 // declared writes a declaration as "f32 (n, 2)".

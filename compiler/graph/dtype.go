@@ -2,6 +2,7 @@ package graph
 
 import (
 	"cmp"
+	"strings"
 
 	"tlruntime/runtime/dtype"
 )
@@ -41,3 +42,34 @@ func FindDType(fits func(*dtype.Info) bool) (DType, bool) {
 	t, ok := dtype.Find(func(i *dtype.Info) bool { return i.Kind != dtype.Complex && fits(i) })
 	return DType(t), ok
 }
+
+// DTypes is a set of element types.
+type DTypes uint32
+
+// SetOf returns a set.
+func SetOf(list ...DType) (s DTypes) {
+	for _, d := range list {
+		s |= 1 << d
+	}
+	return s
+}
+
+// Has reports whether d is in the set.
+func (s DTypes) Has(d DType) bool { return s>>d&1 != 0 }
+
+// String lists the set, such as "f32 f64".
+func (s DTypes) String() string {
+	var names []string
+	for d := range DType(32) {
+		if s.Has(d) {
+			names = append(names, d.String())
+		}
+	}
+	return strings.Join(names, " ")
+}
+
+// The floats, and all types.
+var (
+	FloatTypes = SetOf(F32, F64, F16, BF16)
+	AnyTypes   = FloatTypes | SetOf(I8, I16, I32, I64, U8, U16, U32, U64, Bool)
+)

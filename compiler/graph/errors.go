@@ -63,9 +63,12 @@ func SizeOf(shape []int64, t DType, most int64) (int64, bool) {
 	return Elements(shape) * t.Bytes(), true
 }
 
-// fits reports whether a tensor has a size, of maxBytes at the most.
+// MaxBytes bounds a tensor, so that no sum or product of sizes overflows.
+const MaxBytes = 1 << 56
+
+// fits reports whether a tensor has a size, of MaxBytes at the most.
 func fits(shape []int64, t DType) bool {
-	_, ok := SizeOf(shape, t, maxBytes)
+	_, ok := SizeOf(shape, t, MaxBytes)
 	return ok
 }
 

@@ -17,7 +17,7 @@ func (k *call) fold() {
 		return
 	}
 	for _, v := range k.keep {
-		if v < 0 || k.c.out.Values[v].Constant == nil {
+		if v < 0 || k.draft.Out.Values[v].Constant == nil {
 			return
 		}
 	}
@@ -25,12 +25,12 @@ func (k *call) fold() {
 	for _, r := range k.results {
 		need += Elements(r.shape) * r.dtype.Bytes()
 	}
-	if !op.shares && need > k.c.left {
+	if !op.shares && need > k.draft.Left {
 		return
 	}
 	tensors := op.fold(k)
 	if !op.shares && tensors != nil {
-		k.c.left -= need
+		k.draft.Left -= need
 	}
 	for i := range tensors {
 		k.results[i].constant = &tensors[i]
@@ -38,7 +38,7 @@ func (k *call) fold() {
 }
 
 // input returns the content of input i of the normal form.
-func (k *call) input(i int) *Tensor { return k.c.out.Values[k.keep[i]].Constant }
+func (k *call) input(i int) *Tensor { return k.draft.Out.Values[k.keep[i]].Constant }
 
 func evalShared(k *call) []Tensor {
 	r := k.results[0]

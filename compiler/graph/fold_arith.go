@@ -88,8 +88,8 @@ const arithmeticElements = 1 << 22
 // Types that elements are computed in; half floats are rounded to theirs afterwards. Those of
 // u64 are left to the run.
 var (
-	foldedFloats = dtypeSet(F32, F64)
-	foldedInts   = dtypeSet(Bool, I8, I16, I32, I64, U8, U16, U32)
+	foldedFloats = SetOf(F32, F64)
+	foldedInts   = SetOf(Bool, I8, I16, I32, I64, U8, U16, U32)
 )
 
 // evalArithmetic folds the inputs from the left, as ONNX defines it for more than
@@ -134,9 +134,9 @@ func combine(a, b *Tensor, to DType, op *arith) (Tensor, bool) {
 	places := slices.Collect(vb.All())
 	i := int64(0)
 	switch {
-	case floatTypes.Has(a.DType) && op.floats != nil:
+	case FloatTypes.Has(a.DType) && op.floats != nil:
 		for at := range va.All() {
-			out.set(i, op.floats(a.floatAt(at), b.floatAt(places[i])))
+			setResult(&out, i, op.floats(a.floatAt(at), b.floatAt(places[i])))
 			i++
 		}
 	case foldedInts.Has(a.DType) && op.ints != nil:
@@ -150,8 +150,8 @@ func combine(a, b *Tensor, to DType, op *arith) (Tensor, bool) {
 	return out, true
 }
 
-// set stores a float, or the 0 or 1 of a comparison, as the tensor's type.
-func (t *Tensor) set(i int64, x float64) {
+// setResult stores a float, or the 0 or 1 of a comparison, as the tensor's type.
+func setResult(t *Tensor, i int64, x float64) {
 	if t.DType == Bool {
 		t.setInt(i, int64(x))
 		return
@@ -161,7 +161,7 @@ func (t *Tensor) set(i int64, x float64) {
 
 func evalCast(k *call) []Tensor {
 	from, r := k.input(0), k.results[0]
-	known := floatTypes | foldedInts
+	known := FloatTypes | foldedInts
 	if !known.Has(from.DType) || !known.Has(r.dtype) {
 		return nil
 	}
@@ -178,13 +178,13 @@ func evalCast(k *call) []Tensor {
 // type cannot hold, of which ONNX says nothing.
 func castElement(to, from *Tensor, i int64) bool {
 	switch {
-	case floatTypes.Has(to.DType):
+	case FloatTypes.Has(to.DType):
 		to.setNumber(i, from.floatAt(i))
 	case to.DType == Bool:
 		if from.floatAt(i) != 0 {
 			to.setInt(i, 1)
 		}
-	case floatTypes.Has(from.DType):
+	case FloatTypes.Has(from.DType):
 		x := math.Trunc(from.floatAt(i))
 		if !(x >= -1<<63 && x < 1<<63) {
 			return false

@@ -87,3 +87,13 @@ type Node struct {
 // Attrs are the parameters of an operator by name. A value is one of int64,
 // float64, string, []int64, []float64, []string, Tensor.
 type Attrs map[string]any
+
+// Body is a graph that a node runs: a branch of If, what a Loop or a Scan repeats. It may
+// read values of the graph around it by their names.
+type Body struct {
+	Name string // of the attribute: then_branch, else_branch, body
+
+	// Graph has its operator sets from the graph around it, and the types of its inputs
+	// from the operator. For an operator that is not If, Loop or Scan it declares them.
+	Graph *Graph
+}

@@ -18,27 +18,27 @@ var indexed = []entry{
 	nonZero,
 	argOp("ArgMax", "highest"),
 	argOp("ArgMin", "lowest"),
-	{name: "GatherElements", in: "data T, indices index", out: "output T", t: anyTypes, accepts: "axis int",
+	{name: "GatherElements", in: "data T, indices index", out: "output T", t: AnyTypes, accepts: "axis int",
 		result: "Shape: that of indices, which has as many axes as data. Each element is that of data at its own " +
 			"place, " +
 			"with the index for the axis." + indexRule,
 		attrs: []Attribute{anInt("axis", "not negative; 0 when left out")},
 		infer: inferGatherElements},
-	{name: "GatherND", in: "data T, indices index", out: "output T", t: anyTypes, accepts: "batch_dims int",
+	{name: "GatherND", in: "data T, indices index", out: "output T", t: AnyTypes, accepts: "batch_dims int",
 		result: "The last axis of indices has the indices of an element, or of a part, of data; the axes before " +
 			"batch_dims are the same in both." + indexRule,
 		attrs: []Attribute{anInt("batch_dims", "not negative; 0 when left out")},
 		infer: inferGatherND},
 	// In place: elements of data are only read where they are updated.
-	{name: "ScatterElements", in: "data T, indices index, updates T", out: "output T", t: anyTypes,
+	{name: "ScatterElements", in: "data T, indices index, updates T", out: "output T", t: AnyTypes,
 		accepts: "axis int, reduction string",
 		result: "data with updates, of the shape of indices: each at its own place, with the index for the axis." +
 			indexRule + updateRule,
 		attrs:   append([]Attribute{anInt("axis", "not negative; 0 when left out")}, updated...),
 		inPlace: first, infer: inferScatterElements},
-	{name: "Scatter", in: "data T, indices index, updates T", out: "output T", t: anyTypes, accepts: "axis int",
+	{name: "Scatter", in: "data T, indices index, updates T", out: "output T", t: AnyTypes, accepts: "axis int",
 		becomes: "ScatterElements.", infer: inferScatter},
-	{name: "ScatterND", in: "data T, indices index, updates T", out: "output T", t: anyTypes,
+	{name: "ScatterND", in: "data T, indices index, updates T", out: "output T", t: AnyTypes,
 		accepts: "reduction string",
 		result: "data with updates: the last axis of indices has the indices of an element, or of a part, of data." +
 			indexRule + updateRule,

@@ -131,7 +131,7 @@ func inferDropout(k *call) error {
 	}
 	mask := result{Bool, shape, nil}
 	one := []byte{1}
-	if k.c.graph.Opset > 0 && k.c.graph.Opset < 10 {
+	if k.draft.Opset > 0 && k.draft.Opset < 10 {
 		mask.dtype = k.outType()
 		one = oneOf(mask.dtype)
 	}

@@ -88,7 +88,7 @@ func inferReduce(k *call) error { return k.reduce(true, false) }
 func inferReduceChanged(k *call) error { return k.reduce(true, true) }
 
 // inferReduceMean is inferReduce without means of no integers, which do not exist.
-func inferReduceMean(k *call) error { return k.reduce(floatTypes.Has(k.outType()), false) }
+func inferReduceMean(k *call) error { return k.reduce(FloatTypes.Has(k.outType()), false) }
 
 // reduce takes the axes away that a reduction names. One of no elements goes only
 // where a reduction of nothing has a result. One of no axes is the argument itself unless
@@ -125,7 +125,7 @@ func (k *call) reduce(ofNothing, changes bool) error {
 
 func inferSoftmax(k *call) error {
 	rank := len(k.shape(0))
-	flattens := k.c.graph.Opset > 0 && k.c.graph.Opset < 13
+	flattens := k.draft.Opset > 0 && k.draft.Opset < 13
 	otherwise := int64(-1)
 	if flattens {
 		otherwise = 1

@@ -187,7 +187,7 @@ func reachable(mode string, d int64) int64 {
 	case mode != "constant" && d == 0:
 		return 0
 	}
-	return maxBytes
+	return MaxBytes
 }
 
 // pads returns the pads for all axes.
@@ -216,7 +216,7 @@ func (k *call) pads(rank int) ([]int64, error) {
 	pads := make([]int64, 2*rank)
 	for i, a := range axes {
 		pads[a], pads[rank+int(a)] = list[i], list[len(axes)+i]
-		if min(list[i], list[len(axes)+i]) < -maxBytes || max(list[i], list[len(axes)+i]) > maxBytes {
+		if min(list[i], list[len(axes)+i]) < -MaxBytes || max(list[i], list[len(axes)+i]) > MaxBytes {
 			return nil, k.fault("use smaller numbers", "the pads of axis %d are %d and %d", a, list[i],
 				list[len(axes)+i])
 		}

@@ -144,7 +144,7 @@ func inferTranspose(k *call) error {
 }
 
 func inferConcat(k *call) error {
-	if k.c.graph.Opset == 0 || k.c.graph.Opset >= 4 {
+	if k.draft.Opset == 0 || k.draft.Opset >= 4 {
 		if err := k.require("axis"); err != nil {
 			return err
 		}

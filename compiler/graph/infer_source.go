@@ -65,19 +65,17 @@ func inferConstantOfShape(k *call) error {
 // same element share their memory.
 func (k *call) filled(d DType, shape []int64, element []byte) (*Tensor, error) {
 	key := d.String() + string(element)
-	run := k.c.fills[key]
+	run := k.draft.fills[key]
 	need := Elements(shape) * d.Bytes()
 	if grow := need - int64(len(run)); grow > 0 {
-		if need > k.c.left {
-			return nil, k.fault("use smaller extents, or raise FoldBytes",
-				"its result takes %d bytes, and %d are left for computed constants", need, k.c.left)
+		if err := k.room(need); err != nil {
+			return nil, err
 		}
-		k.c.left -= need
 		run = make([]byte, need)
 		for n := copy(run, element); n < len(run); n *= 2 {
 			copy(run[n:], run[:n])
 		}
-		k.c.fills[key] = run
+		k.draft.fills[key] = run
 	}
 	return &Tensor{DType: d, Shape: shape, Data: run[:need:need]}, nil
 }

@@ -12,11 +12,11 @@ func (c *checker) chosen(i int) *Body {
 	if n.Op != "If" || len(n.Inputs) != 1 {
 		return nil
 	}
-	at, known := c.index[n.Inputs[0]]
+	at, known := c.Index[n.Inputs[0]]
 	if !known {
 		return nil
 	}
-	t := c.out.Values[at].Constant
+	t := c.Out.Values[at].Constant
 	if t == nil || t.DType != Bool || Elements(t.Shape) != 1 {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (c *checker) inline(i int, b *Body) error {
 		return nil
 	}
 	if len(typed.Graph.Outputs) < len(n.Outputs) {
-		return c.fault(i, fmt.Sprintf("it has %d results, and its %s %d", len(n.Outputs), b.Name,
+		return c.Fault(i, fmt.Sprintf("it has %d results, and its %s %d", len(n.Outputs), b.Name,
 			len(typed.Graph.Outputs)), "give both the same number")
 	}
 	s := &splice{c: c, from: typed.Graph, at: c.called(i), to: make([]int, len(typed.Graph.Values)),
@@ -54,7 +54,7 @@ func (c *checker) inline(i int, b *Body) error {
 		s.to[v] = inputs[typed.Captures[k]]
 	}
 	for k, name := range n.Outputs {
-		if v := s.from.Outputs[k]; name != "" && c.asked[name] && s.from.Values[v].Producer >= 0 && s.names[v] == "" {
+		if v := s.from.Outputs[k]; name != "" && c.Asked[name] && s.from.Values[v].Producer >= 0 && s.names[v] == "" {
 			s.names[v] = name
 		}
 	}
@@ -75,7 +75,7 @@ type splice struct {
 func (s *splice) body() {
 	for v := range s.from.Values {
 		if t := s.from.Values[v].Constant; t != nil {
-			s.to[v] = s.c.addConstant(s.c.fresh(s.from.Values[v].Name), *t)
+			s.to[v] = s.c.AddConstant(s.c.Fresh(s.from.Values[v].Name), *t)
 		}
 	}
 	for i := range s.from.Nodes {
@@ -87,16 +87,16 @@ func (s *splice) body() {
 			}
 		}
 		n.Inputs, n.Outputs = s.values(n.Inputs), s.values(n.Outputs)
-		s.c.out.Nodes = append(s.c.out.Nodes, n)
+		s.c.Out.Nodes = append(s.c.Out.Nodes, n)
 	}
 }
 
 func (s *splice) make(v int) {
 	name, x := s.names[v], &s.from.Values[v]
 	if name == "" {
-		name = s.c.fresh(x.Name)
+		name = s.c.Fresh(x.Name)
 	}
-	s.to[v] = s.c.addValue(name, x.DType, x.Shape)
+	s.to[v] = s.c.AddValue(name, x.DType, x.Shape)
 }
 
 func (s *splice) values(list []int) []int {
@@ -114,9 +114,9 @@ func (s *splice) values(list []int) []int {
 func (s *splice) results(n *Node) {
 	for k, name := range n.Outputs {
 		v := s.from.Outputs[k]
-		if name == "" || !s.c.asked[name] || s.names[v] == name {
+		if name == "" || !s.c.Asked[name] || s.names[v] == name {
 			continue
 		}
-		s.c.alias(name, s.to[v], fmt.Sprintf("%s/%d", s.at, k))
+		s.c.Alias(name, s.to[v], fmt.Sprintf("%s/%d", s.at, k))
 	}
 }

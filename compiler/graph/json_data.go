@@ -61,7 +61,7 @@ func (r *reader) store(t *Tensor, i int64, e *element) {
 		if e.text == "true" {
 			t.setInt(i, 1)
 		}
-	case foldedFloats.Has(t.DType):
+	case t.DType == F32 || t.DType == F64:
 		x := r.float(e)
 		if t.DType == F32 && !math.IsInf(x, 0) && math.IsInf(float64(float32(x)), 0) {
 			r.wrong(e, "%s does not fit in f32", e.text)
@@ -126,7 +126,7 @@ func plain(t *Tensor, i int64) (any, bool) {
 	case t.DType == Bool:
 		b := t.at(i)[0]
 		return b == 1, b <= 1
-	case !foldedFloats.Has(t.DType):
+	case t.DType != F32 && t.DType != F64:
 		return t.Number(i), true
 	}
 	x := t.floatAt(i)

@@ -203,7 +203,7 @@ func (r *reader) floats(e *element) []float64 {
 func (r *reader) dtype(e *element) DType {
 	d, ok := ParseDType(r.string(e))
 	if !ok {
-		r.wrong(e, "%q is not an element type; there are %s", e.text, anyTypes)
+		r.wrong(e, "%q is not an element type; there are %s", e.text, AnyTypes)
 	}
 	return d
 }

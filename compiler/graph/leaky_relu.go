@@ -1,7 +1,7 @@
 package graph
 
 var leakyRelu = entry{
-	name: "LeakyRelu", in: "X T", out: "Y T", t: floatTypes,
+	name: "LeakyRelu", in: "X T", out: "Y T", t: FloatTypes,
 	accepts: "alpha float",
 	result:  sameShape,
 	attrs:   []Attribute{aFloat("alpha", "slope below zero; 0.01 when left out")},

@@ -19,26 +19,26 @@ func (c *checker) bodyResults(i int, bodies []TypedBody) ([]resultType, error) {
 	return nil, nil
 }
 
-func (b *TypedBody) output(k int) *TypedValue { return &b.Graph.Values[b.Graph.Outputs[k]] }
+func outputOf(b *TypedBody, k int) *TypedValue { return &b.Graph.Values[b.Graph.Outputs[k]] }
 
 // ifResults: both branches give the same, or the graph has to declare what holds both.
 func (c *checker) ifResults(i int, bodies []TypedBody) ([]resultType, error) {
 	n := &c.graph.Nodes[i]
 	if len(bodies) != 2 || len(n.Inputs) != 1 {
-		return nil, c.fault(i, fmt.Sprintf("it has %d inputs and %d branches", len(n.Inputs), len(bodies)),
+		return nil, c.Fault(i, fmt.Sprintf("it has %d inputs and %d branches", len(n.Inputs), len(bodies)),
 			"give it a condition, then_branch and else_branch")
 	}
 	a, b := &bodies[0], &bodies[1]
 	if len(a.Graph.Outputs) != len(b.Graph.Outputs) || len(n.Outputs) > len(a.Graph.Outputs) {
-		return nil, c.fault(i, fmt.Sprintf("it has %d results, its %s %d and its %s %d", len(n.Outputs), a.Name,
+		return nil, c.Fault(i, fmt.Sprintf("it has %d results, its %s %d and its %s %d", len(n.Outputs), a.Name,
 			len(a.Graph.Outputs), b.Name, len(b.Graph.Outputs)), "give all the same number")
 	}
 	var list []resultType
 	for k := range a.Graph.Outputs {
-		x, y := a.output(k), b.output(k)
+		x, y := outputOf(a, k), outputOf(b, k)
 		r := resultType{dtype: x.DType, shape: x.Shape}
 		if x.DType != y.DType {
-			return nil, c.fault(i, fmt.Sprintf("its result %d is %s in %s and %s in %s", k, x.DType, a.Name, y.DType, b.Name),
+			return nil, c.Fault(i, fmt.Sprintf("its result %d is %s in %s and %s in %s", k, x.DType, a.Name, y.DType, b.Name),
 				"put a Cast into one of them")
 		}
 		if !slices.Equal(x.Shape, y.Shape) {
@@ -54,7 +54,7 @@ func (c *checker) ifResults(i int, bodies []TypedBody) ([]resultType, error) {
 func (c *checker) loopResults(i int, bodies []TypedBody) ([]resultType, error) {
 	n := &c.graph.Nodes[i]
 	if len(bodies) != 1 || len(n.Inputs) < 2 {
-		return nil, c.fault(i, fmt.Sprintf("it has %d inputs and %d bodies", len(n.Inputs), len(bodies)),
+		return nil, c.Fault(i, fmt.Sprintf("it has %d inputs and %d bodies", len(n.Inputs), len(bodies)),
 			"give it a number of turns, a condition and a body; \"\" stands for one of the first two")
 	}
 	b, carried := &bodies[0], len(n.Inputs)-2
@@ -64,12 +64,12 @@ func (c *checker) loopResults(i int, bodies []TypedBody) ([]resultType, error) {
 	}
 	turns, why := int64(0), "the number of turns is not constant"
 	if name := n.Inputs[0]; name != "" {
-		if t := c.out.Values[c.index[name]].Constant; t != nil && Elements(t.Shape) == 1 {
+		if t := c.Out.Values[c.Index[name]].Constant; t != nil && Elements(t.Shape) == 1 {
 			turns, why = max(t.intAt(0), 0), ""
 		}
 	}
 	for k := 1 + carried; k < len(b.Graph.Outputs); k++ {
-		v := b.output(k)
+		v := outputOf(b, k)
 		list = append(list, resultType{v.DType, slices.Concat([]int64{turns}, v.Shape), why})
 	}
 	return list, nil
@@ -79,15 +79,15 @@ func (c *checker) loopResults(i int, bodies []TypedBody) ([]resultType, error) {
 // again in each.
 func (c *checker) carried(i int, b *TypedBody, names []string, first int) ([]resultType, error) {
 	if len(b.Graph.Outputs) < first+len(names) {
-		return nil, c.fault(i, fmt.Sprintf("its %s has %d outputs, and %d are carried from turn to turn", b.Name,
+		return nil, c.Fault(i, fmt.Sprintf("its %s has %d outputs, and %d are carried from turn to turn", b.Name,
 			len(b.Graph.Outputs), first+len(names)), "give it one for each value that is carried")
 	}
 	var list []resultType
 	for k, name := range names {
-		before, after := c.typeOf(name), b.output(first+k)
+		before, after := c.typeOf(name), outputOf(b, first+k)
 		was := Declaration{Value: before}
 		if now := declarationOf(after); contradict(&was, now) {
-			return nil, c.fault(i, fmt.Sprintf("%q is %s before and %s after a turn", name, declared(&was), declared(now)),
+			return nil, c.Fault(i, fmt.Sprintf("%q is %s before and %s after a turn", name, declared(&was), declared(now)),
 				"carry it in one type and shape, that of its largest")
 		}
 		list = append(list, resultType{dtype: after.DType, shape: after.Shape})
@@ -107,13 +107,13 @@ func (c *checker) scanned(i int) (s scanned, err error) {
 	n := &c.graph.Nodes[i]
 	count := n.Attrs.Int("num_scan_inputs")
 	if count < 1 || count > int64(len(n.Inputs)) || slices.Contains(n.Inputs, "") {
-		return s, c.fault(i, fmt.Sprintf("its attribute \"num_scan_inputs\" is %d, and it has %d inputs", count,
+		return s, c.Fault(i, fmt.Sprintf("its attribute \"num_scan_inputs\" is %d, and it has %d inputs", count,
 			len(n.Inputs)), "give the number of the inputs that it goes over")
 	}
 	for _, name := range []string{"scan_input_directions", "scan_output_directions"} {
 		for _, way := range n.Attrs.Ints(name) {
 			if way != 0 && way != 1 {
-				return s, c.fault(i, fmt.Sprintf("its attribute %q has %d", name, way), "use 0, or 1 to go backwards")
+				return s, c.Fault(i, fmt.Sprintf("its attribute %q has %d", name, way), "use 0, or 1 to go backwards")
 			}
 		}
 	}
@@ -128,11 +128,11 @@ func (c *checker) scanned(i int) (s scanned, err error) {
 			axis += int64(len(shape))
 		}
 		if axis < 0 || axis >= int64(len(shape)) {
-			return s, c.fault(i, fmt.Sprintf("it goes over axis %d of %q, which has the shape %s", axis, name,
+			return s, c.Fault(i, fmt.Sprintf("it goes over axis %d of %q, which has the shape %s", axis, name,
 				dimsText(shape)), "use an axis that there is")
 		}
 		if k > 0 && shape[axis].Size != s.turns {
-			return s, c.fault(i, fmt.Sprintf("it goes over %d elements of %q and over %d of the inputs before", shape[axis].Size,
+			return s, c.Fault(i, fmt.Sprintf("it goes over %d elements of %q and over %d of the inputs before", shape[axis].Size,
 				name, s.turns), "give it inputs of one length")
 		}
 		s.turns = shape[axis].Size
@@ -166,7 +166,7 @@ func (c *checker) scanResults(i int, bodies []TypedBody) ([]resultType, error) {
 		return nil, err
 	}
 	if len(bodies) != 1 {
-		return nil, c.fault(i, fmt.Sprintf("it has %d bodies", len(bodies)), "give it one, called body")
+		return nil, c.Fault(i, fmt.Sprintf("it has %d bodies", len(bodies)), "give it one, called body")
 	}
 	b := &bodies[0]
 	list, err := c.carried(i, b, n.Inputs[:s.states], 0)
@@ -174,7 +174,7 @@ func (c *checker) scanResults(i int, bodies []TypedBody) ([]resultType, error) {
 		return nil, err
 	}
 	for k := s.states; k < len(b.Graph.Outputs); k++ {
-		v, axis := b.output(k), int64(0)
+		v, axis := outputOf(b, k), int64(0)
 		if at := k - s.states; at < len(s.collected) {
 			axis = s.collected[at]
 		}
@@ -182,7 +182,7 @@ func (c *checker) scanResults(i int, bodies []TypedBody) ([]resultType, error) {
 			axis += int64(len(v.Shape)) + 1
 		}
 		if axis < 0 || axis > int64(len(v.Shape)) {
-			return nil, c.fault(i, fmt.Sprintf("it collects %q, which has the shape %s, along axis %d", v.Name,
+			return nil, c.Fault(i, fmt.Sprintf("it collects %q, which has the shape %s, along axis %d", v.Name,
 				shapeText(v.Shape), axis), "use an axis that there is")
 		}
 		list = append(list, resultType{dtype: v.DType, shape: slices.Insert(slices.Clone(v.Shape), int(axis), s.turns)})

@@ -40,7 +40,7 @@ const (
 )
 
 // MovementOf returns how a node moves elements, nil when it computes.
-func (c *Checked) MovementOf(n *TypedNode) *Movement {
+func MovementOf(c *Checked, n *TypedNode) *Movement {
 	op, known := operators[n.Op]
 	if !known || op.Moves == nil || op.Moves.When != nil && !op.Moves.When(c, n) {
 		return nil

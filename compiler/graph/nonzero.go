@@ -3,7 +3,7 @@ package graph
 import "fmt"
 
 var nonZero = entry{
-	name: "NonZero", in: "X T", out: "Y i64", t: anyTypes,
+	name: "NonZero", in: "X T", out: "Y i64", t: AnyTypes,
 	result: "Shape (axes of X, n): the indices of the n elements that are not 0, row by row. The model states n in the " +
 		"type of Y (value_info), as a number or as a symbol that is bound, or X is constant. A run in which another number " +
 		"of elements is not 0 is an error of the run.",
@@ -14,25 +14,25 @@ var nonZero = entry{
 // bounds it but the elements of X.
 func inferNonZero(k *call) error {
 	if t := k.arg(0).Constant; t != nil && Elements(t.Shape) <= arithmeticElements {
-		y := t.nonZero()
+		y := indicesOf(t)
 		k.results = []result{{I64, y.Shape, &y}}
 		return nil
 	}
 	rank := int64(len(k.shape(0)))
-	r := k.c.declaredType(k.node.Outputs[0])
-	if r.why != "" {
+	shape, why := k.draft.Host.Declared(k.node.Outputs[0])
+	if why != "" {
 		return k.fault("state the shape of its result (value_info of ONNX, values of a JSON graph), and bind its symbols; "+
-			"or make its argument constant", "how many elements are not 0 is not known: %s", r.why)
+			"or make its argument constant", "how many elements are not 0 is not known: %s", why)
 	}
-	if len(r.shape) != 2 || r.shape[0] != rank || r.shape[1] > Elements(k.shape(0)) {
+	if len(shape) != 2 || shape[0] != rank || shape[1] > Elements(k.shape(0)) {
 		return k.fault(fmt.Sprintf("state (%d, n) for an n of at most %d", rank, Elements(k.shape(0))),
-			"its result is declared with the shape %s", shapeText(r.shape))
+			"its result is declared with the shape %s", shapeText(shape))
 	}
-	return k.give(r.shape)
+	return k.give(shape)
 }
 
-// nonZero lists the indices of the elements that are not 0.
-func (t *Tensor) nonZero() Tensor {
+// indicesOf lists the indices of the elements that are not 0.
+func indicesOf(t *Tensor) Tensor {
 	var found []int64
 	for i := range Elements(t.Shape) {
 		if t.floatAt(i) != 0 {

@@ -20,16 +20,12 @@ type Inquiry struct {
 // untyped is a result that the plan needs and whose type nobody tells.
 type untyped struct{ value, node, op, why string }
 
-// Known reports whether Check knows what an operator means. A node with another one is
-// opaque: it reads its arguments, writes its results row by row, and overwrites nothing.
-func Known(op string) bool { return operators[op] != nil }
-
 // opaque adds a node whose operator has no row in the table. Its attributes and its
 // arguments stay as they are.
 func (c *checker) opaque(i int) error {
 	n := &c.graph.Nodes[i]
 	if n.Op == "" {
-		return c.fault(i, "it names no operator", "name one; `tl operators` lists those that there are")
+		return c.Fault(i, "it names no operator", "name one; `tl operators` lists those that there are")
 	}
 	node := TypedNode{Name: c.called(i), Op: n.Op}
 	var err error
@@ -63,7 +59,7 @@ func (c *checker) opaque(i int) error {
 	}
 	whole := false
 	if node.Outputs, whole = c.opaqueResults(i, made); whole && known {
-		c.out.Nodes = append(c.out.Nodes, node)
+		c.Out.Nodes = append(c.Out.Nodes, node)
 	}
 	return nil
 }
@@ -87,7 +83,7 @@ func (c *checker) dynamic(i int, err error) error {
 	made := c.inferred(i, inputs)
 	for k, name := range n.Outputs {
 		told := k < len(made) && made[k].why == ""
-		if name != "" && c.asked[name] && !told && c.declaredType(name).why != "" {
+		if name != "" && c.Asked[name] && !told && c.declaredType(name).why != "" {
 			return err
 		}
 	}
@@ -97,28 +93,9 @@ func (c *checker) dynamic(i int, err error) error {
 	}
 	attrs[ReasonAttr] = e.Found + "; " + e.Remedy
 	outputs, _ := c.opaqueResults(i, made)
-	c.out.Nodes = append(c.out.Nodes, TypedNode{Name: c.called(i), Op: dynamicDomain + n.Op, Inputs: inputs,
+	c.Out.Nodes = append(c.Out.Nodes, TypedNode{Name: c.called(i), Op: dynamicDomain + n.Op, Inputs: inputs,
 		Outputs: outputs, Attrs: attrs})
 	return nil
-}
-
-// opaqueAttrs returns a copy of a node's attributes.
-func (c *checker) opaqueAttrs(i int) (Attrs, error) {
-	attrs := Attrs{}
-	for name, value := range c.graph.Nodes[i].Attrs {
-		kind, ok := kindOfValue(value)
-		if !ok {
-			return nil, c.fault(i, fmt.Sprintf("its attribute %q is %s", name, kindOf(value)),
-				"use one of the types of graph.Attrs")
-		}
-		if t, ok := value.(Tensor); ok {
-			if text := tensorFault(&t); text != "" {
-				return nil, c.fault(i, fmt.Sprintf("its attribute %q %s", name, text), "correct it")
-			}
-		}
-		attrs[name], _ = convert(value, kind)
-	}
-	return attrs, nil
 }
 
 // typed returns the values of these names, and whether all of them have a type.
@@ -129,7 +106,7 @@ func (c *checker) typed(names []string) (list []int, known bool) {
 		if name == "" {
 			continue
 		}
-		at, there := c.index[name]
+		at, there := c.Index[name]
 		known = known && there
 		if there {
 			list[k] = at
@@ -142,11 +119,11 @@ func (c *checker) typed(names []string) (list []int, known bool) {
 // graph declares them: what follows is looked at as well.
 func (c *checker) declaredResults(n *Node) {
 	for _, name := range n.Outputs {
-		if name == "" || !c.asked[name] {
+		if name == "" || !c.Asked[name] {
 			continue
 		}
 		if r := c.declaredType(name); r.why == "" {
-			c.addValue(name, r.dtype, r.shape)
+			c.AddValue(name, r.dtype, r.shape)
 		}
 	}
 }
@@ -184,7 +161,7 @@ func (c *checker) opaqueResults(i int, made []resultType) (list []int, whole boo
 	list, whole = make([]int, len(n.Outputs)), true
 	for k, name := range n.Outputs {
 		list[k] = -1
-		if name == "" || !c.asked[name] {
+		if name == "" || !c.Asked[name] {
 			continue
 		}
 		r := c.declaredType(name)
@@ -201,7 +178,7 @@ func (c *checker) opaqueResults(i int, made []resultType) (list []int, whole boo
 			c.untyped = append(c.untyped, untyped{name, c.called(i), n.Op, r.why})
 			continue
 		}
-		list[k] = c.addValue(name, r.dtype, r.shape)
+		list[k] = c.AddValue(name, r.dtype, r.shape)
 	}
 	return list, whole
 }
@@ -210,14 +187,14 @@ func (c *checker) opaqueResults(i int, made []resultType) (list []int, whole boo
 // all. What is not known is left to the graph.
 func (c *checker) inferred(i int, inputs []int) []resultType {
 	n := &c.graph.Nodes[i]
-	silent := func(name string) bool { return name != "" && c.asked[name] && c.declaredType(name).why != "" }
+	silent := func(name string) bool { return name != "" && c.Asked[name] && c.declaredType(name).why != "" }
 	if c.opt.Infer == nil || !slices.ContainsFunc(n.Outputs, silent) {
 		return nil
 	}
 	ask := Inquiry{Node: n, Opset: c.graph.Opset, Domains: c.graph.Domains, Arguments: make([]*TypedValue, len(inputs))}
 	for k, v := range inputs {
 		if v >= 0 {
-			ask.Arguments[k] = &c.out.Values[v]
+			ask.Arguments[k] = &c.Out.Values[v]
 		}
 	}
 	list, err := c.opt.Infer(&ask)
@@ -244,6 +221,12 @@ type resultType struct {
 	why   string
 }
 
+// Declared returns the shape of a value as the graph declares it, or why there is none.
+func (c *checker) Declared(name string) (shape []int64, why string) {
+	r := c.declaredType(name)
+	return r.shape, r.why
+}
+
 // declaredType returns the type of a value as the graph declares it.
 func (c *checker) declaredType(name string) resultType {
 	if d := c.declared[name]; d != nil {
@@ -268,7 +251,7 @@ func (c *checker) bound(d *Declaration) resultType {
 				return r
 			}
 			size = number
-			c.out.Symbols[axis.Symbol] = number
+			c.Out.Symbols[axis.Symbol] = number
 		}
 		r.shape = append(r.shape, size)
 	}
@@ -311,4 +294,12 @@ func declarationSymbols(g *Graph, set map[string]bool) map[string]bool {
 		}
 	}
 	return set
+}
+
+func (c *checker) opaqueAttrs(i int) (Attrs, error) {
+	attrs, found, remedy := CopyAttrs(c.graph.Nodes[i].Attrs)
+	if found != "" {
+		return nil, c.Fault(i, found, remedy)
+	}
+	return attrs, nil
 }

@@ -124,44 +124,18 @@ func (k Kind) String() string {
 	return kindNames[0]
 }
 
-// DTypes is a set of element types.
-type DTypes uint32
-
-func dtypeSet(list ...DType) (s DTypes) {
-	for _, d := range list {
-		s |= 1 << d
-	}
-	return s
-}
-
-// Has reports whether d is in the set.
-func (s DTypes) Has(d DType) bool { return s>>d&1 != 0 }
-
-// String lists the set, such as "f32 f64".
-func (s DTypes) String() string {
-	var names []string
-	for d := range DType(32) {
-		if s.Has(d) {
-			names = append(names, d.String())
-		}
-	}
-	return strings.Join(names, " ")
-}
-
 // Sets that operators take.
 var (
-	floatTypes   = dtypeSet(F32, F64, F16, BF16)
-	signedTypes  = floatTypes | dtypeSet(I8, I16, I32, I64)
-	numericTypes = signedTypes | dtypeSet(U8, U16, U32, U64)
-	anyTypes     = numericTypes | dtypeSet(Bool)
-	matrixTypes  = floatTypes | dtypeSet(I32, I64, U32, U64)
-	indexTypes   = dtypeSet(I32, I64)
-	integerTypes = dtypeSet(I8, I16, I32, I64, U8, U16, U32, U64)
+	signedTypes  = FloatTypes | SetOf(I8, I16, I32, I64)
+	numericTypes = signedTypes | SetOf(U8, U16, U32, U64)
+	matrixTypes  = FloatTypes | SetOf(I32, I64, U32, U64)
+	indexTypes   = SetOf(I32, I64)
+	integerTypes = SetOf(I8, I16, I32, I64, U8, U16, U32, U64)
 )
 
 // named are the types that a signature may use besides the operator's own letters.
 var named = map[string]DTypes{
-	"bool": dtypeSet(Bool), "i64": dtypeSet(I64), "index": indexTypes, "any": anyTypes, "float": floatTypes,
+	"bool": SetOf(Bool), "i64": SetOf(I64), "index": indexTypes, "any": AnyTypes, "float": FloatTypes,
 }
 
 // entry is an operator as table has it; operatorOf makes an Operator of it.
@@ -311,3 +285,7 @@ func listAttributes(list []Attribute) string {
 	}
 	return strings.Join(parts, ", ")
 }
+
+// Known reports whether Check knows what an operator means. A node with another one is
+// opaque: it reads its arguments, writes its results row by row, and overwrites nothing.
+func Known(op string) bool { return operators[op] != nil }

@@ -13,7 +13,7 @@ func (c *checker) called(i int) string {
 	return fmt.Sprintf("%s_%d", c.graph.Nodes[i].Op, i)
 }
 
-func (c *checker) fault(i int, found, remedy string) *Error {
+func (c *checker) Fault(i int, found, remedy string) *Error {
 	return &Error{Node: c.called(i), Op: c.graph.Nodes[i].Op, Found: found, Remedy: remedy}
 }
 
@@ -69,12 +69,12 @@ func (c *checker) producer(node, input int) (int, error) {
 	if name == "" {
 		return -1, nil
 	}
-	m, ok := c.makers[name]
+	m, ok := c.Makers[name]
 	if !ok {
-		return 0, c.fault(node, fmt.Sprintf("its input %d is %q, which nothing makes", input, name),
+		return 0, c.Fault(node, fmt.Sprintf("its input %d is %q, which nothing makes", input, name),
 			"declare it as an input or a constant, or add the node that makes it")
 	}
-	return m.node, nil
+	return m.Node, nil
 }
 
 // cycle tells which nodes on the path from a node on wait for each other.
@@ -92,7 +92,7 @@ func (c *checker) cycle(path []visit, from int) error {
 	if len(names) > cycleNames {
 		names = append(names[:cycleNames], fmt.Sprintf("... %d more", len(names)-cycleNames))
 	}
-	return c.fault(from, fmt.Sprintf("it waits for its own result: %s, %s each need the result of the next",
+	return c.Fault(from, fmt.Sprintf("it waits for its own result: %s, %s each need the result of the next",
 		strings.Join(names, ", "), c.called(from)), "break the cycle")
 }
 
@@ -104,11 +104,11 @@ func (c *checker) live(order []int) []int {
 	for i := len(order) - 1; i >= 0; i-- {
 		n := &c.graph.Nodes[order[i]]
 		for _, name := range n.Outputs {
-			if name != "" && c.asked[name] {
+			if name != "" && c.Asked[name] {
 				at--
 				alive[at] = order[i]
 				for _, in := range c.needs(order[i]) {
-					c.asked[in] = true
+					c.Asked[in] = true
 				}
 				break
 			}
@@ -117,16 +117,16 @@ func (c *checker) live(order []int) []int {
 	return alive[at:]
 }
 
-// roots lists some inputs of the graph, not frozen, that a value depends on.
-func (c *checker) roots(name string) string {
+// Roots lists some inputs of the graph, not frozen, that a value depends on.
+func (c *checker) Roots(name string) string {
 	seen := map[string]bool{name: true}
 	var found []string
 	for queue := []string{name}; len(queue) > 0 && len(found) < 3; queue = queue[1:] {
-		at, known := c.index[queue[0]]
-		if !known || c.out.Values[at].Constant != nil {
+		at, known := c.Index[queue[0]]
+		if !known || c.Out.Values[at].Constant != nil {
 			continue
 		}
-		node := c.makers[queue[0]].node
+		node := c.Makers[queue[0]].Node
 		if node < 0 {
 			found = append(found, fmt.Sprintf("the input %q", queue[0]))
 			continue

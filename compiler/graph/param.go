@@ -145,11 +145,11 @@ func (k *call) flag(name string, otherwise int64) (int64, error) {
 func (k *call) constant(i int) (*Tensor, error) {
 	v := k.arg(i)
 	if v.Constant == nil {
-		roots, remedy := k.c.roots(v.Name), "make it a constant"
+		roots, remedy := k.draft.Host.Roots(v.Name), "make it a constant"
 		if roots != "" {
 			remedy = "make it a constant, or freeze " + roots
 		}
-		err := k.c.fault(k.index, fmt.Sprintf("its input %d (%s) is %q, which is not constant", i, k.argument(i).Name,
+		err := k.draft.Host.Fault(k.index, fmt.Sprintf("its input %d (%s) is %q, which is not constant", i, k.argument(i).Name,
 			v.Name), remedy)
 		err.dynamic = true
 		return nil, err
@@ -234,4 +234,23 @@ func (k *call) axes(list []int64, rank int) ([]int64, error) {
 		all = append(all, a)
 	}
 	return all, nil
+}
+
+// CopyAttrs returns a copy of the attributes of a node with any operator; else what is wrong with one of them, and what
+// to do about it.
+func CopyAttrs(given Attrs) (attrs Attrs, found, remedy string) {
+	attrs = Attrs{}
+	for name, value := range given {
+		kind, ok := kindOfValue(value)
+		if !ok {
+			return nil, fmt.Sprintf("its attribute %q is %s", name, kindOf(value)), "use one of the types of graph.Attrs"
+		}
+		if t, ok := value.(Tensor); ok {
+			if text := tensorFault(&t); text != "" {
+				return nil, fmt.Sprintf("its attribute %q %s", name, text), "correct it"
+			}
+		}
+		attrs[name], _ = convert(value, kind)
+	}
+	return attrs, "", ""
 }

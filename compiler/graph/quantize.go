@@ -2,22 +2,22 @@ package graph
 
 import "slices"
 
-var byteTypes = dtypeSet(I8, U8)
+var byteTypes = SetOf(I8, U8)
 
 // quantized are operators on integers that stand for floats: (integer - zero point) *
 // scale. Scale and zero point are one for all, or one for each element of an axis, or of a
 // block of an axis.
 var quantized = []entry{
-	{name: "DequantizeLinear", in: "x U, x_scale T, x_zero_point U?", out: "y T", t: floatTypes,
-		u:       dtypeSet(I8, U8, I16, U16, I32),
+	{name: "DequantizeLinear", in: "x U, x_scale T, x_zero_point U?", out: "y T", t: FloatTypes,
+		u:       SetOf(I8, U8, I16, U16, I32),
 		accepts: "axis int, block_size int, output_dtype int", becomes: "Cast, Sub and Mul.",
 		infer: inferDequantize},
-	{name: "QuantizeLinear", in: "x T, y_scale float, y_zero_point U?", out: "y other", t: floatTypes | dtypeSet(I32),
-		u:       dtypeSet(I8, U8, I16, U16),
+	{name: "QuantizeLinear", in: "x T, y_scale float, y_zero_point U?", out: "y other", t: FloatTypes | SetOf(I32),
+		u:       SetOf(I8, U8, I16, U16),
 		accepts: "axis int, block_size int, output_dtype int, precision int, saturate int",
 		becomes: "Div, Round, Add and Cast, in f32; a Cast takes what does not fit to the nearest end.",
 		infer:   inferQuantize},
-	{name: "DynamicQuantizeLinear", in: "x T", out: "y other, y_scale other, y_zero_point other", t: dtypeSet(F32),
+	{name: "DynamicQuantizeLinear", in: "x T", out: "y other, y_scale other, y_zero_point other", t: SetOf(F32),
 		becomes: "ReduceMin and ReduceMax, of which scale and zero point of u8 are made, and QuantizeLinear.",
 		infer:   inferDynamicQuantize},
 	{name: "MatMulInteger", in: "A T, B U, a_zero_point T?, b_zero_point U?", out: "Y other", t: byteTypes,

@@ -10,12 +10,12 @@ const unrolled = "for each step Gemm, the activations and what joins the gates; 
 	"give behind them is 0."
 
 var recurrent = []entry{
-	{name: "RNN", in: "X T, W T, R T, B T?, sequence_lens index?, initial_h T?", out: "Y T?, Y_h T?", t: floatTypes,
+	{name: "RNN", in: "X T, W T, R T, B T?, sequence_lens index?, initial_h T?", out: "Y T?, Y_h T?", t: FloatTypes,
 		accepts: recurrentAttrs, becomes: unrolled, infer: inferRNN},
-	{name: "GRU", in: "X T, W T, R T, B T?, sequence_lens index?, initial_h T?", out: "Y T?, Y_h T?", t: floatTypes,
+	{name: "GRU", in: "X T, W T, R T, B T?, sequence_lens index?, initial_h T?", out: "Y T?, Y_h T?", t: FloatTypes,
 		accepts: recurrentAttrs + ", linear_before_reset int", becomes: unrolled, infer: inferGRU},
 	{name: "LSTM", in: "X T, W T, R T, B T?, sequence_lens index?, initial_h T?, initial_c T?, P T?",
-		out: "Y T?, Y_h T?, Y_c T?", t: floatTypes,
+		out: "Y T?, Y_h T?, Y_c T?", t: FloatTypes,
 		accepts: recurrentAttrs + ", input_forget int", becomes: unrolled, infer: inferLSTM},
 }
 

@@ -6,7 +6,7 @@ import (
 )
 
 var resizes = []entry{
-	{name: "Resize", in: "X T, roi float?!, scales float?!, sizes i64?!", out: "Y T", t: anyTypes,
+	{name: "Resize", in: "X T, roi float?!, scales float?!, sizes i64?!", out: "Y T", t: AnyTypes,
 		accepts: "antialias int, axes ints, coordinate_transformation_mode string, cubic_coeff_a float, " +
 			"exclude_outside " +
 			"int, extrapolation_value float, keep_aspect_ratio_policy string, mode string, nearest_mode string, " +
@@ -16,7 +16,7 @@ var resizes = []entry{
 			"Gathers " +
 			"or, when it shrinks with antialias, a MatMul. Integers are computed as f32 and rounded.",
 		infer: inferResize},
-	{name: "Upsample", in: "X T, scales float?!", out: "Y T", t: anyTypes,
+	{name: "Upsample", in: "X T, scales float?!", out: "Y T", t: AnyTypes,
 		accepts: "mode string, scales floats, height_scale float, width_scale float",
 		becomes: "Resize with the mode asymmetric; nearest rounds down.", infer: inferUpsample},
 	convTranspose,
@@ -40,7 +40,7 @@ func inferResize(k *call) error {
 		beyond: k.floatOr("extrapolation_value", 0), exclude: k.intOr("exclude_outside", 0) != 0,
 		antialias: k.intOr("antialias", 0) != 0}
 	scalesAt := 2
-	if k.c.graph.Opset == 10 { // X and scales
+	if k.draft.Opset == 10 { // X and scales
 		scalesAt, z.coordinates, z.nearest = 1, "asymmetric", "floor"
 	}
 	for _, p := range []struct {
@@ -202,7 +202,7 @@ func (z *resizing) region(axes []int64) error {
 func (z *resizing) resize() error {
 	d := z.outType()
 	v := z.value(0)
-	whole := z.mode == "nearest" || floatTypes.Has(d)
+	whole := z.mode == "nearest" || FloatTypes.Has(d)
 	if !whole {
 		v = z.cast(v, F32)
 	}

@@ -18,7 +18,7 @@ func (k *call) rewrite() *rewrite { return &rewrite{call: k, names: map[string]i
 // name returns a new name of something that the node becomes.
 func (r *rewrite) name(what string) string {
 	base := r.label + "_" + what
-	name, n := r.c.freshAfter(base, r.names[base])
+	name, n := r.draft.freshAfter(base, r.names[base])
 	r.names[base] = n
 	return name
 }
@@ -40,14 +40,14 @@ func (r *rewrite) nodes(op string, attrs Attrs, results int, args ...int) []int 
 	}
 	for range results {
 		name := r.name(op)
-		r.c.asked[name] = true
+		r.draft.Asked[name] = true
 		n.Outputs = append(n.Outputs, name)
 	}
-	if r.err = r.add(r.index, n, n.Outputs[0]); r.err != nil {
+	if r.err = r.draft.Host.Rewritten(r.index, n, n.Outputs[0]); r.err != nil {
 		return values
 	}
 	for i, name := range n.Outputs {
-		values[i] = r.c.index[name]
+		values[i] = r.draft.Index[name]
 	}
 	return values
 }
@@ -57,8 +57,8 @@ func (r *rewrite) nameOf(v int) string {
 	if v < 0 {
 		return ""
 	}
-	name := r.c.out.Values[v].Name
-	r.c.index[name] = v
+	name := r.draft.Out.Values[v].Name
+	r.draft.Index[name] = v
 	return name
 }
 
@@ -75,12 +75,12 @@ func (r *rewrite) of(v int) *TypedValue {
 	if v < 0 {
 		return &TypedValue{}
 	}
-	return &r.c.out.Values[v]
+	return &r.draft.Out.Values[v]
 }
 
 // constant adds a constant.
 func (r *rewrite) constant(t Tensor) int {
-	v := r.c.addConstant(r.name("constant"), t)
+	v := r.draft.AddConstant(r.name("constant"), t)
 	r.nameOf(v)
 	return v
 }
@@ -155,61 +155,28 @@ func (k *call) notComputed(i, results int) error {
 // rename gives a value a name of the graph: its own one when a rewrite made it, else that
 // of a copy.
 func (k *call) rename(v int, name string) {
-	from := k.c.out.Values[v]
-	if from.Constant != nil {
-		k.c.index[name] = k.c.addConstant(name, *from.Constant)
-		return
-	}
-	if k.c.makers[from.Name].what == rewritten {
-		k.c.out.Values[v].Name = name
-		k.c.index[name] = v
-		for i := range k.c.out.Nodes {
-			if n := &k.c.out.Nodes[len(k.c.out.Nodes)-1-i]; slices.Contains(n.Outputs, v) {
+	from := k.draft.Out.Values[v]
+	if from.Constant == nil && k.draft.Makers[from.Name].What == rewritten {
+		k.draft.Out.Values[v].Name = name
+		k.draft.Index[name] = v
+		for i := range k.draft.Out.Nodes {
+			if n := &k.draft.Out.Nodes[len(k.draft.Out.Nodes)-1-i]; slices.Contains(n.Outputs, v) {
 				n.Name = k.label
 				return
 			}
 		}
 	}
-	to := k.c.addValue(name, from.DType, from.Shape)
-	k.c.out.Nodes = append(k.c.out.Nodes, TypedNode{Name: k.label, Op: "Identity", Inputs: []int{v}, Outputs: []int{to},
-		Attrs: Attrs{}})
+	k.draft.Alias(name, v, k.label)
 }
-
-// rewritten is the maker of names that Check makes up.
-const rewritten = "Check"
 
 // room fails when a constant of so many bytes is more than may be computed.
 func (k *call) room(bytes int64) error {
-	if bytes > k.c.left {
+	if bytes > k.draft.Left {
 		return k.fault("use smaller extents, or raise FoldBytes",
-			"its result takes %d bytes, and %d are left for computed constants", bytes, k.c.left)
+			"its result takes %d bytes, and %d are left for computed constants", bytes, k.draft.Left)
 	}
-	k.c.left -= bytes
+	k.draft.Left -= bytes
 	return nil
-}
-
-// filledTensor makes a tensor of which every element is x.
-func filledTensor(d DType, shape []int64, x float64) Tensor {
-	t := newTensor(d, shape)
-	for i := range Elements(shape) {
-		t.setNumber(i, x)
-	}
-	return t
-}
-
-// setNumber stores x as an element of any type, rounded to it as kernels do: to f16 and bf16
-// through f32.
-func (t *Tensor) setNumber(i int64, x float64) {
-	switch {
-	case foldedFloats.Has(t.DType):
-		t.setFloat(i, x)
-	case t.DType == F16:
-		le.PutUint16(t.at(i), halfBits(float64(float32(x))))
-	case t.DType == BF16:
-		le.PutUint16(t.at(i), shortBits(x))
-	default:
-		t.setInt(i, int64(x))
-	}
 }
 
 // ones appends axes of extent 1 to a shape.

@@ -53,7 +53,7 @@ func (t *Tensor) floatAt(i int64) float64 {
 // Number returns element i: a float64, an int64 or, of a u64, a uint64.
 func (t *Tensor) Number(i int64) any {
 	switch {
-	case floatTypes.Has(t.DType):
+	case FloatTypes.Has(t.DType):
 		return t.floatAt(i)
 	case t.DType == U64:
 		return uint64(t.intAt(i))
@@ -143,4 +143,28 @@ func shortBits(x float64) uint16 {
 		return uint16(bits>>16) | 1
 	}
 	return uint16((bits + 0x7fff + bits>>16&1) >> 16)
+}
+
+// filledTensor makes a tensor of which every element is x.
+func filledTensor(d DType, shape []int64, x float64) Tensor {
+	t := newTensor(d, shape)
+	for i := range Elements(shape) {
+		t.setNumber(i, x)
+	}
+	return t
+}
+
+// setNumber stores x as an element of any type, rounded to it as kernels do: to f16 and bf16
+// through f32.
+func (t *Tensor) setNumber(i int64, x float64) {
+	switch {
+	case t.DType == F32 || t.DType == F64:
+		t.setFloat(i, x)
+	case t.DType == F16:
+		le.PutUint16(t.at(i), halfBits(float64(float32(x))))
+	case t.DType == BF16:
+		le.PutUint16(t.at(i), shortBits(x))
+	default:
+		t.setInt(i, int64(x))
+	}
 }

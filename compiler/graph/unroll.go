@@ -32,7 +32,7 @@ func (c *checker) unroll(i int) (done bool, err error) {
 	}
 	u := &unrolling{c: c, node: i, body: &n.Bodies[0], turns: turns}
 	for _, name := range n.Inputs[2:] {
-		u.carried = append(u.carried, c.index[name])
+		u.carried = append(u.carried, c.Index[name])
 	}
 	u.collected = make([][]int, max(len(u.body.Graph.Outputs)-1-len(u.carried), 0))
 	if len(u.body.Graph.Inputs) != 2+len(u.carried) || len(u.body.Graph.Outputs) < 1+len(u.carried) {
@@ -52,11 +52,11 @@ func (c *checker) knownTurns(n *Node) (int64, bool) {
 		return 0, false
 	}
 	constant := func(name string, d DType) (int64, bool) {
-		at, known := c.index[name]
+		at, known := c.Index[name]
 		if !known {
 			return 0, false
 		}
-		t := c.out.Values[at].Constant
+		t := c.Out.Values[at].Constant
 		if t == nil || t.DType != d || Elements(t.Shape) != 1 {
 			return 0, false
 		}
@@ -83,7 +83,7 @@ func (u *unrolling) turn(t int64) (going, known bool, err error) {
 	g.Constants = append(g.Constants, Constant{names[0].Name, number}, Constant{names[1].Name, yes})
 	own, from := []Value{}, []int{}
 	for k, v := range u.carried {
-		x := &u.c.out.Values[v]
+		x := &u.c.Out.Values[v]
 		if x.Constant != nil {
 			g.Constants = append(g.Constants, Constant{names[2+k].Name, *x.Constant})
 			continue
@@ -132,26 +132,26 @@ func (u *unrolling) results() bool {
 	values := slices.Clone(u.carried)
 	for k, parts := range u.collected {
 		at := len(u.carried) + k
-		if at >= len(n.Outputs) || !u.c.asked[n.Outputs[at]] {
+		if at >= len(n.Outputs) || !u.c.Asked[n.Outputs[at]] {
 			values = append(values, -1)
 			continue
 		}
-		first := &u.c.out.Values[parts[0]]
+		first := &u.c.Out.Values[parts[0]]
 		for _, v := range parts {
-			if x := &u.c.out.Values[v]; x.DType != first.DType || !slices.Equal(x.Shape, first.Shape) {
+			if x := &u.c.Out.Values[v]; x.DType != first.DType || !slices.Equal(x.Shape, first.Shape) {
 				return false
 			}
 		}
 		values = append(values, u.joined(parts))
 	}
 	for k, name := range n.Outputs {
-		if name == "" || !u.c.asked[name] {
+		if name == "" || !u.c.Asked[name] {
 			continue
 		}
 		if k >= len(values) {
 			return false
 		}
-		u.c.alias(name, values[k], fmt.Sprintf("%s/result %d", u.c.called(u.node), k))
+		u.c.Alias(name, values[k], fmt.Sprintf("%s/result %d", u.c.called(u.node), k))
 	}
 	return true
 }
@@ -159,12 +159,12 @@ func (u *unrolling) results() bool {
 // joined are parts one behind the other, on an axis of their own.
 func (u *unrolling) joined(parts []int) int {
 	c := u.c
-	shape := slices.Insert(slices.Clone(c.out.Values[parts[0]].Shape), 0, 1)
+	shape := slices.Insert(slices.Clone(c.Out.Values[parts[0]].Shape), 0, 1)
 	name := c.called(u.node) + "/collected"
 	add := func(op string, inputs []int, shape []int64, attrs Attrs) int {
-		y := c.addValue(c.fresh(name), c.out.Values[parts[0]].DType, shape)
-		c.out.Nodes = append(c.out.Nodes,
-			TypedNode{Name: c.out.Values[y].Name, Op: op, Inputs: inputs, Outputs: []int{y}, Attrs: attrs})
+		y := c.AddValue(c.Fresh(name), c.Out.Values[parts[0]].DType, shape)
+		c.Out.Nodes = append(c.Out.Nodes,
+			TypedNode{Name: c.Out.Values[y].Name, Op: op, Inputs: inputs, Outputs: []int{y}, Attrs: attrs})
 		return y
 	}
 	rows := make([]int, len(parts))
@@ -174,16 +174,4 @@ func (u *unrolling) joined(parts []int) int {
 	shape = slices.Clone(shape)
 	shape[0] = int64(len(parts))
 	return add("Concat", rows, shape, Attrs{"axis": int64(0)})
-}
-
-// alias gives a value one more name.
-func (c *checker) alias(name string, v int, node string) {
-	x := c.out.Values[v]
-	if x.Constant != nil {
-		c.index[name] = c.addConstant(name, *x.Constant)
-		return
-	}
-	y := c.addValue(name, x.DType, x.Shape)
-	c.out.Nodes = append(c.out.Nodes, TypedNode{Name: node, Op: "Identity", Inputs: []int{v}, Outputs: []int{y},
-		Attrs: Attrs{}})
 }

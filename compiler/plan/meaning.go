@@ -42,7 +42,7 @@ func newMeaning(p *ExecutionPlan, c *graph.Checked) (*meaning, error) {
 		done[node] = true
 	}
 	for i := range c.Nodes {
-		if n := &c.Nodes[i]; !done[i] && c.MovementOf(n) == nil {
+		if n := &c.Nodes[i]; !done[i] && graph.MovementOf(c, n) == nil {
 			return nil, errorf("node %q (%s) has no instruction", n.Name, n.Op)
 		}
 	}
@@ -153,7 +153,7 @@ func (m *meaning) origin(n *graph.TypedNode, v int, index []int64, nth int64) (a
 	}
 	shape := m.c.Values[n.Inputs[0]].Shape
 	in := make([]int64, len(shape))
-	axis, move := n.Attrs.Int("axis"), m.c.MovementOf(n)
+	axis, move := n.Attrs.Int("axis"), graph.MovementOf(m.c, n)
 	switch {
 	case move.Parts == graph.Splits:
 		copy(in, index)

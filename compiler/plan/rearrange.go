@@ -16,12 +16,12 @@ func isView(c *graph.Checked, n *graph.TypedNode) bool {
 	if slices.ContainsFunc(n.Outputs[1:], func(v int) bool { return v >= 0 }) {
 		return false
 	}
-	m := c.MovementOf(n)
+	m := graph.MovementOf(c, n)
 	return m != nil && m.Parts == graph.NoParts
 }
 
 // show returns the view that n, which isView holds for, has of its argument. It
 // returns false where strides cannot express it.
 func show(c *graph.Checked, n *graph.TypedNode, v view.View) (view.View, bool) {
-	return c.MovementOf(n).View(v, n.Attrs, c.Values[n.Outputs[0]].Shape)
+	return graph.MovementOf(c, n).View(v, n.Attrs, c.Values[n.Outputs[0]].Shape)
 }

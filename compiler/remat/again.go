@@ -352,7 +352,7 @@ func placesOf(c *graph.Checked, instruction func(*graph.TypedNode) (place int, h
 		n := &c.Nodes[i]
 		if k, ok := instruction(n); ok {
 			key[i], taken[i] = k, k
-		} else if m := c.MovementOf(n); m != nil && m.Parts == graph.Joins && taken[i] < math.MaxInt {
+		} else if m := graph.MovementOf(c, n); m != nil && m.Parts == graph.Joins && taken[i] < math.MaxInt {
 			key[i] = taken[i]
 		}
 		for _, v := range n.Inputs {

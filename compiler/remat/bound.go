@@ -88,7 +88,7 @@ func newBounder(c *graph.Checked, o *Options) *bounder {
 func (b *bounder) round() {
 	inside, joined := make([]bool, len(b.bytes)), make([]bool, len(b.bytes)) // joined: by group
 	for i := range b.c.Nodes {
-		if m := b.c.MovementOf(&b.c.Nodes[i]); m != nil && m.Parts == graph.Joins {
+		if m := graph.MovementOf(b.c, &b.c.Nodes[i]); m != nil && m.Parts == graph.Joins {
 			joined[b.find(b.c.Nodes[i].Outputs[0])] = true
 		}
 	}
@@ -97,7 +97,7 @@ func (b *bounder) round() {
 	}
 	for i := range b.c.Nodes {
 		n := &b.c.Nodes[i]
-		m := b.c.MovementOf(n)
+		m := graph.MovementOf(b.c, n)
 		for k, v := range n.Inputs {
 			for _, out := range n.Outputs {
 				switch {
@@ -157,7 +157,7 @@ func (b *bounder) find(v int) int {
 
 // join notes whose elements the results of a node show, and what may lie in what.
 func (b *bounder) join(n *graph.TypedNode) {
-	m := b.c.MovementOf(n)
+	m := graph.MovementOf(b.c, n)
 	if m == nil || len(n.Inputs) == 0 || n.Inputs[0] < 0 {
 		return
 	}
@@ -211,7 +211,7 @@ func (b *bounder) sum(list []held) int64 {
 // during is how many bytes a node needs while it runs and other values are kept, at least.
 func (b *bounder) during(kept []held, i int) int64 {
 	n := &b.c.Nodes[i]
-	if m := b.c.MovementOf(n); m != nil {
+	if m := graph.MovementOf(b.c, n); m != nil {
 		return 0 // a view takes nothing, and a copy reads and writes what others need
 	}
 	all := slices.Clone(kept)

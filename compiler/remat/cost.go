@@ -91,7 +91,7 @@ func (r *Rates) Seconds(w Work) float64 {
 // Node is the time of a node, a Cost. What only shows elements of its argument takes none: package plan makes it
 // a view.
 func (r *Rates) Node(c *graph.Checked, n *graph.TypedNode) float64 {
-	if m := c.MovementOf(n); m != nil && m.Parts == graph.NoParts {
+	if m := graph.MovementOf(c, n); m != nil && m.Parts == graph.NoParts {
 		return 0
 	}
 	return r.Seconds(WorkOf(c, n))

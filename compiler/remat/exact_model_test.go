@@ -73,7 +73,7 @@ func (q *queue) Pop() any {
 func (x *Exact) Solve() (cost float64, steps []Step, known bool) {
 	x.views = make([]bool, len(x.Graph.Nodes))
 	for i := range x.Graph.Nodes {
-		m := x.Graph.MovementOf(&x.Graph.Nodes[i])
+		m := graph.MovementOf(x.Graph, &x.Graph.Nodes[i])
 		x.views[i] = m != nil && m.Parts != graph.Joins && !x.Plan.NoViews
 	}
 	x.outputs = 0

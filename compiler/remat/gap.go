@@ -162,7 +162,7 @@ func (p *pricer) anew(v int, bytes int64) float64 {
 
 // takes lists what a node needs of values; what only shows others needs nothing.
 func (b *bounder) takes(i int) []held {
-	if m := b.c.MovementOf(&b.c.Nodes[i]); m != nil && m.Parts != graph.Joins {
+	if m := graph.MovementOf(b.c, &b.c.Nodes[i]); m != nil && m.Parts != graph.Joins {
 		return nil
 	}
 	return b.needs(b.c.Nodes[i].Inputs)

@@ -186,7 +186,7 @@ func (s *search) result() *Result {
 			r.Moved = append(r.Moved, Moved{v.Name, n.Op == plan.OpMoveIn, v.Bytes(), cost})
 			continue
 		}
-		if m := g.MovementOf(n); m != nil && m.Parts == graph.NoParts {
+		if m := graph.MovementOf(g.Checked, n); m != nil && m.Parts == graph.NoParts {
 			continue // it shows what is there
 		}
 		r.Again = append(r.Again, Again{n.Name, g.nameOf(i), cost})

@@ -90,7 +90,7 @@ func (r *replay) tooLong() bool {
 }
 
 func (r *replay) isView(i int) bool {
-	m := r.base.MovementOf(&r.base.Nodes[i])
+	m := graph.MovementOf(r.base, &r.base.Nodes[i])
 	return m != nil && m.Parts == graph.NoParts && r.base.Nodes[i].Inputs[0] >= 0
 }
 
@@ -307,7 +307,7 @@ func (r *replay) compute(i int, needs []int) {
 
 // parts is how many bytes of arguments lie in the result of a Concat already.
 func (r *replay) parts(n *graph.TypedNode) (sum int64) {
-	if m := r.base.MovementOf(n); m == nil || m.Parts != graph.Joins {
+	if m := graph.MovementOf(r.base, n); m == nil || m.Parts != graph.Joins {
 		return 0
 	}
 	for _, v := range n.Inputs {

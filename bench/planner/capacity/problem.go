@@ -40,7 +40,7 @@ func newProblem(c *graph.Checked) (*problem, error) {
 	for _, i := range ordered(c, given) {
 		n := &c.Nodes[i]
 		p.of[i] = -1
-		if m := c.MovementOf(n); m != nil && m.Parts == graph.NoParts {
+		if m := graph.MovementOf(c, n); m != nil && m.Parts == graph.NoParts {
 			continue
 		}
 		p.of[i] = len(p.steps)
