@@ -12,6 +12,7 @@ import (
 
 	"tlruntime/compiler/export"
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/json"
 	"tlruntime/compiler/llvm"
 	"tlruntime/compiler/plan"
 	"tlruntime/compiler/remat"
@@ -131,7 +132,7 @@ func executionInstruction(o *object.Context, h uintptr, instruction int64, out u
 		if st != status.OK {
 			return st
 		}
-		attrs, err := graph.WriteAttrs(in.Attrs)
+		attrs, err := json.WriteAttrs(in.Attrs)
 		if err != nil {
 			return fail(o, status.Internal, "the attributes of node %q: %v", in.Node, err)
 		}

@@ -31,7 +31,7 @@ import (
 	"strings"
 
 	"tlruntime/compiler/export"
-	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
 	"tlruntime/compiler/llvm"
 	"tlruntime/compiler/models"
 	"tlruntime/compiler/plan"
@@ -333,7 +333,7 @@ func entryOf(o *object.Context, h uintptr, names addressList, i int, begins map[
 			return fail(o, status.InvalidArgument, "entry %q has no output, so there is nothing to compute; add one", name)
 		}
 		var err error
-		check := graph.CheckOptions{Bind: maps.Clone(g.bind), Freeze: maps.Clone(g.frozen), FoldBytes: foldable()}
+		check := check.Options{Bind: maps.Clone(g.bind), Freeze: maps.Clone(g.frozen), FoldBytes: foldable()}
 		if e, err = models.Entry(g.graph, name, g.states, check, begins); err != nil {
 			return fail(o, status.InvalidArgument, "entry %q: %v", name, err)
 		}

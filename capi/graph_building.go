@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
+	"tlruntime/compiler/graph/json"
 	"tlruntime/compiler/models"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
@@ -273,7 +275,7 @@ func saveGraph(o *object.Context, h, path uintptr) status.Status {
 		if st != status.OK {
 			return st
 		}
-		content, err := models.Encode(g.graph, file, graph.CheckOptions{Bind: maps.Clone(g.bind)})
+		content, err := models.Encode(g.graph, file, check.Options{Bind: maps.Clone(g.bind)})
 		if err == nil {
 			err = output.WriteBytes(file, content)
 		}
@@ -381,7 +383,7 @@ func attributes(o *object.Context, at uintptr) (graph.Attrs, status.Status) {
 	if st != status.OK {
 		return nil, st
 	}
-	attrs, err := graph.ReadAttrs(text)
+	attrs, err := json.ReadAttrs(text)
 	if err != nil {
 		return nil, fail(o, status.InvalidArgument, "attributes: %v", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"math"
 
 	"tlruntime/compiler/content"
-	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
 	"tlruntime/compiler/models"
 	"tlruntime/compiler/plan"
 	"tlruntime/compiler/remat"
@@ -124,11 +124,11 @@ func planGraph(o *object.Context, h, options, out uintptr) status.Status {
 
 // plan checks the graph and plans it. The lock is held.
 func (g *ownGraph) plan(o *graphOptions) (*remat.Result, error) {
-	check := graph.CheckOptions{Bind: g.bind, Freeze: g.frozen, FoldBytes: foldable()}
+	given := check.Options{Bind: g.bind, Freeze: g.frozen, FoldBytes: foldable()}
 	if o.symbolic {
-		return models.PlanSymbolic(g.graph, check, o.Options)
+		return models.PlanSymbolic(g.graph, given, o.Options)
 	}
-	checked, err := graph.Check(g.graph, check)
+	checked, err := check.Check(g.graph, given)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"tlruntime/cmd/tl/internal/infer"
 	"tlruntime/compiler/export"
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
 	"tlruntime/compiler/llvm"
 	"tlruntime/compiler/models"
 	"tlruntime/compiler/plan"
@@ -130,7 +131,7 @@ func (p *planning) stateOf() (map[string]string, error) {
 
 // checkOptions gives each model the symbols and the frozen inputs that it has. A symbol
 // may be bound for one model alone: MODEL:SYMBOL.
-func (p *planning) checkOptions(graphs []*graph.Graph) ([]graph.CheckOptions, error) {
+func (p *planning) checkOptions(graphs []*graph.Graph) ([]check.Options, error) {
 	bind, err := p.bound()
 	if err != nil {
 		return nil, err
@@ -140,9 +141,9 @@ func (p *planning) checkOptions(graphs []*graph.Graph) ([]graph.CheckOptions, er
 		return nil, err
 	}
 	used := map[string]bool{}
-	list := make([]graph.CheckOptions, len(graphs))
+	list := make([]check.Options, len(graphs))
 	for i, g := range graphs {
-		o := graph.CheckOptions{Bind: map[string]int64{}, Freeze: map[string]graph.Tensor{}}
+		o := check.Options{Bind: map[string]int64{}, Freeze: map[string]graph.Tensor{}}
 		for _, key := range slices.Sorted(maps.Keys(bind)) {
 			symbol, own := strings.CutPrefix(key, g.Name+":")
 			if !hasSymbol(g, symbol) {

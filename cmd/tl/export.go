@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tlruntime/cmd/tl/internal/infer"
-	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
 	"tlruntime/compiler/models"
 	"tlruntime/runtime/memory"
 )
@@ -34,7 +34,7 @@ func (m *model) export(from, to string) error {
 	if err != nil {
 		return err
 	}
-	content, err := models.Encode(g, to, graph.CheckOptions{Bind: bind, Infer: infer.New(m.python).Ask})
+	content, err := models.Encode(g, to, check.Options{Bind: bind, Infer: infer.New(m.python).Ask})
 	if err != nil {
 		return err
 	}

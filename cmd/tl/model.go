@@ -12,6 +12,7 @@ import (
 	"tlruntime/cmd/tl/internal/infer"
 	"tlruntime/cmd/tl/internal/npy"
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
 	"tlruntime/compiler/models"
 	"tlruntime/compiler/onnx"
 	"tlruntime/compiler/plan"
@@ -57,7 +58,7 @@ func (m *model) pythonFlag(f *pflag.FlagSet) {
 // checked is a graph, and the same with types for all its values.
 type checked struct {
 	graph   *graph.Graph
-	options graph.CheckOptions
+	options check.Options
 	*graph.Checked
 	fit *remat.Result // nil before it is planned
 }
@@ -75,7 +76,7 @@ func (m *model) check(path string) (*checked, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.checkWith(path, g, graph.CheckOptions{Bind: bind, Freeze: frozen})
+	return m.checkWith(path, g, check.Options{Bind: bind, Freeze: frozen})
 }
 
 // load reads the graph in a file.
@@ -86,9 +87,9 @@ func (m *model) load(path string) (*graph.Graph, error) {
 	return models.Load(path, memory.Obtainable)
 }
 
-func (m *model) checkWith(path string, g *graph.Graph, o graph.CheckOptions) (*checked, error) {
+func (m *model) checkWith(path string, g *graph.Graph, o check.Options) (*checked, error) {
 	o.Infer = infer.New(m.python).Ask
-	c, err := graph.Check(g, o)
+	c, err := check.Check(g, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/ops"
 	"tlruntime/compiler/llvm"
 )
 
@@ -66,18 +66,18 @@ func listOperators(out io.Writer, names []string, asJSON bool) error {
 }
 
 // describedOperators are all operators that there are, by name.
-func describedOperators() map[string]graph.Operator {
-	all := map[string]graph.Operator{}
-	for _, name := range graph.Operators() {
-		all[name], _ = graph.Normal(name)
+func describedOperators() map[string]ops.Operator {
+	all := map[string]ops.Operator{}
+	for _, name := range ops.Operators() {
+		all[name], _ = ops.Normal(name)
 	}
-	for _, o := range graph.Runners() {
+	for _, o := range ops.Runners() {
 		all[o.Name] = o
 	}
 	return all
 }
 
-func formOf(o graph.Operator) operatorForm {
+func formOf(o ops.Operator) operatorForm {
 	f := operatorForm{Name: o.Name, Inputs: signature(o.Inputs), Outputs: signature(o.Outputs), Becomes: o.Becomes,
 		Types: map[string][]string{}, Kernel: []string{}, Attributes: []string{}}
 	for _, a := range slices.Concat(o.Inputs, o.Outputs) {
@@ -96,7 +96,7 @@ func formOf(o graph.Operator) operatorForm {
 
 // signature writes arguments as "X T", "B T?", "data T*", "shape i64!": one that may be left
 // out, one or more, one that has to be constant.
-func signature(list []graph.Argument) []string {
+func signature(list []ops.Argument) []string {
 	words := make([]string, len(list))
 	for i, a := range list {
 		words[i] = a.String()

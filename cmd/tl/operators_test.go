@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/ops"
 )
 
 // twisted has two operators that nobody knows, and a branch.
@@ -66,7 +66,7 @@ func TestTypesThatNobodyTells(t *testing.T) {
 func TestListOfOperators(t *testing.T) {
 	out, err := tl(t, "operators")
 	require.NoError(t, err)
-	assert.Len(t, strings.Split(strings.TrimSpace(out), "\n"), 1+len(graph.Operators())+len(graph.Runners()))
+	assert.Len(t, strings.Split(strings.TrimSpace(out), "\n"), 1+len(ops.Operators())+len(ops.Runners()))
 	assert.Regexp(t, `(?m)^Exp +yes +f32 f64 f16 bf16$`, out)
 	assert.Regexp(t, `(?m)^Loop +yes +`, out)
 	assert.Regexp(t, `(?m)^Flatten +becomes Reshape +`, out)

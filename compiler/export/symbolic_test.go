@@ -13,12 +13,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
+	"tlruntime/compiler/graph/json"
 	"tlruntime/compiler/plan"
 )
 
 // growing is a plan whose sizes grow with N, with a batch, with both and with nothing.
 func growing(t *testing.T) *plan.ExecutionPlan {
-	g, err := graph.ReadJSON(strings.NewReader(`{"tl_graph": 1, "name": "growing",
+	g, err := json.Read(strings.NewReader(`{"tl_graph": 1, "name": "growing",
  "inputs": [{"name": "x", "dtype": "f32", "shape": ["N", 5]}, {"name": "k", "dtype": "f32", "shape": ["batch size", 5]}],
  "outputs": ["y"],
  "nodes": [{"op": "Transpose", "inputs": ["k"], "outputs": ["t"], "attrs": {"perm": [1, 0]}},
@@ -30,7 +32,7 @@ func growing(t *testing.T) *plan.ExecutionPlan {
            {"op": "Add", "inputs": ["m", "x"], "outputs": ["y"]}]}`))
 	require.NoError(t, err)
 	p, err := plan.BuildSymbolic(func(bind map[string]int64) (*graph.Checked, error) {
-		return graph.Check(g, graph.CheckOptions{Bind: bind})
+		return check.Check(g, check.Options{Bind: bind})
 	}, map[string]int64{"N": 12, "batch size": 7}, plan.Options{PlaceInputs: true, PlaceOutputs: true})
 	require.NoError(t, err)
 	require.Equal(t, []plan.Symbol{{Name: "N", From: 1, To: 12}, {Name: "batch size", From: 1, To: 7}}, p.Symbolic.Symbols)

@@ -1,10 +1,12 @@
-package graph
+package graph_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"tlruntime/compiler/graph/check"
 )
 
 const batchedScan = `"opset": 8, "inputs": [{"name": "x", "dtype": "f32", "shape": [4, 3, 2]},
@@ -16,7 +18,7 @@ const batchedScan = `"opset": 8, "inputs": [{"name": "x", "dtype": "f32", "shape
 
 // Before operator set 9 a Scan went over samples by itself.
 func TestOldScans(t *testing.T) {
-	c, err := Check(readGraph(t, batchedScan), CheckOptions{})
+	c, err := check.Check(readGraph(t, batchedScan), check.Options{})
 	require.NoError(t, err)
 	require.Equal(t, "scan", nodeNames(c))
 	assert.Equal(t, []int64{4, 2}, c.Values[c.Outputs[0]].Shape)
@@ -24,15 +26,15 @@ func TestOldScans(t *testing.T) {
 	one := c.Nodes[0].Bodies[0].Graph.Nodes[0]
 	assert.Equal(t, "Scan", one.Op)
 	assert.Equal(t, []int64{1}, one.Attrs.Ints("scan_input_directions"))
-	_, err = Check(readGraph(t, batchedScan[:len(batchedScan)-1]+`, {"name": "n", "op": "Scan", "inputs": ["sum", "start", "x"],
-		"outputs": ["z"], "attrs": {"num_scan_inputs": 1}}]`), CheckOptions{})
+	_, err = check.Check(readGraph(t, batchedScan[:len(batchedScan)-1]+`, {"name": "n", "op": "Scan", "inputs": ["sum", "start", "x"],
+		"outputs": ["z"], "attrs": {"num_scan_inputs": 1}}]`), check.Options{})
 	require.EqualError(t, err, `node "n" (Scan): the model is of operator set 8, and it has sequence_lens, or no input; `+
 		"leave sequence_lens out, or convert the model (onnx.version_converter)")
 }
 
 func TestScanDirections(t *testing.T) {
-	_, err := Check(readGraph(t, sample+`"outputs": ["y"], "nodes": [{"name": "n", "op": "Scan", "inputs": ["x"],
+	_, err := check.Check(readGraph(t, sample+`"outputs": ["y"], "nodes": [{"name": "n", "op": "Scan", "inputs": ["x"],
 		"outputs": ["y"], "attrs": {"num_scan_inputs": 1, "scan_output_directions": [2]},
-		"bodies": {"body": `+inner(`"v"`, `"v"`, "")+`}}]`), CheckOptions{})
+		"bodies": {"body": `+inner(`"v"`, `"v"`, "")+`}}]`), check.Options{})
 	require.EqualError(t, err, `node "n" (Scan): its attribute "scan_output_directions" has 2; use 0, or 1 to go backwards`)
 }

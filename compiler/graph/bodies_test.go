@@ -1,4 +1,4 @@
-package graph
+package graph_test
 
 import (
 	"fmt"
@@ -6,6 +6,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
 )
 
 // inner is a body as JSON: its inputs and nodes, and that its output is called as it says.
@@ -17,12 +20,12 @@ const sample = `"inputs": [{"name": "x", "dtype": "f32", "shape": [2, 3]}, {"nam
 	"constants": [{"name": "turns", "dtype": "i64", "shape": [], "data": 5}, {"name": "s", "dtype": "i64", "shape": [1], "data": [6]}],`
 
 func TestBranches(t *testing.T) {
-	c, err := Check(readGraph(t, sample+`"outputs": ["y"], "nodes": [
+	c, err := check.Check(readGraph(t, sample+`"outputs": ["y"], "nodes": [
 		{"name": "n", "op": "Neg", "inputs": ["x"], "outputs": ["a"]},
 		{"name": "choice", "op": "If", "inputs": ["c"], "outputs": ["y"], "bodies": {
 			"then_branch": `+inner("", `"p"`, `{"op": "Reshape", "inputs": ["a", "s"], "outputs": ["p"]}`)+`,
 			"else_branch": `+inner("", `"r"`, `{"op": "Reshape", "inputs": ["x", "s"], "outputs": ["q"]},
-				{"op": "Relu", "inputs": ["q"], "outputs": ["r"]}`)+`}}]`), CheckOptions{})
+				{"op": "Relu", "inputs": ["q"], "outputs": ["r"]}`)+`}}]`), check.Options{})
 	require.NoError(t, err)
 	require.Equal(t, "n choice", nodeNames(c))
 	n := c.Nodes[1]
@@ -38,30 +41,30 @@ func TestBranches(t *testing.T) {
 }
 
 func TestLoops(t *testing.T) {
-	c, err := Check(readGraph(t, sample+`"outputs": ["last", "all"], "nodes": [
+	c, err := check.Check(readGraph(t, sample+`"outputs": ["last", "all"], "nodes": [
 		{"name": "loop", "op": "Loop", "inputs": ["turns", "", "x"], "outputs": ["last", "all"], "bodies": {
 			"body": `+inner(`"i", "go", "v"`, `"go", "w", "line"`, `{"op": "Add", "inputs": ["v", "x"], "outputs": ["w"]},
 				{"op": "ReduceSum", "inputs": ["w"], "outputs": ["line"], "attrs": {"axes": [0], "keepdims": 0}}`)+`}}]`),
-		CheckOptions{})
+		check.Options{})
 	require.NoError(t, err)
 	n := c.Nodes[0]
 	assert.Equal(t, []int64{2, 3}, c.Values[n.Outputs[0]].Shape)
 	assert.Equal(t, []int64{5, 3}, c.Values[n.Outputs[1]].Shape, "a line for each turn")
 	b := n.Bodies[0].Graph
 	require.Len(t, b.Inputs, 4)
-	assert.Equal(t, I64, b.Values[b.Inputs[0]].DType)
-	assert.Equal(t, Bool, b.Values[b.Inputs[1]].DType)
+	assert.Equal(t, graph.I64, b.Values[b.Inputs[0]].DType)
+	assert.Equal(t, graph.Bool, b.Values[b.Inputs[1]].DType)
 	assert.Equal(t, []int{3}, n.Bodies[0].Captures, "x stands among the node's inputs once more, as what is captured")
 	assert.Equal(t, n.Inputs[2], n.Inputs[3])
 }
 
 func TestScans(t *testing.T) {
-	c, err := Check(readGraph(t, sample+`"outputs": ["sum", "sums"], "nodes": [
+	c, err := check.Check(readGraph(t, sample+`"outputs": ["sum", "sums"], "nodes": [
 		{"op": "ReduceSum", "inputs": ["x"], "outputs": ["start"], "attrs": {"axes": [1], "keepdims": 0}},
 		{"name": "scan", "op": "Scan", "inputs": ["start", "x"], "outputs": ["sum", "sums"],
 			"attrs": {"num_scan_inputs": 1, "scan_input_axes": [1], "scan_output_axes": [-1]}, "bodies": {
 			"body": `+inner(`"s", "column"`, `"t", "u"`, `{"op": "Add", "inputs": ["s", "column"], "outputs": ["t"]},
-				{"op": "Neg", "inputs": ["t"], "outputs": ["u"]}`)+`}}]`), CheckOptions{})
+				{"op": "Neg", "inputs": ["t"], "outputs": ["u"]}`)+`}}]`), check.Options{})
 	require.NoError(t, err)
 	n := c.Nodes[1]
 	assert.Equal(t, []int64{2}, c.Values[n.Outputs[0]].Shape)
@@ -74,7 +77,7 @@ func TestScans(t *testing.T) {
 // of the If.
 func TestKnownBranches(t *testing.T) {
 	for axis, want := range []string{"choice/Neg_0 choice/deep after", "choice/2"} {
-		c, err := Check(readGraph(t, fmt.Sprintf(sample+`"outputs": ["y", "z", "u"], "nodes": [
+		c, err := check.Check(readGraph(t, fmt.Sprintf(sample+`"outputs": ["y", "z", "u"], "nodes": [
 			{"op": "Shape", "inputs": ["x"], "outputs": ["d"], "attrs": {"start": %d, "end": %d}},
 			{"op": "Constant", "outputs": ["two"], "attrs": {"value_ints": [2]}},
 			{"op": "Equal", "inputs": ["d", "two"], "outputs": ["e"]},
@@ -82,7 +85,7 @@ func TestKnownBranches(t *testing.T) {
 				"then_branch": `+inner("", `"p", "s", "q"`, `{"op": "Neg", "inputs": ["x"], "outputs": ["q"]},
 					{"name": "deep", "op": "Relu", "inputs": ["q"], "outputs": ["p"]}`)+`,
 				"else_branch": `+inner("", `"s", "s", "x"`, "")+`}},
-			{"name": "after", "op": "Neg", "inputs": ["w"], "outputs": ["u"]}]`, axis, axis+1)), CheckOptions{})
+			{"name": "after", "op": "Neg", "inputs": ["w"], "outputs": ["u"]}]`, axis, axis+1)), check.Options{})
 		require.NoError(t, err)
 		if axis == 1 {
 			want += " after"
@@ -100,13 +103,13 @@ func TestKnownBranches(t *testing.T) {
 
 // A body in a body reads what is around both; all of it stays alive.
 func TestBodiesInBodies(t *testing.T) {
-	c, err := Check(readGraph(t, sample+`"outputs": ["y"], "nodes": [
+	c, err := check.Check(readGraph(t, sample+`"outputs": ["y"], "nodes": [
 		{"name": "choice", "op": "If", "inputs": ["c"], "outputs": ["y"], "bodies": {
 			"then_branch": `+inner("", `"p"`, `{"op": "If", "inputs": ["c"], "outputs": ["p"], "bodies": {
 				"then_branch": `+inner("", `"q"`, `{"op": "Neg", "inputs": ["a"], "outputs": ["q"]}`)+`,
 				"else_branch": `+inner("", `"r"`, `{"op": "Abs", "inputs": ["x"], "outputs": ["r"]}`)+`}}`)+`,
 			"else_branch": `+inner("", `"a"`, "")+`}},
-		{"name": "n", "op": "Neg", "inputs": ["x"], "outputs": ["a"]}]`), CheckOptions{})
+		{"name": "n", "op": "Neg", "inputs": ["x"], "outputs": ["a"]}]`), check.Options{})
 	require.NoError(t, err)
 	require.Equal(t, "n choice", nodeNames(c), "what a body captures is made before")
 	then := c.Nodes[1].Bodies[0].Graph
@@ -149,7 +152,7 @@ var bodyErrors = []struct{ nodes, want string }{
 
 func TestErrorsOfBodies(t *testing.T) {
 	for _, c := range bodyErrors {
-		_, err := Check(readGraph(t, sample+`"outputs": ["y"], "nodes": [`+c.nodes+`]`), CheckOptions{})
+		_, err := check.Check(readGraph(t, sample+`"outputs": ["y"], "nodes": [`+c.nodes+`]`), check.Options{})
 		require.EqualError(t, err, c.want)
 	}
 }

@@ -1,9 +1,11 @@
-package graph
+package graph_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tlruntime/compiler/graph"
 )
 
 func TestRewritesOfEinsum(t *testing.T) {
@@ -25,7 +27,7 @@ func TestRewritesOfEinsum(t *testing.T) {
 }
 
 func TestFoldEinsum(t *testing.T) {
-	x := numbers(F32, list(2, 2), 1, 2, 3, 4)
+	x := numbers(graph.F32, list(2, 2), 1, 2, 3, 4)
 	require.Equal(t, []float64{1, 4}, values(folded(t, "Einsum", A{"equation": "ii->i"}, 1, x)[0]))
 }
 

@@ -13,23 +13,23 @@ type Error struct {
 	Found  string
 	Remedy string // what to do about it
 
-	dynamic bool // the operator can do it, but not before it runs
+	Dynamic bool // the operator can do it, but not before it runs
 }
 
 // Error returns the whole sentence.
-func (e *Error) Error() string { return e.where() + e.Found + "; " + e.Remedy }
+func (e *Error) Error() string { return e.Where() + e.Found + "; " + e.Remedy }
 
-func (e *Error) where() string {
+func (e *Error) Where() string {
 	if e.Op == "" && e.Node == "" {
 		return ""
 	}
 	return fmt.Sprintf("node %q (%s): ", e.Node, e.Op)
 }
 
-func problem(found, remedy string) *Error { return &Error{Found: found, Remedy: remedy} }
+func Problem(found, remedy string) *Error { return &Error{Found: found, Remedy: remedy} }
 
-// shapeText writes a shape as "(2, 3)".
-func shapeText(shape []int64) string {
+// ShapeText writes a shape as "(2, 3)".
+func ShapeText(shape []int64) string {
 	parts := make([]string, len(shape))
 	for i, d := range shape {
 		parts[i] = fmt.Sprint(d)
@@ -37,7 +37,7 @@ func shapeText(shape []int64) string {
 	return "(" + strings.Join(parts, ", ") + ")"
 }
 
-func dimsText(shape []Dim) string {
+func DimsText(shape []Dim) string {
 	parts := make([]string, len(shape))
 	for i, d := range shape {
 		parts[i] = fmt.Sprint(d.Size)
@@ -66,22 +66,22 @@ func SizeOf(shape []int64, t DType, most int64) (int64, bool) {
 // MaxBytes bounds a tensor, so that no sum or product of sizes overflows.
 const MaxBytes = 1 << 56
 
-// fits reports whether a tensor has a size, of MaxBytes at the most.
-func fits(shape []int64, t DType) bool {
+// Fits reports whether a tensor has a size, of MaxBytes at the most.
+func Fits(shape []int64, t DType) bool {
 	_, ok := SizeOf(shape, t, MaxBytes)
 	return ok
 }
 
-// tensorFault says what is wrong with a tensor, "" when nothing is.
-func tensorFault(t *Tensor) string {
+// TensorFault says what is wrong with a tensor, "" when nothing is.
+func TensorFault(t *Tensor) string {
 	if t.DType.Bytes() == 0 {
 		return fmt.Sprintf("has the element type %d, which does not exist", t.DType)
 	}
-	if !fits(t.Shape, t.DType) {
-		return fmt.Sprintf("has the shape %s, which is negative or takes more than 2^56 bytes", shapeText(t.Shape))
+	if !Fits(t.Shape, t.DType) {
+		return fmt.Sprintf("has the shape %s, which is negative or takes more than 2^56 bytes", ShapeText(t.Shape))
 	}
 	if want := Elements(t.Shape) * t.DType.Bytes(); int64(len(t.Data)) != want {
-		return fmt.Sprintf("is %s %s, which takes %d bytes, and has %d", t.DType, shapeText(t.Shape), want, len(t.Data))
+		return fmt.Sprintf("is %s %s, which takes %d bytes, and has %d", t.DType, ShapeText(t.Shape), want, len(t.Data))
 	}
 	return ""
 }

@@ -1,4 +1,4 @@
-package graph
+package graph_test
 
 import (
 	"fmt"
@@ -6,6 +6,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
+	"tlruntime/compiler/graph/json"
 )
 
 func list(x ...int64) []int64 { return x }
@@ -200,7 +204,7 @@ func TestErrorsOfOperators(t *testing.T) {
 			"it has 0 attributes; give one of the attributes that begin with value"},
 		{"Constant", "", A{"value_string": "a"},
 			"its value is of strings; use a tensor of numbers"},
-		{"Constant", "", A{"value": Tensor{F32, list(2), nil}},
+		{"Constant", "", A{"value": graph.Tensor{graph.F32, list(2), nil}},
 			`its attribute "value" is f32 (2), which takes 8 bytes, and has 0; correct it`},
 		{"ConstantOfShape", "i64(1)", nil,
 			`its input 0 (input) is "a", which is not constant; make it a constant, or freeze the input "a"`},
@@ -210,7 +214,7 @@ func TestErrorsOfOperators(t *testing.T) {
 		{"ConstantOfShape", "i64[1099511627776]", nil,
 			"its result takes 4398046511104 bytes, and 1073741824 are left for computed constants; use smaller " +
 				"extents, or raise FoldBytes"},
-		{"ConstantOfShape", "i64[1]", A{"value": numbers(F32, list(2), 1, 2)},
+		{"ConstantOfShape", "i64[1]", A{"value": numbers(graph.F32, list(2), 1, 2)},
 			`its attribute "value" has the shape (2); give it one element`},
 		{"NonMaxSuppression", "f32(1)", nil,
 			"the type of a result is not known: \"y0\" of node \"n\" (NonMaxSuppression): nothing " +
@@ -274,65 +278,65 @@ var graphErrors = []struct{ graph, want string }{
 
 func TestErrorsOfGraphs(t *testing.T) {
 	for _, c := range graphErrors {
-		g, err := ReadJSON(strings.NewReader(`{"tl_graph": 1, ` + c.graph + `}`))
+		g, err := json.Read(strings.NewReader(`{"tl_graph": 1, ` + c.graph + `}`))
 		require.NoError(t, err, c.graph)
-		_, err = Check(g, CheckOptions{})
+		_, err = check.Check(g, check.Options{})
 		require.EqualError(t, err, c.want)
-		var e *Error
+		var e *graph.Error
 		require.ErrorAs(t, err, &e)
 	}
-	_, err := Check(nil, CheckOptions{})
+	_, err := check.Check(nil, check.Options{})
 	require.EqualError(t, err, "there is no graph; pass one")
 }
 
 func TestErrorsOfTensorsAndTypes(t *testing.T) {
-	g := &Graph{Inputs: []Value{{Name: "x", DType: 7}}, Outputs: []string{"x"}}
-	_, err := Check(g, CheckOptions{})
+	g := &graph.Graph{Inputs: []graph.Value{{Name: "x", DType: 7}}, Outputs: []string{"x"}}
+	_, err := check.Check(g, check.Options{})
 	require.EqualError(t, err, `input "x" has the element type 7, which does not exist; use one of package graph's`)
-	for want, tensor := range map[string]Tensor{
+	for want, tensor := range map[string]graph.Tensor{
 		`constant "k" has the element type 9, which does not exist; correct it`:                                                     {DType: 9},
-		`constant "k" is f32 (2), which takes 8 bytes, and has 4; correct it`:                                                       {F32, list(2), make([]byte, 4)},
-		`constant "k" has the shape (-1, -1), which is negative or takes more than 2^56 bytes; correct it`:                          {F32, list(-1, -1), make([]byte, 4)},
-		`constant "k" has the shape (1, 1099511627776, 1099511627776), which is negative or takes more than 2^56 bytes; correct it`: {F32, list(1, 1<<40, 1<<40), nil},
+		`constant "k" is f32 (2), which takes 8 bytes, and has 4; correct it`:                                                       {graph.F32, list(2), make([]byte, 4)},
+		`constant "k" has the shape (-1, -1), which is negative or takes more than 2^56 bytes; correct it`:                          {graph.F32, list(-1, -1), make([]byte, 4)},
+		`constant "k" has the shape (1, 1099511627776, 1099511627776), which is negative or takes more than 2^56 bytes; correct it`: {graph.F32, list(1, 1<<40, 1<<40), nil},
 	} {
-		_, err := Check(&Graph{Constants: []Constant{{"k", tensor}}, Outputs: []string{"k"}}, CheckOptions{})
+		_, err := check.Check(&graph.Graph{Constants: []graph.Constant{{"k", tensor}}, Outputs: []string{"k"}}, check.Options{})
 		require.EqualError(t, err, want)
 	}
 }
 
 func TestErrorsOfOptions(t *testing.T) {
-	g := &Graph{Inputs: []Value{{"x", F32, []Dim{{Symbol: "n"}, {Size: 2}}}}, Outputs: []string{"x"}}
-	two := numbers(F32, list(3, 2))
-	for want, o := range map[string]CheckOptions{
+	g := &graph.Graph{Inputs: []graph.Value{{"x", graph.F32, []graph.Dim{{Symbol: "n"}, {Size: 2}}}}, Outputs: []string{"x"}}
+	two := numbers(graph.F32, list(3, 2))
+	for want, o := range map[string]check.Options{
 		`the symbol "m" is bound, which no input has; the graph has n`: {Bind: map[string]int64{"n": 1, "m": 1}},
 		`the symbol "n" is bound to 0; bind it to 1 or more`:           {Bind: map[string]int64{"n": 0}},
 		`"w" is frozen, which is not an input; the graph has x`: {Bind: map[string]int64{"n": 1},
-			Freeze: map[string]Tensor{"w": two}},
+			Freeze: map[string]graph.Tensor{"w": two}},
 		`input "x" is declared as f32 (n, 2) and frozen to f32 (2, 3); freeze it to a tensor of the declared type and shape`: {
-			Freeze: map[string]Tensor{"x": numbers(F32, list(2, 3))}},
+			Freeze: map[string]graph.Tensor{"x": numbers(graph.F32, list(2, 3))}},
 		`input "x" is declared as f32 (n, 2) and frozen to i64 (3, 2); freeze it to a tensor of the declared type and shape`: {
-			Freeze: map[string]Tensor{"x": numbers(I64, list(3, 2))}},
+			Freeze: map[string]graph.Tensor{"x": numbers(graph.I64, list(3, 2))}},
 		`input "x" is declared as f32 (n, 2) and frozen to f32 (3, 2); freeze it to a tensor of the declared type and shape`: {
-			Bind: map[string]int64{"n": 4}, Freeze: map[string]Tensor{"x": two}},
+			Bind: map[string]int64{"n": 4}, Freeze: map[string]graph.Tensor{"x": two}},
 		`input "x" is frozen to a tensor that is f32 (1), which takes 4 bytes, and has 0; correct the tensor`: {
-			Freeze: map[string]Tensor{"x": {F32, list(1), nil}}},
+			Freeze: map[string]graph.Tensor{"x": {graph.F32, list(1), nil}}},
 	} {
-		_, err := Check(g, o)
+		_, err := check.Check(g, o)
 		require.EqualError(t, err, want)
 	}
-	c, err := Check(g, CheckOptions{Freeze: map[string]Tensor{"x": two}})
+	c, err := check.Check(g, check.Options{Freeze: map[string]graph.Tensor{"x": two}})
 	require.NoError(t, err)
 	require.Empty(t, c.Inputs)
 	require.Equal(t, "f32(3,2) constant", summary(c))
 }
 
 func TestLongCyclesAreCut(t *testing.T) {
-	g := &Graph{Outputs: []string{"v0"}}
+	g := &graph.Graph{Outputs: []string{"v0"}}
 	for i := range 100 {
-		g.Nodes = append(g.Nodes, Node{Op: "Relu", Inputs: []string{fmt.Sprint("v", (i+1)%100)},
+		g.Nodes = append(g.Nodes, graph.Node{Op: "Relu", Inputs: []string{fmt.Sprint("v", (i+1)%100)},
 			Outputs: []string{fmt.Sprint("v", i)}})
 	}
-	_, err := Check(g, CheckOptions{})
+	_, err := check.Check(g, check.Options{})
 	require.ErrorContains(t, err, "Relu_0, Relu_1, Relu_2")
 	require.ErrorContains(t, err, "... 88 more, Relu_0 each need")
 }

@@ -1,10 +1,14 @@
-package graph
+package graph_test
 
 import (
 	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
+	"tlruntime/compiler/graph/json"
 )
 
 // seeds are graphs that lead a fuzzer into every part of Check.
@@ -12,7 +16,7 @@ func seeds(f *testing.F) {
 	for _, c := range graphErrors {
 		f.Add([]byte(`{"tl_graph": 1, ` + c.graph + `}`))
 	}
-	for _, g := range []*Graph{
+	for _, g := range []*graph.Graph{
 		single("Conv", "f32(1,3,8,8) f32(4,3,3,3) f32(4)", A{"auto_pad": "SAME_UPPER", "strides": list(2, 2)}, 1),
 		single("MaxPool", "f32(1,3,8)", A{"kernel_shape": list(3), "ceil_mode": int64(1), "pads": list(1, 1)}, 1),
 		single("Slice", "f32(5,6) i64[4] i64[-9] i64[1] i64[-2]", nil, 1),
@@ -34,7 +38,7 @@ func seeds(f *testing.F) {
 		single("Dropout", "f32(2)", nil, 2),
 	} {
 		var text bytes.Buffer
-		if err := WriteJSON(&text, g); err != nil {
+		if err := json.Write(&text, g); err != nil {
 			f.Fatal(err)
 		}
 		f.Add(text.Bytes())
@@ -45,11 +49,11 @@ func seeds(f *testing.F) {
 func FuzzCheck(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		g, err := ReadJSON(bytes.NewReader(text))
+		g, err := json.Read(bytes.NewReader(text))
 		if err != nil {
 			return
 		}
-		o := CheckOptions{Bind: map[string]int64{}, FoldBytes: 1 << 16}
+		o := check.Options{Bind: map[string]int64{}, FoldBytes: 1 << 16}
 		for _, in := range g.Inputs {
 			for _, d := range in.Shape {
 				if d.Symbol != "" {
@@ -57,7 +61,7 @@ func FuzzCheck(f *testing.F) {
 				}
 			}
 		}
-		c, err := Check(g, o)
+		c, err := check.Check(g, o)
 		if err != nil {
 			require.NotEmpty(t, err.Error())
 			return
@@ -70,15 +74,15 @@ func FuzzCheck(f *testing.F) {
 func FuzzReadJSON(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		g, err := ReadJSON(bytes.NewReader(text))
+		g, err := json.Read(bytes.NewReader(text))
 		if err != nil {
 			return
 		}
 		var first, second bytes.Buffer
-		require.NoError(t, WriteJSON(&first, g))
-		again, err := ReadJSON(bytes.NewReader(first.Bytes()))
+		require.NoError(t, json.Write(&first, g))
+		again, err := json.Read(bytes.NewReader(first.Bytes()))
 		require.NoError(t, err)
-		require.NoError(t, WriteJSON(&second, again))
+		require.NoError(t, json.Write(&second, again))
 		require.Equal(t, first.String(), second.String())
 	})
 }

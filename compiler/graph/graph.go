@@ -4,9 +4,10 @@
 // There are two forms. A Graph is what somebody wrote: values are known by their
 // names, nodes stand in any order, axes may be symbols, and parameters of an
 // operator (the shape of a Reshape, the axes of a ReduceSum) may come as inputs.
-// Check turns it into a Checked: nodes in an order in which each follows the
+// Package check turns it into a Checked: nodes in an order in which each follows the
 // producers of its inputs, each value with its element type and shape, parameters
-// as attributes, and everything that depends on constants alone computed.
+// as attributes, and everything that depends on constants alone computed. Package ops
+// has the operators, package json the form for files.
 //
 // Names and meanings of operators and attributes are those of ONNX, in the newest
 // form of each operator.

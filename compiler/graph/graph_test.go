@@ -1,4 +1,4 @@
-package graph
+package graph_test
 
 import (
 	"fmt"
@@ -7,6 +7,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
+	"tlruntime/compiler/graph/ops"
 )
 
 // single makes a graph of one node. Its arguments are written as
@@ -17,8 +21,8 @@ import (
 //	-          one that is left out
 //
 // and named a, b, c, ... Results are y0, y1, ...
-func single(op, args string, attrs Attrs, outputs int) *Graph {
-	g := &Graph{Nodes: []Node{{Name: "n", Op: op, Attrs: attrs}}}
+func single(op, args string, attrs graph.Attrs, outputs int) *graph.Graph {
+	g := &graph.Graph{Nodes: []graph.Node{{Name: "n", Op: op, Attrs: attrs}}}
 	n := &g.Nodes[0]
 	for i, arg := range strings.Fields(args) {
 		name := string(rune('a' + i))
@@ -27,21 +31,21 @@ func single(op, args string, attrs Attrs, outputs int) *Graph {
 		case at < 0:
 			n.Inputs[i] = ""
 		case arg[at] == '(':
-			in := Value{Name: name, DType: parseDType(arg[:at])}
+			in := graph.Value{Name: name, DType: parseDType(arg[:at])}
 			for _, d := range splitInts(arg[at:]) {
-				in.Shape = append(in.Shape, Dim{Size: d})
+				in.Shape = append(in.Shape, graph.Dim{Size: d})
 			}
 			g.Inputs = append(g.Inputs, in)
 		case arg[at] == '[':
 			list := splitInts(arg[at:])
 			g.Constants = append(g.Constants,
-				Constant{name, numbers(parseDType(arg[:at]), []int64{int64(len(list))}, asFloats(list)...)})
+				graph.Constant{name, integers(parseDType(arg[:at]), list)})
 		default:
 			x, err := strconv.ParseFloat(arg[at+1:], 64)
 			if err != nil {
 				panic(err)
 			}
-			g.Constants = append(g.Constants, Constant{name, numbers(parseDType(arg[:at]), []int64{}, x)})
+			g.Constants = append(g.Constants, graph.Constant{name, numbers(parseDType(arg[:at]), []int64{}, x)})
 		}
 	}
 	for i := range outputs {
@@ -51,8 +55,8 @@ func single(op, args string, attrs Attrs, outputs int) *Graph {
 	return g
 }
 
-func parseDType(name string) DType {
-	d, ok := ParseDType(name)
+func parseDType(name string) graph.DType {
+	d, ok := graph.ParseDType(name)
 	if !ok {
 		panic(name)
 	}
@@ -75,24 +79,24 @@ func splitInts(text string) []int64 {
 }
 
 // numbers makes a tensor.
-func numbers(d DType, shape []int64, list ...float64) Tensor {
-	t := newTensor(d, shape)
+func numbers(d graph.DType, shape []int64, list ...float64) graph.Tensor {
+	t := graph.NewTensor(d, shape)
 	for i, x := range list {
-		if foldedFloats.Has(d) {
-			t.setFloat(int64(i), x)
+		if d == graph.F32 || d == graph.F64 {
+			t.SetFloat(int64(i), x)
 		} else {
-			t.setInt(int64(i), int64(x))
+			t.SetInt(int64(i), int64(x))
 		}
 	}
 	return t
 }
 
 // summary writes what Check found: the outputs, then the nodes.
-func summary(c *Checked) string {
+func summary(c *graph.Checked) string {
 	var parts []string
 	for _, out := range c.Outputs {
 		v := c.Values[out]
-		text := v.DType.String() + strings.ReplaceAll(shapeText(v.Shape), " ", "")
+		text := v.DType.String() + strings.ReplaceAll(graph.ShapeText(v.Shape), " ", "")
 		if v.Constant != nil {
 			text += " constant"
 		}
@@ -109,15 +113,15 @@ func summary(c *Checked) string {
 }
 
 // requireSound holds a Checked to what its comments promise.
-func requireSound(t require.TestingT, c *Checked) {
+func requireSound(t require.TestingT, c *graph.Checked) {
 	names := map[string]bool{}
 	for i, v := range c.Values {
-		require.True(t, fits(v.Shape, v.DType), v.Name)
+		require.True(t, graph.Fits(v.Shape, v.DType), v.Name)
 		require.NotEmpty(t, v.Name)
 		require.False(t, names[v.Name], "%s stands twice", v.Name)
 		names[v.Name] = true
 		if v.Constant != nil {
-			require.Empty(t, tensorFault(v.Constant))
+			require.Empty(t, graph.TensorFault(v.Constant))
 			require.Equal(t, v.Shape, v.Constant.Shape)
 			require.Equal(t, v.DType, v.Constant.DType)
 		}
@@ -141,15 +145,16 @@ func requireSound(t require.TestingT, c *Checked) {
 	require.NotContains(t, used, false, "a value that nobody asked for")
 }
 
-func requireSoundNode(t require.TestingT, c *Checked, i int, n TypedNode) {
-	spec, ok := Normal(n.Op)
+func requireSoundNode(t require.TestingT, c *graph.Checked, i int, n graph.TypedNode) {
+	spec, ok := ops.Normal(n.Op)
 	require.True(t, ok, n.Op)
 	require.Empty(t, spec.Becomes, n.Op)
 	require.NotEmpty(t, n.Name)
 	require.Len(t, n.Attrs, len(spec.Attrs), n.Op)
 	for _, a := range spec.Attrs {
-		_, ok := convert(n.Attrs[a.Name], a.Kind)
-		require.True(t, ok, "%s: %s", n.Op, a.Name)
+		want := map[ops.Kind]any{ops.KindInt: int64(0), ops.KindFloat: 0.0, ops.KindString: "", ops.KindInts: []int64{}, ops.KindFloats: []float64{},
+			ops.KindTensor: graph.Tensor{}}
+		require.IsType(t, want[a.Kind], n.Attrs[a.Name], "%s: %s", n.Op, a.Name)
 	}
 	for at, v := range n.Inputs {
 		if v < 0 {
@@ -170,13 +175,21 @@ func requireSoundNode(t require.TestingT, c *Checked, i int, n TypedNode) {
 
 // checkedText checks a graph of one node and returns the summary, or the error's
 // text without the node's name.
-func checkedText(t *testing.T, g *Graph) string {
-	c, err := Check(g, CheckOptions{})
+func checkedText(t *testing.T, g *graph.Graph) string {
+	c, err := check.Check(g, check.Options{})
 	if err != nil {
-		var e *Error
+		var e *graph.Error
 		require.ErrorAs(t, err, &e)
 		return strings.TrimPrefix(err.Error(), fmt.Sprintf("node \"n\" (%s): ", g.Nodes[0].Op))
 	}
 	requireSound(t, c)
 	return summary(c)
+}
+
+func integers(d graph.DType, list []int64) graph.Tensor {
+	t := graph.NewTensor(d, []int64{int64(len(list))})
+	for i, x := range list {
+		t.SetNumber(int64(i), float64(x))
+	}
+	return t
 }

@@ -1,4 +1,4 @@
-package graph
+package graph_test
 
 import "testing"
 

@@ -1,16 +1,25 @@
-package graph
+package graph_test
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
+	"tlruntime/compiler/graph/ops"
 )
 
 type inferCase struct {
 	op, args string
-	attrs    Attrs
+	attrs    graph.Attrs
 	want     string
+}
+
+func outputsOf(op string) []ops.Argument {
+	o, _ := ops.Normal(op)
+	return o.Outputs
 }
 
 func runInfer(t *testing.T, cases []inferCase) {
@@ -25,7 +34,7 @@ func runInfer(t *testing.T, cases []inferCase) {
 	}
 }
 
-type A = Attrs
+type A = graph.Attrs
 
 func TestInferElementwise(t *testing.T) {
 	runInfer(t, []inferCase{
@@ -149,12 +158,12 @@ func TestInferShapes(t *testing.T) {
 		{"Shape", "f32(5,6)", A{"start": int64(-1)}, "i64(1) constant"},
 		{"Size", "f32(5,6)", nil, "i64() constant"},
 		{"ConstantOfShape", "i64[2,3]", nil, "f32(2,3) constant"},
-		{"ConstantOfShape", "i64[]", A{"value": numbers(I32, []int64{1}, 7)}, "i32() constant"},
+		{"ConstantOfShape", "i64[]", A{"value": numbers(graph.I32, []int64{1}, 7)}, "i32() constant"},
 		{"Constant", "", A{"value_float": 2.0}, "f32() constant"},
 		{"Constant", "", A{"value_floats": []float64{2, 3}}, "f32(2) constant"},
 		{"Constant", "", A{"value_int": int64(2)}, "i64() constant"},
 		{"Constant", "", A{"value_ints": []int64{2, 3}}, "i64(2) constant"},
-		{"Constant", "", A{"value": numbers(U8, []int64{2}, 7, 8)}, "u8(2) constant"},
+		{"Constant", "", A{"value": numbers(graph.U8, []int64{2}, 7, 8)}, "u8(2) constant"},
 	})
 }
 
@@ -205,18 +214,18 @@ func TestDropoutMask(t *testing.T) {
 	} {
 		g.Opset = opset
 		require.Equal(t, want, checkedText(t, g), opset)
-		c, err := Check(g, CheckOptions{})
+		c, err := check.Check(g, check.Options{})
 		require.NoError(t, err)
 		mask := c.Values[c.Outputs[1]].Constant
-		require.EqualValues(t, 1, mask.floatAt(0))
-		require.EqualValues(t, 1, mask.floatAt(1))
+		require.EqualValues(t, 1, mask.FloatAt(0))
+		require.EqualValues(t, 1, mask.FloatAt(1))
 	}
 	for _, d := range []string{"f16", "bf16", "f64"} {
 		g := single("Dropout", d+"(1)", nil, 2)
 		g.Opset = 7
-		c, err := Check(g, CheckOptions{})
+		c, err := check.Check(g, check.Options{})
 		require.NoError(t, err)
-		require.EqualValues(t, 1, c.Values[c.Outputs[1]].Constant.floatAt(0), d)
+		require.EqualValues(t, 1, c.Values[c.Outputs[1]].Constant.FloatAt(0), d)
 	}
 	g = single("Concat", "f32(2,1) f32(2,2)", nil, 1)
 	g.Opset = 1
@@ -244,7 +253,7 @@ func TestSecondOutputs(t *testing.T) {
 	pool := A{"kernel_shape": []int64{2, 2}, "storage_order": int64(1)}
 	wants := []struct {
 		op, args string
-		attrs    Attrs
+		attrs    graph.Attrs
 		asked    []string
 		want     string
 		outputs  []int
@@ -258,9 +267,9 @@ func TestSecondOutputs(t *testing.T) {
 		{"LayerNormalization", "f32(2,3) f32(3)", A{"stash_type": int64(16)}, []string{"y0"}, "f32(2,3)", []int{2}},
 	}
 	for _, w := range wants {
-		g := single(w.op, w.args, w.attrs, len(operators[w.op].Outputs))
+		g := single(w.op, w.args, w.attrs, len(outputsOf(w.op)))
 		g.Outputs = w.asked
-		c := check(t, g, CheckOptions{})
+		c := mustCheck(t, g, check.Options{})
 		requireSound(t, c)
 		require.Equal(t, w.want, strings.Split(summary(c), "; "+w.op)[0])
 		require.Equal(t, w.outputs, c.Nodes[0].Outputs)
@@ -269,10 +278,10 @@ func TestSecondOutputs(t *testing.T) {
 
 // TestOptionalArgumentsKeepTheirPlace: an argument that was left out is -1.
 func TestOptionalArgumentsKeepTheirPlace(t *testing.T) {
-	c := check(t, single("Conv", "f32(1,1,4) f32(1,1,2)", nil, 1), CheckOptions{})
+	c := mustCheck(t, single("Conv", "f32(1,1,4) f32(1,1,2)", nil, 1), check.Options{})
 	require.Equal(t, []int{0, 1, -1}, c.Nodes[0].Inputs)
-	c = check(t, single("Clip", "f32(4) - f32=2", nil, 1), CheckOptions{})
+	c = mustCheck(t, single("Clip", "f32(4) - f32=2", nil, 1), check.Options{})
 	require.Equal(t, []int{0}, c.Nodes[0].Inputs)
-	c = check(t, single("Relu", "f32(4) - -", nil, 1), CheckOptions{})
+	c = mustCheck(t, single("Relu", "f32(4) - -", nil, 1), check.Options{})
 	require.Equal(t, []int{0}, c.Nodes[0].Inputs)
 }

@@ -1,4 +1,4 @@
-package graph
+package graph_test
 
 import (
 	"bytes"
@@ -11,6 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
+	"tlruntime/compiler/graph/json"
 )
 
 func drawName(t *rapid.T) string { return rapid.StringN(0, 6, -1).Draw(t, "name") }
@@ -24,11 +28,11 @@ func drawNames(t *rapid.T) []string {
 }
 
 // drawContent draws a tensor of any type with any bits in it; NaNs included.
-func drawContent(t *rapid.T) Tensor {
-	d := rapid.SampledFrom([]DType{F32, F64, I32, I64, U8, F16, BF16, Bool, I8, I16, U16, U32, U64}).Draw(t, "dtype")
+func drawContent(t *rapid.T) graph.Tensor {
+	d := rapid.SampledFrom([]graph.DType{graph.F32, graph.F64, graph.I32, graph.I64, graph.U8, graph.F16, graph.BF16, graph.Bool, graph.I8, graph.I16, graph.U16, graph.U32, graph.U64}).Draw(t, "dtype")
 	shape := append([]int64{}, rapid.SliceOfN(rapid.Int64Range(0, 4), 0, 3).Draw(t, "shape")...)
-	n := int(Elements(shape) * d.Bytes())
-	return Tensor{d, shape, append([]byte{}, rapid.SliceOfN(rapid.Byte(), n, n).Draw(t, "data")...)}
+	n := int(graph.Elements(shape) * d.Bytes())
+	return graph.Tensor{d, shape, append([]byte{}, rapid.SliceOfN(rapid.Byte(), n, n).Draw(t, "data")...)}
 }
 
 func drawAttr(t *rapid.T) any {
@@ -53,15 +57,15 @@ func drawAttr(t *rapid.T) any {
 }
 
 // drawAny draws a graph that need not make sense.
-func drawAny(t *rapid.T) *Graph {
+func drawAny(t *rapid.T) *graph.Graph {
 	g := drawInner(t, 1)
 	g.Inputs = drawValues(t)
 	return g
 }
 
 // drawInner draws what a body may be as well, whose inputs have no types.
-func drawInner(t *rapid.T, depth int) *Graph {
-	g := &Graph{Name: drawName(t), Opset: rapid.Int64().Draw(t, "opset"), Outputs: drawNames(t)}
+func drawInner(t *rapid.T, depth int) *graph.Graph {
+	g := &graph.Graph{Name: drawName(t), Opset: rapid.Int64().Draw(t, "opset"), Outputs: drawNames(t)}
 	for range rapid.IntRange(0, 2).Draw(t, "domains") {
 		if g.Domains == nil {
 			g.Domains = map[string]int64{}
@@ -69,28 +73,28 @@ func drawInner(t *rapid.T, depth int) *Graph {
 		g.Domains[drawName(t)] = rapid.Int64().Draw(t, "version")
 	}
 	for _, v := range drawValues(t) {
-		d := Declaration{Value: v, Unranked: rapid.Bool().Draw(t, "unranked")}
+		d := graph.Declaration{Value: v, Unranked: rapid.Bool().Draw(t, "unranked")}
 		if d.Unranked {
-			d.Shape = []Dim{}
+			d.Shape = []graph.Dim{}
 		}
 		g.Declared = append(g.Declared, d)
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "constants") {
-		g.Constants = append(g.Constants, Constant{drawName(t), drawContent(t)})
+		g.Constants = append(g.Constants, graph.Constant{drawName(t), drawContent(t)})
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "nodes") {
-		n := Node{Name: drawName(t), Op: drawName(t), Inputs: drawNames(t), Outputs: drawNames(t)}
+		n := graph.Node{Name: drawName(t), Op: drawName(t), Inputs: drawNames(t), Outputs: drawNames(t)}
 		for range rapid.IntRange(0, 3).Draw(t, "attrs") {
 			if n.Attrs == nil {
-				n.Attrs = Attrs{}
+				n.Attrs = graph.Attrs{}
 			}
 			n.Attrs[drawName(t)] = drawAttr(t)
 		}
 		for k := range rapid.IntRange(0, depth).Draw(t, "bodies") {
-			b := Body{Name: fmt.Sprint(k, drawName(t)), Graph: drawInner(t, depth-1)}
+			b := graph.Body{Name: fmt.Sprint(k, drawName(t)), Graph: drawInner(t, depth-1)}
 			b.Graph.Inputs = nil
 			for _, name := range drawNames(t) {
-				b.Graph.Inputs = append(b.Graph.Inputs, Value{Name: name})
+				b.Graph.Inputs = append(b.Graph.Inputs, graph.Value{Name: name})
 			}
 			n.Bodies = append(n.Bodies, b)
 		}
@@ -99,12 +103,12 @@ func drawInner(t *rapid.T, depth int) *Graph {
 	return g
 }
 
-func drawValues(t *rapid.T) (list []Value) {
+func drawValues(t *rapid.T) (list []graph.Value) {
 	for range rapid.IntRange(0, 3).Draw(t, "values") {
-		v := Value{Name: drawName(t), DType: rapid.SampledFrom([]DType{F32, Bool, I64}).Draw(t, "dtype"),
-			Shape: []Dim{}}
+		v := graph.Value{Name: drawName(t), DType: rapid.SampledFrom([]graph.DType{graph.F32, graph.Bool, graph.I64}).Draw(t, "dtype"),
+			Shape: []graph.Dim{}}
 		for range rapid.IntRange(0, 3).Draw(t, "rank") {
-			d := Dim{Symbol: drawName(t)}
+			d := graph.Dim{Symbol: drawName(t)}
 			if d.Symbol == "" {
 				d.Size = rapid.Int64().Draw(t, "size")
 			}
@@ -119,33 +123,33 @@ func TestJSONRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := drawAny(t)
 		var text bytes.Buffer
-		require.NoError(t, WriteJSON(&text, g))
+		require.NoError(t, json.Write(&text, g))
 		written := text.String()
-		back, err := ReadJSON(&text)
+		back, err := json.Read(&text)
 		require.NoError(t, err, written)
 		require.Equal(t, g, back, written)
 	})
 }
 
 func TestJSONOfNaN(t *testing.T) {
-	g := &Graph{Nodes: []Node{{Op: "x", Attrs: Attrs{"a": math.NaN(), "b": []float64{1, math.NaN()}}}}}
+	g := &graph.Graph{Nodes: []graph.Node{{Op: "x", Attrs: graph.Attrs{"a": math.NaN(), "b": []float64{1, math.NaN()}}}}}
 	var text bytes.Buffer
-	require.NoError(t, WriteJSON(&text, g))
-	back, err := ReadJSON(&text)
+	require.NoError(t, json.Write(&text, g))
+	back, err := json.Read(&text)
 	require.NoError(t, err)
 	require.True(t, math.IsNaN(back.Nodes[0].Attrs.Float("a")))
 	require.True(t, math.IsNaN(back.Nodes[0].Attrs.Floats("b")[1]))
 }
 
-// TestJSONIsReadable holds WriteJSON to one line for each item and to numbers
+// TestJSONIsReadable holds Write to one line for each item and to numbers
 // where there are few.
 func TestJSONIsReadable(t *testing.T) {
 	g := single("Conv", "f32(1,1,4) f32[1,2,3]", A{"strides": list(1)}, 1)
-	g.Constants[0].Tensor = numbers(F32, list(1, 1, 3), 1, 0.1, -3)
-	g.Constants = append(g.Constants, Constant{"k", numbers(Bool, list(2, 1), 1, 0)},
-		Constant{"big", newTensor(I64, list(3, 6))})
+	g.Constants[0].Tensor = numbers(graph.F32, list(1, 1, 3), 1, 0.1, -3)
+	g.Constants = append(g.Constants, graph.Constant{"k", numbers(graph.Bool, list(2, 1), 1, 0)},
+		graph.Constant{"big", graph.NewTensor(graph.I64, list(3, 6))})
 	var text bytes.Buffer
-	require.NoError(t, WriteJSON(&text, g))
+	require.NoError(t, json.Write(&text, g))
 	require.Equal(t, `{
   "tl_graph": 1,
   "inputs": [
@@ -165,24 +169,24 @@ func TestJSONIsReadable(t *testing.T) {
 }
 
 func TestJSONForms(t *testing.T) {
-	constant := func(fields string) Tensor {
+	constant := func(fields string) graph.Tensor {
 		return parse(t, `"outputs": [], "constants": [{"name": "k", `+fields+`}]`).Constants[0].Tensor
 	}
-	want := numbers(I16, list(2, 2), 1, -2, 3, 4)
+	want := numbers(graph.I16, list(2, 2), 1, -2, 3, 4)
 	require.Equal(t, want, constant(`"dtype": "i16", "shape": [2, 2], "data": [[1, -2], [3, 4]]`))
 	require.Equal(t, want, constant(`"dtype": "i16", "shape": [2, 2], "data": [1, -2, 3, 4]`))
 	require.Equal(t, want, constant(`"dtype": "i16", "shape": [2, 2], "data": "AQD+/wMABAA="`))
-	require.Equal(t, numbers(F64, []int64{}, 2), constant(`"dtype": "f64", "shape": [], "data": 2`))
-	require.Equal(t, numbers(F32, list(2), math.Inf(1), math.Inf(-1)),
+	require.Equal(t, numbers(graph.F64, []int64{}, 2), constant(`"dtype": "f64", "shape": [], "data": 2`))
+	require.Equal(t, numbers(graph.F32, list(2), math.Inf(1), math.Inf(-1)),
 		constant(`"dtype": "f32", "shape": [2], "data": ["Infinity", "-Infinity"]`))
-	require.Equal(t, numbers(U64, list(1), -1),
+	require.Equal(t, numbers(graph.U64, list(1), -1),
 		constant(`"dtype": "u64", "shape": [1], "data": [18446744073709551615]`))
-	require.Equal(t, numbers(Bool, list(3), 1, 0, 1), constant(`"dtype": "bool", "shape": [3], "data": [true, 0, 1]`))
-	require.Equal(t, newTensor(F16, list(0, 7)), constant(`"dtype": "f16", "shape": [0, 7], "data": []`))
-	require.Equal(t, newTensor(F32, list(2, 0)), constant(`"dtype": "f32", "shape": [2, 0], "data": [[], []]`))
+	require.Equal(t, numbers(graph.Bool, list(3), 1, 0, 1), constant(`"dtype": "bool", "shape": [3], "data": [true, 0, 1]`))
+	require.Equal(t, graph.NewTensor(graph.F16, list(0, 7)), constant(`"dtype": "f16", "shape": [0, 7], "data": []`))
+	require.Equal(t, graph.NewTensor(graph.F32, list(2, 0)), constant(`"dtype": "f32", "shape": [2, 0], "data": [[], []]`))
 	attrs := parse(t,
 		`"outputs": [], "nodes": [{"op": "x", "outputs": [], "attrs": {"a": 3, "b": 3.0, "c": [1, 2.5], "d": [], "e": {"floats": [1]}, "f": "s", "g": ["s"], "h": {"ints": [4]}}}]`).Nodes[0].Attrs
-	require.Equal(t, Attrs{"a": int64(3), "b": 3.0, "c": []float64{1, 2.5}, "d": []int64{}, "e": []float64{1}, "f": "s",
+	require.Equal(t, graph.Attrs{"a": int64(3), "b": 3.0, "c": []float64{1, 2.5}, "d": []int64{}, "e": []float64{1}, "f": "s",
 		"g": []string{"s"}, "h": []int64{4}}, attrs)
 }
 
@@ -254,12 +258,12 @@ func TestErrorsOfJSON(t *testing.T) {
 		{strings.Repeat("[", 200), "line 1, column 101: " + strings.Repeat("[0]", 100) +
 			": it nests deeper than 100 levels"},
 	} {
-		_, err := ReadJSON(strings.NewReader(c.text))
+		_, err := json.Read(strings.NewReader(c.text))
 		require.EqualError(t, err, c.want, c.text)
-		var e *JSONError
+		var e *json.Error
 		require.ErrorAs(t, err, &e)
 	}
-	_, err := ReadJSON(failing{})
+	_, err := json.Read(failing{})
 	require.EqualError(t, err, "no more")
 }
 
@@ -270,18 +274,18 @@ func (failing) Read([]byte) (int, error)  { return 0, fmt.Errorf("no more") }
 func (failing) Write([]byte) (int, error) { return 0, fmt.Errorf("no more") }
 
 func TestErrorsOfWritingJSON(t *testing.T) {
-	for want, g := range map[string]*Graph{
+	for want, g := range map[string]*graph.Graph{
 		"there is no graph; pass one":                                                    nil,
 		`the text "\xff" is not UTF-8; use names that are`:                               {Outputs: []string{"\xff"}},
-		`nodes[0]: attribute "a": it has the Go type int`:                                {Nodes: []Node{{Attrs: Attrs{"a": 1}}}},
-		`the text "\xfe" is not UTF-8; use names that are `:                              {Nodes: []Node{{Attrs: Attrs{"a": "\xfe"}}}},
-		`inputs[0]: the element type 99 does not exist; use one of package graph's`:      {Inputs: []Value{{DType: 99}}},
-		`inputs[0]: the text "\xfd" is not UTF-8; use names that are`:                    {Inputs: []Value{{Name: "\xfd"}}},
-		`constants[0]: the tensor is f32 (), which takes 4 bytes, and has 0; correct it`: {Constants: []Constant{{Name: "k"}}},
+		`nodes[0]: attribute "a": it has the Go type int`:                                {Nodes: []graph.Node{{Attrs: graph.Attrs{"a": 1}}}},
+		`the text "\xfe" is not UTF-8; use names that are `:                              {Nodes: []graph.Node{{Attrs: graph.Attrs{"a": "\xfe"}}}},
+		`inputs[0]: the element type 99 does not exist; use one of package graph's`:      {Inputs: []graph.Value{{DType: 99}}},
+		`inputs[0]: the text "\xfd" is not UTF-8; use names that are`:                    {Inputs: []graph.Value{{Name: "\xfd"}}},
+		`constants[0]: the tensor is f32 (), which takes 4 bytes, and has 0; correct it`: {Constants: []graph.Constant{{Name: "k"}}},
 	} {
-		require.EqualError(t, WriteJSON(&bytes.Buffer{}, g), strings.TrimSpace(want))
+		require.EqualError(t, json.Write(&bytes.Buffer{}, g), strings.TrimSpace(want))
 	}
-	require.EqualError(t, WriteJSON(failing{}, &Graph{}), "no more")
+	require.EqualError(t, json.Write(failing{}, &graph.Graph{}), "no more")
 }
 
 // TestJSONOfTheDocumentation reads the example of docs/graph-json.md, and makes
@@ -292,30 +296,30 @@ func TestJSONOfTheDocumentation(t *testing.T) {
 	_, rest, _ := strings.Cut(string(doc), "```json\n")
 	example, rest, ok := strings.Cut(rest, "```")
 	require.True(t, ok)
-	g, err := ReadJSON(strings.NewReader(example))
+	g, err := json.Read(strings.NewReader(example))
 	require.NoError(t, err)
-	c := check(t, g, CheckOptions{Bind: map[string]int64{"batch": 4}})
+	c := mustCheck(t, g, check.Options{Bind: map[string]int64{"batch": 4}})
 	require.Equal(t, "f32(4,3); Gemm[alpha:1 beta:1 transA:0 transB:0]; Relu", summary(c))
 	require.Equal(t, []float64{1, 2, 3}, values(&g.Constants[1].Tensor))
-	_, err = ReadJSON(strings.NewReader(strings.Replace(example, `"attrs"`, `"attributes"`, 1)))
+	_, err = json.Read(strings.NewReader(strings.Replace(example, `"attrs"`, `"attributes"`, 1)))
 	require.Contains(t, rest, "\n"+err.Error()+"\n")
 }
 
 // Attributes alone have the form that they have in a graph.
 func TestAttributesAloneAreReadAsTheyWereWritten(t *testing.T) {
-	given := Attrs{"i": int64(3), "f": 3.0, "n": math.Inf(-1), "is": []int64{}, "fs": []float64{1, 2.5}, "s": "é",
-		"ss": []string{}, "t": Tensor{DType: F32, Shape: []int64{2}, Data: []byte{0, 0, 128, 63, 0, 0, 0, 64}}}
-	text, err := WriteAttrs(given)
+	given := graph.Attrs{"i": int64(3), "f": 3.0, "n": math.Inf(-1), "is": []int64{}, "fs": []float64{1, 2.5}, "s": "é",
+		"ss": []string{}, "t": graph.Tensor{DType: graph.F32, Shape: []int64{2}, Data: []byte{0, 0, 128, 63, 0, 0, 0, 64}}}
+	text, err := json.WriteAttrs(given)
 	require.NoError(t, err)
-	read, err := ReadAttrs(text)
+	read, err := json.ReadAttrs(text)
 	require.NoError(t, err)
 	require.Equal(t, given, read)
 	for _, wrong := range []string{"", "[]", "{}{}", `{"a": null}`} {
-		_, err := ReadAttrs([]byte(wrong))
-		var where *JSONError
+		_, err := json.ReadAttrs([]byte(wrong))
+		var where *json.Error
 		require.ErrorAs(t, err, &where, wrong)
 	}
-	_, err = WriteAttrs(Attrs{"a": 1})
+	_, err = json.WriteAttrs(graph.Attrs{"a": 1})
 	require.ErrorContains(t, err, `attribute "a"`)
 }
 
@@ -325,10 +329,10 @@ func TestLongKeysAreNotCopiedForEachValueBelowThem(t *testing.T) {
 	text := `{"` + key + `": [` + strings.Repeat("1,", 20000) + `tru]}`
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err := ReadAttrs([]byte(text))
+	_, err := json.ReadAttrs([]byte(text))
 	runtime.ReadMemStats(&after)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(100<<20))
-	var where *JSONError
+	var where *json.Error
 	require.ErrorAs(t, err, &where)
 	require.Equal(t, key+"[20000]", where.Path)
 }

@@ -1,10 +1,13 @@
-package graph
+package graph_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
 )
 
 func nonZeroGraph(shape string) string {
@@ -14,17 +17,17 @@ func nonZeroGraph(shape string) string {
 }
 
 func TestNonZero(t *testing.T) {
-	c, err := Check(readGraph(t, nonZeroGraph(`[2, 4]`)), CheckOptions{})
+	c, err := check.Check(readGraph(t, nonZeroGraph(`[2, 4]`)), check.Options{})
 	require.NoError(t, err)
 	assert.Equal(t, []int64{2, 4}, c.Values[c.Outputs[0]].Shape)
-	c, err = Check(readGraph(t, nonZeroGraph(`[2, "k"]`)), CheckOptions{Bind: map[string]int64{"k": 5}})
+	c, err = check.Check(readGraph(t, nonZeroGraph(`[2, "k"]`)), check.Options{Bind: map[string]int64{"k": 5}})
 	require.NoError(t, err)
 	assert.Equal(t, []int64{2, 5}, c.Values[c.Outputs[0]].Shape)
-	x := numbers(F32, []int64{2, 3}, 0, 1, 0, 0, -1, 2)
-	c, err = Check(readGraph(t, nonZeroGraph(`[2, "k"]`)), CheckOptions{Freeze: map[string]Tensor{"x": x}})
+	x := numbers(graph.F32, []int64{2, 3}, 0, 1, 0, 0, -1, 2)
+	c, err = check.Check(readGraph(t, nonZeroGraph(`[2, "k"]`)), check.Options{Freeze: map[string]graph.Tensor{"x": x}})
 	require.NoError(t, err)
 	y := c.Values[c.Outputs[0]].Constant
-	assert.Equal(t, numbers(I64, []int64{2, 3}, 0, 1, 1, 1, 1, 2), *y)
+	assert.Equal(t, numbers(graph.I64, []int64{2, 3}, 0, 1, 1, 1, 1, 2), *y)
 	for shape, want := range map[string]string{
 		`[2, "k"]`: `node "n" (NonZero): how many elements are not 0 is not known: it is declared as i64 (2, k), and "k" is ` +
 			`not bound; state the shape of its result (value_info of ONNX, values of a JSON graph), and bind its symbols; or ` +
@@ -32,7 +35,7 @@ func TestNonZero(t *testing.T) {
 		`[2, 7]`: `node "n" (NonZero): its result is declared with the shape (2, 7); state (2, n) for an n of at most 6`,
 		`[1, 4]`: `node "n" (NonZero): its result is declared with the shape (1, 4); state (2, n) for an n of at most 6`,
 	} {
-		_, err := Check(readGraph(t, nonZeroGraph(shape)), CheckOptions{})
+		_, err := check.Check(readGraph(t, nonZeroGraph(shape)), check.Options{})
 		require.EqualError(t, err, want)
 	}
 }

@@ -1,4 +1,4 @@
-package graph
+package graph_test
 
 import (
 	"flag"
@@ -7,13 +7,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tlruntime/compiler/graph/ops"
 )
 
 var update = flag.Bool("update", false, "write operators.md")
 
 const operatorsHead = `# Operators
 
-Generated from the table in this package: ` + "`go test ./compiler/graph -run TestOperatorsFile -update`" + `.
+Generated from the table of package ops: ` + "`go test ./compiler/graph -run TestOperatorsFile -update`" + `.
 
 Each section has the operator's arguments, its result, and the attributes of its normal form: what a node of a Checked
 has, all of them and no other. A mark behind a type: ` + "`?`" + ` may be left out (-1 in TypedNode.Inputs), ` + "`*`" + ` one or more,
@@ -26,14 +28,14 @@ that nobody does; Split has one for each part. Types with the same letter are th
 func operatorsFile() string {
 	var b strings.Builder
 	b.WriteString(operatorsHead)
-	for _, name := range Operators() {
-		o, _ := Normal(name)
+	for _, name := range ops.Operators() {
+		o, _ := ops.Normal(name)
 		b.WriteString(o.String())
 		b.WriteString("\n")
 	}
 	b.WriteString("# Operators that run graphs\n\nTheir nodes stay as they are; what their bodies read of the graph around them " +
 		"stands last among\nthe arguments.\n\n")
-	for _, o := range Runners() {
+	for _, o := range ops.Runners() {
 		b.WriteString(o.String())
 		b.WriteString("\n")
 	}
@@ -48,36 +50,4 @@ func TestOperatorsFile(t *testing.T) {
 	got, err := os.ReadFile("operators.md")
 	require.NoError(t, err)
 	require.Equal(t, want, string(got), "run with -update")
-}
-
-func TestTableIsSound(t *testing.T) {
-	require.Len(t, operators, len(table), "an operator stands twice")
-	for _, e := range table {
-		o := operators[e.name]
-		require.NotEmpty(t, o.Outputs, o.Name)
-		require.NotNil(t, o.infer, o.Name)
-		require.False(t, o.Becomes != "" && o.fold != nil, "%s: it is gone before constants are computed", o.Name)
-		require.Equal(t, strings.Count(e.in+e.out, " ")-strings.Count(e.in+e.out, ", "), len(o.Inputs)+len(o.Outputs),
-			o.Name)
-		for i, a := range append(o.Inputs, o.Outputs...) {
-			require.True(t, a.Types != 0 || a.Type == "other", "%s: %s", o.Name, a.Name)
-			last := i == len(o.Inputs)-1 || i == len(o.Inputs)+len(o.Outputs)-1
-			require.False(t, a.Variadic && !last, o.Name)
-		}
-		for _, a := range append(o.Attrs, o.Accepts...) {
-			require.NotZero(t, a.Kind, "%s: %s", o.Name, a.Name)
-		}
-	}
-	for name, o := range operators {
-		require.False(t, o.Becomes != "" && (o.InPlace != nil || o.Moves != nil), "%s: no planner meets it", name)
-		require.False(t, o.InPlace != nil && o.Moves != nil, "%s: what moves elements is a view, and writes nothing",
-			name)
-		require.True(t, o.Moves == nil || (o.Moves.View == nil) == (o.Moves.Parts != NoParts), name)
-		for _, i := range o.InPlace {
-			require.Less(t, i, len(o.Inputs), name)
-			require.True(t, i != EveryArgument || variadic(o.Inputs), name)
-		}
-	}
-	_, ok := Normal("Nothing")
-	require.False(t, ok)
 }

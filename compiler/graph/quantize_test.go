@@ -1,9 +1,11 @@
-package graph
+package graph_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tlruntime/compiler/graph/check"
 )
 
 func TestRewritesOfQuantisation(t *testing.T) {
@@ -27,7 +29,7 @@ func TestRewritesOfQuantisation(t *testing.T) {
 
 // TestFaultsOfRewritesNameTheNode: a fault of what a node becomes is told of the node.
 func TestFaultsOfRewritesNameTheNode(t *testing.T) {
-	_, err := Check(single("ConvInteger", "u8(1,1,4) u8(1,2,2)", nil, 1), CheckOptions{})
+	_, err := check.Check(single("ConvInteger", "u8(1,1,4) u8(1,2,2)", nil, 1), check.Options{})
 	require.EqualError(t, err,
 		`node "n" (ConvInteger): W has 2 channels, X has 1 and group is 1; W needs the channels of X divided by group`)
 }

@@ -1,9 +1,11 @@
-package graph
+package graph_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"tlruntime/compiler/graph/check"
 )
 
 // TestRecurrenceIsUnrolled counts what a step of each takes.
@@ -19,7 +21,7 @@ func TestRecurrenceIsUnrolled(t *testing.T) {
 			"Tanh": 10}},
 	} {
 		g := single(op, c.args, nil, 2)
-		checked := check(t, g, CheckOptions{})
+		checked := mustCheck(t, g, check.Options{})
 		counts := map[string]int{}
 		for _, n := range checked.Nodes {
 			counts[n.Op]++
@@ -62,7 +64,7 @@ func TestVariantsOfRecurrence(t *testing.T) {
 			map[string]int{"Where": 6, "Greater": 6}},
 		"LSTM": {"f32(3,2,3) f32(1,16,3) f32(1,16,4)", A{"input_forget": int64(1)}, map[string]int{"Sub": 3}},
 	} {
-		checked := check(t, single(op, c.args, c.attrs, 2), CheckOptions{})
+		checked := mustCheck(t, single(op, c.args, c.attrs, 2), check.Options{})
 		counts := map[string]int{}
 		for _, n := range checked.Nodes {
 			counts[n.Op]++

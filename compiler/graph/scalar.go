@@ -7,9 +7,9 @@ import (
 
 var le = binary.LittleEndian
 
-// intAt returns element i of a tensor of integers or bools; the bits of a u64.
-func (t *Tensor) intAt(i int64) int64 {
-	switch b := t.at(i); t.DType {
+// IntAt returns element i of a tensor of integers or bools; the bits of a u64.
+func (t *Tensor) IntAt(i int64) int64 {
+	switch b := t.At(i); t.DType {
 	case I64, U64:
 		return int64(le.Uint64(b))
 	case I32:
@@ -32,9 +32,9 @@ func (t *Tensor) intAt(i int64) int64 {
 	}
 }
 
-// floatAt returns element i of any tensor.
-func (t *Tensor) floatAt(i int64) float64 {
-	switch b := t.at(i); t.DType {
+// FloatAt returns element i of any tensor.
+func (t *Tensor) FloatAt(i int64) float64 {
+	switch b := t.At(i); t.DType {
 	case F64:
 		return math.Float64frombits(le.Uint64(b))
 	case F32:
@@ -46,7 +46,7 @@ func (t *Tensor) floatAt(i int64) float64 {
 	case U64:
 		return float64(le.Uint64(b))
 	default:
-		return float64(t.intAt(i))
+		return float64(t.IntAt(i))
 	}
 }
 
@@ -54,14 +54,14 @@ func (t *Tensor) floatAt(i int64) float64 {
 func (t *Tensor) Number(i int64) any {
 	switch {
 	case FloatTypes.Has(t.DType):
-		return t.floatAt(i)
+		return t.FloatAt(i)
 	case t.DType == U64:
-		return uint64(t.intAt(i))
+		return uint64(t.IntAt(i))
 	}
-	return t.intAt(i)
+	return t.IntAt(i)
 }
 
-func (t *Tensor) at(i int64) []byte {
+func (t *Tensor) At(i int64) []byte {
 	n := t.DType.Bytes()
 	return t.Data[i*n : (i+1)*n]
 }
@@ -82,9 +82,9 @@ func halfValue(h uint16) float64 {
 	return sign * math.Ldexp(1024+fraction, exponent-25)
 }
 
-// setInt stores the low bits of x as element i of a tensor of integers or bools.
-func (t *Tensor) setInt(i, x int64) {
-	switch b := t.at(i); t.DType.Bytes() {
+// SetInt stores the low bits of x as element i of a tensor of integers or bools.
+func (t *Tensor) SetInt(i, x int64) {
+	switch b := t.At(i); t.DType.Bytes() {
 	case 8:
 		le.PutUint64(b, uint64(x))
 	case 4:
@@ -96,25 +96,25 @@ func (t *Tensor) setInt(i, x int64) {
 	}
 }
 
-// setFloat stores x as element i of a tensor of f32 or f64.
-func (t *Tensor) setFloat(i int64, x float64) {
+// SetFloat stores x as element i of a tensor of f32 or f64.
+func (t *Tensor) SetFloat(i int64, x float64) {
 	if t.DType == F32 {
-		le.PutUint32(t.at(i), math.Float32bits(float32(x)))
+		le.PutUint32(t.At(i), math.Float32bits(float32(x)))
 		return
 	}
-	le.PutUint64(t.at(i), math.Float64bits(x))
+	le.PutUint64(t.At(i), math.Float64bits(x))
 }
 
-// newTensor makes a tensor of zeros.
-func newTensor(d DType, shape []int64) Tensor {
+// NewTensor makes a tensor of zeros.
+func NewTensor(d DType, shape []int64) Tensor {
 	return Tensor{DType: d, Shape: shape, Data: make([]byte, Elements(shape)*d.Bytes())}
 }
 
-// intsTensor makes a tensor of i64 with one axis.
-func intsTensor(list []int64) Tensor {
-	t := newTensor(I64, []int64{int64(len(list))})
+// IntsTensor makes a tensor of i64 with one axis.
+func IntsTensor(list []int64) Tensor {
+	t := NewTensor(I64, []int64{int64(len(list))})
 	for i, x := range list {
-		t.setInt(int64(i), x)
+		t.SetInt(int64(i), x)
 	}
 	return t
 }
@@ -145,26 +145,26 @@ func shortBits(x float64) uint16 {
 	return uint16((bits + 0x7fff + bits>>16&1) >> 16)
 }
 
-// filledTensor makes a tensor of which every element is x.
-func filledTensor(d DType, shape []int64, x float64) Tensor {
-	t := newTensor(d, shape)
+// FilledTensor makes a tensor of which every element is x.
+func FilledTensor(d DType, shape []int64, x float64) Tensor {
+	t := NewTensor(d, shape)
 	for i := range Elements(shape) {
-		t.setNumber(i, x)
+		t.SetNumber(i, x)
 	}
 	return t
 }
 
-// setNumber stores x as an element of any type, rounded to it as kernels do: to f16 and bf16
+// SetNumber stores x as an element of any type, rounded to it as kernels do: to f16 and bf16
 // through f32.
-func (t *Tensor) setNumber(i int64, x float64) {
+func (t *Tensor) SetNumber(i int64, x float64) {
 	switch {
 	case t.DType == F32 || t.DType == F64:
-		t.setFloat(i, x)
+		t.SetFloat(i, x)
 	case t.DType == F16:
-		le.PutUint16(t.at(i), halfBits(float64(float32(x))))
+		le.PutUint16(t.At(i), halfBits(float64(float32(x))))
 	case t.DType == BF16:
-		le.PutUint16(t.at(i), shortBits(x))
+		le.PutUint16(t.At(i), shortBits(x))
 	default:
-		t.setInt(i, int64(x))
+		t.SetInt(i, int64(x))
 	}
 }

@@ -1,4 +1,4 @@
-package graph
+package graph_test
 
 import (
 	"strings"
@@ -6,6 +6,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"tlruntime/compiler/graph/check"
 )
 
 // loopOf is a Loop of known turns over x, with a body of these outputs and nodes.
@@ -48,7 +50,7 @@ func TestLoopsAreWrittenOut(t *testing.T) {
 			"Add Add Add Identity Reshape Reshape Reshape Concat Identity", []int64{3, 2, 3}},
 	}
 	for _, c := range cases {
-		checked, err := Check(readGraph(t, c.text), CheckOptions{})
+		checked, err := check.Check(readGraph(t, c.text), check.Options{})
 		require.NoError(t, err)
 		var ops []string
 		for _, n := range checked.Nodes {
@@ -69,10 +71,10 @@ func TestLoopsThatCannotBeWrittenOut(t *testing.T) {
 		loopOf(`"turns", ""`, `"c", "w"`, `"y"`, grows),
 		strings.Replace(loopOf(`"turns", ""`, `"go", "w"`, `"y"`, grows), `"data": 5`, `"data": 257`, 1),
 	} {
-		_, err := Check(readGraph(t, text), CheckOptions{})
+		_, err := check.Check(readGraph(t, text), check.Options{})
 		require.ErrorContains(t, err, `node "loop" (Loop): "x" is f32 (2, 3) before and f32 (4, 3) after a turn`)
 	}
-	_, err := Check(readGraph(t, loopOf(`"turns", ""`, `"go", "w", "w"`, `"y", "lines"`, grows)), CheckOptions{})
+	_, err := check.Check(readGraph(t, loopOf(`"turns", ""`, `"go", "w", "w"`, `"y", "lines"`, grows)), check.Options{})
 	require.ErrorContains(t, err, "carry it in one type and shape", "what is collected has a shape of its own in each turn")
 }
 
@@ -83,13 +85,13 @@ func TestConstantsOfBodies(t *testing.T) {
 			{"op": "Constant", "outputs": ["own"], "attrs": {"value_floats": [1, 2, `+deep+`]}},
 			{"op": "Mul", "inputs": ["q", "own"], "outputs": ["p"]}`)
 	}
-	c, err := Check(readGraph(t, `"inputs": [{"name": "x", "dtype": "f32", "shape": [2, 3]},
+	c, err := check.Check(readGraph(t, `"inputs": [{"name": "x", "dtype": "f32", "shape": [2, 3]},
 		{"name": "c", "dtype": "bool", "shape": []}], "outputs": ["y"],
 		"constants": [{"name": "w", "dtype": "f32", "shape": [3], "data": [1, 2, 3]}], "nodes": [
 		{"name": "choice", "op": "If", "inputs": ["c"], "outputs": ["y"], "bodies": {
 			"then_branch": `+adds("3")+`,
 			"else_branch": `+inner("", `"z"`, `{"op": "If", "inputs": ["c"], "outputs": ["z"], "bodies": {
-				"then_branch": `+adds("4")+`, "else_branch": `+inner("", `"x"`, "")+`}}`)+`}}]`), CheckOptions{})
+				"then_branch": `+adds("4")+`, "else_branch": `+inner("", `"x"`, "")+`}}`)+`}}]`), check.Options{})
 	require.NoError(t, err)
 	n := c.Nodes[0]
 	var names []string

@@ -1,4 +1,4 @@
-package graph
+package graph_test
 
 import (
 	"fmt"
@@ -7,6 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
+	"tlruntime/compiler/graph/ops"
 )
 
 // extremes are numbers at which arithmetic breaks.
@@ -19,21 +23,21 @@ func wildInt() *rapid.Generator[int64] {
 
 // wildAttr draws a value; lists have the lengths that lists for a tensor of this
 // rank may have.
-func wildAttr(t *rapid.T, kind Kind, rank int) any {
+func wildAttr(t *rapid.T, kind ops.Kind, rank int) any {
 	switch kind {
-	case KindInt:
+	case ops.KindInt:
 		return wildInt().Draw(t, "int")
-	case KindFloat:
+	case ops.KindFloat:
 		return rapid.Float64().Draw(t, "float")
-	case KindString:
+	case ops.KindString:
 		return rapid.SampledFrom([]string{"SAME_UPPER", "SAME_LOWER", "VALID", "reflect", "edge", "constant", "f16",
 			"?"}).Draw(t, "string")
-	case KindInts:
+	case ops.KindInts:
 		n := rapid.SampledFrom([]int{rank, 2 * rank, max(rank-2, 0), max(2*rank-4, 0), 1}).Draw(t, "length")
 		return rapid.SliceOfN(wildInt(), n, n).Draw(t, "ints")
-	case KindTensor:
+	case ops.KindTensor:
 		return drawContent(t)
-	case KindAny:
+	case ops.KindAny:
 		return wildInt().Draw(t, "to")
 	}
 	return drawAttr(t)
@@ -41,10 +45,10 @@ func wildAttr(t *rapid.T, kind Kind, rank int) any {
 
 // wildArgument makes an input or constant of a type that the argument takes, most
 // of the time.
-func wildArgument(t *rapid.T, g *Graph, a *Argument, shape []int64, n int64) string {
+func wildArgument(t *rapid.T, g *graph.Graph, a *ops.Argument, shape []int64, n int64) string {
 	name := fmt.Sprint("v", len(g.Inputs)+len(g.Constants))
-	d := rapid.SampledFrom([]DType{F32, I64, Bool, I32, F64}).Draw(t, "dtype")
-	for _, likely := range []DType{F32, I64, Bool} {
+	d := rapid.SampledFrom([]graph.DType{graph.F32, graph.I64, graph.Bool, graph.I32, graph.F64}).Draw(t, "dtype")
+	for _, likely := range []graph.DType{graph.F32, graph.I64, graph.Bool} {
 		if a.Types.Has(likely) && rapid.IntRange(0, 5).Draw(t, "right type") > 0 {
 			d = likely
 			break
@@ -54,25 +58,25 @@ func wildArgument(t *rapid.T, g *Graph, a *Argument, shape []int64, n int64) str
 		if rapid.IntRange(0, 4).Draw(t, "other length") == 0 {
 			n = rapid.Int64Range(0, 6).Draw(t, "length")
 		}
-		k := newTensor(d, list(n))
+		k := graph.NewTensor(d, list(n))
 		for i := range n {
-			if foldedFloats.Has(d) {
-				k.setFloat(i, rapid.Float64().Draw(t, "x"))
-			} else if d == Bool {
-				k.setInt(i, rapid.Int64Range(0, 1).Draw(t, "x"))
+			if d == graph.F32 || d == graph.F64 {
+				k.SetFloat(i, rapid.Float64().Draw(t, "x"))
+			} else if d == graph.Bool {
+				k.SetInt(i, rapid.Int64Range(0, 1).Draw(t, "x"))
 			} else {
-				k.setInt(i, wildInt().Draw(t, "x"))
+				k.SetInt(i, wildInt().Draw(t, "x"))
 			}
 		}
-		g.Constants = append(g.Constants, Constant{name, k})
+		g.Constants = append(g.Constants, graph.Constant{name, k})
 		return name
 	}
-	v := Value{Name: name, DType: d}
+	v := graph.Value{Name: name, DType: d}
 	for _, x := range shape {
 		if rapid.IntRange(0, 5).Draw(t, "other extent") == 0 {
 			x = wildInt().Draw(t, "extent")
 		}
-		v.Shape = append(v.Shape, Dim{Size: max(x, 0)})
+		v.Shape = append(v.Shape, graph.Dim{Size: max(x, 0)})
 	}
 	g.Inputs = append(g.Inputs, v)
 	return name
@@ -80,9 +84,9 @@ func wildArgument(t *rapid.T, g *Graph, a *Argument, shape []int64, n int64) str
 
 // wildNode draws a node of any operator with attributes that it knows, and values
 // for them that it may not like.
-func wildNode(t *rapid.T, g *Graph, i int) Node {
-	spec := operators[rapid.SampledFrom(Operators()).Draw(t, "op")]
-	n := Node{Op: spec.Name, Attrs: Attrs{}}
+func wildNode(t *rapid.T, g *graph.Graph, i int) graph.Node {
+	spec, _ := ops.Normal(rapid.SampledFrom(ops.Operators()).Draw(t, "op"))
+	n := graph.Node{Op: spec.Name, Attrs: graph.Attrs{}}
 	shape := rapid.SliceOfN(rapid.Int64Range(0, 4), 0, 5).Draw(t, "shape")
 	length := rapid.Int64Range(0, 4).Draw(t, "length")
 	for _, a := range spec.Inputs {
@@ -108,12 +112,12 @@ func wildNode(t *rapid.T, g *Graph, i int) Node {
 }
 
 func checkWild(t *rapid.T) {
-	g := &Graph{Opset: rapid.SampledFrom([]int64{0, 1, 6, 9, 12, 13}).Draw(t, "opset")}
+	g := &graph.Graph{Opset: rapid.SampledFrom([]int64{0, 1, 6, 9, 12, 13}).Draw(t, "opset")}
 	for i := range rapid.IntRange(1, 3).Draw(t, "nodes") {
 		g.Nodes = append(g.Nodes, wildNode(t, g, i))
 	}
 	g.Outputs = g.Nodes[len(g.Nodes)-1].Outputs[:1]
-	c, err := Check(g, CheckOptions{FoldBytes: 1 << 16})
+	c, err := check.Check(g, check.Options{FoldBytes: 1 << 16})
 	if err != nil {
 		require.NotEmpty(t, err.Error())
 		return

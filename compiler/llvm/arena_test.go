@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
+	"tlruntime/compiler/graph/json"
 	"tlruntime/compiler/plan"
 )
 
@@ -54,9 +55,9 @@ var chatStates = map[string]string{"past": "cache", "present": "cache", "w": "we
 
 func chatEntries(t *testing.T) (entries []plan.Entry) {
 	for _, name := range []string{"prefill", "decode", "learn"} {
-		g, err := graph.ReadJSON(strings.NewReader(chat[name]))
+		g, err := json.Read(strings.NewReader(chat[name]))
 		require.NoError(t, err)
-		c, err := graph.Check(g, graph.CheckOptions{})
+		c, err := check.Check(g, check.Options{})
 		require.NoError(t, err)
 		states := map[string]string{}
 		for _, list := range [][]int{c.Inputs, c.Outputs} {

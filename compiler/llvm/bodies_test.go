@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
+	"tlruntime/compiler/graph/json"
 	"tlruntime/compiler/plan"
 )
 
@@ -36,9 +38,9 @@ const powers = `{"tl_graph": 1, "name": "powers", "inputs": [{"name": "x", "dtyp
 
 func planOf(t testing.TB, text string, o plan.Options) *plan.ExecutionPlan {
 	t.Helper()
-	g, err := graph.ReadJSON(strings.NewReader(text))
+	g, err := json.Read(strings.NewReader(text))
 	require.NoError(t, err)
-	c, err := graph.Check(g, graph.CheckOptions{})
+	c, err := check.Check(g, check.Options{})
 	require.NoError(t, err)
 	p, err := plan.Build(c, o)
 	require.NoError(t, err)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/ops"
 	"tlruntime/compiler/plan"
 	"tlruntime/compiler/view"
 )
@@ -170,8 +171,8 @@ type writer struct {
 func (k *kernel) accepts(w writer) error {
 	op, _ := plan.Operator(k.Op)
 	d := k.module.anyType(k.Instruction)
-	least, most := graph.Counts(op.Arguments())
-	_, results := graph.Counts(op.Outputs)
+	least, most := ops.Counts(op.Arguments())
+	_, results := ops.Counts(op.Outputs)
 	if w.results > 0 {
 		results = w.results
 	}

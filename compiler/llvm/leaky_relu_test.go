@@ -7,13 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
 	"tlruntime/compiler/plan"
 	"tlruntime/compiler/view"
 )
 
 // TestLeakyRelu takes the operator from a graph to machine code.
 func TestLeakyRelu(t *testing.T) {
-	checked, err := graph.Check(&graph.Graph{
+	checked, err := check.Check(&graph.Graph{
 		Name:   "leaky",
 		Inputs: []graph.Value{{Name: "x", DType: graph.F32, Shape: []graph.Dim{{Size: 4}}}},
 		Nodes: []graph.Node{
@@ -21,7 +22,7 @@ func TestLeakyRelu(t *testing.T) {
 			{Op: "LeakyRelu", Inputs: []string{"minus"}, Outputs: []string{"y"}, Attrs: graph.Attrs{"alpha": 0.5}},
 		},
 		Outputs: []string{"y"},
-	}, graph.CheckOptions{})
+	}, check.Options{})
 	require.NoError(t, err)
 
 	p, err := plan.Build(checked, plan.Options{})

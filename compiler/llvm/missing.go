@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
 	"tlruntime/compiler/plan"
 )
 
@@ -114,7 +115,7 @@ func missing(p *plan.ExecutionPlan, i *plan.Instruction) *UnsupportedError {
 
 // whyMissing is why an operator has no kernel: the check of the graph may have said more.
 func whyMissing(i *plan.Instruction) string {
-	if reason := i.Attrs.String(graph.ReasonAttr); reason != "" {
+	if reason := i.Attrs.String(check.ReasonAttr); reason != "" {
 		return reason
 	}
 	return noKernel

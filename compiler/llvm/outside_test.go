@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
 	"tlruntime/compiler/plan"
 	"tlruntime/compiler/remat"
 )
@@ -35,7 +36,7 @@ func thereAndBack(t *testing.T, length int) *graph.Checked {
 		back = node("Add", fmt.Sprint("b", i), back, node("Transpose", fmt.Sprint("t", i), fmt.Sprint("v", i)))
 	}
 	g.Outputs = []string{back}
-	c, err := graph.Check(g, graph.CheckOptions{})
+	c, err := check.Check(g, check.Options{})
 	require.NoError(t, err)
 	return c
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/ops"
 	"tlruntime/compiler/plan"
 )
 
@@ -23,15 +24,15 @@ func TestTablesAgree(t *testing.T) {
 			assertTypes(t, &o, w)
 		}
 	}
-	for _, op := range graph.Operators() {
-		if o, _ := graph.Normal(op); o.Becomes == "" {
+	for _, op := range ops.Operators() {
+		if o, _ := ops.Normal(op); o.Becomes == "" {
 			assert.Contains(t, kernels, op)
 		}
 	}
 	assert.Contains(t, kernels, plan.OpCopy)
 }
 
-func assertTypes(t *testing.T, o *graph.Operator, w writer) {
+func assertTypes(t *testing.T, o *ops.Operator, w writer) {
 	arguments := o.Arguments()
 	for _, d := range computed {
 		if !arguments[w.decider].Types.Has(d) {

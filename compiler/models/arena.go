@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
 	"tlruntime/compiler/plan"
 )
 
@@ -19,7 +20,7 @@ type Begin struct {
 // Entry checks a graph that is to run in an arena. Its states say which inputs, outputs and constants are a state, and
 // which. A constant that is one becomes an input, so that nothing is computed from its first content when the graph is
 // checked; begins is told of it. The graph is not changed.
-func Entry(g *graph.Graph, name string, states map[string]string, o graph.CheckOptions, begins map[string]Begin) (
+func Entry(g *graph.Graph, name string, states map[string]string, o check.Options, begins map[string]Begin) (
 	plan.Entry, error) {
 	thawed := *g
 	constants := thaw(&thawed, states)
@@ -31,7 +32,7 @@ func Entry(g *graph.Graph, name string, states map[string]string, o graph.CheckO
 		}
 		begins[state] = Begin{name, k}
 	}
-	c, err := graph.Check(&thawed, o)
+	c, err := check.Check(&thawed, o)
 	if err != nil {
 		return plan.Entry{}, err
 	}

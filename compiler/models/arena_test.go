@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
 	"tlruntime/compiler/models"
 	"tlruntime/compiler/remat"
 )
@@ -24,25 +25,25 @@ func scaled(content ...byte) *graph.Graph {
 func TestConstantsBecomeStates(t *testing.T) {
 	begins := map[string]models.Begin{}
 	g := scaled(3, 4)
-	e, err := models.Entry(g, "one", map[string]string{"w": "weights"}, graph.CheckOptions{}, begins)
+	e, err := models.Entry(g, "one", map[string]string{"w": "weights"}, check.Options{}, begins)
 	require.NoError(t, err)
 	assert.Len(t, e.Graph.Inputs, 2)
 	assert.Equal(t, map[string]string{"w": "weights"}, e.States)
 	assert.Len(t, g.Inputs, 1, "the graph is not changed")
 	assert.Len(t, g.Constants, 1)
 	assert.Equal(t, models.Begin{Graph: "one", Constant: g.Constants[0]}, begins["weights"])
-	_, err = models.Entry(scaled(3, 4), "two", map[string]string{"w": "weights"}, graph.CheckOptions{}, begins)
+	_, err = models.Entry(scaled(3, 4), "two", map[string]string{"w": "weights"}, check.Options{}, begins)
 	require.NoError(t, err, "the same content")
-	_, err = models.Entry(scaled(3, 5), "three", map[string]string{"w": "weights"}, graph.CheckOptions{}, begins)
+	_, err = models.Entry(scaled(3, 5), "three", map[string]string{"w": "weights"}, check.Options{}, begins)
 	require.ErrorContains(t, err, `state "weights" begins as constant "w" of two and as constant "w" of three`)
-	_, err = models.Entry(&graph.Graph{Outputs: []string{"lost"}}, "four", nil, graph.CheckOptions{}, begins)
+	_, err = models.Entry(&graph.Graph{Outputs: []string{"lost"}}, "four", nil, check.Options{}, begins)
 	require.ErrorContains(t, err, "lost")
 }
 
 // The time that a plan takes without a capacity is that of its nodes, by any rates.
 func TestCostOfPlansWithSymbols(t *testing.T) {
 	one := func(*graph.Checked, *graph.TypedNode) float64 { return 1 }
-	options := graph.CheckOptions{Bind: map[string]int64{"n": 5}}
+	options := check.Options{Bind: map[string]int64{"n": 5}}
 	r, err := models.PlanSymbolic(rows(), options, remat.Options{Cost: one})
 	require.NoError(t, err)
 	assert.Equal(t, 2.0, r.Cost)

@@ -14,6 +14,8 @@ import (
 
 	"tlruntime/compiler/content"
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
+	"tlruntime/compiler/graph/json"
 	"tlruntime/compiler/onnx"
 	"tlruntime/compiler/plan"
 	"tlruntime/compiler/remat"
@@ -59,10 +61,10 @@ func Parse(data []byte, form string, room content.Room) (*graph.Graph, error) {
 	case "onnx":
 		return onnx.Decode(data)
 	case "json":
-		if err := room.Take("a graph", int64(len(data)), graph.ReadingBytes(data)); err != nil {
+		if err := room.Take("a graph", int64(len(data)), json.ReadingBytes(data)); err != nil {
 			return nil, err
 		}
-		return graph.ReadJSON(bytes.NewReader(data))
+		return json.Read(bytes.NewReader(data))
 	}
 	return nil, fmt.Errorf("the form %q is unknown; there are onnx and json", form)
 }
@@ -77,7 +79,7 @@ func formOf(path string) (string, error) {
 
 // Encode returns the content of a file for a graph. ONNX wants the types of the outputs
 // declared; o is how the graph is checked for them.
-func Encode(g *graph.Graph, path string, o graph.CheckOptions) ([]byte, error) {
+func Encode(g *graph.Graph, path string, o check.Options) ([]byte, error) {
 	form, err := formOf(path)
 	switch {
 	case err != nil:
@@ -86,13 +88,13 @@ func Encode(g *graph.Graph, path string, o graph.CheckOptions) ([]byte, error) {
 		return encodeONNX(g, o)
 	}
 	var b bytes.Buffer
-	err = graph.WriteJSON(&b, g)
+	err = json.Write(&b, g)
 	return b.Bytes(), err
 }
 
 // encodeONNX finds the types of the outputs. Symbols that no number was given for count as
 // 2: whether an axis is one shows when it is 3.
-func encodeONNX(g *graph.Graph, o graph.CheckOptions) ([]byte, error) {
+func encodeONNX(g *graph.Graph, o check.Options) ([]byte, error) {
 	o.Bind = maps.Clone(o.Bind)
 	if o.Bind == nil {
 		o.Bind = map[string]int64{}
@@ -104,7 +106,7 @@ func encodeONNX(g *graph.Graph, o graph.CheckOptions) ([]byte, error) {
 			}
 		}
 	}
-	c, err := graph.Check(g, o)
+	c, err := check.Check(g, o)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +165,7 @@ func planWithin(c *graph.Checked, o remat.Options) (*remat.Result, error) {
 
 // PlanSymbolic plans a graph with the numbers that o binds as bounds: plan.BuildSymbolic says what the plan tells of
 // lower ones.
-func PlanSymbolic(g *graph.Graph, o graph.CheckOptions, r remat.Options) (*remat.Result, error) {
+func PlanSymbolic(g *graph.Graph, o check.Options, r remat.Options) (*remat.Result, error) {
 	if r.Capacity > 0 {
 		return nil, errors.New("what is given up for a capacity is chosen for one number of each symbol; plan for a " +
 			"capacity or with symbols, not both")
@@ -171,7 +173,7 @@ func PlanSymbolic(g *graph.Graph, o graph.CheckOptions, r remat.Options) (*remat
 	check := func(bind map[string]int64) (*graph.Checked, error) {
 		o := o
 		o.Bind = bind
-		return graph.Check(g, o)
+		return check.Check(g, o)
 	}
 	made, err := plan.BuildSymbolic(check, o.Bind, r.Plan)
 	if err != nil {

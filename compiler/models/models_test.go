@@ -13,6 +13,7 @@ import (
 
 	"tlruntime/compiler/content"
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
 	"tlruntime/compiler/models"
 	"tlruntime/compiler/plan"
 	"tlruntime/compiler/remat"
@@ -35,7 +36,7 @@ func rows() *graph.Graph {
 func TestFilesKeepTheGraph(t *testing.T) {
 	for _, name := range []string{"model.json", "model.ONNX"} {
 		path := filepath.Join(t.TempDir(), name)
-		content, err := models.Encode(rows(), path, graph.CheckOptions{})
+		content, err := models.Encode(rows(), path, check.Options{})
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(path, content, 0o644))
 		read, err := models.Read(path, nil)
@@ -50,11 +51,11 @@ func TestFilesKeepTheGraph(t *testing.T) {
 }
 
 func TestOutputsOfONNXHaveSymbols(t *testing.T) {
-	content, err := models.Encode(rows(), "x.onnx", graph.CheckOptions{})
+	content, err := models.Encode(rows(), "x.onnx", check.Options{})
 	require.NoError(t, err)
 	assert.True(t, bytes.Count(content, []byte("\x01n")) >= 2, "the symbol n is in the input and in the output")
-	options := graph.CheckOptions{Bind: map[string]int64{"n": 5}}
-	c, err := graph.Check(rows(), options)
+	options := check.Options{Bind: map[string]int64{"n": 5}}
+	c, err := check.Check(rows(), options)
 	require.NoError(t, err)
 	assert.Equal(t, [][]string{{"", "n"}}, models.Symbolic(rows(), options, c))
 }
@@ -74,7 +75,7 @@ func TestWhatIsNoModel(t *testing.T) {
 	}
 	_, err := models.Parse(nil, "yaml", nil)
 	assert.ErrorContains(t, err, "there are onnx and json")
-	_, err = models.Encode(rows(), "model.txt", graph.CheckOptions{})
+	_, err = models.Encode(rows(), "model.txt", check.Options{})
 	assert.ErrorContains(t, err, "ends in .onnx or .json")
 }
 
@@ -90,7 +91,7 @@ func TestNumbersOfJSONNeedRoomForEach(t *testing.T) {
 
 // A capacity is obeyed or refused; without one the plan is the planner's.
 func TestPlansFitTheCapacity(t *testing.T) {
-	c, err := graph.Check(rows(), graph.CheckOptions{Bind: map[string]int64{"n": 5}})
+	c, err := check.Check(rows(), check.Options{Bind: map[string]int64{"n": 5}})
 	require.NoError(t, err)
 	placed := plan.Options{PlaceInputs: true}
 	free, err := models.Plan(c, remat.Options{Plan: placed})
@@ -113,7 +114,7 @@ func TestPlansFitTheCapacity(t *testing.T) {
 
 // A plan that fits as it is has the time that was given for better offsets; more is never worse.
 func TestABudgetBesideACapacityIsUsed(t *testing.T) {
-	c, err := graph.Check(graphs.Of(problems.Packing(1, 250, 0.97)), graph.CheckOptions{})
+	c, err := check.Check(graphs.Of(problems.Packing(1, 250, 0.97)), check.Options{})
 	require.NoError(t, err)
 	o := remat.Options{Plan: plan.Options{NoReorder: true}, Capacity: 1 << 40}
 	last, err := models.Plan(c, o)

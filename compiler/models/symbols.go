@@ -5,11 +5,12 @@ import (
 	"slices"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
 )
 
 // Symbolic tells for each axis of each output which symbol it equals, "" when none:
 // the one with whose number it grows, one for one, while the rest stays.
-func Symbolic(g *graph.Graph, o graph.CheckOptions, c *graph.Checked) [][]string {
+func Symbolic(g *graph.Graph, o check.Options, c *graph.Checked) [][]string {
 	follow := make([][]string, len(c.Outputs))
 	for i, id := range c.Outputs {
 		follow[i] = make([]string, len(c.Values[id].Shape))
@@ -18,7 +19,7 @@ func Symbolic(g *graph.Graph, o graph.CheckOptions, c *graph.Checked) [][]string
 		more := o
 		more.Bind = maps.Clone(o.Bind)
 		more.Bind[symbol]++
-		grown, err := graph.Check(g, more)
+		grown, err := check.Check(g, more)
 		if err != nil || len(grown.Outputs) != len(c.Outputs) {
 			continue // a model for this number alone
 		}

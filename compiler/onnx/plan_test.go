@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
 	"tlruntime/compiler/onnx"
 	"tlruntime/compiler/plan"
 )
@@ -38,7 +39,7 @@ func TestFramesOfModels(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g, err := onnx.Read(filepath.Join(folder, "onnx", name), nil)
 			require.NoError(t, err)
-			c, err := graph.Check(g, graph.CheckOptions{})
+			c, err := check.Check(g, check.Options{})
 			require.NoError(t, err)
 			inside := plan.Options{PlaceInputs: true, PlaceOutputs: true}
 			p := framesOf(t, name, c, inside)

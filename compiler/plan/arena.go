@@ -107,7 +107,7 @@ func (a *Arena) collect(entries []Entry) error {
 			a.Name += "_"
 		}
 		a.Name += e.Name
-		if err := check(e.Graph); err != nil {
+		if err := checkGraph(e.Graph); err != nil {
 			return errorf("entry %q: %w", e.Name, err)
 		}
 		if err := a.collectFrom(e, from); err != nil {

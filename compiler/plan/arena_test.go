@@ -132,7 +132,7 @@ func TestAStateIsCopiedBack(t *testing.T) {
 	s.node("MatMul", "next", shape(4, 4), nil, "w", "w")
 	s.output("next")
 	a := together(t, []Entry{{"square", &s.Checked, map[string]string{"w": "w", "next": "w"}}}, Options{})
-	assert.Equal(t, []string{"MatMul", OpCopy}, ops(a.Entries[0]))
+	assert.Equal(t, []string{"MatMul", OpCopy}, opsOf(a.Entries[0]))
 	assert.EqualValues(t, 128, a.Bytes)
 
 	// Nor can one that is read in another order than it is written.
@@ -142,7 +142,7 @@ func TestAStateIsCopiedBack(t *testing.T) {
 	s.node("Relu", "next", shape(4, 4), nil, "t")
 	s.output("next")
 	a = together(t, []Entry{{"turn", &s.Checked, map[string]string{"w": "w", "next": "w"}}}, Options{})
-	assert.Equal(t, []string{"Relu", OpCopy}, ops(a.Entries[0]))
+	assert.Equal(t, []string{"Relu", OpCopy}, opsOf(a.Entries[0]))
 
 	// Nor can a state that is swapped with another.
 	s = newSketch()

@@ -8,14 +8,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
+	"tlruntime/compiler/graph/json"
 )
 
 // checkedJSON checks a graph that is written as JSON.
 func checkedJSON(t *testing.T, text string) *graph.Checked {
 	t.Helper()
-	g, err := graph.ReadJSON(strings.NewReader(`{"tl_graph": 1, ` + text + `}`))
+	g, err := json.Read(strings.NewReader(`{"tl_graph": 1, ` + text + `}`))
 	require.NoError(t, err)
-	c, err := graph.Check(g, graph.CheckOptions{})
+	c, err := check.Check(g, check.Options{})
 	require.NoError(t, err)
 	return c
 }
@@ -47,7 +49,7 @@ func verified(t *testing.T, c *graph.Checked, o Options) *ExecutionPlan {
 // what they capture.
 func TestBranchesShareMemory(t *testing.T) {
 	p := verified(t, checkedJSON(t, branches), Options{NoReorder: true})
-	require.Equal(t, []string{"Neg", "If", "MatMul"}, ops(p))
+	require.Equal(t, []string{"Neg", "If", "MatMul"}, opsOf(p))
 	choice := p.Instructions[1]
 	require.Len(t, choice.Bodies, 2)
 	assert.EqualValues(t, matrix, choice.Bodies[0].Plan.Frame.Bytes)

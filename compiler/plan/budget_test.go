@@ -9,12 +9,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
 	"tlruntime/tests_go/problems"
 	"tlruntime/tests_go/problems/graphs"
 )
 
 func hard(t *testing.T, buffers int) *graph.Checked {
-	c, err := graph.Check(graphs.Of(problems.Packing(1, buffers, 0.97)), graph.CheckOptions{})
+	c, err := check.Check(graphs.Of(problems.Packing(1, buffers, 0.97)), check.Options{})
 	require.NoError(t, err)
 	return c
 }

@@ -49,7 +49,7 @@ func newBuilder(c *graph.Checked, o Options) (*builder, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := check(c); err != nil {
+	if err := checkGraph(c); err != nil {
 		return nil, err
 	}
 	if o.bodies, err = planBodies(c, &o); err != nil {

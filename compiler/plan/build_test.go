@@ -99,7 +99,7 @@ func (s *sketch) build(t *testing.T, o Options) *ExecutionPlan {
 	return p
 }
 
-func ops(p *ExecutionPlan) []string {
+func opsOf(p *ExecutionPlan) []string {
 	list := []string{}
 	for _, i := range p.Instructions {
 		list = append(list, i.Op)
@@ -149,7 +149,7 @@ func TestOutputsThatNeedACopy(t *testing.T) {
 	s.node("Reshape", "v", shape(2, 2), nil, "r")
 	s.output("r", "v", "a", "k", "r")
 	p := s.build(t, Options{})
-	assert.Equal(t, []string{"Copy", "Relu", "Copy", "Copy", "Copy"}, ops(p))
+	assert.Equal(t, []string{"Copy", "Relu", "Copy", "Copy", "Copy"}, opsOf(p))
 	seen := map[int]bool{}
 	for _, o := range p.Outputs {
 		assert.Equal(t, Output, p.Buffers[o.Buffer].Kind)
@@ -185,9 +185,9 @@ func TestAConcatIsWrittenByItsParts(t *testing.T) {
 		s.node("ReduceSum", "e", shape(), nil, "d")
 		s.output("e")
 		p := s.build(t, Options{})
-		assert.Equal(t, []string{"Exp", "Relu", "ReduceSum"}, ops(p))
+		assert.Equal(t, []string{"Exp", "Relu", "ReduceSum"}, opsOf(p))
 		p = s.build(t, Options{NoConcat: true})
-		assert.Equal(t, []string{"Exp", "Relu", "Concat", "ReduceSum"}, ops(p))
+		assert.Equal(t, []string{"Exp", "Relu", "Concat", "ReduceSum"}, opsOf(p))
 	}
 }
 
@@ -218,8 +218,8 @@ func TestAChainOfConcatsSharesOneBuffer(t *testing.T) {
 	for _, flat := range []bool{false, true} {
 		s := dense(flat, 6, 16)
 		p := s.build(t, Options{})
-		assert.NotContains(t, ops(p), "Concat")
-		assert.NotContains(t, ops(p), "Copy")
+		assert.NotContains(t, opsOf(p), "Concat")
+		assert.NotContains(t, opsOf(p), "Copy")
 		assert.EqualValues(t, 7*4*16*4, p.Frame.Bytes, "the last of them, and nothing else")
 		p = s.build(t, Options{NoConcat: true})
 		assert.EqualValues(t, (7+6+1)*4*16*4, p.Frame.Bytes)

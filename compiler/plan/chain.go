@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/ops"
 )
 
 // chain rewrites every Concat that joins, among others, just what one before it
@@ -19,7 +20,7 @@ func chain(c *graph.Checked) (*graph.Checked, map[int]bool) {
 	joined := map[int][]int{} // by first part: the Concats that begin with it
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
-		if partsOf(n.Op) != graph.Joins {
+		if partsOf(n.Op) != ops.Joins {
 			continue
 		}
 		if parts := substitute(c, n, joined); len(parts) < len(n.Inputs) {

@@ -4,12 +4,13 @@ import (
 	"slices"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/ops"
 	"tlruntime/compiler/view"
 )
 
-// check refuses what is no checked graph, so that a Checked that was put together
+// checkGraph refuses what is no checked graph, so that a Checked that was put together
 // by hand is an error and not a crash.
-func check(c *graph.Checked) error {
+func checkGraph(c *graph.Checked) error {
 	if c == nil {
 		return errorf("there is no graph")
 	}
@@ -86,7 +87,7 @@ func checkNode(c *graph.Checked, i int, ready []bool) error {
 // checkRearrangement looks at the operators whose meaning Build has to know.
 func checkRearrangement(c *graph.Checked, n *graph.TypedNode) error {
 	switch {
-	case partsOf(n.Op) != graph.NoParts:
+	case partsOf(n.Op) != ops.NoParts:
 		return checkParts(c, n)
 	case !isView(c, n):
 		return nil
@@ -104,7 +105,7 @@ func checkRearrangement(c *graph.Checked, n *graph.TypedNode) error {
 // all others are equal.
 func checkParts(c *graph.Checked, n *graph.TypedNode) error {
 	whole, parts := n.Outputs, n.Inputs
-	if partsOf(n.Op) == graph.Splits {
+	if partsOf(n.Op) == ops.Splits {
 		whole, parts = n.Inputs, n.Outputs
 	}
 	if len(whole) != 1 || len(parts) == 0 || whole[0] < 0 {
@@ -139,7 +140,7 @@ func checkParts(c *graph.Checked, n *graph.TypedNode) error {
 
 // extentsOf returns how much of the axis each part has.
 func extentsOf(c *graph.Checked, n *graph.TypedNode, parts []int, axis int64) ([]int64, error) {
-	if partsOf(n.Op) == graph.Splits {
+	if partsOf(n.Op) == ops.Splits {
 		extents := n.Attrs.Ints("split")
 		if len(extents) != len(parts) || slices.ContainsFunc(extents, func(d int64) bool {
 			return d < 0 || d > maxBytes/int64(len(parts))

@@ -82,9 +82,9 @@ func TestWhatIsApartGoesWithTheNode(t *testing.T) {
 	require.NoError(t, err)
 	first, err := d.Draft(&s.Checked, numbers(len(s.Nodes)))
 	require.NoError(t, err)
-	assert.Contains(t, ops(first), "Copy")
+	assert.Contains(t, opsOf(first), "Copy")
 	other, err := d.Draft(&s.Checked, slices.Repeat([]int{-1}, len(s.Nodes)))
 	require.NoError(t, err)
-	assert.NotContains(t, ops(other), "Copy")
+	assert.NotContains(t, opsOf(other), "Copy")
 	assert.Greater(t, other.Frame.Order.Peak, first.Frame.Order.Peak)
 }

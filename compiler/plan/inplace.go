@@ -1,7 +1,7 @@
 package plan
 
 import (
-	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/ops"
 	"tlruntime/compiler/view"
 )
 
@@ -9,7 +9,7 @@ import (
 // buffer of its argument with this number: graph.Operator.InPlace, which kernels hold
 // to. A kernel of LRN, for one, has to keep the inputs of its window.
 func MayOverwrite(op string, argument int) bool {
-	o, _ := graph.Normal(op)
+	o, _ := ops.Normal(op)
 	return o.MayOverwrite(argument)
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/ops"
 )
 
 // meaning says which elements each value of a graph has: elements of its own, or
@@ -42,7 +43,7 @@ func newMeaning(p *ExecutionPlan, c *graph.Checked) (*meaning, error) {
 		done[node] = true
 	}
 	for i := range c.Nodes {
-		if n := &c.Nodes[i]; !done[i] && graph.MovementOf(c, n) == nil {
+		if n := &c.Nodes[i]; !done[i] && ops.MovementOf(c, n) == nil {
 			return nil, errorf("node %q (%s) has no instruction", n.Name, n.Op)
 		}
 	}
@@ -153,9 +154,9 @@ func (m *meaning) origin(n *graph.TypedNode, v int, index []int64, nth int64) (a
 	}
 	shape := m.c.Values[n.Inputs[0]].Shape
 	in := make([]int64, len(shape))
-	axis, move := n.Attrs.Int("axis"), graph.MovementOf(m.c, n)
+	axis, move := n.Attrs.Int("axis"), ops.MovementOf(m.c, n)
 	switch {
-	case move.Parts == graph.Splits:
+	case move.Parts == ops.Splits:
 		copy(in, index)
 		for k, part := range n.Outputs {
 			if part == v {
@@ -163,7 +164,7 @@ func (m *meaning) origin(n *graph.TypedNode, v int, index []int64, nth int64) (a
 			}
 			in[axis] += n.Attrs.Ints("split")[k]
 		}
-	case move.Parts == graph.Joins:
+	case move.Parts == ops.Joins:
 		copy(in, index)
 		for in[axis] >= shape[axis] {
 			in[axis] -= shape[axis]

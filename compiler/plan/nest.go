@@ -3,7 +3,7 @@ package plan
 import (
 	"slices"
 
-	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/ops"
 	"tlruntime/compiler/view"
 )
 
@@ -164,7 +164,7 @@ func (l *layout) lifted(inside []int, to slot, parent int) (map[int]place, bool)
 // row by row.
 func (l *layout) opaque(v int) bool {
 	k := l.born[v]
-	return k >= 0 && l.written(v) && !graph.Known(l.steps[k].op)
+	return k >= 0 && l.written(v) && !ops.Known(l.steps[k].op)
 }
 
 // copiesLie reports whether what copies read and write of these storages can still

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/ops"
 )
 
 // OpCopy is the operator of the instructions that Build adds: it has one argument and
@@ -18,10 +19,10 @@ const (
 	OpMoveIn  = "MoveIn"
 )
 
-var copies = func() map[string]graph.Operator {
-	list := map[string]graph.Operator{}
+var copies = func() map[string]ops.Operator {
+	list := map[string]ops.Operator{}
 	for _, name := range []string{OpCopy, OpMoveOut, OpMoveIn} {
-		o, _ := graph.Normal("Identity")
+		o, _ := ops.Normal("Identity")
 		o.Name = name
 		list[name] = o
 	}
@@ -39,19 +40,19 @@ func Transfers(op string) bool { return op == OpMoveOut || op == OpMoveIn }
 
 // Operator returns what is known of an instruction's operator, those that copy included,
 // and whether there is one with this name. graph.Normal's rules hold for the answer.
-func Operator(op string) (graph.Operator, bool) {
+func Operator(op string) (ops.Operator, bool) {
 	if o, ok := copies[op]; ok {
 		return o, true
 	}
-	return graph.Normal(op)
+	return ops.Normal(op)
 }
 
 // partsOf tells which operators join or split.
-func partsOf(op string) graph.Parts {
-	if o, _ := graph.Normal(op); o.Moves != nil {
+func partsOf(op string) ops.Parts {
+	if o, _ := ops.Normal(op); o.Moves != nil {
 		return o.Moves.Parts
 	}
-	return graph.NoParts
+	return ops.NoParts
 }
 
 // checkTransfers holds MoveOut and MoveIn to their places: what a MoveOut gives is no output of the graph, and only

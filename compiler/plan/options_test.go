@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
 	"tlruntime/runtime/offsets"
 )
 
@@ -33,12 +34,12 @@ func TestTimeOrSteps(t *testing.T) {
 // A plan of a model of gigabytes copies them only where its caller may change the graph.
 func TestPlansShareConstantsWhereThatIsAllowed(t *testing.T) {
 	k := graph.Tensor{DType: graph.F32, Shape: []int64{4}, Data: make([]byte, 16)}
-	c, err := graph.Check(&graph.Graph{
+	c, err := check.Check(&graph.Graph{
 		Inputs:    []graph.Value{{Name: "x", DType: graph.F32, Shape: []graph.Dim{{Size: 4}}}},
 		Constants: []graph.Constant{{Name: "k", Tensor: k}},
 		Nodes:     []graph.Node{{Op: "Add", Inputs: []string{"x", "k"}, Outputs: []string{"y"}}},
 		Outputs:   []string{"y"},
-	}, graph.CheckOptions{})
+	}, check.Options{})
 	require.NoError(t, err)
 	for _, share := range []bool{false, true} {
 		p, err := Build(c, Options{ShareConstants: share})

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/ops"
 )
 
 func errorf(format string, arguments ...any) error {
@@ -88,9 +89,9 @@ func (p *program) stepOf(node int) step {
 	switch {
 	case isView(p.c, n):
 		s.role = shows
-	case partsOf(n.Op) == graph.Joins && !p.variant.noConcat && n.Outputs[0] >= 0:
+	case partsOf(n.Op) == ops.Joins && !p.variant.noConcat && n.Outputs[0] >= 0:
 		s.role = joins
-	case partsOf(n.Op) == graph.Splits && !p.variant.noConcat && !p.variant.noViews:
+	case partsOf(n.Op) == ops.Splits && !p.variant.noConcat && !p.variant.noViews:
 		s.role = splits
 	}
 	return s

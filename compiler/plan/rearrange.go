@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/ops"
 	"tlruntime/compiler/view"
 )
 
@@ -16,12 +17,12 @@ func isView(c *graph.Checked, n *graph.TypedNode) bool {
 	if slices.ContainsFunc(n.Outputs[1:], func(v int) bool { return v >= 0 }) {
 		return false
 	}
-	m := graph.MovementOf(c, n)
-	return m != nil && m.Parts == graph.NoParts
+	m := ops.MovementOf(c, n)
+	return m != nil && m.Parts == ops.NoParts
 }
 
 // show returns the view that n, which isView holds for, has of its argument. It
 // returns false where strides cannot express it.
 func show(c *graph.Checked, n *graph.TypedNode, v view.View) (view.View, bool) {
-	return graph.MovementOf(c, n).View(v, n.Attrs, c.Values[n.Outputs[0]].Shape)
+	return ops.MovementOf(c, n).View(v, n.Attrs, c.Values[n.Outputs[0]].Shape)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/ops"
 )
 
 func TestSplitsAreViews(t *testing.T) {
@@ -22,13 +23,13 @@ func TestSplitsAreViews(t *testing.T) {
 	s.node("ReduceSum", "out", shape(), nil, "d")
 	s.output("out")
 	p := s.build(t, Options{})
-	assert.Equal(t, []string{"MaxPool", "Relu", "Concat", "ReduceSum"}, ops(p))
+	assert.Equal(t, []string{"MaxPool", "Relu", "Concat", "ReduceSum"}, opsOf(p))
 	assert.Equal(t, p.Instructions[0].Outputs[0].Buffer, p.Instructions[1].Outputs[0].Buffer,
 		"in place, in the first half")
 	p = s.build(t, Options{NoConcat: true})
-	assert.Contains(t, ops(p), "Split")
+	assert.Contains(t, opsOf(p), "Split")
 	p = s.build(t, Options{NoViews: true})
-	assert.Contains(t, ops(p), "Split")
+	assert.Contains(t, opsOf(p), "Split")
 }
 
 func TestASmallViewDoesNotKeepALargeBase(t *testing.T) {
@@ -45,7 +46,7 @@ func TestASmallViewDoesNotKeepALargeBase(t *testing.T) {
 	s.node("Sum", "out", shape(1, 64), nil, "part", "p1", "q1")
 	s.output("out")
 	p := s.build(t, Options{NoReorder: true})
-	assert.Contains(t, ops(p), "Copy")
+	assert.Contains(t, opsOf(p), "Copy")
 	assert.Less(t, p.Frame.Bytes, int64(64*64*4+3*64*4))
 }
 
@@ -89,7 +90,7 @@ func TestAReshapeThatStridesCannotExpress(t *testing.T) {
 	s.node("ReduceSum", "out", shape(), nil, "b")
 	s.output("out")
 	p := s.build(t, Options{})
-	require.Equal(t, []string{"Copy", "ReduceSum"}, ops(p))
+	require.Equal(t, []string{"Copy", "ReduceSum"}, opsOf(p))
 	assert.Equal(t, []int64{6, 4}, p.Instructions[0].Inputs[0].View.Shape)
 	assert.Equal(t, []int64{24}, p.Instructions[1].Inputs[0].View.Shape)
 }
@@ -201,7 +202,7 @@ func TestWhatIsNoGraph(t *testing.T) {
 
 // TestReductionsAreNotInPlace: an element of their results needs many of an argument.
 func TestReductionsAreNotInPlace(t *testing.T) {
-	for _, op := range graph.Operators() {
+	for _, op := range ops.Operators() {
 		if strings.HasPrefix(op, "Reduce") || strings.HasSuffix(op, "Pool") || op == "MatMul" || op == "Gemm" ||
 			op == "Conv" {
 			assert.False(t, MayOverwrite(op, 0), op)

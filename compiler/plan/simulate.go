@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/ops"
 	"tlruntime/compiler/view"
 )
 
@@ -150,7 +151,7 @@ func (s *simulation) findOrigins() {
 }
 
 // moves reports whether an instruction's results are its arguments' elements.
-func moves(op string) bool { return Copies(op) || partsOf(op) != graph.NoParts }
+func moves(op string) bool { return Copies(op) || partsOf(op) != ops.NoParts }
 
 func (s *simulation) inheritAll(i *Instruction) bool {
 	changed := false
@@ -236,12 +237,12 @@ func (s *simulation) moved(i *Instruction) [][]tag {
 		return [][]tag{s.tags(i.Inputs[0])}
 	}
 	whole, parts := i.Outputs[0], i.Inputs
-	if partsOf(i.Op) == graph.Splits {
+	if partsOf(i.Op) == ops.Splits {
 		whole, parts = i.Inputs[0], i.Outputs
 	}
 	axis := i.Attrs.Int("axis")
 	rows, inner := graph.Elements(whole.View.Shape[:axis]), s.size(whole)*graph.Elements(whole.View.Shape[axis+1:])
-	if partsOf(i.Op) == graph.Joins {
+	if partsOf(i.Op) == ops.Joins {
 		return [][]tag{s.joined(parts, axis, rows, inner)}
 	}
 	return s.taken(whole, i.Attrs.Ints("split"), rows, inner)

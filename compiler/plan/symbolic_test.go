@@ -10,17 +10,19 @@ import (
 	"pgregory.net/rapid"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
+	"tlruntime/compiler/graph/json"
 )
 
 // checker returns what BuildSymbolic asks for graphs.
 func checker(g *graph.Graph) func(map[string]int64) (*graph.Checked, error) {
 	return func(bind map[string]int64) (*graph.Checked, error) {
-		return graph.Check(g, graph.CheckOptions{Bind: bind})
+		return check.Check(g, check.Options{Bind: bind})
 	}
 }
 
 func graphOf(t *testing.T, text string) *graph.Graph {
-	g, err := graph.ReadJSON(strings.NewReader(text))
+	g, err := json.Read(strings.NewReader(text))
 	require.NoError(t, err)
 	return g
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/ops"
 )
 
 // Validate checks a plan without knowing how it was made. It holds the structure to
@@ -150,7 +151,7 @@ func inspectArguments(i *Instruction) error {
 		}
 		return nil
 	}
-	op, ok := graph.Normal(i.Op)
+	op, ok := ops.Normal(i.Op)
 	if !ok {
 		return nil
 	}
@@ -169,7 +170,7 @@ func inspectArguments(i *Instruction) error {
 // it out.
 func inspectParts(i *Instruction) error {
 	whole, parts := i.Outputs, i.Inputs
-	if partsOf(i.Op) == graph.Splits {
+	if partsOf(i.Op) == ops.Splits {
 		whole, parts = i.Inputs, i.Outputs
 	}
 	axis, sum := i.Attrs.Int("axis"), int64(0)
@@ -192,7 +193,7 @@ func inspectParts(i *Instruction) error {
 
 // extentOfPart returns how much of the axis part k has.
 func extentOfPart(i *Instruction, k int, o Operand, axis int64) (int64, bool) {
-	if extents := i.Attrs.Ints("split"); partsOf(i.Op) == graph.Splits {
+	if extents := i.Attrs.Ints("split"); partsOf(i.Op) == ops.Splits {
 		if len(extents) != len(i.Outputs) {
 			return 0, false
 		}
@@ -211,8 +212,8 @@ func fitsPart(part, whole Operand, axis, extent int64) bool {
 	return slices.Equal(part.View.Shape, want)
 }
 
-func inspectCount(i *Instruction, what string, want []graph.Argument, have []Operand) error {
-	least, most := graph.Counts(want)
+func inspectCount(i *Instruction, what string, want []ops.Argument, have []Operand) error {
+	least, most := ops.Counts(want)
 	most = min(most, max(len(want), len(have)))
 	for k, a := range want {
 		if what == "arguments" && !a.Optional && k < len(have) && have[k].Buffer < 0 {

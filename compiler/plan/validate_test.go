@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
 	"tlruntime/compiler/view"
 )
 
@@ -181,7 +182,7 @@ func TestOperandsLargerThanMemoryAreCheckedForTheirStructure(t *testing.T) {
 			g.Nodes[0].Inputs[0] = "z"
 			g.Nodes = append(g.Nodes, graph.Node{Op: "Expand", Inputs: []string{"x", "shape"}, Outputs: []string{"z"}})
 		}
-		c, err := graph.Check(g, graph.CheckOptions{})
+		c, err := check.Check(g, check.Options{})
 		require.NoError(t, err)
 		p, err := Build(c, Options{})
 		require.NoError(t, err)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/ops"
 )
 
 // way is one way to plan an entry of an arena.
@@ -53,7 +54,7 @@ func changes(e *Entry) []change {
 func writer(c *graph.Checked, v int) int {
 	for {
 		producer := c.Values[v].Producer
-		if producer < 0 || !isView(c, &c.Nodes[producer]) && partsOf(c.Nodes[producer].Op) != graph.Splits {
+		if producer < 0 || !isView(c, &c.Nodes[producer]) && partsOf(c.Nodes[producer].Op) != ops.Splits {
 			return producer
 		}
 		v = c.Nodes[producer].Inputs[0]
@@ -103,7 +104,7 @@ func readers(c *graph.Checked, v int) []int {
 			continue
 		}
 		list = append(list, i)
-		if shown[n.Inputs[0]] && (isView(c, n) || partsOf(n.Op) == graph.Splits) {
+		if shown[n.Inputs[0]] && (isView(c, n) || partsOf(n.Op) == ops.Splits) {
 			for _, u := range n.Outputs {
 				shown[u] = shown[u] || u >= 0
 			}

@@ -3,7 +3,7 @@ package plan
 import (
 	"slices"
 
-	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/ops"
 	"tlruntime/compiler/view"
 )
 
@@ -106,7 +106,7 @@ func (p *program) wishFor(v int, takers []int) (base int, w wish, ok bool) {
 func (p *program) writes(v int, at view.View) bool {
 	producer := p.c.Values[v].Producer
 	n := &p.c.Nodes[producer]
-	op, known := graph.Normal(n.Op)
+	op, known := ops.Normal(n.Op)
 	if !known || p.stepOf(producer).role != computes || n.Outputs[0] != v {
 		return false
 	}

@@ -91,7 +91,7 @@ func TestNeedlessCopies(t *testing.T) {
 			s.input("in", 4, 6)
 			c.draw(s)
 			s.output("y")
-			assert.Equal(t, c.ops, ops(s.build(t, o)), name)
+			assert.Equal(t, c.ops, opsOf(s.build(t, o)), name)
 		}
 	}
 }
@@ -125,6 +125,6 @@ func TestTwoViewsAreOutputs(t *testing.T) {
 	s.node("Reshape", "z", shape(6, 4), nil, "a")
 	s.output("y", "z", "y")
 	p := s.build(t, Options{})
-	assert.Equal(t, []string{"Relu", "Copy", "Copy"}, ops(p))
+	assert.Equal(t, []string{"Relu", "Copy", "Copy"}, opsOf(p))
 	assert.Len(t, map[int]bool{p.Outputs[0].Buffer: true, p.Outputs[1].Buffer: true, p.Outputs[2].Buffer: true}, 3)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/ops"
 	"tlruntime/compiler/plan"
 )
 
@@ -123,7 +124,7 @@ func (g *changed) resolve(l *live, x *choice, v, depth int, seen map[int]bool) b
 // repeatable says that a node gives the same when it runs again, which is not known of operators without a row in the
 // table, such as those that draw random numbers. What was moved out once can be moved in any number of times.
 func repeatable(n *graph.TypedNode) bool {
-	return graph.Known(n.Op) && len(n.Bodies) == 0 || n.Op == plan.OpMoveIn
+	return ops.Known(n.Op) && len(n.Bodies) == 0 || n.Op == plan.OpMoveIn
 }
 
 // apply puts the nodes of a choice once more before the first that needs its values, and has all later ones take these.
@@ -352,7 +353,7 @@ func placesOf(c *graph.Checked, instruction func(*graph.TypedNode) (place int, h
 		n := &c.Nodes[i]
 		if k, ok := instruction(n); ok {
 			key[i], taken[i] = k, k
-		} else if m := graph.MovementOf(c, n); m != nil && m.Parts == graph.Joins && taken[i] < math.MaxInt {
+		} else if m := ops.MovementOf(c, n); m != nil && m.Parts == ops.Joins && taken[i] < math.MaxInt {
 			key[i] = taken[i]
 		}
 		for _, v := range n.Inputs {

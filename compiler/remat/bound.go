@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/ops"
 	"tlruntime/compiler/plan"
 )
 
@@ -88,7 +89,7 @@ func newBounder(c *graph.Checked, o *Options) *bounder {
 func (b *bounder) round() {
 	inside, joined := make([]bool, len(b.bytes)), make([]bool, len(b.bytes)) // joined: by group
 	for i := range b.c.Nodes {
-		if m := graph.MovementOf(b.c, &b.c.Nodes[i]); m != nil && m.Parts == graph.Joins {
+		if m := ops.MovementOf(b.c, &b.c.Nodes[i]); m != nil && m.Parts == ops.Joins {
 			joined[b.find(b.c.Nodes[i].Outputs[0])] = true
 		}
 	}
@@ -97,7 +98,7 @@ func (b *bounder) round() {
 	}
 	for i := range b.c.Nodes {
 		n := &b.c.Nodes[i]
-		m := graph.MovementOf(b.c, n)
+		m := ops.MovementOf(b.c, n)
 		for k, v := range n.Inputs {
 			for _, out := range n.Outputs {
 				switch {
@@ -157,7 +158,7 @@ func (b *bounder) find(v int) int {
 
 // join notes whose elements the results of a node show, and what may lie in what.
 func (b *bounder) join(n *graph.TypedNode) {
-	m := graph.MovementOf(b.c, n)
+	m := ops.MovementOf(b.c, n)
 	if m == nil || len(n.Inputs) == 0 || n.Inputs[0] < 0 {
 		return
 	}
@@ -166,11 +167,11 @@ func (b *bounder) join(n *graph.TypedNode) {
 			continue
 		}
 		for _, in := range n.Inputs {
-			if m.Parts != graph.Joins && in != n.Inputs[0] || in < 0 || b.source[in] < 0 && m.Parts == graph.Joins {
+			if m.Parts != ops.Joins && in != n.Inputs[0] || in < 0 || b.source[in] < 0 && m.Parts == ops.Joins {
 				continue
 			}
 			b.group[b.find(out)] = b.find(in)
-			if m.Parts != graph.Joins {
+			if m.Parts != ops.Joins {
 				b.source[out], b.bytes[out] = b.source[in], min(b.bytes[out], b.bytes[in])
 			}
 		}
@@ -211,7 +212,7 @@ func (b *bounder) sum(list []held) int64 {
 // during is how many bytes a node needs while it runs and other values are kept, at least.
 func (b *bounder) during(kept []held, i int) int64 {
 	n := &b.c.Nodes[i]
-	if m := graph.MovementOf(b.c, n); m != nil {
+	if m := ops.MovementOf(b.c, n); m != nil {
 		return 0 // a view takes nothing, and a copy reads and writes what others need
 	}
 	all := slices.Clone(kept)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/ops"
 	"tlruntime/compiler/plan"
 )
 
@@ -91,7 +92,7 @@ func (r *Rates) Seconds(w Work) float64 {
 // Node is the time of a node, a Cost. What only shows elements of its argument takes none: package plan makes it
 // a view.
 func (r *Rates) Node(c *graph.Checked, n *graph.TypedNode) float64 {
-	if m := graph.MovementOf(c, n); m != nil && m.Parts == graph.NoParts {
+	if m := ops.MovementOf(c, n); m != nil && m.Parts == ops.NoParts {
 		return 0
 	}
 	return r.Seconds(WorkOf(c, n))
@@ -178,7 +179,7 @@ func classify(op string) Class {
 	if class, ok := classOf[op]; ok {
 		return class
 	}
-	known, _ := graph.Normal(op)
+	known, _ := ops.Normal(op)
 	switch {
 	case plan.Copies(op) || known.Moves != nil || strings.HasPrefix(op, "Gather") || strings.HasPrefix(op, "Scatter"):
 		return Move

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/ops"
 	"tlruntime/compiler/plan"
 )
 
@@ -73,8 +74,8 @@ func (q *queue) Pop() any {
 func (x *Exact) Solve() (cost float64, steps []Step, known bool) {
 	x.views = make([]bool, len(x.Graph.Nodes))
 	for i := range x.Graph.Nodes {
-		m := graph.MovementOf(x.Graph, &x.Graph.Nodes[i])
-		x.views[i] = m != nil && m.Parts != graph.Joins && !x.Plan.NoViews
+		m := ops.MovementOf(x.Graph, &x.Graph.Nodes[i])
+		x.views[i] = m != nil && m.Parts != ops.Joins && !x.Plan.NoViews
 	}
 	x.outputs = 0
 	for _, v := range x.Graph.Outputs {
@@ -143,7 +144,7 @@ func (x *Exact) from(at *reached, to func(moment, float64, Step)) {
 	}
 	for i := range x.Graph.Nodes {
 		first := !x.AnyOrder && i == at.next
-		if !x.views[i] && (first || x.AnyOrder || i < at.next && !x.NoAgain && graph.Known(x.Graph.Nodes[i].Op)) {
+		if !x.views[i] && (first || x.AnyOrder || i < at.next && !x.NoAgain && ops.Known(x.Graph.Nodes[i].Op)) {
 			x.run(at, i, first, to)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/ops"
 	"tlruntime/compiler/plan"
 )
 
@@ -162,7 +163,7 @@ func (p *pricer) anew(v int, bytes int64) float64 {
 
 // takes lists what a node needs of values; what only shows others needs nothing.
 func (b *bounder) takes(i int) []held {
-	if m := graph.MovementOf(b.c, &b.c.Nodes[i]); m != nil && m.Parts != graph.Joins {
+	if m := ops.MovementOf(b.c, &b.c.Nodes[i]); m != nil && m.Parts != ops.Joins {
 		return nil
 	}
 	return b.needs(b.c.Nodes[i].Inputs)

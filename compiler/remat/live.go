@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/ops"
 	"tlruntime/compiler/plan"
 )
 
@@ -209,7 +210,7 @@ func (g *changed) overshoot(l *live, x *choice, goal int64) int64 {
 	made := map[int]bool{}
 	sum, alive := int64(0), l.bytes[x.to-1]-l.relief(x, x.to-1)
 	for _, i := range x.nodes {
-		if m := graph.MovementOf(g.Checked, &g.Nodes[i]); m != nil && m.Parts == graph.NoParts {
+		if m := ops.MovementOf(g.Checked, &g.Nodes[i]); m != nil && m.Parts == ops.NoParts {
 			continue
 		}
 		for _, v := range g.Nodes[i].Outputs {

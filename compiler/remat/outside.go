@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/ops"
 	"tlruntime/compiler/plan"
 )
 
@@ -63,7 +64,7 @@ func (g *changed) base(l *live, x *choice, v int, seen map[int]bool) bool {
 	if n.Op == plan.OpMoveIn {
 		return false // it lies outside already: giveUp moves it in again
 	}
-	if m := graph.MovementOf(g.Checked, n); m != nil && m.Parts == graph.NoParts && g.Values[n.Inputs[0]].Producer >= 0 &&
+	if m := ops.MovementOf(g.Checked, n); m != nil && m.Parts == ops.NoParts && g.Values[n.Inputs[0]].Producer >= 0 &&
 		l.buffer[n.Inputs[0]] == x.buffer {
 		x.nodes = append(x.nodes, p)
 		return g.base(l, x, n.Inputs[0], seen)
@@ -107,7 +108,7 @@ func (g *changed) transferCost(x *choice, cost Cost) float64 {
 // onlyMoves reports whether a choice runs nothing again but transfers and what shows elements of others.
 func (g *changed) onlyMoves(x *choice) bool {
 	return !slices.ContainsFunc(x.nodes, func(i int) bool {
-		m := graph.MovementOf(g.Checked, &g.Nodes[i])
-		return !plan.Transfers(g.Nodes[i].Op) && (m == nil || m.Parts != graph.NoParts)
+		m := ops.MovementOf(g.Checked, &g.Nodes[i])
+		return !plan.Transfers(g.Nodes[i].Op) && (m == nil || m.Parts != ops.NoParts)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
 	"tlruntime/compiler/plan"
 	"tlruntime/compiler/remat"
 )
@@ -51,7 +52,7 @@ func drawn(t *rapid.T, nodes int, ops ...string) *graph.Checked {
 }
 
 func checked(t *rapid.T, g *graph.Graph) *graph.Checked {
-	c, err := graph.Check(g, graph.CheckOptions{})
+	c, err := check.Check(g, check.Options{})
 	require.NoError(t, err)
 	return c
 }

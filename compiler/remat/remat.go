@@ -30,6 +30,7 @@ import (
 	"time"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/ops"
 	"tlruntime/compiler/plan"
 )
 
@@ -186,7 +187,7 @@ func (s *search) result() *Result {
 			r.Moved = append(r.Moved, Moved{v.Name, n.Op == plan.OpMoveIn, v.Bytes(), cost})
 			continue
 		}
-		if m := graph.MovementOf(g.Checked, n); m != nil && m.Parts == graph.NoParts {
+		if m := ops.MovementOf(g.Checked, n); m != nil && m.Parts == ops.NoParts {
 			continue // it shows what is there
 		}
 		r.Again = append(r.Again, Again{n.Name, g.nameOf(i), cost})

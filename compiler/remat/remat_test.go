@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
 	"tlruntime/compiler/plan"
 	"tlruntime/compiler/remat"
 )
@@ -52,7 +53,7 @@ func training(t *testing.T, layers int, batch, width int64) *graph.Checked {
 			node("MatMul", fmt.Sprint("g", i), fmt.Sprint("d", i), fmt.Sprint("wt", i))
 		}
 	}
-	c, err := graph.Check(g, graph.CheckOptions{})
+	c, err := check.Check(g, check.Options{})
 	require.NoError(t, err)
 	return c
 }
@@ -173,7 +174,7 @@ func TestOnlyKnownOperatorsRunAgain(t *testing.T) {
 		last = out
 	}
 	g.Outputs = []string{last}
-	c, err := graph.Check(g, graph.CheckOptions{})
+	c, err := check.Check(g, check.Options{})
 	require.NoError(t, err)
 	given, err := plan.Build(c, plan.Options{})
 	require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/ops"
 	"tlruntime/compiler/plan"
 )
 
@@ -90,8 +91,8 @@ func (r *replay) tooLong() bool {
 }
 
 func (r *replay) isView(i int) bool {
-	m := graph.MovementOf(r.base, &r.base.Nodes[i])
-	return m != nil && m.Parts == graph.NoParts && r.base.Nodes[i].Inputs[0] >= 0
+	m := ops.MovementOf(r.base, &r.base.Nodes[i])
+	return m != nil && m.Parts == ops.NoParts && r.base.Nodes[i].Inputs[0] >= 0
 }
 
 // begin finds which values there are, and when they are needed.
@@ -307,7 +308,7 @@ func (r *replay) compute(i int, needs []int) {
 
 // parts is how many bytes of arguments lie in the result of a Concat already.
 func (r *replay) parts(n *graph.TypedNode) (sum int64) {
-	if m := graph.MovementOf(r.base, n); m == nil || m.Parts != graph.Joins {
+	if m := ops.MovementOf(r.base, n); m == nil || m.Parts != ops.Joins {
 		return 0
 	}
 	for _, v := range n.Inputs {

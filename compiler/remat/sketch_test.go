@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/ops"
 	"tlruntime/compiler/plan"
 )
 
@@ -102,7 +103,7 @@ func (s sketch) finish(r *rapid.T, taken map[int]bool) {
 		p := s.Values[v].Producer
 		switch {
 		case p < 0 || taken[v]:
-		case graph.MovementOf(s.Checked, &s.Nodes[p]) == nil && rapid.Bool().Draw(r, "output"):
+		case ops.MovementOf(s.Checked, &s.Nodes[p]) == nil && rapid.Bool().Draw(r, "output"):
 			s.Outputs = append(s.Outputs, v)
 		default:
 			rest = append(rest, v)
@@ -128,7 +129,7 @@ func priced(node func(name string) float64, call, byte float64) Cost {
 		if plan.Transfers(n.Op) {
 			return call + byte*float64(c.Values[n.Outputs[0]].Bytes())/16
 		}
-		if m := graph.MovementOf(c, n); m != nil && m.Parts == graph.NoParts {
+		if m := ops.MovementOf(c, n); m != nil && m.Parts == ops.NoParts {
 			return 0
 		}
 		name, _, _ := strings.Cut(n.Name, "/")

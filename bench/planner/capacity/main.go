@@ -17,6 +17,7 @@ import (
 	"tlruntime/bench/planner/records"
 	"tlruntime/bench/planner/training"
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
 	"tlruntime/compiler/plan"
 	"tlruntime/compiler/remat"
 )
@@ -55,7 +56,7 @@ func main() {
 }
 
 func (b *bench) model(name string, g *graph.Graph) error {
-	c, err := graph.Check(g, graph.CheckOptions{})
+	c, err := check.Check(g, check.Options{})
 	if err != nil {
 		return err
 	}

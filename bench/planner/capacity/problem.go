@@ -7,6 +7,7 @@ import (
 
 	"tlruntime/bench/planner/training"
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/ops"
 	"tlruntime/compiler/plan"
 	"tlruntime/compiler/remat"
 )
@@ -40,7 +41,7 @@ func newProblem(c *graph.Checked) (*problem, error) {
 	for _, i := range ordered(c, given) {
 		n := &c.Nodes[i]
 		p.of[i] = -1
-		if m := graph.MovementOf(c, n); m != nil && m.Parts == graph.NoParts {
+		if m := ops.MovementOf(c, n); m != nil && m.Parts == ops.NoParts {
 			continue
 		}
 		p.of[i] = len(p.steps)

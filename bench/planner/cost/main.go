@@ -24,6 +24,8 @@ import (
 	"tlruntime/bench/planner/records"
 	"tlruntime/bench/planner/training"
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
+	graphjson "tlruntime/compiler/graph/json"
 	"tlruntime/compiler/models"
 	"tlruntime/compiler/plan"
 	"tlruntime/compiler/remat"
@@ -96,7 +98,7 @@ func (b *bench) measure() error {
 	b.rates = &remat.Rates{Machine: machine(), Near: near, Classes: map[remat.Class]remat.Rate{}}
 	samples := map[remat.Class][]sample{}
 	for _, g := range kernels() {
-		c, err := graph.Check(g, graph.CheckOptions{})
+		c, err := check.Check(g, check.Options{})
 		if err != nil {
 			return err
 		}
@@ -126,7 +128,7 @@ func (b *bench) measure() error {
 // graph runs a graph and returns its time.
 func (b *bench) graph(g *graph.Graph, flags ...string) (float64, error) {
 	path := filepath.Join(b.folder, g.Name+".json")
-	if err := write(path, func(w io.Writer) error { return graph.WriteJSON(w, g) }); err != nil {
+	if err := write(path, func(w io.Writer) error { return graphjson.Write(w, g) }); err != nil {
 		return 0, err
 	}
 	return b.file(path, flags...)
@@ -192,7 +194,7 @@ func (b *bench) model(path string) error {
 	if err != nil {
 		return err
 	}
-	c, err := graph.Check(g, graph.CheckOptions{})
+	c, err := check.Check(g, check.Options{})
 	if err != nil {
 		return err
 	}
@@ -211,7 +213,7 @@ func (b *bench) model(path string) error {
 
 func (b *bench) training(name string) error {
 	g := training.Models[name]()
-	c, err := graph.Check(g, graph.CheckOptions{})
+	c, err := check.Check(g, check.Options{})
 	if err != nil {
 		return err
 	}

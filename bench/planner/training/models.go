@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/json"
 )
 
 // written are training steps of JAX, which jax_step.py has written.
@@ -17,7 +18,7 @@ func read(path string) *graph.Graph {
 	content, err := written.ReadFile(path)
 	if err == nil {
 		var g *graph.Graph
-		if g, err = graph.ReadJSON(bytes.NewReader(content)); err == nil {
+		if g, err = json.Read(bytes.NewReader(content)); err == nil {
 			return g
 		}
 	}

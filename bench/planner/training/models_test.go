@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
+	"tlruntime/compiler/graph/json"
 	"tlruntime/compiler/plan"
 	"tlruntime/compiler/remat"
 )
@@ -16,7 +17,7 @@ import (
 // Every step can be planned, begins with a forward pass, and gives new weights and momenta.
 func TestModels(t *testing.T) {
 	for name, build := range Models {
-		c, err := graph.Check(build(), graph.CheckOptions{})
+		c, err := check.Check(build(), check.Options{})
 		require.NoError(t, err, name)
 		e, err := plan.Build(c, plan.Options{OrderSteps: -1, MaxSteps: -1})
 		require.NoError(t, err, name)
@@ -42,9 +43,9 @@ func TestATrainingStepInTwoFifthsOfItsMemory(t *testing.T) {
 	f, err := os.Open("testdata/torch_cnn.json") // a network of PyTorch, traced by functorch.make_fx
 	require.NoError(t, err)
 	defer f.Close()
-	g, err := graph.ReadJSON(f)
+	g, err := json.Read(f)
 	require.NoError(t, err)
-	c, err := graph.Check(g, graph.CheckOptions{})
+	c, err := check.Check(g, check.Options{})
 	require.NoError(t, err)
 	given, err := plan.Build(c, plan.Options{})
 	require.NoError(t, err)

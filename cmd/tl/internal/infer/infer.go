@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/compiler/graph/check"
 	"tlruntime/compiler/onnx"
 )
 
@@ -39,8 +40,8 @@ func New(python string) *Asker {
 	return &Asker{python: python, known: map[string][]graph.Declaration{}}
 }
 
-// Ask is for graph.CheckOptions.Infer.
-func (a *Asker) Ask(q *graph.Inquiry) ([]graph.Declaration, error) {
+// Ask is for check.Options.Infer.
+func (a *Asker) Ask(q *check.Inquiry) ([]graph.Declaration, error) {
 	question, err := encode(q)
 	if err != nil {
 		return nil, err
@@ -112,7 +113,7 @@ func (a *Asker) exchange(question string) ([]graph.Declaration, error) {
 
 // encode makes a model of the node alone. Its arguments are inputs, or constants where
 // their content may matter.
-func encode(q *graph.Inquiry) (string, error) {
+func encode(q *check.Inquiry) (string, error) {
 	g := &graph.Graph{Opset: q.Opset, Domains: q.Domains}
 	n := *q.Node
 	seen := map[string]bool{}
