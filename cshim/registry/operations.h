@@ -1,4 +1,4 @@
-/* What Go calls (registry.go), and what the files of this folder share. A function whose name begins with
+/* What Go calls (runtime/registry), and what the files of this folder share. A function whose name begins with
  * tlc_registry_ takes the locks that it needs, and but for tlc_registry_lock_entry holds none when it returns. TLC_SLOW
  * says, but for a drop, that there is no room; Go makes some, and calls again. What results are written to is zero before
  * the call: a function may leave it as it is. */

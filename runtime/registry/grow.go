@@ -1,7 +1,9 @@
 package registry
 
+// #include "../../cshim/registry/operations.h"
+import "C"
+
 import (
-	core "tlruntime/cshim/registry"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 )
@@ -34,12 +36,13 @@ func nextCapacity(cells, used uint32) uint64 {
 // False when the system refuses the memory.
 func (t *Table) makeRoom(p, bytes uintptr) bool {
 	for {
-		shard, units := core.Lacks(p, bytes)
+		var units C.uint32_t
+		shard := C.tlc_registry_lacks(C.uintptr_t(p), C.uint64_t(bytes), &units)
 		if shard < 0 {
 			return true
 		}
 		s, chunk := &t.shards[shard], uintptr(units)*layout.UnitReserve+layout.EntryReserve
-		if !t.growShard(s, units) || !t.reserve(s, chunk) {
+		if !t.growShard(s, uint32(units)) || !t.reserve(s, chunk) {
 			return false
 		}
 	}
@@ -63,7 +66,7 @@ func (t *Table) growShard(s *layout.Shard, more uint32) bool {
 	if !ok {
 		return false
 	}
-	outgrown, cells := core.Rehash(s, table, uint32(next), limitOf(uint32(next)))
+	outgrown, cells := rehash(s, table, uint32(next))
 	memory.Purge(outgrown, memory.Round(uintptr(cells)*layout.RegionBytes, memory.PageBytes))
 	return true
 }
@@ -82,6 +85,27 @@ func (t *Table) reserve(s *layout.Shard, need uintptr) bool {
 	if !ok {
 		return false
 	}
-	core.GiveChunk(s, chunk, bytes)
+	giveChunk(s, chunk, bytes)
 	return true
 }
+
+// rehash gives a shard a table of so many cells, and returns the one that it had.
+func rehash(s *layout.Shard, table uintptr, capacity uint32) (outgrown uintptr, cells uint32) {
+	var n C.uint32_t
+	outgrown = uintptr(C.tlc_registry_rehash(shardInC(s), C.uintptr_t(table), C.uint32_t(capacity),
+		C.uint32_t(limitOf(capacity)), &n))
+	return outgrown, uint32(n)
+}
+
+// giveChunk gives a shard memory for lists.
+func giveChunk(s *layout.Shard, at, bytes uintptr) {
+	C.tlc_registry_give_chunk(shardInC(s), C.uintptr_t(at), C.uint64_t(bytes))
+}
+
+// attach makes the table the process's, detach ends that.
+func (t *Table) attach() {
+	shards, mask := t.Layout()
+	C.tlc_foreign_attach(C.uintptr_t(shards), C.uint64_t(mask))
+}
+
+func (t *Table) detach() { C.tlc_registry_detach(C.uintptr_t(t.base + layout.RegistryBytes)) }

@@ -3,7 +3,6 @@ package registry
 import (
 	"sync/atomic"
 
-	core "tlruntime/cshim/registry"
 	"tlruntime/runtime/layout"
 )
 
@@ -16,15 +15,6 @@ func lock(s *layout.Shard) {
 		}
 		layout.Wait(turn)
 	}
-}
-
-// lockEntry locks the shard of p and looks p up. It locks nothing when p has no entry.
-func lockEntry(p uintptr) (*layout.Shard, *layout.ForeignEntry) {
-	s, e := core.LockEntry(p)
-	if s != nil {
-		atomic.LoadUint32(&s.Lock) // the race detector does not see C take the lock
-	}
-	return s, e
 }
 
 func unlock(s *layout.Shard) { atomic.AddUint32(&s.Lock, 1) }

@@ -4,7 +4,6 @@ import (
 	"math/bits"
 	"sync/atomic"
 
-	core "tlruntime/cshim/registry"
 	"tlruntime/runtime/layout"
 )
 
@@ -86,24 +85,8 @@ func (t *Table) newRecords(n uint32) (first, count uint32) {
 	return first, count
 }
 
-// Wait prepares what ended for a list of calls that wait: it returns the number of its record,
-// 0 when there is no memory for one. Most have theirs already.
-func (t *Table) Wait(ended Ended) (number uint32) {
-	if ended.Record != 0 {
-		return ended.Record
-	}
-	for number == 0 && t.reserveRecord(t.shard(ended.Pointer)) {
-		number = core.Wait(ended)
-	}
-	return number
-}
-
 // Waiting returns the record of a call that waits, by which its list is linked.
 func (t *Table) Waiting(number uint32) *layout.BlockRecord { return t.record(number) }
-
-// Settle takes what is to be called out of the record of a call that has left its list, and gives
-// the record back.
-func (t *Table) Settle(number uint32) Ended { return core.Settle(number) }
 
 // Pending returns how many records are in lists of calls that wait. Nothing may run beside it.
 func (t *Table) Pending() (n uint64) {

@@ -15,7 +15,6 @@ package registry
 import (
 	"sync"
 
-	core "tlruntime/cshim/registry"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/status"
@@ -23,7 +22,7 @@ import (
 
 // Result is the outcome of an operation; the numbers are those of enum
 // tlc_foreign_result. Nothing changed unless it is OK, Gone or Zero.
-type Result core.Result
+type Result int32
 
 // The results.
 const (
@@ -95,10 +94,10 @@ func Open(shards int) (*Table, status.Status) {
 		at := base + head + uintptr(i)*(firstTable+firstChunk)
 		// Sizes are staggered, so that shards that fill alike do not all grow at once.
 		cells := uint32(firstCells + firstCells*i/shards)
-		core.Rehash(&t.shards[i], at, cells, limitOf(cells))
-		core.GiveChunk(&t.shards[i], at+firstTable, firstChunk)
+		rehash(&t.shards[i], at, cells)
+		giveChunk(&t.shards[i], at+firstTable, firstChunk)
 	}
-	core.Attach(t.Layout())
+	t.attach()
 	return t, status.OK
 }
 
@@ -109,7 +108,7 @@ func (t *Table) Layout() (shards uintptr, mask uint64) { return t.base + layout.
 func (t *Table) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	core.Detach(t.base + layout.RegistryBytes)
+	t.detach()
 	for _, r := range t.mapped {
 		memory.Unmap(r.addr, r.bytes, purpose)
 	}

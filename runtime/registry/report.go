@@ -4,7 +4,6 @@ import (
 	"sort"
 	"sync/atomic"
 
-	core "tlruntime/cshim/registry"
 	"tlruntime/runtime/layout"
 )
 
@@ -48,9 +47,6 @@ func (t *Table) Info(p uintptr) (Info, bool) {
 	defer unlock(s)
 	return infoOf(p, e), true
 }
-
-// HasShared tells whether a number is that of a live shared block.
-func (t *Table) HasShared(id uint64) bool { return core.IsShared(id) }
 
 // Described is what a program may know of a pointer.
 type Described struct {

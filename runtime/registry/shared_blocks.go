@@ -3,7 +3,6 @@ package registry
 import (
 	"sync/atomic"
 
-	core "tlruntime/cshim/registry"
 	"tlruntime/runtime/layout"
 )
 
@@ -26,12 +25,8 @@ func isAlias(e *layout.ForeignEntry) bool { return e.Link != 0 && bytesOf(e) == 
 
 // InsertCustom registers a block that a function of the registrant's frees.
 func (t *Table) InsertCustom(block Block) Result {
-	_, r := t.insert(block.Real, block.Bytes, block.Kind, block.owner(layout.BlockCustom))
+	_, r := t.insert(block.Real, block.Bytes, block.Kind, owner(layout.BlockCustom, block.Deleter, block.Ctx))
 	return r
-}
-
-func (b *Block) owner(state uint32) core.Owner {
-	return core.Owner{State: state, Deleter: b.Deleter, Ctx: b.Ctx}
 }
 
 // alias is one that a registration has made, and the dead entry that it has replaced.
@@ -50,11 +45,7 @@ func (t *Table) InsertShared(block Block, aliases []uintptr) (id uint64, names u
 			return 0, 0, Ended{}, Outside
 		}
 	}
-	var number uint32
-	r = t.grown(block.Real, block.Bytes, true, func() (r core.Result) {
-		number, r = core.Own(block.Real, block.Bytes, block.Kind, block.owner(layout.BlockShared))
-		return r
-	})
+	number, r := t.own(&block)
 	if r != OK {
 		return 0, 0, Ended{}, r
 	}
@@ -74,7 +65,7 @@ func (t *Table) InsertShared(block Block, aliases []uintptr) (id uint64, names u
 			made = append(made, alias{p, was})
 		}
 	}
-	return id, uint64(len(made)), core.Owned(number), OK
+	return id, uint64(len(made)), t.owned(number), OK
 }
 
 // AddAlias adds one reference at an address inside a live shared block. fresh: the address was
@@ -82,19 +73,4 @@ func (t *Table) InsertShared(block Block, aliases []uintptr) (id uint64, names u
 func (t *Table) AddAlias(id uint64, alias uintptr) (fresh bool, r Result) {
 	fresh, _, r = t.addAlias(id, alias)
 	return fresh, r
-}
-
-func (t *Table) addAlias(id uint64, p uintptr) (fresh bool, was layout.ForeignEntry, r Result) {
-	r = t.grown(p, 0, false, func() (r core.Result) { fresh, was, r = core.AddAlias(id, p); return r })
-	return fresh, was, r
-}
-
-// abandon undoes a registration that failed half way. All of its aliases go, with the
-// references that others have counted there, and nothing is freed.
-func (t *Table) abandon(number uint32, made []alias) {
-	core.Abandon(number)
-	for _, a := range made {
-		core.RemoveAlias(number, a.p, a.was)
-	}
-	core.Owned(number)
 }

@@ -3,7 +3,6 @@ package registry
 import (
 	"sync/atomic"
 
-	core "tlruntime/cshim/registry"
 	"tlruntime/runtime/layout"
 )
 
@@ -27,9 +26,8 @@ func isDying(b *layout.BlockRecord) bool {
 }
 
 // InsertTyped registers a block of malloc's with a type: count 1, held by the caller.
-func (t *Table) InsertTyped(p, bytes uintptr, typ, owner uint32) (gen uint32, r Result) {
-	e, r := t.insert(p, bytes, layout.ForeignMalloc,
-		core.Owner{State: layout.BlockTyped, Deleter: uintptr(typ), Ctx: uintptr(owner)})
+func (t *Table) InsertTyped(p, bytes uintptr, typ, by uint32) (gen uint32, r Result) {
+	e, r := t.insert(p, bytes, layout.ForeignMalloc, owner(layout.BlockTyped, uintptr(typ), uintptr(by)))
 	if r == OK {
 		atomic.StoreUint32(&t.header.Typed, 1)
 	}
@@ -70,14 +68,6 @@ func (t *Table) TypedAt(p uintptr) (Typed, bool) {
 func typedOf(info Info, b *layout.BlockRecord) Typed {
 	return Typed{Info: info, Owner: uint32(b.Ctx) &^ layout.TypedMarks, Shared: b.Ctx&layout.TypedShared != 0,
 		Destroyed: b.Ctx&layout.TypedDestroyed != 0}
-}
-
-// Touch notes that a thread counts the references of what starts at p. Owner is that of its context; gen is
-// the generation that it means, 0 any.
-func (t *Table) Touch(p uintptr, owner, gen uint32) {
-	if t.HasTyped() {
-		core.Touch(p, owner, gen)
-	}
 }
 
 // EachTyped calls f with every live block with a type. No lock is held, so f may change the registry.
@@ -156,7 +146,3 @@ func Destroyed(b *layout.BlockRecord) (was bool) {
 	b.Ctx |= layout.TypedDestroyed
 	return was
 }
-
-// SettleTyped takes a block with a type whose references are released out of the table. The caller
-// frees it.
-func (t *Table) SettleTyped(number uint32) { core.SettleTyped(number) }
