@@ -28,7 +28,7 @@ func (c *Context) slot(class uint32) (layout.Entry, status.Status) {
 func (c *Context) recycle(r *layout.Record, e layout.Entry) {
 	usdt.Free(e.Object)
 	if Tracing.Load() {
-		TraceHooks.Died(c, e)
+		recorder.Died(c, e)
 	}
 	if process.debug != nil {
 		c.bury(r, e)

@@ -130,8 +130,8 @@ func (c *Context) hasOpenScopes() bool { return c.MarkTop != c.Marks }
 // noteLeftOpen has what an ended thread left open noted, if leaks are looked for; the
 // caller has taken c over.
 func (c *Context) noteLeftOpen() {
-	if LeftOpen != nil && c.hasOpenScopes() && atomic.LoadUint32(&process.g.LeakCheck) != layout.LeakCheckOff {
-		LeftOpen(c)
+	if leftOpen != nil && c.hasOpenScopes() && atomic.LoadUint32(&process.g.LeakCheck) != layout.LeakCheckOff {
+		leftOpen(c)
 	}
 }
 
@@ -157,7 +157,7 @@ func (c *Context) finish(me *Context) {
 	}
 	for i := range c.OpenMarks() {
 		if Tracing.Load() {
-			TraceHooks.Abandoned(c)
+			recorder.Abandoned(c)
 		}
 		if m := c.OpenMark(i); m.Kind&layout.MarkArena != 0 {
 			c.ArenaTop = min(c.ArenaTop, m.ArenaTop)

@@ -304,14 +304,16 @@ func giveToLater(r *layout.Record, gen uint32) bool {
 
 // kill marks an object dead and disposes of it: at once when it is plain bytes or a tensor that ends with its slot,
 // through the destruction queue when it has fields, elements or a destructor.
-func (me *Context) kill(r *layout.Record, e layout.Entry) { me.killUnless(TensorHooks.Keep, r, e) }
+func (me *Context) kill(r *layout.Record, e layout.Entry) { me.killUnless(keepTensor, r, e) }
+
+func keepTensor(r *layout.Record, e layout.Entry) bool { return tensors.Keep(r, e) }
 
 // killUnless is kill of an object that is a tensor which keep may put to rest.
 func (me *Context) killUnless(keep func(*layout.Record, layout.Entry) bool, r *layout.Record, e layout.Entry) {
 	e.Gen = atomic.LoadUint32(&r.Gen)
 	typ := atomic.LoadUint32(&r.TypeFlags) & layout.TypeMask
 	if typ == layout.TypeTensor && Tracing.Load() && process.debug == nil {
-		TraceHooks.Rested(me, e)
+		recorder.Rested(me, e)
 	}
 	if typ == layout.TypeTensor && process.debug == nil && keep(r, e) {
 		usdt.Free(e.Object)
@@ -320,7 +322,7 @@ func (me *Context) killUnless(keep func(*layout.Record, layout.Entry) bool, r *l
 	if atomic.SwapUint32(&r.Sh, 0)&layout.ShAlive == 0 {
 		return // somebody who had no reference was faster; the object dies once
 	}
-	if typ == layout.TypePlain || typ == layout.TypeTensor && TensorHooks.IsWhole(e.Object) {
+	if typ == layout.TypePlain || typ == layout.TypeTensor && tensors.IsWhole(e.Object) {
 		atomic.StoreUint32(&r.Loc, 0)
 		me.recycle(r, e)
 		return

@@ -20,7 +20,7 @@ func (c *Context) dropped(ended registry.Ended, res registry.Result) {
 	case res == registry.Gone:
 		c.freeForeign(ended)
 	case ended.Returned && Tracing.Load():
-		TraceHooks.ForeignGone(c, ended.Pointer, ended.Bytes)
+		recorder.ForeignGone(c, ended.Pointer, ended.Bytes)
 	}
 }
 
@@ -32,7 +32,7 @@ func (c *Context) freeForeign(ended registry.Ended) {
 	}
 	c.ForeignFreed++
 	if !ended.Returned && Tracing.Load() {
-		TraceHooks.ForeignGone(c, ended.Pointer, ended.Bytes)
+		recorder.ForeignGone(c, ended.Pointer, ended.Bytes)
 	}
 	if ended.Record != 0 {
 		c.appendDeleters(ended.Record)

@@ -58,8 +58,8 @@ func bytesOf(e layout.Entry) uint64 {
 // BytesAnywhere returns what an object occupies, with what a tensor has beside its slot: on a device, or grown.
 func BytesAnywhere(e layout.Entry) uint64 {
 	bytes := bytesOf(e)
-	if process.heap.Record(e.Record).TypeFlags&layout.TypeMask == layout.TypeTensor && TensorHooks.DeviceBytes != nil {
-		bytes += TensorHooks.DeviceBytes(e.Object)
+	if process.heap.Record(e.Record).TypeFlags&layout.TypeMask == layout.TypeTensor && tensors != nil {
+		bytes += tensors.DeviceBytes(e.Object)
 	}
 	return bytes
 }
@@ -67,8 +67,8 @@ func BytesAnywhere(e layout.Entry) uint64 {
 // TypeAnywhere names the type of an object, and the device of a tensor that is elsewhere: "tensor on cuda:0".
 func TypeAnywhere(e layout.Entry) string {
 	name := TypeName(e.Record)
-	if process.heap.Record(e.Record).TypeFlags&layout.TypeMask == layout.TypeTensor && TensorHooks.DeviceName != nil {
-		if on := TensorHooks.DeviceName(e.Object); on != "" {
+	if process.heap.Record(e.Record).TypeFlags&layout.TypeMask == layout.TypeTensor && tensors != nil {
+		if on := tensors.DeviceName(e.Object); on != "" {
 			name += " on " + on
 		}
 	}

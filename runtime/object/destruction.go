@@ -81,7 +81,7 @@ func (c *Context) DrainStep() bool {
 
 func (c *Context) wantsCall(typ uint32, object uintptr) bool {
 	if typ == layout.TypeTensor {
-		if f, data, context := TensorHooks.Deleter(object); f != 0 {
+		if f, data, context := tensors.Deleter(object); f != 0 {
 			c.Callback, c.CallbackObject, c.CallbackContext, c.CallbackArguments = f, data, context, 2
 			return true
 		}
@@ -111,7 +111,7 @@ func (c *Context) dismantle(typ uint32, object uintptr) {
 	case layout.TypeVec:
 		c.dismantleVec(object)
 	case layout.TypeTensor:
-		TensorHooks.Dismantle(c, object)
+		tensors.Dismantle(c, object)
 	case layout.TypeSparse:
 		c.dismantleSparse(object)
 	default:

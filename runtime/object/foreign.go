@@ -178,7 +178,7 @@ func (c *Context) retract(entered []registry.Entered, block func(uint64) (p, byt
 		if p, _ := block(uint64(i)); p != 0 {
 			process.registry.Retract(p, made)
 			if isRecording() {
-				RecordHooks.Retracted(p, made.Gen)
+				recorder.Retracted(p, made.Gen)
 			}
 			c.ForeignAdopted--
 		}

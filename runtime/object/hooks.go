@@ -7,66 +7,66 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// What this package asks of those above, which it does not import. They fill these
-// variables when they are linked in.
+// What this package asks of those above, which it does not import. They hand themselves over when they are linked in.
+var (
+	tensors  Tensors
+	recorder Recorder
+	leftOpen func(c *Context)
+)
 
-// TensorHooks are set by package tensor, which stands above this one.
-var TensorHooks struct {
+// Tensors is package tensor.
+type Tensors interface {
 	// Keep puts a dead tensor of a device to rest; false when it has to be taken apart.
-	Keep func(r *layout.Record, e layout.Entry) bool
+	Keep(r *layout.Record, e layout.Entry) bool
 	// IsWhole tells whether a tensor has nothing to end but its slot.
-	IsWhole func(object uintptr) bool
+	IsWhole(object uintptr) bool
 	// Deleter returns what has to be called when a tensor dies: f(data, context); 0 = nothing.
-	Deleter func(object uintptr) (f, data, context uintptr)
+	Deleter(object uintptr) (f, data, context uintptr)
 	// Dismantle releases the storage that a view shares.
-	Dismantle func(c *Context, object uintptr)
+	Dismantle(c *Context, object uintptr)
 	// DeviceBytes returns what a tensor has beside its slot: on a device, or since it has grown.
-	DeviceBytes func(p uintptr) uint64
+	DeviceBytes(p uintptr) uint64
 	// DeviceName returns the device that a tensor has memory on, "" for the CPU.
-	DeviceName func(p uintptr) string
+	DeviceName(p uintptr) string
 }
 
-// LeftOpen is package observe/leak's: it notes what ends with the open scopes of an ended
-// thread's context, which the caller has taken over. It is called while Globals.LeakCheck
-// is on.
-var LeftOpen func(c *Context)
-
-// RecordHooks are package observe/track's. All but Open are called while allocations are
-// recorded (Globals.Tracking).
-var RecordHooks struct {
+// Recorder is package observe/track. All but Open are called while allocations are recorded (Globals.Tracking),
+// those behind Retracted while a trace runs.
+type Recorder interface {
 	// Open fills what the fast path needs, before the first context exists.
-	Open func(g *layout.Globals) status.Status
+	Open(g *layout.Globals) status.Status
 	// NextBytes and NextObject draw after how many bytes, and which of the coming objects of
 	// so many bytes, is the next sample.
-	NextBytes  func() uint64
-	NextObject func(size uint64) uint64
-	// Draw tells whether an allocation of so many bytes is one.
-	Draw func(bytes uint64) bool
+	NextBytes() uint64
+	NextObject(size uint64) uint64
 	// Object records an object that was drawn by so many bytes, Foreign a registered block.
-	Object  func(c *Context, e layout.Entry, bytes, drawn uint64)
-	Foreign func(c *Context, p uintptr, bytes uint64)
+	Object(c *Context, e layout.Entry, bytes, drawn uint64)
+	Foreign(c *Context, p uintptr, bytes uint64)
 	// Resized tells that other bytes are asked of an object, Retracted that the call takes
 	// back a block that it has registered.
-	Resized   func(c *Context, e layout.Entry, bytes uint64)
-	Retracted func(p uintptr, gen uint32)
-}
-
-// Tracing tells whether a trace runs: TraceHooks are called while it is set. It costs a load.
-var Tracing atomic.Bool
-
-// TraceHooks are package observe/track's, too.
-var TraceHooks struct {
+	Resized(c *Context, e layout.Entry, bytes uint64)
+	Retracted(p uintptr, gen uint32)
 	// Opened tells of a scope, a function or a planned frame, Closed that the newest was
 	// left, Abandoned that a thread had one open when it ended.
-	Opened    func(c *Context, kind string)
-	Closed    func(c *Context)
-	Abandoned func(c *Context)
+	Opened(c *Context, kind string)
+	Closed(c *Context)
+	Abandoned(c *Context)
 	// Died tells of an object, Rested of a tensor that dies or rests in the pool, from which
 	// others may take it at once; ForeignGone of a block that is registered no longer.
-	Died        func(c *Context, e layout.Entry)
-	Rested      func(c *Context, e layout.Entry)
-	ForeignGone func(c *Context, p, bytes uintptr)
+	Died(c *Context, e layout.Entry)
+	Rested(c *Context, e layout.Entry)
+	ForeignGone(c *Context, p, bytes uintptr)
 }
+
+// SetTensors, SetRecorder and SetLeftOpen are called before the first context exists. leftOpen, of package
+// observe/leak, notes what ends with the open scopes of an ended thread's context, which the caller has taken over. It
+// is called while Globals.LeakCheck is on.
+func SetTensors(t Tensors)              { tensors = t }
+func SetRecorder(r Recorder)            { recorder = r }
+func SetLeftOpen(note func(c *Context)) { leftOpen = note }
+
+// Tracing tells whether a trace runs. It costs a load.
+var Tracing atomic.Bool
 
 // Debugger is TL_DEBUG (package observe/debug): what is done with slots beside handing them out
 // and taking them back. Its methods are safe for all threads.

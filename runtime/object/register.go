@@ -226,7 +226,7 @@ func (c *Context) reallocObject(p, n uintptr, o object) (uintptr, status.Status)
 			process.debug.Guard(o.Entry, n)
 		}
 		if isRecording() {
-			RecordHooks.Resized(c, o.Entry, uint64(n))
+			recorder.Resized(c, o.Entry, uint64(n))
 		}
 		return p, status.OK
 	}

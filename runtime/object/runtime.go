@@ -133,8 +133,8 @@ func open(cfg Config) status.Status {
 	process.cfg, process.g = cfg, g
 	g.Fast = 1
 	st := status.OK
-	if RecordHooks.Open != nil {
-		st = RecordHooks.Open(g)
+	if recorder != nil {
+		st = recorder.Open(g)
 	}
 	if st != status.OK {
 		return st

@@ -47,7 +47,7 @@ func (c *Context) arm(class uint32) {
 	m := &c.Magazines[class]
 	before, allocs := uint64(0), m.Allocs+c.AllocsBefore[class]
 	if isRecording() {
-		ahead := RecordHooks.NextObject(uint64(process.g.Classes[class].Size))
+		ahead := recorder.NextObject(uint64(process.g.Classes[class].Size))
 		before, allocs = allocs+ahead, -ahead
 	}
 	atomic.StoreUint64(&c.AllocsBefore[class], before|arming)
@@ -62,7 +62,7 @@ const arming = 1 << 63
 func (c *Context) drawBytes() {
 	c.SampleLeft = Never
 	if isRecording() {
-		c.SampleLeft = RecordHooks.NextBytes()
+		c.SampleLeft = recorder.NextBytes()
 	}
 }
 
@@ -107,7 +107,7 @@ func (c *Context) handedOut(e layout.Entry, n uintptr) {
 		size = uint64(process.g.Classes[class].Size)
 	}
 	if isRecording() {
-		RecordHooks.Object(c, e, uint64(n), size)
+		recorder.Object(c, e, uint64(n), size)
 	}
 }
 
@@ -124,14 +124,14 @@ func (c *Context) Spend(bytes uint64) (sample bool) {
 // SpendObject records a tensor that came out of a pool when it is a sample.
 func (c *Context) SpendObject(e layout.Entry, bytes uint64) {
 	if c.Spend(bytes) {
-		RecordHooks.Object(c, e, bytes, bytes)
+		recorder.Object(c, e, bytes, bytes)
 	}
 }
 
 // spendForeign records a block that was registered when it is a sample.
 func (c *Context) spendForeign(p, bytes uintptr) {
 	if c.Spend(uint64(bytes)) {
-		RecordHooks.Foreign(c, p, uint64(bytes))
+		recorder.Foreign(c, p, uint64(bytes))
 	}
 }
 

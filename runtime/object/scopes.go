@@ -49,7 +49,7 @@ func (c *Context) pushMark(kind, slots uint32) status.Status {
 		c.Planned++
 	}
 	if Tracing.Load() {
-		TraceHooks.Opened(c, markNames[kind])
+		recorder.Opened(c, markNames[kind])
 	}
 	return status.OK
 }
@@ -139,7 +139,7 @@ func (c *Context) popMark() {
 		c.enterFunction(uint64(m.Outer))
 	}
 	if Tracing.Load() {
-		TraceHooks.Closed(c)
+		recorder.Closed(c)
 	}
 }
 

@@ -282,7 +282,7 @@ func Capacity(c *object.Context, p uintptr) int64 {
 		for _, d := range h.Shape[1:h.Rank] {
 			row *= uint64(max(d, 0))
 		}
-		if row == 0 || e.Object == 0 || g.data == nil && !isWhole(p) {
+		if row == 0 || e.Object == 0 || g.data == nil && !(hooks{}).IsWhole(p) {
 			return h.Shape[0]
 		}
 		return int64(g.room() / row)

@@ -5,41 +5,43 @@ import (
 	"tlruntime/runtime/object"
 )
 
-func init() {
-	object.TensorHooks.Keep = keepDead
-	object.TensorHooks.IsWhole = isWhole
-	object.TensorHooks.Deleter = deleterOf
-	object.TensorHooks.Dismantle = dismantle
-	object.TensorHooks.DeviceBytes = func(p uintptr) uint64 {
-		b, _ := blocks.find(p)
-		if b.grown != nil {
-			return header(p).Nbytes
-		}
-		return uint64(b.bytes)
+// hooks are object.Tensors.
+type hooks struct{}
+
+func init() { object.SetTensors(hooks{}) }
+
+// DeviceBytes is that of a block, or of what a tensor has grown to.
+func (hooks) DeviceBytes(p uintptr) uint64 {
+	b, _ := blocks.find(p)
+	if b.grown != nil {
+		return header(p).Nbytes
 	}
-	object.TensorHooks.DeviceName = func(p uintptr) string {
-		b, found := blocks.find(p)
-		if !found || b.grown != nil {
-			return ""
-		}
-		d, err := deviceAt(b.device)
-		if err != nil {
-			return ""
-		}
-		return d.Name()
-	}
+	return uint64(b.bytes)
 }
 
-// isWhole is tlc_tensor_is_whole; a tensor that has a block is not whole, whatever its header says.
-func isWhole(p uintptr) bool {
+// DeviceName is "" also for a tensor that has grown.
+func (hooks) DeviceName(p uintptr) string {
+	b, found := blocks.find(p)
+	if !found || b.grown != nil {
+		return ""
+	}
+	d, err := deviceAt(b.device)
+	if err != nil {
+		return ""
+	}
+	return d.Name()
+}
+
+// IsWhole is tlc_tensor_is_whole; a tensor that has a block is not whole, whatever its header says.
+func (hooks) IsWhole(p uintptr) bool {
 	h := header(p)
 	_, found := blocks.find(p)
 	return h.Flags == layout.TensorContiguous && h.Device == CPU && !found
 }
 
-// deleterOf returns what ends the memory that a dying tensor was lent: f(data,
+// Deleter returns what ends the memory that a dying tensor was lent: f(data,
 // context), 0 = nothing.
-func deleterOf(p uintptr) (f, data, context uintptr) {
+func (hooks) Deleter(p uintptr) (f, data, context uintptr) {
 	h := header(p)
 	if h.Flags&layout.TensorExternal == 0 {
 		return 0, 0, 0
@@ -47,8 +49,8 @@ func deleterOf(p uintptr) (f, data, context uintptr) {
 	return h.Deleter, h.Data, h.DeleterContext
 }
 
-// dismantle ends what a dying tensor refers to.
-func dismantle(c *object.Context, p uintptr) {
+// Dismantle ends what a dying tensor refers to.
+func (hooks) Dismantle(c *object.Context, p uintptr) {
 	if h := header(p); h.Flags&layout.TensorView != 0 {
 		c.DropReference(h.Base)
 	}
@@ -57,8 +59,8 @@ func dismantle(c *object.Context, p uintptr) {
 	}
 }
 
-// keepDead is object.TensorHooks.Keep: what dies on a device is kept, what dies on the CPU ends in the heap.
-func keepDead(r *layout.Record, e layout.Entry) bool {
+// Keep: what dies on a device is kept, what dies on the CPU ends in the heap.
+func (hooks) Keep(r *layout.Record, e layout.Entry) bool {
 	b, found := blocks.find(e.Object)
 	return found && keepOn(r, e, b)
 }

@@ -41,7 +41,7 @@ func eachLeftOpen(visit func(leftOpenGroup)) {
 	}
 }
 
-func init() { object.LeftOpen = noteLeftOpen }
+func init() { object.SetLeftOpen(noteLeftOpen) }
 
 // noteLeftOpen notes what ends with the open scopes of a context. What others hold as well
 // lives on and is theirs.

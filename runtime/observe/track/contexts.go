@@ -11,36 +11,55 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// What contexts have recorded. Package object counts down to the next sample and calls these
-// hooks with it. While a trace runs, every allocation is recorded as with a period of 1, and
-// every call takes the slow path, which tells package trace of what begins and ends.
+// What contexts have recorded. Package object counts down to the next sample and asks the recorder with it. While a
+// trace runs, every allocation is recorded as with a period of 1, and every call takes the slow path, which tells
+// package trace of what begins and ends.
 
-func init() {
-	r := &object.RecordHooks
-	r.Open = openMarks
-	r.NextBytes, r.NextObject, r.Draw = NextBytes, NextObject, Draw
-	r.Object, r.Foreign = recordObject, recordForeign
-	r.Resized = func(c *object.Context, e layout.Entry, bytes uint64) {
-		resize(layout.Address(c), OfObject(e), uint64(e.Object), bytes)
-	}
-	r.Retracted = func(p uintptr, gen uint32) { undo(Ref{Kind: Foreign, Key: uint64(p), Gen: gen}) }
-	t := &object.TraceHooks
-	t.Opened = func(c *object.Context, kind string) { trace.Begin(c.Id, kind, NameOf(Tag(c))) }
-	t.Closed = func(c *object.Context) { dropTags(c); trace.End(c.Id) }
-	t.Abandoned = func(c *object.Context) { trace.End(c.Id) }
-	t.Died = func(c *object.Context, e layout.Entry) { gone(layout.Address(c), OfObject(e), uint64(e.Object)) }
-	t.Rested = func(c *object.Context, e layout.Entry) { t.Died(c, e); undo(OfObject(e)) }
-	t.ForeignGone = func(c *object.Context, p, bytes uintptr) { traceRelease(c.Id, Foreign, uint64(p), uint64(bytes)) }
-}
+// recorder is object.Recorder.
+type recorder struct{}
 
-// openMarks gives the fast path the marks.
-func openMarks(g *layout.Globals) status.Status {
+func init() { object.SetRecorder(recorder{}) }
+
+// Open gives the fast path the marks.
+func (recorder) Open(g *layout.Globals) status.Status {
 	tracker.mu.Lock()
 	defer tracker.mu.Unlock()
 	if g.BlockMarks = tables(); g.BlockMarks == 0 {
 		return status.OutOfMemory
 	}
 	return status.OK
+}
+
+func (recorder) Object(c *object.Context, e layout.Entry, bytes, drawn uint64) {
+	recordSample(c, OfObject(e), e.Object, bytes, Weight(drawn))
+}
+
+func (recorder) Foreign(c *object.Context, p uintptr, bytes uint64) {
+	if info, known := object.Registry().Info(p); known {
+		recordSample(c, OfForeign(object.Registry(), info), p, bytes, Weight(bytes))
+	}
+}
+
+func (recorder) Resized(c *object.Context, e layout.Entry, bytes uint64) {
+	resize(layout.Address(c), OfObject(e), uint64(e.Object), bytes)
+}
+
+func (recorder) Retracted(p uintptr, gen uint32) { undo(Ref{Kind: Foreign, Key: uint64(p), Gen: gen}) }
+
+func (recorder) Opened(c *object.Context, kind string) { trace.Begin(c.Id, kind, NameOf(Tag(c))) }
+
+func (recorder) Closed(c *object.Context) { dropTags(c); trace.End(c.Id) }
+
+func (recorder) Abandoned(c *object.Context) { trace.End(c.Id) }
+
+func (recorder) Died(c *object.Context, e layout.Entry) {
+	gone(layout.Address(c), OfObject(e), uint64(e.Object))
+}
+
+func (r recorder) Rested(c *object.Context, e layout.Entry) { r.Died(c, e); undo(OfObject(e)) }
+
+func (recorder) ForeignGone(c *object.Context, p, bytes uintptr) {
+	traceRelease(c.Id, Foreign, uint64(p), uint64(bytes))
 }
 
 var wanted struct {
@@ -118,18 +137,6 @@ func goStack() []uintptr {
 	return frames[:runtime.Callers(4, frames[:])]
 }
 
-// recordObject records an object of so many bytes that was drawn by others: its slot's.
-func recordObject(c *object.Context, e layout.Entry, bytes, drawn uint64) {
-	recordSample(c, OfObject(e), e.Object, bytes, Weight(drawn))
-}
-
-// recordForeign records a registered block.
-func recordForeign(c *object.Context, p uintptr, bytes uint64) {
-	if info, known := object.Registry().Info(p); known {
-		recordSample(c, OfForeign(object.Registry(), info), p, bytes, Weight(bytes))
-	}
-}
-
 func recordBlock(c *object.Context, address uintptr, bytes uint64) {
 	recordSample(c, Ref{Kind: Block, Key: uint64(address)}, address, bytes, Weight(bytes))
 }
@@ -144,17 +151,17 @@ func SpendBlock(c *object.Context, address, bytes uintptr) {
 // RecordSample records an allocation that the fast path has just made and that
 // is a sample.
 func RecordSample(c *object.Context, kind Kind, p uintptr, bytes uint64) {
-	c.SampleLeft = NextBytes()
+	c.SampleLeft = recorder{}.NextBytes()
 	if Period() == 0 {
 		return
 	}
 	switch kind {
 	case Object:
 		if at := object.Heap().Find(p); at.Start == p {
-			recordObject(c, layout.Entry{Object: p, Record: at.Record, Gen: at.Gen}, bytes, bytes)
+			recorder{}.Object(c, layout.Entry{Object: p, Record: at.Record, Gen: at.Gen}, bytes, bytes)
 		}
 	case Foreign:
-		recordForeign(c, p, bytes)
+		recorder{}.Foreign(c, p, bytes)
 	default:
 		recordBlock(c, p, bytes)
 	}

@@ -30,7 +30,7 @@ func Period() uint64 { return tracker.period.Load() }
 func exponential() float64 { return -math.Log(1 - rand.Float64()) }
 
 // NextBytes draws how many bytes are passed over before the next sample.
-func NextBytes() uint64 {
+func (recorder) NextBytes() uint64 {
 	switch period := Period(); period {
 	case 0:
 		return object.Never
@@ -43,7 +43,7 @@ func NextBytes() uint64 {
 
 // NextObject draws which of the coming objects of so many bytes is the next sample: 1
 // is the very next.
-func NextObject(size uint64) uint64 {
+func (recorder) NextObject(size uint64) uint64 {
 	switch period := Period(); period {
 	case 0:
 		return object.Never
@@ -52,12 +52,6 @@ func NextObject(size uint64) uint64 {
 	default:
 		return 1 + uint64(min(exponential()*float64(period)/float64(size), object.Never))
 	}
-}
-
-// Draw tells whether an allocation of n bytes is a sample.
-func Draw(n uint64) bool {
-	period := Period()
-	return period == 1 || period != 0 && exponential()*float64(period) < float64(n)
 }
 
 // Weight returns how many allocations of n bytes one sample stands for.
