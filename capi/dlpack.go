@@ -59,7 +59,7 @@ const _ = "DLManagedTensor"
 //
 //export tlgo_tensor_to_dlpack
 func tlgo_tensor_to_dlpack(c, t uintptr, copied bool) uintptr {
-	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.ToDLPack(o, t, copied) })
+	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.ToDLPack(o, t, copied, false) })
 }
 
 // tl_tensor_to_dlpack_legacy is tl_tensor_to_dlpack for consumers that use
@@ -80,7 +80,7 @@ func tlgo_tensor_to_dlpack(c, t uintptr, copied bool) uintptr {
 //
 //export tlgo_tensor_to_dlpack_legacy
 func tlgo_tensor_to_dlpack_legacy(c, t uintptr, copied bool) uintptr {
-	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.ToDLPackLegacy(o, t, copied) })
+	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.ToDLPack(o, t, copied, true) })
 }
 
 // tl_tensor_dlpack_device returns the device of a tensor as DLPack numbers it: a
@@ -122,7 +122,7 @@ func tlgo_tensor_dlpack_device(c, t, outType, outOrdinal uintptr) int32 {
 //
 //export tlgo_tensor_from_dlpack
 func tlgo_tensor_from_dlpack(c, managed uintptr) uintptr {
-	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.FromDLPack(o, managed) })
+	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.FromDLPack(o, managed, false) })
 }
 
 // tl_tensor_from_dlpack_legacy imports a tensor of a producer that uses DLPack
@@ -145,5 +145,5 @@ func tlgo_tensor_from_dlpack(c, managed uintptr) uintptr {
 //
 //export tlgo_tensor_from_dlpack_legacy
 func tlgo_tensor_from_dlpack_legacy(c, managed uintptr) uintptr {
-	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.FromDLPackLegacy(o, managed) })
+	return guarded(c, 0, func(o *object.Context) uintptr { return tensor.FromDLPack(o, managed, true) })
 }

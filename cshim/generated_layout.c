@@ -6,6 +6,7 @@
 #include "mempool/mempool.h"
 #include "registry/blocks.h"
 #include "registry/cells.h"
+#include "shapes/dlpack.h"
 #include "shapes/shapes.h"
 
 #define SIZE(type, bytes) _Static_assert(sizeof(type) == (bytes), "runtime/layout")
@@ -201,6 +202,18 @@ AT(tl_shard, idle, 224); AT(tl_shard, records, 232); AT(tl_shard, free_record, 2
 AT(tl_shard, spare, 244);
 SIZE(tl_registry, 320); AT(tl_registry, units, 0); AT(tl_registry, typed, 32); AT(tl_registry, spare, 36);
 AT(tl_registry, records, 64);
+
+IS(TL_DL_MAJOR, 1); IS(TL_DL_MINOR, 3); IS(TL_DL_CPU, 1); IS(TL_DL_CUDA, 2); IS(TL_DL_CPU_PINNED, 3);
+IS(TL_DL_OPENCL, 4); IS(TL_DL_METAL, 8); IS(TL_DL_READ_ONLY, 1); IS(TL_DL_COPIED, 2);
+SIZE(tl_dl_type, 4); AT(tl_dl_type, code, 0); AT(tl_dl_type, bits, 1); AT(tl_dl_type, lanes, 2);
+SIZE(tl_dl_tensor, 48); AT(tl_dl_tensor, data, 0); AT(tl_dl_tensor, device_type, 8); AT(tl_dl_tensor, device_id, 12);
+AT(tl_dl_tensor, ndim, 16); AT(tl_dl_tensor, dtype, 20); AT(tl_dl_tensor, shape, 24); AT(tl_dl_tensor, strides, 32);
+AT(tl_dl_tensor, byte_offset, 40);
+SIZE(tl_dl_versioned, 80); AT(tl_dl_versioned, major, 0); AT(tl_dl_versioned, minor, 4);
+AT(tl_dl_versioned, manager_ctx, 8); AT(tl_dl_versioned, deleter, 16); AT(tl_dl_versioned, flags, 24);
+AT(tl_dl_versioned, tensor, 32);
+SIZE(tl_dl_managed, 64); AT(tl_dl_managed, tensor, 0); AT(tl_dl_managed, manager_ctx, 48);
+AT(tl_dl_managed, deleter, 56);
 
 IS(TL_MAX_RANK, 8); IS(TL_TENSOR_ALIGN, 64); IS(TL_DTYPES, 24); IS(TL_TENSOR_CONTIGUOUS, 1); IS(TL_TENSOR_IN_SLOT, 2);
 IS(TL_TENSOR_EXTERNAL, 4); IS(TL_TENSOR_VIEW, 8); IS(TL_TENSOR_READ_ONLY, 16); IS(TL_TENSOR_ON_DEVICE, 32);

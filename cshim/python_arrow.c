@@ -48,7 +48,7 @@ typedef struct array_node {
 
 typedef struct exported {
 	_Atomic(int32_t) holders;
-	struct DLManagedTensorVersioned* managed; /* of an array: what holds the elements; NULL in a schema */
+	tl_dl_versioned* managed; /* of an array: what holds the elements; NULL in a schema */
 	union {
 		schema_node schemas[TL_MAX_RANK];
 		array_node arrays[TL_MAX_RANK];
@@ -65,7 +65,7 @@ static const char array_name[] = "arrow_array";
 static void let_go(exported* e)
 {
 	if (atomic_fetch_sub_explicit(&e->holders, 1, memory_order_acq_rel) != 1) return;
-	struct DLManagedTensorVersioned* managed = e->managed;
+	tl_dl_versioned* managed = e->managed;
 	tl_numpy_free(NULL, e, 0);
 	if (managed != NULL) tlc_dlpack_delete(managed);
 }
@@ -103,14 +103,6 @@ static void end_array(void* capsule)
 	exported* e = (exported*)((char*)root - offsetof(exported, nodes));
 	if (root->array.release != NULL) root->array.release(&root->array);
 	let_go(e);
-}
-
-/* The dtype that DLPack calls so; TL_DTYPES: none that Arrow has. */
-static int arrow_type(tl_dl_type type)
-{
-	int dtype = 0;
-	while (dtype < TL_DTYPES && (formats[dtype] == 0 || memcmp(&tlc_dl_types[dtype], &type, sizeof type) != 0)) dtype++;
-	return dtype;
 }
 
 static void* refuse(tl_status status, const tl_tensor* tensor)
@@ -177,12 +169,13 @@ static uint64_t count(const tl_dl_tensor* t)
 }
 
 /* Makes the capsule for what DLPack exports; NULL: Python's error is set, and managed still the caller's. */
-static void* capsule_of(tlc_capsule_new make, struct DLManagedTensorVersioned* managed, bool schema)
+static void* capsule_of(tlc_capsule_new make, tl_dl_versioned* managed, bool schema)
 {
 	const tl_dl_tensor* t = &managed->tensor;
 	const tl_tensor* tensor = managed->manager_ctx;
-	const int dtype = arrow_type(t->dtype);
-	if (dtype == TL_DTYPES || t->ndim < 1 || t->device_type != TL_DL_CPU) return refuse(TL_E_UNSUPPORTED, tensor);
+	const uint32_t dtype = tlc_dl_dtype(t->dtype);
+	if (dtype == TL_DTYPES || formats[dtype] == 0 || t->ndim < 1 || t->device_type != TL_DL_CPU)
+		return refuse(TL_E_UNSUPPORTED, tensor);
 	const uint64_t bits = dtype == TL_DTYPE_BOOL && !schema ? count(t) / 8 + 1 : 0;
 	exported* e = tl_numpy_malloc(NULL, sizeof *e + bits);
 	if (e == NULL) return refuse(tl_last_status(), tensor);
@@ -204,11 +197,11 @@ void* tl_python_arrow(tl_tensor* tensor, bool schema)
 		tlc_fail(TL_E_UNSUPPORTED, TL_FN_tl_python_arrow, NULL);
 		return NULL;
 	}
-	struct DLManagedTensorVersioned* managed = tlc_to_dlpack(tensor, false, TL_FN_tl_python_arrow);
+	tl_dl_versioned* managed = tlc_to_dlpack(tensor, false, false, TL_FN_tl_python_arrow);
 	const tl_dl_tensor* t = managed != NULL ? &managed->tensor : NULL;
 	if (t != NULL && !schema && !tlc_is_contiguous(tlc_count(t->ndim, t->shape, t->strides))) {
-		struct DLManagedTensorVersioned* gaps = managed;
-		managed = tlc_to_dlpack(tensor, true, TL_FN_tl_python_arrow);
+		tl_dl_versioned* gaps = managed;
+		managed = tlc_to_dlpack(tensor, true, false, TL_FN_tl_python_arrow);
 		tlc_dlpack_delete(gaps);
 	}
 	if (managed == NULL) return tlc_python_refuse();

@@ -214,24 +214,6 @@ void* tlc_python_refuse(void)
 	return NULL;
 }
 
-static void* versioned(tlc_capsule_new make, tl_tensor* tensor, bool copy)
-{
-	struct DLManagedTensorVersioned* managed = tlc_to_dlpack(tensor, copy, TL_FN_tl_python_capsule);
-	if (managed == NULL) return tlc_python_refuse();
-	void* capsule = make(managed, versioned_name, end_versioned);
-	if (capsule == NULL) tlc_dlpack_delete(managed);
-	return capsule;
-}
-
-static void* legacy(tlc_capsule_new make, tl_tensor* tensor, bool copy)
-{
-	struct DLManagedTensor* managed = tlc_to_dlpack_legacy(tensor, copy, TL_FN_tl_python_capsule);
-	if (managed == NULL) return tlc_python_refuse();
-	void* capsule = make(managed, legacy_name, end_legacy);
-	if (capsule == NULL) tlc_dlpack_delete_legacy(managed);
-	return capsule;
-}
-
 void* tl_python_capsule(tl_tensor* tensor, uint32_t major, bool copy)
 {
 	tlc_capsule_new make = tlc_python.make;
@@ -239,5 +221,10 @@ void* tl_python_capsule(tl_tensor* tensor, uint32_t major, bool copy)
 		tlc_fail(make == NULL ? TL_E_UNSUPPORTED : TL_E_INVALID_ARGUMENT, TL_FN_tl_python_capsule, NULL);
 		return make == NULL ? NULL : tlc_python_refuse();
 	}
-	return major == TL_DL_MAJOR ? versioned(make, tensor, copy) : legacy(make, tensor, copy);
+	const bool legacy = major != TL_DL_MAJOR;
+	void* managed = tlc_to_dlpack(tensor, copy, legacy, TL_FN_tl_python_capsule);
+	if (managed == NULL) return tlc_python_refuse();
+	void* capsule = legacy ? make(managed, legacy_name, end_legacy) : make(managed, versioned_name, end_versioned);
+	if (capsule == NULL) (legacy ? tlc_dlpack_delete_legacy : tlc_dlpack_delete)(managed);
+	return capsule;
 }

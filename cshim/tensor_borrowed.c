@@ -7,17 +7,6 @@
 #include "tensor.h"
 #include "tensor_dlpack.h"
 
-/* Pinned memory is the CPU's. */
-enum { DL_CPU_PINNED = 3 };
-
-/* The number of an element type; TL_DTYPES: there is none. */
-static inline uint32_t dtype_of(tl_dl_type type)
-{
-	uint32_t i = 0;
-	while (i < TL_DTYPES && __builtin_memcmp(&tlc_dl_types[i], &type, sizeof type) != 0) i++;
-	return i;
-}
-
 /* Whether a deleter is this library's own and calls no code of the program. */
 static inline bool is_ours(uintptr_t deleter)
 {
@@ -59,9 +48,9 @@ static inline bool read_strides(tl_tensor_header* h, const tl_dl_tensor* from, u
 /* Writes the header of the slot on top of the magazine, which stays free until the tensor is sure to be made. */
 static inline bool describe(tl_tensor_header* h, const tl_dl_tensor* from, uint32_t flags)
 {
-	const uint32_t dtype = dtype_of(from->dtype);
-	if (TLC_UNLIKELY(from->device_type != TL_DL_CPU && from->device_type != DL_CPU_PINNED)) return false;
-	if (TLC_UNLIKELY(dtype == TL_DTYPES || from->dtype.bits == 0 || (uint32_t)from->ndim > TL_MAX_RANK)) return false;
+	const uint32_t dtype = tlc_dl_dtype(from->dtype);
+	if (TLC_UNLIKELY(from->device_type != TL_DL_CPU && from->device_type != TL_DL_CPU_PINNED)) return false;
+	if (TLC_UNLIKELY(dtype == TL_DTYPES || (uint32_t)from->ndim > TL_MAX_RANK)) return false;
 	const uint64_t itemsize = tlc_dtype_bytes[dtype];
 	uintptr_t data = (uintptr_t)from->data;
 	if (TLC_UNLIKELY(data != 0 && __builtin_add_overflow(data, from->byte_offset, &data))) return false;

@@ -364,6 +364,7 @@ static void what_is_not_imported(void)
 	REFUSED(TL_E_UNSUPPORTED, t->dtype.code = 3);
 	REFUSED(TL_E_UNSUPPORTED, t->dtype.bits = 0);
 	REFUSED(TL_E_UNSUPPORTED, t->dtype.bits = 4);
+	REFUSED(TL_E_UNSUPPORTED, t->dtype = (DLDataType){0});
 	REFUSED(TL_E_INVALID_ARGUMENT, t->ndim = -1);
 	REFUSED(TL_E_INVALID_ARGUMENT, t->ndim = 9);
 	REFUSED(TL_E_INVALID_ARGUMENT, t->shape = NULL);

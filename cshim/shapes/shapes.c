@@ -1,10 +1,16 @@
 /* The rare cases of shapes.h and views.h, and what Go calls. */
 #include "../generated_dtypes.h"
+#include "dlpack.h"
 #include "views.h"
 #include "tl_runtime.h"
 
 #define BYTES(name, bytes, kind, arrow) [TL_DTYPE_##name] = bytes,
 const uint8_t tlc_dtype_bytes[UINT8_MAX + 1] = {TLC_EACH_DTYPE(BYTES)};
+
+enum { DL_INT, DL_UINT, DL_FLOAT, DL_BFLOAT = 4, DL_COMPLEX, DL_BOOL };
+
+#define DL_TYPE(name, bytes, kind, arrow) [TL_DTYPE_##name] = {DL_##kind, 8 * bytes, 1},
+const tl_dl_type tlc_dl_types[UINT8_MAX + 1] = {TLC_EACH_DTYPE(DL_TYPE)};
 
 /* ---- what is rare, or long ------------------------------------------------------------------ */
 

@@ -18,6 +18,11 @@ package shapes
 #cgo nocallback tlc_repeats
 #cgo noescape tlc_part_of
 #cgo nocallback tlc_part_of
+#cgo noescape tlc_dl_dtype
+#cgo nocallback tlc_dl_dtype
+#cgo noescape tlc_dl_fill
+#cgo nocallback tlc_dl_fill
+#include "dlpack.h"
 #include "views.h"
 
 static inline bool tlc_contiguous(int64_t rank, const int64_t* shape, const int64_t* strides)
@@ -78,4 +83,15 @@ func Repeats(h *layout.TensorHeader) bool {
 func Part(extent, start, stop, step int64) (first, n int64) {
 	p := C.tlc_part_of(C.int64_t(extent), C.int64_t(start), C.int64_t(stop), C.int64_t(step))
 	return int64(p.first), int64(p.n)
+}
+
+// DLPackDtype is tlc_dl_dtype.
+func DLPackDtype(t layout.DlType) int32 {
+	return int32(C.tlc_dl_dtype(*(*C.tl_dl_type)(unsafe.Pointer(&t))))
+}
+
+// FillDLPack is tlc_dl_fill.
+func FillDLPack(to uintptr, held *layout.TensorHeader, where *layout.DlTensor, copied, legacy bool, deleter uintptr) {
+	C.tlc_dl_fill(unsafe.Pointer(layout.At[byte](to)), (*C.tl_tensor_header)(unsafe.Pointer(held)),
+		(*C.tl_dl_tensor)(unsafe.Pointer(where)), C.bool(copied), C.bool(legacy), C.uintptr_t(deleter))
 }

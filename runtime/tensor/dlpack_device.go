@@ -9,31 +9,16 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// DLPack's kinds of devices, as far as their addresses mean something here.
-const (
-	DLCPU      = 1
-	dlCUDA     = 2
-	dlCUDAHost = 3 // pinned: the CPU's
-	dlOpenCL   = 4
-	dlMetal    = 8
-)
-
 // dlKinds are those whose data is an address (CUDA) or a handle with an offset.
-var dlKinds = map[device.Kind]int32{device.CUDA: dlCUDA, device.OpenCL: dlOpenCL, device.Metal: dlMetal}
+var dlKinds = map[device.Kind]int32{device.CUDA: layout.DlCuda, device.OpenCL: layout.DlOpencl,
+	device.Metal: layout.DlMetal}
 
-// dlAt is where DLPack says that data is.
-type dlAt struct {
-	device, ordinal int32
-	data            uintptr // an address, or the handle of a buffer
-	offset          uint64
-}
-
-// dlPlace returns where a tensor's data is. What the CPU may use at its addresses is the
-// CPU's, but for Metal, which knows buffers.
-func dlPlace(h *layout.TensorHeader) (dlAt, error) {
-	at := dlAt{device: DLCPU, data: h.Data}
+// dlPlace returns where DLPack says that a tensor's data is: an address, or a buffer's handle and an offset. What the
+// CPU may use at its addresses is the CPU's, but for Metal, which knows buffers.
+func dlPlace(h *layout.TensorHeader) (layout.DlTensor, error) {
+	at := layout.DlTensor{DeviceType: layout.DlCpu, Data: h.Data}
 	if h.Numel == 0 {
-		at.data = 0
+		at.Data = 0
 	}
 	if h.Device == CPU {
 		return at, nil
@@ -55,13 +40,13 @@ func dlPlace(h *layout.TensorHeader) (dlAt, error) {
 	if err != nil {
 		return at, err
 	}
-	at.device, at.ordinal = kind, int32(ordinal)
-	if buffers, ok := d.(device.Buffers); ok && at.data != 0 {
-		handle, offset, err := buffers.Buffer(at.data)
+	at.DeviceType, at.DeviceId = kind, int32(ordinal)
+	if buffers, ok := d.(device.Buffers); ok && at.Data != 0 {
+		handle, offset, err := buffers.Buffer(at.Data)
 		if err != nil {
 			return at, err
 		}
-		at.data, at.offset = handle, uint64(offset)
+		at.Data, at.ByteOffset = handle, uint64(offset)
 	}
 	return at, nil
 }
@@ -69,19 +54,19 @@ func dlPlace(h *layout.TensorHeader) (dlAt, error) {
 // DLDevice returns the device of a tensor as DLPack numbers it.
 func DLDevice(c *object.Context, p uintptr) (kind, ordinal int32, st status.Status) {
 	if p == 0 {
-		return DLCPU, 0, status.OK
+		return layout.DlCpu, 0, status.OK
 	}
 	if _, st := c.FindTensor(p); st != status.OK {
 		return 0, 0, st
 	}
 	at, err := dlPlace(header(p))
-	return at.device, at.ordinal, failed(c, err)
+	return at.DeviceType, at.DeviceId, failed(c, err)
 }
 
 // fromDLPlace returns the address and the device of the data that DLPack describes.
 // Handles of buffers have an address here where they are of this library's own.
-func fromDLPlace(t *DLTensor) (data uintptr, number int32, err error) {
-	if t.DeviceType == DLCPU || t.DeviceType == dlCUDAHost {
+func fromDLPlace(t *layout.DlTensor) (data uintptr, number int32, err error) {
+	if t.DeviceType == layout.DlCpu || t.DeviceType == layout.DlCpuPinned {
 		return t.Data, CPU, nil
 	}
 	for kind, dl := range dlKinds {
@@ -89,7 +74,7 @@ func fromDLPlace(t *DLTensor) (data uintptr, number int32, err error) {
 			continue
 		}
 		all := Devices.Set()
-		if number, err = all.ByName(fmt.Sprintf("%s:%d", kind, t.DeviceID)); err != nil {
+		if number, err = all.ByName(fmt.Sprintf("%s:%d", kind, t.DeviceId)); err != nil {
 			return 0, 0, err
 		}
 		d, err := all.At(number)
@@ -100,5 +85,5 @@ func fromDLPlace(t *DLTensor) (data uintptr, number int32, err error) {
 		return t.Data, number, err
 	}
 	return 0, 0, device.Errorf(status.Device, "the tensor is on DLPack's device %d:%d, of which nothing is known here",
-		t.DeviceType, t.DeviceID)
+		t.DeviceType, t.DeviceId)
 }

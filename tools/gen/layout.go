@@ -9,11 +9,6 @@ import (
 	"strings"
 )
 
-// goHeaders are headers whose structs Go declares by hand.
-var goHeaders = []string{
-	"tensor_dlpack.h", // cshim/tensor_dlpack.go: names of DLPack's
-}
-
 // A header shares what it calls tl_NAME and TL_NAME with Go; tlc_NAME and TLC_NAME are C's alone.
 type header struct {
 	path  string // below cshim
@@ -82,7 +77,7 @@ func readHeaders(root string) ([]header, error) {
 			return nil, err
 		}
 		structs := len(anyStruct.FindAll(text, -1))
-		if structs == 0 || slices.Contains(goHeaders, filepath.Base(path)) {
+		if structs == 0 {
 			continue
 		}
 		decls, err := readShared(strings.Split(string(text), "\n"))
