@@ -296,7 +296,7 @@ static void impossible_views(void)
 /* Divided by the size of the element, and walked more axes than there are. */
 static void an_overwritten_header_has_no_views(void)
 {
-	enum { DTYPE = 24, RANK = 26 }; /* cshim/tensor.h */
+	enum { DTYPE = 24, RANK = 26 }; /* cshim/shapes/shapes.h */
 	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* tensor = counting();
 	unsigned char *header = (unsigned char*)tensor, dtype = header[DTYPE], rank = header[RANK];

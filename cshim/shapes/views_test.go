@@ -166,73 +166,42 @@ func pythonSlice(start, stop, step, extent int64) (positions []int64) {
 	return positions
 }
 
-func sliceStep(t *rapid.T, v *view, m model) (got, want uint32, next model) {
-	axis := rapid.Int64Range(-int64(v.Rank)-1, int64(v.Rank)).Draw(t, "axis")
-	start := rapid.Int64Range(-7, 7).Draw(t, "start")
-	stop := rapid.Int64Range(-7, 7).Draw(t, "stop")
-	pace := rapid.Int64Range(-3, 3).Draw(t, "step")
-	got = v.slice(axis, start, stop, pace)
-	at := axis
-	if at < 0 {
-		at += int64(len(m.shape))
-	}
-	switch {
-	case at < 0 || at >= int64(len(m.shape)):
-		return got, layout.NoViewAxis, m
-	case pace == 0:
-		return got, layout.NoViewStep, m
-	}
-	chosen := pythonSlice(start, stop, pace, m.shape[at])
-	shape := slices.Clone(m.shape)
-	shape[at] = int64(len(chosen))
-	return got, granted, build(shape, func(index []int64) int64 {
-		from := slices.Clone(index)
-		from[at] = chosen[index[at]]
-		return m.at(from)
-	})
-}
-
 // sliceAxesStep takes a slice or one element of some of the first axes.
 func sliceAxesStep(t *rapid.T, v *view, m model) (got, want uint32, next model) {
 	n := rapid.IntRange(0, len(m.shape)).Draw(t, "axes")
 	starts, stops, paces := make([]int64, n), make([]int64, n), make([]int64, n)
-	shape, chosen := []int64{}, make([][]int64, n)
+	shape, chosen := []int64{}, make([][]int64, len(m.shape))
+	picked := func(axis int) bool { return axis < n && paces[axis] == 0 }
 	for i, extent := range m.shape {
-		if i >= n {
-			shape = append(shape, extent)
-			continue
+		chosen[i] = pythonSlice(0, extent, 1, extent)
+		if i < n {
+			starts[i] = rapid.Int64Range(-7, 7).Draw(t, "start")
+			stops[i] = rapid.Int64Range(-7, 7).Draw(t, "stop")
+			paces[i] = rapid.Int64Range(-2, 2).Draw(t, "step")
 		}
-		starts[i] = rapid.Int64Range(-7, 7).Draw(t, "start")
-		stops[i] = rapid.Int64Range(-7, 7).Draw(t, "stop")
-		if paces[i] = rapid.Int64Range(-2, 2).Draw(t, "step"); paces[i] != 0 {
-			chosen[i] = pythonSlice(starts[i], stops[i], paces[i], extent)
-			shape = append(shape, int64(len(chosen[i])))
-			continue
-		}
-		if starts[i] < -extent || starts[i] >= extent {
+		switch {
+		case picked(i) && (starts[i] < -extent || starts[i] >= extent):
 			want = layout.NoViewElement
+		case picked(i):
+			chosen[i] = []int64{(starts[i] + extent) % extent}
+		case i < n:
+			chosen[i] = pythonSlice(starts[i], stops[i], paces[i], extent)
 		}
-		chosen[i] = []int64{starts[i]}
-		if starts[i] < 0 {
-			chosen[i][0] += extent
+		if !picked(i) {
+			shape = append(shape, int64(len(chosen[i])))
 		}
 	}
 	if got = v.sliceAxes(starts, stops, paces); want != granted {
 		return got, want, m
 	}
 	return got, want, build(shape, func(index []int64) int64 {
-		var from []int64
-		for i := range m.shape {
-			switch {
-			case i < n && paces[i] == 0:
-				from = append(from, chosen[i][0])
-				continue
-			case i < n:
-				from = append(from, chosen[i][index[0]])
-			default:
-				from = append(from, index[0])
+		from := make([]int64, len(chosen))
+		for i := range chosen {
+			at := int64(0)
+			if !picked(i) {
+				at, index = index[0], index[1:]
 			}
-			index = index[1:]
+			from[i] = chosen[i][at]
 		}
 		return m.at(from)
 	})
@@ -240,7 +209,7 @@ func sliceAxesStep(t *rapid.T, v *view, m model) (got, want uint32, next model) 
 
 func permuteStep(t *rapid.T, v *view, m model) (got, want uint32, next model) {
 	n := len(m.shape)
-	order := rapid.Permutation(axes(n)).Draw(t, "order")
+	order := rapid.Permutation([]int64{0, 1, 2, 3, 4, 5, 6, 7}[:n]).Draw(t, "order")
 	if n == 2 && rapid.Bool().Draw(t, "transpose") {
 		order = []int64{1, 0}
 		return v.to(layout.ViewTranspose, 0, -1), granted, permuted(m, order)
@@ -250,14 +219,6 @@ func permuteStep(t *rapid.T, v *view, m model) (got, want uint32, next model) {
 		return v.permute(order), layout.NoViewTwice, m
 	}
 	return v.permute(order), granted, permuted(m, order)
-}
-
-func axes(n int) []int64 {
-	all := make([]int64, n)
-	for i := range all {
-		all[i] = int64(i)
-	}
-	return all
 }
 
 func permuted(m model, order []int64) model {
@@ -354,17 +315,15 @@ func expandStep(t *rapid.T, v *view, m model) (got, want uint32, next model) {
 // TestViewsAgreeWithALookUpTable makes random views of views and compares every
 // element with a model that knows no strides.
 func TestViewsAgreeWithALookUpTable(t *testing.T) {
-	steps := map[string]step{"slice": sliceStep, "permute": permuteStep, "reshape": reshapeStep,
-		"broadcast": broadcastStep, "squeeze": squeezeStep, "expand": expandStep, "slice_axes": sliceAxesStep}
-	names := []string{"slice", "permute", "reshape", "broadcast", "squeeze", "expand", "slice_axes"}
+	steps := []step{permuteStep, reshapeStep, broadcastStep, squeezeStep, expandStep, sliceAxesStep}
 	check := func(t *rapid.T) {
 		v := contiguousView(rapid.SliceOfN(rapid.Int64Range(0, 5), 0, 4).Draw(t, "shape")...)
 		m := modelOf(v)
 		for range rapid.IntRange(1, 6).Draw(t, "steps") {
-			name := rapid.SampledFrom(names).Draw(t, "step")
-			got, want, next := steps[name](t, v, m)
+			kind := rapid.IntRange(0, len(steps)-1).Draw(t, "step")
+			got, want, next := steps[kind](t, v, m)
 			if got != want {
-				t.Fatalf("%s of %v: %v, want %v", name, m.shape, got, want)
+				t.Fatalf("step %d of %v: %v, want %v", kind, m.shape, got, want)
 			}
 			if len(next.elements) > 2000 {
 				return

@@ -205,7 +205,7 @@ static void references(world* w)
 
 /* ---- tensors and views ------------------------------------------------------------------------- */
 
-/* What stands in a header, as cshim/tensor.h has it. Programs can write there. */
+/* What stands in a header, as cshim/shapes/shapes.h has it. Programs can write there. */
 typedef struct header {
 	char* data;
 	uint64_t numel, nbytes;
