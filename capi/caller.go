@@ -1,7 +1,7 @@
 package main
 
 /*
-#include "../cshim/entry_stack.h"
+#include "../cshim/host/stack.h"
 */
 import "C"
 

@@ -18,7 +18,7 @@
 package main
 
 /*
-#include "../cshim/entry_descriptors.h"
+#include "../cshim/host/descriptors.h"
 
 extern const char* tlc_device_text(const char* text, size_t length);
 */

@@ -2,8 +2,8 @@ package main
 
 /*
 #include <stdint.h>
-#include "../cshim/entry_environment.h"
-#include "../cshim/registry_host_malloc.h"
+#include "../cshim/host/environment.h"
+#include "../cshim/host/allocator.h"
 
 // Setting i of the environment, 0 behind the last one.
 static uintptr_t tlc_setting_at(uintptr_t i) { return (uintptr_t)tlc_environment()[i]; }
@@ -47,7 +47,7 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// What the shim itself asks of Go (cshim/entry.h). None of it is public.
+// What the shim itself asks of Go (cshim/base/go.h). None of it is public.
 
 var options = config.New()
 

@@ -5,7 +5,7 @@
 package main
 
 /*
-#include "../cshim/entry_stack.h"
+#include "../cshim/host/stack.h"
 
 static int32_t tlc_plan_progress(uintptr_t f, const void* progress, uintptr_t ctx)
 {

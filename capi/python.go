@@ -14,7 +14,7 @@ package main
 
 /*
 #include <stdint.h>
-#include "../cshim/registry_host_malloc.h"
+#include "../cshim/host/allocator.h"
 
 static uintptr_t tlc_realloc(uintptr_t block, size_t bytes) { return (uintptr_t)tlc_host.realloc((void*)block, bytes); }
 */

@@ -2,8 +2,8 @@ package main
 
 /*
 #include <stdlib.h>
-#include "../cshim/registry_host_malloc.h"
-#include "../cshim/report_symbols.h"
+#include "../cshim/host/allocator.h"
+#include "../cshim/stacks/symbols.h"
 
 // The C++ library is the program's, and its memory is of the program's malloc.
 static void tlc_free_demangled(char* name) { tlc_host.free(name); }

@@ -1,7 +1,7 @@
 /* Numbers for debuggers: tools/gdb/tl_runtime.py reads them in the debug file, where macros leave no trace. So the
  * script needs no copy of the layout, and fits the library that the process runs. */
-#include "layout.h"
-#include "tensor.h"
+#include "base/layout.h"
+#include "tensor/tensor.h"
 #include "tl_runtime.h"
 
 enum tlc_number {

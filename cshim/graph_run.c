@@ -2,9 +2,9 @@
 
 /* Runs compiled graphs: Go checks the arguments, and the function is called from C, with no Go frame below it, because
  * it takes its memory from this library. */
-#include "object_fast.h"
+#include "object/fast.h"
 #include "tl_graph.h"
-#include "generated_slow.h"
+#include "base/generated_slow.h"
 
 typedef tl_status (*compiled)(const void* const* inputs, void* const* outputs, const void* const* constants);
 typedef tl_status (*compiled_in)(const void* const* inputs, void* const* outputs, const void* const* constants,

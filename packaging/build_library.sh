@@ -72,7 +72,7 @@ mkdir -p "$staging"
 # something else. Vectors of neighbouring scalars are left out: gcc joins two counters by six instructions where three
 # do, and loads as a whole what was stored in parts.
 settings='-X runtime.godebugDefault=gcshrinkstackoff=1,asyncpreemptoff=1'
-# cshim/entry_start.c, entry_go_threads.c, entry_go_memory.c, entry_stack.c
+# cshim/host/start.c, host/go_threads.c, host/go_memory.c, host/stack.c
 replaced='x_cgo_sys_thread_create x_cgo_thread_start x_cgo_getstackbound x_cgo_init x_cgo_mmap x_cgo_munmap crosscall2'
 prefix=$($cc -dumpmachine)-
 [ "$prefix" = "$(uname -m)-linux-gnu-" ] || ! command -v "${prefix}objcopy" >/dev/null 2>&1 || binutils=$prefix
@@ -98,7 +98,7 @@ shared() {
 # An archive has neither --wrap nor a version script, so both are applied here: its objects are linked into one, in
 # which the names are replaced, and all symbols but the public ones become local. A section name that is a C
 # identifier gets symbols for its start and end from the linker: so the code finds out which frames are its own
-# (cshim/report_symbols.c).
+# (cshim/stacks/symbols.c).
 static() {
 	go build -buildmode=c-archive -trimpath -ldflags "-s -w $settings" "$@" -o "$staging/all.a" ./capi
 	wrapped=

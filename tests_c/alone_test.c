@@ -3,7 +3,7 @@
  *     alone_test        runs every case in a process of its own
  *     alone_test CASE   is such a process
  */
-#include "../cshim/layout.h"
+#include "../cshim/base/layout.h"
 /* Before tl_runtime.h. */
 #include <fcntl.h>
 #include <linux/filter.h>

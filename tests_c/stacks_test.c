@@ -1,6 +1,6 @@
 /* The stacks of tracked allocations, compared with those that the unwinder finds: functions with and without frame
  * pointers, with frames of varying size, realigned, called by the C library, from several places and on many threads.
- * Stacks that were seen before are found in another way than new ones (cshim/report_stacks.c). */
+ * Stacks that were seen before are found in another way than new ones (cshim/stacks/stacks.c). */
 #include <alloca.h>
 #include <stdalign.h>
 #include <stdlib.h>

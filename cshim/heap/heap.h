@@ -18,7 +18,7 @@
 #ifndef TL_HEAP_H
 #define TL_HEAP_H
 
-#include "../layout.h"
+#include "../base/layout.h"
 
 /* tl_span_meta.state. The first and the last span of a free run have its length; those between have what they had. */
 enum {

@@ -1,7 +1,7 @@
 /* Memory that is idle, which goes back to the system. */
 #include "parts.h"
 
-#include "../layout_lock.h"
+#include "../base/lock.h"
 
 void tlc_heap_drop_empty(tl_heap* h)
 {

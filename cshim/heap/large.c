@@ -1,7 +1,7 @@
 /* Large objects: runs of spans with a record each. */
 #include "parts.h"
 
-#include "../layout_lock.h"
+#include "../base/lock.h"
 
 static void count_large(tl_heap* h, uint64_t n)
 {

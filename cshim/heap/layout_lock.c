@@ -1,4 +1,4 @@
-#include "../layout_lock.h"
+#include "../base/lock.h"
 
 void tlc_lock_slowly(_Atomic uint32_t* lock)
 {

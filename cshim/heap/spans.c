@@ -7,7 +7,7 @@
 #include <unistd.h>
 #endif
 
-#include "../layout_lock.h"
+#include "../base/lock.h"
 
 /* ---- accounts ----------------------------------------------------------------------------- */
 

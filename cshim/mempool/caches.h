@@ -8,7 +8,7 @@
 
 #include "blocks.h"
 
-#include "../layout_lock.h"
+#include "../base/lock.h"
 
 static inline tl_mempool_cache* tlc_cache(const tl_mempool_state* p, uint32_t number)
 {

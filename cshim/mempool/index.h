@@ -4,7 +4,7 @@
 
 #include "mempool.h"
 
-#include "../layout.h"
+#include "../base/layout.h"
 
 static inline uint64_t tlc_block_bytes(const tl_mempool_block* b) { return b->word & TL_MEMPOOL_BYTES; }
 static inline bool tlc_block_is_free(const tl_mempool_block* b) { return b->word >> 63; }

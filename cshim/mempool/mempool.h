@@ -62,7 +62,7 @@
  * leave for the tables, under both, the pool's first. Under a lock nothing is obtained, nothing is called
  * but the functions below, and nothing is locked but caches under the pool's.
  *
- * The fast path (cshim/mempool.c) includes the operations that are called often, from blocks.h. Go
+ * The fast path (cshim/pools/pools.c) includes the operations that are called often, from blocks.h. Go
  * (runtime/mempool) calls the functions below; it grows tables, obtains chunks and knows what blocks
  * wait for.
  */

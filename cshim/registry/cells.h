@@ -76,7 +76,7 @@
 
 #include <string.h>
 
-#include "../layout_lock.h"
+#include "../base/lock.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -1,5 +1,5 @@
 /* The rare cases of shapes.h and views.h, and what Go calls. */
-#include "../generated_dtypes.h"
+#include "../base/generated_dtypes.h"
 #include "dlpack.h"
 #include "views.h"
 #include "tl_runtime.h"

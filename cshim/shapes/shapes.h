@@ -9,7 +9,7 @@
 #ifndef TL_SHAPES_H
 #define TL_SHAPES_H
 
-#include "../layout.h"
+#include "../base/layout.h"
 
 enum { TL_MAX_RANK = 8, TL_TENSOR_ALIGN = 64, TL_DTYPES = 24 };
 
@@ -37,7 +37,7 @@ typedef struct tl_tensor_header {
 	uint16_t rank;
 	uint32_t flags;
 	uintptr_t base;
-	uintptr_t deleter;         /* of borrowed memory; on TL_DEVICE_SHARED: a file descriptor + 1 (tensor_shared.c) */
+	uintptr_t deleter;         /* of borrowed memory; on TL_DEVICE_SHARED: a file descriptor + 1 (tensor/shared.c) */
 	uintptr_t deleter_context; /* its context; or where data is in that file */
 	uint64_t mark;
 	int64_t shape[TL_MAX_RANK];

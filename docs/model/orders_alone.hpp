@@ -3,7 +3,7 @@
 #define TL_ORDERS_ALONE_HPP
 
 // The first thread drops the only reference of an object (tlc_tensor_end in tensor.h) while the second one gets its
-// context (countIn in runtime/object/alone.go) and upgrades a weak reference to that object (upgrade in object_refs.c).
+// context (countIn in runtime/object/alone.go) and upgrades a weak reference to that object (upgrade in object/refs.c).
 // The processor's barrier that the second thread has the first one pass, and the compiler's fence there, order what two
 // sequentially consistent fences would order, one in each thread (Goldblatt, WG21 P1202, 2018).
 struct alone : rl::test_suite<alone, 2> {

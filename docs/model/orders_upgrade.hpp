@@ -2,7 +2,7 @@
 #ifndef TL_ORDERS_UPGRADE_HPP
 #define TL_ORDERS_UPGRADE_HPP
 
-// The last counted reference goes while another thread upgrades a weak one (upgrade in object_refs.c); then the
+// The last counted reference goes while another thread upgrades a weak one (upgrade in object/refs.c); then the
 // slot gets another object, whose counts look like those of the first.
 struct upgrade : rl::test_suite<upgrade, 2> {
 	enum { HELD = ALIVE + MERGED + ONE };

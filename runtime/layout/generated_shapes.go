@@ -35,7 +35,7 @@ type TensorHeader struct {
 	Rank           uint16
 	Flags          uint32
 	Base           uintptr
-	Deleter        uintptr // of borrowed memory; on TL_DEVICE_SHARED: a file descriptor + 1 (tensor_shared.c)
+	Deleter        uintptr // of borrowed memory; on TL_DEVICE_SHARED: a file descriptor + 1 (tensor/shared.c)
 	DeleterContext uintptr // its context; or where data is in that file
 	Mark           uint64
 	Shape          [MaxRank]int64

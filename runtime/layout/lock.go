@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// Lock takes a lock of the shared memory, whose word is 1 while it is held; cshim/layout_lock.h is the C side.
+// Lock takes a lock of the shared memory, whose word is 1 while it is held; cshim/base/lock.h is the C side.
 func Lock(word *uint32) {
 	for turn := 0; atomic.LoadUint32(word) != 0 || !atomic.CompareAndSwapUint32(word, 0, 1); turn++ {
 		Wait(turn)

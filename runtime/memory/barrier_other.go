@@ -2,5 +2,5 @@
 
 package memory
 
-// Barrier is not there: cshim/entry_alone.c says so.
+// Barrier is not there: cshim/host/alone.c says so.
 func Barrier() { panic("memory.Barrier on this system") }

@@ -8,7 +8,7 @@ import (
 
 // AboveStandard takes what a call that makes a descriptor has returned. A descriptor that became
 // standard input, output or error, which the program had closed, is replaced by a copy with a higher
-// number (cshim/entry_descriptors.c).
+// number (cshim/host/descriptors.c).
 func AboveStandard(file int, err error) (int, error) {
 	if err != nil || file < 0 || file >= layout.FirstDescriptor {
 		return file, err

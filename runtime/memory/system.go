@@ -65,7 +65,7 @@ func commit(addr, bytes uintptr) error {
 	return nil
 }
 
-// goReserve is what Go's heap may grow by without the system: cshim/entry_go_memory.c keeps more.
+// goReserve is what Go's heap may grow by without the system: cshim/host/go_memory.c keeps more.
 const goReserve = 16 << 20
 
 // Obtainable tells whether the system would give Go's heap so many more bytes. It asks as Go does,

@@ -9,8 +9,8 @@ import (
 
 // countIn makes the first context alone. Before any other one can be used it ends that: the other one is that of a
 // second thread, or the shared one, which a thread that has exited may use while somebody else has adopted its own. A
-// context that is alone changes shared words without a compare-and-swap (tlc_tensor_end in cshim/tensor.h). Whoever
-// adopts the first one is alone as well; once that has ended it never comes back. The caller holds s.mu.
+// context that is alone changes shared words without a compare-and-swap (tlc_tensor_end in cshim/tensor/tensor.h).
+// Whoever adopts the first one is alone as well; once that has ended it never comes back. The caller holds s.mu.
 func (s *slices) countIn(c *Context) {
 	first := s.slice(1)
 	if c == first {

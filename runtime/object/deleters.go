@@ -9,7 +9,7 @@ import (
 // frees: a deleter, or operator delete. It is called as destructors are, by the
 // entry guard, from C and with no lock held, so that it may call back. A context's pending deleter calls
 // are linked through the records that the blocks have in the registry (cshim/registry/blocks.h),
-// first in first out; 0 ends the list. cshim/object_deleters.c works on the same list. Blocks with a
+// first in first out; 0 ends the list. cshim/object/deleters.c works on the same list. Blocks with a
 // type (typed.go) are in it, too, until what they refer to is released.
 
 // dropped does what follows from a reference to a registered block that is gone: it is

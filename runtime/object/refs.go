@@ -10,7 +10,7 @@ import (
 )
 
 // Ref names one life of an object: the number of its record and its generation, as
-// entries of scopes have them. 0 is none. It is what cshim/inline_refs.h calls a tl_ref.
+// entries of scopes have them. 0 is none. It is what cshim/inline/refs.h calls a tl_ref.
 type Ref uint64
 
 func refOf(e layout.Entry) Ref { return Ref(e.Record) | Ref(e.Gen)<<32 }

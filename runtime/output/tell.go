@@ -6,7 +6,7 @@ import (
 )
 
 // System is how bytes reach descriptors. The library puts functions of C here, which keep
-// signals from the program (cshim/report_output.c); a program that is not the library
+// signals from the program (cshim/host/output.c); a program that is not the library
 // writes as usual.
 var System = struct {
 	Tell  func(text []byte)                                      // to standard error

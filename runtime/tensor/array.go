@@ -11,7 +11,7 @@ import (
 )
 
 // AllocArray returns memory for count elements of an array library's, held by the
-// caller; zeros when clean. cshim/python_numpy.c is the fast half.
+// caller; zeros when clean. cshim/python/numpy.c is the fast half.
 func AllocArray(c *object.Context, count, each uintptr, clean bool) uintptr {
 	high, product := bits.Mul64(uint64(count), uint64(each))
 	n := max(product, 1)

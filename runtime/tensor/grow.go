@@ -10,7 +10,7 @@ import (
 
 // A tensor grows along its first axis: the elements that it has stay where they are while there is room. It begins in
 // its slot. What no longer fits moves into data that stands apart, at least by half larger: a slot of the heap, and
-// from rangeFrom bytes a range, which grows where it is. cshim/tensor_grow.c answers while the room lasts that the
+// from rangeFrom bytes a range, which grows where it is. cshim/tensor/grow.c answers while the room lasts that the
 // header tells; the header lies in a program's reach, so what is given back stands in the table of blocks.
 
 // rangeFrom is where data becomes a range. Below it a copy is cheap, and a system allows each process so many ranges.
@@ -201,7 +201,7 @@ func use(r *object.Range, bytes uintptr) status.Status {
 }
 
 // settle has a range be used as far as the elements reach, and the header tell how far they may, with a sum by which
-// cshim/tensor_grow.c knows that nobody has written over it. Where the use is refused, the range may have moved
+// cshim/tensor/grow.c knows that nobody has written over it. Where the use is refused, the range may have moved
 // already; the header tells where.
 func (g *growing) settle(nbytes uint64) (st status.Status) {
 	switch {

@@ -167,7 +167,7 @@ func described(c *object.Context, s *Shared, at uintptr) (what spec, first, span
 }
 
 // noteFile writes into a header where its data is, and for children of fork(), which have the fast path alone, in which
-// file: cshim/tensor_shared.c.
+// file: cshim/tensor/shared.c.
 func noteFile(h *layout.TensorHeader, d device.Sharer, data uintptr) {
 	h.Data = data
 	if h.Numel == 0 {

@@ -1,5 +1,5 @@
 // Package usdt tells perf, bpftrace and SystemTap what the slow path does (docs/probes.md).
-// The probes themselves are C functions of two instructions, cshim/probe.c; they are called
+// The probes themselves are C functions of two instructions, cshim/base/probe.c; they are called
 // on the goroutine's stack, without cgo.
 package usdt
 

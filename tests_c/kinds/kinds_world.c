@@ -1,5 +1,5 @@
 /* What the drivers work with. */
-#include "../../cshim/layout.h"
+#include "../../cshim/base/layout.h"
 /* Before tl_runtime.h. */
 #include "kinds.h"
 #include "tl_inline.h"

@@ -190,7 +190,7 @@ static void* vec_of(int elements, fixture* f)
 	return vec;
 }
 
-/* Where a Vec keeps its elements: the third word of its payload (cshim/object_vec.c). */
+/* Where a Vec keeps its elements: the third word of its payload (cshim/object/vec.c). */
 static void* table_of(void* vec) { return vec == NULL ? NULL : ((void**)vec)[2]; }
 
 void make_vec(fixture* f, intptr_t which, intptr_t offset)

@@ -26,7 +26,7 @@ named() {
 	grep -qF "$1 in section .text" "$work/said" && grep -qE "^Line [0-9]+ of \".*$2\" starts at address" "$work/said" ||
 		fail "$at is not $1 of $2"
 }
-named tl_mem_exit_scope object_scopes.c
+named tl_mem_exit_scope scopes.c
 named "$go_function" runtime/object/scopes.go
 echo 'gdb finds them by the link of the library'
 

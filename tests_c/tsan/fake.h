@@ -4,8 +4,8 @@
 #ifndef TL_TESTS_FAKE_H
 #define TL_TESTS_FAKE_H
 
-#include "entry.h"
-#include "object_fast.h"
+#include "base/go.h"
+#include "object/fast.h"
 
 enum { FAKE_BYTES = 64, FAKE_CLASS = 2 };
 

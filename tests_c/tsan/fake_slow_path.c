@@ -5,8 +5,8 @@
 
 #include "fake.h"
 #include "heap/heap.h"
-#include "inline_counts.h"
-#include "inline_refs.h"
+#include "inline/counts.h"
+#include "inline/refs.h"
 
 enum {
 	CONTEXTS = 512,

@@ -5,7 +5,7 @@
 
 #include "fake.h"
 
-#include "object_inbox.h"
+#include "object/inbox.h"
 
 static int failures;
 

@@ -7,7 +7,7 @@ set -eu
 		/* Generated from the prototypes of the slow path. */
 		#include <stdio.h>
 		#include <stdlib.h>
-		#include "entry.h"
+		#include "base/go.h"
 
 		static _Noreturn void unexpected(const char* name)
 		{

@@ -46,7 +46,7 @@ var layers = []layer{
 	{name: "observation", packages: []string{"runtime/observe/"}, imports: []string{"foundation", "storage", "objects",
 		"tensors", "figures"},
 		others: []string{"github.com/dustin/go-humanize"}},
-	{name: "library", packages: []string{"runtime/consistency", "capi", "cshim"},
+	{name: "library", packages: []string{"runtime/consistency", "capi", "cshim", "cshim/"},
 		imports: []string{"foundation", "storage", "objects", "tensors", "placement", "figures", "observation"}},
 	{name: "compiler", packages: []string{"compiler/"}, imports: []string{"foundation", "placement"},
 		others: []string{"github.com/dustin/go-humanize", "google.golang.org/protobuf/"}},

@@ -22,10 +22,10 @@ var (
 
 // Standard error and files have one writer in C and one package in Go.
 func TestOneWriterOfDescriptors(t *testing.T) {
-	writers := []string{"cshim/report_output.c", "runtime/output/output.go", "runtime/output/replace.go",
+	writers := []string{"cshim/host/output.c", "runtime/output/output.go", "runtime/output/replace.go",
 		"runtime/output/tell.go"}
 	seen := 0
-	for _, pattern := range []string{"capi/*.go", "cshim/*.[ch]", "cshim/*.go", "runtime/*/*.go", "runtime/*/*/*.go",
+	for _, pattern := range []string{"capi/*.go", "cshim/*.[ch]", "cshim/*/*.[ch]", "cshim/*.go", "cshim/*/*.go", "runtime/*/*.go", "runtime/*/*/*.go",
 		"runtime/*/*/*/*.go"} {
 		files, err := filepath.Glob("../../" + pattern)
 		require.NoError(t, err)

@@ -165,7 +165,7 @@ func tlgo_hire(c, pair, lease uintptr) int32 {
 	return guardedStatus(c, hire)
 }
 `,
-	"cshim/layout.h": `/* What the header is about. */
+	"cshim/base/layout.h": `/* What the header is about. */
 
 /* How much fits.
  * In bytes. */
@@ -200,7 +200,7 @@ static inline int tlc_add(int a) { return a + TL_TEXT_SHIFT; }
 
 // The operation of the sample, and the files beside it, which have nothing to say.
 func init() {
-	minimal["cshim/inline_records.h"] = `/* About the file. */
+	minimal["cshim/inline/records.h"] = `/* About the file. */
 #ifndef TL_INLINE_RECORDS_H
 #define TL_INLINE_RECORDS_H
 
@@ -220,8 +220,8 @@ static inline __attribute__((pure)) uint32_t tlc_kept(const tl_context* c) { ret
 #endif
 `
 	for _, name := range append([]string{inlineSurroundings, inlineNames}, inlineSteps[1:]...) {
-		guard := "TL_" + strings.ToUpper(strings.TrimSuffix(name, ".h")) + "_H"
-		minimal["cshim/"+name] = "/* More. */\n#ifndef " + guard + "\n#define " + guard + "\n\n#endif\n"
+		guard := "TL_INLINE_" + strings.ToUpper(strings.TrimSuffix(name, ".h")) + "_H"
+		minimal["cshim/inline/"+name] = "/* More. */\n#ifndef " + guard + "\n#define " + guard + "\n\n#endif\n"
 	}
 	minimal[inlineVersions] = "1 first\n2 c2041b1756bd4149d5bb90946b6c884a\n"
 }

@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // golden is what each output has to contain for the sample interface.
@@ -48,7 +51,7 @@ TL_API void* tl_take(void* object, const int64_t* shape, uint8_t kind);
 	"python/tl_runtime/_graph/abi.py": {
 		"from .._abi import Function\n", "class tl_lease(ctypes.Structure):", "        \"tl_hire\",\n        \"Graphs\",\n",
 	},
-	"cshim/generated_slow.h": {
+	"cshim/base/generated_slow.h": {
 		"\tTL_FN_tl_lend,\n\tTL_FN_tl_version,\n\tTL_FN_tl_take,\n\tTL_FN_tl_known,\n" +
 			"#ifdef TL_FULL\n\tTL_FN_tl_hire,\n#endif\n\tTL_FN_COUNT\n",
 		"#ifdef TL_FULL\n#include \"tl_graph.h\"\n#endif\n",
@@ -72,7 +75,7 @@ TL_API void* tl_take(void* object, const int64_t* shape, uint8_t kind);
 		"void* slow_take(", "\t\treturn (void*)object;\n", "\treturn (void*)result;\n",
 		"tlgo_lend((uintptr_t)context, (uintptr_t)thing);",
 	},
-	"cshim/generated_dtypes.h": {
+	"cshim/base/generated_dtypes.h": {
 		"#define TLC_EACH_DTYPE(X) \\\n\tX(F32, 4, FLOAT, 'f') \\\n\tX(BF16, 2, BFLOAT, 0)\n",
 	},
 	"include/tl_runtime.ll": {
@@ -145,9 +148,10 @@ TL_API void* tl_take(void* object, const int64_t* shape, uint8_t kind);
 		"\t{\"tl_known\", call_known, params_known, 2, MATRIX_RETURNS_BOOL, MATRIX_PATH_SLOW, 0, -1, 0},\n",
 		"const int matrix_function_count = 4;\n",
 	},
-	kindsTable:              {"\n#define KINDS(ROW) \\\n\tROW(tl_version, FAST) \\\n\tROW(tl_take, FAST) \\\n\tROW(tl_known, FAST)\n"},
-	matrixFullCalls:         {"static const matrix_param params_hire[] = {\n", "const int matrix_function_count = 1;\n"},
-	"cshim/status_check.go": {"var _ [C.TL_E_NOT_LIVE]struct{} = [status.NotLive]struct{}{}\n"},
+	kindsTable:                  {"\n#define KINDS(ROW) \\\n\tROW(tl_version, FAST) \\\n\tROW(tl_take, FAST) \\\n\tROW(tl_known, FAST)\n"},
+	matrixFullCalls:             {"static const matrix_param params_hire[] = {\n", "const int matrix_function_count = 1;\n"},
+	"cshim/generated_headers.h": {"The sum of the headers in the other folders of cshim: "},
+	"cshim/status_check.go":     {"var _ [C.TL_E_NOT_LIVE]struct{} = [status.NotLive]struct{}{}\n"},
 }
 
 func TestGolden(t *testing.T) {
@@ -247,7 +251,7 @@ func TestMatrixKnowsWhatIsTrusted(t *testing.T) {
 }
 
 func TestRefuses(t *testing.T) {
-	const library, shared, steps = "capi/library.go", "cshim/layout.h", "cshim/inline_records.h"
+	const library, shared, steps = "capi/library.go", "cshim/base/layout.h", "cshim/inline/records.h"
 	for name, c := range map[string]struct {
 		change [3]string
 		want   string
@@ -347,14 +351,35 @@ func TestRefuses(t *testing.T) {
 // What programs do not see has no version.
 func TestTheLayoutMayChangeWhereProgramsDoNotLook(t *testing.T) {
 	for _, change := range [][3]string{
-		{"cshim/layout.h", "kept, unused;", "kept, spare;"},
-		{"cshim/inline_records.h", "/* Answers tl_take. */", "/* May answer\n * tl_take. */"},
+		{"cshim/base/layout.h", "kept, unused;", "kept, spare;"},
+		{"cshim/inline/records.h", "/* Answers tl_take. */", "/* May answer\n * tl_take. */"},
 		{"packaging/VERSION", "1.2.3", "1.2.4"},
 	} {
 		if _, faults := render(repository(t, change)); len(faults) > 0 {
 			t.Errorf("%q: %q", change, faults)
 		}
 	}
+}
+
+// go build looks for changes in a package's own folder: each package of cshim has a sum of the others' headers.
+func TestAnEditOfAHeaderRebuildsEveryRoom(t *testing.T) {
+	root := repository(t)
+	for _, room := range []string{"heap", "base"} {
+		require.NoError(t, replace(filepath.Join(root, "cshim", room, room+".go"), "package "+room+"\n"))
+	}
+	before, faults := render(root)
+	require.Empty(t, faults)
+	header := filepath.Join(root, "cshim/base/layout.h")
+	text, err := os.ReadFile(header)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(header, append(text, "/* More. */\n"...), 0o644))
+	after, faults := render(root)
+	require.Empty(t, faults)
+	for _, folder := range []string{"cshim/", "cshim/heap/"} {
+		assert.NotEqual(t, before[folder+generatedHeaders], after[folder+generatedHeaders], folder)
+	}
+	const own = "cshim/base/" + generatedHeaders
+	assert.Equal(t, before[own], after[own], "go build sees the folder of layout.h itself")
 }
 
 func TestStale(t *testing.T) {

@@ -11,18 +11,17 @@ import (
 	"strings"
 )
 
-// The files inline_*.h of cshim are compiled by the library and by programs. Programs get them in one
+// The files of cshim/inline are compiled by the library and by programs. Programs get them in one
 // header, under names that begin with tl_inl_, with as much of the layout as they use.
 
 // inlineSurroundings stands in front of inlineSteps; inlineNames is for programs that define TL_INLINE.
 const (
-	inlineSurroundings = "inline_client.h"
-	inlineNames        = "inline_names.h"
+	inlineSurroundings = "client.h"
+	inlineNames        = "names.h"
 )
 
 var inlineSteps = []string{
-	"inline_records.h", "inline_counts.h", "inline_refs.h", "inline_objects.h", "inline_scopes.h", "inline_arena.h",
-	"inline_tensors.h",
+	"records.h", "counts.h", "refs.h", "objects.h", "scopes.h", "arena.h", "tensors.h",
 }
 
 var (
@@ -93,7 +92,7 @@ func loadInlined(s *source) (*inlined, error) {
 		}
 		in.steps += text
 	}
-	layout, err := os.ReadFile(filepath.Join(s.root, "cshim", "layout.h"))
+	layout, err := os.ReadFile(filepath.Join(s.root, "cshim", "base", "layout.h"))
 	if err != nil {
 		return nil, err
 	}
@@ -103,16 +102,16 @@ func loadInlined(s *source) (*inlined, error) {
 	return in, in.readOperations()
 }
 
-// inlinePiece returns a file of cshim without its first comment and its include guard, and without
+// inlinePiece returns a file of cshim/inline without its first comment and its include guard, and without
 // probes: a program's notes would say that they are the library's.
 func inlinePiece(root, name string) (string, error) {
-	text, err := os.ReadFile(filepath.Join(root, "cshim", name))
+	text, err := os.ReadFile(filepath.Join(root, "cshim", "inline", name))
 	if err != nil {
 		return "", err
 	}
 	m := includeGuard.FindStringSubmatch(firstComment.ReplaceAllString(string(text), ""))
 	if m == nil {
-		return "", fmt.Errorf("cshim/%s: a comment and an include guard around everything are wanted", name)
+		return "", fmt.Errorf("cshim/inline/%s: a comment and an include guard around everything are wanted", name)
 	}
 	return probeLine.ReplaceAllString(m[2], ""), nil
 }
@@ -166,7 +165,7 @@ func (in *inlined) header() (string, error) {
 }
 
 const inlineHead = `/* TL Runtime %s: the fast path of frequent functions, to be inlined.
- * %s The code is that of cshim/inline_*.h.
+ * %s The code is that of cshim/inline.
  *
  * With TL_INLINE defined before tl_runtime.h is included, calls of these functions by their ordinary names are inlined.
  * Each tl_inl_NAME beside is for compilers that emit C or LLVM IR. Its first argument is the address of a variable of the

@@ -11,7 +11,7 @@ import (
 
 // inlineVersions has a line for each version of the layout: its number, and a sum of the header that
 // programs were given with it.
-const inlineVersions = "cshim/inline_versions.txt"
+const inlineVersions = "cshim/inline/versions.txt"
 
 var blanks = regexp.MustCompile(`\s+`)
 

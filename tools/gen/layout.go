@@ -15,10 +15,11 @@ type header struct {
 	decls []sharedDecl
 }
 
-// stem is what the Go file is called by: cells of cshim/registry/cells.h is registry_cells.
+// stem is what the Go file is called by: cells of cshim/registry/cells.h is registry_cells, what lies in base has no
+// prefix.
 func (h header) stem() string {
 	folder, name := filepath.Base(filepath.Dir(h.path)), strings.TrimSuffix(filepath.Base(h.path), ".h")
-	if folder == "." || folder == name {
+	if folder == "base" || folder == name {
 		return name
 	}
 	return folder + "_" + name
@@ -96,14 +97,9 @@ func readHeaders(root string) ([]header, error) {
 	return headers, nil
 }
 
-// headersOf returns the headers of cshim and of the folders in it.
+// headersOf returns the headers in the rooms of cshim.
 func headersOf(root string) ([]string, error) {
-	paths, err := filepath.Glob(filepath.Join(root, "cshim", "*.h"))
-	if err != nil {
-		return nil, err
-	}
-	below, err := filepath.Glob(filepath.Join(root, "cshim", "*", "*.h"))
-	return append(paths, below...), err
+	return filepath.Glob(filepath.Join(root, "cshim", "*", "*.h"))
 }
 
 func countStructs(decls []sharedDecl) int {

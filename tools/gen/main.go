@@ -93,11 +93,11 @@ var outputs = []output{
 	{"capi/exports_full.map", func(s *source) (string, error) { return renderExports(s.whole()) }},
 	{symbolList, func(s *source) (string, error) { return s.renderSymbols(symbolList) }},
 	{fullSymbolList, func(s *source) (string, error) { return s.more().renderSymbols(fullSymbolList) }},
-	{"cshim/generated_slow.h", renderSlowHeader},
+	{"cshim/base/generated_slow.h", renderSlowHeader},
 	{"cshim/generated_calls.c", renderCalls},
 	{"cshim/generated_graph_calls.c", renderGraphCalls},
 	{"cshim/generated_tables.c", renderTables},
-	{"cshim/generated_dtypes.h", renderDtypes},
+	{"cshim/base/generated_dtypes.h", renderDtypes},
 	{"runtime/status/functions.go", renderFunctionNames},
 	{"runtime/status/functions_full.go", renderFullFunctionNames},
 	{"python/tl_runtime/_abi.py", renderPython},
@@ -127,6 +127,9 @@ func render(root string) (map[string]string, []string) {
 		faults = append(faults, err.Error())
 	}
 	maps.Copy(files, shared)
+	if err := addSums(root, files); err != nil {
+		faults = append(faults, err.Error())
+	}
 	return files, faults
 }
 

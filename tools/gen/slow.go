@@ -61,7 +61,7 @@ func renderSlowHeader(s *source) (string, error) {
 	return b.String(), nil
 }
 
-// The C of the full library is compiled with TL_FULL (cshim/full.go).
+// The C of the full library is compiled with TL_FULL (cshim/cshim.go).
 const (
 	onlyFull = "#ifdef TL_FULL\n"
 	endFull  = "#endif\n"
@@ -104,7 +104,7 @@ func renderGraphCalls(s *source) (string, error) {
 func (s *source) renderCalls(head string) (string, error) {
 	var b strings.Builder
 	b.WriteString(head)
-	b.WriteString("#include \"entry_frames.h\"\n#include \"entry_guard.h\"\n#include \"generated_slow.h\"\n\n")
+	b.WriteString("#include \"base/frames.h\"\n#include \"guard/guard.h\"\n\n#include \"base/generated_slow.h\"\n\n")
 	for _, e := range s.functions() {
 		switch e.path() {
 		case "slow":
@@ -241,7 +241,7 @@ func (s *source) twinPrototype(e *entry) string {
 // renderTables defines the tables of functions, in a file that knows the public header alone.
 func renderTables(s *source) (string, error) {
 	var b strings.Builder
-	b.WriteString("/* Tables of the public functions. " + notice + " */\n#include \"generated_slow.h\"\n\n")
+	b.WriteString("/* Tables of the public functions. " + notice + " */\n#include \"base/generated_slow.h\"\n\n")
 	b.WriteString("const char* const tlc_function_names[TL_FN_COUNT] = {\n\t\"\",\n")
 	for _, e := range s.functions() {
 		fmt.Fprintf(&b, "\t%q,\n", e.name)

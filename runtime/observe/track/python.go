@@ -3,7 +3,7 @@ package track
 import "tlruntime/runtime/layout"
 
 // Frames of Python stand in stacks among return addresses, as words that are no addresses
-// (layout.PythonTag). C puts them there (cshim/python_frames.c), with numbers of names from here.
+// (layout.PythonTag). C puts them there (cshim/python/frames.c), with numbers of names from here.
 
 // PythonFrame is a frame of Python's.
 type PythonFrame struct {

@@ -1,0 +1,8 @@
+// Package base is what every other room of cshim includes: the layout that both languages read and write, locks, the Go
+// functions that C calls, and the probes.
+package base
+
+/*
+#cgo CFLAGS: -std=gnu11 -Wall -Wextra -fvisibility=hidden -fexceptions -fno-plt -I${SRCDIR}/../../include
+*/
+import "C"

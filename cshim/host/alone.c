@@ -1,0 +1,35 @@
+/* Whether a thread can have all threads of the process pass a memory barrier. Then the first thread that uses the library
+ * ends its tensors without a compare-and-swap, until a second context is made; see tlc_tensor_end. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "start.h"
+
+#ifdef __linux__
+enum { REGISTER_PRIVATE_EXPEDITED = 1 << 4 }; /* of linux/membarrier.h, old copies of which lack it */
+
+/* A folder has two links, and one more for each folder in it. fstatat() of a library that was built here would need
+ * glibc 2.33. */
+static bool has_one_thread(void)
+{
+	struct stat tasks;
+	return syscall(SYS_newfstatat, AT_FDCWD, "/proc/self/task", &tasks, 0) == 0 && tasks.st_nlink == 3;
+}
+
+/* Asked for while the process has one thread, that is before Go's start, it costs a microsecond; later the kernel waits
+ * for all processors, which takes some 20 ms. */
+static bool has_barrier;
+
+__attribute__((constructor(TLC_BEFORE_GO))) static void ask_for_barrier(void)
+{
+	has_barrier = has_one_thread() && syscall(SYS_membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+bool tlc_has_barrier(void) { return has_barrier; }
+#else
+bool tlc_has_barrier(void) { return false; }
+#endif

@@ -1,0 +1,58 @@
+/* What the files share that take objects and blocks with a type apart. */
+#ifndef TL_OBJECT_TYPED_H
+#define TL_OBJECT_TYPED_H
+
+#include "fast.h"
+
+/* The description of a type; NULL for types that are not the user's, and for those that contexts do
+ * not count. */
+static inline const tl_type_info* info_of(uint32_t type)
+{
+	uint32_t n = type - TL_TYPE_FIRST_USER;
+	return TLC_LIKELY(n < tlc_g.counted_types) ? &tlc_g.types[n] : NULL;
+}
+
+/* Types whose objects need no more than their fields released. */
+static inline bool is_simple(const tl_type_info* info) { return info != NULL && info->ends == TL_ENDS_SIMPLY; }
+
+/* References of dead objects that are still to be dropped, first in first out: a ring in the unused part
+ * of the scope stack, onto which nothing is pushed meanwhile. An object that dies is taken apart when
+ * its last reference leaves the ring, unless it has to wait in the context's queue: because the slow
+ * path must handle it, because the ring is full, or because the queue is not empty. So objects are
+ * taken apart in the order in which they died, as in Go.
+ *
+ *	0 <= end - first <= RING
+ */
+enum { RING = TL_MOST_FIELDS };
+typedef struct ring {
+	tl_context* context;
+	uintptr_t* references; /* RING of them */
+	uint32_t first, end;   /* [first, end), modulo RING */
+} ring;
+
+static inline bool has_ring(const tl_context* c)
+{
+	return (size_t)((char*)tlc_end_of_stack(c) - (char*)tlc_unused_stack(c)) >= RING * sizeof(uintptr_t);
+}
+
+static inline ring ring_of(tl_context* c, uint32_t count)
+{
+	return (ring){.context = c, .references = (uintptr_t*)tlc_unused_stack(c), .end = count};
+}
+
+#pragma GCC visibility push(hidden)
+
+/* Drops the references in the ring and takes the objects of the queue apart, as far as no destructor has to be called. No
+ * callback runs below: nothing can unwind past this. */
+void tlc_drain_ring(tl_context* c, ring q);
+
+/* Calls the destructor of a type. No lock is held, and no frame of Go is on the stack: the function may do anything, throw
+ * and longjmp included. What it destroys is marked before, so that whoever works on the queue next continues with that. */
+void tlc_call_destructor(tl_context* c, const tl_type_info* info, uintptr_t object);
+
+#pragma GCC visibility pop
+
+/* Drops so many references, which stand at the beginning of the ring. */
+static inline void drop_all(tl_context* c, uint32_t count) { tlc_drain_ring(c, ring_of(c, count)); }
+
+#endif

@@ -1,0 +1,78 @@
+/* Names of code addresses, for reports: the file of an address, and its function by the file's
+ * symbol tables. This is not fast, and only one thread at a time calls it. */
+#define _GNU_SOURCE
+#include "symbols.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static void set(char* to, const char* text) { snprintf(to, TLC_SYMBOL_BYTES, "%s", text != NULL ? text : ""); }
+
+/* The file that an object was loaded from; the program's own has no name there. */
+static void set_module(tlc_symbol* out, const char* name)
+{
+	set(out->module, name);
+	if (name[0] != 0) return;
+	ssize_t n = readlink("/proc/self/exe", out->module, TLC_SYMBOL_BYTES - 1);
+	out->module[n > 0 ? n : 0] = 0;
+}
+
+/* Where there is C++ its library is in the process, if not always for everybody to see:
+ * a plug-in may have been loaded privately, as Python loads its extensions. */
+void* tlc_find_cxx(const char* name, void** library)
+{
+	static const char* const runtimes[] = {"libstdc++.so.6", "libc++abi.so.1", "libc++.so.1"};
+	void* found = dlsym(RTLD_DEFAULT, name);
+	*library = NULL;
+	for (size_t i = 0; found == NULL && i < sizeof runtimes / sizeof *runtimes; i++) {
+		*library = dlopen(runtimes[i], RTLD_LAZY | RTLD_NOLOAD);
+		if (*library == NULL) continue;
+		found = dlsym(*library, name);
+		if (found == NULL) dlclose(*library);
+	}
+	if (found != NULL) return found;
+	*library = NULL;
+	dlerror(); /* no message is left for the program's next one */
+	return NULL;
+}
+
+char* tlc_demangle(const char* symbol)
+{
+	char* (*demangle)(const char*, char*, size_t*, int*) = NULL;
+	void* library;
+	int status = 0;
+	*(void**)&demangle = tlc_find_cxx("__cxa_demangle", &library);
+	char* name = demangle != NULL ? demangle(symbol, NULL, NULL, &status) : NULL;
+	if (library != NULL) dlclose(library);
+	return name;
+}
+
+/* The code of the static library, which is one section of the program; NULL in the shared one. */
+extern const char __start_tl_text[] __attribute__((weak, visibility("hidden")));
+extern const char __stop_tl_text[] __attribute__((weak, visibility("hidden")));
+
+static bool is_own(uintptr_t pc, const void* module)
+{
+	static void* own;
+	Dl_info at;
+	if (__start_tl_text != NULL) return pc - (uintptr_t)__start_tl_text < (uintptr_t)(__stop_tl_text - __start_tl_text);
+	if (own == NULL && dladdr((void*)(uintptr_t)tlc_symbolize, &at) != 0) own = at.dli_fbase;
+	return module == own;
+}
+
+void tlc_symbolize(uintptr_t pc, tlc_symbol* out)
+{
+	Dl_info at;
+	struct link_map* map = NULL;
+	memset(out, 0, sizeof *out);
+	if (dladdr1((void*)pc, &at, (void**)&map, RTLD_DL_LINKMAP) == 0 || map == NULL) return;
+	out->own = is_own(pc, at.dli_fbase);
+	out->offset = pc - map->l_addr;
+	set_module(out, map->l_name);
+	if (out->own) return;
+	set(out->function, at.dli_sname);
+}
