@@ -72,7 +72,7 @@ mkdir -p "$staging"
 # something else. Vectors of neighbouring scalars are left out: gcc joins two counters by six instructions where three
 # do, and loads as a whole what was stored in parts.
 settings='-X runtime.godebugDefault=gcshrinkstackoff=1,asyncpreemptoff=1'
-# cshim/host/start.c, host/go_threads.c, host/go_memory.c, host/stack.c
+# cshim/host/go_1_26.h
 replaced='x_cgo_sys_thread_create x_cgo_thread_start x_cgo_getstackbound x_cgo_init x_cgo_mmap x_cgo_munmap crosscall2'
 prefix=$($cc -dumpmachine)-
 [ "$prefix" = "$(uname -m)-linux-gnu-" ] || ! command -v "${prefix}objcopy" >/dev/null 2>&1 || binutils=$prefix

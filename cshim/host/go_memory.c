@@ -1,10 +1,7 @@
 /* Memory for Go, mapped before Go requests it. Go ends the process when mmap fails, so the memory
  * that it may request is mapped beforehand: all that its start needs, and for later an arena of its
  * heap that is writable as a whole, the arena after it, and a pool for its tables. The memory is
- * address space until it is touched.
- *
- * The linker puts the two functions that begin with __wrap_ in place of those of
- * runtime/cgo, through which Go maps everything (packaging/build_library.sh). */
+ * address space until it is touched. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdatomic.h>
@@ -13,11 +10,8 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
+#include "go_1_26.h"
 #include "start.h"
-
-uintptr_t __wrap_x_cgo_mmap(void* address, uintptr_t bytes, int32_t protection, int32_t flags, int32_t file,
-                            uint32_t offset);
-void __wrap_x_cgo_munmap(void* address, uintptr_t bytes);
 
 #define MIB ((size_t)1 << 20)
 /* The largest page that the kernel may have: parts of mappings begin and end at one. */
@@ -27,17 +21,13 @@ void __wrap_x_cgo_munmap(void* address, uintptr_t bytes);
 #define PAGE ((size_t)4096)
 #endif
 
-#define ARENA_BYTES (64 * MIB) /* Go's heap grows in steps of this size */
 #define POOL_BYTES (8 * MIB)
 
 /* With less in reserve the entry guard refuses calls that may request more. */
 #define LEAST_HEAP (24 * MIB)
 #define LEAST_POOL (2 * MIB)
 
-/* Measured on linux/amd64 with Go 1.26 (docs/limits.md): Go's start maps 36 MiB of memory in
- * addition to the arena, and reserves 1096 MiB. */
-#define START_WRITABLE (48 * MIB + POOL_BYTES)
-#define START_RESERVED (1152 * MIB)
+#define START_WRITABLE (GO_START_WRITABLE + POOL_BYTES)
 
 enum { WRITABLE = PROT_READ | PROT_WRITE, LAZY = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
 
@@ -64,7 +54,7 @@ static range reserved; /* for the start alone */
  * anywhere in its first arena, even right before the end, and allocates on its own threads after a
  * start. 0: used, or given back. */
 static _Atomic uintptr_t spare_arenas;
-#define SPARE_BYTES (2 * ARENA_BYTES)
+#define SPARE_BYTES (2 * GO_ARENA_BYTES)
 _Static_assert(SPARE_BYTES >= TLC_CALL_WRITABLE, "a first call finds what a start has found");
 
 static bool open_range(range* r, size_t bytes, int protection)
@@ -141,11 +131,11 @@ tlc_lack tlc_look_for_memory(size_t bytes)
 
 static tlc_lack hold_arenas(void)
 {
-	uintptr_t at = (uintptr_t)map(SPARE_BYTES + ARENA_BYTES, PROT_NONE);
+	uintptr_t at = (uintptr_t)map(SPARE_BYTES + GO_ARENA_BYTES, PROT_NONE);
 	if (at == 0) return unless_mappings(TLC_LACKS_ADDRESS_SPACE);
-	uintptr_t aligned = (at + ARENA_BYTES - 1) & ~(ARENA_BYTES - 1), end = aligned + SPARE_BYTES;
+	uintptr_t aligned = (at + GO_ARENA_BYTES - 1) & ~(GO_ARENA_BYTES - 1), end = aligned + SPARE_BYTES;
 	if (aligned != at) munmap((void*)at, aligned - at);
-	if (aligned != at + ARENA_BYTES) munmap((void*)end, at + ARENA_BYTES - aligned);
+	if (aligned != at + GO_ARENA_BYTES) munmap((void*)end, at + GO_ARENA_BYTES - aligned);
 	spare_arenas = aligned;
 	return mprotect((void*)aligned, SPARE_BYTES, WRITABLE) == 0 ? TLC_LACKS_NOTHING : unless_mappings(TLC_LACKS_DATA);
 }
@@ -161,7 +151,7 @@ static tlc_lack hold(void)
 	if (!open_range(&writable, START_WRITABLE, WRITABLE)) return tlc_look_for_memory(START_WRITABLE);
 	tlc_lack lack = hold_arenas();
 	if (lack != TLC_LACKS_NOTHING) return lack;
-	if (!open_range(&reserved, START_RESERVED, PROT_NONE)) return unless_mappings(TLC_LACKS_ADDRESS_SPACE);
+	if (!open_range(&reserved, GO_START_RESERVED, PROT_NONE)) return unless_mappings(TLC_LACKS_ADDRESS_SPACE);
 	return tlc_look_for_memory(SPARE_BYTES + TLC_MOST_STACKS); /* in addition: Go's arena and the next */
 }
 
@@ -192,7 +182,7 @@ static size_t arena_left(void) { return arena.end - arena.top; }
 
 static size_t heap_left(void)
 {
-	return arena_left() + (next_arena != 0 ? ARENA_BYTES : 0) + (spare_arenas != 0 ? SPARE_BYTES : 0);
+	return arena_left() + (next_arena != 0 ? GO_ARENA_BYTES : 0) + (spare_arenas != 0 ? SPARE_BYTES : 0);
 }
 
 /* Maps the arena at the address where Go will request it. It maps none if Go's heap begins at an
@@ -201,16 +191,16 @@ static void map_next_arena(void)
 {
 	uintptr_t wanted = arena.end, none = 0;
 	if (wanted == 0) return;
-	void* at = mmap((void*)wanted, ARENA_BYTES, WRITABLE, LAZY | MAP_FIXED_NOREPLACE, -1, 0);
+	void* at = mmap((void*)wanted, GO_ARENA_BYTES, WRITABLE, LAZY | MAP_FIXED_NOREPLACE, -1, 0);
 	if (at == MAP_FAILED) refused = refused || errno != EEXIST;
 	else if ((uintptr_t)at != wanted || !atomic_compare_exchange_strong(&next_arena, &none, wanted))
-		munmap(at, ARENA_BYTES);
+		munmap(at, GO_ARENA_BYTES);
 	else drop_arenas();
 }
 
 static bool is_arena(const void* address, size_t bytes, int protection, int flags)
 {
-	return address != NULL && bytes % ARENA_BYTES == 0 && protection == PROT_NONE && !(flags & MAP_FIXED);
+	return address != NULL && bytes % GO_ARENA_BYTES == 0 && protection == PROT_NONE && !(flags & MAP_FIXED);
 }
 
 static void begin_arena(uintptr_t at, size_t bytes)
@@ -223,8 +213,8 @@ static void* map_arena(void* address, size_t bytes, int flags)
 {
 	uintptr_t ready = atomic_exchange(&next_arena, 0);
 	void* at = (void*)ready;
-	if (at != address || bytes != ARENA_BYTES) {
-		if (ready != 0) munmap((void*)ready, ARENA_BYTES);
+	if (at != address || bytes != GO_ARENA_BYTES) {
+		if (ready != 0) munmap((void*)ready, GO_ARENA_BYTES);
 		at = mmap(address, bytes, WRITABLE, flags | MAP_NORESERVE, -1, 0);
 	}
 	if (at == MAP_FAILED) at = mmap(address, bytes, PROT_NONE, flags, -1, 0);
@@ -236,7 +226,7 @@ static void fill_arena(uintptr_t from, size_t bytes)
 {
 	if (from < arena.top || from >= arena.end) return;
 	arena.top = from + bytes;
-	if (next_arena == 0 && arena_left() < ARENA_BYTES / 2) map_next_arena();
+	if (next_arena == 0 && arena_left() < GO_ARENA_BYTES / 2) map_next_arena();
 }
 
 /* ---- requests of Go ----------------------------------------------------------------- */
@@ -246,7 +236,7 @@ void tlc_keep_memory(void)
 	trim(&reserved, 0);
 	trim(&writable, POOL_BYTES);
 	refused = false;
-	if (next_arena == 0 && arena_left() <= ARENA_BYTES) map_next_arena();
+	if (next_arena == 0 && arena_left() <= GO_ARENA_BYTES) map_next_arena();
 }
 
 static bool has_reserve(void) { return heap_left() >= LEAST_HEAP && left(&writable) >= LEAST_POOL; }
@@ -256,7 +246,7 @@ static bool has_reserve(void) { return heap_left() >= LEAST_HEAP && left(&writab
 bool tlc_go_has_room(void)
 {
 	if (!atomic_load_explicit(&refused, memory_order_relaxed) || has_reserve()) return true;
-	if (tlc_look_for_memory(ARENA_BYTES + POOL_BYTES) != TLC_LACKS_NOTHING) return false;
+	if (tlc_look_for_memory(GO_ARENA_BYTES + POOL_BYTES) != TLC_LACKS_NOTHING) return false;
 	if (next_arena == 0) map_next_arena();
 	if (has_reserve()) refused = false;
 	return true;

@@ -1,10 +1,7 @@
 /* Threads for Go, created before Go requests them. Go ends the process when it cannot have a
  * thread, and when malloc has no room for the thread's arguments. So as many threads as Go may need
  * are created at once, before Go starts, and wait until Go requests one. If the system refuses one
- * of them, Go is not started; a limit that is set later does not affect them.
- *
- * The linker puts the functions that begin with __wrap_ in place of those of
- * runtime/cgo (packaging/build_library.sh). */
+ * of them, Go is not started; a limit that is set later does not affect them. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
@@ -16,25 +13,11 @@
 #include <time.h>
 
 #include "environment.h"
+#include "go_1_26.h"
 #include "signals.h"
 #include "stack.h"
 #include "start.h"
 #include "output.h"
-
-/* What runtime/cgo passes (libcgo.h there): the beginning of a g, and how a thread of Go's starts. */
-typedef struct go_g {
-	uintptr_t stack_low, stack_high;
-} go_g;
-typedef struct go_start {
-	go_g* g;
-	uintptr_t* tls;
-	void (*body)(void);
-} go_start;
-
-void __wrap_x_cgo_init(go_g* g, void (*set_g)(void*), void** tls_g, void** tls_base);
-void __wrap_x_cgo_thread_start(const go_start* start);
-void __wrap_x_cgo_getstackbound(uintptr_t bounds[2]);
-extern void crosscall1(void (*body)(void), void (*set_g)(void*), void* g);
 
 /* Go's threads run only Go's own code, collector and scheduler: calls of the program run on the
  * program's threads. Go is told of half the stack. The rest is for thread-local storage, which lies
@@ -50,7 +33,7 @@ enum { MOST_TASKS = 2 * MOST_KEPT };
 
 /* What a thread has to run: a function with its argument, or else a thread of Go's. */
 typedef struct task {
-	tlc_thread_body body;
+	go_thread_body body;
 	void* argument;
 	go_start start;
 } task;
@@ -116,7 +99,7 @@ static void send_home(unsigned count)
 /* Why the threads, or the start after them, cannot be had. */
 static tlc_lack lack_of_threads(int error)
 {
-	if (!tlc_has_mappings(TLC_START_MAPPINGS)) return TLC_LACKS_MAPPINGS;
+	if (!tlc_has_mappings(GO_START_MAPPINGS)) return TLC_LACKS_MAPPINGS;
 	if (error == 0) return TLC_LACKS_NOTHING;
 	tlc_lack lack = tlc_look_for_memory(TLC_MOST_STACKS);
 	return lack != TLC_LACKS_NOTHING ? lack : TLC_LACKS_THREADS;
@@ -172,7 +155,7 @@ static void run(const task* t)
 	tlc_end_quiet(&before);
 }
 
-void tlc_run_thread(tlc_thread_body body, void* argument) { run(&(task){.body = body, .argument = argument}); }
+void tlc_run_thread(go_thread_body body, void* argument) { run(&(task){.body = body, .argument = argument}); }
 
 void __wrap_x_cgo_init(go_g* g, void (*set_g)(void*), void** tls_g, void** tls_base)
 {

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "go_1_26.h"
 #include "start.h"
 
 /* The mask that the program has given the thread, while the library blocks handlers; NULL: the mask that it has. */
@@ -102,16 +103,6 @@ void tlc_let_go_handle(void)
 
 /* ---- what Go unblocks -------------------------------------------------------------- */
 
-/* A row of runtime.sigtable, by signal. Go unblocks the rows that are marked so on each of
- * its threads, whatever mask the thread has inherited. */
-typedef struct signal_row {
-	int32_t flags;
-	const char* name;
-	intptr_t length;
-} signal_row;
-
-enum { UNBLOCK = 1 << 7, ROWS = 65 }; /* _SigUnblock */
-
 typedef struct range {
 	uintptr_t start, end;
 } range;
@@ -133,33 +124,41 @@ static range segment(uint32_t type, uint32_t flags)
 	return (range){0, 0};
 }
 
-static bool is_named(const signal_row* row, const char* name)
+static bool has_text(range data, const go_signal* row, const char* text)
 {
-	uintptr_t base = (uintptr_t)&__ehdr_start, at = (uintptr_t)row->name, end = segment(PT_LOAD, PF_W).end;
-	size_t length = strlen(name);
-	return at >= base && at < end && row->length >= (intptr_t)length && row->length < 64 &&
-	       memcmp(row->name, name, length) == 0;
+	uintptr_t base = (uintptr_t)&__ehdr_start, at = (uintptr_t)row->name;
+	size_t length = strlen(text);
+	return at >= base && at < data.end && row->length == (intptr_t)length && memcmp(row->name, text, length) == 0;
 }
 
-/* The table has no symbol that C could refer to, but it is the one place in the library's
- * data where these names follow each other like this. NULL: this version of Go has another table. */
-static signal_row* signal_table(void)
+static bool is_table(range data, const go_signal* rows)
+{
+	for (size_t i = 0; i < sizeof go_known_signals / sizeof *go_known_signals; i++) {
+		const go_signal* row = &rows[go_known_signals[i].signal];
+		if (row->flags != go_known_signals[i].flags || !has_text(data, row, go_known_signals[i].name)) return false;
+	}
+	return true;
+}
+
+/* The table has no symbol that C could refer to, but it is the one place in the library's data where these rows stand
+ * like this. NULL: there is none, or more than one. */
+static go_signal* signal_table(void)
 {
 	range data = segment(PT_LOAD, PF_W), fixed = segment(PT_GNU_RELRO, 0);
 	uintptr_t at = data.start <= fixed.end && fixed.end < data.end ? (fixed.end + 7) & ~(uintptr_t)7 : data.start;
-	for (; at + ROWS * sizeof(signal_row) <= data.end; at += sizeof(void*)) {
-		signal_row* rows = (signal_row*)at;
-		if (is_named(&rows[SIGHUP], "SIGHUP:") && is_named(&rows[SIGCHLD], "SIGCHLD:") &&
-		    is_named(&rows[SIGPROF], "SIGPROF:") && is_named(&rows[64], "signal 64"))
-			return rows;
+	go_signal* table = NULL;
+	for (; at + GO_SIGNALS * sizeof(go_signal) <= data.end; at += sizeof(void*)) {
+		if (!is_table(data, (const go_signal*)at)) continue;
+		if (table != NULL) return NULL;
+		table = (go_signal*)at;
 	}
-	return NULL;
+	return table;
 }
 
 void tlc_keep_blocked(void)
 {
-	signal_row* rows = signal_table();
-	if (rows == NULL) return;
-	rows[SIGCHLD].flags &= ~UNBLOCK;
-	rows[SIGPROF].flags &= ~UNBLOCK;
+	go_signal* rows = signal_table();
+	if (rows == NULL) return; /* the test signals finds out */
+	rows[SIGCHLD].flags &= ~GO_UNBLOCK;
+	rows[SIGPROF].flags &= ~GO_UNBLOCK;
 }

@@ -5,8 +5,8 @@
  * (PTHREAD_STACK_MIN) and from those of coroutines, which have no guard. So a thread that enters Go leaves its own stack
  * for one of the library's, and has it until it ends.
  *
- * The linker puts __wrap_crosscall2 in front of the function through which C calls Go (packaging/build_library.sh). Where
- * there is no stack, or no such option, Go works on the caller's.
+ * crosscall2 is the function through which C calls Go. Where there is no stack, or nothing was put in its place, Go works
+ * on the caller's.
  *
  *	low                                                                high
  *	| guard | memory of a walk | room for a program's signal handlers | Go, drivers |
@@ -18,13 +18,7 @@
 
 #include "../base/fork.h"
 #include "../base/lock.h"
-
-typedef void (*go_body)(void*);
-typedef void go_call(go_body body, void* argument, int bytes, size_t context);
-
-go_call __wrap_crosscall2;
-extern go_call __real_crosscall2 __attribute__((weak));
-extern go_call* x_crosscall2_ptr __attribute__((weak)); /* what runtime/cgo calls when a thread ends */
+#include "go_1_26.h"
 
 #define GUARD_BYTES ((size_t)64 << 10) /* the largest page */
 #define HANDLER_BYTES ((size_t)64 << 10)

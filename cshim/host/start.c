@@ -24,16 +24,15 @@
 #include "../base/go.h"
 #include "descriptors.h"
 #include "environment.h"
+#include "go_1_26.h"
 #include "../base/fork.h"
 #include "signals.h"
 
-void __wrap_x_cgo_sys_thread_create(tlc_thread_body body, void* argument);
 uint64_t tlc_descriptors_before(void); /* for capi/entry.go */
-extern uintptr_t _cgo_wait_runtime_init_done(void);
 
 /* A start that has not been made. Written at load, and then under the entry guard's lock, as all that follows. */
 static struct {
-	tlc_thread_body body; /* NULL: Go has been started */
+	go_thread_body body; /* NULL: Go has been started */
 	void* argument;
 } postponed;
 
@@ -86,7 +85,7 @@ static bool starts_at_load(void)
 	return (when == NULL || strcmp(when, "first-use") != 0) && !host_is_python();
 }
 
-void __wrap_x_cgo_sys_thread_create(tlc_thread_body body, void* argument)
+void __wrap_x_cgo_sys_thread_create(go_thread_body body, void* argument)
 {
 	tlc_take_handlers_back();
 	postponed.body = body;

@@ -47,10 +47,9 @@ tlc_lack tlc_first_use_lacks(void);
 void tlc_forget_relocations(void);
 
 /* go_threads.c: starts the threads that Go will need, or none; then one of them runs body. */
-typedef void* (*tlc_thread_body)(void*);
 #define TLC_MOST_STACKS ((size_t)40 << 20)
 tlc_lack tlc_keep_threads(void);
-void tlc_run_thread(tlc_thread_body body, void* argument);
+void tlc_run_thread(void* (*body)(void*), void* argument);
 
 /* go_memory.c: obtains the memory that Go's start needs; drops it, if Go is not started after
  * all, or keeps what Go may need later; tests whether so much is available. */
@@ -59,8 +58,7 @@ void tlc_drop_memory(void);
 void tlc_keep_memory(void);
 tlc_lack tlc_look_for_memory(size_t bytes);
 
-/* Whether the system allows that many more mappings. Go's start makes 38. */
-#define TLC_START_MAPPINGS 64
+/* Whether the system allows that many more mappings. */
 bool tlc_has_mappings(size_t count);
 
 /* Whether membarrier works in this process. It does if the process had one thread when the library was loaded and the

@@ -14,7 +14,7 @@ import (
 // rooms are the folders of cshim from the bottom to the top. A file may include headers of its own room and of
 // rooms below it; what a lower room calls of an upper one is declared in the lower one's header. cshim itself is above
 // all of them.
-var rooms = []string{"base", "inline", "copies", "shapes", "heap", "registry", "mempool", "host", "guard", "stacks", "object",
+var rooms = []string{"base", "inline", "shapes", "copies", "heap", "registry", "mempool", "host", "guard", "stacks", "object",
 	"tensor", "pools", "python", "report"}
 
 var (
