@@ -1,5 +1,5 @@
-// Package shapes is the arithmetic of shapes, strides and views: see shapes.h and views.h. The fast path of package
-// cshim has the same C inlined.
+// Package shapes is the arithmetic of shapes, strides and views, and DLPack's names and structs for them: see shapes.h,
+// views.h and dlpack.h. The fast path of package cshim has the same C inlined.
 package shapes
 
 /*
@@ -16,9 +16,7 @@ package shapes
 #cgo nocallback tlc_span
 #cgo noescape tlc_repeats
 #cgo nocallback tlc_repeats
-#cgo noescape tlc_part_of
 #cgo nocallback tlc_part_of
-#cgo noescape tlc_dl_dtype
 #cgo nocallback tlc_dl_dtype
 #cgo noescape tlc_dl_fill
 #cgo nocallback tlc_dl_fill
