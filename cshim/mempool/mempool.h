@@ -142,7 +142,7 @@ typedef struct tl_mempool_cache {
 	_Atomic uint64_t handle;             /* the pool's, in use */
 	uint64_t allocated, freed;           /* bytes that requests took here, and gave back */
 	uint64_t allocations, deallocations; /* blocks */
-	uint64_t least;                      /* the pool's */
+	uint64_t least;                      /* what the pool has as its least of this cache */
 	uint32_t worth;                      /* requests that were served, less those that were not; 0: it closes */
 	uint16_t patience, waits;            /* it opens when a thread has wished it so often; it did so often */
 	_Atomic uint64_t addresses[TL_MEMPOOL_ENTRIES]; /* 0 = no entry */

@@ -82,7 +82,7 @@ type MempoolCache struct {
 	Handle                     uint64                 // atomic; the pool's, in use
 	Allocated, Freed           uint64                 // bytes that requests took here, and gave back
 	Allocations, Deallocations uint64                 // blocks
-	Least                      uint64                 // the pool's
+	Least                      uint64                 // what the pool has as its least of this cache
 	Worth                      uint32                 // requests that were served, less those that were not; 0: it closes
 	Patience, Waits            uint16                 // it opens when a thread has wished it so often; it did so often
 	Addresses                  [MempoolEntries]uint64 // atomic; 0 = no entry

@@ -64,7 +64,7 @@ func allowed() bool {
 // Round returns n rounded up to a multiple of unit, a power of two; 0 when that overflows.
 func Round(n, unit uintptr) uintptr { return (n + unit - 1) &^ (unit - 1) }
 
-// Purposes returns the bytes of address space mapped, by purpose.
+// Purposes returns the bytes of address space mapped, by purpose: tests compare it before and after.
 func Purposes() map[string]uint64 {
 	mu.Lock()
 	defer mu.Unlock()
