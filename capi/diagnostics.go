@@ -120,7 +120,7 @@ type tl_stats struct {
 //
 //export tlgo_stats_get
 func tlgo_stats_get(c, out uintptr) int32 {
-	return guardedStatus(c, func(o *object.Context) status.Status { return fillStats(o, out) })
+	return guardedStatus(c, func(o *object.Context) status.Status { return fillStruct(o, out, "tl_stats", gather) })
 }
 
 // tl_stats_json writes all statistics as JSON, in the form of docs/statistics.md: the
@@ -300,11 +300,6 @@ const _ = "tl_trace_mem"
 
 // smallestStats is the struct_size of a caller that wants one field.
 const smallestStats = 16
-
-// fillStats writes as much of the counters as the caller's struct has room for.
-func fillStats(o *object.Context, out uintptr) status.Status {
-	return fillStruct(o, out, "tl_stats", gather)
-}
 
 func gather() tl_stats {
 	s := stats.Read(stats.Options{Total: true})

@@ -238,39 +238,6 @@ func Normal(op string) (Operator, bool) {
 	return Operator{}, false
 }
 
-// String describes the operator as a section of operators.md.
-func (o Operator) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "### %s\n\n", o.Name)
-	if o.Becomes != "" {
-		fmt.Fprintf(&b, "Becomes %s\n\n", o.Becomes)
-	}
-	fmt.Fprintf(&b, "`%s -> %s`\n\n", listArguments(o.Inputs), listArguments(o.Outputs))
-	if o.Result != "" {
-		fmt.Fprintf(&b, "%s\n\n", o.Result)
-	}
-	for _, a := range o.Attrs {
-		fmt.Fprintf(&b, "* `%s` %s: %s\n", a.Name, a.Kind, a.Meaning)
-	}
-	if len(o.Attrs) > 0 {
-		b.WriteString("\n")
-	}
-	b.WriteString(o.describeTypes())
-	fmt.Fprintf(&b, "In a Graph it takes: %s.\n", listAttributes(o.Accepts))
-	return b.String()
-}
-
-func (o Operator) describeTypes() string {
-	var lines []string
-	for _, a := range append(slices.Clone(o.Inputs), o.Outputs...) {
-		if line := fmt.Sprintf("`%s`: %s.\n\n", a.Type, a.Types); len(a.Type) == 1 && a.Types != 0 &&
-			!slices.Contains(lines, line) {
-			lines = append(lines, line)
-		}
-	}
-	return strings.Join(lines, "")
-}
-
 func listArguments(list []Argument) string {
 	parts := make([]string, len(list))
 	for i, a := range list {
