@@ -275,6 +275,63 @@ static void call_after_the_end(void* object)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
+/* Registers an object that has one reference, which floats: the next registration counts one more. */
+static void count_right(void* object)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_register_struct(object));
+	CHECK_INT(tl_ptr_refcount(object), 1);
+	CHECK_OK(tl_mem_register_struct(object));
+	CHECK_INT(tl_ptr_refcount(object), 2);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+static void* release_and_count(void* object)
+{
+	CHECK_OK(tl_ptr_release(object));
+	count_right(object);
+	return NULL;
+}
+
+static void* float_and_release(void* object)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	void* vec = tl_vec_new(1);
+	CHECK_OK(tl_vec_push(vec, object));
+	CHECK_PTR(tl_vec_pop(vec), object);
+	CHECK_OK(tl_ptr_release(object));
+	CHECK_OK(tl_mem_exit_scope());
+	return NULL;
+}
+
+/* An object of this thread's with two references, both of which float. */
+static void* two_floats(void)
+{
+	void* object = tl_mem_alloc(64);
+	CHECK_OK(tl_mem_enter_scope());
+	for (int i = 0; i < 2; i++) CHECK_OK(tl_mem_register_struct(object));
+	for (int i = 0; i < 2; i++) CHECK_OK(tl_mem_unregister(object));
+	CHECK_OK(tl_mem_exit_scope());
+	return object;
+}
+
+/* When every reference floats, a release takes a float along on any thread. */
+static void a_release_leaves_no_float_behind(void)
+{
+	void* object = two_floats();
+	run_thread(release_one, object);
+	count_right(object);
+	run_thread(release_and_count, two_floats());
+	object = two_floats();
+	CHECK_OK(tl_ptr_release(object));
+	count_right(object);
+	object = tl_mem_alloc(64);
+	run_thread(float_and_release, object);
+	count_right(object);
+	CHECK_OK(tl_mem_enter_scope()); /* reads the inbox */
+	CHECK_OK(tl_mem_exit_scope());
+}
+
 static void* leave_a_late_call(void* unused)
 {
 	(void)unused;
@@ -322,6 +379,7 @@ int main(void)
 	RUN(an_object_outlives_its_owner);
 	RUN(handed_on_twice);
 	RUN(nobody_frees_what_its_owner_is_sharing);
+	RUN(a_release_leaves_no_float_behind);
 	RUN(calls_from_a_threads_own_destructors);
 	RUN(contexts_are_used_again);
 	RUN(a_thousand_first_calls_together);

@@ -278,7 +278,8 @@ static uint32_t merged_with(uint32_t sh, uint32_t loc)
 	const int32_t claims = (int32_t)((sh & TL_SH_CLAIM_MASK) >> TL_SH_CLAIM_SHIFT), own = (int32_t)tlc_loc_floats(loc);
 	const int32_t gone = claims < own ? claims : own, more = (int32_t)(loc & TL_LOC_COUNT) - gone;
 	const bool sticks = tlc_sh_count(sh) > TL_SH_COUNT_MAX - more;
-	const int32_t count = tlc_sh_count(sh) + (sticks ? 0 : more), most = count < TL_MAX_FLOATS ? count : TL_MAX_FLOATS;
+	const int32_t count = tlc_sh_count(sh) + (sticks ? 0 : more), held = count - ((sh & TL_SH_QUEUED) != 0);
+	const int32_t most = held < TL_MAX_FLOATS ? held : TL_MAX_FLOATS;
 	const int32_t all = tlc_sh_floats(sh) + own - gone, floats = all < most ? all : most;
 	return (uint32_t)count << TL_SH_COUNT_SHIFT | (uint32_t)(floats > 0 ? floats : 0) << TL_SH_FLOAT_SHIFT |
 	       (sh & TL_SH_FLAGS) | TL_SH_MERGED | (sticks ? TL_SH_IMMORTAL : 0);

@@ -87,8 +87,8 @@ static inline bool tlc_float_record(tl_context* c, tl_record* r)
 		if (TLC_LIKELY(tlc_loc_floats(loc) < (loc & TL_LOC_COUNT))) TLC_STORE(r->loc, loc + TL_LOC_FLOAT);
 		return true; /* every reference may float already */
 	}
-	while ((sh & (TL_SH_ALIVE | TL_SH_MERGED | TL_SH_IMMORTAL)) == (TL_SH_ALIVE | TL_SH_MERGED) &&
-	       tlc_sh_floats(sh) < 15 && tlc_sh_floats(sh) < tlc_sh_count(sh))
+	while ((sh & TL_SH_FLAGS) == (TL_SH_ALIVE | TL_SH_MERGED) && tlc_sh_floats(sh) < 15 &&
+	       tlc_sh_floats(sh) < tlc_sh_count(sh))
 		if (atomic_compare_exchange_weak_explicit(&r->sh, &sh, sh + TL_SH_FLOAT, memory_order_relaxed,
 		                                          memory_order_relaxed))
 			return true;
@@ -102,10 +102,10 @@ static inline bool tlc_float_record(tl_context* c, tl_record* r)
  * has said something else, or ask Go. */
 bool tlc_refuse_missed(int result, uint32_t function, const void* pointer, tl_status* why) __attribute__((cold));
 
-/* Whether a merged word shows more references than floats. Its claims were settled when it was merged. */
+/* Whether a merged word, which has no claims, shows more references than floats, and the queue has none of them. */
 static inline bool tlc_has_counted(uint32_t sh)
 {
-	return (sh & TL_SH_MERGED) != 0 && tlc_sh_count(sh) > tlc_sh_floats(sh);
+	return (sh & (TL_SH_MERGED | TL_SH_QUEUED)) == TL_SH_MERGED && tlc_sh_count(sh) > tlc_sh_floats(sh);
 }
 
 /* Drops a reference that is certainly not the last one, a float or claimed; false: ask Go. A

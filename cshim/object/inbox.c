@@ -130,8 +130,9 @@ bool tlc_hand_over(tl_context* c, tl_record* r, tl_entry e)
 	uint32_t sh = atomic_load_explicit(&r->sh, memory_order_acquire);
 	if (TLC_LOAD(r->gen) != e.gen || owner == 0 || (sh & TL_SH_FLAGS) != TL_SH_ALIVE || tlc_forked()) return false;
 	if (tlc_sh_count(sh) > (int32_t)((sh & TL_SH_CLAIM_MASK) >> TL_SH_CLAIM_SHIFT)) return false;
-	/* A float may have to go with the reference, which Go decides. The local count is read after sh, as shedRemote does. */
-	if (TLC_UNLIKELY(tlc_sh_floats(sh) != 0 && (TLC_LOAD(r->loc) & TL_LOC_COUNT) > 1)) return false;
+	/* Go looks whether a float goes with the reference, because every reference floats. The local word is read after sh. */
+	const uint32_t now = TLC_LOAD(r->loc), count = now & TL_LOC_COUNT;
+	if (TLC_UNLIKELY(count > 1 && tlc_loc_floats(now) + (uint32_t)tlc_sh_floats(sh) >= count)) return false;
 	uint32_t i = take_node(c);
 	if (TLC_UNLIKELY(i == 0)) return false;
 	if (TLC_UNLIKELY(!atomic_compare_exchange_strong_explicit(&r->sh, &sh, sh | TL_SH_QUEUED, memory_order_acq_rel,

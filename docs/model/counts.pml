@@ -74,6 +74,7 @@
 #define CLAIMS(s) (((s) >> 3) & 3)
 #define FLOATS(s) (((s) >> 5) & 7)
 #define COUNT(s)  ((s) >> 8)
+#define QUEUE(s)  (((s) & QUEUED) && BUG != 58 -> 1 : 0)
 #define ZERO(s)   (((s) & MERGED) && COUNT(s) <= 0) /* somebody is about to kill it */
 
 /* record.loc = owner 2 | floats 3 | count 3 */
@@ -111,8 +112,9 @@ byte gift;          /* references to the second object on their way to the owner
 bool given;
 bool window[NO];    /* the owner has seen that its reference is the last one */
 byte started, done;
+byte flight[2 * NO + 1]; /* under way of each object: operations on floats and releases; releases that give a float up */
 
-hidden short x, x_count, x_floats, x_claims, x_shed;
+hidden short x, x_count, x_floats, x_claims;
 hidden byte x_dead;
 
 #define TOUCH         assert(stale || !freed[o])
@@ -121,7 +123,12 @@ hidden byte x_dead;
 
 /* A program that registers an object while another thread's reference to it
  * floats must not release before that one has sunk: it may hold that reference. */
-#define MAY_RELEASE(o) (!(taken[o] && tokens[o] > 0))
+#define MAY_RELEASE(o) (!(taken[o] && tokens[o] > 0) && flight[NO + o] == 0)
+
+/* A floating reference is given up by a release only when no other kind is left, and none is going. The owner gives up
+ * none that another thread has let float: it does not see that float. */
+#define MAY_GIVE(o) (tokens[o] == refs[o] && !taken[o] && flight[o] == 0 && \
+	(BUG == 60 || !MINE(loc[o]) || LCOUNT(loc[o]) == 1 || LFLOATS(loc[o]) > 0))
 
 #define OWNING  1
 #define REMOTE  2
@@ -160,15 +167,19 @@ hidden byte x_dead;
 #define DRAINED  (mode == ADOPTS || INBOX(word[serve]) == 0)
 
 mtype = { NEXT, START, CHECK, REG, REG_OWN, REG_MORE, REG_LOOK, REG_LATE, REG_SINK, REG_CLAIM, REG_COUNT, REG_WAIT,
-	LATE, REG_SETTLE, REG_SETTLED, UNREG, UNREG_OWN, UNREG_SETTLE, UNREG_SETTLED, UNREG_SUM, ACQ, REL,
-	REL_SETTLE, REL_SETTLED, REL_CLAMP, REL_STORE, REL_LAST, REL_ZERO, REL_MERGE, REL_OTHER, REL_LOOK, REL_SHED, KILL, KILLED,
+	LATE, REG_CLEAR, REG_MERGE, UNREG, UNREG_OWN, UNREG_CLEAR, UNREG_MERGE, UNREG_SUM, ACQ, REL, REL_LOOK, REL_WAIT, REL_SAME,
+	REL_OWN, REL_FLOAT, REL_LAST, REL_ZERO, REL_MERGE, REL_OTHER, KILL, KILLED,
 	DELIVER, DELIVER_LATE, DELIVER_PUSH, DELIVER_FLAG, DELIVER_REAP, WEAK, WEAK_LOC, WEAK_OWN, WEAK_COUNT,
 	WEAK_READ, WEAK_LOOK, WEAK_TRY, WEAK_CONFIRM, REL_PLAIN, TAKE, SETTLE, BACK, SHARE, SHARE_MERGE, PARK,
 	PARK_LATE, PARK_FLAG, ADOPTED, REAP, REAP_LOOK, ALLOC, ALLOC_LIVE };
 
+#define LESS  flight[kind] = (kind < 2 * NO -> flight[kind] - 1 : 0); kind = 2 * NO
+#define MORE  kind = o; flight[kind]++
+#define GIVES kind = NO + o; flight[kind]++
+
 /* The end of an operation, and of a poll or an adoption with nothing left to do. */
 #define REST \
-	l = 0; s = 0; w = 0; g = 0; o = 0; tkn = false; stale = false; pc = NEXT; \
+	l = 0; s = 0; w = 0; g = 0; o = 0; tkn = false; gives = false; stale = false; LESS; pc = NEXT; \
 	serve = (nodes == 0 && (mode == POLLS || (mode == ADOPTS && !OPEN(serve))) -> 0 : serve); \
 	mode = (serve == 0 -> 0 : mode)
 #define NOT_LIVE assert(stale); REST
@@ -188,6 +199,22 @@ inline died() {
 	:: mode >= BORROWS -> dead = dead | (1 << o)
 	:: else -> free()
 	fi
+}
+
+/* Whether sh tells the owner that floats of its own are taken, or that it has to read its inbox. */
+#define NEWS(s) (CLAIMS(s) > 0 || (((s) & QUEUED) && BUG != 38))
+
+/* In one word: no more floats than references, of which the queue's is none. */
+inline clamp() {
+	x_floats = (x_floats > x_count - QUEUE(x) -> x_count - QUEUE(x) : x_floats);
+	x_floats = (x_floats < 0 -> 0 : x_floats)
+}
+
+/* References and floats of both words, s and what loc is. */
+inline sum() {
+	x_claims = (CLAIMS(s) < LFLOATS(loc[o]) -> CLAIMS(s) : LFLOATS(loc[o]));
+	x_count = LCOUNT(loc[o]) + COUNT(s) - x_claims - ((s & QUEUED) -> 1 : 0);
+	x_floats = LFLOATS(loc[o]) + FLOATS(s) - x_claims
 }
 
 /* The one place where loc and sh become one: count and floats of loc are added,
@@ -211,9 +238,8 @@ inline merge(count, floats, clear) {
 #endif
 	x = (x & QUEUED & ~(clear)) | MERGED | ALIVE;
 	x_dead = x_count <= 0 && !(x & QUEUED);
-	assert(F_ROGUE || (x_count >= 0 && x_floats >= 0 && (x_floats <= x_count || refs[o] == 0)));
-	x_floats = (x_floats > x_count -> x_count : x_floats);
-	x_floats = (x_floats < 0 -> 0 : x_floats);
+	assert(F_ROGUE || (x_count >= 0 && x_floats >= 0 && (x_floats <= x_count + (pc == REL_MERGE -> 1 : 0) || refs[o] == 0)));
+	clamp();
 	SET_SH(x_count * ONE + x_floats * FLOAT + x)
 }
 
@@ -222,7 +248,7 @@ inline register() {
 	if
 	:: MINE(loc[o]) ->
 		s = sh[o];
-		pc = (CLAIMS(s) > 0 -> REG_SETTLE : (FLOATS(s) > 0 && (LFLOATS(loc[o]) == 0 || BUG != 36) -> REG_SINK : REG_OWN));
+		pc = (NEWS(s) -> REG_CLEAR : (FLOATS(s) > 0 && (LFLOATS(loc[o]) == 0 || BUG != 36) -> REG_SINK : REG_OWN));
 #if BUG == 16
 		pc = (LFLOATS(loc[o]) + FLOATS(s) > CLAIMS(s) -> REG_OWN : REG_MORE);
 #elif BUG == 19
@@ -261,8 +287,8 @@ inline unregister() {
 	if
 	:: MINE(loc[o]) ->
 		s = sh[o];
-		pc = (CLAIMS(s) > 0 && BUG != 16 && BUG != 20 -> UNREG_SETTLE : UNREG_OWN);
-		s = (pc == UNREG_OWN -> 0 : s)
+		pc = (NEWS(s) && BUG != 16 && BUG != 20 -> UNREG_CLEAR : UNREG_OWN);
+		s = 0
 	:: !MINE(loc[o]) && (!(sh[o] & ALIVE) || ZERO(sh[o])) -> NOT_LIVE
 	:: else ->
 #if BUG == 40
@@ -282,37 +308,24 @@ inline acquire() {
 	fi
 }
 
-/* For the thread itself, or for the context that it serves. */
+/* For the thread itself, or for the context that it serves. When every reference floats, a float goes with the reference,
+ * in the same step. The owner does not look at sh while none floats in loc. */
 inline release() {
 	TOUCH;
 	l = loc[o];
 	if
-	:: !MINE(l) -> w = OWNER(l); g = gen[o]; l = (BUG == 56 -> l : 0); pc = REL_OTHER
+	:: !MINE(l) -> w = OWNER(l); g = gen[o]; l = 0; pc = REL_OTHER
 	:: MINE(l) && LCOUNT(l) > 1 && LFLOATS(l) == 0 -> SET_LOC(l - 1); REST
-	:: MINE(l) && LCOUNT(l) > 1 && LFLOATS(l) > 0 -> s = sh[o]; pc = (CLAIMS(s) > 0 && BUG != 16 -> REL_SETTLE : REL_CLAMP)
+	:: MINE(l) && LCOUNT(l) > 1 && LFLOATS(l) > 0 -> pc = REL_OWN
 	:: MINE(l) && LCOUNT(l) == 1 -> pc = REL_LAST
 	fi
 }
 
-/* Whether sh has more floats than references will be left, where loc, which has an owner, has the least, one. */
-#define MAY_SHED(s) (BUG != 56 && ((s) & (MERGED | ALIVE)) == ALIVE && FLOATS(s) > COUNT(s) - (((s) & QUEUED) -> 1 : 0))
+/* Whether the float that may have to go with a reference of sh, which s is, cannot be seen there. */
+#define MUST_LOOK(s) (((s) & (MERGED | ALIVE)) == ALIVE && (CLAIMS(s) > 0 || FLOATS(s) > 0 || COUNT(s) <= 0))
 
-/* How many floats of sh, which x is, leave with a reference when count of them are left there: those beyond the references of
- * both words, if loc, which was read since sh is what it is, shows no float. One that it shows may have gone with its
- * claim. */
-inline shed(count) {
-	x_shed = FLOATS(x) - LCOUNT(l) - (count);
-#if BUG == 54
-	x_shed++;
-#endif
-#if BUG == 55
-	x_shed = (OWNER(l) == 0 -> 0 : x_shed + LFLOATS(l));
-#else
-	x_shed = (OWNER(l) == 0 || LFLOATS(l) > 0 -> 0 : x_shed);
-#endif
-	x_shed = (x_shed > FLOATS(x) -> FLOATS(x) : x_shed);
-	x_shed = (x_shed < 0 -> 0 : x_shed)
-}
+/* What floats in s or in loc is a counted reference's from now on. */
+#define SUNK(s) (FLOATS(s) > 0 -> (s) - FLOAT : (s) + ONE + (CLAIMS(s) < LIMIT -> CLAIM : 0))
 
 inline share() { TOUCH; l = loc[o]; s = (BUG == 57 -> sh[o] : 0); SET_LOC(0); pc = SHARE_MERGE }
 
@@ -341,20 +354,20 @@ inline less() { left = (left > 0 -> left - 1 : 0) }
 /* What a thread may do next with object x.  What gets rid of its references
  * costs nothing, floating ones first; everything else uses up what is left. */
 #define CHOICES(x) \
-	:: tok[x] > 0 -> o = x; tkn = true; pc = REG \
-	:: tok[x] > 0 && refs[x] == 1 -> o = x; tok[x]--; tokens[x]--; refs[x]--; pc = REL \
-	:: tok[x] == 0 && acq[x] > 0 && MAY_RELEASE(x) -> o = x; acq[x]--; refs[x]--; pc = REL \
-	:: tok[x] == 0 && ent[x] > 0 && MAY_RELEASE(x) -> o = x; ent[x]--; refs[x]--; pc = REL \
-	:: tok[x] == 0 && ctx == 1 && HERE(x) > 0 && MAY_RELEASE(x) -> o = x; HERE(x)--; refs[x]--; pc = REL \
+	:: tok[x] > 0 && flight[NO + x] == 0 -> o = x; tkn = true; MORE; pc = REG \
+	:: tok[x] > 0 && MAY_GIVE(x) -> o = x; tok[x]--; tokens[x]--; refs[x]--; GIVES; pc = REL \
+	:: tok[x] == 0 && acq[x] > 0 && MAY_RELEASE(x) -> o = x; acq[x]--; refs[x]--; MORE; pc = REL \
+	:: tok[x] == 0 && ent[x] > 0 && MAY_RELEASE(x) -> o = x; ent[x]--; refs[x]--; MORE; pc = REL \
+	:: tok[x] == 0 && ctx == 1 && HERE(x) > 0 && MAY_RELEASE(x) -> o = x; HERE(x)--; refs[x]--; MORE; pc = REL \
 	:: F_MOVE && box[x] > 0 -> box[x]--; tok[x]++ \
 	:: left > 0 && F_MOVE && tok[x] > 0 -> left--; tok[x]--; box[x]++ \
-	:: left > 0 && F_ACQUIRE && HOLDS(x) -> left--; o = x; pc = ACQ \
-	:: left > 0 && F_PLAIN && HOLDS(x) && tok[x] == 0 -> \
-		left--; o = x; plain[x]++; taken[x] = taken[x] || tokens[x] > 0; pc = REG \
-	:: left > 0 && F_FLOAT && ent[x] > 0 -> left--; o = x; ent[x]--; FLOATED(x); pc = UNREG \
-	:: left > 0 && F_FLOAT && ctx == 1 && HERE(x) > 0 -> left--; o = x; HERE(x)--; FLOATED(x); pc = UNREG \
+	:: left > 0 && F_ACQUIRE && HOLDS(x) && flight[NO + x] == 0 -> left--; o = x; MORE; pc = ACQ \
+	:: left > 0 && F_PLAIN && HOLDS(x) && tok[x] == 0 && flight[NO + x] == 0 -> \
+		left--; o = x; MORE; plain[x]++; taken[x] = taken[x] || tokens[x] > 0; pc = REG \
+	:: left > 0 && F_FLOAT && ent[x] > 0 -> left--; o = x; ent[x]--; MORE; FLOATED(x); pc = UNREG \
+	:: left > 0 && F_FLOAT && ctx == 1 && HERE(x) > 0 -> left--; o = x; HERE(x)--; MORE; FLOATED(x); pc = UNREG \
 	:: left > 0 && F_SHARE && HOLDS(x) && MINE(loc[x]) -> left--; o = x; pc = SHARE \
-	:: left > 0 && F_WEAK && !HOLDS(x) -> left--; o = x; pc = WEAK \
+	:: left > 0 && F_WEAK && !HOLDS(x) && flight[NO + x] == 0 -> left--; o = x; MORE; pc = WEAK \
 	:: left > 0 && F_DEAD && !HOLDS(x) && (sh[x] == 0 || sh[x] == (MERGED | ALIVE)) -> \
 		left--; o = x; stale = true; if :: pc = REG :: pc = UNREG :: pc = ACQ :: pc = REL fi \
 	:: left > 0 && F_AGAIN && ctx == 1 && refs[x] == 1 && HERE(x) == 1 && loc[x] == LOC(1, 0, 1) && sh[x] == ALIVE -> \
@@ -364,6 +377,28 @@ inline less() { left = (left > 0 -> left - 1 : 0) }
 	:: F_ROGUE && gift > 0 && me == OWNING -> gift--; acq[x]++ \
 	:: F_ROGUE && left > 0 && me == REMOTE && window[x] && !given -> left--; o = x; stale = true; pc = REL
 
+/* Whether no thread is inside an operation. */
+#define IDLE(p) (Thread[p]:pc == NEXT && Thread[p]:serve == 0 && Thread[p]:dead == 0)
+#if NA == 0
+#define QUIET   (IDLE(1) && IDLE(2))
+#elif NA == 1
+#define QUIET   (IDLE(1) && IDLE(2) && IDLE(3))
+#else
+#define QUIET   (IDLE(1) && IDLE(2) && IDLE(3) && IDLE(4))
+#endif
+
+/* The words tell how many references there are, and how many of them float. */
+inline count_right() {
+	if
+	:: QUIET && !freed[o] && !F_ROGUE && !taken[o] ->
+		s = sh[o];
+		sum();
+		assert(x_count == refs[o] && (x_floats == tokens[o] || refs[o] == 0));
+		s = 0
+	:: else
+	fi
+}
+
 /* a: it has an acquired reference to each object, t: a floating one. */
 proctype Thread(byte me, ctx, left; byte a, t) {
 	mtype pc = (me == LAST -> START : NEXT);
@@ -371,12 +406,14 @@ proctype Thread(byte me, ctx, left; byte a, t) {
 	short s;                 /* sh as it was read */
 	byte serve, mode, nodes; /* the context that is served, how, and what came from its inbox */
 	byte scan, dead;         /* the context that is being looked at; objects whose memory is to be freed */
+	byte kind = 2 * NO;      /* where it is counted in flight */
 	byte acq[NO] = a, tok[NO] = t, ent[NO];
-	bool tkn, stale, fresh = me > REMOTE && me < LAST;
+	bool tkn, gives, stale, fresh = me > REMOTE && me < LAST;
 
 	do
 	/* Between operations.  Adopters are alike: they start in their order. */
 	:: atomic { pc == NEXT && serve == 0 && dead == 0 && !(fresh && started < me - 3) ->
+		count_right();
 		if
 		CHOICES(0)
 #if NO > 1
@@ -411,7 +448,7 @@ proctype Thread(byte me, ctx, left; byte a, t) {
 		TOUCH;
 		assert(LFLOATS(loc[o]) <= LIMIT || BUG == 39);
 		pc = (OWNER(loc[o]) == 0 && BUG != 21 -> REG_WAIT :
-			(LFLOATS(loc[o]) > (BUG == 16 || BUG == 38 -> CLAIMS(s) : 0) -> REG_CLAIM : REG_COUNT)) }
+			(LFLOATS(loc[o]) > (BUG == 16 -> CLAIMS(s) : 0) -> REG_CLAIM : REG_COUNT)) }
 #if BUG == 22
 	:: d_step { pc == REG_LATE ->
 		s = sh[o];
@@ -436,7 +473,7 @@ proctype Thread(byte me, ctx, left; byte a, t) {
 	:: d_step { pc == UNREG_OWN ->
 		TOUCH;
 		if
-		:: LFLOATS(loc[o]) < LIMIT || BUG == 39 -> SET_LOC(loc[o] + LOC(0, 1, 0))
+		:: (LFLOATS(loc[o]) < LIMIT || BUG == 39) && (LFLOATS(loc[o]) < LCOUNT(loc[o]) || BUG == 59) -> SET_LOC(loc[o] + LOC(0, 1, 0))
 		:: else -> SET_SH(sh[o] + FLOAT)
 		fi;
 		tok[o]++;
@@ -453,41 +490,33 @@ proctype Thread(byte me, ctx, left; byte a, t) {
 		REST }
 #endif
 
-	/* The owner that sees claims settles them, or they would meet floats made later. */
-	:: d_step { pc == REG_SETTLE || pc == UNREG_SETTLE || pc == REL_SETTLE ->
+	/* The owner that finds news merges, or claims would meet floats made later. */
+	:: d_step { pc == REG_CLEAR || pc == UNREG_CLEAR ->
+		TOUCH; l = loc[o]; s = 0; SET_LOC(0); pc = (pc == REG_CLEAR -> REG_MERGE : UNREG_MERGE) }
+	:: d_step { pc == REG_MERGE || pc == UNREG_MERGE ->
 		TOUCH;
-		if
-		:: sh[o] != s -> pc = (pc == REG_SETTLE -> REG : (pc == UNREG_SETTLE -> UNREG : REL)); l = 0
-		:: sh[o] == s ->
-			l = (CLAIMS(s) < LFLOATS(loc[o]) || BUG == 34 -> CLAIMS(s) : LFLOATS(loc[o]));
-			SET_SH(s - CLAIMS(s) * CLAIM - l * ONE);
-			pc = (pc == REG_SETTLE -> REG_SETTLED : (pc == UNREG_SETTLE -> UNREG_SETTLED : REL_SETTLED))
-		fi;
-		s = 0 }
-	:: d_step { pc == REG_SETTLED || pc == UNREG_SETTLED || pc == REL_SETTLED ->
-		SET_LOC(loc[o] - l * LOC(0, 1, 0));
-		l = (pc == REL_SETTLED -> loc[o] : 0);
-		pc = (pc == REG_SETTLED -> REG : (pc == UNREG_SETTLED -> UNREG_OWN : REL_CLAMP)) }
+		merge(LCOUNT(l), LFLOATS(l), 0);
+		l = 0;
+		pc = (pc == REG_MERGE -> REG : UNREG) }
 
 	/* Release. */
 	:: d_step { pc == REL -> release() }
-	:: d_step { pc == REL_CLAMP -> /* no more floats than references: those of sh go first */
+	:: d_step { pc == REL_OWN -> /* the floats of loc stay within its count */
 		TOUCH;
-		s = sh[o];
-		x_floats = LFLOATS(l) + FLOATS(s) - (LCOUNT(l) - 1) - COUNT(s);
-		x_floats = (x_floats < 0 -> 0 : (x_floats < FLOATS(s) -> x_floats : FLOATS(s)));
+		x = sh[o];
 		if
-		:: x_floats > 0 -> s = s - x_floats * FLOAT; SET_SH(s)
-		:: else
-		fi;
-		pc = REL_STORE }
-	:: d_step { pc == REL_STORE ->
+		:: !NEWS(x) && LFLOATS(l) < LCOUNT(l) && LFLOATS(l) + FLOATS(x) < LCOUNT(l) + COUNT(x) -> SET_LOC(l - 1); REST
+		:: x == ALIVE && LFLOATS(l) == LCOUNT(l) -> SET_LOC(l - LOC(0, 1, 1)); REST
+		:: !NEWS(x) && LFLOATS(l) < LCOUNT(l) && LFLOATS(l) + FLOATS(x) >= LCOUNT(l) + COUNT(x) -> SET_LOC(l - 1); pc = REL_FLOAT
+		:: else -> pc = REL_ZERO
+		fi }
+	:: d_step { pc == REL_FLOAT -> /* a float of sh goes along, if others have left one */
 		TOUCH;
-		x_floats = LCOUNT(l) - 1 + COUNT(s) - FLOATS(s);
-		x_floats = (x_floats < 0 -> 0 : (x_floats < LFLOATS(l) -> x_floats : LFLOATS(l)));
-		SET_LOC(LOC(OWNER(l), x_floats, LCOUNT(l) - 1));
-		s = 0;
-		REST }
+		x = sh[o];
+		if
+		:: FLOATS(x) > 0 && !NEWS(x) -> SET_SH(x - FLOAT); REST
+		:: else -> pc = SHARE
+		fi }
 	:: d_step { pc == REL_LAST ->
 		TOUCH;
 		x = (BUG == 6 -> ALIVE : sh[o]);
@@ -500,39 +529,48 @@ proctype Thread(byte me, ctx, left; byte a, t) {
 	:: d_step { pc == REL_ZERO -> TOUCH; SET_LOC(0); pc = REL_MERGE }
 	:: d_step { pc == REL_MERGE -> TOUCH; merge(LCOUNT(l) - 1, LFLOATS(l), 0); REST_OR_KILL }
 #endif
-	/* What floats in sh may have to go: loc is read while sh stays what it is. */
-	:: d_step { pc == REL_LOOK -> TOUCH; l = loc[o]; pc = REL_SHED }
-	:: d_step { pc == REL_OTHER || pc == REL_SHED ->
+	/* Does every reference float? loc is read while sh stays what it is. */
+	:: d_step { pc == REL_LOOK ->
+		TOUCH;
+		sum();
+		gives = x_count > 1 && x_floats >= x_count;
+#if BUG == 54
+		gives = x_count > 1 && x_floats > 0;
+#elif BUG == 55
+		gives = gives && FLOATS(s) > 0;
+#endif
+		pc = (OWNER(loc[o]) == 0 && BUG != 5 -> REL_WAIT : REL_SAME) }
+	:: d_step { pc == REL_WAIT && sh[o] != s -> s = 0; gives = false; pc = REL_OTHER } /* the merge is under way */
+	:: d_step { pc == REL_OTHER || pc == REL_SAME ->
 		TOUCH;
 		x = sh[o];
-		pc = (pc == REL_SHED && x != s -> REL_OTHER : pc);
-		l = (pc == REL_OTHER && BUG != 56 -> 0 : l);
+		gives = gives && (x == s || BUG == 56);
+		pc = (pc == REL_SAME && x != s && BUG != 56 -> REL_OTHER : pc);
 		s = 0;
 		if
-		:: pc == REL_OTHER && MAY_SHED(x) && w != 0 -> s = x; pc = REL_LOOK
-		:: pc == REL_SHED || !(MAY_SHED(x) && w != 0) ->
+		:: pc == REL_OTHER && MUST_LOOK(x) && !stale -> s = x; pc = REL_LOOK
+		:: pc == REL_SAME || !(MUST_LOOK(x) && !stale) ->
 		if
 		:: F_ROGUE && stale && !MAY_MARK -> REST
 		:: !(F_ROGUE && stale && !MAY_MARK) && (!(x & ALIVE) || ZERO(x)) && BUG != 25 -> NOT_LIVE
 		:: else ->
+			x = (gives -> SUNK(x) : x);
 			x_count = (BUG == 16 || BUG == 18 -> 0 : CLAIMS(x));
 			if
 			:: (!(x & QUEUED) || BUG == 12) && !(x & MERGED) && COUNT(x) <= x_count && w != 0 ->
-				shed(COUNT(x) - 1);
-				SET_SH((x | QUEUED) - x_shed * FLOAT); l = 0; pc = (F_ROGUE == 2 && stale -> LATE : DELIVER)
-#if BUG == 5
-			:: !(x & QUEUED) && !(x & MERGED) && COUNT(x) <= x_count && w == 0 -> SET_SH(x | QUEUED); REST
-#endif
+				SET_SH(x | QUEUED); gives = false; pc = (F_ROGUE == 2 && stale -> LATE : DELIVER)
 #if BUG == 48
 			:: (x & MERGED) && !(x & QUEUED) && COUNT(x) == 1 -> pc = REL_PLAIN
 #endif
 			:: else ->
 				x_count = COUNT(x) - 1;
 				x_dead = (x & MERGED) && (x_count <= 0 && !(x & QUEUED) || x_count == 1 && (x & QUEUED) && BUG == 10);
-				x_floats = ((x & MERGED) && FLOATS(x) > x_count -> x_count : FLOATS(x));
-				shed(x_count - ((x & QUEUED) -> 1 : 0));
-				SET_SH(x_count * ONE + (x_floats - x_shed) * FLOAT + (x & (FLOAT - 1)));
-				l = 0;
+				x_floats = FLOATS(x);
+				if
+				:: x & MERGED -> clamp()
+				:: else
+				fi;
+				SET_SH(x_count * ONE + x_floats * FLOAT + (x & (FLOAT - 1)));
 				REST_OR_KILL
 			fi
 		fi
@@ -656,14 +694,14 @@ proctype Thread(byte me, ctx, left; byte a, t) {
 		TOUCH;
 		merge(LCOUNT(l) - (BUG == 11 -> 0 : 1), LFLOATS(l), QUEUED);
 		REST_OR_KILL }
-	:: d_step { pc == NEXT && serve != 0 && nodes == 0 && OPEN(serve) && CLOSES && DRAINED ->
+	:: d_step { pc == NEXT && serve != 0 && nodes == 0 && OPEN(serve) && CLOSES && DRAINED && flight[NO] + flight[2 * NO - 1] == 0 ->
 		do
 		:: scope[PAIR(o, g)] == 0 -> o = o + g / 2; g = (g + 1) % 3
 		:: else -> break
 		od;
 		scope[PAIR(o, g)]--;
 		if
-		:: gen[o] == g -> refs[o]--; pc = REL
+		:: gen[o] == g -> refs[o]--; MORE; pc = REL
 		:: gen[o] != g && BUG == 27 -> pc = REL
 		:: gen[o] != g && BUG != 27 -> REST
 		fi }
@@ -676,6 +714,7 @@ proctype Thread(byte me, ctx, left; byte a, t) {
 	:: d_step { pc == NEXT && serve == 0 && dead != 0 -> o = (dead & 1 -> 0 : 1); dead = dead & ~(1 << o); free(); o = 0 }
 
 	/* Share. */
+	:: d_step { pc == SHARE -> share() }
 	:: d_step { pc == SHARE_MERGE ->
 		TOUCH;
 #if BUG == 57
@@ -736,7 +775,8 @@ init {
 		if :: tr = 0 :: tr = 1 fi;
 #endif
 		if :: c = 0 :: n > 1 -> c = 1 :: F_SPLIT && n > 2 -> c = n - 1 fi;
-		if :: f = (to + tr > LIMIT) :: F_SPLIT && to + tr > 0 && c > 0 -> f = 1 fi;
+		f = (to + tr > LIMIT || to + tr > n - c);
+		if :: true :: F_SPLIT && to + tr > 0 && c > 0 -> f = 1 fi;
 		do
 		:: i < NO ->
 			loc[i] = LOC(1, to + tr - f, n - c);

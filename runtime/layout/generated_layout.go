@@ -47,9 +47,9 @@ const (
 )
 
 // record.sh = count 22 signed | claims 2 | floats 4 | IMMORTAL | QUEUED | MERGED | ALIVE.
-// A claim stands for a float that another thread takes from the local word, which only the
-// owner may write: that thread adds one to the count and one to the claims, and later the
-// owner, or the merge, takes away the float, the count and the claim.
+// A claim stands for a float of the local word, which only the owner may write, that another
+// thread takes: that thread adds one to the count and one to the claims. The merge of both words
+// takes away the float, the count and the claim.
 // All zeros is a dead record, so that fresh memory needs no initialisation.
 const (
 	ShAlive      = 1

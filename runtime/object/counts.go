@@ -15,7 +15,11 @@ import (
 //
 //	claimed    = min(sh.claims, loc.floats), see sink
 //	references = loc.count + sh.count - claimed - (1 while QUEUED)
-//	floats     = loc.floats + sh.floats - claimed, at most references but while QUEUED
+//	floats     = loc.floats + sh.floats - claimed, loc.floats <= loc.count
+//
+// A release drops a counted reference before a float: a float goes with the reference when every
+// reference floats. The owner of an object whose local word shows no float does not look for
+// those of the shared word, which other threads have made (RATIONALE.md).
 //
 // Memory orders: the local word is relaxed, its holder's alone. A thread that
 // drops a shared reference releases its writes to the object (compare and swap on
@@ -40,9 +44,11 @@ func updateSh(r *layout.Record, change func(layout.Sh) (layout.Sh, bool)) (layou
 	}
 }
 
-// clampFloats keeps floats within the references that are left: a release drops
-// a counted reference before a float.
-func clampFloats(s *layout.Sh) { s.Floats = max(0, min(s.Floats, s.Count, layout.MaxFloats)) }
+// clampFloats keeps the floats of a merged word within its references; that of the queue is not one to float.
+func clampFloats(s *layout.Sh) {
+	references, _ := sums(0, *s)
+	s.Floats = min(s.Floats, references, layout.MaxFloats)
+}
 
 // addShared adds n to a shared count, which sticks at its limit for ever.
 func addShared(s *layout.Sh, n int32) {
@@ -95,7 +101,7 @@ func (c *Context) drop(me *Context, r *layout.Record, e layout.Entry) (out outco
 	if c.owns(loc) {
 		out = c.dropOwn(r, loc)
 	} else {
-		out = me.dropShared(r, e, loc)
+		out = me.dropShared(r, e)
 	}
 	if out == kept && process.debug != nil {
 		me.tellLeftFloat(r, e)
@@ -104,54 +110,44 @@ func (c *Context) drop(me *Context, r *layout.Record, e layout.Entry) (out outco
 }
 
 func (c *Context) dropOwn(r *layout.Record, loc uint32) outcome {
-	if layout.LocCountOf(loc) > 1 {
-		c.storeLoc(r, c.settle(r, loc)-1)
+	count, floats := int32(layout.LocCountOf(loc)), int32(layout.LocFloatsOf(loc))
+	if count > 1 && floats == 0 {
+		atomic.StoreUint32(&r.Loc, loc-1)
 		return kept
 	}
-	if atomic.LoadUint32(&r.Sh) == layout.ShAlive {
-		return zero
+	s := layout.UnpackSh(atomic.LoadUint32(&r.Sh))
+	switch {
+	case count > 1 && !hasNews(s) && floats < count && floats+s.Floats < count+s.Count:
+		atomic.StoreUint32(&r.Loc, loc-1)
+		return kept
+	case count > 1 && !hasNews(s) && floats < count:
+		return c.dropFloat(r, loc-1)
+	case s != layout.Sh{Flags: layout.ShAlive}:
+		return merge(r, loc, -1)
+	case count > 1:
+		atomic.StoreUint32(&r.Loc, loc-1-layout.LocFloat)
+		return kept
 	}
-	return merge(r, loc, -1)
+	return zero
 }
 
-// storeLoc writes a local word whose count went down; floats may not exceed the
-// references left. Those of the shared word go first: while the owner's other floats stand
-// there the local word shows some, and every release by the owner comes here.
-func (c *Context) storeLoc(r *layout.Record, loc uint32) {
-	if layout.LocFloatsOf(loc) > 0 {
-		s, _ := updateSh(r, func(s layout.Sh) (layout.Sh, bool) {
-			n := min(excess(loc, s), s.Floats)
-			s.Floats -= max(n, 0)
-			return s, n > 0
-		})
-		loc -= uint32(min(max(excess(loc, s), 0), int32(layout.LocFloatsOf(loc)))) * layout.LocFloat
-	}
+// dropFloat stores a local word of the owner's that has a reference less, and takes a float of the shared word along.
+func (c *Context) dropFloat(r *layout.Record, loc uint32) outcome {
 	atomic.StoreUint32(&r.Loc, loc)
+	_, taken := updateSh(r, func(s layout.Sh) (layout.Sh, bool) {
+		s.Floats--
+		return s, s.Floats >= 0 && !hasNews(s)
+	})
+	if taken {
+		return kept
+	}
+	return merge(r, loc, 0)
 }
 
-// excess returns how many more floats than references both words show. A claimed float is one in the local word and a
-// count in the shared one, so claims cancel out.
-func excess(loc uint32, s layout.Sh) int32 {
-	return int32(layout.LocFloatsOf(loc)) + s.Floats - int32(layout.LocCountOf(loc)) - s.Count
-}
-
-// shedRemote takes floats out of a shared word for a thread that is not the owner. It reads the local word after the
-// shared one and before the compare and swap, so that both words were so at one moment: with an older local word a
-// reference that moved from one to the other would be missing (docs/model, mutant 56).
-func shedRemote(r *layout.Record, s *layout.Sh) {
-	if s.Floats == 0 || s.Floats <= s.Count {
-		return // an object that has an owner has a reference in the local word
-	}
-	loc := atomic.LoadUint32(&r.Loc)
-	if layout.LocOwner(loc) == 0 || layout.LocFloatsOf(loc) != 0 {
-		return
-	}
-	n := excess(loc, *s)
-	if s.Has(layout.ShQueued) {
-		n++ // one of the references is the queue's to drop
-	}
-	s.Floats -= max(min(n, s.Floats), 0)
-}
+// hasNews reports whether the shared word of an object that has an owner says more than how many references and floats
+// others have added. The owner merges before it makes or takes a float: a claim must not meet a float that was made
+// after it.
+func hasNews(s layout.Sh) bool { return s.Claims > 0 || s.Has(layout.ShQueued) }
 
 // merge ends bias: the local word moves into the shared one, changed by delta.
 // loc is cleared before MERGED is published; the other order would let a remote
@@ -168,7 +164,7 @@ func merge(r *layout.Record, loc uint32, delta int32) outcome {
 	return kept
 }
 
-// mergeWord adds a local word to the shared one; claimed floats are dropped.
+// mergeWord adds a local word to the shared one. Claimed floats are dropped, and nowhere else.
 func mergeWord(s *layout.Sh, loc uint32, delta int32) {
 	n := claimed(loc, *s)
 	addShared(s, int32(layout.LocCountOf(loc))+delta-n)
@@ -186,7 +182,7 @@ func (c *Context) mergeQueued(me *Context, e layout.Entry) {
 		return
 	}
 	if sh := atomic.LoadUint32(&r.Sh); sh&layout.ShQueued == 0 {
-		if sh&layout.ShMerged != 0 && me.dropShared(r, e, 0) == zero {
+		if sh&layout.ShMerged != 0 && me.dropShared(r, e) == zero {
 			me.kill(r, e)
 		}
 		return
@@ -197,8 +193,8 @@ func (c *Context) mergeQueued(me *Context, e layout.Entry) {
 	}
 	atomic.StoreUint32(&r.Loc, 0)
 	s, _ := updateSh(r, func(s layout.Sh) (layout.Sh, bool) {
-		mergeWord(&s, loc, -1)
 		s.Flags &^= layout.ShQueued
+		mergeWord(&s, loc, -1)
 		return s, true
 	})
 	process.late.remove(e.Record)
@@ -207,47 +203,46 @@ func (c *Context) mergeQueued(me *Context, e layout.Entry) {
 	}
 }
 
-// dropShared removes a reference that is not the owner's to count. The owner is
-// read before the compare and swap: MERGED follows owner = 0, so a word without
-// MERGED whose owner reads 0 belongs to a merger that will see our decrement.
-//
-// If every reference floats, a float goes: one of the shared word, if the local word shows none. A float that it
-// shows may have gone with its claim, which the owner is settling (docs/model, mutant 55). Then a float without a
-// reference may stay. One may also stay after the owner's fast release, which does not look at the shared word.
-func (c *Context) dropShared(r *layout.Record, e layout.Entry, loc uint32) outcome {
-	owner := layout.LocOwner(loc)
+// dropShared removes a reference that is not the owner's to count. The local word is read while the shared one stays
+// what it is, so that both were so at one moment. MERGED follows owner = 0: an owner that was there will see QUEUED.
+func (c *Context) dropShared(r *layout.Record, e layout.Entry) outcome {
 	for {
 		old := atomic.LoadUint32(&r.Sh)
-		s := layout.UnpackSh(old)
+		s, loc := layout.UnpackSh(old), atomic.LoadUint32(&r.Loc)
+		merged := s.Has(layout.ShMerged)
 		switch {
 		case !s.Has(layout.ShAlive):
 			return dead
 		case s.Has(layout.ShImmortal):
 			return kept
-		case s.Has(layout.ShMerged) && s.Count <= 0:
+		case merged && s.Count <= 0:
 			return dead // brought to zero by dec_ref, waiting for free
-		case !s.Has(layout.ShMerged) && !s.Has(layout.ShQueued) && s.Count <= s.Claims && owner != 0:
+		case !merged && layout.LocOwner(loc) == 0:
+			runtime.Gosched() // its owner is merging: the floats arrive in the shared word
+			continue
+		}
+		if references, floats := sums(loc, s); !merged && references > 1 && floats == references {
+			takeFloat(&s)
+		}
+		if !merged && !s.Has(layout.ShQueued) && s.Count <= s.Claims {
 			s.Flags |= layout.ShQueued
-			shedRemote(r, &s)
 			if done, out := c.queue(r, e, old, s.Pack(), loc); done {
 				return out
 			}
 			continue
 		}
 		s.Count--
-		if s.Has(layout.ShMerged) {
+		if merged {
 			clampFloats(&s)
-		} else {
-			shedRemote(r, &s)
 		}
-		counted := s.Has(layout.ShQueued) && !s.Has(layout.ShMerged) && waitsLate(r, e, s)
+		counted := s.Has(layout.ShQueued) && !merged && waitsLate(r, e, s)
 		if !atomic.CompareAndSwapUint32(&r.Sh, old, s.Pack()) {
 			if counted {
 				process.late.remove(e.Record)
 			}
 			continue
 		}
-		if s.Has(layout.ShMerged) && !s.Has(layout.ShQueued) && s.Count == 0 {
+		if merged && !s.Has(layout.ShQueued) && s.Count == 0 {
 			return zero
 		}
 		return kept
@@ -394,14 +389,15 @@ const ImmortalCount = 1<<31 - 1
 // can change the sum in between: in one word, or by the owner (docs/model, mutant 40).
 func (c *Context) float(r *layout.Record) status.Status {
 	if loc := atomic.LoadUint32(&r.Loc); c.owns(loc) {
-		loc = c.settle(r, loc)
 		s := layout.UnpackSh(atomic.LoadUint32(&r.Sh))
 		switch references, floats := sums(loc, s); {
+		case hasNews(s):
+			merge(r, loc, 0)
 		case s.Has(layout.ShImmortal), floats >= references:
 			return status.OK
 		case floats >= layout.MaxFloats:
 			return status.Overflow
-		case layout.LocFloatsOf(loc) < layout.ShClaimMax: // no more than claims can count
+		case layout.LocFloatsOf(loc) < min(layout.ShClaimMax, layout.LocCountOf(loc)): // no more than claims can count
 			atomic.StoreUint32(&r.Loc, loc+layout.LocFloat)
 			return status.OK
 		}
@@ -433,8 +429,8 @@ const (
 
 // sink takes a floating reference; those of the shared word go first. The owner's
 // floats stand in its local word, where nobody else may write: another thread counts
-// one more and claims a float, both in one step, and the owner or the merge drops
-// claimed floats with their counts. Were it to sink through the shared word alone, it
+// one more and claims a float, both in one step, and the merge drops claimed floats
+// with their counts. Were it to sink through the shared word alone, it
 // and the owner could take one float twice (docs/model).
 func (c *Context) sink(r *layout.Record) sinkResult {
 	for {
@@ -444,11 +440,11 @@ func (c *Context) sink(r *layout.Record) sinkResult {
 		switch {
 		case !s.Has(layout.ShAlive):
 			return gone
-		case c.owns(loc) && s.Claims > 0:
-			c.settle(r, loc)
+		case c.owns(loc) && hasNews(s):
+			merge(r, loc, 0)
 			continue
 		case s.Floats > 0:
-			s.Floats--
+			takeFloat(&s)
 		case c.owns(loc) && loc&layout.LocFloats != 0:
 			atomic.StoreUint32(&r.Loc, loc-layout.LocFloat)
 			return tookFloat
@@ -460,8 +456,7 @@ func (c *Context) sink(r *layout.Record) sinkResult {
 		case layout.LocFloatsOf(loc) == 0:
 			return noFloat
 		default:
-			s.Claims = min(s.Claims+1, layout.ShClaimMax) // one more than floats can be would lapse
-			addShared(&s, 1)
+			takeFloat(&s)
 		}
 		if atomic.CompareAndSwapUint32(&r.Sh, old, s.Pack()) {
 			return tookFloat
@@ -469,28 +464,14 @@ func (c *Context) sink(r *layout.Record) sinkResult {
 	}
 }
 
-// settle drops the claimed floats of an object that c owns and returns its local
-// word. Their counts are taken from the shared word, where the claims added them, so
-// nothing can die here. It comes before every float the owner makes: a claim must not
-// meet a float that was made after it.
-func (c *Context) settle(r *layout.Record, loc uint32) uint32 {
-	if layout.UnpackSh(atomic.LoadUint32(&r.Sh)).Claims == 0 {
-		return loc
+// takeFloat makes a float the caller's counted reference: one of the shared word, else one of the owner's.
+func takeFloat(s *layout.Sh) {
+	if s.Floats > 0 {
+		s.Floats--
+		return
 	}
-	if process.debug != nil {
-		settling.Lock()
-		defer settling.Unlock()
-	}
-	n := int32(0)
-	updateSh(r, func(s layout.Sh) (layout.Sh, bool) {
-		n = min(s.Claims, int32(layout.LocFloatsOf(loc)))
-		s.Claims = 0
-		s.Count -= n
-		return s, true
-	})
-	loc -= uint32(n) * layout.LocFloat
-	atomic.StoreUint32(&r.Loc, loc)
-	return loc
+	s.Claims = min(s.Claims+1, layout.ShClaimMax) // one more than floats can be would lapse
+	addShared(s, 1)
 }
 
 // claimed returns how many floats of the local word are taken already.

@@ -264,7 +264,7 @@ func TestAClaimTakesTheFloat(t *testing.T) {
 	require.Equal(t, status.NotLive, c.Check(p))
 }
 
-// A float made after a claim is not the claim's: without settling first, the claim
+// A float made after a claim is not the claim's: if the owner did not merge first, the claim
 // would take it and leave one count too few.
 func TestAClaimNeverTakesALaterFloat(t *testing.T) {
 	c, other := newContext(t), newContext(t)
