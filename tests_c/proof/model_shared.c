@@ -22,7 +22,7 @@ static bool is_alone(const item* it)
 	if (it->kind == FOREIGN && (it->block->names_len > 1 || it->block->buffer != 0)) return false;
 	for (size_t i = 0; i < it->refs_len; i++)
 		if (it->refs[i] != NULL) return false;
-	return it->floats <= 1;
+	return true;
 }
 
 /* Whose destructor registers has to end on the thread whose scope that is. */
@@ -64,11 +64,6 @@ static void take_over(world* w)
 	item_enter(w, it);
 	note(w, "%s is taken over", name(it));
 	want_int(w, tl_ptr_refcount(it->at), it->count, "the count");
-	/* Who receives what floats registers it first: floats have no name. */
-	if (it->floats > 0 && !ends_here(w, it)) {
-		note(w, "tl_mem_register(%s), which floats", name(it));
-		if (want_memory(w, tl_mem_register(it->at), GOOD) == TL_OK) enlist(w, it);
-	}
 	if (it->kind == PLAIN || it->kind == TYPED) verify(w, it);
 	if (it->kind == TENSOR) tensor_check(w, it);
 }
