@@ -1,9 +1,10 @@
 #!/bin/sh
-# Checks counts.pml: every configuration to the end, every mutant until it fails.
+# Checks counts.pml and idle.pml: every configuration to the end, every mutant until it fails.
 # Exits non-zero when a configuration has an error or was not searched to the
 # end, or when a mutant survives.  RUN=pattern picks lines by name.
 set -u
-model=$(cd "$(dirname "$0")" && pwd)/counts.pml
+here=$(cd "$(dirname "$0")" && pwd)
+model=$here/counts.pml
 cc=${CC:-cc}
 for tool in spin "$cc"; do
 	command -v "$tool" >/dev/null 2>&1 && continue
@@ -127,4 +128,10 @@ for bug in $(seq 60); do
 	*) mutant "$bug" -DBUG="$bug" $short ;;
 	esac
 done
+
+model=$here/idle.pml
+clean idle-magazines
+clean idle-inbox -DINBOX=1
+for bug in $(seq 10); do mutant "idle $bug" -DBUG="$bug"; done
+for bug in 11 12 13; do mutant "idle $bug" -DINBOX=1 -DBUG="$bug"; done
 exit $bad
