@@ -85,7 +85,7 @@ INSTRUCTION_LIMITS = {
     "scope": 44,
     "scope_of_8": 507,
     "scope_mixed": 515,
-    "scope_alternating": 732,
+    "scope_alternating": 739,
     "typed_tree": 2205,
     "typed_release": 1121,
     "unregister_register": 211,

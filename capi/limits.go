@@ -54,7 +54,8 @@ const _ = "tl_out_of_memory_callback"
 //
 // An object waits when another thread has dropped its last reference and the
 // thread that made the object did not free it yet: that thread sleeps, or makes
-// no call. Nothing but that thread can free it. waiting_bytes counts the object,
+// no call. On Linux the library frees plain objects of a thread that sleeps once
+// more than 4 MiB wait; others that thread alone frees. waiting_bytes counts the object,
 // and a Vec's table, and not what it refers to. tl_ptr_share before the hand-over
 // has the thread that drops the last reference free the object. tl_thread_detach
 // before a long wait lets other threads free what waits for this one.

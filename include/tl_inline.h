@@ -147,7 +147,7 @@ struct tl_inl_context {
 	uint64_t waiting;
 	char gap10[2536];
 	tl_inl_magazine magazines[75];
-	char gap11[2488];
+	char gap11[2656];
 };
 
 struct tl_inl_tensor_header {
@@ -192,6 +192,9 @@ struct tl_inl_tensor_header {
 #define TL_INL_PEEK(word) TL_INL_LOAD(word)
 #define TL_INL_SET_OWN(word, value) TL_INL_STORE(word, value)
 #endif
+
+/* The base of a magazine, read anew. */
+#define TL_INL_BASE(m) TL_INL_LOAD((m)->base)
 
 /* A context has copies, so that emitted code needs the address of no variable. */
 #define TL_INL_FIXED(c, what) ((c)->what)
@@ -319,7 +322,7 @@ TL_INL_STEP void tl_inl_put_back(tl_inl_entry* at, tl_inl_record* r, uintptr_t o
 TL_INL_STEP bool tl_inl_recycle_at(tl_inl_entry* at, const tl_inl_entry* limit, tl_inl_record* r, uintptr_t object, uint64_t tag)
 {
 	uint64_t next;
-	if (TL_INL_UNLIKELY(at == limit || !tl_inl_next_life(tag, &next))) return false;
+	if (TL_INL_UNLIKELY(at >= limit || !tl_inl_next_life(tag, &next))) return false;
 	tl_inl_put_back(at, r, object, next >> 32 << 32, next);
 	return true;
 }
@@ -342,7 +345,7 @@ TL_INL_STEP bool tl_inl_end_plain(const tl_inl_context* c, tl_inl_magazine* m, t
 	uint64_t life = tl_inl_life(r);
 	if (TL_INL_UNLIKELY(((uint32_t)life | (TL_INL_LOAD_ACQUIRE(r->sh) ^ sh)) != 0)) return false;
 	tl_inl_entry* top = m->top;
-	if (TL_INL_UNLIKELY(top == m->limit || !tl_inl_next_life(life, &life))) return false;
+	if (TL_INL_UNLIKELY(top >= m->limit || !tl_inl_next_life(life, &life))) return false;
 	tl_inl_put_back(top, r, object, life, life | (uint64_t)(r - TL_INL_FIXED(c, records)));
 	m->top = top + 1;
 	return true;
@@ -375,15 +378,21 @@ TL_INL_STEP bool tl_inl_is_sample(tl_inl_magazine* m)
 	return true;
 }
 
+/* While this thread does not use a magazine, the clock may take all of its slots but the newest (cshim/heap/idle.c): it
+ * raises the base, lowers the limit, and looks whether the top has stayed. So each operation reads the base once, and
+ * takes one slot. A top may be above the limit. */
+TL_INL_STEP void tl_inl_set_top(tl_inl_magazine* m, tl_inl_entry* top) { __atomic_store_n(&m->top, top, __ATOMIC_RELAXED); }
+
 /* A free slot for n bytes, which leaves its magazine; NULL: ask Go. The result may be read until
  * the next call. */
 TL_INL_STEP const tl_inl_entry* tl_inl_take_slot(tl_inl_context* c, size_t n)
 {
 	tl_inl_magazine* m = tl_inl_magazine_for(c, n);
 	tl_inl_entry* top = m->top;
-	if (TL_INL_UNLIKELY(top == m->base)) return NULL;
+	if (TL_INL_UNLIKELY(top <= TL_INL_BASE(m))) return NULL;
 	if (TL_INL_UNLIKELY(tl_inl_is_sample(m))) return NULL;
-	return m->top = top - 1;
+	tl_inl_set_top(m, --top);
+	return top;
 }
 
 /* Counts one more reference of the owner's, whether the object floats or not; false: the object is another's, or rare. The

@@ -1,6 +1,7 @@
 /* Objects that one thread makes and another releases: the last release hands them to their
  * owner, in C where they are plain bytes and the owner lives. */
 #include <sched.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -328,6 +329,39 @@ static void views_of_tensors_that_another_thread_ends(void)
 	tl_clear_error();
 }
 
+static sem_t made, woken;
+
+static void* make_and_sleep(void* unused)
+{
+	(void)unused;
+	make_objects(512);
+	sem_post(&made);
+	while (sem_wait(&woken) != 0) {}
+	for (size_t i = 0; i < OBJECTS; i++) CHECK_DEAD(objects[i]);
+	return NULL;
+}
+
+static uint64_t waiting_objects(void)
+{
+	tl_mem_usage_info usage = {.struct_size = sizeof usage};
+	CHECK_OK(tl_mem_usage(TL_DEVICE_CPU, &usage));
+	return usage.waiting_objects;
+}
+
+/* Linux tells whether a thread sleeps; elsewhere the objects wait until their owner calls. */
+static void what_waits_for_a_sleeping_owner_is_freed(void)
+{
+	const bool tells = access("/proc/self/syscall", R_OK) == 0 && getenv("TL_DEBUG") == NULL;
+	sem_init(&made, 0, 0);
+	sem_init(&woken, 0, 0);
+	pthread_t owner = start_thread(make_and_sleep, NULL);
+	while (sem_wait(&made) != 0) {}
+	release_objects(NULL);
+	while (tells && waiting_objects() != 0) usleep(10000);
+	sem_post(&woken);
+	pthread_join(owner, NULL);
+}
+
 int main(void)
 {
 	RUN(a_hand_over_needs_no_go);
@@ -337,6 +371,7 @@ int main(void)
 	RUN(a_typed_object_is_destroyed_by_its_owner);
 	RUN(a_refill_leaves_nothing_that_a_scope_does_not_finish);
 	RUN(the_owner_keeps_what_it_holds);
+	RUN(what_waits_for_a_sleeping_owner_is_freed);
 	RUN(objects_of_an_ended_thread_are_freed_at_once);
 	RUN(a_child_leaves_its_inbox_alone);
 	RUN(two_threads_release_each_others_objects);

@@ -404,6 +404,13 @@ typedef struct tl_context {
 	uint64_t growths;                 /* times that this context took fresh memory for a class */
 	uint8_t flushed_last[TL_CLASSES]; /* the magazine was full since it was empty last */
 	uint8_t unused[5];
+	/* What the clock does for a thread that rests (cshim/heap/idle.c): it takes the oldest slots of a magazine, whose base
+	 * rises by as many. The owner lowers it when it refills or empties the magazine. */
+	uint16_t taken[TL_CLASSES];
+	uint16_t unused_behind;
+	_Atomic uint32_t moving; /* the owner moves slots between a magazine and its depot */
+	_Atomic uint32_t taking; /* the clock takes slots; then the owner waits before it moves any */
+	uint64_t used;           /* tells the clock whether the context was used since it looked last */
 } tl_context;
 
 /* A public function has the name of this type. Files that include this header see that function as

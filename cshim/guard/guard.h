@@ -165,6 +165,14 @@ static inline tl_context* tlc_own_context(void) { return tlc_tls->self; }
 #define TLC_STORE(word, value) atomic_store_explicit(&(word), (value), memory_order_relaxed)
 #define TLC_PEEK(word) TLC_LOAD(word)
 #define TLC_SET_OWN(word, value) TLC_STORE(word, value)
+
+/* The base of a magazine, read anew; an atomic load would be an instruction of its own beside the comparison. */
+static inline tl_entry* tlc_base_of(tl_magazine* m)
+{
+	__asm__ volatile("" : "+m"(m->base));
+	return m->base;
+}
+#define TLC_BASE(m) tlc_base_of(m)
 #define TLC_JOINED 0
 #define TLC_FIXED(c, what) ((void)(c), tlc_g.what)
 

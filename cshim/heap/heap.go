@@ -91,6 +91,16 @@ func GiveIdle(h *layout.Heap, first, n uint32, purged bool) {
 	C.tlc_heap_give_idle(of(h), C.uint32_t(first), C.uint32_t(n), C.bool(purged))
 }
 
+// Watch is tlc_heap_watch.
+func Watch(h *layout.Heap) { C.tlc_heap_watch(of(h)) }
+
+// BeginBarriers and TakeMagazines are tlc_heap_begin_barriers and tlc_heap_take_magazines.
+func BeginBarriers() bool { return bool(C.tlc_heap_begin_barriers()) }
+
+func TakeMagazines(h *layout.Heap, c *layout.Context) {
+	C.tlc_heap_take_magazines(of(h), (*C.struct_tl_context)(unsafe.Pointer(c)))
+}
+
 // Held is a slab with pages that hold no object: tlc_held.
 type Held struct {
 	Span  uint32

@@ -199,6 +199,14 @@ typedef struct tlc_held {
 uint32_t tlc_heap_hold_slabs(tl_heap* h, uint32_t size_class, uint32_t epoch, tlc_held held[TLC_HELD_AT_ONCE]);
 void tlc_heap_let_go(tl_heap* h, uint32_t size_class, uint32_t span, uint32_t purged);
 
+/* Has the clock look for idle memory, and for threads that rest. Takes no lock. */
+void tlc_heap_watch(tl_heap* h);
+
+/* Gives the depots all free slots of a context but the newest of each class, whatever its thread does meanwhile. The process
+ * has to be able to pass barriers: the first function says whether it is. */
+bool tlc_heap_begin_barriers(void);
+void tlc_heap_take_magazines(tl_heap* h, tl_context* c);
+
 /* Zeroes a new object's memory that does not read as zero. Does not change errno. */
 void* tlc_heap_clear(void* p, uint64_t bytes);
 

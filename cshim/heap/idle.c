@@ -1,6 +1,12 @@
 /* Memory that is idle, which goes back to the system. */
 #include "parts.h"
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #include "../base/lock.h"
 
 void tlc_heap_drop_empty(tl_heap* h)
@@ -101,4 +107,82 @@ void tlc_heap_let_go(tl_heap* h, uint32_t size_class, uint32_t span, uint32_t pu
 	enlist(h, d, span, TL_SLAB_COLD);
 	tlc_settle_slab(h, d, size_class, span);
 	tlc_unlock(&d->lock);
+}
+
+/* ---- magazines of threads that rest ------------------------------------------------------------- */
+
+#if defined(__linux__) && !defined(__SANITIZE_THREAD__)
+enum { PRIVATE_EXPEDITED = 1 << 3, REGISTER_PRIVATE_EXPEDITED = 1 << 4 }; /* of linux/membarrier.h */
+
+bool tlc_heap_begin_barriers(void) { return syscall(SYS_membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0; }
+
+/* Every thread of the process passes a memory barrier before it returns. */
+static bool pass_barriers(void) { return syscall(SYS_membarrier, PRIVATE_EXPEDITED, 0, 0) == 0; }
+
+/* Gives the system the whole pages of entries that mean nothing. A system that refuses leaves them as they are. */
+static void drop_pages(const tl_heap* h, tl_entry* from, tl_entry* to)
+{
+	const uintptr_t page = (uintptr_t)1 << h->page_shift;
+	const uintptr_t first = ((uintptr_t)from + page - 1) & ~(page - 1), end = (uintptr_t)to & ~(page - 1);
+	if (first < end) (void)madvise((void*)first, end - first, MADV_DONTNEED);
+}
+#else
+bool tlc_heap_begin_barriers(void) { return false; }
+static bool pass_barriers(void) { return false; }
+static void drop_pages(const tl_heap* h, tl_entry* from, tl_entry* to) { (void)h, (void)from, (void)to; }
+#endif
+
+/* What a magazine was before the clock took slots out of it. */
+typedef struct before {
+	tl_entry *top, *base, *limit;
+	uint64_t allocs;
+} before;
+
+/* An operation counts in allocs before it lowers the top: when both were seen so, one slot at most is missing below. */
+static before look_at(const tl_magazine* m)
+{
+	const uint64_t allocs = __atomic_load_n(&m->allocs, __ATOMIC_ACQUIRE);
+	return (before){__atomic_load_n(&m->top, __ATOMIC_RELAXED), m->base, m->limit, allocs};
+}
+
+static void set_bounds(tl_magazine* m, tl_entry* base, tl_entry* limit)
+{
+	__atomic_store_n(&m->base, base, __ATOMIC_RELAXED);
+	__atomic_store_n(&m->limit, limit, __ATOMIC_RELAXED);
+}
+
+/* Gives the depot the slots below the new base. */
+static void take_below(tl_heap* h, tl_context* c, uint32_t size_class, const before* was)
+{
+	tl_entry* base = c->magazines[size_class].base;
+	const uint32_t n = (uint32_t)(base - was->base);
+	c->taken[size_class] = (uint16_t)(c->taken[size_class] + n);
+	tlc_heap_give(h, size_class, was->base, n);
+	count_flow(&c->flows[size_class].flushed, n);
+	drop_pages(h, base - c->taken[size_class], base);
+}
+
+/* A thread may be in the middle of one operation whenever a barrier reaches it. That operation has compared with the old
+ * base, and takes the newest slot, which stays; or with the old limit, and puts one slot on top. The next one sees the new
+ * bounds. So the slots below belong to the clock if nobody has used the magazine before the barrier. */
+void tlc_heap_take_magazines(tl_heap* h, tl_context* c)
+{
+	before was[TL_CLASS_SMALL + 1];
+	STORE(c->taking, 1);
+	bool may = pass_barriers() && LOAD(c->moving) == 0;
+	for (uint32_t size_class = 1; may && size_class <= TL_CLASS_SMALL; size_class++) {
+		tl_magazine* m = &c->magazines[size_class];
+		const before* b = &was[size_class];
+		was[size_class] = look_at(m);
+		if (b->top - b->base > 1) set_bounds(m, b->top - 1, b->limit < b->top + 1 ? b->limit : b->top + 1);
+	}
+	const bool passed = may && pass_barriers();
+	for (uint32_t size_class = 1; may && size_class <= TL_CLASS_SMALL; size_class++) {
+		tl_magazine* m = &c->magazines[size_class];
+		const before *b = &was[size_class], now = look_at(m);
+		if (now.base == b->base) continue;
+		if (passed && now.top == b->top && now.allocs == b->allocs) take_below(h, c, size_class, b);
+		else set_bounds(m, b->base, b->limit);
+	}
+	atomic_store_explicit(&c->taking, 0, memory_order_release);
 }

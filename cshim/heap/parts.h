@@ -30,6 +30,15 @@ static inline void credit(tl_account* of, tl_account* all, uint64_t bytes)
 	atomic_fetch_sub_explicit(&all->used, bytes, memory_order_relaxed);
 }
 
+/* ---- magazines ------------------------------------------------------------------------------- */
+
+/* A slot enters or leaves a magazine: statistics look at the sums while the owner works on them (runtime/object/counters.go),
+ * so what was refilled is counted before the top shows it, and what was flushed after. */
+static inline void count_flow(_Atomic uint64_t* of, uint64_t n)
+{
+	atomic_store_explicit(of, LOAD(*of) + n, memory_order_release);
+}
+
 /* ---- records (spans.c) ----------------------------------------------------------------------- */
 
 /* A block of dead records that are not all retired. Under the heap's lock. */
@@ -84,6 +93,12 @@ void tlc_give_run(tl_heap* h, uint32_t first, uint32_t n, bool dirty);
 
 /* Starts the clock where more is idle than the heap keeps. Takes no lock. */
 void tlc_look_at_clock(tl_heap* h);
+
+/* Starts it where threads have so much in magazines and in use that it has to look which of them rest. */
+static inline void tlc_watch(tl_heap* h)
+{
+	if (LOAD(h->handed) > TL_HEAP_KEEPS) tlc_heap_watch(h);
+}
 
 /* Lists are changed under a lock. Who asks whether a depot has a slab reads the heads without it. */
 static inline void link_span(const tl_heap* h, uint32_t* head, uint32_t span)

@@ -217,14 +217,50 @@ static uint32_t capacity_of(const tl_heap* h, uint32_t size_class)
 	return max(TL_MAGAZINE_HOLDS / h->classes[size_class].size, TL_MAGAZINE_FEWEST);
 }
 
-/* A slot enters or leaves a magazine: statistics look at the sums while the owner works on them (runtime/object/counters.go),
- * so what was refilled is counted before the top shows it, and what was flushed after. */
-static void count_flow(_Atomic uint64_t* of, uint64_t n)
+static void set_top(tl_magazine* m, tl_entry* top) { __atomic_store_n(&m->top, top, __ATOMIC_RELEASE); }
+
+/* Between the two the clock takes no slots of the context (idle.c). The fence is the compiler's: the clock has every thread
+ * pass a barrier after it has set `taking`. */
+static void begin_moving(tl_context* c)
 {
-	atomic_store_explicit(of, LOAD(*of) + n, memory_order_release);
+	for (unsigned turn = 0;; turn++) {
+		STORE(c->moving, 1);
+		atomic_signal_fence(memory_order_seq_cst);
+		if (TLC_LIKELY(atomic_load_explicit(&c->taking, memory_order_acquire) == 0)) return;
+		STORE(c->moving, 0);
+		tlc_wait(turn);
+	}
 }
 
-static void set_top(tl_magazine* m, tl_entry* top) { __atomic_store_n(&m->top, top, __ATOMIC_RELEASE); }
+static void end_moving(tl_context* c) { atomic_store_explicit(&c->moving, 0, memory_order_release); }
+
+/* Where a magazine begins. */
+static tl_entry* start_of(const tl_context* c, uint32_t size_class)
+{
+	return c->magazines[size_class].base - c->taken[size_class];
+}
+
+/* The top goes down first: who looks at both without a lock sees none rather than too many. */
+static void begin_at_start(tl_context* c, uint32_t size_class, uint32_t n)
+{
+	tl_magazine* m = &c->magazines[size_class];
+	tl_entry* start = start_of(c, size_class);
+	set_top(m, start + n);
+	__atomic_store_n(&m->base, start, __ATOMIC_RELEASE);
+	c->taken[size_class] = 0;
+}
+
+static uint32_t empty_magazine(tl_heap* h, tl_context* c, uint32_t size_class)
+{
+	tl_magazine* m = &c->magazines[size_class];
+	const uint32_t n = (uint32_t)(m->top - m->base);
+	if (n != 0) tlc_heap_give(h, size_class, m->base, n);
+	begin_at_start(c, size_class, 0);
+	m->limit = m->base;
+	c->flushed_last[size_class] = 0;
+	count_flow(&c->flows[size_class].flushed, n);
+	return n;
+}
 
 /* Gives the depots what a context keeps of classes that it did not use since the last time, when it is about to take fresh
  * memory for another one, so that sizes that grow leave nothing behind. */
@@ -235,17 +271,18 @@ static void age(tl_heap* h, tl_context* c, uint32_t but)
 	for (uint32_t size_class = 1; size_class <= TL_CLASS_SMALL; size_class++) {
 		const tl_magazine* m = &c->magazines[size_class];
 		if (size_class == but || m->top == m->base) continue;
-		if (c->seen_allocs[size_class] == m->allocs) tlc_heap_empty_magazine(h, c, size_class);
+		if (c->seen_allocs[size_class] == m->allocs) empty_magazine(h, c, size_class);
 		else c->seen_allocs[size_class] = m->allocs;
 	}
 }
 
-int tlc_heap_refill(tl_heap* h, tl_context* c, uint32_t size_class, bool anyway)
+static int refill(tl_heap* h, tl_context* c, uint32_t size_class, bool anyway)
 {
 	tl_magazine* m = &c->magazines[size_class];
 	const tl_depot* d = &h->depots[size_class];
 	if ((__atomic_load_n(&d->partial, __ATOMIC_RELAXED) | __atomic_load_n(&d->cold, __ATOMIC_RELAXED)) == 0)
 		age(h, c, size_class);
+	if (c->taken[size_class] != 0) begin_at_start(c, size_class, 0);
 	const uint32_t capacity = capacity_of(h, size_class);
 	const uint32_t grown_to = min(max(2 * (uint64_t)(m->limit - m->base), first_room(size_class)), capacity);
 	uint32_t n;
@@ -260,34 +297,50 @@ int tlc_heap_refill(tl_heap* h, tl_context* c, uint32_t size_class, bool anyway)
 	return TL_HEAP_OK;
 }
 
-void tlc_heap_make_room(tl_heap* h, tl_context* c, uint32_t size_class)
+int tlc_heap_refill(tl_heap* h, tl_context* c, uint32_t size_class, bool anyway)
+{
+	begin_moving(c);
+	/* The clock may have given back what it was about to take when the owner saw an empty magazine. */
+	const tl_magazine* m = &c->magazines[size_class];
+	const int why = m->top > m->base ? TL_HEAP_OK : refill(h, c, size_class, anyway);
+	end_moving(c);
+	tlc_watch(h);
+	return why;
+}
+
+static void make_room(tl_heap* h, tl_context* c, uint32_t size_class)
 {
 	tl_magazine* m = &c->magazines[size_class];
-	tl_entry* full = m->base + capacity_of(h, size_class);
+	tl_entry* start = start_of(c, size_class);
+	tl_entry* full = start + capacity_of(h, size_class);
 	const bool again = c->flushed_last[size_class] != 0 && m->top != m->base;
-	if (m->limit < full && !again) {
-		m->limit += max((uint64_t)(m->limit - m->base), LEAST_ROOM);
-		if (m->limit > full) m->limit = full;
+	if (m->limit < full && m->top < full && !again) {
+		tl_entry* held = m->top > m->limit ? m->top : m->limit; /* the clock has lowered the limit */
+		m->limit = start + min((uint64_t)(held - start) + max((uint64_t)(held - start), LEAST_ROOM), full - start);
 		return;
 	}
 	const uint32_t room = min(FREEING_ROOM, max(FREEING_BYTES / h->classes[size_class].size, 2));
 	const uint32_t n = (uint32_t)(m->top - m->base), kept = again ? 0 : n / 2, old = n - kept;
-	if (again && m->limit - m->base > room) m->limit = m->base + room;
+	if (again && m->limit - start > room) m->limit = start + room;
 	c->flushed_last[size_class] = 1;
 	tlc_heap_give(h, size_class, m->base, old);
-	memmove(m->base, m->base + old, (n - old) * sizeof *m->base);
-	set_top(m, m->top - old);
+	memmove(start, m->base + old, kept * sizeof *start);
+	begin_at_start(c, size_class, kept);
 	count_flow(&c->flows[size_class].flushed, old);
+}
+
+void tlc_heap_make_room(tl_heap* h, tl_context* c, uint32_t size_class)
+{
+	begin_moving(c);
+	make_room(h, c, size_class);
+	end_moving(c);
+	tlc_watch(h);
 }
 
 uint32_t tlc_heap_empty_magazine(tl_heap* h, tl_context* c, uint32_t size_class)
 {
-	tl_magazine* m = &c->magazines[size_class];
-	const uint32_t n = (uint32_t)(m->top - m->base);
-	if (n != 0) tlc_heap_give(h, size_class, m->base, n);
-	set_top(m, m->base);
-	m->limit = m->base;
-	c->flushed_last[size_class] = 0;
-	count_flow(&c->flows[size_class].flushed, n);
+	begin_moving(c);
+	const uint32_t n = empty_magazine(h, c, size_class);
+	end_moving(c);
 	return n;
 }

@@ -167,6 +167,11 @@ void tlc_look_at_clock(tl_heap* h)
 	if (LOAD(h->dirty) + LOAD(h->idle) <= TL_HEAP_KEEPS) return;
 	atomic_thread_fence(
 		memory_order_seq_cst); /* Go clears the word and then looks what is idle: one of both sees the other */
+	tlc_heap_watch(h);
+}
+
+void tlc_heap_watch(tl_heap* h)
+{
 	if (LOAD(h->ticking) != 0) return;
 	uint32_t stands = 0;
 	if (!atomic_compare_exchange_strong(&h->ticking, &stands, 1)) return;

@@ -32,6 +32,9 @@
 #define TLC_SET_OWN(word, value) TLC_STORE(word, value)
 #endif
 
+/* The base of a magazine, read anew. */
+#define TLC_BASE(m) TLC_LOAD((m)->base)
+
 /* A context has copies, so that emitted code needs the address of no variable. */
 #define TLC_FIXED(c, what) ((c)->what)
 

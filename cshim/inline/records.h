@@ -138,7 +138,7 @@ static inline void tlc_put_back(tl_entry* at, tl_record* r, uintptr_t object, ui
 static inline bool tlc_recycle_at(tl_entry* at, const tl_entry* limit, tl_record* r, uintptr_t object, uint64_t tag)
 {
 	uint64_t next;
-	if (TLC_UNLIKELY(at == limit || !tlc_next_life(tag, &next))) return false;
+	if (TLC_UNLIKELY(at >= limit || !tlc_next_life(tag, &next))) return false;
 	tlc_put_back(at, r, object, next >> 32 << 32, next);
 	return true;
 }
@@ -161,7 +161,7 @@ static inline __attribute__((always_inline)) bool tlc_end_plain(const tl_context
 	uint64_t life = tlc_life(r);
 	if (TLC_UNLIKELY(((uint32_t)life | (TLC_LOAD_ACQUIRE(r->sh) ^ sh)) != 0)) return false;
 	tl_entry* top = m->top;
-	if (TLC_UNLIKELY(top == m->limit || !tlc_next_life(life, &life))) return false;
+	if (TLC_UNLIKELY(top >= m->limit || !tlc_next_life(life, &life))) return false;
 	tlc_put_back(top, r, object, life, life | (uint64_t)(r - TLC_FIXED(c, records)));
 	m->top = top + 1;
 	return true;
@@ -194,15 +194,21 @@ static inline bool tlc_is_sample(tl_magazine* m)
 	return true;
 }
 
+/* While this thread does not use a magazine, the clock may take all of its slots but the newest (cshim/heap/idle.c): it
+ * raises the base, lowers the limit, and looks whether the top has stayed. So each operation reads the base once, and
+ * takes one slot. A top may be above the limit. */
+static inline void tlc_set_top(tl_magazine* m, tl_entry* top) { __atomic_store_n(&m->top, top, __ATOMIC_RELAXED); }
+
 /* A free slot for n bytes, which leaves its magazine; NULL: ask Go. The result may be read until
  * the next call. */
 static inline const tl_entry* tlc_take_slot(tl_context* c, size_t n)
 {
 	tl_magazine* m = tlc_magazine_for(c, n);
 	tl_entry* top = m->top;
-	if (TLC_UNLIKELY(top == m->base)) return NULL;
+	if (TLC_UNLIKELY(top <= TLC_BASE(m))) return NULL;
 	if (TLC_UNLIKELY(tlc_is_sample(m))) return NULL;
-	return m->top = top - 1;
+	tlc_set_top(m, --top);
+	return top;
 }
 
 #endif

@@ -163,7 +163,7 @@ bool tlc_refill_magazine(tl_context* c, uint32_t class);
 bool tlc_make_room(tl_context* c, uint32_t class);
 static inline bool tlc_has_place(tl_context* c, const tl_magazine* m, uint32_t class)
 {
-	return TLC_LIKELY(m->top != m->limit) || tlc_make_room(c, class);
+	return TLC_LIKELY(m->top < m->limit) || tlc_make_room(c, class);
 }
 
 /* Does what tlc_recycle could not do, because the magazine is full or the object is large; false: ask Go, nothing changed. */

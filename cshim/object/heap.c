@@ -9,7 +9,7 @@ static bool may_work(const tl_context* c) { return tlc_is_fast(c) && !tlc_forked
 bool tlc_refill_magazine(tl_context* c, uint32_t class)
 {
 	const tl_magazine* m = &c->magazines[class];
-	return class - 1 < TL_CLASS_SMALL && m->top == m->base && may_work(c) &&
+	return class - 1 < TL_CLASS_SMALL && m->top <= m->base && may_work(c) &&
 	       tlc_heap_refill(tlc_g.heap, c, class, false) == TL_HEAP_OK;
 }
 

@@ -35,7 +35,7 @@ static inline bool tlc_end_held(tl_context* c, tl_record* r, tl_entry e, uint32_
 	tl_magazine* m = &c->magazines[e.gen & 0xFF];
 	if (TLC_UNLIKELY(TLC_LOAD(r->type_flags) != TL_TYPE_PLAIN)) return false;
 	if (TLC_UNLIKELY(tlc_is_last_life(e.gen) || !tlc_is_fast(c))) return false;
-	const bool elsewhere = m->top == m->limit;
+	const bool elsewhere = m->top >= m->limit;
 	if (TLC_UNLIKELY(elsewhere) && tlc_forked()) return false;
 	if (TLC_UNLIKELY(
 			!atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed)))

@@ -3,6 +3,7 @@
  * (queue, mergeQueued) are the Go twins; docs/model has the protocol. */
 #include "inbox.h"
 
+#include "../heap/heap.h"
 #include "../inline/counts.h"
 #include "../inline/refs.h"
 
@@ -40,6 +41,7 @@ static uint32_t take_node(tl_context* c)
 		c->node_full = 0;
 		c->node_first = chain;
 		c->node_count = TL_NODE_CHAIN;
+		tlc_heap_watch(tlc_g.heap);
 	}
 	uint32_t i = c->node_first;
 	c->node_first = node_at(i)->next;
@@ -71,12 +73,16 @@ static uint32_t units_of(const tl_record* r, tl_entry e)
 	return units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
 }
 
+/* The clock looks whether the owner sleeps once a chain of nodes is used up, and for each object that is so large. */
+enum { LARGE_UNITS = TL_HEAP_KEEPS / TL_NODE_CHAIN / TL_NODE_UNIT };
+
 /* Before the node is delivered. */
 static void count_deferred(tl_context* c, tl_node* n, uint32_t units)
 {
 	TLC_STORE(n->chain, units);
 	c->deferred += units != 0;
 	c->deferred_units += units;
+	if (TLC_UNLIKELY(units >= LARGE_UNITS)) tlc_heap_watch(tlc_g.heap);
 }
 
 /* Gives a node back whose object waits no more. */
@@ -226,11 +232,11 @@ static bool finish_some(tl_context* c)
 
 bool tlc_refill(tl_context* c, const tl_magazine* m)
 {
-	if (m->top != m->base || tlc_forked()) return false;
+	if (m->top > m->base || tlc_forked()) return false;
 	if (tlc_has_mail(c) && !finish_some(c)) {
 		c->waiting = empty_inbox(c);
 		finish_some(c);
 	}
 	if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0) && c->draining == 0) tlc_finish(c);
-	return m->top != m->base || tlc_refill_magazine(c, (uint32_t)(m - c->magazines));
+	return m->top > m->base || tlc_refill_magazine(c, (uint32_t)(m - c->magazines));
 }

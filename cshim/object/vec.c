@@ -75,7 +75,7 @@ static __attribute__((noinline)) bool grow(tl_context* c, vec* v, uint64_t n)
 static inline bool has_slot(tl_context* c, uint64_t bytes)
 {
 	const tl_magazine* m = tlc_magazine_for(c, bytes);
-	return TLC_LIKELY(m->top != m->base) || tlc_refill(c, m);
+	return TLC_LIKELY(m->top > m->base) || tlc_refill(c, m);
 }
 
 void* tl_vec_new(size_t capacity)

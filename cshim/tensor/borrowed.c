@@ -71,7 +71,7 @@ tl_tensor* tlc_borrow(const tl_dl_tensor* given, uint32_t flags, tl_deleter end,
 	tl_magazine* m = tlc_magazine_for(c, TLC_TENSOR_HEADER);
 	const tl_dl_tensor from = *given;
 	if (TLC_UNLIKELY(!tlc_has_room(c) ||
-	                 (m->top == m->base && !tlc_refill_magazine(c, tlc_class_of(TLC_TENSOR_HEADER)))))
+	                 (m->top <= m->base && !tlc_refill_magazine(c, tlc_class_of(TLC_TENSOR_HEADER)))))
 		return NULL;
 	if (TLC_UNLIKELY(tlc_forked() && !is_ours((uintptr_t)end))) return NULL;
 	if (TLC_UNLIKELY(m->allocs + 1 == 0)) return NULL; /* a sample is the slow path's */

@@ -154,7 +154,7 @@ __attribute__((noinline)) bool tlc_tensor_give_elsewhere(tl_context* c, tl_recor
 	const uint32_t class = (uint8_t)(tag >> 32);
 	if (!tlc_is_fast(c) || tlc_forked() || tlc_is_last_life((uint32_t)(tag >> 32))) return false;
 	if (class != TL_CLASS_LARGE)
-		return c->magazines[class].top == c->magazines[class].limit && tlc_make_room(c, class) &&
+		return c->magazines[class].top >= c->magazines[class].limit && tlc_make_room(c, class) &&
 		       tlc_tensor_give_slot(c, r, object, tag, sh);
 	const uint64_t bytes = tlc_slot_bytes(object, class);
 	if (!tlc_tensor_end(c, r, sh, &tag)) return false;

@@ -84,7 +84,7 @@ static inline __attribute__((always_inline)) bool tlc_tensor_give_slot(tl_contex
 {
 	tl_magazine* m = tlc_magazine_of(c, tag);
 	tl_entry* top = m->top;
-	if (TLC_UNLIKELY(top == m->limit || tlc_is_last_life((uint32_t)(tag >> 32)))) return false;
+	if (TLC_UNLIKELY(top >= m->limit || tlc_is_last_life((uint32_t)(tag >> 32)))) return false;
 	if (TLC_UNLIKELY(!tlc_tensor_end(c, r, sh, &tag))) return false;
 	tl_kind_counters* tensors = &c->kinds[TL_TYPE_TENSOR];
 	tensors->gone++;

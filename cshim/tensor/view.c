@@ -34,7 +34,7 @@ static TLC_INLINE bool look(const tl_tensor* tensor, view* v,
 	tl_context* c = v->c = tlc_tls;
 	if (TLC_UNLIKELY(!find_storage(v, p) || !tlc_has_room(c))) return false;
 	tl_magazine* m = tlc_magazine_for(c, TLC_TENSOR_HEADER);
-	if (TLC_UNLIKELY(m->top == m->base)) return false;
+	if (TLC_UNLIKELY(m->top <= m->base)) return false;
 	if (TLC_UNLIKELY(begin(&v->at, (const tl_tensor_header*)p, (tl_tensor_header*)m->top[-1].object) != 0))
 		return false;
 	if (TLC_LIKELY(v->at.base == p)) return true; /* hold finds out whether it is live */

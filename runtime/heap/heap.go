@@ -29,6 +29,7 @@ type Heap struct {
 	side Side
 	raw  uintptr // the range as it was reserved, before its start was aligned
 	huge func() bool
+	rest func(idle uint64) (used bool)
 
 	growing sync.Mutex // held while more memory, or more records, become usable
 	clock   clock
@@ -39,11 +40,14 @@ type Heap struct {
 type Config struct {
 	ReserveBytes uint64
 	HugePages    func() bool // asked for each object of 4 MiB and more: whether it asks the system for them
+	// Rest is called by each tick, with the bytes that are idle. It gives back what threads that rest keep, and tells
+	// whether some were used since it was called last.
+	Rest func(idle uint64) (used bool)
 }
 
 // Open reserves the address ranges and fills the heap's part of g.
 func Open(g *layout.Globals, cfg Config) (*Heap, status.Status) {
-	h := &Heap{G: g, huge: cfg.HugePages}
+	h := &Heap{G: g, huge: cfg.HugePages, rest: cfg.Rest}
 	layout.FillClasses(&g.Classes)
 	bytes := reserveBytes(cfg.ReserveBytes)
 	for ; ; bytes /= 2 {
@@ -219,6 +223,13 @@ func (h *Heap) EmptyMagazine(c *layout.Context, class uint32) uint64 {
 	n := core.EmptyMagazine(h.s, c, class)
 	return uint64(n) * uint64(h.G.Classes[class].Size)
 }
+
+// Watch has the clock look for idle memory.
+func (h *Heap) Watch() { core.Watch(h.s) }
+
+// TakeMagazines gives the depots all slots of a context but the newest of each class, whatever its thread does
+// meanwhile.
+func (h *Heap) TakeMagazines(c *layout.Context) { core.TakeMagazines(h.s, c) }
 
 // Peak returns the most bytes that were out of the depots at once since ResetPeak: in
 // objects, and in the magazines of contexts.

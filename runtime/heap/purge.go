@@ -50,8 +50,9 @@ func (h *Heap) stopClock() {
 	}
 }
 
-// run ticks while there is more than is kept, until nothing changes any more: what is left then cannot be had, because
-// every page of it has an object, or the system refuses it. Then it waits for cshim/heap, which asks for the next tick.
+// run ticks while there is more than is kept, or threads use what they keep, until nothing changes any more: what is
+// left then cannot be had, because every page of it has an object, or the system refuses it. Then it waits for
+// cshim/heap, which asks for the next tick.
 func (h *Heap) run() {
 	defer close(h.clock.done)
 	for {
@@ -63,16 +64,18 @@ func (h *Heap) run() {
 				return
 			case <-time.After(period):
 			}
+			used := h.rest != nil && h.rest(h.idle())
 			h.tick()
-			if idle := h.idle(); idle != before {
+			if idle := h.idle(); idle != before || used {
 				before, still = idle, 0
 			}
-			if before <= layout.HeapKeeps {
+			if before <= layout.HeapKeeps && !used {
 				break
 			}
 		}
 		atomic.StoreUint32(&h.s.Ticking, 0)
-		if idle := h.idle(); idle > layout.HeapKeeps && idle != before { // what came since then has asked for nothing
+		idle := h.idle() // what came since then has asked for nothing
+		if idle > layout.HeapKeeps && idle != before || h.rest != nil && h.rest(idle) {
 			atomic.StoreUint32(&h.s.Ticking, 1)
 		}
 	}

@@ -432,10 +432,17 @@ type Context struct {
 	Growths      uint64          // times that this context took fresh memory for a class
 	FlushedLast  [Classes]uint8  // the magazine was full since it was empty last
 	Unused       [5]uint8
+	// What the clock does for a thread that rests (cshim/heap/idle.c): it takes the oldest slots of a magazine, whose base
+	// rises by as many. The owner lowers it when it refills or empties the magazine.
+	Taken        [Classes]uint16
+	UnusedBehind uint16
+	Moving       uint32 // atomic; the owner moves slots between a magazine and its depot
+	Taking       uint32 // atomic; the clock takes slots; then the owner waits before it moves any
+	Used         uint64 // tells the clock whether the context was used since it looked last
 }
 
 // ContextBytes is sizeof(tl_context).
-const ContextBytes = 7992
+const ContextBytes = 8160
 
 // Where a compiler's own Vec has its parts; runtime/object/compiler_vecs.go has what a header has to be like.
 type VecInfo struct {

@@ -14,7 +14,7 @@ import (
 // it is empty.
 func (c *Context) slot(class uint32) (layout.Entry, status.Status) {
 	m := &c.Magazines[class]
-	if m.Top == m.Base {
+	if m.Top <= m.Base {
 		if st := process.heap.RefillMagazine(&c.Context, class); st != status.OK {
 			return layout.Entry{}, st
 		}
@@ -78,7 +78,7 @@ func (c *Context) giveSlot(e layout.Entry) {
 		return
 	}
 	m := &c.Magazines[class]
-	if m.Top == m.Limit {
+	if m.Top >= m.Limit {
 		process.heap.MakeRoom(&c.Context, class)
 	}
 	*layout.At[layout.Entry](m.Top) = e

@@ -15,6 +15,12 @@ import (
 //	sum over types == sum of each type
 //	slots out of a depot == slots in use + slots in magazines, in warm places and in the quarantine
 func CheckStats() error {
+	process.resting.mu.Lock()
+	defer process.resting.mu.Unlock()
+	return checkStats()
+}
+
+func checkStats() error {
 	var want Stats
 	_, want.LiveBytes = process.heap.Ranges()
 	types := map[uint32]uint64{}
@@ -29,7 +35,7 @@ func CheckStats() error {
 			want.countSlot(types, typ, r.Gen&0xFF, process.heap.Size(e.Object))
 		}
 	})
-	return want.compare(types, ReadStats(), ReadTypes())
+	return want.compare(types, readStats(), ReadTypes())
 }
 
 func (s *Stats) countSlot(types map[uint32]uint64, typ, class uint32, bytes uint64) {

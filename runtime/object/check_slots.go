@@ -23,11 +23,13 @@ import (
 // kept are the records of the tensors that are at rest. No context but the caller's may
 // act meanwhile, and that one may not be in the middle of the drain.
 func Check(kept map[uint32]bool) error {
+	process.resting.mu.Lock()
+	defer process.resting.mu.Unlock()
 	c := slotChecker{kept: kept, free: map[uint32]string{}}
 	inHeap := process.heap.Check(func(record uint32) { c.found(record, "a depot") })
 	c.quarantined()
 	inboxes, deleterCalls := c.lists()
-	stats := ReadStats()
+	stats := readStats()
 	c.Want(c.waiting == stats.WaitingObjects && c.waitingUnits*layout.NodeUnit == stats.WaitingBytes,
 		"%d objects of %d bytes are counted as waiting, there are %d of %d units", stats.WaitingObjects,
 		stats.WaitingBytes, c.waiting, c.waitingUnits)
@@ -41,7 +43,7 @@ func Check(kept map[uint32]bool) error {
 	c.slots()
 	c.nodes(inboxes)
 	c.deleterCalls(deleterCalls)
-	all := []error{inHeap, c.Err(), CheckStats(), process.registry.CheckBeside()}
+	all := []error{inHeap, c.Err(), checkStats(), process.registry.CheckBeside()}
 	EachContext(func(x *Context) { all = append(all, x.CheckStacks()) })
 	return errors.Join(all...)
 }
@@ -84,7 +86,7 @@ func (c *slotChecker) unused(e layout.Entry, class uint32, where string) {
 
 func (c *slotChecker) magazine(x *Context, class uint32) {
 	m := &x.Magazines[class]
-	full := m.Base + uintptr(process.slices.magazines[class])*layout.EntryBytes
+	full := m.Base + uintptr(process.slices.magazines[class]-uint32(x.Taken[class]))*layout.EntryBytes
 	if m.Base > m.Top || m.Top > m.Limit || m.Limit > full || (m.Top-m.Base)%layout.EntryBytes != 0 {
 		c.Want(false, "context %d, class %d: a magazine of %#x, %#x, %#x, at most %#x", x.Id, class, m.Base, m.Top,
 			m.Limit, full)
@@ -230,6 +232,9 @@ func (c *slotChecker) nodes(used uint32) {
 	defer n.mu.Unlock()
 	for i := uint32(process.g.NodeChains); i != 0 && used < n.fresh; i = nodeAt(i).Chain {
 		used += c.chain(i, layout.NodeChain, "a chain")
+	}
+	for _, r := range n.spare {
+		used += r.end - r.first
 	}
 	c.Want(used+1 == n.fresh, "%d nodes of %d are free or in an inbox", used, n.fresh-1)
 }

@@ -17,9 +17,12 @@ import (
 // from one that only looks so.
 type nodes struct {
 	limit uint32
-	mu    sync.Mutex // guards fresh
-	fresh uint32     // the first node that was never used
+	mu    sync.Mutex  // guards what follows
+	fresh uint32      // the first node that was never used
+	spare []nodeRange // nodes that are used before those, whose pages the system may have
 }
+
+type nodeRange struct{ first, end uint32 }
 
 func (n *nodes) open() status.Status {
 	bytes := min(uint64(1<<30), memory.AddressSpaceLeft()/64)
@@ -50,6 +53,7 @@ func (c *Context) takeNode() uint32 {
 }
 
 func (c *Context) refillNodes() bool {
+	process.heap.Watch() // what is handed over may wait for a thread that sleeps
 	if c.NodeFull != 0 {
 		c.NodeFirst, c.NodeCount, c.NodeFull = c.NodeFull, layout.NodeChain, 0
 		return true
@@ -75,17 +79,94 @@ func (c *Context) giveNode(i uint32) {
 	c.NodeCount++
 }
 
-// freshChain links nodes that were never used; the last chain may be short.
+// freshChain links nodes that are in no chain; the last chain may be short.
 func (n *nodes) freshChain() (first, count uint32) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for count < layout.NodeChain && n.fresh < n.limit {
-		nodeAt(n.fresh).Next = first
-		first = n.fresh
-		n.fresh++
+	for count < layout.NodeChain {
+		i := n.take()
+		if i == 0 {
+			break
+		}
+		nodeAt(i).Next = first
+		first = i
 		count++
 	}
 	return first, count
+}
+
+func (n *nodes) take() uint32 {
+	if last := len(n.spare) - 1; last >= 0 {
+		r := &n.spare[last]
+		i := r.first
+		if r.first++; r.first == r.end {
+			n.spare = n.spare[:last]
+		}
+		return i
+	}
+	if n.fresh == n.limit {
+		return 0
+	}
+	n.fresh++
+	return n.fresh - 1
+}
+
+// bytes is how much memory nodes have used that are not spare.
+func (n *nodes) bytes() uint64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	used := n.fresh
+	for _, r := range n.spare {
+		used -= r.end - r.first
+	}
+	return uint64(used) * layout.NodeBytes
+}
+
+// trim gives the system the pages on which nodes of full chains lie alone. The nodes are spare then, the others
+// return to chains.
+func (n *nodes) trim() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	isFree := make([]uint64, n.fresh/64+1)
+	for chain := popChain(); chain != 0; chain = popChain() {
+		for i := chain; i != 0; i = nodeAt(i).Next {
+			isFree[i/64] |= 1 << (i % 64)
+		}
+	}
+	var chain, count uint32
+	for i := uint32(1); i < n.fresh; i++ {
+		end := i
+		for end < n.fresh && isFree[end/64]>>(end%64)&1 != 0 {
+			end++
+		}
+		if n.purge(nodeRange{i, end}) {
+			i = end
+			continue
+		}
+		for ; i < end; i++ {
+			nodeAt(i).Next = chain
+			chain = i
+			if count++; count == layout.NodeChain {
+				pushChain(chain)
+				chain, count = 0, 0
+			}
+		}
+	}
+	for ; chain != 0; chain = nodeAt(chain).Next {
+		n.spare = append(n.spare, nodeRange{chain, chain + 1})
+	}
+}
+
+// purge makes nodes spare that have pages of their own; false: they have none.
+func (n *nodes) purge(r nodeRange) bool {
+	start := memory.Round(layout.Address(nodeAt(r.first)), memory.PageBytes)
+	end := layout.Address(nodeAt(r.end)) &^ (memory.PageBytes - 1)
+	if start >= end {
+		return false
+	}
+	memory.Purge(start, end-start)
+	n.spare = append(n.spare, r)
+	return true
 }
 
 func popChain() uint32 {
@@ -162,23 +243,39 @@ func (c *Context) deliver(owner *Context, i uint32) {
 }
 
 // drain merges every object in c's inbox and those that the fast path has left. The caller
-// holds c; what dies goes to me.
+// holds c; what dies goes to me. It waits for the clock if that has what was in the inbox.
 func (c *Context) drain(me *Context) {
 	waiting := uint32(c.Waiting)
 	c.Waiting = 0
-	c.mergeAll(me, waiting)
+	place := max(c.mergeAll(me, waiting), c.mergeAll(me, c.takeInbox()))
+	if place != 0 {
+		process.resting.mu.Lock() // until the clock has put back what it leaves
+		process.resting.mu.Unlock()
+		me.answer(place)
+		c.mergeAll(me, c.takeInbox())
+	}
+}
+
+// takeInbox returns the nodes of c's inbox, which is empty then.
+func (c *Context) takeInbox() (first uint32) {
 	w := atomic.LoadUint64(&c.Word)
 	for w>>2 != 0 && !atomic.CompareAndSwapUint64(&c.Word, w, w&layout.CtxState) {
 		w = atomic.LoadUint64(&c.Word)
 	}
-	c.mergeAll(me, uint32(w>>2))
+	return uint32(w >> 2)
 }
 
-func (c *Context) mergeAll(me *Context, i uint32) {
+// mergeAll returns the node that stands for those that the clock has, or 0.
+func (c *Context) mergeAll(me *Context, i uint32) (place uint32) {
 	for i != 0 {
 		n := *nodeAt(i)
-		me.answer(i)
-		c.mergeQueued(me, layout.Entry{Object: n.Object, Record: n.Record, Gen: n.Gen})
+		if isPlace(&n) {
+			place = i
+		} else {
+			me.answer(i)
+			c.mergeQueued(me, layout.Entry{Object: n.Object, Record: n.Record, Gen: n.Gen})
+		}
 		i = n.Next
 	}
+	return place
 }

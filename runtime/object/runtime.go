@@ -70,6 +70,7 @@ var process struct {
 	slices   slices
 	nodes    nodes
 	late     lateWaits
+	resting  resting
 	types    types
 	counters counters
 	debug    Debugger // nil while it is off
@@ -142,7 +143,8 @@ func open(cfg Config) status.Status {
 	if cfg.SlowOnly {
 		g.Fast = 0
 	}
-	process.heap, st = heap.Open(g, heap.Config{ReserveBytes: cfg.HeapReserve, HugePages: cfg.HugePages})
+	process.resting.open(cfg.HasBarrier)
+	process.heap, st = heap.Open(g, heap.Config{ReserveBytes: cfg.HeapReserve, HugePages: cfg.HugePages, Rest: rest})
 	if st != status.OK {
 		return st
 	}

@@ -60,7 +60,13 @@ func (k *KindStats) Live() uint64 { return k.Allocations - min(k.Frees, k.Alloca
 
 // ReadStats sums up the contexts.
 func ReadStats() Stats {
-	var s Stats
+	process.resting.mu.Lock()
+	defer process.resting.mu.Unlock()
+	return readStats()
+}
+
+// readStats has the clock stand still.
+func readStats() (s Stats) {
 	s.readFrees()
 	s.readAllocations()
 	s.readHeap()
