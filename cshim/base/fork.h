@@ -11,8 +11,8 @@
 /* Points to 0 in a forked child: the page is wiped. NULL: Go has not been started, and a child may start it. */
 extern _Atomic(volatile char*) tlc_alive;
 
-/* Before Go's first thread exists: children that are forked from now on lack it. */
-void tlc_watch_forks(void);
+/* Before Go's first thread exists: a child that is forked from now on lacks it, and sees that by the page. */
+void tlc_mark_forks(void);
 
 static inline bool tlc_forked(void)
 {

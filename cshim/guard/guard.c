@@ -88,7 +88,7 @@ static void after_fork_child(void)
 	after_fork_parent();
 }
 
-void tlc_watch_forks(void)
+void tlc_mark_forks(void)
 {
 	char* page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	alive_fallback = 1;

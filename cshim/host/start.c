@@ -61,7 +61,7 @@ static tlc_lack try_to_start(void)
 	descriptors = getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
 	tlc_lack missing = obtain();
 	if (missing != TLC_LACKS_NOTHING) return missing;
-	tlc_watch_forks(); /* from here on a child lacks threads */
+	tlc_mark_forks(); /* from here on a child lacks threads */
 	tlc_keep_blocked();
 	tlc_run_thread(postponed.body, postponed.argument);
 	_cgo_wait_runtime_init_done(); /* Go is complete before the host can set a limit */
