@@ -1,6 +1,6 @@
 #!/bin/sh
 # Compiles the shim with every C compiler that is here, with the flags that go build
-# takes and with warnings as errors; with TL_FULL, of which some files are.
+# takes and with warnings as errors; with what some files are compiled with.
 #
 #   compilers.sh SOURCE_DIRECTORY
 set -u
@@ -18,7 +18,7 @@ for cc in gcc clang $(ls /usr/bin/gcc-[0-9]* /usr/bin/clang-[0-9]* 2>/dev/null);
 	seen="$seen $path "
 	compiled=$((compiled + 1))
 	# shellcheck disable=SC2086 # flags are words
-	"$path" $flags -DTL_FULL -Werror -fsyntax-only "$shim"/*.c "$shim"/*/*.c || { echo "$cc fails" >&2; failed=$((failed + 1)); }
+	"$path" $flags -DTL_FULL -DTLC_GO_1_26 -Werror -fsyntax-only "$shim"/*.c "$shim"/*/*.c || { echo "$cc fails" >&2; failed=$((failed + 1)); }
 done
 [ $compiled -gt 0 ] || { echo "skip: no compiler"; exit 77; }
 echo "$compiled compilers, $failed failed"
