@@ -4809,9 +4809,8 @@ TL_API tl_status tl_python_lines(const char* skip);
 TL_API bool tl_python_site(void* pointer);
 
 /*
- * tl_python_api tells this library about the interpreter of the process: the
- * addresses of functions of Python's C interface, and an object that lives as
- * long as the interpreter.
+ * tl_python_api tells this library about the Python of the process: the addresses
+ * of functions of its C interface, and an object that all interpreters share.
  */
 typedef struct tl_python_api {
     size_t struct_size;        /* sizeof(tl_python_api) */
@@ -4820,20 +4819,17 @@ typedef struct tl_python_api {
     void* capsule_get_pointer; /* PyCapsule_GetPointer */
     void* err_set_string;      /* PyErr_SetString */
     void* buffer_error;        /* the exception BufferError */
-    int64_t interpreter;       /* PyInterpreterState_GetID; 0 is the main interpreter */
 } tl_python_api;
 
 /*
- * tl_python_attach tells the library about the interpreter, before the first
- * tl_python_capsule. The first interpreter that calls it has the library until the
- * process ends; another one of the process is refused.
+ * tl_python_attach tells the library about the Python of the process, before the
+ * first tl_python_capsule. Each interpreter may call it, and gives the same addresses.
  *
  * Ownership: none; the struct is copied.
  * Threads: any thread.
  * Returns: TL_OK, or why nothing was changed.
- * Errors: TL_E_INVALID_ARGUMENT (NULL, a NULL function or exception, a
- *     struct_size that is too small, or a negative interpreter), TL_E_BUSY
- *     (another interpreter has attached itself).
+ * Errors: TL_E_INVALID_ARGUMENT (NULL, a NULL field, or a struct_size that is
+ *     too small).
  * Cost: slow call; constant.
  */
 TL_API tl_status tl_python_attach(const tl_python_api* api);

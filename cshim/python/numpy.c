@@ -170,18 +170,12 @@ const void* tl_numpy_handler(void)
 
 tlc_python_api tlc_python;
 
-/* The number of the interpreter that has attached itself, and one more; 0: none has. */
-static _Atomic int64_t attached;
-
 tl_status tl_python_attach(const tl_python_api* api)
 {
 	if ((uintptr_t)api < TL_LOWEST_ADDRESS || api->struct_size < sizeof *api || api->capsule_new == NULL ||
 	    api->capsule_is_valid == NULL || api->capsule_get_pointer == NULL || api->err_set_string == NULL ||
-	    api->buffer_error == NULL || api->interpreter < 0 || api->interpreter == INT64_MAX)
+	    api->buffer_error == NULL)
 		return tlc_fail(TL_E_INVALID_ARGUMENT, TL_FN_tl_python_attach, NULL);
-	int64_t other = 0;
-	if (!atomic_compare_exchange_strong(&attached, &other, api->interpreter + 1) && other != api->interpreter + 1)
-		return tlc_fail(TL_E_BUSY, TL_FN_tl_python_attach, NULL);
 	tlc_python.is_valid = (tlc_capsule_is_valid)api->capsule_is_valid;
 	tlc_python.get_pointer = (tlc_capsule_get_pointer)api->capsule_get_pointer;
 	tlc_python.set_error = (tlc_err_set_string)api->err_set_string;

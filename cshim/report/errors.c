@@ -59,9 +59,7 @@ static const struct {
 	{TL_FN_tl_python_lines, TL_E_UNSUPPORTED,
      "the process has not all functions of CPython 3.10 or later among its symbols"},
 	{TL_FN_tl_python_lines, TL_E_LIMIT, "eight folders are passed over already, as many as there can be"},
-	{TL_FN_tl_python_attach, TL_E_INVALID_ARGUMENT,
-     "api or a field is NULL, struct_size too small, or interpreter no number of one"},
-	{TL_FN_tl_python_attach, TL_E_BUSY, "another interpreter of this process has the library; use it from that one"},
+	{TL_FN_tl_python_attach, TL_E_INVALID_ARGUMENT, "api or a field is NULL, or struct_size is too small"},
 };
 
 static const char* reason(tl_status status, uint32_t function)

@@ -5,7 +5,8 @@
  * arguments. So the two ways differ in speed alone, and exceptions come from one place.
  *
  * The module is not linked with libtl_runtime. fast_start gets the functions from the library that the package has
- * loaded. All state is in `fast`, which is written once, under the interpreter's lock.
+ * loaded. Each interpreter of the process has a module with a state of its own (fast_state), guarded by that
+ * interpreter's lock; nothing is shared but constants.
  */
 #ifndef TL_FAST_H
 #define TL_FAST_H
@@ -25,12 +26,15 @@
 
 #pragma GCC visibility push(hidden)
 
-enum { MAX_RANK = 8, DTYPES = 24, MOST_OPERATORS = 40, PYTHON_INTERFACE = 6 };
+enum { MAX_RANK = 8, DTYPES = 24, MOST_OPERATORS = 40, PYTHON_INTERFACE = 7 };
+
+typedef struct fast_state fast_state;
 
 /* A tensor of the runtime, with one counted reference. Everything below `tensor` is a copy of what the library says of
  * it, which does not change while the reference is held. */
 typedef struct fast_tensor {
 	PyObject_HEAD PyObject* weak; /* references */
+	fast_state* state;            /* of the type's module, which the type keeps */
 	struct fast_tensor* next;     /* of all that live */
 	struct fast_tensor** back;    /* what leads here */
 	tl_tensor* tensor;            /* NULL: an exception has ended the construction */
@@ -78,7 +82,7 @@ typedef PyObject* (*fast_vectorcall)(PyObject* callable, PyObject* const* args, 
 typedef int (*fast_trace)(unsigned int domain, uintptr_t key, size_t bytes); /* tracemalloc's; -2: it is off */
 typedef int (*fast_untrace)(unsigned int domain, uintptr_t key);
 
-/* What the package hands over: objects of Python's, by name. */
+/* What the package hands over: objects of Python's, by name. The last two come later. */
 #define FAST_OBJECTS(X)                                                                              \
 	X(methods)  /* the class that has the methods of both ways; the base of the type */              \
 	X(dtypes)   /* tuple of tl.DType by number, None where there is none */                          \
@@ -97,7 +101,31 @@ typedef int (*fast_untrace)(unsigned int domain, uintptr_t key);
 	X(reaches)        /* (device) -> whether the CPU uses its memory */                              \
 	X(arrays)         /* () -> NumPy's table of C functions, its array type, dtypes by number */     \
 	X(cpu)            /* (1, 0): the CPU for DLPack */                                               \
-	X(dlpack_version) /* (1, 3) */
+	X(dlpack_version) /* (1, 3) */                                                                   \
+	X(entries)        /* .scopes is the calling thread's list of scopes */                           \
+	X(found)          /* the answer of arrays; None before the first array */
+
+/* Names that calls compare by address. The parameters of tl.empty and those of __dlpack__ stand one after another. */
+#define FAST_NAMES(X)    \
+	X(shape)             \
+	X(dtype)             \
+	X(device)            \
+	X(stream)            \
+	X(max_version)       \
+	X(dl_device)         \
+	X(copy)              \
+	X(__dlpack_device__) \
+	X(__dlpack__)        \
+	X(__call__)          \
+	X(out)               \
+	X(scopes)
+
+enum fast_name {
+#define X(name) NAME_##name,
+	FAST_NAMES(X)
+#undef X
+		NAMES
+};
 
 /* NumPy's C functions that a hand-over needs: PyArray_NewFromDescr, PyArray_SetBaseObject. */
 typedef PyObject* (*fast_new_array)(PyObject* type, PyObject* descr, int rank, const Py_ssize_t* shape,
@@ -107,16 +135,29 @@ typedef int (*fast_set_base)(PyObject* array, PyObject* base);
 /* Which device tl.empty() means without an argument, as far as the last tensor told. */
 enum fast_default { DEFAULT_UNKNOWN, DEFAULT_IS_CPU, DEFAULT_IS_ELSEWHERE };
 
-typedef struct fast_state {
+enum {
+#define X(name) OBJECT_##name,
+	FAST_OBJECTS(X)
+#undef X
+		OBJECTS
+};
+
+struct fast_state {
 #define X(name) __typeof__(&tl_##name) name;
 	FAST_FUNCTIONS(X)
 #undef X
+	union {
+		struct {
 #define X(name) PyObject* name;
-	FAST_OBJECTS(X)
+			FAST_OBJECTS(X)
 #undef X
-	PyTypeObject* tensor;  /* the type; NULL before fast_start */
-	int64_t interpreter;   /* PyInterpreterState_GetID of the one that has called fast_start */
-	void* const* deferred; /* the list of _binding/deferred.py */
+		};
+		PyObject* object[OBJECTS]; /* the end of the interpreter puts None in place of them */
+	};
+	PyObject *name[NAMES], *only_out, *only_version; /* tuples of a name, for calls */
+	PyTypeObject* tensor;                            /* the type; NULL before fast_start */
+	fast_tensor* living;                             /* every tensor */
+	void* const* deferred;                           /* the list of _binding/deferred.py */
 	fast_raw_free raw_free;
 	fast_vectorcall_method vectorcall_method;
 	fast_vectorcall vectorcall;
@@ -129,12 +170,13 @@ typedef struct fast_state {
 	char* format[DTYPES];      /* borrowed */
 	uint8_t itemsize[DTYPES];
 	enum fast_default device;
-	PyObject *array_type, *descr[DTYPES]; /* of NumPy; NULL before the first array */
-	fast_new_array new_array;
+	PyObject *array_type, *descr[DTYPES]; /* borrowed from found */
+	fast_new_array new_array;             /* NULL before the first array */
 	fast_set_base set_base;
-} fast_state;
+};
 
-extern fast_state fast;
+/* The state of a module; NULL never. */
+static inline fast_state* fast_state_of(PyObject* module) { return PyModule_GetState(module); }
 
 /* ---- calls of Python ------------------------------------------------------------------- */
 
@@ -146,19 +188,16 @@ PyObject* fast_method(const char* name, PyObject* self, PyObject* const* args, P
 
 /* Sets the exception that a function of the package returns; always NULL. */
 PyObject* fast_raise(PyObject* made);
-static inline PyObject* fast_raise_status(tl_status status)
+static inline PyObject* fast_raise_status(fast_state* s, tl_status status)
 {
-	return fast_raise(PyObject_CallFunction(fast.error_for, "i", (int)status));
+	return fast_raise(PyObject_CallFunction(s->error_for, "i", (int)status));
 }
-static inline PyObject* fast_raise_last(void) { return fast_raise(PyObject_CallNoArgs(fast.last_error)); }
+static inline PyObject* fast_raise_last(fast_state* s) { return fast_raise(PyObject_CallNoArgs(s->last_error)); }
 
 /* Sorts arguments by the names of parameters, of which the first `positional` may come without; false: the twin has to
  * say what is wrong. Entries of `out` are borrowed, NULL where nothing was given. */
 bool fast_arrange(PyObject* const* args, Py_ssize_t n, PyObject* names, PyObject* const* parameters, int count,
                   int positional, PyObject** out);
-
-/* Makes constant names that calls compare by address; false with an exception. */
-bool fast_intern(PyObject** to, const char* const* names, int count);
 
 /* Reads an exact int that fits; false: the twin's, no exception is set. */
 static inline bool fast_int(PyObject* number, int64_t* out)
@@ -180,24 +219,24 @@ int fast_shape(PyObject* given, int64_t* shape);
 static inline fast_tensor* fast_of(PyObject* self) { return (fast_tensor*)(void*)self; }
 
 /* A Tensor over a new tensor that the current scope holds; NULL stands for a failure of the library. */
-PyObject* fast_own(tl_tensor* made);
+PyObject* fast_own(fast_state* s, tl_tensor* made);
 
 /* A Tensor over a reference that the caller holds, and that it takes over; on failure, too, it is gone. */
-PyObject* fast_wrap(tl_tensor* held);
+PyObject* fast_wrap(fast_state* s, tl_tensor* held);
 
 /* living() -> list: every Tensor. */
 PyObject* fast_living(PyObject* module, PyObject* none);
 
-PyTypeObject* fast_make_type(void);
-bool fast_prepare_makers(void);
-bool fast_prepare_dlpack(void);
-bool fast_prepare_operators(void);
+PyTypeObject* fast_make_type(PyObject* module);
+
+/* The end of a Tensor, which tells one from other objects where the state is not known. */
+void fast_end(PyObject* self);
 
 /* Releases what deleters have put on the list of _binding/deferred.py. */
-void fast_drain_list(void);
-static inline void fast_drain(void)
+void fast_drain_list(fast_state* s);
+static inline void fast_drain(fast_state* s)
 {
-	if (UNLIKELY(__atomic_load_n(fast.deferred, __ATOMIC_RELAXED) != NULL)) fast_drain_list();
+	if (UNLIKELY(__atomic_load_n(s->deferred, __ATOMIC_RELAXED) != NULL)) fast_drain_list(s);
 }
 
 /* Slots and methods, by file. */

@@ -9,7 +9,7 @@ static inline void* memory_of(const fast_tensor* t) { return t->data != NULL ? t
 /* Whether the elements lie without gaps, the first axis the fastest. */
 static bool is_fortran(const fast_tensor* t)
 {
-	Py_ssize_t stride = fast.itemsize[t->dtype];
+	Py_ssize_t stride = t->state->itemsize[t->dtype];
 	if (t->nbytes == 0) return true;
 	for (int i = 0; i < t->rank; i++) {
 		if (t->shape[i] != 1 && t->strides[i] != stride) return false;
@@ -47,10 +47,10 @@ int fast_get_buffer(PyObject* self, Py_buffer* view, int flags)
 		.buf = memory_of(t),
 		.obj = Py_NewRef(self),
 		.len = t->nbytes,
-		.itemsize = fast.itemsize[t->dtype],
+		.itemsize = t->state->itemsize[t->dtype],
 		.readonly = t->read_only,
 		.ndim = shaped ? t->rank : 1,
-		.format = (flags & PyBUF_FORMAT) != 0 ? fast.format[t->dtype] : NULL,
+		.format = (flags & PyBUF_FORMAT) != 0 ? t->state->format[t->dtype] : NULL,
 		.shape = shaped ? t->shape : NULL,
 		.strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? t->strides : NULL,
 	};
@@ -69,9 +69,9 @@ PyObject* fast_as_buffer(PyObject* self, PyObject* flags)
 enum { NEW_FROM_DESCR = 94, SET_BASE_OBJECT = 282, C_CONTIGUOUS = 1, ALIGNED = 0x100, WRITEABLE = 0x400, WIDEST = 16 };
 
 /* Asks the package for NumPy's functions, before the first array; false with an exception. */
-static __attribute__((noinline)) bool find_arrays(void)
+static __attribute__((noinline)) bool find_arrays(fast_state* s)
 {
-	PyObject* found = PyObject_CallNoArgs(fast.arrays);
+	PyObject* found = PyObject_CallNoArgs(s->arrays);
 	PyObject *capsule, *type, *descrs;
 	if (found == NULL || !PyArg_ParseTuple(found, "OOO!", &capsule, &type, &PyTuple_Type, &descrs)) {
 		Py_XDECREF(found);
@@ -79,16 +79,17 @@ static __attribute__((noinline)) bool find_arrays(void)
 	}
 	void** table = PyCapsule_GetPointer(capsule, NULL);
 	const bool usable = table != NULL && PyTuple_Size(descrs) == DTYPES;
-	for (int i = 0; i < DTYPES && usable; i++) fast.descr[i] = PyTuple_GetItem(descrs, i);
+	for (int i = 0; i < DTYPES && usable; i++) s->descr[i] = PyTuple_GetItem(descrs, i);
 	if (!usable) {
 		if (PyErr_Occurred() == NULL) PyErr_SetString(PyExc_TypeError, "24 element types of NumPy are needed");
 		Py_DECREF(found);
 		return false;
 	}
-	/* `found` stays, and with it the types and the table. */
-	fast.array_type = type;
-	fast.set_base = (fast_set_base)(uintptr_t)table[SET_BASE_OBJECT];
-	fast.new_array = (fast_new_array)(uintptr_t)table[NEW_FROM_DESCR];
+	Py_DECREF(s->found);
+	s->found = found; /* and with it the types and the table */
+	s->array_type = type;
+	s->set_base = (fast_set_base)(uintptr_t)table[SET_BASE_OBJECT];
+	s->new_array = (fast_new_array)(uintptr_t)table[NEW_FROM_DESCR];
 	return true;
 }
 
@@ -96,15 +97,16 @@ PyObject* fast_numpy(PyObject* self, PyObject* none)
 {
 	(void)none;
 	const fast_tensor* t = fast_of(self);
+	fast_state* s = t->state;
 	if (UNLIKELY(!t->in_reach)) return fast_method("numpy", self, NULL, 0, NULL);
-	if (UNLIKELY(fast.new_array == NULL) && !find_arrays()) return NULL;
+	if (UNLIKELY(s->new_array == NULL) && !find_arrays(s)) return NULL;
 	void* data = memory_of(t);
 	const bool plain = t->contiguous && (uintptr_t)data % WIDEST == 0; /* else NumPy looks at the strides */
 	const int flags = (plain ? C_CONTIGUOUS | ALIGNED : 0) | (t->read_only ? 0 : WRITEABLE);
-	PyObject* array = fast.new_array(fast.array_type, Py_NewRef(fast.descr[t->dtype]), t->rank, t->shape,
-	                                 plain ? NULL : t->strides, data, flags, NULL);
+	PyObject* array = s->new_array(s->array_type, Py_NewRef(s->descr[t->dtype]), t->rank, t->shape,
+	                               plain ? NULL : t->strides, data, flags, NULL);
 	if (UNLIKELY(array == NULL)) return NULL;
-	if (LIKELY(fast.set_base(array, Py_NewRef(self)) == 0)) return array;
+	if (LIKELY(s->set_base(array, Py_NewRef(self)) == 0)) return array;
 	Py_DECREF(array);
 	return NULL;
 }
@@ -131,7 +133,7 @@ PyObject* fast_interface(PyObject* self, void* none)
 	if (made == NULL) return NULL;
 	PyObject* data = Py_BuildValue("(NO)", PyLong_FromVoidPtr(memory_of(t)), t->read_only ? Py_True : Py_False);
 	if (put(made, "version", PyLong_FromLong(3)) && put(made, "shape", PyObject_GetAttrString(self, "shape")) &&
-	    put(made, "typestr", Py_NewRef(fast.typestr[t->dtype])) && put(made, "data", data) &&
+	    put(made, "typestr", Py_NewRef(t->state->typestr[t->dtype])) && put(made, "data", data) &&
 	    put(made, "strides", strides_of(self)))
 		return made;
 	Py_DECREF(made);

@@ -1,29 +1,13 @@
 /* DLPack, for memory of the CPU. Streams, copies and other devices are _tensor/dlpack.py's. */
 #include "fast.h"
 
-enum { STREAM, MAX_VERSION, DL_DEVICE, COPY, PARAMETERS };
-
-static const char* const parameter_names[PARAMETERS] = {"stream", "max_version", "dl_device", "copy"};
-static PyObject* parameters[PARAMETERS];
-
-enum { ASK_DEVICE, ASK_TENSOR, QUESTIONS };
-
-static const char* const question_names[QUESTIONS] = {"__dlpack_device__", "__dlpack__"};
-static PyObject *questions[QUESTIONS], *max_version;
+enum { STREAM, MAX_VERSION, DL_DEVICE, COPY, PARAMETERS }; /* as in FAST_NAMES */
 
 /* Capsules keep the addresses of their names. */
 static const char versioned[] = "dltensor_versioned", used_versioned[] = "used_dltensor_versioned";
 static const char legacy[] = "dltensor", used_legacy[] = "used_dltensor";
 
 enum { DL_CPU = 1, DL_MAJOR = 1 };
-
-bool fast_prepare_dlpack(void)
-{
-	if (!fast_intern(parameters, parameter_names, PARAMETERS) || !fast_intern(questions, question_names, QUESTIONS))
-		return false;
-	if (max_version == NULL) max_version = PyTuple_Pack(1, parameters[MAX_VERSION]);
-	return max_version != NULL;
-}
 
 static inline bool is_absent(PyObject* given) { return given == NULL || Py_IsNone(given); }
 
@@ -40,33 +24,35 @@ static inline bool first_of_pair(PyObject* given, int64_t* first)
 PyObject* fast_dlpack_device(PyObject* self, PyObject* none)
 {
 	(void)none;
-	if (LIKELY(fast_of(self)->device == TL_DEVICE_CPU)) return Py_NewRef(fast.cpu);
+	if (LIKELY(fast_of(self)->device == TL_DEVICE_CPU)) return Py_NewRef(fast_of(self)->state->cpu);
 	return fast_method("__dlpack_device__", self, NULL, 0, NULL);
 }
 
 PyObject* fast_dlpack(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names)
 {
+	fast_state* s = fast_of(self)->state;
 	PyObject *given[PARAMETERS], *made;
 	int64_t major = 0, device = DL_CPU;
-	bool known = fast_arrange(args, n, names, parameters, PARAMETERS, 0, given) && is_absent(given[STREAM]) &&
-	             fast_of(self)->device == TL_DEVICE_CPU;
+	bool known = fast_arrange(args, n, names, s->name + NAME_stream, PARAMETERS, 0, given) &&
+	             is_absent(given[STREAM]) && fast_of(self)->device == TL_DEVICE_CPU;
 	known = known && (is_absent(given[COPY]) || Py_IsFalse(given[COPY]));
 	known = known && (is_absent(given[MAX_VERSION]) || first_of_pair(given[MAX_VERSION], &major));
-	known = known && (is_absent(given[DL_DEVICE]) || given[DL_DEVICE] == fast.cpu ||
-	                  (first_of_pair(given[DL_DEVICE], &device) &&
-	                   PyObject_RichCompareBool(given[DL_DEVICE], fast.cpu, Py_EQ) == 1));
+	known =
+		known &&
+		(is_absent(given[DL_DEVICE]) || given[DL_DEVICE] == s->cpu ||
+	     (first_of_pair(given[DL_DEVICE], &device) && PyObject_RichCompareBool(given[DL_DEVICE], s->cpu, Py_EQ) == 1));
 	if (UNLIKELY(!known)) return fast_method("__dlpack__", self, args, n, names);
-	made = fast.python_capsule(fast_of(self)->tensor, major < DL_MAJOR ? 0 : DL_MAJOR, false);
-	return LIKELY(made != NULL) || PyErr_Occurred() != NULL ? made : fast_raise_last();
+	made = s->python_capsule(fast_of(self)->tensor, major < DL_MAJOR ? 0 : DL_MAJOR, false);
+	return LIKELY(made != NULL) || PyErr_Occurred() != NULL ? made : fast_raise_last(s);
 }
 
 /* ---- importing ------------------------------------------------------------------------------ */
 
 /* Whether a producer says that its memory is the CPU's; false without an exception: the twin's. */
-static bool is_here(PyObject* source)
+static bool is_here(fast_state* s, PyObject* source)
 {
 	int64_t device = 0;
-	PyObject* where = fast.vectorcall_method(questions[ASK_DEVICE], &source, 1, NULL);
+	PyObject* where = s->vectorcall_method(s->name[NAME___dlpack_device__], &source, 1, NULL);
 	if (UNLIKELY(where == NULL)) {
 		if (PyErr_ExceptionMatches(PyExc_AttributeError)) PyErr_Clear();
 		return false;
@@ -77,29 +63,29 @@ static bool is_here(PyObject* source)
 }
 
 /* Asks a producer for memory of the CPU; NULL without an exception: the twin's. */
-static PyObject* ask(PyObject* source)
+static PyObject* ask(fast_state* s, PyObject* source)
 {
-	if (UNLIKELY(!is_here(source))) return NULL;
-	PyObject* args[2] = {source, fast.dlpack_version};
-	PyObject* capsule = fast.vectorcall_method(questions[ASK_TENSOR], args, 1, max_version);
+	if (UNLIKELY(!is_here(s, source))) return NULL;
+	PyObject* args[2] = {source, s->dlpack_version};
+	PyObject* capsule = s->vectorcall_method(s->name[NAME___dlpack__], args, 1, s->only_version);
 	if (LIKELY(capsule != NULL)) return capsule;
 	if (PyErr_ExceptionMatches(PyExc_TypeError)) { /* a producer before DLPack 1.0 */
 		PyErr_Clear();
-		return fast.vectorcall_method(questions[ASK_TENSOR], args, 1, NULL);
+		return s->vectorcall_method(s->name[NAME___dlpack__], args, 1, NULL);
 	}
 	if (PyErr_ExceptionMatches(PyExc_AttributeError)) PyErr_Clear();
 	return NULL;
 }
 
 /* Takes the tensor out of a capsule. No other thread comes between its steps, and no signal handler of Python's. */
-static PyObject* take_out(PyObject* capsule, const char* name, const char* used)
+static PyObject* take_out(fast_state* s, PyObject* capsule, const char* name, const char* used)
 {
 	void* managed = PyCapsule_GetPointer(capsule, name);
 	if (UNLIKELY(managed == NULL || PyCapsule_SetName(capsule, used) != 0)) return NULL;
-	tl_tensor* made = name == versioned ? fast.tensor_from_dlpack(managed) : fast.tensor_from_dlpack_legacy(managed);
-	if (LIKELY(made != NULL)) return fast_own(made);
+	tl_tensor* made = name == versioned ? s->tensor_from_dlpack(managed) : s->tensor_from_dlpack_legacy(managed);
+	if (LIKELY(made != NULL)) return fast_own(s, made);
 	PyCapsule_SetName(capsule, name);
-	PyObject* none = PyObject_CallNoArgs(fast.refuse);
+	PyObject* none = PyObject_CallNoArgs(s->refuse);
 	Py_XDECREF(none);
 	return NULL;
 }
@@ -111,31 +97,32 @@ static bool has_known_version(PyObject* capsule)
 	return major != NULL && *major == DL_MAJOR;
 }
 
-static PyObject* take(PyObject* capsule)
+static PyObject* take(fast_state* s, PyObject* capsule)
 {
 	if (LIKELY(PyCapsule_IsValid(capsule, versioned) && has_known_version(capsule)))
-		return take_out(capsule, versioned, used_versioned);
-	if (PyCapsule_IsValid(capsule, legacy)) return take_out(capsule, legacy, used_legacy);
-	PyObject* address = PyObject_CallFunctionObjArgs(fast.take, capsule, NULL);
+		return take_out(s, capsule, versioned, used_versioned);
+	if (PyCapsule_IsValid(capsule, legacy)) return take_out(s, capsule, legacy, used_legacy);
+	PyObject* address = PyObject_CallFunctionObjArgs(s->take, capsule, NULL);
 	if (address == NULL) return NULL;
-	PyObject* tensor = fast_own(PyLong_AsVoidPtr(address));
+	PyObject* tensor = fast_own(s, PyLong_AsVoidPtr(address));
 	Py_DECREF(address);
 	return tensor;
 }
 
 PyObject* fast_from_dlpack(PyObject* module, PyObject* const* args, Py_ssize_t n, PyObject* names)
 {
+	fast_state* s = fast_state_of(module);
 	PyObject* given[PARAMETERS];
-	(void)module;
 	bool known = n == 1 && !PyCapsule_CheckExact(args[0]);
 	if (names != NULL && known) {
-		known = fast_arrange(args + n, 0, names, parameters, PARAMETERS, 0, given) && given[STREAM] == NULL &&
-		        given[MAX_VERSION] == NULL && given[DL_DEVICE] == NULL && is_absent(given[COPY]);
+		known = fast_arrange(args + n, 0, names, s->name + NAME_stream, PARAMETERS, 0, given) &&
+		        given[STREAM] == NULL && given[MAX_VERSION] == NULL && given[DL_DEVICE] == NULL &&
+		        is_absent(given[COPY]);
 	}
-	PyObject* capsule = known ? ask(args[0]) : NULL;
+	PyObject* capsule = known ? ask(s, args[0]) : NULL;
 	if (UNLIKELY(capsule == NULL))
-		return PyErr_Occurred() == NULL ? fast_otherwise(fast.from_dlpack, NULL, args, n, names) : NULL;
-	PyObject* tensor = take(capsule);
+		return PyErr_Occurred() == NULL ? fast_otherwise(s->from_dlpack, NULL, args, n, names) : NULL;
+	PyObject* tensor = take(s, capsule);
 	Py_DECREF(capsule);
 	return tensor;
 }

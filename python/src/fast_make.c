@@ -1,12 +1,7 @@
 /* tl.empty and tl.zeros. */
 #include "fast.h"
 
-enum { SHAPE, DTYPE, DEVICE, PARAMETERS };
-
-static const char* const parameter_names[PARAMETERS] = {"shape", "dtype", "device"};
-static PyObject* parameters[PARAMETERS];
-
-bool fast_prepare_makers(void) { return fast_intern(parameters, parameter_names, PARAMETERS); }
+enum { SHAPE, DTYPE, DEVICE, PARAMETERS }; /* as in FAST_NAMES */
 
 typedef struct request {
 	int dtype, rank;
@@ -14,56 +9,56 @@ typedef struct request {
 	int64_t shape[MAX_RANK];
 } request;
 
-static int number_of(PyObject* dtype)
+static int number_of(fast_state* s, PyObject* dtype)
 {
 	for (int i = 0; i < DTYPES; i++)
-		if (dtype == fast.dtype[i]) return i;
+		if (dtype == s->dtype[i]) return i;
 	return -1;
 }
 
 /* The number of an element type; -1: the twin's, unless an exception is set. */
-static int read_dtype(PyObject* given)
+static int read_dtype(fast_state* s, PyObject* given)
 {
 	if (given == NULL) return TL_DTYPE_F32;
 	if (PyUnicode_CheckExact(given)) {
-		PyObject* number = PyDict_GetItemWithError(fast.names, given);
+		PyObject* number = PyDict_GetItemWithError(s->names, given);
 		return number != NULL ? (int)PyLong_AsLong(number) : -1;
 	}
 	if (Py_IsNone(given)) return -1;
-	int number = number_of(given);
+	int number = number_of(s, given);
 	if (number >= 0) return number;
-	PyObject* dtype = PyObject_CallFunctionObjArgs(fast.to_dtype, given, NULL);
+	PyObject* dtype = PyObject_CallFunctionObjArgs(s->to_dtype, given, NULL);
 	if (dtype == NULL) return -1;
-	number = number_of(dtype);
+	number = number_of(s, dtype);
 	Py_DECREF(dtype);
 	return number;
 }
 
 /* The number of a device; false: the twin's. A device that is not the CPU may wait for a function of Python's, and has
  * to be called without the interpreter's lock, as the twin does. */
-static inline bool read_device(PyObject* given, int32_t* device)
+static inline bool read_device(fast_state* s, PyObject* given, int32_t* device)
 {
 	*device = TL_DEVICE_DEFAULT;
-	if (given == NULL || Py_IsNone(given)) return fast.device == DEFAULT_IS_CPU;
+	if (given == NULL || Py_IsNone(given)) return s->device == DEFAULT_IS_CPU;
 	int64_t number;
 	*device = TL_DEVICE_CPU;
 	return fast_int(given, &number) && number == TL_DEVICE_CPU;
 }
 
-static bool read_request(PyObject* const* given, request* r)
+static bool read_request(fast_state* s, PyObject* const* given, request* r)
 {
-	if (UNLIKELY(given[SHAPE] == NULL || !read_device(given[DEVICE], &r->device))) return false;
+	if (UNLIKELY(given[SHAPE] == NULL || !read_device(s, given[DEVICE], &r->device))) return false;
 	r->rank = fast_shape(given[SHAPE], r->shape);
 	if (UNLIKELY(r->rank < 0)) return false;
-	r->dtype = read_dtype(given[DTYPE]);
+	r->dtype = read_dtype(s, given[DTYPE]);
 	return r->dtype >= 0;
 }
 
 /* Notes where a tensor has come to stand for which no device was named. */
-static PyObject* note_default(PyObject* device, PyObject* made)
+static PyObject* note_default(fast_state* s, PyObject* device, PyObject* made)
 {
-	if (made != NULL && (device == NULL || Py_IsNone(device)) && Py_IS_TYPE(made, fast.tensor))
-		fast.device = fast_of(made)->device == TL_DEVICE_CPU ? DEFAULT_IS_CPU : DEFAULT_IS_ELSEWHERE;
+	if (made != NULL && (device == NULL || Py_IsNone(device)) && Py_IS_TYPE(made, s->tensor))
+		s->device = fast_of(made)->device == TL_DEVICE_CPU ? DEFAULT_IS_CPU : DEFAULT_IS_ELSEWHERE;
 	return made;
 }
 
@@ -80,16 +75,16 @@ static inline bool is_large(const request* r)
 
 typedef tl_tensor* maker(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape);
 
-static inline __attribute__((always_inline)) PyObject* make(PyObject* const* args, Py_ssize_t n, PyObject* names,
-                                                            maker* maker, bool fills, PyObject* twin)
+static inline __attribute__((always_inline)) PyObject* make(fast_state* s, PyObject* const* args, Py_ssize_t n,
+                                                            PyObject* names, maker* maker, bool fills, PyObject* twin)
 {
 	PyObject* given[PARAMETERS];
 	request r;
-	if (UNLIKELY(!fast_arrange(args, n, names, parameters, PARAMETERS, PARAMETERS, given)))
+	if (UNLIKELY(!fast_arrange(args, n, names, s->name + NAME_shape, PARAMETERS, PARAMETERS, given)))
 		return fast_otherwise(twin, NULL, args, n, names);
-	if (UNLIKELY(!read_request(given, &r))) {
+	if (UNLIKELY(!read_request(s, given, &r))) {
 		if (PyErr_Occurred() != NULL) return NULL;
-		return note_default(given[DEVICE], fast_otherwise(twin, NULL, args, n, names));
+		return note_default(s, given[DEVICE], fast_otherwise(twin, NULL, args, n, names));
 	}
 	tl_tensor* made;
 	if (fills && is_large(&r)) {
@@ -98,20 +93,20 @@ static inline __attribute__((always_inline)) PyObject* make(PyObject* const* arg
 	} else {
 		made = maker(r.dtype, r.device, r.rank, r.shape);
 	}
-	if (UNLIKELY(made == NULL)) return fast_raise_last();
-	PyObject* tensor = fast_own(made);
+	if (UNLIKELY(made == NULL)) return fast_raise_last(s);
+	PyObject* tensor = fast_own(s, made);
 	if (LIKELY(tensor != NULL && fast_of(tensor)->device == TL_DEVICE_CPU)) return tensor;
-	return note_default(given[DEVICE], tensor);
+	return note_default(s, given[DEVICE], tensor);
 }
 
 PyObject* fast_empty(PyObject* module, PyObject* const* args, Py_ssize_t n, PyObject* names)
 {
-	(void)module;
-	return make(args, n, names, fast.tensor_empty, false, fast.empty);
+	fast_state* s = fast_state_of(module);
+	return make(s, args, n, names, s->tensor_empty, false, s->empty);
 }
 
 PyObject* fast_zeros(PyObject* module, PyObject* const* args, Py_ssize_t n, PyObject* names)
 {
-	(void)module;
-	return make(args, n, names, fast.tensor_new_zeroed, true, fast.zeros);
+	fast_state* s = fast_state_of(module);
+	return make(s, args, n, names, s->tensor_new_zeroed, true, s->zeros);
 }

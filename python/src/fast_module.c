@@ -4,8 +4,6 @@
 
 #include "fast.h"
 
-fast_state fast;
-
 /* ---- calls of Python ------------------------------------------------------------------- */
 
 PyObject* fast_otherwise(PyObject* function, PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names)
@@ -28,7 +26,7 @@ end:
 
 PyObject* fast_method(const char* name, PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names)
 {
-	PyObject* function = PyObject_GetAttrString(fast.methods, name);
+	PyObject* function = PyObject_GetAttrString(fast_of(self)->state->methods, name);
 	if (function == NULL) return NULL;
 	PyObject* result = fast_otherwise(function, self, args, n, names);
 	Py_DECREF(function);
@@ -56,13 +54,6 @@ bool fast_arrange(PyObject* const* args, Py_ssize_t n, PyObject* names, PyObject
 		if (UNLIKELY(i == count || out[i] != NULL)) return false;
 		out[i] = args[n + k];
 	}
-	return true;
-}
-
-bool fast_intern(PyObject** to, const char* const* names, int count)
-{
-	for (int i = 0; i < count; i++)
-		if (to[i] == NULL && (to[i] = PyUnicode_InternFromString(names[i])) == NULL) return false;
 	return true;
 }
 
@@ -98,7 +89,7 @@ static void* optional_address(PyObject* given, const char* name)
 }
 
 /* Functions of the library by name; `given` has the address of tl_symbols. */
-static bool take_functions(PyObject* given)
+static bool take_functions(fast_state* s, PyObject* given)
 {
 	const tl_symbol* (*symbols)(size_t*);
 	void* address = take_address(given, "symbols");
@@ -108,12 +99,12 @@ static bool take_functions(PyObject* given)
 	const tl_symbol* rows = symbols(&count);
 	for (size_t i = 0; i < count; i++) {
 #define X(wanted) \
-	if (strcmp(rows[i].name, "tl_" #wanted) == 0) memcpy(&fast.wanted, &rows[i].address, sizeof fast.wanted);
+	if (strcmp(rows[i].name, "tl_" #wanted) == 0) memcpy(&s->wanted, &rows[i].address, sizeof s->wanted);
 		FAST_FUNCTIONS(X)
 #undef X
 	}
 #define X(wanted)                                                             \
-	if (fast.wanted == NULL) {                                                \
+	if (s->wanted == NULL) {                                                  \
 		PyErr_SetString(PyExc_ImportError, "the library has no tl_" #wanted); \
 		return false;                                                         \
 	}
@@ -122,90 +113,86 @@ static bool take_functions(PyObject* given)
 	return true;
 }
 
-static bool take_objects(PyObject* given)
+static bool take_objects(fast_state* s, PyObject* given)
 {
-#define X(wanted)                                                               \
-	fast.wanted = Py_XNewRef(PyDict_GetItemString(given, #wanted));             \
-	if (fast.wanted == NULL) {                                                  \
-		PyErr_SetString(PyExc_TypeError, "_fast.start was not given " #wanted); \
-		return false;                                                           \
-	}
-	FAST_OBJECTS(X)
+	static const char* const names[OBJECTS] = {
+#define X(wanted) #wanted,
+		FAST_OBJECTS(X)
 #undef X
+	};
+	for (int i = 0; i < OBJECT_entries; i++) {
+		PyObject* object = PyDict_GetItemString(given, names[i]);
+		if (object == NULL) {
+			PyErr_Format(PyExc_TypeError, "_fast.start was not given %s", names[i]);
+			return false;
+		}
+		Py_DECREF(s->object[i]);
+		s->object[i] = Py_NewRef(object);
+	}
 	return true;
 }
 
 /* Element types by number, and the digits at the end of their names: bytes of an element. */
-static bool take_dtypes(void)
+static bool take_dtypes(fast_state* s)
 {
-	if (PyTuple_Size(fast.dtypes) != DTYPES || PyTuple_Size(fast.typestrs) != DTYPES ||
-	    PyTuple_Size(fast.formats) != DTYPES) {
+	if (PyTuple_Size(s->dtypes) != DTYPES || PyTuple_Size(s->typestrs) != DTYPES ||
+	    PyTuple_Size(s->formats) != DTYPES) {
 		if (PyErr_Occurred() == NULL) PyErr_SetString(PyExc_TypeError, "_fast.start needs 24 element types");
 		return false;
 	}
 	for (int i = 0; i < DTYPES; i++) {
-		fast.dtype[i] = PyTuple_GetItem(fast.dtypes, i);
-		fast.typestr[i] = PyTuple_GetItem(fast.typestrs, i);
-		if (Py_IsNone(fast.dtype[i])) continue;
-		const char* typestr = PyUnicode_AsUTF8AndSize(fast.typestr[i], NULL);
-		fast.format[i] = (char*)PyUnicode_AsUTF8AndSize(PyTuple_GetItem(fast.formats, i), NULL);
-		if (typestr == NULL || fast.format[i] == NULL) return false;
-		fast.itemsize[i] = (uint8_t)strtoul(typestr + 2, NULL, 10);
+		s->dtype[i] = PyTuple_GetItem(s->dtypes, i);
+		s->typestr[i] = PyTuple_GetItem(s->typestrs, i);
+		if (Py_IsNone(s->dtype[i])) continue;
+		const char* typestr = PyUnicode_AsUTF8AndSize(s->typestr[i], NULL);
+		s->format[i] = (char*)PyUnicode_AsUTF8AndSize(PyTuple_GetItem(s->formats, i), NULL);
+		if (typestr == NULL || s->format[i] == NULL) return false;
+		s->itemsize[i] = (uint8_t)strtoul(typestr + 2, NULL, 10);
 	}
 	return true;
 }
 
-static bool take_addresses(PyObject* given)
+static bool take_addresses(fast_state* s, PyObject* given)
 {
 	void *raw_free = take_address(given, "raw_free"), *method = take_address(given, "vectorcall_method");
 	void* vectorcall = take_address(given, "vectorcall");
-	fast.deferred = take_address(given, "deferred");
+	s->deferred = take_address(given, "deferred");
 	void *trace = optional_address(given, "trace"), *untrace = optional_address(given, "untrace");
 	PyObject* domain = PyDict_GetItemString(given, "domain");
-	fast.domain = domain != NULL ? (unsigned int)PyLong_AsUnsignedLong(domain) : 0;
-	memcpy(&fast.trace, &trace, sizeof trace);
-	memcpy(&fast.untrace, &untrace, sizeof untrace);
-	memcpy(&fast.raw_free, &raw_free, sizeof raw_free);
-	memcpy(&fast.vectorcall_method, &method, sizeof method);
-	memcpy(&fast.vectorcall, &vectorcall, sizeof vectorcall);
-	return raw_free != NULL && method != NULL && vectorcall != NULL && fast.deferred != NULL;
+	s->domain = domain != NULL ? (unsigned int)PyLong_AsUnsignedLong(domain) : 0;
+	memcpy(&s->trace, &trace, sizeof trace);
+	memcpy(&s->untrace, &untrace, sizeof untrace);
+	memcpy(&s->raw_free, &raw_free, sizeof raw_free);
+	memcpy(&s->vectorcall_method, &method, sizeof method);
+	memcpy(&s->vectorcall, &vectorcall, sizeof vectorcall);
+	return raw_free != NULL && method != NULL && vectorcall != NULL && s->deferred != NULL;
 }
 
 static PyObject* start(PyObject* module, PyObject* given)
 {
-	(void)module;
-	const int64_t interpreter = PyInterpreterState_GetID(PyInterpreterState_Get());
-	if (fast.tensor != NULL && fast.interpreter != interpreter) {
-		PyErr_Format(
-			PyExc_ImportError,
-			"tl_runtime._fast is in use by interpreter %lld of this process, and this is interpreter %lld: import "
-			"tl_runtime in one interpreter alone",
-			(long long)fast.interpreter, (long long)interpreter);
-		return NULL;
-	}
-	if (fast.tensor != NULL) return Py_NewRef((PyObject*)fast.tensor);
+	fast_state* s = fast_state_of(module);
+	if (s->tensor != NULL) return Py_NewRef((PyObject*)s->tensor);
 	if (!PyDict_Check(given)) {
 		PyErr_SetString(PyExc_TypeError, "_fast.start takes a dict");
 		return NULL;
 	}
-	if (!take_addresses(given) || !take_functions(given) || !take_objects(given) || !take_dtypes()) return NULL;
-	if (!fast_prepare_makers() || !fast_prepare_dlpack() || !fast_prepare_operators()) return NULL;
-	fast.recorded = fast.track_count();
-	fast.interpreter = interpreter;
-	fast.tensor = fast_make_type();
-	return Py_XNewRef((PyObject*)fast.tensor);
+	if (!take_addresses(s, given) || !take_functions(s, given) || !take_objects(s, given) || !take_dtypes(s))
+		return NULL;
+	s->recorded = s->track_count();
+	s->tensor = fast_make_type(module);
+	return Py_XNewRef((PyObject*)s->tensor);
 }
 
 /* Address or None, as ctypes gives it. ctypes gave the interpreter's lock back during the call, so the allocation was
  * recorded without frames of Python. */
 static PyObject* own(PyObject* module, PyObject* address)
 {
-	(void)module;
-	if (Py_IsNone(address)) return fast_raise_last();
+	fast_state* s = fast_state_of(module);
+	if (Py_IsNone(address)) return fast_raise_last(s);
 	void* made = PyLong_AsVoidPtr(address);
 	if (made == NULL && PyErr_Occurred() != NULL) return NULL;
-	if (made != NULL && Py_IsNone(fast.tell)) fast.python_site(made);
-	return fast_own(made);
+	if (made != NULL && Py_IsNone(s->tell)) s->python_site(made);
+	return fast_own(s, made);
 }
 
 /* ---- arguments of ctypes, for _binding/numbers.py ------------------------------------------------ */
@@ -257,15 +244,76 @@ static PyMethodDef functions[] = {
 	{0},
 };
 
-static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, .m_name = "tl_runtime._fast", .m_size = -1,
+/* ---- the module of an interpreter ------------------------------------------------------------------- */
+
+static int begin(PyObject* module)
+{
+	static const char* const names[NAMES] = {
+#define X(name) #name,
+		FAST_NAMES(X)
+#undef X
+	};
+	fast_state* s = fast_state_of(module);
+	for (int i = 0; i < OBJECTS; i++) s->object[i] = Py_NewRef(Py_None);
+	for (int i = 0; i < NAMES; i++)
+		if ((s->name[i] = PyUnicode_InternFromString(names[i])) == NULL) return -1;
+	s->only_out = PyTuple_Pack(1, s->name[NAME_out]);
+	s->only_version = PyTuple_Pack(1, s->name[NAME_max_version]);
+	if (s->only_out == NULL || s->only_version == NULL) return -1;
+	return PyModule_AddIntConstant(module, "INTERFACE", PYTHON_INTERFACE);
+}
+
+static int visit_all(PyObject* module, visitproc visit, void* arg)
+{
+	fast_state* s = fast_state_of(module);
+	for (int i = 0; i < OBJECTS; i++) Py_VISIT(s->object[i]);
+	Py_VISIT(s->tensor);
+	return 0;
+}
+
+/* No tensor lives: each keeps its type, and that the module. Functions of the module that are still called fail. */
+static int clear(PyObject* module)
+{
+	fast_state* s = fast_state_of(module);
+	s->new_array = NULL;
+	for (int i = 0; i < DTYPES; i++) s->dtype[i] = Py_None;
+	for (int i = 0; i < OBJECTS; i++) {
+		PyObject* had = s->object[i];
+		s->object[i] = Py_NewRef(Py_None);
+		Py_XDECREF(had);
+	}
+	Py_CLEAR(s->tensor);
+	return 0;
+}
+
+static void end(void* module)
+{
+	fast_state* s = fast_state_of(module);
+	clear(module);
+	for (int i = 0; i < OBJECTS; i++) Py_CLEAR(s->object[i]);
+	for (int i = 0; i < NAMES; i++) Py_CLEAR(s->name[i]);
+	Py_CLEAR(s->only_out);
+	Py_CLEAR(s->only_version);
+}
+
+/* By number: headers of 3.11 lack the first one, which that version refuses as well. 2: also beside an interpreter with
+ * a lock of its own. */
+enum { MULTIPLE_INTERPRETERS = 3, FIRST_WITH_THEM = 0x030C0000 };
+static PyModuleDef_Slot slots[] = {{MULTIPLE_INTERPRETERS, (void*)2}, {Py_mod_exec, (void*)begin}, {0}};
+
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT,
+                                        .m_name = "tl_runtime._fast",
                                         .m_doc = "The frequent operations of tl_runtime, in C.",
-                                        .m_methods = functions};
+                                        .m_size = sizeof(fast_state),
+                                        .m_methods = functions,
+                                        .m_traverse = visit_all,
+                                        .m_clear = clear,
+                                        .m_free = end};
 
 PyMODINIT_FUNC PyInit__fast(void);
 
 PyMODINIT_FUNC PyInit__fast(void)
 {
-	PyObject* module = PyModule_Create(&definition);
-	if (module != NULL && PyModule_AddIntConstant(module, "INTERFACE", PYTHON_INTERFACE) < 0) Py_CLEAR(module);
-	return module;
+	definition.m_slots = Py_Version >= FIRST_WITH_THEM ? slots : slots + 1;
+	return PyModuleDef_Init(&definition);
 }

@@ -8,17 +8,14 @@
 
 /* ---- operands ----------------------------------------------------------------------------- */
 
-static const char* const call_name = "__call__";
-static PyObject *call, *only_out; /* "__call__", and ("out",) */
-
-bool fast_prepare_operators(void)
+/* The state, by the operands of an operator: one of them is a Tensor. Only the type has this end. */
+static inline bool is_ours(PyObject* given) { return PyType_GetSlot(Py_TYPE(given), Py_tp_dealloc) == (void*)fast_end; }
+static inline fast_state* state_of(PyObject* left, PyObject* right)
 {
-	if (!fast_intern(&call, &call_name, 1)) return false;
-	if (only_out == NULL) only_out = Py_BuildValue("(N)", PyUnicode_InternFromString("out"));
-	return only_out != NULL;
+	return fast_of(is_ours(left) ? left : right)->state;
 }
 
-static inline bool is_tensor(PyObject* given) { return Py_IS_TYPE(given, fast.tensor); }
+static inline bool is_tensor(const fast_state* s, PyObject* given) { return Py_IS_TYPE(given, s->tensor); }
 
 /* Whether NumPy computes with the elements as they lie there. */
 static inline bool is_plain(PyObject* tensor)
@@ -27,25 +24,25 @@ static inline bool is_plain(PyObject* tensor)
 }
 
 /* Numbers of Python's and arrays of NumPy's go to NumPy as they are. */
-static inline bool goes_as_it_is(PyObject* given)
+static inline bool goes_as_it_is(const fast_state* s, PyObject* given)
 {
-	return (PyObject*)Py_TYPE(given) == fast.array_type || PyFloat_CheckExact(given) || PyLong_CheckExact(given) ||
+	return (PyObject*)Py_TYPE(given) == s->array_type || PyFloat_CheckExact(given) || PyLong_CheckExact(given) ||
 	       PyBool_Check(given) || PyComplex_CheckExact(given);
 }
 
 /* Returns what NumPy computes with, a new reference; NULL without an exception: the twin's. */
-static inline PyObject* operand(PyObject* given)
+static inline PyObject* operand(const fast_state* s, PyObject* given)
 {
-	if (is_tensor(given)) return LIKELY(is_plain(given)) ? fast_numpy(given, NULL) : NULL;
-	return goes_as_it_is(given) ? Py_NewRef(given) : NULL;
+	if (is_tensor(s, given)) return LIKELY(is_plain(given)) ? fast_numpy(given, NULL) : NULL;
+	return goes_as_it_is(s, given) ? Py_NewRef(given) : NULL;
 }
 
 /* The same of two; false: the twin's, unless an exception is set. */
-static inline bool operands(PyObject* left, PyObject* right, PyObject** x, PyObject** y)
+static inline bool operands(const fast_state* s, PyObject* left, PyObject* right, PyObject** x, PyObject** y)
 {
-	*x = operand(left);
+	*x = operand(s, left);
 	if (UNLIKELY(*x == NULL)) return false;
-	*y = operand(right);
+	*y = operand(s, right);
 	if (LIKELY(*y != NULL)) return true;
 	Py_DECREF(*x);
 	return false;
@@ -66,9 +63,10 @@ typedef PyObject* (*unary)(PyObject* operand);
 static inline PyObject* both_ways(PyObject* left, PyObject* right, binary compute, const char* forward,
                                   const char* backward)
 {
+	fast_state* s = state_of(left, right);
 	PyObject *x, *y;
-	if (UNLIKELY(!operands(left, right, &x, &y)))
-		return is_tensor(left) ? twin(forward, left, right) : twin(backward, right, left);
+	if (UNLIKELY(!operands(s, left, right, &x, &y)))
+		return is_tensor(s, left) ? twin(forward, left, right) : twin(backward, right, left);
 	PyObject* made = compute(x, y);
 	Py_DECREF(x);
 	Py_DECREF(y);
@@ -79,7 +77,7 @@ static inline PyObject* both_ways(PyObject* left, PyObject* right, binary comput
 static inline PyObject* in_place(PyObject* self, PyObject* other, binary compute, const char* name)
 {
 	PyObject *x, *y;
-	if (UNLIKELY(!operands(self, other, &x, &y))) return twin(name, self, other);
+	if (UNLIKELY(!operands(fast_of(self)->state, self, other, &x, &y))) return twin(name, self, other);
 	PyObject* made = compute(x, y);
 	const bool replaced = made != NULL && made != x;
 	Py_DECREF(x);
@@ -91,7 +89,7 @@ static inline PyObject* in_place(PyObject* self, PyObject* other, binary compute
 
 static inline PyObject* of_one(PyObject* self, unary compute, const char* name)
 {
-	PyObject* x = operand(self);
+	PyObject* x = operand(fast_of(self)->state, self);
 	if (UNLIKELY(x == NULL)) return twin(name, self, NULL);
 	PyObject* made = compute(x);
 	Py_DECREF(x);
@@ -158,7 +156,7 @@ OF_ONE(X)
 static PyObject* do_power(PyObject* left, PyObject* right, PyObject* modulus)
 {
 	if (LIKELY(Py_IsNone(modulus))) return both_ways(left, right, power, "__pow__", "__rpow__");
-	if (!is_tensor(left)) return Py_NewRef(Py_NotImplemented);
+	if (!is_ours(left)) return Py_NewRef(Py_NotImplemented);
 	PyObject* args[2] = {right, modulus};
 	return fast_method("__pow__", left, args, 2, NULL);
 }
@@ -176,7 +174,7 @@ static PyObject* compare(PyObject* self, PyObject* other, int operation)
 		[Py_NE] = "__ne__", [Py_GT] = "__gt__", [Py_GE] = "__ge__",
 	};
 	PyObject *x, *y;
-	if (UNLIKELY(!operands(self, other, &x, &y))) return twin(names[operation], self, other);
+	if (UNLIKELY(!operands(fast_of(self)->state, self, other, &x, &y))) return twin(names[operation], self, other);
 	PyObject* made = PyObject_RichCompare(x, y, operation);
 	Py_DECREF(x);
 	Py_DECREF(y);
@@ -196,26 +194,26 @@ static inline PyObject* single(PyObject* given)
 /* ufunc(*inputs) or ufunc(*inputs, out=(tensor,)); everything else is the twin's. */
 PyObject* fast_array_ufunc(PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names)
 {
+	fast_state* s = fast_of(self)->state;
 	const bool has_out = names != NULL && PyTuple_Size(names) != 0;
 	const Py_ssize_t inputs = n - 2;
 	PyObject* out = NULL;
 	bool known = inputs >= 1 && inputs < MOST_OPERANDS && PyUnicode_CheckExact(args[1]) &&
-	             (args[1] == call || PyUnicode_Compare(args[1], call) == 0);
+	             (args[1] == s->name[NAME___call__] || PyUnicode_Compare(args[1], s->name[NAME___call__]) == 0);
 	if (known && has_out) {
-		known =
-			PyTuple_Size(names) == 1 && PyUnicode_Compare(PyTuple_GetItem(names, 0), PyTuple_GetItem(only_out, 0)) == 0;
+		known = PyTuple_Size(names) == 1 && PyUnicode_Compare(PyTuple_GetItem(names, 0), s->name[NAME_out]) == 0;
 		out = known ? single(args[n]) : NULL;
 		known = out != NULL;
 	}
 	PyObject* given[MOST_OPERANDS + 1];
 	Py_ssize_t taken = 0;
 	while (known && taken < inputs + has_out) {
-		given[taken] = operand(taken < inputs ? args[2 + taken] : out);
+		given[taken] = operand(s, taken < inputs ? args[2 + taken] : out);
 		known = given[taken] != NULL;
 		taken += known;
 	}
 	PyObject* made = NULL;
-	if (LIKELY(known)) made = fast.vectorcall(args[0], given, (size_t)inputs, has_out ? only_out : NULL);
+	if (LIKELY(known)) made = s->vectorcall(args[0], given, (size_t)inputs, has_out ? s->only_out : NULL);
 	while (taken > 0) Py_DECREF(given[--taken]);
 	if (UNLIKELY(!known)) return PyErr_Occurred() == NULL ? fast_method("__array_ufunc__", self, args, n, names) : NULL;
 	if (!has_out || made == NULL) return made;
@@ -275,15 +273,15 @@ static inline bool store(char* address, int dtype, PyObject* value)
 }
 
 /* Whether NumPy takes an index as it is: parts that are tensors have to become arrays before. */
-static inline bool is_index(PyObject* index)
+static inline bool is_index(const fast_state* s, PyObject* index)
 {
 	if (!PyTuple_CheckExact(index))
 		return PyLong_CheckExact(index) || PySlice_Check(index) || index == Py_Ellipsis || Py_IsNone(index) ||
-		       (PyObject*)Py_TYPE(index) == fast.array_type;
+		       (PyObject*)Py_TYPE(index) == s->array_type;
 	const Py_ssize_t n = PyTuple_Size(index);
 	for (Py_ssize_t i = 0; i < n; i++) {
 		PyObject* part = PyTuple_GetItem(index, i);
-		if (PyTuple_CheckExact(part) || !is_index(part)) return false;
+		if (PyTuple_CheckExact(part) || !is_index(s, part)) return false;
 	}
 	return true;
 }
@@ -306,7 +304,7 @@ static int assign(PyObject* self, PyObject* index, PyObject* value)
 	if (UNLIKELY(value == NULL || t->read_only || !is_plain(self))) return twin_of_assignment(self, index, value);
 	char* address = element(t, index);
 	if (address != NULL && store(address, t->dtype, value)) return 0;
-	if (UNLIKELY(!is_index(index) || !operands(self, value, &array, &elements)))
+	if (UNLIKELY(!is_index(t->state, index) || !operands(fast_of(self)->state, self, value, &array, &elements)))
 		return twin_of_assignment(self, index, value);
 	const int failed = PyObject_SetItem(array, index, elements);
 	Py_DECREF(array);

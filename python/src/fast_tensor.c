@@ -9,32 +9,32 @@
 static _Thread_local uint64_t seen;
 
 /* Tells tracking the line of Python that has allocated; false with an exception. */
-static __attribute__((noinline)) bool tell(tl_tensor* made, uint64_t recorded)
+static __attribute__((noinline)) bool tell(fast_state* s, tl_tensor* made, uint64_t recorded)
 {
 	seen = recorded;
-	if (Py_IsNone(fast.tell)) return true;
-	PyObject* result = PyObject_CallFunction(fast.tell, "K", (unsigned long long)(uintptr_t)made);
+	if (Py_IsNone(s->tell)) return true;
+	PyObject* result = PyObject_CallFunction(s->tell, "K", (unsigned long long)(uintptr_t)made);
 	Py_XDECREF(result);
 	return result != NULL;
 }
 
 /* Turns the current scope's reference into one of the caller's, as hold in _tensor/info.py. */
-static inline bool hold(tl_tensor* made)
+static inline bool hold(fast_state* s, tl_tensor* made)
 {
-	const uint64_t recorded = __atomic_load_n(fast.recorded, __ATOMIC_RELAXED);
-	if (UNLIKELY(recorded != seen) && !tell(made, recorded)) return false;
-	fast_drain();
-	fast.tensor_acquire(made);
-	tl_status status = fast.tensor_free(made);
+	const uint64_t recorded = __atomic_load_n(s->recorded, __ATOMIC_RELAXED);
+	if (UNLIKELY(recorded != seen) && !tell(s, made, recorded)) return false;
+	fast_drain(s);
+	s->tensor_acquire(made);
+	tl_status status = s->tensor_free(made);
 	if (LIKELY(status == TL_OK)) return true;
-	fast_raise_status(status);
-	fast.tensor_release(made);
+	fast_raise_status(s, status);
+	s->tensor_release(made);
 	return false;
 }
 
-static bool ask_reach(int32_t device)
+static bool ask_reach(fast_state* s, int32_t device)
 {
-	PyObject* answer = PyObject_CallFunction(fast.reaches, "i", (int)device);
+	PyObject* answer = PyObject_CallFunction(s->reaches, "i", (int)device);
 	const bool yes = answer != NULL && Py_IsTrue(answer);
 	if (answer == NULL) PyErr_Clear(); /* a device that cannot be asked is out of reach */
 	Py_XDECREF(answer);
@@ -44,9 +44,10 @@ static bool ask_reach(int32_t device)
 /* Copies what the library says of a tensor. */
 static inline tl_status describe(fast_tensor* t, tl_tensor* tensor)
 {
+	const fast_state* s = t->state;
 	tl_tensor_info info;
 	info.struct_size = sizeof info;
-	tl_status status = fast.tensor_info_get(tensor, &info);
+	tl_status status = s->tensor_info_get(tensor, &info);
 	if (UNLIKELY(status != TL_OK)) return status;
 	if (UNLIKELY((uint32_t)info.rank > MAX_RANK || (uint32_t)info.dtype >= DTYPES)) return TL_E_INTERNAL;
 	t->data = info.data;
@@ -59,7 +60,7 @@ static inline tl_status describe(fast_tensor* t, tl_tensor* tensor)
 	t->owned =
 		(info.flags & (TL_TENSOR_FLAG_VIEW | TL_TENSOR_FLAG_LENT | TL_TENSOR_FLAG_IN_SLOT | TL_TENSOR_FLAG_BLOCK)) == 0;
 	t->nbytes = (Py_ssize_t)info.nbytes;
-	const Py_ssize_t itemsize = fast.itemsize[info.dtype];
+	const Py_ssize_t itemsize = s->itemsize[info.dtype];
 	for (int i = 0; i < info.rank; i++) {
 		t->shape[i] = info.shape[i];
 		t->strides[i] = info.strides[i] * itemsize;
@@ -69,15 +70,12 @@ static inline tl_status describe(fast_tensor* t, tl_tensor* tensor)
 
 /* ---- all that live, for leak reports ------------------------------------------------------ */
 
-/* The interpreter's lock guards the list. */
-static fast_tensor* living;
-
-static inline void enlist(fast_tensor* t)
+static inline void enlist(fast_state* s, fast_tensor* t)
 {
-	t->next = living;
-	t->back = &living;
-	if (living != NULL) living->back = &t->next;
-	living = t;
+	t->next = s->living;
+	t->back = &s->living;
+	if (s->living != NULL) s->living->back = &t->next;
+	s->living = t;
 }
 
 static inline void delist(fast_tensor* t)
@@ -88,29 +86,30 @@ static inline void delist(fast_tensor* t)
 
 PyObject* fast_living(PyObject* module, PyObject* none)
 {
-	(void)module;
 	(void)none;
 	PyObject* list = PyList_New(0);
-	for (fast_tensor* t = living; t != NULL && list != NULL; t = t->next)
+	for (fast_tensor* t = fast_state_of(module)->living; t != NULL && list != NULL; t = t->next)
 		if (t->tensor != NULL && PyList_Append(list, (PyObject*)t) < 0) Py_CLEAR(list);
 	return list;
 }
 
 /* ---- and more of making --------------------------------------------------------------------- */
 
-static inline fast_tensor* allocate(void)
+static inline fast_tensor* allocate(fast_state* s)
 {
-	fast_tensor* t = PyObject_Malloc(sizeof *t);
+	fast_tensor* t = LIKELY(s->tensor != NULL) ? PyObject_Malloc(sizeof *t) : NULL;
 	if (UNLIKELY(t == NULL)) {
-		PyErr_NoMemory();
+		if (s->tensor != NULL) PyErr_NoMemory();
+		else PyErr_SetString(PyExc_RuntimeError, "tl_runtime is not there yet, or gone: the interpreter ends");
 		return NULL;
 	}
-	PyObject_Init((PyObject*)t, fast.tensor);
+	PyObject_Init((PyObject*)t, s->tensor);
+	t->state = s;
 	t->weak = t->extents = NULL;
 	t->tensor = NULL;
 	t->traced = false;
 	t->device = TL_DEVICE_CPU;
-	enlist(t);
+	enlist(s, t);
 	return t;
 }
 
@@ -120,42 +119,43 @@ static inline PyObject* complete(fast_tensor* t, tl_tensor* held)
 	t->tensor = held;
 	tl_status status = describe(t, held);
 	if (UNLIKELY(status != TL_OK)) {
-		fast_raise_status(status);
+		fast_raise_status(t->state, status);
 		Py_DECREF((PyObject*)t);
 		return NULL;
 	}
-	if (UNLIKELY(t->device != TL_DEVICE_CPU)) t->in_reach = ask_reach(t->device);
+	if (UNLIKELY(t->device != TL_DEVICE_CPU)) t->in_reach = ask_reach(t->state, t->device);
 	return (PyObject*)t;
 }
 
-PyObject* fast_own(tl_tensor* made)
+PyObject* fast_own(fast_state* s, tl_tensor* made)
 {
-	if (UNLIKELY(made == NULL)) return fast_raise_last();
-	fast_tensor* t = allocate();
+	if (UNLIKELY(made == NULL)) return fast_raise_last(s);
+	fast_tensor* t = allocate(s);
 	if (UNLIKELY(t == NULL)) return NULL;
-	if (UNLIKELY(!hold(made))) {
+	if (UNLIKELY(!hold(s, made))) {
 		Py_DECREF((PyObject*)t);
 		return NULL;
 	}
 	if (UNLIKELY(complete(t, made) == NULL)) return NULL;
-	if (t->owned && t->nbytes != 0 && fast.trace != NULL)
-		t->traced = fast.trace(fast.domain, (uintptr_t)t, (size_t)t->nbytes) == 0;
+	if (t->owned && t->nbytes != 0 && s->trace != NULL)
+		t->traced = s->trace(s->domain, (uintptr_t)t, (size_t)t->nbytes) == 0;
 	return (PyObject*)t;
 }
 
-PyObject* fast_wrap(tl_tensor* held)
+PyObject* fast_wrap(fast_state* s, tl_tensor* held)
 {
-	fast_tensor* t = allocate();
+	fast_tensor* t = allocate(s);
 	if (LIKELY(t != NULL)) return complete(t, held);
-	fast.tensor_release(held);
+	s->tensor_release(held);
 	return NULL;
 }
 
 /* The constructor of the class in Python, which raises. */
 static PyObject* refuse_new(PyTypeObject* type, PyObject* args, PyObject* keywords)
 {
-	PyObject* function = PyObject_GetAttrString(fast.methods, "__new__");
-	PyObject* self = PyTuple_Pack(1, (PyObject*)type);
+	fast_state* s = PyType_GetModuleState(type);
+	PyObject* function = s != NULL ? PyObject_GetAttrString(s->methods, "__new__") : NULL;
+	PyObject* self = function != NULL ? PyTuple_Pack(1, (PyObject*)type) : NULL;
 	PyObject* all = self != NULL ? PySequence_Concat(self, args) : NULL;
 	PyObject* result = function != NULL && all != NULL ? PyObject_Call(function, all, keywords) : NULL;
 	Py_XDECREF(function);
@@ -168,7 +168,7 @@ static PyObject* refuse_new(PyTypeObject* type, PyObject* args, PyObject* keywor
 
 /* As drain in _binding/deferred.py: nodes are followed by the object that is kept. An object may end others, and those
  * put nodes on the list; the outermost call releases them, so that a chain needs no stack. */
-void fast_drain_list(void)
+void fast_drain_list(fast_state* s)
 {
 	typedef struct node {
 		tl_deferred link;
@@ -178,11 +178,11 @@ void fast_drain_list(void)
 	node* first;
 	if (at_work) return;
 	at_work = true;
-	while ((first = fast.deferred_take((void*)fast.deferred)) != NULL) {
+	while ((first = s->deferred_take((void*)s->deferred)) != NULL) {
 		while (first != NULL) {
 			node* next = first->link.next;
 			PyObject* kept = first->kept;
-			fast.raw_free(first);
+			s->raw_free(first);
 			Py_DECREF(kept);
 			first = next;
 		}
@@ -191,28 +191,29 @@ void fast_drain_list(void)
 }
 
 /* Memory of a device may be freed by a function of Python's, on this or another thread. */
-static __attribute__((noinline)) void release_elsewhere(tl_tensor* tensor)
+static __attribute__((noinline)) void release_elsewhere(fast_state* s, tl_tensor* tensor)
 {
-	Py_BEGIN_ALLOW_THREADS fast.tensor_release(tensor);
+	Py_BEGIN_ALLOW_THREADS s->tensor_release(tensor);
 	Py_END_ALLOW_THREADS
 }
 
 /* A release that fails has no caller to report to; it can only be that of a forked child. */
-static void end(PyObject* self)
+void fast_end(PyObject* self)
 {
 	fast_tensor* t = fast_of(self);
+	fast_state* s = t->state;
 	PyTypeObject* type = Py_TYPE(self);
 	delist(t); /* before anything of Python's runs */
 	if (UNLIKELY(t->weak != NULL)) PyObject_ClearWeakRefs(self);
 	Py_XDECREF(t->extents);
-	if (UNLIKELY(t->traced)) fast.untrace(fast.domain, (uintptr_t)t);
+	if (UNLIKELY(t->traced)) s->untrace(s->domain, (uintptr_t)t);
 	if (LIKELY(t->tensor != NULL)) {
-		if (LIKELY(t->device == TL_DEVICE_CPU)) fast.tensor_release(t->tensor);
-		else release_elsewhere(t->tensor);
+		if (LIKELY(t->device == TL_DEVICE_CPU)) s->tensor_release(t->tensor);
+		else release_elsewhere(s, t->tensor);
 	}
 	PyObject_Free(self);
-	Py_DECREF((PyObject*)type);
-	fast_drain();
+	fast_drain(s);
+	Py_DECREF((PyObject*)type); /* and with it perhaps the module and its state */
 }
 
 /* ---- properties ---------------------------------------------------------------------------- */
@@ -251,13 +252,13 @@ static PyObject* get_ndim(PyObject* self, void* none)
 static PyObject* get_dtype(PyObject* self, void* none)
 {
 	(void)none;
-	return Py_NewRef(fast.dtype[fast_of(self)->dtype]);
+	return Py_NewRef(fast_of(self)->state->dtype[fast_of(self)->dtype]);
 }
 
 static PyObject* get_itemsize(PyObject* self, void* none)
 {
 	(void)none;
-	return PyLong_FromLong(fast.itemsize[fast_of(self)->dtype]);
+	return PyLong_FromLong(fast_of(self)->state->itemsize[fast_of(self)->dtype]);
 }
 
 static PyObject* get_nbytes(PyObject* self, void* none)
@@ -269,7 +270,7 @@ static PyObject* get_nbytes(PyObject* self, void* none)
 static PyObject* get_size(PyObject* self, void* none)
 {
 	(void)none;
-	return PyLong_FromSsize_t(fast_of(self)->nbytes / fast.itemsize[fast_of(self)->dtype]);
+	return PyLong_FromSsize_t(fast_of(self)->nbytes / fast_of(self)->state->itemsize[fast_of(self)->dtype]);
 }
 
 static PyObject* get_data(PyObject* self, void* none)
@@ -313,17 +314,17 @@ static PyObject* get_interface(PyObject* self, void* none)
 /* What the methods in Python make of an address: a Tensor. */
 static PyObject* view(PyObject* self, PyObject* address)
 {
-	(void)self;
-	if (Py_IsNone(address)) return fast_raise_last();
+	fast_state* s = fast_of(self)->state;
+	if (Py_IsNone(address)) return fast_raise_last(s);
 	void* made = PyLong_AsVoidPtr(address);
-	return made != NULL || PyErr_Occurred() == NULL ? fast_own(made) : NULL;
+	return made != NULL || PyErr_Occurred() == NULL ? fast_own(s, made) : NULL;
 }
 
-static PyObject* wrap(PyObject* none, PyObject* address)
+static PyObject* wrap(PyObject* type, PyObject* address)
 {
-	(void)none;
-	void* held = PyLong_AsVoidPtr(address);
-	return held != NULL || PyErr_Occurred() == NULL ? fast_wrap(held) : NULL;
+	fast_state* s = PyType_GetModuleState((PyTypeObject*)type);
+	void* held = s != NULL ? PyLong_AsVoidPtr(address) : NULL;
+	return held != NULL || PyErr_Occurred() == NULL ? fast_wrap(s, held) : NULL;
 }
 
 static PyGetSetDef properties[] = {
@@ -363,7 +364,7 @@ static PyMethodDef methods[] = {
      "NumPy's element-wise functions: they return arrays, or the tensors that were given as out."},
 	{"__buffer__", fast_as_buffer, METH_O | METH_COEXIST, "The memory as a buffer."},
 	{"_view", view, METH_O, NULL},
-	{"_wrap", wrap, METH_O | METH_STATIC, NULL},
+	{"_wrap", wrap, METH_O | METH_CLASS, NULL},
 	{0},
 };
 
@@ -384,11 +385,12 @@ static int refers_to_nothing(PyObject* self, visitproc visit, void* arg)
 
 enum { MOST_SLOTS = MOST_OPERATORS + 16 };
 
-PyTypeObject* fast_make_type(void)
+PyTypeObject* fast_make_type(PyObject* module)
 {
+	fast_state* s = fast_state_of(module);
 	PyType_Slot slots[MOST_SLOTS] = {
 		{Py_tp_new, refuse_new},
-		{Py_tp_dealloc, end},
+		{Py_tp_dealloc, fast_end},
 		{Py_tp_free, PyObject_Free},
 		{Py_tp_traverse, refers_to_nothing},
 		{Py_tp_members, members},
@@ -402,7 +404,7 @@ PyTypeObject* fast_make_type(void)
 	while (slots[used].slot != 0) used++;
 	memcpy(slots + used, fast_operators, fast_operator_count * sizeof fast_operators[0]); /* zeros end them */
 	PyType_Spec spec = {"tl_runtime._tensor.tensor.Tensor", sizeof(fast_tensor), 0, Py_TPFLAGS_DEFAULT, slots};
-	PyObject* basicsize = PyObject_GetAttrString(fast.methods, "__basicsize__");
+	PyObject* basicsize = PyObject_GetAttrString(s->methods, "__basicsize__");
 	const bool fits = basicsize != NULL && PyLong_AsLong(basicsize) == (long)sizeof(PyObject);
 	Py_XDECREF(basicsize);
 	if (!fits) {
@@ -410,9 +412,9 @@ PyTypeObject* fast_make_type(void)
 			PyErr_SetString(PyExc_TypeError, "classes that Tensor inherits from need __slots__ = ()");
 		return NULL;
 	}
-	PyObject* bases = PyTuple_Pack(1, fast.methods);
-	PyObject* type = bases != NULL ? PyType_FromSpecWithBases(&spec, bases) : NULL;
-	PyObject* doc = PyObject_GetAttrString(fast.methods, "__doc__");
+	PyObject* bases = PyTuple_Pack(1, s->methods);
+	PyObject* type = bases != NULL ? PyType_FromModuleAndSpec(module, &spec, bases) : NULL;
+	PyObject* doc = PyObject_GetAttrString(s->methods, "__doc__");
 	PyObject* name = PyUnicode_FromString("Tensor"); /* what exceptions say; the module is kept beside it */
 	const bool named = type != NULL && doc != NULL && name != NULL &&
 	                   PyObject_SetAttrString(type, "__doc__", doc) == 0 &&

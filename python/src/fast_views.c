@@ -51,7 +51,7 @@ PyObject* fast_subscript(PyObject* self, PyObject* index)
 	}
 	if (UNLIKELY(!read_parts(t, items, n, &p)))
 		return PyErr_Occurred() == NULL ? fast_method("__getitem__", self, &index, 1, NULL) : NULL;
-	return fast_own(fast.view_slice_axes(t->tensor, n, p.starts, p.stops, p.steps));
+	return fast_own(t->state, t->state->view_slice_axes(t->tensor, n, p.starts, p.stops, p.steps));
 }
 
 PyObject* fast_turned(PyObject* self, void* none)
@@ -60,7 +60,7 @@ PyObject* fast_turned(PyObject* self, void* none)
 	const fast_tensor* t = fast_of(self);
 	int64_t axes[MAX_RANK];
 	for (int i = 0; i < t->rank; i++) axes[i] = t->rank - 1 - i;
-	return fast_own(fast.view_permute(t->tensor, t->rank, axes));
+	return fast_own(t->state, t->state->view_permute(t->tensor, t->rank, axes));
 }
 
 /* The arguments of f(2, 3) and of f((2, 3)); -1: the twin's. */
@@ -79,7 +79,8 @@ PyObject* fast_transpose(PyObject* self, PyObject* const* args, Py_ssize_t n)
 	if (n == 0 || (n == 1 && Py_IsNone(args[0]))) return fast_turned(self, NULL);
 	const int rank = one_or_many(args, n, axes);
 	if (UNLIKELY(rank < 0)) return fast_method("transpose", self, args, n, NULL);
-	return fast_own(fast.view_permute(fast_of(self)->tensor, rank, axes));
+	fast_state* s = fast_of(self)->state;
+	return fast_own(s, s->view_permute(fast_of(self)->tensor, rank, axes));
 }
 
 PyObject* fast_reshape(PyObject* self, PyObject* const* args, Py_ssize_t n)
@@ -87,5 +88,6 @@ PyObject* fast_reshape(PyObject* self, PyObject* const* args, Py_ssize_t n)
 	int64_t shape[MAX_RANK];
 	const int rank = one_or_many(args, n, shape);
 	if (UNLIKELY(rank < 0)) return fast_method("reshape", self, args, n, NULL);
-	return fast_own(fast.view_reshape(fast_of(self)->tensor, rank, shape));
+	fast_state* s = fast_of(self)->state;
+	return fast_own(s, s->view_reshape(fast_of(self)->tensor, rank, shape));
 }

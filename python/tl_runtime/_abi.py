@@ -551,9 +551,8 @@ class tl_plan_options(ctypes.Structure):
 
 
 class tl_python_api(ctypes.Structure):
-    """tl_python_api tells this library about the interpreter of the process: the
-    addresses of functions of Python's C interface, and an object that lives as
-    long as the interpreter.
+    """tl_python_api tells this library about the Python of the process: the addresses
+    of functions of its C interface, and an object that all interpreters share.
     """
 
     _fields_ = [
@@ -563,7 +562,6 @@ class tl_python_api(ctypes.Structure):
         ("capsule_get_pointer", ctypes.c_void_p),
         ("err_set_string", ctypes.c_void_p),
         ("buffer_error", ctypes.c_void_p),
-        ("interpreter", ctypes.c_int64),
     ]
 
 
@@ -5422,17 +5420,15 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (ctypes.POINTER(tl_python_api),),
         ("api",),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_BUSY"),
-        """tl_python_attach tells the library about the interpreter, before the first
-        tl_python_capsule. The first interpreter that calls it has the library until the
-        process ends; another one of the process is refused.
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_python_attach tells the library about the Python of the process, before the
+        first tl_python_capsule. Each interpreter may call it, and gives the same addresses.
 
         Ownership: none; the struct is copied.
         Threads: any thread.
         Returns: TL_OK, or why nothing was changed.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, a NULL function or exception, a
-            struct_size that is too small, or a negative interpreter), TL_E_BUSY
-            (another interpreter has attached itself).
+        Errors: TL_E_INVALID_ARGUMENT (NULL, a NULL field, or a struct_size that is
+            too small).
         Cost: slow call; constant.
         """,
     ),

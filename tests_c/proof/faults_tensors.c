@@ -233,8 +233,7 @@ static void attach(void)
 	                           (void*)(uintptr_t)capsule_is_valid,
 	                           (void*)(uintptr_t)capsule_get_pointer,
 	                           (void*)(uintptr_t)err_set_string,
-	                           &capsule_of_no_object,
-	                           0};
+	                           &capsule_of_no_object};
 	CHECK_OK(tl_python_attach(&api));
 }
 

@@ -2,6 +2,9 @@
 
 ctypes gives C an undefined answer when a callback raises or answers with something that C has no form for. So a
 callback here answers in every case: what the caller takes for a failure, where there is nothing better.
+
+A thread that Python does not know is one of the main interpreter's as soon as it calls, and before Python 3.12 so is
+the thread that started Python. So C gets functions of the main interpreter's alone.
 """
 
 from __future__ import annotations
@@ -10,6 +13,27 @@ import ctypes
 import operator
 from collections.abc import Callable
 from typing import Any
+
+from .._errors import UnsupportedError
+
+
+def _is_main() -> bool:
+    own, main = (
+        ctypes.PYFUNCTYPE(ctypes.c_void_p)((f"PyInterpreterState_{name}", ctypes.pythonapi)) for name in ("Get", "Main")
+    )
+    return bool(own() == main())
+
+
+IN_MAIN_INTERPRETER = _is_main()
+
+
+def need_main_interpreter(what: str) -> None:
+    """Raises where C would call a function in another interpreter than its own."""
+    if not IN_MAIN_INTERPRETER:
+        raise UnsupportedError(
+            f"{what} is a function that C calls, on threads of the main interpreter too, and this is another one: give "
+            "it in the main interpreter"
+        )
 
 
 class _Failure:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _abi
 from .._errors import Error, Status, make_error
+from .callbacks import IN_MAIN_INTERPRETER
 from .numbers import declare_checked
 
 if TYPE_CHECKING:
@@ -155,14 +156,8 @@ def check(status: int) -> None:
 
 
 def _attach() -> None:
-    """Tells the library about this interpreter; ImportError if another one of the process has the library.
-
-    This comes before the library is told anything else. What it keeps of an interpreter, and what the extension module
-    keeps, must not end before the process does.
-    """
-    get = ctypes.PYFUNCTYPE(ctypes.c_void_p)(("PyInterpreterState_Get", ctypes.pythonapi))
-    number = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(("PyInterpreterState_GetID", ctypes.pythonapi))
-    api = _abi.tl_python_api(struct_size=ctypes.sizeof(_abi.tl_python_api), interpreter=number(get()))
+    """Tells the library where Python's functions are."""
+    api = _abi.tl_python_api(struct_size=ctypes.sizeof(_abi.tl_python_api))
     for field, name in (
         ("capsule_new", "PyCapsule_New"),
         ("capsule_is_valid", "PyCapsule_IsValid"),
@@ -171,14 +166,7 @@ def _attach() -> None:
     ):
         setattr(api, field, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p))
     api.buffer_error = id(BufferError)
-    status = lib.tl_python_attach(ctypes.byref(api))
-    if status == Status.BUSY:
-        raise ImportError(
-            f"another interpreter of this process has imported tl_runtime, and this is number {api.interpreter}: one "
-            "of a process can use it. Import it in the main interpreter alone (of mod_wsgi by WSGIApplicationGroup "
-            "%{GLOBAL}), or use another process"
-        )
-    check(status)
+    check(lib.tl_python_attach(ctypes.byref(api)))
 
 
 _attach()
@@ -208,7 +196,8 @@ class _Recorder:
         self._sites = _Sites()
         # Of a prototype that keeps the interpreter's lock.
         self._frames: Any = ctypes.PYFUNCTYPE(ctypes.c_bool, ctypes.c_void_p)(("tl_python_site", library))
-        self.reads_frames: bool = library.tl_python_lines(os.fsencode(_OURS)) == 0
+        # It reads those of the main interpreter.
+        self.reads_frames = IN_MAIN_INTERPRETER and library.tl_python_lines(os.fsencode(_OURS)) == 0
         library.tl_clear_error()
 
     def made(self, address: int) -> int:

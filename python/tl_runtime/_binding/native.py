@@ -11,7 +11,7 @@ import os
 import sys
 from typing import Any
 
-INTERFACE = 6  # of python/src/fast.h
+INTERFACE = 7  # of python/src/fast.h
 
 
 def _is_for_this_python() -> bool:

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from .. import _abi
-from .._binding.callbacks import answering
+from .._binding.callbacks import answering, need_main_interpreter
 from .._binding.library import c_string, check, lib
 from .._binding.numbers import HIGHEST, LOWEST, int64_array
 from .._errors import Status
@@ -180,6 +180,8 @@ class Plan(Handle):
         """
         _not_negative(seed, target)
         _steps(max_steps)
+        if progress is not None:
+            need_main_interpreter("progress of a plan")
         options = _abi.tl_plan_options()
         options.struct_size = ctypes.sizeof(options)
         options.seed, options.max_steps, options.budget_ms = seed, max_steps, _milliseconds(budget)

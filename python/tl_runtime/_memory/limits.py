@@ -23,7 +23,7 @@ from typing import Any
 
 from .. import _abi
 from .._binding import deferred
-from .._binding.callbacks import answering
+from .._binding.callbacks import answering, need_main_interpreter
 from .._binding.library import check, lib
 from .._tensor.devices import device_number
 
@@ -134,6 +134,7 @@ def set_out_of_memory_callback(callback: OutOfMemoryCallback | None) -> None:
     again. An exception in it means no, and is shown like those in destructors (sys.unraisablehook).
     """
     global _answer, _callback
+    need_main_interpreter("an out-of-memory callback")
     if callback is not None and not callable(callback):
         raise TypeError(f"{callback!r} is no function to call when memory is short")
     _answer = _deny if callback is None else answering(callback, _again, False)

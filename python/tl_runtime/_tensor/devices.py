@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Union
 
 from .. import _abi
-from .._binding.callbacks import address_of, answering
+from .._binding.callbacks import address_of, answering, need_main_interpreter
 from .._binding.library import c_string, check, check_pointer, last_error, lib
 from .._binding.numbers import size
 
@@ -139,6 +139,7 @@ class DeviceAllocator:
         name: str = "python",
         alignment: int = 64,
     ) -> None:
+        need_main_interpreter("what a device allocates with")
         if alignment <= 0 or alignment & (alignment - 1):
             raise ValueError(f"alignment {alignment} is not a power of two")
 
@@ -171,6 +172,8 @@ class DeviceAllocator:
         use the memory at its addresses; functions that are missing are then not needed. An exception fails the
         copy. The device and the allocator stay until the process ends.
         """
+        if from_host or to_host or within or fill:
+            need_main_interpreter("what a device copies with")
         copier = _abi.tl_device_copier(
             struct_size=ctypes.sizeof(_abi.tl_device_copier),
             host_access=host_access,

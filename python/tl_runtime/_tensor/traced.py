@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from collections.abc import Callable
 from typing import Any
+
+from .._binding.callbacks import IN_MAIN_INTERPRETER
 
 TRACEMALLOC_DOMAIN = 0x746C  # "tl"; Python's own is 0, NumPy's 389047
 
@@ -19,6 +22,9 @@ _untrack: Any = None
 addresses = {"trace": 0, "untrace": 0}  # for the extension module
 
 try:
+    # Before 3.12 its functions wait for ever where the thread's first interpreter is another one.
+    if not IN_MAIN_INTERPRETER and sys.version_info < (3, 12):
+        raise ImportError
     import _tracemalloc
 except ImportError:
     pass
