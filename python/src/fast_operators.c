@@ -58,7 +58,6 @@ static __attribute__((noinline)) PyObject* twin(const char* name, PyObject* self
 /* ---- operators ---------------------------------------------------------------------------- */
 
 typedef PyObject* (*binary)(PyObject* left, PyObject* right);
-typedef PyObject* (*unary)(PyObject* operand);
 
 static inline PyObject* both_ways(PyObject* left, PyObject* right, binary compute, const char* forward,
                                   const char* backward)
@@ -87,85 +86,25 @@ static inline PyObject* in_place(PyObject* self, PyObject* other, binary compute
 	return LIKELY(!replaced) ? Py_NewRef(self) : twin(name, self, other);
 }
 
-static inline PyObject* of_one(PyObject* self, unary compute, const char* name)
-{
-	PyObject* x = operand(fast_of(self)->state, self);
-	if (UNLIKELY(x == NULL)) return twin(name, self, NULL);
-	PyObject* made = compute(x);
-	Py_DECREF(x);
-	return made;
-}
+/* The operators whose calls take so little of NumPy's time that the way there counts (bench/python_calls.py). The slots
+ * of all others are the methods of Values. */
+#define OPERATORS(X)                                                \
+	X(add, "add", PyNumber_Add, PyNumber_InPlaceAdd)                \
+	X(subtract, "sub", PyNumber_Subtract, PyNumber_InPlaceSubtract) \
+	X(multiply, "mul", PyNumber_Multiply, PyNumber_InPlaceMultiply) \
+	X(true_divide, "truediv", PyNumber_TrueDivide, PyNumber_InPlaceTrueDivide)
 
-static PyObject* power(PyObject* left, PyObject* right) { return PyNumber_Power(left, right, Py_None); }
-static PyObject* power_in_place(PyObject* left, PyObject* right) { return PyNumber_InPlacePower(left, right, Py_None); }
-
-/* The name of a slot, the names of its methods in Python, and the functions that compute. */
-#define TWO_WAYS(X)                                       \
-	X(add, "add", PyNumber_Add)                           \
-	X(subtract, "sub", PyNumber_Subtract)                 \
-	X(multiply, "mul", PyNumber_Multiply)                 \
-	X(remainder, "mod", PyNumber_Remainder)               \
-	X(and, "and", PyNumber_And)                           \
-	X(xor, "xor", PyNumber_Xor)                           \
-	X(or, "or", PyNumber_Or)                              \
-	X(true_divide, "truediv", PyNumber_TrueDivide)        \
-	X(floor_divide, "floordiv", PyNumber_FloorDivide)     \
-	X(matrix_multiply, "matmul", PyNumber_MatrixMultiply) \
-	X(lshift, "lshift", PyNumber_Lshift)                  \
-	X(rshift, "rshift", PyNumber_Rshift)                  \
-	X(divmod, "divmod", PyNumber_Divmod)
-#define IN_PLACE(X)                                               \
-	X(add, "iadd", PyNumber_InPlaceAdd)                           \
-	X(subtract, "isub", PyNumber_InPlaceSubtract)                 \
-	X(multiply, "imul", PyNumber_InPlaceMultiply)                 \
-	X(remainder, "imod", PyNumber_InPlaceRemainder)               \
-	X(and, "iand", PyNumber_InPlaceAnd)                           \
-	X(xor, "ixor", PyNumber_InPlaceXor)                           \
-	X(or, "ior", PyNumber_InPlaceOr)                              \
-	X(true_divide, "itruediv", PyNumber_InPlaceTrueDivide)        \
-	X(floor_divide, "ifloordiv", PyNumber_InPlaceFloorDivide)     \
-	X(matrix_multiply, "imatmul", PyNumber_InPlaceMatrixMultiply) \
-	X(lshift, "ilshift", PyNumber_InPlaceLshift)                  \
-	X(rshift, "irshift", PyNumber_InPlaceRshift)
-#define OF_ONE(X)                         \
-	X(negative, "neg", PyNumber_Negative) \
-	X(positive, "pos", PyNumber_Positive) \
-	X(absolute, "abs", PyNumber_Absolute) \
-	X(invert, "invert", PyNumber_Invert)
-
-#define X(slot, name, compute)                                                   \
+#define X(slot, name, compute, compute_in_place)                                 \
 	static PyObject* do_##slot(PyObject* left, PyObject* right)                  \
 	{                                                                            \
 		return both_ways(left, right, compute, "__" name "__", "__r" name "__"); \
+	}                                                                            \
+	static PyObject* do_##slot##_in_place(PyObject* self, PyObject* other)       \
+	{                                                                            \
+		return in_place(self, other, compute_in_place, "__i" name "__");         \
 	}
-TWO_WAYS(X)
+OPERATORS(X)
 #undef X
-#define X(slot, name, compute)                                             \
-	static PyObject* do_##slot##_in_place(PyObject* self, PyObject* other) \
-	{                                                                      \
-		return in_place(self, other, compute, "__" name "__");             \
-	}
-IN_PLACE(X)
-#undef X
-#define X(slot, name, compute) \
-	static PyObject* do_##slot(PyObject* self) { return of_one(self, compute, "__" name "__"); }
-OF_ONE(X)
-#undef X
-
-/* NumPy has no third argument, and the method in Python says so. */
-static PyObject* do_power(PyObject* left, PyObject* right, PyObject* modulus)
-{
-	if (LIKELY(Py_IsNone(modulus))) return both_ways(left, right, power, "__pow__", "__rpow__");
-	if (!is_ours(left)) return Py_NewRef(Py_NotImplemented);
-	PyObject* args[2] = {right, modulus};
-	return fast_method("__pow__", left, args, 2, NULL);
-}
-
-static PyObject* do_power_in_place(PyObject* self, PyObject* other, PyObject* modulus)
-{
-	(void)modulus; /* no statement has one */
-	return in_place(self, other, power_in_place, "__ipow__");
-}
 
 static PyObject* compare(PyObject* self, PyObject* other, int operation)
 {
@@ -314,15 +253,13 @@ static int assign(PyObject* self, PyObject* index, PyObject* value)
 
 /* ---- slots -------------------------------------------------------------------------------- */
 
-#define X(slot, name, compute) {Py_nb_##slot, do_##slot},
-#define Y(slot, name, compute) {Py_nb_inplace_##slot, do_##slot##_in_place},
 const PyType_Slot fast_operators[] = {
-	TWO_WAYS(X) OF_ONE(X) IN_PLACE(Y){Py_nb_power, do_power},
-	{Py_nb_inplace_power, do_power_in_place},
-	{Py_tp_richcompare, compare},
+#define X(slot, name, compute, compute_in_place) \
+	{Py_nb_##slot, do_##slot}, {Py_nb_inplace_##slot, do_##slot##_in_place},
+	OPERATORS(X)
+#undef X
+		{Py_tp_richcompare, compare},
 	{Py_mp_ass_subscript, assign},
 };
-#undef X
-#undef Y
 const size_t fast_operator_count = sizeof fast_operators / sizeof fast_operators[0];
 _Static_assert(sizeof fast_operators / sizeof fast_operators[0] <= MOST_OPERATORS, "fast_make_type has room for fewer");

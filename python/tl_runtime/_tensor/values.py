@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 Number = Union[bool, int, float, complex]
 Self = TypeVar("Self", bound="Values")
 
+_BFLOAT16 = DType.BFLOAT16  # an attribute of an enumeration takes as long as a call
+_NUMBERS = frozenset((bool, int, float, complex))
+
 # What struct calls an element otherwise than buffers do; bfloat16 is the upper half of a float32.
 _IN_STRUCTS = {"l": "q", "L": "Q", "2x": "f", "Zf": "2f", "Zd": "2d"}
 
@@ -84,7 +87,7 @@ def _numbers(given: Any) -> Any:
 def _operand(given: Any) -> Any:
     """A tensor as an array over its memory, also in lists, tuples and dictionaries; anything else as it is."""
     if isinstance(given, Values):
-        if given.dtype is DType.BFLOAT16:
+        if given.dtype is _BFLOAT16:
             raise TypeError("NumPy does not compute with bfloat16; tl.asarray(tensor, 'float32') converts the tensor")
         return given.numpy()
     kind = type(given)
@@ -97,7 +100,8 @@ def _operand(given: Any) -> Any:
 
 def _declines(other: Any) -> bool:
     """Whether an operand of another type computes by itself (NEP 13)."""
-    return getattr(type(other), "__array_ufunc__", True) is None
+    kind = type(other)
+    return kind not in _NUMBERS and getattr(kind, "__array_ufunc__", True) is None
 
 
 Method = Callable[["Values", Any], Any]
@@ -128,7 +132,17 @@ def _in_place(operation: Callable[[Any, Any], Any]) -> Method:
     return in_place
 
 
-_power = _operator(operator.pow)
+def _three_ways(name: str) -> tuple[Method, Method, Method]:
+    """An operator of two operands with the tensor on the left, on the right, and in place."""
+    operation, in_place = getattr(operator, f"__{name}__"), getattr(operator, f"__i{name}__")
+    return _operator(operation), _reflected(operation), _in_place(in_place)
+
+
+def _of_one(operation: Callable[[Any], Any]) -> Callable[[Values], Array]:
+    def method(self: Values) -> Any:
+        return operation(_operand(self))
+
+    return method
 
 
 def _kind(given: Any) -> str:
@@ -317,53 +331,31 @@ class Values(Viewable):
 
     __hash__ = object.__hash__  # by identity, though == compares elements
 
-    __eq__ = _operator(operator.eq)
-    __ne__ = _operator(operator.ne)
-    __lt__ = _operator(operator.lt)
-    __le__ = _operator(operator.le)
-    __gt__ = _operator(operator.gt)
-    __ge__ = _operator(operator.ge)
+    __eq__, __ne__ = _operator(operator.eq), _operator(operator.ne)
+    __lt__, __le__ = _operator(operator.lt), _operator(operator.le)
+    __gt__, __ge__ = _operator(operator.gt), _operator(operator.ge)
 
-    __add__, __radd__, __iadd__ = _operator(operator.add), _reflected(operator.add), _in_place(operator.iadd)
-    __sub__, __rsub__, __isub__ = _operator(operator.sub), _reflected(operator.sub), _in_place(operator.isub)
-    __mul__, __rmul__, __imul__ = _operator(operator.mul), _reflected(operator.mul), _in_place(operator.imul)
-    __mod__, __rmod__, __imod__ = _operator(operator.mod), _reflected(operator.mod), _in_place(operator.imod)
-    __rpow__, __ipow__ = _reflected(operator.pow), _in_place(operator.ipow)
-    __and__, __rand__, __iand__ = _operator(operator.and_), _reflected(operator.and_), _in_place(operator.iand)
-    __xor__, __rxor__, __ixor__ = _operator(operator.xor), _reflected(operator.xor), _in_place(operator.ixor)
-    __or__, __ror__, __ior__ = _operator(operator.or_), _reflected(operator.or_), _in_place(operator.ior)
-    __truediv__ = _operator(operator.truediv)
-    __rtruediv__, __itruediv__ = _reflected(operator.truediv), _in_place(operator.itruediv)
-    __floordiv__ = _operator(operator.floordiv)
-    __rfloordiv__, __ifloordiv__ = _reflected(operator.floordiv), _in_place(operator.ifloordiv)
-    __matmul__ = _operator(operator.matmul)
-    __rmatmul__, __imatmul__ = _reflected(operator.matmul), _in_place(operator.imatmul)
-    __lshift__ = _operator(operator.lshift)
-    __rlshift__, __ilshift__ = _reflected(operator.lshift), _in_place(operator.ilshift)
-    __rshift__ = _operator(operator.rshift)
-    __rrshift__, __irshift__ = _reflected(operator.rshift), _in_place(operator.irshift)
+    __add__, __radd__, __iadd__ = _three_ways("add")
+    __sub__, __rsub__, __isub__ = _three_ways("sub")
+    __mul__, __rmul__, __imul__ = _three_ways("mul")
+    __mod__, __rmod__, __imod__ = _three_ways("mod")
+    __and__, __rand__, __iand__ = _three_ways("and")
+    __xor__, __rxor__, __ixor__ = _three_ways("xor")
+    __or__, __ror__, __ior__ = _three_ways("or")
+    __truediv__, __rtruediv__, __itruediv__ = _three_ways("truediv")
+    __floordiv__, __rfloordiv__, __ifloordiv__ = _three_ways("floordiv")
+    __matmul__, __rmatmul__, __imatmul__ = _three_ways("matmul")
+    __lshift__, __rlshift__, __ilshift__ = _three_ways("lshift")
+    __rshift__, __rrshift__, __irshift__ = _three_ways("rshift")
+    _power, __rpow__, __ipow__ = _three_ways("pow")
     __divmod__, __rdivmod__ = _operator(divmod), _reflected(divmod)
+    __neg__, __pos__ = _of_one(operator.neg), _of_one(operator.pos)
+    __abs__, __invert__ = _of_one(operator.abs), _of_one(operator.invert)
 
     def __pow__(self, other: Any, modulus: Any = None) -> Any:
         if modulus is not None:
             raise TypeError("pow: a tensor takes no modulus; numpy.mod(tensor**exponent, modulus) computes it")
-        return _power(self, other)
-
-    def __neg__(self) -> Array:
-        made: Array = -_operand(self)
-        return made
-
-    def __pos__(self) -> Array:
-        made: Array = +_operand(self)
-        return made
-
-    def __abs__(self) -> Array:
-        made: Array = abs(_operand(self))
-        return made
-
-    def __invert__(self) -> Array:
-        made: Array = ~_operand(self)
-        return made
+        return self._power(other)
 
 
 def _position(index: Any) -> Any:
