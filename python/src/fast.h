@@ -26,7 +26,7 @@
 
 #pragma GCC visibility push(hidden)
 
-enum { MAX_RANK = 8, DTYPES = 24, MOST_OPERATORS = 40, PYTHON_INTERFACE = 7 };
+enum { MAX_RANK = 8, DTYPES = 24, MOST_OPERATORS = 12, PYTHON_INTERFACE = 7 };
 
 typedef struct fast_state fast_state;
 
@@ -165,9 +165,8 @@ struct fast_state {
 	fast_untrace untrace;
 	unsigned int domain;
 	const uint64_t* recorded;
-	PyObject* dtype[DTYPES];   /* borrowed from dtypes; NULL: no such type */
-	PyObject* typestr[DTYPES]; /* borrowed */
-	char* format[DTYPES];      /* borrowed */
+	PyObject* dtype[DTYPES]; /* borrowed from dtypes; NULL: no such type */
+	char* format[DTYPES];    /* borrowed */
 	uint8_t itemsize[DTYPES];
 	enum fast_default device;
 	PyObject *array_type, *descr[DTYPES]; /* borrowed from found */
@@ -243,7 +242,6 @@ static inline void fast_drain(fast_state* s)
 int fast_get_buffer(PyObject* self, Py_buffer* view, int flags); /* fast_arrays.c */
 PyObject* fast_as_buffer(PyObject* self, PyObject* flags);
 PyObject* fast_numpy(PyObject* self, PyObject* none);
-PyObject* fast_interface(PyObject* self, void* none);
 PyObject* fast_subscript(PyObject* self, PyObject* index); /* fast_views.c */
 PyObject* fast_turned(PyObject* self, void* none);
 PyObject* fast_transpose(PyObject* self, PyObject* const* args, Py_ssize_t n);

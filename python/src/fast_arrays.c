@@ -110,32 +110,3 @@ PyObject* fast_numpy(PyObject* self, PyObject* none)
 	Py_DECREF(array);
 	return NULL;
 }
-
-/* Puts a new reference into a dict, and drops it. */
-static bool put(PyObject* dict, const char* key, PyObject* value)
-{
-	const bool done = value != NULL && PyDict_SetItemString(dict, key, value) == 0;
-	Py_XDECREF(value);
-	return done;
-}
-
-static PyObject* strides_of(PyObject* self)
-{
-	return fast_of(self)->contiguous ? Py_NewRef(Py_None) : PyObject_GetAttrString(self, "strides");
-}
-
-/* The array interface, also of memory that the CPU cannot use; see interface_of in _tensor/info.py. */
-PyObject* fast_interface(PyObject* self, void* none)
-{
-	(void)none;
-	const fast_tensor* t = fast_of(self);
-	PyObject* made = PyDict_New();
-	if (made == NULL) return NULL;
-	PyObject* data = Py_BuildValue("(NO)", PyLong_FromVoidPtr(memory_of(t)), t->read_only ? Py_True : Py_False);
-	if (put(made, "version", PyLong_FromLong(3)) && put(made, "shape", PyObject_GetAttrString(self, "shape")) &&
-	    put(made, "typestr", Py_NewRef(t->state->typestr[t->dtype])) && put(made, "data", data) &&
-	    put(made, "strides", strides_of(self)))
-		return made;
-	Py_DECREF(made);
-	return NULL;
-}

@@ -142,9 +142,8 @@ static bool take_dtypes(fast_state* s)
 	}
 	for (int i = 0; i < DTYPES; i++) {
 		s->dtype[i] = PyTuple_GetItem(s->dtypes, i);
-		s->typestr[i] = PyTuple_GetItem(s->typestrs, i);
 		if (Py_IsNone(s->dtype[i])) continue;
-		const char* typestr = PyUnicode_AsUTF8AndSize(s->typestr[i], NULL);
+		const char* typestr = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(s->typestrs, i), NULL);
 		s->format[i] = (char*)PyUnicode_AsUTF8AndSize(PyTuple_GetItem(s->formats, i), NULL);
 		if (typestr == NULL || s->format[i] == NULL) return false;
 		s->itemsize[i] = (uint8_t)strtoul(typestr + 2, NULL, 10);

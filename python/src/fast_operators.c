@@ -8,11 +8,11 @@
 
 /* ---- operands ----------------------------------------------------------------------------- */
 
-/* The state, by the operands of an operator: one of them is a Tensor. Only the type has this end. */
+/* The state, by the operands of an operator: at least one of them is a Tensor. Only the type has this end. */
 static inline bool is_ours(PyObject* given) { return PyType_GetSlot(Py_TYPE(given), Py_tp_dealloc) == (void*)fast_end; }
 static inline fast_state* state_of(PyObject* left, PyObject* right)
 {
-	return fast_of(is_ours(left) ? left : right)->state;
+	return fast_of(Py_TYPE(left) == Py_TYPE(right) || is_ours(left) ? left : right)->state;
 }
 
 static inline bool is_tensor(const fast_state* s, PyObject* given) { return Py_IS_TYPE(given, s->tensor); }

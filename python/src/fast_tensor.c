@@ -150,7 +150,7 @@ PyObject* fast_wrap(fast_state* s, tl_tensor* held)
 	return NULL;
 }
 
-/* The constructor of the class in Python, which raises. */
+/* The constructor of the class in Python, which raises; without a slot object.__new__ would make one. */
 static PyObject* refuse_new(PyTypeObject* type, PyObject* args, PyObject* keywords)
 {
 	fast_state* s = PyType_GetModuleState(type);
@@ -243,12 +243,6 @@ static PyObject* get_strides(PyObject* self, void* none)
 	return numbers(fast_of(self)->strides, fast_of(self)->rank);
 }
 
-static PyObject* get_ndim(PyObject* self, void* none)
-{
-	(void)none;
-	return PyLong_FromLong(fast_of(self)->rank);
-}
-
 static PyObject* get_dtype(PyObject* self, void* none)
 {
 	(void)none;
@@ -261,54 +255,10 @@ static PyObject* get_itemsize(PyObject* self, void* none)
 	return PyLong_FromLong(fast_of(self)->state->itemsize[fast_of(self)->dtype]);
 }
 
-static PyObject* get_nbytes(PyObject* self, void* none)
-{
-	(void)none;
-	return PyLong_FromSsize_t(fast_of(self)->nbytes);
-}
-
 static PyObject* get_size(PyObject* self, void* none)
 {
 	(void)none;
 	return PyLong_FromSsize_t(fast_of(self)->nbytes / fast_of(self)->state->itemsize[fast_of(self)->dtype]);
-}
-
-static PyObject* get_data(PyObject* self, void* none)
-{
-	(void)none;
-	return PyLong_FromVoidPtr(fast_of(self)->data);
-}
-
-static PyObject* get_device(PyObject* self, void* none)
-{
-	(void)none;
-	return PyLong_FromLong(fast_of(self)->device);
-}
-
-static PyObject* get_contiguous(PyObject* self, void* none)
-{
-	(void)none;
-	return PyBool_FromLong(fast_of(self)->contiguous);
-}
-
-static PyObject* get_read_only(PyObject* self, void* none)
-{
-	(void)none;
-	return PyBool_FromLong(fast_of(self)->read_only);
-}
-
-static PyObject* get_address(PyObject* self, void* none)
-{
-	(void)none;
-	return PyLong_FromVoidPtr(fast_of(self)->tensor);
-}
-
-/* The attribute is missing where the CPU cannot use the memory. */
-static PyObject* get_interface(PyObject* self, void* none)
-{
-	if (fast_of(self)->in_reach) return fast_interface(self, none);
-	PyErr_SetString(PyExc_AttributeError, "__array_interface__");
-	return NULL;
 }
 
 /* What the methods in Python make of an address: a Tensor. */
@@ -331,21 +281,10 @@ static PyGetSetDef properties[] = {
 	{"shape", get_shape, NULL, "The extents.", NULL},
 	{"strides", get_strides, NULL, "The distance between neighbours in each dimension, in bytes as NumPy counts them.",
      NULL},
-	{"ndim", get_ndim, NULL, "The number of dimensions.", NULL},
 	{"dtype", get_dtype, NULL, "The element type.", NULL},
 	{"itemsize", get_itemsize, NULL, "Bytes of an element.", NULL},
-	{"nbytes", get_nbytes, NULL, "Bytes of all elements.", NULL},
 	{"size", get_size, NULL, "The number of elements.", NULL},
-	{"data", get_data, NULL, "The address of the first element; 0 when there is none.", NULL},
-	{"device", get_device, NULL, "The number of the device that holds the data; 0 is the CPU.", NULL},
-	{"is_contiguous", get_contiguous, NULL, "Whether the elements lie one after another in row-major order.", NULL},
-	{"is_read_only", get_read_only, NULL, "Whether the memory is borrowed and its lender does not allow writes.", NULL},
-	{"address", get_address, NULL, "The address to hand to generated code, which borrows it.", NULL},
 	{"T", fast_turned, NULL, "The axes in reverse order.", NULL},
-	{"_address", get_address, NULL, NULL, NULL},
-	{"_device", get_device, NULL, NULL, NULL},
-	{"_interface", fast_interface, NULL, NULL, NULL},
-	{"__array_interface__", get_interface, NULL, NULL, NULL},
 	{0},
 };
 
@@ -368,8 +307,24 @@ static PyMethodDef methods[] = {
 	{0},
 };
 
+_Static_assert(sizeof(void*) == sizeof(unsigned long long) && sizeof(int32_t) == sizeof(int), "members of these types");
+
 static PyMemberDef members[] = {
 	{"__weaklistoffset__", T_PYSSIZET, offsetof(fast_tensor, weak), READONLY, NULL},
+	{"ndim", T_UBYTE, offsetof(fast_tensor, rank), READONLY, "The number of dimensions."},
+	{"nbytes", T_PYSSIZET, offsetof(fast_tensor, nbytes), READONLY, "Bytes of all elements."},
+	{"data", T_ULONGLONG, offsetof(fast_tensor, data), READONLY,
+     "The address of the first element; 0 when there is none."},
+	{"device", T_INT, offsetof(fast_tensor, device), READONLY,
+     "The number of the device that holds the data; 0 is the CPU."},
+	{"is_contiguous", T_BOOL, offsetof(fast_tensor, contiguous), READONLY,
+     "Whether the elements lie one after another in row-major order."},
+	{"is_read_only", T_BOOL, offsetof(fast_tensor, read_only), READONLY,
+     "Whether the memory is borrowed and its lender does not allow writes."},
+	{"address", T_ULONGLONG, offsetof(fast_tensor, tensor), READONLY,
+     "The address to hand to generated code, which borrows it."},
+	{"_address", T_ULONGLONG, offsetof(fast_tensor, tensor), READONLY, NULL},
+	{"_device", T_INT, offsetof(fast_tensor, device), READONLY, NULL},
 	{0},
 };
 

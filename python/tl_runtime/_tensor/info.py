@@ -38,21 +38,22 @@ def info_of(address: int) -> _abi.tl_tensor_info:
     return info
 
 
+def array_interface(
+    shape: tuple[int, ...], dtype: DType, address: int, read_only: bool, strides: tuple[int, ...] | None
+) -> dict[str, Any]:
+    """Returns the array interface of a tensor; its own address stands for that of no elements: NumPy 1.21 refuses NULL."""
+    return {"version": 3, "shape": shape, "typestr": TYPESTR[dtype], "data": (address, read_only), "strides": strides}
+
+
 def interface_of(info: _abi.tl_tensor_info, address: int) -> dict[str, Any]:
-    """Returns the array interface of a tensor."""
+    """Returns the array interface of a tensor with these properties."""
     dtype = BY_NUMBER[info.dtype]
     rank = info.rank
     strides = None
     if not info.flags & CONTIGUOUS:
         size = dtype.itemsize
         strides = tuple([step * size for step in info.strides[:rank]])
-    return {
-        "version": 3,
-        "shape": tuple(info.shape[:rank]),
-        "typestr": TYPESTR[dtype],
-        "data": (info.data or address, bool(info.flags & READ_ONLY)),  # NumPy 1.21 refuses NULL, even for no elements
-        "strides": strides,
-    }
+    return array_interface(tuple(info.shape[:rank]), dtype, info.data or address, bool(info.flags & READ_ONLY), strides)
 
 
 # The tensors to which a thread is acquiring a reference for an object that it makes; leak reports count these references.

@@ -11,7 +11,7 @@ from .._dtype import DType, from_typestr
 from . import buffers, dlpack
 from .arrays import numpy_module
 from .devices import DeviceLike, device_number, name_of
-from .info import NOT_OWNED, hold_again, info_of, uninitialised
+from .info import NOT_OWNED, array_interface, hold_again, info_of, uninitialised
 from .pickling import reduce_tensor
 from .sharing import SharedTensor, in_reach
 from .values import Values
@@ -78,6 +78,18 @@ class TensorMethods(Values, Viewable):
     def address(self) -> int:
         """The address to hand to generated code, which borrows it."""
         return self._address
+
+    @property
+    def _interface(self) -> dict[str, Any]:
+        strides = None if self.is_contiguous else self.strides
+        return array_interface(self.shape, self.dtype, self.data or self._address, self.is_read_only, strides)
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """The memory as NumPy describes it; no attribute where the CPU cannot use it."""
+        if self._device and not in_reach(self._device):
+            raise AttributeError("__array_interface__")
+        return self._interface
 
     @property
     def shape(self) -> tuple[int, ...]:

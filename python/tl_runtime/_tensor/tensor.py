@@ -14,7 +14,7 @@ from .._dtype import BY_NAME, BY_NUMBER, FORMAT, TYPESTR, DType, DTypeLike, to_d
 from . import dlpack, info, traced
 from .arrays import array_api, numpy_module
 from .devices import DeviceLike, device_number, name_of
-from .info import NOT_OWNED, borrow, hold, info_of, interface_of
+from .info import NOT_OWNED, array_interface, borrow, hold, info_of, interface_of
 from .methods import TensorMethods
 from .sharing import in_reach
 from .views import shape_array
@@ -105,8 +105,7 @@ def _fresh(address: int | None, shape: tuple[int, ...], dtype: DType, device: in
         return own(address)
 
     def wrap(held: int) -> Tensor:
-        data = (_data(held) or held, False)  # NumPy 1.21 refuses NULL, even for no elements
-        interface = {"version": 3, "shape": shape, "typestr": TYPESTR[dtype], "data": data, "strides": None}
+        interface = array_interface(shape, dtype, _data(held) or held, False, None)
         return _traced_by(_made(held, interface, device if device >= 0 else _device(held)))
 
     return hold(address, wrap)

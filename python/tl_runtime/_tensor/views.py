@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import operator
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._binding.library import lib, unchecked
 from .._binding.numbers import HIGHEST, LOWEST, int64, shape_for_c
@@ -38,8 +38,12 @@ class Viewable:
 
     __slots__ = ()
 
-    _interface: dict[str, Any]
     _address: int
+
+    if TYPE_CHECKING:
+
+        @property
+        def shape(self) -> tuple[int, ...]: ...
 
     def _view(self: View, address: int | None) -> View:
         """Makes a tensor of what a function of the library returned, and the current scope holds; None raises."""
@@ -52,7 +56,7 @@ class Viewable:
 
     def transpose(self: View, *axes: Any) -> View:
         """The axes in another order; without arguments in reverse order."""
-        rank = len(self._interface["shape"])
+        rank = len(self.shape)
         order = _one_or_many(axes) if axes and axes != (None,) else range(rank - 1, -1, -1)
         given, array = shape_array(order)
         return self._view(lib.tl_view_permute(self._address, len(given), array))
@@ -76,7 +80,7 @@ class Viewable:
         """Without an axis of one element, or without all of them."""
         if axis is not None:
             return self._view(lib.tl_view_squeeze(self._address, int64(axis, "axis")))
-        shape = [extent for extent in self._interface["shape"] if extent != 1]
+        shape = [extent for extent in self.shape if extent != 1]
         return self.reshape(shape)
 
     def expand_dims(self: View, axis: int) -> View:
@@ -109,14 +113,14 @@ class Viewable:
 
     def __iter__(self: View) -> Iterator[View]:
         """The rows."""
-        shape = self._interface["shape"]
+        shape = self.shape
         if not shape:
             raise TypeError("a tensor of rank 0 has no rows")
         return (self[row] for row in range(shape[0]))
 
     def _complete(self, index: tuple[Any, ...]) -> list[Any]:
         """Replaces the ellipsis, which is at the end unless it is written, by slices of whole axes."""
-        rank = len(self._interface["shape"])
+        rank = len(self.shape)
         named = sum(item is not None and item is not Ellipsis for item in index)
         if named > rank:
             raise IndexError(f"{named} indices for a tensor of {rank} dimensions")
@@ -128,7 +132,7 @@ class Viewable:
         return [*index[:first], *skipped, *index[first + 1 :]]
 
     def _position(self, axis: int, at: int) -> int:
-        extent: int = self._interface["shape"][axis]
+        extent: int = self.shape[axis]
         if not -extent <= at < extent:
             raise IndexError(f"index {at} is out of range for axis {axis} with {extent} elements")
         return at
