@@ -43,12 +43,13 @@ typedef struct fast_tensor {
 	int32_t device;
 	uint8_t dtype;
 	uint8_t rank;
+	uint8_t itemsize;
 	bool read_only;
 	bool contiguous;
 	bool in_reach; /* of the CPU */
 	bool owned;    /* the memory is the tensor's own */
 	bool traced;   /* tracemalloc knows of it */
-	Py_ssize_t nbytes;
+	Py_ssize_t nbytes, size;
 	Py_ssize_t shape[MAX_RANK];
 	Py_ssize_t strides[MAX_RANK]; /* in bytes */
 } fast_tensor;
@@ -179,10 +180,7 @@ static inline fast_state* fast_state_of(PyObject* module) { return PyModule_GetS
 
 /* ---- calls of Python ------------------------------------------------------------------- */
 
-/* Calls the Python twin of an entry point; self is NULL for functions. */
-PyObject* fast_otherwise(PyObject* function, PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names);
-
-/* The same for a method of the class `methods`, by name. */
+/* Calls the Python twin of an entry point, a method of the class `methods`. */
 PyObject* fast_method(const char* name, PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names);
 
 /* Sets the exception that a function of the package returns; always NULL. */
@@ -219,6 +217,10 @@ static inline fast_tensor* fast_of(PyObject* self) { return (fast_tensor*)(void*
 
 /* A Tensor over a new tensor that the current scope holds; NULL stands for a failure of the library. */
 PyObject* fast_own(fast_state* s, tl_tensor* made);
+
+/* The same of what ctypes has returned: an address, or None. ctypes gave the interpreter's lock back during the call, so
+ * the allocation was recorded without frames of Python. */
+PyObject* fast_own_made(fast_state* s, PyObject* address);
 
 /* A Tensor over a reference that the caller holds, and that it takes over; on failure, too, it is gone. */
 PyObject* fast_wrap(fast_state* s, tl_tensor* held);

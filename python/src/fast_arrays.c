@@ -9,7 +9,7 @@ static inline void* memory_of(const fast_tensor* t) { return t->data != NULL ? t
 /* Whether the elements lie without gaps, the first axis the fastest. */
 static bool is_fortran(const fast_tensor* t)
 {
-	Py_ssize_t stride = t->state->itemsize[t->dtype];
+	Py_ssize_t stride = t->itemsize;
 	if (t->nbytes == 0) return true;
 	for (int i = 0; i < t->rank; i++) {
 		if (t->shape[i] != 1 && t->strides[i] != stride) return false;
@@ -47,7 +47,7 @@ int fast_get_buffer(PyObject* self, Py_buffer* view, int flags)
 		.buf = memory_of(t),
 		.obj = Py_NewRef(self),
 		.len = t->nbytes,
-		.itemsize = t->state->itemsize[t->dtype],
+		.itemsize = t->itemsize,
 		.readonly = t->read_only,
 		.ndim = shaped ? t->rank : 1,
 		.format = (flags & PyBUF_FORMAT) != 0 ? t->state->format[t->dtype] : NULL,

@@ -121,7 +121,7 @@ PyObject* fast_from_dlpack(PyObject* module, PyObject* const* args, Py_ssize_t n
 	}
 	PyObject* capsule = known ? ask(s, args[0]) : NULL;
 	if (UNLIKELY(capsule == NULL))
-		return PyErr_Occurred() == NULL ? fast_otherwise(s->from_dlpack, NULL, args, n, names) : NULL;
+		return PyErr_Occurred() == NULL ? s->vectorcall(s->from_dlpack, args, (size_t)n, names) : NULL;
 	PyObject* tensor = take(s, capsule);
 	Py_DECREF(capsule);
 	return tensor;

@@ -81,10 +81,10 @@ static inline __attribute__((always_inline)) PyObject* make(fast_state* s, PyObj
 	PyObject* given[PARAMETERS];
 	request r;
 	if (UNLIKELY(!fast_arrange(args, n, names, s->name + NAME_shape, PARAMETERS, PARAMETERS, given)))
-		return fast_otherwise(twin, NULL, args, n, names);
+		return s->vectorcall(twin, args, (size_t)n, names);
 	if (UNLIKELY(!read_request(s, given, &r))) {
 		if (PyErr_Occurred() != NULL) return NULL;
-		return note_default(s, given[DEVICE], fast_otherwise(twin, NULL, args, n, names));
+		return note_default(s, given[DEVICE], s->vectorcall(twin, args, (size_t)n, names));
 	}
 	tl_tensor* made;
 	if (fills && is_large(&r)) {

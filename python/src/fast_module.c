@@ -6,30 +6,21 @@
 
 /* ---- calls of Python ------------------------------------------------------------------- */
 
-PyObject* fast_otherwise(PyObject* function, PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names)
-{
-	const Py_ssize_t first = self != NULL, named = names != NULL ? PyTuple_Size(names) : 0;
-	PyObject* positional = PyTuple_New(first + n);
-	PyObject* keywords = named != 0 ? PyDict_New() : NULL;
-	PyObject* result = NULL;
-	if (positional == NULL || (named != 0 && keywords == NULL)) goto end;
-	if (self != NULL) PyTuple_SetItem(positional, 0, Py_NewRef(self));
-	for (Py_ssize_t i = 0; i < n; i++) PyTuple_SetItem(positional, first + i, Py_NewRef(args[i]));
-	for (Py_ssize_t i = 0; i < named; i++)
-		if (PyDict_SetItem(keywords, PyTuple_GetItem(names, i), args[n + i]) < 0) goto end;
-	result = PyObject_Call(function, positional, keywords);
-end:
-	Py_XDECREF(positional);
-	Py_XDECREF(keywords);
-	return result;
-}
-
 PyObject* fast_method(const char* name, PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names)
 {
-	PyObject* function = PyObject_GetAttrString(fast_of(self)->state->methods, name);
-	if (function == NULL) return NULL;
-	PyObject* result = fast_otherwise(function, self, args, n, names);
-	Py_DECREF(function);
+	fast_state* s = fast_of(self)->state;
+	const size_t given = (size_t)n + (names != NULL ? (size_t)PyTuple_Size(names) : 0);
+	PyObject *function = PyObject_GetAttrString(s->methods, name), *result = NULL;
+	PyObject** all = function != NULL ? PyMem_Malloc((1 + given) * sizeof *all) : NULL;
+	if (all != NULL) {
+		all[0] = self;
+		if (given != 0) memcpy(all + 1, args, given * sizeof *all);
+		result = s->vectorcall(function, all, 1 + (size_t)n, names);
+	} else if (function != NULL) {
+		PyErr_NoMemory();
+	}
+	PyMem_Free(all);
+	Py_XDECREF(function);
 	return result;
 }
 
@@ -182,17 +173,7 @@ static PyObject* start(PyObject* module, PyObject* given)
 	return Py_XNewRef((PyObject*)s->tensor);
 }
 
-/* Address or None, as ctypes gives it. ctypes gave the interpreter's lock back during the call, so the allocation was
- * recorded without frames of Python. */
-static PyObject* own(PyObject* module, PyObject* address)
-{
-	fast_state* s = fast_state_of(module);
-	if (Py_IsNone(address)) return fast_raise_last(s);
-	void* made = PyLong_AsVoidPtr(address);
-	if (made == NULL && PyErr_Occurred() != NULL) return NULL;
-	if (made != NULL && Py_IsNone(s->tell)) s->python_site(made);
-	return fast_own(s, made);
-}
+static PyObject* own(PyObject* module, PyObject* address) { return fast_own_made(fast_state_of(module), address); }
 
 /* ---- arguments of ctypes, for _binding/numbers.py ------------------------------------------------ */
 

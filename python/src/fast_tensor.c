@@ -60,10 +60,11 @@ static inline tl_status describe(fast_tensor* t, tl_tensor* tensor)
 	t->owned =
 		(info.flags & (TL_TENSOR_FLAG_VIEW | TL_TENSOR_FLAG_LENT | TL_TENSOR_FLAG_IN_SLOT | TL_TENSOR_FLAG_BLOCK)) == 0;
 	t->nbytes = (Py_ssize_t)info.nbytes;
-	const Py_ssize_t itemsize = s->itemsize[info.dtype];
+	t->size = (Py_ssize_t)info.numel;
+	t->itemsize = s->itemsize[info.dtype];
 	for (int i = 0; i < info.rank; i++) {
 		t->shape[i] = info.shape[i];
-		t->strides[i] = info.strides[i] * itemsize;
+		t->strides[i] = info.strides[i] * t->itemsize;
 	}
 	return TL_OK;
 }
@@ -249,26 +250,15 @@ static PyObject* get_dtype(PyObject* self, void* none)
 	return Py_NewRef(fast_of(self)->state->dtype[fast_of(self)->dtype]);
 }
 
-static PyObject* get_itemsize(PyObject* self, void* none)
+PyObject* fast_own_made(fast_state* s, PyObject* address)
 {
-	(void)none;
-	return PyLong_FromLong(fast_of(self)->state->itemsize[fast_of(self)->dtype]);
+	void* made = Py_IsNone(address) ? NULL : PyLong_AsVoidPtr(address);
+	if (made == NULL && PyErr_Occurred() != NULL) return NULL;
+	if (made != NULL && Py_IsNone(s->tell)) s->python_site(made);
+	return fast_own(s, made);
 }
 
-static PyObject* get_size(PyObject* self, void* none)
-{
-	(void)none;
-	return PyLong_FromSsize_t(fast_of(self)->nbytes / fast_of(self)->state->itemsize[fast_of(self)->dtype]);
-}
-
-/* What the methods in Python make of an address: a Tensor. */
-static PyObject* view(PyObject* self, PyObject* address)
-{
-	fast_state* s = fast_of(self)->state;
-	if (Py_IsNone(address)) return fast_raise_last(s);
-	void* made = PyLong_AsVoidPtr(address);
-	return made != NULL || PyErr_Occurred() == NULL ? fast_own(s, made) : NULL;
-}
+static PyObject* view(PyObject* self, PyObject* address) { return fast_own_made(fast_of(self)->state, address); }
 
 static PyObject* wrap(PyObject* type, PyObject* address)
 {
@@ -282,8 +272,6 @@ static PyGetSetDef properties[] = {
 	{"strides", get_strides, NULL, "The distance between neighbours in each dimension, in bytes as NumPy counts them.",
      NULL},
 	{"dtype", get_dtype, NULL, "The element type.", NULL},
-	{"itemsize", get_itemsize, NULL, "Bytes of an element.", NULL},
-	{"size", get_size, NULL, "The number of elements.", NULL},
 	{"T", fast_turned, NULL, "The axes in reverse order.", NULL},
 	{0},
 };
@@ -312,6 +300,8 @@ _Static_assert(sizeof(void*) == sizeof(unsigned long long) && sizeof(int32_t) ==
 static PyMemberDef members[] = {
 	{"__weaklistoffset__", T_PYSSIZET, offsetof(fast_tensor, weak), READONLY, NULL},
 	{"ndim", T_UBYTE, offsetof(fast_tensor, rank), READONLY, "The number of dimensions."},
+	{"itemsize", T_UBYTE, offsetof(fast_tensor, itemsize), READONLY, "Bytes of an element."},
+	{"size", T_PYSSIZET, offsetof(fast_tensor, size), READONLY, "The number of elements."},
 	{"nbytes", T_PYSSIZET, offsetof(fast_tensor, nbytes), READONLY, "Bytes of all elements."},
 	{"data", T_ULONGLONG, offsetof(fast_tensor, data), READONLY,
      "The address of the first element; 0 when there is none."},
