@@ -104,7 +104,7 @@ typedef int (*fast_untrace)(unsigned int domain, uintptr_t key);
 	X(cpu)            /* (1, 0): the CPU for DLPack */                                               \
 	X(dlpack_version) /* (1, 3) */                                                                   \
 	X(entries)        /* .scopes is the calling thread's list of scopes */                           \
-	X(found)          /* the answer of arrays; None before the first array */
+	X(found)          /* the answer of arrays; NULL before the first array */
 
 /* Names that calls compare by address. The parameters of tl.empty and those of __dlpack__ stand one after another. */
 #define FAST_NAMES(X)    \
@@ -153,12 +153,12 @@ struct fast_state {
 			FAST_OBJECTS(X)
 #undef X
 		};
-		PyObject* object[OBJECTS]; /* the end of the interpreter puts None in place of them */
+		PyObject* object[OBJECTS];
 	};
 	PyObject *name[NAMES], *only_out, *only_version; /* tuples of a name, for calls */
-	PyTypeObject* tensor;                            /* the type; NULL before fast_start */
-	fast_tensor* living;                             /* every tensor */
-	void* const* deferred;                           /* the list of _binding/deferred.py */
+	PyTypeObject* tensor;  /* the type; NULL before start, and when the interpreter takes the module apart */
+	fast_tensor* living;   /* every tensor */
+	void* const* deferred; /* the list of _binding/deferred.py */
 	fast_raw_free raw_free;
 	fast_vectorcall_method vectorcall_method;
 	fast_vectorcall vectorcall;
@@ -177,6 +177,10 @@ struct fast_state {
 
 /* The state of a module; NULL never. */
 static inline fast_state* fast_state_of(PyObject* module) { return PyModule_GetState(module); }
+
+/* Whether functions of the module can be called, else an exception says why. Where there is a Tensor they can: it keeps
+ * its type, and the type the module. */
+bool fast_is_there(const fast_state* s);
 
 /* ---- calls of Python ------------------------------------------------------------------- */
 

@@ -85,7 +85,7 @@ static __attribute__((noinline)) bool find_arrays(fast_state* s)
 		Py_DECREF(found);
 		return false;
 	}
-	Py_DECREF(s->found);
+	Py_XDECREF(s->found);
 	s->found = found; /* and with it the types and the table */
 	s->array_type = type;
 	s->set_base = (fast_set_base)(uintptr_t)table[SET_BASE_OBJECT];

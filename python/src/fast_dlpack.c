@@ -113,6 +113,7 @@ PyObject* fast_from_dlpack(PyObject* module, PyObject* const* args, Py_ssize_t n
 {
 	fast_state* s = fast_state_of(module);
 	PyObject* given[PARAMETERS];
+	if (UNLIKELY(!fast_is_there(s))) return NULL;
 	bool known = n == 1 && !PyCapsule_CheckExact(args[0]);
 	if (names != NULL && known) {
 		known = fast_arrange(args + n, 0, names, s->name + NAME_stream, PARAMETERS, 0, given) &&

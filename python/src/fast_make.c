@@ -80,6 +80,7 @@ static inline __attribute__((always_inline)) PyObject* make(fast_state* s, PyObj
 {
 	PyObject* given[PARAMETERS];
 	request r;
+	if (UNLIKELY(!fast_is_there(s))) return NULL;
 	if (UNLIKELY(!fast_arrange(args, n, names, s->name + NAME_shape, PARAMETERS, PARAMETERS, given)))
 		return s->vectorcall(twin, args, (size_t)n, names);
 	if (UNLIKELY(!read_request(s, given, &r))) {

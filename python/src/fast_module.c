@@ -4,6 +4,14 @@
 
 #include "fast.h"
 
+bool fast_is_there(const fast_state* s)
+{
+	if (LIKELY(s != NULL && s->tensor != NULL)) return true;
+	if (PyErr_Occurred() == NULL)
+		PyErr_SetString(PyExc_RuntimeError, "tl_runtime is not imported yet, or the interpreter has taken it apart");
+	return false;
+}
+
 /* ---- calls of Python ------------------------------------------------------------------- */
 
 PyObject* fast_method(const char* name, PyObject* self, PyObject* const* args, Py_ssize_t n, PyObject* names)
@@ -117,7 +125,7 @@ static bool take_objects(fast_state* s, PyObject* given)
 			PyErr_Format(PyExc_TypeError, "_fast.start was not given %s", names[i]);
 			return false;
 		}
-		Py_DECREF(s->object[i]);
+		Py_XDECREF(s->object[i]);
 		s->object[i] = Py_NewRef(object);
 	}
 	return true;
@@ -234,7 +242,6 @@ static int begin(PyObject* module)
 #undef X
 	};
 	fast_state* s = fast_state_of(module);
-	for (int i = 0; i < OBJECTS; i++) s->object[i] = Py_NewRef(Py_None);
 	for (int i = 0; i < NAMES; i++)
 		if ((s->name[i] = PyUnicode_InternFromString(names[i])) == NULL) return -1;
 	s->only_out = PyTuple_Pack(1, s->name[NAME_out]);
@@ -251,18 +258,13 @@ static int visit_all(PyObject* module, visitproc visit, void* arg)
 	return 0;
 }
 
-/* No tensor lives: each keeps its type, and that the module. Functions of the module that are still called fail. */
+/* No tensor lives. */
 static int clear(PyObject* module)
 {
 	fast_state* s = fast_state_of(module);
-	s->new_array = NULL;
-	for (int i = 0; i < DTYPES; i++) s->dtype[i] = Py_None;
-	for (int i = 0; i < OBJECTS; i++) {
-		PyObject* had = s->object[i];
-		s->object[i] = Py_NewRef(Py_None);
-		Py_XDECREF(had);
-	}
 	Py_CLEAR(s->tensor);
+	s->new_array = NULL;
+	for (int i = 0; i < OBJECTS; i++) Py_CLEAR(s->object[i]);
 	return 0;
 }
 
@@ -270,7 +272,6 @@ static void end(void* module)
 {
 	fast_state* s = fast_state_of(module);
 	clear(module);
-	for (int i = 0; i < OBJECTS; i++) Py_CLEAR(s->object[i]);
 	for (int i = 0; i < NAMES; i++) Py_CLEAR(s->name[i]);
 	Py_CLEAR(s->only_out);
 	Py_CLEAR(s->only_version);

@@ -5,7 +5,7 @@
 /* The scopes that the calling thread has entered by `with`, the newest last: each is a tuple of block and depth. */
 static PyObject* opened(fast_state* s)
 {
-	PyObject* list = s != NULL ? PyObject_GetAttr(s->entries, s->name[NAME_scopes]) : NULL;
+	PyObject* list = fast_is_there(s) ? PyObject_GetAttr(s->entries, s->name[NAME_scopes]) : NULL;
 	if (list == NULL || PyList_Check(list)) return list;
 	Py_DECREF(list);
 	PyErr_SetString(PyExc_TypeError, "the entries of a thread are a list");
@@ -73,7 +73,7 @@ PyObject* fast_scope_type(PyObject* module, PyObject* given)
 	static PyType_Spec spec = {"tl_runtime._fast.Scope", sizeof(PyObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
 	                           slots};
 	fast_state* s = fast_state_of(module);
-	Py_DECREF(s->entries);
+	Py_XDECREF(s->entries);
 	s->entries = Py_NewRef(given);
 	return PyType_FromModuleAndSpec(module, &spec, NULL);
 }

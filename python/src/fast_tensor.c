@@ -98,10 +98,9 @@ PyObject* fast_living(PyObject* module, PyObject* none)
 
 static inline fast_tensor* allocate(fast_state* s)
 {
-	fast_tensor* t = LIKELY(s->tensor != NULL) ? PyObject_Malloc(sizeof *t) : NULL;
+	fast_tensor* t = PyObject_Malloc(sizeof *t);
 	if (UNLIKELY(t == NULL)) {
-		if (s->tensor != NULL) PyErr_NoMemory();
-		else PyErr_SetString(PyExc_RuntimeError, "tl_runtime is not there yet, or gone: the interpreter ends");
+		PyErr_NoMemory();
 		return NULL;
 	}
 	PyObject_Init((PyObject*)t, s->tensor);
@@ -155,7 +154,7 @@ PyObject* fast_wrap(fast_state* s, tl_tensor* held)
 static PyObject* refuse_new(PyTypeObject* type, PyObject* args, PyObject* keywords)
 {
 	fast_state* s = PyType_GetModuleState(type);
-	PyObject* function = s != NULL ? PyObject_GetAttrString(s->methods, "__new__") : NULL;
+	PyObject* function = fast_is_there(s) ? PyObject_GetAttrString(s->methods, "__new__") : NULL;
 	PyObject* self = function != NULL ? PyTuple_Pack(1, (PyObject*)type) : NULL;
 	PyObject* all = self != NULL ? PySequence_Concat(self, args) : NULL;
 	PyObject* result = function != NULL && all != NULL ? PyObject_Call(function, all, keywords) : NULL;
@@ -252,6 +251,7 @@ static PyObject* get_dtype(PyObject* self, void* none)
 
 PyObject* fast_own_made(fast_state* s, PyObject* address)
 {
+	if (!fast_is_there(s)) return NULL;
 	void* made = Py_IsNone(address) ? NULL : PyLong_AsVoidPtr(address);
 	if (made == NULL && PyErr_Occurred() != NULL) return NULL;
 	if (made != NULL && Py_IsNone(s->tell)) s->python_site(made);
@@ -263,7 +263,7 @@ static PyObject* view(PyObject* self, PyObject* address) { return fast_own_made(
 static PyObject* wrap(PyObject* type, PyObject* address)
 {
 	fast_state* s = PyType_GetModuleState((PyTypeObject*)type);
-	void* held = s != NULL ? PyLong_AsVoidPtr(address) : NULL;
+	void* held = fast_is_there(s) ? PyLong_AsVoidPtr(address) : NULL;
 	return held != NULL || PyErr_Occurred() == NULL ? fast_wrap(s, held) : NULL;
 }
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import gc
+import importlib.util
 import os
 import shutil
 import subprocess
 import sys
 import textwrap
+import weakref
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -277,6 +283,31 @@ def test_the_same_interpreter_imports_as_often_as_it_likes() -> None:
         """,
     )
     assert lines == ["(3,)"] * 4
+
+
+@pytest.mark.skipif(fast is None, reason="the extension module is not used")
+def test_a_module_that_nothing_has_started_refuses_and_goes() -> None:
+    spec = importlib.util.spec_from_file_location("tl_runtime._fast", fast.__file__)
+    assert spec is not None and spec.loader is not None
+    module: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module is not fast
+    scope = module.scope_type(SimpleNamespace(scopes=[]))()
+    calls = [
+        *(partial(module.empty, 3), partial(module.zeros, 3), partial(module.from_dlpack, tl.zeros(3))),
+        *(partial(module.own, 8), partial(module.own, None), scope.__enter__, partial(scope.__exit__, *[None] * 3)),
+    ]
+    for call in calls:
+        with pytest.raises(RuntimeError, match="not imported yet"):
+            call()
+    for wrong in ({}, 5):
+        with pytest.raises(TypeError):
+            module.start(wrong)
+    assert module.living() == []
+    gone = weakref.ref(module)
+    del module, scope, calls, call, spec
+    gc.collect()
+    assert gone() is None
 
 
 @pytest.mark.skipif(fast is None, reason="the extension module is not used")
