@@ -85,13 +85,13 @@ typedef int (*fast_untrace)(unsigned int domain, uintptr_t key);
 
 /* What the package hands over: objects of Python's, by name. The last two come later. */
 #define FAST_OBJECTS(X)                                                                              \
-	X(methods)  /* the class that has the methods of both ways; the base of the type */              \
-	X(dtypes)   /* tuple of tl.DType by number, None where there is none */                          \
-	X(typestrs) /* tuple of their names in array interfaces */                                       \
-	X(formats)  /* tuple of their names in buffers */                                                \
-	X(names)    /* dict from names of element types to numbers */                                    \
-	X(to_dtype) /* (spec) -> tl.DType */                                                             \
-	X(empty)    /* tl.empty and so on, in Python */                                                  \
+	X(methods)   /* the class that has the methods of both ways; the base of the type */             \
+	X(dtypes)    /* tuple of tl.DType by number, None where there is none */                         \
+	X(itemsizes) /* bytes: how many an element has, 0 where there is none */                         \
+	X(formats)   /* tuple of their names in buffers */                                               \
+	X(names)     /* dict from names of element types to numbers */                                   \
+	X(to_dtype)  /* (spec) -> tl.DType */                                                            \
+	X(empty)     /* tl.empty and so on, in Python */                                                 \
 	X(zeros)                                                                                         \
 	X(from_dlpack)                                                                                   \
 	X(take)           /* (capsule) -> address */                                                     \

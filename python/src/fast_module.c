@@ -1,5 +1,4 @@
 /* The module: what the package hands over, and calls back into it. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "fast.h"
@@ -131,21 +130,19 @@ static bool take_objects(fast_state* s, PyObject* given)
 	return true;
 }
 
-/* Element types by number, and the digits at the end of their names: bytes of an element. */
 static bool take_dtypes(fast_state* s)
 {
-	if (PyTuple_Size(s->dtypes) != DTYPES || PyTuple_Size(s->typestrs) != DTYPES ||
-	    PyTuple_Size(s->formats) != DTYPES) {
+	if (PyTuple_Size(s->dtypes) != DTYPES || PyTuple_Size(s->formats) != DTYPES ||
+	    PyBytes_Size(s->itemsizes) != DTYPES) {
 		if (PyErr_Occurred() == NULL) PyErr_SetString(PyExc_TypeError, "_fast.start needs 24 element types");
 		return false;
 	}
+	memcpy(s->itemsize, PyBytes_AsString(s->itemsizes), DTYPES);
 	for (int i = 0; i < DTYPES; i++) {
 		s->dtype[i] = PyTuple_GetItem(s->dtypes, i);
 		if (Py_IsNone(s->dtype[i])) continue;
-		const char* typestr = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(s->typestrs, i), NULL);
 		s->format[i] = (char*)PyUnicode_AsUTF8AndSize(PyTuple_GetItem(s->formats, i), NULL);
-		if (typestr == NULL || s->format[i] == NULL) return false;
-		s->itemsize[i] = (uint8_t)strtoul(typestr + 2, NULL, 10);
+		if (s->format[i] == NULL) return false;
 	}
 	return true;
 }

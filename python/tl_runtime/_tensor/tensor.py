@@ -193,7 +193,7 @@ def _start() -> Any:
             "domain": traced.TRACEMALLOC_DOMAIN,
             "methods": TensorMethods,
             "dtypes": tuple(types),
-            "typestrs": tuple(None if t is None else TYPESTR[t] for t in types),
+            "itemsizes": bytes(0 if t is None else t.itemsize for t in types),
             "formats": tuple(None if t is None else FORMAT[t] for t in types),
             "names": {name: int(t) for name, t in BY_NAME.items()},
             "to_dtype": to_dtype,
