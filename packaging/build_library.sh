@@ -37,6 +37,14 @@ if ! said=$(echo '#include "tl_runtime.h"' | $cc ${CGO_CFLAGS-} -I"$root/include
 	why=$(printf '%s\n' "$said" | sed -n 's/.*#error "\(TL .*\)"$/\1/p; s/.*error: "\(TL .*\)"$/\1/p' | sed 1q)
 	refuse "${why:-$said}"
 fi
+# cshim/host/go_1_26.h knows the inside of one version of Go.
+case $(cd "$root" && go env GOVERSION) in
+go1.26 | go1.26[.r]*) ;;
+*)
+	echo "build_library.sh: building with Go 1.26, which go downloads where it is not here" >&2
+	export GOTOOLCHAIN=go1.26.0
+	;;
+esac
 case $($cc -dumpmachine) in
 x86_64-*) target=amd64 ;;
 aarch64-*) target=arm64 ;;
