@@ -239,9 +239,13 @@ enum {
 	TL_MAX_TAGS = 32,        /* that a thread can have pushed */
 };
 
+/* 2^64 by the golden ratio. The upper bits of a key's product with it differ for keys that are near one another. */
+#define TL_HASH_FACTOR 0x9E3779B97F4A7C15ull
+#define TL_HASH(key, bits) ((uint64_t)(key) * TL_HASH_FACTOR >> (64 - (bits)))
+
 /* A number below TL_BLOCK_MARKS for the address of a pool's block. */
 enum { TL_BLOCK_MARKS = 4096 };
-#define TL_BLOCK_MARK(address) ((uint64_t)(address) * 0x9E3779B97F4A7C15ull >> 52)
+#define TL_BLOCK_MARK(address) TL_HASH(address, 12)
 
 /* A frame of Python in a recorded stack: TL_PYTHON_TAG in the uppermost byte, where no address of a program has bits, then
  * the number of a name, then a line. */

@@ -33,7 +33,7 @@ static inline void tlc_record_drop(tl_mempool_state* p, uint32_t record)
 
 static inline uint32_t* tlc_chain(const tl_mempool_state* p, uint64_t address)
 {
-	return (uint32_t*)p->hash + (address * 0x9E3779B97F4A7C15ull >> p->hash_shift);
+	return (uint32_t*)p->hash + (address * TL_HASH_FACTOR >> p->hash_shift);
 }
 
 /* Enters a block into the chain of its address. */
@@ -168,6 +168,9 @@ static inline void tlc_lifo_push(tl_mempool_state* p, uint64_t request, const tl
 
 /* ---- operations -------------------------------------------------------------------- */
 
+/* n bytes in granules of 1 << shift. */
+static inline uint64_t tlc_rounded(uint64_t n, uint32_t shift) { return (n + (1ull << shift) - 1) & -(1ull << shift); }
+
 static inline void tlc_mempool_count_allocation(tl_mempool_state* p, uint64_t bytes)
 {
 	p->allocations++;
@@ -175,11 +178,7 @@ static inline void tlc_mempool_count_allocation(tl_mempool_state* p, uint64_t by
 	if (total - p->total_freed > p->peak) p->peak = total - p->total_freed;
 }
 
-static inline uint64_t tlc_mempool_request(const tl_mempool_state* p, uint64_t n)
-{
-	uint64_t granule = 1ull << p->shift;
-	return (n + granule - 1) & -granule;
-}
+static inline uint64_t tlc_mempool_request(const tl_mempool_state* p, uint64_t n) { return tlc_rounded(n, p->shift); }
 
 /* The address of a block of at least n bytes if the log has it; 0: nothing has changed. */
 static inline uint64_t tlc_mempool_take_logged(tl_mempool_state* p, uint64_t n)

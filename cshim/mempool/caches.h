@@ -48,7 +48,7 @@ static inline void tlc_cache_note_least(tl_mempool_state* p, tl_mempool_cache* k
 /* The first of the entries where an address may be. */
 static inline uint32_t tlc_cache_set(uint64_t address)
 {
-	return (uint32_t)(address * 0x9E3779B97F4A7C15ull >> (64 - TL_MEMPOOL_SET_BITS)) * TL_MEMPOOL_WAYS;
+	return (uint32_t)TL_HASH(address, TL_MEMPOOL_SET_BITS) * TL_MEMPOOL_WAYS;
 }
 
 static inline uint64_t tlc_cache_bytes(uint64_t word) { return word & TL_MEMPOOL_BYTES; }
@@ -61,7 +61,7 @@ static inline uint64_t tlc_cache_request(uint64_t word)
 /* The list of a request. What it begins with may be read without the lock, as a hint. */
 static inline _Atomic uint8_t* tlc_cache_list(tl_mempool_cache* k, uint64_t request)
 {
-	return &k->lists[request * 0x9E3779B97F4A7C15ull >> (64 - TL_MEMPOOL_LIST_BITS)];
+	return &k->lists[TL_HASH(request, TL_MEMPOOL_LIST_BITS)];
 }
 
 static inline uint32_t tlc_list_first(_Atomic uint8_t* list)
@@ -78,8 +78,7 @@ static inline void tlc_list_link(tl_mempool_cache* k, _Atomic uint8_t* list, uin
 
 static inline uint64_t tlc_cache_rounded(tl_mempool_cache* k, uint64_t n)
 {
-	uint64_t granule = 1ull << atomic_load_explicit(&k->shift, memory_order_relaxed);
-	return (n + granule - 1) & -granule;
+	return tlc_rounded(n, atomic_load_explicit(&k->shift, memory_order_relaxed));
 }
 
 /* Without the lock: whether the cache may have a block for n bytes. */

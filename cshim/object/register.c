@@ -277,7 +277,7 @@ static inline uint32_t* record_of(const tl_context* c, const index_slot* s)
 
 static inline uint64_t home_bucket(const tl_context* c, uintptr_t p)
 {
-	uint64_t h = (p >> 10) * 0x9E3779B97F4A7C15ull;
+	uint64_t h = (p >> 10) * TL_HASH_FACTOR;
 	return ((h >> 32 & ~31ull) | ((p >> 5 ^ h >> 59) & 31)) & c->index_mask & ~(uint64_t)(BUCKET_SLOTS - 1);
 }
 

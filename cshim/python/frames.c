@@ -202,7 +202,7 @@ static uint64_t line_of(uint64_t known, void* frame)
 	const int at = python.instruction != NULL ? python.instruction(frame) : -1;
 	const uint64_t serial = known >> TL_PYTHON_NAME_BITS & ((1u << SERIAL_BITS) - 1);
 	const uint64_t key = serial << 32 | (uint32_t)at;
-	const size_t i = key * 0x9E3779B97F4A7C15ull >> 52;
+	const size_t i = TL_HASH(key, 12);
 	int line = lines[i].line;
 	if (serial == 0 || at < 0 || lines[i].key != key) {
 		line = python.line(frame);

@@ -8,6 +8,8 @@
 
 #include "frames.h"
 
+#include "../base/layout.h"
+
 /* What code a return address is in. */
 typedef enum code {
 	UNKNOWN, /* not looked up yet */
@@ -64,7 +66,7 @@ static code code_at(uintptr_t address)
 		uintptr_t address;
 		code code;
 	} known[1024];
-	const size_t i = address * 0x9E3779B97F4A7C15ull >> 54;
+	const size_t i = TL_HASH(address, 10);
 	if (known[i].address != address) {
 		known[i].code = look_up(address);
 		known[i].address = address;

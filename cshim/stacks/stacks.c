@@ -101,7 +101,7 @@ static struct set {
 /* A word of this thread's stack, whatever a sanitizer thinks of that place. */
 static __attribute__((no_sanitize("address"))) uintptr_t word(uintptr_t at) { return *(const uintptr_t*)at; }
 
-static struct set* set_of(uintptr_t end) { return &sets[end * 0x9E3779B97F4A7C15ull >> 58]; }
+static struct set* set_of(uintptr_t end) { return &sets[TL_HASH(end, 6)]; }
 
 static bool stands(const kept* k, uintptr_t end)
 {

@@ -260,6 +260,9 @@ const (
 	MaxTags      = 32   // that a thread can have pushed
 )
 
+// 2^64 by the golden ratio. The upper bits of a key's product with it differ for keys that are near one another.
+const HashFactor = 0x9E3779B97F4A7C15
+
 // A number below TL_BLOCK_MARKS for the address of a pool's block.
 const BlockMarks = 4096
 

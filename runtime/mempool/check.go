@@ -184,7 +184,7 @@ func (c *checker) hash() {
 				break
 			}
 			delete(c.live, i)
-			c.Want(c.blocks[i].Address*0x9E3779B97F4A7C15>>c.HashShift == uint64(slot), "record %d is in chain %d", i,
+			c.Want(c.blocks[i].Address*layout.HashFactor>>c.HashShift == uint64(slot), "record %d is in chain %d", i,
 				slot)
 		}
 	}

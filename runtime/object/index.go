@@ -70,7 +70,7 @@ func (c *Context) indexSlot(i uint64) *indexSlot {
 // in the index, for they are often used one after the other: 1024 bytes share 8 buckets,
 // which Fibonacci hashing (Knuth 1973) spreads.
 func (c *Context) homeBucket(p uintptr) uint64 {
-	h := uint64(p>>10) * 0x9E3779B97F4A7C15
+	h := uint64(p>>10) * layout.HashFactor
 	return (h>>32&^31 | (uint64(p>>5)^h>>59)&31) & c.IndexMask &^ (bucketSlots - 1)
 }
 

@@ -25,12 +25,10 @@ func (at granule) pointer() uintptr {
 	return uintptr(number << 4)
 }
 
-const golden = 0x9E3779B97F4A7C15
-
 // mix is a bijection. One multiplication alone would leave addresses of a regular stride in
 // runs of cells.
 func mix(key uint64) uint64 {
-	key *= golden
+	key *= layout.HashFactor
 	key ^= key >> 32
 	return key * 0xD6E8FEB86659FD93
 }
@@ -40,7 +38,9 @@ func home(key uint64, capacity uint32) uint32 {
 	return uint32((mix(key) >> 32) * uint64(capacity) >> 32)
 }
 
-func (t *Table) shardOf(p uintptr) uint32 { return uint32(uint64(p>>16) * golden >> 32 & t.mask) }
+func (t *Table) shardOf(p uintptr) uint32 {
+	return uint32(uint64(p>>16) * layout.HashFactor >> 32 & t.mask)
+}
 
 func (t *Table) shard(p uintptr) *layout.Shard { return &t.shards[t.shardOf(p)] }
 

@@ -34,7 +34,7 @@ func (t *table) at(i uint64) *slot {
 	return layout.At[slot](t.base + uintptr(i&(t.slots-1))*slotBytes)
 }
 
-func (t *table) home(key uint64) uint64 { return key * 0x9E3779B97F4A7C15 >> 20 }
+func (t *table) home(key uint64) uint64 { return key * layout.HashFactor >> 20 }
 
 // look returns the slot of key, or the empty one where it belongs.
 func (t *table) look(key uint64) *slot {

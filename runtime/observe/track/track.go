@@ -174,7 +174,7 @@ const (
 )
 
 func mark(address uint64, change uint32) {
-	at := tracker.marks + uintptr(address*0x9E3779B97F4A7C15>>(64-markBits))*4
+	at := tracker.marks + uintptr(address*layout.HashFactor>>(64-markBits))*4
 	atomic.AddUint32(layout.At[uint32](at), change)
 }
 
