@@ -176,6 +176,19 @@ static void aligned_memory(void)
 	CHECK_REFUSED(tl_aligned_alloc(SIZE_MAX, 64), 0, TL_E_OUT_OF_MEMORY);
 }
 
+/* Memory without an owner is the program's to free, also after a registration that failed at a later address. */
+static void aligned_memory_after_a_failure(void)
+{
+	for (size_t n = 100; n <= 10000000; n *= 10) {
+		char* p = tl_aligned_alloc(n, 64);
+		void* blocks[] = {p, p + 64};
+		const size_t bytes[] = {n, 16};
+		CHECK_FAILS(tl_registry_register_many(blocks, bytes, 2, TL_ALLOC_ALIGNED), TL_E_ALREADY_REGISTERED);
+		CHECK_FAILS(tl_registry_unregister(p), TL_E_NOT_LIVE);
+		CHECK_OK(tl_aligned_free(p));
+	}
+}
+
 static void aligned_memory_gets_an_owner(void)
 {
 	void* alias[1];
@@ -307,6 +320,7 @@ int main(void)
 	RUN(unregister_many_tells_how_many);
 	RUN(arrays_of_its_own);
 	RUN(aligned_memory);
+	RUN(aligned_memory_after_a_failure);
 	RUN(aligned_memory_gets_an_owner);
 	RUN(info_refuses);
 	RUN(statistics_in_a_file);

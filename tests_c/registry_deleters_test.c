@@ -112,6 +112,29 @@ static void mapped_columns(void)
 	CHECK_INT(tl_registry_total_bytes(), 0);
 }
 
+/* An alias may stand where a block was that is held at zero, and counts again once it is at zero itself. */
+static void aliases_in_the_place_of_dead_entries(void)
+{
+	uint64_t id = 0;
+	int mine = 0;
+	CHECK_OK(tl_registry_register(fake(64), 16, TL_ALLOC_MALLOC));
+	CHECK_INT(tl_ptr_dec_ref(fake(64)), 1);
+	CHECK_OK(tl_registry_register_custom_buffer(fake(0), 256, NULL, 0, count_end, &mine, &id));
+	for (int i = 0; i < 3; i++) {
+		CHECK_OK(tl_registry_add_alias(id, fake(64)));
+		CHECK_COUNT(fake(64), 1);
+		CHECK_INT(tl_registry_num_pointers(), 2);
+		CHECK_INT(tl_ptr_dec_ref(fake(64)), 1);
+		CHECK_FAILS(tl_registry_unregister(fake(64)), TL_E_NOT_LIVE);
+	}
+	CHECK_OK(tl_registry_add_alias(id, fake(64)));
+	CHECK_OK(tl_registry_unregister(fake(0)));
+	CHECK_INT(mine, 0);
+	CHECK_OK(tl_registry_unregister(fake(64)));
+	CHECK_INT(mine, 1);
+	CHECK_INT(tl_registry_num_pointers(), 0);
+}
+
 /* An address that comes again has another owner, and the number of the one before names nothing. */
 static void addresses_that_come_again(void)
 {
@@ -379,6 +402,7 @@ int main(void)
 	CHECK_OK(tl_init());
 	RUN(what_a_custom_buffer_refuses);
 	RUN(mapped_columns);
+	RUN(aliases_in_the_place_of_dead_entries);
 	RUN(addresses_that_come_again);
 	RUN(at_zero_a_deleter_keeps_its_memory);
 	RUN(chains_need_no_stack);

@@ -60,7 +60,7 @@ static inline bool tlc_foreign_adopt_new(uintptr_t p, uint32_t* gen, uint64_t* s
 static inline bool tlc_foreign_insert(uintptr_t p, uint64_t bytes, uint32_t kind)
 {
 	uint32_t gen;
-	return tlc_insert_new(p, bytes, kind, &gen);
+	return tlc_insert_new(p, bytes, (uint64_t)kind << TL_FOREIGN_KIND_SHIFT, NULL, &gen, NULL);
 }
 
 static inline int tlc_foreign_adopt(uintptr_t p, size_t usable, uint32_t* gen)
@@ -85,23 +85,12 @@ static inline int tlc_foreign_release_entry(uintptr_t p, uint32_t gen, tlc_ended
 	return tlc_drop(p, TLC_DROP_ENTRY, gen, tlc_here, ended);
 }
 
-/* Unregister: the reference of a scope's entry floats. The block is handed back when no other is held. */
+/* Unregister: the reference of a scope's entry floats, or one that a container has (gen 0). The block is handed back when
+ * no other is held. */
 static inline int tlc_foreign_float(uintptr_t p, uint32_t gen)
 {
 	tlc_ended none; /* no drop of this kind ends a block */
 	return tlc_drop(p, TLC_DROP_FLOAT, gen, tlc_here, &none);
-}
-
-/* The same of a reference that a container has: it means whatever block starts at p. */
-static inline int tlc_foreign_float_any(uintptr_t p)
-{
-	tlc_ended none;
-	for (;;) {
-		tlc_lookup x = tlc_lock_entry(p);
-		if (x.entry == NULL) return TLC_MISS;
-		int result = tlc_drop_at(x, p, TLC_DROP_FLOAT, x.entry->gen, tlc_here, &none);
-		if (TLC_LIKELY(result != TLC_AGAIN)) return result;
-	}
 }
 
 /* Like release, but what comes to TLC_ZERO stays, dead and uncovered, until it is freed or adopted again. */

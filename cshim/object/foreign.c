@@ -107,8 +107,9 @@ static __attribute__((noinline)) tl_status unregister_linked(tl_shard* s, tl_reg
 	uintptr_t p = (uintptr_t)pointer;
 	tlc_lookup x = lookup_again(s, cell, u, e, p);
 	tlc_ended ended;
-	int result = TLC_LIKELY(e->count == 1) ? tlc_end_here(x, p, &ended)
-	                                       : tlc_drop_at(x, p, TLC_DROP_RELEASE, 0, tlc_here, &ended);
+	int result = TLC_LIKELY(e->count == 1)
+	                 ? tlc_end_here(x, p, &ended)
+	                 : tlc_drop_at(x, p, TLC_DROP_RELEASE, tlc_effect_of(e, TLC_DROP_RELEASE, 0), tlc_here, &ended);
 	if (TLC_UNLIKELY(result == TLC_AGAIN)) return unregister_rest(NULL, pointer);
 	return unregistered(result, &ended, pointer);
 }
@@ -144,7 +145,9 @@ static inline bool register_custom(uintptr_t p, size_t bytes, tl_deleter deleter
 	if (TLC_UNLIKELY(!tlc_is_fast(c) || p < TL_LOWEST_ADDRESS || tlc_in_heap(p) || tlc_in_slices(p))) return false;
 	if (TLC_UNLIKELY((p | (p + bytes)) >> TL_FOREIGN_ADDRESS_BITS != 0 || deleter == NULL || tlc_forked()))
 		return false;
-	if (TLC_UNLIKELY(!tlc_enter_custom(p, bytes, (uintptr_t)deleter, (uintptr_t)ctx, &gen))) return false;
+	const tlc_owner own = {TL_BLOCK_CUSTOM, (uintptr_t)deleter, (uintptr_t)ctx};
+	const uint64_t as = (uint64_t)TL_FOREIGN_CUSTOM << TL_FOREIGN_KIND_SHIFT;
+	if (TLC_UNLIKELY(!tlc_insert_new(p, bytes, as, &own, &gen, NULL))) return false;
 	c->foreign_adopted++;
 	return true;
 }
@@ -164,10 +167,11 @@ tl_status tl_registry_register_custom(void* pointer, size_t bytes, tl_deleter de
 tl_status tl_registry_add_alias(uint64_t buffer_id, void* alias)
 {
 	tl_context* c = tlc_tls;
-	bool is_new;
-	if (TLC_UNLIKELY(!tlc_is_fast(c) || tlc_forked() || !tlc_add_alias(buffer_id, (uintptr_t)alias, &is_new)))
+	bool fresh = false;
+	if (TLC_UNLIKELY(!tlc_is_fast(c) || tlc_forked() ||
+	                 tlc_add_alias(buffer_id, (uintptr_t)alias, &fresh, NULL) != TLC_OK))
 		return slow_registry_add_alias(buffer_id, alias);
-	c->foreign_adopted += is_new;
+	c->foreign_adopted += fresh;
 	return TL_OK;
 }
 

@@ -204,7 +204,7 @@ static bool drop_block(tl_context* c, uintptr_t p)
 			return false;
 		}
 		tlc_ended ended;
-		int result = tlc_drop_at(x, p, TLC_DROP_RELEASE, 0, tlc_here, &ended);
+		int result = tlc_drop_at(x, p, TLC_DROP_RELEASE, tlc_effect_of(x.entry, TLC_DROP_RELEASE, 0), tlc_here, &ended);
 		if (TLC_UNLIKELY(result == TLC_AGAIN)) continue;
 		if (result == TLC_GONE) {
 			c->foreign_freed++;

@@ -146,7 +146,7 @@ static __attribute__((noinline)) void* null_element(tl_context* c)
 /* Lets an element's reference float that is no object of the heap; false: ask Go, nothing changed. */
 static __attribute__((noinline)) bool float_elsewhere(uintptr_t p)
 {
-	return !tlc_in_heap(p) && !tlc_in_slices(p) && tlc_foreign_float_any(p) == TLC_OK;
+	return !tlc_in_heap(p) && !tlc_in_slices(p) && tlc_foreign_float(p, 0) == TLC_OK;
 }
 
 static inline bool float_element(tl_context* c, uintptr_t element)

@@ -6,7 +6,7 @@
  * as its own as a whole. */
 enum { FARTHEST = 256 };
 
-static bool is_covered(const tl_foreign_entry* e) { return tlc_bytes(e) != 0 && (tlc_is_live(e) || e->link != 0); }
+static bool is_covered(const tl_foreign_entry* e) { return tlc_bytes(e) != 0 && tlc_is_occupied(e); }
 
 /* The last address in [low, p) at which something starts, low when there is none, for the granules of one level, of
  * 1 << shift bytes. A region has 1 << 12 of them. */
@@ -34,13 +34,13 @@ static uintptr_t last_of(const tl_shard* s, int level, unsigned shift, uintptr_t
  * is in it or where it ends. */
 static uintptr_t last_end(uintptr_t low, uintptr_t p)
 {
-	tl_shard* s = &tlc_shards[tlc_shard_of(low)];
+	tl_shard* s = tlc_shard_at(low);
 	uintptr_t end = 0;
 	tlc_shard_lock(s);
 	while (p > low && end == 0) {
 		const uintptr_t from = last_of(s, TL_UNIT_LEVEL_0, 4, low, p);
 		p = last_of(s, TL_UNIT_FINE, 0, from, p);
-		const tl_foreign_entry* e = tlc_entry_at(s, p);
+		const tl_foreign_entry* e = tlc_look_up(s, tlc_start(p)).entry;
 		if (e == NULL) break;
 		if (is_covered(e)) {
 			end = p + tlc_bytes(e);

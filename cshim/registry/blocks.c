@@ -28,10 +28,10 @@ uint32_t tlc_settle_pending(uint32_t number, tlc_ended* ended)
 {
 	tl_block_record* b = tlc_record_of(number);
 	uintptr_t p = atomic_load_explicit(&b->real, memory_order_relaxed);
-	uint32_t kind = atomic_load_explicit(&b->block, memory_order_relaxed) >> TL_FOREIGN_KIND_SHIFT & 0xFF;
+	uint32_t kind = tlc_kind_in(atomic_load_explicit(&b->block, memory_order_relaxed));
 	*ended = (tlc_ended){.pointer = p, .kind = kind, .deleter = b->deleter, .ctx = b->ctx};
 	uint32_t next = b->next;
-	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
+	tl_shard* s = tlc_shard_at(p);
 	tlc_shard_lock(s);
 	tlc_give_used_record(s, b, number);
 	tlc_shard_unlock(s);

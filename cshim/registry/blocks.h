@@ -140,14 +140,22 @@ static inline tl_block_record* tlc_take_free(tl_shard* s, const tlc_owner* own)
 	return b;
 }
 
-/* Gives the entry of a new block a record; the shard has a free one. */
-static inline void tlc_take_record(tl_shard* s, tl_foreign_entry* e, uintptr_t p, const tlc_owner* own)
+/* Has a shard a record for a block of this owner, if it needs one? Without an owner it needs none. */
+static inline bool tlc_has_record_for(const tl_shard* s, const tlc_owner* own)
 {
+	return own == NULL || own->state == TL_BLOCK_FREE || TLC_LIKELY(s->free_record != 0);
+}
+
+/* Gives the entry of a new block its type and record. */
+static inline void tlc_set_owner(tl_shard* s, tl_foreign_entry* e, uintptr_t p, const tlc_owner* own)
+{
+	if (own == NULL) return;
+	if (own->state != TL_BLOCK_CUSTOM) e->type_floats = (uint32_t)own->deleter;
+	if (own->state == TL_BLOCK_FREE) return;
 	e->link = s->free_record;
 	tl_block_record* b = tlc_take_free(s, own);
 	if (own->state != TL_BLOCK_TYPED) return;
 	b->side = 0;
-	e->type_floats = (uint32_t)own->deleter;
 	atomic_store_explicit(&b->real, p, memory_order_relaxed);
 	atomic_store_explicit(&b->block, e->block, memory_order_relaxed);
 }
@@ -234,10 +242,8 @@ typedef struct tlc_endings {
 uint32_t tlc_settle_pending(uint32_t number, tlc_ended* ended);
 uint32_t tlc_settle_typed(uint32_t number);
 
-/* wide.c */
+/* shared.c */
 void tlc_end_shared(uint32_t number, bool waits, tlc_ended* ended);
-int tlc_enter_owned(uintptr_t p, uint64_t bytes, uint64_t as, const tlc_owner* own, uint32_t* gen,
-                    tl_foreign_entry* was);
 
 #pragma GCC visibility pop
 

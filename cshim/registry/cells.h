@@ -214,12 +214,13 @@ static inline bool tlc_inside(uintptr_t p, uint64_t bytes)
 }
 
 /* Neighbouring regions are in different shards, so that threads with neighbouring memory do not wait. */
-static inline uint64_t tlc_shard_of(uintptr_t p) { return ((p >> 16) * 0x9E3779B97F4A7C15ull >> 32) & tlc_shard_mask; }
+static inline uint64_t tlc_shard_of(uintptr_t p) { return ((p >> 16) * TL_HASH_FACTOR >> 32) & tlc_shard_mask; }
+static inline tl_shard* tlc_shard_at(uintptr_t p) { return &tlc_shards[tlc_shard_of(p)]; }
 
 /* A bijection. One multiplication alone would leave addresses of a regular stride in runs of cells. */
 static inline uint64_t tlc_mix(uint64_t key)
 {
-	key *= 0x9E3779B97F4A7C15ull;
+	key *= TL_HASH_FACTOR;
 	key ^= key >> 32;
 	return key * 0xD6E8FEB86659FD93ull;
 }
@@ -340,6 +341,9 @@ static inline unsigned tlc_vacant_units(uint64_t list) { return list >> TL_REGIO
 
 static inline bool tlc_vacant(const tl_unit* u) { return (tlc_get(&u->starts) | tlc_get(&u->covers)) == 0; }
 
+/* A unit of a list, or NULL: NULL also when it is vacant. */
+static inline tl_unit* tlc_in_use(tl_unit* u) { return TLC_LIKELY(u != NULL && !tlc_vacant(u)) ? u : NULL; }
+
 /* The unit of a granule in the list of its cell, in use or vacant; NULL when it is not in the list. */
 static inline tl_unit* tlc_listed_unit(const tl_region* r, tlc_granule at)
 {
@@ -350,12 +354,7 @@ static inline tl_unit* tlc_listed_unit(const tl_region* r, tlc_granule at)
 	return u;
 }
 
-/* The same; NULL also when the unit is vacant. */
-static inline tl_unit* tlc_used_unit(const tl_region* r, tlc_granule at)
-{
-	tl_unit* u = tlc_listed_unit(r, at);
-	return TLC_LIKELY(u != NULL && !tlc_vacant(u)) ? u : NULL;
-}
+static inline tl_unit* tlc_used_unit(const tl_region* r, tlc_granule at) { return tlc_in_use(tlc_listed_unit(r, at)); }
 
 static inline tl_unit* tlc_find(const tl_shard* s, tlc_granule at)
 {
@@ -434,13 +433,18 @@ static inline uint32_t tlc_next_gen(tl_shard* s)
 static inline uint32_t tlc_floats(const tl_foreign_entry* e) { return e->type_floats >> 24; }
 static inline uint64_t tlc_bytes(const tl_foreign_entry* e) { return e->block & TL_FOREIGN_BYTES; }
 
+/* The kind in the word `block` of an entry or a record. */
+static inline uint32_t tlc_kind_in(uint64_t block) { return block >> TL_FOREIGN_KIND_SHIFT & 0xFF; }
+static inline uint32_t tlc_kind(const tl_foreign_entry* e) { return tlc_kind_in(e->block); }
+
 /* Is the block held, and not handed back to the host? */
 static inline bool tlc_is_live(const tl_foreign_entry* e)
 {
 	return e->count != 0 && !(e->block & TL_FOREIGN_HANDED_BACK);
 }
 
-static inline uint32_t tlc_kind(const tl_foreign_entry* e) { return e->block >> TL_FOREIGN_KIND_SHIFT & 0xFF; }
+/* Does an entry stand for a block that is held, or has a record, so that no other block can take its place? */
+static inline bool tlc_is_occupied(const tl_foreign_entry* e) { return tlc_is_live(e) || e->link != 0; }
 
 /* May a dead entry stand for another block of malloc's? It may where free() takes the memory. */
 static inline bool tlc_is_revivable(const tl_foreign_entry* e)
@@ -459,30 +463,6 @@ static inline uint32_t tlc_fill(tl_shard* s, tl_foreign_entry* e, uint64_t bytes
 	s->entries++;
 	s->bytes += bytes;
 	return gen;
-}
-
-/* What a search for the start of a block found. The shard is locked. */
-typedef struct tlc_lookup {
-	tl_shard* shard;
-	tl_region* cell;
-	tl_unit* unit;
-	tl_foreign_entry* entry; /* NULL: nothing starts there */
-	tlc_granule at;
-} tlc_lookup;
-
-/* Locks the shard of p and searches for its entry. Without an entry the shard is unlocked again. */
-static inline __attribute__((always_inline)) tlc_lookup tlc_lock_entry(uintptr_t p)
-{
-	tlc_lookup x = {.at = tlc_start(p), .shard = &tlc_shards[tlc_shard_of(p)]};
-	tlc_shard_lock(x.shard);
-	x.cell = tlc_cell(x.shard, x.at.region);
-	x.unit = tlc_listed_unit(x.cell, x.at);
-	if (TLC_LIKELY(x.unit != NULL && tlc_has(&x.unit->starts, x.at.bit))) {
-		x.entry = tlc_entry(x.unit, x.at.bit);
-		return x;
-	}
-	tlc_shard_unlock(x.shard);
-	return x;
 }
 
 #pragma GCC visibility pop

@@ -7,14 +7,12 @@
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-/* Searches for a granule in a shard that is locked. */
-ALWAYS_INLINE tlc_lookup look_up(tl_shard* s, tlc_granule at)
+/* The result where the address has an entry already; TLC_MISS: the block may be registered. */
+ALWAYS_INLINE int enter_known(tlc_lookup x, uint64_t as)
 {
-	tlc_lookup x = {.shard = s, .at = at};
-	x.cell = tlc_cell(x.shard, x.at.region);
-	x.unit = tlc_used_unit(x.cell, x.at);
-	if (x.unit != NULL && tlc_has(&x.unit->starts, x.at.bit)) x.entry = tlc_entry(x.unit, x.at.bit);
-	return x;
+	if (x.entry == NULL) return TLC_MISS;
+	if (tlc_is_occupied(x.entry)) return TLC_PRESENT;
+	return !(as & TL_FOREIGN_ADOPTED) || tlc_is_revivable(x.entry) ? TLC_MISS : TLC_STALE;
 }
 
 /* ---- covers ---------------------------------------------------------------------------- */
@@ -201,6 +199,23 @@ static inline bool is_inside(uintptr_t p, uint64_t bytes)
 	if (tlc_inside_between(p)) return true;
 	const uint64_t first = tlc_first(p), last = tlc_last(p, bytes);
 	return first <= last && tlc_units_up(0) != 0 && (tlc_covered_above(first << 4) || tlc_covered_above(last << 4));
+}
+
+/* Locks all that a new block owns, and looks at where it starts. TLC_OK: the block may be registered there. */
+static inline int extent_open(extent* b, tlc_lookup* x, uintptr_t p, uint64_t bytes, uint64_t as)
+{
+	b->locks = 0;
+	if (bytes > (1ull << TL_FOREIGN_ADDRESS_BITS) - p) return TLC_REFUSED;
+	const bool above = is_inside(p, bytes);
+	extent_of(b, p, bytes);
+	extent_lock(b, NULL);
+	*x = tlc_look_up(tlc_shard_at(p), tlc_start(p));
+	const int known = enter_known(*x, as);
+	if (known != TLC_MISS) return known;
+	/* All covers may be at higher levels; the start must be free at level 0 too. */
+	const bool inside = x->unit != NULL && tlc_has(&x->unit->covers, x->at.bit);
+	if (above || inside || !extent_is_free(b)) return TLC_REFUSED;
+	return extent_fits(b) ? TLC_OK : TLC_SLOW;
 }
 
 #endif

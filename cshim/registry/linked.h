@@ -7,90 +7,10 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Registers a block that a function frees: count 1. false: the slow path says what it is.
- * Budget: one compare-and-swap, about 110 instructions. */
-static inline bool tlc_enter_custom(uintptr_t p, uint64_t bytes, uintptr_t deleter, uintptr_t ctx, uint32_t* gen)
-{
-	if (TLC_UNLIKELY((p & 15) || !tlc_possible(p) || bytes - 1 >= TL_FOREIGN_BYTES)) return false;
-	const uint64_t as = (uint64_t)TL_FOREIGN_CUSTOM << TL_FOREIGN_KIND_SHIFT;
-	const tlc_owner own = {TL_BLOCK_CUSTOM, deleter, ctx};
-	if (TLC_UNLIKELY(!tlc_inside(p, bytes))) return tlc_enter_owned(p, bytes, as, &own, gen, NULL) == TLC_OK;
-	if (TLC_UNLIKELY(tlc_units_up(0) != 0) && tlc_covered_above(p)) return false;
-	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
-	tlc_granule at = tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4);
-	tl_foreign_entry* e = NULL;
-	tlc_shard_lock(s);
-	if (TLC_LIKELY(s->free_record != 0)) {
-		tl_region* cell = tlc_cell(s, at.region);
-		e = tlc_enter_new(s, cell, tlc_used_unit(cell, at), p, bytes, as);
-		if (TLC_LIKELY(e != NULL)) {
-			*gen = e->gen;
-			tlc_take_record(s, e, p, &own);
-		}
-	}
-	tlc_shard_unlock(s);
-	return e != NULL;
-}
-
-/* Counts one more alias of a live shared block; false: it has ended. */
-static inline bool tlc_count_alias(tl_block_record* b, uint64_t id)
-{
-	uint64_t life = atomic_load_explicit(&b->life, memory_order_relaxed);
-	do {
-		if (TLC_UNLIKELY(!tlc_is_named(life, id) || tlc_names(life) == TL_BLOCK_MOST_NAMES)) return false;
-	} while (
-		!atomic_compare_exchange_weak_explicit(&b->life, &life, life + 1, memory_order_acquire, memory_order_relaxed));
-	return true;
-}
-
-/* An alias at an address of a locked shard that has no entry. The alias is made first, because it
- * may lack memory, and nobody sees it before the shard is unlocked. */
-static inline bool tlc_make_alias(tl_shard* s, tl_region* cell, tl_unit* u, tlc_granule at, tl_block_record* b,
-                                  uint64_t id, uint64_t as)
-{
-	if (u == NULL) u = tlc_open_unit(s, cell, at);
-	tl_foreign_entry* e = TLC_LIKELY(u != NULL) ? tlc_insert(s, u, at.bit) : NULL;
-	if (TLC_UNLIKELY(e == NULL)) return false;
-	tlc_fill(s, e, 0, as);
-	e->link = (uint32_t)id;
-	if (TLC_LIKELY(tlc_count_alias(b, id))) return true;
-	tlc_erase_entry((tlc_lookup){.shard = s, .cell = cell, .unit = u, .at = at});
-	return false;
-}
-
-/* One more reference at an alias that is there. As long as its shard is locked its block lives. */
-static inline bool tlc_count_known_alias(tl_foreign_entry* e, const tl_block_record* b, uint64_t id)
-{
-	uint64_t life = atomic_load_explicit(&b->life, memory_order_relaxed);
-	if (TLC_UNLIKELY(e->link != (uint32_t)id || !tlc_is_named(life, id) || e->count == 0)) return false;
-	tlc_count_one(e);
-	return true;
-}
-
-/* Adds a reference at an address of the block with that id; *is_new: the address is a new alias.
- * false, nothing changed: the slow path says why. What is read of the record before the shard is
- * locked holds when the generation is still the same then.
- * Budget: two compare-and-swaps, about 130 instructions. */
-static inline bool tlc_add_alias(uint64_t id, uintptr_t p, bool* is_new)
-{
-	tl_block_record* b = tlc_shared_block(id);
-	if (TLC_UNLIKELY(b == NULL)) return false;
-	uint64_t block = atomic_load_explicit(&b->block, memory_order_relaxed);
-	if (TLC_UNLIKELY(p - atomic_load_explicit(&b->real, memory_order_relaxed) >= (block & TL_FOREIGN_BYTES)))
-		return false;
-	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
-	tlc_granule at = tlc_start(p);
-	tlc_shard_lock(s);
-	tl_region* cell = tlc_cell(s, at.region);
-	tl_unit* u = tlc_listed_unit(cell, at);
-	if (u != NULL && tlc_vacant(u)) u = NULL;
-	*is_new = u == NULL || !tlc_has(&u->starts, at.bit);
-	uint64_t as = block & ~TL_FOREIGN_BYTES;
-	bool added =
-		*is_new ? tlc_make_alias(s, cell, u, at, b, id, as) : tlc_count_known_alias(tlc_entry(u, at.bit), b, id);
-	tlc_shard_unlock(s);
-	return added;
-}
+/* Adds a reference at an address of the block with that id; *fresh: the address is a new alias, which stands where the
+ * dead entry *was; NULL: nobody asks. Both are zero before. operations.c
+ * Budget: two compare-and-swaps, about 140 instructions. */
+int tlc_add_alias(uint64_t id, uintptr_t p, bool* fresh, tl_foreign_entry* was);
 
 /* A block with a type waits until its references are released. Until then its entry is dead, and the
  * block owns its granules. */

@@ -82,9 +82,8 @@ int tlc_registry_insert(uintptr_t p, uint64_t bytes, uint32_t kind, const tlc_ow
                         tl_foreign_entry* was)
 {
 	if (!tlc_possible(p) || bytes - 1 >= TL_FOREIGN_BYTES) return TLC_REFUSED;
-	if (own->state == TL_BLOCK_FREE && own->deleter == 0 && tlc_insert_new(p, bytes, kind, gen)) return TLC_OK;
-	if (own->state == TL_BLOCK_CUSTOM && tlc_enter_custom(p, bytes, own->deleter, own->ctx, gen)) return TLC_OK;
-	return tlc_enter_owned(p, bytes, (uint64_t)kind << TL_FOREIGN_KIND_SHIFT, own, gen, was);
+	const uint64_t as = (uint64_t)kind << TL_FOREIGN_KIND_SHIFT;
+	return tlc_insert_new(p, bytes, as, own, gen, was) ? TLC_OK : tlc_enter(p, bytes, as, own, gen, was);
 }
 
 /* ---- dropping references --------------------------------------------------------------------- */
@@ -166,7 +165,7 @@ int tlc_registry_drop(uintptr_t p, int drop, uint32_t gen, tlc_dropped* out)
 		if (e.link != 0 && result == TLC_GONE) result = end_linked(x, p, out);
 		else if (e.link != 0 && result == TLC_ZERO) result = keep_linked(x);
 		else if (e.link != 0 && result != TLC_OK) tlc_shard_unlock(x.shard);
-		else result = tlc_drop_at(x, p, drop, gen, go, &out->ended);
+		else result = tlc_drop_at(x, p, drop, f, go, &out->ended);
 		if (result == TLC_AGAIN) continue;
 		if (e.link != 0) return result;
 		if (result == TLC_GONE) note_ended(out, tlc_kind(&e), e.block);
@@ -211,10 +210,23 @@ void tlc_registry_retract(uintptr_t p, uint32_t gen, const tl_foreign_entry* was
 
 /* ---- shared blocks ------------------------------------------------------------------------------- */
 
-/* One more reference at an alias that is there, which may be at zero since dec_ref. */
-static int count_another(tl_shard* s, tl_foreign_entry* e)
+/* Counts one more alias of a live shared block; false: it has ended. */
+static bool count_alias(tl_block_record* b, uint64_t id)
 {
-	if (e->count == 0) {
+	uint64_t life = atomic_load_explicit(&b->life, memory_order_relaxed);
+	do {
+		if (TLC_UNLIKELY(!tlc_is_named(life, id) || tlc_names(life) == TL_BLOCK_MOST_NAMES)) return false;
+	} while (
+		!atomic_compare_exchange_weak_explicit(&b->life, &life, life + 1, memory_order_acquire, memory_order_relaxed));
+	return true;
+}
+
+/* One more reference at an alias that is there, which may be at zero since dec_ref. As long as its shard is locked its
+ * block lives, if that is the block of the id. */
+static int count_another(tl_shard* s, tl_foreign_entry* e, const tl_block_record* b, uint64_t id)
+{
+	if (!tlc_is_named(atomic_load_explicit(&b->life, memory_order_relaxed), id)) return TLC_NO_SHARED;
+	if (TLC_UNLIKELY(e->count == 0)) {
 		s->zeros--;
 		e->type_floats = 0;
 	}
@@ -222,43 +234,37 @@ static int count_another(tl_shard* s, tl_foreign_entry* e)
 	return TLC_OK;
 }
 
-static int add_alias(tl_shard* s, tl_block_record* b, uint64_t id, uintptr_t p, uint64_t as, bool* fresh,
-                     tl_foreign_entry* was)
+/* The alias is made before it is counted, because it may lack memory, and nobody sees it before the shard is unlocked. */
+static int add_alias(tlc_lookup x, tl_block_record* b, uint64_t id, uint64_t as, bool* fresh, tl_foreign_entry* was)
 {
-	const tlc_granule at = tlc_start(p);
-	tl_region* cell = tlc_cell(s, at.region);
-	tl_unit* u = tlc_used_unit(cell, at);
-	tl_foreign_entry* e = u != NULL && tlc_has(&u->starts, at.bit) ? tlc_entry(u, at.bit) : NULL;
-	const uint64_t life = atomic_load_explicit(&b->life, memory_order_relaxed);
-	if (e == NULL) {
-		if (!tlc_is_named(life, id) || tlc_names(life) == TL_BLOCK_MOST_NAMES) return TLC_NO_SHARED;
-		*fresh = tlc_make_alias(s, cell, u, at, b, id, as);
-		return *fresh ? TLC_OK : TLC_SLOW; /* the next try tells when the block has ended meanwhile */
+	if (x.entry != NULL && x.entry->link == (uint32_t)id && tlc_is_alias(x.entry))
+		return count_another(x.shard, x.entry, b, id);
+	if (x.entry != NULL && tlc_is_occupied(x.entry)) return TLC_PRESENT;
+	tl_foreign_entry dead = {0};
+	x.entry = tlc_clear_entry(&x, &dead);
+	if (TLC_UNLIKELY(x.entry == NULL)) return TLC_SLOW;
+	tlc_fill(x.shard, x.entry, 0, as);
+	if (TLC_UNLIKELY(!count_alias(b, id))) {
+		put_back(x, &dead);
+		return TLC_NO_SHARED;
 	}
-	if (e->link == (uint32_t)id && tlc_is_alias(e)) return tlc_is_named(life, id) ? count_another(s, e) : TLC_NO_SHARED;
-	if (tlc_is_live(e) || e->link != 0) return TLC_PRESENT;
-	if (!tlc_count_alias(b, id)) return TLC_NO_SHARED;
-	*was = *e;
-	tlc_leave_dead(s, e);
-	tlc_fill(s, e, 0, as);
-	e->link = (uint32_t)id;
+	x.entry->link = (uint32_t)id;
 	*fresh = true;
+	if (was != NULL) *was = dead;
 	return TLC_OK;
 }
 
-int tlc_registry_add_alias(uint64_t id, uintptr_t p, bool* fresh, tl_foreign_entry* was)
+int tlc_add_alias(uint64_t id, uintptr_t p, bool* fresh, tl_foreign_entry* was)
 {
 	tl_block_record* b = tlc_shared_block(id);
-	if (tlc_add_alias(id, p, fresh)) return TLC_OK;
-	*fresh = false;
-	if (b == NULL) return TLC_NO_SHARED;
+	if (TLC_UNLIKELY(b == NULL)) return TLC_NO_SHARED;
 	const uint64_t block = atomic_load_explicit(&b->block, memory_order_relaxed);
 	/* What was read holds when the generation is still the same later. */
-	if (p - atomic_load_explicit(&b->real, memory_order_relaxed) >= (block & TL_FOREIGN_BYTES))
+	if (TLC_UNLIKELY(p - atomic_load_explicit(&b->real, memory_order_relaxed) >= (block & TL_FOREIGN_BYTES)))
 		return tlc_shared_block(id) != NULL ? TLC_OUTSIDE : TLC_NO_SHARED;
-	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
+	tl_shard* s = tlc_shard_at(p);
 	tlc_shard_lock(s);
-	const int result = add_alias(s, b, id, p, block & ~TL_FOREIGN_BYTES, fresh, was);
+	const int result = add_alias(tlc_look_up(s, tlc_start(p)), b, id, block & ~TL_FOREIGN_BYTES, fresh, was);
 	tlc_shard_unlock(s);
 	return result;
 }
@@ -296,7 +302,7 @@ void tlc_registry_remove_alias(uint32_t number, uintptr_t p, const tl_foreign_en
 uint32_t tlc_registry_wait(const tlc_dropped* d)
 {
 	const tlc_owner own = {TL_BLOCK_PENDING, d->ended.deleter, d->ended.ctx};
-	tl_shard* s = &tlc_shards[tlc_shard_of(d->ended.pointer)];
+	tl_shard* s = tlc_shard_at(d->ended.pointer);
 	tlc_shard_lock(s);
 	const uint32_t number = s->free_record;
 	if (number != 0) {

@@ -16,14 +16,6 @@ typedef struct tlc_dropped {
 	bool returned;
 } tlc_dropped;
 
-/* The entry that starts at p, whose shard is locked; NULL: nothing starts there. */
-static inline tl_foreign_entry* tlc_entry_at(const tl_shard* s, uintptr_t p)
-{
-	const tlc_granule at = tlc_start(p);
-	tl_unit* u = tlc_find(s, at);
-	return u != NULL && tlc_has(&u->starts, at.bit) ? tlc_entry(u, at.bit) : NULL;
-}
-
 /* Takes a dead entry off the counts, for another owner's block. References that float were to the block that was
  * handed back. */
 static inline void tlc_leave_dead(tl_shard* s, const tl_foreign_entry* e)
@@ -31,6 +23,15 @@ static inline void tlc_leave_dead(tl_shard* s, const tl_foreign_entry* e)
 	if (e->count == 0) s->zeros--;
 	else s->handed_back--;
 	s->entries--; /* the new owner's is counted */
+}
+
+/* Makes an entry where none was found, or takes that of a dead block, which was, for another owner's. NULL: as above. */
+static inline __attribute__((always_inline)) tl_foreign_entry* tlc_clear_entry(tlc_lookup* x, tl_foreign_entry* was)
+{
+	if (x->entry == NULL) return tlc_make_entry(x);
+	if (was != NULL) *was = *x->entry;
+	tlc_leave_dead(x->shard, x->entry);
+	return x->entry;
 }
 
 /* The table of these shards is not used any more. registry.c */
@@ -68,10 +69,9 @@ int tlc_registry_drop(uintptr_t p, int drop, uint32_t gen, tlc_dropped* out);
  * dead entry stands there again. */
 void tlc_registry_retract(uintptr_t p, uint32_t gen, const tl_foreign_entry* was);
 
-/* A shared block: owns its granules, gets aliases, and loses the one that counts for who registers it. shared.c has
- * the first. *fresh: p is a new alias, and stands where the dead entry was. */
+/* A shared block: owns its granules, gets aliases (tlc_add_alias), and loses the one that counts for who registers it.
+ * shared.c has the first. */
 int tlc_registry_own(uintptr_t p, uint64_t bytes, uint32_t kind, const tlc_owner* own, uint32_t* number);
-int tlc_registry_add_alias(uint64_t id, uintptr_t p, bool* fresh, tl_foreign_entry* was);
 void tlc_registry_owned(uint32_t number, tlc_dropped* out);
 
 /* Undoes a registration that failed half way: nothing is freed. The alias goes with all of its references, if it is

@@ -108,7 +108,7 @@ static __attribute__((noinline)) bool known_between(uintptr_t p)
 {
 	tlc_lookup x = tlc_lock_entry(p);
 	if (x.entry == NULL) return false;
-	bool known = tlc_is_live(x.entry) || x.entry->link != 0;
+	bool known = tlc_is_occupied(x.entry);
 	tlc_shard_unlock(x.shard);
 	return known;
 }
@@ -120,7 +120,7 @@ bool tlc_foreign_known(uintptr_t p)
 	uint64_t starts = 0, covers = 0;
 	tlc_granule at = tlc_start(p);
 	if (TLC_UNLIKELY((p & 15) != 0)) return known_between(p);
-	if (!peek(&tlc_shards[tlc_shard_of(p)], at, &starts, &covers)) return false;
+	if (!peek(tlc_shard_at(p), at, &starts, &covers)) return false;
 	if (TLC_LIKELY(starts & covers & tlc_bit(at.bit))) return true;
 	if (!(starts & tlc_bit(at.bit))) return false;
 	return tlc_units_up(0) != 0 && tlc_covered_above(p);
@@ -153,7 +153,7 @@ bool tlc_foreign_starts(uintptr_t p)
 {
 	uint64_t starts = 0, covers = 0;
 	tlc_granule at = tlc_start(p);
-	return peek(&tlc_shards[tlc_shard_of(p)], at, &starts, &covers) && (starts & tlc_bit(at.bit)) != 0;
+	return peek(tlc_shard_at(p), at, &starts, &covers) && (starts & tlc_bit(at.bit)) != 0;
 }
 
 bool tlc_foreign_seen(uintptr_t p) { return tlc_foreign_starts(p) || tlc_foreign_covered(p); }

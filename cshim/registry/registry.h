@@ -40,7 +40,9 @@ enum { TLC_NO_KIND = 0 }; /* of a block: tlc_end did not end it */
 
 /* ---- out of line ------------------------------------------------------------------------ */
 
-int tlc_enter(uintptr_t p, uint64_t bytes, uint64_t as, uint32_t* gen);
+/* Registers [p, p+bytes), with `as` for its kind and flags. An owner is NULL where the block gets no record. *was is the
+ * dead entry that it replaces; NULL: nobody asks. */
+int tlc_enter(uintptr_t p, uint64_t bytes, uint64_t as, const tlc_owner* own, uint32_t* gen, tl_foreign_entry* was);
 tl_region* tlc_uncover_wide(tl_shard* s, tl_region* cell, tl_unit* u, uintptr_t p, uint64_t bytes);
 bool tlc_covered_from(int up, uintptr_t p); /* inside a block that owns p at that level or above; takes no lock */
 int64_t tlc_foreign_count(uintptr_t p);     /* -1 = unknown; 0 = held at zero; sticky counts are 2^32 - 1 */
@@ -54,6 +56,49 @@ void tlc_foreign_unlock_all(void);          /* after it, in the parent and in th
 
 /* Is p inside a block that owns the whole unit of p? Takes no lock. */
 static inline bool tlc_covered_above(uintptr_t p) { return tlc_covered_from(1, p); }
+
+/* ---- searching under the lock ----------------------------------------------------------- */
+
+/* What a search for the start of a block found. The shard is locked. */
+typedef struct tlc_lookup {
+	tl_shard* shard;
+	tl_region* cell;
+	tl_unit* unit;           /* NULL: not in use */
+	tl_foreign_entry* entry; /* NULL: nothing starts there */
+	tlc_granule at;
+} tlc_lookup;
+
+/* Searches for a granule in a shard that is locked. */
+static inline __attribute__((always_inline)) tlc_lookup tlc_look_up(tl_shard* s, tlc_granule at)
+{
+	tlc_lookup x = {.shard = s, .cell = tlc_cell(s, at.region), .at = at};
+	x.unit = tlc_listed_unit(x.cell, at);
+	if (x.unit != NULL && tlc_has(&x.unit->starts, at.bit)) {
+		x.entry = tlc_entry(x.unit, at.bit);
+		if (x.entry == NULL) __builtin_unreachable();
+	} else {
+		x.unit = tlc_in_use(x.unit);
+	}
+	return x;
+}
+
+/* Makes an entry where none was found. NULL, nothing changed: no memory is at hand; a unit that is opened here needs none
+ * for its first entry. Units may move. */
+static inline __attribute__((always_inline)) tl_foreign_entry* tlc_make_entry(tlc_lookup* x)
+{
+	if (x->unit == NULL) x->unit = tlc_open_unit(x->shard, x->cell, x->at);
+	return TLC_LIKELY(x->unit != NULL) ? tlc_insert(x->shard, x->unit, x->at.bit) : NULL;
+}
+
+/* Locks the shard of p and searches for its entry. Without an entry the shard is unlocked again. */
+static inline __attribute__((always_inline)) tlc_lookup tlc_lock_entry(uintptr_t p)
+{
+	tl_shard* s = tlc_shard_at(p);
+	tlc_shard_lock(s);
+	const tlc_lookup x = tlc_look_up(s, tlc_start(p));
+	if (TLC_UNLIKELY(x.entry == NULL)) tlc_shard_unlock(s);
+	return x;
+}
 
 /* ---- searching without the lock -------------------------------------------------------- */
 
@@ -92,49 +137,43 @@ static inline __attribute__((always_inline)) tlc_glimpse tlc_peek(const tl_shard
 
 /* ---- registering a block ------------------------------------------------------------ */
 
-/* Registers a new block inside its unit, in a locked shard; u is the unit, or NULL when it is
- * not in use. NULL, nothing changed: some granules are taken, or no memory is at hand. */
-static inline __attribute__((always_inline)) tl_foreign_entry* tlc_enter_new(tl_shard* s, tl_region* cell, tl_unit* u,
-                                                                             uintptr_t p, uint64_t bytes, uint64_t as)
+/* Registers a new block inside its unit, in a locked shard, which is unlocked. Without an owner the block gets no record.
+ * false, nothing changed: an entry or granules are there, or no memory or record is at hand. */
+static inline __attribute__((always_inline)) bool tlc_enter_new(tlc_lookup x, uintptr_t p, uint64_t bytes, uint64_t as,
+                                                                const tlc_owner* own, uint32_t* gen)
 {
-	tlc_granule at = tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4);
-	uint64_t bits = tlc_range(at.bit, tlc_last(p, bytes) & 63);
-	if (u == NULL) u = tlc_open_unit(s, cell, at);
-	else if (TLC_UNLIKELY((tlc_get(&u->covers) & bits) || tlc_has(&u->starts, at.bit))) return NULL;
-	tl_foreign_entry* e = TLC_LIKELY(u != NULL) ? tlc_insert(s, u, at.bit) : NULL;
-	if (TLC_UNLIKELY(e == NULL)) return NULL;
-	tlc_set(&u->covers, bits);
-	tlc_fill(s, e, bytes, as);
-	return e;
+	uint64_t bits = tlc_range(x.at.bit, tlc_last(p, bytes) & 63);
+	bool able = x.entry == NULL && tlc_has_record_for(x.shard, own);
+	if (x.unit != NULL && (tlc_get(&x.unit->covers) & bits) != 0) able = false;
+	tl_foreign_entry* e = TLC_LIKELY(able) ? tlc_make_entry(&x) : NULL;
+	if (TLC_LIKELY(e != NULL)) {
+		tlc_set(&x.unit->covers, bits);
+		*gen = tlc_fill(x.shard, e, bytes, as);
+		tlc_set_owner(x.shard, e, p, own);
+	}
+	tlc_shard_unlock(x.shard);
+	return e != NULL;
 }
 
 /* Registers a block of another owner than a scope: count 1, held by the owner. false: this is
  * not a new block that touches no other, and the slow path says what it is.
- * Budget: one compare-and-swap, about 90 instructions. */
-static inline __attribute__((always_inline)) bool tlc_insert_new(uintptr_t p, uint64_t bytes, uint32_t kind,
-                                                                 uint32_t* gen)
+ * Budget: one compare-and-swap, about 90 instructions, and 20 for a record. */
+static inline __attribute__((always_inline)) bool tlc_insert_new(uintptr_t p, uint64_t bytes, uint64_t as,
+                                                                 const tlc_owner* own, uint32_t* gen,
+                                                                 tl_foreign_entry* was)
 {
-	uint64_t as = (uint64_t)kind << TL_FOREIGN_KIND_SHIFT;
 	if (TLC_UNLIKELY((p & 15) || !tlc_possible(p) || bytes - 1 >= TL_FOREIGN_BYTES)) return false;
-	if (TLC_UNLIKELY(!tlc_inside(p, bytes))) return tlc_enter(p, bytes, as, gen) == TLC_OK;
+	if (TLC_UNLIKELY(!tlc_inside(p, bytes))) return tlc_enter(p, bytes, as, own, gen, was) == TLC_OK;
 	if (TLC_UNLIKELY(tlc_units_up(0) != 0) && tlc_covered_above(p)) return false;
-	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
-	tlc_granule at = tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4);
+	tl_shard* s = tlc_shard_at(p);
 	tlc_shard_lock(s);
-	tl_region* cell = tlc_cell(s, at.region);
-	const tl_foreign_entry* e = tlc_enter_new(s, cell, tlc_used_unit(cell, at), p, bytes, as);
-	if (e != NULL) *gen = e->gen;
-	tlc_shard_unlock(s);
-	return e != NULL;
+	return tlc_enter_new(tlc_look_up(s, tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4)), p, bytes, as, own, gen);
 }
 
 /* Where a block would be registered, as it was seen without the lock at version v. */
 typedef struct tlc_opening {
-	tl_shard* shard;
+	tlc_lookup x;
 	uint32_t v;
-	tlc_granule at;
-	tl_region* cell;
-	tl_unit* unit; /* NULL: not in use */
 } tlc_opening;
 
 /* Looks whether a new block may begin at p, a multiple of 16, before it is measured: that must not read the inside of
@@ -142,15 +181,14 @@ typedef struct tlc_opening {
 static inline __attribute__((always_inline)) bool tlc_find_opening(uintptr_t p, tlc_opening* place)
 {
 	enum { PROBES = 8 };
-	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
+	tl_shard* s = tlc_shard_at(p);
 	tlc_granule at = tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4);
 	uint32_t v = atomic_load_explicit(&s->lock, memory_order_acquire);
 	tlc_glimpse seen = tlc_peek(s, v, at, PROBES);
 	if (TLC_UNLIKELY(seen.cell == NULL)) return false;
 	if (TLC_UNLIKELY(tlc_units_up(0) != 0) && tlc_covered_above(p)) return false;
-	tl_unit* u = seen.unit;
-	if (u != NULL && tlc_vacant(u)) u = NULL;
-	*place = (tlc_opening){s, v, at, seen.cell, u};
+	tl_unit* u = tlc_in_use(seen.unit);
+	*place = (tlc_opening){{.shard = s, .cell = seen.cell, .unit = u, .at = at}, v};
 	return TLC_LIKELY(u == NULL || !((tlc_get(&u->covers) | tlc_get(&u->starts)) & tlc_bit(at.bit)));
 }
 
@@ -160,18 +198,9 @@ static inline __attribute__((always_inline)) bool tlc_find_opening(uintptr_t p, 
 static inline __attribute__((always_inline)) bool tlc_enter_at(const tlc_opening* place, uintptr_t p, uint64_t bytes,
                                                                uint64_t as, const tlc_owner* own, uint32_t* gen)
 {
-	tl_shard* s = place->shard;
-	if (TLC_UNLIKELY(!tlc_inside(p, bytes)))
-		return (own == NULL ? tlc_enter(p, bytes, as, gen) : tlc_enter_owned(p, bytes, as, own, gen, NULL)) == TLC_OK;
-	if (TLC_UNLIKELY(!tlc_shard_lock_at(s, place->v))) return false;
-	tl_foreign_entry* e = NULL;
-	if (own == NULL || TLC_LIKELY(s->free_record != 0)) e = tlc_enter_new(s, place->cell, place->unit, p, bytes, as);
-	if (TLC_LIKELY(e != NULL)) {
-		*gen = e->gen;
-		if (own != NULL) tlc_take_record(s, e, p, own);
-	}
-	tlc_shard_unlock(s);
-	return e != NULL;
+	if (TLC_UNLIKELY(!tlc_inside(p, bytes))) return tlc_enter(p, bytes, as, own, gen, NULL) == TLC_OK;
+	if (TLC_UNLIKELY(!tlc_shard_lock_at(place->x.shard, place->v))) return false;
+	return tlc_enter_new(place->x, p, bytes, as, own, gen);
 }
 
 /* ---- taking references ------------------------------------------------------------ */
@@ -222,7 +251,7 @@ static inline __attribute__((always_inline)) int tlc_acquire(uintptr_t p, tlc_ca
 static inline __attribute__((always_inline)) int tlc_adopt(uintptr_t p, size_t usable, tlc_caller who, uint32_t* gen)
 {
 	if (TLC_UNLIKELY(!tlc_possible(p) || usable - 1 >= TL_FOREIGN_BYTES)) return TLC_REFUSED;
-	int result = tlc_enter(p, usable, TLC_FOREIGN_AS_ADOPTED, gen);
+	int result = tlc_enter(p, usable, TLC_FOREIGN_AS_ADOPTED, NULL, gen, NULL);
 	return TLC_UNLIKELY(result == TLC_PRESENT) ? tlc_register(p, who, gen) : result;
 }
 
@@ -245,13 +274,12 @@ typedef struct tlc_effect {
 	bool hand_back;
 } tlc_effect;
 
-/* Tells what `drop` would do, and changes nothing. */
+/* Tells what `drop` would do, and changes nothing. gen 0 stands for any. */
 static inline tlc_effect tlc_effect_of(const tl_foreign_entry* e, int drop, uint32_t gen)
 {
 	tlc_effect f = {TLC_OK, e->count, tlc_floats(e), false};
 	bool held = f.count > f.floats;
-	if ((drop == TLC_DROP_ENTRY || drop == TLC_DROP_FLOAT || drop == TLC_DROP_END) && TLC_UNLIKELY(e->gen != gen))
-		f.result = TLC_STALE;
+	if (gen != 0 && TLC_UNLIKELY(e->gen != gen)) f.result = TLC_STALE;
 	else if (drop == TLC_DROP_ALIGNED)
 		f.result = f.count == 0 && tlc_kind(e) == TL_FOREIGN_ALIGNED && e->link == 0 ? TLC_GONE : TLC_REFUSED;
 	else if (drop == TLC_DROP_FORGET) f.result = held ? TLC_REFUSED : TLC_GONE;
@@ -305,13 +333,12 @@ static inline __attribute__((always_inline)) bool tlc_leave(tlc_lookup* x, tlc_e
 	return true;
 }
 
-/* Drops a reference at an entry that was found; `drop` is a constant after inlining. The shard is
- * unlocked. With TLC_GONE *ended is what the caller frees. */
-static inline __attribute__((always_inline)) int tlc_drop_at(tlc_lookup x, uintptr_t p, int drop, uint32_t gen,
+/* Drops a reference at an entry that was found, as tlc_effect_of has told; `drop` is a constant after inlining. The
+ * shard is unlocked. With TLC_GONE *ended is what the caller frees. */
+static inline __attribute__((always_inline)) int tlc_drop_at(tlc_lookup x, uintptr_t p, int drop, tlc_effect f,
                                                              tlc_caller who, tlc_ended* ended)
 {
 	tl_foreign_entry* e = x.entry;
-	tlc_effect f = tlc_effect_of(e, drop, gen);
 	bool ends = f.result == TLC_GONE || f.result == TLC_ZERO;
 	if (TLC_UNLIKELY(e->link != 0)) {
 		if (drop == TLC_DROP_FORGET || (drop == TLC_DROP_DECREF && ends)) f.result = TLC_SLOW;
@@ -346,7 +373,7 @@ static inline __attribute__((always_inline)) int tlc_drop(uintptr_t p, int drop,
 	for (;;) {
 		tlc_lookup x = tlc_lock_entry(p);
 		if (x.entry == NULL) return drop == TLC_DROP_ENTRY ? TLC_STALE : TLC_MISS;
-		int result = tlc_drop_at(x, p, drop, gen, who, ended);
+		int result = tlc_drop_at(x, p, drop, tlc_effect_of(x.entry, drop, gen), who, ended);
 		if (TLC_LIKELY(result != TLC_AGAIN)) return result;
 	}
 }

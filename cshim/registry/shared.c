@@ -5,25 +5,19 @@
  * before all others are there. */
 int tlc_registry_own(uintptr_t p, uint64_t bytes, uint32_t kind, const tlc_owner* own, uint32_t* number)
 {
-	if (!tlc_possible(p) || bytes - 1 >= TL_FOREIGN_BYTES || bytes > (1ull << TL_FOREIGN_ADDRESS_BITS) - p)
-		return TLC_REFUSED;
-	const bool above = is_inside(p, bytes);
+	if (!tlc_possible(p) || bytes - 1 >= TL_FOREIGN_BYTES) return TLC_REFUSED;
+	const uint64_t as = (uint64_t)kind << TL_FOREIGN_KIND_SHIFT;
 	extent b;
-	extent_of(&b, p, bytes);
-	extent_lock(&b, NULL);
-	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
-	tlc_lookup x = look_up(s, tlc_start(p));
-	int result = TLC_OK;
-	if (x.entry != NULL && (tlc_is_live(x.entry) || x.entry->link != 0)) result = TLC_PRESENT;
-	else if (above || (x.unit != NULL && tlc_has(&x.unit->covers, x.at.bit)) || !extent_is_free(&b))
-		result = TLC_REFUSED;
-	else if (!extent_fits(&b) || s->free_record == 0) result = TLC_SLOW;
+	tlc_lookup x;
+	int result = extent_open(&b, &x, p, bytes, as);
+	tl_shard* s = tlc_shard_at(p);
+	if (result == TLC_OK && s->free_record == 0) result = TLC_SLOW;
 	if (result == TLC_OK) {
 		*number = s->free_record;
 		tl_block_record* r = tlc_take_free(s, own);
 		const uint64_t life = atomic_load_explicit(&r->life, memory_order_relaxed);
 		atomic_store_explicit(&r->real, p, memory_order_relaxed);
-		atomic_store_explicit(&r->block, (uint64_t)kind << TL_FOREIGN_KIND_SHIFT | bytes, memory_order_relaxed);
+		atomic_store_explicit(&r->block, as | bytes, memory_order_relaxed);
 		atomic_store_explicit(&r->more, 0, memory_order_relaxed);
 		atomic_store_explicit(&r->life, (life & ~(uint64_t)TL_BLOCK_MOST_NAMES) + 1, memory_order_release);
 		s->bytes += bytes;
@@ -41,7 +35,7 @@ void tlc_end_shared(uint32_t number, bool waits, tlc_ended* ended)
 	tl_block_record* r = tlc_record_of(number);
 	uintptr_t p = atomic_load_explicit(&r->real, memory_order_relaxed);
 	uint64_t block = atomic_load_explicit(&r->block, memory_order_relaxed), bytes = block & TL_FOREIGN_BYTES;
-	uint32_t kind = block >> TL_FOREIGN_KIND_SHIFT & 0xFF;
+	uint32_t kind = tlc_kind_in(block);
 	bool abandoned = atomic_load_explicit(&r->state, memory_order_relaxed) == TL_BLOCK_ABANDONED;
 	bool keep = kind == TL_FOREIGN_CUSTOM && !abandoned && waits;
 	*ended = (tlc_ended){.pointer = abandoned ? 0 : p, .kind = kind, .record = keep ? number : 0};
@@ -52,7 +46,7 @@ void tlc_end_shared(uint32_t number, bool waits, tlc_ended* ended)
 	extent_of(&b, p, bytes);
 	extent_lock(&b, NULL);
 	extent_uncover(&b);
-	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
+	tl_shard* s = tlc_shard_at(p);
 	s->bytes -= bytes;
 	s->buffers--;
 	atomic_store_explicit(&r->life, (generation + 1) << TL_BLOCK_GENERATION_SHIFT, memory_order_relaxed);

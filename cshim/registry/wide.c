@@ -6,9 +6,6 @@
  * has an extent, whose covers are found and locked one by one. RATIONALE.md has what they cost. */
 #include "extents.h"
 
-/* An owner is NULL where a block gets no record. */
-typedef tlc_owner owner;
-
 /* Brings an entry back that was handed back (its float sinks) or held at zero (count 1); the
  * caller covers it. Without a counted reference it may be another block at the same address, so
  * it gets a new generation and the size that was measured. */
@@ -28,39 +25,19 @@ ALWAYS_INLINE uint32_t revive(tl_shard* s, tl_foreign_entry* e, uint64_t bytes)
 	return e->gen;
 }
 
-/* The result where the address has an entry already; TLC_MISS: the block may be registered. */
-ALWAYS_INLINE int enter_known(tlc_lookup x, uint64_t as)
+/* Makes, revives or replaces the entry; *was is the dead entry that is replaced. false, nothing changed: no memory is at
+ * hand, or no record for the owner. Units may move. Only a block without a deleter is revived. */
+ALWAYS_INLINE bool enter_entry(tlc_lookup* x, uintptr_t p, uint64_t bytes, uint64_t as, const tlc_owner* own,
+                               uint32_t* gen, tl_foreign_entry* was)
 {
-	if (x.entry == NULL) return TLC_MISS;
-	if (tlc_is_live(x.entry) || x.entry->link != 0) return TLC_PRESENT;
-	return !(as & TL_FOREIGN_ADOPTED) || tlc_is_revivable(x.entry) ? TLC_MISS : TLC_STALE;
-}
-
-ALWAYS_INLINE bool has_record(const owner* own) { return own != NULL && own->state != TL_BLOCK_FREE; }
-
-/* Makes, revives or replaces the entry, and opens its unit; *was is the dead entry that is replaced. false, nothing
- * changed: no memory is at hand, or no record for the deleter. A unit that was opened here needs no memory for its
- * first entry. Units may move. Only a block without a deleter is revived. */
-ALWAYS_INLINE bool enter_entry(tlc_lookup* x, uintptr_t p, uint64_t bytes, uint64_t as, const owner* own, uint32_t* gen,
-                               tl_foreign_entry* was)
-{
-	tl_foreign_entry* e = x->entry;
-	if (e != NULL && (as & TL_FOREIGN_ADOPTED)) {
-		*gen = revive(x->shard, e, bytes);
+	if (x->entry != NULL && (as & TL_FOREIGN_ADOPTED)) {
+		*gen = revive(x->shard, x->entry, bytes);
 		return true;
 	}
-	if (has_record(own) && x->shard->free_record == 0) return false;
-	if (e != NULL) {
-		if (was != NULL) *was = *e;
-		tlc_leave_dead(x->shard, e);
-	} else {
-		if (x->unit == NULL) x->unit = tlc_open_unit(x->shard, x->cell, x->at);
-		e = x->unit != NULL ? tlc_insert(x->shard, x->unit, x->at.bit) : NULL;
-		if (e == NULL) return false;
-	}
+	tl_foreign_entry* e = tlc_has_record_for(x->shard, own) ? tlc_clear_entry(x, was) : NULL;
+	if (e == NULL) return false;
 	*gen = tlc_fill(x->shard, e, bytes, as);
-	if (has_record(own)) tlc_take_record(x->shard, e, p, own);
-	else if (own != NULL) e->type_floats = (uint32_t)own->deleter;
+	tlc_set_owner(x->shard, e, p, own);
 	return true;
 }
 
@@ -91,10 +68,10 @@ ALWAYS_INLINE near_extent near_extent_of(uintptr_t p, uint64_t bytes)
 
 /* Registers a near block in a shard that is locked. TLC_MISS, nothing changed: one of two units is
  * not in the list. To add it may move units or fail for want of memory, which enter_extent does. */
-ALWAYS_INLINE int enter_near(tl_shard* s, near_extent b, uintptr_t p, uint64_t bytes, uint64_t as, const owner* own,
+ALWAYS_INLINE int enter_near(tl_shard* s, near_extent b, uintptr_t p, uint64_t bytes, uint64_t as, const tlc_owner* own,
                              bool above, uint32_t* gen, tl_foreign_entry* was)
 {
-	tlc_lookup x = look_up(s, tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4));
+	tlc_lookup x = tlc_look_up(s, tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4));
 	int known = enter_known(x, as);
 	if (known != TLC_MISS) return known;
 	bool both = tlc_get(&x.cell->key) != 0 && (tlc_get(&x.cell->present) >> x.at.unit & 3) == 3;
@@ -138,9 +115,9 @@ ALWAYS_INLINE tl_shard* shard_of_region(uintptr_t p) { return &tlc_shards[tlc_sh
  * level 1. TLC_MISS, nothing changed: units are not in the lists, and memory may be missing. The units of a region and its
  * unit of level 1 may be new both, in one shard: then the cell that was found empty for one may be the other's by now. */
 ALWAYS_INLINE int enter_region(tl_shard* s, tl_shard* t, const region_extent* b, uintptr_t p, uint64_t bytes,
-                               uint64_t as, const owner* own, bool above, uint32_t* gen, tl_foreign_entry* was)
+                               uint64_t as, const tlc_owner* own, bool above, uint32_t* gen, tl_foreign_entry* was)
 {
-	tlc_lookup x = look_up(s, tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4));
+	tlc_lookup x = tlc_look_up(s, tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4));
 	int known = enter_known(x, as);
 	if (known != TLC_MISS) return known;
 	const tlc_granule top = unit_of_region(p), end = {x.at.region, b->last, 0};
@@ -159,11 +136,11 @@ ALWAYS_INLINE int enter_region(tl_shard* s, tl_shard* t, const region_extent* b,
 	return TLC_OK;
 }
 
-ALWAYS_INLINE int enter_in_region(region_extent b, uintptr_t p, uint64_t bytes, uint64_t as, const owner* own,
+ALWAYS_INLINE int enter_in_region(region_extent b, uintptr_t p, uint64_t bytes, uint64_t as, const tlc_owner* own,
                                   uint32_t* gen, tl_foreign_entry* was)
 {
 	bool above = tlc_units_up(0) != 0 && tlc_covered_from(2, p);
-	tl_shard *s = &tlc_shards[tlc_shard_of(p)], *t = shard_of_region(p);
+	tl_shard *s = tlc_shard_at(p), *t = shard_of_region(p);
 	tlc_shard_lock(s < t ? s : t);
 	if (s != t) tlc_shard_lock(s < t ? t : s);
 	int result = enter_region(s, t, &b, p, bytes, as, own, above, gen, was);
@@ -191,29 +168,14 @@ ALWAYS_INLINE tl_region* uncover_region(tl_shard* s, tl_region* cell, tl_unit* u
 
 /* ---- blocks with an extent --------------------------------------------------------------- */
 
-static int enter_extent_locked(const extent* b, uintptr_t p, uint64_t bytes, uint64_t as, const owner* own, bool above,
-                               uint32_t* gen, tl_foreign_entry* was)
-{
-	tlc_lookup x = look_up(&tlc_shards[tlc_shard_of(p)], tlc_start(p));
-	int known = enter_known(x, as);
-	if (known != TLC_MISS) return known;
-	/* All covers may be at higher levels; the start must be free at level 0 too. */
-	bool inside = x.unit != NULL && tlc_has(&x.unit->covers, x.at.bit);
-	if (above || inside || !extent_is_free(b)) return TLC_REFUSED;
-	if (!extent_fits(b) || !enter_entry(&x, p, bytes, as, own, gen, was)) return TLC_SLOW;
-	extent_cover(b);
-	return TLC_OK;
-}
-
-static __attribute__((noinline)) int enter_extent(uintptr_t p, uint64_t bytes, uint64_t as, const owner* own,
+static __attribute__((noinline)) int enter_extent(uintptr_t p, uint64_t bytes, uint64_t as, const tlc_owner* own,
                                                   uint32_t* gen, tl_foreign_entry* was)
 {
-	if (bytes > (1ull << TL_FOREIGN_ADDRESS_BITS) - p) return TLC_REFUSED;
-	bool above = is_inside(p, bytes);
 	extent b;
-	extent_of(&b, p, bytes);
-	extent_lock(&b, NULL);
-	int result = enter_extent_locked(&b, p, bytes, as, own, above, gen, was);
+	tlc_lookup x;
+	int result = extent_open(&b, &x, p, bytes, as);
+	if (result == TLC_OK && !enter_entry(&x, p, bytes, as, own, gen, was)) result = TLC_SLOW;
+	if (result == TLC_OK) extent_cover(&b);
 	extent_unlock(&b, b.locks, NULL);
 	return result;
 }
@@ -235,7 +197,7 @@ static __attribute__((noinline)) bool uncover_extent(tl_shard* held, uintptr_t p
 
 /* ---- any block -------------------------------------------------------------------------- */
 
-static __attribute__((noinline)) int enter_wide(uintptr_t p, uint64_t bytes, uint64_t as, const owner* own,
+static __attribute__((noinline)) int enter_wide(uintptr_t p, uint64_t bytes, uint64_t as, const tlc_owner* own,
                                                 uint32_t* gen, tl_foreign_entry* was)
 {
 	const region_extent b = region_extent_of(p, bytes);
@@ -243,28 +205,24 @@ static __attribute__((noinline)) int enter_wide(uintptr_t p, uint64_t bytes, uin
 	return result != TLC_MISS ? result : enter_extent(p, bytes, as, own, gen, was);
 }
 
-ALWAYS_INLINE int enter(uintptr_t p, uint64_t bytes, uint64_t as, const owner* own, uint32_t* gen,
+ALWAYS_INLINE int enter(uintptr_t p, uint64_t bytes, uint64_t as, const tlc_owner* own, uint32_t* gen,
                         tl_foreign_entry* was)
 {
 	if (TLC_UNLIKELY((p & 15) != 0)) return enter_extent(p, bytes, as, own, gen, was);
 	near_extent b = near_extent_of(p, bytes);
 	if (b.head == 0) return enter_wide(p, bytes, as, own, gen, was);
 	bool above = is_inside_above(p, bytes);
-	tl_shard* s = &tlc_shards[tlc_shard_of(p)];
+	tl_shard* s = tlc_shard_at(p);
 	tlc_shard_lock(s);
 	int result = enter_near(s, b, p, bytes, as, own, above, gen, was);
 	tlc_shard_unlock(s);
 	return result != TLC_MISS ? result : enter_extent(p, bytes, as, own, gen, was);
 }
 
-/* Registers [p, p+bytes), with `as` for its kind and flags. */
-int tlc_enter(uintptr_t p, uint64_t bytes, uint64_t as, uint32_t* gen) { return enter(p, bytes, as, NULL, gen, NULL); }
-
-/* The same of a block with a deleter or a type. *was is the dead entry that it replaces; NULL: nobody asks. */
-int tlc_enter_owned(uintptr_t p, uint64_t bytes, uint64_t as, const tlc_owner* own, uint32_t* gen,
-                    tl_foreign_entry* was)
+/* Most blocks have no owner. */
+int tlc_enter(uintptr_t p, uint64_t bytes, uint64_t as, const tlc_owner* own, uint32_t* gen, tl_foreign_entry* was)
 {
-	return enter(p, bytes, as, own, gen, was);
+	return own == NULL ? enter(p, bytes, as, NULL, gen, was) : enter(p, bytes, as, own, gen, was);
 }
 
 /* tlc_uncover of a block that is not inside one unit. Returns its cell, which may have moved, or

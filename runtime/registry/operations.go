@@ -16,8 +16,8 @@ package registry
 #cgo nocallback tlc_registry_retract
 #cgo noescape tlc_registry_own
 #cgo nocallback tlc_registry_own
-#cgo noescape tlc_registry_add_alias
-#cgo nocallback tlc_registry_add_alias
+#cgo noescape tlc_add_alias
+#cgo nocallback tlc_add_alias
 #cgo noescape tlc_registry_owned
 #cgo nocallback tlc_registry_owned
 #cgo noescape tlc_registry_settle
@@ -202,7 +202,7 @@ func (t *Table) own(b *Block) (number uint32, r Result) {
 func (t *Table) addAlias(id uint64, p uintptr) (fresh bool, was layout.ForeignEntry, r Result) {
 	var f C.bool
 	r = t.grown(p, 0, false, func() Result {
-		return Result(C.tlc_registry_add_alias(C.uint64_t(id), C.uintptr_t(p), &f, inC(&was)))
+		return Result(C.tlc_add_alias(C.uint64_t(id), C.uintptr_t(p), &f, inC(&was)))
 	})
 	return bool(f), was, r
 }

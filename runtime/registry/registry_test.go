@@ -123,6 +123,10 @@ func TestImpossibleAddresses(t *testing.T) {
 		_, r := table.Adopt(base, bytes)
 		assert.Equal(t, Refused, r, "%d bytes", bytes)
 	}
+	for _, bytes := range []uintptr{65, 1 << 12, 1 << 40} {
+		_, r := table.Adopt(1<<57-64, bytes)
+		assert.Equal(t, Refused, r, "%d bytes beyond the last address", bytes-64)
+	}
 	require.NoError(t, table.Check())
 }
 
