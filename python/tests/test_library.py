@@ -149,6 +149,7 @@ def test_only_our_names_are_visible() -> None:
 def test_readme() -> None:
     """The examples of the README run as they stand, one after the other."""
     pytest.importorskip("numpy")
+    pytest.importorskip("scipy.sparse")
     names: dict[str, object] = {}
     for code in re.findall(r"```python\n(.*?)```", (PACKAGE / "README.md").read_text(), re.S):
         exec(code, names)
