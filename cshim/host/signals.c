@@ -124,14 +124,17 @@ static range segment(uint32_t type, uint32_t flags)
 	return (range){0, 0};
 }
 
-static bool has_text(range data, const go_signal* row, const char* text)
+/* The search reads all of the data, red zones included. */
+#define READS_ALL __attribute__((no_sanitize_address))
+
+READS_ALL static bool has_text(range data, const go_signal* row, const char* text)
 {
 	uintptr_t base = (uintptr_t)&__ehdr_start, at = (uintptr_t)row->name;
 	size_t length = strlen(text);
 	return at >= base && at < data.end && row->length == (intptr_t)length && memcmp(row->name, text, length) == 0;
 }
 
-static bool is_table(range data, const go_signal* rows)
+READS_ALL static bool is_table(range data, const go_signal* rows)
 {
 	for (size_t i = 0; i < sizeof go_known_signals / sizeof *go_known_signals; i++) {
 		const go_signal* row = &rows[go_known_signals[i].signal];
@@ -142,7 +145,7 @@ static bool is_table(range data, const go_signal* rows)
 
 /* The table has no symbol that C could refer to, but it is the one place in the library's data where these rows stand
  * like this. NULL: there is none, or more than one. */
-static go_signal* signal_table(void)
+READS_ALL static go_signal* signal_table(void)
 {
 	range data = segment(PT_LOAD, PF_W), fixed = segment(PT_GNU_RELRO, 0);
 	uintptr_t at = data.start <= fixed.end && fixed.end < data.end ? (fixed.end + 7) & ~(uintptr_t)7 : data.start;
