@@ -57,18 +57,6 @@ func keepExecution(o *object.Context, made *remat.Result, out uintptr) status.St
 	return status.OK
 }
 
-func destroyExecution(o *object.Context, h uintptr) status.Status {
-	if h == 0 {
-		return status.OK
-	}
-	e := executions.remove(o, h)
-	if e == nil {
-		return status.InvalidArgument
-	}
-	e.end()
-	return status.OK
-}
-
 func executionInfo(o *object.Context, h, out uintptr) status.Status {
 	return executions.with(o, h, func(e *execution) status.Status {
 		return fillStruct(o, out, "tl_execution_info", func() tl_execution_info {

@@ -200,7 +200,7 @@ type tl_execution_operand struct {
 //
 //export tlgo_execution_destroy
 func tlgo_execution_destroy(c, execution uintptr) int32 {
-	return guardedStatus(c, func(o *object.Context) status.Status { return destroyExecution(o, execution) })
+	return guardedStatus(c, func(o *object.Context) status.Status { return executions.destroy(o, execution) })
 }
 
 // tl_execution_get_info describes an execution.

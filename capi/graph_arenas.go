@@ -135,7 +135,7 @@ func tlgo_graph_plan_together(c, graphs, names, numGraphs, options, outArena uin
 //
 //export tlgo_graph_arena_destroy
 func tlgo_graph_arena_destroy(c, arena uintptr) int32 {
-	return guardedStatus(c, func(o *object.Context) status.Status { return destroyArena(o, arena) })
+	return guardedStatus(c, func(o *object.Context) status.Status { return graphArenas.destroy(o, arena) })
 }
 
 // tl_graph_arena_get_info describes an arena.
@@ -340,18 +340,6 @@ func entryOf(o *object.Context, h uintptr, names addressList, i int, begins map[
 		return status.OK
 	})
 	return e, st
-}
-
-func destroyArena(o *object.Context, h uintptr) status.Status {
-	if h == 0 {
-		return status.OK
-	}
-	a := graphArenas.remove(o, h)
-	if a == nil {
-		return status.InvalidArgument
-	}
-	a.end()
-	return status.OK
 }
 
 func arenaInfo(o *object.Context, h, out uintptr) status.Status {

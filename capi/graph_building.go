@@ -40,6 +40,7 @@ type ownGraph struct {
 }
 
 func (g *ownGraph) lock() *sync.Mutex { return &g.mu }
+func (g *ownGraph) end()              {}
 
 var ownGraphs = handles[ownGraph, *ownGraph]{kind: "graph", maker: "tl_graph_create", most: 1 << 16}
 
@@ -108,13 +109,6 @@ func parseGraph(o *object.Context, content, bytes, form, out uintptr) status.Sta
 		return fail(o, outcomeOf(err), "%v", err)
 	}
 	return keepGraph(o, g, out)
-}
-
-func destroyGraph(o *object.Context, h uintptr) status.Status {
-	if h != 0 && ownGraphs.remove(o, h) == nil {
-		return status.InvalidArgument
-	}
-	return status.OK
 }
 
 // tensorType is an element type and a shape as callers pass them.

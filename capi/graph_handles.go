@@ -13,10 +13,11 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// locked is a thing with a lock.
+// locked is a thing with a lock. end gives back what it has lent.
 type locked[T any] interface {
 	*T
 	lock() *sync.Mutex
+	end()
 }
 
 // handles are the things of one kind that the program has made and not destroyed. The
@@ -68,16 +69,21 @@ func (t *handles[T, L]) with(o *object.Context, h uintptr, body func(*T) status.
 	return body(thing)
 }
 
-// remove forgets a handle and returns what it named.
-func (t *handles[T, L]) remove(o *object.Context, h uintptr) *T {
+// destroy ends what a handle names; 0 names nothing, and is destroyed already.
+func (t *handles[T, L]) destroy(o *object.Context, h uintptr) status.Status {
+	if h == 0 {
+		return status.OK
+	}
 	t.mu.Lock()
 	thing := t.live[uint64(h)]
 	delete(t.live, uint64(h))
 	t.mu.Unlock()
 	if thing == nil {
 		t.unknown(o, h)
+		return status.InvalidArgument
 	}
-	return thing
+	L(thing).end()
+	return status.OK
 }
 
 func (t *handles[T, L]) unknown(o *object.Context, h uintptr) {

@@ -169,7 +169,7 @@ func tlgo_graph_parse(c, content, bytes, form, outGraph uintptr) int32 {
 //
 //export tlgo_graph_destroy
 func tlgo_graph_destroy(c, graph uintptr) int32 {
-	return guardedStatus(c, func(o *object.Context) status.Status { return destroyGraph(o, graph) })
+	return guardedStatus(c, func(o *object.Context) status.Status { return ownGraphs.destroy(o, graph) })
 }
 
 // tl_graph_add_input declares an input. Where symbols is not NULL, an entry that is
