@@ -169,7 +169,7 @@ void tlc_heap_take_magazines(tl_heap* h, tl_context* c)
 {
 	before was[TL_CLASS_SMALL + 1];
 	STORE(c->taking, 1);
-	bool may = pass_barriers() && LOAD(c->moving) == 0;
+	bool may = pass_barriers() && atomic_load_explicit(&c->moving, memory_order_acquire) == 0;
 	for (uint32_t size_class = 1; may && size_class <= TL_CLASS_SMALL; size_class++) {
 		tl_magazine* m = &c->magazines[size_class];
 		const before* b = &was[size_class];

@@ -131,7 +131,8 @@ READS_ALL static bool has_text(range data, const go_signal* row, const char* tex
 {
 	uintptr_t base = (uintptr_t)&__ehdr_start, at = (uintptr_t)row->name;
 	size_t length = strlen(text);
-	return at >= base && at < data.end && row->length == (intptr_t)length && memcmp(row->name, text, length) == 0;
+	return at >= base && at < data.end && length <= data.end - at && row->length == (intptr_t)length &&
+	       memcmp(row->name, text, length) == 0;
 }
 
 READS_ALL static bool is_table(range data, const go_signal* rows)

@@ -81,8 +81,8 @@ tl_tensor* tlc_borrow(const tl_dl_tensor* given, uint32_t flags, tl_deleter end,
 	h->base = 0;
 	h->deleter = (uintptr_t)end;
 	h->deleter_context = (uintptr_t)managed;
-	m->top--;
 	m->allocs++;
+	tlc_set_top(m, m->top - 1);
 	tlc_tensor_begin(c, tlc_tag(&e));
 	tlc_push(c, e);
 	TLC_PROBE_ALLOCATE(e.object, TLC_TENSOR_HEADER);

@@ -61,8 +61,8 @@ static TLC_INLINE tl_tensor* share(const view* v, uint32_t why)
 	tl_entry e = m->top[-1];
 	tlc_end_view(&v->at);
 	if (TLC_UNLIKELY(m->allocs + 1 == 0 || !hold(v))) return NULL; /* a sample is the slow path's */
-	m->top--;
 	m->allocs++;
+	tlc_set_top(m, m->top - 1);
 	tlc_tensor_begin(c, tlc_tag(&e));
 	tlc_push(c, e);
 	TLC_PROBE_ALLOCATE(e.object, TLC_TENSOR_HEADER);

@@ -4,7 +4,7 @@
  * functions of the package: each entry point either answers the common case or calls its Python twin with the same
  * arguments. So the two ways differ in speed alone, and exceptions come from one place.
  *
- * The module is not linked with libtl_runtime. fast_start gets the functions from the library that the package has
+ * The module is not linked with libtl_runtime. `_fast.start` gets the functions of the library that the package has
  * loaded. Each interpreter of the process has a module with a state of its own (fast_state), guarded by that
  * interpreter's lock; nothing is shared but constants.
  */
@@ -166,7 +166,7 @@ struct fast_state {
 	fast_untrace untrace;
 	unsigned int domain;
 	const uint64_t* recorded;
-	PyObject* dtype[DTYPES]; /* borrowed from dtypes; NULL: no such type */
+	PyObject* dtype[DTYPES]; /* borrowed from dtypes; None: no such type */
 	char* format[DTYPES];    /* borrowed */
 	uint8_t itemsize[DTYPES];
 	enum fast_default device;

@@ -134,7 +134,7 @@ static bool take_dtypes(fast_state* s)
 {
 	if (PyTuple_Size(s->dtypes) != DTYPES || PyTuple_Size(s->formats) != DTYPES ||
 	    PyBytes_Size(s->itemsizes) != DTYPES) {
-		if (PyErr_Occurred() == NULL) PyErr_SetString(PyExc_TypeError, "_fast.start needs 24 element types");
+		if (PyErr_Occurred() == NULL) PyErr_Format(PyExc_TypeError, "_fast.start needs %d element types", DTYPES);
 		return false;
 	}
 	memcpy(s->itemsize, PyBytes_AsString(s->itemsizes), DTYPES);

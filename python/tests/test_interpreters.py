@@ -176,7 +176,7 @@ def test_functions_that_c_would_call_are_refused_beside_the_main_interpreter(kin
             try:
                 call()
             except tl.UnsupportedError as error:
-                assert str(error).endswith("this is another one: give it in the main interpreter"), error
+                assert str(error).endswith("only the main interpreter can set it"), error
                 refused.append(error)
         assert len(refused) == 3
         ''')

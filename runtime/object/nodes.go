@@ -157,14 +157,13 @@ func (n *nodes) trim() {
 	}
 }
 
-// purge makes nodes spare that have pages of their own; false: they have none.
+// purge makes nodes spare that have pages of their own; false: they have none, or the system keeps them.
 func (n *nodes) purge(r nodeRange) bool {
 	start := memory.Round(layout.Address(nodeAt(r.first)), memory.PageBytes)
 	end := layout.Address(nodeAt(r.end)) &^ (memory.PageBytes - 1)
-	if start >= end {
+	if start >= end || !memory.Purge(start, end-start) {
 		return false
 	}
-	memory.Purge(start, end-start)
 	n.spare = append(n.spare, r)
 	return true
 }
@@ -249,7 +248,7 @@ func (c *Context) drain(me *Context) {
 	c.Waiting = 0
 	place := max(c.mergeAll(me, waiting), c.mergeAll(me, c.takeInbox()))
 	if place != 0 {
-		process.resting.mu.Lock() // until the clock has put back what it leaves
+		process.resting.mu.Lock() // until the clock has ended its round
 		process.resting.mu.Unlock()
 		me.answer(place)
 		c.mergeAll(me, c.takeInbox())

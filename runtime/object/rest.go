@@ -35,10 +35,8 @@ func rest(idle uint64) (again bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var still []*Context
-	var units uint64
 	for id := uint32(1); id <= process.slices.created.Load(); id++ {
 		c := process.slices.slice(id)
-		units += layout.Peek(&c.DeferredUnits) - layout.Peek(&c.AnsweredUnits)
 		use, cached := c.useOfMagazines()
 		if use != c.Used {
 			c.Used, again = use, true
@@ -48,7 +46,7 @@ func rest(idle uint64) (again bool) {
 		idle += cached
 	}
 	again = r.trimNodes() || again
-	waiting := (units + process.late.total.Load()) * layout.NodeUnit
+	waiting := bytesThatWait()
 	if idle+waiting <= layout.HeapKeeps || !r.barriers() {
 		return again
 	}
@@ -64,7 +62,17 @@ func rest(idle uint64) (again bool) {
 	return again
 }
 
-// trimNodes gives nodes back that nobody has used since the clock looked last. It tells whether somebody has.
+// bytesThatWait returns the bytes of what waits in inboxes. It reads what was handed over after what was
+// answered, so that the difference is never below zero.
+func bytesThatWait() uint64 {
+	units := process.late.total.Load()
+	EachContext(func(c *Context) { units -= layout.Peek(&c.AnsweredUnits) })
+	EachContext(func(c *Context) { units += layout.Peek(&c.DeferredUnits) })
+	return units * layout.NodeUnit
+}
+
+// trimNodes gives nodes back that nobody has used since the clock looked last. It tells whether to look again: there
+// are many, and somebody has used some.
 func (r *resting) trimNodes() (used bool) {
 	chains := atomic.LoadUint64(&process.g.NodeChains)
 	if chains != r.chains {
@@ -97,7 +105,8 @@ func (c *Context) useOfMagazines() (use, cached uint64) {
 func endWhatWaits(owners []*Context) {
 	var me *Context
 	for _, c := range owners {
-		if w := atomic.LoadUint64(&c.Word); w>>2 == 0 || w&layout.CtxState != layout.CtxActive || c.ThreadNumber == 0 {
+		if w := atomic.LoadUint64(&c.Word); w>>2 == 0 || w&layout.CtxState != layout.CtxActive ||
+			atomic.LoadUint32(&c.ThreadNumber) == 0 {
 			continue
 		}
 		if me == nil {
@@ -224,7 +233,7 @@ func nodesAtOnce(first uint32) []uint32 {
 // The local words of c are constant while its thread stands still. So both words of an object are seen as they are
 // at one moment, and an object without a reference but the queue's stays so: nobody can acquire it. A weak
 // reference finds that it waits. A call that found otherwise before, and has not counted yet, is in Go, or its
-// thread is not in a system call.
+// thread is not in a system call, but for one whose signal handler sleeps (RATIONALE.md).
 func (c *Context) endNodes(me *Context, nodes []uint32, leave func(i uint32)) bool {
 	isOver := make([]bool, len(nodes))
 	outside := false

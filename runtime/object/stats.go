@@ -72,7 +72,7 @@ func readStats() (s Stats) {
 	s.readHeap()
 	s.readForeign()
 	s.WaitingObjects += process.late.objects.Load()
-	s.WaitingBytes += process.late.total.Load() * layout.NodeUnit
+	s.WaitingBytes = bytesThatWait()
 	return s
 }
 
@@ -87,7 +87,6 @@ func (s *Stats) readFrees() {
 	gone := [layout.Kinds]uint64{layout.TypeTensor: process.counters.tensorBytes.Load()}
 	EachContext(func(c *Context) {
 		s.WaitingObjects -= layout.Peek(&c.Answered) // what was deferred is added
-		s.WaitingBytes -= layout.Peek(&c.AnsweredUnits) * layout.NodeUnit
 		for class := uint32(1); class < layout.ClassLarge; class++ {
 			s.Classes[class].Frees += c.cameBack(class)
 		}
@@ -188,7 +187,6 @@ func (s *Stats) addContext(c *Context) {
 	deferred := layout.Peek(&c.Deferred)
 	s.Deferred += deferred
 	s.WaitingObjects += deferred
-	s.WaitingBytes += layout.Peek(&c.DeferredUnits) * layout.NodeUnit
 	s.SlowCalls += layout.Peek(&c.SlowCalls)
 	s.ForeignMade += layout.Peek(&c.ForeignAdopted)
 	holes := layout.Peek(&c.Holes) // before the entries: more may come meanwhile

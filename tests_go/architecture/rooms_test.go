@@ -17,10 +17,9 @@ import (
 var rooms = []string{"base", "inline", "shapes", "copies", "heap", "registry", "mempool", "host", "guard", "stacks", "object",
 	"tensor", "pools", "python", "report"}
 
-var (
-	ownInclude  = regexp.MustCompile(`(?m)^#include "([^"]+)"`)
-	mostSources = 45
-)
+var ownInclude = regexp.MustCompile(`(?m)^#include "([^"]+)"`)
+
+const mostSources = 45
 
 func TestRoomsOfTheFastPath(t *testing.T) {
 	const root = "../../cshim"

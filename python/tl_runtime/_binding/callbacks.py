@@ -31,8 +31,7 @@ def need_main_interpreter(what: str) -> None:
     """Raises where C would call a function in another interpreter than its own."""
     if not IN_MAIN_INTERPRETER:
         raise UnsupportedError(
-            f"{what} is a function that C calls, on threads of the main interpreter too, and this is another one: give "
-            "it in the main interpreter"
+            f"C calls {what}, also on threads of the main interpreter: only the main interpreter can set it"
         )
 
 

@@ -181,7 +181,7 @@ class Plan(Handle):
         _not_negative(seed, target)
         _steps(max_steps)
         if progress is not None:
-            need_main_interpreter("progress of a plan")
+            need_main_interpreter("the progress function of a plan")
         options = _abi.tl_plan_options()
         options.struct_size = ctypes.sizeof(options)
         options.seed, options.max_steps, options.budget_ms = seed, max_steps, _milliseconds(budget)
