@@ -248,8 +248,8 @@ func (c *Context) drain(me *Context) {
 	c.Waiting = 0
 	place := max(c.mergeAll(me, waiting), c.mergeAll(me, c.takeInbox()))
 	if place != 0 {
-		process.resting.mu.Lock() // until the clock has ended its round
-		process.resting.mu.Unlock()
+		process.resting.lending.Lock() // until the clock has put back what it leaves
+		process.resting.lending.Unlock()
 		me.answer(place)
 		c.mergeAll(me, c.takeInbox())
 	}

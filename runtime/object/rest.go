@@ -16,6 +16,7 @@ import (
 // resting is the clock's work on contexts of others. Who counts or checks all contexts has it stand still.
 type resting struct {
 	mu       sync.Mutex
+	lending  sync.Mutex  // held while the clock has an inbox: its owner waits for no other one's
 	barriers func() bool // whether the clock may have all threads pass one
 	chains   uint64      // globals.node_chains when it looked last
 	trimmed  uint64      // and when it trimmed the nodes
@@ -156,6 +157,8 @@ func (c *Context) lendInbox(me *Context) {
 	if place == 0 {
 		return
 	}
+	process.resting.lending.Lock()
+	defer process.resting.lending.Unlock()
 	*nodeAt(place) = layout.Node{}
 	first := c.swapInbox(place)
 	var left, end uint32 // nodes that go back
