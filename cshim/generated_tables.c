@@ -317,7 +317,7 @@ const char* const tlc_function_names[TL_FN_COUNT] = {
 #endif
 };
 
-const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
+const tl_symbol tlc_symbols[] = {
 	{"tl_abi_version", (void*)(uintptr_t)tl_abi_version},
 	{"tl_aligned_alloc", (void*)(uintptr_t)tl_aligned_alloc},
 	{"tl_aligned_free", (void*)(uintptr_t)tl_aligned_free},
@@ -633,3 +633,5 @@ const tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {
 	{"tl_workspace_destroy", (void*)(uintptr_t)tl_workspace_destroy},
 	{"tl_workspace_get", (void*)(uintptr_t)tl_workspace_get},
 };
+
+const size_t tlc_symbol_count = sizeof tlc_symbols / sizeof *tlc_symbols;

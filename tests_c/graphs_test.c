@@ -189,8 +189,25 @@ static void threads_share_graphs(void)
 	CHECK_OK(tl_graph_destroy(graph));
 }
 
+/* tl_symbols counted those of the smaller library, and left the last names out. */
+static void symbols_are_those_of_both_libraries(void)
+{
+	size_t count = 0;
+	const tl_symbol* table = tl_symbols(&count);
+	bool first = false, last = false, graphs = false;
+	for (size_t i = 0; i < count; i++) {
+		CHECK(table[i].address != NULL);
+		if (i > 0) CHECK(strcmp(table[i - 1].name, table[i].name) < 0);
+		first |= strcmp(table[i].name, "tl_abi_version") == 0;
+		graphs |= strcmp(table[i].name, "tl_graph_create") == 0;
+		last |= strcmp(table[i].name, "tl_view_permute") == 0;
+	}
+	CHECK(first && graphs && last);
+}
+
 int main(void)
 {
+	RUN(symbols_are_those_of_both_libraries);
 	RUN(a_graph_is_built_and_planned);
 	RUN(by_hand_or_read_is_the_same);
 	RUN(files_hold_the_whole_graph);

@@ -8,7 +8,7 @@
 #include "tl_graph.h"
 #endif
 
-/* Ids of the public functions, for the entry guard and for error messages. */
+/* Ids of the public functions of both libraries, for the entry guard and for error messages. */
 enum {
 	TL_FN_NONE = 0,
 	TL_FN_tl_version,
@@ -286,7 +286,6 @@ enum {
 	TL_FN_tl_snapshot_write,
 	TL_FN_tl_context,
 	TL_FN_tl_context_address,
-#ifdef TL_FULL
 	TL_FN_tl_graph_create,
 	TL_FN_tl_graph_load,
 	TL_FN_tl_graph_parse,
@@ -322,7 +321,6 @@ enum {
 	TL_FN_tl_graph_arena_get_entry,
 	TL_FN_tl_graph_arena_text,
 	TL_FN_tl_graph_arena_validate,
-#endif
 	TL_FN_COUNT
 };
 
@@ -614,8 +612,9 @@ extern int32_t tlgo_graph_arena_validate(uintptr_t context, uintptr_t arena);
 /* Names by TL_FN_ id; "" for TL_FN_NONE. */
 extern const char* const tlc_function_names[TL_FN_COUNT];
 
-/* Every public function, sorted by name: what tl_symbols returns. */
-extern const tl_symbol tlc_symbols[TL_FN_COUNT - 1];
+/* Every public function of this library, sorted by name: what tl_symbols returns. */
+extern const tl_symbol tlc_symbols[];
+extern const size_t tlc_symbol_count;
 
 /* Where a fast path ends when it cannot answer: entry guard, Go twin, entry guard. Out of line
  * and cold, so that the fast path keeps its registers and its cache lines. */

@@ -21,7 +21,7 @@ const tl_symbol* tl_symbols(size_t* out_count)
 		tlc_fail(TL_E_INVALID_ARGUMENT, TL_FN_tl_symbols, NULL);
 		return NULL;
 	}
-	*out_count = TL_FN_COUNT - 1;
+	*out_count = tlc_symbol_count;
 	return tlc_symbols;
 }
 

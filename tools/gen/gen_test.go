@@ -50,7 +50,7 @@ TL_API void* tl_take(void* object, const int64_t* shape, uint8_t kind);
 	},
 	"cshim/base/generated_slow.h": {
 		"\tTL_FN_tl_lend,\n\tTL_FN_tl_version,\n\tTL_FN_tl_take,\n\tTL_FN_tl_known,\n" +
-			"#ifdef TL_FULL\n\tTL_FN_tl_hire,\n#endif\n\tTL_FN_COUNT\n",
+			"\tTL_FN_tl_hire,\n\tTL_FN_COUNT\n",
 		"#ifdef TL_FULL\n#include \"tl_graph.h\"\n#endif\n",
 		"#ifdef TL_FULL\nextern int32_t tlgo_hire(uintptr_t context, uintptr_t pair, uintptr_t lease);\n#endif\n",
 		"extern uintptr_t tlgo_take(uintptr_t context, uintptr_t object, uintptr_t shape, uint8_t kind);\n",

@@ -25,12 +25,11 @@ func renderSlowHeader(s *source) (string, error) {
 	if s.full != nil {
 		b.WriteString(onlyFull + "#include \"tl_graph.h\"\n" + endFull + "\n")
 	}
-	b.WriteString("/* Ids of the public functions, for the entry guard and for error messages. */\nenum " +
+	b.WriteString("/* Ids of the public functions of both libraries, for the entry guard and for error messages. */\nenum " +
 		"{\n\tTL_FN_NONE = 0,\n")
-	for _, e := range s.functions() {
+	for _, e := range s.whole().functions() {
 		b.WriteString("\tTL_FN_" + e.name + ",\n")
 	}
-	s.inFull(&b, func(e *entry) { b.WriteString("\tTL_FN_" + e.name + ",\n") })
 	b.WriteString("\tTL_FN_COUNT\n};\n\n")
 	b.WriteString("/* The Go twins. The first argument is the calling thread's context; they are\n" +
 		" * called between tlc_entry_begin and tlc_entry_end only. */\n")
@@ -61,7 +60,8 @@ func renderSlowHeader(s *source) (string, error) {
 	return b.String(), nil
 }
 
-// The C of the full library is compiled with TL_FULL (cshim/cshim.go).
+// The calls and tables of the full library are compiled with TL_FULL (cshim/cshim.go). The rooms of cshim are not: what
+// they see of this header is the same in both libraries.
 const (
 	onlyFull = "#ifdef TL_FULL\n"
 	endFull  = "#endif\n"
@@ -85,8 +85,9 @@ const tableDeclarations = `
 /* Names by TL_FN_ id; "" for TL_FN_NONE. */
 extern const char* const tlc_function_names[TL_FN_COUNT];
 
-/* Every public function, sorted by name: what tl_symbols returns. */
-extern const tl_symbol tlc_symbols[TL_FN_COUNT - 1];
+/* Every public function of this library, sorted by name: what tl_symbols returns. */
+extern const tl_symbol tlc_symbols[];
+extern const size_t tlc_symbol_count;
 
 `
 
@@ -249,7 +250,7 @@ func renderTables(s *source) (string, error) {
 	s.inFull(&b, func(e *entry) { fmt.Fprintf(&b, "\t%q,\n", e.name) })
 	all, full := s.whole().functions(), s.more().functions()
 	slices.SortFunc(all, func(x, y *entry) int { return strings.Compare(x.name, y.name) })
-	b.WriteString("};\n\nconst tl_symbol tlc_symbols[TL_FN_COUNT - 1] = {\n")
+	b.WriteString("};\n\nconst tl_symbol tlc_symbols[] = {\n")
 	inside := false
 	for _, e := range all {
 		if isFull := slices.Contains(full, e); isFull != inside {
@@ -261,7 +262,7 @@ func renderTables(s *source) (string, error) {
 	if inside {
 		b.WriteString(endFull)
 	}
-	b.WriteString("};\n")
+	b.WriteString("};\n\nconst size_t tlc_symbol_count = sizeof tlc_symbols / sizeof *tlc_symbols;\n")
 	return b.String(), nil
 }
 
