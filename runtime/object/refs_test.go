@@ -72,6 +72,33 @@ func TestUpgradeMeetsALaterLife(t *testing.T) {
 	require.Zero(t, ReadStats().LiveObjects)
 }
 
+// A release found its object before that ended, and comes to count when the slot has a later one: in whatever state that
+// is, it keeps its references.
+func TestReleaseMeetsALaterLife(t *testing.T) {
+	c, other := twoContexts(t)
+	old := c.Alloc(64)
+	ref := c.RefOf(old)
+	r, _, s := ref.look()
+	require.Equal(t, live, s)
+	stale := ref.object(r).Entry
+	require.Equal(t, status.OK, c.Release(old))
+	later := c.Alloc(64)
+	require.Equal(t, old, later)
+	require.Equal(t, status.OK, c.Acquire(later))
+	keeps := func(state string) {
+		loc, sh := atomic.LoadUint32(&r.Loc), atomic.LoadUint32(&r.Sh)
+		require.Equal(t, dead, other.dropShared(r, stale), state)
+		require.Equal(t, [2]uint32{loc, sh}, [2]uint32{atomic.LoadUint32(&r.Loc), atomic.LoadUint32(&r.Sh)}, state)
+	}
+	keeps("owned")
+	require.Equal(t, status.OK, other.Release(later))
+	keeps("queued")
+	c.Poll()
+	keeps("merged")
+	require.Equal(t, status.OK, other.Release(later))
+	require.Zero(t, ReadStats().LiveObjects)
+}
+
 // While the owner merges, nobody can tell who counts.
 func TestUpgradeWaitsForAMerge(t *testing.T) {
 	c, other := twoContexts(t)
