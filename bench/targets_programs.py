@@ -110,11 +110,11 @@ INLINING = Table(
 # Operations of src/calls_inlined.c, and the most instructions that each may take.
 INLINED_OPERATIONS = {
     "inlined_acquire_release": ("inlined: tl_ptr_acquire + tl_ptr_release, by the owner", 35),
-    "inlined_ref_acquire_release": ("inlined: tl_ref_acquire + tl_ref_release, by the owner", 19),
-    "inlined_ref_get": ("inlined: tl_ref_get", 41),
-    "inlined_scope": ("inlined: tl_mem_enter_scope + tl_mem_exit_scope", 26),
-    "inlined_alloc_release": ("inlined: tl_mem_alloc + tl_ptr_release, 64 bytes", 76),
-    "inlined_scope_of_8": ("inlined: a scope of eight tl_mem_new of 64 bytes, whose end is a call", 412),
+    "inlined_ref_acquire_release": ("inlined: tl_ref_acquire + tl_ref_release, by the owner", 21),
+    "inlined_ref_get": ("inlined: tl_ref_get", 39),
+    "inlined_scope": ("inlined: tl_mem_enter_scope + tl_mem_exit_scope", 24),
+    "inlined_alloc_release": ("inlined: tl_mem_alloc + tl_ptr_release, 64 bytes", 80),
+    "inlined_scope_of_8": ("inlined: a scope of eight tl_mem_new of 64 bytes, whose end is a call", 419),
     "inlined_function": ("inlined: tl_mem_function_enter + tl_mem_function_exit, no slots", 50),
 }
 
