@@ -4,6 +4,10 @@
 # tests want goes into build/venv; optional peers that are missing (spin, clang,
 # valgrind, ninja, pkg-config) are skipped with a line that says so.
 
+ifneq ($(words $(CURDIR)),1)
+$(error make splits names at spaces: move the sources to a folder without one, from "$(CURDIR)")
+endif
+
 BUILD  := $(CURDIR)/build
 PREFIX ?= /usr/local
 PYTHON ?= python3
@@ -149,7 +153,7 @@ test-lint: lint
 # Examples are part of it; some want the packages in build/venv.
 # Which devices the suite could not run on is told at the end.
 test-go: $(LIBRARY) $(VENV)/.ready
-	$(GO_TEST) ./...
+	TL_PYTHON=$(IN_VENV)/python $(GO_TEST) ./...
 	@go test -v -run '^TestConform$$' ./runtime/device/backends | sed -n 's/^.*: skip: /skip: /p'
 
 # The compiler and runtime/offsets start no goroutine (TestTheCompilerIsSequential): the detector has nothing to find there.

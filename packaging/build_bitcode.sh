@@ -3,6 +3,7 @@
 #
 #   packaging/build_bitcode.sh OUTPUT
 #   packaging/build_bitcode.sh --compiler      names the compiler that it would take
+#   packaging/build_bitcode.sh --version       the version of LLVM that it would write
 #
 # Older versions of LLVM cannot read what a newer one writes, so the oldest clang from 15 on is taken; CLANG names
 # another. Exit status 77: there is none.
@@ -20,7 +21,10 @@ for n in 15 16 17 18 19 20 21 22 23 24 25; do
 done
 [ -n "$clang" ] || clang=clang
 [ "$(version "$clang")" -ge 15 ] || { echo "skip: tl_runtime.bc (clang 15 or newer is not installed)"; exit 77; }
-[ "$out" != --compiler ] || { echo "$clang"; exit 0; }
+case $out in
+--compiler) echo "$clang"; exit 0 ;;
+--version) version "$clang"; exit 0 ;;
+esac
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -124,6 +124,10 @@ func (r *running) run(out io.Writer, path string) error {
 func (r *running) execute(e *plan.ExecutionPlan, b *batch) (*result, error) {
 	res := &result{Model: e.Name, FrameBytes: e.Frame.Bytes, NaiveBytes: e.Frame.NaiveBytes,
 		ConstBytes: kindBytes(e, plan.Constant), Samples: b.samples}
+	library, err := r.findRuntime()
+	if err != nil {
+		return nil, err
+	}
 	start := time.Now()
 	module, compiler, err := r.shared(r.python, e)
 	if err != nil {
@@ -135,10 +139,7 @@ func (r *running) execute(e *plan.ExecutionPlan, b *batch) (*result, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(folder)
-	job := &host.Job{Module: module, Function: function, Samples: b.samples, Repeat: r.repeat}
-	if job.Runtime, err = r.findRuntime(); err != nil {
-		return nil, err
-	}
+	job := &host.Job{Runtime: library, Module: module, Function: function, Samples: b.samples, Repeat: r.repeat}
 	if r.spills(e) {
 		if err := makeSpill(r.file, e); err != nil {
 			return nil, err
