@@ -141,9 +141,19 @@ func TestRefreshCopiesFilesAndFigures(t *testing.T) {
 }
 
 func TestFiguresOfAMissingPeerAreLeftOut(t *testing.T) {
-	r := &results{sections: map[string]map[string]string{"Counting": {"ours": "4.35"}, "Counting twice": {"peer": "1"}}}
+	r := &results{sections: map[string]map[string][]string{
+		"Counting": {"ours": {"ours", "4.35", "", "7"}}, "Counting twice": {"peer": {"peer", "1"}},
+	}}
 	if text, found := r.fill("Counting", "about {ours} ns"); !found || text != "about 4.35 ns" {
 		t.Errorf("got %q, %v", text, found)
+	}
+	if text, found := r.fill("Counting", "{ours@3} ns"); !found || text != "7 ns" {
+		t.Errorf("got %q, %v", text, found)
+	}
+	for _, empty := range []string{"{ours@2}", "{ours@4}"} {
+		if _, found := r.fill("Counting", empty); found {
+			t.Errorf("%s is no figure", empty)
+		}
 	}
 	if text, found := r.fill("Counting", "none"); !found || text != "none" {
 		t.Errorf("got %q, %v", text, found)
@@ -154,7 +164,9 @@ func TestFiguresOfAMissingPeerAreLeftOut(t *testing.T) {
 }
 
 func TestCostsAreTheRowsInWhichOursIsDearer(t *testing.T) {
-	r := &results{sections: map[string]map[string]string{"Counting": {"ours": "1,004.35", "peer": "1,004.36", "more": "9"}}}
+	r := &results{sections: map[string]map[string][]string{"Counting": {
+		"ours": {"ours", "1,004.35"}, "peer": {"peer", "1,004.36"}, "more": {"more", "9"},
+	}}}
 	p := place{isDearer: true, figures: []figure{
 		{"cheaper", "Counting", "{ours} ns", []string{"{peer} ns"}},
 		{"dearer", "Counting", "{ours} ns", []string{"{more} ns"}},

@@ -9,8 +9,8 @@ import (
 )
 
 // A figure is a row of README's table. {label} stands for the first number in
-// the row of that label, in the section of bench/RESULTS.md that is called so, up to a colon;
-// alternatives whose label is not there, because a peer was not installed, are
+// the row of that label, in the section of bench/RESULTS.md that is called so, up to a colon; {label@N} for the
+// cell N columns right of the label. Alternatives whose label is not there, because a peer was not installed, are
 // left out.
 type figure struct {
 	what    string
@@ -35,20 +35,19 @@ var figures = []figure{
 		[]string{"{glibc, pair of 64 bytes} ns malloc and free", "{mimalloc, pair of 64 bytes} ns mimalloc"}},
 	{"alloc + release, 64 KiB", "Allocation", "{ours, pair of 65536 bytes} ns",
 		[]string{"{glibc, pair of 65536 bytes} ns malloc and free", "{mimalloc, pair of 65536 bytes} ns mimalloc"}},
-	{"enter, malloc + `tl_mem_register_struct`, leave (which frees)", "What a compiler emits around objects",
-		"{enter, malloc + register_struct, exit} ns",
-		[]string{"{glibc malloc + free, 64 bytes} ns malloc and free"}},
 	{"a function's frame with four slots of 256 bytes", "What a compiler emits around objects",
 		"{function frame, four slots of 256 bytes} ns",
 		[]string{"{glibc malloc x 4 + free x 4, 256 bytes} ns four times malloc and free"}},
 	{"a pooled tensor of 64 x 64 f32, made and freed", "Tensors", "{tl_tensor_empty + tl_tensor_free} ns",
 		[]string{"{glibc malloc + free of header and data} ns malloc and free of header and data"}},
+	{"a memory pool of blocks of 256 bytes to 4 MiB: one replaced", "Memory pool", "{ours, trace random} ns",
+		[]string{"{mimalloc, trace random} ns mimalloc", "{glibc, trace random} ns malloc and free"}},
+	{"the memory that the pool spans, over what is live", "Memory pool", "{random} x",
+		[]string{"{random@2} x with exact best fit over all blocks"}},
+	{"the frame of DenseNet-121, over the least that is possible", "Placing buffers at offsets", "{light_densenet121@2} x",
+		[]string{"{light_densenet121@11} x by TFLite's rule", "{light_densenet121@10} x by XLA's"}},
 	{"ten million live objects of 64 bytes: resident memory", "Memory", "{ours, floating} x payload",
 		[]string{"{glibc} x with malloc", "{mimalloc} x with mimalloc"}},
-	{"from `dlopen` to the end of the first allocation", "Whole process",
-		"{dlopen to the end of the first allocation, ms} ms", nil},
-	{"memory that the idle library adds", "Whole process", "{idle resident memory added, MiB} MiB", nil},
-	{"the library, stripped", "Whole process", "{library, stripped, MiB} MiB", nil},
 }
 
 // costs are what the plain way may do for less.
@@ -91,10 +90,10 @@ var places = []place{
 	},
 }
 
-// results are the tables of bench/RESULTS.md: number by section and label.
+// results are the tables of bench/RESULTS.md: the first row whose first cell is a number, by section and label.
 type results struct {
 	about    string // day and machine
-	sections map[string]map[string]string
+	sections map[string]map[string][]string
 }
 
 func loadResults(root string) (*results, error) {
@@ -102,7 +101,7 @@ func loadResults(root string) (*results, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &results{sections: map[string]map[string]string{}}
+	r := &results{sections: map[string]map[string][]string{}}
 	for i, part := range strings.Split(string(text), "\n## ") {
 		if i == 0 {
 			_, below, _ := strings.Cut(part, "\n")
@@ -113,12 +112,12 @@ func loadResults(root string) (*results, error) {
 		title, _, _ := strings.Cut(heading, ":")
 		numbers := r.sections[title]
 		if numbers == nil {
-			numbers = map[string]string{}
+			numbers = map[string][]string{}
 			r.sections[title] = numbers
 		}
 		for _, row := range rows(body) {
 			if _, twice := numbers[row[0]]; !twice && len(row) > 1 && strings.Trim(row[1], "0123456789.,") == "" {
-				numbers[row[0]] = row[1]
+				numbers[row[0]] = row
 			}
 		}
 	}
@@ -132,8 +131,16 @@ func (r *results) fill(section, template string) (string, bool) {
 		return template, true
 	}
 	label, after, _ := strings.Cut(rest, "}")
-	number := r.sections[section][label]
-	return before + number + after, number != ""
+	label, column, found := strings.Cut(label, "@")
+	at := 1
+	if found {
+		at, _ = strconv.Atoi(column)
+	}
+	row := r.sections[section][label]
+	if at >= len(row) || row[at] == "" {
+		return "", false
+	}
+	return before + row[at] + after, true
 }
 
 // numberOf is the number that a figure begins with, 0 without one.
