@@ -41,6 +41,7 @@ IS(TL_TRACKING_ONE, 4); IS(TL_WARM_ENTRIES, 64); IS(TL_WARM_CLASSES, 15); IS(TL_
 IS(TL_ENDS_WITH_CALL, 1); IS(TL_ENDS_AS_VEC, 2); IS(TL_ENDS_IN_GO, 3); IS(TL_MOST_FIELDS, 2048);
 SIZE(tl_record, 16); AT(tl_record, loc, 0); AT(tl_record, sh, 4); AT(tl_record, type_flags, 8); AT(tl_record, gen, 12);
 SIZE(tl_entry, 16); AT(tl_entry, object, 0); AT(tl_entry, record, 8); AT(tl_entry, gen, 12);
+SIZE(tl_vec_payload, 32); AT(tl_vec_payload, len, 0); AT(tl_vec_payload, cap, 8); AT(tl_vec_payload, data, 16);
 SIZE(tl_magazine, 32); AT(tl_magazine, top, 0); AT(tl_magazine, base, 8); AT(tl_magazine, limit, 16);
 AT(tl_magazine, allocs, 24);
 SIZE(tl_flow, 16); AT(tl_flow, refilled, 0); AT(tl_flow, flushed, 8);

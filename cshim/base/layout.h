@@ -132,6 +132,12 @@ typedef struct tl_entry {
 	uint32_t gen;
 } tl_entry;
 
+/* The payload of a Vec. Its element table is a slot of its own. */
+typedef struct tl_vec_payload {
+	uint64_t len, cap;
+	tl_entry data; /* object 0 while nothing was ever stored */
+} tl_vec_payload;
+
 /* Free objects of one size class, kept by one context: [base, top) of [base, limit).
  * All zeros is empty and full at once. allocs counts objects ever handed out; while
  * allocations are sampled it comes from below zero, and the object that brings it to

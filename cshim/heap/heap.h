@@ -136,6 +136,15 @@ enum {
 	TL_HEAP_ASK = 5,           /* huge pages have to be asked for */
 };
 
+/* Usable bytes of the object in a slot of a class. */
+static inline uint64_t tlc_bytes_of(const tl_globals* g, uintptr_t object, uint32_t size_class)
+{
+	if (__builtin_expect(size_class != TL_CLASS_LARGE, 1)) return g->classes[size_class].size;
+	const uint64_t word =
+		atomic_load_explicit(&g->spans[(object - g->heap_base) >> TL_SPAN_SHIFT], memory_order_relaxed);
+	return (uint64_t)TL_SPAN_BACK(word) << TL_SPAN_SHIFT;
+}
+
 #pragma GCC visibility push(hidden)
 
 /* Charges bytes to an account and to that of all, up to the hard limits; false: nothing was charged. Takes no lock. */

@@ -7,7 +7,7 @@
 
 #include "../base/go.h"
 #include "../guard/guard.h"
-
+#include "../heap/heap.h"
 #include "../inline/counts.h"
 
 #pragma GCC visibility push(hidden)
@@ -196,11 +196,7 @@ tl_entry tlc_take_aligned(tl_context* c, size_t bytes, uint32_t spans, bool* zer
 int tlc_resize_large(tl_context* c, uintptr_t object, size_t bytes);
 
 /* Usable bytes of the object in a slot of a class. */
-static inline uint64_t tlc_slot_bytes(uintptr_t object, uint32_t class)
-{
-	if (TLC_LIKELY(class != TL_CLASS_LARGE)) return tlc_g.classes[class].size;
-	return (uint64_t)TL_SPAN_BACK(TLC_LOAD(tlc_g.spans[(object - tlc_g.heap_base) >> TL_SPAN_SHIFT])) << TL_SPAN_SHIFT;
-}
+static inline uint64_t tlc_slot_bytes(uintptr_t object, uint32_t class) { return tlc_bytes_of(&tlc_g, object, class); }
 
 /* What tl_mem_alloc does without Go (alloc.c). */
 bool tlc_alloc(size_t bytes, void** p);
@@ -339,12 +335,6 @@ void tlc_end_block(tl_context* c, uintptr_t p, uint32_t type);
 /* The same of the first block that waits, which has a type; false: ask Go, nothing changed. */
 bool tlc_end_waiting_block(tl_context* c);
 
-/* The payload of a Vec, which runtime/object/vec.go keeps, too. */
-typedef struct tlc_vec {
-	uint64_t len, cap;
-	tl_entry data;
-} tlc_vec;
-
 /* Whether data is an element table, with room for so many elements. */
 static inline __attribute__((always_inline)) bool tlc_is_table(const tl_entry* data, uint64_t capacity)
 {
@@ -359,14 +349,14 @@ static inline __attribute__((always_inline)) bool tlc_is_table(const tl_entry* d
 bool tlc_is_large_table(const tl_entry* data, uint64_t capacity);
 
 /* Whether the element table is the one that was made for the header. */
-static inline bool tlc_has_table(const tlc_vec* v)
+static inline bool tlc_has_table(const tl_vec_payload* v)
 {
 	if (v->len > v->cap) return false;
 	return TLC_LIKELY(tlc_is_table(&v->data, v->cap)) || tlc_is_large_table(&v->data, v->cap);
 }
 
 /* Whether header and element table agree; see vec.sound. */
-static inline bool tlc_is_sound_vec(const tlc_vec* v)
+static inline bool tlc_is_sound_vec(const tl_vec_payload* v)
 {
 	return TLC_LIKELY(v->data.object != 0) ? tlc_has_table(v) : (v->len | v->cap) == 0;
 }

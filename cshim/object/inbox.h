@@ -10,10 +10,6 @@
  * the owner; false: ask Go, nothing changed. May run callbacks where the owner has ended. */
 bool tlc_hand_over(tl_context* c, tl_record* r, tl_entry e);
 
-/* What tlc_hand_over does once it sees that it marked a later object: the reference is that object's, and e names it; or
- * the mark is gone, false. A function of its own for its test. */
-bool tlc_give_to_later(const tl_context* c, tl_record* r, tl_entry* e);
-
 /* Drops a reference of the caller's, the last one or the last shared one, of an object that the caller
  * does not own; false: ask Go, nothing changed. */
 static inline bool tlc_drop_last(tl_context* c, tl_record* r, tl_entry e)

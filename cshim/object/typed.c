@@ -256,7 +256,7 @@ static __attribute__((noinline)) void drop_element(ring* q, uintptr_t p) { drop_
 static void take_vec_apart(ring* q, tl_record* r, uintptr_t object)
 {
 	tl_context* c = q->context;
-	const tlc_vec v = *(const tlc_vec*)object;
+	const tl_vec_payload v = *(const tl_vec_payload*)object;
 	const bool has_table = v.data.object != 0 && tlc_has_table(&v);
 	for (uint64_t i = has_table ? v.len : 0; i-- > 0;) {
 		const uintptr_t p = ((const uintptr_t*)v.data.object)[i];

@@ -5,7 +5,7 @@
 #include "fast.h"
 #include "inbox.h"
 
-typedef tlc_vec vec;
+typedef tl_vec_payload vec;
 
 enum { LEAST = 4 }; /* elements that a table has room for */
 

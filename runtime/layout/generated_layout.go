@@ -113,6 +113,15 @@ type Entry struct {
 // EntryBytes is sizeof(tl_entry).
 const EntryBytes = 16
 
+// The payload of a Vec. Its element table is a slot of its own.
+type VecPayload struct {
+	Len, Cap uint64
+	Data     Entry // object 0 while nothing was ever stored
+}
+
+// VecPayloadBytes is sizeof(tl_vec_payload).
+const VecPayloadBytes = 32
+
 // Free objects of one size class, kept by one context: [base, top) of [base, limit).
 // All zeros is empty and full at once. allocs counts objects ever handed out; while
 // allocations are sampled it comes from below zero, and the object that brings it to

@@ -109,7 +109,7 @@ func (k *cloner) copyOf(p uintptr, o object) layout.Entry {
 	size := usable(o.Entry)
 	typ := o.TypeFlags & layout.TypeMask
 	if typ == layout.TypeVec {
-		size = vecBytes
+		size = layout.VecPayloadBytes
 	}
 	e, _, st := k.c.take(uintptr(size))
 	if st != status.OK {
@@ -156,7 +156,7 @@ func (k *cloner) fillVec(p pair) {
 	}
 	for i, e := range elements {
 		*v.at(uint64(i)) = k.reference(e)
-		v.len++
+		v.Len++
 	}
 }
 

@@ -175,7 +175,7 @@ func mergeWord(s *layout.Sh, loc uint32, delta int32) {
 }
 
 // mergeQueued handles one inbox node: the queue's reference is dropped and bias ends. A live object
-// that is not queued any more had a second node, see giveToLater, and has a reference for it.
+// that is not queued any more had a second node, see tlc_queue, and has a reference for it.
 func (c *Context) mergeQueued(me *Context, e layout.Entry) {
 	r := process.heap.Record(e.Record)
 	if atomic.LoadUint32(&r.Gen) != e.Gen {
@@ -248,54 +248,6 @@ func (c *Context) dropShared(r *layout.Record, e layout.Entry) outcome {
 		}
 		return kept
 	}
-}
-
-// queue hands the reference to the owner's inbox. The node is taken first: once
-// QUEUED is set there is no way back, and the object stays until its owner has read the
-// node. If that object is a later one, whose shared word looks like that of the object
-// which was meant, it gets the queue's reference as one more, and loses nothing (giveToLater).
-func (c *Context) queue(r *layout.Record, e layout.Entry, old, queued, loc uint32) (done bool, out outcome) {
-	n := c.takeNode()
-	if n == 0 {
-		return true, full
-	}
-	if !atomic.CompareAndSwapUint32(&r.Sh, old, queued) {
-		c.giveNode(n)
-		return false, kept
-	}
-	if gen := atomic.LoadUint32(&r.Gen); gen != e.Gen {
-		out = dead
-		if !giveToLater(r, gen) {
-			c.giveNode(n)
-			return true, out
-		}
-		e.Gen, e.Object = gen, process.heap.LocateLive(e.Record)
-	}
-	x := nodeAt(n)
-	x.Object, x.Record, x.Gen = e.Object, e.Record, e.Gen
-	units := uint32(0)
-	if out != dead && layout.LocCountOf(loc) == 1 {
-		units = unitsOf(r, e)
-	}
-	c.countDeferred(x, units)
-	c.deliver(process.slices.slice(layout.LocOwner(loc)), n)
-	return true, out
-}
-
-// giveToLater gives the queue's reference to the object of generation gen, which was marked as
-// queued in place of an earlier one. false, and nothing is changed: its owner, which had seen its last
-// reference before the mark, has stored over it. What lives there now was never marked, and nobody
-// would take the reference away again. If another thread has marked it meanwhile, it has two nodes
-// then, and a reference for each.
-func giveToLater(r *layout.Record, gen uint32) bool {
-	_, given := updateSh(r, func(s layout.Sh) (layout.Sh, bool) {
-		if !s.Has(layout.ShQueued) || atomic.LoadUint32(&r.Gen) != gen {
-			return s, false
-		}
-		addShared(&s, 1)
-		return s, true
-	})
-	return given
 }
 
 // kill marks an object dead and disposes of it: at once when it is plain bytes or a tensor that ends with its slot,

@@ -48,8 +48,8 @@ func (c *Context) partsOf(p uintptr, visit func(p uintptr)) {
 func bytesOf(e layout.Entry) uint64 {
 	bytes := usable(e)
 	if process.heap.Record(e.Record).TypeFlags&layout.TypeMask == layout.TypeVec {
-		if v := layout.At[vec](e.Object); v.sound() && v.data.Object != 0 {
-			bytes += usable(v.data)
+		if v := layout.At[vec](e.Object); v.sound() && v.Data.Object != 0 {
+			bytes += usable(v.Data)
 		}
 	}
 	return bytes

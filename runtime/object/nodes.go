@@ -1,9 +1,31 @@
 package object
 
+/*
+#cgo CFLAGS: -std=gnu11
+#cgo noescape tlc_pop_chain
+#cgo nocallback tlc_pop_chain
+#cgo noescape tlc_push_chain
+#cgo nocallback tlc_push_chain
+#cgo noescape tlc_take_node
+#cgo nocallback tlc_take_node
+#cgo noescape tlc_answer
+#cgo nocallback tlc_answer
+#cgo noescape tlc_units_of
+#cgo nocallback tlc_units_of
+#cgo noescape tlc_queue
+#cgo nocallback tlc_queue
+#cgo noescape tlc_deliver
+#cgo nocallback tlc_deliver
+#cgo noescape tlc_swap_inbox
+#cgo nocallback tlc_swap_inbox
+#include "../../cshim/heap/nodes.h"
+*/
+import "C"
+
 import (
-	"math"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
@@ -41,42 +63,24 @@ func nodeAt(i uint32) *layout.Node {
 	return layout.At[layout.Node](process.g.Nodes + uintptr(i)*layout.NodeBytes)
 }
 
+func globals() *C.tl_globals { return (*C.tl_globals)(unsafe.Pointer(process.g)) }
+
+func (c *Context) inC() *C.tl_context { return (*C.tl_context)(unsafe.Pointer(c)) }
+
 // takeNode returns a free node, 0 when there is none left. The caller holds c.
 func (c *Context) takeNode() uint32 {
-	if c.NodeCount == 0 && !c.refillNodes() {
-		return 0
+	for {
+		if i := uint32(C.tlc_take_node(globals(), c.inC())); i != 0 || !c.refillNodes() {
+			return i
+		}
 	}
-	i := c.NodeFirst
-	c.NodeFirst = nodeAt(i).Next
-	c.NodeCount--
-	return i
 }
 
+// refillNodes makes nodes where no chain is left.
 func (c *Context) refillNodes() bool {
 	process.heap.Watch() // what is handed over may wait for a thread that sleeps
-	if c.NodeFull != 0 {
-		c.NodeFirst, c.NodeCount, c.NodeFull = c.NodeFull, layout.NodeChain, 0
-		return true
-	}
-	if c.NodeFirst = popChain(); c.NodeFirst != 0 {
-		c.NodeCount = layout.NodeChain
-		return true
-	}
 	c.NodeFirst, c.NodeCount = process.nodes.freshChain()
 	return c.NodeCount != 0
-}
-
-// giveNode keeps a node that is free again.
-func (c *Context) giveNode(i uint32) {
-	if c.NodeCount == layout.NodeChain {
-		if c.NodeFull != 0 {
-			pushChain(c.NodeFull)
-		}
-		c.NodeFull, c.NodeFirst, c.NodeCount = c.NodeFirst, 0, 0
-	}
-	nodeAt(i).Next = c.NodeFirst
-	c.NodeFirst = i
-	c.NodeCount++
 }
 
 // freshChain links nodes that are in no chain; the last chain may be short.
@@ -128,8 +132,8 @@ func (n *nodes) trim() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	isFree := make([]uint64, n.fresh/64+1)
-	for chain := popChain(); chain != 0; chain = popChain() {
-		for i := chain; i != 0; i = nodeAt(i).Next {
+	for first := C.tlc_pop_chain(globals()); first != 0; first = C.tlc_pop_chain(globals()) {
+		for i := uint32(first); i != 0; i = nodeAt(i).Next {
 			isFree[i/64] |= 1 << (i % 64)
 		}
 	}
@@ -147,7 +151,7 @@ func (n *nodes) trim() {
 			nodeAt(i).Next = chain
 			chain = i
 			if count++; count == layout.NodeChain {
-				pushChain(chain)
+				C.tlc_push_chain(globals(), C.uint32_t(chain))
 				chain, count = 0, 0
 			}
 		}
@@ -168,77 +172,53 @@ func (n *nodes) purge(r nodeRange) bool {
 	return true
 }
 
-func popChain() uint32 {
-	for {
-		old := atomic.LoadUint64(&process.g.NodeChains)
-		first := uint32(old)
-		if first == 0 {
-			return 0
-		}
-		next := uint64(atomic.LoadUint32(&nodeAt(first).Chain))
-		if atomic.CompareAndSwapUint64(&process.g.NodeChains, old, (old>>32+1)<<32|next) {
-			return first
-		}
-	}
-}
-
-func pushChain(first uint32) {
-	for {
-		old := atomic.LoadUint64(&process.g.NodeChains)
-		atomic.StoreUint32(&nodeAt(first).Chain, uint32(old))
-		if atomic.CompareAndSwapUint64(&process.g.NodeChains, old, (old>>32+1)<<32|uint64(first)) {
-			return
-		}
-	}
-}
-
-// unitsOf returns what an object takes, with the element table of a Vec. Whoever holds the
-// queue's reference calls it: the object is there. A program may have written over a
-// Vec's capacity.
+// unitsOf returns what waits for an owner with an object: tlc_units_of.
 func unitsOf(r *layout.Record, e layout.Entry) uint32 {
-	units := process.heap.Size(e.Object) / layout.NodeUnit
-	if atomic.LoadUint32(&r.TypeFlags) == layout.TypeVec {
-		units += layout.At[vec](e.Object).cap / (layout.NodeUnit / 8)
-	}
-	return uint32(min(units, math.MaxUint32))
+	return uint32(C.tlc_units_of(globals(), recordInC(r), (*C.tl_entry)(unsafe.Pointer(&e))))
 }
 
-// countDeferred comes before the node is delivered.
-func (c *Context) countDeferred(n *layout.Node, units uint32) {
-	atomic.StoreUint32(&n.Chain, units)
-	if units != 0 {
-		c.Deferred++
-		c.DeferredUnits += uint64(units)
-	}
-}
+func recordInC(r *layout.Record) *C.tl_record { return (*C.tl_record)(unsafe.Pointer(r)) }
 
 // answer gives a node back whose object waits no more.
-func (c *Context) answer(i uint32) {
-	if units := nodeAt(i).Chain; units != 0 {
-		c.Answered++
-		c.AnsweredUnits += uint64(units)
+func (c *Context) answer(i uint32) { C.tlc_answer(globals(), c.inC(), C.uint32_t(i)) }
+
+// queue hands the reference to the owner's inbox: tlc_queue.
+func (c *Context) queue(r *layout.Record, e layout.Entry, old, queued, loc uint32) (done bool, out outcome) {
+	var node C.uint32_t
+	result := C.TLC_NO_NODE
+	for result == C.TLC_NO_NODE {
+		result = int(C.tlc_queue(globals(), c.inC(), recordInC(r), *(*C.tl_entry)(unsafe.Pointer(&e)), C.uint32_t(loc),
+			C.uint32_t(old), C.uint32_t(queued), &node))
+		if result == C.TLC_NO_NODE && !c.refillNodes() {
+			return true, full
+		}
 	}
-	c.giveNode(i)
+	if result == C.TLC_QUEUED_LATER {
+		out = dead
+	}
+	if node != 0 {
+		c.deliver(process.slices.slice(layout.LocOwner(loc)), uint32(node))
+	}
+	return result != C.TLC_SH_CHANGED, out
 }
 
 // deliver puts a node into the owner's inbox. If the owner is parked the caller
 // borrows its context in the same step and does the work itself.
 func (c *Context) deliver(owner *Context, i uint32) {
-	for {
-		w := atomic.LoadUint64(&owner.Word)
-		nodeAt(i).Next = uint32(w >> 2)
-		state := w & layout.CtxState
-		if state == layout.CtxParked {
-			state = layout.CtxBorrowed
-		}
-		if !atomic.CompareAndSwapUint64(&owner.Word, w, uint64(i)<<2|state) {
-			continue
-		}
-		if w&layout.CtxState == layout.CtxParked {
-			owner.giveBack(c)
-		}
-		return
+	if owner.put(i, i, layout.CtxBorrowed) {
+		atomic.LoadUint64(&owner.Word) // the race detector does not see C borrow the context
+		owner.giveBack(c)
 	}
+}
+
+// put puts a list of nodes into c's inbox. True: c is parked, and has the state `parked` now.
+func (c *Context) put(first, last uint32, parked uint64) bool {
+	return bool(C.tlc_deliver(globals(), c.inC(), C.uint32_t(first), C.uint32_t(last), C.uint64_t(parked)))
+}
+
+// swapInbox takes all nodes out of c's inbox, and puts one into it unless that is 0.
+func (c *Context) swapInbox(node uint32) (first uint32) {
+	return uint32(C.tlc_swap_inbox(c.inC(), C.uint32_t(node)))
 }
 
 // drain merges every object in c's inbox and those that the fast path has left. The caller
@@ -246,22 +226,13 @@ func (c *Context) deliver(owner *Context, i uint32) {
 func (c *Context) drain(me *Context) {
 	waiting := uint32(c.Waiting)
 	c.Waiting = 0
-	place := max(c.mergeAll(me, waiting), c.mergeAll(me, c.takeInbox()))
+	place := max(c.mergeAll(me, waiting), c.mergeAll(me, c.swapInbox(0)))
 	if place != 0 {
 		process.resting.lending.Lock() // until the clock has put back what it leaves
 		process.resting.lending.Unlock()
 		me.answer(place)
-		c.mergeAll(me, c.takeInbox())
+		c.mergeAll(me, c.swapInbox(0))
 	}
-}
-
-// takeInbox returns the nodes of c's inbox, which is empty then.
-func (c *Context) takeInbox() (first uint32) {
-	w := atomic.LoadUint64(&c.Word)
-	for w>>2 != 0 && !atomic.CompareAndSwapUint64(&c.Word, w, w&layout.CtxState) {
-		w = atomic.LoadUint64(&c.Word)
-	}
-	return uint32(w >> 2)
 }
 
 // mergeAll returns the node that stands for those that the clock has, or 0.

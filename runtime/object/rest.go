@@ -186,36 +186,18 @@ func isPlace(n *layout.Node) bool { return n.Record == 0 && n.Gen == 0 }
 // endPlace makes a node one of an object that is gone.
 func endPlace(n *layout.Node) { atomic.StoreUint32(&n.Gen, 1) }
 
-// swapInbox puts a node into c's inbox and returns those that were there.
-func (c *Context) swapInbox(place uint32) (first uint32) {
-	for {
-		w := atomic.LoadUint64(&c.Word)
-		if atomic.CompareAndSwapUint64(&c.Word, w, uint64(place)<<2|w&layout.CtxState) {
-			return uint32(w >> 2)
-		}
-	}
-}
-
 // returnToInbox puts a list of nodes back where place is, or in front of it if others are there by now. A parked
 // owner cannot look, as with parkAgain.
 func (c *Context) returnToInbox(me *Context, first, place uint32) {
-	w := uint64(place)<<2 | layout.CtxActive
-	if atomic.CompareAndSwapUint64(&c.Word, w, uint64(first)<<2|layout.CtxActive) {
-		me.giveNode(place)
+	if atomic.CompareAndSwapUint64(&c.Word, uint64(place)<<2|layout.CtxActive, uint64(first)<<2|layout.CtxActive) {
+		me.answer(place)
 		return
 	}
 	last := first
 	for first != 0 && nodeAt(last).Next != 0 {
 		last = nodeAt(last).Next
 	}
-	for first != 0 {
-		w = atomic.LoadUint64(&c.Word)
-		nodeAt(last).Next = uint32(w >> 2)
-		if atomic.CompareAndSwapUint64(&c.Word, w, uint64(first)<<2|w&layout.CtxState) {
-			break
-		}
-	}
-	if w&layout.CtxState == layout.CtxParked {
+	if first != 0 && c.put(first, last, layout.CtxParked) {
 		atomic.SwapUint32(&process.g.Reap, 1)
 	}
 	endPlace(nodeAt(place))

@@ -11,15 +11,11 @@ import (
 // vec is the payload of a Vec. Its element table is a heap slot of its own whose
 // record stays dead, so that no user pointer can be taken for it. A program can
 // scribble over its Vec, so the table is checked at every use.
-type vec struct {
-	len, cap uint64
-	data     layout.Entry // Object 0 while nothing was ever stored
-}
+type vec struct{ layout.VecPayload }
 
 const (
-	vecBytes = 32
-	minVec   = 4
-	maxVec   = ^uint64(0) / 8 // elements whose bytes can be counted
+	minVec = 4
+	maxVec = ^uint64(0) / 8 // elements whose bytes can be counted
 )
 
 // VecNew returns a Vec for object pointers, registered in the current scope.
@@ -28,7 +24,7 @@ func (c *Context) VecNew(capacity uintptr) uintptr {
 		c.Fail(status.InvalidArgument, textVecSize, 0, uint64(capacity))
 		return 0
 	}
-	p := c.makeObject(vecBytes, layout.TypeVec, true)
+	p := c.makeObject(layout.VecPayloadBytes, layout.TypeVec, true)
 	if p == 0 || capacity == 0 {
 		return p
 	}
@@ -61,37 +57,37 @@ func (c *Context) vecAt(p uintptr) (*vec, status.Status) {
 //
 //	len <= cap, cap * 8 <= bytes of the table
 func (v *vec) sound() bool {
-	if v.data.Object == 0 {
-		return v.len == 0 && v.cap == 0
+	if v.Data.Object == 0 {
+		return v.Len == 0 && v.Cap == 0
 	}
-	at := process.heap.Find(v.data.Object)
-	if at.Start != v.data.Object || at.Record != v.data.Record || at.Gen != v.data.Gen {
+	at := process.heap.Find(v.Data.Object)
+	if at.Start != v.Data.Object || at.Record != v.Data.Record || at.Gen != v.Data.Gen {
 		return false
 	}
 	r := process.heap.Record(at.Record)
-	return r.TypeFlags == layout.TypeVecData && v.len <= v.cap && v.cap <= process.heap.Size(v.data.Object)/8
+	return r.TypeFlags == layout.TypeVecData && v.Len <= v.Cap && v.Cap <= process.heap.Size(v.Data.Object)/8
 }
 
-func (v *vec) at(i uint64) *uintptr { return layout.At[uintptr](v.data.Object + uintptr(i)*8) }
+func (v *vec) at(i uint64) *uintptr { return layout.At[uintptr](v.Data.Object + uintptr(i)*8) }
 
 // growVec makes room for n elements.
 func (c *Context) growVec(v *vec, n uint64) status.Status {
-	if n <= v.cap {
+	if n <= v.Cap {
 		return status.OK
 	}
 	if n > 1<<44 { // beyond every heap; and doubling must not overflow
 		return status.OutOfMemory
 	}
-	e, _, st := c.take(uintptr(max(n, 2*v.cap, minVec)) * 8)
+	e, _, st := c.take(uintptr(max(n, 2*v.Cap, minVec)) * 8)
 	if st != status.OK {
 		return st
 	}
 	c.ownTable(e)
-	old := v.data
-	if v.len > 0 {
-		copy(layout.Slice[uintptr](e.Object, v.len), layout.Slice[uintptr](old.Object, v.len))
+	old := v.Data
+	if v.Len > 0 {
+		copy(layout.Slice[uintptr](e.Object, v.Len), layout.Slice[uintptr](old.Object, v.Len))
 	}
-	v.data, v.cap = e, usable(e)/8
+	v.Data, v.Cap = e, usable(e)/8
 	c.recycleData(old)
 	return status.OK
 }
@@ -112,7 +108,7 @@ func (c *Context) recycleData(e layout.Entry) {
 // freeVecData frees the element table without looking at the elements.
 func (c *Context) freeVecData(p uintptr) {
 	if v := layout.At[vec](p); v.sound() {
-		c.recycleData(v.data)
+		c.recycleData(v.Data)
 		*v = vec{}
 	}
 }
@@ -123,9 +119,9 @@ func (c *Context) dismantleVec(p uintptr) {
 	if !v.sound() {
 		return
 	}
-	for v.len > 0 {
-		v.len--
-		c.dropField(*v.at(v.len))
+	for v.Len > 0 {
+		v.Len--
+		c.dropField(*v.at(v.Len))
 	}
 	c.freeVecData(p)
 }
@@ -139,15 +135,15 @@ func (c *Context) VecPush(p, element uintptr) status.Status {
 	if st != status.OK {
 		return st
 	}
-	if st := c.growVec(v, v.len+1); st != status.OK {
-		c.failAlloc(st, (v.len+1)*8)
+	if st := c.growVec(v, v.Len+1); st != status.OK {
+		c.failAlloc(st, (v.Len+1)*8)
 		return st
 	}
 	if st := c.Acquire(element); st != status.OK {
 		return st
 	}
-	*v.at(v.len) = element
-	v.len++
+	*v.at(v.Len) = element
+	v.Len++
 	return status.OK
 }
 
@@ -168,8 +164,8 @@ func (c *Context) VecGet(p, i uintptr) uintptr {
 
 func (c *Context) vecIndex(p, i uintptr) (*vec, status.Status) {
 	v, st := c.vecAt(p)
-	if st == status.OK && uint64(i) >= v.len {
-		st = c.Fail(status.InvalidArgument, textVecIndex, 0, uint64(i), v.len)
+	if st == status.OK && uint64(i) >= v.Len {
+		st = c.Fail(status.InvalidArgument, textVecIndex, 0, uint64(i), v.Len)
 	}
 	return v, st
 }
@@ -201,19 +197,19 @@ func (c *Context) VecPop(p uintptr) uintptr {
 	if st != status.OK {
 		return 0
 	}
-	if v.len == 0 {
+	if v.Len == 0 {
 		c.Fail(status.InvalidArgument, textVecEmpty, p)
 		return 0
 	}
-	e := *v.at(v.len - 1)
+	e := *v.at(v.Len - 1)
 	if e == 0 {
-		v.len--
+		v.Len--
 		return c.null()
 	}
 	if st := c.floatElement(e); st != status.OK {
 		return 0
 	}
-	v.len--
+	v.Len--
 	return e
 }
 
@@ -243,7 +239,7 @@ func (c *Context) VecLen(p uintptr) int64 {
 	if st != status.OK {
 		return -1
 	}
-	return int64(v.len)
+	return int64(v.Len)
 }
 
 // VecReserve makes room for n elements in all.
@@ -274,9 +270,9 @@ func (c *Context) VecClear(p uintptr) status.Status {
 	if st != status.OK {
 		return st
 	}
-	for v.len > 0 {
-		v.len--
-		c.dropField(*v.at(v.len))
+	for v.Len > 0 {
+		v.Len--
+		c.dropField(*v.at(v.Len))
 	}
 	return status.OK
 }
@@ -284,10 +280,10 @@ func (c *Context) VecClear(p uintptr) status.Status {
 // elementsOf returns the record's elements for the walkers of clone and cycles.
 func elementsOf(p uintptr) []uintptr {
 	v := layout.At[vec](p)
-	if !v.sound() || v.len == 0 {
+	if !v.sound() || v.Len == 0 {
 		return nil
 	}
-	return layout.Slice[uintptr](v.data.Object, v.len)
+	return layout.Slice[uintptr](v.Data.Object, v.Len)
 }
 
 // fieldsOf calls visit with the address of every reference that an object holds.
