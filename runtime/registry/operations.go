@@ -22,6 +22,26 @@ package registry
 #cgo nocallback tlc_registry_owned
 #cgo noescape tlc_registry_settle
 #cgo nocallback tlc_registry_settle
+#cgo noescape tlc_registry_remove_alias
+#cgo nocallback tlc_registry_remove_alias
+#cgo noescape tlc_registry_wait
+#cgo nocallback tlc_registry_wait
+#cgo noescape tlc_registry_lacks
+#cgo nocallback tlc_registry_lacks
+#cgo noescape tlc_registry_rehash
+#cgo nocallback tlc_registry_rehash
+#cgo noescape tlc_registry_give_chunk
+#cgo nocallback tlc_registry_give_chunk
+#cgo nocallback tlc_registry_acquire
+#cgo nocallback tlc_registry_immortal
+#cgo nocallback tlc_registry_abandon
+#cgo nocallback tlc_registry_covered
+#cgo nocallback tlc_registry_detach
+#cgo nocallback tlc_registry_touch
+#cgo nocallback tlc_foreign_attach
+#cgo nocallback tlc_foreign_count
+#cgo nocallback tlc_settle_typed
+#cgo nocallback tlc_shared_block
 #include "../../cshim/registry/operations.h"
 */
 import "C"
