@@ -233,9 +233,12 @@ func (c *slotChecker) nodes(used uint32) {
 	for i := uint32(process.g.NodeChains); i != 0 && used < n.fresh; i = nodeAt(i).Chain {
 		used += c.chain(i, layout.NodeChain, "a chain")
 	}
+	spares := uint32(0)
 	for _, r := range n.spare {
-		used += r.end - r.first
+		spares += r.end - r.first
 	}
+	c.Want(spares == n.spares, "%d spare nodes are counted, and there are %d", n.spares, spares)
+	used += spares
 	c.Want(used+1 == n.fresh, "%d nodes of %d are free or in an inbox", used, n.fresh-1)
 }
 

@@ -38,10 +38,11 @@ import (
 // and push (globals.node_chains), whose count of changes tells a stack that is the same
 // from one that only looks so.
 type nodes struct {
-	limit uint32
-	mu    sync.Mutex  // guards what follows
-	fresh uint32      // the first node that was never used
-	spare []nodeRange // nodes that are used before those, whose pages the system may have
+	limit  uint32
+	mu     sync.Mutex  // guards what follows
+	fresh  uint32      // the first node that was never used
+	spare  []nodeRange // nodes that are used before those, whose pages the system may have
+	spares uint32      // how many nodes
 }
 
 type nodeRange struct{ first, end uint32 }
@@ -103,6 +104,7 @@ func (n *nodes) take() uint32 {
 	if last := len(n.spare) - 1; last >= 0 {
 		r := &n.spare[last]
 		i := r.first
+		n.spares--
 		if r.first++; r.first == r.end {
 			n.spare = n.spare[:last]
 		}
@@ -119,11 +121,7 @@ func (n *nodes) take() uint32 {
 func (n *nodes) bytes() uint64 {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	used := n.fresh
-	for _, r := range n.spare {
-		used -= r.end - r.first
-	}
-	return uint64(used) * layout.NodeBytes
+	return uint64(n.fresh-n.spares) * layout.NodeBytes
 }
 
 // trim gives the system the pages on which nodes of full chains lie alone. The nodes are spare then, the others
@@ -157,7 +155,7 @@ func (n *nodes) trim() {
 		}
 	}
 	for ; chain != 0; chain = nodeAt(chain).Next {
-		n.spare = append(n.spare, nodeRange{chain, chain + 1})
+		n.addSpare(nodeRange{chain, chain + 1})
 	}
 }
 
@@ -168,8 +166,13 @@ func (n *nodes) purge(r nodeRange) bool {
 	if start >= end || !memory.Purge(start, end-start) {
 		return false
 	}
-	n.spare = append(n.spare, r)
+	n.addSpare(r)
 	return true
+}
+
+func (n *nodes) addSpare(r nodeRange) {
+	n.spare = append(n.spare, r)
+	n.spares += r.end - r.first
 }
 
 // unitsOf returns what waits for an owner with an object: tlc_units_of.
