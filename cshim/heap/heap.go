@@ -94,8 +94,9 @@ func GiveIdle(h *layout.Heap, first, n uint32, purged bool) {
 // Watch is tlc_heap_watch.
 func Watch(h *layout.Heap) { C.tlc_heap_watch(of(h)) }
 
-// BeginBarriers and TakeMagazines are tlc_heap_begin_barriers and tlc_heap_take_magazines.
+// BeginBarriers, PassBarriers and TakeMagazines are tlc_heap_begin_barriers and so on.
 func BeginBarriers() bool { return bool(C.tlc_heap_begin_barriers()) }
+func PassBarriers() bool  { return bool(C.tlc_heap_pass_barriers()) }
 
 func TakeMagazines(h *layout.Heap, c *layout.Context) {
 	C.tlc_heap_take_magazines(of(h), (*C.struct_tl_context)(unsafe.Pointer(c)))

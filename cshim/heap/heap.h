@@ -211,9 +211,13 @@ void tlc_heap_let_go(tl_heap* h, uint32_t size_class, uint32_t span, uint32_t pu
 /* Has the clock look for idle memory, and for threads that rest. Takes no lock. */
 void tlc_heap_watch(tl_heap* h);
 
-/* Gives the depots all free slots of a context but the newest of each class, whatever its thread does meanwhile. The process
- * has to be able to pass barriers: the first function says whether it is. */
+/* Registers the process for the other function, which has every thread of it pass a memory barrier before it returns. False:
+ * the system cannot, or not any more. */
 bool tlc_heap_begin_barriers(void);
+bool tlc_heap_pass_barriers(void);
+
+/* Gives the depots all free slots of a context but the newest of each class, whatever its thread does meanwhile. The process
+ * is registered for barriers. */
 void tlc_heap_take_magazines(tl_heap* h, tl_context* c);
 
 /* Zeroes a new object's memory that does not read as zero. Does not change errno. */

@@ -112,12 +112,14 @@ void tlc_heap_let_go(tl_heap* h, uint32_t size_class, uint32_t span, uint32_t pu
 /* ---- magazines of threads that rest ------------------------------------------------------------- */
 
 #if defined(__linux__) && !defined(__SANITIZE_THREAD__)
-enum { PRIVATE_EXPEDITED = 1 << 3, REGISTER_PRIVATE_EXPEDITED = 1 << 4 }; /* of linux/membarrier.h */
+enum {
+	PRIVATE_EXPEDITED = 1 << 3,
+	REGISTER_PRIVATE_EXPEDITED = 1 << 4
+}; /* of linux/membarrier.h; old ones lack them */
 
 bool tlc_heap_begin_barriers(void) { return syscall(SYS_membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0; }
 
-/* Every thread of the process passes a memory barrier before it returns. */
-static bool pass_barriers(void) { return syscall(SYS_membarrier, PRIVATE_EXPEDITED, 0, 0) == 0; }
+bool tlc_heap_pass_barriers(void) { return syscall(SYS_membarrier, PRIVATE_EXPEDITED, 0, 0) == 0; }
 
 /* Gives the system the whole pages of entries that mean nothing. A system that refuses leaves them as they are. */
 static void drop_pages(const tl_heap* h, tl_entry* from, tl_entry* to)
@@ -128,7 +130,7 @@ static void drop_pages(const tl_heap* h, tl_entry* from, tl_entry* to)
 }
 #else
 bool tlc_heap_begin_barriers(void) { return false; }
-static bool pass_barriers(void) { return false; }
+bool tlc_heap_pass_barriers(void) { return false; }
 static void drop_pages(const tl_heap* h, tl_entry* from, tl_entry* to) { (void)h, (void)from, (void)to; }
 #endif
 
@@ -169,14 +171,14 @@ void tlc_heap_take_magazines(tl_heap* h, tl_context* c)
 {
 	before was[TL_CLASS_SMALL + 1];
 	STORE(c->taking, 1);
-	bool may = pass_barriers() && atomic_load_explicit(&c->moving, memory_order_acquire) == 0;
+	bool may = tlc_heap_pass_barriers() && atomic_load_explicit(&c->moving, memory_order_acquire) == 0;
 	for (uint32_t size_class = 1; may && size_class <= TL_CLASS_SMALL; size_class++) {
 		tl_magazine* m = &c->magazines[size_class];
 		const before* b = &was[size_class];
 		was[size_class] = look_at(m);
 		if (b->top - b->base > 1) set_bounds(m, b->top - 1, b->limit < b->top + 1 ? b->limit : b->top + 1);
 	}
-	const bool passed = may && pass_barriers();
+	const bool passed = may && tlc_heap_pass_barriers();
 	for (uint32_t size_class = 1; may && size_class <= TL_CLASS_SMALL; size_class++) {
 		tl_magazine* m = &c->magazines[size_class];
 		const before *b = &was[size_class], now = look_at(m);

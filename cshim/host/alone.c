@@ -7,11 +7,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "../heap/heap.h"
 #include "start.h"
 
 #ifdef __linux__
-enum { REGISTER_PRIVATE_EXPEDITED = 1 << 4 }; /* of linux/membarrier.h, old copies of which lack it */
-
 /* A folder has two links, and one more for each folder in it. fstatat() of a library that was built here would need
  * glibc 2.33. */
 static bool has_one_thread(void)
@@ -26,7 +25,7 @@ static bool has_barrier;
 
 __attribute__((constructor(TLC_BEFORE_GO))) static void ask_for_barrier(void)
 {
-	has_barrier = has_one_thread() && syscall(SYS_membarrier, REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+	has_barrier = has_one_thread() && tlc_heap_begin_barriers();
 }
 
 bool tlc_has_barrier(void) { return has_barrier; }

@@ -11,7 +11,8 @@ import (
 
 // StandsStill calls look, and tells whether the thread with a number has executed nothing meanwhile and sleeps in
 // a system call. A thread that runs and then sleeps has been switched out once more. So it did not run if it
-// sleeps afterwards and the count of switches is that from before. The file `syscall` shows a call if the thread
+// sleeps afterwards and the count of switches is that from before. What the thread wrote before is certain to be seen
+// once look has passed a memory barrier of all threads. The file `syscall` shows a call if the thread
 // is off its processor; a page fault has the number -1. Nothing is known where the files are hidden, and where
 // standard descriptors are closed, since the program may be about to open files in their place.
 func StandsStill(thread uint32, look func()) bool {
@@ -24,7 +25,6 @@ func StandsStill(thread uint32, look func()) bool {
 	if before == nil {
 		return false
 	}
-	Barrier()
 	look()
 	call := taskFile(thread, "syscall")
 	return len(call) > 0 && '0' <= call[0] && call[0] <= '9' && bytes.Equal(switchesOf(thread), before)

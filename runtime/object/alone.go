@@ -2,9 +2,10 @@ package object
 
 import (
 	"sync/atomic"
+	"time"
 
+	core "tlruntime/cshim/heap"
 	"tlruntime/runtime/layout"
-	"tlruntime/runtime/memory"
 )
 
 // countIn makes the first context alone. Before any other one can be used it ends that: the other one is that of a
@@ -23,9 +24,17 @@ func (s *slices) countIn(c *Context) {
 		return
 	}
 	atomic.StoreUint32(&first.Alone, 0)
-	// From here on, the first thread has either been seen to be busy, or sees that it is not alone.
-	memory.Barrier()
+	passBarriers() // from here on, the first thread has either been seen to be busy, or sees that it is not alone
 	for turn := 0; atomic.LoadUint32(&first.Busy) != 0; turn++ {
 		layout.Wait(turn)
+	}
+}
+
+// passBarriers has every thread of the process, which is registered for it, pass a memory barrier before it returns. A
+// kernel that refuses now has got a filter since, and no other way is as certain. Then a pause gives every processor
+// time to write its store buffer, which takes it less than a microsecond.
+func passBarriers() {
+	if !core.PassBarriers() {
+		time.Sleep(time.Millisecond)
 	}
 }

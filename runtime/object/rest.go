@@ -224,6 +224,7 @@ func (c *Context) endNodes(me *Context, nodes []uint32, leave func(i uint32)) bo
 	outside := false
 	owner := atomic.LoadUint32(&c.ThreadNumber)
 	calm := memory.StandsStill(owner, func() {
+		passBarriers()
 		outside = atomic.LoadUint32(&c.InGo)|atomic.LoadUint32(&c.Draining) == 0 &&
 			atomic.LoadUint32(&c.ThreadNumber) == owner &&
 			atomic.LoadUint64(&c.Word)&layout.CtxState == layout.CtxActive

@@ -41,7 +41,7 @@ type Config struct {
 	Free   func(p uintptr)
 	// MallocAlign is what Malloc aligns the smallest blocks to; 0 means as the C library's does.
 	MallocAlign uintptr
-	// HasBarrier tells that memory.Barrier works without delay: the first context may be alone (alone.go).
+	// HasBarrier tells that passBarriers works without delay: the first context may be alone (alone.go).
 	HasBarrier bool
 	// UsableSize tells the bytes of a malloc'ed block; false: p cannot be one. 0 means that no block
 	// starts at p if MallocTells, else that the program's malloc does not tell.
