@@ -75,10 +75,11 @@ func (c *Context) growVec(v *vec, n uint64) status.Status {
 	if n <= v.Cap {
 		return status.OK
 	}
-	if n > 1<<44 { // beyond every heap; and doubling must not overflow
+	n = max(n, 2*v.Cap, minVec)
+	if n > process.g.HeapBytes/8 {
 		return status.OutOfMemory
 	}
-	e, _, st := c.take(uintptr(max(n, 2*v.Cap, minVec)) * 8)
+	e, _, st := c.take(uintptr(n) * 8)
 	if st != status.OK {
 		return st
 	}
