@@ -177,13 +177,16 @@ tl_status tl_registry_add_alias(uint64_t buffer_id, void* alias)
 
 /* ---- memory that the registry allocates ------------------------------------------------ */
 
-/* A block that is registered for the caller. NULL: the slow path says why there is none. */
-static void* new_block(tl_context* c, size_t bytes, size_t alignment)
+/* A block that is registered for the caller, or at zero. NULL: the slow path says why there is none. */
+static inline __attribute__((always_inline)) void* new_block(tl_context* c, size_t bytes, size_t alignment, bool held)
 {
 	if (TLC_UNLIKELY(!tlc_is_fast(c) || bytes - 1 >= TL_FOREIGN_BYTES)) return NULL;
 	void* block = NULL;
 	if (TLC_UNLIKELY(tlc_host.aligned(&block, alignment, bytes) != 0)) return NULL;
-	if (TLC_UNLIKELY(!tlc_foreign_insert((uintptr_t)block, bytes, TL_FOREIGN_ALIGNED))) {
+	const uintptr_t p = (uintptr_t)block;
+	const bool entered = held ? tlc_foreign_insert(p, bytes, TL_FOREIGN_ALIGNED)
+	                          : tlc_registry_insert_at_zero(p, bytes, TL_FOREIGN_ALIGNED) == TLC_OK;
+	if (TLC_UNLIKELY(!entered)) {
 		tlc_host.free_aligned(block);
 		return NULL;
 	}
@@ -195,18 +198,15 @@ void* tl_registry_new_array(size_t count, size_t element_bytes)
 {
 	size_t bytes;
 	bool fits = !__builtin_mul_overflow(count, element_bytes, &bytes);
-	void* array = TLC_LIKELY(fits) ? new_block(tlc_tls, bytes, 64) : NULL;
+	void* array = TLC_LIKELY(fits) ? new_block(tlc_tls, bytes, 64, true) : NULL;
 	return TLC_LIKELY(array != NULL) ? array : slow_registry_new_array(count, element_bytes);
 }
 
-/* The decref cannot fail: no other thread knows the block yet. */
 void* tl_aligned_alloc(size_t bytes, size_t alignment)
 {
 	bool power = alignment != 0 && (alignment & (alignment - 1)) == 0 && alignment <= TL_FOREIGN_BYTES;
-	void* block = TLC_LIKELY(power) ? new_block(tlc_tls, bytes, alignment < 16 ? 16 : alignment) : NULL;
-	if (TLC_UNLIKELY(block == NULL)) return slow_aligned_alloc(bytes, alignment);
-	tlc_foreign_decref((uintptr_t)block);
-	return block;
+	void* block = TLC_LIKELY(power) ? new_block(tlc_tls, bytes, alignment < 16 ? 16 : alignment, false) : NULL;
+	return TLC_LIKELY(block != NULL) ? block : slow_aligned_alloc(bytes, alignment);
 }
 
 tl_status tl_aligned_free(void* pointer)

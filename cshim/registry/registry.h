@@ -44,6 +44,10 @@ enum { TLC_NO_KIND = 0 }; /* of a block: tlc_end did not end it */
  * dead entry that it replaces; NULL: nobody asks. */
 int tlc_enter(uintptr_t p, uint64_t bytes, uint64_t as, const tlc_owner* own, uint32_t* gen, tl_foreign_entry* was);
 tl_region* tlc_uncover_wide(tl_shard* s, tl_region* cell, tl_unit* u, uintptr_t p, uint64_t bytes);
+
+/* Registers new memory that nobody holds: at zero, where a block owns nothing. So what others own behind p is looked at
+ * when somebody registers it. p is a multiple of 16. operations.c */
+int tlc_registry_insert_at_zero(uintptr_t p, uint64_t bytes, uint32_t kind);
 bool tlc_covered_from(int up, uintptr_t p); /* inside a block that owns p at that level or above; takes no lock */
 int64_t tlc_foreign_count(uintptr_t p);     /* -1 = unknown; 0 = held at zero; sticky counts are 2^32 - 1 */
 bool tlc_foreign_known(uintptr_t p);        /* registered and held by somebody; at multiples of 16 it takes no lock */

@@ -196,11 +196,21 @@ func (c *Context) NewForeignArray(count, bytesEach uintptr) uintptr {
 	if bytes == 0 {
 		return c.null()
 	}
-	return c.allocForeign(uintptr(bytes), alignment, 0)
+	return c.allocForeign(uintptr(bytes), alignment, inserted(0))
 }
 
-// allocForeign allocates a block and registers it with a type; 0 with the error recorded.
-func (c *Context) allocForeign(bytes, alignment uintptr, typ uint32) uintptr {
+// inserted registers a block with a type.
+func inserted(typ uint32) func(p, bytes uintptr, kind uint8) registry.Result {
+	return func(p, bytes uintptr, kind uint8) registry.Result {
+		_, res := process.registry.Insert(p, bytes, kind, typ)
+		return res
+	}
+}
+
+// allocForeign allocates a block and registers it; 0 with the error recorded.
+func (c *Context) allocForeign(
+	bytes, alignment uintptr, insert func(p, bytes uintptr, kind uint8) registry.Result,
+) uintptr {
 	p := uintptr(0)
 	if process.cfg.AlignedAlloc != nil {
 		p = process.cfg.AlignedAlloc(bytes, alignment)
@@ -208,8 +218,7 @@ func (c *Context) allocForeign(bytes, alignment uintptr, typ uint32) uintptr {
 	if p == 0 {
 		return c.failAlloc(status.OutOfMemory, uint64(bytes))
 	}
-	_, res := process.registry.Insert(p, bytes, layout.ForeignAligned, typ)
-	if res != registry.OK {
+	if res := insert(p, bytes, layout.ForeignAligned); res != registry.OK {
 		process.cfg.AlignedFree(p)
 		c.registered(p, bytes, res)
 		return 0
@@ -232,11 +241,7 @@ func (c *Context) AlignedAlloc(bytes, alignment uintptr) uintptr {
 	if bytes == 0 {
 		return c.null()
 	}
-	p := c.allocForeign(bytes, alignment, 0)
-	if p != 0 {
-		process.registry.DecRef(p)
-	}
-	return p
+	return c.allocForeign(bytes, alignment, process.registry.InsertAtZero)
 }
 
 // AlignedFree frees memory of AlignedAlloc that was not registered, or is not any more.

@@ -35,7 +35,7 @@ func (c *Context) NewWorkspace(n, bytes, alignment uintptr) uintptr {
 		c.Fail(status.InvalidArgument, textProduct, 0, uint64(n), uint64(bytes))
 		return 0
 	}
-	p := c.allocForeign(apart+uintptr(total), apart, layout.ForeignWorkspace)
+	p := c.allocForeign(apart+uintptr(total), apart, inserted(layout.ForeignWorkspace))
 	if p != 0 {
 		*layout.At[Workspace](p) = Workspace{Base: p + apart, Stride: stride, Count: n, Bytes: bytes}
 	}

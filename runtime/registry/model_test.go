@@ -159,6 +159,22 @@ func (m *model) insert(t *rapid.T) {
 	m.blocks[p] = &modelBlock{bytes: bytes, count: 1, gen: made.Gen}
 }
 
+// insertAtZero adds new memory, which is looked at where it starts alone.
+func (m *model) insertAtZero(t *rapid.T) {
+	p, bytes := genPointer(t)&^15, genBytes(t)
+	r := m.table.InsertAtZero(p, bytes, layout.ForeignNewScalar)
+	switch b := m.blocks[p]; {
+	case b != nil && (b.live() || b.shared != nil || b.ctx != 0):
+		require.Equal(t, Present, r)
+	case m.inside(p):
+		require.Equal(t, Refused, r)
+	default:
+		require.Equal(t, OK, r)
+		info, _ := m.table.Info(p)
+		m.blocks[p] = &modelBlock{bytes: bytes, gen: info.Gen}
+	}
+}
+
 func (m *model) register(t *rapid.T) {
 	p := m.known(t)
 	gen, r := m.table.Register(p)
@@ -356,7 +372,7 @@ func TestAgainstAModel(t *testing.T) {
 		m := &model{table: table, blocks: map[uintptr]*modelBlock{}}
 		t.Repeat(map[string]func(*rapid.T){
 			"adopt": m.adopt, "adopt too": m.adopt, "adopt more": m.adopt, "insert": m.insert, "register": m.register,
-			"insert shared": m.insertShared, "insert custom": m.insertCustom, "add alias": m.addAlias,
+			"insert at zero": m.insertAtZero, "insert shared": m.insertShared, "insert custom": m.insertCustom, "add alias": m.addAlias,
 			"retract": m.retract,
 			"acquire": m.acquire, "release": m.release, "release entry": m.releaseEntry, "float": m.float,
 			"dec ref": m.decRef, "forget": m.forget, "covered": m.covered, "": m.check,

@@ -132,6 +132,13 @@ func (t *Table) Insert(p, bytes uintptr, kind uint8, typ uint32) (e Entered, r R
 	return t.insert(p, bytes, kind, owner(layout.BlockFree, uintptr(typ), 0))
 }
 
+// InsertAtZero registers new memory that nobody holds, as Insert and DecRef.
+func (t *Table) InsertAtZero(p, bytes uintptr, kind uint8) Result {
+	return t.grown(p, bytes, false, func() Result {
+		return Result(C.tlc_registry_insert_at_zero(C.uintptr_t(p), C.uint64_t(bytes), C.uint32_t(kind)))
+	})
+}
+
 // insert registers any block.
 func (t *Table) insert(p, bytes uintptr, kind uint8, by C.tlc_owner) (e Entered, r Result) {
 	var g C.uint32_t
