@@ -361,16 +361,15 @@ static inline tl_unit* tlc_find(const tl_shard* s, tlc_granule at)
 	return tlc_listed_unit(tlc_cell(s, at.region), at);
 }
 
-/* Opens a unit that is not in use; r is its cell, or the empty one for it. NULL: no memory is at
- * hand, or the table has no room for a cell. Units of the same region move. */
-static inline tl_unit* tlc_open_unit(tl_shard* s, tl_region* r, tlc_granule at)
+/* Opens a unit that is not in use; r is its cell, or the empty one for it, and u the vacant unit in its list. NULL: no memory
+ * is at hand, or the table has no room for a cell. Where it is not in the list, units of the same region move. */
+static inline tl_unit* tlc_open_unit(tl_shard* s, tl_region* r, tl_unit* u, tlc_granule at)
 {
-	if (tlc_get(&r->key) == 0 || !tlc_has(&r->present, at.unit)) return tlc_add_unit(s, r, at);
-	uint64_t list = tlc_get(&r->list) - TL_REGION_VACANT;
-	tlc_put(&r->list, list);
+	if (TLC_UNLIKELY(u == NULL)) return tlc_add_unit(s, r, at);
+	tlc_put(&r->list, tlc_get(&r->list) - TL_REGION_VACANT);
 	if (s->idle == at.region) s->idle = 0;
 	s->units++;
-	return tlc_units(list) + tlc_rank(tlc_get(&r->present), at.unit);
+	return u;
 }
 
 /* Counts a unit of r that has become vacant. A cell of vacant units is kept until another one is:

@@ -36,11 +36,16 @@ static inline bool has_room(const tl_shard* s, uint32_t units)
 	return s->used + units <= s->limit && s->chunk_end - s->chunk >= units * TL_UNIT_RESERVE + TL_ENTRY_RESERVE;
 }
 
-/* Counts a unit that came (1) or went (-1). */
+/* Counts a unit that came (1) or went (-1). The sum and the number of level 1 lie side by side: one step changes both. */
+typedef uint64_t __attribute__((may_alias)) both_numbers;
 static inline void count_unit(int up, int change)
 {
 	tl_registry* r = (tl_registry*)tlc_shards - 1;
 	if (up == 0) return;
+	if (up == 1) {
+		__atomic_fetch_add((both_numbers*)(void*)r->units, (uint64_t)change * 0x100000001u, __ATOMIC_RELAXED);
+		return;
+	}
 	atomic_fetch_add_explicit(&r->units[up], (uint32_t)change, memory_order_relaxed);
 	atomic_fetch_add_explicit(&r->units[0], (uint32_t)change, memory_order_relaxed);
 }
@@ -48,9 +53,9 @@ static inline void count_unit(int up, int change)
 /* Covers granules of a unit, `up` levels above 0, for which there is memory. */
 ALWAYS_INLINE void cover_granules(tl_shard* s, tl_region* cell, tlc_granule at, uint64_t bits, int up)
 {
-	tl_unit* u = tlc_used_unit(cell, at);
-	if (u == NULL) {
-		u = tlc_open_unit(s, cell, at);
+	tl_unit* u = tlc_listed_unit(cell, at);
+	if (u == NULL || tlc_vacant(u)) {
+		u = tlc_open_unit(s, cell, u, at);
 		count_unit(up, 1);
 	}
 	tlc_set(&u->covers, bits);

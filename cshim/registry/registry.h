@@ -67,6 +67,7 @@ static inline bool tlc_covered_above(uintptr_t p) { return tlc_covered_from(1, p
 typedef struct tlc_lookup {
 	tl_shard* shard;
 	tl_region* cell;
+	tl_unit* listed;         /* NULL: not in the list; not set where there is an entry */
 	tl_unit* unit;           /* NULL: not in use */
 	tl_foreign_entry* entry; /* NULL: nothing starts there */
 	tlc_granule at;
@@ -76,7 +77,7 @@ typedef struct tlc_lookup {
 static inline __attribute__((always_inline)) tlc_lookup tlc_look_up(tl_shard* s, tlc_granule at)
 {
 	tlc_lookup x = {.shard = s, .cell = tlc_cell(s, at.region), .at = at};
-	x.unit = tlc_listed_unit(x.cell, at);
+	x.unit = x.listed = tlc_listed_unit(x.cell, at);
 	if (x.unit != NULL && tlc_has(&x.unit->starts, at.bit)) {
 		x.entry = tlc_entry(x.unit, at.bit);
 		if (x.entry == NULL) __builtin_unreachable();
@@ -90,7 +91,7 @@ static inline __attribute__((always_inline)) tlc_lookup tlc_look_up(tl_shard* s,
  * for its first entry. Units may move. */
 static inline __attribute__((always_inline)) tl_foreign_entry* tlc_make_entry(tlc_lookup* x)
 {
-	if (x->unit == NULL) x->unit = tlc_open_unit(x->shard, x->cell, x->at);
+	if (x->unit == NULL) x->unit = tlc_open_unit(x->shard, x->cell, x->listed, x->at);
 	return TLC_LIKELY(x->unit != NULL) ? tlc_insert(x->shard, x->unit, x->at.bit) : NULL;
 }
 
@@ -192,7 +193,7 @@ static inline __attribute__((always_inline)) bool tlc_find_opening(uintptr_t p, 
 	if (TLC_UNLIKELY(seen.cell == NULL)) return false;
 	if (TLC_UNLIKELY(tlc_units_up(0) != 0) && tlc_covered_above(p)) return false;
 	tl_unit* u = tlc_in_use(seen.unit);
-	*place = (tlc_opening){{.shard = s, .cell = seen.cell, .unit = u, .at = at}, v};
+	*place = (tlc_opening){{.shard = s, .cell = seen.cell, .listed = seen.unit, .unit = u, .at = at}, v};
 	return TLC_LIKELY(u == NULL || !((tlc_get(&u->covers) | tlc_get(&u->starts)) & tlc_bit(at.bit)));
 }
 

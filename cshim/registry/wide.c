@@ -77,12 +77,12 @@ ALWAYS_INLINE int enter_near(tl_shard* s, near_extent b, uintptr_t p, uint64_t b
 	bool both = tlc_get(&x.cell->key) != 0 && (tlc_get(&x.cell->present) >> x.at.unit & 3) == 3;
 	if (b.tail != 0 && !both) return TLC_MISS;
 	tlc_granule next = {x.at.region, b.next, 0};
-	tl_unit* u = b.tail != 0 ? tlc_used_unit(x.cell, next) : NULL;
+	tl_unit* u = b.tail != 0 ? tlc_listed_unit(x.cell, next) : NULL;
 	if (above || is_taken(x.unit, b.head) || is_taken(u, b.tail)) return TLC_REFUSED;
 	if (!enter_entry(&x, p, bytes, as, own, gen, was)) return TLC_SLOW;
 	tlc_set(&x.unit->covers, b.head);
 	if (b.tail == 0) return TLC_OK;
-	if (u == NULL) u = tlc_open_unit(s, x.cell, next);
+	if (tlc_vacant(u)) u = tlc_open_unit(s, x.cell, u, next);
 	tlc_set(&u->covers, b.tail);
 	return TLC_OK;
 }
@@ -121,13 +121,12 @@ ALWAYS_INLINE int enter_region(tl_shard* s, tl_shard* t, const region_extent* b,
 	int known = enter_known(x, as);
 	if (known != TLC_MISS) return known;
 	const tlc_granule top = unit_of_region(p), end = {x.at.region, b->last, 0};
-	const uint64_t ends = tlc_bit(x.at.unit) | tlc_bit(end.unit);
 	tl_region* cell = tlc_cell(t, top.region);
-	if (above || is_taken(tlc_used_unit(cell, top), tlc_range(x.at.unit, end.unit))) return TLC_REFUSED;
-	if (is_taken(x.unit, b->head) || is_taken(tlc_used_unit(x.cell, end), b->tail)) return TLC_REFUSED;
+	const tl_unit *upper = tlc_listed_unit(cell, top), *last = tlc_listed_unit(x.cell, end);
+	if (above || is_taken(upper, tlc_range(x.at.unit, end.unit))) return TLC_REFUSED;
+	if (is_taken(x.unit, b->head) || is_taken(last, b->tail)) return TLC_REFUSED;
 	if (!units_are_free(x.cell, b->whole)) return TLC_REFUSED;
-	bool listed = tlc_get(&x.cell->key) != 0 && (tlc_get(&x.cell->present) & ends) == ends;
-	if (!(listed && tlc_listed_unit(cell, top) != NULL) && !(has_room(s, 4) && has_room(t, 4))) return TLC_MISS;
+	if ((upper == NULL || last == NULL || x.listed == NULL) && !(has_room(s, 4) && has_room(t, 4))) return TLC_MISS;
 	if (!enter_entry(&x, p, bytes, as, own, gen, was)) return TLC_SLOW;
 	tlc_set(&x.unit->covers, b->head);
 	if (b->tail != 0) cover_granules(s, x.cell, end, b->tail, 0);
