@@ -1,6 +1,7 @@
 /* Counting: tl_ptr_* and the release of single references. */
 #include "fast.h"
 #include "inbox.h"
+#include "typed.h"
 #include "../inline/counts.h"
 
 /* Each call looks its pointer up once. All cases but the owner's continue in a tail call with the
@@ -126,13 +127,24 @@ static int release_elsewhere(uintptr_t p)
 	return TLC_OK;
 }
 
+static __attribute__((noinline)) tl_status release_more(void* object, tl_record* r)
+{
+	return TLC_LIKELY(release_record((uintptr_t)object, r)) ? TL_OK : slow_ptr_release(object);
+}
+
+static __attribute__((noinline)) tl_status kill_typed(void* object, tl_record* r)
+{
+	return TLC_LIKELY(tlc_kill_typed(tlc_tls, r, (uintptr_t)object)) ? TL_OK : release_more(object, r);
+}
+
+/* The last reference of an object that refers to nothing takes no call. */
 static __attribute__((noinline)) tl_status release_rest(void* object, tl_record* r)
 {
 	tl_context* c = tlc_tls;
-	if (tlc_is_last(tlc_beside_one(c, TLC_LOAD(r->loc))) &&
-	    atomic_load_explicit(&r->sh, memory_order_acquire) == TL_SH_ALIVE && tlc_kill_typed(c, r, (uintptr_t)object))
-		return TL_OK;
-	return TLC_LIKELY(release_record((uintptr_t)object, r)) ? TL_OK : slow_ptr_release(object);
+	if (!tlc_is_last(tlc_beside_one(c, TLC_LOAD(r->loc))) ||
+	    atomic_load_explicit(&r->sh, memory_order_acquire) != TL_SH_ALIVE)
+		return release_more(object, r);
+	return TLC_LIKELY(end_leaf(c, r, (uintptr_t)object)) ? TL_OK : kill_typed(object, r);
 }
 
 static __attribute__((noinline, cold)) tl_status refuse_release(void* object, int result)

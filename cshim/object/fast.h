@@ -82,7 +82,11 @@ static inline bool tlc_acquire_record(tl_record* r)
 static inline bool tlc_float_record(tl_context* c, tl_record* r)
 {
 	uint32_t loc = TLC_LOAD(r->loc), own = tlc_own(c, loc), sh = TLC_LOAD(r->sh);
-	if (TLC_LIKELY(own < TLC_OWNED && sh == TL_SH_ALIVE)) {
+	if (TLC_LIKELY(own == 1 && sh == TL_SH_ALIVE)) {
+		TLC_STORE(r->loc, loc + TL_LOC_FLOAT);
+		return true;
+	}
+	if (own < TLC_OWNED && sh == TL_SH_ALIVE) {
 		if (TLC_UNLIKELY(tlc_loc_floats(loc) >= TL_SH_CLAIM_MAX)) return false; /* no more than claims can count */
 		if (TLC_LIKELY(tlc_loc_floats(loc) < (loc & TL_LOC_COUNT))) TLC_STORE(r->loc, loc + TL_LOC_FLOAT);
 		return true; /* every reference may float already */
@@ -340,7 +344,8 @@ static inline __attribute__((always_inline)) bool tlc_is_table(const tl_entry* d
 {
 	tl_record* r;
 	uint32_t class;
-	return TLC_LIKELY(tlc_find_slot(data->object, &r, &class)) && TLC_LIKELY(r == tlc_g.records + data->record) &&
+	return TLC_LIKELY(tlc_find_slot(data->object, &r, &class)) &&
+	       TLC_LIKELY((uint32_t)(r - tlc_g.records) == data->record) &&
 	       TLC_LIKELY(tlc_life(r) == ((uint64_t)data->gen << 32 | TL_TYPE_VEC_DATA)) &&
 	       TLC_LIKELY(capacity <= tlc_g.classes[class].size / sizeof(uintptr_t));
 }

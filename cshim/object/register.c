@@ -40,8 +40,7 @@ static int adopt_measured(tl_context* c, uintptr_t p, uint32_t* gen, uint64_t* s
 {
 	size_t usable = tlc_host.usable((void*)p);
 	int result = tlc_foreign_adopt(p, usable, gen);
-	if (result != TLC_OK) return result;
-	c->foreign_adopted++;
+	c->foreign_adopted += result == TLC_OK;
 	*size = usable;
 	return result;
 }
@@ -429,14 +428,12 @@ static inline bool float_entry(tl_context* c, tl_entry e)
 	return TLC_LIKELY(TLC_LOAD(r->gen) == e.gen) && tlc_float_record(c, r);
 }
 
-static inline bool unregister_at(tl_context* c, uint64_t at)
+bool tlc_unregister_at(tl_context* c, uint64_t at)
 {
 	if (TLC_UNLIKELY(tlc_needs_compaction(c) || !float_entry(c, c->entries[at]))) return false;
 	tlc_take_out(c, at);
 	return true;
 }
-
-bool tlc_unregister_at(tl_context* c, uint64_t at) { return unregister_at(c, at); }
 
 /* The result for a pointer that no scope of this function holds: as cheap as a hit. */
 static tl_status not_registered(uintptr_t p)
@@ -469,22 +466,25 @@ static __attribute__((noinline)) tl_status unregister_older(tl_context* c, void*
 	return TL_OK;
 }
 
-/* Takes the newest entry of the newest scope out if it is p's; false: nothing changed. */
-static inline bool unregister_newest(tl_context* c, uintptr_t p)
-{
-	tl_entry* e = c->top - 1;
-	if (!TLC_LIKELY(e >= tlc_scope_bottom(c)) || !TLC_LIKELY(e->object == p && tlc_is_top_free(c))) return false;
-	if (TLC_UNLIKELY(!float_entry(c, *e))) return false;
-	tlc_lower_top(c, e);
-	return true;
-}
-
 static __attribute__((noinline)) tl_status unregister_rest(tl_context* c, void* object)
 {
 	uint64_t low = linear_from(c, c->floor);
 	int64_t at = find_linear(c, (uintptr_t)object, low);
 	if (at == TLC_NOT_FOUND) return unregister_older(c, object, low);
-	return TLC_LIKELY(unregister_at(c, (uint64_t)at)) ? TL_OK : slow_mem_unregister(object);
+	return TLC_LIKELY(tlc_unregister_at(c, (uint64_t)at)) ? TL_OK : slow_mem_unregister(object);
+}
+
+/* The same of the newest entry, which may leave the stack. */
+static inline __attribute__((always_inline)) tl_status unregister_newest(tl_context* c, void* object)
+{
+	if (TLC_UNLIKELY(!float_entry(c, c->top[-1]))) return unregister_rest(c, object);
+	tlc_lower_top(c, c->top - 1);
+	return TL_OK;
+}
+
+static __attribute__((noinline)) tl_status unregister_newest_block(tl_context* c, void* object)
+{
+	return unregister_newest(c, object);
 }
 
 tl_status tl_mem_unregister(void* object)
@@ -492,5 +492,8 @@ tl_status tl_mem_unregister(void* object)
 	tl_context* c = tlc_tls;
 	if (TLC_UNLIKELY(object == NULL)) return TL_OK;
 	if (TLC_UNLIKELY(!tlc_is_fast(c))) return slow_mem_unregister(object);
-	return TLC_LIKELY(unregister_newest(c, (uintptr_t)object)) ? TL_OK : unregister_rest(c, object);
+	const tl_entry* e = c->top - 1;
+	if (TLC_UNLIKELY(e < tlc_scope_bottom(c) || e->object != (uintptr_t)object || !tlc_is_top_free(c)))
+		return unregister_rest(c, object);
+	return TLC_UNLIKELY(e->record == TL_FOREIGN) ? unregister_newest_block(c, object) : unregister_newest(c, object);
 }

@@ -1,6 +1,7 @@
 /* Scopes: the stack of entries and the marks on it. */
 #include "fast.h"
 #include "inbox.h"
+#include "typed.h"
 
 tl_status tl_mem_enter_scope(void)
 {
@@ -162,7 +163,8 @@ static inline bool end_typed(tl_context* c, tl_entry e)
 {
 	tl_record* r = tlc_g.records + e.record;
 	return TLC_LOAD(r->loc) == c->one && TLC_LOAD(r->gen) == e.gen &&
-	       atomic_load_explicit(&r->sh, memory_order_acquire) == TL_SH_ALIVE && tlc_kill_typed(c, r, e.object);
+	       atomic_load_explicit(&r->sh, memory_order_acquire) == TL_SH_ALIVE &&
+	       (end_leaf(c, r, e.object) || tlc_kill_typed(c, r, e.object));
 }
 
 /* Releases the newest mark's entries until none is left, or until a destructor may have changed the

@@ -18,12 +18,6 @@ const tl_type_info* tlc_type_info(uint32_t type)
 	return info != NULL && info->size != 0 ? info : NULL;
 }
 
-/* What c has counted of a type that info_of knows. */
-static inline tl_type_count* count_of(tl_context* c, uint32_t type)
-{
-	return (tl_type_count*)((char*)c + TLC_TYPES_OFFSET) + (type - TL_TYPE_FIRST_USER);
-}
-
 /* Gives a cleared slot its type, counts it and registers it. */
 static inline __attribute__((always_inline)) void* enliven(tl_context* c, uintptr_t object, uint64_t tag, uint32_t type)
 {
@@ -258,8 +252,9 @@ static void take_vec_apart(ring* q, tl_record* r, uintptr_t object)
 	tl_context* c = q->context;
 	const tl_vec_payload v = *(const tl_vec_payload*)object;
 	const bool has_table = v.data.object != 0 && tlc_has_table(&v);
-	for (uint64_t i = has_table ? v.len : 0; i-- > 0;) {
-		const uintptr_t p = ((const uintptr_t*)v.data.object)[i];
+	const uintptr_t *table = (const uintptr_t*)v.data.object, *at = table + (has_table ? v.len : 0);
+	while (at > table) {
+		const uintptr_t p = *--at;
 		if (TLC_UNLIKELY(!tlc_drop_one_of_many(c, p)) && p != 0) drop_element(q, p);
 	}
 	if (has_table) tlc_free_kind(c, tlc_g.records + v.data.record, v.data.object, TL_TYPE_VEC_DATA);
@@ -337,15 +332,6 @@ bool tlc_end_first(tl_context* c)
 	return c->destroy_first != record;
 }
 
-/* Whether an object refers to nothing, which is found without a branch for each field. */
-static inline bool is_leaf(const tl_type_info* info, uintptr_t object)
-{
-	uintptr_t any = 0;
-	for (const uint32_t *at = info->offsets, *last = at + info->fields; at != last; at++)
-		any |= ((const uintptr_t*)object)[*at];
-	return any == 0;
-}
-
 /* Ends an object of a type with a destructor while nothing waits and nobody drains: as tlc_finish does, by which whatever
  * is left then is finished. It is in the queue while the function runs. */
 static __attribute__((noinline)) bool end_with_call(tl_context* c, tl_record* r, uintptr_t object,
@@ -402,9 +388,6 @@ bool tlc_kill_typed(tl_context* c, tl_record* r, uintptr_t object)
 			if ((uint32_t)life == TL_TYPE_VEC && has_ring(c)) return end_vec(c, r, object);
 		} else if (info->ends == TL_ENDS_WITH_CALL) {
 			return end_with_call(c, r, object, info);
-		} else if (TLC_LIKELY(info->ends == TL_ENDS_SIMPLY) && is_leaf(info, object)) {
-			free_slot(c, r, object, life, life >> 32 & 0xFF);
-			return true;
 		}
 	}
 	return kill_rest(c, r, object, (uint32_t)life);

@@ -40,6 +40,12 @@ static inline ring ring_of(tl_context* c, uint32_t count)
 	return (ring){.context = c, .references = (uintptr_t*)tlc_unused_stack(c), .end = count};
 }
 
+/* What c has counted of a type that info_of knows. */
+static inline tl_type_count* count_of(tl_context* c, uint32_t type)
+{
+	return (tl_type_count*)((char*)c + TLC_TYPES_OFFSET) + (type - TL_TYPE_FIRST_USER);
+}
+
 #pragma GCC visibility push(hidden)
 
 /* Drops the references in the ring and takes the objects of the queue apart, as far as no destructor has to be called. No
@@ -51,6 +57,28 @@ void tlc_drain_ring(tl_context* c, ring q);
 void tlc_call_destructor(tl_context* c, const tl_type_info* info, uintptr_t object);
 
 #pragma GCC visibility pop
+
+/* Whether an object refers to nothing, which is found without a branch for each field. */
+static inline bool is_leaf(const tl_type_info* info, uintptr_t object)
+{
+	uintptr_t any = 0;
+	for (const uint32_t *at = info->offsets, *last = at + info->fields; at != last; at++)
+		any |= ((const uintptr_t*)object)[*at];
+	return any == 0;
+}
+
+/* Ends an object whose only reference is being dropped by its owner; false, nothing changed: more has to be done than to put
+ * its slot into the magazine (tlc_kill_typed). */
+static inline __attribute__((always_inline)) bool end_leaf(tl_context* c, tl_record* r, uintptr_t object)
+{
+	const uint64_t life = tlc_life(r), tag = (life >> 32 << 32) | (uint64_t)(r - tlc_g.records);
+	const tl_type_info* info = info_of((uint32_t)life);
+	if (TLC_UNLIKELY((c->draining | tlc_has_to_destroy(c)) != 0)) return false;
+	if (!is_simple(info) || !is_leaf(info, object)) return false;
+	if (TLC_UNLIKELY(!tlc_recycle(tlc_magazine_of(c, tag), r, object, tag))) return false;
+	count_of(c, (uint32_t)life)->gone++;
+	return true;
+}
 
 /* Drops so many references, which stand at the beginning of the ring. */
 static inline void drop_all(tl_context* c, uint32_t count) { tlc_drain_ring(c, ring_of(c, count)); }
