@@ -85,12 +85,12 @@ AT(tl_context, cancel_state, 540); AT(tl_context, path, 544); AT(tl_context, nod
 AT(tl_context, node_count, 556); AT(tl_context, waiting, 560); AT(tl_context, tag_names, 568);
 AT(tl_context, tag_depths, 696); AT(tl_context, status, 824); AT(tl_context, function_id, 828);
 AT(tl_context, error_pointer, 832); AT(tl_context, error_detail, 840); AT(tl_context, error_kind, 864);
-AT(tl_context, message_ready, 868); AT(tl_context, message, 872); AT(tl_context, spare, 2920);
-AT(tl_context, kinds, 2944); AT(tl_context, magazines, 3104); AT(tl_context, allocs_before, 5504);
-AT(tl_context, flows, 6104); AT(tl_context, seen_allocs, 7304); AT(tl_context, growths, 7904);
-AT(tl_context, flushed_last, 7912); AT(tl_context, unused, 7987); AT(tl_context, taken, 7992);
-AT(tl_context, unused_behind, 8142); AT(tl_context, moving, 8144); AT(tl_context, taking, 8148);
-AT(tl_context, used, 8152);
+AT(tl_context, message_ready, 868); AT(tl_context, message, 872); AT(tl_context, table, 2920);
+AT(tl_context, table_tag, 2928); AT(tl_context, table_room, 2936); AT(tl_context, kinds, 2944);
+AT(tl_context, magazines, 3104); AT(tl_context, allocs_before, 5504); AT(tl_context, flows, 6104);
+AT(tl_context, seen_allocs, 7304); AT(tl_context, growths, 7904); AT(tl_context, flushed_last, 7912);
+AT(tl_context, unused, 7987); AT(tl_context, taken, 7992); AT(tl_context, unused_behind, 8142);
+AT(tl_context, moving, 8144); AT(tl_context, taking, 8148); AT(tl_context, used, 8152);
 SIZE(tl_vec_info, 48); AT(tl_vec_info, data, 0); AT(tl_vec_info, length, 8); AT(tl_vec_info, capacity, 16);
 AT(tl_vec_info, element_bytes, 24); AT(tl_vec_info, references, 32); AT(tl_vec_info, fields, 40);
 AT(tl_vec_info, number_bytes, 44);

@@ -276,6 +276,48 @@ static void growth_keeps_elements(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
+/* Also tables that are large objects. */
+static void two_vecs_grow_in_turn(void)
+{
+	const int64_t count = check_fitting(20000, CHECK_ENTRY_BYTES);
+	void *vecs[2], *element;
+	CHECK_OK(tl_mem_enter_scope());
+	vecs[0] = tl_vec_new(0);
+	vecs[1] = tl_vec_new(0);
+	element = tl_mem_new(8);
+	for (int64_t i = 0; i < count; i++) {
+		CHECK_OK(tl_vec_push(vecs[i / 3 % 2], element));
+		CHECK_OK(tl_vec_push(vecs[i % 2], element));
+	}
+	CHECK_INT(tl_vec_len(vecs[0]) + tl_vec_len(vecs[1]), 2 * count);
+	CHECK_COUNT(element, 2 * count + 1);
+	CHECK_OK(tl_vec_clear(vecs[0]));
+	CHECK_OK(tl_vec_clear(vecs[1]));
+	CHECK_COUNT(element, 1);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+/* A header that names the table of an earlier Vec is refused, also where that was the last one that got an element. */
+static void a_table_that_is_gone(void)
+{
+	unsigned char header[32];
+	void *vec, *element;
+	CHECK_OK(tl_mem_enter_scope());
+	element = tl_mem_new(8);
+	CHECK_OK(tl_mem_enter_scope());
+	vec = tl_vec_new(4);
+	CHECK_OK(tl_vec_push(vec, element));
+	memcpy(header, vec, sizeof header);
+	CHECK_OK(tl_mem_exit_scope());
+	vec = tl_vec_new(0);
+	memcpy(vec, header, sizeof header);
+	CHECK_FAILS(tl_vec_push(vec, element), TL_E_UNSUPPORTED);
+	CHECK_COUNT(element, 1);
+	memset(vec, 0, sizeof header);
+	CHECK_OK(tl_vec_push(vec, element));
+	CHECK_OK(tl_mem_exit_scope());
+}
+
 static void indices_are_checked(void)
 {
 	void* vec;
@@ -390,6 +432,8 @@ int main(void)
 	RUN(push_does_not_sink);
 	RUN(clear_releases_and_keeps_the_room);
 	RUN(growth_keeps_elements);
+	RUN(two_vecs_grow_in_turn);
+	RUN(a_table_that_is_gone);
 	RUN(indices_are_checked);
 	RUN(impossible_capacities);
 	RUN(only_a_vec_is_a_vec);

@@ -405,7 +405,11 @@ typedef struct tl_context {
 	uint32_t error_kind; /* which text renders error_detail */
 	uint32_t message_ready;
 	char message[TL_MESSAGE_BYTES];
-	uint64_t spare[3];                /* each magazine lies in one cache line */
+	/* The element table that tl_vec_push appended to last. Whether it is a Vec's still, its record tells. With these words
+	 * each magazine lies in one cache line. */
+	uintptr_t table;
+	uint64_t table_tag;               /* its record and generation */
+	uint64_t table_room;              /* in elements */
 	tl_kind_counters kinds[TL_KINDS]; /* by record type; the plain ones are the rest */
 	tl_magazine magazines[TL_CLASSES];
 	uint64_t allocs_before[TL_CLASSES]; /* what magazine.allocs lacks */

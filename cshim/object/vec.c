@@ -24,7 +24,7 @@ static inline __attribute__((always_inline)) bool is_vec(const void* p)
 {
 	tl_record* r;
 	return TLC_LIKELY(tlc_find_record((uintptr_t)p, &r)) && TLC_LIKELY(TLC_LOAD(r->type_flags) == TL_TYPE_VEC) &&
-	       TLC_LIKELY(tlc_is_live_object(r));
+	       (TLC_LIKELY(TLC_LOAD(r->sh) == TL_SH_ALIVE) || tlc_is_live_object(r));
 }
 
 /* The Vec at p when header and element table agree. */
@@ -35,7 +35,7 @@ static inline uintptr_t* elements(const vec* v) { return (uintptr_t*)v->data.obj
 /* ---- room -------------------------------------------------------------------------------- */
 
 /* A slot for so many bytes whose context counts it by kind; object 0: ask Go. */
-static inline tl_entry take_kind(tl_context* c, uint64_t bytes, uint32_t kind)
+static inline __attribute__((always_inline)) tl_entry take_kind(tl_context* c, uint64_t bytes, uint32_t kind)
 {
 	bool zero;
 	tl_entry e = bytes <= TLC_MAX_SMALL ? tlc_take(c, bytes) : tlc_take_large(c, bytes, &zero);
@@ -52,6 +52,14 @@ static inline tl_entry take_kind(tl_context* c, uint64_t bytes, uint32_t kind)
 /* Elements that a heap could hold if it were empty. */
 static inline uint64_t most(void) { return tlc_g.heap_bytes / sizeof(uintptr_t); }
 
+/* Has tl_vec_push know the table of a header, which is sound. */
+static inline void remember(tl_context* c, const vec* v)
+{
+	c->table = v->data.object;
+	c->table_tag = tlc_tag(&v->data);
+	c->table_room = v->cap;
+}
+
 /* Moves the elements to a table for n of them, which is more than there is room for; false: ask Go, nothing changed.
  * Calls no function of the program. */
 static __attribute__((noinline)) bool grow(tl_context* c, vec* v, uint64_t n)
@@ -67,6 +75,7 @@ static __attribute__((noinline)) bool grow(tl_context* c, vec* v, uint64_t n)
 	if (v->len != 0) memcpy((void*)e.object, elements(v), v->len * sizeof(uintptr_t));
 	v->data = e;
 	v->cap = tlc_slot_bytes(e.object, tlc_class_at(&e)) / sizeof(uintptr_t);
+	remember(c, v);
 	if (old.object != 0) tlc_free_kind(c, tlc_g.records + old.record, old.object, TL_TYPE_VEC_DATA);
 	return true;
 }
@@ -106,34 +115,60 @@ tl_status tl_vec_reserve(void* p, size_t capacity)
 
 /* ---- elements -------------------------------------------------------------------------- */
 
-/* Whether an element more has room. */
-static inline bool has_place(tl_context* c, vec* v)
+/* Whether a header has the element table that this thread appended to last: most Vecs get one element after the other. */
+static inline bool has_last_table(const tl_context* c, const vec* v)
 {
-	return TLC_LIKELY(v->len < v->cap) ? tlc_has_table(v) : grow(c, v, v->len + 1);
+	const uint64_t tag = tlc_tag(&v->data);
+	return v->data.object == c->table && tag == c->table_tag && v->cap <= c->table_room &&
+	       tlc_life(tlc_g.records + (uint32_t)tag) == (tag >> 32 << 32 | TL_TYPE_VEC_DATA);
 }
 
-/* Elements that this thread does not own, that are no objects, or for which there is no place, and tables that are large. */
+/* Appends an object of the caller's, for which there is a place; false: it is another one. In a stub, which has no owner, no
+ * element is the caller's. */
+static inline __attribute__((always_inline)) bool push_own(const tl_context* c, vec* v, void* element)
+{
+	tl_record* r;
+	if (TLC_UNLIKELY(!tlc_find_record((uintptr_t)element, &r) || !tlc_acquire_own(c, r))) return false;
+	elements(v)[v->len++] = (uintptr_t)element;
+	return true;
+}
+
+/* Elements that this thread does not own or that are no objects. */
 static __attribute__((noinline)) tl_status push_rest(void* p, void* element)
 {
-	tl_context* c = tlc_tls;
-	vec* v = (vec*)p;
-	if (!tlc_is_fast(c) || !is_vec(p) || !has_place(c, v) || !tlc_acquire_reference((uintptr_t)element))
+	vec* v = TLC_LIKELY(tlc_is_fast(tlc_tls)) ? vec_at(p) : NULL;
+	if (TLC_UNLIKELY(v == NULL || v->len >= v->cap || !tlc_acquire_reference((uintptr_t)element)))
 		return slow_vec_push(p, element);
 	elements(v)[v->len++] = (uintptr_t)element;
 	return TL_OK;
 }
 
-/* Budget of an object of the caller's: 27 loads, 3 stores, 12 branches. In a stub, which has no owner, no element is the
- * caller's. */
+/* A Vec whose header says that it is full. */
+static __attribute__((noinline)) tl_status push_full(vec* v, void* element)
+{
+	tl_context* c = tlc_tls;
+	if (TLC_UNLIKELY(!tlc_is_fast(c) || !grow(c, v, v->len + 1))) return slow_vec_push(v, element);
+	return TLC_LIKELY(push_own(c, v, element)) ? TL_OK : push_rest(v, element);
+}
+
+/* A Vec that is not the one which an element was appended to last. */
+static __attribute__((noinline)) tl_status push_to_other(vec* v, void* element)
+{
+	tl_context* c = tlc_tls;
+	if (TLC_UNLIKELY(!tlc_has_table(v))) return push_rest(v, element);
+	remember(c, v);
+	return TLC_LIKELY(push_own(c, v, element)) ? TL_OK : push_rest(v, element);
+}
+
+/* Budget of an object of the caller's: 27 loads, 3 stores, 13 branches. */
 tl_status tl_vec_push(void* p, void* element)
 {
-	tl_record* r;
+	tl_context* c = tlc_tls;
 	vec* v = (vec*)p;
-	if (TLC_UNLIKELY(!is_vec(p) || v->len >= v->cap || !tlc_is_table(&v->data, v->cap))) return push_rest(p, element);
-	if (TLC_UNLIKELY(!tlc_find_record((uintptr_t)element, &r) || !tlc_acquire_own(tlc_tls, r)))
-		return push_rest(p, element);
-	elements(v)[v->len++] = (uintptr_t)element;
-	return TL_OK;
+	if (TLC_UNLIKELY(!is_vec(p))) return push_rest(p, element);
+	if (TLC_UNLIKELY(v->len >= v->cap)) return push_full(v, element);
+	if (TLC_UNLIKELY(!has_last_table(c, v))) return push_to_other(v, element);
+	return TLC_LIKELY(push_own(c, v, element)) ? TL_OK : push_rest(v, element);
 }
 
 /* A NULL element is no failure. */
@@ -203,17 +238,17 @@ static void clear(tl_context* c, vec* v)
 		c->draining = 1;
 		c->drain_frame = (uintptr_t)__builtin_frame_address(0);
 	}
-	const uintptr_t* table = elements(v);
+	const uintptr_t *table = elements(v), *at = table + v->len;
 	bool sound = true;
-	for (uint64_t n = v->len; n-- > 0;) {
-		const uintptr_t element = table[n];
+	while (at > table) {
+		const uintptr_t element = *--at;
 		if (TLC_LIKELY(tlc_drop_one_of_many(c, element)) || element == 0) continue;
-		v->len = n;
+		v->len = (uint64_t)(at - table);
 		tlc_drop_reference(element);
 		sound = vec_at(v) != NULL;
 		if (!sound) break;
-		n = v->len;
 		table = elements(v);
+		at = table + v->len;
 	}
 	if (sound) v->len = 0;
 	c->draining = draining;

@@ -435,7 +435,11 @@ type Context struct {
 	ErrorKind    uint32 // which text renders error_detail
 	MessageReady uint32
 	Message      [MessageBytes]byte
-	Spare        [3]uint64           // each magazine lies in one cache line
+	// The element table that tl_vec_push appended to last. Whether it is a Vec's still, its record tells. With these words
+	// each magazine lies in one cache line.
+	Table        uintptr
+	TableTag     uint64              // its record and generation
+	TableRoom    uint64              // in elements
 	Kinds        [Kinds]KindCounters // by record type; the plain ones are the rest
 	Magazines    [Classes]Magazine
 	AllocsBefore [Classes]uint64 // what magazine.allocs lacks
