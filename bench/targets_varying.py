@@ -21,7 +21,7 @@ OBJECTS = {
     "dec-ref": "tl_ptr_dec_ref to 0 and tl_mem_free, 64 bytes",
     "realloc-by-17": "a string that grows by 17 bytes to 4,000, a step",
     "realloc-by-8": "the same by 8 bytes to 112",
-    "realloc-by-half": "a block that grows by half to 64 KiB, a step",
+    "realloc-by-half": "two blocks that grow by half to 64 KiB in turn, a step",
     "realloc-twice": "a block that doubles to 32 MiB, a step",
 }
 BEYOND_GLIBC = 3
@@ -34,7 +34,8 @@ def beside(name: str, factor: float) -> Ratio:
 VARYING = Table(
     "What varies",
     "Sizes are log-uniform, and drawn the same for the peer. Objects and blocks are not written to, tensors neither; a block "
-    "that grows is copied where it moves. The peer of a tensor is one block without a header.",
+    "that grows is copied where it moves; of two in turn the peer's move, too, and not the last one of its heap in place. The "
+    "peer of a tensor is one block without a header.",
     [
         *(Row(what, f"varying/{name}/tl", beside(name, BEYOND_GLIBC)) for name, what in OBJECTS.items()),
         Row("leaf with a destructor, in a scope", "varying/destructor/tl", beside("destructor", 2)),

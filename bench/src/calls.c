@@ -460,6 +460,7 @@ int main(int argc, char** argv)
 	if (o == NULL) o = find(tensor_operations, argv[1]);
 	if (o == NULL) o = find(inlined_operations, argv[1]);
 	if (o == NULL) o = find(shape_operations, argv[1]);
+	if (o == NULL) o = find(varying_operations, argv[1]);
 	if (o == NULL) return 2;
 	o->run(atol(argv[2]));
 	return 0;

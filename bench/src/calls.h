@@ -33,6 +33,6 @@ static inline tl_type node_type(void)
 	return type;
 }
 
-extern const operation tensor_operations[], inlined_operations[], shape_operations[];
+extern const operation tensor_operations[], inlined_operations[], shape_operations[], varying_operations[];
 
 #endif

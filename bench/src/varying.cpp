@@ -93,39 +93,38 @@ void* realloc_block(void* block, std::size_t bytes) { return std::realloc(block,
 void drop_object(void* object) { tl_ptr_release(object); }
 void drop_block(void* block) { std::free(block); }
 
-// A block that grows to `most`; an iteration is the whole of it, since its last steps may copy a thousand times as much
-// as its first. The time is that of a step.
-void grows_by(const std::string& kind, const char* who, std::size_t most, std::size_t (*next)(std::size_t),
+// Blocks that grow to `most` in turn, one or two: of one that has another behind it the peer has to copy, too. An iteration
+// is the whole of it, since its last steps may copy a thousand times as much as its first. The time is that of a step.
+void grows_by(const std::string& kind, const char* who, int count, std::size_t most, std::size_t (*next)(std::size_t),
               void* (*grow)(void*, std::size_t), void (*end)(void*))
 {
 	add("varying/" + kind + "/" + who, [=](benchmark::State& state) {
 		std::int64_t steps = 0;
 		for (auto _ : state) {
-			void* block = nullptr;
+			void* blocks[2] = {};
 			for (std::size_t bytes = 64;; bytes = next(bytes)) {
-				block = grow(block, bytes);
-				touch(block);
-				++steps;
+				for (int i = 0; i < count; ++i) touch(blocks[i] = grow(blocks[i], bytes));
+				steps += count;
 				if (bytes >= most) break;
 			}
-			end(block);
+			for (int i = 0; i < count; ++i) end(blocks[i]);
 		}
 		state.SetItemsProcessed(steps);
 	});
 }
 
-void grows(const std::string& kind, std::size_t most, std::size_t (*next)(std::size_t))
+void grows(const std::string& kind, int count, std::size_t most, std::size_t (*next)(std::size_t))
 {
-	grows_by(kind, "tl", most, next, realloc_object, drop_object);
-	grows_by(kind, "glibc", most, next, realloc_block, drop_block);
+	grows_by(kind, "tl", count, most, next, realloc_object, drop_object);
+	grows_by(kind, "glibc", count, most, next, realloc_block, drop_block);
 }
 
 void add_growth()
 {
-	grows("realloc-by-17", 4000, [](std::size_t bytes) { return bytes + 17; });
-	grows("realloc-by-8", 112, [](std::size_t bytes) { return bytes + 8; });
-	grows("realloc-by-half", 64 << 10, [](std::size_t bytes) { return bytes + bytes / 2; });
-	grows("realloc-twice", 32 << 20, [](std::size_t bytes) { return bytes * 2; });
+	grows("realloc-by-17", 1, 4000, [](std::size_t bytes) { return bytes + 17; });
+	grows("realloc-by-8", 1, 112, [](std::size_t bytes) { return bytes + 8; });
+	grows("realloc-by-half", 2, 64 << 10, [](std::size_t bytes) { return bytes + bytes / 2; });
+	grows("realloc-twice", 1, 32 << 20, [](std::size_t bytes) { return bytes * 2; });
 }
 
 // ---- typed objects and Vecs ----

@@ -49,7 +49,7 @@ find_package(Python3 3.10 COMPONENTS Interpreter)
 if(Python3_Interpreter_FOUND)
   tl_program(calls "${PROJECT_SOURCE_DIR}/bench/src/calls.c"
     "${PROJECT_SOURCE_DIR}/bench/src/calls_inlined.c" "${PROJECT_SOURCE_DIR}/bench/src/calls_shapes.c"
-    "${PROJECT_SOURCE_DIR}/bench/src/calls_tensors.c")
+    "${PROJECT_SOURCE_DIR}/bench/src/calls_tensors.c" "${PROJECT_SOURCE_DIR}/bench/src/calls_varying.c")
   target_compile_options(calls PRIVATE -O2)
   add_test(NAME instructions COMMAND "${Python3_EXECUTABLE}" "${PROJECT_SOURCE_DIR}/bench/instructions.py"
     $<TARGET_FILE:calls> $<TARGET_FILE_DIR:tl_runtime::tl_runtime>)
