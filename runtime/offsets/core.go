@@ -158,9 +158,6 @@ func (s *solver) placeCore(in *instance, limit, units int64) []int64 {
 			return offset
 		}
 	}
-	if units == 0 {
-		return nil
-	}
 	t := newTree(in)
 	t.tick = s.tick
 	defer func() { s.spend(t.nodes) }()

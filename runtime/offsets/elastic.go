@@ -41,13 +41,9 @@ const (
 
 // elastic places all items below a limit with so many ejections at most. It begins with the order of
 // their offsets; each stays where it was unless that is taken. It says whether it succeeded.
-func (s *solver) elastic(in *instance, offset []int64, limit int64, most int) bool {
+func (s *solver) elastic(in *instance, near [][]int32, offset []int64, limit int64, most int) bool {
 	n := len(in.items)
 	if s.tick(in.volume() + 64*int64(n)) {
-		return false
-	}
-	near, pairs := in.together()
-	if s.tick(pairs) {
 		return false
 	}
 	for k := int64(1); ; k++ {

@@ -67,7 +67,8 @@ func PackElastic(p Problem, limit int64, ejections int) (s *Solution, packed boo
 	for i := range in.items {
 		offset[i] = max(0, in.items[i].pinned)
 	}
-	packed = newSolver(&p, Options{}).elastic(in, offset, limit, ejections)
+	near, _ := in.together()
+	packed = newSolver(&p, Options{}).elastic(in, near, offset, limit, ejections)
 	return in.solution(&p, offset), packed
 }
 

@@ -9,7 +9,7 @@ const (
 	// which has wheelRounds.
 	windowItems, wheelItems, wheelRounds = 400, 6000, 15
 	// baseSteps and itemSteps are the tree nodes that are spent unasked.
-	baseSteps, itemSteps = 4000, 8
+	baseSteps, itemSteps = 16_000, 32
 	// vainMends in a row end the unasked mending of what is too large for a tree; a search looks for other ways after
 	// manyVainMends.
 	vainMends, manyVainMends = 8, 12
@@ -18,26 +18,29 @@ const (
 // area is a component that reaches above the bound of the instance: an instance
 // of its own.
 type area struct {
-	in      *instance
-	from    []int32 // the item of the whole instance, by item
-	offset  []int64 // the best placement so far
-	frame   int64
-	bound   int64
-	grain   int64    // divides every canonical frame
-	large   bool     // it is too much for a tree
-	trees   [2]*tree // for the goal and for the aim; each remembers what failed
-	asked   [2]int64 // how often
-	turns   int64    // of the trees
-	mender  *mender
-	load    []int64 // beside mender
-	plain   bool    // nothing is pinned or has gaps
-	nested  bool    // a part of an area that is stacked anew
-	ejector *ejector
-	aim     int64 // a limit between the bound and the frame
-	round   int64
-	vain    int
-	hot     *stretching
-	method  string
+	in     *instance
+	from   []int32 // the item of the whole instance, by item
+	offset []int64 // the best placement so far
+	frame  int64
+	bound  int64
+	grain  int64    // divides every canonical frame
+	large  bool     // it is too much for a tree
+	trees  [2]*tree // for the goal and for the aim; each remembers what failed
+	asked  [2]int64 // how often
+	turns  int64    // of the trees
+	// The work of the trees, and of ejections: what had less is next.
+	searched, ejected int64
+	mender            *mender
+	load              []int64 // beside mender
+	plain             bool    // nothing is pinned or has gaps
+	nested            bool    // a part of an area that is stacked anew
+	ejector           *ejector
+	near              [][]int32 // beside elastic
+	most              int       // the ejections of the next search
+	aim               int64     // a limit between the bound and the frame
+	round             int64
+	vain              int
+	method            string
 }
 
 // repair is the draft as its areas, which stay as they are from one improvement to the next.
@@ -177,20 +180,24 @@ func (a *area) between(low, high int64) int64 { return a.ceil(low + (high-low)/2
 func (s *solver) lower(a *area, goal int64) bool {
 	a.round++
 	s.spend(1)
-	if s.search && (a.large || len(a.in.items) > stretchItems) && a.stretches(goal) {
-		s.stretch(a, goal)
-		return true
-	}
-	if a.hot != nil {
-		defer func(units int64) { a.hot.mended += s.units - units }(s.units)
-	}
 	if a.round == 1 {
 		a.mend(s, goal)
 		return true
 	}
-	if a.large || a.round%2 == 0 {
-		return s.mendTowards(a, goal) || !a.large
+	switch {
+	case a.large:
+		return s.mendTowards(a, goal)
+	case a.ejected > a.searched:
+	case a.in.alive != nil: // elastic items have no gaps
+		defer s.count(&a.ejected, s.units)
+		s.mendTowards(a, goal)
+		return true
+	default:
+		defer s.count(&a.ejected, s.units)
+		s.ejectTowards(a, goal)
+		return true
 	}
+	defer s.count(&a.searched, s.units)
 	a.turns++
 	if a.aim >= a.frame { // mending went past it
 		a.aim = a.between(max(goal, a.bound), a.frame)
@@ -207,6 +214,9 @@ func (s *solver) lower(a *area, goal int64) bool {
 	a.aimAgain(found || proved, goal)
 	return true
 }
+
+// count adds the work since units to a sum.
+func (s *solver) count(sum *int64, units int64) { *sum += s.units - units }
 
 // aimAgain moves the aim: half way down after news, else half way up.
 func (a *area) aimAgain(news bool, goal int64) {
@@ -266,8 +276,39 @@ func luby(k int64) int64 {
 	}
 }
 
-// stepsDown is the reciprocal of the part of the gap that a mend aims to close.
-const stepsDown = 8
+const (
+	// stepsDown is the reciprocal of the part of the gap that the next limit is below the frame; after each vainEach
+	// searches in vain it is stepShrinks times as large, up to leastStep.
+	stepsDown, stepShrinks, leastStep = 8, 4, 128
+	vainEach                          = 4
+	// fewEjections are made in a search at first, twice as many after each in vain, up to manyEjections.
+	fewEjections, manyEjections = 200, 1_000_000
+)
+
+// ejectTowards searches by ejections below a limit that falls from the frame to the goal: guided ejection search
+// (Nagata and Bräysy, 2009), among elastic items.
+func (s *solver) ejectTowards(a *area, goal int64) {
+	part := int64(stepsDown)
+	for k := vainEach; k <= a.vain && part < leastStep; k += vainEach {
+		part *= stepShrinks
+	}
+	limit := max(goal, a.frame-max(a.grain, (a.frame-goal)/part))
+	if a.near == nil {
+		var pairs int64
+		if a.near, pairs = a.in.together(); s.tick(pairs) {
+			return
+		}
+	}
+	a.most = max(a.most, fewEjections)
+	offset := slices.Clone(a.offset)
+	if s.elastic(a.in, a.near, offset, limit, a.most) {
+		a.take(offset, "ejections")
+		a.mender, a.vain, a.most = nil, 0, a.most/2
+		return
+	}
+	a.vain++
+	a.most = min(manyEjections, 2*a.most)
+}
 
 // mendTowards mends a part of the way to the goal, and now and then all of it. It says whether more of it may help.
 func (s *solver) mendTowards(a *area, goal int64) bool {
