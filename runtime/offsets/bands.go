@@ -2,7 +2,7 @@ package offsets
 
 const (
 	// crowded is how many items alive at once are too many for mending unasked, and for a stack in one order.
-	crowded = windowItems / 2
+	crowded = 200
 	// A stack has leastBands bands, and fewer than moreBands more.
 	leastBands, moreBands = 6, 8
 )

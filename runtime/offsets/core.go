@@ -1,7 +1,7 @@
 package offsets
 
 const (
-	// leastCore to coreItems about a peak of the load are placed first: a quarter more at a time, below windowItems.
+	// leastCore to coreItems about a peak of the load are placed first: a quarter more at a time.
 	leastCore, coreItems = 50, 363
 	// leastSweepUnits to sweepUnits are the work of the sweeps that place them, coreTreeUnits that of the tree.
 	leastSweepUnits, sweepUnits, coreTreeUnits = 200_000, 1_600_000, 16_000_000
@@ -95,7 +95,7 @@ func (s *solver) core(in *instance, load []int64, peak int32, limit, units int64
 			break
 		}
 		items := in.within(g.span)
-		offset := s.placeCore(in.cutTo(g.span, items, nil, nil).in, limit, units)
+		offset := s.placeCore(in.cutTo(g.span, items), limit, units)
 		if offset == nil {
 			break
 		}

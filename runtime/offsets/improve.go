@@ -5,10 +5,7 @@ import "slices"
 const (
 	// treeItems may be searched as a whole, if the work of a node is not above treeVolume; others are mended.
 	treeItems, treeVolume = 4000, 1_000_000
-	// windowItems is the largest window for a tree, wheelItems for a squeaky wheel,
-	// which has wheelRounds.
-	windowItems, wheelItems, wheelRounds = 400, 6000, 15
-	// baseSteps and itemSteps are the tree nodes that are spent unasked.
+	// baseSteps and itemSteps are the tree nodes and the ejections that are spent unasked.
 	baseSteps, itemSteps = 16_000, 32
 	// vainMends in a row end the unasked mending of what is too large for a tree; a search looks for other ways after
 	// manyVainMends.
@@ -108,7 +105,7 @@ func (s *solver) areas(in *instance, d *draft) (areas []*area, rest int64) {
 		}
 		part := in
 		if !in.inOrder(items) {
-			part = in.cut(items, nil, nil).in
+			part = in.cut(items)
 		}
 		a := &area{in: part, from: items, offset: make([]int64, len(items)), frame: frame, grain: part.grain()}
 		a.large = len(items) > treeItems || part.volume() > treeVolume

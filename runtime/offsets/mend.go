@@ -28,10 +28,8 @@ type mender struct {
 }
 
 // mend takes the items that end above limit out of the placement of an area, the highest first, and puts each back
-// below it: where there is room, or else by a chain of ejections. Where the area is not large, a window of time around
-// an item is placed anew then, while the rest stays; it is an instance for the tree: ruin and recreate (Schrimpf et
-// al., 2000). A mend ends at the first item that can go no lower, so the frame never grows. It says whether limit was
-// reached.
+// below it: where there is room, or else by a chain of ejections. A mend ends at the first item that can go no lower,
+// so the frame never grows. It says whether limit was reached.
 func (a *area) mend(s *solver, limit int64) bool {
 	if a.mender == nil {
 		a.mender = a.newMender(s)
@@ -156,58 +154,7 @@ func (in *instance) frame(offset []int64) int64 {
 // putBack finds a place for a lifted item below the limit.
 func (m *mender) putBack(i int32) bool {
 	m.s.spend(1)
-	return m.eject(i, m.chain) || m.restack(i) || !m.large && m.recut(i)
-}
-
-// recut places windows anew that grow until one holds item i.
-func (m *mender) recut(i int32) bool {
-	it := &m.in.items[i]
-	for reach := int32(0); ; reach = 2*reach + (it.end-it.first+1)/2 {
-		free, fixed, fits := m.around(i, reach)
-		if work := m.ground.spent() + 32*int64(len(free)+len(fixed)); m.s.tick(work) || !fits {
-			return false
-		}
-		if m.recreate(i, m.in.cut(free, fixed, m.ground.offset)) {
-			m.seen[i] = 0
-			return true
-		}
-		if it.first-reach <= 0 && int(it.end+reach) >= m.in.sections {
-			return false
-		}
-	}
-}
-
-// widest is the largest window that is placed anew.
-func (m *mender) widest() int {
-	if m.s.search {
-		return wheelItems
-	}
-	return windowItems
-}
-
-// around lists the items of a window about item i, itself the first, and those
-// outside that conflict with one of them; or says that they are too many.
-func (m *mender) around(i int32, reach int32) (free, fixed []int32, fits bool) {
-	it := &m.in.items[i]
-	m.query++
-	hull := span{max(0, it.first-reach), min(int32(m.in.sections), it.end+reach)}
-	if free = m.list(hull, []int32{i}, m.widest()); len(free) > m.widest() {
-		return nil, nil, false
-	}
-	movable := free[:0]
-	for _, x := range free {
-		if m.in.items[x].pinned < 0 {
-			movable = append(movable, x)
-		} else {
-			fixed = append(fixed, x)
-		}
-	}
-	for _, x := range movable {
-		hull.first, hull.end = min(hull.first, m.in.items[x].first), max(hull.end, m.in.items[x].end)
-	}
-	most := len(fixed) + 4*m.widest()
-	fixed = m.list(hull, fixed, most)
-	return movable, fixed, len(fixed) <= most
+	return m.eject(i, m.chain) || m.restack(i)
 }
 
 // list appends the placed items that live in hull and were not listed by this query; it ends when there are more than
@@ -227,65 +174,4 @@ func (m *mender) list(hull span, to []int32, most int) []int32 {
 		}
 	}
 	return to
-}
-
-// recreate places the free items of a window anew; i is one that lay nowhere.
-func (m *mender) recreate(i int32, w *window) bool {
-	m.clip(w)
-	if w.free > windowItems {
-		return m.turn(i, w)
-	}
-	m.s.tick(2 * w.in.volume())
-	t := newTree(w.in)
-	t.tick = m.s.tick
-	defer func() {
-		m.s.spend(t.nodes)
-		m.s.tick(t.work)
-	}()
-	for range 2 {
-		t.shuffle(m.s.random)
-		found, proved := t.ask(m.limit, int64(2*w.free+100))
-		if found {
-			m.move(i, w, t.offset)
-			return true
-		}
-		if proved {
-			return false
-		}
-	}
-	return false
-}
-
-// clip cuts off what reaches above the limit of the items that stay, so that they are in the way below it alone.
-func (m *mender) clip(w *window) {
-	for k := w.free; k < len(w.in.items); k++ {
-		if it := &w.in.items[k]; it.pinned+it.size > m.limit {
-			it.pinned = min(it.pinned, m.limit)
-			it.size = m.limit - it.pinned
-		}
-	}
-}
-
-// turn is recreate for a window that is too large for a tree.
-func (m *mender) turn(i int32, w *window) bool {
-	d := &draft{bound: m.limit, frame: none}
-	m.s.reprioritise(w.in, newShelf(w.in, make([]int64, len(w.in.items))), d, wheelRounds)
-	if d.frame > m.limit {
-		return false
-	}
-	m.move(i, w, d.offset)
-	return true
-}
-
-func (m *mender) move(i int32, w *window, offset []int64) {
-	for _, x := range w.from[:w.free] {
-		if x != i {
-			m.ground.remove(x)
-		}
-	}
-	for k, x := range w.from[:w.free] {
-		m.ground.offset[x] = offset[k]
-		m.ground.put(x)
-		m.changed = append(m.changed, x)
-	}
 }

@@ -107,11 +107,11 @@ func (p *packing) unasked() {
 	p.outwardUnasked()
 	p.orderedUnasked()
 	switch {
+	case p.affords():
+		p.byConstruction()
 	case !p.local():
 		p.byConstruction()
 		return
-	case p.affords():
-		p.byConstruction()
 	case p.quick():
 		p.limited((p.allowance-p.units)/2, none, p.byConstruction)
 	}

@@ -18,7 +18,7 @@ const (
 
 // restack places anew what lives about the largest load in the life of a lifted item, by outward sweeps. What is in
 // the way elsewhere in time, where more is free, is ejected. The stretch of time becomes longer until that succeeds.
-// What is not large has windows and trees, which are better where nothing is free elsewhere either.
+// What is not large has ejections and trees, which are better where nothing is free elsewhere either.
 func (m *mender) restack(i int32) bool {
 	if !m.large || m.nested {
 		return false
@@ -74,7 +74,7 @@ func around(load []int64, peak int32, low int64) span {
 
 // stacked places items below the limit as if there were no others; nil when that failed.
 func (m *mender) stacked(free []int32) []int64 {
-	in, offset := m.in.cut(free, nil, nil).in, make([]int64, len(free))
+	in, offset := m.in.cut(free), make([]int64, len(free))
 	tries := fewStackTries
 	if m.s.search {
 		tries = stackTries

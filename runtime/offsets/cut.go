@@ -1,18 +1,7 @@
 package offsets
 
-import "slices"
-
-// window is a part of an instance that is placed anew while the rest stays.
-type window struct {
-	in   *instance
-	from []int32 // the item of the whole instance, by item of the window
-	free int     // so many at the start of from move; the others are pinned
-}
-
-// cut makes a window of the items in free; those in fixed stay where they are.
-func (in *instance) cut(free, fixed []int32, offset []int64) *window {
-	return in.cutTo(in.hull(free), free, fixed, offset)
-}
+// cut is an instance of some items alone.
+func (in *instance) cut(items []int32) *instance { return in.cutTo(in.hull(items), items) }
 
 // hull is the stretch of time in which some items live.
 func (in *instance) hull(items []int32) span {
@@ -23,25 +12,20 @@ func (in *instance) hull(items []int32) span {
 	return hull
 }
 
-// cutTo makes a window of a stretch of time.
-func (in *instance) cutTo(hull span, free, fixed []int32, offset []int64) *window {
-	w := &window{from: append(slices.Clone(free), fixed...), free: len(free)}
-	w.in = &instance{items: make([]item, 0, len(w.from)), sections: int(hull.end - hull.first),
-		watch: in.watch}
-	for k, i := range w.from {
+// cutTo is an instance of some items in a stretch of time.
+func (in *instance) cutTo(hull span, items []int32) *instance {
+	part := &instance{items: make([]item, 0, len(items)), sections: int(hull.end - hull.first), watch: in.watch}
+	for k, i := range items {
 		it := in.items[i]
-		if k >= len(free) {
-			it.pinned = offset[i]
-		}
-		in.watch.visit(k, len(w.from))
+		in.watch.visit(k, len(items))
 		if it.holes > 0 {
-			w.in.alive = append(w.in.alive, clip(in.alive[it.holes-1], hull))
-			it.holes = int32(len(w.in.alive))
+			part.alive = append(part.alive, clip(in.alive[it.holes-1], hull))
+			it.holes = int32(len(part.alive))
 		}
 		it.span = it.span.clip(hull)
-		w.in.items = append(w.in.items, it)
+		part.items = append(part.items, it)
 	}
-	return w
+	return part
 }
 
 // clip is the part of x inside hull, counted from its start.
