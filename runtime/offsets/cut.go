@@ -1,19 +1,11 @@
 package offsets
 
 // cut is an instance of some items alone.
-func (in *instance) cut(items []int32) *instance { return in.cutTo(in.hull(items), items) }
-
-// hull is the stretch of time in which some items live.
-func (in *instance) hull(items []int32) span {
+func (in *instance) cut(items []int32) *instance {
 	hull := in.items[items[0]].span
 	for _, i := range items {
 		hull.first, hull.end = min(hull.first, in.items[i].first), max(hull.end, in.items[i].end)
 	}
-	return hull
-}
-
-// cutTo is an instance of some items in a stretch of time.
-func (in *instance) cutTo(hull span, items []int32) *instance {
 	part := &instance{items: make([]item, 0, len(items)), sections: int(hull.end - hull.first), watch: in.watch}
 	for k, i := range items {
 		it := in.items[i]

@@ -37,26 +37,6 @@ func SweepOutwards(p Problem, limit, most int64, turn int, attempts int64) (s *S
 	return in.solution(&p, offset), lost, finished
 }
 
-// SweepFromCore places the buffers of p by outward sweeps from a core. It says whether the core was placed, and whether
-// all of it lies where it was placed.
-func SweepFromCore(p Problem, limit int64) (s *Solution, placed, stays bool) {
-	in, err := newInstance(&p, func(int64) {})
-	if err != nil {
-		return nil, false, false
-	}
-	pack := &packing{solver: newSolver(&p, Options{}), in: in, ground: newShelf(in, make([]int64, len(in.items))),
-		d: &draft{}}
-	c := pack.core(in, in.load(), peakOf(in.load()), limit, coreTreeUnits)
-	if c == nil || !pack.sweepAbout(c, limit) {
-		return nil, c != nil, false
-	}
-	stays = true
-	for k, i := range c.items {
-		stays = stays && pack.ground.offset[i] == c.offset[k]
-	}
-	return in.solution(&p, pack.ground.offset), true, stays
-}
-
 // PackElastic places the buffers of p, which lie at offset 0 at first, with so many ejections of elastic items at most.
 func PackElastic(p Problem, limit int64, ejections int) (s *Solution, packed bool) {
 	in, err := newInstance(&p, func(int64) {})

@@ -43,7 +43,6 @@ type sweeping struct {
 	tick       func(units int64) bool
 	attempts   int64 // in a row to get past what finds no room
 	again      int64 // items that may be placed again for that
-	core       span  // its items are placed, and stay; empty: the section of the largest load, whose items are stacked
 }
 
 // preference is how holes are judged.
@@ -73,31 +72,20 @@ var never = math.Inf(1)
 
 // outwards places every item. It says how many lie above the limit, and whether it came to the end.
 func (in *instance) outwards(offset []int64, w sweeping) (lost int, finished bool) {
-	placed := w.core.first < w.core.end
-	if !placed {
-		peak := peakOf(in.load())
-		w.core = span{peak, peak + 1}
-	}
-	var stack, unplaced []int32
+	peak := peakOf(in.load())
+	stack := in.within(span{peak, peak + 1})
+	var unplaced []int32
 	m := in.newMarks()
 	for _, backwards := range []bool{false, true} {
-		edge, section := w.core.end-1, w.core.end-1
+		section := peak
 		if backwards {
-			edge, section = w.core.first, int32(in.sections)-1-w.core.first
-		}
-		if placed || !backwards {
-			stack = in.within(span{edge, edge + 1})
+			section = int32(in.sections) - 1 - peak
 		}
 		o := in.newOutward(offset, m, &w, backwards, len(stack))
-		if !placed && !backwards {
+		if !backwards {
 			in.stacking(stack, w.seed)
 		}
-		if placed {
-			o.keep(stack)
-		} else if !o.stack(stack) {
-			return 0, false
-		}
-		if !o.run(section) {
+		if !o.stack(stack) || !o.run(section) {
 			return 0, false
 		}
 		w.below = o.limit
@@ -133,15 +121,6 @@ func (in *instance) within(x span) []int32 {
 		}
 	}
 	return list
-}
-
-// keep leaves items where they are, for good.
-func (o *outward) keep(items []int32) {
-	slices.SortFunc(items, func(a, b int32) int { return cmp.Compare(o.offset[a], o.offset[b]) })
-	for _, i := range items {
-		o.settle(i, o.cells[o.top].before, o.offset[i])
-		o.since[i] = forever
-	}
 }
 
 // shuffle orders the items of a stack by how long they live, about: the longest first.

@@ -40,6 +40,8 @@ const (
 	// crowdAttempts are made by a search to get past what finds no room, before the limit goes up: twice as many after
 	// every second sweep, up to 16 times. Its grant is crowdSearch times that of other sweeps.
 	crowdAttempts, crowdSearch = 10, 4
+	// placedAgain, and as many as there are, may be placed again in all attempts of a sweep.
+	placedAgain = 1_000_000
 	// outwardTries are made between two rounds of mending.
 	outwardTries = 4
 	// maxLooks are the cells that the ejections of a first outward sweep may look at.
@@ -199,7 +201,6 @@ func (p *packing) outwardUnasked() {
 	}
 	many, before := len(p.in.items) > manyItems, p.units
 	switch {
-	case p.byCore():
 	case !many:
 		p.byOutward(outwardTries - 1)
 	case p.above(tight), !p.local() && p.above(tighter):
