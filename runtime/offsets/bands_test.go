@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"tlruntime/runtime/offsets"
-	"tlruntime/runtime/offsets/check"
 	"tlruntime/tests_go/problems"
 )
 
@@ -31,23 +30,4 @@ func TestBandsKeepTogetherWhatEndsTogether(t *testing.T) {
 			require.Less(t, 4*runs[direction], before[direction], "seed %d", seed)
 		}
 	}
-}
-
-// A limit that rises ends lower where the sweep first goes back in time.
-func TestRewindingKeepsLimitsLow(t *testing.T) {
-	without, with := int64(0), int64(0)
-	for seed := range uint64(2) {
-		p := problems.Alive(seed+1, 20_000, 1000, 1<<20)
-		bound := solved(t, p, offsets.Options{Budget: 1}).LowerBound()
-		for turn := range 2 {
-			s, lost, finished := offsets.SweepOutwards(p, bound+bound/128, 2*bound, turn, 0)
-			require.True(t, finished && lost == 0)
-			without += s.FrameBytes() - bound
-			s, lost, finished = offsets.SweepOutwards(p, bound+bound/128, 2*bound, turn, 10)
-			require.True(t, finished && lost == 0)
-			require.NoError(t, check.Solution(p, s))
-			with += s.FrameBytes() - bound
-		}
-	}
-	require.Less(t, 10*with, 9*without)
 }

@@ -40,7 +40,7 @@ func TestElasticItemsPackAnything(t *testing.T) {
 }
 
 // Three peaks close to the bound, with no valley between them that is deep: the place that decides the frame of a
-// million buffers. Sweeps with 100 attempts leave items above the limit there.
+// million buffers. Outward sweeps leave items above the limit there.
 func TestElasticItemsPackThreePeaks(t *testing.T) {
 	const first, end, bound = 494_423, 494_874, 34_958_490
 	p := offsets.Problem{}
@@ -52,7 +52,7 @@ func TestElasticItemsPackThreePeaks(t *testing.T) {
 	}
 	limit := int64(bound + bound/105)
 	for turn := range 4 {
-		_, lost, finished := offsets.SweepOutwards(p, limit, 0, turn, 100)
+		_, lost, finished := offsets.SweepOutwards(p, limit, 0, turn)
 		require.True(t, finished)
 		require.Positive(t, lost)
 	}

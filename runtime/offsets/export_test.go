@@ -23,17 +23,15 @@ func (s *Solution) Gap() float64 {
 }
 
 // SweepOutwards places the buffers of p by one outward sweep, with a limit that may rise up to most if that is not 0.
-// With attempts it rewinds where something finds no room. It says how many lie above the limit, and whether it came to
-// the end.
-func SweepOutwards(p Problem, limit, most int64, turn int, attempts int64) (s *Solution, lost int, finished bool) {
+// It says how many lie above the limit, and whether it came to the end.
+func SweepOutwards(p Problem, limit, most int64, turn int) (s *Solution, lost int, finished bool) {
 	in, err := newInstance(&p, func(int64) {})
 	if err != nil {
 		return nil, 0, false
 	}
 	offset := make([]int64, len(in.items))
 	lost, finished = in.outwards(offset, sweeping{preference: preferences[turn%len(preferences)], below: limit,
-		most: most, seed: uint64(turn), grant: 64_000_000, tick: func(int64) bool { return false },
-		attempts: attempts, again: 1_000_000})
+		most: most, seed: uint64(turn), grant: 64_000_000, tick: func(int64) bool { return false }})
 	return in.solution(&p, offset), lost, finished
 }
 

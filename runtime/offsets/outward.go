@@ -17,19 +17,17 @@ type outward struct {
 	*sweep
 	*sweeping
 	*marks
-	backwards bool
-	limit     int64
-	stretch   int64     // by which the limit goes up where nothing else helps, 0: it does not
-	floor     int32     // the wall below the first cell
-	unplaced  []int32   // what found no room
-	weights   []float64 // of time
-	mean      float64   // life
-	looks     int64     // cells that were looked at since the clock was
-	chain     chain
-	rewinding
+	backwards  bool
+	limit      int64
+	stretch    int64     // by which the limit goes up where nothing else helps, 0: it does not
+	floor      int32     // the wall below the first cell
+	unplaced   []int32   // what found no room
+	weights    []float64 // of time
+	mean       float64   // life
+	looks      int64     // cells that were looked at since the clock was
+	chain      chain
 	begin, end []int32 // the items in the order in which they begin, and end
 	ended      int     // so many of end are over
-	noise      float64 // the part by which the costs of holes differ by chance
 	preference preference
 }
 
@@ -41,8 +39,6 @@ type sweeping struct {
 	seed       uint64
 	grant      int64 // of cells that ejections may look at
 	tick       func(units int64) bool
-	attempts   int64 // in a row to get past what finds no room
-	again      int64 // items that may be placed again for that
 }
 
 // preference is how holes are judged.
@@ -230,7 +226,6 @@ func (o *outward) run(section int32) bool {
 	for o.ended < len(o.end) && when(o.end[o.ended]).end <= section {
 		o.ended++
 	}
-	o.startRewinding(next)
 	for next < len(o.begin) {
 		i := o.begin[next]
 		for ; when(o.end[o.ended]).end <= when(i).first; o.ended++ {
@@ -238,7 +233,6 @@ func (o *outward) run(section int32) bool {
 				o.release(x, when(x).end)
 			}
 		}
-		o.checkpoint(next)
 		k, at := o.choose(i, holesSeen)
 		switch {
 		case k >= 0:
@@ -246,7 +240,6 @@ func (o *outward) run(section int32) bool {
 			next++
 		case o.eject(i):
 			next++
-		case o.rewind(&next):
 		case o.force(i):
 			next++
 		default:
@@ -269,9 +262,8 @@ func (o *outward) late(more int64) bool {
 // force places an item for which there is no hole and no ejection, above the limit if need be. It says whether to go
 // on.
 func (o *outward) force(i int32) bool {
-	if stretch := o.stretch; o.attempts == 0 { // attempts are worth small steps
-		defer func() { o.stretch = stretch + stretch/longer }()
-	}
+	stretch := o.stretch
+	defer func() { o.stretch = stretch + stretch/longer }()
 	for {
 		switch {
 		case o.stretch == 0, o.grant < 0:
@@ -289,9 +281,7 @@ func (o *outward) force(i int32) bool {
 func (o *outward) raise() bool {
 	at := o.limit
 	o.limit += o.stretch
-	if o.attempts == 0 {
-		o.stretch += o.stretch / 2
-	}
+	o.stretch += o.stretch / 2
 	if o.limit >= o.most {
 		return false
 	}
@@ -338,9 +328,6 @@ func (o *outward) choose(i int32, most int) (best int32, at int64) {
 			below, above := cells[c.before].ends, cells[c.after].ends
 			room := float64(c.end - c.at - it.size)
 			x, y := j.cost(room, below, above), j.cost(room, above, below)
-			if o.noise != 0 {
-				x, y = o.varied(x), o.varied(y)
-			}
 			if x < least {
 				best, at, least = k, low, x
 			}
@@ -350,11 +337,6 @@ func (o *outward) choose(i int32, most int) (best int32, at int64) {
 		}
 	}
 	return best, at
-}
-
-// varied is a cost with noise, so that an attempt differs from the one before.
-func (o *outward) varied(cost float64) float64 {
-	return cost + math.Abs(cost)*o.noise*float64(o.chain.noise.next()>>40)/(1<<24)
 }
 
 // judge is a preference for one item.

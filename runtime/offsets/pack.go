@@ -37,11 +37,6 @@ const (
 	slowWork = 500_000_000
 	// vainSweeps in a row end the outward sweeps with which a search of a crowd begins.
 	vainSweeps = 20
-	// crowdAttempts are made by a search to get past what finds no room, before the limit goes up: twice as many after
-	// every second sweep, up to 16 times. Its grant is crowdSearch times that of other sweeps.
-	crowdAttempts, crowdSearch = 10, 4
-	// placedAgain, and as many as there are, may be placed again in all attempts of a sweep.
-	placedAgain = 1_000_000
 	// outwardTries are made between two rounds of mending.
 	outwardTries = 4
 	// maxLooks are the cells that the ejections of a first outward sweep may look at.
@@ -150,7 +145,7 @@ func (p *packing) byOutward(tries int) {
 		goal := max(p.d.bound, p.target)
 		turn, gap := p.outward%len(eighths), p.d.frame-goal
 		below, rises := goal+gap/8*eighths[turn], !p.local() && turn != 3
-		switch { // a limit that rises from far below takes long, and a search makes more of attempts near the frame
+		switch { // a limit that rises from far below takes long
 		case rises && p.outward == 0:
 			below = goal + max(0, gap/8-goal/tight)
 		case rises && p.search:
@@ -159,10 +154,6 @@ func (p *packing) byOutward(tries int) {
 		w := p.sweeping(below)
 		if rises {
 			w.most = p.d.frame
-		}
-		if rises && p.search {
-			w.attempts = crowdAttempts << min((p.outward-1)/2, 4)
-			w.again, w.grant = placedAgain+int64(len(p.in.items)), w.grant*crowdSearch
 		}
 		if _, finished := p.in.outwards(p.ground.offset, w); finished {
 			p.keep("outward sweep")
