@@ -10,8 +10,7 @@
 // lower bound:
 //
 //   - placement by several orders and by skyline, always;
-//   - repair of what sticks out by chains of ejections, and correction of the order by
-//     what ended too high;
+//   - repair of what sticks out, by chains of ejections;
 //   - guided ejection search below a falling limit, in turns with
 //   - branch and bound over canonical placements with restarts, which finds frames
 //     that no order found, and proves that none is smaller. Without Options it has

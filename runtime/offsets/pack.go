@@ -1,9 +1,5 @@
 package offsets
 
-import (
-	"math"
-)
-
 // draft is a complete placement in one space.
 type draft struct {
 	offset  []int64
@@ -27,8 +23,6 @@ const (
 	near = 8
 	// crowd is how many items alive at once are more for orders than for trees.
 	crowd = 60
-	// unaskedCost is the cost of the placements that a squeaky wheel may take unasked.
-	unaskedCost = 20_000_000
 	// goalSteps are the steps that are taken unasked to reach a goal.
 	goalSteps = 1_000_000
 	// quickWork is the number of pairs alive together up to which rules come before mending.
@@ -115,17 +109,12 @@ func (p *packing) unasked() {
 	p.improve(nil)
 }
 
-// byConstruction places by all rules, and corrects their orders.
+// byConstruction places by all rules.
 func (p *packing) byConstruction() {
 	p.byRules(true)
 	n := len(p.in.items)
 	if p.plain && !p.done(p.d) && (n <= fewItems || n <= manyItems && p.above(tight)) {
 		p.bySkyline()
-	}
-	cost := p.alive * int64(len(p.in.items))
-	if rounds := min(50, unaskedCost/max(1, cost)); !p.done(p.d) && p.alive > crowd && rounds > 0 {
-		p.reprioritise(p.in, p.ground, p.d, int(rounds))
-		p.improved(p.d.frame, p.d.bound)
 	}
 }
 
@@ -312,10 +301,6 @@ func (p *packing) deepen() {
 	}
 	if p.plain && !p.filled && p.above(tight) {
 		p.bySkyline()
-	}
-	if !p.done(p.d) && p.alive > crowd && !many {
-		p.reprioritise(p.in, p.ground, p.d, math.MaxInt)
-		p.improved(p.d.frame, p.d.bound)
 	}
 	for p.plain && !p.local() && !p.done(p.d) && !p.over() {
 		p.byOutward(outwardTries)
