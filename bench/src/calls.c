@@ -164,6 +164,16 @@ OPERATION op_alloc_release(long n)
 	for (long i = 0; i < n; i++) tl_ptr_release(tl_mem_alloc(64));
 }
 
+OPERATION op_alloc_release_70000(long n)
+{
+	for (long i = 0; i < n; i++) tl_ptr_release(tl_mem_alloc(70000));
+}
+
+OPERATION op_alloc_release_mixed(long n)
+{
+	for (long i = 0; i < n; i++) tl_ptr_release(tl_mem_alloc((size_t)65536 >> i % 16));
+}
+
 OPERATION op_alloc_free(long n)
 {
 	for (long i = 0; i < n; i++) tl_mem_free(tl_mem_alloc(64));
@@ -419,6 +429,8 @@ static const operation operations[] = {
 	NAMED(typed_tree),
 	NAMED(typed_release),
 	NAMED(alloc_release),
+	NAMED(alloc_release_70000),
+	NAMED(alloc_release_mixed),
 	NAMED(alloc_free),
 	NAMED(malloc_free),
 	NAMED(malloc_of_8),

@@ -14,7 +14,7 @@
  * A free slot is linked through its dead record, so free memory holds no links: nothing that a program writes into or
  * beyond an object can corrupt a list, and pages without an object can be given back although their slab is in use.
  *
- * Locks: that of a depot before that of the heap. */
+ * Locks: that of a depot before that of the heap, which is the accounts' (tl_account.lock). */
 #ifndef TL_HEAP_H
 #define TL_HEAP_H
 
@@ -77,13 +77,15 @@ typedef struct tl_depot {
 	uint64_t apart[2]; /* a cache line of its own */
 } tl_depot;
 
-/* What is held of a device, or of all (runtime/limit). */
+/* What is held of a device, or of all (runtime/limit). Whoever changes the first three has the lock of the account of all,
+ * which is the heap's too: a large object charges, and takes its spans, under one lock. */
 typedef struct tl_account {
 	_Atomic uint64_t used, peak;
-	_Atomic uint64_t obtained;       /* sum of the charges but for the heap's; less used: sum of the credits */
-	uint64_t obtained_by_heap;       /* sum of those, under the heap's lock */
+	_Atomic uint64_t obtained;       /* sum of the charges; less used: sum of the credits */
 	_Atomic uint64_t hard;           /* no charge leaves used above it; 0 = none */
 	_Atomic uint64_t high_watermark; /* above it caches keep nothing new; 0 = nowhere */
+	_Atomic uint32_t lock;           /* of the account of all: of every account */
+	uint32_t unused;
 } tl_account;
 
 typedef struct tl_heap {
@@ -103,26 +105,26 @@ typedef struct tl_heap {
 	uint32_t huge;         /* large objects ask for huge pages */
 	uint32_t page_shift;   /* of the system's pages */
 	uint64_t apart[7];
-	_Atomic uint32_t lock;    /* of all below, of the metas of free runs and of the asked bits */
-	_Atomic uint32_t never;   /* spans from here on were never used */
-	uint32_t committed;       /* spans that are usable without a system call */
-	uint32_t wanted;          /* spans that have to be, for who was told TL_HEAP_NEEDS_MEMORY */
-	uint32_t next_record;     /* records from here on are in no block */
-	uint32_t dumped_records;  /* records that core dumps hold */
-	_Atomic uint32_t clock;   /* advanced by each tick */
-	_Atomic uint32_t ticking; /* the clock runs, or is to: Go waits for it with a futex */
-	_Atomic uint64_t dirty;   /* bytes of free runs that may be resident */
-	_Atomic uint64_t idle;    /* bytes of free slots that may be resident */
-	_Atomic uint64_t handed;  /* bytes of slots that are out */
-	_Atomic uint64_t peak;    /* the most since the last reset, with large objects */
+	/* The lock of `all` is that of all below, of the metas of free runs and of the asked bits. */
+	uint64_t binned[2];                        /* bits of the bins that have a run */
+	_Atomic uint64_t dirty;                    /* bytes of free runs that may be resident */
+	_Atomic uint64_t idle;                     /* bytes of free slots that may be resident */
+	_Atomic uint64_t handed;                   /* bytes of slots that are out */
+	_Atomic uint64_t peak;                     /* the most since the last reset, with large objects */
+	uint64_t large_gone;                       /* large objects that came back */
+	_Atomic uint64_t large_taken, large_given; /* bytes of large objects, ever */
+	_Atomic uint32_t never;                    /* spans from here on were never used */
+	uint32_t committed;                        /* spans that are usable without a system call */
+	uint32_t wanted;                           /* spans that have to be, for who was told TL_HEAP_NEEDS_MEMORY */
+	uint32_t next_record;                      /* records from here on are in no block */
+	uint32_t dumped_records;                   /* records that core dumps hold */
+	_Atomic uint32_t clock;                    /* advanced by each tick */
+	_Atomic uint32_t ticking;                  /* the clock runs, or is to: Go waits for it with a futex */
 	/* The spans of the large object that was freed last. Their words still lead to the first of them, until a slab or another
 	 * object takes one of them; then the run is 0. */
 	uint32_t last_first, last_run;
-	uint64_t large_gone;                       /* large objects that came back */
-	_Atomic uint64_t large_taken, large_given; /* bytes of large objects, ever */
 	uint32_t bins[TL_BINS];
 	uint32_t free_records[TL_CLASSES]; /* blocks by class, linked through their metadata */
-	uint32_t unused;
 	tl_depot depots[TL_CLASSES];
 } tl_heap;
 
@@ -147,7 +149,7 @@ static inline uint64_t tlc_bytes_of(const tl_globals* g, uintptr_t object, uint3
 
 #pragma GCC visibility push(hidden)
 
-/* Charges bytes to an account and to that of all, up to the hard limits; false: nothing was charged. Takes no lock. */
+/* Charges bytes to an account and to that of all, up to the hard limits; false: nothing was charged. */
 bool tlc_charge(tl_account* of, tl_account* all, uint64_t bytes);
 void tlc_credit(tl_account* of, tl_account* all, uint64_t bytes);
 

@@ -7,8 +7,6 @@
 #include <unistd.h>
 #endif
 
-#include "../base/lock.h"
-
 void tlc_heap_drop_empty(tl_heap* h)
 {
 	for (uint32_t size_class = 1; size_class <= TL_CLASS_SMALL; size_class++) {
@@ -28,7 +26,7 @@ void tlc_heap_drop_empty(tl_heap* h)
 uint32_t tlc_heap_take_idle(tl_heap* h, uint64_t keep, uint32_t epoch, uint32_t* n)
 {
 	uint32_t found = 0;
-	tlc_lock(&h->lock);
+	lock(h);
 	for (int b = TL_BINS - 1; b >= 0 && found == 0 && LOAD(h->dirty) > keep; b--)
 		for (uint32_t run = h->bins[b]; run != 0 && found == 0; run = h->metas[run].next)
 			if (h->metas[run].dirty && (int32_t)(h->metas[run].epoch - epoch) <= 0) found = run;
@@ -37,15 +35,15 @@ uint32_t tlc_heap_take_idle(tl_heap* h, uint64_t keep, uint32_t epoch, uint32_t*
 		tlc_remove_run(h, found);
 		h->metas[found] = (tl_span_meta){.state = TL_SPAN_PURGING, .run = *n};
 	}
-	tlc_unlock(&h->lock);
+	unlock(h);
 	return found;
 }
 
 void tlc_heap_give_idle(tl_heap* h, uint32_t first, uint32_t n, bool purged)
 {
-	tlc_lock(&h->lock);
+	lock(h);
 	tlc_give_run(h, first, n, !purged);
-	tlc_unlock(&h->lock);
+	unlock(h);
 }
 
 /* Marks the pages of a slab on which no slot lies that is out, and returns how many of them had one since the slab began: what

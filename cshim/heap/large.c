@@ -1,21 +1,21 @@
 /* Large objects: runs of spans with a record each. */
 #include "parts.h"
 
-#include "../base/lock.h"
-
-static void count_large(tl_heap* h, uint64_t n)
+/* Charges and counts n spans. */
+static inline void count_large(tl_heap* h, uint32_t n)
 {
-	tl_depot* d = &h->depots[TL_CLASS_LARGE];
-	d->slabs += (int64_t)(n >> TL_SPAN_SHIFT);
-	STORE(h->large_taken, LOAD(h->large_taken) + n);
-	count_obtained(h, n);
-	raise(&h->peak, LOAD(h->handed) + large_of(h));
+	const uint64_t taken = LOAD(h->large_taken) + bytes_of(n);
+	h->depots[TL_CLASS_LARGE].slabs += n;
+	STORE(h->large_taken, taken);
+	raise(&h->peak, LOAD(h->handed) + taken - LOAD(h->large_given));
+	charge(h->cpu, h->all, bytes_of(n));
 }
 
-static void uncount_large(tl_heap* h, uint64_t n)
+static void uncount_large(tl_heap* h, uint32_t n)
 {
-	h->depots[TL_CLASS_LARGE].slabs -= (int64_t)(n >> TL_SPAN_SHIFT);
-	STORE(h->large_given, LOAD(h->large_given) + n);
+	h->depots[TL_CLASS_LARGE].slabs -= n;
+	STORE(h->large_given, LOAD(h->large_given) + bytes_of(n));
+	credit(h->cpu, h->all, bytes_of(n));
 }
 
 enum { HUGE_SHIFT = 21 };
@@ -46,33 +46,47 @@ int tlc_heap_take_large(tl_heap* h, uint64_t bytes, uint32_t align, tl_entry* e,
 	if (bytes > bytes_of(h->total)) return TL_HEAP_FULL;
 	const uint32_t n = (uint32_t)((bytes - 1) >> TL_SPAN_SHIFT) + 1;
 	uint32_t record, first;
-	if (!tlc_charge_up_to(h->cpu, h->all, bytes_of(n), anyway)) return TL_HEAP_LIMIT;
-	tlc_lock(&h->lock);
-	int why = tlc_take_block(h, TL_CLASS_LARGE, &record);
-	if (why == TL_HEAP_OK) {
+	lock(h);
+	int why =
+		may_charge(h->cpu, h->all, bytes_of(n), anyway) ? tlc_take_block(h, TL_CLASS_LARGE, &record) : TL_HEAP_LIMIT;
+	if (TLC_LIKELY(why == TL_HEAP_OK)) {
 		why = tlc_take_run(h, n, align, &first, zero);
 		if (why == TL_HEAP_OK && !anyway && bytes >= TL_HEAP_HUGE_FROM && h->huge && !are_asked(h, first, n)) {
 			tlc_give_run(h, first, n, !*zero);
 			why = TL_HEAP_ASK;
 		}
-		if (why != TL_HEAP_OK) give_block(h, TL_CLASS_LARGE, record);
+		if (TLC_UNLIKELY(why != TL_HEAP_OK)) give_block(h, TL_CLASS_LARGE, record);
 	}
-	if (why != TL_HEAP_OK) {
-		tlc_unlock(&h->lock);
-		credit(h->cpu, h->all, bytes_of(n));
+	if (TLC_UNLIKELY(why != TL_HEAP_OK)) {
+		unlock(h);
 		return why;
 	}
-	h->metas[first] = (tl_span_meta){.state = TL_SPAN_LARGE, .size_class = TL_CLASS_LARGE, .record = record, .run = n};
+	tl_span_meta* m = &h->metas[first];
+	m->state = TL_SPAN_LARGE;
+	m->size_class = TL_CLASS_LARGE;
+	m->record = record;
+	m->run = n;
 	use_block(h, record, 1, first);
 	const uint32_t written = claim_words(h, first, n);
 	h->depots[TL_CLASS_LARGE].out++;
-	count_large(h, bytes_of(n));
-	tlc_unlock(&h->lock);
+	count_large(h, n);
+	unlock(h);
 	const uint32_t gen = prepare(h, record, 0, 1, TL_CLASS_LARGE);
 	set_rest(h, first, written > 1 ? written : 1, n);
 	set_word(h, first, word_of(TL_CLASS_LARGE, record, n));
-	*e = (tl_entry){address_of(h, first), record, gen};
+	e->object = address_of(h, first);
+	const uint64_t tag = record | (uint64_t)gen << 32; /* a store, because it is soon read with one load */
+	__builtin_memcpy((char*)e + offsetof(tl_entry, record), &tag, sizeof tag);
 	return TL_HEAP_OK;
+}
+
+/* Gives the spans back and ends what the lock is held for. */
+static void give_run(tl_heap* h, uint32_t first, uint32_t n)
+{
+	tlc_give_run(h, first, n, true);
+	const bool watch = needs_clock(h) && LOAD(h->ticking) == 0;
+	unlock(h);
+	if (TLC_UNLIKELY(watch)) tlc_heap_watch(h);
 }
 
 /* The words behind the first one stay: they lead to it, and it says that it has no spans. */
@@ -80,18 +94,15 @@ void tlc_heap_give_large(tl_heap* h, tl_entry e, bool left)
 {
 	const uint32_t first = span_at(h, e.object);
 	set_word(h, first, 0);
-	tlc_lock(&h->lock);
+	lock(h);
 	const uint32_t n = h->metas[first].run;
 	h->depots[TL_CLASS_LARGE].out--;
 	h->large_gone++;
 	h->last_first = first;
 	h->last_run = n;
-	uncount_large(h, bytes_of(n));
+	uncount_large(h, n);
 	if (left) give_block(h, TL_CLASS_LARGE, e.record);
-	tlc_give_run(h, first, n, true);
-	tlc_unlock(&h->lock);
-	credit(h->cpu, h->all, bytes_of(n));
-	tlc_look_at_clock(h);
+	give_run(h, first, n);
 }
 
 /* Takes the n spans from `at` on, which are free or were never used. */
@@ -119,20 +130,19 @@ int tlc_heap_grow_large(tl_heap* h, uintptr_t object, uint64_t bytes, bool anywa
 	if (bytes > bytes_of(h->total)) return TL_HEAP_FULL;
 	const uint32_t first = span_at(h, object), n = (uint32_t)((bytes - 1) >> TL_SPAN_SHIFT) + 1;
 	const uint32_t now = h->metas[first].run, more = n - now;
-	if (!tlc_charge_up_to(h->cpu, h->all, bytes_of(more), anyway)) return TL_HEAP_LIMIT;
-	tlc_lock(&h->lock);
-	const bool asks = !anyway && bytes >= TL_HEAP_HUGE_FROM && h->huge && !are_asked(h, first, n);
-	const int why = asks ? TL_HEAP_ASK : take_at(h, first + now, more);
+	lock(h);
+	int why = may_charge(h->cpu, h->all, bytes_of(more), anyway) ? TL_HEAP_OK : TL_HEAP_LIMIT;
+	if (why == TL_HEAP_OK) {
+		const bool asks = !anyway && bytes >= TL_HEAP_HUGE_FROM && h->huge && !are_asked(h, first, n);
+		why = asks ? TL_HEAP_ASK : take_at(h, first + now, more);
+	}
 	if (why == TL_HEAP_OK) {
 		claim_words(h, first + now, more);
 		h->metas[first].run = n;
-		count_large(h, bytes_of(more));
+		count_large(h, more);
 	}
-	tlc_unlock(&h->lock);
-	if (why != TL_HEAP_OK) {
-		credit(h->cpu, h->all, bytes_of(more));
-		return why;
-	}
+	unlock(h);
+	if (why != TL_HEAP_OK) return why;
 	set_rest(h, first, now, n);
 	set_word(h, first, word_of(TL_CLASS_LARGE, h->metas[first].record, n));
 	return TL_HEAP_OK;
@@ -144,13 +154,10 @@ void tlc_heap_shrink_large(tl_heap* h, uintptr_t object, uint64_t bytes)
 	const uint32_t less = h->metas[first].run - n;
 	if (less == 0) return;
 	set_word(h, first, word_of(TL_CLASS_LARGE, h->metas[first].record, n));
-	tlc_lock(&h->lock);
+	lock(h);
 	h->metas[first].run = n;
-	uncount_large(h, bytes_of(less));
-	tlc_give_run(h, first + n, less, true);
-	tlc_unlock(&h->lock);
-	credit(h->cpu, h->all, bytes_of(less));
-	tlc_look_at_clock(h);
+	uncount_large(h, less);
+	give_run(h, first + n, less);
 }
 
 int tlc_heap_resize_large(tl_heap* h, uintptr_t object, uint64_t bytes, bool anyway)

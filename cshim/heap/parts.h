@@ -2,6 +2,7 @@
 #ifndef TL_HEAP_PARTS_H
 #define TL_HEAP_PARTS_H
 
+#include "../base/lock.h"
 #include "heap.h"
 
 #define LOAD(x) atomic_load_explicit(&(x), memory_order_relaxed)
@@ -12,10 +13,36 @@ static inline uint32_t max(uint64_t a, uint64_t b) { return (uint32_t)(a > b ? a
 
 #pragma GCC visibility push(hidden)
 
-/* ---- accounts (spans.c) ---------------------------------------------------------------------- */
+/* ---- accounts, under their lock -------------------------------------------------------------- */
 
-/* Up to the high watermarks, or with `anyway` up to the hard limits. */
-bool tlc_charge_up_to(tl_account* of, tl_account* all, uint64_t bytes, bool anyway);
+static inline void lock(const tl_heap* h) { tlc_lock(&h->all->lock); }
+static inline void unlock(const tl_heap* h) { tlc_unlock(&h->all->lock); }
+
+/* Whether bytes may be charged: up to the high watermarks, or with `anyway` up to the hard limits. */
+static inline bool has_room(const tl_account* a, uint64_t bytes, bool anyway)
+{
+	const uint64_t limit = anyway ? LOAD(a->hard) : LOAD(a->high_watermark), used = LOAD(a->used);
+	return TLC_LIKELY(limit == 0) || (used <= limit && bytes <= limit - used);
+}
+
+static inline bool may_charge(const tl_account* of, const tl_account* all, uint64_t bytes, bool anyway)
+{
+	return has_room(of, bytes, anyway) && has_room(all, bytes, anyway);
+}
+
+static inline void charge_one(tl_account* a, uint64_t bytes)
+{
+	const uint64_t used = LOAD(a->used) + bytes;
+	STORE(a->used, used);
+	STORE(a->obtained, LOAD(a->obtained) + bytes);
+	if (LOAD(a->peak) < used) STORE(a->peak, used);
+}
+
+static inline void charge(tl_account* of, tl_account* all, uint64_t bytes)
+{
+	charge_one(of, bytes);
+	charge_one(all, bytes);
+}
 
 static inline void raise(_Atomic uint64_t* peak, uint64_t to)
 {
@@ -26,8 +53,8 @@ static inline void raise(_Atomic uint64_t* peak, uint64_t to)
 
 static inline void credit(tl_account* of, tl_account* all, uint64_t bytes)
 {
-	atomic_fetch_sub_explicit(&of->used, bytes, memory_order_relaxed);
-	atomic_fetch_sub_explicit(&all->used, bytes, memory_order_relaxed);
+	STORE(of->used, LOAD(of->used) - bytes);
+	STORE(all->used, LOAD(all->used) - bytes);
 }
 
 /* ---- magazines ------------------------------------------------------------------------------- */
@@ -91,10 +118,11 @@ void tlc_carve_run(tl_heap* h, uint32_t run, uint32_t start, uint32_t n);
 int tlc_take_run(tl_heap* h, uint32_t n, uint32_t align, uint32_t* at, bool* zero);
 void tlc_give_run(tl_heap* h, uint32_t first, uint32_t n, bool dirty);
 
-/* Starts the clock where more is idle than the heap keeps. Takes no lock. */
-void tlc_look_at_clock(tl_heap* h);
+/* Whether the clock has to run. Go clears `ticking` and then looks what is idle: one of both sees the other, by a fence
+ * here, or because both have the heap's lock. */
+static inline bool needs_clock(const tl_heap* h) { return LOAD(h->dirty) + LOAD(h->idle) > TL_HEAP_KEEPS; }
 
-/* Starts it where threads have so much in magazines and in use that it has to look which of them rest. */
+/* Starts the clock where threads have so much in magazines and in use that it has to look which of them rest. */
 static inline void tlc_watch(tl_heap* h)
 {
 	if (LOAD(h->handed) > TL_HEAP_KEEPS) tlc_heap_watch(h);
@@ -145,13 +173,6 @@ static inline uint64_t word_of(uint32_t size_class, uint32_t record, uint32_t ba
 
 /* Bytes of large objects. The holder of the heap's lock alone changes them. */
 static inline uint64_t large_of(const tl_heap* h) { return LOAD(h->large_taken) - LOAD(h->large_given); }
-
-/* Counts spans that are in use from now on, under the lock; those of large objects besides. */
-static inline void count_obtained(tl_heap* h, uint64_t n)
-{
-	h->cpu->obtained_by_heap += n;
-	h->all->obtained_by_heap += n;
-}
 
 /* ---- slabs (slabs.c) ------------------------------------------------------------------------- */
 

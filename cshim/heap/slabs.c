@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "../base/lock.h"
-
 /* ---- slabs ---------------------------------------------------------------------------------- */
 
 static void hand_out(tl_heap* h, uint64_t n)
@@ -24,12 +22,12 @@ static int grow(tl_heap* h, tl_depot* d, uint32_t size_class, bool anyway)
 	const uint32_t n = (uint32_t)((k->mask + 1) >> TL_SPAN_SHIFT);
 	uint32_t record, first;
 	bool zero;
-	if (!tlc_charge_up_to(h->cpu, h->all, bytes_of(n), anyway)) return TL_HEAP_LIMIT;
-	tlc_lock(&h->lock);
-	int why = tlc_take_block(h, size_class, &record);
+	lock(h);
+	int why = may_charge(h->cpu, h->all, bytes_of(n), anyway) ? tlc_take_block(h, size_class, &record) : TL_HEAP_LIMIT;
 	if (why == TL_HEAP_OK && (why = tlc_take_run(h, n, n, &first, &zero)) != TL_HEAP_OK)
 		give_block(h, size_class, record);
 	if (why == TL_HEAP_OK) {
+		charge(h->cpu, h->all, bytes_of(n));
 		h->metas[first] = (tl_span_meta){.state = TL_SPAN_SLAB,
 		                                 .size_class = (uint8_t)size_class,
 		                                 .record = record,
@@ -37,13 +35,9 @@ static int grow(tl_heap* h, tl_depot* d, uint32_t size_class, bool anyway)
 		                                 .epoch = LOAD(h->clock)};
 		use_block(h, record, k->block_records, first);
 		claim_words(h, first, n);
-		count_obtained(h, bytes_of(n));
 	}
-	tlc_unlock(&h->lock);
-	if (why != TL_HEAP_OK) {
-		credit(h->cpu, h->all, bytes_of(n));
-		return why;
-	}
+	unlock(h);
+	if (why != TL_HEAP_OK) return why;
 	for (uint32_t i = 0; i < n; i++) set_word(h, first + i, word_of(size_class, record, 0));
 	enlist(h, d, first, TL_SLAB_PARTIAL);
 	d->slabs++;
@@ -61,11 +55,11 @@ static void remove_slab(tl_heap* h, tl_depot* d, uint32_t size_class, uint32_t f
 	d->retired -= m->retired;
 	count_idle(h, -idle_of(h, m, k));
 	for (uint32_t i = 0; i < n; i++) set_word(h, first + i, 0);
-	tlc_lock(&h->lock);
+	lock(h);
 	if (m->retired < k->slots) give_block(h, size_class, m->record);
 	tlc_give_run(h, first, n, true);
-	tlc_unlock(&h->lock);
 	credit(h->cpu, h->all, bytes_of(n));
+	unlock(h);
 }
 
 void tlc_drop_slab(tl_heap* h, tl_depot* d, uint32_t size_class, uint32_t first)
@@ -180,7 +174,9 @@ void tlc_heap_give(tl_heap* h, uint32_t size_class, const tl_entry* from, uint32
 	d->out -= n;
 	take_back(h, n * size);
 	tlc_unlock(&d->lock);
-	tlc_look_at_clock(h);
+	if (!needs_clock(h)) return;
+	atomic_thread_fence(memory_order_seq_cst);
+	tlc_heap_watch(h);
 }
 
 void tlc_heap_retire(tl_heap* h, tl_entry e)
@@ -266,8 +262,12 @@ static uint32_t empty_magazine(tl_heap* h, tl_context* c, uint32_t size_class)
  * memory for another one, so that sizes that grow leave nothing behind. */
 static void age(tl_heap* h, tl_context* c, uint32_t but)
 {
-	enum { SMALL_GROWTHS = 16 }; /* of slabs of one span each */
-	if (h->classes[but].mask < TL_SPAN_BYTES && ++c->growths % SMALL_GROWTHS != 0) return;
+	enum {
+		AT_EACH = 2 * TL_HEAP_KEEPS / TL_SPAN_BYTES
+	}; /* spans; fewer than a slab of each class has would never settle */
+	c->growths += (uint32_t)(h->classes[but].mask + 1) >> TL_SPAN_SHIFT;
+	if (c->growths < AT_EACH) return;
+	c->growths = 0;
 	for (uint32_t size_class = 1; size_class <= TL_CLASS_SMALL; size_class++) {
 		const tl_magazine* m = &c->magazines[size_class];
 		if (size_class == but || m->top == m->base) continue;

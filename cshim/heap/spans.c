@@ -7,45 +7,23 @@
 #include <unistd.h>
 #endif
 
-#include "../base/lock.h"
-
 /* ---- accounts ----------------------------------------------------------------------------- */
-
-/* Counts n more bytes of an account unless that would pass a limit. */
-static bool add(tl_account* a, uint64_t n, bool anyway, uint64_t* sum)
-{
-	uint64_t used = LOAD(a->used);
-	do {
-		const uint64_t limit = anyway ? LOAD(a->hard) : LOAD(a->high_watermark);
-		if (limit != 0 && (used > limit || n > limit - used)) return false;
-	} while (
-		!atomic_compare_exchange_weak_explicit(&a->used, &used, used + n, memory_order_relaxed, memory_order_relaxed));
-	*sum = used + n;
-	return true;
-}
-
-bool tlc_charge_up_to(tl_account* of, tl_account* all, uint64_t bytes, bool anyway)
-{
-	uint64_t one, sum;
-	if (!add(of, bytes, anyway, &one)) return false;
-	if (!add(all, bytes, anyway, &sum)) {
-		atomic_fetch_sub_explicit(&of->used, bytes, memory_order_relaxed);
-		return false;
-	}
-	raise(&of->peak, one);
-	raise(&all->peak, sum);
-	return true;
-}
 
 bool tlc_charge(tl_account* of, tl_account* all, uint64_t bytes)
 {
-	if (!tlc_charge_up_to(of, all, bytes, true)) return false;
-	atomic_fetch_add_explicit(&of->obtained, bytes, memory_order_relaxed);
-	atomic_fetch_add_explicit(&all->obtained, bytes, memory_order_relaxed);
-	return true;
+	tlc_lock(&all->lock);
+	const bool may = may_charge(of, all, bytes, true);
+	if (may) charge(of, all, bytes);
+	tlc_unlock(&all->lock);
+	return may;
 }
 
-void tlc_credit(tl_account* of, tl_account* all, uint64_t bytes) { credit(of, all, bytes); }
+void tlc_credit(tl_account* of, tl_account* all, uint64_t bytes)
+{
+	tlc_lock(&all->lock);
+	credit(of, all, bytes);
+	tlc_unlock(&all->lock);
+}
 
 /* ---- records ------------------------------------------------------------------------------ */
 
@@ -79,30 +57,51 @@ static uint32_t bin_of(uint32_t n)
 /* The lock's holder alone writes it. */
 static void count_dirty(tl_heap* h, uint64_t n) { STORE(h->dirty, LOAD(h->dirty) + n); }
 
-static void add_run(tl_heap* h, uint32_t first, uint32_t n, bool dirty, uint32_t epoch)
+/* The first bin from b on that has a run; TL_BINS: none. */
+static uint32_t next_bin(const tl_heap* h, uint32_t b)
 {
-	h->metas[first + n - 1] = (tl_span_meta){.state = TL_SPAN_FREE, .run = n};
-	h->metas[first] = (tl_span_meta){.state = TL_SPAN_FREE, .run = n, .dirty = dirty, .epoch = epoch};
-	link_span(h, &h->bins[bin_of(n)], first);
+	for (; b < TL_BINS; b = (b | 63) + 1) {
+		const uint64_t bits = h->binned[b / 64] >> b % 64;
+		if (TLC_LIKELY(bits != 0)) return b + (uint32_t)__builtin_ctzll(bits);
+	}
+	return TL_BINS;
+}
+
+static inline __attribute__((always_inline)) void add_run(tl_heap* h, uint32_t first, uint32_t n, bool dirty,
+                                                          uint32_t epoch)
+{
+	tl_span_meta *m = &h->metas[first], *last = &h->metas[first + n - 1];
+	const uint32_t b = bin_of(n);
+	last->state = m->state = TL_SPAN_FREE;
+	last->run = m->run = n;
+	m->dirty = dirty;
+	m->epoch = epoch;
+	link_span(h, &h->bins[b], first);
+	h->binned[b / 64] |= 1ull << b % 64;
 	if (dirty) count_dirty(h, bytes_of(n));
 }
 
-void tlc_remove_run(tl_heap* h, uint32_t first)
+static inline __attribute__((always_inline)) void remove_run(tl_heap* h, uint32_t first)
 {
 	tl_span_meta* m = &h->metas[first];
-	unlink_span(h, &h->bins[bin_of(m->run)], first);
+	const uint32_t b = bin_of(m->run);
+	unlink_span(h, &h->bins[b], first);
+	if (h->bins[b] == 0) h->binned[b / 64] &= ~(1ull << b % 64);
 	if (m->dirty) count_dirty(h, -bytes_of(m->run));
 	h->metas[first + m->run - 1].state = TL_SPAN_NEVER;
 	m->state = TL_SPAN_NEVER;
 }
 
+void tlc_remove_run(tl_heap* h, uint32_t first) { remove_run(h, first); }
+
 void tlc_carve_run(tl_heap* h, uint32_t run, uint32_t start, uint32_t n)
 {
-	const tl_span_meta m = h->metas[run];
-	const uint32_t end = run + m.run;
-	tlc_remove_run(h, run);
-	if (start > run) add_run(h, run, start - run, m.dirty, m.epoch);
-	if (start + n < end) add_run(h, start + n, end - start - n, m.dirty, m.epoch);
+	const tl_span_meta* m = &h->metas[run];
+	const uint32_t end = run + m->run, epoch = m->epoch;
+	const bool dirty = m->dirty;
+	remove_run(h, run);
+	if (TLC_UNLIKELY(start > run)) add_run(h, run, start - run, dirty, epoch);
+	if (start + n < end) add_run(h, start + n, end - start - n, dirty, epoch);
 }
 
 /* Takes spans that were never used, and the free run before them. */
@@ -121,7 +120,7 @@ static int extend(tl_heap* h, uint32_t n, uint32_t align, uint32_t* at, bool* ze
 		if (start + n > h->wanted) h->wanted = start + n;
 		return TL_HEAP_NEEDS_MEMORY;
 	}
-	if (from < never) tlc_remove_run(h, from);
+	if (from < never) remove_run(h, from);
 	if (start > from) add_run(h, from, start - from, last.dirty, last.epoch);
 	*zero = !last.dirty || start >= never;
 	STORE(h->never, start + n);
@@ -131,7 +130,7 @@ static int extend(tl_heap* h, uint32_t n, uint32_t align, uint32_t* at, bool* ze
 
 int tlc_take_run(tl_heap* h, uint32_t n, uint32_t align, uint32_t* at, bool* zero)
 {
-	for (uint32_t b = bin_of(n); b < TL_BINS; b++)
+	for (uint32_t b = next_bin(h, bin_of(n)); b < TL_BINS; b = next_bin(h, b + 1))
 		for (uint32_t run = h->bins[b]; run != 0; run = h->metas[run].next) {
 			const uint32_t start = (run + align - 1) & ~(align - 1);
 			if (start + n > run + h->metas[run].run) continue;
@@ -151,23 +150,15 @@ void tlc_give_run(tl_heap* h, uint32_t first, uint32_t n, bool dirty)
 		first -= before;
 		n += before;
 		dirty |= h->metas[first].dirty;
-		tlc_remove_run(h, first);
+		remove_run(h, first);
 	}
 	if (first + n < LOAD(h->never) && h->metas[first + n].state == TL_SPAN_FREE) {
 		const uint32_t behind = h->metas[first + n].run;
 		dirty |= h->metas[first + n].dirty;
-		tlc_remove_run(h, first + n);
+		remove_run(h, first + n);
 		n += behind;
 	}
 	add_run(h, first, n, dirty, LOAD(h->clock));
-}
-
-void tlc_look_at_clock(tl_heap* h)
-{
-	if (LOAD(h->dirty) + LOAD(h->idle) <= TL_HEAP_KEEPS) return;
-	atomic_thread_fence(
-		memory_order_seq_cst); /* Go clears the word and then looks what is idle: one of both sees the other */
-	tlc_heap_watch(h);
 }
 
 void tlc_heap_watch(tl_heap* h)
@@ -185,11 +176,11 @@ void tlc_heap_watch(tl_heap* h)
 void tlc_heap_lock_all(tl_heap* h)
 {
 	for (int i = 0; i < TL_CLASSES; i++) tlc_lock(&h->depots[i].lock);
-	tlc_lock(&h->lock);
+	lock(h);
 }
 
 void tlc_heap_unlock_all(tl_heap* h)
 {
-	tlc_unlock(&h->lock);
+	unlock(h);
 	for (int i = TL_CLASSES - 1; i >= 0; i--) tlc_unlock(&h->depots[i].lock);
 }

@@ -60,6 +60,8 @@ func (c *checker) bins() {
 	c.binned = map[uint32]bool{}
 	for b := range uint32(layout.Bins) {
 		before := uint32(0)
+		c.Want(t.Binned[b/64]>>(b%64)&1 != 0 == (t.Bins[b] != 0), "bin %d begins with %d, its bit tells otherwise", b,
+			t.Bins[b])
 		for run := t.Bins[b]; run != 0; run = c.h.meta(run).Next {
 			m := c.h.meta(run)
 			if c.binned[run] {

@@ -182,20 +182,20 @@ func (h *Heap) commit(bytes uint64) bool {
 	h.growing.Lock()
 	defer h.growing.Unlock()
 	s := h.s
-	layout.Lock(&s.Lock)
+	h.lock()
 	from, wanted := s.Committed, s.Wanted
 	own := atomic.LoadUint32(&s.Never) + uint32(bytes>>layout.SpanShift) + align>>layout.SpanShift
 	s.Wanted = 0
-	layout.Unlock(&s.Lock)
+	h.unlock()
 	for _, to := range []uint32{max(wanted, from+from/8), wanted, own} {
 		if wanted <= from || to <= from { // somebody was faster
 			return true
 		}
 		to = min((to+commitStep-1)&^(commitStep-1), s.Total)
 		if memory.Commit(h.address(from), uintptr(to-from)<<layout.SpanShift) == nil {
-			layout.Lock(&s.Lock)
+			h.lock()
 			s.Committed = to
-			layout.Unlock(&s.Lock)
+			h.unlock()
 			if to > layout.HeapKeeps>>layout.SpanShift {
 				h.startClock()
 			}
@@ -204,6 +204,10 @@ func (h *Heap) commit(bytes uint64) bool {
 	}
 	return false
 }
+
+// lock takes the heap's lock, which is that of the accounts.
+func (h *Heap) lock()   { layout.Lock(&layout.At[layout.Account](h.s.All).Lock) }
+func (h *Heap) unlock() { layout.Unlock(&layout.At[layout.Account](h.s.All).Lock) }
 
 // RefillMagazine gives an empty magazine of a context slots.
 func (h *Heap) RefillMagazine(c *layout.Context, class uint32) status.Status {

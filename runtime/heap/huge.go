@@ -28,7 +28,7 @@ func (h *Heap) askHuge(first, n uint32) {
 	start := memory.Round(h.address(first), memory.HugePageBytes)
 	end := h.address(first+n) &^ (memory.HugePageBytes - 1)
 	low, high := end, start
-	layout.Lock(&h.s.Lock)
+	h.lock()
 	for at := start; at < end; at += memory.HugePageBytes {
 		page := at/memory.HugePageBytes - h.s.Base/memory.HugePageBytes
 		word, bit := layout.At[uint64](h.s.Asked+page/64*8), uint64(1)<<(page%64)
@@ -37,7 +37,7 @@ func (h *Heap) askHuge(first, n uint32) {
 			low, high = min(low, at), at+memory.HugePageBytes
 		}
 	}
-	layout.Unlock(&h.s.Lock)
+	h.unlock()
 	if low < high {
 		memory.AdviseHuge(low, high-low)
 	}

@@ -74,7 +74,9 @@ func (h *Heap) run() {
 			}
 		}
 		atomic.StoreUint32(&h.s.Ticking, 0)
-		idle := h.idle() // what came since then has asked for nothing
+		h.lock() // who gave a run back before it has asked for nothing, and who does so later asks
+		idle := h.idle()
+		h.unlock()
 		if idle > layout.HeapKeeps && idle != before || h.rest != nil && h.rest(idle) {
 			atomic.StoreUint32(&h.s.Ticking, 1)
 		}
@@ -176,15 +178,15 @@ func (h *Heap) DropEmpty() { core.DropEmpty(h.s) }
 
 // LargeGone returns how many large objects came back, and their bytes.
 func (h *Heap) LargeGone() (objects, bytes uint64) {
-	layout.Lock(&h.s.Lock)
-	defer layout.Unlock(&h.s.Lock)
+	h.lock()
+	defer h.unlock()
 	return h.s.LargeGone, h.s.LargeGiven
 }
 
 // LargeTaken returns the bytes of large objects, ever.
 func (h *Heap) LargeTaken() uint64 {
-	layout.Lock(&h.s.Lock)
-	defer layout.Unlock(&h.s.Lock)
+	h.lock()
+	defer h.unlock()
 	return h.s.LargeTaken
 }
 
@@ -211,13 +213,13 @@ func (h *Heap) Usage() Usage {
 		u.Slabs += uint64(u.Held[class])
 		layout.Unlock(&d.Lock)
 	}
-	layout.Lock(&h.s.Lock)
+	h.lock()
 	d := &h.s.Depots[layout.ClassLarge]
 	u.Out[layout.ClassLarge], u.Slots[layout.ClassLarge] = d.Out, d.Out
 	u.Held[layout.ClassLarge] = d.Slabs << layout.SpanShift
 	u.Slabs += uint64(u.Held[layout.ClassLarge])
 	u.Committed, u.Idle = uint64(h.s.Committed)<<layout.SpanShift, h.s.Dirty
-	layout.Unlock(&h.s.Lock)
+	h.unlock()
 	return u
 }
 

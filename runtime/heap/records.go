@@ -77,18 +77,18 @@ func (h *Heap) dumpRecords() {
 	h.growing.Lock()
 	defer h.growing.Unlock()
 	s := h.s
-	layout.Lock(&s.Lock)
+	h.lock()
 	from, next := s.DumpedRecords, s.NextRecord
-	layout.Unlock(&s.Lock)
+	h.unlock()
 	if from-next >= dumpStep/2 && from != 0 {
 		return // another call has done it
 	}
 	n := min(dumpStep, s.RecordLimit-from)
 	memory.Dump(s.Records+uintptr(from)*layout.RecordBytes, uintptr(n)*layout.RecordBytes)
 	memory.Dump(layout.Address(h.blockOf(from)), uintptr(n)/lineRecords*4)
-	layout.Lock(&s.Lock)
+	h.lock()
 	s.DumpedRecords = from + n
-	layout.Unlock(&s.Lock)
+	h.unlock()
 }
 
 func (h *Heap) closeRecords() {
@@ -175,8 +175,8 @@ func (h *Heap) purgePagesOf(free freeRecords) {
 
 // takeBlocks takes all free blocks of a class.
 func (h *Heap) takeBlocks(class uint32) (first uint32) {
-	layout.Lock(&h.s.Lock)
-	defer layout.Unlock(&h.s.Lock)
+	h.lock()
+	defer h.unlock()
 	first = h.s.FreeRecords[class]
 	h.s.FreeRecords[class] = 0
 	return first
@@ -187,8 +187,8 @@ func (h *Heap) giveBlocks(class, first, last uint32) {
 	if first == 0 {
 		return
 	}
-	layout.Lock(&h.s.Lock)
-	defer layout.Unlock(&h.s.Lock)
+	h.lock()
+	defer h.unlock()
 	h.metadata(last, h.G.Classes[class].BlockRecords).TypeFlags = h.s.FreeRecords[class]
 	h.s.FreeRecords[class] = first
 }

@@ -69,13 +69,15 @@ type Depot struct {
 // DepotBytes is sizeof(tl_depot).
 const DepotBytes = 64
 
-// What is held of a device, or of all (runtime/limit).
+// What is held of a device, or of all (runtime/limit). Whoever changes the first three has the lock of the account of all,
+// which is the heap's too: a large object charges, and takes its spans, under one lock.
 type Account struct {
-	Used, Peak     uint64 // atomic
-	Obtained       uint64 // atomic; sum of the charges but for the heap's; less used: sum of the credits
-	ObtainedByHeap uint64 // sum of those, under the heap's lock
-	Hard           uint64 // atomic; no charge leaves used above it; 0 = none
-	HighWatermark  uint64 // atomic; above it caches keep nothing new; 0 = nowhere
+	Used, Peak    uint64 // atomic
+	Obtained      uint64 // atomic; sum of the charges; less used: sum of the credits
+	Hard          uint64 // atomic; no charge leaves used above it; 0 = none
+	HighWatermark uint64 // atomic; above it caches keep nothing new; 0 = nowhere
+	Lock          uint32 // atomic; of the account of all: of every account
+	Unused        uint32
 }
 
 // AccountBytes is sizeof(tl_account).
@@ -98,31 +100,31 @@ type Heap struct {
 	Huge          uint32 // large objects ask for huge pages
 	PageShift     uint32 // of the system's pages
 	Apart         [7]uint64
-	Lock          uint32 // atomic; of all below, of the metas of free runs and of the asked bits
-	Never         uint32 // atomic; spans from here on were never used
-	Committed     uint32 // spans that are usable without a system call
-	Wanted        uint32 // spans that have to be, for who was told TL_HEAP_NEEDS_MEMORY
-	NextRecord    uint32 // records from here on are in no block
-	DumpedRecords uint32 // records that core dumps hold
-	Clock         uint32 // atomic; advanced by each tick
-	Ticking       uint32 // atomic; the clock runs, or is to: Go waits for it with a futex
-	Dirty         uint64 // atomic; bytes of free runs that may be resident
-	Idle          uint64 // atomic; bytes of free slots that may be resident
-	Handed        uint64 // atomic; bytes of slots that are out
-	Peak          uint64 // atomic; the most since the last reset, with large objects
+	// The lock of `all` is that of all below, of the metas of free runs and of the asked bits.
+	Binned                 [2]uint64 // bits of the bins that have a run
+	Dirty                  uint64    // atomic; bytes of free runs that may be resident
+	Idle                   uint64    // atomic; bytes of free slots that may be resident
+	Handed                 uint64    // atomic; bytes of slots that are out
+	Peak                   uint64    // atomic; the most since the last reset, with large objects
+	LargeGone              uint64    // large objects that came back
+	LargeTaken, LargeGiven uint64    // atomic; bytes of large objects, ever
+	Never                  uint32    // atomic; spans from here on were never used
+	Committed              uint32    // spans that are usable without a system call
+	Wanted                 uint32    // spans that have to be, for who was told TL_HEAP_NEEDS_MEMORY
+	NextRecord             uint32    // records from here on are in no block
+	DumpedRecords          uint32    // records that core dumps hold
+	Clock                  uint32    // atomic; advanced by each tick
+	Ticking                uint32    // atomic; the clock runs, or is to: Go waits for it with a futex
 	// The spans of the large object that was freed last. Their words still lead to the first of them, until a slab or another
 	// object takes one of them; then the run is 0.
-	LastFirst, LastRun     uint32
-	LargeGone              uint64 // large objects that came back
-	LargeTaken, LargeGiven uint64 // atomic; bytes of large objects, ever
-	Bins                   [Bins]uint32
-	FreeRecords            [Classes]uint32 // blocks by class, linked through their metadata
-	Unused                 uint32
-	Depots                 [Classes]Depot
+	LastFirst, LastRun uint32
+	Bins               [Bins]uint32
+	FreeRecords        [Classes]uint32 // blocks by class, linked through their metadata
+	Depots             [Classes]Depot
 }
 
 // HeapBytes is sizeof(tl_heap).
-const HeapBytes = 5688
+const HeapBytes = 5696
 
 // What the functions say. All but OK leave everything as it was.
 const (

@@ -19,7 +19,8 @@
 //	configure.go  limits by the names of devices
 //
 // No function here may be called with a lock of the heap, of a pool or of the tensor
-// pool held, but for Charge, TryCharge, Credit and Near, which take none.
+// pool held, but for Near, which takes none, and for Charge, TryCharge and Credit, whose
+// lock is the heap's and comes last.
 package limit
 
 import (
@@ -72,7 +73,7 @@ func (a *account) used() uint64 { return atomic.LoadUint64(&a.Used) }
 func (a *account) peak() uint64 { return atomic.LoadUint64(&a.Peak) }
 
 func (a *account) obtained() uint64 {
-	return atomic.LoadUint64(&a.Obtained) + layout.Peek(&a.ObtainedByHeap)
+	return atomic.LoadUint64(&a.Obtained)
 }
 
 func (a *account) hard() uint64 { return atomic.LoadUint64(&a.Hard) }
