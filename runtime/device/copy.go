@@ -77,6 +77,9 @@ func check(n uintptr, places ...place) error {
 // stage copies through the CPU's memory, piece by piece.
 func stage(target Device, to uintptr, source Device, from, n uintptr) error {
 	buffer := make([]byte, min(n, stagingBytes))
+	var pin runtime.Pinner // else a few bytes may lie in a stack, which moves
+	pin.Pin(&buffer[0])
+	defer pin.Unpin()
 	host := layout.Address(&buffer[0])
 	for done := uintptr(0); done < n; {
 		piece := min(n-done, uintptr(len(buffer)))
@@ -88,6 +91,5 @@ func stage(target Device, to uintptr, source Device, from, n uintptr) error {
 		}
 		done += piece
 	}
-	runtime.KeepAlive(buffer)
 	return nil
 }

@@ -1,6 +1,8 @@
 package device
 
 import (
+	"runtime"
+
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/status"
 )
@@ -113,6 +115,9 @@ func (k known) Fill(to uintptr, value byte, n uintptr) error {
 // the CPU's memory again and again.
 func FillByCopies(fromHost func(to, from, n uintptr) error, to uintptr, value byte, n uintptr) error {
 	piece := make([]byte, min(n, stagingBytes))
+	var pin runtime.Pinner // else a few bytes may lie in a stack, which moves
+	pin.Pin(&piece[0])
+	defer pin.Unpin()
 	for i := range piece {
 		piece[i] = value
 	}

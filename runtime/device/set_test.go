@@ -11,7 +11,6 @@ import (
 	"tlruntime/runtime/device"
 	"tlruntime/runtime/device/cpu"
 	"tlruntime/runtime/device/devicetest"
-	"tlruntime/runtime/layout"
 	"tlruntime/runtime/status"
 )
 
@@ -154,6 +153,67 @@ type named struct {
 
 func (n named) Name() string { return n.name }
 
+// deep is a device whose functions need so much stack that it moves. Others write where it was.
+type deep struct{ *devicetest.Fake }
+
+func fillStack(n int) (sum int) {
+	var room [512]byte
+	for i := range room {
+		room[i] = byte(i + n)
+	}
+	if n > 0 {
+		sum = fillStack(n - 1)
+	}
+	return sum + int(room[n%len(room)])
+}
+
+func moveStack() {
+	fillStack(1000)
+	var all sync.WaitGroup
+	for depth := range 200 {
+		all.Go(func() { fillStack(depth % 20) })
+	}
+	all.Wait()
+}
+
+func (d deep) ToHost(to, from, n uintptr) error {
+	defer moveStack()
+	return d.Fake.ToHost(to, from, n)
+}
+
+func (d deep) FromHost(to, from, n uintptr) error {
+	moveStack()
+	return d.Fake.FromHost(to, from, n)
+}
+
+// A few bytes on their way between devices do not lie in a stack, which moves.
+func TestAFewBytesThroughTheCPU(t *testing.T) {
+	a, b := deep{devicetest.NewFake("a:0", 1<<10)}, deep{devicetest.NewFake("b:0", 1<<10)}
+	from, err := a.Allocate(8)
+	require.NoError(t, err)
+	to, err := b.Allocate(8)
+	require.NoError(t, err)
+	for _, step := range []struct {
+		run    func() error
+		expect string
+	}{
+		{func() error { return a.FromHost(from, devicetest.Host(t, []byte("12345678")), 8) }, ""},
+		{func() error { return device.Copy(b, to, a, from, 8) }, "12345678"},
+		{func() error { return device.FillByCopies(b.FromHost, to, 'x', 8) }, "xxxxxxxx"},
+	} {
+		done := make(chan error)
+		go func() { done <- step.run() }() // with a small stack
+		require.NoError(t, <-done)
+		out := make([]byte, 8)
+		require.NoError(t, b.ToHost(devicetest.Host(t, out), to, 8))
+		if step.expect != "" {
+			require.Equal(t, step.expect, string(out))
+		}
+	}
+	require.NoError(t, a.Deallocate(from, 8))
+	require.NoError(t, b.Deallocate(to, 8))
+}
+
 // Between devices without a way to each other, piece by piece: the bytes arrive, and
 // a failure of any piece is told.
 func TestCopyThroughTheCPU(t *testing.T) {
@@ -172,10 +232,10 @@ func TestCopyThroughTheCPU(t *testing.T) {
 		_, err := s.Register(d)
 		require.NoError(t, err)
 	}
-	require.NoError(t, s.Copy(1, from, 0, layout.Address(&in[0]), n))
+	require.NoError(t, s.Copy(1, from, 0, devicetest.Host(t, in), n))
 	require.NoError(t, s.Copy(2, to, 1, from, n))
 	require.Equal(t, 3, b.Calls(devicetest.FromHost))
-	require.NoError(t, s.Copy(0, layout.Address(&out[0]), 2, to, n))
+	require.NoError(t, s.Copy(0, devicetest.Host(t, out), 2, to, n))
 	require.Equal(t, in, out)
 
 	for k := 1; k <= 3; k++ {

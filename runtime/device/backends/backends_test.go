@@ -7,7 +7,6 @@ import (
 
 	"tlruntime/runtime/device"
 	"tlruntime/runtime/device/devicetest"
-	"tlruntime/runtime/layout"
 )
 
 func machine() *device.Set { return New(Options{HugePages: func() bool { return false }}) }
@@ -58,8 +57,8 @@ func TestCopies(t *testing.T) {
 			}
 			require.NoError(t, device.Fill(from, blocks[i], byte(16*i+j+1), n))
 			require.NoError(t, device.Copy(to, blocks[j], from, blocks[i], n))
-			var last [1]byte
-			require.NoError(t, to.ToHost(layout.Address(&last[0]), blocks[j]+n-1, 1))
+			last := make([]byte, 1)
+			require.NoError(t, to.ToHost(devicetest.Host(t, last), blocks[j]+n-1, 1))
 			require.Equal(t, byte(16*i+j+1), last[0], "%s to %s", from.Name(), to.Name())
 		}
 	}

@@ -293,7 +293,7 @@ func TestCopyBetweenDevices(t *testing.T) {
 		blocks[i], err = d.Allocate(n)
 		require.NoError(t, err)
 	}
-	require.NoError(t, device.Copy(places[0], blocks[0], processor, layout.Address(&in[0]), n))
+	require.NoError(t, device.Copy(places[0], blocks[0], processor, devicetest.Host(t, in), n))
 	for i := 1; i < len(places); i++ {
 		require.NoError(t, device.Copy(places[i], blocks[i], places[i-1], blocks[i-1], n))
 		require.Zero(t, f.pending(), "a copy that has returned has happened")
@@ -341,7 +341,7 @@ func TestCopiesHaveHappened(t *testing.T) {
 	block, err := d.Allocate(4096)
 	require.NoError(t, err)
 	memory := make([]byte, 2048)
-	at := layout.Address(&memory[0])
+	at := devicetest.Host(t, memory)
 	for _, step := range []func() error{
 		func() error { return d.FromHost(block, at, 2048) },
 		func() error { return d.ToHost(at, block, 2048) },

@@ -47,14 +47,14 @@ func benchmarkStream(b *testing.B, s device.Streams) {
 
 func benchmarkCopy(b *testing.B, d device.Device) {
 	const n = 1 << 20
-	source := pattern(n, 0)
+	source := Host(b, pattern(n, 0))
 	block, err := d.Allocate(n)
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.SetBytes(n)
 	for b.Loop() {
-		if err := d.FromHost(block, host(source), n); err != nil {
+		if err := d.FromHost(block, source, n); err != nil {
 			b.Fatal(err)
 		}
 	}

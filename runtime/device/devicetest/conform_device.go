@@ -2,6 +2,7 @@ package devicetest
 
 import (
 	"bytes"
+	"runtime"
 	"testing"
 	"time"
 
@@ -38,13 +39,19 @@ func pattern(n int, seed byte) []byte {
 	return p
 }
 
-func host(b []byte) uintptr { return layout.Address(&b[0]) }
+// Host returns the address of memory of Go, which stays where it is to the test's end: a stack moves.
+func Host(t testing.TB, b []byte) uintptr {
+	var pin runtime.Pinner
+	pin.Pin(&b[0])
+	t.Cleanup(pin.Unpin)
+	return layout.Address(&b[0])
+}
 
 // read returns n bytes of the device.
 func read(t *testing.T, d device.Device, p uintptr, n int) []byte {
 	t.Helper()
 	out := bytes.Repeat([]byte{0xEE}, n)
-	require.NoError(t, d.ToHost(host(out), p, uintptr(n)))
+	require.NoError(t, d.ToHost(Host(t, out), p, uintptr(n)))
 	return out
 }
 
@@ -54,8 +61,8 @@ func copies(t *testing.T, d device.Device) {
 	const n = 100_003
 	a, b := take(t, d, n), take(t, d, n)
 	in, zeros := pattern(n, 0x5A), make([]byte, n)
-	require.NoError(t, d.FromHost(a, host(in), n))
-	require.NoError(t, d.FromHost(b, host(zeros), n))
+	require.NoError(t, d.FromHost(a, Host(t, in), n))
+	require.NoError(t, d.FromHost(b, Host(t, zeros), n))
 	require.Equal(t, in, read(t, d, a, n))
 
 	require.NoError(t, d.Within(b+13, a+7, 5000))
@@ -137,7 +144,7 @@ func streams(t *testing.T, s device.Streams, d device.Device) {
 	require.NoError(t, s.Record(event, stream))
 	require.NoError(t, s.Wait(0, event))
 	require.NoError(t, s.Synchronize(stream))
-	require.NoError(t, d.FromHost(block, host(pattern(n, 1)), n))
+	require.NoError(t, d.FromHost(block, Host(t, pattern(n, 1)), n))
 	require.Equal(t, pattern(n, 1), read(t, d, block, n))
 
 	refused(t, s.DeallocateAsync(block, n-1, stream), status.InvalidArgument)

@@ -9,7 +9,6 @@ import (
 	"tlruntime/runtime/device"
 	"tlruntime/runtime/device/devicetest"
 	"tlruntime/runtime/device/driver"
-	"tlruntime/runtime/layout"
 	"tlruntime/runtime/status"
 )
 
@@ -123,7 +122,7 @@ func TestMissing(t *testing.T) {
 }
 
 // use goes through everything that a device does and returns the first failure.
-func use(o Options) (err error) {
+func use(t *testing.T, o Options) (err error) {
 	all, err := Open(o)
 	if err != nil {
 		return err
@@ -146,7 +145,7 @@ func use(o Options) (err error) {
 		}
 	}()
 	memory := make([]byte, 4096)
-	at := layout.Address(&memory[0])
+	at := devicetest.Host(t, memory)
 	for _, step := range []func() error{
 		func() error { return d.FromHost(block, at, 4096) },
 		func() error { return d.ToHost(at, block, 4096) },
@@ -170,12 +169,12 @@ func TestFailureOfEveryCall(t *testing.T) {
 	for _, k := range kinds {
 		t.Setenv("FAKECL_SVM", k.svm)
 		f := compile(t)
-		require.NoError(t, use(Options{Library: f.path}))
+		require.NoError(t, use(t, Options{Library: f.path}))
 		for s := range symbols {
 			for call := 1; call < 12; call++ {
 				contexts := f.contexts()
 				f.fail(name(s), call, outOfResources)
-				err := use(Options{Library: f.path})
+				err := use(t, Options{Library: f.path})
 				f.fail("", 0, 0)
 				require.Zero(t, f.outstanding(), "%s, call %d: blocks left", name(s), call)
 				if err == nil {
@@ -205,7 +204,7 @@ func TestFailuresAreSeen(t *testing.T) {
 		f := compile(t)
 		for _, s := range all {
 			f.fail(name(s), 1, invalidValue)
-			err := use(Options{Library: f.path})
+			err := use(t, Options{Library: f.path})
 			require.ErrorContains(t, err, name(s))
 			if s != clSVMAlloc { // which tells no reason
 				require.Equal(t, status.InvalidArgument, device.StatusOf(err))
