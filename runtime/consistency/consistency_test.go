@@ -14,6 +14,9 @@ import (
 	"tlruntime/runtime/tensor"
 )
 
+// shape is that of a tensor. What a function holds may lie in a stack, which moves.
+var shape = int64(500)
+
 // A program with something in every account; each account that is wrong is found.
 func TestAccountsAreWhatIsHeld(t *testing.T) {
 	c, st := object.NewContext()
@@ -24,11 +27,10 @@ func TestAccountsAreWhatIsHeld(t *testing.T) {
 	require.NoError(t, err)
 	own, err := mempool.Create(cpu.New(func() bool { return false }), limit.Own, 1<<20)
 	require.NoError(t, err)
-	shape := []int64{500}
 	require.Equal(t, status.OK, c.EnterScope())
 	c.New(100)
 	c.New(1 << 20)
-	require.NotZero(t, tensor.Empty(c, int32(tensor.F32), tensor.CPU, 1, layout.Address(&shape[0])))
+	require.NotZero(t, tensor.Empty(c, int32(tensor.F32), tensor.CPU, 1, layout.Address(&shape)))
 	require.NoError(t, Check())
 	require.NoError(t, CheckBeside(c))
 	require.Equal(t, status.OK, c.ExitScope())

@@ -2,6 +2,7 @@ package heap
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -38,6 +39,9 @@ func refill(t *testing.T, h *Heap, class uint32, n int) []layout.Entry {
 // take returns slots that magazines are filled with; what the last one holds beyond n goes back.
 func take(h *Heap, class uint32, n int) (got []layout.Entry, st status.Status) {
 	places := make([]layout.Entry, layout.MagazineHolds/h.G.Classes[class].Size+layout.MagazineFewest)
+	var pin runtime.Pinner // the heap knows them by their address alone
+	pin.Pin(&places[0])
+	defer pin.Unpin()
 	var c layout.Context
 	m := &c.Magazines[class]
 	for len(got) < n && st == status.OK {
@@ -419,9 +423,12 @@ func checkRuns(t *testing.T, h *Heap) (runs int) {
 func TestEverySystemCallMayFail(t *testing.T) {
 	defer memory.FailAfter(-1)
 	for n := range int64(8) {
+		memory.FailAfter(-1)
+		page, err := memory.Map(layout.SpanBytes, "globals")
+		require.NoError(t, err)
+		t.Cleanup(func() { memory.Unmap(page, layout.SpanBytes, "globals") })
 		memory.FailAfter(n)
-		page := make([]byte, 1<<16)
-		h, st := Open(layout.At[layout.Globals](layout.Address(&page[0])), Config{ReserveBytes: 8 << 20})
+		h, st := Open(layout.At[layout.Globals](page), Config{ReserveBytes: 8 << 20})
 		if st != status.OK {
 			require.Equal(t, status.OutOfMemory, st)
 			continue

@@ -4,12 +4,12 @@ import "testing"
 
 // BenchmarkCheckIndices looks at 1e6 indices in lines of 100.
 func BenchmarkCheckIndices(b *testing.B) {
-	var k keeper
+	k := newKeeper(b.Cleanup)
 	indices := make([]int32, 1_000_000)
 	for i := range indices {
 		indices[i] = int32(i % 100)
 	}
-	at := address(&k, indices)
+	at := address(k, indices)
 	b.SetBytes(int64(len(indices)) * 4)
 	for b.Loop() {
 		for line := range uintptr(10_000) {

@@ -42,10 +42,17 @@ func newContext(t require.TestingT, cleanup func(func())) *object.Context {
 	return c
 }
 
-// keeper holds arrays whose addresses a test hands out.
+// keeper holds arrays whose addresses a test hands out. What only an address leads to is free for Go.
 type keeper struct{ kept []any }
 
-// address puts values where an address of them stays good until the keeper goes.
+// newKeeper returns a keeper that holds its arrays to the end of a test.
+func newKeeper(cleanup func(func())) *keeper {
+	k := new(keeper)
+	cleanup(func() { runtime.KeepAlive(k) })
+	return k
+}
+
+// address puts values where an address of them stays good as long as the keeper holds them.
 func address[T any](k *keeper, values []T) uintptr {
 	kept := append(make([]T, 0, len(values)+1), values...)
 	k.kept = append(k.kept, kept)
@@ -277,11 +284,11 @@ func pythonBound(at, n int64) int64 {
 func TestMatricesAgreeWithTheirModel(t *testing.T) {
 	c := newContext(t, t.Cleanup)
 	rapid.Check(t, func(t *rapid.T) {
-		var k keeper
+		k := newKeeper(t.Cleanup)
 		before := object.ReadStats().LiveObjects
 		require.Equal(t, status.OK, c.EnterScope())
 		m := drawModel(t)
-		p := m.make(t, c, &k)
+		p := m.make(t, c, k)
 		require.NotZero(t, p, c.Message())
 		m.matches(t, c, p)
 		for range rapid.IntRange(0, 4).Draw(t, "views") {
@@ -292,6 +299,5 @@ func TestMatricesAgreeWithTheirModel(t *testing.T) {
 		c.Drain()
 		tensor.Purge(c)
 		require.Equal(t, before, object.ReadStats().LiveObjects)
-		runtime.KeepAlive(k.kept)
 	})
 }

@@ -32,10 +32,10 @@ func repeated(n int, value int64) []int64 {
 // TestBlocksObeyTheirBounds holds every cut to the rules of planner.
 func TestBlocksObeyTheirBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var k keeper
+		k := newKeeper(t.Cleanup)
 		lengths := rapid.SliceOfN(rapid.Int64Range(0, 50), 0, 80).Draw(t, "lengths")
 		o := drawOptions(t)
-		p := planner{from: source{at: address(&k, lengths)}, options: o, lines: uint64(len(lengths)), value: 4,
+		p := planner{from: source{at: address(k, lengths)}, options: o, lines: uint64(len(lengths)), value: 4,
 			index: 4}
 		line := uint64(0)
 		for p.advance() {
@@ -63,26 +63,27 @@ func TestMemoryOverPayload(t *testing.T) {
 		t.Skip("the matrices are larger than the memory of instrumented builds")
 	}
 	c := newContext(t, t.Cleanup)
+	k := newKeeper(t.Cleanup)
 	for _, types := range [][2]int32{{f32, i32}, {f64, i32}, {f32, i64}, {f64, i64}} {
 		for _, length := range []int64{1, 3, 10, 100, 700, 1000, 4000, 5001, 8000, 30000, 140000, 300000} {
-			var k keeper
 			require.Equal(t, status.OK, c.EnterScope())
 			lengths := repeated(int(4_000_000/length), length)
-			p := Create(c, Shape{0, int64(len(lengths)), 1 << 20, types[0], types[1]}, address(&k, lengths), Options{})
+			p := Create(c, Shape{0, int64(len(lengths)), 1 << 20, types[0], types[1]}, address(k, lengths), Options{})
 			require.NotZero(t, p, c.Message())
 			info, st := Describe(c, p)
 			require.Equal(t, status.OK, st)
 			require.Less(t, float64(info.Bytes)/float64(info.Payload), 1.1, "rows of %d, %v", length, types)
 			require.Equal(t, status.OK, c.ExitScope())
+			k.kept = nil
 		}
 	}
 }
 
 func TestALongRowHasItsOwnBlock(t *testing.T) {
 	c := newContext(t, t.Cleanup)
-	var k keeper
+	k := newKeeper(t.Cleanup)
 	require.Equal(t, status.OK, c.EnterScope())
-	p := Create(c, Shape{0, 5, 300000, f32, i32}, address(&k, []int64{1, 300000, 2, 0, 3}), Options{})
+	p := Create(c, Shape{0, 5, 300000, f32, i32}, address(k, []int64{1, 300000, 2, 0, 3}), Options{})
 	require.NotZero(t, p, c.Message())
 	_, blocks, _ := at(c, p)
 	require.Len(t, blocks, 3)
@@ -93,9 +94,9 @@ func TestALongRowHasItsOwnBlock(t *testing.T) {
 // TestEmptyRowsMakeBlocksToo: many lines without elements do not become one block.
 func TestEmptyRowsMakeBlocksToo(t *testing.T) {
 	c := newContext(t, t.Cleanup)
-	var k keeper
+	k := newKeeper(t.Cleanup)
 	require.Equal(t, status.OK, c.EnterScope())
-	p := Create(c, Shape{0, 600000, 0, f32, i32}, address(&k, repeated(600000, 0)), Options{})
+	p := Create(c, Shape{0, 600000, 0, f32, i32}, address(k, repeated(600000, 0)), Options{})
 	info, st := Describe(c, p)
 	require.Equal(t, status.OK, st)
 	require.EqualValues(t, 3, info.Blocks)
@@ -112,12 +113,12 @@ func three(k *keeper) (Shape, Arrays) {
 // TestArraysAreChecked gives every kind of fault and looks for the words that name it.
 func TestArraysAreChecked(t *testing.T) {
 	c := newContext(t, t.Cleanup)
-	var k keeper
+	k := newKeeper(t.Cleanup)
 	offsets := func(o ...int32) func(*Shape, *Arrays) {
-		return func(_ *Shape, a *Arrays) { a.Offsets = address(&k, o) }
+		return func(_ *Shape, a *Arrays) { a.Offsets = address(k, o) }
 	}
 	indices := func(o ...int32) func(*Shape, *Arrays) {
-		return func(_ *Shape, a *Arrays) { a.Indices = address(&k, o) }
+		return func(_ *Shape, a *Arrays) { a.Indices = address(k, o) }
 	}
 	for says, spoil := range map[string]func(*Shape, *Arrays){
 		"format 2":                             func(s *Shape, _ *Arrays) { s.Format = 2 },
@@ -137,12 +138,12 @@ func TestArraysAreChecked(t *testing.T) {
 		"row 0 has the index 3 after 4 at":     indices(4, 3, 0),
 		"row 2 has the index 9 at position 0":  indices(1, 4, 9),
 		"column 0 has the index 1 after 4": func(s *Shape, a *Arrays) {
-			s.Format, s.Rows, s.Columns, a.Indices = 1, 5, 3, address(&k, []int32{4, 1, 0})
+			s.Format, s.Rows, s.Columns, a.Indices = 1, 5, 3, address(k, []int32{4, 1, 0})
 		},
 		"at least 9 and at most 3 elements":     nil,
 		"block option -1 is not between 0 and ": nil,
 	} {
-		s, a := three(&k)
+		s, a := three(k)
 		o := map[string]Options{"at least 9 and at most 3 elements": {0, 9, 3},
 			"block option -1 is not between 0 and ": {-1, 0, 0}}[says]
 		if spoil != nil {
@@ -159,17 +160,17 @@ func TestArraysAreChecked(t *testing.T) {
 
 func TestLimits(t *testing.T) {
 	c := newContext(t, t.Cleanup)
-	var k keeper
+	k := newKeeper(t.Cleanup)
 	for _, s := range []Shape{{0, 3, 1 << 31, f32, i32}, {1, 1 << 31, 3, f32, i32}, {0, 1 << 44, 3, f32, i64}} {
-		require.Zero(t, Create(c, s, address(&k, []int64{0, 0, 0}), Options{}))
+		require.Zero(t, Create(c, s, address(k, []int64{0, 0, 0}), Options{}))
 		require.EqualValues(t, status.Limit, c.Status)
 	}
-	require.Zero(t, Create(c, Shape{0, 3, most, f32, i32}, address(&k, repeated(3, 1<<30)), Options{}))
+	require.Zero(t, Create(c, Shape{0, 3, most, f32, i32}, address(k, repeated(3, 1<<30)), Options{}))
 	require.EqualValues(t, status.Limit, c.Status)
 	require.Contains(t, c.Message(), "3221225472 nonzeros are more than the offsets can count")
-	require.Zero(t, Create(c, Shape{0, 3, 9, f32, i32}, address(&k, []int64{0, -4, 0}), Options{}))
+	require.Zero(t, Create(c, Shape{0, 3, 9, f32, i32}, address(k, []int64{0, -4, 0}), Options{}))
 	require.Contains(t, c.Message(), "row 1 has the length -4")
-	require.Zero(t, Create(c, Shape{1, 9, 3, f32, i32}, address(&k, []int64{0, 10, 0}), Options{}))
+	require.Zero(t, Create(c, Shape{1, 9, 3, f32, i32}, address(k, []int64{0, 10, 0}), Options{}))
 	require.Contains(t, c.Message(), "column 1 has the length 10, which is not between 0 and 9")
 	require.Zero(t, Create(c, Shape{0, 3, 9, f32, i32}, 8, Options{}))
 	require.Contains(t, c.Message(), "lengths is NULL")
@@ -179,9 +180,9 @@ func TestLimits(t *testing.T) {
 // package itself would write by it.
 func TestLentArraysThatChange(t *testing.T) {
 	c := newContext(t, t.Cleanup)
-	var k keeper
+	k := newKeeper(t.Cleanup)
 	require.Equal(t, status.OK, c.EnterScope())
-	s, a := three(&k)
+	s, a := three(k)
 	p := Wrap(c, s, a, Borrowed{ReadOnly: true})
 	require.NotZero(t, p, c.Message())
 	offsets := layout.Slice[int32](a.Offsets, 4)
@@ -207,9 +208,9 @@ func TestLentArraysThatChange(t *testing.T) {
 // TestHandlesAreClassified: what is no matrix, or was overwritten, is refused.
 func TestHandlesAreClassified(t *testing.T) {
 	c := newContext(t, t.Cleanup)
-	var k keeper
+	k := newKeeper(t.Cleanup)
 	require.Equal(t, status.OK, c.EnterScope())
-	s, a := three(&k)
+	s, a := three(k)
 	p := FromArrays(c, s, a, Options{})
 	for bad, want := range map[uintptr]status.Status{
 		0x10: status.UnknownPointer, p + 64: status.InteriorPointer, c.New(300): status.Unsupported,
@@ -238,13 +239,13 @@ func TestHandlesAreClassified(t *testing.T) {
 // maker lets it go.
 func TestSlicesAcrossThreads(t *testing.T) {
 	c := newContext(t, t.Cleanup)
-	var k keeper
+	k := newKeeper(t.Cleanup)
 	m := &model{minor: 9, value: f64, index: i64}
 	for i := range 50 {
 		m.lines = append(m.lines, []entry{{int64(i % 9), float64(i)}})
 	}
 	require.Equal(t, status.OK, c.EnterScope())
-	p := FromArrays(c, m.shape(), m.arrays(&k), Options{4, 4, 8})
+	p := FromArrays(c, m.shape(), m.arrays(k), Options{4, 4, 8})
 	require.NotZero(t, p, c.Message())
 	var all sync.WaitGroup
 	for thread := range int64(4) {
