@@ -110,6 +110,9 @@ func ResetPeaks() {
 	for _, f := range onResetPeaks {
 		f()
 	}
+	lock := &at(Total).Lock
+	layout.Lock(lock)
+	defer layout.Unlock(lock)
 	for i := range accounts {
 		a := &accounts[i]
 		atomic.StoreUint64(&a.Peak, a.used())

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// elastic packs a few hundred items below a limit by ejections. What is placed has no offset but an order, from the
+// elastic packs up to some thousand items below a limit by ejections. What is placed has no offset but an order, from the
 // bottom to the top: each item may lie anywhere from its lowest offset, where all before it lie as low as they can, to
 // its highest, where all after it lie as high as they can. An item fits where some of what lives with it can lie below
 // it and the rest above; nothing has to be moved by itself to make a hole wider. Else the lightest of what can do
@@ -110,7 +110,7 @@ func (e *elastic) start() {
 			e.placed[i] = true
 		}
 	}
-	for i := range e.in.items { // what is pinned at the limit was cut off there
+	for i := range e.in.items { // what does not fit as it lies
 		if !e.placed[i] && e.in.items[i].size > 0 {
 			e.ejector.pool = append(e.ejector.pool, int32(i))
 		}

@@ -278,7 +278,8 @@ const (
 	// searches in vain it is stepShrinks times as large, up to leastStep.
 	stepsDown, stepShrinks, leastStep = 8, 4, 128
 	vainEach                          = 4
-	// fewEjections are made in a search at first, twice as many after each in vain, up to manyEjections.
+	// fewEjections are made in a search at first, twice as many after each in vain, up to manyEjections, and half as
+	// many after one that was not.
 	fewEjections, manyEjections = 200, 1_000_000
 )
 

@@ -28,7 +28,6 @@ type outward struct {
 	chain      chain
 	begin, end []int32 // the items in the order in which they begin, and end
 	ended      int     // so many of end are over
-	preference preference
 }
 
 // sweeping is what outward sweeps are asked for.
@@ -72,15 +71,13 @@ func (in *instance) outwards(offset []int64, w sweeping) (lost int, finished boo
 	stack := in.within(span{peak, peak + 1})
 	var unplaced []int32
 	m := in.newMarks()
+	in.stacking(stack, w.seed)
 	for _, backwards := range []bool{false, true} {
 		section := peak
 		if backwards {
 			section = int32(in.sections) - 1 - peak
 		}
 		o := in.newOutward(offset, m, &w, backwards, len(stack))
-		if !backwards {
-			in.stacking(stack, w.seed)
-		}
 		if !o.stack(stack) || !o.run(section) {
 			return 0, false
 		}
@@ -164,7 +161,7 @@ func (in *instance) newOutward(offset []int64, m *marks, w *sweeping, backwards 
 		}
 	}
 	o := &outward{sweep: in.newSweep(offset, m.where), sweeping: w, backwards: backwards, limit: w.below, marks: m,
-		mean: in.meanLife(), weights: in.weighed(), chain: chain{noise: noise(w.seed | 1)}, preference: w.preference}
+		mean: in.meanLife(), weights: in.weighed(), chain: chain{noise: noise(w.seed | 1)}}
 	o.cells = slices.Grow(o.cells, 2*alive+2)
 	if w.most > 0 {
 		o.stretch = max(1, w.below/stretches)
