@@ -411,7 +411,7 @@ func tlgo_registry_print_statistics(c, path uintptr) int32 {
 // Threads: any thread.
 // Returns: the memory, NULL on failure or for zero bytes.
 // Errors: TL_E_INVALID_ARGUMENT (alignment is not a power of two), TL_E_OUT_OF_MEMORY.
-// Cost: fast; that of malloc and of two compare-and-swaps.
+// Cost: fast; that of malloc and of one compare-and-swap.
 // Path: fast.
 //
 //export tlgo_aligned_alloc

@@ -4038,7 +4038,7 @@ TL_API tl_status tl_registry_print_statistics(const char* path);
  * Returns: the memory, NULL on failure or for zero bytes.
  * Errors: TL_E_INVALID_ARGUMENT (alignment is not a power of two),
  *     TL_E_OUT_OF_MEMORY.
- * Cost: fast; that of malloc and of two compare-and-swaps.
+ * Cost: fast; that of malloc and of one compare-and-swap.
  */
 TL_API void* tl_aligned_alloc(size_t bytes, size_t alignment);
 

@@ -1,6 +1,7 @@
 /* Section Vec: elements are held, borrowed and given back; indices; growth. */
 #include "check.h"
 #include "bad.h"
+#include "thread.h"
 
 static int released_count;
 static int released[64];
@@ -415,6 +416,24 @@ static void null_is_an_empty_vec(void)
 	CHECK_OK(tl_vec_clear(NULL));
 }
 
+static void* push_twice(void* vec)
+{
+	CHECK_OK(tl_vec_push(vec, NULL));
+	CHECK_OK(tl_thread_detach());
+	CHECK_OK(tl_vec_push(vec, NULL));
+	return NULL;
+}
+
+/* A thread without a context, which has made no call yet or was detached, reads what all such threads share. */
+static void the_first_call_of_a_thread_is_a_push(void)
+{
+	void* vec = tl_vec_new(4);
+	CHECK_OK(tl_vec_push(vec, NULL));
+	pthread_join(start_thread(push_twice, vec), NULL);
+	CHECK_INT(tl_vec_len(vec), 3);
+	CHECK_OK(tl_ptr_release(vec));
+}
+
 int main(void)
 {
 	tl_type_desc type = {.name = "numbered", .size = sizeof(int), .destructor = note_release};
@@ -440,5 +459,6 @@ int main(void)
 	RUN(elements_are_checked);
 	RUN(elements_in_arena_memory);
 	RUN(null_is_an_empty_vec);
+	RUN(the_first_call_of_a_thread_is_a_push);
 	return check_finish();
 }

@@ -405,7 +405,7 @@ typedef struct tl_context {
 	uint32_t error_kind; /* which text renders error_detail */
 	uint32_t message_ready;
 	char message[TL_MESSAGE_BYTES];
-	/* The element table that tl_vec_push appended to last. Whether it is a Vec's still, its record tells. With these words
+	/* The element table that was appended to, or made, last. Whether it is a Vec's still, its record tells. With these words
 	 * each magazine lies in one cache line. */
 	uintptr_t table;
 	uint64_t table_tag;               /* its record and generation */
@@ -415,7 +415,7 @@ typedef struct tl_context {
 	uint64_t allocs_before[TL_CLASSES]; /* what magazine.allocs lacks */
 	tl_flow flows[TL_CLASSES];
 	uint64_t seen_allocs[TL_CLASSES]; /* magazine.allocs when the heap looked at it last (cshim/heap) */
-	uint64_t growths;                 /* times that this context took fresh memory for a class */
+	uint64_t growths;                 /* spans of fresh slabs since magazines aged last */
 	uint8_t flushed_last[TL_CLASSES]; /* the magazine was full since it was empty last */
 	uint8_t unused[5];
 	/* What the clock does for a thread that rests (cshim/heap/idle.c): it takes the oldest slots of a magazine, whose base

@@ -18,11 +18,12 @@
 #include "../host/start.h"
 #include "../host/output.h"
 
-/* Two contexts of zeros: before the first call and after the thread's end. */
-static tl_context none = {.owner = TL_OWNER_NEVER, .one = TL_OWNER_NEVER | 1};
-static tl_context exited = {.owner = TL_OWNER_NEVER, .one = TL_OWNER_NEVER | 1};
+/* Two contexts of zeros: before the first call and after the thread's end. All threads share them, so nothing is written
+ * into them: the pages are read-only. */
+static const tl_context none = {.owner = TL_OWNER_NEVER, .one = TL_OWNER_NEVER | 1};
+static const tl_context exited = {.owner = TL_OWNER_NEVER, .one = TL_OWNER_NEVER | 1};
 
-__thread tl_context* tlc_tls __attribute__((tls_model("initial-exec"))) = &none;
+__thread tl_context* tlc_tls __attribute__((tls_model("initial-exec"))) = (tl_context*)&none;
 /* No address is in a heap that begins there, however large. */
 #define NOWHERE ((uintptr_t)1 << 63)
 
@@ -145,7 +146,7 @@ static void park(tl_context* c)
 
 static void thread_ended(void* context)
 {
-	tlc_tls = &exited;
+	tlc_tls = (tl_context*)&exited;
 	park(context);
 }
 
@@ -156,7 +157,7 @@ tl_status tl_thread_detach(void)
 	if (c->in_go || c->draining || tlc_apart.telling || tlc_is_asking((uintptr_t)__builtin_frame_address(0)))
 		return tlc_fail(TL_E_BUSY, TL_FN_tl_thread_detach, NULL);
 	pthread_setspecific(thread_key, NULL);
-	tlc_tls = &none;
+	tlc_tls = (tl_context*)&none;
 	park(c);
 	return TL_OK;
 }

@@ -84,7 +84,7 @@ typedef struct tl_account {
 	_Atomic uint64_t obtained;       /* sum of the charges; less used: sum of the credits */
 	_Atomic uint64_t hard;           /* no charge leaves used above it; 0 = none */
 	_Atomic uint64_t high_watermark; /* above it caches keep nothing new; 0 = nowhere */
-	_Atomic uint32_t lock;           /* of the account of all: of every account */
+	_Atomic uint32_t lock;           /* in the account of all: it guards every account, and the heap */
 	uint32_t unused;
 } tl_account;
 
@@ -105,7 +105,8 @@ typedef struct tl_heap {
 	uint32_t huge;         /* large objects ask for huge pages */
 	uint32_t page_shift;   /* of the system's pages */
 	uint64_t apart[7];
-	/* The lock of `all` is that of all below, of the metas of free runs and of the asked bits. */
+	/* The lock of `all` is that of what follows but for the depots and what is counted by atomic steps (idle, handed, peak,
+	 * clock, ticking), of the metas of free runs and of the asked bits. */
 	uint64_t binned[2];                        /* bits of the bins that have a run */
 	_Atomic uint64_t dirty;                    /* bytes of free runs that may be resident */
 	_Atomic uint64_t idle;                     /* bytes of free slots that may be resident */

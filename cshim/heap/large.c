@@ -75,7 +75,7 @@ int tlc_heap_take_large(tl_heap* h, uint64_t bytes, uint32_t align, tl_entry* e,
 	set_rest(h, first, written > 1 ? written : 1, n);
 	set_word(h, first, word_of(TL_CLASS_LARGE, record, n));
 	e->object = address_of(h, first);
-	const uint64_t tag = record | (uint64_t)gen << 32; /* a store, because it is soon read with one load */
+	const uint64_t tag = record | (uint64_t)gen << 32; /* one store, because one load reads it soon */
 	__builtin_memcpy((char*)e + offsetof(tl_entry, record), &tag, sizeof tag);
 	return TL_HEAP_OK;
 }

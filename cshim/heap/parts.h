@@ -119,7 +119,8 @@ int tlc_take_run(tl_heap* h, uint32_t n, uint32_t align, uint32_t* at, bool* zer
 void tlc_give_run(tl_heap* h, uint32_t first, uint32_t n, bool dirty);
 
 /* Whether the clock has to run. Go clears `ticking` and then looks what is idle: one of both sees the other, by a fence
- * here, or because both have the heap's lock. */
+ * here, or because both have the heap's lock. Two that give back runs and slots may each miss the other's part of the sum:
+ * the next one asks. */
 static inline bool needs_clock(const tl_heap* h) { return LOAD(h->dirty) + LOAD(h->idle) > TL_HEAP_KEEPS; }
 
 /* Starts the clock where threads have so much in magazines and in use that it has to look which of them rest. */

@@ -115,7 +115,7 @@ tl_status tl_vec_reserve(void* p, size_t capacity)
 
 /* ---- elements -------------------------------------------------------------------------- */
 
-/* Whether a header has the element table that this thread appended to last: most Vecs get one element after the other. */
+/* Whether a header has the element table that this thread appended to, or made, last: most Vecs get one element after the other. */
 static inline bool has_last_table(const tl_context* c, const vec* v)
 {
 	const uint64_t tag = tlc_tag(&v->data);
@@ -155,7 +155,7 @@ static __attribute__((noinline)) tl_status push_full(vec* v, void* element)
 static __attribute__((noinline)) tl_status push_to_other(vec* v, void* element)
 {
 	tl_context* c = tlc_tls;
-	if (TLC_UNLIKELY(!tlc_has_table(v))) return push_rest(v, element);
+	if (TLC_UNLIKELY(!tlc_is_fast(c) || !tlc_has_table(v))) return push_rest(v, element);
 	remember(c, v);
 	return TLC_LIKELY(push_own(c, v, element)) ? TL_OK : push_rest(v, element);
 }

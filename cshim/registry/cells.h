@@ -354,8 +354,6 @@ static inline tl_unit* tlc_listed_unit(const tl_region* r, tlc_granule at)
 	return u;
 }
 
-static inline tl_unit* tlc_used_unit(const tl_region* r, tlc_granule at) { return tlc_in_use(tlc_listed_unit(r, at)); }
-
 static inline tl_unit* tlc_find(const tl_shard* s, tlc_granule at)
 {
 	return tlc_listed_unit(tlc_cell(s, at.region), at);

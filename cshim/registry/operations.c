@@ -1,5 +1,5 @@
-/* The operations as Go calls them: nothing is noted of the calling thread, and what a function of the program frees
- * waits. */
+/* The operations as Go calls them, and one that both paths call: nothing is noted of the calling thread, and what a
+ * function of the program frees waits. */
 #include "operations.h"
 
 static void note_nothing(const tl_foreign_entry* e) { (void)e; }

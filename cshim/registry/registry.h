@@ -46,7 +46,7 @@ int tlc_enter(uintptr_t p, uint64_t bytes, uint64_t as, const tlc_owner* own, ui
 tl_region* tlc_uncover_wide(tl_shard* s, tl_region* cell, tl_unit* u, uintptr_t p, uint64_t bytes);
 
 /* Registers new memory that nobody holds: at zero, where a block owns nothing. So what others own behind p is looked at
- * when somebody registers it. p is a multiple of 16. operations.c */
+ * when somebody registers it. p is a multiple of 16. Both paths call it. operations.c */
 int tlc_registry_insert_at_zero(uintptr_t p, uint64_t bytes, uint32_t kind);
 bool tlc_covered_from(int up, uintptr_t p); /* inside a block that owns p at that level or above; takes no lock */
 int64_t tlc_foreign_count(uintptr_t p);     /* -1 = unknown; 0 = held at zero; sticky counts are 2^32 - 1 */
@@ -67,7 +67,7 @@ static inline bool tlc_covered_above(uintptr_t p) { return tlc_covered_from(1, p
 typedef struct tlc_lookup {
 	tl_shard* shard;
 	tl_region* cell;
-	tl_unit* listed;         /* NULL: not in the list; not set where there is an entry */
+	tl_unit* listed;         /* NULL: not in the list */
 	tl_unit* unit;           /* NULL: not in use */
 	tl_foreign_entry* entry; /* NULL: nothing starts there */
 	tlc_granule at;

@@ -76,7 +76,7 @@ type Account struct {
 	Obtained      uint64 // atomic; sum of the charges; less used: sum of the credits
 	Hard          uint64 // atomic; no charge leaves used above it; 0 = none
 	HighWatermark uint64 // atomic; above it caches keep nothing new; 0 = nowhere
-	Lock          uint32 // atomic; of the account of all: of every account
+	Lock          uint32 // atomic; in the account of all: it guards every account, and the heap
 	Unused        uint32
 }
 
@@ -100,7 +100,8 @@ type Heap struct {
 	Huge          uint32 // large objects ask for huge pages
 	PageShift     uint32 // of the system's pages
 	Apart         [7]uint64
-	// The lock of `all` is that of all below, of the metas of free runs and of the asked bits.
+	// The lock of `all` is that of what follows but for the depots and what is counted by atomic steps (idle, handed, peak,
+	// clock, ticking), of the metas of free runs and of the asked bits.
 	Binned                 [2]uint64 // bits of the bins that have a run
 	Dirty                  uint64    // atomic; bytes of free runs that may be resident
 	Idle                   uint64    // atomic; bytes of free slots that may be resident

@@ -435,7 +435,7 @@ type Context struct {
 	ErrorKind    uint32 // which text renders error_detail
 	MessageReady uint32
 	Message      [MessageBytes]byte
-	// The element table that tl_vec_push appended to last. Whether it is a Vec's still, its record tells. With these words
+	// The element table that was appended to, or made, last. Whether it is a Vec's still, its record tells. With these words
 	// each magazine lies in one cache line.
 	Table        uintptr
 	TableTag     uint64              // its record and generation
@@ -445,7 +445,7 @@ type Context struct {
 	AllocsBefore [Classes]uint64 // what magazine.allocs lacks
 	Flows        [Classes]Flow
 	SeenAllocs   [Classes]uint64 // magazine.allocs when the heap looked at it last (cshim/heap)
-	Growths      uint64          // times that this context took fresh memory for a class
+	Growths      uint64          // spans of fresh slabs since magazines aged last
 	FlushedLast  [Classes]uint8  // the magazine was full since it was empty last
 	Unused       [5]uint8
 	// What the clock does for a thread that rests (cshim/heap/idle.c): it takes the oldest slots of a magazine, whose base

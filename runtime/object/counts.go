@@ -205,7 +205,7 @@ func (c *Context) mergeQueued(me *Context, e layout.Entry) {
 
 // dropShared removes a reference that is not the owner's to count. The local word is read while the shared one stays
 // what it is, so that both were so at one moment. MERGED follows owner = 0: an owner that was there will see QUEUED.
-// The generation is read after the shared word: a word of a later object in the slot is never counted down.
+// The generation is read after the shared word: what was read of a later object in the slot is never counted down.
 func (c *Context) dropShared(r *layout.Record, e layout.Entry) outcome {
 	for {
 		old := atomic.LoadUint32(&r.Sh)

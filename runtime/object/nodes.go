@@ -34,9 +34,7 @@ import (
 
 // nodes is the process's store of inbox nodes; node 0 is "none". A thread keeps some free
 // ones, so that neither it nor the owner, who gets them back, asks anybody: a chain that it
-// takes from and puts into, and a full one. Full chains lie in a stack that both paths pop
-// and push (globals.node_chains), whose count of changes tells a stack that is the same
-// from one that only looks so.
+// takes from and puts into, and a full one. Free chains are those of cshim/heap/nodes.h.
 type nodes struct {
 	limit  uint32
 	mu     sync.Mutex  // guards what follows

@@ -16,7 +16,7 @@ import (
 // resting is the clock's work on contexts of others. Who counts or checks all contexts has it stand still.
 type resting struct {
 	mu       sync.Mutex
-	lending  sync.Mutex  // held while the clock has an inbox: its owner waits for no other one's
+	lending  sync.Mutex  // held while the clock has an inbox: its owner waits, seldom for the next one's, too
 	barriers func() bool // whether the clock may have all threads pass one
 	chains   uint64      // globals.node_chains when it looked last
 	trimmed  uint64      // and when it trimmed the nodes
