@@ -6,7 +6,7 @@ function(tl_mpi_register test target path processes)
   add_test(NAME ${test} COMMAND sh "${CMAKE_CURRENT_SOURCE_DIR}/scripts/mpiexec.sh"
     "${MPIEXEC_EXECUTABLE}" ${processes} $<TARGET_FILE:${target}>)
   set_tests_properties(${test} PROPERTIES
-    ENVIRONMENT "TL_FASTPATH=${path};TL_LEAK_CHECK=fail" TIMEOUT 150 PROCESSORS 2)
+    ENVIRONMENT "TL_FASTPATH=${path};TL_LEAK_CHECK=fail" TIMEOUT ${TL_TEST_TIMEOUT} PROCESSORS 2)
 endfunction()
 
 function(tl_mpi_test name source)
