@@ -43,9 +43,13 @@ PROVE  = $(WITH_LIBRARY) go run ./tools/prove -build $(BUILD) -only '$(ONLY)'
 # A package has longer than Go's ten minutes: a busy machine is no defect.
 GO_TEST := go test -timeout 40m
 
-# Numbers of a full run; `make test TL_POINTERS=100000` is a quick one.
 TL_POINTERS ?= 1000000
-STEPS ?= gen lint go race c checked python model prove demo install packages
+
+# Of every suite `make test` runs what finds most for its time, `make test-rest` the others.
+QUICK_STEPS ?= gen+lint go c python+demo
+REST_STEPS  ?= c-rest model+go-rest+race+packages+ecosystem+interop python-rest+checked prove+scale+docs install
+# What continuous integration leaves out.
+BY_HAND     ?= exports+pythons
 
 LIBRARY_SOURCES := $(filter-out %_test.go,$(shell find capi cshim runtime -name '*.go' -o -name '*.[chsS]')) \
 	capi/exports.map go.mod $(wildcard go.sum) packaging/build_library.sh packaging/VERSION
@@ -56,7 +60,8 @@ FULL_SOURCES := $(LIBRARY_SOURCES) $(filter-out %_test.go,$(shell find compiler 
 .SUFFIXES:
 .PHONY: help lib full full-static python-fast bitcode static debug checked demo demo-c demo-python demo-planned demo-tiny tool FORCE test prove proof bench gen gen-check format lint lint-lite install uninstall clean venv
 .PHONY: wheel sdist release abi
-.PHONY: $(addprefix test-,$(subst +, ,$(STEPS))) test-interop test-ecosystem test-exports test-pythons test-scale test-c-programs
+.PHONY: test-rest test-all test-c-programs
+.PHONY: $(addprefix test-,$(subst +, ,$(QUICK_STEPS) $(REST_STEPS) $(BY_HAND)))
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  \1\t\2/p' Makefile | expand -t 14
@@ -143,25 +148,48 @@ $(DOCS_VENV)/.ready: docs/site/requirements.txt
 	$(DOCS_VENV)/bin/python -m pip install --quiet -r $<
 	touch $@
 
-test: ## run every suite, each in both paths, and print how each ended
-	@.ci/suite $(BUILD)/test $(MAKE) $(STEPS)
+test: ## run what finds most of every suite, in both paths: ten minutes on two cores, downloads of 740 MB apart
+	@.ci/suite $(BUILD)/test 'make test: about 10 minutes on two cores, and the download of build/venv (740 MB) once' \
+		$(MAKE) $(QUICK_STEPS)
+
+test-rest: ## run the rest: half an hour on two cores; libraries of others are downloaded
+	@.ci/suite $(BUILD)/test-rest 'make test-rest: about 30 minutes on two cores, and the download of libraries of others once' \
+		$(MAKE) $(REST_STEPS) $(BY_HAND)
+
+test-all: ## run both
+	@failed=0; for part in test test-rest; do $(MAKE) --no-print-directory $$part || failed=1; done; exit $$failed
 
 test-gen: gen-check
 
 test-lint: lint
 
-# Examples are part of it; some want the packages in build/venv.
+# Lint vets, and what a test has under testing.Short is its quick half. Some want the packages in build/venv.
 # Which devices the suite could not run on is told at the end.
-test-go: $(LIBRARY) $(VENV)/.ready
-	TL_PYTHON=$(IN_VENV)/python $(GO_TEST) ./...
-	@go test -v -run '^TestConform$$' ./runtime/device/backends | sed -n 's/^.*: skip: /skip: /p'
+test-go: $(LIBRARY) $(FULL) $(VENV)/.ready
+	TL_PYTHON=$(IN_VENV)/python $(GO_TEST) -vet=off -short ./...
+	@go test -vet=off -v -run '^TestConform$$' ./runtime/device/backends | sed -n 's/^.*: skip: /skip: /p'
+
+# Packages that have more than the quick half: rapid tries a fifth in it. Examples are part of it.
+LONG_GO = $(sort $(dir $(shell grep -rlE 'testing\.Short|rapid\.Check' --include=*_test.go . | grep -v '^./build/')))
+test-go-rest: $(LIBRARY) $(FULL) $(VENV)/.ready
+	TL_PYTHON=$(IN_VENV)/python $(GO_TEST) -vet=off $(LONG_GO)
 
 # The compiler and runtime/offsets start no goroutine (TestTheCompilerIsSequential): the detector has nothing to find there.
 test-race:
 	$(GO_TEST) -race $(filter-out tlruntime/runtime/offsets,$(shell go list ./runtime/...))
 
+# Those that take longer than five seconds, and third and later ways to run a program.
+REST_C := instructions|memcheck|undefined|undefined_inlined|static|compilers|linear|debugger|mpi_others|tsan\..*|kinds\.(plain|limit|sampled|instructions)
+REST_C := $(REST_C)|headers\.(matrix|no_exceptions)|(device_faults|device_tensors|growing|realloc|profile)\.(asan|debug|no_leaks.*)
+REST_C := $(REST_C)|(host_limits|host_refuses|inject|memory|small_stacks|descriptors|start|chain|first_use|threads|pointers)\..*
+REST_C := ^($(REST_C)|.*\.(inline_slow|small_.|no_leaks_tracked))$$
+RUN_C   = $(CTEST) --test-dir $(BUILD)/cmake --output-on-failure --parallel $(JOBS)
+
 test-c: test-c-programs
-	$(CTEST) --test-dir $(BUILD)/cmake --output-on-failure --parallel $(JOBS)
+	$(RUN_C) --exclude-regex '$(REST_C)'
+
+test-c-rest: test-c-programs
+	$(RUN_C) --tests-regex '$(REST_C)'
 
 test-c-programs: $(BUILD)/cmake/.configured
 	MAKEFLAGS=--no-print-directory $(CMAKE) --build $(BUILD)/cmake --parallel $(JOBS)
@@ -184,7 +212,10 @@ test-checked: checked test-c-programs proof
 		TL_FASTPATH=$$path .ci/checked $(CHECKED) $(MODEL) $(MODEL) plain $$mode || exit 1; done; done
 
 test-python: $(LIBRARY) $(FULL) bitcode python-fast $(VENV)/.ready $(TOOL)
-	.ci/python $(BUILD) $(LIBRARY) $(IN_VENV)/python $(JOBS)
+	.ci/python $(BUILD) $(LIBRARY) $(IN_VENV)/python $(JOBS) quick
+
+test-python-rest: $(LIBRARY) $(FULL) bitcode python-fast $(VENV)/.ready $(TOOL)
+	.ci/python $(BUILD) $(LIBRARY) $(IN_VENV)/python $(JOBS) rest
 
 # The whole suite on the other Pythons, which takes minutes for each.
 test-pythons: $(LIBRARY) bitcode python-fast $(VENV)/.ready $(TOOL)

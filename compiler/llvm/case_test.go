@@ -255,7 +255,7 @@ type example struct {
 // runExamples draws n examples, compiles all together and runs them.
 func runExamples(t *testing.T, n int, draw func(t *rapid.T, r *rand.Rand) *spec) {
 	if testing.Short() {
-		n = max(n/4, 3)
+		n = max(n/8, 3)
 	}
 	g := rapid.Custom(func(t *rapid.T) example {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))

@@ -89,7 +89,11 @@ var variants = map[string]Options{
 // lowering. It needs no compiler; package llvm's tests run them for real.
 func TestModel(t *testing.T) {
 	executed, owned := map[string]map[flow.Code]int{}, map[string]int{}
-	eachProgram(t, 400, func(seed int64, p *ir.Program, root string, want any) {
+	programs := int64(400)
+	if testing.Short() {
+		programs = 100
+	}
+	eachProgram(t, programs, func(seed int64, p *ir.Program, root string, want any) {
 		for name, options := range variants {
 			m, err := Lower(p, options)
 			require.NoError(t, err)

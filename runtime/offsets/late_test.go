@@ -30,7 +30,7 @@ func TestWhatIsDoneLateGrowsLikeTheInput(t *testing.T) {
 		_, err := offsets.Solve(p, offsets.Options{Budget: 1})
 		require.NoError(t, err)
 		took, counted := cpu(t)-start, looks-before
-		require.Less(t, took, time.Duration(counted+300)*time.Millisecond, "%d looks: work was not counted", counted)
+		require.Less(t, took, time.Duration(counted+1000)*time.Millisecond, "%d looks: work was not counted", counted)
 		return counted
 	}
 	few, many := problems.Hostile(5_000), problems.Hostile(40_000)
@@ -55,7 +55,11 @@ func TestCancelEndsEveryPhaseSoon(t *testing.T) {
 			_, err := offsets.Solve(p, offsets.Options{Budget: 1})
 			require.NoError(t, err)
 			pass := looks
-			for _, at := range []int{1, pass / 4, pass / 2, 2 * pass, 8 * pass, 32 * pass, 128 * pass} {
+			places := []int{1, pass / 2, 8 * pass, pass / 4, 2 * pass, 32 * pass, 128 * pass}
+			if testing.Short() {
+				places = places[:3]
+			}
+			for _, at := range places {
 				looks = 0
 				after := math.MaxInt
 				stop := func(offsets.Progress) bool {

@@ -89,6 +89,9 @@ func TestCrowdsComeClose(t *testing.T) {
 		{3000, 150_000, "log-uniform", "uniform", 0, 0.035},
 		{50, 5_000, "uniform", "exponential", 20_000, 0.04},
 	} {
+		if testing.Short() && c.buffers > 100_000 {
+			continue
+		}
 		p := problems.Slots(1, c.buffers, c.alive, 100, problems.Sizes[c.sizes], problems.Lives[c.lives])
 		s, err := offsets.Solve(p, offsets.Options{MaxSteps: c.steps})
 		require.NoError(t, err)

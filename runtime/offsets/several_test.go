@@ -27,19 +27,7 @@ func TestBudgetBoundsSeveralSpaces(t *testing.T) {
 		"a crowd": problems.Alive(1, 60_000, 2_000, 1<<20), "a pin": pinned,
 		"training": problems.Training(1, 60_000)} {
 		t.Run(name, func(t *testing.T) {
-			p = threeSpaces(p)
-			start := cpu(t)
-			_, err := offsets.Solve(p, offsets.Options{Budget: 1})
-			require.NoError(t, err)
-			least := cpu(t) - start
-			require.Less(t, least, time.Second)
-			for _, budget := range []time.Duration{10 * time.Millisecond, 200 * time.Millisecond} {
-				start = cpu(t)
-				s, err := offsets.Solve(p, offsets.Options{Budget: budget})
-				require.NoError(t, err)
-				require.Less(t, cpu(t)-start, budget+budget/5+3*least+100*time.Millisecond, name)
-				require.LessOrEqual(t, s.Frames[0].Bytes, int64(8<<20))
-			}
+			bounded(t, threeSpaces(p), 10*time.Millisecond, 200*time.Millisecond)
 		})
 	}
 }

@@ -47,11 +47,11 @@ func TestEvenAndHugeLoadsHaveWeights(t *testing.T) {
 }
 
 // Three thousand alive for 65 times as long as they live: the sweep spares the few places with a large load. Where all
-// sections weigh the same it ends at 1.0182, 1.0152 and 1.0138.
+// sections weigh the same it ends at 1.0182.
 func TestLongCrowdsComeClose(t *testing.T) {
-	p := problems.Alive(1, 200_000, 3000, 1<<20)
-	for seed := uint64(1); seed <= 3; seed++ {
-		s := solved(t, p, offsets.Options{Seed: seed})
-		require.LessOrEqual(t, s.Gap(), 0.0135, seed)
+	if testing.Short() {
+		t.Skip("skip: many seconds")
 	}
+	s := solved(t, problems.Alive(1, 200_000, 3000, 1<<20), offsets.Options{Seed: 1})
+	require.LessOrEqual(t, s.Gap(), 0.0135)
 }

@@ -88,10 +88,9 @@ var otherwise = []struct{ name, module, call, instead, shows string }{
 // module which reads it prints no plausible number.
 func TestEmittedCodeGoesWrongWithoutACall(t *testing.T) {
 	if testing.Short() {
-		t.Skip("skip: builds the library")
+		t.Skip("skip: the long half")
 	}
-	python, lib := interpreter(t, "llvmlite"), t.TempDir()
-	must(t, nil, "sh", "packaging/build_library.sh", lib)
+	python, lib := interpreter(t, "llvmlite"), library(t)
 	said := func(t *testing.T, module, text string) string {
 		changed := filepath.Join(t.TempDir(), module)
 		if err := os.WriteFile(changed, []byte(text), 0o600); err != nil {

@@ -54,14 +54,20 @@ func shown(t *testing.T, kind string) map[string]string {
 	return all
 }
 
-func TestExamplesPrintWhatDocumentsSay(t *testing.T) {
-	if testing.Short() {
-		t.Skip("skip: builds the library")
+// library returns the folder of both libraries, which make builds where they are not fresh.
+func library(t *testing.T) string {
+	t.Helper()
+	must(t, []string{"MAKEFLAGS=", "MAKELEVEL="}, "make", "lib", "full")
+	folder, err := filepath.Abs(filepath.Join(root, "build"))
+	if err != nil {
+		t.Fatal(err)
 	}
+	return folder
+}
+
+func TestExamplesPrintWhatDocumentsSay(t *testing.T) {
 	cc := tool(t, os.Getenv("CC"), "cc", "gcc", "clang")
-	lib := t.TempDir()
-	must(t, nil, "sh", "packaging/build_library.sh", lib)
-	must(t, nil, "sh", "packaging/build_library.sh", "--full", lib)
+	lib := library(t)
 	run := map[string]func(*testing.T) string{
 		"examples/hello.c": func(t *testing.T) string { return compiled(t, lib, cc, "-std=c99", "examples/hello.c") },
 		"examples/hello.cpp": func(t *testing.T) string {
@@ -110,7 +116,7 @@ func TestExamplesPrintWhatDocumentsSay(t *testing.T) {
 // What they build is what `make` builds there.
 func TestTriedPagesRunAsTheyStand(t *testing.T) {
 	if testing.Short() {
-		t.Skip("skip: builds the library")
+		t.Skip("skip: the long half")
 	}
 	docs, err := load(root)
 	if err != nil {
@@ -208,7 +214,7 @@ func interpreted(t *testing.T, lib, source string) string {
 
 // inlined runs a module's main with the operations of tl_runtime.bc.
 func inlined(t *testing.T, lib, source string) string {
-	bitcode := filepath.Join(lib, "tl_runtime.bc")
+	bitcode := filepath.Join(t.TempDir(), "tl_runtime.bc")
 	command := exec.Command("sh", "packaging/build_bitcode.sh", bitcode)
 	command.Dir = root
 	if out, err := command.CombinedOutput(); err != nil {

@@ -40,6 +40,9 @@ func TestModels(t *testing.T) {
 // The replays of this step come within a twentieth of the capacity, and no single value that they give up makes the
 // peak lower: the search goes by all bytes above the capacity.
 func TestATrainingStepInTwoFifthsOfItsMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skip: searches for long")
+	}
 	f, err := os.Open("testdata/torch_cnn.json") // a network of PyTorch, traced by functorch.make_fx
 	require.NoError(t, err)
 	defer f.Close()

@@ -158,7 +158,11 @@ func (b *batch) check(t *testing.T, what string, lines []string) {
 //	TL_SEED=<as printed> go test ./compiler/lower/llvm -run Random
 func TestRandomProgramsRunAsInterpreted(t *testing.T) {
 	tc := findToolchain(t)
-	count, seed := number(t, "TL_PROGRAMS", 200), number(t, "TL_SEED", time.Now().UnixMilli())
+	count := int64(200)
+	if testing.Short() {
+		count = 40
+	}
+	count, seed := number(t, "TL_PROGRAMS", count), number(t, "TL_SEED", time.Now().UnixMilli())
 	t.Logf("replay with TL_SEED=%d TL_PROGRAMS=%d", seed, count)
 	for i, done := 0, int64(0); done < count && !t.Failed(); i++ {
 		// Optimising takes ten times as long as all the rest.

@@ -215,6 +215,9 @@ func TestFailuresAreSeen(t *testing.T) {
 }
 
 func TestLargestBlock(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skip: fills gigabytes")
+	}
 	for _, k := range kinds {
 		t.Setenv("FAKECL_SVM", k.svm)
 		all, err := Open(Options{Library: compile(t).path})

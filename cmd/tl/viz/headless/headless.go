@@ -69,6 +69,14 @@ func skip(t *testing.T, why string) {
 	t.Skip(why)
 }
 
+// Some returns the first of a list alone in the short half of the tests: the browser starts for each.
+func Some[T any](first T, others ...T) []T {
+	if testing.Short() {
+		others = nil
+	}
+	return append([]T{first}, others...)
+}
+
 // attempts is how often the browser is started anew when it ends with an error or does not end.
 const attempts = 3
 

@@ -52,15 +52,14 @@ func TestPage(t *testing.T) {
 	}
 	for name, trace := range traces {
 		page := pageOf(t, trace)
-		for _, window := range [][2]int{{800, 3200}, {1280, 1700}, {2000, 1700}} {
+		for _, window := range headless.Some([2]int{1280, 1700}, [2]int{800, 3200}, [2]int{2000, 1700}) {
 			t.Run(fmt.Sprintf("%s at %d", name, window[0]), func(t *testing.T) {
 				found := b.Dump(t, page+"#check", window[0], window[1])
 				assert.Equal(t, "0", found["overlaps"], found["examples"])
 				assert.Equal(t, "0", found["clipped"], found["examples"])
 				assert.Greater(t, found.Numbers(t, "checked")[0], 12)
-				shot := b.Shot(t, page, window[0], window[1])
 				if name == "training" {
-					compare(t, trace, found.Numbers(t, "panel"), shot.At, 30)
+					compare(t, trace, found.Numbers(t, "panel"), b.Shot(t, page, window[0], window[1]).At, 30)
 				}
 			})
 		}
@@ -140,11 +139,12 @@ func TestUnusedMemoryIsLabelled(t *testing.T) {
 	s.alloc(2, chunkAt+100*mib, 2*mib, "pool block", "", 1)
 	s.event("end", "i", 9, `,"s":"p","cat":"mark"`)
 	page := pageOf(t, s.trace(t))
-	labels := strings.Split(b.Dump(t, page+"#check", 1280, 900)["labels"], "|")
+	found := b.Dump(t, page+"#check", 1280, 900)
+	labels := strings.Split(found["labels"], "|")
 	for _, want := range []string{"154 MiB unused", "100 MiB unused", "pools ↑", "peak 2.0 MiB", "2 MiB"} {
 		assert.Contains(t, labels, want)
 	}
-	compare(t, s.trace(t), b.Dump(t, page+"#check", 1280, 900).Numbers(t, "panel"), b.Shot(t, page, 1280, 900).At, 1)
+	compare(t, s.trace(t), found.Numbers(t, "panel"), b.Shot(t, page, 1280, 900).At, 1)
 }
 
 // TestTablesAreSorted presses the heads of the columns.

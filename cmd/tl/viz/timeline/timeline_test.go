@@ -239,6 +239,9 @@ func TestLeaksAfterThePeakAreShown(t *testing.T) {
 
 // TestPagesStaySmall has a long run: many sites, tags, marks, chunks and blocks.
 func TestPagesStaySmall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skip: many seconds")
+	}
 	s := &script{}
 	for n := range uint64(60000) {
 		at := float64(10 * n)
