@@ -237,7 +237,7 @@ test-demo: demo
 test-interop: $(LIBRARY)
 	.ci/interop $(BUILD) $(LIBRARY) $(PYTHON)
 
-test-ecosystem: $(LIBRARY)
+test-ecosystem: $(LIBRARY) $(TOOL)
 	.ci/ecosystem $(BUILD) $(LIBRARY) $(PYTHON)
 
 # Ninety networks that PyTorch exports, by hand: it takes minutes.

@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 
 	"tlruntime/cmd/tl/viz/picture"
 	"tlruntime/runtime/offsets"
@@ -20,12 +21,18 @@ import (
 
 // buffers plans a list of buffers.
 func (p *planning) buffers(out io.Writer, path string) error {
-	if err := p.sound(); err != nil {
-		return err
-	}
 	problem, err := readBuffers(path)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
+	}
+	_, err = p.solve(out, path, problem, english.Plural(len(problem.Buffers), "buffer", ""))
+	return err
+}
+
+// solve places buffers, writes what -o names, and prints a summary.
+func (p *planning) solve(out io.Writer, path string, problem *offsets.Problem, what string) (*offsets.Solution, error) {
+	if err := p.sound(); err != nil {
+		return nil, err
 	}
 	if p.options.Alignment != 0 {
 		for i := range problem.Buffers {
@@ -34,7 +41,7 @@ func (p *planning) buffers(out io.Writer, path string) error {
 	}
 	capacity, err := p.capacity()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if capacity > 0 {
 		problem.Spaces = []offsets.Space{{Capacity: capacity, Name: "capacity"}}
@@ -42,25 +49,25 @@ func (p *planning) buffers(out io.Writer, path string) error {
 	o := offsets.Options{Seed: p.options.Seed, MaxSteps: max(p.options.MaxSteps, 0), Budget: p.options.OffsetBudget}
 	solution, err := offsets.Solve(*problem, o)
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if p.validate {
 		if err := check.Solution(*problem, solution); err != nil {
-			return fmt.Errorf("%s: the solution is wrong, which is a defect: %w", path, err)
+			return nil, fmt.Errorf("%s: the solution is wrong, which is a defect: %w", path, err)
 		}
 	}
 	for _, file := range p.outputs {
 		if err := writeBuffers(file, path, problem, solution); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	fmt.Fprintf(out, "%s: %d buffers\n", filepath.Base(path), len(problem.Buffers))
+	fmt.Fprintf(out, "%s: %s\n", filepath.Base(path), what)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	frame, bound := solution.FrameBytes(), solution.LowerBound()
 	fmt.Fprintf(w, "  frame\t%s\t%s\t%s\n", humanize.IBytes(uint64(frame)), humanize.Comma(frame),
 		verdict(frame, bound, solution.Optimal))
 	fmt.Fprintf(w, "  lower bound\t%s\t%s\n", humanize.IBytes(uint64(bound)), humanize.Comma(bound))
-	return w.Flush()
+	return solution, w.Flush()
 }
 
 func readBuffers(path string) (*offsets.Problem, error) {
@@ -124,7 +131,7 @@ func writeBuffers(path, title string, p *offsets.Problem, s *offsets.Solution) e
 		case ".html":
 			return draw(w, picture.WriteHTML)
 		}
-		return fmt.Errorf("%s: a list of buffers is written as .csv, .json, .svg or .html", path)
+		return fmt.Errorf("%s: a list of buffers, and an arena, is written as .csv, .json, .svg or .html", path)
 	})
 }
 

@@ -6,6 +6,7 @@
 //	tl compile MODEL       compiles a model to one file
 //	tl export MODEL FILE   writes a model in another format
 //	tl lower FILE          writes a compiler's program as LLVM IR that counts references
+//	tl tflite MODEL        plans the arena of a TensorFlow Lite model, and writes the plan into it
 //	tl operators           lists the operators that there are
 //	tl metrics STATS.json  writes statistics of the runtime as OpenMetrics text
 //	tl report TRACE        makes a page of a trace, or of what changed between two
@@ -31,7 +32,7 @@ func rootCommand() *cobra.Command {
 		Short:        "Plans the memory of models, lowers programs, runs both on TL Runtime, and reads its statistics",
 		SilenceUsage: true,
 	}
-	root.AddCommand(planCommand(), runCommand(), compileCommand(), exportCommand(), lowerCommand(), reportCommand(),
-		operatorsCommand(), metricsCommand())
+	root.AddCommand(planCommand(), runCommand(), compileCommand(), exportCommand(), tfliteCommand(), lowerCommand(),
+		reportCommand(), operatorsCommand(), metricsCommand())
 	return root
 }

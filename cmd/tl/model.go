@@ -37,17 +37,23 @@ func (m *model) flags(f *pflag.FlagSet) {
 	m.pythonFlag(f)
 	o := &m.options
 	o.ShareConstants = true // nobody changes them
-	f.DurationVar(&o.OffsetBudget, "budget", 0,
-		"how long to look for better offsets after a fixed number of steps, and with --capacity how long to look in all "+
-			"(default: the steps alone)")
-	f.Int64Var(&o.MaxSteps, "max-steps", 0, "how many steps to look for better offsets (default 20000)")
-	f.Uint64Var(&o.Seed, "seed", 0, "of the search for offsets")
+	m.searchFlags(f)
 	f.Int64Var(&o.Alignment, "alignment", 0, "of every buffer, in bytes (default 64)")
 	f.BoolVar(&o.NoViews, "no-views", false, "reshapes, transposes and slices copy")
 	f.BoolVar(&o.NoInPlace, "no-in-place", false, "no result takes over its argument's buffer")
 	f.BoolVar(&o.NoConcat, "no-concat", false, "concatenations and splits copy")
 	f.BoolVar(&o.NoReorder, "no-reorder", false, "nodes stay in the order in which the model has them")
 	f.SortFlags = false
+}
+
+// searchFlags are how long and how to look for offsets.
+func (m *model) searchFlags(f *pflag.FlagSet) {
+	o := &m.options
+	f.DurationVar(&o.OffsetBudget, "budget", 0,
+		"how long to look for better offsets after a fixed number of steps, and with --capacity how long to look in all "+
+			"(default: the steps alone)")
+	f.Int64Var(&o.MaxSteps, "max-steps", 0, "how many steps to look for better offsets (default 20000)")
+	f.Uint64Var(&o.Seed, "seed", 0, "of the search for offsets")
 }
 
 func (m *model) pythonFlag(f *pflag.FlagSet) {

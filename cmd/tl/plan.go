@@ -41,9 +41,9 @@ func planCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plan MODEL...",
 		Short: "Tells how much memory a model needs, and where each buffer lies",
-		Long: "Plans the memory of a model (.onnx, .json), or of a list of buffers: a .csv with the columns id, " +
-			"lower, upper,\n" +
-			"size, in which a buffer is alive from lower to upper - 1.\n\n" +
+		Long: "Plans the memory of a model (.onnx, .json), the arena of a TensorFlow Lite model (.tflite), or a list of " +
+			"buffers:\n" +
+			"a .csv with the columns id, lower, upper, size, in which a buffer is alive from lower to upper - 1.\n\n" +
 			"Several models are planned for one arena, in which they run in turns. States lie at one place for all.",
 		Example: "  tl plan squeezenet.onnx -o plan.html -o plan.h\n  tl plan model.onnx --bind N=8 --budget 2s -o plan.ll\n" +
 			"  tl plan prefill.onnx decode.onnx --state cache=past,present -o chat.h -o chat.ll",
@@ -57,7 +57,7 @@ func planCommand() *cobra.Command {
 	}
 	f := c.Flags()
 	f.StringArrayVarP(&p.outputs, "output", "o", nil,
-		"`FILE` to write; its ending tells what: .json, .h, .ll, .svg, .html (or .csv for a list of buffers); may "+
+		"`FILE` to write; its ending tells what: .json, .h, .ll, .svg, .html (or .csv for buffers); may "+
 			"be repeated")
 	p.model.flags(f)
 	f.BoolVar(&p.options.PlaceInputs, "place-inputs", false, "inputs have a place in the frame too")
@@ -90,8 +90,12 @@ func (p *planning) memory() llvm.Memory {
 }
 
 func (p *planning) run(out io.Writer, path string) error {
-	if strings.EqualFold(filepath.Ext(path), ".csv") {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".csv":
 		return p.buffers(out, path)
+	case ".tflite":
+		_, _, err := p.interpreterArena(out, path)
+		return err
 	}
 	c, e, err := p.planned(path)
 	if err != nil {

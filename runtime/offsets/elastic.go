@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// elastic packs up to some thousand items below a limit by ejections. What is placed has no offset but an order, from the
-// bottom to the top: each item may lie anywhere from its lowest offset, where all before it lie as low as they can, to
-// its highest, where all after it lie as high as they can. An item fits where some of what lives with it can lie below
-// it and the rest above; nothing has to be moved by itself to make a hole wider. Else the lightest of what can do
-// neither is ejected. The item that is placed next is the one that found no room most often, where its size and its
-// life count at first: were each time weighed by them, the large would push the small about for long.
+// elastic packs up to some thousand items below a limit by ejections. What is placed has no offset but an order, from
+// the bottom to the top: each item may lie anywhere from its lowest offset, where all before it lie as low as they
+// can, to its highest, where all after it lie as high as they can. An item fits where some of what lives with it can
+// lie below it and the rest above; nothing has to be moved by itself to make a hole wider. Else the lightest of what
+// can do neither is ejected. The item that is placed next is the one that found no room most often, where its size and
+// its life count at first: were each time weighed by them, the large would push the small about for long.
 type elastic struct {
 	in        *instance
 	s         *solver

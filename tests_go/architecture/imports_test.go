@@ -52,7 +52,8 @@ var layers = []layer{
 		others: []string{"github.com/dustin/go-humanize", "google.golang.org/protobuf/"}},
 	{name: "command", packages: []string{"cmd/tl", "cmd/tl/"}, imports: []string{"foundation", "placement",
 		"figures", "compiler"},
-		others: []string{"github.com/dustin/go-humanize", "github.com/dustin/go-humanize/", "github.com/spf13/",
+		others: []string{"github.com/dustin/go-humanize", "github.com/dustin/go-humanize/",
+			"github.com/google/flatbuffers/go", "github.com/spf13/",
 			"github.com/stretchr/testify/require", "google.golang.org/protobuf/"}},
 }
 
