@@ -19,6 +19,7 @@ BITCODE := $(BUILD)/tl_runtime.bc
 CHECKED := $(BUILD)/checked
 VENV    := $(BUILD)/venv
 IN_VENV := $(VENV)/bin
+SMALL   := $(if $(wildcard $(VENV)/.ready),$(VENV),$(BUILD)/small)
 REQUIREMENTS := python/tests/requirements.txt
 FAST    := python/tl_runtime/_fast.abi3.so
 WITH_LIBRARY := PYTHONPATH=python TL_RUNTIME_LIBRARY=$(LIBRARY)
@@ -30,6 +31,7 @@ DIGITS    := $(BUILD)/examples/planned
 
 SYSTEM_CMAKE := $(shell command -v cmake 2>/dev/null)
 CMAKE := $(or $(SYSTEM_CMAKE),$(IN_VENV)/cmake)
+INSTALL_CMAKE := $(or $(SYSTEM_CMAKE),$(SMALL)/bin/cmake)
 CTEST := $(or $(and $(SYSTEM_CMAKE),$(shell command -v ctest 2>/dev/null)),$(IN_VENV)/ctest)
 NINJA := $(if $(shell command -v ninja 2>/dev/null),-G Ninja)
 JOBS  ?= $(shell nproc 2>/dev/null || echo 2)
@@ -69,7 +71,8 @@ help: ## list the targets
 lib: $(LIBRARY) ## build build/libtl_runtime.so; its header is include/tl_runtime.h
 
 $(LIBRARY): $(LIBRARY_SOURCES)
-	packaging/build_library.sh $(BUILD)
+	@echo 'building the library, about a minute'
+	@packaging/build_library.sh $(BUILD)
 
 full: $(FULL) ## build build/libtl_runtime_full.so, which has graphs and their plans as well; its header is include/tl_graph.h
 
@@ -84,8 +87,8 @@ $(BUILD)/libtl_runtime_full.a: $(FULL_SOURCES)
 python-fast: $(FAST) ## build the Python package's extension module, if there are a C compiler and CPython 3.11 or newer
 
 # Without them there is no file, and the package goes through ctypes.
-$(FAST): $(wildcard python/src/*) include/tl_runtime.h packaging/build_python_fast.sh $(VENV)/.ready
-	@CFLAGS="-Wall -Wextra -Werror" packaging/build_python_fast.sh $(@D) $(IN_VENV)/python || [ $$? -eq 77 ]
+$(FAST): $(wildcard python/src/*) include/tl_runtime.h packaging/build_python_fast.sh
+	@CFLAGS="-Wall -Wextra -Werror" packaging/build_python_fast.sh $(@D) $(PYTHON) || [ $$? -eq 77 ]
 
 bitcode: $(BITCODE) ## build build/tl_runtime.bc, the inlined operations for LLVM, if clang 15 or newer is installed
 
@@ -108,34 +111,51 @@ checked: $(CHECKED)/libtl_runtime.so.$(VERSION) ## build build/checked/libtl_run
 $(CHECKED)/libtl_runtime.so.$(VERSION): $(LIBRARY_SOURCES)
 	packaging/build_library.sh $(CHECKED) -tags tlcheck
 
+# demo-c and so on, in this order, and what that was.
 demo: demo-c demo-python demo-planned demo-tiny ## train a network on handwritten digits, plan it, compile it, run it; run a small language
+	@cat examples/demo.txt
 
 demo-c: $(LIBRARY)
-	$(MAKE) --no-print-directory -C examples/digits BUILD=$(BUILD) run
+	@$(MAKE) --no-print-directory -C examples/digits BUILD=$(BUILD) run
 
-demo-python: $(LIBRARY) python-fast $(VENV)/.ready
-	$(WITH_LIBRARY) $(IN_VENV)/python examples/digits.py examples/data/digits.csv.gz $(DIGITS)
+demo-python: $(LIBRARY) python-fast $(SMALL)/.ready
+	@echo; $(WITH_LIBRARY) $(SMALL)/bin/python examples/digits.py examples/data/digits.csv.gz $(DIGITS)
 
 demo-planned: demo-python $(TOOL)
-	$(WITH_TOOL) $(IN_VENV)/python examples/digits_planned.py $(DIGITS) $(TOOL)
+	@$(WITH_TOOL) TL_PYTHON=$(SMALL)/bin/python $(SMALL)/bin/python examples/digits_planned.py $(DIGITS) $(TOOL)
 
-demo-tiny: $(LIBRARY) bitcode $(VENV)/.ready $(TOOL)
-	$(MAKE) --no-print-directory -C examples/tiny BUILD=$(BUILD) test
+demo-tiny: $(LIBRARY) bitcode $(SMALL)/.ready $(TOOL)
+	@echo; $(MAKE) --no-print-directory -C examples/tiny BUILD=$(BUILD) PYTHON=$(SMALL)/bin/python test
 
 tool: $(TOOL) ## build build/tl, which plans, compiles and runs models, and lowers programs
 
 $(TOOL): FORCE
-	packaging/build_library.sh --tool $(BUILD)
+	@[ -f $@ ] || echo 'building build/tl, half a minute'
+	@packaging/build_library.sh --tool $(BUILD)
 
 FORCE:
 
 venv: $(VENV)/.ready
 
+CHECK_PYTHON := $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or newer is needed")'
+
 $(VENV)/.ready: $(REQUIREMENTS)
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or newer is needed")'
-	test -x $(IN_VENV)/python || $(PYTHON) -m venv $(VENV)
-	$(IN_VENV)/python -m pip install --quiet -r $(REQUIREMENTS) $(if $(SYSTEM_CMAKE),,cmake)
-	touch $@
+	@$(CHECK_PYTHON)
+	@echo 'installing what the tests need into build/venv, 740 MB'
+	@test -x $(IN_VENV)/python || $(PYTHON) -m venv $(VENV)
+	@$(IN_VENV)/python -m pip install --quiet -r $(REQUIREMENTS) $(if $(SYSTEM_CMAKE),,cmake)
+	@touch $@
+
+# What the demo and `make install` need of it.
+ifneq ($(SMALL),$(VENV))
+$(SMALL)/.ready: $(REQUIREMENTS)
+	@$(CHECK_PYTHON)
+	@echo 'installing NumPy and llvmlite into build/small, 270 MB'
+	@test -x $(SMALL)/bin/python || $(PYTHON) -m venv $(SMALL)
+	@grep -E '^(numpy|llvmlite)==' $(REQUIREMENTS) >$(SMALL)/requirements.txt
+	@$(SMALL)/bin/python -m pip install --quiet -r $(SMALL)/requirements.txt $(if $(SYSTEM_CMAKE),,cmake)
+	@touch $@
+endif
 
 DOCS_VENV := $(BUILD)/docs-venv
 
@@ -317,10 +337,11 @@ abi: debug ## write packaging/abi: the interface's types and layouts, for a rele
 # What was built once and is installed, too, is of the same sources.
 BUILT := $(wildcard $(FULL) $(BUILD)/libtl_runtime.a $(BUILD)/libtl_runtime_full.a)
 
-install: $(LIBRARY) $(BUILT) bitcode $(if $(SYSTEM_CMAKE),,$(VENV)/.ready) ## install to PREFIX (default /usr/local), below DESTDIR
-	$(CMAKE) -S . -B $(BUILD)/install $(NINJA) -DBUILD_TESTING=OFF -DTL_RUNTIME_LIBRARY_DIR=$(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX)
-	$(CMAKE) --build $(BUILD)/install
-	DESTDIR=$(DESTDIR) $(CMAKE) --install $(BUILD)/install
+install: $(LIBRARY) $(BUILT) bitcode $(if $(SYSTEM_CMAKE),,$(SMALL)/.ready) ## install to PREFIX (default /usr/local), below DESTDIR
+	$(INSTALL_CMAKE) -S . -B $(BUILD)/install $(NINJA) -DBUILD_TESTING=OFF -DTL_RUNTIME_LIBRARY_DIR=$(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+	$(INSTALL_CMAKE) --build $(BUILD)/install
+	DESTDIR=$(DESTDIR) $(INSTALL_CMAKE) --install $(BUILD)/install
+	@packaging/ldconfig.sh $(PREFIX) $(DESTDIR)
 
 uninstall: ## remove what was installed to PREFIX, below DESTDIR
 	DESTDIR=$(DESTDIR) packaging/uninstall.sh $(PREFIX)

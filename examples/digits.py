@@ -10,6 +10,7 @@ both ways and with NumPy's own memory. Exit status 0 when the network is at leas
 
 import contextlib
 import gzip
+import importlib.util
 import json
 import os
 import pathlib
@@ -196,7 +197,8 @@ def main(path, folder=None):
 
     def after_epoch(epoch, loss, accuracy, seconds):
         history.append(tl.stats()["system_calls"])
-        print(f"{epoch:5}   {loss:.4f}   {100 * accuracy:5.1f} %   {1e3 * seconds:6.1f}", flush=True)
+        if epoch == 1 or epoch % 10 == 0:
+            print(f"{epoch:5}   {loss:.4f}   {100 * accuracy:5.1f} %   {1e3 * seconds:6.1f}", flush=True)
 
     print(f"Handwritten digits from Python: {len(digits.train)} to train, {len(digits.test)} held out\n")
     print("epoch     loss   held out      ms")
@@ -213,6 +215,9 @@ def main(path, folder=None):
     print(f"  {'calls to the operating system, last epoch':42}{history[-1] - history[-2]:12}")
     print(f"  {'objects leaked':42}{live:12}")
     beside_numpy(path)
+    if importlib.util.find_spec("tl_runtime._fast") is None:
+        print("  Each call went through ctypes, which takes several times as long: the extension module was not built, for")
+        print("  want of a C compiler, of CPython 3.11 or newer, or of its headers (Debian's python3-dev).")
     return 0 if accuracy >= WANTED_ACCURACY and live == 0 else 1
 
 

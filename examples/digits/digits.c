@@ -33,7 +33,8 @@ static tl_stats stats_now(void)
 static void show_epoch(int epoch, epoch_result r)
 {
 	if (epoch == TRAIN_EPOCHS) after_last_epoch = stats_now();
-	printf("%5d   %.4f   %5.1f %%   %6.2f\n", epoch, r.loss, 100 * r.accuracy, 1e3 * r.seconds);
+	if (epoch == 1 || epoch % 10 == 0)
+		printf("%5d   %.4f   %5.1f %%   %6.2f\n", epoch, r.loss, 100 * r.accuracy, 1e3 * r.seconds);
 	if (epoch == TRAIN_EPOCHS - 1) before_last_epoch = stats_now();
 }
 
