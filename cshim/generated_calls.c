@@ -676,6 +676,75 @@ void* slow_weak_get(tl_ref ref) {
 	return (void*)result;
 }
 
+void* slow_cell_new(size_t bytes) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_cell_new, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result;
+	do {
+		result = tlgo_cell_new((uintptr_t)context, (uintptr_t)bytes);
+	} while (result == 0 && tlc_entry_again(context));
+	tlc_entry_end(context);
+	return (void*)result;
+}
+
+void* slow_cell_dup(void* cell) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_cell_dup, &why);
+	if (context == NULL) {
+		return (void*)cell;
+	}
+	uintptr_t result = tlgo_cell_dup((uintptr_t)context, (uintptr_t)cell);
+	tlc_entry_end(context);
+	return (void*)result;
+}
+
+bool slow_cell_is_unique(const void* cell) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_cell_is_unique, &why);
+	if (context == NULL) {
+		return false;
+	}
+	uint8_t result = tlgo_cell_is_unique((uintptr_t)context, (uintptr_t)cell);
+	tlc_entry_end(context);
+	return result != 0;
+}
+
+bool slow_cell_drop(void* cell) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_cell_drop, &why);
+	if (context == NULL) {
+		return false;
+	}
+	uint8_t result = tlgo_cell_drop((uintptr_t)context, (uintptr_t)cell);
+	tlc_entry_end(context);
+	return result != 0;
+}
+
+tl_status slow_cell_free(void* cell) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_cell_free, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_cell_free((uintptr_t)context, (uintptr_t)cell);
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
+tl_status slow_cell_share(void* cell) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_cell_share, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_cell_share((uintptr_t)context, (uintptr_t)cell);
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
 void* slow_vec_new(size_t capacity) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_vec_new, &why);

@@ -39,6 +39,8 @@
 #define TL_INL_SH_IMMORTAL 8u
 #define TL_INL_SH_CLAIM_MASK 768u
 #define TL_INL_SH_COUNT_SHIFT 10u
+#define TL_INL_LOC_CELL 65536u
+#define TL_INL_SH_CELL 3u
 #define TL_INL_TYPE_TENSOR 3u
 #define TL_INL_GEN_ONE 256u
 #define TL_INL_MARK_SCOPE 0u
@@ -50,6 +52,7 @@
 #define TL_INL_TENSOR_CONTIGUOUS 1u
 
 typedef struct tl_inl_record tl_inl_record;
+typedef struct tl_inl_cell_head tl_inl_cell_head;
 typedef struct tl_inl_entry tl_inl_entry;
 typedef struct tl_inl_magazine tl_inl_magazine;
 typedef struct tl_inl_class_info tl_inl_class_info;
@@ -63,6 +66,13 @@ struct tl_inl_record {
 	uint32_t sh;
 	uint32_t type_flags;
 	uint32_t gen;
+};
+
+struct tl_inl_cell_head {
+	uint32_t record;
+	uint32_t gen;
+	uint32_t count;
+	char gap0[4];
 };
 
 struct tl_inl_entry {
@@ -374,7 +384,8 @@ TL_INL_STEP tl_inl_magazine* tl_inl_magazine_for(tl_inl_context* c, size_t n)
 TL_INL_STEP bool tl_inl_is_sample(tl_inl_magazine* m)
 {
 	if (TL_INL_LIKELY(++m->allocs != 0)) return false;
-	m->allocs--;
+	__atomic_store_n(&m->allocs, ~(uint64_t)0,
+	                 __ATOMIC_RELAXED); /* so that counting is one instruction of most calls */
 	return true;
 }
 
@@ -651,6 +662,76 @@ TL_INL_STEP bool tl_inl_op_mem_free(tl_inl_context* c, void* object)
 
 TL_INL_STEP bool tl_inl_op_mem_dealloc(tl_inl_context* c, void* object) { return tl_inl_op_mem_free(c, object); }
 TL_INL_STEP bool tl_inl_op_free_tmp(tl_inl_context* c, void* object) { return tl_inl_op_mem_free(c, object); }
+
+#define TL_INL_CELL_COUNTS ((uint64_t)TL_INL_SH_CELL << 32 | TL_INL_LOC_CELL)
+
+TL_INL_STEP tl_inl_cell_head* tl_inl_head_of(const void* cell) { return (tl_inl_cell_head*)(uintptr_t)cell - 1; }
+
+/* Makes a cell of the slot of an entry. */
+TL_INL_STEP void* tl_inl_make_cell(const tl_inl_context* c, const tl_inl_entry* slot)
+{
+	tl_inl_cell_head* head = (tl_inl_cell_head*)slot->object;
+	const uint64_t tag = tl_inl_tag(slot);
+	tl_inl_set_counts(TL_INL_FIXED(c, records) + (uint32_t)tag, TL_INL_CELL_COUNTS);
+	*(tl_inl_pair*)(void*)&head->record = tag;
+	*(tl_inl_pair*)(void*)&head->count = 1; /* and no tag */
+	return head + 1;
+}
+
+TL_INL_STEP bool tl_inl_op_cell_new(tl_inl_context* c, size_t bytes, void** result)
+{
+	if (TL_INL_UNLIKELY(bytes > TL_INL_MAX_SMALL)) return false;
+	const tl_inl_entry* slot = tl_inl_take_slot(c, bytes + sizeof(tl_inl_cell_head));
+	if (TL_INL_UNLIKELY(slot == NULL)) return false;
+	*result = tl_inl_make_cell(c, slot);
+	return true;
+}
+
+TL_INL_STEP bool tl_inl_op_cell_dup(void* cell, void** result)
+{
+	tl_inl_cell_head* head = tl_inl_head_of(cell);
+	const uint32_t count = TL_INL_PEEK(head->count);
+	*result = cell;
+	if (TL_INL_UNLIKELY((int32_t)count <= 0)) return false;
+	TL_INL_SET_OWN(head->count, count + 1);
+	return true;
+}
+
+TL_INL_STEP bool tl_inl_op_cell_is_unique(const void* cell, bool* result)
+{
+	const uint32_t count = TL_INL_PEEK(tl_inl_head_of(cell)->count);
+	*result = true;
+	if (TL_INL_LIKELY(count == 1)) return true;
+	*result = false;
+	return TL_INL_LIKELY((int32_t)count > 0);
+}
+
+TL_INL_STEP bool tl_inl_op_cell_drop(void* cell, bool* result)
+{
+	tl_inl_cell_head* head = tl_inl_head_of(cell);
+	const uint32_t count = TL_INL_PEEK(head->count);
+	*result = false;
+	if ((int32_t)count > 1) {
+		TL_INL_SET_OWN(head->count, count - 1);
+		return true;
+	}
+	*result = true;
+	return TL_INL_LIKELY(count == 1);
+}
+
+/* The class is read as a byte of the generation. */
+TL_INL_STEP bool tl_inl_op_cell_free(tl_inl_context* c, void* cell)
+{
+	tl_inl_cell_head* head = tl_inl_head_of(cell);
+	tl_inl_magazine* m = &c->magazines[*(const unsigned char*)&head->gen];
+	tl_inl_entry* top = m->top;
+	if (TL_INL_UNLIKELY(top >= m->limit)) return false;
+	const uint64_t tag = *(const tl_inl_pair*)(const void*)&head->record;
+	tl_inl_clear_counts(TL_INL_FIXED(c, records) + (uint32_t)tag);
+	tl_inl_set_entry(top, (uintptr_t)head, tag);
+	m->top = top + 1;
+	return true;
+}
 
 /* ---- marks ---------------------------------------------------------------------- */
 
@@ -1292,6 +1373,48 @@ TL_INL_FUNCTION tl_status tl_inl_free_tmp(tl_inl_thread* thread, void* object)
 	tl_status result = TL_OK;
 	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_free_tmp((tl_inl_context*)thread->context, object))) return result;
 	result = (tl_free_tmp)(object);
+	thread->context = 0;
+	return result;
+}
+
+TL_INL_FUNCTION void* tl_inl_cell_new(tl_inl_thread* thread, size_t bytes)
+{
+	void* result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_cell_new((tl_inl_context*)thread->context, bytes, &result))) return result;
+	result = (tl_cell_new)(bytes);
+	thread->context = 0;
+	return result;
+}
+
+TL_INL_FUNCTION void* tl_inl_cell_dup(void* cell)
+{
+	void* result;
+	if (TL_INL_LIKELY(tl_inl_op_cell_dup(cell, &result))) return result;
+	result = (tl_cell_dup)(cell);
+	return result;
+}
+
+TL_INL_FUNCTION bool tl_inl_cell_is_unique(const void* cell)
+{
+	bool result;
+	if (TL_INL_LIKELY(tl_inl_op_cell_is_unique(cell, &result))) return result;
+	result = (tl_cell_is_unique)(cell);
+	return result;
+}
+
+TL_INL_FUNCTION bool tl_inl_cell_drop(void* cell)
+{
+	bool result;
+	if (TL_INL_LIKELY(tl_inl_op_cell_drop(cell, &result))) return result;
+	result = (tl_cell_drop)(cell);
+	return result;
+}
+
+TL_INL_FUNCTION tl_status tl_inl_cell_free(tl_inl_thread* thread, void* cell)
+{
+	tl_status result = TL_OK;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_cell_free((tl_inl_context*)thread->context, cell))) return result;
+	result = (tl_cell_free)(cell);
 	thread->context = 0;
 	return result;
 }

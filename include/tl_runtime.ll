@@ -84,6 +84,14 @@ declare i64 @tl_weak_of(ptr)
 declare i64 @tl_weak_share(ptr)
 declare ptr @tl_weak_get(i64)
 
+; Cells
+declare noalias ptr @tl_cell_new(i64)
+declare ptr @tl_cell_dup(ptr returned)
+declare zeroext i1 @tl_cell_is_unique(ptr)
+declare zeroext i1 @tl_cell_drop(ptr)
+declare i32 @tl_cell_free(ptr)
+declare i32 @tl_cell_share(ptr)
+
 ; Vec
 declare ptr @tl_vec_new(i64)
 declare i32 @tl_vec_push(ptr, ptr)

@@ -69,6 +69,12 @@ enum {
 	TL_FN_tl_weak_of,
 	TL_FN_tl_weak_share,
 	TL_FN_tl_weak_get,
+	TL_FN_tl_cell_new,
+	TL_FN_tl_cell_dup,
+	TL_FN_tl_cell_is_unique,
+	TL_FN_tl_cell_drop,
+	TL_FN_tl_cell_free,
+	TL_FN_tl_cell_share,
 	TL_FN_tl_vec_new,
 	TL_FN_tl_vec_push,
 	TL_FN_tl_vec_get,
@@ -375,6 +381,12 @@ extern int32_t tlgo_ref_check(uintptr_t context, uint64_t ref);
 extern uint64_t tlgo_weak_of(uintptr_t context, uintptr_t object);
 extern uint64_t tlgo_weak_share(uintptr_t context, uintptr_t object);
 extern uintptr_t tlgo_weak_get(uintptr_t context, uint64_t ref);
+extern uintptr_t tlgo_cell_new(uintptr_t context, uintptr_t bytes);
+extern uintptr_t tlgo_cell_dup(uintptr_t context, uintptr_t cell);
+extern uint8_t tlgo_cell_is_unique(uintptr_t context, uintptr_t cell);
+extern uint8_t tlgo_cell_drop(uintptr_t context, uintptr_t cell);
+extern int32_t tlgo_cell_free(uintptr_t context, uintptr_t cell);
+extern int32_t tlgo_cell_share(uintptr_t context, uintptr_t cell);
 extern uintptr_t tlgo_vec_new(uintptr_t context, uintptr_t capacity);
 extern int32_t tlgo_vec_push(uintptr_t context, uintptr_t vec, uintptr_t element);
 extern uintptr_t tlgo_vec_get(uintptr_t context, uintptr_t vec, int64_t index);
@@ -658,6 +670,12 @@ __attribute__((cold)) tl_status slow_ref_check(tl_ref ref);
 __attribute__((cold)) tl_ref slow_weak_of(void* object);
 __attribute__((cold)) tl_ref slow_weak_share(void* object);
 __attribute__((cold)) void* slow_weak_get(tl_ref ref);
+__attribute__((cold)) void* slow_cell_new(size_t bytes);
+__attribute__((cold)) void* slow_cell_dup(void* cell);
+__attribute__((cold)) bool slow_cell_is_unique(const void* cell);
+__attribute__((cold)) bool slow_cell_drop(void* cell);
+__attribute__((cold)) tl_status slow_cell_free(void* cell);
+__attribute__((cold)) tl_status slow_cell_share(void* cell);
 __attribute__((cold)) void* slow_vec_new(size_t capacity);
 __attribute__((cold)) tl_status slow_vec_push(void* vec, void* element);
 __attribute__((cold)) void* slow_vec_get(void* vec, int64_t index);

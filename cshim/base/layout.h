@@ -97,6 +97,11 @@ enum {
 #define TL_SH_ONE (1u << TL_SH_COUNT_SHIFT)
 #define TL_SH_COUNT_MAX 0x1FFFFF /* a shared count that would pass it sticks */
 
+/* The counting words of a cell, loc | sh << 32: brought to zero, so that whatever counts refuses it, with a float that no
+ * merged record has. */
+#define TL_LOC_CELL TL_LOC_FLOAT
+#define TL_SH_CELL (TL_SH_ALIVE | TL_SH_MERGED)
+
 /* record.type_flags = flags 8 | type 24; 0 = plain bytes */
 #define TL_TYPE_MASK 0xFFFFFFu
 #define TL_TYPE_PLAIN 0u
@@ -124,6 +129,18 @@ typedef struct tl_record {
 /* entry.record of a pointer of the registry; entry.gen is the registry's then. Record 0 is dead for ever,
  * so that whoever looks for a live object's record needs no test for it. */
 #define TL_FOREIGN 0u
+
+/* What a cell's slot begins with (inline/cells.h). The cell is what comes behind it. */
+typedef struct tl_cell_head {
+	uint32_t record; /* of the slot, as in an entry; 0: a call frees it */
+	uint32_t gen;    /* 0 there: a class that has no place in its magazine */
+	_Atomic uint32_t count;
+	uint32_t tag; /* the compiler's */
+} tl_cell_head;
+
+/* tl_cell_head.count, as a signed number: a count above 0 is the only thread's that has the cell. One below 0 is shared, the
+ * negative of it, changed by compare and swap, and at most this. Either that overflows is beyond that, where it sticks. */
+#define TL_CELL_MOST (1 << 30)
 
 /* A reference held by a magazine or by a scope. */
 typedef struct tl_entry {

@@ -217,7 +217,7 @@ size_t tl_mem_usable_size(const void* object)
 static bool free_unowned(tl_context* c, tl_record* r, uintptr_t p)
 {
 	const uint32_t floating = TLC_HELD | TL_SH_FLOAT, sh = TLC_LOAD(r->sh);
-	if (sh != TLC_AT_ZERO && sh != floating) return false;
+	if ((sh != TLC_AT_ZERO && sh != floating) || TLC_LOAD(r->loc) != 0) return false; /* or a cell */
 	if (tlc_end_held(c, r, tlc_entry_of(r, p), sh)) return true;
 	return sh == TLC_AT_ZERO && tlc_free_typed(c, r, p);
 }

@@ -68,6 +68,13 @@ const (
 	ShCountMax   = 0x1FFFFF // a shared count that would pass it sticks
 )
 
+// The counting words of a cell, loc | sh << 32: brought to zero, so that whatever counts refuses it, with a float that no
+// merged record has.
+const (
+	LocCell = LocFloat
+	ShCell  = ShAlive | ShMerged
+)
+
 // record.type_flags = flags 8 | type 24; 0 = plain bytes
 const (
 	TypeMask        = 0xFFFFFF
@@ -102,6 +109,21 @@ const RecordBytes = 16
 // entry.record of a pointer of the registry; entry.gen is the registry's then. Record 0 is dead for ever,
 // so that whoever looks for a live object's record needs no test for it.
 const Foreign = 0
+
+// What a cell's slot begins with (inline/cells.h). The cell is what comes behind it.
+type CellHead struct {
+	Record uint32 // of the slot, as in an entry; 0: a call frees it
+	Gen    uint32 // 0 there: a class that has no place in its magazine
+	Count  uint32 // atomic
+	Tag    uint32 // the compiler's
+}
+
+// CellHeadBytes is sizeof(tl_cell_head).
+const CellHeadBytes = 16
+
+// tl_cell_head.count, as a signed number: a count above 0 is the only thread's that has the cell. One below 0 is shared, the
+// negative of it, changed by compare and swap, and at most this. Either that overflows is beyond that, where it sticks.
+const CellMost = 1 << 30
 
 // A reference held by a magazine or by a scope.
 type Entry struct {

@@ -105,6 +105,9 @@ const (
 	textNoRecord
 	textNoRef
 	textNotUpgraded
+	textNoCell
+	textCell
+	textCellHeld
 )
 
 var sentences = map[Text]string{
@@ -196,6 +199,9 @@ var sentences = map[Text]string{
 	textRefZero: "nobody holds the object of the reference %#x: tl_ptr_dec_ref brought it to zero (tl_mem_free frees it)",
 	textNotUpgraded: "%#x belongs to context %d, and only its thread upgrades this weak reference; make one for all " +
 		"threads with tl_weak_share",
+	textNoCell:   "%#x is no cell; tl_cell_* take what tl_cell_new has returned",
+	textCell:     "%#x is where the memory of a cell starts; the cell itself is 16 bytes behind it, and tl_cell_free frees it",
+	textCellHeld: "the cell %#x has a count of %d; the holder of the only reference frees a cell",
 }
 
 // Format puts values into a sentence.
@@ -261,6 +267,9 @@ func (at place) finding(p uintptr) finding {
 		return finding{status.InteriorPointer, textInterior,
 			[3]uint64{uint64(p - at.Start), process.heap.Size(at.Start), uint64(at.Start)}}
 	case heap.Live:
+		if IsCell(process.heap.Record(at.Record)) {
+			return finding{status: status.NotLive, kind: textCell}
+		}
 		return finding{status: status.NotLive, kind: textZero}
 	case heap.Freed:
 		return finding{status: status.NotLive, kind: textFreed}

@@ -193,7 +193,11 @@ func (c *Context) decRefHere(p uintptr, o object, reached *int32) status.Status 
 // Free frees an object that DecRef brought to zero, without touching its fields,
 // or releases a floating one.
 func (c *Context) Free(p uintptr) status.Status {
-	if at := c.locate(p); at.where == inHeap && at.Kind == heap.Live && heldAtZero(process.heap.Record(at.Record)) {
+	at := c.locate(p)
+	if at.where == inHeap && at.Kind == heap.Live && heldAtZero(process.heap.Record(at.Record)) {
+		if IsCell(process.heap.Record(at.Record)) {
+			return c.failPlace(p, at)
+		}
 		return c.freeZero(p, object{process.heap.Record(at.Record), layout.Entry{Object: p, Record: at.Record,
 			Gen: at.Gen}})
 	}

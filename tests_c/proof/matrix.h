@@ -35,6 +35,7 @@ typedef enum matrix_role {
 	MATRIX_NAMES,    /* an array of strings */
 	MATRIX_FUNCTION, /* compiled code */
 	MATRIX_OBJECT,   /* from here on: pointers that are attacked */
+	MATRIX_CELL,
 	MATRIX_VEC,
 	MATRIX_TENSOR,
 	MATRIX_SPARSE,
@@ -152,6 +153,7 @@ typedef struct fixture {
 	void* owned[FIXTURE_OWNED]; /* released at the end as often as they are held */
 	void* block;                /* of malloc */
 	void* aligned;              /* of tl_aligned_alloc */
+	void* cell;
 	void* page;
 	size_t page_bytes;
 	tl_memory_pool* pool;
@@ -188,6 +190,9 @@ void make_malloc(fixture* f, intptr_t bytes, intptr_t offset);
 void make_freed(fixture* f, intptr_t bytes, intptr_t offset);
 void ripen_freed(fixture* f, intptr_t bytes, intptr_t offset);
 void make_registered(fixture* f, intptr_t which, intptr_t offset);
+void make_cell(fixture* f, intptr_t bytes, intptr_t offset);
+void ripen_cell(fixture* f, intptr_t bytes, intptr_t offset);
+void drop_cell(void* cell);
 void make_numpy(fixture* f, intptr_t bytes, intptr_t offset);
 void ripen_numpy(fixture* f, intptr_t bytes, intptr_t offset);
 void make_plain(fixture* f, intptr_t bytes, intptr_t offset);

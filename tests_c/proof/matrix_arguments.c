@@ -227,6 +227,7 @@ int valid_kind(const matrix_function* f, int param)
 			return pointer_kind_named(kinds[i].kind);
 	switch (p->role) {
 	case MATRIX_OBJECT: return pointer_kind_named(p->trusted ? "malloc_64" : "plain_64");
+	case MATRIX_CELL: return pointer_kind_named("cell_40");
 	case MATRIX_VEC: return pointer_kind_named("vec_three");
 	case MATRIX_TENSOR: return pointer_kind_named("tensor_f32");
 	case MATRIX_SPARSE: return pointer_kind_named("sparse_sample");

@@ -76,6 +76,7 @@ void fixture_drop(fixture* f)
 	for (int i = 0; i < FIXTURE_OWNED; i++)
 		if (f->owned[i] != NULL) release_all(f->owned[i]);
 	if (f->block != NULL) drop_block(f);
+	if (f->cell != NULL) drop_cell(f->cell);
 	if (f->aligned != NULL && tl_aligned_free(f->aligned) != TL_OK) release_all(f->aligned);
 	if (f->page != NULL) munmap(f->page, f->page_bytes);
 	if (f->pool != NULL) tl_memory_pool_reset(f->pool);

@@ -198,6 +198,30 @@ void make_registered(fixture* f, intptr_t which, intptr_t offset)
 	f->pointer = (char*)block + offset;
 }
 
+/* The larger ones are shared. */
+void make_cell(fixture* f, intptr_t bytes, intptr_t offset)
+{
+	f->cell = tl_cell_new((size_t)bytes);
+	f->absent = f->cell == NULL;
+	if (bytes > 1000) tl_cell_share(f->cell);
+	f->pointer = (char*)f->cell + offset;
+}
+
+/* Drops as many references as a call can have made. */
+void drop_cell(void* cell)
+{
+	for (int i = 0; i < 4 && !tl_cell_is_unique(cell); i++) tl_cell_drop(cell);
+	tl_cell_free(cell);
+}
+
+void ripen_cell(fixture* f, intptr_t bytes, intptr_t offset)
+{
+	(void)bytes;
+	(void)offset;
+	tl_cell_free(f->cell);
+	f->cell = NULL;
+}
+
 void make_numpy(fixture* f, intptr_t bytes, intptr_t offset)
 {
 	void* block = tl_numpy_malloc(NULL, (size_t)bytes);

@@ -6,7 +6,7 @@ prefix=$1 cc=$2
 libdir=$(dirname "$(find "$prefix" -name libtl_runtime.so)")
 for file in include/tl_runtime.h include/tl_runtime.hpp include/tl_result.hpp include/tl_scope.hpp include/tl_tensor.hpp \
 	include/tl_sparse.hpp include/tl_registry.hpp include/tl_memory_resource.hpp include/tl_tracking.hpp include/tl_inline.h \
-	include/tl_weak.hpp include/tl_graph.h include/tl_mpi.h include/tl_mpi_types.h include/tl_mpi_layout.h include/tl_mpi_memory.h \
+	include/tl_weak.hpp include/tl_cell.hpp include/tl_graph.h include/tl_mpi.h include/tl_mpi_types.h include/tl_mpi_layout.h include/tl_mpi_memory.h \
 	bin/tl share/doc/tl_runtime/LICENSE share/doc/tl_runtime/LICENSES-THIRD-PARTY.txt \
 	share/tl_runtime/installed.txt \
 	share/tl_runtime/tl_runtime.ll share/tl_runtime/tl_tensor.syms share/tl_runtime/tl_runtime.py; do

@@ -237,6 +237,7 @@ static tl_context* prepare(slice* s, uint32_t id)
 	c->magazines[FAKE_CLASS] = (tl_magazine){s->magazine, s->magazine, s->magazine, 0};
 	c->self = c;
 	c->record_limit = globals.heap->record_limit;
+	c->records = globals.records;
 	c->sample_left = UINT64_MAX >> 1;
 	s->stub.owner = TL_OWNER_NEVER;
 	c->one = c->owner | 1;

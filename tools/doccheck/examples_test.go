@@ -86,6 +86,7 @@ func TestExamplesPrintWhatDocumentsSay(t *testing.T) {
 		"examples/hello.ll":       func(t *testing.T) string { return interpreted(t, lib, "examples/hello.ll") },
 		"examples/inlined.c":      func(t *testing.T) string { return compiled(t, lib, cc, "-std=c99", "examples/inlined.c") },
 		"examples/inlined.ll":     func(t *testing.T) string { return inlined(t, lib, "examples/inlined.ll") },
+		"examples/cells.ll":       func(t *testing.T) string { return inlined(t, lib, "examples/cells.ll") },
 		"examples/loop.ll":        func(t *testing.T) string { return inlined(t, lib, "examples/loop.ll") },
 		"examples/go/main.go":     func(t *testing.T) string { return must(t, nil, "go", "run", "./examples/go") },
 		quoted:                    func(t *testing.T) string { return compiled(t, lib, cc, "-std=c99", quoted) },

@@ -21,7 +21,7 @@ const (
 )
 
 var inlineSteps = []string{
-	"records.h", "counts.h", "refs.h", "objects.h", "scopes.h", "arena.h", "tensors.h",
+	"records.h", "counts.h", "refs.h", "objects.h", "cells.h", "scopes.h", "arena.h", "tensors.h",
 }
 
 var (
@@ -54,6 +54,8 @@ type inlined struct {
 type inlineOperation struct {
 	e         *entry
 	hasResult bool
+	isApart   bool // it has no context
+	believes  bool // it does not check what the call does, so it is not behind the ordinary name
 }
 
 // renderInline writes include/tl_inline.h.
@@ -126,18 +128,22 @@ func (in *inlined) readOperations() error {
 		}
 		e := all[i]
 		hasResult := e.proto.result.base != "tl_status" || e.proto.result.stars > 0
-		want := []string{"tl_context* c"}
+		got := strings.Join(strings.Fields(m[2]), " ")
+		isApart := !strings.Contains(m[2], "tl_context* c")
+		var want []string
+		if !isApart {
+			want = append(want, "tl_context* c")
+		}
 		for _, p := range e.proto.params {
 			want = append(want, p.text+" "+p.name)
 		}
 		if hasResult {
 			want = append(want, e.proto.result.text+"* result")
 		}
-		got := strings.TrimPrefix(strings.Join(strings.Fields(m[2]), " "), "const ")
-		if got != strings.Join(want, ", ") {
+		if strings.Replace(got, "const tl_context", "tl_context", 1) != strings.Join(want, ", ") {
 			return fmt.Errorf("tlc_op_%s has (%s), tl_%s needs (%s)", m[1], got, m[1], strings.Join(want, ", "))
 		}
-		in.operations = append(in.operations, inlineOperation{e, hasResult})
+		in.operations = append(in.operations, inlineOperation{e, hasResult, isApart, strings.HasPrefix(m[1], "cell_")})
 	}
 	if in.operations == nil {
 		return fmt.Errorf("no function tlc_op_ in %s", strings.Join(inlineSteps, ", "))
@@ -386,6 +392,10 @@ func parameters(e *entry) string {
 func (in *inlined) writeOperations(b *strings.Builder) {
 	b.WriteString(inlineThread)
 	for _, op := range in.operations {
+		if op.isApart {
+			writeOperation(b, op, "TL_INL_FUNCTION", "tl_inl_"+op.e.stem(), "", "", "", "")
+			continue
+		}
 		writeOperation(b, op, "TL_INL_FUNCTION", "tl_inl_"+op.e.stem(), "tl_inl_thread* thread, ",
 			"(tl_inl_context*)thread->context", "TL_INL_LIKELY(thread->context != 0) && ",
 			"\tthread->context = 0;\n")
@@ -449,50 +459,5 @@ func (op inlineOperation) attempt(context string) string {
 	if op.hasResult {
 		result = ", &result"
 	}
-	return fmt.Sprintf("tl_inl_op_%s(%s%s%s)", op.e.stem(), context, arguments(op.e), result)
-}
-
-// writeNames puts the operations behind the ordinary names. Where tracking wants the lines of calls, those that
-// allocate stay calls.
-func (in *inlined) writeNames(b *strings.Builder) {
-	var plain, allocating strings.Builder
-	for _, op := range in.operations {
-		e := op.e
-		writeOperation(b, op, "TL_INL_STEP", "tl_inl_call_"+e.stem(), "", "tl_inl_here()", "", "")
-		to := &plain
-		if isTracked(e.stem()) {
-			to = &allocating
-		}
-		fmt.Fprintf(to, "#define %s(...) tl_inl_call_%s(__VA_ARGS__)\n", e.name, e.stem())
-	}
-	b.WriteString("\n" + plain.String() + "#ifndef TL_TRACK_ALLOCATIONS\n" + allocating.String() + "#endif\n")
-}
-
-func isTracked(stem string) bool {
-	for _, t := range tracked {
-		if slices.Contains(t.names, stem) {
-			return true
-		}
-	}
-	return false
-}
-
-// leftOver wants every name of the text to be one that programs have.
-func (in *inlined) leftOver(text string) error {
-	known := map[string]bool{"tl_context_address": true, "TL_INLINE": true, "TL_INLINE_H": true, "TL_TRACK_ALLOCATIONS": true}
-	for _, sec := range in.src.sections {
-		for _, e := range sec.entries {
-			known[e.name] = true
-			for _, m := range e.enum {
-				known[m.name] = true
-			}
-		}
-	}
-	for _, name := range identifier.FindAllString(text, -1) {
-		if !known[name] && !strings.HasPrefix(strings.ToLower(name), "tl_inl_") && name != "tl_runtime" &&
-			name != "tl_inline" {
-			return fmt.Errorf("programs do not have %s", name)
-		}
-	}
-	return nil
+	return fmt.Sprintf("tl_inl_op_%s(%s)", op.e.stem(), strings.TrimPrefix(context+arguments(op.e)+result, ", "))
 }

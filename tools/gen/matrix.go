@@ -38,7 +38,7 @@ var rolesByType = map[string]role{
 
 // rolesByName are those of a void*, whose type says nothing.
 var rolesByName = map[string]role{
-	"object": "OBJECT", "element": "OBJECT", "pointer": "OBJECT", "alias": "OBJECT", "real": "OBJECT",
+	"object": "OBJECT", "cell": "CELL", "element": "OBJECT", "pointer": "OBJECT", "alias": "OBJECT", "real": "OBJECT",
 	"vec": "VEC", "tensor": "TENSOR", "block": "BLOCK", "to": "MEMORY", "from": "MEMORY",
 	"ctx": roleCookie, "stream": roleCookie, "ptr": roleCookie, "data": roleCookie, "list": roleCookie,
 	"values": roleNumbers, "indices": roleNumbers, "offsets": roleNumbers,

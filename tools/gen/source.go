@@ -14,7 +14,7 @@ import (
 // sectionOrder is the order of sections everywhere: header, tables, tests.
 // A file of capi/ that declares something public has to be listed.
 var sectionOrder = []string{
-	"library", "scopes", "objects", "references", "refs", "vec", "shapes", "frames", "arena",
+	"library", "scopes", "objects", "references", "refs", "cells", "vec", "shapes", "frames", "arena",
 	"tensors", "tensor_properties", "tensor_growth", "tensor_views", "tensor_pool", "tensor_devices", "sharing", "sparse", "devices",
 	"memory_pool",
 	"limits", "registry", "workspace", "planning", "planning_search", "dlpack", "torch", "python",

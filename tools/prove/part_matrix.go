@@ -23,7 +23,8 @@ var matrix = part{
 		"header says " +
 		"or changes a count, a successful one that touches `tl_last_status`, an object that is live at the end, or " +
 		"two paths " +
-		"that differ in status, kind of result, outputs or counts. In a child and in a handler the calls that " +
+		"that differ in status, kind of result, outputs or counts. Inlined operations on cells trust the compiler and " +
+		"are no part of this: with TL_DEBUG=1 they are the calls `tl_cell_*`, which are. In a child and in a handler the calls that " +
 		"docs/threads-and-fork.md lists have to work, and the others have to be refused. Outside of handlers each call is " +
 		"made on a painted stack of 16 KiB and may write to 8 of them.",
 	Runs: []run{

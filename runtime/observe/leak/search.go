@@ -20,6 +20,8 @@ const (
 	Acquired                 // somebody has acquired it and did not release
 	EndedScope               // a scope of a thread that has ended holds it
 	AtZero                   // it was brought to zero and not freed
+	Cell                     // it is a cell
+	Stuck                    // it is a cell whose count sticks
 	Cycle                    // only what it refers to refers to it
 	Aliases                  // a buffer of which aliases are left
 	Lent                     // a block of a memory pool
@@ -49,6 +51,8 @@ const (
 	leakFloating
 	leakEnded
 	leakZero
+	leakCell
+	leakStuck
 	leakReached // from a scope of a running thread
 	leakIndirect
 	leakSeen // by the walk for cycles
@@ -128,6 +132,11 @@ func (s *search) find() {
 			switch {
 			case sh.Has(layout.ShImmortal):
 				v.Flags |= leakImmortal
+			case atZero && object.IsCell(r):
+				v.Flags |= leakZero | leakCell
+				if object.IsStuckCell(e.Object) {
+					v.Flags |= leakStuck
+				}
 			case atZero:
 				v.Flags |= leakZero
 			case floating > 0:
@@ -323,6 +332,10 @@ func reasonOf(v *heap.SideValue) Reason {
 	switch {
 	case !isDirect(v) && (isHeld(v) || v.Flags&leakReached != 0):
 		return Held
+	case v.Flags&leakStuck != 0:
+		return Stuck
+	case v.Flags&leakCell != 0:
+		return Cell
 	case v.Flags&leakZero != 0:
 		return AtZero
 	case v.Flags&leakEnded != 0:

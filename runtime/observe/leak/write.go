@@ -46,6 +46,8 @@ var what = map[Reason]string{
 	Acquired:   "a reference was acquired and never released",
 	EndedScope: "held by an open scope of a thread that has ended: leave it, or call tl_shutdown",
 	AtZero:     "held by nobody, and not freed: tl_mem_free or tl_aligned_free is missing",
+	Cell:       "a cell: tl_cell_drop or tl_cell_free is missing",
+	Stuck:      "a cell whose count has overflowed: it is never freed",
 	Cycle:      "a cycle: only what it refers to refers to it; tl_mem_collect_cycles frees it",
 	Aliases:    "a buffer whose own address was unregistered and of which aliases are left",
 	Lent:       "not given back to its pool",
