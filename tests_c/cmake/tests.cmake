@@ -72,8 +72,10 @@ endfunction()
 
 # tl_inlined(NAME [DEBUG]): the program NAME_test with TL_INLINE, as NAME.inline, NAME.inline_slow and, if it passes with
 # TL_DEBUG=1 without, as NAME.inline_debug.
-function(tl_inlined name)
-  tl_program(${name}_inline "${CMAKE_CURRENT_SOURCE_DIR}/${name}_test.c")
+function(tl_inlined path)
+  get_filename_component(name "${path}" NAME)
+  file(GLOB source "${CMAKE_CURRENT_SOURCE_DIR}/${path}_test.c*")
+  tl_program(${name}_inline "${source}")
   target_compile_definitions(${name}_inline PRIVATE TL_INLINE)
   target_compile_options(${name}_inline PRIVATE -O2)
   tl_register(${name}.inline ${name}_inline 1)
