@@ -23,6 +23,7 @@ tl_script(hoisting "${PROJECT_SOURCE_DIR}")
 tl_script(static "${CMAKE_C_COMPILER}" "${PROJECT_SOURCE_DIR}" "${TL_RUNTIME_ARCHIVE}")
 tl_script(debugger "${CMAKE_C_COMPILER}" "${CMAKE_CXX_COMPILER}" "${PROJECT_SOURCE_DIR}" "${TL_RUNTIME_LIBRARY}")
 tl_script(consume_cmake "${CMAKE_COMMAND}" "${PROJECT_BINARY_DIR}" "${PROJECT_SOURCE_DIR}")
+tl_script(subdirectory "${CMAKE_COMMAND}" "${PROJECT_SOURCE_DIR}" $<TARGET_FILE_DIR:tl_runtime::tl_runtime>)
 tl_script(consume_pkgconfig "${CMAKE_COMMAND}" "${PROJECT_BINARY_DIR}" "${PROJECT_SOURCE_DIR}"
   "${CMAKE_C_COMPILER}")
 
