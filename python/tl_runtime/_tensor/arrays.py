@@ -24,7 +24,7 @@ def needed(module: str, name: str, extra: str | None = None) -> Any:
     except ModuleNotFoundError as error:
         if error.name != module.partition(".")[0]:
             raise  # the package is there, and itself lacks something
-        wanted = f"pip install 'tl-runtime[{extra or name.lower()}]'"
+        wanted = "pip install " + ("numpy" if module == "numpy" else f"'tl-runtime[{extra or name.lower()}]'")
         raise ImportError(f"this needs {name}, which is not installed: {wanted}", name=error.name) from error
 
 
