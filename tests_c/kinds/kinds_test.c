@@ -119,7 +119,7 @@ static bool is_asked(const char* name, char** names)
 /* Sizes are small here: what counts is how the cost grows with what is there. */
 static void instructions(int64_t objects, char** names)
 {
-	enum { WARM_CALLS = 60, CALLS = 20 };
+	enum { WARM_CALLS = 200, CALLS = 20 };
 	static kinds_held held;
 	static kinds_world world;
 	kinds_world* w = &world;
