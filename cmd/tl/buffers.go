@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -70,6 +71,12 @@ func (p *planning) solve(out io.Writer, path string, problem *offsets.Problem, w
 	return solution, w.Flush()
 }
 
+// columns of a list of buffers: those that it must have, and those that it may have, which are minimalloc's.
+var (
+	neededColumns  = []string{"id", "lower", "upper", "size"}
+	furtherColumns = []string{"alignment", "gaps", "offset", "hint"}
+)
+
 func readBuffers(path string) (*offsets.Problem, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -77,11 +84,24 @@ func readBuffers(path string) (*offsets.Problem, error) {
 	}
 	defer f.Close()
 	r := csv.NewReader(f)
-	r.ReuseRecord = true
 	header, err := r.Read()
-	if err != nil || strings.Join(header, ",") != "id,lower,upper,size" {
-		return nil, fmt.Errorf("the first line is %q; id,lower,upper,size is needed", strings.Join(header, ","))
+	if err != nil {
+		return nil, fmt.Errorf("the first line names no columns: %w", err)
 	}
+	for i, name := range header {
+		known := slices.Contains(neededColumns, name) || slices.Contains(furtherColumns, name)
+		if !known || slices.Contains(header[:i], name) {
+			return nil, fmt.Errorf("the first line has a column %q; %s are needed, and %s may follow", name,
+				strings.Join(neededColumns, ","), strings.Join(furtherColumns, ","))
+		}
+	}
+	for _, name := range neededColumns {
+		if !slices.Contains(header, name) {
+			return nil, fmt.Errorf("the first line is %q; %s is needed", strings.Join(header, ","),
+				strings.Join(neededColumns, ","))
+		}
+	}
+	r.ReuseRecord = true
 	problem := &offsets.Problem{}
 	for {
 		record, err := r.Read()
@@ -91,23 +111,44 @@ func readBuffers(path string) (*offsets.Problem, error) {
 		if err != nil {
 			return nil, err
 		}
-		b, err := parseBuffer(record)
-		if err != nil {
-			line, _ := r.FieldPos(0)
-			return nil, fmt.Errorf("line %d: %w", line, err)
+		b := offsets.Buffer{}
+		for i, text := range record {
+			if err := parseColumn(&b, header[i], text); err != nil {
+				line, _ := r.FieldPos(i)
+				return nil, fmt.Errorf("line %d: %w", line, err)
+			}
 		}
 		problem.Buffers = append(problem.Buffers, b)
 	}
 }
 
-func parseBuffer(record []string) (b offsets.Buffer, err error) {
-	b.Name = strings.Clone(record[0])
-	for i, number := range []*int64{&b.First, &b.End, &b.Bytes} {
-		if *number, err = strconv.ParseInt(record[i+1], 10, 64); err != nil {
-			return b, fmt.Errorf("%q is no number", record[i+1])
+// parseColumn reads one column of a buffer. A hint says where the buffer might lie well, which the search finds itself.
+func parseColumn(b *offsets.Buffer, name, text string) (err error) {
+	into := map[string]*int64{"lower": &b.First, "upper": &b.End, "size": &b.Bytes, "alignment": &b.Alignment,
+		"offset": &b.Offset}
+	switch {
+	case name == "id":
+		b.Name = strings.Clone(text)
+	case name == "hint", text == "" && slices.Contains(furtherColumns, name), name == "offset" && text == "-1":
+	case name == "gaps":
+		for gap := range strings.FieldsSeq(text) {
+			first, end, _ := strings.Cut(gap, "-")
+			g := offsets.Interval{}
+			if g.First, err = strconv.ParseInt(first, 10, 64); err == nil {
+				g.End, err = strconv.ParseInt(end, 10, 64)
+			}
+			if err != nil {
+				return fmt.Errorf("the gap %q is not FIRST-END, steps in which the whole buffer is not needed", gap)
+			}
+			b.Gaps = append(b.Gaps, g)
 		}
+	default:
+		if *into[name], err = strconv.ParseInt(text, 10, 64); err != nil {
+			return fmt.Errorf("%q is no number", text)
+		}
+		b.Pinned = b.Pinned || name == "offset"
 	}
-	return b, nil
+	return nil
 }
 
 func writeBuffers(path, title string, p *offsets.Problem, s *offsets.Solution) error {
@@ -137,13 +178,25 @@ func writeBuffers(path, title string, p *offsets.Problem, s *offsets.Solution) e
 
 func writeOffsets(w io.Writer, p *offsets.Problem, s *offsets.Solution) error {
 	c := csv.NewWriter(w)
-	_ = c.Write([]string{"id", "lower", "upper", "size", "offset"})
+	header := slices.Clone(neededColumns)
+	gaps := slices.ContainsFunc(p.Buffers, func(b offsets.Buffer) bool { return len(b.Gaps) > 0 })
+	if gaps {
+		header = append(header, "gaps")
+	}
+	_ = c.Write(append(header, "offset"))
 	for i, b := range p.Buffers {
 		record := []string{b.Name}
-		for _, number := range []int64{b.First, b.End, b.Bytes, s.Offsets[i]} {
+		for _, number := range []int64{b.First, b.End, b.Bytes} {
 			record = append(record, strconv.FormatInt(number, 10))
 		}
-		_ = c.Write(record)
+		if gaps {
+			var list []string
+			for _, g := range b.Gaps {
+				list = append(list, fmt.Sprintf("%d-%d", g.First, g.End))
+			}
+			record = append(record, strings.Join(list, " "))
+		}
+		_ = c.Write(append(record, strconv.FormatInt(s.Offsets[i], 10)))
 	}
 	c.Flush()
 	return c.Error()

@@ -17,6 +17,7 @@ import (
 	"tlruntime/cmd/tl/internal/compile"
 	"tlruntime/cmd/tl/internal/npy"
 	"tlruntime/compiler/graph"
+	"tlruntime/runtime/offsets"
 )
 
 // perceptron computes relu(x * w + b); its first axis is a symbol.
@@ -107,6 +108,27 @@ func TestPlanOfBuffers(t *testing.T) {
 	assert.Len(t, lines, 4)
 }
 
+// The columns may stand in any order; what a list has of a buffer is kept, and a list that was written is read.
+func TestFurtherColumns(t *testing.T) {
+	list := write(t, "buffers.csv", "size,id,upper,lower,alignment,hint,offset,gaps\n"+
+		"64,a,9,0,,-1,-1,2-5 6-8\n64,b,5,2,32,7,-1,\n10,c,9,0,16,,64,\n4,d,9,0,16,,,\n")
+	problem, err := readBuffers(list)
+	require.NoError(t, err)
+	require.Equal(t, []offsets.Buffer{
+		{Name: "a", Bytes: 64, End: 9, Gaps: []offsets.Interval{{First: 2, End: 5}, {First: 6, End: 8}}},
+		{Name: "b", Bytes: 64, Alignment: 32, First: 2, End: 5},
+		{Name: "c", Bytes: 10, Alignment: 16, End: 9, Pinned: true, Offset: 64},
+		{Name: "d", Bytes: 4, Alignment: 16, End: 9},
+	}, problem.Buffers)
+	placed := filepath.Join(t.TempDir(), "placed.csv")
+	out, err := tl(t, "plan", list, "--validate", "-o", placed)
+	require.NoError(t, err)
+	assert.Contains(t, out, "  84  ")
+	out, err = tl(t, "plan", placed, "--validate")
+	require.NoError(t, err)
+	assert.Contains(t, out, "  84  ")
+}
+
 func TestErrors(t *testing.T) {
 	model := write(t, "perceptron.json", perceptron)
 	array := filepath.Join(t.TempDir(), "x.npy")
@@ -123,7 +145,10 @@ func TestErrors(t *testing.T) {
 		{[]string{"plan", model, "--bind", "batch=0"}, "--bind batch=0: a symbol is bound to a number from 1"},
 		{[]string{"plan", model, "--bind", "batch=1", "-o", "plan.txt"},
 			"a plan is written as .json, .h, .ll, .svg or .html"},
-		{[]string{"plan", write(t, "bad.csv", "a,b\n1,2\n")}, "id,lower,upper,size is needed"},
+		{[]string{"plan", write(t, "bad.csv", "a,b\n1,2\n")}, `a column "a"; id,lower,upper,size are needed`},
+		{[]string{"plan", write(t, "bad.csv", "id,lower,size\n1,2,3\n")}, "id,lower,upper,size is needed"},
+		{[]string{"plan", write(t, "bad.csv", "id,lower,upper,size,gaps\na,0,9,5,3\n")}, `line 2: the gap "3" is not FIRST-END`},
+		{[]string{"plan", write(t, "bad.csv", "id,lower,upper,size,size\na,0,9,5,3\n")}, `a column "size"`},
 		{[]string{"plan", write(t, "bad.csv", "id,lower,upper,size\na,0,x,5\n")}, `line 2: "x" is no number`},
 		{[]string{"plan", write(t, "bad.csv", "id,lower,upper,size\na,2,1,5\n")}, `buffer 0 ("a")`},
 		{[]string{"run", model, "--bind", "batch=1", "--repeat", "0"}, "at least once"},
