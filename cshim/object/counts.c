@@ -141,7 +141,7 @@ static __attribute__((noinline)) tl_status kill_typed(void* object, tl_record* r
 static __attribute__((noinline)) tl_status release_rest(void* object, tl_record* r)
 {
 	tl_context* c = tlc_tls;
-	if (TLC_LOAD(r->type_flags) == TL_TYPE_PLAIN || !tlc_is_last(tlc_beside_one(c, TLC_LOAD(r->loc))) ||
+	if (!tlc_is_last(tlc_beside_one(c, TLC_LOAD(r->loc))) ||
 	    atomic_load_explicit(&r->sh, memory_order_acquire) != TL_SH_ALIVE)
 		return release_more(object, r);
 	return TLC_LIKELY(end_leaf(c, r, (uintptr_t)object)) ? TL_OK : kill_typed(object, r);
