@@ -100,7 +100,7 @@ AT(tl_vec_info, number_bytes, 44);
 SIZE(tl_type_info, 48); AT(tl_type_info, size, 0); AT(tl_type_info, offsets, 8); AT(tl_type_info, vec, 16);
 AT(tl_type_info, fields, 24); AT(tl_type_info, ends, 28); AT(tl_type_info, destructor, 32);
 AT(tl_type_info, context, 40);
-SIZE(tl_globals, 2608); AT(tl_globals, heap_base, 0); AT(tl_globals, heap_bytes, 8); AT(tl_globals, spans, 16);
+SIZE(tl_globals, 2624); AT(tl_globals, heap_base, 0); AT(tl_globals, heap_bytes, 8); AT(tl_globals, spans, 16);
 AT(tl_globals, records, 24); AT(tl_globals, block_metadata, 32); AT(tl_globals, slices_base, 40);
 AT(tl_globals, slices_bytes, 48); AT(tl_globals, slice_shift, 56); AT(tl_globals, arena_offset, 64);
 AT(tl_globals, frame_offset, 72); AT(tl_globals, arena_capacity, 80); AT(tl_globals, shards, 88);
@@ -110,7 +110,7 @@ AT(tl_globals, reap, 144); AT(tl_globals, purge, 148); AT(tl_globals, parked, 15
 AT(tl_globals, tracking, 160); AT(tl_globals, vec_type, 164); AT(tl_globals, classes, 168);
 AT(tl_globals, block_marks, 2568); AT(tl_globals, leak_check, 2576); AT(tl_globals, debug, 2580);
 AT(tl_globals, show_stats, 2584); AT(tl_globals, mem_log, 2588); AT(tl_globals, record_blocks, 2592);
-AT(tl_globals, heap, 2600);
+AT(tl_globals, heap, 2600); AT(tl_globals, ranges_base, 2608); AT(tl_globals, ranges_bytes, 2616);
 
 IS(TL_SPAN_NEVER, 0); IS(TL_SPAN_FREE, 1); IS(TL_SPAN_SLAB, 2); IS(TL_SPAN_LARGE, 3); IS(TL_SPAN_PURGING, 4);
 IS(TL_SLAB_PARTIAL, 0); IS(TL_SLAB_COLD, 1); IS(TL_SLAB_HELD, 2); IS(TL_EXACT_BINS, 64); IS(TL_BINS, 84);

@@ -154,6 +154,8 @@ static void tensors_without_bytes_in_a_row(void)
 	CHECK_INT(tl_tensor_numel(empty), 0);
 	CHECK_INT(tl_tensor_capacity(empty), 1 << 30);
 	CHECK_OK(tl_tensor_reserve(empty, 1 << 30));
+	CHECK_FAILS(tl_tensor_resize(empty, INT64_MAX), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_tensor_resize_zeros(empty, INT64_MAX), TL_E_INVALID_ARGUMENT);
 	const int64_t length = 5;
 	tl_tensor* vector = tl_tensor_new_zeroed(TL_DTYPE_I64, TL_DEVICE_CPU, 1, &length);
 	CHECK_OK(tl_tensor_resize_zeros(vector, 100000));
@@ -181,9 +183,12 @@ static void not_every_tensor_grows(void)
 	/* covers: tl_tensor_resize TL_E_INTERIOR_POINTER */
 	CHECK_FAILS(tl_tensor_resize(tensor, 5), TL_E_BUSY);
 	CHECK_FAILS(tl_tensor_resize(view, 5), TL_E_UNSUPPORTED);
+	CHECK_FAILS(tl_tensor_resize(view, 0), TL_E_UNSUPPORTED);
 	CHECK_OK(tl_tensor_free(view));
 	CHECK_OK(tl_tensor_resize(tensor, 5));
 	CHECK_FAILS(tl_tensor_resize(borrowed, 5), TL_E_UNSUPPORTED);
+	CHECK_FAILS(tl_tensor_resize(borrowed, 0), TL_E_UNSUPPORTED);
+	CHECK_FAILS(tl_tensor_resize_zeros(borrowed, 0), TL_E_UNSUPPORTED);
 	CHECK_FAILS(tl_tensor_resize(tl_mem_new(64), 5), TL_E_UNSUPPORTED);
 	CHECK_OK(tl_tensor_resize(NULL, 5));
 	CHECK_FAILS(tl_tensor_resize(scalar, 5), TL_E_INVALID_ARGUMENT);
@@ -239,6 +244,13 @@ static void data_that_stands_apart_is_not_an_object(void)
 		CHECK(tl_mem_free(data) != TL_OK);
 		CHECK(tl_ptr_check(data) != TL_OK);
 		CHECK(tl_ptr_check((char*)data + 16) != TL_OK);
+		memset(data, 0x51, tl_tensor_nbytes(tensor)); /* as malloc marks its blocks */
+		CHECK_FAILS(tl_registry_register(data, 64, TL_ALLOC_MALLOC), TL_E_UNSUPPORTED);
+		CHECK_FAILS(tl_registry_register_custom(data, 64, (tl_deleter)abort, NULL), TL_E_UNSUPPORTED);
+		CHECK(tl_mem_register_struct((char*)data + 16) != TL_OK);
+		CHECK(tl_mem_register_vec_ptr((char*)data + 16) != TL_OK);
+		CHECK(tl_registry_unregister(data) != TL_OK);
+		CHECK(!tl_registry_is_registered(data));
 		CHECK_OK(tl_tensor_free(tensor));
 		CHECK_FAILS(tl_tensor_resize(tensor, n), TL_E_NOT_LIVE);
 	}
@@ -310,6 +322,9 @@ static void near_a_limit_it_gets_what_it_needs(void)
 		CHECK_INT(wrong_rows(tensor, before, 256), 0);
 		CHECK_OK(tl_mem_usage(TL_DEVICE_CPU, &usage));
 		CHECK_INT(usage.failed, failed);
+		tl_tensor_resize(tensor, tl_tensor_capacity(tensor)); /* where the limit allows that */
+		memset(tl_tensor_data(tensor), 1, tl_tensor_nbytes(tensor));
+		CHECK(tl_mem_check_all() <= 0);
 		CHECK_OK(tl_mem_set_limit(TL_DEVICE_CPU, 0, 0));
 		CHECK_OK(tl_mem_exit_scope());
 	}

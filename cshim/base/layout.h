@@ -514,6 +514,8 @@ typedef struct tl_globals {
 	_Atomic uint32_t mem_log;    /* TL_MEM_LOG */
 	uint32_t* record_blocks;     /* record / TL_LINE_RECORDS -> the first record of its block; 0: none yet */
 	struct tl_heap* heap;        /* heap/heap.h */
+	_Atomic uintptr_t ranges_base; /* all ranges (runtime/heap/ranges.go), and what others have between them */
+	_Atomic uint64_t ranges_bytes;
 } tl_globals;
 
 #define TL_SPAN_CLASS(word) ((uint32_t)((word) & 0xFF))

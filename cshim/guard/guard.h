@@ -274,6 +274,13 @@ static inline __attribute__((always_inline)) bool tlc_is_plain(const tl_record* 
 
 static inline bool tlc_in_heap(uintptr_t p) { return tlc_heap_offset(NULL, p) < tlc_g.heap_bytes; }
 static inline bool tlc_in_slices(uintptr_t p) { return p - tlc_g.slices_base < tlc_g.slices_bytes; }
+/* Whether Go has to say whose an address is: a tensor's that has grown, or anybody's who has memory between two of them. */
+static inline bool tlc_in_ranges(uintptr_t p)
+{
+	return p - TLC_LOAD(tlc_shared->ranges_base) < TLC_LOAD(tlc_shared->ranges_bytes);
+}
+/* Whether the registry must not have an address, or Go has to say whether it may. */
+static inline bool tlc_is_kept(uintptr_t p) { return tlc_in_heap(p) || tlc_in_slices(p) || tlc_in_ranges(p); }
 
 /* Live arena or frame memory of the calling thread. */
 static inline bool tlc_in_live_stack(const tl_context* c, uintptr_t p)

@@ -59,7 +59,7 @@ bool tlc_look(const tl_context* c, uintptr_t p, tlc_finding* f)
 	if (p == 0) return false;
 	if (tlc_in_heap(p)) return find_in_heap(p, f);
 	if (tlc_in_slices(p)) return find_in_slices(c, p, f);
-	return !tlc_foreign_starts(p) && found(f, TL_E_UNKNOWN_POINTER, TL_TEXT_OUTSIDE);
+	return !tlc_in_ranges(p) && !tlc_foreign_starts(p) && found(f, TL_E_UNKNOWN_POINTER, TL_TEXT_OUTSIDE);
 }
 
 bool tlc_refuse(uint32_t function, const void* pointer, tl_status* why)

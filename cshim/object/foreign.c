@@ -63,7 +63,7 @@ static inline bool is_freeable(tl_alloc_kind kind)
 static inline bool register_block(uintptr_t p, size_t bytes, tl_alloc_kind kind)
 {
 	tl_context* c = tlc_tls;
-	if (TLC_UNLIKELY(!tlc_is_fast(c) || p < TL_LOWEST_ADDRESS || tlc_in_heap(p) || tlc_in_slices(p))) return false;
+	if (TLC_UNLIKELY(!tlc_is_fast(c) || p < TL_LOWEST_ADDRESS || tlc_is_kept(p))) return false;
 	if (TLC_UNLIKELY((p | (p + bytes)) >> TLC_PROGRAM_BITS != 0)) return false;
 	if (TLC_UNLIKELY(!is_freeable(kind) || !tlc_foreign_insert(p, bytes, (uint32_t)kind))) return false;
 	c->foreign_adopted++;
@@ -117,7 +117,7 @@ static __attribute__((noinline)) tl_status unregister_linked(tl_shard* s, tl_reg
 static __attribute__((noinline)) tl_status not_registered(void* pointer)
 {
 	tl_status why;
-	const bool is_ours = tlc_in_heap((uintptr_t)pointer) || tlc_in_slices((uintptr_t)pointer);
+	const bool is_ours = tlc_is_kept((uintptr_t)pointer);
 	if (pointer == NULL) return TL_OK;
 	if (!is_ours && tlc_refuse_missed(TLC_MISS, TL_FN_tl_registry_unregister, pointer, &why)) return why;
 	return slow_registry_unregister(pointer);
@@ -142,7 +142,7 @@ static inline bool register_custom(uintptr_t p, size_t bytes, tl_deleter deleter
 {
 	tl_context* c = tlc_tls;
 	uint32_t gen;
-	if (TLC_UNLIKELY(!tlc_is_fast(c) || p < TL_LOWEST_ADDRESS || tlc_in_heap(p) || tlc_in_slices(p))) return false;
+	if (TLC_UNLIKELY(!tlc_is_fast(c) || p < TL_LOWEST_ADDRESS || tlc_is_kept(p))) return false;
 	if (TLC_UNLIKELY((p | (p + bytes)) >> TL_FOREIGN_ADDRESS_BITS != 0 || deleter == NULL || tlc_forked()))
 		return false;
 	const tlc_owner own = {TL_BLOCK_CUSTOM, (uintptr_t)deleter, (uintptr_t)ctx};

@@ -32,7 +32,7 @@ static uint64_t room_at(uintptr_t p, int* kind)
 		return TLC_LOAD(r->type_flags) == TL_TYPE_PLAIN && tlc_is_live_object(r) ? tlc_g.classes[class].size : 0;
 	}
 	*kind = TLC_DATA_MALLOC;
-	if (tlc_in_heap(p) || tlc_in_slices(p) || tlc_foreign_seen(p) || !tlc_may_be_malloced(p)) return 0;
+	if (tlc_is_kept(p) || tlc_foreign_seen(p) || !tlc_may_be_malloced(p)) return 0;
 	return tlc_host.usable((void*)p);
 }
 

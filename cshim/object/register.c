@@ -84,6 +84,7 @@ static inline bool register_foreign(tl_context* c, uintptr_t p, bool adopt)
 	uint32_t gen;
 	uint64_t size;
 	if (tlc_in_slices(p)) return p != 0 && tlc_in_live_stack(c, p);
+	if (TLC_UNLIKELY(tlc_in_ranges(p))) return false;
 	bool is_new = adopt && (tlc_is_known(p) || is_malloced(p));
 	if (TLC_UNLIKELY(!is_new || !tlc_foreign_adopt_new(p, &gen, &size))) return register_foreign_rest(c, p, adopt);
 	return adopted(c, p, gen, size);
@@ -132,7 +133,7 @@ static __attribute__((noinline, cold)) bool refuse(uintptr_t p, bool adopt, uint
 	tlc_finding f;
 	if (!tlc_is_fast(tlc_tls) || !tlc_has_room(tlc_tls)) return false;
 	if (!adopt || tlc_in_heap(p)) return tlc_refuse(function, (void*)p, why);
-	if (tlc_in_slices(p) || tlc_g.debug != 0 || tlc_foreign_starts(p) || !find_no_block(p, &f)) return false;
+	if (tlc_is_kept(p) || tlc_g.debug != 0 || tlc_foreign_starts(p) || !find_no_block(p, &f)) return false;
 	*why = tlc_fail_with(&f, function, (void*)p);
 	return true;
 }
@@ -196,7 +197,7 @@ static bool adopt_typed(tl_context* c, uintptr_t p, uint32_t type)
 	uint32_t gen;
 	uint64_t size;
 	const tl_type_info* info = tlc_type_info(type);
-	if (TLC_UNLIKELY(info == NULL || tlc_in_heap(p) || tlc_in_slices(p) || tlc_forked())) return false;
+	if (TLC_UNLIKELY(info == NULL || tlc_is_kept(p) || tlc_forked())) return false;
 	if (TLC_UNLIKELY(!tlc_has_typed() || (!tlc_is_known(p) && !is_malloced(p)))) return false;
 	if (info->vec != NULL && !is_new_vec(info, p)) return false;
 	const tlc_owner own = {TL_BLOCK_TYPED, type, c->owner};

@@ -74,7 +74,7 @@ static bool drop(uintptr_t p)
 
 /* Whether p is the runtime's memory, as far as a child of fork() can tell: no other memory is given
  * out. */
-static bool is_ours(uintptr_t p) { return tlc_in_heap(p) || tlc_in_slices(p); }
+static bool is_ours(uintptr_t p) { return tlc_is_kept(p); }
 
 static __attribute__((noinline)) void other_free(void* block)
 {

@@ -19,7 +19,7 @@ static inline uint64_t room(const tl_tensor_header* h, uint32_t class)
 	return h->flags == grown && h->device == 0 && h->base == sum ? h->deleter_context : 0;
 }
 
-/* The bytes of an extent of the first axis; false: there is no such tensor. */
+/* The bytes of an extent of the first axis; false: there is no such tensor, or Go has to look. */
 static inline bool bytes_of(const tl_tensor_header* h, int64_t extent, uint64_t* numel, uint64_t* bytes)
 {
 	const uint32_t rank = h->rank;
@@ -29,7 +29,7 @@ static inline bool bytes_of(const tl_tensor_header* h, int64_t extent, uint64_t*
 	for (uint32_t i = 1; i < rank; i++)
 		if (TLC_UNLIKELY(__builtin_mul_overflow(n, (uint64_t)h->shape[i], &n))) return false;
 	*numel = n;
-	return !__builtin_mul_overflow(n, size, bytes);
+	return (n != 0 || extent == 0) && !__builtin_mul_overflow(n, size, bytes); /* rows without bytes are Go's */
 }
 
 /* False: ask Go, nothing changed. */
@@ -45,7 +45,7 @@ static inline bool resize(tl_tensor* tensor, int64_t extent, bool zero)
 	const uint32_t sh = TLC_LOAD(r->sh);
 	if (TLC_UNLIKELY((sh & TL_SH_FLAGS) != (TL_SH_ALIVE | TL_SH_MERGED) || tlc_sh_count(sh) != 1)) return false;
 	const uint64_t fit = room(h, class), had = h->nbytes;
-	if (TLC_UNLIKELY(!bytes_of(h, extent, &numel, &bytes) || bytes > fit)) return false;
+	if (TLC_UNLIKELY(fit == 0 || !bytes_of(h, extent, &numel, &bytes) || bytes > fit)) return false;
 	if (TLC_UNLIKELY(bytes < had && !keeps(bytes, fit) && h->flags != TL_TENSOR_CONTIGUOUS)) return false;
 	if (zero && bytes > had) memset((char*)h->data + had, 0, bytes - had);
 	h->shape[0] = extent;

@@ -27,12 +27,18 @@ type Place struct {
 	Start  uintptr
 }
 
-// Contains reports whether addr lies in the heap's range.
-func (h *Heap) Contains(addr uintptr) bool { return addr-h.G.HeapBase < uintptr(h.G.HeapBytes) }
+// has reports whether addr lies in the heap's own address space.
+func (h *Heap) has(addr uintptr) bool { return addr-h.G.HeapBase < uintptr(h.G.HeapBytes) }
 
-// Find classifies any address without touching its memory.
+// Contains reports whether addr is the heap's, or in a range.
+func (h *Heap) Contains(addr uintptr) bool { return h.has(addr) || h.rangeAt(addr) != nil }
+
+// Find classifies any address without touching its memory. What is in a range is inside the object that has it.
 func (h *Heap) Find(addr uintptr) Place {
-	if !h.Contains(addr) {
+	if !h.has(addr) {
+		if r := h.rangeAt(addr); r != nil {
+			return Place{Kind: Interior, Record: r.owner.Record, Gen: r.owner.Gen, Start: r.owner.Object}
+		}
 		return Place{Kind: Outside}
 	}
 	span := h.number(addr)

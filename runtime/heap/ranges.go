@@ -24,6 +24,7 @@ type Range struct {
 	reserved, charged, used uintptr
 	since                   uint32 // the clock when something became idle
 	huge                    bool   // huge pages were asked for
+	owner                   layout.Entry
 }
 
 // Bytes returns how far a range can grow.
@@ -59,10 +60,10 @@ func (h *Heap) Ranges() (charged, used uint64) {
 	return h.ranges.charged, h.ranges.used
 }
 
-// Reserve returns a range of at least so many bytes, of which none is in use yet; nil: the system has no such address
-// space.
-func (h *Heap) Reserve(bytes uintptr) *Range {
-	r := &Range{reserved: memory.Round(bytes, layout.SpanBytes)}
+// Reserve returns a range of at least so many bytes for an object, of which none is in use yet; nil: the system has no
+// such address space.
+func (h *Heap) Reserve(bytes uintptr, owner layout.Entry) *Range {
+	r := &Range{reserved: memory.Round(bytes, layout.SpanBytes), owner: owner}
 	if r.reserved < bytes {
 		return nil
 	}
@@ -76,7 +77,34 @@ func (h *Heap) Reserve(bytes uintptr) *Range {
 		h.ranges.all = map[*Range]struct{}{}
 	}
 	h.ranges.all[r] = struct{}{}
+	h.cover(r)
 	return r
+}
+
+// cover widens what may be a range's to this one: outside of it nobody has to ask (cshim/guard/guard.h).
+func (h *Heap) cover(r *Range) {
+	base, bytes := atomic.LoadUintptr(&h.G.RangesBase), uintptr(atomic.LoadUint64(&h.G.RangesBytes))
+	low, high := r.Start, r.Start+r.reserved
+	if bytes > 0 {
+		low, high = min(low, base), max(high, base+bytes)
+	}
+	atomic.StoreUint64(&h.G.RangesBytes, uint64(high-low)) // first: who reads both meanwhile asks too often
+	atomic.StoreUintptr(&h.G.RangesBase, low)
+}
+
+// rangeAt returns the range that an address is in; nil: none.
+func (h *Heap) rangeAt(addr uintptr) *Range {
+	if addr-atomic.LoadUintptr(&h.G.RangesBase) >= uintptr(atomic.LoadUint64(&h.G.RangesBytes)) {
+		return nil
+	}
+	h.ranges.mu.Lock()
+	defer h.ranges.mu.Unlock()
+	for r := range h.ranges.all {
+		if addr-r.Start < r.reserved {
+			return r
+		}
+	}
+	return nil
 }
 
 // Extend reserves more behind a range, or elsewhere: then it takes its pages along. False: the system has no such
@@ -91,6 +119,7 @@ func (h *Heap) Extend(r *Range, bytes uintptr) bool {
 	start, err := memory.Remap(r.Start, r.reserved, r.used, to, "ranges")
 	if err == nil {
 		r.Start, r.reserved, r.huge = start, to, false // where pages were copied, the advice is lost
+		h.cover(r)
 	}
 	return err == nil
 }

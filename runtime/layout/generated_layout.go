@@ -554,7 +554,9 @@ type Globals struct {
 	MemLog                   uint32  // atomic; TL_MEM_LOG
 	RecordBlocks             uintptr // record / TL_LINE_RECORDS -> the first record of its block; 0: none yet
 	Heap                     uintptr // heap/heap.h
+	RangesBase               uintptr // atomic; all ranges (runtime/heap/ranges.go), and what others have between them
+	RangesBytes              uint64  // atomic
 }
 
 // GlobalsBytes is sizeof(tl_globals).
-const GlobalsBytes = 2608
+const GlobalsBytes = 2624

@@ -224,18 +224,19 @@ func (c *Context) References(e layout.Entry) int64 {
 	return int64(s.Count)
 }
 
-// TakeTable obtains a slot of n bytes, or of least, aligned as tensors are, that belongs to another object: nobody can
-// count it. Caches are emptied for the least alone. The caller records a refusal.
-func (c *Context) TakeTable(n, least uintptr) (layout.Entry, status.Status) {
+// TakeTable obtains a slot of n bytes, or of least, aligned as tensors are, and tells of how many. It belongs to another
+// object: nobody can count it. Caches are emptied for the least alone. The caller records a refusal.
+func (c *Context) TakeTable(n, least uintptr) (layout.Entry, uintptr, status.Status) {
 	e, _, st := c.obtain(n, layout.TensorAlign)
 	if isShort(st) {
-		e, _, st = c.takeAligned(least, layout.TensorAlign)
+		n = least
+		e, _, st = c.takeAligned(n, layout.TensorAlign)
 	}
 	if st == status.OK {
 		limit.Settle(limit.CPU)
 		c.ownTable(e)
 	}
-	return e, st
+	return e, n, st
 }
 
 // GiveTable gives such a slot back.

@@ -136,13 +136,13 @@ func (g *growing) move(bytes, least, used uint64) status.Status {
 	case bytes >= rangeFrom:
 		return g.moveToRange(bytes, least, used)
 	}
-	e, st := g.c.TakeTable(uintptr(bytes), uintptr(least))
+	e, got, st := g.c.TakeTable(uintptr(bytes), uintptr(least))
 	if st != status.OK {
 		return g.refuse(st, least)
 	}
 	room := h.Size(e.Object)
 	if g.c.Guards() {
-		room = min(room, bytes)
+		room = min(room, uint64(got)) // the red zone begins there
 	}
 	g.moveTo(&grown{gen: g.entry.Gen, slot: e, bytes: room})
 	return st
@@ -150,9 +150,9 @@ func (g *growing) move(bytes, least, used uint64) status.Status {
 
 func (g *growing) moveToRange(bytes, least, used uint64) status.Status {
 	h := object.Heap()
-	rng := h.Reserve(uintptr(bytes))
+	rng := h.Reserve(uintptr(bytes), g.entry)
 	if rng == nil {
-		rng = h.Reserve(uintptr(least))
+		rng = h.Reserve(uintptr(least), g.entry)
 	}
 	if rng == nil {
 		return g.refuse(status.OutOfMemory, least)
