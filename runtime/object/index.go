@@ -239,6 +239,14 @@ func (c *Context) findLinear(p uintptr, floor, end uint64) (uint64, bool) {
 	return 0, false
 }
 
+// inIndex returns 1 + the newest position of p, and older if there is a link; 0: it is not in the index.
+func (c *Context) inIndex(p uintptr) uint32 {
+	if s := c.probe(p); s != nil {
+		return s.position &^ passedMask
+	}
+	return 0
+}
+
 // findIndexed looks p up; the head of its chain is the newest entry.
 func (c *Context) findIndexed(p uintptr, floor uint64) (uint64, bool) {
 	s := c.probe(p)

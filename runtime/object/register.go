@@ -295,22 +295,32 @@ func (c *Context) heldByScopes(o object) (n uint64, known bool) {
 	return uint64(references - floats), c.owns(o.Loc) && ownersAlone(o.Sh)
 }
 
-// positions returns where an object stands in the scope stack of c, newest first, up to
-// want places.
+// positions returns where an object stands in the scope stack of c, newest first, up to want places: the index leads from
+// each to the next older one.
 func (c *Context) positions(o object, want uint64) (at memory.Array[uint64], st status.Status) {
 	at = memory.NewArray[uint64]("realloc")
-	if want == 1 {
-		if i, found := c.find(o.Object, 0); found && *c.entry(i) == o.Entry {
-			if !at.Push(i) {
-				st = status.OutOfMemory
-			}
-			return at, st
-		}
+	n := c.entryCount()
+	if low := c.linearFrom(0); c.Indexed < low {
+		c.indexTo(n - linearLeft) // without it the search is longer
 	}
-	for i := c.entryCount(); i > 0 && at.Len() < want; i-- {
+	indexed := min(c.Indexed, n)
+	for i := n; i > indexed && at.Len() < want; i-- {
 		if *c.entry(i - 1) == o.Entry && !at.Push(i-1) {
 			return at, status.OutOfMemory
 		}
+	}
+	if indexed == 0 || at.Len() == want {
+		return at, status.OK
+	}
+	for place := c.inIndex(o.Object); place != 0 && at.Len() < want; {
+		i := uint64(place&positionMask) - 1
+		if *c.entry(i) == o.Entry && !at.Push(i) {
+			return at, status.OutOfMemory
+		}
+		if place&older == 0 {
+			break
+		}
+		place = *c.link(i)
 	}
 	return at, status.OK
 }

@@ -131,11 +131,13 @@ DRIVE(tl_mem_new_zeroed)
 	w->touched += bytes;
 }
 
-/* One of those that the scope has had for long; one that a container holds stays where it is. */
+/* One of those that the scope has had for long, some of which it has several times; one that a container holds stays where
+ * it is. */
 static void realloc_entry(kinds_world* w)
 {
 	void **entry = &w->entries[below(w, (uint64_t)w->entry_count)], *moved;
 	size_t bytes = kinds_bytes(w);
+	if (one_in(w, 8)) CHECK_OK(tl_mem_register_struct(*entry));
 	CALL(moved = tl_mem_realloc(*entry, bytes));
 	if (moved != NULL) *entry = moved;
 }
