@@ -115,7 +115,7 @@ func tlgo_mem_new_zeroed(c, bytes uintptr) uintptr {
 // Errors: TL_E_INVALID_ARGUMENT (zero bytes), TL_E_UNKNOWN_POINTER,
 // TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (typed, a Vec, a
 // tensor, foreign, or arena or frame memory), TL_E_BUSY (it would have to move,
-// and another holder has a reference), TL_E_OUT_OF_MEMORY.
+// and another holder has a reference, or it was shared), TL_E_OUT_OF_MEMORY.
 // Cost: fast; about 3 ns while the size class stays the same, else an allocation and a copy. A step costs the same in a
 // scope of any size, and however large the object has grown, on average.
 // Path: fast.

@@ -107,7 +107,7 @@ type tl_alloc_info struct {
 // Ownership: the caller holds the reference, until tl_registry_unregister.
 // Threads: any thread.
 // Returns: the array, NULL on failure or for zero bytes.
-// Errors: TL_E_INVALID_ARGUMENT (the product overflows), TL_E_OUT_OF_MEMORY.
+// Errors: TL_E_INVALID_ARGUMENT (the product is 2^48 or more), TL_E_OUT_OF_MEMORY.
 // Cost: fast; that of malloc and of tl_registry_register.
 // Path: fast.
 //

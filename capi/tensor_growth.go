@@ -11,11 +11,13 @@
 // an eighth of them. A tensor that becomes smaller keeps its capacity. If it has
 // grown to 1 MiB or more and uses less than three quarters of what limits count for it,
 // the rest becomes idle, and goes back to the system while more than 4 MiB are idle, or
-// with tl_mem_purge.
+// with tl_mem_purge; each such step down, and the step up after it, is a slow call. A
+// tensor that was made large and has never moved keeps what it was made with.
 //
 // Nobody else may hold the tensor meanwhile: a view or a DLPack capsule would see
 // elements that have moved away. Each of them holds a reference, so a tensor with more
-// than one is TL_E_BUSY. Arrays that NumPy has made of a tensor of Python hold Python's
+// than one is TL_E_BUSY. The one reference has to be the caller's: a tensor that only
+// its view still holds (tl_tensor_base) must not be resized. Arrays that NumPy has made of a tensor of Python hold Python's
 // object instead: what Python lends, C code may read and write, and must not resize.
 package main
 

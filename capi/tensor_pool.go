@@ -3,7 +3,8 @@
 // A list of dead tensors, up to 32 for each key (elements, dtype, device), which
 // emitted code keeps across steps under its own control: a tensor that
 // tl_pool_release was given is what the next tl_pool_acquire of its key returns,
-// with header and contents as they were. Nothing else puts a tensor of the CPU
+// with header and contents as they were; one whose elements have moved as it grew is
+// freed instead. Nothing else puts a tensor of the CPU
 // into the list or takes one out: tl_tensor_empty and its siblings take memory
 // from the heap, and tl_tensor_free returns it, about as fast for any shape.
 //

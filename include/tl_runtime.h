@@ -595,7 +595,8 @@ TL_API void* tl_mem_new_zeroed(size_t bytes);
  * Errors: TL_E_INVALID_ARGUMENT (zero bytes), TL_E_UNKNOWN_POINTER,
  *     TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (typed, a Vec, a
  *     tensor, foreign, or arena or frame memory), TL_E_BUSY (it would have to
- *     move, and another holder has a reference), TL_E_OUT_OF_MEMORY.
+ *     move, and another holder has a reference, or it was shared),
+ *     TL_E_OUT_OF_MEMORY.
  * Cost: fast; about 3 ns while the size class stays the same, else an
  *     allocation and a copy. A step costs the same in a scope of any size, and
  *     however large the object has grown, on average.
@@ -2256,11 +2257,13 @@ TL_API int64_t tl_tensor_dim(const tl_tensor* tensor, int64_t axis);
  * an eighth of them. A tensor that becomes smaller keeps its capacity. If it has
  * grown to 1 MiB or more and uses less than three quarters of what limits count for it,
  * the rest becomes idle, and goes back to the system while more than 4 MiB are idle, or
- * with tl_mem_purge.
+ * with tl_mem_purge; each such step down, and the step up after it, is a slow call. A
+ * tensor that was made large and has never moved keeps what it was made with.
  *
  * Nobody else may hold the tensor meanwhile: a view or a DLPack capsule would see
  * elements that have moved away. Each of them holds a reference, so a tensor with more
- * than one is TL_E_BUSY. Arrays that NumPy has made of a tensor of Python hold Python's
+ * than one is TL_E_BUSY. The one reference has to be the caller's: a tensor that only
+ * its view still holds (tl_tensor_base) must not be resized. Arrays that NumPy has made of a tensor of Python hold Python's
  * object instead: what Python lends, C code may read and write, and must not resize.
  */
 
@@ -2511,7 +2514,8 @@ TL_API tl_tensor* tl_tensor_base(const tl_tensor* tensor);
  * A list of dead tensors, up to 32 for each key (elements, dtype, device), which
  * emitted code keeps across steps under its own control: a tensor that
  * tl_pool_release was given is what the next tl_pool_acquire of its key returns,
- * with header and contents as they were. Nothing else puts a tensor of the CPU
+ * with header and contents as they were; one whose elements have moved as it grew is
+ * freed instead. Nothing else puts a tensor of the CPU
  * into the list or takes one out: tl_tensor_empty and its siblings take memory
  * from the heap, and tl_tensor_free returns it, about as fast for any shape.
  *
@@ -3907,7 +3911,8 @@ typedef struct tl_alloc_info {
  * Ownership: the caller holds the reference, until tl_registry_unregister.
  * Threads: any thread.
  * Returns: the array, NULL on failure or for zero bytes.
- * Errors: TL_E_INVALID_ARGUMENT (the product overflows), TL_E_OUT_OF_MEMORY.
+ * Errors: TL_E_INVALID_ARGUMENT (the product is 2^48 or more),
+ *     TL_E_OUT_OF_MEMORY.
  * Cost: fast; that of malloc and of tl_registry_register.
  */
 TL_API void* tl_registry_new_array(size_t count, size_t element_bytes);

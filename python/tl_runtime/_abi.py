@@ -1100,7 +1100,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Errors: TL_E_INVALID_ARGUMENT (zero bytes), TL_E_UNKNOWN_POINTER,
             TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (typed, a Vec, a
             tensor, foreign, or arena or frame memory), TL_E_BUSY (it would have to
-            move, and another holder has a reference), TL_E_OUT_OF_MEMORY.
+            move, and another holder has a reference, or it was shared),
+            TL_E_OUT_OF_MEMORY.
         Cost: fast; about 3 ns while the size class stays the same, else an
             allocation and a copy. A step costs the same in a scope of any size, and
             however large the object has grown, on average.
@@ -4425,7 +4426,8 @@ FUNCTIONS: tuple[Function, ...] = (
         Ownership: the caller holds the reference, until tl_registry_unregister.
         Threads: any thread.
         Returns: the array, NULL on failure or for zero bytes.
-        Errors: TL_E_INVALID_ARGUMENT (the product overflows), TL_E_OUT_OF_MEMORY.
+        Errors: TL_E_INVALID_ARGUMENT (the product is 2^48 or more),
+            TL_E_OUT_OF_MEMORY.
         Cost: fast; that of malloc and of tl_registry_register.
         """,
     ),
