@@ -264,6 +264,20 @@ static uint64_t charged(void)
 	return usage.reserved;
 }
 
+/* What a tensor has grown to is a tensor's memory. */
+static void statistics_know_what_has_grown(void)
+{
+	tl_stats before = {.struct_size = sizeof before}, after = before;
+	CHECK_OK(tl_mem_enter_scope());
+	tl_tensor* tensor = rows(1, 1);
+	CHECK_OK(tl_stats_get(&before));
+	CHECK_OK(tl_tensor_resize(tensor, 1 << 20));
+	CHECK_OK(tl_stats_get(&after));
+	CHECK(after.tensor_bytes - before.tensor_bytes >= 4 << 20);
+	CHECK_INT(after.live_bytes - after.tensor_bytes, before.live_bytes - before.tensor_bytes);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
 static void capacity_is_charged_to_no_limit(void)
 {
 	CHECK_OK(tl_mem_enter_scope());
@@ -405,6 +419,7 @@ int main(void)
 	RUN(tensors_without_bytes_in_a_row);
 	RUN(not_every_tensor_grows);
 	RUN(data_that_stands_apart_is_not_an_object);
+	RUN(statistics_know_what_has_grown);
 	RUN(capacity_is_charged_to_no_limit);
 	RUN(near_a_limit_it_gets_what_it_needs);
 	RUN(what_moved_away_is_charged_once);

@@ -22,7 +22,8 @@ func CheckStats() error {
 
 func checkStats() error {
 	var want Stats
-	_, want.LiveBytes = process.heap.Ranges()
+	_, ranges := process.heap.Ranges()
+	want.LiveBytes, want.Kinds[layout.TypeTensor].Bytes, want.Classes[layout.ClassLarge].Bytes = ranges, ranges, ranges
 	types := map[uint32]uint64{}
 	process.heap.Slabs(func(s heap.Slab) {
 		for i := range s.Slots {

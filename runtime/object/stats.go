@@ -161,7 +161,9 @@ func (s *Stats) readAllocations() {
 		s.addContext(c)
 	})
 	taken := process.heap.LargeTaken()
-	s.Classes[layout.ClassLarge].Bytes += taken
+	_, ranges := process.heap.Ranges() // the elements of tensors that have grown
+	s.Kinds[layout.TypeTensor].Bytes += ranges
+	s.Classes[layout.ClassLarge].Bytes += taken + ranges
 	s.AllocatedBytes = taken
 	for class := range s.Classes {
 		k := &s.Classes[class]
@@ -174,8 +176,6 @@ func (s *Stats) readAllocations() {
 		s.Frees += k.Frees
 		s.LiveBytes += k.Bytes
 	}
-	_, ranges := process.heap.Ranges()
-	s.LiveBytes += ranges
 	s.LiveObjects = s.Allocations - s.Frees
 }
 
