@@ -507,13 +507,13 @@ typedef struct tl_globals {
 	_Atomic uint32_t tracking;    /* whether allocations are recorded; contexts follow at their next slow call */
 	_Atomic uint32_t vec_type;    /* of addresses that tl_mem_register_vec_ptr does not know; 0: none */
 	tl_class_info classes[TL_CLASSES];
-	uintptr_t block_marks;       /* how many recorded blocks of pools have each TL_BLOCK_MARK */
-	_Atomic uint32_t leak_check; /* what happens at exit */
-	uint32_t debug;              /* TL_DEBUG */
-	_Atomic uint32_t show_stats; /* TL_SHOW_STATS */
-	_Atomic uint32_t mem_log;    /* TL_MEM_LOG */
-	uint32_t* record_blocks;     /* record / TL_LINE_RECORDS -> the first record of its block; 0: none yet */
-	struct tl_heap* heap;        /* heap/heap.h */
+	uintptr_t block_marks;         /* how many recorded blocks of pools have each TL_BLOCK_MARK */
+	_Atomic uint32_t leak_check;   /* what happens at exit */
+	uint32_t debug;                /* TL_DEBUG */
+	_Atomic uint32_t show_stats;   /* TL_SHOW_STATS */
+	_Atomic uint32_t mem_log;      /* TL_MEM_LOG */
+	uint32_t* record_blocks;       /* record / TL_LINE_RECORDS -> the first record of its block; 0: none yet */
+	struct tl_heap* heap;          /* heap/heap.h */
 	_Atomic uintptr_t ranges_base; /* all ranges (runtime/heap/ranges.go), and what others have between them */
 	_Atomic uint64_t ranges_bytes;
 } tl_globals;

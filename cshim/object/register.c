@@ -83,8 +83,7 @@ static inline bool register_foreign(tl_context* c, uintptr_t p, bool adopt)
 {
 	uint32_t gen;
 	uint64_t size;
-	if (tlc_in_slices(p)) return p != 0 && tlc_in_live_stack(c, p);
-	if (TLC_UNLIKELY(tlc_in_ranges(p))) return false;
+	if (tlc_in_slices(p) || TLC_UNLIKELY(tlc_in_ranges(p))) return p != 0 && tlc_in_live_stack(c, p);
 	bool is_new = adopt && (tlc_is_known(p) || is_malloced(p));
 	if (TLC_UNLIKELY(!is_new || !tlc_foreign_adopt_new(p, &gen, &size))) return register_foreign_rest(c, p, adopt);
 	return adopted(c, p, gen, size);

@@ -131,8 +131,7 @@ DRIVE(tl_mem_new_zeroed)
 	w->touched += bytes;
 }
 
-/* One of those that the scope has had for long, some of which it has several times; one that a container holds stays where
- * it is. */
+/* One of those that the scope has had for long, some of them several times; one that a container holds stays. */
 static void realloc_entry(kinds_world* w)
 {
 	void **entry = &w->entries[below(w, (uint64_t)w->entry_count)], *moved;
