@@ -17,8 +17,9 @@
 // Nobody else may hold the tensor meanwhile: a view or a DLPack capsule would see
 // elements that have moved away. Each of them holds a reference, so a tensor with more
 // than one is TL_E_BUSY. The one reference has to be the caller's: a tensor that only
-// its view still holds (tl_tensor_base) must not be resized. Arrays that NumPy has made of a tensor of Python hold Python's
-// object instead: what Python lends, C code may read and write, and must not resize.
+// its view still holds (tl_tensor_base) must not be resized. Arrays that NumPy has
+// made of a tensor of Python hold Python's object instead: what Python lends, C code
+// may read and write, and must not resize.
 package main
 
 import "C"

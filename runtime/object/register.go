@@ -295,8 +295,8 @@ func (c *Context) heldByScopes(o object) (n uint64, known bool) {
 	return uint64(references - floats), c.owns(o.Loc) && ownersAlone(o.Sh)
 }
 
-// positions returns where an object stands in the scope stack of c, newest first, up to want places: the index leads from
-// each to the next older one.
+// positions returns where an object stands in the scope stack of c, newest first, up to want places: the index leads
+// from each to the next older one.
 func (c *Context) positions(o object, want uint64) (at memory.Array[uint64], st status.Status) {
 	at = memory.NewArray[uint64]("realloc")
 	n := c.entryCount()

@@ -224,8 +224,8 @@ func (c *Context) References(e layout.Entry) int64 {
 	return int64(s.Count)
 }
 
-// TakeTable obtains a slot of n bytes, or of least, aligned as tensors are, and tells of how many. It belongs to another
-// object: nobody can count it. Caches are emptied for the least alone. The caller records a refusal.
+// TakeTable obtains a slot of n bytes, or of least, aligned as tensors are, and tells of how many. It belongs to
+// another object: nobody can count it. Caches are emptied for the least alone. The caller records a refusal.
 func (c *Context) TakeTable(n, least uintptr) (layout.Entry, uintptr, status.Status) {
 	e, _, st := c.obtain(n, layout.TensorAlign)
 	if isShort(st) {

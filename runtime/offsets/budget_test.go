@@ -91,8 +91,8 @@ func cpu(t testing.TB) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// bounded holds what is computed after a budget to a few passes of what is cheapest, which a budget of nothing measures.
-// A busy machine computes the same at a fraction of the speed, so that there is room.
+// bounded holds what is computed after a budget to a few passes of what is cheapest, which a budget of nothing
+// measures. A busy machine computes the same at a fraction of the speed, so that there is room.
 func bounded(t *testing.T, p offsets.Problem, budgets ...time.Duration) {
 	took := func(budget time.Duration) time.Duration {
 		start := cpu(t)

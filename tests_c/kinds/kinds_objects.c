@@ -338,7 +338,6 @@ DRIVE(tl_weak_get)
 }
 
 /* ---- Vecs */
-
 DRIVE(tl_vec_new)
 {
 	size_t capacity = (size_t)kinds_length(w);
@@ -426,7 +425,6 @@ DRIVE(tl_vec_clear)
 }
 
 /* ---- frames and the arena */
-
 enum { STACK_PART = 8 << 20 }; /* of the gigabyte that a thread's stacks of this kind have */
 
 DRIVE(tl_mem_function_enter)
