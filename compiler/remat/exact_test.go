@@ -52,8 +52,10 @@ func beside(t *testing.T, longest int, outside func(*rapid.T) *remat.Outside) {
 		}
 	})
 	t.Logf("possible %d, found %d, at the lowest cost %d, mean ratio %.4f", possible, found, equal, ratio/float64(found))
-	assert.GreaterOrEqual(t, 10*found, 9*possible)
-	assert.Less(t, ratio/float64(found), 1.05)
+	if !testing.Short() { // with fewer graphs
+		assert.GreaterOrEqual(t, 10*found, 9*possible)
+		assert.Less(t, ratio/float64(found), 1.05)
+	}
 }
 
 func TestBesideTheExactAnswer(t *testing.T) {

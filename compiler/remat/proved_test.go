@@ -76,8 +76,10 @@ func TestWhatIsProvedIsNotAboveTheOptimum(t *testing.T) {
 		}
 	})
 	t.Logf("of %d optima %d cost more than the graph; the bound tells of %d", looked, dearer, told)
-	assert.Greater(t, looked, 10)
-	assert.Greater(t, told, dearer/2)
+	if !testing.Short() { // with fewer graphs
+		assert.Greater(t, looked, 10)
+		assert.Greater(t, told, dearer/2)
+	}
 }
 
 // Of a node with two results the argument may be kept in place of both, where it has fewer bytes than both together.

@@ -57,5 +57,7 @@ func TestMoreStepsAreNeverDearerWhateverTheGraph(t *testing.T) {
 		try(whole + 50)
 	})
 	t.Logf("%d answers, %d of them better than with fewer steps", found, better)
-	assert.Greater(t, better, 0)
+	if !testing.Short() { // with fewer graphs
+		assert.Greater(t, better, 0)
+	}
 }
