@@ -14,6 +14,7 @@ import statistics
 import subprocess
 import sys
 
+import emitted
 import report_capacity
 import report_planner
 import report_scale
@@ -376,6 +377,7 @@ def main() -> None:
             body += report_varying.section(load_lines(figures / "varying_programs.jsonl"), score, table)
         if name == "registry":
             body += registry_section(load_lines(figures / "registry_memory.jsonl"), score)
+    body += emitted.section(load_lines(figures / "emitted.jsonl"), score, table)
     body += handover_section(load_lines(figures / "handover.jsonl"), score)
     body += report_planner.models_section(load_lines(figures / "models.jsonl"), score, table)
     body += report_planner.offsets_section(load_lines(figures / "planner.jsonl"), score, table)

@@ -66,6 +66,11 @@ pool_tails() {
 	done >"$figures/pool_tail.jsonl"
 }
 
+whole_values() {
+	echo "bench: whole programs as a compiler emits them"
+	python3 "$here/emitted.py" "$build" >"$figures/emitted.jsonl"
+}
+
 # Processor time and peak memory of objects that another thread releases.
 handovers() {
 	[ -x "$programs/handover" ] || return 0
@@ -263,7 +268,7 @@ timed varying
 part varying_programs
 timed beside beside-one
 timed beside_threads beside-threads
-for function in pool_tails handovers from_python between_processes several_processes engines trainings placement shapes sets \
+for function in whole_values pool_tails handovers from_python between_processes several_processes engines trainings placement shapes sets \
 	rates capacity whole_models resident
 do
 	part "$function"

@@ -1,0 +1,100 @@
+/* Values as a compiler of a functional language emits them: owned, consumed by the function that they are given to, with
+ * drops that are specialised for their type (Perceus, Reinking et al., 2021). One program is compiled for each model:
+ *
+ *   MODEL_CALLED    objects of the runtime, by calls
+ *   MODEL_INLINED   objects of the runtime, inlined
+ *   MODEL_CELLS     cells, inlined
+ *   MODEL_COUNTED   a count in front of malloc's memory, inlined: the peer, with mimalloc preloaded
+ *
+ * NEW(bytes) is a value with one reference, DUP(value) another reference. IS_UNIQUE(value) tells whether there is one
+ * alone; then FREE(value) ends it, whose fields the program has taken, and else DROP(value) drops a reference. */
+#ifndef BENCH_EMITTED_VALUES_H
+#define BENCH_EMITTED_VALUES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if !defined(MODEL_COUNTED)
+#include <tl_runtime.h>
+#include <tl_inline.h>
+
+static void* const* the_thread;
+
+#define ON_THREAD(call)                       \
+	({                                        \
+		tl_inl_thread thread;                 \
+		tl_inl_begin_at(&thread, the_thread); \
+		call;                                 \
+	})
+static inline void begin(void) { the_thread = tl_context_address(TL_INLINE_VERSION); }
+#endif
+
+#if defined(MODEL_CALLED)
+#define NEW(bytes) tl_mem_alloc(bytes)
+#define DUP(value) tl_ptr_acquire(value)
+#define IS_UNIQUE(value) (tl_ptr_refcount(value) == 1)
+#define FREE(value) tl_ptr_release(value)
+#define DROP(value) tl_ptr_release(value)
+#elif defined(MODEL_INLINED)
+#define NEW(bytes) ON_THREAD(tl_inl_mem_alloc(&thread, bytes))
+#define DUP(value) ON_THREAD(tl_inl_ptr_acquire(&thread, value))
+#define IS_UNIQUE(value) (ON_THREAD(tl_inl_ptr_refcount(&thread, value)) == 1)
+#define FREE(value) ON_THREAD(tl_inl_ptr_release(&thread, value))
+#define DROP(value) FREE(value)
+#elif defined(MODEL_CELLS)
+#define NEW(bytes) ON_THREAD(tl_inl_cell_new(&thread, bytes))
+#define DUP(value) tl_inl_cell_dup(value)
+#define IS_UNIQUE(value) tl_inl_cell_is_unique(value)
+#define FREE(value) ON_THREAD(tl_inl_cell_free(&thread, value))
+#define DROP(value) ((void)tl_inl_cell_drop(value))
+#else
+typedef struct head {
+	int32_t count, tag;
+} head;
+
+static inline void begin(void) {}
+static inline head* head_of(void* value) { return (head*)value - 1; }
+static inline void* NEW(size_t bytes)
+{
+	head* h = malloc(bytes + sizeof *h);
+	h->count = 1;
+	return h + 1;
+}
+static inline void* DUP(void* value)
+{
+	head_of(value)->count++;
+	return value;
+}
+static inline bool IS_UNIQUE(void* value) { return head_of(value)->count == 1; }
+static inline void FREE(void* value) { free(head_of(value)); }
+static inline void DROP(void* value) { head_of(value)->count--; }
+#endif
+
+/* What a constructor builds in: the memory of a value that has just ended, or new memory. */
+#if defined(WITH_REUSE)
+#define TOKEN(value) ((void*)(value))
+#define BUILD(token, bytes) ((token) != NULL ? (token) : NEW(bytes))
+#else
+#define TOKEN(value) (FREE(value), NULL)
+#define BUILD(token, bytes) ((void)(token), NEW(bytes))
+#endif
+
+#define NOINLINE __attribute__((noinline))
+
+/* The program, once; the result shows that all models compute the same. */
+static int64_t run(int64_t size);
+
+int main(int argc, char** argv)
+{
+	const int64_t times = argc > 1 ? atol(argv[1]) : 1, size = argc > 2 ? atol(argv[2]) : 1;
+	int64_t result = 0;
+	begin();
+	for (int64_t i = 0; i < times; i++) result = run(size);
+	printf("%lld\n", (long long)result);
+	return 0;
+}
+
+#endif
