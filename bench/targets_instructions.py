@@ -79,7 +79,8 @@ INSTRUCTIONS = {
     "pool_replace_1e6": "memory pool: deallocate + allocate, any of 1e6 live blocks",
 } | {name: what for name, (what, _) in INLINED_OPERATIONS.items()}
 
-# The most instructions that an operation may take: what it takes with gcc 12, and a twentieth or 7. `make test` fails above.
+# The most instructions that an operation may take: what it takes with gcc 12, and a twentieth or 7; for some that take
+# longer 14, because the runtime's own threads add a few beside busy processes. `make test` fails above.
 INSTRUCTION_LIMITS = {
     "cgo_call": 1097,
     "acquire_release": 77,
@@ -101,7 +102,7 @@ INSTRUCTION_LIMITS = {
     "typed_tree": 2226,
     "typed_release": 1177,
     "typed_floating": 227,
-    "typed_floating_8_fields": 302,
+    "typed_floating_8_fields": 309,
     "unregister_register": 137,
     "malloc_register_struct": 741,
     "malloc_register_struct_typed": 1263,
@@ -111,7 +112,7 @@ INSTRUCTION_LIMITS = {
     "vec_of_1": 741,
     "vec_of_4": 1141,
     "vec_of_32": 5546,
-    "vec_push_clear": 124,
+    "vec_push_clear": 131,
     "aligned_4096": 888,
     "array_4000": 1697,
     "registry_pair": 522,

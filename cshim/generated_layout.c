@@ -39,7 +39,7 @@ IS(TL_TEXT_REF_DEAD, 15); IS(TL_TEXT_REF_REUSED, 16); IS(TL_TEXT_REF_ZERO, 17); 
 IS(TL_LEAK_CHECK_OFF, 0); IS(TL_LEAK_CHECK_REPORT, 1); IS(TL_LEAK_CHECK_FAIL, 2); IS(TL_TRACKING_OFF, 0);
 IS(TL_TRACKING_SAMPLE, 1); IS(TL_TRACKING_ALL, 2); IS(TL_TRACKING_TRACE, 3); IS(TL_TRACKING_MODE, 3);
 IS(TL_TRACKING_ONE, 4); IS(TL_WARM_ENTRIES, 64); IS(TL_WARM_CLASSES, 15); IS(TL_ENDS_SIMPLY, 0);
-IS(TL_ENDS_WITH_CALL, 1); IS(TL_ENDS_AS_VEC, 2); IS(TL_ENDS_IN_GO, 3); IS(TL_MOST_FIELDS, 2048);
+IS(TL_ENDS_WITH_CALL, 1); IS(TL_ENDS_AS_VEC, 2); IS(TL_ENDS_IN_GO, 3); IS(TL_MOST_FIELDS, 2048); IS(TL_RANGES, 1024);
 SIZE(tl_record, 16); AT(tl_record, loc, 0); AT(tl_record, sh, 4); AT(tl_record, type_flags, 8); AT(tl_record, gen, 12);
 SIZE(tl_cell_head, 16); AT(tl_cell_head, record, 0); AT(tl_cell_head, gen, 4); AT(tl_cell_head, count, 8);
 AT(tl_cell_head, tag, 12);
@@ -100,7 +100,8 @@ AT(tl_vec_info, number_bytes, 44);
 SIZE(tl_type_info, 48); AT(tl_type_info, size, 0); AT(tl_type_info, offsets, 8); AT(tl_type_info, vec, 16);
 AT(tl_type_info, fields, 24); AT(tl_type_info, ends, 28); AT(tl_type_info, destructor, 32);
 AT(tl_type_info, context, 40);
-SIZE(tl_globals, 2624); AT(tl_globals, heap_base, 0); AT(tl_globals, heap_bytes, 8); AT(tl_globals, spans, 16);
+SIZE(tl_range, 16); AT(tl_range, start, 0); AT(tl_range, bytes, 8);
+SIZE(tl_globals, 19016); AT(tl_globals, heap_base, 0); AT(tl_globals, heap_bytes, 8); AT(tl_globals, spans, 16);
 AT(tl_globals, records, 24); AT(tl_globals, block_metadata, 32); AT(tl_globals, slices_base, 40);
 AT(tl_globals, slices_bytes, 48); AT(tl_globals, slice_shift, 56); AT(tl_globals, arena_offset, 64);
 AT(tl_globals, frame_offset, 72); AT(tl_globals, arena_capacity, 80); AT(tl_globals, shards, 88);
@@ -111,6 +112,7 @@ AT(tl_globals, tracking, 160); AT(tl_globals, vec_type, 164); AT(tl_globals, cla
 AT(tl_globals, block_marks, 2568); AT(tl_globals, leak_check, 2576); AT(tl_globals, debug, 2580);
 AT(tl_globals, show_stats, 2584); AT(tl_globals, mem_log, 2588); AT(tl_globals, record_blocks, 2592);
 AT(tl_globals, heap, 2600); AT(tl_globals, ranges_base, 2608); AT(tl_globals, ranges_bytes, 2616);
+AT(tl_globals, ranges_used, 2624); AT(tl_globals, ranges, 2632);
 
 IS(TL_SPAN_NEVER, 0); IS(TL_SPAN_FREE, 1); IS(TL_SPAN_SLAB, 2); IS(TL_SPAN_LARGE, 3); IS(TL_SPAN_PURGING, 4);
 IS(TL_SLAB_PARTIAL, 0); IS(TL_SLAB_COLD, 1); IS(TL_SLAB_HELD, 2); IS(TL_EXACT_BINS, 64); IS(TL_BINS, 84);

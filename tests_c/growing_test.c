@@ -257,6 +257,35 @@ static void data_that_stands_apart_is_not_an_object(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
+/* More than the fast path finds by itself, in two rounds; what others have between them is theirs. */
+static void many_have_grown(void)
+{
+	enum { MANY = 1100 };
+	static tl_tensor* tensors[MANY];
+	static void* blocks[MANY];
+	for (int round = 0; round < 2; round++) {
+		CHECK_OK(tl_mem_enter_scope());
+		for (int i = 0; i < MANY; i++) {
+			tensors[i] = rows(1, 1);
+			CHECK_OK(tl_tensor_reserve(tensors[i], 1 << 18));
+			if (i % 50 == 0) blocks[i] = malloc(1 << 20);
+		}
+		for (int i = 0; i < MANY; i += 3) CHECK_OK(tl_tensor_reserve(tensors[i], 1 << 19));
+		for (int i = 0; i < MANY; i++) {
+			void* data = tl_tensor_data(tensors[i]);
+			CHECK_FAILS(tl_registry_register((char*)data + 64 * i, 64, TL_ALLOC_MALLOC), TL_E_UNSUPPORTED);
+		}
+		for (int i = 0; i < MANY; i += 50) {
+			CHECK_OK(tl_registry_register(blocks[i], 1 << 20, TL_ALLOC_MALLOC));
+			CHECK_OK(tl_registry_unregister(blocks[i]));
+		}
+		for (int i = 0; i < MANY; i += 2) CHECK_OK(tl_tensor_free(tensors[i]));
+		for (int i = 1; i < MANY; i += 2)
+			CHECK_FAILS(tl_registry_register(tl_tensor_data(tensors[i]), 64, TL_ALLOC_MALLOC), TL_E_UNSUPPORTED);
+		CHECK_OK(tl_mem_exit_scope());
+	}
+}
+
 static uint64_t charged(void)
 {
 	tl_mem_usage_info usage = {.struct_size = sizeof usage};
@@ -419,6 +448,7 @@ int main(void)
 	RUN(tensors_without_bytes_in_a_row);
 	RUN(not_every_tensor_grows);
 	RUN(data_that_stands_apart_is_not_an_object);
+	RUN(many_have_grown);
 	RUN(statistics_know_what_has_grown);
 	RUN(capacity_is_charged_to_no_limit);
 	RUN(near_a_limit_it_gets_what_it_needs);

@@ -481,6 +481,14 @@ typedef struct tl_type_info {
 } tl_type_info;
 
 /* Where everything is. One per process, filled before the first context exists. */
+enum { TL_RANGES = 1024 };
+
+/* The address space of one range. 0 bytes: the place is free. */
+typedef struct tl_range {
+	_Atomic uintptr_t start;
+	_Atomic uint64_t bytes;
+} tl_range;
+
 typedef struct tl_globals {
 	_Atomic uintptr_t heap_base; /* in the shim's copy: written last */
 	uint64_t heap_bytes;
@@ -516,6 +524,8 @@ typedef struct tl_globals {
 	struct tl_heap* heap;          /* heap/heap.h */
 	_Atomic uintptr_t ranges_base; /* all ranges (runtime/heap/ranges.go), and what others have between them */
 	_Atomic uint64_t ranges_bytes;
+	_Atomic uint64_t ranges_used; /* places that were ever taken; above TL_RANGES: some ranges have none */
+	tl_range ranges[TL_RANGES];
 } tl_globals;
 
 #define TL_SPAN_CLASS(word) ((uint32_t)((word) & 0xFF))

@@ -128,6 +128,15 @@ static void keep_error(const tl_context* c)
 	tlc_apart.function = c->error_function;
 }
 
+bool tlc_is_in_range(uintptr_t p)
+{
+	const tl_globals* g = tlc_shared;
+	const uint64_t used = atomic_load_explicit(&g->ranges_used, memory_order_acquire);
+	for (uint64_t i = 0; i < used && i < TL_RANGES; i++)
+		if (p - TLC_LOAD(g->ranges[i].start) < TLC_LOAD(g->ranges[i].bytes)) return true;
+	return used > TL_RANGES;
+}
+
 /* Parks a context: no Go, and no lock that is held for long, so that it may run as a thread's destructor. The next thread
  * may never come, so the depots get what is in the magazines. */
 static void park(tl_context* c)

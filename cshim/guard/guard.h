@@ -274,10 +274,11 @@ static inline __attribute__((always_inline)) bool tlc_is_plain(const tl_record* 
 
 static inline bool tlc_in_heap(uintptr_t p) { return tlc_heap_offset(NULL, p) < tlc_g.heap_bytes; }
 static inline bool tlc_in_slices(uintptr_t p) { return p - tlc_g.slices_base < tlc_g.slices_bytes; }
-/* Whether Go has to say whose an address is: a tensor's that has grown, or anybody's who has memory between two of them. */
+/* Whether an address is that of a tensor which has grown, or Go has to say so. */
+bool tlc_is_in_range(uintptr_t p);
 static inline bool tlc_in_ranges(uintptr_t p)
 {
-	return p - TLC_LOAD(tlc_shared->ranges_base) < TLC_LOAD(tlc_shared->ranges_bytes);
+	return p - TLC_LOAD(tlc_shared->ranges_base) < TLC_LOAD(tlc_shared->ranges_bytes) && tlc_is_in_range(p);
 }
 /* Whether the registry must not have an address, or Go has to say whether it may. */
 static inline bool tlc_is_kept(uintptr_t p) { return tlc_in_heap(p) || tlc_in_slices(p) || tlc_in_ranges(p); }

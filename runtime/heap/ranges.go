@@ -1,6 +1,7 @@
 package heap
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -25,6 +26,7 @@ type Range struct {
 	since                   uint32 // the clock when something became idle
 	huge                    bool   // huge pages were asked for
 	owner                   layout.Entry
+	place                   int // in layout.Globals.Ranges; -1: none was free
 }
 
 // Bytes returns how far a range can grow.
@@ -41,6 +43,7 @@ type ranges struct {
 	charged uint64
 	used    uint64
 	idle    atomic.Uint64 // charged - used
+	outside uint64        // ranges without a place
 }
 
 func (a *ranges) note(r *Range, charged, used uintptr) {
@@ -77,11 +80,50 @@ func (h *Heap) Reserve(bytes uintptr, owner layout.Entry) *Range {
 		h.ranges.all = map[*Range]struct{}{}
 	}
 	h.ranges.all[r] = struct{}{}
+	h.takePlace(r)
 	h.cover(r)
 	return r
 }
 
-// cover widens what may be a range's to this one: outside of it nobody has to ask (cshim/guard/guard.h).
+// takePlace gives a range a place where C finds it (tlc_is_in_range).
+func (h *Heap) takePlace(r *Range) {
+	places := h.G.Ranges[:]
+	used := min(atomic.LoadUint64(&h.G.RangesUsed), layout.Ranges)
+	r.place = slices.IndexFunc(places[:used], func(p layout.Range) bool { return p.Bytes == 0 })
+	if r.place < 0 && used < layout.Ranges {
+		r.place = int(used)
+	}
+	if r.place < 0 {
+		h.ranges.outside++
+		atomic.StoreUint64(&h.G.RangesUsed, layout.Ranges+h.ranges.outside)
+		return
+	}
+	h.tellPlace(r, r.reserved)
+	if uint64(r.place) == used {
+		atomic.StoreUint64(&h.G.RangesUsed, used+1)
+	}
+}
+
+func (h *Heap) leavePlace(r *Range) {
+	if r.place < 0 {
+		h.ranges.outside--
+		atomic.StoreUint64(&h.G.RangesUsed, layout.Ranges+h.ranges.outside)
+		return
+	}
+	h.tellPlace(r, 0)
+}
+
+// tellPlace tells C where a range is, and of how many bytes.
+func (h *Heap) tellPlace(r *Range, bytes uintptr) {
+	if r.place >= 0 {
+		p := &h.G.Ranges[r.place]
+		atomic.StoreUint64(&p.Bytes, 0)
+		atomic.StoreUintptr(&p.Start, r.Start)
+		atomic.StoreUint64(&p.Bytes, uint64(bytes))
+	}
+}
+
+// cover widens what may be a range's to this one: outside of it nobody has to look (cshim/guard/guard.h).
 func (h *Heap) cover(r *Range) {
 	base, bytes := atomic.LoadUintptr(&h.G.RangesBase), uintptr(atomic.LoadUint64(&h.G.RangesBytes))
 	low, high := r.Start, r.Start+r.reserved
@@ -119,6 +161,7 @@ func (h *Heap) Extend(r *Range, bytes uintptr) bool {
 	start, err := memory.Remap(r.Start, r.reserved, r.used, to, "ranges")
 	if err == nil {
 		r.Start, r.reserved, r.huge = start, to, false // where pages were copied, the advice is lost
+		h.tellPlace(r, r.reserved)
 		h.cover(r)
 	}
 	return err == nil
@@ -172,6 +215,7 @@ func (h *Heap) Release(r *Range) {
 	charged := r.charged
 	h.ranges.note(r, 0, 0)
 	delete(h.ranges.all, r)
+	h.leavePlace(r)
 	h.ranges.mu.Unlock()
 	memory.Unmap(r.Start, r.reserved, "ranges")
 	limit.Credit(limit.CPU, uint64(charged))

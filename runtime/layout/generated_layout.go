@@ -521,6 +521,17 @@ type TypeInfo struct {
 const TypeInfoBytes = 48
 
 // Where everything is. One per process, filled before the first context exists.
+const Ranges = 1024
+
+// The address space of one range. 0 bytes: the place is free.
+type Range struct {
+	Start uintptr // atomic
+	Bytes uint64  // atomic
+}
+
+// RangeBytes is sizeof(tl_range).
+const RangeBytes = 16
+
 type Globals struct {
 	HeapBase                 uintptr // atomic; in the shim's copy: written last
 	HeapBytes                uint64
@@ -556,7 +567,9 @@ type Globals struct {
 	Heap                     uintptr // heap/heap.h
 	RangesBase               uintptr // atomic; all ranges (runtime/heap/ranges.go), and what others have between them
 	RangesBytes              uint64  // atomic
+	RangesUsed               uint64  // atomic; places that were ever taken; above TL_RANGES: some ranges have none
+	Ranges                   [Ranges]Range
 }
 
 // GlobalsBytes is sizeof(tl_globals).
-const GlobalsBytes = 2624
+const GlobalsBytes = 19016

@@ -136,7 +136,7 @@ static void realloc_entry(kinds_world* w)
 {
 	void **entry = &w->entries[below(w, (uint64_t)w->entry_count)], *moved;
 	size_t bytes = kinds_bytes(w);
-	if (one_in(w, 8)) CHECK_OK(tl_mem_register_struct(*entry));
+	if (w->entry_count >= 1000 && one_in(w, 50)) CHECK_OK(tl_mem_register_struct(*entry));
 	CALL(moved = tl_mem_realloc(*entry, bytes));
 	if (moved != NULL) *entry = moved;
 }
