@@ -3,6 +3,7 @@ package stats
 import (
 	"encoding/json"
 	"math"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -86,9 +87,6 @@ func requireDevices(t require.TestingT, s *figures.Snapshot) {
 	require.Equal(t, s.Total.Live+s.PoolBlocks.Live, total.Live)
 }
 
-// shape is that of a tensor. What a function holds may lie in a stack, which moves.
-var shape [2]int64
-
 // everyKind makes some of everything and returns what ends it.
 func everyKind(t *testing.T, c *object.Context) (end func()) {
 	typ, st := c.Define(object.Type{Name: "a \"type\"\n\xff", Size: 40, Offsets: []uintptr{8}})
@@ -97,18 +95,22 @@ func everyKind(t *testing.T, c *object.Context) (end func()) {
 	require.NoError(t, err)
 	block, err := mempool.Allocate(h, 5000)
 	require.NoError(t, err)
+	shape := new([2]int64)
+	var pin runtime.Pinner // what a function holds may lie in a stack, which moves
+	pin.Pin(shape)
+	defer pin.Unpin()
 	c.EnterScope()
 	for i := range uintptr(40) {
 		c.New(1 + i*333)
 		c.ObjectNew(typ)
 		c.VecNew(i)
-		shape = [2]int64{int64(i), 7}
+		*shape = [2]int64{int64(i), 7}
 		tensor.NewZeroed(c, int32(tensor.F32), 0, 2, layout.Address(&shape[0]))
 	}
 	c.New(1 << 20)
 	pooled := tensor.PoolAcquire(c, 70, uint8(tensor.F32), 0)
 	if pooled == 0 {
-		shape = [2]int64{10, 7}
+		*shape = [2]int64{10, 7}
 		pooled = tensor.Empty(c, int32(tensor.F32), 0, 2, layout.Address(&shape[0]))
 		require.Equal(t, status.OK, tensor.Promote(c, pooled))
 	}
