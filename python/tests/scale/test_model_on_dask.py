@@ -81,7 +81,11 @@ def test_a_worker_that_is_killed_costs_no_row(client, model, wait):
     killer.start()
     np.testing.assert_array_equal(model.map(x, on=client, batch=8), model(x))
     killer.join()
-    client.wait_for_workers(2, timeout=60)
+    try:
+        client.wait_for_workers(2, timeout=60)
+    except TimeoutError:  # Dask starts it again, seldom not within a minute: then another one
+        client.cluster.scale(2)
+        client.wait_for_workers(2, timeout=600)
 
 
 def test_the_program_runs_on_the_cluster(cluster, tmp_path):
@@ -92,7 +96,7 @@ def test_the_program_runs_on_the_cluster(cluster, tmp_path):
     reports = []
     for folder, more in (("here", ()), ("there", ("--on", on, "--python", os.sys.executable))):
         done = subprocess.run(
-            [*command, "-o", tmp_path / folder, *more], capture_output=True, text=True, check=False, timeout=120
+            [*command, "-o", tmp_path / folder, *more], capture_output=True, text=True, check=False, timeout=600
         )
         assert done.returncode == 0, done.stderr
         reports.append(json.loads(done.stdout))
@@ -208,5 +212,5 @@ def test_an_interrupted_program_ends_without_a_trace(cluster, tmp_path):
         while not any(client.processing().values()) and time.monotonic() < end:
             time.sleep(0.05)
     running.send_signal(signal.SIGINT)
-    said, _ = running.communicate(timeout=60)
+    said, _ = running.communicate(timeout=600)
     assert (running.returncode, said) == (130, "Error: interrupted\n")

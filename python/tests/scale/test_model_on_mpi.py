@@ -92,7 +92,7 @@ def mpiexec(ranks, *command):
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=600,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
     )
 
@@ -173,7 +173,7 @@ def test_the_program_runs_under_mpiexec(tmp_path, ranks):
     source, x = written(tmp_path), rows(333)
     np.save(tmp_path / "x.npy", x)
     command = [TOOL, "run", source, "--bind", "batch=4", "-i", f"x={tmp_path / 'x.npy'}", "--json"]
-    here = subprocess.run([*command, "-o", tmp_path / "here"], capture_output=True, check=False, timeout=60)
+    here = subprocess.run([*command, "-o", tmp_path / "here"], capture_output=True, check=False, timeout=600)
     assert here.returncode == 0, here.stderr
     done = mpiexec(ranks, *command, "-o", tmp_path / "there", "--on", "mpi", "--python", sys.executable)
     assert done.returncode == 0, done.stderr

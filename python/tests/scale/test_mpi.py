@@ -28,7 +28,7 @@ def as_processes(number: int, *command: str) -> str:
         ["sh", str(START), MPIEXEC, str(number), *command],
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=600,
         env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
     )
     assert result.returncode == 0, result.stdout + result.stderr
