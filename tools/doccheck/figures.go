@@ -60,7 +60,7 @@ var costs = []figure{
 		"{tensors of n x 64, n from 1 to 2048} ns",
 		[]string{"{tensors of n x 64, n from 1 to 2048@3} ns malloc and free of one block"}},
 	{"an array of 4,000 bytes in the registry", "What varies", "{tl_registry_new_array of 4,000 bytes} ns",
-		[]string{"{tl_registry_new_array of 4,000 bytes@3} ns aligned malloc and free"}},
+		[]string{"{tl_registry_new_array of 4,000 bytes@3} ns malloc and free, not aligned"}},
 	{"a memory pool under a recorded training, an event", "Memory pool", "{ours, trace digits} ns",
 		[]string{"{mimalloc, trace digits} ns mimalloc"}},
 	{"a pair of 4096 bytes of a memory pool", "Memory pool", "{ours, pair of 4096 bytes} ns",
