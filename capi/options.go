@@ -12,12 +12,12 @@ import (
 	"tlruntime/runtime/tensor"
 )
 
-// onErrorAction masks the action in layout.Globals.OnError; the bit above it is
+// onErrorAction masks the action in layout.Globals.OnError; the bit between is
 // set while there is a callback.
-const onErrorAction = 3
+const onErrorAction = 11
 
 func setOnError(action string) {
-	wanted := map[string]uint32{"ignore": 0, "log": 1, "abort": 2}[action]
+	wanted := map[string]uint32{"ignore": 0, "log": 1, "abort": 2, "fail": 9}[action]
 	word := &object.Globals().OnError
 	for {
 		old := atomic.LoadUint32(word)

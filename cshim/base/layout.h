@@ -507,7 +507,7 @@ typedef struct tl_globals {
 	_Atomic uint64_t node_chains; /* free nodes that no thread keeps */
 	struct tl_type_info* types;   /* by type number, from TL_TYPE_FIRST_USER */
 	uint32_t fast;                /* TL_FASTPATH */
-	_Atomic uint32_t on_error;    /* 0 ignore, 1 log, 2 abort, 4 callback set */
+	_Atomic uint32_t on_error;    /* 0 ignore, 1 log, 2 abort, 4 callback set, 8 fail */
 	_Atomic uint32_t reap;        /* a parked context holds work */
 	_Atomic uint32_t purge;       /* asks contexts to give their magazines back at their next slow call */
 	_Atomic uint32_t parked;      /* contexts waiting to be adopted */

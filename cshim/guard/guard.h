@@ -90,7 +90,7 @@ typedef struct tlc_error {
 } tlc_error;
 
 /* globals.on_error */
-enum { TLC_ON_ERROR_LOG = 1, TLC_ON_ERROR_ABORT = 2, TLC_ON_ERROR_CALL = 4 };
+enum { TLC_ON_ERROR_LOG = 1, TLC_ON_ERROR_ABORT = 2, TLC_ON_ERROR_CALL = 4, TLC_ON_ERROR_FAIL = 8 };
 
 /* Calls the function that tl_set_error_callback installed (report/listener.c). */
 void tlc_call_listener(tl_status status, const char* message) __attribute__((cold));
@@ -103,6 +103,9 @@ enum { TLC_TELLING = 2 };
 
 /* Reports an error that waits. The context is in Go. */
 void tlc_report_error(tl_context* c) __attribute__((cold));
+
+/* At the end of the process: tells how many failures were counted and not written, and returns how many there were. */
+uint64_t tlc_tell_failures(void);
 
 /* Records an error of the calling thread and returns its status. */
 tl_status tlc_fail(tl_status status, uint32_t function, const void* pointer) __attribute__((cold));

@@ -125,14 +125,61 @@ const char* tl_last_error(void)
 
 /* ---- reporting -------------------------------------------------------------------------- */
 
+/* Failures of one function with one status. The line that was written last is not written again, nor more than so many. */
+typedef struct tally {
+	_Atomic uint32_t failures, lines, newest; /* newest: a sum of the text */
+} tally;
+
+enum { MOST_LINES = 8 };
+
+static tally tallies[TL_FN_COUNT][STATUSES];
+
+/* An answer that programs ask for, and no failure: docs/options.md has the list. */
+static bool is_answer(tl_status status, uint32_t function)
+{
+	const bool asks = function == TL_FN_tl_ptr_check || function == TL_FN_tl_ref_check;
+	return status == TL_E_NOT_REGISTERED || (asks && status >= TL_E_UNKNOWN_POINTER && status <= TL_E_NOT_LIVE);
+}
+
+/* Counts a failure; true: its text is to be written. */
+static bool is_news(tl_status status, uint32_t function, const char* message)
+{
+	if (function >= TL_FN_COUNT || (uint32_t)status >= STATUSES) return true;
+	tally* t = &tallies[function][status];
+	uint32_t sum = 1;
+	for (; *message != 0; message++) sum = sum * 31 + (unsigned char)*message;
+	atomic_fetch_add(&t->failures, 1);
+	if (atomic_exchange(&t->newest, sum) == sum || TLC_LOAD(t->lines) >= MOST_LINES) return false;
+	return atomic_fetch_add(&t->lines, 1) < MOST_LINES;
+}
+
+uint64_t tlc_tell_failures(void)
+{
+	uint64_t all = 0;
+	char count[64];
+	for (uint32_t function = 0; function < TL_FN_COUNT; function++) {
+		for (uint32_t status = 0; status < STATUSES; status++) {
+			const tally* t = &tallies[function][status];
+			const uint32_t failures = TLC_LOAD(t->failures), lines = TLC_LOAD(t->lines);
+			all += failures;
+			if (failures <= lines) continue;
+			snprintf(count, sizeof count, ": %u more time%s\n", failures - lines, failures - lines == 1 ? "" : "s");
+			tlc_tell("tl_runtime: ", tlc_error_text((tl_status)status, function), count, NULL);
+		}
+	}
+	return all;
+}
+
 /* The thread is not cancelled here: the caller has more to do. */
-static void report_message(tl_status status, const char* message)
+static void report_message(tl_status status, uint32_t function, const char* message)
 {
 	int cancel_state;
 	if (tlc_apart.telling) return;
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	uint32_t how = TLC_LOAD(tlc_shared->on_error);
-	if (how & (TLC_ON_ERROR_LOG | TLC_ON_ERROR_ABORT)) tlc_tell("tl_runtime: ", message, "\n", NULL);
+	if (is_answer(status, function)) how &= TLC_ON_ERROR_CALL;
+	if ((how & (TLC_ON_ERROR_LOG | TLC_ON_ERROR_ABORT)) != 0 && is_news(status, function, message))
+		tlc_tell("tl_runtime: ", message, "\n", NULL);
 	if (how & TLC_ON_ERROR_ABORT) abort();
 	tlc_apart.telling = true;
 	if (how & TLC_ON_ERROR_CALL) tlc_call_listener(status, message);
@@ -150,7 +197,7 @@ void tlc_report_error(tl_context* c)
 	tl_status status = c->status;
 	uint32_t function = c->function_id, failed = c->error_function;
 	tlc_entry_step_out(c);
-	report_message(status, message);
+	report_message(status, failed, message);
 	if (!tlc_forked()) tlc_entry_step_back(c, function); /* otherwise the callback forked, and this is the child */
 	c->error_pending = 0;
 	c->status = status;
@@ -182,7 +229,7 @@ tl_status tlc_fail_with(const tlc_finding* f, uint32_t function, const void* poi
 	tl_context* c = tlc_own_context();
 	bool tells = TLC_LOAD(tlc_shared->on_error) != 0;
 	bool alone = tells && (c == NULL || c->in_go || tlc_forked());
-	if (TLC_UNLIKELY(alone)) report_message(f->status, tlc_error_text(f->status, function));
+	if (TLC_UNLIKELY(alone)) report_message(f->status, function, tlc_error_text(f->status, function));
 	record(c, f, function, pointer);
 	if (TLC_UNLIKELY(tells && !alone && c->error_pending == 0)) {
 		c->error_pending = 1;

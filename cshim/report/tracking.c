@@ -124,7 +124,7 @@ int64_t tl_leak_report_asking(const char* path, uint64_t mark, tl_leak_holders a
 
 /* ---- the end of the process ------------------------------------------------------------ */
 
-enum { LEAKED = 23 }; /* the exit status that LeakSanitizer uses */
+enum { LEAKED = 23, FAILED = 24 }; /* exit statuses; LeakSanitizer uses the first */
 
 /* Looks for leaks and returns their number, -1 = unknown. */
 static int64_t look_for_leaks(tl_context* c)
@@ -142,7 +142,8 @@ __attribute__((destructor)) static void report_at_exit(void)
 	if (tlc_shared == &tlc_g || tlc_forked()) return;
 	bool checks = TLC_LOAD(tlc_shared->leak_check) != TL_LEAK_CHECK_OFF, traces = tlc_is_tracing();
 	bool guards = tlc_shared->debug != 0;
-	if (!checks && !traces && !guards) return;
+	const uint64_t failures = tlc_tell_failures();
+	if (!checks && !traces && !guards && failures == 0) return;
 	tl_context* c = tlc_own_context();
 	bool attached = c != NULL && !c->in_go;
 	/* An exit() from inside a call, for example by an allocator of the program: that call may hold
@@ -154,8 +155,10 @@ __attribute__((destructor)) static void report_at_exit(void)
 	int64_t leaked = checks ? look_for_leaks(c) : 0;
 	if (attached) c->in_go = 0;
 	else if (c != NULL) tlc_leave_unattached(c);
-	if (damaged != 0 && (TLC_LOAD(tlc_shared->on_error) & TLC_ON_ERROR_ABORT) != 0) abort();
-	if (leaked == 0 || TLC_LOAD(tlc_shared->leak_check) != TL_LEAK_CHECK_FAIL) return;
+	const uint32_t how = TLC_LOAD(tlc_shared->on_error);
+	if (damaged != 0 && (how & TLC_ON_ERROR_ABORT) != 0) abort();
+	const bool failed = (how & TLC_ON_ERROR_FAIL) != 0 && (failures != 0 || damaged != 0);
+	if (!failed && (leaked == 0 || TLC_LOAD(tlc_shared->leak_check) != TL_LEAK_CHECK_FAIL)) return;
 	fflush(NULL);
-	_exit(LEAKED);
+	_exit(failed ? FAILED : LEAKED);
 }

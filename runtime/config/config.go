@@ -76,7 +76,7 @@ func defaults() map[string]*option {
 		"TL_HEAP_RESERVE":    {kind: bytes, value: "0", fixed: FixedByUse},
 		"TL_ARENA_BYTES":     {kind: bytes, value: "1GiB", fixed: FixedByUse},
 		"TL_REGISTRY_SHARDS": {kind: words, words: powers(12), value: "64", fixed: FixedByUse},
-		"TL_ON_ERROR":        {kind: words, words: []string{"ignore", "log", "abort"}, value: "ignore"},
+		"TL_ON_ERROR":        {kind: words, words: []string{"ignore", "log", "abort", "fail"}, value: "ignore"},
 		"TL_MEM_LOG":         {kind: flag, value: "0"},
 		"TL_FAIL_MEMORY":     {kind: count, value: "-1"},
 		"TL_HUGE_PAGES":      {kind: level, words: []string{"0", "1", "auto"}, value: "auto"},

@@ -550,7 +550,7 @@ type Globals struct {
 	NodeChains               uint64  // atomic; free nodes that no thread keeps
 	Types                    uintptr // by type number, from TL_TYPE_FIRST_USER
 	Fast                     uint32  // TL_FASTPATH
-	OnError                  uint32  // atomic; 0 ignore, 1 log, 2 abort, 4 callback set
+	OnError                  uint32  // atomic; 0 ignore, 1 log, 2 abort, 4 callback set, 8 fail
 	Reap                     uint32  // atomic; a parked context holds work
 	Purge                    uint32  // atomic; asks contexts to give their magazines back at their next slow call
 	Parked                   uint32  // atomic; contexts waiting to be adopted
