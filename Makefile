@@ -223,7 +223,7 @@ $(BUILD)/cmake/.configured: CMakeLists.txt $(wildcard cmake/*.cmake tests_c/CMak
 # tests_c.
 CHECKED_GO := $(addprefix ./runtime/,consistency heap object mempool registry tensor) ./tests_go/mempool
 MODEL      := $(BUILD)/cmake/tests_c/proof/model
-CHECKED_C  := scopes|objects|references|adopt|types|vec|clone|cycles|frames|arena|tensors|growing|slots|tensor_pool|sparse|sparse_borrowed|sparse_faults|views|dlpack|dlpack_deleters|memory_pool|memory_limits|out_of_memory|registry|registry_batch|registry_deleters|workspace|destructor|debug|debug_threads|stress|device_tensors|sharing
+CHECKED_C  := scopes|objects|references|adopt|types|vec|clone|cycles|frames|arena|tensors|growing|shrinking|slots|tensor_pool|sparse|sparse_borrowed|sparse_faults|views|dlpack|dlpack_deleters|memory_pool|memory_limits|out_of_memory|registry|registry_batch|registry_deleters|workspace|destructor|debug|debug_threads|stress|device_tensors|sharing
 test-checked: checked test-c-programs proof
 	go test -tags tlcheck $(CHECKED_GO)
 	.ci/checked $(CHECKED) $(BUILD)/cmake/tests_c/vec_test $(CTEST) --test-dir $(BUILD)/cmake --output-on-failure --parallel $(JOBS) \

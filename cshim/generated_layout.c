@@ -132,12 +132,13 @@ AT(tl_account, hard, 24); AT(tl_account, high_watermark, 32); AT(tl_account, loc
 SIZE(tl_heap, 5696); AT(tl_heap, base, 0); AT(tl_heap, spans, 8); AT(tl_heap, metas, 16); AT(tl_heap, asked, 24);
 AT(tl_heap, records, 32); AT(tl_heap, block_metadata, 40); AT(tl_heap, record_blocks, 48); AT(tl_heap, classes, 56);
 AT(tl_heap, cpu, 64); AT(tl_heap, all, 72); AT(tl_heap, total, 80); AT(tl_heap, record_limit, 84);
-AT(tl_heap, huge, 88); AT(tl_heap, page_shift, 92); AT(tl_heap, apart, 96); AT(tl_heap, binned, 152);
-AT(tl_heap, dirty, 168); AT(tl_heap, idle, 176); AT(tl_heap, handed, 184); AT(tl_heap, peak, 192);
-AT(tl_heap, large_gone, 200); AT(tl_heap, large_taken, 208); AT(tl_heap, large_given, 216); AT(tl_heap, never, 224);
-AT(tl_heap, committed, 228); AT(tl_heap, wanted, 232); AT(tl_heap, next_record, 236); AT(tl_heap, dumped_records, 240);
-AT(tl_heap, clock, 244); AT(tl_heap, ticking, 248); AT(tl_heap, last_first, 252); AT(tl_heap, last_run, 256);
-AT(tl_heap, bins, 260); AT(tl_heap, free_records, 596); AT(tl_heap, depots, 896);
+AT(tl_heap, huge, 88); AT(tl_heap, page_shift, 92); AT(tl_heap, barriers, 96); AT(tl_heap, unused, 100);
+AT(tl_heap, apart, 104); AT(tl_heap, binned, 152); AT(tl_heap, dirty, 168); AT(tl_heap, idle, 176);
+AT(tl_heap, handed, 184); AT(tl_heap, peak, 192); AT(tl_heap, large_gone, 200); AT(tl_heap, large_taken, 208);
+AT(tl_heap, large_given, 216); AT(tl_heap, never, 224); AT(tl_heap, committed, 228); AT(tl_heap, wanted, 232);
+AT(tl_heap, next_record, 236); AT(tl_heap, dumped_records, 240); AT(tl_heap, clock, 244); AT(tl_heap, ticking, 248);
+AT(tl_heap, last_first, 252); AT(tl_heap, last_run, 256); AT(tl_heap, bins, 260); AT(tl_heap, free_records, 596);
+AT(tl_heap, depots, 896);
 
 IS(TL_MEMPOOL_SPLIT, 256); IS(TL_MEMPOOL_LIFO_SIZE, 64); IS(TL_MEMPOOL_SUBBIN_BITS, 9); IS(TL_MEMPOOL_SUBBINS, 512);
 IS(TL_MEMPOOL_SIZE_BITS, 48); IS(TL_MEMPOOL_LEAVES, 320); IS(TL_MEMPOOL_NODES, 5); IS(TL_MEMPOOL_SLOT_BITS, 10);

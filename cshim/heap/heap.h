@@ -100,11 +100,13 @@ typedef struct tl_heap {
 	tl_class_info* classes;
 	tl_account* cpu;
 	tl_account* all;
-	uint32_t total;        /* spans */
-	uint32_t record_limit; /* records */
-	uint32_t huge;         /* large objects ask for huge pages */
-	uint32_t page_shift;   /* of the system's pages */
-	uint64_t apart[7];
+	uint32_t total;            /* spans */
+	uint32_t record_limit;     /* records */
+	uint32_t huge;             /* large objects ask for huge pages */
+	uint32_t page_shift;       /* of the system's pages */
+	_Atomic uint32_t barriers; /* set once: the process is registered for tlc_heap_pass_barriers */
+	uint32_t unused;
+	uint64_t apart[6];
 	/* The lock of `all` is that of what follows but for the depots and what is counted by atomic steps (idle, handed, peak,
 	 * clock, ticking), of the metas of free runs and of the asked bits. */
 	uint64_t binned[2];                        /* bits of the bins that have a run */

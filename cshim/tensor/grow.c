@@ -2,9 +2,30 @@
  * what is refused, is Go's (runtime/tensor/grow.go). */
 #include "tensor.h"
 
-/* A tensor that has become smaller keeps up to a quarter of its room, and a span: programs that take rows off and add
- * others ask Go seldom. What is beyond goes back as idle memory does. */
-static inline bool keeps(uint64_t bytes, uint64_t has) { return has - bytes < has / 4 + TL_SPAN_BYTES; }
+/* A tensor that has become smaller keeps up to a quarter of its room, and a span. What is beyond the clock takes when no
+ * more was left for a while (runtime/heap/ranges.go). False: it cannot, so Go has to. */
+static inline bool may_leave(tl_tensor_header* h, uint64_t bytes, uint64_t has)
+{
+	tl_heap* heap = tlc_g.heap;
+	if (has - bytes < has / 4 + TL_SPAN_BYTES) return true;
+	if (TLC_UNLIKELY(TLC_PEEK(heap->barriers) == 0)) return false;
+	TLC_STORE(h->deleter, (uintptr_t)1 + TLC_PEEK(heap->clock));
+	tlc_heap_watch(heap);
+	return true;
+}
+
+/* Takes so many bytes of the room. The clock that takes some of it lowers what the header tells, has every thread pass a
+ * barrier and then reads nbytes: it sees the size, or this thread the lower room (docs/model/idle.pml). False: that. */
+static inline bool take(tl_tensor_header* h, uint64_t bytes, uint64_t room)
+{
+	const uint64_t had = h->nbytes;
+	TLC_STORE(h->nbytes, bytes);
+	atomic_signal_fence(memory_order_seq_cst);
+	if (TLC_LIKELY(h->flags == TL_TENSOR_CONTIGUOUS || bytes <= had || TLC_LOAD(h->deleter_context) == room))
+		return true;
+	TLC_STORE(h->nbytes, had);
+	return false;
+}
 
 /* How many bytes of elements fit; 0: ask Go. With TL_DEBUG a red zone begins behind those in a slot. A header that was
  * overwritten since Go wrote where the elements stand apart, and how far they may reach, is Go's, too. */
@@ -46,11 +67,11 @@ static inline bool resize(tl_tensor* tensor, int64_t extent, bool zero)
 	if (TLC_UNLIKELY((sh & TL_SH_FLAGS) != (TL_SH_ALIVE | TL_SH_MERGED) || tlc_sh_count(sh) != 1)) return false;
 	const uint64_t fit = room(h, class), had = h->nbytes;
 	if (TLC_UNLIKELY(fit == 0 || !bytes_of(h, extent, &numel, &bytes) || bytes > fit)) return false;
-	if (TLC_UNLIKELY(bytes < had && !keeps(bytes, fit) && h->flags != TL_TENSOR_CONTIGUOUS)) return false;
+	if (TLC_UNLIKELY(bytes < had && h->flags != TL_TENSOR_CONTIGUOUS && !may_leave(h, bytes, fit))) return false;
+	if (TLC_UNLIKELY(!take(h, bytes, fit))) return false;
 	if (zero && bytes > had) memset((char*)h->data + had, 0, bytes - had);
 	h->shape[0] = extent;
 	h->numel = numel;
-	h->nbytes = bytes;
 	return true;
 }
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks counts.pml, idle.pml and cells.pml: every configuration to the end, every mutant until it fails.
+# Checks counts.pml, idle.pml, tails.pml and cells.pml: every configuration to the end, every mutant until it fails.
 # Exits non-zero when a configuration has an error or was not searched to the
 # end, or when a mutant survives.  RUN=pattern picks lines by name.
 set -u
@@ -134,6 +134,10 @@ clean idle-magazines
 clean idle-inbox -DINBOX=1
 for bug in $(seq 10); do mutant "idle $bug" -DBUG="$bug"; done
 for bug in 11 12 13; do mutant "idle $bug" -DINBOX=1 -DBUG="$bug"; done
+
+model=$here/tails.pml
+clean tails
+for bug in $(seq 4); do mutant "tails $bug" -DBUG="$bug"; done
 
 model=$here/cells.pml
 clean cells

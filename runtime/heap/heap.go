@@ -34,6 +34,9 @@ type Heap struct {
 	growing sync.Mutex // held while more memory, or more records, become usable
 	clock   clock
 	ranges  ranges
+
+	hasBarriers bool
+	barriers    sync.Once
 }
 
 // Config sizes a heap; zero fields take the defaults.
@@ -42,12 +45,13 @@ type Config struct {
 	HugePages    func() bool // asked for each object of 4 MiB and more: whether it asks the system for them
 	// Rest is called by each tick, with the bytes that are idle. It gives back what threads that rest keep, and tells
 	// whether some were used since it was called last.
-	Rest func(idle uint64) (used bool)
+	Rest        func(idle uint64) (used bool)
+	HasBarriers bool // the process is registered for those of core.PassBarriers
 }
 
 // Open reserves the address ranges and fills the heap's part of g.
 func Open(g *layout.Globals, cfg Config) (*Heap, status.Status) {
-	h := &Heap{G: g, huge: cfg.HugePages, rest: cfg.Rest}
+	h := &Heap{G: g, huge: cfg.HugePages, rest: cfg.Rest, hasBarriers: cfg.HasBarriers}
 	layout.FillClasses(&g.Classes)
 	bytes := reserveBytes(cfg.ReserveBytes)
 	for ; ; bytes /= 2 {
@@ -134,7 +138,20 @@ func (h *Heap) openSpans() bool {
 	if h.huge != nil {
 		s.Huge = 1
 	}
+	if h.hasBarriers {
+		s.Barriers = 1
+	}
 	return true
+}
+
+// MayPassBarriers tells whether core.PassBarriers works. The first call registers the process, which may take 20 ms.
+func (h *Heap) MayPassBarriers() bool {
+	h.barriers.Do(func() {
+		if !h.hasBarriers && core.BeginBarriers() {
+			atomic.StoreUint32(&h.s.Barriers, 1)
+		}
+	})
+	return atomic.LoadUint32(&h.s.Barriers) != 0
 }
 
 func (h *Heap) closeSpans() {

@@ -66,7 +66,7 @@ func (h *Heap) run() {
 			}
 			used := h.rest != nil && h.rest(h.idle())
 			h.tick()
-			if idle := h.idle(); idle != before || used {
+			if idle := h.idle() + h.ranges.left.Load(); idle != before || used {
 				before, still = idle, 0
 			}
 			if before <= layout.HeapKeeps && !used {

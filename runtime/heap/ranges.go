@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	core "tlruntime/cshim/heap"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/limit"
 	"tlruntime/runtime/memory"
@@ -17,9 +18,10 @@ import (
 //
 //	used <= charged <= reserved
 //
-// What is charged and not used is idle. While the heap has more than layout.HeapKeeps idle, it goes back to the system
-// after one to two periods of the clock; limits count it until then. No core dump has a range: the kernel would visit
-// each page of what was reserved.
+// A tensor that C makes smaller leaves the rest to the clock, which takes it when no more was left for one to two
+// periods. What is charged and not used is idle. While the heap has more than layout.HeapKeeps idle, it goes back to
+// the system after one to two periods of the clock; limits count it until then. No core dump has a range: the kernel
+// would visit each page of what was reserved.
 type Range struct {
 	Start                   uintptr
 	reserved, charged, used uintptr
@@ -43,6 +45,7 @@ type ranges struct {
 	charged uint64
 	used    uint64
 	idle    atomic.Uint64 // charged - used
+	left    atomic.Uint64 // what tensors had left of what they use, and not long enough, when the clock looked last
 	outside uint64        // ranges without a place
 }
 
@@ -174,6 +177,7 @@ func (h *Heap) Use(r *Range, bytes uintptr) status.Status {
 	defer h.ranges.mu.Unlock()
 	if bytes <= r.charged {
 		h.ranges.note(r, r.charged, r.charged)
+		r.tell(uint64(bytes))
 		return status.OK
 	}
 	least := memory.Round(bytes, layout.SpanBytes)
@@ -182,10 +186,15 @@ func (h *Heap) Use(r *Range, bytes uintptr) status.Status {
 	if to == least || !limit.TryCharge(limit.CPU, uint64(to-r.charged)) {
 		to = least
 		if st := limit.Charge(limit.CPU, uint64(to-r.charged)); st != status.OK {
+			r.tell(r.header().Nbytes)
 			return st
 		}
 	}
 	h.ranges.note(r, to, to)
+	r.tell(uint64(bytes))
+	if h.ranges.charged > layout.HeapKeeps {
+		h.startClock()
+	}
 	if to >= layout.HeapHugeFrom && !r.huge && h.huge != nil && h.huge() {
 		r.huge = true
 		memory.AdviseHuge(r.Start, r.reserved)
@@ -200,11 +209,78 @@ func (h *Heap) Trim(r *Range, bytes uintptr) {
 		r.since = atomic.LoadUint32(&h.s.Clock)
 		h.ranges.note(r, r.charged, used)
 	}
+	r.tell(uint64(bytes))
 	h.ranges.mu.Unlock()
 	if h.idle() > layout.HeapKeeps {
 		h.startClock()
-		if atomic.CompareAndSwapUint32(&h.s.Ticking, 0, 1) {
-			memory.Wake(&h.s.Ticking)
+		core.Watch(h.s)
+	}
+}
+
+// header returns that of the tensor whose range it is.
+func (r *Range) header() *layout.TensorHeader { return layout.At[layout.TensorHeader](r.owner.Object) }
+
+// tell has the header of a tensor whose elements are here say how many bytes it has, and how many it may have, with a
+// sum by which cshim/tensor/grow.c knows that nobody has written over it. The caller has ranges.mu.
+func (r *Range) tell(nbytes uint64) {
+	if h := r.header(); h.Data == r.Start {
+		atomic.StoreUint64(&h.Nbytes, nbytes)
+		r.tellRoom(r.used)
+		h.Deleter = 0
+	}
+}
+
+func (r *Range) tellRoom(room uintptr) {
+	h := r.header()
+	atomic.StoreUintptr(&h.DeleterContext, room)
+	h.Base = h.Data ^ room ^ layout.TensorMark
+}
+
+// leaves returns what a tensor has left of what it uses, and the clock when it did so last; 0: nothing. A header that
+// was overwritten tells nothing.
+func (r *Range) leaves() (bytes uintptr, since uint32) {
+	h := r.header()
+	nbytes, mark := atomic.LoadUint64(&h.Nbytes), atomic.LoadUintptr(&h.Deleter)
+	used := memory.Round(uintptr(nbytes), layout.SpanBytes)
+	if mark == 0 || h.Data != r.Start || atomic.LoadUintptr(&h.DeleterContext) != r.used ||
+		h.Base != h.Data^r.used^layout.TensorMark || nbytes > uint64(r.used) || used >= r.used {
+		return 0, 0
+	}
+	return r.used - used, uint32(mark - 1)
+}
+
+// takeTails takes what tensors have left before an epoch. A tensor grows into what it has left without a call, so its
+// header tells less room first. Once every thread has passed a barrier, its size is seen here, or the smaller room
+// there.
+func (h *Heap) takeTails(epoch uint32) {
+	var tails []*Range
+	wait := uint64(0)
+	for r := range h.ranges.all {
+		switch bytes, since := r.leaves(); {
+		case bytes == 0:
+		case int32(since-epoch) > 0:
+			wait += uint64(bytes)
+		default:
+			r.tellRoom(r.used - bytes)
+			tails = append(tails, r)
+		}
+	}
+	h.ranges.left.Store(wait)
+	if len(tails) == 0 {
+		return
+	}
+	passed := core.PassBarriers()
+	if !passed {
+		atomic.StoreUint32(&h.s.Barriers, 0) // a filter refuses it now
+	}
+	for _, r := range tails {
+		hd := r.header()
+		if room := hd.DeleterContext; passed && atomic.LoadUint64(&hd.Nbytes) <= uint64(room) {
+			h.ranges.note(r, r.charged, room)
+			r.since = epoch
+			hd.Deleter = 0
+		} else {
+			r.tellRoom(r.used)
 		}
 	}
 }
@@ -223,11 +299,14 @@ func (h *Heap) Release(r *Range) {
 
 // purgeRanges gives to the system what is idle of ranges, and was so before an epoch.
 func (h *Heap) purgeRanges(epoch uint32) {
+	h.ranges.mu.Lock()
+	defer h.ranges.mu.Unlock()
+	if atomic.LoadUint32(&h.s.Barriers) != 0 {
+		h.takeTails(epoch)
+	}
 	if h.ranges.idle.Load() == 0 {
 		return
 	}
-	h.ranges.mu.Lock()
-	defer h.ranges.mu.Unlock()
 	for r := range h.ranges.all {
 		idle := r.charged - r.used
 		if idle == 0 || int32(r.since-epoch) > 0 || !memory.Purge(r.Start+r.used, idle) {

@@ -99,7 +99,9 @@ type Heap struct {
 	RecordLimit   uint32 // records
 	Huge          uint32 // large objects ask for huge pages
 	PageShift     uint32 // of the system's pages
-	Apart         [7]uint64
+	Barriers      uint32 // atomic; set once: the process is registered for tlc_heap_pass_barriers
+	Unused        uint32
+	Apart         [6]uint64
 	// The lock of `all` is that of what follows but for the depots and what is counted by atomic steps (idle, handed, peak,
 	// clock, ticking), of the metas of free runs and of the asked bits.
 	Binned                 [2]uint64 // bits of the bins that have a run

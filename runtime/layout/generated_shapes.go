@@ -13,13 +13,15 @@ const (
 const (
 	TensorContiguous = 1
 	TensorInSlot     = 2
-	TensorExternal   = 4   // the data is somebody else's; deleter may end it
-	TensorView       = 8   // the data is that of base, which it holds a reference to
-	TensorReadOnly   = 16  // whoever lent the data does not want it written
-	TensorOnDevice   = 32  // the data is a block of the device or of its pool, which only Go gives back
-	TensorBlock      = 64  // memory of a sparse matrix' block
-	TensorGrown      = 128 // the data stands apart; deleter_context: its room, base: data ^ room ^ mark
+	TensorExternal   = 4  // the data is somebody else's; deleter may end it
+	TensorView       = 8  // the data is that of base, which it holds a reference to
+	TensorReadOnly   = 16 // whoever lent the data does not want it written
+	TensorOnDevice   = 32 // the data is a block of the device or of its pool, which only Go gives back
+	TensorBlock      = 64 // memory of a sparse matrix' block
 )
+
+// Grown: deleter_context is its room, base is data ^ room ^ mark, deleter 1 + the clock when it left some of the room.
+const TensorGrown = 128 // the data stands apart
 
 // header.mark of a tensor at p in a slot is p ^ TL_TENSOR_MARK: what tells it, which has no record, from other bytes of
 // the frame.

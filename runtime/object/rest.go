@@ -4,7 +4,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	core "tlruntime/cshim/heap"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 )
@@ -15,18 +14,13 @@ import (
 
 // resting is the clock's work on contexts of others. Who counts or checks all contexts has it stand still.
 type resting struct {
-	mu       sync.Mutex
-	lending  sync.Mutex  // held while the clock has an inbox: its owner waits, seldom for the next one's, too
-	barriers func() bool // whether the clock may have all threads pass one
-	chains   uint64      // globals.node_chains when it looked last
-	trimmed  uint64      // and when it trimmed the nodes
+	mu      sync.Mutex
+	lending sync.Mutex // held while the clock has an inbox: its owner waits, seldom for the next one's, too
+	chains  uint64     // globals.node_chains when it looked last
+	trimmed uint64     // and when it trimmed the nodes
 }
 
 const nodesKept = 1 << 20
-
-func (r *resting) open(has bool) {
-	r.barriers = sync.OnceValue(func() bool { return has || core.BeginBarriers() })
-}
 
 // rest gives back what resting threads keep, if that is more than the heap keeps together with what is idle
 // already. It tells whether another look is worth while: a context was used since the last time, or something
@@ -48,7 +42,7 @@ func rest(idle uint64) (again bool) {
 	}
 	again = r.trimNodes() || again
 	waiting := bytesThatWait()
-	if idle+waiting <= layout.HeapKeeps || !r.barriers() {
+	if idle+waiting <= layout.HeapKeeps || !process.heap.MayPassBarriers() {
 		return again
 	}
 	for _, c := range still {

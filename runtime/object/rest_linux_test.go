@@ -15,7 +15,7 @@ import (
 )
 
 func needBarriers(t *testing.T) {
-	if memory.Instrumented || !process.resting.barriers() {
+	if memory.Instrumented || !process.heap.MayPassBarriers() {
 		t.Skip("no barrier that all threads pass")
 	}
 }

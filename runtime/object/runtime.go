@@ -143,8 +143,8 @@ func open(cfg Config) status.Status {
 	if cfg.SlowOnly {
 		g.Fast = 0
 	}
-	process.resting.open(cfg.HasBarrier)
-	process.heap, st = heap.Open(g, heap.Config{ReserveBytes: cfg.HeapReserve, HugePages: cfg.HugePages, Rest: rest})
+	process.heap, st = heap.Open(g, heap.Config{ReserveBytes: cfg.HeapReserve, HugePages: cfg.HugePages, Rest: rest,
+		HasBarriers: cfg.HasBarrier})
 	if st != status.OK {
 		return st
 	}

@@ -200,31 +200,21 @@ func use(r *object.Range, bytes uintptr) status.Status {
 	return st
 }
 
-// settle has a range be used as far as the elements reach, and the header tell how far they may, with a sum by which
-// cshim/tensor/grow.c knows that nobody has written over it. Where the use is refused, the range may have moved
-// already; the header tells where.
-func (g *growing) settle(nbytes uint64) (st status.Status) {
+// settle has a range be used as far as the elements reach; the header tells how far they may. Where the use is refused,
+// the range may have moved already.
+func (g *growing) settle(nbytes uint64) status.Status {
 	switch {
 	case g.data == nil:
-		return status.OK
 	case g.data.rng == nil:
-		g.tell(uintptr(g.data.room()))
-		return status.OK
-	}
-	rng := g.data.rng
-	if uint64(rng.Used()) < nbytes {
-		if st = use(rng, uintptr(nbytes)); st != status.OK {
-			g.refuse(st, nbytes)
+		g.h.DeleterContext, g.h.Base = uintptr(g.data.room()), g.h.Data^uintptr(g.data.room())^layout.TensorMark
+	case nbytes < g.h.Nbytes:
+		object.Heap().Trim(g.data.rng, uintptr(nbytes))
+	default:
+		if st := use(g.data.rng, uintptr(nbytes)); st != status.OK {
+			return g.refuse(st, nbytes)
 		}
-	} else if nbytes < g.h.Nbytes {
-		object.Heap().Trim(rng, uintptr(nbytes))
 	}
-	g.tell(rng.Used())
-	return st
-}
-
-func (g *growing) tell(room uintptr) {
-	g.h.DeleterContext, g.h.Base = room, g.h.Data^room^layout.TensorMark
+	return status.OK
 }
 
 // Reserve makes room for an extent of a tensor's first axis, so that it can grow to it where it is.
@@ -256,14 +246,15 @@ func Resize(c *object.Context, p uintptr, extent int64, zero bool) status.Status
 			return st
 		}
 	}
+	had := g.h.Nbytes
 	if st = g.settle(s.nbytes); st != status.OK {
 		return st
 	}
 	if g.data == nil {
 		c.GuardTensor(g.entry, layout.TensorHeaderBytes+s.nbytes)
 	}
-	if zero && s.nbytes > g.h.Nbytes {
-		core.Clear(g.h.Data+uintptr(g.h.Nbytes), s.nbytes-g.h.Nbytes)
+	if zero && s.nbytes > had {
+		core.Clear(g.h.Data+uintptr(had), s.nbytes-had)
 	}
 	g.h.Shape[0], g.h.Numel, g.h.Nbytes = extent, s.numel, s.nbytes
 	return status.OK
