@@ -109,11 +109,14 @@ func leaksAtExit(o *object.Context) int64 {
 		return -1
 	}
 	report.AddLeftOpen()
-	if report.Count == 0 {
-		return 0
+	open, ofThreads := leak.OpenAtEnd(o)
+	if open != "" {
+		output.Tell("TL_LEAK_CHECK: %s", open)
 	}
-	reportMutex.Lock()
-	defer reportMutex.Unlock()
-	output.TellText(report.Text())
-	return report.Count
+	if report.Count > 0 {
+		reportMutex.Lock()
+		defer reportMutex.Unlock()
+		output.TellText(report.Text())
+	}
+	return report.Count + ofThreads
 }

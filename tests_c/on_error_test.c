@@ -1,5 +1,7 @@
-/* TL_ON_ERROR: what is written of failures, what is an answer and no failure, and how the process ends. */
+/* TL_ON_ERROR: what is written of failures, what is an answer and no failure, and how the process ends; and what TL_DEBUG tells of misuse. */
+#include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
 #include <sys/wait.h>
 
 #include "check.h"
@@ -29,6 +31,15 @@ static void fail_often(void)
 	for (int i = 0; i < 1811; i++) tl_ptr_release(p);
 }
 
+static void release_twice_often(void)
+{
+	for (int i = 0; i < 1000; i++) {
+		void* p = tl_mem_alloc(8);
+		tl_mem_free(p);
+		tl_mem_free(p);
+	}
+}
+
 static void fail_differently(void)
 {
 	for (uintptr_t i = 1; i <= 100; i++) tl_ptr_release((void*)(i * 16));
@@ -42,6 +53,120 @@ static void leak_and_fail(void)
 }
 
 static void overrun(void) { ((volatile char*)tl_mem_alloc(40))[40] = 1; }
+
+/* ---- what TL_DEBUG tells of references and scopes --------------------------------------- */
+
+typedef struct node {
+	int64_t value;
+	void* next;
+} node;
+
+static node* make_node(void)
+{
+	static tl_type type;
+	const size_t references[] = {offsetof(node, next)};
+	const tl_type_desc description = {
+		.name = "Node", .size = sizeof(node), .pointer_offsets = references, .num_pointers = 1};
+	if (type == 0 && tl_type_define(&description, &type) != TL_OK) _exit(97);
+	return tl_object_new(type);
+}
+
+OWN_FRAME static void enter(void)
+{
+	tl_mem_enter_scope();
+	__asm__ volatile("" ::: "memory"); /* no tail call: the frame is looked for */
+}
+
+OWN_FRAME static void leave(void)
+{
+	tl_mem_exit_scope();
+	__asm__ volatile("" ::: "memory");
+}
+
+/* What correct programs do: guards, an exit of everything that a function has opened, unwinding, fields that are taken
+ * over, emptied, or refer to the object itself. */
+OWN_FRAME static void unwind(int64_t depth) { tl_mem_exit_scopes_to(depth); }
+
+static void do_right(void)
+{
+	enter();
+	tl_mem_function_enter(0);
+	tl_mem_enter_scope();
+	node *a = make_node(), *b = make_node();
+	a->next = tl_ptr_acquire(b);
+	b->next = NULL;
+	void* vec = tl_vec_new(1);
+	tl_vec_push(vec, a);
+	tl_mem_function_exit();
+	const int64_t depth = tl_get_scope_depth();
+	tl_mem_enter_scope();
+	tl_mem_frame_enter(64);
+	unwind(depth);
+	node* ring = make_node();
+	ring->next = tl_ptr_acquire(ring);
+	leave();
+	if (tl_mem_collect_cycles() != 1) _exit(97);
+}
+
+static void store_without_acquire(void)
+{
+	for (int i = 0; i < 100; i++) {
+		tl_mem_enter_scope();
+		node* a = make_node();
+		a->next = make_node();
+		tl_mem_exit_scope();
+	}
+}
+
+static void store_from_arena(void)
+{
+	tl_mem_enter_scope();
+	tl_arena_init(0);
+	make_node()->next = tl_arena_alloc(16);
+	tl_mem_exit_scope();
+}
+
+static void release_of_the_scope(void)
+{
+	tl_mem_enter_scope();
+	tl_ptr_release(tl_mem_new(8));
+	tl_mem_exit_scope();
+}
+
+OWN_FRAME static void exit_once_more(void)
+{
+	tl_mem_function_enter(0);
+	tl_mem_function_exit();
+	tl_mem_function_exit();
+}
+
+static void exit_too_many(void)
+{
+	tl_mem_function_enter(0);
+	exit_once_more();
+	__asm__ volatile("" ::: "memory");
+}
+
+static void* leave_open(void* nothing)
+{
+	tl_mem_function_enter(0);
+	tl_mem_enter_scope();
+	return nothing;
+}
+
+static void open_scopes(void) { leave_open(NULL); }
+static void end_threads(void)
+{
+	pthread_t thread;
+	for (int i = 0; i < 2; i++)
+		if (pthread_create(&thread, NULL, leave_open, NULL) == 0) pthread_join(thread, NULL);
+}
+static void exit_in_wrong_order(void)
+{
+	tl_mem_function_enter(0);
+	tl_mem_exit_scope();
+	tl_mem_function_exit();
+}
 
 static const struct ending {
 	const char* name;
@@ -59,9 +184,26 @@ static const struct ending {
 	{"once", fail_once, "TL_ON_ERROR=abort", 128 + SIGABRT, 1, "TL_E_UNKNOWN_POINTER: 0x10 "},
 	{"once", fail_once, "TL_ON_ERROR=fail", 24, 1, "TL_E_UNKNOWN_POINTER: 0x10 "},
 	{"often", fail_often, "TL_ON_ERROR=log", 0, 2, "tl_ptr_release: not live: released already: 1810 more times\n"},
+	{"double", release_twice_often, "TL_DEBUG=1 TL_ON_ERROR=log", 0, 2, "not live: released already: 999 more times\n"},
 	{"different", fail_differently, "TL_ON_ERROR=fail", 24, 10, ": 92 more times\n"},
 	{"leak", leak_and_fail, "TL_LEAK_CHECK=fail TL_ON_ERROR=log", 23, 1, "SUMMARY: LeakSanitizer"},
 	{"leak", leak_and_fail, "TL_LEAK_CHECK=fail TL_ON_ERROR=fail", 24, 1, "SUMMARY: LeakSanitizer"},
+	{"right", do_right, "TL_DEBUG=1 TL_ON_ERROR=fail TL_LEAK_CHECK=fail", 0, 0, NULL},
+	{"field", store_without_acquire, "TL_DEBUG=1", 0, 2,
+     "tl_runtime: 99 more times by the same code: tl_mem_exit_scope: 0x"},
+	{"field", store_without_acquire, "TL_DEBUG=1 TL_ON_ERROR=fail", 24, 2,
+     ", a Node that ends here, was released before: "},
+	{"field", store_without_acquire, "TL_DEBUG=1 TL_ON_ERROR=abort", 128 + SIGABRT, 2, "\n  released at\n    #0 0x"},
+	{"arena", store_from_arena, "TL_DEBUG=1", 0, 1, ", a Node that ends here, is memory of an arena or a frame"},
+	{"entry", release_of_the_scope, "TL_DEBUG=1 TL_ON_ERROR=fail", 24, 1,
+     ": this scope holds a reference of it, which was "},
+	{"caller", exit_too_many, "TL_DEBUG=1 TL_ON_ERROR=fail", 24, 1,
+     "tl_mem_function_exit: the function that was left here "},
+	{"open", open_scopes, "TL_LEAK_CHECK=fail", 0, 1, "2 scope(s) or frame(s) are open at the end of the process; "},
+	{"open", open_scopes, "TL_LEAK_CHECK=fail TL_DEBUG=1", 0, 1, " the newest is a scope, entered at\n    #0 0x"},
+	{"threads", end_threads, "TL_LEAK_CHECK=fail", 23, 1,
+     "4 scope(s) or frame(s) were open when their threads ended; "},
+	{"order", exit_in_wrong_order, "TL_DEBUG=1 TL_ON_ERROR=log", 0, 1, "\n  entered at\n    #0 0x"},
 	{"damage", overrun, "TL_DEBUG=1 TL_ON_ERROR=fail", 24, 1, "byte 0 behind its 40 bytes"},
 };
 

@@ -141,13 +141,24 @@ static bool is_answer(tl_status status, uint32_t function)
 	return status == TL_E_NOT_REGISTERED || (asks && status >= TL_E_UNKNOWN_POINTER && status <= TL_E_NOT_LIVE);
 }
 
+/* A text with stacks is the same whatever addresses stand in it, if it is about the same code. */
+static uint32_t sum_of(const char* text)
+{
+	const bool has_stacks = strchr(text, '\n') != NULL;
+	uint32_t sum = 1;
+	for (; *text != 0; text++) {
+		if (has_stacks && text[0] == '0' && text[1] == 'x') text += strspn(text + 2, "0123456789abcdef") + 1;
+		sum = sum * 31 + (unsigned char)*text;
+	}
+	return sum;
+}
+
 /* Counts a failure; true: its text is to be written. */
 static bool is_news(tl_status status, uint32_t function, const char* message)
 {
 	if (function >= TL_FN_COUNT || (uint32_t)status >= STATUSES) return true;
 	tally* t = &tallies[function][status];
-	uint32_t sum = 1;
-	for (; *message != 0; message++) sum = sum * 31 + (unsigned char)*message;
+	const uint32_t sum = sum_of(message);
 	atomic_fetch_add(&t->failures, 1);
 	if (atomic_exchange(&t->newest, sum) == sum || TLC_LOAD(t->lines) >= MOST_LINES) return false;
 	return atomic_fetch_add(&t->lines, 1) < MOST_LINES;

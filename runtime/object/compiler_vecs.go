@@ -196,7 +196,8 @@ func (c *Context) dismantleShape(t *Type, p uintptr) {
 	if len(t.Vec.references) > 0 {
 		for i := v.length; i > 0; i-- {
 			for _, offset := range t.Vec.references {
-				c.dropField(*field(v.data + uintptr(i-1)*t.Vec.ElementBytes + offset))
+				at := uintptr(i-1)*t.Vec.ElementBytes + offset
+				c.dropFieldOf(p, at, t.Name, *field(v.data + at))
 			}
 		}
 	}

@@ -117,7 +117,7 @@ func (c *Context) dismantle(typ uint32, object uintptr) {
 	default:
 		if t := process.types.get(typ); t != nil {
 			for _, offset := range t.Offsets {
-				c.dropField(*field(object + offset))
+				c.dropFieldOf(object, offset, t.Name, *field(object + offset))
 			}
 			if t.Vec != nil {
 				c.dismantleShape(t, object)

@@ -310,7 +310,7 @@ func (c *Context) Failf(st status.Status, format string, args ...any) status.Sta
 }
 
 func (c *Context) render() string {
-	if process.debug == nil || c.ErrorPointer == 0 {
+	if process.debug == nil || c.Status == 0 {
 		return c.Sentence()
 	}
 	return c.Sentence() + process.debug.Sites(c, c.ErrorPointer)

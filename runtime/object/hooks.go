@@ -97,6 +97,14 @@ type Debugger interface {
 	Sites(c *Context, p uintptr) string
 	// LeftFloat tells that a release has left more floats of an object than references.
 	LeftFloat(c *Context, e layout.Entry, floats, references int32)
+	// Entered tells that a scope, a function or a planned frame was opened, Leaving that the call leaves those from
+	// a mark on.
+	Entered(c *Context)
+	Leaving(c *Context, target uint64, kind string)
+	// DeadEntry tells of an entry of a scope, and StaleField of a reference at an offset of an object that ends, whose
+	// object is gone; inStack: it is memory of an arena or a frame.
+	DeadEntry(c *Context, e layout.Entry)
+	StaleField(c *Context, holder, offset uintptr, typ string, p uintptr, inStack bool)
 	// Report writes what the call has found, whose site is known now.
 	Report(c *Context, site uint32)
 }

@@ -51,6 +51,9 @@ func (c *Context) pushMark(kind, slots uint32) status.Status {
 	if Tracing.Load() {
 		recorder.Opened(c, markNames[kind])
 	}
+	if process.debug != nil {
+		process.debug.Entered(c)
+	}
 	return status.OK
 }
 
@@ -167,16 +170,29 @@ func (c *Context) closeAndDrain(target uint64) {
 
 // LeaveScope, LeaveScopesTo, LeaveFunction and LeaveFrame are ExitScope,
 // ExitScopesTo, FunctionExit and FrameExit up to the first destructor.
-func (c *Context) LeaveScope() status.Status { return c.leave(c.ExitTarget()) }
+func (c *Context) LeaveScope() status.Status { return c.leaveNewest(c.ExitTarget()) }
 
 // LeaveScopesTo also starts the drain again that a longjmp has left standing.
 func (c *Context) LeaveScopesTo(depth int64) status.Status { return c.leave(c.DepthTarget(depth)) }
 
 // LeaveFunction leaves the newest function.
-func (c *Context) LeaveFunction() status.Status { return c.leave(c.FunctionTarget()) }
+func (c *Context) LeaveFunction() status.Status { return c.leaveNewest(c.FunctionTarget()) }
 
 // LeaveFrame leaves the newest planned frame.
-func (c *Context) LeaveFrame() status.Status { return c.leave(c.FrameTarget()) }
+func (c *Context) LeaveFrame() status.Status { return c.leaveNewest(c.FrameTarget()) }
+
+// leaveNewest is leave for who names no depth, and so can only mean what it has entered itself.
+func (c *Context) leaveNewest(target uint64, st status.Status) status.Status {
+	if st == status.OK && process.debug != nil {
+		process.debug.Leaving(c, target, c.MarkName(target))
+	}
+	return c.leave(target, st)
+}
+
+// MarkName names what a mark has opened.
+func (c *Context) MarkName(mark uint64) string {
+	return markNames[c.OpenMark(mark).Kind>>layout.MarkKindShift]
+}
 
 func (c *Context) leave(target uint64, st status.Status) status.Status {
 	if st == status.OK {
@@ -212,15 +228,18 @@ func (c *Context) releaseEntry(me *Context, e layout.Entry) {
 		return
 	}
 	r := process.heap.Record(e.Record)
-	if atomic.LoadUint32(&r.Gen) != e.Gen {
-		me.Skipped++
-		return
+	out := dead
+	if atomic.LoadUint32(&r.Gen) == e.Gen {
+		out = c.drop(me, r, e)
 	}
-	switch c.drop(me, r, e) {
+	switch out {
 	case zero:
 		me.kill(r, e)
 	case dead:
 		me.Skipped++
+		if process.debug != nil {
+			process.debug.DeadEntry(me, e)
+		}
 	}
 }
 

@@ -297,6 +297,22 @@ func (c *Context) dropField(p uintptr) {
 	}
 }
 
+const vecName = "Vec"
+
+// dropFieldOf is dropField of the reference at an offset of an object that ends, at which TL_DEBUG looks first. A Vec
+// may hold memory of an arena.
+func (c *Context) dropFieldOf(holder, offset uintptr, typ string, p uintptr) {
+	if process.debug != nil && p != 0 {
+		at := c.locate(p)
+		_, live := at.object(p)
+		inStack := at.where != inHeap && at.where != elsewhere && typ != vecName
+		if inStack || at.where == inHeap && !live {
+			process.debug.StaleField(c, holder, offset, typ, p, inStack)
+		}
+	}
+	c.dropField(p)
+}
+
 // Field returns the pointer field of a live object at an offset of its type, for
 // Go programs. The container holds a reference to what is stored: acquire it.
 func Field(object, offset uintptr) *uintptr { return field(object + offset) }

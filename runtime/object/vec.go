@@ -122,7 +122,7 @@ func (c *Context) dismantleVec(p uintptr) {
 	}
 	for v.Len > 0 {
 		v.Len--
-		c.dropField(*v.at(v.Len))
+		c.dropFieldOf(p, uintptr(v.Len)*8, vecName, *v.at(v.Len))
 	}
 	c.freeVecData(p)
 }

@@ -11,6 +11,7 @@
 //
 //	debug.go   what is done with slots (object.Debugger)
 //	check.go   what is looked at, when something is released and on demand
+//	misuse.go  what is wrong with references and scopes, and damages nothing yet
 //	report.go  how damage is told
 //	blocks.go  blocks of memory pools
 package debug

@@ -4,6 +4,7 @@
 //
 //	search.go, search_foreign.go  what is live, and who holds it
 //	left_open.go                  what threads left in scopes, and was released since
+//	open_marks.go                 scopes and frames that nobody has left
 //	list.go                       what a program that goes on makes meanwhile
 //	leak.go                       both by where it was allocated
 //	write.go                      the report

@@ -28,8 +28,9 @@ type leftOpenKey struct {
 }
 
 var leftOpen struct {
-	mu     sync.Mutex // guards groups; taken last, nothing is called under it
+	mu     sync.Mutex // guards the rest; taken last, nothing but track is called under it
 	groups map[leftOpenKey]leftOpenGroup
+	marks  marks
 }
 
 // eachLeftOpen visits the notes.
@@ -46,6 +47,9 @@ func init() { object.SetLeftOpen(noteLeftOpen) }
 // noteLeftOpen notes what ends with the open scopes of a context. What others hold as well
 // lives on and is theirs.
 func noteLeftOpen(c *object.Context) {
+	leftOpen.mu.Lock()
+	leftOpen.marks.add(c, &leftOpen.marks.ofThreads)
+	leftOpen.mu.Unlock()
 	held := map[uintptr]int64{}
 	for at := c.OpenEntries(); at < c.Top; at += layout.EntryBytes {
 		e := *layout.At[layout.Entry](at)

@@ -14,6 +14,7 @@
 //	sample.go    which allocations are recorded
 //	sites.go     stacks, names and tags, each kept once
 //	python.go    frames of Python in stacks
+//	marks.go     where scopes and frames were entered
 //	records.go   what is known by record
 //	table.go     what is known by address
 //	totals.go    what was ever made where
@@ -105,12 +106,14 @@ var tracker struct {
 	sites   sites
 	pending map[uintptr]*pending // by context: what lacks its stack
 	made    map[origin]*Made
+	entered map[uintptr][]uint32 // by context: where its marks were opened, 0 = not known
 }
 
 // pending is what a call has made and released so far; the stack comes at its end.
 type pending struct {
-	made  []pendingMade
-	freed []Ref
+	made    []pendingMade
+	freed   []Ref
+	entered []uint64 // marks
 }
 
 type pendingMade struct {
@@ -140,6 +143,7 @@ func openTables(records uint64) status.Status {
 	tracker.records = newRecords(records)
 	tracker.pending = map[uintptr]*pending{}
 	tracker.made = map[origin]*Made{}
+	tracker.entered = map[uintptr][]uint32{}
 	return status.OK
 }
 
@@ -270,6 +274,7 @@ func settle(context uintptr, stack []uintptr, thread uint32) (site uint32) {
 			e.Freed = site
 		}
 	}
+	all.settleMarks(context, site)
 	all.made, all.freed = all.made[:0], all.freed[:0] // their memory is for the context's next call
 	return site
 }
