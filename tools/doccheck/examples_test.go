@@ -93,7 +93,7 @@ func TestExamplesPrintWhatDocumentsSay(t *testing.T) {
 	}
 	outputs, files := shown(t, "output"), shown(t, "file")
 	for path := range outputs {
-		if run[path] == nil {
+		if run[path] == nil && !strings.HasPrefix(path, bugsPath) {
 			t.Errorf("nothing runs %s, whose output is shown", path)
 		}
 	}
