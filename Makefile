@@ -90,10 +90,10 @@ python-fast: $(FAST) ## build the Python package's extension module, if there ar
 $(FAST): $(wildcard python/src/*) include/tl_runtime.h packaging/build_python_fast.sh
 	@CFLAGS="-Wall -Wextra -Werror" packaging/build_python_fast.sh $(@D) $(PYTHON) || [ $$? -eq 77 ]
 
-bitcode: $(BITCODE) ## build build/tl_runtime.bc, the inlined operations for LLVM, if clang 15 or newer is installed
+bitcode: $(BITCODE) ## build build/tl_runtime.bc from include/tl_inline.ll, if clang 15 or newer is installed
 
 # Without that compiler there is no file.
-$(BITCODE): include/tl_inline.h include/tl_runtime.h packaging/bitcode.c packaging/build_bitcode.sh
+$(BITCODE): include/tl_inline.ll packaging/build_bitcode.sh
 	@packaging/build_bitcode.sh $@ || [ $$? -eq 77 ]
 
 static: $(BUILD)/libtl_runtime.a ## build build/libtl_runtime.a, to link into a program
@@ -124,7 +124,7 @@ demo-python: $(LIBRARY) python-fast $(SMALL)/.ready
 demo-planned: demo-python $(TOOL)
 	@$(WITH_TOOL) TL_PYTHON=$(SMALL)/bin/python $(SMALL)/bin/python examples/digits_planned.py $(DIGITS) $(TOOL)
 
-demo-tiny: $(LIBRARY) bitcode $(SMALL)/.ready $(TOOL)
+demo-tiny: $(LIBRARY) $(SMALL)/.ready $(TOOL)
 	@echo; $(MAKE) --no-print-directory -C examples/tiny BUILD=$(BUILD) PYTHON=$(SMALL)/bin/python test
 
 tool: $(TOOL) ## build build/tl, which plans, compiles and runs models, and lowers programs
@@ -290,6 +290,7 @@ bench: $(LIBRARY) python-fast $(VENV)/.ready $(TOOL) ## measure beside malloc an
 
 gen: ## write everything that is derived from capi/
 	go run ./tools/gen
+	packaging/build_bitcode.sh --text
 	packaging/licenses.sh
 
 gen-check: ## fail when a derived file or a document is stale, or a documented error has no test
@@ -297,6 +298,7 @@ gen-check: ## fail when a derived file or a document is stale, or a documented e
 	go run ./tools/gen -coverage
 	go run ./tools/doccheck
 	packaging/licenses.sh --check
+	packaging/build_bitcode.sh --check
 	@echo 'gen-check: derived files are fresh, documented errors have tests, documents agree'
 
 lint-lite: ## gofmt, go vet, file sizes

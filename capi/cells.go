@@ -2,7 +2,7 @@
 //
 // A cell is an object of the heap whose count a compiler keeps in its own code:
 // it stands in front of the bytes, and the inlined operations (tl_inl_cell_*,
-// tl_inline.h, tl_runtime.bc) change it without a look at a record. Memory,
+// tl_inline.h, tl_inline.ll) change it without a look at a record. Memory,
 // statistics, limits and reports are the runtime's.
 //
 // The compiler says what a drop means. tl_cell_drop tells whether the reference

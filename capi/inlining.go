@@ -1,7 +1,7 @@
 // # Inlining
 //
 // A compiler can put the fast path of frequent functions into the code that it
-// emits: as LLVM bitcode (tl_runtime.bc), or from C and C++, where TL_INLINE is
+// emits: as LLVM IR (tl_inline.ll), or from C and C++, where TL_INLINE is
 // defined before this header is included. docs/inlining.md describes both. The
 // inlined code works on the memory of the calling thread's context, in the
 // layout that has the number TL_INLINE_VERSION. A library with another layout

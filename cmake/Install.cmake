@@ -35,7 +35,7 @@ file(GLOB tl_headers CONFIGURE_DEPENDS include/*.h include/*.hpp)
 install(FILES ${tl_headers} DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 # There is none where no clang of version 15 or newer was found.
 install(FILES "${TL_RUNTIME_LIBRARY_DIR}/tl_runtime.bc" DESTINATION "${CMAKE_INSTALL_DATADIR}/tl_runtime" OPTIONAL)
-install(FILES include/tl_runtime.ll DESTINATION "${CMAKE_INSTALL_DATADIR}/tl_runtime")
+install(FILES include/tl_runtime.ll include/tl_inline.ll DESTINATION "${CMAKE_INSTALL_DATADIR}/tl_runtime")
 install(FILES "${PROJECT_BINARY_DIR}/tl_runtimeConfig.cmake"
   "${PROJECT_BINARY_DIR}/tl_runtimeConfigVersion.cmake" DESTINATION "${tl_config_dir}")
 install(FILES "${PROJECT_BINARY_DIR}/tl_runtime.pc" DESTINATION "${tl_pc_dir}")

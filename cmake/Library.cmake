@@ -33,17 +33,16 @@ add_library(tl_runtime::tl_runtime ALIAS tl_runtime_imported)
 
 # The inlined operations as LLVM bitcode.
 set(TL_RUNTIME_BITCODE "${TL_RUNTIME_LIBRARY_DIR}/tl_runtime.bc")
-execute_process(COMMAND "${PROJECT_SOURCE_DIR}/packaging/build_bitcode.sh" --compiler
-  OUTPUT_VARIABLE tl_clang OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE tl_no_clang)
-if(tl_no_clang)
-  message(STATUS "${tl_clang}")
-else()
+execute_process(COMMAND "${PROJECT_SOURCE_DIR}/packaging/build_bitcode.sh" "${TL_RUNTIME_BITCODE}"
+  OUTPUT_VARIABLE tl_said OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE tl_no_clang)
+message(STATUS "${tl_said}")
+if(NOT tl_no_clang)
   add_custom_command(
     OUTPUT "${TL_RUNTIME_BITCODE}"
     COMMAND "${PROJECT_SOURCE_DIR}/packaging/build_bitcode.sh" "${TL_RUNTIME_BITCODE}"
-    DEPENDS include/tl_inline.h include/tl_runtime.h packaging/bitcode.c packaging/build_bitcode.sh
+    DEPENDS include/tl_inline.ll packaging/build_bitcode.sh
     WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}"
-    COMMENT "${tl_clang} tl_runtime.bc"
+    COMMENT "tl_runtime.bc"
     VERBATIM)
   add_custom_target(tl_runtime_bitcode ALL DEPENDS "${TL_RUNTIME_BITCODE}")
 endif()

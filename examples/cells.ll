@@ -1,5 +1,5 @@
 ; A list of cells that is mapped in place: what a compiler emits that owns its values, consumes parameters and reuses cells.
-; { value, next } with inlined operations of tl_runtime.bc.
+; { value, next } with inlined operations of tl_inline.ll.
 declare void @tl_inl_begin(ptr)
 declare void @tl_inl_retake(ptr)
 declare ptr @tl_inl_cell_new(ptr, i64)

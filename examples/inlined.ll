@@ -1,4 +1,4 @@
-; A loop that counts an object, with the operations of tl_runtime.bc instead of calls.
+; A loop that counts an object, with the operations of tl_inline.ll instead of calls.
 declare void @tl_inl_begin(ptr)
 declare void @tl_inl_retake(ptr)
 declare i32 @tl_inl_mem_enter_scope(ptr)

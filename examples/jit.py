@@ -1,6 +1,6 @@
-"""python jit.py MODULE.ll [tl_runtime.bc]: compile a module in memory with llvmlite and run its main.
+"""python jit.py MODULE.ll [tl_inline.ll]: compile a module in memory with llvmlite and run its main.
 
-With tl_runtime.bc the operations tl_inl_* of the module are linked in and inlined.
+With tl_inline.ll the operations tl_inl_* of the module are linked in and inlined.
 """
 
 import ctypes
@@ -21,8 +21,8 @@ with open(sys.argv[1], encoding="utf-8") as file:
 module.verify()
 machine = llvm.Target.from_default_triple().create_target_machine()
 if len(sys.argv) > 2:
-    with open(sys.argv[2], "rb") as file:
-        module.link_in(llvm.parse_bitcode(file.read()))
+    with open(sys.argv[2], encoding="utf-8") as file:
+        module.link_in(llvm.parse_assembly(file.read()))
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=2))
     builder.getModulePassManager().run(module, builder)
 engine = llvm.create_mcjit_compiler(module, machine)

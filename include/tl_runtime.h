@@ -1176,7 +1176,7 @@ TL_API void* tl_weak_get(tl_ref ref);
  *
  * A cell is an object of the heap whose count a compiler keeps in its own code:
  * it stands in front of the bytes, and the inlined operations (tl_inl_cell_*,
- * tl_inline.h, tl_runtime.bc) change it without a look at a record. Memory,
+ * tl_inline.h, tl_inline.ll) change it without a look at a record. Memory,
  * statistics, limits and reports are the runtime's.
  *
  * The compiler says what a drop means. tl_cell_drop tells whether the reference
@@ -5619,7 +5619,7 @@ TL_API tl_status tl_snapshot_write(const char* path);
  * --------
  *
  * A compiler can put the fast path of frequent functions into the code that it
- * emits: as LLVM bitcode (tl_runtime.bc), or from C and C++, where TL_INLINE is
+ * emits: as LLVM IR (tl_inline.ll), or from C and C++, where TL_INLINE is
  * defined before this header is included. docs/inlining.md describes both. The
  * inlined code works on the memory of the calling thread's context, in the
  * layout that has the number TL_INLINE_VERSION. A library with another layout

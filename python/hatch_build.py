@@ -26,7 +26,7 @@ FULL = "libtl_runtime_full.so"
 TOOL = "tl"
 EXTENSION = "_fast.abi3.so"
 SKIPPED = 77  # what scripts of packaging/ answer where a compiler is missing
-HEADERS = ("tl_runtime.h", "tl_inline.h", "tl_runtime.ll")
+HEADERS = ("tl_runtime.h", "tl_inline.h", "tl_runtime.ll", "tl_inline.ll")
 MISSING = (
     "TL Runtime is not built: its library is made from Go and C, and neither Go nor a built {library} was found. "
     "Install {go} or later (https://go.dev/dl) and a C compiler such as gcc, or name an existing {library} in the "

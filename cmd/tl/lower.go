@@ -48,7 +48,7 @@ func lowerCommand() *cobra.Command {
 			llvm.Newest, llvm.Newest))
 	f.StringVar(&l.module.Init, "init", "module_init", "`NAME` of the function that defines the module's types")
 	f.BoolVar(&l.module.Inline, "inline", false,
-		"call the operations of tl_runtime.bc, for a module that is linked with it")
+		"call the operations of tl_inline.ll, for a module that is linked with it")
 	f.BoolVar(&l.options.NoMoves, "no-moves", false, "acquire every reference that is stored")
 	f.BoolVar(&l.options.NoBorrows, "no-borrows", false, "give every variable a reference")
 	f.BoolVar(&l.options.NoSlots, "no-slots", false, "allocate every tensor on the heap")

@@ -24,7 +24,7 @@ def lower(tool, text, *options):
 
 
 def dialect(inline):
-    """The options of `tl lower` for this LLVM; inline wants the module linked with tl_runtime.bc."""
+    """The options of `tl lower` for this LLVM; inline wants the module linked with tl_inline.ll."""
     return ["--llvm", str(min(max(VERSION, 14), 20)), "--init", "tiny_init", *(["--inline"] if inline else [])]
 
 
@@ -79,12 +79,12 @@ class Runtime:
         total = json.loads(buffer.value)["total"]
         return total["live"], total["bytes"], self.library.tl_get_scope_depth()
 
-    def compiled(self, module_text, bitcode=None):
-        """A module, optimised, with the operations of tl_runtime.bc inlined where it calls them."""
+    def compiled(self, module_text, operations=None):
+        """A module, optimised, with the operations of tl_inline.ll inlined where it calls them."""
         module = llvm.parse_assembly(module_text)
-        if bitcode:
-            with open(bitcode, "rb") as file:
-                module.link_in(llvm.parse_bitcode(file.read()))
+        if operations:
+            with open(operations, encoding="utf-8") as file:
+                module.link_in(llvm.parse_assembly(file.read()))
         module.verify()
         machine = llvm.Target.from_default_triple().create_target_machine(opt=2)
         if hasattr(llvm, "create_pass_builder"):
@@ -92,10 +92,10 @@ class Runtime:
             builder.getModulePassManager().run(module, builder)
         return module, machine
 
-    def run(self, module_text, path, texts, bitcode=None):
+    def run(self, module_text, path, texts, operations=None):
         """Compiles a module and calls its main."""
         self.path, self.texts = path, texts
-        with llvm.create_mcjit_compiler(*self.compiled(module_text, bitcode)) as engine:
+        with llvm.create_mcjit_compiler(*self.compiled(module_text, operations)) as engine:
             engine.finalize_object()
             init = ctypes.CFUNCTYPE(ctypes.c_int)(engine.get_function_address("tiny_init"))
             if init():

@@ -21,7 +21,7 @@ def arguments():
         default=os.environ.get("TL_RUNTIME_LIBRARY", BUILD / "libtl_runtime.so"),
         help="libtl_runtime.so ($TL_RUNTIME_LIBRARY)",
     )
-    parser.add_argument("--bitcode", help="tl_runtime.bc, whose operations are inlined (make bitcode)")
+    parser.add_argument("--inline", metavar="FILE", help="tl_inline.ll, whose operations are inlined")
     return parser.parse_args()
 
 
@@ -34,7 +34,7 @@ def main():
         sys.exit(f"{path}:{error.at[0]}:{error.at[1]}: {error}")
     import jit  # only what runs needs llvmlite
 
-    dialect = jit.dialect(inline=args.bitcode)
+    dialect = jit.dialect(inline=args.inline)
     if args.emit:
         for _, text, _ in compiled:
             print(jit.lower(args.tool, text, "--emit", args.emit, *dialect), end="")
@@ -42,7 +42,7 @@ def main():
     jit.start()
     runtime = jit.Runtime(str(args.runtime), print)
     for path, text, texts in compiled:
-        runtime.run(jit.lower(args.tool, text, *dialect), path, texts, args.bitcode)
+        runtime.run(jit.lower(args.tool, text, *dialect), path, texts, args.inline)
 
 
 def refused(path):

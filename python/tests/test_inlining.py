@@ -30,15 +30,11 @@ define void @entry(ptr %out) {
 
 
 def linked(program: Path = PROGRAM, text: str = ENTRY) -> jit.llvm.ModuleRef:
-    """A program with the bitcode, and text in front of it."""
-    try:
-        bitcode = tl.bitcode_path()
-    except FileNotFoundError as error:
-        pytest.skip(str(error))
+    """A program with the operations, and text in front of it."""
     if not program.is_file():
         pytest.skip(f"{program} is not there")
     module = jit.llvm.parse_assembly(text + program.read_text())
-    module.link_in(jit.llvm.parse_bitcode(bitcode.read_bytes()))
+    module.link_in(jit.llvm.parse_assembly(tl.inline_path().read_text()))
     return module
 
 

@@ -18,7 +18,7 @@ import sys as _sys
 from typing import TYPE_CHECKING
 
 from . import mr, registry
-from ._binding.library import bitcode_path, include_path, lib, make_symbols_global, path, symbols
+from ._binding.library import bitcode_path, include_path, inline_path, lib, make_symbols_global, path, symbols
 from ._dtype import DType
 from ._errors import (
     AlreadyRegisteredError,
@@ -228,6 +228,7 @@ __all__ = [
     "full",
     "function_frame",
     "include_path",
+    "inline_path",
     "lib",
     "leak_report",
     "live_count",

@@ -1,4 +1,4 @@
-; A program over tl_runtime.bc, for bitcode.sh: its status is 0 where every operation did what it should.
+; A program over tl_inline.ll, for bitcode.sh: its status is 0 where every operation did what it should.
 declare i64 @tl_ptr_refcount(ptr)
 declare i32 @tl_thread_detach()
 declare void @tl_inl_begin(ptr)

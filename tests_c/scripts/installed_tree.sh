@@ -35,8 +35,8 @@ if [ -e "$libdir/libtl_runtime_full.a" ]; then
 else
 	echo "skip: no libtl_runtime_full.a was installed (make full-static)"
 fi
-if packaging/build_bitcode.sh --compiler >/dev/null; then
-	[ -f "$prefix/share/tl_runtime/tl_runtime.bc" ] || { echo "not installed: share/tl_runtime/tl_runtime.bc"; exit 1; }
-fi
+for name in tl_runtime.ll tl_inline.ll; do
+	[ -f "$prefix/share/tl_runtime/$name" ] || { echo "not installed: share/tl_runtime/$name"; exit 1; }
+done
 "$prefix/bin/tl" --help >/dev/null
 echo "installed: $(find "$prefix" -type f -o -type l | wc -l) files"

@@ -213,15 +213,9 @@ func interpreted(t *testing.T, lib, source string) string {
 	return must(t, withLibrary(lib), interpreter(t, "llvmlite"), "examples/jit.py", source)
 }
 
-// inlined runs a module's main with the operations of tl_runtime.bc.
+// inlined runs a module's main with the operations of tl_inline.ll.
 func inlined(t *testing.T, lib, source string) string {
-	bitcode := filepath.Join(t.TempDir(), "tl_runtime.bc")
-	command := exec.Command("sh", "packaging/build_bitcode.sh", bitcode)
-	command.Dir = root
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Skip(string(out))
-	}
-	return must(t, withLibrary(lib), interpreter(t, "llvmlite"), "examples/jit.py", source, bitcode)
+	return must(t, withLibrary(lib), interpreter(t, "llvmlite"), "examples/jit.py", source, "include/tl_inline.ll")
 }
 
 // matches tells whether a text is the wanted one, addresses apart. A line `...` of the

@@ -16,7 +16,7 @@ const llvmNotice = `; TL Runtime: declarations for compilers that emit LLVM IR. 
 ; what others have left it to finish. For the same reason such a function is
 ; neither readonly nor willreturn, not even one that only looks at something: a
 ; call that fails writes the thread's status. tl_inl_NAME_unchecked in
-; tl_runtime.bc are.
+; tl_inline.ll are.
 ; noalias stands on results whose life ends through that same pointer; not on
 ; registered objects and frame memory, which a later call without the pointer
 ; ends: a load moved past tl_mem_exit_scope would read freed memory. No

@@ -47,7 +47,7 @@ func changed(c: tensor<f64, 8>) -> tensor<f64, 8> { c[0] = c[1] c[1] = c[2] retu
 }
 
 // TestInlineNamesAreTheHeaders looks for what an inlining module calls, with the
-// thread, in the header that tl_runtime.bc is made of.
+// thread, in the header that tl_inline.ll is made of.
 func TestInlineNamesAreTheHeaders(t *testing.T) {
 	header, err := os.ReadFile("../../../include/tl_inline.h")
 	require.NoError(t, err)

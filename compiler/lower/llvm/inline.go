@@ -8,7 +8,7 @@ import (
 )
 
 // inlined names, for what a function of the program calls, the operation of
-// tl_runtime.bc, or the routine around it, that has the thread as first argument. Tensors are not
+// tl_inline.ll, or the routine around it, that has the thread as first argument. Tensors are not
 // among them: those operations know no tensor in a slot, and addresses are asked for
 // once as it is.
 var inlined = map[string]string{

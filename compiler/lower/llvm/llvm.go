@@ -7,7 +7,7 @@
 //	elements.go   where their elements are
 //	vec.go        operations on vecs
 //	integer.go    division
-//	inline.go     operations of tl_runtime.bc
+//	inline.go     operations of tl_inline.ll
 //	support.go    functions that the module brings along
 //
 // Every function of the program becomes a function of the module with its symbol as
@@ -43,7 +43,7 @@ const (
 type Options struct {
 	Version int    // of LLVM, Oldest to Newest; 0 is Oldest
 	Init    string // name of the function that has to be called first; "" is module_init
-	Inline  bool   // the module is for linking with tl_runtime.bc, whose operations it inlines
+	Inline  bool   // the module is for linking with tl_inline.ll, whose operations it inlines
 }
 
 // Emit returns the text of a module. Its function Init defines the types: it

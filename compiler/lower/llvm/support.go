@@ -10,7 +10,7 @@ import (
 	"tlruntime/compiler/lower/ir"
 )
 
-// declaration returns that of a function: of the runtime, of an operation of tl_runtime.bc, which has the thread as its
+// declaration returns that of a function: of the runtime, of an operation of tl_inline.ll, which has the thread as its
 // first argument, of the C library or of LLVM. "" is none.
 func declaration(name string) string {
 	if d := declarations[name]; d != "" {

@@ -126,8 +126,13 @@ def include_path() -> Path:
     return _beside(["include", "../../include"], "tl_inline.h").parent
 
 
+def inline_path() -> Path:
+    """Returns tl_inline.ll, the inlined operations as LLVM IR, for llvmlite's parse_assembly and link_in."""
+    return _beside(["include", "../../include"], "tl_inline.ll")
+
+
 def bitcode_path() -> Path:
-    """Returns tl_runtime.bc, the inlined operations as LLVM bitcode; FileNotFoundError where it was not built."""
+    """Returns tl_runtime.bc, which is inline_path() as bitcode; FileNotFoundError where it was not built."""
     return _beside(["include", "../../build"], "tl_runtime.bc")
 
 
