@@ -51,8 +51,8 @@ inline void* block_or_raise(result<void*> made)
  *
  * Moving hands the pool over and leaves a closed one behind; do not move a pool that containers use.
  * Any thread may use a pool, and one at a time may close or move it. The destructor closes. As
- * tl_memory_pool_destroy does, it leaves a pool alone that has live blocks: tl_last_status is then
- * TL_E_BUSY, and the memory stays. A closed pool answers every call with TL_E_INVALID_ARGUMENT.
+ * tl_memory_pool_destroy does, it leaves a pool alone that has live blocks: the memory stays,
+ * tl_last_status is then TL_E_BUSY, and a line on standard error says so. A closed pool answers every call with TL_E_INVALID_ARGUMENT.
  */
 class memory_pool : public std::pmr::memory_resource {
   public:
@@ -93,7 +93,11 @@ class memory_pool : public std::pmr::memory_resource {
 	}
 	memory_pool(const memory_pool&) = delete;
 	memory_pool& operator=(const memory_pool&) = delete;
-	~memory_pool() override { tl_memory_pool_destroy(pool_); }
+	~memory_pool() override
+	{
+		if (tl_memory_pool_destroy(pool_) == TL_E_BUSY) /* nobody else can tell */
+			std::fprintf(stderr, "tl_runtime: a tl::memory_pool ends and leaves its memory: %s\n", tl_last_error());
+	}
 
 	/* Takes over a pool that the caller would have to destroy. */
 	static memory_pool adopt(tl_memory_pool* pool) noexcept

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include <unistd.h>
+
 #include "check.hpp"
 #include "tl_memory_pool.hpp"
 #include "tl_registry.hpp"
@@ -75,8 +77,18 @@ void a_pool_that_is_used_stays()
 	tl_memory_pool* handle = pool->get();
 	void* block = pool->allocate(64);
 	CHECK(status_of([&] { pool->close(); }) == TL_E_BUSY && pool->is_open());
+	std::FILE* told = std::tmpfile();
+	const int standard_error = dup(STDERR_FILENO);
+	dup2(fileno(told), STDERR_FILENO);
 	delete pool;
+	dup2(standard_error, STDERR_FILENO);
+	close(standard_error);
 	CHECK(tl_last_status() == TL_E_BUSY && chunks == 1);
+	char line[256] = "";
+	std::rewind(told);
+	CHECK(std::fgets(line, sizeof line, told) != nullptr && std::fclose(told) == 0);
+	CHECK(std::strstr(line,
+	                  "tl_runtime: a tl::memory_pool ends and leaves its memory: tl_memory_pool_destroy: TL_E_BUSY: "));
 	tl::memory_pool again = tl::memory_pool::adopt(handle);
 	CHECK(again.try_deallocate(block) && status_in(again.try_deallocate(block)) == TL_E_UNKNOWN_POINTER);
 	again.close();
