@@ -233,7 +233,7 @@ var graphErrors = []struct{ graph, want string }{
 	{`"inputs": [{"name": "x", "dtype": "f32", "shape": [-1]}], "outputs": ["y"]`,
 		`axis 0 of input "x" has the extent -1; declare 0 or more, or a symbol`},
 	{`"inputs": [{"name": "x", "dtype": "f32", "shape": [2, "n"]}], "outputs": ["x"]`,
-		`axis 1 of input "x" is the symbol "n", which is not bound; bind it to the highest extent that the plan is to hold for`},
+		`axis 1 of input "x" is the symbol "n", which is not bound; bind it to the highest extent that the plan is to hold for (tl: --bind n=N)`},
 	{`"inputs": [{"name": "x", "dtype": "f32", "shape": [0, 4294967296, 4294967296]}], "outputs": ["x"]`,
 		`input "x" has the shape (0, 4294967296, 4294967296), which takes more than 2^56 bytes; declare or bind smaller extents`},
 	{`"inputs": [{"name": "x", "dtype": "f32", "shape": []}, {"name": "x", "dtype": "f32", "shape": []}], "outputs": ["x"]`,

@@ -198,7 +198,7 @@ func (c *checker) extent(in *graph.Value, axis int, d graph.Dim) (int64, error) 
 	if !ok {
 		return 0, graph.Problem(fmt.Sprintf("axis %d of input %q is the symbol %q, which is not bound", axis, in.Name,
 			d.Symbol),
-			"bind it to the highest extent that the plan is to hold for")
+			fmt.Sprintf("bind it to the highest extent that the plan is to hold for (tl: --bind %s=N)", d.Symbol))
 	}
 	c.Out.Symbols[d.Symbol] = size
 	return size, nil
