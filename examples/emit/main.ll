@@ -5,6 +5,7 @@ declare i64 @demo_return()
 declare i64 @demo_call()
 declare i64 @demo_parameter()
 declare i64 @demo_loop()
+declare i64 @demo_owned()
 declare i64 @demo_break()
 declare i64 @demo_early()
 declare i64 @demo_field()
@@ -20,6 +21,7 @@ declare i64 @demo_thread()
 @name.call = private constant [5 x i8] c"call\00"
 @name.parameter = private constant [10 x i8] c"parameter\00"
 @name.loop = private constant [5 x i8] c"loop\00"
+@name.owned = private constant [6 x i8] c"owned\00"
 @name.break = private constant [6 x i8] c"break\00"
 @name.early = private constant [6 x i8] c"early\00"
 @name.field = private constant [6 x i8] c"field\00"
@@ -40,6 +42,7 @@ define i32 @main() {
   call void @show(ptr @name.call, ptr @demo_call)
   call void @show(ptr @name.parameter, ptr @demo_parameter)
   call void @show(ptr @name.loop, ptr @demo_loop)
+  call void @show(ptr @name.owned, ptr @demo_owned)
   call void @show(ptr @name.break, ptr @demo_break)
   call void @show(ptr @name.early, ptr @demo_early)
   call void @show(ptr @name.field, ptr @demo_field)
