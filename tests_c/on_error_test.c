@@ -154,6 +154,14 @@ static void* leave_open(void* nothing)
 	return nothing;
 }
 
+static void read_what_is_freed(void)
+{
+	tl_mem_enter_scope();
+	node* a = make_node();
+	tl_mem_exit_scope();
+	tl_ptr_release(*(void* volatile*)&a->next);
+}
+
 static void open_scopes(void) { leave_open(NULL); }
 static void end_threads(void)
 {
@@ -197,6 +205,8 @@ static const struct ending {
 	{"arena", store_from_arena, "TL_DEBUG=1", 0, 1, ", a Node that ends here, is memory of an arena or a frame"},
 	{"entry", release_of_the_scope, "TL_DEBUG=1 TL_ON_ERROR=fail", 24, 1,
      ": this scope holds a reference of it, which was "},
+	{"poison", read_what_is_freed, "TL_DEBUG=1 TL_ON_ERROR=fail", 24, 1,
+     ": 0xdddddddddddddddd was read from freed memory"},
 	{"caller", exit_too_many, "TL_DEBUG=1 TL_ON_ERROR=fail", 24, 1,
      "tl_mem_function_exit: the function that was left here "},
 	{"open", open_scopes, "TL_LEAK_CHECK=fail", 0, 1, "2 scope(s) or frame(s) are open at the end of the process; "},

@@ -108,6 +108,7 @@ const (
 	textNoCell
 	textCell
 	textCellHeld
+	textReadFreed
 )
 
 var sentences = map[Text]string{
@@ -199,9 +200,10 @@ var sentences = map[Text]string{
 	textRefZero: "nobody holds the object of the reference %#x: tl_ptr_dec_ref brought it to zero (tl_mem_free frees it)",
 	textNotUpgraded: "%#x belongs to context %d, and only its thread upgrades this weak reference; make one for all " +
 		"threads with tl_weak_share",
-	textNoCell:   "%#x is no cell; tl_cell_* take what tl_cell_new has returned",
-	textCell:     "%#x is where the memory of a cell starts; the cell itself is 16 bytes behind it, and tl_cell_free frees it",
-	textCellHeld: "the cell %#x has a count of %d; the holder of the only reference frees a cell",
+	textNoCell:    "%#x is no cell; tl_cell_* take what tl_cell_new has returned",
+	textCell:      "%#x is where the memory of a cell starts; the cell itself is 16 bytes behind it, and tl_cell_free frees it",
+	textReadFreed: "%#x was read from freed memory, which TL_DEBUG fills with 0xdd: an object was used after its last reference",
+	textCellHeld:  "the cell %#x has a count of %d; the holder of the only reference frees a cell",
 }
 
 // Format puts values into a sentence.
@@ -216,12 +218,19 @@ func (c *Context) Fail(st status.Status, kind Text, p uintptr, details ...uint64
 	copy(c.ErrorDetail[:], details)
 	if process.debug != nil {
 		c.Pending |= pendingUse
+		if isPoison(p) {
+			c.ErrorKind = uint32(textReadFreed)
+		}
 	}
 	if atomic.LoadUint32(&process.g.OnError) != 0 && c.ErrorPending == 0 {
 		c.ErrorPending = 1
 	}
 	return st
 }
+
+// isPoison tells whether an address was read from an object that TL_DEBUG has filled (package debug), or lies somewhat
+// behind one.
+func isPoison(p uintptr) bool { return p>>16 == 0xdddddddddddd }
 
 // null records that a NULL result is right.
 func (c *Context) null() uintptr {

@@ -32,7 +32,7 @@ _HEAD = re.compile(
 # A file or module with blanks in its name, a type or tag with a semicolon, and what is not printable stand in quotes.
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
 _FRAME = re.compile(
-    rf"    #\d+ 0x(?P<address>[0-9a-f]+)(?: in (?P<function>{_QUOTED}|.*))? "
+    rf"    #\d+(?: 0x(?P<address>[0-9a-f]+))?(?: in (?P<function>{_QUOTED}|.*))? "
     rf'(?:(?P<file>{_QUOTED}|[^\s"]+):(?P<line>\d+)|\((?:{_QUOTED}|\S+)\+0x[0-9a-f]+\)|\(<unknown module>\))$'
 )
 _TAIL = re.compile(
@@ -44,7 +44,7 @@ _TAIL = re.compile(
 class LeakFrame(NamedTuple):
     """A frame of the call stack of an allocation."""
 
-    address: int
+    address: int  # 0 of a frame of Python
     function: str | None
     file: str | None  # None where no line is known
     line: int
@@ -229,7 +229,7 @@ def _leaks_in(text: str) -> Iterator[Leak]:
 
 def _frame(found: re.Match[str]) -> LeakFrame:
     function, file = (None if name is None else _plain(name) for name in found.group("function", "file"))
-    return LeakFrame(int(found["address"], 16), function, file, int(found["line"] or 0))
+    return LeakFrame(int(found["address"] or "0", 16), function, file, int(found["line"] or 0))
 
 
 def _plain(name: str) -> str:

@@ -144,10 +144,12 @@ func Blocks(visit func(Live)) {
 	})
 }
 
-// before orders groups: direct leaks, indirect ones, what is none; the largest first.
+// before orders groups: direct leaks, indirect ones, what is none; those first of which it is known where they were
+// allocated, which samples do not tell of all; the largest first.
 func before(a, b Group) int {
 	return cmp.Or(
 		cmp.Compare(rank(a.Reason), rank(b.Reason)),
+		cmp.Compare(hasNoSite(a), hasNoSite(b)),
 		cmp.Compare(b.Bytes, a.Bytes),
 		cmp.Compare(b.Count, a.Count),
 		cmp.Compare(a.Type, b.Type),
@@ -156,6 +158,13 @@ func before(a, b Group) int {
 		cmp.Compare(a.Site.File, b.Site.File),
 		cmp.Compare(a.Site.Line, b.Site.Line),
 	)
+}
+
+func hasNoSite(g Group) int {
+	if len(g.Site.Stack) == 0 && g.Site.File == "" {
+		return 1
+	}
+	return 0
 }
 
 func rank(r Reason) int {

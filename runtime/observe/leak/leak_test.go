@@ -158,8 +158,10 @@ func TestGroupsComeInOrder(t *testing.T) {
 	group := func(reason Reason, bytes uint64, count int64) Group {
 		return Group{Reason: reason, Total: Total{count, bytes}}
 	}
+	sampled := group(Acquired, 1, 1)
+	sampled.Site.Stack = []uintptr{1}
 	order := []Group{
-		group(Lent, 90, 1), group(Floating, 80, 2), group(Acquired, 80, 1),
+		sampled, group(Lent, 90, 1), group(Floating, 80, 2), group(Acquired, 80, 1),
 		group(Indirect, 500, 1), group(HandedBack, 900, 1),
 	}
 	for i := range order[1:] {
@@ -198,6 +200,9 @@ func TestFramesWithoutNames(t *testing.T) {
 	require.Equal(t,
 		"    #0 0x10 (<unknown module>)\n    #1 0x1020 in f (/lib/x.so+0x20)\n    #2 0x30 in <unknown> a.tl:3\n",
 		b.String())
+	b.Reset()
+	Located{Frame: Frame{Function: "load", File: "train.py", Line: 7, Python: true}}.write(&b, 0)
+	require.Equal(t, "    #0 in load train.py:7\n", b.String())
 	require.Equal(t, "0x10", Located{PC: 0x10}.Place())
 	require.Equal(t, "f (x.so+0x20)", Located{Frame: Frame{Function: "f", Module: "/lib/x.so", Offset: 0x20}}.Place())
 	require.Equal(t, "f", Located{Frame: Frame{Function: "f", File: "a.c", Line: 3, Module: "/lib/x.so",

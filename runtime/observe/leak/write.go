@@ -215,7 +215,10 @@ func locate(stack []uintptr, find finder) (frames []Located) {
 }
 
 func (f Located) write(b *strings.Builder, n int) {
-	fmt.Fprintf(b, "    #%d %#x", n, f.PC)
+	fmt.Fprintf(b, "    #%d", n)
+	if !f.Python { // which has no address
+		fmt.Fprintf(b, " %#x", f.PC)
+	}
 	if f.Function != "" || f.File != "" {
 		name := f.Function
 		if name == "" {
