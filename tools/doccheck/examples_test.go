@@ -87,6 +87,7 @@ func TestExamplesPrintWhatDocumentsSay(t *testing.T) {
 		"examples/inlined.c":      func(t *testing.T) string { return compiled(t, lib, cc, "-std=c99", "examples/inlined.c") },
 		"examples/inlined.ll":     func(t *testing.T) string { return inlined(t, lib, "examples/inlined.ll") },
 		"examples/cells.ll":       func(t *testing.T) string { return inlined(t, lib, "examples/cells.ll") },
+		"examples/structs.ll":     func(t *testing.T) string { return inEachMode(t, lib, "examples/structs.ll") },
 		"examples/loop.ll":        func(t *testing.T) string { return inlined(t, lib, "examples/loop.ll") },
 		"examples/go/main.go":     func(t *testing.T) string { return must(t, nil, "go", "run", "./examples/go") },
 		quoted:                    func(t *testing.T) string { return compiled(t, lib, cc, "-std=c99", quoted) },
@@ -211,6 +212,18 @@ func interpreted(t *testing.T, lib, source string) string {
 		}
 	}
 	return must(t, withLibrary(lib), interpreter(t, "llvmlite"), "examples/jit.py", source)
+}
+
+// inEachMode runs a module's main on both paths and under TL_DEBUG; what it prints is the same.
+func inEachMode(t *testing.T, lib, source string) string {
+	printed := interpreted(t, lib, source)
+	for _, mode := range [][2]string{{"TL_FASTPATH", "0"}, {"TL_DEBUG", "1"}} {
+		t.Setenv(mode[0], mode[1])
+		if again := interpreted(t, lib, source); again != printed {
+			t.Errorf("%s with %s=%s prints %q", source, mode[0], mode[1], again)
+		}
+	}
+	return printed
 }
 
 // inlined runs a module's main with the operations of tl_inline.ll.
