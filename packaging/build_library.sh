@@ -30,6 +30,9 @@ command -v go >/dev/null || {
 
 # What the header refuses, and what C compiler and Go would not agree on.
 cc=${CC:-$(go env CC)}
+# Go compiles C anew for another name of its compiler: cmake says /usr/bin/cc.
+same() { [ "$(readlink -f "$(command -v "$1")")" = "$(readlink -f "$(command -v "$2")")" ]; }
+if [ -n "${CC-}" ] && command -v gcc >/dev/null && same "$cc" gcc; then export CC=gcc cc=gcc; fi
 refuse() { echo "build_library.sh: $cc: $1" >&2; exit 1; }
 command -v "${cc%% *}" >/dev/null || refuse "is not installed; install a C compiler such as gcc, or name one in CC"
 # shellcheck disable=SC2086 # a compiler and its flags are words
@@ -128,11 +131,31 @@ static() {
 	rm -rf "$staging"
 }
 
-if [ $kind = static ]; then
-	static "$@"
+# go build compiles all C anew for a library. Where the last build into this directory was of the same sources, settings and
+# tools, and nobody has replaced what it made, that is as if new. cmake and make, which share a directory, both come here.
+[ ! -f "$out/$file.debug" ] || [ $kind = static ] || kind=debug # it has to be of the same build
+made=$file
+case $kind in static) made=$library.a ;; debug) made="$file $file.debug" ;; esac
+stamp=$out/.built-$library-$kind
+key=$(
+	printf '%s\n' "$*" "$cc" "$(command -v "$objcopy" "$ld")" "$CGO_CFLAGS ${CGO_LDFLAGS-} $GOFLAGS $GOARCH ${GOAMD64-} ${GOEXPERIMENT-}" "$root"
+	go version && $cc --version
+	find go.mod packaging include capi cshim runtime compiler -type f ! -name '*_test.go' ! -path '*/testdata/*' ! -path '*/__pycache__/*' |
+		LC_ALL=C sort | xargs cksum
+)
+# shellcheck disable=SC2086 # file names without blanks
+sums() { (printf '%s\n' "$key" && cd "$out" && cksum $made 2>/dev/null) | cksum; }
+if [ "$(cat "$stamp" 2>/dev/null)" = "$(sums)" ]; then
+	(cd "$out" && touch $made)
+	rm -rf "$staging"
 	exit
 fi
-[ ! -f "$out/$file.debug" ] || kind=debug # it has to be of the same build
+
+if [ $kind = static ]; then
+	static "$@"
+	sums >"$stamp"
+	exit
+fi
 if [ $kind = debug ]; then
 	shared '' "$@"
 	(
@@ -155,3 +178,4 @@ mv -f "$staging/$library.so" "$out/$file"
 rm -rf "$staging"
 ln -sf "$file" "$out/$library.so.$major"
 ln -sf "$library.so.$major" "$out/$library.so"
+sums >"$stamp"

@@ -15,6 +15,7 @@ endfunction()
 
 tl_script(symbols "${TL_RUNTIME_LIBRARY}" "${PROJECT_SOURCE_DIR}/include/tl_runtime.h")
 tl_script(ldconfig "${PROJECT_SOURCE_DIR}")
+tl_script(built_once "${PROJECT_SOURCE_DIR}")
 tl_script(compilers "${PROJECT_SOURCE_DIR}")
 tl_script(soname "${TL_RUNTIME_LIBRARY}" ${PROJECT_VERSION_MAJOR})
 tl_script(full "${PROJECT_SOURCE_DIR}" "${TL_RUNTIME_FULL}" "${TL_RUNTIME_LIBRARY}")
