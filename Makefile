@@ -189,14 +189,13 @@ test-go: $(LIBRARY) $(FULL) $(VENV)/.ready
 	TL_PYTHON=$(IN_VENV)/python $(GO_TEST) -vet=off -short ./...
 	@go test -vet=off -v -run '^TestConform$$' ./runtime/device/backends | sed -n 's/^.*: skip: /skip: /p'
 
-# Packages that have more than the quick half: rapid tries a fifth in it. Examples are part of it.
-LONG_GO = $(sort $(dir $(shell grep -rlE 'testing\.Short|rapid\.Check' --include=*_test.go . | grep -v '^./build/')))
+# What the quick half has left out.
 test-go-rest: $(LIBRARY) $(FULL) $(VENV)/.ready
-	TL_PYTHON=$(IN_VENV)/python $(GO_TEST) -vet=off $(LONG_GO)
+	TL_PYTHON=$(IN_VENV)/python .ci/long_go $(GO_TEST) -vet=off
 
 # The compiler and runtime/offsets start no goroutine (TestTheCompilerIsSequential): the detector has nothing to find there.
 test-race:
-	$(GO_TEST) -race $(filter-out tlruntime/runtime/offsets,$(shell go list ./runtime/...))
+	$(GO_TEST) -vet=off -race $(filter-out tlruntime/runtime/offsets,$(shell go list ./runtime/...))
 
 # Those that take longer than five seconds, and third and later ways to run a program.
 REST_C := instructions|memcheck|undefined|undefined_inlined|static|compilers|linear|debugger|mpi_others|tsan\..*|kinds\.(plain|limit|sampled|instructions)
