@@ -6,12 +6,12 @@ source=$1 folder=$2
 shift 2
 command -v go >/dev/null || { echo "skip: go is not installed"; exit 77; }
 mkdir -p "$folder"
-flags='-g -fsanitize=undefined -fno-sanitize-recover=all'
+flags='-g -fsanitize=undefined -fno-sanitize-recover=all -fno-omit-frame-pointer' # those of the proof suite, which takes this library
 echo 'int main(void) { return 0; }' >"$folder/probe.c"
 # shellcheck disable=SC2086 # flags are words
 "${CC:-cc}" $flags "$folder/probe.c" -o "$folder/probe" 2>/dev/null && "$folder/probe" ||
 	{ echo "skip: programs with -fsanitize=undefined do not run here"; exit 77; }
-CGO_CFLAGS=$flags CGO_LDFLAGS=-fsanitize=undefined "$source/packaging/build_library.sh" "$folder"
+CC=${CC:-gcc} CGO_CFLAGS=$flags CGO_LDFLAGS=-fsanitize=undefined "$source/packaging/build_library.sh" "$folder"
 
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT

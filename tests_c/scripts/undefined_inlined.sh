@@ -8,9 +8,10 @@ trap 'rm -rf "$work"' EXIT
 flags='-g -O1 -D_GNU_SOURCE -fsanitize=undefined -fno-sanitize-recover=all'
 echo 'int main(void) { return 0; }' >"$work/probe.c"
 
-# clang looks at more additions to NULL than gcc does.
+# clang looks at more additions to NULL than gcc does, and the newest clang at all that older ones look at.
 tried=
-for cc in gcc clang $(ls /usr/bin/clang-[0-9]* 2>/dev/null); do
+for cc in gcc "$(ls /usr/bin/clang-[0-9]* 2>/dev/null | sort -t- -k2 -n | tail -n 1)"; do
+	[ -n "$cc" ] || cc=clang
 	# shellcheck disable=SC2086 # flags are words
 	"$cc" $flags "$work/probe.c" -o "$work/probe" 2>/dev/null && "$work/probe" || continue
 	tried="$tried ${cc##*/}"

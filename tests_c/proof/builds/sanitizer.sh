@@ -31,7 +31,9 @@ model() {
 bad=0
 for mode in turns free wild; do model "$build" "host with -fsanitize=$1" $mode || bad=1; done
 if [ "$1" != thread ]; then
-	quietly env CC=gcc CGO_CFLAGS="$flags" CGO_LDFLAGS="-fsanitize=$1" packaging/build_library.sh "$work/library"
-	for mode in turns free wild; do model "$work/library" "host and C of the library with -fsanitize=$1" $mode || bad=1; done
+	library=$work/library
+	[ "$1" != undefined ] || library=$build/cmake/undefined # which the test of that name has made
+	quietly env CC=gcc CGO_CFLAGS="$flags" CGO_LDFLAGS="-fsanitize=$1" packaging/build_library.sh "$library"
+	for mode in turns free wild; do model "$library" "host and C of the library with -fsanitize=$1" $mode || bad=1; done
 fi
 exit $bad
