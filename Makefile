@@ -51,7 +51,7 @@ TL_POINTERS ?= 1000000
 QUICK_STEPS ?= gen+lint go c python+demo
 REST_STEPS  ?= c-rest model+go-rest+race+packages+ecosystem+interop python-rest+checked prove+scale+docs install
 # What continuous integration leaves out.
-BY_HAND     ?= exports+pythons
+BY_HAND     ?= exports+pythons models
 
 LIBRARY_SOURCES := $(filter-out %_test.go,$(shell find capi cshim runtime -name '*.go' -o -name '*.[chsS]')) \
 	capi/exports.map go.mod $(wildcard go.sum) packaging/build_library.sh packaging/VERSION
@@ -272,6 +272,10 @@ test-docs: docs
 	.ci/browser $(BUILD)/docs $(DOCS_VENV)/bin/python
 
 test-model:
+	docs/model/run.sh quick
+
+# To the end, which takes minutes, whatever was searched before.
+test-models:
 	docs/model/run.sh
 
 test-install: $(LIBRARY) $(FULL) full-static bitcode
