@@ -192,6 +192,19 @@ func TestLinesOfTheSource(t *testing.T) {
 	require.Equal(t, 1, asked)
 }
 
+// Two calls on one line are one entry; a line of another file, or another type, is another one.
+func TestGroupsOfOneLineAreJoined(t *testing.T) {
+	find := func(pc uintptr) []Located {
+		return []Located{{Frame{Function: "f", File: "a.c", Line: int(pc >> 4)}, pc}}
+	}
+	group := func(typ string, count int64, pc uintptr) Group {
+		return Group{Total: Total{count, 8}, Type: typ, Site: track.Site{Stack: []uintptr{pc}}}
+	}
+	all := joined([]Group{group("", 1, 0x10), group("", 2, 0x20), group("", 3, 0x12), group("Vec", 4, 0x11)}, find)
+	require.Len(t, all, 3)
+	require.Equal(t, Total{4, 16}, all[0].Total)
+}
+
 func TestFramesWithoutNames(t *testing.T) {
 	var b strings.Builder
 	Located{PC: 0x10}.write(&b, 0)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sort"
 	"strconv"
 	"strings"
 	"unicode"
@@ -63,7 +64,7 @@ func (r *Report) Text() string {
 		fmt.Fprintf(&b, head, os.Getpid())
 	}
 	find := remembering(lines)
-	for _, g := range r.Groups {
+	for _, g := range joined(r.Groups, find) {
 		g.write(&b, find)
 	}
 	if r.Count == 0 {
@@ -129,6 +130,38 @@ func remembering(find finder) finder {
 	}
 }
 
+// joined makes one of groups that read alike: their frames have other addresses on the same lines.
+func joined(groups []Group, find finder) (all []Group) {
+	at := map[string]int{}
+	for _, g := range groups {
+		key := g.text(find)
+		i, known := at[key]
+		if !known {
+			at[key] = len(all)
+			all = append(all, g)
+			continue
+		}
+		one := &all[i]
+		one.Count, one.Bytes, one.Like = one.Count+g.Count, one.Bytes+g.Bytes, one.Like+g.Like
+		one.Sampled = one.Sampled || g.Sampled
+	}
+	sort.SliceStable(all, func(i, j int) bool { return before(all[i], all[j]) < 0 })
+	return all
+}
+
+// text is what tells a group from others in a report.
+func (g *Group) text(find finder) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, g.Reason, g.Type, g.Tag)
+	for _, f := range framesOf(g.Site, find) {
+		if f.Line != 0 {
+			f.PC = 0
+		}
+		f.write(&b, 0)
+	}
+	return b.String()
+}
+
 func (g *Group) write(b *strings.Builder, find finder) {
 	kind := "Direct leak of"
 	switch g.Reason {
@@ -153,9 +186,8 @@ func (g *Group) write(b *strings.Builder, find finder) {
 	b.WriteString("\n\n")
 }
 
-// writeSite writes the frames of a site, but for the library's own. A line that the
-// program told is that of the first.
-func writeSite(b *strings.Builder, s track.Site, find finder) {
+// framesOf returns the frames of a site, but for the library's own. A line that the program told is that of the first.
+func framesOf(s track.Site, find finder) []Located {
 	frames := locate(s.Stack, find)
 	if s.File != "" {
 		if len(frames) == 0 {
@@ -163,6 +195,11 @@ func writeSite(b *strings.Builder, s track.Site, find finder) {
 		}
 		frames[0].File, frames[0].Line = s.File, int(s.Line)
 	}
+	return frames
+}
+
+func writeSite(b *strings.Builder, s track.Site, find finder) {
+	frames := framesOf(s, find)
 	for n, f := range frames {
 		f.write(b, n)
 	}
