@@ -36,7 +36,7 @@ quietly() {
 # build_tests DIRECTORY: the test programs that are wanted.
 build_tests() {
 	if whole; then
-		quietly nice cmake --build "$1" --parallel "$(nproc)"
+		quietly nice cmake --build "$1" --parallel "$(nproc)" --target all rest_programs
 	else
 		# shellcheck disable=SC2046 # one target a word
 		quietly nice cmake --build "$1" --parallel "$(nproc)" --target $(for name in $few; do echo "${name}_test"; done)
