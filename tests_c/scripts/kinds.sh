@@ -1,11 +1,11 @@
 #!/bin/sh
-# kinds.sh PROGRAM: no function that says `Cost: fast` takes more than three times the instructions beside a million
+# kinds.sh PROGRAM: no function that says `Cost: fast` takes more than three times the instructions beside 200,000
 # live objects that it takes beside a thousand.
 set -eu
 command -v valgrind >/dev/null || { echo "skip: valgrind is not installed"; exit 77; }
 program=$1
 few=${TL_KINDS_FEW:-1000}
-many=${TL_KINDS_MANY:-1000000}
+many=${TL_KINDS_MANY:-200000}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
