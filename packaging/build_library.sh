@@ -75,8 +75,6 @@ fi
 set -- $tags "$@"
 file=$library.so.$version
 staging=$out/.staging-$library-$kind
-rm -rf "$staging"
-mkdir -p "$staging"
 
 # gcshrinkstackoff keeps what runtime/headroom reserves; asyncpreemptoff keeps Go from interrupting the
 # program's threads by SIGURG. Go's own default for C is -g -O2, which is lost where CGO_CFLAGS asks for
@@ -147,9 +145,10 @@ key=$(
 sums() { (printf '%s\n' "$key" && cd "$out" && cksum $made 2>/dev/null) | cksum; }
 if [ "$(cat "$stamp" 2>/dev/null)" = "$(sums)" ]; then
 	(cd "$out" && touch $made)
-	rm -rf "$staging"
 	exit
 fi
+rm -rf "$staging"
+mkdir -p "$staging"
 
 if [ $kind = static ]; then
 	static "$@"
