@@ -248,9 +248,9 @@ func (h *Heap) EmptyMagazine(c *layout.Context, class uint32) uint64 {
 // Watch has the clock look for idle memory.
 func (h *Heap) Watch() { core.Watch(h.s) }
 
-// TakeMagazines gives the depots all slots of a context but the newest of each class, whatever its thread does meanwhile;
-// and those, too, where the thread sleeps in a system call of the program's, and not in a handler, which may have
-// interrupted an operation on a magazine.
+// TakeMagazines gives the depots all slots of a context but the newest of each class, whatever its thread does
+// meanwhile; and those, too, where the thread sleeps in a system call of the program's, and not in a handler, which
+// may have interrupted an operation on a magazine.
 func (h *Heap) TakeMagazines(c *layout.Context) {
 	var all, rest core.Taking
 	thread := atomic.LoadUint32(&c.ThreadNumber)

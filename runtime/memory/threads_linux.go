@@ -40,8 +40,8 @@ func switchesOf(thread uint32) []byte {
 	return text[at:]
 }
 
-// BlocksSignals tells whether a thread has signals blocked, or whether that is not known. In a handler it has, unless the
-// handler has SA_NODEFER.
+// BlocksSignals tells whether a thread has signals blocked, or whether that is not known. In a handler it has, unless
+// the handler has SA_NODEFER.
 func BlocksSignals(thread uint32) bool {
 	return !bytes.Contains(taskFile(thread, "status"), []byte("\nSigBlk:\t0000000000000000\n"))
 }
