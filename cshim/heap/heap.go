@@ -94,20 +94,12 @@ func GiveIdle(h *layout.Heap, first, n uint32, purged bool) {
 // Watch is tlc_heap_watch.
 func Watch(h *layout.Heap) { C.tlc_heap_watch(of(h)) }
 
-// BeginBarriers and PassBarriers are tlc_heap_begin_barriers and so on.
+// BeginBarriers, PassBarriers and TakeMagazines are tlc_heap_begin_barriers and so on.
 func BeginBarriers() bool { return bool(C.tlc_heap_begin_barriers()) }
 func PassBarriers() bool  { return bool(C.tlc_heap_pass_barriers()) }
 
-// Taking is tlc_taking: magazines that the clock is about to empty.
-type Taking struct{ was C.tlc_taking }
-
-// Begin and End are tlc_heap_begin_taking and tlc_heap_end_taking.
-func (t *Taking) Begin(c *layout.Context, keep uint32) {
-	C.tlc_heap_begin_taking((*C.struct_tl_context)(unsafe.Pointer(c)), C.uint32_t(keep), &t.was)
-}
-
-func (t *Taking) End(h *layout.Heap, c *layout.Context, unused bool) {
-	C.tlc_heap_end_taking(of(h), (*C.struct_tl_context)(unsafe.Pointer(c)), &t.was, C.bool(unused))
+func TakeMagazines(h *layout.Heap, c *layout.Context) {
+	C.tlc_heap_take_magazines(of(h), (*C.struct_tl_context)(unsafe.Pointer(c)))
 }
 
 // Held is a slab with pages that hold no object: tlc_held.

@@ -221,19 +221,9 @@ void tlc_heap_watch(tl_heap* h);
 bool tlc_heap_begin_barriers(void);
 bool tlc_heap_pass_barriers(void);
 
-/* Gives the depots all free slots of a context but the newest of each class (keep 1), whatever its thread does meanwhile; or
- * all of them (keep 0), where the caller knows at the end that the thread is in no operation on a magazine, and was in none
- * since before it began (unused). The process is registered for barriers. */
-typedef struct tlc_bounds {
-	tl_entry *top, *base, *limit;
-	uint64_t allocs;
-} tlc_bounds;
-typedef struct tlc_taking {
-	tlc_bounds magazines[TL_CLASS_SMALL + 1];
-	bool may;
-} tlc_taking;
-void tlc_heap_begin_taking(tl_context* c, uint32_t keep, tlc_taking* was);
-void tlc_heap_end_taking(tl_heap* h, tl_context* c, const tlc_taking* was, bool unused);
+/* Gives the depots all free slots of a context but the newest of each class, whatever its thread does meanwhile. The process
+ * is registered for barriers. */
+void tlc_heap_take_magazines(tl_heap* h, tl_context* c);
 
 /* Zeroes a new object's memory that does not read as zero. Does not change errno. */
 void* tlc_heap_clear(void* p, uint64_t bytes);

@@ -132,11 +132,17 @@ bool tlc_heap_pass_barriers(void) { return false; }
 static void drop_pages(const tl_heap* h, tl_entry* from, tl_entry* to) { (void)h, (void)from, (void)to; }
 #endif
 
+/* What a magazine was before the clock took slots out of it. */
+typedef struct before {
+	tl_entry *top, *base, *limit;
+	uint64_t allocs;
+} before;
+
 /* An operation counts in allocs before it lowers the top: when both were seen so, one slot at most is missing below. */
-static tlc_bounds look_at(const tl_magazine* m)
+static before look_at(const tl_magazine* m)
 {
 	const uint64_t allocs = __atomic_load_n(&m->allocs, __ATOMIC_ACQUIRE);
-	return (tlc_bounds){__atomic_load_n(&m->top, __ATOMIC_RELAXED), m->base, m->limit, allocs};
+	return (before){__atomic_load_n(&m->top, __ATOMIC_RELAXED), m->base, m->limit, allocs};
 }
 
 static void set_bounds(tl_magazine* m, tl_entry* base, tl_entry* limit)
@@ -146,7 +152,7 @@ static void set_bounds(tl_magazine* m, tl_entry* base, tl_entry* limit)
 }
 
 /* Gives the depot the slots below the new base. */
-static void take_below(tl_heap* h, tl_context* c, uint32_t size_class, const tlc_bounds* was)
+static void take_below(tl_heap* h, tl_context* c, uint32_t size_class, const before* was)
 {
 	tl_entry* base = c->magazines[size_class].base;
 	const uint32_t n = (uint32_t)(base - was->base);
@@ -157,27 +163,23 @@ static void take_below(tl_heap* h, tl_context* c, uint32_t size_class, const tlc
 }
 
 /* A thread may be in the middle of one operation whenever a barrier reaches it. That operation has compared with the old
- * base, and takes the newest slot; or with the old limit, and puts one slot on top. The next one sees the new bounds. So the
- * slots below belong to the clock if nobody has used the magazine before the barrier, and the newest as well if the thread
- * was in no operation. */
-void tlc_heap_begin_taking(tl_context* c, uint32_t keep, tlc_taking* was)
+ * base, and takes the newest slot, which stays; or with the old limit, and puts one slot on top. The next one sees the new
+ * bounds. So the slots below belong to the clock if nobody has used the magazine before the barrier. */
+void tlc_heap_take_magazines(tl_heap* h, tl_context* c)
 {
+	before was[TL_CLASS_SMALL + 1];
 	STORE(c->taking, 1);
-	was->may = tlc_heap_pass_barriers() && atomic_load_explicit(&c->moving, memory_order_acquire) == 0;
-	for (uint32_t size_class = 1; was->may && size_class <= TL_CLASS_SMALL; size_class++) {
+	bool may = tlc_heap_pass_barriers() && atomic_load_explicit(&c->moving, memory_order_acquire) == 0;
+	for (uint32_t size_class = 1; may && size_class <= TL_CLASS_SMALL; size_class++) {
 		tl_magazine* m = &c->magazines[size_class];
-		tlc_bounds* b = &was->magazines[size_class];
-		*b = look_at(m);
-		if (b->top - b->base > keep) set_bounds(m, b->top - keep, b->limit < b->top + 1 ? b->limit : b->top + 1);
+		const before* b = &was[size_class];
+		was[size_class] = look_at(m);
+		if (b->top - b->base > 1) set_bounds(m, b->top - 1, b->limit < b->top + 1 ? b->limit : b->top + 1);
 	}
-}
-
-void tlc_heap_end_taking(tl_heap* h, tl_context* c, const tlc_taking* was, bool unused)
-{
-	const bool passed = was->may && unused && tlc_heap_pass_barriers();
-	for (uint32_t size_class = 1; was->may && size_class <= TL_CLASS_SMALL; size_class++) {
+	const bool passed = may && tlc_heap_pass_barriers();
+	for (uint32_t size_class = 1; may && size_class <= TL_CLASS_SMALL; size_class++) {
 		tl_magazine* m = &c->magazines[size_class];
-		const tlc_bounds *b = &was->magazines[size_class], now = look_at(m);
+		const before *b = &was[size_class], now = look_at(m);
 		if (now.base == b->base) continue;
 		if (passed && now.top == b->top && now.allocs == b->allocs) take_below(h, c, size_class, b);
 		else set_bounds(m, b->base, b->limit);

@@ -1,6 +1,6 @@
 /* What the clock does for a thread that rests (cshim/heap/idle.c, runtime/object/rest.go); README.md explains it.
  *
- *	INBOX=0: it takes slots out of a magazine while the owner pops and pushes; SLEEPS=1: all of them, where it sleeps
+ *	INBOX=0: it takes slots out of a magazine while the owner pops and pushes
  *	INBOX=1: it ends an object that waits in the inbox of an owner that sleeps
  *
  * BUG chooses a mutant. */
@@ -10,16 +10,12 @@
 #ifndef INBOX
 #define INBOX 0
 #endif
-#ifndef SLEEPS
-#define SLEEPS 0
-#endif
 
 #if !INBOX
 
 #define ROOM  4 /* of the magazine */
 #define SLOTS 6
-#define OPS   (5 - SLEEPS) /* of the owner */
-#define KEEPS (1 - SLEEPS) /* slots that the clock leaves */
+#define OPS   5 /* of the owner */
 
 #define BIT(s) (1 << (s))
 
@@ -34,8 +30,7 @@ chan late_cells = [4] of { byte, byte };
 byte base, limit = 4, top = 3, allocs, moving, taking, taken; /* as everybody sees them */
 byte cell[ROOM];
 byte depot = BIT(4), hand = BIT(5) | BIT(6);
-byte sleeps; /* how often the owner has fallen asleep */
-bool finished, asleep;
+bool finished;
 
 /* After everything: each slot is in one place. */
 inline check_all(t)
@@ -79,7 +74,6 @@ proctype Owner()
 	atomic { own[0] = 1; own[1] = 2; own[2] = 3; t = 3 }
 	do
 	:: ops == OPS -> break
-	:: SLEEPS && sleeps < 2 -> atomic { sleeps++; asleep = true }; asleep = false
 	:: ops < OPS -> /* take a slot */
 		ops++;
 		bound = base;
@@ -150,8 +144,7 @@ room:
 back:
 	do
 	:: ops == OPS -> break
-	:: SLEEPS && sleeps < 2 -> atomic { sleeps++; asleep = true }; asleep = false
-	:: ops < OPS -> /* as above */
+	:: else -> /* as above */
 		ops++;
 		if
 		:: bound = base;
@@ -182,13 +175,11 @@ over:
 
 proctype Clock()
 {
-	byte t, b, l, a, n, s, rounds;
-	bool still;
+	byte t, b, l, a, n, rounds;
 	do
 	:: rounds == 2 -> break
 	:: else ->
 		rounds++;
-		s = sleeps;
 		taking = 1;
 		if :: BUG != 5 -> BARRIER :: else fi;
 		if
@@ -201,13 +192,12 @@ proctype Clock()
 		fi;
 		b = base; l = limit;
 		if
-		:: t > b + KEEPS -> base = (BUG == 1 -> t : t - KEEPS); limit = (l < t + 1 -> l : t + 1)
+		:: t > b + 1 -> base = (BUG == 1 -> t : t - 1); limit = (l < t + 1 -> l : t + 1)
 		:: else -> goto next
 		fi;
 		if :: BUG != 4 -> BARRIER :: else fi;
-		atomic { still = (!SLEEPS || (asleep || BUG == 15) && (sleeps == s || BUG == 14)) };
 		if
-		:: still && top == t && (allocs == a || BUG == 6) ->
+		:: top == t && (allocs == a || BUG == 6) ->
 			n = b;
 			do
 			:: n < base ->
@@ -221,7 +211,7 @@ proctype Clock()
 		:: else -> base = b; limit = l
 		fi;
 next:
-		t = 0; b = 0; l = 0; a = 0; n = 0; s = 0; still = false;
+		t = 0; b = 0; l = 0; a = 0; n = 0;
 		taking = 0
 	od;
 	finished = true

@@ -146,11 +146,9 @@ done
 
 model=$here/idle.pml
 clean idle-magazines
-clean idle-asleep -DSLEEPS=1
 clean idle-inbox -DINBOX=1
 for bug in $(seq 10); do mutant "idle $bug" -DBUG="$bug"; done
 for bug in 11 12 13; do mutant "idle $bug" -DINBOX=1 -DBUG="$bug"; done
-for bug in 14 15; do mutant "idle $bug" -DSLEEPS=1 -DBUG="$bug"; done
 
 model=$here/tails.pml
 clean tails

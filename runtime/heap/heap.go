@@ -249,27 +249,8 @@ func (h *Heap) EmptyMagazine(c *layout.Context, class uint32) uint64 {
 func (h *Heap) Watch() { core.Watch(h.s) }
 
 // TakeMagazines gives the depots all slots of a context but the newest of each class, whatever its thread does
-// meanwhile; and those, too, where the thread sleeps in a system call of the program's, and not in a handler, which
-// may have interrupted an operation on a magazine.
-func (h *Heap) TakeMagazines(c *layout.Context) {
-	var all, rest core.Taking
-	thread := atomic.LoadUint32(&c.ThreadNumber)
-	begun, outside := false, false
-	still := thread != 0 && memory.StandsStill(thread, func() {
-		if outside = !memory.BlocksSignals(thread); outside {
-			all.Begin(c, 0)
-			begun = true
-			outside = atomic.LoadUint32(&c.InGo)|atomic.LoadUint32(&c.Draining) == 0
-		}
-	})
-	if begun {
-		all.End(h.s, c, still && outside && atomic.LoadUint32(&c.ThreadNumber) == thread)
-	}
-	if !still || !outside {
-		rest.Begin(c, 1)
-		rest.End(h.s, c, true)
-	}
-}
+// meanwhile.
+func (h *Heap) TakeMagazines(c *layout.Context) { core.TakeMagazines(h.s, c) }
 
 // Peak returns the most bytes that were out of the depots at once since ResetPeak: in
 // objects, and in the magazines of contexts.

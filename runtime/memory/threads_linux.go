@@ -40,12 +40,6 @@ func switchesOf(thread uint32) []byte {
 	return text[at:]
 }
 
-// BlocksSignals tells whether a thread has signals blocked, or whether that is not known. In a handler it has, unless
-// the handler has SA_NODEFER.
-func BlocksSignals(thread uint32) bool {
-	return !bytes.Contains(taskFile(thread, "status"), []byte("\nSigBlk:\t0000000000000000\n"))
-}
-
 // taskFile returns what a file says about a thread, by system calls that docs/threads-and-fork.md lists.
 func taskFile(thread uint32, name string) []byte {
 	path := "/proc/self/task/" + strconv.FormatUint(uint64(thread), 10) + "/" + name

@@ -83,14 +83,14 @@ func (r *resting) trimNodes() (used bool) {
 }
 
 // useOfMagazines returns a number that changes when a magazine is used, and the bytes of the slots that can be
-// taken out of them, the newest ones as well if the thread sleeps.
+// taken out of them.
 func (c *Context) useOfMagazines() (use, cached uint64) {
 	for class := uint32(1); class <= layout.ClassSmall; class++ {
 		m := &c.Magazines[class]
 		top, base := layout.PeekAddress(&m.Top), layout.PeekAddress(&m.Base)
 		use = use*31 + layout.Peek(&m.Allocs) + uint64(top)
-		if top > base {
-			cached += uint64((top-base)/layout.EntryBytes) * uint64(process.g.Classes[class].Size)
+		if top > base+layout.EntryBytes {
+			cached += uint64((top-base)/layout.EntryBytes-1) * uint64(process.g.Classes[class].Size)
 		}
 	}
 	return use, cached

@@ -70,7 +70,7 @@ type sleeper struct {
 	ended   chan struct{}
 }
 
-func newSleeper(t *testing.T, objects int, before ...func(c *Context)) *sleeper {
+func newSleeper(t *testing.T, objects int) *sleeper {
 	s := &sleeper{c: newContext(t), ended: make(chan struct{})}
 	require.NoError(t, unix.Pipe2(s.pipe[:], unix.O_CLOEXEC))
 	ready := make(chan struct{})
@@ -81,9 +81,6 @@ func newSleeper(t *testing.T, objects int, before ...func(c *Context)) *sleeper 
 		for range objects {
 			p := s.c.Alloc(96)
 			s.objects = append(s.objects, p)
-		}
-		for _, work := range before {
-			work(s.c)
 		}
 		close(ready)
 		_, _ = unix.Read(s.pipe[0], make([]byte, 1))
@@ -98,31 +95,6 @@ func (s *sleeper) wake() {
 	unix.Close(s.pipe[0])
 	unix.Close(s.pipe[1])
 	s.c.Poll()
-}
-
-// One free slot of each size goes, too.
-func TestASleeperKeepsNoSlot(t *testing.T) {
-	needBarriers(t)
-	s := newSleeper(t, 0, func(c *Context) {
-		for bytes := uintptr(8); bytes <= layout.MaxSmall; bytes *= 2 {
-			require.Equal(t, status.OK, c.Release(c.Alloc(bytes)))
-		}
-	})
-	if memory.BlocksSignals(s.c.ThreadNumber) {
-		t.Skip("a thread with signals blocked may be in a handler")
-	}
-	_, cached := s.c.useOfMagazines()
-	require.NotZero(t, cached)
-	for cached != 0 { // it may not sleep yet
-		process.resting.mu.Lock()
-		process.heap.TakeMagazines(&s.c.Context)
-		process.resting.mu.Unlock()
-		_, cached = s.c.useOfMagazines()
-	}
-	s.wake()
-	for bytes := uintptr(8); bytes <= layout.MaxSmall; bytes *= 2 {
-		require.Equal(t, status.OK, s.c.Release(s.c.Alloc(bytes)))
-	}
 }
 
 func endWhatWaitsOf(c *Context) {
