@@ -10,9 +10,10 @@
 // is written to, and what is beyond the elements is charged to no limit, but for
 // an eighth of them. A tensor that becomes smaller keeps its capacity. If it has
 // grown to 1 MiB or more and uses less than three quarters of what limits count for it,
-// the rest becomes idle, and goes back to the system while more than 4 MiB are idle, or
-// with tl_mem_purge; each such step down, and the step up after it, is a slow call. A
-// tensor that was made large and has never moved keeps what it was made with.
+// the rest becomes idle once the tensor has not become smaller for a while, and goes back
+// to the system while more than 4 MiB are idle, or with tl_mem_purge. Where the system has
+// no membarrier, each such step down, and the step up after it, is a slow call. A tensor
+// that was made large and has never moved keeps what it was made with.
 //
 // Nobody else may hold the tensor meanwhile: a view or a DLPack capsule would see
 // elements that have moved away. Each of them holds a reference, so a tensor with more

@@ -78,8 +78,104 @@ static void what_is_left_goes_back_by_itself(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
+/* A growth that is refused, and a reserve, change nothing of what is left; and what is left pays for others. */
+static void calls_between_leave_it(void)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	tl_tensor* tensor = with_room(1 << 20);
+	const uint64_t before = charged();
+	CHECK_OK(tl_tensor_resize(tensor, 64 << 10)); /* 64 MiB */
+	CHECK_OK(tl_tensor_resize(tensor, 1));
+	CHECK_OK(tl_mem_set_limit(TL_DEVICE_CPU, 0, before + (100 << 20)));
+	CHECK_FAILS(tl_tensor_resize(tensor, 200 << 10), TL_E_LIMIT);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK(tl_mem_new(60 << 20) != NULL);
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_OK(tl_mem_set_limit(TL_DEVICE_CPU, 0, 0));
+	CHECK_OK(tl_mem_purge());
+	CHECK(charged() < before + (1 << 20));
+
+	CHECK_OK(tl_tensor_resize(tensor, 64 << 10));
+	CHECK_OK(tl_tensor_resize(tensor, 1));
+	CHECK_OK(tl_tensor_reserve(tensor, 1000));
+	CHECK_OK(tl_tensor_resize(tensor, 3));
+	CHECK_OK(tl_mem_purge());
+	CHECK(charged() < before + (1 << 20));
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+/* Shrinking once more while somebody takes the tail loses nothing. */
+static void what_many_leave_goes_back(void)
+{
+	enum { MANY = 200 };
+	tl_tensor* tensors[MANY];
+	pthread_t other;
+	CHECK_OK(tl_mem_enter_scope());
+	for (int i = 0; i < MANY; i++) tensors[i] = with_room(2000);
+	CHECK_OK(tl_mem_purge());
+	const uint64_t before = charged();
+	atomic_store(&purges, true);
+	CHECK_INT(pthread_create(&other, NULL, purge_always, NULL), 0);
+	for (int round = 0; round < 50; round++) {
+		for (int i = 0; i < MANY; i++) CHECK_OK(tl_tensor_resize(tensors[i], 2000));
+		for (int i = 0; i < MANY; i++) CHECK_OK(tl_tensor_resize(tensors[i], 800));
+		for (int i = 0; i < MANY; i++) CHECK_OK(tl_tensor_resize(tensors[i], 1));
+	}
+	atomic_store(&purges, false);
+	CHECK_INT(pthread_join(other, NULL), 0);
+	CHECK_OK(tl_mem_purge());
+	CHECK(charged() <= before + (4 << 20));
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+/* Small steps while the clock runs: it does not stop before it has taken what is left. */
+static void steps_down_while_the_clock_runs(void)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	tl_tensor* tensor = with_room(64 << 10);
+	const uint64_t before = charged();
+	CHECK_OK(tl_tensor_resize(tensor, 64 << 10));
+	for (int i = 0; i < 6; i++) {
+		CHECK_OK(tl_tensor_resize(tensor, 64));
+		CHECK_OK(tl_tensor_resize(tensor, 1));
+		usleep(100000);
+	}
+	for (int turn = 0; turn < 3000 && charged() > before + (4 << 20); turn++) usleep(20000);
+	CHECK(charged() <= before + (4 << 20));
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+/* What a header says of its room, and its flags, are not believed. */
+static void headers_that_were_overwritten(void)
+{
+	CHECK_OK(tl_mem_enter_scope());
+	for (int word = 0; word < 8; word++) {
+		for (int bit = 0; bit < 64; bit++) {
+			tl_tensor* tensor = with_room(2000);
+			CHECK_OK(tl_tensor_resize(tensor, 2000));
+			CHECK_OK(tl_tensor_resize(tensor, 1));
+			uint64_t* header = (uint64_t*)(void*)tensor;
+			header[word] ^= 1ull << bit;
+			CHECK_OK(tl_mem_purge());
+			(void)tl_tensor_resize(tensor, 2);
+			header[word] ^= 1ull << bit;
+			(void)tl_tensor_free(tensor);
+		}
+	}
+	tl_tensor* tensor = with_room(2000);
+	CHECK_OK(tl_tensor_resize(tensor, 2000));
+	CHECK_OK(tl_tensor_resize(tensor, 1));
+	((uint32_t*)(void*)tensor)[7] |= 4; /* lent memory, whose deleter the clock's word is not */
+	(void)tl_tensor_free(tensor);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
 int main(void)
 {
+	RUN(calls_between_leave_it);
+	RUN(what_many_leave_goes_back);
+	RUN(steps_down_while_the_clock_runs);
+	RUN(headers_that_were_overwritten);
 	RUN(what_is_left_is_taken_from_those_that_stand_still);
 	RUN(what_is_left_goes_back_by_itself);
 	return check_finish();

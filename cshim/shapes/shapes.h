@@ -21,7 +21,8 @@ enum { TL_MAX_RANK = 8, TL_TENSOR_ALIGN = 64, TL_DTYPES = 24 };
 #define TL_TENSOR_READ_ONLY 16u /* whoever lent the data does not want it written */
 #define TL_TENSOR_ON_DEVICE 32u /* the data is a block of the device or of its pool, which only Go gives back */
 #define TL_TENSOR_BLOCK 64u     /* memory of a sparse matrix' block */
-/* Grown: deleter_context is its room, base is data ^ room ^ mark, deleter 1 + the clock when it left some of the room. */
+/* Grown: deleter_context is its room, base is data ^ room ^ TL_TENSOR_MARK, mark 1 + the clock when it left some of the
+ * room. */
 #define TL_TENSOR_GROWN 128u /* the data stands apart */
 
 /* header.mark of a tensor at p in a slot is p ^ TL_TENSOR_MARK: what tells it, which has no record, from other bytes of

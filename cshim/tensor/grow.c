@@ -2,20 +2,23 @@
  * what is refused, is Go's (runtime/tensor/grow.go). */
 #include "tensor.h"
 
-/* A tensor that has become smaller keeps up to a quarter of its room, and a span. What is beyond the clock takes when no
- * more was left for a while (runtime/heap/ranges.go). False: it cannot, so Go has to. */
-static inline bool may_leave(tl_tensor_header* h, uint64_t bytes, uint64_t has)
+/* A tensor that has become smaller keeps up to a quarter of its room, and a span. What is beyond the clock takes from a
+ * range when no more was left for a while (runtime/heap/ranges.go), if it can; else Go has to. A slot is kept whole. */
+static inline bool leaves(const tl_tensor_header* h, uint64_t bytes, uint64_t has)
+{
+	return has - bytes >= has / 4 + TL_SPAN_BYTES && h->data - tlc_g.heap_base >= tlc_g.heap_bytes;
+}
+
+/* The clock may stop when it sees no tensor that has left something: it looks once more after it has said so. */
+static inline void leave(tl_tensor_header* h)
 {
 	tl_heap* heap = tlc_g.heap;
-	if (has - bytes < has / 4 + TL_SPAN_BYTES) return true;
-	if (TLC_UNLIKELY(TLC_PEEK(heap->barriers) == 0)) return false;
-	TLC_STORE(h->deleter, (uintptr_t)1 + TLC_PEEK(heap->clock));
+	__atomic_store_n(&h->mark, (uint64_t)1 + TLC_PEEK(heap->clock), __ATOMIC_RELEASE); /* after the size */
 	tlc_heap_watch(heap);
-	return true;
 }
 
 /* Takes so many bytes of the room. The clock that takes some of it lowers what the header tells, has every thread pass a
- * barrier and then reads nbytes: it sees the size, or this thread the lower room (docs/model/idle.pml). False: that. */
+ * barrier and then reads nbytes: it sees the size, or this thread the lower room (docs/model/tails.pml). False: that. */
 static inline bool take(tl_tensor_header* h, uint64_t bytes, uint64_t room)
 {
 	const uint64_t had = h->nbytes;
@@ -67,8 +70,9 @@ static inline bool resize(tl_tensor* tensor, int64_t extent, bool zero)
 	if (TLC_UNLIKELY((sh & TL_SH_FLAGS) != (TL_SH_ALIVE | TL_SH_MERGED) || tlc_sh_count(sh) != 1)) return false;
 	const uint64_t fit = room(h, class), had = h->nbytes;
 	if (TLC_UNLIKELY(fit == 0 || !bytes_of(h, extent, &numel, &bytes) || bytes > fit)) return false;
-	if (TLC_UNLIKELY(bytes < had && h->flags != TL_TENSOR_CONTIGUOUS && !may_leave(h, bytes, fit))) return false;
-	if (TLC_UNLIKELY(!take(h, bytes, fit))) return false;
+	const bool left = bytes < had && h->flags != TL_TENSOR_CONTIGUOUS && leaves(h, bytes, fit);
+	if (TLC_UNLIKELY(left && TLC_PEEK(tlc_g.heap->barriers) == 0) || TLC_UNLIKELY(!take(h, bytes, fit))) return false;
+	if (left) leave(h);
 	if (zero && bytes > had) memset((char*)h->data + had, 0, bytes - had);
 	h->shape[0] = extent;
 	h->numel = numel;

@@ -66,7 +66,8 @@ func (h *Heap) run() {
 			}
 			used := h.rest != nil && h.rest(h.idle())
 			h.tick()
-			if idle := h.idle() + h.ranges.left.Load(); idle != before || used {
+			left := h.ranges.left.Load()
+			if idle := h.idle() + left; idle != before || used || left > 0 {
 				before, still = idle, 0
 			}
 			if before <= layout.HeapKeeps && !used {
@@ -77,7 +78,7 @@ func (h *Heap) run() {
 		h.lock() // who gave a run back before it has asked for nothing, and who does so later asks
 		idle := h.idle()
 		h.unlock()
-		if idle > layout.HeapKeeps && idle != before || h.rest != nil && h.rest(idle) {
+		if idle > layout.HeapKeeps && idle != before || h.tailsWait() || h.rest != nil && h.rest(idle) {
 			atomic.StoreUint32(&h.s.Ticking, 1)
 		}
 	}

@@ -175,23 +175,27 @@ func (h *Heap) Extend(r *Range, bytes uintptr) bool {
 func (h *Heap) Use(r *Range, bytes uintptr) status.Status {
 	h.ranges.mu.Lock()
 	defer h.ranges.mu.Unlock()
-	if bytes <= r.charged {
-		h.ranges.note(r, r.charged, r.charged)
-		r.tell(uint64(bytes))
+	least := memory.Round(bytes, layout.SpanBytes)
+	more := memory.Round(r.used+r.used/8, layout.SpanBytes)
+	to := min(max(least, more), r.reserved)
+	switch {
+	case bytes <= r.used:
+		r.tell(uint64(bytes), true)
+		return status.OK
+	case least <= r.charged:
+		h.ranges.note(r, r.charged, min(to, r.charged))
+		r.tell(uint64(bytes), false)
 		return status.OK
 	}
-	least := memory.Round(bytes, layout.SpanBytes)
-	more := memory.Round(r.charged+r.charged/8, layout.SpanBytes)
-	to := min(max(least, more), r.reserved)
 	if to == least || !limit.TryCharge(limit.CPU, uint64(to-r.charged)) {
 		to = least
 		if st := limit.Charge(limit.CPU, uint64(to-r.charged)); st != status.OK {
-			r.tell(r.header().Nbytes)
+			r.tell(r.header().Nbytes, true)
 			return st
 		}
 	}
 	h.ranges.note(r, to, to)
-	r.tell(uint64(bytes))
+	r.tell(uint64(bytes), false)
 	if h.ranges.charged > layout.HeapKeeps {
 		h.startClock()
 	}
@@ -209,7 +213,7 @@ func (h *Heap) Trim(r *Range, bytes uintptr) {
 		r.since = atomic.LoadUint32(&h.s.Clock)
 		h.ranges.note(r, r.charged, used)
 	}
-	r.tell(uint64(bytes))
+	r.tell(uint64(bytes), false)
 	h.ranges.mu.Unlock()
 	if h.idle() > layout.HeapKeeps {
 		h.startClock()
@@ -221,12 +225,17 @@ func (h *Heap) Trim(r *Range, bytes uintptr) {
 func (r *Range) header() *layout.TensorHeader { return layout.At[layout.TensorHeader](r.owner.Object) }
 
 // tell has the header of a tensor whose elements are here say how many bytes it has, and how many it may have, with a
-// sum by which cshim/tensor/grow.c knows that nobody has written over it. The caller has ranges.mu.
-func (r *Range) tell(nbytes uint64) {
-	if h := r.header(); h.Data == r.Start {
-		atomic.StoreUint64(&h.Nbytes, nbytes)
-		r.tellRoom(r.used)
-		h.Deleter = 0
+// sum by which cshim/tensor/grow.c knows that nobody has written over it. What it has left before it has left still, or
+// has taken again. The caller has ranges.mu.
+func (r *Range) tell(nbytes uint64, left bool) {
+	h := r.header()
+	if h.Data != r.Start {
+		return
+	}
+	atomic.StoreUint64(&h.Nbytes, nbytes)
+	r.tellRoom(r.used)
+	if !left {
+		atomic.StoreUint64(&h.Mark, 0)
 	}
 }
 
@@ -240,7 +249,8 @@ func (r *Range) tellRoom(room uintptr) {
 // was overwritten tells nothing.
 func (r *Range) leaves() (bytes uintptr, since uint32) {
 	h := r.header()
-	nbytes, mark := atomic.LoadUint64(&h.Nbytes), atomic.LoadUintptr(&h.Deleter)
+	mark := atomic.LoadUint64(&h.Mark)
+	nbytes := atomic.LoadUint64(&h.Nbytes)
 	used := memory.Round(uintptr(nbytes), layout.SpanBytes)
 	if mark == 0 || h.Data != r.Start || atomic.LoadUintptr(&h.DeleterContext) != r.used ||
 		h.Base != h.Data^r.used^layout.TensorMark || nbytes > uint64(r.used) || used >= r.used {
@@ -251,9 +261,13 @@ func (r *Range) leaves() (bytes uintptr, since uint32) {
 
 // takeTails takes what tensors have left before an epoch. A tensor grows into what it has left without a call, so its
 // header tells less room first. Once every thread has passed a barrier, its size is seen here, or the smaller room
-// there.
+// there. The mark stays: the tensor may have left more meanwhile.
 func (h *Heap) takeTails(epoch uint32) {
-	var tails []*Range
+	type tail struct {
+		r    *Range
+		used uintptr
+	}
+	var tails []tail
 	wait := uint64(0)
 	for r := range h.ranges.all {
 		switch bytes, since := r.leaves(); {
@@ -261,8 +275,8 @@ func (h *Heap) takeTails(epoch uint32) {
 		case int32(since-epoch) > 0:
 			wait += uint64(bytes)
 		default:
+			tails = append(tails, tail{r, r.used - bytes})
 			r.tellRoom(r.used - bytes)
-			tails = append(tails, r)
 		}
 	}
 	h.ranges.left.Store(wait)
@@ -273,16 +287,30 @@ func (h *Heap) takeTails(epoch uint32) {
 	if !passed {
 		atomic.StoreUint32(&h.s.Barriers, 0) // a filter refuses it now
 	}
-	for _, r := range tails {
-		hd := r.header()
-		if room := hd.DeleterContext; passed && atomic.LoadUint64(&hd.Nbytes) <= uint64(room) {
-			h.ranges.note(r, r.charged, room)
-			r.since = epoch
-			hd.Deleter = 0
+	for _, t := range tails {
+		if passed && atomic.LoadUint64(&t.r.header().Nbytes) <= uint64(t.used) {
+			h.ranges.note(t.r, t.r.charged, t.used)
+			t.r.since = epoch
 		} else {
-			r.tellRoom(r.used)
+			t.r.tellRoom(t.r.used)
 		}
 	}
+}
+
+// tailsWait tells whether some tensor has left something. Every thread passes a barrier first, so that one which has
+// found the clock running has told.
+func (h *Heap) tailsWait() bool {
+	h.ranges.mu.Lock()
+	defer h.ranges.mu.Unlock()
+	if atomic.LoadUint32(&h.s.Barriers) == 0 || h.ranges.charged <= layout.HeapKeeps || !core.PassBarriers() {
+		return false
+	}
+	for r := range h.ranges.all {
+		if bytes, _ := r.leaves(); bytes > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // Release ends a range.

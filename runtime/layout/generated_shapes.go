@@ -20,7 +20,8 @@ const (
 	TensorBlock      = 64 // memory of a sparse matrix' block
 )
 
-// Grown: deleter_context is its room, base is data ^ room ^ mark, deleter 1 + the clock when it left some of the room.
+// Grown: deleter_context is its room, base is data ^ room ^ TL_TENSOR_MARK, mark 1 + the clock when it left some of the
+// room.
 const TensorGrown = 128 // the data stands apart
 
 // header.mark of a tensor at p in a slot is p ^ TL_TENSOR_MARK: what tells it, which has no record, from other bytes of

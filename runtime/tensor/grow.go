@@ -172,7 +172,7 @@ func (g *growing) moveTo(to *grown) {
 	blocks.enter(g.c, p, block{grown: to})
 	begins := g.data == nil
 	g.data = to
-	g.h.Data, g.h.Flags = data, layout.TensorContiguous|layout.TensorGrown
+	g.h.Data, g.h.Flags, g.h.Mark = data, layout.TensorContiguous|layout.TensorGrown, 0
 	if begins && !g.c.Guards() {
 		g.c.CutTensor(g.entry)
 	}
