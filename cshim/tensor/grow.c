@@ -22,11 +22,11 @@ static inline void leave(tl_tensor_header* h)
 static inline bool take(tl_tensor_header* h, uint64_t bytes, uint64_t room)
 {
 	const uint64_t had = h->nbytes;
-	TLC_STORE(h->nbytes, bytes);
+	__atomic_store_n(&h->nbytes, bytes, __ATOMIC_RELAXED);
 	atomic_signal_fence(memory_order_seq_cst);
-	if (TLC_LIKELY(h->flags == TL_TENSOR_CONTIGUOUS || bytes <= had || TLC_LOAD(h->deleter_context) == room))
-		return true;
-	TLC_STORE(h->nbytes, had);
+	if (TLC_LIKELY(h->flags == TL_TENSOR_CONTIGUOUS || bytes <= had)) return true;
+	if (TLC_LIKELY(__atomic_load_n(&h->deleter_context, __ATOMIC_RELAXED) == room)) return true;
+	__atomic_store_n(&h->nbytes, had, __ATOMIC_RELAXED);
 	return false;
 }
 
