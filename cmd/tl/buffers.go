@@ -44,6 +44,9 @@ func (p *planning) solve(out io.Writer, path string, problem *offsets.Problem, w
 	if err != nil {
 		return nil, err
 	}
+	if capacity > 0 && len(problem.Spaces) > 0 {
+		return nil, fmt.Errorf("%s has spaces of its own; leave --capacity out, or the spaces", path)
+	}
 	if capacity > 0 {
 		problem.Spaces = []offsets.Space{{Capacity: capacity, Name: "capacity"}}
 	}
@@ -71,10 +74,11 @@ func (p *planning) solve(out io.Writer, path string, problem *offsets.Problem, w
 	return solution, w.Flush()
 }
 
-// columns of a list of buffers: those that it must have, and those that it may have, which are minimalloc's.
+// columns of a list of buffers: those that it must have, and those that it may have, which are minimalloc's, and for
+// buffers that lie inside of others.
 var (
 	neededColumns  = []string{"id", "lower", "upper", "size"}
-	furtherColumns = []string{"alignment", "gaps", "offset", "hint"}
+	furtherColumns = []string{"alignment", "gaps", "offset", "hint", "alias", "alias_offset"}
 )
 
 func readBuffers(path string) (*offsets.Problem, error) {
@@ -83,6 +87,16 @@ func readBuffers(path string) (*offsets.Problem, error) {
 		return nil, err
 	}
 	defer f.Close()
+	if strings.EqualFold(filepath.Ext(path), ".json") {
+		problem := &offsets.Problem{}
+		d := json.NewDecoder(f)
+		d.DisallowUnknownFields()
+		return problem, d.Decode(problem)
+	}
+	return readTable(f)
+}
+
+func readTable(f io.Reader) (*offsets.Problem, error) {
 	r := csv.NewReader(f)
 	header, err := r.Read()
 	if err != nil {
@@ -103,16 +117,21 @@ func readBuffers(path string) (*offsets.Problem, error) {
 	}
 	r.ReuseRecord = true
 	problem := &offsets.Problem{}
+	bases := map[int]string{}
 	for {
 		record, err := r.Read()
 		if err == io.EOF {
-			return problem, nil
+			return problem, nameBases(problem, bases)
 		}
 		if err != nil {
 			return nil, err
 		}
 		b := offsets.Buffer{}
 		for i, text := range record {
+			if header[i] == "alias" && text != "" {
+				b.Alias, bases[len(problem.Buffers)] = true, strings.Clone(text)
+				continue
+			}
 			if err := parseColumn(&b, header[i], text); err != nil {
 				line, _ := r.FieldPos(i)
 				return nil, fmt.Errorf("line %d: %w", line, err)
@@ -122,10 +141,32 @@ func readBuffers(path string) (*offsets.Problem, error) {
 	}
 }
 
+// nameBases sets what buffers lie in, which a list names by their ids.
+func nameBases(p *offsets.Problem, bases map[int]string) error {
+	if len(bases) == 0 {
+		return nil
+	}
+	indices := map[string]int{}
+	for i, b := range p.Buffers {
+		if _, twice := indices[b.Name]; twice {
+			return fmt.Errorf("two buffers have the id %q; where some lie in others each has one of its own", b.Name)
+		}
+		indices[b.Name] = i
+	}
+	for i, base := range bases {
+		at, known := indices[base]
+		if !known {
+			return fmt.Errorf("%q is to lie in %q, and no buffer has that id", p.Buffers[i].Name, base)
+		}
+		p.Buffers[i].Base = at
+	}
+	return nil
+}
+
 // parseColumn reads one column of a buffer. A hint says where the buffer might lie well, which the search finds itself.
 func parseColumn(b *offsets.Buffer, name, text string) (err error) {
 	into := map[string]*int64{"lower": &b.First, "upper": &b.End, "size": &b.Bytes, "alignment": &b.Alignment,
-		"offset": &b.Offset}
+		"offset": &b.Offset, "alias_offset": &b.BaseOffset}
 	switch {
 	case name == "id":
 		b.Name = strings.Clone(text)
@@ -159,8 +200,12 @@ func writeBuffers(path, title string, p *offsets.Problem, s *offsets.Solution) e
 		}
 		return format(w, c)
 	}
+	ending := strings.ToLower(filepath.Ext(path))
+	if len(s.Frames) > 1 && ending != ".json" {
+		return fmt.Errorf("%s: where buffers lie in several spaces is written as .json", path)
+	}
 	return create(path, func(w io.Writer) error {
-		switch strings.ToLower(filepath.Ext(path)) {
+		switch ending {
 		case ".json":
 			e := json.NewEncoder(w)
 			e.SetIndent("", " ")
@@ -183,6 +228,10 @@ func writeOffsets(w io.Writer, p *offsets.Problem, s *offsets.Solution) error {
 	if gaps {
 		header = append(header, "gaps")
 	}
+	aliases := slices.ContainsFunc(p.Buffers, func(b offsets.Buffer) bool { return b.Alias })
+	if aliases {
+		header = append(header, "alias", "alias_offset")
+	}
 	_ = c.Write(append(header, "offset"))
 	for i, b := range p.Buffers {
 		record := []string{b.Name}
@@ -195,6 +244,12 @@ func writeOffsets(w io.Writer, p *offsets.Problem, s *offsets.Solution) error {
 				list = append(list, fmt.Sprintf("%d-%d", g.First, g.End))
 			}
 			record = append(record, strings.Join(list, " "))
+		}
+		switch {
+		case aliases && b.Alias:
+			record = append(record, p.Buffers[b.Base].Name, strconv.FormatInt(b.BaseOffset, 10))
+		case aliases:
+			record = append(record, "", "")
 		}
 		_ = c.Write(append(record, strconv.FormatInt(s.Offsets[i], 10)))
 	}

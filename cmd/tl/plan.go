@@ -34,6 +34,7 @@ type planning struct {
 	validate bool
 	states   []string
 	symbolic bool
+	slices   bool // what to plan is a list, whatever its ending
 }
 
 func planCommand() *cobra.Command {
@@ -56,6 +57,7 @@ func planCommand() *cobra.Command {
 		},
 	}
 	f := c.Flags()
+	f.BoolVar(&p.slices, "slices", false, "the file is a list of buffers, .csv or .json, as a compiler has it")
 	f.StringArrayVarP(&p.outputs, "output", "o", nil,
 		"`FILE` to write; its ending tells what: .json, .h, .ll, .svg, .html (or .csv for buffers); may "+
 			"be repeated")
@@ -90,10 +92,14 @@ func (p *planning) memory() llvm.Memory {
 }
 
 func (p *planning) run(out io.Writer, path string) error {
-	switch strings.ToLower(filepath.Ext(path)) {
-	case ".csv":
+	ending := strings.ToLower(filepath.Ext(path))
+	if p.slices && ending != ".csv" && ending != ".json" {
+		return fmt.Errorf("%s: a list of slices ends in .csv or .json", path)
+	}
+	switch {
+	case ending == ".csv" || p.slices:
 		return p.buffers(out, path)
-	case ".tflite":
+	case ending == ".tflite":
 		_, _, err := p.interpreterArena(out, path)
 		return err
 	}

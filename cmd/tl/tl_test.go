@@ -129,6 +129,55 @@ func TestFurtherColumns(t *testing.T) {
 	assert.Contains(t, out, "  84  ")
 }
 
+// Some lie in others, and a list is a .csv or a .json.
+func TestSlices(t *testing.T) {
+	list := write(t, "slices.csv", "id,lower,upper,size,alias,alias_offset\n"+
+		"whole,0,2,64,,\npart,1,5,16,whole,32\nother,3,4,64,,\n")
+	placed := filepath.Join(t.TempDir(), "placed.csv")
+	out, err := tl(t, "plan", "--slices", list, "--validate", "-o", placed)
+	require.NoError(t, err)
+	assert.Contains(t, out, "  128  ") // the whole lasts while its part does
+	problem, err := readBuffers(placed)
+	require.NoError(t, err)
+	at := problem.Buffers
+	assert.Equal(t, at[0].Offset+32, at[1].Offset)
+	assert.True(t, at[1].Alias && at[1].Base == 0 && at[1].BaseOffset == 32)
+
+	same := write(t, "slices.json", `{"buffers": [{"name": "whole", "bytes": 64, "first": 0, "end": 2},
+		{"bytes": 16, "first": 1, "end": 5, "alias": true, "base": 0, "baseOffset": 32},
+		{"bytes": 64, "first": 3, "end": 4, "gaps": [], "alignment": 32}]}`)
+	out, err = tl(t, "plan", "--slices", same, "--validate")
+	require.NoError(t, err)
+	assert.Contains(t, out, "  128  ")
+	_, err = tl(t, "plan", "--slices", same, "--capacity", "127")
+	require.ErrorContains(t, err, "no frame has less than 128")
+	for text, says := range map[string]string{
+		`{"buffers": [{"size": 1}]}`:      "unknown field",
+		`{"buffers": [{"bytes": -1}]}`:    "buffer 0",
+		`{"buffers": [], "spaces": [{}]}`: "has spaces of its own",
+	} {
+		_, err = tl(t, "plan", "--slices", write(t, "bad.json", text), "--capacity", "100")
+		require.ErrorContains(t, err, says)
+	}
+	for text, says := range map[string]string{
+		"a,0,1,5,b,\n":            `no buffer has that id`,
+		"a,0,1,5,,\na,0,1,5,a,\n": "two buffers have the id",
+		"a,0,1,5,a,x\n":           `"x" is no number`,
+	} {
+		_, err = tl(t, "plan", write(t, "bad.csv", "id,lower,upper,size,alias,alias_offset\n"+text))
+		require.ErrorContains(t, err, says)
+	}
+	spaces := write(t, "spaces.json", `{"buffers": [{"bytes": 9, "end": 2}, {"bytes": 9, "end": 2}],
+		"spaces": [{"capacity": 10}, {}]}`)
+	out, err = tl(t, "plan", "--slices", spaces, "--validate", "-o", filepath.Join(t.TempDir(), "placed.json"))
+	require.NoError(t, err)
+	assert.Contains(t, out, "  18  ")
+	_, err = tl(t, "plan", "--slices", spaces, "-o", placed)
+	require.ErrorContains(t, err, "is written as .json")
+	_, err = tl(t, "plan", "--slices", write(t, "list.txt", ""))
+	require.ErrorContains(t, err, "a list of slices ends in .csv or .json")
+}
+
 func TestErrors(t *testing.T) {
 	model := write(t, "perceptron.json", perceptron)
 	array := filepath.Join(t.TempDir(), "x.npy")
