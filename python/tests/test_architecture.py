@@ -31,6 +31,7 @@ ORDER = (
     "registry",
     "mr",
     "prometheus",
+    "executorch",
     "testing",
     "dask",
     "__init__",

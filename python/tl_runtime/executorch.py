@@ -8,7 +8,7 @@
     planning = MemoryPlanningPass(MemoryPlanningAlgorithmSuite([greedy, memory_planning]))
     program = edge.to_executorch(ExecutorchBackendConfig(memory_planning_pass=planning))
 
-The suite takes the smaller of the plans. What it saves, and what it cannot: docs/planner-executorch.md.
+The suite takes the smaller of the plans. What it saves, and what it cannot: docs/planner-elsewhere.md.
 """
 
 from __future__ import annotations
