@@ -246,14 +246,16 @@ func (r *Range) tellRoom(room uintptr) {
 }
 
 // leaves returns what a tensor has left of what it uses, and the clock when it did so last; 0: nothing. A header that
-// was overwritten tells nothing.
+// was overwritten tells nothing: by its flags, too, since such a tensor may end as one that has no range, and its slot
+// have another object by now.
 func (r *Range) leaves() (bytes uintptr, since uint32) {
 	h := r.header()
 	mark := atomic.LoadUint64(&h.Mark)
 	nbytes := atomic.LoadUint64(&h.Nbytes)
 	used := memory.Round(uintptr(nbytes), layout.SpanBytes)
-	if mark == 0 || h.Data != r.Start || atomic.LoadUintptr(&h.DeleterContext) != r.used ||
-		h.Base != h.Data^r.used^layout.TensorMark || nbytes > uint64(r.used) || used >= r.used {
+	if mark == 0 || h.Flags != layout.TensorContiguous|layout.TensorGrown || h.Data != r.Start ||
+		atomic.LoadUintptr(&h.DeleterContext) != r.used || h.Base != h.Data^r.used^layout.TensorMark ||
+		nbytes > uint64(r.used) || used >= r.used {
 		return 0, 0
 	}
 	return r.used - used, uint32(mark - 1)
