@@ -189,9 +189,10 @@ test-go: $(LIBRARY) $(FULL) $(VENV)/.ready
 	TL_PYTHON=$(IN_VENV)/python $(GO_TEST) -vet=off -short ./...
 	@go test -vet=off -v -run '^TestConform$$' ./runtime/device/backends | sed -n 's/^.*: skip: /skip: /p'
 
-# What the quick half has left out.
+# Packages that have more than the quick half: rapid tries a fifth in it. Examples are part of it.
+LONG_GO = $(sort $(dir $(shell grep -rlE 'testing\.Short|rapid\.Check|headless\.Some' --include=*_test.go . | grep -v '^./build/')))
 test-go-rest: $(LIBRARY) $(FULL) $(VENV)/.ready
-	TL_PYTHON=$(IN_VENV)/python .ci/long_go $(GO_TEST) -vet=off
+	TL_PYTHON=$(IN_VENV)/python $(GO_TEST) -vet=off $(LONG_GO)
 
 # The compiler and runtime/offsets start no goroutine (TestTheCompilerIsSequential): the detector has nothing to find there.
 test-race:
