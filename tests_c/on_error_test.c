@@ -24,6 +24,14 @@ static void ask(void)
 
 static void fail_once(void) { tl_ptr_release((void*)16); }
 
+/* What was written under `log` is written once more before the process aborts. */
+static void abort_later(void)
+{
+	fail_once();
+	tl_configure("TL_ON_ERROR", "abort");
+	fail_once();
+}
+
 static void fail_often(void)
 {
 	void* p = tl_mem_alloc(8);
@@ -190,6 +198,7 @@ static const struct ending {
 	{"once", fail_once, "TL_ON_ERROR=ignore", 0, 0, NULL},
 	{"once", fail_once, "TL_ON_ERROR=log", 0, 1, "TL_E_UNKNOWN_POINTER: 0x10 "},
 	{"once", fail_once, "TL_ON_ERROR=abort", 128 + SIGABRT, 1, "TL_E_UNKNOWN_POINTER: 0x10 "},
+	{"later", abort_later, "TL_ON_ERROR=log", 128 + SIGABRT, 2, "TL_E_UNKNOWN_POINTER: 0x10 "},
 	{"once", fail_once, "TL_ON_ERROR=fail", 24, 1, "TL_E_UNKNOWN_POINTER: 0x10 "},
 	{"often", fail_often, "TL_ON_ERROR=log", 0, 2, "tl_ptr_release: not live: released already: 1810 more times\n"},
 	{"double", release_twice_often, "TL_DEBUG=1 TL_ON_ERROR=log", 0, 2, "not live: released already: 999 more times\n"},

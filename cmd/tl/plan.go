@@ -34,7 +34,7 @@ type planning struct {
 	validate bool
 	states   []string
 	symbolic bool
-	slices   bool // what to plan is a list, whatever its ending
+	slices   bool // what to plan is a list of buffers, also where it ends in .json
 }
 
 func planCommand() *cobra.Command {
@@ -44,7 +44,7 @@ func planCommand() *cobra.Command {
 		Short: "Tells how much memory a model needs, and where each buffer lies",
 		Long: "Plans the memory of a model (.onnx, .json), the arena of a TensorFlow Lite model (.tflite), or a list of " +
 			"buffers:\n" +
-			"a .csv with the columns id, lower, upper, size, in which a buffer is alive from lower to upper - 1.\n\n" +
+			"a .csv with the columns id, lower, upper, size, in which a buffer is alive from lower to upper - 1,\nor, with --slices, a .json.\n\n" +
 			"Several models are planned for one arena, in which they run in turns. States lie at one place for all.",
 		Example: "  tl plan squeezenet.onnx -o plan.html -o plan.h\n  tl plan model.onnx --bind N=8 --budget 2s -o plan.ll\n" +
 			"  tl plan prefill.onnx decode.onnx --state cache=past,present -o chat.h -o chat.ll",

@@ -125,7 +125,7 @@ const char* tl_last_error(void)
 
 /* ---- reporting -------------------------------------------------------------------------- */
 
-/* Failures of one function with one status. The line that was written last is not written again, nor more than so many. */
+/* Failures of one function with one status. At most MOST_LINES of them are written, and no line twice in a row. */
 typedef struct tally {
 	_Atomic uint32_t failures, lines, newest; /* newest: a sum of the text */
 } tally;
@@ -189,9 +189,10 @@ static void report_message(tl_status status, uint32_t function, const char* mess
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
 	uint32_t how = TLC_LOAD(tlc_shared->on_error);
 	if (is_answer(status, function)) how &= TLC_ON_ERROR_CALL;
-	if ((how & (TLC_ON_ERROR_LOG | TLC_ON_ERROR_ABORT)) != 0 && is_news(status, function, message))
+	const bool aborts = (how & TLC_ON_ERROR_ABORT) != 0;
+	if (aborts || ((how & TLC_ON_ERROR_LOG) != 0 && is_news(status, function, message)))
 		tlc_tell("tl_runtime: ", message, "\n", NULL);
-	if (how & TLC_ON_ERROR_ABORT) abort();
+	if (aborts) abort();
 	tlc_apart.telling = true;
 	if (how & TLC_ON_ERROR_CALL) tlc_call_listener(status, message);
 	tlc_apart.telling = false;

@@ -2,14 +2,16 @@
  * what is refused, is Go's (runtime/tensor/grow.go). */
 #include "tensor.h"
 
-/* A tensor that has become smaller keeps up to a quarter of its room, and a span. What is beyond the clock takes from a
- * range when no more was left for a while (runtime/heap/ranges.go), if it can; else Go has to. A slot is kept whole. */
+/* A tensor that has become smaller keeps a quarter of its room and a span. The clock takes the rest from a range once the
+ * tensor has left nothing more for a while (runtime/heap/ranges.go). Without membarrier Go takes it at once. A tensor in a
+ * slot keeps the whole slot. */
 static inline bool leaves(const tl_tensor_header* h, uint64_t bytes, uint64_t has)
 {
 	return has - bytes >= has / 4 + TL_SPAN_BYTES && h->data - tlc_g.heap_base >= tlc_g.heap_bytes;
 }
 
-/* The clock may stop when it sees no tensor that has left something: it looks once more after it has said so. */
+/* The clock stops when no tensor has left anything. After it has cleared `ticking` it looks once more, so it sees a mark that
+ * was stored before tlc_heap_watch. */
 static inline void leave(tl_tensor_header* h)
 {
 	tl_heap* heap = tlc_g.heap;
@@ -18,7 +20,8 @@ static inline void leave(tl_tensor_header* h)
 }
 
 /* Takes so many bytes of the room. The clock that takes some of it lowers what the header tells, has every thread pass a
- * barrier and then reads nbytes: it sees the size, or this thread the lower room (docs/model/tails.pml). False: that. */
+ * barrier and then reads nbytes. So the clock sees the new size, or this thread sees the lower room and returns false
+ * (docs/model/tails.pml). */
 static inline bool take(tl_tensor_header* h, uint64_t bytes, uint64_t room)
 {
 	const uint64_t had = h->nbytes;

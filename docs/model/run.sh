@@ -19,7 +19,7 @@ done
 sum=$({ cat "$here"/*.pml && sed -n '/^exits=/,$p' "$here/run.sh"; } | cksum)
 optimised=-O2 quickly='.'
 if [ "$how" = quick ] && [ "$(cat "$here/checked" 2>/dev/null)" = "$sum" ]; then
-	optimised=-O1 quickly='^(floats|dead|again|rogue|late|later|idle-.*|tails.*|cells.*|mutant (1|idle 1|cells 1))$'
+	optimised=-O1 quickly='^(floats|dead|again|rogue|late|later|idle-.*|tails.*|cells.*|mutant (1|idle 1|tails 1|cells 1))$'
 	echo 'skip: the larger configurations and most mutants, since the models are those for which all were right'
 fi
 work=$(mktemp -d) || exit 1
