@@ -25,8 +25,11 @@ static bool are_asked(const tl_heap* h, uint32_t first, uint32_t n)
 {
 	const uint64_t page = (uint64_t)1 << HUGE_SHIFT, before = h->base >> HUGE_SHIFT;
 	const uint64_t end = (address_of(h, first + n) >> HUGE_SHIFT) - before;
-	for (uint64_t i = ((address_of(h, first) + page - 1) >> HUGE_SHIFT) - before; i < end; i++)
-		if ((h->asked[i / 64] >> i % 64 & 1) == 0) return false;
+	uint64_t i = ((address_of(h, first) + page - 1) >> HUGE_SHIFT) - before;
+	for (; i < end; i = (i | 63) + 1) {
+		const uint64_t pages = min(end - i, 64 - i % 64), bits = h->asked[i / 64] >> i % 64;
+		if ((~bits & (~0ull >> (64 - pages))) != 0) return false;
+	}
 	return true;
 }
 

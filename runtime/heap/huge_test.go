@@ -41,3 +41,24 @@ func TestHugePagesAreAskedForOnce(t *testing.T) {
 	require.Zero(t, calls(t, h, 8<<20))
 	require.NoError(t, h.Check(func(uint32) {}))
 }
+
+// One page that was not asked for is found wherever its bit stands in a word, and in which word.
+func TestEachHugePageIsLookedAt(t *testing.T) {
+	if memory.Instrumented {
+		t.Skip("memory under the race detector asks for nothing")
+	}
+	const bytes = 300 << 20
+	h := open(t, 512<<20)
+	h.huge = func() bool { return true }
+	calls(t, h, bytes)
+	require.Zero(t, calls(t, h, bytes))
+	asked := layout.At[[4]uint64](h.s.Asked)
+	all := *asked
+	for page := range uintptr(4 * 64) {
+		if bit := uint64(1) << (page % 64); all[page/64]&bit != 0 {
+			asked[page/64] &^= bit
+			require.EqualValues(t, 1, calls(t, h, bytes), page)
+			require.Equal(t, all, *asked)
+		}
+	}
+}
