@@ -16,8 +16,8 @@
 // undefined behaviour. docs/ownership.md says which kind of object is for what.
 //
 // A cell starts at a multiple of 16. To every other function its address is the
-// inside of an object: TL_E_INTERIOR_POINTER. So no scope, Vec, registry or
-// tl_ref has cells, and tl_mem_collect_cycles does not see them. The four bytes
+// inside of an object: TL_E_INTERIOR_POINTER. So no scope, Vec, typed object,
+// registry or tl_ref has cells, and tl_mem_collect_cycles does not see them. The four bytes
 // in front of a cell, at its address minus 4, are the compiler's, for
 // instance the number of a constructor: 0 in a new cell.
 package main
@@ -46,6 +46,29 @@ import (
 //export tlgo_cell_new
 func tlgo_cell_new(c, bytes uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr { return o.NewCell(bytes) })
+}
+
+// tl_cell_new_typed returns a zeroed cell of a type, with one reference. Its
+// pointers are cells, counted objects, or NULL, and the cell holds a reference
+// of each: when it is freed, they are dropped, and cells with a type whose last
+// reference that was end in the same way. A cell without a type ends there as by
+// tl_cell_free.
+//
+//	C: void* tl_cell_new_typed(tl_type type);
+//
+// Ownership: the caller holds the reference; no scope knows it.
+// Threads: as tl_cell_new.
+// Returns: the cell, NULL on failure.
+// Errors: TL_E_INVALID_ARGUMENT (no such type), TL_E_UNSUPPORTED (a type with a
+// destructor, of a Vec, or with more than 2,048 pointers), TL_E_LIMIT (too many
+// types), TL_E_OUT_OF_MEMORY.
+// Cost: fast; about 15 ns and a memset up to 64 KiB.
+// Path: fast.
+// LLVM: returns noalias.
+//
+//export tlgo_cell_new_typed
+func tlgo_cell_new_typed(c uintptr, kind uint32) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return o.NewTypedCell(kind) })
 }
 
 // tl_cell_dup adds a reference. A count that would overflow sticks: the cell is
@@ -104,8 +127,9 @@ func tlgo_cell_drop(c, cell uintptr) bool {
 	return guarded(c, false, func(o *object.Context) bool { return o.DropCell(cell) })
 }
 
-// tl_cell_free frees a cell that has one reference, whatever it refers to.
-// Nothing happens to NULL.
+// tl_cell_free frees a cell that has one reference, whatever it refers to. What
+// one with a type refers to is dropped: set a field to NULL that you have taken
+// over. A chain of any length needs no stack. Nothing happens to NULL.
 //
 //	C: tl_status tl_cell_free(void* cell);
 //
@@ -114,7 +138,7 @@ func tlgo_cell_drop(c, cell uintptr) bool {
 // Returns: TL_OK, or why nothing was freed.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_BUSY
 // (it has more references).
-// Cost: fast; about 3 ns.
+// Cost: fast; about 3 ns, and for one with a type about 40 ns for each that ends.
 // Path: fast.
 //
 //export tlgo_cell_free
@@ -125,7 +149,9 @@ func tlgo_cell_free(c, cell uintptr) int32 {
 // tl_cell_share makes the count of a cell one for several threads, which is
 // changed by atomic operations from then on, also the inlined ones. Share a cell
 // before another thread gets it, and what it refers to first: the compiler knows
-// where that is. Nothing happens to a shared cell and to NULL.
+// where that is. What cells with a type refer to is shared with them: cells, and
+// what those with a type among them lead to. What is stored in a shared cell
+// later is shared before. Nothing happens to a shared cell and to NULL.
 //
 //	C: tl_status tl_cell_share(void* cell);
 //
@@ -133,7 +159,7 @@ func tlgo_cell_free(c, cell uintptr) int32 {
 // Threads: the thread that has the cell.
 // Returns: TL_OK, or why there is no such cell.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-// Cost: fast; about 3 ns.
+// Cost: fast; about 3 ns, and for one with a type about 40 ns for each cell.
 // Path: fast.
 //
 //export tlgo_cell_share

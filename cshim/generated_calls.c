@@ -690,6 +690,20 @@ void* slow_cell_new(size_t bytes) {
 	return (void*)result;
 }
 
+void* slow_cell_new_typed(tl_type type) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_cell_new_typed, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result;
+	do {
+		result = tlgo_cell_new_typed((uintptr_t)context, type);
+	} while (result == 0 && tlc_entry_again(context));
+	tlc_entry_end(context);
+	return (void*)result;
+}
+
 void* slow_cell_dup(void* cell) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_cell_dup, &why);

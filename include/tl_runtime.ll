@@ -86,6 +86,7 @@ declare ptr @tl_weak_get(i64)
 
 ; Cells
 declare noalias ptr @tl_cell_new(i64)
+declare noalias ptr @tl_cell_new_typed(i32)
 declare ptr @tl_cell_dup(ptr returned)
 declare zeroext i1 @tl_cell_is_unique(ptr)
 declare zeroext i1 @tl_cell_drop(ptr)

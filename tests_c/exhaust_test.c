@@ -263,9 +263,10 @@ static void the_heap_is_full(void)
 {
 	static float data[1 << 16];
 	int64_t large = 1 << 16, four = 4;
-	void **blocks, *vec, *typed;
+	void **blocks, *vec, *typed, *cells;
 	tl_tensor *tensor, *slot;
 	CHECK_OK(tl_mem_function_enter(1));
+	cells = tl_cell_new_typed(pair_type);
 	vec = tl_vec_new(0);
 	typed = tl_object_new(pair_type);
 	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &large);
@@ -274,6 +275,9 @@ static void the_heap_is_full(void)
 	/* covers: tl_object_new TL_E_OUT_OF_MEMORY */
 	for (int i = 0; i < 5000 && tl_object_new(pair_type) != NULL; i++) {}
 	CHECK_REFUSED(tl_object_new(pair_type), 0, TL_E_OUT_OF_MEMORY);
+	/* covers: tl_cell_new_typed TL_E_OUT_OF_MEMORY */
+	for (void* cell; (cell = tl_cell_new_typed(pair_type)) != NULL; cells = cell) *(void**)cell = cells;
+	CHECK_STATUS(tl_last_status(), TL_E_OUT_OF_MEMORY);
 	/* covers: tl_mem_deep_clone TL_E_OUT_OF_MEMORY */
 	CHECK_REFUSED(tl_mem_deep_clone(typed), 0, TL_E_OUT_OF_MEMORY);
 	/* covers: tl_vec_push TL_E_OUT_OF_MEMORY */
@@ -292,6 +296,7 @@ static void the_heap_is_full(void)
 	CHECK_REFUSED(tl_tensor_prepare_return(slot), 0, TL_E_OUT_OF_MEMORY);
 	CHECK_COUNT(typed, 1);
 	CHECK_COUNT(tensor, 1);
+	CHECK_OK(tl_cell_free(cells));
 	CHECK_OK(tl_mem_function_exit());
 	drain_heap(blocks);
 }

@@ -130,6 +130,8 @@ static void types_run_out(void)
 	else printf("skip: 2^20 types (the address space is limited)\n");
 	/* covers: tl_type_define_vec TL_E_LIMIT */
 	CHECK_FAILS(tl_type_define_vec(&vec, &none), TL_E_LIMIT);
+	/* covers: tl_cell_new_typed TL_E_LIMIT */
+	CHECK_REFUSED(tl_cell_new_typed(type), NULL, TL_E_LIMIT);
 	/* covers: tl_type_define_deferred TL_E_LIMIT */
 	CHECK_FAILS(tl_type_define_deferred(&desc, &dead, &none), TL_E_LIMIT);
 	CHECK_INT(none, 0);

@@ -70,6 +70,7 @@ enum {
 	TL_FN_tl_weak_share,
 	TL_FN_tl_weak_get,
 	TL_FN_tl_cell_new,
+	TL_FN_tl_cell_new_typed,
 	TL_FN_tl_cell_dup,
 	TL_FN_tl_cell_is_unique,
 	TL_FN_tl_cell_drop,
@@ -382,6 +383,7 @@ extern uint64_t tlgo_weak_of(uintptr_t context, uintptr_t object);
 extern uint64_t tlgo_weak_share(uintptr_t context, uintptr_t object);
 extern uintptr_t tlgo_weak_get(uintptr_t context, uint64_t ref);
 extern uintptr_t tlgo_cell_new(uintptr_t context, uintptr_t bytes);
+extern uintptr_t tlgo_cell_new_typed(uintptr_t context, uint32_t type);
 extern uintptr_t tlgo_cell_dup(uintptr_t context, uintptr_t cell);
 extern uint8_t tlgo_cell_is_unique(uintptr_t context, uintptr_t cell);
 extern uint8_t tlgo_cell_drop(uintptr_t context, uintptr_t cell);
@@ -671,6 +673,7 @@ __attribute__((cold)) tl_ref slow_weak_of(void* object);
 __attribute__((cold)) tl_ref slow_weak_share(void* object);
 __attribute__((cold)) void* slow_weak_get(tl_ref ref);
 __attribute__((cold)) void* slow_cell_new(size_t bytes);
+__attribute__((cold)) void* slow_cell_new_typed(tl_type type);
 __attribute__((cold)) void* slow_cell_dup(void* cell);
 __attribute__((cold)) bool slow_cell_is_unique(const void* cell);
 __attribute__((cold)) bool slow_cell_drop(void* cell);

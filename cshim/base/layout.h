@@ -463,6 +463,7 @@ enum {
 	TL_ENDS_WITH_CALL = 1, /* either path: the destructor is called, then its fields are released */
 	TL_ENDS_AS_VEC = 2,    /* Go; blocks of malloc's either path: a Vec without a destructor */
 	TL_ENDS_IN_GO = 3,
+	TL_ENDS_AS_CELL = 4, /* the type of cells with a type: of their slots; its size is 0 here */
 };
 
 /* A type with more fields ends in Go. */
@@ -477,7 +478,7 @@ typedef struct tl_type_info {
 	uint32_t fields;
 	uint32_t ends;        /* TL_ENDS_* */
 	uintptr_t destructor; /* f(object), or f(object, context) where that is not 0 */
-	uintptr_t context;
+	uintptr_t context;    /* of a type that ends simply: the type of its cells, once there is one */
 } tl_type_info;
 
 /* Where everything is. One per process, filled before the first context exists. */

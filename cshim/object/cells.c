@@ -1,24 +1,8 @@
 /* Cells as calls: they look for the record before they believe what stands in front of a cell. */
-#include "fast.h"
-#include "../inline/cells.h"
+#include "cells.h"
 #include "../inline/objects.h"
 
 _Static_assert(sizeof(tl_cell_head) == 16, "a cell is aligned to 16 in a slot that is aligned to 32");
-
-/* The record of the cell at p; NULL: ask Go. */
-static inline tl_record* find_cell(const void* cell)
-{
-	tl_record* r;
-	if (TLC_UNLIKELY(!tlc_find_record((uintptr_t)tlc_head_of(cell), &r)) || TLC_UNLIKELY(!tlc_is_fast(tlc_tls)))
-		return NULL;
-	const uint32_t sh = TLC_LOAD_ACQUIRE(r->sh);
-	return TLC_LIKELY(sh == TL_SH_CELL) && TLC_LIKELY(TLC_LOAD(r->loc) == TL_LOC_CELL) ? r : NULL;
-}
-
-/* What is left to a call of an inlined operation: shared cells, and what sticks. No operation leaves 0. */
-static inline bool is_shared(int32_t count) { return count < 0 && count >= -TL_CELL_MOST; }
-
-static inline bool is_last(int32_t count) { return count == 1 || count == -1; }
 
 /* ---- new and free ------------------------------------------------------------------------ */
 
@@ -54,9 +38,9 @@ tl_status tl_cell_free(void* cell)
 	    TLC_UNLIKELY(!is_last((int32_t)TLC_LOAD(tlc_head_of(cell)->count))))
 		return cell == NULL ? TL_OK : slow_cell_free(cell);
 	const tl_entry e = tlc_entry_of(r, (uintptr_t)tlc_head_of(cell));
-	uint32_t loc = TL_LOC_CELL;
-	if (!atomic_compare_exchange_strong_explicit(&r->loc, &loc, 0, memory_order_acq_rel, memory_order_relaxed))
-		return slow_cell_free(cell);
+	if (TLC_UNLIKELY(TLC_LOAD(r->type_flags) != TL_TYPE_PLAIN))
+		return tlc_free_typed_cell(r, tlc_head_of(cell)) ? TL_OK : slow_cell_free(cell);
+	if (TLC_UNLIKELY(!begin_end(r))) return slow_cell_free(cell);
 	return TLC_LIKELY(tlc_free_slot(c, r, e.object, tlc_tag(&e))) ? TL_OK : slow_mem_free((void*)e.object);
 }
 
@@ -90,23 +74,10 @@ bool tl_cell_is_unique(const void* cell)
 	return cell != NULL && slow_cell_is_unique(cell);
 }
 
-/* A reference fewer, if it is not the last one, which stays; false: ask Go. */
-static bool drop_shared(void* cell, bool* last)
-{
-	if (find_cell(cell) == NULL) return false;
-	_Atomic uint32_t* word = &tlc_head_of(cell)->count;
-	uint32_t count = TLC_LOAD_ACQUIRE(*word);
-	while (
-		is_shared((int32_t)count) && !is_last((int32_t)count) &&
-		!atomic_compare_exchange_weak_explicit(word, &count, count + 1, memory_order_acq_rel, memory_order_acquire)) {}
-	*last = is_last((int32_t)count);
-	return true;
-}
-
 static __attribute__((noinline)) bool drop_rest(void* cell)
 {
-	bool last = false;
-	return cell == NULL || drop_shared(cell, &last) ? last : slow_cell_drop(cell);
+	if (TLC_LIKELY(find_cell(cell) != NULL)) return drop_shared(tlc_head_of(cell));
+	return cell != NULL && slow_cell_drop(cell);
 }
 
 bool tl_cell_drop(void* cell)
@@ -117,9 +88,12 @@ bool tl_cell_drop(void* cell)
 
 tl_status tl_cell_share(void* cell)
 {
-	if (TLC_UNLIKELY(find_cell(cell) == NULL)) return cell == NULL ? TL_OK : slow_cell_share(cell);
+	tl_record* r = find_cell(cell);
+	if (TLC_UNLIKELY(r == NULL)) return cell == NULL ? TL_OK : slow_cell_share(cell);
 	_Atomic uint32_t* word = &tlc_head_of(cell)->count;
 	const uint32_t count = TLC_LOAD(*word);
-	if ((int32_t)count > 0) TLC_STORE(*word, 0 - count);
+	if ((int32_t)count <= 0) return TL_OK;
+	TLC_STORE(*word, 0 - count);
+	if (TLC_LOAD(r->type_flags) != TL_TYPE_PLAIN) tlc_share_typed_cell(tlc_head_of(cell));
 	return TL_OK;
 }

@@ -131,13 +131,17 @@ static __attribute__((noinline)) void recycle_slowly(tl_record* r, uintptr_t obj
 	leave(in);
 }
 
+void tlc_free_dead(tl_context* c, tl_record* r, uintptr_t object)
+{
+	const uint64_t tag = (tlc_life(r) >> 32 << 32) | (uint64_t)(r - tlc_g.records);
+	if (TLC_UNLIKELY(!tlc_free_slot(c, r, object, tag))) recycle_slowly(r, object, tag);
+}
+
 void tlc_free_kind(tl_context* c, tl_record* r, uintptr_t object, uint32_t kind)
 {
-	const uint32_t gen = TLC_LOAD(r->gen);
-	const uint64_t tag = (uint64_t)gen << 32 | (uint64_t)(r - tlc_g.records);
 	c->kinds[kind].gone++;
-	c->kinds[kind].bytes_gone += tlc_slot_bytes(object, gen & 0xFF);
-	if (TLC_UNLIKELY(!tlc_free_slot(c, r, object, tag))) recycle_slowly(r, object, tag);
+	c->kinds[kind].bytes_gone += tlc_slot_bytes(object, TLC_LOAD(r->gen) & 0xFF);
+	tlc_free_dead(c, r, object);
 }
 
 static inline uintptr_t* place(const ring* q, uint32_t i) { return q->references + i % RING; }

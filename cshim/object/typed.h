@@ -56,6 +56,9 @@ void tlc_drain_ring(tl_context* c, ring q);
  * and longjmp included. What it destroys is marked before, so that whoever works on the queue next continues with that. */
 void tlc_call_destructor(tl_context* c, const tl_type_info* info, uintptr_t object);
 
+/* Gives the slot of a dead object back. It is counted as gone already. */
+void tlc_free_dead(tl_context* c, tl_record* r, uintptr_t object);
+
 #pragma GCC visibility pop
 
 /* Whether an object refers to nothing, which is found without a branch for each field. */

@@ -1813,6 +1813,28 @@ FUNCTIONS: tuple[Function, ...] = (
         """,
     ),
     Function(
+        "tl_cell_new_typed",
+        "Cells",
+        ctypes.c_void_p,
+        (ctypes.c_uint32,),
+        ("type",),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
+        """tl_cell_new_typed returns a zeroed cell of a type, with one reference. Its
+        pointers are cells, counted objects, or NULL, and the cell holds a reference
+        of each: when it is freed, they are dropped, and cells with a type whose last
+        reference that was end in the same way. A cell without a type ends there as by
+        tl_cell_free.
+
+        Ownership: the caller holds the reference; no scope knows it.
+        Threads: as tl_cell_new.
+        Returns: the cell, NULL on failure.
+        Errors: TL_E_INVALID_ARGUMENT (no such type), TL_E_UNSUPPORTED (a type with
+            a destructor, of a Vec, or with more than 2,048 pointers), TL_E_LIMIT
+            (too many types), TL_E_OUT_OF_MEMORY.
+        Cost: fast; about 15 ns and a memset up to 64 KiB.
+        """,
+    ),
+    Function(
         "tl_cell_dup",
         "Cells",
         ctypes.c_void_p,
@@ -1873,15 +1895,17 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p,),
         ("cell",),
         ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_BUSY"),
-        """tl_cell_free frees a cell that has one reference, whatever it refers to.
-        Nothing happens to NULL.
+        """tl_cell_free frees a cell that has one reference, whatever it refers to. What
+        one with a type refers to is dropped: set a field to NULL that you have taken
+        over. A chain of any length needs no stack. Nothing happens to NULL.
 
         Ownership: the caller gives up its reference, which is the only one.
         Threads: any thread, also one that did not make the cell.
         Returns: TL_OK, or why nothing was freed.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
             TL_E_BUSY (it has more references).
-        Cost: fast; about 3 ns.
+        Cost: fast; about 3 ns, and for one with a type about 40 ns for each that
+            ends.
         """,
     ),
     Function(
@@ -1894,13 +1918,15 @@ FUNCTIONS: tuple[Function, ...] = (
         """tl_cell_share makes the count of a cell one for several threads, which is
         changed by atomic operations from then on, also the inlined ones. Share a cell
         before another thread gets it, and what it refers to first: the compiler knows
-        where that is. Nothing happens to a shared cell and to NULL.
+        where that is. What cells with a type refer to is shared with them: cells, and
+        what those with a type among them lead to. What is stored in a shared cell
+        later is shared before. Nothing happens to a shared cell and to NULL.
 
         Ownership: the caller's reference stays.
         Threads: the thread that has the cell.
         Returns: TL_OK, or why there is no such cell.
         Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-        Cost: fast; about 3 ns.
+        Cost: fast; about 3 ns, and for one with a type about 40 ns for each cell.
         """,
     ),
     Function(

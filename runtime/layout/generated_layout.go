@@ -500,6 +500,7 @@ const (
 	EndsWithCall = 1 // either path: the destructor is called, then its fields are released
 	EndsAsVec    = 2 // Go; blocks of malloc's either path: a Vec without a destructor
 	EndsInGo     = 3
+	EndsAsCell   = 4 // the type of cells with a type: of their slots; its size is 0 here
 )
 
 // A type with more fields ends in Go.
@@ -514,7 +515,7 @@ type TypeInfo struct {
 	Fields     uint32
 	Ends       uint32  // TL_ENDS_*
 	Destructor uintptr // f(object), or f(object, context) where that is not 0
-	Context    uintptr
+	Context    uintptr // of a type that ends simply: the type of its cells, once there is one
 }
 
 // TypeInfoBytes is sizeof(tl_type_info).

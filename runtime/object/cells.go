@@ -3,6 +3,7 @@ package object
 import (
 	"sync/atomic"
 
+	core "tlruntime/cshim/heap"
 	"tlruntime/runtime/heap"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/status"
@@ -29,11 +30,13 @@ func isStuck(count int32) bool { return count < -layout.CellMost || count == 0 }
 
 // NewCell returns a cell of n bytes. A call frees it, so that its end is told where this was. With TL_DEBUG each
 // operation makes a call, as with a cell that is shared.
-func (c *Context) NewCell(n uintptr) uintptr {
+func (c *Context) NewCell(n uintptr) uintptr { return c.newCell(n, layout.TypePlain) }
+
+func (c *Context) newCell(n uintptr, typ uint32) uintptr {
 	if uint64(n) > process.g.HeapBytes {
 		return c.failAlloc(status.OutOfMemory, uint64(n))
 	}
-	e, _, st := c.takeAligned(n+headBytes, 1)
+	e, zero, st := c.takeAligned(n+headBytes, 1)
 	if st != status.OK {
 		return c.failAlloc(st, uint64(n))
 	}
@@ -41,9 +44,28 @@ func (c *Context) NewCell(n uintptr) uintptr {
 	if process.debug != nil {
 		count = -1
 	}
+	r := process.heap.Record(e.Record)
+	if typ != layout.TypePlain {
+		if !zero {
+			core.Clear(e.Object, uint64(n+headBytes))
+		}
+		c.countTyped(typ, e)
+		atomic.StoreUint32(&r.TypeFlags, typ)
+	}
 	*headAt(e.Object) = layout.CellHead{Count: uint32(count)}
-	publish(process.heap.Record(e.Record), layout.LocCell, layout.ShCell)
+	publish(r, layout.LocCell, layout.ShCell)
 	return e.Object + headBytes
+}
+
+// cellAt finds the live cell at p, if there is one.
+func (c *Context) cellAt(p uintptr) (o object, ok bool) {
+	start := p - headBytes
+	at := c.locate(start)
+	if p < headBytes || at.where != inHeap || at.Kind != heap.Live {
+		return o, false
+	}
+	r := process.heap.Record(at.Record)
+	return object{r, layout.Entry{Object: start, Record: at.Record, Gen: at.Gen}}, IsCell(r)
 }
 
 // cell returns the live cell at p; ok is false for NULL, and where the error is recorded.
@@ -51,12 +73,12 @@ func (c *Context) cell(p uintptr) (o object, ok bool, st status.Status) {
 	if p == 0 {
 		return o, false, status.OK
 	}
+	if o, ok = c.cellAt(p); ok {
+		return o, true, status.OK
+	}
 	start := p - headBytes
 	at := c.locate(start)
 	if at.where == inHeap && at.Kind == heap.Live {
-		if r := process.heap.Record(at.Record); IsCell(r) {
-			return object{r, layout.Entry{Object: start, Record: at.Record, Gen: at.Gen}}, true, status.OK
-		}
 		return o, false, c.Fail(status.InteriorPointer, textNoCell, p)
 	}
 	if at.where == inHeap && at.Kind == heap.Dead {
@@ -71,15 +93,21 @@ func (c *Context) cell(p uintptr) (o object, ok bool, st status.Status) {
 // changeCount changes the count of the cell at p until it sticks; change returns false to leave it.
 func (c *Context) changeCount(p uintptr, change func(n int32) (int32, bool)) (before int32, st status.Status) {
 	o, ok, st := c.cell(p)
-	for ok {
-		word := &headAt(o.Object).Count
+	if !ok {
+		return 0, st
+	}
+	return o.changeCount(change), status.OK
+}
+
+func (o object) changeCount(change func(n int32) (int32, bool)) (before int32) {
+	word := &headAt(o.Entry.Object).Count
+	for {
 		before = int32(atomic.LoadUint32(word))
 		after, changed := change(before)
 		if !changed || atomic.CompareAndSwapUint32(word, uint32(before), uint32(after)) {
-			return before, status.OK
+			return before
 		}
 	}
-	return 0, st
 }
 
 // DupCell adds a reference.
@@ -101,19 +129,16 @@ func (c *Context) IsCellUnique(p uintptr) bool {
 
 // DropCell drops a reference that is not the last one, and reports whether it is the last one.
 func (c *Context) DropCell(p uintptr) bool {
-	n, _ := c.changeCount(p, func(n int32) (int32, bool) {
-		if n > 0 {
-			return n - 1, n > 1
-		}
-		return n + 1, n < -1 && !isStuck(n)
-	})
+	n, _ := c.changeCount(p, dropped)
 	return n == 1 || n == -1
 }
 
-// ShareCell has the count changed by compare and swap from now on.
-func (c *Context) ShareCell(p uintptr) status.Status {
-	_, st := c.changeCount(p, func(n int32) (int32, bool) { return -n, n > 0 })
-	return st
+// dropped is a count with a reference fewer that is not the last one.
+func dropped(n int32) (int32, bool) {
+	if n > 0 {
+		return n - 1, n > 1
+	}
+	return n + 1, n < -1 && !isStuck(n)
 }
 
 // FreeCell frees a cell that has one reference.
@@ -128,10 +153,22 @@ func (c *Context) FreeCell(p uintptr) status.Status {
 		}
 		return c.Fail(status.Busy, textCellHeld, p, uint64(n))
 	}
-	if !atomic.CompareAndSwapUint32(&o.Loc, layout.LocCell, 0) {
+	if !c.endCell(o) {
 		return c.orDead(o.Object, status.NotLive)
+	}
+	return status.OK
+}
+
+// endCell ends a cell whose only reference is the caller's; false: it was ended already.
+func (c *Context) endCell(o object) bool {
+	if !atomic.CompareAndSwapUint32(&o.Loc, layout.LocCell, 0) {
+		return false
+	}
+	if o.typ() != layout.TypePlain {
+		c.queueDestruction(o.Record, o.Entry)
+		return true
 	}
 	atomic.StoreUint32(&o.Sh, 0)
 	c.recycle(o.Record, o.Entry)
-	return status.OK
+	return true
 }

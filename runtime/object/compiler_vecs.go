@@ -61,7 +61,7 @@ func (c *Context) checkShape(t *Type) (*VecShape, status.Status) {
 
 func (c *Context) checkElements(s *VecShape) (*VecShape, status.Status) {
 	s.references = nil
-	switch element := process.types.get(s.Element); {
+	switch element := process.types.defined(s.Element); {
 	case s.Pointers:
 		if s.Element != 0 || s.ElementBytes != 0 && s.ElementBytes != 8 {
 			return nil, c.Fail(status.InvalidArgument, textVecPointers, 0, uint64(s.ElementBytes))

@@ -117,7 +117,11 @@ func (c *Context) dismantle(typ uint32, object uintptr) {
 	default:
 		if t := process.types.get(typ); t != nil {
 			for _, offset := range t.Offsets {
-				c.dropFieldOf(object, offset, t.Name, *field(object + offset))
+				if p := *field(object + offset); t.OfCells {
+					c.dropCellField(object+headBytes, offset-headBytes, t.Name, p)
+				} else {
+					c.dropFieldOf(object, offset, t.Name, p)
+				}
 			}
 			if t.Vec != nil {
 				c.dismantleShape(t, object)

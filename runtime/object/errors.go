@@ -108,6 +108,7 @@ const (
 	textNoCell
 	textCell
 	textCellHeld
+	textCellType
 	textReadFreed
 )
 
@@ -203,7 +204,9 @@ var sentences = map[Text]string{
 	textNoCell:    "%#x is no cell; tl_cell_* take what tl_cell_new has returned",
 	textCell:      "%#x is where the memory of a cell starts; the cell itself is 16 bytes behind it, and tl_cell_free frees it",
 	textReadFreed: "%#x was read from freed memory, which TL_DEBUG fills with 0xdd: an object was used after its last reference",
-	textCellHeld:  "the cell %#x has a count of %d; the holder of the only reference frees a cell",
+	textCellType: "objects of type %d end with more than their fields; cells have types without a destructor, of no Vec, and " +
+		"of at most %d fields",
+	textCellHeld: "the cell %#x has a count of %d; the holder of the only reference frees a cell",
 }
 
 // Format puts values into a sentence.

@@ -296,7 +296,7 @@ func (k *KindStats) addType(n uint32, made, gone uint64) {
 	if made|gone != 0 {
 		k.Allocations += made
 		k.Frees += gone
-		k.Bytes += (made - gone) * slotBytes(uintptr(process.types.info(n).Size))
+		k.Bytes += (made - gone) * slotBytes(process.types.at(n).Size)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 // RegisterTyped registers memory of malloc's with a type. What is known with that type already, an
 // object or a block, is registered as Register does it.
 func (c *Context) RegisterTyped(p uintptr, typ uint32) status.Status {
-	t := process.types.get(typ)
+	t := process.types.defined(typ)
 	switch {
 	case t == nil:
 		return c.Fail(status.InvalidArgument, textTypeUnknown, 0, uint64(typ))
@@ -92,7 +92,7 @@ func (c *Context) measureTyped(p uintptr, t *Type) (usable uintptr, st status.St
 // SetVecType sets the type that RegisterVec gives to an address that the runtime does not know; 0 for
 // none.
 func (c *Context) SetVecType(typ uint32) status.Status {
-	t := process.types.get(typ)
+	t := process.types.defined(typ)
 	switch {
 	case typ == 0:
 	case t == nil:

@@ -23,6 +23,7 @@ type Type struct {
 	Context    uintptr   // not 0: what Destructor gets as its second argument
 	OnDestroy  func(object uintptr)
 	Vec        *VecShape // nil: no Vec
+	OfCells    bool      // the type of slots with cells, whose heads are in front of the fields
 }
 
 // types is the table of defined types. Readers take no lock: a type stays where it
@@ -79,6 +80,14 @@ func (t *types) info(n uint32) *layout.TypeInfo {
 	return layout.At[layout.TypeInfo](t.base + uintptr(n)*layout.TypeInfoBytes)
 }
 
+// defined returns the type that a program names; nil when it did not define it.
+func (t *types) defined(id uint32) *Type {
+	if ty := t.get(id); ty != nil && !ty.OfCells {
+		return ty
+	}
+	return nil
+}
+
 // get returns the type that an object says it has, nil when there is none.
 func (t *types) get(id uint32) *Type {
 	if n := id - layout.TypeFirstUser; n < t.count.Load() { // below the first it wraps around
@@ -121,13 +130,17 @@ func (t *types) publish(n uint32, ty *Type) bool {
 	}
 	info.Destructor, info.Context = ty.Destructor, ty.Context
 	info.Ends = ty.ends()
-	info.Size = uint64(ty.Size)
+	if !ty.OfCells {
+		info.Size = uint64(ty.Size)
+	}
 	return true
 }
 
 // ends tells what ends an object of the type.
 func (t *Type) ends() uint32 {
 	switch {
+	case t.OfCells:
+		return layout.EndsAsCell
 	case t.OnDestroy != nil, t.Size >= 1<<34, len(t.Offsets) > layout.MostFields, t.Vec != nil && t.Destructor != 0:
 		return layout.EndsInGo
 	case t.Vec != nil:
@@ -158,7 +171,7 @@ func (t *types) publishVec(info *layout.TypeInfo, v *VecShape) bool {
 }
 
 // words are what tells a type from others, beside its name and its offsets.
-func (t *Type) words() (w [9]uint64) {
+func (t *Type) words() (w [10]uint64) {
 	w[0], w[1], w[2] = uint64(t.Size), uint64(t.Destructor), uint64(t.Context)
 	if v := t.Vec; v != nil {
 		w[3], w[4], w[5], w[6] = uint64(v.Data), uint64(v.Length), uint64(v.Capacity), uint64(v.NumberBytes)
@@ -166,6 +179,9 @@ func (t *Type) words() (w [9]uint64) {
 		if v.Pointers {
 			w[8] = math.MaxUint64
 		}
+	}
+	if t.OfCells {
+		w[9] = 1
 	}
 	return w
 }
@@ -254,7 +270,11 @@ func (c *Context) Define(t Type) (uint32, status.Status) {
 			return 0, c.Fail(status.InvalidArgument, textTypeOffset, 0, uint64(o), uint64(t.Size))
 		}
 	}
-	id, st := process.types.add(&t)
+	return c.addType(&t)
+}
+
+func (c *Context) addType(t *Type) (uint32, status.Status) {
+	id, st := process.types.add(t)
 	switch st {
 	case status.Limit:
 		return 0, c.Fail(st, textTypeFull, 0, uint64(process.types.limit))
@@ -266,7 +286,7 @@ func (c *Context) Define(t Type) (uint32, status.Status) {
 
 // ObjectNew returns a zeroed object of a type, registered in the current scope.
 func (c *Context) ObjectNew(typ uint32) uintptr {
-	t := process.types.get(typ)
+	t := process.types.defined(typ)
 	if t == nil {
 		c.Fail(status.InvalidArgument, textTypeUnknown, 0, uint64(typ))
 		return 0

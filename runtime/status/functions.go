@@ -63,6 +63,7 @@ var functions = []string{
 	"tl_weak_share",
 	"tl_weak_get",
 	"tl_cell_new",
+	"tl_cell_new_typed",
 	"tl_cell_dup",
 	"tl_cell_is_unique",
 	"tl_cell_drop",

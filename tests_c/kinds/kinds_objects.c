@@ -47,48 +47,6 @@ DRIVE(tl_mem_alloc)
 	kinds_let_go(w, object);
 }
 
-/* Of one thread, or of several; with two references. */
-static void* cell_of(kinds_world* w)
-{
-	void* cell = tl_cell_new(kinds_bytes(w));
-	CHECK(cell != NULL);
-	if (one_in(w, 3)) CHECK_OK(tl_cell_share(cell));
-	return tl_cell_dup(cell);
-}
-
-static void end_cell(void* cell)
-{
-	while (!tl_cell_drop(cell)) {}
-	CHECK_OK(tl_cell_free(cell));
-}
-
-DRIVE(tl_cell_new)
-{
-	size_t bytes = kinds_bytes(w);
-	void* cell;
-	CALL(cell = tl_cell_new(bytes));
-	CHECK_OK(tl_cell_free(cell));
-}
-
-DRIVE(tl_cell_free)
-{
-	void* cell = cell_of(w);
-	CHECK(!tl_cell_drop(cell));
-	CALL(CHECK_OK(tl_cell_free(cell)));
-}
-
-#define COUNTS_CELL(name, wanted)          \
-	DRIVE(name)                            \
-	{                                      \
-		void* cell = cell_of(w);           \
-		CALL(CHECK(name(cell) == wanted)); \
-		end_cell(cell);                    \
-	}
-COUNTS_CELL(tl_cell_dup, cell)
-COUNTS_CELL(tl_cell_is_unique, false)
-COUNTS_CELL(tl_cell_drop, false)
-COUNTS_CELL(tl_cell_share, TL_OK)
-
 DRIVE(tl_mem_aligned_alloc)
 {
 	size_t bytes = kinds_bytes(w);

@@ -20,6 +20,7 @@ static bool alloc_large(void) { return is(tl_mem_alloc(300000)); }
 static bool alloc_aligned(void) { return is(tl_mem_aligned_alloc(3000, 1 << 20)); }
 static bool cell_small(void) { return is(tl_cell_new(200)); }
 static bool cell_large(void) { return is(tl_cell_new(70000)); }
+static bool cell_typed(void) { return is(tl_cell_new_typed(w.pair)); }
 static bool new_small(void) { return is(tl_mem_new(200)); }
 static bool new_large(void) { return is(tl_mem_new(70000)); }
 static bool new_zeroed(void) { return is(tl_mem_new_zeroed(3000)); }
@@ -147,6 +148,7 @@ static const step objects[] = {
 	{.name = "tl_mem_aligned_alloc", .call = alloc_aligned, .undo = release_made},
 	{.name = "tl_cell_new", .call = cell_small, .undo = free_cell},
 	{.name = "tl_cell_new", .call = cell_large, .undo = free_cell},
+	{.name = "tl_cell_new_typed", .call = cell_typed, .undo = free_cell},
 	{.name = "tl_mem_new", .call = new_small},
 	{.name = "tl_mem_new", .call = new_large},
 	{.name = "tl_mem_new_zeroed", .call = new_zeroed},

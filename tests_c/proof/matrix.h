@@ -191,6 +191,7 @@ void make_freed(fixture* f, intptr_t bytes, intptr_t offset);
 void ripen_freed(fixture* f, intptr_t bytes, intptr_t offset);
 void make_registered(fixture* f, intptr_t which, intptr_t offset);
 void make_cell(fixture* f, intptr_t bytes, intptr_t offset);
+void make_typed_cell(fixture* f, intptr_t of, intptr_t offset);
 void ripen_cell(fixture* f, intptr_t bytes, intptr_t offset);
 void drop_cell(void* cell);
 void make_numpy(fixture* f, intptr_t bytes, intptr_t offset);

@@ -207,6 +207,19 @@ void make_cell(fixture* f, intptr_t bytes, intptr_t offset)
 	f->pointer = (char*)f->cell + offset;
 }
 
+/* 0: its field is NULL; else a cell of the same type, whose field is one without, both shared with it in the case 2. */
+void make_typed_cell(fixture* f, intptr_t of, intptr_t offset)
+{
+	void** cell = tl_cell_new_typed(world_type);
+	f->cell = cell;
+	f->absent = cell == NULL;
+	f->pointer = (char*)cell + offset;
+	if (of == 0 || cell == NULL) return;
+	void** child = cell[0] = tl_cell_new_typed(world_type);
+	if (child != NULL) child[0] = tl_cell_new(40);
+	if (of == 2) tl_cell_share(cell);
+}
+
 /* Drops as many references as a call can have made. */
 void drop_cell(void* cell)
 {

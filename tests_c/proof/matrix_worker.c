@@ -111,7 +111,7 @@ static void drop_result(judgement* j)
 	if (f->result != MATRIX_RETURNS_POINTER || p == NULL || is_ours(j, p)) return;
 	if (f->failure_argument >= 0 && j->result == j->a->words[f->failure_argument]) return;
 	if (is_called(f, "tl_aligned_alloc")) tl_aligned_free(p);
-	else if (is_called(f, "tl_cell_new")) tl_cell_free(p);
+	else if (is_called(f, "tl_cell_new") || is_called(f, "tl_cell_new_typed")) tl_cell_free(p);
 	else if (is_called(f, "tl_tensor_to_dlpack")) ((struct DLManagedTensorVersioned*)p)->deleter(p);
 	else if (is_called(f, "tl_tensor_to_dlpack_legacy")) ((struct DLManagedTensor*)p)->deleter(p);
 	else if (strncmp(f->name, "tl_numpy_", 9) == 0 && !is_called(f, "tl_numpy_handler")) tl_numpy_free(NULL, p, 0);
