@@ -69,12 +69,14 @@ typedef struct node {
 	void* next;
 } node;
 
+static const char* node_name = "Node";
+
 static node* make_node(void)
 {
 	static tl_type type;
 	const size_t references[] = {offsetof(node, next)};
 	const tl_type_desc description = {
-		.name = "Node", .size = sizeof(node), .pointer_offsets = references, .num_pointers = 1};
+		.name = node_name, .size = sizeof(node), .pointer_offsets = references, .num_pointers = 1};
 	if (type == 0 && tl_type_define(&description, &type) != TL_OK) _exit(97);
 	return tl_object_new(type);
 }
@@ -132,6 +134,12 @@ static void store_from_arena(void)
 	tl_arena_init(0);
 	make_node()->next = tl_arena_alloc(16);
 	tl_mem_exit_scope();
+}
+
+static void store_in_a_struct_named_vec(void)
+{
+	node_name = "Vec";
+	store_from_arena();
 }
 
 static void release_of_the_scope(void)
@@ -212,6 +220,8 @@ static const struct ending {
      ", a Node that ends here, was released before: "},
 	{"field", store_without_acquire, "TL_DEBUG=1 TL_ON_ERROR=abort", 128 + SIGABRT, 2, "\n  released at\n    #0 0x"},
 	{"arena", store_from_arena, "TL_DEBUG=1", 0, 1, ", a Node that ends here, is memory of an arena or a frame"},
+	{"vec", store_in_a_struct_named_vec, "TL_DEBUG=1", 0, 1,
+     ", a Vec that ends here, is memory of an arena or a frame"},
 	{"entry", release_of_the_scope, "TL_DEBUG=1 TL_ON_ERROR=fail", 24, 1,
      ": this scope holds a reference of it, which was "},
 	{"poison", read_what_is_freed, "TL_DEBUG=1 TL_ON_ERROR=fail", 24, 1,

@@ -317,20 +317,24 @@ func (c *Context) dropField(p uintptr) {
 	}
 }
 
-const vecName = "Vec"
-
-// dropFieldOf is dropField of the reference at an offset of an object that ends, at which TL_DEBUG looks first. A Vec
-// may hold memory of an arena.
+// dropFieldOf is dropField of the reference at an offset of an object that ends, at which TL_DEBUG looks first.
 func (c *Context) dropFieldOf(holder, offset uintptr, typ string, p uintptr) {
-	if process.debug != nil && p != 0 {
-		at := c.locate(p)
-		_, live := at.object(p)
-		inStack := at.where != inHeap && at.where != elsewhere && typ != vecName
-		if inStack || at.where == inHeap && !live {
-			process.debug.StaleField(c, holder, offset, typ, p, inStack)
-		}
-	}
+	c.lookAtField(holder, offset, typ, p, false)
 	c.dropField(p)
+}
+
+// lookAtField has TL_DEBUG look at the reference at an offset of an object that ends. It may be to memory of an arena or
+// a frame where allowsStack says so.
+func (c *Context) lookAtField(holder, offset uintptr, typ string, p uintptr, allowsStack bool) {
+	if process.debug == nil || p == 0 {
+		return
+	}
+	at := c.locate(p)
+	_, live := at.object(p)
+	inStack := at.where != inHeap && at.where != elsewhere && !allowsStack
+	if inStack || at.where == inHeap && !live {
+		process.debug.StaleField(c, holder, offset, typ, p, inStack)
+	}
 }
 
 // Field returns the pointer field of a live object at an offset of its type, for

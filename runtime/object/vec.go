@@ -122,7 +122,9 @@ func (c *Context) dismantleVec(p uintptr) {
 	}
 	for v.Len > 0 {
 		v.Len--
-		c.dropFieldOf(p, uintptr(v.Len)*8, vecName, *v.at(v.Len))
+		element := *v.at(v.Len)
+		c.lookAtField(p, uintptr(v.Len)*8, VecType, element, true)
+		c.dropField(element)
 	}
 	c.freeVecData(p)
 }
