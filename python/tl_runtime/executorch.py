@@ -14,7 +14,7 @@ The suite takes the smaller of the plans. What it saves, and what it cannot: doc
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ._graph.plan import Plan
@@ -60,20 +60,24 @@ def memory_planning(
     return MemoryAlgoResult(places, sizes)
 
 
+def _around(spec: Any) -> Iterator[Any]:
+    """The tensors that a tensor lies in, outwards from itself."""
+    while spec is not None:
+        yield spec
+        spec = spec.storage_base
+
+
 def _memory(spec: Any) -> int:
     """The memory of a tensor: that of the tensor it is in."""
-    while spec.storage_base is not None:
-        spec = spec.storage_base
-    return 1 if spec.mem_id is None else int(spec.mem_id)
+    *_, base = _around(spec)
+    return 1 if base.mem_id is None else int(base.mem_id)
 
 
 def _solved(specs: list[Any], alignment: int, budget: float) -> Plan:
     plan, index = Plan(), {}
     lives = {spec: [int(step) for step in spec.lifetime] for spec in specs}
     for spec in specs:
-        base = spec
-        while base.storage_base is not None:  # which has to be there as long as what lies in it
-            base = base.storage_base
+        for base in _around(spec):  # which has to be there as long as what lies in it
             if base not in lives:
                 raise ValueError(f"storage_base of {spec}: {base} is not among the specs to plan")
             first, last = lives[spec]

@@ -233,16 +233,10 @@ func (r *Range) tell(nbytes uint64, left bool) {
 		return
 	}
 	atomic.StoreUint64(&h.Nbytes, nbytes)
-	r.tellRoom(r.used)
+	h.TellRoom(r.used)
 	if !left {
 		atomic.StoreUint64(&h.Mark, 0)
 	}
-}
-
-func (r *Range) tellRoom(room uintptr) {
-	h := r.header()
-	atomic.StoreUintptr(&h.DeleterContext, room)
-	h.Base = h.Data ^ room ^ layout.TensorMark
 }
 
 // leaves returns what a tensor has left of what it uses, and the clock when it did so last; 0: nothing. A header that
@@ -254,8 +248,7 @@ func (r *Range) leaves() (bytes uintptr, since uint32) {
 	nbytes := atomic.LoadUint64(&h.Nbytes)
 	used := memory.Round(uintptr(nbytes), layout.SpanBytes)
 	if mark == 0 || h.Flags != layout.TensorContiguous|layout.TensorGrown || h.Data != r.Start ||
-		atomic.LoadUintptr(&h.DeleterContext) != r.used || h.Base != h.Data^r.used^layout.TensorMark ||
-		nbytes > uint64(r.used) || used >= r.used {
+		!h.TellsRoom(r.used) || nbytes > uint64(r.used) || used >= r.used {
 		return 0, 0
 	}
 	return r.used - used, uint32(mark - 1)
@@ -278,7 +271,7 @@ func (h *Heap) takeTails(epoch uint32) {
 			wait += uint64(bytes)
 		default:
 			tails = append(tails, tail{r, r.used - bytes})
-			r.tellRoom(r.used - bytes)
+			r.header().TellRoom(r.used - bytes)
 		}
 	}
 	h.ranges.left.Store(wait)
@@ -294,7 +287,7 @@ func (h *Heap) takeTails(epoch uint32) {
 			h.ranges.note(t.r, t.r.charged, t.used)
 			t.r.since = epoch
 		} else {
-			t.r.tellRoom(t.r.used)
+			t.r.header().TellRoom(t.r.used)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package layout
 import (
 	"math"
 	"math/bits"
+	"sync/atomic"
 )
 
 // SpanWord packs what classification needs to know of a span; back is below 2^24.
@@ -110,3 +111,15 @@ func FillClasses(t *[Classes]ClassInfo) {
 
 // Step returns how many records lie between those of two neighbours.
 func (k *ClassInfo) Step() uint32 { return k.BlockRecords / k.Slots }
+
+// TellRoom has the header of a tensor that grows say how many bytes it may have, with a sum by which
+// cshim/tensor/grow.c and TellsRoom know that nobody has written over it.
+func (h *TensorHeader) TellRoom(room uintptr) {
+	atomic.StoreUintptr(&h.DeleterContext, room)
+	h.Base = h.Data ^ room ^ TensorMark
+}
+
+// TellsRoom is whether the header says so many bytes, and its sum is right.
+func (h *TensorHeader) TellsRoom(room uintptr) bool {
+	return atomic.LoadUintptr(&h.DeleterContext) == room && h.Base == h.Data^room^TensorMark
+}

@@ -206,7 +206,7 @@ func (g *growing) settle(nbytes uint64) status.Status {
 	switch {
 	case g.data == nil:
 	case g.data.rng == nil:
-		g.h.DeleterContext, g.h.Base = uintptr(g.data.room()), g.h.Data^uintptr(g.data.room())^layout.TensorMark
+		g.h.TellRoom(uintptr(g.data.room()))
 	case nbytes < g.h.Nbytes:
 		object.Heap().Trim(g.data.rng, uintptr(nbytes))
 	default:
