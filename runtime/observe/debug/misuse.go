@@ -101,19 +101,10 @@ func (l leaving) sites() string { return named("entered", l.entered) }
 // callers of the first are the last callers of the second, too, and between there is somebody. A function that ended
 // each of them, such as the constructor and the destructor of a guard, is no such caller.
 func isOfCaller(enter, exit uint32) bool {
-	in, out := framesOf(enter), framesOf(exit)
+	in, out := leak.Outside(track.SiteOf(enter)), leak.Outside(track.SiteOf(exit))
 	if len(in) < 2 || len(out) <= len(in) || !slices.Equal(out[len(out)-len(in)+1:], in[1:]) {
 		return false
 	}
 	f := leak.Resolve(out[0])
 	return !f.Python && !strings.Contains(f.Function, "~") // the constructor may have been inlined, and this not
-}
-
-// framesOf returns the stack of a site from the program's innermost frame on.
-func framesOf(site uint32) []uintptr {
-	stack := track.SiteOf(site).Stack
-	for len(stack) > 0 && leak.Resolve(stack[0]).Own {
-		stack = stack[1:]
-	}
-	return stack
 }

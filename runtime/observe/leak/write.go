@@ -289,12 +289,18 @@ func Brief(site uint32) string {
 	const most = 4
 	var b strings.Builder
 	s := track.SiteOf(site)
-	for i, pc := range s.Stack {
-		if !Resolve(pc).Own {
-			s.Stack = s.Stack[i:min(i+most, len(s.Stack))]
-			break
-		}
+	if stack := Outside(s); len(stack) > 0 {
+		s.Stack = stack[:min(most, len(stack))]
 	}
 	writeSite(&b, s, lines)
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// Outside returns the stack of a site from the program's innermost frame on.
+func Outside(s track.Site) []uintptr {
+	stack := s.Stack
+	for len(stack) > 0 && Resolve(stack[0]).Own {
+		stack = stack[1:]
+	}
+	return stack
 }
