@@ -519,6 +519,20 @@ int64_t slow_ptr_refcount(const void* object) {
 	return result;
 }
 
+bool slow_ptr_is_unique(const void* object) {
+	tl_status why = TL_OK;
+	if (tlc_refuse(TL_FN_tl_ptr_is_unique, object, &why)) {
+		return false;
+	}
+	tl_context* context = tlc_entry_begin(TL_FN_tl_ptr_is_unique, &why);
+	if (context == NULL) {
+		return false;
+	}
+	uint8_t result = tlgo_ptr_is_unique((uintptr_t)context, (uintptr_t)object);
+	tlc_entry_end(context);
+	return result != 0;
+}
+
 tl_status slow_ptr_check(const void* object) {
 	tl_status why = TL_OK;
 	if (object == NULL && tlc_is_fast(tlc_tls)) {

@@ -494,6 +494,20 @@ TL_INL_STEP bool tl_inl_op_ptr_dec_ref(tl_inl_context* c, void* object, int32_t*
 	return TL_INL_LIKELY(tl_inl_slot_at(c, (uintptr_t)object, &r, &size_class)) && tl_inl_dec_own(c, r);
 }
 
+/* Of an object of the owner's that no other thread has counted: the search and the local word are those of a release that
+ * follows. */
+TL_INL_STEP bool tl_inl_op_ptr_is_unique(tl_inl_context* c, const void* object, bool* result)
+{
+	tl_inl_record* r;
+	uint32_t size_class;
+	*result = false;
+	if (TL_INL_UNLIKELY(!tl_inl_slot_at(c, (uintptr_t)object, &r, &size_class))) return false;
+	const uint32_t loc = TL_INL_PEEK(r->loc);
+	*result = tl_inl_is_last(tl_inl_beside_one(c, loc));
+	return (*result || TL_INL_LIKELY(tl_inl_has_more(c, (loc & ~TL_INL_LOC_FLOATS) - 1))) &&
+	       TL_INL_LIKELY(TL_INL_LOAD_ACQUIRE(r->sh) == TL_INL_SH_ALIVE);
+}
+
 /* A program may ask in a loop until another thread has dropped its reference, so the words are read each time. */
 TL_INL_STEP bool tl_inl_op_ptr_refcount(const tl_inl_context* c, const void* object, int64_t* result)
 {
@@ -1269,6 +1283,15 @@ TL_INL_FUNCTION int32_t tl_inl_ptr_dec_ref(tl_inl_thread* thread, void* object)
 	return result;
 }
 
+TL_INL_FUNCTION bool tl_inl_ptr_is_unique(tl_inl_thread* thread, const void* object)
+{
+	bool result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_ptr_is_unique((tl_inl_context*)thread->context, object, &result))) return result;
+	result = (tl_ptr_is_unique)(object);
+	thread->context = 0;
+	return result;
+}
+
 TL_INL_FUNCTION int64_t tl_inl_ptr_refcount(tl_inl_thread* thread, const void* object)
 {
 	int64_t result;
@@ -1707,6 +1730,14 @@ TL_INL_STEP int32_t tl_inl_call_ptr_dec_ref(void* object)
 	return result;
 }
 
+TL_INL_STEP bool tl_inl_call_ptr_is_unique(const void* object)
+{
+	bool result;
+	if (TL_INL_LIKELY(tl_inl_op_ptr_is_unique(tl_inl_here(), object, &result))) return result;
+	result = (tl_ptr_is_unique)(object);
+	return result;
+}
+
 TL_INL_STEP int64_t tl_inl_call_ptr_refcount(const void* object)
 {
 	int64_t result;
@@ -2008,6 +2039,7 @@ TL_INL_STEP int64_t tl_inl_call_tensor_dim(const tl_tensor* tensor, int64_t axis
 #define tl_ptr_release(...) tl_inl_call_ptr_release(__VA_ARGS__)
 #define tl_ptr_release_bool(...) tl_inl_call_ptr_release_bool(__VA_ARGS__)
 #define tl_ptr_dec_ref(...) tl_inl_call_ptr_dec_ref(__VA_ARGS__)
+#define tl_ptr_is_unique(...) tl_inl_call_ptr_is_unique(__VA_ARGS__)
 #define tl_ptr_refcount(...) tl_inl_call_ptr_refcount(__VA_ARGS__)
 #define tl_ref_of(...) tl_inl_call_ref_of(__VA_ARGS__)
 #define tl_ref_acquire(...) tl_inl_call_ref_acquire(__VA_ARGS__)

@@ -977,6 +977,21 @@ TL_API bool tl_ptr_release_bool(void* object);
 TL_API int64_t tl_ptr_refcount(const void* object);
 
 /*
+ * tl_ptr_is_unique tells whether there is one reference to an object. If it is
+ * the caller's, nobody else sees the object: it may be changed in place, and
+ * what other threads wrote to it before they dropped theirs is seen.
+ *
+ * Ownership: none.
+ * Threads: any thread that holds the reference. To a thread that holds none
+ *     the result says nothing, as to one whose scope alone holds it.
+ * Returns: whether there is one reference, which may float; false for NULL,
+ *     for arena and frame memory, and on failure.
+ * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
+ * Cost: fast; about 3 ns.
+ */
+TL_API bool tl_ptr_is_unique(const void* object);
+
+/*
  * tl_ptr_check tells whether a pointer is live, without access to the memory
  * there. Any value is allowed.
  *

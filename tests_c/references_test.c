@@ -194,6 +194,70 @@ static void fifteen_references_may_float_elsewhere(void)
 	CHECK_DEAD(object);
 }
 
+static void* acquire_here(void* object)
+{
+	CHECK(tl_ptr_is_unique(object)); /* the other thread's */
+	CHECK_PTR(tl_ptr_acquire(object), object);
+	CHECK(!tl_ptr_is_unique(object));
+	return NULL;
+}
+
+static void* release_here(void* object)
+{
+	CHECK_OK(tl_ptr_release(object));
+	return NULL;
+}
+
+static void* release_alone(void* object)
+{
+	CHECK(tl_ptr_is_unique(object));
+	return release_here(object);
+}
+
+static void one_reference_is_unique(void)
+{
+	static int64_t outside[8];
+	void *object = tl_mem_alloc(64), *block = malloc(64);
+	for (int shared = 0; shared < 2; shared++) {
+		CHECK(tl_ptr_is_unique(object));
+		for (int i = 0; i < 20; i++) CHECK_PTR(tl_ptr_acquire(object), object); /* more than may float */
+		CHECK(!tl_ptr_is_unique(object));
+		for (int i = 0; i < 19; i++) CHECK_OK(tl_ptr_release(object));
+		CHECK(!tl_ptr_is_unique(object));
+		CHECK_OK(tl_ptr_release(object));
+		run_thread(acquire_here, object);
+		CHECK(!tl_ptr_is_unique(object));
+		run_thread(release_here, object);
+		CHECK(tl_ptr_is_unique(object));
+		CHECK_OK(tl_ptr_share(object));
+	}
+	run_thread(acquire_here, object);
+	CHECK_OK(tl_ptr_release(object));
+	run_thread(release_alone, object);
+	CHECK_DEAD(object);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_register_struct(block));
+	CHECK(tl_ptr_is_unique(block));
+	CHECK_PTR(tl_ptr_acquire(block), block);
+	CHECK(!tl_ptr_is_unique(block));
+	CHECK_OK(tl_ptr_release(block));
+	CHECK_REFUSED(tl_ptr_is_unique(NULL), false, TL_OK);
+	/* covers: tl_ptr_is_unique TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
+	CHECK_REFUSED(tl_ptr_is_unique(outside), false, TL_E_UNKNOWN_POINTER);
+	CHECK_REFUSED(tl_ptr_is_unique(object), false, TL_E_NOT_LIVE);
+	object = tl_mem_new(64);
+	CHECK_REFUSED(tl_ptr_is_unique((char*)object + 8), false, TL_E_INTERIOR_POINTER);
+	CHECK_OK(tl_mem_exit_scope());
+}
+
+/* The memory of a function ends with it: nobody has it alone. */
+static void memory_of_a_stack_is_never_unique(void)
+{
+	CHECK_OK(tl_mem_function_enter(1));
+	CHECK_REFUSED(tl_ptr_is_unique(tl_mem_get_buffer(0, 64)), false, TL_OK);
+	CHECK_OK(tl_mem_function_exit());
+}
+
 static void* sink_here(void* object)
 {
 	CHECK_OK(tl_mem_enter_scope());
@@ -219,12 +283,6 @@ static void* share_not_mine(void* object)
 {
 	/* covers: tl_ptr_share TL_E_BUSY */
 	CHECK_FAILS(tl_ptr_share(object), TL_E_BUSY);
-	return NULL;
-}
-
-static void* release_here(void* object)
-{
-	CHECK_OK(tl_ptr_release(object));
 	return NULL;
 }
 
@@ -304,6 +362,8 @@ int main(void)
 	RUN(fifteen_references_may_float);
 	RUN(a_float_that_was_released_is_not_sunk);
 	RUN(fifteen_references_may_float_elsewhere);
+	RUN(one_reference_is_unique);
+	RUN(memory_of_a_stack_is_never_unique);
 	RUN(a_float_moves_between_threads);
 	RUN(a_shared_object_ends_at_once_on_any_thread);
 	RUN(a_biased_object_ends_at_its_owners_next_exit);

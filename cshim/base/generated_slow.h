@@ -58,6 +58,7 @@ enum {
 	TL_FN_tl_ptr_dec_ref,
 	TL_FN_tl_ptr_release_bool,
 	TL_FN_tl_ptr_refcount,
+	TL_FN_tl_ptr_is_unique,
 	TL_FN_tl_ptr_check,
 	TL_FN_tl_ptr_share,
 	TL_FN_tl_ptr_make_immortal,
@@ -371,6 +372,7 @@ extern int32_t tlgo_ptr_inc_ref(uintptr_t context, uintptr_t object);
 extern int32_t tlgo_ptr_dec_ref(uintptr_t context, uintptr_t object);
 extern uint8_t tlgo_ptr_release_bool(uintptr_t context, uintptr_t object);
 extern int64_t tlgo_ptr_refcount(uintptr_t context, uintptr_t object);
+extern uint8_t tlgo_ptr_is_unique(uintptr_t context, uintptr_t object);
 extern int32_t tlgo_ptr_check(uintptr_t context, uintptr_t object);
 extern int32_t tlgo_ptr_share(uintptr_t context, uintptr_t object);
 extern int32_t tlgo_ptr_make_immortal(uintptr_t context, uintptr_t object);
@@ -662,6 +664,7 @@ __attribute__((cold)) tl_status slow_ptr_inc_ref(void* object);
 __attribute__((cold)) int32_t slow_ptr_dec_ref(void* object);
 __attribute__((cold)) bool slow_ptr_release_bool(void* object);
 __attribute__((cold)) int64_t slow_ptr_refcount(const void* object);
+__attribute__((cold)) bool slow_ptr_is_unique(const void* object);
 __attribute__((cold)) tl_status slow_ptr_check(const void* object);
 __attribute__((cold)) tl_status slow_ptr_share(void* object);
 __attribute__((cold)) tl_ref slow_ref_of(void* object);

@@ -91,6 +91,20 @@ static inline bool tlc_op_ptr_dec_ref(tl_context* c, void* object, int32_t* resu
 	return TLC_LIKELY(tlc_slot_at(c, (uintptr_t)object, &r, &size_class)) && tlc_dec_own(c, r);
 }
 
+/* Of an object of the owner's that no other thread has counted: the search and the local word are those of a release that
+ * follows. */
+static inline bool tlc_op_ptr_is_unique(tl_context* c, const void* object, bool* result)
+{
+	tl_record* r;
+	uint32_t size_class;
+	*result = false;
+	if (TLC_UNLIKELY(!tlc_slot_at(c, (uintptr_t)object, &r, &size_class))) return false;
+	const uint32_t loc = TLC_PEEK(r->loc);
+	*result = tlc_is_last(tlc_beside_one(c, loc));
+	return (*result || TLC_LIKELY(tlc_has_more(c, (loc & ~TL_LOC_FLOATS) - 1))) &&
+	       TLC_LIKELY(TLC_LOAD_ACQUIRE(r->sh) == TL_SH_ALIVE);
+}
+
 /* A program may ask in a loop until another thread has dropped its reference, so the words are read each time. */
 static inline bool tlc_op_ptr_refcount(const tl_context* c, const void* object, int64_t* result)
 {

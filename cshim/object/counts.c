@@ -258,6 +258,26 @@ static __attribute__((noinline)) int64_t refcount_rest(const void* object)
 	return tlc_refuse_missed(result, TL_FN_tl_ptr_refcount, object, &why) ? -1 : slow_ptr_refcount(object);
 }
 
+static __attribute__((noinline)) bool is_unique_rest(const void* object)
+{
+	const tl_context* c = tlc_tls;
+	const uintptr_t p = (uintptr_t)object;
+	int64_t count;
+	if (tlc_op_ptr_refcount(c, object, &count)) return count == 1;
+	if (is_nothing(c, p)) return false;
+	tl_status why;
+	count = is_elsewhere(c, p) ? tlc_foreign_count(p) : 0;
+	if (count > 0) return count == 1;
+	return !tlc_refuse_missed(count < 0 ? TLC_MISS : TLC_SLOW, TL_FN_tl_ptr_is_unique, object, &why) &&
+	       slow_ptr_is_unique(object);
+}
+
+bool tl_ptr_is_unique(const void* object)
+{
+	bool unique;
+	return TLC_LIKELY(tlc_op_ptr_is_unique(tlc_tls, object, &unique)) ? unique : is_unique_rest(object);
+}
+
 int64_t tl_ptr_refcount(const void* object)
 {
 	int64_t count;

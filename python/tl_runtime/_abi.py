@@ -1576,6 +1576,26 @@ FUNCTIONS: tuple[Function, ...] = (
         """,
     ),
     Function(
+        "tl_ptr_is_unique",
+        "References",
+        ctypes.c_bool,
+        (ctypes.c_void_p,),
+        ("object",),
+        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE"),
+        """tl_ptr_is_unique tells whether there is one reference to an object. If it is
+        the caller's, nobody else sees the object: it may be changed in place, and
+        what other threads wrote to it before they dropped theirs is seen.
+
+        Ownership: none.
+        Threads: any thread that holds the reference. To a thread that holds none
+            the result says nothing, as to one whose scope alone holds it.
+        Returns: whether there is one reference, which may float; false for NULL,
+            for arena and frame memory, and on failure.
+        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
+        Cost: fast; about 3 ns.
+        """,
+    ),
+    Function(
         "tl_ptr_check",
         "References",
         ctypes.c_int32,

@@ -252,6 +252,21 @@ func heldAtZero(r *layout.Record) bool {
 	return atomic.LoadUint32(&r.Sh) == layout.ShAlive|layout.ShMerged
 }
 
+// IsUnique reports whether p has one reference. Memory of a stack has its scope's alone, and is nobody's to change.
+func (c *Context) IsUnique(p uintptr) bool {
+	one := false
+	c.handle(p,
+		func(o object) status.Status { one = references(o.Record) == 1; return status.OK },
+		func() status.Status {
+			n := process.registry.Count(p)
+			if one = n == 1; n <= 0 {
+				return c.notForeign(p, &n)
+			}
+			return status.OK
+		})
+	return one
+}
+
 // Refcount returns the references of p, -1 when it is not live, 0 for NULL.
 func (c *Context) Refcount(p uintptr) int64 {
 	n := int64(-1)

@@ -51,6 +51,7 @@ var functions = []string{
 	"tl_ptr_dec_ref",
 	"tl_ptr_release_bool",
 	"tl_ptr_refcount",
+	"tl_ptr_is_unique",
 	"tl_ptr_check",
 	"tl_ptr_share",
 	"tl_ptr_make_immortal",

@@ -226,6 +226,7 @@ DRIVE(tl_ptr_dec_ref)
 		if (known) kinds_drop(w, object);               \
 	}
 LOOKS_AT(tl_ptr_refcount, kinds_any)
+LOOKS_AT(tl_ptr_is_unique, kinds_any)
 LOOKS_AT(tl_ptr_check, kinds_any)
 LOOKS_AT(tl_ref_of, kinds_object)
 LOOKS_AT(tl_weak_of, kinds_object)

@@ -123,6 +123,7 @@ static bool works_in_child(const matrix_function* f)
 	                                    "tl_weak_get",
 	                                    "tl_ptr_inc_ref",
 	                                    "tl_ptr_refcount",
+	                                    "tl_ptr_is_unique",
 	                                    "tl_ptr_check",
 	                                    "tl_mem_enter_scope",
 	                                    "tl_mem_function_enter",
