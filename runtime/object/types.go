@@ -323,8 +323,8 @@ func (c *Context) dropFieldOf(holder, offset uintptr, typ string, p uintptr) {
 	c.dropField(p)
 }
 
-// lookAtField has TL_DEBUG look at the reference at an offset of an object that ends. It may be to memory of an arena or
-// a frame where allowsStack says so.
+// lookAtField has TL_DEBUG look at the reference at an offset of an object that ends. It may be to memory of an arena
+// or a frame where allowsStack says so.
 func (c *Context) lookAtField(holder, offset uintptr, typ string, p uintptr, allowsStack bool) {
 	if process.debug == nil || p == 0 {
 		return
