@@ -170,6 +170,8 @@ func TestNamesStayText(t *testing.T) {
 	assert.Equal(t, 2, strings.Count(b.String(), "<script"))
 	assert.NotContains(t, b.String(), "<img")
 	assert.NotContains(t, b.String(), "<b>&lt;")
+	table, flames := strings.Index(b.String(), "<table"), strings.Index(b.String(), `id="flame"`)
+	assert.True(t, 0 < table && table < flames, "the table of sites comes first: %d, %d", table, flames)
 }
 
 // TestFilesThatBreakOff has every beginning of a trace: what is there is shown.
