@@ -62,7 +62,7 @@ func planOptions(o *object.Context, options uintptr) (r graphOptions, st status.
 		*field = given.Flags>>i&1 == 1
 	}
 	r.Plan.Seed, r.Plan.MaxSteps, r.Plan.Alignment = given.Seed, given.MaxSteps, int64(given.Alignment)
-	r.Plan.OffsetBudget = plans.Budget(given.BudgetMs)
+	r.Plan.Budget = plans.Budget(given.BudgetMs)
 	r.symbolic = given.Flags&flagSymbolic != 0
 	return r, fittingOptions(o, &given, &r.Options)
 }

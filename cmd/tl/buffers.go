@@ -50,7 +50,7 @@ func (p *planning) solve(out io.Writer, path string, problem *offsets.Problem, w
 	if capacity > 0 {
 		problem.Spaces = []offsets.Space{{Capacity: capacity, Name: "capacity"}}
 	}
-	o := offsets.Options{Seed: p.options.Seed, MaxSteps: max(p.options.MaxSteps, 0), Budget: p.options.OffsetBudget}
+	o := offsets.Options{Seed: p.options.Seed, MaxSteps: max(p.options.MaxSteps, 0), Budget: p.options.Budget}
 	solution, err := offsets.Solve(*problem, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)

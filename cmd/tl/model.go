@@ -49,9 +49,9 @@ func (m *model) flags(f *pflag.FlagSet) {
 // searchFlags are how long and how to look for offsets.
 func (m *model) searchFlags(f *pflag.FlagSet) {
 	o := &m.options
-	f.DurationVar(&o.OffsetBudget, "budget", 0,
-		"how long to look for better offsets after a fixed number of steps, and with --capacity how long to look in all "+
-			"(default: the steps alone)")
+	f.DurationVar(&o.Budget, "budget", 0,
+		"how long planning may take: order, what is given up for a capacity, and offsets together (default: fixed "+
+			"numbers of steps)")
 	f.Int64Var(&o.MaxSteps, "max-steps", 0, "how many steps to look for better offsets (default 20000)")
 	f.Uint64Var(&o.Seed, "seed", 0, "of the search for offsets")
 }
@@ -122,8 +122,8 @@ func (m *model) build(path string) (*checked, *plan.ExecutionPlan, error) {
 
 // sound refuses what no flag may be.
 func (m *model) sound() error {
-	if m.options.OffsetBudget < 0 {
-		return fmt.Errorf("--budget %v: time cannot be negative", m.options.OffsetBudget)
+	if m.options.Budget < 0 {
+		return fmt.Errorf("--budget %v: time cannot be negative", m.options.Budget)
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func (r *running) runOn(path string) error {
 func (r *running) compileFlags() []string {
 	o := &r.options
 	flags := []string{"--max-steps=" + strconv.FormatInt(o.MaxSteps, 10), "--seed=" + strconv.FormatUint(o.Seed, 10),
-		"--alignment=" + strconv.FormatInt(o.Alignment, 10), "--budget=" + o.OffsetBudget.String(),
+		"--alignment=" + strconv.FormatInt(o.Alignment, 10), "--budget=" + o.Budget.String(),
 		"--compiler=" + r.compiler, "--python=" + r.python}
 	for flag, set := range map[string]bool{"--no-views": o.NoViews, "--no-in-place": o.NoInPlace,
 		"--no-concat": o.NoConcat, "--no-reorder": o.NoReorder, "--slots": r.slots} {

@@ -130,37 +130,38 @@ func Plan(c *graph.Checked, o remat.Options) (*remat.Result, error) {
 		o.Capacity = math.MaxInt64
 		return remat.Fit(c, o)
 	}
-	o.Budget, o.Plan.OffsetBudget, o.Seed = o.Plan.OffsetBudget, 0, o.Plan.Seed
+	o.Budget, o.Plan.Budget, o.Seed = o.Plan.Budget, 0, o.Plan.Seed
 	if o.Budget > 0 && o.Capacity > 0 {
 		return planWithin(c, o)
 	}
 	return remat.Fit(c, o)
 }
 
-// planWithin shares the time between the search for offsets, which costs the plan nothing, and that for what is given
-// up: a plan that fits as it is gets all of it, one that may fit with better offsets a quarter.
+// planWithin shares the time between the searches that cost the plan nothing, for an order and for offsets, and that for
+// what is given up: a plan that fits as it is gets all of it, another one a quarter.
 func planWithin(c *graph.Checked, o remat.Options) (*remat.Result, error) {
-	start := now()
-	given, err := plan.Build(c, o.Plan)
+	start, p := now(), o.Plan
+	p.Budget = max(1, o.Budget/4)
+	given, err := plan.Build(c, p)
 	if err != nil {
 		return nil, err
 	}
-	searched, p := o.Budget, o.Plan
+	left := max(1, o.Budget-now().Sub(start))
 	if given.Frame.Bytes > o.Capacity {
-		searched = o.Budget / 4
+		o.Given, o.Budget = given, left
+		return remat.Fit(c, o)
 	}
-	if given.Frame.LowerBound <= o.Capacity && !given.Frame.Optimal {
-		if p.OffsetBudget = searched - now().Sub(start); p.OffsetBudget > 0 {
-			if given, err = plan.Build(c, p); err != nil {
-				return nil, err
-			}
+	if !given.Frame.Optimal {
+		p.Budget = left
+		better, err := plan.Build(c, p)
+		if err != nil {
+			return nil, err
+		}
+		if better.Frame.Bytes < given.Frame.Bytes {
+			given = better
 		}
 	}
-	if given.Frame.Bytes <= o.Capacity {
-		return remat.AsItIs(c, given, o), nil
-	}
-	o.Budget = max(1, o.Budget-now().Sub(start))
-	return remat.Fit(c, o)
+	return remat.AsItIs(c, given, o), nil
 }
 
 // PlanSymbolic plans a graph with the numbers that o binds as bounds: plan.BuildSymbolic says what the plan tells of

@@ -40,6 +40,9 @@ func (s *search) widen(level []*state, width int) []*state {
 	for from, st := range level {
 		s.visited++
 		for _, n := range st.ready {
+			if s.isLate() {
+				return nil
+			}
 			if during, left := s.cost(st, n); max(during, st.peak) < s.limit {
 				list = append(list, advance{st, from, n, max(during, st.peak), left})
 			}
@@ -52,7 +55,7 @@ func (s *search) widen(level []*state, width int) []*state {
 	var next []*state
 	seen := map[string]bool{}
 	for _, a := range list {
-		if len(next) == width {
+		if len(next) == width || s.isLate() {
 			break
 		}
 		if st := s.after(a.state, a.node); st != nil && !seen[st.ran.key()] {

@@ -66,7 +66,7 @@ func (s *search) exact(states int) bool {
 		}
 		s.visited++
 		for _, n := range x.state.ready {
-			if len(lowest) >= states {
+			if len(lowest) >= states || s.isLate() {
 				return false
 			}
 			if next := s.after(x.state, n); next != nil && next.peak < s.limit {

@@ -15,7 +15,13 @@
 // Where the sets are too many, a beam search follows, bounded in width.
 package order
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
+
+// now is the clock. Tests replace it.
+var now = time.Now
 
 // Problem is what Search orders. It is only read.
 type Problem struct {
@@ -52,6 +58,8 @@ type Options struct {
 	// search. The beam search, which follows when that did not do, may come to as
 	// many again.
 	States int
+	// Deadline ends the search with the best order so far; the zero time: never.
+	Deadline time.Time
 }
 
 // DefaultStates bounds the exact search of up to 64 nodes when Options does not.
@@ -74,12 +82,13 @@ type Result struct {
 // Search returns an order whose peak is not above that of the order given, which it
 // returns itself when it finds nothing lower. It fails when p means nothing.
 //
-// The same problem has the same answer on every machine. Safe for concurrent use.
+// The same problem has the same answer on every machine, unless Options.Deadline ends the search. Safe for concurrent use.
 func Search(p Problem, o Options) (Result, error) {
 	if err := check(&p); err != nil {
 		return Result{}, err
 	}
 	s := newSearch(&p)
+	s.deadline = o.Deadline
 	given := make([]int, len(p.Nodes))
 	for i := range given {
 		given[i] = i
@@ -92,7 +101,7 @@ func Search(p Problem, o Options) (Result, error) {
 	}
 	r.Proved = s.limit <= s.bound
 	if !r.Proved && o.States > 0 {
-		r.Proved = s.exact(o.States)
+		r.Proved = s.exact(o.States) && !s.late
 		if !r.Proved {
 			s.beam(o.States)
 			r.Proved = s.limit <= s.bound

@@ -226,6 +226,31 @@ func TestRandomlyWired(t *testing.T) {
 	}
 }
 
+// The deadline ends the search wherever it is, with an order that can be run and a claim that holds.
+func TestADeadlineEndsWithAnOrder(t *testing.T) {
+	defer func() { now = time.Now }()
+	p := wattsStrogatz(28, 4, 0.75, 3)
+	whole, err := Search(p, Options{})
+	require.NoError(t, err)
+	end, last := time.Now().Add(time.Hour), Result{}
+	for _, looks := range []int{0, 1, 2, 5, 20, 100, 1000, 1 << 30} {
+		calls := 0
+		now = func() time.Time {
+			if calls++; calls > looks {
+				return end
+			}
+			return end.Add(-1)
+		}
+		r, err := Search(p, Options{Deadline: end})
+		require.NoError(t, err)
+		assert.Equal(t, r.Peak, peakOf(p, r.Order))
+		assert.GreaterOrEqual(t, r.Peak, whole.Peak)
+		assert.LessOrEqual(t, calls, looks+1, "it looks no more")
+		last = r
+	}
+	assert.Equal(t, whole, last)
+}
+
 func BenchmarkRandomlyWired(b *testing.B) {
 	for _, n := range []int{16, 32} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
+	"time"
 )
 
 // set is a set of nodes, a bit for each.
@@ -48,6 +49,20 @@ type search struct {
 	limit    int64   // peak of the best order known
 	best     []int
 	visited  int
+	deadline time.Time
+	unseen   int // nodes that were looked at since the clock was
+	late     bool
+}
+
+// often is how many nodes are looked at between two looks at the clock.
+const often = 32
+
+// isLate reports whether the deadline has passed.
+func (s *search) isLate() bool {
+	if s.unseen++; s.unseen >= often && !s.late && !s.deadline.IsZero() {
+		s.unseen, s.late = 0, !now().Before(s.deadline)
+	}
+	return s.late
 }
 
 func newSearch(p *Problem) *search {
@@ -196,7 +211,7 @@ func (s *search) after(st *state, n int) *state {
 // runFree runs nodes that neither raise the peak nor leave more alive, as long as
 // there are any.
 func (s *search) runFree(st *state) {
-	for again := true; again; {
+	for again := true; again && !s.isLate(); {
 		again = false
 		for _, n := range st.ready {
 			during, after := s.cost(st, n)

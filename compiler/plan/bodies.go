@@ -2,7 +2,6 @@ package plan
 
 import (
 	"slices"
-	"time"
 
 	"tlruntime/compiler/graph"
 )
@@ -25,20 +24,19 @@ type Body struct {
 	Captures []int
 }
 
-// planBodies plans the bodies of all nodes, for which half of the budget is, and takes that from the options.
+// planBodies plans the bodies of all nodes, for which half of the budget is.
 func planBodies(c *graph.Checked, o *Options) (map[int][]Body, error) {
 	all, count := map[int][]Body{}, 0
 	for i := range c.Nodes {
 		count += len(c.Nodes[i].Bodies)
 	}
-	budget := portion(o.OffsetBudget/2, count)
-	o.OffsetBudget -= budget * time.Duration(count)
+	budget := portion(o.Budget/2, count)
 	for i := range c.Nodes {
 		n := &c.Nodes[i]
 		for k := range n.Bodies {
 			b := &n.Bodies[k]
 			own := *o
-			own.OffsetBudget = budget
+			own.Budget = budget
 			own.PlaceInputs, own.PlaceOutputs, own.bodies, own.alone = false, false, nil, nil
 			p, err := Build(b.Graph, own)
 			if err != nil {

@@ -21,7 +21,7 @@ import (
 // the frame larger than it would be without.
 //
 // For one graph and the same options the plan is the same on every machine, unless
-// Options.OffsetBudget ends the search for offsets.
+// Options.Budget or Options.Deadline ends a search.
 func Build(c *graph.Checked, o Options) (*ExecutionPlan, error) {
 	best, err := build(c, o)
 	if err != nil {
@@ -36,6 +36,9 @@ func build(c *graph.Checked, o Options) (*candidate, error) {
 		return nil, err
 	}
 	for _, v := range b.variants() {
+		if b.options.Late() && len(b.list) > 0 {
+			break
+		}
 		if err := b.try(v); err != nil {
 			return nil, err
 		}
@@ -52,6 +55,7 @@ func newBuilder(c *graph.Checked, o Options) (*builder, error) {
 	if err := checkGraph(c); err != nil {
 		return nil, err
 	}
+	o.begin()
 	if o.bodies, err = planBodies(c, &o); err != nil {
 		return nil, err
 	}
@@ -120,10 +124,10 @@ func (b *builder) try(v variant) error {
 		return err
 	}
 	b.list = append(b.list, first)
-	if b.options.NoReorder {
+	if b.options.NoReorder || b.options.Late() {
 		return nil
 	}
-	if err := b.tryOrder(v, first, first.layout); err != nil || v.noConcat || v.chained {
+	if err := b.tryOrder(v, first, first.layout); err != nil || v.noConcat || v.chained || b.options.Late() {
 		return err
 	}
 	apart := v
@@ -194,7 +198,7 @@ func (b *builder) search(l *layout) (order.Result, error) {
 			return s.result, nil
 		}
 	}
-	r, err := order.Search(problem, order.Options{States: b.options.OrderSteps})
+	r, err := order.Search(problem, order.Options{States: b.options.OrderSteps, Deadline: b.options.Deadline})
 	if err != nil {
 		return r, errorf("%w", err)
 	}
@@ -204,8 +208,8 @@ func (b *builder) search(l *layout) (order.Result, error) {
 
 // smallest places the buffers of each candidate, the most promising first, until
 // the rest cannot be smaller, and completes the best. What is done without a budget
-// comes first, so that a budget never gives a larger frame; what the budget adds is
-// for all candidates together.
+// comes first, so that one which is not used up by it never gives a larger frame; what
+// the budget adds is for all candidates together.
 func (b *builder) smallest() (*candidate, error) {
 	naive, givenPeak := int64(0), int64(math.MaxInt64)
 	for _, x := range b.list {

@@ -20,6 +20,9 @@ func NewDrafter(c *graph.Checked, o Options) (*Drafter, error) {
 	}
 	var best *candidate
 	for _, v := range b.variants() {
+		if best != nil && b.options.Late() {
+			break
+		}
 		x, err := b.given(v)
 		if err != nil {
 			return nil, err

@@ -19,16 +19,13 @@ var now = time.Now
 
 // place gives the buffers of the candidates their offsets, until the rest cannot be smaller, and returns the smallest.
 func (b *builder) place() (best *candidate, err error) {
-	start := now()
 	for _, x := range b.list {
-		if best != nil && x.peak >= best.plan.Frame.Bytes {
+		if best != nil && (x.peak >= best.plan.Frame.Bytes || b.options.Late()) {
 			break
 		}
 		o := *b.options
 		if o.MaxSteps == 0 {
-			o.OffsetBudget = 0
-		} else if o.OffsetBudget > 0 {
-			o.OffsetBudget = max(1, o.OffsetBudget-now().Sub(start))
+			o.Budget = 0
 		}
 		if err := allocate(x.plan, &o); err != nil {
 			return nil, err
@@ -40,14 +37,17 @@ func (b *builder) place() (best *candidate, err error) {
 	if b.options.MaxSteps != 0 {
 		return best, nil
 	}
-	return b.placeFor(best, start)
+	if b.options.Budget == 0 {
+		return best, nil
+	}
+	return b.placeFor(best)
 }
 
 // placeFor looks for better offsets of those that may be smaller than the best, for what is left of the budget.
-func (b *builder) placeFor(best *candidate, start time.Time) (*candidate, error) {
+func (b *builder) placeFor(best *candidate) (*candidate, error) {
 	list := slices.DeleteFunc(slices.Clone(b.list), func(x *candidate) bool { return x.plan.Frame.Optimal })
 	for k, x := range list {
-		left := b.options.OffsetBudget - now().Sub(start)
+		left := b.options.Deadline.Sub(now())
 		waiting := 0
 		for _, y := range list[k:] {
 			if y.peak < best.plan.Frame.Bytes {
@@ -58,7 +58,7 @@ func (b *builder) placeFor(best *candidate, start time.Time) (*candidate, error)
 			break
 		}
 		o, again := *b.options, *x.plan
-		o.OffsetBudget = max(1, left/time.Duration(waiting))
+		o.Budget = max(1, left/time.Duration(waiting))
 		again.Buffers = slices.Clone(x.plan.Buffers)
 		if err := allocate(&again, &o); err != nil {
 			return nil, err
@@ -105,7 +105,7 @@ func solve(p *ExecutionPlan, o *Options, in func(Kind) bool) (placed []int, s *o
 			First: int64(b.First) + 1, End: int64(b.Last) + 2,
 		})
 	}
-	if s, err = offsets.Solve(problem, o.search(len(placed))); err != nil {
+	if s, err = offsets.Solve(problem, o.within(o.search(len(placed)))); err != nil {
 		return nil, nil, errorf("%w", err)
 	}
 	return placed, s, nil

@@ -23,10 +23,12 @@ type Options struct {
 
 	Alignment int64 // of the frame and of every buffer in it, in bytes; a power of two; 0 means 64
 
-	// how long to look for better offsets, of all frames that are tried together, after what is done without; 0: no
-	// limit but MaxSteps
-	OffsetBudget time.Duration
-	// how many steps to look for better offsets; 0: as many as OffsetBudget allows, without one DefaultMaxSteps, fewer
+	// how long a plan may take: what is done without a budget comes first, and ends with it, too; the rest of the time
+	// is for better offsets, of all frames that are tried together; 0: no limit but MaxSteps
+	Budget time.Duration
+	// when a plan has to be there, the best that was found; the zero time: never. Nothing is done longer for it.
+	Deadline time.Time
+	// how many steps to look for better offsets; 0: as many as Budget allows, without one DefaultMaxSteps, fewer
 	// for more than 100 buffers; negative: none
 	MaxSteps int64
 	Seed     uint64 // of the search for offsets
@@ -61,12 +63,30 @@ func (o Options) normal() (Options, error) {
 
 // search returns how long to look for offsets of so many buffers.
 func (o *Options) search(buffers int) offsets.Options {
-	s := offsets.Options{Seed: o.Seed, MaxSteps: o.MaxSteps, Budget: o.OffsetBudget}
+	s := offsets.Options{Seed: o.Seed, MaxSteps: o.MaxSteps, Budget: o.Budget}
 	switch {
 	case o.MaxSteps < 0:
 		s.MaxSteps, s.Budget = 0, 0
-	case o.MaxSteps == 0 && o.OffsetBudget == 0:
+	case o.MaxSteps == 0 && o.Budget == 0:
 		s.MaxSteps = max(DefaultMaxSteps*100/int64(max(buffers, 100)), 100)
+	}
+	return s
+}
+
+// begin turns the budget into a deadline, if there is one.
+func (o *Options) begin() {
+	if end := now().Add(o.Budget); o.Budget > 0 && (o.Deadline.IsZero() || end.Before(o.Deadline)) {
+		o.Deadline = end
+	}
+}
+
+// Late reports whether the deadline has passed.
+func (o *Options) Late() bool { return !o.Deadline.IsZero() && !now().Before(o.Deadline) }
+
+// within ends a search for offsets with the deadline.
+func (o *Options) within(s offsets.Options) offsets.Options {
+	if left := max(1, o.Deadline.Sub(now())); !o.Deadline.IsZero() && (s.MaxSteps > 0 || s.Budget > left) {
+		s.Budget = left
 	}
 	return s
 }

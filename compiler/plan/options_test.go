@@ -26,7 +26,7 @@ func TestTimeOrSteps(t *testing.T) {
 		{-1, 0, offsets.Options{}},
 		{-1, time.Second, offsets.Options{}},
 	} {
-		o := Options{MaxSteps: c.steps, OffsetBudget: c.budget}
+		o := Options{MaxSteps: c.steps, Budget: c.budget}
 		assert.Equal(t, c.want, o.search(200))
 	}
 }

@@ -92,7 +92,7 @@ func refine(p *program, o *Options) *layout {
 	for tries := best.tries(); tries > 0; {
 		next, nextRank := best, rank
 		for _, m := range best.moves(rank.at) {
-			if tries--; tries < 0 {
+			if tries--; tries < 0 || o.Late() {
 				break
 			}
 			l := newLayout(p, best.apart.with(m))

@@ -37,7 +37,7 @@ func lowest(c *graph.Checked, o *Options) int64 {
 	}
 	slices.SortStableFunc(order, func(x, y int) int { return cmp.Compare(first[y], first[x]) })
 	for _, i := range order {
-		if b.left <= 0 {
+		if b.left <= 0 || o.Plan.Late() {
 			break
 		}
 		highest = max(highest, b.wayBack(i, highest))

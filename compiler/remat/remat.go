@@ -36,9 +36,11 @@ import (
 
 // Options say what has to fit.
 type Options struct {
-	// Plan has the options of each plan. OffsetBudget holds for each plan with offsets; most graphs are compared
+	// Plan has the options of each plan. Its budget holds for each plan with offsets; most graphs are compared
 	// without.
 	Plan plan.Options
+	// Given is a plan of the graph with these options; nil: Fit makes it.
+	Given *plan.ExecutionPlan
 	// Capacity is the most bytes that the frame may have.
 	Capacity int64
 	// Cost is the time of a node, in seconds or any other unit; nil is Estimate.
@@ -54,8 +56,7 @@ type Options struct {
 	// MaxSteps ends the search after so many steps: each graph that it makes or plans is one. 0 leaves the end to
 	// Budget.
 	MaxSteps int64
-	// Budget ends the search after so much time, give or take one call of plan.Build; 0 leaves the end to MaxSteps.
-	// An answer that time cut short may differ from run to run.
+	// Budget ends all that Fit does after so much time; 0 leaves the end to MaxSteps. An answer that time cut short may differ from run to run.
 	Budget time.Duration
 	// Seed of every random choice.
 	Seed uint64
@@ -133,7 +134,7 @@ func AsItIs(c *graph.Checked, p *plan.ExecutionPlan, o Options) *Result {
 // answer. Fit fails with a CapacityError when it finds no plan that fits. It does not change c.
 //
 // The same graph and options give the same result on every machine, unless Budget, Progress or
-// Options.Plan.OffsetBudget ends a search.
+// a budget or a deadline of Options.Plan ends a search.
 func Fit(c *graph.Checked, o Options) (*Result, error) {
 	if o.Capacity < 0 {
 		return nil, fmt.Errorf("remat: the capacity is %d; it is a number of bytes, 0 or more", o.Capacity)
@@ -150,12 +151,21 @@ func Fit(c *graph.Checked, o Options) (*Result, error) {
 	}
 	o.Cost = o.Outside.with(o.Cost)
 	start := now()
-	given, err := plan.Build(c, o.Plan)
+	if end := start.Add(o.Budget); o.Budget > 0 && (o.Plan.Deadline.IsZero() || end.Before(o.Plan.Deadline)) {
+		o.Plan.Deadline = end
+	}
+	given, err := o.Given, error(nil)
+	if given == nil {
+		given, err = plan.Build(c, o.Plan)
+	}
 	if err != nil {
 		return nil, err
 	}
 	if given.Frame.Bytes <= o.Capacity {
 		return AsItIs(c, given, o), nil
+	}
+	if o.Plan.Late() {
+		return nil, &CapacityError{Capacity: o.Capacity, Reached: given.Frame.Bytes, LowerBound: lowest(c, &o)}
 	}
 	s, err := newSearch(c, given, o, start)
 	if err != nil {
