@@ -82,7 +82,8 @@ type Result struct {
 // Search returns an order whose peak is not above that of the order given, which it
 // returns itself when it finds nothing lower. It fails when p means nothing.
 //
-// The same problem has the same answer on every machine, unless Options.Deadline ends the search. Safe for concurrent use.
+// The same problem has the same answer on every machine, unless Options.Deadline ends the
+// search. Safe for concurrent use.
 func Search(p Problem, o Options) (Result, error) {
 	if err := check(&p); err != nil {
 		return Result{}, err

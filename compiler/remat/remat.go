@@ -56,7 +56,8 @@ type Options struct {
 	// MaxSteps ends the search after so many steps: each graph that it makes or plans is one. 0 leaves the end to
 	// Budget.
 	MaxSteps int64
-	// Budget ends all that Fit does after so much time; 0 leaves the end to MaxSteps. An answer that time cut short may differ from run to run.
+	// Budget ends all that Fit does after so much time; 0 leaves the end to MaxSteps. An answer that time cut short may
+	// differ from run to run.
 	Budget time.Duration
 	// Seed of every random choice.
 	Seed uint64
