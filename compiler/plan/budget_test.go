@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"math"
 	"syscall"
 	"testing"
 	"time"
@@ -62,7 +63,7 @@ func TestABudgetBoundsThePlan(t *testing.T) {
 func TestADeadlineEndsWithAPlan(t *testing.T) {
 	defer func() { now = time.Now }()
 	c := hard(t, 40)
-	start, calls, last := time.Now(), 0, 0
+	start, calls, last, frame := time.Now(), 0, 0, int64(math.MaxInt64)
 	for _, last = range []int{1, 2, 3, 5, 10, 20, 40, 80} {
 		calls = 0
 		now = func() time.Time {
@@ -75,6 +76,8 @@ func TestADeadlineEndsWithAPlan(t *testing.T) {
 		require.NoError(t, err)
 		lieApart(t, p)
 		assert.Less(t, calls-last, 20, last)
+		assert.LessOrEqual(t, p.Frame.Bytes, frame, "more time is no worse")
+		frame = p.Frame.Bytes
 	}
 }
 

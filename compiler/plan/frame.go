@@ -19,6 +19,21 @@ var now = time.Now
 
 // place gives the buffers of the candidates their offsets, until the rest cannot be smaller, and returns the smallest.
 func (b *builder) place() (best *candidate, err error) {
+	if !b.options.Deadline.IsZero() { // each has a place, before the search for one takes the time
+		o := *b.options
+		o.MaxSteps = -1
+		for _, x := range b.list {
+			if best != nil && (x.peak >= best.plan.Frame.Bytes || b.options.Late()) {
+				break
+			}
+			if err := allocate(x.plan, &o); err != nil {
+				return nil, err
+			}
+			if best == nil || x.plan.Frame.Bytes < best.plan.Frame.Bytes {
+				best = x
+			}
+		}
+	}
 	for _, x := range b.list {
 		if best != nil && (x.peak >= best.plan.Frame.Bytes || b.options.Late()) {
 			break

@@ -110,7 +110,7 @@ func (p *program) shares(node int) bool {
 // A copy stands before the last reader of what it copies: the reader may then take
 // over the memory.
 func (p *program) deliveries() map[int][]step {
-	before := map[int][]step{}
+	before, last := map[int][]step{}, p.lastReaders()
 	for i, v := range p.c.Outputs {
 		producer := p.c.Values[v].Producer
 		if producer >= 0 && !p.shares(producer) && !p.kept[v] {
@@ -119,7 +119,7 @@ func (p *program) deliveries() map[int][]step {
 		}
 		at := len(p.variant.order)
 		if base := p.base(v); !p.kept[base] {
-			at = p.lastReader(base)
+			at = last[base]
 		}
 		if producer >= 0 {
 			at = max(at, p.position[producer]+1)
@@ -142,20 +142,21 @@ func (p *program) base(v int) int {
 	}
 }
 
-// lastReader returns the position of the last node that reads a value or a view of
+// lastReaders returns by value the position of the last node that reads it or a view of
 // it and is no view itself, or -1.
-func (p *program) lastReader(base int) int {
-	for at, node := range slices.Backward(p.variant.order) {
+func (p *program) lastReaders() []int {
+	last := slices.Repeat([]int{-1}, len(p.c.Values))
+	for at, node := range p.variant.order {
 		if p.shares(node) {
 			continue
 		}
 		for _, v := range p.c.Nodes[node].Inputs {
-			if v >= 0 && p.base(v) == base {
-				return at
+			if v >= 0 {
+				last[p.base(v)] = at
 			}
 		}
 	}
-	return -1
+	return last
 }
 
 // findUses walks the steps backwards, so that what a view is used for counts for
