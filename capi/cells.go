@@ -61,7 +61,7 @@ func tlgo_cell_new(c, bytes uintptr) uintptr {
 // Returns: the cell, NULL on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such type), TL_E_UNSUPPORTED (a type with a
 // destructor, of a Vec, or with more than 2,048 pointers), TL_E_LIMIT (too many
-// types), TL_E_OUT_OF_MEMORY.
+// types, or a memory limit), TL_E_OUT_OF_MEMORY.
 // Cost: fast; about 15 ns and a memset up to 64 KiB.
 // Path: fast.
 // LLVM: returns noalias.

@@ -1236,7 +1236,7 @@ TL_API void* tl_cell_new(size_t bytes);
  * Returns: the cell, NULL on failure.
  * Errors: TL_E_INVALID_ARGUMENT (no such type), TL_E_UNSUPPORTED (a type with
  *     a destructor, of a Vec, or with more than 2,048 pointers), TL_E_LIMIT
- *     (too many types), TL_E_OUT_OF_MEMORY.
+ *     (too many types, or a memory limit), TL_E_OUT_OF_MEMORY.
  * Cost: fast; about 15 ns and a memset up to 64 KiB.
  */
 TL_API void* tl_cell_new_typed(tl_type type);
