@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes what belongs to the tag of a version: wheels, sdist, a tarball of the installed tree with the file for
-# debuggers, the changes, and checksums of them all.
+# debuggers, the changes, bills of materials (SBOM), and checksums of them all.
 #
 #   packaging/release.sh ENVIRONMENT BUILD [MAKE]      into BUILD/release
 #
@@ -29,7 +29,7 @@ export SOURCE_DATE_EPOCH
 
 rm -rf "$release"
 mkdir -p "$release"
-"$make" --no-print-directory debug static full full-static
+"$make" --no-print-directory debug static full full-static tool
 # The library of the wheels is the one of the tarball, so the file for debuggers serves both.
 TL_RUNTIME_LIBRARY=$build/libtl_runtime.so packaging/build_wheels.sh "$environment" "$release"
 "$environment/bin/python" -m build --no-isolation --sdist --outdir "$release" python
@@ -40,4 +40,10 @@ cp README.md CHANGELOG.md LICENSE "$work/$name/"
 tar -C "$work" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -cf - "$name" |
 	gzip -n >"$release/$name.tar.gz"
 cp "$work/changes" "$release/CHANGES-$version.md"
+# What the library and the program tl hold of others, as their own files tell it (CycloneDX).
+sbom=github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
+for file in libtl_runtime.so tl; do
+	go run "$sbom" bin -json -noserial -notimestamp -version "v$version" \
+		-output "$release/$(basename "$file" .so)-$version.cdx.json" "$build/$file"
+done
 (cd "$release" && sha256sum -- * >"$work/sums" && mv "$work/sums" SHA256SUMS && ls -l)
