@@ -2,7 +2,6 @@ package plan
 
 import (
 	"math"
-	"syscall"
 	"testing"
 	"time"
 
@@ -19,13 +18,6 @@ func hard(t *testing.T, buffers int) *graph.Checked {
 	c, err := check.Check(graphs.Of(problems.Packing(1, buffers, 0.97)), check.Options{})
 	require.NoError(t, err)
 	return c
-}
-
-// cpu is the time that the process has computed.
-func cpu(t *testing.T) time.Duration {
-	var u syscall.Rusage
-	require.NoError(t, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // lieApart holds the buffers of a frame to their lifetimes. Validate would write each element of a large frame.
@@ -45,16 +37,15 @@ func lieApart(t *testing.T, p *ExecutionPlan) {
 	}
 }
 
-// A budget is for all that is done for a graph; more than it needs is used for better offsets.
-func TestABudgetBoundsThePlan(t *testing.T) {
+// What a plan does not need of its budget is used for better offsets. That nothing is begun after its end, the test
+// below tells.
+func TestABudgetIsUsed(t *testing.T) {
 	c := hard(t, 250)
 	for _, budget := range []time.Duration{1, 20 * time.Millisecond, 400 * time.Millisecond} {
-		start, began := cpu(t), time.Now()
+		began := time.Now()
 		p, err := Build(c, Options{NoReorder: true, Budget: budget})
-		took := cpu(t) - start
 		require.NoError(t, err)
 		lieApart(t, p)
-		assert.Less(t, took, budget+budget/5+200*time.Millisecond, budget)
 		assert.True(t, p.Frame.Optimal || time.Since(began) >= budget, "the time is used")
 	}
 }
