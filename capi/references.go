@@ -290,16 +290,18 @@ func tlgo_ptr_refcount(c, pointer uintptr) int64 {
 }
 
 // tl_ptr_is_unique tells whether there is one reference to an object. If it is
-// the caller's, nobody else sees the object: it may be changed in place, and
-// what other threads wrote to it before they dropped theirs is seen.
+// the caller's, no other reference leads to the object: it may be changed in
+// place, and what other threads wrote to it before they dropped theirs is seen.
+// A thread that did not allocate the object gets false until tl_ptr_share. Of
+// registered memory the count says nothing of what the program itself does.
 //
 //	C: bool tl_ptr_is_unique(const void* object);
 //
 // Ownership: none.
-// Threads: any thread that holds the reference. To a thread that holds none the
-// result says nothing, as to one whose scope alone holds it.
+// Threads: any thread that holds the reference. The result means nothing to a
+// thread that holds none, or whose only reference is its scope's.
 // Returns: whether there is one reference, which may float; false for NULL, for
-// arena and frame memory, and on failure.
+// immortal objects, for arena and frame memory, and on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
 // Cost: fast; about 3 ns.
 // Path: fast.

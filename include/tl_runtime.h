@@ -978,14 +978,16 @@ TL_API int64_t tl_ptr_refcount(const void* object);
 
 /*
  * tl_ptr_is_unique tells whether there is one reference to an object. If it is
- * the caller's, nobody else sees the object: it may be changed in place, and
- * what other threads wrote to it before they dropped theirs is seen.
+ * the caller's, no other reference leads to the object: it may be changed in
+ * place, and what other threads wrote to it before they dropped theirs is seen.
+ * A thread that did not allocate the object gets false until tl_ptr_share. Of
+ * registered memory the count says nothing of what the program itself does.
  *
  * Ownership: none.
- * Threads: any thread that holds the reference. To a thread that holds none
- *     the result says nothing, as to one whose scope alone holds it.
+ * Threads: any thread that holds the reference. The result means nothing to a
+ *     thread that holds none, or whose only reference is its scope's.
  * Returns: whether there is one reference, which may float; false for NULL,
- *     for arena and frame memory, and on failure.
+ *     for immortal objects, for arena and frame memory, and on failure.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
  * Cost: fast; about 3 ns.
  */
@@ -1227,9 +1229,9 @@ TL_API void* tl_cell_new(size_t bytes);
 /*
  * tl_cell_new_typed returns a zeroed cell of a type, with one reference. Its
  * pointers are cells, counted objects, or NULL, and the cell holds a reference
- * of each: when it is freed, they are dropped, and cells with a type whose last
- * reference that was end in the same way. A cell without a type ends there as by
- * tl_cell_free.
+ * of each. When the cell is freed, each reference is dropped. If it was the last
+ * one of a cell with a type, that cell is freed in the same way; of a cell without
+ * one, its memory is freed, and what it refers to is left alone.
  *
  * Ownership: the caller holds the reference; no scope knows it.
  * Threads: as tl_cell_new.
@@ -1282,16 +1284,16 @@ TL_API bool tl_cell_drop(void* cell);
 
 /*
  * tl_cell_free frees a cell that has one reference, whatever it refers to. What
- * one with a type refers to is dropped: set a field to NULL that you have taken
- * over. A chain of any length needs no stack. Nothing happens to NULL.
+ * one with a type refers to is dropped: if you take over the reference in a
+ * field, set the field to NULL first. A chain of any length needs no stack. Nothing happens to NULL.
  *
  * Ownership: the caller gives up its reference, which is the only one.
  * Threads: any thread, also one that did not make the cell.
  * Returns: TL_OK, or why nothing was freed.
  * Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
  *     TL_E_BUSY (it has more references).
- * Cost: fast; about 3 ns, and for one with a type about 25 ns for each that
- *     ends.
+ * Cost: fast; about 3 ns, and about 25 ns for each cell with a type that is
+ *     freed with it.
  */
 TL_API tl_status tl_cell_free(void* cell);
 
@@ -1299,9 +1301,9 @@ TL_API tl_status tl_cell_free(void* cell);
  * tl_cell_share makes the count of a cell one for several threads, which is
  * changed by atomic operations from then on, also the inlined ones. Share a cell
  * before another thread gets it, and what it refers to first: the compiler knows
- * where that is. What cells with a type refer to is shared with them: cells, and
- * what those with a type among them lead to. What is stored in a shared cell
- * later is shared before. Nothing happens to a shared cell and to NULL.
+ * where that is. Sharing a cell with a type also shares every cell that it leads
+ * to through cells with a type. Share a cell before you store it in a shared one.
+ * Nothing happens to a shared cell and to NULL.
  *
  * Ownership: the caller's reference stays.
  * Threads: the thread that has the cell.

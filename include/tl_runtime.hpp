@@ -115,6 +115,9 @@ class ref {
 	/* References of any kind to the object; exact while no other thread counts it. */
 	std::int64_t use_count() const noexcept { return tl_ptr_refcount(pointer_); }
 
+	/* Whether this is the only reference: the object may be changed in place (tl_ptr_is_unique). */
+	bool is_unique() const noexcept { return tl_ptr_is_unique(pointer_); }
+
 	friend bool operator==(const ref& a, const ref& b) noexcept { return a.pointer_ == b.pointer_; }
 	friend bool operator!=(const ref& a, const ref& b) noexcept { return a.pointer_ != b.pointer_; }
 	friend bool operator==(const ref& a, std::nullptr_t) noexcept { return a.pointer_ == nullptr; }

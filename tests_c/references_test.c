@@ -194,9 +194,12 @@ static void fifteen_references_may_float_elsewhere(void)
 	CHECK_DEAD(object);
 }
 
+static bool is_shared;
+
+/* What the owner wrote is seen here after tl_ptr_share alone. */
 static void* acquire_here(void* object)
 {
-	CHECK(tl_ptr_is_unique(object)); /* the other thread's */
+	CHECK(tl_ptr_is_unique(object) == is_shared);
 	CHECK_PTR(tl_ptr_acquire(object), object);
 	CHECK(!tl_ptr_is_unique(object));
 	return NULL;
@@ -230,6 +233,7 @@ static void one_reference_is_unique(void)
 		run_thread(release_here, object);
 		CHECK(tl_ptr_is_unique(object));
 		CHECK_OK(tl_ptr_share(object));
+		is_shared = true;
 	}
 	run_thread(acquire_here, object);
 	CHECK_OK(tl_ptr_release(object));

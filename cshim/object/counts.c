@@ -258,12 +258,20 @@ static __attribute__((noinline)) int64_t refcount_rest(const void* object)
 	return tlc_refuse_missed(result, TL_FN_tl_ptr_refcount, object, &why) ? -1 : slow_ptr_refcount(object);
 }
 
+/* Whether the caller, who found one reference, sees what others wrote: it owns the object, or the reference is counted in the
+ * shared word. The owner counts with plain stores, so another thread does not see what it wrote before. */
+static bool sees_all(const tl_context* c, uintptr_t p)
+{
+	const uint32_t loc = TLC_LOAD_ACQUIRE(tlc_record_at(p)->loc);
+	return (loc & TL_LOC_COUNT) == 0 || (loc ^ c->one) >> TL_LOC_OWNER_SHIFT == 0;
+}
+
 static __attribute__((noinline)) bool is_unique_rest(const void* object)
 {
 	const tl_context* c = tlc_tls;
 	const uintptr_t p = (uintptr_t)object;
 	int64_t count;
-	if (tlc_op_ptr_refcount(c, object, &count)) return count == 1;
+	if (tlc_op_ptr_refcount(c, object, &count)) return count == 1 && sees_all(c, p);
 	if (is_nothing(c, p)) return false;
 	tl_status why;
 	count = is_elsewhere(c, p) ? tlc_foreign_count(p) : 0;

@@ -252,11 +252,16 @@ func heldAtZero(r *layout.Record) bool {
 	return atomic.LoadUint32(&r.Sh) == layout.ShAlive|layout.ShMerged
 }
 
-// IsUnique reports whether p has one reference. Memory of a stack has its scope's alone, and is nobody's to change.
+// IsUnique reports whether p has one reference, which this thread or the shared word counts. Memory of a stack has its
+// scope's alone, and is nobody's to change.
 func (c *Context) IsUnique(p uintptr) bool {
 	one := false
 	c.handle(p,
-		func(o object) status.Status { one = references(o.Record) == 1; return status.OK },
+		func(o object) status.Status {
+			loc := atomic.LoadUint32(&o.Loc)
+			one = references(o.Record) == 1 && (c.owns(loc) || layout.LocCountOf(loc) == 0)
+			return status.OK
+		},
 		func() status.Status {
 			n := process.registry.Count(p)
 			if one = n == 1; n <= 0 {

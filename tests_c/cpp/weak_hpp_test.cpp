@@ -30,6 +30,7 @@ void a_child_knows_its_parent()
 	tl::ref<node> parent = tl::make<node>(1);
 	parent->child = tl::make<node>(2);
 	tl::ref<node> child = parent->child.share();
+	CHECK(!child.is_unique());
 	child->parent = tl::weak<node>(parent);
 	CHECK(parent.use_count() == 1);
 	CHECK(child->parent.lock() == parent);
@@ -39,7 +40,7 @@ void a_child_knows_its_parent()
 	CHECK(child->parent.expired());
 	CHECK(child->parent.lock() == nullptr);
 	CHECK(child->parent.try_lock().has_value());
-	CHECK(child.use_count() == 1);
+	CHECK(child.use_count() == 1 && child.is_unique());
 }
 
 void nothing_is_never_there()
