@@ -50,9 +50,9 @@ func tlgo_cell_new(c, bytes uintptr) uintptr {
 
 // tl_cell_new_typed returns a zeroed cell of a type, with one reference. Its
 // pointers are cells, counted objects, or NULL, and the cell holds a reference
-// of each: when it is freed, they are dropped, and cells with a type whose last
-// reference that was end in the same way. A cell without a type ends there as by
-// tl_cell_free.
+// of each. When the cell is freed, each reference is dropped. If it was the last
+// one of a cell with a type, that cell is freed in the same way; of a cell without
+// one, its memory is freed, and what it refers to is left alone.
 //
 //	C: void* tl_cell_new_typed(tl_type type);
 //
@@ -128,8 +128,8 @@ func tlgo_cell_drop(c, cell uintptr) bool {
 }
 
 // tl_cell_free frees a cell that has one reference, whatever it refers to. What
-// one with a type refers to is dropped: set a field to NULL that you have taken
-// over. A chain of any length needs no stack. Nothing happens to NULL.
+// one with a type refers to is dropped: if you take over the reference in a
+// field, set the field to NULL first. A chain of any length needs no stack. Nothing happens to NULL.
 //
 //	C: tl_status tl_cell_free(void* cell);
 //
@@ -138,7 +138,7 @@ func tlgo_cell_drop(c, cell uintptr) bool {
 // Returns: TL_OK, or why nothing was freed.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_BUSY
 // (it has more references).
-// Cost: fast; about 3 ns, and for one with a type about 25 ns for each that ends.
+// Cost: fast; about 3 ns, and about 25 ns for each cell with a type that is freed with it.
 // Path: fast.
 //
 //export tlgo_cell_free
@@ -149,9 +149,9 @@ func tlgo_cell_free(c, cell uintptr) int32 {
 // tl_cell_share makes the count of a cell one for several threads, which is
 // changed by atomic operations from then on, also the inlined ones. Share a cell
 // before another thread gets it, and what it refers to first: the compiler knows
-// where that is. What cells with a type refer to is shared with them: cells, and
-// what those with a type among them lead to. What is stored in a shared cell
-// later is shared before. Nothing happens to a shared cell and to NULL.
+// where that is. Sharing a cell with a type also shares every cell that it leads
+// to through cells with a type. Share a cell before you store it in a shared one.
+// Nothing happens to a shared cell and to NULL.
 //
 //	C: tl_status tl_cell_share(void* cell);
 //

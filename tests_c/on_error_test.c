@@ -136,6 +136,15 @@ static void store_from_arena(void)
 	tl_mem_exit_scope();
 }
 
+static void store_a_cell(void)
+{
+	void* cell = tl_cell_new(16);
+	tl_mem_enter_scope();
+	make_node()->next = cell;
+	tl_mem_exit_scope();
+	tl_cell_free(cell);
+}
+
 static void store_in_a_struct_named_vec(void)
 {
 	node_name = "Vec";
@@ -220,6 +229,7 @@ static const struct ending {
      ", a Node that ends here, was released before: "},
 	{"field", store_without_acquire, "TL_DEBUG=1 TL_ON_ERROR=abort", 128 + SIGABRT, 2, "\n  released at\n    #0 0x"},
 	{"arena", store_from_arena, "TL_DEBUG=1", 0, 1, ", a Node that ends here, is memory of an arena or a frame"},
+	{"cell", store_a_cell, "TL_DEBUG=1", 0, 1, ", a Node that ends here, is the inside of an object, or a cell"},
 	{"vec", store_in_a_struct_named_vec, "TL_DEBUG=1", 0, 1,
      ", a Vec that ends here, is memory of an arena or a frame"},
 	{"entry", release_of_the_scope, "TL_DEBUG=1 TL_ON_ERROR=fail", 24, 1,

@@ -40,7 +40,7 @@ static __attribute__((noinline)) void* new_rest(tl_type type)
 	if (slot == NULL) return slow_cell_new_typed(type);
 	const uintptr_t object = slot->object;
 	const uint64_t tag = tlc_tag(slot);
-	TLC_PROBE_ALLOCATE(object, bytes);
+	TLC_PROBE_ALLOCATE(object, info->size);
 	memset((void*)object, 0, bytes);
 	return enliven(c, object, tag, slots);
 }
@@ -59,14 +59,14 @@ void* tl_cell_new_typed(tl_type type)
 	if (TLC_UNLIKELY(slot == NULL)) return new_rest(type);
 	const uintptr_t object = slot->object;
 	const uint64_t tag = tlc_tag(slot);
-	TLC_PROBE_ALLOCATE(object, bytes);
+	TLC_PROBE_ALLOCATE(object, info->size);
 	for (char *at = (char*)object, *end = at + bytes; at < end; at += UNIT) memset(at, 0, UNIT);
 	return enliven(c, object, tag, slots);
 }
 
 /* ---- free -------------------------------------------------------------------------------- */
 
-/* Dead cells that are still to be taken apart, the last one first: a head has the slot's tag, and the next one. */
+/* Dead cells that are still to be taken apart, the last one first: meanwhile a head holds its slot's tag and the next head. */
 typedef struct dead_cells {
 	tl_context* context;
 	tl_cell_head* first;
@@ -137,7 +137,8 @@ bool tlc_free_typed_cell(tl_record* r, tl_cell_head* head)
 
 /* ---- share ------------------------------------------------------------------------------ */
 
-/* Live heads that name no record have the next one to look at there; the thread has them alone. */
+/* The walk links the cells that it still has to look at by the record's place in their heads, which is 0 in cells with a
+ * type. No other thread reads it before the cell is shared. */
 void tlc_share_typed_cell(tl_cell_head* head)
 {
 	for (tl_cell_head* first = head; (head = first) != NULL;) {

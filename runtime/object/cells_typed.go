@@ -34,7 +34,11 @@ func (c *Context) typeOfCells(typ uint32, t *Type) (uint32, status.Status) {
 	if slots := atomic.LoadUintptr(&info.Context); slots != 0 {
 		return uint32(slots), status.OK
 	}
-	of := Type{Name: "cell of " + t.Name, Size: t.Size + headBytes, OfCells: true}
+	name := "cell"
+	if t.Name != "" {
+		name += " of " + t.Name
+	}
+	of := Type{Name: name, Size: t.Size + headBytes, OfCells: true}
 	for _, offset := range t.Offsets {
 		of.Offsets = append(of.Offsets, offset+headBytes)
 	}

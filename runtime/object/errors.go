@@ -204,8 +204,8 @@ var sentences = map[Text]string{
 	textNoCell:    "%#x is no cell; tl_cell_* take what tl_cell_new has returned",
 	textCell:      "%#x is where the memory of a cell starts; the cell itself is 16 bytes behind it, and tl_cell_free frees it",
 	textReadFreed: "%#x was read from freed memory, which TL_DEBUG fills with 0xdd: an object was used after its last reference",
-	textCellType: "objects of type %d end with more than their fields; cells have types without a destructor, of no Vec, and " +
-		"of at most %d fields",
+	textCellType: "type %d has a destructor, is a Vec's, has more than %d pointers, or 16 GiB or more; there are no cells " +
+		"of such a type",
 	textCellHeld: "the cell %#x has a count of %d; the holder of the only reference frees a cell",
 }
 

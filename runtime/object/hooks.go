@@ -101,10 +101,10 @@ type Debugger interface {
 	// a mark on.
 	Entered(c *Context)
 	Leaving(c *Context, target uint64, kind string)
-	// DeadEntry tells of an entry of a scope, and StaleField of a reference at an offset of an object that ends, whose
-	// object is gone; inStack: it is memory of an arena or a frame.
+	// DeadEntry tells of an entry of a scope whose object is gone, and StaleField of a reference at an offset of an
+	// object that ends, and what is wrong with it.
 	DeadEntry(c *Context, e layout.Entry)
-	StaleField(c *Context, holder, offset uintptr, typ string, p uintptr, inStack bool)
+	StaleField(c *Context, holder, offset uintptr, typ string, p uintptr, is FieldFault)
 	// Report writes what the call has found, whose site is known now.
 	Report(c *Context, site uint32)
 }

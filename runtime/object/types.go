@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"tlruntime/runtime/heap"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/status"
@@ -331,11 +332,26 @@ func (c *Context) lookAtField(holder, offset uintptr, typ string, p uintptr, all
 	}
 	at := c.locate(p)
 	_, live := at.object(p)
-	inStack := at.where != inHeap && at.where != elsewhere && !allowsStack
-	if inStack || at.where == inHeap && !live {
-		process.debug.StaleField(c, holder, offset, typ, p, inStack)
+	switch {
+	case at.where == elsewhere || live:
+	case at.where == inHeap && at.Kind == heap.Interior:
+		process.debug.StaleField(c, holder, offset, typ, p, FieldInside)
+	case at.where == inHeap:
+		process.debug.StaleField(c, holder, offset, typ, p, FieldReleased)
+	case !allowsStack:
+		process.debug.StaleField(c, holder, offset, typ, p, FieldInStack)
 	}
 }
+
+// FieldFault is what is wrong with a reference in an object that ends.
+type FieldFault uint8
+
+// The faults.
+const (
+	FieldReleased FieldFault = iota // the object was released before
+	FieldInStack                    // it is memory of an arena or a frame
+	FieldInside                     // it is the inside of an object, as a cell is
+)
 
 // Field returns the pointer field of a live object at an offset of its type, for
 // Go programs. The container holds a reference to what is stored: acquire it.

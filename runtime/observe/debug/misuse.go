@@ -35,11 +35,14 @@ func (d *debugging) DeadEntry(c *object.Context, e layout.Entry) {
 }
 
 // StaleField reports a reference in an object that ends. Its memory stays as it is.
-func (d *debugging) StaleField(c *object.Context, holder, offset uintptr, typ string, p uintptr, inStack bool) {
-	what := "was released before: acquire what is stored in a field"
-	if inStack {
-		what = "is memory of an arena or a frame, which ends with its scope: allocate what is stored in a field"
-	}
+func (d *debugging) StaleField(c *object.Context, holder, offset uintptr, typ string, p uintptr, is object.FieldFault) {
+	what := map[object.FieldFault]string{
+		object.FieldReleased: "was released before: acquire what is stored in a field",
+		object.FieldInStack: "is memory of an arena or a frame, which ends with its scope: allocate what is stored in a " +
+			"field",
+		object.FieldInside: "is the inside of an object, or a cell, which only the fields of cells hold: store what " +
+			"the allocation has returned",
+	}[is]
 	if typ == "" {
 		typ = "object without a name"
 	}
