@@ -80,7 +80,7 @@ const _ = "tl_graph_flag"
 //	    size_t struct_size;    /* sizeof(tl_graph_options) */
 //	    uint64_t seed;         /* of every random choice */
 //	    int64_t max_steps;     /* of the search for offsets; 0: 20000 for small plans */
-//	    int64_t budget_ms;     /* milliseconds that planning may take, all searches together; 0: bounded by steps alone */
+//	    int64_t budget_ms;     /* milliseconds that planning may take, with symbols for each number that is tried; 0: bounded by steps alone */
 //	    size_t alignment;      /* of the frame and each buffer: a power of two; 0: 64 */
 //	    size_t capacity_bytes; /* the most bytes of the frame; 0: any */
 //	    uint64_t flags;        /* tl_graph_flag */

@@ -137,8 +137,8 @@ func Plan(c *graph.Checked, o remat.Options) (*remat.Result, error) {
 	return remat.Fit(c, o)
 }
 
-// planWithin shares the time between the searches that cost the plan nothing, for an order and for offsets, and that
-// for what is given up: a plan that fits as it is gets all of it, another one a quarter.
+// planWithin gives a quarter of the time to a plan in which nothing is given up. If that fits, the rest is for better
+// offsets, else for what is given up.
 func planWithin(c *graph.Checked, o remat.Options) (*remat.Result, error) {
 	start, p := now(), o.Plan
 	p.Budget = max(1, o.Budget/4)

@@ -54,12 +54,12 @@ type search struct {
 	late     bool
 }
 
-// often is how many nodes are looked at between two looks at the clock.
-const often = 32
+// nodesPerLook is how many nodes are looked at between two looks at the clock.
+const nodesPerLook = 32
 
 // isLate reports whether the deadline has passed.
 func (s *search) isLate() bool {
-	if s.unseen++; s.unseen >= often && !s.late && !s.deadline.IsZero() {
+	if s.unseen++; s.unseen >= nodesPerLook && !s.late && !s.deadline.IsZero() {
 		s.unseen, s.late = 0, !now().Before(s.deadline)
 	}
 	return s.late

@@ -81,6 +81,7 @@ func Together(entries []Entry, o Options) (*Arena, error) {
 	for i := range entries {
 		plans += 2 * len(waysOf(&entries[i])) // offsets are looked for once more where a plan changes
 	}
+	o.EndAfter(o.Budget)
 	o.Budget = portion(o.Budget, plans)
 	for i := range entries {
 		if err := a.add(&entries[i], &o); err != nil {

@@ -55,7 +55,7 @@ func newBuilder(c *graph.Checked, o Options) (*builder, error) {
 	if err := checkGraph(c); err != nil {
 		return nil, err
 	}
-	o.begin()
+	o.EndAfter(o.Budget)
 	if o.bodies, err = planBodies(c, &o); err != nil {
 		return nil, err
 	}
@@ -208,8 +208,8 @@ func (b *builder) search(l *layout) (order.Result, error) {
 
 // smallest places the buffers of each candidate, the most promising first, until
 // the rest cannot be smaller, and completes the best. What is done without a budget
-// comes first, so that one which is not used up by it never gives a larger frame; what
-// the budget adds is for all candidates together.
+// comes first, so that a budget that outlasts it never gives a larger frame; what the
+// budget adds is for all candidates together.
 func (b *builder) smallest() (*candidate, error) {
 	naive, givenPeak := int64(0), int64(math.MaxInt64)
 	for _, x := range b.list {

@@ -19,9 +19,15 @@ var now = time.Now
 
 // place gives the buffers of the candidates their offsets, until the rest cannot be smaller, and returns the smallest.
 func (b *builder) place() (best *candidate, err error) {
-	if !b.options.Deadline.IsZero() { // each has a place, before the search for one takes the time
+	passes := []int64{b.options.MaxSteps}
+	if !b.options.Deadline.IsZero() && b.options.MaxSteps >= 0 {
+		passes = []int64{-1, b.options.MaxSteps} // all have offsets before a search for one of them takes the time
+	}
+	for _, steps := range passes {
 		o := *b.options
-		o.MaxSteps = -1
+		if o.MaxSteps = steps; steps == 0 {
+			o.Budget = 0
+		}
 		for _, x := range b.list {
 			if best != nil && (x.peak >= best.plan.Frame.Bytes || b.options.Late()) {
 				break
@@ -34,25 +40,7 @@ func (b *builder) place() (best *candidate, err error) {
 			}
 		}
 	}
-	for _, x := range b.list {
-		if best != nil && (x.peak >= best.plan.Frame.Bytes || b.options.Late()) {
-			break
-		}
-		o := *b.options
-		if o.MaxSteps == 0 {
-			o.Budget = 0
-		}
-		if err := allocate(x.plan, &o); err != nil {
-			return nil, err
-		}
-		if best == nil || x.plan.Frame.Bytes < best.plan.Frame.Bytes {
-			best = x
-		}
-	}
-	if b.options.MaxSteps != 0 {
-		return best, nil
-	}
-	if b.options.Budget == 0 {
+	if b.options.MaxSteps != 0 || b.options.Budget == 0 {
 		return best, nil
 	}
 	return b.placeFor(best)

@@ -23,10 +23,11 @@ type Options struct {
 
 	Alignment int64 // of the frame and of every buffer in it, in bytes; a power of two; 0 means 64
 
-	// how long a plan may take: what is done without a budget comes first, and ends with it, too; the rest of the time
-	// is for better offsets, of all frames that are tried together; 0: no limit but MaxSteps
+	// how long a plan may take: the work that is done without a budget comes first, and is cut short by it; the rest of
+	// the time is for better offsets, of all frames that are tried together; 0: no limit but MaxSteps
 	Budget time.Duration
-	// when a plan has to be there, the best that was found; the zero time: never. Nothing is done longer for it.
+	// when a plan has to be there, the best that was found; the zero time: never. It cuts work short like Budget, and
+	// adds none
 	Deadline time.Time
 	// how many steps to look for better offsets; 0: as many as Budget allows, without one DefaultMaxSteps, fewer
 	// for more than 100 buffers; negative: none
@@ -73,9 +74,9 @@ func (o *Options) search(buffers int) offsets.Options {
 	return s
 }
 
-// begin turns the budget into a deadline, if there is one.
-func (o *Options) begin() {
-	if end := now().Add(o.Budget); o.Budget > 0 && (o.Deadline.IsZero() || end.Before(o.Deadline)) {
+// EndAfter makes the deadline so much time from now, unless it is earlier already; 0: it stays.
+func (o *Options) EndAfter(budget time.Duration) {
+	if end := now().Add(budget); budget > 0 && (o.Deadline.IsZero() || end.Before(o.Deadline)) {
 		o.Deadline = end
 	}
 }
@@ -85,7 +86,10 @@ func (o *Options) Late() bool { return !o.Deadline.IsZero() && !now().Before(o.D
 
 // within ends a search for offsets with the deadline.
 func (o *Options) within(s offsets.Options) offsets.Options {
-	if left := max(1, o.Deadline.Sub(now())); !o.Deadline.IsZero() && (s.MaxSteps > 0 || s.Budget > left) {
+	if o.Deadline.IsZero() {
+		return s
+	}
+	if left := max(1, o.Deadline.Sub(now())); s.MaxSteps > 0 || s.Budget > left {
 		s.Budget = left
 	}
 	return s

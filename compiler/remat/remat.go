@@ -39,7 +39,7 @@ type Options struct {
 	// Plan has the options of each plan. Its budget holds for each plan with offsets; most graphs are compared
 	// without.
 	Plan plan.Options
-	// Given is a plan of the graph with these options; nil: Fit makes it.
+	// Given is a plan of the graph that was made without a capacity; Fit reads it. nil: Fit makes one.
 	Given *plan.ExecutionPlan
 	// Capacity is the most bytes that the frame may have.
 	Capacity int64
@@ -152,9 +152,7 @@ func Fit(c *graph.Checked, o Options) (*Result, error) {
 	}
 	o.Cost = o.Outside.with(o.Cost)
 	start := now()
-	if end := start.Add(o.Budget); o.Budget > 0 && (o.Plan.Deadline.IsZero() || end.Before(o.Plan.Deadline)) {
-		o.Plan.Deadline = end
-	}
+	o.Plan.EndAfter(o.Budget)
 	given, err := o.Given, error(nil)
 	if given == nil {
 		given, err = plan.Build(c, o.Plan)

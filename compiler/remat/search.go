@@ -154,6 +154,7 @@ func (s *search) over() bool {
 	}
 	o := &s.options
 	s.stopped = o.MaxSteps > 0 && s.steps >= o.MaxSteps
+	s.stopped = s.stopped || o.Plan.Late()
 	if o.Budget > 0 || o.Progress != nil {
 		at := now()
 		s.stopped = s.stopped || o.Budget > 0 && at.Sub(s.start) >= o.Budget

@@ -170,8 +170,8 @@ class Graph(Handle):
         With symbolic the numbers that symbols are bound to are bounds, and Execution.places tells the frame and the
         places for lower ones; there is no capacity then.
 
-        budget are the seconds that planning may take, all searches together; what they do not need is spent on
-        better offsets. Without them and max_steps a fixed amount of work is done. views, in_place, concat and reorder are what the planner may do to
+        budget are the seconds that planning may take, with symbolic for each number that is tried; what is not
+        needed is spent on better offsets. Without them and max_steps a fixed amount of work is done. views, in_place, concat and reorder are what the planner may do to
         make the frame small; place_inputs and place_outputs give inputs and outputs a place in the frame.
         alignment is that of the frame and of each buffer, 64 bytes without it.
         """
