@@ -191,24 +191,33 @@ func withoutKernels(err error) error {
 }
 
 // create writes a file beside its place and moves it there when it is whole: what
-// stood there before stays when something fails.
+// stood there before stays when something fails. A link stays one. A device or a pipe
+// is written to: another file in its place would be everybody's loss.
 func create(path string, body func(io.Writer) error) error {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return written(path, os.O_WRONLY, body)
+	}
 	folder, name := filepath.Split(path)
-	f, err := os.OpenFile(fmt.Sprintf("%s.%s.%d", folder, name, os.Getpid()), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	err = body(f)
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
+	beside := fmt.Sprintf("%s.%s.%d", folder, name, os.Getpid())
+	err := written(beside, os.O_RDWR|os.O_CREATE|os.O_TRUNC, body)
 	if err == nil {
-		err = os.Rename(f.Name(), path)
+		err = os.Rename(beside, path)
 	}
 	if err != nil {
-		os.Remove(f.Name())
+		os.Remove(beside)
 	}
 	return err
+}
+
+func written(path string, flag int, body func(io.Writer) error) error {
+	f, err := os.OpenFile(path, flag, 0o666)
+	if err != nil {
+		return err
+	}
+	return errors.Join(body(f), f.Close())
 }
 
 // summary prints what a plan comes to.

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func says(text string) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	}
+}
+
+// TestWhatIsNoFileIsWrittenTo: `tl plan MODEL -o /dev/null` of root left a file in the place of the device. A pipe is of the same kind.
+func TestWhatIsNoFileIsWrittenTo(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+	reader, err := os.OpenFile(pipe, os.O_RDWR, 0)
+	require.NoError(t, err)
+	defer reader.Close()
+	require.NoError(t, create(pipe, says("through it")))
+	text := make([]byte, 10)
+	_, err = io.ReadFull(reader, text)
+	require.NoError(t, err)
+	assert.Equal(t, "through it", string(text))
+	info, err := os.Lstat(pipe)
+	require.NoError(t, err)
+	assert.Equal(t, os.ModeNamedPipe, info.Mode().Type())
+	assert.Error(t, create(t.TempDir(), says("a folder")))
+}
+
+func TestAFileIsReplacedWhenItIsWhole(t *testing.T) {
+	folder := t.TempDir()
+	file, link := filepath.Join(folder, "file"), filepath.Join(folder, "link")
+	require.NoError(t, os.Symlink("file", link))
+	for _, path := range []string{file, link} {
+		require.NoError(t, create(path, says(path)))
+		refused := errors.New("refused")
+		assert.ErrorIs(t, create(path, func(w io.Writer) error { return errors.Join(says("half")(w), refused) }), refused)
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		assert.Equal(t, path, string(content))
+	}
+	info, err := os.Lstat(link)
+	require.NoError(t, err)
+	assert.Equal(t, os.ModeSymlink, info.Mode().Type())
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	assert.Len(t, entries, 2)
+}
