@@ -125,6 +125,31 @@ func tlgo_mem_realloc(c, pointer, bytes uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr { return o.Realloc(pointer, bytes) })
 }
 
+// tl_ptr_reuse gives up the caller's reference to an object of plain bytes and
+// returns a new object, for a compiler that builds a value where it has taken
+// one apart. If the reference was the last one, and both sizes have one size
+// class, the new object may lie where the old one lay. Then its contents stay,
+// and no tl_ref, weak reference or entry of a scope leads from the old object to
+// the new one. Else the call is tl_mem_alloc and then tl_ptr_release. With NULL
+// it is tl_mem_alloc. On failure the reference stays the caller's.
+//
+//	C: void* tl_ptr_reuse(void* object, size_t bytes);
+//
+// Ownership: takes the caller's reference; that of the new object floats.
+// Threads: any thread that holds the reference; the calling one owns the count
+// of the new object.
+// Returns: the new object, NULL on failure.
+// Errors: TL_E_INVALID_ARGUMENT (zero bytes), TL_E_UNKNOWN_POINTER,
+// TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (typed, a Vec, a
+// tensor, foreign, or arena or frame memory), TL_E_OUT_OF_MEMORY.
+// Cost: fast; about 4 ns up to 64 KiB.
+// Path: fast.
+//
+//export tlgo_ptr_reuse
+func tlgo_ptr_reuse(c, pointer, bytes uintptr) uintptr {
+	return guarded(c, 0, func(o *object.Context) uintptr { return o.Reuse(pointer, bytes) })
+}
+
 // tl_mem_aligned_alloc is tl_mem_alloc with an address that is a multiple of
 // alignment, a power of two up to 2 MiB. Everything that takes an object takes
 // this one; tl_mem_realloc may move it to where it is aligned as any other. An

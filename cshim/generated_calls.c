@@ -190,6 +190,20 @@ void* slow_mem_realloc(void* object, size_t bytes) {
 	return (void*)result;
 }
 
+void* slow_ptr_reuse(void* object, size_t bytes) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_ptr_reuse, &why);
+	if (context == NULL) {
+		return NULL;
+	}
+	uintptr_t result;
+	do {
+		result = tlgo_ptr_reuse((uintptr_t)context, (uintptr_t)object, (uintptr_t)bytes);
+	} while (result == 0 && tlc_entry_again(context));
+	tlc_entry_end(context);
+	return (void*)result;
+}
+
 void* slow_mem_aligned_alloc(size_t bytes, size_t alignment) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_mem_aligned_alloc, &why);

@@ -674,6 +674,26 @@ TL_INL_STEP bool tl_inl_op_mem_free(tl_inl_context* c, void* object)
 	       tl_inl_end_plain(c, &c->magazines[size_class], r, p, TL_INL_SH_ALIVE);
 }
 
+/* Ends a plain object whose only reference this thread counts, and makes the next one in its slot: what tl_ptr_release and
+ * tl_mem_alloc would do, without the magazine between them. The words change in the same order: the counts go, the next
+ * life begins, the counts come. Budget: 11 loads, 4 stores, 6 branches. */
+TL_INL_STEP bool tl_inl_op_ptr_reuse(tl_inl_context* c, void* object, size_t bytes, void** result)
+{
+	tl_inl_record* r;
+	uint32_t size_class;
+	*result = object;
+	if (TL_INL_UNLIKELY(!tl_inl_slot_at(c, (uintptr_t)object, &r, &size_class))) return false;
+	tl_inl_magazine* m = tl_inl_magazine_for(c, bytes);
+	if (TL_INL_UNLIKELY(m != &c->magazines[size_class] || !tl_inl_is_last(tl_inl_beside_one(c, TL_INL_PEEK(r->loc))))) return false;
+	uint64_t life = tl_inl_life(r);
+	if (TL_INL_UNLIKELY(((uint32_t)life | (TL_INL_LOAD_ACQUIRE(r->sh) ^ TL_INL_SH_ALIVE)) != 0)) return false;
+	if (TL_INL_UNLIKELY(!tl_inl_next_life(life, &life) || tl_inl_is_sample(m))) return false;
+	tl_inl_clear_counts(r);
+	tl_inl_set_life(r, life);
+	tl_inl_set_counts(r, tl_inl_pair_of(&c->alloc_loc));
+	return true;
+}
+
 TL_INL_STEP bool tl_inl_op_mem_dealloc(tl_inl_context* c, void* object) { return tl_inl_op_mem_free(c, object); }
 TL_INL_STEP bool tl_inl_op_free_tmp(tl_inl_context* c, void* object) { return tl_inl_op_mem_free(c, object); }
 
@@ -1382,6 +1402,15 @@ TL_INL_FUNCTION tl_status tl_inl_mem_free(tl_inl_thread* thread, void* object)
 	return result;
 }
 
+TL_INL_FUNCTION void* tl_inl_ptr_reuse(tl_inl_thread* thread, void* object, size_t bytes)
+{
+	void* result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_ptr_reuse((tl_inl_context*)thread->context, object, bytes, &result))) return result;
+	result = (tl_ptr_reuse)(object, bytes);
+	thread->context = 0;
+	return result;
+}
+
 TL_INL_FUNCTION tl_status tl_inl_mem_dealloc(tl_inl_thread* thread, void* object)
 {
 	tl_status result = TL_OK;
@@ -1818,6 +1847,14 @@ TL_INL_STEP tl_status tl_inl_call_mem_free(void* object)
 	return result;
 }
 
+TL_INL_STEP void* tl_inl_call_ptr_reuse(void* object, size_t bytes)
+{
+	void* result;
+	if (TL_INL_LIKELY(tl_inl_op_ptr_reuse(tl_inl_here(), object, bytes, &result))) return result;
+	result = (tl_ptr_reuse)(object, bytes);
+	return result;
+}
+
 TL_INL_STEP tl_status tl_inl_call_mem_dealloc(void* object)
 {
 	tl_status result = TL_OK;
@@ -2078,6 +2115,7 @@ TL_INL_STEP int64_t tl_inl_call_tensor_dim(const tl_tensor* tensor, int64_t axis
 #define tl_mem_alloc(...) tl_inl_call_mem_alloc(__VA_ARGS__)
 #define tl_alloc_tmp(...) tl_inl_call_alloc_tmp(__VA_ARGS__)
 #define tl_mem_new(...) tl_inl_call_mem_new(__VA_ARGS__)
+#define tl_ptr_reuse(...) tl_inl_call_ptr_reuse(__VA_ARGS__)
 #endif
 
 #endif

@@ -49,6 +49,8 @@ static void objects(void)
 	CHECK_REFUSES_STATUS(tl_free_tmp(bad));
 	/* covers: tl_mem_realloc TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
 	CHECK_REFUSES_NULL(tl_mem_realloc(bad, 128));
+	/* covers: tl_ptr_reuse TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
+	CHECK_REFUSES_NULL(tl_ptr_reuse(bad, 128));
 	/* covers: tl_mem_usable_size TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
 	CHECK_REFUSES_NULL((void*)tl_mem_usable_size(bad));
 	/* covers: tl_mem_deep_clone TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */

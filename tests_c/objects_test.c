@@ -221,6 +221,95 @@ static void realloc_refuses(void)
 	CHECK_OK(tl_mem_free(object));
 }
 
+static void* keep_a_reference(void* object)
+{
+	CHECK_OK(tl_ptr_inc_ref(object));
+	return NULL;
+}
+
+/* The place stays, and nothing that led to the old object leads to the new one. */
+static void a_unique_object_is_reused(void)
+{
+	const char* path = getenv("TL_FASTPATH");
+	const bool in_place = (path == NULL || *path != '0') && getenv("TL_DEBUG") == NULL && getenv("TL_TRACK") == NULL &&
+	                      getenv("TL_TRACK_SAMPLE") == NULL;
+	for (size_t bytes = 1; bytes <= 65536; bytes = bytes * 5 / 4 + 1) {
+		char *object = tl_mem_alloc(bytes), *next;
+		const tl_ref ref = tl_ref_of(object);
+		const tl_ref weak = tl_weak_of(object);
+		tl_stats before = {.struct_size = sizeof before}, after = before;
+		object[0] = 'x';
+		CHECK_OK(tl_stats_get(&before));
+		next = tl_ptr_reuse(object, bytes);
+		CHECK_OK(tl_stats_get(&after));
+		CHECK(next == object ? next[0] == 'x' : next != NULL && !in_place);
+		CHECK_COUNT(next, 1);
+		CHECK(tl_ref_get(ref) == NULL && tl_weak_get(weak) == NULL);
+		CHECK_INT(after.allocations, before.allocations + 1);
+		CHECK_INT(after.frees, before.frees + 1);
+		CHECK_OK(tl_mem_free(next)); /* its reference floats */
+	}
+}
+
+/* Another size, another reference, another thread's, none. */
+static void what_cannot_be_reused_is_released(void)
+{
+	static const size_t sizes[] = {8, 100, 5000, 70000, 1 << 20};
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+		for (size_t j = 0; j < sizeof sizes / sizeof *sizes; j++) {
+			void *object = tl_mem_alloc(sizes[i]), *next;
+			if (i == j) CHECK_OK(tl_ptr_inc_ref(object));
+			next = tl_ptr_reuse(object, sizes[j]);
+			CHECK(next != NULL && next != object);
+			CHECK_COUNT(next, 1);
+			if (i != j) CHECK_DEAD(object);
+			else CHECK_OK(tl_ptr_release(object));
+			memset(next, 1, sizes[j]);
+			CHECK_OK(tl_ptr_release(next));
+		}
+	void *object = tl_mem_alloc(64), *next;
+	run_thread(keep_a_reference, object);
+	next = tl_ptr_reuse(object, 64);
+	CHECK(next != NULL && next != object);
+	CHECK_OK(tl_ptr_release(next));
+	CHECK_COUNT(object, 1);
+	CHECK_OK(tl_ptr_release(object));
+	object = tl_ptr_reuse(NULL, 64);
+	CHECK_COUNT(object, 1);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_mem_register_struct(object));
+	next = tl_ptr_reuse(object, 64); /* the scope's entry is of the old object */
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_COUNT(next, 1);
+	CHECK_OK(tl_ptr_release(next));
+}
+
+static void reuse_refuses(void)
+{
+	static const size_t impossible[] = {SIZE_MAX, (size_t)1 << 47};
+	char* object = tl_mem_alloc(64);
+	strcpy(object, "unchanged");
+	/* covers: tl_ptr_reuse TL_E_INVALID_ARGUMENT, TL_E_OUT_OF_MEMORY, TL_E_UNSUPPORTED */
+	CHECK_REFUSED(tl_ptr_reuse(object, 0), 0, TL_E_INVALID_ARGUMENT);
+	for (int i = 0; i < 2; i++) {
+		CHECK_REFUSED(tl_ptr_reuse(object, impossible[i]), 0, TL_E_OUT_OF_MEMORY);
+		CHECK_REFUSED(tl_ptr_reuse(NULL, impossible[i]), 0, TL_E_OUT_OF_MEMORY);
+	}
+	CHECK_COUNT(object, 1);
+	CHECK(strcmp(object, "unchanged") == 0);
+	CHECK_OK(tl_ptr_release(object));
+	CHECK_REFUSED(tl_ptr_reuse(NULL, 0), 0, TL_OK);
+	CHECK_OK(tl_mem_enter_scope());
+	int64_t shape = 4;
+	void* others[] = {tl_vec_new(2), tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &shape), malloc(64)};
+	CHECK_OK(tl_mem_register_struct(others[2]));
+	for (int i = 0; i < 3; i++) {
+		CHECK_REFUSED(tl_ptr_reuse(others[i], 64), 0, TL_E_UNSUPPORTED);
+		CHECK_COUNT(others[i], 1);
+	}
+	CHECK_OK(tl_mem_exit_scope());
+}
+
 static void free_wants_an_object_that_nobody_holds(void)
 {
 	void* object = tl_mem_alloc(64);
@@ -332,6 +421,9 @@ int main(void)
 	RUN(realloc_moves_what_floats_often);
 	RUN(free_of_what_floated_often);
 	RUN(realloc_refuses);
+	RUN(a_unique_object_is_reused);
+	RUN(what_cannot_be_reused_is_released);
+	RUN(reuse_refuses);
 	RUN(free_wants_an_object_that_nobody_holds);
 	RUN(free_by_another_thread);
 	RUN(freed_memory_is_used_again);

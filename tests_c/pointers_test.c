@@ -50,6 +50,7 @@ REFUSES_WITH(tl_ptr_dec_ref, tl_ptr_dec_ref(p), 0)
 REFUSES_WITH(tl_ptr_release_bool, tl_ptr_release_bool(p), false)
 REFUSES_WITH(tl_ptr_refcount, tl_ptr_refcount(p), -1)
 REFUSES_WITH(tl_mem_realloc, tl_mem_realloc(p, 100), NULL)
+REFUSES_WITH(tl_ptr_reuse, tl_ptr_reuse(p, 100), NULL)
 REFUSES_WITH(tl_mem_usable_size, tl_mem_usable_size(p), 0)
 REFUSES_WITH(tl_mem_deep_clone, tl_mem_deep_clone(p), NULL)
 REFUSES_WITH(tl_vec_push, tl_vec_push(p, NULL) == TL_OK, false)
@@ -135,6 +136,7 @@ static const struct {
 	NAMED(tl_ptr_release_bool),
 	NAMED(tl_ptr_refcount),
 	NAMED(tl_mem_realloc),
+	NAMED(tl_ptr_reuse),
 	NAMED(tl_mem_usable_size),
 	NAMED(tl_mem_deep_clone),
 	NAMED(tl_vec_push),

@@ -35,6 +35,7 @@ enum {
 	TL_FN_tl_mem_new,
 	TL_FN_tl_mem_new_zeroed,
 	TL_FN_tl_mem_realloc,
+	TL_FN_tl_ptr_reuse,
 	TL_FN_tl_mem_aligned_alloc,
 	TL_FN_tl_mem_usable_size,
 	TL_FN_tl_mem_free,
@@ -349,6 +350,7 @@ extern uintptr_t tlgo_mem_alloc(uintptr_t context, uintptr_t bytes);
 extern uintptr_t tlgo_mem_new(uintptr_t context, uintptr_t bytes);
 extern uintptr_t tlgo_mem_new_zeroed(uintptr_t context, uintptr_t bytes);
 extern uintptr_t tlgo_mem_realloc(uintptr_t context, uintptr_t object, uintptr_t bytes);
+extern uintptr_t tlgo_ptr_reuse(uintptr_t context, uintptr_t object, uintptr_t bytes);
 extern uintptr_t tlgo_mem_aligned_alloc(uintptr_t context, uintptr_t bytes, uintptr_t alignment);
 extern uintptr_t tlgo_mem_usable_size(uintptr_t context, uintptr_t object);
 extern int32_t tlgo_mem_free(uintptr_t context, uintptr_t object);
@@ -644,6 +646,7 @@ __attribute__((cold)) void* slow_mem_alloc(size_t bytes);
 __attribute__((cold)) void* slow_mem_new(size_t bytes);
 __attribute__((cold)) void* slow_mem_new_zeroed(size_t bytes);
 __attribute__((cold)) void* slow_mem_realloc(void* object, size_t bytes);
+__attribute__((cold)) void* slow_ptr_reuse(void* object, size_t bytes);
 __attribute__((cold)) void* slow_mem_aligned_alloc(size_t bytes, size_t alignment);
 __attribute__((cold)) size_t slow_mem_usable_size(const void* object);
 __attribute__((cold)) tl_status slow_mem_free(void* object);

@@ -79,6 +79,28 @@ static inline __attribute__((always_inline)) bool tlc_op_mem_free(tl_context* c,
 	       tlc_end_plain(c, &c->magazines[size_class], r, p, TL_SH_ALIVE);
 }
 
+/* Ends a plain object whose only reference this thread counts, and makes the next one in its slot: what tl_ptr_release and
+ * tl_mem_alloc would do, without the magazine between them. The words change in the same order: the counts go, the next
+ * life begins, the counts come. Budget: 11 loads, 4 stores, 6 branches. */
+static inline bool tlc_op_ptr_reuse(tl_context* c, void* object, size_t bytes, void** result)
+{
+	tl_record* r;
+	uint32_t size_class;
+	*result = object;
+	if (TLC_UNLIKELY(!tlc_slot_at(c, (uintptr_t)object, &r, &size_class))) return false;
+	tl_magazine* m = tlc_magazine_for(c, bytes);
+	if (TLC_UNLIKELY(m != &c->magazines[size_class] || !tlc_is_last(tlc_beside_one(c, TLC_PEEK(r->loc))))) return false;
+	uint64_t life = tlc_life(r);
+	if (TLC_UNLIKELY(((uint32_t)life | (TLC_LOAD_ACQUIRE(r->sh) ^ TL_SH_ALIVE)) != 0)) return false;
+	if (TLC_UNLIKELY(!tlc_next_life(life, &life) || tlc_is_sample(m))) return false;
+	tlc_clear_counts(r);
+	tlc_set_life(r, life);
+	TLC_PROBE_FREE(object);
+	tlc_set_counts(r, tlc_pair_of(&c->alloc_loc));
+	TLC_PROBE_ALLOCATE(object, bytes);
+	return true;
+}
+
 static inline bool tlc_op_mem_dealloc(tl_context* c, void* object) { return tlc_op_mem_free(c, object); }
 static inline bool tlc_op_free_tmp(tl_context* c, void* object) { return tlc_op_mem_free(c, object); }
 

@@ -4,6 +4,7 @@
 #include "../heap/heap.h"
 #include "fast.h"
 #include "inbox.h"
+#include "../inline/counts.h"
 #include "../inline/objects.h"
 
 /* Whether a magazine was empty and has slots again. */
@@ -195,6 +196,30 @@ void* tl_mem_realloc(void* object, size_t bytes)
 	if (TLC_UNLIKELY(object == NULL)) return tlc_alloc(bytes, &p) ? p : slow_mem_realloc(object, bytes);
 	p = resize(tlc_tls, (uintptr_t)object, bytes);
 	return TLC_LIKELY(p != NULL) ? p : slow_mem_realloc(object, bytes);
+}
+
+/* ---- reuse ----------------------------------------------------------------------------- */
+
+/* Another slot, or none yet: the new object comes first, so that nothing has changed where there is no memory. */
+static __attribute__((noinline)) void* reuse_rest(void* object, size_t bytes)
+{
+	const uintptr_t p = (uintptr_t)object;
+	tl_record* r;
+	uint32_t class;
+	void* fresh;
+	if (object == NULL) return tlc_alloc(bytes, &fresh) ? fresh : slow_ptr_reuse(object, bytes);
+	if (bytes == 0 || !tlc_find_slot(p, &r, &class) || !tlc_is_fast(tlc_tls) || tlc_g.debug != 0 ||
+	    TLC_LOAD(r->type_flags) != TL_TYPE_PLAIN || !tlc_is_live_object(r) || !tlc_alloc(bytes, &fresh))
+		return slow_ptr_reuse(object, bytes);
+	if (TLC_LIKELY(tlc_release_found(p, r, class))) return fresh;
+	tl_mem_free(fresh);
+	return slow_ptr_reuse(object, bytes);
+}
+
+void* tl_ptr_reuse(void* object, size_t bytes)
+{
+	void* p;
+	return TLC_LIKELY(tlc_op_ptr_reuse(tlc_tls, object, bytes, &p)) ? p : reuse_rest(object, bytes);
 }
 
 /* ---- sizes ----------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /* Cells as calls: they look for the record before they believe what stands in front of a cell. */
 #include "cells.h"
+#include "../inline/counts.h"
 #include "../inline/objects.h"
 
 _Static_assert(sizeof(tl_cell_head) == 16, "a cell is aligned to 16 in a slot that is aligned to 32");

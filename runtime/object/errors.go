@@ -137,7 +137,7 @@ var sentences = map[Text]string{
 	textNotABlock:   "%#x is not where a block of malloc's starts; register the address that malloc has returned",
 	textInsideBlock: "%#x lies inside a block that is registered already; register its start",
 	textCopyOut:     "%#x is live arena or frame memory, which ends with its scope; copy it out instead of unregistering it",
-	textReallocZero: "%#x cannot be resized to 0 bytes; release it instead",
+	textReallocZero: "%#x cannot have 0 bytes; release it instead",
 	textReallocKind: "%#x is not a heap object of plain bytes; typed objects, Vecs, tensors, stack and foreign memory keep " +
 		"their size",
 	textReallocShared: "%#x would have to move, and references are held that this thread's scopes do not account for; allocate and " +

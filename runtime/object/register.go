@@ -194,6 +194,30 @@ func (c *Context) Realloc(p, n uintptr) uintptr {
 	return moved
 }
 
+// Reuse drops a reference to an object of plain bytes and returns a new object. The new one comes first, so that
+// nothing has changed where there is no memory.
+func (c *Context) Reuse(p, n uintptr) (fresh uintptr) {
+	if p == 0 {
+		return c.Alloc(n)
+	}
+	if n == 0 {
+		c.Fail(status.InvalidArgument, textReallocZero, p)
+		return 0
+	}
+	c.ofPlain(p, func(o object) status.Status {
+		if fresh = c.Alloc(n); fresh == 0 {
+			return status.Status(c.Status)
+		}
+		st := c.dropAt(p, o)
+		if st != status.OK {
+			c.Free(fresh)
+			fresh = 0
+		}
+		return st
+	})
+	return fresh
+}
+
 // UsableSize returns how many bytes of an object of plain bytes the program may use.
 func (c *Context) UsableSize(p uintptr) (bytes uintptr) {
 	if p == 0 {

@@ -28,6 +28,7 @@ var functions = []string{
 	"tl_mem_new",
 	"tl_mem_new_zeroed",
 	"tl_mem_realloc",
+	"tl_ptr_reuse",
 	"tl_mem_aligned_alloc",
 	"tl_mem_usable_size",
 	"tl_mem_free",

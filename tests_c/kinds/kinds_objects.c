@@ -120,6 +120,15 @@ DRIVE(tl_mem_realloc)
 	w->touched += old < bytes ? old : bytes;
 }
 
+/* Of the same size or of any other, and of nothing. */
+DRIVE(tl_ptr_reuse)
+{
+	size_t bytes = kinds_bytes(w);
+	void* object = one_in(w, 10) ? NULL : one_in(w, 4) ? kinds_loose(w, kinds_plain) : tl_mem_alloc(bytes);
+	CALL(object = tl_ptr_reuse(object, one_in(w, 4) ? kinds_bytes(w) : bytes));
+	kinds_let_go(w, object);
+}
+
 #define ENDS_PLAIN(name)                                         \
 	DRIVE(name)                                                  \
 	{                                                            \

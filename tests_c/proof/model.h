@@ -305,6 +305,7 @@ unsigned take_out_set(world* w, const item* it);
 void take_out(world* w, item* it);
 void leave_scope(world* w, item* it); /* the newest entry goes, and its reference is the caller's */
 void finish_zero(world* w, item* it);
+bool alive(const operand* o);
 /* Whether a call has dropped a reference; one to another thread's object may need memory. */
 bool told(world* w, const operand* o, tl_status got);
 

@@ -3,7 +3,7 @@
 
 #include "model.h"
 
-static bool alive(const operand* o) { return o->it != NULL && o->it->life == LIVE; }
+bool alive(const operand* o) { return o->it != NULL && o->it->life == LIVE; }
 
 static void acquire(world* w)
 {

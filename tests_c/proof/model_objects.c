@@ -269,6 +269,31 @@ static void reallocate(world* w)
 	resized(w, it, at, bytes);
 }
 
+/* The end of one object and the beginning of another, at the same address or not. */
+static void reuse(world* w)
+{
+	unsigned set = GOOD;
+	operand o = draw_operand(w, COUNTED | K(STACK));
+	size_t bytes = draw_size(w, &set);
+	item *it = o.it, *fresh;
+	if (crowded(w) || (alive(&o) && it->kind != STACK && !may_drop(it))) return;
+	if (o.at != NULL && bytes == 0) set = BAD_SIZE;
+	if (o.refusal != GOOD) set = o.refusal | (bytes == 0 ? BAD_SIZE : 0); /* two mistakes: either is told */
+	else if (it != NULL && it->kind != PLAIN) set = S(TL_E_UNSUPPORTED) | (bytes == 0 ? BAD_SIZE : 0);
+	if (set == GOOD && it != NULL) verify(w, it);
+	note(w, "tl_ptr_reuse(%s, %zu)", o.name, bytes);
+	void* at = tl_ptr_reuse(o.at, bytes);
+	if (at != NULL && it != NULL && set == GOOD) {
+		const bool was_last = it->count == 1 && !it->immortal;
+		if (at == it->at) want_true(w, was_last, "the old place");
+		release(w, it);
+	}
+	fresh = made(w, PLAIN, at, bytes, set);
+	if (fresh == NULL) return;
+	fresh->floats = 1;
+	fill(fresh);
+}
+
 /* ---- fields -------------------------------------------------------------------------------------- */
 
 static bool has_fields(const item* it) { return layout_of(it) != NULL && it->refs_len > 0; }
@@ -330,9 +355,9 @@ static void purge(world* w)
 
 static void step(world* w)
 {
-	static void (*const steps[])(world*) = {alloc,      alloc,      new_object,  new_object,  object_new,
-	                                        object_new, object_new, free_object, free_object, reallocate,
-	                                        set_field,  set_field,  set_field,   look,        purge};
+	static void (*const steps[])(world*) = {alloc,      alloc,       new_object,  new_object, object_new, object_new,
+	                                        object_new, free_object, free_object, reallocate, reuse,      set_field,
+	                                        set_field,  set_field,   look,        purge};
 	if (chance(w, 1)) type_define_refused(w);
 	else ONE_OF(w, steps)(w);
 }

@@ -207,12 +207,12 @@ static tl_memory_pool_stats settle(world* w, pool* p)
 	}
 }
 
-/* tl_memory_pool_stats_get recalls the blocks that threads keep after they have met at the pool's lock.
- * Only then is the best fit known. */
-static void settle_if_trimmed(world* w, pool* p)
+/* Threads that have met at the pool's lock keep blocks: the other one need only have asked for figures of all pools.
+ * tl_memory_pool_stats_get recalls them, and only then is the best fit known. */
+static void settle_if_kept(world* w, pool* p)
 {
-	if (may_be_trimmed()) settle(w, p);
-	else follow(w, p);
+	if (model.turns) follow(w, p);
+	else settle(w, p);
 }
 
 static void check_obtained(world* w, pool* p, uintptr_t n, bool fitted)
@@ -252,7 +252,7 @@ static void allocate(world* w)
 	void* at;
 	if (p->handle == NULL || is_full(p)) return;
 	if (huge) bytes = most_bytes + 1 + (size_t)draw(w, 1000);
-	settle_if_trimmed(w, p);
+	settle_if_kept(w, p);
 	fitted = best(p, n) >= 0;
 	if (!huge && bytes > 0 && !fitted && p->refuses) set = S(TL_E_OUT_OF_MEMORY);
 	if (!huge && bytes > 0 && !fitted && p->limit != 0) set |= S(TL_E_LIMIT);
@@ -264,7 +264,7 @@ static void allocate(world* w)
 		return;
 	}
 	check_obtained(w, p, n, fitted);
-	settle_if_trimmed(w, p);
+	settle_if_kept(w, p);
 	take_part(w, p, n, (uintptr_t)at);
 	want_true(w, p->limit == 0 || fitted || reserved(p) <= p->limit, "no more than the limit");
 }
@@ -380,7 +380,7 @@ static void trim(world* w)
 	if (p->handle == NULL) return;
 	note(w, "tl_memory_pool_trim()");
 	want(w, tl_memory_pool_trim(p->handle), GOOD);
-	settle_if_trimmed(w, p);
+	settle_if_kept(w, p);
 	for (size_t i = 0; i < p->len; i++) want_true(w, !is_idle(p, p->parts[i].chunk), "no idle chunk is left");
 }
 
@@ -414,7 +414,7 @@ static void destroy_pool(world* w, pool* p)
 	if (want(w, tl_memory_pool_destroy(p->handle), set) != TL_OK) return;
 	p->last = p->handle;
 	p->handle = NULL;
-	settle_if_trimmed(w, p);
+	settle_if_kept(w, p);
 	want_int(w, (int64_t)p->len, 0, "chunks that are left");
 }
 

@@ -8,7 +8,7 @@ var tracked = []struct {
 	names  []string
 }{
 	{"void*", []string{"mem_alloc", "mem_new", "mem_new_zeroed", "alloc_tmp", "object_new", "mem_deep_clone",
-		"mem_realloc",
+		"mem_realloc", "mem_aligned_alloc", "ptr_reuse",
 		"vec_new", "registry_new_array", "aligned_alloc", "memory_pool_allocate", "memory_pool_allocate_async"}},
 	{"tl_tensor*", []string{"tensor_new", "tensor_new_i64", "tensor_empty", "tensor_new_zeroed", "tensor_from_buffer",
 		"tensor_wrap",
