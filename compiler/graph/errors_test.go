@@ -261,9 +261,6 @@ var graphErrors = []struct{ graph, want string }{
 			"graph), and bind their symbols"},
 	{`"inputs": [{"name": "x", "dtype": "f32", "shape": []}], "outputs": ["a"], "nodes": [{"op": "", "inputs": ["x"], "outputs": ["a"]}]`,
 		"node \"_0\" (): it names no operator; name one; `tl operators` lists those that there are"},
-	{`"inputs": [{"name": "x", "dtype": "f32", "shape": []}], "outputs": ["b"], "nodes": [
-		{"name": "n", "op": "Relu", "inputs": ["x"], "outputs": ["a"]}, {"name": "n", "op": "Neg", "inputs": ["a"], "outputs": ["b"]}]`,
-		`nodes 0 (Relu) and 1 (Neg) are both called "n"; give one of them another name, or none`},
 	{`"inputs": [{"name": "x", "dtype": "f32", "shape": []}], "outputs": ["a"], "nodes": [{"op": "Relu", "inputs": ["x"], "outputs": ["a", "b"]}]`,
 		`node "Relu_0" (Relu): it has 2 outputs, at most 1 are allowed; write no more than it makes: Y T`},
 	{`"inputs": [{"name": "x", "dtype": "f32", "shape": [1, 1, 4]}, {"name": "s", "dtype": "f32", "shape": [1]}], "outputs": ["m"], "nodes": [

@@ -89,7 +89,7 @@ func TestConstantsOfBodies(t *testing.T) {
 		{"name": "c", "dtype": "bool", "shape": []}], "outputs": ["y"],
 		"constants": [{"name": "w", "dtype": "f32", "shape": [3], "data": [1, 2, 3]}], "nodes": [
 		{"name": "choice", "op": "If", "inputs": ["c"], "outputs": ["y"], "bodies": {
-			"then_branch": `+adds("3")+`,
+			"then_branch": `+adds("5")+`,
 			"else_branch": `+inner("", `"z"`, `{"op": "If", "inputs": ["c"], "outputs": ["z"], "bodies": {
 				"then_branch": `+adds("4")+`, "else_branch": `+inner("", `"x"`, "")+`}}`)+`}}]`), check.Options{})
 	require.NoError(t, err)

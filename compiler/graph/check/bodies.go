@@ -71,7 +71,7 @@ func (c *checker) needs(node int) []string {
 // names it.
 func (c *checker) checkBodies(i int, inputs *[]int) (bodies []graph.TypedBody, done bool, err error) {
 	n := &c.graph.Nodes[i]
-	captured := map[string]int{}
+	captured := map[int]int{}
 	done = true
 	for k := range n.Bodies {
 		own, err := c.ownInputs(i, &n.Bodies[k])
@@ -92,37 +92,31 @@ func (c *checker) checkBodies(i int, inputs *[]int) (bodies []graph.TypedBody, d
 
 // lift makes the constants of a body values of the graph around it, which the body captures:
 // what a plan takes besides its inputs then stands in one list, and once.
-func (c *checker) lift(b *graph.TypedBody, captured map[string]int, inputs *[]int) {
+func (c *checker) lift(b *graph.TypedBody, captured map[int]int, inputs *[]int) {
 	for i := range b.Graph.Values {
 		v := &b.Graph.Values[i]
 		if v.Constant == nil {
 			continue
 		}
-		at, known := c.Index[v.Name]
-		if known = known && sameContent(c.Out.Values[at].Constant, v.Constant); !known {
-			at = c.AddConstant(c.Fresh(v.Name), *v.Constant)
-		}
-		place, there := captured[v.Name]
-		if !there || !known {
-			place = len(*inputs)
-			*inputs = append(*inputs, at)
-		}
-		if known {
-			captured[v.Name] = place
-		}
+		at := c.AddConstant(c.Fresh(v.Name), *v.Constant)
 		v.Constant = nil
 		b.Graph.Inputs = append(b.Graph.Inputs, i)
-		b.Captures = append(b.Captures, place)
+		b.Captures = append(b.Captures, capture(at, captured, inputs))
 	}
 }
 
-// sameContent reports whether two tensors are one.
-func sameContent(a, b *graph.Tensor) bool {
-	return a != nil && a.DType == b.DType && slices.Equal(a.Shape, b.Shape) && len(a.Data) == len(b.Data) &&
-		(len(a.Data) == 0 || &a.Data[0] == &b.Data[0])
+// capture returns the place among a node's inputs at which its bodies find a value of the graph around them.
+func capture(value int, captured map[int]int, inputs *[]int) int {
+	place, there := captured[value]
+	if !there {
+		place = len(*inputs)
+		captured[value] = place
+		*inputs = append(*inputs, value)
+	}
+	return place
 }
 
-func (c *checker) checkBody(i int, b *graph.Body, own []graph.Value, captured map[string]int,
+func (c *checker) checkBody(i int, b *graph.Body, own []graph.Value, captured map[int]int,
 	inputs *[]int) (graph.TypedBody, error) {
 	g := *b.Graph
 	g.Opset, g.Domains = c.graph.Opset, c.graph.Domains
@@ -138,12 +132,8 @@ func (c *checker) checkBody(i int, b *graph.Body, own []graph.Value, captured ma
 			g.Constants = append(g.Constants, graph.Constant{Name: name, Tensor: *v.Constant})
 			continue
 		}
-		if _, there := captured[name]; !there {
-			captured[name] = len(*inputs)
-			*inputs = append(*inputs, at)
-		}
 		g.Inputs = append(g.Inputs, valueOf(name, v.DType, v.Shape))
-		typed.Captures = append(typed.Captures, captured[name])
+		typed.Captures = append(typed.Captures, capture(at, captured, inputs))
 	}
 	inner := newChecker(&g, Options{Bind: c.opt.Bind, FoldBytes: c.opt.FoldBytes, Infer: c.opt.Infer})
 	inner.outer = c

@@ -40,6 +40,7 @@ type checker struct {
 	ops.Draft
 	graph *graph.Graph
 	opt   Options
+	names []string // by node: what called returns
 
 	declared map[string]*graph.Declaration // by name
 	untyped  []untyped
@@ -63,7 +64,8 @@ func Check(g *graph.Graph, o Options) (*graph.Checked, error) {
 }
 
 func newChecker(g *graph.Graph, o Options) *checker {
-	c := &checker{graph: g, opt: o, declared: map[string]*graph.Declaration{}, reads: map[int][]string{}}
+	c := &checker{graph: g, opt: o, names: namesOf(g.Nodes), declared: map[string]*graph.Declaration{},
+		reads: map[int][]string{}}
 	c.Draft = ops.NewDraft(c, g, cmp.Or(o.FoldBytes, defaultFoldBytes))
 	return c
 }
@@ -152,10 +154,12 @@ func (c *checker) declareInputs() error {
 		if err != nil {
 			return err
 		}
-		c.Index[in.Name] = len(c.Out.Values)
-		if v.Constant == nil {
-			c.Out.Inputs = append(c.Out.Inputs, len(c.Out.Values))
+		if v.Constant != nil {
+			c.Index[in.Name] = c.AddConstant(in.Name, *v.Constant)
+			continue
 		}
+		c.Index[in.Name] = len(c.Out.Values)
+		c.Out.Inputs = append(c.Out.Inputs, len(c.Out.Values))
 		c.Out.Values = append(c.Out.Values, v)
 	}
 	return nil
@@ -246,11 +250,7 @@ func (c *checker) declareConstants() error {
 }
 
 func (c *checker) declareNodes() error {
-	named := map[string]int{}
 	for i := range c.graph.Nodes {
-		if err := c.nameNode(named, i); err != nil {
-			return err
-		}
 		for _, name := range c.graph.Nodes[i].Outputs {
 			if name == "" {
 				continue
@@ -260,20 +260,6 @@ func (c *checker) declareNodes() error {
 			}
 		}
 	}
-	return nil
-}
-
-// nameNode refuses a name that a node before has: messages and plans name nodes.
-func (c *checker) nameNode(named map[string]int, i int) error {
-	n := &c.graph.Nodes[i]
-	if n.Name == "" {
-		return nil
-	}
-	if before, twice := named[n.Name]; twice {
-		return graph.Problem(fmt.Sprintf("nodes %d (%s) and %d (%s) are both called %q", before, c.graph.Nodes[before].Op, i,
-			n.Op, n.Name), "give one of them another name, or none")
-	}
-	named[n.Name] = i
 	return nil
 }
 
@@ -330,10 +316,12 @@ func listText(set map[string]bool) string {
 // finish drops the nodes and values that no output depends on and numbers the rest
 // anew. Inputs of the graph stay.
 func (c *checker) finish() *graph.Checked {
-	needed := make([]bool, len(c.Out.Values))
 	for _, name := range c.graph.Outputs {
-		needed[c.Index[name]] = true
-		c.Out.Outputs = append(c.Out.Outputs, c.Index[name])
+		c.Out.Outputs = append(c.Out.Outputs, c.outputOf(name))
+	}
+	needed := make([]bool, len(c.Out.Values))
+	for _, v := range c.Out.Outputs {
+		needed[v] = true
 	}
 	nodes := neededNodes(c.Out.Nodes, needed)
 	for _, v := range c.Out.Inputs {
@@ -351,6 +339,21 @@ func (c *checker) finish() *graph.Checked {
 	c.Out.Nodes, c.Out.Values = nodes, values
 	c.renumber(renumber)
 	return &c.Out
+}
+
+// outputOf returns the value of an output. A constant may have got the name of another with its content, and an output
+// is known by its own.
+func (c *checker) outputOf(name string) int {
+	at := c.Index[name]
+	v := &c.Out.Values[at]
+	switch {
+	case v.Constant == nil || v.Name == name:
+	case slices.Contains(c.Out.Outputs, at):
+		c.Index[name] = c.OwnConstant(name, *v.Constant)
+	default:
+		v.Name = name
+	}
+	return c.Index[name]
 }
 
 // neededNodes returns the nodes that a needed value comes from, and marks what

@@ -38,7 +38,7 @@ func (c *checker) chosen(i int) *graph.Body {
 func (c *checker) inline(i int, b *graph.Body) error {
 	n := &c.graph.Nodes[i]
 	var inputs []int
-	typed, err := c.checkBody(i, b, []graph.Value{}, map[string]int{}, &inputs)
+	typed, err := c.checkBody(i, b, []graph.Value{}, map[int]int{}, &inputs)
 	if err != nil {
 		return err
 	}

@@ -8,11 +8,30 @@ import (
 )
 
 // called is the name of a node, or its operator and number when it has none.
-func (c *checker) called(i int) string {
-	if n := &c.graph.Nodes[i]; n.Name != "" {
-		return n.Name
+func (c *checker) called(i int) string { return c.names[i] }
+
+// namesOf returns the names of the nodes. Messages and plans name nodes, so one whose name a node before has gets a
+// number behind it.
+func namesOf(nodes []graph.Node) []string {
+	names, taken := make([]string, len(nodes)), map[string]bool{}
+	for i := range nodes {
+		taken[nodes[i].Name] = true
 	}
-	return fmt.Sprintf("%s_%d", c.graph.Nodes[i].Op, i)
+	met := map[string]int{}
+	for i := range nodes {
+		name := nodes[i].Name
+		if name == "" {
+			names[i] = fmt.Sprintf("%s_%d", nodes[i].Op, i)
+			continue
+		}
+		met[name]++
+		names[i] = name
+		for number := met[name]; number > 1 && taken[names[i]]; number++ {
+			names[i] = fmt.Sprintf("%s_%d", name, number)
+		}
+		taken[names[i]] = true
+	}
+	return names
 }
 
 func (c *checker) Fault(i int, found, remedy string) *graph.Error {

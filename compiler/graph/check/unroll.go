@@ -93,7 +93,7 @@ func (u *unrolling) turn(t int64) (going, known bool, err error) {
 		}
 		own, from = append(own, valueOf(names[2+k].Name, x.DType, x.Shape)), append(from, v)
 	}
-	typed, err := u.c.checkBody(u.node, &graph.Body{Name: u.body.Name, Graph: &g}, own, map[string]int{}, &from)
+	typed, err := u.c.checkBody(u.node, &graph.Body{Name: u.body.Name, Graph: &g}, own, map[int]int{}, &from)
 	if err != nil || typed.Graph == nil {
 		return false, false, err
 	}

@@ -24,6 +24,7 @@ type call struct {
 	attrs   graph.Attrs
 	keep    []int // inputs in the normal form
 	results []result
+	folded  bool // results are constants that take memory of their own
 
 	replaced    bool  // by nodes that a rewrite added
 	replacement []int // their values that are the results
@@ -210,7 +211,11 @@ func (k *call) emit() error {
 			continue
 		}
 		if r.constant != nil {
+			before := len(k.draft.Out.Values)
 			k.draft.Index[k.node.Outputs[i]] = k.draft.AddConstant(k.node.Outputs[i], *r.constant)
+			if k.folded && len(k.draft.Out.Values) > before {
+				k.draft.Left -= int64(len(r.constant.Data))
+			}
 			continue
 		}
 		constant = false

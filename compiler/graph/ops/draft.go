@@ -18,6 +18,7 @@ type Draft struct {
 	Left   int64            // bytes that computed constants may take
 
 	fills map[string][]byte // runs of one element, by type and element; shared by all constants that are one
+	made  contents
 }
 
 // Host is whoever makes a draft of a graph.
@@ -48,11 +49,20 @@ const rewritten = "Check"
 func NewDraft(host Host, g *graph.Graph, left int64) Draft {
 	return Draft{Host: host, Opset: g.Opset, Out: graph.Checked{Name: g.Name, Symbols: map[string]int64{}},
 		Makers: map[string]Maker{}, Asked: map[string]bool{}, Index: map[string]int{}, Left: left,
-		fills: map[string][]byte{}}
+		fills: map[string][]byte{}, made: newContents()}
 }
 
-// AddConstant makes a value of a tensor that is known to be sound. Its name does not stand for it yet.
+// AddConstant returns the value of a tensor that is known to be sound: the one that there is of this type, shape and
+// content, else a new one of this name. The name does not stand for it yet.
 func (d *Draft) AddConstant(name string, t graph.Tensor) int {
+	if v := d.made.find(d.Out.Values, &t, len(d.Out.Values)); v >= 0 {
+		return v
+	}
+	return d.OwnConstant(name, t)
+}
+
+// OwnConstant makes a value of a tensor, which has this name whatever other constants hold.
+func (d *Draft) OwnConstant(name string, t graph.Tensor) int {
 	t.Shape = slices.Clone(t.Shape)
 	d.Out.Values = append(d.Out.Values, graph.TypedValue{Name: name, DType: t.DType, Shape: t.Shape, Producer: -1,
 		Constant: &t})

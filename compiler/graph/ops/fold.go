@@ -30,9 +30,7 @@ func (k *call) fold() {
 		return
 	}
 	tensors := op.fold(k)
-	if !op.shares && tensors != nil {
-		k.draft.Left -= need
-	}
+	k.folded = !op.shares
 	for i := range tensors {
 		k.results[i].constant = &tensors[i]
 	}
