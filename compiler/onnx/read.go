@@ -50,6 +50,9 @@ type reader struct {
 }
 
 func (r *reader) model(m *onnxpb.ModelProto) (*graph.Graph, error) {
+	if err := inlineFunctions(m); err != nil {
+		return nil, err
+	}
 	g, err := r.graph(m.Graph, false)
 	if err == nil {
 		err = operatorSets(m, g)

@@ -122,30 +122,29 @@ func value(in *onnxpb.ValueInfoProto) (graph.Value, error) {
 }
 
 // axes gives an axis of unknown extent a symbol made of the value's name and the axis,
-// so that it can be bound.
+// so that it can be bound. Exporters say that they do not know one with an extent below 0,
+// or call it "?", each time another one.
 func axes(value string, shape *onnxpb.TensorShapeProto) (list []graph.Dim) {
 	for axis, dim := range shape.GetDim() {
 		unknown := graph.Dim{Symbol: value + "." + strconv.Itoa(axis)}
 		switch d := dim.Value.(type) {
 		case *onnxpb.TensorShapeProto_Dimension_DimValue:
-			list = append(list, graph.Dim{Size: d.DimValue})
+			if d.DimValue >= 0 {
+				unknown = graph.Dim{Size: d.DimValue}
+			}
 		case *onnxpb.TensorShapeProto_Dimension_DimParam:
-			if d.DimParam != "" {
+			if d.DimParam != "" && d.DimParam != "?" {
 				unknown.Symbol = d.DimParam
 			}
-			list = append(list, unknown)
-		default:
-			list = append(list, unknown)
 		}
+		list = append(list, unknown)
 	}
 	return list
 }
 
 // statements returns what the model states of other values than its inputs, in a body of
-// these as well. What is no
-// tensor, or of no type that this program has, is left out: a plan that needs its type says
-// so. An extent below 0, with which some exporters mean one that they do not know, is a
-// symbol.
+// these as well. What is no tensor, or of no type that this program has, is left out: a plan
+// that needs its type says so.
 func statements(p *onnxpb.GraphProto, body bool) (list []graph.Declaration) {
 	constants := map[string]bool{}
 	for _, t := range p.Initializer {
@@ -161,11 +160,6 @@ func statements(p *onnxpb.GraphProto, body bool) (list []graph.Declaration) {
 			return
 		}
 		v := graph.Value{Name: in.Name, DType: d, Shape: axes(in.Name, t.Shape)}
-		for axis := range v.Shape {
-			if v.Shape[axis].Size < 0 {
-				v.Shape[axis] = graph.Dim{Symbol: in.Name + "." + strconv.Itoa(axis)}
-			}
-		}
 		list = append(list, graph.Declaration{Value: v, Unranked: t.Shape == nil})
 	}
 	for _, in := range p.Input {

@@ -116,23 +116,33 @@ func (AttributeProto_AttributeType) EnumDescriptor() ([]byte, []int) {
 type TensorProto_DataType int32
 
 const (
-	TensorProto_UNDEFINED  TensorProto_DataType = 0
-	TensorProto_FLOAT      TensorProto_DataType = 1
-	TensorProto_UINT8      TensorProto_DataType = 2
-	TensorProto_INT8       TensorProto_DataType = 3
-	TensorProto_UINT16     TensorProto_DataType = 4
-	TensorProto_INT16      TensorProto_DataType = 5
-	TensorProto_INT32      TensorProto_DataType = 6
-	TensorProto_INT64      TensorProto_DataType = 7
-	TensorProto_STRING     TensorProto_DataType = 8
-	TensorProto_BOOL       TensorProto_DataType = 9
-	TensorProto_FLOAT16    TensorProto_DataType = 10
-	TensorProto_DOUBLE     TensorProto_DataType = 11
-	TensorProto_UINT32     TensorProto_DataType = 12
-	TensorProto_UINT64     TensorProto_DataType = 13
-	TensorProto_COMPLEX64  TensorProto_DataType = 14
-	TensorProto_COMPLEX128 TensorProto_DataType = 15
-	TensorProto_BFLOAT16   TensorProto_DataType = 16
+	TensorProto_UNDEFINED      TensorProto_DataType = 0
+	TensorProto_FLOAT          TensorProto_DataType = 1
+	TensorProto_UINT8          TensorProto_DataType = 2
+	TensorProto_INT8           TensorProto_DataType = 3
+	TensorProto_UINT16         TensorProto_DataType = 4
+	TensorProto_INT16          TensorProto_DataType = 5
+	TensorProto_INT32          TensorProto_DataType = 6
+	TensorProto_INT64          TensorProto_DataType = 7
+	TensorProto_STRING         TensorProto_DataType = 8
+	TensorProto_BOOL           TensorProto_DataType = 9
+	TensorProto_FLOAT16        TensorProto_DataType = 10
+	TensorProto_DOUBLE         TensorProto_DataType = 11
+	TensorProto_UINT32         TensorProto_DataType = 12
+	TensorProto_UINT64         TensorProto_DataType = 13
+	TensorProto_COMPLEX64      TensorProto_DataType = 14
+	TensorProto_COMPLEX128     TensorProto_DataType = 15
+	TensorProto_BFLOAT16       TensorProto_DataType = 16
+	TensorProto_FLOAT8E4M3FN   TensorProto_DataType = 17
+	TensorProto_FLOAT8E4M3FNUZ TensorProto_DataType = 18
+	TensorProto_FLOAT8E5M2     TensorProto_DataType = 19
+	TensorProto_FLOAT8E5M2FNUZ TensorProto_DataType = 20
+	TensorProto_UINT4          TensorProto_DataType = 21
+	TensorProto_INT4           TensorProto_DataType = 22
+	TensorProto_FLOAT4E2M1     TensorProto_DataType = 23
+	TensorProto_FLOAT8E8M0     TensorProto_DataType = 24
+	TensorProto_UINT2          TensorProto_DataType = 25
+	TensorProto_INT2           TensorProto_DataType = 26
 )
 
 // Enum value maps for TensorProto_DataType.
@@ -155,25 +165,45 @@ var (
 		14: "COMPLEX64",
 		15: "COMPLEX128",
 		16: "BFLOAT16",
+		17: "FLOAT8E4M3FN",
+		18: "FLOAT8E4M3FNUZ",
+		19: "FLOAT8E5M2",
+		20: "FLOAT8E5M2FNUZ",
+		21: "UINT4",
+		22: "INT4",
+		23: "FLOAT4E2M1",
+		24: "FLOAT8E8M0",
+		25: "UINT2",
+		26: "INT2",
 	}
 	TensorProto_DataType_value = map[string]int32{
-		"UNDEFINED":  0,
-		"FLOAT":      1,
-		"UINT8":      2,
-		"INT8":       3,
-		"UINT16":     4,
-		"INT16":      5,
-		"INT32":      6,
-		"INT64":      7,
-		"STRING":     8,
-		"BOOL":       9,
-		"FLOAT16":    10,
-		"DOUBLE":     11,
-		"UINT32":     12,
-		"UINT64":     13,
-		"COMPLEX64":  14,
-		"COMPLEX128": 15,
-		"BFLOAT16":   16,
+		"UNDEFINED":      0,
+		"FLOAT":          1,
+		"UINT8":          2,
+		"INT8":           3,
+		"UINT16":         4,
+		"INT16":          5,
+		"INT32":          6,
+		"INT64":          7,
+		"STRING":         8,
+		"BOOL":           9,
+		"FLOAT16":        10,
+		"DOUBLE":         11,
+		"UINT32":         12,
+		"UINT64":         13,
+		"COMPLEX64":      14,
+		"COMPLEX128":     15,
+		"BFLOAT16":       16,
+		"FLOAT8E4M3FN":   17,
+		"FLOAT8E4M3FNUZ": 18,
+		"FLOAT8E5M2":     19,
+		"FLOAT8E5M2FNUZ": 20,
+		"UINT4":          21,
+		"INT4":           22,
+		"FLOAT4E2M1":     23,
+		"FLOAT8E8M0":     24,
+		"UINT2":          25,
+		"INT2":           26,
 	}
 )
 
@@ -403,11 +433,17 @@ func (x *OperatorSetIdProto) GetVersion() int64 {
 }
 
 type FunctionProto struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Domain        string                 `protobuf:"bytes,10,opt,name=domain,proto3" json:"domain,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	state          protoimpl.MessageState `protogen:"open.v1"`
+	Name           string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Input          []string               `protobuf:"bytes,4,rep,name=input,proto3" json:"input,omitempty"`
+	Output         []string               `protobuf:"bytes,5,rep,name=output,proto3" json:"output,omitempty"`
+	Node           []*NodeProto           `protobuf:"bytes,7,rep,name=node,proto3" json:"node,omitempty"`
+	OpsetImport    []*OperatorSetIdProto  `protobuf:"bytes,9,rep,name=opset_import,json=opsetImport,proto3" json:"opset_import,omitempty"`
+	Domain         string                 `protobuf:"bytes,10,opt,name=domain,proto3" json:"domain,omitempty"`
+	AttributeProto []*AttributeProto      `protobuf:"bytes,11,rep,name=attribute_proto,json=attributeProto,proto3" json:"attribute_proto,omitempty"`
+	Overload       string                 `protobuf:"bytes,13,opt,name=overload,proto3" json:"overload,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *FunctionProto) Reset() {
@@ -447,9 +483,51 @@ func (x *FunctionProto) GetName() string {
 	return ""
 }
 
+func (x *FunctionProto) GetInput() []string {
+	if x != nil {
+		return x.Input
+	}
+	return nil
+}
+
+func (x *FunctionProto) GetOutput() []string {
+	if x != nil {
+		return x.Output
+	}
+	return nil
+}
+
+func (x *FunctionProto) GetNode() []*NodeProto {
+	if x != nil {
+		return x.Node
+	}
+	return nil
+}
+
+func (x *FunctionProto) GetOpsetImport() []*OperatorSetIdProto {
+	if x != nil {
+		return x.OpsetImport
+	}
+	return nil
+}
+
 func (x *FunctionProto) GetDomain() string {
 	if x != nil {
 		return x.Domain
+	}
+	return ""
+}
+
+func (x *FunctionProto) GetAttributeProto() []*AttributeProto {
+	if x != nil {
+		return x.AttributeProto
+	}
+	return nil
+}
+
+func (x *FunctionProto) GetOverload() string {
+	if x != nil {
+		return x.Overload
 	}
 	return ""
 }
@@ -554,6 +632,7 @@ type NodeProto struct {
 	OpType        string                 `protobuf:"bytes,4,opt,name=op_type,json=opType,proto3" json:"op_type,omitempty"`
 	Attribute     []*AttributeProto      `protobuf:"bytes,5,rep,name=attribute,proto3" json:"attribute,omitempty"`
 	Domain        string                 `protobuf:"bytes,7,opt,name=domain,proto3" json:"domain,omitempty"`
+	Overload      string                 `protobuf:"bytes,8,opt,name=overload,proto3" json:"overload,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -630,6 +709,13 @@ func (x *NodeProto) GetDomain() string {
 	return ""
 }
 
+func (x *NodeProto) GetOverload() string {
+	if x != nil {
+		return x.Overload
+	}
+	return ""
+}
+
 type AttributeProto struct {
 	state         protoimpl.MessageState       `protogen:"open.v1"`
 	Name          string                       `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -642,6 +728,7 @@ type AttributeProto struct {
 	Ints          []int64                      `protobuf:"varint,8,rep,packed,name=ints,proto3" json:"ints,omitempty"`
 	Strings       [][]byte                     `protobuf:"bytes,9,rep,name=strings,proto3" json:"strings,omitempty"`
 	Type          AttributeProto_AttributeType `protobuf:"varint,20,opt,name=type,proto3,enum=tlruntime.onnx.AttributeProto_AttributeType" json:"type,omitempty"`
+	RefAttrName   string                       `protobuf:"bytes,21,opt,name=ref_attr_name,json=refAttrName,proto3" json:"ref_attr_name,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -744,6 +831,13 @@ func (x *AttributeProto) GetType() AttributeProto_AttributeType {
 		return x.Type
 	}
 	return AttributeProto_UNDEFINED
+}
+
+func (x *AttributeProto) GetRefAttrName() string {
+	if x != nil {
+		return x.RefAttrName
+	}
+	return ""
 }
 
 type TensorProto struct {
@@ -1047,6 +1141,7 @@ type TypeProto struct {
 	// Types that are valid to be assigned to Value:
 	//
 	//	*TypeProto_TensorType
+	//	*TypeProto_OptionalType
 	Value         isTypeProto_Value `protobuf_oneof:"value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1098,6 +1193,15 @@ func (x *TypeProto) GetTensorType() *TypeProto_Tensor {
 	return nil
 }
 
+func (x *TypeProto) GetOptionalType() *TypeProto_Optional {
+	if x != nil {
+		if x, ok := x.Value.(*TypeProto_OptionalType); ok {
+			return x.OptionalType
+		}
+	}
+	return nil
+}
+
 type isTypeProto_Value interface {
 	isTypeProto_Value()
 }
@@ -1106,7 +1210,13 @@ type TypeProto_TensorType struct {
 	TensorType *TypeProto_Tensor `protobuf:"bytes,1,opt,name=tensor_type,json=tensorType,proto3,oneof"`
 }
 
+type TypeProto_OptionalType struct {
+	OptionalType *TypeProto_Optional `protobuf:"bytes,9,opt,name=optional_type,json=optionalType,proto3,oneof"`
+}
+
 func (*TypeProto_TensorType) isTypeProto_Value() {}
+
+func (*TypeProto_OptionalType) isTypeProto_Value() {}
 
 type TensorShapeProto struct {
 	state         protoimpl.MessageState        `protogen:"open.v1"`
@@ -1204,6 +1314,50 @@ func (x *TypeProto_Tensor) GetShape() *TensorShapeProto {
 	return nil
 }
 
+type TypeProto_Optional struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	ElemType      *TypeProto             `protobuf:"bytes,1,opt,name=elem_type,json=elemType,proto3" json:"elem_type,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TypeProto_Optional) Reset() {
+	*x = TypeProto_Optional{}
+	mi := &file_onnx_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TypeProto_Optional) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TypeProto_Optional) ProtoMessage() {}
+
+func (x *TypeProto_Optional) ProtoReflect() protoreflect.Message {
+	mi := &file_onnx_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TypeProto_Optional.ProtoReflect.Descriptor instead.
+func (*TypeProto_Optional) Descriptor() ([]byte, []int) {
+	return file_onnx_proto_rawDescGZIP(), []int{10, 1}
+}
+
+func (x *TypeProto_Optional) GetElemType() *TypeProto {
+	if x != nil {
+		return x.ElemType
+	}
+	return nil
+}
+
 type TensorShapeProto_Dimension struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Value:
@@ -1217,7 +1371,7 @@ type TensorShapeProto_Dimension struct {
 
 func (x *TensorShapeProto_Dimension) Reset() {
 	*x = TensorShapeProto_Dimension{}
-	mi := &file_onnx_proto_msgTypes[13]
+	mi := &file_onnx_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1229,7 +1383,7 @@ func (x *TensorShapeProto_Dimension) String() string {
 func (*TensorShapeProto_Dimension) ProtoMessage() {}
 
 func (x *TensorShapeProto_Dimension) ProtoReflect() protoreflect.Message {
-	mi := &file_onnx_proto_msgTypes[13]
+	mi := &file_onnx_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1305,11 +1459,17 @@ const file_onnx_proto_rawDesc = "" +
 	"\tfunctions\x18\x19 \x03(\v2\x1d.tlruntime.onnx.FunctionProtoR\tfunctions\"F\n" +
 	"\x12OperatorSetIdProto\x12\x16\n" +
 	"\x06domain\x18\x01 \x01(\tR\x06domain\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\x03R\aversion\";\n" +
+	"\aversion\x18\x02 \x01(\x03R\aversion\"\xc4\x02\n" +
 	"\rFunctionProto\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05input\x18\x04 \x03(\tR\x05input\x12\x16\n" +
+	"\x06output\x18\x05 \x03(\tR\x06output\x12-\n" +
+	"\x04node\x18\a \x03(\v2\x19.tlruntime.onnx.NodeProtoR\x04node\x12E\n" +
+	"\fopset_import\x18\t \x03(\v2\".tlruntime.onnx.OperatorSetIdProtoR\vopsetImport\x12\x16\n" +
 	"\x06domain\x18\n" +
-	" \x01(\tR\x06domain\"\x8d\x03\n" +
+	" \x01(\tR\x06domain\x12G\n" +
+	"\x0fattribute_proto\x18\v \x03(\v2\x1e.tlruntime.onnx.AttributeProtoR\x0eattributeProto\x12\x1a\n" +
+	"\boverload\x18\r \x01(\tR\boverload\"\x8d\x03\n" +
 	"\n" +
 	"GraphProto\x12-\n" +
 	"\x04node\x18\x01 \x03(\v2\x19.tlruntime.onnx.NodeProtoR\x04node\x12\x12\n" +
@@ -1319,14 +1479,15 @@ const file_onnx_proto_rawDesc = "" +
 	"\x06output\x18\f \x03(\v2\x1e.tlruntime.onnx.ValueInfoProtoR\x06output\x12=\n" +
 	"\n" +
 	"value_info\x18\r \x03(\v2\x1e.tlruntime.onnx.ValueInfoProtoR\tvalueInfo\x12P\n" +
-	"\x12sparse_initializer\x18\x0f \x03(\v2!.tlruntime.onnx.SparseTensorProtoR\x11sparseInitializer\"\xbc\x01\n" +
+	"\x12sparse_initializer\x18\x0f \x03(\v2!.tlruntime.onnx.SparseTensorProtoR\x11sparseInitializer\"\xd8\x01\n" +
 	"\tNodeProto\x12\x14\n" +
 	"\x05input\x18\x01 \x03(\tR\x05input\x12\x16\n" +
 	"\x06output\x18\x02 \x03(\tR\x06output\x12\x12\n" +
 	"\x04name\x18\x03 \x01(\tR\x04name\x12\x17\n" +
 	"\aop_type\x18\x04 \x01(\tR\x06opType\x12<\n" +
 	"\tattribute\x18\x05 \x03(\v2\x1e.tlruntime.onnx.AttributeProtoR\tattribute\x12\x16\n" +
-	"\x06domain\x18\a \x01(\tR\x06domain\"\x87\x04\n" +
+	"\x06domain\x18\a \x01(\tR\x06domain\x12\x1a\n" +
+	"\boverload\x18\b \x01(\tR\boverload\"\xab\x04\n" +
 	"\x0eAttributeProto\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\f\n" +
 	"\x01f\x18\x02 \x01(\x02R\x01f\x12\f\n" +
@@ -1337,7 +1498,8 @@ const file_onnx_proto_rawDesc = "" +
 	"\x06floats\x18\a \x03(\x02R\x06floats\x12\x12\n" +
 	"\x04ints\x18\b \x03(\x03R\x04ints\x12\x18\n" +
 	"\astrings\x18\t \x03(\fR\astrings\x12@\n" +
-	"\x04type\x18\x14 \x01(\x0e2,.tlruntime.onnx.AttributeProto.AttributeTypeR\x04type\"\xd9\x01\n" +
+	"\x04type\x18\x14 \x01(\x0e2,.tlruntime.onnx.AttributeProto.AttributeTypeR\x04type\x12\"\n" +
+	"\rref_attr_name\x18\x15 \x01(\tR\vrefAttrName\"\xd9\x01\n" +
 	"\rAttributeType\x12\r\n" +
 	"\tUNDEFINED\x10\x00\x12\t\n" +
 	"\x05FLOAT\x10\x01\x12\a\n" +
@@ -1359,7 +1521,7 @@ const file_onnx_proto_rawDesc = "" +
 	"\x0eSPARSE_TENSORS\x10\f\x12\x0e\n" +
 	"\n" +
 	"TYPE_PROTO\x10\r\x12\x0f\n" +
-	"\vTYPE_PROTOS\x10\x0e\"\xd1\x05\n" +
+	"\vTYPE_PROTOS\x10\x0e\"\xe5\x06\n" +
 	"\vTensorProto\x12\x12\n" +
 	"\x04dims\x18\x01 \x03(\x03R\x04dims\x12\x1b\n" +
 	"\tdata_type\x18\x02 \x01(\x05R\bdataType\x12\x1d\n" +
@@ -1379,7 +1541,7 @@ const file_onnx_proto_rawDesc = "" +
 	"\vuint64_data\x18\v \x03(\x04R\n" +
 	"uint64Data\x12K\n" +
 	"\rexternal_data\x18\r \x03(\v2&.tlruntime.onnx.StringStringEntryProtoR\fexternalData\x12M\n" +
-	"\rdata_location\x18\x0e \x01(\x0e2(.tlruntime.onnx.TensorProto.DataLocationR\fdataLocation\"\xda\x01\n" +
+	"\rdata_location\x18\x0e \x01(\x0e2(.tlruntime.onnx.TensorProto.DataLocationR\fdataLocation\"\xee\x02\n" +
 	"\bDataType\x12\r\n" +
 	"\tUNDEFINED\x10\x00\x12\t\n" +
 	"\x05FLOAT\x10\x01\x12\t\n" +
@@ -1404,7 +1566,20 @@ const file_onnx_proto_rawDesc = "" +
 	"\tCOMPLEX64\x10\x0e\x12\x0e\n" +
 	"\n" +
 	"COMPLEX128\x10\x0f\x12\f\n" +
-	"\bBFLOAT16\x10\x10\")\n" +
+	"\bBFLOAT16\x10\x10\x12\x10\n" +
+	"\fFLOAT8E4M3FN\x10\x11\x12\x12\n" +
+	"\x0eFLOAT8E4M3FNUZ\x10\x12\x12\x0e\n" +
+	"\n" +
+	"FLOAT8E5M2\x10\x13\x12\x12\n" +
+	"\x0eFLOAT8E5M2FNUZ\x10\x14\x12\t\n" +
+	"\x05UINT4\x10\x15\x12\b\n" +
+	"\x04INT4\x10\x16\x12\x0e\n" +
+	"\n" +
+	"FLOAT4E2M1\x10\x17\x12\x0e\n" +
+	"\n" +
+	"FLOAT8E8M0\x10\x18\x12\t\n" +
+	"\x05UINT2\x10\x19\x12\b\n" +
+	"\x04INT2\x10\x1a\")\n" +
 	"\fDataLocation\x12\v\n" +
 	"\aDEFAULT\x10\x00\x12\f\n" +
 	"\bEXTERNAL\x10\x01\"\x93\x01\n" +
@@ -1417,13 +1592,16 @@ const file_onnx_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value\"S\n" +
 	"\x0eValueInfoProto\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12-\n" +
-	"\x04type\x18\x02 \x01(\v2\x19.tlruntime.onnx.TypeProtoR\x04type\"\xb8\x01\n" +
+	"\x04type\x18\x02 \x01(\v2\x19.tlruntime.onnx.TypeProtoR\x04type\"\xc7\x02\n" +
 	"\tTypeProto\x12C\n" +
 	"\vtensor_type\x18\x01 \x01(\v2 .tlruntime.onnx.TypeProto.TensorH\x00R\n" +
-	"tensorType\x1a]\n" +
+	"tensorType\x12I\n" +
+	"\roptional_type\x18\t \x01(\v2\".tlruntime.onnx.TypeProto.OptionalH\x00R\foptionalType\x1a]\n" +
 	"\x06Tensor\x12\x1b\n" +
 	"\telem_type\x18\x01 \x01(\x05R\belemType\x126\n" +
-	"\x05shape\x18\x02 \x01(\v2 .tlruntime.onnx.TensorShapeProtoR\x05shapeB\a\n" +
+	"\x05shape\x18\x02 \x01(\v2 .tlruntime.onnx.TensorShapeProtoR\x05shape\x1aB\n" +
+	"\bOptional\x126\n" +
+	"\telem_type\x18\x01 \x01(\v2\x19.tlruntime.onnx.TypeProtoR\belemTypeB\a\n" +
 	"\x05value\"\xa4\x01\n" +
 	"\x10TensorShapeProto\x12<\n" +
 	"\x03dim\x18\x01 \x03(\v2*.tlruntime.onnx.TensorShapeProto.DimensionR\x03dim\x1aR\n" +
@@ -1445,7 +1623,7 @@ func file_onnx_proto_rawDescGZIP() []byte {
 }
 
 var file_onnx_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_onnx_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
+var file_onnx_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_onnx_proto_goTypes = []any{
 	(AttributeProto_AttributeType)(0),  // 0: tlruntime.onnx.AttributeProto.AttributeType
 	(TensorProto_DataType)(0),          // 1: tlruntime.onnx.TensorProto.DataType
@@ -1463,35 +1641,41 @@ var file_onnx_proto_goTypes = []any{
 	(*TypeProto)(nil),                  // 13: tlruntime.onnx.TypeProto
 	(*TensorShapeProto)(nil),           // 14: tlruntime.onnx.TensorShapeProto
 	(*TypeProto_Tensor)(nil),           // 15: tlruntime.onnx.TypeProto.Tensor
-	(*TensorShapeProto_Dimension)(nil), // 16: tlruntime.onnx.TensorShapeProto.Dimension
+	(*TypeProto_Optional)(nil),         // 16: tlruntime.onnx.TypeProto.Optional
+	(*TensorShapeProto_Dimension)(nil), // 17: tlruntime.onnx.TensorShapeProto.Dimension
 }
 var file_onnx_proto_depIdxs = []int32{
 	6,  // 0: tlruntime.onnx.ModelProto.graph:type_name -> tlruntime.onnx.GraphProto
 	4,  // 1: tlruntime.onnx.ModelProto.opset_import:type_name -> tlruntime.onnx.OperatorSetIdProto
 	5,  // 2: tlruntime.onnx.ModelProto.functions:type_name -> tlruntime.onnx.FunctionProto
-	7,  // 3: tlruntime.onnx.GraphProto.node:type_name -> tlruntime.onnx.NodeProto
-	9,  // 4: tlruntime.onnx.GraphProto.initializer:type_name -> tlruntime.onnx.TensorProto
-	12, // 5: tlruntime.onnx.GraphProto.input:type_name -> tlruntime.onnx.ValueInfoProto
-	12, // 6: tlruntime.onnx.GraphProto.output:type_name -> tlruntime.onnx.ValueInfoProto
-	12, // 7: tlruntime.onnx.GraphProto.value_info:type_name -> tlruntime.onnx.ValueInfoProto
-	10, // 8: tlruntime.onnx.GraphProto.sparse_initializer:type_name -> tlruntime.onnx.SparseTensorProto
-	8,  // 9: tlruntime.onnx.NodeProto.attribute:type_name -> tlruntime.onnx.AttributeProto
-	9,  // 10: tlruntime.onnx.AttributeProto.t:type_name -> tlruntime.onnx.TensorProto
-	6,  // 11: tlruntime.onnx.AttributeProto.g:type_name -> tlruntime.onnx.GraphProto
-	0,  // 12: tlruntime.onnx.AttributeProto.type:type_name -> tlruntime.onnx.AttributeProto.AttributeType
-	11, // 13: tlruntime.onnx.TensorProto.external_data:type_name -> tlruntime.onnx.StringStringEntryProto
-	2,  // 14: tlruntime.onnx.TensorProto.data_location:type_name -> tlruntime.onnx.TensorProto.DataLocation
-	9,  // 15: tlruntime.onnx.SparseTensorProto.values:type_name -> tlruntime.onnx.TensorProto
-	9,  // 16: tlruntime.onnx.SparseTensorProto.indices:type_name -> tlruntime.onnx.TensorProto
-	13, // 17: tlruntime.onnx.ValueInfoProto.type:type_name -> tlruntime.onnx.TypeProto
-	15, // 18: tlruntime.onnx.TypeProto.tensor_type:type_name -> tlruntime.onnx.TypeProto.Tensor
-	16, // 19: tlruntime.onnx.TensorShapeProto.dim:type_name -> tlruntime.onnx.TensorShapeProto.Dimension
-	14, // 20: tlruntime.onnx.TypeProto.Tensor.shape:type_name -> tlruntime.onnx.TensorShapeProto
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	7,  // 3: tlruntime.onnx.FunctionProto.node:type_name -> tlruntime.onnx.NodeProto
+	4,  // 4: tlruntime.onnx.FunctionProto.opset_import:type_name -> tlruntime.onnx.OperatorSetIdProto
+	8,  // 5: tlruntime.onnx.FunctionProto.attribute_proto:type_name -> tlruntime.onnx.AttributeProto
+	7,  // 6: tlruntime.onnx.GraphProto.node:type_name -> tlruntime.onnx.NodeProto
+	9,  // 7: tlruntime.onnx.GraphProto.initializer:type_name -> tlruntime.onnx.TensorProto
+	12, // 8: tlruntime.onnx.GraphProto.input:type_name -> tlruntime.onnx.ValueInfoProto
+	12, // 9: tlruntime.onnx.GraphProto.output:type_name -> tlruntime.onnx.ValueInfoProto
+	12, // 10: tlruntime.onnx.GraphProto.value_info:type_name -> tlruntime.onnx.ValueInfoProto
+	10, // 11: tlruntime.onnx.GraphProto.sparse_initializer:type_name -> tlruntime.onnx.SparseTensorProto
+	8,  // 12: tlruntime.onnx.NodeProto.attribute:type_name -> tlruntime.onnx.AttributeProto
+	9,  // 13: tlruntime.onnx.AttributeProto.t:type_name -> tlruntime.onnx.TensorProto
+	6,  // 14: tlruntime.onnx.AttributeProto.g:type_name -> tlruntime.onnx.GraphProto
+	0,  // 15: tlruntime.onnx.AttributeProto.type:type_name -> tlruntime.onnx.AttributeProto.AttributeType
+	11, // 16: tlruntime.onnx.TensorProto.external_data:type_name -> tlruntime.onnx.StringStringEntryProto
+	2,  // 17: tlruntime.onnx.TensorProto.data_location:type_name -> tlruntime.onnx.TensorProto.DataLocation
+	9,  // 18: tlruntime.onnx.SparseTensorProto.values:type_name -> tlruntime.onnx.TensorProto
+	9,  // 19: tlruntime.onnx.SparseTensorProto.indices:type_name -> tlruntime.onnx.TensorProto
+	13, // 20: tlruntime.onnx.ValueInfoProto.type:type_name -> tlruntime.onnx.TypeProto
+	15, // 21: tlruntime.onnx.TypeProto.tensor_type:type_name -> tlruntime.onnx.TypeProto.Tensor
+	16, // 22: tlruntime.onnx.TypeProto.optional_type:type_name -> tlruntime.onnx.TypeProto.Optional
+	17, // 23: tlruntime.onnx.TensorShapeProto.dim:type_name -> tlruntime.onnx.TensorShapeProto.Dimension
+	14, // 24: tlruntime.onnx.TypeProto.Tensor.shape:type_name -> tlruntime.onnx.TensorShapeProto
+	13, // 25: tlruntime.onnx.TypeProto.Optional.elem_type:type_name -> tlruntime.onnx.TypeProto
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_onnx_proto_init() }
@@ -1501,8 +1685,9 @@ func file_onnx_proto_init() {
 	}
 	file_onnx_proto_msgTypes[10].OneofWrappers = []any{
 		(*TypeProto_TensorType)(nil),
+		(*TypeProto_OptionalType)(nil),
 	}
-	file_onnx_proto_msgTypes[13].OneofWrappers = []any{
+	file_onnx_proto_msgTypes[14].OneofWrappers = []any{
 		(*TensorShapeProto_Dimension_DimValue)(nil),
 		(*TensorShapeProto_Dimension_DimParam)(nil),
 	}
@@ -1512,7 +1697,7 @@ func file_onnx_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_onnx_proto_rawDesc), len(file_onnx_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   14,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
