@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,6 +25,8 @@ import (
 type model struct {
 	bind   map[string]string
 	freeze map[string]string
+	thaw   []string          // constants that become inputs
+	inputs map[string]string // files with the content of inputs; a constant that has one becomes an input
 	fitting
 	python  string // interpreter that may have llvmlite and onnx
 	options plan.Options
@@ -32,7 +35,8 @@ type model struct {
 func (m *model) flags(f *pflag.FlagSet) {
 	f.StringToStringVar(&m.bind, "bind", nil,
 		"`SYMBOL=NUMBER`: a number for a symbol in the shapes of inputs, such as the batch; the plan holds up to it")
-	f.StringToStringVar(&m.freeze, "freeze", nil, "`INPUT=FILE`: an input that becomes a constant")
+	f.StringToStringVar(&m.freeze, "freeze", nil, "`INPUT=FILE`: an input that becomes a constant, or a constant's other content")
+	f.StringSliceVar(&m.thaw, "thaw", nil, "`CONSTANT,...`: constants that become inputs, whose content the caller gives")
 	m.fitting.flags(f)
 	m.pythonFlag(f)
 	o := &m.options
@@ -74,6 +78,11 @@ func (m *model) check(path string) (*checked, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, name := range m.thaw {
+		if !slices.ContainsFunc(g.Inputs, func(in graph.Value) bool { return in.Name == name }) {
+			return nil, fmt.Errorf("--thaw %s: the model has no constant of that name", name)
+		}
+	}
 	bind, err := m.bound()
 	if err != nil {
 		return nil, err
@@ -85,12 +94,21 @@ func (m *model) check(path string) (*checked, error) {
 	return m.checkWith(path, g, check.Options{Bind: bind, Freeze: frozen})
 }
 
-// load reads the graph in a file.
+// load reads the graph in a file. A constant that is frozen is one with other content.
 func (m *model) load(path string) (*graph.Graph, error) {
 	if err := m.sound(); err != nil {
 		return nil, err
 	}
-	return models.Load(path, memory.Obtainable)
+	g, err := models.Load(path, memory.Obtainable)
+	if err != nil {
+		return nil, err
+	}
+	models.Thaw(g, func(constant string) bool {
+		_, frozen := m.freeze[constant]
+		_, given := m.inputs[constant]
+		return frozen || given || slices.Contains(m.thaw, constant)
+	})
+	return g, nil
 }
 
 func (m *model) checkWith(path string, g *graph.Graph, o check.Options) (*checked, error) {

@@ -26,7 +26,6 @@ import (
 // running is one call of `tl run`.
 type running struct {
 	model
-	inputs       map[string]string
 	random       uint64
 	repeat       int
 	outputFolder string
@@ -54,7 +53,7 @@ func runCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return r.run(c.OutOrStdout(), args[0]) },
 	}
 	f := c.Flags()
-	f.StringToStringVarP(&r.inputs, "input", "i", nil, "`NAME=FILE` with the content of an input; may be repeated")
+	f.StringToStringVarP(&r.inputs, "input", "i", nil, "`NAME=FILE` with the content of an input, or of a constant; may be repeated")
 	f.Uint64Var(&r.random, "random", 1, "seed of the inputs that come from no file")
 	f.IntVar(&r.repeat, "repeat", 1, "how often all samples are run")
 	f.StringVarP(&r.outputFolder, "output-folder", "o", "",

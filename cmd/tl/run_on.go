@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -63,6 +65,9 @@ func (r *running) compileFlags() []string {
 	flags := []string{"--max-steps=" + strconv.FormatInt(o.MaxSteps, 10), "--seed=" + strconv.FormatUint(o.Seed, 10),
 		"--alignment=" + strconv.FormatInt(o.Alignment, 10), "--budget=" + o.Budget.String(),
 		"--compiler=" + r.compiler, "--python=" + r.python}
+	for _, name := range slices.Concat(r.thaw, slices.Sorted(maps.Keys(r.inputs))) {
+		flags = append(flags, "--thaw="+name)
+	}
 	for flag, set := range map[string]bool{"--no-views": o.NoViews, "--no-in-place": o.NoInPlace,
 		"--no-concat": o.NoConcat, "--no-reorder": o.NoReorder, "--slots": r.slots} {
 		if set {

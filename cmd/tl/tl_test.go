@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -64,6 +65,26 @@ func TestPlanWritesWhatItIsAskedFor(t *testing.T) {
 		require.NoError(t, err)
 		assert.Contains(t, strings.ToLower(string(content)), strings.ToLower(wanted))
 	}
+}
+
+// A constant may become an input, or have other content.
+func TestConstantsThatAreThawed(t *testing.T) {
+	model := write(t, "perceptron.json", perceptron)
+	content := filepath.Join(t.TempDir(), "b.npy")
+	require.NoError(t, create(content, func(w io.Writer) error {
+		return npy.Write(w, graph.NewTensor(graph.F32, []int64{3}))
+	}))
+	plan := func(arguments ...string) string {
+		out, err := tl(t, append([]string{"plan", model, "--bind", "batch=4"}, arguments...)...)
+		require.NoError(t, err)
+		return out
+	}
+	assert.Regexp(t, `constants +36 B.*\n +inputs +32 B`, plan())
+	assert.Regexp(t, `constants +12 B.*\n +inputs +56 B`, plan("--thaw", "w"))
+	assert.Regexp(t, `constants +0 B.*\n +inputs +68 B`, plan("--thaw", "w,b"))
+	assert.Regexp(t, `constants +36 B.*\n +inputs +32 B`, plan("--freeze", "b="+content))
+	_, err := tl(t, "plan", model, "--bind", "batch=4", "--thaw", "c")
+	require.EqualError(t, err, "--thaw c: the model has no constant of that name")
 }
 
 // One header says how much memory the function takes and how it is called.

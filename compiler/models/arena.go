@@ -23,7 +23,7 @@ type Begin struct {
 func Entry(g *graph.Graph, name string, states map[string]string, o check.Options, begins map[string]Begin) (
 	plan.Entry, error) {
 	thawed := *g
-	constants := thaw(&thawed, states)
+	constants := Thaw(&thawed, func(constant string) bool { return states[constant] != "" })
 	for _, k := range constants {
 		state := states[k.Name]
 		if other, twice := begins[state]; twice && !bytes.Equal(other.Data, k.Data) {
@@ -39,11 +39,11 @@ func Entry(g *graph.Graph, name string, states map[string]string, o check.Option
 	return plan.Entry{Name: name, Graph: c, States: maps.Clone(states)}, nil
 }
 
-// thaw makes inputs of the constants that are states, and returns them.
-func thaw(g *graph.Graph, states map[string]string) (list []graph.Constant) {
+// Thaw makes inputs of some constants of a graph, which it names, and returns them.
+func Thaw(g *graph.Graph, named func(constant string) bool) (list []graph.Constant) {
 	g.Inputs = slices.Clone(g.Inputs)
 	g.Constants = slices.DeleteFunc(slices.Clone(g.Constants), func(k graph.Constant) bool {
-		if states[k.Name] == "" {
+		if !named(k.Name) {
 			return false
 		}
 		in := graph.Value{Name: k.Name, DType: k.DType}
