@@ -18,7 +18,8 @@ OPERATORS = set(
     GRU LSTM QuantizeLinear DequantizeLinear DynamicQuantizeLinear MatMulInteger ConvInteger QLinearMatMul QLinearConv
     Reshape Transpose Squeeze Unsqueeze Flatten Concat Split Slice Pad Expand Tile DepthToSpace SpaceToDepth Resize
     Upsample Gather GatherElements GatherND Scatter ScatterElements ScatterND OneHot Trilu Range EyeLike Shape Size
-    Identity Constant ConstantOfShape Dropout If Loop Scan NonZero""".split()
+    Identity Constant ConstantOfShape Dropout If Loop Scan NonZero MeanVarianceNormalization Hardmax CenterCropPad
+    AffineGrid ReverseSequence HannWindow HammingWindow BlackmanWindow GridSample""".split()
 )
 
 # Inputs that are parameters: a plan needs their content when it is made.
@@ -26,7 +27,8 @@ PARAMETERS = {
     "Reshape": (1,), "Squeeze": (1,), "Unsqueeze": (1,), "Slice": (1, 2, 3, 4), "Pad": (1, 2, 3), "Expand": (1,),
     "Clip": (1, 2), "Split": (1,), "Dropout": (1, 2), "ConstantOfShape": (0,), "Tile": (1,), "Trilu": (1,),
     "OneHot": (1,), "Range": (0, 1, 2), "TopK": (1,), "CumSum": (1,), "Resize": (1, 2, 3), "Upsample": (1,),
-    "Loop": (0, 1), **{name: (1,) for name in OPERATORS if name.startswith("Reduce")},
+    "Loop": (0, 1), "CenterCropPad": (1,), "AffineGrid": (1,), "HannWindow": (0,), "HammingWindow": (0,),
+    "BlackmanWindow": (0,), **{name: (1,) for name in OPERATORS if name.startswith("Reduce")},
 }  # fmt: skip
 
 ELEMENTS = set(

@@ -217,15 +217,13 @@ func inferRange(k *call) error {
 }
 
 func inferEyeLike(k *call) error {
-	x, to := k.shape(0), k.arg(0).DType
+	x := k.shape(0)
 	if len(x) != 2 {
 		return k.fault("give it a matrix", "its input has the shape %s", graph.ShapeText(x))
 	}
-	if number, given := k.given["dtype"]; given {
-		var ok bool
-		if to, ok = castTarget(number); !ok {
-			return k.fault("use a number of ONNX's TensorProto.DataType", "its attribute \"dtype\" is %v", number)
-		}
+	to, err := k.dtypeAttr("dtype", k.arg(0).DType)
+	if err != nil {
+		return err
 	}
 	if !graph.Fits(x, to) {
 		return k.fault("use smaller extents", "its result has the shape %s", graph.ShapeText(x))

@@ -3,11 +3,9 @@ package ops
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"tlruntime/compiler/graph"
 	"tlruntime/compiler/view"
-	"tlruntime/runtime/dtype"
 )
 
 // elementwise are operators on elements, broadcast to each other.
@@ -161,25 +159,13 @@ func inferClip(k *call) error {
 	return k.give(k.shape(0))
 }
 
-// castTarget understands the attribute `to`.
-func castTarget(to any) (graph.DType, bool) {
-	switch to := to.(type) {
-	case int64:
-		return graph.FindDType(func(i *dtype.Info) bool { return int64(i.ONNX) == to })
-	case string:
-		return graph.FindDType(func(i *dtype.Info) bool { return strings.EqualFold(i.Data, to) || i.Name == to })
-	}
-	return 0, false
-}
-
 func inferCast(k *call) error {
 	if err := k.require("to"); err != nil {
 		return err
 	}
-	to, ok := castTarget(k.given["to"])
-	if !ok {
-		return k.fault("use a number or name of ONNX's TensorProto.DataType, or a name such as f32",
-			"its attribute \"to\" is %v, which is no element type", k.given["to"])
+	to, err := k.dtypeAttr("to", 0)
+	if err != nil {
+		return err
 	}
 	k.results = []result{{to, k.shape(0), nil}}
 	if to == k.arg(0).DType {

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"tlruntime/compiler/graph"
+	"tlruntime/runtime/dtype"
 )
 
 // checkAttrs copies the node's attributes to given, each as the kind that the
@@ -132,6 +134,26 @@ func (k *call) require(name string) error {
 		return k.fault("give it", "its attribute %q is missing", name)
 	}
 	return nil
+}
+
+// dtypeAttr returns the element type that an attribute asks for, by its number or its name; 0 asks for none.
+func (k *call) dtypeAttr(name string, otherwise graph.DType) (d graph.DType, err error) {
+	ok := false
+	switch to := k.given[name].(type) {
+	case nil:
+		return otherwise, nil
+	case int64:
+		if d, ok = otherwise, to == 0 && name != "to"; !ok {
+			d, ok = graph.FindDType(func(i *dtype.Info) bool { return int64(i.ONNX) == to })
+		}
+	case string:
+		d, ok = graph.FindDType(func(i *dtype.Info) bool { return strings.EqualFold(i.Data, to) || i.Name == to })
+	}
+	if !ok {
+		return 0, k.fault("use a number or name of ONNX's TensorProto.DataType, or a name such as f32",
+			"its attribute %q is %v, which is no element type", name, k.given[name])
+	}
+	return d, nil
 }
 
 // flag returns an attribute that is 0 or 1.

@@ -113,18 +113,6 @@ func (k *call) quantisation() (axis, block int64, err error) {
 	return axis, block, nil
 }
 
-// dtypeAttr returns the element type that an attribute asks for.
-func (k *call) dtypeAttr(name string, otherwise graph.DType) (graph.DType, error) {
-	n := k.intOr(name, 0)
-	if n == 0 {
-		return otherwise, nil
-	}
-	if d, ok := castTarget(n); ok {
-		return d, nil
-	}
-	return 0, k.fault("use an element type of operators.md", "its attribute %q is %d", name, n)
-}
-
 func inferDequantize(k *call) error {
 	axis, block, err := k.quantisation()
 	if err != nil {

@@ -30,4 +30,4 @@ var (
 
 // table is every operator that Check knows.
 var table = slices.Concat(elementwise, activations, linear, windows, normalizations, reductions, quantized, recurrent,
-	shapes, parts, indexed, composed, resizes, sources)
+	shapes, parts, indexed, composed, functions, resizes, sources)
