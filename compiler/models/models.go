@@ -173,7 +173,7 @@ func PlanSymbolic(g *graph.Graph, o check.Options, r remat.Options) (*remat.Resu
 	}
 	check := func(bind map[string]int64) (*graph.Checked, error) {
 		o := o
-		o.Bind = bind
+		o.Bind, o.Apart = bind, true
 		return check.Check(g, o)
 	}
 	made, err := plan.BuildSymbolic(check, o.Bind, r.Plan)

@@ -125,3 +125,19 @@ func TestABudgetBesideACapacityIsUsed(t *testing.T) {
 		assert.Empty(t, r.Again)
 	}
 }
+
+// Two constants that are equal for one number of a symbol alone do not tie a plan to that number.
+func TestConstantsThatAreEqualForOneNumber(t *testing.T) {
+	value := func(name string, first graph.Dim) graph.Value {
+		return graph.Value{Name: name, DType: graph.F32, Shape: []graph.Dim{first, {Size: 2}}}
+	}
+	g := &graph.Graph{Inputs: []graph.Value{value("x", graph.Dim{Symbol: "n"}), value("z", graph.Dim{Size: 8})},
+		Constants: []graph.Constant{{Name: "eight", Tensor: graph.NewTensor(graph.F32, []int64{8, 2})}},
+		Outputs:   []string{"a", "b"}, Nodes: []graph.Node{{Op: "Shape", Inputs: []string{"x"}, Outputs: []string{"shape"}},
+			{Op: "ConstantOfShape", Inputs: []string{"shape"}, Outputs: []string{"zeros"}},
+			{Op: "Add", Inputs: []string{"x", "zeros"}, Outputs: []string{"a"}},
+			{Op: "Add", Inputs: []string{"z", "eight"}, Outputs: []string{"b"}}}}
+	r, err := models.PlanSymbolic(g, check.Options{Bind: map[string]int64{"n": 8}}, remat.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, []plan.Symbol{{Name: "n", From: 1, To: 8}}, r.Plan.Symbolic.Symbols)
+}

@@ -179,7 +179,7 @@ def test_a_branch_on_a_shape_is_chosen(rows, tmp_path):
         (lambda m: setattr(m.graph.output[0].type.tensor_type, "elem_type", 7), "is declared as i64 (2, 4) and is f32"),
         (lambda m: m.graph.input.append(m.graph.input[0]), 'inputs 0 and 1 are both called "x"'),
         (lambda m: m.opset_import.pop(), "there is no opset_import"),
-        (lambda m: [setattr(n, "name", "n") for n in m.graph.node], 'nodes 0 (Relu) and 1 (Neg) are both called "n"'),
+        (lambda m: [setattr(n, "name", "n") for n in m.graph.node], None),
         (lambda m: m.graph.value_info.append(info("a", [4, 2])), '"a" is declared as f32 (4, 2) and is f32 (2, 4)'),
         (lambda m: m.graph.value_info.append(info("a", ["p", "q"])), None),
     ],

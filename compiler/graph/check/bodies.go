@@ -135,7 +135,8 @@ func (c *checker) checkBody(i int, b *graph.Body, own []graph.Value, captured ma
 		g.Inputs = append(g.Inputs, valueOf(name, v.DType, v.Shape))
 		typed.Captures = append(typed.Captures, capture(at, captured, inputs))
 	}
-	inner := newChecker(&g, Options{Bind: c.opt.Bind, FoldBytes: c.opt.FoldBytes, Infer: c.opt.Infer})
+	inner := newChecker(&g, Options{Bind: c.opt.Bind, FoldBytes: c.opt.FoldBytes, Apart: c.opt.Apart,
+		Infer: c.opt.Infer})
 	inner.outer = c
 	checked, err := inner.run()
 	typed.Graph = checked

@@ -27,6 +27,10 @@ type Options struct {
 	// 1 GiB. Nodes that would need more stay nodes, where they can.
 	FoldBytes int64
 
+	// Apart keeps constants that are computed for themselves. Constants that are equal for some numbers of the symbols
+	// and differ for others are then the same values for all of them.
+	Apart bool
+
 	// Infer is asked for the types of a node's results when Check does not know the
 	// operator and the graph does not declare them; nil: nobody is asked. It returns what
 	// it knows; an error tells why it knows less than it could.
@@ -67,6 +71,7 @@ func newChecker(g *graph.Graph, o Options) *checker {
 	c := &checker{graph: g, opt: o, names: namesOf(g.Nodes), declared: map[string]*graph.Declaration{},
 		reads: map[int][]string{}}
 	c.Draft = ops.NewDraft(c, g, cmp.Or(o.FoldBytes, defaultFoldBytes))
+	c.Apart = o.Apart
 	return c
 }
 
@@ -155,7 +160,7 @@ func (c *checker) declareInputs() error {
 			return err
 		}
 		if v.Constant != nil {
-			c.Index[in.Name] = c.AddConstant(in.Name, *v.Constant)
+			c.Index[in.Name] = c.GivenConstant(in.Name, *v.Constant)
 			continue
 		}
 		c.Index[in.Name] = len(c.Out.Values)
@@ -244,7 +249,7 @@ func (c *checker) declareConstants() error {
 		if text := graph.TensorFault(&k.Tensor); text != "" {
 			return graph.Problem(fmt.Sprintf("constant %q %s", k.Name, text), "correct it")
 		}
-		c.Index[k.Name] = c.AddConstant(k.Name, k.Tensor)
+		c.Index[k.Name] = c.GivenConstant(k.Name, k.Tensor)
 	}
 	return nil
 }

@@ -17,6 +17,9 @@ type Draft struct {
 	Index  map[string]int   // of the value with this name, as far as they are known
 	Left   int64            // bytes that computed constants may take
 
+	// Apart keeps constants that are computed for themselves, whatever they hold.
+	Apart bool
+
 	fills map[string][]byte // runs of one element, by type and element; shared by all constants that are one
 	made  contents
 }
@@ -52,9 +55,17 @@ func NewDraft(host Host, g *graph.Graph, left int64) Draft {
 		fills: map[string][]byte{}, made: newContents()}
 }
 
-// AddConstant returns the value of a tensor that is known to be sound: the one that there is of this type, shape and
-// content, else a new one of this name. The name does not stand for it yet.
+// AddConstant returns the value of a tensor that was computed: GivenConstant, unless constants are kept apart.
 func (d *Draft) AddConstant(name string, t graph.Tensor) int {
+	if d.Apart {
+		return d.OwnConstant(name, t)
+	}
+	return d.GivenConstant(name, t)
+}
+
+// GivenConstant returns the value of a tensor that is known to be sound: the one that there is of this type, shape and
+// content, else a new one of this name. The name does not stand for it yet.
+func (d *Draft) GivenConstant(name string, t graph.Tensor) int {
 	if v := d.made.find(d.Out.Values, &t, len(d.Out.Values)); v >= 0 {
 		return v
 	}
