@@ -19,8 +19,8 @@ func says(text string) func(io.Writer) error {
 	}
 }
 
-// TestWhatIsNoFileIsWrittenTo: `tl plan MODEL -o /dev/null` of root left a file in the place of the device. A pipe is of
-// the same kind.
+// TestWhatIsNoFileIsWrittenTo: `tl plan MODEL -o /dev/null` of root left a file in the place of the device. A pipe is
+// of the same kind.
 func TestWhatIsNoFileIsWrittenTo(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	require.NoError(t, syscall.Mkfifo(pipe, 0o600))
