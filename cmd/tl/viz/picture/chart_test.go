@@ -79,7 +79,7 @@ func TestAnyChart(t *testing.T) {
 				[]int64{int64(data.First[i]), int64(data.Stop[i]), data.Offset[i], data.Bytes[i]})
 			require.Equal(t, printable(r.Detail), data.Details[data.Detail[i]])
 		}
-		require.Equal(t, len(c.Buffers), rectangles(t, picture))
+		require.Equal(t, len(c.Buffers)+len(c.StepNames), rectangles(t, picture))
 	})
 }
 
@@ -276,5 +276,9 @@ func TestFromPlan(t *testing.T) {
 		},
 	}, FromPlan(p))
 	assert.NotEmpty(t, htmlOf(t, FromPlan(p)))
+	svg := svgOf(t, FromPlan(p))
+	assert.Contains(t, svg, "<title>step 0: conv1 (Conv)</title>")
+	assert.Contains(t, svg, ">conv1 (Conv)</text>")
+	assert.Contains(t, svg, "<title>step 1: Relu</title>")
 	assert.Equal(t, &Chart{}, FromPlan(nil))
 }

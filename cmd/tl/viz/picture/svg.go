@@ -29,6 +29,7 @@ type drawing struct {
 	Bounds        []boundLine
 	Areas         []area
 	Rects         []element
+	Steps         []namedStep
 	Curve         string
 	Texts         []text
 }
@@ -60,8 +61,14 @@ type element struct {
 	Weave   box // where the texture lies; nothing when there is no room
 }
 
-// WriteSVG writes the picture as SVG, which needs nothing else. Pointing at a buffer
-// shows its details where the viewer shows titles. Of more than five thousand
+// namedStep is the column of a step below the frame, with what happens there.
+type namedStep struct {
+	box
+	Hover string
+}
+
+// WriteSVG writes the picture as SVG, which needs nothing else. Pointing at a buffer or
+// a step shows its details where the viewer shows titles. Of more than five thousand
 // rectangles the smallest are merged into areas without details. Equal charts give
 // equal bytes. An error is w's, or names what of the chart cannot be drawn.
 func WriteSVG(w io.Writer, c *Chart) error {
@@ -170,6 +177,7 @@ func (d *drawing) drawAxes(c *Chart, a axes, labels *texts) {
 		labels.add(text{X: panelLeft - 8, Y: y, Anchor: "end", Text: t.text})
 	}
 	d.drawSteps(c, a, labels)
+	d.nameSteps(c, a, labels)
 	d.Axis = append(d.Axis, line{panelLeft, bottom + 0.5, right, bottom + 0.5},
 		line{panelLeft, floor + 0.5, right, floor + 0.5})
 	d.drawBounds(c, a, labels)
@@ -188,6 +196,25 @@ func (d *drawing) drawSteps(c *Chart, a axes, labels *texts) {
 		if labels.add(text{X: a.x(float64(t.value) + 0.5), Y: lowerTop + lowerHeight + 14, Text: t.text}) {
 			d.Grid = append(d.Grid, line{x, panelTop, x, panelTop + panelHeight},
 				line{x, lowerTop, x, lowerTop + lowerHeight})
+		}
+	}
+}
+
+// nameSteps writes what happens at each step that has room for a word of it. Steps that are narrower than a pixel have
+// no details.
+func (d *drawing) nameSteps(c *Chart, a axes, labels *texts) {
+	const leastRoom, size = 40, 12
+	width := a.x(1) - a.x(0)
+	if width < 1 {
+		return
+	}
+	for i, name := range c.StepNames {
+		x, name := a.x(float64(i)), printable(name)
+		d.Steps = append(d.Steps, namedStep{
+			box{math.Floor(x), lowerTop, math.Ceil(width), lowerHeight}, fmt.Sprintf("step %d: %s", i, name),
+		})
+		if width >= leastRoom {
+			labels.add(text{X: x + width/2, Y: lowerTop + lowerHeight + 30, Text: beginning(name, width-4, size)})
 		}
 	}
 }
