@@ -3,11 +3,13 @@
 // Markdown table:
 //
 //	go run ./bench/planner [-budget 10s] [-seed 1] [-generate 1000000] [-shapes 1000000 [-trace FILE]]
-//		[-sets FOLDER] [-packings 3] [-only NAME] [-json FILE] [FOLDER]
+//		[-sets FOLDER] [-packings 3] [-only NAME] [-json FILE] [-ablation] [FOLDER]
 //
 // Every *.csv below FOLDER is an instance: a header, then id,lower,upper,size with
-// half-open lifetimes. A number in its name, as in A.1048576.csv, is the capacity
+// half-open lifetimes, and perhaps a column alignment. A number in its name, as in A.1048576.csv, is the capacity
 // that its authors ask for. The real minimalloc is run too when it is on the PATH.
+//
+// With -ablation all these instances are placed without each part of the search in turn, and nothing else is measured.
 package main
 
 import (
@@ -38,6 +40,7 @@ func main() {
 	flag.StringVar(&b.sets, "sets", "", "measure the recorded lifetimes of this folder, *.csv.gz")
 	flag.Uint64Var(&b.packings, "packings", 0, "measure so many perfect packings of each kind and size")
 	flag.StringVar(&b.only, "only", "", "measure only shapes, sets and packings whose names contain this")
+	flag.BoolVar(&b.ablation, "ablation", false, "measure what each part of the search is good for")
 	output := flag.String("json", "", "file for one line of JSON for each instance")
 	flag.Parse()
 	if flag.NArg() > 1 || flag.NArg()+b.large+b.shapes+len(b.sets) == 0 && b.packings == 0 {
@@ -45,7 +48,11 @@ func main() {
 		os.Exit(2)
 	}
 	err := b.run(flag.Arg(0))
-	if err == nil && *output != "" {
+	switch {
+	case err != nil || *output == "":
+	case b.ablation:
+		err = records.Write(*output, b.ablated)
+	default:
 		err = records.Write(*output, b.records)
 	}
 	if err != nil {
@@ -64,6 +71,8 @@ type bench struct {
 	packings uint64
 	only     string
 	records  []*record
+	ablation bool
+	ablated  []ablated
 }
 
 // instance is one file.
@@ -75,6 +84,9 @@ type instance struct {
 
 // run measures the instances of a folder, if there is one, and the generated one.
 func (b *bench) run(folder string) error {
+	if b.ablation {
+		return b.measureAblation(folder)
+	}
 	for _, buffers := range []int{b.large / 10, b.large} { // first, so that the memory is theirs
 		if buffers == 0 {
 			continue
@@ -139,8 +151,9 @@ func read(path string) (instance, error) {
 	if err != nil || len(rows) == 0 {
 		return in, fmt.Errorf("%s: no rows (%v)", path, err)
 	}
+	aligned := slices.Index(rows[0], "alignment")
 	for _, row := range rows[1:] {
-		b, err := buffer(row)
+		b, err := buffer(row, aligned)
 		if err != nil {
 			return in, fmt.Errorf("%s: %v: %w", path, row, err)
 		}
@@ -149,13 +162,18 @@ func read(path string) (instance, error) {
 	return in, nil
 }
 
-func buffer(row []string) (offsets.Buffer, error) {
+// buffer reads a row; aligned is the column of its alignment, -1 for none.
+func buffer(row []string, aligned int) (offsets.Buffer, error) {
 	b := offsets.Buffer{Name: row[0]}
 	if len(row) < 4 {
 		return b, fmt.Errorf("%d fields, want id,lower,upper,size", len(row))
 	}
-	for k, field := range []*int64{&b.First, &b.End, &b.Bytes} {
-		value, err := strconv.ParseInt(row[k+1], 10, 64)
+	columns := map[int]*int64{1: &b.First, 2: &b.End, 3: &b.Bytes}
+	if aligned > 0 {
+		columns[aligned] = &b.Alignment
+	}
+	for column, field := range columns {
+		value, err := strconv.ParseInt(row[column], 10, 64)
 		if err != nil {
 			return b, err
 		}

@@ -9,7 +9,7 @@ const (
 
 // stacking orders the items of a stack, the lowest first.
 func (in *instance) stacking(stack []int32, seed uint64) {
-	if len(stack) > crowded {
+	if len(stack) > crowded && !in.lacks(PartBands) {
 		in.band(stack, seed)
 	} else {
 		in.shuffle(stack, seed)

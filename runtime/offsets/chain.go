@@ -19,7 +19,7 @@ type chain struct {
 
 // eject makes room for an item that begins now, or changes nothing.
 func (o *outward) eject(i int32) bool {
-	if o.grant < 0 {
+	if o.grant < 0 || o.in.lacks(PartChains) {
 		return false
 	}
 	looks := o.looks

@@ -6,7 +6,8 @@ func (in *instance) cut(items []int32) *instance {
 	for _, i := range items {
 		hull.first, hull.end = min(hull.first, in.items[i].first), max(hull.end, in.items[i].end)
 	}
-	part := &instance{items: make([]item, 0, len(items)), sections: int(hull.end - hull.first), watch: in.watch}
+	part := &instance{items: make([]item, 0, len(items)), sections: int(hull.end - hull.first), watch: in.watch,
+		without: in.without}
 	for k, i := range items {
 		it := in.items[i]
 		in.watch.visit(k, len(items))

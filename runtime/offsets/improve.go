@@ -184,8 +184,8 @@ func (s *solver) lower(a *area, goal int64) bool {
 	switch {
 	case a.large:
 		return s.mendTowards(a, goal)
-	case a.ejected > a.searched:
-	case a.in.alive != nil: // elastic items have no gaps
+	case a.ejected > a.searched && !a.in.lacks(PartTree):
+	case a.in.alive != nil || a.in.lacks(PartEjections): // elastic items have no gaps
 		defer s.count(&a.ejected, s.units)
 		s.mendTowards(a, goal)
 		return true

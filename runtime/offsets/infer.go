@@ -93,7 +93,7 @@ func (s *tree) judge(t int32, now *state, high int64) {
 		switch {
 		case s.floor[b] <= room, s.pins != nil && s.floor[b]+now.bytes+s.pinnedAbove(t, s.floor[b]) <= s.limit:
 			now.firsts++
-		case s.calm:
+		case s.calm, s.in.lacks(PartNotFirst):
 		case b == now.lowest:
 			s.raise(b, now.second)
 		default:

@@ -34,6 +34,7 @@ type instance struct {
 	links    *forest   // nil without aliases
 	itemOf   []int32   // the item of a root; nil when buffer i is item i
 	watch    watch
+	without  Part
 }
 
 // some says that one of a list is such.

@@ -31,6 +31,10 @@ type mender struct {
 // below it: where there is room, or else by a chain of ejections. A mend ends at the first item that can go no lower,
 // so the frame never grows. It says whether limit was reached.
 func (a *area) mend(s *solver, limit int64) bool {
+	if a.in.lacks(PartMending) {
+		a.vain++
+		return false
+	}
 	if a.mender == nil {
 		a.mender = a.newMender(s)
 	}

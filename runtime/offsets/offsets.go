@@ -98,6 +98,8 @@ type Options struct {
 	// returns true the search ends with the best placement so far; while there is none,
 	// with that of the cheapest pass.
 	Progress func(Progress) (stop bool) `json:"-"`
+	// Without leaves parts of the search out, to measure what each is good for.
+	Without Part `json:"-"`
 }
 
 // SpaceResult is what one space needs.

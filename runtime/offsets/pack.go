@@ -54,7 +54,8 @@ type packing struct {
 	alive   int64  // the mean of a section
 	plain   bool   // nothing is pinned or has gaps
 	tried   []bool // by rule
-	filled  bool   // by skyline
+	filled  bool   // by skyline, or it cannot be
+	sweeps  bool   // outward sweeps can be made
 	outward int    // sweeps
 	repair  repair
 }
@@ -67,6 +68,7 @@ func (s *solver) pack(in *instance) *draft {
 	p := &packing{solver: s, in: in, load: newPeaks(load), ground: newShelf(in, make([]int64, len(in.items))),
 		d: &draft{bound: in.lowerBound(load, s.expired)}, alive: in.alivePerSection(), plain: in.plain(),
 		tried: make([]bool, len(rules))}
+	p.filled, p.sweeps = !p.plain || in.lacks(PartSkyline), p.plain && !in.lacks(PartOutward)
 	granted := s.search
 	s.search = false
 	s.limited(baseUnits+itemUnits*int64(len(in.items)), none, p.unasked)
@@ -113,7 +115,7 @@ func (p *packing) unasked() {
 func (p *packing) byConstruction() {
 	p.byRules(true)
 	n := len(p.in.items)
-	if p.plain && !p.done(p.d) && (n <= fewItems || n <= manyItems && p.above(tight)) {
+	if !p.filled && !p.done(p.d) && (n <= fewItems || n <= manyItems && p.above(tight)) {
 		p.bySkyline()
 	}
 }
@@ -128,7 +130,7 @@ var eighths = []int64{3, 5, 2, 4, 6}
 // at once, the limit goes up when something finds no room; else that is for mending.
 func (p *packing) byOutward(tries int) {
 	for range tries {
-		if !p.plain || p.done(p.d) || p.over() {
+		if !p.sweeps || p.done(p.d) || p.over() {
 			return
 		}
 		goal := max(p.d.bound, p.target)
@@ -152,7 +154,7 @@ func (p *packing) byOutward(tries int) {
 
 // outwardWhile sweeps until so many sweeps in a row did not lower the frame.
 func (p *packing) outwardWhile(vain int) {
-	for k := 0; k < vain && p.plain && !p.done(p.d) && !p.over(); k++ {
+	for k := 0; k < vain && p.sweeps && !p.done(p.d) && !p.over(); k++ {
 		version := p.d.version
 		if p.byOutward(1); p.d.version > version {
 			k = -1
@@ -261,7 +263,7 @@ func (p *packing) byRules(mend bool) {
 
 // byRule tries a rule that was not tried, or was cut off.
 func (p *packing) byRule(k int) {
-	if !p.tried[k] && (p.d.offset == nil || !p.done(p.d) && !p.halted()) {
+	if !p.tried[k] && (p.d.offset == nil || !p.done(p.d) && !p.halted() && (k == size || !p.in.lacks(PartOrders))) {
 		p.tried[k] = p.tryRule(&rules[k])
 	}
 }
@@ -299,10 +301,10 @@ func (p *packing) deepen() {
 	if p.alive > crowd || len(p.in.items) > treeItems {
 		p.byRules(false)
 	}
-	if p.plain && !p.filled && p.above(tight) {
+	if !p.filled && p.above(tight) {
 		p.bySkyline()
 	}
-	for p.plain && !p.local() && !p.done(p.d) && !p.over() {
+	for p.sweeps && !p.local() && !p.done(p.d) && !p.over() {
 		p.byOutward(outwardTries)
 		p.improve(stuck)
 	}
@@ -321,7 +323,7 @@ func (p *packing) beforeMending() {
 			p.byRule(duration)
 		}
 	}
-	if !p.local() && p.plain && !p.filled && p.above(tight) {
+	if !p.local() && !p.filled && p.above(tight) {
 		p.bySkyline()
 	}
 }

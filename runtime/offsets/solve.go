@@ -18,6 +18,7 @@ func Solve(p Problem, o Options) (*Solution, error) {
 	if err != nil {
 		return nil, err
 	}
+	in.without = o.Without
 	if err := s.pinsApart(in); err != nil {
 		return nil, err
 	}

@@ -184,7 +184,8 @@ func (s *solver) stackInto(in *instance, a *assignment, offset []int64) error {
 
 // only is the instance of some of the items. Where they are few it has sections of its own.
 func (in *instance) only(items []int32) *instance {
-	sub := &instance{alive: in.alive, sections: in.sections, items: make([]item, len(items)), watch: in.watch}
+	sub := &instance{alive: in.alive, sections: in.sections, items: make([]item, len(items)), watch: in.watch,
+		without: in.without}
 	parts := 0
 	for k, i := range items {
 		sub.items[k] = in.items[i]

@@ -245,7 +245,7 @@ func (s *tree) part(from, to int32) bool {
 		return true
 	}
 	s.undo(start)
-	if s.left >= 0 {
+	if s.left >= 0 && !s.in.lacks(PartMemory) {
 		s.seen[key] = struct{}{}
 	}
 	return false
