@@ -81,12 +81,6 @@ func (m *mender) eject(i int32, most int) bool {
 	e := m.ejector
 	e.chain++
 	e.before, e.pool = e.before[:0], append(e.pool[:0], i)
-	return m.chase(most)
-}
-
-// chase places what is in the pool.
-func (m *mender) chase(most int) bool {
-	e := m.ejector
 	for len(e.pool) > 0 {
 		x := e.pool[len(e.pool)-1]
 		e.pool = e.pool[:len(e.pool)-1]
@@ -103,8 +97,10 @@ func (m *mender) chase(most int) bool {
 			}
 			m.clear(near, block{at, at + it.size})
 		}
-		m.lay(x, at)
+		m.note(x, -1)
+		m.put(x, at)
 	}
+	m.changed = true
 	return true
 }
 
@@ -234,21 +230,11 @@ func (m *mender) clear(near []piece, x block) {
 	for _, n := range near {
 		if n.at < x.end && x.at < n.end {
 			m.note(n.item, n.at)
-			m.ground.remove(n.item)
-			m.seen[n.item] = lifted
+			m.lift(n.item)
 			e.pool = append(e.pool, n.item)
 		}
 	}
 	slices.SortFunc(e.pool[before:], func(a, b int32) int { return cmp.Compare(e.hard[a], e.hard[b]) })
-}
-
-// lay puts an item of the pool at an offset.
-func (m *mender) lay(i int32, at int64) {
-	m.note(i, -1)
-	m.ground.offset[i] = at
-	m.ground.put(i)
-	m.seen[i] = 0
-	m.changed = append(m.changed, i)
 }
 
 // note keeps where an item lay before this chain.
@@ -262,16 +248,13 @@ func (m *mender) note(i int32, at int64) {
 // undo puts everything back to where it lay before this chain.
 func (m *mender) undo() {
 	for _, b := range m.ejector.before {
-		if m.seen[b.item] != lifted {
-			m.ground.remove(b.item)
-			m.seen[b.item] = lifted
+		if !m.lifted[b.item] {
+			m.lift(b.item)
 		}
 	}
 	for _, b := range m.ejector.before {
 		if b.offset >= 0 {
-			m.ground.offset[b.item] = b.offset
-			m.ground.put(b.item)
-			m.seen[b.item] = 0
+			m.put(b.item, b.offset)
 		}
 	}
 }

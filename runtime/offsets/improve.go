@@ -28,9 +28,6 @@ type area struct {
 	// The work of the trees, and of ejections: what had less is next.
 	searched, ejected int64
 	mender            *mender
-	load              []int64 // beside mender
-	plain             bool    // nothing is pinned or has gaps
-	nested            bool    // a part of an area that is stacked anew
 	ejector           *ejector
 	near              [][]int32 // beside elastic
 	most              int       // the ejections of the next search

@@ -56,7 +56,7 @@ func TestOutwardLimitsRise(t *testing.T) {
 func TestFiftyAliveComeClose(t *testing.T) {
 	p := problems.Alive(1, 30_000, 50, 1<<20)
 	s := solved(t, p, offsets.Options{})
-	require.LessOrEqual(t, s.Gap(), 0.05)
+	require.LessOrEqual(t, s.Gap(), 0.055)
 	again := solved(t, p, offsets.Options{MaxSteps: 1})
 	require.Equal(t, s.Offsets, again.Offsets, "steps decide, not time")
 }
@@ -71,8 +71,8 @@ func TestFirstOutwardSweepsComeClose(t *testing.T) {
 	require.Equal(t, "outward sweep", s.Method)
 }
 
-// Where many are alive all the time, whatever their sizes and lives, outward sweeps and stacks about the largest load
-// come closer than sweeps, the skyline and mending alone, which reach none of these figures.
+// Where many are alive all the time, whatever their sizes and lives, outward sweeps and mending come closer than sweeps
+// and the skyline, which reach none of these figures.
 func TestCrowdsComeClose(t *testing.T) {
 	for _, c := range []struct {
 		alive, buffers int
@@ -87,7 +87,7 @@ func TestCrowdsComeClose(t *testing.T) {
 		{300, 21_000, "uniform", "uniform", 0, 0.01},
 		{3000, 150_000, "few huge", "exponential", 0, 0.075},
 		{3000, 150_000, "log-uniform", "uniform", 0, 0.035},
-		{50, 5_000, "uniform", "exponential", 20_000, 0.04},
+		{50, 5_000, "uniform", "exponential", 20_000, 0.045},
 	} {
 		if testing.Short() && c.buffers > 100_000 {
 			continue

@@ -21,7 +21,6 @@ type shelf struct {
 	runs    []int // where sorted stretches of taken begin
 	cost    int64 // entries read and moved since the last call of spent
 	frame   int64
-	widest  int64 // no item that was put is larger
 }
 
 // entry repeats what a query reads of an item, to read it in one place.
@@ -66,7 +65,6 @@ func (s *shelf) put(i int32) {
 	if it.size == 0 {
 		return
 	}
-	s.widest = max(s.widest, it.size)
 	for b := it.first >> s.shift; b <= (it.end-1)>>s.shift; b++ {
 		list := s.bucket(b)
 		low := above(list, e.at)
@@ -110,7 +108,6 @@ func (s *shelf) fill() {
 	}
 	for i := range s.in.items {
 		s.frame = max(s.frame, s.end(int32(i)))
-		s.widest = max(s.widest, s.in.items[i].size)
 	}
 }
 
@@ -199,37 +196,11 @@ func (s *shelf) list(it *item, b int32, later bool) {
 		n += int(uint32((e.first-end)&(first-e.span.end)&(begin-1-e.first)) >> 31)
 	}
 	if s.in.alive != nil {
-		n = len(s.taken) + s.conflicting(it, taken[len(s.taken):n])
+		n = len(s.taken) + len(slices.DeleteFunc(taken[len(s.taken):n], func(x piece) bool {
+			return !s.in.conflict(it, &s.in.items[x.item])
+		}))
 	}
 	s.taken = taken[:n]
-}
-
-// within lists what lies in a range of bytes during the life of an item, in no order. It reads a part of what around
-// does.
-func (s *shelf) within(it *item, x block) []piece {
-	s.taken = s.taken[:0]
-	for b := it.first >> s.shift; b <= (it.span.end-1)>>s.shift; b++ {
-		list, begin := s.bucket(b), b<<s.shift
-		from := above(list, x.at-s.widest)
-		s.cost += 4
-		for k := from; k < len(list) && list[k].at < x.end; k++ {
-			e := &list[k]
-			s.cost++
-			if e.block.end > x.at && e.first < it.span.end && it.first < e.span.end &&
-				(e.first >= begin || b == it.first>>s.shift) {
-				s.taken = append(s.taken, e.piece)
-			}
-		}
-	}
-	if s.in.alive != nil {
-		s.taken = s.taken[:s.conflicting(it, s.taken)]
-	}
-	return s.taken
-}
-
-// conflicting keeps the pieces of a list that are alive together with it, not in a gap, and says how many those are.
-func (s *shelf) conflicting(it *item, list []piece) int {
-	return len(slices.DeleteFunc(list, func(x piece) bool { return !s.in.conflict(it, &s.in.items[x.item]) }))
 }
 
 // mergePairs halves the number of runs: sorted stretches of taken that begin at the indices in runs.
