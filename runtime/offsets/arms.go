@@ -8,21 +8,15 @@ import (
 )
 
 // A search is restarted with other scores, so that its answer hangs neither on one seed nor on one order: every second
-// time they are random, and else a fixed order, each in turn with the candidates of the tightest section and with the
-// lowest candidates of all. Fixed orders by total, area and width are those of Moffitt, "MiniMalloc", ASPLOS 2023.
+// time they are random, and else a fixed order, each in turn, with the lowest candidates first. Fixed orders by total,
+// area and width are those of Moffitt, "MiniMalloc", ASPLOS 2023.
 
 // prepare makes the scores of the k-th search.
 func (s *tree) prepare(r *rand.Rand, k int64) {
-	s.lowest = false
 	if k%2 == 0 {
 		s.shuffle(r)
-		return
-	}
-	k /= 2
-	s.lowest = k%2 == 0
-	s.fix(statics[k/2%int64(len(statics))])
-	if round := k / int64(2*len(statics)); round > 0 {
-		s.disturb(r, round)
+	} else {
+		s.fix(statics[k/2%int64(len(statics))])
 	}
 }
 
@@ -39,8 +33,9 @@ func (s *tree) total(i int32) int64 { return s.totals[i] }
 func (s *tree) width(i int32) int64 { return int64(s.in.items[i].end - s.in.items[i].first) }
 func (s *tree) area(i int32) int64  { return log2(uint64(s.size[i])) + log2(uint64(s.width(i))) }
 
-// fix scores by a static order: n, n-1, ..., each times 1024.
+// fix scores by a static order: n, n-1, ....
 func (s *tree) fix(keys static) {
+	s.lowest = true
 	if s.totals == nil {
 		load := newPeaks(s.in.load())
 		s.totals = make([]int64, len(s.in.items))
@@ -58,15 +53,7 @@ func (s *tree) fix(keys static) {
 		return cmp.Compare(a, b)
 	})
 	for rank, i := range order {
-		s.score[i] = int64(len(order)-rank) << 10
-	}
-}
-
-// disturb moves items in an order, the farther the higher the round.
-func (s *tree) disturb(r *rand.Rand, round int64) {
-	reach := min(round, 8) * int64(len(s.score)) << 10 / 16
-	for i := range s.score {
-		s.score[i] += r.Int64N(reach+1) + r.Int64N(reach+1) - reach
+		s.score[i] = int64(len(order) - rank)
 	}
 }
 

@@ -20,18 +20,16 @@ type area struct {
 	offset []int64 // the best placement so far
 	frame  int64
 	bound  int64
-	grain  int64    // divides every canonical frame
-	large  bool     // it is too much for a tree
-	trees  [2]*tree // for the goal and for the aim; each remembers what failed
-	asked  [2]int64 // how often
-	turns  int64    // of the trees
-	// The work of the trees, and of ejections: what had less is next.
+	grain  int64 // divides every canonical frame
+	large  bool  // it is too much for a tree
+	tree   *tree // it remembers what failed
+	asked  int64 // how often
+	// The work of the tree, and of ejections: what had less is next.
 	searched, ejected int64
 	mender            *mender
 	ejector           *ejector
 	near              [][]int32 // beside elastic
 	most              int       // the ejections of the next search
-	aim               int64     // a limit between the bound and the frame
 	round             int64
 	vain              int
 	method            string
@@ -110,7 +108,6 @@ func (s *solver) areas(in *instance, d *draft) (areas []*area, rest int64) {
 			a.offset[k] = d.offset[i]
 		}
 		a.bound = a.ceil(a.in.lowerBound(a.in.load(), s.expired))
-		a.aim = a.between(a.bound, a.frame)
 		areas = append(areas, a)
 	}
 	for i := range in.items {
@@ -165,10 +162,6 @@ func gcd(a, b int64) int64 {
 
 func (a *area) ceil(bytes int64) int64 { return (bytes + a.grain - 1) / a.grain * a.grain }
 
-// between is about half way from low to high, above low, and below high if there
-// is a multiple of the grain.
-func (a *area) between(low, high int64) int64 { return a.ceil(low + (high-low)/2) }
-
 // lower tries to bring an area down to the goal, or else a part of the way there.
 // It says whether more of the same may help.
 func (s *solver) lower(a *area, goal int64) bool {
@@ -192,62 +185,36 @@ func (s *solver) lower(a *area, goal int64) bool {
 		return true
 	}
 	defer s.count(&a.searched, s.units)
-	a.turns++
-	if a.aim >= a.frame { // mending went past it
-		a.aim = a.between(max(goal, a.bound), a.frame)
-	}
-	limit := goal
-	aiming := a.turns%3 == 0 && a.aim > goal && a.aim < a.frame && s.target == 0
-	if aiming {
-		limit = a.aim
-	}
-	found, proved := a.ask(s, limit, aiming)
-	if proved {
-		a.bound = a.ceil(limit + 1)
-	}
-	a.aimAgain(found || proved, goal)
+	a.ask(s, goal)
 	return true
 }
 
 // count adds the work since units to a sum.
 func (s *solver) count(sum *int64, units int64) { *sum += s.units - units }
 
-// aimAgain moves the aim: half way down after news, else half way up.
-func (a *area) aimAgain(news bool, goal int64) {
-	next := a.between(a.aim, a.frame)
-	if news || next >= a.frame || next <= goal {
-		next = a.between(max(goal, a.bound), a.frame)
+// ask searches the whole area by tree. Where nothing fits below the limit, that raises the bound.
+func (a *area) ask(s *solver, limit int64) {
+	if a.tree == nil {
+		a.tree = newTree(a.in)
+		a.tree.tick = s.tick
 	}
-	a.aim = next
-}
-
-// ask searches the whole area by tree.
-func (a *area) ask(s *solver, limit int64, aiming bool) (found, proved bool) {
-	which := 0
-	if aiming {
-		which = 1
-	}
-	if a.trees[which] == nil {
-		a.trees[which] = newTree(a.in)
-		a.trees[which].tick = s.tick
-	}
-	t := a.trees[which]
-	before, k := t.nodes, a.asked[which]
-	a.asked[which]++
-	turn := k/2 + 1
+	before, k, turn := a.tree.nodes, a.asked, a.asked/2+1
+	a.asked++
 	if s.search {
-		t.prepare(s.random, k)
+		a.tree.prepare(s.random, k)
 	} else { // few nodes: the arm that needs the fewest in most cases
 		turn = k + 1
-		t.shuffle(s.random)
+		a.tree.shuffle(s.random)
 	}
-	found, proved = t.ask(limit, int64(2*len(a.in.items)+200)*luby(turn))
-	s.spend(t.nodes - before)
+	found, proved := a.tree.ask(limit, int64(2*len(a.in.items)+200)*luby(turn))
+	s.spend(a.tree.nodes - before)
 	if found {
-		a.take(t.offset, "tree")
+		a.take(a.tree.offset, "tree")
 		a.mender = nil
 	}
-	return found, proved
+	if proved {
+		a.bound = a.ceil(limit + 1)
+	}
 }
 
 // take makes a placement the best one.
