@@ -1,7 +1,6 @@
 package offsets
 
 import (
-	"cmp"
 	"slices"
 )
 
@@ -54,7 +53,7 @@ func (in *instance) lowerBound(load []int64, late func() bool) int64 {
 
 // alignedBound uses that items whose offsets are multiples of an alignment take a multiple of it each, but for the
 // highest of a section. Each alignment that occurs gives a bound, of the items that have it or a larger one; when it is
-// late the most promising has to do, by the bytes that they take for how long.
+// late the smallest has to do, which most items have.
 func (in *instance) alignedBound(late func() bool) int64 {
 	masks := []int64{}
 	for i := range in.items {
@@ -64,12 +63,6 @@ func (in *instance) alignedBound(late func() bool) int64 {
 			}
 		}
 	}
-	if len(masks) > 1 {
-		taken := in.bytesTimes(masks)
-		slices.SortFunc(masks, func(a, b int64) int {
-			return cmp.Or(cmp.Compare(taken[b], taken[a]), cmp.Compare(a, b))
-		})
-	}
 	bound := int64(0)
 	for k, mask := range masks {
 		if k > 0 && late() {
@@ -78,23 +71,6 @@ func (in *instance) alignedBound(late func() bool) int64 {
 		bound = max(bound, in.boundAt(mask))
 	}
 	return bound
-}
-
-// bytesTimes adds up what items take with each of some alignments, in ascending order, for how long.
-func (in *instance) bytesTimes(masks []int64) map[int64]float64 {
-	sums := make([]float64, len(masks))
-	for i := range in.items {
-		it := &in.items[i]
-		for k := 0; k < len(masks) && masks[k] <= it.mask; k++ {
-			sums[k] += float64((it.size+masks[k])&^masks[k]) * float64(it.end-it.first)
-		}
-		in.watch(int64(len(masks)))
-	}
-	by := map[int64]float64{}
-	for k, mask := range masks {
-		by[mask] = sums[k]
-	}
-	return by
 }
 
 // boundAt is the bound of the alignment mask + 1.

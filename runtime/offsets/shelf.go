@@ -14,8 +14,6 @@ type shelf struct {
 	offset  []int64 // by item, shared with the caller
 	shift   uint    // log2 of the sections in a bucket
 	buckets [][]entry
-	waiting []int32 // items by bucket, beside buckets that were not read yet
-	from    []int32 // where those of a bucket begin in waiting; nil: none wait
 	taken   []piece // of the last query
 	merged  []piece
 	runs    []int // where sorted stretches of taken begin
@@ -53,7 +51,6 @@ func (s *shelf) reset() {
 	for i := range s.buckets {
 		s.buckets[i] = s.buckets[i][:0]
 	}
-	s.waiting, s.from = nil, nil
 	s.frame = 0
 }
 
@@ -66,7 +63,7 @@ func (s *shelf) put(i int32) {
 		return
 	}
 	for b := it.first >> s.shift; b <= (it.end-1)>>s.shift; b++ {
-		list := s.bucket(b)
+		list := s.buckets[b]
 		low := above(list, e.at)
 		s.cost += int64(2 + (len(list)-low)/8)
 		s.buckets[b] = slices.Insert(list, low, e)
@@ -91,56 +88,18 @@ func above(list []entry, at int64) int {
 	return low
 }
 
-// fill is put for all items, for a shelf that is empty. A bucket is made when it is read first: who mends reads few.
+// fill is put for all items, for a shelf that is empty.
 func (s *shelf) fill() {
-	s.from = make([]int32, len(s.buckets)+1)
-	for b := range s.eachBucket {
-		s.from[b+1]++
-	}
-	for b := range s.buckets {
-		s.from[b+1] += s.from[b]
-	}
-	s.waiting = make([]int32, s.from[len(s.buckets)])
-	next := slices.Clone(s.from)
-	for b, i := range s.eachBucket {
-		s.waiting[next[b]] = i
-		next[b]++
-	}
-	for i := range s.in.items {
-		s.frame = max(s.frame, s.end(int32(i)))
-	}
-}
-
-// eachBucket yields every item that takes bytes with each bucket that it lives in.
-func (s *shelf) eachBucket(yield func(bucket, item int32) bool) {
-	for i := range s.in.items {
-		it := &s.in.items[i]
-		s.in.watch.visit(i, len(s.in.items))
+	order := s.in.every()
+	sortBy(order, s.in.watch, func(a, b int32) int { return cmp.Compare(s.offset[a], s.offset[b]) })
+	for k, i := range order {
+		it, e := &s.in.items[i], s.entry(i)
+		s.in.watch.visit(k, len(order))
+		s.frame = max(s.frame, e.block.end)
 		for b := it.first >> s.shift; it.size > 0 && b <= (it.end-1)>>s.shift; b++ {
-			if !yield(b, int32(i)) {
-				return
-			}
+			s.buckets[b] = append(s.buckets[b], e)
 		}
 	}
-}
-
-// bucket lists what lives in a stretch of sections. What waits in it is where it was when the shelf was filled: what
-// moves has been removed first.
-func (s *shelf) bucket(b int32) []entry {
-	if s.from != nil && s.buckets[b] == nil {
-		s.open(b)
-	}
-	return s.buckets[b]
-}
-
-func (s *shelf) open(b int32) {
-	waiting := s.waiting[s.from[b]:s.from[b+1]]
-	list := make([]entry, len(waiting), len(waiting)+len(waiting)/8+4)
-	for k, i := range waiting {
-		list[k] = s.entry(i)
-	}
-	sortBy(list, s.in.watch, func(a, b entry) int { return cmp.Compare(a.at, b.at) })
-	s.buckets[b] = list
 }
 
 // remove undoes put.
@@ -150,7 +109,7 @@ func (s *shelf) remove(i int32) {
 		return
 	}
 	for b := it.first >> s.shift; b <= (it.end-1)>>s.shift; b++ {
-		list := s.bucket(b)
+		list := s.buckets[b]
 		at := above(list, s.offset[i]-1)
 		for list[at].item != i {
 			at++
@@ -180,7 +139,7 @@ func (s *shelf) around(it *item) []piece {
 // list appends what a bucket has during the life of it; what began in a bucket
 // before has been listed there when it is not the first.
 func (s *shelf) list(it *item, b int32, later bool) {
-	bucket := s.bucket(b)
+	bucket := s.buckets[b]
 	s.cost += int64(4 + len(bucket))
 	begin := int32(0)
 	if later {

@@ -21,8 +21,8 @@ func drawInstance(r *rapid.T) *instance {
 	return in
 }
 
-// Whatever moved before a bucket is read first, it lists what lies there, and a range of bytes is a part of that.
-func TestBucketsAreMadeWhenTheyAreRead(t *testing.T) {
+// Whatever moved, a query lists what lies there.
+func TestShelfListsWhatLiesThere(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		in := drawInstance(r)
 		at := func() int64 { return rapid.Int64Range(0, 50).Draw(r, "at") }
