@@ -250,6 +250,7 @@ bool may_sink(const item* it);
 bool ends_here(const world* w, const item* it);
 void touch(world* w, item* it); /* a thread counts it */
 void retain(world* w, item* it);
+bool floats_enough(const item* it);
 bool float_one(item* it);
 bool drop_one(item* it); /* true at zero */
 void forget_if_unmentioned(item* it);

@@ -145,7 +145,7 @@ static int64_t newest_entry(world* w, const item* it)
 unsigned take_out_set(world* w, const item* it)
 {
 	if (newest_entry(w, it) < 0) return S(TL_E_NOT_REGISTERED);
-	return !it->immortal && it->floats == 15 ? S(TL_E_OVERFLOW) : GOOD;
+	return floats_enough(it) ? S(TL_E_OVERFLOW) : GOOD;
 }
 
 void leave_scope(world* w, item* it)

@@ -229,6 +229,9 @@ void retain(world* w, item* it)
 /* What was adopted is the host's again when no reference is held. */
 static void hand_back(item* it) { it->returned |= it->adopted && it->count == it->floats; }
 
+/* Whether no other reference may float. Where all float already, one more that a container relied on changes nothing. */
+bool floats_enough(const item* it) { return !it->immortal && it->floats == MOST_FLOATS && it->count > it->floats; }
+
 bool float_one(item* it)
 {
 	if (it->immortal) {

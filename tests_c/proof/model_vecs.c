@@ -115,7 +115,7 @@ static void pop(world* w)
 	}
 	if (e != NULL && ((e->immortal && e->frozen >= 14) || !ends_here(w, e))) return;
 	if (e != NULL && e->life == GONE) return; /* memory that has ended under it */
-	if (e != NULL && e->kind != STACK && !e->immortal && e->floats == 15) set = S(TL_E_OVERFLOW);
+	if (e != NULL && e->kind != STACK && floats_enough(e)) set = S(TL_E_OVERFLOW);
 	note(w, "tl_vec_pop(%s)", v.name);
 	void* got = tl_vec_pop(v.at);
 	if (want_last(w, set) != TL_OK || !is_vec(&v)) {
