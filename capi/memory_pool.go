@@ -179,6 +179,9 @@ func tlgo_memory_pool_allocate_async(c, p, bytes, stream uintptr) uintptr {
 	return guarded(c, 0, func(o *object.Context) uintptr {
 		block, err := mempool.AllocateAsync(mempool.Handle(p), bytes, device.Stream(stream))
 		track.SpendBlock(o, block, bytes)
+		if room, onCPU := mempool.Room(mempool.Handle(p), bytes); onCPU {
+			debug.OpenRange(block, uintptr(room))
+		}
 		return blockOr(o, block, err)
 	})
 }

@@ -22,6 +22,10 @@ var ErrRefused = errors.New("the operating system refused the memory")
 // or a divisor layout that tolerates larger ones, as all sizes used are multiples of 64 KiB.
 const PageBytes = 4096
 
+// Shade tells the program's AddressSanitizer of memory that code of the program may not touch, or may touch again;
+// nothing where it has none (cshim/host/sanitizer.go).
+var Shade = func(address, bytes uintptr, closed bool) {}
+
 var (
 	calls    atomic.Uint64 // system calls made
 	failIn   atomic.Int64  // > 0: calls left until failure; < 0: failing

@@ -5,6 +5,9 @@ import (
 	"sync"
 
 	"tlruntime/runtime/layout"
+	"tlruntime/runtime/limit"
+	"tlruntime/runtime/memory"
+	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/object"
 )
 
@@ -13,6 +16,14 @@ import (
 // lays out its chunks as it always does. Only of memory that the CPU may write to. The caller keeps
 // other threads from guarding blocks of the pool and from taking them back, so that a block whose zone is
 // written or looked at is there.
+
+func init() {
+	mempool.OnChunk(func(c mempool.Chunk, obtained bool) {
+		if !obtained && c.Account == limit.CPU {
+			OpenRange(uintptr(c.Address), uintptr(c.Bytes))
+		}
+	})
+}
 
 // guardedBlocks knows the blocks that programs have.
 type guardedBlocks struct {
@@ -28,6 +39,19 @@ type guardedBlock struct {
 
 func (b *guardedBlock) zone() []byte { return layout.Bytes(b.address+uintptr(b.bytes), b.room-b.bytes) }
 
+// shade tells AddressSanitizer that a block, or nothing of it, is the program's.
+func (b *guardedBlock) shade(live bool) {
+	memory.Shade(b.address, uintptr(b.bytes), !live)
+	memory.Shade(b.address+uintptr(b.bytes), uintptr(b.room-b.bytes), true)
+}
+
+// OpenRange tells AddressSanitizer of memory of a pool that is the program's, or its allocator's, from here on.
+func OpenRange(address, bytes uintptr) {
+	if guards.on() && address != 0 {
+		memory.Shade(address, bytes, false)
+	}
+}
+
 // GuardBlock makes what a block of a pool has beyond its bytes a red zone.
 func GuardBlock(pool, address uintptr, bytes, room uint64) {
 	g := &guards.blocks
@@ -40,6 +64,7 @@ func GuardBlock(pool, address uintptr, bytes, room uint64) {
 }
 
 func (g *guardedBlocks) add(b guardedBlock) {
+	b.shade(true)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.at == nil {
@@ -66,6 +91,9 @@ func UnguardBlock(c *object.Context, pool, address uintptr, poisons bool) (again
 	checkGuarded(c, b)
 	if poisons {
 		fill(layout.Bytes(b.address, b.bytes), poison)
+		b.shade(false)
+	} else {
+		OpenRange(b.address, uintptr(b.room))
 	}
 	return func() { g.add(b) }
 }

@@ -110,7 +110,10 @@ func (d *debugging) Guard(e layout.Entry, n uintptr) {
 	g := d.guard(e.Record)
 	atomic.StoreUint32(&g.gen, 0)
 	atomic.StoreUint64(&g.bytes, uint64(n))
-	fill(layout.Bytes(e.Object+n, object.Heap().Size(e.Object)-uint64(n)), redZone)
+	size := uintptr(object.Heap().Size(e.Object))
+	fill(layout.Bytes(e.Object+n, uint64(size-n)), redZone)
+	memory.Shade(e.Object, n, false)
+	memory.Shade(e.Object+n, size-n, true)
 	atomic.StoreUint32(&g.gen, e.Gen)
 }
 
@@ -141,6 +144,12 @@ func (d *debugging) Bury(c *object.Context, e layout.Entry) {
 	track.Released(layout.Address(c), track.OfObject(e))
 	d.retract(e)
 	fill(layout.Bytes(e.Object, object.Heap().Size(e.Object)), poison)
+	shadeSlot(e, true)
+}
+
+// shadeSlot tells AddressSanitizer of a slot that waits in the quarantine, or does so no more.
+func shadeSlot(e layout.Entry, closed bool) {
+	memory.Shade(e.Object, uintptr(object.Heap().Size(e.Object)), closed)
 }
 
 // Wait queues a slot, unless it is larger than the quarantine, and returns those that have
@@ -148,11 +157,13 @@ func (d *debugging) Bury(c *object.Context, e layout.Entry) {
 func (d *debugging) Wait(c *object.Context, e layout.Entry) (free []layout.Entry) {
 	size := object.Heap().Size(e.Object)
 	if size > d.most {
+		shadeSlot(e, false)
 		return []layout.Entry{e}
 	}
 	free = d.enter(e, size)
 	for _, old := range free {
 		checkPoison(c, old)
+		shadeSlot(old, false)
 	}
 	return free
 }
@@ -205,6 +216,7 @@ func (d *debugging) Empty() (waiting []layout.Entry, bytes uint64) {
 		if at := mendPoison(e); at >= 0 {
 			d.findings.report(object.TextPoison, e.Object, at)
 		}
+		shadeSlot(e, false)
 	}
 	return waiting, bytes
 }
