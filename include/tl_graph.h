@@ -511,7 +511,7 @@ TL_API tl_status tl_execution_get_symbol(const tl_execution* execution, int64_t 
     tl_execution_symbol* out_symbol);
 
 /*
- * tl_execution_get_places tells for other numbers of the symbols, in their order, how
+ * tl_execution_get_places tells for other numbers of the symbols, in their order and from 0 on, how
  * large the frame is, and the place and size of each buffer. The execution was planned
  * with TL_GRAPH_FLAG_SYMBOLIC. A buffer outside the frame has the offset -1. No two
  * buffers that are alive at once share a byte, whatever the numbers; is_proved of
@@ -524,7 +524,7 @@ TL_API tl_status tl_execution_get_symbol(const tl_execution* execution, int64_t 
  * Threads: any thread.
  * Returns: TL_OK, or why nothing was filled in.
  * Errors: TL_E_INVALID_ARGUMENT (no such execution, one that was not planned
- *     so, another number of symbols or buffers, a number below 1 or above its
+ *     so, another number of symbols or buffers, a number below 0 or above its
  *     bound).
  * Cost: slow call; grows with the number of buffers and of those that they lie
  *     on.

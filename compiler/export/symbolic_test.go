@@ -35,7 +35,7 @@ func growing(t *testing.T) *plan.ExecutionPlan {
 		return check.Check(g, check.Options{Bind: bind})
 	}, map[string]int64{"N": 12, "batch size": 7}, plan.Options{PlaceInputs: true, PlaceOutputs: true})
 	require.NoError(t, err)
-	require.Equal(t, []plan.Symbol{{Name: "N", From: 1, To: 12}, {Name: "batch size", From: 1, To: 7}}, p.Symbolic.Symbols)
+	require.Equal(t, []plan.Symbol{{Name: "N", From: 0, To: 12}, {Name: "batch size", From: 1, To: 7}}, p.Symbolic.Symbols)
 	return p
 }
 
@@ -75,7 +75,7 @@ int main(void) {
 	var want bytes.Buffer
 	for n := range int64(13) {
 		for b := range int64(8) {
-			frame, offsets, err := p.Places([]int64{max(n, 1), max(b, 1)})
+			frame, offsets, err := p.Places([]int64{n, b})
 			require.NoError(t, err)
 			fmt.Fprint(&want, frame)
 			for _, i := range p.FromBelow() {
@@ -90,6 +90,6 @@ int main(void) {
 func TestSymbolsAreWritten(t *testing.T) {
 	p := growing(t)
 	written := text(t, p, WithContent)
-	assert.Contains(t, written, `"symbols":[{"name":"N","from":1,"to":12},{"name":"batch size","from":1,"to":7}],"proved":true`)
+	assert.Contains(t, written, `"symbols":[{"name":"N","from":0,"to":12},{"name":"batch size","from":1,"to":7}],"proved":true`)
 	assert.Contains(t, written, `"sizes":[[[20,1,0]]`)
 }

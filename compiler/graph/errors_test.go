@@ -306,7 +306,7 @@ func TestErrorsOfOptions(t *testing.T) {
 	two := numbers(graph.F32, list(3, 2))
 	for want, o := range map[string]check.Options{
 		`the symbol "m" is bound, which no input has; the graph has n`: {Bind: map[string]int64{"n": 1, "m": 1}},
-		`the symbol "n" is bound to 0; bind it to 1 or more`:           {Bind: map[string]int64{"n": 0}},
+		`the symbol "n" is bound to -1; bind it to 0 or more`:          {Bind: map[string]int64{"n": -1}},
 		`"w" is frozen, which is not an input; the graph has x`: {Bind: map[string]int64{"n": 1},
 			Freeze: map[string]graph.Tensor{"w": two}},
 		`input "x" is declared as f32 (n, 2) and frozen to f32 (2, 3); freeze it to a tensor of the declared type and shape`: {

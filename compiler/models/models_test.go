@@ -139,5 +139,5 @@ func TestConstantsThatAreEqualForOneNumber(t *testing.T) {
 			{Op: "Add", Inputs: []string{"z", "eight"}, Outputs: []string{"b"}}}}
 	r, err := models.PlanSymbolic(g, check.Options{Bind: map[string]int64{"n": 8}}, remat.Options{})
 	require.NoError(t, err)
-	assert.Equal(t, []plan.Symbol{{Name: "n", From: 1, To: 8}}, r.Plan.Symbolic.Symbols)
+	assert.Equal(t, []plan.Symbol{{Name: "n", From: 0, To: 8}}, r.Plan.Symbolic.Symbols)
 }

@@ -59,7 +59,7 @@ func sizesOf(check func(map[string]int64) (*graph.Checked, error), c *graph.Chec
 	s := &sizing{check: check, bounds: bounds, options: &o, candidate: best, apart: best.layout.decided(),
 		known: map[string]*made{}}
 	for _, name := range slices.Sorted(maps.Keys(c.Symbols)) {
-		s.Symbols = append(s.Symbols, Symbol{name, 1, c.Symbols[name]})
+		s.Symbols = append(s.Symbols, Symbol{name, 0, c.Symbols[name]})
 	}
 	return s, s.find()
 }
@@ -138,7 +138,7 @@ func (s *sizing) holds(list [][]int64) bool {
 }
 
 // narrow leaves these numbers out: that of a symbol and all below it. It is the symbol
-// whose next number has the plan, else the one with the smallest number.
+// whose highest number has the plan, else the one with the smallest number.
 func (s *sizing) narrow(numbers []int64, why error) {
 	least := -1
 	for i, n := range numbers {
@@ -146,7 +146,7 @@ func (s *sizing) narrow(numbers []int64, why error) {
 			continue
 		}
 		next := slices.Clone(numbers)
-		next[i]++
+		next[i] = s.Symbols[i].To
 		if s.again(next).err == nil {
 			least = i
 			break

@@ -60,7 +60,7 @@ func (p Polynomial) At(numbers []int64) int64 {
 
 // Places returns the frame's size and the buffers' offsets for these numbers, in the
 // order of Symbolic.Symbols; an offset of -1 is outside the frame. Each number has to be
-// at least 1 and at most the symbol's To.
+// at least 0 and at most the symbol's To.
 func (p *ExecutionPlan) Places(numbers []int64) (frame int64, offsets []int64, err error) {
 	at, err := p.counted(numbers)
 	if err != nil {
@@ -94,8 +94,8 @@ func (p *ExecutionPlan) counted(numbers []int64) ([]int64, error) {
 	}
 	at := make([]int64, len(numbers))
 	for i, n := range numbers {
-		if n < 1 || n > s.Symbols[i].To {
-			return nil, errorf("symbol %q is %d; the plan is for 1 to %d", s.Symbols[i].Name, n, s.Symbols[i].To)
+		if n < 0 || n > s.Symbols[i].To {
+			return nil, errorf("symbol %q is %d; the plan is for 0 to %d", s.Symbols[i].Name, n, s.Symbols[i].To)
 		}
 		at[i] = max(n, s.Symbols[i].From)
 	}
@@ -217,7 +217,7 @@ func (s *Symbolic) Check(p *ExecutionPlan) error {
 		return errorf("sizes of %d and places of %d buffers; there are %d", len(s.Sizes), len(s.Below), len(p.Buffers))
 	}
 	for i := range s.Symbols {
-		if n := &s.Symbols[i]; n.From < 1 || n.To < n.From {
+		if n := &s.Symbols[i]; n.From < 0 || n.To < n.From {
 			return errorf("symbol %q is from %d to %d", n.Name, n.From, n.To)
 		}
 	}

@@ -92,9 +92,9 @@ const attention = `{"tl_graph": 1, "name": "attention",
 func TestSizesFollowSymbols(t *testing.T) {
 	p, tried := symbolicPlan(t, graphOf(t, attention), map[string]int64{"B": 3, "N": 20}, Options{})
 	s := p.Symbolic
-	require.Equal(t, []Symbol{{"B", 1, 3}, {"N", 1, 20}}, s.Symbols)
+	require.Equal(t, []Symbol{{"B", 0, 3}, {"N", 1, 20}}, s.Symbols)
 	assert.True(t, s.Proved)
-	assert.Equal(t, 60, tried)
+	assert.Equal(t, 80, tried)
 	sizes := map[string]string{}
 	for i := range p.Buffers {
 		sizes[p.Buffers[i].Name] = s.Sizes[i].String(s.Symbols)
@@ -107,10 +107,13 @@ func TestSizesFollowSymbols(t *testing.T) {
 	assert.Less(t, 20*small, p.Frame.Bytes, "a frame for few tokens is small")
 	_, _, err = p.Places([]int64{1})
 	require.ErrorContains(t, err, "1 numbers are given")
-	_, err = p.BufferSizes([]int64{0, 1})
-	require.ErrorContains(t, err, `symbol "B" is 0`)
+	nothing, err := p.BufferSizes([]int64{0, 20})
+	require.NoError(t, err)
+	assert.Zero(t, nothing[0], "x of no samples")
+	_, err = p.BufferSizes([]int64{-1, 1})
+	require.ErrorContains(t, err, `symbol "B" is -1`)
 	_, _, err = p.Places([]int64{1, 21})
-	require.ErrorContains(t, err, `symbol "N" is 21; the plan is for 1 to 20`)
+	require.ErrorContains(t, err, `symbol "N" is 21; the plan is for 0 to 20`)
 	plain, err := Build(&newSketch().Checked, Options{})
 	require.NoError(t, err)
 	_, _, err = plain.Places(nil)
@@ -120,8 +123,8 @@ func TestSizesFollowSymbols(t *testing.T) {
 // A bound that is the extent of something else decides nothing.
 func TestBoundsThatCoincide(t *testing.T) {
 	p, tried := symbolicPlan(t, graphOf(t, attention), map[string]int64{"B": 1, "N": 8}, Options{})
-	assert.Equal(t, 8, tried)
-	assert.EqualValues(t, 1, p.Symbolic.Symbols[1].From)
+	assert.Equal(t, 2*9, tried)
+	assert.EqualValues(t, 0, p.Symbolic.Symbols[1].From)
 }
 
 // One row that is transposed lies row by row, so that its plan is another one. The plan
@@ -134,9 +137,9 @@ func TestSmallNumbersWithAnotherPlan(t *testing.T) {
  {"op": "Flatten", "inputs": ["t"], "outputs": ["f"], "attrs": {"axis": 0}},
  {"op": "Exp", "inputs": ["k"], "outputs": ["e"]}]}`)
 	p, tried := symbolicPlan(t, g, map[string]int64{"M": 3, "N": 30}, Options{PlaceOutputs: true})
-	assert.Equal(t, []Symbol{{"M", 1, 3}, {"N", 2, 30}}, p.Symbolic.Symbols)
+	assert.Equal(t, []Symbol{{"M", 0, 3}, {"N", 2, 30}}, p.Symbolic.Symbols)
 	assert.True(t, p.Symbolic.Proved)
-	assert.Equal(t, 3*29, tried)
+	assert.Equal(t, 4*29, tried)
 	one, _, err := p.Places([]int64{1, 1})
 	require.NoError(t, err)
 	two, _, err := p.Places([]int64{1, 2})
@@ -169,8 +172,8 @@ func TestNumbersThatAPlanIsFor(t *testing.T) {
  {"op": "Add", "inputs": ["x", "k"], "outputs": ["y"]}, {"op": "Exp", "inputs": ["y"], "outputs": ["z"]}]}`)
 	_, err := BuildSymbolic(checker(g), map[string]int64{"N": 9}, Options{})
 	require.ErrorContains(t, err, `the plan holds for "N" = 9 alone: for N=8 `)
-	_, err = BuildSymbolic(checker(g), map[string]int64{"N": 0}, Options{})
-	require.ErrorContains(t, err, `bound to 0`)
+	_, err = BuildSymbolic(checker(g), map[string]int64{"N": -1}, Options{})
+	require.ErrorContains(t, err, `bound to -1`)
 }
 
 // Numbers beyond those that can all be compared are said to be sampled.
@@ -288,4 +291,24 @@ func TestAStackIsSaidOnce(t *testing.T) {
 	assert.Equal(t, []int64{128, 0, 64, -1, 0}, []int64{p.Buffers[0].Offset, p.Buffers[1].Offset, p.Buffers[2].Offset,
 		p.Buffers[3].Offset, p.Buffers[4].Offset}, "what is alive with nothing goes to the bottom")
 	assert.EqualValues(t, 192, p.Frame.Bytes)
+}
+
+// A prompt has no past: the plan for a longer one holds for none, where that is the same plan.
+func TestSymbolsMayBeNothing(t *testing.T) {
+	g := graphOf(t, `{"tl_graph": 1, "name": "prefill", "inputs": [{"name": "past", "dtype": "f32", "shape": ["P", 4]},
+  {"name": "x", "dtype": "f32", "shape": ["S", 4]}], "outputs": ["present", "y"], "nodes": [
+ {"op": "Concat", "inputs": ["past", "x"], "outputs": ["present"], "attrs": {"axis": 0}},
+ {"op": "Transpose", "inputs": ["present"], "outputs": ["keys"], "attrs": {"perm": [1, 0]}},
+ {"op": "MatMul", "inputs": ["x", "keys"], "outputs": ["s"]}, {"op": "Softmax", "inputs": ["s"], "outputs": ["a"]},
+ {"op": "MatMul", "inputs": ["a", "present"], "outputs": ["y"]}]}`)
+	p, _ := symbolicPlan(t, g, map[string]int64{"P": 30, "S": 8}, Options{PlaceInputs: true, PlaceOutputs: true})
+	assert.Equal(t, Symbol{"P", 0, 30}, p.Symbolic.Symbols[0])
+	c, err := checker(g)(map[string]int64{"P": 0, "S": 8})
+	require.NoError(t, err)
+	alone, err := Build(c, Options{PlaceInputs: true, PlaceOutputs: true})
+	require.NoError(t, err)
+	frame, _, err := p.Places([]int64{0, 8})
+	require.NoError(t, err)
+	assert.Equal(t, alone.Frame.Bytes, frame)
+	assert.Less(t, 2*frame, p.Frame.Bytes)
 }

@@ -15,7 +15,7 @@ import (
 
 // Options is what Check is told besides the graph.
 type Options struct {
-	// Bind has a number, at least 1, for each symbol of the inputs' shapes: the
+	// Bind has a number, at least 0, for each symbol of the inputs' shapes: the
 	// bound up to which the plan will hold.
 	Bind map[string]int64
 
@@ -128,6 +128,11 @@ func (c *checker) declare() error {
 	if c.graph.Opset < 0 {
 		return graph.Problem(fmt.Sprintf("the graph's operator set is %d", c.graph.Opset),
 			"use a version of ONNX's, or 0 for the newest")
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.opt.Bind)) {
+		if c.opt.Bind[name] < 0 {
+			return graph.Problem(fmt.Sprintf("the symbol %q is bound to %d", name, c.opt.Bind[name]), "bind it to 0 or more")
+		}
 	}
 	for _, err := range []error{c.declareInputs(), c.declareConstants(), c.declareNodes(), c.declareOutputs(),
 		c.declareTypes(), c.checkOptions()} {
@@ -298,9 +303,6 @@ func (c *checker) checkOptions() error {
 		if !all[name] && c.outer == nil {
 			return graph.Problem(fmt.Sprintf("the symbol %q is bound, which no input has", name),
 				"the graph has "+listText(symbols))
-		}
-		if c.opt.Bind[name] < 1 {
-			return graph.Problem(fmt.Sprintf("the symbol %q is bound to %d", name, c.opt.Bind[name]), "bind it to 1 or more")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.opt.Freeze)) {

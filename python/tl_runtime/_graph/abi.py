@@ -636,7 +636,7 @@ FUNCTIONS: tuple[Function, ...] = (
         (ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64), ctypes.c_size_t, ctypes.POINTER(ctypes.c_size_t), ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_size_t), ctypes.c_size_t),
         ("execution", "numbers", "num_numbers", "out_frame_bytes", "out_offsets", "out_bytes", "num_buffers"),
         ("TL_E_INVALID_ARGUMENT",),
-        """tl_execution_get_places tells for other numbers of the symbols, in their order, how
+        """tl_execution_get_places tells for other numbers of the symbols, in their order and from 0 on, how
         large the frame is, and the place and size of each buffer. The execution was planned
         with TL_GRAPH_FLAG_SYMBOLIC. A buffer outside the frame has the offset -1. No two
         buffers that are alive at once share a byte, whatever the numbers; is_proved of
@@ -649,7 +649,7 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread.
         Returns: TL_OK, or why nothing was filled in.
         Errors: TL_E_INVALID_ARGUMENT (no such execution, one that was not planned
-            so, another number of symbols or buffers, a number below 1 or above its
+            so, another number of symbols or buffers, a number below 0 or above its
             bound).
         Cost: slow call; grows with the number of buffers and of those that they lie
             on.
