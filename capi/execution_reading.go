@@ -88,6 +88,14 @@ func outside(o *object.Context, what string, index int64, n int) status.Status {
 	return fail(o, status.InvalidArgument, "there is no %s %d; there are %d", what, index, n)
 }
 
+// dtypeOf is the number of an element type, -1 of one that C does not have.
+func dtypeOf(d graph.DType) int32 {
+	if d.Passed() {
+		return -1
+	}
+	return int32(d)
+}
+
 func executionBuffer(o *object.Context, h uintptr, buffer int64, out uintptr) status.Status {
 	return executions.with(o, h, func(e *execution) status.Status {
 		if buffer < 0 || buffer >= int64(len(e.plan.Buffers)) {
@@ -95,7 +103,7 @@ func executionBuffer(o *object.Context, h uintptr, buffer int64, out uintptr) st
 		}
 		return fillStruct(o, out, "tl_execution_buffer", func() tl_execution_buffer {
 			b := &e.plan.Buffers[buffer]
-			made := tl_execution_buffer{Name: e.text(b.Name), Kind: int32(b.Kind), Dtype: int32(b.DType),
+			made := tl_execution_buffer{Name: e.text(b.Name), Kind: int32(b.Kind), Dtype: dtypeOf(b.DType),
 				Rank: int64(len(b.Shape)), Shape: e.numbers(b.Shape), Bytes: uintptr(b.Bytes), First: int64(b.First),
 				Last: int64(b.Last), Offset: b.Offset, Data: e.data[b.Constant], Outside: -1}
 			if b.Kind == plan.Outside {

@@ -122,7 +122,7 @@ type tensorType struct {
 func (t tensorType) read(o *object.Context) (graph.DType, []int64, status.Status) {
 	d := graph.DType(t.dtype)
 	switch {
-	case t.dtype < 0 || t.dtype > 255 || d.Bytes() == 0:
+	case t.dtype < 0 || t.dtype > 255 || d.Bytes() == 0 || d.Passed():
 		return d, nil, fail(o, status.InvalidArgument, "%d is no element type that operators take", t.dtype)
 	case t.rank < 0 || t.rank > mostRank:
 		return d, nil, fail(o, status.InvalidArgument, "a rank of %d; it is a number from 0 to %d", t.rank, mostRank)

@@ -392,7 +392,7 @@ typedef struct tl_execution_buffer {
     size_t struct_size;   /* sizeof(tl_execution_buffer) */
     const char* name;     /* of the value that it was made for */
     int32_t kind;         /* tl_buffer_kind */
-    int32_t dtype;        /* tl_dtype */
+    int32_t dtype;        /* tl_dtype; -1: one of ONNX's that plans pass on, strings or narrow numbers */
     int64_t rank;
     const int64_t* shape; /* of that value */
     size_t bytes;

@@ -49,7 +49,7 @@ func TestErrorsOfQuantisation(t *testing.T) {
 			"its x_zero_point has the shape (2); give one for x, and one for w or for each of its filters"},
 		{"ConvInteger", "u8(1,2,4,4) u8(3,2,2,2) u8 u8(2)", nil,
 			"its w_zero_point has the shape (2); give one for x, and one for w or for each of its filters"},
-		{"QuantizeLinear", "f32(2,3) f32=1", A{"output_dtype": int64(1)}, "its result is f32; use i8, u8, i16 or u16"},
+		{"QuantizeLinear", "f32(2,3) f32=1", A{"output_dtype": int64(1)}, "its result is f32; use i8, u8, i16, u16 or a narrower type"},
 		{"QLinearMatMul", "u8(2,3) f32=1 u8=1 u8(3,4) f32=1 u8=1 f32=2 i64=0", nil,
 			"its y_zero_point is i64; use i8 or u8"},
 	})

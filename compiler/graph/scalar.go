@@ -20,7 +20,7 @@ func (t *Tensor) IntAt(i int64) int64 {
 		return int64(int16(le.Uint16(b)))
 	case U16:
 		return int64(le.Uint16(b))
-	case I8:
+	case I8, I4, I2:
 		return int64(int8(b[0]))
 	case Bool:
 		if b[0] != 0 {

@@ -98,6 +98,11 @@ func Missing(p *plan.ExecutionPlan) MissingError {
 func missing(p *plan.ExecutionPlan, i *plan.Instruction) *UnsupportedError {
 	d := typeOf(p.Buffers, i)
 	w, known := kernels[i.Op]
+	for _, o := range slices.Concat(i.Inputs, i.Outputs) {
+		if o.Buffer >= 0 && p.Buffers[o.Buffer].DType.Passed() {
+			return &UnsupportedError{i.Node, i.Op, p.Buffers[o.Buffer].DType, "there is no code for elements of this type"}
+		}
+	}
 	if callerOf(i.Op) != nil {
 		return nil
 	}

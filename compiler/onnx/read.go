@@ -116,6 +116,9 @@ func (r *reader) node(n *onnxpb.NodeProto) (graph.Node, error) {
 			node.Bodies = append(node.Bodies, graph.Body{Name: a.Name, Graph: body})
 			continue
 		}
+		if kindOf(a) == onnxpb.AttributeProto_TYPE_PROTO {
+			continue // of an Optional, whose argument has it as well
+		}
 		v, err := r.attribute(a)
 		if err != nil {
 			return graph.Node{}, fmt.Errorf("attribute %q: %w", a.Name, err)

@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -41,10 +42,11 @@ func (r *reader) tensor(t *onnxpb.TensorProto) (graph.Tensor, error) {
 	if err != nil {
 		return graph.Tensor{}, err
 	}
-	bytes, err := size(t.Dims, d)
+	elements, err := size(t.Dims, d)
 	if err != nil {
 		return graph.Tensor{}, err
 	}
+	bytes := (elements + d.Packed() - 1) / d.Packed()
 	data := t.RawData
 	switch {
 	case t.DataLocation == onnxpb.TensorProto_EXTERNAL:
@@ -59,7 +61,36 @@ func (r *reader) tensor(t *onnxpb.TensorProto) (graph.Tensor, error) {
 		return graph.Tensor{}, fmt.Errorf("%d bytes of content where %s of shape %v has %d", len(data), d, t.Dims,
 			bytes)
 	}
-	return graph.Tensor{DType: d, Shape: append([]int64{}, t.Dims...), Data: data}, nil
+	return graph.Tensor{DType: d, Shape: append([]int64{}, t.Dims...), Data: unpacked(data, d, elements)}, nil
+}
+
+// unpacked gives each element of a byte that several share one of its own, the lowest bits first.
+func unpacked(data []byte, d graph.DType, elements int64) []byte {
+	share := d.Packed()
+	if share == 1 {
+		return data
+	}
+	out, width := make([]byte, elements), uint(8/share)
+	for i := range out {
+		x := data[int64(i)/share] >> (uint(int64(i)%share) * width) << (8 - width)
+		if out[i] = x >> (8 - width); d == graph.I4 || d == graph.I2 {
+			out[i] = byte(int8(x) >> (8 - width))
+		}
+	}
+	return out
+}
+
+// packed is the inverse of unpacked.
+func packed(data []byte, d graph.DType) []byte {
+	share := int(d.Packed())
+	if share == 1 {
+		return data
+	}
+	out, width := make([]byte, (len(data)+share-1)/share), uint(8/share)
+	for i, x := range data {
+		out[i/share] |= x << (8 - width) >> (8 - width) << (uint(i%share) * width)
+	}
+	return out
 }
 
 func size(shape []int64, d graph.DType) (int64, error) {
@@ -91,6 +122,11 @@ func typed(t *onnxpb.TensorProto, d graph.DType) ([]byte, error) {
 	case graph.I64:
 		for _, v := range t.Int64Data {
 			put64(uint64(v))
+		}
+	case graph.Text:
+		for _, v := range t.StringData {
+			sum := sha256.Sum256(v)
+			data = append(data, sum[:d.Bytes()]...)
 		}
 	case graph.U32, graph.U64:
 		for _, v := range t.Uint64Data {

@@ -107,7 +107,7 @@ func inputs(p *onnxpb.GraphProto, body bool) ([]graph.Value, error) {
 }
 
 func value(in *onnxpb.ValueInfoProto) (graph.Value, error) {
-	t := in.GetType().GetTensorType()
+	t := tensorType(in.GetType())
 	if t == nil {
 		return graph.Value{}, fmt.Errorf("it is no tensor; only tensors can be inputs")
 	}
@@ -119,6 +119,14 @@ func value(in *onnxpb.ValueInfoProto) (graph.Value, error) {
 		return graph.Value{}, fmt.Errorf("its shape is not declared; declare one, of symbols for what is not known yet")
 	}
 	return graph.Value{Name: in.Name, DType: d, Shape: axes(in.Name, t.Shape)}, nil
+}
+
+// tensorType is the type of a tensor, or of one that is optional, nil of anything else.
+func tensorType(t *onnxpb.TypeProto) *onnxpb.TypeProto_Tensor {
+	if inner := t.GetOptionalType().GetElemType(); inner != nil {
+		return inner.GetTensorType()
+	}
+	return t.GetTensorType()
 }
 
 // axes gives an axis of unknown extent a symbol made of the value's name and the axis,
@@ -151,7 +159,7 @@ func statements(p *onnxpb.GraphProto, body bool) (list []graph.Declaration) {
 		constants[t.Name] = true
 	}
 	add := func(in *onnxpb.ValueInfoProto) {
-		t := in.GetType().GetTensorType()
+		t := tensorType(in.GetType())
 		if t == nil {
 			return
 		}

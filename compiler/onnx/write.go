@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -201,7 +202,10 @@ func encodeTensor(t graph.Tensor) (*onnxpb.TensorProto, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &onnxpb.TensorProto{Dims: t.Shape, DataType: kind, RawData: t.Data}, nil
+	if t.DType == graph.Text {
+		return nil, errors.New("it holds strings, of which a graph keeps no text; leave the model in its own file")
+	}
+	return &onnxpb.TensorProto{Dims: t.Shape, DataType: kind, RawData: packed(t.Data, t.DType)}, nil
 }
 
 func encodeNode(n *graph.Node) (*onnxpb.NodeProto, error) {

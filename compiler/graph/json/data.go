@@ -128,6 +128,8 @@ func plain(t *graph.Tensor, i int64) (any, bool) {
 	case t.DType == graph.Bool:
 		b := t.At(i)[0]
 		return b == 1, b <= 1
+	case t.DType == graph.Text:
+		return nil, false
 	case t.DType != graph.F32 && t.DType != graph.F64:
 		return t.Number(i), true
 	}

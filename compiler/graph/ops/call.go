@@ -127,8 +127,10 @@ func (k *call) checkTypes() error {
 		}
 		a, d := k.argument(i), k.draft.Out.Values[v].DType
 		if !a.Types.Has(d) {
-			return k.fault("put a Cast before it", "its input %d (%s) is %s; %s takes %s", i, a.Name, d, k.spec.Name,
-				a.Types)
+			err := k.draft.Host.Fault(k.index, fmt.Sprintf("its input %d (%s) is %s; %s takes %s", i, a.Name, d, k.spec.Name,
+				a.Types&^graph.PassedTypes), "put a Cast before it")
+			err.Dynamic = d.Passed()
+			return err
 		}
 		if len(a.Type) != 1 {
 			continue

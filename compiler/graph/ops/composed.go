@@ -9,11 +9,11 @@ import (
 
 // composed are operators that become several others.
 var composed = []entry{
-	{name: "Tile", in: "input T, repeats i64!", out: "output T", t: anyTypes,
+	{name: "Tile", in: "input T, repeats i64!", out: "output T", t: movedTypes,
 		becomes: "Reshape, Expand and Reshape.", infer: inferTile},
-	{name: "DepthToSpace", in: "input T", out: "output T", t: anyTypes, accepts: "blocksize int, mode string",
+	{name: "DepthToSpace", in: "input T", out: "output T", t: movedTypes, accepts: "blocksize int, mode string",
 		becomes: "Reshape, Transpose and Reshape.", infer: inferDepthToSpace},
-	{name: "SpaceToDepth", in: "input T", out: "output T", t: anyTypes, accepts: "blocksize int, mode string",
+	{name: "SpaceToDepth", in: "input T", out: "output T", t: movedTypes, accepts: "blocksize int, mode string",
 		becomes: "Reshape, Transpose and Reshape.", infer: inferSpaceToDepth},
 	{name: "Trilu", in: "input T, k i64?!", out: "output T", t: anyTypes, accepts: "upper int",
 		becomes: "Where with a constant mask.", infer: inferTrilu},
@@ -221,7 +221,7 @@ func inferEyeLike(k *call) error {
 	if len(x) != 2 {
 		return k.fault("give it a matrix", "its input has the shape %s", graph.ShapeText(x))
 	}
-	to, err := k.dtypeAttr("dtype", k.arg(0).DType)
+	to, err := k.dtypeAttr("dtype", k.arg(0).DType, anyTypes)
 	if err != nil {
 		return err
 	}

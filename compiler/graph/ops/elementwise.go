@@ -163,7 +163,7 @@ func inferCast(k *call) error {
 	if err := k.require("to"); err != nil {
 		return err
 	}
-	to, err := k.dtypeAttr("to", 0)
+	to, err := k.dtypeAttr("to", 0, movedTypes)
 	if err != nil {
 		return err
 	}
@@ -228,7 +228,7 @@ func oneOf(d graph.DType) []byte {
 func evalCast(k *call) []graph.Tensor {
 	from, r := k.input(0), k.results[0]
 	known := floatTypes | foldedInts
-	if !known.Has(from.DType) || !known.Has(r.dtype) {
+	if !known.Has(r.dtype) || !(known | narrowInts).Has(from.DType) {
 		return nil
 	}
 	out := graph.NewTensor(r.dtype, r.shape)

@@ -40,7 +40,7 @@ func (k *call) cosines(a, b, c float64) error {
 	if err != nil {
 		return err
 	}
-	to, err := k.dtypeAttr("output_datatype", graph.F32)
+	to, err := k.dtypeAttr("output_datatype", graph.F32, anyTypes)
 	if err != nil {
 		return err
 	}

@@ -24,13 +24,13 @@ var indexed = []entry{
 		infer: inferNonZero},
 	argOp("ArgMax", "highest"),
 	argOp("ArgMin", "lowest"),
-	{name: "GatherElements", in: "data T, indices index", out: "output T", t: anyTypes, accepts: "axis int",
+	{name: "GatherElements", in: "data T, indices index", out: "output T", t: movedTypes, accepts: "axis int",
 		result: "Shape: that of indices, which has as many axes as data. Each element is that of data at its own " +
 			"place, " +
 			"with the index for the axis." + indexRule,
 		attrs: []Attribute{anInt("axis", "not negative; 0 when left out")},
 		infer: inferGatherElements},
-	{name: "GatherND", in: "data T, indices index", out: "output T", t: anyTypes, accepts: "batch_dims int",
+	{name: "GatherND", in: "data T, indices index", out: "output T", t: movedTypes, accepts: "batch_dims int",
 		result: "The last axis of indices has the indices of an element, or of a part, of data; the axes before " +
 			"batch_dims are the same in both." + indexRule,
 		attrs: []Attribute{anInt("batch_dims", "not negative; 0 when left out")},

@@ -132,6 +132,8 @@ func (k Kind) String() string {
 var (
 	floatTypes   = graph.FloatTypes
 	anyTypes     = graph.AnyTypes
+	movedTypes   = anyTypes | graph.PassedTypes
+	narrowInts   = graph.SetOf(graph.I4, graph.U4, graph.I2, graph.U2)
 	signedTypes  = floatTypes | graph.SetOf(graph.I8, graph.I16, graph.I32, graph.I64)
 	numericTypes = signedTypes | graph.SetOf(graph.U8, graph.U16, graph.U32, graph.U64)
 	matrixTypes  = floatTypes | graph.SetOf(graph.I32, graph.I64, graph.U32, graph.U64)
@@ -141,7 +143,7 @@ var (
 
 // named are the types that a signature may use besides the operator's own letters.
 var named = map[string]graph.DTypes{
-	"bool": graph.SetOf(graph.Bool), "i64": graph.SetOf(graph.I64), "index": indexTypes, "any": anyTypes, "float": floatTypes,
+	"bool": graph.SetOf(graph.Bool), "i64": graph.SetOf(graph.I64), "index": indexTypes, "any": movedTypes, "float": floatTypes,
 }
 
 // entry is an operator as table has it; operatorOf makes an Operator of it.

@@ -136,8 +136,9 @@ func (k *call) require(name string) error {
 	return nil
 }
 
-// dtypeAttr returns the element type that an attribute asks for, by its number or its name; 0 asks for none.
-func (k *call) dtypeAttr(name string, otherwise graph.DType) (d graph.DType, err error) {
+// dtypeAttr returns the element type, one of these, that an attribute asks for by its number or its name; 0 asks for
+// none.
+func (k *call) dtypeAttr(name string, otherwise graph.DType, types graph.DTypes) (d graph.DType, err error) {
 	ok := false
 	switch to := k.given[name].(type) {
 	case nil:
@@ -149,7 +150,7 @@ func (k *call) dtypeAttr(name string, otherwise graph.DType) (d graph.DType, err
 	case string:
 		d, ok = graph.FindDType(func(i *dtype.Info) bool { return strings.EqualFold(i.Data, to) || i.Name == to })
 	}
-	if !ok {
+	if !ok || !types.Has(d) {
 		return 0, k.fault("use a number or name of ONNX's TensorProto.DataType, or a name such as f32",
 			"its attribute %q is %v, which is no element type", name, k.given[name])
 	}

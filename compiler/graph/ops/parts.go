@@ -10,17 +10,17 @@ import (
 
 // parts are operators that join tensors or take a part of one.
 var parts = []entry{
-	{name: "Concat", in: "inputs T*", out: "concat_result T", t: anyTypes, accepts: "axis int",
+	{name: "Concat", in: "inputs T*", out: "concat_result T", t: movedTypes, accepts: "axis int",
 		result: "The arguments one behind the other; they differ in that axis only.",
 		attrs:  []Attribute{anInt("axis", "not negative; before operator set 4 it was 1 when left out")},
 		moves:  joins, infer: inferConcat, fold: evalConcat},
-	{name: "Split", in: "input T, split i64?!", out: "outputs T*", t: anyTypes,
+	{name: "Split", in: "input T, split i64?!", out: "outputs T*", t: movedTypes,
 		accepts: "axis int, split ints, num_outputs int",
 		result:  "The parts in order. Outputs has an entry for each part.",
 		attrs:   []Attribute{anInt("axis", "not negative"), ints("split", "extent of each part on that axis")},
 		moves:   splits, infer: inferSplit, fold: evalSplit},
 	{name: "Slice", in: "data T, starts index?!, ends index?!, axes index?!, steps index?!", out: "output T",
-		t:       anyTypes,
+		t:       movedTypes,
 		accepts: "starts ints, ends ints, axes ints",
 		result:  "Every steps[i]-th element of axis i from starts[i] on, up to but not including ends[i].",
 		attrs: []Attribute{ints("starts", "for every axis; first element that is taken"),
@@ -37,7 +37,7 @@ var parts = []entry{
 			{"mode", KindString, "constant, reflect, edge or wrap"}, aFloat("value",
 				"what constant fills in; 0 when left out")},
 		moves: crops, infer: inferPad},
-	{name: "Gather", in: "data T, indices index", out: "output T", t: anyTypes, accepts: "axis int",
+	{name: "Gather", in: "data T, indices index", out: "output T", t: movedTypes, accepts: "axis int",
 		result: "Shape: data's with the axis replaced by the shape of indices. An index below 0 counts from the end. " +
 			"Constant indices are in range.",
 		attrs: []Attribute{anInt("axis", "not negative; 0 when left out")},

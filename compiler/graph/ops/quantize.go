@@ -13,11 +13,11 @@ var byteTypes = graph.SetOf(graph.I8, graph.U8)
 // block of an axis.
 var quantized = []entry{
 	{name: "DequantizeLinear", in: "x U, x_scale T, x_zero_point U?", out: "y T", t: floatTypes,
-		u:       graph.SetOf(graph.I8, graph.U8, graph.I16, graph.U16, graph.I32),
+		u:       graph.SetOf(graph.I8, graph.U8, graph.I16, graph.U16, graph.I32) | graph.NarrowTypes,
 		accepts: "axis int, block_size int, output_dtype int", becomes: "Cast, Sub and Mul.",
 		infer: inferDequantize},
 	{name: "QuantizeLinear", in: "x T, y_scale float, y_zero_point U?", out: "y other", t: floatTypes | graph.SetOf(graph.I32),
-		u:       graph.SetOf(graph.I8, graph.U8, graph.I16, graph.U16),
+		u:       graph.SetOf(graph.I8, graph.U8, graph.I16, graph.U16) | graph.NarrowTypes,
 		accepts: "axis int, block_size int, output_dtype int, precision int, saturate int",
 		becomes: "Div, Round, Add and Cast, in f32; a Cast takes what does not fit to the nearest end.",
 		infer:   inferQuantize},
@@ -92,8 +92,11 @@ func (r *rewrite) less(v, zero int, d graph.DType) int {
 	return r.node("Sub", nil, v, r.cast(zero, d))
 }
 
-// rounded brings a f32 onto the integers of type d.
+// rounded brings a f32 onto the integers of type d; a narrow float has no zero point.
 func (r *rewrite) rounded(v, zero int, d graph.DType) int {
+	if graph.NarrowTypes.Has(d) && !narrowInts.Has(d) {
+		return r.cast(v, d)
+	}
 	v = r.node("Round", nil, v)
 	if zero >= 0 {
 		v = r.node("Add", nil, v, r.cast(zero, graph.F32))
@@ -118,7 +121,7 @@ func inferDequantize(k *call) error {
 	if err != nil {
 		return err
 	}
-	to, err := k.dtypeAttr("output_dtype", k.outType())
+	to, err := k.dtypeAttr("output_dtype", k.outType(), movedTypes)
 	if err != nil {
 		return err
 	}
@@ -137,11 +140,11 @@ func inferQuantize(k *call) error {
 	d := graph.U8
 	if k.has(2) {
 		d = k.arg(2).DType
-	} else if d, err = k.dtypeAttr("output_dtype", graph.U8); err != nil {
+	} else if d, err = k.dtypeAttr("output_dtype", graph.U8, movedTypes); err != nil {
 		return err
 	}
 	if !k.spec.Inputs[2].Types.Has(d) {
-		return k.fault("use i8, u8, i16 or u16", "its result is %s", d)
+		return k.fault("use i8, u8, i16, u16 or a narrower type", "its result is %s", d)
 	}
 	r := k.rewrite()
 	x := r.value(0)

@@ -16,6 +16,10 @@ var sources = []entry{
 		infer: inferConstantOfShape},
 	{name: "Shape", in: "data any", out: "shape i64", accepts: "start int, end int", becomes: "a constant.",
 		infer: inferShape},
+	// The inputs of a plan are all there, those of an optional type as well.
+	{name: "Optional", in: "input any?", out: "output other", becomes: "its argument.", infer: inferOptional},
+	{name: "OptionalGetElement", in: "input any", out: "output other", becomes: "its argument.", infer: inferOptional},
+	{name: "OptionalHasElement", in: "input any?", out: "output bool", becomes: "a constant.", infer: inferHasElement},
 	{name: "Size", in: "data any", out: "size i64", becomes: "a constant.",
 		infer: inferSize},
 }
@@ -103,6 +107,22 @@ func inferShape(k *call) error {
 	d := int64(len(x))
 	start, end := clamp(k.intOr("start", 0), d, 1), clamp(k.intOr("end", math.MaxInt64), d, 1)
 	return k.is(graph.IntsTensor(x[start:max(start, end)]))
+}
+
+func inferOptional(k *call) error {
+	if !k.has(0) {
+		return k.fault("leave it out, with what reads it", "it is an optional that is empty, which has no place in a plan")
+	}
+	r := k.rewrite()
+	return r.is(r.value(0))
+}
+
+func inferHasElement(k *call) error {
+	t := graph.NewTensor(graph.Bool, []int64{})
+	if k.has(0) {
+		t.SetInt(0, 1)
+	}
+	return k.is(t)
 }
 
 func inferSize(k *call) error {

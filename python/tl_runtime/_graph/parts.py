@@ -14,7 +14,8 @@ class ExecutionBuffer(NamedTuple):
     name: str
     kind: str
     """"activation", "input", "output", "constant", "state" or "outside"."""
-    dtype: DType
+    dtype: DType | None
+    """None: one of ONNX's that plans pass on, strings or narrow numbers."""
     shape: tuple[int, ...]
     nbytes: int
     first: int
@@ -96,7 +97,7 @@ def buffer_of(made: Any) -> ExecutionBuffer:
     return ExecutionBuffer(
         made.name.decode(),
         graph_abi().BufferKind(made.kind).name.lower(),
-        DType(made.dtype),
+        None if made.dtype < 0 else DType(made.dtype),
         numbers_of(made.shape, made.rank),
         made.bytes,
         made.first,
