@@ -46,7 +46,7 @@ func (s *solver) expired() bool {
 	if s.late || s.deadline.IsZero() && s.report.call == nil {
 		return s.late
 	}
-	at := now()
+	at := s.clock()
 	s.late = !s.deadline.IsZero() && !at.Before(s.deadline)
 	if s.report.call != nil && at.After(s.report.next) {
 		s.tell(at)

@@ -112,16 +112,35 @@ func newInstance(p *Problem, w watch) (*instance, error) {
 // constrain takes size, alignment and pin from the item's own buffer.
 func (in *instance) constrain(p *Problem, it *item) error {
 	b := &p.Buffers[it.buffer]
-	it.size, it.mask, it.pinned = b.Bytes, max(b.Alignment, 1)-1, -1
+	it.size, it.mask, it.pinned = b.Bytes, p.alignment(b)-1, -1
 	if b.Pinned {
 		it.pinned = b.Offset
 	}
 	if b.Pinned && b.Offset&it.mask != 0 {
 		return &InputError{Buffer: int(it.buffer), Name: b.Name,
 			Reason: fmt.Sprintf("it is pinned at offset %d, which is no multiple of its alignment %d; change one of them",
-				b.Offset, b.Alignment)}
+				b.Offset, it.mask+1)}
 	}
 	return nil
+}
+
+// alignment of a buffer: its own, or that of a space which it may lie in. A pinned one lies in the first.
+func (p *Problem) alignment(b *Buffer) int64 {
+	most := max(b.Alignment, 1)
+	for k := range p.Spaces {
+		i := k
+		if len(b.Spaces) > 0 {
+			if k >= len(b.Spaces) {
+				break
+			}
+			i = b.Spaces[k]
+		}
+		most = max(most, p.Spaces[i].Alignment)
+		if b.Pinned {
+			break
+		}
+	}
+	return most
 }
 
 // constrainAliases makes each root obey the alignments and pins of its aliases.

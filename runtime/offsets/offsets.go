@@ -66,6 +66,8 @@ type Buffer struct {
 type Space struct {
 	// Capacity in bytes that its frame may not pass; 0 is unlimited.
 	Capacity int64 `json:"capacity,omitempty"`
+	// Alignment of all that may lie in it, beside the buffers' own: a power of two, 0 means 1.
+	Alignment int64 `json:"alignment,omitempty"`
 	// Name is for messages alone.
 	Name string `json:"name,omitempty"`
 }
@@ -94,6 +96,12 @@ type Options struct {
 	// it. The capacity of a single space is reached likewise before anything else, if no
 	// smaller target is given. It is for problems of one space.
 	Target int64 `json:"target,omitempty"`
+	// Start has for each buffer where it lay in a placement of a problem that is much like this one, -1 where nobody
+	// knows; nil: nobody knows of any. The answer is no worse for it. When it fits, it is found at once.
+	Start []int64 `json:"start,omitempty"`
+	// Clock is what Budget is measured by; nil: the time of day. That of the thread's processor is for callers that
+	// stay on their thread.
+	Clock func() time.Time `json:"-"`
 	// Progress is called after each improvement, and otherwise about every 10 ms. When it
 	// returns true the search ends with the best placement so far; while there is none,
 	// with that of the cheapest pass.

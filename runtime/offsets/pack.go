@@ -69,9 +69,16 @@ func (s *solver) pack(in *instance) *draft {
 		d: &draft{bound: in.lowerBound(load, s.expired)}, alive: in.alivePerSection(), plain: in.plain(),
 		tried: make([]bool, len(rules))}
 	p.filled, p.sweeps = !p.plain || in.lacks(PartSkyline), p.plain && !in.lacks(PartOutward)
+	warm := p.begun()
+	if warm != nil && p.done(warm) {
+		return warm
+	}
 	granted := s.search
 	s.search = false
 	s.limited(baseUnits+itemUnits*int64(len(in.items)), none, p.unasked)
+	if warm != nil && warm.offset != nil {
+		p.d.keep(warm.offset, warm.frame, warm.method)
+	}
 	if s.goal > 0 && p.d.bound <= s.goal && p.d.frame > s.goal {
 		p.reach(granted)
 	}

@@ -27,10 +27,10 @@ type reporter struct {
 	canceled bool
 }
 
-func newReporter(call func(Progress) bool) reporter {
+func newReporter(call func(Progress) bool, clock func() time.Time) reporter {
 	r := reporter{call: call, frame: -1, told: -1}
 	if call != nil {
-		r.start = now()
+		r.start = clock()
 		r.next = r.start.Add(progressEvery)
 	}
 	return r
@@ -40,7 +40,7 @@ func newReporter(call func(Progress) bool) reporter {
 func (s *solver) improved(frame, bound int64) {
 	s.report.frame, s.report.bound = frame, bound
 	if s.report.call != nil && frame != s.report.told {
-		s.tell(now())
+		s.tell(s.clock())
 	}
 }
 

@@ -1,6 +1,7 @@
 package offsets
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"time"
 )
@@ -10,6 +11,10 @@ import (
 //
 // Safe for concurrent use; p is not changed and not kept.
 func Solve(p Problem, o Options) (*Solution, error) {
+	if o.Start != nil && len(o.Start) != len(p.Buffers) {
+		return nil, &InputError{Buffer: -1, Reason: fmt.Sprintf("it is told where %d buffers lay and has %d; tell all or none",
+			len(o.Start), len(p.Buffers))}
+	}
 	s := newSolver(&p, o)
 	if err := validate(&p, s.watch); err != nil {
 		return nil, err
@@ -43,13 +48,19 @@ type solver struct {
 	allowance int64 // the units at which work stops
 	unseen    int64 // units since the clock was looked at
 	deadline  time.Time
+	clock     func() time.Time
+	start     []int64 // by buffer: where it lay; nil: nobody knows
 	late      bool
 	report    reporter
 }
 
 func newSolver(p *Problem, o Options) *solver {
 	s := &solver{p: p, spaces: p.Spaces, target: o.Target, random: rand.New(rand.NewPCG(o.Seed, 0)), left: none,
-		allowance: none, report: newReporter(o.Progress)}
+		allowance: none, clock: o.Clock, start: o.Start}
+	if s.clock == nil {
+		s.clock = now
+	}
+	s.report = newReporter(o.Progress, s.clock)
 	if len(s.spaces) == 0 {
 		s.spaces = make([]Space, 1)
 	}
@@ -58,7 +69,7 @@ func newSolver(p *Problem, o Options) *solver {
 		s.left = o.MaxSteps
 	}
 	if o.Budget > 0 {
-		s.deadline = now().Add(o.Budget)
+		s.deadline = s.clock().Add(o.Budget)
 	}
 	return s
 }

@@ -254,7 +254,7 @@ func (s *solver) finish(in *instance, a *assignment) {
 			s.left = left / share
 		}
 		if !deadline.IsZero() {
-			s.deadline = now().Add(deadline.Sub(now()) / time.Duration(share))
+			s.deadline = s.clock().Add(deadline.Sub(s.clock()) / time.Duration(share))
 		}
 		if s.expired() {
 			continue

@@ -32,6 +32,11 @@ func validate(p *Problem, w watch) error {
 				Reason: fmt.Sprintf("space %d%s: its capacity is %d; it is a number of bytes, 0 is unlimited", i,
 					quoted(s.Name), s.Capacity)}
 		}
+		if s.Alignment < 0 || bits.OnesCount64(uint64(s.Alignment)) > 1 {
+			return &InputError{Buffer: -1, Name: s.Name,
+				Reason: fmt.Sprintf("space %d%s: its alignment is %d; an alignment is a power of two, or 0 for none", i,
+					quoted(s.Name), s.Alignment)}
+		}
 	}
 	named := make([]int, max(1, len(p.Spaces))) // by space: one more than the last buffer that names it
 	sum := int64(0)
@@ -45,7 +50,7 @@ func validate(p *Problem, w watch) error {
 			return &InputError{Buffer: i, Name: b.Name, Reason: reason}
 		}
 		// Each buffer takes at most its size, what aligns it, and what lies below its pin.
-		for _, more := range [...]int64{b.Bytes, b.Alignment, b.Offset, b.BaseOffset} {
+		for _, more := range [...]int64{b.Bytes, p.alignment(b) - 1, b.Offset, b.BaseOffset} {
 			if sum += more; sum < 0 || sum > maxSum {
 				return &InputError{Buffer: i, Name: b.Name,
 					Reason: "the sizes, alignments and offsets up to this one add up to more than 2^61; look for a size " +

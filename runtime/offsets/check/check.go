@@ -45,6 +45,8 @@ func single(p offsets.Problem, s *offsets.Solution, i int) error {
 		return fmt.Errorf("lies at offset %d", at)
 	case b.Alignment > 1 && at%b.Alignment != 0:
 		return fmt.Errorf("lies at offset %d, its alignment is %d", at, b.Alignment)
+	case !b.Alias && len(p.Spaces) > 0 && p.Spaces[space].Alignment > 1 && at%p.Spaces[space].Alignment != 0:
+		return fmt.Errorf("lies at offset %d of space %d, whose alignment is %d", at, space, p.Spaces[space].Alignment)
 	case b.Pinned && at != b.Offset:
 		return fmt.Errorf("lies at offset %d and is pinned at %d", at, b.Offset)
 	case b.Alias && (space != s.Space[b.Base] || at != s.Offsets[b.Base]+b.BaseOffset):
