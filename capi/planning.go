@@ -126,6 +126,46 @@ func tlgo_plan_add_buffers(c, plan, buffers, n uintptr) int64 {
 	return guarded(c, int64(-1), func(o *object.Context) int64 { return addBufferArray(o, plan, buffers, n) })
 }
 
+// tl_plan_resize gives a buffer another size. A plan that is changed and solved again
+// begins at its last offsets: for thousands of plans that are nearly the same, as of a
+// search for the sizes of tiles, one plan that is resized is quicker than new ones.
+//
+//	C: tl_status tl_plan_resize(tl_plan* plan, int64_t buffer, size_t bytes);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: TL_OK, or why nothing was changed.
+// Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, one that would not fit into its
+// base, or would not hold its aliases), TL_E_OVERFLOW (more bytes than any memory has).
+// Cost: slow call; looks at all buffers.
+//
+//export tlgo_plan_resize
+func tlgo_plan_resize(c, plan uintptr, buffer int64, bytes uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return planOutcome(o, plans.Resize(plans.Handle(plan), buffer, uint64(bytes)))
+	})
+}
+
+// tl_plan_set_hint says where a buffer may well lie in the next solution, such as its
+// offset in the plan of a program that is much like this one. The search begins there,
+// else at the buffer's last offset; it may end elsewhere, and the frame is no larger
+// than without hints.
+//
+//	C: tl_status tl_plan_set_hint(tl_plan* plan, int64_t buffer, size_t offset);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: TL_OK, or why nothing was changed. A solution stays.
+// Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer).
+// Cost: slow call.
+//
+//export tlgo_plan_set_hint
+func tlgo_plan_set_hint(c, plan uintptr, buffer int64, offset uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return planOutcome(o, plans.Hint(plans.Handle(plan), buffer, uint64(offset)))
+	})
+}
+
 // tl_plan_alias places a buffer inside another one, the base, as a view: offset
 // bytes after the start of the base. The base stays alive as long as either is.
 // It may be an alias itself. Sizes and alignments have to permit the place.
@@ -221,6 +261,25 @@ func tlgo_plan_add_space(c, plan, capacity uintptr) int64 {
 	return guarded(c, int64(-1), func(o *object.Context) int64 {
 		space, err := plans.AddSpace(plans.Handle(plan), uint64(capacity))
 		return indexOr(o, space, err)
+	})
+}
+
+// tl_plan_set_space_alignment sets the alignment of a space. A buffer has the largest of
+// its own alignment and those of the spaces that it may lie in.
+//
+//	C: tl_status tl_plan_set_space_alignment(tl_plan* plan, int64_t space, size_t alignment);
+//
+// Ownership: none.
+// Threads: any thread.
+// Returns: TL_OK, or why nothing was changed. An alignment of 0 means none.
+// Errors: TL_E_INVALID_ARGUMENT (no such plan or space, an alignment that is no power of
+// two).
+// Cost: slow call.
+//
+//export tlgo_plan_set_space_alignment
+func tlgo_plan_set_space_alignment(c, plan uintptr, space int64, alignment uintptr) int32 {
+	return guardedStatus(c, func(o *object.Context) status.Status {
+		return planOutcome(o, plans.AlignSpace(plans.Handle(plan), space, uint64(alignment)))
 	})
 }
 

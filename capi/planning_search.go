@@ -58,14 +58,18 @@ const _ = "tl_plan_progress_callback"
 // With neither steps nor time a fixed amount of work is done. A call with either
 // does that work first, as far as the time allows, and then searches on: more of
 // them never gives a larger frame. The same seed and number of steps give the same
-// solution everywhere; when time ends the search, the solution may differ from run
-// to run.
+// solution of a plan that was not solved before everywhere; when time ends the search,
+// the solution may differ from run to run.
 //
 // target_bytes is a goal: without steps and time, too, the search goes on for up to
 // a million steps until the frame is no larger, and with them it ends there. The
 // capacity of a plan's only space is such a goal when no smaller one is given; with
 // steps or time left, the search then goes on for a smaller frame. A target that
 // is not reached is no failure.
+//
+// budget_cpu_ms bounds what the search does rather than how long it takes: while other
+// programs use the processor, the search waits and loses nothing. elapsed_ms of the
+// progress counts the same time then.
 //
 // The members after budget_ms were added later: struct_size may end before them.
 //
@@ -77,6 +81,7 @@ const _ = "tl_plan_progress_callback"
 //	    size_t target_bytes; /* a frame of so many bytes is small enough; 0: none is */
 //	    tl_plan_progress_callback progress; /* NULL: none */
 //	    void* progress_ctx; /* handed to it */
+//	    int64_t budget_cpu_ms; /* milliseconds that the processor works for this thread, instead of budget_ms; 0: no bound */
 //	} tl_plan_options;
 type tl_plan_options struct {
 	StructSize  uintptr
@@ -86,6 +91,7 @@ type tl_plan_options struct {
 	TargetBytes uintptr
 	Progress    uintptr
 	ProgressCtx uintptr
+	BudgetCpuMs int64
 }
 
 // tl_plan_solve places the buffers. With a budget of 0 milliseconds a fixed amount of
@@ -97,7 +103,8 @@ type tl_plan_options struct {
 // they have gaps, pins or several spaces. When the plan has one space of limited
 // capacity, a solution that fits is searched for first, with a budget of 0 for up to a
 // million steps, which take a minute or more for thousands of buffers that are hard to
-// place.
+// place. A plan that was solved before, and changed since or not, begins at its last
+// offsets: the frame is no larger for it, and found at once where they still fit.
 //
 //	C: tl_status tl_plan_solve(tl_plan* plan, int64_t budget_ms);
 //
@@ -125,7 +132,7 @@ func tlgo_plan_solve(c, plan uintptr, budgetMs int64) int32 {
 // Threads: any thread; other calls for the plan wait.
 // Returns: TL_OK, or why no solution was found; an earlier one stays.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, no options, a struct_size that is too
-// small, a negative number, and as tl_plan_solve), TL_E_LIMIT (a buffer fits into none of
+// small, a negative number, both budgets, and as tl_plan_solve), TL_E_LIMIT (a buffer fits into none of
 // its spaces; the message names it), TL_E_OUT_OF_MEMORY.
 // Cost: slow call; what the budget allows.
 //
@@ -211,9 +218,12 @@ func solvePlanWith(o *object.Context, plan, options uintptr) status.Status {
 
 func solvePlan(o *object.Context, plan uintptr, options tl_plan_options) status.Status {
 	switch {
-	case options.BudgetMs < 0 || options.MaxSteps < 0:
-		return fail(o, status.InvalidArgument, "a budget of %d ms and %d steps; neither can be negative",
-			options.BudgetMs, options.MaxSteps)
+	case options.BudgetMs < 0 || options.MaxSteps < 0 || options.BudgetCpuMs < 0:
+		return fail(o, status.InvalidArgument, "budgets of %d ms and %d ms of the processor, and %d steps; none can be negative",
+			options.BudgetMs, options.BudgetCpuMs, options.MaxSteps)
+	case options.BudgetMs > 0 && options.BudgetCpuMs > 0:
+		return fail(o, status.InvalidArgument, "budgets of %d ms and %d ms of the processor; a search has one of them",
+			options.BudgetMs, options.BudgetCpuMs)
 	case options.Progress != 0 && !usable(options.Progress):
 		return fail(o, status.InvalidArgument, "progress is %#x, which is no function; NULL is for none",
 			options.Progress)
@@ -222,6 +232,10 @@ func solvePlan(o *object.Context, plan uintptr, options tl_plan_options) status.
 		Target: int64(min(options.TargetBytes, math.MaxInt64/2))}
 	if options.Progress != 0 {
 		s.Progress = func(p offsets.Progress) bool { return tellPlanProgress(&options, p) }
+	}
+	if options.BudgetCpuMs > 0 {
+		s.Budget = plans.Budget(options.BudgetCpuMs)
+		return planOutcome(o, plans.SolveByProcessor(plans.Handle(plan), s))
 	}
 	return planOutcome(o, plans.Solve(plans.Handle(plan), s))
 }

@@ -2718,6 +2718,28 @@ int64_t tl_plan_add_buffers(tl_plan* plan, const tl_plan_buffer* buffers, size_t
 	return result;
 }
 
+tl_status tl_plan_resize(tl_plan* plan, int64_t buffer, size_t bytes) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_plan_resize, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_plan_resize((uintptr_t)context, (uintptr_t)plan, buffer, (uintptr_t)bytes);
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
+tl_status tl_plan_set_hint(tl_plan* plan, int64_t buffer, size_t offset) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_plan_set_hint, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_plan_set_hint((uintptr_t)context, (uintptr_t)plan, buffer, (uintptr_t)offset);
+	tlc_entry_end(context);
+	return tlc_found(context, result);
+}
+
 tl_status tl_plan_alias(tl_plan* plan, int64_t buffer, int64_t base, size_t offset) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_plan_alias, &why);
@@ -2777,6 +2799,17 @@ int64_t tl_plan_add_space(tl_plan* plan, size_t capacity) {
 	int64_t result = tlgo_plan_add_space((uintptr_t)context, (uintptr_t)plan, (uintptr_t)capacity);
 	tlc_entry_end(context);
 	return result;
+}
+
+tl_status tl_plan_set_space_alignment(tl_plan* plan, int64_t space, size_t alignment) {
+	tl_status why = TL_OK;
+	tl_context* context = tlc_entry_begin(TL_FN_tl_plan_set_space_alignment, &why);
+	if (context == NULL) {
+		return why;
+	}
+	int32_t result = tlgo_plan_set_space_alignment((uintptr_t)context, (uintptr_t)plan, space, (uintptr_t)alignment);
+	tlc_entry_end(context);
+	return tlc_found(context, result);
 }
 
 tl_status tl_plan_set_spaces(tl_plan* plan, int64_t buffer, const int64_t* spaces, size_t n) {

@@ -4389,6 +4389,35 @@ TL_API int64_t tl_plan_add_buffer(tl_plan* plan, size_t bytes, size_t alignment,
 TL_API int64_t tl_plan_add_buffers(tl_plan* plan, const tl_plan_buffer* buffers, size_t n);
 
 /*
+ * tl_plan_resize gives a buffer another size. A plan that is changed and solved again
+ * begins at its last offsets: for thousands of plans that are nearly the same, as of a
+ * search for the sizes of tiles, one plan that is resized is quicker than new ones.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing was changed.
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, one that would not
+ *     fit into its base, or would not hold its aliases), TL_E_OVERFLOW (more
+ *     bytes than any memory has).
+ * Cost: slow call; looks at all buffers.
+ */
+TL_API tl_status tl_plan_resize(tl_plan* plan, int64_t buffer, size_t bytes);
+
+/*
+ * tl_plan_set_hint says where a buffer may well lie in the next solution, such as its
+ * offset in the plan of a program that is much like this one. The search begins there,
+ * else at the buffer's last offset; it may end elsewhere, and the frame is no larger
+ * than without hints.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing was changed. A solution stays.
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer).
+ * Cost: slow call.
+ */
+TL_API tl_status tl_plan_set_hint(tl_plan* plan, int64_t buffer, size_t offset);
+
+/*
  * tl_plan_alias places a buffer inside another one, the base, as a view: offset
  * bytes after the start of the base. The base stays alive as long as either is.
  * It may be an alias itself. Sizes and alignments have to permit the place.
@@ -4457,6 +4486,19 @@ TL_API tl_status tl_plan_set_name(tl_plan* plan, int64_t buffer, const char* nam
  * Cost: slow call.
  */
 TL_API int64_t tl_plan_add_space(tl_plan* plan, size_t capacity);
+
+/*
+ * tl_plan_set_space_alignment sets the alignment of a space. A buffer has the largest of
+ * its own alignment and those of the spaces that it may lie in.
+ *
+ * Ownership: none.
+ * Threads: any thread.
+ * Returns: TL_OK, or why nothing was changed. An alignment of 0 means none.
+ * Errors: TL_E_INVALID_ARGUMENT (no such plan or space, an alignment that is
+ *     no power of two).
+ * Cost: slow call.
+ */
+TL_API tl_status tl_plan_set_space_alignment(tl_plan* plan, int64_t space, size_t alignment);
 
 /*
  * tl_plan_set_spaces says which spaces a buffer may lie in, the preferred one first:
@@ -4636,14 +4678,18 @@ typedef int32_t (*tl_plan_progress_callback)(const tl_plan_progress* progress, v
  * With neither steps nor time a fixed amount of work is done. A call with either
  * does that work first, as far as the time allows, and then searches on: more of
  * them never gives a larger frame. The same seed and number of steps give the same
- * solution everywhere; when time ends the search, the solution may differ from run
- * to run.
+ * solution of a plan that was not solved before everywhere; when time ends the search,
+ * the solution may differ from run to run.
  *
  * target_bytes is a goal: without steps and time, too, the search goes on for up to
  * a million steps until the frame is no larger, and with them it ends there. The
  * capacity of a plan's only space is such a goal when no smaller one is given; with
  * steps or time left, the search then goes on for a smaller frame. A target that
  * is not reached is no failure.
+ *
+ * budget_cpu_ms bounds what the search does rather than how long it takes: while other
+ * programs use the processor, the search waits and loses nothing. elapsed_ms of the
+ * progress counts the same time then.
  *
  * The members after budget_ms were added later: struct_size may end before them.
  */
@@ -4655,6 +4701,7 @@ typedef struct tl_plan_options {
     size_t target_bytes; /* a frame of so many bytes is small enough; 0: none is */
     tl_plan_progress_callback progress; /* NULL: none */
     void* progress_ctx; /* handed to it */
+    int64_t budget_cpu_ms; /* milliseconds that the processor works for this thread, instead of budget_ms; 0: no bound */
 } tl_plan_options;
 
 /*
@@ -4667,7 +4714,8 @@ typedef struct tl_plan_options {
  * they have gaps, pins or several spaces. When the plan has one space of limited
  * capacity, a solution that fits is searched for first, with a budget of 0 for up to a
  * million steps, which take a minute or more for thousands of buffers that are hard to
- * place.
+ * place. A plan that was solved before, and changed since or not, begins at its last
+ * offsets: the frame is no larger for it, and found at once where they still fit.
  *
  * Ownership: none.
  * Threads: any thread; other calls for the plan wait.
@@ -4688,9 +4736,9 @@ TL_API tl_status tl_plan_solve(tl_plan* plan, int64_t budget_ms);
  * Threads: any thread; other calls for the plan wait.
  * Returns: TL_OK, or why no solution was found; an earlier one stays.
  * Errors: TL_E_INVALID_ARGUMENT (no such plan, no options, a struct_size that
- *     is too small, a negative number, and as tl_plan_solve), TL_E_LIMIT (a
- *     buffer fits into none of its spaces; the message names it),
- *     TL_E_OUT_OF_MEMORY.
+ *     is too small, a negative number, both budgets, and as tl_plan_solve),
+ *     TL_E_LIMIT (a buffer fits into none of its spaces; the message names
+ *     it), TL_E_OUT_OF_MEMORY.
  * Cost: slow call; what the budget allows.
  */
 TL_API tl_status tl_plan_solve_with(tl_plan* plan, const tl_plan_options* options);

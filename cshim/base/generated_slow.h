@@ -228,11 +228,14 @@ enum {
 	TL_FN_tl_plan_destroy,
 	TL_FN_tl_plan_add_buffer,
 	TL_FN_tl_plan_add_buffers,
+	TL_FN_tl_plan_resize,
+	TL_FN_tl_plan_set_hint,
 	TL_FN_tl_plan_alias,
 	TL_FN_tl_plan_pin,
 	TL_FN_tl_plan_add_gap,
 	TL_FN_tl_plan_set_name,
 	TL_FN_tl_plan_add_space,
+	TL_FN_tl_plan_set_space_alignment,
 	TL_FN_tl_plan_set_spaces,
 	TL_FN_tl_plan_validate,
 	TL_FN_tl_plan_num_buffers,
@@ -539,11 +542,14 @@ extern int32_t tlgo_plan_create(uintptr_t context, uintptr_t out_plan);
 extern int32_t tlgo_plan_destroy(uintptr_t context, uintptr_t plan);
 extern int64_t tlgo_plan_add_buffer(uintptr_t context, uintptr_t plan, uintptr_t bytes, uintptr_t alignment, int64_t first, int64_t end);
 extern int64_t tlgo_plan_add_buffers(uintptr_t context, uintptr_t plan, uintptr_t buffers, uintptr_t n);
+extern int32_t tlgo_plan_resize(uintptr_t context, uintptr_t plan, int64_t buffer, uintptr_t bytes);
+extern int32_t tlgo_plan_set_hint(uintptr_t context, uintptr_t plan, int64_t buffer, uintptr_t offset);
 extern int32_t tlgo_plan_alias(uintptr_t context, uintptr_t plan, int64_t buffer, int64_t base, uintptr_t offset);
 extern int32_t tlgo_plan_pin(uintptr_t context, uintptr_t plan, int64_t buffer, uintptr_t offset);
 extern int32_t tlgo_plan_add_gap(uintptr_t context, uintptr_t plan, int64_t buffer, int64_t first, int64_t end);
 extern int32_t tlgo_plan_set_name(uintptr_t context, uintptr_t plan, int64_t buffer, uintptr_t name);
 extern int64_t tlgo_plan_add_space(uintptr_t context, uintptr_t plan, uintptr_t capacity);
+extern int32_t tlgo_plan_set_space_alignment(uintptr_t context, uintptr_t plan, int64_t space, uintptr_t alignment);
 extern int32_t tlgo_plan_set_spaces(uintptr_t context, uintptr_t plan, int64_t buffer, uintptr_t spaces, uintptr_t n);
 extern int32_t tlgo_plan_validate(uintptr_t context, uintptr_t plan);
 extern int64_t tlgo_plan_num_buffers(uintptr_t context, uintptr_t plan);

@@ -527,14 +527,18 @@ class tl_plan_options(ctypes.Structure):
     With neither steps nor time a fixed amount of work is done. A call with either
     does that work first, as far as the time allows, and then searches on: more of
     them never gives a larger frame. The same seed and number of steps give the same
-    solution everywhere; when time ends the search, the solution may differ from run
-    to run.
+    solution of a plan that was not solved before everywhere; when time ends the search,
+    the solution may differ from run to run.
 
     target_bytes is a goal: without steps and time, too, the search goes on for up to
     a million steps until the frame is no larger, and with them it ends there. The
     capacity of a plan's only space is such a goal when no smaller one is given; with
     steps or time left, the search then goes on for a smaller frame. A target that
     is not reached is no failure.
+
+    budget_cpu_ms bounds what the search does rather than how long it takes: while other
+    programs use the processor, the search waits and loses nothing. elapsed_ms of the
+    progress counts the same time then.
 
     The members after budget_ms were added later: struct_size may end before them.
     """
@@ -547,6 +551,7 @@ class tl_plan_options(ctypes.Structure):
         ("target_bytes", ctypes.c_size_t),
         ("progress", tl_plan_progress_callback),
         ("progress_ctx", ctypes.c_void_p),
+        ("budget_cpu_ms", ctypes.c_int64),
     ]
 
 
@@ -4970,6 +4975,45 @@ FUNCTIONS: tuple[Function, ...] = (
         """,
     ),
     Function(
+        "tl_plan_resize",
+        "Planning",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_size_t),
+        ("plan", "buffer", "bytes"),
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW"),
+        """tl_plan_resize gives a buffer another size. A plan that is changed and solved again
+        begins at its last offsets: for thousands of plans that are nearly the same, as of a
+        search for the sizes of tiles, one plan that is resized is quicker than new ones.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was changed.
+        Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, one that would not
+            fit into its base, or would not hold its aliases), TL_E_OVERFLOW (more
+            bytes than any memory has).
+        Cost: slow call; looks at all buffers.
+        """,
+    ),
+    Function(
+        "tl_plan_set_hint",
+        "Planning",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_size_t),
+        ("plan", "buffer", "offset"),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_plan_set_hint says where a buffer may well lie in the next solution, such as its
+        offset in the plan of a program that is much like this one. The search begins there,
+        else at the buffer's last offset; it may end elsewhere, and the frame is no larger
+        than without hints.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was changed. A solution stays.
+        Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer).
+        Cost: slow call.
+        """,
+    ),
+    Function(
         "tl_plan_alias",
         "Planning",
         ctypes.c_int32,
@@ -5061,6 +5105,24 @@ FUNCTIONS: tuple[Function, ...] = (
             means no limit.
         Errors: TL_E_INVALID_ARGUMENT (no such plan), TL_E_LIMIT (1024 spaces),
             TL_E_OUT_OF_MEMORY.
+        Cost: slow call.
+        """,
+    ),
+    Function(
+        "tl_plan_set_space_alignment",
+        "Planning",
+        ctypes.c_int32,
+        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_size_t),
+        ("plan", "space", "alignment"),
+        ("TL_E_INVALID_ARGUMENT",),
+        """tl_plan_set_space_alignment sets the alignment of a space. A buffer has the largest of
+        its own alignment and those of the spaces that it may lie in.
+
+        Ownership: none.
+        Threads: any thread.
+        Returns: TL_OK, or why nothing was changed. An alignment of 0 means none.
+        Errors: TL_E_INVALID_ARGUMENT (no such plan or space, an alignment that is
+            no power of two).
         Cost: slow call.
         """,
     ),
@@ -5276,7 +5338,8 @@ FUNCTIONS: tuple[Function, ...] = (
         they have gaps, pins or several spaces. When the plan has one space of limited
         capacity, a solution that fits is searched for first, with a budget of 0 for up to a
         million steps, which take a minute or more for thousands of buffers that are hard to
-        place.
+        place. A plan that was solved before, and changed since or not, begins at its last
+        offsets: the frame is no larger for it, and found at once where they still fit.
 
         Ownership: none.
         Threads: any thread; other calls for the plan wait.
@@ -5302,9 +5365,9 @@ FUNCTIONS: tuple[Function, ...] = (
         Threads: any thread; other calls for the plan wait.
         Returns: TL_OK, or why no solution was found; an earlier one stays.
         Errors: TL_E_INVALID_ARGUMENT (no such plan, no options, a struct_size that
-            is too small, a negative number, and as tl_plan_solve), TL_E_LIMIT (a
-            buffer fits into none of its spaces; the message names it),
-            TL_E_OUT_OF_MEMORY.
+            is too small, a negative number, both budgets, and as tl_plan_solve),
+            TL_E_LIMIT (a buffer fits into none of its spaces; the message names
+            it), TL_E_OUT_OF_MEMORY.
         Cost: slow call; what the budget allows.
         """,
     ),

@@ -1,8 +1,10 @@
 package offsets_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,4 +122,23 @@ func TestSpacesHaveAlignments(t *testing.T) {
 	require.ErrorContains(t, err, "it is pinned at offset 32, which is no multiple of its alignment 64")
 	_, err = offsets.Solve(offsets.Problem{Spaces: []offsets.Space{{Alignment: 48}}}, offsets.Options{})
 	require.ErrorContains(t, err, "space 0: its alignment is 48; an alignment is a power of two, or 0 for none")
+}
+
+// BenchmarkNearlyEqual measures problems that are much like the one before, placed anew and from its placement.
+func BenchmarkNearlyEqual(b *testing.B) {
+	for name, base := range instances(b, "") {
+		for _, warm := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%s/warm=%v", strings.TrimSuffix(name, ".csv"), warm), func(b *testing.B) {
+				r := rand.New(rand.NewPCG(1, 0))
+				var start []int64
+				for b.Loop() {
+					s, err := offsets.Solve(nearly(r, base), offsets.Options{Start: start})
+					require.NoError(b, err)
+					if warm {
+						start = s.Offsets
+					}
+				}
+			})
+		}
+	}
 }

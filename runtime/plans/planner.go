@@ -48,6 +48,8 @@ type plan struct {
 	problem    offsets.Problem
 	solution   *offsets.Solution // of the problem as it is; nil when it has changed since
 	infeasible bool              // the problem as it is was proved to have none
+	last       []int64           // the offsets of the newest solution, also of the problem as it was
+	hints      map[int64]int64   // by buffer: the offset that the caller supposes, for the next solution
 }
 
 // plans holds every plan there is.
@@ -249,6 +251,55 @@ func AddGap(h Handle, buffer, first, end int64) *Error {
 				end, b.First, b.End, buffer)
 		}
 		b.Gaps = append(b.Gaps, offsets.Interval{First: first, End: end})
+		return nil
+	})
+}
+
+// Resize gives a buffer another size.
+func Resize(h Handle, buffer int64, bytes uint64) *Error {
+	return edit(h, buffer, func(p *plan, b *offsets.Buffer) *Error {
+		if bytes > math.MaxInt64/2 {
+			return refuse(status.Overflow, "buffer %d: %d bytes are more than any memory has", buffer, bytes)
+		}
+		if b.Alias && bytes > uint64(p.problem.Buffers[b.Base].Bytes-b.BaseOffset) {
+			return refuse(status.InvalidArgument, "buffer %d lies %d bytes into buffer %d of %d; %d bytes do not fit", buffer,
+				b.BaseOffset, b.Base, p.problem.Buffers[b.Base].Bytes, bytes)
+		}
+		for i := range p.problem.Buffers {
+			if a := &p.problem.Buffers[i]; a.Alias && int64(a.Base) == buffer && a.BaseOffset+a.Bytes > int64(bytes) {
+				return refuse(status.InvalidArgument, "buffer %d lies in buffer %d up to byte %d; it cannot have %d", i, buffer,
+					a.BaseOffset+a.Bytes, bytes)
+			}
+		}
+		b.Bytes = int64(bytes)
+		return nil
+	})
+}
+
+// Hint says where a buffer may well lie in the next solution. It is no part of the problem.
+func Hint(h Handle, buffer int64, offset uint64) *Error {
+	return with(h, func(p *plan) *Error {
+		if _, err := p.buffer(buffer); err != nil {
+			return err
+		}
+		if p.hints == nil {
+			p.hints = map[int64]int64{}
+		}
+		p.hints[buffer] = int64(min(offset, math.MaxInt64/2))
+		return nil
+	})
+}
+
+// AlignSpace sets the alignment of all that may lie in a space.
+func AlignSpace(h Handle, space int64, alignment uint64) *Error {
+	return change(h, func(p *plan) *Error {
+		switch {
+		case space < 0 || space >= int64(len(p.problem.Spaces)):
+			return refuse(status.InvalidArgument, "there is no space %d; the plan has %d", space, len(p.problem.Spaces))
+		case alignment&(alignment-1) != 0 || alignment > 1<<32:
+			return refuse(status.InvalidArgument, "space %d: alignment %d is no power of two up to 4 GiB", space, alignment)
+		}
+		p.problem.Spaces[space].Alignment = int64(alignment)
 		return nil
 	})
 }

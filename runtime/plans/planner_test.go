@@ -73,3 +73,31 @@ func TestAFailureLosesNothing(t *testing.T) {
 	n, _ := Count(h)
 	assert.EqualValues(t, 2, n)
 }
+
+// What a plan knows of where its buffers lay outlives a change; a hint is for one solution.
+func TestAPlanBeginsWhereItEnded(t *testing.T) {
+	h, _ := Create()
+	defer Destroy(h)
+	_, failed := Add(h, 2, one)
+	require.Nil(t, failed)
+	start := func() (list []int64) {
+		require.Nil(t, with(h, func(p *plan) *Error {
+			list = p.start()
+			return nil
+		}))
+		return list
+	}
+	assert.Nil(t, start())
+	require.Nil(t, Hint(h, 1, 128))
+	assert.Equal(t, []int64{-1, 128}, start())
+	require.Nil(t, SolveByProcessor(h, offsets.Options{Budget: Budget(1000)}))
+	var last []int64
+	require.Nil(t, Places(h, 2, func(_ uint64, p Place) { last = append(last, p.Offset) }))
+	assert.Equal(t, last, start())
+	_, failed = Add(h, 1, one)
+	require.Nil(t, failed)
+	require.Nil(t, Resize(h, 0, 32))
+	assert.Equal(t, append(last, -1), start())
+	require.Nil(t, Hint(h, 2, 0))
+	assert.Equal(t, append(last, 0), start())
+}

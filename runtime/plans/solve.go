@@ -2,6 +2,8 @@ package plans
 
 import (
 	"errors"
+	"runtime"
+	"slices"
 	"time"
 
 	"tlruntime/runtime/offsets"
@@ -9,19 +11,45 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// Solve places the buffers. What was found before stays when it fails.
+// Solve places the buffers, beginning where they lay, or where the caller supposes them. What was found before stays
+// when it fails.
 func Solve(h Handle, o offsets.Options) *Error {
 	return with(h, func(p *plan) *Error {
 		if err := p.room(uint64(len(p.problem.Buffers)), 0, bytesToPlace); err != nil {
 			return err
 		}
+		o.Start = p.start()
 		solution, err := offsets.Solve(p.problem, o)
 		if err != nil {
 			return p.failure(err)
 		}
-		p.solution = solution
+		p.solution, p.last, p.hints = solution, solution.Offsets, nil
 		return nil
 	})
+}
+
+// SolveByProcessor is Solve with a budget of time that the processor works for this thread: on a busy machine a search
+// gets as much done as on an idle one.
+func SolveByProcessor(h Handle, o offsets.Options) *Error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	o.Clock = threadTime
+	return Solve(h, o)
+}
+
+// start has where each buffer lay or is supposed to lie, -1 where neither is known; nil: nothing is known.
+func (p *plan) start() []int64 {
+	if len(p.last)+len(p.hints) == 0 {
+		return nil
+	}
+	list := slices.Clone(p.last)
+	for len(list) < len(p.problem.Buffers) {
+		list = append(list, -1)
+	}
+	for buffer, offset := range p.hints {
+		list[buffer] = offset
+	}
+	return list
 }
 
 // Budget is the time of a search in milliseconds, at most a day.

@@ -40,7 +40,7 @@ var layers = []layer{
 		imports: []string{"foundation", "objects"}, others: []string{"github.com/ebitengine/purego",
 			"github.com/stretchr/testify/require"}},
 	{name: "placement", packages: []string{"runtime/offsets", "runtime/offsets/", "runtime/plans"},
-		imports: []string{"foundation"}},
+		imports: []string{"foundation"}, others: []string{"golang.org/x/sys/unix"}},
 	{name: "figures", packages: []string{"runtime/observe/figures", "runtime/observe/openmetrics"},
 		others: []string{"github.com/dustin/go-humanize"}},
 	{name: "observation", packages: []string{"runtime/observe/"}, imports: []string{"foundation", "storage", "objects",

@@ -103,6 +103,7 @@ class Plan(Handle):
         handle = ctypes.c_void_p()
         check(lib.tl_plan_create(ctypes.byref(handle)))
         self._handle = handle.value
+        self._spaces = 0
 
     def __len__(self) -> int:
         """Returns how many buffers there are."""
@@ -121,15 +122,50 @@ class Plan(Handle):
             check(lib.tl_plan_set_name(self._handle, buffer, named))
         return buffer
 
-    def add_buffers(self, buffers: Iterable[tuple[int, int, int]], *, alignment: int = 64) -> range:
-        """Adds buffers given as (bytes, first, end) at once, all or none, and returns their indices."""
+    def add_buffers(
+        self,
+        buffers: Iterable[tuple[int, int, int]],
+        *,
+        alignment: int | Iterable[int] = 64,
+        names: Iterable[str | None] | None = None,
+        spaces: Iterable[Sequence[int] | None] | None = None,
+    ) -> range:
+        """Adds buffers given as (bytes, first, end) at once, all or none, and returns their indices.
+
+        alignment is one for all, or one for each; names and spaces have an entry for each, None for a buffer without
+        a name, or that may lie in any space.
+        """
         given = list(buffers)
-        _not_negative(alignment, *(nbytes for nbytes, _, _ in given))
+        n = len(given)
+        aligned = _each("alignments", alignment, n) if isinstance(alignment, Iterable) else [alignment] * n
+        named = [None if name is None else c_string(name) for name in _each("names", names, n)]
+        _not_negative(*aligned, *(nbytes for nbytes, _, _ in given))
         _steps(*(step for _, *lifetime in given for step in lifetime))
-        described = [_abi.tl_plan_buffer(nbytes, alignment, first, end) for nbytes, first, end in given]
-        array = (_abi.tl_plan_buffer * len(described))(*described)
-        start = _index(lib.tl_plan_add_buffers(self._handle, array, len(given)))
-        return range(start, start + len(given))
+        allowed = [None if s is None else int64_array(s) for s in _each("spaces", spaces, n)]
+        for space in (space for array in allowed if array is not None for space in array):
+            if not 0 <= space < self._spaces:
+                raise ValueError(f"there is no space {space}; the plan has {self._spaces}")
+        described = [_abi.tl_plan_buffer(b[0], a, b[1], b[2]) for b, a in zip(given, aligned, strict=True)]
+        array = (_abi.tl_plan_buffer * n)(*described)
+        start = _index(lib.tl_plan_add_buffers(self._handle, array, n))
+        for i, (name, places) in enumerate(zip(named, allowed, strict=True), start):
+            if name is not None:
+                check(lib.tl_plan_set_name(self._handle, i, name))
+            if places is not None:
+                check(lib.tl_plan_set_spaces(self._handle, i, places, len(places)))
+        return range(start, start + n)
+
+    def resize(self, buffer: int, nbytes: int) -> None:
+        """Gives a buffer another size. A plan that is solved again begins at its last offsets: for many plans that are
+        nearly the same, one that is resized is quicker than new ones."""
+        _not_negative(nbytes)
+        check(lib.tl_plan_resize(self._handle, buffer, nbytes))
+
+    def hint(self, buffer: int, offset: int) -> None:
+        """Says where a buffer may well lie in the next solution, such as its offset in a plan that is much like this one.
+        The search begins there, and the frame is no larger than without."""
+        _not_negative(offset)
+        check(lib.tl_plan_set_hint(self._handle, buffer, offset))
 
     def alias(self, buffer: int, base: int, offset: int = 0) -> None:
         """Puts a buffer inside another one, offset bytes behind its start."""
@@ -146,11 +182,17 @@ class Plan(Handle):
         _steps(first, end)
         check(lib.tl_plan_add_gap(self._handle, buffer, first, end))
 
-    def add_space(self, capacity: int = 0) -> int:
+    def add_space(self, capacity: int = 0, *, alignment: int = 0) -> int:
         """Adds a space, memory with offsets of its own, and returns its index; a capacity of 0 means no
-        limit."""
-        _not_negative(capacity)
-        return _index(lib.tl_plan_add_space(self._handle, capacity))
+        limit. A buffer has the largest alignment of its own and of the spaces that it may lie in."""
+        _not_negative(capacity, alignment)
+        if alignment & (alignment - 1):
+            raise ValueError(f"an alignment of {alignment} is no power of two")
+        space = _index(lib.tl_plan_add_space(self._handle, capacity))
+        self._spaces = space + 1
+        if alignment:
+            check(lib.tl_plan_set_space_alignment(self._handle, space, alignment))
+        return space
 
     def set_spaces(self, buffer: int, spaces: Sequence[int]) -> None:
         """Says which spaces a buffer may lie in, the preferred one first."""
@@ -161,6 +203,7 @@ class Plan(Handle):
         self,
         budget: float = 0,
         *,
+        cpu_budget: float = 0,
         max_steps: int = 0,
         seed: int = 0,
         target: int = 0,
@@ -170,7 +213,11 @@ class Plan(Handle):
 
         With neither a budget in seconds nor steps a fixed amount of work is done; else the search goes on until
         the frame is proved minimal or the budget is spent. It ends at a frame of target bytes. The same seed and
-        number of steps give the same solution. LimitError names a buffer that fits into none of its spaces.
+        number of steps give the same solution of a plan that was not solved before. LimitError names a buffer that
+        fits into none of its spaces.
+
+        cpu_budget, instead of a budget, are seconds that the processor works for this thread: the search gets as much
+        done while other programs run. A plan that is solved again begins at its last offsets.
 
         progress is called after each improvement and otherwise about every 10 ms. Something true from it ends the
         search with the best solution so far; if there is none yet, the first pass over the buffers is finished,
@@ -185,7 +232,7 @@ class Plan(Handle):
         options = _abi.tl_plan_options()
         options.struct_size = ctypes.sizeof(options)
         options.seed, options.max_steps, options.budget_ms = seed, max_steps, _milliseconds(budget)
-        options.target_bytes = target
+        options.target_bytes, options.budget_cpu_ms = target, _milliseconds(cpu_budget)
         raised: list[BaseException] = []
         with _noted_interrupts() as came:
             if progress is not None or came is not None:
@@ -257,6 +304,14 @@ def _milliseconds(budget: float) -> int:
     if math.isnan(budget):
         raise ValueError("a budget of NaN seconds is no time")
     return math.ceil(min(budget, _DAY) * 1000) if budget >= 0 else -1
+
+
+def _each(what: str, given: Iterable[Any] | None, n: int) -> list[Any]:
+    """Returns the entries for n buffers; None is None for each."""
+    entries = [None] * n if given is None else list(given)
+    if len(entries) != n:
+        raise ValueError(f"{len(entries)} {what} for {n} buffers")
+    return entries
 
 
 def _not_negative(*numbers: int) -> None:
