@@ -383,4 +383,6 @@ def _spread(execution: Execution, operands: Sequence[ExecutionOperand]) -> Calla
 
 def _described(execution: Execution, operand: ExecutionOperand) -> ModelTensor:
     assert operand.buffer is not None  # only arguments of operators are left out
-    return ModelTensor(operand.name, execution.buffers[operand.buffer].dtype, operand.shape)
+    dtype = execution.buffers[operand.buffer].dtype
+    assert dtype is not None  # what is only passed on has no code
+    return ModelTensor(operand.name, dtype, operand.shape)
