@@ -96,8 +96,9 @@ func TestSpacesHaveAlignments(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := problems.Alive(rapid.Uint64Range(1, 1000).Draw(t, "problem"), 30, 6, 1<<10)
 		for range rapid.IntRange(1, 3).Draw(t, "spaces") {
-			p.Spaces = append(p.Spaces, offsets.Space{Alignment: rapid.SampledFrom([]int64{0, 1, 16, 256}).Draw(t, "alignment"),
-				Capacity: rapid.SampledFrom([]int64{0, 1 << 11}).Draw(t, "capacity")})
+			p.Spaces = append(p.Spaces, offsets.Space{
+				Alignment: rapid.SampledFrom([]int64{0, 1, 16, 256}).Draw(t, "alignment"),
+				Capacity:  rapid.SampledFrom([]int64{0, 1 << 11}).Draw(t, "capacity")})
 		}
 		p.Spaces[len(p.Spaces)-1].Capacity = 0
 		for i := range p.Buffers {
@@ -117,7 +118,8 @@ func TestSpacesHaveAlignments(t *testing.T) {
 			}
 		}
 	})
-	p := offsets.Problem{Spaces: []offsets.Space{{Alignment: 64}}, Buffers: []buffer{{Bytes: 8, End: 1, Pinned: true, Offset: 32}}}
+	p := offsets.Problem{Spaces: []offsets.Space{{Alignment: 64}},
+		Buffers: []buffer{{Bytes: 8, End: 1, Pinned: true, Offset: 32}}}
 	_, err := offsets.Solve(p, offsets.Options{})
 	require.ErrorContains(t, err, "it is pinned at offset 32, which is no multiple of its alignment 64")
 	_, err = offsets.Solve(offsets.Problem{Spaces: []offsets.Space{{Alignment: 48}}}, offsets.Options{})
