@@ -61,6 +61,14 @@ func resolve(pc uintptr) leak.Frame {
 	return f
 }
 
+// place is the module of an address and the offset there, found without reading files; module is "" for code of a JIT
+// compiler.
+func place(pc uintptr) (module string, offset uint64, own bool) {
+	var s C.tlc_symbol
+	C.tlc_locate(C.uintptr_t(pc), &s)
+	return C.GoString(&s.module[0]), uint64(s.offset), s.own != 0
+}
+
 // readable is a name as its source has it: names of C++ are mangled for the linker
 // (Itanium C++ ABI, section 5.1). Without the C++ library in the process they
 // stay mangled.

@@ -51,6 +51,7 @@ func openTrace(name string) (began bool, err error) {
 		Thread:  threadOf,
 		Figures: figures,
 		Frames:  codeOf,
+		Places:  placesOf,
 	})
 }
 
@@ -151,6 +152,32 @@ func figures() []trace.Figure {
 		{Name: "heap committed bytes", Value: s.CommittedBytes},
 		{Name: "pool reserved bytes", Value: reserved},
 	}
+}
+
+// placesOf is codeOf by modules and offsets.
+func placesOf(site uint32) (all []trace.Frame) {
+	at := track.SiteOf(site)
+	if at.File != "" {
+		all = append(all, trace.Frame{Name: leak.Line(at), File: at.File, Line: int(at.Line)})
+	}
+	outside := false
+	for _, pc := range at.Stack {
+		if python, is := track.PythonAt(pc); is {
+			outside = true
+			all = append(all, trace.Frame{Name: python.Function, File: python.File, Line: int(python.Line)})
+			continue
+		}
+		module, offset, own := place(pc)
+		if outside = outside || !own; !outside {
+			continue
+		}
+		if module == "" {
+			all = append(all, trace.Frame{Name: fmt.Sprintf("%#x", pc)})
+		} else {
+			all = append(all, trace.Frame{Module: module, Offset: offset})
+		}
+	}
+	return all
 }
 
 // codeOf returns the frames of a site; the line that the program gave comes

@@ -1,6 +1,7 @@
 /* Several processes that are told the same file: who opened it first keeps it, others
  * write beside it, and no file is damaged. runtime/output has the rule. */
 #include <dirent.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -159,6 +160,22 @@ static void an_old_file_is_replaced(void)
 	empty_folder();
 }
 
+/* What a process wrote is there when it is killed, with the places of its code. */
+static void a_killed_process_leaves_its_stacks(void)
+{
+	int status;
+	pid_t child = start("endless");
+	while (!read_file(path) || count("{\"name\":\"alloc\"") == 0) usleep(10000);
+	CHECK_INT(kill(child, SIGKILL), 0);
+	CHECK_INT(waitpid(child, &status, 0), child);
+	CHECK(WIFSIGNALED(status) && read_file(path));
+	CHECK(count("{\"name\":\"stack\"") > 0 && count("trace_processes_test\",\"offset\":\"0x") > 0);
+	CHECK_INT(count("\"complete\":false"), 1);
+	CHECK_INT(count("\"stackFrames\""), 0);
+	CHECK(strcmp(text + strlen(text) - 2, "}\n") == 0);
+	empty_folder();
+}
+
 /* A child without exec has the parent's file open and writes nothing, while it lives and
  * when it ends; nor does it hold the file when the parent is done with it. */
 static void a_forked_child_writes_nothing(void)
@@ -215,6 +232,11 @@ static int work(const char* what)
 {
 	if (strcmp(what, "together") == 0) usleep(1000); /* until the others have begun, too */
 	allocate(OBJECTS);
+	while (strcmp(what, "endless") == 0) {
+		allocate(1);
+		tl_trace_mark("again");
+		usleep(1000);
+	}
 	if (strcmp(what, "together") == 0) usleep(300000);
 	if (strcmp(what, "killed") == 0) abort();
 	return check_failures == 0 ? 0 : 1;
@@ -228,6 +250,7 @@ int main(int argc, char** argv)
 	RUN(children_write_beside);
 	RUN(siblings_share_a_name);
 	RUN(an_old_file_is_replaced);
+	RUN(a_killed_process_leaves_its_stacks);
 	RUN(a_forked_child_writes_nothing);
 	RUN(other_files_are_written_beside);
 	rmdir(folder);

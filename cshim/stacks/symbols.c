@@ -1,5 +1,5 @@
 /* Names of code addresses, for reports: the file of an address, and its function by the file's
- * symbol tables. This is not fast, and only one thread at a time calls it. */
+ * symbol tables. This is not fast. Only one thread at a time demangles. */
 #define _GNU_SOURCE
 #include "symbols.h"
 
@@ -64,15 +64,45 @@ static bool is_own(uintptr_t pc, const void* module)
 	return module == own;
 }
 
+static bool describe(uintptr_t pc, const struct link_map* map, const void* base, tlc_symbol* out)
+{
+	out->own = is_own(pc, base);
+	out->offset = pc - map->l_addr;
+	set_module(out, map->l_name);
+	return !out->own;
+}
+
 void tlc_symbolize(uintptr_t pc, tlc_symbol* out)
 {
 	Dl_info at;
 	struct link_map* map = NULL;
 	memset(out, 0, sizeof *out);
 	if (dladdr1((void*)pc, &at, (void**)&map, RTLD_DL_LINKMAP) == 0 || map == NULL) return;
-	out->own = is_own(pc, at.dli_fbase);
-	out->offset = pc - map->l_addr;
-	set_module(out, map->l_name);
-	if (out->own) return;
-	set(out->function, at.dli_sname);
+	if (describe(pc, map, at.dli_fbase, out)) set(out->function, at.dli_sname);
+}
+
+#ifdef DLFO_STRUCT_HAS_EH_DBASE
+/* The C library finds the file of an address without a lock since glibc 2.35; older ones do not have the name. */
+static bool find_file(uintptr_t pc, tlc_symbol* out)
+{
+	static int (*find)(void*, struct dl_find_object*);
+	struct dl_find_object at;
+	if (find == NULL) *(void**)&find = dlsym(RTLD_DEFAULT, "_dl_find_object");
+	if (find == NULL || find((void*)pc, &at) != 0) return false;
+	describe(pc, at.dlfo_link_map, at.dlfo_map_start, out);
+	return true;
+}
+#else
+static bool find_file(uintptr_t pc, tlc_symbol* out)
+{
+	(void)pc;
+	(void)out;
+	return false;
+}
+#endif
+
+void tlc_locate(uintptr_t pc, tlc_symbol* out)
+{
+	memset(out, 0, sizeof *out);
+	if (!find_file(pc, out)) tlc_symbolize(pc, out);
 }

@@ -22,4 +22,7 @@ char* tlc_demangle(const char* symbol);
 
 void tlc_symbolize(uintptr_t pc, tlc_symbol* out);
 
+/* The same without the function, where the C library knows the file at once. On any thread. */
+void tlc_locate(uintptr_t pc, tlc_symbol* out);
+
 #endif

@@ -41,8 +41,9 @@ var layers = []layer{
 			"github.com/stretchr/testify/require"}},
 	{name: "placement", packages: []string{"runtime/offsets", "runtime/offsets/", "runtime/plans"},
 		imports: []string{"foundation"}, others: []string{"golang.org/x/sys/unix"}},
-	{name: "figures", packages: []string{"runtime/observe/figures", "runtime/observe/openmetrics"},
-		others: []string{"github.com/dustin/go-humanize"}},
+	{name: "figures", packages: []string{"runtime/observe/figures", "runtime/observe/openmetrics", "runtime/observe/source"},
+		imports: []string{"foundation"},
+		others:  []string{"github.com/dustin/go-humanize"}},
 	{name: "observation", packages: []string{"runtime/observe/"}, imports: []string{"foundation", "storage", "objects",
 		"tensors", "figures"},
 		others: []string{"github.com/dustin/go-humanize"}},
@@ -53,7 +54,7 @@ var layers = []layer{
 	{name: "command", packages: []string{"cmd/tl", "cmd/tl/"}, imports: []string{"foundation", "placement",
 		"figures", "compiler"},
 		others: []string{"github.com/dustin/go-humanize", "github.com/dustin/go-humanize/",
-			"github.com/google/flatbuffers/go", "github.com/spf13/",
+			"github.com/google/flatbuffers/go", "github.com/ianlancetaylor/demangle", "github.com/spf13/",
 			"github.com/stretchr/testify/require", "google.golang.org/protobuf/"}},
 }
 

@@ -92,6 +92,42 @@ func threadName(number uint32) string {
 	return strings.TrimSpace(string(name))
 }
 
+// site names the site of an event.
+func (r *recording) site(site uint32) {
+	r.number("sf", uint64(site))
+	if !r.sites[site] {
+		r.sites[site] = true
+		r.fresh = append(r.fresh, site)
+	}
+}
+
+// stack is the event that tells the frames of a site by place.
+func (r *recording) stack(site uint32, frames []Frame) {
+	r.begin("stack", "M", 0)
+	r.args()
+	r.number("site", uint64(site))
+	r.key("frames")
+	r.line = append(r.line, '[')
+	for i, f := range frames {
+		if i > 0 {
+			r.line = append(r.line, ',')
+		}
+		r.line = append(r.line, '{')
+		r.optional("name", f.Name)
+		r.optional("file", f.File)
+		if f.Line > 0 {
+			r.number("line", uint64(f.Line))
+		}
+		if f.Module != "" {
+			r.text("module", f.Module)
+			r.hex("offset", f.Offset)
+		}
+		r.line = append(r.line, '}')
+	}
+	r.line = append(r.line, ']')
+	r.end()
+}
+
 // begin starts an event: the fields that all have.
 func (r *recording) begin(name, phase string, thread uint32) {
 	r.line = append(r.line[:0], `{"name":`...)
@@ -210,6 +246,7 @@ func (s *recorderState) head() {
 
 // flush writes what was recorded, with what ends the file as it is now.
 func (s *recorderState) flush(code *code) error {
+	s.flushed = clock()
 	var end []byte
 	if s.file.err == nil {
 		end = s.tail(code)

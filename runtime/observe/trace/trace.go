@@ -43,6 +43,7 @@ type Options struct {
 	Thread  func(context uint32) uint32 // the system's number of the calling thread
 	Figures func() []Figure             // counters; not called under a lock
 	Frames  func(site uint32) []Frame   // the code of a site, innermost first; not called under a lock
+	Places  func(site uint32) []Frame   // the same by modules and offsets, which are found soon
 }
 
 // Figure is a counter at one moment.
@@ -51,10 +52,12 @@ type Figure struct {
 	Value uint64
 }
 
-// Frame is code that a site's stack goes through.
+// Frame is code that a site's stack goes through: with a name, or as a place in a module, for readers to resolve.
 type Frame struct {
 	Name, File string
 	Line       int
+	Module     string
+	Offset     uint64 // in the file's own addresses
 }
 
 // Event is an allocation or a release, as snapshots show it.
@@ -67,8 +70,11 @@ type Event struct {
 	Device         int32  // of a chunk
 }
 
-// interval is how often counters are written, at most.
-const interval = time.Millisecond
+// interval is how often counters are written, at most; with those of mostUnwritten later the file gets what it lacks.
+const (
+	interval      = time.Millisecond
+	mostUnwritten = time.Second
+)
 
 var recorder recorderState
 
@@ -86,7 +92,9 @@ type recorderState struct {
 	threads map[uint32]bool // that have a name
 	open    open
 	sites   map[uint32]bool
+	fresh   []uint32 // of them, those whose stacks were not written
 	dropped uint64
+	flushed int64 // when the file had its newest part, by clock
 	recent  recent
 	line    []byte // the event that is being put together
 }
@@ -109,7 +117,7 @@ func Start(path string, opts Options) (began bool, err error) {
 	r.file, r.opts, r.pid = f, opts, uint64(os.Getpid())
 	r.began, r.start = time.Now(), clock()
 	r.seen.Store(r.start)
-	r.threads, r.sites, r.dropped = map[uint32]bool{}, map[uint32]bool{}, 0
+	r.threads, r.sites, r.fresh, r.dropped = map[uint32]bool{}, map[uint32]bool{}, nil, 0
 	r.open.clear()
 	r.recent.clear()
 	f.summary = r.summary
@@ -169,8 +177,7 @@ func Alloc(context uint32, a Allocation) (nanos uint64) {
 		r.begin("alloc", "i", r.thread(context, a.Thread))
 		r.text("s", "t")
 		if a.Site != 0 {
-			r.sites[a.Site] = true
-			r.number("sf", uint64(a.Site))
+			r.site(a.Site)
 		}
 		r.args()
 		r.address(a.Address)
@@ -210,10 +217,9 @@ func Named(context uint32, address uint64, site uint32) {
 		if r.full() {
 			return
 		}
-		r.sites[site] = true
 		r.begin("site", "i", r.thread(context, 0))
 		r.text("s", "t")
-		r.number("sf", uint64(site))
+		r.site(site)
 		r.args()
 		r.address(address)
 		r.end()
@@ -297,10 +303,35 @@ func clock() int64 { return int64(time.Since(loaded)) }
 // Count writes the counters. It may call everything that Options.Figures calls.
 func Count() { writeFigures("") }
 
+// writeStacks writes the stacks of the sites that were met since the last time: who reads the trace of a process that
+// was killed finds its code there, as stackFrames come with the end of a trace.
+func writeStacks() {
+	r := &recorder
+	r.mu.Lock()
+	fresh, ask := r.fresh, r.opts.Places
+	r.fresh = nil
+	r.mu.Unlock()
+	if ask == nil || len(fresh) == 0 {
+		return
+	}
+	stacks := make([][]Frame, len(fresh))
+	for i, site := range fresh {
+		stacks[i] = ask(site)
+	}
+	with(func(r *recording) {
+		for i, site := range fresh {
+			if !r.atLimit() {
+				r.stack(site, stacks[i])
+			}
+		}
+	})
+}
+
 func writeFigures(mark string) {
 	recorder.mu.Lock()
 	ask := recorder.opts.Figures
 	recorder.mu.Unlock()
+	writeStacks()
 	before := clock()
 	var figures []Figure
 	if ask != nil {
@@ -324,5 +355,8 @@ func writeFigures(mark string) {
 			pause = time.Second
 		}
 		r.due.Store(clock() + int64(pause))
+		if clock()-r.flushed > int64(mostUnwritten) {
+			_ = r.flush(nil) // kept by the file, and told when the trace ends
+		}
 	})
 }

@@ -212,9 +212,9 @@ func (t *Trace) remarks(drawn int) []string {
 func (t *Trace) incomplete() string {
 	switch {
 	case t.Broken > 0:
-		return "the file breaks off: call stacks and what came after are not known"
+		return "the file breaks off: what came after is not known"
 	case !t.Whole:
-		return "nobody completed the file: call stacks are not known"
+		return "nobody completed the file: its end may be missing"
 	}
 	return ""
 }

@@ -5,6 +5,7 @@
 //	read.go   the trace
 //	model.go  what of it is shown
 //	stacks.go frames as readers want them
+//	resolve.go frames of a process that did not complete its trace
 //	sites.go  where memory came from
 //	flame.go  the tree of calls
 //	space.go  addresses without what nobody used
@@ -29,7 +30,7 @@ type Trace struct {
 	Began   string
 	End     float64 // microseconds
 	Dropped uint64
-	Whole   bool  // the file was completed: call stacks are known
+	Whole   bool  // the file was completed
 	Broken  int64 // the byte at which the file breaks off; 0 when it does not
 
 	Blocks  []*Block
@@ -39,6 +40,7 @@ type Trace struct {
 	Scopes  int
 	Threads int
 	frames  map[string]frame
+	stacks  map[uint32][]located // by site, of a file that was not completed
 }
 
 // Block is an allocation. Its end is that of the trace while it lives.
@@ -85,6 +87,8 @@ type traceEvent struct {
 		Device                   int64
 		Before                   uint64
 		Name                     string
+		Site                     uint32
+		Frames                   []located
 	}
 }
 
@@ -98,8 +102,8 @@ var errForeign = errors.New("not a trace of TL Runtime, such as tl_trace_start a
 // takes what is there. What no trace is, because others have written to the file as well,
 // is an error that says where.
 func Read(r io.Reader) (*Trace, error) {
-	b := builder{Trace: &Trace{}, live: map[uint64]*Block{}, chunks: map[uint64]*Chunk{}, threads: map[int64]bool{},
-		parts: map[json.Token]bool{}}
+	b := builder{Trace: &Trace{stacks: map[uint32][]located{}}, live: map[uint64]*Block{}, chunks: map[uint64]*Chunk{},
+		threads: map[int64]bool{}, parts: map[json.Token]bool{}}
 	text := bufio.NewReader(r)
 	if err := otherFormat(text); err != nil {
 		return nil, err
@@ -284,9 +288,12 @@ func (b *builder) add(e *traceEvent) error {
 	b.End = max(b.End, e.Ts)
 	switch {
 	case e.Ph == "M":
-		if e.Name == "process_name" {
+		switch e.Name {
+		case "process_name":
 			b.Process = e.Args.Name
-		} else {
+		case "stack":
+			b.stacks[e.Args.Site] = e.Args.Frames
+		default:
 			b.threads[e.Tid] = true
 		}
 	case e.Ph == "B":
@@ -369,4 +376,8 @@ func (b *builder) finish() {
 		}
 	}
 	b.Threads = len(b.threads)
+	if b.frames == nil {
+		b.frames = resolve(b.stacks, b.Began)
+	}
+	b.stacks = nil
 }
