@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tlruntime/compiler/graph"
 	"tlruntime/compiler/graph/ops"
 	"tlruntime/compiler/llvm"
 )
@@ -123,9 +124,12 @@ func (o *operatorForm) types() string {
 }
 
 // kernel tells in a word whether the operator can be run, on all types that it takes or on
-// some.
+// some. Types that are only passed on have no kernels at all.
 func (o *operatorForm) kernel() string {
-	missing := func(d string) bool { return !slices.Contains(o.Kernel, d) }
+	missing := func(name string) bool {
+		d, _ := graph.ParseDType(name)
+		return !d.Passed() && !slices.Contains(o.Kernel, name)
+	}
 	switch {
 	case o.Becomes != "":
 		return "becomes " + o.others()

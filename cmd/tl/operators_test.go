@@ -69,6 +69,7 @@ func TestListOfOperators(t *testing.T) {
 	assert.Len(t, strings.Split(strings.TrimSpace(out), "\n"), 1+len(ops.Operators())+len(ops.Runners()))
 	assert.Regexp(t, `(?m)^Exp +yes +f32 f64 f16 bf16$`, out)
 	assert.Regexp(t, `(?m)^Loop +yes +`, out)
+	assert.Regexp(t, `(?m)^Concat +yes +f32 .* string `, out)
 	assert.Regexp(t, `(?m)^Flatten +becomes Reshape +`, out)
 	out, err = tl(t, "operators", "--json", "Clip", "Flatten")
 	require.NoError(t, err)
