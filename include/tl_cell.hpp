@@ -88,15 +88,17 @@ class cell {
 	template <class... Arguments>
 	static result<cell> try_make(Arguments&&... arguments)
 	{
-		static_assert(alignof(T) <= 16, "a cell is aligned to 16");
-		detail::empty_cell place{detail::cell_new(sizeof(T))};
-		if (place.memory == nullptr) {
-			return failure::last();
-		}
-		cell made;
-		made.value_ = ::new (place.memory) T{std::forward<Arguments>(arguments)...};
-		place.memory = nullptr;
-		return made;
+		return made_in(detail::cell_new(sizeof(T)), std::forward<Arguments>(arguments)...);
+	}
+
+	/* A new value with a type of tl_type_define: its end releases the fields that the type names, each of which has one
+	 * reference, and share() shares what they lead to. A list takes no stack. */
+	template <class... Arguments>
+	static result<cell> try_make_typed(tl_type type, Arguments&&... arguments)
+	{
+		static_assert(std::is_trivially_destructible<T>::value, "the type says what ends with the value: a destructor "
+		                                                        "would release the same fields again");
+		return made_in(tl_cell_new_typed(type), std::forward<Arguments>(arguments)...);
 	}
 
 #ifndef TL_NO_EXCEPTIONS
@@ -105,12 +107,28 @@ class cell {
 	{
 		return try_make(std::forward<Arguments>(arguments)...).value();
 	}
+	template <class... Arguments>
+	static cell make_typed(tl_type type, Arguments&&... arguments)
+	{
+		return try_make_typed(type, std::forward<Arguments>(arguments)...).value();
+	}
 #endif
+
+	/* The reference of a pointer that had one, such as release() returned. */
+	static cell adopt(T* value) noexcept
+	{
+		cell owner;
+		owner.value_ = value;
+		return owner;
+	}
+
+	/* Gives the reference to the caller, who stores it in a field of a cell with a type. */
+	T* release() noexcept { return std::exchange(value_, nullptr); }
 
 	/* Whether nobody else has a reference: the value may be changed in place. */
 	bool is_unique() const noexcept { return value_ != nullptr && detail::cell_is_unique(value_); }
 
-	/* Other threads may have references to this cell from now on. Share the cells in its value first. */
+	/* Other threads may have references to this cell from now on. Of a value without a type share the cells in it first. */
 	void share() const noexcept { tl_cell_share(value_); }
 
 	T* get() const noexcept { return value_; }
@@ -122,6 +140,20 @@ class cell {
 	friend bool operator!=(const cell& a, const cell& b) noexcept { return a.value_ != b.value_; }
 
   private:
+	template <class... Arguments>
+	static result<cell> made_in(void* memory, Arguments&&... arguments)
+	{
+		static_assert(alignof(T) <= 16, "a cell is aligned to 16");
+		detail::empty_cell place{memory};
+		if (memory == nullptr) {
+			return failure::last();
+		}
+		cell made;
+		made.value_ = ::new (memory) T{std::forward<Arguments>(arguments)...};
+		place.memory = nullptr;
+		return made;
+	}
+
 	T* value_ = nullptr;
 };
 

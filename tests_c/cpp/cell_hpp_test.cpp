@@ -49,6 +49,37 @@ void a_list_ends_with_its_last_reference()
 	CHECK(!tail && !tail.is_unique());
 }
 
+struct typed_node {
+	int value;
+	typed_node* next;
+};
+
+void a_typed_list_ends_by_its_type()
+{
+	enum { LENGTH = 1000000 };
+	static const std::size_t fields[] = {offsetof(typed_node, next)};
+	const tl_type_desc desc = {"typed_node", sizeof(typed_node), fields, 1, nullptr, 0};
+	tl_type type = 0;
+	CHECK(tl_type_define(&desc, &type) == TL_OK);
+	const std::uint64_t before = live();
+	tl::cell<typed_node> list;
+	for (int i = 0; i < LENGTH; i++) {
+		list = tl::cell<typed_node>::make_typed(type, i, list.release());
+	}
+	CHECK(live() == before + LENGTH && list->value == LENGTH - 1);
+	const tl::cell<typed_node> head = list;
+	CHECK(!head.is_unique());
+	list = nullptr;
+	CHECK(head.is_unique());
+	head.share();
+	std::thread([mine = head] { CHECK(mine->next->value == LENGTH - 2); }).join();
+	tl::cell<typed_node> rest = tl::cell<typed_node>::adopt(std::exchange(head->next, nullptr));
+	CHECK(live() == before + LENGTH);
+	rest = nullptr;
+	CHECK(live() == before + 1);
+	CHECK(!tl::cell<typed_node>::try_make_typed(type + 1000, 1, nullptr));
+}
+
 struct thrower {
 	explicit thrower(bool now)
 	{
@@ -98,6 +129,7 @@ int main()
 {
 	const std::uint64_t before = live();
 	a_list_ends_with_its_last_reference();
+	a_typed_list_ends_by_its_type();
 	a_constructor_that_throws_leaves_no_cell();
 	threads_have_a_shared_one();
 	CHECK(live() == before);
