@@ -307,6 +307,13 @@ static void a_typed_cell_is_nothing_to_the_rest(void)
 
 /* ---- reports ----------------------------------------------------------------------------- */
 
+static int count_of(const char* text, const char* in)
+{
+	int n = 0;
+	while ((in = strstr(in, text)) != NULL) n++, in++;
+	return n;
+}
+
 static void a_leak_report_names_the_type(void)
 {
 	static char report[1 << 16];
@@ -316,14 +323,21 @@ static void a_leak_report_names_the_type(void)
 	CHECK_OK(tl_configure("TL_TRACK", "1"));
 	const uint64_t before = *tl_track_count();
 	node* root = new_node(new_node(NULL, NULL), NULL);
-	CHECK_INT(tl_leak_report_since(path, before), 2);
+	node *ring = new_node(NULL, NULL), *other = new_node(ring, NULL);
+	ring->left = tl_cell_dup(other);
+	CHECK(!tl_cell_drop(other)); /* the ring has the rest */
+	CHECK_INT(tl_leak_report_since(path, before), 4);
 	FILE* file = fopen(path, "r");
 	report[fread(report, 1, sizeof report - 1, file)] = 0;
 	fclose(file);
 	unlink(path);
 	CHECK(strstr(report, "cell of node") != NULL);
-	CHECK(strstr(report, "a cell: tl_cell_drop or tl_cell_free is missing") != NULL);
+	CHECK_INT(count_of("a cell: tl_cell_drop or tl_cell_free is missing", report), 1);
+	CHECK_INT(count_of("a cycle of cells", report), 1);
+	CHECK_INT(count_of("Indirect leak of", report), 2);
+	ring->left = NULL;
 	end(root);
+	end(other);
 	CHECK_OK(tl_configure("TL_TRACK", was_on ? "1" : "0"));
 }
 

@@ -18,10 +18,14 @@ func IsCell(r *layout.Record) bool {
 	return heldAtZero(r) && atomic.LoadUint32(&r.Loc) == layout.LocCell
 }
 
-// IsStuckCell reports whether the count of the cell in a slot has overflowed.
-func IsStuckCell(slot uintptr) bool {
-	return isStuck(int32(atomic.LoadUint32(&headAt(slot).Count)))
+// CellCount returns the references of the cell in a slot, or that their count has overflowed.
+func CellCount(slot uintptr) (count int32, stuck bool) {
+	count = int32(atomic.LoadUint32(&headAt(slot).Count))
+	return max(count, -count), isStuck(count)
 }
+
+// CellIn returns the cell in a slot.
+func CellIn(slot uintptr) uintptr { return slot + headBytes }
 
 func headAt(slot uintptr) *layout.CellHead { return layout.At[layout.CellHead](slot) }
 

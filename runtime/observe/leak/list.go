@@ -68,7 +68,7 @@ func (s *search) keepTo(of List, held []uintptr) {
 	s.everyNode(func(r track.Ref, p uintptr, v *heap.SideValue) {
 		open, listed := of[r]
 		if !listed {
-			v.Flags = v.Flags&^(leakFloating|leakEnded|leakZero) | leakHeld
+			v.Flags = v.Flags&^(leakFloating|leakEnded|leakZero|leakStuck) | leakHeld
 		}
 		v.Value = uint64(min(int64(v.Value), open-callers[p]))
 	})

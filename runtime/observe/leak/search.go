@@ -23,6 +23,7 @@ const (
 	Cell                     // it is a cell
 	Stuck                    // it is a cell whose count sticks
 	Cycle                    // only what it refers to refers to it
+	CellCycle                // the same of a cell
 	Aliases                  // a buffer of which aliases are left
 	Lent                     // a block of a memory pool
 	LeftOpen                 // a scope of a thread that has ended held it, and it was released since
@@ -133,8 +134,9 @@ func (s *search) find() {
 			case sh.Has(layout.ShImmortal):
 				v.Flags |= leakImmortal
 			case atZero && object.IsCell(r):
-				v.Flags |= leakZero | leakCell
-				if object.IsStuckCell(e.Object) {
+				v.Flags |= leakCell
+				count, stuck := object.CellCount(e.Object)
+				if v.Value = uint64(count); stuck {
 					v.Flags |= leakStuck
 				}
 			case atZero:
@@ -216,6 +218,7 @@ func (s *search) references(e layout.Entry, visit func(p uintptr)) {
 // each calls visit with every reference of an object that leads to a live one, and
 // onForeign with those that lead to a registered pointer without a type.
 func (s *search) each(e layout.Entry, visit func(layout.Entry, *heap.SideValue), onForeign func(uintptr)) {
+	fromCell := e.Record != layout.Foreign && s.value(e).Flags&leakCell != 0
 	s.references(e, func(p uintptr) {
 		if p == 0 {
 			return
@@ -229,11 +232,12 @@ func (s *search) each(e layout.Entry, visit func(layout.Entry, *heap.SideValue),
 			return
 		}
 		at := s.heap.Find(p)
-		if at.Kind != heap.Live || at.Start != p {
+		v := s.heap.Side().At(at.Record)
+		if at.Kind != heap.Live && at.Kind != heap.Interior || v.Flags&leakNode == 0 {
 			return
 		}
-		if v := s.heap.Side().At(at.Record); v.Flags&leakNode != 0 {
-			visit(layout.Entry{Object: p, Record: at.Record, Gen: at.Gen}, v)
+		if isCell := v.Flags&leakCell != 0; p == at.Start && !isCell || isCell && fromCell && p == object.CellIn(at.Start) {
+			visit(layout.Entry{Object: at.Start, Record: at.Record, Gen: at.Gen}, v)
 		}
 	})
 }
@@ -249,7 +253,7 @@ func (s *search) explain() {
 
 // isDirect tells whether an object is a leak by itself, whoever else holds it.
 func isDirect(v *heap.SideValue) bool {
-	return v.Flags&leakImmortal == 0 && (v.Flags&(leakFloating|leakEnded|leakZero) != 0 || int64(v.Value) > 0)
+	return v.Flags&leakImmortal == 0 && (v.Flags&(leakFloating|leakEnded|leakZero|leakStuck) != 0 || int64(v.Value) > 0)
 }
 
 // isHeld tells whether a scope of a running thread, or for ever, holds an object.
@@ -334,7 +338,7 @@ func reasonOf(v *heap.SideValue) Reason {
 		return Held
 	case v.Flags&leakStuck != 0:
 		return Stuck
-	case v.Flags&leakCell != 0:
+	case v.Flags&leakCell != 0 && int64(v.Value) > 0:
 		return Cell
 	case v.Flags&leakZero != 0:
 		return AtZero
@@ -344,6 +348,8 @@ func reasonOf(v *heap.SideValue) Reason {
 		return Floating
 	case int64(v.Value) > 0:
 		return Acquired
+	case v.Flags&(leakCycle|leakCell) == leakCycle|leakCell:
+		return CellCycle
 	case v.Flags&leakCycle != 0:
 		return Cycle
 	}

@@ -50,6 +50,7 @@ var what = map[Reason]string{
 	Cell:       "a cell: tl_cell_drop or tl_cell_free is missing",
 	Stuck:      "a cell whose count has overflowed: it is never freed",
 	Cycle:      "a cycle: only what it refers to refers to it; tl_mem_collect_cycles frees it",
+	CellCycle:  "a cycle of cells: only what it refers to refers to it, and nothing frees it",
 	Aliases:    "a buffer whose own address was unregistered and of which aliases are left",
 	Lent:       "not given back to its pool",
 	Indirect:   "only another leak refers to it",
