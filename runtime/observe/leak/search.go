@@ -236,7 +236,8 @@ func (s *search) each(e layout.Entry, visit func(layout.Entry, *heap.SideValue),
 		if at.Kind != heap.Live && at.Kind != heap.Interior || v.Flags&leakNode == 0 {
 			return
 		}
-		if isCell := v.Flags&leakCell != 0; p == at.Start && !isCell || isCell && fromCell && p == object.CellIn(at.Start) {
+		isCell := v.Flags&leakCell != 0
+		if !isCell && p == at.Start || isCell && fromCell && p == object.CellIn(at.Start) {
 			visit(layout.Entry{Object: at.Start, Record: at.Record, Gen: at.Gen}, v)
 		}
 	})
