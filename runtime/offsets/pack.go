@@ -103,9 +103,14 @@ func (p *packing) reach(granted bool) {
 // unasked does what needs no grant. Where rules are not quick, mending takes their place if it can, and where they are
 // but many items need mending, too, it has half of the work.
 func (p *packing) unasked() {
-	p.surely()
-	p.outwardUnasked()
-	p.orderedUnasked()
+	if !p.affords() {
+		p.surely()
+		p.besides(p.outwardUnasked)
+		if len(p.in.items) <= manyItems && p.above(tight) { // quick, and far better on some
+			p.besides(p.bySkyline)
+		}
+		p.besides(p.orderedUnasked)
+	}
 	switch {
 	case p.affords():
 		p.byConstruction()
@@ -118,11 +123,18 @@ func (p *packing) unasked() {
 	p.improve(nil)
 }
 
+// besides does work with a grant of its own.
+func (p *packing) besides(work func()) {
+	before := p.units
+	p.allowance += crowdUnits
+	work()
+	p.allowance += p.units - before - crowdUnits
+}
+
 // byConstruction places by all rules.
 func (p *packing) byConstruction() {
 	p.byRules(true)
-	n := len(p.in.items)
-	if !p.filled && !p.done(p.d) && (n <= fewItems || n <= manyItems && p.above(tight)) {
+	if len(p.in.items) <= fewItems && !p.done(p.d) {
 		p.bySkyline()
 	}
 }
@@ -183,42 +195,26 @@ func (p *packing) sweeping(below int64) sweeping {
 	return w
 }
 
-// outwardUnasked makes a few outward sweeps, with a grant of their own where they are quick.
+// outwardUnasked makes a few outward sweeps.
 func (p *packing) outwardUnasked() {
-	if p.affords() {
-		return
-	}
-	many, before := len(p.in.items) > manyItems, p.units
 	switch {
-	case !many:
+	case len(p.in.items) <= manyItems:
 		p.byOutward(outwardTries - 1)
 	case p.above(tight), !p.local() && p.above(tighter):
 		if p.byOutward(1); p.d.method == "sweep" {
 			p.byOutward(1)
 		}
 	}
-	if !many {
-		p.allowance += p.units - before
-	}
 }
 
-// orderedUnasked tries the two orders that are best for training steps, with a grant of their own, where all rules
-// together are not quick but these are.
+// orderedUnasked tries the two orders that are best for training steps, where these are quick.
 func (p *packing) orderedUnasked() {
-	cost := orderUnits * p.alive * int64(len(p.in.items))
-	if p.affords() || len(p.in.items) > manyItems {
-		return
-	}
-	before := p.units
+	cost, before := orderUnits*p.alive*int64(len(p.in.items)), p.units
 	for _, k := range []int{breadth, size} {
-		if p.done(p.d) || p.units-before+cost > crowdUnits {
-			break
+		if len(p.in.items) <= manyItems && !p.done(p.d) && p.units-before+cost <= crowdUnits {
+			p.byRule(k)
 		}
-		p.allowance += crowdUnits
-		p.byRule(k)
-		p.allowance -= crowdUnits
 	}
-	p.allowance += p.units - before
 }
 
 // above says that the frame is above the bound by more than a fraction of it.
@@ -229,9 +225,6 @@ func (p *packing) above(fraction int64) bool {
 // surely makes a first placement of what may be too much for a rule, by what is cheapest: a sweep, which takes items
 // with gaps for whole, or with pins a stack.
 func (p *packing) surely() {
-	if p.affords() {
-		return
-	}
 	pinned := p.in.pinned()
 	if !pinned {
 		p.spend(1)
@@ -275,8 +268,11 @@ func (p *packing) byRule(k int) {
 	}
 }
 
-// bySkyline takes an instance without pins and gaps.
+// bySkyline places an instance without pins and gaps, once.
 func (p *packing) bySkyline() {
+	if p.filled {
+		return
+	}
 	p.spend(1)
 	if p.in.skylined(p.ground.offset, p.tick, true) {
 		p.filled = true
@@ -308,7 +304,7 @@ func (p *packing) deepen() {
 	if p.alive > crowd || len(p.in.items) > treeItems {
 		p.byRules(false)
 	}
-	if !p.filled && p.above(tight) {
+	if p.above(tight) {
 		p.bySkyline()
 	}
 	for p.sweeps && !p.local() && !p.done(p.d) && !p.over() {
@@ -330,7 +326,7 @@ func (p *packing) beforeMending() {
 			p.byRule(duration)
 		}
 	}
-	if !p.local() && !p.filled && p.above(tight) {
+	if !p.local() && p.above(tight) {
 		p.bySkyline()
 	}
 }
