@@ -19,8 +19,6 @@ const (
 	// orderUnits is the work of a rule for each pair alive together, crowdUnits what rules may do unasked where they
 	// are not quick.
 	orderUnits, crowdUnits = 3, 300_000_000
-	// near is the reciprocal of the gap below which little sticks out.
-	near = 8
 	// crowd is how many items alive at once are more for orders than for trees.
 	crowd = 60
 	// goalSteps are the steps that are taken unasked to reach a goal.
@@ -29,8 +27,6 @@ const (
 	quickWork = 4_000_000
 	// slowWork is that up to which a search tries some rules before mending.
 	slowWork = 500_000_000
-	// vainSweeps in a row end the outward sweeps with which a search of a crowd begins.
-	vainSweeps = 20
 	// outwardTries are made between two rounds of mending.
 	outwardTries = 4
 	// maxLooks are the cells that the ejections of a first outward sweep may look at.
@@ -100,8 +96,7 @@ func (p *packing) reach(granted bool) {
 	p.target = target
 }
 
-// unasked does what needs no grant. Where rules are not quick, mending takes their place if it can, and where they are
-// but many items need mending, too, it has half of the work.
+// unasked does what needs no grant. Where rules are not quick, mending takes their place if it can.
 func (p *packing) unasked() {
 	if !p.affords() {
 		p.surely()
@@ -111,16 +106,12 @@ func (p *packing) unasked() {
 		}
 		p.besides(p.orderedUnasked)
 	}
-	switch {
-	case p.affords():
+	if p.quick() || !p.local() {
 		p.byConstruction()
-	case !p.local():
-		p.byConstruction()
-		return
-	case p.quick():
-		p.limited((p.allowance-p.units)/2, none, p.byConstruction)
 	}
-	p.improve(nil)
+	if p.affords() || p.local() {
+		p.improve(nil)
+	}
 }
 
 // besides does work with a grant of its own.
@@ -133,7 +124,7 @@ func (p *packing) besides(work func()) {
 
 // byConstruction places by all rules.
 func (p *packing) byConstruction() {
-	p.byRules(true)
+	p.byRules()
 	if len(p.in.items) <= fewItems && !p.done(p.d) {
 		p.bySkyline()
 	}
@@ -167,16 +158,6 @@ func (p *packing) byOutward(tries int) {
 		}
 		if _, finished := p.in.outwards(p.ground.offset, w); finished {
 			p.keep("outward sweep")
-		}
-	}
-}
-
-// outwardWhile sweeps until so many sweeps in a row did not lower the frame.
-func (p *packing) outwardWhile(vain int) {
-	for k := 0; k < vain && p.sweeps && !p.done(p.d) && !p.over(); k++ {
-		version := p.d.version
-		if p.byOutward(1); p.d.version > version {
-			k = -1
 		}
 	}
 }
@@ -247,17 +228,13 @@ func (p *packing) affords() bool {
 func (p *packing) quick() bool { return p.alive*int64(len(p.in.items)) <= quickWork }
 
 // byRules tries the rules that were not tried, each that the work allowed is likely to suffice for.
-func (p *packing) byRules(mend bool) {
+func (p *packing) byRules() {
 	cost := orderUnits * p.alive * int64(len(p.in.items))
 	for k := range rules {
 		if p.d.offset != nil && cost > p.allowance-p.units {
 			break
 		}
 		p.byRule(k)
-		// Where little sticks out, mending is cheaper than more rules, of which many items need few.
-		if mend && k == 1 && len(p.in.items) <= fewItems && !p.above(near) {
-			p.improve(func(a *area) bool { return a.round > 0 })
-		}
 	}
 }
 
@@ -290,10 +267,7 @@ func (p *packing) deepen() {
 		vain /= 3
 	}
 	stuck := func(a *area) bool { return a.vain >= vain }
-	switch {
-	case !p.local():
-		p.outwardWhile(vainSweeps)
-	case len(p.in.items) > manyItems && p.outward == 0:
+	if !p.local() || len(p.in.items) > manyItems && p.outward == 0 {
 		p.byOutward(1)
 	}
 	many := len(p.in.items) > fewItems
@@ -302,7 +276,7 @@ func (p *packing) deepen() {
 		p.improve(stuck)
 	}
 	if p.alive > crowd || len(p.in.items) > treeItems {
-		p.byRules(false)
+		p.byRules()
 	}
 	if p.above(tight) {
 		p.bySkyline()
