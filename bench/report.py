@@ -384,6 +384,7 @@ def main() -> None:
     body += report_planner.shapes_section(load_lines(figures / "shapes.jsonl"), score, table)
     body += report_planner.sets_section(load_lines(figures / "sets.jsonl"), score, table)
     body += report_planner.packings_section(load_lines(figures / "packings.jsonl"), score, table)
+    body += report_planner.ablation_section(load_lines(figures / "ablation.jsonl"), table)
     body += report_capacity.cost_section(load_lines(figures / "cost.jsonl"), table)
     body += report_capacity.capacity_section(load_lines(figures / "capacity.jsonl"), table)
     body += report_scale.mpi_section(load_lines(figures / "scale_mpi.jsonl"), table)

@@ -138,3 +138,16 @@ def packings_section(lines_read: list[dict], score, table) -> list[str]:
                      f"{statistics.mean(e['seconds'] for e in entries):.2f}", f"{peer:.4f}", target, met])  # fmt: skip
     columns = ["packing", "pieces", "no budget", "5 s", "optimal", "s", "best peer", "target", "met"]
     return lines + table(columns, rows)
+
+
+def ablation_section(lines_read: list[dict], table) -> list[str]:
+    """What each part of the search for offsets is good for: frames without it."""
+    if not lines_read:
+        return []
+    lines = ["## What each part of the placement buys", "", "Each part left out in turn (`bench/planner -ablation`): frame over the lower bound without a budget, then with a second of CPU time. "
+             "Means over the instances of a group, in parentheses their number, and three seeds each.", ""]  # fmt: skip
+    groups = {entry["group"]: entry["instances"] for entry in lines_read}
+    parts = list(dict.fromkeys(entry["without"] for entry in lines_read))
+    cells = {(entry["without"], entry["group"]): f"{entry['quick']:.4f}, {entry['frame']:.4f}" for entry in lines_read}
+    rows = [[part or "nothing", *(cells.get((part, group), "") for group in groups)] for part in parts]
+    return lines + table(["without", *(f"{group} ({count})" for group, count in groups.items())], rows)

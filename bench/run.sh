@@ -175,6 +175,15 @@ sets() {
 	"$programs/planner" -packings 3 -json "$figures/packings.jsonl" >"$figures/packings.log"
 }
 
+# What each part of the search for offsets is good for. The instances of $TL_TEST_DATA/planner are among them.
+ablation() {
+	echo "bench: placing buffers without each part of the search"
+	(cd "$here/.." && go build -o "$programs/planner" ./bench/planner)
+	set -- -ablation -sets "$here/data/sets" -shapes 30000 -packings 2 -json "$figures/ablation.jsonl"
+	[ -d "${TL_TEST_DATA:-}/planner" ] && set -- "$@" "$TL_TEST_DATA/planner"
+	"$programs/planner" "$@" >"$figures/ablation.log"
+}
+
 # The rates of kernels, and what they say of models: the instances of $TL_TEST_DATA/onnx that have their weights.
 rates() {
 	[ -x "$build/tl" ] || { echo "skipped: rates of kernels: build/tl is missing"; return 0; }
@@ -268,7 +277,7 @@ timed varying
 part varying_programs
 timed beside beside-one
 timed beside_threads beside-threads
-for function in whole_values pool_tails handovers from_python between_processes several_processes engines trainings placement shapes sets \
+for function in whole_values pool_tails handovers from_python between_processes several_processes engines trainings placement shapes sets ablation \
 	rates capacity whole_models resident
 do
 	part "$function"

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -35,8 +36,6 @@ func (b *bench) measureAblation(folder string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("| group | without | instances | no budget | CPU, s | %v of CPU | CPU, s |\n|---|---|%s\n", ablationBudget,
-		strings.Repeat("---:|", 5))
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		for _, part := range append([]offsets.NamedPart{{}}, offsets.Parts...) {
 			a := ablated{Group: name, Without: part.Name, Instances: len(groups[name])}
@@ -46,11 +45,31 @@ func (b *bench) measureAblation(folder string) error {
 				}
 			}
 			b.ablated = append(b.ablated, a)
-			fmt.Printf("| %s | %s | %d | %.4f | %.3f | %.4f | %.3f |\n", a.Group, a.Without, a.Instances, a.Quick, a.QuickCPU,
-				a.Frame, a.CPU)
 		}
 	}
+	fmt.Print(ablationTable(b.ablated))
 	return nil
+}
+
+// ablationTable has a row for each part that was left out, and a column for each group: frames over the lower bound
+// without a budget and with one.
+func ablationTable(list []ablated) string {
+	head, rule, cells, names := "| without |", "|---|", map[string]string{}, []string{}
+	for _, a := range list {
+		if a.Without == "" {
+			head += fmt.Sprintf(" %s (%d) |", a.Group, a.Instances)
+			rule += "---:|"
+		}
+		if cells[a.Without] == "" {
+			names = append(names, a.Without)
+		}
+		cells[a.Without] += fmt.Sprintf(" %.4f, %.4f |", a.Quick, a.Frame)
+	}
+	lines := []string{head, rule}
+	for _, name := range names {
+		lines = append(lines, "| "+cmp.Or(name, "nothing")+" |"+cells[name])
+	}
+	return strings.Join(lines, "\n") + "\n"
 }
 
 // groups are the instances of the options and of a folder, by what they are.

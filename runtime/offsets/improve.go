@@ -167,30 +167,25 @@ func (a *area) ceil(bytes int64) int64 { return (bytes + a.grain - 1) / a.grain 
 func (s *solver) lower(a *area, goal int64) bool {
 	a.round++
 	s.spend(1)
-	if a.round == 1 {
-		a.mend(s, goal)
-		return true
-	}
+	work, units := &a.ejected, s.units
 	switch {
+	case a.round == 1:
+		a.mend(s, goal)
 	case a.large:
 		return s.mendTowards(a, goal)
 	case a.ejected > a.searched && !a.in.lacks(PartTree):
+		work = &a.searched
+		a.ask(s, goal)
 	case a.in.alive != nil || a.in.lacks(PartEjections): // elastic items have no gaps
-		defer s.count(&a.ejected, s.units)
 		s.mendTowards(a, goal)
-		return true
 	default:
-		defer s.count(&a.ejected, s.units)
 		s.ejectTowards(a, goal)
-		return true
 	}
-	defer s.count(&a.searched, s.units)
-	a.ask(s, goal)
+	if a.round > 1 {
+		*work += s.units - units
+	}
 	return true
 }
-
-// count adds the work since units to a sum.
-func (s *solver) count(sum *int64, units int64) { *sum += s.units - units }
 
 // ask searches the whole area by tree. Where nothing fits below the limit, that raises the bound.
 func (a *area) ask(s *solver, limit int64) {
