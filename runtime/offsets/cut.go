@@ -1,39 +1,34 @@
 package offsets
 
-// cut is an instance of some items alone.
-func (in *instance) cut(items []int32) *instance {
-	hull := in.items[items[0]].span
-	for _, i := range items {
-		hull.first, hull.end = min(hull.first, in.items[i].first), max(hull.end, in.items[i].end)
-	}
-	part := &instance{items: make([]item, 0, len(items)), sections: int(hull.end - hull.first), watch: in.watch,
+// only is the instance of some of the items. Where they are few, or live in a part of the time, it has
+// sections of its own.
+func (in *instance) only(items []int32) *instance {
+	sub := &instance{alive: in.alive, sections: in.sections, items: make([]item, len(items)), watch: in.watch,
 		without: in.without}
+	parts := 0
 	for k, i := range items {
-		it := in.items[i]
-		in.watch.visit(k, len(items))
-		if it.holes > 0 {
-			part.alive = append(part.alive, clip(in.alive[it.holes-1], hull))
-			it.holes = int32(len(part.alive))
-		}
-		it.span = it.span.clip(hull)
-		part.items = append(part.items, it)
+		sub.items[k] = in.items[i]
+		parts += len(in.spans(&in.items[i]))
+		in.watch(unitsOfVisit)
 	}
-	return part
+	if in.sections > 2*parts {
+		sub.renumber()
+	}
+	return sub
 }
 
-// clip is the part of x inside hull, counted from its start.
-func (x span) clip(hull span) span {
-	return span{max(x.first, hull.first) - hull.first, min(x.end, hull.end) - hull.first}
-}
-
-func clip(parts []span, hull span) []span {
-	out := make([]span, 0, len(parts))
-	for _, x := range parts {
-		if x = x.clip(hull); x.first < x.end {
-			out = append(out, x)
+// renumber leaves out the sections that need not be told apart.
+func (in *instance) renumber() {
+	times := &lifetimes{}
+	for i := range in.items {
+		it := &in.items[i]
+		for _, x := range in.spans(it) {
+			times.parts = append(times.parts, Interval{int64(x.first), int64(x.end)})
 		}
+		times.end, it.holes = append(times.end, len(times.parts)), 0
 	}
-	return out
+	in.alive = nil
+	in.number(times)
 }
 
 // components are the groups of items that no lifetime connects. Items without

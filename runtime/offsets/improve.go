@@ -100,7 +100,7 @@ func (s *solver) areas(in *instance, d *draft) (areas []*area, rest int64) {
 		}
 		part := in
 		if !in.inOrder(items) {
-			part = in.cut(items)
+			part = in.only(items)
 		}
 		a := &area{in: part, from: items, offset: make([]int64, len(items)), frame: frame, grain: part.grain()}
 		a.large = len(items) > treeItems || part.volume() > treeVolume

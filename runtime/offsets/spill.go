@@ -181,33 +181,3 @@ func (s *solver) stackInto(in *instance, a *assignment, offset []int64) error {
 	}
 	return nil
 }
-
-// only is the instance of some of the items. Where they are few it has sections of its own.
-func (in *instance) only(items []int32) *instance {
-	sub := &instance{alive: in.alive, sections: in.sections, items: make([]item, len(items)), watch: in.watch,
-		without: in.without}
-	parts := 0
-	for k, i := range items {
-		sub.items[k] = in.items[i]
-		parts += len(in.spans(&in.items[i]))
-		in.watch(unitsOfVisit)
-	}
-	if in.sections > 8*parts {
-		sub.renumber()
-	}
-	return sub
-}
-
-// renumber leaves out the sections that need not be told apart.
-func (in *instance) renumber() {
-	times := &lifetimes{}
-	for i := range in.items {
-		it := &in.items[i]
-		for _, x := range in.spans(it) {
-			times.parts = append(times.parts, Interval{int64(x.first), int64(x.end)})
-		}
-		times.end, it.holes = append(times.end, len(times.parts)), 0
-	}
-	in.alive = nil
-	in.number(times)
-}
