@@ -99,7 +99,9 @@ func (s *solver) areas(in *instance, d *draft) (areas []*area, rest int64) {
 			continue
 		}
 		part := in
-		if !in.inOrder(items) {
+		if len(items) == len(in.items) {
+			items = in.every()
+		} else {
 			part = in.only(items)
 		}
 		a := &area{in: part, from: items, offset: make([]int64, len(items)), frame: frame, grain: part.grain()}
@@ -116,16 +118,6 @@ func (s *solver) areas(in *instance, d *draft) (areas []*area, rest int64) {
 		}
 	}
 	return areas, rest
-}
-
-// inOrder says that a list has all items in their order.
-func (in *instance) inOrder(list []int32) bool {
-	for k, i := range list {
-		if int(i) != k {
-			return false
-		}
-	}
-	return len(list) == len(in.items)
 }
 
 // volume is the sum of all lifetimes, in sections: what a tree reads to set itself up, and may read in a node.

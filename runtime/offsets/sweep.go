@@ -93,7 +93,9 @@ func (in *instance) byBegin(backwards bool) []int32 {
 		order, start := in.grouped(backwards, backwards)
 		for t := range in.sections {
 			in.watch.visit(t, in.sections)
-			in.largestFirst(order[start[t]:start[t+1]])
+			sortBy(order[start[t]:start[t+1]], in.watch, func(a, b int32) int {
+				return cmp.Or(cmp.Compare(in.items[b].size, in.items[a].size), cmp.Compare(a, b))
+			})
 		}
 		*list = order
 	}
@@ -114,26 +116,6 @@ func direction(backwards bool) int {
 		return 1
 	}
 	return 0
-}
-
-// insertedItems are few enough to be sorted by insertion.
-const insertedItems = 12
-
-// largestFirst sorts items of one section, which come in their order.
-func (in *instance) largestFirst(list []int32) {
-	if len(list) > insertedItems {
-		sortBy(list, in.watch, func(a, b int32) int {
-			return cmp.Or(cmp.Compare(in.items[b].size, in.items[a].size), cmp.Compare(a, b))
-		})
-		return
-	}
-	for k := 1; k < len(list); k++ {
-		i, to := list[k], k
-		for size := in.items[i].size; to > 0 && in.items[list[to-1]].size < size; to-- {
-			list[to] = list[to-1]
-		}
-		list[to] = i
-	}
 }
 
 // grouped lists the items with bytes by their first section, or by their end, counted from the other end of time if
