@@ -81,6 +81,12 @@ func (m *mender) eject(i int32, most int) bool {
 	e := m.ejector
 	e.chain++
 	e.before, e.pool = e.before[:0], append(e.pool[:0], i)
+	return m.chase(most)
+}
+
+// chase places what is in the pool.
+func (m *mender) chase(most int) bool {
+	e := m.ejector
 	for len(e.pool) > 0 {
 		x := e.pool[len(e.pool)-1]
 		e.pool = e.pool[:len(e.pool)-1]

@@ -17,6 +17,7 @@ type mender struct {
 	ground  *shelf // what is not lifted
 	lifted  []bool // by item: it lies nowhere
 	changed bool   // the ground is not area.offset
+	stacks  bool   // what lives about a peak may be stacked anew
 }
 
 // mend takes the items that end above limit out of the placement of an area, the highest first, and puts each back
@@ -46,7 +47,8 @@ func (a *area) mend(s *solver, limit int64) bool {
 }
 
 func (a *area) newMender(s *solver) *mender {
-	m := &mender{area: a, s: s, ground: newShelf(a.in, slices.Clone(a.offset)), lifted: make([]bool, len(a.in.items))}
+	m := &mender{area: a, s: s, ground: newShelf(a.in, slices.Clone(a.offset)), lifted: make([]bool, len(a.in.items)),
+		stacks: len(a.in.items) > manyItems && a.in.plain() && !a.in.lacks(PartOutward)}
 	if a.ejector == nil {
 		a.ejector = a.in.newEjector(s.random.Uint64())
 	}
@@ -82,7 +84,7 @@ func (m *mender) lower(i int32) bool {
 	}
 	m.lift(i)
 	m.s.spend(1)
-	if m.eject(i, m.chain) {
+	if m.eject(i, m.chain) || m.restack(i) {
 		return true
 	}
 	now := min(at, m.ground.lowest(&m.in.items[i]))
