@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +20,7 @@ import (
 type lowering struct {
 	output  string
 	emit    string
+	stats   io.Writer // nil: none are asked for
 	options lower.Options
 	module  llvm.Options
 }
@@ -28,6 +31,7 @@ const unversioned = 16
 
 func lowerCommand() *cobra.Command {
 	var l lowering
+	var stats bool
 	c := &cobra.Command{
 		Use:   "lower FILE",
 		Short: "Decides who holds which reference in a program, and writes it as LLVM IR",
@@ -37,7 +41,12 @@ func lowerCommand() *cobra.Command {
 		Example: "  tl lower list.tl -o list.ll\n  compiler list.src | tl lower - --llvm 15 | clang-15 -x ir - -c -o " +
 			"list.o",
 		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error { return l.run(c, args[0]) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if stats {
+				l.stats = c.ErrOrStderr()
+			}
+			return l.run(c, args[0])
+		},
 	}
 	f := c.Flags()
 	f.StringVarP(&l.output, "output", "o", "-", "`FILE` to write; - is standard output")
@@ -49,6 +58,7 @@ func lowerCommand() *cobra.Command {
 	f.StringVar(&l.module.Init, "init", "module_init", "`NAME` of the function that defines the module's types")
 	f.BoolVar(&l.module.Inline, "inline", false,
 		"call the operations of tl_inline.ll, for a module that is linked with it")
+	f.BoolVar(&stats, "stats", false, "write what counting costs each function to standard error")
 	f.BoolVar(&l.options.NoMoves, "no-moves", false, "acquire every reference that is stored")
 	f.BoolVar(&l.options.NoBorrows, "no-borrows", false, "give every variable a reference")
 	f.BoolVar(&l.options.NoSlots, "no-slots", false, "allocate every tensor on the heap")
@@ -106,6 +116,11 @@ func (l *lowering) write(p *ir.Program) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if l.stats != nil {
+		if err := writeStats(l.stats, m); err != nil {
+			return "", err
+		}
+	}
 	switch l.emit {
 	case "text":
 		return ir.Print(p), nil
@@ -128,4 +143,29 @@ func (l *lowering) save(standard io.Writer, text string) error {
 		return body(standard)
 	}
 	return create(l.output, body)
+}
+
+// writeStats writes a row for each function, and the sums: what stands in the text, not how often it runs.
+func writeStats(to io.Writer, m *lower.Module) error {
+	t := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
+	row := func(name string, figures []string) {
+		fmt.Fprintf(t, "%s\t%s\t\n", strings.Join(figures, "\t"), name)
+	}
+	texts := func(s lower.Stats) (texts []string) {
+		for _, n := range s {
+			texts = append(texts, strconv.Itoa(n))
+		}
+		return texts
+	}
+	row("", lower.Figures)
+	var all lower.Stats
+	for i, f := range m.Functions {
+		s := m.StatsOf(i)
+		for at, n := range s {
+			all[at] += n
+		}
+		row(f.Symbol, texts(s))
+	}
+	row("in all", texts(all))
+	return t.Flush()
 }

@@ -127,3 +127,31 @@ func TestLowerRefusesWrongOptions(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "mine", string(content))
 }
+
+func TestLowerTellsWhatCountingCosts(t *testing.T) {
+	const build = `
+struct Node { value: int, next: Node }
+func build(n: int) -> Node {
+	let head = none Node
+	while n { head = new Node{value: n, next: head} n = n - 1 }
+	return head
+}
+` + "func total(list: Node) -> int { let s = 0 while list is none == 0 { s = s + list.value list = list.next } return s }"
+	figures := func(args ...string) (table []string) {
+		out, stats, err := runLower(t, build, append([]string{"-", "--stats"}, args...)...)
+		require.NoError(t, err)
+		require.Contains(t, out, "define ptr @build(", "the module is written as well")
+		for line := range strings.Lines(stats) {
+			table = append(table, strings.Join(strings.Fields(line), " "))
+		}
+		return table
+	}
+	require.Equal(t, []string{
+		"acquire release register unregister scopes unshare borrowed in slots moved cancelled",
+		"1 1 1 1 2 0 0 0 1 0 build", "0 0 0 0 0 0 3 0 0 0 total", "1 1 1 1 2 0 3 0 1 0 in all",
+	}, figures())
+	require.Contains(t, figures("--no-moves", "--no-borrows"), "1 1 1 0 1 0 0 0 0 0 total")
+	_, stats, err := runLower(t, "func f( {", "-", "--stats")
+	require.Error(t, err)
+	require.NotContains(t, stats, "acquire")
+}

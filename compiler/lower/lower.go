@@ -13,6 +13,7 @@
 //	scopes.go   which scopes the runtime has to know
 //	emit.go     the runtime's operations
 //	cancel.go   acquires and releases that cancel out
+//	stats.go    what is left of it, in figures
 //
 // Every counted variable has one of these kinds:
 //
@@ -68,7 +69,12 @@ type Module struct {
 	// Cancelled is how many pairs of an acquire and a release were removed, since
 	// nothing between them needed the reference.
 	Cancelled int
+
+	spared []spared // by function
 }
+
+// spared is what a function has fewer of.
+type spared struct{ moved, cancelled int }
 
 // Kind tells what holds the reference of a variable.
 type Kind uint8
@@ -102,6 +108,7 @@ func Lower(p *ir.Program, options Options) (*Module, error) {
 		m.Kinds = append(m.Kinds, f.kinds)
 		m.Moves += len(f.moves)
 		m.Cancelled += f.cancelled
+		m.spared = append(m.spared, spared{len(f.moves), f.cancelled})
 	}
 	return m, nil
 }
