@@ -22,10 +22,12 @@ import (
 
 // buffers plans a list of buffers.
 func (p *planning) buffers(out io.Writer, path string) error {
-	problem, err := readBuffers(path)
+	list, err := readBuffers(path)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
+	p.hints = list.Hints
+	problem := &list.Problem
 	_, err = p.solve(out, path, problem, english.Plural(len(problem.Buffers), "buffer", ""))
 	return err
 }
@@ -50,7 +52,8 @@ func (p *planning) solve(out io.Writer, path string, problem *offsets.Problem, w
 	if capacity > 0 {
 		problem.Spaces = []offsets.Space{{Capacity: capacity, Name: "capacity"}}
 	}
-	o := offsets.Options{Seed: p.options.Seed, MaxSteps: max(p.options.MaxSteps, 0), Budget: p.options.Budget}
+	o := offsets.Options{Seed: p.options.Seed, MaxSteps: max(p.options.MaxSteps, 0), Budget: p.options.Budget,
+		Start: p.hints}
 	solution, err := offsets.Solve(*problem, o)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -81,22 +84,28 @@ var (
 	furtherColumns = []string{"alignment", "gaps", "offset", "hint", "alias", "alias_offset"}
 )
 
-func readBuffers(path string) (*offsets.Problem, error) {
+// bufferList is a list of buffers with what it says of where they might lie well: for all of them, or for none.
+type bufferList struct {
+	offsets.Problem
+	Hints []int64 `json:"hints"` // -1: anywhere
+}
+
+func readBuffers(path string) (*bufferList, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	if strings.EqualFold(filepath.Ext(path), ".json") {
-		problem := &offsets.Problem{}
+		list := &bufferList{}
 		d := json.NewDecoder(f)
 		d.DisallowUnknownFields()
-		return problem, d.Decode(problem)
+		return list, d.Decode(list)
 	}
 	return readTable(f)
 }
 
-func readTable(f io.Reader) (*offsets.Problem, error) {
+func readTable(f io.Reader) (*bufferList, error) {
 	r := csv.NewReader(f)
 	header, err := r.Read()
 	if err != nil {
@@ -116,28 +125,31 @@ func readTable(f io.Reader) (*offsets.Problem, error) {
 		}
 	}
 	r.ReuseRecord = true
-	problem := &offsets.Problem{}
+	list := &bufferList{}
 	bases := map[int]string{}
 	for {
 		record, err := r.Read()
 		if err == io.EOF {
-			return problem, nameBases(problem, bases)
+			return list, nameBases(&list.Problem, bases)
 		}
 		if err != nil {
 			return nil, err
 		}
-		b := offsets.Buffer{}
+		b, hint := offsets.Buffer{}, int64(-1)
 		for i, text := range record {
 			if header[i] == "alias" && text != "" {
-				b.Alias, bases[len(problem.Buffers)] = true, strings.Clone(text)
+				b.Alias, bases[len(list.Buffers)] = true, strings.Clone(text)
 				continue
 			}
-			if err := parseColumn(&b, header[i], text); err != nil {
+			if err := parseColumn(&b, &hint, header[i], text); err != nil {
 				line, _ := r.FieldPos(i)
 				return nil, fmt.Errorf("line %d: %w", line, err)
 			}
 		}
-		problem.Buffers = append(problem.Buffers, b)
+		list.Buffers = append(list.Buffers, b)
+		if slices.Contains(header, "hint") {
+			list.Hints = append(list.Hints, hint)
+		}
 	}
 }
 
@@ -163,14 +175,14 @@ func nameBases(p *offsets.Problem, bases map[int]string) error {
 	return nil
 }
 
-// parseColumn reads one column of a buffer. A hint says where the buffer might lie well, which the search finds itself.
-func parseColumn(b *offsets.Buffer, name, text string) (err error) {
+// parseColumn reads one column of a buffer, or the hint where it might lie well.
+func parseColumn(b *offsets.Buffer, hint *int64, name, text string) (err error) {
 	into := map[string]*int64{"lower": &b.First, "upper": &b.End, "size": &b.Bytes, "alignment": &b.Alignment,
-		"offset": &b.Offset, "alias_offset": &b.BaseOffset}
+		"offset": &b.Offset, "hint": hint, "alias_offset": &b.BaseOffset}
 	switch {
 	case name == "id":
 		b.Name = strings.Clone(text)
-	case name == "hint", text == "" && slices.Contains(furtherColumns, name), name == "offset" && text == "-1":
+	case text == "" && slices.Contains(furtherColumns, name), name == "offset" && text == "-1":
 	case name == "gaps":
 		for gap := range strings.FieldsSeq(text) {
 			first, end, _ := strings.Cut(gap, "-")

@@ -34,7 +34,8 @@ type planning struct {
 	validate bool
 	states   []string
 	symbolic bool
-	slices   bool // what to plan is a list of buffers, also where it ends in .json
+	slices   bool    // what to plan is a list of buffers, also where it ends in .json
+	hints    []int64 // where the buffers of a list might lie well; nil: it does not say
 }
 
 func planCommand() *cobra.Command {

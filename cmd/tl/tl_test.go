@@ -129,6 +129,25 @@ func TestPlanOfBuffers(t *testing.T) {
 	assert.Len(t, lines, 4)
 }
 
+// TestHintsOfAList has places that the search would not find first.
+func TestHintsOfAList(t *testing.T) {
+	const buffers = "id,lower,upper,size,hint\na,0,2,64,%s\nb,1,3,32,%s\nc,2,4,64,%s\n"
+	placed := func(a, b, c string) string {
+		to := filepath.Join(t.TempDir(), "placed.csv")
+		_, err := tl(t, "plan", write(t, "buffers.csv", fmt.Sprintf(buffers, a, b, c)), "--validate", "-o", to)
+		require.NoError(t, err)
+		text, err := os.ReadFile(to)
+		require.NoError(t, err)
+		return string(text)
+	}
+	hinted := "id,lower,upper,size,offset\na,0,2,64,32\nb,1,3,32,0\nc,2,4,64,32\n"
+	assert.Equal(t, hinted, placed("32", "0", "32"))
+	assert.NotEqual(t, hinted, placed("-1", "-1", "-1"))
+	list := write(t, "slices.json", `{"buffers":[{"name":"a","bytes":64,"first":0,"end":2}],"hints":[1,2]}`)
+	_, err := tl(t, "plan", "--slices", list)
+	assert.ErrorContains(t, err, "tell all or none")
+}
+
 // The columns may stand in any order; what a list has of a buffer is kept, and a list that was written is read.
 func TestFurtherColumns(t *testing.T) {
 	list := write(t, "buffers.csv", "size,id,upper,lower,alignment,hint,offset,gaps\n"+
@@ -141,6 +160,7 @@ func TestFurtherColumns(t *testing.T) {
 		{Name: "c", Bytes: 10, Alignment: 16, End: 9, Pinned: true, Offset: 64},
 		{Name: "d", Bytes: 4, Alignment: 16, End: 9},
 	}, problem.Buffers)
+	require.Equal(t, []int64{-1, 7, -1, -1}, problem.Hints)
 	placed := filepath.Join(t.TempDir(), "placed.csv")
 	out, err := tl(t, "plan", list, "--validate", "-o", placed)
 	require.NoError(t, err)
