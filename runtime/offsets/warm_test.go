@@ -2,6 +2,7 @@ package offsets_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -128,7 +129,9 @@ func TestSpacesHaveAlignments(t *testing.T) {
 
 // BenchmarkNearlyEqual measures problems that are much like the one before, placed anew and from its placement.
 func BenchmarkNearlyEqual(b *testing.B) {
-	for name, base := range instances(b, "") {
+	sets := instances(b, "")
+	maps.Copy(sets, instances(b, "minimalloc"))
+	for name, base := range sets {
 		for _, warm := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s/warm=%v", strings.TrimSuffix(name, ".csv"), warm), func(b *testing.B) {
 				r := rand.New(rand.NewPCG(1, 0))
