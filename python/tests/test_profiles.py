@@ -114,6 +114,10 @@ def check_format(trace: dict[str, Any]) -> None:
         phase = event["ph"]
         assert phase in PHASES and event["name"] and isinstance(event["pid"], int) and isinstance(event["tid"], int)
         if phase == "M":
+            if event["name"] == "stack":
+                assert str(event["args"]["site"]) in frames
+                assert all(f.get("name") or f["module"] and int(f["offset"], 16) for f in event["args"]["frames"])
+                continue
             assert event["name"] in ("process_name", "thread_name") and event["args"]["name"]
             continue
         assert event["ts"] >= last, "times go forward"

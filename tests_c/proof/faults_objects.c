@@ -45,6 +45,23 @@ static bool grow(size_t bytes)
 static bool realloc_a_little(void) { return grow(900); }
 static bool realloc_much(void) { return grow(200000); }
 
+static void* token; /* stays the caller's where it is not taken */
+static void make_token(void) { token = token != NULL ? token : tl_mem_alloc(48); }
+static bool reuse(size_t bytes)
+{
+	if (!is(tl_ptr_reuse(token, bytes))) return false;
+	token = NULL;
+	return true;
+}
+static bool reuse_in_place(void) { return reuse(40); }
+static bool reuse_elsewhere(void) { return reuse(900); }
+static bool reuse_much(void) { return reuse(200000); }
+static void drop_token(void)
+{
+	CHECK_OK(tl_ptr_release(token));
+	token = NULL;
+}
+
 static bool clone(void) { return is(tl_mem_deep_clone(w.root)); }
 static bool clone_a_vec(void) { return is(tl_mem_deep_clone(w.vec)); }
 static bool clone_an_end(void) { return is(tl_mem_deep_clone(w.leaf)); }
@@ -157,6 +174,13 @@ static const step objects[] = {
 	{.name = "tl_object_new", .call = object_new_fragile},
 	{.name = "tl_mem_realloc", .call = realloc_a_little, .before = make_grown},
 	{.name = "tl_mem_realloc", .call = realloc_much, .before = make_grown},
+	{.name = "tl_ptr_reuse", .call = reuse_in_place, .undo = release_made, .before = make_token, .finally = drop_token},
+	{.name = "tl_ptr_reuse",
+     .call = reuse_elsewhere,
+     .undo = release_made,
+     .before = make_token,
+     .finally = drop_token},
+	{.name = "tl_ptr_reuse", .call = reuse_much, .undo = release_made, .before = make_token, .finally = drop_token},
 	{.name = "tl_mem_deep_clone", .call = clone, .finally = collect_rest}, /* its copy is a cycle, too */
 	{.name = "tl_mem_deep_clone", .call = clone_a_vec},
 	{.name = "tl_mem_deep_clone", .call = clone_an_end, .finally = collect_rest},

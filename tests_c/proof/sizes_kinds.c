@@ -17,6 +17,7 @@ static bool got_memory(block* out, void* memory) { return got(out, memory, memor
 
 static bool alloc(size_t bytes, block* out) { return got_memory(out, tl_mem_alloc(bytes)); }
 static bool alloc_to_a_page(size_t bytes, block* out) { return got_memory(out, tl_mem_aligned_alloc(bytes, 4096)); }
+static bool reused(size_t bytes, block* out) { return got_memory(out, tl_ptr_reuse(tl_mem_alloc(bytes), bytes)); }
 static bool cell_new(size_t bytes, block* out) { return got_memory(out, tl_cell_new(bytes)); }
 static bool new_(size_t bytes, block* out) { return got_memory(out, tl_mem_new(bytes)); }
 static bool new_zeroed(size_t bytes, block* out) { return got_memory(out, tl_mem_new_zeroed(bytes)); }
@@ -258,6 +259,7 @@ static void to_device(block of, size_t bytes)
 const kind kinds[] = {
 	{"tl_mem_alloc", alloc, release, grow, 0, 0, 32, false, true},
 	{"tl_mem_aligned_alloc", alloc_to_a_page, release, NULL, 0, 0, 4096, false, true},
+	{"tl_ptr_reuse", reused, release, grow, 0, 0, 32, false, true},
 	{"tl_cell_new", cell_new, free_cell, NULL, 0, 0, 16, false, true},
 	{"tl_mem_new", new_, out_of_scope, grow, 0, 0, 32, false, true},
 	{"tl_mem_new_zeroed", new_zeroed, out_of_scope, grow, 0, 0, 32, true, true},

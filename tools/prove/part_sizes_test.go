@@ -18,7 +18,7 @@ var (
 
 // A limit is a size that nothing has, and these make or read nothing of it.
 var withoutMemory = map[string]bool{
-	"tl_memory_pool_set_limit": true, "tl_pool_set_limits": true, "tl_plan_add_space": true, "tl_log_alloc": true,
+	"tl_memory_pool_set_limit": true, "tl_pool_set_limits": true, "tl_plan_add_space": true, "tl_plan_resize": true, "tl_log_alloc": true,
 	"tl_tensor_from_buffer": true, "tl_view_reshape": true, "tl_view_broadcast_to": true,
 }
 
