@@ -256,6 +256,14 @@ static inline tl_record* tlc_record_at(uintptr_t p)
 	return tlc_find_record(p, &r) ? r : NULL;
 }
 
+/* A life of these type flags (tlc_life), and a tag of a record (tlc_tag), both of the generation that stands in the upper
+ * half of a life or of a tag. */
+static inline uint64_t tlc_life_of(uint64_t tag, uint32_t type_flags) { return tag >> 32 << 32 | type_flags; }
+static inline uint64_t tlc_tag_of(uint64_t life, const tl_record* r)
+{
+	return life >> 32 << 32 | (uint64_t)(r - tlc_g.records);
+}
+
 /* A word of a record. x86-64 keeps loads in order, and there the compiler makes one instruction of load
  * and comparison where the load is an ordinary one. */
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__)
@@ -270,7 +278,7 @@ static inline __attribute__((always_inline)) bool tlc_is_plain(const tl_record* 
                                                                uint32_t sh)
 {
 	bool is = TLC_LIKELY(TLC_COMPARED(uint32_t, r->loc) == loc) && TLC_LIKELY(TLC_COMPARED(uint32_t, r->sh) == sh) &&
-	          TLC_LIKELY(TLC_COMPARED(tlc_pair, r->type_flags) == tag >> 32 << 32);
+	          TLC_LIKELY(TLC_COMPARED(tlc_pair, r->type_flags) == tlc_life_of(tag, TL_TYPE_PLAIN));
 	atomic_signal_fence(memory_order_acquire);
 	return is;
 }

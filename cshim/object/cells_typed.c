@@ -22,7 +22,7 @@ static inline __attribute__((always_inline)) void* enliven(tl_context* c, uintpt
 	tl_record* r = tlc_g.records + (uint32_t)tag;
 	TLC_STORE(head->count, 1);
 	count_of(c, slots)->made++;
-	tlc_set_life(r, (tag >> 32 << 32) | slots);
+	tlc_set_life(r, tlc_life_of(tag, slots));
 	tlc_set_counts(r, TLC_CELL_COUNTS);
 	return head + 1;
 }
@@ -45,14 +45,13 @@ static __attribute__((noinline)) void* new_rest(tl_type type)
 	return enliven(c, object, tag, slots);
 }
 
-/* As tl_object_new: whole slots are cleared without a call, and all else is a tail call. */
+/* As tl_object_new. */
 void* tl_cell_new_typed(tl_type type)
 {
-	enum { UNIT = 32, INLINED = 512 };
 	tl_context* c = tlc_tls;
 	const tl_type_info* info = info_of(type);
 	const uint32_t slots = type_of_slots(info);
-	if (TLC_UNLIKELY(slots == TL_TYPE_PLAIN) || TLC_UNLIKELY(info->size > INLINED - sizeof(tl_cell_head)))
+	if (TLC_UNLIKELY(slots == TL_TYPE_PLAIN) || TLC_UNLIKELY(info->size > CLEARED_INLINE - sizeof(tl_cell_head)))
 		return new_rest(type);
 	const size_t bytes = info->size + sizeof(tl_cell_head);
 	const tl_entry* slot = tlc_take_slot(c, bytes);
@@ -60,7 +59,7 @@ void* tl_cell_new_typed(tl_type type)
 	const uintptr_t object = slot->object;
 	const uint64_t tag = tlc_tag(slot);
 	TLC_PROBE_ALLOCATE(object, info->size);
-	for (char *at = (char*)object, *end = at + bytes; at < end; at += UNIT) memset(at, 0, UNIT);
+	clear_small(object, bytes);
 	return enliven(c, object, tag, slots);
 }
 
@@ -79,7 +78,7 @@ static inline void add(dead_cells* dead, tl_record* r, tl_cell_head* head)
 		tlc_enqueue(dead->context, r, (uintptr_t)head);
 		return;
 	}
-	*(tlc_pair*)(void*)&head->record = (life >> 32 << 32) | (uint64_t)(r - tlc_g.records);
+	*(tlc_pair*)(void*)&head->record = tlc_tag_of(life, r);
 	*(tlc_pair*)(void*)&head->count = (uintptr_t)dead->first;
 	dead->first = head;
 }

@@ -35,7 +35,7 @@ bool tlc_recycle_elsewhere(tl_context* c, tl_record* r, uintptr_t object, uint64
 	if (class != TL_CLASS_LARGE) return tlc_make_room(c, class) && tlc_recycle(&c->magazines[class], r, object, tag);
 	if (!may_work(c)) return false;
 	tlc_clear_counts(r);
-	tlc_set_life(r, next >> 32 << 32);
+	tlc_set_life(r, tlc_life_of(next, TL_TYPE_PLAIN));
 	TLC_PROBE_FREE(object);
 	tlc_heap_give_large(tlc_g.heap, (tl_entry){object, (uint32_t)next, (uint32_t)(next >> 32)}, true);
 	return true;

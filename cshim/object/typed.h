@@ -2,7 +2,16 @@
 #ifndef TL_OBJECT_TYPED_H
 #define TL_OBJECT_TYPED_H
 
+#include <string.h>
+
 #include "fast.h"
+
+/* Clears the whole slot of so many bytes without a call: up to 512 bytes slots are multiples of 32 bytes. */
+enum { CLEARED_INLINE = 512, CLEARING_UNIT = 32 };
+static inline void clear_small(uintptr_t object, size_t bytes)
+{
+	for (char *at = (char*)object, *end = at + bytes; at < end; at += CLEARING_UNIT) memset(at, 0, CLEARING_UNIT);
+}
 
 /* The description of a type; NULL for types that are not the user's, and for those that contexts do
  * not count. */
@@ -74,7 +83,7 @@ static inline bool is_leaf(const tl_type_info* info, uintptr_t object)
  * its slot into the magazine (tlc_kill_typed). */
 static inline __attribute__((always_inline)) bool end_leaf(tl_context* c, tl_record* r, uintptr_t object)
 {
-	const uint64_t life = tlc_life(r), tag = (life >> 32 << 32) | (uint64_t)(r - tlc_g.records);
+	const uint64_t life = tlc_life(r), tag = tlc_tag_of(life, r);
 	const tl_type_info* info = info_of((uint32_t)life);
 	if (TLC_UNLIKELY((c->draining | tlc_has_to_destroy(c)) != 0)) return false;
 	if (!is_simple(info) || !is_leaf(info, object)) return false;

@@ -120,7 +120,7 @@ static inline bool has_last_table(const tl_context* c, const vec* v)
 {
 	const uint64_t tag = tlc_tag(&v->data);
 	return v->data.object == c->table && tag == c->table_tag && v->cap <= c->table_room &&
-	       tlc_life(tlc_g.records + (uint32_t)tag) == (tag >> 32 << 32 | TL_TYPE_VEC_DATA);
+	       tlc_life(tlc_g.records + (uint32_t)tag) == tlc_life_of(tag, TL_TYPE_VEC_DATA);
 }
 
 /* Appends an object of the caller's, for which there is a place; false: it is another one. In a stub, which has no owner, no

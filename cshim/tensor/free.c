@@ -47,9 +47,6 @@ static __attribute__((noinline)) tl_status free_slowly(tl_context* c, tl_entry e
 	return tlc_found(in, status);
 }
 
-/* The life of a tensor: type and generation, as tlc_life has them. */
-static inline uint64_t life_of(uint64_t tag) { return tag >> 32 << 32 | TL_TYPE_TENSOR; }
-
 /* Whether e, whose tag and record these are, names p, alive, a tensor with one reference: then it is the newest entry
  * of p, since each entry holds a reference. An entry whose generation is that of its record names a live
  * object, so p needs no search. Record 0, which is a foreign block's, is dead. */
@@ -58,7 +55,7 @@ static inline __attribute__((always_inline)) bool is_only_entry(const tl_entry* 
 {
 	if (TLC_UNLIKELY(e->object != p)) return false;
 	if (TLC_UNLIKELY(atomic_load_explicit(&r->sh, memory_order_acquire) != ONLY_REFERENCE)) return false;
-	return TLC_LIKELY(tlc_life(r) == life_of(tag));
+	return TLC_LIKELY(tlc_life(r) == tlc_life_of(tag, TL_TYPE_TENSOR));
 }
 
 static inline bool is_only_entry_at(const tl_context* c, uint64_t at, uintptr_t p)

@@ -90,7 +90,7 @@ static inline __attribute__((always_inline)) bool tlc_tensor_give_slot(tl_contex
 	tensors->gone++;
 	tensors->bytes_gone += tlc_g.classes[(uint8_t)(tag >> 32)].size;
 	tag += (uint64_t)TL_GEN_ONE << 32;
-	tlc_set_life(r, tag >> 32 << 32); /* of plain bytes */
+	tlc_set_life(r, tlc_life_of(tag, TL_TYPE_PLAIN));
 	tlc_set_entry(top, object, tag);
 	m->top = top + 1;
 	TLC_PROBE_FREE(object);
@@ -164,7 +164,7 @@ static inline void tlc_tensor_begin(tl_context* c, uint64_t tag)
 	tl_kind_counters* tensors = &c->kinds[TL_TYPE_TENSOR];
 	tensors->made++;
 	tensors->bytes_made += tlc_g.classes[(uint8_t)(tag >> 32)].size;
-	tlc_set_life(r, tag >> 32 << 32 | TL_TYPE_TENSOR);
+	tlc_set_life(r, tlc_life_of(tag, TL_TYPE_TENSOR));
 	atomic_store_explicit(&r->sh, TL_SH_ALIVE | TL_SH_MERGED | TL_SH_ONE, memory_order_release);
 }
 
