@@ -12,6 +12,7 @@ import "C"
 
 import (
 	"cmp"
+	"os"
 	"strings"
 	"sync"
 	"unsafe"
@@ -34,6 +35,7 @@ var symbolMutex sync.Mutex
 var (
 	symbols source.Symbols
 	sources source.Files
+	jitted  source.PerfMap
 )
 
 func forgetSources() {
@@ -41,6 +43,7 @@ func forgetSources() {
 	defer symbolMutex.Unlock()
 	symbols.Forget()
 	sources.Forget()
+	jitted.Forget()
 }
 
 func init() { leak.Resolve, leak.InSource = resolve, inSource }
@@ -54,7 +57,14 @@ func resolve(pc uintptr) leak.Frame {
 	defer symbolMutex.Unlock()
 	C.tlc_symbolize(C.uintptr_t(pc), &s)
 	f := leak.Frame{Module: C.GoString(&s.module[0]), Offset: uint64(s.offset), Own: s.own != 0}
-	if !f.Own {
+	switch {
+	case f.Own:
+	case f.Module == "":
+		if jitted.Path == "" {
+			jitted = source.PerfMapOf(os.Getpid())
+		}
+		f.Symbol = jitted.Function(uint64(pc))
+	default:
 		f.Symbol = cmp.Or(symbols.Function(f.Module, f.Offset), C.GoString(&s.function[0]))
 	}
 	f.Function = readable(f.Symbol)

@@ -4,6 +4,8 @@
 #include <alloca.h>
 #include <stdalign.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <unwind.h>
 
 #include "check.h"
@@ -211,8 +213,50 @@ static void on_many_threads(void)
 	CHECK_OK(tl_configure("TL_TRACK", "0"));
 }
 
+#if defined(__x86_64__)
+/* push rbp; mov rbp, rsp; mov rax, tl_mem_alloc; call rax; pop rbp; ret */
+static const unsigned char calls_alloc[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0xb8, 0,    0,    0,
+                                            0,    0,    0,    0,    0,    0xff, 0xd0, 0x5d, 0xc3};
+
+/* As V8 and CPython write it for perf. */
+static void code_of_a_compiler_has_the_name_of_its_perf_map(void)
+{
+	static char report[1 << 16];
+	char map_path[64], report_path[] = "/tmp/tl_stacks_XXXXXX";
+	const void* callee = (const void*)(uintptr_t)(tl_mem_alloc);
+	char* code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (code == MAP_FAILED) {
+		puts("skip: this system runs no code that a program has made");
+		return;
+	}
+	memcpy(code, calls_alloc, sizeof calls_alloc);
+	memcpy(code + 6, &callee, sizeof callee);
+	snprintf(map_path, sizeof map_path, "/tmp/perf-%d.map", (int)getpid());
+	FILE* map = fopen(map_path, "w");
+	fprintf(map, "%lx %zx jitted_grow\n", (unsigned long)code, sizeof calls_alloc);
+	fclose(map);
+	close(mkstemp(report_path));
+	CHECK_OK(tl_configure("TL_TRACK", "1"));
+	const uint64_t before = *tl_track_count();
+	void* object = ((void* (*)(size_t))(uintptr_t)code)(77);
+	CHECK_INT(tl_leak_report_since(report_path, before), 1);
+	CHECK_OK(tl_configure("TL_TRACK", "0"));
+	FILE* file = fopen(report_path, "r");
+	report[fread(report, 1, sizeof report - 1, file)] = 0;
+	fclose(file);
+	unlink(report_path);
+	unlink(map_path);
+	CHECK(strstr(report, " in jitted_grow ") != NULL);
+	CHECK_OK(tl_ptr_release(object));
+	munmap(code, 4096);
+}
+#endif
+
 int main(void)
 {
+#if defined(__x86_64__)
+	RUN(code_of_a_compiler_has_the_name_of_its_perf_map);
+#endif
 	RUN(every_stack_is_right);
 	RUN(a_frame_that_moves_is_noticed);
 	RUN(on_many_threads);

@@ -27,15 +27,16 @@ type located struct {
 type resolver struct {
 	files   source.Files
 	symbols source.Symbols
+	jitted  source.PerfMap
 	began   time.Time
 	known   map[located][]frame
 }
 
 // resolve makes frames of places, as the end of a trace would have them. A module that is not there any more, or was
 // written after the trace began, leaves places: other code may stand there now.
-func resolve(stacks map[uint32][]located, began string) map[string]frame {
+func resolve(stacks map[uint32][]located, pid uint64, began string) map[string]frame {
 	at, _ := time.Parse(time.RFC3339Nano, began)
-	r := resolver{began: at, known: map[located][]frame{}}
+	r := resolver{jitted: source.PerfMapOf(int(pid)), began: at, known: map[located][]frame{}}
 	defer r.symbols.Forget()
 	frames := map[string]frame{}
 	callers := map[frame]string{}
@@ -65,7 +66,11 @@ func resolve(stacks map[uint32][]located, began string) map[string]frame {
 // at returns the functions of a place, innermost first.
 func (r *resolver) at(f located) []frame {
 	if f.Module == "" {
-		return []frame{{Name: f.Name, File: f.File, Line: f.Line}}
+		name := f.Name
+		if address, err := strconv.ParseUint(name, 0, 64); err == nil { // of code that no file has
+			name = cmp.Or(r.jitted.Function(address), name)
+		}
+		return []frame{{Name: name, File: f.File, Line: f.Line}}
 	}
 	all, known := r.known[f]
 	if !known {
