@@ -33,8 +33,8 @@ const mostMapBytes = 16 << 20
 // PerfMapOf is that of a process.
 func PerfMapOf(pid int) PerfMap { return PerfMap{Path: fmt.Sprintf("/tmp/perf-%d.map", pid)} }
 
-// Function returns the name at an address, "" where the file tells none or is somebody else's. It is read again where it
-// has grown: code is made as the program runs.
+// Function returns the name at an address, "" where the file tells none or is somebody else's. It is read again where
+// it has grown: code is made as the program runs.
 func (m *PerfMap) Function(address uint64) string {
 	name := m.find(address)
 	if name == "" && m.read() {
@@ -66,13 +66,16 @@ func (m *PerfMap) Forget() { m.bytes, m.places = 0, nil }
 
 // read tells whether there was something new to read.
 func (m *PerfMap) read() bool {
-	f, err := os.OpenFile(m.Path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	info, err := os.Lstat(m.Path)
+	if err != nil || !info.Mode().IsRegular() || !isOurs(info) || info.Size() == m.bytes {
+		return false
+	}
+	f, err := os.Open(m.Path)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || !isOurs(info) || info.Size() == m.bytes {
+	if opened, err := f.Stat(); err != nil || !os.SameFile(info, opened) {
 		return false
 	}
 	m.bytes, m.places = info.Size(), parseMap(f)
