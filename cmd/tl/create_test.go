@@ -50,10 +50,18 @@ func TestAFileIsReplacedWhenItIsWhole(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, path, string(content))
 	}
-	info, err := os.Lstat(link)
+	ahead := filepath.Join(folder, "ahead")
+	require.NoError(t, os.Symlink(filepath.Join(folder, "later"), ahead))
+	require.NoError(t, create(ahead, says("made")))
+	for _, path := range []string{link, ahead} {
+		info, err := os.Lstat(path)
+		require.NoError(t, err)
+		assert.Equal(t, os.ModeSymlink, info.Mode().Type())
+	}
+	content, err := os.ReadFile(filepath.Join(folder, "later"))
 	require.NoError(t, err)
-	assert.Equal(t, os.ModeSymlink, info.Mode().Type())
+	assert.Equal(t, "made", string(content))
 	entries, err := os.ReadDir(folder)
 	require.NoError(t, err)
-	assert.Len(t, entries, 2)
+	assert.Len(t, entries, 4)
 }

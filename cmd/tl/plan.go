@@ -195,9 +195,7 @@ func withoutKernels(err error) error {
 // stood there before stays when something fails. A link stays one. A device or a pipe
 // is written to: another file in its place would be everybody's loss.
 func create(path string, body func(io.Writer) error) error {
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target
-	}
+	path = linked(path)
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return written(path, os.O_WRONLY, body)
 	}
@@ -211,6 +209,22 @@ func create(path string, body func(io.Writer) error) error {
 		os.Remove(beside)
 	}
 	return err
+}
+
+// linked is where the links of a name lead, also where nothing is there yet.
+func linked(path string) string {
+	const most = 40 // as Linux has it
+	for range most {
+		target, err := os.Readlink(path)
+		if err != nil {
+			break
+		}
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(path), target)
+		}
+		path = target
+	}
+	return path
 }
 
 func written(path string, flag int, body func(io.Writer) error) error {

@@ -195,7 +195,7 @@ func (c *Context) Realloc(p, n uintptr) uintptr {
 }
 
 // Reuse drops a reference to an object of plain bytes and returns a new object. The new one comes first, so that
-// nothing has changed where there is no memory.
+// nothing has changed where there is no memory; but for one that takes the slot.
 func (c *Context) Reuse(p, n uintptr) (fresh uintptr) {
 	if p == 0 {
 		return c.Alloc(n)
@@ -205,6 +205,13 @@ func (c *Context) Reuse(p, n uintptr) (fresh uintptr) {
 		return 0
 	}
 	c.ofPlain(p, func(o object) status.Status {
+		if c.leavesSlotFor(n, o) {
+			st := c.dropAt(p, o)
+			if st == status.OK {
+				fresh = c.Alloc(n)
+			}
+			return st
+		}
 		if fresh = c.Alloc(n); fresh == 0 {
 			return status.Status(c.Status)
 		}
@@ -216,6 +223,13 @@ func (c *Context) Reuse(p, n uintptr) (fresh uintptr) {
 		return st
 	})
 	return fresh
+}
+
+// leavesSlotFor reports whether an object ends with the reference that is dropped, and its slot is the next of a class.
+func (c *Context) leavesSlotFor(n uintptr, o object) bool {
+	class := layout.ClassOf(n)
+	return process.debug == nil && class != 0 && class == o.Entry.Gen&0xFF && c.owns(atomic.LoadUint32(&o.Loc)) &&
+		references(o.Record) == 1
 }
 
 // UsableSize returns how many bytes of an object of plain bytes the program may use.
