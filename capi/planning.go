@@ -148,8 +148,9 @@ func tlgo_plan_resize(c, plan uintptr, buffer int64, bytes uintptr) int32 {
 
 // tl_plan_set_hint says where a buffer may well lie in the next solution, such as its
 // offset in the plan of a program that is much like this one. The search begins there,
-// else at the buffer's last offset; it may end elsewhere, and the frame is no larger
-// than without hints.
+// else at the buffer's last offset; it may end elsewhere. The frame is no larger than
+// without hints, unless a target ends the search at them. A plan of several spaces
+// does not look at hints.
 //
 //	C: tl_status tl_plan_set_hint(tl_plan* plan, int64_t buffer, size_t offset);
 //
@@ -376,7 +377,9 @@ func tlgo_plan_space_bytes(c, plan uintptr, space int64) uintptr {
 }
 
 // tl_plan_lower_bound returns a lower bound for the size of the frame: the most
-// bytes that are alive in one step, or a higher bound if the solver found one.
+// bytes that are alive in one step, or a higher bound if the solver found one. Of
+// several spaces it is the sum of these bounds for the buffers that each space has
+// been given: another choice of spaces may undercut it.
 //
 //	C: size_t tl_plan_lower_bound(const tl_plan* plan);
 //

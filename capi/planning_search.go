@@ -103,8 +103,8 @@ type tl_plan_options struct {
 // they have gaps, pins or several spaces. When the plan has one space of limited
 // capacity, a solution that fits is searched for first, with a budget of 0 for up to a
 // million steps, which take a minute or more for thousands of buffers that are hard to
-// place. A plan that was solved before, and changed since or not, begins at its last
-// offsets: the frame is no larger for it, and found at once where they still fit.
+// place. A plan of one space that was solved before, and changed since or not, begins at
+// its last offsets: the frame is no larger for it, and found at once where they still fit.
 //
 //	C: tl_status tl_plan_solve(tl_plan* plan, int64_t budget_ms);
 //

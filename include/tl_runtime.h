@@ -4406,8 +4406,9 @@ TL_API tl_status tl_plan_resize(tl_plan* plan, int64_t buffer, size_t bytes);
 /*
  * tl_plan_set_hint says where a buffer may well lie in the next solution, such as its
  * offset in the plan of a program that is much like this one. The search begins there,
- * else at the buffer's last offset; it may end elsewhere, and the frame is no larger
- * than without hints.
+ * else at the buffer's last offset; it may end elsewhere. The frame is no larger than
+ * without hints, unless a target ends the search at them. A plan of several spaces
+ * does not look at hints.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -4567,7 +4568,9 @@ TL_API size_t tl_plan_space_bytes(const tl_plan* plan, int64_t space);
 
 /*
  * tl_plan_lower_bound returns a lower bound for the size of the frame: the most
- * bytes that are alive in one step, or a higher bound if the solver found one.
+ * bytes that are alive in one step, or a higher bound if the solver found one. Of
+ * several spaces it is the sum of these bounds for the buffers that each space has
+ * been given: another choice of spaces may undercut it.
  *
  * Ownership: none.
  * Threads: any thread.
@@ -4714,8 +4717,8 @@ typedef struct tl_plan_options {
  * they have gaps, pins or several spaces. When the plan has one space of limited
  * capacity, a solution that fits is searched for first, with a budget of 0 for up to a
  * million steps, which take a minute or more for thousands of buffers that are hard to
- * place. A plan that was solved before, and changed since or not, begins at its last
- * offsets: the frame is no larger for it, and found at once where they still fit.
+ * place. A plan of one space that was solved before, and changed since or not, begins at
+ * its last offsets: the frame is no larger for it, and found at once where they still fit.
  *
  * Ownership: none.
  * Threads: any thread; other calls for the plan wait.

@@ -71,8 +71,12 @@ func (p *planning) solve(out io.Writer, path string, problem *offsets.Problem, w
 	fmt.Fprintf(out, "%s: %s\n", filepath.Base(path), what)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	frame, bound := solution.FrameBytes(), solution.LowerBound()
+	comparable := bound
+	if len(solution.Frames) > 1 {
+		comparable = 0 // it bounds each space alone
+	}
 	fmt.Fprintf(w, "  frame\t%s\t%s\t%s\n", humanize.IBytes(uint64(frame)), humanize.Comma(frame),
-		verdict(frame, bound, solution.Optimal))
+		verdict(frame, comparable, solution.Optimal))
 	fmt.Fprintf(w, "  lower bound\t%s\t%s\n", humanize.IBytes(uint64(bound)), humanize.Comma(bound))
 	return solution, w.Flush()
 }

@@ -97,7 +97,8 @@ type Options struct {
 	// smaller target is given. It is for problems of one space.
 	Target int64 `json:"target,omitempty"`
 	// Start has for each buffer where it lay in a placement of a problem that is much like this one, -1 where nobody
-	// knows; nil: nobody knows of any. The answer is no worse for it. When it fits, it is found at once.
+	// knows; nil: nobody knows of any. When it fits, it is found at once. The answer is no worse for it, but where it
+	// reaches a Target the search ends with it. For problems of one space; with several it is not looked at.
 	Start []int64 `json:"start,omitempty"`
 	// Clock is what Budget is measured by; nil: the time of day. That of the thread's processor is for callers that
 	// stay on their thread.
@@ -144,7 +145,8 @@ func (s *Solution) FrameBytes() int64 {
 	return sum
 }
 
-// LowerBound is the sum of the lower bounds of all spaces.
+// LowerBound is the sum of the lower bounds of all spaces. It is one of the frame where there is one space: of several
+// it bounds the buffers that each has been given.
 func (s *Solution) LowerBound() int64 {
 	sum := int64(0)
 	for _, f := range s.Frames {

@@ -30,6 +30,7 @@ func Solve(p Problem, o Options) (*Solution, error) {
 	if len(s.spaces) == 1 {
 		return s.one(in)
 	}
+	s.start = nil // where a buffer lay is of no use without the space that it lay in
 	return s.several(in)
 }
 

@@ -128,6 +128,18 @@ func TestSpacesHaveAlignments(t *testing.T) {
 }
 
 // BenchmarkNearlyEqual measures problems that are much like the one before, placed anew and from its placement.
+// TestAWarmStartOfSeveralSpacesChangesNothing has hints that made a larger frame.
+func TestAWarmStartOfSeveralSpacesChangesNothing(t *testing.T) {
+	p := offsets.Problem{Spaces: []offsets.Space{{Capacity: 11}, {}}, Buffers: []offsets.Buffer{
+		{Bytes: 7, First: 3, End: 6}, {Bytes: 8, First: 2, End: 3}, {Bytes: 9, First: 3, End: 4}}}
+	plain, err := offsets.Solve(p, offsets.Options{})
+	require.NoError(t, err)
+	hinted, err := offsets.Solve(p, offsets.Options{Start: []int64{0, -1, -1}})
+	require.NoError(t, err)
+	assert.Equal(t, int64(16), plain.FrameBytes())
+	assert.Equal(t, plain, hinted)
+}
+
 func BenchmarkNearlyEqual(b *testing.B) {
 	sets := instances(b, "")
 	maps.Copy(sets, instances(b, "minimalloc"))

@@ -163,7 +163,8 @@ class Plan(Handle):
 
     def hint(self, buffer: int, offset: int) -> None:
         """Says where a buffer may well lie in the next solution, such as its offset in a plan that is much like this one.
-        The search begins there, and the frame is no larger than without."""
+        The search begins there, and the frame is no larger than without, unless a target ends the search
+        there. A plan of several spaces does not look at hints."""
         _not_negative(offset)
         check(lib.tl_plan_set_hint(self._handle, buffer, offset))
 
