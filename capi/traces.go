@@ -12,6 +12,7 @@ import (
 	"tlruntime/runtime/mempool"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/observe/leak"
+	"tlruntime/runtime/observe/source"
 	"tlruntime/runtime/observe/trace"
 	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/output"
@@ -154,6 +155,17 @@ func figures() []trace.Figure {
 	}
 }
 
+// stamps are those of modules, by path.
+var stamps sync.Map
+
+func stampOf(module string) string {
+	stamp, known := stamps.Load(module)
+	if !known {
+		stamp, _ = stamps.LoadOrStore(module, source.Stamp(module))
+	}
+	return stamp.(string)
+}
+
 // placesOf is codeOf by modules and offsets.
 func placesOf(site uint32) (all []trace.Frame) {
 	at := track.SiteOf(site)
@@ -174,7 +186,7 @@ func placesOf(site uint32) (all []trace.Frame) {
 		if module == "" {
 			all = append(all, trace.Frame{Name: fmt.Sprintf("%#x", pc)})
 		} else {
-			all = append(all, trace.Frame{Module: module, Offset: offset})
+			all = append(all, trace.Frame{Module: module, Offset: offset, Stamp: stampOf(module)})
 		}
 	}
 	return all

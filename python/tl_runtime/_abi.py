@@ -1123,8 +1123,9 @@ FUNCTIONS: tuple[Function, ...] = (
         returns a new object, for a compiler that builds a value where it has taken
         one apart. If the reference was the last one, and both sizes have one size
         class, the new object lies where the old one lay: but not with TL_DEBUG, and
-        not when a slot has had its 16 million objects. Then its contents stay, and no tl_ref, weak reference or entry of a scope leads from
-        the old object to the new one. Else the call is tl_mem_alloc and then tl_ptr_release. With NULL
+        not when a slot has had its 16 million objects. Then its contents stay, and no
+        tl_ref, weak reference or entry of a scope leads from the old object to the new
+        one. Else the call is tl_mem_alloc and then tl_ptr_release. With NULL
         it is tl_mem_alloc. On failure the reference stays the caller's.
 
         Ownership: takes the caller's reference; that of the new object floats.

@@ -34,6 +34,10 @@ func with(body func(r *recording)) {
 	if s.file.isFull() {
 		_ = s.flush(nil) // kept by the file, and told when the trace ends
 	}
+	if !s.waits {
+		s.waits = true
+		time.AfterFunc(mostUnwritten, writeWaiting)
+	}
 }
 
 // record keeps an event for snapshots, and tells whether the file takes it.
@@ -121,6 +125,7 @@ func (r *recording) stack(site uint32, frames []Frame) {
 		if f.Module != "" {
 			r.text("module", f.Module)
 			r.hex("offset", f.Offset)
+			r.optional("stamp", f.Stamp)
 		}
 		r.line = append(r.line, '}')
 	}
@@ -246,7 +251,6 @@ func (s *recorderState) head() {
 
 // flush writes what was recorded, with what ends the file as it is now.
 func (s *recorderState) flush(code *code) error {
-	s.flushed = clock()
 	var end []byte
 	if s.file.err == nil {
 		end = s.tail(code)

@@ -58,6 +58,7 @@ type Frame struct {
 	Line       int
 	Module     string
 	Offset     uint64 // in the file's own addresses
+	Stamp      string // of the file, as source.Stamp has it
 }
 
 // Event is an allocation or a release, as snapshots show it.
@@ -70,11 +71,11 @@ type Event struct {
 	Device         int32  // of a chunk
 }
 
-// interval is how often counters are written, at most; with those of mostUnwritten later the file gets what it lacks.
-const (
-	interval      = time.Millisecond
-	mostUnwritten = time.Second
-)
+// interval is how often counters are written, at most.
+const interval = time.Millisecond
+
+// mostUnwritten is how long an event waits for the file, at most: a process that is killed leaves all else.
+const mostUnwritten = time.Second
 
 var recorder recorderState
 
@@ -94,7 +95,7 @@ type recorderState struct {
 	sites   map[uint32]bool
 	fresh   []uint32 // of them, those whose stacks were not written
 	dropped uint64
-	flushed int64 // when the file had its newest part, by clock
+	waits   bool // for writeWaiting
 	recent  recent
 	line    []byte // the event that is being put together
 }
@@ -327,6 +328,18 @@ func writeStacks() {
 	})
 }
 
+// writeWaiting gives the file what it lacks.
+func writeWaiting() {
+	writeStacks()
+	r := &recorder
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.waits = false
+	if r.on.Load() {
+		_ = r.flush(nil) // kept by the file, and told when the trace ends
+	}
+}
+
 func writeFigures(mark string) {
 	recorder.mu.Lock()
 	ask := recorder.opts.Figures
@@ -355,8 +368,5 @@ func writeFigures(mark string) {
 			pause = time.Second
 		}
 		r.due.Store(clock() + int64(pause))
-		if clock()-r.flushed > int64(mostUnwritten) {
-			_ = r.flush(nil) // kept by the file, and told when the trace ends
-		}
 	})
 }

@@ -377,7 +377,7 @@ func (b *builder) finish() {
 	}
 	b.Threads = len(b.threads)
 	if b.frames == nil {
-		b.frames = resolve(b.stacks, b.pid, b.Began)
+		b.frames = resolve(b.stacks, b.pid)
 	}
 	b.stacks = nil
 }

@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/ianlancetaylor/demangle"
 
@@ -21,6 +19,7 @@ type located struct {
 	Line       int
 	Module     string
 	Offset     string // in hexadecimal: doubles do not hold all
+	Stamp      string // of the module, as source.Stamp has it
 }
 
 // resolver finds the functions of places in the files of modules.
@@ -28,15 +27,13 @@ type resolver struct {
 	files   source.Files
 	symbols source.Symbols
 	jitted  source.PerfMap
-	began   time.Time
 	known   map[located][]frame
 }
 
-// resolve makes frames of places, as the end of a trace would have them. A module that is not there any more, or was
-// written after the trace began, leaves places: other code may stand there now.
-func resolve(stacks map[uint32][]located, pid uint64, began string) map[string]frame {
-	at, _ := time.Parse(time.RFC3339Nano, began)
-	r := resolver{jitted: source.PerfMapOf(int(pid)), began: at, known: map[located][]frame{}}
+// resolve makes frames of places, as the end of a trace would have them. A module that is not there any more, or is
+// another file now, leaves places.
+func resolve(stacks map[uint32][]located, pid uint64) map[string]frame {
+	r := resolver{jitted: source.PerfMapOf(int(pid)), known: map[located][]frame{}}
 	defer r.symbols.Forget()
 	frames := map[string]frame{}
 	callers := map[frame]string{}
@@ -83,8 +80,7 @@ func (r *resolver) at(f located) []frame {
 func (r *resolver) find(f located) (all []frame) {
 	place := fmt.Sprintf("%s+%s", filepath.Base(f.Module), f.Offset)
 	offset, err := strconv.ParseUint(f.Offset, 0, 64)
-	info, gone := os.Stat(f.Module)
-	if err != nil || gone != nil || !info.Mode().IsRegular() || info.ModTime().After(r.began) {
+	if err != nil || f.Stamp == "" || source.Stamp(f.Module) != f.Stamp {
 		return []frame{{Name: place}}
 	}
 	symbol := r.symbols.Function(f.Module, offset)
