@@ -91,8 +91,9 @@ class cell {
 		return made_in(detail::cell_new(sizeof(T)), std::forward<Arguments>(arguments)...);
 	}
 
-	/* A new value with a type of tl_type_define: its end releases the fields that the type names, each of which has one
-	 * reference, and share() shares what they lead to. A list takes no stack. */
+	/* A new value with a type of tl_type_define, whose size is that of T: its end releases the fields that the type names,
+	 * each of which has one reference, and share() shares what they lead to. A list takes no stack. Where there may be no
+	 * memory, make the cell first and then give its fields what release() returns: a failure drops arguments. */
 	template <class... Arguments>
 	static result<cell> try_make_typed(tl_type type, Arguments&&... arguments)
 	{

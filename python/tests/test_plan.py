@@ -308,3 +308,15 @@ def test_threads_take_turns():
         thread.join()
     plan.solve()
     assert (len(plan), plan.frame_bytes) == (200, 256)
+
+
+def test_what_is_refused_adds_nothing() -> None:
+    plan = tl.Plan()
+    with pytest.raises(ValueError, match="at most 4095"):
+        plan.add_buffers([(10, 0, 1)] * 3, names=["a", "x" * 5000, "c"])
+    with pytest.raises(ValueError, match="at most 4095"):
+        plan.add_buffer(10, first=0, end=1, name="x" * 4096)
+    with pytest.raises(ValueError, match="power of two"):
+        plan.add_space(0, alignment=2**33)
+    assert plan.add_buffer(10, first=0, end=1, name="x" * 4095) == 0
+    assert plan.add_space(0, alignment=2**32) == 0

@@ -84,10 +84,18 @@ static bool agree(const record* a, const record* b)
  * resized, says how many bytes were asked for, keeps no tensors, and tracks, which the functions named tell. */
 static bool agrees_debugged(const cell* c, const record* a, const record* b)
 {
-	static const char* const names[] = {"tl_pool_acquire",      "tl_pool_acquire_compat", "tl_leak_report",
-	                                    "tl_leak_report_since", "tl_leak_report_except",  "tl_leak_report_asking",
-	                                    "tl_mem_check_all",     "tl_mem_realloc",         "tl_numpy_realloc",
-	                                    "tl_mem_usable_size",   "tl_tensor_capacity",     "tl_ptr_reuse",
+	static const char* const names[] = {"tl_pool_acquire",
+	                                    "tl_pool_acquire_compat",
+	                                    "tl_leak_report",
+	                                    "tl_leak_report_since",
+	                                    "tl_leak_report_except",
+	                                    "tl_leak_report_asking",
+	                                    "tl_mem_check_all",
+	                                    "tl_mem_realloc",
+	                                    "tl_numpy_realloc",
+	                                    "tl_mem_usable_size",
+	                                    "tl_tensor_capacity",
+	                                    "tl_ptr_reuse",
 	                                    NULL};
 	if (is_among(function_of(c), names) || cell_is_dead(c) ||
 	    (refuses_an_address(a->last) && refuses_an_address(b->last)))

@@ -26,6 +26,18 @@ from .._errors import Status
 from .handles import Handle
 
 
+_MOST_ALIGNMENT = 1 << 32
+_MOST_NAME = 4095  # bytes
+
+
+def _name(name: str | None) -> bytes | None:
+    """The name of a buffer as the library takes it, refused before the buffer is added."""
+    text = None if name is None else c_string(name)
+    if text is not None and len(text) > _MOST_NAME:
+        raise ValueError(f"the name of a buffer has {len(text)} bytes; at most {_MOST_NAME} are taken")
+    return text
+
+
 def _index(result: int) -> int:
     """Returns an index; raises the exception of a call that returned none."""
     if result < 0:
@@ -116,7 +128,7 @@ class Plan(Handle):
         """Adds a buffer that is alive in the steps first to end - 1, and returns its index."""
         _not_negative(nbytes, alignment)
         _steps(first, end)
-        named = None if name is None else c_string(name)
+        named = _name(name)
         buffer = _index(lib.tl_plan_add_buffer(self._handle, nbytes, alignment, first, end))
         if named is not None:
             check(lib.tl_plan_set_name(self._handle, buffer, named))
@@ -138,7 +150,7 @@ class Plan(Handle):
         given = list(buffers)
         n = len(given)
         aligned = _each("alignments", alignment, n) if isinstance(alignment, Iterable) else [alignment] * n
-        named = [None if name is None else c_string(name) for name in _each("names", names, n)]
+        named = [_name(name) for name in _each("names", names, n)]
         _not_negative(*aligned, *(nbytes for nbytes, _, _ in given))
         _steps(*(step for _, *lifetime in given for step in lifetime))
         allowed = [None if s is None else int64_array(s) for s in _each("spaces", spaces, n)]
@@ -187,8 +199,8 @@ class Plan(Handle):
         """Adds a space, memory with offsets of its own, and returns its index; a capacity of 0 means no
         limit. A buffer has the largest alignment of its own and of the spaces that it may lie in."""
         _not_negative(capacity, alignment)
-        if alignment & (alignment - 1):
-            raise ValueError(f"an alignment of {alignment} is no power of two")
+        if alignment & (alignment - 1) or alignment > _MOST_ALIGNMENT:
+            raise ValueError(f"an alignment of {alignment} is no power of two up to 4 GiB")
         space = _index(lib.tl_plan_add_space(self._handle, capacity))
         self._spaces = space + 1
         if alignment:
