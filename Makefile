@@ -168,12 +168,12 @@ $(DOCS_VENV)/.ready: docs/site/requirements.txt
 	$(DOCS_VENV)/bin/python -m pip install --quiet -r $<
 	touch $@
 
-test: ## run what finds most of every suite, in both paths: 15 minutes on two cores, downloads of 740 MB apart
-	@.ci/suite $(BUILD)/test 'make test: about 15 minutes on two cores, and the download of build/venv (740 MB) once' \
+test: ## run what finds most of every suite, in both paths: 8 to 15 minutes on two cores, downloads of 740 MB apart
+	@.ci/suite $(BUILD)/test 'make test: 8 to 15 minutes on two cores, and the download of build/venv (740 MB) once' \
 		$(MAKE) $(QUICK_STEPS)
 
-test-rest: ## run the rest: 45 minutes on two cores; libraries of others are downloaded
-	@.ci/suite $(BUILD)/test-rest 'make test-rest: about 45 minutes on two cores, and the download of libraries of others once' \
+test-rest: ## run the rest: 25 to 45 minutes on two cores; libraries of others are downloaded
+	@.ci/suite $(BUILD)/test-rest 'make test-rest: 25 to 45 minutes on two cores, and the download of libraries of others once' \
 		$(MAKE) $(REST_STEPS) $(BY_HAND)
 
 test-all: ## run both
