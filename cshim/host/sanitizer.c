@@ -1,22 +1,13 @@
-/* The program's AddressSanitizer, which TL_DEBUG tells of memory that the program may not touch. */
-#define _GNU_SOURCE
+/* The program's AddressSanitizer, which TL_DEBUG tells of memory that the program may not touch. Weak references find it:
+ * a search by name that fails would leave a message, which the next search frees by the program's free(). */
 #include "sanitizer.h"
 
-#include <dlfcn.h>
+void __asan_poison_memory_region(const volatile void* memory, size_t bytes) __attribute__((weak));
+void __asan_unpoison_memory_region(const volatile void* memory, size_t bytes) __attribute__((weak));
 
-typedef void marks(const volatile void* memory, size_t bytes);
-
-static marks *poisons, *unpoisons;
-
-bool tlc_find_sanitizer(void)
-{
-	*(void**)&poisons = dlsym(RTLD_DEFAULT, "__asan_poison_memory_region");
-	*(void**)&unpoisons = dlsym(RTLD_DEFAULT, "__asan_unpoison_memory_region");
-	if (poisons == NULL) dlerror(); /* no message is left for the program's next one */
-	return poisons != NULL && unpoisons != NULL;
-}
+bool tlc_has_sanitizer(void) { return __asan_poison_memory_region != NULL && __asan_unpoison_memory_region != NULL; }
 
 void tlc_shade(uintptr_t memory, size_t bytes, bool closed)
 {
-	(closed ? poisons : unpoisons)((const volatile void*)memory, bytes);
+	(closed ? __asan_poison_memory_region : __asan_unpoison_memory_region)((const volatile void*)memory, bytes);
 }

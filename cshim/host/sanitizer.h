@@ -9,9 +9,9 @@
 #pragma GCC visibility push(hidden)
 
 /* Whether the program has it. */
-bool tlc_find_sanitizer(void);
+bool tlc_has_sanitizer(void);
 
-/* Marks memory that the program's code may not touch, or may touch again. Only after tlc_find_sanitizer said yes. */
+/* Marks memory that the program's code may not touch, or may touch again. Only after tlc_has_sanitizer said yes. */
 void tlc_shade(uintptr_t memory, size_t bytes, bool closed);
 
 #pragma GCC visibility pop

@@ -4,6 +4,9 @@
 #include "symbols.h"
 
 #include <dlfcn.h>
+#ifdef __GLIBC__
+#include <gnu/libc-version.h>
+#endif
 #include <link.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -82,12 +85,14 @@ void tlc_symbolize(uintptr_t pc, tlc_symbol* out)
 }
 
 #ifdef DLFO_STRUCT_HAS_EH_DBASE
-/* The C library finds the file of an address without a lock since glibc 2.35; older ones do not have the name. */
+/* The C library finds the file of an address without a lock since glibc 2.35. Older ones are not asked for the name: a search
+ * that fails leaves a message, which the next one frees by the program's free(). */
 static bool find_file(uintptr_t pc, tlc_symbol* out)
 {
 	static int (*find)(void*, struct dl_find_object*);
 	struct dl_find_object at;
-	if (find == NULL) *(void**)&find = dlsym(RTLD_DEFAULT, "_dl_find_object");
+	if (find == NULL && strverscmp(gnu_get_libc_version(), "2.35") >= 0)
+		*(void**)&find = dlsym(RTLD_DEFAULT, "_dl_find_object");
 	if (find == NULL || find((void*)pc, &at) != 0) return false;
 	describe(pc, at.dlfo_link_map, at.dlfo_map_start, out);
 	return true;
