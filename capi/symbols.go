@@ -49,8 +49,8 @@ func forgetSources() {
 func init() { leak.Resolve, leak.InSource = resolve, inSource }
 
 func resolve(pc uintptr) leak.Frame {
-	if at, is := track.PythonAt(pc); is {
-		return leak.Frame{Function: at.Function, File: at.File, Line: int(at.Line), Python: true}
+	if f, is := pythonFrame(pc); is {
+		return f
 	}
 	var s C.tlc_symbol
 	symbolMutex.Lock()
@@ -71,12 +71,20 @@ func resolve(pc uintptr) leak.Frame {
 	return f
 }
 
-// place is the module of an address and the offset there, found without reading files; module is "" for code of a JIT
-// compiler.
-func place(pc uintptr) (module string, offset uint64, own bool) {
+func pythonFrame(word uintptr) (leak.Frame, bool) {
+	at, is := track.PythonAt(word)
+	return leak.Frame{Function: at.Function, File: at.File, Line: int(at.Line), Python: true}, is
+}
+
+// place is resolve without names of functions, and without reading files.
+func place(pc uintptr) []leak.Located {
+	if f, is := pythonFrame(pc); is {
+		return []leak.Located{{Frame: f}}
+	}
 	var s C.tlc_symbol
 	C.tlc_locate(C.uintptr_t(pc), &s)
-	return C.GoString(&s.module[0]), uint64(s.offset), s.own != 0
+	f := leak.Frame{Module: C.GoString(&s.module[0]), Offset: uint64(s.offset), Own: s.own != 0}
+	return []leak.Located{{Frame: f, PC: pc}}
 }
 
 // readable is a name as its source has it: names of C++ are mangled for the linker

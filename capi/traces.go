@@ -172,22 +172,15 @@ func placesOf(site uint32) (all []trace.Frame) {
 	if at.File != "" {
 		all = append(all, trace.Frame{Name: leak.Line(at), File: at.File, Line: int(at.Line)})
 	}
-	outside := false
-	for _, pc := range at.Stack {
-		if python, is := track.PythonAt(pc); is {
-			outside = true
-			all = append(all, trace.Frame{Name: python.Function, File: python.File, Line: int(python.Line)})
-			continue
+	for _, f := range leak.Locate(at.Stack, place) {
+		made := trace.Frame{Name: f.Function, File: f.File, Line: f.Line, Module: f.Module, Offset: f.Offset}
+		switch {
+		case f.Module != "":
+			made.Stamp = stampOf(f.Module)
+		case !f.Python:
+			made.Name = f.Name()
 		}
-		module, offset, own := place(pc)
-		if outside = outside || !own; !outside {
-			continue
-		}
-		if module == "" {
-			all = append(all, trace.Frame{Name: fmt.Sprintf("%#x", pc)})
-		} else {
-			all = append(all, trace.Frame{Module: module, Offset: offset, Stamp: stampOf(module)})
-		}
+		all = append(all, made)
 	}
 	return all
 }

@@ -94,8 +94,8 @@ const head = "\n================================================================
 	"==%[1]d==ERROR: LeakSanitizer: detected memory leaks\n" +
 	"==%[1]d==NOTE: this is memory of TL Runtime; LeakSanitizer itself does not know it\n\n"
 
-// finder finds the functions at an address, those that are inlined first.
-type finder func(pc uintptr) []Located
+// Finder finds the functions at an address, those that are inlined first.
+type Finder func(pc uintptr) []Located
 
 // symbol finds what the linker knows.
 func symbol(pc uintptr) []Located {
@@ -119,7 +119,7 @@ func lines(pc uintptr) []Located {
 }
 
 // remembering looks each address up once: most stacks share most of their frames.
-func remembering(find finder) finder {
+func remembering(find Finder) Finder {
 	known := map[uintptr][]Located{}
 	return func(pc uintptr) []Located {
 		all, ok := known[pc]
@@ -132,7 +132,7 @@ func remembering(find finder) finder {
 }
 
 // joined makes one of groups that read alike: their frames have other addresses on the same lines.
-func joined(groups []Group, find finder) (all []Group) {
+func joined(groups []Group, find Finder) (all []Group) {
 	at := map[string]int{}
 	for _, g := range groups {
 		key := g.text(find)
@@ -151,7 +151,7 @@ func joined(groups []Group, find finder) (all []Group) {
 }
 
 // text is what tells a group from others in a report.
-func (g *Group) text(find finder) string {
+func (g *Group) text(find Finder) string {
 	var b strings.Builder
 	fmt.Fprintln(&b, g.Reason, g.Type, g.Tag)
 	for _, f := range framesOf(g.Site, find) {
@@ -163,7 +163,7 @@ func (g *Group) text(find finder) string {
 	return b.String()
 }
 
-func (g *Group) write(b *strings.Builder, find finder) {
+func (g *Group) write(b *strings.Builder, find Finder) {
 	kind := "Direct leak of"
 	switch g.Reason {
 	case Indirect:
@@ -188,8 +188,8 @@ func (g *Group) write(b *strings.Builder, find finder) {
 }
 
 // framesOf returns the frames of a site, but for the library's own. A line that the program told is that of the first.
-func framesOf(s track.Site, find finder) []Located {
-	frames := locate(s.Stack, find)
+func framesOf(s track.Site, find Finder) []Located {
+	frames := Locate(s.Stack, find)
 	if s.File != "" {
 		if len(frames) == 0 {
 			frames = make([]Located, 1)
@@ -199,7 +199,7 @@ func framesOf(s track.Site, find finder) []Located {
 	return frames
 }
 
-func writeSite(b *strings.Builder, s track.Site, find finder) {
+func writeSite(b *strings.Builder, s track.Site, find Finder) {
 	frames := framesOf(s, find)
 	for n, f := range frames {
 		f.write(b, n)
@@ -238,12 +238,13 @@ func (f Located) Place() string {
 func Line(s track.Site) string { return fmt.Sprintf("%s:%d", filepath.Base(s.File), s.Line) }
 
 // Frames finds the frames of a stack from the program's innermost on.
-func Frames(stack []uintptr) []Located { return locate(stack, symbol) }
+func Frames(stack []uintptr) []Located { return Locate(stack, symbol) }
 
 // Lines is Frames with the lines of the source, and the functions that are inlined there.
-func Lines(stack []uintptr) []Located { return locate(stack, lines) }
+func Lines(stack []uintptr) []Located { return Locate(stack, lines) }
 
-func locate(stack []uintptr, find finder) (frames []Located) {
+// Locate is Frames by a finder of the caller's.
+func Locate(stack []uintptr, find Finder) (frames []Located) {
 	for _, pc := range stack {
 		if at := find(pc); len(frames) > 0 || !at[0].Own {
 			frames = append(frames, at...)
