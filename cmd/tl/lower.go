@@ -157,7 +157,7 @@ func writeStats(to io.Writer, m *lower.Module) error {
 		}
 		return texts
 	}
-	row("", lower.Figures)
+	row("", lower.Figures[:])
 	var all lower.Stats
 	for i, f := range m.Functions {
 		s := m.StatsOf(i)

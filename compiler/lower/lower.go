@@ -70,11 +70,8 @@ type Module struct {
 	// nothing between them needed the reference.
 	Cancelled int
 
-	spared []spared // by function
+	spared []Stats // by function, with what it has fewer of alone
 }
-
-// spared is what a function has fewer of.
-type spared struct{ moved, cancelled int }
 
 // Kind tells what holds the reference of a variable.
 type Kind uint8
@@ -108,7 +105,7 @@ func Lower(p *ir.Program, options Options) (*Module, error) {
 		m.Kinds = append(m.Kinds, f.kinds)
 		m.Moves += len(f.moves)
 		m.Cancelled += f.cancelled
-		m.spared = append(m.spared, spared{len(f.moves), f.cancelled})
+		m.spared = append(m.spared, Stats{moved: len(f.moves), cancelled: f.cancelled})
 	}
 	return m, nil
 }

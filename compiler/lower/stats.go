@@ -2,24 +2,35 @@ package lower
 
 import "tlruntime/compiler/lower/flow"
 
-// Figures are the names of what Stats has: operations that are emitted, and what the lowering spared.
-var Figures = []string{"acquire", "release", "register", "unregister", "scopes", "unshare", "borrowed", "in slots",
+// Stats tells what counting costs a function: operations that stand in its text, and what the lowering spared it.
+type Stats [figures]int
+
+// The figures of Stats.
+const (
+	acquires = iota
+	releases
+	registers   // in a scope
+	unregisters // out of a scope
+	scopes      // that the runtime has to know, the frame of the function too
+	unshares    // values that are copied before a change, unless they are unique
+	borrowed    // variables without a reference
+	inSlots     // variables whose tensors are not counted
+	moved       // references that are handed over at a last use: two operations fewer each
+	cancelled   // pairs that were removed
+	figures
+)
+
+// Figures are their names, in the order of Stats.
+var Figures = [figures]string{"acquire", "release", "register", "unregister", "scopes", "unshare", "borrowed", "in slots",
 	"moved", "cancelled"}
 
-// Stats tells what counting costs a function as it stands in the text, in the order of Figures: acquires, releases,
-// registrations in scopes and out of them, scopes that the runtime has to know with the frame, values that are copied
-// before a change unless they are unique; variables without a reference, tensors without a count, references that are
-// handed over at a last use and pairs that were removed, two calls fewer each.
-type Stats [10]int
-
-// figureOf gives the place in Stats of operations.
-var figureOf = map[flow.Code]int{flow.Acquire: 0, flow.Release: 1, flow.Register: 2, flow.Unregister: 3,
-	flow.EnterScope: 4, flow.FunctionEnter: 4, flow.Unshare: 5}
+// figureOf tells where an operation is counted.
+var figureOf = map[flow.Code]int{flow.Acquire: acquires, flow.Release: releases, flow.Register: registers,
+	flow.Unregister: unregisters, flow.EnterScope: scopes, flow.FunctionEnter: scopes, flow.Unshare: unshares}
 
 // StatsOf counts what a lowered function has.
 func (m *Module) StatsOf(function int) Stats {
-	spared := m.spared[function]
-	s := Stats{8: spared.moved, 9: spared.cancelled}
+	s := m.spared[function]
 	for _, b := range m.Functions[function].Blocks {
 		for i := range b.Ops {
 			if at, counts := figureOf[b.Ops[i].Code]; counts {
@@ -30,9 +41,9 @@ func (m *Module) StatsOf(function int) Stats {
 	for _, kind := range m.Kinds[function] {
 		switch kind {
 		case Borrowed:
-			s[6]++
+			s[borrowed]++
 		case Slotted:
-			s[7]++
+			s[inSlots]++
 		}
 	}
 	return s
