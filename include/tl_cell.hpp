@@ -92,8 +92,9 @@ class cell {
 	}
 
 	/* A new value with a type of tl_type_define, whose size is that of T: its end releases the fields that the type names,
-	 * each of which has one reference, and share() shares what they lead to. A list takes no stack. Where there may be no
-	 * memory, make the cell first and then give its fields what release() returns: a failure drops arguments. */
+	 * each of which has one reference, and share() shares what they lead to. The end of a long list does not recurse.
+	 * Where there is no memory, references among the arguments are lost: to keep them, make the cell first and then set its
+	 * fields from release(). */
 	template <class... Arguments>
 	static result<cell> try_make_typed(tl_type type, Arguments&&... arguments)
 	{

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -35,6 +36,13 @@ func TestWhatIsNoFileIsWrittenTo(t *testing.T) {
 	info, err := os.Lstat(pipe)
 	require.NoError(t, err)
 	assert.Equal(t, os.ModeNamedPipe, info.Mode().Type())
+	own := fmt.Sprintf("/proc/self/fd/%d", reader.Fd())
+	if _, err := os.Stat(own); err == nil { // as /dev/stdout and what a shell makes of >(program)
+		require.NoError(t, create(own, says("by number ")))
+		_, err = io.ReadFull(reader, text)
+		require.NoError(t, err)
+		assert.Equal(t, "by number ", string(text))
+	}
 	assert.Error(t, create(t.TempDir(), says("a folder")))
 }
 

@@ -193,12 +193,12 @@ func withoutKernels(err error) error {
 
 // create writes a file beside its place and moves it there when it is whole: what
 // stood there before stays when something fails. A link stays one. A device or a pipe
-// is written to: another file in its place would be everybody's loss.
+// is written to: a file renamed over it would replace it for every program.
 func create(path string, body func(io.Writer) error) error {
-	path = linked(path)
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() { // /dev/stdout may be a pipe without a name
 		return written(path, os.O_WRONLY, body)
 	}
+	path = linked(path)
 	folder, name := filepath.Split(path)
 	beside := fmt.Sprintf("%s.%s.%d", folder, name, os.Getpid())
 	err := written(beside, os.O_RDWR|os.O_CREATE|os.O_TRUNC, body)

@@ -63,8 +63,9 @@ static bool is_own(uintptr_t pc, const void* module)
 	static void* own;
 	Dl_info at;
 	if (__start_tl_text != NULL) return pc - (uintptr_t)__start_tl_text < (uintptr_t)(__stop_tl_text - __start_tl_text);
-	if (own == NULL && dladdr((void*)(uintptr_t)tlc_symbolize, &at) != 0) own = at.dli_fbase;
-	return module == own;
+	if (__atomic_load_n(&own, __ATOMIC_RELAXED) == NULL && dladdr((void*)(uintptr_t)tlc_symbolize, &at) != 0)
+		__atomic_store_n(&own, at.dli_fbase, __ATOMIC_RELAXED);
+	return module == __atomic_load_n(&own, __ATOMIC_RELAXED);
 }
 
 static bool describe(uintptr_t pc, const struct link_map* map, const void* base, tlc_symbol* out)
@@ -89,10 +90,15 @@ void tlc_symbolize(uintptr_t pc, tlc_symbol* out)
  * that fails leaves a message, which the next one frees by the program's free(). */
 static bool find_file(uintptr_t pc, tlc_symbol* out)
 {
-	static int (*find)(void*, struct dl_find_object*);
+	static void* known; /* the same for every thread that finds it */
+	int (*find)(void*, struct dl_find_object*);
 	struct dl_find_object at;
-	if (find == NULL && strverscmp(gnu_get_libc_version(), "2.35") >= 0)
-		*(void**)&find = dlsym(RTLD_DEFAULT, "_dl_find_object");
+	void* name = __atomic_load_n(&known, __ATOMIC_ACQUIRE);
+	if (name == NULL && strverscmp(gnu_get_libc_version(), "2.35") >= 0) {
+		name = dlsym(RTLD_DEFAULT, "_dl_find_object");
+		__atomic_store_n(&known, name, __ATOMIC_RELEASE);
+	}
+	*(void**)&find = name;
 	if (find == NULL || find((void*)pc, &at) != 0) return false;
 	describe(pc, at.dlfo_link_map, at.dlfo_map_start, out);
 	return true;

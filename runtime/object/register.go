@@ -194,8 +194,8 @@ func (c *Context) Realloc(p, n uintptr) uintptr {
 	return moved
 }
 
-// Reuse drops a reference to an object of plain bytes and returns a new object. The new one comes first, so that
-// nothing has changed where there is no memory; but for one that takes the slot.
+// Reuse drops a reference to an object of plain bytes and returns a new object. The new one is allocated before the
+// reference is dropped, so a failure changes nothing; where it takes the slot of the old one, the old one ends first.
 func (c *Context) Reuse(p, n uintptr) (fresh uintptr) {
 	if p == 0 {
 		return c.Alloc(n)

@@ -98,7 +98,7 @@ type Options struct {
 	Target int64 `json:"target,omitempty"`
 	// Start has for each buffer where it lay in a placement of a problem that is much like this one, -1 where nobody
 	// knows; nil: nobody knows of any. When it fits, it is found at once. The answer is no worse for it, but where it
-	// reaches a Target the search ends with it. For problems of one space; with several it is not looked at.
+	// reaches Target the search ends there. For problems of one space; with several it is not looked at.
 	Start []int64 `json:"start,omitempty"`
 	// Clock is what Budget is measured by; nil: the time of day. That of the thread's processor is for callers that
 	// stay on their thread.

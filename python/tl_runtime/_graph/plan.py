@@ -202,7 +202,7 @@ class Plan(Handle):
         if alignment & (alignment - 1) or alignment > _MOST_ALIGNMENT:
             raise ValueError(f"an alignment of {alignment} is no power of two up to 4 GiB")
         space = _index(lib.tl_plan_add_space(self._handle, capacity))
-        self._spaces = space + 1
+        self._spaces = max(self._spaces, space + 1)
         if alignment:
             check(lib.tl_plan_set_space_alignment(self._handle, space, alignment))
         return space

@@ -39,7 +39,7 @@ type guardedBlock struct {
 
 func (b *guardedBlock) zone() []byte { return layout.Bytes(b.address+uintptr(b.bytes), b.room-b.bytes) }
 
-// shade tells AddressSanitizer that a block, or nothing of it, is the program's.
+// shade opens the bytes of a live block to the program, or closes them; the red zone stays closed.
 func (b *guardedBlock) shade(live bool) {
 	memory.Shade(b.address, uintptr(b.bytes), !live)
 	memory.Shade(b.address+uintptr(b.bytes), uintptr(b.room-b.bytes), true)

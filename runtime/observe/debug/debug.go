@@ -147,7 +147,7 @@ func (d *debugging) Bury(c *object.Context, e layout.Entry) {
 	shadeSlot(e, true)
 }
 
-// shadeSlot tells AddressSanitizer of a slot that waits in the quarantine, or does so no more.
+// shadeSlot closes a slot to the program while it waits in the quarantine, and opens it afterwards.
 func shadeSlot(e layout.Entry, closed bool) {
 	memory.Shade(e.Object, uintptr(object.Heap().Size(e.Object)), closed)
 }

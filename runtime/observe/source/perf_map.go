@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // PerfMap finds functions of code that no file has, which a JIT compiler has made. It tells them in
@@ -17,8 +18,9 @@ import (
 // tools/perf/Documentation/jit-interface.txt; V8, .NET and CPython write it).
 type PerfMap struct {
 	Path   string
-	bytes  int64    // of the file, when it was read
-	places []mapped // by start
+	Until  time.Time // a map that was changed later is another process's; zero: none is
+	bytes  int64     // of the file, when it was read
+	places []mapped  // by start
 }
 
 type mapped struct {
@@ -30,7 +32,7 @@ type mapped struct {
 // mostMapBytes bounds what is read of such a file.
 const mostMapBytes = 16 << 20
 
-// PerfMapOf is that of a process.
+// PerfMapOf returns the map of a process, unread.
 func PerfMapOf(pid int) PerfMap { return PerfMap{Path: fmt.Sprintf("/tmp/perf-%d.map", pid)} }
 
 // Function returns the name at an address, "" where the file tells none or is somebody else's. It is read again where
@@ -68,6 +70,9 @@ func (m *PerfMap) Forget() { m.bytes, m.places = 0, nil }
 func (m *PerfMap) read() bool {
 	info, err := os.Lstat(m.Path)
 	if err != nil || !info.Mode().IsRegular() || !isOurs(info) || info.Size() == m.bytes {
+		return false
+	}
+	if !m.Until.IsZero() && info.ModTime().After(m.Until) {
 		return false
 	}
 	f, err := os.Open(m.Path)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -46,6 +47,8 @@ func TestPerfMapsOfOthersAreNotRead(t *testing.T) {
 		m := PerfMap{Path: path}
 		assert.Equal(t, want, m.Function(0x18), path)
 	}
+	late := PerfMap{Path: file, Until: time.Now().Add(-time.Hour)}
+	assert.Empty(t, late.Function(0x18), "it was changed after the process had ended")
 	own := PerfMapOf(1)
 	assert.Equal(t, "/tmp/perf-1.map", own.Path)
 }

@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// Stamp tells a file from what may be written in its place: its size and when it was changed, which a copy keeps of
-// another file at most by chance. "" where there is none.
+// Stamp identifies a file by its size and the time of its change, so that a file which replaced it is noticed. It is ""
+// where there is no regular file.
 func Stamp(path string) string {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {

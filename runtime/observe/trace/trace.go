@@ -43,7 +43,7 @@ type Options struct {
 	Thread  func(context uint32) uint32 // the system's number of the calling thread
 	Figures func() []Figure             // counters; not called under a lock
 	Frames  func(site uint32) []Frame   // the code of a site, innermost first; not called under a lock
-	Places  func(site uint32) []Frame   // the same by modules and offsets, which are found soon
+	Places  func(site uint32) []Frame   // the same as modules and offsets, found without reading files
 }
 
 // Figure is a counter at one moment.
@@ -74,7 +74,7 @@ type Event struct {
 // interval is how often counters are written, at most.
 const interval = time.Millisecond
 
-// mostUnwritten is how long an event waits for the file, at most: a process that is killed leaves all else.
+// mostUnwritten is how long an event waits for the file: that of a killed process lacks so much at most.
 const mostUnwritten = time.Second
 
 var recorder recorderState
@@ -304,8 +304,8 @@ func clock() int64 { return int64(time.Since(loaded)) }
 // Count writes the counters. It may call everything that Options.Figures calls.
 func Count() { writeFigures("") }
 
-// writeStacks writes the stacks of the sites that were met since the last time: who reads the trace of a process that
-// was killed finds its code there, as stackFrames come with the end of a trace.
+// writeStacks writes the stacks of sites that were first seen since the last call. The table stackFrames is written
+// when a trace ends; these events give the code to readers of a trace whose process was killed.
 func writeStacks() {
 	r := &recorder
 	r.mu.Lock()
@@ -330,11 +330,13 @@ func writeStacks() {
 
 // writeWaiting gives the file what it lacks.
 func writeWaiting() {
-	writeStacks()
 	r := &recorder
 	r.mu.Lock()
+	r.waits = false // events from here on set the timer again
+	r.mu.Unlock()
+	writeStacks()
+	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.waits = false
 	if r.on.Load() {
 		_ = r.flush(nil) // kept by the file, and told when the trace ends
 	}

@@ -22,6 +22,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Trace is what a page needs of a trace.
@@ -377,7 +378,8 @@ func (b *builder) finish() {
 	}
 	b.Threads = len(b.threads)
 	if b.frames == nil {
-		b.frames = resolve(b.stacks, b.pid)
+		began, _ := time.Parse(time.RFC3339Nano, b.Began)
+		b.frames = resolve(b.stacks, b.pid, began.Add(time.Duration(b.End*1000)))
 	}
 	b.stacks = nil
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/ianlancetaylor/demangle"
 
@@ -22,6 +23,9 @@ type located struct {
 	Stamp      string // of the module, as source.Stamp has it
 }
 
+// mostUnwritten is what the trace of a killed process lacks (package trace), and some more for a slow disk.
+const mostUnwritten = 5 * time.Second
+
 // resolver finds the functions of places in the files of modules.
 type resolver struct {
 	files   source.Files
@@ -31,9 +35,10 @@ type resolver struct {
 }
 
 // resolve makes frames of places, as the end of a trace would have them. A module that is not there any more, or is
-// another file now, leaves places.
-func resolve(stacks map[uint32][]located, pid uint64) map[string]frame {
+// another file now, leaves places, and so does a perf map that was changed after the end of the trace.
+func resolve(stacks map[uint32][]located, pid uint64, end time.Time) map[string]frame {
 	r := resolver{jitted: source.PerfMapOf(int(pid)), known: map[located][]frame{}}
+	r.jitted.Until = end.Add(mostUnwritten)
 	defer r.symbols.Forget()
 	frames := map[string]frame{}
 	callers := map[frame]string{}
