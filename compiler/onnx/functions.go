@@ -33,13 +33,13 @@ func inlineFunctions(m *onnxpb.ModelProto) error {
 		sizes: map[*onnxpb.FunctionProto]int{}}
 	versions := map[string]int64{}
 	for _, o := range m.OpsetImport {
-		versions[o.Domain] = o.Version
+		versions[canonical(o.Domain)] = o.Version
 	}
 	for _, f := range m.Functions {
 		same := true
 		for _, o := range f.OpsetImport {
-			if before, there := versions[o.Domain]; !there {
-				versions[o.Domain] = o.Version
+			if before, there := versions[canonical(o.Domain)]; !there {
+				versions[canonical(o.Domain)] = o.Version
 				m.OpsetImport = append(m.OpsetImport, o)
 			} else if standard(o.Domain) && before != o.Version {
 				same = false
@@ -101,7 +101,7 @@ func (in *inlining) function(n *onnxpb.NodeProto) *onnxpb.FunctionProto {
 }
 
 func keyOf(domain, name, overload string) string {
-	return strings.Join([]string{domain, name, overload}, "\x00")
+	return strings.Join([]string{canonical(domain), name, overload}, "\x00")
 }
 
 // collect notes the names of a graph's values, and of those of the graphs in it.

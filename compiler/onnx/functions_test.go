@@ -115,9 +115,11 @@ func TestFunctionsThatStay(t *testing.T) {
 	m := modelOf([]*onnxpb.NodeProto{nodeOf("own", "F", []string{"x"}, []string{"y"})}, f)
 	_, err := decoded(t, m)
 	require.ErrorContains(t, err, "the function F of the model calls itself; none may")
-	f.OpsetImport = []*onnxpb.OperatorSetIdProto{{Version: 19}}
-	_, list := operatorsOf(t, m)
-	assert.Equal(t, []string{"own.F_0 own.F"}, list, "its operators mean those of another version")
+	for _, domain := range []string{"", "ai.onnx"} {
+		f.OpsetImport = []*onnxpb.OperatorSetIdProto{{Domain: domain, Version: 19}}
+		_, list := operatorsOf(t, m)
+		assert.Equal(t, []string{"own.F_0 own.F"}, list, "its operators mean those of another version")
+	}
 	f.OpsetImport = nil
 	m.Functions = nil
 	for i := range 30 { // each calls the one before twice

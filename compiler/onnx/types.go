@@ -15,6 +15,14 @@ const firstWithSets = 3
 // standard tells whether a domain is the one of the standard operators.
 func standard(domain string) bool { return domain == "" || domain == "ai.onnx" }
 
+// canonical is one name for a domain that has two.
+func canonical(domain string) string {
+	if standard(domain) {
+		return ""
+	}
+	return domain
+}
+
 // operator is the name of a node's operator, with the domain of one that is not standard.
 func operator(n *onnxpb.NodeProto) string {
 	if standard(n.Domain) {
