@@ -92,9 +92,10 @@ AT(tl_context, error_pointer, 832); AT(tl_context, error_detail, 840); AT(tl_con
 AT(tl_context, message_ready, 868); AT(tl_context, message, 872); AT(tl_context, table, 2920);
 AT(tl_context, table_tag, 2928); AT(tl_context, table_room, 2936); AT(tl_context, kinds, 2944);
 AT(tl_context, magazines, 3104); AT(tl_context, allocs_before, 5504); AT(tl_context, flows, 6104);
-AT(tl_context, seen_allocs, 7304); AT(tl_context, growths, 7904); AT(tl_context, flushed_last, 7912);
-AT(tl_context, unused, 7987); AT(tl_context, taken, 7992); AT(tl_context, unused_behind, 8142);
-AT(tl_context, moving, 8144); AT(tl_context, taking, 8148); AT(tl_context, used, 8152);
+AT(tl_context, seen_allocs, 7304); AT(tl_context, growths, 7904); AT(tl_context, patience, 7908);
+AT(tl_context, flushed_last, 7912); AT(tl_context, unused, 7987); AT(tl_context, taken, 7992);
+AT(tl_context, unused_behind, 8142); AT(tl_context, moving, 8144); AT(tl_context, taking, 8148);
+AT(tl_context, used, 8152);
 SIZE(tl_vec_info, 48); AT(tl_vec_info, data, 0); AT(tl_vec_info, length, 8); AT(tl_vec_info, capacity, 16);
 AT(tl_vec_info, element_bytes, 24); AT(tl_vec_info, references, 32); AT(tl_vec_info, fields, 40);
 AT(tl_vec_info, number_bytes, 44);

@@ -136,6 +136,8 @@ Found grown(std::size_t width, std::size_t steps, bool reserved)
 	constexpr std::size_t kCaches = 16;
 	const std::size_t row = width * sizeof(float);
 	tl_tensor* caches[kCaches];
+	tl_tensor_free(
+		static_cast<tl_tensor*>(make_tensor(1, width).handle)); /* a thread's first call is a row of its own */
 	const double began = processor_nanoseconds();
 	for (tl_tensor*& cache : caches) {
 		cache = static_cast<tl_tensor*>(make_tensor(0, width).handle);

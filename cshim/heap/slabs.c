@@ -259,14 +259,15 @@ static uint32_t empty_magazine(tl_heap* h, tl_context* c, uint32_t size_class)
 }
 
 /* Gives the depots what a context keeps of classes that it did not use since the last time, when it is about to take fresh
- * memory for another one, so that sizes that grow leave nothing behind. */
+ * memory for another one, so that sizes that grow leave nothing behind. It looks after so many spans of fresh slabs. A class
+ * that comes back after that doubles them, to what a slab of each class has: a program that uses classes in turn settles. */
 static void age(tl_heap* h, tl_context* c, uint32_t but)
 {
-	enum {
-		AT_EACH = 2 * TL_HEAP_KEEPS / TL_SPAN_BYTES
-	}; /* spans; fewer than a slab of each class has would never settle */
+	enum { AT_FIRST = 8, AT_MOST = 2 * TL_HEAP_KEEPS / TL_SPAN_BYTES }; /* spans */
+	const tl_magazine* of = &c->magazines[but];
+	if (of->allocs != 0 && of->allocs == c->seen_allocs[but]) c->patience++;
 	c->growths += (uint32_t)(h->classes[but].mask + 1) >> TL_SPAN_SHIFT;
-	if (c->growths < AT_EACH) return;
+	if (c->growths < min((uint64_t)AT_FIRST << min(c->patience, 8), AT_MOST)) return;
 	c->growths = 0;
 	for (uint32_t size_class = 1; size_class <= TL_CLASS_SMALL; size_class++) {
 		const tl_magazine* m = &c->magazines[size_class];

@@ -467,7 +467,8 @@ type Context struct {
 	AllocsBefore [Classes]uint64 // what magazine.allocs lacks
 	Flows        [Classes]Flow
 	SeenAllocs   [Classes]uint64 // magazine.allocs when the heap looked at it last (cshim/heap)
-	Growths      uint64          // spans of fresh slabs since magazines aged last
+	Growths      uint32          // spans of fresh slabs since magazines aged last
+	Patience     uint32          // classes that came back after their magazine was given up for them
 	FlushedLast  [Classes]uint8  // the magazine was full since it was empty last
 	Unused       [5]uint8
 	// What the clock does for a thread that rests (cshim/heap/idle.c): it takes the oldest slots of a magazine, whose base
