@@ -87,8 +87,8 @@ func tlgo_trace_start(c, path uintptr) int32 {
 	return guardedStatus(c, func(o *object.Context) status.Status { return startTrace(o, path) })
 }
 
-// tl_trace_stop ends the trace and completes its file. The end of a process whose trace
-// is not complete says so on standard error.
+// tl_trace_stop ends the trace and completes its file, with who holds what is live. The end
+// of a process whose trace is not complete says so on standard error.
 //
 //	C: tl_status tl_trace_stop(void);
 //
@@ -96,8 +96,10 @@ func tlgo_trace_start(c, path uintptr) int32 {
 // Threads: any thread.
 // Returns: TL_OK, or why the file is not complete.
 // Errors: TL_E_INVALID_ARGUMENT (no trace runs; or part of the file could not be
-// written: the message says how many events were lost).
-// Cost: slow call; linear in the call stacks of the trace; symbols are looked up in files.
+// written: the message says how many events were lost), TL_E_OUT_OF_MEMORY (the file is
+// complete, but does not say who holds what).
+// Cost: slow call; linear in the memory in use and in the call stacks of the trace; symbols are
+// looked up in files.
 // Path: fast.
 //
 //export tlgo_trace_stop

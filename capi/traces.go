@@ -110,6 +110,7 @@ func endTrace(o *object.Context) (ended bool, err error) {
 func stopTrace(o *object.Context) status.Status {
 	traceMutex.Lock()
 	defer traceMutex.Unlock()
+	held := holders(o)
 	ended, err := endTrace(o)
 	switch {
 	case err != nil:
@@ -117,13 +118,22 @@ func stopTrace(o *object.Context) status.Status {
 	case !ended:
 		return fail(o, status.InvalidArgument, "no trace runs; tl_trace_start begins one")
 	}
-	return status.OK
+	return held
+}
+
+// holders tells the trace that runs who holds what.
+func holders(o *object.Context) status.Status {
+	if !trace.On() {
+		return status.OK
+	}
+	return leak.TraceHolders(o)
 }
 
 // endTraceAtExit tells on standard error what a program that does not end its trace would not learn.
 func endTraceAtExit(o *object.Context) {
 	traceMutex.Lock()
 	defer traceMutex.Unlock()
+	_ = holders(o) // a trace without them is whole
 	if _, err := endTrace(o); err != nil {
 		output.Tell("part of the trace could not be written: %v", err)
 	}

@@ -3302,11 +3302,14 @@ tl_status slow_trace_start(const char* path) {
 
 tl_status slow_trace_stop(void) {
 	tl_status why = TL_OK;
-	tl_context* context = tlc_entry_begin(TL_FN_tl_trace_stop, &why);
+	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_trace_stop, &why);
 	if (context == NULL) {
 		return why;
 	}
-	int32_t result = tlgo_trace_stop((uintptr_t)context);
+	int32_t result;
+	do {
+		result = tlgo_trace_stop((uintptr_t)context);
+	} while (result != TL_OK && tlc_entry_again(context));
 	tlc_entry_end(context);
 	return tlc_found(context, result);
 }

@@ -5682,16 +5682,18 @@ TL_API tl_status tl_profile_write(const char* path);
 TL_API tl_status tl_trace_start(const char* path);
 
 /*
- * tl_trace_stop ends the trace and completes its file. The end of a process whose trace
- * is not complete says so on standard error.
+ * tl_trace_stop ends the trace and completes its file, with who holds what is live. The end
+ * of a process whose trace is not complete says so on standard error.
  *
  * Ownership: none.
  * Threads: any thread.
  * Returns: TL_OK, or why the file is not complete.
  * Errors: TL_E_INVALID_ARGUMENT (no trace runs; or part of the file could not
- *     be written: the message says how many events were lost).
- * Cost: slow call; linear in the call stacks of the trace; symbols are looked
- *     up in files.
+ *     be written: the message says how many events were lost),
+ *     TL_E_OUT_OF_MEMORY (the file is complete, but does not say who holds
+ *     what).
+ * Cost: slow call; linear in the memory in use and in the call stacks of the
+ *     trace; symbols are looked up in files.
  */
 TL_API tl_status tl_trace_stop(void);
 

@@ -75,6 +75,25 @@ OWN_FRAME static void what_happens_is_told(void)
 	CHECK(strstr(text, "what_happens_is_told") != NULL);
 }
 
+static void the_end_tells_who_holds_what_lives(void)
+{
+	CHECK_OK(tl_trace_start(path));
+	CHECK_OK(tl_mem_enter_scope());
+	void* vec = tl_vec_new(1);
+	CHECK_OK(tl_mem_enter_scope());
+	CHECK_OK(tl_vec_push(vec, tl_mem_new(70)));
+	CHECK(tl_mem_new(80) != NULL); /* ends before the trace does */
+	CHECK_OK(tl_mem_exit_scope());
+	CHECK_OK(tl_trace_stop());
+	CHECK_OK(tl_mem_exit_scope());
+	read_trace();
+	CHECK_INT(count("{\"name\":\"held\""), 3); /* the Vec, its table, its element */
+	char element[64];
+	snprintf(element, sizeof element, "\"by\":\"element 0\",\"from\":\"%p\"", vec);
+	CHECK_INT(count(element), 1);
+	CHECK_INT(count("\"by\":\"scope, thread "), 1);
+}
+
 /* A trace ends with what began in it. */
 static void what_was_open_before(void)
 {
@@ -387,7 +406,8 @@ static void a_full_disk(void)
 	CHECK_FAILS(tl_trace_stop(), TL_E_INVALID_ARGUMENT);
 }
 
-/* covers: tl_trace_start TL_E_OUT_OF_MEMORY */
+/* covers: tl_trace_start TL_E_OUT_OF_MEMORY
+ * covers: tl_trace_stop TL_E_OUT_OF_MEMORY */
 static void no_memory_to_look(void)
 {
 	void* one = tl_mem_alloc(64);
@@ -395,6 +415,13 @@ static void no_memory_to_look(void)
 	CHECK_FAILS(tl_trace_start(path), TL_E_OUT_OF_MEMORY);
 	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "-1"));
 	CHECK_FAILS(tl_trace_stop(), TL_E_INVALID_ARGUMENT);
+	CHECK_OK(tl_trace_start(path));
+	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "0"));
+	CHECK_FAILS(tl_trace_stop(), TL_E_OUT_OF_MEMORY); /* to tell who holds what */
+	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "-1"));
+	CHECK_FAILS(tl_trace_stop(), TL_E_INVALID_ARGUMENT);
+	read_trace();
+	CHECK(ends_well());
 	CHECK_OK(tl_mem_free(one));
 }
 
@@ -411,6 +438,7 @@ int main(int argc, char** argv)
 	RUN(refusals);
 	RUN(a_full_disk);
 	RUN(what_happens_is_told);
+	RUN(the_end_tells_who_holds_what_lives);
 	RUN(what_was_open_before);
 	RUN(events_have_the_number_of_their_thread);
 	RUN(threads_and_pools);

@@ -6288,17 +6288,19 @@ FUNCTIONS: tuple[Function, ...] = (
         ctypes.c_int32,
         (),
         (),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_trace_stop ends the trace and completes its file. The end of a process whose trace
-        is not complete says so on standard error.
+        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
+        """tl_trace_stop ends the trace and completes its file, with who holds what is live. The end
+        of a process whose trace is not complete says so on standard error.
 
         Ownership: none.
         Threads: any thread.
         Returns: TL_OK, or why the file is not complete.
         Errors: TL_E_INVALID_ARGUMENT (no trace runs; or part of the file could not
-            be written: the message says how many events were lost).
-        Cost: slow call; linear in the call stacks of the trace; symbols are looked
-            up in files.
+            be written: the message says how many events were lost),
+            TL_E_OUT_OF_MEMORY (the file is complete, but does not say who holds
+            what).
+        Cost: slow call; linear in the memory in use and in the call stacks of the
+            trace; symbols are looked up in files.
         """,
     ),
     Function(

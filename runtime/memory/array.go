@@ -62,6 +62,9 @@ func (a *Array[T]) grow() bool {
 	return true
 }
 
+// Clear empties the array, which keeps its memory.
+func (a *Array[T]) Clear() { a.len = 0 }
+
 // Free gives the memory back; the array is empty again.
 func (a *Array[T]) Free() {
 	var t T

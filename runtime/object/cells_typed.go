@@ -74,7 +74,7 @@ func (c *Context) ShareCell(p uintptr) status.Status {
 		if n := o.changeCount(func(n int32) (int32, bool) { return -n, n > 0 }); n <= 0 {
 			continue
 		}
-		c.ReferencesOf(o.Entry, func(p uintptr) {
+		c.ReferencesOf(o.Entry, func(p, _ uintptr) {
 			if child, ok := c.cellAt(p); ok {
 				reached = append(reached, child)
 			}

@@ -16,30 +16,50 @@ func usable(e layout.Entry) uint64 {
 	return process.debug.Usable(e, size)
 }
 
-// ReferencesOf calls visit with every pointer that an object holds a reference of.
-func (c *Context) ReferencesOf(e layout.Entry, visit func(p uintptr)) {
+// ReferencesOf calls visit with every pointer that an object holds a reference of, and the address of the reference.
+func (c *Context) ReferencesOf(e layout.Entry, visit func(p, slot uintptr)) {
 	r := process.heap.Record(e.Record)
 	switch atomic.LoadUint32(&r.TypeFlags) & layout.TypeMask {
 	case layout.TypeTensor:
 		if h := layout.At[layout.TensorHeader](e.Object); h.Flags&layout.TensorView != 0 {
-			visit(h.Base)
+			visit(h.Base, layout.Address(&h.Base))
 		}
 	case layout.TypeSparse:
 		c.partsOf(e.Object, visit)
 	default:
-		fieldsOf(r, e.Object, func(slot *uintptr) { visit(*slot) })
+		fieldsOf(r, e.Object, func(slot *uintptr) { visit(*slot, layout.Address(slot)) })
 	}
 }
 
+// PlaceIn tells where in an object or a block with a type a reference stands: "field at offset 8".
+func PlaceIn(e layout.Entry, typ uint32, slot uintptr) string {
+	if e.Record != layout.Foreign {
+		typ = atomic.LoadUint32(&process.heap.Record(e.Record).TypeFlags) & layout.TypeMask
+	}
+	switch typ {
+	case layout.TypeTensor:
+		return "base"
+	case layout.TypeSparse:
+		return "part"
+	case layout.TypeVec:
+		return fmt.Sprintf("element %d", (slot-layout.At[vec](e.Object).Data.Object)/8)
+	}
+	if t := process.types.get(typ); t != nil && t.Vec != nil && slot-e.Object >= t.Size {
+		return fmt.Sprintf("element %d", (slot-t.Vec.read(e.Object).data)/t.Vec.ElementBytes)
+	}
+	return fmt.Sprintf("field at offset %d", slot-e.Object)
+}
+
 // partsOf visits what a sparse matrix holds: its blocks, or the matrix whose table it shows.
-func (c *Context) partsOf(p uintptr, visit func(p uintptr)) {
+func (c *Context) partsOf(p uintptr, visit func(p, slot uintptr)) {
 	switch h := c.soundSparse(p); {
 	case h == nil:
 	case h.Parent != 0:
-		visit(h.Parent)
+		visit(h.Parent, layout.Address(&h.Parent))
 	default:
-		for _, part := range SparseParts(p, h) {
-			visit(part.Holder)
+		for i := range SparseParts(p, h) {
+			part := &SparseParts(p, h)[i]
+			visit(part.Holder, layout.Address(&part.Holder))
 		}
 	}
 }
@@ -53,6 +73,17 @@ func bytesOf(e layout.Entry) uint64 {
 		}
 	}
 	return bytes
+}
+
+// TableOf returns the table of a Vec, 0 of anything else.
+func TableOf(e layout.Entry) uintptr {
+	if e.Record == layout.Foreign || process.heap.Record(e.Record).TypeFlags&layout.TypeMask != layout.TypeVec {
+		return 0
+	}
+	if v := layout.At[vec](e.Object); v.sound() {
+		return v.Data.Object
+	}
+	return 0
 }
 
 // BytesAnywhere returns what an object occupies, with what a tensor has beside its slot: on a device, or grown.

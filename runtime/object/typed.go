@@ -151,13 +151,13 @@ func BlockTypeName(info registry.Info) string {
 	return info.TypeName()
 }
 
-// FieldsOfBlock calls visit with every reference that a registered block with a type holds. Nothing
+// FieldsOfBlock calls visit with every reference that a registered block with a type holds, as ReferencesOf. Nothing
 // may run beside it.
-func FieldsOfBlock(info registry.Info, visit func(p uintptr)) {
+func FieldsOfBlock(info registry.Info, visit func(p, slot uintptr)) {
 	if process.types.get(info.Type) == nil || info.Link == 0 || info.Count == 0 {
 		return
 	}
-	fieldsOfType(info.Type, info.Pointer, func(slot *uintptr) { visit(*slot) })
+	fieldsOfType(info.Type, info.Pointer, func(slot *uintptr) { visit(*slot, layout.Address(slot)) })
 }
 
 // TypedBlocks counts the live blocks of a type and their bytes.

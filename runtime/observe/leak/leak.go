@@ -9,6 +9,7 @@
 //	leak.go                       both by where it was allocated
 //	write.go                      the report
 //	traced.go                     what a trace is told when it begins
+//	holders.go                    what it is told when it ends
 package leak
 
 import (

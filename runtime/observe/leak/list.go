@@ -27,7 +27,7 @@ func (l List) covers(r track.Ref) bool {
 // the caller has not held when it was asked first.
 func ListOf(c *object.Context, of List, held ...uintptr) (List, status.Status) {
 	list := List{}
-	st := look(c, of, held, func(s *search) {
+	st := look(c, of, held, nil, func(s *search) {
 		s.everyNode(func(r track.Ref, _ uintptr, v *heap.SideValue) {
 			switch {
 			case !IsLeak(reasonOf(v)):

@@ -7,6 +7,7 @@ import (
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
 	"tlruntime/runtime/object"
+	"tlruntime/runtime/observe/trace"
 	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/status"
 )
@@ -70,6 +71,7 @@ type search struct {
 	stack   memory.Array[layout.Entry]
 	left    memory.Array[layout.Entry] // by the walk for cycles, in that order
 	foreign foreignSearch
+	tell    func(trace.Holding) // who holds what; may be nil
 	failed  bool
 }
 
@@ -81,21 +83,21 @@ func EachLive(c *object.Context, visit func(Live), held ...uintptr) status.Statu
 }
 
 func eachLive(c *object.Context, of List, visit func(Live), held []uintptr) status.Status {
-	return look(c, of, held, func(s *search) {
+	return look(c, of, held, nil, func(s *search) {
 		s.visitAll(visit)
 		s.foreign.visitAll(visit)
 	})
 }
 
-// look calls use with what was found, unless there is no memory.
-func look(c *object.Context, of List, held []uintptr, use func(*search)) status.Status {
+// look calls use with what was found, unless there is no memory, and tell with who holds what.
+func look(c *object.Context, of List, held []uintptr, tell func(trace.Holding), use func(*search)) status.Status {
 	h := object.Heap()
 	if st := h.Side().Begin(); st != status.OK {
 		return c.Fail(st, object.TextTables, 0)
 	}
 	defer h.Side().End()
 	entries := func() memory.Array[layout.Entry] { return memory.NewArray[layout.Entry]("leaks") }
-	s := search{c: c, heap: h, nodes: entries(), stack: entries(), left: entries()}
+	s := search{c: c, heap: h, nodes: entries(), stack: entries(), left: entries(), tell: tell}
 	defer s.nodes.Free()
 	defer s.stack.Free()
 	defer s.left.Free()
@@ -172,9 +174,13 @@ func (s *search) scopes(c *object.Context) {
 		switch {
 		case e.Object == 0:
 		case e.Record == layout.Foreign:
-			s.foreign.explain(e.Object, mark)
+			if n := s.foreign.at[e.Object]; n != nil {
+				s.inScope(c, at, &n.SideValue, mark)
+				s.foreign.explain(e.Object, mark)
+			}
 		case atomic.LoadUint32(&s.heap.Record(e.Record).Gen) == e.Gen:
 			v := s.heap.Side().At(e.Record)
+			s.inScope(c, at, v, mark)
 			v.Flags |= mark
 			v.Value--
 		}
@@ -207,7 +213,7 @@ func (s *search) value(e layout.Entry) *heap.SideValue {
 	return s.heap.Side().At(e.Record)
 }
 
-func (s *search) references(e layout.Entry, visit func(p uintptr)) {
+func (s *search) references(e layout.Entry, visit func(p, slot uintptr)) {
 	if e.Record == layout.Foreign {
 		object.FieldsOfBlock(s.foreign.at[e.Object].Info, visit)
 		return
@@ -216,18 +222,19 @@ func (s *search) references(e layout.Entry, visit func(p uintptr)) {
 }
 
 // each calls visit with every reference of an object that leads to a live one, and
-// onForeign with those that lead to a registered pointer without a type.
-func (s *search) each(e layout.Entry, visit func(layout.Entry, *heap.SideValue), onForeign func(uintptr)) {
+// onForeign with those that lead to a registered pointer without a type; slot is where the reference stands.
+func (s *search) each(e layout.Entry, visit func(child layout.Entry, v *heap.SideValue, slot uintptr),
+	onForeign func(p, slot uintptr)) {
 	fromCell := e.Record != layout.Foreign && s.value(e).Flags&leakCell != 0
-	s.references(e, func(p uintptr) {
+	s.references(e, func(p, slot uintptr) {
 		if p == 0 {
 			return
 		}
 		if !s.heap.Contains(p) {
 			if n := s.foreign.at[p]; n != nil && n.isTyped() {
-				visit(n.entry(), &n.SideValue)
+				visit(n.entry(), &n.SideValue, slot)
 			} else if onForeign != nil {
-				onForeign(p)
+				onForeign(p, slot)
 			}
 			return
 		}
@@ -238,7 +245,7 @@ func (s *search) each(e layout.Entry, visit func(layout.Entry, *heap.SideValue),
 		}
 		isCell := v.Flags&leakCell != 0
 		if !isCell && p == at.Start || isCell && fromCell && p == object.CellIn(at.Start) {
-			visit(layout.Entry{Object: at.Start, Record: at.Record, Gen: at.Gen}, v)
+			visit(layout.Entry{Object: at.Start, Record: at.Record, Gen: at.Gen}, v, slot)
 		}
 	})
 }
@@ -246,9 +253,9 @@ func (s *search) each(e layout.Entry, visit func(layout.Entry, *heap.SideValue),
 // explain takes the references that objects hold off the counts.
 func (s *search) explain() {
 	for i := range s.nodes.Len() {
-		s.each(*s.nodes.At(i), func(_ layout.Entry, v *heap.SideValue) {
+		s.each(*s.nodes.At(i), func(_ layout.Entry, v *heap.SideValue, _ uintptr) {
 			v.Value--
-		}, func(p uintptr) { s.foreign.explain(p, 0) })
+		}, func(p, _ uintptr) { s.foreign.explain(p, 0) })
 	}
 }
 
@@ -262,6 +269,7 @@ func isHeld(v *heap.SideValue) bool { return v.Flags&(leakHeld|leakImmortal) != 
 
 // reach marks what running threads' scopes lead to, and then what leaks lead to.
 func (s *search) reach() {
+	s.alone()
 	for _, from := range []struct {
 		starts func(*heap.SideValue) bool
 		mark   uint32
@@ -271,24 +279,31 @@ func (s *search) reach() {
 	} {
 		for i := range s.nodes.Len() {
 			if e := *s.nodes.At(i); from.starts(s.value(e)) {
-				s.spread(e, from.mark)
+				s.add(&s.stack, e)
 			}
 		}
+		s.spread(from.mark)
 	}
 }
 
-// spread marks what an object leads to and has no mark yet.
-func (s *search) spread(e layout.Entry, mark uint32) {
-	s.add(&s.stack, e)
-	for s.stack.Len() > 0 {
-		onForeign := func(p uintptr) { s.foreign.mark(p, mark) }
-		s.each(s.stack.Pop(), func(child layout.Entry, v *heap.SideValue) {
+// spread marks what the objects on the stack lead to and has no mark yet, that what is nearest first.
+func (s *search) spread(mark uint32) {
+	for i := uint64(0); i < s.stack.Len(); i++ {
+		at := *s.stack.At(i)
+		s.each(at, func(child layout.Entry, v *heap.SideValue, slot uintptr) {
 			if v.Flags&(leakReached|leakIndirect) == 0 {
 				v.Flags |= mark
 				s.add(&s.stack, child)
+				s.inObject(at, child.Object, v, slot)
 			}
-		}, onForeign)
+		}, func(p, slot uintptr) {
+			if n := s.foreign.at[p]; n != nil && n.Flags&(leakReached|leakIndirect) == 0 {
+				n.Flags |= mark
+				s.inObject(at, p, &n.SideValue, slot)
+			}
+		})
 	}
+	s.stack.Clear()
 }
 
 // leakSettled are the marks that tell who holds an object, or what leads to it.
@@ -310,7 +325,9 @@ func (s *search) cycles() {
 		e := s.left.Pop()
 		if v := s.value(e); v.Flags&leakSettled == 0 {
 			v.Flags |= leakCycle
-			s.spread(e, leakIndirect)
+			s.holds(e.Object, what[reasonOf(v)], 0, 0)
+			s.add(&s.stack, e)
+			s.spread(leakIndirect)
 		}
 	}
 }
@@ -328,7 +345,7 @@ func (s *search) walk(e layout.Entry) {
 		case v.Flags&(leakSettled|leakSeen) == 0:
 			v.Flags |= leakSeen
 			s.add(&s.stack, layout.Entry{Object: at.Object, Record: at.Record})
-			s.each(at, func(child layout.Entry, _ *heap.SideValue) { s.add(&s.stack, child) }, nil)
+			s.each(at, func(child layout.Entry, _ *heap.SideValue, _ uintptr) { s.add(&s.stack, child) }, nil)
 		}
 	}
 }

@@ -61,12 +61,6 @@ func (f *foreignSearch) explain(p uintptr, mark uint32) {
 	}
 }
 
-func (f *foreignSearch) mark(p uintptr, mark uint32) {
-	if n := f.at[p]; n != nil {
-		n.Flags |= mark
-	}
-}
-
 func (n *foreignNode) reason() Reason {
 	if n.HandedBack {
 		return HandedBack

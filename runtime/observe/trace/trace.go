@@ -227,6 +227,35 @@ func Named(context uint32, address uint64, site uint32) {
 	})
 }
 
+// Holding is who holds an allocation when a trace ends.
+type Holding struct {
+	Address uint64
+	By      string // the scope, or where in the object at From
+	From    uint64 // 0 = no object
+	Site    uint32 // where the scope was entered; 0 = not known
+}
+
+// Held tells of one.
+func Held(h Holding) {
+	with(func(r *recording) {
+		if r.atLimit() {
+			return
+		}
+		r.begin("held", "i", 0)
+		r.text("s", "t")
+		if h.Site != 0 {
+			r.site(h.Site)
+		}
+		r.args()
+		r.address(h.Address)
+		r.text("by", h.By)
+		if h.From != 0 {
+			r.hex("from", h.From)
+		}
+		r.end()
+	})
+}
+
 func init() {
 	limit.OnPressure(pressure)
 	mempool.OnChunk(Chunk)

@@ -15,7 +15,7 @@ func (t *Trace) data(live curve, peak int64, when float64, sites []site, number 
 	d := &pageData{Steps: t.End, End: t.End, Peak: peak, When: when, Live: live, Names: []string{}, Stacks: []string{},
 		Types: []string{},
 		Group: []int{}, Kind: []int{}, Type: []int{}, First: []float64{}, Stop: []float64{}, Offset: []int64{},
-		Bytes: []int64{}, Freed: []int{},
+		Bytes: []int64{}, Freed: []int{}, Paths: []string{}, Path: []int{},
 		Kinds: []picture.Kind{}, Pieces: []pieceData{}, Regions: regions(axis), Chunks: []chunkData{},
 		Marks: marks(t.Marks), Alerts: marks(t.Alerts)}
 	d.Pools, _ = t.pools()
@@ -31,6 +31,7 @@ func (t *Trace) data(live curve, peak int64, when float64, sites []site, number 
 		d.Chunks = append(d.Chunks, chunkData{low, placeOf(axis, c.Address+c.Bytes) - low, c.First, c.End})
 	}
 	d.addBlocks(blocks, axis, number)
+	d.addPaths(blocks, t.heldBy)
 	return d
 }
 
@@ -76,6 +77,19 @@ func (d *pageData) addBlocks(blocks []*Block, axis []piece, number map[uint32]in
 			freed = 1
 		}
 		d.Freed = append(d.Freed, freed)
+	}
+}
+
+// addPaths tells who holds the blocks at the end.
+func (d *pageData) addPaths(blocks []*Block, heldBy func(*Block) string) {
+	paths := map[string]int{}
+	for _, b := range blocks {
+		text := heldBy(b)
+		if _, known := paths[text]; !known {
+			paths[text] = len(d.Paths)
+			d.Paths = append(d.Paths, text)
+		}
+		d.Path = append(d.Path, paths[text])
 	}
 }
 

@@ -51,6 +51,8 @@ type pageData struct {
 	Offset []int64   `json:"offset"`
 	Bytes  []int64   `json:"bytes"`
 	Freed  []int     `json:"freed"`
+	Paths  []string  `json:"paths"` // of references
+	Path   []int     `json:"path"`  // index into Paths
 }
 
 // pieceData is a piece of the axis of addresses. One that nobody used may take less room

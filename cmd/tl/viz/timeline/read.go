@@ -7,6 +7,7 @@
 //	stacks.go frames as readers want them
 //	resolve.go frames of a process that did not complete its trace
 //	sites.go  where memory came from
+//	holders.go who held it at the end
 //	flame.go  the tree of calls
 //	space.go  addresses without what nobody used
 //	page.go   the page
@@ -42,6 +43,7 @@ type Trace struct {
 	Threads int
 	frames  map[string]frame
 	stacks  map[uint32][]located // by site, of a file that was not completed
+	left    map[uint64]*Block    // what lives, by address
 }
 
 // Block is an allocation. Its end is that of the trace while it lives.
@@ -52,6 +54,7 @@ type Block struct {
 	Site           uint32
 	First, End     float64
 	Before, Freed  bool
+	holders        []holder
 }
 
 // Chunk is memory that a pool had from its device.
@@ -90,6 +93,7 @@ type traceEvent struct {
 		Name                     string
 		Site                     uint32
 		Frames                   []located
+		By, From                 string
 	}
 }
 
@@ -103,7 +107,7 @@ var errForeign = errors.New("not a trace of TL Runtime, such as tl_trace_start a
 // takes what is there. What no trace is, because others have written to the file as well,
 // is an error that says where.
 func Read(r io.Reader) (*Trace, error) {
-	b := builder{Trace: &Trace{stacks: map[uint32][]located{}}, live: map[uint64]*Block{}, chunks: map[uint64]*Chunk{},
+	b := builder{Trace: &Trace{stacks: map[uint32][]located{}, left: map[uint64]*Block{}}, chunks: map[uint64]*Chunk{},
 		threads: map[int64]bool{}, parts: map[json.Token]bool{}}
 	text := bufio.NewReader(r)
 	if err := otherFormat(text); err != nil {
@@ -145,7 +149,6 @@ type builder struct {
 	ours    bool   // the file says that the runtime has written it
 	pid     uint64 // of the process that has, once an event was read
 	parts   map[json.Token]bool
-	live    map[uint64]*Block
 	chunks  map[uint64]*Chunk
 	threads map[int64]bool
 }
@@ -334,13 +337,18 @@ func (b *builder) memory(e *traceEvent) error {
 		if n.Before {
 			n.First = 0
 		}
-		b.live[address] = n
+		b.left[address] = n
 		b.Blocks = append(b.Blocks, n)
 	case "free":
 		b.end(address, e.Ts)
 	case "site":
-		if n := b.live[address]; n != nil {
+		if n := b.left[address]; n != nil {
 			n.Site = e.Sf
+		}
+	case "held":
+		if n := b.left[address]; n != nil {
+			from, _ := strconv.ParseUint(strings.TrimPrefix(e.Args.From, "0x"), 16, 64) // 0 = no object
+			n.holders = append(n.holders, holder{e.Args.By, from, e.Sf})
 		}
 	case "chunk obtained":
 		if b.chunks[address] == nil {
@@ -358,9 +366,9 @@ func (b *builder) memory(e *traceEvent) error {
 }
 
 func (b *builder) end(address uint64, at float64) {
-	if n := b.live[address]; n != nil {
+	if n := b.left[address]; n != nil {
 		n.End, n.Freed = at, true
-		delete(b.live, address)
+		delete(b.left, address)
 	}
 }
 

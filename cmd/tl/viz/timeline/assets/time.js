@@ -55,6 +55,7 @@ function describe(i) {
   pairs.push(['Address', addressText(data.offset[i])], ['Allocated', timeText(data.first[i])],
     ['Released', data.freed[i] ? timeText(data.stop[i]) : 'not in this trace'],
     ['Lived', timeText(data.stop[i] - data.first[i])], ['Site', data.stacks[data.group[i]] || 'not recorded']);
+  if (data.paths[data.path[i]]) pairs.push(['Held by', data.paths[data.path[i]]]);
   rows(data.names[data.group[i]], data.kinds[data.kind[i]].name, pairs);
 }
 
