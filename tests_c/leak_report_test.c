@@ -135,8 +135,8 @@ static void cycles_are_named_and_what_hangs_on_them_is_indirect(void)
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_INT(leaks_since(before), 5);
 	CHECK(shows("node; a cycle: only what it refers to refers to it; tl_mem_collect_cycles frees it"));
-	CHECK(shows("Direct leak of 32 byte(s) in 1 object(s)"));
-	CHECK(shows("Indirect leak of 64 byte(s) in 2 object(s)"));
+	CHECK(shows("Direct leak of 16 byte(s) in 1 object(s)"));
+	CHECK(shows("Indirect leak of 32 byte(s) in 2 object(s)"));
 	CHECK(hides("tag phase"));
 	CHECK(shows("Indirect leak of 100 byte(s) in 1 object(s)"));
 	CHECK_INT(tl_mem_collect_cycles(), 5);

@@ -86,13 +86,36 @@ func TableOf(e layout.Entry) uintptr {
 	return 0
 }
 
-// BytesAnywhere returns what an object occupies, with what a tensor has beside its slot: on a device, or grown.
-func BytesAnywhere(e layout.Entry) uint64 {
+// AskedOf returns the bytes that a program has asked for: a tensor's elements wherever they are, its header if they are
+// another's, a Vec and its table, the size of a type. Those of plain bytes are known where TL_DEBUG is on; else it is
+// what the object occupies.
+func AskedOf(e layout.Entry) uint64 {
 	bytes := bytesOf(e)
-	if process.heap.Record(e.Record).TypeFlags&layout.TypeMask == layout.TypeTensor && tensors != nil {
-		bytes += tensors.DeviceBytes(e.Object)
+	switch typ := process.heap.Record(e.Record).TypeFlags & layout.TypeMask; typ {
+	case layout.TypeTensor:
+		if tensors != nil {
+			return tensors.OwnBytes(e.Object, bytes)
+		}
+	case layout.TypeVec:
+		if v := layout.At[vec](e.Object); v.sound() {
+			return layout.VecPayloadBytes + v.Cap*8
+		}
+	default:
+		if t := process.types.get(typ); t != nil {
+			return uint64(t.Size)
+		}
 	}
 	return bytes
+}
+
+// IsTensor tells whether an object is live and a tensor; before the first use none is.
+func IsTensor(e layout.Entry) bool {
+	if process.heap == nil {
+		return false
+	}
+	r := process.heap.Record(e.Record)
+	return r.TypeFlags&layout.TypeMask == layout.TypeTensor && atomic.LoadUint32(&r.Gen) == e.Gen &&
+		atomic.LoadUint32(&r.Sh)&layout.ShAlive != 0
 }
 
 // TypeAnywhere names the type of an object, and the device of a tensor that is elsewhere: "tensor on cuda:0".

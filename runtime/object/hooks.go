@@ -24,8 +24,8 @@ type Tensors interface {
 	Deleter(object uintptr) (f, data, context uintptr)
 	// Dismantle releases the storage that a view shares.
 	Dismantle(c *Context, object uintptr)
-	// DeviceBytes returns what a tensor has beside its slot: on a device, or since it has grown.
-	DeviceBytes(p uintptr) uint64
+	// OwnBytes returns the bytes of a tensor's elements, its header's if they are another's. room is that of its slot.
+	OwnBytes(p uintptr, room uint64) uint64
 	// DeviceName returns the device that a tensor has memory on, "" for the CPU.
 	DeviceName(p uintptr) string
 }

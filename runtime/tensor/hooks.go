@@ -10,13 +10,18 @@ type hooks struct{}
 
 func init() { object.SetTensors(hooks{}) }
 
-// DeviceBytes is that of a block, or of what a tensor has grown to.
-func (hooks) DeviceBytes(p uintptr) uint64 {
-	b, _ := blocks.find(p)
-	if b.grown != nil {
-		return header(p).Nbytes
+// OwnBytes is that of a block, of what a tensor has grown to, or of the elements behind the header.
+func (hooks) OwnBytes(p uintptr, room uint64) uint64 {
+	h := header(p)
+	switch b, found := blocks.find(p); {
+	case b.grown != nil:
+		return h.Nbytes
+	case found && b.bytes > 0:
+		return uint64(b.bytes)
+	case h.Flags&(layout.TensorView|layout.TensorExternal) != 0 || h.Nbytes == 0:
+		return layout.TensorHeaderBytes
 	}
-	return uint64(b.bytes)
+	return min(h.Nbytes, room)
 }
 
 // DeviceName is "" also for a tensor that has grown.

@@ -1,6 +1,7 @@
 package leak
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/status"
+	"tlruntime/runtime/tensor"
 )
 
 func context(t *testing.T) *object.Context {
@@ -92,6 +94,39 @@ func TestWhatIsNotOnAListIsNoLeak(t *testing.T) {
 	}
 	c.Drain()
 	require.Zero(t, collect(t, c, mark).Count)
+}
+
+// Neither a slot's bytes nor those of a tensor's header count, unless there is nothing else. The period is whether
+// allocations are recorded.
+func TestBytesAreThoseThatWereAskedFor(t *testing.T) {
+	c := context(t)
+	typ, st := c.Define(object.Type{Name: "asked", Size: 24})
+	require.Equal(t, status.OK, st)
+	for _, period := range []uint64{1, 0} {
+		require.Equal(t, status.OK, track.SetPeriod(period))
+		c.HonourTracking()
+		require.Equal(t, status.OK, c.EnterScope())
+		want, live := map[uint64]string{24: "asked", layout.TensorHeaderBytes: "tensor"}, []uintptr{c.ObjectNew(typ)}
+		for _, n := range []int64{1, 21, 1000, 300000} {
+			want[uint64(4*n)] = "tensor"
+			live = append(live, tensor.Empty(c, 0, 0, 1, layout.Address(&n)))
+		}
+		live = append(live, tensor.View(c, live[3], layout.ViewSlice, 0, 0, 10, 1))
+		for _, p := range live {
+			require.Equal(t, status.OK, c.Acquire(p))
+		}
+		require.Equal(t, status.OK, c.ExitScope())
+		got := map[uint64]string{}
+		require.Equal(t, status.OK, EachLive(c, func(l Live) {
+			if slices.Contains(live, l.Address) {
+				got[l.Bytes] = l.Type
+			}
+		}))
+		require.Equal(t, want, got)
+		for _, p := range slices.Backward(live) {
+			require.Equal(t, status.OK, c.Release(p))
+		}
+	}
 }
 
 func TestWhatAScopeHoldsIsNoLeak(t *testing.T) {

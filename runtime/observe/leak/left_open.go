@@ -71,7 +71,7 @@ func noteObject(e layout.Entry, held int64) {
 		return
 	}
 	if n, _, _ := object.CountsOf(r); n == held {
-		note(Live{Ref: track.OfObject(e), Bytes: object.BytesAnywhere(e), Type: object.TypeAnywhere(e)})
+		note(Live{Ref: track.OfObject(e), Bytes: object.AskedOf(e), Type: object.TypeAnywhere(e)})
 	}
 }
 

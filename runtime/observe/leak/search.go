@@ -381,7 +381,7 @@ func (s *search) visitAll(visit func(Live)) {
 		if e.Record == layout.Foreign {
 			continue // with the other registered blocks
 		}
-		visit(Live{Ref: track.OfObject(e), Address: e.Object, Bytes: object.BytesAnywhere(e),
+		visit(Live{Ref: track.OfObject(e), Address: e.Object, Bytes: object.AskedOf(e),
 			Type:   object.TypeAnywhere(e),
 			Reason: reasonOf(s.heap.Side().At(e.Record))})
 	}

@@ -21,7 +21,7 @@
 //	traced.go    what a trace is told of
 //
 // Package object knows nothing of this one: it calls hooks (contexts.go). Lock order:
-// tracker.mu before the locks of the registry, which asks nothing here.
+// tracker.mu before the locks of the registry and of tensors' blocks, which ask nothing here.
 package track
 
 import (
@@ -31,6 +31,7 @@ import (
 
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/memory"
+	"tlruntime/runtime/object"
 	"tlruntime/runtime/observe/trace"
 	"tlruntime/runtime/registry"
 	"tlruntime/runtime/status"
@@ -119,6 +120,15 @@ type pending struct {
 type pendingMade struct {
 	ref     Ref
 	address uint64
+}
+
+// asked is what a program has asked for: of a tensor, which is complete now, its elements.
+func (p *pendingMade) asked(bytes uint64) uint64 {
+	e := layout.Entry{Object: uintptr(p.address), Record: uint32(p.ref.Key), Gen: p.ref.Gen}
+	if p.ref.Kind == Object && object.IsTensor(e) {
+		return object.AskedOf(e)
+	}
+	return bytes
 }
 
 func pendingOf(context uintptr) *pending {
@@ -262,7 +272,7 @@ func settle(context uintptr, stack []uintptr, thread uint32) (site uint32) {
 	}
 	for _, p := range all.made {
 		if e := find(p.ref); e != nil {
-			e.Site, e.Thread = site, thread
+			e.Site, e.Thread, e.Bytes = site, thread, p.asked(e.Bytes)
 			e.count(1)
 			if now := traceAllocation(context, p, e); now != 0 {
 				e.Time = now
