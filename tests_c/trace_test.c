@@ -89,7 +89,7 @@ static void the_end_tells_who_holds_what_lives(void)
 	CHECK_OK(tl_trace_stop());
 	CHECK_OK(tl_mem_exit_scope());
 	read_trace();
-	CHECK_INT(count("{\"name\":\"held\""), 3); /* the Vec, its table, its element */
+	CHECK_INT(count("{\"name\":\"held\""), 3);                                   /* the Vec, its table, its element */
 	CHECK_INT(count("\"bytes\":80,\"kind\":\"object\",\"type\":\"tensor\""), 1); /* its elements, not its slot */
 	char element[64];
 	snprintf(element, sizeof element, "\"by\":\"element 0\",\"from\":\"%p\"", vec);
