@@ -133,6 +133,7 @@ typedef struct tally {
 enum { MOST_LINES = 8 };
 
 static tally tallies[TL_FN_COUNT][STATUSES];
+static _Atomic bool any_failed; /* otherwise nobody reads the table, which is 19 pages */
 
 /* An answer that programs ask for, and no failure: docs/options.md has the list. */
 static bool is_answer(tl_status status, uint32_t function)
@@ -160,6 +161,7 @@ static bool is_news(tl_status status, uint32_t function, const char* message)
 	tally* t = &tallies[function][status];
 	const uint32_t sum = sum_of(message);
 	atomic_fetch_add(&t->failures, 1);
+	atomic_store(&any_failed, true);
 	if (atomic_exchange(&t->newest, sum) == sum || TLC_LOAD(t->lines) >= MOST_LINES) return false;
 	return atomic_fetch_add(&t->lines, 1) < MOST_LINES;
 }
@@ -168,7 +170,7 @@ uint64_t tlc_tell_failures(void)
 {
 	uint64_t all = 0;
 	char count[64];
-	for (uint32_t function = 0; function < TL_FN_COUNT; function++) {
+	for (uint32_t function = 0; TLC_LOAD(any_failed) && function < TL_FN_COUNT; function++) {
 		for (uint32_t status = 0; status < STATUSES; status++) {
 			const tally* t = &tallies[function][status];
 			const uint32_t failures = TLC_LOAD(t->failures), lines = TLC_LOAD(t->lines);
