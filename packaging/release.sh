@@ -23,7 +23,7 @@ awk -v version="$version" '/^## / { wanted = index($2, "[" version "]") } wanted
 if sed -n 1p "$work/changes" | grep -q unreleased; then
 	echo "release: a rehearsal: CHANGELOG.md calls $version unreleased"
 fi
-# Archives of one commit are equal, whenever they are made.
+# Archives of one commit and folder are equal, whenever they are made.
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 export SOURCE_DATE_EPOCH
 
@@ -35,7 +35,8 @@ TL_RUNTIME_LIBRARY=$build/libtl_runtime.so packaging/build_wheels.sh "$environme
 "$environment/bin/python" -m build --no-isolation --sdist --outdir "$release" python
 
 name=tl_runtime-$version-linux-$(uname -m)
-"$make" --no-print-directory install PREFIX="$work/$name" DESTDIR=
+# Below DESTDIR, or the loader's cache would be written.
+"$make" --no-print-directory install PREFIX="/$name" DESTDIR="$work"
 cp README.md CHANGELOG.md LICENSE "$work/$name/"
 tar -C "$work" --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -cf - "$name" |
 	gzip -n >"$release/$name.tar.gz"
