@@ -88,6 +88,20 @@ func TestLowerCancelsPairs(t *testing.T) {
 	}
 }
 
+// TestLowerMakesCells wants a cell reused, and no object or scope.
+func TestLowerMakesCells(t *testing.T) {
+	const next = list + "func next(a: Node) -> Node { return new Node{value: a.value + 1, next: a.next} }"
+	out, stats, err := runLower(t, next, "-", "--cells", "--stats")
+	require.NoError(t, err)
+	require.Contains(t, out, "call ptr @Node$reset.1(ptr %a)")
+	require.NotContains(t, out, "@tl_object_new")
+	require.NotContains(t, out, "@tl_mem_")
+	require.Regexp(t, `(?m)^( +\d+){10} +1 +next *$`, stats)
+	out, _, err = runLower(t, next, "-", "--cells", "--no-reuse")
+	require.NoError(t, err)
+	require.NotContains(t, out, "$reset")
+}
+
 // TestLowerTellsAllErrors wants every error with its place, in the order of the text.
 func TestLowerTellsAllErrors(t *testing.T) {
 	file := write(t, "wrong.tl", "func f() -> int {\n\tlet a = b\n\treturn a + 1.5\n}\nstruct P { q: Q }\n"+
@@ -147,10 +161,10 @@ func build(n: int) -> Node {
 		return table
 	}
 	require.Equal(t, []string{
-		"acquire release register unregister scopes unshare borrowed in slots moved cancelled",
-		"1 1 1 1 2 0 0 0 1 0 build", "0 0 0 0 0 0 3 0 0 0 total", "1 1 1 1 2 0 3 0 1 0 in all",
+		"acquire release register unregister scopes unshare borrowed in slots moved cancelled reused",
+		"1 1 1 1 2 0 0 0 1 0 0 build", "0 0 0 0 0 0 3 0 0 0 0 total", "1 1 1 1 2 0 3 0 1 0 0 in all",
 	}, figures())
-	require.Contains(t, figures("--no-moves", "--no-borrows"), "2 2 1 0 2 0 1 0 0 0 total")
+	require.Contains(t, figures("--no-moves", "--no-borrows"), "2 2 1 0 2 0 1 0 0 0 0 total")
 	_, stats, err := runLower(t, "func f( {", "-", "--stats")
 	require.Error(t, err)
 	require.NotContains(t, stats, "acquire")

@@ -18,17 +18,26 @@ func (f *function) findKinds() {
 			f.kinds[v], f.borrowed[v] = Borrowed, f.keeper(v)
 		case f.changes.Has(v):
 			f.kinds[v] = Owned
+		case f.isOwner(v):
+			f.kinds[v] = Owned
 		case int(v) < f.Params:
 			f.kinds[v] = Borrowed
 		default:
-			f.kinds[v] = f.kindByDefinition(v)
+			if f.kinds[v] = f.kindByDefinition(v); f.kinds[v] == Held && f.isCell(f.Vars[v].Type) {
+				f.kinds[v] = Owned
+			}
 		}
 	}
 	for v := range flow.Var(len(f.Vars)) {
-		if f.kinds[v] == Held && f.looksInto(v) != flow.NoVar && f.isShort(v) {
+		if f.holds(v) && f.looksInto(v) != flow.NoVar && f.isShort(v) {
 			f.kinds[v] = Borrowed
 		}
 	}
+}
+
+// holds tells whether a variable that does not change has a reference, its own or a scope's.
+func (f *function) holds(v flow.Var) bool {
+	return f.kinds[v] == Held || f.kinds[v] == Owned && !f.changes.Has(v) && int(v) >= f.Params
 }
 
 // kindByDefinition is the kind of a variable with one definition.
@@ -40,6 +49,8 @@ func (f *function) kindByDefinition(v flow.Var) Kind {
 	switch {
 	case o.Code == flow.Call && f.isReturned(v):
 		return Floating
+	case o.Code == flow.Taken || o.Code == flow.Take:
+		return Owned
 	case o.Fresh():
 		return Held
 	case o.Args[0].Var == flow.NoVar:
@@ -90,7 +101,9 @@ func (f *function) isShort(v flow.Var) bool {
 			if u.block != start.block {
 				return false
 			}
-			last = max(last, u.op)
+			if f.at(u).Code != flow.Taken { // Reset has read it
+				last = max(last, u.op)
+			}
 		}
 	}
 	for i := start.op + 1; i < last; i++ {
@@ -112,10 +125,28 @@ func (f *function) borrowsFrom(w, v flow.Var) bool {
 // ends tells whether an operation may change or release the value of a variable, or
 // move it elsewhere. The end of its scope is none: what looks into it has ended.
 func (f *function) ends(o *flow.Op, v flow.Var) bool {
-	return o.Dst == v || stores(o) && slices.ContainsFunc(o.Args, func(a flow.Operand) bool { return a.Var == v })
+	if o.Dst == v {
+		return true
+	}
+	for i, a := range o.Args {
+		if a.Var == v && f.takes(o, i) {
+			return true
+		}
+	}
+	return false
 }
 
-// stores tells whether an operation keeps references to its operands.
-func stores(o *flow.Op) bool {
-	return o.Code == flow.New || o.Code == flow.Copy || o.Code == flow.SetField
+// takes tells whether an operation stores, ends or hands on the reference of an operand.
+func (f *function) takes(o *flow.Op, arg int) bool {
+	switch o.Code {
+	case flow.New, flow.Copy, flow.SetField:
+		return true
+	case flow.Reset:
+		return arg == 0
+	case flow.Return:
+		return f.isCell(o.Args[arg].Type)
+	case flow.Call:
+		return f.owns(o.Callee, arg)
+	}
+	return false
 }

@@ -97,16 +97,26 @@ func (w *witness) sees(o *flow.Op) bool {
 		return true
 	case flow.Release, flow.StoreAt, flow.RemoveLast:
 		return !kept
+	case flow.Reset:
+		return !kept || w.same[o.Args[0].Var]
 	case flow.Unshare:
 		return w.same[o.Dst] || !kept && o.Type == w.of.Type
 	case flow.Call:
+		for i, a := range o.Args {
+			if w.takes(o, i) && (!kept || w.same[a.Var]) {
+				return true
+			}
+		}
 		return slices.ContainsFunc(w.Program.Externs, func(e *ir.Function) bool { return e.Name == o.Callee })
 	}
 	return false
 }
 
-// kept tells whether a parameter, or a variable that a scope has, keeps what a variable
-// has.
+// kept tells whether a parameter that is borrowed, or a variable that a scope has, keeps
+// what a variable has.
 func (f *function) kept(v flow.Var) bool {
-	return int(v) < len(f.roots) && f.roots[v] != unknown && f.roots[v] != noRoot
+	if int(v) >= len(f.roots) || f.roots[v] < 0 {
+		return int(v) < len(f.roots) && f.roots[v] == params
+	}
+	return f.kinds[f.roots[v]] != Owned
 }

@@ -161,6 +161,11 @@ func (f *function) splitDefinitions() {
 		}
 		b.Ops = ops
 	}
+	f.growChanges()
+}
+
+// growChanges makes room for new variables, which do not change.
+func (f *function) growChanges() {
 	grown := flow.NewSet(len(f.Vars))
 	grown.Union(f.changes)
 	f.changes = grown

@@ -36,6 +36,9 @@ func (f *function) findCursors() {
 		if f.cursors.Has(o.Dst) && !o.LooksInto() {
 			f.cursors.Remove(o.Dst)
 		}
+		if o.Code == flow.Reset && o.Args[0].Var != flow.NoVar {
+			f.cursors.Remove(o.Args[0].Var)
+		}
 	})
 	for changed := true; changed; {
 		f.findRoots()
@@ -76,7 +79,7 @@ func (f *function) findRoots() {
 
 // either is the root of a value that one or the other keeps.
 func (f *function) either(a, b root) root {
-	lent := func(r root) bool { return r == params || r >= 0 && int(r) < f.Params }
+	lent := func(r root) bool { return r == params || r >= 0 && int(r) < f.Params && !f.isOwner(flow.Var(r)) }
 	switch {
 	case a == b || b == noRoot:
 		return a
@@ -102,11 +105,6 @@ func (f *function) keptFor(v flow.Var) bool {
 	return false
 }
 
-// keeper is the variable that has to live as long as a cursor, or NoVar: parameters do
-// in any case.
-func (f *function) keeper(v flow.Var) flow.Var {
-	if r := f.roots[v]; int(r) >= f.Params {
-		return flow.Var(r)
-	}
-	return flow.NoVar
-}
+// keeper is the variable that has to live as long as a cursor, or NoVar: several parameters
+// that are borrowed do in any case.
+func (f *function) keeper(v flow.Var) flow.Var { return max(flow.Var(f.roots[v]), flow.NoVar) }

@@ -48,6 +48,8 @@ func (e *emitter) op(p place, o flow.Op) {
 		e.copy(p, o)
 	case flow.New:
 		e.newStruct(p, o)
+	case flow.Call, flow.Reset:
+		e.handOver(p, o)
 	case flow.SetField:
 		e.setField(p, o)
 	case flow.SetElement:
@@ -70,18 +72,35 @@ func (e *emitter) op(p place, o flow.Op) {
 			e.add(flow.Op{Code: flow.ExitScope, Dst: flow.NoVar})
 		}
 	case flow.Return:
-		e.leave(o)
+		e.leave(p, o)
 	default:
 		e.plain(o)
 	}
 }
 
 // plain adds an operation that stays as it is. What a call returns, and what is read
-// from a field and must stay, is put into the scope; what is made is there already.
+// from a field and must stay, is put into the scope; what is made is there already. A
+// variable that owns what it reads acquires it.
 func (e *emitter) plain(o flow.Op) {
 	e.add(o)
-	if (o.Code == flow.Call || o.LooksInto()) && o.Dst != flow.NoVar && e.kinds[o.Dst] == Held {
+	switch looks := o.LooksInto(); {
+	case (o.Code == flow.Call || looks) && o.Dst != flow.NoVar && e.kinds[o.Dst] == Held:
 		e.about(flow.Register, e.Use(o.Dst))
+	case looks && e.owned(o.Dst):
+		e.about(flow.Acquire, e.Use(o.Dst))
+	}
+}
+
+// handOver gives references to an operation that ends them.
+func (e *emitter) handOver(p place, o flow.Op) {
+	for i, a := range o.Args {
+		if e.takes(&o, i) {
+			e.take(use{p, i}, a)
+		}
+	}
+	e.plain(o)
+	for i, a := range o.Args {
+		e.taken(use{p, i}, a)
 	}
 }
 
@@ -121,19 +140,35 @@ func (e *emitter) copy(p place, o flow.Op) {
 }
 
 // newStruct makes the struct and stores its fields, which hold references of their
-// own. None is what a new object has already.
+// own. None is what a new object has already; one that was another has to get it.
 func (e *emitter) newStruct(p place, o flow.Op) {
 	args, fields := o.Args, o.Fields
+	at := slices.Index(fields, flow.Token)
 	o.Args, o.Fields = nil, nil
-	e.add(o)
+	if at >= 0 {
+		o.Args, args = args[at:], args[:at]
+		e.add(o)
+		e.clearRest(o, fields)
+	} else {
+		e.add(o)
+	}
 	for i, a := range args {
-		if a.Var == flow.NoVar && a.Type.Counted() {
+		if at < 0 && a.Var == flow.NoVar && a.Type.Counted() {
 			continue
 		}
 		u := use{p, i}
 		e.take(u, a)
 		e.store(o.Dst, o.Type, fields[i], a)
 		e.taken(u, a)
+	}
+}
+
+// clearRest stores zeros and none in the fields that are not given.
+func (e *emitter) clearRest(o flow.Op, given []int) {
+	for i, f := range e.Program.Struct(o.Type.Name).Fields {
+		if !slices.Contains(given, i) {
+			e.store(o.Dst, o.Type, i, flow.None(f.Type))
+		}
 	}
 }
 
@@ -175,11 +210,17 @@ func (e *emitter) unshare(o flow.Op) {
 }
 
 // leave returns from the function. The result is made to float: taken out of the
-// scope that has it, or given a reference by a scope first.
-func (e *emitter) leave(o flow.Op) {
+// scope that has it, or given a reference by a scope first. A cell's reference is the caller's.
+func (e *emitter) leave(p place, o flow.Op) {
 	result := flow.NoVar
 	if len(o.Args) > 0 && e.counted(o.Args[0].Var) && e.kinds[o.Args[0].Var] != Floating {
 		result = e.origin(o.Args[0].Var)
+	}
+	if result != flow.NoVar && e.isCell(o.Args[0].Type) {
+		if e.take(use{p, 0}, o.Args[0]); e.moves[use{p, 0}] {
+			e.state[e.rank[o.Args[0].Var]] = gone
+		}
+		result = flow.NoVar
 	}
 	if result != flow.NoVar && e.kinds[result] != Held {
 		e.about(flow.Register, e.Use(result))

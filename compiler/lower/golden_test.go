@@ -42,12 +42,14 @@ var codes = map[string]flow.Code{"New": flow.New, "Copy": flow.Copy, "Return": f
 	"Acquire": flow.Acquire,
 	"Release": flow.Release, "Register": flow.Register, "Unregister": flow.Unregister, "Clear": flow.Clear,
 	"Unshare": flow.Unshare, "StoreElement": flow.StoreElement, "NewVec": flow.NewVec, "StoreAt": flow.StoreAt,
-	"Append": flow.Append, "RemoveLast": flow.RemoveLast, "Call": flow.Call, "Fill": flow.Fill}
+	"Append": flow.Append, "RemoveLast": flow.RemoveLast, "Call": flow.Call, "Fill": flow.Fill,
+	"Reset": flow.Reset, "Taken": flow.Taken, "Take": flow.Take}
 
 var counted = regexp.MustCompile(`(?m)^// counts: (.*)$`)
 
 // TestGolden lowers the programs in testdata/golden: the text has to be that of the
-// file beside it, and the operations as many as the program's comment says.
+// file beside it, and the operations as many as the program's comment says. Structs are
+// cells where the name begins with that.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/golden/*.tl")
 	require.NoError(t, err)
@@ -60,7 +62,7 @@ func TestGolden(t *testing.T) {
 func golden(t *testing.T, file string) {
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	m := lowered(t, string(text), Options{})
+	m := lowered(t, string(text), Options{Cells: strings.HasPrefix(file, "testdata/golden/cells")})
 	checkFile(t, strings.TrimSuffix(file, ".tl")+".low", print(m))
 
 	counts := counted.FindStringSubmatch(string(text))

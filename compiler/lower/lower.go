@@ -9,6 +9,8 @@
 //	borrow.go   which variables look into another's value
 //	cursors.go  which variables walk through what others keep
 //	moves.go    last uses that hand a reference over
+//	cells.go    which structs are cells, and which functions get their references
+//	reuse.go    cells that become others
 //	state.go    where a variable holds a reference
 //	scopes.go   which scopes the runtime has to know
 //	emit.go     the runtime's operations
@@ -35,6 +37,9 @@
 // languages in which all references are the program's own. Here some belong to
 // scopes, which end them more cheaply than a release does.
 //
+// Cells, an option, have all references in the program. What is Held or Floating otherwise
+// is Owned, and a function owns the parameters that it would store, change or build anew.
+//
 // The reference that a call hands over floats between `unregister` in the callee
 // and `register` in the caller, and nowhere else: a register elsewhere means to add
 // a reference, and must not meet one that floats.
@@ -54,6 +59,8 @@ type Options struct {
 	NoBorrows bool // every variable has a reference, its own or a scope's
 	NoSlots   bool // all tensors are on the heap
 	NoCancel  bool // pairs of an acquire and a release stay
+	Cells     bool // structs are cells, except those in vecs and of other modules
+	NoReuse   bool // no cell becomes another one
 }
 
 // Module is a lowered program.
@@ -63,6 +70,10 @@ type Module struct {
 	// Kinds tells of each function's variables, by their index, what holds their
 	// references.
 	Kinds [][]Kind
+	// Cells has the names of the structs that are cells.
+	Cells map[string]bool
+	// Owners tells of each function, by its symbol, the parameters whose references its caller gives up.
+	Owners map[string]flow.Set
 	// Moves is how many references move at a last use, each sparing an acquire and a
 	// release.
 	Moves int
@@ -98,14 +109,29 @@ func Lower(p *ir.Program, options Options) (*Module, error) {
 		functions[i] = classify(f, options)
 	}
 	summary := escapes(functions)
-	m := &Module{Program: p}
+	m := &Module{Program: p, Owners: map[string]flow.Set{}}
+	if options.Cells {
+		m.Cells = cellTypes(p, functions)
+	}
 	for _, f := range functions {
-		f.lower(summary)
+		f.cells, f.owners = m.Cells, m.Owners
+		f.owners[f.Symbol] = flow.NewSet(max(f.Params, 1))
+		f.assignSlots(summary)
+		f.splitDefinitions()
+	}
+	if options.Cells {
+		for _, f := range functions {
+			f.readEarly()
+		}
+		findOwners(functions)
+	}
+	for _, f := range functions {
+		f.lower()
 		m.Functions = append(m.Functions, f.Function)
 		m.Kinds = append(m.Kinds, f.kinds)
 		m.Moves += len(f.moves)
 		m.Cancelled += f.cancelled
-		m.spared = append(m.spared, Stats{moved: len(f.moves), cancelled: f.cancelled})
+		m.spared = append(m.spared, Stats{moved: len(f.moves), cancelled: f.cancelled, reused: f.reused})
 	}
 	return m, nil
 }
@@ -114,6 +140,8 @@ func Lower(p *ir.Program, options Options) (*Module, error) {
 type function struct {
 	*flow.Function
 	options Options
+	cells   map[string]bool // Module.Cells and Owners
+	owners  map[string]flow.Set
 
 	changes   flow.Set     // variables that are given a value more than once, or in parts
 	kinds     []Kind       // by variable
@@ -126,11 +154,13 @@ type function struct {
 	cursors   flow.Set     // variables that change, and are Borrowed all the same
 	roots     []root       // by variable: what keeps its value
 	cancelled int          // pairs
+	reused    int          // cells
 
 	needNull flow.Set // Owned variables that are released where they may hold nothing
 	rank     []int    // by variable: the number of an Owned one among them
 	numOwned int
-	in       [][]holding // by block and rank: what Owned variables may hold before it
+	ending   [][]flow.Var // by scope: the Owned variables that end with it, as they were declared
+	in       [][]holding  // by block and rank: what Owned variables may hold before it
 }
 
 // place is an operation of a function.
@@ -147,17 +177,22 @@ type use struct {
 
 func (f *function) at(p place) *flow.Op { return &f.Blocks[p.block].Ops[p.op] }
 
-func (f *function) lower(summary escapeSummary) {
-	f.assignSlots(summary)
-	f.splitDefinitions()
+func (f *function) lower() {
+	f.takeOut()
+	f.analyse()
+	f.reuse()
+	f.emit()
+	f.cancel()
+}
+
+// analyse decides what holds references, and where they go.
+func (f *function) analyse() {
 	f.findPlaces()
 	f.findCursors()
 	f.findKinds()
 	f.findMoves()
 	f.findScopes()
 	f.findStates()
-	f.emit()
-	f.cancel()
 }
 
 // findPlaces notes where variables get their values and where they are read.

@@ -2,6 +2,7 @@ package lower
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	"tlruntime/compiler/lower/flow"
@@ -38,6 +39,8 @@ type model struct {
 	steps     int
 	executed  map[flow.Code]int
 	kinds     map[string][]Kind
+	cells     map[string]bool
+	reused    int // cells that were built anew
 	owned     int // acquires of what Owned variables have: those that a move can spare
 }
 
@@ -52,7 +55,7 @@ type call struct {
 
 func newModel(t *testing.T, m *Module) *model {
 	w := &model{t: t, functions: map[string]*flow.Function{}, scopes: []scope{{}}, executed: map[flow.Code]int{},
-		kinds: map[string][]Kind{}}
+		kinds: map[string][]Kind{}, cells: m.Cells}
 	for i, f := range m.Functions {
 		w.functions[f.Symbol], w.kinds[f.Symbol] = f, m.Kinds[i]
 	}
@@ -123,7 +126,9 @@ func (c *call) op(o *flow.Op) {
 			c.vars[o.Dst] = result
 		}
 	case flow.New:
-		c.vars[o.Dst] = c.makeZeros(o.Type)
+		c.vars[o.Dst] = c.makeStruct(o)
+	case flow.Reset:
+		c.vars[o.Dst] = c.reset(o)
 	case flow.Clear:
 		c.vars[o.Dst] = (*object)(nil)
 	case flow.Unshare:
@@ -138,7 +143,61 @@ func (c *call) op(o *flow.Op) {
 	}
 }
 
+// stale is what a token has in its fields until something is stored there: nobody may look at it.
+type stale struct{}
+
+// reset keeps a cell with one reference for the next of its type. What it refers to loses a
+// reference, unless a variable gets that. Of another cell variables acquire what they need.
+func (c *call) reset(o *flow.Op) *object {
+	r := c.object(o.Args[0])
+	if r == nil {
+		return nil
+	}
+	if !c.isCell(r) || r.count < 1 {
+		c.t.Fatalf("%s resets %v\n%s", c.f.Symbol, r, flow.Print(c.f))
+	}
+	taken := o.Args[1:]
+	if r.count > 1 {
+		for _, a := range taken {
+			if field := c.object(a); field != nil {
+				field.count++
+			}
+		}
+		r.count--
+		return nil
+	}
+	for i, at := range o.Fields {
+		if r.fields[at] != c.get(taken[i]) {
+			c.t.Fatalf("%s: %s.%d has changed since it was read: %#v %#v\n%s", c.f.Symbol, c.f.Vars[o.Args[0].Var].Name, at, r.fields[at], c.get(taken[i]), flow.Print(c.f))
+		}
+		r.fields[at] = nil
+	}
+	fields := r.fields
+	r.fields = slices.Repeat([]any{stale{}}, len(fields))
+	for _, f := range fields {
+		if field, _ := f.(*object); field != nil {
+			c.release(field)
+		}
+	}
+	return r
+}
+
+func (c *call) makeStruct(o *flow.Op) *object {
+	if len(o.Args) > 0 {
+		if r := c.object(o.Args[0]); r != nil {
+			c.reused++
+			return r
+		}
+	}
+	return c.makeZeros(o.Type)
+}
+
+func (w *model) isCell(r *object) bool { return r.typ.Kind == ir.Struct && w.cells[r.typ.Name] }
+
 func (c *call) count(o *flow.Op, r *object) {
+	if c.isCell(r) && (o.Code == flow.Register || o.Code == flow.Unregister) {
+		c.t.Fatalf("%s has a cell in a scope\n%s", c.f.Symbol, flow.Print(c.f))
+	}
 	if r.inSlot {
 		c.t.Fatalf("%s counts a tensor in a slot\n%s", c.f.Symbol, flow.Print(c.f))
 	}
@@ -233,11 +292,15 @@ func (c *call) exitFunction() {
 	}
 }
 
-// make is an object of zeros that the current scope has.
+// make is an object of zeros that the current scope has, or a cell.
 func (w *model) make(t ir.Type) *object {
 	r := &object{typ: t, count: 0}
 	w.live++
-	w.register(r)
+	if w.isCell(r) {
+		r.count = 1
+	} else {
+		w.register(r)
+	}
 	return r
 }
 
@@ -261,7 +324,9 @@ func (c *call) unshare(o *flow.Op) {
 			}
 		}
 	}
-	r.count++
+	if !c.isCell(r) {
+		r.count++
+	}
 	c.exitScope(false)
 	if old != nil {
 		c.release(old)

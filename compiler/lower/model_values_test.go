@@ -40,7 +40,7 @@ func zeroOf(t ir.Type) any {
 // value computes what an operation gives its variable.
 func (c *call) value(o *flow.Op) any {
 	switch o.Code {
-	case flow.Copy:
+	case flow.Copy, flow.Taken:
 		return c.get(o.Args[0])
 	case flow.Arith:
 		return arith(o.Op, c.get(o.Args[0]), c.get(o.Args[1]))
@@ -53,6 +53,14 @@ func (c *call) value(o *flow.Op) any {
 			return r.fields[o.Index]
 		}
 		return zeroOf(c.f.Vars[o.Dst].Type)
+	case flow.Take:
+		r := c.object(o.Args[0])
+		if r.count != 1 {
+			c.t.Fatalf("%s takes from a value with %d references\n%s", c.f.Symbol, r.count, flow.Print(c.f))
+		}
+		field := r.fields[o.Index]
+		r.fields[o.Index] = (*object)(nil)
+		return field
 	case flow.Sum:
 		total := 0.0
 		for _, x := range c.elements(o.Args[0]) {

@@ -1,6 +1,10 @@
 package lower
 
-import "tlruntime/compiler/lower/flow"
+import (
+	"slices"
+
+	"tlruntime/compiler/lower/flow"
+)
 
 // findMoves finds the operands at which an Owned variable is read for the last time
 // and whose reference is stored: it moves there. A variable that gets its value by
@@ -15,8 +19,8 @@ func (f *function) findMoves() {
 	for block := range f.Blocks {
 		behind := make([]flow.Set, len(f.Blocks[block].Ops))
 		live.Backward(block, func(i int, o *flow.Op, after flow.Set) {
-			if stores(o) {
-				behind[i] = append(flow.Set(nil), after...)
+			if slices.ContainsFunc(o.Args, func(a flow.Operand) bool { return f.owned(a.Var) }) {
+				behind[i] = slices.Clone(after)
 			}
 		})
 		for i := range behind {
@@ -34,7 +38,7 @@ func (f *function) moveInto(p place, after flow.Set) {
 	taken := map[flow.Var]bool{}
 	for i := len(o.Args) - 1; i >= 0; i-- {
 		v := o.Args[i].Var
-		if !f.owned(v) || after.Has(v) || taken[v] || o.Dst == v || !f.receives(o) {
+		if !f.owned(v) || after.Has(v) || taken[v] || o.Dst == v || !f.takes(o, i) || !f.receives(o) || f.lends(o, v) {
 			continue
 		}
 		taken[v] = true
@@ -43,6 +47,20 @@ func (f *function) moveInto(p place, after flow.Set) {
 			f.kinds[o.Dst] = Owned
 		}
 	}
+}
+
+// lends tells whether a call borrows what looks into the value of a variable, so that it must not get the variable's
+// reference as well.
+func (f *function) lends(o *flow.Op, v flow.Var) bool {
+	if o.Code != flow.Call {
+		return false
+	}
+	for i, a := range o.Args {
+		if !f.takes(o, i) && f.counted(a.Var) && f.looks(a.Var, v) {
+			return true
+		}
+	}
+	return false
 }
 
 // receives tells whether the operation would need a reference of its own. A copy to

@@ -83,12 +83,18 @@ var variants = map[string]Options{
 	"no slots":   {NoSlots: true},
 	"no cancel":  {NoCancel: true},
 	"plain":      {NoMoves: true, NoBorrows: true, NoSlots: true, NoCancel: true},
+
+	"cells":                {Cells: true},
+	"cells without reuse":  {Cells: true, NoReuse: true},
+	"cells, no borrows":    {Cells: true, NoBorrows: true},
+	"cells, no cancel":     {Cells: true, NoCancel: true},
+	"cells with all of it": {Cells: true, NoMoves: true, NoBorrows: true, NoSlots: true, NoCancel: true},
 }
 
 // TestModel runs random programs on the model of the runtime, in every variant of the
 // lowering. It needs no compiler; package llvm's tests run them for real.
 func TestModel(t *testing.T) {
-	executed, owned := map[string]map[flow.Code]int{}, map[string]int{}
+	executed, owned, reused := map[string]map[flow.Code]int{}, map[string]int{}, map[string]int{}
 	programs := int64(400)
 	if testing.Short() {
 		programs = 100
@@ -102,6 +108,7 @@ func TestModel(t *testing.T) {
 				executed[name] = map[flow.Code]int{}
 			}
 			owned[name] += w.owned
+			reused[name] += w.reused
 			for code, n := range w.executed {
 				executed[name][code] += n
 			}
@@ -112,6 +119,9 @@ func TestModel(t *testing.T) {
 			name, n[flow.Acquire], owned[name], n[flow.Release],
 			n[flow.Register], n[flow.EnterScope], n[flow.FunctionEnter])
 	}
+	t.Logf("%d of %d cells are built in others", reused["cells"], executed["cells"][flow.New])
+	require.NotZero(t, reused["cells"])
+	require.Zero(t, reused["cells without reuse"])
 	require.Less(t, executed["complete"][flow.Acquire], executed["no moves"][flow.Acquire], "moves save acquires")
 	require.Less(t, executed["complete"][flow.Release], executed["no moves"][flow.Release], "and releases")
 	require.Less(t, executed["complete"][flow.Register], executed["no borrows"][flow.Register],

@@ -25,8 +25,12 @@ func (f *function) findStates() {
 	for i := range f.in {
 		f.in[i] = make([]holding, f.numOwned)
 	}
-	for i := range f.in[0] {
-		f.in[0][i] = gone
+	for v := range flow.Var(len(f.Vars)) {
+		if f.isOwner(v) {
+			f.in[0][f.rank[v]] = full
+		} else if f.owned(v) {
+			f.in[0][f.rank[v]] = gone
+		}
 	}
 	for changed := true; changed; {
 		changed = false
@@ -54,15 +58,28 @@ func (f *function) findStates() {
 	}
 }
 
-// rankOwned numbers the Owned variables, since most variables are none.
+// rankOwned numbers the Owned variables, since most variables are none, and finds the
+// scopes at whose ends they are released.
 func (f *function) rankOwned() {
-	f.rank = make([]int, len(f.Vars))
-	for v := range f.Vars {
-		if f.owned(flow.Var(v)) {
+	f.rank, f.numOwned = make([]int, len(f.Vars)), 0
+	f.ending = make([][]flow.Var, len(f.Scopes))
+	for v := range flow.Var(len(f.Vars)) {
+		if f.owned(v) {
 			f.rank[v] = f.numOwned
 			f.numOwned++
+			f.ending[f.home(v)] = append(f.ending[f.home(v)], v)
 		}
 	}
+}
+
+// home is the scope at whose end an Owned variable is released: its own, or one around a
+// statement whose target may look into the value.
+func (f *function) home(v flow.Var) int {
+	scope := f.Vars[v].Scope
+	for f.Scopes[scope].Kind == flow.StatementScope && !f.owned(f.Scopes[scope].Target) {
+		scope = f.Scopes[scope].Parent
+	}
+	return scope
 }
 
 func join(into, from []holding) (grew bool) {
@@ -110,9 +127,7 @@ func (f *function) released(o *flow.Op, visit func(v flow.Var)) {
 
 // ownedIn visits the Owned variables of a scope, the last declared first.
 func (f *function) ownedIn(scope int, visit func(v flow.Var)) {
-	for _, v := range slices.Backward(f.Scopes[scope].Vars) {
-		if f.owned(v) {
-			visit(v)
-		}
+	for _, v := range slices.Backward(f.ending[scope]) {
+		visit(v)
 	}
 }

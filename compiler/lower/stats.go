@@ -17,12 +17,13 @@ const (
 	inSlots     // variables whose tensors are not counted
 	moved       // references that are handed over at a last use: two operations fewer each
 	cancelled   // pairs that were removed
+	reused      // cells that others become: an end and a birth fewer each, where they are unique
 	figures
 )
 
 // Figures are their names, in the order of Stats.
 var Figures = [figures]string{"acquire", "release", "register", "unregister", "scopes", "unshare", "borrowed", "in slots",
-	"moved", "cancelled"}
+	"moved", "cancelled", "reused"}
 
 // figureOf tells where an operation is counted.
 var figureOf = map[flow.Code]int{flow.Acquire: acquires, flow.Release: releases, flow.Register: registers,

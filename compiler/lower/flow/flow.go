@@ -49,7 +49,7 @@ const (
 	Arith                   // D = A op B, numbers
 	Convert                 // D = A as the type of D
 	IsNone                  // D = A is none
-	New                     // D = a struct; once lowered, without its fields
+	New                     // D = a struct; once lowered, without its fields; in the memory of a token, if there is one
 	Load                    // D = A.field
 	SetField                // D.field = A, as a value: D is another value afterwards
 	Call                    // D = callee(operands)
@@ -70,6 +70,9 @@ const (
 	Jump                    // to the successor
 	Branch                  // to the first successor when A is not 0, else to the second
 	Return                  // A, if there is one
+	Reset                   // D = the token of A, whose reference ends; the other operands get those of its fields
+	Taken                   // D = A, with a reference that Reset has given it
+	Take                    // D = A.field with its reference; the field is none afterwards, in memory
 
 	// Operations of the runtime.
 
@@ -97,12 +100,15 @@ type Op struct {
 	Args   []Operand
 	Op     ir.Op   // of Arith and TensorArith
 	Type   ir.Type // of the struct, vec or tensor that is made, read or changed
-	Fields []int   // of New: where the operands go
+	Fields []int   // of New: where the operands go; of Reset: where those behind the first come from
 	Index  int64   // a field, a scope, or how many slots
 	Slot   int     // of what makes a tensor: its slot, or Heap
 	Callee string  // symbol
 	Scope  int     // the innermost scope around it
 }
+
+// Token is in Fields of New where the operand is one: a cell that ends and becomes the new one, or none.
+const Token = -1
 
 // Heap is the slot of a tensor that has none.
 const Heap = -1
@@ -141,7 +147,11 @@ func (o *Op) MakesTensor() bool {
 // Fresh tells whether the operation makes Dst a reference that nobody had: to
 // what it makes, or to what a call returns.
 func (o *Op) Fresh() bool {
-	return o.Code == New || o.Code == NewVec || o.Code == Call || o.MakesTensor()
+	switch o.Code {
+	case New, NewVec, Call, Reset, Taken, Take:
+		return true
+	}
+	return o.MakesTensor()
 }
 
 // LooksInto tells whether Dst is a value that an operand has or holds.

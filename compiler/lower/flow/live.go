@@ -93,6 +93,10 @@ func (l *Liveness) step(o *Op, live Set) {
 		l.read(o.Dst, live)
 	}
 	for _, a := range o.Args {
+		if o.Code == Taken { // Reset has read what this looked into
+			live.Add(a.Var)
+			continue
+		}
 		l.read(a.Var, live)
 	}
 }

@@ -86,7 +86,7 @@ func (f *Function) target(o *Op) string {
 var words = map[Code]string{Open: "open", Close: "close", Return: "return", FunctionExit: "function_exit",
 	EnterScope: "enter_scope", ExitScope: "exit_scope", Acquire: "acquire", Release: "release",
 	Register: "register", Unregister: "unregister", Clear: "clear", Unshare: "unshare",
-	Push: "push", Pop: "pop", Append: "append", RemoveLast: "remove_last"}
+	Push: "push", Pop: "pop", Append: "append", RemoveLast: "remove_last", Reset: "reset", Taken: "taken"}
 
 func (f *Function) value(o *Op) string {
 	switch o.Code {
@@ -97,7 +97,12 @@ func (f *Function) value(o *Op) string {
 	case IsNone:
 		return f.operand(o.Args[0]) + " is none"
 	case New:
+		if len(o.Args) == 1 && len(o.Fields) == 0 {
+			return "new " + o.Type.Name + " in " + f.operand(o.Args[0])
+		}
 		return "new " + o.Type.Name + f.fields(o)
+	case Take:
+		return "take " + f.operand(o.Args[0]) + "." + f.field(o.Type, int(o.Index))
 	case Load:
 		return f.operand(o.Args[0]) + "." + f.field(o.Type, int(o.Index))
 	case Call:

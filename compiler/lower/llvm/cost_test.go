@@ -122,7 +122,7 @@ func BenchmarkList(b *testing.B) {
 		b.Skip("skip: valgrind is not installed")
 	}
 	tc := findToolchain(b)
-	for _, name := range []string{"complete", "plain", "c"} {
+	for _, name := range []string{"complete", "plain", "cells", "c"} {
 		b.Run(name, func(b *testing.B) {
 			program := tc.build(b, emitted(b, costs, variants[name], Options{Version: tc.version}), byHand, "-O2")
 			few, many := instructions(b, program, name, "200"), instructions(b, program, name, "400")

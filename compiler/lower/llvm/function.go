@@ -33,7 +33,12 @@ func (w *module) function(source *flow.Function, kinds []lower.Kind) {
 		params[i] = typeName(f.Vars[i].Type) + " %" + f.Vars[i].Name
 		f.values[i] = "%" + f.Vars[i].Name
 	}
-	w.line("\ndefine %s @%s(%s) {", typeName(f.Result), f.Symbol, strings.Join(params, ", "))
+	kind, name := "", w.owned(f.Symbol)
+	if name != f.Symbol {
+		kind = "internal "
+		w.lent(source, params)
+	}
+	w.line("\ndefine %s%s @%s(%s) {", kind, typeName(f.Result), name, strings.Join(params, ", "))
 	for i, b := range f.Blocks {
 		w.line(".b%d:", i)
 		f.taken = false
@@ -129,7 +134,7 @@ func (f *function) let(format string, args ...any) string {
 
 func (f *function) op(o *flow.Op, b *flow.Block) {
 	switch o.Code {
-	case flow.Copy:
+	case flow.Copy, flow.Taken:
 		f.set(o.Dst, f.get(o.Args[0]))
 	case flow.Arith:
 		f.arith(o)
@@ -139,9 +144,15 @@ func (f *function) op(o *flow.Op, b *flow.Block) {
 		bit := f.let("icmp eq ptr %s, null", f.get(o.Args[0]))
 		f.compute(o.Dst, "zext i1 %s to i64", bit)
 	case flow.New:
-		f.compute(o.Dst, "call ptr %s(ptr @%s$type)", f.need("object$new"), o.Type.Name)
+		f.newStruct(o)
+	case flow.Reset:
+		f.reset(o)
 	case flow.Load:
 		f.load(o)
+	case flow.Take:
+		at := f.field(f.get(o.Args[0]), o.Index)
+		f.compute(o.Dst, "load ptr, ptr %s", at)
+		f.Do("store ptr null, ptr %s", at)
 	case flow.Store:
 		t := o.Args[0].Type
 		value := f.get(o.Args[0])
@@ -211,7 +222,7 @@ func (f *function) call(o *flow.Op) {
 	for i, a := range o.Args {
 		values[i] = typeName(a.Type) + " " + values[i]
 	}
-	text := fmt.Sprintf("@%s(%s)", o.Callee, strings.Join(values, ", "))
+	text := fmt.Sprintf("@%s(%s)", f.owned(o.Callee), strings.Join(values, ", "))
 	if o.Dst == flow.NoVar {
 		f.Do("call void %s", text)
 		return
@@ -249,12 +260,28 @@ func (f *function) unshare(o *flow.Op) {
 	f.compute(o.Dst, "call ptr @%s$unshare(ptr %s)", o.Type.Name, value)
 }
 
-// counting are the runtime's functions that count, for structs and for tensors.
-var counting = map[flow.Code][2]string{
-	flow.Acquire:    {"tl_ptr_acquire", "tl_tensor_acquire"},
-	flow.Release:    {"tl_ptr_release", "tl_tensor_release"},
+// counting are the runtime's functions that count, for objects, tensors and cells.
+var counting = map[flow.Code][3]string{
+	flow.Acquire:    {"tl_ptr_acquire", "tl_tensor_acquire", "cell$dup"},
+	flow.Release:    {"tl_ptr_release", "tl_tensor_release", "cell$drop"},
 	flow.Register:   {"tl_mem_register_struct", "tl_tensor_register"},
 	flow.Unregister: {"tl_mem_unregister", "tl_tensor_promote"},
+}
+
+// counting is the function that counts references of a type, and what it returns.
+func (w *module) counting(c flow.Code, t ir.Type) (name, result string) {
+	switch names := counting[c]; {
+	case w.isCell(t):
+		return names[2], "void"
+	case t.Kind == ir.Tensor:
+		name = names[1]
+	default:
+		name = names[0]
+	}
+	if c == flow.Acquire {
+		return name, "ptr"
+	}
+	return name, "i32"
 }
 
 // reference writes what concerns references, scopes and tensors.
@@ -269,14 +296,7 @@ func (f *function) reference(o *flow.Op) {
 	case flow.ExitScope:
 		f.Do("call i32 %s", f.runtime("tl_mem_exit_scope"))
 	case flow.Acquire, flow.Release, flow.Register, flow.Unregister:
-		name := counting[o.Code][0]
-		if o.Args[0].Type.Kind == ir.Tensor {
-			name = counting[o.Code][1]
-		}
-		result := "i32"
-		if o.Code == flow.Acquire {
-			result = "ptr"
-		}
+		name, result := f.counting(o.Code, o.Args[0].Type)
 		value := f.get(o.Args[0])
 		f.Do("call %s %s", result, f.runtime(name, "ptr "+value))
 	default:

@@ -54,7 +54,7 @@ func (f *function) inlines() (found bool) {
 		case flow.FunctionEnter, flow.FunctionExit, flow.EnterScope, flow.ExitScope:
 			found = true
 		case flow.Acquire, flow.Release:
-			found = found || o.Args[0].Type.Kind != ir.Tensor
+			found = found || o.Args[0].Type.Kind != ir.Tensor && !f.isCell(o.Args[0].Type)
 		}
 	})
 	return found

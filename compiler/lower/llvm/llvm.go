@@ -6,6 +6,7 @@
 //	tensor.go     operations on tensors
 //	elements.go   where their elements are
 //	vec.go        operations on vecs
+//	cells.go      operations on cells
 //	integer.go    division
 //	inline.go     operations of tl_inline.ll
 //	support.go    functions that the module brings along
@@ -14,8 +15,8 @@
 // the name: Int is i64, Float is double, structs, vecs and tensors are ptr. Extern
 // functions are declared alike, and have to keep to the same rules. Arguments are lent: a
 // caller holds them, by a scope or a count, during the call. Results float, and the caller
-// registers them, as docs/ownership.md has it. What the module needs besides has a $ in its
-// name.
+// registers them, as docs/ownership.md has it; of a cell the caller gets the reference.
+// What the module needs besides has a $ in its name.
 //
 // What the runtime cannot do (no memory, a full stack of scopes) ends the process
 // with the runtime's message, since the program has no means to go on.
@@ -107,6 +108,7 @@ func (w *module) line(format string, args ...any) {
 // need makes a declaration or a support function part of the module, and returns
 // its name.
 func (w *module) need(name string) string {
+	name = w.operation(name)
 	if !w.used[name] {
 		w.used[name] = true
 		for _, other := range support[name].needs {

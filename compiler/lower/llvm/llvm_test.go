@@ -120,7 +120,7 @@ func root() -> int {
 // TestEverythingIsEverything wants every routine in what the other tests compile.
 func TestEverythingIsEverything(t *testing.T) {
 	text := emitted(t, everything, lower.Options{}, Options{}) + emitted(t, everything, lower.Options{},
-		Options{Inline: true})
+		Options{Inline: true}) + cells(t, Options{})
 	for name := range support {
 		require.Contains(t, text, " @"+name+"(")
 	}

@@ -183,6 +183,7 @@ func TestRandomProgramsRunAsInterpreted(t *testing.T) {
 var variants = map[string]lower.Options{
 	"complete": {},
 	"plain":    {NoMoves: true, NoBorrows: true, NoSlots: true, NoCancel: true},
+	"cells":    {Cells: true},
 }
 
 func (b *batch) runWith(t *testing.T, tc *toolchain, name string, options lower.Options) {

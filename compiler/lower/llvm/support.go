@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tlruntime/compiler/llvm/text"
+	"tlruntime/compiler/lower/flow"
 	"tlruntime/compiler/lower/ir"
 )
 
@@ -16,7 +17,9 @@ func declaration(name string) string {
 	if d := declarations[name]; d != "" {
 		return d
 	}
-	if operation, ok := strings.CutPrefix(name, "tl_inl_"); ok {
+	if operation, ok := strings.CutPrefix(name, "tl_inl_"); ok && slices.Contains(inlineCells, "tl_"+operation) {
+		return strings.Replace(text.Runtime("tl_"+operation), "@tl_"+operation+"(", "@"+name+"(", 1)
+	} else if ok {
 		d := strings.Replace(text.Runtime("tl_"+operation), "@tl_"+operation+"(", "@"+name+"(ptr, ", 1)
 		return strings.Replace(d, ", )", ")", 1)
 	}
@@ -60,7 +63,7 @@ failed:
 // support are all routines by name.
 var support = func() map[string]routine {
 	all := map[string]routine{}
-	for _, some := range []map[string]routine{baseSupport, intSupport, vecSupport, inlineSupport} {
+	for _, some := range []map[string]routine{baseSupport, intSupport, vecSupport, inlineSupport, cellSupport} {
 		maps.Copy(all, some)
 	}
 	return all
@@ -146,24 +149,30 @@ func (w *module) needUnshare(name string) {
 		return
 	}
 	w.used[name+"$unshare"] = true
-	for _, n := range []string{"tl_ptr_refcount", "scope$enter", "tl_mem_exit_scope", "object$new", "tl_ptr_acquire",
-		"tl_ptr_release"} {
+	needs, maker := []string{"tl_ptr_refcount", "scope$enter", "tl_mem_exit_scope", "tl_ptr_acquire", "tl_ptr_release"},
+		w.maker(ir.StructType(name))
+	if w.Cells[name] {
+		needs = []string{"tl_cell_is_unique", "cell$drop"}
+	}
+	for _, n := range append(needs, maker) {
 		w.need(n)
 	}
 	var clone strings.Builder
-	fmt.Fprintf(&clone, "  %%copy = call ptr @object$new(ptr @%s$type)\n", name)
+	fmt.Fprintf(&clone, "  %%copy = call ptr @%s(ptr @%s$type)\n", maker, name)
 	for i, f := range w.Program.Struct(name).Fields {
 		t := typeName(f.Type)
 		fmt.Fprintf(&clone, "  %%from.%d = getelementptr inbounds i8, ptr %%old, i64 %d\n", i, fieldBytes*i)
 		fmt.Fprintf(&clone, "  %%to.%d = getelementptr inbounds i8, ptr %%copy, i64 %d\n", i, fieldBytes*i)
 		fmt.Fprintf(&clone, "  %%field.%d = load %s, ptr %%from.%d\n", i, t, i)
-		switch f.Type.Kind {
-		case ir.Struct, ir.Vec:
-			fmt.Fprintf(&clone, "  call ptr @tl_ptr_acquire(ptr %%field.%d)\n", i)
-		case ir.Tensor:
-			fmt.Fprintf(&clone, "  call ptr %s(ptr %%field.%d)\n", w.need("tl_tensor_acquire"), i)
+		if f.Type.Counted() {
+			called, result := w.counting(flow.Acquire, f.Type)
+			fmt.Fprintf(&clone, "  call %s %s(ptr %%field.%d)\n", result, w.need(called), i)
 		}
 		fmt.Fprintf(&clone, "  store %s %%field.%d, ptr %%to.%d\n", t, i, i)
+	}
+	if w.Cells[name] {
+		w.finished = append(w.finished, unshareCellText(name, clone.String()))
+		return
 	}
 	w.finished = append(w.finished, unshareText(fmt.Sprintf("ptr @%s$unshare(ptr %%old)", name),
 		fmt.Sprintf("call ptr @object$new(ptr @%s$type)", name), clone.String(), "tl_ptr_acquire", "tl_ptr_release"))
@@ -172,12 +181,12 @@ func (w *module) needUnshare(name string) {
 // supports writes the routines that are used.
 func (w *module) supports(text *strings.Builder) {
 	for _, routine := range w.finished {
-		text.WriteString("\n" + routine)
+		text.WriteString("\n" + w.withOperations(routine))
 	}
 	kernels := false
 	for _, name := range slices.Sorted(maps.Keys(w.used)) {
 		if s, known := support[name]; known {
-			text.WriteString("\n" + s.text)
+			text.WriteString("\n" + w.withOperations(s.text))
 		}
 		if k := kernel(name); k != "" {
 			text.WriteString("\n" + k)

@@ -17,7 +17,8 @@ import (
 // an int or a float. All names begin with prefix. The same arguments give the same
 // program.
 func Make(seed int64, prefix string) (p *ir.Program, root string) {
-	g := &generator{rnd: rand.New(rand.NewSource(seed)), prefix: prefix, program: &ir.Program{}}
+	g := &generator{rnd: rand.New(rand.NewSource(seed)), prefix: prefix, program: &ir.Program{},
+		cells: seed%2 == 0}
 	g.structs()
 	g.signatures()
 	for _, f := range g.program.Functions {
@@ -37,6 +38,7 @@ type generator struct {
 	rnd     *rand.Rand
 	prefix  string
 	program *ir.Program
+	cells   bool // no vec has structs, so that all structs can be cells: in every second program
 
 	tensors  []ir.Type
 	vecs     []ir.Type
@@ -58,6 +60,9 @@ func (g *generator) structs() {
 		g.program.Structs = append(g.program.Structs, &ir.StructDef{Name: fmt.Sprintf("%sS%d", g.prefix, i)})
 	}
 	first := ir.VecType(ir.StructType(g.program.Structs[0].Name))
+	if g.cells {
+		first = ir.VecType(g.tensors[0])
+	}
 	g.vecs = []ir.Type{first, ir.VecType(pick(g, g.tensors)), ir.VecType(first)}
 	for _, s := range g.program.Structs {
 		for i := range 1 + g.rnd.Intn(5) {

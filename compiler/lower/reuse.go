@@ -1,0 +1,282 @@
+package lower
+
+import (
+	"slices"
+
+	"tlruntime/compiler/lower/flow"
+)
+
+// reuse is a cell that ends before another one of its type is made, in one block, and becomes that one.
+type reuse struct {
+	of     flow.Var
+	at     int        // the operation before which the variable's reference is given up
+	taken  []flow.Var // what has been read from the cell and is still needed: it gets the cell's references
+	fields []int      // where that was read
+	where  place      // the operation New
+}
+
+// reuse lets cells become those that are made after their last use, as in "Perceus" and
+// "Reference Counting with Frame-Limited Reuse" (Lorenzen and Leijen, ICFP 2022). Reset
+// gives a reference up. Where it is the only one, the cell is kept for New, and what it
+// refers to is dropped or belongs to variables; else these acquire. So what was read from a
+// unique cell is unique as well when it is handed to a function that gets it.
+func (f *function) reuse() {
+	if !f.reusing() {
+		return
+	}
+	for before := -1; before < f.reused; {
+		before = f.reused
+		resets := make([]map[int][]flow.Op, len(f.Blocks))
+		waits := map[flow.Var]bool{} // until it is known what the others change
+		for _, r := range f.reuses() {
+			if !f.owned(r.of) || waits[r.of] && r.at == 0 {
+				continue
+			}
+			if waits[r.of] = true; resets[r.where.block] == nil {
+				resets[r.where.block] = map[int][]flow.Op{}
+			}
+			at := resets[r.where.block]
+			at[r.at] = append(at[r.at], f.reset(r)...)
+			f.reused++
+		}
+		for i, at := range resets {
+			f.insert(f.Blocks[i], at)
+		}
+		f.analyse()
+	}
+}
+
+func (f *function) reusing() bool {
+	return len(f.cells) > 0 && !f.options.NoReuse && !f.options.NoMoves
+}
+
+// readEarly moves what reads a field of a cell in front of the calls between it and the
+// operation before it on the variable: so the cell can end before those calls.
+func (f *function) readEarly() {
+	for _, b := range f.Blocks {
+		for i := range b.Ops {
+			o := b.Ops[i]
+			if o.Code != flow.Load || !f.isCell(o.Type) {
+				continue
+			}
+			to := i
+			for at := i; at > 0 && !bars(&b.Ops[at-1], &o); at-- {
+				if b.Ops[at-1].Code == flow.Call {
+					to = at - 1
+				}
+			}
+			copy(b.Ops[to+1:], b.Ops[to:i])
+			b.Ops[to] = o
+		}
+	}
+}
+
+// takeOut has a variable lose what is read from a field and handed on before the field is
+// given another value: as in x.next = f(x.next), where f gets a list that may be unique.
+// The variable has a value of its own before.
+func (f *function) takeOut() {
+	if !f.reusing() {
+		return
+	}
+	for _, b := range f.Blocks {
+		for i := 0; i < len(b.Ops); i++ {
+			o := b.Ops[i]
+			if o.Code != flow.Load || !f.isCell(o.Type) || !f.counted(o.Dst) || f.changes.Has(o.Dst) ||
+				!f.isReplaced(b.Ops[i:]) {
+				continue
+			}
+			own := flow.Op{Code: flow.Unshare, Dst: o.Args[0].Var, Type: o.Type, Slot: flow.Heap, Scope: o.Scope}
+			b.Ops[i].Code = flow.Take
+			b.Ops = slices.Insert(b.Ops, i, own)
+		}
+	}
+}
+
+// isReplaced tells whether the next operation on the variable gives the field that the first
+// one reads another value, and something takes before it what was read.
+func (f *function) isReplaced(ops []flow.Op) (taken bool) {
+	load := &ops[0]
+	for i := range ops[1:] {
+		o := &ops[i+1]
+		for arg, a := range o.Args {
+			taken = taken || a.Var == load.Dst && o.Code != flow.Copy && f.takes(o, arg)
+		}
+		if touches(o, load.Args[0].Var) {
+			return taken && o.Code == flow.SetField && o.Dst == load.Args[0].Var && o.Index == load.Index &&
+				o.Args[0].Var != o.Dst
+		}
+	}
+	return false
+}
+
+// bars tells whether a Load has to stay behind an operation.
+func bars(o, load *flow.Op) bool {
+	return o.Code == flow.Open || o.Code == flow.Close || touches(o, load.Args[0].Var) || touches(o, load.Dst)
+}
+
+// reuses finds those of all blocks.
+func (f *function) reuses() (all []reuse) {
+	live := flow.Live(f.Function, nil)
+	for block, b := range f.Blocks {
+		if !slices.ContainsFunc(b.Ops, f.makesCell) {
+			continue
+		}
+		before := make([]flow.Set, len(b.Ops)+1) // what is live before each operation
+		before[0] = live.Backward(block, func(i int, _ *flow.Op, after flow.Set) {
+			before[i+1] = slices.Clone(after)
+		})
+		state := slices.Clone(f.in[block])
+		for i := range b.Ops {
+			if f.makesCell(b.Ops[i]) {
+				if r, found := f.latest(place{block, i}, before, state); found {
+					all = append(all, r)
+					if f.owned(r.of) {
+						state[f.rank[r.of]] = gone
+					}
+				}
+			}
+			f.step(place{block, i}, state)
+		}
+	}
+	return all
+}
+
+// makesCell tells whether an operation makes a cell in new memory.
+func (f *function) makesCell(o flow.Op) bool {
+	return o.Code == flow.New && f.isCell(o.Type) && !slices.Contains(o.Fields, flow.Token)
+}
+
+// latest finds the variable whose cell can become what New makes: the one that was used last.
+func (f *function) latest(p place, live []flow.Set, state []holding) (best reuse, found bool) {
+	b := f.Blocks[p.block]
+	for v := range flow.Var(len(f.Vars)) {
+		if f.Vars[v].Type != b.Ops[p.op].Type || !f.mayEnd(v, state) || live[p.op].Has(v) {
+			continue
+		}
+		at := p.op // behind the last operation on the variable
+		for at > 0 && !touches(&b.Ops[at-1], v) {
+			at--
+		}
+		r := reuse{of: v, at: at, where: p}
+		if (!found || at > best.at) && f.keep(&r, live[at], live[len(b.Ops)]) && !f.comesBack(place{p.block, at}, v) {
+			best, found = r, true
+		}
+	}
+	return best, found
+}
+
+// mayEnd tells whether a variable has a reference to give up: an Owned one for certain, and a parameter that would be
+// one.
+func (f *function) mayEnd(v flow.Var, state []holding) bool {
+	if !f.owned(v) {
+		return int(v) < f.Params && f.isCell(f.Vars[v].Type)
+	}
+	h := state[f.rank[v]]
+	return h&full != 0 && h&gone == 0
+}
+
+// comesBack tells whether control may come to a place again with a variable as it was: in a
+// loop around which the variable stays.
+func (f *function) comesBack(p place, v flow.Var) bool {
+	ends := func(o flow.Op) bool {
+		return o.Dst == v && !o.Updates() || o.Code == flow.Open && int(o.Index) == f.home(v)
+	}
+	if slices.ContainsFunc(f.Blocks[p.block].Ops[p.op:], ends) {
+		return false
+	}
+	seen := make([]bool, len(f.Blocks))
+	for next := slices.Clone(f.Blocks[p.block].Successors); len(next) > 0; {
+		block := next[0]
+		next = next[1:]
+		switch {
+		case block == p.block && !slices.ContainsFunc(f.Blocks[block].Ops[:p.op], ends):
+			return true
+		case seen[block] || slices.ContainsFunc(f.Blocks[block].Ops, ends):
+		default:
+			next = append(next, f.Blocks[block].Successors...)
+		}
+		seen[block] = true
+	}
+	return false
+}
+
+func touches(o *flow.Op, v flow.Var) bool {
+	return o.Dst == v || slices.ContainsFunc(o.Args, func(a flow.Operand) bool { return a.Var == v })
+}
+
+// keep finds what was read from the cell and will be read again, in its block; false where more looks into the cell.
+func (f *function) keep(r *reuse, live, out flow.Set) (sound bool) {
+	sound = true
+	live.Each(func(w flow.Var) {
+		if w == r.of || !f.looks(w, r.of) {
+			return
+		}
+		o := f.at(f.def[w])
+		if f.cursors.Has(w) || o.Code != flow.Load || o.Args[0].Var != r.of || out.Has(w) ||
+			slices.Contains(r.fields, int(o.Index)) {
+			sound = false
+			return
+		}
+		r.taken, r.fields = append(r.taken, w), append(r.fields, int(o.Index))
+	})
+	return sound
+}
+
+// looks tells whether w is v, or looks into its value without a reference.
+func (f *function) looks(w, v flow.Var) bool {
+	for w != v && w != flow.NoVar {
+		switch {
+		case f.borrowed[w] != flow.NoVar:
+			w = f.borrowed[w]
+		case f.kinds[w] == Borrowed && f.def[w] != nowhere && !f.cursors.Has(w):
+			w = f.looksInto(w)
+		default:
+			return false
+		}
+	}
+	return w == v
+}
+
+// reset returns Reset and what belongs to it, and has New take what that keeps. Owned
+// variables replace those that were read from the cell.
+func (f *function) reset(r reuse) []flow.Op {
+	b := f.Blocks[r.where.block]
+	scope := f.Vars[r.of].Scope
+	made := &b.Ops[r.where.op]
+	token := f.temp(r.of, scope)
+	made.Args = append(slices.Clone(made.Args), f.Use(token))
+	made.Fields = append(slices.Clone(made.Fields), flow.Token)
+	ops := []flow.Op{{Code: flow.Reset, Dst: token, Args: []flow.Operand{f.Use(r.of)}, Type: made.Type,
+		Fields: r.fields, Slot: flow.Heap, Scope: scope}}
+	for _, v := range r.taken {
+		ops[0].Args = append(ops[0].Args, f.Use(v))
+		own := f.temp(v, f.Vars[v].Scope)
+		ops = append(ops, flow.Op{Code: flow.Taken, Dst: own, Args: []flow.Operand{f.Use(v)}, Slot: flow.Heap,
+			Scope: f.Vars[v].Scope})
+		for i := r.at; i < len(b.Ops); i++ {
+			for j := range b.Ops[i].Args {
+				if a := &b.Ops[i].Args[j]; a.Var == v {
+					a.Var = own
+				}
+			}
+		}
+	}
+	return ops
+}
+
+// insert puts operations in front of those of a block, by place.
+func (f *function) insert(b *flow.Block, at map[int][]flow.Op) {
+	var ops []flow.Op
+	for i, o := range b.Ops {
+		ops = append(append(ops, at[i]...), o)
+	}
+	b.Ops = ops
+}
+
+// temp adds a temporary of the type of a variable.
+func (f *function) temp(like flow.Var, scope int) flow.Var {
+	f.kinds = append(f.kinds, Plain)
+	v := f.Temp(f.Vars[like].Type, scope)
+	f.growChanges()
+	return v
+}
