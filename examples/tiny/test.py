@@ -20,6 +20,7 @@ LIBRARY = os.environ.get("TL_RUNTIME_LIBRARY", str(BUILD / "libtl_runtime.so"))
 INLINE = FOLDER.parents[1] / "include" / "tl_inline.ll"
 INLINES = jit.VERSION >= 15
 PLAIN = ("--no-moves", "--no-borrows", "--no-slots", "--no-cancel")
+CELLS = ("--cells",)
 
 # What is wrong in a program, and what is said about it.
 WRONG = {
@@ -45,7 +46,8 @@ class Programs(unittest.TestCase):
         lines = []
         runtime = jit.Runtime(LIBRARY, lines.append)
         self.assertGreaterEqual(len(PROGRAMS), 7)
-        for options, inline in (((), None), (PLAIN, None), *([((), INLINE)] if INLINES else [])):
+        ways = [((), None), (PLAIN, None), (CELLS, None), *([((), INLINE), (CELLS, INLINE)] if INLINES else [])]
+        for options, inline in ways:
             for path in PROGRAMS:
                 with self.subTest(path.name, options=options, inline=inline):
                     text, texts = emit(path.read_text(encoding="utf-8"))
