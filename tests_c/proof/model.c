@@ -16,10 +16,10 @@ enum { ROUND_STEPS = 4000, TURN_STEPS = 400, WILD_STEPS = 12 };
 static const double CALLS = 2e6;
 
 static const family* const families[] = {
-	&faults_family,   &objects_family,    &counts_family,   &vecs_family,          &scopes_family,
-	&arena_family,    &graphs_family,     &tensors_family,  &tensor_counts_family, &views_family,
-	&registry_family, &workspaces_family, &shared_family,   &sparse_family,        &pools_family,
-	&plans_family,    &dlpack_family,     &tracking_family, &refs_family,          &shapes_family,
+	&faults_family,     &cells_family,  &objects_family, &counts_family,        &vecs_family,  &scopes_family,
+	&arena_family,      &graphs_family, &tensors_family, &tensor_counts_family, &views_family, &registry_family,
+	&workspaces_family, &shared_family, &sparse_family,  &pools_family,         &plans_family, &dlpack_family,
+	&tracking_family,   &refs_family,   &shapes_family,
 };
 enum { FAMILIES = sizeof families / sizeof families[0] };
 

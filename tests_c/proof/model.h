@@ -39,7 +39,7 @@ typedef struct block block;
 typedef struct shape shape;
 typedef struct matrix matrix;
 
-typedef enum kind { PLAIN, TYPED, VEC, TENSOR, SPARSE, FOREIGN, STACK, KINDS } kind;
+typedef enum kind { PLAIN, TYPED, VEC, TENSOR, SPARSE, FOREIGN, STACK, CELL, KINDS } kind;
 
 /* Sets of kinds, to choose from. */
 #define K(kind) (1u << (kind))
@@ -69,7 +69,7 @@ struct item {
 	bool doomed;             /* garbage of tl_mem_collect_cycles */
 	bool immortal;
 	bool adopted; /* by tl_mem_register_struct, from malloc */
-	bool typed;   /* FOREIGN: registered with a type, and has its fields; or */
+	bool typed;   /* FOREIGN: registered with a type, and has its fields; a CELL with a type; or */
 	bool own_vec; /* with that of Vecs that the program lays out itself */
 	imported imported;
 	bool returned; /* and handed back to the host */
@@ -238,6 +238,7 @@ void verify_zero(world* w, const item* it);
 void bury(world* w, item* it); /* its address becomes a bad pointer */
 void add_ref(item* holder, item* held);
 const char* name(const item* it);
+kind counted_as(const item* it); /* in statistics */
 /* Where an object, or a block with a type, has its fields; NULL: it has none of its own. */
 const object_type* layout_of(const item* it);
 
@@ -432,8 +433,9 @@ void wild_step(world* w);
 
 /* ---- families ------------------------------------------------------------------------------ */
 
-extern const family arena_family, counts_family, dlpack_family, faults_family, graphs_family, objects_family,
-	plans_family, pools_family, refs_family, registry_family, scopes_family, shapes_family, shared_family,
-	sparse_family, tensor_counts_family, tensors_family, tracking_family, vecs_family, views_family, workspaces_family;
+extern const family arena_family, cells_family, counts_family, dlpack_family, faults_family, graphs_family,
+	objects_family, plans_family, pools_family, refs_family, registry_family, scopes_family, shapes_family,
+	shared_family, sparse_family, tensor_counts_family, tensors_family, tracking_family, vecs_family, views_family,
+	workspaces_family;
 
 #endif

@@ -211,7 +211,7 @@ static bool finish_item(world* w, item* it)
 		finish_zero(w, it);
 		return true;
 	}
-	if (it->life != LIVE || it->immortal || it->kind == STACK || it->inside != 0) return false;
+	if (it->life != LIVE || it->immortal || it->kind == STACK || it->kind == CELL || it->inside != 0) return false;
 	note(w, "tl_ptr_release(%s), the end", name(it));
 	if (want_memory(w, tl_ptr_release(it->at), GOOD) == TL_OK) release(w, it);
 	events_end(w);

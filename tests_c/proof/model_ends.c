@@ -101,7 +101,7 @@ static void end_now(world* w, item* it)
 	ref_ended(w, it);
 	it->buried++; /* it may refer to itself */
 	item_leave(it);
-	if (it->kind == PLAIN || it->kind == TYPED || it->kind == VEC) bury(w, it);
+	if (it->kind == PLAIN || it->kind == TYPED || it->kind == VEC || it->kind == CELL) bury(w, it);
 	for (size_t i = 0; i < it->refs_len; i++) {
 		item* held = it->refs[it->kind == VEC || it->own_vec ? it->refs_len - 1 - i : i];
 		if (held != NULL) drop_ref(w, it, held);

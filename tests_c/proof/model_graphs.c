@@ -140,7 +140,7 @@ static void deep_clone(world* w)
  * from elsewhere reaches. What was ever shared counts as held. */
 static bool is_candidate(const world* w, const item* it)
 {
-	bool block = it->typed || it->own_vec;
+	bool block = it->kind == FOREIGN && (it->typed || it->own_vec);
 	return (it->kind == TYPED || it->kind == VEC || block) && it->life == LIVE && it->owner == w &&
 	       (block || !it->shared) && !it->touched && !it->immortal;
 }

@@ -76,7 +76,7 @@ void verify(world* w, const item* it)
 
 /* ---- the list of a world's items ------------------------------------------------------------ */
 
-static const char* const kind_names[KINDS] = {"plain", "typed", "vec", "tensor", "sparse", "foreign", "stack"};
+static const char* const kind_names[KINDS] = {"plain", "typed", "vec", "tensor", "sparse", "foreign", "stack", "cell"};
 
 const char* name(const item* it)
 {
@@ -118,6 +118,8 @@ item* item_new(world* w, kind kind, void* at, size_t bytes)
 	return it;
 }
 
+kind counted_as(const item* it) { return it->kind != CELL ? it->kind : it->typed ? TYPED : PLAIN; }
+
 /* The struct stays while scopes, containers or graveyards mention it. */
 void forget_if_unmentioned(item* it)
 {
@@ -155,8 +157,12 @@ void bury(world* w, item* it)
 	it->buried++;
 }
 
-/* Of what has no bytes of the program's own the first ones are known to be its. */
-static size_t span(const item* it) { return it->bytes > 32 || it->kind == STACK ? it->bytes : 32; }
+/* Of what has no bytes of the program's own the first ones are known to be its; of a cell those of its head, in front. */
+static size_t span(const item* it)
+{
+	if (it->kind == CELL) return it->bytes > 16 ? it->bytes : 16;
+	return it->bytes > 32 || it->kind == STACK ? it->bytes : 32;
+}
 
 static bool overlap(const item* a, const item* b) { return a->at < b->at + span(b) && b->at < a->at + span(a); }
 
@@ -278,7 +284,7 @@ void check_counts(world* w)
 {
 	for (size_t i = 0; i < w->items_len; i++) {
 		const item* it = w->items[i];
-		if (it->life != LIVE || it->kind == STACK || it->immortal) continue;
+		if (it->life != LIVE || it->kind == STACK || it->kind == CELL || it->immortal) continue;
 		if (tl_ptr_refcount(it->at) != it->count)
 			fail(w, "%s at %p has %" PRId64 " references, must have %" PRId64, name(it), (void*)it->at,
 			     tl_ptr_refcount(it->at), it->count);

@@ -367,7 +367,7 @@ static void finish(world* w)
 {
 	for (size_t k = 0; k < w->items_len; k++) {
 		item* it = w->items[k];
-		if (layout_of(it) == NULL || it->life != LIVE) continue;
+		if (layout_of(it) == NULL || it->life != LIVE || it->kind == CELL) continue;
 		for (size_t i = 0; i < it->refs_len && it->life == LIVE; i++) {
 			if (it->refs[i] == NULL) continue;
 			store(w, it, i, NULL);

@@ -105,7 +105,7 @@ static operand dead(world* w)
 	if (it == NULL || !model.turns) return inside(w);
 	o = at_address(it->at, S(TL_E_NOT_LIVE) | S(TL_E_UNKNOWN_POINTER) | S(TL_E_INTERIOR_POINTER));
 	snprintf(o.name, sizeof o.name, "%s", name(it));
-	if (chance(w, 20)) {
+	if (it->kind != CELL && chance(w, 20)) {
 		o.at += 1 + draw(w, 31);
 		snprintf(o.name, sizeof o.name, "%s+%zu", name(it), (size_t)(o.at - it->at));
 	}
@@ -119,16 +119,24 @@ static operand at_zero(world* w)
 	return dead(w);
 }
 
+/* To all but tl_cell_* the inside of an object. */
+static operand a_cell(world* w)
+{
+	const item* it = pick(w, K(CELL));
+	return it == NULL ? inside(w) : at_address(it->at, S(TL_E_INTERIOR_POINTER));
+}
+
 operand draw_bad(world* w)
 {
 	__atomic_add_fetch(&model.bad_pointers, 1, __ATOMIC_RELAXED);
-	switch (draw(w, 7)) {
+	switch (draw(w, 8)) {
 	case 0: return of_the_host(w);
 	case 1:
 	case 2: return inside(w);
 	case 3:
 	case 4: return dead(w);
 	case 5: return at_zero(w);
+	case 6: return a_cell(w);
 	}
 	return a_number(w);
 }

@@ -30,7 +30,7 @@ static bool needs_sharing(const item* it) { return it->kind == TYPED && types[it
 
 static void hand_over(world* w)
 {
-	item* it = pick_where(w, COUNTED, is_alone);
+	item* it = pick_where(w, COUNTED | K(CELL), is_alone);
 	if (it == NULL || post.len == IN_TRANSIT) return;
 	if (it->owner == w && !it->shared && (needs_sharing(it) || chance(w, 50))) {
 		note(w, "tl_ptr_share(%s), to hand it over", name(it));
@@ -50,7 +50,7 @@ static void hand_over(world* w)
 uint64_t posted(kind kind)
 {
 	uint64_t n = 0;
-	for (size_t i = 0; i < post.len; i++) n += post.of[i]->kind == kind;
+	for (size_t i = 0; i < post.len; i++) n += counted_as(post.of[i]) == kind;
 	return n;
 }
 
@@ -63,8 +63,8 @@ static void take_over(world* w)
 	if (it == NULL) return;
 	item_enter(w, it);
 	note(w, "%s is taken over", name(it));
-	want_int(w, tl_ptr_refcount(it->at), it->count, "the count");
-	if (it->kind == PLAIN || it->kind == TYPED) verify(w, it);
+	if (it->kind != CELL) want_int(w, tl_ptr_refcount(it->at), it->count, "the count");
+	if (it->kind == PLAIN || it->kind == TYPED || it->kind == CELL) verify(w, it);
 	if (it->kind == TENSOR) tensor_check(w, it);
 }
 

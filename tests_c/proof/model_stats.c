@@ -13,7 +13,7 @@ static void add_world(sums* s, const world* w)
 {
 	for (size_t i = 0; i < w->items_len; i++) {
 		const item* it = w->items[i];
-		s->live[it->kind]++;
+		s->live[counted_as(it)]++;
 		if (it->kind != FOREIGN) continue;
 		s->handed_back += it->returned && it->life == LIVE;
 		s->zeros += it->life == ZERO;

@@ -97,6 +97,20 @@ static void count(world* w)
 	}
 }
 
+static void cells(world* w)
+{
+	void* p = any_address(w);
+	switch (draw(w, 8)) {
+	case 0: take_in(w, tl_cell_new(draw(w, 200))); break;
+	case 1: take_in(w, tl_cell_new_typed(types[draw(w, TYPES)].number)); break;
+	case 2: tl_cell_dup(p); break;
+	case 3: tl_cell_drop(p); break;
+	case 4: tl_cell_is_unique(p); break;
+	case 5: tl_cell_share(p); break;
+	default: tl_cell_free(p);
+	}
+}
+
 static void list(world* w)
 {
 	void* p = any_of_the_library(w);
@@ -353,7 +367,7 @@ typedef struct part {
 static const part parts[] = {
 	{"makes", 16, make},          {"counts", 18, count},  {"lists", 10, list},      {"vecs", 14, vecs},
 	{"writes a field", 8, field}, {"scopes", 10, scopes}, {"the arena", 4, arenas}, {"references", 8, references},
-	{"tensors", 14, tensors},     {"blocks", 10, blocks}, {"the rest", 1, rest},
+	{"tensors", 14, tensors},     {"blocks", 10, blocks}, {"cells", 6, cells},      {"the rest", 1, rest},
 };
 
 static const part* draw_part(world* w)
