@@ -9,6 +9,8 @@
 
 enum { FAKE_BYTES = 64, FAKE_CLASS = 2 };
 
+tl_type fake_cell_type(void);
+
 /* fake_heap.c */
 int fake_heap_open(tl_globals* g);
 void fake_refill(tl_context* c);                             /* puts free slots into c's magazine */

@@ -7,10 +7,12 @@
 #include "heap/heap.h"
 #include "inline/counts.h"
 #include "inline/refs.h"
+#include "object/cells.h"
 
 enum {
 	CONTEXTS = 512,
 	MARKS = 64,
+	TYPES = 2,
 	ENTRIES = 4096,
 	MAGAZINE = TL_MAGAZINE_HOLDS / FAKE_BYTES,
 	SLICE_SHIFT = 18,
@@ -18,13 +20,28 @@ enum {
 };
 
 typedef struct slice {
-	tl_context context, stub;
+	_Alignas(64) tl_context context;
+	_Alignas(64) tl_context stub; /* at TLC_STUB_OFFSET */
+	_Alignas(64) tl_type_count types[TYPES];
 	tl_mark marks[MARKS];
 	tl_entry entries[ENTRIES];
 	tl_entry magazine[MAGAZINE];
 } slice;
 
+_Static_assert(offsetof(slice, types) == TLC_TYPES_OFFSET, "contexts count types");
 _Static_assert(sizeof(slice) <= 1 << SLICE_SHIFT, "contexts are found by their numbers");
+
+/* A type of 48 bytes that begin with two pointers, and that of its cells. */
+static uint32_t pointers[] = {0, 1}, pointers_of_cells[] = {2, 3};
+static tl_type_info types[TYPES] = {
+	{.size = FAKE_BYTES - sizeof(tl_cell_head),
+     .offsets = pointers,
+     .fields = 2,
+     .ends = TL_ENDS_SIMPLY,
+     .context = TL_TYPE_FIRST_USER + 1},
+	{.size = FAKE_BYTES, .offsets = pointers_of_cells, .fields = 2, .ends = TL_ENDS_SIMPLY},
+};
+tl_type fake_cell_type(void) { return TL_TYPE_FIRST_USER; }
 
 static tl_globals globals;
 static _Atomic uint32_t created, used_nodes;
@@ -218,6 +235,8 @@ int32_t tlentry_open(uintptr_t out)
 	globals.slices_base = (uintptr_t)aligned_alloc(1 << SLICE_SHIFT, globals.slices_bytes);
 	globals.arena_capacity = sizeof((slice*)NULL)->entries; /* of scope entries, too */
 	globals.fast = 1;
+	globals.types = types;
+	globals.counted_types = TYPES;
 	*(uintptr_t*)out = (uintptr_t)&globals;
 	return status;
 }
