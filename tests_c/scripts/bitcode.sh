@@ -1,6 +1,6 @@
 #!/bin/sh
 # bitcode.sh SOURCE LIBRARY CC: every LLVM that is installed, from 14 on, reads tl_inline.ll, links it with a module, inlines
-# all operations, and compiles a program that runs as one with calls does.
+# all operations, and compiles a program that runs as one with calls does. It compiles it for arm64, too.
 set -eu
 source=$1 library=$2 cc=$3
 work=$(mktemp -d)
@@ -23,6 +23,8 @@ for link in /usr/bin/llvm-link-*; do
 		echo "LLVM $n has not inlined everything"
 		exit 1
 	fi
+	arm64=$("llc-$n" --version | sed -n 's/^ *aarch64 .*/aarch64-linux-gnu/p')
+	[ -z "$arm64" ] || "llc-$n" $opaque -O2 -mtriple="$arm64" -filetype=obj "$work/inlined.bc" -o "$work/arm64.o"
 	"llc-$n" $opaque -O2 -filetype=obj -relocation-model=pic "$work/inlined.bc" -o "$work/inlined.o"
 	"$cc" "$work/inlined.o" "$library" -Wl,-rpath,"$(dirname "$library")" -o "$work/program"
 	for path in 1 0; do

@@ -7,7 +7,7 @@ var model = part{
 answer: status, result, reference counts, contents, which destructors run and in which order. *In turns* one thread works at a time
 and everything is compared, counters of tl_stats included; *free* both work at once. The system refuses memory on and off
 (*faults*), or little may be used (*limits*): a call that was refused must have changed nothing. With TL_DEBUG, TL_TRACK, TL_TRACK_SAMPLE
-or TL_TRACE set, the model says the same as without. At the end nothing may be live. *Wild* programs have no model: they release
+or TL_TRACE set, the model says the same as without. Cells are counted by calls and inlined. At the end nothing may be live. *Wild* programs have no model: they release
 what others hold, free what is referred to, put any pointer into fields and Vecs, and overwrite the headers of tensors. What a
 call answers is not foretold then, but each has to return, none may say TL_E_INTERNAL or TL_E_CORRUPTED, and the process has to live.`,
 	Runs: modelRuns(),
