@@ -28,7 +28,7 @@ func (f *function) findCursors() {
 		return
 	}
 	for v := flow.Var(f.Params); int(v) < len(f.Vars); v++ {
-		if f.counted(v) && f.changes.Has(v) && f.kinds[v] != Slotted {
+		if f.counted(v) && f.changes.Has(v) && f.kinds[v] != Slotted && !(f.consumed != nil && f.consumed.Has(v)) {
 			f.cursors.Add(v)
 		}
 	}

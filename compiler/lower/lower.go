@@ -122,6 +122,7 @@ func Lower(p *ir.Program, options Options) (*Module, error) {
 	if options.Cells {
 		for _, f := range functions {
 			f.readEarly()
+			f.consume()
 		}
 		findOwners(functions)
 	}
@@ -152,6 +153,7 @@ type function struct {
 	moves     map[use]bool // operands whose reference is handed over
 	registers []bool       // by scope: something is registered in it
 	cursors   flow.Set     // variables that change, and are Borrowed all the same
+	consumed  flow.Set     // variables that could be cursors, and own their values: a nil set is empty
 	roots     []root       // by variable: what keeps its value
 	cancelled int          // pairs
 	reused    int          // cells

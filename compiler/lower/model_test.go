@@ -89,6 +89,9 @@ func (c *call) get(o flow.Operand) any {
 	switch {
 	case o.Var != flow.NoVar:
 		v := c.vars[o.Var]
+		if v == nil {
+			c.t.Fatalf("%s reads %s, which has no value\n%s", c.f.Symbol, c.f.Vars[o.Var].Name, flow.Print(c.f))
+		}
 		if r, _ := v.(*object); r != nil && r.dead {
 			c.t.Fatalf("%s reads %s after its value has ended\n%s", c.f.Symbol, c.f.Vars[o.Var].Name, flow.Print(c.f))
 		}

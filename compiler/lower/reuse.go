@@ -50,8 +50,8 @@ func (f *function) reusing() bool {
 	return len(f.cells) > 0 && !f.options.NoReuse && !f.options.NoMoves
 }
 
-// readEarly moves what reads a field of a cell in front of the calls between it and the
-// operation before it on the variable: so the cell can end before those calls.
+// readEarly moves what reads a field of a cell in front of calls, and of what makes cells of
+// the type, between it and the operation before it on the variable: so the cell can end before.
 func (f *function) readEarly() {
 	for _, b := range f.Blocks {
 		for i := range b.Ops {
@@ -60,13 +60,17 @@ func (f *function) readEarly() {
 				continue
 			}
 			to := i
-			for at := i; at > 0 && !bars(&b.Ops[at-1], &o); at-- {
-				if b.Ops[at-1].Code == flow.Call {
+			for at := i; at > 0 && !f.bars(&b.Ops[at-1], &o); at-- {
+				if before := &b.Ops[at-1]; before.Code == flow.Call || before.Code == flow.New && before.Type == o.Type {
 					to = at - 1
 				}
 			}
-			copy(b.Ops[to+1:], b.Ops[to:i])
-			b.Ops[to] = o
+			if to < i {
+				o.Scope = f.scopeBefore(&b.Ops[to])
+				copy(b.Ops[to+1:], b.Ops[to:i])
+				b.Ops[to] = o
+				f.Vars[o.Dst].Scope = f.outside(f.Vars[o.Dst].Scope)
+			}
 		}
 	}
 }
@@ -109,9 +113,52 @@ func (f *function) isReplaced(ops []flow.Op) (taken bool) {
 	return false
 }
 
-// bars tells whether a Load has to stay behind an operation.
-func bars(o, load *flow.Op) bool {
-	return o.Code == flow.Open || o.Code == flow.Close || touches(o, load.Args[0].Var) || touches(o, load.Dst)
+// bars tells whether a Load has to stay behind an operation. Scopes of statements do not
+// matter, unless the runtime may have to know the value there.
+func (f *function) bars(o, load *flow.Op) bool {
+	if o.Code == flow.Open || o.Code == flow.Close {
+		t := f.Vars[load.Dst].Type
+		return f.Scopes[o.Index].Kind != flow.StatementScope || t.Counted() && !f.isCell(t)
+	}
+	return touches(o, load.Args[0].Var) || touches(o, load.Dst)
+}
+
+// scopeBefore is the innermost scope at the place of an operation.
+func (f *function) scopeBefore(o *flow.Op) int {
+	if o.Code == flow.Open {
+		return f.Scopes[o.Index].Parent
+	}
+	return o.Scope
+}
+
+// outside is the scope around statements that a scope is in.
+func (f *function) outside(scope int) int {
+	for f.Scopes[scope].Kind == flow.StatementScope {
+		scope = f.Scopes[scope].Parent
+	}
+	return scope
+}
+
+// consume finds the variables that would be cursors over a parameter which nothing else
+// reads, and whose cells could be built anew on the way. They own what they walk through.
+func (f *function) consume() {
+	f.consumed = flow.NewSet(len(f.Vars))
+	if !f.reusing() {
+		return
+	}
+	f.analyse()
+	for p := range flow.Var(f.Params) {
+		if len(f.uses[p]) != 1 || f.at(f.uses[p][0]).Code != flow.Copy || !f.isCell(f.Vars[p].Type) {
+			continue
+		}
+		if v := f.at(f.uses[p][0]).Dst; f.cursors.Has(v) {
+			f.consumed.Add(v)
+			f.analyse()
+			if !slices.ContainsFunc(f.reuses(), func(r reuse) bool { return r.of == v }) {
+				f.consumed.Remove(v)
+			}
+		}
+	}
 }
 
 // reuses finds those of all blocks.
@@ -156,6 +203,9 @@ func (f *function) latest(p place, live []flow.Set, state []holding) (best reuse
 		at := p.op // behind the last operation on the variable
 		for at > 0 && !touches(&b.Ops[at-1], v) {
 			at--
+		}
+		for b.Ops[at].Code == flow.Open { // the block may be an arm, whose scope ends with it
+			at++
 		}
 		r := reuse{of: v, at: at, where: p}
 		if (!found || at > best.at) && f.keep(&r, live[at], live[len(b.Ops)]) && !f.comesBack(place{p.block, at}, v) {
@@ -241,27 +291,38 @@ func (f *function) looks(w, v flow.Var) bool {
 // variables replace those that were read from the cell.
 func (f *function) reset(r reuse) []flow.Op {
 	b := f.Blocks[r.where.block]
-	scope := f.Vars[r.of].Scope
-	made := &b.Ops[r.where.op]
-	token := f.temp(r.of, scope)
+	made, scope := &b.Ops[r.where.op], f.scopeBefore(&b.Ops[r.at])
+	token := f.temp(r.of, f.Vars[r.of].Scope)
 	made.Args = append(slices.Clone(made.Args), f.Use(token))
 	made.Fields = append(slices.Clone(made.Fields), flow.Token)
 	ops := []flow.Op{{Code: flow.Reset, Dst: token, Args: []flow.Operand{f.Use(r.of)}, Type: made.Type,
 		Fields: r.fields, Slot: flow.Heap, Scope: scope}}
 	for _, v := range r.taken {
 		ops[0].Args = append(ops[0].Args, f.Use(v))
-		own := f.temp(v, f.Vars[v].Scope)
+		own := f.temp(v, scope)
 		ops = append(ops, flow.Op{Code: flow.Taken, Dst: own, Args: []flow.Operand{f.Use(v)}, Slot: flow.Heap,
-			Scope: f.Vars[v].Scope})
+			Scope: scope})
 		for i := r.at; i < len(b.Ops); i++ {
 			for j := range b.Ops[i].Args {
 				if a := &b.Ops[i].Args[j]; a.Var == v {
 					a.Var = own
+					f.widen(own, b.Ops[i].Scope)
 				}
 			}
 		}
 	}
 	return ops
+}
+
+// widen gives a variable the innermost scope around its own and another one.
+func (f *function) widen(v flow.Var, other int) {
+	around := map[int]bool{}
+	for ; other != flow.NoScope; other = f.Scopes[other].Parent {
+		around[other] = true
+	}
+	for !around[f.Vars[v].Scope] {
+		f.Vars[v].Scope = f.Scopes[f.Vars[v].Scope].Parent
+	}
 }
 
 // insert puts operations in front of those of a block, by place.

@@ -31,6 +31,17 @@ func map(list: Node) -> Node {
 	if list is none { return none Node }
 	return new Node{value: list.value + 1, next: map(list.next)}
 }
+func reverse(list: Node) -> Node {
+	let result = none Node
+	while list is none == 0 { result = new Node{value: list.value, next: result} list = list.next }
+	return result
+}
+func nodes() -> Node {
+	let l = none Node
+	let i = 0
+	while i < 1000 { i = i + 1 l = new Node{value: i, next: l} }
+	return l
+}
 func count(t: Tree) -> int { if t is none { return 0 } return count(t.left) + count(t.right) + 1 }
 func next(x: int) -> int { return (x * 1103515245 + 12345) % 2147483648 }
 func inserted(n: int) -> int {
@@ -45,10 +56,13 @@ func added(n: int) -> int {
 	while n > 0 { x = next(x) t = add(t, x % 10007) n = n - 1 }
 	return count(t)
 }
+func reversed(n: int) -> int {
+	let l = nodes()
+	while n > 0 { l = reverse(l) n = n - 1 }
+	return l.value
+}
 func mapped(n: int) -> int {
-	let l = none Node
-	let i = 0
-	while i < 1000 { i = i + 1 l = new Node{value: i, next: l} }
+	let l = nodes()
 	while n > 0 { l = map(l) n = n - 1 }
 	return l.value
 }
@@ -59,11 +73,13 @@ const rebuiltHost = `
 #include <stdlib.h>
 #include "tl_runtime.h"
 tl_status module_init(void);
-long long inserted(long long n), added(long long n), mapped(long long n);
+long long inserted(long long n), added(long long n), mapped(long long n), reversed(long long n);
 int main(int argc, char **argv) {
     if (argc < 3 || module_init() != TL_OK) return 1;
     const long long n = atoll(argv[2]);
-    printf("%lld\n", argv[1][0] == 'i' ? inserted(n) : argv[1][0] == 'a' ? added(n) : mapped(n));
+    long long (*const run)(long long) = argv[1][0] == 'i' ? inserted : argv[1][0] == 'a' ? added :
+                                        argv[1][0] == 'm' ? mapped : reversed;
+    printf("%lld\n", run(n));
     return 0;
 }
 `
@@ -132,7 +148,8 @@ func BenchmarkRebuild(b *testing.B) {
 				module = emitted(b, rebuilt, way.options, Options{Version: tc.version})
 			}
 			program := tc.build(b, module, rebuiltHost, "-O2")
-			for what, rounds := range map[string][2]int{"mapped": {20, 40}, "inserted": {2000, 4000}, "added": {2000, 4000}} {
+			for what, rounds := range map[string][2]int{"mapped": {20, 40}, "reversed": {20, 40},
+				"inserted": {2000, 4000}, "added": {2000, 4000}} {
 				few := instructions(b, program, what, strconv.Itoa(rounds[0]))
 				many := instructions(b, program, what, strconv.Itoa(rounds[1]))
 				b.ReportMetric((many-few)/float64(rounds[1]-rounds[0]), what)
