@@ -61,7 +61,8 @@ func (f *function) readEarly() {
 			}
 			to := i
 			for at := i; at > 0 && !f.bars(&b.Ops[at-1], &o); at-- {
-				if before := &b.Ops[at-1]; before.Code == flow.Call || before.Code == flow.New && before.Type == o.Type {
+				before := &b.Ops[at-1]
+				if before.Code == flow.Call || before.Code == flow.New && before.Type == o.Type {
 					to = at - 1
 				}
 			}
