@@ -63,10 +63,12 @@ def counted(program: pathlib.Path, model: str, times: int, size: int) -> int:
 
 def used(program: pathlib.Path, model: str, times: int, size: int) -> tuple[float, int]:
     """Seconds of the processor, and bytes at the peak."""
-    child = subprocess.Popen([str(program), str(times), str(size)], env=environment(model), stdout=subprocess.DEVNULL)
+    child = subprocess.Popen([str(program), str(times), str(size)], env=environment(model), stdout=subprocess.PIPE, text=True)
+    with child.stdout as shown:
+        peak = int(shown.read().rsplit("peak", 1)[1])
     _, status, usage = os.wait4(child.pid, 0)
     assert status == 0
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024
+    return usage.ru_utime + usage.ru_stime, peak * 1024
 
 
 def measure(build: pathlib.Path) -> None:

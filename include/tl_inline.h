@@ -28,6 +28,8 @@
 #define TL_INL_SPAN_CLASS(word) ((uint32_t)((word) & 0xFF))
 #define TL_INL_SPAN_RECORD(word) ((uint32_t)((word) >> 32))
 #define TL_INL_SPAN_SHIFT 16u
+#define TL_INL_CLASS_CELL 73u
+#define TL_INL_CLASS_LARGE 89u
 #define TL_INL_LINE_RECORDS 4u
 #define TL_INL_BLOCK_RECORDS 64u
 #define TL_INL_LOC_FLOAT 65536u
@@ -39,10 +41,10 @@
 #define TL_INL_SH_IMMORTAL 8u
 #define TL_INL_SH_CLAIM_MASK 768u
 #define TL_INL_SH_COUNT_SHIFT 10u
-#define TL_INL_LOC_CELL 65536u
-#define TL_INL_SH_CELL 3u
 #define TL_INL_TYPE_TENSOR 3u
 #define TL_INL_GEN_ONE 256u
+#define TL_INL_CELL_STEP 16u
+#define TL_INL_CELL_MOST_BYTES 248u
 #define TL_INL_MARK_SCOPE 0u
 #define TL_INL_MARK_FUNCTION 1u
 #define TL_INL_MARK_PLANNED 2u
@@ -69,8 +71,6 @@ struct tl_inl_record {
 };
 
 struct tl_inl_cell_head {
-	uint32_t record;
-	uint32_t gen;
 	uint32_t count;
 	char gap0[4];
 };
@@ -156,8 +156,8 @@ struct tl_inl_context {
 	char gap9[56];
 	uint64_t waiting;
 	char gap10[2536];
-	tl_inl_magazine magazines[75];
-	char gap11[2656];
+	tl_inl_magazine magazines[91];
+	char gap11[3216];
 };
 
 struct tl_inl_tensor_header {
@@ -394,17 +394,18 @@ TL_INL_STEP bool tl_inl_is_sample(tl_inl_magazine* m)
  * takes one slot. A top may be above the limit. */
 TL_INL_STEP void tl_inl_set_top(tl_inl_magazine* m, tl_inl_entry* top) { __atomic_store_n(&m->top, top, __ATOMIC_RELAXED); }
 
-/* A free slot for n bytes, which leaves its magazine; NULL: ask Go. The result may be read until
- * the next call. */
-TL_INL_STEP const tl_inl_entry* tl_inl_take_slot(tl_inl_context* c, size_t n)
+/* A free slot, which leaves its magazine; NULL: ask Go. The result may be read until the next call. */
+TL_INL_STEP const tl_inl_entry* tl_inl_take_from(tl_inl_magazine* m)
 {
-	tl_inl_magazine* m = tl_inl_magazine_for(c, n);
 	tl_inl_entry* top = m->top;
 	if (TL_INL_UNLIKELY(top <= TL_INL_BASE(m))) return NULL;
 	if (TL_INL_UNLIKELY(tl_inl_is_sample(m))) return NULL;
 	tl_inl_set_top(m, --top);
 	return top;
 }
+
+/* The same for n bytes. */
+TL_INL_STEP const tl_inl_entry* tl_inl_take_slot(tl_inl_context* c, size_t n) { return tl_inl_take_from(tl_inl_magazine_for(c, n)); }
 
 /* Counts one more reference of the owner's, whether the object floats or not; false: the object is another's, or rare. The
  * first test adds nothing to the second. It is that of tl_inl_release_one_of, so a compiler drops it there after an acquire. */
@@ -697,27 +698,33 @@ TL_INL_STEP bool tl_inl_op_ptr_reuse(tl_inl_context* c, void* object, size_t byt
 TL_INL_STEP bool tl_inl_op_mem_dealloc(tl_inl_context* c, void* object) { return tl_inl_op_mem_free(c, object); }
 TL_INL_STEP bool tl_inl_op_free_tmp(tl_inl_context* c, void* object) { return tl_inl_op_mem_free(c, object); }
 
-#define TL_INL_CELL_COUNTS ((uint64_t)TL_INL_SH_CELL << 32 | TL_INL_LOC_CELL)
-
 TL_INL_STEP tl_inl_cell_head* tl_inl_head_of(const void* cell) { return (tl_inl_cell_head*)(uintptr_t)cell - 1; }
 
-/* Makes a cell of the slot of an entry. */
-TL_INL_STEP void* tl_inl_make_cell(const tl_inl_context* c, const tl_inl_entry* slot)
+/* Count and tag: 1 begins the life of a cell, and 0 ends it. */
+TL_INL_STEP void tl_inl_set_head(void* cell, uint64_t to)
 {
-	tl_inl_cell_head* head = (tl_inl_cell_head*)slot->object;
-	const uint64_t tag = tl_inl_tag(slot);
-	tl_inl_set_counts(TL_INL_FIXED(c, records) + (uint32_t)tag, TL_INL_CELL_COUNTS);
-	*(tl_inl_pair*)(void*)&head->record = tag;
-	*(tl_inl_pair*)(void*)&head->count = 1; /* and no tag */
-	return head + 1;
+	__atomic_store_n((tl_inl_pair*)(void*)tl_inl_head_of(cell), to, __ATOMIC_RELAXED);
+}
+
+/* The class of a plain cell of up to TL_INL_CELL_MOST_BYTES. */
+TL_INL_STEP uint32_t tl_inl_cell_class_of(size_t bytes)
+{
+	return TL_INL_CLASS_CELL + (uint32_t)((bytes + sizeof(tl_inl_cell_head) - 1) / TL_INL_CELL_STEP);
+}
+
+TL_INL_STEP bool tl_inl_is_cell_class(uint32_t class_of)
+{
+	return class_of - TL_INL_CLASS_CELL < TL_INL_CLASS_LARGE - TL_INL_CLASS_CELL;
 }
 
 TL_INL_STEP bool tl_inl_op_cell_new(tl_inl_context* c, size_t bytes, void** result)
 {
-	if (TL_INL_UNLIKELY(bytes > TL_INL_MAX_SMALL)) return false;
-	const tl_inl_entry* slot = tl_inl_take_slot(c, bytes + sizeof(tl_inl_cell_head));
+	if (TL_INL_UNLIKELY(bytes > TL_INL_CELL_MOST_BYTES)) return false;
+	const tl_inl_entry* slot = tl_inl_take_from(&c->magazines[tl_inl_cell_class_of(bytes)]);
 	if (TL_INL_UNLIKELY(slot == NULL)) return false;
-	*result = tl_inl_make_cell(c, slot);
+	void* cell = (void*)slot->object;
+	tl_inl_set_head(cell, 1);
+	*result = cell;
 	return true;
 }
 
@@ -753,16 +760,17 @@ TL_INL_STEP bool tl_inl_op_cell_drop(void* cell, bool* result)
 	return TL_INL_LIKELY(count == 1);
 }
 
-/* The class is read as a byte of the generation. */
 TL_INL_STEP bool tl_inl_op_cell_free(tl_inl_context* c, void* cell)
 {
-	tl_inl_cell_head* head = tl_inl_head_of(cell);
-	tl_inl_magazine* m = &c->magazines[*(const unsigned char*)&head->gen];
+	const uintptr_t offset = tl_inl_heap_offset(c, (uintptr_t)cell);
+	if (TL_INL_UNLIKELY(offset >= TL_INL_FIXED(c, heap_bytes))) return false;
+	const uint32_t class_of = TL_INL_SPAN_CLASS(TL_INL_PEEK(TL_INL_FIXED(c, spans)[offset >> TL_INL_SPAN_SHIFT]));
+	if (TL_INL_UNLIKELY(!tl_inl_is_cell_class(class_of))) return false;
+	tl_inl_magazine* m = &c->magazines[class_of];
 	tl_inl_entry* top = m->top;
 	if (TL_INL_UNLIKELY(top >= m->limit)) return false;
-	const uint64_t tag = *(const tl_inl_pair*)(const void*)&head->record;
-	tl_inl_clear_counts(TL_INL_FIXED(c, records) + (uint32_t)tag);
-	tl_inl_set_entry(top, (uintptr_t)head, tag);
+	tl_inl_set_head(cell, 0);
+	__atomic_store_n(&top->object, (uintptr_t)cell, __ATOMIC_RELAXED);
 	m->top = top + 1;
 	return true;
 }

@@ -56,9 +56,10 @@ enum {
 	TL_SPAN_BYTES = 1 << TL_SPAN_SHIFT,
 	TL_CLASS_NONE = 0,   /* span not in use: its record base is record 0, dead for ever */
 	TL_CLASS_SMALL = 72, /* classes 1..72: 32 bytes .. 64 KiB */
-	TL_CLASS_LARGE = 73, /* one object, a run of spans of its own */
-	TL_CLASS_REST = 74,  /* the second and later spans of a large object */
-	TL_CLASSES = 75,
+	TL_CLASS_CELL = 73,  /* classes 73..88: cells with their head, of 16 bytes .. 256 */
+	TL_CLASS_LARGE = 89, /* one object, a run of spans of its own */
+	TL_CLASS_REST = 90,  /* the second and later spans of a large object */
+	TL_CLASSES = 91,
 };
 
 /* Blocks of records (runtime/heap/records.go). */
@@ -130,13 +131,21 @@ typedef struct tl_record {
  * so that whoever looks for a live object's record needs no test for it. */
 #define TL_FOREIGN 0u
 
-/* What a cell's slot begins with (inline/cells.h). The cell is what comes behind it. */
+/* What stands in front of a cell (inline/cells.h).
+ *
+ * A plain cell of up to TL_CELL_MOST_BYTES has a slot of a class of cells, and no life in a record: it lives while its count is
+ * not 0. The address of such a slot is that of the cell, whose head is the last 8 bytes of the slot before, so the first slot
+ * of a slab is never handed out. Other cells have the slot of an object, and begin TL_CELL_OFFSET bytes behind its start. */
 typedef struct tl_cell_head {
-	uint32_t record; /* of the slot, as in an entry; 0: a call frees it */
-	uint32_t gen;    /* 0 there: a class that has no place in its magazine */
 	_Atomic uint32_t count;
 	uint32_t tag; /* the compiler's */
 } tl_cell_head;
+
+enum {
+	TL_CELL_STEP = 16,        /* between the sizes of classes of cells */
+	TL_CELL_MOST_BYTES = 248, /* of a plain cell of these classes */
+	TL_CELL_OFFSET = 16,
+};
 
 /* tl_cell_head.count, as a signed number: a count above 0 is the only thread's that has the cell. One below 0 is shared, the
  * negative of it, changed by compare and swap, and at most this. Either that overflows is beyond that, where it sticks. */

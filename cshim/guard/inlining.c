@@ -6,7 +6,7 @@
 
 /* For code that was compiled for another layout: larger than any context, and it answers nothing. It is
  * not const: .rodata would store all its zeros in the library's file. */
-enum { NOTHING_BYTES = 32 << 10, NOTHING_ALIGNMENT = 4096 };
+enum { NOTHING_BYTES = 40 << 10, NOTHING_ALIGNMENT = 4096 };
 static char nothing[NOTHING_BYTES] __attribute__((aligned(NOTHING_ALIGNMENT)));
 static void* const no_context = (void*)(uintptr_t)nothing;
 

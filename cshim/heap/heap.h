@@ -6,13 +6,14 @@
  *
  *	free runs + slabs + large objects == the spans below `never`, and no two free runs touch
  *	dirty == bytes of the free runs that may be resident
- *	of a slab: fresh == free + retired + slots that are out
+ *	of a slab: fresh == free + retired + slots that are out. Of cells: a slot that is out and has no cell has a count of 0
  *	of a depot: out == slots that are out of its slabs
  *	handed == sum of out * size
  *	idle == sum over slabs of free * size - purged pages
  *
  * A free slot is linked through its dead record, so free memory holds no links: nothing that a program writes into or
- * beyond an object can corrupt a list, and pages without an object can be given back although their slab is in use.
+ * beyond an object can corrupt a list, and pages without an object can be given back although their slab is in use. A slab of
+ * cells has a bitmap instead (cells.c).
  *
  * Locks: that of a depot before that of the heap, which is the accounts' (tl_account.lock). */
 #ifndef TL_HEAP_H
@@ -52,7 +53,7 @@ typedef struct tl_span_meta {
 	uint32_t next, prev; /* lists of slabs with free slots, and of free runs; 0 ends them */
 	uint32_t record;     /* the first one of its block */
 	uint32_t epoch;      /* the clock when it was freed; of a slab, when a slot came back last */
-	uint16_t free_head;  /* 1 + the first free slot, 0 = none; the next stands in its record's loc */
+	uint16_t free_head;  /* 1 + the first free slot, 0 = none; the next stands in its record's loc. See cells.c */
 	uint16_t free_count; /* on that list */
 	uint16_t fresh;      /* slots from here on were never handed out */
 	uint16_t retired;    /* slots below fresh that are never handed out */

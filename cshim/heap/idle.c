@@ -1,6 +1,8 @@
 /* Memory that is idle, which goes back to the system. */
 #include "parts.h"
 
+#include <string.h>
+
 #if defined(__linux__)
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -9,7 +11,7 @@
 
 void tlc_heap_drop_empty(tl_heap* h)
 {
-	for (uint32_t size_class = 1; size_class <= TL_CLASS_SMALL; size_class++) {
+	for (uint32_t size_class = 1; size_class < TL_CLASS_LARGE; size_class++) {
 		tl_depot* d = &h->depots[size_class];
 		tlc_lock(&d->lock);
 		const uint32_t lists[] = {d->partial, d->cold};
@@ -51,16 +53,19 @@ void tlc_heap_give_idle(tl_heap* h, uint32_t first, uint32_t n, bool purged)
 static uint32_t free_pages(const tl_heap* h, uint32_t span, const tl_class_info* k, uint64_t pages[])
 {
 	const tl_span_meta* m = &h->metas[span];
-	const uint32_t step = step_shift(k), count = (uint32_t)((k->mask + 1) >> h->page_shift);
-	uint64_t is_free[2048 / 64] = {0}; /* slots */
-	for (uint32_t slot = m->free_head; slot != 0; slot = LOAD(h->records[m->record + ((slot - 1) << step)].loc))
-		is_free[(slot - 1) / 64] |= 1ull << (slot - 1) % 64;
+	const uint32_t step = step_shift(k), count = (uint32_t)((k->mask + 1) >> h->page_shift),
+				   head = head_bytes(m->size_class);
+	uint64_t is_free[TL_SPAN_BYTES / TL_CELL_STEP / 64] = {0}; /* slots */
+	if (head != 0) memcpy(is_free, (const void*)address_of(h, span), (k->slots + 63) / 64 * sizeof *is_free);
+	else
+		for (uint32_t slot = m->free_head; slot != 0; slot = LOAD(h->records[m->record + ((slot - 1) << step)].loc))
+			is_free[(slot - 1) / 64] |= 1ull << (slot - 1) % 64;
 	uint32_t found = 0;
 	for (uint32_t page = 0; page < count; page++) {
 		const uint32_t from = page << h->page_shift, to = from + (1u << h->page_shift);
-		uint32_t slot = from / k->size;
-		while (slot < m->fresh && slot * k->size < to && (is_free[slot / 64] >> slot % 64 & 1)) slot++;
-		if (slot < m->fresh && slot * k->size < to) continue;
+		uint32_t slot = (from + head) / k->size;
+		while (slot < m->fresh && slot * k->size < to + head && (is_free[slot / 64] >> slot % 64 & 1)) slot++;
+		if (slot < m->fresh && slot * k->size < to + head) continue;
 		pages[page / 64] |= 1ull << page % 64;
 		found += from < m->fresh * k->size;
 	}
@@ -167,17 +172,17 @@ static void take_below(tl_heap* h, tl_context* c, uint32_t size_class, const bef
  * bounds. So the slots below belong to the clock if nobody has used the magazine before the barrier. */
 void tlc_heap_take_magazines(tl_heap* h, tl_context* c)
 {
-	before was[TL_CLASS_SMALL + 1];
+	before was[TL_CLASS_LARGE];
 	STORE(c->taking, 1);
 	bool may = tlc_heap_pass_barriers() && atomic_load_explicit(&c->moving, memory_order_acquire) == 0;
-	for (uint32_t size_class = 1; may && size_class <= TL_CLASS_SMALL; size_class++) {
+	for (uint32_t size_class = 1; may && size_class < TL_CLASS_LARGE; size_class++) {
 		tl_magazine* m = &c->magazines[size_class];
 		const before* b = &was[size_class];
 		was[size_class] = look_at(m);
 		if (b->top - b->base > 1) set_bounds(m, b->top - 1, b->limit < b->top + 1 ? b->limit : b->top + 1);
 	}
 	const bool passed = may && tlc_heap_pass_barriers();
-	for (uint32_t size_class = 1; may && size_class <= TL_CLASS_SMALL; size_class++) {
+	for (uint32_t size_class = 1; may && size_class < TL_CLASS_LARGE; size_class++) {
 		tl_magazine* m = &c->magazines[size_class];
 		const before *b = &was[size_class], now = look_at(m);
 		if (now.base == b->base) continue;

@@ -76,6 +76,12 @@ static inline tl_record* metadata_of(const tl_heap* h, uint32_t first, uint32_t 
 	return n > 1 ? h->block_metadata + first / TL_BLOCK_RECORDS : h->records + first + n;
 }
 
+/* The bytes in front of a slot that belong to it: to those of classes of cells their head. */
+static inline uint32_t head_bytes(uint32_t size_class)
+{
+	return size_class - TL_CLASS_CELL < TL_CLASS_LARGE - TL_CLASS_CELL ? sizeof(tl_cell_head) : 0;
+}
+
 /* How many records lie from one slot's to the next one's, as a power of two (layout.FillClasses). */
 static inline uint32_t step_shift(const tl_class_info* k) { return k->size >= TL_LINE_SLOT_BYTES ? 2 : 0; }
 _Static_assert(TL_LINE_RECORDS == 1 << 2, "step_shift");
@@ -174,6 +180,20 @@ static inline uint64_t word_of(uint32_t size_class, uint32_t record, uint32_t ba
 
 /* Bytes of large objects. The holder of the heap's lock alone changes them. */
 static inline uint64_t large_of(const tl_heap* h) { return LOAD(h->large_taken) - LOAD(h->large_given); }
+
+/* ---- slabs of cells (cells.c) ------------------------------------------------------------------ */
+
+/* How many slots a slab has in front of the first that is handed out. */
+uint32_t tlc_before_cells(const tl_class_info* k);
+
+/* A new slab has no free slot. */
+void tlc_begin_cells(tl_heap* h, uint32_t first);
+
+/* Takes free slots, then those that were never handed out, in which no cell lives; how many. */
+uint32_t tlc_take_cells(tl_heap* h, uint32_t first, tl_entry* to, uint32_t want);
+
+/* Takes slots back. */
+void tlc_put_cells(tl_heap* h, uint32_t size_class, const tl_entry* from, uint32_t n);
 
 /* ---- slabs (slabs.c) ------------------------------------------------------------------------- */
 

@@ -13,13 +13,17 @@ static void hand_out(tl_heap* h, uint64_t n)
 static void take_back(tl_heap* h, uint64_t n) { atomic_fetch_sub_explicit(&h->handed, n, memory_order_relaxed); }
 
 /* Whether a slab has no slot to hand out. */
-static bool is_full(const tl_span_meta* m, const tl_class_info* k) { return m->free_head == 0 && m->fresh == k->slots; }
+static bool is_full(const tl_span_meta* m, const tl_class_info* k)
+{
+	return m->free_count == 0 && m->fresh == k->slots;
+}
 
 /* Adds a slab to a depot. */
 static int grow(tl_heap* h, tl_depot* d, uint32_t size_class, bool anyway)
 {
 	const tl_class_info* k = &h->classes[size_class];
 	const uint32_t n = (uint32_t)((k->mask + 1) >> TL_SPAN_SHIFT);
+	const uint16_t before = head_bytes(size_class) != 0 ? (uint16_t)tlc_before_cells(k) : 0;
 	uint32_t record, first;
 	bool zero;
 	lock(h);
@@ -32,6 +36,8 @@ static int grow(tl_heap* h, tl_depot* d, uint32_t size_class, bool anyway)
 		                                 .size_class = (uint8_t)size_class,
 		                                 .record = record,
 		                                 .run = n,
+		                                 .fresh = before,
+		                                 .retired = before,
 		                                 .epoch = LOAD(h->clock)};
 		use_block(h, record, k->block_records, first);
 		claim_words(h, first, n);
@@ -42,6 +48,8 @@ static int grow(tl_heap* h, tl_depot* d, uint32_t size_class, bool anyway)
 	enlist(h, d, first, TL_SLAB_PARTIAL);
 	d->slabs++;
 	d->empty++;
+	d->retired += before;
+	if (before != 0) tlc_begin_cells(h, first);
 	return TL_HEAP_OK;
 }
 
@@ -81,21 +89,14 @@ void tlc_settle_slab(tl_heap* h, tl_depot* d, uint32_t size_class, uint32_t firs
 	if (d->empty > 1 || m->run > 1) tlc_drop_slab(h, d, size_class, first);
 }
 
-/* Fills `to` from the depot's first slab. A fresh slot whose record began its last generation in an earlier slab stays
- * unused: the record may be retired. */
-static uint32_t take_slots(tl_heap* h, tl_depot* d, uint32_t size_class, tl_entry* to, uint32_t want)
+/* The free slots of a slab, and then those that were never handed out. A fresh slot whose record began its last generation in
+ * an earlier slab stays unused: the record may be retired. */
+static uint32_t take_objects(tl_heap* h, tl_depot* d, uint32_t first, tl_entry* to, uint32_t want)
 {
-	const tl_class_info* k = &h->classes[size_class];
-	const uint32_t first = d->partial != 0 ? d->partial : d->cold, step = step_shift(k);
-	const uintptr_t base = address_of(h, first);
 	tl_span_meta* m = &h->metas[first];
-	if (used(m) == 0) d->empty--;
-	const uint64_t idle = idle_of(h, m, k);
-	m->purged = 0;
-	if (m->list == TL_SLAB_COLD) {
-		delist(h, d, first);
-		enlist(h, d, first, TL_SLAB_PARTIAL);
-	}
+	const tl_class_info* k = &h->classes[m->size_class];
+	const uint32_t step = step_shift(k);
+	const uintptr_t base = address_of(h, first);
 	tl_record* const records = h->records + m->record;
 	uint32_t n = 0, head = m->free_head;
 	for (; n < want && head != 0; n++) {
@@ -108,7 +109,7 @@ static uint32_t take_slots(tl_heap* h, tl_depot* d, uint32_t size_class, tl_entr
 	m->free_head = (uint16_t)head;
 	m->free_count = (uint16_t)(m->free_count - n);
 	while (n < want && m->fresh < k->slots) {
-		const uint32_t slot = m->fresh++, gen = prepare(h, m->record, slot << step, k->block_records, size_class);
+		const uint32_t slot = m->fresh++, gen = prepare(h, m->record, slot << step, k->block_records, m->size_class);
 		if (gen >= TL_GEN_LAST) {
 			m->retired++;
 			d->retired++;
@@ -116,6 +117,24 @@ static uint32_t take_slots(tl_heap* h, tl_depot* d, uint32_t size_class, tl_entr
 		}
 		to[n++] = (tl_entry){base + (uintptr_t)slot * k->size, m->record + (slot << step), gen};
 	}
+	return n;
+}
+
+/* Fills `to` from the depot's first slab. */
+static uint32_t take_slots(tl_heap* h, tl_depot* d, uint32_t size_class, tl_entry* to, uint32_t want)
+{
+	const tl_class_info* k = &h->classes[size_class];
+	const uint32_t first = d->partial != 0 ? d->partial : d->cold;
+	tl_span_meta* m = &h->metas[first];
+	if (used(m) == 0) d->empty--;
+	const uint64_t idle = idle_of(h, m, k);
+	m->purged = 0;
+	if (m->list == TL_SLAB_COLD) {
+		delist(h, d, first);
+		enlist(h, d, first, TL_SLAB_PARTIAL);
+	}
+	const uint32_t n =
+		head_bytes(size_class) != 0 ? tlc_take_cells(h, first, to, want) : take_objects(h, d, first, to, want);
 	count_idle(h, idle_of(h, m, k) - idle);
 	if (is_full(m, k)) delist(h, d, first);
 	if (used(m) == 0) remove_slab(h, d, size_class, first); /* each of its records is retired */
@@ -128,19 +147,27 @@ static uint32_t slab_of(const tl_heap* h, const tl_class_info* k, uintptr_t obje
 	return span_at(h, object) & ~(uint32_t)(k->mask >> TL_SPAN_SHIFT);
 }
 
+static void put_objects(tl_heap* h, tl_span_meta* m, const tl_entry* from, uint32_t n)
+{
+	const uint32_t step = step_shift(&h->classes[m->size_class]);
+	uint32_t head = m->free_head;
+	for (const tl_entry* e = from; e != from + n; e++) {
+		STORE(h->records[e->record].loc, head);
+		head = ((e->record - m->record) >> step) + 1;
+	}
+	m->free_head = (uint16_t)head;
+}
+
 /* Takes slots back, the first ones of these that are of one slab, and returns how many. */
 static uint32_t put(tl_heap* h, tl_depot* d, uint32_t size_class, const tl_entry* from, uint32_t n)
 {
 	const tl_class_info* k = &h->classes[size_class];
-	const uint32_t first = slab_of(h, k, from[0].object), step = step_shift(k);
+	const uint32_t first = slab_of(h, k, from[0].object);
 	tl_span_meta* m = &h->metas[first];
 	const bool full = is_full(m, k);
-	uint32_t i = 0, head = m->free_head;
-	for (; i < n && slab_of(h, k, from[i].object) == first; i++) {
-		STORE(h->records[from[i].record].loc, head);
-		head = ((from[i].record - m->record) >> step) + 1;
-	}
-	m->free_head = (uint16_t)head;
+	uint32_t i = 1;
+	while (i < n && slab_of(h, k, from[i].object) == first) i++;
+	put_objects(h, m, from, i);
 	m->free_count = (uint16_t)(m->free_count + i);
 	m->epoch = LOAD(h->clock);
 	if (m->list == TL_SLAB_COLD) delist(h, d, first);
@@ -170,7 +197,9 @@ void tlc_heap_give(tl_heap* h, uint32_t size_class, const tl_entry* from, uint32
 	const uint64_t size = h->classes[size_class].size;
 	tlc_lock(&d->lock); /* whoever has it finds the sums right, too */
 	count_idle(h, n * size);
-	for (uint32_t i = 0; i < n;) i += put(h, d, size_class, from + i, n - i);
+	if (head_bytes(size_class) != 0) tlc_put_cells(h, size_class, from, n);
+	else
+		for (uint32_t i = 0; i < n;) i += put(h, d, size_class, from + i, n - i);
 	d->out -= n;
 	take_back(h, n * size);
 	tlc_unlock(&d->lock);
@@ -269,7 +298,7 @@ static void age(tl_heap* h, tl_context* c, uint32_t but)
 	c->growths += (uint32_t)(h->classes[but].mask + 1) >> TL_SPAN_SHIFT;
 	if (c->growths < min((uint64_t)AT_FIRST << min(c->patience, 8), AT_MOST)) return;
 	c->growths = 0;
-	for (uint32_t size_class = 1; size_class <= TL_CLASS_SMALL; size_class++) {
+	for (uint32_t size_class = 1; size_class < TL_CLASS_LARGE; size_class++) {
 		const tl_magazine* m = &c->magazines[size_class];
 		if (size_class == but || m->top == m->base) continue;
 		if (c->seen_allocs[size_class] == m->allocs) empty_magazine(h, c, size_class);

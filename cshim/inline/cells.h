@@ -1,36 +1,42 @@
 /* Cells: what is inlined of tl_cell_*. See records.h.
  *
- * Here a cell is believed: its slot begins with a tl_cell_head, and the words of that are the ones that were written there.
- * The calls look for its record instead. dup, is_unique and drop have no context, because what they leave to the call
- * changes none.
+ * Here a cell is believed: what stands in front of it is its head. The calls look for its slot instead. dup, is_unique and
+ * drop have no context, because what they leave to the call changes none.
  *
- * A cell that has ended leaves its generation to the slot: there are no references to it that a record could tell. Where its
- * end has to be told, the head names no record, and a call gives the slot its next generation. */
+ * A plain cell of a class of cells has no life in a record, which stays dead: its count tells whether it lives. So none of its
+ * operations goes to a record, and the entry of such a slot in a magazine is its address alone. Where a cell has the slot of
+ * an object, a call makes and frees it. */
 #ifndef TL_INLINE_CELLS_H
 #define TL_INLINE_CELLS_H
 
-#define TLC_CELL_COUNTS ((uint64_t)TL_SH_CELL << 32 | TL_LOC_CELL)
-
 static inline tl_cell_head* tlc_head_of(const void* cell) { return (tl_cell_head*)(uintptr_t)cell - 1; }
 
-/* Makes a cell of the slot of an entry. */
-static inline void* tlc_make_cell(const tl_context* c, const tl_entry* slot)
+/* Count and tag: 1 begins the life of a cell, and 0 ends it. */
+static inline void tlc_set_head(void* cell, uint64_t to)
 {
-	tl_cell_head* head = (tl_cell_head*)slot->object;
-	const uint64_t tag = tlc_tag(slot);
-	tlc_set_counts(TLC_FIXED(c, records) + (uint32_t)tag, TLC_CELL_COUNTS);
-	*(tlc_pair*)(void*)&head->record = tag;
-	*(tlc_pair*)(void*)&head->count = 1; /* and no tag */
-	return head + 1;
+	__atomic_store_n((tlc_pair*)(void*)tlc_head_of(cell), to, __ATOMIC_RELAXED);
+}
+
+/* The class of a plain cell of up to TL_CELL_MOST_BYTES. */
+static inline uint32_t tlc_cell_class_of(size_t bytes)
+{
+	return TL_CLASS_CELL + (uint32_t)((bytes + sizeof(tl_cell_head) - 1) / TL_CELL_STEP);
+}
+
+static inline bool tlc_is_cell_class(uint32_t class_of)
+{
+	return class_of - TL_CLASS_CELL < TL_CLASS_LARGE - TL_CLASS_CELL;
 }
 
 static inline bool tlc_op_cell_new(tl_context* c, size_t bytes, void** result)
 {
-	if (TLC_UNLIKELY(bytes > TLC_MAX_SMALL)) return false;
-	const tl_entry* slot = tlc_take_slot(c, bytes + sizeof(tl_cell_head));
+	if (TLC_UNLIKELY(bytes > TL_CELL_MOST_BYTES)) return false;
+	const tl_entry* slot = tlc_take_from(&c->magazines[tlc_cell_class_of(bytes)]);
 	if (TLC_UNLIKELY(slot == NULL)) return false;
-	*result = tlc_make_cell(c, slot);
-	TLC_PROBE_ALLOCATE(slot->object, bytes);
+	void* cell = (void*)slot->object;
+	tlc_set_head(cell, 1);
+	*result = cell;
+	TLC_PROBE_ALLOCATE(cell, bytes);
 	return true;
 }
 
@@ -66,18 +72,19 @@ static inline bool tlc_op_cell_drop(void* cell, bool* result)
 	return TLC_LIKELY(count == 1);
 }
 
-/* The class is read as a byte of the generation. */
 static inline bool tlc_op_cell_free(tl_context* c, void* cell)
 {
-	tl_cell_head* head = tlc_head_of(cell);
-	tl_magazine* m = &c->magazines[*(const unsigned char*)&head->gen];
+	const uintptr_t offset = tlc_heap_offset(c, (uintptr_t)cell);
+	if (TLC_UNLIKELY(offset >= TLC_FIXED(c, heap_bytes))) return false;
+	const uint32_t class_of = TL_SPAN_CLASS(TLC_PEEK(TLC_FIXED(c, spans)[offset >> TL_SPAN_SHIFT]));
+	if (TLC_UNLIKELY(!tlc_is_cell_class(class_of))) return false;
+	tl_magazine* m = &c->magazines[class_of];
 	tl_entry* top = m->top;
 	if (TLC_UNLIKELY(top >= m->limit)) return false;
-	const uint64_t tag = *(const tlc_pair*)(const void*)&head->record;
-	tlc_clear_counts(TLC_FIXED(c, records) + (uint32_t)tag);
-	tlc_set_entry(top, (uintptr_t)head, tag);
+	tlc_set_head(cell, 0);
+	__atomic_store_n(&top->object, (uintptr_t)cell, __ATOMIC_RELAXED);
 	m->top = top + 1;
-	TLC_PROBE_FREE(head);
+	TLC_PROBE_FREE(cell);
 	return true;
 }
 

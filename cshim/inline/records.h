@@ -200,16 +200,17 @@ static inline bool tlc_is_sample(tl_magazine* m)
  * takes one slot. A top may be above the limit. */
 static inline void tlc_set_top(tl_magazine* m, tl_entry* top) { __atomic_store_n(&m->top, top, __ATOMIC_RELAXED); }
 
-/* A free slot for n bytes, which leaves its magazine; NULL: ask Go. The result may be read until
- * the next call. */
-static inline const tl_entry* tlc_take_slot(tl_context* c, size_t n)
+/* A free slot, which leaves its magazine; NULL: ask Go. The result may be read until the next call. */
+static inline const tl_entry* tlc_take_from(tl_magazine* m)
 {
-	tl_magazine* m = tlc_magazine_for(c, n);
 	tl_entry* top = m->top;
 	if (TLC_UNLIKELY(top <= TLC_BASE(m))) return NULL;
 	if (TLC_UNLIKELY(tlc_is_sample(m))) return NULL;
 	tlc_set_top(m, --top);
 	return top;
 }
+
+/* The same for n bytes. */
+static inline const tl_entry* tlc_take_slot(tl_context* c, size_t n) { return tlc_take_from(tlc_magazine_for(c, n)); }
 
 #endif

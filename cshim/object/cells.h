@@ -5,14 +5,35 @@
 #include "fast.h"
 #include "../inline/cells.h"
 
-/* The record of the cell at p; NULL: ask Go. */
-static inline tl_record* find_cell(const void* cell)
+/* Where the slot of an object begins that has the cell. */
+static inline uintptr_t slot_of(const void* cell) { return (uintptr_t)cell - TL_CELL_OFFSET; }
+
+/* The record of a cell that has the slot of an object; NULL: ask Go. */
+static inline tl_record* find_in_slot(const void* cell)
 {
 	tl_record* r;
-	if (TLC_UNLIKELY(!tlc_find_record((uintptr_t)tlc_head_of(cell), &r)) || TLC_UNLIKELY(!tlc_is_fast(tlc_tls)))
-		return NULL;
+	if (TLC_UNLIKELY(!tlc_find_record(slot_of(cell), &r)) || TLC_UNLIKELY(!tlc_is_fast(tlc_tls))) return NULL;
 	const uint32_t sh = TLC_LOAD_ACQUIRE(r->sh);
 	return TLC_LIKELY(sh == TL_SH_CELL) && TLC_LIKELY(TLC_LOAD(r->loc) == TL_LOC_CELL) ? r : NULL;
+}
+
+/* Finds the class of the live cell that has a slot of a class of cells; false: it is none, or Go has to look. */
+static inline bool find_small(const void* cell, uint32_t* size_class)
+{
+	tl_record* r;
+	if (TLC_UNLIKELY(!tlc_find_slot((uintptr_t)cell, &r, size_class))) return false;
+	if (!tlc_is_cell_class(*size_class) || TLC_UNLIKELY(!tlc_is_fast(tlc_tls))) return false;
+	const uint64_t span = ((uintptr_t)cell - tlc_g.heap_base) >> TL_SPAN_SHIFT;
+	const uint64_t slot = (uint64_t)(r - tlc_g.records) - TL_SPAN_RECORD(TLC_LOAD(tlc_g.spans[span]));
+	const tl_span_meta* m = &tlc_g.heap->metas[span];
+	return slot >= m->retired && slot < __atomic_load_n(&m->fresh, __ATOMIC_ACQUIRE) &&
+	       TLC_LOAD_ACQUIRE(tlc_head_of(cell)->count) != 0;
+}
+
+static inline bool is_cell(const void* cell)
+{
+	uint32_t size_class;
+	return TLC_LIKELY(find_small(cell, &size_class)) || find_in_slot(cell) != NULL;
 }
 
 /* What is left to a call of an inlined operation: shared cells, and what sticks. No operation leaves 0. */
@@ -30,7 +51,23 @@ static inline bool drop_shared(tl_cell_head* head)
 	return is_last((int32_t)count);
 }
 
-/* Has one of those who end a cell at once do it. */
+/* Ends a cell of a class of cells that has one reference, unless somebody else did so at once; false: ask Go, nothing
+ * changed. */
+static inline bool free_small(void* cell, uint32_t size_class)
+{
+	tl_context* c = tlc_tls;
+	tl_magazine* m = &c->magazines[size_class];
+	uint32_t count = TLC_LOAD(tlc_head_of(cell)->count);
+	if (TLC_UNLIKELY(!is_last((int32_t)count))) return false;
+	if (TLC_UNLIKELY(m->top >= m->limit) && !tlc_make_room(c, size_class)) return false;
+	if (TLC_UNLIKELY(!atomic_compare_exchange_strong(&tlc_head_of(cell)->count, &count, 0))) return false;
+	m->top->object = (uintptr_t)cell;
+	tlc_set_top(m, m->top + 1);
+	TLC_PROBE_FREE(cell);
+	return true;
+}
+
+/* Has one of those who end a cell in the slot of an object at once do it. */
 static inline bool begin_end(tl_record* r)
 {
 	uint32_t loc = TL_LOC_CELL;
@@ -40,10 +77,10 @@ static inline bool begin_end(tl_record* r)
 #pragma GCC visibility push(hidden)
 
 /* Ends a cell with a type that has one reference, and what it leads to that has no other; false: ask Go, nothing changed. */
-bool tlc_free_typed_cell(tl_record* r, tl_cell_head* head);
+bool tlc_free_typed_cell(tl_record* r, void* cell);
 
 /* Shares a cell with a type that is not shared, and what it leads to. */
-void tlc_share_typed_cell(tl_cell_head* head);
+void tlc_share_typed_cell(void* cell);
 
 #pragma GCC visibility pop
 

@@ -1,5 +1,5 @@
 /* Cells with a type, whose fields end with them. runtime/object/cells_typed.go is the Go twin, and makes the type of their
- * slots: that of the cells with a head in front. Their heads name no record, so that a call frees them. */
+ * slots: that of the cells with TL_CELL_OFFSET bytes in front. The first word of a slot links cells; else it is 0. */
 #include <string.h>
 
 #include "cells.h"
@@ -18,13 +18,13 @@ static inline uint32_t type_of_slots(const tl_type_info* info)
 /* A cell in a cleared slot. */
 static inline __attribute__((always_inline)) void* enliven(tl_context* c, uintptr_t slot, uint64_t tag, uint32_t slots)
 {
-	tl_cell_head* head = (tl_cell_head*)slot;
 	tl_record* r = tlc_g.records + (uint32_t)tag;
-	TLC_STORE(head->count, 1);
+	void* cell = (void*)(slot + TL_CELL_OFFSET);
+	tlc_set_head(cell, 1);
 	count_of(c, slots)->made++;
 	tlc_set_life(r, tlc_life_of(tag, slots));
-	tlc_set_counts(r, TLC_CELL_COUNTS);
-	return head + 1;
+	tlc_set_counts(r, (uint64_t)TL_SH_CELL << 32 | TL_LOC_CELL);
+	return cell;
 }
 
 /* A cell of more than 496 bytes, of a type that is not known, or whose magazine was empty. */
@@ -33,7 +33,7 @@ static __attribute__((noinline)) void* new_rest(tl_type type)
 	tl_context* c = tlc_tls;
 	const tl_type_info* info = info_of(type);
 	const uint32_t slots = type_of_slots(info);
-	const size_t bytes = slots != TL_TYPE_PLAIN ? info->size + sizeof(tl_cell_head) : 0;
+	const size_t bytes = slots != TL_TYPE_PLAIN ? info->size + TL_CELL_OFFSET : 0;
 	if (bytes - 1 >= TLC_MAX_SMALL) return slow_cell_new_typed(type);
 	const tl_entry* slot = tlc_take_slot(c, bytes);
 	if (slot == NULL && tlc_refill_magazine(c, tlc_class_of(bytes))) slot = tlc_take_slot(c, bytes);
@@ -51,9 +51,9 @@ void* tl_cell_new_typed(tl_type type)
 	tl_context* c = tlc_tls;
 	const tl_type_info* info = info_of(type);
 	const uint32_t slots = type_of_slots(info);
-	if (TLC_UNLIKELY(slots == TL_TYPE_PLAIN) || TLC_UNLIKELY(info->size > CLEARED_INLINE - sizeof(tl_cell_head)))
+	if (TLC_UNLIKELY(slots == TL_TYPE_PLAIN) || TLC_UNLIKELY(info->size > CLEARED_INLINE - TL_CELL_OFFSET))
 		return new_rest(type);
-	const size_t bytes = info->size + sizeof(tl_cell_head);
+	const size_t bytes = info->size + TL_CELL_OFFSET;
 	const tl_entry* slot = tlc_take_slot(c, bytes);
 	if (TLC_UNLIKELY(slot == NULL)) return new_rest(type);
 	const uintptr_t object = slot->object;
@@ -65,40 +65,57 @@ void* tl_cell_new_typed(tl_type type)
 
 /* ---- free -------------------------------------------------------------------------------- */
 
-/* Dead cells that are still to be taken apart, the last one first: meanwhile a head holds its slot's tag and the next head. */
+/* What begins the slot of a cell with a type: 0, or a link. Behind it stands the head. */
+typedef struct cell_slot {
+	uint64_t link;
+	uint64_t head;
+} cell_slot;
+_Static_assert(sizeof(cell_slot) == TL_CELL_OFFSET, "the cell is behind it");
+
+/* Dead cells that are still to be taken apart, the last one first: meanwhile a slot begins with its tag and the next one. */
 typedef struct dead_cells {
 	tl_context* context;
-	tl_cell_head* first;
+	cell_slot* first;
 } dead_cells;
 
-static inline void add(dead_cells* dead, tl_record* r, tl_cell_head* head)
+static inline void add(dead_cells* dead, tl_record* r, cell_slot* slot)
 {
 	const uint64_t life = tlc_life(r);
 	if (TLC_UNLIKELY(info_of((uint32_t)life) == NULL)) { /* Go counts the type */
-		tlc_enqueue(dead->context, r, (uintptr_t)head);
+		tlc_enqueue(dead->context, r, (uintptr_t)slot);
 		return;
 	}
-	*(tlc_pair*)(void*)&head->record = tlc_tag_of(life, r);
-	*(tlc_pair*)(void*)&head->count = (uintptr_t)dead->first;
-	dead->first = head;
+	slot->link = tlc_tag_of(life, r);
+	slot->head = (uintptr_t)dead->first;
+	dead->first = slot;
+}
+
+/* A reference fewer; whether it was the last one, which stays. */
+static inline bool drop_one(void* cell)
+{
+	bool last;
+	return TLC_LIKELY(tlc_op_cell_drop(cell, &last)) ? last : drop_shared(tlc_head_of(cell));
 }
 
 /* Drops a reference that a dead cell held; false: p is no cell. */
 static inline __attribute__((always_inline)) bool drop_cell(dead_cells* dead, uintptr_t p)
 {
-	tl_record* r = find_cell((const void*)p);
-	if (TLC_UNLIKELY(r == NULL)) return false;
-	tl_cell_head* head = tlc_head_of((const void*)p);
-	bool last;
-	if (TLC_UNLIKELY(!tlc_op_cell_drop((void*)p, &last))) last = drop_shared(head);
-	if (!last || TLC_UNLIKELY(!begin_end(r))) return true;
-	if (TLC_LIKELY(TLC_LOAD(r->type_flags) != TL_TYPE_PLAIN)) add(dead, r, head);
-	else tlc_free_dead(dead->context, r, (uintptr_t)head);
+	void* cell = (void*)p;
+	uint32_t size_class;
+	tl_record* r = find_in_slot(cell);
+	if (TLC_UNLIKELY(r == NULL)) {
+		if (!find_small(cell, &size_class)) return false;
+		if (drop_one(cell)) (void)free_small(cell, size_class); /* else somebody frees it at once */
+		return true;
+	}
+	if (!drop_one(cell) || TLC_UNLIKELY(!begin_end(r))) return true;
+	if (TLC_LIKELY(TLC_LOAD(r->type_flags) != TL_TYPE_PLAIN)) add(dead, r, (cell_slot*)slot_of(cell));
+	else tlc_free_dead(dead->context, r, slot_of(cell));
 	return true;
 }
 
 /* No callback runs below, as in tlc_drain_ring, which ends the objects that a cell held. */
-static void take_apart(dead_cells* dead, tl_cell_head* head, uint64_t tag)
+static void take_apart(dead_cells* dead, cell_slot* slot, uint64_t tag)
 {
 	tl_context* c = dead->context;
 	tl_record* r = tlc_g.records + (uint32_t)tag;
@@ -107,27 +124,27 @@ static void take_apart(dead_cells* dead, tl_cell_head* head, uint64_t tag)
 	uintptr_t* objects = (uintptr_t*)tlc_unused_stack(c);
 	uint32_t count = 0;
 	for (const uint32_t *at = info->offsets, *end = at + info->fields; at != end; at++) {
-		const uintptr_t p = ((const uintptr_t*)head)[*at];
+		const uintptr_t p = ((const uintptr_t*)slot)[*at];
 		if (p != 0 && !drop_cell(dead, p)) objects[count++] = p;
 	}
 	count_of(c, slots)->gone++;
-	tlc_free_dead(c, r, (uintptr_t)head);
+	tlc_free_dead(c, r, (uintptr_t)slot);
 	if (count == 0) return;
 	drop_all(c, count);
 	c->draining = 1;
 }
 
-bool tlc_free_typed_cell(tl_record* r, tl_cell_head* head)
+bool tlc_free_typed_cell(tl_record* r, void* cell)
 {
 	dead_cells dead = {.context = tlc_tls};
 	tl_context* c = dead.context;
 	if (c->draining || tlc_g.debug != 0 || !has_ring(c) || !begin_end(r)) return false;
-	add(&dead, r, head);
+	add(&dead, r, (cell_slot*)slot_of(cell));
 	c->draining = 1;
 	while (dead.first != NULL) {
-		head = dead.first;
-		dead.first = (tl_cell_head*)(uintptr_t)*(const tlc_pair*)(const void*)&head->count;
-		take_apart(&dead, head, *(const tlc_pair*)(const void*)&head->record);
+		cell_slot* slot = dead.first;
+		dead.first = (cell_slot*)(uintptr_t)slot->head;
+		take_apart(&dead, slot, slot->link);
 	}
 	c->draining = 0;
 	if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0)) tlc_finish(c); /* a destructor, or what Go counts */
@@ -136,25 +153,33 @@ bool tlc_free_typed_cell(tl_record* r, tl_cell_head* head)
 
 /* ---- share ------------------------------------------------------------------------------ */
 
-/* The walk links the cells that it still has to look at by the record's place in their heads, which is 0 in cells with a
- * type. No other thread reads it before the cell is shared. */
-void tlc_share_typed_cell(tl_cell_head* head)
+/* Shares what a field leads to; a cell with a type that was not shared has its slot linked. */
+static inline void share_field(void* child, cell_slot** first)
 {
-	for (tl_cell_head* first = head; (head = first) != NULL;) {
-		tlc_pair* link = (tlc_pair*)(void*)&head->record;
-		const tl_record* r = find_cell(head + 1);
-		first = (tl_cell_head*)(uintptr_t)*link;
-		*link = 0;
+	uint32_t size_class;
+	const tl_record* of = find_in_slot(child);
+	if (of == NULL && !find_small(child, &size_class)) return;
+	_Atomic uint32_t* word = &tlc_head_of(child)->count;
+	const uint32_t count = TLC_LOAD(*word);
+	if ((int32_t)count <= 0) return;
+	TLC_STORE(*word, 0 - count);
+	if (of == NULL || TLC_LOAD(of->type_flags) == TL_TYPE_PLAIN) return;
+	cell_slot* slot = (cell_slot*)slot_of(child);
+	slot->link = (uintptr_t)*first;
+	*first = slot;
+}
+
+/* The walk links the slots that it still has to look at. No other thread reads the link before the cell is shared. */
+void tlc_share_typed_cell(void* cell)
+{
+	cell_slot* slot = (cell_slot*)slot_of(cell);
+	for (cell_slot* first = slot; (slot = first) != NULL;) {
+		const tl_record* r = find_in_slot(slot + 1);
+		first = (cell_slot*)(uintptr_t)slot->link;
+		slot->link = 0;
 		if (TLC_UNLIKELY(r == NULL)) continue;
 		const tl_type_info* info = &tlc_g.types[TLC_LOAD(r->type_flags) - TL_TYPE_FIRST_USER];
-		for (const uint32_t *at = info->offsets, *end = at + info->fields; at != end; at++) {
-			tl_cell_head* child = tlc_head_of(((void**)head)[*at]);
-			const tl_record* of = find_cell(child + 1);
-			if (of == NULL || (int32_t)TLC_LOAD(child->count) <= 0) continue;
-			TLC_STORE(child->count, 0 - TLC_LOAD(child->count));
-			if (TLC_LOAD(of->type_flags) == TL_TYPE_PLAIN) continue;
-			*(tlc_pair*)(void*)&child->record = (uintptr_t)first;
-			first = child;
-		}
+		for (const uint32_t *at = info->offsets, *end = at + info->fields; at != end; at++)
+			share_field(((void**)slot)[*at], &first);
 	}
 }

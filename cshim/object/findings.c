@@ -4,6 +4,7 @@
  * The last error keeps which sentence tells the finding, and the numbers in it. tl_last_error makes the text, which is
  * about the moment of the failure whatever has become of the address meanwhile. */
 #include "fast.h"
+#include "../inline/cells.h"
 
 static bool found(tlc_finding* f, tl_status status, uint32_t kind)
 {
@@ -22,7 +23,7 @@ static bool find_in_slices(const tl_context* c, uintptr_t p, tlc_finding* f)
 	return true;
 }
 
-/* Go knows whether objects ever were in a span that is free. */
+/* Go knows whether objects ever were in a span that is free, and of cells. */
 static bool find_in_heap(uintptr_t p, tlc_finding* f)
 {
 	uint64_t span = (p - tlc_g.heap_base) >> TL_SPAN_SHIFT, word = TLC_LOAD(tlc_g.spans[span]), record = 0;
@@ -33,7 +34,7 @@ static bool find_in_heap(uintptr_t p, tlc_finding* f)
 		if (TL_SPAN_CLASS(word) != TL_CLASS_LARGE || back >= TL_SPAN_BACK(word)) return false;
 	}
 	const uint32_t size_class = TL_SPAN_CLASS(word);
-	if (size_class == TL_CLASS_NONE || size_class > TL_CLASS_LARGE) return false;
+	if (size_class == TL_CLASS_NONE || size_class > TL_CLASS_LARGE || tlc_is_cell_class(size_class)) return false;
 	const tl_class_info* k = &tlc_g.classes[size_class];
 	uint64_t size = (uint64_t)TL_SPAN_BACK(word) << TL_SPAN_SHIFT,
 			 from = p - (tlc_g.heap_base + (span << TL_SPAN_SHIFT));

@@ -9,13 +9,13 @@ static bool may_work(const tl_context* c) { return tlc_is_fast(c) && !tlc_forked
 bool tlc_refill_magazine(tl_context* c, uint32_t class)
 {
 	const tl_magazine* m = &c->magazines[class];
-	return class - 1 < TL_CLASS_SMALL && m->top <= m->base && may_work(c) &&
+	return class - 1 < TL_CLASS_LARGE - 1 && m->top <= m->base && may_work(c) &&
 	       tlc_heap_refill(tlc_g.heap, c, class, false) == TL_HEAP_OK;
 }
 
 bool tlc_make_room(tl_context* c, uint32_t class)
 {
-	if (class - 1 >= TL_CLASS_SMALL || !may_work(c)) return false;
+	if (class - 1 >= TL_CLASS_LARGE - 1 || !may_work(c)) return false;
 	tlc_heap_make_room(tlc_g.heap, c, class);
 	return true;
 }
@@ -23,7 +23,7 @@ bool tlc_make_room(tl_context* c, uint32_t class)
 void tlc_give_magazines(tl_context* c)
 {
 	if (tlc_forked()) return;
-	for (uint32_t size_class = 1; size_class <= TL_CLASS_SMALL; size_class++)
+	for (uint32_t size_class = 1; size_class < TL_CLASS_LARGE; size_class++)
 		tlc_heap_empty_magazine(tlc_g.heap, c, size_class);
 }
 

@@ -93,7 +93,7 @@ func bin(n uint32) uint32 {
 func (c *checker) spans() {
 	t := c.h.s
 	c.partly = map[uint32]bool{}
-	for class := uint32(1); class <= layout.ClassSmall; class++ {
+	for class := uint32(1); class < layout.ClassLarge; class++ {
 		c.partial(class)
 	}
 	c.Want(t.Never <= t.Committed && t.Committed <= t.Total, "%d spans used, %d committed, of %d", t.Never, t.Committed,
@@ -170,7 +170,7 @@ func (c *checker) words(span, run uint32, want func(i uint32) uint64) {
 func (c *checker) slab(span uint32, m *layout.SpanMeta) {
 	class := uint32(m.SizeClass)
 	info := &c.h.G.Classes[class]
-	if class == 0 || class > layout.ClassSmall || m.Run != uint32((info.Mask+1)>>layout.SpanShift) || span%m.Run != 0 {
+	if class == 0 || class >= layout.ClassLarge || m.Run != uint32((info.Mask+1)>>layout.SpanShift) || span%m.Run != 0 {
 		c.Want(false, "the slab at span %d: class %d, %d spans", span, class, m.Run)
 		return
 	}
@@ -178,7 +178,7 @@ func (c *checker) slab(span uint32, m *layout.SpanMeta) {
 	c.Want(uint32(m.Fresh) <= info.Slots && m.FreeCount <= m.Fresh && m.Retired <= m.Fresh-m.FreeCount,
 		"the slab at span %d: %d free and %d retired of %d of %d", span, m.FreeCount, m.Retired, m.Fresh, info.Slots)
 	c.freeSlots(span, m)
-	full := m.FreeHead == 0 && uint32(m.Fresh) == info.Slots
+	full := m.FreeCount == 0 && uint32(m.Fresh) == info.Slots
 	held := m.List == layout.SlabHeld
 	c.Want(c.partly[span] == (!full && !held), "the slab at span %d, %d free of %d, in a list: %v", span,
 		m.FreeCount, m.Fresh, c.partly[span])
@@ -197,6 +197,10 @@ func (c *checker) slab(span uint32, m *layout.SpanMeta) {
 
 // freeSlots walks the list of a slab, which leads through the records.
 func (c *checker) freeSlots(span uint32, m *layout.SpanMeta) {
+	if layout.IsCellClass(uint32(m.SizeClass)) {
+		c.freeCells(span, m)
+		return
+	}
 	seen, step := make([]bool, m.Fresh), c.h.G.Classes[m.SizeClass].Step()
 	n := uint16(0)
 	for slot := uint32(m.FreeHead); slot != 0; n++ {
@@ -213,6 +217,22 @@ func (c *checker) freeSlots(span uint32, m *layout.SpanMeta) {
 		slot = atomic.LoadUint32(&r.Loc)
 	}
 	c.Want(n == m.FreeCount, "the slab at span %d: %d free slots, counted %d", span, n, m.FreeCount)
+}
+
+// freeCells counts the bits of a slab of cells.
+func (c *checker) freeCells(span uint32, m *layout.SpanMeta) {
+	n, info := uint16(0), &c.h.G.Classes[m.SizeClass]
+	for i := range info.Slots {
+		word := *layout.At[uint64](c.h.address(span) + uintptr(i/64*8))
+		if word>>(i%64)&1 == 0 {
+			continue
+		}
+		n++
+		c.Want(uint16(i) >= m.Retired && uint16(i) < m.Fresh && uint16(i/64) >= m.FreeHead,
+			"the slab at span %d: slot %d is free, of %d to %d from word %d on", span, i, m.Retired, m.Fresh, m.FreeHead)
+		c.free(m.Record + i)
+	}
+	c.Want(n == m.FreeCount, "the slab at span %d: %d free cells, counted %d", span, n, m.FreeCount)
 }
 
 // large checks a large object. Its first word is written without a lock, last of all, and cleared before all: while it

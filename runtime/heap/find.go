@@ -62,12 +62,39 @@ func (h *Heap) Find(addr uintptr) Place {
 		return h.inSlot(layout.SpanRecord(w), h.address(span), addr)
 	}
 	info := &h.G.Classes[class]
-	offset := uint64(addr-h.G.HeapBase) & uint64(info.Mask)
-	slot := offset / uint64(info.Size)
-	if slot >= uint64(info.Slots) {
+	offset, before := uint64(addr-h.G.HeapBase)&uint64(info.Mask), uint64(0)
+	if layout.IsCellClass(class) {
+		before = layout.CellHeadBytes
+	}
+	slot := (offset + before) / uint64(info.Size)
+	if slot >= uint64(info.Slots) || before != 0 && slot < uint64(h.meta(span).Retired) {
 		return Place{Kind: Unused}
 	}
-	return h.inSlot(layout.SpanRecord(w)+uint32(slot)*info.Step(), addr-uintptr(offset-slot*uint64(info.Size)), addr)
+	start := addr + uintptr(slot*uint64(info.Size)-before) - uintptr(offset)
+	return h.inSlot(layout.SpanRecord(w)+uint32(slot)*info.Step(), start, addr)
+}
+
+// CellHead returns what stands in front of a cell.
+func CellHead(cell uintptr) *layout.CellHead {
+	return layout.At[layout.CellHead](cell - layout.CellHeadBytes)
+}
+
+// CellAt returns the class of the slot of a class of cells whose cell is at an address, and whether it lives; 0: there
+// is no such slot, or it was never handed out.
+func (h *Heap) CellAt(cell uintptr) (class uint32, live bool) {
+	if !h.has(cell) {
+		return 0, false
+	}
+	span := h.number(cell)
+	class = layout.SpanClass(h.word(span))
+	if !layout.IsCellClass(class) {
+		return 0, false
+	}
+	offset, size, m := uint32(cell-h.address(span)), h.G.Classes[class].Size, h.meta(span)
+	if slot := offset / size; offset%size != 0 || slot < uint32(m.Retired) || slot >= uint32(m.Fresh) {
+		return 0, false
+	}
+	return class, atomic.LoadUint32(&CellHead(cell).Count) != 0
 }
 
 func (h *Heap) inSlot(record uint32, start, addr uintptr) Place {

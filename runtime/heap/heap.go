@@ -304,6 +304,9 @@ func (h *Heap) GiveLarge(e layout.Entry, left bool) {
 
 func (h *Heap) slabBytes(class uint32) uint64 { return h.G.Classes[class].Mask + 1 }
 
+// ClassOf returns the class of the span that an address of the heap is in.
+func (h *Heap) ClassOf(addr uintptr) uint32 { return layout.SpanClass(h.word(h.number(addr))) }
+
 // Size returns the usable bytes of the object that starts at addr.
 func (h *Heap) Size(addr uintptr) uint64 {
 	w := h.word(h.number(addr))

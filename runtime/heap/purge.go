@@ -114,7 +114,7 @@ func (h *Heap) purge(keep uint64, epoch uint32) (taken uint64) {
 		}
 		taken += uint64(bytes)
 	}
-	for class := uint32(layout.ClassSmall); class >= 1 && h.idle() > keep; class-- {
+	for class := uint32(layout.ClassLarge - 1); class >= 1 && h.idle() > keep; class-- {
 		pages, refused := h.purgeSlabs(class, keep, epoch)
 		taken += pages
 		if refused {

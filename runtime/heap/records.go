@@ -134,7 +134,7 @@ type freeRecords struct {
 func (h *Heap) purgeRecords() {
 	var taken [layout.ClassLarge]struct{ first, last uint32 }
 	var free []freeRecords
-	for class := range uint32(layout.ClassSmall + 1) {
+	for class := range uint32(layout.ClassLarge) {
 		info := &h.G.Classes[class]
 		n := info.BlockRecords
 		if n == 1 {
@@ -218,14 +218,24 @@ func (h *Heap) RecordLimit() uint64 { return uint64(h.s.RecordLimit) }
 type Slab struct {
 	Slots uint32 // handed out so far
 	Size  uint32 // bytes of a slot; 0: it is a large object
+	Cells bool   // each slot is a cell, with its head in front
 
 	start        uintptr
 	record, step uint32
+	first        uint32 // the first slot that a cell may have
 }
 
 // Slot returns where a slot and its record are; the generation is the record's.
 func (s Slab) Slot(i uint32) layout.Entry {
 	return layout.Entry{Object: s.start + uintptr(i*s.Size), Record: s.record + i*s.step}
+}
+
+// IsRetired tells whether no cell ever has slot i.
+func (s Slab) IsRetired(i uint32) bool { return i < s.first }
+
+// HasCell tells whether a live cell has slot i, of a slab of cells.
+func (s Slab) HasCell(i uint32) bool {
+	return i >= s.first && atomic.LoadUint32(&CellHead(s.start+uintptr(i*s.Size)).Count) != 0
 }
 
 // Slabs visits every slab and large object that is in use.
@@ -243,7 +253,8 @@ func (h *Heap) Slabs(visit func(Slab)) {
 			visit(Slab{Slots: 1, start: h.address(span), record: m.Record, step: 1})
 		} else {
 			info := &h.G.Classes[class]
-			visit(Slab{uint32(m.Fresh), info.Size, h.address(span), m.Record, info.Step()})
+			visit(Slab{uint32(m.Fresh), info.Size, layout.IsCellClass(class), h.address(span), m.Record, info.Step(),
+				uint32(m.Retired)})
 		}
 		span += max(m.Run, 1)
 	}

@@ -38,7 +38,7 @@ type SpanMeta struct {
 	Next, Prev uint32 // lists of slabs with free slots, and of free runs; 0 ends them
 	Record     uint32 // the first one of its block
 	Epoch      uint32 // the clock when it was freed; of a slab, when a slot came back last
-	FreeHead   uint16 // 1 + the first free slot, 0 = none; the next stands in its record's loc
+	FreeHead   uint16 // 1 + the first free slot, 0 = none; the next stands in its record's loc. See cells.c
 	FreeCount  uint16 // on that list
 	Fresh      uint16 // slots from here on were never handed out
 	Retired    uint16 // slots below fresh that are never handed out
@@ -127,7 +127,7 @@ type Heap struct {
 }
 
 // HeapBytes is sizeof(tl_heap).
-const HeapBytes = 5696
+const HeapBytes = 6784
 
 // What the functions say. All but OK leave everything as it was.
 const (

@@ -23,9 +23,10 @@ const (
 	SpanBytes  = 1 << SpanShift
 	ClassNone  = 0  // span not in use: its record base is record 0, dead for ever
 	ClassSmall = 72 // classes 1..72: 32 bytes .. 64 KiB
-	ClassLarge = 73 // one object, a run of spans of its own
-	ClassRest  = 74 // the second and later spans of a large object
-	Classes    = 75
+	ClassCell  = 73 // classes 73..88: cells with their head, of 16 bytes .. 256
+	ClassLarge = 89 // one object, a run of spans of its own
+	ClassRest  = 90 // the second and later spans of a large object
+	Classes    = 91
 )
 
 // Blocks of records (runtime/heap/records.go).
@@ -110,16 +111,24 @@ const RecordBytes = 16
 // so that whoever looks for a live object's record needs no test for it.
 const Foreign = 0
 
-// What a cell's slot begins with (inline/cells.h). The cell is what comes behind it.
+// What stands in front of a cell (inline/cells.h).
+//
+// A plain cell of up to TL_CELL_MOST_BYTES has a slot of a class of cells, and no life in a record: it lives while its count is
+// not 0. The address of such a slot is that of the cell, whose head is the last 8 bytes of the slot before, so the first slot
+// of a slab is never handed out. Other cells have the slot of an object, and begin TL_CELL_OFFSET bytes behind its start.
 type CellHead struct {
-	Record uint32 // of the slot, as in an entry; 0: a call frees it
-	Gen    uint32 // 0 there: a class that has no place in its magazine
-	Count  uint32 // atomic
-	Tag    uint32 // the compiler's
+	Count uint32 // atomic
+	Tag   uint32 // the compiler's
 }
 
 // CellHeadBytes is sizeof(tl_cell_head).
-const CellHeadBytes = 16
+const CellHeadBytes = 8
+
+const (
+	CellStep      = 16  // between the sizes of classes of cells
+	CellMostBytes = 248 // of a plain cell of these classes
+	CellOffset    = 16
+)
 
 // tl_cell_head.count, as a signed number: a count above 0 is the only thread's that has the cell. One below 0 is shared, the
 // negative of it, changed by compare and swap, and at most this. Either that overflows is beyond that, where it sticks.
@@ -481,7 +490,7 @@ type Context struct {
 }
 
 // ContextBytes is sizeof(tl_context).
-const ContextBytes = 8160
+const ContextBytes = 9232
 
 // Where a compiler's own Vec has its parts; runtime/object/compiler_vecs.go has what a header has to be like.
 type VecInfo struct {
@@ -574,4 +583,4 @@ type Globals struct {
 }
 
 // GlobalsBytes is sizeof(tl_globals).
-const GlobalsBytes = 19016
+const GlobalsBytes = 19528

@@ -68,6 +68,17 @@ func ClassOf(n uintptr) uint32 {
 // MaxSmall is the largest request that a size class serves.
 const MaxSmall = 64 << 10
 
+// CellClassOf returns the size class of a plain cell of n bytes, 0 when it gets the slot of an object.
+func CellClassOf(n uintptr) uint32 {
+	if n > CellMostBytes {
+		return 0
+	}
+	return ClassCell + uint32((n+CellHeadBytes-1)/CellStep)
+}
+
+// IsCellClass tells whether the slots of a class are cells, each with its head in front.
+func IsCellClass(class uint32) bool { return class-ClassCell < ClassLarge-ClassCell }
+
 // slabBytes is the unit in which a class takes memory: one span while at least
 // eight objects fit, eight spans above, so that little is left over.
 func slabBytes(size uint32) uint32 {
@@ -77,8 +88,11 @@ func slabBytes(size uint32) uint32 {
 	return 8 * SpanBytes
 }
 
-// classSize inverts ClassOf: the largest request of a class.
+// classSize inverts ClassOf: the largest request of a class. Of a class of cells it is what they take with their head.
 func classSize(class uint32) uint32 {
+	if IsCellClass(class) {
+		return (class - ClassCell + 1) * CellStep
+	}
 	if class <= 16 {
 		return class * 32
 	}
@@ -95,7 +109,7 @@ func classSize(class uint32) uint32 {
 // Where a span has one object, reciprocal 1 lets offset 0 alone pass. A slot with a line of records
 // has one for each quarter: only the first is ever used, and the others are dead.
 func FillClasses(t *[Classes]ClassInfo) {
-	for class := uint32(1); class <= ClassSmall; class++ {
+	for class := uint32(1); class < ClassLarge; class++ {
 		size := classSize(class)
 		slab, step := slabBytes(size), uint32(1)
 		if size >= LineSlotBytes {

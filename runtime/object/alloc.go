@@ -105,7 +105,7 @@ func (c *Context) endOfEntries() uintptr { return c.Entries + uintptr(process.sl
 // returnMagazines gives every cached object back to the depots and returns the bytes.
 func (c *Context) returnMagazines() (bytes uint64) {
 	c.Cool()
-	for class := uint32(1); class <= layout.ClassSmall; class++ {
+	for class := uint32(1); class < layout.ClassLarge; class++ {
 		bytes += process.heap.EmptyMagazine(&c.Context, class)
 	}
 	return bytes

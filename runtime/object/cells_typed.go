@@ -38,9 +38,9 @@ func (c *Context) typeOfCells(typ uint32, t *Type) (uint32, status.Status) {
 	if t.Name != "" {
 		name += " of " + t.Name
 	}
-	of := Type{Name: name, Size: t.Size + headBytes, OfCells: true}
+	of := Type{Name: name, Size: t.Size + layout.CellOffset, OfCells: true}
 	for _, offset := range t.Offsets {
-		of.Offsets = append(of.Offsets, offset+headBytes)
+		of.Offsets = append(of.Offsets, offset+layout.CellOffset)
 	}
 	slots, st := c.addType(&of)
 	if st == status.OK {
@@ -68,10 +68,13 @@ func (c *Context) ShareCell(p uintptr) status.Status {
 	if !ok {
 		return st
 	}
-	for reached := []object{first}; len(reached) > 0; {
+	for reached := []cell{first}; len(reached) > 0; {
 		o := reached[len(reached)-1]
 		reached = reached[:len(reached)-1]
 		if n := o.changeCount(func(n int32) (int32, bool) { return -n, n > 0 }); n <= 0 {
+			continue
+		}
+		if o.class != 0 {
 			continue
 		}
 		c.ReferencesOf(o.Entry, func(p, _ uintptr) {

@@ -28,6 +28,12 @@ func checkStats() error {
 	process.heap.Slabs(func(s heap.Slab) {
 		for i := range s.Slots {
 			e := s.Slot(i)
+			if s.Cells {
+				if s.HasCell(i) {
+					want.countSlot(types, layout.TypePlain, process.heap.ClassOf(e.Object), uint64(s.Size))
+				}
+				continue
+			}
 			r := process.heap.Record(e.Record)
 			typ := atomic.LoadUint32(&r.TypeFlags) & layout.TypeMask
 			if atomic.LoadUint32(&r.Sh)&layout.ShAlive == 0 && typ == layout.TypePlain {
@@ -93,7 +99,7 @@ func (s *Stats) compare(types map[uint32]uint64, got Stats, gotTypes []TypeStats
 
 // cached returns how many free slots of a class are in magazines.
 func cached(class uint32) (n uint64) {
-	if class == 0 || class > layout.ClassSmall {
+	if class == 0 || class >= layout.ClassLarge {
 		return 0
 	}
 	EachContext(func(c *Context) {

@@ -34,7 +34,7 @@ func Check(kept map[uint32]bool) error {
 		"%d objects of %d bytes are counted as waiting, there are %d of %d units", stats.WaitingObjects,
 		stats.WaitingBytes, c.waiting, c.waitingUnits)
 	EachContext(func(x *Context) {
-		for class := uint32(1); class <= layout.ClassSmall; class++ {
+		for class := uint32(1); class < layout.ClassLarge; class++ {
 			c.magazine(x, class)
 		}
 		c.warm(x)
@@ -76,6 +76,12 @@ func (c *slotChecker) found(record uint32, where string) {
 
 // unused checks an entry of a slot that nobody has.
 func (c *slotChecker) unused(e layout.Entry, class uint32, where string) {
+	if layout.IsCellClass(class) {
+		at, live := process.heap.CellAt(e.Object)
+		c.Want(at == class && !live, "%s: class %d, %#x is a slot of class %d, with a cell: %v", where, class, e.Object, at, live)
+		c.found(process.heap.Find(e.Object).Record, where)
+		return
+	}
 	r, at := process.heap.Record(e.Record), process.heap.Find(e.Object)
 	c.Want(at.Record == e.Record && at.Start == e.Object && at.Kind == heap.Dead && e.Gen&0xFF == class,
 		"%s: class %d, %+v is at %+v", where, class, e, at)
@@ -142,6 +148,10 @@ func (c *slotChecker) slots() {
 			record := s.Slot(i).Record
 			r := process.heap.Record(record)
 			where := c.free[record]
+			if s.Cells {
+				c.cell(s, i, r, where)
+				continue
+			}
 			typ := atomic.LoadUint32(&r.TypeFlags) & layout.TypeMask
 			switch {
 			case r.Sh&layout.ShAlive != 0:
@@ -158,6 +168,16 @@ func (c *slotChecker) slots() {
 		}
 	})
 	c.Want(c.retired == process.heap.Retired(), "%d slots are retired, counted %d", c.retired, process.heap.Retired())
+}
+
+// cell checks a slot of a class of cells, whose record never tells of a life.
+func (c *slotChecker) cell(s heap.Slab, i uint32, r *layout.Record, where string) {
+	c.Want(r.Sh == 0 && r.TypeFlags == layout.TypePlain, "the record of a slot for cells is %+v", *r)
+	if s.IsRetired(i) {
+		c.retired[process.heap.ClassOf(s.Slot(i).Object)]++
+		return
+	}
+	c.Want(s.HasCell(i) == (where == ""), "the cell at %#x lives: %v, and is in %s", s.Slot(i).Object, s.HasCell(i), where)
 }
 
 // live checks the words of a live object.

@@ -118,7 +118,7 @@ func (c *Context) dismantle(typ uint32, object uintptr) {
 		if t := process.types.get(typ); t != nil {
 			for _, offset := range t.Offsets {
 				if p := *field(object + offset); t.OfCells {
-					c.dropCellField(object+headBytes, offset-headBytes, t.Name, p)
+					c.dropCellField(CellIn(object), offset-layout.CellOffset, t.Name, p)
 				} else {
 					c.dropFieldOf(object, offset, t.Name, p)
 				}

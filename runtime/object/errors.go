@@ -286,6 +286,9 @@ func (at place) finding(p uintptr) finding {
 	case heap.Freed:
 		return finding{status: status.NotLive, kind: textFreed}
 	case heap.Dead:
+		if _, live := process.heap.CellAt(at.Start + layout.CellHeadBytes); live {
+			return finding{status: status.NotLive, kind: textCell}
+		}
 		return finding{status: status.NotLive, kind: textDead}
 	}
 	return finding{status: status.UnknownPointer, kind: textUnused}

@@ -44,15 +44,24 @@ func (c *Context) takeReclaimed(n, alignment uintptr, st status.Status) (
 	if uint64(n) > process.g.HeapBytes {
 		return e, false, st
 	}
-	r := limit.NewReclaim(limit.CPU, heapBytes(roomFor(n, alignment)))
+	st = c.reclaimFor(heapBytes(roomFor(n, alignment)), st, func() (st status.Status) {
+		e, zero, st = c.obtain(n, alignment)
+		return st
+	})
+	return e, zero, st
+}
+
+// reclaimFor calls obtain again while it is short of memory, st, and there is a cache to empty.
+func (c *Context) reclaimFor(bytes uint64, st status.Status, obtain func() status.Status) status.Status {
+	r := limit.NewReclaim(limit.CPU, bytes)
 	more := c.returnMagazines() > 0
 	for more || r.Step() {
-		if e, zero, st = c.obtain(n, alignment); !isShort(st) {
-			return e, zero, st
+		if st = obtain(); !isShort(st) {
+			return st
 		}
 		more = false
 	}
-	return e, zero, st
+	return st
 }
 
 // heapBytes is what an object of n bytes asks of the heap: spans.

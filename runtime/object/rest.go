@@ -85,7 +85,7 @@ func (r *resting) trimNodes() (used bool) {
 // useOfMagazines returns a number that changes when a magazine is used, and the bytes of the slots that can be
 // taken out of them.
 func (c *Context) useOfMagazines() (use, cached uint64) {
-	for class := uint32(1); class <= layout.ClassSmall; class++ {
+	for class := uint32(1); class < layout.ClassLarge; class++ {
 		m := &c.Magazines[class]
 		top, base := layout.PeekAddress(&m.Top), layout.PeekAddress(&m.Base)
 		use = use*31 + layout.Peek(&m.Allocs) + uint64(top)

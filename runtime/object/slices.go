@@ -87,7 +87,7 @@ func (s *slices) plan(g *layout.Globals, arena uint64) uint64 {
 	s.types = part{at, min(uint64(memory.Round(uintptr(process.types.limit)*layout.TypeCountBytes, 64)), arena/4)}
 	at += s.types.bytes
 	g.CountedTypes = uint32(s.types.bytes / layout.TypeCountBytes)
-	for class := uint32(1); class <= layout.ClassSmall; class++ {
+	for class := uint32(1); class < layout.ClassLarge; class++ {
 		s.magazines[class] = magazineCapacity(g.Classes[class].Size)
 		at += uint64(s.magazines[class]) * layout.EntryBytes
 	}
@@ -157,7 +157,7 @@ func (s *slices) prepare(c *Context, id uint32) {
 	c.Classes = uintptr(unsafe.Pointer(&process.g.Classes))
 	c.BlockMetadata, c.RecordBlocks = process.g.BlockMetadata, process.g.RecordBlocks
 	at := addr + uintptr(s.types.offset+s.types.bytes)
-	for class := uint32(1); class <= layout.ClassSmall; class++ {
+	for class := uint32(1); class < layout.ClassLarge; class++ {
 		m := &c.Magazines[class]
 		m.Base, m.Top = at, at
 		at += uintptr(s.magazines[class]) * layout.EntryBytes

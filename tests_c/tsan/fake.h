@@ -7,7 +7,7 @@
 #include "base/go.h"
 #include "object/fast.h"
 
-enum { FAKE_BYTES = 64, FAKE_CLASS = 2 };
+enum { FAKE_BYTES = 64, FAKE_CLASS = 2, FAKE_CELL_CLASS = TL_CLASS_CELL + (FAKE_BYTES - 16 + 7) / TL_CELL_STEP };
 
 tl_type fake_cell_type(void);
 

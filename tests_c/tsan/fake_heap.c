@@ -47,7 +47,10 @@ int fake_heap_open(tl_globals* g)
 	h->page_shift = 12;
 	const tl_class_info one = {1, TL_SPAN_BYTES - 1, 0, 1, 0, 1};
 	g->classes[TL_CLASS_NONE] = g->classes[TL_CLASS_LARGE] = g->classes[TL_CLASS_REST] = one;
-	for (uint32_t i = 1; i <= 16; i++) g->classes[i] = class_of(i * 32);
+	for (uint32_t i = 1; i <= 16; i++) {
+		g->classes[i] = class_of(i * 32);
+		g->classes[TL_CLASS_CELL + i - 1] = class_of(i * TL_CELL_STEP);
+	}
 	return TL_OK;
 }
 

@@ -25,7 +25,7 @@ typedef struct slice {
 	_Alignas(64) tl_type_count types[TYPES];
 	tl_mark marks[MARKS];
 	tl_entry entries[ENTRIES];
-	tl_entry magazine[MAGAZINE];
+	tl_entry magazine[MAGAZINE], cells[MAGAZINE];
 } slice;
 
 _Static_assert(offsetof(slice, types) == TLC_TYPES_OFFSET, "contexts count types");
@@ -254,6 +254,7 @@ static tl_context* prepare(slice* s, uint32_t id)
 	c->mark_top = c->marks = s->marks;
 	c->mark_end = s->marks + MARKS;
 	c->magazines[FAKE_CLASS] = (tl_magazine){s->magazine, s->magazine, s->magazine, 0};
+	c->magazines[FAKE_CELL_CLASS] = (tl_magazine){s->cells, s->cells, s->cells, 0};
 	c->self = c;
 	c->record_limit = globals.heap->record_limit;
 	c->records = globals.records;

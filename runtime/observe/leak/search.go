@@ -124,6 +124,13 @@ func (s *search) find() {
 	s.heap.Slabs(func(slab heap.Slab) {
 		for i := range slab.Slots {
 			e := slab.Slot(i)
+			if slab.Cells {
+				if slab.HasCell(i) {
+					s.addCell(s.heap.Side().At(e.Record), e.Object)
+					s.add(&s.nodes, e)
+				}
+				continue
+			}
 			r := s.heap.Record(e.Record)
 			sh := layout.UnpackSh(atomic.LoadUint32(&r.Sh))
 			if !sh.Has(layout.ShAlive) {
@@ -136,11 +143,7 @@ func (s *search) find() {
 			case sh.Has(layout.ShImmortal):
 				v.Flags |= leakImmortal
 			case atZero && object.IsCell(r):
-				v.Flags |= leakCell
-				count, stuck := object.CellCount(e.Object)
-				if v.Value = uint64(count); stuck {
-					v.Flags |= leakStuck
-				}
+				s.addCell(v, object.CellIn(e.Object))
 			case atZero:
 				v.Flags |= leakZero
 			case floating > 0:
@@ -151,6 +154,14 @@ func (s *search) find() {
 			s.add(&s.nodes, e)
 		}
 	})
+}
+
+// addCell notes the references that a cell has.
+func (s *search) addCell(v *heap.SideValue, cell uintptr) {
+	count, stuck := object.CellCount(cell)
+	if v.Flags, v.Value = leakNode|leakCell, uint64(count); stuck {
+		v.Flags |= leakStuck
+	}
 }
 
 func (s *search) add(to *memory.Array[layout.Entry], e layout.Entry) {
@@ -243,9 +254,13 @@ func (s *search) each(e layout.Entry, visit func(child layout.Entry, v *heap.Sid
 		if at.Kind != heap.Live && at.Kind != heap.Interior || v.Flags&leakNode == 0 {
 			return
 		}
+		start, cell := at.Start, object.CellIn(at.Start)
+		if class, _ := s.heap.CellAt(p); class != 0 {
+			start, cell = p, p
+		}
 		isCell := v.Flags&leakCell != 0
-		if !isCell && p == at.Start || isCell && fromCell && p == object.CellIn(at.Start) {
-			visit(layout.Entry{Object: at.Start, Record: at.Record, Gen: at.Gen}, v, slot)
+		if !isCell && p == start || isCell && fromCell && p == cell {
+			visit(layout.Entry{Object: start, Record: at.Record, Gen: at.Gen}, v, slot)
 		}
 	})
 }

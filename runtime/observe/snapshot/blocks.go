@@ -27,6 +27,9 @@ func heapSlots(visit func(slot)) {
 			e.Gen = atomic.LoadUint32(&r.Gen)
 			used := atomic.LoadUint32(&r.Sh)&layout.ShAlive != 0 ||
 				atomic.LoadUint32(&r.TypeFlags)&layout.TypeMask == layout.TypeVecData
+			if s.Cells {
+				used = s.HasCell(i)
+			}
 			bytes := uint64(s.Size)
 			if s.Size == 0 {
 				bytes = h.Size(e.Object)

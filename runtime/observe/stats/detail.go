@@ -1,6 +1,9 @@
 package stats
 
 import (
+	"cmp"
+	"slices"
+
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/limit"
 	"tlruntime/runtime/object"
@@ -20,6 +23,7 @@ func typed(types []object.TypeStats) []figures.Type {
 	return out
 }
 
+// classes has one entry for slots of one size, of objects and of cells.
 func classes(all *object.Stats) []figures.Class {
 	kept, keptBytes := keptSlots()
 	out := make([]figures.Class, 0, 8)
@@ -32,6 +36,16 @@ func classes(all *object.Stats) []figures.Class {
 		c := figures.Class{SlotBytes: k.Size, Kept: n, Free: k.Free, Held: k.Held}
 		c.Count = count(k.Allocations, k.Live()-n, k.Bytes-min(k.Bytes, keptBytes[class]))
 		out = append(out, c)
+	}
+	// The size of large ones is 0, and they come last.
+	slices.SortFunc(out, func(a, b figures.Class) int { return cmp.Compare(a.SlotBytes-1, b.SlotBytes-1) })
+	for i := len(out) - 1; i > 0; i-- {
+		if to, from := &out[i-1], out[i]; to.SlotBytes == from.SlotBytes {
+			sum := &to.Count
+			*sum = count(sum.Allocations+from.Allocations, sum.Live+from.Live, sum.Bytes+from.Bytes)
+			to.Kept, to.Free, to.Held = to.Kept+from.Kept, to.Free+from.Free, to.Held+from.Held
+			out = slices.Delete(out, i, i+1)
+		}
 	}
 	return out
 }

@@ -1,0 +1,77 @@
+/* Slabs of cells. A bitmap tells which of their slots are free, so nobody touches the records. It lies in the first slots,
+ * which are retired. No word of it before free_head has a bit. */
+#include "parts.h"
+
+#include <string.h>
+
+/* The bit of slot s is bit s % 64 of word s / 64. */
+static _Atomic uint64_t* bits_of(const tl_heap* h, uint32_t first) { return (_Atomic uint64_t*)address_of(h, first); }
+
+static uint32_t words_of(const tl_class_info* k) { return (k->slots + 63) / 64; }
+
+uint32_t tlc_before_cells(const tl_class_info* k)
+{
+	const uint32_t bytes = words_of(k) * (uint32_t)sizeof(uint64_t) + (uint32_t)sizeof(tl_cell_head);
+	return (bytes + k->size - 1) / k->size;
+}
+
+void tlc_begin_cells(tl_heap* h, uint32_t first)
+{
+	memset((void*)address_of(h, first), 0, words_of(&h->classes[h->metas[first].size_class]) * sizeof(uint64_t));
+}
+
+uint32_t tlc_take_cells(tl_heap* h, uint32_t first, tl_entry* to, uint32_t want)
+{
+	tl_span_meta* m = &h->metas[first];
+	const tl_class_info* k = &h->classes[m->size_class];
+	const uintptr_t base = address_of(h, first);
+	_Atomic uint64_t* bits = bits_of(h, first);
+	uint32_t n = 0, word = m->free_head;
+	for (; n < want && n < m->free_count; word++) {
+		uint64_t left = LOAD(bits[word]);
+		for (; n < want && left != 0; left &= left - 1)
+			to[n++] = (tl_entry){base + (word * 64 + (uintptr_t)__builtin_ctzll(left)) * k->size, 0, m->size_class};
+		STORE(bits[word], left);
+		if (left != 0) break;
+	}
+	m->free_head = (uint16_t)word;
+	m->free_count = (uint16_t)(m->free_count - n);
+	uint32_t fresh = m->fresh;
+	for (; n < want && fresh < k->slots; n++) {
+		to[n] = (tl_entry){base + (uintptr_t)fresh++ * k->size, 0, m->size_class};
+		STORE(((tl_cell_head*)to[n].object - 1)->count, 0);
+	}
+	__atomic_store_n(&m->fresh, (uint16_t)fresh, __ATOMIC_RELEASE); /* who looks for a cell reads no head behind it */
+	return n;
+}
+
+/* Takes slots back, the first ones of these that are of one slab, and returns how many: as put of slabs.c, in fewer steps where
+ * cells that end one after the other are of different slabs. */
+static inline uint32_t put(tl_heap* h, tl_depot* d, const tl_class_info* k, const tl_entry* from, uint32_t n)
+{
+	const uint32_t first = span_at(h, from->object);
+	const uint64_t reciprocal = k->reciprocal;
+	tl_span_meta* m = &h->metas[first];
+	_Atomic uint64_t* bits = bits_of(h, first);
+	const bool none = m->free_count == 0;
+	uint32_t i = 0, lowest = none ? UINT32_MAX : m->free_head;
+	if (TLC_UNLIKELY(m->list == TL_SLAB_COLD)) delist(h, d, first);
+	if (TLC_UNLIKELY(m->list == TL_SLAB_COLD || (none && m->fresh == k->slots && m->list == TL_SLAB_PARTIAL)))
+		enlist(h, d, first, TL_SLAB_PARTIAL);
+	do {
+		const uint64_t offset = from[i].object & (TL_SPAN_BYTES - 1);
+		const uint32_t slot = (uint32_t)((unsigned __int128)offset * reciprocal >> 64), word = slot / 64;
+		STORE(bits[word], LOAD(bits[word]) | 1ull << slot % 64);
+		lowest = word < lowest ? word : lowest;
+	} while (++i < n && span_at(h, from[i].object) == first);
+	m->free_head = (uint16_t)lowest;
+	m->free_count = (uint16_t)(m->free_count + i);
+	m->epoch = LOAD(h->clock);
+	if (TLC_UNLIKELY(used(m) == 0)) tlc_settle_slab(h, d, m->size_class, first);
+	return i;
+}
+
+void tlc_put_cells(tl_heap* h, uint32_t size_class, const tl_entry* from, uint32_t n)
+{
+	for (uint32_t i = 0; i < n;) i += put(h, &h->depots[size_class], &h->classes[size_class], from + i, n - i);
+}
