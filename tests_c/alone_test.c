@@ -74,8 +74,10 @@ static void the_second_thread_waits_for_the_first(void)
 	if (!is_alone(c)) return;
 	atomic_store(&c->busy, 1);
 	pthread_t second = start_thread(use_in_thread, &done);
-	for (int i = 0; i < 30; i++) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	for (const double end = check_seconds() + 60; is_alone(c) && check_seconds() < end;)
+		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	CHECK(!is_alone(c));
+	nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL); /* in which it could go on */
 	CHECK_INT(atomic_load(&done), 0);
 	atomic_store(&c->busy, 0);
 	pthread_join(second, NULL);

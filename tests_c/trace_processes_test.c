@@ -234,14 +234,18 @@ static int work(const char* what)
 	if (strcmp(what, "together") == 0) usleep(1000); /* until the others have begun, too */
 	allocate(OBJECTS);
 	while (strcmp(what, "idle") == 0) pause();
-	if (strcmp(what, "together") == 0) usleep(300000);
+	const double end = check_seconds() + 60;
+	while (strcmp(what, "together") == 0 && files_in_folder() < CHILDREN && check_seconds() < end) usleep(1000);
 	if (strcmp(what, "killed") == 0) abort();
 	return check_failures == 0 ? 0 : 1;
 }
 
 int main(int argc, char** argv)
 {
-	if (argc == 3) return work(argv[1]);
+	if (argc == 3) {
+		memcpy(folder, argv[2], sizeof folder - 1);
+		return work(argv[1]);
+	}
 	CHECK(mkdtemp(folder) != NULL);
 	snprintf(path, sizeof path, "%s/trace.json", folder);
 	RUN(children_write_beside);
