@@ -12,7 +12,7 @@ static inline uint32_t type_of_slots(const tl_type_info* info)
 {
 	if (info == NULL || info->ends != TL_ENDS_SIMPLY) return TL_TYPE_PLAIN;
 	const uint32_t slots = (uint32_t)__atomic_load_n(&info->context, __ATOMIC_ACQUIRE);
-	return info_of(slots) != NULL ? slots : TL_TYPE_PLAIN;
+	return TLC_LIKELY(slots - TL_TYPE_FIRST_USER < tlc_g.counted_types) ? slots : TL_TYPE_PLAIN;
 }
 
 /* A cell in a cleared slot. */
@@ -114,13 +114,18 @@ static inline __attribute__((always_inline)) bool drop_cell(dead_cells* dead, ui
 	return true;
 }
 
+static inline void give_back(tl_context* c, tl_record* r, uintptr_t slot, uint64_t tag)
+{
+	if (TLC_UNLIKELY(!tlc_free_slot(c, r, slot, tag))) tlc_free_dead(c, r, slot);
+}
+
 /* No callback runs below, as in tlc_drain_ring, which ends the objects that a cell held. */
 static void take_apart(dead_cells* dead, cell_slot* slot, uint64_t tag)
 {
 	tl_context* c = dead->context;
 	tl_record* r = tlc_g.records + (uint32_t)tag;
 	const uint32_t slots = TLC_LOAD(r->type_flags);
-	const tl_type_info* info = info_of(slots);
+	const tl_type_info* info = &tlc_g.types[slots - TL_TYPE_FIRST_USER]; /* one that is counted: it was added */
 	uintptr_t* objects = (uintptr_t*)tlc_unused_stack(c);
 	uint32_t count = 0;
 	for (const uint32_t *at = info->offsets, *end = at + info->fields; at != end; at++) {
@@ -128,13 +133,13 @@ static void take_apart(dead_cells* dead, cell_slot* slot, uint64_t tag)
 		if (p != 0 && !drop_cell(dead, p)) objects[count++] = p;
 	}
 	count_of(c, slots)->gone++;
-	tlc_free_dead(c, r, (uintptr_t)slot);
+	give_back(c, r, (uintptr_t)slot, tag);
 	if (count == 0) return;
 	drop_all(c, count);
 	c->draining = 1;
 }
 
-bool tlc_free_typed_cell(tl_record* r, void* cell)
+static __attribute__((noinline)) bool free_all(tl_record* r, void* cell)
 {
 	dead_cells dead = {.context = tlc_tls};
 	tl_context* c = dead.context;
@@ -148,6 +153,18 @@ bool tlc_free_typed_cell(tl_record* r, void* cell)
 	}
 	c->draining = 0;
 	if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0)) tlc_finish(c); /* a destructor, or what Go counts */
+	return true;
+}
+
+bool tlc_free_typed_cell(tl_record* r, void* cell)
+{
+	tl_context* c = tlc_tls;
+	const uint64_t life = tlc_life(r);
+	const tl_type_info* info = info_of((uint32_t)life);
+	if (info == NULL || !is_leaf(info, slot_of(cell))) return free_all(r, cell);
+	if (TLC_UNLIKELY(tlc_g.debug != 0) || TLC_UNLIKELY(!begin_end(r))) return false;
+	count_of(c, (uint32_t)life)->gone++;
+	give_back(c, r, slot_of(cell), tlc_tag_of(life, r));
 	return true;
 }
 
