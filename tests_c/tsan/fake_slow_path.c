@@ -34,7 +34,7 @@ _Static_assert(sizeof(slice) <= 1 << SLICE_SHIFT, "contexts are found by their n
 /* A type of 48 bytes that begin with two pointers, and that of its cells. */
 static uint32_t pointers[] = {0, 1}, pointers_of_cells[] = {2, 3};
 static tl_type_info types[TYPES] = {
-	{.size = FAKE_BYTES - sizeof(tl_cell_head),
+	{.size = FAKE_BYTES - TL_CELL_OFFSET,
      .offsets = pointers,
      .fields = 2,
      .ends = TL_ENDS_SIMPLY,
