@@ -23,8 +23,8 @@ PROGRAMS = {
     "trees": ("trees with sharing", "trees.c", [], 12, 16),
     "map": ("persistent map", "map.c", [], 20_000, 200_000),
     "map-reuse": ("persistent map, with reuse", "map.c", ["-DWITH_REUSE"], 20_000, 200_000),
-    "derivative": ("symbolic derivative", "derivative.c", [], 6, 8),
-    "queens": ("queens", "queens.c", [], 7, 9),
+    "derivative": ("symbolic derivative", "derivative.c", [], 6, 9),
+    "queens": ("queens", "queens.c", [], 7, 12),
     "json": ("a JSON tree", "json.c", [], 3, 30),
 }
 ROUNDS = 5
@@ -33,6 +33,7 @@ CELLS, CELLS_MEAN = {"json": 1.3, "map-reuse": 1.10}, 1.10
 CELLS_EACH = 1.25
 INLINED = {"trees": 2.6}
 TIME, MEMORY, MEMORY_MORE = 1.15, 1.2, 8 << 20
+TWO_THREADS = 1.7
 
 
 def compiler() -> str:
@@ -40,11 +41,11 @@ def compiler() -> str:
     return next(path for path in found if path)
 
 
-def compiled(build: pathlib.Path, program: str, model: str) -> pathlib.Path:
+def compiled(build: pathlib.Path, program: str, model: str, threaded: bool = False) -> pathlib.Path:
     _, source, flags, _, _ = PROGRAMS[program]
-    to = build / "bench" / f"emitted_{program}_{model.lower()}"
+    to = build / "bench" / f"emitted_{program}_{model.lower()}{'_threads' if threaded else ''}"
     library = [] if model == "COUNTED" else [f"-L{build}", f"-Wl,-rpath,{build}", "-ltl_runtime"]
-    command = [compiler(), "-O3", "-std=gnu11", f"-DMODEL_{model}", *flags, f"-I{HERE.parent / 'include'}"]
+    command = [compiler(), "-O3", "-std=gnu11", "-pthread", f"-DMODEL_{model}", *flags, *(["-DWITH_THREADS"] * threaded), f"-I{HERE.parent / 'include'}"]
     subprocess.run([*command, str(HERE / "emitted" / source), "-o", str(to), *library], check=True)
     return to
 
@@ -71,6 +72,18 @@ def used(program: pathlib.Path, model: str, times: int, size: int) -> tuple[floa
     return usage.ru_utime + usage.ru_stime, peak * 1024
 
 
+def throughput(build: pathlib.Path, model: str) -> float:
+    """How much more trees two threads build and drop than one, in the same time."""
+    program = compiled(build, "trees", model, threaded=True)
+    times, size = "20", str(PROGRAMS["trees"][4])
+
+    def seconds(threads: int) -> float:
+        shown = subprocess.run([str(program), times, size, str(threads)], env=environment(model), check=True, capture_output=True)
+        return float(shown.stdout.split()[1])
+
+    return statistics.median(2 * seconds(1) / seconds(2) for _ in range(ROUNDS))
+
+
 def measure(build: pathlib.Path) -> None:
     for name, (_, _, flags, size, timed) in PROGRAMS.items():
         models = [model for model in MODELS if not flags or model in ("CELLS", "COUNTED")]
@@ -86,6 +99,8 @@ def measure(build: pathlib.Path) -> None:
             seconds, peak = (statistics.median(run[i] for run in runs[model]) for i in (0, 1))
             line = {"program": name, "model": model, "instructions": instructions, "seconds": seconds, "peak": peak}
             print(json.dumps(line), flush=True)
+    for model in ("CELLS", "COUNTED"):
+        print(json.dumps({"program": "threads", "model": model, "throughput": throughput(build, model)}), flush=True)
 
 
 def bounds(name: str, of: dict[str, dict]) -> list[tuple[str, float, float]]:
@@ -126,6 +141,11 @@ def section(lines_read: list[dict], score, table) -> list[str]:
     met = score.judge(f"cells, geometric mean <= {CELLS_MEAN:g} x", mean <= CELLS_MEAN, f"{mean:.3f}")
     columns = ["", "instructions", "ratio", "ms", "ratio", "peak MiB", "targets", "met"]
     found = f"Cells, geometric mean of the instructions: {mean:.3f} (target <= {CELLS_MEAN:g}): {met}."
+    two = {entry["model"]: entry["throughput"] for entry in lines_read if entry["program"] == "threads"}
+    if two:
+        met = score.judge(f"two threads with cells >= {TWO_THREADS:g} x one", two["CELLS"] >= TWO_THREADS, f"{two['CELLS']:.2f}")
+        found += f" Two threads that each build and drop trees of cells do {two['CELLS']:.2f} times the work of one (target >= "
+        found += f"{TWO_THREADS:g}): {met}; with a count on mimalloc {two['COUNTED']:.2f}."
     return ["## Whole programs as a compiler emits them", "", text, "", found, "", *table(columns, rows)]
 
 

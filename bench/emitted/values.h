@@ -16,12 +16,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#if defined(WITH_THREADS)
+#include <pthread.h>
+#include <time.h>
+#endif
 
 #if !defined(MODEL_COUNTED)
 #include <tl_runtime.h>
 #include <tl_inline.h>
 
+#if defined(WITH_THREADS)
+static __thread void* const* the_thread;
+#else
 static void* const* the_thread;
+#endif
 
 #define ON_THREAD(call)                       \
 	({                                        \
@@ -99,13 +107,37 @@ static long peak_kilobytes(void)
 /* The program, once; the result shows that all models compute the same. */
 static int64_t run(int64_t size);
 
+static int64_t times, size;
+
+static void* repeat(void* result)
+{
+	begin();
+	for (int64_t i = 0; i < times; i++) *(int64_t*)result = run(size);
+	return NULL;
+}
+
+/* times, size, and with WITH_THREADS how many threads do the same; the last line has the seconds. */
 int main(int argc, char** argv)
 {
-	const int64_t times = argc > 1 ? atol(argv[1]) : 1, size = argc > 2 ? atol(argv[2]) : 1;
 	int64_t result = 0;
-	begin();
-	for (int64_t i = 0; i < times; i++) result = run(size);
+	times = argc > 1 ? atol(argv[1]) : 1;
+	size = argc > 2 ? atol(argv[2]) : 1;
+#if defined(WITH_THREADS)
+	enum { MOST = 64 };
+	pthread_t threads[MOST];
+	int64_t results[MOST] = {0};
+	struct timespec from, to;
+	const int n = argc > 3 ? atoi(argv[3]) : 1;
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	for (int i = 0; i < n && i < MOST; i++) pthread_create(&threads[i], NULL, repeat, &results[i]);
+	for (int i = 0; i < n && i < MOST; i++) pthread_join(threads[i], NULL);
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	printf("%lld\n%f\n", (long long)results[0],
+	       (double)(to.tv_sec - from.tv_sec) + 1e-9 * (double)(to.tv_nsec - from.tv_nsec));
+#else
+	repeat(&result);
 	printf("%lld\npeak %ld\n", (long long)result, peak_kilobytes());
+#endif
 	return 0;
 }
 
