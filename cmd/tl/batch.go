@@ -117,7 +117,7 @@ func (b *batch) add(t graph.Tensor, about *plan.Buffer, symbol string) ([]byte, 
 // The rows of all files whose first axis is one symbol are the same number.
 func (b *batch) count(given, want []int64, symbol string) (int, error) {
 	switch {
-	case symbol != "" && len(given) == len(want) && slices.Equal(given[1:], want[1:]):
+	case symbol != "" && len(given) == len(want) && slices.Equal(given[1:], want[1:]) && (want[0] != 0 || given[0] == 0):
 		if rows, known := b.rows[symbol]; known && rows != given[0] {
 			return 0, fmt.Errorf("the file has %d rows, that of another input %d; both are of the symbol %s", given[0],
 				rows, symbol)
@@ -132,7 +132,13 @@ func (b *batch) count(given, want []int64, symbol string) (int, error) {
 	return 0, fmt.Errorf("the file has shape %v; the model wants %v, or many of these along one axis more", given, want)
 }
 
-func parts(rows, bound int64) int { return int((rows + bound - 1) / bound) }
+// parts is how many samples rows are. None of a symbol that is bound to 0 are one.
+func parts(rows, bound int64) int {
+	if bound == 0 {
+		return 1
+	}
+	return int((rows + bound - 1) / bound)
+}
 
 // even refuses rows of one symbol that end within the first sample when there are
 // more: what a model makes of them in the others has no rows of its own to be cut to.

@@ -69,6 +69,27 @@ func TestRowsOfSeveralInputs(t *testing.T) {
 	}
 }
 
+// A cache that is empty at first: its symbol is bound to 0, and each run has all of its rows.
+func TestRowsOfASymbolThatIsZero(t *testing.T) {
+	b := &batch{samples: 1, rows: map[string]int64{}}
+	buffer := func(rows int64) *plan.Buffer {
+		return &plan.Buffer{DType: graph.F32, Shape: []int64{rows, 2}, Bytes: 8 * rows}
+	}
+	past, err := b.add(rowsOf(0), buffer(0), "P")
+	require.NoError(t, err)
+	require.Empty(t, past)
+	_, err = b.add(rowsOf(7), buffer(4), "N")
+	require.NoError(t, err)
+	require.NoError(t, b.even(map[string]int64{"P": 0, "N": 4}))
+	require.Equal(t, 2, b.samples)
+	_, err = b.add(rowsOf(3), buffer(0), "Q")
+	require.ErrorContains(t, err, "the file has shape [3 2]; the model wants [0 2]")
+
+	out, err := tl(t, "plan", write(t, "perceptron.json", perceptron), "--bind", "batch=0")
+	require.NoError(t, err)
+	require.Contains(t, out, "0 B")
+}
+
 // Each output loses the padding of the symbol that its own rows follow.
 func TestTrimBySymbol(t *testing.T) {
 	b := &batch{samples: 2, rows: map[string]int64{"N": 7, "M": 5, "K": 4}}

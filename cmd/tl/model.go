@@ -150,8 +150,8 @@ func (m *model) bound() (map[string]int64, error) {
 	bind := map[string]int64{}
 	for symbol, text := range m.bind {
 		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n < 1 {
-			return nil, fmt.Errorf("--bind %s=%s: a symbol is bound to a number from 1", symbol, text)
+		if err != nil || n < 0 {
+			return nil, fmt.Errorf("--bind %s=%s: a symbol is bound to a number from 0", symbol, text)
 		}
 		bind[symbol] = n
 	}

@@ -232,7 +232,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"plan", "model.txt"}, "ends in .onnx or .json"},
 		{[]string{"plan", "absent.onnx"}, "absent.onnx"},
 		{[]string{"plan", model}, `"batch"`},
-		{[]string{"plan", model, "--bind", "batch=0"}, "--bind batch=0: a symbol is bound to a number from 1"},
+		{[]string{"plan", model, "--bind", "batch=-1"}, "--bind batch=-1: a symbol is bound to a number from 0"},
 		{[]string{"plan", model, "--bind", "batch=1", "-o", "plan.txt"},
 			"a plan is written as .json, .h, .ll, .svg or .html"},
 		{[]string{"plan", write(t, "bad.csv", "a,b\n1,2\n")}, `a column "a"; id,lower,upper,size are needed`},
