@@ -80,6 +80,9 @@ static void the_end_tells_who_holds_what_lives(void)
 	CHECK_OK(tl_trace_start(path));
 	CHECK_OK(tl_mem_enter_scope());
 	void* vec = tl_vec_new(1);
+	tl_memory_pool* pool;
+	CHECK_OK(tl_memory_pool_create(tl_device_allocator_for(0), 1 << 20, &pool));
+	void* block = tl_memory_pool_allocate(pool, 5000);
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK_OK(tl_vec_push(vec, tl_mem_new(70)));
 	CHECK(tl_mem_new(80) != NULL); /* ends before the trace does */
@@ -87,9 +90,11 @@ static void the_end_tells_who_holds_what_lives(void)
 	CHECK(tl_tensor_empty(TL_DTYPE_F64, TL_DEVICE_CPU, 1, &length) != NULL);
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_OK(tl_trace_stop());
+	CHECK_OK(tl_memory_pool_deallocate(pool, block));
+	CHECK_OK(tl_memory_pool_destroy(pool));
 	CHECK_OK(tl_mem_exit_scope());
 	read_trace();
-	CHECK_INT(count("{\"name\":\"held\""), 3);                                   /* the Vec, its table, its element */
+	CHECK_INT(count("{\"name\":\"held\""), 4); /* the Vec, its table, its element, the block */
 	CHECK_INT(count("\"bytes\":80,\"kind\":\"object\",\"type\":\"tensor\""), 1); /* its elements, not its slot */
 	char element[64];
 	snprintf(element, sizeof element, "\"by\":\"element 0\",\"from\":\"%p\"", vec);

@@ -24,6 +24,7 @@ func TraceHolders(c *object.Context) status.Status {
 				s.holds(object.TableOf(e), "table", e.Object, 0)
 			}
 		}
+		Blocks(func(l Live) { s.holds(l.Address, what[Lent], 0, 0) })
 	})
 }
 
@@ -60,6 +61,8 @@ func (s *search) alone() {
 		switch {
 		case v.Flags&leakImmortal != 0:
 			s.holds(p, "immortal", 0, 0)
+		case isDirect(v) && reasonOf(v) == Acquired:
+			s.holds(p, "a reference that was acquired", 0, 0) // as a program that goes on may release it
 		case isDirect(v):
 			s.holds(p, what[reasonOf(v)], 0, 0)
 		}

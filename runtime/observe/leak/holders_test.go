@@ -73,24 +73,26 @@ func TestTheEndOfATraceTellsWhoHoldsWhat(t *testing.T) {
 	ring := c.ObjectNew(typ)
 	store(ring, 16, ring)
 	require.Equal(t, status.OK, c.ExitScope())
-	floating := c.Alloc(8)
+	floating, immortal := c.Alloc(8), c.Alloc(8)
+	require.Equal(t, status.OK, c.MakeImmortal(immortal))
 
 	held := heldWhen(t, c)
 	table := *layout.At[layout.VecPayload](vec)
 	for p, want := range map[uintptr][]string{
 		outside:           {"outside of scopes "},
 		root:              {"scope "},
-		acquired:          {"scope ", what[Acquired] + " "},
+		acquired:          {"scope ", "a reference that was acquired "},
 		vec:               {fmt.Sprintf("field at offset 8 %#x", root)},
 		table.Data.Object: {fmt.Sprintf("table %#x", vec)},
 		elements[0]:       {fmt.Sprintf("element 0 %#x", vec)},
 		elements[1]:       {fmt.Sprintf("element 1 %#x", vec)},
 		near:              {fmt.Sprintf("field at offset 16 %#x", root)},
 		far:               {fmt.Sprintf("field at offset 16 %#x", elements[1])},
-		view:              {what[Acquired] + " "},
+		view:              {"a reference that was acquired "},
 		base:              {fmt.Sprintf("base %#x", view)},
 		ring:              {what[Cycle] + " "},
 		floating:          {what[Floating] + " "},
+		immortal:          {"immortal "},
 	} {
 		assert.Equal(t, want, held[fmt.Sprintf("%#x", p)])
 	}
