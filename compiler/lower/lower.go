@@ -115,7 +115,8 @@ func Lower(p *ir.Program, options Options) (*Module, error) {
 	}
 	for _, f := range functions {
 		f.cells, f.owners = m.Cells, m.Owners
-		f.owners[f.Symbol] = flow.NewSet(max(f.Params, 1))
+		f.Owned = flow.NewSet(max(f.Params, 1))
+		f.owners[f.Symbol] = f.Owned
 		f.assignSlots(summary)
 		f.splitDefinitions()
 	}

@@ -200,6 +200,7 @@ type Function struct {
 	Scopes  []Scope
 	Blocks  []*Block
 	Slots   []int64 // once lowered: the bytes of the largest tensor in each
+	Owned   Set     // once lowered: the parameters whose references the function gets; nil: none
 
 	taken map[string]bool // names of variables
 }

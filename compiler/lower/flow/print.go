@@ -13,7 +13,10 @@ func Print(f *Function) string {
 	var w strings.Builder
 	names := make([]string, f.Params)
 	for i := range names {
-		names[i] = f.Vars[i].Name
+		if f.Owned != nil && f.Owned.Has(Var(i)) {
+			names[i] = "owned "
+		}
+		names[i] += f.Vars[i].Name
 	}
 	fmt.Fprintf(&w, "func %s(%s) {\n", f.Symbol, strings.Join(names, ", "))
 	for i, b := range f.Blocks {
