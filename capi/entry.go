@@ -2,8 +2,8 @@ package main
 
 /*
 #include <stdint.h>
-#include "../cshim/host/environment.h"
 #include "../cshim/host/allocator.h"
+#include "../cshim/host/environment.h"
 
 // Setting i of the environment, 0 behind the last one.
 static uintptr_t tlc_setting_at(uintptr_t i) { return (uintptr_t)tlc_environment()[i]; }
@@ -34,6 +34,7 @@ import (
 
 	_ "tlruntime/cshim" // the fast path, which is C and calls this package
 	"tlruntime/runtime/config"
+	"tlruntime/runtime/consistency"
 	"tlruntime/runtime/device"
 	"tlruntime/runtime/headroom"
 	"tlruntime/runtime/layout"
@@ -42,6 +43,7 @@ import (
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/observe/debug"
 	"tlruntime/runtime/observe/stats"
+	"tlruntime/runtime/observe/trace"
 	"tlruntime/runtime/observe/track"
 	"tlruntime/runtime/output"
 	"tlruntime/runtime/status"
@@ -54,13 +56,13 @@ var options = config.New()
 // contained runs body for callers without a context: a panic becomes failed.
 func contained[R any](failed R, body func() R) (result R) {
 	headroom.Reserve()
-	entered()
+	consistency.Entered()
 	defer func() {
 		if cause := recover(); cause != nil {
-			reportDefect(cause)
+			consistency.ReportDefect(cause)
 			result = failed
 		}
-		left(nil)
+		consistency.Left(nil)
 	}()
 	return body()
 }
@@ -301,3 +303,41 @@ func tlentry_wait() {}
 // creates them with its first timer, and ends the process if none are left by
 // then.
 func holdDescriptors() { time.AfterFunc(time.Hour, func() {}).Stop() }
+
+// guarded runs body with the context at c and is the one place that stops
+// panics before they reach C, where they would abort the host. A panic becomes
+// TL_E_INTERNAL with its text, and guarded returns failed.
+func guarded[R any](c uintptr, failed R, body func(*object.Context) R) (result R) {
+	headroom.Reserve()
+	context := object.At(c)
+	consistency.Entered()
+	defer func() {
+		if cause := recover(); cause != nil {
+			consistency.ReportDefect(cause)
+			fail(context, status.Internal, "a defect of this library was contained: %v", cause)
+			result = failed
+		}
+		consistency.Left(context)
+	}()
+	result = body(context)
+	if trace.Due() {
+		trace.Count()
+	}
+	return result
+}
+
+// guardedStatus is guarded for functions that return a tl_status.
+func guardedStatus(c uintptr, body func(*object.Context) status.Status) int32 {
+	return int32(guarded(c, status.Internal, body))
+}
+
+// fail records an error for which package object has no text.
+func fail(o *object.Context, st status.Status, format string, args ...any) status.Status {
+	return o.Failf(st, format, args...)
+}
+
+// lastError renders the last error and returns where the text stands.
+func lastError(o *object.Context) uintptr {
+	o.Message()
+	return layout.Address(&o.Context.Message)
+}

@@ -1,4 +1,4 @@
-/* The description of a code address for reports; capi/symbols.go reads it. */
+/* The description of a code address for reports; capi/caller.go reads it. */
 #ifndef TL_SYMBOLS_H
 #define TL_SYMBOLS_H
 

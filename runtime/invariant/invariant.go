@@ -2,7 +2,7 @@
 // memory and recomputes what operations maintain; each thing that should hold is one Want.
 //
 // Checkers are called Check and are part of every build: tests call them. A build with
-// -tags tlcheck runs them by itself while it works (capi/checked_on.go).
+// -tags tlcheck runs them by itself while it works (runtime/consistency/calls_on.go).
 package invariant
 
 import (

@@ -1,6 +1,6 @@
 //go:build tlcheck
 
-package main
+package consistency
 
 import (
 	"fmt"
@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"tlruntime/runtime/consistency"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/output"
 	"tlruntime/runtime/status"
@@ -39,7 +38,8 @@ var (
 	due    atomic.Int64 // the number of the call after which they run
 )
 
-func entered() {
+// Entered is told that a call has entered Go.
+func Entered() {
 	for {
 		if n := inside.Load(); n >= 0 && inside.CompareAndSwap(n, n+1) {
 			return
@@ -48,7 +48,8 @@ func entered() {
 	}
 }
 
-func left(c *object.Context) {
+// Left is told that a call is about to leave Go.
+func Left(c *object.Context) {
 	if n := calls.Add(1); c == nil || n < due.Load() || !inside.CompareAndSwap(1, -1) {
 		inside.Add(-1)
 		return
@@ -68,13 +69,13 @@ func left(c *object.Context) {
 
 func check(c *object.Context) error {
 	if object.Alone(c) && c.Draining == 0 {
-		return consistency.Check()
+		return Check()
 	}
-	return consistency.CheckBeside(c)
+	return CheckBeside(c)
 }
 
-// reportDefect ends the process where other builds contain a panic.
-func reportDefect(cause any) { end("a panic", fmt.Errorf("%v\n%s", cause, debug.Stack())) }
+// ReportDefect ends the process where other builds contain a panic.
+func ReportDefect(cause any) { end("a panic", fmt.Errorf("%v\n%s", cause, debug.Stack())) }
 
 func end(when string, err error) {
 	output.Tell("tlcheck: %s: %v", when, err)
