@@ -139,7 +139,7 @@ func (f *function) ends(o *flow.Op, v flow.Var) bool {
 // takes tells whether an operation stores, ends or hands on the reference of an operand.
 func (f *function) takes(o *flow.Op, arg int) bool {
 	switch o.Code {
-	case flow.New, flow.Copy, flow.SetField:
+	case flow.New, flow.Copy, flow.SetField, flow.Put:
 		return true
 	case flow.Reset:
 		return arg == 0

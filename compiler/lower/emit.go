@@ -52,6 +52,10 @@ func (e *emitter) op(p place, o flow.Op) {
 		e.handOver(p, o)
 	case flow.SetField:
 		e.setField(p, o)
+	case flow.Put:
+		e.take(use{p, 0}, o.Args[0])
+		e.store(o.Dst, o.Type, int(o.Index), o.Args[0])
+		e.taken(use{p, 0}, o.Args[0])
 	case flow.SetElement:
 		if e.owned(o.Dst) {
 			e.unshare(o)

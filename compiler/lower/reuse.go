@@ -86,10 +86,14 @@ func (f *function) takeOut() {
 	for _, b := range f.Blocks {
 		for i := 0; i < len(b.Ops); i++ {
 			o := b.Ops[i]
-			if o.Code != flow.Load || !f.isCell(o.Type) || !f.counted(o.Dst) || f.changes.Has(o.Dst) ||
-				!f.isReplaced(b.Ops[i:]) {
+			if o.Code != flow.Load || !f.isCell(o.Type) || !f.counted(o.Dst) || f.changes.Has(o.Dst) {
 				continue
 			}
+			set := f.replacing(b.Ops[i:])
+			if set == nil {
+				continue
+			}
+			set.Code = flow.Put
 			own := flow.Op{Code: flow.Unshare, Dst: o.Args[0].Var, Type: o.Type, Slot: flow.Heap, Scope: o.Scope}
 			b.Ops[i].Code = flow.Take
 			b.Ops = slices.Insert(b.Ops, i, own)
@@ -97,21 +101,24 @@ func (f *function) takeOut() {
 	}
 }
 
-// isReplaced tells whether the next operation on the variable gives the field that the first
-// one reads another value, and something takes before it what was read.
-func (f *function) isReplaced(ops []flow.Op) (taken bool) {
-	load := &ops[0]
+// replacing is the next operation on the variable, if that gives the field that the first
+// one reads another value, and something takes what was read; else nil.
+func (f *function) replacing(ops []flow.Op) *flow.Op {
+	load, taken := &ops[0], false
 	for i := range ops[1:] {
 		o := &ops[i+1]
 		for arg, a := range o.Args {
 			taken = taken || a.Var == load.Dst && o.Code != flow.Copy && f.takes(o, arg)
 		}
+		if taken && o.Code == flow.SetField && o.Dst == load.Args[0].Var && o.Index == load.Index &&
+			o.Args[0].Var != o.Dst {
+			return o
+		}
 		if touches(o, load.Args[0].Var) {
-			return taken && o.Code == flow.SetField && o.Dst == load.Args[0].Var && o.Index == load.Index &&
-				o.Args[0].Var != o.Dst
+			return nil
 		}
 	}
-	return false
+	return nil
 }
 
 // bars tells whether a Load has to stay behind an operation. Scopes of statements do not

@@ -73,6 +73,7 @@ const (
 	Reset                   // D = the token of A, whose reference ends; the other operands get those of its fields
 	Taken                   // D = A, with a reference that Reset has given it
 	Take                    // D = A.field with its reference; the field is none afterwards, in memory
+	Put                     // D.field = A, in memory, where that is none since Take; nobody else refers to D
 
 	// Operations of the runtime.
 
@@ -133,7 +134,7 @@ func (o *Op) Updates() bool {
 // value that it had.
 func (o *Op) InMemory() bool {
 	switch o.Code {
-	case Store, StoreElement, StoreAt, Append, RemoveLast:
+	case Put, Store, StoreElement, StoreAt, Append, RemoveLast:
 		return true
 	}
 	return false

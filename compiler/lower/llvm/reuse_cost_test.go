@@ -148,7 +148,7 @@ func BenchmarkRebuild(b *testing.B) {
 				module = emitted(b, rebuilt, way.options, Options{Version: tc.version})
 			}
 			program := tc.build(b, module, rebuiltHost, "-O2")
-			for what, rounds := range map[string][2]int{"mapped": {20, 40}, "reversed": {20, 40},
+			for what, rounds := range map[string][2]int{"mapped": {100, 500}, "reversed": {100, 500},
 				"inserted": {2000, 4000}, "added": {2000, 4000}} {
 				few := instructions(b, program, what, strconv.Itoa(rounds[0]))
 				many := instructions(b, program, what, strconv.Itoa(rounds[1]))
