@@ -10,11 +10,16 @@ import (
 	"tlruntime/compiler/lower"
 )
 
-func cells(t *testing.T, options Options) string {
+func cellsText(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../testdata/run/cells.tl")
 	require.NoError(t, err)
-	return emitted(t, string(text), lower.Options{Cells: true}, options)
+	return string(text)
+}
+
+func cells(t *testing.T, options Options) string {
+	t.Helper()
+	return emitted(t, cellsText(t), lower.Options{Cells: true}, options)
 }
 
 // TestInlinedOperationsOnCells wants those that need no thread inlined, and no other name for the rest.

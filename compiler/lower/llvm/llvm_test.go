@@ -151,6 +151,7 @@ func TestEveryCompilerTakesItsDialect(t *testing.T) {
 	first := findToolchain(t)
 	b := &batch{roots: []string{"root"}, floats: []bool{false},
 		want: []string{show(interpreted(t, everything, "root"))}}
+	ofCells := &batch{roots: b.roots, floats: b.floats, want: []string{show(interpreted(t, cellsText(t), "root"))}}
 	for _, c := range compilers {
 		path, err := exec.LookPath(c.name)
 		if err != nil {
@@ -164,6 +165,8 @@ func TestEveryCompilerTakesItsDialect(t *testing.T) {
 			for _, path := range []string{"1", "0"} {
 				b.check(t, c.name+" "+level, execute(t, executable, path))
 			}
+			executable = tc.build(t, cells(t, Options{Version: c.version}), ofCells.observer(), level)
+			ofCells.check(t, c.name+" "+level+", cells", execute(t, executable, "1"))
 		}
 	}
 }
