@@ -1,5 +1,8 @@
 /* Slabs of cells. A bitmap tells which of their slots are free, so nobody touches the records. It lies in the first slots,
- * which are retired. No word of it before free_head has a bit. */
+ * which are retired. No word of it before free_head has a bit.
+ *
+ * A program may overwrite the bitmap, as no list of objects. Then one of its cells may lie in another, and in no other memory:
+ * bits behind the last slot are passed over, and slots whose bits are gone are lost. */
 #include "parts.h"
 
 #include <string.h>
@@ -20,22 +23,29 @@ void tlc_begin_cells(tl_heap* h, uint32_t first)
 	memset((void*)address_of(h, first), 0, words_of(&h->classes[h->metas[first].size_class]) * sizeof(uint64_t));
 }
 
+/* The bits of a word that slots have. */
+static uint64_t slots_of(const tl_class_info* k, uint32_t word)
+{
+	return k->slots - word * 64 < 64 ? (1ull << k->slots % 64) - 1 : ~0ull;
+}
+
 uint32_t tlc_take_cells(tl_heap* h, uint32_t first, tl_entry* to, uint32_t want)
 {
 	tl_span_meta* m = &h->metas[first];
 	const tl_class_info* k = &h->classes[m->size_class];
 	const uintptr_t base = address_of(h, first);
+	const uint32_t words = words_of(k);
 	_Atomic uint64_t* bits = bits_of(h, first);
 	uint32_t n = 0, word = m->free_head;
-	for (; n < want && n < m->free_count; word++) {
-		uint64_t left = LOAD(bits[word]);
-		for (; n < want && left != 0; left &= left - 1)
+	for (; n < want && n < m->free_count && word < words; word++) {
+		uint64_t left = LOAD(bits[word]) & slots_of(k, word);
+		for (; n < want && n < m->free_count && left != 0; left &= left - 1)
 			to[n++] = (tl_entry){base + (word * 64 + (uintptr_t)__builtin_ctzll(left)) * k->size, 0, m->size_class};
 		STORE(bits[word], left);
 		if (left != 0) break;
 	}
 	m->free_head = (uint16_t)word;
-	m->free_count = (uint16_t)(m->free_count - n);
+	m->free_count = word < words ? (uint16_t)(m->free_count - n) : 0;
 	uint32_t fresh = m->fresh;
 	for (; n < want && fresh < k->slots; n++) {
 		to[n] = (tl_entry){base + (uintptr_t)fresh++ * k->size, 0, m->size_class};
