@@ -262,6 +262,14 @@ static void refused(void* cell, tl_status why)
 	CHECK_FAILS(tl_cell_share(cell), why);
 }
 
+/* Whether the last error shows an address, and a number behind it. */
+static bool tells(const char* format, void* address, int number)
+{
+	char text[128];
+	snprintf(text, sizeof text, format, (unsigned long)(uintptr_t)address, number);
+	return strstr(tl_last_error(), text) != NULL;
+}
+
 static void a_bad_pointer_is_an_error(void)
 {
 	static int64_t outside[16];
@@ -273,8 +281,10 @@ static void a_bad_pointer_is_an_error(void)
 	refused(object + 16, TL_E_INTERIOR_POINTER);
 	refused(object + 8, TL_E_INTERIOR_POINTER);
 	refused(cell + 16, TL_E_INTERIOR_POINTER);
+	refused(cell + 8, TL_E_INTERIOR_POINTER);
 	CHECK(tl_cell_dup(cell) == cell);
 	CHECK_FAILS(tl_cell_free(cell), TL_E_BUSY);
+	CHECK(tells("%#lx is a cell with a count of 2", cell, 0));
 	CHECK(!tl_cell_drop(cell));
 	CHECK_OK(tl_cell_free(cell));
 	refused(cell, TL_E_NOT_LIVE);
@@ -299,14 +309,15 @@ static void is_nothing_to_the_rest(size_t bytes)
 	CHECK_REFUSED(tl_ref_of(cell), 0, TL_E_INTERIOR_POINTER);
 	CHECK_FAILS(tl_vec_push(tl_vec_new(1), cell), TL_E_INTERIOR_POINTER);
 	for (int at = 0; at < 2; at++) { /* where its memory starts, after another's as well */
-		void* start = cell - (is_small(bytes) ? 8 : 16);
+		const int behind = is_small(bytes) ? 8 : 16;
+		void* start = cell - behind;
 		CHECK_FAILS(tl_mem_register_struct(start), TL_E_NOT_LIVE);
 		CHECK_REFUSED(tl_ptr_acquire(start), start, TL_E_NOT_LIVE);
 		CHECK_FAILS(tl_ptr_release(start), TL_E_NOT_LIVE);
 		CHECK_REFUSED(tl_ptr_dec_ref(start), 0, TL_E_NOT_LIVE);
 		CHECK_FAILS(tl_ptr_share(start), TL_E_NOT_LIVE);
 		CHECK_FAILS(tl_mem_free(start), TL_E_NOT_LIVE);
-		CHECK(strstr(tl_last_error(), "the memory of a cell") != NULL);
+		CHECK(tells("%#lx is where the memory of a cell starts; the cell itself is %d bytes behind it", start, behind));
 		CHECK_REFUSED(tl_mem_realloc(start, 200), NULL, TL_E_NOT_LIVE);
 		CHECK_REFUSED(tl_weak_of(start), 0, TL_E_NOT_LIVE);
 		CHECK_INT(tl_ptr_refcount(start), -1);

@@ -168,7 +168,9 @@ static void between(void)
 	tl_ref ref = tl_ref_of(object), weak = tl_weak_of(object);
 	CHECK_INT(tl_ptr_dec_ref(object), 1);
 	CHECK_REFUSED(tl_ptr_refcount(object), -1, TL_E_NOT_LIVE);
-	CHECK(strstr(tl_last_error(), "nobody holds") != NULL);
+	char text[64];
+	snprintf(text, sizeof text, "%#lx has no holder", (unsigned long)(uintptr_t)object);
+	CHECK(strstr(tl_last_error(), text) != NULL);
 	CHECK_FAILS(tl_ptr_check(object), TL_E_NOT_LIVE);
 	CHECK_FAILS(tl_ptr_inc_ref(object), TL_E_NOT_LIVE);
 	CHECK_FAILS(tl_ptr_release(object), TL_E_NOT_LIVE);
@@ -241,6 +243,42 @@ static void both_free(void)
 		CHECK_INT(freed, n + 1);
 	}
 	pthread_join(other, NULL);
+	pthread_barrier_destroy(&together);
+}
+
+enum { CELLS = 400, CELL_ROUNDS = 30 };
+
+static void* cells[CELLS];
+static int ends[CELLS];
+
+static void* free_cells(void* unused)
+{
+	pthread_barrier_wait(&together);
+	for (int i = 0; i < CELLS; i++) {
+		const tl_status status = tl_cell_free(cells[i]);
+		if (status == TL_OK) __atomic_add_fetch(&ends[i], 1, __ATOMIC_RELAXED);
+		else
+			CHECK(status == TL_E_NOT_LIVE ||
+			      status == TL_E_INTERIOR_POINTER); /* for a moment, an object without holders */
+	}
+	return unused;
+}
+
+/* Of two threads that free the same cell one succeeds, and the other finds no cell. */
+static void both_free_cells(void)
+{
+	pthread_t other;
+	pthread_barrier_init(&together, NULL, 2);
+	for (int n = 0; n < CELL_ROUNDS; n++) {
+		for (int i = 0; i < CELLS; i++) {
+			cells[i] = tl_cell_new(i % 2 == 0 ? 24 : 300);
+			ends[i] = 0;
+		}
+		pthread_create(&other, NULL, free_cells, NULL);
+		free_cells(NULL);
+		pthread_join(other, NULL);
+		for (int i = 0; i < CELLS; i++) CHECK_INT(ends[i], 1);
+	}
 	pthread_barrier_destroy(&together);
 }
 
@@ -322,6 +360,7 @@ int main(void)
 	RUN(held);
 	RUN(under_an_open_scope);
 	RUN(both_free);
+	RUN(both_free_cells);
 	RUN(sharing);
 	RUN(share_meanwhile);
 	return check_finish();

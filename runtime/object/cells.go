@@ -134,7 +134,7 @@ func (c *Context) cell(p uintptr) (o cell, ok bool, st status.Status) {
 	if at.where == inHeap && at.Kind == heap.Live {
 		return o, false, c.Fail(status.InteriorPointer, textNoCell, p)
 	}
-	if at.where == inHeap && at.Kind == heap.Dead {
+	if at.where == inHeap && at.Kind == heap.Dead && !layout.IsCellClass(process.heap.ClassOf(start)) {
 		return o, false, c.failPlace(start, at)
 	}
 	if at = c.locate(p); at.where == inHeap && at.Kind != heap.Live {
@@ -200,7 +200,11 @@ func (c *Context) FreeCell(p uintptr) status.Status {
 	if !ok {
 		return st
 	}
-	if n := int32(atomic.LoadUint32(&heap.CellHead(p).Count)); n != 1 && n != -1 {
+	n := int32(atomic.LoadUint32(&heap.CellHead(p).Count))
+	if n != 1 && n != -1 {
+		if _, live := c.cellAt(p); !live { // what was read is no count: another thread has ended it meanwhile
+			return c.Fail(status.NotLive, textDead, p)
+		}
 		if n < 0 && !isStuck(n) {
 			n = -n
 		}

@@ -125,7 +125,7 @@ var sentences = map[Text]string{
 	textOtherStack:    "%#x is arena or frame memory of another thread (context %d); copy the data out before handing it over",
 	textNotRegistered: "%#x is live, but no scope of this function has it registered; nothing was done",
 	textFloats:        "%#x has 15 floating references already; register or release some before unregistering more",
-	textZero: "nobody holds %#x: tl_ptr_dec_ref brought it to zero (tl_mem_free frees it), or it is " +
+	textZero: "%#x has no holder: tl_ptr_dec_ref brought it to zero (tl_mem_free frees it), or it is " +
 		"tl_aligned_alloc's and not registered",
 	textTable:       "%#x could not be registered: the table cannot grow, the system refused memory",
 	textNodes:       "%#x could not be handed to its owner: no inbox node is left; its owner should make a call",
@@ -202,11 +202,11 @@ var sentences = map[Text]string{
 	textNotUpgraded: "%#x belongs to context %d, and only its thread upgrades this weak reference; make one for all " +
 		"threads with tl_weak_share",
 	textNoCell:    "%#x is no cell; tl_cell_* take what tl_cell_new has returned",
-	textCell:      "%#x is where the memory of a cell starts; the cell itself is 16 bytes behind it, and tl_cell_free frees it",
+	textCell:      "%#x is where the memory of a cell starts; the cell itself is %d bytes behind it, and tl_cell_free frees it",
 	textReadFreed: "%#x was read from freed memory, which TL_DEBUG fills with 0xdd: an object was used after its last reference",
 	textCellType: "type %d has a destructor, is a Vec's, has more than %d pointers, or 16 GiB or more; there are no cells " +
 		"of such a type",
-	textCellHeld: "the cell %#x has a count of %d; the holder of the only reference frees a cell",
+	textCellHeld: "%#x is a cell with a count of %d; the holder of the only reference frees a cell",
 }
 
 // Format puts values into a sentence.
@@ -280,14 +280,14 @@ func (at place) finding(p uintptr) finding {
 			[3]uint64{uint64(p - at.Start), process.heap.Size(at.Start), uint64(at.Start)}}
 	case heap.Live:
 		if IsCell(process.heap.Record(at.Record)) {
-			return finding{status: status.NotLive, kind: textCell}
+			return finding{status.NotLive, textCell, [3]uint64{layout.CellOffset}}
 		}
 		return finding{status: status.NotLive, kind: textZero}
 	case heap.Freed:
 		return finding{status: status.NotLive, kind: textFreed}
 	case heap.Dead:
 		if _, live := process.heap.CellAt(at.Start + layout.CellHeadBytes); live {
-			return finding{status: status.NotLive, kind: textCell}
+			return finding{status.NotLive, textCell, [3]uint64{layout.CellHeadBytes}}
 		}
 		return finding{status: status.NotLive, kind: textDead}
 	}
