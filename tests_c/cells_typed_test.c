@@ -358,6 +358,32 @@ static void statistics_count_types(void)
 	CHECK_INT(live_of_types(), before);
 }
 
+static void* begin_trace(void* unused)
+{
+	(void)unused;
+	CHECK_OK(tl_trace_start("/dev/null"));
+	return NULL;
+}
+
+/* The end of the grown tensor enters Go, which learns of the trace and takes the fast path from this thread, while the node
+ * below still waits for its end. */
+static void a_trace_that_begins_meanwhile_leaves_nothing_behind(void)
+{
+	const int64_t none = 0;
+	int64_t before = live_of_types();
+	void* inner = tl_cell_new(24);
+	tl_tensor* grown = tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &none);
+	CHECK_OK(tl_tensor_reserve(grown, 1 << 20));
+	node* root = new_node(new_node(inner, NULL), (void*)grown);
+	pthread_t other = start_thread(begin_trace, NULL);
+	pthread_join(other, NULL);
+	CHECK_OK(tl_cell_free(root));
+	CHECK_OK(tl_trace_stop());
+	CHECK(!tl_cell_is_unique(inner));
+	CHECK_STATUS(tl_last_status(), TL_E_NOT_LIVE);
+	CHECK_INT(live_of_types(), before);
+}
+
 static void debug_checks_each_end(void)
 {
 	if (!is_option("TL_DEBUG", "1")) return;
@@ -392,6 +418,7 @@ int main(void)
 	RUN(a_typed_cell_is_nothing_to_the_rest);
 	RUN(a_leak_report_names_the_type);
 	RUN(statistics_count_types);
+	RUN(a_trace_that_begins_meanwhile_leaves_nothing_behind);
 	RUN(debug_checks_each_end);
 	return check_finish();
 }

@@ -50,7 +50,7 @@ void* tl_cell_new(size_t bytes)
 static tl_status free_in_slot(void* cell)
 {
 	tl_context* c = tlc_tls;
-	tl_record* r = find_in_slot(cell);
+	tl_record* r = find_in_slot(tlc_tls, cell);
 	if (TLC_UNLIKELY(r == NULL) || TLC_UNLIKELY(tlc_is_last_life(TLC_LOAD(r->gen))) ||
 	    TLC_UNLIKELY(!is_last((int32_t)TLC_LOAD(tlc_head_of(cell)->count))))
 		return slow_cell_free(cell);
@@ -66,8 +66,8 @@ tl_status tl_cell_free(void* cell)
 	uint32_t size_class;
 	if (TLC_UNLIKELY(cell == NULL)) return TL_OK;
 	if (TLC_UNLIKELY(tlc_forked())) return slow_cell_free(cell);
-	if (TLC_UNLIKELY(!find_small(cell, &size_class))) return free_in_slot(cell);
-	return TLC_LIKELY(free_small(cell, size_class)) ? TL_OK : slow_cell_free(cell);
+	if (TLC_UNLIKELY(!find_small(tlc_tls, cell, &size_class))) return free_in_slot(cell);
+	return TLC_LIKELY(free_small(tlc_tls, cell, size_class)) ? TL_OK : slow_cell_free(cell);
 }
 
 /* ---- counts ------------------------------------------------------------------------------ */
@@ -116,7 +116,7 @@ tl_status tl_cell_share(void* cell)
 {
 	uint32_t size_class;
 	const tl_record* r = NULL;
-	if (TLC_UNLIKELY(!find_small(cell, &size_class)) && (r = find_in_slot(cell)) == NULL)
+	if (TLC_UNLIKELY(!find_small(tlc_tls, cell, &size_class)) && (r = find_in_slot(tlc_tls, cell)) == NULL)
 		return cell == NULL ? TL_OK : slow_cell_share(cell);
 	_Atomic uint32_t* word = &tlc_head_of(cell)->count;
 	const uint32_t count = TLC_LOAD(*word);

@@ -9,20 +9,20 @@
 static inline uintptr_t slot_of(const void* cell) { return (uintptr_t)cell - TL_CELL_OFFSET; }
 
 /* The record of a cell that has the slot of an object; NULL: ask Go. */
-static inline tl_record* find_in_slot(const void* cell)
+static inline tl_record* find_in_slot(const tl_context* c, const void* cell)
 {
 	tl_record* r;
-	if (TLC_UNLIKELY(!tlc_find_record(slot_of(cell), &r)) || TLC_UNLIKELY(!tlc_is_fast(tlc_tls))) return NULL;
+	if (TLC_UNLIKELY(!tlc_find_record(slot_of(cell), &r)) || TLC_UNLIKELY(!tlc_is_fast(c))) return NULL;
 	const uint32_t sh = TLC_LOAD_ACQUIRE(r->sh);
 	return TLC_LIKELY(sh == TL_SH_CELL) && TLC_LIKELY(TLC_LOAD(r->loc) == TL_LOC_CELL) ? r : NULL;
 }
 
 /* Finds the class of the live cell that has a slot of a class of cells; false: it is none, or Go has to look. */
-static inline bool find_small(const void* cell, uint32_t* size_class)
+static inline bool find_small(const tl_context* c, const void* cell, uint32_t* size_class)
 {
 	tl_record* r;
 	if (TLC_UNLIKELY(!tlc_find_slot((uintptr_t)cell, &r, size_class))) return false;
-	if (!tlc_is_cell_class(*size_class) || TLC_UNLIKELY(!tlc_is_fast(tlc_tls))) return false;
+	if (!tlc_is_cell_class(*size_class) || TLC_UNLIKELY(!tlc_is_fast(c))) return false;
 	const uint64_t span = ((uintptr_t)cell - tlc_g.heap_base) >> TL_SPAN_SHIFT;
 	const uint64_t slot = (uint64_t)(r - tlc_g.records) - TL_SPAN_RECORD(TLC_LOAD(tlc_g.spans[span]));
 	const tl_span_meta* m = &tlc_g.heap->metas[span];
@@ -33,7 +33,7 @@ static inline bool find_small(const void* cell, uint32_t* size_class)
 static inline bool is_cell(const void* cell)
 {
 	uint32_t size_class;
-	return TLC_LIKELY(find_small(cell, &size_class)) || find_in_slot(cell) != NULL;
+	return TLC_LIKELY(find_small(tlc_tls, cell, &size_class)) || find_in_slot(tlc_tls, cell) != NULL;
 }
 
 /* What is left to a call of an inlined operation: shared cells, and what sticks. No operation leaves 0. */
@@ -53,9 +53,8 @@ static inline bool drop_shared(tl_cell_head* head)
 
 /* Ends a cell of a class of cells that has one reference, unless somebody else did so at once; false: ask Go, nothing
  * changed. */
-static inline bool free_small(void* cell, uint32_t size_class)
+static inline bool free_small(tl_context* c, void* cell, uint32_t size_class)
 {
-	tl_context* c = tlc_tls;
 	tl_magazine* m = &c->magazines[size_class];
 	uint32_t count = TLC_LOAD(tlc_head_of(cell)->count);
 	if (TLC_UNLIKELY(!is_last((int32_t)count))) return false;

@@ -102,10 +102,10 @@ static inline __attribute__((always_inline)) bool drop_cell(dead_cells* dead, ui
 {
 	void* cell = (void*)p;
 	uint32_t size_class;
-	tl_record* r = find_in_slot(cell);
+	tl_record* r = find_in_slot(dead->context, cell);
 	if (TLC_UNLIKELY(r == NULL)) {
-		if (!find_small(cell, &size_class)) return false;
-		if (drop_one(cell)) (void)free_small(cell, size_class); /* else somebody frees it at once */
+		if (!find_small(dead->context, cell, &size_class)) return false;
+		if (drop_one(cell)) (void)free_small(dead->context, cell, size_class); /* else somebody frees it at once */
 		return true;
 	}
 	if (!drop_one(cell) || TLC_UNLIKELY(!begin_end(r))) return true;
@@ -119,7 +119,8 @@ static inline void give_back(tl_context* c, tl_record* r, uintptr_t slot, uint64
 	if (TLC_UNLIKELY(!tlc_free_slot(c, r, slot, tag))) tlc_free_dead(c, r, slot);
 }
 
-/* No callback runs below, as in tlc_drain_ring, which ends the objects that a cell held. */
+/* No callback runs below, as in tlc_drain_ring, which ends the objects that a cell held. But memory may be given back by way
+ * of Go, which may take the fast path from this thread. So the context says what a cell is here, and not tlc_tls. */
 static void take_apart(dead_cells* dead, cell_slot* slot, uint64_t tag)
 {
 	tl_context* c = dead->context;
@@ -149,7 +150,10 @@ static __attribute__((noinline)) bool free_all(tl_record* r, void* cell)
 	while (dead.first != NULL) {
 		cell_slot* slot = dead.first;
 		dead.first = (cell_slot*)(uintptr_t)slot->head;
-		take_apart(&dead, slot, slot->link);
+		if (TLC_LIKELY(tlc_tls == c)) take_apart(&dead, slot, slot->link);
+		else
+			tlc_enqueue(c, tlc_g.records + (uint32_t)slot->link,
+			            (uintptr_t)slot); /* a trace has begun since: Go tells it */
 	}
 	c->draining = 0;
 	if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0)) tlc_finish(c); /* a destructor, or what Go counts */
@@ -174,8 +178,8 @@ bool tlc_free_typed_cell(tl_record* r, void* cell)
 static inline void share_field(void* child, cell_slot** first)
 {
 	uint32_t size_class;
-	const tl_record* of = find_in_slot(child);
-	if (of == NULL && !find_small(child, &size_class)) return;
+	const tl_record* of = find_in_slot(tlc_tls, child);
+	if (of == NULL && !find_small(tlc_tls, child, &size_class)) return;
 	_Atomic uint32_t* word = &tlc_head_of(child)->count;
 	const uint32_t count = TLC_LOAD(*word);
 	if ((int32_t)count <= 0) return;
@@ -191,7 +195,7 @@ void tlc_share_typed_cell(void* cell)
 {
 	cell_slot* slot = (cell_slot*)slot_of(cell);
 	for (cell_slot* first = slot; (slot = first) != NULL;) {
-		const tl_record* r = find_in_slot(slot + 1);
+		const tl_record* r = find_in_slot(tlc_tls, slot + 1);
 		first = (cell_slot*)(uintptr_t)slot->link;
 		slot->link = 0;
 		if (TLC_UNLIKELY(r == NULL)) continue;
