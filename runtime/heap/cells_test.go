@@ -22,8 +22,8 @@ func cells(t *testing.T, h *Heap, class uint32) []layout.Entry {
 // Each slot of a class of cells is one cell, at a multiple of 16, whose head is its own; slots come back and are used
 // again.
 func TestSlotsOfCells(t *testing.T) {
+	h := open(t, 16<<20)
 	for class := uint32(layout.ClassCell); class < layout.ClassLarge; class++ {
-		h := open(t, 16<<20)
 		size := uintptr(h.G.Classes[class].Size)
 		require.Equal(t, class, layout.CellClassOf(size-layout.CellHeadBytes))
 		require.Equal(t, class, layout.CellClassOf(max(size, layout.CellStep+7)-layout.CellHeadBytes-layout.CellStep+1))
@@ -56,22 +56,26 @@ func TestSlotsOfCells(t *testing.T) {
 
 // A program that writes over the bitmap of a slab gets cells of that slab and fresh ones, and nothing else.
 func TestAnOverwrittenBitmapReachesItsCellsAlone(t *testing.T) {
-	for class := uint32(layout.ClassCell); class < layout.ClassLarge; class++ {
+	for _, class := range []uint32{layout.ClassCell, layout.ClassCell + 2, layout.ClassLarge - 1} {
 		for _, with := range []byte{0, 0xFF, 0xA5} {
-			h := open(t, 16<<20)
-			out := cells(t, h, class)
-			k := &h.G.Classes[class]
-			base := out[0].Object &^ (layout.SpanBytes - 1)
-			h.Flush(class, out[:k.Slots/2])
-			bitmap := layout.Bytes(base, uint64(k.Slots+63)/64*8)
-			for i := range bitmap {
-				bitmap[i] = with
-			}
-			for _, e := range refill(t, h, class, int(k.Slots)*2) {
-				offset := e.Object & (layout.SpanBytes - 1)
-				require.Equal(t, class, h.ClassOf(e.Object))
-				require.LessOrEqual(t, offset+uintptr(k.Size)-layout.CellHeadBytes, uintptr(layout.SpanBytes))
-			}
+			t.Run("", func(t *testing.T) { overwrite(t, class, with) })
 		}
+	}
+}
+
+func overwrite(t *testing.T, class uint32, with byte) {
+	h := open(t, 16<<20)
+	out := cells(t, h, class)
+	k := &h.G.Classes[class]
+	base := out[0].Object &^ (layout.SpanBytes - 1)
+	h.Flush(class, out[:k.Slots/2])
+	bitmap := layout.Bytes(base, uint64(k.Slots+63)/64*8)
+	for i := range bitmap {
+		bitmap[i] = with
+	}
+	for _, e := range refill(t, h, class, int(k.Slots)*2) {
+		offset := e.Object & (layout.SpanBytes - 1)
+		require.Equal(t, class, h.ClassOf(e.Object))
+		require.LessOrEqual(t, offset+uintptr(k.Size)-layout.CellHeadBytes, uintptr(layout.SpanBytes))
 	}
 }
