@@ -100,7 +100,8 @@ static const char* trace_file(void)
 
 static bool start_trace(void) { return ok(tl_trace_start(trace_file())); }
 static void stop_trace(void) { CHECK_OK(tl_trace_stop()); }
-static bool whole_trace(void) { return start_trace() && ok(tl_trace_stop()); } /* it ends in any case */
+static void begin_trace(void) { CHECK(start_trace()); }
+static bool end_trace(void) { return ok(tl_trace_stop()); } /* the trace ends in any case */
 static void remove_trace(void) { unlink(trace_file()); }
 static bool print_stats(void) { return ok(tl_stats_print("/dev/null")); }
 static bool registry_statistics(void) { return ok(tl_registry_print_statistics("/dev/null")); }
@@ -123,7 +124,7 @@ static const step tracking[] = {
 	{.name = "tl_profile_write", .call = profile},
 	{.name = "tl_snapshot_write", .call = snapshot_file},
 	{.name = "tl_trace_start", .call = start_trace, .undo = stop_trace, .finally = remove_trace},
-	{.name = "tl_trace_stop", .call = whole_trace, .finally = remove_trace},
+	{.name = "tl_trace_stop", .call = end_trace, .before = begin_trace, .finally = remove_trace},
 	{.name = "tl_stats_print", .call = print_stats},
 	{.name = "tl_registry_print_statistics", .call = registry_statistics},
 	{.name = "tl_stats_json", .call = json},
