@@ -55,12 +55,16 @@ uint32_t tlc_take_cells(tl_heap* h, uint32_t first, tl_entry* to, uint32_t want)
 	return n;
 }
 
+static inline uint32_t slot_at(const tl_class_info* k, uintptr_t cell)
+{
+	return (uint32_t)((unsigned __int128)(cell & (TL_SPAN_BYTES - 1)) * k->reciprocal >> 64);
+}
+
 /* Takes slots back, the first ones of these that are of one slab, and returns how many: as put of slabs.c, in fewer steps where
  * cells that end one after the other are of different slabs. */
 static inline uint32_t put(tl_heap* h, tl_depot* d, const tl_class_info* k, const tl_entry* from, uint32_t n)
 {
 	const uint32_t first = span_at(h, from->object);
-	const uint64_t reciprocal = k->reciprocal;
 	tl_span_meta* m = &h->metas[first];
 	_Atomic uint64_t* bits = bits_of(h, first);
 	const bool none = m->free_count == 0;
@@ -69,11 +73,13 @@ static inline uint32_t put(tl_heap* h, tl_depot* d, const tl_class_info* k, cons
 	if (TLC_UNLIKELY(m->list == TL_SLAB_COLD || (none && m->fresh == k->slots && m->list == TL_SLAB_PARTIAL)))
 		enlist(h, d, first, TL_SLAB_PARTIAL);
 	do {
-		const uint64_t offset = from[i].object & (TL_SPAN_BYTES - 1);
-		const uint32_t slot = (uint32_t)((unsigned __int128)offset * reciprocal >> 64), word = slot / 64;
-		STORE(bits[word], LOAD(bits[word]) | 1ull << slot % 64);
+		uint64_t freed = 0; /* of one word, which neighbours share */
+		uint32_t slot = slot_at(k, from[i].object), word = slot / 64;
+		do freed |= 1ull << slot % 64;
+		while (++i < n && span_at(h, from[i].object) == first && (slot = slot_at(k, from[i].object)) / 64 == word);
+		STORE(bits[word], LOAD(bits[word]) | freed);
 		lowest = word < lowest ? word : lowest;
-	} while (++i < n && span_at(h, from[i].object) == first);
+	} while (i < n && span_at(h, from[i].object) == first);
 	m->free_head = (uint16_t)lowest;
 	m->free_count = (uint16_t)(m->free_count + i);
 	m->epoch = LOAD(h->clock);
