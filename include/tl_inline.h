@@ -29,7 +29,7 @@
 #define TL_INL_SPAN_RECORD(word) ((uint32_t)((word) >> 32))
 #define TL_INL_SPAN_SHIFT 16u
 #define TL_INL_CLASS_CELL 73u
-#define TL_INL_CLASS_LARGE 89u
+#define TL_INL_CLASS_LARGE 101u
 #define TL_INL_LINE_RECORDS 4u
 #define TL_INL_BLOCK_RECORDS 64u
 #define TL_INL_LOC_FLOAT 65536u
@@ -44,7 +44,7 @@
 #define TL_INL_TYPE_TENSOR 3u
 #define TL_INL_GEN_ONE 256u
 #define TL_INL_CELL_STEP 16u
-#define TL_INL_CELL_MOST_BYTES 248u
+#define TL_INL_CELL_MOST_BYTES 2040u
 #define TL_INL_MARK_SCOPE 0u
 #define TL_INL_MARK_FUNCTION 1u
 #define TL_INL_MARK_PLANNED 2u
@@ -156,8 +156,8 @@ struct tl_inl_context {
 	char gap9[56];
 	uint64_t waiting;
 	char gap10[2536];
-	tl_inl_magazine magazines[91];
-	char gap11[3216];
+	tl_inl_magazine magazines[103];
+	char gap11[3640];
 };
 
 struct tl_inl_tensor_header {
@@ -709,7 +709,10 @@ TL_INL_STEP void tl_inl_set_head(void* cell, uint64_t to)
 /* The class of a plain cell of up to TL_INL_CELL_MOST_BYTES. */
 TL_INL_STEP uint32_t tl_inl_cell_class_of(size_t bytes)
 {
-	return TL_INL_CLASS_CELL + (uint32_t)((bytes + sizeof(tl_inl_cell_head) - 1) / TL_INL_CELL_STEP);
+	const size_t last = bytes + sizeof(tl_inl_cell_head) - 1;
+	if (TL_INL_LIKELY(last < 256)) return TL_INL_CLASS_CELL + (uint32_t)last / TL_INL_CELL_STEP;
+	const uint32_t e = 63 - (uint32_t)__builtin_clzll(last);
+	return TL_INL_CLASS_CELL + 16 + (e - 8) * 4 + ((uint32_t)(last >> (e - 2)) & 3);
 }
 
 TL_INL_STEP bool tl_inl_is_cell_class(uint32_t class_of)

@@ -54,12 +54,12 @@ enum { TL_PROGRAM_BITS_AMD64 = 47, TL_PROGRAM_BITS_ARM64 = 48 };
 enum {
 	TL_SPAN_SHIFT = 16,
 	TL_SPAN_BYTES = 1 << TL_SPAN_SHIFT,
-	TL_CLASS_NONE = 0,   /* span not in use: its record base is record 0, dead for ever */
-	TL_CLASS_SMALL = 72, /* classes 1..72: 32 bytes .. 64 KiB */
-	TL_CLASS_CELL = 73,  /* classes 73..88: cells with their head, of 16 bytes .. 256 */
-	TL_CLASS_LARGE = 89, /* one object, a run of spans of its own */
-	TL_CLASS_REST = 90,  /* the second and later spans of a large object */
-	TL_CLASSES = 91,
+	TL_CLASS_NONE = 0,    /* span not in use: its record base is record 0, dead for ever */
+	TL_CLASS_SMALL = 72,  /* classes 1..72: 32 bytes .. 64 KiB */
+	TL_CLASS_CELL = 73,   /* classes 73..100: cells with their head, of 16 bytes .. 2 KiB */
+	TL_CLASS_LARGE = 101, /* one object, a run of spans of its own */
+	TL_CLASS_REST = 102,  /* the second and later spans of a large object */
+	TL_CLASSES = 103,
 };
 
 /* Blocks of records (runtime/heap/records.go). */
@@ -142,8 +142,8 @@ typedef struct tl_cell_head {
 } tl_cell_head;
 
 enum {
-	TL_CELL_STEP = 16,        /* between the sizes of classes of cells */
-	TL_CELL_MOST_BYTES = 248, /* of a plain cell of these classes */
+	TL_CELL_STEP = 16, /* between the sizes of classes of cells, up to 256; above, a quarter of a power of two */
+	TL_CELL_MOST_BYTES = 2040, /* of a plain cell of these classes */
 	TL_CELL_OFFSET = 16,
 };
 

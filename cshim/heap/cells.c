@@ -60,8 +60,7 @@ static inline uint32_t slot_at(const tl_class_info* k, uintptr_t cell)
 	return (uint32_t)((unsigned __int128)(cell & (TL_SPAN_BYTES - 1)) * k->reciprocal >> 64);
 }
 
-/* Takes slots back, the first ones of these that are of one slab, and returns how many: as put of slabs.c, in fewer steps where
- * cells that end one after the other are of different slabs. */
+/* As put of slabs.c. */
 static inline uint32_t put(tl_heap* h, tl_depot* d, const tl_class_info* k, const tl_entry* from, uint32_t n)
 {
 	const uint32_t first = span_at(h, from->object);
@@ -73,13 +72,10 @@ static inline uint32_t put(tl_heap* h, tl_depot* d, const tl_class_info* k, cons
 	if (TLC_UNLIKELY(m->list == TL_SLAB_COLD || (none && m->fresh == k->slots && m->list == TL_SLAB_PARTIAL)))
 		enlist(h, d, first, TL_SLAB_PARTIAL);
 	do {
-		uint64_t freed = 0; /* of one word, which neighbours share */
-		uint32_t slot = slot_at(k, from[i].object), word = slot / 64;
-		do freed |= 1ull << slot % 64;
-		while (++i < n && span_at(h, from[i].object) == first && (slot = slot_at(k, from[i].object)) / 64 == word);
-		STORE(bits[word], LOAD(bits[word]) | freed);
+		const uint32_t slot = slot_at(k, from[i].object), word = slot / 64;
+		STORE(bits[word], LOAD(bits[word]) | 1ull << slot % 64);
 		lowest = word < lowest ? word : lowest;
-	} while (i < n && span_at(h, from[i].object) == first);
+	} while (++i < n && span_at(h, from[i].object) == first);
 	m->free_head = (uint16_t)lowest;
 	m->free_count = (uint16_t)(m->free_count + i);
 	m->epoch = LOAD(h->clock);

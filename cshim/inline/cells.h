@@ -20,7 +20,10 @@ static inline void tlc_set_head(void* cell, uint64_t to)
 /* The class of a plain cell of up to TL_CELL_MOST_BYTES. */
 static inline uint32_t tlc_cell_class_of(size_t bytes)
 {
-	return TL_CLASS_CELL + (uint32_t)((bytes + sizeof(tl_cell_head) - 1) / TL_CELL_STEP);
+	const size_t last = bytes + sizeof(tl_cell_head) - 1;
+	if (TLC_LIKELY(last < 256)) return TL_CLASS_CELL + (uint32_t)last / TL_CELL_STEP;
+	const uint32_t e = 63 - (uint32_t)__builtin_clzll(last);
+	return TL_CLASS_CELL + 16 + (e - 8) * 4 + ((uint32_t)(last >> (e - 2)) & 3);
 }
 
 static inline bool tlc_is_cell_class(uint32_t class_of)

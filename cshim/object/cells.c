@@ -5,7 +5,7 @@
 
 _Static_assert(sizeof(tl_cell_head) == 8 && TL_CELL_MOST_BYTES % TL_CELL_STEP == TL_CELL_STEP - sizeof(tl_cell_head),
                "a cell of a class of cells is aligned to 16, and its head ends the slot before");
-_Static_assert(TL_CELL_MOST_BYTES / TL_CELL_STEP + 1 == TL_CLASS_LARGE - TL_CLASS_CELL, "a class for each size");
+_Static_assert(TL_CLASS_LARGE - TL_CLASS_CELL == 256 / TL_CELL_STEP + 3 * 4, "to 2 KiB");
 
 /* ---- new and free ------------------------------------------------------------------------ */
 

@@ -21,12 +21,12 @@ const FirstDescriptor = 3
 const (
 	SpanShift  = 16
 	SpanBytes  = 1 << SpanShift
-	ClassNone  = 0  // span not in use: its record base is record 0, dead for ever
-	ClassSmall = 72 // classes 1..72: 32 bytes .. 64 KiB
-	ClassCell  = 73 // classes 73..88: cells with their head, of 16 bytes .. 256
-	ClassLarge = 89 // one object, a run of spans of its own
-	ClassRest  = 90 // the second and later spans of a large object
-	Classes    = 91
+	ClassNone  = 0   // span not in use: its record base is record 0, dead for ever
+	ClassSmall = 72  // classes 1..72: 32 bytes .. 64 KiB
+	ClassCell  = 73  // classes 73..100: cells with their head, of 16 bytes .. 2 KiB
+	ClassLarge = 101 // one object, a run of spans of its own
+	ClassRest  = 102 // the second and later spans of a large object
+	Classes    = 103
 )
 
 // Blocks of records (runtime/heap/records.go).
@@ -125,8 +125,8 @@ type CellHead struct {
 const CellHeadBytes = 8
 
 const (
-	CellStep      = 16  // between the sizes of classes of cells
-	CellMostBytes = 248 // of a plain cell of these classes
+	CellStep      = 16   // between the sizes of classes of cells, up to 256; above, a quarter of a power of two
+	CellMostBytes = 2040 // of a plain cell of these classes
 	CellOffset    = 16
 )
 
@@ -490,7 +490,7 @@ type Context struct {
 }
 
 // ContextBytes is sizeof(tl_context).
-const ContextBytes = 9232
+const ContextBytes = 10040
 
 // Where a compiler's own Vec has its parts; runtime/object/compiler_vecs.go has what a header has to be like.
 type VecInfo struct {
@@ -583,4 +583,4 @@ type Globals struct {
 }
 
 // GlobalsBytes is sizeof(tl_globals).
-const GlobalsBytes = 19528
+const GlobalsBytes = 19912

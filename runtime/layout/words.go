@@ -73,8 +73,17 @@ func CellClassOf(n uintptr) uint32 {
 	if n > CellMostBytes {
 		return 0
 	}
-	return ClassCell + uint32((n+CellHeadBytes-1)/CellStep)
+	last := n + CellHeadBytes - 1
+	if last < cellsByStep {
+		return ClassCell + uint32(last/CellStep)
+	}
+	e := uint32(bits.Len64(uint64(last))) - 1
+	return ClassCell + cellsByStep/CellStep + (e-8)*4 + uint32(last>>(e-2))&3
 }
+
+// cellsByStep bytes are the largest class of cells that is CellStep above the one before. Those above it are quarters
+// of powers of two.
+const cellsByStep = 256
 
 // IsCellClass tells whether the slots of a class are cells, each with its head in front.
 func IsCellClass(class uint32) bool { return class-ClassCell < ClassLarge-ClassCell }
@@ -91,7 +100,12 @@ func slabBytes(size uint32) uint32 {
 // classSize inverts ClassOf: the largest request of a class. Of a class of cells it is what they take with their head.
 func classSize(class uint32) uint32 {
 	if IsCellClass(class) {
-		return (class - ClassCell + 1) * CellStep
+		const steps = cellsByStep / CellStep
+		if n := class - ClassCell; n < steps {
+			return (n + 1) * CellStep
+		}
+		quarter := class - ClassCell - steps
+		return (5 + quarter%4) << (6 + quarter/4)
 	}
 	if class <= 16 {
 		return class * 32
@@ -112,7 +126,7 @@ func FillClasses(t *[Classes]ClassInfo) {
 	for class := uint32(1); class < ClassLarge; class++ {
 		size := classSize(class)
 		slab, step := slabBytes(size), uint32(1)
-		if size >= LineSlotBytes {
+		if size >= LineSlotBytes && !IsCellClass(class) {
 			step = LineRecords
 		}
 		t[class] = ClassInfo{Reciprocal: math.MaxUint64/uint64(size/step) + 1, Mask: uint64(slab - 1), Size: size,

@@ -49,7 +49,7 @@ int fake_heap_open(tl_globals* g)
 	g->classes[TL_CLASS_NONE] = g->classes[TL_CLASS_LARGE] = g->classes[TL_CLASS_REST] = one;
 	for (uint32_t i = 1; i <= 16; i++) {
 		g->classes[i] = class_of(i * 32);
-		g->classes[TL_CLASS_CELL + i - 1] = class_of(i * TL_CELL_STEP);
+		g->classes[TL_CLASS_CELL + i - 1] = class_of(i * TL_CELL_STEP); /* and none of those above 256 bytes */
 	}
 	return TL_OK;
 }
