@@ -2,7 +2,7 @@
  * which are retired. No word of it before free_head has a bit.
  *
  * A program may overwrite the bitmap, as no list of objects. Then one of its cells may lie in another, and in no other memory:
- * bits behind the last slot are passed over, and slots whose bits are gone are lost. */
+ * bits in front of the first cell and behind the last one are passed over, and slots whose bits are gone are lost. */
 #include "parts.h"
 
 #include <string.h>
@@ -23,10 +23,11 @@ void tlc_begin_cells(tl_heap* h, uint32_t first)
 	memset((void*)address_of(h, first), 0, words_of(&h->classes[h->metas[first].size_class]) * sizeof(uint64_t));
 }
 
-/* The bits of a word that slots have. */
-static uint64_t slots_of(const tl_class_info* k, uint32_t word)
+/* The bits of a word that slots have which are handed out. The first word has all of the retired ones, which are 33 at most. */
+static uint64_t slots_of(const tl_span_meta* m, const tl_class_info* k, uint32_t word)
 {
-	return k->slots - word * 64 < 64 ? (1ull << k->slots % 64) - 1 : ~0ull;
+	const uint64_t bits = k->slots - word * 64 < 64 ? (1ull << k->slots % 64) - 1 : ~0ull;
+	return word == 0 ? bits & ~0ull << m->retired : bits;
 }
 
 uint32_t tlc_take_cells(tl_heap* h, uint32_t first, tl_entry* to, uint32_t want)
@@ -38,7 +39,7 @@ uint32_t tlc_take_cells(tl_heap* h, uint32_t first, tl_entry* to, uint32_t want)
 	_Atomic uint64_t* bits = bits_of(h, first);
 	uint32_t n = 0, word = m->free_head;
 	for (; n < want && n < m->free_count && word < words; word++) {
-		uint64_t left = LOAD(bits[word]) & slots_of(k, word);
+		uint64_t left = LOAD(bits[word]) & slots_of(m, k, word);
 		for (; n < want && n < m->free_count && left != 0; left &= left - 1)
 			to[n++] = (tl_entry){base + (word * 64 + (uintptr_t)__builtin_ctzll(left)) * k->size, 0, m->size_class};
 		STORE(bits[word], left);

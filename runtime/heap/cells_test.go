@@ -75,6 +75,7 @@ func overwrite(t *testing.T, class uint32, with byte) {
 	}
 	for _, e := range refill(t, h, class, int(k.Slots)*2) {
 		offset := e.Object & (layout.SpanBytes - 1)
+		require.GreaterOrEqual(t, offset/uintptr(k.Size), uintptr(h.meta(h.number(base)).Retired), "in the bitmap")
 		require.Equal(t, class, h.ClassOf(e.Object))
 		require.LessOrEqual(t, offset+uintptr(k.Size)-layout.CellHeadBytes, uintptr(layout.SpanBytes))
 	}
