@@ -262,11 +262,11 @@ static void refused(void* cell, tl_status why)
 	CHECK_FAILS(tl_cell_share(cell), why);
 }
 
-/* Whether the last error shows an address, and a number behind it. */
-static bool tells(const char* format, void* address, int number)
+/* Whether the last error says something of two addresses, or of the first. */
+static bool tells(const char* format, void* address, void* cell)
 {
 	char text[128];
-	snprintf(text, sizeof text, format, (unsigned long)(uintptr_t)address, number);
+	snprintf(text, sizeof text, format, address, cell);
 	return strstr(tl_last_error(), text) != NULL;
 }
 
@@ -284,7 +284,7 @@ static void a_bad_pointer_is_an_error(void)
 	refused(cell + 8, TL_E_INTERIOR_POINTER);
 	CHECK(tl_cell_dup(cell) == cell);
 	CHECK_FAILS(tl_cell_free(cell), TL_E_BUSY);
-	CHECK(tells("%#lx is a cell with a count of 2", cell, 0));
+	CHECK(tells("%p is a cell with a count of 2", cell, NULL));
 	CHECK(!tl_cell_drop(cell));
 	CHECK_OK(tl_cell_free(cell));
 	refused(cell, TL_E_NOT_LIVE);
@@ -317,7 +317,9 @@ static void is_nothing_to_the_rest(size_t bytes)
 		CHECK_REFUSED(tl_ptr_dec_ref(start), 0, TL_E_NOT_LIVE);
 		CHECK_FAILS(tl_ptr_share(start), TL_E_NOT_LIVE);
 		CHECK_FAILS(tl_mem_free(start), TL_E_NOT_LIVE);
-		CHECK(tells("%#lx is where the memory of a cell starts; the cell itself is %d bytes behind it", start, behind));
+		CHECK(tells("%p lies in the memory of the cell at %p", start, cell));
+		CHECK_REFUSED(tl_ptr_acquire(cell), cell, TL_E_INTERIOR_POINTER);
+		CHECK(tells("%p lies in the memory of the cell at %p", cell, cell));
 		CHECK_REFUSED(tl_mem_realloc(start, 200), NULL, TL_E_NOT_LIVE);
 		CHECK_REFUSED(tl_weak_of(start), 0, TL_E_NOT_LIVE);
 		CHECK_INT(tl_ptr_refcount(start), -1);

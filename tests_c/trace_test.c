@@ -102,6 +102,24 @@ static void the_end_tells_who_holds_what_lives(void)
 	CHECK_INT(count("\"by\":\"scope, thread "), 1);
 }
 
+/* Cells of both places that a trace finds, and one that it sees made: the end of each is told, and no leak is. */
+static void cells_that_lived_before(void)
+{
+	void *small = tl_cell_new(24), *large = tl_cell_new(3000), *left = tl_cell_new(24);
+	CHECK_OK(tl_trace_start(path));
+	void* made = tl_cell_new(24);
+	CHECK_OK(tl_cell_free(small));
+	CHECK_OK(tl_cell_free(large));
+	CHECK_OK(tl_cell_free(made));
+	CHECK_OK(tl_trace_stop());
+	CHECK_OK(tl_cell_free(left));
+	read_trace();
+	CHECK_INT(count("{\"name\":\"free\""), 3);
+	CHECK_INT(count("\"by\":\"a reference of compiled code\""), 1);
+	CHECK_INT(count("tl_cell_free is missing"), 0);
+	CHECK_INT(count("\"bytes\":24,"), 2); /* made and freed: what was asked for */
+}
+
 /* A trace ends with what began in it. */
 static void what_was_open_before(void)
 {
@@ -447,6 +465,7 @@ int main(int argc, char** argv)
 	RUN(a_full_disk);
 	RUN(what_happens_is_told);
 	RUN(the_end_tells_who_holds_what_lives);
+	RUN(cells_that_lived_before);
 	RUN(what_was_open_before);
 	RUN(events_have_the_number_of_their_thread);
 	RUN(threads_and_pools);

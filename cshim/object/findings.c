@@ -47,11 +47,12 @@ static bool find_in_heap(uintptr_t p, tlc_finding* f)
 		if (record >= k->block_records) return found(f, TL_E_UNKNOWN_POINTER, TL_TEXT_UNUSED);
 	}
 	if (from >= size) return false; /* behind one that became shorter */
+	const tl_record* r = tlc_g.records + TL_SPAN_RECORD(word) + record;
 	if (from != 0) {
+		if (TLC_LOAD(r->sh) == TL_SH_CELL) return false;
 		*f = (tlc_finding){TL_E_INTERIOR_POINTER, TL_TEXT_INTERIOR, {from, size, p - from}};
 		return true;
 	}
-	const tl_record* r = tlc_g.records + TL_SPAN_RECORD(word) + record;
 	return !(TLC_LOAD(r->sh) & TL_SH_ALIVE) && found(f, TL_E_NOT_LIVE, TL_TEXT_DEAD);
 }
 

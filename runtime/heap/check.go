@@ -177,7 +177,11 @@ func (c *checker) slab(span uint32, m *layout.SpanMeta) {
 	c.words(span, m.Run, func(uint32) uint64 { return layout.SpanWord(class, m.Record, 0) })
 	c.Want(uint32(m.Fresh) <= info.Slots && m.FreeCount <= m.Fresh && m.Retired <= m.Fresh-m.FreeCount,
 		"the slab at span %d: %d free and %d retired of %d of %d", span, m.FreeCount, m.Retired, m.Fresh, info.Slots)
-	c.freeSlots(span, m)
+	if layout.IsCellClass(class) {
+		c.freeCells(span, m)
+	} else {
+		c.freeSlots(span, m)
+	}
 	full := m.FreeCount == 0 && uint32(m.Fresh) == info.Slots
 	held := m.List == layout.SlabHeld
 	c.Want(c.partly[span] == (!full && !held), "the slab at span %d, %d free of %d, in a list: %v", span,
@@ -197,10 +201,6 @@ func (c *checker) slab(span uint32, m *layout.SpanMeta) {
 
 // freeSlots walks the list of a slab, which leads through the records.
 func (c *checker) freeSlots(span uint32, m *layout.SpanMeta) {
-	if layout.IsCellClass(uint32(m.SizeClass)) {
-		c.freeCells(span, m)
-		return
-	}
 	seen, step := make([]bool, m.Fresh), c.h.G.Classes[m.SizeClass].Step()
 	n := uint16(0)
 	for slot := uint32(m.FreeHead); slot != 0; n++ {

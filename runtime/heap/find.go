@@ -2,6 +2,7 @@ package heap
 
 import (
 	"sync/atomic"
+	"unsafe"
 
 	"tlruntime/runtime/layout"
 )
@@ -74,6 +75,14 @@ func (h *Heap) Find(addr uintptr) Place {
 	return h.inSlot(layout.SpanRecord(w)+uint32(slot)*info.Step(), start, addr)
 }
 
+// handedOut returns the slots from first to fresh of a slab, whose heads may be read then: C writes fresh behind them.
+func (h *Heap) handedOut(span uint32) (first, fresh uint32) {
+	word := atomic.LoadUint32((*uint32)(unsafe.Pointer(&h.meta(span).Fresh)))
+	return word >> 16, word & 0xFFFF
+}
+
+var _ [unsafe.Offsetof(layout.SpanMeta{}.Retired) - unsafe.Offsetof(layout.SpanMeta{}.Fresh) - 2]struct{}
+
 // CellHead returns what stands in front of a cell.
 func CellHead(cell uintptr) *layout.CellHead {
 	return layout.At[layout.CellHead](cell - layout.CellHeadBytes)
@@ -90,8 +99,9 @@ func (h *Heap) CellAt(cell uintptr) (class uint32, live bool) {
 	if !layout.IsCellClass(class) {
 		return 0, false
 	}
-	offset, size, m := uint32(cell-h.address(span)), h.G.Classes[class].Size, h.meta(span)
-	if slot := offset / size; offset%size != 0 || slot < uint32(m.Retired) || slot >= uint32(m.Fresh) {
+	offset, size := uint32(cell-h.address(span)), h.G.Classes[class].Size
+	first, fresh := h.handedOut(span)
+	if slot := offset / size; offset%size != 0 || slot < first || slot >= fresh {
 		return 0, false
 	}
 	return class, atomic.LoadUint32(&CellHead(cell).Count) != 0

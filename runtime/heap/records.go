@@ -253,8 +253,8 @@ func (h *Heap) Slabs(visit func(Slab)) {
 			visit(Slab{Slots: 1, start: h.address(span), record: m.Record, step: 1})
 		} else {
 			info := &h.G.Classes[class]
-			visit(Slab{uint32(m.Fresh), info.Size, layout.IsCellClass(class), h.address(span), m.Record, info.Step(),
-				uint32(m.Retired)})
+			first, fresh := h.handedOut(span)
+			visit(Slab{fresh, info.Size, layout.IsCellClass(class), h.address(span), m.Record, info.Step(), first})
 		}
 		span += max(m.Run, 1)
 	}

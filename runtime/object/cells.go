@@ -28,6 +28,18 @@ func CellCount(cell uintptr) (count int32, stuck bool) {
 // CellIn returns the cell in the slot of an object.
 func CellIn(slot uintptr) uintptr { return slot + layout.CellOffset }
 
+// cellIn returns the cell that a place is in, and whether it lives; 0: it is in the slot of something else.
+func cellIn(at place) (cell uintptr, live bool) {
+	small := at.Start + layout.CellHeadBytes
+	if class, live := process.heap.CellAt(small); class != 0 {
+		return small, live
+	}
+	if at.Kind != heap.Live && at.Kind != heap.Interior || !IsCell(process.heap.Record(at.Record)) {
+		return 0, false
+	}
+	return CellIn(at.Start), true
+}
+
 // isStuck: no operation leaves 0.
 func isStuck(count int32) bool { return count < -layout.CellMost || count == 0 }
 
@@ -72,7 +84,7 @@ func (c *Context) newRecordedCell(n uintptr, class uint32) uintptr {
 	c.Pending &^= PendingRecords
 	p := c.newCell(n, layout.TypePlain)
 	if o, ok := c.cellAt(p); ok && c.Pending&PendingRecords == 0 && isRecording() { // the object's class drew none
-		recorder.Object(c, o.Entry, uint64(n), uint64(process.g.Classes[class].Size))
+		recorder.Object(c, o.Entry, uint64(n+layout.CellOffset), uint64(process.g.Classes[class].Size))
 	}
 	return p
 }
@@ -240,6 +252,9 @@ func (c *Context) endSmallCell(o cell) bool {
 		return false
 	}
 	usdt.Free(o.address)
+	if Tracing.Load() { // it was told as live when the trace began
+		recorder.Rested(c, layout.Entry{Object: o.address, Record: process.heap.Find(o.address).Record})
+	}
 	c.giveSlot(layout.Entry{Object: o.address, Gen: o.class})
 	return true
 }

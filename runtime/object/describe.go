@@ -47,6 +47,9 @@ func PlaceIn(e layout.Entry, typ uint32, slot uintptr) string {
 	if t := process.types.get(typ); t != nil && t.Vec != nil && slot-e.Object >= t.Size {
 		return fmt.Sprintf("element %d", (slot-t.Vec.read(e.Object).data)/t.Vec.ElementBytes)
 	}
+	if t := process.types.get(typ); t != nil && t.OfCells {
+		slot -= layout.CellOffset
+	}
 	return fmt.Sprintf("field at offset %d", slot-e.Object)
 }
 
@@ -101,11 +104,18 @@ func AskedOf(e layout.Entry) uint64 {
 			return layout.VecPayloadBytes + v.Cap*8
 		}
 	default:
-		if t := process.types.get(typ); t != nil {
+		if t := process.types.get(typ); t != nil && t.OfCells {
+			return uint64(t.Size) - layout.CellOffset
+		} else if t != nil {
 			return uint64(t.Size)
 		}
 	}
 	return bytes
+}
+
+// HasCell tells whether a cell has the slot of an object; before the first use none has.
+func HasCell(e layout.Entry) bool {
+	return process.heap != nil && IsCell(process.heap.Record(e.Record))
 }
 
 // IsTensor tells whether an object is live and a tensor; before the first use none is.

@@ -202,7 +202,7 @@ var sentences = map[Text]string{
 	textNotUpgraded: "%#x belongs to context %d, and only its thread upgrades this weak reference; make one for all " +
 		"threads with tl_weak_share",
 	textNoCell:    "%#x is no cell; tl_cell_* take what tl_cell_new has returned",
-	textCell:      "%#x is where the memory of a cell starts; the cell itself is %d bytes behind it, and tl_cell_free frees it",
+	textCell:      "%#x lies in the memory of the cell at %#x, which tl_cell_* alone take",
 	textReadFreed: "%#x was read from freed memory, which TL_DEBUG fills with 0xdd: an object was used after its last reference",
 	textCellType: "type %d has a destructor, is a Vec's, has more than %d pointers, or 16 GiB or more; there are no cells " +
 		"of such a type",
@@ -274,20 +274,27 @@ func (at place) finding(p uintptr) finding {
 	case elsewhere:
 		return finding{status: status.UnknownPointer, kind: textOutside}
 	}
+	cell, live := cellIn(at)
 	switch at.Kind {
 	case heap.Interior:
+		if live {
+			return finding{status.InteriorPointer, textCell, [3]uint64{uint64(cell)}}
+		}
+		if cell != 0 {
+			return finding{status: status.InteriorPointer, kind: textNoCell}
+		}
 		return finding{status.InteriorPointer, textInterior,
 			[3]uint64{uint64(p - at.Start), process.heap.Size(at.Start), uint64(at.Start)}}
 	case heap.Live:
-		if IsCell(process.heap.Record(at.Record)) {
-			return finding{status.NotLive, textCell, [3]uint64{layout.CellOffset}}
+		if live {
+			return finding{status.NotLive, textCell, [3]uint64{uint64(cell)}}
 		}
 		return finding{status: status.NotLive, kind: textZero}
 	case heap.Freed:
 		return finding{status: status.NotLive, kind: textFreed}
 	case heap.Dead:
-		if _, live := process.heap.CellAt(at.Start + layout.CellHeadBytes); live {
-			return finding{status.NotLive, textCell, [3]uint64{layout.CellHeadBytes}}
+		if live {
+			return finding{status.NotLive, textCell, [3]uint64{uint64(cell)}}
 		}
 		return finding{status: status.NotLive, kind: textDead}
 	}

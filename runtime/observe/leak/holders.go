@@ -24,6 +24,11 @@ func TraceHolders(c *object.Context) status.Status {
 				s.holds(object.TableOf(e), "table", e.Object, 0)
 			}
 		}
+		s.everyNode(func(ref track.Ref, p uintptr, _ *heap.SideValue) {
+			if class, _ := s.heap.CellAt(p); class != 0 {
+				track.Drop(ref) // such a slot has no generations: nobody tells its end from now on
+			}
+		})
 		Blocks(func(l Live) { s.holds(l.Address, what[Lent], 0, 0) })
 	})
 }
@@ -61,6 +66,8 @@ func (s *search) alone() {
 		switch {
 		case v.Flags&leakImmortal != 0:
 			s.holds(p, "immortal", 0, 0)
+		case isDirect(v) && reasonOf(v) == Cell:
+			s.holds(p, "a reference of compiled code", 0, 0) // no scope has cells
 		case isDirect(v) && reasonOf(v) == Acquired:
 			s.holds(p, "a reference that was acquired", 0, 0) // as a program that goes on may release it
 		case isDirect(v):

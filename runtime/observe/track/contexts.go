@@ -44,7 +44,7 @@ func (recorder) Resized(c *object.Context, e layout.Entry, bytes uint64) {
 	resize(layout.Address(c), OfObject(e), uint64(e.Object), bytes)
 }
 
-func (recorder) Retracted(p uintptr, gen uint32) { undo(Ref{Kind: Foreign, Key: uint64(p), Gen: gen}) }
+func (recorder) Retracted(p uintptr, gen uint32) { Drop(Ref{Kind: Foreign, Key: uint64(p), Gen: gen}) }
 
 func (recorder) Opened(c *object.Context, kind string) { trace.Begin(c.Id, kind, NameOf(Tag(c))) }
 
@@ -56,7 +56,7 @@ func (recorder) Died(c *object.Context, e layout.Entry) {
 	gone(layout.Address(c), OfObject(e), uint64(e.Object))
 }
 
-func (r recorder) Rested(c *object.Context, e layout.Entry) { r.Died(c, e); undo(OfObject(e)) }
+func (r recorder) Rested(c *object.Context, e layout.Entry) { r.Died(c, e); Drop(OfObject(e)) }
 
 func (recorder) ForeignGone(c *object.Context, p, bytes uintptr) {
 	traceRelease(c.Id, Foreign, uint64(p), uint64(bytes))

@@ -44,9 +44,9 @@ func gone(context uintptr, ref Ref, address uint64) {
 	traceRelease(layout.At[layout.Context](context).Id, ref.Kind, address, e.Bytes)
 }
 
-// undo drops what is known of an allocation: it was taken back in the call that made it,
-// before anybody could know of it, or its end was told already.
-func undo(ref Ref) {
+// Drop drops what is known of an allocation: it was taken back in the call that made it,
+// before anybody could know of it, its end was told already, or nobody will tell it.
+func Drop(ref Ref) {
 	tracker.mu.Lock()
 	defer tracker.mu.Unlock()
 	if e := find(ref); e != nil {

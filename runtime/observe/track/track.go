@@ -122,11 +122,16 @@ type pendingMade struct {
 	address uint64
 }
 
-// asked is what a program has asked for: of a tensor, which is complete now, its elements.
+// asked is what a program has asked for: of a tensor, which is complete now, its elements; of a cell, what is behind
+// its head.
 func (p *pendingMade) asked(bytes uint64) uint64 {
 	e := layout.Entry{Object: uintptr(p.address), Record: uint32(p.ref.Key), Gen: p.ref.Gen}
-	if p.ref.Kind == Object && object.IsTensor(e) {
+	switch {
+	case p.ref.Kind != Object:
+	case object.IsTensor(e):
 		return object.AskedOf(e)
+	case object.HasCell(e):
+		return bytes - layout.CellOffset
 	}
 	return bytes
 }
