@@ -254,6 +254,7 @@ func forgetSources() {
 	symbols.Forget()
 	sources.Forget()
 	jitted.Forget()
+	stamps.Clear()
 }
 
 func init() { leak.Resolve, leak.InSource = resolve, inSource }

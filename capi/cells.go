@@ -2,7 +2,7 @@
 //
 // A cell is an object of the heap whose count a compiler keeps in its own code:
 // it stands in front of the bytes, and the inlined operations (tl_inl_cell_*,
-// tl_inline.h, tl_inline.ll) change it without a look at a record. Memory,
+// tl_inline.h, tl_inline.ll) change it without a search. Memory,
 // statistics, limits and reports are the runtime's.
 //
 // The compiler says what a drop means. tl_cell_drop tells whether the reference
@@ -10,7 +10,7 @@
 // refers to and frees it, or builds something else in it, which has one
 // reference again.
 //
-// The calls below look for the cell's record, as all calls do, and a bad pointer
+// The calls below check that a live cell is at the address, and a bad pointer
 // is an error. The inlined operations trust the compiler, unless TL_DEBUG=1
 // makes calls of them: without it, a cell that is not live when they get it is
 // undefined behaviour. docs/ownership.md says which kind of object is for what.
@@ -39,7 +39,7 @@ import (
 // tl_cell_share.
 // Returns: the cell, NULL on failure.
 // Errors: TL_E_OUT_OF_MEMORY.
-// Cost: fast; about 3 ns up to 64 KiB.
+// Cost: fast; about 5 ns up to 64 KiB.
 // Path: fast.
 // LLVM: returns noalias.
 //

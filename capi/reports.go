@@ -112,7 +112,7 @@ func endTrace(o *object.Context) (ended bool, err error) {
 func stopTrace(o *object.Context) status.Status {
 	traceMutex.Lock()
 	defer traceMutex.Unlock()
-	held := holders(o)
+	held := leak.TraceHolders(o)
 	ended, err := endTrace(o)
 	switch {
 	case err != nil:
@@ -123,19 +123,11 @@ func stopTrace(o *object.Context) status.Status {
 	return held
 }
 
-// holders tells the trace that runs who holds what.
-func holders(o *object.Context) status.Status {
-	if !trace.On() {
-		return status.OK
-	}
-	return leak.TraceHolders(o)
-}
-
 // endTraceAtExit tells on standard error what a program that does not end its trace would not learn.
 func endTraceAtExit(o *object.Context) {
 	traceMutex.Lock()
 	defer traceMutex.Unlock()
-	_ = holders(o) // a trace without them is whole
+	_ = leak.TraceHolders(o) // the trace is complete without them
 	if _, err := endTrace(o); err != nil {
 		output.Tell("part of the trace could not be written: %v", err)
 	}
@@ -167,7 +159,7 @@ func figures() []trace.Figure {
 	}
 }
 
-// stamps are those of modules, by path.
+// stamps has the stamps of modules by path, until the trace ends.
 var stamps sync.Map
 
 func stampOf(module string) string {

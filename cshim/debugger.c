@@ -6,6 +6,7 @@
 
 enum tlc_number {
 	tlc_span_shift = TL_SPAN_SHIFT,
+	tlc_class_cell = TL_CLASS_CELL,
 	tlc_class_large = TL_CLASS_LARGE,
 	tlc_class_rest = TL_CLASS_REST,
 	tlc_sh_alive = TL_SH_ALIVE,

@@ -3,11 +3,12 @@
 #include <stdlib.h>
 #include <tl_runtime.h>
 
-void look_here(tl_tensor* tensor, tl_tensor* copy, void* vec, void* freed, void* large);
+void look_here(tl_tensor* tensor, tl_tensor* copy, void* vec, void* freed, void* large, void* cell);
 
-__attribute__((noinline)) void look_here(tl_tensor* tensor, tl_tensor* copy, void* vec, void* freed, void* large)
+__attribute__((noinline)) void look_here(tl_tensor* tensor, tl_tensor* copy, void* vec, void* freed, void* large,
+                                         void* cell)
 {
-	__asm__ volatile("" ::"r"(tensor), "r"(copy), "r"(vec), "r"(freed), "r"(large) : "memory");
+	__asm__ volatile("" ::"r"(tensor), "r"(copy), "r"(vec), "r"(freed), "r"(large), "r"(cell) : "memory");
 }
 
 int main(void)
@@ -27,9 +28,10 @@ int main(void)
 	tl_tensor* copy = tl_tensor_clone(tensor);
 	void* freed = tl_mem_alloc(40);
 	tl_ptr_release(freed);
+	void* cell = tl_cell_dup(tl_cell_new(30));
 	void* large = tl_mem_alloc(300000);
 	if (copy == NULL || large == NULL || vec == NULL || element == NULL) return 1;
-	look_here(tensor, copy, vec, freed, large);
+	look_here(tensor, copy, vec, freed, large, cell);
 	tl_ptr_release(large);
 	tl_mem_exit_scope();
 	tl_mem_function_exit();

@@ -132,7 +132,7 @@ func (b *batch) count(given, want []int64, symbol string) (int, error) {
 	return 0, fmt.Errorf("the file has shape %v; the model wants %v, or many of these along one axis more", given, want)
 }
 
-// parts is how many samples rows are. None of a symbol that is bound to 0 are one.
+// parts returns how many samples the rows make. A symbol that is bound to 0 has no rows: that is one sample.
 func parts(rows, bound int64) int {
 	if bound == 0 {
 		return 1

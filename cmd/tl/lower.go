@@ -61,7 +61,7 @@ func lowerCommand() *cobra.Command {
 	f.BoolVar(&stats, "stats", false, "write what counting costs each function to standard error")
 	f.BoolVar(&l.options.Cells, "cells", false,
 		"make structs cells, whose counts are in front of them, except those in vecs and of other modules")
-	f.BoolVar(&l.options.NoReuse, "no-reuse", false, "with --cells, make new memory of every cell")
+	f.BoolVar(&l.options.NoReuse, "no-reuse", false, "with --cells, allocate new memory for every cell")
 	f.BoolVar(&l.options.NoMoves, "no-moves", false, "acquire every reference that is stored")
 	f.BoolVar(&l.options.NoBorrows, "no-borrows", false, "give every variable a reference")
 	f.BoolVar(&l.options.NoSlots, "no-slots", false, "allocate every tensor on the heap")

@@ -10,8 +10,8 @@ import (
 // mostPointers is how many references a cell with a type may have (tl_cell_new_typed).
 const mostPointers = 2048
 
-// cellTypes returns the names of the structs that are cells. No scope, Vec or typed object has cells: what is an
-// element of a vec, or is handed to functions of other modules, stays an object, and what that refers to.
+// cellTypes returns the names of the structs that are cells. No scope, Vec or typed object has cells. Elements
+// of vecs, what functions of other modules get or return, and what these refer to stay objects.
 func cellTypes(p *ir.Program, functions []*function) map[string]bool {
 	cells := map[string]bool{}
 	for _, s := range p.Structs {

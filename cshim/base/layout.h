@@ -442,7 +442,7 @@ typedef struct tl_context {
 	tl_flow flows[TL_CLASSES];
 	uint64_t seen_allocs[TL_CLASSES]; /* magazine.allocs when the heap looked at it last (cshim/heap) */
 	uint32_t growths;                 /* spans of fresh slabs since magazines aged last */
-	uint32_t patience;                /* classes that came back after their magazine was given up for them */
+	uint32_t patience;                /* how often a class was used again that was idle when magazines aged last */
 	uint8_t flushed_last[TL_CLASSES]; /* the magazine was full since it was empty last */
 	uint8_t unused[5];
 	/* What the clock does for a thread that rests (cshim/heap/idle.c): it takes the oldest slots of a magazine, whose base

@@ -186,7 +186,7 @@ static inline uint64_t large_of(const tl_heap* h) { return LOAD(h->large_taken) 
 /* How many slots a slab has in front of the first that is handed out. */
 uint32_t tlc_before_cells(const tl_class_info* k);
 
-/* A new slab has no free slot. */
+/* Clears the bitmap of a new slab: no slot is free. */
 void tlc_begin_cells(tl_heap* h, uint32_t first);
 
 /* Takes free slots, then those that were never handed out, in which no cell lives; how many. */

@@ -288,8 +288,9 @@ static uint32_t empty_magazine(tl_heap* h, tl_context* c, uint32_t size_class)
 }
 
 /* Gives the depots what a context keeps of classes that it did not use since the last time, when it is about to take fresh
- * memory for another one, so that sizes that grow leave nothing behind. It looks after so many spans of fresh slabs. A class
- * that comes back after that doubles them, to what a slab of each class has: a program that uses classes in turn settles. */
+ * memory for another one, so that sizes that grow leave nothing behind. It looks each time after a number of spans of
+ * fresh slabs. A class that is used again after it was idle doubles the number, up to what a slab of each class has: a program
+ * that uses its classes in turn keeps its magazines. */
 static void age(tl_heap* h, tl_context* c, uint32_t but)
 {
 	enum { AT_FIRST = 8, AT_MOST = 2 * TL_HEAP_KEEPS / TL_SPAN_BYTES }; /* spans */

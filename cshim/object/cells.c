@@ -1,4 +1,4 @@
-/* Cells as calls: they look for the record before they believe what stands in front of a cell. */
+/* Cells as calls: they look for the slot before they believe what stands in front of a cell. */
 #include "cells.h"
 #include "../inline/counts.h"
 #include "../inline/objects.h"
@@ -45,8 +45,8 @@ void* tl_cell_new(size_t bytes)
 	return TLC_LIKELY(tlc_op_cell_new(tlc_tls, bytes, &cell)) ? cell : new_rest(bytes);
 }
 
-/* A slot of an object gets its next generation, as an object's does: a cell that Go made may be recorded. One of two calls
- * that free a cell at once finds it. */
+/* The slot of an object gets its next generation, because a cell that Go made may be recorded. Where two threads free a cell
+ * at the same time, one of them ends it. */
 static tl_status free_in_slot(void* cell)
 {
 	tl_context* c = tlc_tls;
@@ -72,26 +72,20 @@ tl_status tl_cell_free(void* cell)
 
 /* ---- counts ------------------------------------------------------------------------------ */
 
-/* A reference more; false: ask Go. */
-static bool dup_shared(void* cell)
+static void* dup_shared(void* cell)
 {
-	if (!is_cell(cell)) return false;
 	_Atomic uint32_t* word = &tlc_head_of(cell)->count;
 	uint32_t count = TLC_LOAD(*word);
 	while (is_shared((int32_t)count) && !atomic_compare_exchange_weak_explicit(
 											word, &count, count - 1, memory_order_relaxed, memory_order_relaxed)) {}
-	return true;
-}
-
-static __attribute__((noinline)) void* dup_rest(void* cell)
-{
-	return cell == NULL || dup_shared(cell) ? cell : slow_cell_dup(cell);
+	return cell;
 }
 
 void* tl_cell_dup(void* cell)
 {
 	void* same;
-	return TLC_LIKELY(is_cell(cell)) && TLC_LIKELY(tlc_op_cell_dup(cell, &same)) ? cell : dup_rest(cell);
+	if (TLC_UNLIKELY(!is_cell(cell))) return cell == NULL ? NULL : slow_cell_dup(cell);
+	return TLC_LIKELY(tlc_op_cell_dup(cell, &same)) ? cell : dup_shared(cell);
 }
 
 bool tl_cell_is_unique(const void* cell)
@@ -100,16 +94,10 @@ bool tl_cell_is_unique(const void* cell)
 	return cell != NULL && slow_cell_is_unique(cell);
 }
 
-static __attribute__((noinline)) bool drop_rest(void* cell)
-{
-	if (TLC_LIKELY(is_cell(cell))) return drop_shared(tlc_head_of(cell));
-	return cell != NULL && slow_cell_drop(cell);
-}
-
 bool tl_cell_drop(void* cell)
 {
-	bool last;
-	return TLC_LIKELY(is_cell(cell)) && TLC_LIKELY(tlc_op_cell_drop(cell, &last)) ? last : drop_rest(cell);
+	if (TLC_UNLIKELY(!is_cell(cell))) return cell != NULL && slow_cell_drop(cell);
+	return drop_one(cell);
 }
 
 tl_status tl_cell_share(void* cell)

@@ -1,4 +1,4 @@
-/* What the files share that count and end cells by their records. */
+/* What the files that count and end cells share. */
 #ifndef TL_OBJECT_CELLS_H
 #define TL_OBJECT_CELLS_H
 
@@ -20,14 +20,17 @@ static inline tl_record* find_in_slot(const tl_context* c, const void* cell)
 /* Finds the class of the live cell that has a slot of a class of cells; false: it is none, or Go has to look. */
 static inline bool find_small(const tl_context* c, const void* cell, uint32_t* size_class)
 {
-	tl_record* r;
-	if (TLC_UNLIKELY(!tlc_find_slot((uintptr_t)cell, &r, size_class))) return false;
+	const uintptr_t offset = (uintptr_t)cell - tlc_g.heap_base;
+	if (TLC_UNLIKELY(offset >= tlc_g.heap_bytes)) return false;
+	const uint64_t span = offset >> TL_SPAN_SHIFT;
+	*size_class = TL_SPAN_CLASS(TLC_LOAD(tlc_g.spans[span]));
 	if (!tlc_is_cell_class(*size_class) || TLC_UNLIKELY(!tlc_is_fast(c))) return false;
-	const uint64_t span = ((uintptr_t)cell - tlc_g.heap_base) >> TL_SPAN_SHIFT;
-	const uint64_t slot = (uint64_t)(r - tlc_g.records) - TL_SPAN_RECORD(TLC_LOAD(tlc_g.spans[span]));
+	const tl_class_info* k = &tlc_g.classes[*size_class];
+	const unsigned __int128 product = (unsigned __int128)(offset & k->mask) * k->reciprocal; /* as tlc_slot_at */
+	const uint64_t slot = (uint64_t)(product >> 64);
 	const tl_span_meta* m = &tlc_g.heap->metas[span];
-	return slot >= m->retired && slot < __atomic_load_n(&m->fresh, __ATOMIC_ACQUIRE) &&
-	       TLC_LOAD_ACQUIRE(tlc_head_of(cell)->count) != 0;
+	return TLC_LIKELY((uint64_t)product < k->reciprocal) && slot >= m->retired &&
+	       slot < __atomic_load_n(&m->fresh, __ATOMIC_ACQUIRE) && TLC_LOAD_ACQUIRE(tlc_head_of(cell)->count) != 0;
 }
 
 static inline bool is_cell(const void* cell)
@@ -51,8 +54,15 @@ static inline bool drop_shared(tl_cell_head* head)
 	return is_last((int32_t)count);
 }
 
-/* Ends a cell of a class of cells that has one reference, unless somebody else did so at once; false: ask Go, nothing
- * changed. */
+/* A reference fewer; whether it was the last one, which stays. */
+static inline bool drop_one(void* cell)
+{
+	bool last;
+	return TLC_LIKELY(tlc_op_cell_drop(cell, &last)) ? last : drop_shared(tlc_head_of(cell));
+}
+
+/* Ends a cell of a class of cells that has one reference, unless another thread ends it at the same time; false: ask Go,
+ * nothing changed. */
 static inline bool free_small(tl_context* c, void* cell, uint32_t size_class)
 {
 	tl_magazine* m = &c->magazines[size_class];

@@ -90,13 +90,6 @@ static inline void add(dead_cells* dead, tl_record* r, cell_slot* slot)
 	dead->first = slot;
 }
 
-/* A reference fewer; whether it was the last one, which stays. */
-static inline bool drop_one(void* cell)
-{
-	bool last;
-	return TLC_LIKELY(tlc_op_cell_drop(cell, &last)) ? last : drop_shared(tlc_head_of(cell));
-}
-
 /* Drops a reference that a dead cell held; false: p is no cell. */
 static inline __attribute__((always_inline)) bool drop_cell(dead_cells* dead, uintptr_t p)
 {
@@ -105,7 +98,7 @@ static inline __attribute__((always_inline)) bool drop_cell(dead_cells* dead, ui
 	tl_record* r = find_in_slot(dead->context, cell);
 	if (TLC_UNLIKELY(r == NULL)) {
 		if (!find_small(dead->context, cell, &size_class)) return false;
-		if (drop_one(cell)) (void)free_small(dead->context, cell, size_class); /* else somebody frees it at once */
+		if (drop_one(cell)) (void)free_small(dead->context, cell, size_class); /* else another thread frees it */
 		return true;
 	}
 	if (!drop_one(cell) || TLC_UNLIKELY(!begin_end(r))) return true;
@@ -153,7 +146,7 @@ static __attribute__((noinline)) bool free_all(tl_record* r, void* cell)
 		if (TLC_LIKELY(tlc_tls == c)) take_apart(&dead, slot, slot->link);
 		else
 			tlc_enqueue(c, tlc_g.records + (uint32_t)slot->link,
-			            (uintptr_t)slot); /* a trace has begun since: Go tells it */
+			            (uintptr_t)slot); /* a trace has begun meanwhile: Go ends the cell and tells the trace */
 	}
 	c->draining = 0;
 	if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0)) tlc_finish(c); /* a destructor, or what Go counts */

@@ -1862,7 +1862,7 @@ FUNCTIONS: tuple[Function, ...] = (
             tl_cell_share.
         Returns: the cell, NULL on failure.
         Errors: TL_E_OUT_OF_MEMORY.
-        Cost: fast; about 3 ns up to 64 KiB.
+        Cost: fast; about 5 ns up to 64 KiB.
         """,
     ),
     Function(

@@ -477,7 +477,7 @@ type Context struct {
 	Flows        [Classes]Flow
 	SeenAllocs   [Classes]uint64 // magazine.allocs when the heap looked at it last (cshim/heap)
 	Growths      uint32          // spans of fresh slabs since magazines aged last
-	Patience     uint32          // classes that came back after their magazine was given up for them
+	Patience     uint32          // how often a class was used again that was idle when magazines aged last
 	FlushedLast  [Classes]uint8  // the magazine was full since it was empty last
 	Unused       [5]uint8
 	// What the clock does for a thread that rests (cshim/heap/idle.c): it takes the oldest slots of a magazine, whose base

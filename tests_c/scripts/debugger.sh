@@ -57,12 +57,13 @@ shows() { grep -qE "$1" "$work/said" || fail "gdb does not show: $1"; }
 for path in 1 0; do
 	export TL_FASTPATH=$path
 	at "$work/inspect" 'print tensor' 'tl vec vec' 'tl object freed' 'tl object (char*)copy + 70' 'tl object &main' \
-		'tl object 0' 'tl object large' 'tl object (char*)large + 299999' 'tl scopes'
+		'tl object 0' 'tl object large' 'tl object (char*)large + 299999' 'tl object cell' 'tl scopes'
 	shows '^\$1 = 0x[0-9a-f]+: tensor f32 \[2, 3\] = \{0, 1, 2, 3, 4.5, -5\}, 2 references$'
 	shows '^0x[0-9a-f]+: Vec of 2, room for [0-9]+, 1 reference$'
 	shows '^  \[0\] 0x[0-9a-f]+: object in 128 bytes, 2 references$'
 	shows '^  \[1\] 0x[0-9a-f]+: tensor f32 \[2, 3\]'
 	shows '^0x[0-9a-f]+: free memory$'
+	shows '^0x[0-9a-f]+: byte 8 of 0x[0-9a-f]+, cell in 48 bytes, 2 references$'
 	shows '^0x[0-9a-f]+: byte 70 of 0x[0-9a-f]+, tensor f32 \[2, 3\] = .*, 1 reference$'
 	shows '^0x[0-9a-f]+: object in 327680 bytes, 1 reference$'
 	shows '^0x[0-9a-f]+: byte 299999 of 0x[0-9a-f]+, object in 327680 bytes, 1 reference$'

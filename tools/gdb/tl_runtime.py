@@ -48,6 +48,9 @@ def span_words(shared, first, count):
     return struct.unpack(f"{count}Q", memory)
 
 
+HEAD = 8  # bytes of a tl_cell_head
+
+
 class Slot:
     """The slot of the heap that an address lies in."""
 
@@ -63,9 +66,16 @@ class Slot:
                 span -= back
             else:  # the object was freed: these words stay until they are used again
                 word = 0
-        self.size_class, place = word & 0xFF, 0
+        self.size_class, place, self.count = word & 0xFF, 0, 0
         if self.size_class == number("class_large"):
             self.size, self.start = (word >> 8 & 0xFFFFFF) << shift, base + (span << shift)
+        elif self.size_class >= number("class_cell"):
+            info, meta = shared["classes"][self.size_class], shared["heap"]["metas"][span]
+            inside, self.size = offset & int(info["mask"]), int(info["size"])
+            place = (inside + HEAD) // self.size
+            self.start = address - inside + place * self.size - HEAD  # the head ends the slot before
+            if int(meta["retired"]) <= place < int(meta["fresh"]):
+                (self.count,) = struct.unpack("i", gdb.selected_inferior().read_memory(self.start, 4))
         else:
             info = shared["classes"][self.size_class]
             inside = offset & int(info["mask"])
@@ -77,9 +87,11 @@ class Slot:
         self.type = atomic(self.record["type_flags"]) & number("type_mask")
 
     def is_live(self):
-        return self.sh & number("sh_alive") != 0
+        return self.count != 0 or self.sh & number("sh_alive") != 0
 
     def references(self):
+        if self.count != 0:
+            return "1 reference" if abs(self.count) == 1 else f"{abs(self.count)} references"
         if self.sh & number("sh_immortal"):
             return "immortal"
         shared = (self.sh ^ 1 << 31) - (1 << 31) >> number("sh_count_shift")
@@ -148,6 +160,8 @@ def vec_of(address):
 
 
 def describe_live(slot):
+    if slot.count != 0:
+        return f"cell in {slot.size} bytes"
     if slot.type == number("type_tensor"):
         return describe_tensor(slot.start)
     if slot.type == number("type_vec"):

@@ -71,7 +71,7 @@ const (
 	Branch                  // to the first successor when A is not 0, else to the second
 	Return                  // A, if there is one
 	Reset                   // D = the token of A, whose reference ends; the other operands get those of its fields
-	Taken                   // D = A, with a reference that Reset has given it
+	Taken                   // D = A, with the reference that Reset has taken over for it
 	Take                    // D = A.field with its reference; the field is none afterwards, in memory
 	Put                     // D.field = A, in memory, where that is none since Take; nobody else refers to D
 

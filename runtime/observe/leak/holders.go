@@ -16,8 +16,11 @@ import (
 // Who holds what is live. The search for leaks meets each holder: scopes first, then references that nothing explains,
 // and then the objects that lead to what neither holds, nearest first. A reader of a trace goes from one to the next.
 
-// TraceHolders tells a trace, before it ends, who holds each live allocation.
+// TraceHolders tells a trace that runs, before it ends, who holds each live allocation.
 func TraceHolders(c *object.Context) status.Status {
+	if !trace.On() {
+		return status.OK
+	}
 	return look(c, nil, nil, trace.Held, func(s *search) {
 		for i := range s.nodes.Len() {
 			if e := *s.nodes.At(i); object.TableOf(e) != 0 {

@@ -301,7 +301,7 @@ func (s *search) reach() {
 	}
 }
 
-// spread marks what the objects on the stack lead to and has no mark yet, that what is nearest first.
+// spread marks what the objects on the stack lead to and has no mark yet, the nearest first.
 func (s *search) spread(mark uint32) {
 	for i := uint64(0); i < s.stack.Len(); i++ {
 		at := *s.stack.At(i)

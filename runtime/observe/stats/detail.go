@@ -37,7 +37,7 @@ func classes(all *object.Stats) []figures.Class {
 		c.Count = count(k.Allocations, k.Live()-n, k.Bytes-min(k.Bytes, keptBytes[class]))
 		out = append(out, c)
 	}
-	// The size of large ones is 0, and they come last.
+	// Large objects have size 0; minus 1 it wraps, so that they come last.
 	slices.SortFunc(out, func(a, b figures.Class) int { return cmp.Compare(a.SlotBytes-1, b.SlotBytes-1) })
 	for i := len(out) - 1; i > 0; i-- {
 		if to, from := &out[i-1], out[i]; to.SlotBytes == from.SlotBytes {
