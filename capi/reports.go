@@ -55,6 +55,7 @@ func openTrace(name string) (began bool, err error) {
 		Figures: figures,
 		Frames:  codeOf,
 		Places:  placesOf,
+		Guard:   func(write func()) { contained(false, func() bool { write(); return true }) },
 	})
 }
 

@@ -44,6 +44,7 @@ type Options struct {
 	Figures func() []Figure             // counters; not called under a lock
 	Frames  func(site uint32) []Frame   // the code of a site, innermost first; not called under a lock
 	Places  func(site uint32) []Frame   // the same as modules and offsets, found without reading files
+	Guard   func(write func())          // calls write, on a goroutine of its own, and stops its panics
 }
 
 // Figure is a counter at one moment.
@@ -357,8 +358,19 @@ func writeStacks() {
 	})
 }
 
-// writeWaiting gives the file what it lacks.
+// writeWaiting gives the file what it lacks. The timer calls it, outside of any call into the library.
 func writeWaiting() {
+	recorder.mu.Lock()
+	guard := recorder.opts.Guard
+	recorder.mu.Unlock()
+	if guard == nil {
+		flushWaiting()
+		return
+	}
+	guard(flushWaiting)
+}
+
+func flushWaiting() {
 	r := &recorder
 	r.mu.Lock()
 	r.waits = false // events from here on set the timer again
