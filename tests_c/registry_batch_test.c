@@ -189,6 +189,31 @@ static void aligned_memory_after_a_failure(void)
 	}
 }
 
+/* With the program's own blocks between them, in sizes up to beyond what malloc takes from its heap. */
+static void aligned_memory_of_any_size_among_others(void)
+{
+	enum { LIVE = 16 };
+	unsigned char *arrays[LIVE] = {0}, *others[LIVE] = {0};
+	uint64_t state = 1;
+	for (int i = 0; i < 4000; i++) {
+		state = state * 6364136223846793005u + 1442695040888963407u;
+		const int at = (int)(state >> 60);
+		const size_t bytes = i % 500 == 0 ? (size_t)40 << 20 : ((size_t)1 << (state >> 33) % 18) + (state >> 40) % 64;
+		if (arrays[at] != NULL) CHECK_INT(arrays[at][0], at + 1);
+		CHECK_OK(arrays[at] != NULL ? tl_registry_unregister(arrays[at]) : TL_OK);
+		free(others[at]);
+		others[at] = malloc(bytes / 2 + 1);
+		arrays[at] = tl_registry_new_array(bytes, 1);
+		CHECK(arrays[at] != NULL && (uintptr_t)arrays[at] % 64 == 0);
+		if (i % 500 != 0) memset(arrays[at], at + 1, bytes);
+		else arrays[at][0] = (unsigned char)(at + 1);
+	}
+	for (int at = 0; at < LIVE; at++) {
+		CHECK_OK(arrays[at] != NULL ? tl_registry_unregister(arrays[at]) : TL_OK);
+		free(others[at]);
+	}
+}
+
 static void aligned_memory_gets_an_owner(void)
 {
 	void* alias[1];
@@ -321,6 +346,7 @@ int main(void)
 	RUN(arrays_of_its_own);
 	RUN(aligned_memory);
 	RUN(aligned_memory_after_a_failure);
+	RUN(aligned_memory_of_any_size_among_others);
 	RUN(aligned_memory_gets_an_owner);
 	RUN(info_refuses);
 	RUN(statistics_in_a_file);

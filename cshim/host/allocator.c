@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "start.h"
+#include "valgrind.h"
 
 /* A program that is linked without shared libraries and brings its own malloc need not have these. A strong
  * reference would link the C library's malloc, too. */
@@ -38,6 +39,28 @@ static int no_memory(void** block, size_t alignment, size_t bytes)
 }
 
 tlc_host_malloc tlc_host = {malloc, calloc, realloc, free, unknown, no_memory, free, OTHER_MISALIGNED, false, false};
+
+/* ---- aligned blocks of the C library ----------------------------------------------------------- */
+
+/* Its posix_memalign cuts each block out of a larger one, and looks at none of those that a thread keeps. Its malloc has a
+ * word in front of each block. Where all ask for whole lines, that word included, a block lies behind others of whole
+ * lines, and malloc's own is aligned as a rule. Larger blocks never come from its heap. mallopt(3) */
+enum { LINE = 64, LARGEST_IN_HEAP = 4 * 1024 * 1024 * sizeof(long) };
+
+static int (*cut)(void** block, size_t alignment, size_t bytes) = no_memory;
+
+static int whole_lines(void** block, size_t alignment, size_t bytes)
+{
+	if (alignment > LINE || bytes >= LARGEST_IN_HEAP) return cut(block, alignment, bytes);
+	bytes = ((bytes + sizeof(size_t) + LINE - 1) & -(size_t)LINE) - sizeof(size_t);
+	void* p = tlc_host.malloc(bytes);
+	if (p != NULL && ((uintptr_t)p & (alignment - 1)) == 0) {
+		*block = p;
+		return 0;
+	}
+	tlc_host.free(p);
+	return cut(block, alignment, bytes);
+}
 
 /* ---- finding functions at load ---------------------------------------------------------------- */
 
@@ -134,10 +157,15 @@ __attribute__((constructor(TLC_BEFORE_GO))) static void find_malloc(void)
 	const void* home = HOME(malloc, tlc_host.malloc);
 	tlc_host.tells = home != NULL && home == HOME(malloc_usable_size, usable);
 	if (tlc_host.tells) tlc_host.usable = usable;
-	if (home != NULL && home == HOME(posix_memalign, aligned)) tlc_host.aligned = aligned;
+	const bool aligns = home != NULL && home == HOME(posix_memalign, aligned);
+	if (aligns) tlc_host.aligned = aligned;
 	else use_libc_for_aligned();
 	tlc_host.has_headers =
 		home != NULL && __libc_malloc != NULL && home == HOME(gnu_get_libc_version, FIND(gnu_get_libc_version));
 	if (tlc_host.has_headers || __sanitizer_get_ownership != NULL) tlc_host.misaligned = LIBC_MISALIGNED;
+	if (tlc_host.has_headers && aligns && tlc_ask_valgrind(TLC_VALGRIND_RUNS, 0, 0) == 0) {
+		cut = aligned;
+		tlc_host.aligned = whole_lines;
+	}
 	if (program != NULL) dlclose(program);
 }

@@ -14,6 +14,8 @@
 #define _GNU_SOURCE
 #include "stack.h"
 
+#include "valgrind.h"
+
 #include <sys/mman.h>
 
 #include "../base/fork.h"
@@ -107,27 +109,11 @@ __asm__(".pushsection .text\n"
         ".popsection\n");
 #endif
 
-/* Tells valgrind, if the process runs under it, of a stack. It would take a switch to one that lies near the thread's for
- * a large frame, and report what stands between as undefined. The instructions are those of VALGRIND_STACK_REGISTER in
- * valgrind.h; elsewhere they change nothing. */
+/* Tells valgrind of a stack. It would take a switch to one that lies near the thread's for a large frame, and report what
+ * stands between as undefined. */
 static void tell_valgrind(const char* low, const char* high)
 {
-	const uintptr_t request[6] = {0x1501, (uintptr_t)low, (uintptr_t)high, 0, 0, 0};
-#if defined(__x86_64__)
-	uintptr_t result = 0;
-	__asm__ volatile("rolq $3, %%rdi\n\trolq $13, %%rdi\n\trolq $61, %%rdi\n\trolq $51, %%rdi\n\txchgq %%rbx, %%rbx"
-	                 : "+d"(result)
-	                 : "a"(request)
-	                 : "cc", "memory");
-#elif defined(__aarch64__)
-	register uintptr_t result __asm__("x3") = 0;
-	register const uintptr_t* at __asm__("x4") = request;
-	__asm__ volatile(
-		"ror x12, x12, #3\n\tror x12, x12, #13\n\tror x12, x12, #51\n\tror x12, x12, #61\n\torr x10, x10, x10"
-		: "+r"(result)
-		: "r"(at)
-		: "cc", "memory");
-#endif
+	tlc_ask_valgrind(TLC_VALGRIND_STACK, (uintptr_t)low, (uintptr_t)high);
 }
 
 static char* map(void)
