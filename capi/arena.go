@@ -31,7 +31,6 @@ import (
 // Returns: TL_OK, or why the arena is unchanged.
 // Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_LIMIT (more than is reserved),
 // TL_E_BUSY (more is in use).
-// Cost: slow call.
 //
 //export tlgo_arena_init
 func tlgo_arena_init(c uintptr, capacity int64) int32 {
@@ -48,7 +47,6 @@ func tlgo_arena_init(c uintptr, capacity int64) int32 {
 // Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_NO_FRAME (no arena is active),
 // TL_E_ARENA_EXHAUSTED.
 // Cost: fast; about 2 ns.
-// Path: fast.
 //
 //export tlgo_arena_alloc
 func tlgo_arena_alloc(c uintptr, bytes int64) uintptr {
@@ -66,7 +64,6 @@ func tlgo_arena_alloc(c uintptr, bytes int64) uintptr {
 // Returns: the memory, NULL on failure or for zero bytes.
 // Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_OUT_OF_MEMORY.
 // Cost: fast; about 2 ns in the arena, 3 ns on the heap.
-// Path: fast.
 //
 //export tlgo_arena_malloc
 func tlgo_arena_malloc(c uintptr, bytes int64) uintptr {
@@ -97,7 +94,6 @@ func tlgo_arena_free(c uintptr) int32 {
 // Threads: the calling thread's arena.
 // Returns: TL_OK, also when none is active.
 // Errors: none.
-// Cost: slow call.
 //
 //export tlgo_arena_reset
 func tlgo_arena_reset(c uintptr) int32 {
@@ -113,7 +109,6 @@ func tlgo_arena_reset(c uintptr) int32 {
 // Returns: true between tl_arena_init and tl_arena_free.
 // Errors: none.
 // Cost: fast; about 2 ns.
-// Path: fast.
 //
 //export tlgo_arena_is_active
 func tlgo_arena_is_active(c uintptr) bool {
@@ -131,7 +126,6 @@ func tlgo_arena_is_active(c uintptr) bool {
 // NULL.
 // Errors: none.
 // Cost: fast; about 2 ns.
-// Path: fast.
 //
 //export tlgo_arena_contains
 func tlgo_arena_contains(c, pointer uintptr) bool {
@@ -148,7 +142,6 @@ func tlgo_arena_contains(c, pointer uintptr) bool {
 // Returns: the offset, 0 without an active arena.
 // Errors: none.
 // Cost: fast; about 2 ns.
-// Path: fast.
 //
 //export tlgo_arena_get_offset
 func tlgo_arena_get_offset(c uintptr) int64 {
@@ -166,7 +159,6 @@ func tlgo_arena_get_offset(c uintptr) int64 {
 // Errors: TL_E_INVALID_ARGUMENT (negative, or beyond what is in use),
 // TL_E_NO_FRAME (no arena is active).
 // Cost: fast; about 2 ns, and a load for each open scope that began above the offset.
-// Path: fast.
 //
 //export tlgo_arena_set_offset
 func tlgo_arena_set_offset(c uintptr, offset int64) int32 {
@@ -181,7 +173,6 @@ func tlgo_arena_set_offset(c uintptr, offset int64) int32 {
 // Threads: the calling thread's arena.
 // Returns: bytes, 0 without an active arena.
 // Errors: none.
-// Cost: slow call.
 //
 //export tlgo_arena_get_capacity
 func tlgo_arena_get_capacity(c uintptr) int64 {

@@ -40,7 +40,6 @@ import (
 // Returns: the cell, NULL on failure.
 // Errors: TL_E_OUT_OF_MEMORY.
 // Cost: fast; about 5 ns up to 64 KiB.
-// Path: fast.
 // LLVM: returns noalias.
 //
 //export tlgo_cell_new
@@ -63,7 +62,6 @@ func tlgo_cell_new(c, bytes uintptr) uintptr {
 // destructor, of a Vec, or with more than 2,048 pointers), TL_E_LIMIT (too many
 // types, or a memory limit), TL_E_OUT_OF_MEMORY.
 // Cost: fast; about 15 ns and a memset up to 64 KiB.
-// Path: fast.
 // LLVM: returns noalias.
 //
 //export tlgo_cell_new_typed
@@ -82,7 +80,6 @@ func tlgo_cell_new_typed(c uintptr, kind uint32) uintptr {
 // Returns: its argument, always; tl_last_status tells whether it was a cell.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
 // Cost: fast; about 3 ns, inlined less than one.
-// Path: fast.
 // Fails: cell.
 // LLVM: returned 0.
 //
@@ -101,7 +98,6 @@ func tlgo_cell_dup(c, cell uintptr) uintptr {
 // Returns: whether there is one reference; false for NULL and on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
 // Cost: fast; about 3 ns, inlined less than one.
-// Path: fast.
 //
 //export tlgo_cell_is_unique
 func tlgo_cell_is_unique(c, cell uintptr) bool {
@@ -120,7 +116,6 @@ func tlgo_cell_is_unique(c, cell uintptr) bool {
 // Returns: whether it was the last; false for NULL and on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
 // Cost: fast; about 3 ns, inlined less than one.
-// Path: fast.
 //
 //export tlgo_cell_drop
 func tlgo_cell_drop(c, cell uintptr) bool {
@@ -139,7 +134,6 @@ func tlgo_cell_drop(c, cell uintptr) bool {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_BUSY
 // (it has more references).
 // Cost: fast; about 3 ns, and about 25 ns for each cell with a type that is freed with it.
-// Path: fast.
 //
 //export tlgo_cell_free
 func tlgo_cell_free(c, cell uintptr) int32 {
@@ -160,7 +154,6 @@ func tlgo_cell_free(c, cell uintptr) int32 {
 // Returns: TL_OK, or why there is no such cell.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
 // Cost: fast; about 3 ns, and for one with a type about 15 ns for each cell.
-// Path: fast.
 //
 //export tlgo_cell_share
 func tlgo_cell_share(c, cell uintptr) int32 {

@@ -43,7 +43,6 @@ const _ = "tl_deferred"
 // Returns: nothing.
 // Errors: none.
 // Cost: fast; one compare-and-swap.
-// Path: shim.
 // LLVM: nounwind.
 // Trusts: ctx.
 const _ = "tl_deferred_push"
@@ -53,11 +52,9 @@ const _ = "tl_deferred_push"
 //	C: void* tl_deferred_take(void* list);
 //
 // Ownership: the nodes pass to the caller.
-// Threads: any thread.
 // Returns: the first tl_deferred, newest first; NULL when the list is empty.
 // Errors: none.
 // Cost: fast; one atomic exchange.
-// Path: shim.
 // LLVM: nounwind.
 // Trusts: list.
 const _ = "tl_deferred_take"

@@ -154,7 +154,6 @@ type tl_device_copier struct {
 //	C: int32_t tl_device_count(void);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: the number, at least 2; devices have the numbers below it. On
 // failure 1.
 // Errors: none.
@@ -172,7 +171,6 @@ func tlgo_device_count(c uintptr) int32 {
 //	C: tl_status tl_device_info(int32_t device, tl_device_properties* out_properties);
 //
 // Ownership: the strings are static.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was filled in.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, or a struct_size below 16), TL_E_DEVICE
 // (there is no such device).
@@ -191,7 +189,6 @@ func tlgo_device_info(c uintptr, id int32, out uintptr) int32 {
 //	C: tl_status tl_device_by_name(const char* name, int32_t* out_device);
 //
 // Ownership: the string is only read.
-// Threads: any thread.
 // Returns: TL_OK, or why no number was returned.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, or not the name of a device), TL_E_DEVICE.
 // Cost: slow call; constant; may look for devices.
@@ -207,7 +204,6 @@ func tlgo_device_by_name(c, name, out uintptr) int32 {
 //	C: tl_status tl_device_default(int32_t* out_device);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: TL_OK, or why no number was returned.
 // Errors: TL_E_INVALID_ARGUMENT (NULL), TL_E_DEVICE.
 // Cost: slow call; constant; may look for devices.
@@ -224,7 +220,6 @@ func tlgo_device_default(c, out uintptr) int32 {
 //	C: tl_status tl_device_memory_info(int32_t device, uint64_t* out_free, uint64_t* out_total);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was measured.
 // Errors: TL_E_INVALID_ARGUMENT (an output is NULL), TL_E_DEVICE,
 // TL_E_OUT_OF_MEMORY (no memory for the context), TL_E_UNSUPPORTED (the driver
@@ -247,7 +242,6 @@ func tlgo_device_memory_info(c uintptr, id int32, free, total uintptr) int32 {
 //
 // Ownership: the allocator is static; its blocks are the caller's until they
 // are deallocated.
-// Threads: any thread.
 // Returns: the allocator, NULL when there is no such device.
 // Errors: TL_E_DEVICE; and by its functions TL_E_OUT_OF_MEMORY,
 // TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_INVALID_ARGUMENT (another
@@ -266,7 +260,6 @@ func tlgo_device_allocator_for(c uintptr, id int32) uintptr {
 //	C: const tl_device_allocator* tl_device_pinned_allocator_for(int32_t device);
 //
 // Ownership: as with tl_device_allocator_for.
-// Threads: any thread.
 // Returns: the allocator, NULL on failure.
 // Errors: TL_E_DEVICE (there is no such device), TL_E_UNSUPPORTED (it has no
 // such memory).
@@ -287,7 +280,6 @@ func tlgo_device_pinned_allocator_for(c uintptr, id int32) uintptr {
 //	C: tl_status tl_device_copy(int32_t to_device, void* to, int32_t from_device, const void* from, size_t bytes);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: TL_OK, also for 0 bytes, or why the copy was not completed.
 // Errors: TL_E_INVALID_ARGUMENT (no memory at an address, or fewer bytes than
 // requested), TL_E_UNKNOWN_POINTER (not in a block, for a device without
@@ -309,7 +301,6 @@ func tlgo_device_copy(c uintptr, target int32, to uintptr, source int32, from, b
 //	C: tl_status tl_device_fill(int32_t device, void* to, uint8_t value, size_t bytes);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: TL_OK, also for 0 bytes, or why the memory was not filled.
 // Errors: TL_E_INVALID_ARGUMENT, TL_E_UNKNOWN_POINTER, TL_E_DEVICE,
 // TL_E_OUT_OF_MEMORY, TL_E_UNSUPPORTED, as with tl_device_copy.
@@ -330,7 +321,6 @@ func tlgo_device_fill(c uintptr, id int32, to uintptr, value uint8, bytes uintpt
 //
 // Ownership: both structs are copied; what they refer to has to stay usable until the
 // process ends.
-// Threads: any thread.
 // Returns: TL_OK and the number in *out_device, or why no device was added.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, a struct_size that is too small, a function that
 // is missing, an alignment that is not a power of two, a name that a device

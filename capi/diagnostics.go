@@ -113,7 +113,6 @@ type tl_stats struct {
 //	C: tl_status tl_stats_get(tl_stats* out_stats);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was filled in.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, or a struct_size below 16).
 // Cost: slow call; linear in the number of threads, types, pools and keys of the tensor pool.
@@ -131,7 +130,6 @@ func tlgo_stats_get(c, out uintptr) int32 {
 //	C: size_t tl_stats_json(char* buffer, size_t bytes);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: the length of the whole text without its zero byte; when the length is not
 // less than bytes, the text was cut. 0 on failure.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
@@ -151,7 +149,6 @@ func tlgo_stats_json(c, buffer, bytes uintptr) uintptr {
 //	C: size_t tl_stats_openmetrics(char* buffer, size_t bytes);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: the length of the whole text without its zero byte; when that is not less
 // than bytes, the text was cut. 0 on failure.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
@@ -171,7 +168,6 @@ func tlgo_stats_openmetrics(c, buffer, bytes uintptr) uintptr {
 //	C: tl_status tl_stats_print(const char* path);
 //
 // Ownership: none; path is read during the call only. NULL is standard error.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was written.
 // Errors: TL_E_INVALID_ARGUMENT (the file cannot be written; the message says why).
 // Cost: slow call; that of tl_stats_json.
@@ -189,7 +185,6 @@ func tlgo_stats_print(c, path uintptr) int32 {
 //	C: tl_status tl_stats_reset_peak(void);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: TL_OK.
 // Errors: none.
 // Cost: slow call; linear in the number of pools.
@@ -210,7 +205,6 @@ func tlgo_stats_reset_peak(c uintptr) int32 {
 //	C: tl_status tl_mem_purge(void);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: TL_OK.
 // Errors: none.
 // Cost: slow call; linear in what is idle.
@@ -229,7 +223,6 @@ func tlgo_mem_purge(c uintptr) int32 {
 // Returns: bytes, 0 when the system does not tell.
 // Errors: none.
 // Cost: slow call; a few microseconds; reads a file of the system.
-// Path: shim.
 // LLVM: nounwind.
 const _ = "tl_get_memory_bytes"
 
@@ -243,7 +236,6 @@ const _ = "tl_get_memory_bytes"
 // Returns: mebibytes, 0 when the system does not tell.
 // Errors: none.
 // Cost: slow call; a few microseconds; reads a file of the system.
-// Path: shim.
 // LLVM: nounwind.
 const _ = "tl_get_memory_mb"
 
@@ -255,11 +247,9 @@ const _ = "tl_get_memory_mb"
 //	C: tl_status tl_log_alloc(const void* pointer, int64_t bytes, const char* file, uint32_t line);
 //
 // Ownership: none; file is copied if need be.
-// Threads: any thread.
 // Returns: TL_OK.
 // Errors: none.
 // Cost: fast; constant when logging is off; that of tl_track_site when tracking is on.
-// Path: fast.
 // Fails: TL_OK.
 //
 //export tlgo_log_alloc
@@ -276,11 +266,9 @@ func tlgo_log_alloc(c, pointer uintptr, bytes int64, file uintptr, line uint32) 
 //	C: tl_status tl_log_free(const void* pointer, const char* file, uint32_t line);
 //
 // Ownership: none; file is read during the call only.
-// Threads: any thread.
 // Returns: TL_OK.
 // Errors: none.
 // Cost: fast; constant when logging is off.
-// Path: shim.
 // LLVM: nounwind.
 const _ = "tl_log_free"
 
@@ -290,11 +278,9 @@ const _ = "tl_log_free"
 //	C: tl_status tl_trace_mem(const char* message);
 //
 // Ownership: none; message is read during the call only.
-// Threads: any thread.
 // Returns: TL_OK.
 // Errors: none.
 // Cost: fast; constant when logging is off.
-// Path: shim.
 // LLVM: nounwind.
 const _ = "tl_trace_mem"
 

@@ -55,7 +55,6 @@ const _ = "DLManagedTensor"
 // that DLPack has no number for), TL_E_DEVICE (the driver failed to copy),
 // TL_E_OUT_OF_MEMORY.
 // Cost: fast; about 20 ns without a copy.
-// Path: fast.
 //
 //export tlgo_tensor_to_dlpack
 func tlgo_tensor_to_dlpack(c, t uintptr, copied bool) uintptr {
@@ -76,7 +75,6 @@ func tlgo_tensor_to_dlpack(c, t uintptr, copied bool) uintptr {
 // one on a device that DLPack has no number for), TL_E_DEVICE (the driver failed to
 // copy), TL_E_OUT_OF_MEMORY.
 // Cost: fast; about 20 ns without a copy.
-// Path: fast.
 //
 //export tlgo_tensor_to_dlpack_legacy
 func tlgo_tensor_to_dlpack_legacy(c, t uintptr, copied bool) uintptr {
@@ -89,12 +87,10 @@ func tlgo_tensor_to_dlpack_legacy(c, t uintptr, copied bool) uintptr {
 //	C: tl_status tl_tensor_dlpack_device(const tl_tensor* tensor, int32_t* out_type, int32_t* out_ordinal);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: TL_OK, or why there are no numbers. A NULL tensor is on the CPU.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor, or a device that DLPack has no number for),
 // TL_E_INVALID_ARGUMENT (NULL).
-// Cost: slow call.
 //
 //export tlgo_tensor_dlpack_device
 func tlgo_tensor_dlpack_device(c, t, outType, outOrdinal uintptr) int32 {
@@ -118,7 +114,6 @@ func tlgo_tensor_dlpack_device(c, t, outType, outOrdinal uintptr) int32 {
 // tl_dtype, or a buffer of another library), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: fast; about 50 ns with its release, for memory of the CPU; a slow call for that of other devices.
-// Path: fast.
 //
 //export tlgo_tensor_from_dlpack
 func tlgo_tensor_from_dlpack(c, managed uintptr) uintptr {
@@ -141,7 +136,6 @@ func tlgo_tensor_from_dlpack(c, managed uintptr) uintptr {
 // buffer of another library), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
 // scope stack is full).
 // Cost: fast; as tl_tensor_from_dlpack.
-// Path: fast.
 //
 //export tlgo_tensor_from_dlpack_legacy
 func tlgo_tensor_from_dlpack_legacy(c, managed uintptr) uintptr {

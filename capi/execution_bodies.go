@@ -91,11 +91,9 @@ type tl_execution_port struct {
 //
 // Ownership: name and arrays belong to the execution. The caller ends *out_execution with
 // tl_execution_destroy; it does not need this execution. Each call makes one.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was filled in.
 // Errors: TL_E_INVALID_ARGUMENT (no such execution, instruction or body, a struct_size
 // that is too small), TL_E_LIMIT (4,096 executions).
-// Cost: slow call.
 //
 //export tlgo_execution_get_body
 func tlgo_execution_get_body(c, execution uintptr, instruction, body int64, outBody, outExecution uintptr) int32 {
@@ -111,11 +109,9 @@ func tlgo_execution_get_body(c, execution uintptr, instruction, body int64, outB
 //	    int64_t index, tl_execution_port* out_port);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was filled in.
 // Errors: TL_E_INVALID_ARGUMENT (no such execution, instruction, body, role, input or
 // output, no out_port, a struct_size that is too small).
-// Cost: slow call.
 //
 //export tlgo_execution_get_port
 func tlgo_execution_get_port(c, execution uintptr, instruction, body int64, role int32, index int64,

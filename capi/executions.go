@@ -196,7 +196,6 @@ type tl_execution_operand struct {
 // Threads: any thread, when no other one uses the execution.
 // Returns: TL_OK, also for NULL, or why nothing was done.
 // Errors: TL_E_INVALID_ARGUMENT (no such execution).
-// Cost: slow call.
 //
 //export tlgo_execution_destroy
 func tlgo_execution_destroy(c, execution uintptr) int32 {
@@ -208,11 +207,9 @@ func tlgo_execution_destroy(c, execution uintptr) int32 {
 //	C: tl_status tl_execution_get_info(const tl_execution* execution, tl_execution_info* out_info);
 //
 // Ownership: the name belongs to the execution.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was filled in.
 // Errors: TL_E_INVALID_ARGUMENT (no such execution, no out_info, a struct_size that is too
 // small).
-// Cost: slow call.
 //
 //export tlgo_execution_get_info
 func tlgo_execution_get_info(c, execution, outInfo uintptr) int32 {
@@ -225,11 +222,9 @@ func tlgo_execution_get_info(c, execution, outInfo uintptr) int32 {
 //	    tl_execution_buffer* out_buffer);
 //
 // Ownership: name, shape and data belong to the execution.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was filled in.
 // Errors: TL_E_INVALID_ARGUMENT (no such execution or buffer, no out_buffer, a struct_size
 // that is too small).
-// Cost: slow call.
 //
 //export tlgo_execution_get_buffer
 func tlgo_execution_get_buffer(c, execution uintptr, buffer int64, outBuffer uintptr) int32 {
@@ -244,11 +239,9 @@ func tlgo_execution_get_buffer(c, execution uintptr, buffer int64, outBuffer uin
 //	    tl_execution_instruction* out_instruction);
 //
 // Ownership: the strings belong to the execution.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was filled in.
 // Errors: TL_E_INVALID_ARGUMENT (no such execution or instruction, no out_instruction, a
 // struct_size that is too small).
-// Cost: slow call.
 //
 //export tlgo_execution_get_instruction
 func tlgo_execution_get_instruction(c, execution uintptr, instruction int64, outInstruction uintptr) int32 {
@@ -264,11 +257,9 @@ func tlgo_execution_get_instruction(c, execution uintptr, instruction int64, out
 //	    int64_t index, tl_execution_operand* out_operand);
 //
 // Ownership: name, shape and strides belong to the execution.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was filled in.
 // Errors: TL_E_INVALID_ARGUMENT (no such execution, instruction, role or operand, no
 // out_operand, a struct_size that is too small).
-// Cost: slow call.
 //
 //export tlgo_execution_get_operand
 func tlgo_execution_get_operand(c, execution uintptr, instruction int64, role int32, index int64,
@@ -284,11 +275,9 @@ func tlgo_execution_get_operand(c, execution uintptr, instruction int64, role in
 //	    tl_execution_symbol* out_symbol);
 //
 // Ownership: the name belongs to the execution.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was filled in.
 // Errors: TL_E_INVALID_ARGUMENT (no such execution or symbol, no out_symbol, a struct_size
 // that is too small).
-// Cost: slow call.
 //
 //export tlgo_execution_get_symbol
 func tlgo_execution_get_symbol(c, execution uintptr, symbol int64, outSymbol uintptr) int32 {
@@ -309,7 +298,6 @@ func tlgo_execution_get_symbol(c, execution uintptr, symbol int64, outSymbol uin
 //
 // Ownership: the numbers are only read. out_offsets and out_bytes have num_buffers
 // entries, as many as the execution has buffers; each out parameter may be NULL.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was filled in.
 // Errors: TL_E_INVALID_ARGUMENT (no such execution, one that was not planned so, another
 // number of symbols or buffers, a number below 0 or above its bound).
@@ -330,10 +318,8 @@ func tlgo_execution_get_places(c, execution, numbers, numNumbers, outFrameBytes,
 //	C: const void* const* tl_execution_constants(const tl_execution* execution);
 //
 // Ownership: the array and the content belong to the execution; the content is read only.
-// Threads: any thread.
 // Returns: the array; NULL on failure. One without constants has a NULL behind its end.
 // Errors: TL_E_INVALID_ARGUMENT (no such execution).
-// Cost: slow call.
 //
 //export tlgo_execution_constants
 func tlgo_execution_constants(c, execution uintptr) uintptr {
@@ -356,7 +342,6 @@ func tlgo_execution_constants(c, execution uintptr) uintptr {
 //
 // Ownership: the text belongs to the execution, which keeps one for each form, name and
 // version.
-// Threads: any thread.
 // Returns: the text; NULL on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such execution or form, a name above 4095 bytes, a
 // version that is too old, an alignment above 64 for LLVM with memory of the library,
@@ -378,7 +363,6 @@ func tlgo_execution_text(c, execution, form, name uintptr, llvmVersion int32) ui
 //	C: tl_status tl_execution_validate(const tl_execution* execution);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: TL_OK; else the plan has a defect, which is one of this library, and the
 // message names it.
 // Errors: TL_E_INVALID_ARGUMENT (no such execution), TL_E_OUT_OF_MEMORY.

@@ -36,7 +36,6 @@ import (
 // Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_LIMIT (more than 2^28 - 1
 // slots), TL_E_ARENA_EXHAUSTED (the frame or scope stack is full).
 // Cost: fast; about 3 ns, and 1 ns for each slot.
-// Path: fast.
 //
 //export tlgo_mem_function_enter
 func tlgo_mem_function_enter(c uintptr, slots int64) int32 {
@@ -54,7 +53,6 @@ func tlgo_mem_function_enter(c uintptr, slots int64) int32 {
 // Returns: TL_OK, or why nothing was closed.
 // Errors: TL_E_NO_FRAME.
 // Cost: fast; about 3 ns, plus what the scopes cost.
-// Path: fast.
 //
 //export tlgo_mem_function_exit
 func tlgo_mem_function_exit(c uintptr) int32 {
@@ -78,7 +76,6 @@ func tlgo_mem_function_exit(c uintptr) int32 {
 // Errors: TL_E_INVALID_ARGUMENT (a negative size), TL_E_NO_FRAME,
 // TL_E_SLOT_OUT_OF_RANGE, TL_E_ARENA_EXHAUSTED (the frame stack is full).
 // Cost: grows; about 3 ns.
-// Path: fast.
 //
 //export tlgo_mem_get_buffer
 func tlgo_mem_get_buffer(c uintptr, slot, minBytes int64) uintptr {
@@ -96,7 +93,6 @@ func tlgo_mem_get_buffer(c uintptr, slot, minBytes int64) uintptr {
 // has to be closed.
 // Errors: TL_E_ARENA_EXHAUSTED (the frame or scope stack is full).
 // Cost: fast; about 3 ns.
-// Path: fast.
 //
 //export tlgo_mem_frame_enter
 func tlgo_mem_frame_enter(c, bytes uintptr) uintptr {
@@ -114,7 +110,6 @@ func tlgo_mem_frame_enter(c, bytes uintptr) uintptr {
 // Returns: TL_OK, or why nothing was closed.
 // Errors: TL_E_NO_FRAME (no planned frame is open in this function).
 // Cost: fast; about 3 ns.
-// Path: fast.
 //
 //export tlgo_mem_frame_exit
 func tlgo_mem_frame_exit(c uintptr) int32 {

@@ -131,7 +131,6 @@ func tlgo_graph_plan_together(c, graphs, names, numGraphs, options, outArena uin
 // Threads: any thread, when no other one uses the arena.
 // Returns: TL_OK, also for NULL, or why nothing was done.
 // Errors: TL_E_INVALID_ARGUMENT (no such arena).
-// Cost: slow call.
 //
 //export tlgo_graph_arena_destroy
 func tlgo_graph_arena_destroy(c, arena uintptr) int32 {
@@ -143,11 +142,9 @@ func tlgo_graph_arena_destroy(c, arena uintptr) int32 {
 //	C: tl_status tl_graph_arena_get_info(const tl_graph_arena* arena, tl_graph_arena_info* out_info);
 //
 // Ownership: the name belongs to the arena.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was filled in.
 // Errors: TL_E_INVALID_ARGUMENT (no such arena, no out_info, a struct_size that is too
 // small).
-// Cost: slow call.
 //
 //export tlgo_graph_arena_get_info
 func tlgo_graph_arena_get_info(c, arena, outInfo uintptr) int32 {
@@ -161,11 +158,9 @@ func tlgo_graph_arena_get_info(c, arena, outInfo uintptr) int32 {
 //	    tl_graph_arena_state* out_state);
 //
 // Ownership: name, shape and data belong to the arena.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was filled in.
 // Errors: TL_E_INVALID_ARGUMENT (no such arena or state, no out_state, a struct_size that
 // is too small).
-// Cost: slow call.
 //
 //export tlgo_graph_arena_get_state
 func tlgo_graph_arena_get_state(c, arena uintptr, state int64, outState uintptr) int32 {
@@ -180,11 +175,9 @@ func tlgo_graph_arena_get_state(c, arena uintptr, state int64, outState uintptr)
 //
 // Ownership: the caller ends the execution with tl_execution_destroy; it does not need
 // the arena. Each call makes one.
-// Threads: any thread.
 // Returns: TL_OK and the execution in *out_execution, or why there is none.
 // Errors: TL_E_INVALID_ARGUMENT (no such arena or entry, no out_execution), TL_E_LIMIT
 // (4,096 executions).
-// Cost: slow call.
 //
 //export tlgo_graph_arena_get_entry
 func tlgo_graph_arena_get_entry(c, arena uintptr, entry int64, outExecution uintptr) int32 {
@@ -201,7 +194,6 @@ func tlgo_graph_arena_get_entry(c, arena uintptr, entry int64, outExecution uint
 //
 // Ownership: the text belongs to the arena, which keeps one for each form, name and
 // version.
-// Threads: any thread.
 // Returns: the text; NULL on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such arena or form, a name above 4095 bytes, a version
 // that is too old, entries whose names become one in code), TL_E_UNSUPPORTED (LLVM alone:
@@ -221,7 +213,6 @@ func tlgo_graph_arena_text(c, arena, form, name uintptr, llvmVersion int32) uint
 //	C: tl_status tl_graph_arena_validate(const tl_graph_arena* arena);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: TL_OK; else the plan has a defect, which is one of this library, and the
 // message names it.
 // Errors: TL_E_INVALID_ARGUMENT (no such arena), TL_E_OUT_OF_MEMORY.

@@ -111,7 +111,6 @@ type tl_graph_options struct {
 // Returns: TL_OK and the graph in *out_graph, or why none was made.
 // Errors: TL_E_INVALID_ARGUMENT (no name, or one above 4095 bytes; no out_graph),
 // TL_E_LIMIT (65,536 graphs).
-// Cost: slow call.
 //
 //export tlgo_graph_create
 func tlgo_graph_create(c, name, outGraph uintptr) int32 {
@@ -162,10 +161,8 @@ func tlgo_graph_parse(c, content, bytes, form, outGraph uintptr) int32 {
 //	C: tl_status tl_graph_destroy(tl_graph* graph);
 //
 // Ownership: takes the graph.
-// Threads: any thread.
 // Returns: TL_OK, also for NULL, or why nothing was done.
 // Errors: TL_E_INVALID_ARGUMENT (no such graph).
-// Cost: slow call.
 //
 //export tlgo_graph_destroy
 func tlgo_graph_destroy(c, graph uintptr) int32 {
@@ -184,7 +181,6 @@ func tlgo_graph_destroy(c, graph uintptr) int32 {
 // Returns: TL_OK, or why nothing was changed.
 // Errors: TL_E_INVALID_ARGUMENT (no such graph, no name, a type that no operator takes,
 // a rank below 0 or above 64, no shape, a negative extent, a symbol that is no string).
-// Cost: slow call.
 //
 //export tlgo_graph_add_input
 func tlgo_graph_add_input(c, graph, name uintptr, dtype int32, rank int64, shape, symbols uintptr) int32 {
@@ -254,7 +250,6 @@ func tlgo_graph_freeze(c, graph, input uintptr, dtype int32, rank int64, shape, 
 // Errors: TL_E_INVALID_ARGUMENT (no such graph, no op, no output, no array, more than
 // 65,536 entries, a string above 4095 bytes, attributes that are not in that form or
 // above 16 MiB).
-// Cost: slow call.
 //
 //export tlgo_graph_add_node
 func tlgo_graph_add_node(c, graph, op, name, inputs, numInputs, outputs, numOutputs, attributes uintptr) int32 {
@@ -299,7 +294,6 @@ func tlgo_graph_add_node_with_bodies(c, graph, op, name, inputs, numInputs, outp
 // Threads: any thread; calls for one graph take turns.
 // Returns: TL_OK, or why nothing was changed.
 // Errors: TL_E_INVALID_ARGUMENT (no such graph, no name, or one above 4095 bytes).
-// Cost: slow call.
 //
 //export tlgo_graph_add_output
 func tlgo_graph_add_output(c, graph, name uintptr) int32 {
@@ -315,7 +309,6 @@ func tlgo_graph_add_output(c, graph, name uintptr) int32 {
 // Threads: any thread; calls for one graph take turns.
 // Returns: TL_OK, or why nothing was changed.
 // Errors: TL_E_INVALID_ARGUMENT (no such graph, no symbol, a number below 1).
-// Cost: slow call.
 //
 //export tlgo_graph_bind
 func tlgo_graph_bind(c, graph, symbol uintptr, number int64) int32 {
@@ -336,7 +329,6 @@ func tlgo_graph_bind(c, graph, symbol uintptr, number int64) int32 {
 // tl_graph_plan_together.
 // Errors: TL_E_INVALID_ARGUMENT (no such graph, no name or an empty one, one above 4095
 // bytes, a value that is another state already).
-// Cost: slow call.
 //
 //export tlgo_graph_add_state
 func tlgo_graph_add_state(c, graph, value, state uintptr) int32 {

@@ -31,7 +31,6 @@ const _ = "TL_INLINE_VERSION"
 // Returns: the context, never NULL.
 // Errors: none.
 // Cost: fast; a call and two loads.
-// Path: shim.
 // LLVM: nounwind, readonly, willreturn, returns nonnull.
 const _ = "tl_context"
 
@@ -47,6 +46,5 @@ const _ = "tl_context"
 // Returns: the address, never NULL.
 // Errors: none.
 // Cost: fast; a call and one load.
-// Path: shim.
 // LLVM: nounwind, readonly, willreturn, returns nonnull.
 const _ = "tl_context_address"

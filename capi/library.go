@@ -82,7 +82,6 @@ const _ = "tl_symbol"
 // Returns: the version, never NULL.
 // Errors: none.
 // Cost: fast; constant.
-// Path: shim.
 // LLVM: nounwind, readnone, willreturn, returns nonnull.
 const _ = "tl_version"
 
@@ -97,7 +96,6 @@ const _ = "tl_version"
 // Returns: TL_ABI_VERSION of the library.
 // Errors: none.
 // Cost: fast; constant.
-// Path: shim.
 // LLVM: nounwind, readnone, willreturn.
 const _ = "tl_abi_version"
 
@@ -133,7 +131,6 @@ func tlgo_init(c uintptr) int32 {
 // Returns: whether it has been started, in this process or in the one that forked it.
 // Errors: none.
 // Cost: fast; constant.
-// Path: shim.
 // LLVM: nounwind, willreturn.
 const _ = "tl_is_started"
 
@@ -186,7 +183,6 @@ func tlgo_configure(c, key, value uintptr) int32 {
 //	C: size_t tl_config_dump(char* buffer, size_t bytes);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: the length of the whole text without its zero byte; when the length is not
 // less than bytes, the text was cut. 0 on failure.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
@@ -207,7 +203,6 @@ func tlgo_config_dump(c, buffer, bytes uintptr) uintptr {
 // Returns: the sentence, never NULL; "unknown status" for other numbers.
 // Errors: none.
 // Cost: fast; constant.
-// Path: shim.
 // LLVM: nounwind, readnone, willreturn, returns nonnull.
 const _ = "tl_status_string"
 
@@ -221,7 +216,6 @@ const _ = "tl_status_string"
 // Returns: that status; TL_OK when nothing failed since tl_clear_error.
 // Errors: none.
 // Cost: fast; constant, a few instructions.
-// Path: shim.
 // LLVM: nounwind, readonly, willreturn.
 const _ = "tl_last_status"
 
@@ -257,7 +251,6 @@ func tlgo_last_error(c uintptr) uintptr {
 // Returns: nothing.
 // Errors: none.
 // Cost: fast; constant, a few instructions.
-// Path: shim.
 // LLVM: nounwind, willreturn.
 const _ = "tl_clear_error"
 
@@ -271,8 +264,6 @@ const _ = "tl_clear_error"
 // Threads: any thread; the callback is called on the thread that failed.
 // Returns: TL_OK.
 // Errors: none.
-// Cost: slow call.
-// Path: shim.
 const _ = "tl_set_error_callback"
 
 // tl_symbols returns the table of all functions of this library, for JIT
@@ -285,7 +276,6 @@ const _ = "tl_set_error_callback"
 // Returns: the first row; *out_count is the number of rows.
 // Errors: TL_E_INVALID_ARGUMENT.
 // Cost: fast; constant.
-// Path: shim.
 const _ = "tl_symbols"
 
 // tl_thread_detach parks the calling thread's context now, as the end of the
@@ -301,7 +291,6 @@ const _ = "tl_symbols"
 // attached.
 // Errors: TL_E_BUSY (from inside a callback).
 // Cost: slow call; constant.
-// Path: shim.
 const _ = "tl_thread_detach"
 
 // tl_mem_manager_init is tl_init under the name that the TL compiler emits.

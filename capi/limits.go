@@ -119,7 +119,6 @@ type tl_pool_key_stats struct {
 //	C: tl_status tl_mem_set_limit(int32_t device, uint64_t soft_bytes, uint64_t hard_bytes);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: TL_OK, or why the limits stay as they were.
 // Errors: TL_E_DEVICE (no such device), TL_E_INVALID_ARGUMENT (a soft limit above
 // the hard one).
@@ -135,10 +134,8 @@ func tlgo_mem_set_limit(c uintptr, device int32, softBytes, hardBytes uint64) in
 //	C: tl_status tl_mem_get_limit(int32_t device, uint64_t* out_soft_bytes, uint64_t* out_hard_bytes);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was written.
 // Errors: TL_E_DEVICE (no such device), TL_E_INVALID_ARGUMENT (NULL).
-// Cost: slow call.
 //
 //export tlgo_mem_get_limit
 func tlgo_mem_get_limit(c uintptr, device int32, outSoftBytes, outHardBytes uintptr) int32 {
@@ -154,7 +151,6 @@ func tlgo_mem_get_limit(c uintptr, device int32, outSoftBytes, outHardBytes uint
 //	C: tl_status tl_mem_usage(int32_t device, tl_mem_usage_info* out_info);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was filled in.
 // Errors: TL_E_DEVICE (no such device), TL_E_INVALID_ARGUMENT (NULL, or a
 // struct_size below 16).
@@ -175,8 +171,6 @@ func tlgo_mem_usage(c uintptr, device int32, outInfo uintptr) int32 {
 // Threads: any thread; the callback serves all threads, and may run on several at once.
 // Returns: TL_OK, or why the runtime could not start.
 // Errors: TL_E_OUT_OF_MEMORY.
-// Cost: slow call.
-// Path: shim.
 const _ = "tl_mem_set_out_of_memory_callback"
 
 // tl_pool_set_limits bounds the tensor pool, the list of tensors that tl_pool_release
@@ -188,7 +182,6 @@ const _ = "tl_mem_set_out_of_memory_callback"
 //	C: tl_status tl_pool_set_limits(size_t per_key, size_t bytes);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: TL_OK, or why the limits stay as they were.
 // Errors: TL_E_INVALID_ARGUMENT (more than 1024 tensors of a key).
 // Cost: slow call; linear in what is kept.
@@ -207,7 +200,6 @@ func tlgo_pool_set_limits(c, perKey, bytes uintptr) int32 {
 //	C: tl_status tl_pool_key_stats_get(size_t rank, tl_pool_key_stats* out_stats);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was filled in.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, or a struct_size below 16).
 // Cost: slow call; linear in the number of keys, and the sorting of them.

@@ -119,7 +119,6 @@ func tlgo_memory_pool_create(c, allocator, initialBytes, outPool uintptr) int32 
 //	C: void* tl_memory_pool_allocate(tl_memory_pool* pool, size_t bytes);
 //
 // Ownership: the caller gives the block back with tl_memory_pool_deallocate.
-// Threads: any thread.
 // Returns: the block, NULL on failure or for zero bytes.
 // Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_OVERFLOW (more bytes than a
 // block can have), TL_E_OUT_OF_MEMORY (no block fits and the allocator has no
@@ -128,7 +127,6 @@ func tlgo_memory_pool_create(c, allocator, initialBytes, outPool uintptr) int32 
 // misaligned or overlaps an earlier chunk).
 // Cost: fast; about 5 ns for the size that was given back last; else about 50 ns, and at most logarithmic in
 // the number of blocks.
-// Path: fast.
 //
 //export tlgo_memory_pool_allocate
 func tlgo_memory_pool_allocate(c, p, bytes uintptr) uintptr {
@@ -140,13 +138,11 @@ func tlgo_memory_pool_allocate(c, p, bytes uintptr) uintptr {
 //	C: tl_status tl_memory_pool_deallocate(tl_memory_pool* pool, void* block);
 //
 // Ownership: takes the block.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was done.
 // Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_UNKNOWN_POINTER (no live block of
 // this pool starts there: the block was given back already, or the address lies inside
 // a block, belongs to another pool or to none).
 // Cost: fast; about 5 ns for the block that was given out last; else about 50 ns.
-// Path: fast.
 //
 //export tlgo_memory_pool_deallocate
 func tlgo_memory_pool_deallocate(c, p, block uintptr) int32 {
@@ -166,7 +162,6 @@ func tlgo_memory_pool_deallocate(c, p, block uintptr) int32 {
 //
 // Ownership: the caller gives the block back with tl_memory_pool_deallocate_async,
 // or with tl_memory_pool_deallocate when no work uses it any more.
-// Threads: any thread.
 // Returns: the block, NULL on failure or for zero bytes.
 // Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_UNSUPPORTED (the device has no
 // streams, and stream is not NULL), TL_E_OVERFLOW (more bytes than a block can
@@ -196,7 +191,6 @@ func tlgo_memory_pool_allocate_async(c, p, bytes, stream uintptr) uintptr {
 //	C: tl_status tl_memory_pool_deallocate_async(tl_memory_pool* pool, void* block, void* stream);
 //
 // Ownership: takes the block. NULL is fine.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was given back.
 // Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_UNKNOWN_POINTER (no live block
 // of this pool starts there), TL_E_UNSUPPORTED (the device has no streams, and
@@ -239,7 +233,6 @@ func tlgo_memory_pool_reset(c, p uintptr) int32 {
 //	C: tl_status tl_memory_pool_trim(tl_memory_pool* pool);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: TL_OK, or what went wrong.
 // Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the device did not
 // take a chunk back; the pool gives it up nevertheless).
@@ -260,7 +253,6 @@ func tlgo_memory_pool_trim(c, p uintptr) int32 {
 //	C: tl_status tl_memory_pool_destroy(tl_memory_pool* pool);
 //
 // Ownership: takes the pool; its handle is invalid from here on. NULL is fine.
-// Threads: any thread.
 // Returns: TL_OK, or what went wrong.
 // Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_BUSY (blocks are live),
 // TL_E_DEVICE (the device did not take a chunk back; the pool has ended
@@ -281,7 +273,6 @@ func tlgo_memory_pool_destroy(c, p uintptr) int32 {
 //	C: tl_status tl_memory_pool_set_limit(tl_memory_pool* pool, size_t bytes);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: TL_OK, or what went wrong.
 // Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the device did not
 // take a chunk back; the limit is set nevertheless).
@@ -299,10 +290,8 @@ func tlgo_memory_pool_set_limit(c, p, bytes uintptr) int32 {
 //	C: tl_status tl_memory_pool_stats_get(tl_memory_pool* pool, tl_memory_pool_stats* out_stats);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was written.
 // Errors: TL_E_INVALID_ARGUMENT (no such pool, NULL, struct_size not set).
-// Cost: slow call.
 //
 //export tlgo_memory_pool_stats_get
 func tlgo_memory_pool_stats_get(c, p, outStats uintptr) int32 {

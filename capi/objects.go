@@ -63,7 +63,6 @@ type tl_type_desc struct {
 // Returns: the object, NULL on failure or for zero bytes.
 // Errors: TL_E_OUT_OF_MEMORY.
 // Cost: fast; about 3 ns up to 64 KiB.
-// Path: fast.
 // LLVM: returns noalias.
 //
 //export tlgo_mem_alloc
@@ -80,7 +79,6 @@ func tlgo_mem_alloc(c, bytes uintptr) uintptr {
 // Returns: the object, NULL on failure or for zero bytes.
 // Errors: TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: fast; about 3 ns up to 64 KiB.
-// Path: fast.
 //
 //export tlgo_mem_new
 func tlgo_mem_new(c, bytes uintptr) uintptr {
@@ -118,7 +116,6 @@ func tlgo_mem_new_zeroed(c, bytes uintptr) uintptr {
 // and another holder has a reference, or it was shared), TL_E_OUT_OF_MEMORY.
 // Cost: fast; about 3 ns while the size class stays the same, else an allocation and a copy. A step costs the same in a
 // scope of any size, and however large the object has grown, on average.
-// Path: fast.
 //
 //export tlgo_mem_realloc
 func tlgo_mem_realloc(c, pointer, bytes uintptr) uintptr {
@@ -144,7 +141,6 @@ func tlgo_mem_realloc(c, pointer, bytes uintptr) uintptr {
 // TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (typed, a Vec, a
 // tensor, foreign, or arena or frame memory), TL_E_OUT_OF_MEMORY.
 // Cost: fast; about 4 ns up to 64 KiB.
-// Path: fast.
 //
 //export tlgo_ptr_reuse
 func tlgo_ptr_reuse(c, pointer, bytes uintptr) uintptr {
@@ -165,7 +161,6 @@ func tlgo_ptr_reuse(c, pointer, bytes uintptr) uintptr {
 // Errors: TL_E_INVALID_ARGUMENT (alignment is no power of two, or above 2 MiB),
 // TL_E_OUT_OF_MEMORY.
 // Cost: fast; about 4 ns up to 64 KiB.
-// Path: fast.
 // LLVM: returns noalias.
 //
 //export tlgo_mem_aligned_alloc
@@ -182,12 +177,10 @@ func tlgo_mem_aligned_alloc(c, bytes, alignment uintptr) uintptr {
 //	C: size_t tl_mem_usable_size(const void* object);
 //
 // Ownership: unchanged.
-// Threads: any thread.
 // Returns: the bytes, 0 on failure, and for NULL with TL_OK.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (typed, a Vec, a tensor, foreign, or arena or frame memory).
 // Cost: fast; about 2 ns.
-// Path: fast.
 //
 //export tlgo_mem_usable_size
 func tlgo_mem_usable_size(c, pointer uintptr) uintptr {
@@ -207,12 +200,10 @@ func tlgo_mem_usable_size(c, pointer uintptr) uintptr {
 //	C: tl_status tl_mem_free(void* object);
 //
 // Ownership: takes the floating references.
-// Threads: any thread.
 // Returns: TL_OK, or why the object was not freed.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_BUSY
 // (a reference is held).
 // Cost: fast; about 3 ns by the owner.
-// Path: fast.
 // Refuses: object.
 // Null: TL_OK.
 //
@@ -242,7 +233,6 @@ func tlgo_mem_dealloc(c, pointer uintptr) int32 {
 // Returns: the object, NULL on failure or for zero bytes.
 // Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_OUT_OF_MEMORY.
 // Cost: fast; about 3 ns up to 64 KiB.
-// Path: fast.
 // LLVM: returns noalias.
 //
 //export tlgo_alloc_tmp
@@ -292,7 +282,6 @@ func tlgo_type_define(c, description, out uintptr) int32 {
 // Errors: TL_E_INVALID_ARGUMENT (no such type), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: fast; about 3 ns and a memset up to 64 KiB.
-// Path: fast.
 //
 //export tlgo_object_new
 func tlgo_object_new(c uintptr, kind uint32) uintptr {

@@ -59,7 +59,6 @@ type tl_plan_buffer struct {
 // Returns: TL_OK and the plan in *out_plan, or why none was made.
 // Errors: TL_E_INVALID_ARGUMENT (no out_plan), TL_E_LIMIT (65,536 plans),
 // TL_E_OUT_OF_MEMORY.
-// Cost: slow call.
 //
 //export tlgo_plan_create
 func tlgo_plan_create(c, outPlan uintptr) int32 {
@@ -71,10 +70,8 @@ func tlgo_plan_create(c, outPlan uintptr) int32 {
 //	C: tl_status tl_plan_destroy(tl_plan* plan);
 //
 // Ownership: takes the plan.
-// Threads: any thread.
 // Returns: TL_OK, also for NULL, or why nothing was done.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan).
-// Cost: slow call.
 //
 //export tlgo_plan_destroy
 func tlgo_plan_destroy(c, plan uintptr) int32 {
@@ -91,7 +88,6 @@ func tlgo_plan_destroy(c, plan uintptr) int32 {
 //	C: int64_t tl_plan_add_buffer(tl_plan* plan, size_t bytes, size_t alignment, int64_t first, int64_t end);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: the buffer's index: 0, 1, 2, ...; -1 on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, an alignment that is not a power of two,
 // end is not above first), TL_E_OVERFLOW (more bytes than any memory has), TL_E_LIMIT
@@ -113,7 +109,6 @@ func tlgo_plan_add_buffer(c, plan, bytes, alignment uintptr, first, end int64) i
 //	C: int64_t tl_plan_add_buffers(tl_plan* plan, const tl_plan_buffer* buffers, size_t n);
 //
 // Ownership: the array is only read.
-// Threads: any thread.
 // Returns: the index of the first one, the others follow; -1 on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, no array, or what tl_plan_add_buffer
 // refuses), TL_E_OVERFLOW (more bytes than any memory has), TL_E_LIMIT (16,777,216
@@ -133,7 +128,6 @@ func tlgo_plan_add_buffers(c, plan, buffers, n uintptr) int64 {
 //	C: tl_status tl_plan_resize(tl_plan* plan, int64_t buffer, size_t bytes);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was changed.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, one that would not fit into its
 // base, or would not hold its aliases), TL_E_OVERFLOW (more bytes than any memory has).
@@ -155,10 +149,8 @@ func tlgo_plan_resize(c, plan uintptr, buffer int64, bytes uintptr) int32 {
 //	C: tl_status tl_plan_set_hint(tl_plan* plan, int64_t buffer, size_t offset);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was changed. A solution stays.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer).
-// Cost: slow call.
 //
 //export tlgo_plan_set_hint
 func tlgo_plan_set_hint(c, plan uintptr, buffer int64, offset uintptr) int32 {
@@ -174,11 +166,9 @@ func tlgo_plan_set_hint(c, plan uintptr, buffer int64, offset uintptr) int32 {
 //	C: tl_status tl_plan_alias(tl_plan* plan, int64_t buffer, int64_t base, size_t offset);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was changed.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or buffers, the buffer is not inside its
 // base at that offset or is pinned, or each would lie in the other).
-// Cost: slow call.
 //
 //export tlgo_plan_alias
 func tlgo_plan_alias(c, plan uintptr, buffer, base int64, offset uintptr) int32 {
@@ -193,11 +183,9 @@ func tlgo_plan_alias(c, plan uintptr, buffer, base int64, offset uintptr) int32 
 //	C: tl_status tl_plan_pin(tl_plan* plan, int64_t buffer, size_t offset);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was changed.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, an alias, an offset that is
 // not a multiple of the alignment), TL_E_OVERFLOW (an offset that no memory has).
-// Cost: slow call.
 //
 //export tlgo_plan_pin
 func tlgo_plan_pin(c, plan uintptr, buffer int64, offset uintptr) int32 {
@@ -213,11 +201,9 @@ func tlgo_plan_pin(c, plan uintptr, buffer int64, offset uintptr) int32 {
 //	C: tl_status tl_plan_add_gap(tl_plan* plan, int64_t buffer, int64_t first, int64_t end);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was changed.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, steps in which the buffer is
 // not alive), TL_E_OUT_OF_MEMORY.
-// Cost: slow call.
 //
 //export tlgo_plan_add_gap
 func tlgo_plan_add_gap(c, plan uintptr, buffer, first, end int64) int32 {
@@ -231,11 +217,9 @@ func tlgo_plan_add_gap(c, plan uintptr, buffer, first, end int64) int32 {
 //	C: tl_status tl_plan_set_name(tl_plan* plan, int64_t buffer, const char* name);
 //
 // Ownership: the name is copied.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was changed.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, no name or one above 4095 bytes),
 // TL_E_OUT_OF_MEMORY.
-// Cost: slow call.
 //
 //export tlgo_plan_set_name
 func tlgo_plan_set_name(c, plan uintptr, buffer int64, name uintptr) int32 {
@@ -249,12 +233,10 @@ func tlgo_plan_set_name(c, plan uintptr, buffer int64, name uintptr) int32 {
 //	C: int64_t tl_plan_add_space(tl_plan* plan, size_t capacity);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: the space's index: 0, 1, 2, ...; -1 on failure. A capacity of 0 means no
 // limit.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan), TL_E_LIMIT (1024 spaces),
 // TL_E_OUT_OF_MEMORY.
-// Cost: slow call.
 // Fails: -1.
 //
 //export tlgo_plan_add_space
@@ -271,11 +253,9 @@ func tlgo_plan_add_space(c, plan, capacity uintptr) int64 {
 //	C: tl_status tl_plan_set_space_alignment(tl_plan* plan, int64_t space, size_t alignment);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was changed. An alignment of 0 means none.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or space, an alignment that is no power of
 // two).
-// Cost: slow call.
 //
 //export tlgo_plan_set_space_alignment
 func tlgo_plan_set_space_alignment(c, plan uintptr, space int64, alignment uintptr) int32 {
@@ -291,11 +271,9 @@ func tlgo_plan_set_space_alignment(c, plan uintptr, space int64, alignment uintp
 //	C: tl_status tl_plan_set_spaces(tl_plan* plan, int64_t buffer, const int64_t* spaces, size_t n);
 //
 // Ownership: the array is only read.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was changed.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, buffer or space, or no array),
 // TL_E_OUT_OF_MEMORY.
-// Cost: slow call.
 //
 //export tlgo_plan_set_spaces
 func tlgo_plan_set_spaces(c, plan uintptr, buffer int64, spaces, n uintptr) int32 {
@@ -308,7 +286,6 @@ func tlgo_plan_set_spaces(c, plan uintptr, buffer int64, spaces, n uintptr) int3
 //	C: tl_status tl_plan_validate(const tl_plan* plan);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: TL_OK when no two buffers that are alive together share a byte, all lie in
 // their frames, and pins, aliases and alignments hold; else the solution has a
 // defect, which is one of this library, and the message names it.
@@ -327,10 +304,8 @@ func tlgo_plan_validate(c, plan uintptr) int32 {
 //	C: int64_t tl_plan_num_buffers(const tl_plan* plan);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: the number; -1 on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan).
-// Cost: slow call.
 // Fails: -1.
 //
 //export tlgo_plan_num_buffers
@@ -347,10 +322,8 @@ func tlgo_plan_num_buffers(c, plan uintptr) int64 {
 //	C: size_t tl_plan_frame_bytes(const tl_plan* plan);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: bytes; 0 on failure, with the status set.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
-// Cost: slow call.
 //
 //export tlgo_plan_frame_bytes
 func tlgo_plan_frame_bytes(c, plan uintptr) uintptr {
@@ -362,10 +335,8 @@ func tlgo_plan_frame_bytes(c, plan uintptr) uintptr {
 //	C: size_t tl_plan_space_bytes(const tl_plan* plan, int64_t space);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: bytes; 0 on failure, with the status set.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or space, or there is no solution).
-// Cost: slow call.
 //
 //export tlgo_plan_space_bytes
 func tlgo_plan_space_bytes(c, plan uintptr, space int64) uintptr {
@@ -384,10 +355,8 @@ func tlgo_plan_space_bytes(c, plan uintptr, space int64) uintptr {
 //	C: size_t tl_plan_lower_bound(const tl_plan* plan);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: bytes; 0 on failure, with the status set.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
-// Cost: slow call.
 //
 //export tlgo_plan_lower_bound
 func tlgo_plan_lower_bound(c, plan uintptr) uintptr {
@@ -400,10 +369,8 @@ func tlgo_plan_lower_bound(c, plan uintptr) uintptr {
 //	C: bool tl_plan_is_optimal(const tl_plan* plan);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: true when that is proved; false when it is not known, and on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
-// Cost: slow call.
 //
 //export tlgo_plan_is_optimal
 func tlgo_plan_is_optimal(c, plan uintptr) bool {
@@ -417,11 +384,9 @@ func tlgo_plan_is_optimal(c, plan uintptr) bool {
 //	C: bool tl_plan_is_infeasible(const tl_plan* plan);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: true when that is proved for the plan as it is; false when it is not known,
 // and on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan).
-// Cost: slow call.
 //
 //export tlgo_plan_is_infeasible
 func tlgo_plan_is_infeasible(c, plan uintptr) bool {
@@ -436,7 +401,6 @@ func tlgo_plan_is_infeasible(c, plan uintptr) bool {
 //	C: size_t tl_plan_offset(const tl_plan* plan, int64_t buffer);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: bytes; SIZE_MAX on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, or there is no solution).
 // Cost: slow call; tl_plan_offsets returns all of them with one.
@@ -458,10 +422,8 @@ func tlgo_plan_offset(c, plan uintptr, buffer int64) uintptr {
 //	C: int64_t tl_plan_space_of(const tl_plan* plan, int64_t buffer);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: the space's index, 0 in a plan without spaces; -1 on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, or there is no solution).
-// Cost: slow call.
 // Fails: -1.
 //
 //export tlgo_plan_space_of
@@ -478,7 +440,6 @@ func tlgo_plan_space_of(c, plan uintptr, buffer int64) int64 {
 //	C: tl_status tl_plan_offsets(const tl_plan* plan, size_t* out_offsets, int64_t* out_spaces, size_t n);
 //
 // Ownership: the arrays are the caller's, of n elements each.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was written.
 // Errors: TL_E_INVALID_ARGUMENT (no such plan, there is no solution, n is not the
 // number of buffers, no array).

@@ -93,7 +93,6 @@ func tlgo_trace_start(c, path uintptr) int32 {
 //	C: tl_status tl_trace_stop(void);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: TL_OK, or why the file is not complete.
 // Errors: TL_E_INVALID_ARGUMENT (no trace runs; or part of the file could not be
 // written: the message says how many events were lost), TL_E_OUT_OF_MEMORY (the file is
@@ -113,7 +112,6 @@ func tlgo_trace_stop(c uintptr) int32 {
 //	C: tl_status tl_trace_mark(const char* name);
 //
 // Ownership: none; the string is copied.
-// Threads: any thread.
 // Returns: TL_OK, also without a trace, or why no mark was written.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes).
 // Cost: slow call; that of tl_stats_get while a trace runs.

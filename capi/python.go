@@ -36,7 +36,6 @@ import (
 // Returns: the block, NULL on failure.
 // Errors: TL_E_OUT_OF_MEMORY.
 // Cost: fast; about 5 ns up to 64 KiB.
-// Path: fast.
 //
 //export tlgo_numpy_malloc
 func tlgo_numpy_malloc(c, ctx, bytes uintptr) uintptr {
@@ -52,7 +51,6 @@ func tlgo_numpy_malloc(c, ctx, bytes uintptr) uintptr {
 // Returns: the block, NULL on failure.
 // Errors: TL_E_OUT_OF_MEMORY (also when the product overflows).
 // Cost: fast; that of tl_numpy_malloc, and of the zeros.
-// Path: fast.
 //
 //export tlgo_numpy_calloc
 func tlgo_numpy_calloc(c, ctx, count, bytes uintptr) uintptr {
@@ -73,7 +71,6 @@ func tlgo_numpy_calloc(c, ctx, count, bytes uintptr) uintptr {
 // TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an object that is not plain bytes, an arena, a
 // frame). Other memory goes to realloc().
 // Cost: grows; only the call when the new size fits and leaves less than half of the block empty, else a copy.
-// Path: fast.
 // Trusts: block.
 //
 //export tlgo_numpy_realloc
@@ -112,7 +109,6 @@ func numpyRealloc(o *object.Context, block, bytes uintptr) uintptr {
 // address that malloc cannot have returned), TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (an arena, a frame).
 // Cost: fast; about 8 ns up to 64 KiB.
-// Path: shim.
 // Trusts: block.
 const _ = "tl_numpy_free"
 
@@ -135,11 +131,9 @@ func tlentry_numpy_free(c, block uintptr) bool {
 //	C: const void* tl_numpy_handler(void);
 //
 // Ownership: static.
-// Threads: any thread.
 // Returns: its address.
 // Errors: none.
 // Cost: fast; constant.
-// Path: shim.
 // LLVM: nounwind, returns nonnull.
 const _ = "tl_numpy_handler"
 
@@ -154,13 +148,11 @@ const _ = "tl_numpy_handler"
 //
 // Ownership: none; skip is copied. Names of functions and files that stand in recorded
 // stacks are copied as well: no object of Python's is kept.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was changed.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes), TL_E_UNSUPPORTED
 // (the functions of CPython 3.10 and later are not among the symbols of the process),
 // TL_E_LIMIT (a ninth folder).
 // Cost: slow call; a lookup of symbols.
-// Path: shim.
 // LLVM: nounwind.
 const _ = "tl_python_lines"
 
@@ -179,7 +171,6 @@ const _ = "tl_python_lines"
 // Errors: none.
 // Cost: fast; about 2 ns where the allocation was not recorded; the stack and one cgo call where it was, and,
 // with TL_TRACK=1, always.
-// Path: shim.
 const _ = "tl_python_site"
 
 // tl_python_api tells this library about the Python of the process: the addresses
@@ -201,11 +192,9 @@ const _ = "tl_python_api"
 //	C: tl_status tl_python_attach(const tl_python_api* api);
 //
 // Ownership: none; the struct is copied.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was changed.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, a NULL field, or a struct_size that is too small).
 // Cost: slow call; constant.
-// Path: shim.
 // LLVM: nounwind.
 const _ = "tl_python_attach"
 
@@ -226,7 +215,6 @@ const _ = "tl_python_attach"
 // tl_tensor_to_dlpack_legacy), TL_E_INVALID_ARGUMENT (another major version),
 // TL_E_OUT_OF_MEMORY.
 // Cost: fast; tl_tensor_to_dlpack and a capsule.
-// Path: shim.
 const _ = "tl_python_capsule"
 
 // tl_python_arrow exports a tensor as the PyCapsule interface of Arrow requires: a
@@ -249,7 +237,6 @@ const _ = "tl_python_capsule"
 // on a device whose memory the CPU cannot use, or of an element type that Arrow does not
 // have: complex numbers and bfloat16), TL_E_OUT_OF_MEMORY.
 // Cost: fast; tl_tensor_to_dlpack, an allocation and a capsule.
-// Path: shim.
 const _ = "tl_python_arrow"
 
 // tl_python_registered makes a capsule, named tl_runtime.registered, that holds the
@@ -265,5 +252,4 @@ const _ = "tl_python_arrow"
 // BufferError with the text of tl_last_error, or what PyCapsule_New has set.
 // Errors: TL_E_UNSUPPORTED (no tl_python_attach), TL_E_UNKNOWN_POINTER (not registered).
 // Cost: fast; a capsule.
-// Path: shim.
 const _ = "tl_python_registered"

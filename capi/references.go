@@ -43,7 +43,6 @@ import (
 // or frame), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
 // full).
 // Cost: fast; about 3 ns for an object of the runtime, 15 ns for one from malloc.
-// Path: fast.
 // Trusts: object.
 //
 //export tlgo_mem_register_struct
@@ -66,7 +65,6 @@ func tlgo_mem_register_struct(c, pointer uintptr) int32 {
 // or frame), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
 // full).
 // Cost: fast; that of tl_mem_register_struct.
-// Path: fast.
 // Trusts: object.
 //
 //export tlgo_mem_register_struct_named
@@ -97,7 +95,6 @@ func tlgo_mem_register(c, pointer uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: fast; about 3 ns.
-// Path: fast.
 //
 //export tlgo_mem_register_ptr
 func tlgo_mem_register_ptr(c, pointer uintptr) int32 {
@@ -132,7 +129,6 @@ func tlgo_mem_register_tensor(c, tensor uintptr) int32 {
 // Vec), TL_E_ALREADY_REGISTERED (inside a registered block),
 // TL_E_OUT_OF_MEMORY.
 // Cost: fast; about 3 ns.
-// Path: fast.
 //
 //export tlgo_mem_register_vec_ptr
 func tlgo_mem_register_vec_ptr(c, vec uintptr) int32 {
@@ -158,7 +154,6 @@ func tlgo_mem_register_vec_ptr(c, vec uintptr) int32 {
 // out).
 // Cost: fast; about 5 ns for one of the newest 32 entries; for any other a lookup in the scope's index, which
 // in a large scope is one or two cache misses. A failure costs the same.
-// Path: fast.
 //
 //export tlgo_mem_unregister
 func tlgo_mem_unregister(c, pointer uintptr) int32 {
@@ -171,12 +166,10 @@ func tlgo_mem_unregister(c, pointer uintptr) int32 {
 //
 // Ownership: the caller holds the new reference and gives it back with
 // tl_ptr_release.
-// Threads: any thread.
 // Returns: its argument, always; tl_last_status tells whether it was live, if
 // tl_clear_error was called before.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
 // Cost: fast; about 3 ns by the owner, one compare-and-swap by others.
-// Path: fast.
 // Fails: object.
 // Refuses: object.
 // LLVM: returned 0.
@@ -198,11 +191,9 @@ func tlgo_ptr_acquire(c, pointer uintptr) uintptr {
 //	C: tl_status tl_ptr_release(void* object);
 //
 // Ownership: takes one reference of the caller's.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was released.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
 // Cost: fast; about 3 ns by the owner, one compare-and-swap by others, plus what freeing costs.
-// Path: fast.
 // Refuses: object.
 //
 //export tlgo_ptr_release
@@ -215,11 +206,9 @@ func tlgo_ptr_release(c, pointer uintptr) int32 {
 //	C: tl_status tl_ptr_inc_ref(void* object);
 //
 // Ownership: the caller holds the new reference.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was counted.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
 // Cost: fast; about 3 ns by the owner, one compare-and-swap by others.
-// Path: fast.
 // Refuses: object.
 //
 //export tlgo_ptr_inc_ref
@@ -236,11 +225,9 @@ func tlgo_ptr_inc_ref(c, pointer uintptr) int32 {
 //	C: int32_t tl_ptr_dec_ref(void* object);
 //
 // Ownership: takes one reference of the caller's.
-// Threads: any thread.
 // Returns: 1 when the count reached 0 and the caller has to free, else 0.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
 // Cost: fast; about 3 ns by the owner, one compare-and-swap by others.
-// Path: fast.
 // Refuses: object.
 // Null: 0.
 //
@@ -254,11 +241,9 @@ func tlgo_ptr_dec_ref(c, pointer uintptr) int32 {
 //	C: bool tl_ptr_release_bool(void* object);
 //
 // Ownership: takes one reference of the caller's.
-// Threads: any thread.
 // Returns: true when the pointer was live and a reference was dropped.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
 // Cost: fast; that of tl_ptr_release.
-// Path: fast.
 // Refuses: object.
 //
 //export tlgo_ptr_release_bool
@@ -274,12 +259,10 @@ func tlgo_ptr_release_bool(c, pointer uintptr) bool {
 //	C: int64_t tl_ptr_refcount(const void* object);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: the count; 1 for live arena and frame memory of the calling thread;
 // 0 for NULL; -1 when the pointer is not live.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
 // Cost: fast; about 3 ns.
-// Path: fast.
 // Fails: -1.
 // Refuses: object.
 // Null: 0.
@@ -304,7 +287,6 @@ func tlgo_ptr_refcount(c, pointer uintptr) int64 {
 // immortal objects, for arena and frame memory, and on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
 // Cost: fast; about 3 ns.
-// Path: fast.
 // Refuses: object.
 //
 //export tlgo_ptr_is_unique
@@ -318,12 +300,10 @@ func tlgo_ptr_is_unique(c, pointer uintptr) bool {
 //	C: tl_status tl_ptr_check(const void* object);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: TL_OK for the start of a live object, for live arena and frame
 // memory of the calling thread and for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
 // Cost: fast; about 3 ns.
-// Path: fast.
 // Refuses: object.
 // Null: TL_OK.
 //
@@ -345,7 +325,6 @@ func tlgo_ptr_check(c, pointer uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_BUSY
 // (another thread owns it).
 // Cost: fast; that of tl_ptr_acquire.
-// Path: fast.
 // Refuses: object.
 // Null: TL_OK.
 //
@@ -361,10 +340,8 @@ func tlgo_ptr_share(c, pointer uintptr) int32 {
 //	C: tl_status tl_ptr_make_immortal(void* object);
 //
 // Ownership: references to the object are no longer counted.
-// Threads: any thread.
 // Returns: TL_OK, also for what is immortal already, or why nothing changed.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-// Cost: slow call.
 // Refuses: object.
 // Null: TL_OK.
 //

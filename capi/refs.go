@@ -45,7 +45,6 @@ const _ = "tl_ref"
 // TL_E_UNSUPPORTED (registered memory, arena or frame memory: only objects have
 // references).
 // Cost: fast; about 3 ns.
-// Path: fast.
 // Refuses: object.
 // Null: 0.
 //
@@ -65,7 +64,6 @@ func tlgo_ref_of(c, pointer uintptr) uint64 {
 // Errors: TL_E_NOT_LIVE (the object is gone), TL_E_INVALID_ARGUMENT (the word
 // is not a tl_ref).
 // Cost: fast; about 2 ns by the owner, one compare-and-swap by others.
-// Path: fast.
 //
 //export tlgo_ref_acquire
 func tlgo_ref_acquire(c uintptr, ref uint64) uint64 {
@@ -83,12 +81,10 @@ func tlgo_ref_acquire(c uintptr, ref uint64) uint64 {
 //	C: tl_status tl_ref_release(tl_ref ref);
 //
 // Ownership: takes one reference of the caller's.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was released.
 // Errors: TL_E_NOT_LIVE (the object is gone), TL_E_INVALID_ARGUMENT (the word
 // is not a tl_ref).
 // Cost: fast; about 2 ns by the owner, one compare-and-swap by others, plus what freeing costs.
-// Path: fast.
 //
 //export tlgo_ref_release
 func tlgo_ref_release(c uintptr, ref uint64) int32 {
@@ -105,7 +101,6 @@ func tlgo_ref_release(c uintptr, ref uint64) int32 {
 // Errors: TL_E_NOT_LIVE (the object is gone), TL_E_INVALID_ARGUMENT (the word
 // is not a tl_ref).
 // Cost: fast; about 3 ns.
-// Path: fast.
 //
 //export tlgo_ref_get
 func tlgo_ref_get(c uintptr, ref uint64) uintptr {
@@ -124,7 +119,6 @@ func tlgo_ref_get(c uintptr, ref uint64) uintptr {
 // Errors: TL_E_NOT_LIVE (the object is gone), TL_E_INVALID_ARGUMENT (the word
 // is not a tl_ref).
 // Cost: fast; about 2 ns.
-// Path: fast.
 //
 //export tlgo_ref_check
 func tlgo_ref_check(c uintptr, ref uint64) int32 {
@@ -147,7 +141,6 @@ func tlgo_ref_check(c uintptr, ref uint64) int32 {
 // TL_E_UNSUPPORTED (registered memory, arena or frame memory: only objects have
 // references).
 // Cost: fast; about 3 ns.
-// Path: fast.
 // Refuses: object.
 // Null: 0.
 //
@@ -170,7 +163,6 @@ func tlgo_weak_of(c, pointer uintptr) uint64 {
 // TL_E_UNSUPPORTED (registered memory, arena or frame memory: only objects have
 // references), TL_E_BUSY (another thread owns it).
 // Cost: fast; that of tl_weak_of and, the first time, of tl_ptr_share.
-// Path: fast.
 // Refuses: object.
 // Null: 0.
 //
@@ -198,7 +190,6 @@ func tlgo_weak_share(c, pointer uintptr) uint64 {
 // Errors: TL_E_BUSY (the object lives and another thread owns it),
 // TL_E_INVALID_ARGUMENT (the word is not a tl_ref).
 // Cost: fast; about 3 ns by the owner, one compare-and-swap for an object without an owner.
-// Path: fast.
 //
 //export tlgo_weak_get
 func tlgo_weak_get(c uintptr, ref uint64) uintptr {

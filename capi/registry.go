@@ -105,11 +105,9 @@ type tl_alloc_info struct {
 //	C: void* tl_registry_new_array(size_t count, size_t element_bytes);
 //
 // Ownership: the caller holds the reference, until tl_registry_unregister.
-// Threads: any thread.
 // Returns: the array, NULL on failure or for zero bytes.
 // Errors: TL_E_INVALID_ARGUMENT (the product is 2^48 or more), TL_E_OUT_OF_MEMORY.
 // Cost: fast; that of malloc and of tl_registry_register.
-// Path: fast.
 //
 //export tlgo_registry_new_array
 func tlgo_registry_new_array(c, count, elementBytes uintptr) uintptr {
@@ -127,7 +125,6 @@ func tlgo_registry_new_array(c, count, elementBytes uintptr) uintptr {
 //
 // Ownership: takes the block; the caller holds the reference, until
 // tl_registry_unregister. On failure the block stays the caller's.
-// Threads: any thread.
 // Returns: TL_OK, also for NULL, or why nothing was registered.
 // Errors: TL_E_INVALID_ARGUMENT (no such kind, an address that no block can have, more
 // bytes than an address space has), TL_E_ALREADY_REGISTERED (the address is
@@ -136,7 +133,6 @@ func tlgo_registry_new_array(c, count, elementBytes uintptr) uintptr {
 // loaded), TL_E_OUT_OF_MEMORY.
 // Cost: fast; about 40 ns together with tl_registry_unregister, when the table is in the CPU's cache and the
 // block lies inside 1 KiB of addresses; larger ones take several locks.
-// Path: fast.
 // Trusts: pointer.
 //
 //export tlgo_registry_register
@@ -157,7 +153,6 @@ func tlgo_registry_register(c, pointer, bytes uintptr, kind int32) int32 {
 // TL_E_ALREADY_REGISTERED (as tl_registry_register), TL_E_UNSUPPORTED (memory of the
 // runtime), TL_E_OUT_OF_MEMORY.
 // Cost: fast; about 50 ns together with tl_registry_unregister, as tl_registry_register.
-// Path: fast.
 // Trusts: pointer.
 //
 //export tlgo_registry_register_custom
@@ -175,7 +170,6 @@ func tlgo_registry_register_custom(c, pointer, bytes, deleter, ctx uintptr) int3
 //
 // Ownership: takes the block; the caller holds the references, one
 // tl_registry_unregister each. The array of aliases is not kept.
-// Threads: any thread.
 // Returns: TL_OK, and the number for tl_registry_add_alias in *buffer_id (buffer_id may
 // be NULL); or why nothing was registered.
 // Errors: TL_E_INVALID_ARGUMENT (real is NULL, an alias is NULL or outside the
@@ -230,13 +224,11 @@ func tlgo_registry_register_custom_buffer(c, real, bytes, aliases, n, deleter, c
 //	C: tl_status tl_registry_add_alias(uint64_t buffer_id, void* alias);
 //
 // Ownership: the caller holds the reference, until tl_registry_unregister(alias).
-// Threads: any thread.
 // Returns: TL_OK, or why nothing changed.
 // Errors: TL_E_INVALID_ARGUMENT (not the id of a live buffer; alias is NULL or
 // outside the buffer), TL_E_ALREADY_REGISTERED (alias belongs to another block),
 // TL_E_OUT_OF_MEMORY.
 // Cost: fast; about 40 ns together with tl_registry_unregister.
-// Path: fast.
 //
 //export tlgo_registry_add_alias
 func tlgo_registry_add_alias(c uintptr, bufferId uint64, alias uintptr) int32 {
@@ -250,13 +242,11 @@ func tlgo_registry_add_alias(c uintptr, bufferId uint64, alias uintptr) int32 {
 //	C: tl_status tl_registry_unregister(void* pointer);
 //
 // Ownership: takes one reference of the caller's at that address.
-// Threads: any thread.
 // Returns: TL_OK, also for NULL, or why nothing was done.
 // Errors: TL_E_UNKNOWN_POINTER (not registered, or not any more), TL_E_NOT_LIVE
 // (tl_ptr_dec_ref has brought it to zero; or it came from tl_aligned_alloc and was
 // never registered).
 // Cost: fast; as tl_registry_register, and that of the deleter.
-// Path: fast.
 //
 //export tlgo_registry_unregister
 func tlgo_registry_unregister(c, pointer uintptr) int32 {
@@ -277,7 +267,6 @@ func tlgo_registry_unregister(c, pointer uintptr) int32 {
 // tl_mem_free; tl_registry_info distinguishes the two.
 // Errors: none.
 // Cost: fast; about 10 ns; one miss of the cache in a large table.
-// Path: shim.
 // LLVM: nounwind.
 const _ = "tl_registry_is_registered"
 
@@ -340,7 +329,6 @@ func tlgo_registry_num_buffers(c uintptr) uintptr {
 // Errors: TL_E_INVALID_ARGUMENT (no out_info, struct_size not set),
 // TL_E_UNKNOWN_POINTER (not registered), TL_E_NOT_LIVE (its count is zero),
 // TL_E_UNSUPPORTED (memory of the runtime).
-// Cost: slow call.
 //
 //export tlgo_registry_info
 func tlgo_registry_info(c, pointer, outInfo uintptr) int32 {
@@ -353,7 +341,6 @@ func tlgo_registry_info(c, pointer, outInfo uintptr) int32 {
 //	C: tl_status tl_registry_register_many(void* const* pointers, const size_t* bytes, size_t n, tl_alloc_kind kind);
 //
 // Ownership: as tl_registry_register, for each. The arrays are not kept.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was registered; tl_last_error names the pointer.
 // Errors: TL_E_INVALID_ARGUMENT (a NULL array, or as tl_registry_register),
 // TL_E_ALREADY_REGISTERED (also when a pointer occurs twice), TL_E_UNSUPPORTED,
@@ -372,7 +359,6 @@ func tlgo_registry_register_many(c, pointers, bytes, n uintptr, kind int32) int3
 //	C: size_t tl_registry_unregister_many(void* const* pointers, size_t n);
 //
 // Ownership: takes one reference of the caller's at each address.
-// Threads: any thread.
 // Returns: how many references were dropped; when some pointers were refused,
 // tl_last_status tells why the last of them was.
 // Errors: TL_E_INVALID_ARGUMENT (a NULL array), TL_E_UNKNOWN_POINTER, TL_E_NOT_LIVE.
@@ -389,7 +375,6 @@ func tlgo_registry_unregister_many(c, pointers, n uintptr) uintptr {
 //	C: tl_status tl_registry_print_statistics(const char* path);
 //
 // Ownership: the string is not kept.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was written.
 // Errors: TL_E_INVALID_ARGUMENT (the file cannot be written).
 // Cost: slow call; linear in the number of registered pointers.
@@ -408,11 +393,9 @@ func tlgo_registry_print_statistics(c, path uintptr) int32 {
 //	C: void* tl_aligned_alloc(size_t bytes, size_t alignment);
 //
 // Ownership: the caller frees it with tl_aligned_free, or registers it.
-// Threads: any thread.
 // Returns: the memory, NULL on failure or for zero bytes.
 // Errors: TL_E_INVALID_ARGUMENT (alignment is not a power of two), TL_E_OUT_OF_MEMORY.
 // Cost: fast; that of malloc and of one compare-and-swap.
-// Path: fast.
 //
 //export tlgo_aligned_alloc
 func tlgo_aligned_alloc(c, bytes, alignment uintptr) uintptr {
@@ -424,12 +407,10 @@ func tlgo_aligned_alloc(c, bytes, alignment uintptr) uintptr {
 //	C: tl_status tl_aligned_free(void* pointer);
 //
 // Ownership: takes the memory.
-// Threads: any thread.
 // Returns: TL_OK, also for NULL, or why nothing was done.
 // Errors: TL_E_UNKNOWN_POINTER (not from tl_aligned_alloc, freed already, or
 // registered: then use tl_registry_unregister).
 // Cost: fast; that of free and of one compare-and-swap.
-// Path: fast.
 //
 //export tlgo_aligned_free
 func tlgo_aligned_free(c, pointer uintptr) int32 {

@@ -37,7 +37,6 @@ import (
 // Returns: TL_OK, or why no scope was opened.
 // Errors: TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: fast; about 2 ns.
-// Path: fast.
 //
 //export tlgo_mem_enter_scope
 func tlgo_mem_enter_scope(c uintptr) int32 {
@@ -57,7 +56,6 @@ func tlgo_mem_enter_scope(c uintptr) int32 {
 // Returns: TL_OK, or why nothing was closed.
 // Errors: TL_E_SCOPE_UNDERFLOW.
 // Cost: fast; about 2 ns and 2 ns for each reference, plus what destructors cost.
-// Path: fast.
 //
 //export tlgo_mem_exit_scope
 func tlgo_mem_exit_scope(c uintptr) int32 {
@@ -76,7 +74,6 @@ func tlgo_mem_exit_scope(c uintptr) int32 {
 // Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_SCOPE_UNDERFLOW (fewer are
 // open).
 // Cost: fast; that of the exits that it replaces.
-// Path: fast.
 //
 //export tlgo_mem_exit_scopes_to
 func tlgo_mem_exit_scopes_to(c uintptr, depth int64) int32 {
@@ -93,7 +90,6 @@ func tlgo_mem_exit_scopes_to(c uintptr, depth int64) int32 {
 // Returns: the depth, 0 at rest.
 // Errors: none.
 // Cost: fast; about 2 ns.
-// Path: fast.
 //
 //export tlgo_get_scope_depth
 func tlgo_get_scope_depth(c uintptr) int64 {

@@ -97,7 +97,6 @@ type tl_vec_desc struct {
 // (memory of the runtime that is no object of the type), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: fast; that of tl_mem_register_struct; a Vec's data is looked up, too.
-// Path: fast.
 // Trusts: object.
 //
 //export tlgo_mem_register_struct_typed

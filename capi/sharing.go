@@ -70,7 +70,6 @@ type tl_tensor_shared struct {
 // Ownership: out_shared->fd is a new descriptor, closed by exec, that the caller
 // closes with close(). The memory exists until it is closed, even if the tensor
 // is gone.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was shared.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, a struct_size that is too small, other
 // flags, a header that was overwritten), TL_E_UNKNOWN_POINTER,
@@ -97,7 +96,6 @@ func tlgo_tensor_share(c, t uintptr, flags uint32, out uintptr) int32 {
 //
 // Ownership: the descriptor stays the caller's, who may close it at once; the
 // tensor has one of its own. The current scope holds the tensor.
-// Threads: any thread.
 // Returns: the tensor, NULL on failure.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, a struct_size that is too small, no such
 // dtype, rank not 0 to 8, negative or overflowing extents or strides, other

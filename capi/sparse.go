@@ -125,7 +125,6 @@ type tl_sparse_block_info struct {
 //
 // Ownership: the current scope holds the matrix; the caller borrows. lengths and
 // options, which may be NULL, are read during the call.
-// Threads: any thread.
 // Returns: the matrix, NULL on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such format or types, negative extents or
 // lengths, a line with more nonzeros than it has places, NULL lengths, options
@@ -154,7 +153,6 @@ func tlgo_sparse_create(c uintptr, format int32, rows, columns int64, value, ind
 //
 // Ownership: the current scope holds the matrix; the caller borrows. The arrays
 // and options, which may be NULL, are read during the call.
-// Threads: any thread.
 // Returns: the matrix, NULL on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such types, negative extents, NULL arrays,
 // offsets that decrease or do not go from 0 to nonzeros, indices that do not
@@ -180,7 +178,6 @@ func tlgo_sparse_from_csr(c uintptr, rows, columns, nonzeros int64, value, index
 //
 // Ownership: the current scope holds the matrix; the caller borrows. The arrays
 // and options, which may be NULL, are read during the call.
-// Threads: any thread.
 // Returns: the matrix, NULL on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such types, negative extents, NULL arrays,
 // offsets that decrease or do not go from 0 to nonzeros, indices that do not
@@ -233,13 +230,11 @@ func tlgo_sparse_wrap(c uintptr, format int32, rows, columns, nonzeros int64, va
 //
 // Ownership: the caller borrows both arrays; valid while it holds the matrix, or
 // another over the same block.
-// Threads: any thread.
 // Returns: TL_OK, also for a NULL matrix, whose outputs are zero; or the error.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such line, or
 // offsets that were changed).
 // Cost: fast; a binary search over the blocks.
-// Path: fast.
 //
 //export tlgo_sparse_row
 func tlgo_sparse_row(c, m uintptr, i int64, values, indices, length uintptr) int32 {
@@ -258,7 +253,6 @@ func tlgo_sparse_row(c, m uintptr, i int64, values, indices, length uintptr) int
 //
 // Ownership: the current scope holds the slice; the slice holds the blocks that
 // it shows, not the matrix. The caller borrows.
-// Threads: any thread.
 // Returns: the slice, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (offsets at its ends
@@ -280,7 +274,6 @@ func tlgo_sparse_slice(c, m uintptr, start, stop int64) uintptr {
 //
 // Ownership: the current scope holds the transpose; the transpose holds the
 // matrix whose table of blocks it shows. The caller borrows.
-// Threads: any thread.
 // Returns: the transpose, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a sparse matrix), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
@@ -299,7 +292,6 @@ func tlgo_sparse_transpose(c, m uintptr) uintptr {
 //	C: tl_status tl_sparse_to_contiguous(const tl_sparse* matrix, tl_tensor** out_values, tl_tensor** out_indices, tl_tensor** out_offsets);
 //
 // Ownership: the current scope holds the tensors; the caller borrows.
-// Threads: any thread.
 // Returns: TL_OK, also for a NULL matrix, whose outputs are NULL; or the error.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (a NULL output, or
@@ -323,13 +315,11 @@ func tlgo_sparse_to_contiguous(c, m, values, indices, offsets uintptr) int32 {
 //
 // Ownership: the caller borrows all of it; valid while it holds the matrix or
 // memory.
-// Threads: any thread.
 // Returns: TL_OK, also for a NULL matrix, whose outputs are zero; or the error.
 // struct_size is set to the bytes filled in.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such block, a
 // NULL out_info or a wrong struct_size).
-// Cost: slow call.
 //
 //export tlgo_sparse_block
 func tlgo_sparse_block(c, m uintptr, i int64, out uintptr) int32 {
@@ -344,13 +334,11 @@ func tlgo_sparse_block(c, m uintptr, i int64, out uintptr) int32 {
 //
 // Ownership: the current scope holds the tensors, and they hold the block, not
 // the matrix. The caller borrows.
-// Threads: any thread.
 // Returns: TL_OK, also for a NULL matrix, whose outputs are NULL; or the error.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such block, or
 // a NULL output), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
 // full).
-// Cost: slow call.
 //
 //export tlgo_sparse_block_tensors
 func tlgo_sparse_block_tensors(c, m uintptr, i int64, values, indices, offsets uintptr) int32 {
@@ -368,7 +356,6 @@ func tlgo_sparse_block_tensors(c, m uintptr, i int64, values, indices, offsets u
 //	C: tl_status tl_sparse_validate(const tl_sparse* matrix);
 //
 // Ownership: nothing changes.
-// Threads: any thread.
 // Returns: TL_OK, also for NULL, or what is wrong.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (indices that do
@@ -385,14 +372,12 @@ func tlgo_sparse_validate(c, m uintptr) int32 {
 //	C: tl_status tl_sparse_info_get(const tl_sparse* matrix, tl_sparse_info* out_info);
 //
 // Ownership: nothing changes.
-// Threads: any thread.
 // Returns: TL_OK, also for a NULL matrix, whose outputs are zero; or the error.
 // struct_size is set to the bytes filled in.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (a NULL out_info or
 // a wrong struct_size).
 // Cost: fast; about as tl_tensor_info_get.
-// Path: fast.
 //
 //export tlgo_sparse_info_get
 func tlgo_sparse_info_get(c, m, out uintptr) int32 {

@@ -40,7 +40,6 @@ import (
 // stack is full).
 // Cost: fast; on the CPU as tl_tensor_clone; a slow call for other devices, where elements with gaps between them go
 // by way of the CPU, if it cannot reach their memory.
-// Path: fast.
 //
 //export tlgo_tensor_to
 func tlgo_tensor_to(c, t uintptr, id int32) uintptr {
@@ -63,7 +62,6 @@ func tlgo_tensor_to(c, t uintptr, id int32) uintptr {
 // gaps on a device whose memory the CPU cannot reach; a device that cannot
 // copy), TL_E_DEVICE, TL_E_OUT_OF_MEMORY.
 // Cost: fast; about 50 ns and the copy on the CPU; a slow call for other devices and where the two share memory.
-// Path: fast.
 //
 //export tlgo_tensor_copy
 func tlgo_tensor_copy(c, to, from uintptr) int32 {
@@ -78,7 +76,6 @@ func tlgo_tensor_copy(c, to, from uintptr) int32 {
 //	C: tl_status tl_tensor_record_stream(tl_tensor* tensor, void* stream);
 //
 // Ownership: unchanged.
-// Threads: any thread.
 // Returns: TL_OK, also for a NULL tensor, and for the stream NULL on a device without
 // streams; or why nothing was recorded.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
@@ -102,7 +99,6 @@ func tlgo_tensor_record_stream(c, t, stream uintptr) int32 {
 //	C: tl_status tl_tensor_sync_stream(tl_tensor* tensor, void* stream);
 //
 // Ownership: unchanged.
-// Threads: any thread.
 // Returns: TL_OK, or why the stream does not wait.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor, or a stream where the device has none),

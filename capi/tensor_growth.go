@@ -68,7 +68,6 @@ func tlgo_tensor_reserve(c, t uintptr, capacity int64) int32 {
 // reference), TL_E_INVALID_ARGUMENT (rank 0, or an extent that is negative or
 // overflows), TL_E_OUT_OF_MEMORY.
 // Cost: grows; about 10 ns while the capacity lasts.
-// Path: fast.
 //
 //export tlgo_tensor_resize
 func tlgo_tensor_resize(c, t uintptr, extent int64) int32 {
@@ -98,7 +97,6 @@ func tlgo_tensor_resize_zeros(c, t uintptr, extent int64) int32 {
 // bytes in a row, 0 for NULL and for rank 0, -1 on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
-// Cost: slow call.
 // Fails: -1.
 //
 //export tlgo_tensor_capacity

@@ -33,7 +33,6 @@ const compatDtype, compatDevice = 0, 0
 //	C: tl_tensor* tl_pool_acquire(size_t elements, uint8_t dtype, uint8_t device);
 //
 // Ownership: the reference floats; only the caller can release it.
-// Threads: any thread.
 // Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
 // Errors: TL_E_INVALID_ARGUMENT (no such dtype), TL_E_DEVICE (no such device).
 // Cost: slow call; a lock.
@@ -50,7 +49,6 @@ func tlgo_pool_acquire(c, elements uintptr, dtype, device uint8) uintptr {
 //	C: tl_status tl_pool_release(tl_tensor* tensor, size_t elements, uint8_t dtype, uint8_t device);
 //
 // Ownership: takes the caller's reference.
-// Threads: any thread.
 // Returns: TL_OK, or why the tensor was not taken.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE (in the
 // pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
@@ -71,7 +69,6 @@ func tlgo_pool_release(c, t, elements uintptr, dtype, device uint8) int32 {
 //	C: tl_tensor* tl_pool_acquire_compat(size_t elements);
 //
 // Ownership: the reference floats; only the caller can release it.
-// Threads: any thread.
 // Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
 // Errors: none.
 // Cost: slow call; a lock.
@@ -103,10 +100,8 @@ func tlgo_pool_release_compat(c, t, elements uintptr) int32 {
 //	C: int64_t tl_get_pool_count(void);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: the number.
 // Errors: none.
-// Cost: slow call.
 //
 //export tlgo_get_pool_count
 func tlgo_get_pool_count(c uintptr) int64 {
@@ -119,10 +114,8 @@ func tlgo_get_pool_count(c uintptr) int64 {
 //	C: int64_t tl_get_refcount_count(void);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: the number, exact at quiescence.
 // Errors: none.
-// Cost: slow call.
 //
 //export tlgo_get_refcount_count
 func tlgo_get_refcount_count(c uintptr) int64 {
@@ -136,10 +129,8 @@ func tlgo_get_refcount_count(c uintptr) int64 {
 //	C: int64_t tl_get_gpu_total_allocated_bytes(void);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: bytes, 0 without such a device.
 // Errors: none.
-// Cost: slow call.
 //
 //export tlgo_get_gpu_total_allocated_bytes
 func tlgo_get_gpu_total_allocated_bytes(c uintptr) int64 {
@@ -152,10 +143,8 @@ func tlgo_get_gpu_total_allocated_bytes(c uintptr) int64 {
 //	C: int64_t tl_get_gpu_free_count(void);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: the number, 0 without such a device.
 // Errors: none.
-// Cost: slow call.
 //
 //export tlgo_get_gpu_free_count
 func tlgo_get_gpu_free_count(c uintptr) int64 {
@@ -168,10 +157,8 @@ func tlgo_get_gpu_free_count(c uintptr) int64 {
 //	C: int64_t tl_get_gpu_free_bytes(void);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: bytes, 0 without such a device.
 // Errors: none.
-// Cost: slow call.
 //
 //export tlgo_get_gpu_free_bytes
 func tlgo_get_gpu_free_bytes(c uintptr) int64 {
@@ -184,10 +171,8 @@ func tlgo_get_gpu_free_bytes(c uintptr) int64 {
 //	C: int64_t tl_get_metal_pool_bytes(void);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: bytes, 0 without such a device.
 // Errors: none.
-// Cost: slow call.
 //
 //export tlgo_get_metal_pool_bytes
 func tlgo_get_metal_pool_bytes(c uintptr) int64 {
@@ -200,10 +185,8 @@ func tlgo_get_metal_pool_bytes(c uintptr) int64 {
 //	C: int64_t tl_get_metal_pool_mb(void);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: mebibytes, 0 without such a device.
 // Errors: none.
-// Cost: slow call.
 //
 //export tlgo_get_metal_pool_mb
 func tlgo_get_metal_pool_mb(c uintptr) int64 {
@@ -216,10 +199,8 @@ func tlgo_get_metal_pool_mb(c uintptr) int64 {
 //	C: int64_t tl_get_metal_pool_count(void);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: the number, 0 without such a device.
 // Errors: none.
-// Cost: slow call.
 //
 //export tlgo_get_metal_pool_count
 func tlgo_get_metal_pool_count(c uintptr) int64 {
@@ -232,10 +213,8 @@ func tlgo_get_metal_pool_count(c uintptr) int64 {
 //	C: double tl_get_gpu_pool_hit_rate(void);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: 0.0 to 1.0; 0.0 before the first request.
 // Errors: none.
-// Cost: slow call.
 //
 //export tlgo_get_gpu_pool_hit_rate
 func tlgo_get_gpu_pool_hit_rate(c uintptr) float64 {
@@ -248,7 +227,6 @@ func tlgo_get_gpu_pool_hit_rate(c uintptr) float64 {
 //	C: tl_status tl_dump_gpu_pool_stats(void);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: TL_OK.
 // Errors: none.
 // Cost: slow call; linear in the number of keys.

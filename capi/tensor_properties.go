@@ -23,13 +23,11 @@ import (
 //
 // Ownership: what out_info points to is borrowed; valid while the caller holds
 // the tensor.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was filled in. For a NULL tensor all fields are zero.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor), TL_E_INVALID_ARGUMENT (NULL out_info, or a
 // struct_size that is too small).
 // Cost: fast; about 5 ns.
-// Path: fast.
 //
 //export tlgo_tensor_info_get
 func tlgo_tensor_info_get(c, t, out uintptr) int32 {
@@ -42,13 +40,11 @@ func tlgo_tensor_info_get(c, t, out uintptr) int32 {
 //	C: void* tl_tensor_data(const tl_tensor* tensor);
 //
 // Ownership: the caller borrows; valid while it holds the tensor.
-// Threads: any thread.
 // Returns: the address; NULL for NULL, for a tensor without elements and on
 // failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
 // Cost: fast; about 3 ns.
-// Path: fast.
 // Refuses: tensor.
 // Null: NULL.
 //
@@ -62,12 +58,10 @@ func tlgo_tensor_data(c, t uintptr) uintptr {
 //	C: size_t tl_tensor_nbytes(const tl_tensor* tensor);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: bytes; 0 for NULL and on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
 // Cost: fast; about 3 ns.
-// Path: fast.
 // Refuses: tensor.
 // Null: 0.
 //
@@ -81,12 +75,10 @@ func tlgo_tensor_nbytes(c, t uintptr) uintptr {
 //	C: int64_t tl_tensor_numel(const tl_tensor* tensor);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: the number, 1 for rank 0; 0 for NULL; -1 on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
 // Cost: fast; about 3 ns.
-// Path: fast.
 // Fails: -1.
 // Refuses: tensor.
 // Null: 0.
@@ -112,12 +104,10 @@ func tlgo_tensor_len(c, t uintptr) int64 {
 //	C: int64_t tl_tensor_rank(const tl_tensor* tensor);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: the rank; 0 for NULL; -1 on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
 // Cost: fast; about 3 ns.
-// Path: fast.
 // Fails: -1.
 // Refuses: tensor.
 // Null: 0.
@@ -132,12 +122,10 @@ func tlgo_tensor_rank(c, t uintptr) int64 {
 //	C: const int64_t* tl_tensor_shape(const tl_tensor* tensor);
 //
 // Ownership: the caller borrows; valid while it holds the tensor.
-// Threads: any thread.
 // Returns: the first of rank numbers; NULL for NULL and on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
 // Cost: fast; about 3 ns.
-// Path: fast.
 // Refuses: tensor.
 // Null: NULL.
 //
@@ -163,12 +151,10 @@ func tlgo_tensor_strides(c, t uintptr) uintptr {
 //	C: int32_t tl_tensor_dtype(const tl_tensor* tensor);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: a value of tl_dtype; 0 for NULL; -1 on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
 // Cost: fast; about 3 ns.
-// Path: fast.
 // Fails: -1.
 // Refuses: tensor.
 // Null: 0.
@@ -183,12 +169,10 @@ func tlgo_tensor_dtype(c, t uintptr) int32 {
 //	C: int32_t tl_tensor_device(const tl_tensor* tensor);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: its number; 0 for NULL; -1 on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
 // Cost: fast; about 3 ns.
-// Path: fast.
 // Fails: -1.
 // Refuses: tensor.
 // Null: 0.
@@ -204,12 +188,10 @@ func tlgo_tensor_device(c, t uintptr) int32 {
 //	C: bool tl_tensor_is_contiguous(const tl_tensor* tensor);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: true when they do, and for NULL; false on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
 // Cost: fast; about 3 ns.
-// Path: fast.
 // Refuses: tensor.
 // Null: true.
 //
@@ -224,12 +206,10 @@ func tlgo_tensor_is_contiguous(c, t uintptr) bool {
 //	C: int64_t tl_tensor_dim(const tl_tensor* tensor, int64_t axis);
 //
 // Ownership: none.
-// Threads: any thread.
 // Returns: the extent; 0 for NULL; -1 on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor), TL_E_INVALID_ARGUMENT (no such axis).
 // Cost: fast; about 3 ns.
-// Path: fast.
 // Fails: -1.
 // Refuses: tensor.
 // Null: 0.

@@ -35,7 +35,6 @@ import (
 //
 // Ownership: the current scope holds the view; the view holds the tensor that
 // has the memory. The caller borrows.
-// Threads: any thread.
 // Returns: the view, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor, or one in a slot, or no strides give that
@@ -43,7 +42,6 @@ import (
 // NULL shape, negative or overflowing extents, more than one -1),
 // TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: fast; one compare-and-swap, whatever the size.
-// Path: fast.
 //
 //export tlgo_view_reshape
 func tlgo_view_reshape(c, t uintptr, rank int64, shape uintptr) uintptr {
@@ -62,14 +60,12 @@ func tlgo_view_reshape(c, t uintptr, rank int64, shape uintptr) uintptr {
 //
 // Ownership: the current scope holds the view; the view holds the tensor that
 // has the memory. The caller borrows.
-// Threads: any thread.
 // Returns: the view, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
 // such axis, a step of 0), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
 // stack is full).
 // Cost: fast; one compare-and-swap, whatever the size.
-// Path: fast.
 //
 //export tlgo_view_slice
 func tlgo_view_slice(c, t uintptr, axis, start, stop, step int64) uintptr {
@@ -90,14 +86,12 @@ func tlgo_view_slice(c, t uintptr, axis, start, stop, step int64) uintptr {
 //
 // Ownership: the current scope holds the view; the view holds the tensor that
 // has the memory. The caller borrows.
-// Threads: any thread.
 // Returns: the view, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (rank
 // below 0 or above the tensor's, NULL starts or stops with a rank above 0, no such
 // element), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: fast; one compare-and-swap, whatever the size.
-// Path: fast.
 //
 //export tlgo_view_slice_axes
 func tlgo_view_slice_axes(c, t uintptr, rank int64, starts, stops, steps uintptr) uintptr {
@@ -112,14 +106,12 @@ func tlgo_view_slice_axes(c, t uintptr, rank int64, starts, stops, steps uintptr
 //
 // Ownership: the current scope holds the view; the view holds the tensor that
 // has the memory. The caller borrows.
-// Threads: any thread.
 // Returns: the view, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
 // such axis), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is
 // full).
 // Cost: fast; one compare-and-swap, whatever the size.
-// Path: fast.
 //
 //export tlgo_view_transpose
 func tlgo_view_transpose(c, t uintptr, a, b int64) uintptr {
@@ -135,14 +127,12 @@ func tlgo_view_transpose(c, t uintptr, a, b int64) uintptr {
 //
 // Ownership: the current scope holds the view; the view holds the tensor that
 // has the memory. The caller borrows.
-// Threads: any thread.
 // Returns: the view, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (NULL
 // axes, not every axis once), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
 // scope stack is full).
 // Cost: fast; one compare-and-swap, whatever the size.
-// Path: fast.
 //
 //export tlgo_view_permute
 func tlgo_view_permute(c, t uintptr, rank int64, axes uintptr) uintptr {
@@ -159,7 +149,6 @@ func tlgo_view_permute(c, t uintptr, rank int64, axes uintptr) uintptr {
 //
 // Ownership: the current scope holds the view; the view holds the tensor that
 // has the memory. The caller borrows.
-// Threads: any thread.
 // Returns: the view, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (NULL
@@ -167,7 +156,6 @@ func tlgo_view_permute(c, t uintptr, rank int64, axes uintptr) uintptr {
 // tensor's nor repeats one element, an overflow), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: fast; one compare-and-swap, whatever the size.
-// Path: fast.
 //
 //export tlgo_view_broadcast_to
 func tlgo_view_broadcast_to(c, t uintptr, rank int64, shape uintptr) uintptr {
@@ -182,14 +170,12 @@ func tlgo_view_broadcast_to(c, t uintptr, rank int64, shape uintptr) uintptr {
 //
 // Ownership: the current scope holds the view; the view holds the tensor that
 // has the memory. The caller borrows.
-// Threads: any thread.
 // Returns: the view, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
 // such axis, or the axis does not have one element), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: fast; one compare-and-swap, whatever the size.
-// Path: fast.
 //
 //export tlgo_view_squeeze
 func tlgo_view_squeeze(c, t uintptr, axis int64) uintptr {
@@ -205,14 +191,12 @@ func tlgo_view_squeeze(c, t uintptr, axis int64) uintptr {
 //
 // Ownership: the current scope holds the view; the view holds the tensor that
 // has the memory. The caller borrows.
-// Threads: any thread.
 // Returns: the view, NULL on failure or for NULL.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT (no
 // such axis, eight dimensions already), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: fast; one compare-and-swap, whatever the size.
-// Path: fast.
 //
 //export tlgo_view_expand_dims
 func tlgo_view_expand_dims(c, t uintptr, axis int64) uintptr {
@@ -226,12 +210,10 @@ func tlgo_view_expand_dims(c, t uintptr, axis int64) uintptr {
 //	C: tl_tensor* tl_tensor_base(const tl_tensor* tensor);
 //
 // Ownership: the caller borrows; valid while it holds the view.
-// Threads: any thread.
 // Returns: the tensor, which is never a view; NULL for NULL, for a tensor that is not a
 // view and on failure.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
-// Cost: slow call.
 // Refuses: tensor.
 // Null: NULL.
 //

@@ -117,12 +117,10 @@ type tl_tensor_info struct {
 //	C: tl_tensor* tl_tensor_new(const float* data, int64_t rank, const int64_t* shape);
 //
 // Ownership: the current scope holds the reference; data stays the caller's.
-// Threads: any thread.
 // Returns: the tensor, NULL on failure.
 // Errors: TL_E_INVALID_ARGUMENT (NULL data or shape, rank not 0 to 8, negative
 // or overflowing extents), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: fast; tl_tensor_empty and a copy.
-// Path: fast.
 //
 //export tlgo_tensor_new
 func tlgo_tensor_new(c, data uintptr, rank int64, shape uintptr) uintptr {
@@ -148,13 +146,11 @@ func tlgo_tensor_new_i64(c, data uintptr, rank int64, shape uintptr) uintptr {
 //	C: tl_tensor* tl_tensor_empty(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape);
 //
 // Ownership: the current scope holds the reference; the caller borrows.
-// Threads: any thread.
 // Returns: the tensor, NULL on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
 // negative or overflowing extents), TL_E_DEVICE (no such device, or its driver
 // failed), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: fast; about 20 ns; on other devices a slow call.
-// Path: fast.
 //
 //export tlgo_tensor_empty
 func tlgo_tensor_empty(c uintptr, dtype, device int32, rank int64, shape uintptr) uintptr {
@@ -166,14 +162,12 @@ func tlgo_tensor_empty(c uintptr, dtype, device int32, rank int64, shape uintptr
 //	C: tl_tensor* tl_tensor_new_zeroed(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape);
 //
 // Ownership: the current scope holds the reference; the caller borrows.
-// Threads: any thread.
 // Returns: the tensor, NULL on failure.
 // Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
 // negative or overflowing extents), TL_E_DEVICE (no such device, or its driver
 // failed), TL_E_UNSUPPORTED (a device of the program's own that cannot copy),
 // TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: fast; tl_tensor_empty and a memset.
-// Path: fast.
 //
 //export tlgo_tensor_new_zeroed
 func tlgo_tensor_new_zeroed(c uintptr, dtype, device int32, rank int64, shape uintptr) uintptr {
@@ -195,7 +189,6 @@ func tlgo_tensor_new_zeroed(c uintptr, dtype, device int32, rank int64, shape ui
 // TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
 // stack is full).
 // Cost: fast; about 40 ns with its release, for memory of the CPU; a slow call for that of other devices.
-// Path: fast.
 //
 //export tlgo_tensor_from_buffer
 func tlgo_tensor_from_buffer(c uintptr, dtype, device int32, rank int64, shape, data, strides, deleter,
@@ -225,7 +218,6 @@ func tlgo_tensor_from_buffer(c uintptr, dtype, device int32, rank int64, shape, 
 // (no such device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack
 // is full).
 // Cost: fast; as tl_tensor_from_buffer.
-// Path: fast.
 //
 //export tlgo_tensor_wrap
 func tlgo_tensor_wrap(c, info, deleter, ctx uintptr) uintptr {
@@ -248,7 +240,6 @@ func tlgo_tensor_wrap(c, info, deleter, ctx uintptr) uintptr {
 // negative or overflowing extents), TL_E_NO_FRAME, TL_E_SLOT_OUT_OF_RANGE,
 // TL_E_ARENA_EXHAUSTED (the frame stack is full).
 // Cost: grows; about 10 ns, no allocation.
-// Path: fast.
 //
 //export tlgo_tensor_in_slot
 func tlgo_tensor_in_slot(c uintptr, slot int64, dtype int32, rank int64, shape uintptr) uintptr {
@@ -269,7 +260,6 @@ func tlgo_tensor_in_slot(c uintptr, slot int64, dtype int32, rank int64, shape u
 // stack is full).
 // Cost: fast; tl_tensor_empty and a copy: of elements with gaps between them about 0.3 ns each while they are in a
 // cache.
-// Path: fast.
 // Refuses: tensor.
 // Null: NULL.
 //
@@ -284,13 +274,11 @@ func tlgo_tensor_clone(c, t uintptr) uintptr {
 //
 // Ownership: the caller holds the new reference and gives it back with
 // tl_tensor_release.
-// Threads: any thread.
 // Returns: its argument, always; tl_last_status tells whether it was live, if
 // tl_clear_error was called before.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
 // Cost: fast; one compare-and-swap.
-// Path: fast.
 // Fails: tensor.
 // Refuses: tensor.
 // Null: tensor.
@@ -310,12 +298,10 @@ func tlgo_tensor_acquire(c, t uintptr) uintptr {
 //	C: tl_status tl_tensor_release(tl_tensor* tensor);
 //
 // Ownership: takes one reference of the caller's.
-// Threads: any thread.
 // Returns: TL_OK, or why nothing was released.
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
 // Cost: fast; one compare-and-swap, about 20 ns more for the last one.
-// Path: fast.
 // Refuses: tensor.
 // Null: TL_OK.
 //
@@ -348,7 +334,6 @@ func tlgo_tensor_release_safe(c, t uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor), TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: fast; about 10 ns.
-// Path: fast.
 //
 //export tlgo_tensor_register
 func tlgo_tensor_register(c, t uintptr) int32 {
@@ -384,10 +369,8 @@ func tlgo_tensor_promote(c, t uintptr) int32 {
 //	C: tl_status tl_tensor_finalize(tl_tensor* tensor);
 //
 // Ownership: unchanged.
-// Threads: any thread.
 // Returns: TL_OK.
 // Errors: none.
-// Cost: slow call.
 //
 //export tlgo_tensor_finalize
 func tlgo_tensor_finalize(c, t uintptr) int32 {
@@ -409,7 +392,6 @@ func tlgo_tensor_finalize(c, t uintptr) int32 {
 // TL_E_UNSUPPORTED (not a tensor), TL_E_OVERFLOW (fifteen references float
 // already), TL_E_OUT_OF_MEMORY.
 // Cost: fast; that of tl_mem_unregister, and a copy for a tensor in a slot.
-// Path: fast.
 //
 //export tlgo_tensor_prepare_return
 func tlgo_tensor_prepare_return(c, t uintptr) uintptr {
@@ -430,7 +412,6 @@ func tlgo_tensor_prepare_return(c, t uintptr) uintptr {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a tensor).
 // Cost: fast; tl_mem_unregister and tl_tensor_release.
-// Path: fast.
 // Refuses: tensor.
 // Null: TL_OK.
 //

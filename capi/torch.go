@@ -28,7 +28,6 @@ import (
 //	C: void* tl_torch_malloc(int64_t size, int32_t device, void* stream);
 //
 // Ownership: the caller gives the block back with tl_torch_free.
-// Threads: any thread.
 // Returns: the block; NULL on failure or for 0 bytes. device is the number that
 // CUDA has for it.
 // Errors: TL_E_INVALID_ARGUMENT (a negative size), TL_E_DEVICE (no such device, or
@@ -48,12 +47,10 @@ func tlgo_torch_malloc(c uintptr, size int64, cuda int32, stream uintptr) uintpt
 //	C: void tl_torch_free(void* block, int64_t size, int32_t device, void* stream);
 //
 // Ownership: takes the block. NULL is fine.
-// Threads: any thread.
 // Returns: nothing.
 // Errors: TL_E_UNKNOWN_POINTER (not a block of the device's default pool), TL_E_DEVICE
 // (no such device, or its driver failed; the block stays the caller's).
 // Cost: slow call; an event.
-// Path: shim.
 const _ = "tl_torch_free"
 
 func torchMalloc(o *object.Context, size int64, cuda int32, s device.Stream) uintptr {

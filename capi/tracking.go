@@ -43,12 +43,10 @@ import (
 //	C: void* tl_track_site(void* pointer, const char* file, uint32_t line);
 //
 // Ownership: none; file is copied.
-// Threads: any thread.
 // Returns: its argument, always.
 // Errors: none.
 // Cost: fast; about 2 ns where the allocation was not recorded; one cgo call where it was, and, with
 // TL_TRACK=1, always.
-// Path: fast.
 // Fails: pointer.
 // LLVM: returned 0.
 //
@@ -72,7 +70,6 @@ func tlgo_track_site(c, pointer, file uintptr, line uint32) uintptr {
 // Returns: the address.
 // Errors: none.
 // Cost: fast; constant, a few instructions; reading the number costs a load.
-// Path: shim.
 // LLVM: nounwind, returns nonnull.
 const _ = "tl_track_count"
 
@@ -89,7 +86,6 @@ const _ = "tl_track_count"
 // Returns: TL_OK, or why no tag was set.
 // Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes), TL_E_LIMIT (32
 // tags are pushed), TL_E_OUT_OF_MEMORY.
-// Cost: slow call.
 //
 //export tlgo_tag_push
 func tlgo_tag_push(c, name uintptr) int32 {
@@ -104,7 +100,6 @@ func tlgo_tag_push(c, name uintptr) int32 {
 // Threads: the calling thread's own tags.
 // Returns: TL_OK, or why none was removed.
 // Errors: TL_E_SCOPE_UNDERFLOW (no tag is pushed).
-// Cost: slow call.
 //
 //export tlgo_tag_pop
 func tlgo_tag_pop(c uintptr) int32 {
@@ -224,7 +219,6 @@ const _ = "tl_leak_holders"
 // recorded, and the mark is not UINT64_MAX; the array is NULL, and not empty),
 // TL_E_OUT_OF_MEMORY.
 // Cost: slow call; three times that of tl_leak_report_except, and of ask, once or twice.
-// Path: shim.
 // Fails: -1.
 const _ = "tl_leak_report_asking"
 

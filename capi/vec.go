@@ -29,7 +29,6 @@ import (
 // Errors: TL_E_INVALID_ARGUMENT (the product overflows), TL_E_OUT_OF_MEMORY,
 // TL_E_ARENA_EXHAUSTED (the scope stack is full).
 // Cost: grows; two allocations.
-// Path: fast.
 //
 //export tlgo_vec_new
 func tlgo_vec_new(c, capacity uintptr) uintptr {
@@ -48,7 +47,6 @@ func tlgo_vec_new(c, capacity uintptr) uintptr {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a Vec), TL_E_OUT_OF_MEMORY.
 // Cost: grows; about 5 ns.
-// Path: fast.
 // Refuses: vec.
 // Null: TL_OK.
 //
@@ -67,7 +65,6 @@ func tlgo_vec_push(c, vec, element uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (index out of range).
 // Cost: fast; about 3 ns.
-// Path: fast.
 // Refuses: vec.
 // Null: NULL.
 //
@@ -87,7 +84,6 @@ func tlgo_vec_get(c, vec uintptr, index int64) uintptr {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (index out of range).
 // Cost: fast; about 6 ns, plus what releasing the old element costs.
-// Path: fast.
 // Refuses: vec.
 // Null: TL_OK.
 //
@@ -107,7 +103,6 @@ func tlgo_vec_set(c, vec uintptr, index int64, element uintptr) int32 {
 // TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (empty), TL_E_OVERFLOW
 // (fifteen references of the element float already).
 // Cost: fast; about 5 ns.
-// Path: fast.
 // Refuses: vec.
 // Null: NULL.
 //
@@ -126,7 +121,6 @@ func tlgo_vec_pop(c, vec uintptr) uintptr {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a Vec).
 // Cost: fast; about 3 ns.
-// Path: fast.
 // Fails: -1.
 // Refuses: vec.
 // Null: 0.
@@ -148,7 +142,6 @@ func tlgo_vec_len(c, vec uintptr) int64 {
 // TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (the product overflows),
 // TL_E_OUT_OF_MEMORY.
 // Cost: grows; a copy when it grows.
-// Path: fast.
 // Refuses: vec.
 // Null: TL_OK.
 //
@@ -167,7 +160,6 @@ func tlgo_vec_reserve(c, vec, capacity uintptr) int32 {
 // Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
 // TL_E_UNSUPPORTED (not a Vec).
 // Cost: fast; linear in the number of elements.
-// Path: fast.
 // Refuses: vec.
 // Null: TL_OK.
 //

@@ -38,7 +38,6 @@ const _ = "tl_workspace"
 //	C: tl_status tl_workspace_create(size_t threads, size_t bytes_each, size_t alignment, tl_workspace** out_workspace);
 //
 // Ownership: the caller holds the reference, until tl_workspace_destroy.
-// Threads: any thread.
 // Returns: TL_OK and the workspace in *out_workspace, or why none was made.
 // Errors: TL_E_INVALID_ARGUMENT (no threads or bytes, alignment is not a power of two,
 // the product overflows, no out_workspace), TL_E_OUT_OF_MEMORY.
@@ -61,7 +60,6 @@ func tlgo_workspace_create(c, threads, bytesEach, alignment, outWorkspace uintpt
 // Errors: TL_E_UNKNOWN_POINTER (not a live workspace), TL_E_INVALID_ARGUMENT (rank is
 // not below the number of blocks).
 // Cost: fast; about 15 ns, for the validation of the handle.
-// Path: shim.
 const _ = "tl_workspace_get"
 
 // tl_workspace_bytes returns how many bytes of each block may be used.
@@ -73,7 +71,6 @@ const _ = "tl_workspace_get"
 // Returns: bytes_each of tl_workspace_create; 0 for NULL and on failure.
 // Errors: TL_E_UNKNOWN_POINTER (not a live workspace).
 // Cost: fast; about 15 ns.
-// Path: shim.
 const _ = "tl_workspace_bytes"
 
 // tl_workspace_destroy drops the reference to a workspace.
@@ -81,7 +78,6 @@ const _ = "tl_workspace_bytes"
 //	C: tl_status tl_workspace_destroy(tl_workspace* workspace);
 //
 // Ownership: takes the caller's reference; the blocks go with the last one.
-// Threads: any thread.
 // Returns: TL_OK, also for NULL, or why nothing was done.
 // Errors: TL_E_UNKNOWN_POINTER (not a live workspace).
 // Cost: slow call; that of free.

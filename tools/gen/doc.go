@@ -8,9 +8,10 @@ import (
 )
 
 // requiredLabels stand in the doc comment of every public function, in this order, or in that of the function which
-// the line `As: tl_X.` names.
+// the line `As: tl_X.` names. Those with a usual text may be left out.
 var (
 	requiredLabels = []string{"Ownership", "Threads", "Returns", "Errors", "Cost"}
+	usual          = map[string]string{"Threads": "any thread.", "Cost": "slow call."}
 	hiddenLabels   = []string{"As", "Path", "Fails", "Refuses", "Null", "Trusts", "LLVM"}
 	labelLine      = regexp.MustCompile(`^([A-Z][A-Za-z]+): (.*)$`)
 )
@@ -71,7 +72,7 @@ func isLabel(s string) bool {
 // value returns a hidden label without the full stop that ends its sentence.
 func (e *entry) value(label string) string { return strings.TrimSuffix(e.labels[label], ".") }
 
-// share gives a function with a line `As: tl_X.` the labels of tl_X that it has not.
+// share gives a function with a line `As: tl_X.` the labels of tl_X that it has not, and all functions the usual ones.
 func (s *source) share() (faults []string) {
 	byName := map[string]*entry{}
 	all := s.whole().functions()
@@ -87,14 +88,22 @@ func (s *source) share() (faults []string) {
 		case of == nil || of.value("As") != "":
 			faults = append(faults, e.where+": "+e.name+": As: there is no function "+name+" with labels of its own")
 		default:
-			for label, text := range of.labels {
-				if e.labels[label] == "" {
-					e.labels[label] = text
-				}
-			}
+			e.complete(of.labels)
 		}
 	}
+	for _, e := range all {
+		e.complete(usual)
+	}
 	return faults
+}
+
+// complete adds the labels that an entry has not.
+func (e *entry) complete(labels map[string]string) {
+	for label, text := range labels {
+		if e.labels[label] == "" {
+			e.labels[label] = text
+		}
+	}
 }
 
 // trimBlank drops blank lines at both ends and doubled ones inside.

@@ -93,7 +93,6 @@ func tlgo_lend(c, thing uintptr) int32 {
 // Returns: it.
 // Errors: none.
 // Cost: fast; constant.
-// Path: shim.
 // LLVM: nounwind, readnone, willreturn, returns nonnull.
 const _ = "tl_version"
 
@@ -108,7 +107,6 @@ const _ = "tl_version"
 // Returns: its argument.
 // Errors: TL_E_NOT_LIVE (released).
 // Cost: fast; constant.
-// Path: fast.
 // Fails: object.
 // LLVM: returned 0.
 //
@@ -122,10 +120,8 @@ func tlgo_take(c, pointer, shape uintptr, kind uint8) uintptr {
 //	C: bool tl_known(tl_deleter deleter, tl_pair* out_pair);
 //
 // Ownership: none.
-// Threads: any.
 // Returns: true or false.
 // Errors: none.
-// Cost: fast; constant.
 //
 //export tlgo_known
 func tlgo_known(c, deleter, out uintptr) bool {
@@ -158,7 +154,6 @@ type tl_lease struct {
 // Returns: the status.
 // Errors: none.
 // Cost: fast; constant.
-// Path: fast.
 //
 //export tlgo_hire
 func tlgo_hire(c, pair, lease uintptr) int32 {

@@ -61,9 +61,15 @@ type entry struct {
 	mirror  *ast.StructType // of a struct that Go reads too
 }
 
+// path is the way into a function: its line Path, or what follows from its cost. Without a Go twin it is a shim.
 func (e *entry) path() string {
-	if d := e.value("Path"); d != "" {
-		return d
+	switch kind := e.kind(); {
+	case e.value("Path") != "":
+		return e.value("Path")
+	case e.twin == nil:
+		return "shim"
+	case kind == "fast" || kind == "grows":
+		return "fast"
 	}
 	return "slow"
 }
