@@ -25,7 +25,7 @@ static void refused_by_all(void* object, tl_status want, const char* what)
 	}
 }
 
-static void malloced_memory_lives_with_its_scope(void)
+TEST(malloced_memory_lives_with_its_scope)
 {
 	for (int i = 0; i < ADOPTERS; i++) {
 		char* object = malloc(100);
@@ -40,7 +40,7 @@ static void malloced_memory_lives_with_its_scope(void)
 	}
 }
 
-static void counting_works_as_for_any_object(void)
+TEST(counting_works_as_for_any_object)
 {
 	void* object = malloc(64);
 	CHECK_OK(tl_mem_enter_scope());
@@ -56,7 +56,7 @@ static void counting_works_as_for_any_object(void)
 	CHECK_FAILS(tl_ptr_release(object), TL_E_UNKNOWN_POINTER);
 }
 
-static void dec_ref_to_zero_is_freed_by_the_caller(void)
+TEST(dec_ref_to_zero_is_freed_by_the_caller)
 {
 	void* object = malloc(64);
 	CHECK_OK(tl_mem_enter_scope());
@@ -67,7 +67,7 @@ static void dec_ref_to_zero_is_freed_by_the_caller(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void handed_back_and_registered_again(void)
+TEST(handed_back_and_registered_again)
 {
 	void* object = malloc(64);
 	CHECK_OK(tl_mem_enter_scope());
@@ -85,7 +85,7 @@ static void handed_back_and_registered_again(void)
 
 /* The host may free what was handed back. When malloc returns the address again,
  * registering it sinks the reference that was left floating. */
-static void handed_back_and_freed_by_the_host(void)
+TEST(handed_back_and_freed_by_the_host)
 {
 	void *object = malloc(64), *again;
 	CHECK_OK(tl_mem_enter_scope());
@@ -102,7 +102,7 @@ static void handed_back_and_freed_by_the_host(void)
 }
 
 /* Larger and smaller blocks overlap what was handed back and freed. */
-static void memory_of_what_was_handed_back_is_used_for_other_blocks(void)
+TEST(memory_of_what_was_handed_back_is_used_for_other_blocks)
 {
 	for (size_t bytes = 32; bytes <= 1 << 20; bytes *= 2) {
 		void *object = malloc(bytes), *others[4];
@@ -120,14 +120,14 @@ static void memory_of_what_was_handed_back_is_used_for_other_blocks(void)
 	}
 }
 
-static void unregister_of_what_was_never_registered(void)
+TEST(unregister_of_what_was_never_registered)
 {
 	void* object = malloc(64);
 	CHECK_FAILS(tl_mem_unregister(object), TL_E_UNKNOWN_POINTER);
 	free(object);
 }
 
-static void misaligned_addresses_are_refused(void)
+TEST(misaligned_addresses_are_refused)
 {
 	static const int offsets[] = {1, 2, 4, 7, 8, 9, 15};
 	char* block = malloc(64);
@@ -142,7 +142,7 @@ static void misaligned_addresses_are_refused(void)
 	free(block);
 }
 
-static void dead_and_interior_addresses_are_refused(void)
+TEST(dead_and_interior_addresses_are_refused)
 {
 	char* object = tl_mem_alloc(96);
 	char* large = tl_mem_alloc(1 << 20);
@@ -168,7 +168,7 @@ static void dead_and_interior_addresses_are_refused(void)
 }
 
 /* malloc_usable_size would read there, and before. */
-static void memory_that_cannot_be_read_is_refused(void)
+TEST(memory_that_cannot_be_read_is_refused)
 {
 	enum { PAGE = 4096 };
 	char* pages = mmap(NULL, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -198,7 +198,7 @@ static void memory_that_cannot_be_read_is_refused(void)
 }
 
 /* malloc's size of such a place is 0, and free() would end the process. */
-static void zeros_that_are_no_block_are_refused(void)
+TEST(zeros_that_are_no_block_are_refused)
 {
 #ifndef UNDER_ASAN /* which ends the process when it is asked for the size */
 	static char zeros[256] __attribute__((aligned(64)));
@@ -230,7 +230,7 @@ static void zeros_that_are_no_block_are_refused(void)
 #endif
 }
 
-static void blocks_of_all_alignments_are_taken(void)
+TEST(blocks_of_all_alignments_are_taken)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	for (size_t alignment = 16; alignment <= 1 << 20; alignment *= 2)
@@ -243,7 +243,7 @@ static void blocks_of_all_alignments_are_taken(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void arena_memory_is_recognised(void)
+TEST(arena_memory_is_recognised)
 {
 	char *live, *past;
 	CHECK_OK(tl_arena_init(1 << 16));
@@ -265,7 +265,7 @@ static void arena_memory_is_recognised(void)
 	refused_by_all(live, TL_E_NOT_LIVE, "arena memory of a closed arena");
 }
 
-static void frame_memory_is_recognised(void)
+TEST(frame_memory_is_recognised)
 {
 	char *slot, *planned;
 	CHECK_OK(tl_mem_function_enter(1));
@@ -299,7 +299,7 @@ static void* lend_arena_and_slot(void* argument)
 	return NULL;
 }
 
-static void another_threads_arena_is_refused(void)
+TEST(another_threads_arena_is_refused)
 {
 	struct lent lent;
 	pthread_t thread;
@@ -319,7 +319,7 @@ static void another_threads_arena_is_refused(void)
 	pthread_barrier_destroy(&lent.gate);
 }
 
-static void memory_of_the_runtime_without_objects_is_refused(void)
+TEST(memory_of_the_runtime_without_objects_is_refused)
 {
 	char* object = tl_mem_alloc(64);
 	/* 1 GiB further in the reserved range nothing was ever allocated. */
@@ -337,7 +337,7 @@ static void memory_of_the_runtime_without_objects_is_refused(void)
 }
 
 /* Such an address is not even measured: malloc would read a size from the contents. */
-static void inside_a_registered_block_is_refused(void)
+TEST(inside_a_registered_block_is_refused)
 {
 	char* block = malloc(4096);
 	memset(block, 0x78, 4096); /* no size that malloc would make sense of */
@@ -354,7 +354,7 @@ static void inside_a_registered_block_is_refused(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void many_pointers_from_malloc(void)
+TEST(many_pointers_from_malloc)
 {
 	const int64_t count = check_fitting(200000, CHECK_ENTRY_BYTES);
 	void** objects = malloc((size_t)count * sizeof *objects);
@@ -376,7 +376,7 @@ static void many_pointers_from_malloc(void)
 
 /* Blocks of every size that malloc lays across a KiB, several, or 64 of them: taken,
  * handed back, taken again, and their insides refused meanwhile. */
-static void blocks_across_the_edges_of_units(void)
+TEST(blocks_across_the_edges_of_units)
 {
 	static const size_t sizes[] = {24, 64, 200, 256, 900, 1000, 1024, 2000, 4096, 5000, 20000, 65536, 70000, 200000};
 	enum { COUNT = 1400, SIZES = sizeof sizes / sizeof sizes[0] };
@@ -406,26 +406,4 @@ static void blocks_across_the_edges_of_units(void)
 	CHECK_INT(check_take_balance().foreign, 0);
 }
 
-int main(void)
-{
-	RUN(malloced_memory_lives_with_its_scope);
-	RUN(counting_works_as_for_any_object);
-	RUN(dec_ref_to_zero_is_freed_by_the_caller);
-	RUN(handed_back_and_registered_again);
-	RUN(handed_back_and_freed_by_the_host);
-	RUN(memory_of_what_was_handed_back_is_used_for_other_blocks);
-	RUN(unregister_of_what_was_never_registered);
-	RUN(misaligned_addresses_are_refused);
-	RUN(dead_and_interior_addresses_are_refused);
-	RUN(memory_that_cannot_be_read_is_refused);
-	RUN(zeros_that_are_no_block_are_refused);
-	RUN(blocks_of_all_alignments_are_taken);
-	RUN(arena_memory_is_recognised);
-	RUN(frame_memory_is_recognised);
-	RUN(another_threads_arena_is_refused);
-	RUN(memory_of_the_runtime_without_objects_is_refused);
-	RUN(inside_a_registered_block_is_refused);
-	RUN(blocks_across_the_edges_of_units);
-	RUN(many_pointers_from_malloc);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

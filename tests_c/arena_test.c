@@ -2,7 +2,7 @@
 #include "check.h"
 #include "thread.h"
 
-static void off_until_it_is_wanted(void)
+TEST(off_until_it_is_wanted)
 {
 	CHECK(!tl_arena_is_active());
 	CHECK_INT(tl_arena_get_capacity(), 0);
@@ -17,7 +17,7 @@ static void off_until_it_is_wanted(void)
 	CHECK(!tl_arena_is_active());
 }
 
-static void bump(void)
+TEST(bump)
 {
 	char *first, *second;
 	CHECK_OK(tl_arena_init(1 << 20));
@@ -41,7 +41,7 @@ static void bump(void)
 	CHECK(!tl_arena_is_active());
 }
 
-static void a_full_arena_is_an_answer(void)
+TEST(a_full_arena_is_an_answer)
 {
 	int64_t offset;
 	CHECK_OK(tl_arena_init(65536));
@@ -58,7 +58,7 @@ static void a_full_arena_is_an_answer(void)
 	CHECK_OK(tl_arena_free());
 }
 
-static void malloc_falls_back_to_the_heap(void)
+TEST(malloc_falls_back_to_the_heap)
 {
 	void *inside, *outside;
 	CHECK_OK(tl_arena_init(4096));
@@ -82,7 +82,7 @@ static void malloc_falls_back_to_the_heap(void)
 	CHECK_REFUSED(tl_arena_malloc(INT64_C(1) << 47), 0, TL_E_OUT_OF_MEMORY);
 }
 
-static void init_again(void)
+TEST(init_again)
 {
 	char* content;
 	CHECK_OK(tl_arena_init(65536));
@@ -107,7 +107,7 @@ static void init_again(void)
 	CHECK_OK(tl_arena_free());
 }
 
-static void offsets(void)
+TEST(offsets)
 {
 	int64_t middle;
 	char* later;
@@ -126,7 +126,7 @@ static void offsets(void)
 	CHECK_OK(tl_arena_free());
 }
 
-static void loops_cost_no_memory(void)
+TEST(loops_cost_no_memory)
 {
 	char* first = NULL;
 	CHECK_OK(tl_arena_init(65536));
@@ -144,7 +144,7 @@ static void loops_cost_no_memory(void)
 }
 
 /* A mark keeps the arena's top only when the arena changes above it. */
-static void a_scope_ends_where_it_began_whatever_was_set_in_it(void)
+TEST(a_scope_ends_where_it_began_whatever_was_set_in_it)
 {
 	CHECK_OK(tl_arena_init(65536));
 	CHECK(tl_arena_alloc(128) != NULL);
@@ -174,7 +174,7 @@ static void a_scope_ends_where_it_began_whatever_was_set_in_it(void)
 	CHECK_OK(tl_arena_free());
 }
 
-static void a_scope_keeps_its_beginning_through_reset_and_another_arena(void)
+TEST(a_scope_keeps_its_beginning_through_reset_and_another_arena)
 {
 	CHECK_OK(tl_arena_init(65536));
 	CHECK(tl_arena_alloc(128) != NULL);
@@ -220,7 +220,7 @@ static void take_and_give_back(int levels)
 }
 
 /* No call may enter Go, which a thread of a forked child cannot, and which costs a hundred times as much. */
-static void setting_an_offset_stays_in_c_in_any_scope(void)
+TEST(setting_an_offset_stays_in_c_in_any_scope)
 {
 	uint64_t before;
 	bool is_slow = getenv("TL_FASTPATH") != NULL || getenv("TL_DEBUG") != NULL;
@@ -235,7 +235,7 @@ static void setting_an_offset_stays_in_c_in_any_scope(void)
 	CHECK_OK(tl_arena_free());
 }
 
-static void counting_arena_memory_does_nothing(void)
+TEST(counting_arena_memory_does_nothing)
 {
 	char* live;
 	CHECK_OK(tl_mem_enter_scope());
@@ -263,7 +263,7 @@ static void* own_arena(void* other)
 }
 
 /* The thread ends with its arena active; the next owner of its context has none. */
-static void arenas_belong_to_their_thread(void)
+TEST(arenas_belong_to_their_thread)
 {
 	void* mine;
 	CHECK_OK(tl_arena_init(4096));
@@ -273,19 +273,4 @@ static void arenas_belong_to_their_thread(void)
 	CHECK_OK(tl_arena_free());
 }
 
-int main(void)
-{
-	RUN(off_until_it_is_wanted);
-	RUN(bump);
-	RUN(a_full_arena_is_an_answer);
-	RUN(malloc_falls_back_to_the_heap);
-	RUN(init_again);
-	RUN(offsets);
-	RUN(loops_cost_no_memory);
-	RUN(a_scope_ends_where_it_began_whatever_was_set_in_it);
-	RUN(a_scope_keeps_its_beginning_through_reset_and_another_arena);
-	RUN(setting_an_offset_stays_in_c_in_any_scope);
-	RUN(counting_arena_memory_does_nothing);
-	RUN(arenas_belong_to_their_thread);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

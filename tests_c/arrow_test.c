@@ -5,7 +5,7 @@
 #include "check.h"
 #include "interpreter.h"
 
-static void attach(void)
+TEST(attach)
 {
 	const tl_python_api api = interpreter();
 	CHECK_REFUSED(tl_python_arrow(NULL, true), 0, TL_E_UNSUPPORTED);
@@ -29,7 +29,7 @@ typedef struct arrow_array {
 	void* private_data;
 } arrow_array;
 
-static void arrow_has_a_type_and_elements(void)
+TEST(arrow_has_a_type_and_elements)
 {
 	const int64_t shape[3] = {2, 3, 4}, counts[3] = {2, 6, 24};
 	const char* formats[3] = {"+w:3", "+w:4", "f"};
@@ -56,7 +56,7 @@ static void arrow_has_a_type_and_elements(void)
 }
 
 /* A consumer takes the root, or a child out of it, and ends the rest. */
-static void arrow_may_be_taken_apart(void)
+TEST(arrow_may_be_taken_apart)
 {
 	const int64_t shape[2] = {2, 3};
 	CHECK_OK(tl_mem_enter_scope());
@@ -85,7 +85,7 @@ static void arrow_may_be_taken_apart(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void arrow_copies_gaps_and_packs_bools(void)
+TEST(arrow_copies_gaps_and_packs_bools)
 {
 	const int64_t shape[2] = {2, 3}, nine = 9;
 	CHECK_OK(tl_mem_enter_scope());
@@ -106,7 +106,7 @@ static void arrow_copies_gaps_and_packs_bools(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void arrow_that_cannot_be(void)
+TEST(arrow_that_cannot_be)
 {
 	const int64_t four = 4;
 	/* covers: tl_python_arrow TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
@@ -133,12 +133,4 @@ static void arrow_that_cannot_be(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-int main(void)
-{
-	RUN(attach);
-	RUN(arrow_has_a_type_and_elements);
-	RUN(arrow_may_be_taken_apart);
-	RUN(arrow_copies_gaps_and_packs_bools);
-	RUN(arrow_that_cannot_be);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

@@ -105,7 +105,7 @@ static const struct {
 	{"return", end_by_return}, {"view", end_by_view},   {"behind", end_behind_another}, {"dlpack", end_by_dlpack},
 };
 
-static void every_end_calls_the_deleter_once(void)
+TEST(every_end_calls_the_deleter_once)
 {
 	for (size_t k = 0; k < sizeof ends / sizeof *ends; k++) {
 		uint64_t before = 0;
@@ -136,7 +136,7 @@ static tl_tensor* around(tl_tensor* tensor, bool legacy)
 }
 
 /* The tensor that comes back has shape, strides and memory of the one that went out, and holds it. */
-static void around_trips(void)
+TEST(around_trips)
 {
 	static const int64_t extents[WIDTH] = {2, 1, 3, 2, 1, 2, 2, 3};
 	for (int legacy = 0; legacy < 2; legacy++) {
@@ -164,7 +164,7 @@ static void around_trips(void)
 }
 
 /* Read-only memory stays read-only, and the old struct, which cannot say so, is refused. */
-static void read_only_memory_goes_around(void)
+TEST(read_only_memory_goes_around)
 {
 	const int64_t shape[1] = {4};
 	const tl_tensor_info info = {.struct_size = sizeof info,
@@ -195,7 +195,7 @@ static void* delete_it(void* managed)
 	return NULL;
 }
 
-static void deleters_on_other_threads(void)
+TEST(deleters_on_other_threads)
 {
 	for (int i = 0; i < 20; i++) {
 		CHECK_OK(tl_mem_enter_scope());
@@ -220,7 +220,7 @@ static void end_the_next(void* data, void* next)
 }
 
 /* A chain of tensors, each of which holds the next one, needs no stack. */
-static void chains_of_tensors(void)
+TEST(chains_of_tensors)
 {
 	enum { LINKS = 20000 };
 	tl_tensor* next = NULL;
@@ -240,7 +240,7 @@ static void chains_of_tensors(void)
 }
 
 /* So does one that goes out to DLPack and comes back again and again. */
-static void chains_of_round_trips(void)
+TEST(chains_of_round_trips)
 {
 	enum { LINKS = 20000 };
 	ended = 0;
@@ -266,7 +266,7 @@ typedef struct holder {
 
 static void drop_tensor(void* object) { CHECK_OK(tl_tensor_release(((holder*)object)->dropped)); }
 
-static void tensors_of_objects(void)
+TEST(tensors_of_objects)
 {
 	static tl_type type;
 	const size_t offsets[1] = {offsetof(holder, field)};
@@ -302,7 +302,7 @@ static void use_the_library(void* data, void* other)
 	if (other != NULL) CHECK_OK(tl_tensor_free(other)); /* an older one of the same scope */
 }
 
-static void deleters_use_the_library(void)
+TEST(deleters_use_the_library)
 {
 	uint64_t before = 0;
 	for (int i = 0; i < 2 * TIMES; i++) {
@@ -330,7 +330,7 @@ static void leave(void* data, void* ctx)
 }
 
 /* The deleter that leaves is not called again, and all others are. */
-static void a_deleter_that_leaves_by_longjmp(void)
+TEST(a_deleter_that_leaves_by_longjmp)
 {
 	for (volatile int i = 0; i < TIMES; i++) {
 		const int64_t depth = tl_get_scope_depth();
@@ -376,7 +376,7 @@ static void* end_with(void* deleter)
 	return NULL;
 }
 
-static void deleters_that_end_their_thread(void)
+TEST(deleters_that_end_their_thread)
 {
 	tl_deleter leaving[2] = {detach, end_thread};
 	ended = 0;
@@ -390,15 +390,5 @@ static void deleters_that_end_their_thread(void)
 int main(void)
 {
 	CHECK_OK(tl_init());
-	RUN(every_end_calls_the_deleter_once);
-	RUN(around_trips);
-	RUN(read_only_memory_goes_around);
-	RUN(deleters_on_other_threads);
-	RUN(chains_of_tensors);
-	RUN(chains_of_round_trips);
-	RUN(tensors_of_objects);
-	RUN(deleters_use_the_library);
-	RUN(a_deleter_that_leaves_by_longjmp);
-	RUN(deleters_that_end_their_thread);
-	return check_finish();
+	return check_tests();
 }

@@ -6,14 +6,14 @@
 
 static const char* self;
 
-static void a_first_call_that_is_cancelled_leaves_no_lock(void)
+TEST(a_first_call_that_is_cancelled_leaves_no_lock)
 {
 	for (int i = 0; i < 20; i++) CHECK_INT(in_a_new_process(self, i * 20), 0);
 }
 
 /* ---- later calls ------------------------------------------------------------------------ */
 
-static void a_call_is_carried_out_before_its_thread_is_cancelled(void)
+TEST(a_call_is_carried_out_before_its_thread_is_cancelled)
 {
 	for (int i = 0; i < 100; i++) {
 		cancelled_after(calls_until_cancelled, i * 7);
@@ -31,7 +31,7 @@ static void* fails_until_cancelled(void* unused)
 }
 
 /* Writing the line is a cancellation point of the C library's. */
-static void an_error_is_told_whole_and_the_next_one_too(void)
+TEST(an_error_is_told_whole_and_the_next_one_too)
 {
 	int keep = dup(STDERR_FILENO);
 	char line[256];
@@ -76,7 +76,7 @@ static void* drops(void* unused)
 	return unused;
 }
 
-static void a_deleter_can_be_cancelled(void)
+TEST(a_deleter_can_be_cancelled)
 {
 	deleted = -1;
 	pthread_t thread = start_thread(drops, NULL);
@@ -89,7 +89,7 @@ static void a_deleter_can_be_cancelled(void)
 	calls_of_all_kinds();
 }
 
-static void the_threads_own_state_comes_back(void)
+TEST(the_threads_own_state_comes_back)
 {
 	int before = -1;
 	for (int state = PTHREAD_CANCEL_ENABLE;; state = PTHREAD_CANCEL_DISABLE) {
@@ -105,10 +105,5 @@ int main(int argc, char** argv)
 {
 	if (argc > 1) return cancels_its_first_call(argv[1]);
 	self = argv[0];
-	RUN(a_first_call_that_is_cancelled_leaves_no_lock);
-	RUN(a_call_is_carried_out_before_its_thread_is_cancelled);
-	RUN(an_error_is_told_whole_and_the_next_one_too);
-	RUN(a_deleter_can_be_cancelled);
-	RUN(the_threads_own_state_comes_back);
-	return check_finish();
+	return check_tests();
 }

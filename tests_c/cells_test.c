@@ -70,11 +70,11 @@ static void sizes_and_counts(const ways* w)
 	}
 }
 
-static void cells_are_counted_by_calls(void) { sizes_and_counts(&called); }
-static void cells_are_counted_inlined(void) { sizes_and_counts(&inlined); }
+TEST(cells_are_counted_by_calls) { sizes_and_counts(&called); }
+TEST(cells_are_counted_inlined) { sizes_and_counts(&inlined); }
 
 /* One is made by a call and ended by inlined code, and the other way round. */
-static void both_ways_mix(void)
+TEST(both_ways_mix)
 {
 	const ways calls_free = {make_inlined, tl_cell_dup, is_unique_inlined, tl_cell_drop, tl_cell_free};
 	const ways calls_make = {tl_cell_new, dup_inlined, tl_cell_is_unique, drop_inlined, free_inlined};
@@ -82,7 +82,7 @@ static void both_ways_mix(void)
 	sizes_and_counts(&calls_make);
 }
 
-static void operations_on_zeros_make_the_call(void)
+TEST(operations_on_zeros_make_the_call)
 {
 	void* cell = NULL;
 	ON_ZEROS(cell = tl_inl_cell_new(&thread, 40));
@@ -120,14 +120,14 @@ static void a_tree_with_sharing(const ways* w)
 	drop_tree(w, tree);
 }
 
-static void trees_of_cells(void)
+TEST(trees_of_cells)
 {
 	a_tree_with_sharing(&called);
 	a_tree_with_sharing(&inlined);
 }
 
 /* A map that is rebuilt in the cells of the old one takes no memory. */
-static void the_last_reference_is_memory_for_another(void)
+TEST(the_last_reference_is_memory_for_another)
 {
 	void* cell = tl_cell_new(sizeof(node));
 	const uint64_t allocations = check_take_balance().objects;
@@ -144,7 +144,7 @@ static void the_last_reference_is_memory_for_another(void)
 
 /* ---- inlined cells need no slow call ------------------------------------------------------ */
 
-static void inlined_cells_make_no_slow_calls(void)
+TEST(inlined_cells_make_no_slow_calls)
 {
 	if (!is_fast() || is_option("TL_TRACK", "1")) return;
 	drop_tree(&inlined, make_tree(&inlined, 12));
@@ -171,7 +171,7 @@ static void* count_shared(void* cell)
 	return NULL;
 }
 
-static void a_shared_cell_ends_on_any_thread(void)
+TEST(a_shared_cell_ends_on_any_thread)
 {
 	pthread_t threads[THREADS];
 	for (int round = 0; round < 20; round++) {
@@ -191,7 +191,7 @@ static void* free_tree(void* tree)
 }
 
 /* Cells have no owner: one thread at a time has a tree that is not shared. */
-static void another_thread_ends_a_tree(void)
+TEST(another_thread_ends_a_tree)
 {
 	const uint64_t before = check_take_balance().objects;
 	for (int i = 0; i < 20; i++) run_thread(free_tree, make_tree(&inlined, 10));
@@ -205,7 +205,7 @@ static void count_in_a_child(void* cell)
 	((node*)cell)->value = 8;
 }
 
-static void a_forked_child_has_a_copy(void)
+TEST(a_forked_child_has_a_copy)
 {
 	node* cell = tl_cell_new(sizeof *cell);
 	cell->value = 7;
@@ -230,7 +230,7 @@ static void sticks(void* cell)
 	CHECK(!tl_cell_drop(cell));
 }
 
-static void a_count_that_overflows_sticks(void)
+TEST(a_count_that_overflows_sticks)
 {
 	void* cell = tl_cell_new(40);
 	*count_of(cell) = INT32_MAX;
@@ -270,7 +270,7 @@ static bool tells(const char* format, void* address, void* cell)
 	return strstr(tl_last_error(), text) != NULL;
 }
 
-static void a_bad_pointer_is_an_error(void)
+TEST(a_bad_pointer_is_an_error)
 {
 	static int64_t outside[16];
 	char *object = tl_mem_alloc(64), *cell = tl_cell_new(64);
@@ -331,14 +331,14 @@ static void is_nothing_to_the_rest(size_t bytes)
 	CHECK_OK(tl_cell_free(cell));
 }
 
-static void a_cell_is_nothing_to_the_rest(void)
+TEST(a_cell_is_nothing_to_the_rest)
 {
 	static const size_t sizes[] = {0, 8, 9, 48, 248, 249, 600, 2040, 2041, 70000};
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) is_nothing_to_the_rest(sizes[i]);
 }
 
 /* Around the slots of cells: what was never handed out, and what memory in front of them tells nobody. */
-static void no_slot_of_cells_is_one(void)
+TEST(no_slot_of_cells_is_one)
 {
 	static const size_t sizes[] = {0, 24, 40, 100, 248, 249, 1000, 2040};
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -353,7 +353,7 @@ static void no_slot_of_cells_is_one(void)
 }
 
 /* What an object leaves behind does not reach the cell in its slot, nor the other way round. */
-static void a_stale_reference_does_not_reach_a_cell(void)
+TEST(a_stale_reference_does_not_reach_a_cell)
 {
 	void* object = tl_mem_alloc(64);
 	tl_ref ref = tl_ref_of(object);
@@ -394,7 +394,7 @@ static void take(uint64_t before, int64_t leaks)
 
 static void track(bool on) { CHECK_OK(tl_configure("TL_TRACK", on ? "1" : "0")); }
 
-static void a_leak_report_names_cells(void)
+TEST(a_leak_report_names_cells)
 {
 	const bool was_on = is_option("TL_TRACK", "1");
 	track(true);
@@ -413,7 +413,7 @@ static void a_leak_report_names_cells(void)
 }
 
 /* Cells that were recorded give their slots the next generation, so that the record ends with them. */
-static void recorded_cells_end(void)
+TEST(recorded_cells_end)
 {
 	const bool was_on = is_option("TL_TRACK", "1");
 	track(true);
@@ -433,7 +433,7 @@ static void recorded_cells_end(void)
 	track(was_on);
 }
 
-static void debug_checks_inlined_operations(void)
+TEST(debug_checks_inlined_operations)
 {
 	if (!is_option("TL_DEBUG", "1")) return;
 	char* cell = make_inlined(40);
@@ -449,25 +449,4 @@ static void debug_checks_inlined_operations(void)
 	CHECK_FAILS(free_inlined(cell), TL_E_CORRUPTED);
 }
 
-int main(void)
-{
-	RUN(cells_are_counted_by_calls);
-	RUN(cells_are_counted_inlined);
-	RUN(both_ways_mix);
-	RUN(operations_on_zeros_make_the_call);
-	RUN(trees_of_cells);
-	RUN(the_last_reference_is_memory_for_another);
-	RUN(inlined_cells_make_no_slow_calls);
-	RUN(a_shared_cell_ends_on_any_thread);
-	RUN(another_thread_ends_a_tree);
-	RUN(a_forked_child_has_a_copy);
-	RUN(a_count_that_overflows_sticks);
-	RUN(a_bad_pointer_is_an_error);
-	RUN(a_cell_is_nothing_to_the_rest);
-	RUN(no_slot_of_cells_is_one);
-	RUN(a_stale_reference_does_not_reach_a_cell);
-	RUN(a_leak_report_names_cells);
-	RUN(recorded_cells_end);
-	RUN(debug_checks_inlined_operations);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

@@ -58,7 +58,7 @@ static node* tree_of(int depth)
 	return new_node(left, depth % 3 == 0 && left != NULL ? tl_cell_dup(left) : tree_of(depth - 1));
 }
 
-static void a_tree_ends_with_its_root(void)
+TEST(a_tree_ends_with_its_root)
 {
 	const uint64_t before = live();
 	for (int round = 0; round < 3; round++) {
@@ -71,7 +71,7 @@ static void a_tree_ends_with_its_root(void)
 }
 
 /* Memory that was used before is cleared. */
-static void a_new_one_is_zeroed(void)
+TEST(a_new_one_is_zeroed)
 {
 	static const size_t sizes[] = {24, 32, 33, 496, 497, 3000, 65520, 65521, 65536, 65537, 300000};
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -88,7 +88,7 @@ static void a_new_one_is_zeroed(void)
 	}
 }
 
-static void operations_are_those_of_cells(void)
+TEST(operations_are_those_of_cells)
 {
 	node* n = new_node(NULL, NULL);
 	CHECK(tl_inl_cell_is_unique(n) && tl_cell_is_unique(n));
@@ -103,7 +103,7 @@ static void operations_are_those_of_cells(void)
 }
 
 /* Objects are released, and cells without a type are freed. */
-static void a_field_is_a_cell_or_an_object(void)
+TEST(a_field_is_a_cell_or_an_object)
 {
 	void *object = tl_mem_alloc(100), *plain = tl_mem_alloc(100);
 	node* n = new_node(tl_cell_new(40), tl_cell_new(200));
@@ -123,7 +123,7 @@ static void a_field_is_a_cell_or_an_object(void)
 }
 
 /* What is no reference is passed over, as in an object. */
-static void a_wild_field_is_passed_over(void)
+TEST(a_wild_field_is_passed_over)
 {
 	static int64_t outside[8];
 	char *object = tl_mem_alloc(64), *cell = tl_cell_new(64);
@@ -139,7 +139,7 @@ static void a_wild_field_is_passed_over(void)
 	CHECK_OK(tl_mem_free(object));
 }
 
-static void a_chain_needs_no_stack(void)
+TEST(a_chain_needs_no_stack)
 {
 	const int length = is_fast() ? 1000000 : 20000;
 	const uint64_t before = live();
@@ -157,7 +157,7 @@ static void a_chain_needs_no_stack(void)
 }
 
 /* Objects that a cell held run their destructors when all cells have ended, and may free cells themselves. */
-static void destructors_run_behind_the_end(void)
+TEST(destructors_run_behind_the_end)
 {
 	node *first = new_node(NULL, NULL), *second = new_node(first, NULL), *other = new_node(new_node(NULL, NULL), NULL);
 	const uint64_t before = live();
@@ -174,7 +174,7 @@ static void destructors_run_behind_the_end(void)
 }
 
 /* A Vec and a typed object in a field end with it, and what they held. */
-static void objects_in_fields_end_with_theirs(void)
+TEST(objects_in_fields_end_with_theirs)
 {
 	const uint64_t before = live();
 	node* n = new_node(NULL, NULL);
@@ -202,7 +202,7 @@ static void* end_in_thread(void* cell)
 enum { THREADS = 4 };
 
 /* The threads hold trees with a part in common, which ends with the last of them. */
-static void shared_trees_end_on_any_thread(void)
+TEST(shared_trees_end_on_any_thread)
 {
 	const uint64_t before = live();
 	for (int round = 0; round < 20; round++) {
@@ -220,7 +220,7 @@ static void shared_trees_end_on_any_thread(void)
 	}
 }
 
-static void share_reaches_what_types_say(void)
+TEST(share_reaches_what_types_say)
 {
 	if (is_option("TL_DEBUG", "1")) return; /* every cell is born shared */
 	void* object = tl_mem_alloc(40);
@@ -244,7 +244,7 @@ static void* end_elsewhere(void* cell)
 	return NULL;
 }
 
-static void another_thread_ends_a_tree(void)
+TEST(another_thread_ends_a_tree)
 {
 	const uint64_t before = live();
 	for (int i = 0; i < 5; i++) run_thread(end_elsewhere, tree_of(8));
@@ -253,7 +253,7 @@ static void another_thread_ends_a_tree(void)
 
 /* ---- what is refused --------------------------------------------------------------------- */
 
-static void what_has_no_cells(void)
+TEST(what_has_no_cells)
 {
 	/* covers: tl_cell_new_typed TL_E_INVALID_ARGUMENT, TL_E_UNSUPPORTED */
 	CHECK_REFUSED(tl_cell_new_typed(0), NULL, TL_E_INVALID_ARGUMENT);
@@ -269,7 +269,7 @@ static void what_has_no_cells(void)
 }
 
 /* The type of their slots is nobody's: whoever guesses its number is refused. */
-static void the_type_of_slots_is_not_defined(void)
+TEST(the_type_of_slots_is_not_defined)
 {
 	const tl_type type = define("guessed", 40, 1, NULL), slots = type + 1;
 	void *cell = tl_cell_new_typed(type), *block = malloc(64);
@@ -281,7 +281,7 @@ static void the_type_of_slots_is_not_defined(void)
 	end(cell);
 }
 
-static void a_typed_cell_is_nothing_to_the_rest(void)
+TEST(a_typed_cell_is_nothing_to_the_rest)
 {
 	char* cell = (char*)new_node(NULL, NULL);
 	CHECK_OK(tl_mem_enter_scope());
@@ -314,7 +314,7 @@ static int count_of(const char* text, const char* in)
 	return n;
 }
 
-static void a_leak_report_names_the_type(void)
+TEST(a_leak_report_names_the_type)
 {
 	static char report[1 << 16];
 	char path[] = "/tmp/tl_cells_XXXXXX";
@@ -348,7 +348,7 @@ static uint64_t live_of_types(void)
 	return stats.typed_live;
 }
 
-static void statistics_count_types(void)
+TEST(statistics_count_types)
 {
 	const uint64_t before = live_of_types(), objects = live();
 	node* tree = tree_of(6);
@@ -367,7 +367,7 @@ static void* begin_trace(void* unused)
 
 /* The end of the grown tensor enters Go, which learns of the trace and takes the fast path from this thread, while the node
  * below still waits for its end. */
-static void a_trace_that_begins_meanwhile_leaves_nothing_behind(void)
+TEST(a_trace_that_begins_meanwhile_leaves_nothing_behind)
 {
 	const int64_t none = 0;
 	int64_t before = live_of_types();
@@ -384,7 +384,7 @@ static void a_trace_that_begins_meanwhile_leaves_nothing_behind(void)
 	CHECK_INT(live_of_types(), before);
 }
 
-static void debug_checks_each_end(void)
+TEST(debug_checks_each_end)
 {
 	if (!is_option("TL_DEBUG", "1")) return;
 	node* n = new_node(NULL, NULL);
@@ -402,23 +402,5 @@ int main(void)
 	list_type = define("list", 40, 1, NULL);
 	holder_type = define("holder", 24, 1, NULL);
 	noisy_type = define("noisy", 16, 0, make_noise);
-	RUN(a_tree_ends_with_its_root);
-	RUN(a_new_one_is_zeroed);
-	RUN(operations_are_those_of_cells);
-	RUN(a_field_is_a_cell_or_an_object);
-	RUN(a_wild_field_is_passed_over);
-	RUN(a_chain_needs_no_stack);
-	RUN(destructors_run_behind_the_end);
-	RUN(objects_in_fields_end_with_theirs);
-	RUN(shared_trees_end_on_any_thread);
-	RUN(share_reaches_what_types_say);
-	RUN(another_thread_ends_a_tree);
-	RUN(what_has_no_cells);
-	RUN(the_type_of_slots_is_not_defined);
-	RUN(a_typed_cell_is_nothing_to_the_rest);
-	RUN(a_leak_report_names_the_type);
-	RUN(statistics_count_types);
-	RUN(a_trace_that_begins_meanwhile_leaves_nothing_behind);
-	RUN(debug_checks_each_end);
-	return check_finish();
+	return check_tests();
 }

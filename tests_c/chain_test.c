@@ -19,7 +19,7 @@ static void* release_a_chain(void* unused)
 	return NULL;
 }
 
-static void a_long_chain(void) { run_thread(release_a_chain, NULL); }
+TEST(a_long_chain) { run_thread(release_a_chain, NULL); }
 
 static void* end_with_a_chain(void* unused)
 {
@@ -31,7 +31,7 @@ static void* end_with_a_chain(void* unused)
 }
 
 /* The chain hangs on the root scope of a thread that ends. */
-static void a_chain_left_behind(void)
+TEST(a_chain_left_behind)
 {
 	run_thread(end_with_a_chain, NULL);
 	for (int i = 0; i < 100 && check_take_balance().objects > 0; i++) {
@@ -40,7 +40,7 @@ static void a_chain_left_behind(void)
 	}
 }
 
-static void a_long_vec(void)
+TEST(a_long_vec)
 {
 	void *vec, *element;
 	int64_t count = nodes / 5;
@@ -54,7 +54,7 @@ static void a_long_vec(void)
 }
 
 /* Vecs in Vecs, each the only element of the next. */
-static void nested_vecs(void)
+TEST(nested_vecs)
 {
 	void* outer = NULL;
 	CHECK_OK(tl_mem_enter_scope());
@@ -76,9 +76,5 @@ int main(int argc, char** argv)
 {
 	if (argc > 1) nodes = strtoll(argv[1], NULL, 0);
 	chain_define();
-	RUN(a_long_chain);
-	RUN(a_chain_left_behind);
-	RUN(nested_vecs);
-	RUN(a_long_vec);
-	return check_finish();
+	return check_tests();
 }

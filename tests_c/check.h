@@ -2,8 +2,9 @@
  *
  * A failed check prints file, line and both values, and the program goes on, so
  * that one run shows every failure; check_finish turns failures into the exit
- * status. RUN holds every test to the same end: no scope left open, and as many
- * live objects, bytes and foreign pointers as before it.
+ * status. Every TEST of a file is run, in the order of the file, and held to the
+ * same end: no scope left open, and as many live objects, bytes and foreign
+ * pointers as before it. RUN does that with a function that is no TEST.
  */
 #ifndef TL_TESTS_CHECK_H
 #define TL_TESTS_CHECK_H
@@ -166,6 +167,42 @@ static inline void check_same_balance(check_balance before, const char* test)
 		check_same_balance(before_##test, #test);           \
 	} while (0)
 
+typedef struct check_test {
+	void (*run)(void);
+	const char* name;
+	int line;
+	struct check_test* next;
+} check_test;
+
+static check_test* check_first_test;
+
+/* Compilers choose the order of constructors: a file's tests are sorted by their lines. */
+static inline void check_add(check_test* test)
+{
+	check_test** place = &check_first_test;
+	while (*place != NULL && (*place)->line < test->line) place = &(*place)->next;
+	test->next = *place;
+	*place = test;
+}
+
+#define TEST(test)                                                           \
+	static void test(void);                                                  \
+	__attribute__((constructor)) static void check_add_##test(void)          \
+	{                                                                        \
+		static check_test check_test_##test = {test, #test, __LINE__, NULL}; \
+		check_add(&check_test_##test);                                       \
+	}                                                                        \
+	static void test(void)
+
+static inline void check_run(void)
+{
+	for (const check_test* test = check_first_test; test != NULL; test = test->next) {
+		check_balance before = check_take_balance();
+		test->run();
+		check_same_balance(before, test->name);
+	}
+}
+
 /* Objects that a test made immortal: they stay, and nothing else does. */
 static uint64_t check_immortals;
 
@@ -185,6 +222,12 @@ static inline int check_finish(void)
 	}
 	printf("%ld checks passed\n", check_count);
 	return 0;
+}
+
+static inline int check_tests(void)
+{
+	check_run();
+	return check_finish();
 }
 
 static inline double check_seconds(void)

@@ -14,7 +14,7 @@ static bool is_preloaded(void)
 	       dladdr((void*)(uintptr_t)gnu_get_libc_version, &theirs) != 0 && ours.dli_fbase != theirs.dli_fbase;
 }
 
-static void scopes_free_blocks(void)
+TEST(scopes_free_blocks)
 {
 	for (size_t bytes = 1; bytes < 100000; bytes = bytes * 5 / 4 + 1) {
 		CHECK_OK(tl_mem_enter_scope());
@@ -27,7 +27,7 @@ static void scopes_free_blocks(void)
 	}
 }
 
-static void owners_free_blocks(void)
+TEST(owners_free_blocks)
 {
 	for (size_t bytes = 1; bytes < 100000; bytes = bytes * 5 / 4 + 1) {
 		void* block = malloc(bytes);
@@ -39,7 +39,7 @@ static void owners_free_blocks(void)
 	}
 }
 
-static void numpy_moves_and_frees_blocks(void)
+TEST(numpy_moves_and_frees_blocks)
 {
 	for (size_t bytes = 1; bytes < 100000; bytes = bytes * 5 / 4 + 1) {
 		char* block = malloc(bytes);
@@ -59,8 +59,5 @@ int main(void)
 		printf("skip: the C library's malloc for debugging is not preloaded\n");
 		return 77;
 	}
-	RUN(scopes_free_blocks);
-	RUN(owners_free_blocks);
-	RUN(numpy_moves_and_frees_blocks);
-	return check_finish();
+	return check_tests();
 }

@@ -16,7 +16,7 @@ static struct node* new_node(int64_t number)
 	return node;
 }
 
-static void plain_bytes_are_copied(void)
+TEST(plain_bytes_are_copied)
 {
 	char *object, *copy;
 	CHECK_OK(tl_mem_enter_scope());
@@ -31,7 +31,7 @@ static void plain_bytes_are_copied(void)
 	CHECK_DEAD(copy);
 }
 
-static void sharing_inside_the_copy(void)
+TEST(sharing_inside_the_copy)
 {
 	struct node *top, *leaf, *copy;
 	CHECK_OK(tl_mem_enter_scope());
@@ -50,7 +50,7 @@ static void sharing_inside_the_copy(void)
 	CHECK_DEAD(copy);
 }
 
-static void cycles_inside_the_copy(void)
+TEST(cycles_inside_the_copy)
 {
 	struct node *a, *b, *copy;
 	CHECK_OK(tl_mem_enter_scope());
@@ -73,7 +73,7 @@ static void cycles_inside_the_copy(void)
 	CHECK_DEAD(a);
 }
 
-static void a_vec_is_copied_with_its_elements(void)
+TEST(a_vec_is_copied_with_its_elements)
 {
 	void *vec, *copy, *element;
 	CHECK_OK(tl_mem_enter_scope());
@@ -95,7 +95,7 @@ static void a_vec_is_copied_with_its_elements(void)
 	CHECK_DEAD(element);
 }
 
-static void tensors_and_foreign_memory_are_shared(void)
+TEST(tensors_and_foreign_memory_are_shared)
 {
 	int64_t shape = 8;
 	struct node *node, *copy;
@@ -118,7 +118,7 @@ static void tensors_and_foreign_memory_are_shared(void)
 	CHECK_DEAD(foreign);
 }
 
-static void a_long_list_is_cloned_without_recursion(void)
+TEST(a_long_list_is_cloned_without_recursion)
 {
 	enum { LENGTH = 300000 };
 	struct node *head = NULL, *copy;
@@ -138,7 +138,7 @@ static void a_long_list_is_cloned_without_recursion(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void a_dangling_field_fails_and_leaves_nothing(void)
+TEST(a_dangling_field_fails_and_leaves_nothing)
 {
 	struct node* node;
 	check_balance before;
@@ -212,7 +212,7 @@ static struct node* clone_without(int request, struct node* graph)
 
 /* Slots that are used again hold the references of their last owner still, and the copies
  * refer to each other: neither may cost anybody a count, or keep a copy alive. */
-static void a_clone_without_memory_leaves_everything(void)
+TEST(a_clone_without_memory_leaves_everything)
 {
 	struct node* copy = NULL;
 	int failed = 0;
@@ -248,7 +248,7 @@ static void a_clone_without_memory_leaves_everything(void)
 }
 
 /* A field that nobody has cleared refers to a dead object, and the copy gets its slot. */
-static void a_copy_in_the_slot_of_what_a_field_referred_to(void)
+TEST(a_copy_in_the_slot_of_what_a_field_referred_to)
 {
 	struct node *node, *dead;
 	CHECK_OK(tl_mem_enter_scope());
@@ -271,7 +271,7 @@ static struct node* new_block(void)
 }
 
 /* The same of blocks of malloc's, which as a rule gives out first what was freed last. */
-static void a_copy_in_the_memory_of_a_dead_block(void)
+TEST(a_copy_in_the_memory_of_a_dead_block)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	struct node *block = new_block(), *dead = new_block();
@@ -290,15 +290,5 @@ int main(void)
 	CHECK_OK(tl_type_define(&desc, &node_type));
 	desc.destructor = count_destroyed;
 	CHECK_OK(tl_type_define(&desc, &noisy_type));
-	RUN(plain_bytes_are_copied);
-	RUN(sharing_inside_the_copy);
-	RUN(cycles_inside_the_copy);
-	RUN(a_vec_is_copied_with_its_elements);
-	RUN(tensors_and_foreign_memory_are_shared);
-	RUN(a_long_list_is_cloned_without_recursion);
-	RUN(a_dangling_field_fails_and_leaves_nothing);
-	RUN(a_clone_without_memory_leaves_everything);
-	RUN(a_copy_in_the_slot_of_what_a_field_referred_to);
-	RUN(a_copy_in_the_memory_of_a_dead_block);
-	return check_finish();
+	return check_tests();
 }

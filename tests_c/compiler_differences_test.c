@@ -2,7 +2,7 @@
 #include "check.h"
 
 /* That runtime counts any address. Here an address that nobody registered has no count. */
-static void an_unknown_pointer_is_not_counted(void)
+TEST(an_unknown_pointer_is_not_counted)
 {
 	void* block = malloc(64);
 	CHECK_REFUSED(tl_ptr_dec_ref(block), 0, TL_E_UNKNOWN_POINTER);
@@ -22,7 +22,7 @@ static void an_unknown_pointer_is_not_counted(void)
 }
 
 /* tl_mem_register_struct adopts an address that nobody registered; these two calls refuse it. */
-static void register_ptr_does_not_adopt(void)
+TEST(register_ptr_does_not_adopt)
 {
 	void* block = malloc(64);
 	CHECK_OK(tl_mem_enter_scope());
@@ -37,7 +37,7 @@ static void register_ptr_does_not_adopt(void)
 }
 
 /* Memory of malloc goes back to free, memory of tl_alloc_tmp to tl_free_tmp. */
-static void free_takes_what_the_library_allocated(void)
+TEST(free_takes_what_the_library_allocated)
 {
 	void* block = malloc(64);
 	void* temporary = tl_alloc_tmp(64);
@@ -51,7 +51,7 @@ static void free_takes_what_the_library_allocated(void)
 }
 
 /* That runtime has a scope around the whole program, which counts as depth 1. */
-static void depth_is_0_at_rest(void)
+TEST(depth_is_0_at_rest)
 {
 	CHECK_INT(tl_get_scope_depth(), 0);
 	CHECK_OK(tl_mem_enter_scope());
@@ -73,7 +73,7 @@ static void* returned(void* value)
 	return value;
 }
 
-static void unregister_stops_at_the_functions_frame(void)
+TEST(unregister_stops_at_the_functions_frame)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	void* callers = tl_mem_new(64);
@@ -109,7 +109,7 @@ static uint64_t skipped(void)
 }
 
 /* In state 3 scopes hold nothing, so its code releases by itself. */
-static void a_release_by_hand_comes_before_the_scopes(void)
+TEST(a_release_by_hand_comes_before_the_scopes)
 {
 	uint64_t before = skipped();
 	CHECK_OK(tl_mem_enter_scope());
@@ -128,13 +128,4 @@ static void a_release_by_hand_comes_before_the_scopes(void)
 	CHECK_DEAD(block);
 }
 
-int main(void)
-{
-	RUN(an_unknown_pointer_is_not_counted);
-	RUN(register_ptr_does_not_adopt);
-	RUN(free_takes_what_the_library_allocated);
-	RUN(depth_is_0_at_rest);
-	RUN(unregister_stops_at_the_functions_frame);
-	RUN(a_release_by_hand_comes_before_the_scopes);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

@@ -84,7 +84,7 @@ static tl_tensor* any_view(tl_tensor* t, bool repeats)
 	return tl_view_broadcast_to(t, rank, shape);
 }
 
-static void clones_are_those_of_a_loop(void)
+TEST(clones_are_those_of_a_loop)
 {
 	uint64_t entered = 0;
 	for (int i = 0; i < TIMES; i++) {
@@ -107,7 +107,7 @@ static void clones_are_those_of_a_loop(void)
 }
 
 /* Into any view without repetitions; what lies between its elements stays. */
-static void copies_into_views(void)
+TEST(copies_into_views)
 {
 	uint64_t entered = 0;
 	for (int i = 0; i < TIMES; i++) {
@@ -131,7 +131,7 @@ static void copies_into_views(void)
 }
 
 /* A tensor onto a part of itself, as if by way of another one. */
-static void copies_onto_themselves(void)
+TEST(copies_onto_themselves)
 {
 	int64_t data[8] = {0, 1, 2, 3, 4, 5, 6, 7}, eight = 8;
 	CHECK_OK(tl_mem_enter_scope());
@@ -143,7 +143,7 @@ static void copies_onto_themselves(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void what_is_not_copied(void)
+TEST(what_is_not_copied)
 {
 	static const int64_t shape[2] = {3, 4}, turned[2] = {4, 3}, one[2] = {3, 1}, none[2] = {0, 4};
 	int32_t data[12] = {0};
@@ -177,9 +177,5 @@ static void what_is_not_copied(void)
 int main(void)
 {
 	CHECK_OK(tl_init());
-	RUN(clones_are_those_of_a_loop);
-	RUN(copies_into_views);
-	RUN(copies_onto_themselves);
-	RUN(what_is_not_copied);
-	return check_finish();
+	return check_tests();
 }

@@ -41,7 +41,7 @@ static void* another_thread(void* barrier)
 	return NULL;
 }
 
-static void a_dump_has_what_is_used(void)
+TEST(a_dump_has_what_is_used)
 {
 	pthread_t threads[THREADS];
 	pthread_barrier_t barrier;
@@ -53,16 +53,11 @@ static void a_dump_has_what_is_used(void)
 }
 
 /* The kernel visits all of it, and a pipe gets zeros for what was never touched. */
-static void a_dump_has_no_empty_address_space(void)
+TEST(a_dump_has_no_empty_address_space)
 {
 	CHECK_INT(tl_mem_collect_cycles(), 0);
 	CHECK(dumped() > 0);
 	CHECK(dumped() < 4096ull * MIB);
 }
 
-int main(void)
-{
-	RUN(a_dump_has_what_is_used);
-	RUN(a_dump_has_no_empty_address_space);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

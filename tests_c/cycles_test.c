@@ -18,9 +18,9 @@ static void count_destroyed(void* object)
 	destroyed++;
 }
 
-static void nothing_to_collect(void) { CHECK_INT(tl_mem_collect_cycles(), 0); }
+TEST(nothing_to_collect) { CHECK_INT(tl_mem_collect_cycles(), 0); }
 
-static void an_object_that_refers_to_itself(void)
+TEST(an_object_that_refers_to_itself)
 {
 	struct node* node;
 	destroyed = 0;
@@ -37,7 +37,7 @@ static void an_object_that_refers_to_itself(void)
 }
 
 /* More references floated than its owner's word counts, and all but its own are gone. */
-static void an_object_that_has_floated_often(void)
+TEST(an_object_that_has_floated_often)
 {
 	enum { FLOATS = 7 };
 	struct node* node;
@@ -71,7 +71,7 @@ static void* garbage_ring(int n)
 	return first;
 }
 
-static void rings(void)
+TEST(rings)
 {
 	static const int sizes[] = {2, 3, 100, 50000};
 	for (int i = 0; i < 4; i++) {
@@ -82,7 +82,7 @@ static void rings(void)
 	}
 }
 
-static void a_ring_that_somebody_holds_stays(void)
+TEST(a_ring_that_somebody_holds_stays)
 {
 	struct node* ring = garbage_ring(5);
 	destroyed = 0;
@@ -94,7 +94,7 @@ static void a_ring_that_somebody_holds_stays(void)
 	CHECK_INT(destroyed, 5);
 }
 
-static void what_hangs_on_a_ring_goes_too(void)
+TEST(what_hangs_on_a_ring_goes_too)
 {
 	struct node* ring = garbage_ring(3);
 	void *vec, *element, *foreign = malloc(32);
@@ -112,7 +112,7 @@ static void what_hangs_on_a_ring_goes_too(void)
 	CHECK_DEAD(foreign);
 }
 
-static void a_ring_through_a_vec(void)
+TEST(a_ring_through_a_vec)
 {
 	struct node* node;
 	void* vec;
@@ -181,7 +181,7 @@ static void random_graph(uint64_t* random, int count, int roots)
 	CHECK_INT(destroyed, count);
 }
 
-static void random_graphs_against_reachability(void)
+TEST(random_graphs_against_reachability)
 {
 	uint64_t random = 20240229;
 	for (int round = 0; round < 200; round++) {
@@ -198,7 +198,7 @@ static void* hold_for_a_while(void* object)
 }
 
 /* Shared once is held from outside for ever; opening the ring ends it. */
-static void objects_that_were_shared_stay(void)
+TEST(objects_that_were_shared_stay)
 {
 	struct node* ring = garbage_ring(3);
 	CHECK_OK(tl_ptr_share(ring));
@@ -210,10 +210,7 @@ static void objects_that_were_shared_stay(void)
 	CHECK_INT(destroyed, 3);
 }
 
-static void each_thread_collects_its_own(void)
-{
-	check_each_thread_collects_its_own((ring_maker){garbage_ring, &destroyed});
-}
+TEST(each_thread_collects_its_own) { check_each_thread_collects_its_own((ring_maker){garbage_ring, &destroyed}); }
 
 int main(void)
 {
@@ -222,15 +219,5 @@ int main(void)
 		.name = "node", .size = sizeof(struct node), .pointer_offsets = offsets, .num_pointers = EDGES};
 	desc.destructor = count_destroyed;
 	CHECK_OK(tl_type_define(&desc, &noisy_type));
-	RUN(nothing_to_collect);
-	RUN(an_object_that_refers_to_itself);
-	RUN(an_object_that_has_floated_often);
-	RUN(rings);
-	RUN(a_ring_that_somebody_holds_stays);
-	RUN(what_hangs_on_a_ring_goes_too);
-	RUN(a_ring_through_a_vec);
-	RUN(random_graphs_against_reachability);
-	RUN(objects_that_were_shared_stay);
-	RUN(each_thread_collects_its_own);
-	return check_finish();
+	return check_tests();
 }

@@ -73,12 +73,12 @@ static void beside(void (*step)(void), void (*other)(void))
 	CHECK_INT(tellings, 0); /* nobody is told of damage that the library itself has done */
 }
 
-static void a_pool_is_reset_and_trimmed(void) { beside(reset_and_trim, reset_and_trim); }
-static void a_pool_is_trimmed_while_all_is_looked_at(void) { beside(trim, look); }
-static void a_pool_is_reset_while_all_is_looked_at(void) { beside(reset_and_trim, look); }
+TEST(a_pool_is_reset_and_trimmed) { beside(reset_and_trim, reset_and_trim); }
+TEST(a_pool_is_trimmed_while_all_is_looked_at) { beside(trim, look); }
+TEST(a_pool_is_reset_while_all_is_looked_at) { beside(reset_and_trim, look); }
 
 /* A block that the pool has not taken back is guarded on. */
-static void a_call_that_fails_leaves_the_guard(void)
+TEST(a_call_that_fails_leaves_the_guard)
 {
 	tl_memory_pool* own;
 	CHECK_OK(tl_memory_pool_create(tl_device_allocator_for(0), 4096, &own));
@@ -99,9 +99,5 @@ int main(void)
 {
 	setenv("TL_DEBUG", "1", 1);
 	CHECK_OK(tl_set_error_callback(listen, NULL));
-	RUN(a_pool_is_reset_and_trimmed);
-	RUN(a_pool_is_trimmed_while_all_is_looked_at);
-	RUN(a_pool_is_reset_while_all_is_looked_at);
-	RUN(a_call_that_fails_leaves_the_guard);
-	return check_finish();
+	return check_tests();
 }

@@ -42,7 +42,7 @@ static bool says(const char* text)
 /* Writes where the compiler must not see that it is wrong. */
 static void scribble(void* p, size_t at, int value) { ((volatile unsigned char*)p)[at] = (unsigned char)value; }
 
-static void a_write_beyond_the_end_is_told_on_release(void)
+TEST(a_write_beyond_the_end_is_told_on_release)
 {
 	static const size_t sizes[] = {1, 31, 32, 40, 64, 100, 500, 512, 4000, 65520, 65536, 70000, 1 << 20};
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -93,7 +93,7 @@ static void release_all(char** row)
 }
 
 /* What stands before an object is the zone, or the poison, of the one before. */
-static void a_write_before_the_start_is_told_on_release(void)
+TEST(a_write_before_the_start_is_told_on_release)
 {
 	static const size_t sizes[] = {1, 32, 40, 64, 100, 500, 2000};
 	char* row[ROW];
@@ -112,7 +112,7 @@ static void a_write_before_the_start_is_told_on_release(void)
 	}
 }
 
-static void the_neighbour_is_told_when_it_has_overrun(void)
+TEST(the_neighbour_is_told_when_it_has_overrun)
 {
 	char* row[ROW];
 	size_t at = make_neighbours(row, 40);
@@ -125,7 +125,7 @@ static void the_neighbour_is_told_when_it_has_overrun(void)
 }
 
 /* Only the call that finds it has the status. */
-static void damage_is_told_once_whatever_finds_it(void)
+TEST(damage_is_told_once_whatever_finds_it)
 {
 	void* p = allocate(40);
 	scribble(p, 41, 1);
@@ -139,7 +139,7 @@ static void damage_is_told_once_whatever_finds_it(void)
 	CHECK_OK(release(p));
 }
 
-static void tensors_are_guarded_to_the_byte(void)
+TEST(tensors_are_guarded_to_the_byte)
 {
 	int64_t shape[] = {10};
 	tl_mem_enter_scope();
@@ -156,7 +156,7 @@ static void tensors_are_guarded_to_the_byte(void)
 	CHECK_INT(tl_mem_check_all(), 0);
 }
 
-static void blocks_of_pools_are_guarded_by_their_rounding(void)
+TEST(blocks_of_pools_are_guarded_by_their_rounding)
 {
 	tl_memory_pool *pool, *other;
 	CHECK_OK(tl_memory_pool_create(tl_device_allocator_for(0), 1 << 20, &pool));
@@ -188,7 +188,7 @@ static void blocks_of_pools_are_guarded_by_their_rounding(void)
 	CHECK_OK(tl_memory_pool_destroy(other));
 }
 
-static void every_kind_of_object_is_guarded(void)
+TEST(every_kind_of_object_is_guarded)
 {
 	int64_t shape[] = {3};
 	tl_mem_enter_scope();
@@ -205,7 +205,7 @@ static void every_kind_of_object_is_guarded(void)
 	CHECK_FAILS(tl_mem_exit_scope(), TL_E_CORRUPTED);
 }
 
-static void a_stale_pointer_stays_stale(void)
+TEST(a_stale_pointer_stays_stale)
 {
 	void* p = allocate(48);
 	CHECK_OK(release(p));
@@ -217,7 +217,7 @@ static void a_stale_pointer_stays_stale(void)
 	CHECK_INT(((volatile unsigned char*)p)[5], 0xDD);
 }
 
-static void a_write_after_the_release_is_told(void)
+TEST(a_write_after_the_release_is_told)
 {
 	unsigned char* p = allocate(80);
 	CHECK_OK(release(p));
@@ -232,7 +232,7 @@ static void a_write_after_the_release_is_told(void)
 	CHECK(strstr(told, "at byte 10") != NULL);
 }
 
-static void the_quarantine_is_bounded(void)
+TEST(the_quarantine_is_bounded)
 {
 	tl_stats before = {.struct_size = sizeof before}, after = before;
 	CHECK_OK(tl_stats_get(&before));
@@ -242,7 +242,7 @@ static void the_quarantine_is_bounded(void)
 	CHECK_INT(after.live_objects, before.live_objects);
 }
 
-static void resizing_moves_the_zone(void)
+TEST(resizing_moves_the_zone)
 {
 	char* p = allocate(40);
 	memset(p, 5, 40);
@@ -270,7 +270,7 @@ static void purge(void* object)
 }
 
 /* What a destructor calls is not the call that finds the damage. */
-static void a_call_keeps_its_name_over_a_destructor(void)
+TEST(a_call_keeps_its_name_over_a_destructor)
 {
 	tl_type type;
 	tl_type_desc description = {.name = "purges", .size = 16, .destructor = purge};
@@ -443,18 +443,7 @@ int main(int count, char** arguments)
 	if (count > 1) return off();
 	setenv("TL_DEBUG", "1", 1);
 	CHECK_OK(tl_set_error_callback(listen, NULL));
-	RUN(a_write_beyond_the_end_is_told_on_release);
-	RUN(a_write_before_the_start_is_told_on_release);
-	RUN(the_neighbour_is_told_when_it_has_overrun);
-	RUN(damage_is_told_once_whatever_finds_it);
-	RUN(tensors_are_guarded_to_the_byte);
-	RUN(blocks_of_pools_are_guarded_by_their_rounding);
-	RUN(every_kind_of_object_is_guarded);
-	RUN(a_stale_pointer_stays_stale);
-	RUN(a_write_after_the_release_is_told);
-	RUN(the_quarantine_is_bounded);
-	RUN(resizing_moves_the_zone);
-	RUN(a_call_keeps_its_name_over_a_destructor);
+	check_run();
 	if (HANDLERS_INTERRUPT_CALLS) RUN(a_call_from_a_signal_handler_is_refused);
 	damage_is_told_on_standard_error(arguments[0]);
 	without_the_option_there_is_nothing_to_check(arguments[0]);

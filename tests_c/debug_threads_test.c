@@ -45,7 +45,7 @@ static void* churn_tables(void* unused)
 	return NULL;
 }
 
-static void tables_of_vecs_end_while_they_are_looked_at(void)
+TEST(tables_of_vecs_end_while_they_are_looked_at)
 {
 	pthread_t thread;
 	tellings = 0;
@@ -57,7 +57,7 @@ static void tables_of_vecs_end_while_they_are_looked_at(void)
 }
 
 /* A neighbour may come and go while what it borders on is looked at. */
-static void threads_that_share_slabs_are_not_told_of_each_other(void)
+TEST(threads_that_share_slabs_are_not_told_of_each_other)
 {
 	pthread_t threads[4];
 	tellings = 0;
@@ -114,7 +114,7 @@ static void* pops_both(void* vec)
 }
 
 /* Another thread lets references float that stand in the owner's word, and the owner drops one by hand. */
-static void a_float_that_the_owner_leaves_is_told(void)
+TEST(a_float_that_the_owner_leaves_is_told)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	void *vec = tl_vec_new(2), *object = tl_mem_alloc(64);
@@ -153,7 +153,7 @@ static void* registers_and_leaves(void* object)
 }
 
 /* Claims of the owner's floats, which a merge drops while the other thread releases: no release leaves a float. */
-static void no_release_is_told_of_without_reason(void)
+TEST(no_release_is_told_of_without_reason)
 {
 	void* object = tl_mem_alloc(64);
 	CHECK_PTR(tl_ptr_acquire(object), object);
@@ -183,9 +183,5 @@ int main(void)
 {
 	setenv("TL_DEBUG", "1", 1);
 	CHECK_OK(tl_set_error_callback(listen, NULL));
-	RUN(tables_of_vecs_end_while_they_are_looked_at);
-	RUN(threads_that_share_slabs_are_not_told_of_each_other);
-	RUN(a_float_that_the_owner_leaves_is_told);
-	RUN(no_release_is_told_of_without_reason);
-	return check_finish();
+	return check_tests();
 }

@@ -36,7 +36,7 @@ static void check_copies(int64_t newest, int count)
 	CHECK_PTR(at, NULL);
 }
 
-static void lists_are_taken_whole(void)
+TEST(lists_are_taken_whole)
 {
 	void* list = NULL;
 	tl_deferred nodes[3] = {{NULL, &list}, {NULL, &list}, {NULL, &list}};
@@ -50,7 +50,7 @@ static void lists_are_taken_whole(void)
 	tl_deferred_push(NULL, NULL);
 }
 
-static void the_dead_leave_their_bytes(void)
+TEST(the_dead_leave_their_bytes)
 {
 	struct node* object;
 	void* field;
@@ -73,7 +73,7 @@ static void the_dead_leave_their_bytes(void)
 	check_copies(0, 2);
 }
 
-static void a_waker_is_pushed_once(void)
+TEST(a_waker_is_pushed_once)
 {
 	void* list = NULL;
 	tl_deferred waker = {NULL, &list};
@@ -94,7 +94,7 @@ static void* end_one(void* object)
 	return NULL;
 }
 
-static void any_thread_copies(void)
+TEST(any_thread_copies)
 {
 	struct node* object;
 	CHECK_OK(tl_mem_enter_scope());
@@ -107,7 +107,7 @@ static void any_thread_copies(void)
 	check_copies(7, 1);
 }
 
-static void descriptions_that_are_refused(void)
+TEST(descriptions_that_are_refused)
 {
 	static tl_deferred_dead more = {.bytes = sizeof(struct node) + 1};
 	tl_type none = 4711;
@@ -128,7 +128,7 @@ static void descriptions_that_are_refused(void)
 	CHECK_INT(none, 4711);
 }
 
-static void a_type_whose_offsets_find_no_memory(void)
+TEST(a_type_whose_offsets_find_no_memory)
 {
 	enum { POINTERS = 20000 };
 	size_t* offsets = malloc(POINTERS * sizeof *offsets);
@@ -146,12 +146,7 @@ static void a_type_whose_offsets_find_no_memory(void)
 int main(void)
 {
 	CHECK_OK(tl_type_define_deferred(described(), &dead, &type));
-	RUN(lists_are_taken_whole);
-	RUN(the_dead_leave_their_bytes);
-	RUN(a_waker_is_pushed_once);
-	RUN(any_thread_copies);
-	RUN(descriptions_that_are_refused);
-	RUN(a_type_whose_offsets_find_no_memory);
+	check_run();
 	CHECK_INT(dead.lost, 0);
 	return check_finish();
 }

@@ -175,12 +175,12 @@ static void run_all(const char* name)
 	}
 }
 
-static void no_descriptor_of_the_library_stands_in_a_closed_place(void) { run_all("use"); }
-static void files_may_be_put_there_later(void) { run_all("put"); }
-static void the_program_becomes_a_daemon(void) { run_all("daemon"); }
+TEST(no_descriptor_of_the_library_stands_in_a_closed_place) { run_all("use"); }
+TEST(files_may_be_put_there_later) { run_all("put"); }
+TEST(the_program_becomes_a_daemon) { run_all("daemon"); }
 
 /* Where the places cannot be taken Go is not started. */
-static void few_descriptors_are_a_status(void)
+TEST(few_descriptors_are_a_status)
 {
 	for (int mask = 0; mask <= ALL; mask++) run_case("few", mask, at_first_use);
 }
@@ -213,9 +213,5 @@ int main(int argc, char** argv)
 	}
 	for (size_t i = 0; argc > 3 && i < sizeof cases / sizeof *cases; i++)
 		if (strcmp(argv[1], cases[i].name) == 0) return cases[i].run();
-	RUN(no_descriptor_of_the_library_stands_in_a_closed_place);
-	RUN(files_may_be_put_there_later);
-	RUN(the_program_becomes_a_daemon);
-	RUN(few_descriptors_are_a_status);
-	return check_finish();
+	return check_tests();
 }

@@ -30,7 +30,7 @@ static struct node* new_node(void (*act)(struct node*), int64_t number)
 	return node;
 }
 
-static void runs_once_with_the_content_in_place(void)
+TEST(runs_once_with_the_content_in_place)
 {
 	destroyed = 0;
 	CHECK_OK(tl_mem_enter_scope());
@@ -42,7 +42,7 @@ static void runs_once_with_the_content_in_place(void)
 
 static void release_held(struct node* node) { CHECK_OK(tl_ptr_release(node->held)); }
 
-static void release_from_inside_a_destructor(void)
+TEST(release_from_inside_a_destructor)
 {
 	struct node *outer, *inner;
 	destroyed = 0;
@@ -76,7 +76,7 @@ static void long_chain(void (*act)(struct node*))
 	CHECK_INT(destroyed, LENGTH);
 }
 
-static void a_long_chain_released_by_destructors(void) { long_chain(release_held); }
+TEST(a_long_chain_released_by_destructors) { long_chain(release_held); }
 
 static void unwind_and_release_held(struct node* node)
 {
@@ -87,7 +87,7 @@ static void unwind_and_release_held(struct node* node)
 
 /* Closing scopes inside a destructor must not make it the outermost call: each
  * object would then be released inside the one before. */
-static void a_long_chain_of_destructors_that_unwind(void) { long_chain(unwind_and_release_held); }
+TEST(a_long_chain_of_destructors_that_unwind) { long_chain(unwind_and_release_held); }
 
 static void release_self(struct node* node)
 {
@@ -97,7 +97,7 @@ static void release_self(struct node* node)
 	CHECK_INT(tl_ptr_dec_ref(node), 0);
 }
 
-static void a_destructor_releases_its_own_object(void)
+TEST(a_destructor_releases_its_own_object)
 {
 	struct node* node;
 	destroyed = 0;
@@ -117,7 +117,7 @@ static void revive_self(struct node* node)
 	CHECK_STATUS(tl_ptr_inc_ref(node), TL_E_NOT_LIVE);
 }
 
-static void a_dying_object_cannot_be_revived(void)
+TEST(a_dying_object_cannot_be_revived)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	new_node(revive_self, 1);
@@ -137,7 +137,7 @@ static void open_scopes(struct node* node)
 	CHECK_DEAD(object);
 }
 
-static void a_destructor_opens_and_closes_scopes(void)
+TEST(a_destructor_opens_and_closes_scopes)
 {
 	void *before, *after;
 	CHECK_OK(tl_mem_enter_scope());
@@ -157,7 +157,7 @@ static void register_into_the_closing_scope(struct node* node)
 	if (node->number > 0) registered_late = new_node(register_into_the_closing_scope, node->number - 1);
 }
 
-static void what_a_destructor_registers_goes_too(void)
+TEST(what_a_destructor_registers_goes_too)
 {
 	destroyed = 0;
 	CHECK_OK(tl_mem_enter_scope());
@@ -174,7 +174,7 @@ static void leave_a_scope_open(struct node* node)
 	registered_late = tl_mem_new(64);
 }
 
-static void a_destructor_that_leaves_a_scope_open(void)
+TEST(a_destructor_that_leaves_a_scope_open)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	new_node(leave_a_scope_open, 1);
@@ -189,7 +189,7 @@ static void exit_the_closing_scope(struct node* node)
 	tl_mem_exit_scope();
 }
 
-static void a_destructor_that_exits_the_closing_scope(void)
+TEST(a_destructor_that_exits_the_closing_scope)
 {
 	void *outer, *inner;
 	CHECK_OK(tl_mem_enter_scope());
@@ -211,7 +211,7 @@ static void jump_out(struct node* node)
 	longjmp(escape, 1);
 }
 
-static void a_destructor_that_longjmps_out_of_release(void)
+TEST(a_destructor_that_longjmps_out_of_release)
 {
 	struct node *jumper, *plain;
 	destroyed = 0;
@@ -230,7 +230,7 @@ static void a_destructor_that_longjmps_out_of_release(void)
 	CHECK_DEAD(jumper);
 }
 
-static void a_destructor_that_longjmps_out_of_exit_scope(void)
+TEST(a_destructor_that_longjmps_out_of_exit_scope)
 {
 	void* bystanders[3];
 	destroyed = 0;
@@ -249,7 +249,7 @@ static void a_destructor_that_longjmps_out_of_exit_scope(void)
 	for (int i = 0; i < 3; i++) CHECK_DEAD(bystanders[i]);
 }
 
-static void a_thousand_longjmps(void)
+TEST(a_thousand_longjmps)
 {
 	destroyed = 0;
 	for (volatile int i = 0; i < 1000; i++) {
@@ -270,7 +270,7 @@ static void collect_from_inside(struct node* node)
 	CHECK(tl_get_scope_depth() >= 1);
 }
 
-static void a_destructor_collects_and_purges(void)
+TEST(a_destructor_collects_and_purges)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	new_node(collect_from_inside, 1);
@@ -282,19 +282,5 @@ int main(void)
 {
 	tl_type_desc type = {.name = "node", .size = sizeof(struct node), .destructor = destroy};
 	CHECK_OK(tl_type_define(&type, &node_type));
-	RUN(runs_once_with_the_content_in_place);
-	RUN(release_from_inside_a_destructor);
-	RUN(a_long_chain_released_by_destructors);
-	RUN(a_long_chain_of_destructors_that_unwind);
-	RUN(a_destructor_releases_its_own_object);
-	RUN(a_dying_object_cannot_be_revived);
-	RUN(a_destructor_opens_and_closes_scopes);
-	RUN(what_a_destructor_registers_goes_too);
-	RUN(a_destructor_that_leaves_a_scope_open);
-	RUN(a_destructor_that_exits_the_closing_scope);
-	RUN(a_destructor_that_longjmps_out_of_release);
-	RUN(a_destructor_that_longjmps_out_of_exit_scope);
-	RUN(a_thousand_longjmps);
-	RUN(a_destructor_collects_and_purges);
-	return check_finish();
+	return check_tests();
 }

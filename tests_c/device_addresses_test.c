@@ -63,7 +63,7 @@ static void check_refused(void* bad, size_t bytes, bool readable)
 }
 
 /* Pages in the middle that cannot be written, or not be read either, and a hole. */
-static void bad_pages_in_the_middle(void)
+TEST(bad_pages_in_the_middle)
 {
 	static const size_t around[] = {0, 1, 20, 290};
 	char* page = memory + 300 * PAGE;
@@ -85,7 +85,7 @@ static void bad_pages_in_the_middle(void)
 }
 
 /* Lengths far beyond what is mapped, and such that no address follows. */
-static void lengths_that_no_memory_has(void)
+TEST(lengths_that_no_memory_has)
 {
 	memset(memory, 5, BYTES);
 	for (int shift = 42; shift < 64; shift++) check_refused(memory, (size_t)1 << shift, false);
@@ -97,7 +97,7 @@ static void lengths_that_no_memory_has(void)
 }
 
 /* A mapping that goes on behind the end of its file. */
-static void behind_the_end_of_a_file(void)
+TEST(behind_the_end_of_a_file)
 {
 	FILE* file = tmpfile();
 	CHECK(file != NULL && ftruncate(fileno(file), 100 * PAGE) == 0);
@@ -129,7 +129,7 @@ static tl_status copied(void* ctx, void* to, const void* from, size_t bytes)
 }
 
 /* A device of the program's own is not asked to copy what cannot be read. */
-static void devices_of_the_programs_own(void)
+TEST(devices_of_the_programs_own)
 {
 	tl_device_allocator a = {sizeof a, "npu:0", 64, NULL, no_blocks, nothing};
 	tl_device_copier c = {
@@ -146,7 +146,7 @@ static void devices_of_the_programs_own(void)
 }
 
 /* The host's faults are its own. */
-static void the_handler_goes_on_working(void)
+TEST(the_handler_goes_on_working)
 {
 	volatile char* page = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	is_expected = 1;
@@ -164,10 +164,5 @@ int main(void)
 	install_the_handler();
 	memory = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	good = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	RUN(bad_pages_in_the_middle);
-	RUN(lengths_that_no_memory_has);
-	RUN(behind_the_end_of_a_file);
-	RUN(devices_of_the_programs_own);
-	RUN(the_handler_goes_on_working);
-	return check_finish();
+	return check_tests();
 }

@@ -21,7 +21,7 @@ static void check_counting(const tl_tensor* t, int first, bool is_turned)
 		CHECK_INT(values[i], first + (is_turned ? i % ROWS * COLUMNS + i / ROWS : i));
 }
 
-static void between_all_devices(void)
+TEST(between_all_devices)
 {
 	for (int32_t from = 0; from < DEVICES; from++) {
 		for (int32_t to = 0; to < DEVICES; to++) {
@@ -50,7 +50,7 @@ static void between_all_devices(void)
 }
 
 /* Into gaps where the CPU reaches them, and nowhere else. */
-static void into_gaps(void)
+TEST(into_gaps)
 {
 	for (int32_t from = 0; from < DEVICES; from++) {
 		CHECK_OK(tl_mem_enter_scope());
@@ -69,7 +69,7 @@ static void into_gaps(void)
 }
 
 /* A tensor and views of it: what is read is read before it is written. */
-static void over_each_other(void)
+TEST(over_each_other)
 {
 	const int64_t nine[1] = {9};
 	for (int32_t d = 0; d < DEVICES; d++) {
@@ -93,7 +93,7 @@ static void over_each_other(void)
 
 /* covers: tl_tensor_copy TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT
  * covers: tl_tensor_copy TL_E_UNSUPPORTED, TL_E_DEVICE, TL_E_OUT_OF_MEMORY */
-static void copies_are_refused(void)
+TEST(copies_are_refused)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* there = counting_on(CUDA, 0);
@@ -135,7 +135,7 @@ static void copies_are_refused(void)
 /* covers: tl_tensor_to TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED, TL_E_DEVICE
  * covers: tl_tensor_to TL_E_INVALID_ARGUMENT, TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
  * covers: tl_tensor_clone TL_E_DEVICE, TL_E_INVALID_ARGUMENT */
-static void destinations_are_checked(void)
+TEST(destinations_are_checked)
 {
 	const int64_t huge[1] = {(int64_t)1 << 31};
 	CHECK_OK(tl_mem_enter_scope());
@@ -167,7 +167,7 @@ static void destinations_are_checked(void)
 }
 
 /* A tensor over memory of a device that somebody else has. */
-static void lent_memory_is_copied(void)
+TEST(lent_memory_is_copied)
 {
 	const tl_device_allocator* a = tl_device_allocator_for(CUDA);
 	CHECK_OK(tl_mem_enter_scope());
@@ -185,7 +185,7 @@ static void lent_memory_is_copied(void)
 
 /* covers: tl_tensor_dlpack_device TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
  * covers: tl_tensor_dlpack_device TL_E_UNSUPPORTED, TL_E_INVALID_ARGUMENT */
-static void dlpack_numbers_devices(void)
+TEST(dlpack_numbers_devices)
 {
 	static const int32_t want[DEVICES][2] = {{1, 0}, {1, 0}, {2, 0}, {2, 1}, {4, 0}};
 	int32_t kind, ordinal;
@@ -209,7 +209,7 @@ static void dlpack_numbers_devices(void)
 }
 
 /* Out and in again: the same memory, on the same device. */
-static void dlpack_goes_round(void)
+TEST(dlpack_goes_round)
 {
 	for (int32_t d = CUDA; d < DEVICES; d++) {
 		CHECK_OK(tl_mem_enter_scope());
@@ -242,7 +242,7 @@ static void no_deleter(DLManagedTensorVersioned* self) { (void)self; }
 
 /* covers: tl_tensor_to_dlpack TL_E_DEVICE
  * covers: tl_tensor_to_dlpack_legacy TL_E_DEVICE */
-static void dlpack_is_checked(void)
+TEST(dlpack_is_checked)
 {
 	int32_t values[ELEMENTS];
 	int64_t strides[2] = {COLUMNS, 1};
@@ -280,14 +280,6 @@ int main(void)
 {
 	CHECK_OK(tl_configure("TL_ARENA_BYTES", "1MiB"));
 	prepare_devices();
-	RUN(between_all_devices);
-	RUN(into_gaps);
-	RUN(over_each_other);
-	RUN(copies_are_refused);
-	RUN(destinations_are_checked);
-	RUN(lent_memory_is_copied);
-	RUN(dlpack_numbers_devices);
-	RUN(dlpack_goes_round);
-	RUN(dlpack_is_checked);
+	check_run();
 	return finish_devices();
 }

@@ -130,18 +130,15 @@ static void every_call(work body, int most)
 	}
 }
 
-static void tensors_survive(void) { every_call(tensors, 60); }
-static void recorded_survive(void) { every_call(recorded, 30); }
-static void torch_survives(void) { every_call(torch, 25); }
-static void blocks_survive(void) { every_call(blocks, 50); }
+TEST(tensors_survive) { every_call(tensors, 60); }
+TEST(recorded_survive) { every_call(recorded, 30); }
+TEST(torch_survives) { every_call(torch, 25); }
+TEST(blocks_survive) { every_call(blocks, 50); }
 
 int main(void)
 {
 	prepare_devices();
 	stream = fake_stream();
-	RUN(tensors_survive);
-	RUN(recorded_survive);
-	RUN(torch_survives);
-	RUN(blocks_survive);
+	check_run();
 	return finish_devices();
 }

@@ -38,7 +38,7 @@ static void give(tl_memory_pool* pool, void* block, void* stream)
 }
 
 /* While the work before it is not done, a block is the stream's alone. */
-static void blocks_wait_for_their_stream(void)
+TEST(blocks_wait_for_their_stream)
 {
 	tl_memory_pool* pool = pool_on(CUDA);
 	fake_hold(1);
@@ -75,7 +75,7 @@ static void blocks_wait_for_their_stream(void)
 }
 
 /* The smallest that is large enough, cut; the rest goes on waiting. */
-static void the_best_of_a_stream_is_taken(void)
+TEST(the_best_of_a_stream_is_taken)
 {
 	static const size_t sizes[] = {8192, 4096, 16384, 4096, 12288};
 	enum { COUNT = 5 };
@@ -106,7 +106,7 @@ static void the_best_of_a_stream_is_taken(void)
 }
 
 /* What is ready comes back before the device is asked; when that has no more, the oldest is waited for. */
-static void pressure_waits_for_the_oldest(void)
+TEST(pressure_waits_for_the_oldest)
 {
 	tl_memory_pool* pool = pool_on(CUDA);
 	int waits = fake_synchronized();
@@ -130,7 +130,7 @@ static void pressure_waits_for_the_oldest(void)
 	CHECK_INT(fake_events(), 0);
 }
 
-static void trim_and_reset(void)
+TEST(trim_and_reset)
 {
 	tl_memory_pool* pool = pool_on(CUDA);
 	fake_hold(1);
@@ -160,7 +160,7 @@ static void trim_and_reset(void)
  * covers: tl_memory_pool_allocate_async TL_E_OUT_OF_MEMORY, TL_E_DEVICE
  * covers: tl_memory_pool_deallocate_async TL_E_INVALID_ARGUMENT, TL_E_UNKNOWN_POINTER, TL_E_UNSUPPORTED
  * covers: tl_memory_pool_deallocate_async TL_E_OUT_OF_MEMORY, TL_E_DEVICE */
-static void calls_are_checked(void)
+TEST(calls_are_checked)
 {
 	tl_memory_pool *pool = pool_on(CUDA), *without = pool_on(CPU);
 	char* block = take(pool, BLOCK, first);
@@ -202,7 +202,7 @@ static void calls_are_checked(void)
 }
 
 /* More blocks than the first tables hold wait, in every order of coming back. */
-static void many_wait(void)
+TEST(many_wait)
 {
 	enum { MANY = 300, ROUNDS = 40 };
 	static char* blocks[MANY];
@@ -249,7 +249,7 @@ static void* busy_thread(void* number)
 	return NULL;
 }
 
-static void threads_share_a_pool(void)
+TEST(threads_share_a_pool)
 {
 	pthread_t threads[6];
 	shared = pool_on(CUDA);
@@ -271,7 +271,7 @@ static tl_tensor* floating(int64_t elements)
 }
 
 /* The block of a tensor that a stream uses comes back after the stream's work. */
-static void recorded_tensors_wait(void)
+TEST(recorded_tensors_wait)
 {
 	CHECK_OK(tl_mem_purge());
 	fake_hold(1);
@@ -302,7 +302,7 @@ static void recorded_tensors_wait(void)
 }
 
 /* A view's stream is that of the tensor, and the driver's failure to mark the order is waited out. */
-static void views_are_recorded(void)
+TEST(views_are_recorded)
 {
 	CHECK_OK(tl_mem_purge());
 	CHECK_OK(tl_mem_enter_scope());
@@ -323,7 +323,7 @@ static void views_are_recorded(void)
  * covers: tl_tensor_record_stream TL_E_UNSUPPORTED, TL_E_DEVICE
  * covers: tl_tensor_sync_stream TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
  * covers: tl_tensor_sync_stream TL_E_UNSUPPORTED, TL_E_DEVICE, TL_E_OUT_OF_MEMORY */
-static void tensors_are_checked(void)
+TEST(tensors_are_checked)
 {
 	int64_t n = 8;
 	int events = fake_events(); /* that the device's pool keeps for the next blocks */
@@ -352,7 +352,7 @@ static void tensors_are_checked(void)
 	CHECK_INT(fake_events(), events);
 }
 
-static void consumers_wait(void)
+TEST(consumers_wait)
 {
 	tl_tensor* t = floating(100);
 	int before = fake_waited(second, NULL);
@@ -372,7 +372,7 @@ static void consumers_wait(void)
 
 /* covers: tl_torch_malloc TL_E_INVALID_ARGUMENT, TL_E_DEVICE, TL_E_OVERFLOW, TL_E_OUT_OF_MEMORY
  * covers: tl_torch_free TL_E_UNKNOWN_POINTER, TL_E_DEVICE */
-static void torch_is_served(void)
+TEST(torch_is_served)
 {
 	void* (*const torch_malloc)(ssize_t, int, void*) = tl_torch_malloc;
 	void (*const torch_free)(void*, ssize_t, int, void*) = tl_torch_free;
@@ -418,7 +418,7 @@ static void torch_is_served(void)
 	fake_finish(second);
 }
 
-static void forked_children_are_told(void)
+TEST(forked_children_are_told)
 {
 	int status = 0;
 	pid_t child = fork();
@@ -437,18 +437,6 @@ int main(void)
 	prepare_devices();
 	first = fake_stream();
 	second = fake_stream();
-	RUN(blocks_wait_for_their_stream);
-	RUN(the_best_of_a_stream_is_taken);
-	RUN(pressure_waits_for_the_oldest);
-	RUN(trim_and_reset);
-	RUN(calls_are_checked);
-	RUN(many_wait);
-	RUN(threads_share_a_pool);
-	RUN(recorded_tensors_wait);
-	RUN(views_are_recorded);
-	RUN(tensors_are_checked);
-	RUN(consumers_wait);
-	RUN(torch_is_served);
-	RUN(forked_children_are_told);
+	check_run();
 	return finish_devices();
 }

@@ -23,7 +23,7 @@ static tl_tensor* floating_on(int32_t device, int64_t elements)
 	return t;
 }
 
-static void they_are_described(void)
+TEST(they_are_described)
 {
 	for (int32_t d = CUDA; d < DEVICES; d++) {
 		tl_tensor_info info = {.struct_size = sizeof info};
@@ -45,7 +45,7 @@ static void they_are_described(void)
 	}
 }
 
-static void empty_tensors_have_no_block(void)
+TEST(empty_tensors_have_no_block)
 {
 	const int64_t none[2] = {0, 5};
 	int64_t before = tl_get_gpu_total_allocated_bytes();
@@ -61,7 +61,7 @@ static void empty_tensors_have_no_block(void)
 
 /* covers: tl_tensor_empty TL_E_DEVICE, TL_E_OUT_OF_MEMORY
  * covers: tl_tensor_new_zeroed TL_E_DEVICE, TL_E_OUT_OF_MEMORY */
-static void requests_are_checked(void)
+TEST(requests_are_checked)
 {
 	const int64_t huge[1] = {(int64_t)1 << 40}, most[1] = {(int64_t)1 << 60}, negative[1] = {-1};
 	for (int i = 0; i < 4; i++) {
@@ -80,7 +80,7 @@ static void requests_are_checked(void)
 }
 
 /* A released tensor is kept with its block, and the next of its size and type has both. */
-static void they_are_kept(void)
+TEST(they_are_kept)
 {
 	CHECK_OK(tl_mem_purge());
 	for (int32_t d = CUDA; d < DEVICES; d++) {
@@ -119,7 +119,7 @@ static void they_are_kept(void)
 	CHECK_INT(fake_outstanding(), 0);
 }
 
-static void up_to_a_limit_for_each_key(void)
+TEST(up_to_a_limit_for_each_key)
 {
 	enum { KEPT = 32, MORE = KEPT + 5 };
 	tl_tensor* all[MORE];
@@ -132,7 +132,7 @@ static void up_to_a_limit_for_each_key(void)
 }
 
 /* Keys that are asked for no more make room for those that are. */
-static void and_of_bytes_for_each_device(void)
+TEST(and_of_bytes_for_each_device)
 {
 	enum { BIG = 16 << 20 };
 	CHECK_OK(tl_mem_purge());
@@ -147,7 +147,7 @@ static void and_of_bytes_for_each_device(void)
 }
 
 /* Kept tensors go when the device has nothing else. */
-static void pressure_empties_what_is_kept(void)
+TEST(pressure_empties_what_is_kept)
 {
 	CHECK_OK(tl_mem_purge());
 	for (int i = 0; i < 10; i++) CHECK_OK(tl_tensor_release(floating_on(CUDA, (20 << 18) + i * 64)));
@@ -158,7 +158,7 @@ static void pressure_empties_what_is_kept(void)
 	CHECK_OK(tl_mem_purge());
 }
 
-static void views_share_the_block(void)
+TEST(views_share_the_block)
 {
 	const int64_t axes[2] = {1, 0}, row[1] = {64};
 	CHECK_OK(tl_mem_purge());
@@ -193,7 +193,7 @@ static void views_share_the_block(void)
 	CHECK_INT(tl_get_gpu_total_allocated_bytes(), tl_get_gpu_free_bytes());
 }
 
-static void the_default_is_an_option(void)
+TEST(the_default_is_an_option)
 {
 	int64_t n = 8;
 	static const struct {
@@ -215,7 +215,7 @@ static void the_default_is_an_option(void)
 }
 
 /* What a program writes over a header reaches no block but the tensor's own. */
-static void headers_may_be_overwritten(void)
+TEST(headers_may_be_overwritten)
 {
 	CHECK_OK(tl_mem_purge());
 	for (int at = 0; at < 192; at += 4) {
@@ -258,7 +258,7 @@ static void* busy_thread(void* number)
 	return NULL;
 }
 
-static void threads_share_them(void)
+TEST(threads_share_them)
 {
 	pthread_t threads[6];
 	for (uintptr_t i = 0; i < 6; i++) CHECK_OK(pthread_create(&threads[i], NULL, busy_thread, (void*)i));
@@ -271,7 +271,7 @@ static void* release_elsewhere(void* tensor)
 	return NULL;
 }
 
-static void the_last_reference_may_go_anywhere(void)
+TEST(the_last_reference_may_go_anywhere)
 {
 	pthread_t thread;
 	tl_tensor* t = floating_on(CUDA, 64);
@@ -280,7 +280,7 @@ static void the_last_reference_may_go_anywhere(void)
 	CHECK_DEAD(t);
 }
 
-static void their_memory_is_in_the_leak_report(void)
+TEST(their_memory_is_in_the_leak_report)
 {
 	char path[] = "/tmp/tl_leaks_XXXXXX", text[4096] = "";
 	close(mkstemp(path));
@@ -298,18 +298,6 @@ static void their_memory_is_in_the_leak_report(void)
 int main(void)
 {
 	prepare_devices();
-	RUN(they_are_described);
-	RUN(empty_tensors_have_no_block);
-	RUN(requests_are_checked);
-	RUN(they_are_kept);
-	RUN(up_to_a_limit_for_each_key);
-	RUN(and_of_bytes_for_each_device);
-	RUN(pressure_empties_what_is_kept);
-	RUN(views_share_the_block);
-	RUN(the_default_is_an_option);
-	RUN(headers_may_be_overwritten);
-	RUN(threads_share_them);
-	RUN(the_last_reference_may_go_anywhere);
-	RUN(their_memory_is_in_the_leak_report);
+	check_run();
 	return finish_devices();
 }

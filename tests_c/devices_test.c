@@ -53,7 +53,7 @@ static void check_properties(int32_t device, const char* name, int32_t kind, uin
 }
 
 /* covers: tl_device_info TL_E_INVALID_ARGUMENT, TL_E_DEVICE */
-static void devices_are_described(void)
+TEST(devices_are_described)
 {
 	tl_device_properties p = {.struct_size = 24};
 	CHECK_INT(tl_device_count(), DEVICES);
@@ -80,7 +80,7 @@ static void devices_are_described(void)
 
 /* covers: tl_device_by_name TL_E_INVALID_ARGUMENT, TL_E_DEVICE
  * covers: tl_device_default TL_E_INVALID_ARGUMENT, TL_E_DEVICE */
-static void devices_have_names(void)
+TEST(devices_have_names)
 {
 	static const struct {
 		const char* name;
@@ -114,7 +114,7 @@ static void devices_have_names(void)
 }
 
 /* covers: tl_device_memory_info TL_E_INVALID_ARGUMENT, TL_E_DEVICE, TL_E_OUT_OF_MEMORY, TL_E_UNSUPPORTED */
-static void memory_is_measured(void)
+TEST(memory_is_measured)
 {
 	uint64_t available = 0, total = 0, before;
 	void* block;
@@ -149,7 +149,7 @@ static void check_deallocate(const tl_device_allocator* a, void* block, size_t b
 
 /* covers: tl_device_allocator_for TL_E_DEVICE, TL_E_OUT_OF_MEMORY, TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER
  * covers: tl_device_allocator_for TL_E_INVALID_ARGUMENT, TL_E_UNSUPPORTED */
-static void allocators_refuse(void)
+TEST(allocators_refuse)
 {
 	for (int32_t d = 0; d < DEVICES; d++) {
 		const tl_device_allocator* a = tl_device_allocator_for(d);
@@ -176,7 +176,7 @@ static void allocators_refuse(void)
 }
 
 /* covers: tl_device_pinned_allocator_for TL_E_DEVICE, TL_E_UNSUPPORTED */
-static void memory_can_be_pinned(void)
+TEST(memory_can_be_pinned)
 {
 	const tl_device_allocator* a = tl_device_pinned_allocator_for(CUDA);
 	char* block = a->allocate(a->ctx, 4096);
@@ -192,7 +192,7 @@ static void memory_can_be_pinned(void)
 }
 
 /* From every device to every device, at odd places. */
-static void copies_arrive(void)
+TEST(copies_arrive)
 {
 	char* blocks[DEVICES];
 	char* seconds[DEVICES];
@@ -219,7 +219,7 @@ static void copies_arrive(void)
 
 /* covers: tl_device_copy TL_E_INVALID_ARGUMENT, TL_E_UNKNOWN_POINTER, TL_E_DEVICE, TL_E_OUT_OF_MEMORY, TL_E_UNSUPPORTED
  * covers: tl_device_fill TL_E_INVALID_ARGUMENT, TL_E_UNKNOWN_POINTER, TL_E_DEVICE, TL_E_OUT_OF_MEMORY, TL_E_UNSUPPORTED */
-static void copies_are_refused(void)
+TEST(copies_are_refused)
 {
 	static const struct {
 		int result;
@@ -248,7 +248,7 @@ static void copies_are_refused(void)
 }
 
 /* Numbers instead of addresses, and memory that is not mapped, for the CPU too. */
-static void bad_addresses_are_refused(void)
+TEST(bad_addresses_are_refused)
 {
 	char* page = mmap(NULL, 65536, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	const tl_device_allocator* a = tl_device_allocator_for(CPU);
@@ -287,7 +287,7 @@ static void* busy_thread(void* number)
 	return NULL;
 }
 
-static void threads_share_devices(void)
+TEST(threads_share_devices)
 {
 	pthread_t threads[6];
 	for (uintptr_t i = 0; i < 6; i++) CHECK_OK(pthread_create(&threads[i], NULL, busy_thread, (void*)i));
@@ -309,7 +309,7 @@ static void allocate_inside(void)
 	CHECK_PTR(a->allocate(a->ctx, SIZE_MAX), NULL);
 }
 
-static void allocators_can_be_wrapped(void)
+TEST(allocators_can_be_wrapped)
 {
 	void* block;
 	wrapped = (void*)tl_device_allocator_for(CPU);
@@ -348,7 +348,7 @@ static void* end_with_use(void* unused)
 }
 
 /* A call inside a call is refused there too; it does not wait for itself. */
-static void ending_threads_are_served(void)
+TEST(ending_threads_are_served)
 {
 	pthread_t thread;
 	CHECK_OK(pthread_key_create(&last_key, use_at_end));
@@ -359,7 +359,7 @@ static void ending_threads_are_served(void)
 	CHECK_OK(pthread_key_delete(last_key));
 }
 
-static void forked_children_are_told(void)
+TEST(forked_children_are_told)
 {
 	const tl_device_allocator* a = tl_device_allocator_for(CUDA);
 	int status = 0;
@@ -394,18 +394,7 @@ static void prepare(void)
 int main(void)
 {
 	prepare();
-	RUN(devices_are_described);
-	RUN(devices_have_names);
-	RUN(memory_is_measured);
-	RUN(allocators_refuse);
-	RUN(memory_can_be_pinned);
-	RUN(copies_arrive);
-	RUN(copies_are_refused);
-	RUN(bad_addresses_are_refused);
-	RUN(threads_share_devices);
-	RUN(allocators_can_be_wrapped);
-	RUN(ending_threads_are_served);
-	RUN(forked_children_are_told);
+	check_run();
 	CHECK_INT(outstanding(), 0);
 	CHECK_INT(pushed(), 0);
 	return check_finish();

@@ -43,7 +43,7 @@ static void use_the_library(DLManagedTensorVersioned* self)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void a_deleter_that_uses_the_library(void)
+TEST(a_deleter_that_uses_the_library)
 {
 	for (int i = 0; i < 100; i++) {
 		DLManagedTensorVersioned managed = foreign(use_the_library);
@@ -71,7 +71,7 @@ static void drop_next(DLManagedTensorVersioned* self)
 }
 
 /* No chain is too long: deleters are not nested. */
-static void a_chain_of_imported_tensors(void)
+TEST(a_chain_of_imported_tensors)
 {
 	enum { PARTS = 100000 };
 	tl_tensor* last = NULL;
@@ -88,7 +88,7 @@ static void a_chain_of_imported_tensors(void)
 }
 
 /* No function of the program's is called in the child, so it gets no memory to end, either. */
-static void imports_in_a_forked_child(void)
+TEST(imports_in_a_forked_child)
 {
 	int status = -1;
 	DLManagedTensorVersioned managed = foreign(count), other = foreign(count);
@@ -106,10 +106,4 @@ static void imports_in_a_forked_child(void)
 	CHECK_INT(deleted, 1);
 }
 
-int main(void)
-{
-	RUN(a_deleter_that_uses_the_library);
-	RUN(a_chain_of_imported_tensors);
-	RUN(imports_in_a_forked_child);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

@@ -38,7 +38,7 @@ static void check_described(const DLTensor* got, tl_tensor* tensor, DLDataType t
 	}
 }
 
-static void every_dtype_both_ways(void)
+TEST(every_dtype_both_ways)
 {
 	const int64_t shape[2] = {2, 3};
 	for (int i = 0; i < TYPES; i++) {
@@ -65,7 +65,7 @@ static void every_dtype_both_ways(void)
 	}
 }
 
-static void scalars_and_empty_tensors(void)
+TEST(scalars_and_empty_tensors)
 {
 	const int64_t shape[2] = {3, 0};
 	DLManagedTensorVersioned* managed;
@@ -89,7 +89,7 @@ static void* delete_there(void* managed)
 	return NULL;
 }
 
-static void an_exported_tensor_lives_until_the_deleter(void)
+TEST(an_exported_tensor_lives_until_the_deleter)
 {
 	const int64_t four = 4;
 	DLManagedTensorVersioned* managed;
@@ -111,7 +111,7 @@ static void an_exported_tensor_lives_until_the_deleter(void)
 	CHECK_DEAD(tensor);
 }
 
-static void copies_are_the_consumers(void)
+TEST(copies_are_the_consumers)
 {
 	const int64_t shape[2] = {2, 2};
 	const float numbers[4] = {1, 2, 3, 4};
@@ -132,7 +132,7 @@ static void copies_are_the_consumers(void)
 	legacy->deleter(legacy);
 }
 
-static void a_slot_is_exported_as_a_copy(void)
+TEST(a_slot_is_exported_as_a_copy)
 {
 	const int64_t four = 4;
 	DLManagedTensorVersioned* managed;
@@ -150,7 +150,7 @@ static void a_slot_is_exported_as_a_copy(void)
 	managed->deleter(managed);
 }
 
-static void bad_pointers_are_not_exported(void)
+TEST(bad_pointers_are_not_exported)
 {
 	/* covers: tl_tensor_to_dlpack TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
 	CHECK_REFUSES_NULL(tl_tensor_to_dlpack(bad, false));
@@ -160,7 +160,7 @@ static void bad_pointers_are_not_exported(void)
 }
 
 /* A consumer that deletes twice harms nobody. */
-static void a_deleter_that_is_called_twice(void)
+TEST(a_deleter_that_is_called_twice)
 {
 	const int64_t four = 4;
 	DLManagedTensorVersioned* managed;
@@ -177,7 +177,7 @@ static void a_deleter_that_is_called_twice(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void a_deleter_in_a_forked_child(void)
+TEST(a_deleter_in_a_forked_child)
 {
 	const int64_t four = 4;
 	int status = -1;
@@ -223,7 +223,7 @@ static DLManagedTensorVersioned foreign(void)
 	return m;
 }
 
-static void an_imported_tensor_ends_with_its_last_view(void)
+TEST(an_imported_tensor_ends_with_its_last_view)
 {
 	DLManagedTensorVersioned managed = foreign();
 	tl_tensor *tensor, *view;
@@ -248,7 +248,7 @@ static void* drop(void* tensor)
 	return NULL;
 }
 
-static void legacy_tensors_without_strides(void)
+TEST(legacy_tensors_without_strides)
 {
 	DLManagedTensor managed = {{numbers, {1, 0}, 2, {2, 64, 1}, extents, NULL, 0}, NULL, count_legacy};
 	tl_tensor* tensor;
@@ -266,7 +266,7 @@ static void legacy_tensors_without_strides(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void read_only_stays_read_only(void)
+TEST(read_only_stays_read_only)
 {
 	DLManagedTensorVersioned managed = foreign(), *again;
 	DLManagedTensor* copied;
@@ -293,7 +293,7 @@ static void read_only_stays_read_only(void)
 }
 
 /* A sample is counted where the struct would be made: not for one that is refused. */
-static void a_refused_export_leaves_recording_alone(void)
+TEST(a_refused_export_leaves_recording_alone)
 {
 	DLManagedTensorVersioned managed = foreign();
 	tl_alloc_info info = {.struct_size = sizeof info};
@@ -315,7 +315,7 @@ static void a_refused_export_leaves_recording_alone(void)
 
 /* Nothing may be done with another major version but to end it; the fields behind are
  * not looked at. */
-static void another_major_version(void)
+TEST(another_major_version)
 {
 	DLManagedTensorVersioned managed = foreign();
 	managed.version.major = 2;
@@ -350,7 +350,7 @@ static void check_import_refused(DLManagedTensorVersioned managed, tl_status wan
 		check_import_refused(m, want);          \
 	} while (0)
 
-static void what_is_not_imported(void)
+TEST(what_is_not_imported)
 {
 	int64_t negative[2] = {2, -2}, huge[2] = {INT64_MAX / 8, 8}, far[2] = {INT64_C(1) << 60, 1};
 	/* covers: tl_tensor_from_dlpack TL_E_INVALID_ARGUMENT, TL_E_DEVICE, TL_E_UNSUPPORTED */
@@ -391,7 +391,7 @@ static void* hand_to_and_fro(void* shared)
 	return NULL;
 }
 
-static void many_threads(void)
+TEST(many_threads)
 {
 	const int64_t four = 4;
 	pthread_t threads[THREADS];
@@ -407,22 +407,4 @@ static void many_threads(void)
 	CHECK_DEAD(tensor);
 }
 
-int main(void)
-{
-	RUN(every_dtype_both_ways);
-	RUN(scalars_and_empty_tensors);
-	RUN(an_exported_tensor_lives_until_the_deleter);
-	RUN(copies_are_the_consumers);
-	RUN(a_slot_is_exported_as_a_copy);
-	RUN(bad_pointers_are_not_exported);
-	RUN(a_deleter_that_is_called_twice);
-	RUN(a_deleter_in_a_forked_child);
-	RUN(an_imported_tensor_ends_with_its_last_view);
-	RUN(legacy_tensors_without_strides);
-	RUN(read_only_stays_read_only);
-	RUN(a_refused_export_leaves_recording_alone);
-	RUN(another_major_version);
-	RUN(what_is_not_imported);
-	RUN(many_threads);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

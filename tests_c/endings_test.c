@@ -110,7 +110,7 @@ static void shared_object(int i)
 	CHECK_OK(tl_ptr_release(root));
 }
 
-static void objects_with_destructors_need_no_go(void)
+TEST(objects_with_destructors_need_no_go)
 {
 	destroyed = 0;
 	steady(leaf_in_a_scope);
@@ -125,7 +125,7 @@ static void objects_with_destructors_need_no_go(void)
 	steady(large_object);
 }
 
-static void shared_objects_end_where_they_are_dropped(void)
+TEST(shared_objects_end_where_they_are_dropped)
 {
 	destroyed = 0;
 	for (int i = 0; i < MANY; i++) shared_object(i);
@@ -149,7 +149,7 @@ static void expect_order(const int64_t* want, int length)
 }
 
 /* First in, first out: an object's fields end after all that died before it. */
-static void fields_end_in_the_order_in_which_their_holders_died(void)
+TEST(fields_end_in_the_order_in_which_their_holders_died)
 {
 	static const int64_t want[] = {1, 2, 3, 4, 5, 6, 7};
 	struct node *root = numbered(1), *left = numbered(2), *right = numbered(3);
@@ -166,7 +166,7 @@ static void fields_end_in_the_order_in_which_their_holders_died(void)
 }
 
 /* What a Vec holds ends last element first, after what died before the Vec. */
-static void a_vec_in_a_field_waits_for_its_turn(void)
+TEST(a_vec_in_a_field_waits_for_its_turn)
 {
 	static const int64_t want[] = {1, 2, 12, 11, 10, 20};
 	struct node *root = numbered(1), *right = numbered(2);
@@ -228,10 +228,10 @@ static void with_act(void (*act)(struct node*))
 	CHECK_INT(destroyed, 3);
 }
 
-static void a_destructor_may_not_detach_its_thread(void) { with_act(refuse_detach); }
-static void a_destructor_ends_its_thread(void) { with_act(end_the_thread); }
+TEST(a_destructor_may_not_detach_its_thread) { with_act(refuse_detach); }
+TEST(a_destructor_ends_its_thread) { with_act(end_the_thread); }
 
-static void a_destructor_turns_a_trace_on(void)
+TEST(a_destructor_turns_a_trace_on)
 {
 	with_act(trace_from_here);
 	CHECK_OK(tl_trace_stop());
@@ -247,7 +247,7 @@ static void fork_here(struct node* node)
 	CHECK(WIFEXITED(status));
 }
 
-static void a_destructor_forks(void) { with_act(fork_here); }
+TEST(a_destructor_forks) { with_act(fork_here); }
 
 static void* held;
 
@@ -260,7 +260,7 @@ static void change_the_vec(struct node* node)
 }
 
 /* All of them are out of the Vec before the first destructor runs. */
-static void destructors_change_the_vec_that_is_cleared(void)
+TEST(destructors_change_the_vec_that_is_cleared)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	held = tl_vec_new(0);
@@ -284,7 +284,7 @@ static void clear_inside(struct node* node)
 	CHECK_INT(order_length, 1); /* what was in it waits for this destructor */
 }
 
-static void a_destructor_clears_a_vec(void)
+TEST(a_destructor_clears_a_vec)
 {
 	struct node* node = numbered(1);
 	node->act = clear_inside;
@@ -312,7 +312,7 @@ static void* release_all(void* unused)
 	return NULL;
 }
 
-static void what_was_handed_over_ends_without_go(void)
+TEST(what_was_handed_over_ends_without_go)
 {
 	uint64_t before = 0;
 	destroyed = 0;
@@ -338,7 +338,7 @@ static void typed_block(int i)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void blocks_with_a_destructor_need_no_go(void)
+TEST(blocks_with_a_destructor_need_no_go)
 {
 	destroyed = 0;
 	steady(typed_block);
@@ -380,7 +380,7 @@ static void push_and_clear(int i)
 	CHECK_OK(tl_vec_clear(held));
 }
 
-static void vecs_need_no_go(void)
+TEST(vecs_need_no_go)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	held = tl_mem_new(32);
@@ -395,7 +395,7 @@ static void vecs_need_no_go(void)
 }
 
 /* Its table is a large object, which elements come into and leave as those of any other. */
-static void a_long_vec(void)
+TEST(a_long_vec)
 {
 	enum { LONG = 100000 };
 	uint64_t before;
@@ -419,7 +419,7 @@ static void a_long_vec(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void a_vec_that_holds_itself(void)
+TEST(a_vec_that_holds_itself)
 {
 	void* vec;
 	CHECK_OK(tl_mem_enter_scope());
@@ -431,7 +431,7 @@ static void a_vec_that_holds_itself(void)
 }
 
 /* A program wrote over its Vec: every call says so, and nothing of it is released. */
-static void an_overwritten_header(void)
+TEST(an_overwritten_header)
 {
 	uint64_t saved[4];
 	void *vec, *other, *object;
@@ -471,21 +471,5 @@ int main(void)
 	CHECK_OK(tl_type_define(&desc, &large_type));
 	desc = (tl_type_desc){.name = "leaf", .size = sizeof(struct node), .destructor = count};
 	CHECK_OK(tl_type_define(&desc, &leaf_type));
-	RUN(objects_with_destructors_need_no_go);
-	RUN(shared_objects_end_where_they_are_dropped);
-	RUN(fields_end_in_the_order_in_which_their_holders_died);
-	RUN(a_vec_in_a_field_waits_for_its_turn);
-	RUN(a_destructor_may_not_detach_its_thread);
-	RUN(a_destructor_ends_its_thread);
-	RUN(a_destructor_turns_a_trace_on);
-	RUN(a_destructor_forks);
-	RUN(destructors_change_the_vec_that_is_cleared);
-	RUN(a_destructor_clears_a_vec);
-	RUN(what_was_handed_over_ends_without_go);
-	RUN(blocks_with_a_destructor_need_no_go);
-	RUN(vecs_need_no_go);
-	RUN(a_long_vec);
-	RUN(a_vec_that_holds_itself);
-	RUN(an_overwritten_header);
-	return check_finish();
+	return check_tests();
 }

@@ -105,10 +105,10 @@ static void says_nothing(const char* file, const char* name, uid_t user)
 	fclose(errors);
 }
 
-static void a_program_with_other_rights_takes_nothing(void) { says_nothing(program, "secure", getuid()); }
+TEST(a_program_with_other_rights_takes_nothing) { says_nothing(program, "secure", getuid()); }
 
 /* Root's, and everybody may run it. */
-static void a_setuid_program_takes_nothing(void)
+TEST(a_setuid_program_takes_nothing)
 {
 	char folder[] = "/tmp/tl_environment_XXXXXX", copy[64];
 	char bytes[4096];
@@ -156,7 +156,7 @@ static int be_refused(void)
 	return check_failures != 0;
 }
 
-static void what_go_does_not_take_is_a_status(void)
+TEST(what_go_does_not_take_is_a_status)
 {
 	static char* const bad[] = {
 		"GOMEMLIMIT=4G",
@@ -184,7 +184,7 @@ static void what_go_does_not_take_is_a_status(void)
 }
 
 /* What Go ignores, it ignores. */
-static void what_go_takes_works(void)
+TEST(what_go_takes_works)
 {
 	static char* const good[] = {
 		"GOMEMLIMIT=",
@@ -243,7 +243,7 @@ static int configure_first(void)
 	return check_finish();
 }
 
-static void options_wait_for_the_first_use(void) { CHECK_INT(run_with("configure", "TL_MEM_LIMIT=5GiB"), 0); }
+TEST(options_wait_for_the_first_use) { CHECK_INT(run_with("configure", "TL_MEM_LIMIT=5GiB"), 0); }
 
 /* Only lines of tl_log_alloc with an odd number of bytes are expected. */
 static int log_first(void)
@@ -260,7 +260,7 @@ static int log_first(void)
 	return check_finish();
 }
 
-static void the_log_follows_options_from_the_beginning(void)
+TEST(the_log_follows_options_from_the_beginning)
 {
 	static char* const settings[] = {"TL_MEM_LOG=1", NULL};
 	char line[256];
@@ -312,7 +312,7 @@ static int configure_while_others_read(void)
 	return check_finish();
 }
 
-static void others_read_the_environment_meanwhile(void)
+TEST(others_read_the_environment_meanwhile)
 {
 	for (int i = 0; i < 10; i++) CHECK_INT(run_with("readers", "TL_SOME=1"), 0);
 }
@@ -335,7 +335,7 @@ static int configure_beside_the_first_use(void)
 	return check_finish();
 }
 
-static void an_option_beside_the_first_use_is_not_lost(void)
+TEST(an_option_beside_the_first_use_is_not_lost)
 {
 	for (int i = 0; i < 20; i++) CHECK_INT(run_with("beside", "TL_ON_ERROR=log"), 0);
 }
@@ -359,13 +359,5 @@ int main(int argc, char** argv)
 	program = argv[0];
 	for (size_t i = 0; argc > 1 && i < sizeof cases / sizeof *cases; i++)
 		if (strcmp(argv[1], cases[i].name) == 0) return cases[i].run();
-	RUN(a_program_with_other_rights_takes_nothing);
-	RUN(a_setuid_program_takes_nothing);
-	RUN(what_go_does_not_take_is_a_status);
-	RUN(what_go_takes_works);
-	RUN(options_wait_for_the_first_use);
-	RUN(the_log_follows_options_from_the_beginning);
-	RUN(others_read_the_environment_meanwhile);
-	RUN(an_option_beside_the_first_use_is_not_lost);
-	return check_finish();
+	return check_tests();
 }

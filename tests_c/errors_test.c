@@ -3,7 +3,7 @@
 #include "check.h"
 #include "bad.h"
 
-static void references(void)
+TEST(references)
 {
 	/* covers: tl_ptr_acquire TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
 	CHECK_REFUSES((intptr_t)tl_ptr_acquire(bad), (intptr_t)bad);
@@ -25,7 +25,7 @@ static void references(void)
 	CHECK_REFUSES_STATUS(tl_ptr_make_immortal(bad));
 }
 
-static void registration(void)
+TEST(registration)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	/* covers: tl_mem_register_ptr TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
@@ -39,7 +39,7 @@ static void registration(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void objects(void)
+TEST(objects)
 {
 	/* covers: tl_mem_free TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
 	CHECK_REFUSES_STATUS(tl_mem_free(bad));
@@ -57,7 +57,7 @@ static void objects(void)
 	CHECK_REFUSES_NULL(tl_mem_deep_clone(bad));
 }
 
-static void vecs(void)
+TEST(vecs)
 {
 	void* vec;
 	CHECK_OK(tl_mem_enter_scope());
@@ -83,7 +83,7 @@ static void vecs(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void tensor_properties(void)
+TEST(tensor_properties)
 {
 	/* covers: tl_tensor_data TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
 	CHECK_REFUSES_NULL(tl_tensor_data(bad));
@@ -109,7 +109,7 @@ static void tensor_properties(void)
 	CHECK_REFUSES(tl_tensor_dim(bad, 0), -1);
 }
 
-static void tensors(void)
+TEST(tensors)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	/* covers: tl_tensor_clone TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
@@ -135,7 +135,7 @@ static void tensors(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void properties_of_what_is_no_tensor(void)
+TEST(properties_of_what_is_no_tensor)
 {
 	void* plain = tl_mem_alloc(256);
 	/* covers: tl_tensor_data TL_E_UNSUPPORTED */
@@ -163,7 +163,7 @@ static void properties_of_what_is_no_tensor(void)
 	CHECK_OK(tl_mem_free(plain));
 }
 
-static void what_is_no_tensor(void)
+TEST(what_is_no_tensor)
 {
 	void* plain;
 	CHECK_OK(tl_mem_enter_scope());
@@ -193,7 +193,7 @@ static void what_is_no_tensor(void)
 static bool says(const char* text) { return strstr(tl_last_error(), text) != NULL; }
 
 /* What is a size_t in the interface is no negative number in a sentence, and an index may be one. */
-static void sizes_have_no_sign(void)
+TEST(sizes_have_no_sign)
 {
 	static char block[64];
 	tl_workspace* workspace;
@@ -215,7 +215,7 @@ static void sizes_have_no_sign(void)
 	CHECK_OK(tl_ptr_release(vec));
 }
 
-static void diagnostics(void)
+TEST(diagnostics)
 {
 	tl_stats stats = {.struct_size = 8};
 	/* covers: tl_stats_get TL_E_INVALID_ARGUMENT */
@@ -235,17 +235,4 @@ static void diagnostics(void)
 	CHECK_OK(tl_trace_mem(NULL));
 }
 
-int main(void)
-{
-	RUN(references);
-	RUN(registration);
-	RUN(objects);
-	RUN(vecs);
-	RUN(tensor_properties);
-	RUN(tensors);
-	RUN(properties_of_what_is_no_tensor);
-	RUN(what_is_no_tensor);
-	RUN(sizes_have_no_sign);
-	RUN(diagnostics);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

@@ -2,7 +2,7 @@
 #include "graphs.h"
 #include "thread.h"
 
-static void instructions_name_buffers(void)
+TEST(instructions_name_buffers)
 {
 	tl_graph* graph = new_line();
 	tl_execution* execution = planned(graph, NULL);
@@ -49,7 +49,7 @@ static void instructions_name_buffers(void)
 	CHECK_OK(tl_graph_destroy(graph));
 }
 
-static void texts_say_the_same(void)
+TEST(texts_say_the_same)
 {
 	tl_graph* graph = new_line();
 	tl_execution* execution = planned(graph, NULL);
@@ -115,7 +115,7 @@ static tl_status finds_fault(const void* const* inputs, void* const* outputs, co
 	return TL_E_INVALID_ARGUMENT;
 }
 
-static void a_refusal_has_a_sentence_of_its_own(void)
+TEST(a_refusal_has_a_sentence_of_its_own)
 {
 	tl_graph* graph = new_line();
 	tl_execution* execution = planned(graph, NULL);
@@ -134,7 +134,7 @@ static void a_refusal_has_a_sentence_of_its_own(void)
 	CHECK_OK(tl_graph_destroy(graph));
 }
 
-static void compiled_functions_are_run(void)
+TEST(compiled_functions_are_run)
 {
 	tl_graph* graph = new_line();
 	tl_execution* execution = planned(graph, NULL);
@@ -151,7 +151,7 @@ static void compiled_functions_are_run(void)
 }
 
 /* covers: tl_execution_run TL_E_INVALID_ARGUMENT */
-static void runs_are_checked(void)
+TEST(runs_are_checked)
 {
 	tl_graph* graph = new_line();
 	tl_execution* execution = planned(graph, NULL);
@@ -185,7 +185,7 @@ static tl_status line_in(const void* const* inputs, void* const* outputs, const 
 }
 
 /* covers: tl_execution_run_in TL_E_INVALID_ARGUMENT */
-static void memory_can_be_the_callers(void)
+TEST(memory_can_be_the_callers)
 {
 	enum { ROOM = 4096 };
 	tl_graph* graph = new_line();
@@ -248,7 +248,7 @@ static tl_status through_outside(const void* const* inputs, void* const* outputs
 	return TL_OK;
 }
 
-static void each_space_has_memory_of_the_caller(void)
+TEST(each_space_has_memory_of_the_caller)
 {
 	tl_graph* graph = new_chain();
 	tl_execution* execution = planned(graph, NULL);
@@ -296,7 +296,7 @@ static void each_space_has_memory_of_the_caller(void)
 /* covers: tl_execution_constants TL_E_INVALID_ARGUMENT */
 /* covers: tl_execution_text TL_E_INVALID_ARGUMENT */
 /* covers: tl_execution_validate TL_E_INVALID_ARGUMENT */
-static void questions_need_sense(void)
+TEST(questions_need_sense)
 {
 	static char long_text[5000];
 	tl_graph* graph = new_line();
@@ -344,7 +344,7 @@ static void questions_need_sense(void)
 }
 
 /* covers: tl_execution_text TL_E_UNSUPPORTED */
-static void missing_kernels_are_named(void)
+TEST(missing_kernels_are_named)
 {
 	static const char graph_text[] =
 		"{\"tl_graph\": 1, \"name\": \"own\", \"inputs\": [{\"name\": \"x\", \"dtype\": \"f32\", \"shape\": [4]}],"
@@ -361,16 +361,4 @@ static void missing_kernels_are_named(void)
 	CHECK_OK(tl_graph_destroy(graph));
 }
 
-int main(void)
-{
-	RUN(instructions_name_buffers);
-	RUN(texts_say_the_same);
-	RUN(compiled_functions_are_run);
-	RUN(a_refusal_has_a_sentence_of_its_own);
-	RUN(runs_are_checked);
-	RUN(memory_can_be_the_callers);
-	RUN(each_space_has_memory_of_the_caller);
-	RUN(questions_need_sense);
-	RUN(missing_kernels_are_named);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

@@ -59,7 +59,7 @@ static tl_tensor* (*const makers[])(tl_tensor*) = {reshaped, sliced,    sliced_t
                                                    wrapped,  imported,  imported_legacy};
 enum { MAKERS = sizeof makers / sizeof makers[0] };
 
-static void registering_on_a_full_scope_stack(void)
+TEST(registering_on_a_full_scope_stack)
 {
 	int64_t count, shape = 4;
 	const tl_type_desc description = {.name = "full", .size = 64};
@@ -99,7 +99,7 @@ static void registering_on_a_full_scope_stack(void)
 	CHECK_OK(tl_ptr_release(object));
 }
 
-static void creating_on_a_full_scope_stack(void)
+TEST(creating_on_a_full_scope_stack)
 {
 	float data[4] = {0};
 	int64_t integers[4] = {0}, four = 4;
@@ -130,7 +130,7 @@ static void creating_on_a_full_scope_stack(void)
 	CHECK_DEAD(object);
 }
 
-static void cloning_a_tensor_on_a_full_scope_stack(void)
+TEST(cloning_a_tensor_on_a_full_scope_stack)
 {
 	int64_t four = 4;
 	tl_tensor* tensor;
@@ -143,7 +143,7 @@ static void cloning_a_tensor_on_a_full_scope_stack(void)
 	CHECK_DEAD(tensor);
 }
 
-static void views_on_a_full_scope_stack(void)
+TEST(views_on_a_full_scope_stack)
 {
 	tl_tensor* tensor;
 	CHECK_OK(tl_mem_enter_scope());
@@ -166,7 +166,7 @@ static void views_on_a_full_scope_stack(void)
 	CHECK_DEAD(tensor);
 }
 
-static void too_many_scopes(void)
+TEST(too_many_scopes)
 {
 	int64_t depth;
 	while (tl_mem_enter_scope() == TL_OK) {}
@@ -183,7 +183,7 @@ static void too_many_scopes(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void the_frame_stack_is_full(void)
+TEST(the_frame_stack_is_full)
 {
 	int64_t depth = 0;
 	CHECK_OK(tl_mem_function_enter(2));
@@ -202,7 +202,7 @@ static void the_frame_stack_is_full(void)
 }
 
 /* A slot that moves gets half more than it had, and where that does not fit what was asked for. */
-static void a_slot_moves_to_the_end_of_the_frame_stack(void)
+TEST(a_slot_moves_to_the_end_of_the_frame_stack)
 {
 	char *old, *now;
 	CHECK_OK(tl_mem_function_enter(2));
@@ -218,7 +218,7 @@ static void a_slot_moves_to_the_end_of_the_frame_stack(void)
 	CHECK_OK(tl_mem_function_exit());
 }
 
-static void nested_frames_until_the_end(void)
+TEST(nested_frames_until_the_end)
 {
 	int64_t depth = 0;
 	while (tl_mem_function_enter(4) == TL_OK) {
@@ -259,7 +259,7 @@ static void drain_heap(void** newest)
 	}
 }
 
-static void the_heap_is_full(void)
+TEST(the_heap_is_full)
 {
 	static float data[1 << 16];
 	int64_t large = 1 << 16, four = 4;
@@ -301,7 +301,7 @@ static void the_heap_is_full(void)
 	drain_heap(blocks);
 }
 
-static void no_memory_for_views(void)
+TEST(no_memory_for_views)
 {
 	tl_tensor* tensor;
 	void** blocks;
@@ -330,7 +330,7 @@ static int errors_noted;
 
 static void note_error(void* exception, const char* text) { errors_noted += exception == lent && text[0] != 0; }
 
-static void no_memory_for_exports(void)
+TEST(no_memory_for_exports)
 {
 	enum { MOST = 100000 };
 	static DLManagedTensorVersioned* made[MOST];
@@ -365,7 +365,7 @@ static void no_memory_for_exports(void)
 	drain_heap(blocks);
 }
 
-static void the_heap_can_be_used_again(void)
+TEST(the_heap_can_be_used_again)
 {
 	for (int round = 0; round < 3; round++) drain_heap(fill_heap());
 	CHECK_OK(tl_mem_enter_scope());
@@ -384,17 +384,5 @@ int main(void)
 	snprintf(text, sizeof text, "%d", SMALL_HEAP);
 	setenv("TL_HEAP_RESERVE", text, 1);
 	CHECK_OK(tl_type_define(&desc, &pair_type));
-	RUN(registering_on_a_full_scope_stack);
-	RUN(creating_on_a_full_scope_stack);
-	RUN(cloning_a_tensor_on_a_full_scope_stack);
-	RUN(views_on_a_full_scope_stack);
-	RUN(too_many_scopes);
-	RUN(the_frame_stack_is_full);
-	RUN(a_slot_moves_to_the_end_of_the_frame_stack);
-	RUN(nested_frames_until_the_end);
-	RUN(the_heap_is_full);
-	RUN(no_memory_for_views);
-	RUN(no_memory_for_exports);
-	RUN(the_heap_can_be_used_again);
-	return check_finish();
+	return check_tests();
 }

@@ -196,18 +196,18 @@ static int fork_beside_the_first_use(void)
 	return limited_end();
 }
 
-static void a_child_uses_what_its_parent_has_not(void)
+TEST(a_child_uses_what_its_parent_has_not)
 {
 	CHECK_INT(run_case("fork", at_first_use, NULL), 0);
 	CHECK_INT(run_case("forked", at_load, NULL), 0);
 	CHECK_INT(run_case("forked", automatic, NULL), 0);
 }
 
-static void a_daemon_uses_what_its_parent_has_not(void) { CHECK_INT(run_case("daemon", at_first_use, NULL), 0); }
+TEST(a_daemon_uses_what_its_parent_has_not) { CHECK_INT(run_case("daemon", at_first_use, NULL), 0); }
 
-static void a_handler_of_fork_waits_for_nobody(void) { CHECK_INT(run_case("handlers of fork", at_first_use, NULL), 0); }
+TEST(a_handler_of_fork_waits_for_nobody) { CHECK_INT(run_case("handlers of fork", at_first_use, NULL), 0); }
 
-static void forks_beside_the_first_use_end(void)
+TEST(forks_beside_the_first_use_end)
 {
 	for (int i = 0; i < 10; i++) CHECK_INT(run_case("beside", at_first_use, NULL), 0);
 }
@@ -222,7 +222,7 @@ static void limited(const char* resource, rlim_t value)
 		fprintf(stderr, "%s %llu: %d\n", resource, (unsigned long long)value, result);
 }
 
-static void a_limit_before_the_first_use_is_a_status(void)
+TEST(a_limit_before_the_first_use_is_a_status)
 {
 	for (rlim_t value = 1; value <= 24; value += 3) limited("threads", value);
 	for (rlim_t value = 1; value <= 4096; value *= 2) limited("addresses", value * LIMITED_MIB);
@@ -316,7 +316,7 @@ static int crash(void)
 	return CRASHED;
 }
 
-static void handlers_before_the_first_use_stay(void)
+TEST(handlers_before_the_first_use_stay)
 {
 	CHECK_INT(run_case("handlers", at_first_use, NULL), 0);
 	CHECK_INT(run_case("handlers", at_load, NULL), 0);
@@ -325,7 +325,7 @@ static void handlers_before_the_first_use_stay(void)
 }
 
 /* As without the library: also where Go could not be started at load. */
-static void a_crash_before_the_first_use_is_the_program_s(void)
+TEST(a_crash_before_the_first_use_is_the_program_s)
 {
 	static char refused[] = "GOMAXPROCS=5000";
 	CHECK_INT(run_case("crash", at_first_use, NULL), LIMITED_KILLED + SIGSEGV);
@@ -352,12 +352,5 @@ int main(int argc, char** argv)
 	for (size_t i = 0; argc == 2 && i < sizeof cases / sizeof *cases; i++)
 		if (strcmp(argv[1], cases[i].name) == 0) return cases[i].run();
 	if (argc > 1) return limited_main(argc, argv);
-	RUN(a_child_uses_what_its_parent_has_not);
-	RUN(a_daemon_uses_what_its_parent_has_not);
-	RUN(a_handler_of_fork_waits_for_nobody);
-	RUN(forks_beside_the_first_use_end);
-	RUN(a_limit_before_the_first_use_is_a_status);
-	RUN(handlers_before_the_first_use_stay);
-	RUN(a_crash_before_the_first_use_is_the_program_s);
-	return check_finish();
+	return check_tests();
 }

@@ -107,7 +107,7 @@ static void exhaust_what_was_inherited(void)
 
 static void fork_again(void) { CHECK(in_child(use_the_fast_path)); }
 
-static void a_child_works(void)
+TEST(a_child_works)
 {
 	inherited = new_held();
 	CHECK_OK(tl_mem_free(tl_mem_alloc(128)));
@@ -134,7 +134,7 @@ static void use_the_arena(void)
 	CHECK_INT(tl_arena_get_offset(), 128);
 }
 
-static void a_child_goes_on_with_the_arena(void)
+TEST(a_child_goes_on_with_the_arena)
 {
 	CHECK_OK(tl_arena_init(65536));
 	CHECK(tl_arena_alloc(128) != NULL);
@@ -162,7 +162,7 @@ static void drop_the_last_view(void)
 	CHECK_COUNT(lent, 1); /* stays as it is: its deleter is not called */
 }
 
-static void what_a_child_cannot_finish_is_no_error(void)
+TEST(what_a_child_cannot_finish_is_no_error)
 {
 	static float data[8];
 	const int64_t n = 8;
@@ -203,7 +203,7 @@ static void borrow_what_the_library_ends(void)
 	}
 }
 
-static void a_child_borrows_memory(void)
+TEST(a_child_borrows_memory)
 {
 	const int64_t two = 2;
 	CHECK_OK(tl_mem_enter_scope());
@@ -222,7 +222,7 @@ static void name_what_was_inherited(void)
 }
 
 /* A child records nothing, so that there is nothing to refuse. */
-static void a_child_of_a_tracked_program_names_nothing(void)
+TEST(a_child_of_a_tracked_program_names_nothing)
 {
 	CHECK_OK(tl_configure("TL_TRACK", "1"));
 	inherited = new_held();
@@ -237,7 +237,7 @@ static void end_with_exit(void)
 	exit(check_failures != 0);
 }
 
-static void a_child_exits(void) { CHECK(in_child(end_with_exit)); }
+TEST(a_child_exits) { CHECK(in_child(end_with_exit)); }
 
 static atomic_bool stop;
 
@@ -267,7 +267,7 @@ static void register_in_the_child(void)
 
 static int children = 200;
 
-static void every_child_finishes_while_others_register(void)
+TEST(every_child_finishes_while_others_register)
 {
 	enum { BUSY = 4 };
 	pthread_t threads[BUSY];
@@ -288,12 +288,5 @@ int main(int argc, char** argv)
 	runs_fast = path == NULL || strcmp(path, "0") != 0;
 	if (argc > 1) children = atoi(argv[1]);
 	CHECK_OK(tl_init());
-	RUN(a_child_works);
-	RUN(a_child_goes_on_with_the_arena);
-	RUN(what_a_child_cannot_finish_is_no_error);
-	RUN(a_child_borrows_memory);
-	RUN(a_child_of_a_tracked_program_names_nothing);
-	RUN(a_child_exits);
-	RUN(every_child_finishes_while_others_register);
-	return check_finish();
+	return check_tests();
 }

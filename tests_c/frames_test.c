@@ -2,7 +2,7 @@
 #include "check.h"
 #include "thread.h"
 
-static void a_slot_keeps_its_buffer(void)
+TEST(a_slot_keeps_its_buffer)
 {
 	char* buffer;
 	CHECK_OK(tl_mem_function_enter(3));
@@ -19,7 +19,7 @@ static void a_slot_keeps_its_buffer(void)
 	CHECK_INT(tl_get_scope_depth(), 0);
 }
 
-static void an_outgrown_buffer_stays_valid(void)
+TEST(an_outgrown_buffer_stays_valid)
 {
 	char *small, *large;
 	CHECK_OK(tl_mem_function_enter(2));
@@ -35,7 +35,7 @@ static void an_outgrown_buffer_stays_valid(void)
 	CHECK_OK(tl_mem_function_exit());
 }
 
-static void a_buffer_at_the_top_grows_where_it_stands(void)
+TEST(a_buffer_at_the_top_grows_where_it_stands)
 {
 	char *buffer, *next;
 	CHECK_OK(tl_mem_function_enter(2));
@@ -56,7 +56,7 @@ static void a_buffer_at_the_top_grows_where_it_stands(void)
 }
 
 /* Growing past the empty planned frame above it pins that frame. */
-static void a_buffer_grows_past_an_empty_planned_frame(void)
+TEST(a_buffer_grows_past_an_empty_planned_frame)
 {
 	char *buffer, *next;
 	CHECK_OK(tl_mem_function_enter(2));
@@ -81,7 +81,7 @@ static uint64_t frame_bytes(void)
 	return stats.frame_bytes;
 }
 
-static void a_growing_slot_takes_linear_memory(void)
+TEST(a_growing_slot_takes_linear_memory)
 {
 	CHECK_OK(tl_mem_function_enter(1));
 	for (int64_t i = 1; i <= STEPS; i++) CHECK(tl_mem_get_buffer(0, i * STEP) != NULL);
@@ -91,7 +91,7 @@ static void a_growing_slot_takes_linear_memory(void)
 
 /* The buffers of a slot that moves form a geometric series: the last is at most half larger than asked for, and the
  * others together at most twice as large as the last. */
-static void slots_that_grow_in_turn_take_linear_memory(void)
+TEST(slots_that_grow_in_turn_take_linear_memory)
 {
 	char* buffers[3] = {NULL, NULL, NULL};
 	CHECK_OK(tl_mem_function_enter(3));
@@ -110,7 +110,7 @@ static void slots_that_grow_in_turn_take_linear_memory(void)
 }
 
 /* A planned frame that a slot outlives keeps its bytes until the function exits, so a slot must not move often. */
-static void a_slot_that_grows_inside_planned_frames_takes_linear_memory(void)
+TEST(a_slot_that_grows_inside_planned_frames_takes_linear_memory)
 {
 	CHECK_OK(tl_mem_function_enter(2));
 	for (int64_t i = 1; i <= STEPS; i++) {
@@ -122,7 +122,7 @@ static void a_slot_that_grows_inside_planned_frames_takes_linear_memory(void)
 	CHECK_OK(tl_mem_function_exit());
 }
 
-static void a_slot_first_taken_in_a_loops_scope_keeps_its_memory(void)
+TEST(a_slot_first_taken_in_a_loops_scope_keeps_its_memory)
 {
 	int* buffer = NULL;
 	CHECK_OK(tl_mem_function_enter(2));
@@ -144,7 +144,7 @@ static void a_slot_first_taken_in_a_loops_scope_keeps_its_memory(void)
 	CHECK_OK(tl_mem_function_exit());
 }
 
-static void slots_are_checked(void)
+TEST(slots_are_checked)
 {
 	/* covers: tl_mem_get_buffer TL_E_NO_FRAME */
 	CHECK_REFUSED(tl_mem_get_buffer(0, 64), 0, TL_E_NO_FRAME);
@@ -163,7 +163,7 @@ static void slots_are_checked(void)
 	CHECK_FAILS(tl_mem_function_exit(), TL_E_NO_FRAME);
 }
 
-static void slot_numbers_are_checked(void)
+TEST(slot_numbers_are_checked)
 {
 	/* covers: tl_mem_function_enter TL_E_INVALID_ARGUMENT */
 	CHECK_FAILS(tl_mem_function_enter(-1), TL_E_INVALID_ARGUMENT);
@@ -178,14 +178,14 @@ static void slot_numbers_are_checked(void)
 	CHECK_INT(tl_get_scope_depth(), 0);
 }
 
-static void a_function_of_no_slots(void)
+TEST(a_function_of_no_slots)
 {
 	CHECK_OK(tl_mem_function_enter(0));
 	CHECK_REFUSED(tl_mem_get_buffer(0, 64), 0, TL_E_SLOT_OUT_OF_RANGE);
 	CHECK_OK(tl_mem_function_exit());
 }
 
-static void frames_nest(void)
+TEST(frames_nest)
 {
 	char *outer, *inner;
 	CHECK_OK(tl_mem_function_enter(1));
@@ -202,7 +202,7 @@ static void frames_nest(void)
 	CHECK_STATUS(tl_ptr_check(outer), TL_E_NOT_LIVE);
 }
 
-static void function_exit_closes_what_is_inside(void)
+TEST(function_exit_closes_what_is_inside)
 {
 	void *first, *second;
 	CHECK_OK(tl_mem_function_enter(1));
@@ -218,7 +218,7 @@ static void function_exit_closes_what_is_inside(void)
 	CHECK_DEAD(second);
 }
 
-static void a_planned_frame(void)
+TEST(a_planned_frame)
 {
 	char *block, *inner;
 	block = tl_mem_frame_enter(1000);
@@ -236,14 +236,14 @@ static void a_planned_frame(void)
 	CHECK_FAILS(tl_mem_frame_exit(), TL_E_NO_FRAME);
 }
 
-static void a_planned_frame_of_nothing(void)
+TEST(a_planned_frame_of_nothing)
 {
 	CHECK(tl_mem_frame_enter(0) != NULL);
 	CHECK_OK(tl_mem_frame_exit());
 	CHECK_FAILS(tl_mem_frame_exit(), TL_E_NO_FRAME);
 }
 
-static void a_planned_frame_closes_its_scopes(void)
+TEST(a_planned_frame_closes_its_scopes)
 {
 	void *before, *inside;
 	CHECK_OK(tl_mem_enter_scope());
@@ -259,7 +259,7 @@ static void a_planned_frame_closes_its_scopes(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void a_planned_frame_of_the_caller_stays(void)
+TEST(a_planned_frame_of_the_caller_stays)
 {
 	char* block = tl_mem_frame_enter(64);
 	memset(block, 6, 64);
@@ -272,7 +272,7 @@ static void a_planned_frame_of_the_caller_stays(void)
 }
 
 /* A slot that is first taken inside a planned frame outlives it. */
-static void a_slot_taken_inside_a_planned_frame(void)
+TEST(a_slot_taken_inside_a_planned_frame)
 {
 	char *slot, *block;
 	CHECK_OK(tl_mem_function_enter(2));
@@ -290,7 +290,7 @@ static void a_slot_taken_inside_a_planned_frame(void)
 	CHECK_OK(tl_mem_function_exit());
 }
 
-static void a_planned_frame_too_large(void)
+TEST(a_planned_frame_too_large)
 {
 	/* covers: tl_mem_frame_enter TL_E_ARENA_EXHAUSTED */
 	CHECK_REFUSED(tl_mem_frame_enter(SIZE_MAX), 0, TL_E_ARENA_EXHAUSTED);
@@ -310,9 +310,9 @@ static void recurse(int depth)
 	CHECK_OK(tl_mem_function_exit());
 }
 
-static void deep_recursion(void) { recurse(2000); }
+TEST(deep_recursion) { recurse(2000); }
 
-static void a_hundred_thousand_nested_one_slot_frames(void)
+TEST(a_hundred_thousand_nested_one_slot_frames)
 {
 	enum { MOST = 100000 };
 	static int64_t* buffers[MOST];
@@ -332,7 +332,7 @@ static void a_hundred_thousand_nested_one_slot_frames(void)
 	CHECK(intact);
 }
 
-static void many_slots(void)
+TEST(many_slots)
 {
 	enum { SLOTS = 5000 };
 	CHECK_OK(tl_mem_function_enter(SLOTS));
@@ -350,7 +350,7 @@ static void* frames_of_a_thread(void* outer)
 	return NULL;
 }
 
-static void frames_belong_to_their_thread(void)
+TEST(frames_belong_to_their_thread)
 {
 	CHECK_OK(tl_mem_function_enter(1));
 	run_thread(frames_of_a_thread, tl_mem_get_buffer(0, 64));
@@ -358,7 +358,7 @@ static void frames_belong_to_their_thread(void)
 }
 
 /* Random nesting of the three kinds; every block keeps what was written to it. */
-static void a_random_walk(void)
+TEST(a_random_walk)
 {
 	enum { STEPS = 20000, MAX = 200 };
 	static struct {
@@ -397,31 +397,4 @@ static void a_random_walk(void)
 	while (tl_mem_frame_exit() == TL_OK) {}
 }
 
-int main(void)
-{
-	RUN(a_slot_keeps_its_buffer);
-	RUN(an_outgrown_buffer_stays_valid);
-	RUN(a_buffer_at_the_top_grows_where_it_stands);
-	RUN(a_buffer_grows_past_an_empty_planned_frame);
-	RUN(a_growing_slot_takes_linear_memory);
-	RUN(slots_that_grow_in_turn_take_linear_memory);
-	RUN(a_slot_that_grows_inside_planned_frames_takes_linear_memory);
-	RUN(a_slot_first_taken_in_a_loops_scope_keeps_its_memory);
-	RUN(slots_are_checked);
-	RUN(slot_numbers_are_checked);
-	RUN(a_function_of_no_slots);
-	RUN(frames_nest);
-	RUN(function_exit_closes_what_is_inside);
-	RUN(a_planned_frame);
-	RUN(a_planned_frame_of_nothing);
-	RUN(a_planned_frame_closes_its_scopes);
-	RUN(a_planned_frame_of_the_caller_stays);
-	RUN(a_slot_taken_inside_a_planned_frame);
-	RUN(a_planned_frame_too_large);
-	RUN(deep_recursion);
-	RUN(a_hundred_thousand_nested_one_slot_frames);
-	RUN(many_slots);
-	RUN(frames_belong_to_their_thread);
-	RUN(a_random_walk);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

@@ -61,7 +61,7 @@ static void free_zero(void* object, free_function end)
 	CHECK_OK(end(object));
 }
 
-static void sizes(void)
+TEST(sizes)
 {
 	static const size_t all[] = {1, 8, 32, 33, 100, 512, 513, 1000, 4096, 10000, 32768, 65536};
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -94,7 +94,7 @@ static void* counted_by_hand(void)
 	return object;
 }
 
-static void kinds(void)
+TEST(kinds)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	for (int f = 0; f < FREES; f++) {
@@ -111,7 +111,7 @@ static void kinds(void)
 }
 
 /* What the fields refer to stays with the caller. */
-static void fields(void)
+TEST(fields)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	node *inner = unscoped(plain_type), *outer = unscoped(plain_type);
@@ -131,7 +131,7 @@ static void registered(free_function end)
 	CHECK(!tl_registry_is_registered(block));
 }
 
-static void blocks(void)
+TEST(blocks)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	registered(tl_mem_free);
@@ -146,7 +146,7 @@ static void blocks(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void typed_blocks(void)
+TEST(typed_blocks)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	for (int n = 0; n < 3; n++) {
@@ -162,7 +162,7 @@ static void typed_blocks(void)
 
 /* ---- the state between both ------------------------------------------------------------------- */
 
-static void between(void)
+TEST(between)
 {
 	void* object = tl_mem_alloc(48);
 	tl_ref ref = tl_ref_of(object), weak = tl_weak_of(object);
@@ -184,7 +184,7 @@ static void between(void)
 	CHECK_FAILS(tl_ref_check(ref), TL_E_NOT_LIVE);
 }
 
-static void held(void)
+TEST(held)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	void* object = tl_mem_new(48);
@@ -199,7 +199,7 @@ static void held(void)
 }
 
 /* A scope whose object was freed by hand passes over it. */
-static void under_an_open_scope(void)
+TEST(under_an_open_scope)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	void* object = tl_mem_new(48);
@@ -227,7 +227,7 @@ static void* free_once(void* unused)
 }
 
 /* Of two threads that free the same object one succeeds. */
-static void both_free(void)
+TEST(both_free)
 {
 	pthread_t other;
 	freed = 0;
@@ -265,7 +265,7 @@ static void* free_cells(void* unused)
 }
 
 /* Of two threads that free the same cell one succeeds, and the other finds no cell. */
-static void both_free_cells(void)
+TEST(both_free_cells)
 {
 	pthread_t other;
 	pthread_barrier_init(&together, NULL, 2);
@@ -298,7 +298,7 @@ static void* count_meanwhile(void* unused)
 }
 
 /* The owner shares while another thread counts, with floats and without. */
-static void share_meanwhile(void)
+TEST(share_meanwhile)
 {
 	pthread_t other;
 	pthread_barrier_init(&together, NULL, 2);
@@ -326,7 +326,7 @@ static void* free_by_other(void* object)
 	return NULL;
 }
 
-static void sharing(void)
+TEST(sharing)
 {
 	pthread_t other;
 	CHECK_FAST({
@@ -351,17 +351,5 @@ static void sharing(void)
 int main(void)
 {
 	define_types();
-	RUN(sizes);
-	RUN(kinds);
-	RUN(fields);
-	RUN(blocks);
-	RUN(typed_blocks);
-	RUN(between);
-	RUN(held);
-	RUN(under_an_open_scope);
-	RUN(both_free);
-	RUN(both_free_cells);
-	RUN(sharing);
-	RUN(share_meanwhile);
-	return check_finish();
+	return check_tests();
 }

@@ -82,9 +82,9 @@ static void lives_of_large(void* (*make)(int64_t), int64_t size)
 	nothing_is_held();
 }
 
-static void large_objects_go_back(void) { lives_of_large(plain, 4 * MIB); }
-static void large_floating_objects_go_back(void) { lives_of_large(floating, 4 * MIB); }
-static void large_tensors_go_back(void) { lives_of_large(tensor_of, MIB); }
+TEST(large_objects_go_back) { lives_of_large(plain, 4 * MIB); }
+TEST(large_floating_objects_go_back) { lives_of_large(floating, 4 * MIB); }
+TEST(large_tensors_go_back) { lives_of_large(tensor_of, MIB); }
 
 static void* objects[MOST];
 static tl_ref refs[MOST];
@@ -136,9 +136,9 @@ static void lives_of_small(void* (*make)(int64_t))
 	}
 }
 
-static void small_objects_go_back(void) { lives_of_small(plain); }
-static void small_floating_objects_go_back(void) { lives_of_small(floating); }
-static void small_tensors_go_back(void) { lives_of_small(tensor_of); }
+TEST(small_objects_go_back) { lives_of_small(plain); }
+TEST(small_floating_objects_go_back) { lives_of_small(floating); }
+TEST(small_tensors_go_back) { lives_of_small(tensor_of); }
 
 static void* release_all(void* unused)
 {
@@ -147,7 +147,7 @@ static void* release_all(void* unused)
 }
 
 /* A thread that is not the owner drops the last reference, before the owner reads its inbox or after it has ended. */
-static void another_thread_ends_the_last_life(void)
+TEST(another_thread_ends_the_last_life)
 {
 	for (int round = 0; round < 2; round++) {
 		for (int i = 0; i < 200; i++)
@@ -169,7 +169,7 @@ static void* make_and_leave(void* unused)
 	return unused;
 }
 
-static void a_thread_ends_with_its_objects(void)
+TEST(a_thread_ends_with_its_objects)
 {
 	if (is_option("TL_LEAK_CHECK", "fail")) return; /* which this is */
 	pthread_t thread = start_thread(make_and_leave, NULL);
@@ -178,7 +178,7 @@ static void a_thread_ends_with_its_objects(void)
 	nothing_is_held();
 }
 
-static void containers_end(void)
+TEST(containers_end)
 {
 	static const size_t offsets[] = {0, 8};
 	const tl_type_desc pair = {.name = "pair", .size = 200, .pointer_offsets = offsets, .num_pointers = 2};
@@ -206,7 +206,7 @@ static void containers_end(void)
 }
 
 /* Without a word written into a record. */
-static void a_record_lives_all_its_lives(void)
+TEST(a_record_lives_all_its_lives)
 {
 	if (!is_fast()) {
 		printf("skip: 16,777,216 lives take too long without the fast path\n");
@@ -226,15 +226,5 @@ static void a_record_lives_all_its_lives(void)
 int main(void)
 {
 	nothing_is_held();
-	RUN(a_record_lives_all_its_lives);
-	RUN(large_objects_go_back);
-	RUN(large_floating_objects_go_back);
-	RUN(large_tensors_go_back);
-	RUN(small_objects_go_back);
-	RUN(small_floating_objects_go_back);
-	RUN(small_tensors_go_back);
-	RUN(another_thread_ends_the_last_life);
-	RUN(a_thread_ends_with_its_objects);
-	RUN(containers_end);
-	return check_finish();
+	return check_tests();
 }

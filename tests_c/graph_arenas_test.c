@@ -83,7 +83,7 @@ static tl_execution_buffer buffer_of(const tl_execution* execution, int64_t inde
 	return buffer;
 }
 
-static void states_lie_at_one_place(void)
+TEST(states_lie_at_one_place)
 {
 	tl_graph_arena* arena = fill_and_step(NULL);
 	tl_graph_arena_info info = about(arena);
@@ -126,7 +126,7 @@ static void states_lie_at_one_place(void)
 	CHECK_OK(tl_graph_arena_destroy(NULL));
 }
 
-static void texts_have_all_entries(void)
+TEST(texts_have_all_entries)
 {
 	tl_graph_arena* arena = fill_and_step(NULL);
 	const char* module = tl_graph_arena_text(arena, "llvm", "chat", 0);
@@ -174,7 +174,7 @@ static void* address_of(tl_status (*function)(const void* const*, void* const*, 
 	return (void*)(uintptr_t)function;
 }
 
-static void states_stay_between_calls(void)
+TEST(states_stay_between_calls)
 {
 	tl_graph_arena* arena = fill_and_step((const char* const[]){"begin", NULL});
 	tl_graph_arena_info info = about(arena);
@@ -215,7 +215,7 @@ static void states_stay_between_calls(void)
 
 /* covers: tl_graph_plan_together TL_E_INVALID_ARGUMENT */
 /* covers: tl_graph_add_state TL_E_INVALID_ARGUMENT */
-static void states_have_to_agree(void)
+TEST(states_have_to_agree)
 {
 	tl_graph *narrow = new_fill(WIDTH / 2), *wide = new_fill(WIDTH), *stepping = new_step(), *empty = NULL;
 	tl_graph_arena* arena = NULL;
@@ -265,7 +265,7 @@ static void states_have_to_agree(void)
 	for (int i = 0; i < 4; i++) CHECK_OK(tl_graph_destroy(known[i]));
 }
 
-static void first_contents_have_to_agree(void)
+TEST(first_contents_have_to_agree)
 {
 	const float other[WIDTH] = {9};
 	const int64_t shape[] = {WIDTH};
@@ -291,7 +291,7 @@ static void first_contents_have_to_agree(void)
 /* covers: tl_graph_arena_get_entry TL_E_INVALID_ARGUMENT */
 /* covers: tl_graph_arena_text TL_E_INVALID_ARGUMENT */
 /* covers: tl_graph_arena_validate TL_E_INVALID_ARGUMENT */
-static void questions_need_sense(void)
+TEST(questions_need_sense)
 {
 	tl_graph_arena *arena = fill_and_step(NULL), *bad[] = {NULL, (tl_graph_arena*)(uintptr_t)1, fill_and_step(NULL)};
 	tl_graph_arena_info info = {.struct_size = sizeof info};
@@ -323,7 +323,7 @@ static void questions_need_sense(void)
 }
 
 /* covers: tl_graph_arena_text TL_E_UNSUPPORTED */
-static void missing_kernels_are_named(void)
+TEST(missing_kernels_are_named)
 {
 	static const char text[] =
 		"{\"tl_graph\": 1, \"name\": \"own\", \"inputs\": [{\"name\": \"x\", \"dtype\": \"f32\", \"shape\": [4]}],"
@@ -343,7 +343,7 @@ static void missing_kernels_are_named(void)
 
 /* covers: tl_graph_plan_together TL_E_LIMIT */
 /* covers: tl_graph_arena_get_entry TL_E_LIMIT */
-static void numbers_have_limits(void)
+TEST(numbers_have_limits)
 {
 	enum { MOST = 1 << 12 };
 	static tl_graph_arena* arenas[MOST];
@@ -361,15 +361,4 @@ static void numbers_have_limits(void)
 	CHECK_OK(tl_graph_destroy(graph));
 }
 
-int main(void)
-{
-	RUN(states_lie_at_one_place);
-	RUN(texts_have_all_entries);
-	RUN(states_stay_between_calls);
-	RUN(states_have_to_agree);
-	RUN(first_contents_have_to_agree);
-	RUN(questions_need_sense);
-	RUN(missing_kernels_are_named);
-	RUN(numbers_have_limits);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

@@ -41,7 +41,7 @@ static tl_execution_port port_of(const tl_execution* execution, int64_t instruct
 	return port;
 }
 
-static void branches_have_plans(void)
+TEST(branches_have_plans)
 {
 	tl_graph *graph = new_around(), *bodies[] = {new_branch("Add", "sum"), new_branch("Mul", "product")};
 	CHECK_OK(add_if(graph, branches, bodies, 2));
@@ -112,7 +112,7 @@ static void ports_are(const tl_execution* execution, const char* op, const char*
 }
 
 /* A Loop multiplies by w, and gives out every state; a Scan adds up rows. */
-static void loops_repeat_a_body(void)
+TEST(loops_repeat_a_body)
 {
 	const int64_t turns = 3, rows[] = {5, 4};
 	const char *go[] = {"go"}, *still[] = {"still"}, *by[] = {"state", "w"}, *next[] = {"next"},
@@ -167,7 +167,7 @@ static void loops_repeat_a_body(void)
 }
 
 /* covers: tl_graph_add_node_with_bodies TL_E_INVALID_ARGUMENT */
-static void bodies_have_to_be_graphs(void)
+TEST(bodies_have_to_be_graphs)
 {
 	tl_graph *graph = new_around(), *one = new_branch("Add", "sum"), *ended = new_branch("Mul", "p");
 	CHECK_OK(tl_graph_destroy(ended));
@@ -204,7 +204,7 @@ static void bodies_have_to_be_graphs(void)
 }
 
 /* covers: tl_execution_get_port TL_E_INVALID_ARGUMENT */
-static void ports_have_to_be_there(void)
+TEST(ports_have_to_be_there)
 {
 	tl_graph *graph = new_around(), *bodies[] = {new_branch("Add", "sum"), new_branch("Mul", "product")};
 	CHECK_OK(add_if(graph, branches, bodies, 2));
@@ -237,7 +237,7 @@ static void ports_have_to_be_there(void)
 
 /* covers: tl_execution_get_body TL_E_INVALID_ARGUMENT */
 /* covers: tl_execution_get_body TL_E_LIMIT */
-static void questions_need_sense(void)
+TEST(questions_need_sense)
 {
 	enum { MOST = 1 << 12 };
 	static tl_execution* many[MOST];
@@ -264,12 +264,4 @@ static void questions_need_sense(void)
 	CHECK_OK(tl_graph_destroy(graph));
 }
 
-int main(void)
-{
-	RUN(branches_have_plans);
-	RUN(loops_repeat_a_body);
-	RUN(bodies_have_to_be_graphs);
-	RUN(ports_have_to_be_there);
-	RUN(questions_need_sense);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

@@ -43,7 +43,7 @@ static tl_execution_info fitted(tl_graph* graph, tl_graph_options options, size_
 }
 
 /* covers: tl_graph_plan TL_E_LIMIT */
-static void values_are_computed_again(void)
+TEST(values_are_computed_again)
 {
 	tl_graph* graph = new_chain();
 	tl_graph_options options = {.struct_size = sizeof options, .capacity_bytes = frame_of(graph) - 4096};
@@ -75,7 +75,7 @@ static void values_are_computed_again(void)
 	CHECK_OK(tl_graph_destroy(graph));
 }
 
-static void values_are_moved(void)
+TEST(values_are_moved)
 {
 	tl_graph* graph = new_chain();
 	tl_graph_options options = {.struct_size = sizeof options, .capacity_bytes = frame_of(graph) - 4096};
@@ -114,7 +114,7 @@ static void values_are_moved(void)
 }
 
 /* What is cheaper is chosen, and what it costs is what the rates say. */
-static void rates_decide(void)
+TEST(rates_decide)
 {
 	char cheap[4096], dear[4096];
 	tl_graph* graph = new_chain();
@@ -136,7 +136,7 @@ static void rates_decide(void)
 }
 
 /* covers: tl_graph_plan TL_E_INVALID_ARGUMENT */
-static void options_have_to_agree(void)
+TEST(options_have_to_agree)
 {
 	static char endless[(16 << 20) + 2];
 	memset(endless, ' ', sizeof endless - 1);
@@ -171,11 +171,4 @@ static void options_have_to_agree(void)
 	CHECK_OK(tl_graph_destroy(graph));
 }
 
-int main(void)
-{
-	RUN(values_are_computed_again);
-	RUN(values_are_moved);
-	RUN(rates_decide);
-	RUN(options_have_to_agree);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

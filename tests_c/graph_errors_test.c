@@ -31,7 +31,7 @@ static void check_says(const char* words)
 /* covers: tl_graph_add_output TL_E_INVALID_ARGUMENT */
 /* covers: tl_graph_bind TL_E_INVALID_ARGUMENT */
 /* covers: tl_graph_save TL_E_INVALID_ARGUMENT */
-static void handles_have_to_be_live(void)
+TEST(handles_have_to_be_live)
 {
 	const char* names[] = {"x"};
 	tl_execution* execution = NULL;
@@ -53,7 +53,7 @@ static void handles_have_to_be_live(void)
 /* covers: tl_graph_create TL_E_INVALID_ARGUMENT */
 /* covers: tl_graph_load TL_E_INVALID_ARGUMENT */
 /* covers: tl_graph_parse TL_E_INVALID_ARGUMENT, TL_E_OUT_OF_MEMORY */
-static void making_needs_sense(void)
+TEST(making_needs_sense)
 {
 	tl_graph* graph = NULL;
 	const char valid[] = "{\"tl_graph\": 1, \"outputs\": []}";
@@ -85,7 +85,7 @@ static void making_needs_sense(void)
 /* covers: tl_graph_add_input TL_E_INVALID_ARGUMENT */
 /* covers: tl_graph_add_constant TL_E_INVALID_ARGUMENT, TL_E_OVERFLOW, TL_E_OUT_OF_MEMORY */
 /* covers: tl_graph_freeze TL_E_INVALID_ARGUMENT, TL_E_OVERFLOW, TL_E_OUT_OF_MEMORY */
-static void tensors_have_to_be_described(void)
+TEST(tensors_have_to_be_described)
 {
 	const int64_t negative[] = {2, -1}, huge[] = {INT64_MAX, INT64_MAX}, large[] = {(int64_t)1 << 50};
 	const char *no_name[] = {"", NULL}, *no_text[] = {(const char*)(uintptr_t)8, NULL};
@@ -123,7 +123,7 @@ static void tensors_have_to_be_described(void)
 }
 
 /* covers: tl_graph_add_node TL_E_INVALID_ARGUMENT */
-static void nodes_have_to_be_described(void)
+TEST(nodes_have_to_be_described)
 {
 	const char *in[] = {"x"}, *out[] = {"v"}, *no_text[] = {(const char*)(uintptr_t)8}, *too_long[] = {long_text};
 	static const char* const attributes[] = {
@@ -158,7 +158,7 @@ static void nodes_have_to_be_described(void)
 }
 
 /* covers: tl_graph_plan TL_E_INVALID_ARGUMENT */
-static void planning_needs_a_whole_graph(void)
+TEST(planning_needs_a_whole_graph)
 {
 	const char *in[] = {"nobody"}, *out[] = {"v"}, *x[] = {"x"}, *w[] = {"w"};
 	tl_execution* execution = NULL;
@@ -198,7 +198,7 @@ static void planning_needs_a_whole_graph(void)
 /* covers: tl_graph_load TL_E_LIMIT */
 /* covers: tl_graph_parse TL_E_LIMIT */
 /* covers: tl_graph_plan TL_E_LIMIT */
-static void numbers_have_limits(void)
+TEST(numbers_have_limits)
 {
 	enum { GRAPHS = 1 << 16, EXECUTIONS = 1 << 12 };
 	static tl_graph* graphs[GRAPHS];
@@ -224,7 +224,7 @@ static void numbers_have_limits(void)
 }
 
 /* A file that finds no room is refused without SIGXFSZ, and the older one of that name stays. */
-static void a_file_that_finds_no_room(void)
+TEST(a_file_that_finds_no_room)
 {
 	char path[] = "/tmp/tl-old-XXXXXX.json", content[8] = {0};
 	struct rlimit all, few;
@@ -250,7 +250,7 @@ static void a_file_that_finds_no_room(void)
 }
 
 /* Files that were cut or changed are refused or read; nothing else happens. */
-static void damaged_files_are_refused(void)
+TEST(damaged_files_are_refused)
 {
 	char path[] = "/tmp/tl-damaged-XXXXXX.onnx", *bytes = NULL;
 	uint64_t random = 20;
@@ -287,13 +287,5 @@ static void damaged_files_are_refused(void)
 int main(void)
 {
 	memset(long_text, 'a', sizeof long_text - 1);
-	RUN(handles_have_to_be_live);
-	RUN(making_needs_sense);
-	RUN(tensors_have_to_be_described);
-	RUN(nodes_have_to_be_described);
-	RUN(planning_needs_a_whole_graph);
-	RUN(numbers_have_limits);
-	RUN(a_file_that_finds_no_room);
-	RUN(damaged_files_are_refused);
-	return check_finish();
+	return check_tests();
 }

@@ -20,7 +20,7 @@ static void limit_addresses(void)
 }
 
 /* covers: tl_graph_load TL_E_OUT_OF_MEMORY */
-static void files_have_to_fit(void)
+TEST(files_have_to_fit)
 {
 	static const char* const endings[] = {"onnx", "json"};
 	char path[64];
@@ -38,7 +38,7 @@ static void files_have_to_fit(void)
 }
 
 /* A model of 100 bytes may name a part of another file that no memory holds. */
-static void tensors_beside_a_model_have_to_fit(void)
+TEST(tensors_beside_a_model_have_to_fit)
 {
 	/* The initializer "c", 512 Mi elements of u8 from the start of the file "tl-beside", is the output. */
 	static const char model[] = "\x08\x09\x3a\x2e\x12\x01n*$\x08\x80\x80\x80\x80\x02\x10\x02"
@@ -75,7 +75,7 @@ static void tensors_beside_a_model_have_to_fit(void)
 }
 
 /* covers: tl_graph_parse TL_E_OUT_OF_MEMORY */
-static void values_of_json_have_to_fit(void)
+TEST(values_of_json_have_to_fit)
 {
 	enum { VALUES = 4 << 20 };
 	char* text = malloc(2 * VALUES + 16);
@@ -90,7 +90,7 @@ static void values_of_json_have_to_fit(void)
 }
 
 /* covers: tl_graph_add_constant TL_E_OUT_OF_MEMORY */
-static void constants_have_to_fit(void)
+TEST(constants_have_to_fit)
 {
 	const int64_t shape[] = {512 * MIB};
 	tl_graph* graph = new_line();
@@ -100,7 +100,7 @@ static void constants_have_to_fit(void)
 }
 
 /* Plans have the constants of their graph, not copies of them, which would end the process. */
-static void plans_of_large_constants_fit(void)
+TEST(plans_of_large_constants_fit)
 {
 	enum { PLANS = 8 };
 	const int64_t shape[] = {64 * MIB}, one[] = {1};
@@ -123,7 +123,7 @@ static void plans_of_large_constants_fit(void)
 
 /* covers: tl_execution_validate TL_E_OUT_OF_MEMORY
  * covers: tl_graph_arena_validate TL_E_OUT_OF_MEMORY */
-static void a_check_has_to_fit(void)
+TEST(a_check_has_to_fit)
 {
 	const int64_t extents[] = {64 * MIB, 1 * MIB};
 	for (int i = 0; i < 2; i++) {
@@ -149,7 +149,7 @@ static void a_check_has_to_fit(void)
 /* covers: tl_graph_plan TL_E_INVALID_ARGUMENT */
 /* What nodes would compute while they are planned has to fit: an Expand is left to the program, a ConstantOfShape, which
  * cannot be, is refused. */
-static void computed_constants_have_to_fit(void)
+TEST(computed_constants_have_to_fit)
 {
 	const int64_t one[] = {1}, extent[] = {128 * MIB};
 	const float zero[] = {0};
@@ -183,12 +183,5 @@ int main(void)
 	tl_graph* graph = new_line(); /* the library has started */
 	CHECK_OK(tl_graph_destroy(graph));
 	limit_addresses();
-	RUN(files_have_to_fit);
-	RUN(tensors_beside_a_model_have_to_fit);
-	RUN(values_of_json_have_to_fit);
-	RUN(constants_have_to_fit);
-	RUN(plans_of_large_constants_fit);
-	RUN(a_check_has_to_fit);
-	RUN(computed_constants_have_to_fit);
-	return check_finish();
+	return check_tests();
 }

@@ -73,7 +73,7 @@ static void check_places(const tl_execution* execution, tl_graph* graph, int64_t
 	CHECK_OK(tl_execution_destroy(own));
 }
 
-static void places_follow_the_number(void)
+TEST(places_follow_the_number)
 {
 	tl_graph* graph = new_scores();
 	tl_execution* execution = symbolic(graph);
@@ -104,7 +104,7 @@ static void places_follow_the_number(void)
 
 /* covers: tl_execution_get_symbol TL_E_INVALID_ARGUMENT */
 /* covers: tl_execution_get_places TL_E_INVALID_ARGUMENT */
-static void numbers_are_checked(void)
+TEST(numbers_are_checked)
 {
 	tl_graph* graph = new_scores();
 	tl_execution *execution = symbolic(graph), *plain = planned(graph, NULL);
@@ -140,7 +140,7 @@ static void numbers_are_checked(void)
 }
 
 /* covers: tl_graph_plan TL_E_INVALID_ARGUMENT */
-static void what_no_symbol_tells_is_refused(void)
+TEST(what_no_symbol_tells_is_refused)
 {
 	static const char* const symbols[] = {"n"};
 	const int64_t shape[] = {0};
@@ -166,10 +166,4 @@ static void what_no_symbol_tells_is_refused(void)
 	CHECK_OK(tl_graph_destroy(graph));
 }
 
-int main(void)
-{
-	RUN(places_follow_the_number);
-	RUN(numbers_are_checked);
-	RUN(what_no_symbol_tells_is_refused);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

@@ -37,7 +37,7 @@ static void check_same_plan(tl_graph* one, tl_graph* other)
 	free(b);
 }
 
-static void a_graph_is_built_and_planned(void)
+TEST(a_graph_is_built_and_planned)
 {
 	tl_graph* graph = new_line();
 	tl_execution* execution = planned(graph, NULL);
@@ -58,7 +58,7 @@ static void a_graph_is_built_and_planned(void)
 	CHECK_OK(tl_execution_destroy(NULL));
 }
 
-static void by_hand_or_read_is_the_same(void)
+TEST(by_hand_or_read_is_the_same)
 {
 	const char *argument[] = {"x"}, *turned[] = {"t"}, *result[] = {"y"}, *symbols[] = {"n", NULL};
 	const int64_t shape[] = {-1, 3};
@@ -85,7 +85,7 @@ static void by_hand_or_read_is_the_same(void)
 	CHECK_OK(tl_graph_destroy(read));
 }
 
-static void files_hold_the_whole_graph(void)
+TEST(files_hold_the_whole_graph)
 {
 	char folder[] = "/tmp/tl-graphs-XXXXXX", path[64];
 	CHECK(mkdtemp(folder) != NULL);
@@ -118,7 +118,7 @@ static void files_hold_the_whole_graph(void)
 }
 
 /* An operator that takes its shape as an input: known when the input is frozen. */
-static void inputs_become_constants(void)
+TEST(inputs_become_constants)
 {
 	const int64_t shape[] = {6}, target[] = {2}, wanted[] = {2, 3};
 	const char *arguments[] = {"x", "shape"}, *result[] = {"y"};
@@ -142,7 +142,7 @@ static void inputs_become_constants(void)
 	CHECK_OK(tl_graph_destroy(graph));
 }
 
-static void options_are_obeyed(void)
+TEST(options_are_obeyed)
 {
 	tl_graph* graph = new_chain();
 	tl_execution* execution = planned(graph, NULL);
@@ -180,7 +180,7 @@ static void* plan_and_change(void* shared)
 	return NULL;
 }
 
-static void threads_share_graphs(void)
+TEST(threads_share_graphs)
 {
 	tl_graph* graph = new_line();
 	pthread_t threads[4];
@@ -190,7 +190,7 @@ static void threads_share_graphs(void)
 }
 
 /* tl_symbols counted those of the smaller library, and left the last names out. */
-static void symbols_are_those_of_both_libraries(void)
+TEST(symbols_are_those_of_both_libraries)
 {
 	size_t count = 0;
 	const tl_symbol* table = tl_symbols(&count);
@@ -205,14 +205,4 @@ static void symbols_are_those_of_both_libraries(void)
 	CHECK(first && graphs && last);
 }
 
-int main(void)
-{
-	RUN(symbols_are_those_of_both_libraries);
-	RUN(a_graph_is_built_and_planned);
-	RUN(by_hand_or_read_is_the_same);
-	RUN(files_hold_the_whole_graph);
-	RUN(inputs_become_constants);
-	RUN(options_are_obeyed);
-	RUN(threads_share_graphs);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

@@ -69,7 +69,7 @@ static void grow_by_rows(int64_t width, int64_t n)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void a_tensor_grows_by_rows(void)
+TEST(a_tensor_grows_by_rows)
 {
 	grow_by_rows(1, 10000);
 	grow_by_rows(16, 3000);
@@ -77,7 +77,7 @@ static void a_tensor_grows_by_rows(void)
 	grow_by_rows(300000, 40);
 }
 
-static void what_was_reserved_is_not_left(void)
+TEST(what_was_reserved_is_not_left)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	for (int64_t capacity = 4; capacity <= 1 << 22; capacity *= 8) {
@@ -102,7 +102,7 @@ static void what_was_reserved_is_not_left(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void a_range_takes_its_pages_along(void)
+TEST(a_range_takes_its_pages_along)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor *one = rows(0, 1024), *other = rows(0, 1024);
@@ -124,7 +124,7 @@ static void a_range_takes_its_pages_along(void)
 }
 
 /* Of each size of a slot: what moves away leaves the next slot alone, which may begin in the same page. */
-static void neighbours_stay(void)
+TEST(neighbours_stay)
 {
 	enum { TENSORS = 40 };
 	for (int64_t bytes = 200; bytes < 140000; bytes += bytes / 8) {
@@ -145,7 +145,7 @@ static void neighbours_stay(void)
 }
 
 /* An extent of 0 in another axis, and a vector. */
-static void tensors_without_bytes_in_a_row(void)
+TEST(tensors_without_bytes_in_a_row)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* empty = rows(3, 0);
@@ -167,7 +167,7 @@ static void tensors_without_bytes_in_a_row(void)
 	CHECK_INT(tl_tensor_capacity(NULL), 0);
 }
 
-static void not_every_tensor_grows(void)
+TEST(not_every_tensor_grows)
 {
 	static float lent[64];
 	const int64_t shape[1] = {64};
@@ -233,7 +233,7 @@ static void not_every_tensor_grows(void)
 }
 
 /* Its data is nobody's object. */
-static void data_that_stands_apart_is_not_an_object(void)
+TEST(data_that_stands_apart_is_not_an_object)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	for (int64_t n = 1000; n <= 1000000; n *= 1000) {
@@ -258,7 +258,7 @@ static void data_that_stands_apart_is_not_an_object(void)
 }
 
 /* More than the fast path finds by itself, in two rounds; what others have between them is theirs. */
-static void many_have_grown(void)
+TEST(many_have_grown)
 {
 	enum { MANY = 1100 };
 	static tl_tensor* tensors[MANY];
@@ -294,7 +294,7 @@ static uint64_t charged(void)
 }
 
 /* What a tensor has grown to is a tensor's memory. */
-static void statistics_know_what_has_grown(void)
+TEST(statistics_know_what_has_grown)
 {
 	tl_stats before = {.struct_size = sizeof before}, after = before;
 	CHECK_OK(tl_mem_enter_scope());
@@ -307,7 +307,7 @@ static void statistics_know_what_has_grown(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void capacity_is_charged_to_no_limit(void)
+TEST(capacity_is_charged_to_no_limit)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	const uint64_t before = charged();
@@ -347,7 +347,7 @@ static void capacity_is_charged_to_no_limit(void)
 }
 
 /* The half more that growth asks for is left out where a limit refuses it, and no cache is emptied for it. */
-static void near_a_limit_it_gets_what_it_needs(void)
+TEST(near_a_limit_it_gets_what_it_needs)
 {
 	const int64_t sizes[] = {70, 600, 690, 900, 6000, 60000}; /* KiB; to a slot, or to a range */
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -374,7 +374,7 @@ static void near_a_limit_it_gets_what_it_needs(void)
 }
 
 /* One that has begun large is not charged for where it was. */
-static void what_moved_away_is_charged_once(void)
+TEST(what_moved_away_is_charged_once)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* tensor = rows(64 << 10, 256);
@@ -390,7 +390,7 @@ static void what_moved_away_is_charged_once(void)
 }
 
 /* A header that was overwritten is refused, or believed within what the call writes: never given back elsewhere. */
-static void headers_that_were_overwritten(void)
+TEST(headers_that_were_overwritten)
 {
 	uint64_t state = 7;
 	CHECK_OK(tl_mem_enter_scope());
@@ -439,20 +439,4 @@ static void headers_that_were_overwritten(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-int main(void)
-{
-	RUN(a_tensor_grows_by_rows);
-	RUN(what_was_reserved_is_not_left);
-	RUN(a_range_takes_its_pages_along);
-	RUN(neighbours_stay);
-	RUN(tensors_without_bytes_in_a_row);
-	RUN(not_every_tensor_grows);
-	RUN(data_that_stands_apart_is_not_an_object);
-	RUN(many_have_grown);
-	RUN(statistics_know_what_has_grown);
-	RUN(capacity_is_charged_to_no_limit);
-	RUN(near_a_limit_it_gets_what_it_needs);
-	RUN(what_moved_away_is_charged_once);
-	RUN(headers_that_were_overwritten);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

@@ -67,7 +67,7 @@ static void* drop_objects(void* unused)
 	return NULL;
 }
 
-static void a_hand_over_needs_no_go(void)
+TEST(a_hand_over_needs_no_go)
 {
 	static void* (*const ways[])(void*) = {release_objects, free_objects, drop_objects};
 	make_objects(256);
@@ -92,7 +92,7 @@ static void* free_what_is_held(void* object)
 	return NULL;
 }
 
-static void what_is_held_is_not_freed(void)
+TEST(what_is_held_is_not_freed)
 {
 	void* object = tl_mem_alloc(64);
 	tl_ptr_acquire(object);
@@ -108,7 +108,7 @@ static void what_is_held_is_not_freed(void)
 
 /* The owner makes as many objects again and again, without a scope: what was handed over is used
  * before the heap grows. */
-static void what_waits_is_used_before_the_heap_grows(void)
+TEST(what_waits_is_used_before_the_heap_grows)
 {
 	tl_stats stats = {.struct_size = sizeof stats};
 	uint64_t most = 0;
@@ -126,7 +126,7 @@ static atomic_int destroyed;
 
 /* Without a scope the owner looks into its inbox when a magazine is empty, takes as much as the magazine
  * holds, and leaves the rest where it is. Go is not asked for any of it. */
-static void the_owner_refills_its_magazine_from_the_inbox(void)
+TEST(the_owner_refills_its_magazine_from_the_inbox)
 {
 	make_objects(256);
 	for (int round = 0; round < 3; round++) {
@@ -147,7 +147,7 @@ static void count_destroyed(void* object)
 	atomic_fetch_add(&destroyed, 1);
 }
 
-static void a_typed_object_is_destroyed_by_its_owner(void)
+TEST(a_typed_object_is_destroyed_by_its_owner)
 {
 	tl_type_desc desc = {.name = "handed", .size = 64, .destructor = count_destroyed};
 	tl_type type;
@@ -161,7 +161,7 @@ static void a_typed_object_is_destroyed_by_its_owner(void)
 
 /* An empty magazine takes what it needs out of the inbox; what Go has to finish is left, until the owner leaves
  * its next scope. */
-static void a_refill_leaves_nothing_that_a_scope_does_not_finish(void)
+TEST(a_refill_leaves_nothing_that_a_scope_does_not_finish)
 {
 	enum { PLAIN = 64, MOST = 4096, BYTES = 704 };
 	static void* taken[MOST];
@@ -199,7 +199,7 @@ static void* acquire_and_release(void* object)
 }
 
 /* The owner has references left: the queue's one goes, the object stays. */
-static void the_owner_keeps_what_it_holds(void)
+TEST(the_owner_keeps_what_it_holds)
 {
 	for (int held = 1; held < 4; held++) {
 		void* object = tl_mem_alloc(64);
@@ -220,7 +220,7 @@ static void* make_and_end(void* unused)
 }
 
 /* Nobody looks into the inbox of a thread that has ended: who releases frees. */
-static void objects_of_an_ended_thread_are_freed_at_once(void)
+TEST(objects_of_an_ended_thread_are_freed_at_once)
 {
 	tl_stats before = {.struct_size = sizeof before}, after = {.struct_size = sizeof after};
 	run_thread(make_and_end, NULL);
@@ -234,7 +234,7 @@ static void objects_of_an_ended_thread_are_freed_at_once(void)
 }
 
 /* In the child nobody can know whether the notes in its inbox are whole. */
-static void a_child_leaves_its_inbox_alone(void)
+TEST(a_child_leaves_its_inbox_alone)
 {
 	if (!is_fast()) return; /* where every call of a child is refused */
 	void* object = tl_mem_alloc(64);
@@ -283,7 +283,7 @@ static void exchange(pair* p, int me)
 
 static void* exchange_first(void* p) { return exchange(p, 0), NULL; }
 
-static void two_threads_release_each_others_objects(void)
+TEST(two_threads_release_each_others_objects)
 {
 	pair p = {.at_work = 2};
 	pthread_t other = start_thread(exchange_first, &p);
@@ -313,7 +313,7 @@ static void* come_and_go(void* unused)
 }
 
 /* The program's mistake harms it alone: whatever a view was made of is live until the view goes, and nothing stays. */
-static void views_of_tensors_that_another_thread_ends(void)
+TEST(views_of_tensors_that_another_thread_ends)
 {
 	enum { VIEWS = 100000 };
 	pthread_t thread = start_thread(come_and_go, NULL);
@@ -349,7 +349,7 @@ static uint64_t waiting_objects(void)
 }
 
 /* Linux tells whether a thread sleeps; elsewhere the objects wait until their owner calls. */
-static void what_waits_for_a_sleeping_owner_is_freed(void)
+TEST(what_waits_for_a_sleeping_owner_is_freed)
 {
 	const bool tells = access("/proc/self/syscall", R_OK) == 0 && getenv("TL_DEBUG") == NULL;
 	sem_init(&made, 0, 0);
@@ -362,19 +362,4 @@ static void what_waits_for_a_sleeping_owner_is_freed(void)
 	pthread_join(owner, NULL);
 }
 
-int main(void)
-{
-	RUN(a_hand_over_needs_no_go);
-	RUN(what_is_held_is_not_freed);
-	RUN(what_waits_is_used_before_the_heap_grows);
-	RUN(the_owner_refills_its_magazine_from_the_inbox);
-	RUN(a_typed_object_is_destroyed_by_its_owner);
-	RUN(a_refill_leaves_nothing_that_a_scope_does_not_finish);
-	RUN(the_owner_keeps_what_it_holds);
-	RUN(what_waits_for_a_sleeping_owner_is_freed);
-	RUN(objects_of_an_ended_thread_are_freed_at_once);
-	RUN(a_child_leaves_its_inbox_alone);
-	RUN(two_threads_release_each_others_objects);
-	RUN(views_of_tensors_that_another_thread_ends);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

@@ -16,14 +16,14 @@ void* mmap(void* address, size_t bytes, int protection, int flags, int file, off
 	return (void*)syscall(SYS_mmap, wished ? NULL : address, bytes, protection, flags, file, offset);
 }
 
-static void nothing_is_mapped_at_null(void)
+TEST(nothing_is_mapped_at_null)
 {
 	unsigned char resident;
 	CHECK_OK(tl_init());
 	CHECK(mincore((void*)(uintptr_t)at_null, PAGE, &resident) != 0);
 }
 
-static void the_heap_grows(void)
+TEST(the_heap_grows)
 {
 	tl_stats stats = {.struct_size = sizeof stats};
 	tl_mem_enter_scope();
@@ -33,9 +33,4 @@ static void the_heap_grows(void)
 	tl_mem_exit_scope();
 }
 
-int main(void)
-{
-	RUN(nothing_is_mapped_at_null);
-	RUN(the_heap_grows);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

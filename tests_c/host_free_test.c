@@ -23,7 +23,7 @@ void free(void* block)
 }
 
 /* Calls that free() makes inside a slow call are refused and make nothing. */
-static void what_free_registers_ends_with_the_scope(void)
+TEST(what_free_registers_ends_with_the_scope)
 {
 	for (int n = 1; n <= BLOCKS; n++) {
 		CHECK_OK(tl_mem_enter_scope());
@@ -58,7 +58,7 @@ static void open_a_planned_frame(void)
 static void close_the_scope(void) { tl_mem_exit_scope(); }
 
 /* Calls that free() makes inside a slow call are refused and change nothing. */
-static void what_free_opens_or_closes_goes_with_the_scope(void)
+TEST(what_free_opens_or_closes_goes_with_the_scope)
 {
 	static void (*const changes[])(void) = {open_a_scope, open_a_function, open_a_planned_frame, close_the_scope};
 	void* frame;
@@ -94,7 +94,7 @@ static void take_warm_places(void)
 	for (int i = 0; i < BLOCKS / 2; i++) CHECK(tl_mem_new(64) != NULL);
 }
 
-static void warm_places_that_free_takes_go_with_the_scope(void)
+TEST(warm_places_that_free_takes_go_with_the_scope)
 {
 	enum { MANY = 100 };
 	void* objects[MANY];
@@ -138,7 +138,7 @@ static struct link* chain(int length, bool blocks)
 }
 
 /* free() is called while references of a chain wait, also where the library is about to call Go for each. */
-static void free_makes_objects_while_a_chain_ends(void)
+TEST(free_makes_objects_while_a_chain_ends)
 {
 	enum { LENGTH = 20 };
 	for (int blocks = 0; blocks < 2; blocks++)
@@ -172,7 +172,7 @@ static void tell(tl_status status, const char* message, void* ctx)
 }
 
 /* What free() asks for in a slow call is refused, and the error callback hears of it in the middle of the release. */
-static void an_error_callback_in_the_middle_of_a_release(void)
+TEST(an_error_callback_in_the_middle_of_a_release)
 {
 	enum { LENGTH = 40 };
 	CHECK_OK(tl_set_error_callback(tell, NULL));
@@ -197,10 +197,5 @@ int main(void)
 	const tl_type_desc desc = {
 		.name = "link", .size = sizeof(struct link), .pointer_offsets = offsets, .num_pointers = 2};
 	CHECK_OK(tl_type_define(&desc, &link_type));
-	RUN(what_free_registers_ends_with_the_scope);
-	RUN(what_free_opens_or_closes_goes_with_the_scope);
-	RUN(warm_places_that_free_takes_go_with_the_scope);
-	RUN(free_makes_objects_while_a_chain_ends);
-	RUN(an_error_callback_in_the_middle_of_a_release);
-	return check_finish();
+	return check_tests();
 }

@@ -43,25 +43,25 @@ static rlim_t sweep(const char* resource, rlim_t from, rlim_t to, rlim_t step, r
 	return works;
 }
 
-static void too_few_threads_are_a_status(void)
+TEST(too_few_threads_are_a_status)
 {
 	printf("works with %llu threads\n", (unsigned long long)sweep("threads", 1, 32, 1, 0));
 }
 
-static void little_data_is_a_status(void)
+TEST(little_data_is_a_status)
 {
 	const rlim_t stacks = 8 * 8 * LIMITED_MIB; /* of eight threads */
 	rlim_t works = sweep("data", 8 * LIMITED_MIB, 512 * LIMITED_MIB, 8 * LIMITED_MIB, stacks);
 	printf("works with %llu MiB of data\n", (unsigned long long)works / LIMITED_MIB);
 }
 
-static void no_descriptor_is_a_status(void)
+TEST(no_descriptor_is_a_status)
 {
 	printf("works with %llu files\n", (unsigned long long)sweep("files", 3, 16, 1, 0));
 }
 
 /* What Go may want it has by then. */
-static void a_limit_of_threads_after_loading_changes_nothing(void)
+TEST(a_limit_of_threads_after_loading_changes_nothing)
 {
 	static char many[] = "GOMAXPROCS=16", busy[] = "GOGC=1";
 	for (rlim_t value = 1; value < 8; value++) {
@@ -92,14 +92,14 @@ static void lowered(const char* moment, const char* resource, int repetitions)
 	}
 }
 
-static void limits_right_after_loading(void)
+TEST(limits_right_after_loading)
 {
 	lowered("after", "addresses", 6);
 	lowered("after", "data", 6);
 }
 
 /* Where Go has enough, and the tables of the first use hardly; limited.h looks for the name. */
-static void a_limit_that_the_first_use_finds_is_named(void)
+TEST(a_limit_that_the_first_use_finds_is_named)
 {
 	int refused = 0;
 	for (rlim_t value = 1344; value < 1560; value += 4) {
@@ -111,7 +111,7 @@ static void a_limit_that_the_first_use_finds_is_named(void)
 	CHECK(refused > 0);
 }
 
-static void limits_after_the_first_use(void)
+TEST(limits_after_the_first_use)
 {
 	lowered("used", "addresses", 4);
 	lowered("used", "data", 4);
@@ -120,7 +120,7 @@ static void limits_after_the_first_use(void)
 }
 
 /* Go raises the soft one for itself. */
-static void the_limit_of_descriptors_is_the_host_s(void)
+TEST(the_limit_of_descriptors_is_the_host_s)
 {
 	struct rlimit limit = {0, 0};
 	CHECK_INT(getrlimit(RLIMIT_NOFILE, &limit), 0);
@@ -149,13 +149,5 @@ int main(int argc, char** argv)
 	program = argv[0];
 	if (argc == 2) return tell_limit_of_descriptors();
 	if (argc > 1) return limited_main(argc, argv);
-	RUN(too_few_threads_are_a_status);
-	RUN(little_data_is_a_status);
-	RUN(no_descriptor_is_a_status);
-	RUN(a_limit_of_threads_after_loading_changes_nothing);
-	RUN(limits_right_after_loading);
-	RUN(a_limit_that_the_first_use_finds_is_named);
-	RUN(limits_after_the_first_use);
-	RUN(the_limit_of_descriptors_is_the_host_s);
-	return check_finish();
+	return check_tests();
 }

@@ -379,11 +379,11 @@ static void start_with(const char* setting, int most)
 	printf("%s: refused up to %d\n", setting, refused);
 }
 
-static void mmap_that_fails_in_the_start_is_a_status(void) { start_with("TL_TEST_MAPPINGS", 100); }
-static void pthread_create_that_fails_in_the_start_is_a_status(void) { start_with("TL_TEST_THREADS", 100); }
+TEST(mmap_that_fails_in_the_start_is_a_status) { start_with("TL_TEST_MAPPINGS", 100); }
+TEST(pthread_create_that_fails_in_the_start_is_a_status) { start_with("TL_TEST_THREADS", 100); }
 
 /* Go's seed says where in its arena the heap begins: seeds are tried until that is the end. */
-static void a_heap_that_begins_at_the_end_of_an_arena_grows(void)
+TEST(a_heap_that_begins_at_the_end_of_an_arena_grows)
 {
 	int result = HEAP_PLACE_OTHER;
 	for (int seed = 1; seed < 500 && result == HEAP_PLACE_OTHER; seed++) {
@@ -402,16 +402,16 @@ static void expect(const char* name, int first, int second)
 	else if (check_failed(result == first || result == second)) fprintf(stderr, "%s: %d\n", name, result);
 }
 
-static void what_fails_later_ends_nothing(void) { expect("later", LIMITED_WORKS, LIMITED_SHORT); }
-static void calls_are_refused_before_go_is_out_of_memory(void) { expect("fill", LIMITED_WORKS, LIMITED_WORKS); }
-static void a_refusal_that_is_over_uses_no_reserve_up(void) { expect("again", LIMITED_WORKS, LIMITED_WORKS); }
-static void a_plan_that_is_too_large_is_a_status(void) { expect("plan", LIMITED_WORKS, LIMITED_WORKS); }
-static void lists_that_are_too_long_are_a_status(void) { expect("lists", LIMITED_WORKS, LIMITED_WORKS); }
-static void keys_of_others_stay_theirs(void) { expect("keys", LIMITED_WORKS, LIMITED_WORKS); }
-static void a_stack_that_cannot_be_read_ends_nothing(void) { expect("stack", LIMITED_WORKS, LIMITED_WORKS); }
-static void locked_memory_is_a_status(void) { expect("locked", LIMITED_WORKS, LIMITED_WORKS); }
+TEST(what_fails_later_ends_nothing) { expect("later", LIMITED_WORKS, LIMITED_SHORT); }
+TEST(calls_are_refused_before_go_is_out_of_memory) { expect("fill", LIMITED_WORKS, LIMITED_WORKS); }
+TEST(a_refusal_that_is_over_uses_no_reserve_up) { expect("again", LIMITED_WORKS, LIMITED_WORKS); }
+TEST(a_plan_that_is_too_large_is_a_status) { expect("plan", LIMITED_WORKS, LIMITED_WORKS); }
+TEST(lists_that_are_too_long_are_a_status) { expect("lists", LIMITED_WORKS, LIMITED_WORKS); }
+TEST(keys_of_others_stay_theirs) { expect("keys", LIMITED_WORKS, LIMITED_WORKS); }
+TEST(a_stack_that_cannot_be_read_ends_nothing) { expect("stack", LIMITED_WORKS, LIMITED_WORKS); }
+TEST(locked_memory_is_a_status) { expect("locked", LIMITED_WORKS, LIMITED_WORKS); }
 
-static void too_many_mappings_are_a_status(void)
+TEST(too_many_mappings_are_a_status)
 {
 	int works_from = -1;
 	expect("mappings", LIMITED_SHORT, LIMITED_WORKS);
@@ -427,7 +427,7 @@ static void too_many_mappings_are_a_status(void)
 	printf("works with %d mappings\n", works_from);
 }
 
-static void address_space_is_measured_without_proc(void)
+TEST(address_space_is_measured_without_proc)
 {
 	static const int mebibytes[] = {64, 512, 1024, 1300, 1400, 1500, 1600, 1700, 1800, 1900, 2048, 4096};
 	int working = 0;
@@ -457,18 +457,5 @@ int main(int argc, char** argv)
 {
 	program = argv[0];
 	if (argc > 1) return run_as_case(argc, argv);
-	RUN(mmap_that_fails_in_the_start_is_a_status);
-	RUN(pthread_create_that_fails_in_the_start_is_a_status);
-	RUN(a_heap_that_begins_at_the_end_of_an_arena_grows);
-	RUN(what_fails_later_ends_nothing);
-	RUN(calls_are_refused_before_go_is_out_of_memory);
-	RUN(a_refusal_that_is_over_uses_no_reserve_up);
-	RUN(a_plan_that_is_too_large_is_a_status);
-	RUN(lists_that_are_too_long_are_a_status);
-	RUN(keys_of_others_stay_theirs);
-	RUN(too_many_mappings_are_a_status);
-	RUN(a_stack_that_cannot_be_read_ends_nothing);
-	RUN(locked_memory_is_a_status);
-	RUN(address_space_is_measured_without_proc);
-	return check_finish();
+	return check_tests();
 }

@@ -12,7 +12,7 @@ static int mark_of_tensor(int64_t bytes)
 }
 
 /* Memory stays marked, so what is not comes first. */
-static void large_memory_is_marked(void)
+TEST(large_memory_is_marked)
 {
 	tl_mem_enter_scope();
 	CHECK_INT(mark_of_tensor(3 * MIB), PLAIN);
@@ -41,7 +41,7 @@ static uint64_t resident(void)
 }
 
 /* What is not touched takes no memory: each byte that is takes a huge page at most. */
-static void what_is_not_touched_is_not_resident(void)
+TEST(what_is_not_touched_is_not_resident)
 {
 	const int64_t shape[1] = {512 * MIB};
 	tl_mem_enter_scope();
@@ -55,7 +55,7 @@ static void what_is_not_touched_is_not_resident(void)
 }
 
 /* The advice stays with the addresses: a program that allocates the same again does not call the system. */
-static void the_system_is_asked_once(void)
+TEST(the_system_is_asked_once)
 {
 	tl_stats stats = {.struct_size = sizeof stats};
 	uint64_t calls = 0;
@@ -75,8 +75,5 @@ int main(void)
 		puts("skip: this kernel has no transparent huge pages");
 		return 77;
 	}
-	RUN(large_memory_is_marked);
-	RUN(the_system_is_asked_once);
-	RUN(what_is_not_touched_is_not_resident);
-	return check_finish();
+	return check_tests();
 }

@@ -19,7 +19,7 @@ static void check_stale(tl_inl_thread* thread, tl_ref ref)
 	CHECK_FAILS(tl_inl_ref_check(thread, ref), TL_E_NOT_LIVE);
 }
 
-static void a_reference_is_counted(void)
+TEST(a_reference_is_counted)
 {
 	tl_inl_thread thread = begin();
 	void* object = tl_inl_mem_alloc(&thread, 64);
@@ -38,7 +38,7 @@ static void a_reference_is_counted(void)
 	check_stale(&thread, ref);
 }
 
-static void none_is_no_error(void)
+TEST(none_is_no_error)
 {
 	tl_inl_thread thread = begin();
 	tl_clear_error();
@@ -52,7 +52,7 @@ static void none_is_no_error(void)
 }
 
 /* What no pointer can tell. TL_DEBUG keeps the memory of what was released for a while. */
-static void a_stale_reference_is_known_when_its_memory_is_used_again(void)
+TEST(a_stale_reference_is_known_when_its_memory_is_used_again)
 {
 	const bool waits = getenv("TL_DEBUG") != NULL;
 	tl_inl_thread thread = begin();
@@ -68,7 +68,7 @@ static void a_stale_reference_is_known_when_its_memory_is_used_again(void)
 	}
 }
 
-static void words_that_are_no_references(void)
+TEST(words_that_are_no_references)
 {
 	tl_inl_thread thread = begin();
 	void* object = tl_mem_alloc(64);
@@ -88,7 +88,7 @@ static void words_that_are_no_references(void)
 }
 
 /* Blocks of records of every form: in pages of their own, and not. */
-static void objects_of_all_sizes_are_found(void)
+TEST(objects_of_all_sizes_are_found)
 {
 	tl_inl_thread thread = begin();
 	for (size_t bytes = 1; bytes < 300000; bytes += bytes / 9 + 1) {
@@ -113,7 +113,7 @@ static void note_end(void* object)
 }
 
 /* The destructor of the last reference's object works by references, too. */
-static void the_last_reference_calls_the_destructor(void)
+TEST(the_last_reference_calls_the_destructor)
 {
 	tl_type type = 0;
 	tl_type_desc description = {.name = "holder of a word", .size = 48, .destructor = note_end};
@@ -136,7 +136,7 @@ static void the_last_reference_calls_the_destructor(void)
 	check_stale(&thread, last);
 }
 
-static void tensors_have_references(void)
+TEST(tensors_have_references)
 {
 	const int64_t shape[2] = {3, 4};
 	tl_inl_thread thread = begin();
@@ -154,7 +154,7 @@ static void tensors_have_references(void)
 
 /* ---- what changes the context, or the object, between two operations ----------------------------- */
 
-static void operations_on_zeros_make_the_call(void)
+TEST(operations_on_zeros_make_the_call)
 {
 	void* object = tl_mem_alloc(64);
 	tl_ref ref = 0;
@@ -170,7 +170,7 @@ static void operations_on_zeros_make_the_call(void)
 	CHECK_DEAD(object);
 }
 
-static void a_detach_between_operations(void)
+TEST(a_detach_between_operations)
 {
 	tl_inl_thread thread = begin();
 	void* kept = tl_inl_mem_alloc(&thread, 64);
@@ -203,7 +203,7 @@ static void a_pair_in_both_ways(tl_inl_thread* thread, tl_ref ref)
 	CHECK_OK(tl_ref_check(ref));
 }
 
-static void a_trace_sees_operations(void)
+TEST(a_trace_sees_operations)
 {
 	enum { TIMES = 10, CALLS = 6 };
 	char path[] = "/tmp/tl_inlining_XXXXXX";
@@ -245,7 +245,7 @@ static void operations_in_a_child(void* argument)
 	CHECK_STATUS(tl_ref_check(h->ref), is_fast() ? TL_OK : TL_E_FORKED);
 }
 
-static void a_fork_between_operations(void)
+TEST(a_fork_between_operations)
 {
 	struct held h = {begin(), tl_mem_alloc(64), 0};
 	h.ref = tl_ref_of(h.object);
@@ -282,7 +282,7 @@ static void* end_with_an_object(void* unused)
 	return NULL;
 }
 
-static void operations_after_the_end_of_a_thread(void)
+TEST(operations_after_the_end_of_a_thread)
 {
 	pthread_key_create(&late, after_the_end);
 	run_thread(end_with_an_object, NULL);
@@ -307,7 +307,7 @@ static void* count_from_outside(void* argument)
 }
 
 /* An object of another thread is never counted with plain stores. */
-static void the_objects_of_others(void)
+TEST(the_objects_of_others)
 {
 	for (int shared = 0; shared < 2; shared++) {
 		struct held h = {begin(), tl_mem_alloc(64), 0};
@@ -334,7 +334,7 @@ static void* release_later(void* argument)
 }
 
 /* A compiler must not take a look at the words of a record for the last one. */
-static void a_loop_sees_what_another_thread_does(void)
+TEST(a_loop_sees_what_another_thread_does)
 {
 	struct held h = {begin(), tl_mem_alloc(64), 0};
 	h.ref = tl_ref_of(h.object);
@@ -373,7 +373,7 @@ static int step(tl_inl_thread* thread, void* object, int count, uint64_t choice)
 	return count - 1;
 }
 
-static void inlined_and_called_in_turns(void)
+TEST(inlined_and_called_in_turns)
 {
 	void* objects[OBJECTS] = {NULL};
 	tl_ref refs[OBJECTS] = {0};
@@ -401,22 +401,4 @@ static void inlined_and_called_in_turns(void)
 		for (; counts[k] > 0; counts[k]--) CHECK_OK(tl_inl_ref_release(&thread, refs[k]));
 }
 
-int main(void)
-{
-	RUN(a_reference_is_counted);
-	RUN(none_is_no_error);
-	RUN(a_stale_reference_is_known_when_its_memory_is_used_again);
-	RUN(words_that_are_no_references);
-	RUN(objects_of_all_sizes_are_found);
-	RUN(the_last_reference_calls_the_destructor);
-	RUN(tensors_have_references);
-	RUN(operations_on_zeros_make_the_call);
-	RUN(a_detach_between_operations);
-	RUN(a_trace_sees_operations);
-	RUN(a_fork_between_operations);
-	RUN(operations_after_the_end_of_a_thread);
-	RUN(the_objects_of_others);
-	RUN(a_loop_sees_what_another_thread_does);
-	RUN(inlined_and_called_in_turns);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

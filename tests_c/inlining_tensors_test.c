@@ -23,7 +23,7 @@ static void check_properties(const tl_tensor* t)
 
 static const int64_t extents[8] = {2, 3, 4, 5, 2, 3, 1, 2};
 
-static void tensors_of_every_rank_and_type(void)
+TEST(tensors_of_every_rank_and_type)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	for (int64_t rank = 0; rank <= 8; rank++) {
@@ -35,7 +35,7 @@ static void tensors_of_every_rank_and_type(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void views(void)
+TEST(views)
 {
 	static const int64_t wide[4] = {6, 2, 3, 4}, folded[2] = {6, 4};
 	CHECK_OK(tl_mem_enter_scope());
@@ -48,7 +48,7 @@ static void views(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void memory_of_others(void)
+TEST(memory_of_others)
 {
 	static double data[24];
 	static const int64_t strides[3] = {1, 2, 6};
@@ -58,14 +58,14 @@ static void memory_of_others(void)
 }
 
 /* The checked operations make a call for these, which have no record. */
-static void tensors_in_slots(void)
+TEST(tensors_in_slots)
 {
 	CHECK_OK(tl_mem_function_enter(2));
 	for (int64_t rank = 0; rank < 4; rank++) check_properties(tl_tensor_in_slot(1, TL_DTYPE_F32, rank, extents));
 	CHECK_OK(tl_mem_function_exit());
 }
 
-static void without_elements(void)
+TEST(without_elements)
 {
 	static const int64_t none[2] = {0, 3};
 	CHECK_OK(tl_mem_enter_scope());
@@ -77,7 +77,7 @@ static void without_elements(void)
 }
 
 /* A tensor of another shape in the memory of one that ended: nothing of the first is kept. */
-static void the_next_tensor_in_the_same_memory(void)
+TEST(the_next_tensor_in_the_same_memory)
 {
 	int64_t sum = 0;
 	for (int64_t n = 1; n <= 100; n++) {
@@ -103,7 +103,7 @@ static __attribute__((noinline)) void multiply(const tl_tensor* a, const tl_tens
 		}
 }
 
-static void a_product_of_matrices(void)
+TEST(a_product_of_matrices)
 {
 	static const int64_t shape[2] = {7, 5}, square[2] = {7, 7};
 	CHECK_OK(tl_mem_enter_scope());
@@ -120,14 +120,4 @@ static void a_product_of_matrices(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-int main(void)
-{
-	RUN(tensors_of_every_rank_and_type);
-	RUN(views);
-	RUN(memory_of_others);
-	RUN(tensors_in_slots);
-	RUN(without_elements);
-	RUN(the_next_tensor_in_the_same_memory);
-	RUN(a_product_of_matrices);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

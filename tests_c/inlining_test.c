@@ -9,7 +9,7 @@ enum { ZEROS = 32 << 10 };
 
 /* ---- contexts ----------------------------------------------------------------------------- */
 
-static void a_thread_has_a_context(void)
+TEST(a_thread_has_a_context)
 {
 	CHECK(context_now() != NULL);
 	CHECK_PTR(*tl_context_address(TL_INLINE_VERSION), context_now());
@@ -23,7 +23,7 @@ static bool is_zero(const char* bytes)
 	return true;
 }
 
-static void another_version_gets_zeros(void)
+TEST(another_version_gets_zeros)
 {
 	CHECK(is_zero(tl_context(ANOTHER_VERSION)));
 	CHECK_PTR(tl_context(0), tl_context(ANOTHER_VERSION));
@@ -32,7 +32,7 @@ static void another_version_gets_zeros(void)
 }
 
 /* An operation that wrote there would have an effect on all others. */
-static void nobody_writes_to_the_zeros(void)
+TEST(nobody_writes_to_the_zeros)
 {
 	if (sysconf(_SC_PAGESIZE) != 4096) return;
 	int zero = open("/dev/zero", O_RDONLY);
@@ -40,7 +40,7 @@ static void nobody_writes_to_the_zeros(void)
 	close(zero);
 }
 
-static void operations_on_zeros_make_the_call(void)
+TEST(operations_on_zeros_make_the_call)
 {
 	const int64_t shape[2] = {3, 4};
 	void *object = NULL, *other = NULL;
@@ -84,10 +84,10 @@ static void* without_a_context(void* unused)
 	return NULL;
 }
 
-static void the_first_operation_of_a_thread_attaches_it(void) { run_thread(without_a_context, NULL); }
+TEST(the_first_operation_of_a_thread_attaches_it) { run_thread(without_a_context, NULL); }
 
 /* Where one has made a call, those after it do until the context is taken again. */
-static void operations_after_a_call_make_calls(void)
+TEST(operations_after_a_call_make_calls)
 {
 	tl_inl_thread thread = begin();
 	void* large = tl_inl_mem_alloc(&thread, 1 << 20); /* no magazine has it */
@@ -108,7 +108,7 @@ static void operations_after_a_call_make_calls(void)
 /* ---- what changes the context between two operations --------------------------------------- */
 
 /* Another thread adopts the context that this one has given up; neither uses the other's. */
-static void a_detach_between_operations(void)
+TEST(a_detach_between_operations)
 {
 	tl_inl_thread thread = begin();
 	CHECK_OK(tl_inl_mem_enter_scope(&thread));
@@ -130,7 +130,7 @@ static void a_detach_between_operations(void)
 	CHECK_OK(tl_mem_purge()); /* the scope that stayed open is closed where its context is adopted */
 }
 
-static void a_detach_between_names(void)
+TEST(a_detach_between_names)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	void* kept = tl_ptr_acquire(tl_mem_new(64));
@@ -156,7 +156,7 @@ static void a_scope_in_both_ways(tl_inl_thread* thread)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void a_trace_sees_operations(void)
+TEST(a_trace_sees_operations)
 {
 	enum { TIMES = 10, CALLS = 6 };
 	char path[] = "/tmp/tl_inlining_XXXXXX";
@@ -194,7 +194,7 @@ static void operations_in_a_child(void* argument)
 	if (is_fast()) CHECK_OK(tl_inl_mem_exit_scope(&f->thread));
 }
 
-static void a_fork_between_operations(void)
+TEST(a_fork_between_operations)
 {
 	struct forked f = {begin(), NULL};
 	CHECK_OK(tl_inl_mem_enter_scope(&f.thread));
@@ -234,7 +234,7 @@ static void* end_with_an_object(void* unused)
 	return NULL;
 }
 
-static void operations_after_the_end_of_a_thread(void)
+TEST(operations_after_the_end_of_a_thread)
 {
 	pthread_key_create(&late, after_the_end);
 	run_thread(end_with_an_object, NULL);
@@ -260,7 +260,7 @@ static void work_in_a_destructor(void* object)
 	destroyed++;
 }
 
-static void destructors_use_operations(void)
+TEST(destructors_use_operations)
 {
 	tl_type type = 0;
 	tl_type_desc description = {.name = "holder", .size = 16, .destructor = work_in_a_destructor};
@@ -286,7 +286,7 @@ static bool is_recorded(const void* object)
 	return tl_mem_allocation_info(object, &info) == TL_OK && info.number != 0;
 }
 
-static void each_allocation_is_recorded(void)
+TEST(each_allocation_is_recorded)
 {
 	CHECK_OK(tl_configure("TL_TRACK", "1"));
 	tl_mem_purge(); /* the thread follows at its next slow call */
@@ -326,7 +326,7 @@ static int step(tl_inl_thread* thread, void* object, int count, uint64_t choice)
 	return count - 1;
 }
 
-static void inlined_and_called_in_turns(void)
+TEST(inlined_and_called_in_turns)
 {
 	void* objects[OBJECTS] = {NULL};
 	int counts[OBJECTS] = {0};
@@ -383,7 +383,7 @@ static void arena_step(tl_inl_thread* thread, struct arena_model* m, uint64_t ch
 	CHECK_OK(inlined ? tl_inl_arena_set_offset(thread, m->offset) : (tl_arena_set_offset)(m->offset));
 }
 
-static void an_arena_in_scopes_of_both_ways(void)
+TEST(an_arena_in_scopes_of_both_ways)
 {
 	struct arena_model m = {.depth = 0};
 	uint64_t random = 2463534242u;
@@ -398,7 +398,7 @@ static void an_arena_in_scopes_of_both_ways(void)
 	CHECK_OK(tl_arena_free());
 }
 
-static void a_stale_pointer_is_an_error(void)
+TEST(a_stale_pointer_is_an_error)
 {
 	tl_inl_thread thread = begin();
 	void* object = tl_inl_mem_alloc(&thread, 64);
@@ -413,21 +413,5 @@ static void a_stale_pointer_is_an_error(void)
 int main(void)
 {
 	CHECK(!answers(context_now())); /* before the first call */
-	RUN(a_thread_has_a_context);
-	RUN(another_version_gets_zeros);
-	RUN(nobody_writes_to_the_zeros);
-	RUN(operations_on_zeros_make_the_call);
-	RUN(the_first_operation_of_a_thread_attaches_it);
-	RUN(operations_after_a_call_make_calls);
-	RUN(a_detach_between_operations);
-	RUN(a_detach_between_names);
-	RUN(a_trace_sees_operations);
-	RUN(a_fork_between_operations);
-	RUN(operations_after_the_end_of_a_thread);
-	RUN(destructors_use_operations);
-	RUN(each_allocation_is_recorded);
-	RUN(inlined_and_called_in_turns);
-	RUN(an_arena_in_scopes_of_both_ways);
-	RUN(a_stale_pointer_is_an_error);
-	return check_finish();
+	return check_tests();
 }

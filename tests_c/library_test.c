@@ -4,20 +4,20 @@
 #include "check.h"
 #include "thread.h"
 
-static void versions(void)
+TEST(versions)
 {
 	CHECK_INT(tl_abi_version(), TL_ABI_VERSION);
 	CHECK(strchr(tl_version(), '.') != NULL);
 }
 
-static void init_twice(void)
+TEST(init_twice)
 {
 	CHECK_OK(tl_init());
 	CHECK_OK(tl_init());
 	CHECK_OK(tl_mem_manager_init());
 }
 
-static void every_status_has_its_own_sentence(void)
+TEST(every_status_has_its_own_sentence)
 {
 	for (tl_status status = TL_OK; status <= TL_E_CORRUPTED; status++) {
 		CHECK(tl_status_string(status)[0] != '\0');
@@ -28,7 +28,7 @@ static void every_status_has_its_own_sentence(void)
 	CHECK(strcmp(tl_status_string(9999), tl_status_string(TL_OK)) != 0);
 }
 
-static void last_error_names_the_pointer(void)
+TEST(last_error_names_the_pointer)
 {
 	char text[32];
 	tl_clear_error();
@@ -46,7 +46,7 @@ static void last_error_names_the_pointer(void)
 	CHECK(tl_last_error()[0] == '\0');
 }
 
-static void interior_error_names_the_start(void)
+TEST(interior_error_names_the_start)
 {
 	char start[32];
 	char* object = tl_mem_alloc(64);
@@ -57,7 +57,7 @@ static void interior_error_names_the_start(void)
 	CHECK_OK(tl_ptr_release(object));
 }
 
-static void a_null_that_is_right_sets_ok(void)
+TEST(a_null_that_is_right_sets_ok)
 {
 	CHECK_STATUS(tl_ptr_release((void*)0x1230), TL_E_UNKNOWN_POINTER);
 	CHECK_PTR(tl_mem_alloc(0), NULL);
@@ -71,7 +71,7 @@ static void* fail_in_a_thread(void* unused)
 	return NULL;
 }
 
-static void errors_belong_to_their_thread(void)
+TEST(errors_belong_to_their_thread)
 {
 	tl_clear_error();
 	run_thread(fail_in_a_thread, NULL);
@@ -94,7 +94,7 @@ static void note_error(tl_status status, const char* message, void* ctx)
 	tl_ptr_release((void*)0x7770);
 }
 
-static void error_callback(void)
+TEST(error_callback)
 {
 	struct seen seen = {0, TL_OK, ""};
 	CHECK_OK(tl_set_error_callback(note_error, &seen));
@@ -135,7 +135,7 @@ static void* fail_often(void* unused)
 	return unused;
 }
 
-static void an_error_callback_gets_the_ctx_that_came_with_it(void)
+TEST(an_error_callback_gets_the_ctx_that_came_with_it)
 {
 	pthread_t failing = start_thread(fail_often, NULL);
 	while (__atomic_load_n(&heard, __ATOMIC_RELAXED) < 200000) {
@@ -147,7 +147,7 @@ static void an_error_callback_gets_the_ctx_that_came_with_it(void)
 	CHECK_INT(misheard, 0);
 }
 
-static void configure(void)
+TEST(configure)
 {
 	CHECK_OK(tl_configure("TL_ON_ERROR", "ignore"));
 	/* covers: tl_configure TL_E_INVALID_ARGUMENT */
@@ -159,7 +159,7 @@ static void configure(void)
 	CHECK_FAILS(tl_configure("TL_ARENA_BYTES", "1048576"), TL_E_BUSY);
 }
 
-static void symbols_are_sorted_and_callable(void)
+TEST(symbols_are_sorted_and_callable)
 {
 	size_t count = 0;
 	const tl_symbol* table = tl_symbols(&count);
@@ -176,7 +176,7 @@ static void symbols_are_sorted_and_callable(void)
 	CHECK_REFUSED(tl_symbols(NULL), 0, TL_E_INVALID_ARGUMENT);
 }
 
-static void shutdown_closes_scopes_and_keeps_objects(void)
+TEST(shutdown_closes_scopes_and_keeps_objects)
 {
 	char* kept = tl_mem_alloc(64);
 	void* scoped;
@@ -197,7 +197,7 @@ static void shutdown_closes_scopes_and_keeps_objects(void)
 	CHECK_OK(tl_mem_manager_shutdown());
 }
 
-static void shutdown_releases_the_root_scope(void)
+TEST(shutdown_releases_the_root_scope)
 {
 	void* object = tl_mem_new(64);
 	CHECK_COUNT(object, 1);
@@ -214,7 +214,7 @@ static void* hold_a_scope(void* gate)
 	return NULL;
 }
 
-static void shutdown_waits_for_other_threads(void)
+TEST(shutdown_waits_for_other_threads)
 {
 	pthread_barrier_t gate;
 	pthread_t thread;
@@ -237,7 +237,7 @@ static void shutdown_waits_for_other_threads(void)
 	pthread_barrier_destroy(&gate);
 }
 
-static void detach_and_come_back(void)
+TEST(detach_and_come_back)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK(tl_mem_new(64) != NULL);
@@ -257,7 +257,7 @@ static void detach_in_callback(tl_status status, const char* message, void* ctx)
 }
 
 /* The entry guard goes on with the context when the callback has returned. */
-static void no_detaching_inside_the_error_callback(void)
+TEST(no_detaching_inside_the_error_callback)
 {
 	tl_status answer = TL_OK;
 	CHECK_OK(tl_mem_enter_scope());
@@ -269,23 +269,4 @@ static void no_detaching_inside_the_error_callback(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-int main(void)
-{
-	RUN(versions);
-	RUN(init_twice);
-	RUN(every_status_has_its_own_sentence);
-	RUN(last_error_names_the_pointer);
-	RUN(interior_error_names_the_start);
-	RUN(a_null_that_is_right_sets_ok);
-	RUN(errors_belong_to_their_thread);
-	RUN(error_callback);
-	RUN(an_error_callback_gets_the_ctx_that_came_with_it);
-	RUN(configure);
-	RUN(symbols_are_sorted_and_callable);
-	RUN(shutdown_closes_scopes_and_keeps_objects);
-	RUN(shutdown_releases_the_root_scope);
-	RUN(shutdown_waits_for_other_threads);
-	RUN(detach_and_come_back);
-	RUN(no_detaching_inside_the_error_callback);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

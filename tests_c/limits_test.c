@@ -133,7 +133,7 @@ static int init_without_memory(void)
 	return check_failures != 0;
 }
 
-static void little_address_space(void)
+TEST(little_address_space)
 {
 	CHECK_INT(run_case("work", 4096, NULL, NULL), 0);
 	CHECK_INT(run_case("work", 2048, NULL, NULL), 0);
@@ -145,7 +145,7 @@ static void little_address_space(void)
 
 /* From less than Go can be loaded with to plenty, in steps. It never aborts, and what
  * works with so much works with more. */
-static void every_address_space(void)
+TEST(every_address_space)
 {
 	int works_from = 0;
 	for (int mebibytes = 48; mebibytes <= 2560; mebibytes += mebibytes < 1536 ? 64 : 32) {
@@ -175,7 +175,7 @@ static int raise_the_limit(void)
 	return check_finish();
 }
 
-static void a_limit_that_is_raised(void) { CHECK_INT(run_case("raise", 256, NULL, NULL), 0); }
+TEST(a_limit_that_is_raised) { CHECK_INT(run_case("raise", 256, NULL, NULL), 0); }
 
 /* A limit that comes after the library has been loaded, with so much left. */
 static int limit_what_is_left(const char* mebibytes)
@@ -194,7 +194,7 @@ static int limit_what_is_left(const char* mebibytes)
 	return check_failures != 0;
 }
 
-static void little_left_after_the_start(void)
+TEST(little_left_after_the_start)
 {
 	static const char* const left[] = {"0", "1", "2", "4", "8", "16", "31", "33", "48", "64", "128", "256", "512"};
 	for (size_t i = 0; i < sizeof left / sizeof *left; i++)
@@ -202,14 +202,14 @@ static void little_left_after_the_start(void)
 			fprintf(stderr, "with %s MiB left\n", left[i]);
 }
 
-static void a_reservation_of_the_users_choice(void)
+TEST(a_reservation_of_the_users_choice)
 {
 	CHECK_INT(run_case("work", 0, "TL_HEAP_RESERVE", "33554432"), 0);
 	CHECK_INT(run_case("work", 2048, "TL_HEAP_RESERVE", "134217728"), 0);
 	CHECK_INT(run_case("work", 2048, "TL_ARENA_BYTES", "1048576"), 0);
 }
 
-static void no_memory_for_the_tables(void) { CHECK_INT(run_case("init", 0, "TL_FAIL_MEMORY", "0"), 0); }
+TEST(no_memory_for_the_tables) { CHECK_INT(run_case("init", 0, "TL_FAIL_MEMORY", "0"), 0); }
 
 int main(int argc, char** argv)
 {
@@ -220,11 +220,5 @@ int main(int argc, char** argv)
 	if (argc > 1 && strcmp(argv[1], "start") == 0) return start_under_a_limit();
 	if (argc > 1 && strcmp(argv[1], "raise") == 0) return raise_the_limit();
 	if (argc > 1 && strcmp(argv[1], "left") == 0) return limit_what_is_left(getenv("TL_TEST_LEFT"));
-	RUN(little_address_space);
-	RUN(every_address_space);
-	RUN(a_limit_that_is_raised);
-	RUN(little_left_after_the_start);
-	RUN(a_reservation_of_the_users_choice);
-	RUN(no_memory_for_the_tables);
-	return check_finish();
+	return check_tests();
 }

@@ -3,7 +3,7 @@
 #include "memory.h"
 #include "thread.h"
 
-static void spans_and_chunks_are_counted(void)
+TEST(spans_and_chunks_are_counted)
 {
 	uint64_t cpu = reserved(0), all = reserved(TL_MEM_TOTAL), own = reserved(TL_MEM_OWN_ALLOCATORS);
 	void* object = tl_mem_alloc(3 * MIB);
@@ -22,7 +22,7 @@ static void spans_and_chunks_are_counted(void)
 	CHECK(usage(0).peak >= cpu + 5 * MIB);
 }
 
-static void limits_are_set_and_told(void)
+TEST(limits_are_set_and_told)
 {
 	uint64_t soft = 1, hard = 1;
 	/* covers: tl_mem_set_limit TL_E_DEVICE, TL_E_INVALID_ARGUMENT */
@@ -43,7 +43,7 @@ static void limits_are_set_and_told(void)
 	no_limits();
 }
 
-static void figures_are_filled_in_as_far_as_known(void)
+TEST(figures_are_filled_in_as_far_as_known)
 {
 	struct {
 		size_t struct_size;
@@ -58,7 +58,7 @@ static void figures_are_filled_in_as_far_as_known(void)
 	CHECK_FAILS(tl_mem_usage(0, (tl_mem_usage_info*)(void*)&some), TL_E_INVALID_ARGUMENT);
 }
 
-static void options_set_limits_at_any_time(void)
+TEST(options_set_limits_at_any_time)
 {
 	uint64_t soft, hard;
 	CHECK_OK(tl_configure("TL_MEM_LIMIT", "1GiB,cpu=512MiB,own=1MiB,cuda:0=20GiB"));
@@ -78,7 +78,7 @@ static void options_set_limits_at_any_time(void)
 }
 
 /* Every way to memory of the heap, at a limit that leaves none. */
-static void everything_that_allocates_says_so(void)
+TEST(everything_that_allocates_says_so)
 {
 	int64_t shape = 5 * MIB;
 	void *vec, *object;
@@ -108,7 +108,7 @@ static void everything_that_allocates_says_so(void)
 }
 
 /* Small objects come in slabs; what contexts have in magazines they may use up. */
-static void small_objects_stop_as_well(void)
+TEST(small_objects_stop_as_well)
 {
 	void **newest = NULL, **object;
 	long count = 0;
@@ -128,7 +128,7 @@ static void small_objects_stop_as_well(void)
 	no_limits();
 }
 
-static void the_message_has_every_figure(void)
+TEST(the_message_has_every_figure)
 {
 	static const char* const parts[] = {
 		"tl_mem_alloc: TL_E_LIMIT: 32 MiB requested of cpu (more than a limit allows)",
@@ -153,7 +153,7 @@ static void the_message_has_every_figure(void)
 	no_limits();
 }
 
-static void the_message_of_a_pool_has_them_too(void)
+TEST(the_message_of_a_pool_has_them_too)
 {
 	device d = {.fail_from = 2};
 	tl_memory_pool *pool = device_pool(&d, MIB), *of_cpu = NULL;
@@ -172,7 +172,7 @@ static void the_message_of_a_pool_has_them_too(void)
 }
 
 /* Which stage gives how much: tensors before chunks, and no more than needed. */
-static void caches_give_in_order(void)
+TEST(caches_give_in_order)
 {
 	device d = {0};
 	tl_memory_pool* pool;
@@ -202,7 +202,7 @@ static void caches_give_in_order(void)
 	no_limits();
 }
 
-static void what_no_cache_can_help_empties_none(void)
+TEST(what_no_cache_can_help_empties_none)
 {
 	device d = {0};
 	tl_memory_pool* pool = device_pool(&d, MIB);
@@ -222,7 +222,7 @@ static void what_no_cache_can_help_empties_none(void)
 }
 
 /* A device that has no more gets its own pools' chunks back, not other memory. */
-static void a_refusing_device_is_helped_by_its_own_pools(void)
+TEST(a_refusing_device_is_helped_by_its_own_pools)
 {
 	device d = {0}, other = {0};
 	tl_memory_pool *idle = device_pool(&d, MIB), *pool = device_pool(&d, MIB), *apart = device_pool(&other, MIB);
@@ -241,7 +241,7 @@ static void a_refusing_device_is_helped_by_its_own_pools(void)
 	no_limits();
 }
 
-static void a_soft_limit_empties_caches_and_fails_nothing(void)
+TEST(a_soft_limit_empties_caches_and_fails_nothing)
 {
 	void* object;
 	no_limits();
@@ -262,7 +262,7 @@ static void a_soft_limit_empties_caches_and_fails_nothing(void)
 	CHECK_INT(tl_get_pool_count(), 1);
 }
 
-static void a_limit_below_the_use_trims_and_waits(void)
+TEST(a_limit_below_the_use_trims_and_waits)
 {
 	void *object = tl_mem_alloc(8 * MIB), *more;
 	uint64_t live;
@@ -279,7 +279,7 @@ static void a_limit_below_the_use_trims_and_waits(void)
 	no_limits();
 }
 
-static void the_pool_of_tensors_has_limits_of_its_own(void)
+TEST(the_pool_of_tensors_has_limits_of_its_own)
 {
 	tl_pool_key_stats key = {.struct_size = sizeof key};
 	no_limits();
@@ -317,7 +317,7 @@ static void the_pool_of_tensors_has_limits_of_its_own(void)
 }
 
 /* The system refuses at every call in turn: a status, nothing leaks, the retry works. */
-static void the_system_fails_at_each_call(void)
+TEST(the_system_fails_at_each_call)
 {
 	int refused = 1;
 	for (int n = 0; refused != 0 && n < 500; n++) {
@@ -377,7 +377,7 @@ static void* work_at_the_limit(void* failures)
 	return NULL;
 }
 
-static void threads_meet_the_limit(void)
+TEST(threads_meet_the_limit)
 {
 	pthread_t threads[4];
 	int failures = 0;
@@ -392,23 +392,4 @@ static void threads_meet_the_limit(void)
 	no_limits();
 }
 
-int main(void)
-{
-	RUN(spans_and_chunks_are_counted);
-	RUN(limits_are_set_and_told);
-	RUN(figures_are_filled_in_as_far_as_known);
-	RUN(options_set_limits_at_any_time);
-	RUN(everything_that_allocates_says_so);
-	RUN(small_objects_stop_as_well);
-	RUN(the_message_has_every_figure);
-	RUN(the_message_of_a_pool_has_them_too);
-	RUN(caches_give_in_order);
-	RUN(what_no_cache_can_help_empties_none);
-	RUN(a_refusing_device_is_helped_by_its_own_pools);
-	RUN(a_soft_limit_empties_caches_and_fails_nothing);
-	RUN(a_limit_below_the_use_trims_and_waits);
-	RUN(the_pool_of_tensors_has_limits_of_its_own);
-	RUN(the_system_fails_at_each_call);
-	RUN(threads_meet_the_limit);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

@@ -27,7 +27,7 @@ static void end(void)
 	device_end(&d, pool);
 }
 
-static void pointers_that_are_no_blocks(void)
+TEST(pointers_that_are_no_blocks)
 {
 	int local = 0;
 	void* dead;
@@ -63,7 +63,7 @@ static void* free_live(void* live)
 	return NULL;
 }
 
-static void blocks_of_other_threads_and_pools(void)
+TEST(blocks_of_other_threads_and_pools)
 {
 	device other_device = {0};
 	tl_memory_pool* other = device_pool(&other_device, 64 * KIB);
@@ -81,7 +81,7 @@ static void blocks_of_other_threads_and_pools(void)
 	end();
 }
 
-static void sizes_that_are_none(void)
+TEST(sizes_that_are_none)
 {
 	begin();
 	CHECK_REFUSED(tl_memory_pool_allocate(pool, 0), 0, TL_OK);
@@ -102,7 +102,7 @@ static void refuse_creation(tl_device_allocator a, size_t bytes, tl_status want)
 	CHECK_PTR(none, &d);
 }
 
-static void allocators_that_are_none(void)
+TEST(allocators_that_are_none)
 {
 	tl_device_allocator good, bad;
 	tl_memory_pool* none = NULL;
@@ -130,7 +130,7 @@ static void allocators_that_are_none(void)
 	CHECK_INT(d.calls, 0);
 }
 
-static void alignments_are_granules(void)
+TEST(alignments_are_granules)
 {
 	for (size_t alignment = 1; alignment <= 4096; alignment *= 4) {
 		device of = {0};
@@ -165,7 +165,7 @@ static void refuse_handle(tl_memory_pool* bad)
 	if (bad != NULL) CHECK_FAILS(tl_memory_pool_destroy(bad), TL_E_INVALID_ARGUMENT);
 }
 
-static void handles_that_are_none(void)
+TEST(handles_that_are_none)
 {
 	device other = {0};
 	tl_memory_pool* ended = device_pool(&other, KIB);
@@ -183,7 +183,7 @@ static void handles_that_are_none(void)
 }
 
 /* Numbers of all magnitudes, and near misses, as pools and as blocks. */
-static void random_numbers(void)
+TEST(random_numbers)
 {
 	uint64_t random = 99;
 	begin();
@@ -197,7 +197,7 @@ static void random_numbers(void)
 	end();
 }
 
-static void as_many_pools_as_there_can_be(void)
+TEST(as_many_pools_as_there_can_be)
 {
 	enum { POOLS = 1023 };
 	static tl_memory_pool* pools[POOLS];
@@ -210,7 +210,7 @@ static void as_many_pools_as_there_can_be(void)
 	CHECK_INT(d.chunks, 0);
 }
 
-static void memory_that_cannot_be(void)
+TEST(memory_that_cannot_be)
 {
 	begin();
 	/* covers: tl_memory_pool_allocate TL_E_DEVICE */
@@ -239,16 +239,4 @@ static void memory_that_cannot_be(void)
 	end();
 }
 
-int main(void)
-{
-	RUN(pointers_that_are_no_blocks);
-	RUN(blocks_of_other_threads_and_pools);
-	RUN(sizes_that_are_none);
-	RUN(allocators_that_are_none);
-	RUN(alignments_are_granules);
-	RUN(handles_that_are_none);
-	RUN(random_numbers);
-	RUN(as_many_pools_as_there_can_be);
-	RUN(memory_that_cannot_be);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

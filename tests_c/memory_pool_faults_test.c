@@ -86,7 +86,7 @@ static int calls_of_the_scenario(void)
 	return d.calls;
 }
 
-static void the_device_fails_at_each_call(void)
+TEST(the_device_fails_at_each_call)
 {
 	int calls = calls_of_the_scenario(), failures = 0;
 	CHECK(calls > 8);
@@ -106,7 +106,7 @@ static void repair_system(device* d)
 }
 
 /* The pool's own tables: every call for memory to the system is refused in turn. */
-static void the_system_fails_at_each_call(void)
+TEST(the_system_fails_at_each_call)
 {
 	int n = 0, last = 1;
 	for (; n < 1000 && last != 0; n++) {
@@ -124,7 +124,5 @@ static void the_system_fails_at_each_call(void)
 int main(void)
 {
 	CHECK_OK(tl_init());
-	RUN(the_device_fails_at_each_call);
-	RUN(the_system_fails_at_each_call);
-	return check_finish();
+	return check_tests();
 }

@@ -22,7 +22,7 @@ static char* start_of(tl_memory_pool* pool)
 	return block;
 }
 
-static void every_other_of_ten_freed(void)
+TEST(every_other_of_ten_freed)
 {
 	device d = {0};
 	tl_memory_pool* pool = device_pool(&d, 16 * KIB);
@@ -40,7 +40,7 @@ static void every_other_of_ten_freed(void)
 	device_end(&d, pool);
 }
 
-static void twice_the_size_adds_one_chunk(void)
+TEST(twice_the_size_adds_one_chunk)
 {
 	device d = {0};
 	tl_memory_pool* pool = device_pool(&d, MIB);
@@ -55,7 +55,7 @@ static void twice_the_size_adds_one_chunk(void)
 	device_end(&d, pool);
 }
 
-static void small_growth_is_by_the_size_of_the_pool(void)
+TEST(small_growth_is_by_the_size_of_the_pool)
 {
 	device d = {0};
 	tl_memory_pool* pool = device_pool(&d, 64 * KIB);
@@ -66,7 +66,7 @@ static void small_growth_is_by_the_size_of_the_pool(void)
 	device_end(&d, pool);
 }
 
-static void reuse_asks_the_device_no_more(void)
+TEST(reuse_asks_the_device_no_more)
 {
 	device d = {0};
 	tl_memory_pool* pool = device_pool(&d, MIB);
@@ -82,7 +82,7 @@ static void reuse_asks_the_device_no_more(void)
 	device_end(&d, pool);
 }
 
-static void reset_then_allocate(void)
+TEST(reset_then_allocate)
 {
 	device d = {0};
 	tl_memory_pool* pool = device_pool(&d, 64 * KIB);
@@ -107,7 +107,7 @@ static void reset_then_allocate(void)
 	device_end(&d, pool);
 }
 
-static void the_default_is_reserved_and_not_touched(void)
+TEST(the_default_is_reserved_and_not_touched)
 {
 	device d = {.access = PROT_READ | PROT_WRITE};
 	int64_t before = tl_get_memory_bytes();
@@ -118,7 +118,7 @@ static void the_default_is_reserved_and_not_touched(void)
 	device_end(&d, pool);
 }
 
-static void a_block_is_cut_when_more_than_256_bytes_remain(void)
+TEST(a_block_is_cut_when_more_than_256_bytes_remain)
 {
 	device d = {0};
 	tl_memory_pool* pool = device_pool(&d, 4 * KIB);
@@ -137,7 +137,7 @@ static void a_block_is_cut_when_more_than_256_bytes_remain(void)
 	device_end(&d, pool);
 }
 
-static void the_smallest_fit_then_the_lowest_address(void)
+TEST(the_smallest_fit_then_the_lowest_address)
 {
 	device d = {0};
 	tl_memory_pool* pool = device_pool(&d, 64 * KIB);
@@ -156,7 +156,7 @@ static void the_smallest_fit_then_the_lowest_address(void)
 	device_end(&d, pool);
 }
 
-static void neighbours_join_in_any_order(void)
+TEST(neighbours_join_in_any_order)
 {
 	static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
 	device d = {0};
@@ -194,7 +194,7 @@ static void record_layout(ptrdiff_t* offsets)
 	device_end(&d, pool);
 }
 
-static void the_same_calls_give_the_same_layout(void)
+TEST(the_same_calls_give_the_same_layout)
 {
 	static ptrdiff_t first[1000], second[1000];
 	record_layout(first);
@@ -202,7 +202,7 @@ static void the_same_calls_give_the_same_layout(void)
 	CHECK(memcmp(first, second, sizeof first) == 0);
 }
 
-static void what_was_given_back_last_is_free(void)
+TEST(what_was_given_back_last_is_free)
 {
 	device d = {0};
 	tl_memory_pool* pool = device_pool(&d, 4 * KIB);
@@ -224,7 +224,7 @@ static void what_was_given_back_last_is_free(void)
 	device_end(&d, pool);
 }
 
-static void thousands_of_blocks(void)
+TEST(thousands_of_blocks)
 {
 	enum { BLOCKS = 20000 };
 	device d = {0};
@@ -240,7 +240,7 @@ static void thousands_of_blocks(void)
 	device_end(&d, pool);
 }
 
-static void trim_returns_idle_chunks(void)
+TEST(trim_returns_idle_chunks)
 {
 	device d = {0};
 	tl_memory_pool* pool = device_pool(&d, 64 * KIB);
@@ -260,7 +260,7 @@ static void trim_returns_idle_chunks(void)
 	device_end(&d, pool);
 }
 
-static void a_limit_bounds_what_is_reserved(void)
+TEST(a_limit_bounds_what_is_reserved)
 {
 	device d = {0};
 	tl_memory_pool* pool = device_pool(&d, 64 * KIB);
@@ -285,7 +285,7 @@ static void a_limit_bounds_what_is_reserved(void)
 	device_end(&d, pool);
 }
 
-static void statistics_know_their_size(void)
+TEST(statistics_know_their_size)
 {
 	device d = {0};
 	tl_memory_pool* pool = device_pool(&d, 64 * KIB);
@@ -305,7 +305,7 @@ static void statistics_know_their_size(void)
 	device_end(&d, pool);
 }
 
-static void a_pool_with_live_blocks_is_not_destroyed(void)
+TEST(a_pool_with_live_blocks_is_not_destroyed)
 {
 	device d = {.access = PROT_READ | PROT_WRITE};
 	tl_memory_pool* pool = device_pool(&d, 64 * KIB);
@@ -327,7 +327,7 @@ static void call_back(void)
 	CHECK_STATUS(tl_memory_pool_stats_get(inside_pool, &stats), TL_E_BUSY);
 }
 
-static void an_allocator_cannot_call_back(void)
+TEST(an_allocator_cannot_call_back)
 {
 	device d = {0};
 	inside_pool = device_pool(&d, 64 * KIB);
@@ -337,24 +337,4 @@ static void an_allocator_cannot_call_back(void)
 	device_end(&d, inside_pool);
 }
 
-int main(void)
-{
-	RUN(every_other_of_ten_freed);
-	RUN(twice_the_size_adds_one_chunk);
-	RUN(small_growth_is_by_the_size_of_the_pool);
-	RUN(reuse_asks_the_device_no_more);
-	RUN(reset_then_allocate);
-	RUN(the_default_is_reserved_and_not_touched);
-	RUN(a_block_is_cut_when_more_than_256_bytes_remain);
-	RUN(the_smallest_fit_then_the_lowest_address);
-	RUN(neighbours_join_in_any_order);
-	RUN(the_same_calls_give_the_same_layout);
-	RUN(what_was_given_back_last_is_free);
-	RUN(thousands_of_blocks);
-	RUN(trim_returns_idle_chunks);
-	RUN(a_limit_bounds_what_is_reserved);
-	RUN(statistics_know_their_size);
-	RUN(a_pool_with_live_blocks_is_not_destroyed);
-	RUN(an_allocator_cannot_call_back);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

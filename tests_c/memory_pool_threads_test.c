@@ -68,7 +68,7 @@ static void join_all(pthread_t* threads)
 	for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
 }
 
-static void four_threads(void)
+TEST(four_threads)
 {
 	device d = {.access = PROT_READ | PROT_WRITE};
 	pthread_t threads[THREADS];
@@ -105,7 +105,7 @@ static void* use_until_it_ends(void* unused)
 	}
 }
 
-static void a_pool_ends_under_its_threads(void)
+TEST(a_pool_ends_under_its_threads)
 {
 	for (int i = 0; i < 10; i++) {
 		device d = {0};
@@ -152,7 +152,7 @@ static int in_the_child(bool fast)
 	return check_failures != 0;
 }
 
-static void forks_while_others_allocate(void)
+TEST(forks_while_others_allocate)
 {
 	enum { CHILDREN = 100 };
 	device d = {0};
@@ -214,7 +214,7 @@ static void check_all_is_free(const device* d)
 	CHECK_INT(d->chunks, 1);
 }
 
-static void what_threads_keep_is_found(void)
+TEST(what_threads_keep_is_found)
 {
 	for (int way = 0; way < 6; way++) {
 		device d = {.access = PROT_READ | PROT_WRITE};
@@ -248,11 +248,4 @@ static void what_threads_keep_is_found(void)
 	}
 }
 
-int main(void)
-{
-	RUN(four_threads);
-	RUN(what_threads_keep_is_found);
-	RUN(a_pool_ends_under_its_threads);
-	RUN(forks_while_others_allocate);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

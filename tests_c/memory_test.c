@@ -43,21 +43,21 @@ static void comes_back(size_t bytes, bool newest_first)
 	free(objects);
 }
 
-static void small_objects_come_back(void)
+TEST(small_objects_come_back)
 {
 	comes_back(64, true);
 	comes_back(64, false);
 }
 
-static void medium_objects_come_back(void)
+TEST(medium_objects_come_back)
 {
 	comes_back(65536, true);
 	comes_back(65536, false);
 }
 
-static void a_large_object_comes_back(void) { comes_back((size_t)gibibyte, true); }
+TEST(a_large_object_comes_back) { comes_back((size_t)gibibyte, true); }
 
-static void scopes_come_back(void)
+TEST(scopes_come_back)
 {
 	int64_t before = resident();
 	CHECK_OK(tl_mem_enter_scope());
@@ -67,7 +67,7 @@ static void scopes_come_back(void)
 	CHECK(resident() - before <= allowance);
 }
 
-static void tensors_come_back(void)
+TEST(tensors_come_back)
 {
 	int64_t before = resident(), shape = 64 << 20;
 	CHECK_OK(tl_mem_enter_scope());
@@ -142,21 +142,21 @@ static void come_back_from_threads(bool tensors, int64_t stay)
 	pthread_barrier_destroy(&barrier);
 }
 
-static void threads_that_sleep_keep_little(void)
+TEST(threads_that_sleep_keep_little)
 {
 	sleeps = true;
 	come_back_from_threads(false, 24 << 20);
 	come_back_from_threads(true, 24 << 20);
 }
 
-static void threads_that_ended_keep_less(void)
+TEST(threads_that_ended_keep_less)
 {
 	sleeps = false;
 	come_back_from_threads(false, 16 << 20);
 	come_back_from_threads(true, 16 << 20);
 }
 
-static void figures_of_the_process(void)
+TEST(figures_of_the_process)
 {
 	CHECK(llabs(tl_get_memory_bytes() - resident()) < allowance);
 	CHECK(llabs(tl_get_memory_mb() - (resident() >> 20)) < 64);
@@ -165,13 +165,5 @@ static void figures_of_the_process(void)
 int main(void)
 {
 	CHECK_OK(tl_init());
-	RUN(small_objects_come_back);
-	RUN(medium_objects_come_back);
-	RUN(a_large_object_comes_back);
-	RUN(scopes_come_back);
-	RUN(tensors_come_back);
-	RUN(threads_that_sleep_keep_little);
-	RUN(threads_that_ended_keep_less);
-	RUN(figures_of_the_process);
-	return check_finish();
+	return check_tests();
 }

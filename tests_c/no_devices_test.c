@@ -11,7 +11,7 @@ static void check_missing(const char* name, const char* what)
 	}
 }
 
-static void drivers_are_missing(void)
+TEST(drivers_are_missing)
 {
 	CHECK_INT(tl_device_count(), 2);
 	check_missing("cuda:0", "no CUDA driver here; looked for /nowhere/libcuda.so: cannot open shared object file");
@@ -20,7 +20,7 @@ static void drivers_are_missing(void)
 }
 
 /* Memory of the CPU asks no driver, and is refused when the system refuses it. */
-static void the_cpu_needs_no_driver(void)
+TEST(the_cpu_needs_no_driver)
 {
 	const tl_device_allocator* a = tl_device_allocator_for(TL_DEVICE_CPU);
 	for (int huge = 0; huge < 2; huge++) {
@@ -45,7 +45,5 @@ int main(void)
 	CHECK_FAILS(tl_configure("TL_DEVICE", "GPU"), TL_E_INVALID_ARGUMENT);
 	CHECK_OK(tl_configure("TL_CUDA_LIBRARY", "/nowhere/libcuda.so"));
 	CHECK_OK(tl_configure("TL_OPENCL_LIBRARY", "/nowhere/libOpenCL.so"));
-	RUN(the_cpu_needs_no_driver);
-	RUN(drivers_are_missing);
-	return check_finish();
+	return check_tests();
 }

@@ -2,7 +2,7 @@
 #include "check.h"
 #include "thread.h"
 
-static void sizes_and_alignment(void)
+TEST(sizes_and_alignment)
 {
 	static const size_t sizes[] = {1,    7,    31,    32,    33,    64,    65,     96,     100,     128,
 	                               1000, 4096, 10000, 65536, 65537, 70000, 262144, 524289, 1 << 20, 5 << 20};
@@ -19,7 +19,7 @@ static void sizes_and_alignment(void)
 	}
 }
 
-static void objects_do_not_overlap(void)
+TEST(objects_do_not_overlap)
 {
 	enum { COUNT = 5000 };
 	static unsigned char* objects[COUNT];
@@ -38,7 +38,7 @@ static void objects_do_not_overlap(void)
 	}
 }
 
-static void nothing_is_null(void)
+TEST(nothing_is_null)
 {
 	CHECK_REFUSED(tl_mem_alloc(0), 0, TL_OK);
 	CHECK_REFUSED(tl_mem_new(0), 0, TL_OK);
@@ -46,7 +46,7 @@ static void nothing_is_null(void)
 	CHECK_REFUSED(tl_alloc_tmp(0), 0, TL_OK);
 }
 
-static void null_is_a_value(void)
+TEST(null_is_a_value)
 {
 	CHECK_OK(tl_mem_free(NULL));
 	CHECK_OK(tl_mem_dealloc(NULL));
@@ -70,7 +70,7 @@ static void null_is_a_value(void)
 	CHECK_OK(tl_mem_unregister(NULL));
 }
 
-static void new_zeroed_is_zero_after_reuse(void)
+TEST(new_zeroed_is_zero_after_reuse)
 {
 	for (size_t bytes = 24; bytes <= 200000; bytes = bytes * 3) {
 		unsigned char* object;
@@ -88,7 +88,7 @@ static void new_zeroed_is_zero_after_reuse(void)
 	}
 }
 
-static void huge_sizes(void)
+TEST(huge_sizes)
 {
 	static const size_t sizes[] = {SIZE_MAX, SIZE_MAX - 63, SIZE_MAX / 2, SIZE_MAX / 2 + 1, (size_t)1 << 47};
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -106,7 +106,7 @@ static void huge_sizes(void)
 	CHECK_REFUSED(tl_alloc_tmp(INT64_MIN), 0, TL_E_INVALID_ARGUMENT);
 }
 
-static void realloc_keeps_content_count_and_registration(void)
+TEST(realloc_keeps_content_count_and_registration)
 {
 	unsigned char* object;
 	CHECK_OK(tl_mem_enter_scope());
@@ -128,7 +128,7 @@ static void realloc_keeps_content_count_and_registration(void)
 	CHECK_DEAD(object);
 }
 
-static void realloc_moves_every_registration(void)
+TEST(realloc_moves_every_registration)
 {
 	char* object;
 	CHECK_OK(tl_mem_enter_scope());
@@ -159,7 +159,7 @@ static char* afloat(void)
 	return object;
 }
 
-static void realloc_moves_what_floats_often(void)
+TEST(realloc_moves_what_floats_often)
 {
 	char* object;
 	CHECK_OK(tl_mem_enter_scope());
@@ -172,7 +172,7 @@ static void realloc_moves_what_floats_often(void)
 }
 
 /* All of them float, down to the last one. */
-static void free_of_what_floated_often(void)
+TEST(free_of_what_floated_often)
 {
 	char* object;
 	CHECK_OK(tl_mem_enter_scope());
@@ -184,7 +184,7 @@ static void free_of_what_floated_often(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void realloc_refuses(void)
+TEST(realloc_refuses)
 {
 	char *object, *foreign;
 	void* vec;
@@ -228,7 +228,7 @@ static void* keep_a_reference(void* object)
 }
 
 /* The place stays, and nothing that led to the old object leads to the new one. */
-static void a_unique_object_is_reused(void)
+TEST(a_unique_object_is_reused)
 {
 	const bool in_place = getenv("TL_DEBUG") == NULL;
 	for (size_t bytes = 1; bytes <= 65536; bytes = bytes * 5 / 4 + 1) {
@@ -250,7 +250,7 @@ static void a_unique_object_is_reused(void)
 }
 
 /* Another size, another reference, another thread's, none. */
-static void what_cannot_be_reused_is_released(void)
+TEST(what_cannot_be_reused_is_released)
 {
 	static const size_t sizes[] = {8, 100, 5000, 70000, 1 << 20};
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -282,7 +282,7 @@ static void what_cannot_be_reused_is_released(void)
 	CHECK_OK(tl_ptr_release(next));
 }
 
-static void reuse_refuses(void)
+TEST(reuse_refuses)
 {
 	static const size_t impossible[] = {SIZE_MAX, (size_t)1 << 47};
 	char* object = tl_mem_alloc(64);
@@ -308,7 +308,7 @@ static void reuse_refuses(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void free_wants_an_object_that_nobody_holds(void)
+TEST(free_wants_an_object_that_nobody_holds)
 {
 	void* object = tl_mem_alloc(64);
 	CHECK_OK(tl_ptr_inc_ref(object));
@@ -339,7 +339,7 @@ static void* free_elsewhere(void* object)
 	return NULL;
 }
 
-static void free_by_another_thread(void)
+TEST(free_by_another_thread)
 {
 	void* object = tl_mem_alloc(64);
 	run_thread(free_elsewhere, object);
@@ -348,7 +348,7 @@ static void free_by_another_thread(void)
 	CHECK_DEAD(object);
 }
 
-static void freed_memory_is_used_again(void)
+TEST(freed_memory_is_used_again)
 {
 	void* first = tl_mem_alloc(64);
 	CHECK_OK(tl_mem_free(first));
@@ -356,7 +356,7 @@ static void freed_memory_is_used_again(void)
 	CHECK_OK(tl_mem_free(first));
 }
 
-static void large_objects_come_and_go(void)
+TEST(large_objects_come_and_go)
 {
 	for (int round = 0; round < 50; round++) {
 		unsigned char* objects[8];
@@ -374,7 +374,7 @@ static void large_objects_come_and_go(void)
 }
 
 /* Where a large object was, its memory has others, or none. What stands at its start says nothing of the rest. */
-static void large_objects_leave_nothing_behind(void)
+TEST(large_objects_leave_nothing_behind)
 {
 	enum { BYTES = 10 << 20, STEP = 4096, SIZES = 4 };
 	static const size_t sizes[SIZES] = {64 << 10, 100000, 1 << 20, 48};
@@ -393,7 +393,7 @@ static void large_objects_leave_nothing_behind(void)
 	}
 }
 
-static void many_small_objects(void)
+TEST(many_small_objects)
 {
 	enum { COUNT = 300000 };
 	void** objects = malloc(COUNT * sizeof *objects);
@@ -406,27 +406,4 @@ static void many_small_objects(void)
 	free(objects);
 }
 
-int main(void)
-{
-	RUN(sizes_and_alignment);
-	RUN(objects_do_not_overlap);
-	RUN(nothing_is_null);
-	RUN(null_is_a_value);
-	RUN(new_zeroed_is_zero_after_reuse);
-	RUN(huge_sizes);
-	RUN(realloc_keeps_content_count_and_registration);
-	RUN(realloc_moves_every_registration);
-	RUN(realloc_moves_what_floats_often);
-	RUN(free_of_what_floated_often);
-	RUN(realloc_refuses);
-	RUN(a_unique_object_is_reused);
-	RUN(what_cannot_be_reused_is_released);
-	RUN(reuse_refuses);
-	RUN(free_wants_an_object_that_nobody_holds);
-	RUN(free_by_another_thread);
-	RUN(freed_memory_is_used_again);
-	RUN(large_objects_come_and_go);
-	RUN(large_objects_leave_nothing_behind);
-	RUN(many_small_objects);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

@@ -56,7 +56,7 @@ static void end(void)
 	no_limits();
 }
 
-static void released_memory_makes_the_call_succeed(void)
+TEST(released_memory_makes_the_call_succeed)
 {
 	void* object;
 	begin(5);
@@ -74,7 +74,7 @@ static void released_memory_makes_the_call_succeed(void)
 	end();
 }
 
-static void a_callback_that_says_no_ends_it(void)
+TEST(a_callback_that_says_no_ends_it)
 {
 	begin(1);
 	CHECK_REFUSED(tl_mem_alloc(11 * MIB), 0, TL_E_LIMIT);
@@ -85,7 +85,7 @@ static void a_callback_that_says_no_ends_it(void)
 }
 
 /* The callback's own failures are not told to it, and the message stays the call's. */
-static void the_callback_may_call_everything(void)
+TEST(the_callback_may_call_everything)
 {
 	begin(0);
 	seen.nested = true;
@@ -96,7 +96,7 @@ static void the_callback_may_call_everything(void)
 	end();
 }
 
-static void tensors_pools_and_vecs_ask_as_well(void)
+TEST(tensors_pools_and_vecs_ask_as_well)
 {
 	int64_t shape = 6 * MIB;
 	device d = {0};
@@ -127,7 +127,7 @@ static void tensors_pools_and_vecs_ask_as_well(void)
 	end();
 }
 
-static void other_failures_ask_nobody(void)
+TEST(other_failures_ask_nobody)
 {
 	begin(2);
 	CHECK_FAILS(tl_ptr_release((void*)0x1230), TL_E_UNKNOWN_POINTER);
@@ -137,7 +137,7 @@ static void other_failures_ask_nobody(void)
 	end();
 }
 
-static void a_jump_out_of_the_callback_is_fine(void)
+TEST(a_jump_out_of_the_callback_is_fine)
 {
 	for (int turn = 0; turn < 3; turn++) {
 		jmp_buf away;
@@ -171,7 +171,7 @@ static bool count_only(int32_t device, size_t requested, uint32_t attempt, void*
 	return false;
 }
 
-static void threads_ask_each_for_itself(void)
+TEST(threads_ask_each_for_itself)
 {
 	pthread_t threads[8];
 	int calls = 0;
@@ -214,7 +214,7 @@ static void* end_late(void* rounds)
 	return NULL;
 }
 
-static void the_shared_context_asks_without_its_lock(void)
+TEST(the_shared_context_asks_without_its_lock)
 {
 	int rounds = 3, calls = 0;
 	begin(0);
@@ -236,7 +236,7 @@ static void count_errors(tl_status status, const char* message, void* ctx)
 	CHECK(strstr(message, "requested of cpu") != NULL);
 }
 
-static void errors_are_told_once_and_only_when_they_stay(void)
+TEST(errors_are_told_once_and_only_when_they_stay)
 {
 	void* object;
 	begin(2);
@@ -260,7 +260,7 @@ static bool fork_once(int32_t device, size_t requested, uint32_t attempt, void* 
 	return forked == 0;
 }
 
-static void a_callback_that_forks(void)
+TEST(a_callback_that_forks)
 {
 	int status = -1;
 	begin(0);
@@ -273,7 +273,7 @@ static void a_callback_that_forks(void)
 	end();
 }
 
-static void a_forked_child_has_no_callback(void)
+TEST(a_forked_child_has_no_callback)
 {
 	int status = -1;
 	pid_t child = fork();
@@ -299,16 +299,5 @@ int main(int argc, char** argv)
 	if (argc > 1) return tl_mem_set_out_of_memory_callback(resort, NULL) == TL_E_OUT_OF_MEMORY ? 0 : 1;
 	without_a_runtime_there_is_none(argv[0]);
 	CHECK_OK(tl_init());
-	RUN(released_memory_makes_the_call_succeed);
-	RUN(a_callback_that_says_no_ends_it);
-	RUN(the_callback_may_call_everything);
-	RUN(tensors_pools_and_vecs_ask_as_well);
-	RUN(other_failures_ask_nobody);
-	RUN(a_jump_out_of_the_callback_is_fine);
-	RUN(threads_ask_each_for_itself);
-	RUN(the_shared_context_asks_without_its_lock);
-	RUN(errors_are_told_once_and_only_when_they_stay);
-	RUN(a_callback_that_forks);
-	RUN(a_forked_child_has_no_callback);
-	return check_finish();
+	return check_tests();
 }

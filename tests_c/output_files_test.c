@@ -108,7 +108,7 @@ static tl_status within(rlim_t most, const struct writer* w)
 /* A leak, so that its report is not empty. */
 static void* leaked;
 
-static void a_file_that_is_too_large(void)
+TEST(a_file_that_is_too_large)
 {
 	leaked = tl_mem_alloc(32);
 	for (int i = 0; i < WRITERS; i++) {
@@ -127,7 +127,7 @@ static void a_file_that_is_too_large(void)
 	CHECK_OK(tl_mem_free(leaked));
 }
 
-static void devices(void)
+TEST(devices)
 {
 	leaked = tl_mem_alloc(32);
 	for (int i = 0; i < WRITERS; i++) {
@@ -140,7 +140,7 @@ static void devices(void)
 	CHECK_OK(tl_mem_free(leaked));
 }
 
-static void mode_and_links_are_kept(void)
+TEST(mode_and_links_are_kept)
 {
 	for (int i = 0; i < WRITERS; i++) {
 		struct stat before, now;
@@ -163,7 +163,7 @@ static void mode_and_links_are_kept(void)
 	}
 }
 
-static void a_file_of_two_names_has_both(void)
+TEST(a_file_of_two_names_has_both)
 {
 	struct stat one, two;
 	write_old(other);
@@ -176,7 +176,7 @@ static void a_file_of_two_names_has_both(void)
 	unlink(other);
 }
 
-static void a_folder_that_takes_no_file(void)
+TEST(a_folder_that_takes_no_file)
 {
 	if (geteuid() == 0) {
 		printf("skip: root writes into every folder\n");
@@ -197,7 +197,7 @@ static void a_folder_that_takes_no_file(void)
 }
 
 /* Standard error by its name in the file system: what it has stays. */
-static void a_name_of_a_descriptor(void)
+TEST(a_name_of_a_descriptor)
 {
 	for (int i = 0; i < WRITERS; i++) {
 		write_old(path);
@@ -247,7 +247,7 @@ static void check_incomplete(void)
 	CHECK_INT(files_in_folder(), 1);
 }
 
-static void a_trace_that_finds_no_room(void)
+TEST(a_trace_that_finds_no_room)
 {
 	struct rlimit all, few;
 	CHECK_INT(getrlimit(RLIMIT_FSIZE, &all), 0);
@@ -269,7 +269,7 @@ static void a_trace_that_finds_no_room(void)
 }
 
 /* The end of the process says what nobody asked for. */
-static void a_trace_of_a_process_that_finds_no_room(void)
+TEST(a_trace_of_a_process_that_finds_no_room)
 {
 	int ends[2], status;
 	char said[512] = {0};
@@ -301,7 +301,7 @@ static void a_trace_of_a_process_that_finds_no_room(void)
 }
 
 /* The file of a trace does not become standard error where the program has closed that. */
-static void a_trace_without_standard_error(void)
+TEST(a_trace_without_standard_error)
 {
 	int status;
 	fflush(NULL);
@@ -328,7 +328,7 @@ static void* reads_pipe(void* unused)
 	return unused;
 }
 
-static void a_trace_into_a_pipe(void)
+TEST(a_trace_into_a_pipe)
 {
 	pthread_t thread;
 	CHECK_INT(mkfifo(path, 0600), 0);
@@ -355,7 +355,7 @@ static void* reads_little(void* reader)
 }
 
 /* The program goes on whatever it does with SIGPIPE, since it writes nothing there itself. */
-static void a_pipe_whose_reader_leaves(void)
+TEST(a_pipe_whose_reader_leaves)
 {
 	pthread_t thread;
 	CHECK_INT(mkfifo(path, 0600), 0);
@@ -388,17 +388,7 @@ int main(int argc, char** argv)
 	CHECK(mkdtemp(folder) != NULL);
 	snprintf(path, sizeof path, "%s/file.json", folder);
 	snprintf(other, sizeof other, "%s/other", folder);
-	RUN(a_file_that_is_too_large);
-	RUN(devices);
-	RUN(mode_and_links_are_kept);
-	RUN(a_file_of_two_names_has_both);
-	RUN(a_folder_that_takes_no_file);
-	RUN(a_name_of_a_descriptor);
-	RUN(a_trace_that_finds_no_room);
-	RUN(a_trace_of_a_process_that_finds_no_room);
-	RUN(a_trace_without_standard_error);
-	RUN(a_trace_into_a_pipe);
-	RUN(a_pipe_whose_reader_leaves);
+	check_run();
 	rmdir(folder);
 	free(content);
 	return check_finish();

@@ -79,7 +79,7 @@ static tl_device_copier far_copier(void)
 	                          .within = within};
 }
 
-static void they_are_registered(void)
+TEST(they_are_registered)
 {
 	tl_device_allocator a = allocator_of(&far_memory, "npu:0");
 	tl_device_copier c = far_copier();
@@ -109,7 +109,7 @@ static void they_are_registered(void)
 }
 
 /* covers: tl_device_register TL_E_INVALID_ARGUMENT, TL_E_ALREADY_REGISTERED */
-static void descriptions_are_checked(void)
+TEST(descriptions_are_checked)
 {
 	int32_t out = -7;
 	tl_device_allocator good = allocator_of(&far_memory, "other:0"), a = good;
@@ -172,14 +172,14 @@ static void tensors_live_there(int32_t device)
 	CHECK_OK(tl_mem_purge());
 }
 
-static void out_of_reach(void)
+TEST(out_of_reach)
 {
 	tensors_live_there(far_device);
 	CHECK(far_memory.copies > 4);
 	CHECK_INT(far_memory.blocks, 0);
 }
 
-static void in_reach(void)
+TEST(in_reach)
 {
 	int32_t kind, ordinal;
 	tensors_live_there(near_device);
@@ -197,7 +197,7 @@ static void in_reach(void)
 
 /* covers: tl_tensor_new_zeroed TL_E_UNSUPPORTED
  * covers: tl_tensor_clone TL_E_UNSUPPORTED */
-static void without_copies(void)
+TEST(without_copies)
 {
 	int32_t kind, ordinal;
 	CHECK_OK(tl_mem_enter_scope());
@@ -216,7 +216,7 @@ static void without_copies(void)
 }
 
 /* What a function answers is the status of the call, and nothing is left behind. */
-static void failures_are_told(void)
+TEST(failures_are_told)
 {
 	static const struct {
 		int32_t answer;
@@ -267,7 +267,7 @@ static void* busy_thread(void* number)
 	return NULL;
 }
 
-static void threads_share_them(void)
+TEST(threads_share_them)
 {
 	pthread_t threads[4];
 	for (uintptr_t i = 0; i < 4; i++) CHECK_OK(pthread_create(&threads[i], NULL, busy_thread, (void*)i));
@@ -276,7 +276,7 @@ static void threads_share_them(void)
 }
 
 /* covers: tl_device_register TL_E_LIMIT */
-static void as_many_as_there_are_numbers(void)
+TEST(as_many_as_there_are_numbers)
 {
 	char name[16];
 	tl_device_allocator a = allocator_of(&far_memory, name);
@@ -299,14 +299,7 @@ int main(void)
 {
 	CHECK_OK(tl_configure("TL_CUDA_LIBRARY", "/nowhere/libcuda.so"));
 	CHECK_OK(tl_configure("TL_OPENCL_LIBRARY", "/nowhere/libOpenCL.so"));
-	RUN(they_are_registered);
-	RUN(descriptions_are_checked);
-	RUN(out_of_reach);
-	RUN(in_reach);
-	RUN(without_copies);
-	RUN(failures_are_told);
-	RUN(threads_share_them);
-	RUN(as_many_as_there_are_numbers);
+	check_run();
 	CHECK_INT(tl_get_gpu_total_allocated_bytes(), 0);
 	CHECK_INT(far_memory.blocks + near_memory.blocks + plain_memory.blocks, 0);
 	return check_finish();

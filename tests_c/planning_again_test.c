@@ -56,7 +56,7 @@ static size_t solved(tl_plan* plan)
 	return tl_plan_frame_bytes(plan);
 }
 
-static void a_plan_begins_at_its_last_offsets(void)
+TEST(a_plan_begins_at_its_last_offsets)
 {
 	tl_plan* plan = new_square();
 	for (int i = 0; i < PIECES; i++) CHECK_OK(tl_plan_set_hint(plan, i, (size_t)pieces[i].low));
@@ -77,7 +77,7 @@ static void a_plan_begins_at_its_last_offsets(void)
 
 /* covers: tl_plan_resize TL_E_INVALID_ARGUMENT, TL_E_OVERFLOW
  * covers: tl_plan_set_hint TL_E_INVALID_ARGUMENT */
-static void sizes_and_hints_that_are_refused(void)
+TEST(sizes_and_hints_that_are_refused)
 {
 	tl_plan* plan = new_plan();
 	for (int i = 0; i < 2; i++) tl_plan_add_buffer(plan, 64u << i, 0, 0, 4);
@@ -98,7 +98,7 @@ static void sizes_and_hints_that_are_refused(void)
 }
 
 /* covers: tl_plan_set_space_alignment TL_E_INVALID_ARGUMENT */
-static void spaces_have_alignments(void)
+TEST(spaces_have_alignments)
 {
 	tl_plan* plan = new_plan();
 	for (int i = 0; i < 3; i++) tl_plan_add_buffer(plan, 24, 8, 0, 1);
@@ -126,7 +126,7 @@ static void spaces_have_alignments(void)
 	CHECK_OK(tl_plan_destroy(plan));
 }
 
-static void a_budget_of_the_processor(void)
+TEST(a_budget_of_the_processor)
 {
 	tl_plan* plan = new_plan();
 	for (int i = 0; i < 3; i++) tl_plan_add_buffer(plan, 64, 64, i, i + 2);
@@ -151,11 +151,4 @@ static void a_budget_of_the_processor(void)
 	CHECK_OK(tl_plan_destroy(plan));
 }
 
-int main(void)
-{
-	RUN(a_plan_begins_at_its_last_offsets);
-	RUN(sizes_and_hints_that_are_refused);
-	RUN(spaces_have_alignments);
-	RUN(a_budget_of_the_processor);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

@@ -12,7 +12,7 @@
 static const size_t sizes[] = {0, 1, 31, 32, 64, 1000, 65520, 65521, 65536, 65537, 100000, 5 << 20};
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
 
-static void blocks_are_aligned_and_counted(void)
+TEST(blocks_are_aligned_and_counted)
 {
 	for (int i = 0; i < SIZES; i++) {
 		uint64_t live = check_take_balance().objects;
@@ -33,7 +33,7 @@ static void blocks_are_aligned_and_counted(void)
 	tl_numpy_free(NULL, NULL, 0);
 }
 
-static void realloc_keeps_what_fits(void)
+TEST(realloc_keeps_what_fits)
 {
 	for (int from = 1; from < SIZES; from++)
 		for (int to = 0; to < SIZES; to++) {
@@ -51,7 +51,7 @@ static void realloc_keeps_what_fits(void)
 }
 
 /* The same block for the next array of its size; with TL_DEBUG it waits in the quarantine. */
-static void memory_is_reused(void)
+TEST(memory_is_reused)
 {
 	if (getenv("TL_DEBUG") != NULL) return;
 	for (int i = 1; i < SIZES; i++) {
@@ -66,7 +66,7 @@ static void memory_is_reused(void)
 static bool is_address(const void* frame) { return frame != NULL && (uintptr_t)frame >> 56 == 0; }
 
 /* No interpreter is in this process: what NumPy's functions allocate has a stack of C frames and no line. */
-static void lines_want_an_interpreter(void)
+TEST(lines_want_an_interpreter)
 {
 	static char long_name[5000];
 	memset(long_name, 'x', sizeof long_name - 1);
@@ -91,7 +91,7 @@ static void lines_want_an_interpreter(void)
 	CHECK_OK(tl_configure("TL_TRACK", "0"));
 }
 
-static void memory_that_cannot_be_had(void)
+TEST(memory_that_cannot_be_had)
 {
 	void* p = tl_numpy_malloc(NULL, 100);
 	/* covers: tl_numpy_malloc TL_E_OUT_OF_MEMORY */
@@ -125,7 +125,7 @@ static void* refuse_elsewhere(void* stack)
 }
 
 /* None of it is NumPy's, and none of it goes to free(), which would end the process. */
-static void memory_of_the_runtime_is_not_freed(void)
+TEST(memory_of_the_runtime_is_not_freed)
 {
 	char* small = tl_numpy_malloc(NULL, 100);
 	char* large = tl_numpy_malloc(NULL, 1 << 20);
@@ -168,7 +168,7 @@ static void memory_of_the_runtime_is_not_freed(void)
 }
 
 /* Emitted code may hold on to an array's data; freeing twice is an error and no more. */
-static void a_block_is_an_object(void)
+TEST(a_block_is_an_object)
 {
 	void* p = tl_numpy_malloc(NULL, 100);
 	CHECK_OK(tl_mem_enter_scope());
@@ -187,7 +187,7 @@ static void a_block_is_an_object(void)
 }
 
 /* A tensor that is a header alone may stand right before the block that it is over. */
-static void the_block_behind_a_header_is_the_block(void)
+TEST(the_block_behind_a_header_is_the_block)
 {
 	enum { HEADER = 192, COUNT = 100 };
 	char *blocks[COUNT], *behind = NULL;
@@ -221,7 +221,7 @@ static void* free_there(void* blocks)
 	return NULL;
 }
 
-static void blocks_are_freed_at_once_on_any_thread(void)
+TEST(blocks_are_freed_at_once_on_any_thread)
 {
 	void* blocks[SIZES];
 	uint64_t live = check_take_balance().objects;
@@ -252,7 +252,7 @@ static int work_of_the_child(void** inherited)
 	return 42;
 }
 
-static void a_forked_child_goes_on(void)
+TEST(a_forked_child_goes_on)
 {
 	void* blocks[SIZES];
 	int status = -1;
@@ -276,7 +276,7 @@ typedef struct handler {
 	void (*free)(void*, void*, size_t);
 } handler;
 
-static void the_handler_names_the_functions(void)
+TEST(the_handler_names_the_functions)
 {
 	const handler* h = tl_numpy_handler();
 	CHECK(strcmp(h->name, "tl_runtime") == 0);
@@ -287,7 +287,7 @@ static void the_handler_names_the_functions(void)
 
 /* ---- capsules --------------------------------------------------------------------------- */
 
-static void attach(void)
+TEST(attach)
 {
 	tl_python_api api = {.struct_size = sizeof api};
 	/* covers: tl_python_attach TL_E_INVALID_ARGUMENT */
@@ -309,7 +309,7 @@ static void attach(void)
 	tl_clear_error();
 }
 
-static void a_capsule_ends_what_nobody_took(void)
+TEST(a_capsule_ends_what_nobody_took)
 {
 	const int64_t four = 4;
 	tl_tensor* tensor;
@@ -333,7 +333,7 @@ static void a_capsule_ends_what_nobody_took(void)
 }
 
 /* covers: tl_python_registered TL_E_UNKNOWN_POINTER */
-static void a_capsule_holds_registered_memory(void)
+TEST(a_capsule_holds_registered_memory)
 {
 	void* array = tl_registry_new_array(10, 8);
 	capsule* first = tl_python_registered(array);
@@ -352,7 +352,7 @@ static void a_capsule_holds_registered_memory(void)
 	CHECK_PTR(tl_python_registered(NULL), NULL);
 }
 
-static void capsules_that_cannot_be(void)
+TEST(capsules_that_cannot_be)
 {
 	const int64_t four = 4;
 	tl_tensor* slot;
@@ -376,22 +376,4 @@ static void capsules_that_cannot_be(void)
 	CHECK_OK(tl_mem_function_exit());
 }
 
-int main(void)
-{
-	RUN(blocks_are_aligned_and_counted);
-	RUN(realloc_keeps_what_fits);
-	RUN(memory_is_reused);
-	RUN(lines_want_an_interpreter);
-	RUN(memory_that_cannot_be_had);
-	RUN(memory_of_the_runtime_is_not_freed);
-	RUN(the_block_behind_a_header_is_the_block);
-	RUN(a_block_is_an_object);
-	RUN(blocks_are_freed_at_once_on_any_thread);
-	RUN(a_forked_child_goes_on);
-	RUN(the_handler_names_the_functions);
-	RUN(attach);
-	RUN(a_capsule_ends_what_nobody_took);
-	RUN(a_capsule_holds_registered_memory);
-	RUN(capsules_that_cannot_be);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

@@ -52,7 +52,7 @@ static unsigned char* grow(unsigned char* p, size_t from, size_t most, size_t by
 	return p;
 }
 
-static void what_floats_grows(void)
+TEST(what_floats_grows)
 {
 	static const size_t steps[][3] = {
 		{4000, 17, 0}, {112, 8, 0}, {1 << 20, 0, 1}, {64 << 10, 1, 2}, {2 << 20, 9001, 0}};
@@ -81,7 +81,7 @@ static void open_scope(unsigned char** objects, int64_t n)
 static int64_t count_of(int64_t i, int64_t n) { return i % 5 == 2 && i + 2 < n ? 2 : 1; }
 
 /* In any order, several times, to any class and back: each entry is found afterwards. */
-static void all_entries_move(void)
+TEST(all_entries_move)
 {
 	static unsigned char* objects[MANY];
 	static const size_t sizes[] = {200, 65, 3000, 64, 40, 500};
@@ -108,7 +108,7 @@ static void all_entries_move(void)
 }
 
 /* The first of many grows; and from within a function, whose own entries alone it may unregister. */
-static void the_oldest_entry_grows(void)
+TEST(the_oldest_entry_grows)
 {
 	static unsigned char* objects[MANY];
 	const int64_t n = check_fitting(MANY, 2 * CHECK_ENTRY_BYTES);
@@ -129,7 +129,7 @@ static void the_oldest_entry_grows(void)
 }
 
 /* An object moves to where another was that was freed by hand, and whose entries are newer, older, or on both sides. */
-static void entries_of_the_dead_stay(void)
+TEST(entries_of_the_dead_stay)
 {
 	enum { OTHERS = 3000, HOLDS = 7 };
 	for (int held = 0; held < 1 << HOLDS; held++) {
@@ -157,7 +157,7 @@ static void entries_of_the_dead_stay(void)
 
 enum { KIB = 1024, SPAN = 64 * KIB };
 
-static void large_objects_change_where_they_are(void)
+TEST(large_objects_change_where_they_are)
 {
 	if (is_set("TL_DEBUG")) return; /* where they move, so that stale pointers show */
 	CHECK_OK(tl_mem_enter_scope());
@@ -182,7 +182,7 @@ static void large_objects_change_where_they_are(void)
 }
 
 /* Two that stand in each other's way grow by little: each copy pays for an eighth. */
-static void large_objects_move_seldom(void)
+TEST(large_objects_move_seldom)
 {
 	enum { STEPS = 2000 };
 	unsigned char* both[2] = {tl_mem_alloc(2 * SPAN), tl_mem_alloc(2 * SPAN)};
@@ -199,7 +199,7 @@ static void large_objects_move_seldom(void)
 }
 
 /* The bytes are the object's alone, and there are as many as were asked for. */
-static void usable_bytes_are_usable(void)
+TEST(usable_bytes_are_usable)
 {
 	for (size_t bytes = 1; bytes < 20 << 20; bytes += 1 + bytes / 3) {
 		unsigned char *p = tl_mem_alloc(bytes), *next = tl_mem_alloc(bytes);
@@ -217,7 +217,7 @@ static void usable_bytes_are_usable(void)
 	CHECK_STATUS(tl_last_status(), TL_OK);
 }
 
-static void other_objects_have_no_usable_size(void)
+TEST(other_objects_have_no_usable_size)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	const int64_t shape = 4;
@@ -231,7 +231,7 @@ static void other_objects_have_no_usable_size(void)
 }
 
 /* Of all alignments and sizes, several at a time, so that neighbours do not overlap. */
-static void aligned_objects_are_aligned(void)
+TEST(aligned_objects_are_aligned)
 {
 	enum { AT_ONCE = 3 };
 	for (size_t alignment = 1; alignment <= 2 << 20; alignment *= 2)
@@ -253,7 +253,7 @@ static void aligned_objects_are_aligned(void)
 		}
 }
 
-static void alignments_are_refused(void)
+TEST(alignments_are_refused)
 {
 	static const size_t alignments[] = {0, 3, 48, (2 << 20) - 1, 4 << 20, SIZE_MAX, (size_t)1 << 63};
 	for (size_t i = 0; i < sizeof alignments / sizeof *alignments; i++) {
@@ -268,25 +268,11 @@ static void alignments_are_refused(void)
 	CHECK_REFUSED(tl_mem_aligned_alloc((size_t)1 << 62, 2 << 20), 0, TL_E_OUT_OF_MEMORY);
 }
 
-static void a_refusal_names_the_function(void)
+TEST(a_refusal_names_the_function)
 {
 	CHECK_PTR(tl_mem_realloc(NULL, SIZE_MAX / 2), NULL);
 	CHECK(strstr(tl_last_error(), "tl_mem_realloc: ") == tl_last_error());
 	tl_clear_error();
 }
 
-int main(void)
-{
-	RUN(what_floats_grows);
-	RUN(all_entries_move);
-	RUN(the_oldest_entry_grows);
-	RUN(entries_of_the_dead_stay);
-	RUN(large_objects_change_where_they_are);
-	RUN(large_objects_move_seldom);
-	RUN(usable_bytes_are_usable);
-	RUN(other_objects_have_no_usable_size);
-	RUN(aligned_objects_are_aligned);
-	RUN(alignments_are_refused);
-	RUN(a_refusal_names_the_function);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

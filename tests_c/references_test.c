@@ -2,7 +2,7 @@
 #include "check.h"
 #include "thread.h"
 
-static void acquire_and_release(void)
+TEST(acquire_and_release)
 {
 	void* object = tl_mem_alloc(64);
 	CHECK_PTR(tl_ptr_acquire(object), object);
@@ -17,7 +17,7 @@ static void acquire_and_release(void)
 	CHECK_FAILS(tl_ptr_release(object), TL_E_NOT_LIVE);
 }
 
-static void dec_ref_leaves_the_end_to_the_caller(void)
+TEST(dec_ref_leaves_the_end_to_the_caller)
 {
 	void* object = tl_mem_alloc(64);
 	CHECK_OK(tl_ptr_inc_ref(object));
@@ -31,7 +31,7 @@ static void dec_ref_leaves_the_end_to_the_caller(void)
 	CHECK_FAILS(tl_mem_free(object), TL_E_NOT_LIVE);
 }
 
-static void register_sinks_then_acquires(void)
+TEST(register_sinks_then_acquires)
 {
 	void* object = tl_mem_alloc(64);
 	CHECK_OK(tl_mem_enter_scope());
@@ -47,7 +47,7 @@ static void register_sinks_then_acquires(void)
 	CHECK_DEAD(object);
 }
 
-static void a_counted_reference_goes_before_a_float(void)
+TEST(a_counted_reference_goes_before_a_float)
 {
 	void* object = tl_mem_alloc(64);
 	CHECK_OK(tl_ptr_inc_ref(object));
@@ -61,7 +61,7 @@ static void a_counted_reference_goes_before_a_float(void)
 	CHECK_DEAD(object);
 }
 
-static void unregister_takes_the_newest_entry(void)
+TEST(unregister_takes_the_newest_entry)
 {
 	void* object;
 	CHECK_OK(tl_mem_enter_scope());
@@ -85,7 +85,7 @@ static void unregister_takes_the_newest_entry(void)
 	CHECK_DEAD(object);
 }
 
-static void unregister_stops_at_the_function(void)
+TEST(unregister_stops_at_the_function)
 {
 	void* object;
 	CHECK_OK(tl_mem_enter_scope());
@@ -104,7 +104,7 @@ static void unregister_stops_at_the_function(void)
 	CHECK_DEAD(object);
 }
 
-static void unregister_searches_outer_scopes_of_the_function(void)
+TEST(unregister_searches_outer_scopes_of_the_function)
 {
 	void* object;
 	CHECK_OK(tl_mem_function_enter(0));
@@ -117,7 +117,7 @@ static void unregister_searches_outer_scopes_of_the_function(void)
 	CHECK_OK(tl_ptr_release(object));
 }
 
-static void unregister_is_shallow(void)
+TEST(unregister_is_shallow)
 {
 	void *vec, *element;
 	CHECK_OK(tl_mem_enter_scope());
@@ -132,7 +132,7 @@ static void unregister_is_shallow(void)
 	CHECK_DEAD(element);
 }
 
-static void fifteen_references_may_float(void)
+TEST(fifteen_references_may_float)
 {
 	void* object;
 	CHECK_OK(tl_mem_enter_scope());
@@ -151,7 +151,7 @@ static void fifteen_references_may_float(void)
 
 /* Five float, four are released: one floats, and only one can be sunk. More than three
  * floats of the owner's stand in another word than its count. */
-static void a_float_that_was_released_is_not_sunk(void)
+TEST(a_float_that_was_released_is_not_sunk)
 {
 	void* object = tl_mem_alloc(64);
 	CHECK_OK(tl_mem_enter_scope());
@@ -180,7 +180,7 @@ static void* float_in_another_thread(void* object)
 	return NULL;
 }
 
-static void fifteen_references_may_float_elsewhere(void)
+TEST(fifteen_references_may_float_elsewhere)
 {
 	void* object;
 	CHECK_OK(tl_mem_enter_scope());
@@ -217,7 +217,7 @@ static void* release_alone(void* object)
 	return release_here(object);
 }
 
-static void one_reference_is_unique(void)
+TEST(one_reference_is_unique)
 {
 	static int64_t outside[8];
 	void *object = tl_mem_alloc(64), *block = malloc(64);
@@ -255,7 +255,7 @@ static void one_reference_is_unique(void)
 }
 
 /* The memory of a function ends with it: nobody has it alone. */
-static void memory_of_a_stack_is_never_unique(void)
+TEST(memory_of_a_stack_is_never_unique)
 {
 	CHECK_OK(tl_mem_function_enter(1));
 	CHECK_REFUSED(tl_ptr_is_unique(tl_mem_get_buffer(0, 64)), false, TL_OK);
@@ -272,7 +272,7 @@ static void* sink_here(void* object)
 	return NULL;
 }
 
-static void a_float_moves_between_threads(void)
+TEST(a_float_moves_between_threads)
 {
 	void* object = tl_mem_alloc(64);
 	run_thread(sink_here, object);
@@ -290,7 +290,7 @@ static void* share_not_mine(void* object)
 	return NULL;
 }
 
-static void a_shared_object_ends_at_once_on_any_thread(void)
+TEST(a_shared_object_ends_at_once_on_any_thread)
 {
 	void* object = tl_mem_alloc(64);
 	run_thread(share_not_mine, object);
@@ -303,7 +303,7 @@ static void a_shared_object_ends_at_once_on_any_thread(void)
 	CHECK_DEAD(object);
 }
 
-static void a_biased_object_ends_at_its_owners_next_exit(void)
+TEST(a_biased_object_ends_at_its_owners_next_exit)
 {
 	void* object = tl_mem_alloc(64);
 	run_thread(release_here, object);
@@ -323,7 +323,7 @@ static void* dec_ref_here(void* object)
 	return NULL;
 }
 
-static void dec_ref_of_another_threads_object_ends_by_descriptor(void)
+TEST(dec_ref_of_another_threads_object_ends_by_descriptor)
 {
 	void *vec, *element;
 	CHECK_OK(tl_mem_enter_scope());
@@ -355,23 +355,7 @@ static void immortal_objects_stay(void)
 
 int main(void)
 {
-	RUN(acquire_and_release);
-	RUN(dec_ref_leaves_the_end_to_the_caller);
-	RUN(register_sinks_then_acquires);
-	RUN(a_counted_reference_goes_before_a_float);
-	RUN(unregister_takes_the_newest_entry);
-	RUN(unregister_stops_at_the_function);
-	RUN(unregister_searches_outer_scopes_of_the_function);
-	RUN(unregister_is_shallow);
-	RUN(fifteen_references_may_float);
-	RUN(a_float_that_was_released_is_not_sunk);
-	RUN(fifteen_references_may_float_elsewhere);
-	RUN(one_reference_is_unique);
-	RUN(memory_of_a_stack_is_never_unique);
-	RUN(a_float_moves_between_threads);
-	RUN(a_shared_object_ends_at_once_on_any_thread);
-	RUN(a_biased_object_ends_at_its_owners_next_exit);
-	RUN(dec_ref_of_another_threads_object_ends_by_descriptor);
+	check_run();
 	immortal_objects_stay();
 	return check_finish();
 }

@@ -4,7 +4,7 @@
 #include "sparse.h"
 #include "thread.h"
 
-static void a_reference_names_an_object(void)
+TEST(a_reference_names_an_object)
 {
 	void* object = tl_mem_alloc(64);
 	tl_ref ref = tl_ref_of(object);
@@ -24,7 +24,7 @@ static void a_reference_names_an_object(void)
 	CHECK_DEAD(object);
 }
 
-static void none_refers_to_nothing(void)
+TEST(none_refers_to_nothing)
 {
 	tl_clear_error();
 	CHECK(tl_ref_of(NULL) == 0);
@@ -57,7 +57,7 @@ static void check_stale(tl_ref ref)
 	CHECK_OK(tl_last_status()); /* not that of the calls above */
 }
 
-static void a_reference_ends_with_its_object(void)
+TEST(a_reference_ends_with_its_object)
 {
 	void* object = tl_mem_alloc(64);
 	tl_ref ref = tl_ref_of(object);
@@ -69,7 +69,7 @@ static void a_reference_ends_with_its_object(void)
 }
 
 /* What no pointer can tell. TL_DEBUG keeps the memory of what was released for a while. */
-static void a_stale_reference_is_known_when_its_memory_is_used_again(void)
+TEST(a_stale_reference_is_known_when_its_memory_is_used_again)
 {
 	const bool waits = getenv("TL_DEBUG") != NULL;
 	void* old = tl_mem_alloc(96);
@@ -109,7 +109,7 @@ static tl_type node_type(bool tells)
 	return type;
 }
 
-static void the_last_reference_ends_every_kind(void)
+TEST(the_last_reference_ends_every_kind)
 {
 	const int64_t shape[] = {4, 4};
 	for (int kind = 0; kind < 8; kind++) {
@@ -146,7 +146,7 @@ static void the_last_reference_ends_every_kind(void)
 	CHECK_INT(destroyed, 1);
 }
 
-static void slots_of_all_classes_are_found(void)
+TEST(slots_of_all_classes_are_found)
 {
 	enum { EACH = 5 };
 	for (size_t bytes = 1; bytes < 300000; bytes += bytes / 9 + 1) {
@@ -159,7 +159,7 @@ static void slots_of_all_classes_are_found(void)
 	}
 }
 
-static void many_of_a_class_are_found(void)
+TEST(many_of_a_class_are_found)
 {
 	enum { MANY = 20000 };
 	static void* objects[MANY];
@@ -176,7 +176,7 @@ static void many_of_a_class_are_found(void)
 
 /* Two threads that count two tensors must not write to one cache line, whoever has made the tensors: they took 1.5 to 2.5
  * times as long. A line is four records, of which a large slot uses the first. */
-static void large_objects_share_no_line_of_records(void)
+TEST(large_objects_share_no_line_of_records)
 {
 	enum { BYTES = 1024, OBJECTS = 100, LINE_RECORDS = 4 };
 	void* objects[OBJECTS];
@@ -197,7 +197,7 @@ static void large_objects_share_no_line_of_records(void)
 	for (int i = 0; i < OBJECTS; i++) CHECK_OK(tl_ptr_release(objects[i]));
 }
 
-static void what_has_no_record_has_no_reference(void)
+TEST(what_has_no_record_has_no_reference)
 {
 	/* covers: tl_ref_of TL_E_UNSUPPORTED */
 	/* covers: tl_weak_of TL_E_UNSUPPORTED */
@@ -218,7 +218,7 @@ static void what_has_no_record_has_no_reference(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void pointers_that_are_no_objects(void)
+TEST(pointers_that_are_no_objects)
 {
 	/* covers: tl_ref_of TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
 	CHECK_REFUSES(tl_ref_of(bad), 0);
@@ -243,7 +243,7 @@ static void check_no_reference(tl_ref word)
 	CHECK(strstr(tl_last_error(), "is no reference") != NULL);
 }
 
-static void words_that_are_no_references(void)
+TEST(words_that_are_no_references)
 {
 	void* object = tl_mem_alloc(64);
 	const tl_ref ref = tl_ref_of(object), life = UINT64_C(1) << 40, other_class = UINT64_C(1) << 32;
@@ -262,7 +262,7 @@ static void words_that_are_no_references(void)
 }
 
 /* Never a crash, and never another object's count. */
-static void random_words_do_no_harm(void)
+TEST(random_words_do_no_harm)
 {
 	uint64_t random = 7;
 	void* objects[64];
@@ -278,7 +278,7 @@ static void random_words_do_no_harm(void)
 	for (int i = 0; i < 64; i++) CHECK_OK(tl_ptr_release(objects[i]));
 }
 
-static void floats_are_references(void)
+TEST(floats_are_references)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	void* object = tl_mem_alloc(64);
@@ -295,7 +295,7 @@ static void floats_are_references(void)
 	check_stale(ref);
 }
 
-static void a_count_that_leaves_the_local_word(void)
+TEST(a_count_that_leaves_the_local_word)
 {
 	enum { MANY = 70000 };
 	void* object = tl_mem_alloc(64);
@@ -307,7 +307,7 @@ static void a_count_that_leaves_the_local_word(void)
 	check_stale(ref);
 }
 
-static void brought_to_zero_by_hand(void)
+TEST(brought_to_zero_by_hand)
 {
 	void* object = tl_mem_alloc(64);
 	tl_ref ref = tl_ref_of(object);
@@ -331,7 +331,7 @@ static void an_immortal_object(void)
 	CHECK_PTR(tl_weak_get(ref), object);
 }
 
-static void a_tensor_that_the_pool_keeps(void)
+TEST(a_tensor_that_the_pool_keeps)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* tensor = tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 1, (int64_t[]){1000});
@@ -347,7 +347,7 @@ static void a_tensor_that_the_pool_keeps(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void resizing_ends_a_reference_when_the_object_moves(void)
+TEST(resizing_ends_a_reference_when_the_object_moves)
 {
 	void* object = tl_mem_alloc(40);
 	tl_ref ref = tl_ref_of(object);
@@ -375,7 +375,7 @@ static void* release_it(void* ref)
 	return NULL;
 }
 
-static void another_thread_counts(void)
+TEST(another_thread_counts)
 {
 	void* object = tl_mem_alloc(64);
 	tl_ref ref = tl_ref_of(object);
@@ -392,7 +392,7 @@ static void another_thread_counts(void)
 }
 
 /* An owner's object that another thread has released waits; it is nobody's. */
-static void the_last_reference_of_another_thread(void)
+TEST(the_last_reference_of_another_thread)
 {
 	void* object = tl_mem_alloc(64);
 	tl_ref ref = tl_ref_of(object);
@@ -405,25 +405,7 @@ static void the_last_reference_of_another_thread(void)
 
 int main(void)
 {
-	RUN(a_reference_names_an_object);
-	RUN(none_refers_to_nothing);
-	RUN(a_reference_ends_with_its_object);
-	RUN(a_stale_reference_is_known_when_its_memory_is_used_again);
-	RUN(the_last_reference_ends_every_kind);
-	RUN(slots_of_all_classes_are_found);
-	RUN(many_of_a_class_are_found);
-	RUN(large_objects_share_no_line_of_records);
-	RUN(what_has_no_record_has_no_reference);
-	RUN(pointers_that_are_no_objects);
-	RUN(words_that_are_no_references);
-	RUN(random_words_do_no_harm);
-	RUN(floats_are_references);
-	RUN(a_count_that_leaves_the_local_word);
-	RUN(brought_to_zero_by_hand);
-	RUN(a_tensor_that_the_pool_keeps);
-	RUN(resizing_ends_a_reference_when_the_object_moves);
-	RUN(another_thread_counts);
-	RUN(the_last_reference_of_another_thread);
+	check_run();
 	an_immortal_object(); /* stays */
 	return check_finish();
 }

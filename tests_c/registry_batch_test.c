@@ -22,7 +22,7 @@ static void allocate_many(void)
 	}
 }
 
-static void all_or_none(void)
+TEST(all_or_none)
 {
 	size_t bytes = tl_registry_total_bytes(), pointers = tl_registry_num_pointers(), sum = 0;
 	allocate_many();
@@ -40,7 +40,7 @@ static void all_or_none(void)
 }
 
 /* covers: tl_registry_register_many TL_E_ALREADY_REGISTERED, TL_E_INVALID_ARGUMENT, TL_E_UNSUPPORTED */
-static void one_bad_block_undoes_the_others(void)
+TEST(one_bad_block_undoes_the_others)
 {
 	size_t bytes = tl_registry_total_bytes(), pointers = tl_registry_num_pointers();
 	void* object = tl_mem_alloc(64);
@@ -78,7 +78,7 @@ static void count_end(void* pointer, void* ctx)
 
 /* A registration that fails at a later address leaves what is known at the earlier ones: here one that
  * tl_ptr_dec_ref has brought to zero, and one that was handed back to the program. */
-static void what_fails_leaves_dead_entries(void)
+TEST(what_fails_leaves_dead_entries)
 {
 	static char block[256];
 	char *zero = block + 64, *taken = block + 128, *back = malloc(64);
@@ -111,7 +111,7 @@ static void what_fails_leaves_dead_entries(void)
 }
 
 /* covers: tl_registry_unregister_many TL_E_UNKNOWN_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT */
-static void unregister_many_tells_how_many(void)
+TEST(unregister_many_tells_how_many)
 {
 	char* a = malloc(64);
 	char* b = malloc(64);
@@ -131,7 +131,7 @@ static void unregister_many_tells_how_many(void)
 }
 
 /* covers: tl_registry_new_array TL_E_INVALID_ARGUMENT, TL_E_OUT_OF_MEMORY */
-static void arrays_of_its_own(void)
+TEST(arrays_of_its_own)
 {
 	static const size_t counts[] = {1, 3, 1000, 100000};
 	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
@@ -153,7 +153,7 @@ static void arrays_of_its_own(void)
 
 /* covers: tl_aligned_alloc TL_E_INVALID_ARGUMENT, TL_E_OUT_OF_MEMORY
  * covers: tl_aligned_free TL_E_UNKNOWN_POINTER */
-static void aligned_memory(void)
+TEST(aligned_memory)
 {
 	size_t pointers = tl_registry_num_pointers(), bytes = tl_registry_total_bytes();
 	for (size_t alignment = 1; alignment <= 1 << 20; alignment *= 2) {
@@ -177,7 +177,7 @@ static void aligned_memory(void)
 }
 
 /* Memory without an owner is the program's to free, also after a registration that failed at a later address. */
-static void aligned_memory_after_a_failure(void)
+TEST(aligned_memory_after_a_failure)
 {
 	for (size_t n = 100; n <= 10000000; n *= 10) {
 		char* p = tl_aligned_alloc(n, 64);
@@ -190,7 +190,7 @@ static void aligned_memory_after_a_failure(void)
 }
 
 /* With the program's own blocks between them, in sizes up to beyond what malloc takes from its heap. */
-static void aligned_memory_of_any_size_among_others(void)
+TEST(aligned_memory_of_any_size_among_others)
 {
 	enum { LIVE = 16 };
 	unsigned char *arrays[LIVE] = {0}, *others[LIVE] = {0};
@@ -214,7 +214,7 @@ static void aligned_memory_of_any_size_among_others(void)
 	}
 }
 
-static void aligned_memory_gets_an_owner(void)
+TEST(aligned_memory_gets_an_owner)
 {
 	void* alias[1];
 	char* p = tl_aligned_alloc(256, 64);
@@ -234,7 +234,7 @@ static void aligned_memory_gets_an_owner(void)
 }
 
 /* covers: tl_registry_info TL_E_INVALID_ARGUMENT, TL_E_UNKNOWN_POINTER, TL_E_UNSUPPORTED */
-static void info_refuses(void)
+TEST(info_refuses)
 {
 	tl_alloc_info info = {.struct_size = sizeof info};
 	char* p = malloc(64);
@@ -258,7 +258,7 @@ static void info_refuses(void)
 }
 
 /* covers: tl_registry_print_statistics TL_E_INVALID_ARGUMENT */
-static void statistics_in_a_file(void)
+TEST(statistics_in_a_file)
 {
 	char text[4096] = {0}, path[] = "/tmp/tl_registry_XXXXXX";
 	close(mkstemp(path));
@@ -292,7 +292,7 @@ static void* mine[PAGES];
  * covers: tl_registry_add_alias TL_E_OUT_OF_MEMORY
  * covers: tl_registry_register_many TL_E_OUT_OF_MEMORY
  * covers: tl_workspace_create TL_E_OUT_OF_MEMORY */
-static void tables_that_cannot_grow(void)
+TEST(tables_that_cannot_grow)
 {
 	size_t n = 0, some = 0, full = 0;
 	uint64_t id = 0;
@@ -339,17 +339,5 @@ static void tables_that_cannot_grow(void)
 int main(void)
 {
 	CHECK_OK(tl_init());
-	RUN(all_or_none);
-	RUN(one_bad_block_undoes_the_others);
-	RUN(what_fails_leaves_dead_entries);
-	RUN(unregister_many_tells_how_many);
-	RUN(arrays_of_its_own);
-	RUN(aligned_memory);
-	RUN(aligned_memory_after_a_failure);
-	RUN(aligned_memory_of_any_size_among_others);
-	RUN(aligned_memory_gets_an_owner);
-	RUN(info_refuses);
-	RUN(statistics_in_a_file);
-	RUN(tables_that_cannot_grow);
-	return check_finish();
+	return check_tests();
 }

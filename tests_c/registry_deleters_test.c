@@ -27,7 +27,7 @@ static void count_end(void* pointer, void* ctx)
 /* ---- a shared block with a deleter ------------------------------------------------------------ */
 
 /* covers: tl_registry_register_custom_buffer TL_E_INVALID_ARGUMENT, TL_E_ALREADY_REGISTERED, TL_E_UNSUPPORTED */
-static void what_a_custom_buffer_refuses(void)
+TEST(what_a_custom_buffer_refuses)
 {
 	int mine = 0;
 	uint64_t id = 77;
@@ -64,7 +64,7 @@ static void unmap(void* pointer, void* ctx)
 	expect(munmap(pointer, *(size_t*)ctx) == 0);
 }
 
-static void mapped_columns(void)
+TEST(mapped_columns)
 {
 	enum { COLUMNS = 10 };
 	static size_t bytes = COLUMNS * 4096;
@@ -113,7 +113,7 @@ static void mapped_columns(void)
 }
 
 /* An alias may stand where a block was that is held at zero, and counts again once it is at zero itself. */
-static void aliases_in_the_place_of_dead_entries(void)
+TEST(aliases_in_the_place_of_dead_entries)
 {
 	uint64_t id = 0;
 	int mine = 0;
@@ -136,7 +136,7 @@ static void aliases_in_the_place_of_dead_entries(void)
 }
 
 /* An address that comes again has another owner, and the number of the one before names nothing. */
-static void addresses_that_come_again(void)
+TEST(addresses_that_come_again)
 {
 	uint64_t before = 0, id = 0;
 	int mine = 0;
@@ -154,7 +154,7 @@ static void addresses_that_come_again(void)
 }
 
 /* At zero a block still belongs to its deleter, whatever malloc would say of the memory. */
-static void at_zero_a_deleter_keeps_its_memory(void)
+TEST(at_zero_a_deleter_keeps_its_memory)
 {
 	int mine = 0;
 	char* memory = malloc(256);
@@ -195,7 +195,7 @@ static void* drop_first(void* first)
 }
 
 /* Every second one is a shared block. */
-static void chains_need_no_stack(void)
+TEST(chains_need_no_stack)
 {
 	ends = 0;
 	depth = deepest = 0;
@@ -219,7 +219,7 @@ static void end_and_register_again(void* pointer, void* ctx)
 	expect(tl_registry_unregister(pointer) == TL_OK);
 }
 
-static void a_deleter_that_registers_its_own_address(void)
+TEST(a_deleter_that_registers_its_own_address)
 {
 	int left = 1000;
 	ends = 0;
@@ -241,7 +241,7 @@ static void jump_out(void* pointer, void* ctx)
 	longjmp(escape, 1);
 }
 
-static void deleters_that_longjmp(void)
+TEST(deleters_that_longjmp)
 {
 	ends = 0;
 	for (volatile int i = 0; i < 100; i++) {
@@ -274,7 +274,7 @@ static bool fork_in(void)
 	return true;
 }
 
-static void a_child_calls_no_deleter(void)
+TEST(a_child_calls_no_deleter)
 {
 	uint64_t id = 0;
 	int mine = 0;
@@ -303,7 +303,7 @@ static void end_in_a_fork(void* pointer, void* ctx)
 	in_child = !fork_in();
 }
 
-static void a_child_that_returns_from_a_deleter(void)
+TEST(a_child_that_returns_from_a_deleter)
 {
 	int mine = 0;
 	CHECK_OK(tl_registry_register_custom(fake(0), 64, end_in_a_fork, fake(64)));
@@ -333,7 +333,7 @@ static void* come_and_go(void* argument)
 	return NULL;
 }
 
-static void forks_while_others_work(void)
+TEST(forks_while_others_work)
 {
 	pthread_t threads[3];
 	stop = false;
@@ -377,7 +377,7 @@ static void* add_and_drop(void* argument)
 	return NULL;
 }
 
-static void names_race_with_the_last_one(void)
+TEST(names_race_with_the_last_one)
 {
 	pthread_t threads[THREADS];
 	pthread_barrier_init(&start, NULL, THREADS + 1);
@@ -400,17 +400,5 @@ static void names_race_with_the_last_one(void)
 int main(void)
 {
 	CHECK_OK(tl_init());
-	RUN(what_a_custom_buffer_refuses);
-	RUN(mapped_columns);
-	RUN(aliases_in_the_place_of_dead_entries);
-	RUN(addresses_that_come_again);
-	RUN(at_zero_a_deleter_keeps_its_memory);
-	RUN(chains_need_no_stack);
-	RUN(a_deleter_that_registers_its_own_address);
-	RUN(deleters_that_longjmp);
-	RUN(a_child_calls_no_deleter);
-	RUN(a_child_that_returns_from_a_deleter);
-	RUN(forks_while_others_work);
-	RUN(names_race_with_the_last_one);
-	return check_finish();
+	return check_tests();
 }

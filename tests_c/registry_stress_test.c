@@ -45,7 +45,7 @@ static void end_and_call_back(void* pointer, void* ctx)
 	if (ctx != NULL) expect(tl_registry_unregister(ctx) == TL_OK);
 }
 
-static void deleters_may_call_anything(void)
+TEST(deleters_may_call_anything)
 {
 	ends = 0;
 	CHECK_OK(tl_registry_register_custom(fake(4096), 64, end_and_call_back, NULL));
@@ -72,7 +72,7 @@ static void* drop_chain(void* first)
 	return NULL;
 }
 
-static void chains_of_deleters(void)
+TEST(chains_of_deleters)
 {
 	ends = 0;
 	for (size_t i = CHAIN; i-- > 0;)
@@ -98,7 +98,7 @@ static void drop_foreign(void* object)
 	expect(tl_registry_unregister(fake(0)) == TL_OK);
 }
 
-static void destructors_and_deleters_mix(void)
+TEST(destructors_and_deleters_mix)
 {
 	static const tl_type_desc desc = {.name = "holder", .size = 16, .destructor = drop_foreign};
 	tl_type type = 0;
@@ -149,7 +149,7 @@ static void make_buffer(void)
 	CHECK_OK(tl_registry_unregister(block));
 }
 
-static void aliases_split_over_threads(void)
+TEST(aliases_split_over_threads)
 {
 	pthread_t threads[THREADS];
 	pthread_barrier_init(&start, NULL, THREADS + 1);
@@ -180,7 +180,7 @@ static void* drop_all(void* unused)
 	return NULL;
 }
 
-static void each_deleter_runs_once(void)
+TEST(each_deleter_runs_once)
 {
 	pthread_t threads[THREADS];
 	ends = 0;
@@ -203,7 +203,7 @@ static void each_deleter_runs_once(void)
 
 /* ---- fork ------------------------------------------------------------------------------------------- */
 
-static void a_child_registers_or_says_forked(void)
+TEST(a_child_registers_or_says_forked)
 {
 	const char* path = getenv("TL_FASTPATH");
 	bool fast = path == NULL || strcmp(path, "0") != 0;
@@ -230,11 +230,5 @@ static void a_child_registers_or_says_forked(void)
 int main(void)
 {
 	CHECK_OK(tl_init());
-	RUN(deleters_may_call_anything);
-	RUN(chains_of_deleters);
-	RUN(destructors_and_deleters_mix);
-	RUN(aliases_split_over_threads);
-	RUN(each_deleter_runs_once);
-	RUN(a_child_registers_or_says_forked);
-	return check_finish();
+	return check_tests();
 }

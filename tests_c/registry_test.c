@@ -46,7 +46,7 @@ static void check_grown(totals before, size_t bytes, size_t pointers, size_t buf
 /* ---- one owner ------------------------------------------------------------------------- */
 
 /* covers: tl_registry_unregister TL_E_UNKNOWN_POINTER */
-static void one_owner(void)
+TEST(one_owner)
 {
 	static const size_t sizes[] = {0, 1, 16, 100, 2048, 5000, 1 << 20};
 	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -69,7 +69,7 @@ static void one_owner(void)
 }
 
 /* The registrant's reference does not float: a scope takes one of its own. */
-static void scopes_acquire(void)
+TEST(scopes_acquire)
 {
 	void* p = malloc(64);
 	CHECK_OK(tl_registry_register(p, 64, TL_ALLOC_MALLOC));
@@ -88,7 +88,7 @@ static void scopes_acquire(void)
 	CHECK(!tl_registry_is_registered(p));
 }
 
-static void a_vec_and_a_caller_hold(void)
+TEST(a_vec_and_a_caller_hold)
 {
 	void* p = malloc(64);
 	CHECK_OK(tl_registry_register(p, 64, TL_ALLOC_MALLOC));
@@ -105,7 +105,7 @@ static void a_vec_and_a_caller_hold(void)
 }
 
 /* covers: tl_registry_register TL_E_ALREADY_REGISTERED, TL_E_INVALID_ARGUMENT, TL_E_UNSUPPORTED */
-static void what_register_refuses(void)
+TEST(what_register_refuses)
 {
 	char* p = malloc(256);
 	void* object = tl_mem_alloc(64);
@@ -138,7 +138,7 @@ static void what_register_refuses(void)
 }
 
 /* A program of C has no operator delete until somebody loads it, however privately. */
-static void kinds_of_cxx_need_its_runtime(void)
+TEST(kinds_of_cxx_need_its_runtime)
 {
 	static const tl_alloc_kind kinds[] = {TL_ALLOC_NEW_ARRAY, TL_ALLOC_NEW_SCALAR};
 	static const char* const makers[] = {"_Znam", "_Znwm"};
@@ -170,7 +170,7 @@ static void kinds_of_cxx_need_its_runtime(void)
 /* What tl_ptr_dec_ref brings to zero stays dead until tl_mem_free.
  * covers: tl_registry_unregister TL_E_NOT_LIVE
  * covers: tl_registry_info TL_E_NOT_LIVE */
-static void held_at_zero(void)
+TEST(held_at_zero)
 {
 	tl_alloc_info info = {.struct_size = sizeof info};
 	void* p = malloc(64);
@@ -191,7 +191,7 @@ static void held_at_zero(void)
 }
 
 /* covers: tl_registry_register_custom TL_E_INVALID_ARGUMENT, TL_E_ALREADY_REGISTERED, TL_E_UNSUPPORTED */
-static void deleters(void)
+TEST(deleters)
 {
 	int mine = 0;
 	totals before = take_totals();
@@ -219,7 +219,7 @@ static void deleters(void)
 }
 
 /* A scope's exit runs deleters as well, each once, newest first. */
-static void deleters_of_a_scope(void)
+TEST(deleters_of_a_scope)
 {
 	int mine = 0;
 	CHECK_OK(tl_mem_enter_scope());
@@ -253,7 +253,7 @@ static void** holder_of(int* mine)
 }
 
 /* Rounds, so that both the slow path and the fast one take the object apart. */
-static void a_fields_deleter_runs_before_release_returns(void)
+TEST(a_fields_deleter_runs_before_release_returns)
 {
 	enum { ROUNDS = 100 };
 	int mine = 0;
@@ -267,7 +267,7 @@ static void a_fields_deleter_runs_before_release_returns(void)
 	}
 }
 
-static void a_cycles_deleter_runs_before_the_collector_returns(void)
+TEST(a_cycles_deleter_runs_before_the_collector_returns)
 {
 	int mine = 0;
 	CHECK_OK(tl_mem_enter_scope());
@@ -287,7 +287,7 @@ static void* run_scope(void* mine)
 }
 
 /* What a thread's root scope holds goes with whoever reaps it. */
-static void deleters_of_an_ended_thread(void)
+TEST(deleters_of_an_ended_thread)
 {
 	int mine = 0;
 	CHECK_OK(tl_registry_register_custom(fake(0), 64, count_end, &mine));
@@ -306,7 +306,7 @@ static void columns_of(double* matrix, void* columns[COLUMNS])
 }
 
 /* Column 0 of a matrix is the matrix's own address, and counts on its own. */
-static void column_0_is_the_matrix(void)
+TEST(column_0_is_the_matrix)
 {
 	totals before = take_totals();
 	double* matrix = malloc(ROWS * COLUMNS * sizeof *matrix);
@@ -339,7 +339,7 @@ static void column_0_is_the_matrix(void)
 }
 
 /* Columns of single precision are no multiples of 16, and large buffers own whole units. */
-static void aliases_anywhere(void)
+TEST(aliases_anywhere)
 {
 	totals before = take_totals();
 	uint64_t id = 0;
@@ -365,7 +365,7 @@ static void aliases_anywhere(void)
 }
 
 /* Other references to an alias are as good as its own. */
-static void aliases_are_counted_like_objects(void)
+TEST(aliases_are_counted_like_objects)
 {
 	char* block = malloc(256);
 	void* alias = block + 128;
@@ -386,7 +386,7 @@ static void aliases_are_counted_like_objects(void)
 }
 
 /* covers: tl_registry_register_buffer TL_E_INVALID_ARGUMENT, TL_E_ALREADY_REGISTERED, TL_E_UNSUPPORTED */
-static void a_buffer_is_registered_whole_or_not_at_all(void)
+TEST(a_buffer_is_registered_whole_or_not_at_all)
 {
 	totals before = take_totals();
 	char* block = malloc(4096);
@@ -425,7 +425,7 @@ static void a_buffer_is_registered_whole_or_not_at_all(void)
 
 /* An address that belongs to another owner is found only when its turn comes.
  * covers: tl_registry_add_alias TL_E_INVALID_ARGUMENT, TL_E_ALREADY_REGISTERED */
-static void an_alias_of_somebody_else_undoes_the_rest(void)
+TEST(an_alias_of_somebody_else_undoes_the_rest)
 {
 	totals before = take_totals();
 	int mine = 0;
@@ -456,22 +456,7 @@ static void an_alias_of_somebody_else_undoes_the_rest(void)
 int main(void)
 {
 	CHECK_OK(tl_init());
-	RUN(one_owner);
-	RUN(scopes_acquire);
-	RUN(a_vec_and_a_caller_hold);
-	RUN(what_register_refuses);
-	RUN(kinds_of_cxx_need_its_runtime);
-	RUN(held_at_zero);
-	RUN(deleters);
-	RUN(deleters_of_a_scope);
-	RUN(a_fields_deleter_runs_before_release_returns);
-	RUN(a_cycles_deleter_runs_before_the_collector_returns);
-	RUN(deleters_of_an_ended_thread);
-	RUN(column_0_is_the_matrix);
-	RUN(aliases_anywhere);
-	RUN(aliases_are_counted_like_objects);
-	RUN(a_buffer_is_registered_whole_or_not_at_all);
-	RUN(an_alias_of_somebody_else_undoes_the_rest);
+	check_run();
 	CHECK_INT(ended, 205);
 	return check_finish();
 }

@@ -28,7 +28,7 @@ long syscall(long number, ...)
 	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
-static void what_cannot_be_read_is_refused(void)
+TEST(what_cannot_be_read_is_refused)
 {
 	char* page = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	tl_mem_enter_scope();
@@ -39,7 +39,7 @@ static void what_cannot_be_read_is_refused(void)
 	munmap(page, PAGE);
 }
 
-static void memory_of_malloc_is_adopted(void)
+TEST(memory_of_malloc_is_adopted)
 {
 	tl_mem_enter_scope();
 	void* large = malloc(1 << 20); /* of mmap: not below the program's break */
@@ -48,9 +48,4 @@ static void memory_of_malloc_is_adopted(void)
 	tl_mem_exit_scope();
 }
 
-int main(void)
-{
-	RUN(what_cannot_be_read_is_refused);
-	RUN(memory_of_malloc_is_adopted);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

@@ -19,7 +19,7 @@ static bool is_closed(const void* memory, size_t bytes)
 	return true;
 }
 
-static void objects_end_where_they_were_asked_to(void)
+TEST(objects_end_where_they_were_asked_to)
 {
 	for (size_t bytes = 1; bytes <= 1 << 20; bytes = bytes * 3 / 2 + 1) {
 		char* object = tl_mem_alloc(bytes);
@@ -32,7 +32,7 @@ static void objects_end_where_they_were_asked_to(void)
 }
 
 /* What has waited long enough is memory for anybody. */
-static void the_quarantine_opens_what_it_lets_go(void)
+TEST(the_quarantine_opens_what_it_lets_go)
 {
 	enum { BYTES = 1 << 20, COUNT = 64 }; /* more than TL_QUARANTINE */
 	static char* ended[COUNT];
@@ -47,7 +47,7 @@ static void the_quarantine_opens_what_it_lets_go(void)
 	CHECK(!__asan_address_is_poisoned(large));
 }
 
-static void blocks_of_pools(void)
+TEST(blocks_of_pools)
 {
 	tl_memory_pool* pool;
 	CHECK_OK(tl_memory_pool_create(tl_device_allocator_for(0), 1 << 20, &pool));
@@ -70,8 +70,5 @@ static void blocks_of_pools(void)
 int main(void)
 {
 	setenv("TL_DEBUG", "1", 1);
-	RUN(objects_end_where_they_were_asked_to);
-	RUN(the_quarantine_opens_what_it_lets_go);
-	RUN(blocks_of_pools);
-	return check_finish();
+	return check_tests();
 }

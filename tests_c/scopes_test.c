@@ -19,7 +19,7 @@ static void* new_numbered(int number)
 	return object;
 }
 
-static void newest_is_released_first(void)
+TEST(newest_is_released_first)
 {
 	released_count = 0;
 	CHECK_OK(tl_mem_enter_scope());
@@ -29,7 +29,7 @@ static void newest_is_released_first(void)
 	for (int i = 0; i < 5; i++) CHECK_INT(released[i], 4 - i);
 }
 
-static void scopes_nest(void)
+TEST(scopes_nest)
 {
 	void *outer, *inner;
 	CHECK_INT(tl_get_scope_depth(), 0);
@@ -45,14 +45,14 @@ static void scopes_nest(void)
 	CHECK_DEAD(outer);
 }
 
-static void an_exit_too_many_changes_nothing(void)
+TEST(an_exit_too_many_changes_nothing)
 {
 	/* covers: tl_mem_exit_scope TL_E_SCOPE_UNDERFLOW */
 	CHECK_FAILS(tl_mem_exit_scope(), TL_E_SCOPE_UNDERFLOW);
 	CHECK_INT(tl_get_scope_depth(), 0);
 }
 
-static void a_scope_keeps_what_was_acquired(void)
+TEST(a_scope_keeps_what_was_acquired)
 {
 	void* object;
 	CHECK_OK(tl_mem_enter_scope());
@@ -64,7 +64,7 @@ static void a_scope_keeps_what_was_acquired(void)
 	CHECK_DEAD(object);
 }
 
-static void exit_leaves_a_functions_scope_alone(void)
+TEST(exit_leaves_a_functions_scope_alone)
 {
 	CHECK_OK(tl_mem_function_enter(1));
 	CHECK_FAILS(tl_mem_exit_scope(), TL_E_SCOPE_UNDERFLOW);
@@ -75,7 +75,7 @@ static void exit_leaves_a_functions_scope_alone(void)
 	CHECK_OK(tl_mem_function_exit());
 }
 
-static void exit_leaves_a_scope_below_a_planned_frame(void)
+TEST(exit_leaves_a_scope_below_a_planned_frame)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK(tl_mem_frame_enter(256) != NULL);
@@ -86,7 +86,7 @@ static void exit_leaves_a_scope_below_a_planned_frame(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void exit_scopes_to(void)
+TEST(exit_scopes_to)
 {
 	void* objects[4];
 	for (int i = 0; i < 4; i++) {
@@ -110,7 +110,7 @@ static void exit_scopes_to(void)
 	CHECK_DEAD(objects[0]);
 }
 
-static void exit_scopes_to_closes_frames_too(void)
+TEST(exit_scopes_to_closes_frames_too)
 {
 	void* object;
 	CHECK_OK(tl_mem_enter_scope());
@@ -139,7 +139,7 @@ static void* count_scopes(void* unused)
 	return NULL;
 }
 
-static void scopes_belong_to_their_thread(void)
+TEST(scopes_belong_to_their_thread)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK_OK(tl_mem_enter_scope());
@@ -148,7 +148,7 @@ static void scopes_belong_to_their_thread(void)
 	CHECK_OK(tl_mem_exit_scopes_to(0));
 }
 
-static void many_scopes_and_many_entries(void)
+TEST(many_scopes_and_many_entries)
 {
 	const int64_t depth = check_fitting(20000, CHECK_SCOPE_BYTES), entries = check_fitting(200000, CHECK_ENTRY_BYTES);
 	for (int64_t i = 0; i < depth; i++) CHECK_OK(tl_mem_enter_scope());
@@ -158,7 +158,7 @@ static void many_scopes_and_many_entries(void)
 	CHECK_OK(tl_mem_exit_scopes_to(0));
 }
 
-static void a_scope_restores_the_arena(void)
+TEST(a_scope_restores_the_arena)
 {
 	int64_t before;
 	CHECK_OK(tl_arena_init(1 << 20));
@@ -207,7 +207,7 @@ static tl_tensor* add_mixed(unsigned what, tl_tensor** tensors, int n)
 }
 
 /* Tensors, views, objects and blocks of malloc in any order: each scope releases all that nothing else holds. */
-static void a_scope_of_everything(void)
+TEST(a_scope_of_everything)
 {
 	tl_stats before = {.struct_size = sizeof before}, after = before;
 	unsigned random = 1;
@@ -238,17 +238,5 @@ int main(void)
 {
 	tl_type_desc type = {.name = "numbered", .size = sizeof(int), .destructor = note_release};
 	CHECK_OK(tl_type_define(&type, &numbered));
-	RUN(newest_is_released_first);
-	RUN(scopes_nest);
-	RUN(an_exit_too_many_changes_nothing);
-	RUN(a_scope_keeps_what_was_acquired);
-	RUN(exit_leaves_a_functions_scope_alone);
-	RUN(exit_leaves_a_scope_below_a_planned_frame);
-	RUN(exit_scopes_to);
-	RUN(exit_scopes_to_closes_frames_too);
-	RUN(scopes_belong_to_their_thread);
-	RUN(many_scopes_and_many_entries);
-	RUN(a_scope_restores_the_arena);
-	RUN(a_scope_of_everything);
-	return check_finish();
+	return check_tests();
 }

@@ -19,7 +19,7 @@ static void* garbage_ring(int n)
 	return first;
 }
 
-static void rings_are_collected(void)
+TEST(rings_are_collected)
 {
 	struct shape* held;
 	for (int n = 1; n < 9; n++) {
@@ -36,7 +36,7 @@ static void rings_are_collected(void)
 }
 
 /* Against a search from the roots. */
-static void random_graphs(void)
+TEST(random_graphs)
 {
 	enum { NODES = 40, ROUNDS = 60 };
 	uint64_t state = 88172645463325252u;
@@ -81,7 +81,7 @@ static void* count_it(void* object)
 }
 
 /* What another thread counted may be in its hands. */
-static void what_other_threads_counted_stays(void)
+TEST(what_other_threads_counted_stays)
 {
 	struct shape* s = garbage_ring(3);
 	destroyed = 0;
@@ -96,7 +96,7 @@ static void what_other_threads_counted_stays(void)
 	CHECK_INT(destroyed, 3);
 }
 
-static void what_was_shared_stays(void)
+TEST(what_was_shared_stays)
 {
 	struct shape* s = garbage_ring(3);
 	destroyed = 0;
@@ -123,7 +123,7 @@ static void* leave_an_old_entry(void* barrier)
 }
 
 /* A scope of another thread still lists the block that was at this address before. */
-static void an_entry_of_an_earlier_block_shares_nothing(void)
+TEST(an_entry_of_an_earlier_block_shares_nothing)
 {
 	pthread_barrier_t barrier;
 	pthread_barrier_init(&barrier, NULL, 2);
@@ -214,7 +214,7 @@ static void* look_at_counts(void* object)
 	return NULL;
 }
 
-static void counts_show_nothing_of_a_collection(void)
+TEST(counts_show_nothing_of_a_collection)
 {
 	struct shape* s = held_shape(0);
 	collect_until_enough(look_at_counts, s, NULL);
@@ -281,10 +281,7 @@ static bool ends_here_at_once(struct shape* s)
 	return ended_here == 2;
 }
 
-static void a_block_ends_where_its_last_reference_goes_during_a_collection(void)
-{
-	end_during_collections(ends_here_at_once);
-}
+TEST(a_block_ends_where_its_last_reference_goes_during_a_collection) { end_during_collections(ends_here_at_once); }
 
 static bool comes_to_zero(struct shape* s)
 {
@@ -295,24 +292,12 @@ static bool comes_to_zero(struct shape* s)
 	return true;
 }
 
-static void a_block_comes_to_zero_during_a_collection(void) { end_during_collections(comes_to_zero); }
+TEST(a_block_comes_to_zero_during_a_collection) { end_during_collections(comes_to_zero); }
 
-static void each_thread_collects_its_own(void)
-{
-	check_each_thread_collects_its_own((ring_maker){garbage_ring, &destroyed});
-}
+TEST(each_thread_collects_its_own) { check_each_thread_collects_its_own((ring_maker){garbage_ring, &destroyed}); }
 
 int main(void)
 {
 	define_shapes();
-	RUN(rings_are_collected);
-	RUN(random_graphs);
-	RUN(what_other_threads_counted_stays);
-	RUN(what_was_shared_stays);
-	RUN(an_entry_of_an_earlier_block_shares_nothing);
-	RUN(each_thread_collects_its_own);
-	RUN(counts_show_nothing_of_a_collection);
-	RUN(a_block_ends_where_its_last_reference_goes_during_a_collection);
-	RUN(a_block_comes_to_zero_during_a_collection);
-	return check_finish();
+	return check_tests();
 }

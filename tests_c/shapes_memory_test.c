@@ -6,7 +6,7 @@ enum { VEC_BYTES = 24 };
 static tl_type type;
 
 /* What the failed calls were given is the program's still. */
-static void without_memory(void)
+TEST(without_memory)
 {
 	enum { BLOCKS = 300000 };
 	void** blocks = malloc(BLOCKS * sizeof *blocks);
@@ -26,7 +26,7 @@ static void without_memory(void)
 	free(blocks);
 }
 
-static void vecs_without_memory(void)
+TEST(vecs_without_memory)
 {
 	enum { VECS = 300000 };
 	void** vecs = malloc(VECS * sizeof *vecs);
@@ -45,7 +45,7 @@ static void vecs_without_memory(void)
 	free(vecs);
 }
 
-static void types_of_vecs_that_find_no_memory(void)
+TEST(types_of_vecs_that_find_no_memory)
 {
 	enum { MOST = 5000 };
 	tl_vec_desc d = {.struct_size = sizeof d, .size = 24, .length_offset = 8, .capacity_offset = 16, .number_bytes = 8};
@@ -76,8 +76,5 @@ int main(void)
 	CHECK_OK(tl_type_define(&description, &type));
 	CHECK_OK(tl_type_define_vec(&vec, &vec_type));
 	CHECK_OK(tl_vec_set_type(vec_type));
-	RUN(without_memory);
-	RUN(vecs_without_memory);
-	RUN(types_of_vecs_that_find_no_memory);
-	return check_finish();
+	return check_tests();
 }

@@ -12,7 +12,7 @@ static struct shape* with_edge(struct shape* s, void* to)
 	return s;
 }
 
-static void fields_go_with_their_struct(void)
+TEST(fields_go_with_their_struct)
 {
 	struct shape *s, *child, *object;
 	destroyed = 0;
@@ -36,7 +36,7 @@ static void fields_go_with_their_struct(void)
 	CHECK_DEAD(object);
 }
 
-static void a_field_shared_twice_goes_once(void)
+TEST(a_field_shared_twice_goes_once)
 {
 	struct shape *a, *b, *child;
 	destroyed = 0;
@@ -52,7 +52,7 @@ static void a_field_shared_twice_goes_once(void)
 	CHECK_DEAD(child);
 }
 
-static void objects_hold_structs(void)
+TEST(objects_hold_structs)
 {
 	struct shape *object, *child;
 	destroyed = 0;
@@ -67,7 +67,7 @@ static void objects_hold_structs(void)
 }
 
 /* An address that nobody holds, and one whose count is another one's. */
-static void fields_that_are_dead_are_passed_over(void)
+TEST(fields_that_are_dead_are_passed_over)
 {
 	struct shape *s, *gone, *object;
 	destroyed = 0;
@@ -84,7 +84,7 @@ static void fields_that_are_dead_are_passed_over(void)
 	CHECK_INT(destroyed, 2);
 }
 
-static void registering_again_counts(void)
+TEST(registering_again_counts)
 {
 	struct shape* s;
 	destroyed = 0;
@@ -110,7 +110,7 @@ static struct shape* inner(void)
 }
 
 /* Unlike memory that was adopted without a type. */
-static void a_struct_that_is_returned_stays_the_runtimes(void)
+TEST(a_struct_that_is_returned_stays_the_runtimes)
 {
 	struct shape* s;
 	tl_stats stats = {.struct_size = sizeof stats};
@@ -130,7 +130,7 @@ static void a_struct_that_is_returned_stays_the_runtimes(void)
 }
 
 /* The holder of a count of zero releases the fields itself, as for objects. */
-static void dec_ref_leaves_the_fields_to_the_caller(void)
+TEST(dec_ref_leaves_the_fields_to_the_caller)
 {
 	struct shape *s, *child;
 	destroyed = 0;
@@ -155,7 +155,7 @@ struct vec {
 };
 
 /* What a Vec holds is its data and the elements; one of malloc's, an object, and data of the runtime. */
-static void dec_ref_leaves_the_data_of_a_vec_to_the_caller(void)
+TEST(dec_ref_leaves_the_data_of_a_vec_to_the_caller)
 {
 	const tl_vec_desc desc = {.struct_size = sizeof desc,
 	                          .size = sizeof(struct vec),
@@ -215,7 +215,7 @@ static void* chains(void* unused)
 }
 
 /* On a small stack. */
-static void a_chain_of_any_length_needs_no_stack(void) { run_thread(chains, NULL); }
+TEST(a_chain_of_any_length_needs_no_stack) { run_thread(chains, NULL); }
 
 static void revive(struct shape* s)
 {
@@ -232,7 +232,7 @@ static void revive(struct shape* s)
 	CHECK_INT(tl_mem_collect_cycles(), 0);
 }
 
-static void a_dying_struct_can_neither_live_nor_die_again(void)
+TEST(a_dying_struct_can_neither_live_nor_die_again)
 {
 	struct shape* s;
 	destroyed = 0;
@@ -253,7 +253,7 @@ static void release_kept(struct shape* s)
 	kept = NULL;
 }
 
-static void a_destructor_releases_another_struct(void)
+TEST(a_destructor_releases_another_struct)
 {
 	struct shape* s;
 	destroyed = 0;
@@ -267,7 +267,7 @@ static void a_destructor_releases_another_struct(void)
 	CHECK_INT(last_number, 2);
 }
 
-static void refused(void)
+TEST(refused)
 {
 	struct shape* s = raw_shape(1);
 	char* small = malloc(8);
@@ -305,7 +305,7 @@ static void refused(void)
 }
 
 /* Objects of the type are are registered as objects. */
-static void an_object_of_the_type_is_registered(void)
+TEST(an_object_of_the_type_is_registered)
 {
 	struct shape* s;
 	destroyed = 0;
@@ -318,7 +318,7 @@ static void an_object_of_the_type_is_registered(void)
 	CHECK_INT(destroyed, 1);
 }
 
-static void clones_are_deep(void)
+TEST(clones_are_deep)
 {
 	struct shape *a, *b, *object, *copy;
 	void* plain;
@@ -358,7 +358,7 @@ static void* release_it(void* object)
 	return NULL;
 }
 
-static void another_thread_ends_it(void)
+TEST(another_thread_ends_it)
 {
 	struct shape *s, *child;
 	destroyed = 0;
@@ -374,7 +374,7 @@ static void another_thread_ends_it(void)
 	CHECK_DEAD(child);
 }
 
-static void reports_know_the_type(void)
+TEST(reports_know_the_type)
 {
 	tl_alloc_info info = {.struct_size = sizeof info};
 	static char json[1 << 16];
@@ -401,7 +401,7 @@ static int in_child(struct shape* s)
 	return status == TL_E_FORKED ? 0 : 3;
 }
 
-static void a_forked_child_ends_none(void)
+TEST(a_forked_child_ends_none)
 {
 	struct shape* s;
 	int status = -1;
@@ -419,22 +419,5 @@ static void a_forked_child_ends_none(void)
 int main(void)
 {
 	define_shapes();
-	RUN(fields_go_with_their_struct);
-	RUN(a_field_shared_twice_goes_once);
-	RUN(objects_hold_structs);
-	RUN(fields_that_are_dead_are_passed_over);
-	RUN(registering_again_counts);
-	RUN(a_struct_that_is_returned_stays_the_runtimes);
-	RUN(dec_ref_leaves_the_fields_to_the_caller);
-	RUN(dec_ref_leaves_the_data_of_a_vec_to_the_caller);
-	RUN(a_chain_of_any_length_needs_no_stack);
-	RUN(a_dying_struct_can_neither_live_nor_die_again);
-	RUN(a_destructor_releases_another_struct);
-	RUN(refused);
-	RUN(an_object_of_the_type_is_registered);
-	RUN(clones_are_deep);
-	RUN(another_thread_ends_it);
-	RUN(reports_know_the_type);
-	RUN(a_forked_child_ends_none);
-	return check_finish();
+	return check_tests();
 }

@@ -65,7 +65,7 @@ static struct vec* new_vec(void)
 	return v;
 }
 
-static void elements_are_released_once(void)
+TEST(elements_are_released_once)
 {
 	struct vec* v;
 	destroyed = headers = 0;
@@ -89,7 +89,7 @@ static void elements_are_released_once(void)
 	CHECK_DEAD(v);
 }
 
-static void an_empty_vec(void)
+TEST(an_empty_vec)
 {
 	struct vec* v;
 	headers = 0;
@@ -103,7 +103,7 @@ static void an_empty_vec(void)
 }
 
 /* The data is the runtime's, or in the registry: the Vec holds a reference. */
-static void data_of_the_runtime(void)
+TEST(data_of_the_runtime)
 {
 	struct vec* v;
 	void** mine;
@@ -129,7 +129,7 @@ static void data_of_the_runtime(void)
 }
 
 /* The header is an object, the data malloc's. */
-static void a_header_of_the_runtime(void)
+TEST(a_header_of_the_runtime)
 {
 	struct vec* v;
 	destroyed = headers = 0;
@@ -144,7 +144,7 @@ static void a_header_of_the_runtime(void)
 	CHECK_INT(headers, 2);
 }
 
-static void elements_that_are_structs(void)
+TEST(elements_that_are_structs)
 {
 	struct small_vec *v, *copy;
 	struct pair* pairs;
@@ -172,7 +172,7 @@ static void elements_that_are_structs(void)
 	CHECK_INT(destroyed, 4);
 }
 
-static void elements_that_are_bytes(void)
+TEST(elements_that_are_bytes)
 {
 	struct vec* v;
 	const struct vec* copy;
@@ -187,7 +187,7 @@ static void elements_that_are_bytes(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void vecs_of_vecs(void)
+TEST(vecs_of_vecs)
 {
 	struct vec *outer, *copy;
 	destroyed = headers = 0;
@@ -207,7 +207,7 @@ static void vecs_of_vecs(void)
 }
 
 /* An element may be dead by now, a tensor, or a Vec of the runtime's. */
-static void elements_of_any_kind(void)
+TEST(elements_of_any_kind)
 {
 	static const int64_t two = 2;
 	struct vec* v;
@@ -228,7 +228,7 @@ static void elements_of_any_kind(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void a_ring_of_vecs(void)
+TEST(a_ring_of_vecs)
 {
 	struct vec *a, *b;
 	void* object;
@@ -269,10 +269,10 @@ static void* chain(void* unused)
 	return NULL;
 }
 
-static void a_chain_of_any_length_needs_no_stack(void) { run_thread(chain, NULL); }
+TEST(a_chain_of_any_length_needs_no_stack) { run_thread(chain, NULL); }
 
 /* A header that is not sound is refused, and nothing of the program's changes hands. */
-static void headers_that_are_refused(void)
+TEST(headers_that_are_refused)
 {
 	struct vec* v = raw_vec(4);
 	void** data = v->data;
@@ -312,7 +312,7 @@ static void headers_that_are_refused(void)
 }
 
 /* One that is damaged later is not followed: its parts are the program's. */
-static void headers_that_are_damaged(void)
+TEST(headers_that_are_damaged)
 {
 	struct vec* v;
 	void* object;
@@ -367,7 +367,7 @@ static void refuse(tl_vec_desc d, tl_status why)
 		refuse(d, why);            \
 	} while (0)
 
-static void descriptions_that_are_refused(void)
+TEST(descriptions_that_are_refused)
 {
 	tl_type type;
 	tl_vec_desc d = good();
@@ -408,7 +408,7 @@ static void descriptions_that_are_refused(void)
 }
 
 /* Memory that was adopted without a type and is the host's again is no block that the runtime knows. */
-static void a_vec_in_memory_that_was_handed_back(void)
+TEST(a_vec_in_memory_that_was_handed_back)
 {
 	struct vec* v = raw_vec(0);
 	destroyed = headers = 0;
@@ -423,7 +423,7 @@ static void a_vec_in_memory_that_was_handed_back(void)
 	CHECK_INT(destroyed, 1);
 }
 
-static void the_type_of_unknown_vecs(void)
+TEST(the_type_of_unknown_vecs)
 {
 	struct vec* v = raw_vec(1);
 	/* covers: tl_vec_set_type TL_E_INVALID_ARGUMENT */
@@ -468,20 +468,5 @@ static void define(void)
 int main(void)
 {
 	define();
-	RUN(elements_are_released_once);
-	RUN(an_empty_vec);
-	RUN(data_of_the_runtime);
-	RUN(a_header_of_the_runtime);
-	RUN(elements_that_are_structs);
-	RUN(elements_that_are_bytes);
-	RUN(vecs_of_vecs);
-	RUN(elements_of_any_kind);
-	RUN(a_ring_of_vecs);
-	RUN(a_chain_of_any_length_needs_no_stack);
-	RUN(headers_that_are_refused);
-	RUN(headers_that_are_damaged);
-	RUN(descriptions_that_are_refused);
-	RUN(the_type_of_unknown_vecs);
-	RUN(a_vec_in_memory_that_was_handed_back);
-	return check_finish();
+	return check_tests();
 }

@@ -80,7 +80,7 @@ static void role_echo(void)
 	}
 }
 
-static void another_program_opens_it(void)
+TEST(another_program_opens_it)
 {
 	const int before = open_descriptors();
 	const peer p = start("echo");
@@ -164,7 +164,7 @@ static void use_in_child(int socket)
 }
 
 /* A child of fork() has the memory that it inherited, opens what it is sent, and sends both. */
-static void children_of_fork_share(void)
+TEST(children_of_fork_share)
 {
 	const int before = open_descriptors();
 	CHECK_OK(tl_mem_enter_scope());
@@ -199,7 +199,7 @@ static void release_in_child(int socket)
 	tl_mem_exit_scope();
 }
 
-static void a_child_takes_nothing_away(void)
+TEST(a_child_takes_nothing_away)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	inherited = counting(100, 100, 0);
@@ -247,7 +247,7 @@ static void* in_a_sandbox(void* given)
 	return NULL;
 }
 
-static void a_sandbox_forbids_it(void)
+TEST(a_sandbox_forbids_it)
 {
 	pthread_t thread;
 	const int before = open_descriptors();
@@ -326,7 +326,7 @@ static void* kill_later(void* given)
 }
 
 /* Sharers that are killed at random moments leave nothing: no descriptor, no mapping, no file. */
-static void killed_processes_leave_nothing(void)
+TEST(killed_processes_leave_nothing)
 {
 	const char* wanted = getenv("TL_KILLS");
 	const int kills = wanted != NULL ? atoi(wanted) : 150;
@@ -365,10 +365,5 @@ int main(int argc, char** argv)
 		else role_sharer();
 		return check_finish();
 	}
-	RUN(another_program_opens_it);
-	RUN(children_of_fork_share);
-	RUN(a_child_takes_nothing_away);
-	RUN(a_sandbox_forbids_it);
-	RUN(killed_processes_leave_nothing);
-	return check_finish();
+	return check_tests();
 }

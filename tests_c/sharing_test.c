@@ -11,7 +11,7 @@ static int32_t at(const tl_tensor* t, int64_t i, int64_t j)
 }
 
 /* Both tensors have one memory, and it lasts as long as one of them. */
-static void memory_is_shared(void)
+TEST(memory_is_shared)
 {
 	const int before = open_descriptors();
 	CHECK_OK(tl_mem_enter_scope());
@@ -41,7 +41,7 @@ static void memory_is_shared(void)
 }
 
 /* No tensor gets the memory of another one, and a new one is zeros that nothing has touched. */
-static void memory_is_never_pooled(void)
+TEST(memory_is_never_pooled)
 {
 	const int64_t shape[1] = {1 << 20};
 	const int before = open_descriptors();
@@ -59,7 +59,7 @@ static void memory_is_never_pooled(void)
 	}
 }
 
-static void views_are_shared(void)
+TEST(views_are_shared)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* t = counting(100, 100, 0); /* ten pages */
@@ -91,7 +91,7 @@ static void views_are_shared(void)
 }
 
 /* One mapping of a few pages stands for a row of a large tensor. */
-static void only_pages_with_elements_are_mapped(void)
+TEST(only_pages_with_elements_are_mapped)
 {
 	tl_mem_usage_info reserved = {.struct_size = sizeof reserved};
 	CHECK_OK(tl_mem_enter_scope());
@@ -106,7 +106,7 @@ static void only_pages_with_elements_are_mapped(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void a_tensor_without_elements_is_shared(void)
+TEST(a_tensor_without_elements_is_shared)
 {
 	const int64_t shape[3] = {4, 0, 5};
 	const int before = open_descriptors();
@@ -143,7 +143,7 @@ static bool faults(int32_t* where)
 }
 
 /* Nobody writes to memory that was shared for reading but those who could before. */
-static void read_only_is_enforced(void)
+TEST(read_only_is_enforced)
 {
 	char name[64];
 	const size_t bytes = 3 * 4 * sizeof(int32_t);
@@ -183,7 +183,7 @@ static void read_only_is_enforced(void)
 }
 
 /* Where the sender did not seal it, the receiver's own mapping is read-only. */
-static void a_receiver_asks_for_read_only(void)
+TEST(a_receiver_asks_for_read_only)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* t = counting(2, 2, 0);
@@ -205,7 +205,7 @@ static void a_receiver_asks_for_read_only(void)
 
 /* covers: tl_tensor_share TL_E_INVALID_ARGUMENT, TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
  * covers: tl_tensor_share TL_E_UNSUPPORTED */
-static void what_cannot_be_shared(void)
+TEST(what_cannot_be_shared)
 {
 	const int64_t shape[1] = {8};
 	int64_t lent[8];
@@ -272,7 +272,7 @@ static tl_tensor_shared from(int fd)
 	return (tl_tensor_shared){sizeof(tl_tensor_shared), fd, 0, 0, TL_DTYPE_F32, 1, {1000}, {1}};
 }
 
-static void other_descriptors_are_refused(void)
+TEST(other_descriptors_are_refused)
 {
 	int pipes[2], sockets[2];
 	CHECK_INT(pipe2(pipes, O_CLOEXEC), 0);
@@ -302,7 +302,7 @@ static void other_descriptors_are_refused(void)
 	close(writer);
 }
 
-static void memory_that_can_shrink_is_refused(void)
+TEST(memory_that_can_shrink_is_refused)
 {
 	REFUSED(from(memory_file(1 << 20, 0, 0)), "not sealed against shrinking");
 	REFUSED(from(memory_file(1 << 20, F_SEAL_GROW, 0)), "not sealed against shrinking");
@@ -312,7 +312,7 @@ static void memory_that_can_shrink_is_refused(void)
 	else printf("skip: no huge pages (%s)\n", strerror(errno));
 }
 
-static void memory_that_is_too_small_is_refused(void)
+TEST(memory_that_is_too_small_is_refused)
 {
 	tl_tensor_shared s;
 	const int64_t page = sysconf(_SC_PAGESIZE);
@@ -339,7 +339,7 @@ static void memory_that_is_too_small_is_refused(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void descriptions_are_checked(void)
+TEST(descriptions_are_checked)
 {
 	const int fd = memory_file(1 << 20, F_SEAL_SHRINK | F_SEAL_GROW, 0);
 	const tl_tensor_shared good = from(fd);
@@ -384,7 +384,7 @@ static tl_tensor* small_one(void)
 
 /* covers: tl_tensor_share TL_E_OUT_OF_MEMORY
  * covers: tl_tensor_open TL_E_INVALID_ARGUMENT, TL_E_OUT_OF_MEMORY */
-static void descriptors_run_out(void)
+TEST(descriptors_run_out)
 {
 	struct rlimit all, few;
 	CHECK_OK(tl_mem_enter_scope());
@@ -408,7 +408,7 @@ static void descriptors_run_out(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void the_system_refuses_memory(void)
+TEST(the_system_refuses_memory)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor_shared s = shared_of(counting(10, 10, 0), 0);
@@ -433,7 +433,7 @@ static void the_system_refuses_memory(void)
 }
 
 /* What is mapped counts for the limits of each process that maps it. */
-static void limits_count_what_is_mapped(void)
+TEST(limits_count_what_is_mapped)
 {
 	tl_mem_usage_info m = {.struct_size = sizeof m};
 	CHECK_OK(tl_mem_enter_scope());
@@ -459,7 +459,7 @@ static void limits_count_what_is_mapped(void)
 }
 
 /* covers: tl_tensor_open TL_E_ARENA_EXHAUSTED */
-static void the_scope_stack_is_full(void)
+TEST(the_scope_stack_is_full)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* t = counting(10, 10, 0);
@@ -479,21 +479,5 @@ static void the_scope_stack_is_full(void)
 int main(void)
 {
 	CHECK_OK(tl_configure("TL_ARENA_BYTES", "1MiB"));
-	RUN(memory_is_shared);
-	RUN(memory_is_never_pooled);
-	RUN(views_are_shared);
-	RUN(only_pages_with_elements_are_mapped);
-	RUN(a_tensor_without_elements_is_shared);
-	RUN(read_only_is_enforced);
-	RUN(a_receiver_asks_for_read_only);
-	RUN(what_cannot_be_shared);
-	RUN(other_descriptors_are_refused);
-	RUN(memory_that_can_shrink_is_refused);
-	RUN(memory_that_is_too_small_is_refused);
-	RUN(descriptions_are_checked);
-	RUN(descriptors_run_out);
-	RUN(the_system_refuses_memory);
-	RUN(limits_count_what_is_mapped);
-	RUN(the_scope_stack_is_full);
-	return check_finish();
+	return check_tests();
 }

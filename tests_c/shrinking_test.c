@@ -32,7 +32,7 @@ static void* purge_always(void* unused)
 }
 
 /* Extents below the capacity change without a call, while somebody takes what is left each time. */
-static void what_is_left_is_taken_from_those_that_stand_still(void)
+TEST(what_is_left_is_taken_from_those_that_stand_still)
 {
 	enum { ROWS = 3000 };
 	uint64_t state = 11;
@@ -66,7 +66,7 @@ static void what_is_left_is_taken_from_those_that_stand_still(void)
 }
 
 /* Nobody calls meanwhile. */
-static void what_is_left_goes_back_by_itself(void)
+TEST(what_is_left_goes_back_by_itself)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* tensor = with_room(64 << 10);
@@ -79,7 +79,7 @@ static void what_is_left_goes_back_by_itself(void)
 }
 
 /* A growth that is refused, and a reserve, change nothing of what is left; and what is left pays for others. */
-static void calls_between_leave_it(void)
+TEST(calls_between_leave_it)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* tensor = with_room(1 << 20);
@@ -105,7 +105,7 @@ static void calls_between_leave_it(void)
 }
 
 /* Shrinking once more while somebody takes the tail loses nothing. */
-static void what_many_leave_goes_back(void)
+TEST(what_many_leave_goes_back)
 {
 	enum { MANY = 200 };
 	tl_tensor* tensors[MANY];
@@ -129,7 +129,7 @@ static void what_many_leave_goes_back(void)
 }
 
 /* Small steps while the clock runs: it does not stop before it has taken what is left. */
-static void steps_down_while_the_clock_runs(void)
+TEST(steps_down_while_the_clock_runs)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* tensor = with_room(64 << 10);
@@ -146,7 +146,7 @@ static void steps_down_while_the_clock_runs(void)
 }
 
 /* What a header says of its room, and its flags, are not believed. */
-static void headers_that_were_overwritten(void)
+TEST(headers_that_were_overwritten)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	for (int word = 0; word < 8; word++) {
@@ -170,13 +170,4 @@ static void headers_that_were_overwritten(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-int main(void)
-{
-	RUN(calls_between_leave_it);
-	RUN(what_many_leave_goes_back);
-	RUN(steps_down_while_the_clock_runs);
-	RUN(headers_that_were_overwritten);
-	RUN(what_is_left_is_taken_from_those_that_stand_still);
-	RUN(what_is_left_goes_back_by_itself);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

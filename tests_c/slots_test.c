@@ -8,7 +8,7 @@ static uint64_t allocations(void)
 	return stats.allocations;
 }
 
-static void twenty_short_lived_tensors_need_no_heap(void)
+TEST(twenty_short_lived_tensors_need_no_heap)
 {
 	int64_t shape[2] = {16, 16};
 	uint64_t before = allocations();
@@ -26,7 +26,7 @@ static void twenty_short_lived_tensors_need_no_heap(void)
 	CHECK_INT(allocations(), before);
 }
 
-static void a_slot_tensor_is_a_tensor(void)
+TEST(a_slot_tensor_is_a_tensor)
 {
 	int64_t shape[3] = {2, 3, 4};
 	tl_tensor* tensor;
@@ -47,7 +47,7 @@ static void a_slot_tensor_is_a_tensor(void)
 	CHECK_OK(tl_mem_function_exit());
 }
 
-static void the_next_iteration_finds_the_slot(void)
+TEST(the_next_iteration_finds_the_slot)
 {
 	int64_t shape = 64;
 	void* data = NULL;
@@ -78,7 +78,7 @@ static tl_tensor* returns_a_slot_tensor(void)
 	return result;
 }
 
-static void returning_copies_it_out(void)
+TEST(returning_copies_it_out)
 {
 	tl_tensor* result;
 	CHECK_OK(tl_mem_enter_scope());
@@ -94,7 +94,7 @@ static void returning_copies_it_out(void)
 	CHECK_DEAD(result);
 }
 
-static void clone_takes_it_to_the_heap(void)
+TEST(clone_takes_it_to_the_heap)
 {
 	int64_t shape = 4;
 	tl_tensor *tensor, *copy;
@@ -108,7 +108,7 @@ static void clone_takes_it_to_the_heap(void)
 	CHECK_OK(tl_tensor_release(copy));
 }
 
-static void a_slot_tensor_dies_with_its_function(void)
+TEST(a_slot_tensor_dies_with_its_function)
 {
 	int64_t shape = 4;
 	tl_tensor* tensor;
@@ -120,7 +120,7 @@ static void a_slot_tensor_dies_with_its_function(void)
 }
 
 /* A tensor with an extent more in each step takes a few times the memory of the last. */
-static void a_growing_tensor_takes_linear_memory(void)
+TEST(a_growing_tensor_takes_linear_memory)
 {
 	enum { STEPS = 400, ROW = 256 };
 	tl_stats stats = {.struct_size = sizeof stats};
@@ -141,7 +141,7 @@ static void a_growing_tensor_takes_linear_memory(void)
 	CHECK_OK(tl_mem_function_exit());
 }
 
-static void refused(void)
+TEST(refused)
 {
 	int64_t shape[2] = {4, -1}, huge[2] = {INT64_C(1) << 40, INT64_C(1) << 40}, large = INT64_C(1) << 38, four = 4;
 	/* covers: tl_tensor_in_slot TL_E_NO_FRAME */
@@ -162,15 +162,4 @@ static void refused(void)
 	CHECK_OK(tl_mem_function_exit());
 }
 
-int main(void)
-{
-	RUN(twenty_short_lived_tensors_need_no_heap);
-	RUN(a_slot_tensor_is_a_tensor);
-	RUN(the_next_iteration_finds_the_slot);
-	RUN(returning_copies_it_out);
-	RUN(clone_takes_it_to_the_heap);
-	RUN(a_slot_tensor_dies_with_its_function);
-	RUN(a_growing_tensor_takes_linear_memory);
-	RUN(refused);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

@@ -52,7 +52,7 @@ static int between(void* const* blocks)
 	return n;
 }
 
-static void blocks_of_1_to_24_bytes_live_with_their_scope(void)
+TEST(blocks_of_1_to_24_bytes_live_with_their_scope)
 {
 	for (size_t bytes = 1; bytes <= 24; bytes++) {
 		void** blocks = blocks_of(bytes);
@@ -77,7 +77,7 @@ static void drop(void* block)
 }
 
 /* Two live blocks 8 bytes apart: registered and released in both orders. */
-static void neighbours_come_and_go_in_both_orders(void)
+TEST(neighbours_come_and_go_in_both_orders)
 {
 	void** blocks = blocks_of(8);
 	CHECK_OK(tl_mem_enter_scope());
@@ -102,7 +102,7 @@ static void neighbours_come_and_go_in_both_orders(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void an_owner_registers_neighbours(void)
+TEST(an_owner_registers_neighbours)
 {
 	void** blocks = blocks_of(8);
 	for (int order = 0; order < 2; order++) {
@@ -121,7 +121,7 @@ static void an_owner_registers_neighbours(void)
 	for (int i = 0; i < BLOCKS; i++) CHECK_INT(tl_registry_is_registered(blocks[i]), false);
 }
 
-static void a_shared_block_beside_another_one(void)
+TEST(a_shared_block_beside_another_one)
 {
 	void** blocks = blocks_of(8);
 	for (int i = 0; i + 2 < BLOCKS; i += 2) {
@@ -145,7 +145,7 @@ static void a_shared_block_beside_another_one(void)
 }
 
 /* What is inside a block is refused; it is never measured, and nothing changes. */
-static void the_inside_of_a_block_is_refused(void)
+TEST(the_inside_of_a_block_is_refused)
 {
 	for (size_t bytes = 8; bytes <= 40; bytes += 8) {
 		void** blocks = blocks_of(bytes);
@@ -173,7 +173,7 @@ static void the_inside_of_a_block_is_refused(void)
 static void keep(void* block, void* unused) { (void)block, (void)unused; }
 
 /* The program freed a block that it had back, whose start the registry knows still, and another block has its memory. */
-static void a_start_inside_a_later_block_is_not_measured(void)
+TEST(a_start_inside_a_later_block_is_not_measured)
 {
 	void** blocks = blocks_of(8);
 	CHECK_OK(tl_mem_enter_scope());
@@ -195,7 +195,7 @@ static void a_start_inside_a_later_block_is_not_measured(void)
 }
 
 /* A struct of one reference. */
-static void structs_with_a_type(void)
+TEST(structs_with_a_type)
 {
 	void** blocks = blocks_of(8);
 	CHECK_OK(tl_mem_enter_scope());
@@ -211,7 +211,7 @@ static void structs_with_a_type(void)
 	for (int i = 0; i < BLOCKS; i++) CHECK_DEAD(blocks[i]);
 }
 
-static void vecs_with_8_bytes_of_data(void)
+TEST(vecs_with_8_bytes_of_data)
 {
 	void** blocks = blocks_of(8);
 	CHECK_OK(tl_mem_enter_scope());
@@ -229,7 +229,7 @@ static void vecs_with_8_bytes_of_data(void)
 	for (int i = 0; i < BLOCKS; i++) CHECK(!small_is_live(blocks[i]));
 }
 
-static void numpy_gets_blocks_of_malloc(void)
+TEST(numpy_gets_blocks_of_malloc)
 {
 	void** blocks = blocks_of(8);
 	for (int i = 0; i < BLOCKS; i++) {
@@ -246,7 +246,7 @@ static void numpy_gets_blocks_of_malloc(void)
 	}
 }
 
-static void blocks_that_the_program_has_back_come_again(void)
+TEST(blocks_that_the_program_has_back_come_again)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	for (int i = 0; i < 2000; i++) {
@@ -258,7 +258,7 @@ static void blocks_that_the_program_has_back_come_again(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void aligned_memory_comes_and_goes(void)
+TEST(aligned_memory_comes_and_goes)
 {
 	for (size_t alignment = 1; alignment <= 4096; alignment *= 2) {
 		void *a = tl_aligned_alloc(40, alignment), *b = tl_aligned_alloc(100, alignment);
@@ -305,16 +305,5 @@ int main(void)
 	}
 #endif
 	define_types();
-	RUN(blocks_of_1_to_24_bytes_live_with_their_scope);
-	RUN(neighbours_come_and_go_in_both_orders);
-	RUN(an_owner_registers_neighbours);
-	RUN(a_shared_block_beside_another_one);
-	RUN(the_inside_of_a_block_is_refused);
-	RUN(a_start_inside_a_later_block_is_not_measured);
-	RUN(structs_with_a_type);
-	RUN(vecs_with_8_bytes_of_data);
-	RUN(numpy_gets_blocks_of_malloc);
-	RUN(blocks_that_the_program_has_back_come_again);
-	RUN(aligned_memory_comes_and_goes);
-	return check_finish();
+	return check_tests();
 }

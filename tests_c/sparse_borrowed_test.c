@@ -164,7 +164,7 @@ static void with_indices_of(int32_t index_dtype)
 	end_borrowed(&b);
 }
 
-static void changed_offsets_lead_nowhere(void)
+TEST(changed_offsets_lead_nowhere)
 {
 	for (int i = 0; i < SPARSE_NONZEROS; i++) wide_indices[i] = sparse_indices[i];
 	for (int i = 0; i <= SPARSE_ROWS; i++) wide_offsets[i] = sparse_offsets[i];
@@ -172,7 +172,7 @@ static void changed_offsets_lead_nowhere(void)
 	with_indices_of(TL_DTYPE_I64);
 }
 
-static void a_slice_at_a_changed_offset_is_refused(void)
+TEST(a_slice_at_a_changed_offset_is_refused)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	borrowed b = borrow(TL_DTYPE_I32);
@@ -199,7 +199,7 @@ static void a_slice_at_a_changed_offset_is_refused(void)
 }
 
 /* All of them by the same number: every line has the length that it had. */
-static void shifted_offsets_are_refused(void)
+TEST(shifted_offsets_are_refused)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	borrowed b = borrow(TL_DTYPE_I32);
@@ -214,10 +214,4 @@ static void shifted_offsets_are_refused(void)
 	end_borrowed(&b);
 }
 
-int main(void)
-{
-	RUN(a_slice_at_a_changed_offset_is_refused);
-	RUN(shifted_offsets_are_refused);
-	RUN(changed_offsets_lead_nowhere);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

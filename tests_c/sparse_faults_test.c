@@ -58,7 +58,7 @@ static void fill_scope_stack(int spare)
 	}
 }
 
-static void the_scope_stack_is_full(void)
+TEST(the_scope_stack_is_full)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	sample = sparse_sample();
@@ -97,7 +97,7 @@ static void** fill_heap(void)
 }
 
 /* A maker succeeds while slots of its sizes are left over, and then never again. */
-static void the_heap_is_full(void)
+TEST(the_heap_is_full)
 {
 	void** blocks;
 	CHECK_OK(tl_mem_enter_scope());
@@ -200,7 +200,5 @@ int main(int argc, char** argv)
 	setenv("TL_ARENA_BYTES", text, 1);
 	snprintf(text, sizeof text, "%d", SMALL_HEAP);
 	setenv("TL_HEAP_RESERVE", text, 1);
-	RUN(the_scope_stack_is_full);
-	RUN(the_heap_is_full);
-	return check_finish();
+	return check_tests();
 }

@@ -4,7 +4,7 @@
 #include "bad.h"
 #include "thread.h"
 
-static void a_matrix_shows_its_rows(void)
+TEST(a_matrix_shows_its_rows)
 {
 	tl_sparse* matrix;
 	tl_sparse_info info;
@@ -28,7 +28,7 @@ static void a_matrix_shows_its_rows(void)
 	CHECK_DEAD(matrix);
 }
 
-static void rows_are_filled_in_by_the_caller(void)
+TEST(rows_are_filled_in_by_the_caller)
 {
 	static const int64_t lengths[3] = {2, 0, 1};
 	tl_sparse* matrix;
@@ -58,7 +58,7 @@ static void rows_are_filled_in_by_the_caller(void)
 }
 
 /* Slices hold blocks, not the matrix: those that no slice shows go with it. */
-static void slices_outlive_the_matrix(void)
+TEST(slices_outlive_the_matrix)
 {
 	tl_sparse *matrix, *middle, *column;
 	tl_sparse_block_info block = {.struct_size = sizeof block};
@@ -86,7 +86,7 @@ static void slices_outlive_the_matrix(void)
 	CHECK_DEAD(column);
 }
 
-static void nothing_is_a_matrix_too(void)
+TEST(nothing_is_a_matrix_too)
 {
 	static const int32_t no_offsets[1] = {0};
 	static const int64_t empty[4] = {0, 0, 0, 0};
@@ -114,7 +114,7 @@ static void nothing_is_a_matrix_too(void)
 }
 
 /* Each element type: what comes out is what went in, byte by byte. */
-static void values_are_of_any_element_type(void)
+TEST(values_are_of_any_element_type)
 {
 	static const int32_t types[] = {TL_DTYPE_F32, TL_DTYPE_F64,  TL_DTYPE_I32,  TL_DTYPE_I64, TL_DTYPE_U8,
 	                                TL_DTYPE_F16, TL_DTYPE_BF16, TL_DTYPE_BOOL, TL_DTYPE_I8,  TL_DTYPE_I16,
@@ -145,7 +145,7 @@ static void values_are_of_any_element_type(void)
 	}
 }
 
-static void null_is_no_matrix_and_no_error(void)
+TEST(null_is_no_matrix_and_no_error)
 {
 	void* values = &values;
 	int64_t length = 7;
@@ -164,7 +164,7 @@ static void null_is_no_matrix_and_no_error(void)
 	CHECK_OK(tl_sparse_validate(NULL));
 }
 
-static void contiguous_tensors_are_the_receivers(void)
+TEST(contiguous_tensors_are_the_receivers)
 {
 	tl_tensor *values, *indices, *offsets;
 	CHECK_OK(tl_mem_enter_scope());
@@ -200,7 +200,7 @@ static void* release_there(void* object)
 }
 
 /* Lent arrays end once, with the last of matrix, slice and array, wherever it goes. */
-static void lent_arrays_end_with_the_last_view(void)
+TEST(lent_arrays_end_with_the_last_view)
 {
 	tl_sparse *matrix, *slice;
 	tl_tensor *values, *indices, *offsets;
@@ -222,7 +222,7 @@ static void lent_arrays_end_with_the_last_view(void)
 }
 
 /* As many blocks as rows: neither stack nor order matters. */
-static void many_blocks_end_without_recursion(void)
+TEST(many_blocks_end_without_recursion)
 {
 	enum { ROWS = 100000 };
 	static int64_t lengths[ROWS];
@@ -239,7 +239,7 @@ static void many_blocks_end_without_recursion(void)
 }
 
 /* A transpose takes one count, of the matrix whose table it reads; so does that of a transpose. */
-static void a_transpose_shares_the_table(void)
+TEST(a_transpose_shares_the_table)
 {
 	tl_sparse *matrix, *columns, *rows;
 	tl_sparse_block_info block = {.struct_size = sizeof block};
@@ -269,7 +269,7 @@ static void a_transpose_shares_the_table(void)
 }
 
 /* Who takes a reference too many away ends the matrix; a transpose that is left without says so. */
-static void a_transpose_without_its_matrix_is_refused(void)
+TEST(a_transpose_without_its_matrix_is_refused)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	tl_sparse* matrix = sparse_sample();
@@ -283,7 +283,7 @@ static void a_transpose_without_its_matrix_is_refused(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void counting_works_as_for_any_object(void)
+TEST(counting_works_as_for_any_object)
 {
 	tl_sparse* matrix;
 	CHECK_OK(tl_mem_enter_scope());
@@ -307,7 +307,7 @@ static void counting_works_as_for_any_object(void)
 	tl_sparse_wrap(TL_SPARSE_CSR, 5, 6, 11, TL_DTYPE_F64, TL_DTYPE_I32, sparse_values, sparse_indices, offsets, flags, \
 	               NULL, NULL)
 
-static void bad_arrays_are_refused(void)
+TEST(bad_arrays_are_refused)
 {
 	static const int32_t falling[6] = {0, 5, 2, 5, 6, 11}, late[6] = {1, 2, 2, 5, 6, 11};
 	static const int64_t lengths[2] = {3, 4};
@@ -348,7 +348,7 @@ static void bad_arrays_are_refused(void)
 	              TL_E_LIMIT);
 }
 
-static void bad_arguments_are_refused(void)
+TEST(bad_arguments_are_refused)
 {
 	tl_tensor* t;
 	tl_sparse_info info = {.struct_size = 8};
@@ -376,7 +376,7 @@ static void bad_arguments_are_refused(void)
 }
 
 /* Arrays are read in place, by emitted code too; a copy takes them as they are. */
-static void lent_arrays_are_aligned(void)
+TEST(lent_arrays_are_aligned)
 {
 	static char bytes[3][SPARSE_NONZEROS * 8 + 8];
 	void* odd[3];
@@ -403,7 +403,7 @@ static tl_sparse_info bad_info = {.struct_size = sizeof bad_info};
 static tl_sparse_block_info bad_block = {.struct_size = sizeof bad_block};
 static tl_tensor* bad_tensor;
 
-static void what_is_no_matrix_is_refused(void)
+TEST(what_is_no_matrix_is_refused)
 {
 	/* covers: tl_sparse_row TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
 	CHECK_REFUSES_STATUS(tl_sparse_row(bad, 0, NULL, NULL, NULL));
@@ -443,7 +443,7 @@ static void refuse_kind(const tl_sparse* other)
 	CHECK_FAILS(tl_sparse_info_get(other, &bad_info), TL_E_UNSUPPORTED);
 }
 
-static void other_objects_are_refused(void)
+TEST(other_objects_are_refused)
 {
 	const int64_t four = 4;
 	void* foreign = malloc(64);
@@ -458,24 +458,4 @@ static void other_objects_are_refused(void)
 	CHECK_OK(tl_mem_function_exit());
 }
 
-int main(void)
-{
-	RUN(a_matrix_shows_its_rows);
-	RUN(rows_are_filled_in_by_the_caller);
-	RUN(slices_outlive_the_matrix);
-	RUN(nothing_is_a_matrix_too);
-	RUN(values_are_of_any_element_type);
-	RUN(null_is_no_matrix_and_no_error);
-	RUN(contiguous_tensors_are_the_receivers);
-	RUN(lent_arrays_end_with_the_last_view);
-	RUN(many_blocks_end_without_recursion);
-	RUN(a_transpose_shares_the_table);
-	RUN(a_transpose_without_its_matrix_is_refused);
-	RUN(counting_works_as_for_any_object);
-	RUN(bad_arrays_are_refused);
-	RUN(bad_arguments_are_refused);
-	RUN(lent_arrays_are_aligned);
-	RUN(what_is_no_matrix_is_refused);
-	RUN(other_objects_are_refused);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

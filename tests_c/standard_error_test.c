@@ -163,10 +163,10 @@ static void without_a_reader(bool midway)
 		}
 }
 
-static void a_pipe_that_nobody_reads(void) { without_a_reader(false); }
-static void a_pipe_whose_reader_leaves(void) { without_a_reader(true); }
+TEST(a_pipe_that_nobody_reads) { without_a_reader(false); }
+TEST(a_pipe_whose_reader_leaves) { without_a_reader(true); }
 
-static void a_file_at_its_limit(void)
+TEST(a_file_at_its_limit)
 {
 	for (int i = 0; i < WRITERS; i++) {
 		char name[] = "/tmp/tl_standard_error_XXXXXX";
@@ -179,7 +179,7 @@ static void a_file_at_its_limit(void)
 }
 
 /* What a program ignored before the library was loaded, it ignores afterwards, and what it starts does, too. */
-static void sigpipe_stays_ignored(void)
+TEST(sigpipe_stays_ignored)
 {
 	int status;
 	fflush(NULL);
@@ -240,7 +240,7 @@ static void fill_standard_error(void)
 }
 
 /* Of a function of its own: of each one eight lines are written, and the same one once. */
-static void lines_that_are_lost_are_counted(void)
+TEST(lines_that_are_lost_are_counted)
 {
 	static const char want[] = "\ntl_runtime: 5 lines before this one are lost: standard error took nothing\n"
 							   "tl_runtime: tl_ptr_inc_ref: TL_E_UNKNOWN_POINTER: ";
@@ -268,7 +268,7 @@ static void lines_that_are_lost_are_counted(void)
 }
 
 /* A child does not tell of lines that its parent lost, nor that one of them was torn. */
-static void a_child_has_lost_nothing(void)
+TEST(a_child_has_lost_nothing)
 {
 	static const char want[] = "tl_runtime: tl_mem_free: ";
 	int status = -1;
@@ -344,21 +344,13 @@ static void a_long_text(int flags)
 	free(text);
 }
 
-static void a_long_text_in_a_pipe_that_blocks(void) { a_long_text(0); }
-static void a_long_text_in_a_pipe_that_does_not(void) { a_long_text(O_NONBLOCK); }
+TEST(a_long_text_in_a_pipe_that_blocks) { a_long_text(0); }
+TEST(a_long_text_in_a_pipe_that_does_not) { a_long_text(O_NONBLOCK); }
 
 int main(int argc, char** argv)
 {
 	if (argc == 2) return ignores();
 	if (argc == 4) return write_as(&writers[atoi(argv[1])], (disposition)atoi(argv[2]), strcmp(argv[3], "midway") == 0);
 	signal(SIGPIPE, SIG_DFL);
-	RUN(a_pipe_that_nobody_reads);
-	RUN(a_pipe_whose_reader_leaves);
-	RUN(a_file_at_its_limit);
-	RUN(sigpipe_stays_ignored);
-	RUN(lines_that_are_lost_are_counted);
-	RUN(a_child_has_lost_nothing);
-	RUN(a_long_text_in_a_pipe_that_blocks);
-	RUN(a_long_text_in_a_pipe_that_does_not);
-	return check_finish();
+	return check_tests();
 }

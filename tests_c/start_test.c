@@ -113,7 +113,7 @@ static int start_in_another_environment(const char* requests)
 	return check_finish();
 }
 
-static void a_failed_start_can_be_tried_again(void)
+TEST(a_failed_start_can_be_tried_again)
 {
 	int n = 0, result;
 	for (; (result = run_case("again", n)) == 0; n++) CHECK(n < MOST_REQUESTS);
@@ -122,7 +122,7 @@ static void a_failed_start_can_be_tried_again(void)
 	printf("a start makes %d requests for memory, each failed once\n", n);
 }
 
-static void a_failed_start_leaves_nothing(void)
+TEST(a_failed_start_leaves_nothing)
 {
 	int n = 0, result = 0;
 	for (; result == 0; n++) result = run_case("many", n);
@@ -130,7 +130,7 @@ static void a_failed_start_leaves_nothing(void)
 	CHECK(n > 5);
 }
 
-static void a_second_start_reads_the_environment_again(void) { CHECK_INT(run_case("environment", 2), 0); }
+TEST(a_second_start_reads_the_environment_again) { CHECK_INT(run_case("environment", 2), 0); }
 
 int main(int argc, char** argv)
 {
@@ -138,8 +138,5 @@ int main(int argc, char** argv)
 	if (argc > 2 && strcmp(argv[1], "again") == 0) return start_after_a_failure(argv[2]);
 	if (argc > 2 && strcmp(argv[1], "many") == 0) return start_after_many_failures(argv[2]);
 	if (argc > 2 && strcmp(argv[1], "environment") == 0) return start_in_another_environment(argv[2]);
-	RUN(a_failed_start_can_be_tried_again);
-	RUN(a_failed_start_leaves_nothing);
-	RUN(a_second_start_reads_the_environment_again);
-	return check_finish();
+	return check_tests();
 }

@@ -41,7 +41,7 @@ static tl_type node_type(void)
 }
 
 /* Exact, whichever path a call takes. */
-static void every_kind_is_counted(void)
+TEST(every_kind_is_counted)
 {
 	const int64_t shape[] = {16, 16};
 	tl_type type = node_type();
@@ -92,7 +92,7 @@ static void every_kind_is_counted(void)
 	CHECK_INT(now.scope_entries, before.scope_entries);
 }
 
-static void frames_and_arenas_are_counted(void)
+TEST(frames_and_arenas_are_counted)
 {
 	tl_stats before = read_stats(), now;
 	CHECK_OK(tl_mem_function_enter(2));
@@ -103,7 +103,7 @@ static void frames_and_arenas_are_counted(void)
 	CHECK_INT(read_stats().frame_bytes, before.frame_bytes);
 }
 
-static void a_short_struct_gets_what_it_has_room_for(void)
+TEST(a_short_struct_gets_what_it_has_room_for)
 {
 	struct {
 		size_t struct_size;
@@ -116,7 +116,7 @@ static void a_short_struct_gets_what_it_has_room_for(void)
 }
 
 /* The peak of what is in use may count a magazine's free slots as used. */
-static void peaks_are_reset(void)
+TEST(peaks_are_reset)
 {
 	void* big = tl_mem_alloc(32 << 20);
 	tl_stats now = read_stats();
@@ -132,7 +132,7 @@ static void peaks_are_reset(void)
 	CHECK_INT(usage_of(TL_MEM_TOTAL).peak, now.held_peak);
 }
 
-static void pools_are_counted(void)
+TEST(pools_are_counted)
 {
 	tl_stats before = read_stats(), now;
 	tl_memory_pool* pool = NULL;
@@ -170,7 +170,7 @@ static void check_text(size_t (*text)(char*, size_t))
 	CHECK_REFUSED(text(NULL, 1), 0, TL_E_INVALID_ARGUMENT);
 }
 
-static void the_texts_are_as_long_as_they_say(void)
+TEST(the_texts_are_as_long_as_they_say)
 {
 	char text[65536];
 	check_text(tl_stats_json);
@@ -189,7 +189,7 @@ static void the_texts_are_as_long_as_they_say(void)
 	CHECK(strstr(text, "\nTL_REGISTRY_SHARDS=64 (default)\n") != NULL);
 }
 
-static void the_table_goes_into_a_file(void)
+TEST(the_table_goes_into_a_file)
 {
 	char path[] = "/tmp/tl_statistics_XXXXXX", line[256] = "";
 	int file = mkstemp(path);
@@ -228,7 +228,7 @@ static void* churn(void* seed)
 	return NULL;
 }
 
-static void live_is_never_negative(void)
+TEST(live_is_never_negative)
 {
 	enum { THREADS = 3, KEPT = 100, TOO_MANY = 1 << 24 };
 	pthread_t threads[THREADS];
@@ -284,7 +284,7 @@ static int occurrences(const char* text, const char* part)
 	return n;
 }
 
-static void the_end_is_told(void)
+TEST(the_end_is_told)
 {
 	const char* told = told_by("exit", "TL_SHOW_STATS", "1");
 	CHECK_INT(occurrences(told, "tl_runtime: statistics\n"), 1);
@@ -294,7 +294,7 @@ static void the_end_is_told(void)
 	CHECK_INT(occurrences(told_by("fork", "TL_SHOW_STATS", "1"), "statistics"), 1); /* not in the child */
 }
 
-static void settings_that_are_not_understood_are_told(void)
+TEST(settings_that_are_not_understood_are_told)
 {
 	CHECK_INT(occurrences(told_by("exit", "TL_ON_EROR", "log"),
 	                      "tl_runtime: TL_ON_EROR is no option; did you mean TL_ON_ERROR?\n"),
@@ -309,7 +309,7 @@ static void settings_that_are_not_understood_are_told(void)
 	CHECK(strstr(told_by("init", "TL_ARENA_BYTES", "much"), "init: invalid argument") != NULL);
 }
 
-static void operations_of_pools_are_told(void)
+TEST(operations_of_pools_are_told)
 {
 	const char* told = told_by("pools", "TL_POOL_DEBUG", "1");
 	CHECK_INT(occurrences(told, ": create over cpu, 1048576 bytes: ok\n"), 1);
@@ -324,7 +324,7 @@ static void operations_of_pools_are_told(void)
 	CHECK_INT(strlen(told_by("pools", "TL_POOL_DEBUG", "0")), 0);
 }
 
-static void what_emitted_code_tells_is_written(void)
+TEST(what_emitted_code_tells_is_written)
 {
 	const char* told = told_by("log", "TL_MEM_LOG", "yes");
 	CHECK_INT(occurrences(told, " bytes resident\n"), 3);
@@ -397,17 +397,5 @@ int main(int argc, char** argv)
 {
 	program = argv[0];
 	if (argc > 1) return run_case(argv[1]);
-	RUN(every_kind_is_counted);
-	RUN(frames_and_arenas_are_counted);
-	RUN(a_short_struct_gets_what_it_has_room_for);
-	RUN(peaks_are_reset);
-	RUN(pools_are_counted);
-	RUN(the_texts_are_as_long_as_they_say);
-	RUN(the_table_goes_into_a_file);
-	RUN(live_is_never_negative);
-	RUN(the_end_is_told);
-	RUN(settings_that_are_not_understood_are_told);
-	RUN(operations_of_pools_are_told);
-	RUN(what_emitted_code_tells_is_written);
-	return check_finish();
+	return check_tests();
 }

@@ -26,7 +26,7 @@ static void* short_struct(size_t bytes)
 		CHECK(strstr(tl_last_error(), "struct_size") != NULL); \
 	} while (0)
 
-static void allocators_and_copiers(void)
+TEST(allocators_and_copiers)
 {
 	tl_memory_pool* pool = NULL;
 	int32_t device = -1;
@@ -47,7 +47,7 @@ static void allocators_and_copiers(void)
 	CHECK_OK(tl_memory_pool_destroy(pool));
 }
 
-static void figures(void)
+TEST(figures)
 {
 	void* block = malloc(64);
 	CHECK_SHORT(tl_device_info(0, s));
@@ -60,7 +60,7 @@ static void figures(void)
 	CHECK_OK(tl_registry_unregister(block));
 }
 
-static void types_and_tensors(void)
+TEST(types_and_tensors)
 {
 	const int64_t shape[] = {3};
 	tl_type type = 0;
@@ -74,7 +74,7 @@ static void types_and_tensors(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void others(void)
+TEST(others)
 {
 	const int64_t lengths[] = {0, 0};
 	tl_plan* plan = NULL;
@@ -91,9 +91,5 @@ int main(void)
 	char* pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (pages == MAP_FAILED || mprotect(pages + PAGE, PAGE, PROT_NONE) != 0) return 1;
 	end = pages + PAGE;
-	RUN(allocators_and_copiers);
-	RUN(figures);
-	RUN(types_and_tensors);
-	RUN(others);
-	return check_finish();
+	return check_tests();
 }

@@ -35,7 +35,7 @@ static tl_stats stats(void)
 }
 
 /* The same memory serves tensors of all shapes that need as much, and objects. */
-static void a_slot_is_for_all(void)
+TEST(a_slot_is_for_all)
 {
 	const int64_t shapes[3][3] = {{12, 11, 1}, {4, 33, 1}, {130, 1, 1}};
 	tl_stats before;
@@ -58,7 +58,7 @@ static void a_slot_is_for_all(void)
 }
 
 /* Tensors of data, and clones, need no slow call. */
-static void copies_are_made_without_a_slow_call(void)
+TEST(copies_are_made_without_a_slow_call)
 {
 	const float value = 2.5f;
 	const int64_t count = 7, whole[6] = {1, 2, 3, 4, 5, 6}, shape[2] = {2, 3}, none[2] = {0, 3};
@@ -97,7 +97,7 @@ static void copies_are_made_without_a_slow_call(void)
 	CHECK_OK(tl_mem_purge());
 }
 
-static void shapes_that_are_no_shapes_are_refused(void)
+TEST(shapes_that_are_no_shapes_are_refused)
 {
 	/* Their products, mod 2^64, are those of tensors that there is a slot for. */
 	const int64_t wrong[3][2] = {{-12, -11}, {INT64_MIN, 2}, {(int64_t)1 << 62, 4}};
@@ -116,7 +116,7 @@ static void shapes_that_are_no_shapes_are_refused(void)
 
 /* ---- mistakes ------------------------------------------------------------------------ */
 
-static void a_tensor_is_freed_once(void)
+TEST(a_tensor_is_freed_once)
 {
 	tl_tensor* tensor;
 	CHECK_OK(tl_mem_purge());
@@ -132,7 +132,7 @@ static void a_tensor_is_freed_once(void)
 }
 
 /* Tensors of a scope, freed in any order, with other objects between them and scopes within. */
-static void freed_in_any_order(void)
+TEST(freed_in_any_order)
 {
 	enum { MOST = 100 };
 	tl_tensor* open[MOST];
@@ -165,7 +165,7 @@ static void freed_in_any_order(void)
 
 /* Whatever a program writes over a header, the next tensor is whole and nobody else's. The header is
  * 192 bytes before the data. */
-static void headers_that_were_overwritten(void)
+TEST(headers_that_were_overwritten)
 {
 	enum { HEADER = 192 };
 	uint64_t random = 7;
@@ -207,7 +207,7 @@ static void* frees(void* tensor)
 }
 
 /* The thread that drops the last reference has the slot, and gives it to the others when it ends. */
-static void a_tensor_is_freed_by_another_thread(void)
+TEST(a_tensor_is_freed_by_another_thread)
 {
 	const uint64_t live = stats().live_objects;
 	for (int i = 0; i < 100; i++) {
@@ -222,7 +222,7 @@ static void a_tensor_is_freed_by_another_thread(void)
 	CHECK_INT(stats().live_objects, live);
 }
 
-static void a_forked_child_makes_tensors(void)
+TEST(a_forked_child_makes_tensors)
 {
 	if (!fast()) return; /* it has no slow path */
 	CHECK_OK(tl_mem_purge());
@@ -265,7 +265,7 @@ static void* many_shapes(void* seed)
 	return NULL;
 }
 
-static void threads_with_many_shapes(void)
+TEST(threads_with_many_shapes)
 {
 	pthread_t threads[3];
 	const uint64_t live = stats().live_objects;
@@ -295,7 +295,7 @@ static void* release_waiting(void* unused)
 
 /* A destructor could fill the scope stack after the caller has looked for room, or detach the thread. A call that enters Go
  * runs those that wait; one that fills an empty magazine does not. */
-static void no_destructor_runs_while_a_tensor_is_made(void)
+TEST(no_destructor_runs_while_a_tensor_is_made)
 {
 	const tl_type_desc description = {.name = "waiting", .size = 64, .destructor = destroy};
 	tl_type type;
@@ -321,17 +321,4 @@ static void no_destructor_runs_while_a_tensor_is_made(void)
 	if (fast()) CHECK(without_go > 0);
 }
 
-int main(void)
-{
-	RUN(a_slot_is_for_all);
-	RUN(copies_are_made_without_a_slow_call);
-	RUN(shapes_that_are_no_shapes_are_refused);
-	RUN(a_tensor_is_freed_once);
-	RUN(freed_in_any_order);
-	RUN(headers_that_were_overwritten);
-	RUN(a_tensor_is_freed_by_another_thread);
-	RUN(a_forked_child_makes_tensors);
-	RUN(threads_with_many_shapes);
-	RUN(no_destructor_runs_while_a_tensor_is_made);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

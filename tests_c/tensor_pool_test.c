@@ -14,7 +14,7 @@ static tl_tensor* floating_tensor(int32_t dtype, int64_t elements)
 	return tensor;
 }
 
-static void a_miss_is_no_failure(void)
+TEST(a_miss_is_no_failure)
 {
 	CHECK_OK(tl_mem_purge());
 	CHECK_INT(tl_get_pool_count(), 0);
@@ -22,7 +22,7 @@ static void a_miss_is_no_failure(void)
 	CHECK_REFUSED(tl_pool_acquire_compat(999), 0, TL_OK);
 }
 
-static void what_was_given_is_kept_and_found(void)
+TEST(what_was_given_is_kept_and_found)
 {
 	tl_tensor *tensor, *again;
 	CHECK_OK(tl_mem_purge());
@@ -48,7 +48,7 @@ static void what_was_given_is_kept_and_found(void)
 }
 
 /* The scope still lists the tensor that was released by hand, at the same address. */
-static void a_kept_tensors_old_entry_is_none(void)
+TEST(a_kept_tensors_old_entry_is_none)
 {
 	const int64_t elements = 300;
 	tl_tensor *tensor, *again;
@@ -66,7 +66,7 @@ static void a_kept_tensors_old_entry_is_none(void)
 	CHECK_OK(tl_tensor_release(again));
 }
 
-static void tensors_of_any_shape_share_a_key(void)
+TEST(tensors_of_any_shape_share_a_key)
 {
 	int64_t shape[2] = {20, 5};
 	tl_tensor* square;
@@ -81,7 +81,7 @@ static void tensors_of_any_shape_share_a_key(void)
 	CHECK_OK(tl_tensor_release(square));
 }
 
-static void nothing_else_comes_or_goes(void)
+TEST(nothing_else_comes_or_goes)
 {
 	tl_tensor *other, *kept = floating_tensor(TL_DTYPE_F32, 100);
 	CHECK_OK(tl_mem_purge());
@@ -94,7 +94,7 @@ static void nothing_else_comes_or_goes(void)
 	CHECK_INT(tl_get_pool_count(), 0);
 }
 
-static void hits_and_misses_are_counted(void)
+TEST(hits_and_misses_are_counted)
 {
 	tl_stats before = {.struct_size = sizeof before}, after = {.struct_size = sizeof after};
 	CHECK_OK(tl_mem_purge());
@@ -109,7 +109,7 @@ static void hits_and_misses_are_counted(void)
 	CHECK_INT(after.tensor_allocations - before.tensor_allocations, 2);
 }
 
-static void thirty_two_for_each_key(void)
+TEST(thirty_two_for_each_key)
 {
 	tl_tensor* tensors[KEPT + 8];
 	CHECK_OK(tl_mem_purge());
@@ -128,7 +128,7 @@ static void thirty_two_for_each_key(void)
 	CHECK_OK(tl_mem_purge());
 }
 
-static void release_is_checked(void)
+TEST(release_is_checked)
 {
 	tl_tensor* tensor = floating_tensor(TL_DTYPE_F32, 10);
 	void* plain = tl_mem_alloc(64);
@@ -154,14 +154,14 @@ static void release_is_checked(void)
 	CHECK_OK(tl_mem_purge());
 }
 
-static void keys_are_checked(void)
+TEST(keys_are_checked)
 {
 	/* covers: tl_pool_acquire TL_E_INVALID_ARGUMENT, TL_E_DEVICE */
 	CHECK_REFUSED(tl_pool_acquire(10, 200, 0), 0, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_pool_acquire(10, TL_DTYPE_F32, 200), 0, TL_E_DEVICE);
 }
 
-static void a_steady_state_asks_the_system_for_nothing(void)
+TEST(a_steady_state_asks_the_system_for_nothing)
 {
 	tl_stats before = {.struct_size = sizeof before}, after = {.struct_size = sizeof after};
 	int64_t shape[2] = {64, 64};
@@ -190,7 +190,7 @@ static void* churn(void* seed)
 	return NULL;
 }
 
-static void threads_share_the_pool(void)
+TEST(threads_share_the_pool)
 {
 	pthread_t threads[4];
 	for (uintptr_t i = 0; i < 4; i++) threads[i] = start_thread(churn, (void*)(i + 1));
@@ -200,7 +200,7 @@ static void threads_share_the_pool(void)
 	CHECK_INT(tl_get_pool_count(), 0);
 }
 
-static void figures_of_devices_that_are_absent(void)
+TEST(figures_of_devices_that_are_absent)
 {
 	CHECK_INT(tl_get_gpu_total_allocated_bytes(), 0);
 	CHECK_INT(tl_get_gpu_free_count(), 0);
@@ -211,7 +211,7 @@ static void figures_of_devices_that_are_absent(void)
 	CHECK_OK(tl_dump_gpu_pool_stats());
 }
 
-static void counted_objects(void)
+TEST(counted_objects)
 {
 	int64_t before = tl_get_refcount_count();
 	void* object = tl_mem_alloc(64);
@@ -223,20 +223,4 @@ static void counted_objects(void)
 	CHECK_OK(tl_mem_purge());
 }
 
-int main(void)
-{
-	RUN(a_miss_is_no_failure);
-	RUN(what_was_given_is_kept_and_found);
-	RUN(nothing_else_comes_or_goes);
-	RUN(hits_and_misses_are_counted);
-	RUN(a_kept_tensors_old_entry_is_none);
-	RUN(tensors_of_any_shape_share_a_key);
-	RUN(thirty_two_for_each_key);
-	RUN(release_is_checked);
-	RUN(keys_are_checked);
-	RUN(a_steady_state_asks_the_system_for_nothing);
-	RUN(threads_share_the_pool);
-	RUN(figures_of_devices_that_are_absent);
-	RUN(counted_objects);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

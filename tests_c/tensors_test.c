@@ -8,7 +8,7 @@ static const int32_t dtypes[] = {TL_DTYPE_F32, TL_DTYPE_F64,  TL_DTYPE_I32,  TL_
 static const size_t widths[] = {4, 8, 4, 8, 1, 2, 2, 1, 1, 2, 2, 4, 8, 8, 16};
 enum { DTYPES = sizeof dtypes / sizeof dtypes[0] };
 
-static void new_copies_its_data(void)
+TEST(new_copies_its_data)
 {
 	float data[6] = {1, 2, 3, 4, 5, 6};
 	int64_t integers[2] = {INT64_MIN, INT64_MAX}, shape[2] = {2, 3}, two = 2;
@@ -27,7 +27,7 @@ static void new_copies_its_data(void)
 	CHECK_DEAD(tensor);
 }
 
-static void properties(void)
+TEST(properties)
 {
 	int64_t shape[4] = {2, 3, 5, 7};
 	CHECK_OK(tl_mem_enter_scope());
@@ -53,7 +53,7 @@ static void properties(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void zeros_are_zero_after_reuse(void)
+TEST(zeros_are_zero_after_reuse)
 {
 	int64_t shape = 300;
 	for (int round = 0; round < 3; round++) {
@@ -68,7 +68,7 @@ static void zeros_are_zero_after_reuse(void)
 	}
 }
 
-static void scalars_and_empty_tensors(void)
+TEST(scalars_and_empty_tensors)
 {
 	int64_t shape[3] = {4, 0, 5};
 	float one = 1.5f;
@@ -88,7 +88,7 @@ static void scalars_and_empty_tensors(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void null_is_a_value(void)
+TEST(null_is_a_value)
 {
 	CHECK_PTR(tl_tensor_data(NULL), NULL);
 	CHECK_INT(tl_tensor_nbytes(NULL), 0);
@@ -112,7 +112,7 @@ static void null_is_a_value(void)
 	CHECK_OK(tl_tensor_free(NULL));
 }
 
-static void shapes_are_checked(void)
+TEST(shapes_are_checked)
 {
 	int64_t negative[2] = {3, -1}, huge[2] = {INT64_C(1) << 40, INT64_C(1) << 40}, large = INT64_C(1) << 45, one = 1;
 	float data = 1;
@@ -141,7 +141,7 @@ static void shapes_are_checked(void)
 	CHECK_REFUSED(tl_tensor_new_zeroed(TL_DTYPE_F32, 77, 1, &one), 0, TL_E_DEVICE);
 }
 
-static void axes_are_checked(void)
+TEST(axes_are_checked)
 {
 	int64_t shape[2] = {3, 4};
 	tl_tensor* tensor;
@@ -154,7 +154,7 @@ static void axes_are_checked(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void clone_copies(void)
+TEST(clone_copies)
 {
 	float data[4] = {1, 2, 3, 4};
 	int64_t shape = 4;
@@ -182,7 +182,7 @@ static tl_tensor* returns_a_tensor(int through_prepare)
 	return tensor;
 }
 
-static void tensors_are_returned(void)
+TEST(tensors_are_returned)
 {
 	for (int through_prepare = 0; through_prepare < 2; through_prepare++) {
 		tl_tensor* tensor;
@@ -195,7 +195,7 @@ static void tensors_are_returned(void)
 	}
 }
 
-static void promote_and_prepare_of_a_parameter(void)
+TEST(promote_and_prepare_of_a_parameter)
 {
 	int64_t shape = 3;
 	tl_tensor* tensor;
@@ -211,7 +211,7 @@ static void promote_and_prepare_of_a_parameter(void)
 	CHECK_DEAD(tensor);
 }
 
-static void fifteen_floats(void)
+TEST(fifteen_floats)
 {
 	int64_t shape = 3;
 	tl_tensor* tensor;
@@ -231,7 +231,7 @@ static void fifteen_floats(void)
 	CHECK_DEAD(tensor);
 }
 
-static void free_takes_the_scopes_entry_with_it(void)
+TEST(free_takes_the_scopes_entry_with_it)
 {
 	int64_t shape = 5;
 	tl_tensor *tensor, *again;
@@ -259,7 +259,7 @@ static void note_end(void* ptr, void* ctx)
 	ended->ptr = ptr;
 }
 
-static void from_buffer_ends_its_memory_once(void)
+TEST(from_buffer_ends_its_memory_once)
 {
 	double data[12] = {0};
 	int64_t shape[2] = {3, 4}, transposed[2] = {1, 3};
@@ -278,7 +278,7 @@ static void from_buffer_ends_its_memory_once(void)
 	CHECK_PTR(ended.ptr, data);
 }
 
-static void from_buffer_refuses(void)
+TEST(from_buffer_refuses)
 {
 	float data[4];
 	int64_t four = 4, negative = -4, huge[2] = {INT64_C(1) << 40, INT64_C(1) << 40};
@@ -295,7 +295,7 @@ static void from_buffer_refuses(void)
 }
 
 /* The test undefined runs this over a library that UndefinedBehaviorSanitizer watches: nothing is copied from NULL. */
-static void a_clone_of_a_borrowed_tensor_without_elements(void)
+TEST(a_clone_of_a_borrowed_tensor_without_elements)
 {
 	int64_t shape[2] = {3, 0};
 	const tl_tensor *tensor, *clone;
@@ -319,7 +319,7 @@ static void* release_there(void* tensor)
 	return NULL;
 }
 
-static void the_last_release_ends_it_on_any_thread(void)
+TEST(the_last_release_ends_it_on_any_thread)
 {
 	float data[4];
 	int64_t four = 4;
@@ -336,7 +336,7 @@ static void the_last_release_ends_it_on_any_thread(void)
 
 /* An entry of the scope means a tensor that was released by hand; the next one in its
  * memory is not the scope's. */
-static void returning_what_only_an_old_entry_names(void)
+TEST(returning_what_only_an_old_entry_names)
 {
 	int64_t shape = 100;
 	tl_tensor *old, *tensor;
@@ -355,7 +355,7 @@ static void returning_what_only_an_old_entry_names(void)
 }
 
 /* The bytes of a slot say nothing of the tensor that gets it; memcheck would see it if they were read. */
-static void a_tensor_in_a_slot_of_undefined_bytes(void)
+TEST(a_tensor_in_a_slot_of_undefined_bytes)
 {
 	enum { COUNT = 40, BYTES = 256 };
 	void *objects[COUNT], *volatile undefined = malloc(BYTES);
@@ -370,25 +370,4 @@ static void a_tensor_in_a_slot_of_undefined_bytes(void)
 	free(undefined);
 }
 
-int main(void)
-{
-	RUN(new_copies_its_data);
-	RUN(properties);
-	RUN(zeros_are_zero_after_reuse);
-	RUN(scalars_and_empty_tensors);
-	RUN(null_is_a_value);
-	RUN(shapes_are_checked);
-	RUN(axes_are_checked);
-	RUN(clone_copies);
-	RUN(tensors_are_returned);
-	RUN(promote_and_prepare_of_a_parameter);
-	RUN(fifteen_floats);
-	RUN(returning_what_only_an_old_entry_names);
-	RUN(free_takes_the_scopes_entry_with_it);
-	RUN(from_buffer_ends_its_memory_once);
-	RUN(from_buffer_refuses);
-	RUN(a_clone_of_a_borrowed_tensor_without_elements);
-	RUN(the_last_release_ends_it_on_any_thread);
-	RUN(a_tensor_in_a_slot_of_undefined_bytes);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

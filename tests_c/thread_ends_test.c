@@ -47,7 +47,7 @@ static long mappings(void)
 	return lines;
 }
 
-static void a_call_in_the_last_destructor_leaves_no_mapping(void)
+TEST(a_call_in_the_last_destructor_leaves_no_mapping)
 {
 	enum { THREADS = 200 };
 	in_a_thread(end_late, NULL, NULL);
@@ -83,7 +83,7 @@ static void* fork_and_end(void* status)
 	return NULL;
 }
 
-static void a_thread_of_a_forked_child_ends(void)
+TEST(a_thread_of_a_forked_child_ends)
 {
 	enum { MAKERS = 3, FORKS = 200 };
 	pthread_t makers[MAKERS];
@@ -99,8 +99,7 @@ static void a_thread_of_a_forked_child_ends(void)
 int main(void)
 {
 	CHECK_INT(pthread_key_create(&key, use_and_ask_again), 0);
-	RUN(a_call_in_the_last_destructor_leaves_no_mapping);
-	RUN(a_thread_of_a_forked_child_ends);
+	check_run();
 	tl_mem_exit_scopes_to(0);
 	return check_finish();
 }

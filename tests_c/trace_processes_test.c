@@ -108,7 +108,7 @@ static void finish(pid_t child)
 	CHECK_INT(status, 0);
 }
 
-static void children_write_beside(void)
+TEST(children_write_beside)
 {
 	pid_t children[CHILDREN];
 	CHECK_OK(tl_trace_start(path));
@@ -125,7 +125,7 @@ static void children_write_beside(void)
 }
 
 /* Nobody is the first by birth: all have the same parent, which writes nothing. */
-static void siblings_share_a_name(void)
+TEST(siblings_share_a_name)
 {
 	pid_t children[CHILDREN];
 	for (int i = 0; i < CHILDREN; i++) children[i] = start("together");
@@ -146,7 +146,7 @@ static void siblings_share_a_name(void)
 }
 
 /* The file of a process that has ended, with exit or by a signal, is replaced. */
-static void an_old_file_is_replaced(void)
+TEST(an_old_file_is_replaced)
 {
 	static const char* const how[] = {"work", "killed", "work"};
 	for (int i = 0; i < 3; i++) {
@@ -161,7 +161,7 @@ static void an_old_file_is_replaced(void)
 }
 
 /* What a process wrote is there when it is killed, with the places of its code. */
-static void a_killed_process_leaves_its_stacks(void)
+TEST(a_killed_process_leaves_its_stacks)
 {
 	int status;
 	pid_t child = start("idle"); /* it makes no call any more */
@@ -179,7 +179,7 @@ static void a_killed_process_leaves_its_stacks(void)
 
 /* A child without exec has the parent's file open and writes nothing, while it lives and
  * when it ends; nor does it hold the file when the parent is done with it. */
-static void a_forked_child_writes_nothing(void)
+TEST(a_forked_child_writes_nothing)
 {
 	int hold[2];
 	char byte;
@@ -207,7 +207,7 @@ static void a_forked_child_writes_nothing(void)
 }
 
 /* Profiles, snapshots and reports leave the file alone that a trace is written to. */
-static void other_files_are_written_beside(void)
+TEST(other_files_are_written_beside)
 {
 	CHECK_OK(tl_trace_start(path));
 	allocate(OBJECTS);
@@ -248,12 +248,7 @@ int main(int argc, char** argv)
 	}
 	CHECK(mkdtemp(folder) != NULL);
 	snprintf(path, sizeof path, "%s/trace.json", folder);
-	RUN(children_write_beside);
-	RUN(siblings_share_a_name);
-	RUN(an_old_file_is_replaced);
-	RUN(a_killed_process_leaves_its_stacks);
-	RUN(a_forked_child_writes_nothing);
-	RUN(other_files_are_written_beside);
+	check_run();
 	rmdir(folder);
 	free(text);
 	return check_finish();

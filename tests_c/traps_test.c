@@ -11,7 +11,7 @@ static tl_type point_type;
 
 static struct point* new_point(void) { return tl_object_new(point_type); }
 
-static void a_vec_of_structs_that_are_also_scope_managed(void)
+TEST(a_vec_of_structs_that_are_also_scope_managed)
 {
 	void *vec, *elements[8];
 	CHECK_OK(tl_mem_enter_scope());
@@ -26,7 +26,7 @@ static void a_vec_of_structs_that_are_also_scope_managed(void)
 	for (int i = 0; i < 8; i++) CHECK_DEAD(elements[i]);
 }
 
-static void a_vec_that_outlives_the_scope_of_its_structs(void)
+TEST(a_vec_that_outlives_the_scope_of_its_structs)
 {
 	void *vec, *elements[8];
 	CHECK_OK(tl_mem_enter_scope());
@@ -45,7 +45,7 @@ static void a_vec_that_outlives_the_scope_of_its_structs(void)
 	for (int i = 0; i < 8; i++) CHECK_DEAD(elements[i]);
 }
 
-static void a_vec_of_malloced_structs(void)
+TEST(a_vec_of_malloced_structs)
 {
 	void *vec, *elements[8];
 	CHECK_OK(tl_mem_enter_scope());
@@ -125,11 +125,11 @@ static void returned_through_three_functions(maker make)
 	CHECK_DEAD(object);
 }
 
-static void a_struct_returned_through_three_functions(void) { returned_through_three_functions(from_the_runtime); }
+TEST(a_struct_returned_through_three_functions) { returned_through_three_functions(from_the_runtime); }
 
-static void a_malloced_struct_returned_through_three_functions(void) { returned_through_three_functions(from_malloc); }
+TEST(a_malloced_struct_returned_through_three_functions) { returned_through_three_functions(from_malloc); }
 
-static void point_with_a_field(void)
+TEST(point_with_a_field)
 {
 	void* a;
 	struct point* point;
@@ -157,7 +157,7 @@ static void* identity(void* parameter)
 	return parameter;
 }
 
-static void a_function_that_returns_its_own_parameter(void)
+TEST(a_function_that_returns_its_own_parameter)
 {
 	void *object, *result;
 	CHECK_OK(tl_mem_enter_scope());
@@ -173,7 +173,7 @@ static void a_function_that_returns_its_own_parameter(void)
 	CHECK_DEAD(object);
 }
 
-static void a_field_that_outlives_its_local(void)
+TEST(a_field_that_outlives_its_local)
 {
 	struct point* point;
 	void* local;
@@ -205,7 +205,7 @@ static int64_t method(struct point* self)
 	return self->tag;
 }
 
-static void a_method_with_its_own_frame(void)
+TEST(a_method_with_its_own_frame)
 {
 	struct point* self;
 	int64_t* mine;
@@ -244,7 +244,7 @@ static void* find_early(int wanted)
 	return NULL;
 }
 
-static void early_return_from_nested_loops(void)
+TEST(early_return_from_nested_loops)
 {
 	void* found;
 	CHECK_OK(tl_mem_enter_scope());
@@ -257,7 +257,7 @@ static void early_return_from_nested_loops(void)
 	CHECK_DEAD(found);
 }
 
-static void break_and_continue_through_scopes(void)
+TEST(break_and_continue_through_scopes)
 {
 	int64_t loop;
 	void* kept = NULL;
@@ -287,7 +287,7 @@ static void break_and_continue_through_scopes(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void the_same_pointer_in_two_scopes(void)
+TEST(the_same_pointer_in_two_scopes)
 {
 	void* object;
 	CHECK_OK(tl_mem_enter_scope());
@@ -302,7 +302,7 @@ static void the_same_pointer_in_two_scopes(void)
 	CHECK_DEAD(object);
 }
 
-static void the_same_malloced_pointer_in_two_scopes(void)
+TEST(the_same_malloced_pointer_in_two_scopes)
 {
 	void* object = malloc(32);
 	CHECK_OK(tl_mem_enter_scope());
@@ -316,7 +316,7 @@ static void the_same_malloced_pointer_in_two_scopes(void)
 	CHECK_DEAD(object);
 }
 
-static void a_loop_that_rebinds_its_variable(void)
+TEST(a_loop_that_rebinds_its_variable)
 {
 	void* current;
 	CHECK_OK(tl_mem_enter_scope());
@@ -343,19 +343,5 @@ int main(void)
 	size_t offset = offsetof(struct point, x);
 	tl_type_desc type = {.name = "Point", .size = sizeof(struct point), .pointer_offsets = &offset, .num_pointers = 1};
 	CHECK_OK(tl_type_define(&type, &point_type));
-	RUN(a_vec_of_structs_that_are_also_scope_managed);
-	RUN(a_vec_that_outlives_the_scope_of_its_structs);
-	RUN(a_vec_of_malloced_structs);
-	RUN(a_struct_returned_through_three_functions);
-	RUN(a_malloced_struct_returned_through_three_functions);
-	RUN(point_with_a_field);
-	RUN(a_function_that_returns_its_own_parameter);
-	RUN(a_field_that_outlives_its_local);
-	RUN(a_method_with_its_own_frame);
-	RUN(early_return_from_nested_loops);
-	RUN(break_and_continue_through_scopes);
-	RUN(the_same_pointer_in_two_scopes);
-	RUN(the_same_malloced_pointer_in_two_scopes);
-	RUN(a_loop_that_rebinds_its_variable);
-	return check_finish();
+	return check_tests();
 }

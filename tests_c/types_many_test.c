@@ -15,7 +15,7 @@ static tl_type defined(const tl_type_desc* desc)
 }
 
 /* A cell of a notebook is compiled again and again. */
-static void equal_definitions_share_a_number(void)
+TEST(equal_definitions_share_a_number)
 {
 	size_t both[] = {0, 8}, turned[] = {8, 0};
 	tl_type_desc descs[] = {{.name = "cell", .size = 16},
@@ -34,7 +34,7 @@ static void equal_definitions_share_a_number(void)
 	CHECK(defined(&descs[2]) != types[2]);
 }
 
-static void equal_vecs_share_a_number(void)
+TEST(equal_vecs_share_a_number)
 {
 	tl_vec_desc desc = {.struct_size = sizeof desc,
 	                    .name = "list",
@@ -54,7 +54,7 @@ static void equal_vecs_share_a_number(void)
 }
 
 /* Types with one list of the dead are equal; with two they are not. */
-static void equal_types_with_a_list_share_a_number(void)
+TEST(equal_types_with_a_list_share_a_number)
 {
 	static tl_deferred_dead one = {.bytes = 8}, two = {.bytes = 8};
 	const tl_type_desc desc = {.name = "told of", .size = 8};
@@ -83,7 +83,7 @@ static bool is_unlimited(int resource)
 static bool has_room(void) { return is_unlimited(RLIMIT_AS) && is_unlimited(RLIMIT_DATA); }
 
 /* The newest of 200,000 types is as good as the first: where the fast path is on, it makes the objects. */
-static void objects_of_a_late_type(void)
+TEST(objects_of_a_late_type)
 {
 	const char* path = getenv("TL_FASTPATH");
 	tl_type_desc desc = {.name = "one of many"};
@@ -104,7 +104,7 @@ static void objects_of_a_late_type(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void types_run_out(void)
+TEST(types_run_out)
 {
 	static tl_deferred_dead dead = {.bytes = 8};
 	tl_vec_desc vec = {.struct_size = sizeof vec,
@@ -142,12 +142,4 @@ static void types_run_out(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-int main(void)
-{
-	RUN(equal_definitions_share_a_number);
-	RUN(equal_vecs_share_a_number);
-	RUN(equal_types_with_a_list_share_a_number);
-	RUN(objects_of_a_late_type);
-	RUN(types_run_out);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

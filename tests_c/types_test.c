@@ -28,7 +28,7 @@ static struct tree* floating_tree(tl_type type, struct tree* left, struct tree* 
 	return node;
 }
 
-static void define_copies_the_description(void)
+TEST(define_copies_the_description)
 {
 	size_t offsets[2] = {0, 16};
 	char name[] = "copied";
@@ -50,7 +50,7 @@ static void define_copies_the_description(void)
 	CHECK_DEAD(field);
 }
 
-static void define_refuses(void)
+TEST(define_refuses)
 {
 	static const size_t misaligned[] = {4}, outside[] = {16}, across[] = {8, 16}, twice[] = {8, 8};
 	tl_type type = 77;
@@ -82,7 +82,7 @@ static void define_refuses(void)
 	CHECK_INT(type, 77);
 }
 
-static void object_new_refuses(void)
+TEST(object_new_refuses)
 {
 	/* covers: tl_object_new TL_E_INVALID_ARGUMENT */
 	CHECK_REFUSED(tl_object_new(0xFFFFFFFFu), 0, TL_E_INVALID_ARGUMENT);
@@ -91,7 +91,7 @@ static void object_new_refuses(void)
 	CHECK_REFUSED(tl_object_new(3), 0, TL_E_INVALID_ARGUMENT);
 }
 
-static void objects_are_zeroed(void)
+TEST(objects_are_zeroed)
 {
 	for (int round = 0; round < 3; round++) {
 		struct tree* node;
@@ -104,7 +104,7 @@ static void objects_are_zeroed(void)
 	}
 }
 
-static void large_typed_objects(void)
+TEST(large_typed_objects)
 {
 	static const size_t offsets[] = {0, 262144 - 8};
 	tl_type_desc desc = {.name = "large", .size = 262144, .pointer_offsets = offsets, .num_pointers = 2};
@@ -130,14 +130,14 @@ static struct tree* full_tree(int depth)
 	return floating_tree(noisy_type, full_tree(depth - 1), full_tree(depth - 1));
 }
 
-static void a_tree_is_released_completely(void)
+TEST(a_tree_is_released_completely)
 {
 	destroyed = 0;
 	CHECK_OK(tl_ptr_release(full_tree(14)));
 	CHECK_INT(destroyed, (1 << 14) - 1);
 }
 
-static void shared_fields_go_with_their_last_holder(void)
+TEST(shared_fields_go_with_their_last_holder)
 {
 	struct tree *leaf = floating_tree(noisy_type, NULL, NULL), *first, *second;
 	destroyed = 0;
@@ -152,7 +152,7 @@ static void shared_fields_go_with_their_last_holder(void)
 	CHECK_INT(destroyed, 3);
 }
 
-static void a_field_that_dangles_is_skipped(void)
+TEST(a_field_that_dangles_is_skipped)
 {
 	struct tree* node = floating_tree(tree_type, (struct tree*)0x1230, NULL);
 	void* dead = tl_mem_alloc(224);
@@ -161,7 +161,7 @@ static void a_field_that_dangles_is_skipped(void)
 	CHECK_OK(tl_ptr_release(node));
 }
 
-static void fields_may_be_tensors_vecs_and_malloced_memory(void)
+TEST(fields_may_be_tensors_vecs_and_malloced_memory)
 {
 	static const size_t offsets[] = {0, 8, 16};
 	tl_type_desc desc = {.name = "layer", .size = 24, .pointer_offsets = offsets, .num_pointers = 3};
@@ -183,7 +183,7 @@ static void fields_may_be_tensors_vecs_and_malloced_memory(void)
 	for (int i = 0; i < 3; i++) CHECK_DEAD(fields[i]);
 }
 
-static void dec_ref_and_free_leave_fields_and_destructor_to_the_caller(void)
+TEST(dec_ref_and_free_leave_fields_and_destructor_to_the_caller)
 {
 	struct tree *leaf = floating_tree(noisy_type, NULL, NULL), *node;
 	destroyed = 0;
@@ -203,7 +203,7 @@ static void* release_here(void* object)
 	return NULL;
 }
 
-static void destructors_run_on_the_owners_thread_for_biased_objects(void)
+TEST(destructors_run_on_the_owners_thread_for_biased_objects)
 {
 	struct tree* node = full_tree(3);
 	destroyed = 0;
@@ -213,7 +213,7 @@ static void destructors_run_on_the_owners_thread_for_biased_objects(void)
 	CHECK_INT(destroyed, 7);
 }
 
-static void many_types(void)
+TEST(many_types)
 {
 	char name[32];
 	tl_type_desc desc = {.name = name, .size = 32, .destructor = count_destroyed};
@@ -229,7 +229,7 @@ static void many_types(void)
 	CHECK_INT(destroyed, 1);
 }
 
-static void a_type_whose_offsets_find_no_memory(void)
+TEST(a_type_whose_offsets_find_no_memory)
 {
 	enum { POINTERS = 20000 };
 	size_t* offsets = malloc(POINTERS * sizeof *offsets);
@@ -251,18 +251,5 @@ int main(void)
 	CHECK_OK(tl_type_define(&desc, &tree_type));
 	desc.destructor = count_destroyed;
 	CHECK_OK(tl_type_define(&desc, &noisy_type));
-	RUN(define_copies_the_description);
-	RUN(define_refuses);
-	RUN(object_new_refuses);
-	RUN(objects_are_zeroed);
-	RUN(large_typed_objects);
-	RUN(a_tree_is_released_completely);
-	RUN(shared_fields_go_with_their_last_holder);
-	RUN(a_field_that_dangles_is_skipped);
-	RUN(fields_may_be_tensors_vecs_and_malloced_memory);
-	RUN(dec_ref_and_free_leave_fields_and_destructor_to_the_caller);
-	RUN(destructors_run_on_the_owners_thread_for_biased_objects);
-	RUN(many_types);
-	RUN(a_type_whose_offsets_find_no_memory);
-	return check_finish();
+	return check_tests();
 }

@@ -19,7 +19,7 @@ static void* new_numbered(int number)
 	return object;
 }
 
-static void elements_are_held_and_borrowed(void)
+TEST(elements_are_held_and_borrowed)
 {
 	void *vec, *element;
 	CHECK_OK(tl_mem_enter_scope());
@@ -39,7 +39,7 @@ static void elements_are_held_and_borrowed(void)
 	CHECK_DEAD(element);
 }
 
-static void the_last_element_goes_first(void)
+TEST(the_last_element_goes_first)
 {
 	void* vec;
 	released_count = 0;
@@ -56,7 +56,7 @@ static void the_last_element_goes_first(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void set_acquires_then_releases(void)
+TEST(set_acquires_then_releases)
 {
 	void *vec, *first, *second;
 	CHECK_OK(tl_mem_enter_scope());
@@ -75,7 +75,7 @@ static void set_acquires_then_releases(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void an_element_that_only_the_vec_holds_survives_being_set_again(void)
+TEST(an_element_that_only_the_vec_holds_survives_being_set_again)
 {
 	void *vec, *element;
 	CHECK_OK(tl_mem_enter_scope());
@@ -91,7 +91,7 @@ static void an_element_that_only_the_vec_holds_survives_being_set_again(void)
 	CHECK_DEAD(element);
 }
 
-static void pop_gives_a_floating_reference(void)
+TEST(pop_gives_a_floating_reference)
 {
 	void *vec, *element;
 	CHECK_OK(tl_mem_enter_scope());
@@ -113,7 +113,7 @@ static void pop_gives_a_floating_reference(void)
 	CHECK_DEAD(element);
 }
 
-static void the_text_of_an_empty_vec_names_it(void)
+TEST(the_text_of_an_empty_vec_names_it)
 {
 	char address[32];
 	void* vec;
@@ -128,7 +128,7 @@ static void the_text_of_an_empty_vec_names_it(void)
 }
 
 /* Each kind of reference that goes, beside each that comes. */
-static void set_takes_and_drops_any_kind(void)
+TEST(set_takes_and_drops_any_kind)
 {
 	static const int64_t two = 2;
 	enum { KINDS = 6 };
@@ -164,7 +164,7 @@ static void set_takes_and_drops_any_kind(void)
 }
 
 /* An element that is dead by now is no business of the call that replaces it. */
-static void set_passes_over_what_is_dead(void)
+TEST(set_passes_over_what_is_dead)
 {
 	void *vec, *gone, *object;
 	CHECK_OK(tl_mem_enter_scope());
@@ -181,7 +181,7 @@ static void set_passes_over_what_is_dead(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void pop_of_a_sixteenth_float(void)
+TEST(pop_of_a_sixteenth_float)
 {
 	void *vec, *element;
 	CHECK_OK(tl_mem_enter_scope());
@@ -199,7 +199,7 @@ static void pop_of_a_sixteenth_float(void)
 }
 
 /* Of each size that the registry has a way for, held by the Vec alone and beside others. */
-static void pop_of_a_block_of_mallocs(void)
+TEST(pop_of_a_block_of_mallocs)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	void* vec = tl_vec_new(16);
@@ -226,7 +226,7 @@ static void pop_of_a_block_of_mallocs(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void push_does_not_sink(void)
+TEST(push_does_not_sink)
 {
 	void *vec, *element;
 	CHECK_OK(tl_mem_enter_scope());
@@ -240,7 +240,7 @@ static void push_does_not_sink(void)
 	CHECK_DEAD(element);
 }
 
-static void clear_releases_and_keeps_the_room(void)
+TEST(clear_releases_and_keeps_the_room)
 {
 	void* vec;
 	released_count = 0;
@@ -259,7 +259,7 @@ static void clear_releases_and_keeps_the_room(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void growth_keeps_elements(void)
+TEST(growth_keeps_elements)
 {
 	const int64_t count = check_fitting(100000, CHECK_ENTRY_BYTES);
 	void* vec;
@@ -278,7 +278,7 @@ static void growth_keeps_elements(void)
 }
 
 /* Also tables that are large objects. */
-static void two_vecs_grow_in_turn(void)
+TEST(two_vecs_grow_in_turn)
 {
 	const int64_t count = check_fitting(20000, CHECK_ENTRY_BYTES);
 	void *vecs[2], *element;
@@ -299,7 +299,7 @@ static void two_vecs_grow_in_turn(void)
 }
 
 /* A header that names the table of an earlier Vec is refused, also where that was the last one that got an element. */
-static void a_table_that_is_gone(void)
+TEST(a_table_that_is_gone)
 {
 	unsigned char header[32];
 	void *vec, *element;
@@ -319,7 +319,7 @@ static void a_table_that_is_gone(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void indices_are_checked(void)
+TEST(indices_are_checked)
 {
 	void* vec;
 	CHECK_OK(tl_mem_enter_scope());
@@ -335,7 +335,7 @@ static void indices_are_checked(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void impossible_capacities(void)
+TEST(impossible_capacities)
 {
 	void* vec;
 	/* covers: tl_vec_new TL_E_INVALID_ARGUMENT */
@@ -353,7 +353,7 @@ static void impossible_capacities(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void only_a_vec_is_a_vec(void)
+TEST(only_a_vec_is_a_vec)
 {
 	void* plain;
 	CHECK_OK(tl_mem_enter_scope());
@@ -376,7 +376,7 @@ static void only_a_vec_is_a_vec(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void elements_are_checked(void)
+TEST(elements_are_checked)
 {
 	void* vec;
 	CHECK_OK(tl_mem_enter_scope());
@@ -389,7 +389,7 @@ static void elements_are_checked(void)
 }
 
 /* Borrowed as long as the arena lives; afterwards the Vec must not mind. */
-static void elements_in_arena_memory(void)
+TEST(elements_in_arena_memory)
 {
 	void *vec, *arena;
 	CHECK_OK(tl_mem_enter_scope());
@@ -405,7 +405,7 @@ static void elements_in_arena_memory(void)
 	CHECK_DEAD(vec);
 }
 
-static void null_is_an_empty_vec(void)
+TEST(null_is_an_empty_vec)
 {
 	CHECK_OK(tl_vec_push(NULL, NULL));
 	CHECK_REFUSED(tl_vec_get(NULL, 0), 0, TL_OK);
@@ -425,7 +425,7 @@ static void* push_twice(void* vec)
 }
 
 /* A thread without a context, which has made no call yet or was detached, reads what all such threads share. */
-static void the_first_call_of_a_thread_is_a_push(void)
+TEST(the_first_call_of_a_thread_is_a_push)
 {
 	void* vec = tl_vec_new(4);
 	CHECK_OK(tl_vec_push(vec, NULL));
@@ -438,27 +438,5 @@ int main(void)
 {
 	tl_type_desc type = {.name = "numbered", .size = sizeof(int), .destructor = note_release};
 	CHECK_OK(tl_type_define(&type, &numbered));
-	RUN(elements_are_held_and_borrowed);
-	RUN(the_last_element_goes_first);
-	RUN(set_acquires_then_releases);
-	RUN(an_element_that_only_the_vec_holds_survives_being_set_again);
-	RUN(pop_gives_a_floating_reference);
-	RUN(the_text_of_an_empty_vec_names_it);
-	RUN(set_takes_and_drops_any_kind);
-	RUN(set_passes_over_what_is_dead);
-	RUN(pop_of_a_sixteenth_float);
-	RUN(pop_of_a_block_of_mallocs);
-	RUN(push_does_not_sink);
-	RUN(clear_releases_and_keeps_the_room);
-	RUN(growth_keeps_elements);
-	RUN(two_vecs_grow_in_turn);
-	RUN(a_table_that_is_gone);
-	RUN(indices_are_checked);
-	RUN(impossible_capacities);
-	RUN(only_a_vec_is_a_vec);
-	RUN(elements_are_checked);
-	RUN(elements_in_arena_memory);
-	RUN(null_is_an_empty_vec);
-	RUN(the_first_call_of_a_thread_is_a_push);
-	return check_finish();
+	return check_tests();
 }

@@ -26,7 +26,7 @@ static bool holds(tl_tensor* tensor, const int64_t* numbers, int64_t count)
 		CHECK(holds(tensor, want, sizeof want / sizeof *want)); \
 	} while (0)
 
-static void views_show_the_same_elements(void)
+TEST(views_show_the_same_elements)
 {
 	const int64_t open[2] = {3, -1}, turned[2] = {1, 0}, wide[3] = {2, -1, -1}, row[2] = {1, 3};
 	tl_tensor *tensor, *view;
@@ -53,7 +53,7 @@ static void views_show_the_same_elements(void)
 	CHECK_DEAD(tensor);
 }
 
-static void empty_and_scalar_views(void)
+TEST(empty_and_scalar_views)
 {
 	const int64_t none = 0, one = 1;
 	tl_tensor *tensor, *scalar;
@@ -70,7 +70,7 @@ static void empty_and_scalar_views(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void slices_of_several_axes(void)
+TEST(slices_of_several_axes)
 {
 	const int64_t starts[2] = {-1, INT64_MIN}, stops[2] = {INT64_MAX, 3}, steps[2] = {1, 2};
 	const int64_t at[2] = {1, -1}, none[2] = {0, 0}, mixed[2] = {0, -2}, from[2] = {-2, INT64_MAX}, to[2] = {9, 0};
@@ -92,7 +92,7 @@ static void slices_of_several_axes(void)
 	CHECK_DEAD(tensor);
 }
 
-static void null_has_null_views(void)
+TEST(null_has_null_views)
 {
 	const int64_t one = 1, zero = 0;
 	CHECK_REFUSED(tl_view_slice_axes(NULL, 1, &zero, &one, NULL), 0, TL_OK);
@@ -107,7 +107,7 @@ static void null_has_null_views(void)
 }
 
 /* The storage ends with the last view, whatever stood between. */
-static void the_last_view_keeps_the_storage(void)
+TEST(the_last_view_keeps_the_storage)
 {
 	tl_tensor *tensor, *between, *last;
 	CHECK_OK(tl_mem_enter_scope());
@@ -140,7 +140,7 @@ static void* release_there(void* tensor)
 	return NULL;
 }
 
-static void a_view_of_lent_memory_ends_it_on_any_thread(void)
+TEST(a_view_of_lent_memory_ends_it_on_any_thread)
 {
 	int64_t numbers[6] = {0, 1, 2, 3, 4, 5}, six = 6;
 	int ended = 0;
@@ -173,7 +173,7 @@ static void* look_and_let_go(void* shared)
 	return NULL;
 }
 
-static void views_from_many_threads(void)
+TEST(views_from_many_threads)
 {
 	pthread_t threads[THREADS];
 	tl_tensor* tensor;
@@ -199,7 +199,7 @@ static void* slice_and_let_go(void* view)
 }
 
 /* Views hold the storage, however the references of others to it end meanwhile. */
-static void views_while_the_storage_is_dropped(void)
+TEST(views_while_the_storage_is_dropped)
 {
 	for (int i = 0; i < 200; i++) {
 		pthread_t threads[2];
@@ -218,7 +218,7 @@ static void views_while_the_storage_is_dropped(void)
 	}
 }
 
-static void a_tensor_in_a_slot_has_no_views(void)
+TEST(a_tensor_in_a_slot_has_no_views)
 {
 	const int64_t shape[2] = {1, 4}, four = 4, order[2] = {1, 0};
 	tl_tensor* slot;
@@ -247,7 +247,7 @@ static void a_tensor_in_a_slot_has_no_views(void)
 	CHECK_OK(tl_mem_function_exit());
 }
 
-static void impossible_views(void)
+TEST(impossible_views)
 {
 	const int64_t five = 5, open[2] = {-1, -1}, huge[2] = {INT64_MAX, INT64_MAX}, twice[2] = {0, 0}, six = 6;
 	void* plain;
@@ -294,7 +294,7 @@ static void impossible_views(void)
 }
 
 /* Divided by the size of the element, and walked more axes than there are. */
-static void an_overwritten_header_has_no_views(void)
+TEST(an_overwritten_header_has_no_views)
 {
 	enum { DTYPE = 24, RANK = 26 }; /* cshim/shapes/shapes.h */
 	CHECK_OK(tl_mem_enter_scope());
@@ -312,7 +312,7 @@ static void an_overwritten_header_has_no_views(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void views_of_bad_pointers(void)
+TEST(views_of_bad_pointers)
 {
 	const int64_t one = 1, zero = 0;
 	tl_tensor_info info = {.struct_size = sizeof info};
@@ -338,7 +338,7 @@ static void views_of_bad_pointers(void)
 	CHECK_REFUSES_STATUS(tl_tensor_info_get(bad, &info));
 }
 
-static void info_tells_everything(void)
+TEST(info_tells_everything)
 {
 	tl_tensor_info info = {.struct_size = sizeof info};
 	tl_tensor *tensor, *view;
@@ -377,7 +377,7 @@ static void info_tells_everything(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void wrapped_memory(void)
+TEST(wrapped_memory)
 {
 	int64_t numbers[6] = {0, 1, 2, 3, 4, 5}, strides[2] = {-3, -1};
 	int ended = 0;
@@ -413,7 +413,7 @@ static void wrapped_memory(void)
 }
 
 /* A view needs a slot, a count and an entry of the scope: nothing of the slow path. */
-static void views_do_not_enter_go(void)
+TEST(views_do_not_enter_go)
 {
 	const int64_t flat = 6, turned[2] = {1, 0}, wide[3] = {2, -1, -1};
 	tl_stats before = {.struct_size = sizeof before}, after = before;
@@ -439,7 +439,7 @@ static void views_do_not_enter_go(void)
 }
 
 /* A function returns a view of what it made: the storage goes with it. */
-static void a_view_is_returned(void)
+TEST(a_view_is_returned)
 {
 	tl_tensor* view;
 	CHECK_OK(tl_mem_enter_scope());
@@ -452,23 +452,4 @@ static void a_view_is_returned(void)
 	CHECK_DEAD(view);
 }
 
-int main(void)
-{
-	RUN(views_show_the_same_elements);
-	RUN(empty_and_scalar_views);
-	RUN(slices_of_several_axes);
-	RUN(null_has_null_views);
-	RUN(the_last_view_keeps_the_storage);
-	RUN(a_view_of_lent_memory_ends_it_on_any_thread);
-	RUN(views_from_many_threads);
-	RUN(views_while_the_storage_is_dropped);
-	RUN(a_tensor_in_a_slot_has_no_views);
-	RUN(impossible_views);
-	RUN(an_overwritten_header_has_no_views);
-	RUN(views_of_bad_pointers);
-	RUN(info_tells_everything);
-	RUN(wrapped_memory);
-	RUN(views_do_not_enter_go);
-	RUN(a_view_is_returned);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

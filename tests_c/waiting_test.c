@@ -43,7 +43,7 @@ static void nothing_waits(void)
 	CHECK_INT(usage(0).waiting_bytes, 0);
 }
 
-static void what_waits_is_counted(void)
+TEST(what_waits_is_counted)
 {
 	static uint64_t sizes[] = {24, 1000, 60000, MIB};
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -61,7 +61,7 @@ static void* vec_elsewhere(void* vec)
 	return NULL;
 }
 
-static void a_vec_waits_with_its_table(void)
+TEST(a_vec_waits_with_its_table)
 {
 	void* vec;
 	CHECK_OK(tl_mem_enter_scope());
@@ -86,7 +86,7 @@ static void* released_by_all_but_one(void* unused)
 }
 
 /* Of several threads that hold an object the first puts it into the inbox, and the last one makes it wait. */
-static void what_several_threads_held_is_counted(void)
+TEST(what_several_threads_held_is_counted)
 {
 	static uint64_t sizes[] = {24, 1000, 60000, MIB};
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -120,7 +120,7 @@ static void* held_elsewhere(void* unused)
 }
 
 /* Another thread drops a reference, and the owner has one left. */
-static void what_its_owner_holds_does_not_wait(void)
+TEST(what_its_owner_holds_does_not_wait)
 {
 	make(1000);
 	for (int i = 0; i < OBJECTS; i++) CHECK_PTR(tl_ptr_acquire(objects[i]), objects[i]);
@@ -138,7 +138,7 @@ static void* merged_elsewhere(void* unused)
 	return NULL;
 }
 
-static void shared_objects_do_not_wait(void)
+TEST(shared_objects_do_not_wait)
 {
 	make(MIB);
 	for (int i = 0; i < OBJECTS; i++) CHECK_OK(tl_ptr_share(objects[i]));
@@ -154,7 +154,7 @@ static void* makes_and_detaches(void* barrier)
 	return NULL;
 }
 
-static void those_of_a_detached_thread_do_not_wait(void)
+TEST(those_of_a_detached_thread_do_not_wait)
 {
 	pthread_barrier_t barrier;
 	pthread_t thread;
@@ -186,7 +186,7 @@ static void* fails_elsewhere(void* unused)
 	return NULL;
 }
 
-static void a_message_tells_what_waits(void)
+TEST(a_message_tells_what_waits)
 {
 	void* large;
 	make(MIB);
@@ -202,12 +202,5 @@ static void a_message_tells_what_waits(void)
 int main(void)
 {
 	CHECK_OK(tl_init());
-	RUN(what_waits_is_counted);
-	RUN(a_vec_waits_with_its_table);
-	RUN(what_several_threads_held_is_counted);
-	RUN(what_its_owner_holds_does_not_wait);
-	RUN(shared_objects_do_not_wait);
-	RUN(those_of_a_detached_thread_do_not_wait);
-	RUN(a_message_tells_what_waits);
-	return check_finish();
+	return check_tests();
 }

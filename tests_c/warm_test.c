@@ -45,14 +45,14 @@ static void* stay_away(void* others)
 
 /* What a processor fetches beside the records and objects that a thread works on is nothing that another one writes to.
  * This is the first test: it needs slots that nobody had. */
-static void two_threads_get_slots_that_are_apart(void)
+TEST(two_threads_get_slots_that_are_apart)
 {
 	uint32_t records[EIGHT];
 	eight_records(records);
 	run_thread(stay_away, records);
 }
 
-static void a_stale_pointer_is_not_live(void)
+TEST(a_stale_pointer_is_not_live)
 {
 	void* objects[EIGHT];
 	leave_eight(64, objects);
@@ -104,7 +104,7 @@ static uint64_t objects_seen(observer* o)
 	return o->objects;
 }
 
-static void another_thread_counts_them_as_free(void)
+TEST(another_thread_counts_them_as_free)
 {
 	void* objects[EIGHT];
 	observer o = {.done = false};
@@ -130,7 +130,7 @@ static void another_thread_counts_them_as_free(void)
 
 /* ---- what is not like the last scope ---- */
 
-static void every_kind_of_entry_may_follow(void)
+TEST(every_kind_of_entry_may_follow)
 {
 	void* objects[EIGHT];
 	tl_type_desc description = {.name = "plain", .size = 64};
@@ -175,7 +175,7 @@ static void all_new_objects_differ(void)
 }
 
 /* Several scopes are left at once while places of the newest are taken. */
-static void places_that_were_taken_go_with_many_scopes(void)
+TEST(places_that_were_taken_go_with_many_scopes)
 {
 	void* objects[EIGHT];
 	int64_t depth = tl_get_scope_depth();
@@ -191,7 +191,7 @@ static void places_that_were_taken_go_with_many_scopes(void)
 }
 
 /* A long scope ends while places of warm ones above it are taken. */
-static void places_that_were_taken_go_with_a_long_scope(void)
+TEST(places_that_were_taken_go_with_a_long_scope)
 {
 	enum { LONG = 100, LONGER = 120 };
 	void *objects[EIGHT], *held[LONGER];
@@ -216,7 +216,7 @@ static void leave_places_taken(void* block, void* unused)
 	free(block);
 }
 
-static void places_that_a_deleter_takes_go_with_the_scope(void)
+TEST(places_that_a_deleter_takes_go_with_the_scope)
 {
 	check_balance before = check_take_balance();
 	for (int round = 0; round < 10; round++) {
@@ -247,7 +247,7 @@ static void push_entry(int kind, tl_type type)
 }
 
 /* What was taken from a warm place and leaves the top of the stack leaves a free place, which is no slot of anybody. */
-static void what_leaves_the_top_leaves_a_free_place(void)
+TEST(what_leaves_the_top_leaves_a_free_place)
 {
 	void* objects[EIGHT];
 	tl_type_desc description = {.name = "free place", .size = 64};
@@ -273,7 +273,7 @@ static void what_leaves_the_top_leaves_a_free_place(void)
 	check_same_balance(before, __func__);
 }
 
-static void nested_scopes_share_the_places(void)
+TEST(nested_scopes_share_the_places)
 {
 	void* objects[EIGHT];
 	leave_eight(64, objects);
@@ -290,7 +290,7 @@ static void nested_scopes_share_the_places(void)
 	}
 }
 
-static void large_objects_do_not_stay(void)
+TEST(large_objects_do_not_stay)
 {
 	check_balance before = check_take_balance();
 	for (int round = 0; round < ROUNDS; round++) {
@@ -316,7 +316,7 @@ static void* work_and_detach(void* argument)
 	return NULL;
 }
 
-static void a_thread_leaves_them_behind(void)
+TEST(a_thread_leaves_them_behind)
 {
 	check_balance before = check_take_balance();
 	for (int i = 0; i < 10; i++) run_thread(work_and_detach, i % 2 == 0 ? &before : NULL);
@@ -341,7 +341,7 @@ static void* end_with_places_taken(void* kept)
 	return NULL;
 }
 
-static void a_thread_ends_while_places_are_taken(void)
+TEST(a_thread_ends_while_places_are_taken)
 {
 	void* kept[KEPT] = {NULL};
 	check_balance before = check_take_balance();
@@ -368,7 +368,7 @@ static void child(void)
 	leave_eight(96, objects);
 }
 
-static void a_child_uses_them(void)
+TEST(a_child_uses_them)
 {
 	void* objects[EIGHT];
 	int status = -1;
@@ -444,7 +444,7 @@ static void leave(void)
 
 static long steps = 20000;
 
-static void no_two_objects_share_memory(void)
+TEST(no_two_objects_share_memory)
 {
 	count = depth = 0;
 	for (long step = 0; step < steps; step++) {
@@ -474,19 +474,5 @@ static void no_two_objects_share_memory(void)
 int main(int argc, char** argv)
 {
 	if (argc > 1) steps = atol(argv[1]);
-	RUN(two_threads_get_slots_that_are_apart);
-	RUN(a_stale_pointer_is_not_live);
-	RUN(another_thread_counts_them_as_free);
-	RUN(every_kind_of_entry_may_follow);
-	RUN(what_leaves_the_top_leaves_a_free_place);
-	RUN(places_that_were_taken_go_with_many_scopes);
-	RUN(places_that_were_taken_go_with_a_long_scope);
-	RUN(places_that_a_deleter_takes_go_with_the_scope);
-	RUN(nested_scopes_share_the_places);
-	RUN(large_objects_do_not_stay);
-	RUN(a_thread_leaves_them_behind);
-	RUN(a_thread_ends_while_places_are_taken);
-	RUN(a_child_uses_them);
-	RUN(no_two_objects_share_memory);
-	return check_finish();
+	return check_tests();
 }

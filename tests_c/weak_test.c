@@ -24,7 +24,7 @@ static void* refused_here(void* ref)
 	return NULL;
 }
 
-static void the_owner_upgrades(void)
+TEST(the_owner_upgrades)
 {
 	void* object = tl_mem_alloc(64);
 	tl_ref weak = tl_weak_of(object);
@@ -46,7 +46,7 @@ static void* refused_to_share(void* object)
 	return NULL;
 }
 
-static void every_thread_upgrades_what_is_shared(void)
+TEST(every_thread_upgrades_what_is_shared)
 {
 	void* object = tl_mem_alloc(64);
 	run_thread(refused_to_share, object);
@@ -62,7 +62,7 @@ static void every_thread_upgrades_what_is_shared(void)
 	CHECK_PTR(get_elsewhere(weak), NULL);
 }
 
-static void what_has_no_owner(void)
+TEST(what_has_no_owner)
 {
 	const int64_t shape[] = {3};
 	CHECK_OK(tl_mem_enter_scope());
@@ -82,7 +82,7 @@ static void* release_here(void* object)
 }
 
 /* The owner merges what another thread has released, and goes on with a weak reference that it had. */
-static void an_object_that_lost_its_owner(void)
+TEST(an_object_that_lost_its_owner)
 {
 	void* object = tl_mem_alloc(64);
 	tl_ref weak = tl_weak_of(object);
@@ -97,7 +97,7 @@ static void an_object_that_lost_its_owner(void)
 	CHECK_REFUSED(tl_weak_get(weak), 0, TL_OK);
 }
 
-static void an_upgraded_object_outlives_its_scope(void)
+TEST(an_upgraded_object_outlives_its_scope)
 {
 	for (int shared = 0; shared < 2; shared++) {
 		CHECK_OK(tl_mem_enter_scope());
@@ -114,7 +114,7 @@ static void an_upgraded_object_outlives_its_scope(void)
 }
 
 /* Scopes that end again and again leave their slots in place; each object is another one. */
-static void objects_of_a_loop_are_told_apart(void)
+TEST(objects_of_a_loop_are_told_apart)
 {
 	tl_ref before = 0;
 	for (int i = 0; i < 300; i++) {
@@ -154,7 +154,7 @@ static tl_type node_type(void)
 	return type;
 }
 
-static void a_destructor_finds_its_object_gone(void)
+TEST(a_destructor_finds_its_object_gone)
 {
 	for (int shared = 0; shared < 2; shared++) {
 		ended = 0;
@@ -169,7 +169,7 @@ static void a_destructor_finds_its_object_gone(void)
 }
 
 /* Whoever shares an object for weak references answers for its rings. */
-static void the_collector_leaves_shared_objects_alone(void)
+TEST(the_collector_leaves_shared_objects_alone)
 {
 	for (int shared = 0; shared < 2; shared++) {
 		CHECK_OK(tl_mem_enter_scope());
@@ -201,7 +201,7 @@ static void* leave_object(void* shared)
 
 /* While nobody has the context of the thread that ended, nobody upgrades; the thread that takes it over
  * is the owner then. */
-static void the_owner_has_ended(void)
+TEST(the_owner_has_ended)
 {
 	void* word;
 	pthread_join(start_thread(leave_object, NULL), &word);
@@ -223,7 +223,7 @@ static void the_owner_has_ended(void)
 }
 
 /* The child's fast path works, its slow path is refused; the parent sees nothing of it. */
-static void a_forked_child(void)
+TEST(a_forked_child)
 {
 	const char* path = getenv("TL_FASTPATH");
 	const bool fast = (path == NULL || strcmp(path, "0") != 0) && getenv("TL_DEBUG") == NULL;
@@ -248,17 +248,4 @@ static void a_forked_child(void)
 	CHECK_OK(tl_ref_release(own));
 }
 
-int main(void)
-{
-	RUN(the_owner_upgrades);
-	RUN(every_thread_upgrades_what_is_shared);
-	RUN(what_has_no_owner);
-	RUN(an_object_that_lost_its_owner);
-	RUN(an_upgraded_object_outlives_its_scope);
-	RUN(objects_of_a_loop_are_told_apart);
-	RUN(a_destructor_finds_its_object_gone);
-	RUN(the_collector_leaves_shared_objects_alone);
-	RUN(the_owner_has_ended);
-	RUN(a_forked_child);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

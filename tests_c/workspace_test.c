@@ -2,7 +2,7 @@
 #include "check.h"
 #include "thread.h"
 
-static void blocks_are_apart(void)
+TEST(blocks_are_apart)
 {
 	static const size_t alignments[] = {1, 64, 4096};
 	for (size_t a = 0; a < 3; a++) {
@@ -30,7 +30,7 @@ static void blocks_are_apart(void)
  * covers: tl_workspace_get TL_E_UNKNOWN_POINTER, TL_E_INVALID_ARGUMENT
  * covers: tl_workspace_bytes TL_E_UNKNOWN_POINTER
  * covers: tl_workspace_destroy TL_E_UNKNOWN_POINTER */
-static void what_is_refused(void)
+TEST(what_is_refused)
 {
 	tl_workspace* w = (tl_workspace*)8;
 	void* other = tl_registry_new_array(1, 64);
@@ -60,7 +60,7 @@ static void what_is_refused(void)
 }
 
 /* It is a registered pointer: whoever uses it longest keeps it. */
-static void a_workspace_is_counted(void)
+TEST(a_workspace_is_counted)
 {
 	tl_workspace* w = NULL;
 	CHECK_OK(tl_workspace_create(2, 64, 64, &w));
@@ -88,7 +88,7 @@ static void* fill(void* argument)
 	return NULL;
 }
 
-static void workers_do_not_meet(void)
+TEST(workers_do_not_meet)
 {
 	tl_workspace* w = NULL;
 	pthread_t threads[WORKERS];
@@ -109,9 +109,5 @@ static void workers_do_not_meet(void)
 int main(void)
 {
 	CHECK_OK(tl_init());
-	RUN(blocks_are_apart);
-	RUN(what_is_refused);
-	RUN(a_workspace_is_counted);
-	RUN(workers_do_not_meet);
-	return check_finish();
+	return check_tests();
 }

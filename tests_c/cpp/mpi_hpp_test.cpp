@@ -3,7 +3,7 @@
 
 #include "tl_tensor.hpp"
 
-static void tensors_are_passed_on()
+TEST(tensors_are_passed_on)
 {
 	tl::scope scope;
 	tl::tensor mine = tl::tensor::zeros<double>({4, 3});
@@ -24,7 +24,7 @@ static void tensors_are_passed_on()
 	                "the tensor is NULL");
 }
 
-static void halves_have_a_sum()
+TEST(halves_have_a_sum)
 {
 	const std::int64_t shape = 10;
 	tl::scope scope;
@@ -38,8 +38,7 @@ static void halves_have_a_sum()
 int main(int argc, char** argv)
 {
 	mpi_begin(&argc, &argv, MPI_THREAD_SINGLE);
-	RUN(tensors_are_passed_on);
-	RUN(halves_have_a_sum);
+	check_run();
 	MPI_Finalize();
 	CHECK_INT(mpi_types, 0);
 	return check_finish();
