@@ -133,11 +133,8 @@ TEST(misaligned_addresses_are_refused)
 	char* block = malloc(64);
 	for (size_t i = 0; i < sizeof offsets / sizeof offsets[0]; i++)
 		refused_by_all(block + offsets[i], TL_E_INVALID_ARGUMENT, "misaligned");
-	/* covers: tl_mem_register_struct TL_E_INVALID_ARGUMENT */
 	CHECK_FAILS(tl_mem_register_struct(block + 4), TL_E_INVALID_ARGUMENT);
-	/* covers: tl_mem_register_struct_named TL_E_INVALID_ARGUMENT */
 	CHECK_FAILS(tl_mem_register_struct_named(block + 4, "Odd"), TL_E_INVALID_ARGUMENT);
-	/* covers: tl_mem_register TL_E_INVALID_ARGUMENT */
 	CHECK_FAILS(tl_mem_register(block + 4), TL_E_INVALID_ARGUMENT);
 	free(block);
 }
@@ -151,17 +148,11 @@ TEST(dead_and_interior_addresses_are_refused)
 	refused_by_all(dead, TL_E_NOT_LIVE, "dead");
 	refused_by_all(object + 32, TL_E_INTERIOR_POINTER, "interior");
 	refused_by_all(large + 65536, TL_E_INTERIOR_POINTER, "interior of a large object");
-	/* covers: tl_mem_register_struct TL_E_INTERIOR_POINTER */
 	CHECK_FAILS(tl_mem_register_struct(object + 16), TL_E_INTERIOR_POINTER);
-	/* covers: tl_mem_register_struct_named TL_E_INTERIOR_POINTER */
 	CHECK_FAILS(tl_mem_register_struct_named(object + 16, "In"), TL_E_INTERIOR_POINTER);
-	/* covers: tl_mem_register TL_E_INTERIOR_POINTER */
 	CHECK_FAILS(tl_mem_register(object + 16), TL_E_INTERIOR_POINTER);
-	/* covers: tl_mem_register_struct TL_E_NOT_LIVE */
 	CHECK_FAILS(tl_mem_register_struct(dead), TL_E_NOT_LIVE);
-	/* covers: tl_mem_register_struct_named TL_E_NOT_LIVE */
 	CHECK_FAILS(tl_mem_register_struct_named(dead, "Dead"), TL_E_NOT_LIVE);
-	/* covers: tl_mem_register TL_E_NOT_LIVE */
 	CHECK_FAILS(tl_mem_register(dead), TL_E_NOT_LIVE);
 	CHECK_OK(tl_ptr_release(object));
 	CHECK_OK(tl_ptr_release(large));
@@ -255,7 +246,6 @@ TEST(arena_memory_is_recognised)
 	CHECK_PTR(tl_ptr_acquire(live), live);
 	CHECK_OK(tl_ptr_release(live));
 	CHECK_OK(tl_ptr_check(live));
-	/* covers: tl_mem_unregister TL_E_UNSUPPORTED */
 	CHECK_FAILS(tl_mem_unregister(live), TL_E_UNSUPPORTED);
 	CHECK_OK(tl_arena_set_offset(past - live));
 	refused_by_all(past, TL_E_NOT_LIVE, "dead arena memory");
@@ -308,11 +298,8 @@ TEST(another_threads_arena_is_refused)
 	meet(&lent.gate);
 	refused_by_all(lent.arena, TL_E_UNSUPPORTED, "another thread's arena");
 	refused_by_all(lent.slot, TL_E_UNSUPPORTED, "another thread's slot");
-	/* covers: tl_mem_register_struct TL_E_UNSUPPORTED */
 	CHECK_FAILS(tl_mem_register_struct(lent.arena), TL_E_UNSUPPORTED);
-	/* covers: tl_mem_register_struct_named TL_E_UNSUPPORTED */
 	CHECK_FAILS(tl_mem_register_struct_named(lent.arena, "Lent"), TL_E_UNSUPPORTED);
-	/* covers: tl_mem_register TL_E_UNSUPPORTED */
 	CHECK_FAILS(tl_mem_register(lent.arena), TL_E_UNSUPPORTED);
 	meet(&lent.gate);
 	pthread_join(thread, NULL);
@@ -325,11 +312,8 @@ TEST(memory_of_the_runtime_without_objects_is_refused)
 	/* 1 GiB further in the reserved range nothing was ever allocated. */
 	char* beyond = object + (1 << 30);
 	refused_by_all(beyond, TL_E_UNKNOWN_POINTER, "unused heap");
-	/* covers: tl_mem_register_struct TL_E_UNKNOWN_POINTER */
 	CHECK_FAILS(tl_mem_register_struct(beyond), TL_E_UNKNOWN_POINTER);
-	/* covers: tl_mem_register_struct_named TL_E_UNKNOWN_POINTER */
 	CHECK_FAILS(tl_mem_register_struct_named(beyond, "Beyond"), TL_E_UNKNOWN_POINTER);
-	/* covers: tl_mem_register TL_E_UNKNOWN_POINTER */
 	CHECK_FAILS(tl_mem_register(beyond), TL_E_UNKNOWN_POINTER);
 	refused_by_all((void*)0x20, TL_E_INVALID_ARGUMENT, "first page");
 	refused_by_all((void*)~(uintptr_t)0xFFF, TL_E_INVALID_ARGUMENT, "not canonical");
@@ -345,11 +329,8 @@ TEST(inside_a_registered_block_is_refused)
 	CHECK_OK(tl_mem_register_struct(block));
 	refused_by_all(block + 16, TL_E_ALREADY_REGISTERED, "inside a registered block");
 	refused_by_all(block + 4080, TL_E_ALREADY_REGISTERED, "end of a registered block");
-	/* covers: tl_mem_register_struct TL_E_ALREADY_REGISTERED */
 	CHECK_FAILS(tl_mem_register_struct(block + 16), TL_E_ALREADY_REGISTERED);
-	/* covers: tl_mem_register_struct_named TL_E_ALREADY_REGISTERED */
 	CHECK_FAILS(tl_mem_register_struct_named(block + 16, "In"), TL_E_ALREADY_REGISTERED);
-	/* covers: tl_mem_register TL_E_ALREADY_REGISTERED */
 	CHECK_FAILS(tl_mem_register(block + 16), TL_E_ALREADY_REGISTERED);
 	CHECK_OK(tl_mem_exit_scope());
 }

@@ -109,13 +109,11 @@ TEST(arrow_copies_gaps_and_packs_bools)
 TEST(arrow_that_cannot_be)
 {
 	const int64_t four = 4;
-	/* covers: tl_python_arrow TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
 	CHECK_REFUSES_NULL(tl_python_arrow(bad, true));
 	CHECK_REFUSES_NULL(tl_python_arrow(bad, false));
 	CHECK_PTR(tl_python_arrow(NULL, true), NULL);
 	CHECK_OK(tl_mem_function_enter(1));
 	tl_tensor* slot = tl_tensor_in_slot(0, TL_DTYPE_F32, 1, &four);
-	/* covers: tl_python_arrow TL_E_UNSUPPORTED */
 	CHECK_REFUSED(tl_python_arrow(slot, false), 0, TL_E_UNSUPPORTED);
 	CHECK(strstr(python_error, "BufferError: tl_python_arrow: TL_E_UNSUPPORTED") == python_error);
 	CHECK_OK(tl_mem_function_exit());

@@ -225,7 +225,7 @@ static void sticks(void* cell)
 	for (int i = 0; i < 10; i++) CHECK(!tl_inl_cell_drop(cell));
 	CHECK(*count_of(cell) < -(1 << 30));
 	CHECK(!tl_inl_cell_is_unique(cell) && !tl_cell_drop(cell));
-	CHECK_FAILS(tl_cell_free(cell), TL_E_BUSY); /* covers: tl_cell_free TL_E_BUSY */
+	CHECK_FAILS(tl_cell_free(cell), TL_E_BUSY);
 	CHECK_OK(tl_cell_share(cell));
 	CHECK(!tl_cell_drop(cell));
 }
@@ -250,9 +250,9 @@ TEST(a_count_that_overflows_sticks)
 
 /* covers: tl_cell_dup TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
  * covers: tl_cell_is_unique TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
- * covers: tl_cell_drop TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
- * covers: tl_cell_free TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
- * covers: tl_cell_share TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
+ * covers: tl_cell_drop TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER
+ * covers: tl_cell_free TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER
+ * covers: tl_cell_share TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER */
 static void refused(void* cell, tl_status why)
 {
 	CHECK_REFUSED(tl_cell_dup(cell), cell, why);
@@ -289,7 +289,7 @@ TEST(a_bad_pointer_is_an_error)
 	CHECK_OK(tl_cell_free(cell));
 	refused(cell, TL_E_NOT_LIVE);
 	CHECK_OK(tl_mem_free(object));
-	CHECK_REFUSED(tl_cell_new(SIZE_MAX), NULL, TL_E_OUT_OF_MEMORY); /* covers: tl_cell_new TL_E_OUT_OF_MEMORY */
+	CHECK_REFUSED(tl_cell_new(SIZE_MAX), NULL, TL_E_OUT_OF_MEMORY);
 	CHECK_REFUSED(tl_cell_new(SIZE_MAX - 15), NULL, TL_E_OUT_OF_MEMORY);
 	CHECK_REFUSED(make_inlined(SIZE_MAX - 15), NULL, TL_E_OUT_OF_MEMORY);
 }

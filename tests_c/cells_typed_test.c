@@ -255,7 +255,6 @@ TEST(another_thread_ends_a_tree)
 
 TEST(what_has_no_cells)
 {
-	/* covers: tl_cell_new_typed TL_E_INVALID_ARGUMENT, TL_E_UNSUPPORTED */
 	CHECK_REFUSED(tl_cell_new_typed(0), NULL, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_cell_new_typed(1), NULL, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_cell_new_typed(~0u), NULL, TL_E_INVALID_ARGUMENT);

@@ -415,7 +415,7 @@ static void damage_is_told_on_standard_error(const char* self)
 	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) end_as(self, &endings[i]);
 }
 
-/* covers: tl_mem_check_all TL_E_UNSUPPORTED, TL_E_CORRUPTED */
+/* covers: tl_mem_check_all TL_E_CORRUPTED */
 static void without_the_option_there_is_nothing_to_check(const char* self)
 {
 	char command[512];

@@ -112,7 +112,6 @@ TEST(descriptions_that_are_refused)
 	static tl_deferred_dead more = {.bytes = sizeof(struct node) + 1};
 	tl_type none = 4711;
 	tl_type_desc desc = *described();
-	/* covers: tl_type_define_deferred TL_E_INVALID_ARGUMENT */
 	CHECK_FAILS(tl_type_define_deferred(NULL, &dead, &none), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_type_define_deferred(&desc, NULL, &none), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_type_define_deferred(&desc, &dead, NULL), TL_E_INVALID_ARGUMENT);
@@ -136,7 +135,6 @@ TEST(a_type_whose_offsets_find_no_memory)
 	tl_type large = 0;
 	for (size_t i = 0; i < POINTERS; i++) offsets[i] = 8 * i;
 	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "0"));
-	/* covers: tl_type_define_deferred TL_E_OUT_OF_MEMORY */
 	CHECK_FAILS(tl_type_define_deferred(&desc, &dead, &large), TL_E_OUT_OF_MEMORY);
 	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "-1"));
 	CHECK_OK(tl_type_define_deferred(&desc, &dead, &large));

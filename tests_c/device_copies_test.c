@@ -91,8 +91,6 @@ TEST(over_each_other)
 	}
 }
 
-/* covers: tl_tensor_copy TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT
- * covers: tl_tensor_copy TL_E_UNSUPPORTED, TL_E_DEVICE, TL_E_OUT_OF_MEMORY */
 TEST(copies_are_refused)
 {
 	CHECK_OK(tl_mem_enter_scope());
@@ -132,9 +130,6 @@ TEST(copies_are_refused)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-/* covers: tl_tensor_to TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED, TL_E_DEVICE
- * covers: tl_tensor_to TL_E_INVALID_ARGUMENT, TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
- * covers: tl_tensor_clone TL_E_DEVICE, TL_E_INVALID_ARGUMENT */
 TEST(destinations_are_checked)
 {
 	const int64_t huge[1] = {(int64_t)1 << 31};
@@ -183,8 +178,6 @@ TEST(lent_memory_is_copied)
 
 /* ---- DLPack ------------------------------------------------------------------------- */
 
-/* covers: tl_tensor_dlpack_device TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
- * covers: tl_tensor_dlpack_device TL_E_UNSUPPORTED, TL_E_INVALID_ARGUMENT */
 TEST(dlpack_numbers_devices)
 {
 	static const int32_t want[DEVICES][2] = {{1, 0}, {1, 0}, {2, 0}, {2, 1}, {4, 0}};
@@ -240,8 +233,6 @@ TEST(dlpack_goes_round)
 
 static void no_deleter(DLManagedTensorVersioned* self) { (void)self; }
 
-/* covers: tl_tensor_to_dlpack TL_E_DEVICE
- * covers: tl_tensor_to_dlpack_legacy TL_E_DEVICE */
 TEST(dlpack_is_checked)
 {
 	int32_t values[ELEMENTS];

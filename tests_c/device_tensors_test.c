@@ -59,8 +59,6 @@ TEST(empty_tensors_have_no_block)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-/* covers: tl_tensor_empty TL_E_DEVICE, TL_E_OUT_OF_MEMORY
- * covers: tl_tensor_new_zeroed TL_E_DEVICE, TL_E_OUT_OF_MEMORY */
 TEST(requests_are_checked)
 {
 	const int64_t huge[1] = {(int64_t)1 << 40}, most[1] = {(int64_t)1 << 60}, negative[1] = {-1};

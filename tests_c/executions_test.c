@@ -150,7 +150,6 @@ TEST(compiled_functions_are_run)
 	CHECK_OK(tl_graph_destroy(graph));
 }
 
-/* covers: tl_execution_run TL_E_INVALID_ARGUMENT */
 TEST(runs_are_checked)
 {
 	tl_graph* graph = new_line();
@@ -184,7 +183,6 @@ static tl_status line_in(const void* const* inputs, void* const* outputs, const 
 	return TL_OK;
 }
 
-/* covers: tl_execution_run_in TL_E_INVALID_ARGUMENT */
 TEST(memory_can_be_the_callers)
 {
 	enum { ROOM = 4096 };
@@ -288,14 +286,6 @@ TEST(each_space_has_memory_of_the_caller)
 	CHECK_OK(tl_graph_destroy(graph));
 }
 
-/* covers: tl_execution_destroy TL_E_INVALID_ARGUMENT */
-/* covers: tl_execution_get_info TL_E_INVALID_ARGUMENT */
-/* covers: tl_execution_get_buffer TL_E_INVALID_ARGUMENT */
-/* covers: tl_execution_get_instruction TL_E_INVALID_ARGUMENT */
-/* covers: tl_execution_get_operand TL_E_INVALID_ARGUMENT */
-/* covers: tl_execution_constants TL_E_INVALID_ARGUMENT */
-/* covers: tl_execution_text TL_E_INVALID_ARGUMENT */
-/* covers: tl_execution_validate TL_E_INVALID_ARGUMENT */
 TEST(questions_need_sense)
 {
 	static char long_text[5000];
@@ -343,7 +333,6 @@ TEST(questions_need_sense)
 	CHECK_OK(tl_graph_destroy(graph));
 }
 
-/* covers: tl_execution_text TL_E_UNSUPPORTED */
 TEST(missing_kernels_are_named)
 {
 	static const char graph_text[] =

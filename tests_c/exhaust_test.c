@@ -68,29 +68,21 @@ TEST(registering_on_a_full_scope_stack)
 	void *object = fill_scope_stack(), *foreign = malloc(64);
 	tl_tensor* tensor = tl_pool_acquire(4, TL_DTYPE_F32, 0);
 	count = tl_ptr_refcount(object);
-	/* covers: tl_mem_register_struct TL_E_ARENA_EXHAUSTED */
 	CHECK_FAILS(tl_mem_register_struct(object), TL_E_ARENA_EXHAUSTED);
 	CHECK_FAILS(tl_mem_register_struct(foreign), TL_E_ARENA_EXHAUSTED);
 	CHECK_STATUS(tl_ptr_check(foreign), TL_E_UNKNOWN_POINTER);
-	/* covers: tl_mem_register_struct_named TL_E_ARENA_EXHAUSTED */
 	CHECK_FAILS(tl_mem_register_struct_named(object, "Full"), TL_E_ARENA_EXHAUSTED);
-	/* covers: tl_mem_register TL_E_ARENA_EXHAUSTED */
 	CHECK_FAILS(tl_mem_register(object), TL_E_ARENA_EXHAUSTED);
-	/* covers: tl_mem_register_struct_typed TL_E_ARENA_EXHAUSTED */
 	CHECK_FAILS(tl_mem_register_struct_typed(foreign, type), TL_E_ARENA_EXHAUSTED);
 	CHECK_STATUS(tl_ptr_check(foreign), TL_E_UNKNOWN_POINTER);
-	/* covers: tl_mem_register_ptr TL_E_ARENA_EXHAUSTED */
 	CHECK_FAILS(tl_mem_register_ptr(object), TL_E_ARENA_EXHAUSTED);
-	/* covers: tl_mem_register_tensor TL_E_ARENA_EXHAUSTED */
 	CHECK_FAILS(tl_mem_register_tensor(object), TL_E_ARENA_EXHAUSTED);
-	/* covers: tl_mem_register_vec_ptr TL_E_ARENA_EXHAUSTED */
 	CHECK_FAILS(tl_mem_register_vec_ptr(object), TL_E_ARENA_EXHAUSTED);
 	CHECK_COUNT(object, count);
 	CHECK(tensor == NULL);
 	CHECK_OK(tl_mem_unregister(object));
 	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &shape);
 	CHECK(tensor != NULL);
-	/* covers: tl_tensor_register TL_E_ARENA_EXHAUSTED */
 	CHECK_FAILS(tl_tensor_register(tensor), TL_E_ARENA_EXHAUSTED);
 	CHECK_COUNT(tensor, 1);
 	free(foreign);
@@ -105,25 +97,15 @@ TEST(creating_on_a_full_scope_stack)
 	int64_t integers[4] = {0}, four = 4;
 	void* object = fill_scope_stack();
 	check_balance before = check_take_balance();
-	/* covers: tl_mem_new TL_E_ARENA_EXHAUSTED */
 	CHECK_REFUSED(tl_mem_new(64), 0, TL_E_ARENA_EXHAUSTED);
-	/* covers: tl_mem_new_zeroed TL_E_ARENA_EXHAUSTED */
 	CHECK_REFUSED(tl_mem_new_zeroed(64), 0, TL_E_ARENA_EXHAUSTED);
-	/* covers: tl_object_new TL_E_ARENA_EXHAUSTED */
 	CHECK_REFUSED(tl_object_new(pair_type), 0, TL_E_ARENA_EXHAUSTED);
-	/* covers: tl_mem_deep_clone TL_E_ARENA_EXHAUSTED */
 	CHECK_REFUSED(tl_mem_deep_clone(object), 0, TL_E_ARENA_EXHAUSTED);
-	/* covers: tl_vec_new TL_E_ARENA_EXHAUSTED */
 	CHECK_REFUSED(tl_vec_new(4), 0, TL_E_ARENA_EXHAUSTED);
-	/* covers: tl_tensor_new TL_E_ARENA_EXHAUSTED */
 	CHECK_REFUSED(tl_tensor_new(data, 1, &four), 0, TL_E_ARENA_EXHAUSTED);
-	/* covers: tl_tensor_new_i64 TL_E_ARENA_EXHAUSTED */
 	CHECK_REFUSED(tl_tensor_new_i64(integers, 1, &four), 0, TL_E_ARENA_EXHAUSTED);
-	/* covers: tl_tensor_empty TL_E_ARENA_EXHAUSTED */
 	CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_F32, 0, 1, &four), 0, TL_E_ARENA_EXHAUSTED);
-	/* covers: tl_tensor_new_zeroed TL_E_ARENA_EXHAUSTED */
 	CHECK_REFUSED(tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &four), 0, TL_E_ARENA_EXHAUSTED);
-	/* covers: tl_tensor_from_buffer TL_E_ARENA_EXHAUSTED */
 	CHECK_REFUSED(tl_tensor_from_buffer(0, 0, 1, &four, data, NULL, NULL, NULL), 0, TL_E_ARENA_EXHAUSTED);
 	check_same_balance(before, "refused creations");
 	CHECK_OK(tl_mem_exit_scope());
@@ -137,7 +119,6 @@ TEST(cloning_a_tensor_on_a_full_scope_stack)
 	CHECK_OK(tl_mem_enter_scope());
 	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &four);
 	fill_scope_stack();
-	/* covers: tl_tensor_clone TL_E_ARENA_EXHAUSTED */
 	CHECK_REFUSED(tl_tensor_clone(tensor), 0, TL_E_ARENA_EXHAUSTED);
 	CHECK_OK(tl_mem_exit_scopes_to(0));
 	CHECK_DEAD(tensor);
@@ -170,7 +151,6 @@ TEST(too_many_scopes)
 {
 	int64_t depth;
 	while (tl_mem_enter_scope() == TL_OK) {}
-	/* covers: tl_mem_enter_scope TL_E_ARENA_EXHAUSTED */
 	CHECK_FAILS(tl_mem_enter_scope(), TL_E_ARENA_EXHAUSTED);
 	depth = tl_get_scope_depth();
 	CHECK(depth > 1000);
@@ -188,13 +168,11 @@ TEST(the_frame_stack_is_full)
 	int64_t depth = 0;
 	CHECK_OK(tl_mem_function_enter(2));
 	memset(tl_mem_get_buffer(0, 1000), 1, 1000);
-	/* covers: tl_mem_get_buffer TL_E_ARENA_EXHAUSTED */
 	CHECK_REFUSED(tl_mem_get_buffer(1, SMALL_ARENA), 0, TL_E_ARENA_EXHAUSTED);
 	CHECK(tl_mem_get_buffer(1, 4096) != NULL);
 	while (tl_mem_frame_enter(4096) != NULL) depth++;
 	CHECK(depth > SMALL_ARENA / 4096 - 10);
 	CHECK_STATUS(tl_last_status(), TL_E_ARENA_EXHAUSTED);
-	/* covers: tl_mem_function_enter TL_E_ARENA_EXHAUSTED */
 	CHECK_FAILS(tl_mem_function_enter(1000), TL_E_ARENA_EXHAUSTED);
 	for (; depth > 0; depth--) CHECK_OK(tl_mem_frame_exit());
 	CHECK_INT(*(char*)tl_mem_get_buffer(0, 1000), 1);
@@ -272,19 +250,16 @@ TEST(the_heap_is_full)
 	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &large);
 	slot = tl_tensor_in_slot(0, TL_DTYPE_F32, 1, &four);
 	blocks = fill_heap();
-	/* covers: tl_object_new TL_E_OUT_OF_MEMORY */
 	for (int i = 0; i < 5000 && tl_object_new(pair_type) != NULL; i++) {}
 	CHECK_REFUSED(tl_object_new(pair_type), 0, TL_E_OUT_OF_MEMORY);
 	/* covers: tl_cell_new_typed TL_E_OUT_OF_MEMORY */
 	for (void* cell; (cell = tl_cell_new_typed(pair_type)) != NULL; cells = cell) *(void**)cell = cells;
 	CHECK_STATUS(tl_last_status(), TL_E_OUT_OF_MEMORY);
-	/* covers: tl_mem_deep_clone TL_E_OUT_OF_MEMORY */
 	CHECK_REFUSED(tl_mem_deep_clone(typed), 0, TL_E_OUT_OF_MEMORY);
 	/* covers: tl_vec_push TL_E_OUT_OF_MEMORY */
 	tl_clear_error();
 	while (tl_vec_push(vec, NULL) == TL_OK) {}
 	CHECK_STATUS(tl_last_status(), TL_E_OUT_OF_MEMORY);
-	/* covers: tl_tensor_clone TL_E_OUT_OF_MEMORY */
 	CHECK_REFUSED(tl_tensor_clone(tensor), 0, TL_E_OUT_OF_MEMORY);
 	/* covers: tl_tensor_from_buffer TL_E_OUT_OF_MEMORY */
 	for (int i = 0; i < 5000; i++)
@@ -292,7 +267,6 @@ TEST(the_heap_is_full)
 	CHECK_STATUS(tl_last_status(), TL_E_OUT_OF_MEMORY);
 	CHECK_REFUSED(tl_tensor_new(data, 1, &large), 0, TL_E_OUT_OF_MEMORY);
 	while (tl_tensor_empty(TL_DTYPE_F32, 0, 1, &four) != NULL) {}
-	/* covers: tl_tensor_prepare_return TL_E_OUT_OF_MEMORY */
 	CHECK_REFUSED(tl_tensor_prepare_return(slot), 0, TL_E_OUT_OF_MEMORY);
 	CHECK_COUNT(typed, 1);
 	CHECK_COUNT(tensor, 1);
@@ -340,13 +314,10 @@ TEST(no_memory_for_exports)
 	CHECK_OK(tl_mem_enter_scope());
 	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 2, one_by_four);
 	blocks = fill_heap();
-	/* covers: tl_tensor_to_dlpack TL_E_OUT_OF_MEMORY */
 	while (count < MOST && (made[count] = tl_tensor_to_dlpack(tensor, false)) != NULL) count++;
 	CHECK_REFUSED(tl_tensor_to_dlpack(tensor, false), 0, TL_E_OUT_OF_MEMORY);
 	CHECK_REFUSED(tl_tensor_to_dlpack(tensor, true), 0, TL_E_OUT_OF_MEMORY);
-	/* covers: tl_tensor_to_dlpack_legacy TL_E_OUT_OF_MEMORY */
 	CHECK_REFUSED(tl_tensor_to_dlpack_legacy(tensor, false), 0, TL_E_OUT_OF_MEMORY);
-	/* covers: tl_python_capsule TL_E_OUT_OF_MEMORY */
 	void (*set_error)(void*, const char*) = note_error;
 	tl_python_api api = {.struct_size = sizeof api,
 	                     .capsule_new = lent,
@@ -356,7 +327,6 @@ TEST(no_memory_for_exports)
 	memcpy(&api.err_set_string, &set_error, sizeof set_error);
 	CHECK_OK(tl_python_attach(&api));
 	CHECK_REFUSED(tl_python_capsule(tensor, 1, false), 0, TL_E_OUT_OF_MEMORY);
-	/* covers: tl_python_arrow TL_E_OUT_OF_MEMORY */
 	CHECK_REFUSED(tl_python_arrow(tensor, false), 0, TL_E_OUT_OF_MEMORY);
 	CHECK_INT(errors_noted, 2);
 	CHECK_COUNT(tensor, 1 + count);

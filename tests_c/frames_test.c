@@ -146,33 +146,26 @@ TEST(a_slot_first_taken_in_a_loops_scope_keeps_its_memory)
 
 TEST(slots_are_checked)
 {
-	/* covers: tl_mem_get_buffer TL_E_NO_FRAME */
 	CHECK_REFUSED(tl_mem_get_buffer(0, 64), 0, TL_E_NO_FRAME);
 	CHECK_OK(tl_mem_function_enter(2));
-	/* covers: tl_mem_get_buffer TL_E_SLOT_OUT_OF_RANGE */
 	CHECK_REFUSED(tl_mem_get_buffer(2, 64), 0, TL_E_SLOT_OUT_OF_RANGE);
 	CHECK_REFUSED(tl_mem_get_buffer(-1, 64), 0, TL_E_SLOT_OUT_OF_RANGE);
 	CHECK_REFUSED(tl_mem_get_buffer(INT64_MAX, 64), 0, TL_E_SLOT_OUT_OF_RANGE);
-	/* covers: tl_mem_get_buffer TL_E_INVALID_ARGUMENT */
 	CHECK_REFUSED(tl_mem_get_buffer(0, -1), 0, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_mem_get_buffer(0, 0), 0, TL_OK);
 	CHECK_REFUSED(tl_mem_get_buffer(0, INT64_MAX), 0, TL_E_ARENA_EXHAUSTED);
 	CHECK(tl_mem_get_buffer(0, 64) != NULL);
 	CHECK_OK(tl_mem_function_exit());
-	/* covers: tl_mem_function_exit TL_E_NO_FRAME */
 	CHECK_FAILS(tl_mem_function_exit(), TL_E_NO_FRAME);
 }
 
 TEST(slot_numbers_are_checked)
 {
-	/* covers: tl_mem_function_enter TL_E_INVALID_ARGUMENT */
 	CHECK_FAILS(tl_mem_function_enter(-1), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_mem_function_enter(INT64_MIN), TL_E_INVALID_ARGUMENT);
-	/* covers: tl_mem_function_enter TL_E_LIMIT */
 	CHECK_FAILS(tl_mem_function_enter(INT64_C(1) << 30), TL_E_LIMIT);
 	CHECK(strstr(tl_last_error(), "at most 268435455 slots, not 1073741824") != NULL);
 	CHECK_FAILS(tl_mem_function_enter(INT64_C(1) << 28), TL_E_LIMIT);
-	/* covers: tl_mem_function_enter TL_E_ARENA_EXHAUSTED */
 	CHECK_FAILS(tl_mem_function_enter((INT64_C(1) << 28) - 1), TL_E_ARENA_EXHAUSTED);
 	CHECK_FAILS(tl_mem_function_enter(INT64_MAX), TL_E_LIMIT);
 	CHECK_INT(tl_get_scope_depth(), 0);
@@ -232,7 +225,6 @@ TEST(a_planned_frame)
 	CHECK_STATUS(tl_ptr_check(inner), TL_E_NOT_LIVE);
 	CHECK_INT(block[999], 9);
 	CHECK_OK(tl_mem_frame_exit());
-	/* covers: tl_mem_frame_exit TL_E_NO_FRAME */
 	CHECK_FAILS(tl_mem_frame_exit(), TL_E_NO_FRAME);
 }
 
@@ -292,7 +284,6 @@ TEST(a_slot_taken_inside_a_planned_frame)
 
 TEST(a_planned_frame_too_large)
 {
-	/* covers: tl_mem_frame_enter TL_E_ARENA_EXHAUSTED */
 	CHECK_REFUSED(tl_mem_frame_enter(SIZE_MAX), 0, TL_E_ARENA_EXHAUSTED);
 	CHECK_REFUSED(tl_mem_frame_enter(SIZE_MAX - 4096), 0, TL_E_ARENA_EXHAUSTED);
 	CHECK_REFUSED(tl_mem_frame_enter((size_t)1 << 40), 0, TL_E_ARENA_EXHAUSTED);

@@ -213,8 +213,6 @@ TEST(states_stay_between_calls)
 	free(memory);
 }
 
-/* covers: tl_graph_plan_together TL_E_INVALID_ARGUMENT */
-/* covers: tl_graph_add_state TL_E_INVALID_ARGUMENT */
 TEST(states_have_to_agree)
 {
 	tl_graph *narrow = new_fill(WIDTH / 2), *wide = new_fill(WIDTH), *stepping = new_step(), *empty = NULL;
@@ -285,12 +283,6 @@ TEST(first_contents_have_to_agree)
 	CHECK_OK(tl_graph_destroy(differs));
 }
 
-/* covers: tl_graph_arena_destroy TL_E_INVALID_ARGUMENT */
-/* covers: tl_graph_arena_get_info TL_E_INVALID_ARGUMENT */
-/* covers: tl_graph_arena_get_state TL_E_INVALID_ARGUMENT */
-/* covers: tl_graph_arena_get_entry TL_E_INVALID_ARGUMENT */
-/* covers: tl_graph_arena_text TL_E_INVALID_ARGUMENT */
-/* covers: tl_graph_arena_validate TL_E_INVALID_ARGUMENT */
 TEST(questions_need_sense)
 {
 	tl_graph_arena *arena = fill_and_step(NULL), *bad[] = {NULL, (tl_graph_arena*)(uintptr_t)1, fill_and_step(NULL)};
@@ -322,7 +314,6 @@ TEST(questions_need_sense)
 	CHECK_OK(tl_graph_arena_destroy(arena));
 }
 
-/* covers: tl_graph_arena_text TL_E_UNSUPPORTED */
 TEST(missing_kernels_are_named)
 {
 	static const char text[] =
@@ -341,8 +332,6 @@ TEST(missing_kernels_are_named)
 	CHECK_OK(tl_graph_destroy(graph));
 }
 
-/* covers: tl_graph_plan_together TL_E_LIMIT */
-/* covers: tl_graph_arena_get_entry TL_E_LIMIT */
 TEST(numbers_have_limits)
 {
 	enum { MOST = 1 << 12 };

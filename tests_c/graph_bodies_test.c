@@ -166,7 +166,6 @@ TEST(loops_repeat_a_body)
 	CHECK_OK(tl_graph_destroy(graph));
 }
 
-/* covers: tl_graph_add_node_with_bodies TL_E_INVALID_ARGUMENT */
 TEST(bodies_have_to_be_graphs)
 {
 	tl_graph *graph = new_around(), *one = new_branch("Add", "sum"), *ended = new_branch("Mul", "p");
@@ -203,7 +202,6 @@ TEST(bodies_have_to_be_graphs)
 	CHECK_OK(tl_graph_destroy(graph));
 }
 
-/* covers: tl_execution_get_port TL_E_INVALID_ARGUMENT */
 TEST(ports_have_to_be_there)
 {
 	tl_graph *graph = new_around(), *bodies[] = {new_branch("Add", "sum"), new_branch("Mul", "product")};
@@ -235,8 +233,6 @@ TEST(ports_have_to_be_there)
 	CHECK_OK(tl_graph_destroy(graph));
 }
 
-/* covers: tl_execution_get_body TL_E_INVALID_ARGUMENT */
-/* covers: tl_execution_get_body TL_E_LIMIT */
 TEST(questions_need_sense)
 {
 	enum { MOST = 1 << 12 };

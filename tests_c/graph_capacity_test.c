@@ -42,7 +42,6 @@ static tl_execution_info fitted(tl_graph* graph, tl_graph_options options, size_
 	return info;
 }
 
-/* covers: tl_graph_plan TL_E_LIMIT */
 TEST(values_are_computed_again)
 {
 	tl_graph* graph = new_chain();
@@ -135,7 +134,6 @@ TEST(rates_decide)
 	CHECK_OK(tl_graph_destroy(graph));
 }
 
-/* covers: tl_graph_plan TL_E_INVALID_ARGUMENT */
 TEST(options_have_to_agree)
 {
 	static char endless[(16 << 20) + 2];

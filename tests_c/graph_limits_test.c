@@ -19,7 +19,6 @@ static void limit_addresses(void)
 	CHECK_INT(setrlimit(RLIMIT_AS, &limit), 0);
 }
 
-/* covers: tl_graph_load TL_E_OUT_OF_MEMORY */
 TEST(files_have_to_fit)
 {
 	static const char* const endings[] = {"onnx", "json"};
@@ -74,7 +73,6 @@ TEST(tensors_beside_a_model_have_to_fit)
 	remove(folder);
 }
 
-/* covers: tl_graph_parse TL_E_OUT_OF_MEMORY */
 TEST(values_of_json_have_to_fit)
 {
 	enum { VALUES = 4 << 20 };
@@ -89,7 +87,6 @@ TEST(values_of_json_have_to_fit)
 	free(text);
 }
 
-/* covers: tl_graph_add_constant TL_E_OUT_OF_MEMORY */
 TEST(constants_have_to_fit)
 {
 	const int64_t shape[] = {512 * MIB};
@@ -121,8 +118,6 @@ TEST(plans_of_large_constants_fit)
 	free(content);
 }
 
-/* covers: tl_execution_validate TL_E_OUT_OF_MEMORY
- * covers: tl_graph_arena_validate TL_E_OUT_OF_MEMORY */
 TEST(a_check_has_to_fit)
 {
 	const int64_t extents[] = {64 * MIB, 1 * MIB};
@@ -146,7 +141,6 @@ TEST(a_check_has_to_fit)
 	}
 }
 
-/* covers: tl_graph_plan TL_E_INVALID_ARGUMENT */
 /* What nodes would compute while they are planned has to fit: an Expand is left to the program, a ConstantOfShape, which
  * cannot be, is refused. */
 TEST(computed_constants_have_to_fit)

@@ -102,8 +102,6 @@ TEST(places_follow_the_number)
 	CHECK_OK(tl_graph_destroy(graph));
 }
 
-/* covers: tl_execution_get_symbol TL_E_INVALID_ARGUMENT */
-/* covers: tl_execution_get_places TL_E_INVALID_ARGUMENT */
 TEST(numbers_are_checked)
 {
 	tl_graph* graph = new_scores();
@@ -139,7 +137,6 @@ TEST(numbers_are_checked)
 	CHECK_OK(tl_graph_destroy(graph));
 }
 
-/* covers: tl_graph_plan TL_E_INVALID_ARGUMENT */
 TEST(what_no_symbol_tells_is_refused)
 {
 	static const char* const symbols[] = {"n"};

@@ -152,16 +152,6 @@ static int fail_after_the_first_use(void)
 	return limited_end();
 }
 
-/* covers: tl_plan_create TL_E_OUT_OF_MEMORY */
-/* covers: tl_plan_add_buffer TL_E_OUT_OF_MEMORY */
-/* covers: tl_plan_add_buffers TL_E_OUT_OF_MEMORY */
-/* covers: tl_plan_add_gap TL_E_OUT_OF_MEMORY */
-/* covers: tl_plan_set_name TL_E_OUT_OF_MEMORY */
-/* covers: tl_plan_add_space TL_E_OUT_OF_MEMORY */
-/* covers: tl_plan_set_spaces TL_E_OUT_OF_MEMORY */
-/* covers: tl_plan_solve TL_E_OUT_OF_MEMORY */
-/* covers: tl_plan_solve_with TL_E_OUT_OF_MEMORY */
-/* covers: tl_plan_validate TL_E_OUT_OF_MEMORY */
 static void what_a_plan_wants_is_refused(tl_plan* plan)
 {
 	const tl_plan_buffer buffer = {.bytes = 64, .alignment = 64, .first = 0, .end = 1};

@@ -420,10 +420,6 @@ static void what_comes_after_the_list_is_no_leak(void)
 	CHECK_INT(leaks_since(before), 0);
 }
 
-/* covers: tl_leak_report TL_E_INVALID_ARGUMENT
- * covers: tl_leak_report_asking TL_E_INVALID_ARGUMENT
- * covers: tl_leak_report_except TL_E_INVALID_ARGUMENT
- * covers: tl_leak_report_since TL_E_INVALID_ARGUMENT */
 static void mistakes_are_told(void)
 {
 	CHECK_REFUSED(tl_leak_report(no_file()), -1, TL_E_INVALID_ARGUMENT);
@@ -444,10 +440,6 @@ static void mistakes_are_told(void)
 	CHECK_OK(tl_configure("TL_TRACK", "1"));
 }
 
-/* covers: tl_leak_report TL_E_OUT_OF_MEMORY
- * covers: tl_leak_report_asking TL_E_OUT_OF_MEMORY
- * covers: tl_leak_report_except TL_E_OUT_OF_MEMORY
- * covers: tl_leak_report_since TL_E_OUT_OF_MEMORY */
 static void no_memory_to_look_is_an_answer(void)
 {
 	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "0"));

@@ -121,9 +121,7 @@ static int start_under_a_limit(void)
 /* With no memory for the tables at all, init says so and keeps saying so. */
 static int init_without_memory(void)
 {
-	/* covers: tl_init TL_E_OUT_OF_MEMORY */
 	CHECK_STATUS(tl_init(), TL_E_OUT_OF_MEMORY);
-	/* covers: tl_mem_manager_init TL_E_OUT_OF_MEMORY */
 	CHECK_STATUS(tl_mem_manager_init(), TL_E_OUT_OF_MEMORY);
 	CHECK_PTR(tl_mem_alloc(64), NULL);
 	CHECK_STATUS(tl_mem_enter_scope(), TL_E_OUT_OF_MEMORY);

@@ -25,7 +25,6 @@ TEST(spans_and_chunks_are_counted)
 TEST(limits_are_set_and_told)
 {
 	uint64_t soft = 1, hard = 1;
-	/* covers: tl_mem_set_limit TL_E_DEVICE, TL_E_INVALID_ARGUMENT */
 	CHECK_FAILS(tl_mem_set_limit(99, 0, 0), TL_E_DEVICE);
 	CHECK_FAILS(tl_mem_set_limit(-3, 0, 0), TL_E_DEVICE);
 	CHECK_FAILS(tl_mem_set_limit(INT32_MAX, 0, 0), TL_E_DEVICE);
@@ -36,7 +35,6 @@ TEST(limits_are_set_and_told)
 	CHECK_OK(tl_mem_set_limit(0, 5 * MIB, UINT64_MAX));
 	CHECK_OK(tl_mem_get_limit(0, &soft, &hard));
 	CHECK(soft == 5 * MIB && hard == UINT64_MAX && usage(0).soft_limit == soft && usage(0).hard_limit == hard);
-	/* covers: tl_mem_get_limit TL_E_DEVICE, TL_E_INVALID_ARGUMENT */
 	CHECK_FAILS(tl_mem_get_limit(99, &soft, &hard), TL_E_DEVICE);
 	CHECK_FAILS(tl_mem_get_limit(0, NULL, &hard), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_mem_get_limit(0, &soft, (uint64_t*)8), TL_E_INVALID_ARGUMENT);
@@ -49,7 +47,6 @@ TEST(figures_are_filled_in_as_far_as_known)
 		size_t struct_size;
 		uint64_t in_use, beyond;
 	} some = {16, 7, 99};
-	/* covers: tl_mem_usage TL_E_DEVICE, TL_E_INVALID_ARGUMENT */
 	CHECK_FAILS(tl_mem_usage(99, (tl_mem_usage_info*)(void*)&some), TL_E_DEVICE);
 	CHECK_FAILS(tl_mem_usage(0, NULL), TL_E_INVALID_ARGUMENT);
 	CHECK_OK(tl_mem_usage(0, (tl_mem_usage_info*)(void*)&some));
@@ -305,10 +302,8 @@ TEST(the_pool_of_tensors_has_limits_of_its_own)
 	CHECK_OK(tl_configure("TL_TENSOR_POOL", "7,1MiB"));
 	keep_tensors(9, 1000);
 	CHECK_INT(tl_get_pool_count(), 7);
-	/* covers: tl_pool_set_limits TL_E_INVALID_ARGUMENT */
 	CHECK_FAILS(tl_pool_set_limits(1025, MIB), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_pool_set_limits(SIZE_MAX, SIZE_MAX), TL_E_INVALID_ARGUMENT);
-	/* covers: tl_pool_key_stats_get TL_E_INVALID_ARGUMENT */
 	CHECK_FAILS(tl_pool_key_stats_get(0, NULL), TL_E_INVALID_ARGUMENT);
 	key.struct_size = 3;
 	CHECK_FAILS(tl_pool_key_stats_get(0, &key), TL_E_INVALID_ARGUMENT);

@@ -92,16 +92,11 @@ TEST(huge_sizes)
 {
 	static const size_t sizes[] = {SIZE_MAX, SIZE_MAX - 63, SIZE_MAX / 2, SIZE_MAX / 2 + 1, (size_t)1 << 47};
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-		/* covers: tl_mem_alloc TL_E_OUT_OF_MEMORY */
 		CHECK_REFUSED(tl_mem_alloc(sizes[i]), 0, TL_E_OUT_OF_MEMORY);
-		/* covers: tl_mem_new TL_E_OUT_OF_MEMORY */
 		CHECK_REFUSED(tl_mem_new(sizes[i]), 0, TL_E_OUT_OF_MEMORY);
-		/* covers: tl_mem_new_zeroed TL_E_OUT_OF_MEMORY */
 		CHECK_REFUSED(tl_mem_new_zeroed(sizes[i]), 0, TL_E_OUT_OF_MEMORY);
 	}
-	/* covers: tl_alloc_tmp TL_E_OUT_OF_MEMORY */
 	CHECK_REFUSED(tl_alloc_tmp(INT64_MAX), 0, TL_E_OUT_OF_MEMORY);
-	/* covers: tl_alloc_tmp TL_E_INVALID_ARGUMENT */
 	CHECK_REFUSED(tl_alloc_tmp(-1), 0, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_alloc_tmp(INT64_MIN), 0, TL_E_INVALID_ARGUMENT);
 }
@@ -191,9 +186,7 @@ TEST(realloc_refuses)
 	CHECK_OK(tl_mem_enter_scope());
 	object = tl_mem_new(64);
 	strcpy(object, "unchanged");
-	/* covers: tl_mem_realloc TL_E_INVALID_ARGUMENT */
 	CHECK_REFUSED(tl_mem_realloc(object, 0), 0, TL_E_INVALID_ARGUMENT);
-	/* covers: tl_mem_realloc TL_E_OUT_OF_MEMORY */
 	CHECK_REFUSED(tl_mem_realloc(object, SIZE_MAX), 0, TL_E_OUT_OF_MEMORY);
 	CHECK_REFUSED(tl_mem_realloc(object, (size_t)1 << 47), 0, TL_E_OUT_OF_MEMORY);
 	CHECK_OK(tl_mem_enter_scope());
@@ -202,14 +195,12 @@ TEST(realloc_refuses)
 	CHECK_REFUSED(tl_mem_realloc(object, 1 << 20), 0, TL_E_OUT_OF_MEMORY);
 	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "-1"));
 	CHECK_OK(tl_mem_exit_scope());
-	/* covers: tl_mem_realloc TL_E_BUSY */
 	CHECK_OK(tl_ptr_inc_ref(object));
 	CHECK_REFUSED(tl_mem_realloc(object, 100000), 0, TL_E_BUSY);
 	CHECK_OK(tl_ptr_release(object));
 	CHECK_COUNT(object, 1);
 	CHECK(strcmp(object, "unchanged") == 0);
 	vec = tl_vec_new(2);
-	/* covers: tl_mem_realloc TL_E_UNSUPPORTED */
 	CHECK_REFUSED(tl_mem_realloc(vec, 4096), 0, TL_E_UNSUPPORTED);
 	foreign = malloc(64);
 	CHECK_OK(tl_mem_register_struct(foreign));
@@ -287,7 +278,6 @@ TEST(reuse_refuses)
 	static const size_t impossible[] = {SIZE_MAX, (size_t)1 << 47};
 	char* object = tl_mem_alloc(64);
 	strcpy(object, "unchanged");
-	/* covers: tl_ptr_reuse TL_E_INVALID_ARGUMENT, TL_E_OUT_OF_MEMORY, TL_E_UNSUPPORTED */
 	CHECK_REFUSED(tl_ptr_reuse(object, 0), 0, TL_E_INVALID_ARGUMENT);
 	for (int i = 0; i < 2; i++) {
 		CHECK_REFUSED(tl_ptr_reuse(object, impossible[i]), 0, TL_E_OUT_OF_MEMORY);
@@ -312,11 +302,8 @@ TEST(free_wants_an_object_that_nobody_holds)
 {
 	void* object = tl_mem_alloc(64);
 	CHECK_OK(tl_ptr_inc_ref(object));
-	/* covers: tl_mem_free TL_E_BUSY */
 	CHECK_FAILS(tl_mem_free(object), TL_E_BUSY);
-	/* covers: tl_mem_dealloc TL_E_BUSY */
 	CHECK_FAILS(tl_mem_dealloc(object), TL_E_BUSY);
-	/* covers: tl_free_tmp TL_E_BUSY */
 	CHECK_FAILS(tl_free_tmp(object), TL_E_BUSY);
 	CHECK_COUNT(object, 2);
 	CHECK_OK(tl_ptr_release(object));

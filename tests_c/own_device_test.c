@@ -108,7 +108,6 @@ TEST(they_are_registered)
 	CHECK_OK(tl_configure("TL_DEVICE", "cpu"));
 }
 
-/* covers: tl_device_register TL_E_INVALID_ARGUMENT, TL_E_ALREADY_REGISTERED */
 TEST(descriptions_are_checked)
 {
 	int32_t out = -7;
@@ -195,8 +194,6 @@ TEST(in_reach)
 	CHECK_OK(tl_mem_purge());
 }
 
-/* covers: tl_tensor_new_zeroed TL_E_UNSUPPORTED
- * covers: tl_tensor_clone TL_E_UNSUPPORTED */
 TEST(without_copies)
 {
 	int32_t kind, ordinal;

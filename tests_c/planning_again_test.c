@@ -75,8 +75,6 @@ TEST(a_plan_begins_at_its_last_offsets)
 	CHECK_OK(tl_plan_destroy(plan));
 }
 
-/* covers: tl_plan_resize TL_E_INVALID_ARGUMENT, TL_E_OVERFLOW
- * covers: tl_plan_set_hint TL_E_INVALID_ARGUMENT */
 TEST(sizes_and_hints_that_are_refused)
 {
 	tl_plan* plan = new_plan();
@@ -97,7 +95,6 @@ TEST(sizes_and_hints_that_are_refused)
 	CHECK_OK(tl_plan_destroy(plan));
 }
 
-/* covers: tl_plan_set_space_alignment TL_E_INVALID_ARGUMENT */
 TEST(spaces_have_alignments)
 {
 	tl_plan* plan = new_plan();

@@ -148,10 +148,6 @@ static void one_seed_gives_one_answer(void)
 	CHECK_INT(solve_random(2, 0), solve_random(2, 0));
 }
 
-/* covers: tl_plan_create TL_E_INVALID_ARGUMENT
- * covers: tl_plan_destroy TL_E_INVALID_ARGUMENT
- * covers: tl_plan_add_buffer TL_E_INVALID_ARGUMENT, TL_E_OVERFLOW
- * covers: tl_plan_add_buffers TL_E_INVALID_ARGUMENT */
 static void buffers_that_are_refused(void)
 {
 	tl_plan* plan = new_plan();
@@ -170,7 +166,6 @@ static void buffers_that_are_refused(void)
 	CHECK_FAILS(tl_plan_destroy(plan), TL_E_INVALID_ARGUMENT);
 }
 
-/* covers: tl_plan_add_buffers TL_E_OVERFLOW, TL_E_LIMIT */
 static void limits_of_a_plan(void)
 {
 	tl_plan* plan = new_plan();
@@ -182,7 +177,6 @@ static void limits_of_a_plan(void)
 	CHECK_OK(tl_plan_destroy(plan));
 }
 
-/* covers: tl_plan_create TL_E_LIMIT */
 static void limit_of_plans(void)
 {
 	enum { most = 65536 };
@@ -193,10 +187,6 @@ static void limit_of_plans(void)
 	for (int i = 0; i < most; i++) CHECK_OK(tl_plan_destroy(plans[i]));
 }
 
-/* covers: tl_plan_alias TL_E_INVALID_ARGUMENT
- * covers: tl_plan_pin TL_E_INVALID_ARGUMENT, TL_E_OVERFLOW
- * covers: tl_plan_add_gap TL_E_INVALID_ARGUMENT
- * covers: tl_plan_set_name TL_E_INVALID_ARGUMENT */
 static void changes_that_are_refused(void)
 {
 	tl_plan* plan = new_plan();
@@ -238,10 +228,6 @@ static void aliases_make_no_circle(void)
 	CHECK_OK(tl_plan_destroy(plan));
 }
 
-/* covers: tl_plan_add_space TL_E_INVALID_ARGUMENT, TL_E_LIMIT
- * covers: tl_plan_set_spaces TL_E_INVALID_ARGUMENT
- * covers: tl_plan_solve TL_E_LIMIT
- * covers: tl_plan_solve_with TL_E_LIMIT */
 static void spaces_that_are_refused(void)
 {
 	tl_plan* plan = new_plan();
@@ -258,18 +244,6 @@ static void spaces_that_are_refused(void)
 	CHECK_REFUSED(tl_plan_add_space(plan, 100), -1, TL_E_INVALID_ARGUMENT);
 }
 
-/* covers: tl_plan_solve TL_E_INVALID_ARGUMENT
- * covers: tl_plan_solve_with TL_E_INVALID_ARGUMENT
- * covers: tl_plan_validate TL_E_INVALID_ARGUMENT
- * covers: tl_plan_num_buffers TL_E_INVALID_ARGUMENT
- * covers: tl_plan_frame_bytes TL_E_INVALID_ARGUMENT
- * covers: tl_plan_space_bytes TL_E_INVALID_ARGUMENT
- * covers: tl_plan_lower_bound TL_E_INVALID_ARGUMENT
- * covers: tl_plan_is_optimal TL_E_INVALID_ARGUMENT
- * covers: tl_plan_is_infeasible TL_E_INVALID_ARGUMENT
- * covers: tl_plan_offset TL_E_INVALID_ARGUMENT
- * covers: tl_plan_space_of TL_E_INVALID_ARGUMENT
- * covers: tl_plan_offsets TL_E_INVALID_ARGUMENT */
 static void questions_that_are_refused(void)
 {
 	tl_plan_options options = {.struct_size = sizeof options};

@@ -129,8 +129,6 @@ static void nothing_was_recorded(void)
 	CHECK_OK(tl_configure("TL_TRACK", "1"));
 }
 
-/* covers: tl_profile_write TL_E_INVALID_ARGUMENT
- * covers: tl_snapshot_write TL_E_INVALID_ARGUMENT */
 static void names_that_are_none(void)
 {
 	CHECK_FAILS(tl_profile_write(NULL), TL_E_INVALID_ARGUMENT);
@@ -160,7 +158,6 @@ static void a_pipe_that_nobody_reads(void)
 	unlink(name);
 }
 
-/* covers: tl_profile_write TL_E_OUT_OF_MEMORY */
 static void no_memory_for_the_walk(void)
 {
 	void* one = tl_mem_alloc(64);

@@ -70,7 +70,6 @@ TEST(lines_want_an_interpreter)
 {
 	static char long_name[5000];
 	memset(long_name, 'x', sizeof long_name - 1);
-	/* covers: tl_python_lines TL_E_INVALID_ARGUMENT, TL_E_UNSUPPORTED */
 	CHECK_FAILS(tl_python_lines(NULL), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_python_lines(""), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_python_lines(long_name), TL_E_INVALID_ARGUMENT);
@@ -94,13 +93,10 @@ TEST(lines_want_an_interpreter)
 TEST(memory_that_cannot_be_had)
 {
 	void* p = tl_numpy_malloc(NULL, 100);
-	/* covers: tl_numpy_malloc TL_E_OUT_OF_MEMORY */
 	CHECK_REFUSED(tl_numpy_malloc(NULL, SIZE_MAX), 0, TL_E_OUT_OF_MEMORY);
 	CHECK_REFUSED(tl_numpy_malloc(NULL, (size_t)1 << 50), 0, TL_E_OUT_OF_MEMORY);
-	/* covers: tl_numpy_calloc TL_E_OUT_OF_MEMORY */
 	CHECK_REFUSED(tl_numpy_calloc(NULL, (size_t)1 << 40, (size_t)1 << 40), 0, TL_E_OUT_OF_MEMORY);
 	CHECK_REFUSED(tl_numpy_calloc(NULL, SIZE_MAX, 1), 0, TL_E_OUT_OF_MEMORY);
-	/* covers: tl_numpy_realloc TL_E_OUT_OF_MEMORY */
 	CHECK_REFUSED(tl_numpy_realloc(NULL, p, (size_t)1 << 50), 0, TL_E_OUT_OF_MEMORY);
 	CHECK_COUNT(p, 1);
 	tl_numpy_free(NULL, p, 100);
@@ -290,12 +286,9 @@ TEST(the_handler_names_the_functions)
 TEST(attach)
 {
 	tl_python_api api = {.struct_size = sizeof api};
-	/* covers: tl_python_attach TL_E_INVALID_ARGUMENT */
 	CHECK_FAILS(tl_python_attach(NULL), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_python_attach(&api), TL_E_INVALID_ARGUMENT);
-	/* covers: tl_python_capsule TL_E_UNSUPPORTED */
 	CHECK_REFUSED(tl_python_capsule(NULL, 1, false), 0, TL_E_UNSUPPORTED);
-	/* covers: tl_python_registered TL_E_UNSUPPORTED */
 	CHECK_REFUSED(tl_python_registered(&(int){0}), 0, TL_E_UNSUPPORTED);
 	api = interpreter();
 	api.err_set_string = NULL;
@@ -332,7 +325,6 @@ TEST(a_capsule_ends_what_nobody_took)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-/* covers: tl_python_registered TL_E_UNKNOWN_POINTER */
 TEST(a_capsule_holds_registered_memory)
 {
 	void* array = tl_registry_new_array(10, 8);
@@ -356,12 +348,10 @@ TEST(capsules_that_cannot_be)
 {
 	const int64_t four = 4;
 	tl_tensor* slot;
-	/* covers: tl_python_capsule TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
 	CHECK_REFUSES_NULL(tl_python_capsule(bad, 1, false));
 	CHECK_REFUSES_NULL(tl_python_capsule(bad, 0, true));
 	CHECK_OK(tl_mem_function_enter(1));
 	slot = tl_tensor_in_slot(0, TL_DTYPE_F32, 1, &four);
-	/* covers: tl_python_capsule TL_E_UNSUPPORTED, TL_E_INVALID_ARGUMENT */
 	CHECK_REFUSED(tl_python_capsule(slot, 1, false), 0, TL_E_UNSUPPORTED);
 	CHECK(strstr(python_error, "BufferError: tl_python_capsule: TL_E_UNSUPPORTED") == python_error);
 	CHECK_REFUSED(tl_python_capsule(slot, 0, false), 0, TL_E_UNSUPPORTED);

@@ -224,7 +224,6 @@ TEST(other_objects_have_no_usable_size)
 	void *foreign = malloc(64), *others[] = {tl_vec_new(2), tl_tensor_empty(TL_DTYPE_F32, 0, 1, &shape), foreign};
 	CHECK_OK(tl_mem_register_struct(foreign));
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-		/* covers: tl_mem_usable_size TL_E_UNSUPPORTED */
 		CHECK_REFUSED((void*)tl_mem_usable_size(others[i]), 0, TL_E_UNSUPPORTED);
 	}
 	CHECK_OK(tl_mem_exit_scope());
@@ -257,13 +256,11 @@ TEST(alignments_are_refused)
 {
 	static const size_t alignments[] = {0, 3, 48, (2 << 20) - 1, 4 << 20, SIZE_MAX, (size_t)1 << 63};
 	for (size_t i = 0; i < sizeof alignments / sizeof *alignments; i++) {
-		/* covers: tl_mem_aligned_alloc TL_E_INVALID_ARGUMENT */
 		CHECK_REFUSED(tl_mem_aligned_alloc(64, alignments[i]), 0, TL_E_INVALID_ARGUMENT);
 		CHECK_REFUSED(tl_mem_aligned_alloc(0, alignments[i]), 0, TL_E_INVALID_ARGUMENT);
 	}
 	CHECK_PTR(tl_mem_aligned_alloc(0, 64), NULL);
 	CHECK_STATUS(tl_last_status(), TL_OK);
-	/* covers: tl_mem_aligned_alloc TL_E_OUT_OF_MEMORY */
 	CHECK_REFUSED(tl_mem_aligned_alloc(SIZE_MAX, 64), 0, TL_E_OUT_OF_MEMORY);
 	CHECK_REFUSED(tl_mem_aligned_alloc((size_t)1 << 62, 2 << 20), 0, TL_E_OUT_OF_MEMORY);
 }

@@ -73,7 +73,6 @@ TEST(unregister_takes_the_newest_entry)
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_COUNT(object, 2);
 	CHECK_OK(tl_mem_unregister(object));
-	/* covers: tl_mem_unregister TL_E_NOT_REGISTERED */
 	CHECK_FAILS(tl_mem_unregister(object), TL_E_NOT_REGISTERED);
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_COUNT(object, 2);
@@ -140,7 +139,6 @@ TEST(fifteen_references_may_float)
 	for (int i = 1; i < 16; i++) CHECK_OK(tl_mem_register_struct(object));
 	CHECK_COUNT(object, 16);
 	for (int i = 0; i < 15; i++) CHECK_OK(tl_mem_unregister(object));
-	/* covers: tl_mem_unregister TL_E_OVERFLOW */
 	CHECK_FAILS(tl_mem_unregister(object), TL_E_OVERFLOW);
 	CHECK_COUNT(object, 16);
 	CHECK_OK(tl_mem_exit_scope());
@@ -246,7 +244,6 @@ TEST(one_reference_is_unique)
 	CHECK(!tl_ptr_is_unique(block));
 	CHECK_OK(tl_ptr_release(block));
 	CHECK_REFUSED(tl_ptr_is_unique(NULL), false, TL_OK);
-	/* covers: tl_ptr_is_unique TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
 	CHECK_REFUSED(tl_ptr_is_unique(outside), false, TL_E_UNKNOWN_POINTER);
 	CHECK_REFUSED(tl_ptr_is_unique(object), false, TL_E_NOT_LIVE);
 	object = tl_mem_new(64);
@@ -285,7 +282,6 @@ TEST(a_float_moves_between_threads)
 
 static void* share_not_mine(void* object)
 {
-	/* covers: tl_ptr_share TL_E_BUSY */
 	CHECK_FAILS(tl_ptr_share(object), TL_E_BUSY);
 	return NULL;
 }

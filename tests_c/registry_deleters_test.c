@@ -26,7 +26,6 @@ static void count_end(void* pointer, void* ctx)
 
 /* ---- a shared block with a deleter ------------------------------------------------------------ */
 
-/* covers: tl_registry_register_custom_buffer TL_E_INVALID_ARGUMENT, TL_E_ALREADY_REGISTERED, TL_E_UNSUPPORTED */
 TEST(what_a_custom_buffer_refuses)
 {
 	int mine = 0;

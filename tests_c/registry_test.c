@@ -45,7 +45,6 @@ static void check_grown(totals before, size_t bytes, size_t pointers, size_t buf
 
 /* ---- one owner ------------------------------------------------------------------------- */
 
-/* covers: tl_registry_unregister TL_E_UNKNOWN_POINTER */
 TEST(one_owner)
 {
 	static const size_t sizes[] = {0, 1, 16, 100, 2048, 5000, 1 << 20};
@@ -104,7 +103,6 @@ TEST(a_vec_and_a_caller_hold)
 	CHECK(!tl_registry_is_registered(p));
 }
 
-/* covers: tl_registry_register TL_E_ALREADY_REGISTERED, TL_E_INVALID_ARGUMENT, TL_E_UNSUPPORTED */
 TEST(what_register_refuses)
 {
 	char* p = malloc(256);
@@ -167,9 +165,7 @@ TEST(kinds_of_cxx_need_its_runtime)
 	dlclose(runtime);
 }
 
-/* What tl_ptr_dec_ref brings to zero stays dead until tl_mem_free.
- * covers: tl_registry_unregister TL_E_NOT_LIVE
- * covers: tl_registry_info TL_E_NOT_LIVE */
+/* What tl_ptr_dec_ref brings to zero stays dead until tl_mem_free. */
 TEST(held_at_zero)
 {
 	tl_alloc_info info = {.struct_size = sizeof info};
@@ -190,7 +186,6 @@ TEST(held_at_zero)
 	CHECK_INT(mine, 1);
 }
 
-/* covers: tl_registry_register_custom TL_E_INVALID_ARGUMENT, TL_E_ALREADY_REGISTERED, TL_E_UNSUPPORTED */
 TEST(deleters)
 {
 	int mine = 0;
@@ -385,7 +380,6 @@ TEST(aliases_are_counted_like_objects)
 	CHECK_INT(tl_registry_num_buffers(), 0);
 }
 
-/* covers: tl_registry_register_buffer TL_E_INVALID_ARGUMENT, TL_E_ALREADY_REGISTERED, TL_E_UNSUPPORTED */
 TEST(a_buffer_is_registered_whole_or_not_at_all)
 {
 	totals before = take_totals();
@@ -423,8 +417,7 @@ TEST(a_buffer_is_registered_whole_or_not_at_all)
 	CHECK_GROWN(before, 0, 0, 0);
 }
 
-/* An address that belongs to another owner is found only when its turn comes.
- * covers: tl_registry_add_alias TL_E_INVALID_ARGUMENT, TL_E_ALREADY_REGISTERED */
+/* An address that belongs to another owner is found only when its turn comes. */
 TEST(an_alias_of_somebody_else_undoes_the_rest)
 {
 	totals before = take_totals();

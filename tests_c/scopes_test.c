@@ -47,7 +47,6 @@ TEST(scopes_nest)
 
 TEST(an_exit_too_many_changes_nothing)
 {
-	/* covers: tl_mem_exit_scope TL_E_SCOPE_UNDERFLOW */
 	CHECK_FAILS(tl_mem_exit_scope(), TL_E_SCOPE_UNDERFLOW);
 	CHECK_INT(tl_get_scope_depth(), 0);
 }
@@ -100,9 +99,7 @@ TEST(exit_scopes_to)
 	CHECK_DEAD(objects[3]);
 	CHECK_DEAD(objects[2]);
 	CHECK_COUNT(objects[1], 1);
-	/* covers: tl_mem_exit_scopes_to TL_E_INVALID_ARGUMENT */
 	CHECK_FAILS(tl_mem_exit_scopes_to(-1), TL_E_INVALID_ARGUMENT);
-	/* covers: tl_mem_exit_scopes_to TL_E_SCOPE_UNDERFLOW */
 	CHECK_FAILS(tl_mem_exit_scopes_to(3), TL_E_SCOPE_UNDERFLOW);
 	CHECK_FAILS(tl_mem_exit_scopes_to(INT64_MAX), TL_E_SCOPE_UNDERFLOW);
 	CHECK_COUNT(objects[1], 1);

@@ -217,8 +217,6 @@ TEST(a_child_takes_nothing_away)
 		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, (mask)), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (value), 0, 1), \
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (error))
 
-/* covers: tl_tensor_share TL_E_DEVICE
- * covers: tl_tensor_open TL_E_DEVICE */
 static void* in_a_sandbox(void* given)
 {
 	struct sock_filter rules[] = {

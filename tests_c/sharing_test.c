@@ -203,8 +203,6 @@ TEST(a_receiver_asks_for_read_only)
 
 /* ---- refusals ---------------------------------------------------------------------------- */
 
-/* covers: tl_tensor_share TL_E_INVALID_ARGUMENT, TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
- * covers: tl_tensor_share TL_E_UNSUPPORTED */
 TEST(what_cannot_be_shared)
 {
 	const int64_t shape[1] = {8};
@@ -382,8 +380,6 @@ static tl_tensor* small_one(void)
 	return tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_SHARED, 1, shape);
 }
 
-/* covers: tl_tensor_share TL_E_OUT_OF_MEMORY
- * covers: tl_tensor_open TL_E_INVALID_ARGUMENT, TL_E_OUT_OF_MEMORY */
 TEST(descriptors_run_out)
 {
 	struct rlimit all, few;
@@ -458,7 +454,6 @@ TEST(limits_count_what_is_mapped)
 	CHECK_INT(m.in_use, 0);
 }
 
-/* covers: tl_tensor_open TL_E_ARENA_EXHAUSTED */
 TEST(the_scope_stack_is_full)
 {
 	CHECK_OK(tl_mem_enter_scope());

@@ -180,7 +180,6 @@ TEST(a_slice_at_a_changed_offset_is_refused)
 	int64_t length;
 	int32_t right = sparse_offsets[3];
 	sparse_offsets[3] = 1000000000;
-	/* covers: tl_sparse_slice TL_E_INVALID_ARGUMENT */
 	CHECK_REFUSED(tl_sparse_slice(b.matrix, 0, 3), 0, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_sparse_slice(b.matrix, 3, 5), 0, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_sparse_slice(b.slice, 0, 2), 0, TL_E_INVALID_ARGUMENT);

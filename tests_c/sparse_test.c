@@ -48,7 +48,6 @@ TEST(rows_are_filled_in_by_the_caller)
 	CHECK(strstr(tl_last_error(), "column 0 has the index 7 after 8 at position 1") != NULL);
 	CHECK_OK(tl_sparse_row(matrix, 0, NULL, (void**)&indices, NULL));
 	indices[1] = 9;
-	/* covers: tl_sparse_validate TL_E_INVALID_ARGUMENT */
 	CHECK_FAILS(tl_sparse_validate(matrix), TL_E_INVALID_ARGUMENT);
 	CHECK(strstr(tl_last_error(), "column 0 has the index 9 at position 1") != NULL);
 	indices[0] = 0;
@@ -312,7 +311,6 @@ TEST(bad_arrays_are_refused)
 	static const int32_t falling[6] = {0, 5, 2, 5, 6, 11}, late[6] = {1, 2, 2, 5, 6, 11};
 	static const int64_t lengths[2] = {3, 4};
 	const tl_sparse_options contradiction = {sizeof contradiction, 0, 9, 8}, small = {8, 0, 0, 0};
-	/* covers: tl_sparse_create TL_E_INVALID_ARGUMENT */
 	CHECK_REFUSED(tl_sparse_create(2, 2, 9, 0, 2, lengths, NULL), 0, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_sparse_create(0, 2, 3, 0, 2, lengths, NULL), 0, TL_E_INVALID_ARGUMENT);
 	CHECK(strstr(tl_last_error(), "tl_sparse_create: TL_E_INVALID_ARGUMENT: row 1 has the length 4") != NULL);
@@ -320,7 +318,6 @@ TEST(bad_arrays_are_refused)
 	CHECK_REFUSED(tl_sparse_create(0, 2, 9, 0, 2, lengths, &small), 0, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_sparse_create(0, 2, 9, 0, 2, lengths, (void*)8), 0, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_sparse_create(0, 2, 9, 0, 2, NULL, NULL), 0, TL_E_INVALID_ARGUMENT);
-	/* covers: tl_sparse_create TL_E_LIMIT */
 	CHECK_REFUSED(tl_sparse_create(0, 2, INT64_C(1) << 40, 0, 2, lengths, NULL), 0, TL_E_LIMIT);
 	/* covers: tl_sparse_from_csr TL_E_INVALID_ARGUMENT */
 	CHECK_REFUSED(CSR(5, 6, 11, 0, 2, sparse_values, falling), 0, TL_E_INVALID_ARGUMENT);
@@ -336,12 +333,10 @@ TEST(bad_arrays_are_refused)
 	CHECK_REFUSED(CSR(5, 6, 11, 0, 2, sparse_values, NULL), 0, TL_E_INVALID_ARGUMENT);
 	/* covers: tl_sparse_from_csr TL_E_LIMIT */
 	CHECK_REFUSED(CSR(5, INT64_C(1) << 31, 11, 0, 2, sparse_values, sparse_offsets), 0, TL_E_LIMIT);
-	/* covers: tl_sparse_from_csc TL_E_INVALID_ARGUMENT, TL_E_LIMIT */
 	CHECK_REFUSED(tl_sparse_from_csc(5, 5, 11, 0, 2, sparse_values, sparse_indices, sparse_offsets, NULL), 0,
 	              TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_sparse_from_csc(INT64_MAX, 5, 11, 0, 2, sparse_values, sparse_indices, sparse_offsets, NULL), 0,
 	              TL_E_LIMIT);
-	/* covers: tl_sparse_wrap TL_E_INVALID_ARGUMENT, TL_E_LIMIT */
 	CHECK_REFUSED(WRAP(falling, 0), 0, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(WRAP(sparse_offsets, 1), 0, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_sparse_wrap(0, 5, INT64_MAX, 11, 0, 2, NULL, NULL, sparse_offsets, 0, note_end, NULL), 0,
@@ -356,20 +351,15 @@ TEST(bad_arguments_are_refused)
 	tl_sparse* matrix;
 	CHECK_OK(tl_mem_enter_scope());
 	matrix = sparse_sample();
-	/* covers: tl_sparse_row TL_E_INVALID_ARGUMENT */
 	CHECK_FAILS(tl_sparse_row(matrix, 5, NULL, NULL, NULL), TL_E_INVALID_ARGUMENT);
 	CHECK(strstr(tl_last_error(), "there is no row 5 in a matrix of 5") != NULL);
 	CHECK_FAILS(tl_sparse_row(matrix, -1, NULL, NULL, NULL), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_sparse_row(matrix, 0, (void**)8, NULL, NULL), TL_E_INVALID_ARGUMENT);
-	/* covers: tl_sparse_block TL_E_INVALID_ARGUMENT */
 	CHECK_FAILS(tl_sparse_block(matrix, 3, &block), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_sparse_block(matrix, 0, NULL), TL_E_INVALID_ARGUMENT);
-	/* covers: tl_sparse_block_tensors TL_E_INVALID_ARGUMENT */
 	CHECK_FAILS(tl_sparse_block_tensors(matrix, -1, &t, &t, &t), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_sparse_block_tensors(matrix, 0, &t, NULL, &t), TL_E_INVALID_ARGUMENT);
-	/* covers: tl_sparse_to_contiguous TL_E_INVALID_ARGUMENT */
 	CHECK_FAILS(tl_sparse_to_contiguous(matrix, NULL, &t, &t), TL_E_INVALID_ARGUMENT);
-	/* covers: tl_sparse_info_get TL_E_INVALID_ARGUMENT */
 	CHECK_FAILS(tl_sparse_info_get(matrix, NULL), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_sparse_info_get(matrix, &info), TL_E_INVALID_ARGUMENT);
 	CHECK_OK(tl_mem_exit_scope());
@@ -405,41 +395,25 @@ static tl_tensor* bad_tensor;
 
 TEST(what_is_no_matrix_is_refused)
 {
-	/* covers: tl_sparse_row TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
 	CHECK_REFUSES_STATUS(tl_sparse_row(bad, 0, NULL, NULL, NULL));
-	/* covers: tl_sparse_slice TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
 	CHECK_REFUSES_NULL(tl_sparse_slice(bad, 0, 1));
-	/* covers: tl_sparse_transpose TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
 	CHECK_REFUSES_NULL(tl_sparse_transpose(bad));
-	/* covers: tl_sparse_to_contiguous TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
 	CHECK_REFUSES_STATUS(tl_sparse_to_contiguous(bad, &bad_tensor, &bad_tensor, &bad_tensor));
-	/* covers: tl_sparse_block TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
 	CHECK_REFUSES_STATUS(tl_sparse_block(bad, 0, &bad_block));
-	/* covers: tl_sparse_block_tensors TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
 	CHECK_REFUSES_STATUS(tl_sparse_block_tensors(bad, 0, &bad_tensor, &bad_tensor, &bad_tensor));
-	/* covers: tl_sparse_validate TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
 	CHECK_REFUSES_STATUS(tl_sparse_validate(bad));
-	/* covers: tl_sparse_info_get TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE */
 	CHECK_REFUSES_STATUS(tl_sparse_info_get(bad, &bad_info));
 }
 
 static void refuse_kind(const tl_sparse* other)
 {
-	/* covers: tl_sparse_row TL_E_UNSUPPORTED */
 	CHECK_FAILS(tl_sparse_row(other, 0, NULL, NULL, NULL), TL_E_UNSUPPORTED);
-	/* covers: tl_sparse_slice TL_E_UNSUPPORTED */
 	CHECK_REFUSED(tl_sparse_slice(other, 0, 1), 0, TL_E_UNSUPPORTED);
-	/* covers: tl_sparse_transpose TL_E_UNSUPPORTED */
 	CHECK_REFUSED(tl_sparse_transpose(other), 0, TL_E_UNSUPPORTED);
-	/* covers: tl_sparse_to_contiguous TL_E_UNSUPPORTED */
 	CHECK_FAILS(tl_sparse_to_contiguous(other, &bad_tensor, &bad_tensor, &bad_tensor), TL_E_UNSUPPORTED);
-	/* covers: tl_sparse_block TL_E_UNSUPPORTED */
 	CHECK_FAILS(tl_sparse_block(other, 0, &bad_block), TL_E_UNSUPPORTED);
-	/* covers: tl_sparse_block_tensors TL_E_UNSUPPORTED */
 	CHECK_FAILS(tl_sparse_block_tensors(other, 0, &bad_tensor, &bad_tensor, &bad_tensor), TL_E_UNSUPPORTED);
-	/* covers: tl_sparse_validate TL_E_UNSUPPORTED */
 	CHECK_FAILS(tl_sparse_validate(other), TL_E_UNSUPPORTED);
-	/* covers: tl_sparse_info_get TL_E_UNSUPPORTED */
 	CHECK_FAILS(tl_sparse_info_get(other, &bad_info), TL_E_UNSUPPORTED);
 }
 

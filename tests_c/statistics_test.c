@@ -202,7 +202,6 @@ TEST(the_table_goes_into_a_file)
 	fclose(f);
 	close(file);
 	unlink(path);
-	/* covers: tl_stats_print TL_E_INVALID_ARGUMENT */
 	CHECK_FAILS(tl_stats_print(no_file()), TL_E_INVALID_ARGUMENT);
 	CHECK(strstr(tl_last_error(), no_file()) != NULL);
 	CHECK_FAILS(tl_stats_print((const char*)16), TL_E_INVALID_ARGUMENT);
@@ -303,7 +302,6 @@ TEST(settings_that_are_not_understood_are_told)
 		occurrences(told_by("exit", "TL_HUGE_PAGES", "perhaps"), "TL_HUGE_PAGES=\"perhaps\": not one of 0, 1, auto"),
 		1);
 	CHECK_INT(strlen(told_by("init", "TL_SOMEBODY_ELSE", "1")), 0);
-	/* covers: tl_init TL_E_INVALID_ARGUMENT */
 	/* covers: tl_mem_manager_init TL_E_INVALID_ARGUMENT */
 	CHECK(strstr(told_by("init", "TL_ARENA_BYTE", "1"), "init: invalid argument") != NULL);
 	CHECK(strstr(told_by("init", "TL_ARENA_BYTES", "much"), "init: invalid argument") != NULL);

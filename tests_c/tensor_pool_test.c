@@ -132,14 +132,12 @@ TEST(release_is_checked)
 {
 	tl_tensor* tensor = floating_tensor(TL_DTYPE_F32, 10);
 	void* plain = tl_mem_alloc(64);
-	/* covers: tl_pool_release TL_E_INVALID_ARGUMENT, TL_E_BUSY, TL_E_NOT_LIVE, TL_E_UNSUPPORTED */
 	CHECK_FAILS(tl_pool_release(tensor, 11, TL_DTYPE_F32, 0), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_pool_release(tensor, 10, TL_DTYPE_I32, 0), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_pool_release(tensor, 10, TL_DTYPE_F32, 3), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_pool_release((tl_tensor*)plain, 16, TL_DTYPE_F32, 0), TL_E_UNSUPPORTED);
 	CHECK_PTR(tl_tensor_acquire(tensor), tensor);
 	CHECK_FAILS(tl_pool_release(tensor, 10, TL_DTYPE_F32, 0), TL_E_BUSY);
-	/* covers: tl_pool_release_compat TL_E_INVALID_ARGUMENT, TL_E_BUSY, TL_E_NOT_LIVE, TL_E_UNSUPPORTED */
 	CHECK_FAILS(tl_pool_release_compat(tensor, 11), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_pool_release_compat(tensor, 10), TL_E_BUSY);
 	CHECK_FAILS(tl_pool_release_compat((tl_tensor*)plain, 16), TL_E_UNSUPPORTED);
@@ -156,7 +154,6 @@ TEST(release_is_checked)
 
 TEST(keys_are_checked)
 {
-	/* covers: tl_pool_acquire TL_E_INVALID_ARGUMENT, TL_E_DEVICE */
 	CHECK_REFUSED(tl_pool_acquire(10, 200, 0), 0, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_pool_acquire(10, TL_DTYPE_F32, 200), 0, TL_E_DEVICE);
 }

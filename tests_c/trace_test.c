@@ -404,9 +404,6 @@ static void a_forked_child_writes_nothing(void)
 	CHECK_INT(count("{\"name\":\"free\""), 1);
 }
 
-/* covers: tl_trace_start TL_E_INVALID_ARGUMENT, TL_E_BUSY
- * covers: tl_trace_stop TL_E_INVALID_ARGUMENT
- * covers: tl_trace_mark TL_E_INVALID_ARGUMENT */
 static void refusals(void)
 {
 	CHECK_FAILS(tl_trace_stop(), TL_E_INVALID_ARGUMENT);
@@ -432,8 +429,6 @@ static void a_full_disk(void)
 	CHECK_FAILS(tl_trace_stop(), TL_E_INVALID_ARGUMENT);
 }
 
-/* covers: tl_trace_start TL_E_OUT_OF_MEMORY
- * covers: tl_trace_stop TL_E_OUT_OF_MEMORY */
 static void no_memory_to_look(void)
 {
 	void* one = tl_mem_alloc(64);

@@ -282,10 +282,6 @@ static void threads_are_told_apart(void)
 	track("0");
 }
 
-/* covers: tl_mem_allocation_info TL_E_INVALID_ARGUMENT, TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
- * covers: tl_mem_allocation_info TL_E_UNSUPPORTED
- * covers: tl_tag_push TL_E_INVALID_ARGUMENT, TL_E_LIMIT
- * covers: tl_tag_pop TL_E_SCOPE_UNDERFLOW */
 static void mistakes_are_told(void)
 {
 	tl_alloc_info info = {.struct_size = sizeof info};

@@ -128,11 +128,8 @@ TEST(types_run_out)
 	CHECK(strstr(tl_last_error(), " types are defined, as many as there can be") != NULL);
 	if (has_room()) CHECK_INT(type, MOST + 15);
 	else printf("skip: 2^20 types (the address space is limited)\n");
-	/* covers: tl_type_define_vec TL_E_LIMIT */
 	CHECK_FAILS(tl_type_define_vec(&vec, &none), TL_E_LIMIT);
-	/* covers: tl_cell_new_typed TL_E_LIMIT */
 	CHECK_REFUSED(tl_cell_new_typed(type), NULL, TL_E_LIMIT);
-	/* covers: tl_type_define_deferred TL_E_LIMIT */
 	CHECK_FAILS(tl_type_define_deferred(&desc, &dead, &none), TL_E_LIMIT);
 	CHECK_INT(none, 0);
 	desc.size = size - 1;

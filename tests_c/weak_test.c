@@ -18,7 +18,6 @@ static void* get_elsewhere(tl_ref ref)
 
 static void* refused_here(void* ref)
 {
-	/* covers: tl_weak_get TL_E_BUSY */
 	CHECK_REFUSED(tl_weak_get((tl_ref)(uintptr_t)ref), 0, TL_E_BUSY);
 	CHECK(strstr(tl_last_error(), "tl_weak_share") != NULL);
 	return NULL;
@@ -41,7 +40,6 @@ TEST(the_owner_upgrades)
 
 static void* refused_to_share(void* object)
 {
-	/* covers: tl_weak_share TL_E_BUSY */
 	CHECK_REFUSED(tl_weak_share(object), 0, TL_E_BUSY);
 	return NULL;
 }

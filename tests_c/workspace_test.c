@@ -26,10 +26,6 @@ TEST(blocks_are_apart)
 	}
 }
 
-/* covers: tl_workspace_create TL_E_INVALID_ARGUMENT
- * covers: tl_workspace_get TL_E_UNKNOWN_POINTER, TL_E_INVALID_ARGUMENT
- * covers: tl_workspace_bytes TL_E_UNKNOWN_POINTER
- * covers: tl_workspace_destroy TL_E_UNKNOWN_POINTER */
 TEST(what_is_refused)
 {
 	tl_workspace* w = (tl_workspace*)8;

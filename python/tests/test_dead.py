@@ -209,7 +209,6 @@ def test_a_forked_child_leaves_the_dead_to_its_parent(python: Run) -> None:
 
 
 def test_types_with_a_list_run_out(python: Run) -> None:
-    # covers: tl_type_define_deferred TL_E_LIMIT
     python(
         """
         import ctypes

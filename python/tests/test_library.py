@@ -115,7 +115,6 @@ def test_symbols_are_private(python: Run) -> None:
 
 
 def test_symbols() -> None:
-    # covers: tl_symbols TL_E_INVALID_ARGUMENT
     symbols = tl.symbols()
     assert set(symbols) == {function.name for function in _abi.FUNCTIONS}
     assert list(symbols) == sorted(symbols)

@@ -46,7 +46,6 @@ def test_zero_bytes_are_null() -> None:
 
 
 def test_realloc_keeps_count_and_registration() -> None:
-    # covers: tl_mem_realloc TL_E_INVALID_ARGUMENT
     with tl.scope():
         held = tl.Object.new(32).register()
         before = held.address
@@ -62,7 +61,6 @@ def test_realloc_keeps_count_and_registration() -> None:
 
 
 def test_realloc_moves_nothing_that_others_hold() -> None:
-    # covers: tl_mem_realloc TL_E_BUSY
     with tl.scope():
         held = tl.Object.new(32).acquire()
         with pytest.raises(tl.BusyError):
@@ -72,10 +70,6 @@ def test_realloc_moves_nothing_that_others_hold() -> None:
 
 
 def test_huge_sizes() -> None:
-    # covers: tl_mem_alloc TL_E_OUT_OF_MEMORY
-    # covers: tl_mem_new TL_E_OUT_OF_MEMORY
-    # covers: tl_mem_new_zeroed TL_E_OUT_OF_MEMORY
-    # covers: tl_mem_realloc TL_E_OUT_OF_MEMORY
     for size in (1 << 48, 2**63, 2**64 - 1):
         with pytest.raises(MemoryError):
             tl.Object.alloc(size)
@@ -91,7 +85,6 @@ def test_huge_sizes() -> None:
 
 
 def test_free_is_refused_while_somebody_holds_it() -> None:
-    # covers: tl_mem_free TL_E_BUSY
     with tl.scope():
         held = tl.Object.new(64)
         with pytest.raises(tl.BusyError):
@@ -99,7 +92,6 @@ def test_free_is_refused_while_somebody_holds_it() -> None:
 
 
 def test_unregister_of_what_no_scope_holds() -> None:
-    # covers: tl_mem_unregister TL_E_NOT_REGISTERED
     held = tl.Object.alloc(64)
     with pytest.raises(tl.NotRegisteredError):
         held.unregister()
@@ -138,9 +130,6 @@ def test_cycles() -> None:
 
 
 def test_interior_pointers() -> None:
-    # covers: tl_ptr_check TL_E_INTERIOR_POINTER
-    # covers: tl_ptr_release TL_E_INTERIOR_POINTER
-    # covers: tl_ptr_inc_ref TL_E_INTERIOR_POINTER
     with tl.scope():
         held = tl.Object.new(64)
         for offset in (1, 8, 16, 63):

@@ -24,52 +24,7 @@ ADOPTING = {  # with what they are given besides the address
 }
 OBJECTS = {"object", "tensor", "vec", "pointer"}
 
-# covers: tl_ptr_acquire TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
-# covers: tl_ptr_release TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
-# covers: tl_ptr_release_bool TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
-# covers: tl_ptr_inc_ref TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
-# covers: tl_ptr_dec_ref TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
-# covers: tl_ptr_refcount TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
-# covers: tl_ptr_check TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
-# covers: tl_ptr_share TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
-# covers: tl_ptr_make_immortal TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
-# covers: tl_mem_register_ptr TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
-# covers: tl_mem_register_tensor TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
-# covers: tl_mem_register_vec_ptr TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
-# covers: tl_mem_unregister TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
-# covers: tl_mem_realloc TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
-# covers: tl_mem_free TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
-# covers: tl_mem_dealloc TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
-# covers: tl_free_tmp TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
-# covers: tl_mem_deep_clone TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
-# covers: tl_vec_push TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
-# covers: tl_vec_get TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
-# covers: tl_vec_set TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
-# covers: tl_vec_pop TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
-# covers: tl_vec_len TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
-# covers: tl_vec_reserve TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
-# covers: tl_vec_clear TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
-# covers: tl_tensor_acquire TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
-# covers: tl_tensor_release TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
-# covers: tl_tensor_release_safe TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
-# covers: tl_tensor_register TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
-# covers: tl_tensor_promote TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
-# covers: tl_tensor_prepare_return TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
-# covers: tl_tensor_free TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
-# covers: tl_tensor_clone TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
-# covers: tl_tensor_data TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
-# covers: tl_tensor_nbytes TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
-# covers: tl_tensor_numel TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
-# covers: tl_tensor_len TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
-# covers: tl_tensor_rank TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
-# covers: tl_tensor_shape TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
-# covers: tl_tensor_strides TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
-# covers: tl_tensor_dtype TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
-# covers: tl_tensor_device TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
-# covers: tl_tensor_is_contiguous TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
-# covers: tl_tensor_dim TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
-# covers: tl_pool_release TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
-# covers: tl_pool_release_compat TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED
+# covers: tl_tensor_prepare_return TL_E_UNSUPPORTED
 
 
 def takes_object(function: _abi.Function) -> bool:
@@ -223,11 +178,6 @@ def test_elements_that_are_nothing() -> None:
 
 
 def test_vec_arguments() -> None:
-    # covers: tl_vec_get TL_E_INVALID_ARGUMENT
-    # covers: tl_vec_set TL_E_INVALID_ARGUMENT
-    # covers: tl_vec_pop TL_E_INVALID_ARGUMENT
-    # covers: tl_vec_new TL_E_INVALID_ARGUMENT
-    # covers: tl_vec_reserve TL_E_INVALID_ARGUMENT
     with tl.scope():
         vec = tl.lib.tl_vec_new(0)
         for index in (0, 1, -1, 2**62):
@@ -248,9 +198,6 @@ def test_arena_membership_of_anything() -> None:
 
 
 def test_adopting_refuses_what_malloc_never_returns() -> None:
-    # covers: tl_mem_register_struct TL_E_INVALID_ARGUMENT, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
-    # covers: tl_mem_register_struct_named TL_E_INVALID_ARGUMENT, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
-    # covers: tl_mem_register TL_E_INVALID_ARGUMENT, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
     held = tl.Object.alloc(64)
     dead = tl.Object.alloc(64)
     dead.free()
@@ -265,9 +212,6 @@ def test_adopting_refuses_what_malloc_never_returns() -> None:
 
 
 def test_adopting_refuses_the_inside_of_a_block() -> None:
-    # covers: tl_mem_register_struct TL_E_ALREADY_REGISTERED
-    # covers: tl_mem_register_struct_named TL_E_ALREADY_REGISTERED
-    # covers: tl_mem_register TL_E_ALREADY_REGISTERED
     malloc = ctypes.CDLL(None).malloc
     malloc.argtypes, malloc.restype = [ctypes.c_size_t], ctypes.c_void_p
     with tl.scope():

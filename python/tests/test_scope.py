@@ -136,7 +136,6 @@ def test_every_block_may_be_entered_inside_itself() -> None:
 
 
 def test_scope_that_was_closed_by_hand() -> None:
-    # covers: tl_mem_exit_scopes_to TL_E_SCOPE_UNDERFLOW
     outer = tl.scope()
     outer.__enter__()
     with pytest.raises(tl.ScopeUnderflowError), tl.scope():
@@ -146,10 +145,6 @@ def test_scope_that_was_closed_by_hand() -> None:
 
 
 def test_exits_that_are_refused() -> None:
-    # covers: tl_mem_exit_scope TL_E_SCOPE_UNDERFLOW
-    # covers: tl_mem_exit_scopes_to TL_E_INVALID_ARGUMENT
-    # covers: tl_mem_function_exit TL_E_NO_FRAME
-    # covers: tl_mem_frame_exit TL_E_NO_FRAME
     assert tl.lib.tl_mem_exit_scope() == tl.Status.SCOPE_UNDERFLOW
     assert tl.lib.tl_mem_exit_scopes_to(-1) == tl.Status.INVALID_ARGUMENT
     assert tl.lib.tl_mem_function_exit() == tl.Status.NO_FRAME
@@ -161,8 +156,6 @@ def test_exits_that_are_refused() -> None:
 
 
 def test_function_frame_slots() -> None:
-    # covers: tl_mem_get_buffer TL_E_SLOT_OUT_OF_RANGE
-    # covers: tl_mem_get_buffer TL_E_INVALID_ARGUMENT
     with tl.function_frame(2) as frame:
         first = frame.buffer(0, 256)
         assert first % 64 == 0
@@ -184,15 +177,12 @@ def test_function_frame_slots() -> None:
 
 
 def test_slot_without_a_frame() -> None:
-    # covers: tl_mem_get_buffer TL_E_NO_FRAME
     frame = tl.function_frame(1)
     with pytest.raises(tl.NoFrameError):
         frame.buffer(0, 8)
 
 
 def test_function_frame_that_cannot_be() -> None:
-    # covers: tl_mem_function_enter TL_E_INVALID_ARGUMENT
-    # covers: tl_mem_function_enter TL_E_LIMIT
     with pytest.raises(tl.InvalidArgumentError), tl.function_frame(-1):
         pass
     with pytest.raises(tl.LimitError), tl.function_frame(1 << 30):
@@ -213,7 +203,6 @@ def test_planned_frame() -> None:
 
 
 def test_planned_frame_that_is_too_large() -> None:
-    # covers: tl_mem_frame_enter TL_E_ARENA_EXHAUSTED
     with pytest.raises(MemoryError) as caught, tl.frame(1 << 50):
         pass
     assert caught.value.status == tl.Status.ARENA_EXHAUSTED
@@ -221,7 +210,6 @@ def test_planned_frame_that_is_too_large() -> None:
 
 
 def test_arena() -> None:
-    # covers: tl_arena_alloc TL_E_INVALID_ARGUMENT
     with tl.arena(1 << 16) as arena:
         assert arena.capacity >= 1 << 16
         with tl.scope():
@@ -243,8 +231,6 @@ def test_arena() -> None:
 
 
 def test_arena_that_is_full() -> None:
-    # covers: tl_arena_alloc TL_E_ARENA_EXHAUSTED
-    # covers: tl_arena_alloc TL_E_NO_FRAME
     with tl.arena(4096) as arena:
         arena.alloc(4096)
         with pytest.raises(tl.ArenaExhaustedError):
@@ -265,11 +251,6 @@ def test_arena_inside_arena() -> None:
 
 
 def test_arena_offsets_that_are_refused() -> None:
-    # covers: tl_arena_init TL_E_INVALID_ARGUMENT
-    # covers: tl_arena_init TL_E_LIMIT
-    # covers: tl_arena_init TL_E_BUSY
-    # covers: tl_arena_set_offset TL_E_NO_FRAME
-    # covers: tl_arena_set_offset TL_E_INVALID_ARGUMENT
     assert tl.lib.tl_arena_set_offset(0) == tl.Status.NO_FRAME
     assert tl.lib.tl_arena_init(-1) == tl.Status.INVALID_ARGUMENT
     assert tl.lib.tl_arena_init(1 << 50) == tl.Status.LIMIT

@@ -66,8 +66,6 @@ def test_dtypes_by_other_names() -> None:
 
 
 def test_shapes_that_are_refused() -> None:
-    # covers: tl_tensor_empty TL_E_INVALID_ARGUMENT, TL_E_DEVICE, TL_E_OUT_OF_MEMORY
-    # covers: tl_tensor_new_zeroed TL_E_INVALID_ARGUMENT, TL_E_DEVICE, TL_E_OUT_OF_MEMORY
     for make in (tl.empty, tl.zeros):
         for shape in ((-1,), (2, -3), (1 << 40, 1 << 40), (1 << 62,)):
             with pytest.raises(tl.InvalidArgumentError):
@@ -124,7 +122,6 @@ def test_from_address() -> None:
 
 
 def test_from_wrong_address() -> None:
-    # covers: tl_tensor_rank TL_E_UNKNOWN_POINTER, TL_E_UNSUPPORTED, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE
     with pytest.raises(tl.UnknownPointerError):
         tl.Tensor.from_address(4096)
     with pytest.raises(ValueError):
@@ -189,7 +186,6 @@ def test_shutdown_leaves_tensors_valid() -> None:
 
 
 def test_configure() -> None:
-    # covers: tl_configure TL_E_INVALID_ARGUMENT
     tl.configure("TL_ON_ERROR", "ignore")
     with pytest.raises(tl.InvalidArgumentError):
         tl.configure("TL_NO_SUCH_OPTION", "1")

@@ -60,7 +60,6 @@ def test_destructor_that_uses_the_runtime() -> None:
 
 
 def test_thread_cannot_be_detached_inside_a_destructor() -> None:
-    # covers: tl_thread_detach TL_E_BUSY
     answers = []
     type_, keep = define(lambda address: answers.append(tl.lib.tl_thread_detach()))
     with tl.scope():

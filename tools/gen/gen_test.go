@@ -423,13 +423,21 @@ func TestWriteKeepsUnchangedFiles(t *testing.T) {
 
 func TestCoverage(t *testing.T) {
 	root := repository(t)
-	want := "no test has `covers: tl_take TL_E_NOT_LIVE`"
+	want := "no test has `covers: tl_take TL_E_NOT_LIVE`, or a check of it"
 	if faults := checkCoverage(root); len(faults) != 1 || faults[0] != want {
 		t.Errorf("faults are %q, want %q", faults, want)
 	}
-	covered := repository(t, [3]string{"tests_c/take_test.c", "", "/* covers: tl_take TL_E_NOT_LIVE */\n"})
-	if faults := checkCoverage(covered); len(faults) > 0 {
-		t.Errorf("a covered pair is missed: %q", faults)
+	for _, text := range []string{"/* covers: tl_take TL_E_NOT_LIVE */", "CHECK_REFUSED(tl_take(f(1), 2),\n\t0, TL_E_NOT_LIVE);",
+		"CHECK_REFUSES((intptr_t)tl_take(bad), 0);"} {
+		covered := repository(t, [3]string{"tests_c/take_test.c", "", text + "\n"})
+		if faults := checkCoverage(covered); len(faults) > 0 {
+			t.Errorf("a pair that %q covers is missed: %q", text, faults)
+		}
+	}
+	for _, text := range []string{"CHECK_FAILS(tl_take(0), TL_E_BUSY);", "CHECK_OK(tl_take(TL_E_NOT_LIVE));"} {
+		if faults := checkCoverage(repository(t, [3]string{"tests_c/take_test.c", "", text + "\n"})); len(faults) != 1 {
+			t.Errorf("%q covers nothing that is documented: %q", text, faults)
+		}
 	}
 	orphan := repository(t, [3]string{"python/tests/test_take.py", "", "# covers: tl_take TL_E_NOT_LIVE, TL_E_BUSY\n"})
 	want = "python/tests/test_take.py: covers an error that is not documented: tl_take TL_E_BUSY"
