@@ -19,171 +19,99 @@ static void* parts[LIVE]; /* memory that live objects own: no objects of the use
 
 typedef bool (*refusal)(void* pointer);
 
-#define REFUSES_STATUS(name) \
-	static bool refuses_##name(void* p) { return name(p) != TL_OK; }
-#define REFUSES_WITH(name, call, value) \
-	static bool refuses_##name(void* p) { return (call) == (value) && tl_last_status() != TL_OK; }
-
-REFUSES_STATUS(tl_ptr_release)
-REFUSES_STATUS(tl_ptr_inc_ref)
-REFUSES_STATUS(tl_ptr_check)
-REFUSES_STATUS(tl_ptr_share)
-REFUSES_STATUS(tl_ptr_make_immortal)
-REFUSES_STATUS(tl_mem_register_ptr)
-REFUSES_STATUS(tl_mem_register_tensor)
-REFUSES_STATUS(tl_mem_register_vec_ptr)
-REFUSES_STATUS(tl_mem_unregister)
-REFUSES_STATUS(tl_mem_free)
-REFUSES_STATUS(tl_mem_dealloc)
-REFUSES_STATUS(tl_free_tmp)
-REFUSES_STATUS(tl_vec_clear)
-REFUSES_STATUS(tl_tensor_release)
-REFUSES_STATUS(tl_tensor_release_safe)
-REFUSES_STATUS(tl_tensor_register)
-REFUSES_STATUS(tl_tensor_promote)
-REFUSES_STATUS(tl_tensor_free)
-REFUSES_WITH(tl_ref_of, tl_ref_of(p), 0)
-REFUSES_WITH(tl_weak_of, tl_weak_of(p), 0)
-REFUSES_WITH(tl_weak_share, tl_weak_share(p), 0)
-REFUSES_WITH(tl_ptr_acquire, tl_ptr_acquire(p), p)
-REFUSES_WITH(tl_ptr_dec_ref, tl_ptr_dec_ref(p), 0)
-REFUSES_WITH(tl_ptr_release_bool, tl_ptr_release_bool(p), false)
-REFUSES_WITH(tl_ptr_refcount, tl_ptr_refcount(p), -1)
-REFUSES_WITH(tl_mem_realloc, tl_mem_realloc(p, 100), NULL)
-REFUSES_WITH(tl_ptr_reuse, tl_ptr_reuse(p, 100), NULL)
-REFUSES_WITH(tl_mem_usable_size, tl_mem_usable_size(p), 0)
-REFUSES_WITH(tl_mem_deep_clone, tl_mem_deep_clone(p), NULL)
-REFUSES_WITH(tl_vec_push, tl_vec_push(p, NULL) == TL_OK, false)
-REFUSES_WITH(tl_vec_set, tl_vec_set(p, 0, NULL) == TL_OK, false)
-REFUSES_WITH(tl_vec_get, tl_vec_get(p, 0), NULL)
-REFUSES_WITH(tl_vec_pop, tl_vec_pop(p), NULL)
-REFUSES_WITH(tl_vec_len, tl_vec_len(p), -1)
-REFUSES_WITH(tl_vec_reserve, tl_vec_reserve(p, 8) == TL_OK, false)
-REFUSES_WITH(tl_tensor_data, tl_tensor_data(p), NULL)
-REFUSES_WITH(tl_tensor_nbytes, tl_tensor_nbytes(p), 0)
-REFUSES_WITH(tl_tensor_numel, tl_tensor_numel(p), -1)
-REFUSES_WITH(tl_tensor_len, tl_tensor_len(p), -1)
-REFUSES_WITH(tl_tensor_rank, tl_tensor_rank(p), -1)
-REFUSES_WITH(tl_tensor_shape, tl_tensor_shape(p), NULL)
-REFUSES_WITH(tl_tensor_strides, tl_tensor_strides(p), NULL)
-REFUSES_WITH(tl_tensor_dtype, tl_tensor_dtype(p), -1)
-REFUSES_WITH(tl_tensor_device, tl_tensor_device(p), -1)
-REFUSES_WITH(tl_tensor_is_contiguous, tl_tensor_is_contiguous(p), false)
-REFUSES_WITH(tl_tensor_dim, tl_tensor_dim(p, 0), -1)
-REFUSES_WITH(tl_tensor_clone, tl_tensor_clone(p), NULL)
-REFUSES_WITH(tl_tensor_acquire, tl_tensor_acquire(p), p)
-REFUSES_WITH(tl_tensor_prepare_return, tl_tensor_prepare_return(p) != NULL, true)
 static const int64_t one = 1, zero = 0;
 static tl_tensor_info info = {.struct_size = sizeof info};
-REFUSES_WITH(tl_tensor_info_get, tl_tensor_info_get(p, &info) == TL_OK, false)
-REFUSES_WITH(tl_tensor_base, tl_tensor_base(p), NULL)
-REFUSES_WITH(tl_view_reshape, tl_view_reshape(p, 1, &one), NULL)
-REFUSES_WITH(tl_view_slice, tl_view_slice(p, 0, 0, 1, 1), NULL)
-REFUSES_WITH(tl_view_slice_axes, tl_view_slice_axes(p, 1, &zero, &one, NULL), NULL)
-REFUSES_WITH(tl_view_transpose, tl_view_transpose(p, 0, 0), NULL)
-REFUSES_WITH(tl_view_permute, tl_view_permute(p, 1, &zero), NULL)
-REFUSES_WITH(tl_view_broadcast_to, tl_view_broadcast_to(p, 1, &one), NULL)
-REFUSES_WITH(tl_view_squeeze, tl_view_squeeze(p, 0), NULL)
-REFUSES_WITH(tl_view_expand_dims, tl_view_expand_dims(p, 0), NULL)
-REFUSES_WITH(tl_tensor_to_dlpack, tl_tensor_to_dlpack(p, false), NULL)
-REFUSES_WITH(tl_tensor_to_dlpack_legacy, tl_tensor_to_dlpack_legacy(p, true), NULL)
-REFUSES_WITH(tl_pool_release, tl_pool_release(p, 16, 0, 0) == TL_OK, false)
-REFUSES_WITH(tl_pool_release_compat, tl_pool_release_compat(p, 16) == TL_OK, false)
 static tl_sparse_info matrix_info = {.struct_size = sizeof matrix_info};
 static tl_sparse_block_info block_info = {.struct_size = sizeof block_info};
 static tl_tensor* part;
-REFUSES_STATUS(tl_sparse_validate)
-REFUSES_WITH(tl_sparse_row, tl_sparse_row(p, 0, NULL, NULL, NULL) == TL_OK, false)
-REFUSES_WITH(tl_sparse_slice, tl_sparse_slice(p, 0, 1), NULL)
-REFUSES_WITH(tl_sparse_transpose, tl_sparse_transpose(p), NULL)
-REFUSES_WITH(tl_sparse_info_get, tl_sparse_info_get(p, &matrix_info) == TL_OK, false)
-REFUSES_WITH(tl_sparse_block, tl_sparse_block(p, 0, &block_info) == TL_OK, false)
-REFUSES_WITH(tl_sparse_to_contiguous, tl_sparse_to_contiguous(p, &part, &part, &part) == TL_OK, false)
-REFUSES_WITH(tl_sparse_block_tensors, tl_sparse_block_tensors(p, 0, &part, &part, &part) == TL_OK, false)
 
-static bool refuses_as_element(void* p) { return tl_vec_push(vec, p) != TL_OK && tl_vec_set(vec, 0, p) != TL_OK; }
+#define GIVES(call, value) ((call) == (value) && tl_last_status() != TL_OK)
+#define FAILS(call) GIVES((call) == TL_OK, false)
 
-static bool refuses_tl_arena_contains(void* p) { return !tl_arena_contains(p); }
+#define EACH_FUNCTION(X)                                                                  \
+	X(tl_ptr_release, FAILS(tl_ptr_release(p)))                                           \
+	X(tl_ptr_inc_ref, FAILS(tl_ptr_inc_ref(p)))                                           \
+	X(tl_ptr_check, FAILS(tl_ptr_check(p)))                                               \
+	X(tl_ptr_share, FAILS(tl_ptr_share(p)))                                               \
+	X(tl_ptr_make_immortal, FAILS(tl_ptr_make_immortal(p)))                               \
+	X(tl_mem_register_ptr, FAILS(tl_mem_register_ptr(p)))                                 \
+	X(tl_mem_register_tensor, FAILS(tl_mem_register_tensor(p)))                           \
+	X(tl_mem_register_vec_ptr, FAILS(tl_mem_register_vec_ptr(p)))                         \
+	X(tl_mem_unregister, FAILS(tl_mem_unregister(p)))                                     \
+	X(tl_mem_free, FAILS(tl_mem_free(p)))                                                 \
+	X(tl_mem_dealloc, FAILS(tl_mem_dealloc(p)))                                           \
+	X(tl_free_tmp, FAILS(tl_free_tmp(p)))                                                 \
+	X(tl_vec_clear, FAILS(tl_vec_clear(p)))                                               \
+	X(tl_tensor_release, FAILS(tl_tensor_release(p)))                                     \
+	X(tl_tensor_release_safe, FAILS(tl_tensor_release_safe(p)))                           \
+	X(tl_tensor_register, FAILS(tl_tensor_register(p)))                                   \
+	X(tl_tensor_promote, FAILS(tl_tensor_promote(p)))                                     \
+	X(tl_tensor_free, FAILS(tl_tensor_free(p)))                                           \
+	X(tl_ref_of, GIVES(tl_ref_of(p), 0))                                                  \
+	X(tl_weak_of, GIVES(tl_weak_of(p), 0))                                                \
+	X(tl_weak_share, GIVES(tl_weak_share(p), 0))                                          \
+	X(tl_ptr_acquire, GIVES(tl_ptr_acquire(p), p))                                        \
+	X(tl_ptr_dec_ref, GIVES(tl_ptr_dec_ref(p), 0))                                        \
+	X(tl_ptr_release_bool, GIVES(tl_ptr_release_bool(p), false))                          \
+	X(tl_ptr_refcount, GIVES(tl_ptr_refcount(p), -1))                                     \
+	X(tl_mem_realloc, GIVES(tl_mem_realloc(p, 100), NULL))                                \
+	X(tl_ptr_reuse, GIVES(tl_ptr_reuse(p, 100), NULL))                                    \
+	X(tl_mem_usable_size, GIVES(tl_mem_usable_size(p), 0))                                \
+	X(tl_mem_deep_clone, GIVES(tl_mem_deep_clone(p), NULL))                               \
+	X(tl_vec_push, FAILS(tl_vec_push(p, NULL)))                                           \
+	X(tl_vec_set, FAILS(tl_vec_set(p, 0, NULL)))                                          \
+	X(tl_vec_get, GIVES(tl_vec_get(p, 0), NULL))                                          \
+	X(tl_vec_pop, GIVES(tl_vec_pop(p), NULL))                                             \
+	X(tl_vec_len, GIVES(tl_vec_len(p), -1))                                               \
+	X(tl_vec_reserve, FAILS(tl_vec_reserve(p, 8)))                                        \
+	X(tl_tensor_data, GIVES(tl_tensor_data(p), NULL))                                     \
+	X(tl_tensor_nbytes, GIVES(tl_tensor_nbytes(p), 0))                                    \
+	X(tl_tensor_numel, GIVES(tl_tensor_numel(p), -1))                                     \
+	X(tl_tensor_len, GIVES(tl_tensor_len(p), -1))                                         \
+	X(tl_tensor_rank, GIVES(tl_tensor_rank(p), -1))                                       \
+	X(tl_tensor_shape, GIVES(tl_tensor_shape(p), NULL))                                   \
+	X(tl_tensor_strides, GIVES(tl_tensor_strides(p), NULL))                               \
+	X(tl_tensor_dtype, GIVES(tl_tensor_dtype(p), -1))                                     \
+	X(tl_tensor_device, GIVES(tl_tensor_device(p), -1))                                   \
+	X(tl_tensor_is_contiguous, GIVES(tl_tensor_is_contiguous(p), false))                  \
+	X(tl_tensor_dim, GIVES(tl_tensor_dim(p, 0), -1))                                      \
+	X(tl_tensor_clone, GIVES(tl_tensor_clone(p), NULL))                                   \
+	X(tl_tensor_acquire, GIVES(tl_tensor_acquire(p), p))                                  \
+	X(tl_tensor_prepare_return, GIVES(tl_tensor_prepare_return(p) != NULL, true))         \
+	X(tl_tensor_info_get, FAILS(tl_tensor_info_get(p, &info)))                            \
+	X(tl_tensor_base, GIVES(tl_tensor_base(p), NULL))                                     \
+	X(tl_view_reshape, GIVES(tl_view_reshape(p, 1, &one), NULL))                          \
+	X(tl_view_slice, GIVES(tl_view_slice(p, 0, 0, 1, 1), NULL))                           \
+	X(tl_view_slice_axes, GIVES(tl_view_slice_axes(p, 1, &zero, &one, NULL), NULL))       \
+	X(tl_view_transpose, GIVES(tl_view_transpose(p, 0, 0), NULL))                         \
+	X(tl_view_permute, GIVES(tl_view_permute(p, 1, &zero), NULL))                         \
+	X(tl_view_broadcast_to, GIVES(tl_view_broadcast_to(p, 1, &one), NULL))                \
+	X(tl_view_squeeze, GIVES(tl_view_squeeze(p, 0), NULL))                                \
+	X(tl_view_expand_dims, GIVES(tl_view_expand_dims(p, 0), NULL))                        \
+	X(tl_tensor_to_dlpack, GIVES(tl_tensor_to_dlpack(p, false), NULL))                    \
+	X(tl_tensor_to_dlpack_legacy, GIVES(tl_tensor_to_dlpack_legacy(p, true), NULL))       \
+	X(tl_pool_release, FAILS(tl_pool_release(p, 16, 0, 0)))                               \
+	X(tl_pool_release_compat, FAILS(tl_pool_release_compat(p, 16)))                       \
+	X(tl_sparse_validate, FAILS(tl_sparse_validate(p)))                                   \
+	X(tl_sparse_row, FAILS(tl_sparse_row(p, 0, NULL, NULL, NULL)))                        \
+	X(tl_sparse_slice, GIVES(tl_sparse_slice(p, 0, 1), NULL))                             \
+	X(tl_sparse_transpose, GIVES(tl_sparse_transpose(p), NULL))                           \
+	X(tl_sparse_info_get, FAILS(tl_sparse_info_get(p, &matrix_info)))                     \
+	X(tl_sparse_block, FAILS(tl_sparse_block(p, 0, &block_info)))                         \
+	X(tl_sparse_to_contiguous, FAILS(tl_sparse_to_contiguous(p, &part, &part, &part)))    \
+	X(tl_sparse_block_tensors, FAILS(tl_sparse_block_tensors(p, 0, &part, &part, &part))) \
+	X(as_element, FAILS(tl_vec_push(vec, p)) && FAILS(tl_vec_set(vec, 0, p)))             \
+	X(tl_arena_contains, !tl_arena_contains(p))
 
-#define NAMED(name) {#name, refuses_##name}
+#define REFUSES(name, refused) \
+	static bool refuses_##name(void* p) { return refused; }
+EACH_FUNCTION(REFUSES)
+
+#define ROW(name, refused) {#name, refuses_##name},
 static const struct {
 	const char* name;
 	refusal refuses;
-} functions[] = {
-	NAMED(tl_ptr_release),
-	NAMED(tl_ptr_inc_ref),
-	NAMED(tl_ptr_check),
-	NAMED(tl_ptr_share),
-	NAMED(tl_ptr_make_immortal),
-	NAMED(tl_mem_register_ptr),
-	NAMED(tl_mem_register_tensor),
-	NAMED(tl_mem_register_vec_ptr),
-	NAMED(tl_mem_unregister),
-	NAMED(tl_mem_free),
-	NAMED(tl_mem_dealloc),
-	NAMED(tl_free_tmp),
-	NAMED(tl_vec_clear),
-	NAMED(tl_tensor_release),
-	NAMED(tl_tensor_release_safe),
-	NAMED(tl_tensor_register),
-	NAMED(tl_tensor_promote),
-	NAMED(tl_tensor_free),
-	NAMED(tl_ref_of),
-	NAMED(tl_weak_of),
-	NAMED(tl_weak_share),
-	NAMED(tl_ptr_acquire),
-	NAMED(tl_ptr_dec_ref),
-	NAMED(tl_ptr_release_bool),
-	NAMED(tl_ptr_refcount),
-	NAMED(tl_mem_realloc),
-	NAMED(tl_ptr_reuse),
-	NAMED(tl_mem_usable_size),
-	NAMED(tl_mem_deep_clone),
-	NAMED(tl_vec_push),
-	NAMED(tl_vec_set),
-	NAMED(tl_vec_get),
-	NAMED(tl_vec_pop),
-	NAMED(tl_vec_len),
-	NAMED(tl_vec_reserve),
-	NAMED(tl_tensor_data),
-	NAMED(tl_tensor_nbytes),
-	NAMED(tl_tensor_numel),
-	NAMED(tl_tensor_len),
-	NAMED(tl_tensor_rank),
-	NAMED(tl_tensor_shape),
-	NAMED(tl_tensor_strides),
-	NAMED(tl_tensor_dtype),
-	NAMED(tl_tensor_device),
-	NAMED(tl_tensor_is_contiguous),
-	NAMED(tl_tensor_dim),
-	NAMED(tl_tensor_clone),
-	NAMED(tl_tensor_acquire),
-	NAMED(tl_tensor_prepare_return),
-	NAMED(tl_pool_release),
-	NAMED(tl_tensor_info_get),
-	NAMED(tl_tensor_base),
-	NAMED(tl_view_reshape),
-	NAMED(tl_view_slice),
-	NAMED(tl_view_slice_axes),
-	NAMED(tl_view_transpose),
-	NAMED(tl_view_permute),
-	NAMED(tl_view_broadcast_to),
-	NAMED(tl_view_squeeze),
-	NAMED(tl_view_expand_dims),
-	NAMED(tl_tensor_to_dlpack),
-	NAMED(tl_tensor_to_dlpack_legacy),
-	NAMED(tl_sparse_validate),
-	NAMED(tl_sparse_row),
-	NAMED(tl_sparse_slice),
-	NAMED(tl_sparse_transpose),
-	NAMED(tl_sparse_info_get),
-	NAMED(tl_sparse_block),
-	NAMED(tl_sparse_to_contiguous),
-	NAMED(tl_sparse_block_tensors),
-	NAMED(tl_pool_release_compat),
-	NAMED(as_element),
-	NAMED(tl_arena_contains),
-};
+} functions[] = {EACH_FUNCTION(ROW)};
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
 
 static bool is_live(void* pointer)
