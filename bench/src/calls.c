@@ -6,51 +6,43 @@
 #include <tl_runtime.h>
 
 /* The loop alone, to be taken off the others. */
-OPERATION op_loop(long n)
-{
-	for (long i = 0; i < n; i++) __asm__ volatile("" ::: "memory");
-}
+EACH(loop, __asm__ volatile("" :: : "memory"))
 
 /* The least that a call of the slow path costs: in and out of Go. */
-OPERATION op_cgo_call(long n)
-{
-	for (long i = 0; i < n; i++) tl_init();
-}
+EACH(cgo_call, tl_init())
 
-OPERATION op_acquire_release(long n)
+static void count(long n, void* object)
 {
-	tl_mem_enter_scope();
-	void* object = tl_mem_new(64);
 	for (long i = 0; i < n; i++) {
 		tl_ptr_acquire(object);
 		tl_ptr_release(object);
 	}
+}
+
+OPERATION(acquire_release)
+{
+	tl_mem_enter_scope();
+	count(n, tl_mem_new(64));
 	tl_mem_exit_scope();
 }
 
-OPERATION op_acquire_release_unbiased(long n)
+OPERATION(acquire_release_unbiased)
 {
 	tl_mem_enter_scope();
 	void* object = tl_mem_new(64);
 	tl_ptr_share(object);
-	for (long i = 0; i < n; i++) {
-		tl_ptr_acquire(object);
-		tl_ptr_release(object);
-	}
+	count(n, object);
 	tl_mem_exit_scope();
 }
 
-OPERATION op_acquire_release_floating(long n)
+OPERATION(acquire_release_floating)
 {
 	void* object = tl_mem_alloc(64);
-	for (long i = 0; i < n; i++) {
-		tl_ptr_acquire(object);
-		tl_ptr_release(object);
-	}
+	count(n, object);
 	tl_ptr_release(object);
 }
 
-OPERATION op_ref_acquire_release(long n)
+OPERATION(ref_acquire_release)
 {
 	tl_mem_enter_scope();
 	tl_ref ref = tl_ref_of(tl_mem_new(64));
@@ -72,10 +64,10 @@ static void upgrade_and_release(long n, tl_ref (*weak_of)(void*))
 	tl_mem_exit_scope();
 }
 
-OPERATION op_weak_get_release(long n) { upgrade_and_release(n, tl_weak_of); }
-OPERATION op_weak_get_release_shared(long n) { upgrade_and_release(n, tl_weak_share); }
+OPERATION(weak_get_release) { upgrade_and_release(n, tl_weak_of); }
+OPERATION(weak_get_release_shared) { upgrade_and_release(n, tl_weak_share); }
 
-OPERATION op_ref_get(long n)
+OPERATION(ref_get)
 {
 	void* object = tl_mem_alloc(64);
 	tl_ref ref = tl_ref_of(object);
@@ -83,14 +75,14 @@ OPERATION op_ref_get(long n)
 	tl_ref_release(ref);
 }
 
-OPERATION op_check(long n)
+OPERATION(check)
 {
 	void* object = tl_mem_alloc(64);
 	for (long i = 0; i < n; i++) tl_ptr_check(object);
 	tl_ptr_release(object);
 }
 
-OPERATION op_scope(long n)
+OPERATION(scope)
 {
 	for (long i = 0; i < n; i++) {
 		tl_mem_enter_scope();
@@ -98,7 +90,7 @@ OPERATION op_scope(long n)
 	}
 }
 
-OPERATION op_scope_of_8(long n)
+OPERATION(scope_of_8)
 {
 	for (long i = 0; i < n; i++) {
 		tl_mem_enter_scope();
@@ -107,7 +99,7 @@ OPERATION op_scope_of_8(long n)
 	}
 }
 
-OPERATION op_scope_mixed(long n)
+OPERATION(scope_mixed)
 {
 	static const size_t sizes[8] = {64, 24, 96, 160, 32, 256, 64, 128};
 	for (long i = 0; i < n; i++) {
@@ -118,7 +110,7 @@ OPERATION op_scope_mixed(long n)
 }
 
 /* No two scopes in a row are alike. */
-OPERATION op_scope_alternating(long n)
+OPERATION(scope_alternating)
 {
 	for (long i = 0; i < n; i++) {
 		size_t bytes = i % 2 == 0 ? 64 : 96;
@@ -129,7 +121,7 @@ OPERATION op_scope_alternating(long n)
 }
 
 /* A node with two nodes and a name each: the scope holds all of them, and the root dies first. */
-OPERATION op_typed_tree(long n)
+OPERATION(typed_tree)
 {
 	tl_type type = node_type();
 	for (long i = 0; i < n; i++) {
@@ -146,7 +138,7 @@ OPERATION op_typed_tree(long n)
 }
 
 /* The same, dropped by its last reference. */
-OPERATION op_typed_release(long n)
+OPERATION(typed_release)
 {
 	tl_type type = node_type();
 	for (long i = 0; i < n; i++) {
@@ -159,33 +151,21 @@ OPERATION op_typed_release(long n)
 	}
 }
 
-OPERATION op_alloc_release(long n)
-{
-	for (long i = 0; i < n; i++) tl_ptr_release(tl_mem_alloc(64));
-}
+EACH(alloc_release, tl_ptr_release(tl_mem_alloc(64)))
 
-OPERATION op_alloc_release_70000(long n)
-{
-	for (long i = 0; i < n; i++) tl_ptr_release(tl_mem_alloc(70000));
-}
+EACH(alloc_release_70000, tl_ptr_release(tl_mem_alloc(70000)))
 
-OPERATION op_alloc_release_mixed(long n)
-{
-	for (long i = 0; i < n; i++) tl_ptr_release(tl_mem_alloc((size_t)65536 >> i % 16));
-}
+EACH(alloc_release_mixed, tl_ptr_release(tl_mem_alloc((size_t)65536 >> i % 16)))
 
-OPERATION op_alloc_free(long n)
-{
-	for (long i = 0; i < n; i++) tl_mem_free(tl_mem_alloc(64));
-}
+EACH(alloc_free, tl_mem_free(tl_mem_alloc(64)))
 
-OPERATION op_malloc_free(long n)
+OPERATION(malloc_free)
 {
 	void* (*volatile allocate)(size_t) = malloc;
 	for (long i = 0; i < n; i++) free(allocate(64));
 }
 
-OPERATION op_malloc_of_8(long n)
+OPERATION(malloc_of_8)
 {
 	void* (*volatile allocate)(size_t) = malloc;
 	for (long i = 0; i < n; i++) {
@@ -195,7 +175,7 @@ OPERATION op_malloc_of_8(long n)
 	}
 }
 
-OPERATION op_unregister_register(long n)
+OPERATION(unregister_register)
 {
 	tl_mem_enter_scope();
 	void* object = tl_mem_new(64);
@@ -206,7 +186,7 @@ OPERATION op_unregister_register(long n)
 	tl_mem_exit_scope();
 }
 
-OPERATION op_malloc_register_struct(long n)
+OPERATION(malloc_register_struct)
 {
 	for (long i = 0; i < n; i++) {
 		tl_mem_enter_scope();
@@ -232,12 +212,12 @@ static void register_beside(long n, size_t live)
 	register_pairs(n, 64);
 }
 
-OPERATION op_registry_pair(long n) { register_beside(n, 1000); }
-OPERATION op_registry_pair_1e6(long n) { register_beside(n, 1000000); }
-OPERATION op_registry_pair_4096(long n) { register_pairs(n, 4096); }
+OPERATION(registry_pair) { register_beside(n, 1000); }
+OPERATION(registry_pair_1e6) { register_beside(n, 1000000); }
+OPERATION(registry_pair_4096) { register_pairs(n, 4096); }
 
 /* A block that ends in the next unit of the registry. malloc returns it again each time. */
-OPERATION op_registry_pair_2_units(long n)
+OPERATION(registry_pair_2_units)
 {
 	uintptr_t block, last;
 	do {
@@ -248,23 +228,20 @@ OPERATION op_registry_pair_2_units(long n)
 	register_pairs(n, 64);
 }
 
-OPERATION op_registry_acquire_release(long n)
+OPERATION(registry_acquire_release)
 {
 	void* block = malloc(64);
 	tl_registry_register(block, 64, TL_ALLOC_MALLOC);
-	for (long i = 0; i < n; i++) {
-		tl_ptr_acquire(block);
-		tl_ptr_release(block);
-	}
+	count(n, block);
 }
 
-OPERATION op_registry_hit(long n)
+OPERATION(registry_hit)
 {
 	register_beside(1, 1000);
 	for (long i = 0; i < n; i++) tl_registry_is_registered((char*)((uintptr_t)1 << 44) + 128 * (i % 1000));
 }
 
-OPERATION op_registry_alias(long n)
+OPERATION(registry_alias)
 {
 	char* block = malloc(4096);
 	uint64_t id = 0;
@@ -288,8 +265,8 @@ static void custom_pairs(long n, size_t bytes)
 	free(block);
 }
 
-OPERATION op_registry_custom(long n) { custom_pairs(n, 64); }
-OPERATION op_registry_custom_4096(long n) { custom_pairs(n, 4096); }
+OPERATION(registry_custom) { custom_pairs(n, 64); }
+OPERATION(registry_custom_4096) { custom_pairs(n, 4096); }
 
 enum { NAMES = 1000000, STRIDE = 16 };
 
@@ -316,10 +293,10 @@ static void any_name(long n, size_t offset)
 	}
 }
 
-OPERATION op_registry_alias_1e6(long n) { any_name(n, 0); }
-OPERATION op_registry_new_alias_1e6(long n) { any_name(n, 4); }
+OPERATION(registry_alias_1e6) { any_name(n, 0); }
+OPERATION(registry_new_alias_1e6) { any_name(n, 4); }
 
-OPERATION op_registry_info_1e6(long n)
+OPERATION(registry_info_1e6)
 {
 	uint64_t id = 0;
 	char* block = names_of_one_block(&id);
@@ -327,7 +304,7 @@ OPERATION op_registry_info_1e6(long n)
 	for (long i = 0; i < n; i++) tl_registry_info(block + i % NAMES * STRIDE, &info);
 }
 
-OPERATION op_function(long n)
+OPERATION(function)
 {
 	for (long i = 0; i < n; i++) {
 		tl_mem_function_enter(0);
@@ -335,7 +312,7 @@ OPERATION op_function(long n)
 	}
 }
 
-OPERATION op_function_4_slots(long n)
+OPERATION(function_4_slots)
 {
 	for (long i = 0; i < n; i++) {
 		tl_mem_function_enter(4);
@@ -344,7 +321,7 @@ OPERATION op_function_4_slots(long n)
 	}
 }
 
-OPERATION op_planned_frame(long n)
+OPERATION(planned_frame)
 {
 	for (long i = 0; i < n; i++) {
 		tl_mem_frame_enter(512);
@@ -352,7 +329,7 @@ OPERATION op_planned_frame(long n)
 	}
 }
 
-OPERATION op_arena_alloc_8(long n)
+OPERATION(arena_alloc_8)
 {
 	tl_arena_init(1 << 16);
 	for (long i = 0; i < n; i++) {
@@ -380,7 +357,7 @@ static tl_memory_pool* new_pool(void)
 	return pool;
 }
 
-OPERATION op_pool_pair(long n)
+OPERATION(pool_pair)
 {
 	tl_memory_pool* pool = new_pool();
 	for (long i = 0; i < n; i++) tl_memory_pool_deallocate(pool, tl_memory_pool_allocate(pool, 4096));
@@ -407,72 +384,17 @@ static void replace(long n, size_t live)
 	free(blocks);
 }
 
-OPERATION op_pool_replace_1e3(long n) { replace(n, 1000); }
-OPERATION op_pool_replace_1e4(long n) { replace(n, 10000); }
-OPERATION op_pool_replace_1e6(long n) { replace(n, 1000000); }
+OPERATION(pool_replace_1e3) { replace(n, 1000); }
+OPERATION(pool_replace_1e4) { replace(n, 10000); }
+OPERATION(pool_replace_1e6) { replace(n, 1000000); }
 
-static const operation operations[] = {
-	NAMED(loop),
-	NAMED(cgo_call),
-	NAMED(acquire_release),
-	NAMED(acquire_release_unbiased),
-	NAMED(acquire_release_floating),
-	NAMED(ref_acquire_release),
-	NAMED(weak_get_release),
-	NAMED(weak_get_release_shared),
-	NAMED(ref_get),
-	NAMED(check),
-	NAMED(scope),
-	NAMED(scope_of_8),
-	NAMED(scope_mixed),
-	NAMED(scope_alternating),
-	NAMED(typed_tree),
-	NAMED(typed_release),
-	NAMED(alloc_release),
-	NAMED(alloc_release_70000),
-	NAMED(alloc_release_mixed),
-	NAMED(alloc_free),
-	NAMED(malloc_free),
-	NAMED(malloc_of_8),
-	NAMED(unregister_register),
-	NAMED(malloc_register_struct),
-	NAMED(registry_pair),
-	NAMED(registry_pair_1e6),
-	NAMED(registry_pair_2_units),
-	NAMED(registry_pair_4096),
-	NAMED(registry_acquire_release),
-	NAMED(registry_hit),
-	NAMED(registry_alias),
-	NAMED(registry_alias_1e6),
-	NAMED(registry_new_alias_1e6),
-	NAMED(registry_custom),
-	NAMED(registry_custom_4096),
-	NAMED(registry_info_1e6),
-	NAMED(function),
-	NAMED(function_4_slots),
-	NAMED(planned_frame),
-	NAMED(arena_alloc_8),
-	NAMED(pool_pair),
-	NAMED(pool_replace_1e3),
-	NAMED(pool_replace_1e4),
-	NAMED(pool_replace_1e6),
-	{NULL, NULL},
-};
-
-static const operation* find(const operation* o, const char* name)
-{
-	while (o->name != NULL && strcmp(o->name, name) != 0) o++;
-	return o->name != NULL ? o : NULL;
-}
+operation* operations;
 
 int main(int argc, char** argv)
 {
 	if (argc != 3 || tl_init() != TL_OK) return 2;
-	const operation* o = find(operations, argv[1]);
-	if (o == NULL) o = find(tensor_operations, argv[1]);
-	if (o == NULL) o = find(inlined_operations, argv[1]);
-	if (o == NULL) o = find(shape_operations, argv[1]);
-	if (o == NULL) o = find(varying_operations, argv[1]);
+	const operation* o = operations;
+	while (o != NULL && strcmp(o->name, argv[1]) != 0) o = o->next;
 	if (o == NULL) return 2;
 	o->run(atol(argv[2]));
 	return 0;

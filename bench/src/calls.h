@@ -8,14 +8,30 @@
 
 #include <tl_runtime.h>
 
-#define OPERATION __attribute__((noinline, noclone)) static void
-
 typedef struct operation {
-	const char* name; /* NULL ends a table */
+	const char* name;
 	void (*run)(long n);
+	struct operation* next;
 } operation;
 
-#define NAMED(name) {#name, op_##name}
+extern operation* operations;
+
+/* The body of an operation, which is found by its name. */
+#define OPERATION(title)                                       \
+	static void op_##title(long n);                            \
+	__attribute__((constructor)) static void add_##title(void) \
+	{                                                          \
+		static operation added = {#title, op_##title, NULL};   \
+		added.next = operations;                               \
+		operations = &added;                                   \
+	}                                                          \
+	__attribute__((noinline, noclone)) static void op_##title(long n)
+
+#define EACH(title, call)                  \
+	OPERATION(title)                       \
+	{                                      \
+		for (long i = 0; i < n; i++) call; \
+	}
 
 /* A node of a syntax tree. */
 typedef struct node {
@@ -32,7 +48,5 @@ static inline tl_type node_type(void)
 	if (tl_type_define(&description, &type) != TL_OK) exit(2);
 	return type;
 }
-
-extern const operation tensor_operations[], inlined_operations[], shape_operations[], varying_operations[];
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <tl_inline.h>
 
-OPERATION op_inlined_acquire_release(long n)
+OPERATION(inlined_acquire_release)
 {
 	tl_inl_thread thread;
 	tl_mem_enter_scope();
@@ -17,7 +17,7 @@ OPERATION op_inlined_acquire_release(long n)
 	tl_mem_exit_scope();
 }
 
-OPERATION op_inlined_ref_acquire_release(long n)
+OPERATION(inlined_ref_acquire_release)
 {
 	tl_inl_thread thread;
 	tl_mem_enter_scope();
@@ -31,7 +31,7 @@ OPERATION op_inlined_ref_acquire_release(long n)
 	tl_mem_exit_scope();
 }
 
-OPERATION op_inlined_ref_get(long n)
+OPERATION(inlined_ref_get)
 {
 	tl_inl_thread thread;
 	tl_mem_enter_scope();
@@ -45,7 +45,7 @@ OPERATION op_inlined_ref_get(long n)
 	tl_mem_exit_scope();
 }
 
-OPERATION op_inlined_scope(long n)
+OPERATION(inlined_scope)
 {
 	tl_inl_thread thread;
 	tl_inl_begin(&thread);
@@ -56,7 +56,7 @@ OPERATION op_inlined_scope(long n)
 	}
 }
 
-OPERATION op_inlined_alloc_release(long n)
+OPERATION(inlined_alloc_release)
 {
 	tl_inl_thread thread;
 	tl_inl_begin(&thread);
@@ -66,7 +66,7 @@ OPERATION op_inlined_alloc_release(long n)
 	}
 }
 
-OPERATION op_inlined_scope_of_8(long n)
+OPERATION(inlined_scope_of_8)
 {
 	tl_inl_thread thread;
 	tl_inl_begin(&thread);
@@ -78,7 +78,7 @@ OPERATION op_inlined_scope_of_8(long n)
 	}
 }
 
-OPERATION op_inlined_function(long n)
+OPERATION(inlined_function)
 {
 	tl_inl_thread thread;
 	tl_inl_begin(&thread);
@@ -88,8 +88,3 @@ OPERATION op_inlined_function(long n)
 		tl_inl_mem_function_exit(&thread);
 	}
 }
-
-const operation inlined_operations[] = {
-	NAMED(inlined_acquire_release), NAMED(inlined_ref_acquire_release), NAMED(inlined_ref_get),  NAMED(inlined_scope),
-	NAMED(inlined_alloc_release),   NAMED(inlined_scope_of_8),          NAMED(inlined_function), {NULL, NULL},
-};

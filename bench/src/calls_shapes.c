@@ -25,7 +25,7 @@ static node* blank_node(void)
 }
 
 /* A scope with a struct whose three references are NULL. */
-OPERATION op_malloc_register_struct_typed(long n)
+OPERATION(malloc_register_struct_typed)
 {
 	tl_type type = node_type();
 	inside_units(sizeof(node), 1);
@@ -37,7 +37,7 @@ OPERATION op_malloc_register_struct_typed(long n)
 }
 
 /* A struct that refers to an object and to another struct, all dropped by the release. */
-OPERATION op_struct_typed_tree(long n)
+OPERATION(struct_typed_tree)
 {
 	tl_type type = node_type();
 	inside_units(sizeof(node), 2);
@@ -71,7 +71,7 @@ static void set_vec_type(void)
 }
 
 /* With a malloc of the data and two elements. */
-OPERATION op_own_vec(long n)
+OPERATION(own_vec)
 {
 	set_vec_type();
 	inside_units(sizeof(own_vec), 1);
@@ -89,7 +89,7 @@ OPERATION op_own_vec(long n)
 	tl_mem_exit_scope();
 }
 
-OPERATION op_vec_set(long n)
+OPERATION(vec_set)
 {
 	tl_mem_enter_scope();
 	void *vec = tl_vec_new(1), *elements[2] = {tl_mem_new(64), tl_mem_new(64)};
@@ -97,7 +97,3 @@ OPERATION op_vec_set(long n)
 	for (long i = 0; i < n; i++) tl_vec_set(vec, 0, elements[i % 2]);
 	tl_mem_exit_scope();
 }
-
-const operation shape_operations[] = {
-	NAMED(malloc_register_struct_typed), NAMED(struct_typed_tree), NAMED(own_vec), NAMED(vec_set), {NULL, NULL},
-};

@@ -3,7 +3,7 @@
 
 #include "calls.h"
 
-OPERATION op_tensor_acquire_release(long n)
+OPERATION(tensor_acquire_release)
 {
 	const int64_t shape[2] = {64, 64};
 	tl_tensor* tensor = tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape);
@@ -14,30 +14,27 @@ OPERATION op_tensor_acquire_release(long n)
 	tl_tensor_free(tensor);
 }
 
-OPERATION op_tensor_empty_free(long n)
+OPERATION(tensor_empty_free)
 {
 	const int64_t shape[2] = {64, 64};
 	for (long i = 0; i < n; i++) tl_tensor_free(tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape));
 }
 
-OPERATION op_tensor_empty_free_rank_0(long n)
-{
-	for (long i = 0; i < n; i++) tl_tensor_free(tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 0, NULL));
-}
+EACH(tensor_empty_free_rank_0, tl_tensor_free(tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 0, NULL)))
 
-OPERATION op_tensor_empty_free_rank_4(long n)
+OPERATION(tensor_empty_free_rank_4)
 {
 	const int64_t shape[4] = {2, 8, 16, 16};
 	for (long i = 0; i < n; i++) tl_tensor_free(tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 4, shape));
 }
 
-OPERATION op_tensor_scalar(long n)
+OPERATION(tensor_scalar)
 {
 	const float one = 1;
 	for (long i = 0; i < n; i++) tl_tensor_free(tl_tensor_new(&one, 0, NULL));
 }
 
-OPERATION op_tensor_clone(long n)
+OPERATION(tensor_clone)
 {
 	const int64_t shape[2] = {4, 4};
 	tl_tensor* tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape);
@@ -59,11 +56,11 @@ static void tensors_of_scopes(long n, int first, int step)
 	}
 }
 
-OPERATION op_tensor_newest_first(long n) { tensors_of_scopes(n, 15, -1); }
-OPERATION op_tensor_oldest_first(long n) { tensors_of_scopes(n, 0, 1); }
+OPERATION(tensor_newest_first) { tensors_of_scopes(n, 15, -1); }
+OPERATION(tensor_oldest_first) { tensors_of_scopes(n, 0, 1); }
 
 /* What a scope holds is released at its end. */
-OPERATION op_tensor_scope_8(long n)
+OPERATION(tensor_scope_8)
 {
 	const int64_t shape[2] = {64, 64};
 	for (long i = 0; i < n; i++) {
@@ -73,7 +70,7 @@ OPERATION op_tensor_scope_8(long n)
 	}
 }
 
-OPERATION op_view_scope_8(long n)
+OPERATION(view_scope_8)
 {
 	const int64_t shape[2] = {64, 64};
 	tl_tensor* tensor = tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape);
@@ -85,7 +82,7 @@ OPERATION op_view_scope_8(long n)
 	tl_tensor_free(tensor);
 }
 
-OPERATION op_tensor_in_slot(long n)
+OPERATION(tensor_in_slot)
 {
 	const int64_t shape[2] = {64, 64};
 	for (long i = 0; i < n; i++) {
@@ -97,7 +94,7 @@ OPERATION op_tensor_in_slot(long n)
 
 /* A view of each kind, made and freed. */
 #define VIEW_OPERATION(name, call)                                                                    \
-	OPERATION op_view_##name(long n)                                                                  \
+	OPERATION(view_##name)                                                                            \
 	{                                                                                                 \
 		const int64_t shape[2] = {64, 64}, flat[1] = {4096}, wide[3] = {4, 64, 64}, axes[2] = {1, 0}; \
 		const int64_t starts[2] = {8, 0}, stops[2] = {16, 64}, steps[2] = {1, 2};                     \
@@ -116,7 +113,7 @@ VIEW_OPERATION(broadcast_to, tl_view_broadcast_to(tensor, 3, wide))
 VIEW_OPERATION(expand_dims, tl_view_expand_dims(tensor, 0))
 
 /* A view of a view: rows of a transposed matrix, then one of them. */
-OPERATION op_view_of_view(long n)
+OPERATION(view_of_view)
 {
 	const int64_t shape[2] = {64, 64};
 	tl_tensor *tensor = tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape), *row;
@@ -127,26 +124,3 @@ OPERATION op_view_of_view(long n)
 	tl_tensor_free(turned);
 	tl_tensor_free(tensor);
 }
-
-const operation tensor_operations[] = {
-	NAMED(tensor_acquire_release),
-	NAMED(tensor_empty_free),
-	NAMED(tensor_empty_free_rank_0),
-	NAMED(tensor_empty_free_rank_4),
-	NAMED(tensor_scalar),
-	NAMED(tensor_clone),
-	NAMED(tensor_newest_first),
-	NAMED(tensor_oldest_first),
-	NAMED(tensor_scope_8),
-	NAMED(tensor_in_slot),
-	NAMED(view_reshape),
-	NAMED(view_slice),
-	NAMED(view_slice_axes),
-	NAMED(view_transpose),
-	NAMED(view_permute),
-	NAMED(view_broadcast_to),
-	NAMED(view_expand_dims),
-	NAMED(view_of_view),
-	NAMED(view_scope_8),
-	{NULL, NULL},
-};

@@ -21,8 +21,8 @@ static void floating(long n, size_t bytes, size_t references)
 	}
 }
 
-OPERATION op_typed_floating(long n) { floating(n, 32, 0); }
-OPERATION op_typed_floating_8_fields(long n) { floating(n, 256, 8); }
+OPERATION(typed_floating) { floating(n, 32, 0); }
+OPERATION(typed_floating_8_fields) { floating(n, 256, 8); }
 
 /* A Vec of so many elements in a scope, of an object that another scope holds. */
 static void vec_new(long n, int count)
@@ -38,12 +38,12 @@ static void vec_new(long n, int count)
 	tl_mem_exit_scope();
 }
 
-OPERATION op_vec_of_1(long n) { vec_new(n, 1); }
-OPERATION op_vec_of_4(long n) { vec_new(n, 4); }
-OPERATION op_vec_of_32(long n) { vec_new(n, 32); }
+OPERATION(vec_of_1) { vec_new(n, 1); }
+OPERATION(vec_of_4) { vec_new(n, 4); }
+OPERATION(vec_of_32) { vec_new(n, 32); }
 
 /* An element of a Vec of 1000. */
-OPERATION op_vec_push_clear(long n)
+OPERATION(vec_push_clear)
 {
 	enum { COUNT = 1000 };
 	tl_mem_enter_scope();
@@ -55,18 +55,6 @@ OPERATION op_vec_push_clear(long n)
 	tl_mem_exit_scope();
 }
 
-OPERATION op_aligned_4096(long n)
-{
-	for (long i = 0; i < n; i++) tl_aligned_free(tl_aligned_alloc(4096, 4096));
-}
+EACH(aligned_4096, tl_aligned_free(tl_aligned_alloc(4096, 4096)))
 
-OPERATION op_array_4000(long n)
-{
-	for (long i = 0; i < n; i++) tl_registry_unregister(tl_registry_new_array(1000, 4));
-}
-
-const operation varying_operations[] = {
-	NAMED(typed_floating), NAMED(typed_floating_8_fields), NAMED(vec_of_1),     NAMED(vec_of_4),
-	NAMED(vec_of_32),      NAMED(vec_push_clear),          NAMED(aligned_4096), NAMED(array_4000),
-	{NULL, NULL},
-};
+EACH(array_4000, tl_registry_unregister(tl_registry_new_array(1000, 4)))
