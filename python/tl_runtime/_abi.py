@@ -14,12 +14,10 @@ class Function(NamedTuple):
     """One public function of the library."""
 
     name: str
-    section: str
     restype: Any
     argtypes: tuple[Any, ...]
     argnames: tuple[str, ...]
     errors: tuple[str, ...]
-    doc: str
 
 
 ABI_VERSION = 1
@@ -662,5729 +660,865 @@ INLINE_VERSION = 1
 
 
 FUNCTIONS: tuple[Function, ...] = (
-    Function(
-        "tl_version",
-        "Library",
-        ctypes.c_char_p,
-        (),
-        (),
-        (),
-        """tl_version returns the version of the library, for example "1.0.0".
-
-        Ownership: the string is static.
-        Threads: any thread, also in a forked child.
-        Returns: the version, never NULL.
-        Errors: none.
-        Cost: fast; constant.
-        """,
-    ),
-    Function(
-        "tl_abi_version",
-        "Library",
-        ctypes.c_uint32,
-        (),
-        (),
-        (),
-        """tl_abi_version returns the interface version of the loaded library. A program
-        compiled against a header whose TL_ABI_VERSION is greater needs a newer
-        library.
-
-        Ownership: none.
-        Threads: any thread, also in a forked child.
-        Returns: TL_ABI_VERSION of the library.
-        Errors: none.
-        Cost: fast; constant.
-        """,
-    ),
-    Function(
-        "tl_init",
-        "Library",
-        ctypes.c_int32,
-        (),
-        (),
-        ("TL_E_OUT_OF_MEMORY", "TL_E_INVALID_ARGUMENT"),
-        """tl_init makes the library ready now instead of at the first use. Calling it
-        again does nothing. It reports settings in the environment that the library
-        does not understand: a value that is invalid for its option, or a name that
-        begins with TL_, is not an option and resembles one closely. The library then
-        works with the default of that option, and also reports the setting on
-        standard error, once.
-
-        Ownership: none.
-        Threads: any thread; concurrent first calls wait for one of them.
-        Returns: TL_OK, or what went wrong.
-        Errors: TL_E_OUT_OF_MEMORY (nothing works), TL_E_INVALID_ARGUMENT (a setting
-            in the environment: everything works, or where it is GOMEMLIMIT,
-            GOMAXPROCS or GODEBUG, nothing).
-        Cost: slow call; about a millisecond the first time.
-        """,
-    ),
-    Function(
-        "tl_is_started",
-        "Library",
-        ctypes.c_bool,
-        (),
-        (),
-        (),
-        """tl_is_started tells whether the slow path has been started: when the library was loaded, or
-        by the first call that needed it (TL_START). A child of fork() can use the whole library if it was
-        not started before the fork. A daemon asks this before it forks.
-
-        Ownership: none.
-        Threads: any thread, also in a forked child.
-        Returns: whether it has been started, in this process or in the one that
-            forked it.
-        Errors: none.
-        Cost: fast; constant.
-        """,
-    ),
-    Function(
-        "tl_shutdown",
-        "Library",
-        ctypes.c_int32,
-        (),
-        (),
-        ("TL_E_BUSY",),
-        """tl_shutdown closes the calling thread's scopes and frames, releases what its
-        root scope holds and gives idle memory back to the system. Live objects stay valid and
-        releasable, and later calls work as if nothing had happened. Leaks are reported at the
-        end of the process (TL_LEAK_CHECK), not here. With TL_DEBUG the call checks
-        for damage as tl_mem_check_all does.
-
-        Ownership: every reference held by the calling thread's scopes is released.
-        Threads: any thread, while no other has open scopes.
-        Returns: TL_OK, or why nothing was done.
-        Errors: TL_E_BUSY.
-        Cost: slow call; linear in what the scopes hold.
-        """,
-    ),
-    Function(
-        "tl_configure",
-        "Library",
-        ctypes.c_int32,
-        (ctypes.c_char_p, ctypes.c_char_p),
-        ("key", "value"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_BUSY", "TL_E_OUT_OF_MEMORY"),
-        """tl_configure sets an option. Keys and values are those of the TL_ environment
-        variables ("TL_ON_ERROR", "abort"), which it overrides. Programs that this one starts
-        do not inherit it. Options that shape the reservation of address space are fixed by the first
-        use of the library, TL_START by its load.
-
-        Ownership: both strings are copied.
-        Threads: any thread; the option holds for all of them.
-        Returns: TL_OK, or why the option keeps its value.
-        Errors: TL_E_INVALID_ARGUMENT (unknown key, or a value that is invalid for
-            it), TL_E_BUSY (fixed by the first use or the load), TL_E_OUT_OF_MEMORY
-            (no memory for what the option requests).
-        Cost: slow call; constant; not meant for hot paths.
-        """,
-    ),
-    Function(
-        "tl_config_dump",
-        "Library",
-        ctypes.c_size_t,
-        (ctypes.c_char_p, ctypes.c_size_t),
-        ("buffer", "bytes"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_config_dump writes every option, one a line, sorted: its name, its value
-        and the source of the value (default, environment, tl_configure). Lines that
-        begin with # report settings in the environment that the library does not
-        understand. The function writes as much of the text as fits and always ends
-        it with a zero byte, as snprintf does.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: the length of the whole text without its zero byte; when the length
-            is not less than bytes, the text was cut. 0 on failure.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
-        Cost: slow call; not meant for hot paths.
-        """,
-    ),
-    Function(
-        "tl_status_string",
-        "Library",
-        ctypes.c_char_p,
-        (ctypes.c_int32,),
-        ("status",),
-        (),
-        """tl_status_string returns a status as a sentence, for example "not live:
-        released already". tl_last_error says more about the last failure.
-
-        Ownership: the string is static.
-        Threads: any thread, also in a forked child.
-        Returns: the sentence, never NULL; "unknown status" for other numbers.
-        Errors: none.
-        Cost: fast; constant.
-        """,
-    ),
-    Function(
-        "tl_last_status",
-        "Library",
-        ctypes.c_int32,
-        (),
-        (),
-        (),
-        """tl_last_status returns the status of the calling thread's last call that
-        failed or returned NULL.
-
-        Ownership: none.
-        Threads: the calling thread's own status.
-        Returns: that status; TL_OK when nothing failed since tl_clear_error.
-        Errors: none.
-        Cost: fast; constant, a few instructions.
-        """,
-    ),
-    Function(
-        "tl_last_error",
-        "Library",
-        ctypes.c_char_p,
-        (),
-        (),
-        (),
-        """tl_last_error explains the last failure of the calling thread in a sentence:
-        which function failed, for which pointer, what the runtime found there, and
-        what to do. Only this function composes the text, so a failure whose text
-        nobody reads costs nothing.
-
-        Ownership: the string belongs to the thread and holds until its next failing
-            call.
-        Threads: the calling thread's own message.
-        Returns: the text, never NULL; "" when nothing failed since tl_clear_error.
-        Errors: none.
-        Cost: slow call; about a microsecond when the text is new.
-        """,
-    ),
-    Function(
-        "tl_clear_error",
-        "Library",
-        None,
-        (),
-        (),
-        (),
-        """tl_clear_error sets the calling thread's last status to TL_OK and its message
-        to "".
-
-        Ownership: none.
-        Threads: the calling thread's own status.
-        Returns: nothing.
-        Errors: none.
-        Cost: fast; constant, a few instructions.
-        """,
-    ),
-    Function(
-        "tl_set_error_callback",
-        "Library",
-        ctypes.c_int32,
-        (tl_error_callback, ctypes.c_void_p),
-        ("callback", "ctx"),
-        (),
-        """tl_set_error_callback installs a function that is called for every failure,
-        in addition to what TL_ON_ERROR selects. NULL removes it.
-
-        Ownership: ctx stays the caller's and must live as long as the callback is
-            installed.
-        Threads: any thread; the callback is called on the thread that failed.
-        Returns: TL_OK.
-        Errors: none.
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_symbols",
-        "Library",
-        ctypes.POINTER(tl_symbol),
-        (ctypes.POINTER(ctypes.c_size_t),),
-        ("out_count",),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_symbols returns the table of all functions of this library, for JIT
-        compilers that resolve names without dlsym. Rows are sorted by name.
-
-        Ownership: the table is static.
-        Threads: any thread, also in a forked child.
-        Returns: the first row; *out_count is the number of rows.
-        Errors: TL_E_INVALID_ARGUMENT.
-        Cost: fast; constant.
-        """,
-    ),
-    Function(
-        "tl_thread_detach",
-        "Library",
-        ctypes.c_int32,
-        (),
-        (),
-        ("TL_E_BUSY",),
-        """tl_thread_detach parks the calling thread's context now, as the end of the
-        thread would. The thread that adopts the context releases what the scopes
-        still hold. The function is for thread pools whose threads outlive their use
-        of the runtime. The next call attaches the thread again.
-
-        Ownership: references held by the thread's scopes pass to the runtime.
-        Threads: the calling thread.
-        Returns: TL_OK, also when the thread was not attached, or why the thread is
-            still attached.
-        Errors: TL_E_BUSY (from inside a callback).
-        Cost: slow call; constant.
-        """,
-    ),
-    Function(
-        "tl_mem_manager_init",
-        "Library",
-        ctypes.c_int32,
-        (),
-        (),
-        ("TL_E_OUT_OF_MEMORY", "TL_E_INVALID_ARGUMENT"),
-        """tl_mem_manager_init is tl_init under the name that the TL compiler emits.
-
-        Ownership: none.
-        Threads: any thread; concurrent first calls wait for one of them.
-        Returns: TL_OK, or what went wrong.
-        Errors: TL_E_OUT_OF_MEMORY (nothing works), TL_E_INVALID_ARGUMENT (a setting
-            in the environment: everything works, or where it is GOMEMLIMIT,
-            GOMAXPROCS or GODEBUG, nothing).
-        Cost: slow call; about a millisecond the first time.
-        """,
-    ),
-    Function(
-        "tl_mem_manager_shutdown",
-        "Library",
-        ctypes.c_int32,
-        (),
-        (),
-        ("TL_E_BUSY",),
-        """tl_mem_manager_shutdown is tl_shutdown under the name that the TL compiler
-        emits.
-
-        Ownership: every reference held by the calling thread's scopes is released.
-        Threads: any thread, while no other has open scopes.
-        Returns: TL_OK, or why nothing was done.
-        Errors: TL_E_BUSY.
-        Cost: slow call; linear in what the scopes hold.
-        """,
-    ),
-    Function(
-        "tl_mem_enter_scope",
-        "Scopes",
-        ctypes.c_int32,
-        (),
-        (),
-        ("TL_E_ARENA_EXHAUSTED",),
-        """tl_mem_enter_scope opens a scope on the calling thread.
-
-        Ownership: none.
-        Threads: the calling thread's scopes.
-        Returns: TL_OK, or why no scope was opened.
-        Errors: TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: fast; about 2 ns.
-        """,
-    ),
-    Function(
-        "tl_mem_exit_scope",
-        "Scopes",
-        ctypes.c_int32,
-        (),
-        (),
-        ("TL_E_SCOPE_UNDERFLOW",),
-        """tl_mem_exit_scope closes the innermost scope of the calling thread: releases
-        its references, newest first, and restores the arena. Destructors that run
-        meanwhile may open and close scopes, and may register objects into the closing
-        one; those are released too. It never closes the scope that
-        tl_mem_function_enter opened nor one below an open planned frame.
-
-        Ownership: the references held by the scope are released.
-        Threads: the calling thread's scopes.
-        Returns: TL_OK, or why nothing was closed.
-        Errors: TL_E_SCOPE_UNDERFLOW.
-        Cost: fast; about 2 ns and 2 ns for each reference, plus what destructors
-            cost.
-        """,
-    ),
-    Function(
-        "tl_mem_exit_scopes_to",
-        "Scopes",
-        ctypes.c_int32,
-        (ctypes.c_int64,),
-        ("depth",),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_SCOPE_UNDERFLOW"),
-        """tl_mem_exit_scopes_to closes scopes, function frames and planned frames of the
-        calling thread until depth scopes are open: for early returns, and for unwinding
-        after an exception or a longjmp. With the current depth it closes nothing.
-
-        Ownership: the references held by the closed scopes are released.
-        Threads: the calling thread's scopes.
-        Returns: TL_OK, or why nothing was closed.
-        Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_SCOPE_UNDERFLOW (fewer are
-            open).
-        Cost: fast; that of the exits that it replaces.
-        """,
-    ),
-    Function(
-        "tl_get_scope_depth",
-        "Scopes",
-        ctypes.c_int64,
-        (),
-        (),
-        (),
-        """tl_get_scope_depth returns how many scopes the calling thread has open, those
-        of function frames included.
-
-        Ownership: none.
-        Threads: the calling thread's scopes.
-        Returns: the depth, 0 at rest.
-        Errors: none.
-        Cost: fast; about 2 ns.
-        """,
-    ),
-    Function(
-        "tl_mem_alloc",
-        "Objects",
-        ctypes.c_void_p,
-        (ctypes.c_size_t,),
-        ("bytes",),
-        ("TL_E_OUT_OF_MEMORY",),
-        """tl_mem_alloc returns an object of plain bytes with one floating reference:
-        free it with tl_mem_free, or sink the reference with tl_mem_register_struct.
-        The contents are undefined. A request for zero bytes returns NULL with TL_OK.
-
-        Ownership: the reference floats; only the caller can release it.
-        Threads: any thread; the calling one owns the object's count.
-        Returns: the object, NULL on failure or for zero bytes.
-        Errors: TL_E_OUT_OF_MEMORY.
-        Cost: fast; about 3 ns up to 64 KiB.
-        """,
-    ),
-    Function(
-        "tl_mem_new",
-        "Objects",
-        ctypes.c_void_p,
-        (ctypes.c_size_t,),
-        ("bytes",),
-        ("TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_mem_new is tl_mem_alloc and tl_mem_register_struct in one call.
-
-        Ownership: the current scope holds the reference; the caller borrows.
-        Threads: any thread; the calling one owns the object's count.
-        Returns: the object, NULL on failure or for zero bytes.
-        Errors: TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: fast; about 3 ns up to 64 KiB.
-        """,
-    ),
-    Function(
-        "tl_mem_new_zeroed",
-        "Objects",
-        ctypes.c_void_p,
-        (ctypes.c_size_t,),
-        ("bytes",),
-        ("TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_mem_new_zeroed is tl_mem_new with every byte 0.
-
-        Ownership: the current scope holds the reference; the caller borrows.
-        Threads: any thread; the calling one owns the object's count.
-        Returns: the object, NULL on failure or for zero bytes.
-        Errors: TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: fast; tl_mem_new and a memset.
-        """,
-    ),
-    Function(
-        "tl_mem_realloc",
-        "Objects",
-        ctypes.c_void_p,
-        (ctypes.c_void_p, ctypes.c_size_t),
-        ("object", "bytes"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_BUSY", "TL_E_OUT_OF_MEMORY"),
-        """tl_mem_realloc changes the size of an object of plain bytes. Contents up to
-        the smaller size, count and registration stay. The address may change; the
-        old address is invalid then. An object moves only while all its references
-        float or stand in scopes of this thread, and its entries in these scopes get
-        the new address. On failure the object is unchanged. With NULL the call is
-        tl_mem_alloc.
-
-        Ownership: unchanged; the scopes of this thread hold the object at its new
-            address.
-        Threads: the thread that created the object, while no other uses it.
-        Returns: the object at its new address, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (zero bytes), TL_E_UNKNOWN_POINTER,
-            TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (typed, a Vec, a
-            tensor, foreign, or arena or frame memory), TL_E_BUSY (it would have to
-            move, and another holder has a reference, or it was shared),
-            TL_E_OUT_OF_MEMORY.
-        Cost: fast; about 3 ns while the size class stays the same, else an
-            allocation and a copy. A step costs the same in a scope of any size, and
-            however large the object has grown, on average.
-        """,
-    ),
-    Function(
-        "tl_ptr_reuse",
-        "Objects",
-        ctypes.c_void_p,
-        (ctypes.c_void_p, ctypes.c_size_t),
-        ("object", "bytes"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY"),
-        """tl_ptr_reuse gives up the caller's reference to an object of plain bytes and
-        returns a new object, for a compiler that builds a value where it has taken
-        one apart. If the reference was the last one, and both sizes have one size
-        class, the new object lies where the old one lay: but not with TL_DEBUG, and
-        not when a slot has had its 16 million objects. Then its contents stay, and no
-        tl_ref, weak reference or entry of a scope leads from the old object to the new
-        one. Else the call is tl_mem_alloc and then tl_ptr_release. With NULL
-        it is tl_mem_alloc. On failure the reference stays the caller's.
-
-        Ownership: takes the caller's reference; that of the new object floats.
-        Threads: any thread that holds the reference; the calling one owns the count
-            of the new object.
-        Returns: the new object, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (zero bytes), TL_E_UNKNOWN_POINTER,
-            TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (typed, a Vec, a
-            tensor, foreign, or arena or frame memory), TL_E_OUT_OF_MEMORY.
-        Cost: fast; about 4 ns up to 64 KiB.
-        """,
-    ),
-    Function(
-        "tl_mem_aligned_alloc",
-        "Objects",
-        ctypes.c_void_p,
-        (ctypes.c_size_t, ctypes.c_size_t),
-        ("bytes", "alignment"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_mem_aligned_alloc is tl_mem_alloc with an address that is a multiple of
-        alignment, a power of two up to 2 MiB. Everything that takes an object takes
-        this one; tl_mem_realloc may move it to where it is aligned as any other. An
-        object of any size that is to be aligned to more than 64 KiB takes at least
-        128 KiB.
-
-        Ownership: the reference floats; only the caller can release it.
-        Threads: any thread; the calling one owns the object's count.
-        Returns: the object, NULL on failure or for zero bytes.
-        Errors: TL_E_INVALID_ARGUMENT (alignment is no power of two, or above 2
-            MiB), TL_E_OUT_OF_MEMORY.
-        Cost: fast; about 4 ns up to 64 KiB.
-        """,
-    ),
-    Function(
-        "tl_mem_usable_size",
-        "Objects",
-        ctypes.c_size_t,
-        (ctypes.c_void_p,),
-        ("object",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_mem_usable_size returns how many bytes of an object of plain bytes the
-        program may use: what it asked for or more, until tl_mem_realloc changes the
-        object. With TL_DEBUG it is what was asked for. Other objects have no bytes
-        beyond those that their type names, so the call refuses them as tl_mem_realloc
-        does; a block that was registered is its allocator's to measure.
-
-        Ownership: unchanged.
-        Threads: any thread.
-        Returns: the bytes, 0 on failure, and for NULL with TL_OK.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (typed, a Vec, a tensor, foreign, or arena or frame
-            memory).
-        Cost: fast; about 2 ns.
-        """,
-    ),
-    Function(
-        "tl_mem_free",
-        "Objects",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("object",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_BUSY"),
-        """tl_mem_free frees an object that nobody holds. If all references of the
-        object float, it ends as with tl_ptr_release: the destructor runs and the
-        fields are released. If tl_ptr_dec_ref brought the count to 0, only the
-        memory is freed, because the caller has released the fields itself.
-
-        tl_ptr_release does not replace it, because it drops held references first: an
-        object that was allocated, pushed onto a Vec and then released keeps only its
-        floating reference, although the Vec relies on one. To give up the floating
-        reference of an object that others hold, register the object in a scope.
-
-        Ownership: takes the floating references.
-        Threads: any thread.
-        Returns: TL_OK, or why the object was not freed.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_BUSY (a reference is held).
-        Cost: fast; about 3 ns by the owner.
-        """,
-    ),
-    Function(
-        "tl_mem_dealloc",
-        "Objects",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("object",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_BUSY"),
-        """tl_mem_dealloc is tl_mem_free under another name that the TL compiler emits.
-
-        Ownership: takes the floating references.
-        Threads: any thread.
-        Returns: TL_OK, or why the object was not freed.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_BUSY (a reference is held).
-        Cost: fast; about 3 ns by the owner.
-        """,
-    ),
-    Function(
-        "tl_alloc_tmp",
-        "Objects",
-        ctypes.c_void_p,
-        (ctypes.c_int64,),
-        ("bytes",),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_alloc_tmp is tl_mem_alloc as the TL compiler declares it, for temporaries
-        that it frees with tl_free_tmp.
-
-        Ownership: the reference floats; only the caller can release it.
-        Threads: any thread; the calling one owns the object's count.
-        Returns: the object, NULL on failure or for zero bytes.
-        Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_OUT_OF_MEMORY.
-        Cost: fast; about 3 ns up to 64 KiB.
-        """,
-    ),
-    Function(
-        "tl_free_tmp",
-        "Objects",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("object",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_BUSY"),
-        """tl_free_tmp is tl_mem_free for what tl_alloc_tmp returned.
-
-        Ownership: takes the floating references.
-        Threads: any thread.
-        Returns: TL_OK, or why the object was not freed.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_BUSY (a reference is held).
-        Cost: fast; about 3 ns by the owner.
-        """,
-    ),
-    Function(
-        "tl_type_define",
-        "Objects",
-        ctypes.c_int32,
-        (ctypes.POINTER(tl_type_desc), ctypes.POINTER(ctypes.c_uint32)),
-        ("description", "out_type"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
-        """tl_type_define defines a type, which exists until the process ends. Definitions
-        that are equal in name, size, offsets and destructor get one number, so a
-        program may define a type wherever it needs it. There is room for 2^20
-        different types, or fewer where RLIMIT_AS or RLIMIT_DATA is below 2 GiB.
-
-        Ownership: the description, its name and its offsets are copied.
-        Threads: any thread; the type holds for all of them.
-        Returns: TL_OK and the type in *out_type, or why no type was defined.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, size 0, an offset that is not a
-            multiple of 8, given twice or outside the size, unknown flags),
-            TL_E_LIMIT (too many types), TL_E_OUT_OF_MEMORY (no memory for the
-            offsets).
-        Cost: slow call; linear in the number of pointers and the length of the
-            name, however many types there are.
-        """,
-    ),
-    Function(
-        "tl_object_new",
-        "Objects",
-        ctypes.c_void_p,
-        (ctypes.c_uint32,),
-        ("type",),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_object_new returns a zeroed object of a defined type, registered in the
-        current scope.
-
-        Ownership: the current scope holds the reference; the caller borrows.
-        Threads: any thread; the calling one owns the object's count.
-        Returns: the object, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (no such type), TL_E_OUT_OF_MEMORY,
-            TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: fast; about 3 ns and a memset up to 64 KiB.
-        """,
-    ),
-    Function(
-        "tl_mem_deep_clone",
-        "Objects",
-        ctypes.c_void_p,
-        (ctypes.c_void_p,),
-        ("object",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_mem_deep_clone copies an object and everything it refers to. Each typed
-        object, Vec, plain object and block with a type is copied once, so the copy
-        has the same sharing and the same cycles as the original. Tensors and other
-        foreign memory are not copied: the copy holds references to them.
-
-        Ownership: the current scope holds the copy; the caller borrows.
-        Threads: any thread, while no other changes what is copied.
-        Returns: the copy, NULL on failure or for NULL.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (arena or frame memory, whose size is not known),
-            TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: slow call; linear in what is copied.
-        """,
-    ),
-    Function(
-        "tl_mem_collect_cycles",
-        "Objects",
-        ctypes.c_int64,
-        (),
-        (),
-        ("TL_E_OUT_OF_MEMORY",),
-        """tl_mem_collect_cycles frees objects of the calling thread that only refer to
-        each other. Objects that were ever shared with another thread count as held
-        from outside, and so do the objects that they refer to.
-
-        Ownership: the references inside the garbage are released.
-        Threads: the calling thread's objects. Others may count and release
-            meanwhile what they were given, but change no reference in an object
-            that they have not counted.
-        Returns: the number of objects freed, -1 on failure.
-        Errors: TL_E_OUT_OF_MEMORY.
-        Cost: slow call; linear in the typed objects of the thread and what they
-            refer to.
-        """,
-    ),
-    Function(
-        "tl_mem_register_struct",
-        "References",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("object",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_mem_register_struct puts a reference into the current scope: a floating
-        reference of the object if it has one, else a new one. The runtime adopts an
-        address that it does not know as memory from malloc: the count is 1, and
-        free() is called when it reaches 0. malloc and free are the program's, whatever
-        library has them. Here the runtime has to trust the caller: it checks only that
-        the address is aligned as malloc's blocks are (to 16 bytes, or to 8 where malloc
-        is not the C library's), can belong to a program, and can be read.
-
-        Ownership: the current scope holds the reference.
-        Threads: any thread; the calling thread's scope.
-        Returns: TL_OK, or why nothing was registered.
-        Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no object),
-            TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
-            or memory that cannot be read or where no block starts, so not from
-            malloc), TL_E_ALREADY_REGISTERED (inside a block that is registered),
-            TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
-            TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: fast; about 3 ns for an object of the runtime, 15 ns for one from
-            malloc.
-        """,
-    ),
-    Function(
-        "tl_mem_register_struct_named",
-        "References",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_char_p),
-        ("object", "name"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_mem_register_struct_named is tl_mem_register_struct with the name of the
-        struct, which reports show.
-
-        Ownership: the current scope holds the reference; name must be static.
-        Threads: any thread; the calling thread's scope.
-        Returns: TL_OK, or why nothing was registered.
-        Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no object),
-            TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
-            or memory that cannot be read or where no block starts, so not from
-            malloc), TL_E_ALREADY_REGISTERED (inside a block that is registered),
-            TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
-            TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: fast; that of tl_mem_register_struct.
-        """,
-    ),
-    Function(
-        "tl_mem_register",
-        "References",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("object",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_mem_register is tl_mem_register_struct under a shorter name.
-
-        Ownership: the current scope holds the reference.
-        Threads: any thread; the calling thread's scope.
-        Returns: TL_OK, or why nothing was registered.
-        Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no object),
-            TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (misaligned,
-            or memory that cannot be read or where no block starts, so not from
-            malloc), TL_E_ALREADY_REGISTERED (inside a block that is registered),
-            TL_E_UNSUPPORTED (another thread's arena or frame), TL_E_OUT_OF_MEMORY,
-            TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: fast; that of tl_mem_register_struct.
-        """,
-    ),
-    Function(
-        "tl_mem_register_ptr",
-        "References",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("object",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_ARENA_EXHAUSTED"),
-        """tl_mem_register_ptr is tl_mem_register_struct without adoption: a pointer
-        that the runtime does not know is an error.
-
-        Ownership: the current scope holds the reference.
-        Threads: any thread; the calling thread's scope.
-        Returns: TL_OK, or why nothing was registered.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: fast; about 3 ns.
-        """,
-    ),
-    Function(
-        "tl_mem_register_tensor",
-        "References",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("tensor",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_ARENA_EXHAUSTED"),
-        """tl_mem_register_tensor is tl_mem_register_ptr under the name that the TL
-        compiler emits for tensors.
-
-        Ownership: the current scope holds the reference.
-        Threads: any thread; the calling thread's scope.
-        Returns: TL_OK, or why nothing was registered.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: fast; about 3 ns.
-        """,
-    ),
-    Function(
-        "tl_mem_register_vec_ptr",
-        "References",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("vec",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_ARENA_EXHAUSTED", "TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_OUT_OF_MEMORY"),
-        """tl_mem_register_vec_ptr is tl_mem_register_ptr under the name that the TL
-        compiler emits for Vecs. After tl_vec_set_type it also takes a Vec that the
-        program laid out in memory of malloc, and registers that as
-        tl_mem_register_struct_typed does.
-
-        Ownership: the current scope holds the reference.
-        Threads: any thread; the calling thread's scope.
-        Returns: TL_OK, or why nothing was registered.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_ARENA_EXHAUSTED (the scope stack is full); after tl_vec_set_type
-            also TL_E_INVALID_ARGUMENT (misaligned, not from malloc, too small, or
-            not a Vec), TL_E_ALREADY_REGISTERED (inside a registered block),
-            TL_E_OUT_OF_MEMORY.
-        Cost: fast; about 3 ns.
-        """,
-    ),
-    Function(
-        "tl_mem_unregister",
-        "References",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("object",),
-        ("TL_E_NOT_REGISTERED", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_OVERFLOW", "TL_E_UNSUPPORTED"),
-        """tl_mem_unregister removes the newest entry of an object from the innermost
-        scope of this function that has one. The reference of this entry floats from
-        then on. The count does not change and the fields are not touched. Only
-        scopes opened since the newest tl_mem_function_enter are searched, so that a
-        function that returns its own parameter cannot take its caller's reference.
-        Memory that was adopted from malloc is marked as handed back: the program may
-        free() it, or register it again, which sinks the reference.
-
-        Ownership: the scope's reference passes to the caller, floating.
-        Threads: the calling thread's scopes.
-        Returns: TL_OK, or why nothing was taken out.
-        Errors: TL_E_NOT_REGISTERED (live, but not in these scopes),
-            TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_OVERFLOW (fifteen references float already), TL_E_UNSUPPORTED
-            (arena memory: copy it out).
-        Cost: fast; about 5 ns for one of the newest 32 entries; for any other a
-            lookup in the scope's index, which in a large scope is one or two cache
-            misses. A failure costs the same.
-        """,
-    ),
-    Function(
-        "tl_ptr_acquire",
-        "References",
-        ctypes.c_void_p,
-        (ctypes.c_void_p,),
-        ("object",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE"),
-        """tl_ptr_acquire adds one reference to a live object.
-
-        Ownership: the caller holds the new reference and gives it back with
-            tl_ptr_release.
-        Threads: any thread.
-        Returns: its argument, always; tl_last_status tells whether it was live, if
-            tl_clear_error was called before.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-        Cost: fast; about 3 ns by the owner, one compare-and-swap by others.
-        """,
-    ),
-    Function(
-        "tl_ptr_release",
-        "References",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("object",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE"),
-        """tl_ptr_release drops one reference: a counted one while there is one, else a
-        floating one. At zero the destructor runs, fields are released and the memory
-        is freed. When a thread that does not own the object drops the last
-        reference, the owner does this at its next scope exit, function exit or slow
-        call.
-
-        Ownership: takes one reference of the caller's.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was released.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-        Cost: fast; about 3 ns by the owner, one compare-and-swap by others, plus
-            what freeing costs.
-        """,
-    ),
-    Function(
-        "tl_ptr_inc_ref",
-        "References",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("object",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE"),
-        """tl_ptr_inc_ref is tl_ptr_acquire with a status as its result.
-
-        Ownership: the caller holds the new reference.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was counted.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-        Cost: fast; about 3 ns by the owner, one compare-and-swap by others.
-        """,
-    ),
-    Function(
-        "tl_ptr_dec_ref",
-        "References",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("object",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE"),
-        """tl_ptr_dec_ref drops one reference and leaves freeing to the caller. When it
-        returns 1 the count is 0, and the caller releases the fields itself and calls
-        tl_mem_free. An object that another thread owns is freed by the rules of its
-        type, as with tl_ptr_release, and the call returns 0. So only an object that
-        is the calling thread's own, shared or foreign can be freed by hand.
-
-        Ownership: takes one reference of the caller's.
-        Threads: any thread.
-        Returns: 1 when the count reached 0 and the caller has to free, else 0.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-        Cost: fast; about 3 ns by the owner, one compare-and-swap by others.
-        """,
-    ),
-    Function(
-        "tl_ptr_release_bool",
-        "References",
-        ctypes.c_bool,
-        (ctypes.c_void_p,),
-        ("object",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE"),
-        """tl_ptr_release_bool is tl_ptr_release with a simpler answer.
-
-        Ownership: takes one reference of the caller's.
-        Threads: any thread.
-        Returns: true when the pointer was live and a reference was dropped.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-        Cost: fast; that of tl_ptr_release.
-        """,
-    ),
-    Function(
-        "tl_ptr_refcount",
-        "References",
-        ctypes.c_int64,
-        (ctypes.c_void_p,),
-        ("object",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE"),
-        """tl_ptr_refcount returns the number of references, floating ones included. It
-        is exact while no other thread counts the object.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: the count; 1 for live arena and frame memory of the calling thread;
-            0 for NULL; -1 when the pointer is not live.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-        Cost: fast; about 3 ns.
-        """,
-    ),
-    Function(
-        "tl_ptr_is_unique",
-        "References",
-        ctypes.c_bool,
-        (ctypes.c_void_p,),
-        ("object",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE"),
-        """tl_ptr_is_unique tells whether there is one reference to an object. If it is
-        the caller's, no other reference leads to the object: it may be changed in
-        place, and what other threads wrote to it before they dropped theirs is seen.
-        A thread that did not allocate the object gets false until tl_ptr_share. Of
-        registered memory the count says nothing of what the program itself does.
-
-        Ownership: none.
-        Threads: any thread that holds the reference. The result means nothing to a
-            thread that holds none, or whose only reference is its scope's.
-        Returns: whether there is one reference, which may float; false for NULL,
-            for immortal objects, for arena and frame memory, and on failure.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-        Cost: fast; about 3 ns.
-        """,
-    ),
-    Function(
-        "tl_ptr_check",
-        "References",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("object",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE"),
-        """tl_ptr_check tells whether a pointer is live, without access to the memory
-        there. Any value is allowed.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: TL_OK for the start of a live object, for live arena and frame
-            memory of the calling thread and for NULL.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-        Cost: fast; about 3 ns.
-        """,
-    ),
-    Function(
-        "tl_ptr_share",
-        "References",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("object",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_BUSY"),
-        """tl_ptr_share ends the owner's advantage in counting one object: from then on
-        every thread counts it with atomic operations, and the thread that drops the
-        last reference frees it at once. Use it for objects that other threads keep
-        for good.
-
-        Ownership: unchanged.
-        Threads: the thread that created the object.
-        Returns: TL_OK, also for what is shared already, or why nothing changed.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_BUSY (another thread owns it).
-        Cost: fast; that of tl_ptr_acquire.
-        """,
-    ),
-    Function(
-        "tl_ptr_make_immortal",
-        "References",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("object",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE"),
-        """tl_ptr_make_immortal freezes the count of an object: acquire and release
-        succeed and change nothing, and the object lives until the process ends. It
-        is not reported as a leak.
-
-        Ownership: references to the object are no longer counted.
-        Threads: any thread.
-        Returns: TL_OK, also for what is immortal already, or why nothing changed.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_ref_of",
-        "Checked and weak references",
-        ctypes.c_uint64,
-        (ctypes.c_void_p,),
-        ("object",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_ref_of returns the reference to a live object. For each object it is
-        always the same one.
-
-        Ownership: nothing is counted.
-        Threads: any thread that holds the object.
-        Returns: the reference, 0 for NULL and on failure.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (registered memory, arena or frame memory: only objects
-            have references).
-        Cost: fast; about 3 ns.
-        """,
-    ),
-    Function(
-        "tl_ref_acquire",
-        "Checked and weak references",
-        ctypes.c_uint64,
-        (ctypes.c_uint64,),
-        ("ref",),
-        ("TL_E_NOT_LIVE", "TL_E_INVALID_ARGUMENT"),
-        """tl_ref_acquire adds one reference to the object of a tl_ref.
-
-        Ownership: the caller holds the new reference and gives it back with
-            tl_ref_release or tl_ptr_release.
-        Threads: any thread that holds the object.
-        Returns: its argument, 0 on failure.
-        Errors: TL_E_NOT_LIVE (the object is gone), TL_E_INVALID_ARGUMENT (the word
-            is not a tl_ref).
-        Cost: fast; about 2 ns by the owner, one compare-and-swap by others.
-        """,
-    ),
-    Function(
-        "tl_ref_release",
-        "Checked and weak references",
-        ctypes.c_int32,
-        (ctypes.c_uint64,),
-        ("ref",),
-        ("TL_E_NOT_LIVE", "TL_E_INVALID_ARGUMENT"),
-        """tl_ref_release drops one reference to the object of a tl_ref, as
-        tl_ptr_release does.
-
-        Ownership: takes one reference of the caller's.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was released.
-        Errors: TL_E_NOT_LIVE (the object is gone), TL_E_INVALID_ARGUMENT (the word
-            is not a tl_ref).
-        Cost: fast; about 2 ns by the owner, one compare-and-swap by others, plus
-            what freeing costs.
-        """,
-    ),
-    Function(
-        "tl_ref_get",
-        "Checked and weak references",
-        ctypes.c_void_p,
-        (ctypes.c_uint64,),
-        ("ref",),
-        ("TL_E_NOT_LIVE", "TL_E_INVALID_ARGUMENT"),
-        """tl_ref_get returns the address of the object of a tl_ref.
-
-        Ownership: the caller borrows the object from whoever holds it.
-        Threads: any thread that holds the object.
-        Returns: the object, NULL for 0 and on failure.
-        Errors: TL_E_NOT_LIVE (the object is gone), TL_E_INVALID_ARGUMENT (the word
-            is not a tl_ref).
-        Cost: fast; about 3 ns.
-        """,
-    ),
-    Function(
-        "tl_ref_check",
-        "Checked and weak references",
-        ctypes.c_int32,
-        (ctypes.c_uint64,),
-        ("ref",),
-        ("TL_E_NOT_LIVE", "TL_E_INVALID_ARGUMENT"),
-        """tl_ref_check tells whether the object of a tl_ref is live. Any value is
-        allowed.
-
-        Ownership: none.
-        Threads: any thread. Without a reference the answer may be out of date when
-            it is there.
-        Returns: TL_OK for a live object and for 0.
-        Errors: TL_E_NOT_LIVE (the object is gone), TL_E_INVALID_ARGUMENT (the word
-            is not a tl_ref).
-        Cost: fast; about 2 ns.
-        """,
-    ),
-    Function(
-        "tl_weak_of",
-        "Checked and weak references",
-        ctypes.c_uint64,
-        (ctypes.c_void_p,),
-        ("object",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_weak_of returns a weak reference to a live object. The way in which the
-        object is counted does not change, so only the thread that owns the object
-        can upgrade the reference, unless the object has no owner: a tensor, a sparse
-        matrix, or one that tl_ptr_share or a release by another thread has taken
-        from its owner. When tl_mem_realloc moves the object, the weak reference
-        ends.
-
-        Ownership: nothing is counted; the reference does not keep the object alive.
-        Threads: any thread that holds the object.
-        Returns: the reference, 0 for NULL and on failure.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (registered memory, arena or frame memory: only objects
-            have references).
-        Cost: fast; about 3 ns.
-        """,
-    ),
-    Function(
-        "tl_weak_share",
-        "Checked and weak references",
-        ctypes.c_uint64,
-        (ctypes.c_void_p,),
-        ("object",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_BUSY"),
-        """tl_weak_share turns bias off as tl_ptr_share does, and returns a weak
-        reference that every thread can upgrade. tl_mem_collect_cycles does not free
-        the object from then on: break a ring of such objects by hand.
-
-        Ownership: nothing is counted; the reference does not keep the object alive.
-        Threads: the thread that created the object; any thread for one that has no
-            owner.
-        Returns: the reference, 0 for NULL and on failure.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (registered memory, arena or frame memory: only objects
-            have references), TL_E_BUSY (another thread owns it).
-        Cost: fast; that of tl_weak_of and, the first time, of tl_ptr_share.
-        """,
-    ),
-    Function(
-        "tl_weak_get",
-        "Checked and weak references",
-        ctypes.c_void_p,
-        (ctypes.c_uint64,),
-        ("ref",),
-        ("TL_E_BUSY", "TL_E_INVALID_ARGUMENT"),
-        """tl_weak_get upgrades a weak reference: while the object lives, it adds one
-        reference and returns the object. NULL with TL_OK says that the object is
-        gone. Safe against the last release by another thread: one of the two comes
-        first. An object whose last reference another thread has dropped, and which
-        waits for its owner, is gone.
-
-        Should the slot of an object that is gone get another one at this very
-        moment, that one has a reference more for an instant. A function that wants
-        the only reference, for example tl_pool_release, may then answer TL_E_BUSY.
-
-        Ownership: the caller holds the new reference and gives it back with
-            tl_ptr_release or tl_ref_release.
-        Threads: the owner of the object; any thread for an object without an owner.
-        Returns: the object, NULL for 0, when the object is gone and on failure.
-        Errors: TL_E_BUSY (the object lives and another thread owns it),
-            TL_E_INVALID_ARGUMENT (the word is not a tl_ref).
-        Cost: fast; about 3 ns by the owner, one compare-and-swap for an object
-            without an owner.
-        """,
-    ),
-    Function(
-        "tl_cell_new",
-        "Cells",
-        ctypes.c_void_p,
-        (ctypes.c_size_t,),
-        ("bytes",),
-        ("TL_E_OUT_OF_MEMORY",),
-        """tl_cell_new returns a cell of so many bytes, with one reference. The contents
-        are undefined. A cell of 0 bytes has the compiler's four bytes alone.
-
-        Ownership: the caller holds the reference; no scope knows it.
-        Threads: any thread. The count is for one thread at a time until
-            tl_cell_share.
-        Returns: the cell, NULL on failure.
-        Errors: TL_E_OUT_OF_MEMORY.
-        Cost: fast; about 5 ns up to 64 KiB.
-        """,
-    ),
-    Function(
-        "tl_cell_new_typed",
-        "Cells",
-        ctypes.c_void_p,
-        (ctypes.c_uint32,),
-        ("type",),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
-        """tl_cell_new_typed returns a zeroed cell of a type, with one reference. Its
-        pointers are cells, counted objects, or NULL, and the cell holds a reference
-        of each. When the cell is freed, each reference is dropped. If it was the last
-        one of a cell with a type, that cell is freed in the same way; of a cell without
-        one, its memory is freed, and what it refers to is left alone.
-
-        Ownership: the caller holds the reference; no scope knows it.
-        Threads: as tl_cell_new.
-        Returns: the cell, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (no such type), TL_E_UNSUPPORTED (a type with
-            a destructor, of a Vec, or with more than 2,048 pointers), TL_E_LIMIT
-            (too many types, or a memory limit), TL_E_OUT_OF_MEMORY.
-        Cost: fast; about 15 ns and a memset up to 64 KiB.
-        """,
-    ),
-    Function(
-        "tl_cell_dup",
-        "Cells",
-        ctypes.c_void_p,
-        (ctypes.c_void_p,),
-        ("cell",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE"),
-        """tl_cell_dup adds a reference. A count that would overflow sticks: the cell is
-        never freed. Nothing happens to NULL.
-
-        Ownership: the caller holds the new reference.
-        Threads: the thread that has the cell; any thread that holds a reference, of
-            a cell that is shared.
-        Returns: its argument, always; tl_last_status tells whether it was a cell.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-        Cost: fast; about 3 ns, inlined less than one.
-        """,
-    ),
-    Function(
-        "tl_cell_is_unique",
-        "Cells",
-        ctypes.c_bool,
-        (ctypes.c_void_p,),
-        ("cell",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE"),
-        """tl_cell_is_unique tells whether the caller's reference is the only one. Then
-        the cell may be changed in place.
-
-        Ownership: the caller's reference stays.
-        Threads: as tl_cell_dup.
-        Returns: whether there is one reference; false for NULL and on failure.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-        Cost: fast; about 3 ns, inlined less than one.
-        """,
-    ),
-    Function(
-        "tl_cell_drop",
-        "Cells",
-        ctypes.c_bool,
-        (ctypes.c_void_p,),
-        ("cell",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE"),
-        """tl_cell_drop drops a reference. Where it is the last one it stays, and the
-        cell is the caller's alone: drop what the cell refers to and call
-        tl_cell_free, or build something else in it.
-
-        Ownership: the caller gives up its reference, unless the result is true.
-        Threads: as tl_cell_dup. The last drop of a shared cell sees what other
-            threads wrote to the cell before theirs.
-        Returns: whether it was the last; false for NULL and on failure.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-        Cost: fast; about 3 ns, inlined less than one.
-        """,
-    ),
-    Function(
-        "tl_cell_free",
-        "Cells",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("cell",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_BUSY"),
-        """tl_cell_free frees a cell that has one reference, whatever it refers to. What
-        one with a type refers to is dropped: if you take over the reference in a
-        field, set the field to NULL first. A chain of any length needs no stack. Nothing happens to NULL.
-
-        Ownership: the caller gives up its reference, which is the only one.
-        Threads: any thread, also one that did not make the cell.
-        Returns: TL_OK, or why nothing was freed.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_BUSY (it has more references).
-        Cost: fast; about 3 ns, and about 25 ns for each cell with a type that is
-            freed with it.
-        """,
-    ),
-    Function(
-        "tl_cell_share",
-        "Cells",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("cell",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE"),
-        """tl_cell_share makes the count of a cell one for several threads, which is
-        changed by atomic operations from then on, also the inlined ones. Share a cell
-        before another thread gets it, and what it refers to first: the compiler knows
-        where that is. Sharing a cell with a type also shares every cell that it leads
-        to through cells with a type. Share a cell before you store it in a shared one.
-        Nothing happens to a shared cell and to NULL.
-
-        Ownership: the caller's reference stays.
-        Threads: the thread that has the cell.
-        Returns: TL_OK, or why there is no such cell.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE.
-        Cost: fast; about 3 ns, and for one with a type about 15 ns for each cell.
-        """,
-    ),
-    Function(
-        "tl_vec_new",
-        "Vec",
-        ctypes.c_void_p,
-        (ctypes.c_size_t,),
-        ("capacity",),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_vec_new returns an empty Vec with room for capacity elements, registered
-        in the current scope.
-
-        Ownership: the current scope holds the reference; the caller borrows.
-        Threads: any thread; the calling one owns the Vec's count.
-        Returns: the Vec, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (the product overflows), TL_E_OUT_OF_MEMORY,
-            TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: grows; two allocations.
-        """,
-    ),
-    Function(
-        "tl_vec_push",
-        "Vec",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_void_p),
-        ("vec", "element"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY"),
-        """tl_vec_push appends an element and acquires it. A floating reference of the
-        element keeps floating; register the element so that the scope releases that
-        reference.
-
-        Ownership: the Vec holds a reference of its own to the element.
-        Threads: one thread at a time for one Vec.
-        Returns: TL_OK, or why nothing was appended.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a Vec), TL_E_OUT_OF_MEMORY.
-        Cost: grows; about 5 ns.
-        """,
-    ),
-    Function(
-        "tl_vec_get",
-        "Vec",
-        ctypes.c_void_p,
-        (ctypes.c_void_p, ctypes.c_int64),
-        ("vec", "index"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT"),
-        """tl_vec_get returns the element at an index.
-
-        Ownership: the caller borrows; the Vec keeps its reference.
-        Threads: any thread, while none changes the Vec.
-        Returns: the element, NULL on failure or for a NULL element.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (index out of
-            range).
-        Cost: fast; about 3 ns.
-        """,
-    ),
-    Function(
-        "tl_vec_set",
-        "Vec",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p),
-        ("vec", "index", "element"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT"),
-        """tl_vec_set replaces the element at an index: acquires the new one, then
-        releases the old one.
-
-        Ownership: the Vec holds a reference of its own to the new element.
-        Threads: one thread at a time for one Vec.
-        Returns: TL_OK, or why nothing was replaced.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (index out of
-            range).
-        Cost: fast; about 6 ns, plus what releasing the old element costs.
-        """,
-    ),
-    Function(
-        "tl_vec_pop",
-        "Vec",
-        ctypes.c_void_p,
-        (ctypes.c_void_p,),
-        ("vec",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW"),
-        """tl_vec_pop removes the last element. The reference that the Vec held floats.
-
-        Ownership: the Vec's reference passes to the caller, floating.
-        Threads: one thread at a time for one Vec.
-        Returns: the element, NULL on failure or for a NULL element.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (empty),
-            TL_E_OVERFLOW (fifteen references of the element float already).
-        Cost: fast; about 5 ns.
-        """,
-    ),
-    Function(
-        "tl_vec_len",
-        "Vec",
-        ctypes.c_int64,
-        (ctypes.c_void_p,),
-        ("vec",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_vec_len returns the number of elements.
-
-        Ownership: none.
-        Threads: any thread, while none changes the Vec.
-        Returns: the number, 0 for NULL, -1 on failure.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a Vec).
-        Cost: fast; about 3 ns.
-        """,
-    ),
-    Function(
-        "tl_vec_reserve",
-        "Vec",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_size_t),
-        ("vec", "capacity"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_vec_reserve makes room for capacity elements in all, so that pushes up to
-        that length cannot run out of memory.
-
-        Ownership: unchanged.
-        Threads: one thread at a time for one Vec.
-        Returns: TL_OK, or why the capacity stays.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a Vec), TL_E_INVALID_ARGUMENT (the product
-            overflows), TL_E_OUT_OF_MEMORY.
-        Cost: grows; a copy when it grows.
-        """,
-    ),
-    Function(
-        "tl_vec_clear",
-        "Vec",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("vec",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_vec_clear releases every element, last first. The capacity stays.
-
-        Ownership: the Vec's references are released.
-        Threads: one thread at a time for one Vec.
-        Returns: TL_OK, or why nothing was released.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a Vec).
-        Cost: fast; linear in the number of elements.
-        """,
-    ),
-    Function(
-        "tl_mem_register_struct_typed",
-        "Shapes of a compiler",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_uint32),
-        ("object", "type"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_mem_register_struct_typed registers memory of malloc's that is laid out as
-        a type says. The runtime owns the block and the references in it from then
-        on: store a reference as into a field of an object. Fields that are not
-        written yet have to be NULL. Again, or of an object of the type, the call is
-        tl_mem_register_struct.
-
-        Ownership: the current scope holds the reference.
-        Threads: any thread; the calling thread's scope.
-        Returns: TL_OK, or why nothing was registered.
-        Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no object),
-            TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_INVALID_ARGUMENT (no such
-            type, misaligned, memory that cannot be read, a block that is smaller
-            than the type, a Vec's header that is not sound),
-            TL_E_ALREADY_REGISTERED (without a type, with another one, or inside a
-            registered block), TL_E_UNSUPPORTED (memory of the runtime that is no
-            object of the type), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
-            stack is full).
-        Cost: fast; that of tl_mem_register_struct; a Vec's data is looked up, too.
-        """,
-    ),
-    Function(
-        "tl_type_define_vec",
-        "Shapes of a compiler",
-        ctypes.c_int32,
-        (ctypes.POINTER(tl_vec_desc), ctypes.POINTER(ctypes.c_uint32)),
-        ("description", "out_type"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
-        """tl_type_define_vec defines a type for the Vecs that a compiler lays out
-        itself. It exists until the process ends. Equal definitions get one number, as
-        with tl_type_define.
-
-        Ownership: the description and its name are copied.
-        Threads: any thread; the type holds for all of them.
-        Returns: TL_OK and the type in *out_type, or why no type was defined.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, a struct_size that is too small, a part
-            that is misaligned, outside the size or overlaps another one, elements
-            of no or too many bytes, no such element type, unknown flags),
-            TL_E_UNSUPPORTED (an element type that has a destructor or is a Vec),
-            TL_E_LIMIT (too many types), TL_E_OUT_OF_MEMORY (no memory for the
-            offsets).
-        Cost: slow call; constant.
-        """,
-    ),
-    Function(
-        "tl_vec_set_type",
-        "Shapes of a compiler",
-        ctypes.c_int32,
-        (ctypes.c_uint32,),
-        ("type",),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_vec_set_type sets the type of the Vecs that the program lays out itself:
-        from then on tl_mem_register_vec_ptr registers an address that the runtime
-        does not know with this type. 0 ends that.
-
-        Ownership: none.
-        Threads: any thread; the setting holds for all of them.
-        Returns: TL_OK, or why nothing was set.
-        Errors: TL_E_INVALID_ARGUMENT (no such type, or not one of
-            tl_type_define_vec).
-        Cost: slow call; constant.
-        """,
-    ),
-    Function(
-        "tl_mem_function_enter",
-        "Frames",
-        ctypes.c_int32,
-        (ctypes.c_int64,),
-        ("slots",),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_ARENA_EXHAUSTED"),
-        """tl_mem_function_enter opens a scope and a frame of slots buffers. What the
-        function registers goes into that scope, and tl_mem_unregister searches no
-        further than it.
-
-        Ownership: none.
-        Threads: the calling thread's scopes and frames.
-        Returns: TL_OK, or why nothing was opened.
-        Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_LIMIT (more than 2^28 - 1
-            slots), TL_E_ARENA_EXHAUSTED (the frame or scope stack is full).
-        Cost: fast; about 3 ns, and 1 ns for each slot.
-        """,
-    ),
-    Function(
-        "tl_mem_function_exit",
-        "Frames",
-        ctypes.c_int32,
-        (),
-        (),
-        ("TL_E_NO_FRAME",),
-        """tl_mem_function_exit closes the newest function frame, with the scopes and
-        planned frames that were opened inside it.
-
-        Ownership: the references held by the closed scopes are released; buffers of
-            the slots become invalid.
-        Threads: the calling thread's scopes and frames.
-        Returns: TL_OK, or why nothing was closed.
-        Errors: TL_E_NO_FRAME.
-        Cost: fast; about 3 ns, plus what the scopes cost.
-        """,
-    ),
-    Function(
-        "tl_mem_get_buffer",
-        "Frames",
-        ctypes.c_void_p,
-        (ctypes.c_int64, ctypes.c_int64),
-        ("slot", "min_bytes"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_NO_FRAME", "TL_E_SLOT_OUT_OF_RANGE", "TL_E_ARENA_EXHAUSTED"),
-        """tl_mem_get_buffer returns the buffer of a slot of the newest function frame,
-        at least min_bytes long and 64-byte aligned. Asking again for no more than
-        before gives the same buffer with its contents. Asking for more may give the
-        same address, with its contents and more bytes, or another buffer without
-        them, which is larger than the old one by half at least where that fits. So a
-        slot that grows in small steps takes a few times the memory of its largest
-        request.
-
-        Ownership: the frame owns the buffer, and those it has replaced, until
-            tl_mem_function_exit.
-        Threads: the calling thread's frames.
-        Returns: the buffer, NULL on failure or for zero bytes.
-        Errors: TL_E_INVALID_ARGUMENT (a negative size), TL_E_NO_FRAME,
-            TL_E_SLOT_OUT_OF_RANGE, TL_E_ARENA_EXHAUSTED (the frame stack is full).
-        Cost: grows; about 3 ns.
-        """,
-    ),
-    Function(
-        "tl_mem_frame_enter",
-        "Frames",
-        ctypes.c_void_p,
-        (ctypes.c_size_t,),
-        ("bytes",),
-        ("TL_E_ARENA_EXHAUSTED",),
-        """tl_mem_frame_enter opens a planned frame: one block, 64-byte aligned, for
-        values whose offsets the caller has computed.
-
-        Ownership: the frame owns the block until tl_mem_frame_exit.
-        Threads: the calling thread's frames.
-        Returns: the block, NULL on failure. A frame of zero bytes has an address
-            too, and has to be closed.
-        Errors: TL_E_ARENA_EXHAUSTED (the frame or scope stack is full).
-        Cost: fast; about 3 ns.
-        """,
-    ),
-    Function(
-        "tl_mem_frame_exit",
-        "Frames",
-        ctypes.c_int32,
-        (),
-        (),
-        ("TL_E_NO_FRAME",),
-        """tl_mem_frame_exit closes the newest planned frame of this function, with the
-        scopes that were opened inside it.
-
-        Ownership: the frame's block becomes invalid; the references held by the
-            closed scopes are released.
-        Threads: the calling thread's frames.
-        Returns: TL_OK, or why nothing was closed.
-        Errors: TL_E_NO_FRAME (no planned frame is open in this function).
-        Cost: fast; about 3 ns.
-        """,
-    ),
-    Function(
-        "tl_arena_init",
-        "Arena",
-        ctypes.c_int32,
-        (ctypes.c_int64,),
-        ("capacity",),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_BUSY"),
-        """tl_arena_init makes the calling thread's arena active with room for capacity
-        bytes; a capacity of 0 means all that TL_ARENA_BYTES reserved. An arena that
-        is active already keeps its contents and gets the new capacity, if the bytes
-        in use fit.
-
-        Ownership: none.
-        Threads: the calling thread's arena.
-        Returns: TL_OK, or why the arena is unchanged.
-        Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_LIMIT (more than is
-            reserved), TL_E_BUSY (more is in use).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_arena_alloc",
-        "Arena",
-        ctypes.c_void_p,
-        (ctypes.c_int64,),
-        ("bytes",),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_NO_FRAME", "TL_E_ARENA_EXHAUSTED"),
-        """tl_arena_alloc returns bytes of the arena, 64-byte aligned.
-
-        Ownership: the current scope owns the memory; there is nothing to free.
-        Threads: the calling thread's arena.
-        Returns: the memory, NULL on failure or for zero bytes.
-        Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_NO_FRAME (no arena is
-            active), TL_E_ARENA_EXHAUSTED.
-        Cost: fast; about 2 ns.
-        """,
-    ),
-    Function(
-        "tl_arena_malloc",
-        "Arena",
-        ctypes.c_void_p,
-        (ctypes.c_int64,),
-        ("bytes",),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_arena_malloc returns memory of the arena while it is active and has room,
-        and a floating object of the heap otherwise. Both may be registered, acquired
-        and released alike.
-
-        Ownership: the current scope owns arena memory; a heap object floats.
-        Threads: the calling thread's arena.
-        Returns: the memory, NULL on failure or for zero bytes.
-        Errors: TL_E_INVALID_ARGUMENT (negative), TL_E_OUT_OF_MEMORY.
-        Cost: fast; about 2 ns in the arena, 3 ns on the heap.
-        """,
-    ),
-    Function(
-        "tl_arena_free",
-        "Arena",
-        ctypes.c_int32,
-        (),
-        (),
-        (),
-        """tl_arena_free makes the calling thread's arena inactive and gives its memory
-        back to the system.
-
-        Ownership: everything in the arena becomes invalid.
-        Threads: the calling thread's arena.
-        Returns: TL_OK, also when none was active.
-        Errors: none.
-        Cost: slow call; a system call.
-        """,
-    ),
-    Function(
-        "tl_arena_reset",
-        "Arena",
-        ctypes.c_int32,
-        (),
-        (),
-        (),
-        """tl_arena_reset empties the calling thread's arena and keeps it active.
-
-        Ownership: everything in the arena becomes invalid.
-        Threads: the calling thread's arena.
-        Returns: TL_OK, also when none is active.
-        Errors: none.
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_arena_is_active",
-        "Arena",
-        ctypes.c_bool,
-        (),
-        (),
-        (),
-        """tl_arena_is_active tells whether the calling thread has an active arena.
-
-        Ownership: none.
-        Threads: the calling thread's arena.
-        Returns: true between tl_arena_init and tl_arena_free.
-        Errors: none.
-        Cost: fast; about 2 ns.
-        """,
-    ),
-    Function(
-        "tl_arena_contains",
-        "Arena",
-        ctypes.c_bool,
-        (ctypes.c_void_p,),
-        ("pointer",),
-        (),
-        """tl_arena_contains tells whether a pointer lies in live memory of the calling
-        thread's arena.
-
-        Ownership: none.
-        Threads: the calling thread's arena.
-        Returns: true below the arena's offset; false beyond it, elsewhere and for
-            NULL.
-        Errors: none.
-        Cost: fast; about 2 ns.
-        """,
-    ),
-    Function(
-        "tl_arena_get_offset",
-        "Arena",
-        ctypes.c_int64,
-        (),
-        (),
-        (),
-        """tl_arena_get_offset returns how many bytes of the calling thread's arena are
-        in use.
-
-        Ownership: none.
-        Threads: the calling thread's arena.
-        Returns: the offset, 0 without an active arena.
-        Errors: none.
-        Cost: fast; about 2 ns.
-        """,
-    ),
-    Function(
-        "tl_arena_set_offset",
-        "Arena",
-        ctypes.c_int32,
-        (ctypes.c_int64,),
-        ("offset",),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_NO_FRAME"),
-        """tl_arena_set_offset sets the arena back to an offset that tl_arena_get_offset
-        returned.
-
-        Ownership: what lies beyond the offset becomes invalid.
-        Threads: the calling thread's arena.
-        Returns: TL_OK, or why the offset stays.
-        Errors: TL_E_INVALID_ARGUMENT (negative, or beyond what is in use),
-            TL_E_NO_FRAME (no arena is active).
-        Cost: fast; about 2 ns, and a load for each open scope that began above the
-            offset.
-        """,
-    ),
-    Function(
-        "tl_arena_get_capacity",
-        "Arena",
-        ctypes.c_int64,
-        (),
-        (),
-        (),
-        """tl_arena_get_capacity returns the size of the calling thread's arena.
-
-        Ownership: none.
-        Threads: the calling thread's arena.
-        Returns: bytes, 0 without an active arena.
-        Errors: none.
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_tensor_new",
-        "Tensors",
-        ctypes.c_void_p,
-        (ctypes.POINTER(ctypes.c_float), ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)),
-        ("data", "rank", "shape"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_new returns an f32 tensor on the CPU with a copy of data.
-
-        Ownership: the current scope holds the reference; data stays the caller's.
-        Threads: any thread.
-        Returns: the tensor, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (NULL data or shape, rank not 0 to 8, negative
-            or overflowing extents), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
-            scope stack is full).
-        Cost: fast; tl_tensor_empty and a copy.
-        """,
-    ),
-    Function(
-        "tl_tensor_new_i64",
-        "Tensors",
-        ctypes.c_void_p,
-        (ctypes.POINTER(ctypes.c_int64), ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)),
-        ("data", "rank", "shape"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_new_i64 returns an i64 tensor on the CPU with a copy of data.
-
-        Ownership: the current scope holds the reference; data stays the caller's.
-        Threads: any thread.
-        Returns: the tensor, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (NULL data or shape, rank not 0 to 8, negative
-            or overflowing extents), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
-            scope stack is full).
-        Cost: fast; tl_tensor_empty and a copy.
-        """,
-    ),
-    Function(
-        "tl_tensor_empty",
-        "Tensors",
-        ctypes.c_void_p,
-        (ctypes.c_int32, ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)),
-        ("dtype", "device", "rank", "shape"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_empty returns a contiguous tensor with undefined contents. Rank 0 is
-        a scalar. On a device other than the CPU the data is a block of its default
-        memory pool, and the tensor comes from the device tensor cache if that has one
-        of the key.
-
-        Ownership: the current scope holds the reference; the caller borrows.
-        Threads: any thread.
-        Returns: the tensor, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
-            negative or overflowing extents), TL_E_DEVICE (no such device, or its
-            driver failed), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
-            stack is full).
-        Cost: fast; about 20 ns; on other devices a slow call.
-        """,
-    ),
-    Function(
-        "tl_tensor_new_zeroed",
-        "Tensors",
-        ctypes.c_void_p,
-        (ctypes.c_int32, ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)),
-        ("dtype", "device", "rank", "shape"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_new_zeroed is tl_tensor_empty with every element 0.
-
-        Ownership: the current scope holds the reference; the caller borrows.
-        Threads: any thread.
-        Returns: the tensor, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
-            negative or overflowing extents), TL_E_DEVICE (no such device, or its
-            driver failed), TL_E_UNSUPPORTED (a device of the program's own that
-            cannot copy), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack
-            is full).
-        Cost: fast; tl_tensor_empty and a memset.
-        """,
-    ),
-    Function(
-        "tl_tensor_from_buffer",
-        "Tensors",
-        ctypes.c_void_p,
-        (ctypes.c_int32, ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64), tl_deleter, ctypes.c_void_p),
-        ("dtype", "device", "rank", "shape", "data", "strides", "deleter", "ctx"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_from_buffer returns a tensor over the caller's memory, without a
-        copy. strides count elements and may be NULL for a contiguous buffer; deleter
-        may be NULL when the memory outlives the tensor.
-
-        Ownership: the tensor takes data and frees it with deleter(data, ctx); when
-            the call fails data stays the caller's. The current scope holds the
-            tensor.
-        Threads: any thread; the deleter runs on the one that drops the last
-            reference.
-        Returns: the tensor, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
-            NULL data although there are elements, negative or overflowing extents,
-            overflowing strides), TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY,
-            TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: fast; about 40 ns with its release, for memory of the CPU; a slow call
-            for that of other devices.
-        """,
-    ),
-    Function(
-        "tl_tensor_wrap",
-        "Tensors",
-        ctypes.c_void_p,
-        (ctypes.POINTER(tl_tensor_info), tl_deleter, ctypes.c_void_p),
-        ("info", "deleter", "ctx"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_wrap is tl_tensor_from_buffer with the description in a struct,
-        which can also mark the memory as read-only. The function reads these fields
-        of info: data, shape, strides (NULL: row-major), dtype, device, rank, and of
-        flags TL_TENSOR_FLAG_READ_ONLY.
-
-        Ownership: data has to stay valid until the runtime calls deleter(data,
-            ctx), once, after the last reference; deleter may be NULL. On failure
-            data stays the caller's. The current scope holds the tensor.
-        Threads: any thread; the deleter runs on the one that drops the last
-            reference.
-        Returns: the tensor, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (NULL info or a struct_size that is too small,
-            no such dtype, rank not 0 to 8, NULL shape, NULL data although there are
-            elements, negative or overflowing extents, overflowing strides),
-            TL_E_DEVICE (no such device), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
-            (the scope stack is full).
-        Cost: fast; as tl_tensor_from_buffer.
-        """,
-    ),
-    Function(
-        "tl_tensor_in_slot",
-        "Tensors",
-        ctypes.c_void_p,
-        (ctypes.c_int64, ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)),
-        ("slot", "dtype", "rank", "shape"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_NO_FRAME", "TL_E_SLOT_OUT_OF_RANGE", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_in_slot returns a contiguous CPU tensor whose header and data stand
-        in a slot of the newest function frame. Contents are undefined at first; in
-        the next iteration of a loop the slot still holds what the previous one left
-        there. A tensor that is larger than the slot's buffer gets a larger buffer as
-        tl_mem_get_buffer says: at the same address, or elsewhere without contents. At
-        the same address it takes the place of the tensor before it.
-
-        Ownership: the frame owns the tensor until tl_mem_function_exit.
-        Threads: the calling thread's frames.
-        Returns: the tensor, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (no such dtype, rank not 0 to 8, NULL shape,
-            negative or overflowing extents), TL_E_NO_FRAME, TL_E_SLOT_OUT_OF_RANGE,
-            TL_E_ARENA_EXHAUSTED (the frame stack is full).
-        Cost: grows; about 10 ns, no allocation.
-        """,
-    ),
-    Function(
-        "tl_tensor_clone",
-        "Tensors",
-        ctypes.c_void_p,
-        (ctypes.c_void_p,),
-        ("tensor",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_DEVICE", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_clone returns a contiguous copy of a tensor on the same device.
-
-        Ownership: the current scope holds the copy; the caller borrows.
-        Threads: any thread, while no other writes the tensor.
-        Returns: the copy, NULL on failure or for NULL.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor, or a device that cannot copy),
-            TL_E_DEVICE (its driver failed), TL_E_INVALID_ARGUMENT (a borrowed
-            buffer that is not memory of its device), TL_E_OUT_OF_MEMORY,
-            TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: fast; tl_tensor_empty and a copy: of elements with gaps between them
-            about 0.3 ns each while they are in a cache.
-        """,
-    ),
-    Function(
-        "tl_tensor_acquire",
-        "Tensors",
-        ctypes.c_void_p,
-        (ctypes.c_void_p,),
-        ("tensor",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_tensor_acquire adds one reference to a tensor.
-
-        Ownership: the caller holds the new reference and gives it back with
-            tl_tensor_release.
-        Threads: any thread.
-        Returns: its argument, always; tl_last_status tells whether it was live, if
-            tl_clear_error was called before.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor).
-        Cost: fast; one compare-and-swap.
-        """,
-    ),
-    Function(
-        "tl_tensor_release",
-        "Tensors",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("tensor",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_tensor_release drops one reference. At zero the memory returns to the heap,
-        on a device to its tensor cache, or the deleter is called.
-
-        Ownership: takes one reference of the caller's.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was released.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor).
-        Cost: fast; one compare-and-swap, about 20 ns more for the last one.
-        """,
-    ),
-    Function(
-        "tl_tensor_release_safe",
-        "Tensors",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("tensor",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_tensor_release_safe is tl_tensor_release under another name that the TL
-        compiler emits.
-
-        Ownership: takes one reference of the caller's.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was released.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor).
-        Cost: fast; that of tl_tensor_release.
-        """,
-    ),
-    Function(
-        "tl_tensor_register",
-        "Tensors",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("tensor",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_register puts a reference into the current scope: a floating
-        reference of the tensor if it has one, else a new one.
-
-        Ownership: the current scope holds the reference.
-        Threads: any thread; the calling thread's scope.
-        Returns: TL_OK, or why nothing was registered.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor), TL_E_ARENA_EXHAUSTED (the scope stack
-            is full).
-        Cost: fast; about 10 ns.
-        """,
-    ),
-    Function(
-        "tl_tensor_promote",
-        "Tensors",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("tensor",),
-        ("TL_E_NOT_REGISTERED", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OVERFLOW"),
-        """tl_tensor_promote removes the newest entry of a tensor from the scopes of
-        this function, as tl_mem_unregister does. The reference of this entry floats
-        from then on. Use tl_tensor_prepare_return for a tensor that may stand in a
-        slot.
-
-        Ownership: the scope's reference passes to the caller, floating.
-        Threads: the calling thread's scopes.
-        Returns: TL_OK, or why nothing was taken out.
-        Errors: TL_E_NOT_REGISTERED (live, but not in these scopes),
-            TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_OVERFLOW
-            (fifteen references float already).
-        Cost: slow call; that of tl_mem_unregister.
-        """,
-    ),
-    Function(
-        "tl_tensor_finalize",
-        "Tensors",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("tensor",),
-        (),
-        """tl_tensor_finalize does nothing, because scopes release tensors. It exists
-        because the TL compiler emits it.
-
-        Ownership: unchanged.
-        Threads: any thread.
-        Returns: TL_OK.
-        Errors: none.
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_tensor_prepare_return",
-        "Tensors",
-        ctypes.c_void_p,
-        (ctypes.c_void_p,),
-        ("tensor",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OVERFLOW", "TL_E_OUT_OF_MEMORY"),
-        """tl_tensor_prepare_return makes a tensor ready to be returned from the
-        function that made it. It removes the tensor from the function's scopes, or
-        copies it to the heap when it stands in a slot.
-
-        Ownership: the returned tensor floats; its receiver registers it.
-        Threads: the calling thread's scopes.
-        Returns: the tensor to return: the argument, or the copy of a tensor in a
-            slot. The argument is also returned when it stands in none of the
-            scopes, and when the call refuses it. NULL when the copy failed, and
-            with TL_E_FORKED and TL_E_BUSY.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor), TL_E_OVERFLOW (fifteen references float
-            already), TL_E_OUT_OF_MEMORY.
-        Cost: fast; that of tl_mem_unregister, and a copy for a tensor in a slot.
-        """,
-    ),
-    Function(
-        "tl_tensor_free",
-        "Tensors",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("tensor",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_tensor_free releases a tensor that may still stand in a scope. It removes
-        the newest entry that the scopes of this function have for the tensor, if
-        there is one, and releases the reference, so that the exit of the scope does
-        not release it again. A tensor in a slot stays as it is, because the frame
-        owns it.
-
-        Ownership: takes the scope's reference, else one of the caller's.
-        Threads: any thread; the calling thread's scopes.
-        Returns: TL_OK, or why nothing was released.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor).
-        Cost: fast; tl_mem_unregister and tl_tensor_release.
-        """,
-    ),
-    Function(
-        "tl_tensor_info_get",
-        "Tensor properties",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.POINTER(tl_tensor_info)),
-        ("tensor", "out_info"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT"),
-        """tl_tensor_info_get returns all the properties below in one call.
-
-        Ownership: what out_info points to is borrowed; valid while the caller holds
-            the tensor.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was filled in. For a NULL tensor all fields
-            are zero.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor), TL_E_INVALID_ARGUMENT (NULL out_info,
-            or a struct_size that is too small).
-        Cost: fast; about 5 ns.
-        """,
-    ),
-    Function(
-        "tl_tensor_data",
-        "Tensor properties",
-        ctypes.c_void_p,
-        (ctypes.c_void_p,),
-        ("tensor",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_tensor_data returns the address of the first element. For a device other
-        than the CPU it is an address of that device.
-
-        Ownership: the caller borrows; valid while it holds the tensor.
-        Threads: any thread.
-        Returns: the address; NULL for NULL, for a tensor without elements and on
-            failure.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor).
-        Cost: fast; about 3 ns.
-        """,
-    ),
-    Function(
-        "tl_tensor_nbytes",
-        "Tensor properties",
-        ctypes.c_size_t,
-        (ctypes.c_void_p,),
-        ("tensor",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_tensor_nbytes returns the number of bytes of the elements.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: bytes; 0 for NULL and on failure.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor).
-        Cost: fast; about 3 ns.
-        """,
-    ),
-    Function(
-        "tl_tensor_numel",
-        "Tensor properties",
-        ctypes.c_int64,
-        (ctypes.c_void_p,),
-        ("tensor",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_tensor_numel returns the number of elements.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: the number, 1 for rank 0; 0 for NULL; -1 on failure.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor).
-        Cost: fast; about 3 ns.
-        """,
-    ),
-    Function(
-        "tl_tensor_len",
-        "Tensor properties",
-        ctypes.c_int64,
-        (ctypes.c_void_p,),
-        ("tensor",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_tensor_len is tl_tensor_numel under the name that the TL compiler emits.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: the number, 1 for rank 0; 0 for NULL; -1 on failure.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor).
-        Cost: fast; about 3 ns.
-        """,
-    ),
-    Function(
-        "tl_tensor_rank",
-        "Tensor properties",
-        ctypes.c_int64,
-        (ctypes.c_void_p,),
-        ("tensor",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_tensor_rank returns the number of dimensions.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: the rank; 0 for NULL; -1 on failure.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor).
-        Cost: fast; about 3 ns.
-        """,
-    ),
-    Function(
-        "tl_tensor_shape",
-        "Tensor properties",
-        ctypes.POINTER(ctypes.c_int64),
-        (ctypes.c_void_p,),
-        ("tensor",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_tensor_shape returns the extents, one for each dimension.
-
-        Ownership: the caller borrows; valid while it holds the tensor.
-        Threads: any thread.
-        Returns: the first of rank numbers; NULL for NULL and on failure.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor).
-        Cost: fast; about 3 ns.
-        """,
-    ),
-    Function(
-        "tl_tensor_strides",
-        "Tensor properties",
-        ctypes.POINTER(ctypes.c_int64),
-        (ctypes.c_void_p,),
-        ("tensor",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_tensor_strides returns the distance between neighbours in each dimension,
-        in elements.
-
-        Ownership: the caller borrows; valid while it holds the tensor.
-        Threads: any thread.
-        Returns: the first of rank numbers; NULL for NULL and on failure.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor).
-        Cost: fast; about 3 ns.
-        """,
-    ),
-    Function(
-        "tl_tensor_dtype",
-        "Tensor properties",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("tensor",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_tensor_dtype returns the element type.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: a value of tl_dtype; 0 for NULL; -1 on failure.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor).
-        Cost: fast; about 3 ns.
-        """,
-    ),
-    Function(
-        "tl_tensor_device",
-        "Tensor properties",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("tensor",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_tensor_device returns the device that holds the data.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: its number; 0 for NULL; -1 on failure.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor).
-        Cost: fast; about 3 ns.
-        """,
-    ),
-    Function(
-        "tl_tensor_is_contiguous",
-        "Tensor properties",
-        ctypes.c_bool,
-        (ctypes.c_void_p,),
-        ("tensor",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_tensor_is_contiguous tells whether the elements lie one after another in
-        row-major order.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: true when they do, and for NULL; false on failure.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor).
-        Cost: fast; about 3 ns.
-        """,
-    ),
-    Function(
-        "tl_tensor_dim",
-        "Tensor properties",
-        ctypes.c_int64,
-        (ctypes.c_void_p, ctypes.c_int64),
-        ("tensor", "axis"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT"),
-        """tl_tensor_dim returns the extent of one dimension. Negative axes count from
-        the last one.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: the extent; 0 for NULL; -1 on failure.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor), TL_E_INVALID_ARGUMENT (no such axis).
-        Cost: fast; about 3 ns.
-        """,
-    ),
-    Function(
-        "tl_tensor_reserve",
-        "Tensors that grow",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_int64),
-        ("tensor", "capacity"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_BUSY", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_tensor_reserve makes room for an extent of the first axis, so that the
-        tensor can grow to it without moving. A smaller one than there is room for
-        changes nothing.
-
-        Ownership: unchanged. The elements may move: ask tl_tensor_data again.
-        Threads: one thread at a time for one tensor.
-        Returns: TL_OK, or why the capacity stays. NULL is ignored.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor, or one without memory of its own: a
-            view, one over lent memory, in a slot or on a device), TL_E_BUSY (more
-            than one reference), TL_E_INVALID_ARGUMENT (rank 0, or a capacity that
-            is negative or overflows), TL_E_OUT_OF_MEMORY.
-        Cost: slow call; a copy of the elements when they move. Those that have
-            grown to 1 MiB and more are not copied again: their pages move.
-        """,
-    ),
-    Function(
-        "tl_tensor_resize",
-        "Tensors that grow",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_int64),
-        ("tensor", "extent"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_BUSY", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_tensor_resize changes the extent of the first axis. What new elements are is
-        undefined.
-
-        Ownership: unchanged. Beyond the capacity the elements move, and may have
-            moved where the call is refused memory: ask tl_tensor_data again.
-        Threads: one thread at a time for one tensor.
-        Returns: TL_OK, or why the tensor stays as it is. NULL is ignored.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor, or one without memory of its own: a
-            view, one over lent memory, in a slot or on a device), TL_E_BUSY (more
-            than one reference), TL_E_INVALID_ARGUMENT (rank 0, or an extent that is
-            negative or overflows), TL_E_OUT_OF_MEMORY.
-        Cost: grows; about 10 ns while the capacity lasts.
-        """,
-    ),
-    Function(
-        "tl_tensor_resize_zeros",
-        "Tensors that grow",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_int64),
-        ("tensor", "extent"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_BUSY", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_tensor_resize_zeros is tl_tensor_resize with new elements of zeros.
-
-        Ownership: unchanged. Beyond the capacity the elements move, and may have
-            moved where the call is refused memory: ask tl_tensor_data again.
-        Threads: one thread at a time for one tensor.
-        Returns: TL_OK, or why the tensor stays as it is. NULL is ignored.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor, or one without memory of its own: a
-            view, one over lent memory, in a slot or on a device), TL_E_BUSY (more
-            than one reference), TL_E_INVALID_ARGUMENT (rank 0, or an extent that is
-            negative or overflows), TL_E_OUT_OF_MEMORY.
-        Cost: grows; that of tl_tensor_resize, and of the zeros.
-        """,
-    ),
-    Function(
-        "tl_tensor_capacity",
-        "Tensors that grow",
-        ctypes.c_int64,
-        (ctypes.c_void_p,),
-        ("tensor",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_tensor_capacity returns the extent of the first axis up to which a tensor
-        can grow without moving.
-
-        Ownership: none.
-        Threads: any thread, while none changes the tensor.
-        Returns: the extent; that of the first axis for a tensor that cannot grow or
-            has no bytes in a row, 0 for NULL and for rank 0, -1 on failure.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_view_reshape",
-        "Tensor views",
-        ctypes.c_void_p,
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)),
-        ("tensor", "rank", "shape"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_view_reshape returns a view with the same elements, in row-major order, in
-        another shape. One extent may be -1; it is computed from the others.
-
-        Ownership: the current scope holds the view; the view holds the tensor that
-            has the memory. The caller borrows.
-        Threads: any thread.
-        Returns: the view, NULL on failure or for NULL.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor, or one in a slot, or no strides give
-            that order), TL_E_INVALID_ARGUMENT (another number of elements, rank not
-            0 to 8, NULL shape, negative or overflowing extents, more than one -1),
-            TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: fast; one compare-and-swap, whatever the size.
-        """,
-    ),
-    Function(
-        "tl_view_slice",
-        "Tensor views",
-        ctypes.c_void_p,
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64),
-        ("tensor", "axis", "start", "stop", "step"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_view_slice returns a view of the elements start, start + step, ... before
-        stop of one axis, by the rules of Python's slices: a negative start or stop
-        counts from the end, and positions beyond either end are cut off, so that
-        INT64_MIN and INT64_MAX stand for the ends. A negative step runs backwards,
-        from start down to the element after stop.
-
-        Ownership: the current scope holds the view; the view holds the tensor that
-            has the memory. The caller borrows.
-        Threads: any thread.
-        Returns: the view, NULL on failure or for NULL.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
-            (no such axis, a step of 0), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
-            (the scope stack is full).
-        Cost: fast; one compare-and-swap, whatever the size.
-        """,
-    ),
-    Function(
-        "tl_view_slice_axes",
-        "Tensor views",
-        ctypes.c_void_p,
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_int64)),
-        ("tensor", "rank", "starts", "stops", "steps"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_view_slice_axes takes a part of each of the first rank axes in one call. Axis
-        i gets the elements starts[i], starts[i] + steps[i], ... before stops[i], as
-        tl_view_slice does; the axes after them stay whole. A step of 0 takes the one
-        element at starts[i] and leaves the axis out of the view, as an index does; the
-        element has to exist, and stops[i] says nothing.
-
-        The parameter steps may be NULL: all are 1.
-
-        Ownership: the current scope holds the view; the view holds the tensor that
-            has the memory. The caller borrows.
-        Threads: any thread.
-        Returns: the view, NULL on failure or for NULL.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
-            (rank below 0 or above the tensor's, NULL starts or stops with a rank
-            above 0, no such element), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
-            scope stack is full).
-        Cost: fast; one compare-and-swap, whatever the size.
-        """,
-    ),
-    Function(
-        "tl_view_transpose",
-        "Tensor views",
-        ctypes.c_void_p,
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64),
-        ("tensor", "axis_a", "axis_b"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_view_transpose returns a view with two axes swapped.
-
-        Ownership: the current scope holds the view; the view holds the tensor that
-            has the memory. The caller borrows.
-        Threads: any thread.
-        Returns: the view, NULL on failure or for NULL.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
-            (no such axis), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
-            stack is full).
-        Cost: fast; one compare-and-swap, whatever the size.
-        """,
-    ),
-    Function(
-        "tl_view_permute",
-        "Tensor views",
-        ctypes.c_void_p,
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)),
-        ("tensor", "rank", "axes"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_view_permute returns a view with the axes in another order: axis i of the
-        view is axis axes[i] of the tensor.
-
-        Ownership: the current scope holds the view; the view holds the tensor that
-            has the memory. The caller borrows.
-        Threads: any thread.
-        Returns: the view, NULL on failure or for NULL.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
-            (NULL axes, not every axis once), TL_E_OUT_OF_MEMORY,
-            TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: fast; one compare-and-swap, whatever the size.
-        """,
-    ),
-    Function(
-        "tl_view_broadcast_to",
-        "Tensor views",
-        ctypes.c_void_p,
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)),
-        ("tensor", "rank", "shape"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_view_broadcast_to returns a view that repeats axes of one element, and
-        repeats the whole tensor along new leading axes. Repetition needs no memory:
-        the stride of such an axis is 0. An extent of -1 keeps the tensor's extent.
-
-        Ownership: the current scope holds the view; the view holds the tensor that
-            has the memory. The caller borrows.
-        Threads: any thread.
-        Returns: the view, NULL on failure or for NULL.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
-            (NULL shape, rank below the tensor's or above 8, an extent that is
-            neither the tensor's nor repeats one element, an overflow),
-            TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: fast; one compare-and-swap, whatever the size.
-        """,
-    ),
-    Function(
-        "tl_view_squeeze",
-        "Tensor views",
-        ctypes.c_void_p,
-        (ctypes.c_void_p, ctypes.c_int64),
-        ("tensor", "axis"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_view_squeeze returns a view without an axis of one element.
-
-        Ownership: the current scope holds the view; the view holds the tensor that
-            has the memory. The caller borrows.
-        Threads: any thread.
-        Returns: the view, NULL on failure or for NULL.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
-            (no such axis, or the axis does not have one element),
-            TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: fast; one compare-and-swap, whatever the size.
-        """,
-    ),
-    Function(
-        "tl_view_expand_dims",
-        "Tensor views",
-        ctypes.c_void_p,
-        (ctypes.c_void_p, ctypes.c_int64),
-        ("tensor", "axis"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_view_expand_dims returns a view with one more axis, of one element. The
-        parameter axis is the position of that axis in the view.
-
-        Ownership: the current scope holds the view; the view holds the tensor that
-            has the memory. The caller borrows.
-        Threads: any thread.
-        Returns: the view, NULL on failure or for NULL.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor, or one in a slot), TL_E_INVALID_ARGUMENT
-            (no such axis, eight dimensions already), TL_E_OUT_OF_MEMORY,
-            TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: fast; one compare-and-swap, whatever the size.
-        """,
-    ),
-    Function(
-        "tl_tensor_base",
-        "Tensor views",
-        ctypes.c_void_p,
-        (ctypes.c_void_p,),
-        ("tensor",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_tensor_base returns the tensor whose memory a view shares.
-
-        Ownership: the caller borrows; valid while it holds the view.
-        Threads: any thread.
-        Returns: the tensor, which is never a view; NULL for NULL, for a tensor that
-            is not a view and on failure.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_pool_acquire",
-        "Tensor pool",
-        ctypes.c_void_p,
-        (ctypes.c_size_t, ctypes.c_uint8, ctypes.c_uint8),
-        ("elements", "dtype", "device"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE"),
-        """tl_pool_acquire takes the tensor of a key out of the pool that came last. Its
-        contents are undefined and its shape is one dimension of that many elements.
-        Hits and misses are counted: pool_hits and pool_misses of tl_stats.
-
-        Ownership: the reference floats; only the caller can release it.
-        Threads: any thread.
-        Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
-        Errors: TL_E_INVALID_ARGUMENT (no such dtype), TL_E_DEVICE (no such device).
-        Cost: slow call; a lock.
-        """,
-    ),
-    Function(
-        "tl_pool_release",
-        "Tensor pool",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint8, ctypes.c_uint8),
-        ("tensor", "elements", "dtype", "device"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_BUSY"),
-        """tl_pool_release gives a tensor that has no other holder to the pool. The tensor
-        is freed when the pool is full for its key, and near a limit, and if it is a view
-        or has the memory of somebody else.
-
-        Ownership: takes the caller's reference.
-        Threads: any thread.
-        Returns: TL_OK, or why the tensor was not taken.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE (in the
-            pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
-            TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY
-            (another holder has a reference).
-        Cost: slow call; a lock.
-        """,
-    ),
-    Function(
-        "tl_pool_acquire_compat",
-        "Tensor pool",
-        ctypes.c_void_p,
-        (ctypes.c_size_t,),
-        ("elements",),
-        (),
-        """tl_pool_acquire_compat is tl_pool_acquire for f32 on the CPU, in the form
-        that an older TL compiler emits.
-
-        Ownership: the reference floats; only the caller can release it.
-        Threads: any thread.
-        Returns: the tensor, NULL on a miss, which is not a failure (TL_OK).
-        Errors: none.
-        Cost: slow call; a lock.
-        """,
-    ),
-    Function(
-        "tl_pool_release_compat",
-        "Tensor pool",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_size_t),
-        ("tensor", "elements"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_BUSY"),
-        """tl_pool_release_compat is tl_pool_release for f32 on the CPU, in the form
-        that an older TL compiler emits.
-
-        Ownership: takes the caller's reference.
-        Threads: any thread.
-        Returns: TL_OK, or why the tensor was not taken.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE (in the
-            pool already), TL_E_UNSUPPORTED (not a tensor, or one in a slot),
-            TL_E_INVALID_ARGUMENT (the key is not that of the tensor), TL_E_BUSY
-            (another holder has a reference).
-        Cost: slow call; a lock.
-        """,
-    ),
-    Function(
-        "tl_get_pool_count",
-        "Tensor pool",
-        ctypes.c_int64,
-        (),
-        (),
-        (),
-        """tl_get_pool_count returns how many tensors the pool keeps, over all keys, those
-        of device tensor caches included.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: the number.
-        Errors: none.
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_get_refcount_count",
-        "Tensor pool",
-        ctypes.c_int64,
-        (),
-        (),
-        (),
-        """tl_get_refcount_count returns how many objects are counted: live tensors,
-        heap objects and registered foreign pointers.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: the number, exact at quiescence.
-        Errors: none.
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_get_gpu_total_allocated_bytes",
-        "Tensor pool",
-        ctypes.c_int64,
-        (),
-        (),
-        (),
-        """tl_get_gpu_total_allocated_bytes returns how many bytes are allocated on all
-        devices except the CPU: the bytes of the blocks that their default memory
-        pools have given to live tensors, to tensors that are kept and to PyTorch.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: bytes, 0 without such a device.
-        Errors: none.
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_get_gpu_free_count",
-        "Tensor pool",
-        ctypes.c_int64,
-        (),
-        (),
-        (),
-        """tl_get_gpu_free_count returns how many tensors are kept for all devices
-        except the CPU.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: the number, 0 without such a device.
-        Errors: none.
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_get_gpu_free_bytes",
-        "Tensor pool",
-        ctypes.c_int64,
-        (),
-        (),
-        (),
-        """tl_get_gpu_free_bytes returns the bytes of the tensors that are kept for all
-        devices except the CPU.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: bytes, 0 without such a device.
-        Errors: none.
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_get_metal_pool_bytes",
-        "Tensor pool",
-        ctypes.c_int64,
-        (),
-        (),
-        (),
-        """tl_get_metal_pool_bytes is tl_get_gpu_free_bytes under another name that the
-        TL compiler emits.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: bytes, 0 without such a device.
-        Errors: none.
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_get_metal_pool_mb",
-        "Tensor pool",
-        ctypes.c_int64,
-        (),
-        (),
-        (),
-        """tl_get_metal_pool_mb is tl_get_gpu_free_bytes in units of 1024 * 1024 bytes,
-        rounded down.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: mebibytes, 0 without such a device.
-        Errors: none.
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_get_metal_pool_count",
-        "Tensor pool",
-        ctypes.c_int64,
-        (),
-        (),
-        (),
-        """tl_get_metal_pool_count is tl_get_gpu_free_count under another name that the
-        TL compiler emits.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: the number, 0 without such a device.
-        Errors: none.
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_get_gpu_pool_hit_rate",
-        "Tensor pool",
-        ctypes.c_double,
-        (),
-        (),
-        (),
-        """tl_get_gpu_pool_hit_rate returns the share of requests for tensors that kept
-        ones have served, over all devices except the CPU.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: 0.0 to 1.0; 0.0 before the first request.
-        Errors: none.
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_dump_gpu_pool_stats",
-        "Tensor pool",
-        ctypes.c_int32,
-        (),
-        (),
-        (),
-        """tl_dump_gpu_pool_stats writes one line to standard error for each key of the
-        pool, one for the default memory pool of each device in use, and one for the sum.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: TL_OK.
-        Errors: none.
-        Cost: slow call; linear in the number of keys.
-        """,
-    ),
-    Function(
-        "tl_tensor_to",
-        "Tensors on devices",
-        ctypes.c_void_p,
-        (ctypes.c_void_p, ctypes.c_int32),
-        ("tensor", "device"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_DEVICE", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_to returns a contiguous copy of a tensor on a device, which may be
-        the tensor's own device.
-
-        Ownership: the current scope holds the copy; the caller borrows.
-        Threads: any thread, while no other writes the tensor.
-        Returns: the copy, NULL on failure or for NULL.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor, or a device that does not copy),
-            TL_E_DEVICE (no such device, or its driver failed),
-            TL_E_INVALID_ARGUMENT (memory that was lent is none of its device),
-            TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: fast; on the CPU as tl_tensor_clone; a slow call for other devices,
-            where elements with gaps between them go by way of the CPU, if it cannot
-            reach their memory.
-        """,
-    ),
-    Function(
-        "tl_tensor_copy",
-        "Tensors on devices",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_void_p),
-        ("to", "from"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY"),
-        """tl_tensor_copy copies the elements of one tensor into another of the same shape
-        and element type, on whatever devices the two are. The tensor that is read
-        may have gaps and permuted axes. The tensor that is written may have them
-        where the CPU reaches its memory. The two may share memory.
-
-        Ownership: unchanged.
-        Threads: any thread, while no other uses to or writes from.
-        Returns: TL_OK, or why the copy was not completed.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_INVALID_ARGUMENT (NULL, or they differ in shape or type),
-            TL_E_UNSUPPORTED (not a tensor; to is read-only, has one element under
-            several indices, or has gaps on a device whose memory the CPU cannot
-            reach; a device that cannot copy), TL_E_DEVICE, TL_E_OUT_OF_MEMORY.
-        Cost: fast; about 50 ns and the copy on the CPU; a slow call for other
-            devices and where the two share memory.
-        """,
-    ),
-    Function(
-        "tl_tensor_record_stream",
-        "Tensors on devices",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_void_p),
-        ("tensor", "stream"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_DEVICE"),
-        """tl_tensor_record_stream tells the runtime that work in a stream uses a
-        tensor. When the last reference to the tensor is dropped, its memory is
-        reused only after the work that is in the stream at that moment. The stream
-        has to exist until then.
-
-        Ownership: unchanged.
-        Threads: any thread.
-        Returns: TL_OK, also for a NULL tensor, and for the stream NULL on a device
-            without streams; or why nothing was recorded.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor, a stream where the device has none, or a
-            borrowed buffer), TL_E_DEVICE (the tensor's device is not available).
-        Cost: slow call. The release costs an event for each stream.
-        """,
-    ),
-    Function(
-        "tl_tensor_sync_stream",
-        "Tensors on devices",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_void_p),
-        ("tensor", "stream"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_DEVICE"),
-        """tl_tensor_sync_stream makes later work in a stream wait for the work that is
-        now in the streams that use the tensor. These are the recorded streams, or
-        the default stream if none is recorded. The CPU does not wait. A consumer of
-        the tensor's memory calls this function before it uses the memory in a stream
-        of its own.
-
-        Ownership: unchanged.
-        Threads: any thread.
-        Returns: TL_OK, or why the stream does not wait.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor, or a stream where the device has none),
-            TL_E_OUT_OF_MEMORY (no memory for an event), TL_E_DEVICE.
-        Cost: slow call; four calls of the driver for each stream.
-        """,
-    ),
-    Function(
-        "tl_tensor_share",
-        "Tensors between processes",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_uint32, ctypes.POINTER(tl_tensor_shared)),
-        ("tensor", "flags", "out_shared"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_DEVICE"),
-        """tl_tensor_share describes a tensor of TL_DEVICE_SHARED, or a view of one, for
-        tl_tensor_open in another process. With TL_TENSOR_FLAG_READ_ONLY the kernel
-        lets no process map the memory for writing from now on; those that have it
-        mapped so already, this one too, go on writing. Memory that was shared so is
-        read-only to all later receivers, which flags in *out_shared tells.
-
-        Ownership: out_shared->fd is a new descriptor, closed by exec, that the
-            caller closes with close(). The memory exists until it is closed, even
-            if the tensor is gone.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was shared.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, a struct_size that is too small, other
-            flags, a header that was overwritten), TL_E_UNKNOWN_POINTER,
-            TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (not a tensor, or
-            one whose memory other processes cannot map), TL_E_OUT_OF_MEMORY (no
-            file descriptor is left), TL_E_DEVICE (the kernel cannot make memory
-            read-only).
-        Cost: slow call; four system calls; works in a child of fork().
-        """,
-    ),
-    Function(
-        "tl_tensor_open",
-        "Tensors between processes",
-        ctypes.c_void_p,
-        (ctypes.POINTER(tl_tensor_shared),),
-        ("shared",),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_DEVICE", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_open returns a tensor over the memory that another process has
-        shared. The sender need not be trusted: before the memory is mapped, the
-        library makes sure that it is a memory file that cannot shrink and that it
-        has room for every element. The tensor is read-only if flags say so, or if
-        the descriptor cannot be mapped for writing; a write to its memory is then a
-        fault. Only the pages with the elements are mapped, and they count for the
-        limits of this process.
-
-        Ownership: the descriptor stays the caller's, who may close it at once; the
-            tensor has one of its own. The current scope holds the tensor.
-        Threads: any thread.
-        Returns: the tensor, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, a struct_size that is too small, no
-            such dtype, rank not 0 to 8, negative or overflowing extents or strides,
-            other flags, elements outside the memory, an offset that is no multiple
-            of the element size, a descriptor that is not open, is no memory file,
-            or is not sealed), TL_E_OUT_OF_MEMORY (a limit, or no file descriptor or
-            mapping is left), TL_E_DEVICE (the system has no shared memory),
-            TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: slow call; seven system calls, whatever the size; works in a child of
-            fork().
-        """,
-    ),
-    Function(
-        "tl_sparse_create",
-        "Sparse matrices",
-        ctypes.c_void_p,
-        (ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(tl_sparse_options)),
-        ("format", "rows", "columns", "value_dtype", "index_dtype", "lengths", "options"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_sparse_create returns a matrix with room for as many nonzeros in each line as
-        lengths says, one number for each line. Values and indices are undefined:
-        fill them in through tl_sparse_row or tl_sparse_block, and check them with
-        tl_sparse_validate.
-
-        Ownership: the current scope holds the matrix; the caller borrows. lengths
-            and options, which may be NULL, are read during the call.
-        Threads: any thread.
-        Returns: the matrix, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (no such format or types, negative extents or
-            lengths, a line with more nonzeros than it has places, NULL lengths,
-            options that contradict each other), TL_E_LIMIT (2^44 lines or more;
-            with 32-bit indices more than 2^31 - 1 nonzeros, columns of a CSR matrix
-            or rows of a CSC matrix, 2^44 with others), TL_E_OUT_OF_MEMORY,
-            TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: slow call; three passes over the lengths, and an allocation for each
-            block.
-        """,
-    ),
-    Function(
-        "tl_sparse_from_csr",
-        "Sparse matrices",
-        ctypes.c_void_p,
-        (ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(tl_sparse_options)),
-        ("rows", "columns", "nonzeros", "value_dtype", "index_dtype", "values", "indices", "offsets", "options"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_sparse_from_csr returns a CSR matrix with a copy of three contiguous arrays:
-        row i has the values and indices from offsets[i] to offsets[i + 1] - 1.
-        offsets has rows + 1 numbers of the indices' type, from 0 to nonzeros.
-        Indices have to ascend within each row; the message of the error names the
-        row and what is wrong in it.
-
-        Ownership: the current scope holds the matrix; the caller borrows. The
-            arrays and options, which may be NULL, are read during the call.
-        Threads: any thread.
-        Returns: the matrix, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (no such types, negative extents, NULL arrays,
-            offsets that decrease or do not go from 0 to nonzeros, indices that do
-            not ascend, occur twice or are out of range, options that contradict
-            each other), TL_E_LIMIT (more than 2^31 - 1 columns or nonzeros with
-            32-bit indices, 2^44 with others), TL_E_OUT_OF_MEMORY,
-            TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: slow call; a copy, and a check of every index.
-        """,
-    ),
-    Function(
-        "tl_sparse_from_csc",
-        "Sparse matrices",
-        ctypes.c_void_p,
-        (ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(tl_sparse_options)),
-        ("rows", "columns", "nonzeros", "value_dtype", "index_dtype", "values", "indices", "offsets", "options"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_sparse_from_csc is tl_sparse_from_csr for a CSC matrix: offsets has
-        columns + 1 numbers, and the indices are rows.
-
-        Ownership: the current scope holds the matrix; the caller borrows. The
-            arrays and options, which may be NULL, are read during the call.
-        Threads: any thread.
-        Returns: the matrix, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (no such types, negative extents, NULL arrays,
-            offsets that decrease or do not go from 0 to nonzeros, indices that do
-            not ascend, occur twice or are out of range, options that contradict
-            each other), TL_E_LIMIT (more than 2^31 - 1 rows or nonzeros with 32-bit
-            indices, 2^44 with others), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
-            (the scope stack is full).
-        Cost: slow call; a copy, and a check of every index.
-        """,
-    ),
-    Function(
-        "tl_sparse_wrap",
-        "Sparse matrices",
-        ctypes.c_void_p,
-        (ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32, tl_deleter, ctypes.c_void_p),
-        ("format", "rows", "columns", "nonzeros", "value_dtype", "index_dtype", "values", "indices", "offsets", "flags", "deleter", "ctx"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_sparse_wrap returns a matrix of one block over three arrays of the
-        caller's, without a copy. offsets is as in tl_sparse_from_csr, with one
-        number more than there are lines. The call checks the arrays once. flags is 0
-        or TL_TENSOR_FLAG_READ_ONLY. When the last matrix and array over them is
-        released, deleter(values, ctx) is called once; deleter may be NULL.
-
-        Ownership: the current scope holds the matrix; the caller borrows. The
-            arrays have to stay valid until the deleter is called; on failure it is
-            not called.
-        Threads: any thread. deleter runs on whichever thread drops the last
-            reference.
-        Returns: the matrix, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (as tl_sparse_from_csr, arrays that are not
-            aligned to their elements, or unknown flags), TL_E_LIMIT (as
-            tl_sparse_from_csr), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
-            stack is full).
-        Cost: slow call; a check of every index.
-        """,
-    ),
-    Function(
-        "tl_sparse_row",
-        "Sparse matrices",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64)),
-        ("matrix", "i", "out_values", "out_indices", "out_length"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT"),
-        """tl_sparse_row returns the addresses of the values and the indices of line i,
-        and their number. Line i is row i of a CSR matrix or column i of a CSC
-        matrix. Each output may be NULL.
-
-        Ownership: the caller borrows both arrays; valid while it holds the matrix,
-            or another over the same block.
-        Threads: any thread.
-        Returns: TL_OK, also for a NULL matrix, whose outputs are zero; or the
-            error.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such
-            line, or offsets that were changed).
-        Cost: fast; a binary search over the blocks.
-        """,
-    ),
-    Function(
-        "tl_sparse_slice",
-        "Sparse matrices",
-        ctypes.c_void_p,
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64),
-        ("matrix", "start", "stop"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_sparse_slice returns a matrix of the lines start to stop over the same
-        blocks, by the rules of Python's slices: negative numbers count from the end,
-        and positions beyond either end are cut off, so that INT64_MIN and INT64_MAX
-        stand for the ends. The lines are rows of a CSR matrix or columns of a CSC
-        matrix.
-
-        Ownership: the current scope holds the slice; the slice holds the blocks
-            that it shows, not the matrix. The caller borrows.
-        Threads: any thread.
-        Returns: the slice, NULL on failure or for NULL.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (offsets
-            at its ends that were changed), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED
-            (the scope stack is full).
-        Cost: slow call; one count for each block that it shows.
-        """,
-    ),
-    Function(
-        "tl_sparse_transpose",
-        "Sparse matrices",
-        ctypes.c_void_p,
-        (ctypes.c_void_p,),
-        ("matrix",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_sparse_transpose returns the transpose over the same blocks. The transpose
-        of a CSR matrix is a CSC matrix whose column i is row i of the matrix, and
-        the other way round. Lines stay the same, so tl_sparse_row of that CSC matrix
-        returns a column.
-
-        Ownership: the current scope holds the transpose; the transpose holds the
-            matrix whose table of blocks it shows. The caller borrows.
-        Threads: any thread.
-        Returns: the transpose, NULL on failure or for NULL.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a sparse matrix), TL_E_OUT_OF_MEMORY,
-            TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: slow call; one count, however many blocks there are.
-        """,
-    ),
-    Function(
-        "tl_sparse_to_contiguous",
-        "Sparse matrices",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p),
-        ("matrix", "out_values", "out_indices", "out_offsets"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_sparse_to_contiguous copies a matrix into three tensors of one dimension:
-        values, indices, and the offsets of lines, which begin with 0 and have the type
-        of the indices. The tensors share no memory with the matrix.
-
-        Ownership: the current scope holds the tensors; the caller borrows.
-        Threads: any thread.
-        Returns: TL_OK, also for a NULL matrix, whose outputs are NULL; or the
-            error.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (a NULL
-            output, or offsets that were changed), TL_E_OUT_OF_MEMORY,
-            TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: slow call; a copy.
-        """,
-    ),
-    Function(
-        "tl_sparse_block",
-        "Sparse matrices",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(tl_sparse_block_info)),
-        ("matrix", "i", "out_info"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT"),
-        """tl_sparse_block describes the part of block i that a matrix shows, without a
-        copy.
-
-        Ownership: the caller borrows all of it; valid while it holds the matrix or
-            memory.
-        Threads: any thread.
-        Returns: TL_OK, also for a NULL matrix, whose outputs are zero; or the
-            error. struct_size is set to the bytes filled in.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such
-            block, a NULL out_info or a wrong struct_size).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_sparse_block_tensors",
-        "Sparse matrices",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p),
-        ("matrix", "i", "out_values", "out_indices", "out_offsets"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_sparse_block_tensors returns the part of block i that a matrix shows as
-        three views of one dimension, without a copy: the values, the indices, and
-        one offset more than there are lines.
-
-        Ownership: the current scope holds the tensors, and they hold the block, not
-            the matrix. The caller borrows.
-        Threads: any thread.
-        Returns: TL_OK, also for a NULL matrix, whose outputs are NULL; or the
-            error.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (no such
-            block, or a NULL output), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the
-            scope stack is full).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_sparse_validate",
-        "Sparse matrices",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("matrix",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT"),
-        """tl_sparse_validate checks every index of a matrix: within a line, indices
-        have to ascend and be in range. The message of the error names the line and
-        what is wrong there.
-
-        Ownership: nothing changes.
-        Threads: any thread.
-        Returns: TL_OK, also for NULL, or what is wrong.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (indices
-            that do not ascend, occur twice or are out of range, or offsets that
-            were changed).
-        Cost: slow call; a check of every index.
-        """,
-    ),
-    Function(
-        "tl_sparse_info_get",
-        "Sparse matrices",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.POINTER(tl_sparse_info)),
-        ("matrix", "out_info"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT"),
-        """tl_sparse_info_get describes a matrix.
-
-        Ownership: nothing changes.
-        Threads: any thread.
-        Returns: TL_OK, also for a NULL matrix, whose outputs are zero; or the
-            error. struct_size is set to the bytes filled in.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a sparse matrix), TL_E_INVALID_ARGUMENT (a NULL
-            out_info or a wrong struct_size).
-        Cost: fast; about as tl_tensor_info_get.
-        """,
-    ),
-    Function(
-        "tl_device_count",
-        "Devices",
-        ctypes.c_int32,
-        (),
-        (),
-        (),
-        """tl_device_count returns how many devices there are, the CPU and shared memory
-        included. The first call looks for devices.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: the number, at least 2; devices have the numbers below it. On
-            failure 1.
-        Errors: none.
-        Cost: slow call; the first call loads the drivers, which may take a second;
-            then constant.
-        """,
-    ),
-    Function(
-        "tl_device_info",
-        "Devices",
-        ctypes.c_int32,
-        (ctypes.c_int32, ctypes.POINTER(tl_device_properties)),
-        ("device", "out_properties"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE"),
-        """tl_device_info describes a device. Set struct_size first. The call uses no
-        memory and creates no context on the device.
-
-        Ownership: the strings are static.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was filled in.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, or a struct_size below 16), TL_E_DEVICE
-            (there is no such device).
-        Cost: slow call; constant; may look for devices.
-        """,
-    ),
-    Function(
-        "tl_device_by_name",
-        "Devices",
-        ctypes.c_int32,
-        (ctypes.c_char_p, ctypes.POINTER(ctypes.c_int32)),
-        ("name", "out_device"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE"),
-        """tl_device_by_name returns the number of a device by its name: "cpu",
-        "shared", "cuda:0", "opencl:1", "metal:0". A name without a number means 0. If the
-        device does not exist, the message says which libraries the runtime looked
-        for, which symbol was missing or what the driver answered.
-
-        Ownership: the string is only read.
-        Threads: any thread.
-        Returns: TL_OK, or why no number was returned.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, or not the name of a device),
-            TL_E_DEVICE.
-        Cost: slow call; constant; may look for devices.
-        """,
-    ),
-    Function(
-        "tl_device_default",
-        "Devices",
-        ctypes.c_int32,
-        (ctypes.POINTER(ctypes.c_int32),),
-        ("out_device",),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE"),
-        """tl_device_default returns the number of the device that the option TL_DEVICE
-        names.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: TL_OK, or why no number was returned.
-        Errors: TL_E_INVALID_ARGUMENT (NULL), TL_E_DEVICE.
-        Cost: slow call; constant; may look for devices.
-        """,
-    ),
-    Function(
-        "tl_device_memory_info",
-        "Devices",
-        ctypes.c_int32,
-        (ctypes.c_int32, ctypes.POINTER(ctypes.c_uint64), ctypes.POINTER(ctypes.c_uint64)),
-        ("device", "out_free", "out_total"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_UNSUPPORTED"),
-        """tl_device_memory_info returns the free and the total memory of a device at
-        this moment. Both numbers are 0 when the device does not tell. On CUDA the
-        call creates the device's context, which takes memory there.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was measured.
-        Errors: TL_E_INVALID_ARGUMENT (an output is NULL), TL_E_DEVICE,
-            TL_E_OUT_OF_MEMORY (no memory for the context), TL_E_UNSUPPORTED (the
-            driver says so).
-        Cost: slow call; a call of the driver.
-        """,
-    ),
-    Function(
-        "tl_device_allocator_for",
-        "Devices",
-        ctypes.POINTER(tl_device_allocator),
-        (ctypes.c_int32,),
-        ("device",),
-        ("TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED"),
-        """tl_device_allocator_for returns the allocator of a device. Its functions may
-        be called from any thread until the process ends. On failure allocate returns
-        NULL and sets the thread's last status; for 0 bytes it returns NULL with
-        TL_OK. When the block is not one of this allocator or has another size,
-        deallocate sets the last status and does nothing. For NULL it does nothing,
-        with TL_OK. The blocks of device 0 are zeroed pages.
-
-        Ownership: the allocator is static; its blocks are the caller's until they
-            are deallocated.
-        Threads: any thread.
-        Returns: the allocator, NULL when there is no such device.
-        Errors: TL_E_DEVICE; and by its functions TL_E_OUT_OF_MEMORY,
-            TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_INVALID_ARGUMENT
-            (another size), TL_E_UNSUPPORTED (the driver says so).
-        Cost: slow call; constant; may look for devices. Its functions: a call of
-            the driver, 2 to 1000 microseconds.
-        """,
-    ),
-    Function(
-        "tl_device_pinned_allocator_for",
-        "Devices",
-        ctypes.POINTER(tl_device_allocator),
-        (ctypes.c_int32,),
-        ("device",),
-        ("TL_E_DEVICE", "TL_E_UNSUPPORTED"),
-        """tl_device_pinned_allocator_for returns an allocator of CPU memory that is
-        never paged out, so that a device copies to and from it at full speed and
-        during other work. CUDA devices have such memory.
-
-        Ownership: as with tl_device_allocator_for.
-        Threads: any thread.
-        Returns: the allocator, NULL on failure.
-        Errors: TL_E_DEVICE (there is no such device), TL_E_UNSUPPORTED (it has no
-            such memory).
-        Cost: slow call; constant; may look for devices.
-        """,
-    ),
-    Function(
-        "tl_device_copy",
-        "Devices",
-        ctypes.c_int32,
-        (ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p, ctypes.c_size_t),
-        ("to_device", "to", "from_device", "from", "bytes"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_UNSUPPORTED"),
-        """tl_device_copy copies bytes between any two devices, the CPU being device 0.
-        The copy is complete when the call returns. Both addresses may lie inside
-        blocks. Within a device whose memory the CPU cannot use, the ranges must not
-        overlap. When two devices have no direct path to each other, the copy goes
-        through the CPU's memory. The call refuses CPU memory that cannot be read or
-        written before it copies the first byte, and does not fault.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: TL_OK, also for 0 bytes, or why the copy was not completed.
-        Errors: TL_E_INVALID_ARGUMENT (no memory at an address, or fewer bytes than
-            requested), TL_E_UNKNOWN_POINTER (not in a block, for a device without
-            addresses of its own), TL_E_DEVICE (no such device, or its driver
-            failed), TL_E_OUT_OF_MEMORY, TL_E_UNSUPPORTED (the driver says so).
-        Cost: slow call; that of the copy; 1 to 20 microseconds for few bytes.
-        """,
-    ),
-    Function(
-        "tl_device_fill",
-        "Devices",
-        ctypes.c_int32,
-        (ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint8, ctypes.c_size_t),
-        ("device", "to", "value", "bytes"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_UNSUPPORTED"),
-        """tl_device_fill sets bytes of a device to a value. The memory is filled when
-        the call returns. The call refuses memory that cannot be written, as
-        tl_device_copy does.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: TL_OK, also for 0 bytes, or why the memory was not filled.
-        Errors: TL_E_INVALID_ARGUMENT, TL_E_UNKNOWN_POINTER, TL_E_DEVICE,
-            TL_E_OUT_OF_MEMORY, TL_E_UNSUPPORTED, as with tl_device_copy.
-        Cost: slow call; that of writing the bytes; 1 to 20 microseconds for few of
-            them.
-        """,
-    ),
-    Function(
-        "tl_device_register",
-        "Devices",
-        ctypes.c_int32,
-        (ctypes.POINTER(tl_device_allocator), ctypes.POINTER(tl_device_copier), ctypes.POINTER(ctypes.c_int32)),
-        ("allocator", "copier", "out_device"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_LIMIT"),
-        """tl_device_register adds a device of the program's own. Tensors, pools and
-        copies accept its number like any other. The device has the name of the
-        allocator: a family that is not built in and a number, for example "npu:0".
-        Addresses of its memory are 65536 or more. Without a copier the device can
-        have tensors, but they cannot be copied.
-
-        Ownership: both structs are copied; what they refer to has to stay usable
-            until the process ends.
-        Threads: any thread.
-        Returns: TL_OK and the number in *out_device, or why no device was added.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, a struct_size that is too small, a
-            function that is missing, an alignment that is not a power of two, a
-            name that a device cannot have), TL_E_ALREADY_REGISTERED (a device has
-            that name already), TL_E_LIMIT (256 devices).
-        Cost: slow call; constant.
-        """,
-    ),
-    Function(
-        "tl_memory_pool_create",
-        "Memory pools",
-        ctypes.c_int32,
-        (ctypes.POINTER(tl_device_allocator), ctypes.c_size_t, ctypes.c_void_p),
-        ("allocator", "initial_bytes", "out_pool"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW", "TL_E_OUT_OF_MEMORY", "TL_E_DEVICE", "TL_E_LIMIT"),
-        """tl_memory_pool_create makes a pool over an allocator and obtains its first
-        chunk. The allocator's description is copied; what it describes has to stay
-        usable for as long as the pool.
-
-        Ownership: the caller ends the pool with tl_memory_pool_destroy.
-        Threads: any thread; the pool is for all of them.
-        Returns: TL_OK and the pool in *out_pool, or why no pool was made.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, zero bytes, an alignment that is not a
-            power of two, a struct_size that is too small, a function that is
-            missing), TL_E_OVERFLOW (more bytes than a chunk can have),
-            TL_E_OUT_OF_MEMORY (the allocator returned NULL, or no memory for
-            tables), TL_E_DEVICE (the allocator returned memory that is misaligned
-            or at an impossible address), TL_E_LIMIT (1023 pools, or a limit of the
-            memory).
-        Cost: slow call; one call of the allocator, and two of the system for
-            tables.
-        """,
-    ),
-    Function(
-        "tl_memory_pool_allocate",
-        "Memory pools",
-        ctypes.c_void_p,
-        (ctypes.c_void_p, ctypes.c_size_t),
-        ("pool", "bytes"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW", "TL_E_OUT_OF_MEMORY", "TL_E_LIMIT", "TL_E_DEVICE"),
-        """tl_memory_pool_allocate returns a block of at least that many bytes, with the
-        allocator's alignment. Its contents are undefined.
-
-        Ownership: the caller gives the block back with tl_memory_pool_deallocate.
-        Threads: any thread.
-        Returns: the block, NULL on failure or for zero bytes.
-        Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_OVERFLOW (more bytes than
-            a block can have), TL_E_OUT_OF_MEMORY (no block fits and the allocator
-            has no chunk, or there is no memory for tables), TL_E_LIMIT (see
-            tl_memory_pool_set_limit and tl_mem_set_limit), TL_E_DEVICE (the
-            allocator returned memory that is misaligned or overlaps an earlier
-            chunk).
-        Cost: fast; about 5 ns for the size that was given back last; else about 50
-            ns, and at most logarithmic in the number of blocks.
-        """,
-    ),
-    Function(
-        "tl_memory_pool_deallocate",
-        "Memory pools",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_void_p),
-        ("pool", "block"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER"),
-        """tl_memory_pool_deallocate takes a block back, from any thread.
-
-        Ownership: takes the block.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was done.
-        Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_UNKNOWN_POINTER (no live
-            block of this pool starts there: the block was given back already, or
-            the address lies inside a block, belongs to another pool or to none).
-        Cost: fast; about 5 ns for the block that was given out last; else about 50
-            ns.
-        """,
-    ),
-    Function(
-        "tl_memory_pool_allocate_async",
-        "Memory pools",
-        ctypes.c_void_p,
-        (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p),
-        ("pool", "bytes", "stream"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED", "TL_E_OVERFLOW", "TL_E_OUT_OF_MEMORY", "TL_E_LIMIT", "TL_E_DEVICE"),
-        """tl_memory_pool_allocate_async returns a block for work that will be put into a
-        stream of the pool's device. Blocks that were given back in the same stream
-        can be reused at once; the pool takes the best fit of them. If none fits it
-        allocates as tl_memory_pool_allocate does.
-
-        Ownership: the caller gives the block back with
-            tl_memory_pool_deallocate_async, or with tl_memory_pool_deallocate when
-            no work uses it any more.
-        Threads: any thread.
-        Returns: the block, NULL on failure or for zero bytes.
-        Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_UNSUPPORTED (the device
-            has no streams, and stream is not NULL), TL_E_OVERFLOW (more bytes than
-            a block can have), TL_E_OUT_OF_MEMORY, TL_E_LIMIT, TL_E_DEVICE, as with
-            tl_memory_pool_allocate.
-        Cost: slow call; linear in the number of blocks that wait.
-        """,
-    ),
-    Function(
-        "tl_memory_pool_deallocate_async",
-        "Memory pools",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p),
-        ("pool", "block", "stream"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_DEVICE"),
-        """tl_memory_pool_deallocate_async gives a block back that work in a stream may still
-        use. Allocations for the same stream may reuse the block at once, all others
-        only after the work that is in the stream now. The block counts as freed from
-        here on, and as a free block when that work is done. Before the pool asks its
-        device for memory it checks which blocks are ready; when the device has no
-        memory left, the pool waits for the oldest block.
-
-        Ownership: takes the block. NULL is fine.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was given back.
-        Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_UNKNOWN_POINTER (no live
-            block of this pool starts there), TL_E_UNSUPPORTED (the device has no
-            streams, and stream is not NULL), TL_E_OUT_OF_MEMORY (no memory for an
-            event), TL_E_DEVICE (the driver did not record one).
-        Cost: slow call; two calls of the driver.
-        """,
-    ),
-    Function(
-        "tl_memory_pool_reset",
-        "Memory pools",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("pool",),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE"),
-        """tl_memory_pool_reset takes all blocks back at once: every chunk is one free
-        block again, of the size that it was obtained with. Live blocks count as
-        given back, and the peak stays. Old pointers are TL_E_UNKNOWN_POINTER until
-        their address is given out again. The call first waits for blocks that were
-        given back in the order of a stream.
-
-        Ownership: takes all blocks.
-        Threads: any thread; the blocks of all threads end.
-        Returns: TL_OK, or why nothing was done.
-        Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the driver fails
-            to tell when the streams are done).
-        Cost: slow call; linear in the most blocks that the pool ever had.
-        """,
-    ),
-    Function(
-        "tl_memory_pool_trim",
-        "Memory pools",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("pool",),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE"),
-        """tl_memory_pool_trim gives every chunk that has no live block back to the
-        allocator. The next request that finds no block obtains a new one.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: TL_OK, or what went wrong.
-        Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the device did
-            not take a chunk back; the pool gives it up nevertheless).
-        Cost: slow call; linear in the number of chunks, and a call of the allocator
-            for each chunk that it gives back.
-        """,
-    ),
-    Function(
-        "tl_memory_pool_destroy",
-        "Memory pools",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("pool",),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_BUSY", "TL_E_DEVICE"),
-        """tl_memory_pool_destroy ends a pool and gives its chunks back to the allocator.
-        A pool that has live blocks stays as it is, so that no pointer in use loses
-        its memory: give them back, or reset the pool, first.
-
-        Ownership: takes the pool; its handle is invalid from here on. NULL is fine.
-        Threads: any thread.
-        Returns: TL_OK, or what went wrong.
-        Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_BUSY (blocks are live),
-            TL_E_DEVICE (the device did not take a chunk back; the pool has ended
-            nevertheless).
-        Cost: slow call; a call of the allocator for each chunk.
-        """,
-    ),
-    Function(
-        "tl_memory_pool_set_limit",
-        "Memory pools",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_size_t),
-        ("pool", "bytes"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE"),
-        """tl_memory_pool_set_limit bounds the bytes of all chunks of a pool. Idle chunks
-        above the limit are given back at once, blocks in use stay, and a request
-        that would need a chunk beyond the limit fails with TL_E_LIMIT.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: TL_OK, or what went wrong.
-        Errors: TL_E_INVALID_ARGUMENT (no such pool), TL_E_DEVICE (the device did
-            not take a chunk back; the limit is set nevertheless).
-        Cost: slow call; with more reserved than the limit, that of
-            tl_memory_pool_trim.
-        """,
-    ),
-    Function(
-        "tl_memory_pool_stats_get",
-        "Memory pools",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.POINTER(tl_memory_pool_stats)),
-        ("pool", "out_stats"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_memory_pool_stats_get reads the counters of a pool, all at one moment.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was written.
-        Errors: TL_E_INVALID_ARGUMENT (no such pool, NULL, struct_size not set).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_mem_set_limit",
-        "Limits",
-        ctypes.c_int32,
-        (ctypes.c_int32, ctypes.c_uint64, ctypes.c_uint64),
-        ("device", "soft_bytes", "hard_bytes"),
-        ("TL_E_DEVICE", "TL_E_INVALID_ARGUMENT"),
-        """tl_mem_set_limit bounds the memory of a device, or of all. Above the soft
-        limit caches are emptied, at most every 100 milliseconds, and requests
-        succeed. A request that would exceed the hard limit empties caches, calls the
-        callback, and then fails. 0 means no limit. Idle memory above a new limit is
-        given back at once. Live memory stays, and further requests fail until enough
-        has been released.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: TL_OK, or why the limits stay as they were.
-        Errors: TL_E_DEVICE (no such device), TL_E_INVALID_ARGUMENT (a soft limit
-            above the hard one).
-        Cost: slow call; linear in the idle memory that is given back.
-        """,
-    ),
-    Function(
-        "tl_mem_get_limit",
-        "Limits",
-        ctypes.c_int32,
-        (ctypes.c_int32, ctypes.POINTER(ctypes.c_uint64), ctypes.POINTER(ctypes.c_uint64)),
-        ("device", "out_soft_bytes", "out_hard_bytes"),
-        ("TL_E_DEVICE", "TL_E_INVALID_ARGUMENT"),
-        """tl_mem_get_limit returns the limits of a device, or of all; 0 means no limit.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was written.
-        Errors: TL_E_DEVICE (no such device), TL_E_INVALID_ARGUMENT (NULL).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_mem_usage",
-        "Limits",
-        ctypes.c_int32,
-        (ctypes.c_int32, ctypes.POINTER(tl_mem_usage_info)),
-        ("device", "out_info"),
-        ("TL_E_DEVICE", "TL_E_INVALID_ARGUMENT"),
-        """tl_mem_usage tells how much memory the runtime holds of a device, or of all.
-        Set struct_size first. The figures are exact while no other thread changes
-        them. The calling thread frees first what waits for it.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was filled in.
-        Errors: TL_E_DEVICE (no such device), TL_E_INVALID_ARGUMENT (NULL, or a
-            struct_size below 16).
-        Cost: slow call; linear in the number of threads, pools and keys of the
-            tensor pool.
-        """,
-    ),
-    Function(
-        "tl_mem_set_out_of_memory_callback",
-        "Limits",
-        ctypes.c_int32,
-        (tl_out_of_memory_callback, ctypes.c_void_p),
-        ("callback", "ctx"),
-        ("TL_E_OUT_OF_MEMORY",),
-        """tl_mem_set_out_of_memory_callback sets the function that is called last
-        before a request for memory fails; NULL removes it. When the callback has
-        released enough the call succeeds, and the thread's last error is cleared.
-
-        Ownership: none; ctx is passed to the callback as it is.
-        Threads: any thread; the callback serves all threads, and may run on several
-            at once.
-        Returns: TL_OK, or why the runtime could not start.
-        Errors: TL_E_OUT_OF_MEMORY.
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_pool_set_limits",
-        "Limits",
-        ctypes.c_int32,
-        (ctypes.c_size_t, ctypes.c_size_t),
-        ("per_key", "bytes"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_pool_set_limits bounds the tensor pool, the list of tensors that tl_pool_release
-        was given, and the device tensor cache of each device: how many tensors of one
-        key (elements, dtype, device) each keeps, by default 32, and how many bytes of
-        all keys, by default 256 MiB. If either is 0 they keep nothing. Tensors above a
-        new limit are freed at once. TL_TENSOR_POOL does the same from the environment.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: TL_OK, or why the limits stay as they were.
-        Errors: TL_E_INVALID_ARGUMENT (more than 1024 tensors of a key).
-        Cost: slow call; linear in what is kept.
-        """,
-    ),
-    Function(
-        "tl_pool_key_stats_get",
-        "Limits",
-        ctypes.c_int32,
-        (ctypes.c_size_t, ctypes.POINTER(tl_pool_key_stats)),
-        ("rank", "out_stats"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_pool_key_stats_get tells what the tensor pool and the device tensor caches
-        keep under one key: rank 0 is the key with the most bytes, rank 1 the next one,
-        and so on. Beyond the last key all figures are 0. Set struct_size first.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was filled in.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, or a struct_size below 16).
-        Cost: slow call; linear in the number of keys, and the sorting of them.
-        """,
-    ),
-    Function(
-        "tl_registry_new_array",
-        "Registry: foreign memory with an owner",
-        ctypes.c_void_p,
-        (ctypes.c_size_t, ctypes.c_size_t),
-        ("count", "element_bytes"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_registry_new_array allocates count times element_bytes bytes, aligned to 64
-        and undefined, and registers them.
-
-        Ownership: the caller holds the reference, until tl_registry_unregister.
-        Threads: any thread.
-        Returns: the array, NULL on failure or for zero bytes.
-        Errors: TL_E_INVALID_ARGUMENT (the product is 2^48 or more),
-            TL_E_OUT_OF_MEMORY.
-        Cost: fast; that of malloc and of tl_registry_register.
-        """,
-    ),
-    Function(
-        "tl_registry_register",
-        "Registry: foreign memory with an owner",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int32),
-        ("pointer", "bytes", "kind"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY"),
-        """tl_registry_register registers a block; the caller holds its one reference. A
-        block of 0 bytes counts as one of 1. The runtime relies on the caller for the
-        kind of the block. A block that overlaps a registered one is refused. Two overlaps
-        are not noticed: a block that fills 64 KiB aligned to 64 KiB, over a smaller one
-        that begins where these 64 KiB begin; and a block over one that was registered
-        before it and contains no multiple of 16.
-
-        Ownership: takes the block; the caller holds the reference, until
-            tl_registry_unregister. On failure the block stays the caller's.
-        Threads: any thread.
-        Returns: TL_OK, also for NULL, or why nothing was registered.
-        Errors: TL_E_INVALID_ARGUMENT (no such kind, an address that no block can
-            have, more bytes than an address space has), TL_E_ALREADY_REGISTERED
-            (the address is registered, or lies inside a registered block, or a
-            registered block begins in this one), TL_E_UNSUPPORTED (memory of the
-            runtime; or no C++ runtime is loaded), TL_E_OUT_OF_MEMORY.
-        Cost: fast; about 40 ns together with tl_registry_unregister, when the table
-            is in the CPU's cache and the block lies inside 1 KiB of addresses;
-            larger ones take several locks.
-        """,
-    ),
-    Function(
-        "tl_registry_register_custom",
-        "Registry: foreign memory with an owner",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_size_t, tl_deleter, ctypes.c_void_p),
-        ("pointer", "bytes", "deleter", "ctx"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY"),
-        """tl_registry_register_custom registers a block that deleter(pointer, ctx)
-        frees.
-
-        Ownership: takes the block and, for the deleter, ctx; the caller holds the
-            reference, until tl_registry_unregister. On failure both stay the
-            caller's.
-        Threads: any thread; the deleter runs on the one that drops the last
-            reference.
-        Returns: TL_OK, also for NULL, or why nothing was registered.
-        Errors: TL_E_INVALID_ARGUMENT (no deleter, an address that no block can
-            have), TL_E_ALREADY_REGISTERED (as tl_registry_register),
-            TL_E_UNSUPPORTED (memory of the runtime), TL_E_OUT_OF_MEMORY.
-        Cost: fast; about 50 ns together with tl_registry_unregister, as
-            tl_registry_register.
-        """,
-    ),
-    Function(
-        "tl_registry_register_buffer",
-        "Registry: foreign memory with an owner",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int32, ctypes.POINTER(ctypes.c_uint64)),
-        ("real", "bytes", "aliases", "n", "kind", "buffer_id"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY"),
-        """tl_registry_register_buffer registers a block under its own address and n
-        aliases into it, with one reference each: 1 + n in all. An alias may equal the
-        block's address or another alias. The call registers all addresses or none.
-
-        Ownership: takes the block; the caller holds the references, one
-            tl_registry_unregister each. The array of aliases is not kept.
-        Threads: any thread.
-        Returns: TL_OK, and the number for tl_registry_add_alias in *buffer_id
-            (buffer_id may be NULL); or why nothing was registered.
-        Errors: TL_E_INVALID_ARGUMENT (real is NULL, an alias is NULL or outside the
-            block, no such kind, an address that no block can have, a buffer_id that
-            is not an address), TL_E_ALREADY_REGISTERED (as tl_registry_register, or
-            an alias belongs to another block), TL_E_UNSUPPORTED (memory of the
-            runtime; or no C++ runtime is loaded), TL_E_OUT_OF_MEMORY.
-        Cost: slow call; linear in n.
-        """,
-    ),
-    Function(
-        "tl_registry_register_custom_buffer",
-        "Registry: foreign memory with an owner",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, tl_deleter, ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint64)),
-        ("real", "bytes", "aliases", "n", "deleter", "ctx", "buffer_id"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY"),
-        """tl_registry_register_custom_buffer registers a block that deleter(real, ctx)
-        frees, under its own address and n aliases into it: what is mapped, or a
-        device's or another library's, handed out as columns or rows. References and
-        aliases are those of tl_registry_register_buffer, and so is the number for
-        tl_registry_add_alias.
-
-        Ownership: takes the block and, for the deleter, ctx; the caller holds the
-            references, one tl_registry_unregister each. The array of aliases is not
-            kept. On failure block and ctx stay the caller's.
-        Threads: any thread; the deleter runs on the one that drops the last
-            reference at the last address.
-        Returns: TL_OK, and the number in *buffer_id (buffer_id may be NULL); or why
-            nothing was registered.
-        Errors: TL_E_INVALID_ARGUMENT (real is NULL, no deleter, an alias is NULL or
-            outside the block, an address that no block can have, a buffer_id that
-            is not an address), TL_E_ALREADY_REGISTERED (as tl_registry_register, or
-            an alias belongs to another block), TL_E_UNSUPPORTED (memory of the
-            runtime), TL_E_OUT_OF_MEMORY.
-        Cost: slow call; linear in n.
-        """,
-    ),
-    Function(
-        "tl_registry_add_alias",
-        "Registry: foreign memory with an owner",
-        ctypes.c_int32,
-        (ctypes.c_uint64, ctypes.c_void_p),
-        ("buffer_id", "alias"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_OUT_OF_MEMORY"),
-        """tl_registry_add_alias adds one reference to a live buffer, at an address inside
-        it.
-
-        Ownership: the caller holds the reference, until
-            tl_registry_unregister(alias).
-        Threads: any thread.
-        Returns: TL_OK, or why nothing changed.
-        Errors: TL_E_INVALID_ARGUMENT (not the id of a live buffer; alias is NULL or
-            outside the buffer), TL_E_ALREADY_REGISTERED (alias belongs to another
-            block), TL_E_OUT_OF_MEMORY.
-        Cost: fast; about 40 ns together with tl_registry_unregister.
-        """,
-    ),
-    Function(
-        "tl_registry_unregister",
-        "Registry: foreign memory with an owner",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("pointer",),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_NOT_LIVE"),
-        """tl_registry_unregister drops one reference of a registered pointer. The last
-        one frees the block before the call returns. In a call from inside a deleter,
-        the block is freed when the deleter has returned.
-
-        Ownership: takes one reference of the caller's at that address.
-        Threads: any thread.
-        Returns: TL_OK, also for NULL, or why nothing was done.
-        Errors: TL_E_UNKNOWN_POINTER (not registered, or not any more),
-            TL_E_NOT_LIVE (tl_ptr_dec_ref has brought it to zero; or it came from
-            tl_aligned_alloc and was never registered).
-        Cost: fast; as tl_registry_register, and that of the deleter.
-        """,
-    ),
-    Function(
-        "tl_registry_is_registered",
-        "Registry: foreign memory with an owner",
-        ctypes.c_bool,
-        (ctypes.c_void_p,),
-        ("pointer",),
-        (),
-        """tl_registry_is_registered tells whether a reference is held at exactly this
-        address. At a multiple of 16 it takes no lock, so it delays no writer; while others
-        write to that part of the table it repeats its lookup, and after 32 attempts it
-        takes the lock.
-
-        Ownership: none.
-        Threads: any thread, also in a forked child.
-        Returns: true when one is; false for NULL. An alias, or a block with a
-            deleter, also counts as registered after tl_ptr_dec_ref has brought its
-            count to zero, until tl_mem_free; tl_registry_info distinguishes the
-            two.
-        Errors: none.
-        Cost: fast; about 10 ns; one miss of the cache in a large table.
-        """,
-    ),
-    Function(
-        "tl_registry_total_bytes",
-        "Registry: foreign memory with an owner",
-        ctypes.c_size_t,
-        (),
-        (),
-        (),
-        """tl_registry_total_bytes returns the bytes of all registered blocks. A block
-        counts once, however many aliases it has.
-
-        Ownership: none.
-        Threads: any thread; exact while no other registers or unregisters.
-        Returns: the bytes.
-        Errors: none.
-        Cost: slow call; one lock for each shard.
-        """,
-    ),
-    Function(
-        "tl_registry_num_pointers",
-        "Registry: foreign memory with an owner",
-        ctypes.c_size_t,
-        (),
-        (),
-        (),
-        """tl_registry_num_pointers counts the addresses at which a reference is held.
-        Blocks that tl_mem_register_struct has adopted are among them.
-
-        Ownership: none.
-        Threads: any thread; exact while no other registers or unregisters.
-        Returns: the number.
-        Errors: none.
-        Cost: slow call; one lock for each shard.
-        """,
-    ),
-    Function(
-        "tl_registry_num_buffers",
-        "Registry: foreign memory with an owner",
-        ctypes.c_size_t,
-        (),
-        (),
-        (),
-        """tl_registry_num_buffers counts the live buffers of tl_registry_register_buffer and
-        tl_registry_register_custom_buffer.
-
-        Ownership: none.
-        Threads: any thread; exact while no other registers or unregisters.
-        Returns: the number.
-        Errors: none.
-        Cost: slow call; one lock for each shard.
-        """,
-    ),
-    Function(
-        "tl_registry_info",
-        "Registry: foreign memory with an owner",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.POINTER(tl_alloc_info)),
-        ("pointer", "out_info"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_registry_info describes a registered pointer. For NULL it succeeds, and
-        all fields are zero.
-
-        Ownership: none.
-        Threads: any thread; counts are exact while no other changes them.
-        Returns: TL_OK, or why nothing was written.
-        Errors: TL_E_INVALID_ARGUMENT (no out_info, struct_size not set),
-            TL_E_UNKNOWN_POINTER (not registered), TL_E_NOT_LIVE (its count is
-            zero), TL_E_UNSUPPORTED (memory of the runtime).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_registry_register_many",
-        "Registry: foreign memory with an owner",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t), ctypes.c_size_t, ctypes.c_int32),
-        ("pointers", "bytes", "n", "kind"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY"),
-        """tl_registry_register_many registers n blocks of one kind: all of them or, when
-        one is refused, none.
-
-        Ownership: as tl_registry_register, for each. The arrays are not kept.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was registered; tl_last_error names the
-            pointer.
-        Errors: TL_E_INVALID_ARGUMENT (a NULL array, or as tl_registry_register),
-            TL_E_ALREADY_REGISTERED (also when a pointer occurs twice),
-            TL_E_UNSUPPORTED, TL_E_OUT_OF_MEMORY.
-        Cost: slow call; linear in n.
-        """,
-    ),
-    Function(
-        "tl_registry_unregister_many",
-        "Registry: foreign memory with an owner",
-        ctypes.c_size_t,
-        (ctypes.c_void_p, ctypes.c_size_t),
-        ("pointers", "n"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_NOT_LIVE"),
-        """tl_registry_unregister_many drops one reference of each of n pointers. It
-        continues after a pointer that is refused, and skips NULL.
-
-        Ownership: takes one reference of the caller's at each address.
-        Threads: any thread.
-        Returns: how many references were dropped; when some pointers were refused,
-            tl_last_status tells why the last of them was.
-        Errors: TL_E_INVALID_ARGUMENT (a NULL array), TL_E_UNKNOWN_POINTER,
-            TL_E_NOT_LIVE.
-        Cost: slow call; linear in n.
-        """,
-    ),
-    Function(
-        "tl_registry_print_statistics",
-        "Registry: foreign memory with an owner",
-        ctypes.c_int32,
-        (ctypes.c_char_p,),
-        ("path",),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_registry_print_statistics writes what the registry holds, and how full its
-        tables are, to a file; NULL is standard error.
-
-        Ownership: the string is not kept.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was written.
-        Errors: TL_E_INVALID_ARGUMENT (the file cannot be written).
-        Cost: slow call; linear in the number of registered pointers.
-        """,
-    ),
-    Function(
-        "tl_aligned_alloc",
-        "Registry: foreign memory with an owner",
-        ctypes.c_void_p,
-        (ctypes.c_size_t, ctypes.c_size_t),
-        ("bytes", "alignment"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_aligned_alloc returns memory whose address is a multiple of alignment, a power
-        of two; an alignment below 16 counts as 16. It may be registered as
-        TL_ALLOC_ALIGNED.
-
-        Ownership: the caller frees it with tl_aligned_free, or registers it.
-        Threads: any thread.
-        Returns: the memory, NULL on failure or for zero bytes.
-        Errors: TL_E_INVALID_ARGUMENT (alignment is not a power of two),
-            TL_E_OUT_OF_MEMORY.
-        Cost: fast; that of malloc and of one compare-and-swap.
-        """,
-    ),
-    Function(
-        "tl_aligned_free",
-        "Registry: foreign memory with an owner",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("pointer",),
-        ("TL_E_UNKNOWN_POINTER",),
-        """tl_aligned_free frees memory of tl_aligned_alloc that is not registered.
-
-        Ownership: takes the memory.
-        Threads: any thread.
-        Returns: TL_OK, also for NULL, or why nothing was done.
-        Errors: TL_E_UNKNOWN_POINTER (not from tl_aligned_alloc, freed already, or
-            registered: then use tl_registry_unregister).
-        Cost: fast; that of free and of one compare-and-swap.
-        """,
-    ),
-    Function(
-        "tl_workspace_create",
-        "Workspaces",
-        ctypes.c_int32,
-        (ctypes.c_size_t, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p),
-        ("threads", "bytes_each", "alignment", "out_workspace"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_workspace_create makes a workspace of `threads` blocks of bytes_each bytes,
-        undefined, each at a multiple of alignment. It is a registered pointer:
-        tl_ptr_acquire and tl_ptr_release count it, and its blocks are valid until
-        the last reference is dropped.
-
-        Ownership: the caller holds the reference, until tl_workspace_destroy.
-        Threads: any thread.
-        Returns: TL_OK and the workspace in *out_workspace, or why none was made.
-        Errors: TL_E_INVALID_ARGUMENT (no threads or bytes, alignment is not a power
-            of two, the product overflows, no out_workspace), TL_E_OUT_OF_MEMORY.
-        Cost: slow call; that of malloc.
-        """,
-    ),
-    Function(
-        "tl_workspace_get",
-        "Workspaces",
-        ctypes.c_void_p,
-        (ctypes.POINTER(tl_workspace), ctypes.c_size_t),
-        ("workspace", "rank"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INVALID_ARGUMENT"),
-        """tl_workspace_get returns the block of a worker. tl::workspace does the same inline.
-
-        Ownership: the caller borrows; valid as long as the workspace.
-        Threads: any thread, also in a forked child; a block is its worker's.
-        Returns: the block; NULL for NULL and on failure.
-        Errors: TL_E_UNKNOWN_POINTER (not a live workspace), TL_E_INVALID_ARGUMENT
-            (rank is not below the number of blocks).
-        Cost: fast; about 15 ns, for the validation of the handle.
-        """,
-    ),
-    Function(
-        "tl_workspace_bytes",
-        "Workspaces",
-        ctypes.c_size_t,
-        (ctypes.POINTER(tl_workspace),),
-        ("workspace",),
-        ("TL_E_UNKNOWN_POINTER",),
-        """tl_workspace_bytes returns how many bytes of each block may be used.
-
-        Ownership: none.
-        Threads: any thread, also in a forked child.
-        Returns: bytes_each of tl_workspace_create; 0 for NULL and on failure.
-        Errors: TL_E_UNKNOWN_POINTER (not a live workspace).
-        Cost: fast; about 15 ns.
-        """,
-    ),
-    Function(
-        "tl_workspace_destroy",
-        "Workspaces",
-        ctypes.c_int32,
-        (ctypes.POINTER(tl_workspace),),
-        ("workspace",),
-        ("TL_E_UNKNOWN_POINTER",),
-        """tl_workspace_destroy drops the reference to a workspace.
-
-        Ownership: takes the caller's reference; the blocks go with the last one.
-        Threads: any thread.
-        Returns: TL_OK, also for NULL, or why nothing was done.
-        Errors: TL_E_UNKNOWN_POINTER (not a live workspace).
-        Cost: slow call; that of free.
-        """,
-    ),
-    Function(
-        "tl_plan_create",
-        "Planning",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("out_plan",),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
-        """tl_plan_create makes an empty plan.
-
-        Ownership: the caller ends the plan with tl_plan_destroy.
-        Threads: any thread; calls for one plan take turns.
-        Returns: TL_OK and the plan in *out_plan, or why none was made.
-        Errors: TL_E_INVALID_ARGUMENT (no out_plan), TL_E_LIMIT (65,536 plans),
-            TL_E_OUT_OF_MEMORY.
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_plan_destroy",
-        "Planning",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("plan",),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_plan_destroy ends a plan.
-
-        Ownership: takes the plan.
-        Threads: any thread.
-        Returns: TL_OK, also for NULL, or why nothing was done.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_plan_add_buffer",
-        "Planning",
-        ctypes.c_int64,
-        (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int64, ctypes.c_int64),
-        ("plan", "bytes", "alignment", "first", "end"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
-        """tl_plan_add_buffer adds a buffer that is alive in the steps first to end - 1.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: the buffer's index: 0, 1, 2, ...; -1 on failure.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan, an alignment that is not a
-            power of two, end is not above first), TL_E_OVERFLOW (more bytes than
-            any memory has), TL_E_LIMIT (16,777,216 buffers), TL_E_OUT_OF_MEMORY.
-        Cost: slow call; tl_plan_add_buffers adds many with one.
-        """,
-    ),
-    Function(
-        "tl_plan_add_buffers",
-        "Planning",
-        ctypes.c_int64,
-        (ctypes.c_void_p, ctypes.POINTER(tl_plan_buffer), ctypes.c_size_t),
-        ("plan", "buffers", "n"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
-        """tl_plan_add_buffers adds n buffers, or none when one of them is refused.
-
-        Ownership: the array is only read.
-        Threads: any thread.
-        Returns: the index of the first one, the others follow; -1 on failure.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan, no array, or what
-            tl_plan_add_buffer refuses), TL_E_OVERFLOW (more bytes than any memory
-            has), TL_E_LIMIT (16,777,216 buffers), TL_E_OUT_OF_MEMORY.
-        Cost: slow call; about 20 ns for each.
-        """,
-    ),
-    Function(
-        "tl_plan_resize",
-        "Planning",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_size_t),
-        ("plan", "buffer", "bytes"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW"),
-        """tl_plan_resize gives a buffer another size. A plan that is changed and solved again
-        begins at its last offsets: for thousands of plans that are nearly the same, as of a
-        search for the sizes of tiles, one plan that is resized is quicker than new ones.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was changed.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, one that would not
-            fit into its base, or would not hold its aliases), TL_E_OVERFLOW (more
-            bytes than any memory has).
-        Cost: slow call; looks at all buffers.
-        """,
-    ),
-    Function(
-        "tl_plan_set_hint",
-        "Planning",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_size_t),
-        ("plan", "buffer", "offset"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_plan_set_hint says where a buffer may well lie in the next solution, such as its
-        offset in the plan of a program that is much like this one. The search begins there,
-        else at the buffer's last offset; it may end elsewhere. The frame is no larger than
-        without hints, unless a target ends the search at them. A plan of several spaces
-        does not look at hints.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was changed. A solution stays.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_plan_alias",
-        "Planning",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_size_t),
-        ("plan", "buffer", "base", "offset"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_plan_alias places a buffer inside another one, the base, as a view: offset
-        bytes after the start of the base. The base stays alive as long as either is.
-        It may be an alias itself. Sizes and alignments have to permit the place.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was changed.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan or buffers, the buffer is not
-            inside its base at that offset or is pinned, or each would lie in the
-            other).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_plan_pin",
-        "Planning",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_size_t),
-        ("plan", "buffer", "offset"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW"),
-        """tl_plan_pin fixes the offset of a buffer. In a plan with spaces, offset
-        refers to the first space that the buffer may lie in.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was changed.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, an alias, an offset
-            that is not a multiple of the alignment), TL_E_OVERFLOW (an offset that
-            no memory has).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_plan_add_gap",
-        "Planning",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64),
-        ("plan", "buffer", "first", "end"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_plan_add_gap tells the plan that nobody needs the contents of a buffer in
-        the steps first to end - 1. Other buffers may use its bytes in these steps.
-        Afterwards the buffer is at its offset again.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was changed.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, steps in which the
-            buffer is not alive), TL_E_OUT_OF_MEMORY.
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_plan_set_name",
-        "Planning",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_char_p),
-        ("plan", "buffer", "name"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_plan_set_name sets the name that messages use for a buffer.
-
-        Ownership: the name is copied.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was changed.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, no name or one above
-            4095 bytes), TL_E_OUT_OF_MEMORY.
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_plan_add_space",
-        "Planning",
-        ctypes.c_int64,
-        (ctypes.c_void_p, ctypes.c_size_t),
-        ("plan", "capacity"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
-        """tl_plan_add_space adds a space: memory with offsets of its own, such as a
-        bank of a device. A plan to which no space was added has one of unlimited
-        capacity.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: the space's index: 0, 1, 2, ...; -1 on failure. A capacity of 0
-            means no limit.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan), TL_E_LIMIT (1024 spaces),
-            TL_E_OUT_OF_MEMORY.
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_plan_set_space_alignment",
-        "Planning",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_size_t),
-        ("plan", "space", "alignment"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_plan_set_space_alignment sets the alignment of a space. A buffer has the largest of
-        its own alignment and those of the spaces that it may lie in.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was changed. An alignment of 0 means none.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan or space, an alignment that is
-            no power of two).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_plan_set_spaces",
-        "Planning",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), ctypes.c_size_t),
-        ("plan", "buffer", "spaces", "n"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_plan_set_spaces says which spaces a buffer may lie in, the preferred one first:
-        it goes into a later one when the earlier ones are full. Without this call
-        the buffer may lie in any space, in their order.
-
-        Ownership: the array is only read.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was changed.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan, buffer or space, or no array),
-            TL_E_OUT_OF_MEMORY.
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_plan_validate",
-        "Planning",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("plan",),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_plan_validate checks the solution pair by pair, with a checker that is
-        independent of the solver.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: TL_OK when no two buffers that are alive together share a byte, all
-            lie in their frames, and pins, aliases and alignments hold; else the
-            solution has a defect, which is one of this library, and the message
-            names it.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution),
-            TL_E_OUT_OF_MEMORY.
-        Cost: slow call; grows with the square of the number of buffers.
-        """,
-    ),
-    Function(
-        "tl_plan_num_buffers",
-        "Planning",
-        ctypes.c_int64,
-        (ctypes.c_void_p,),
-        ("plan",),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_plan_num_buffers returns how many buffers the plan has.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: the number; -1 on failure.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_plan_frame_bytes",
-        "Planning",
-        ctypes.c_size_t,
-        (ctypes.c_void_p,),
-        ("plan",),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_plan_frame_bytes returns the size of the frame, in a plan with several
-        spaces the sum of the sizes.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: bytes; 0 on failure, with the status set.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_plan_space_bytes",
-        "Planning",
-        ctypes.c_size_t,
-        (ctypes.c_void_p, ctypes.c_int64),
-        ("plan", "space"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_plan_space_bytes returns the size of the frame in one space.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: bytes; 0 on failure, with the status set.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan or space, or there is no
-            solution).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_plan_lower_bound",
-        "Planning",
-        ctypes.c_size_t,
-        (ctypes.c_void_p,),
-        ("plan",),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_plan_lower_bound returns a lower bound for the size of the frame: the most
-        bytes that are alive in one step, or a higher bound if the solver found one. Of
-        several spaces it is the sum of these bounds for the buffers that each space has
-        been given: another choice of spaces may undercut it.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: bytes; 0 on failure, with the status set.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_plan_is_optimal",
-        "Planning",
-        ctypes.c_bool,
-        (ctypes.c_void_p,),
-        ("plan",),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_plan_is_optimal tells whether the frame is proved to be the smallest
-        possible.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: true when that is proved; false when it is not known, and on
-            failure.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan, or it has no solution).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_plan_is_infeasible",
-        "Planning",
-        ctypes.c_bool,
-        (ctypes.c_void_p,),
-        ("plan",),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_plan_is_infeasible tells whether tl_plan_solve has proved that the plan's spaces
-        cannot hold its buffers, however they are placed. When it is false after
-        TL_E_LIMIT, more steps or time may find a solution.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: true when that is proved for the plan as it is; false when it is
-            not known, and on failure.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_plan_offset",
-        "Planning",
-        ctypes.c_size_t,
-        (ctypes.c_void_p, ctypes.c_int64),
-        ("plan", "buffer"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_plan_offset returns the offset of a buffer in its frame.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: bytes; SIZE_MAX on failure.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, or there is no
-            solution).
-        Cost: slow call; tl_plan_offsets returns all of them with one.
-        """,
-    ),
-    Function(
-        "tl_plan_space_of",
-        "Planning",
-        ctypes.c_int64,
-        (ctypes.c_void_p, ctypes.c_int64),
-        ("plan", "buffer"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_plan_space_of returns the space that a buffer lies in.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: the space's index, 0 in a plan without spaces; -1 on failure.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan or buffer, or there is no
-            solution).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_plan_offsets",
-        "Planning",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t), ctypes.POINTER(ctypes.c_int64), ctypes.c_size_t),
-        ("plan", "out_offsets", "out_spaces", "n"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_plan_offsets writes the offsets of all buffers, and their spaces where
-        out_spaces is not NULL.
-
-        Ownership: the arrays are the caller's, of n elements each.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was written.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan, there is no solution, n is not
-            the number of buffers, no array).
-        Cost: slow call; about 2 ns for each.
-        """,
-    ),
-    Function(
-        "tl_plan_solve",
-        "Searching for a plan",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_int64),
-        ("plan", "budget_ms"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
-        """tl_plan_solve places the buffers. With a budget of 0 milliseconds a fixed amount of
-        work is done: milliseconds for a thousand buffers where that suffices, up to a
-        quarter of a second for one to three thousand that are hard to place, and a few
-        seconds for a million. With more, a search and an exact solver go on until the frame
-        is proved to be minimal or the time is over. The time is a bound, but for what one
-        pass over the buffers takes: half a second to a second for a million, about two where
-        they have gaps, pins or several spaces. When the plan has one space of limited
-        capacity, a solution that fits is searched for first, with a budget of 0 for up to a
-        million steps, which take a minute or more for thousands of buffers that are hard to
-        place. A plan of one space that was solved before, and changed since or not, begins at
-        its last offsets: the frame is no larger for it, and found at once where they still fit.
-
-        Ownership: none.
-        Threads: any thread; other calls for the plan wait.
-        Returns: TL_OK, or why no solution was found; an earlier one stays.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan, a negative time, pins that
-            collide, gaps that cover a whole life, sizes that add up to more than
-            2^61), TL_E_LIMIT (a buffer fits into none of its spaces; the message
-            names it, and tl_plan_is_infeasible tells whether that is proved),
-            TL_E_OUT_OF_MEMORY.
-        Cost: slow call; what the budget allows.
-        """,
-    ),
-    Function(
-        "tl_plan_solve_with",
-        "Searching for a plan",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.POINTER(tl_plan_options)),
-        ("plan", "options"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
-        """tl_plan_solve_with is tl_plan_solve with all options.
-
-        Ownership: the options are only read.
-        Threads: any thread; other calls for the plan wait.
-        Returns: TL_OK, or why no solution was found; an earlier one stays.
-        Errors: TL_E_INVALID_ARGUMENT (no such plan, no options, a struct_size that
-            is too small, a negative number, both budgets, and as tl_plan_solve),
-            TL_E_LIMIT (a buffer fits into none of its spaces; the message names
-            it), TL_E_OUT_OF_MEMORY.
-        Cost: slow call; what the budget allows.
-        """,
-    ),
-    Function(
-        "tl_tensor_to_dlpack",
-        "DLPack",
-        ctypes.c_void_p,
-        (ctypes.c_void_p, ctypes.c_bool),
-        ("tensor", "copy"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY"),
-        """tl_tensor_to_dlpack exports a tensor. With copy it exports a contiguous copy,
-        which is flagged as a copy and belongs to the consumer alone. A read-only
-        tensor is flagged read-only.
-
-        Ownership: the caller holds the struct, and with it a reference to the
-            tensor, and gives both back with the struct's deleter.
-        Threads: any thread; the deleter may also run on any thread.
-        Returns: the struct, NULL on failure or for NULL.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor, one in a slot that is not copied, or one
-            on a device that DLPack has no number for), TL_E_DEVICE (the driver
-            failed to copy), TL_E_OUT_OF_MEMORY.
-        Cost: fast; about 20 ns without a copy.
-        """,
-    ),
-    Function(
-        "tl_tensor_to_dlpack_legacy",
-        "DLPack",
-        ctypes.c_void_p,
-        (ctypes.c_void_p, ctypes.c_bool),
-        ("tensor", "copy"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY"),
-        """tl_tensor_to_dlpack_legacy is tl_tensor_to_dlpack for consumers that use
-        DLPack before 1.0.
-
-        Ownership: the caller holds the struct, and with it a reference to the
-            tensor, and gives both back with the struct's deleter.
-        Threads: any thread; the deleter may also run on any thread.
-        Returns: the struct, NULL on failure or for NULL.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor, one that is read-only or in a slot and
-            not copied, or one on a device that DLPack has no number for),
-            TL_E_DEVICE (the driver failed to copy), TL_E_OUT_OF_MEMORY.
-        Cost: fast; about 20 ns without a copy.
-        """,
-    ),
-    Function(
-        "tl_tensor_dlpack_device",
-        "DLPack",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.POINTER(ctypes.c_int32), ctypes.POINTER(ctypes.c_int32)),
-        ("tensor", "out_type", "out_ordinal"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT"),
-        """tl_tensor_dlpack_device returns the device of a tensor as DLPack numbers it: a
-        DLDeviceType and an ordinal.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: TL_OK, or why there are no numbers. A NULL tensor is on the CPU.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (not a tensor, or a device that DLPack has no number
-            for), TL_E_INVALID_ARGUMENT (NULL).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_tensor_from_dlpack",
-        "DLPack",
-        ctypes.c_void_p,
-        (ctypes.c_void_p,),
-        ("managed",),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_from_dlpack imports a tensor over the producer's memory. A struct
-        of another major version is refused and its deleter called, because DLPack
-        allows no other use of it.
-
-        Ownership: the tensor takes the struct, and calls its deleter after the last
-            reference. On failure the struct stays the caller's, except with another
-            major version. The current scope holds the tensor.
-        Threads: any thread; the deleter runs on the one that drops the last
-            reference.
-        Returns: the tensor, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, more than 8 dimensions, no data
-            although there are elements, impossible extents, strides or
-            byte_offset), TL_E_DEVICE (no such device), TL_E_UNSUPPORTED (another
-            major version, an element type that is not one of tl_dtype, or a buffer
-            of another library), TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope
-            stack is full).
-        Cost: fast; about 50 ns with its release, for memory of the CPU; a slow call
-            for that of other devices.
-        """,
-    ),
-    Function(
-        "tl_tensor_from_dlpack_legacy",
-        "DLPack",
-        ctypes.c_void_p,
-        (ctypes.c_void_p,),
-        ("managed",),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED"),
-        """tl_tensor_from_dlpack_legacy imports a tensor of a producer that uses DLPack
-        before 1.0.
-
-        Ownership: the tensor takes the struct, and calls its deleter after the last
-            reference. On failure the struct stays the caller's. The current scope
-            holds the tensor.
-        Threads: any thread; the deleter runs on the one that drops the last
-            reference.
-        Returns: the tensor, NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, more than 8 dimensions, no data
-            although there are elements, impossible extents, strides or
-            byte_offset), TL_E_DEVICE (no such device), TL_E_UNSUPPORTED (an element
-            type that is not one of tl_dtype, or a buffer of another library),
-            TL_E_OUT_OF_MEMORY, TL_E_ARENA_EXHAUSTED (the scope stack is full).
-        Cost: fast; as tl_tensor_from_dlpack.
-        """,
-    ),
-    Function(
-        "tl_torch_malloc",
-        "PyTorch",
-        ctypes.c_void_p,
-        (ctypes.c_int64, ctypes.c_int32, ctypes.c_void_p),
-        ("size", "device", "stream"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_OVERFLOW", "TL_E_OUT_OF_MEMORY"),
-        """tl_torch_malloc returns memory of a CUDA device for work in a stream.
-
-        Ownership: the caller gives the block back with tl_torch_free.
-        Threads: any thread.
-        Returns: the block; NULL on failure or for 0 bytes. device is the number
-            that CUDA has for it.
-        Errors: TL_E_INVALID_ARGUMENT (a negative size), TL_E_DEVICE (no such
-            device, or its driver failed), TL_E_OVERFLOW (more bytes than a block
-            can have), TL_E_OUT_OF_MEMORY.
-        Cost: slow call; about 200 ns from the pool.
-        """,
-    ),
-    Function(
-        "tl_torch_free",
-        "PyTorch",
-        None,
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32, ctypes.c_void_p),
-        ("block", "size", "device", "stream"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_DEVICE"),
-        """tl_torch_free gives memory of tl_torch_malloc back. Work in the same stream
-        may reuse it at once, other work only after the work that is in the stream
-        now. tl_last_status tells what went wrong.
-
-        Ownership: takes the block. NULL is fine.
-        Threads: any thread.
-        Returns: nothing.
-        Errors: TL_E_UNKNOWN_POINTER (not a block of the device's default pool),
-            TL_E_DEVICE (no such device, or its driver failed; the block stays the
-            caller's).
-        Cost: slow call; an event.
-        """,
-    ),
-    Function(
-        "tl_numpy_malloc",
-        "Python",
-        ctypes.c_void_p,
-        (ctypes.c_void_p, ctypes.c_size_t),
-        ("ctx", "bytes"),
-        ("TL_E_OUT_OF_MEMORY",),
-        """tl_numpy_malloc returns memory for an array, aligned to 32 bytes, to 64 where
-        bytes is a multiple of 64. A request for 0 bytes counts as 1.
-
-        Ownership: the caller holds the block and gives it back with tl_numpy_free.
-        Threads: any thread, also in a forked child.
-        Returns: the block, NULL on failure.
-        Errors: TL_E_OUT_OF_MEMORY.
-        Cost: fast; about 5 ns up to 64 KiB.
-        """,
-    ),
-    Function(
-        "tl_numpy_calloc",
-        "Python",
-        ctypes.c_void_p,
-        (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t),
-        ("ctx", "count", "bytes_each"),
-        ("TL_E_OUT_OF_MEMORY",),
-        """tl_numpy_calloc is tl_numpy_malloc of count * bytes_each zeros.
-
-        Ownership: the caller holds the block and gives it back with tl_numpy_free.
-        Threads: any thread, also in a forked child.
-        Returns: the block, NULL on failure.
-        Errors: TL_E_OUT_OF_MEMORY (also when the product overflows).
-        Cost: fast; that of tl_numpy_malloc, and of the zeros.
-        """,
-    ),
-    Function(
-        "tl_numpy_realloc",
-        "Python",
-        ctypes.c_void_p,
-        (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
-        ("ctx", "block", "bytes"),
-        ("TL_E_OUT_OF_MEMORY", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_numpy_realloc changes the size of a block and keeps as much of the
-        contents as fits. With NULL it is tl_numpy_malloc.
-
-        Ownership: the call takes the block; the caller holds the returned one. On
-            failure the block stays the caller's.
-        Threads: any thread, also in a forked child.
-        Returns: the block, NULL on failure.
-        Errors: TL_E_OUT_OF_MEMORY, TL_E_UNKNOWN_POINTER (memory of the runtime that
-            holds no such block, or an address that malloc cannot have returned),
-            TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an object that
-            is not plain bytes, an arena, a frame). Other memory goes to realloc().
-        Cost: grows; only the call when the new size fits and leaves less than half
-            of the block empty, else a copy.
-        """,
-    ),
-    Function(
-        "tl_numpy_free",
-        "Python",
-        None,
-        (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
-        ("ctx", "block", "bytes"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_numpy_free drops the reference to a block. Memory that does not belong to
-        the runtime goes to free(). tl_last_status tells what went wrong.
-
-        Ownership: takes the caller's reference; bytes is ignored.
-        Threads: any thread, also in a forked child.
-        Returns: nothing.
-        Errors: TL_E_UNKNOWN_POINTER (memory of the runtime that holds no such
-            block, or an address that malloc cannot have returned),
-            TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE, TL_E_UNSUPPORTED (an arena, a
-            frame).
-        Cost: fast; about 8 ns up to 64 KiB.
-        """,
-    ),
-    Function(
-        "tl_numpy_handler",
-        "Python",
-        ctypes.c_void_p,
-        (),
-        (),
-        (),
-        """tl_numpy_handler returns the struct PyDataMem_Handler, version 1, that names
-        these four functions.
-
-        Ownership: static.
-        Threads: any thread.
-        Returns: its address.
-        Errors: none.
-        Cost: fast; constant.
-        """,
-    ),
-    Function(
-        "tl_python_lines",
-        "Python",
-        ctypes.c_int32,
-        (ctypes.c_char_p,),
-        ("skip",),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED", "TL_E_LIMIT"),
-        """tl_python_lines makes tracking record the frames of Python code, up to 50, among
-        the C frames of call stacks, in place of the interpreter's own C frames, where a
-        stack first enters the interpreter. That holds for calls by a thread that holds the
-        interpreter's lock; for others see tl_python_site. Frames whose file begins with skip,
-        such as the folder of NumPy's own code, are passed over: those of C, and those of
-        Python where they are innermost. Each call adds one such folder, up to 8.
-
-        Ownership: none; skip is copied. Names of functions and files that stand in
-            recorded stacks are copied as well: no object of Python's is kept.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was changed.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes),
-            TL_E_UNSUPPORTED (the functions of CPython 3.10 and later are not among
-            the symbols of the process), TL_E_LIMIT (a ninth folder).
-        Cost: slow call; a lookup of symbols.
-        """,
-    ),
-    Function(
-        "tl_python_site",
-        "Python",
-        ctypes.c_bool,
-        (ctypes.c_void_p,),
-        ("pointer",),
-        (),
-        """tl_python_site adds the frames of Python code to the record of an allocation that
-        the calling thread has just made, by a call that it made without the interpreter's
-        lock, as ctypes does. Without tracking, and for an allocation that was not sampled or
-        that has such frames, it does nothing.
-
-        Ownership: none.
-        Threads: one that holds the interpreter's lock.
-        Returns: false if the frames are not to be had (no tl_python_lines; this
-            thread does not hold the lock; another interpreter than the first one),
-            so that the caller names its line by tl_track_site.
-        Errors: none.
-        Cost: fast; about 2 ns where the allocation was not recorded; the stack and
-            one cgo call where it was, and, with TL_TRACK=1, always.
-        """,
-    ),
-    Function(
-        "tl_python_attach",
-        "Python",
-        ctypes.c_int32,
-        (ctypes.POINTER(tl_python_api),),
-        ("api",),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_python_attach tells the library about the Python of the process, before the
-        first tl_python_capsule. Each interpreter may call it, and gives the same addresses.
-
-        Ownership: none; the struct is copied.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was changed.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, a NULL field, or a struct_size that is
-            too small).
-        Cost: slow call; constant.
-        """,
-    ),
-    Function(
-        "tl_python_capsule",
-        "Python",
-        ctypes.c_void_p,
-        (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_bool),
-        ("tensor", "major", "copy"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_python_capsule exports a tensor as Python's DLPack protocol requires: a
-        capsule named dltensor_versioned for major version 1, dltensor for 0. If no
-        consumer has taken the struct out when the capsule ends, C code gives it
-        back.
-
-        Ownership: the caller holds the capsule, a PyObject, and with it a reference
-            to the tensor.
-        Threads: one that holds the interpreter's lock.
-        Returns: the capsule; NULL for NULL, and on failure with Python's error set:
-            a BufferError with the text of tl_last_error, or what PyCapsule_New has
-            set.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tl_python_attach, or as tl_tensor_to_dlpack and
-            tl_tensor_to_dlpack_legacy), TL_E_INVALID_ARGUMENT (another major
-            version), TL_E_OUT_OF_MEMORY.
-        Cost: fast; tl_tensor_to_dlpack and a capsule.
-        """,
-    ),
-    Function(
-        "tl_python_arrow",
-        "Python",
-        ctypes.c_void_p,
-        (ctypes.c_void_p, ctypes.c_bool),
-        ("tensor", "schema"),
-        ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY"),
-        """tl_python_arrow exports a tensor as the PyCapsule interface of Arrow requires: a
-        capsule with the type, named arrow_schema, or one with the elements, named
-        arrow_array. A tensor of one axis is an array of numbers, one of more axes an
-        array of lists of a fixed size. Elements lie in the tensor's memory; those with
-        gaps between them are copied, and of TL_DTYPE_BOOL, which Arrow keeps in bits, a
-        copy is made as well. C code ends what no consumer has taken out of the capsule,
-        and what consumers have taken, on any thread.
-
-        Ownership: the caller holds the capsule, a PyObject; that with the elements
-            holds a reference to the tensor.
-        Threads: one that holds the interpreter's lock.
-        Returns: the capsule; NULL for NULL, and on failure with Python's error set:
-            a BufferError with the text of tl_last_error, or what PyCapsule_New has
-            set.
-        Errors: TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (no tl_python_attach, not a tensor, or one in a slot,
-            without axes, on a device whose memory the CPU cannot use, or of an
-            element type that Arrow does not have: complex numbers and bfloat16),
-            TL_E_OUT_OF_MEMORY.
-        Cost: fast; tl_tensor_to_dlpack, an allocation and a capsule.
-        """,
-    ),
-    Function(
-        "tl_python_registered",
-        "Python",
-        ctypes.c_void_p,
-        (ctypes.c_void_p,),
-        ("pointer",),
-        ("TL_E_UNSUPPORTED", "TL_E_UNKNOWN_POINTER"),
-        """tl_python_registered makes a capsule, named tl_runtime.registered, that holds the
-        caller's reference to a registered pointer. At the capsule's end C code calls
-        tl_registry_unregister.
-
-        Ownership: the capsule, a PyObject that the caller holds, takes one
-            reference of the caller's to the pointer. On failure the reference stays
-            the caller's.
-        Threads: one that holds the interpreter's lock.
-        Returns: the capsule; NULL for NULL, and on failure with Python's error set:
-            a BufferError with the text of tl_last_error, or what PyCapsule_New has
-            set.
-        Errors: TL_E_UNSUPPORTED (no tl_python_attach), TL_E_UNKNOWN_POINTER (not
-            registered).
-        Cost: fast; a capsule.
-        """,
-    ),
-    Function(
-        "tl_deferred_push",
-        "Deferred deleters",
-        None,
-        (ctypes.c_void_p, ctypes.c_void_p),
-        ("ptr", "ctx"),
-        (),
-        """tl_deferred_push is a tl_deleter that puts its ctx, a tl_deferred, on the
-        list that the node names. It calls nothing and never waits.
-
-        Ownership: the list takes the node until tl_deferred_take; ptr is not used.
-        Threads: any thread, also one that the host's language does not know.
-        Returns: nothing.
-        Errors: none.
-        Cost: fast; one compare-and-swap.
-        """,
-    ),
-    Function(
-        "tl_deferred_take",
-        "Deferred deleters",
-        ctypes.c_void_p,
-        (ctypes.c_void_p,),
-        ("list",),
-        (),
-        """tl_deferred_take empties a list. It does not change the last status.
-
-        Ownership: the nodes pass to the caller.
-        Threads: any thread.
-        Returns: the first tl_deferred, newest first; NULL when the list is empty.
-        Errors: none.
-        Cost: fast; one atomic exchange.
-        """,
-    ),
-    Function(
-        "tl_type_define_deferred",
-        "Deferred deleters",
-        ctypes.c_int32,
-        (ctypes.POINTER(tl_type_desc), ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint32)),
-        ("description", "list", "out_type"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
-        """tl_type_define_deferred defines a type without a destructor, whose objects
-        leave a copy on a list when they die. The type exists until the process ends.
-        Equal definitions with the same list get one number, as with tl_type_define.
-
-        Ownership: the description, its name and its offsets are copied; list, a
-            tl_deferred_dead, stays the caller's and has to stay where it is. The
-            nodes are the caller's.
-        Threads: any thread; the type holds for all of them. The thread on which an
-            object dies copies it, takes no lock and calls nothing but malloc().
-        Returns: TL_OK and the type in *out_type, or why no type was defined.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, a destructor, more bytes than the type
-            has, and those of tl_type_define), TL_E_LIMIT (too many types),
-            TL_E_OUT_OF_MEMORY (no memory for the offsets).
-        Cost: slow call; linear in the number of pointers.
-        """,
-    ),
-    Function(
-        "tl_stats_get",
-        "Diagnostics",
-        ctypes.c_int32,
-        (ctypes.POINTER(tl_stats),),
-        ("out_stats",),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_stats_get fills in the counters of the process. Set struct_size first.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was filled in.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, or a struct_size below 16).
-        Cost: slow call; linear in the number of threads, types, pools and keys of
-            the tensor pool.
-        """,
-    ),
-    Function(
-        "tl_stats_json",
-        "Diagnostics",
-        ctypes.c_size_t,
-        (ctypes.c_char_p, ctypes.c_size_t),
-        ("buffer", "bytes"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_stats_json writes all statistics as JSON, in the form of docs/statistics.md: the
-        sum, kinds, types, size classes, devices. It writes as much of the text as
-        fits and always ends it with a zero byte, as snprintf does. The figures, and
-        with them the length, may change from call to call.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: the length of the whole text without its zero byte; when the length
-            is not less than bytes, the text was cut. 0 on failure.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
-        Cost: slow call; that of tl_stats_get for each device, and some 20
-            microseconds.
-        """,
-    ),
-    Function(
-        "tl_stats_openmetrics",
-        "Diagnostics",
-        ctypes.c_size_t,
-        (ctypes.c_char_p, ctypes.c_size_t),
-        ("buffer", "bytes"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_stats_openmetrics writes all statistics as OpenMetrics text (the OpenMetrics
-        specification 1.0.0), for Prometheus and its like, into a buffer as tl_stats_json
-        does. While other threads work a counter may read a little less than it did before.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: the length of the whole text without its zero byte; when that is
-            not less than bytes, the text was cut. 0 on failure.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, and bytes is not 0).
-        Cost: slow call; that of tl_stats_json.
-        """,
-    ),
-    Function(
-        "tl_stats_print",
-        "Diagnostics",
-        ctypes.c_int32,
-        (ctypes.c_char_p,),
-        ("path",),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_stats_print writes all statistics as a table for people: into a file, which is
-        replaced (by the rule that stands under Profiles), or to standard error.
-        TL_SHOW_STATS=1 does it at the end of the process.
-
-        Ownership: none; path is read during the call only. NULL is standard error.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was written.
-        Errors: TL_E_INVALID_ARGUMENT (the file cannot be written; the message says
-            why).
-        Cost: slow call; that of tl_stats_json.
-        """,
-    ),
-    Function(
-        "tl_stats_reset_peak",
-        "Diagnostics",
-        ctypes.c_int32,
-        (),
-        (),
-        (),
-        """tl_stats_reset_peak sets every peak to what is held or in use now: for all
-        devices, in tl_stats, tl_mem_usage_info and tl_memory_pool_stats.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: TL_OK.
-        Errors: none.
-        Cost: slow call; linear in the number of pools.
-        """,
-    ),
-    Function(
-        "tl_mem_purge",
-        "Diagnostics",
-        ctypes.c_int32,
-        (),
-        (),
-        (),
-        """tl_mem_purge gives idle memory back to the system: free objects kept by this
-        thread, the tensor pool, empty spans, the unused part of the stacks. Other
-        threads give back what they keep at their next slow call. What waits for
-        another thread stays, see tl_mem_usage_info.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: TL_OK.
-        Errors: none.
-        Cost: slow call; linear in what is idle.
-        """,
-    ),
-    Function(
-        "tl_get_memory_bytes",
-        "Diagnostics",
-        ctypes.c_int64,
-        (),
-        (),
-        (),
-        """tl_get_memory_bytes returns the resident memory of the process.
-
-        Ownership: none.
-        Threads: any thread, also in a forked child.
-        Returns: bytes, 0 when the system does not tell.
-        Errors: none.
-        Cost: slow call; a few microseconds; reads a file of the system.
-        """,
-    ),
-    Function(
-        "tl_get_memory_mb",
-        "Diagnostics",
-        ctypes.c_int64,
-        (),
-        (),
-        (),
-        """tl_get_memory_mb is tl_get_memory_bytes in units of 1024 * 1024 bytes,
-        rounded down.
-
-        Ownership: none.
-        Threads: any thread, also in a forked child.
-        Returns: mebibytes, 0 when the system does not tell.
-        Errors: none.
-        Cost: slow call; a few microseconds; reads a file of the system.
-        """,
-    ),
-    Function(
-        "tl_log_alloc",
-        "Diagnostics",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_char_p, ctypes.c_uint32),
-        ("pointer", "bytes", "file", "line"),
-        (),
-        """tl_log_alloc tells the runtime the source line of an allocation by emitted
-        code. With TL_MEM_LOG set it writes one line to standard error. With tracking
-        on, the line becomes the site of that allocation, as with tl_track_site.
-        Otherwise it does nothing.
-
-        Ownership: none; file is copied if need be.
-        Threads: any thread.
-        Returns: TL_OK.
-        Errors: none.
-        Cost: fast; constant when logging is off; that of tl_track_site when
-            tracking is on.
-        """,
-    ),
-    Function(
-        "tl_log_free",
-        "Diagnostics",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint32),
-        ("pointer", "file", "line"),
-        (),
-        """tl_log_free is the counterpart of tl_log_alloc: with TL_MEM_LOG set it writes
-        one line to standard error.
-
-        Ownership: none; file is read during the call only.
-        Threads: any thread.
-        Returns: TL_OK.
-        Errors: none.
-        Cost: fast; constant when logging is off.
-        """,
-    ),
-    Function(
-        "tl_trace_mem",
-        "Diagnostics",
-        ctypes.c_int32,
-        (ctypes.c_char_p,),
-        ("message",),
-        (),
-        """tl_trace_mem writes a message and the resident memory of the process to
-        standard error when TL_MEM_LOG is set.
-
-        Ownership: none; message is read during the call only.
-        Threads: any thread.
-        Returns: TL_OK.
-        Errors: none.
-        Cost: fast; constant when logging is off.
-        """,
-    ),
-    Function(
-        "tl_track_site",
-        "Tracking",
-        ctypes.c_void_p,
-        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint32),
-        ("pointer", "file", "line"),
-        (),
-        """tl_track_site adds a source line to the record of an allocation that the
-        calling thread has just made; tracking knows the call stack already. The
-        macros of TL_TRACK_ALLOCATIONS call it for C and C++; compilers and
-        interpreters call it, or tl_log_alloc, for their own sources. Without
-        tracking, and for an allocation that was not sampled, it does nothing.
-
-        Ownership: none; file is copied.
-        Threads: any thread.
-        Returns: its argument, always.
-        Errors: none.
-        Cost: fast; about 2 ns where the allocation was not recorded; one cgo call
-            where it was, and, with TL_TRACK=1, always.
-        """,
-    ),
-    Function(
-        "tl_track_count",
-        "Tracking",
-        ctypes.POINTER(ctypes.c_uint64),
-        (),
-        (),
-        (),
-        """tl_track_count returns the address of the number of allocations that were
-        recorded so far. The address stays valid, and the number may be read at any
-        time; it grows while an allocation is recorded. tl_leak_report_since takes
-        the value as a mark.
-
-        Ownership: the runtime's, for ever.
-        Threads: any thread; the number counts the allocations of all threads.
-        Returns: the address.
-        Errors: none.
-        Cost: fast; constant, a few instructions; reading the number costs a load.
-        """,
-    ),
-    Function(
-        "tl_tag_push",
-        "Tracking",
-        ctypes.c_int32,
-        (ctypes.c_char_p,),
-        ("name",),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
-        """tl_tag_push sets a tag for what the calling thread allocates from now on.
-        Tags nest: "epoch" and then "load" give "epoch/load". A tag ends with
-        tl_tag_pop, or with the scope, function or planned frame in which it was
-        pushed.
-
-        Ownership: name is copied and kept for ever, so use tags for phases, not for
-            numbers of steps.
-        Threads: the calling thread's own tags.
-        Returns: TL_OK, or why no tag was set.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes),
-            TL_E_LIMIT (32 tags are pushed), TL_E_OUT_OF_MEMORY.
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_tag_pop",
-        "Tracking",
-        ctypes.c_int32,
-        (),
-        (),
-        ("TL_E_SCOPE_UNDERFLOW",),
-        """tl_tag_pop removes the newest tag of the calling thread.
-
-        Ownership: none.
-        Threads: the calling thread's own tags.
-        Returns: TL_OK, or why none was removed.
-        Errors: TL_E_SCOPE_UNDERFLOW (no tag is pushed).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_mem_allocation_info",
-        "Tracking",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.POINTER(tl_alloc_info)),
-        ("pointer", "out_allocation"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED"),
-        """tl_mem_allocation_info describes a live allocation of any kind: an object, a
-        tensor, a registered pointer, memory of tl_aligned_alloc (with a count of 0
-        until it is registered), a block of a memory pool. The fields from `file` on
-        hold what tracking recorded of it; they are 0 if the allocation was not
-        recorded.
-
-        Ownership: none; names and stacks that the struct points to stay valid for
-            ever.
-        Threads: any thread; counts are exact while no other changes them.
-        Returns: TL_OK, also for NULL, for which all fields are zero; or why nothing
-            was written.
-        Errors: TL_E_INVALID_ARGUMENT (no out_allocation, struct_size not set),
-            TL_E_UNKNOWN_POINTER, TL_E_INTERIOR_POINTER, TL_E_NOT_LIVE,
-            TL_E_UNSUPPORTED (memory of a frame or an arena).
-        Cost: slow call; linear in the live blocks of memory pools for a pointer
-            that is neither an object nor registered.
-        """,
-    ),
-    Function(
-        "tl_leak_report",
-        "Tracking",
-        ctypes.c_int64,
-        (ctypes.c_char_p,),
-        ("path",),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_leak_report looks for leaks now and writes a report to a file, or to
-        standard error for NULL, in the layout of LeakSanitizer. The report groups
-        leaks by site, type and tag, the largest first. Then it lists memory that was
-        handed back to the host, which is not a leak. If there is neither, the file
-        becomes empty, and nothing is written to standard error. Figures are exact,
-        also where only samples have sites.
-
-        Ownership: none; the string is not kept.
-        Threads: any thread. Objects that others use meanwhile may be missing or too
-            many.
-        Returns: how many allocations leaked, -1 on failure.
-        Errors: TL_E_INVALID_ARGUMENT (the file cannot be written),
-            TL_E_OUT_OF_MEMORY.
-        Cost: slow call; linear in the memory in use; symbols are looked up in
-            files.
-        """,
-    ),
-    Function(
-        "tl_leak_report_since",
-        "Tracking",
-        ctypes.c_int64,
-        (ctypes.c_char_p, ctypes.c_uint64),
-        ("path", "mark"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_leak_report_since is tl_leak_report for the recorded allocations since a
-        mark. A test runs with TL_TRACK=1 and reads the mark (tl_track_count) before
-        its work.
-
-        Ownership: none; the string is not kept.
-        Threads: as tl_leak_report.
-        Returns: how many allocations leaked, -1 on failure.
-        Errors: TL_E_INVALID_ARGUMENT (the file cannot be written; or nothing is
-            being recorded), TL_E_OUT_OF_MEMORY.
-        Cost: slow call; as tl_leak_report.
-        """,
-    ),
-    Function(
-        "tl_leak_report_except",
-        "Tracking",
-        ctypes.c_int64,
-        (ctypes.c_char_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_size_t),
-        ("path", "mark", "held", "n"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_leak_report_except is tl_leak_report_since for a caller that knows of
-        references that it holds itself: a binding of a language whose variables hold
-        objects. An object of which held has the address, once for each reference, is
-        no leak by these, nor is what it refers to; it counts as what scopes hold.
-        Addresses without a live object are passed over. With a mark of UINT64_MAX the
-        report has all allocations, and nothing need be recorded.
-
-        Ownership: none; path and held are not kept.
-        Threads: as tl_leak_report; no other thread drops a reference of held during
-            the call.
-        Returns: how many allocations leaked, -1 on failure.
-        Errors: TL_E_INVALID_ARGUMENT (the file cannot be written; nothing is being
-            recorded, and the mark is not UINT64_MAX; held is NULL, and n is not 0),
-            TL_E_OUT_OF_MEMORY.
-        Cost: slow call; as tl_leak_report, and linear in n.
-        """,
-    ),
-    Function(
-        "tl_leak_report_asking",
-        "Tracking",
-        ctypes.c_int64,
-        (ctypes.c_char_p, ctypes.c_uint64, tl_leak_holders, ctypes.c_void_p),
-        ("path", "mark", "ask", "ctx"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_leak_report_asking is tl_leak_report_except for a program whose other threads
-        go on meanwhile. The call first lists what is live and held by no scope, then asks
-        the caller for the references that it holds, and reports what of that list nothing
-        explains. So what was allocated, or left its scope, after the call began is no leak,
-        whether the caller knew of it or not. It counts as what scopes hold. If something is
-        left the caller is asked once more, since it may have missed what a thread was moving,
-        and what either answer explains is no leak.
-
-        Ownership: none; path is not kept, ctx is passed to ask as it is.
-        Threads: any thread. What ask has returned keeps its references until it is
-            called again or the call ends.
-        Returns: how many allocations leaked, -1 on failure.
-        Errors: TL_E_INVALID_ARGUMENT (no ask; the file cannot be written; nothing
-            is being recorded, and the mark is not UINT64_MAX; the array is NULL,
-            and not empty), TL_E_OUT_OF_MEMORY.
-        Cost: slow call; three times that of tl_leak_report_except, and of ask, once
-            or twice.
-        """,
-    ),
-    Function(
-        "tl_mem_check_all",
-        "Tracking",
-        ctypes.c_int64,
-        (),
-        (),
-        ("TL_E_UNSUPPORTED", "TL_E_CORRUPTED"),
-        """tl_mem_check_all checks, with TL_DEBUG=1, the red zones of all live objects
-        and blocks, and the poison in memory that was released and not given out
-        again yet. It reports each damage on standard error and repairs it, so that
-        each is reported once; the last one is the error of the call, TL_E_CORRUPTED.
-        tl_shutdown and the end of the process check as well.
-
-        Ownership: none.
-        Threads: any thread; what others allocate or release meanwhile may be left
-            out.
-        Returns: how many slots are damaged, -1 without TL_DEBUG.
-        Errors: TL_E_UNSUPPORTED (TL_DEBUG is off), TL_E_CORRUPTED (something is
-            damaged).
-        Cost: slow call; linear in the memory in use.
-        """,
-    ),
-    Function(
-        "tl_profile_write",
-        "Profiles",
-        ctypes.c_int32,
-        (ctypes.c_char_p,),
-        ("path",),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_profile_write writes live allocations by call stack, as a heap profile
-        that `go tool pprof FILE` and other tools of pprof read. Values are
-        inuse_space and inuse_objects, and for what was recorded alloc_space and
-        alloc_objects; labels are type, kind, tag, thread and bytes. With samples,
-        figures are estimates of the whole. Functions and lines of C and C++ come
-        from the debugging information of their files.
-
-        Ownership: none; the string is not kept.
-        Threads: any thread. Objects that others use meanwhile may be missing or too
-            many.
-        Returns: TL_OK, or why the profile is not complete.
-        Errors: TL_E_INVALID_ARGUMENT (no path, the file cannot be written, or it is
-            a pipe that no process reads), TL_E_OUT_OF_MEMORY.
-        Cost: slow call; linear in the memory in use; symbols and lines are looked
-            up in files.
-        """,
-    ),
-    Function(
-        "tl_trace_start",
-        "Profiles",
-        ctypes.c_int32,
-        (ctypes.c_char_p,),
-        ("path",),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_BUSY", "TL_E_OUT_OF_MEMORY"),
-        """tl_trace_start begins to write a trace to a file, as TL_TRACE does with the first call.
-        The end of the process completes the file if tl_trace_stop has not. The file
-        is valid JSON however the process ends, but has no call stacks until it is
-        completed. TL_TRACE_BYTES bounds the file; the file counts what is left out
-        beyond the bound, or because the disk is full. A pipe or a device gets the parts one
-        after the other, and is valid JSON when the trace has ended. The child of fork()
-        writes no trace. While another process writes to that file, the trace goes to one
-        beside it, see above.
-
-        Ownership: none; the string is not kept.
-        Threads: any thread. The trace is of all threads.
-        Returns: TL_OK, or why no trace was begun.
-        Errors: TL_E_INVALID_ARGUMENT (no path, or the file cannot be written),
-            TL_E_BUSY (a trace runs already), TL_E_OUT_OF_MEMORY.
-        Cost: slow call; linear in the memory in use. While a trace runs an
-            allocation or release takes about 3 microseconds and 140 bytes of the
-            file.
-        """,
-    ),
-    Function(
-        "tl_trace_stop",
-        "Profiles",
-        ctypes.c_int32,
-        (),
-        (),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_trace_stop ends the trace and completes its file, with who holds what is live. The end
-        of a process whose trace is not complete says so on standard error.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: TL_OK, or why the file is not complete.
-        Errors: TL_E_INVALID_ARGUMENT (no trace runs; or part of the file could not
-            be written: the message says how many events were lost),
-            TL_E_OUT_OF_MEMORY (the file is complete, but does not say who holds
-            what).
-        Cost: slow call; linear in the memory in use and in the call stacks of the
-            trace; symbols are looked up in files.
-        """,
-    ),
-    Function(
-        "tl_trace_mark",
-        "Profiles",
-        ctypes.c_int32,
-        (ctypes.c_char_p,),
-        ("name",),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_trace_mark writes a mark with a name into the trace, and the counters as they are
-        now: those of tl_stats. Without a trace it does nothing.
-
-        Ownership: none; the string is copied.
-        Threads: any thread.
-        Returns: TL_OK, also without a trace, or why no mark was written.
-        Errors: TL_E_INVALID_ARGUMENT (NULL, "", or more than 4095 bytes).
-        Cost: slow call; that of tl_stats_get while a trace runs.
-        """,
-    ),
-    Function(
-        "tl_snapshot_write",
-        "Profiles",
-        ctypes.c_int32,
-        (ctypes.c_char_p,),
-        ("path",),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_snapshot_write writes where memory lies now, for
-        https://pytorch.org/memory_viz, as a pickle like that of
-        torch.cuda.memory._dump_snapshot. Segments are chunks of memory pools, the
-        heap and registered blocks; the CPU is device 0. While a trace runs, its
-        newest 65536 events become the history that the page plots. Sites are those
-        that tracking knows.
-
-        Ownership: none; the string is not kept.
-        Threads: any thread. Memory that others use meanwhile may be missing or too
-            much.
-        Returns: TL_OK, or why the file is not complete.
-        Errors: TL_E_INVALID_ARGUMENT (no path, or the file cannot be written).
-        Cost: slow call; linear in the memory in use; symbols are looked up in
-            files.
-        """,
-    ),
-    Function(
-        "tl_context",
-        "Inlining",
-        ctypes.c_void_p,
-        (ctypes.c_uint32,),
-        ("version",),
-        (),
-        """tl_context returns what the calling thread's inlined operations work on, for
-        code that was compiled for a version of the layout. The result is
-        valid until the thread calls a function that is not inlined, of this library
-        or not: that function may detach the thread, start a trace or run a callback
-        that does. Then the caller takes the context again.
-
-        While the fast path is off (TL_FASTPATH=0, TL_DEBUG=1, a trace) and before
-        the first call of a thread, the context answers no operation. For another
-        version it is read-only memory of zeros.
-
-        Ownership: borrowed; the caller must not write to it but by inlined
-            operations.
-        Threads: the result is for the calling thread alone; also in a forked child.
-        Returns: the context, never NULL.
-        Errors: none.
-        Cost: fast; a call and two loads.
-        """,
-    ),
-    Function(
-        "tl_context_address",
-        "Inlining",
-        ctypes.c_void_p,
-        (ctypes.c_uint32,),
-        ("version",),
-        (),
-        """tl_context_address returns the address of the word in which the library keeps
-        what tl_context returns for the calling thread. The word changes whenever the
-        context does, and the address stays the same as long as the thread lives. So
-        inlined code keeps the address, and takes the context again by one load.
-
-        Ownership: borrowed; the word must not be written to.
-        Threads: the word is for the calling thread alone; also in a forked child.
-        Returns: the address, never NULL.
-        Errors: none.
-        Cost: fast; a call and one load.
-        """,
-    ),
+    Function("tl_version", ctypes.c_char_p, (),
+             (),
+             ()),
+    Function("tl_abi_version", ctypes.c_uint32, (),
+             (),
+             ()),
+    Function("tl_init", ctypes.c_int32, (),
+             (),
+             ("TL_E_OUT_OF_MEMORY", "TL_E_INVALID_ARGUMENT")),
+    Function("tl_is_started", ctypes.c_bool, (),
+             (),
+             ()),
+    Function("tl_shutdown", ctypes.c_int32, (),
+             (),
+             ("TL_E_BUSY",)),
+    Function("tl_configure", ctypes.c_int32, (ctypes.c_char_p, ctypes.c_char_p),
+             ("key", "value"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_BUSY", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_config_dump", ctypes.c_size_t, (ctypes.c_char_p, ctypes.c_size_t),
+             ("buffer", "bytes"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_status_string", ctypes.c_char_p, (ctypes.c_int32,),
+             ("status",),
+             ()),
+    Function("tl_last_status", ctypes.c_int32, (),
+             (),
+             ()),
+    Function("tl_last_error", ctypes.c_char_p, (),
+             (),
+             ()),
+    Function("tl_clear_error", None, (),
+             (),
+             ()),
+    Function("tl_set_error_callback", ctypes.c_int32, (tl_error_callback, ctypes.c_void_p),
+             ("callback", "ctx"),
+             ()),
+    Function("tl_symbols", ctypes.POINTER(tl_symbol), (ctypes.POINTER(ctypes.c_size_t),),
+             ("out_count",),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_thread_detach", ctypes.c_int32, (),
+             (),
+             ("TL_E_BUSY",)),
+    Function("tl_mem_manager_init", ctypes.c_int32, (),
+             (),
+             ("TL_E_OUT_OF_MEMORY", "TL_E_INVALID_ARGUMENT")),
+    Function("tl_mem_manager_shutdown", ctypes.c_int32, (),
+             (),
+             ("TL_E_BUSY",)),
+    Function("tl_mem_enter_scope", ctypes.c_int32, (),
+             (),
+             ("TL_E_ARENA_EXHAUSTED",)),
+    Function("tl_mem_exit_scope", ctypes.c_int32, (),
+             (),
+             ("TL_E_SCOPE_UNDERFLOW",)),
+    Function("tl_mem_exit_scopes_to", ctypes.c_int32, (ctypes.c_int64,),
+             ("depth",),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_SCOPE_UNDERFLOW")),
+    Function("tl_get_scope_depth", ctypes.c_int64, (),
+             (),
+             ()),
+    Function("tl_mem_alloc", ctypes.c_void_p, (ctypes.c_size_t,),
+             ("bytes",),
+             ("TL_E_OUT_OF_MEMORY",)),
+    Function("tl_mem_new", ctypes.c_void_p, (ctypes.c_size_t,),
+             ("bytes",),
+             ("TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_mem_new_zeroed", ctypes.c_void_p, (ctypes.c_size_t,),
+             ("bytes",),
+             ("TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_mem_realloc", ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_size_t),
+             ("object", "bytes"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_BUSY", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_ptr_reuse", ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_size_t),
+             ("object", "bytes"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_mem_aligned_alloc", ctypes.c_void_p, (ctypes.c_size_t, ctypes.c_size_t),
+             ("bytes", "alignment"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_mem_usable_size", ctypes.c_size_t, (ctypes.c_void_p,),
+             ("object",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED")),
+    Function("tl_mem_free", ctypes.c_int32, (ctypes.c_void_p,),
+             ("object",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_BUSY")),
+    Function("tl_mem_dealloc", ctypes.c_int32, (ctypes.c_void_p,),
+             ("object",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_BUSY")),
+    Function("tl_alloc_tmp", ctypes.c_void_p, (ctypes.c_int64,),
+             ("bytes",),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_free_tmp", ctypes.c_int32, (ctypes.c_void_p,),
+             ("object",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_BUSY")),
+    Function("tl_type_define", ctypes.c_int32, (ctypes.POINTER(tl_type_desc), ctypes.POINTER(ctypes.c_uint32)),
+             ("description", "out_type"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_object_new", ctypes.c_void_p, (ctypes.c_uint32,),
+             ("type",),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_mem_deep_clone", ctypes.c_void_p, (ctypes.c_void_p,),
+             ("object",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_mem_collect_cycles", ctypes.c_int64, (),
+             (),
+             ("TL_E_OUT_OF_MEMORY",)),
+    Function("tl_mem_register_struct", ctypes.c_int32, (ctypes.c_void_p,),
+             ("object",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_mem_register_struct_named", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_char_p),
+             ("object", "name"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_mem_register", ctypes.c_int32, (ctypes.c_void_p,),
+             ("object",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_mem_register_ptr", ctypes.c_int32, (ctypes.c_void_p,),
+             ("object",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_mem_register_tensor", ctypes.c_int32, (ctypes.c_void_p,),
+             ("tensor",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_mem_register_vec_ptr", ctypes.c_int32, (ctypes.c_void_p,),
+             ("vec",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_ARENA_EXHAUSTED", "TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_mem_unregister", ctypes.c_int32, (ctypes.c_void_p,),
+             ("object",),
+             ("TL_E_NOT_REGISTERED", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_OVERFLOW", "TL_E_UNSUPPORTED")),
+    Function("tl_ptr_acquire", ctypes.c_void_p, (ctypes.c_void_p,),
+             ("object",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE")),
+    Function("tl_ptr_release", ctypes.c_int32, (ctypes.c_void_p,),
+             ("object",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE")),
+    Function("tl_ptr_inc_ref", ctypes.c_int32, (ctypes.c_void_p,),
+             ("object",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE")),
+    Function("tl_ptr_dec_ref", ctypes.c_int32, (ctypes.c_void_p,),
+             ("object",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE")),
+    Function("tl_ptr_release_bool", ctypes.c_bool, (ctypes.c_void_p,),
+             ("object",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE")),
+    Function("tl_ptr_refcount", ctypes.c_int64, (ctypes.c_void_p,),
+             ("object",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE")),
+    Function("tl_ptr_is_unique", ctypes.c_bool, (ctypes.c_void_p,),
+             ("object",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE")),
+    Function("tl_ptr_check", ctypes.c_int32, (ctypes.c_void_p,),
+             ("object",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE")),
+    Function("tl_ptr_share", ctypes.c_int32, (ctypes.c_void_p,),
+             ("object",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_BUSY")),
+    Function("tl_ptr_make_immortal", ctypes.c_int32, (ctypes.c_void_p,),
+             ("object",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE")),
+    Function("tl_ref_of", ctypes.c_uint64, (ctypes.c_void_p,),
+             ("object",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED")),
+    Function("tl_ref_acquire", ctypes.c_uint64, (ctypes.c_uint64,),
+             ("ref",),
+             ("TL_E_NOT_LIVE", "TL_E_INVALID_ARGUMENT")),
+    Function("tl_ref_release", ctypes.c_int32, (ctypes.c_uint64,),
+             ("ref",),
+             ("TL_E_NOT_LIVE", "TL_E_INVALID_ARGUMENT")),
+    Function("tl_ref_get", ctypes.c_void_p, (ctypes.c_uint64,),
+             ("ref",),
+             ("TL_E_NOT_LIVE", "TL_E_INVALID_ARGUMENT")),
+    Function("tl_ref_check", ctypes.c_int32, (ctypes.c_uint64,),
+             ("ref",),
+             ("TL_E_NOT_LIVE", "TL_E_INVALID_ARGUMENT")),
+    Function("tl_weak_of", ctypes.c_uint64, (ctypes.c_void_p,),
+             ("object",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED")),
+    Function("tl_weak_share", ctypes.c_uint64, (ctypes.c_void_p,),
+             ("object",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_BUSY")),
+    Function("tl_weak_get", ctypes.c_void_p, (ctypes.c_uint64,),
+             ("ref",),
+             ("TL_E_BUSY", "TL_E_INVALID_ARGUMENT")),
+    Function("tl_cell_new", ctypes.c_void_p, (ctypes.c_size_t,),
+             ("bytes",),
+             ("TL_E_OUT_OF_MEMORY",)),
+    Function("tl_cell_new_typed", ctypes.c_void_p, (ctypes.c_uint32,),
+             ("type",),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_cell_dup", ctypes.c_void_p, (ctypes.c_void_p,),
+             ("cell",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE")),
+    Function("tl_cell_is_unique", ctypes.c_bool, (ctypes.c_void_p,),
+             ("cell",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE")),
+    Function("tl_cell_drop", ctypes.c_bool, (ctypes.c_void_p,),
+             ("cell",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE")),
+    Function("tl_cell_free", ctypes.c_int32, (ctypes.c_void_p,),
+             ("cell",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_BUSY")),
+    Function("tl_cell_share", ctypes.c_int32, (ctypes.c_void_p,),
+             ("cell",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE")),
+    Function("tl_vec_new", ctypes.c_void_p, (ctypes.c_size_t,),
+             ("capacity",),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_vec_push", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_void_p),
+             ("vec", "element"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_vec_get", ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_int64),
+             ("vec", "index"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT")),
+    Function("tl_vec_set", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p),
+             ("vec", "index", "element"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT")),
+    Function("tl_vec_pop", ctypes.c_void_p, (ctypes.c_void_p,),
+             ("vec",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW")),
+    Function("tl_vec_len", ctypes.c_int64, (ctypes.c_void_p,),
+             ("vec",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED")),
+    Function("tl_vec_reserve", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_size_t),
+             ("vec", "capacity"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_vec_clear", ctypes.c_int32, (ctypes.c_void_p,),
+             ("vec",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED")),
+    Function("tl_mem_register_struct_typed", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_uint32),
+             ("object", "type"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_type_define_vec", ctypes.c_int32, (ctypes.POINTER(tl_vec_desc), ctypes.POINTER(ctypes.c_uint32)),
+             ("description", "out_type"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_vec_set_type", ctypes.c_int32, (ctypes.c_uint32,),
+             ("type",),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_mem_function_enter", ctypes.c_int32, (ctypes.c_int64,),
+             ("slots",),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_mem_function_exit", ctypes.c_int32, (),
+             (),
+             ("TL_E_NO_FRAME",)),
+    Function("tl_mem_get_buffer", ctypes.c_void_p, (ctypes.c_int64, ctypes.c_int64),
+             ("slot", "min_bytes"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_NO_FRAME", "TL_E_SLOT_OUT_OF_RANGE", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_mem_frame_enter", ctypes.c_void_p, (ctypes.c_size_t,),
+             ("bytes",),
+             ("TL_E_ARENA_EXHAUSTED",)),
+    Function("tl_mem_frame_exit", ctypes.c_int32, (),
+             (),
+             ("TL_E_NO_FRAME",)),
+    Function("tl_arena_init", ctypes.c_int32, (ctypes.c_int64,),
+             ("capacity",),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_BUSY")),
+    Function("tl_arena_alloc", ctypes.c_void_p, (ctypes.c_int64,),
+             ("bytes",),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_NO_FRAME", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_arena_malloc", ctypes.c_void_p, (ctypes.c_int64,),
+             ("bytes",),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_arena_free", ctypes.c_int32, (),
+             (),
+             ()),
+    Function("tl_arena_reset", ctypes.c_int32, (),
+             (),
+             ()),
+    Function("tl_arena_is_active", ctypes.c_bool, (),
+             (),
+             ()),
+    Function("tl_arena_contains", ctypes.c_bool, (ctypes.c_void_p,),
+             ("pointer",),
+             ()),
+    Function("tl_arena_get_offset", ctypes.c_int64, (),
+             (),
+             ()),
+    Function("tl_arena_set_offset", ctypes.c_int32, (ctypes.c_int64,),
+             ("offset",),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_NO_FRAME")),
+    Function("tl_arena_get_capacity", ctypes.c_int64, (),
+             (),
+             ()),
+    Function("tl_tensor_new", ctypes.c_void_p, (ctypes.POINTER(ctypes.c_float), ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)),
+             ("data", "rank", "shape"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_tensor_new_i64", ctypes.c_void_p, (ctypes.POINTER(ctypes.c_int64), ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)),
+             ("data", "rank", "shape"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_tensor_empty", ctypes.c_void_p, (ctypes.c_int32, ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)),
+             ("dtype", "device", "rank", "shape"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_tensor_new_zeroed", ctypes.c_void_p, (ctypes.c_int32, ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)),
+             ("dtype", "device", "rank", "shape"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_tensor_from_buffer", ctypes.c_void_p, (ctypes.c_int32, ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64), tl_deleter, ctypes.c_void_p),
+             ("dtype", "device", "rank", "shape", "data", "strides", "deleter", "ctx"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_tensor_wrap", ctypes.c_void_p, (ctypes.POINTER(tl_tensor_info), tl_deleter, ctypes.c_void_p),
+             ("info", "deleter", "ctx"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_tensor_in_slot", ctypes.c_void_p, (ctypes.c_int64, ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)),
+             ("slot", "dtype", "rank", "shape"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_NO_FRAME", "TL_E_SLOT_OUT_OF_RANGE", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_tensor_clone", ctypes.c_void_p, (ctypes.c_void_p,),
+             ("tensor",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_DEVICE", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_tensor_acquire", ctypes.c_void_p, (ctypes.c_void_p,),
+             ("tensor",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED")),
+    Function("tl_tensor_release", ctypes.c_int32, (ctypes.c_void_p,),
+             ("tensor",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED")),
+    Function("tl_tensor_release_safe", ctypes.c_int32, (ctypes.c_void_p,),
+             ("tensor",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED")),
+    Function("tl_tensor_register", ctypes.c_int32, (ctypes.c_void_p,),
+             ("tensor",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_tensor_promote", ctypes.c_int32, (ctypes.c_void_p,),
+             ("tensor",),
+             ("TL_E_NOT_REGISTERED", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OVERFLOW")),
+    Function("tl_tensor_finalize", ctypes.c_int32, (ctypes.c_void_p,),
+             ("tensor",),
+             ()),
+    Function("tl_tensor_prepare_return", ctypes.c_void_p, (ctypes.c_void_p,),
+             ("tensor",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OVERFLOW", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_tensor_free", ctypes.c_int32, (ctypes.c_void_p,),
+             ("tensor",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED")),
+    Function("tl_tensor_info_get", ctypes.c_int32, (ctypes.c_void_p, ctypes.POINTER(tl_tensor_info)),
+             ("tensor", "out_info"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT")),
+    Function("tl_tensor_data", ctypes.c_void_p, (ctypes.c_void_p,),
+             ("tensor",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED")),
+    Function("tl_tensor_nbytes", ctypes.c_size_t, (ctypes.c_void_p,),
+             ("tensor",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED")),
+    Function("tl_tensor_numel", ctypes.c_int64, (ctypes.c_void_p,),
+             ("tensor",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED")),
+    Function("tl_tensor_len", ctypes.c_int64, (ctypes.c_void_p,),
+             ("tensor",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED")),
+    Function("tl_tensor_rank", ctypes.c_int64, (ctypes.c_void_p,),
+             ("tensor",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED")),
+    Function("tl_tensor_shape", ctypes.POINTER(ctypes.c_int64), (ctypes.c_void_p,),
+             ("tensor",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED")),
+    Function("tl_tensor_strides", ctypes.POINTER(ctypes.c_int64), (ctypes.c_void_p,),
+             ("tensor",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED")),
+    Function("tl_tensor_dtype", ctypes.c_int32, (ctypes.c_void_p,),
+             ("tensor",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED")),
+    Function("tl_tensor_device", ctypes.c_int32, (ctypes.c_void_p,),
+             ("tensor",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED")),
+    Function("tl_tensor_is_contiguous", ctypes.c_bool, (ctypes.c_void_p,),
+             ("tensor",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED")),
+    Function("tl_tensor_dim", ctypes.c_int64, (ctypes.c_void_p, ctypes.c_int64),
+             ("tensor", "axis"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT")),
+    Function("tl_tensor_reserve", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_int64),
+             ("tensor", "capacity"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_BUSY", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_tensor_resize", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_int64),
+             ("tensor", "extent"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_BUSY", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_tensor_resize_zeros", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_int64),
+             ("tensor", "extent"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_BUSY", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_tensor_capacity", ctypes.c_int64, (ctypes.c_void_p,),
+             ("tensor",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED")),
+    Function("tl_view_reshape", ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)),
+             ("tensor", "rank", "shape"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_view_slice", ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64),
+             ("tensor", "axis", "start", "stop", "step"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_view_slice_axes", ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_int64)),
+             ("tensor", "rank", "starts", "stops", "steps"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_view_transpose", ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64),
+             ("tensor", "axis_a", "axis_b"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_view_permute", ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)),
+             ("tensor", "rank", "axes"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_view_broadcast_to", ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64)),
+             ("tensor", "rank", "shape"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_view_squeeze", ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_int64),
+             ("tensor", "axis"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_view_expand_dims", ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_int64),
+             ("tensor", "axis"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_tensor_base", ctypes.c_void_p, (ctypes.c_void_p,),
+             ("tensor",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED")),
+    Function("tl_pool_acquire", ctypes.c_void_p, (ctypes.c_size_t, ctypes.c_uint8, ctypes.c_uint8),
+             ("elements", "dtype", "device"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE")),
+    Function("tl_pool_release", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_uint8, ctypes.c_uint8),
+             ("tensor", "elements", "dtype", "device"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_BUSY")),
+    Function("tl_pool_acquire_compat", ctypes.c_void_p, (ctypes.c_size_t,),
+             ("elements",),
+             ()),
+    Function("tl_pool_release_compat", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_size_t),
+             ("tensor", "elements"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_BUSY")),
+    Function("tl_get_pool_count", ctypes.c_int64, (),
+             (),
+             ()),
+    Function("tl_get_refcount_count", ctypes.c_int64, (),
+             (),
+             ()),
+    Function("tl_get_gpu_total_allocated_bytes", ctypes.c_int64, (),
+             (),
+             ()),
+    Function("tl_get_gpu_free_count", ctypes.c_int64, (),
+             (),
+             ()),
+    Function("tl_get_gpu_free_bytes", ctypes.c_int64, (),
+             (),
+             ()),
+    Function("tl_get_metal_pool_bytes", ctypes.c_int64, (),
+             (),
+             ()),
+    Function("tl_get_metal_pool_mb", ctypes.c_int64, (),
+             (),
+             ()),
+    Function("tl_get_metal_pool_count", ctypes.c_int64, (),
+             (),
+             ()),
+    Function("tl_get_gpu_pool_hit_rate", ctypes.c_double, (),
+             (),
+             ()),
+    Function("tl_dump_gpu_pool_stats", ctypes.c_int32, (),
+             (),
+             ()),
+    Function("tl_tensor_to", ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_int32),
+             ("tensor", "device"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_DEVICE", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_tensor_copy", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_void_p),
+             ("to", "from"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_tensor_record_stream", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_void_p),
+             ("tensor", "stream"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_DEVICE")),
+    Function("tl_tensor_sync_stream", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_void_p),
+             ("tensor", "stream"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_DEVICE")),
+    Function("tl_tensor_share", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_uint32, ctypes.POINTER(tl_tensor_shared)),
+             ("tensor", "flags", "out_shared"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_DEVICE")),
+    Function("tl_tensor_open", ctypes.c_void_p, (ctypes.POINTER(tl_tensor_shared),),
+             ("shared",),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_DEVICE", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_sparse_create", ctypes.c_void_p, (ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_int32, ctypes.c_int32, ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(tl_sparse_options)),
+             ("format", "rows", "columns", "value_dtype", "index_dtype", "lengths", "options"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_sparse_from_csr", ctypes.c_void_p, (ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(tl_sparse_options)),
+             ("rows", "columns", "nonzeros", "value_dtype", "index_dtype", "values", "indices", "offsets", "options"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_sparse_from_csc", ctypes.c_void_p, (ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(tl_sparse_options)),
+             ("rows", "columns", "nonzeros", "value_dtype", "index_dtype", "values", "indices", "offsets", "options"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_sparse_wrap", ctypes.c_void_p, (ctypes.c_int32, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64, ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32, tl_deleter, ctypes.c_void_p),
+             ("format", "rows", "columns", "nonzeros", "value_dtype", "index_dtype", "values", "indices", "offsets", "flags", "deleter", "ctx"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_sparse_row", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64)),
+             ("matrix", "i", "out_values", "out_indices", "out_length"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT")),
+    Function("tl_sparse_slice", ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64),
+             ("matrix", "start", "stop"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_sparse_transpose", ctypes.c_void_p, (ctypes.c_void_p,),
+             ("matrix",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_sparse_to_contiguous", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p),
+             ("matrix", "out_values", "out_indices", "out_offsets"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_sparse_block", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(tl_sparse_block_info)),
+             ("matrix", "i", "out_info"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT")),
+    Function("tl_sparse_block_tensors", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p),
+             ("matrix", "i", "out_values", "out_indices", "out_offsets"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_sparse_validate", ctypes.c_int32, (ctypes.c_void_p,),
+             ("matrix",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT")),
+    Function("tl_sparse_info_get", ctypes.c_int32, (ctypes.c_void_p, ctypes.POINTER(tl_sparse_info)),
+             ("matrix", "out_info"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT")),
+    Function("tl_device_count", ctypes.c_int32, (),
+             (),
+             ()),
+    Function("tl_device_info", ctypes.c_int32, (ctypes.c_int32, ctypes.POINTER(tl_device_properties)),
+             ("device", "out_properties"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE")),
+    Function("tl_device_by_name", ctypes.c_int32, (ctypes.c_char_p, ctypes.POINTER(ctypes.c_int32)),
+             ("name", "out_device"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE")),
+    Function("tl_device_default", ctypes.c_int32, (ctypes.POINTER(ctypes.c_int32),),
+             ("out_device",),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE")),
+    Function("tl_device_memory_info", ctypes.c_int32, (ctypes.c_int32, ctypes.POINTER(ctypes.c_uint64), ctypes.POINTER(ctypes.c_uint64)),
+             ("device", "out_free", "out_total"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_UNSUPPORTED")),
+    Function("tl_device_allocator_for", ctypes.POINTER(tl_device_allocator), (ctypes.c_int32,),
+             ("device",),
+             ("TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED")),
+    Function("tl_device_pinned_allocator_for", ctypes.POINTER(tl_device_allocator), (ctypes.c_int32,),
+             ("device",),
+             ("TL_E_DEVICE", "TL_E_UNSUPPORTED")),
+    Function("tl_device_copy", ctypes.c_int32, (ctypes.c_int32, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p, ctypes.c_size_t),
+             ("to_device", "to", "from_device", "from", "bytes"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_UNSUPPORTED")),
+    Function("tl_device_fill", ctypes.c_int32, (ctypes.c_int32, ctypes.c_void_p, ctypes.c_uint8, ctypes.c_size_t),
+             ("device", "to", "value", "bytes"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY", "TL_E_UNSUPPORTED")),
+    Function("tl_device_register", ctypes.c_int32, (ctypes.POINTER(tl_device_allocator), ctypes.POINTER(tl_device_copier), ctypes.POINTER(ctypes.c_int32)),
+             ("allocator", "copier", "out_device"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_LIMIT")),
+    Function("tl_memory_pool_create", ctypes.c_int32, (ctypes.POINTER(tl_device_allocator), ctypes.c_size_t, ctypes.c_void_p),
+             ("allocator", "initial_bytes", "out_pool"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW", "TL_E_OUT_OF_MEMORY", "TL_E_DEVICE", "TL_E_LIMIT")),
+    Function("tl_memory_pool_allocate", ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_size_t),
+             ("pool", "bytes"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW", "TL_E_OUT_OF_MEMORY", "TL_E_LIMIT", "TL_E_DEVICE")),
+    Function("tl_memory_pool_deallocate", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_void_p),
+             ("pool", "block"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER")),
+    Function("tl_memory_pool_allocate_async", ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p),
+             ("pool", "bytes", "stream"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED", "TL_E_OVERFLOW", "TL_E_OUT_OF_MEMORY", "TL_E_LIMIT", "TL_E_DEVICE")),
+    Function("tl_memory_pool_deallocate_async", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p),
+             ("pool", "block", "stream"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_DEVICE")),
+    Function("tl_memory_pool_reset", ctypes.c_int32, (ctypes.c_void_p,),
+             ("pool",),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE")),
+    Function("tl_memory_pool_trim", ctypes.c_int32, (ctypes.c_void_p,),
+             ("pool",),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE")),
+    Function("tl_memory_pool_destroy", ctypes.c_int32, (ctypes.c_void_p,),
+             ("pool",),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_BUSY", "TL_E_DEVICE")),
+    Function("tl_memory_pool_set_limit", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_size_t),
+             ("pool", "bytes"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE")),
+    Function("tl_memory_pool_stats_get", ctypes.c_int32, (ctypes.c_void_p, ctypes.POINTER(tl_memory_pool_stats)),
+             ("pool", "out_stats"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_mem_set_limit", ctypes.c_int32, (ctypes.c_int32, ctypes.c_uint64, ctypes.c_uint64),
+             ("device", "soft_bytes", "hard_bytes"),
+             ("TL_E_DEVICE", "TL_E_INVALID_ARGUMENT")),
+    Function("tl_mem_get_limit", ctypes.c_int32, (ctypes.c_int32, ctypes.POINTER(ctypes.c_uint64), ctypes.POINTER(ctypes.c_uint64)),
+             ("device", "out_soft_bytes", "out_hard_bytes"),
+             ("TL_E_DEVICE", "TL_E_INVALID_ARGUMENT")),
+    Function("tl_mem_usage", ctypes.c_int32, (ctypes.c_int32, ctypes.POINTER(tl_mem_usage_info)),
+             ("device", "out_info"),
+             ("TL_E_DEVICE", "TL_E_INVALID_ARGUMENT")),
+    Function("tl_mem_set_out_of_memory_callback", ctypes.c_int32, (tl_out_of_memory_callback, ctypes.c_void_p),
+             ("callback", "ctx"),
+             ("TL_E_OUT_OF_MEMORY",)),
+    Function("tl_pool_set_limits", ctypes.c_int32, (ctypes.c_size_t, ctypes.c_size_t),
+             ("per_key", "bytes"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_pool_key_stats_get", ctypes.c_int32, (ctypes.c_size_t, ctypes.POINTER(tl_pool_key_stats)),
+             ("rank", "out_stats"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_registry_new_array", ctypes.c_void_p, (ctypes.c_size_t, ctypes.c_size_t),
+             ("count", "element_bytes"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_registry_register", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int32),
+             ("pointer", "bytes", "kind"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_registry_register_custom", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_size_t, tl_deleter, ctypes.c_void_p),
+             ("pointer", "bytes", "deleter", "ctx"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_registry_register_buffer", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int32, ctypes.POINTER(ctypes.c_uint64)),
+             ("real", "bytes", "aliases", "n", "kind", "buffer_id"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_registry_register_custom_buffer", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, tl_deleter, ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint64)),
+             ("real", "bytes", "aliases", "n", "deleter", "ctx", "buffer_id"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_registry_add_alias", ctypes.c_int32, (ctypes.c_uint64, ctypes.c_void_p),
+             ("buffer_id", "alias"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_registry_unregister", ctypes.c_int32, (ctypes.c_void_p,),
+             ("pointer",),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_NOT_LIVE")),
+    Function("tl_registry_is_registered", ctypes.c_bool, (ctypes.c_void_p,),
+             ("pointer",),
+             ()),
+    Function("tl_registry_total_bytes", ctypes.c_size_t, (),
+             (),
+             ()),
+    Function("tl_registry_num_pointers", ctypes.c_size_t, (),
+             (),
+             ()),
+    Function("tl_registry_num_buffers", ctypes.c_size_t, (),
+             (),
+             ()),
+    Function("tl_registry_info", ctypes.c_int32, (ctypes.c_void_p, ctypes.POINTER(tl_alloc_info)),
+             ("pointer", "out_info"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED")),
+    Function("tl_registry_register_many", ctypes.c_int32, (ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t), ctypes.c_size_t, ctypes.c_int32),
+             ("pointers", "bytes", "n", "kind"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_ALREADY_REGISTERED", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_registry_unregister_many", ctypes.c_size_t, (ctypes.c_void_p, ctypes.c_size_t),
+             ("pointers", "n"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_NOT_LIVE")),
+    Function("tl_registry_print_statistics", ctypes.c_int32, (ctypes.c_char_p,),
+             ("path",),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_aligned_alloc", ctypes.c_void_p, (ctypes.c_size_t, ctypes.c_size_t),
+             ("bytes", "alignment"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_aligned_free", ctypes.c_int32, (ctypes.c_void_p,),
+             ("pointer",),
+             ("TL_E_UNKNOWN_POINTER",)),
+    Function("tl_workspace_create", ctypes.c_int32, (ctypes.c_size_t, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_void_p),
+             ("threads", "bytes_each", "alignment", "out_workspace"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_workspace_get", ctypes.c_void_p, (ctypes.POINTER(tl_workspace), ctypes.c_size_t),
+             ("workspace", "rank"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INVALID_ARGUMENT")),
+    Function("tl_workspace_bytes", ctypes.c_size_t, (ctypes.POINTER(tl_workspace),),
+             ("workspace",),
+             ("TL_E_UNKNOWN_POINTER",)),
+    Function("tl_workspace_destroy", ctypes.c_int32, (ctypes.POINTER(tl_workspace),),
+             ("workspace",),
+             ("TL_E_UNKNOWN_POINTER",)),
+    Function("tl_plan_create", ctypes.c_int32, (ctypes.c_void_p,),
+             ("out_plan",),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_plan_destroy", ctypes.c_int32, (ctypes.c_void_p,),
+             ("plan",),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_plan_add_buffer", ctypes.c_int64, (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int64, ctypes.c_int64),
+             ("plan", "bytes", "alignment", "first", "end"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_plan_add_buffers", ctypes.c_int64, (ctypes.c_void_p, ctypes.POINTER(tl_plan_buffer), ctypes.c_size_t),
+             ("plan", "buffers", "n"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_plan_resize", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_int64, ctypes.c_size_t),
+             ("plan", "buffer", "bytes"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW")),
+    Function("tl_plan_set_hint", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_int64, ctypes.c_size_t),
+             ("plan", "buffer", "offset"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_plan_alias", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_size_t),
+             ("plan", "buffer", "base", "offset"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_plan_pin", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_int64, ctypes.c_size_t),
+             ("plan", "buffer", "offset"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW")),
+    Function("tl_plan_add_gap", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64),
+             ("plan", "buffer", "first", "end"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_plan_set_name", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_int64, ctypes.c_char_p),
+             ("plan", "buffer", "name"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_plan_add_space", ctypes.c_int64, (ctypes.c_void_p, ctypes.c_size_t),
+             ("plan", "capacity"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_plan_set_space_alignment", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_int64, ctypes.c_size_t),
+             ("plan", "space", "alignment"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_plan_set_spaces", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), ctypes.c_size_t),
+             ("plan", "buffer", "spaces", "n"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_plan_validate", ctypes.c_int32, (ctypes.c_void_p,),
+             ("plan",),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_plan_num_buffers", ctypes.c_int64, (ctypes.c_void_p,),
+             ("plan",),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_plan_frame_bytes", ctypes.c_size_t, (ctypes.c_void_p,),
+             ("plan",),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_plan_space_bytes", ctypes.c_size_t, (ctypes.c_void_p, ctypes.c_int64),
+             ("plan", "space"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_plan_lower_bound", ctypes.c_size_t, (ctypes.c_void_p,),
+             ("plan",),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_plan_is_optimal", ctypes.c_bool, (ctypes.c_void_p,),
+             ("plan",),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_plan_is_infeasible", ctypes.c_bool, (ctypes.c_void_p,),
+             ("plan",),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_plan_offset", ctypes.c_size_t, (ctypes.c_void_p, ctypes.c_int64),
+             ("plan", "buffer"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_plan_space_of", ctypes.c_int64, (ctypes.c_void_p, ctypes.c_int64),
+             ("plan", "buffer"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_plan_offsets", ctypes.c_int32, (ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t), ctypes.POINTER(ctypes.c_int64), ctypes.c_size_t),
+             ("plan", "out_offsets", "out_spaces", "n"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_plan_solve", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_int64),
+             ("plan", "budget_ms"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_plan_solve_with", ctypes.c_int32, (ctypes.c_void_p, ctypes.POINTER(tl_plan_options)),
+             ("plan", "options"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_tensor_to_dlpack", ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_bool),
+             ("tensor", "copy"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_tensor_to_dlpack_legacy", ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_bool),
+             ("tensor", "copy"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_DEVICE", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_tensor_dlpack_device", ctypes.c_int32, (ctypes.c_void_p, ctypes.POINTER(ctypes.c_int32), ctypes.POINTER(ctypes.c_int32)),
+             ("tensor", "out_type", "out_ordinal"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT")),
+    Function("tl_tensor_from_dlpack", ctypes.c_void_p, (ctypes.c_void_p,),
+             ("managed",),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_tensor_from_dlpack_legacy", ctypes.c_void_p, (ctypes.c_void_p,),
+             ("managed",),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY", "TL_E_ARENA_EXHAUSTED")),
+    Function("tl_torch_malloc", ctypes.c_void_p, (ctypes.c_int64, ctypes.c_int32, ctypes.c_void_p),
+             ("size", "device", "stream"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_DEVICE", "TL_E_OVERFLOW", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_torch_free", None, (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32, ctypes.c_void_p),
+             ("block", "size", "device", "stream"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_DEVICE")),
+    Function("tl_numpy_malloc", ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_size_t),
+             ("ctx", "bytes"),
+             ("TL_E_OUT_OF_MEMORY",)),
+    Function("tl_numpy_calloc", ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t),
+             ("ctx", "count", "bytes_each"),
+             ("TL_E_OUT_OF_MEMORY",)),
+    Function("tl_numpy_realloc", ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
+             ("ctx", "block", "bytes"),
+             ("TL_E_OUT_OF_MEMORY", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED")),
+    Function("tl_numpy_free", None, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
+             ("ctx", "block", "bytes"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED")),
+    Function("tl_numpy_handler", ctypes.c_void_p, (),
+             (),
+             ()),
+    Function("tl_python_lines", ctypes.c_int32, (ctypes.c_char_p,),
+             ("skip",),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED", "TL_E_LIMIT")),
+    Function("tl_python_site", ctypes.c_bool, (ctypes.c_void_p,),
+             ("pointer",),
+             ()),
+    Function("tl_python_attach", ctypes.c_int32, (ctypes.POINTER(tl_python_api),),
+             ("api",),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_python_capsule", ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_uint32, ctypes.c_bool),
+             ("tensor", "major", "copy"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_python_arrow", ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_bool),
+             ("tensor", "schema"),
+             ("TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_python_registered", ctypes.c_void_p, (ctypes.c_void_p,),
+             ("pointer",),
+             ("TL_E_UNSUPPORTED", "TL_E_UNKNOWN_POINTER")),
+    Function("tl_deferred_push", None, (ctypes.c_void_p, ctypes.c_void_p),
+             ("ptr", "ctx"),
+             ()),
+    Function("tl_deferred_take", ctypes.c_void_p, (ctypes.c_void_p,),
+             ("list",),
+             ()),
+    Function("tl_type_define_deferred", ctypes.c_int32, (ctypes.POINTER(tl_type_desc), ctypes.c_void_p, ctypes.POINTER(ctypes.c_uint32)),
+             ("description", "list", "out_type"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_stats_get", ctypes.c_int32, (ctypes.POINTER(tl_stats),),
+             ("out_stats",),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_stats_json", ctypes.c_size_t, (ctypes.c_char_p, ctypes.c_size_t),
+             ("buffer", "bytes"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_stats_openmetrics", ctypes.c_size_t, (ctypes.c_char_p, ctypes.c_size_t),
+             ("buffer", "bytes"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_stats_print", ctypes.c_int32, (ctypes.c_char_p,),
+             ("path",),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_stats_reset_peak", ctypes.c_int32, (),
+             (),
+             ()),
+    Function("tl_mem_purge", ctypes.c_int32, (),
+             (),
+             ()),
+    Function("tl_get_memory_bytes", ctypes.c_int64, (),
+             (),
+             ()),
+    Function("tl_get_memory_mb", ctypes.c_int64, (),
+             (),
+             ()),
+    Function("tl_log_alloc", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_int64, ctypes.c_char_p, ctypes.c_uint32),
+             ("pointer", "bytes", "file", "line"),
+             ()),
+    Function("tl_log_free", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint32),
+             ("pointer", "file", "line"),
+             ()),
+    Function("tl_trace_mem", ctypes.c_int32, (ctypes.c_char_p,),
+             ("message",),
+             ()),
+    Function("tl_track_site", ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_uint32),
+             ("pointer", "file", "line"),
+             ()),
+    Function("tl_track_count", ctypes.POINTER(ctypes.c_uint64), (),
+             (),
+             ()),
+    Function("tl_tag_push", ctypes.c_int32, (ctypes.c_char_p,),
+             ("name",),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_tag_pop", ctypes.c_int32, (),
+             (),
+             ("TL_E_SCOPE_UNDERFLOW",)),
+    Function("tl_mem_allocation_info", ctypes.c_int32, (ctypes.c_void_p, ctypes.POINTER(tl_alloc_info)),
+             ("pointer", "out_allocation"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_UNKNOWN_POINTER", "TL_E_INTERIOR_POINTER", "TL_E_NOT_LIVE", "TL_E_UNSUPPORTED")),
+    Function("tl_leak_report", ctypes.c_int64, (ctypes.c_char_p,),
+             ("path",),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_leak_report_since", ctypes.c_int64, (ctypes.c_char_p, ctypes.c_uint64),
+             ("path", "mark"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_leak_report_except", ctypes.c_int64, (ctypes.c_char_p, ctypes.c_uint64, ctypes.c_void_p, ctypes.c_size_t),
+             ("path", "mark", "held", "n"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_leak_report_asking", ctypes.c_int64, (ctypes.c_char_p, ctypes.c_uint64, tl_leak_holders, ctypes.c_void_p),
+             ("path", "mark", "ask", "ctx"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_mem_check_all", ctypes.c_int64, (),
+             (),
+             ("TL_E_UNSUPPORTED", "TL_E_CORRUPTED")),
+    Function("tl_profile_write", ctypes.c_int32, (ctypes.c_char_p,),
+             ("path",),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_trace_start", ctypes.c_int32, (ctypes.c_char_p,),
+             ("path",),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_BUSY", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_trace_stop", ctypes.c_int32, (),
+             (),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_trace_mark", ctypes.c_int32, (ctypes.c_char_p,),
+             ("name",),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_snapshot_write", ctypes.c_int32, (ctypes.c_char_p,),
+             ("path",),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_context", ctypes.c_void_p, (ctypes.c_uint32,),
+             ("version",),
+             ()),
+    Function("tl_context_address", ctypes.c_void_p, (ctypes.c_uint32,),
+             ("version",),
+             ()),
 )

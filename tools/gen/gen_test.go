@@ -46,7 +46,7 @@ TL_API void* tl_take(void* object, const int64_t* shape, uint8_t kind);
 		"//go:build full\n\npackage status\n\nfunc init() {\n\tfunctions = append(functions,\n\t\t\"tl_hire\",\n\t)\n}\n",
 	},
 	"python/tl_runtime/_graph/abi.py": {
-		"from .._abi import Function\n", "class tl_lease(ctypes.Structure):", "        \"tl_hire\",\n        \"Graphs\",\n",
+		"from .._abi import Function\n", "class tl_lease(ctypes.Structure):", "    Function(\"tl_hire\", ctypes.c_int32, (ctypes.POINTER(tl_pair), ",
 	},
 	"cshim/base/generated_slow.h": {
 		"\tTL_FN_tl_lend,\n\tTL_FN_tl_version,\n\tTL_FN_tl_take,\n\tTL_FN_tl_known,\n" +
@@ -85,11 +85,10 @@ TL_API void* tl_take(void* object, const int64_t* shape, uint8_t kind);
 		"DTYPES = {\n    0: (\"f32\", \"<f4\", \"f\"),\n    6: (\"bf16\", \"<V2\", \"2x\"),\n}\n",
 		"tl_deleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)\n",
 		"        (\"first_one\", ctypes.c_size_t),\n        (\"name\", ctypes.c_char_p),\n",
-		"        \"tl_take\",\n        \"Library\",\n        ctypes.c_void_p,\n        (ctypes.c_void_p, " +
-			"ctypes.POINTER(ctypes.c_int64), ctypes.c_uint8),\n",
-		"        (\"object\", \"shape\", \"kind\"),\n        (\"TL_E_NOT_LIVE\",),\n",
-		"        (tl_deleter, ctypes.POINTER(tl_pair)),\n",
-		"        \"tl_lend\",\n        \"Library\",\n        ctypes.c_int32,\n        (ctypes.c_void_p,),\n",
+		"    Function(\"tl_take\", ctypes.c_void_p, (ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64), ctypes.c_uint8),\n" +
+			"             (\"object\", \"shape\", \"kind\"),\n             (\"TL_E_NOT_LIVE\",)),\n",
+		"    Function(\"tl_known\", ctypes.c_bool, (tl_deleter, ctypes.POINTER(tl_pair)),\n",
+		"    Function(\"tl_lend\", ctypes.c_int32, (ctypes.c_void_p,),\n",
 	},
 	"cshim/generated_tables.c": {
 		"\t\"tl_known\",\n#ifdef TL_FULL\n\t\"tl_hire\",\n#endif\n};\n",

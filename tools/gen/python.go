@@ -21,12 +21,10 @@ class Function(NamedTuple):
     """One public function of the library."""
 
     name: str
-    section: str
     restype: Any
     argtypes: tuple[Any, ...]
     argnames: tuple[str, ...]
     errors: tuple[str, ...]
-    doc: str
 
 `
 
@@ -70,7 +68,7 @@ func (s *source) writePython(b *strings.Builder) {
 	for _, sec := range s.sections {
 		for _, e := range sec.entries {
 			if e.proto != nil {
-				s.writePythonFunction(b, sec, e)
+				s.writePythonFunction(b, e)
 			}
 		}
 	}
@@ -130,7 +128,7 @@ func memberName(e *entry, m enumerator) string {
 	return m.name
 }
 
-func (s *source) writePythonFunction(b *strings.Builder, sec *section, e *entry) {
+func (s *source) writePythonFunction(b *strings.Builder, e *entry) {
 	var types, names []string
 	for _, p := range e.proto.params {
 		t, _ := s.scalar(p.ctype)
@@ -142,11 +140,8 @@ func (s *source) writePythonFunction(b *strings.Builder, sec *section, e *entry)
 		errors = append(errors, fmt.Sprintf("%q", name))
 	}
 	r, _ := s.scalar(e.proto.result)
-	fmt.Fprintf(b,
-		"    Function(\n        %q,\n        %q,\n        %s,\n        %s,\n        %s,\n        %s,\n        %s,\n "+
-			"   ),\n",
-		e.name, sec.title, r.ctypes, tuple(types), tuple(names), tuple(errors), docstring(e.documentation(),
-			"        "))
+	fmt.Fprintf(b, "    Function(%q, %s, %s,\n             %s,\n             %s),\n", e.name, r.ctypes,
+		tuple(types), tuple(names), tuple(errors))
 }
 
 func tuple(items []string) string {

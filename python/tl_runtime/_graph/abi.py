@@ -248,714 +248,109 @@ class tl_graph_arena_state(ctypes.Structure):
 
 
 FUNCTIONS: tuple[Function, ...] = (
-    Function(
-        "tl_graph_create",
-        "Graphs",
-        ctypes.c_int32,
-        (ctypes.c_char_p, ctypes.c_void_p),
-        ("name", "out_graph"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT"),
-        """tl_graph_create makes a graph without nodes. The name is that of the function and
-        the macros that are written for its plans.
-
-        Ownership: the caller ends the graph with tl_graph_destroy; the name is
-            copied.
-        Threads: any thread; calls for one graph take turns.
-        Returns: TL_OK and the graph in *out_graph, or why none was made.
-        Errors: TL_E_INVALID_ARGUMENT (no name, or one above 4095 bytes; no
-            out_graph), TL_E_LIMIT (65,536 graphs).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_graph_load",
-        "Graphs",
-        ctypes.c_int32,
-        (ctypes.c_char_p, ctypes.c_void_p),
-        ("path", "out_graph"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
-        """tl_graph_load reads a graph from a file, whose ending tells its form: .onnx or
-        .json. Tensors that an ONNX model keeps in files of their own are read from beside
-        it. The graph's name is that of the file.
-
-        Ownership: the caller ends the graph with tl_graph_destroy.
-        Threads: any thread; calls for one graph take turns.
-        Returns: TL_OK and the graph in *out_graph, or why none was made.
-        Errors: TL_E_INVALID_ARGUMENT (no path, no out_graph, a file that cannot be
-            read, or is no graph; the message tells where it is wrong), TL_E_LIMIT
-            (65,536 graphs), TL_E_OUT_OF_MEMORY.
-        Cost: slow call; that of reading the file.
-        """,
-    ),
-    Function(
-        "tl_graph_parse",
-        "Graphs",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_void_p),
-        ("content", "bytes", "form", "out_graph"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY"),
-        """tl_graph_parse reads a graph from memory. form is "onnx" or "json". An ONNX model
-        that keeps tensors in files of their own is refused; tl_graph_load finds them.
-
-        Ownership: the caller ends the graph with tl_graph_destroy; the content is
-            copied.
-        Threads: any thread; calls for one graph take turns.
-        Returns: TL_OK and the graph in *out_graph, or why none was made.
-        Errors: TL_E_INVALID_ARGUMENT (no content, no such form, no out_graph,
-            content that is no graph; the message tells where it is wrong),
-            TL_E_LIMIT (65,536 graphs), TL_E_OUT_OF_MEMORY.
-        Cost: slow call; that of reading the content.
-        """,
-    ),
-    Function(
-        "tl_graph_destroy",
-        "Graphs",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("graph",),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_graph_destroy ends a graph. Its executions stay.
-
-        Ownership: takes the graph.
-        Threads: any thread.
-        Returns: TL_OK, also for NULL, or why nothing was done.
-        Errors: TL_E_INVALID_ARGUMENT (no such graph).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_graph_add_input",
-        "Graphs",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), ctypes.c_void_p),
-        ("graph", "name", "dtype", "rank", "shape", "symbols"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_graph_add_input declares an input. Where symbols is not NULL, an entry that is
-        not NULL is the name of an axis whose extent is not known yet; its number in shape
-        is not looked at. tl_graph_bind gives the symbol a number.
-
-        Ownership: the strings and arrays are only read.
-        Threads: any thread; calls for one graph take turns.
-        Returns: TL_OK, or why nothing was changed.
-        Errors: TL_E_INVALID_ARGUMENT (no such graph, no name, a type that no
-            operator takes, a rank below 0 or above 64, no shape, a negative extent,
-            a symbol that is no string).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_graph_add_constant",
-        "Graphs",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), ctypes.c_void_p),
-        ("graph", "name", "dtype", "rank", "shape", "data"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW", "TL_E_OUT_OF_MEMORY"),
-        """tl_graph_add_constant adds a tensor whose content is known: row by row without
-        gaps, in the byte order of the machine.
-
-        Ownership: the data is copied.
-        Threads: any thread; calls for one graph take turns.
-        Returns: TL_OK, or why nothing was changed.
-        Errors: TL_E_INVALID_ARGUMENT (no such graph, no name, a type that no
-            operator takes, a rank below 0 or above 64, no shape, a negative extent,
-            no data), TL_E_OVERFLOW (more bytes than any memory has),
-            TL_E_OUT_OF_MEMORY.
-        Cost: slow call; that of the copy.
-        """,
-    ),
-    Function(
-        "tl_graph_freeze",
-        "Graphs",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), ctypes.c_void_p),
-        ("graph", "input", "dtype", "rank", "shape", "data"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW", "TL_E_OUT_OF_MEMORY"),
-        """tl_graph_freeze makes an input a constant when the graph is planned: weights that
-        came as inputs, or a shape that an operator takes as an argument. Another call for
-        the same input replaces the content.
-
-        Ownership: the data is copied.
-        Threads: any thread; calls for one graph take turns.
-        Returns: TL_OK, or why nothing was changed. Whether the input exists and
-            takes this type and shape is told by tl_graph_plan.
-        Errors: TL_E_INVALID_ARGUMENT (as of tl_graph_add_constant), TL_E_OVERFLOW
-            (more bytes than any memory has), TL_E_OUT_OF_MEMORY.
-        Cost: slow call; that of the copy.
-        """,
-    ),
-    Function(
-        "tl_graph_add_node",
-        "Graphs",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p),
-        ("graph", "op", "name", "inputs", "num_inputs", "outputs", "num_outputs", "attributes"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_graph_add_node adds an operator. op is its name in ONNX; one of another domain
-        has the domain in front, with a point. An input of "" or NULL is an argument that is
-        left out, an output of "" or NULL a result that nobody wants. attributes is NULL or
-        a JSON object, such as {"axis": 1, "perm": [1, 0]}; a float has a point. name is for
-        messages, and may be NULL.
-
-        A node that runs graphs (If, Loop, Scan) has them by tl_graph_add_node_with_bodies.
-
-        Ownership: the strings and arrays are only read.
-        Threads: any thread; calls for one graph take turns.
-        Returns: TL_OK, or why nothing was changed.
-        Errors: TL_E_INVALID_ARGUMENT (no such graph, no op, no output, no array,
-            more than 65,536 entries, a string above 4095 bytes, attributes that are
-            not in that form or above 16 MiB).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_graph_add_node_with_bodies",
-        "Graphs",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
-        ("graph", "op", "name", "inputs", "num_inputs", "outputs", "num_outputs", "attributes", "body_names", "bodies", "num_bodies"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_graph_add_node_with_bodies adds an operator that runs graphs: If with the bodies
-        "then_branch" and "else_branch", Loop and Scan with "body". body_names has what the
-        operator calls each. A body may use the names of the graph around it. Its inputs have
-        the types that the operator gives them, whatever was said of them; what was bound,
-        frozen or made a state there is not looked at.
-
-        Ownership: the strings and arrays are only read; the bodies are copied, and
-            stay the caller's.
-        Threads: any thread; calls for one graph take turns.
-        Returns: TL_OK, or why nothing was changed.
-        Errors: TL_E_INVALID_ARGUMENT (as of tl_graph_add_node; a body that is no
-            graph, has no name, or one of another body).
-        Cost: slow call; grows with the nodes of the bodies.
-        """,
-    ),
-    Function(
-        "tl_graph_add_output",
-        "Graphs",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_char_p),
-        ("graph", "name"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_graph_add_output makes a value an output, behind those that there are.
-
-        Ownership: the name is copied.
-        Threads: any thread; calls for one graph take turns.
-        Returns: TL_OK, or why nothing was changed.
-        Errors: TL_E_INVALID_ARGUMENT (no such graph, no name, or one above 4095
-            bytes).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_graph_bind",
-        "Graphs",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64),
-        ("graph", "symbol", "number"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_graph_bind gives a symbol in the shapes of inputs a number, for the plans that
-        follow.
-
-        Ownership: the name is copied.
-        Threads: any thread; calls for one graph take turns.
-        Returns: TL_OK, or why nothing was changed.
-        Errors: TL_E_INVALID_ARGUMENT (no such graph, no symbol, a number below 1).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_graph_add_state",
-        "Graphs",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
-        ("graph", "value", "state"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_graph_add_state says that an input, an output or a constant is a state of the arenas
-        that follow: a tensor that keeps its content between calls, at one place for all graphs
-        that have it (tl_graph_plan_together). An input and an output that are one state are its
-        content before and after the call. A constant that is a state becomes an input there.
-        tl_graph_plan does not look at states.
-
-        Ownership: the names are copied.
-        Threads: any thread; calls for one graph take turns.
-        Returns: TL_OK, or why nothing was changed. Whether the value exists is told
-            by tl_graph_plan_together.
-        Errors: TL_E_INVALID_ARGUMENT (no such graph, no name or an empty one, one
-            above 4095 bytes, a value that is another state already).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_graph_save",
-        "Graphs",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_char_p),
-        ("graph", "path"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_graph_save writes a graph to a file, whose ending tells its form: .onnx or .json.
-        ONNX wants the types of the outputs, so a graph that cannot be checked can be saved
-        as JSON alone. Symbols that have no number stay symbols. The file is replaced by the
-        rule that stands under Profiles.
-
-        Ownership: none.
-        Threads: any thread; calls for one graph take turns.
-        Returns: TL_OK, or why no file was written.
-        Errors: TL_E_INVALID_ARGUMENT (no such graph, no path or another ending, a
-            file that cannot be written, a graph that the form cannot hold).
-        Cost: slow call; that of writing the file.
-        """,
-    ),
-    Function(
-        "tl_graph_plan",
-        "Graphs",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.POINTER(tl_graph_options), ctypes.c_void_p),
-        ("graph", "options", "out_execution"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT"),
-        """tl_graph_plan checks a graph and plans it.
-
-        Ownership: the caller ends the execution with tl_execution_destroy; it does
-            not need the graph. The options are only read; NULL are the defaults.
-        Threads: any thread; other calls for the graph wait.
-        Returns: TL_OK and the execution in *out_execution, or why there is none.
-        Errors: TL_E_INVALID_ARGUMENT (no such graph, no out_execution, options that
-            make no sense, or a graph that makes none: the message names node, fault
-            and remedy), TL_E_LIMIT (no plan was found that fits into the capacity,
-            or 4,096 executions).
-        Cost: slow call; milliseconds for a hundred nodes, and what the budget
-            allows.
-        """,
-    ),
-    Function(
-        "tl_execution_destroy",
-        "Executions",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("execution",),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_execution_destroy ends an execution, and with it every string and array that its
-        functions have returned.
-
-        Ownership: takes the execution.
-        Threads: any thread, when no other one uses the execution.
-        Returns: TL_OK, also for NULL, or why nothing was done.
-        Errors: TL_E_INVALID_ARGUMENT (no such execution).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_execution_get_info",
-        "Executions",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.POINTER(tl_execution_info)),
-        ("execution", "out_info"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_execution_get_info describes an execution.
-
-        Ownership: the name belongs to the execution.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was filled in.
-        Errors: TL_E_INVALID_ARGUMENT (no such execution, no out_info, a struct_size
-            that is too small).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_execution_get_buffer",
-        "Executions",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(tl_execution_buffer)),
-        ("execution", "buffer", "out_buffer"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_execution_get_buffer describes a buffer, by its index.
-
-        Ownership: name, shape and data belong to the execution.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was filled in.
-        Errors: TL_E_INVALID_ARGUMENT (no such execution or buffer, no out_buffer, a
-            struct_size that is too small).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_execution_get_instruction",
-        "Executions",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(tl_execution_instruction)),
-        ("execution", "instruction", "out_instruction"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_execution_get_instruction describes an instruction, by its index.
-
-        Ownership: the strings belong to the execution.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was filled in.
-        Errors: TL_E_INVALID_ARGUMENT (no such execution or instruction, no
-            out_instruction, a struct_size that is too small).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_execution_get_operand",
-        "Executions",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(tl_execution_operand)),
-        ("execution", "instruction", "role", "index", "out_operand"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_execution_get_operand describes an operand of an instruction, or, with -1 as the
-        instruction, an input or output of the graph, in the order in which it declares them.
-
-        Ownership: name, shape and strides belong to the execution.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was filled in.
-        Errors: TL_E_INVALID_ARGUMENT (no such execution, instruction, role or
-            operand, no out_operand, a struct_size that is too small).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_execution_get_symbol",
-        "Executions",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(tl_execution_symbol)),
-        ("execution", "symbol", "out_symbol"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_execution_get_symbol describes a symbol, by its index.
-
-        Ownership: the name belongs to the execution.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was filled in.
-        Errors: TL_E_INVALID_ARGUMENT (no such execution or symbol, no out_symbol, a
-            struct_size that is too small).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_execution_get_places",
-        "Executions",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64), ctypes.c_size_t, ctypes.POINTER(ctypes.c_size_t), ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_size_t), ctypes.c_size_t),
-        ("execution", "numbers", "num_numbers", "out_frame_bytes", "out_offsets", "out_bytes", "num_buffers"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_execution_get_places tells for other numbers of the symbols, in their order and from 0 on, how
-        large the frame is, and the place and size of each buffer. The execution was planned
-        with TL_GRAPH_FLAG_SYMBOLIC. A buffer outside the frame has the offset -1. No two
-        buffers that are alive at once share a byte, whatever the numbers; is_proved of
-        tl_execution_info tells whether the sizes were compared for all of them or for a sample.
-        The text of form "llvm" is for the bounds.
-
-        Ownership: the numbers are only read. out_offsets and out_bytes have
-            num_buffers entries, as many as the execution has buffers; each out
-            parameter may be NULL.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was filled in.
-        Errors: TL_E_INVALID_ARGUMENT (no such execution, one that was not planned
-            so, another number of symbols or buffers, a number below 0 or above its
-            bound).
-        Cost: slow call; grows with the number of buffers and of those that they lie
-            on.
-        """,
-    ),
-    Function(
-        "tl_execution_constants",
-        "Executions",
-        ctypes.c_void_p,
-        (ctypes.c_void_p,),
-        ("execution",),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_execution_constants returns what the compiled function takes as constants: the
-        addresses of the content of all constant buffers, in their order.
-
-        Ownership: the array and the content belong to the execution; the content is
-            read only.
-        Threads: any thread.
-        Returns: the array; NULL on failure. One without constants has a NULL behind
-            its end.
-        Errors: TL_E_INVALID_ARGUMENT (no such execution).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_execution_text",
-        "Executions",
-        ctypes.c_char_p,
-        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int32),
-        ("execution", "form", "name", "llvm_version"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED"),
-        """tl_execution_text writes an execution down. form is "json" (as `tl plan -o FILE.json`
-        writes it), "llvm" (a module in LLVM IR with one function), "llvm-slots" (its memory
-        comes from slots of a function's frame), "llvm-caller" (its memory is one more argument,
-        `void* scratch`, and that of a second space another, `void* outside`, and it calls
-        nothing of the library: tl_execution_run_in), "header"
-        (offsets as C macros), "header-caller" (these and the declaration of the function of
-        "llvm-caller") or "refusal" (what the function looks at while it runs, and returns
-        TL_E_INVALID_ARGUMENT for; "" when that is nothing). name is that of the function or the
-        prefix of the macros; NULL takes the graph's. llvm_version is the major version of the LLVM
-        that reads the module, from 14; 0 is the newest one.
-
-        Ownership: the text belongs to the execution, which keeps one for each form,
-            name and version.
-        Threads: any thread.
-        Returns: the text; NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (no such execution or form, a name above 4095
-            bytes, a version that is too old, an alignment above 64 for LLVM with
-            memory of the library, states of an arena with memory that is not the
-            caller's), TL_E_UNSUPPORTED (LLVM alone: operators that have no kernel;
-            the message names all of them).
-        Cost: slow call; that of writing the text.
-        """,
-    ),
-    Function(
-        "tl_execution_validate",
-        "Executions",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("execution",),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_execution_validate checks an execution with code that is independent of the
-        planner: lifetimes, overlaps, offsets, and, up to 2^27 elements, what each instruction
-        finds.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: TL_OK; else the plan has a defect, which is one of this library,
-            and the message names it.
-        Errors: TL_E_INVALID_ARGUMENT (no such execution), TL_E_OUT_OF_MEMORY.
-        Cost: slow call; grows with the square of the number of buffers, and with
-            the elements.
-        """,
-    ),
-    Function(
-        "tl_execution_run",
-        "Executions",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t),
-        ("execution", "function", "inputs", "num_inputs", "outputs", "num_outputs"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_execution_run calls the compiled function of an execution, with the execution's
-        constants. inputs and outputs are the addresses of the tensors' content, row by row
-        without gaps, in the order of the graph's inputs and outputs. function is the address
-        of the function in the compiled text of form "llvm".
-
-        Ownership: inputs are only read, outputs written.
-        Threads: any thread, several at once; none may destroy the execution
-            meanwhile.
-        Returns: what the function returns, such as TL_OK; or why it was not called.
-            It is not checked whether the function is that of the execution.
-        Errors: TL_E_INVALID_ARGUMENT (no such execution, no function, another
-            number of inputs or outputs, an address that is none where the tensor
-            has bytes; or the function has found something wrong, such as an index
-            out of range, and the message names the nodes that look).
-        Cost: slow call; two of them, and that of the function.
-        """,
-    ),
-    Function(
-        "tl_execution_run_in",
-        "Executions",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t),
-        ("execution", "function", "inputs", "num_inputs", "outputs", "num_outputs", "memory", "bytes", "outside", "outside_bytes"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_execution_run_in is tl_execution_run for a function that is given its memory: that of
-        the form "llvm-caller", or of an entry of an arena (tl_graph_arena_text). memory has at
-        least frame_bytes bytes of tl_execution_info, and outside, to which values are moved, at
-        least outside_bytes; both lie at a multiple of frame_alignment and of 64, and overlap
-        neither each other nor a tensor. A plan without a second space takes NULL and 0. For an
-        entry of an arena memory is the arena: inputs and outputs that are states lie there,
-        and their entries in the arrays are not looked at. Otherwise the content of both has no
-        meaning before and after.
-
-        Ownership: inputs are only read, outputs, memory and outside written; all
-            stay the caller's.
-        Threads: any thread, several at once with memory of their own; none may
-            destroy the execution meanwhile.
-        Returns: what the function returns, such as TL_OK; or why it was not called.
-            It is not checked whether the function is that of the execution, and
-            takes its memory so.
-        Errors: TL_E_INVALID_ARGUMENT (no such execution, no function, another
-            number of inputs or outputs, an address that is none where the tensor
-            has bytes, memory of one of the two spaces that is too small or not
-            aligned, outside for a plan that has no second space; or what the
-            function has found wrong, as in tl_execution_run).
-        Cost: slow call; two of them, and that of the function. Nothing is
-            allocated.
-        """,
-    ),
-    Function(
-        "tl_execution_get_body",
-        "Bodies of executions",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(tl_execution_body), ctypes.c_void_p),
-        ("execution", "instruction", "body", "out_body", "out_execution"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT"),
-        """tl_execution_get_body describes a graph that an instruction runs, by its index, and
-        returns its plan as an execution. Each of the two may be NULL.
-
-        Ownership: name and arrays belong to the execution. The caller ends
-            *out_execution with tl_execution_destroy; it does not need this
-            execution. Each call makes one.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was filled in.
-        Errors: TL_E_INVALID_ARGUMENT (no such execution, instruction or body, a
-            struct_size that is too small), TL_E_LIMIT (4,096 executions).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_execution_get_port",
-        "Bodies of executions",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(tl_execution_port)),
-        ("execution", "instruction", "body", "role", "index", "out_port"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_execution_get_port tells what an input or an output of a body is to the instruction
-        that runs it. role is TL_OPERAND_ROLE_INPUT or TL_OPERAND_ROLE_OUTPUT.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was filled in.
-        Errors: TL_E_INVALID_ARGUMENT (no such execution, instruction, body, role,
-            input or output, no out_port, a struct_size that is too small).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_graph_plan_together",
-        "Arenas of graphs",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(tl_graph_options), ctypes.c_void_p),
-        ("graphs", "names", "num_graphs", "options", "out_arena"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT"),
-        """tl_graph_plan_together plans graphs for one arena. States are those that
-        tl_graph_add_state has told of each graph. A state that a graph reads and gives out
-        changes in place where the graph allows it; else the new content is made in the scratch
-        and copied in the end. names has the name of each entry, which is that of its function;
-        NULL takes those of the graphs. The options are those of tl_graph_plan, without a
-        capacity and without TL_GRAPH_FLAG_SYMBOLIC.
-
-        Ownership: the caller ends the arena with tl_graph_arena_destroy; it does
-            not need the graphs. Arrays, strings and options are only read.
-        Threads: any thread; other calls for the graphs wait.
-        Returns: TL_OK and the arena in *out_arena, or why there is none.
-        Errors: TL_E_INVALID_ARGUMENT (no such graph, no graph, no array, more than
-            65,536 graphs, no out_arena, options that make no sense, a graph that
-            makes none, two entries of one name, a state whose type, shape or first
-            content is not the same everywhere; the message names entry and value),
-            TL_E_LIMIT (4,096 arenas).
-        Cost: slow call; that of tl_graph_plan for each graph, up to three times.
-        """,
-    ),
-    Function(
-        "tl_graph_arena_destroy",
-        "Arenas of graphs",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("arena",),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_graph_arena_destroy ends an arena, and with it every string and array that its
-        functions have returned. Its executions stay, and the memory is the program's.
-
-        Ownership: takes the arena.
-        Threads: any thread, when no other one uses the arena.
-        Returns: TL_OK, also for NULL, or why nothing was done.
-        Errors: TL_E_INVALID_ARGUMENT (no such arena).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_graph_arena_get_info",
-        "Arenas of graphs",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.POINTER(tl_graph_arena_info)),
-        ("arena", "out_info"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_graph_arena_get_info describes an arena.
-
-        Ownership: the name belongs to the arena.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was filled in.
-        Errors: TL_E_INVALID_ARGUMENT (no such arena, no out_info, a struct_size
-            that is too small).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_graph_arena_get_state",
-        "Arenas of graphs",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(tl_graph_arena_state)),
-        ("arena", "state", "out_state"),
-        ("TL_E_INVALID_ARGUMENT",),
-        """tl_graph_arena_get_state describes a state, by its index: in the order in which the
-        graphs have them.
-
-        Ownership: name, shape and data belong to the arena.
-        Threads: any thread.
-        Returns: TL_OK, or why nothing was filled in.
-        Errors: TL_E_INVALID_ARGUMENT (no such arena or state, no out_state, a
-            struct_size that is too small).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_graph_arena_get_entry",
-        "Arenas of graphs",
-        ctypes.c_int32,
-        (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p),
-        ("arena", "entry", "out_execution"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT"),
-        """tl_graph_arena_get_entry returns the execution of an entry, by its index: in the order
-        of the graphs. Its frame is the memory as far as the entry needs it, with the states as
-        buffers of kind TL_BUFFER_KIND_STATE; offsets count from the start of the memory.
-
-        Ownership: the caller ends the execution with tl_execution_destroy; it does
-            not need the arena. Each call makes one.
-        Threads: any thread.
-        Returns: TL_OK and the execution in *out_execution, or why there is none.
-        Errors: TL_E_INVALID_ARGUMENT (no such arena or entry, no out_execution),
-            TL_E_LIMIT (4,096 executions).
-        Cost: slow call.
-        """,
-    ),
-    Function(
-        "tl_graph_arena_text",
-        "Arenas of graphs",
-        ctypes.c_char_p,
-        (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int32),
-        ("arena", "form", "name", "llvm_version"),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED"),
-        """tl_graph_arena_text writes an arena down. form is "json", "llvm" (a module in LLVM IR
-        with one function for each entry, for tl_execution_run_in) or "header" (size, places and
-        functions for C). Functions are called as the entries, with name and _ in front; NULL
-        puts nothing there. llvm_version is as in tl_execution_text.
-
-        Ownership: the text belongs to the arena, which keeps one for each form,
-            name and version.
-        Threads: any thread.
-        Returns: the text; NULL on failure.
-        Errors: TL_E_INVALID_ARGUMENT (no such arena or form, a name above 4095
-            bytes, a version that is too old, entries whose names become one in
-            code), TL_E_UNSUPPORTED (LLVM alone: operators that have no kernel; the
-            message names them).
-        Cost: slow call; that of writing the text.
-        """,
-    ),
-    Function(
-        "tl_graph_arena_validate",
-        "Arenas of graphs",
-        ctypes.c_int32,
-        (ctypes.c_void_p,),
-        ("arena",),
-        ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY"),
-        """tl_graph_arena_validate checks an arena with code that is independent of the planner:
-        states, and lifetimes, overlaps and offsets of each entry.
-
-        Ownership: none.
-        Threads: any thread.
-        Returns: TL_OK; else the plan has a defect, which is one of this library,
-            and the message names it.
-        Errors: TL_E_INVALID_ARGUMENT (no such arena), TL_E_OUT_OF_MEMORY.
-        Cost: slow call; grows with the square of the number of buffers, and with
-            the elements.
-        """,
-    ),
+    Function("tl_graph_create", ctypes.c_int32, (ctypes.c_char_p, ctypes.c_void_p),
+             ("name", "out_graph"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT")),
+    Function("tl_graph_load", ctypes.c_int32, (ctypes.c_char_p, ctypes.c_void_p),
+             ("path", "out_graph"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_graph_parse", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_void_p),
+             ("content", "bytes", "form", "out_graph"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_graph_destroy", ctypes.c_int32, (ctypes.c_void_p,),
+             ("graph",),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_graph_add_input", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), ctypes.c_void_p),
+             ("graph", "name", "dtype", "rank", "shape", "symbols"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_graph_add_constant", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), ctypes.c_void_p),
+             ("graph", "name", "dtype", "rank", "shape", "data"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_graph_freeze", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(ctypes.c_int64), ctypes.c_void_p),
+             ("graph", "input", "dtype", "rank", "shape", "data"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OVERFLOW", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_graph_add_node", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p),
+             ("graph", "op", "name", "inputs", "num_inputs", "outputs", "num_outputs", "attributes"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_graph_add_node_with_bodies", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t),
+             ("graph", "op", "name", "inputs", "num_inputs", "outputs", "num_outputs", "attributes", "body_names", "bodies", "num_bodies"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_graph_add_output", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_char_p),
+             ("graph", "name"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_graph_bind", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int64),
+             ("graph", "symbol", "number"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_graph_add_state", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p),
+             ("graph", "value", "state"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_graph_save", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_char_p),
+             ("graph", "path"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_graph_plan", ctypes.c_int32, (ctypes.c_void_p, ctypes.POINTER(tl_graph_options), ctypes.c_void_p),
+             ("graph", "options", "out_execution"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT")),
+    Function("tl_execution_destroy", ctypes.c_int32, (ctypes.c_void_p,),
+             ("execution",),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_execution_get_info", ctypes.c_int32, (ctypes.c_void_p, ctypes.POINTER(tl_execution_info)),
+             ("execution", "out_info"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_execution_get_buffer", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(tl_execution_buffer)),
+             ("execution", "buffer", "out_buffer"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_execution_get_instruction", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(tl_execution_instruction)),
+             ("execution", "instruction", "out_instruction"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_execution_get_operand", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(tl_execution_operand)),
+             ("execution", "instruction", "role", "index", "out_operand"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_execution_get_symbol", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(tl_execution_symbol)),
+             ("execution", "symbol", "out_symbol"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_execution_get_places", ctypes.c_int32, (ctypes.c_void_p, ctypes.POINTER(ctypes.c_int64), ctypes.c_size_t, ctypes.POINTER(ctypes.c_size_t), ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_size_t), ctypes.c_size_t),
+             ("execution", "numbers", "num_numbers", "out_frame_bytes", "out_offsets", "out_bytes", "num_buffers"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_execution_constants", ctypes.c_void_p, (ctypes.c_void_p,),
+             ("execution",),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_execution_text", ctypes.c_char_p, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int32),
+             ("execution", "form", "name", "llvm_version"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED")),
+    Function("tl_execution_validate", ctypes.c_int32, (ctypes.c_void_p,),
+             ("execution",),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY")),
+    Function("tl_execution_run", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t),
+             ("execution", "function", "inputs", "num_inputs", "outputs", "num_outputs"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_execution_run_in", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p, ctypes.c_size_t),
+             ("execution", "function", "inputs", "num_inputs", "outputs", "num_outputs", "memory", "bytes", "outside", "outside_bytes"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_execution_get_body", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.POINTER(tl_execution_body), ctypes.c_void_p),
+             ("execution", "instruction", "body", "out_body", "out_execution"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT")),
+    Function("tl_execution_get_port", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_int32, ctypes.c_int64, ctypes.POINTER(tl_execution_port)),
+             ("execution", "instruction", "body", "role", "index", "out_port"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_graph_plan_together", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.POINTER(tl_graph_options), ctypes.c_void_p),
+             ("graphs", "names", "num_graphs", "options", "out_arena"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT")),
+    Function("tl_graph_arena_destroy", ctypes.c_int32, (ctypes.c_void_p,),
+             ("arena",),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_graph_arena_get_info", ctypes.c_int32, (ctypes.c_void_p, ctypes.POINTER(tl_graph_arena_info)),
+             ("arena", "out_info"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_graph_arena_get_state", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(tl_graph_arena_state)),
+             ("arena", "state", "out_state"),
+             ("TL_E_INVALID_ARGUMENT",)),
+    Function("tl_graph_arena_get_entry", ctypes.c_int32, (ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p),
+             ("arena", "entry", "out_execution"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_LIMIT")),
+    Function("tl_graph_arena_text", ctypes.c_char_p, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int32),
+             ("arena", "form", "name", "llvm_version"),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_UNSUPPORTED")),
+    Function("tl_graph_arena_validate", ctypes.c_int32, (ctypes.c_void_p,),
+             ("arena",),
+             ("TL_E_INVALID_ARGUMENT", "TL_E_OUT_OF_MEMORY")),
 )
