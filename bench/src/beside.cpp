@@ -20,13 +20,11 @@ void made_asked_and_freed(benchmark::State& state, int64_t rank)
 	});
 }
 
-void tensor_floor(benchmark::State& state)
+OPERATION("beside/tensor0/floor")
 {
-	measure(state, [] {
-		void* tensor = floor_make_tensor(1, 1, sizeof(float));
-		benchmark::DoNotOptimize(tensor);
-		floor_free_tensor(tensor);
-	});
+	void* tensor = floor_make_tensor(1, 1, sizeof(float));
+	benchmark::DoNotOptimize(tensor);
+	floor_free_tensor(tensor);
 }
 
 constexpr std::size_t kHundred = 100;
@@ -49,7 +47,7 @@ void scalar(benchmark::State& state)
 	measure(state, [&] { tl_tensor_free(tl_tensor_new(&value, 0, nullptr)); });
 }
 
-void four_numbers(benchmark::State& state)
+BENCH("beside/new-i64/tl")
 {
 	const int64_t values[4] = {1, 2, 3, 4}, shape = 4;
 	measure(state, [&] { tl_tensor_free(tl_tensor_new_i64(values, 1, &shape)); });
@@ -82,11 +80,9 @@ void add_tensors()
 	for (int64_t rank = 0; rank <= 1; ++rank)
 		add("beside/tensor" + std::to_string(rank) + "-data/tl",
 		    [rank](benchmark::State& state) { made_asked_and_freed(state, rank); });
-	add("beside/tensor0/floor", tensor_floor);
 	add("beside/newest-first/tl", [](benchmark::State& state) { freed_in_scope(state, false); });
 	add("beside/oldest-first/tl", [](benchmark::State& state) { freed_in_scope(state, true); });
 	add("beside/new-scalar/tl", scalar);
-	add("beside/new-i64/tl", four_numbers);
 	add("beside/clone/tl", clone);
 	static constexpr int64_t kFlat[1] = {4096};
 	add("beside/reshape/tl",
@@ -125,7 +121,7 @@ void custom(benchmark::State& state)
 }
 
 // A count for the block and one for the name.
-void mapped_alias(benchmark::State& state)
+BENCH("beside/alias/unordered_map")
 {
 	StdMap map;
 	const auto p = reinterpret_cast<std::uintptr_t>(block);
@@ -137,7 +133,7 @@ void mapped_alias(benchmark::State& state)
 	});
 }
 
-void mapped_custom(benchmark::State& state)
+BENCH("beside/custom/unordered_map")
 {
 	StdMap map;
 	const auto p = reinterpret_cast<std::uintptr_t>(block);
@@ -153,9 +149,7 @@ void register_all()
 {
 	add_tensors();
 	add("beside/alias/tl", alias);
-	add("beside/alias/unordered_map", mapped_alias);
 	add("beside/custom/tl", custom);
-	add("beside/custom/unordered_map", mapped_custom);
 }
 
 } // namespace bench

@@ -6,7 +6,7 @@
 namespace bench {
 namespace {
 
-void two_ranks(benchmark::State& state) { made_and_freed(state, 2 + state.thread_index()); }
+BENCH_THREADED("beside/two-shapes/tl") { made_and_freed(state, 2 + state.thread_index()); }
 
 } // namespace
 
@@ -20,7 +20,6 @@ void register_all()
 		add(name + "/glibc", [rank](benchmark::State& state) { header_and_data(state, rank); });
 	}
 	add_threaded("beside/one-shape/tl", [](benchmark::State& state) { made_and_freed(state, 2); });
-	add_threaded("beside/two-shapes/tl", two_ranks);
 }
 
 } // namespace bench

@@ -55,7 +55,7 @@ void unbiased(benchmark::State& state)
 	tl_mem_exit_scope();
 }
 
-void by_ref(benchmark::State& state)
+BENCH("count/own/tl-ref")
 {
 	tl_mem_enter_scope();
 	const tl_ref ref = tl_ref_of(tl_mem_new(64));
@@ -78,7 +78,7 @@ void upgrade(benchmark::State& state, tl_ref (*weak_of)(void*))
 }
 
 void weak(benchmark::State& state) { upgrade(state, tl_weak_of); }
-void weak_shared(benchmark::State& state) { upgrade(state, tl_weak_share); }
+BENCH("count/own/tl-weak-shared") { upgrade(state, tl_weak_share); }
 
 // A struct of malloc's that a scope has adopted.
 void foreign(benchmark::State& state)
@@ -104,7 +104,7 @@ void* object_of_another_thread()
 	return object;
 }
 
-void not_owner(benchmark::State& state) { count_runtime(state, object_of_another_thread()); }
+BENCH_THREADED("count/shared/tl") { count_runtime(state, object_of_another_thread()); }
 
 // Held by us alone: the scope that it was made in has ended.
 tl_tensor* new_tensor()
@@ -131,13 +131,13 @@ void tensor(benchmark::State& state)
 	tl_tensor_release(own);
 }
 
-void tensor_shared(benchmark::State& state)
+BENCH_THREADED("count/shared/tl-tensor")
 {
 	static tl_tensor* shared = new_tensor();
 	count_tensor(state, shared);
 }
 
-void floor_plain(benchmark::State& state)
+BENCH_THREADED("count/own/floor-plain")
 {
 	int count = 1;
 	measure(state, [&count] {
@@ -154,13 +154,13 @@ void count_atomic(benchmark::State& state, int* count)
 	});
 }
 
-void floor_atomic(benchmark::State& state)
+BENCH_THREADED("count/own/floor-atomic")
 {
 	alignas(64) int count = 1;
 	count_atomic(state, &count);
 }
 
-void floor_atomic_shared(benchmark::State& state)
+BENCH_THREADED("count/shared/floor-atomic")
 {
 	alignas(64) static int count = 1;
 	count_atomic(state, &count);
@@ -174,13 +174,13 @@ void count_checked(benchmark::State& state, int* count)
 	});
 }
 
-void floor_checked(benchmark::State& state)
+BENCH_THREADED("count/own/floor-checked")
 {
 	alignas(64) int count = 1;
 	count_checked(state, &count);
 }
 
-void floor_checked_shared(benchmark::State& state)
+BENCH_THREADED("count/shared/floor-checked")
 {
 	alignas(64) static int count = 1;
 	count_checked(state, &count);
@@ -197,7 +197,7 @@ void copy_pointer(benchmark::State& state, const Pointer& pointer)
 
 void shared_ptr(benchmark::State& state) { copy_pointer(state, std::make_shared<int>(1)); }
 
-void shared_ptr_shared(benchmark::State& state)
+BENCH_THREADED("count/shared/std::shared_ptr")
 {
 	static const auto pointer = std::make_shared<int>(1);
 	copy_pointer(state, pointer);
@@ -259,28 +259,18 @@ void add_talloc()
 
 void register_all()
 {
-	add_threaded("count/own/floor-plain", floor_plain);
-	add_threaded("count/own/floor-atomic", floor_atomic);
-	add_threaded("count/own/floor-checked", floor_checked);
 	add_threaded("count/own/tl", owner);
 	add_threaded("count/own/tl-unbiased", unbiased);
 	add_threaded("count/own/tl-tensor", tensor);
 	add("count/own/tl-floating", floating);
 	add("count/own/tl-foreign", foreign);
-	add("count/own/tl-ref", by_ref);
 	add("count/own/tl-weak", weak);
-	add("count/own/tl-weak-shared", weak_shared);
 	add("count/own/std::weak_ptr", weak_ptr);
 	add_threaded("count/own/std::shared_ptr", shared_ptr);
 	add_boost();
 	add_glib();
 	add_talloc();
 	// One object in everybody's hands: with two threads its cache line travels.
-	add_threaded("count/shared/floor-atomic", floor_atomic_shared);
-	add_threaded("count/shared/floor-checked", floor_checked_shared);
-	add_threaded("count/shared/tl", not_owner);
-	add_threaded("count/shared/tl-tensor", tensor_shared);
-	add_threaded("count/shared/std::shared_ptr", shared_ptr_shared);
 }
 
 } // namespace bench

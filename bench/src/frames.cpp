@@ -15,7 +15,7 @@
 namespace bench {
 namespace {
 
-void malloc_pair(benchmark::State& state)
+BENCH_THREADED("pair/64/glibc")
 {
 	void* (*volatile allocate)(std::size_t) = std::malloc;
 	auto call = allocate;
@@ -83,60 +83,50 @@ void register_one(benchmark::State& state)
 	measure_scopes<1>(state, kBytes, all_places(kBytes));
 }
 
-void register_straddling(benchmark::State& state) { measure_scopes<1>(state, 64, straddling_places(64)); }
+BENCH("foreign/1/straddle/tl") { measure_scopes<1>(state, 64, straddling_places(64)); }
 
-void register_eight(benchmark::State& state) { measure_scopes<8>(state, 64, all_places(64)); }
+BENCH("foreign/8/tl") { measure_scopes<8>(state, 64, all_places(64)); }
 
-void function_frame(benchmark::State& state)
+OPERATION_THREADED("frame/4x256/tl")
 {
-	measure(state, [] {
-		tl_mem_function_enter(4);
-		for (int slot = 0; slot < 4; ++slot) touch(tl_mem_get_buffer(slot, 256));
-		tl_mem_function_exit();
-	});
+	tl_mem_function_enter(4);
+	for (int slot = 0; slot < 4; ++slot) touch(tl_mem_get_buffer(slot, 256));
+	tl_mem_function_exit();
 }
 
-void four_pairs(benchmark::State& state)
+OPERATION("frame/4x256/glibc")
 {
-	measure(state, [] {
-		void* buffers[4];
-		for (void*& buffer : buffers) touch(buffer = std::malloc(256));
-		for (int i = 4; i-- > 0;) std::free(buffers[i]);
-	});
+	void* buffers[4];
+	for (void*& buffer : buffers) touch(buffer = std::malloc(256));
+	for (int i = 4; i-- > 0;) std::free(buffers[i]);
 }
 
-void empty_function(benchmark::State& state)
+OPERATION("frame/empty/tl")
 {
-	measure(state, [] {
-		tl_mem_function_enter(0);
-		tl_mem_function_exit();
-	});
+	tl_mem_function_enter(0);
+	tl_mem_function_exit();
 }
 
-void empty_scope(benchmark::State& state)
+OPERATION("scope/empty/tl")
 {
-	measure(state, [] {
-		tl_mem_enter_scope();
-		tl_mem_exit_scope();
-	});
+	tl_mem_enter_scope();
+	tl_mem_exit_scope();
 }
 
 // A value handed to the caller: made in the callee's frame, taken out, registered by the caller.
-void return_object(benchmark::State& state)
+OPERATION("return/64/tl")
 {
-	measure(state, [] {
-		tl_mem_enter_scope();
-		tl_mem_function_enter(0);
-		void* object = tl_mem_new(64);
-		tl_mem_unregister(object);
-		tl_mem_function_exit();
-		tl_mem_register_struct(object);
-		tl_mem_exit_scope();
-	});
+	tl_mem_enter_scope();
+	tl_mem_function_enter(0);
+	void* object = tl_mem_new(64);
+	tl_mem_unregister(object);
+	tl_mem_function_exit();
+	tl_mem_register_struct(object);
+	tl_mem_exit_scope();
 }
 
 // What a compiler also emits: unregister of a parameter, which no scope of the function holds.
-void unregister_miss(benchmark::State& state)
+BENCH("unregister/miss/tl")
 {
 	void* object = tl_mem_alloc(64);
 	tl_mem_enter_scope();
@@ -146,7 +136,7 @@ void unregister_miss(benchmark::State& state)
 }
 
 // A struct of malloc's that was never registered.
-void unregister_unknown(benchmark::State& state)
+BENCH("unregister/unknown/tl")
 {
 	void* object = std::malloc(64);
 	measure(state, [object] { tl_mem_unregister(object); });
@@ -267,19 +257,9 @@ void add_million(const std::string& name, Order order, double (*run)(const std::
 void register_all()
 {
 	add("floor/miss", miss_floor);
-	add_threaded("pair/64/glibc", malloc_pair);
 	add_threaded("foreign/1/tl", register_one<64>);
-	add("foreign/1/straddle/tl", register_straddling);
 	add("foreign/1/256/tl", register_one<256>);
 	add("foreign/1/4096/tl", register_one<4096>);
-	add("foreign/8/tl", register_eight);
-	add_threaded("frame/4x256/tl", function_frame);
-	add("frame/4x256/glibc", four_pairs);
-	add("frame/empty/tl", empty_function);
-	add("scope/empty/tl", empty_scope);
-	add("return/64/tl", return_object);
-	add("unregister/miss/tl", unregister_miss);
-	add("unregister/unknown/tl", unregister_unknown);
 	add_million("unregister/million-forward/tl", Order::kForward);
 	add_million("unregister/million-backward/tl", Order::kBackward);
 	add_million("unregister/million-random/tl", Order::kRandom);

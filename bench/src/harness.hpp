@@ -32,7 +32,26 @@ void add_threaded(const std::string& name, Body body);
 // A peer that is not installed: said once, on stderr.
 void skip(const std::string& peer, const std::string& why);
 
-// Each program registers its benchmarks here.
+// A benchmark by its name, which measures `state`; and one that is an operation alone.
+#define BENCH(name) BENCH_AT(name, add, __LINE__)
+#define BENCH_THREADED(name) BENCH_AT(name, add_threaded, __LINE__)
+#define OPERATION(name) OPERATION_AT(name, add, __LINE__)
+#define OPERATION_THREADED(name) OPERATION_AT(name, add_threaded, __LINE__)
+#define BENCH_AT(name, how, line) BENCH_AS(name, how, line) /* expands __LINE__ */
+#define BENCH_AS(name, how, line)                                    \
+	void bench_##line(benchmark::State&);                            \
+	const bool bench_added_##line = (how(name, bench_##line), true); \
+	void bench_##line(benchmark::State& state)
+#define OPERATION_AT(name, how, line) OPERATION_AS(name, how, line)
+#define OPERATION_AS(name, how, line)               \
+	void operation_##line();                        \
+	BENCH_AS(name, how, line)                       \
+	{                                               \
+		measure(state, [] { operation_##line(); }); \
+	}                                               \
+	inline void operation_##line()
+
+// Others are registered here.
 void register_all();
 
 } // namespace bench

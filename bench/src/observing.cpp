@@ -43,20 +43,20 @@ void pair(benchmark::State& state)
 	});
 }
 
-void sampled_pair(benchmark::State& state)
+BENCH("observe/pair/sampled")
 {
 	Option sample("TL_TRACK_SAMPLE", "512K", "0");
 	pair(state);
 }
 
-void tracked_pair(benchmark::State& state)
+BENCH("observe/pair/tracked")
 {
 	Option track("TL_TRACK", "1", "0");
 	pair(state);
 }
 
 // The file is full after a while; from there on events are counted, not written.
-void traced_pair(benchmark::State& state)
+BENCH("observe/pair/traced")
 {
 	char path[] = "/tmp/tl-bench-XXXXXX";
 	int file = mkstemp(path);
@@ -78,7 +78,7 @@ void sums(benchmark::State& state)
 }
 
 // Types stay for ever: this comes last.
-void sums_of_types(benchmark::State& state)
+BENCH("observe/stats/get-types")
 {
 	static bool defined;
 	for (int i = 0; !defined && i < 10000; ++i) {
@@ -137,15 +137,11 @@ void profile(benchmark::State& state)
 void register_all()
 {
 	add("observe/pair/off", pair);
-	add("observe/pair/sampled", sampled_pair);
-	add("observe/pair/tracked", tracked_pair);
-	add("observe/pair/traced", traced_pair);
 	add("observe/stats/get", sums);
 	add("observe/stats/json", json);
 	add("observe/info", info);
 	add("observe/many/leaks", leaks);
 	add("observe/many/profile", profile);
-	add("observe/stats/get-types", sums_of_types);
 }
 
 } // namespace bench

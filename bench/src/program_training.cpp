@@ -29,7 +29,7 @@ tl_tensor* made(const int64_t* shape)
 	return tensor;
 }
 
-void runtime_training(benchmark::State& state)
+BENCH("program/training/tl")
 {
 	tl_mem_enter_scope();
 	tl_tensor* weights[kLayers];
@@ -132,7 +132,6 @@ void register_all()
 {
 	// Otherwise glibc returns the top of its heap after each step and faults it in again, which takes 80 us.
 	mallopt(M_TRIM_THRESHOLD, 64 << 20);
-	add("program/training/tl", runtime_training);
 	for (const Allocator& allocator : allocators())
 		add("program/training/" + allocator.name,
 		    [&allocator](benchmark::State& state) { training_by_hand(state, allocator); });

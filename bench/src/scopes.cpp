@@ -38,16 +38,14 @@ void runtime_scope(benchmark::State& state, std::size_t bytes)
 
 constexpr std::size_t kMixed[kObjects] = {64, 24, 96, 160, 32, 256, 64, 128};
 
-void mixed_scope(benchmark::State& state)
+OPERATION("scope8/mixed/tl")
 {
-	measure(state, [] {
-		tl_mem_enter_scope();
-		for (std::size_t bytes : kMixed) touch(tl_mem_new(bytes));
-		tl_mem_exit_scope();
-	});
+	tl_mem_enter_scope();
+	for (std::size_t bytes : kMixed) touch(tl_mem_new(bytes));
+	tl_mem_exit_scope();
 }
 
-void alternating_scope(benchmark::State& state)
+BENCH("scope8/alternating/tl")
 {
 	std::size_t bytes = 64;
 	measure(state, [&bytes] {
@@ -95,23 +93,19 @@ void add_allocators()
 		             [&allocator](benchmark::State& state) { pairs(state, allocator, kBytes); });
 	for (const Allocator& allocator : allocators())
 		add("scope8/mixed/" + allocator.name, [&allocator](benchmark::State& state) { mixed_pairs(state, allocator); });
-	add("scope8/mixed/tl", mixed_scope);
-	add("scope8/alternating/tl", alternating_scope);
 	add_threaded("scope8/own/tl", [](benchmark::State& state) { runtime_scope(state, kBytes); });
 }
 
 // ---- the runtime without objects ----
 
-void planned_frame(benchmark::State& state)
+OPERATION_THREADED("scope8/own/tl-planned-frame")
 {
-	measure(state, [] {
-		char* frame = static_cast<char*>(tl_mem_frame_enter(kObjects * kBytes));
-		for (int i = 0; i < kObjects; ++i) touch(frame + i * kBytes);
-		tl_mem_frame_exit();
-	});
+	char* frame = static_cast<char*>(tl_mem_frame_enter(kObjects * kBytes));
+	for (int i = 0; i < kObjects; ++i) touch(frame + i * kBytes);
+	tl_mem_frame_exit();
 }
 
-void arena_by_offset(benchmark::State& state)
+BENCH_THREADED("scope8/own/tl-arena-offset")
 {
 	tl_arena_init(1 << 20);
 	measure(state, [] {
@@ -122,7 +116,7 @@ void arena_by_offset(benchmark::State& state)
 	tl_arena_free();
 }
 
-void arena_in_scope(benchmark::State& state)
+BENCH_THREADED("scope8/own/tl-arena-scope")
 {
 	tl_arena_init(1 << 20);
 	measure(state, [] {
@@ -145,7 +139,7 @@ void monotonic(benchmark::State& state)
 	});
 }
 
-void obstack_kept(benchmark::State& state)
+BENCH("scope8/own/obstack")
 {
 	obstack stack;
 	obstack_init(&stack);
@@ -166,24 +160,20 @@ struct Object {
 	char bytes[kBytes];
 };
 
-void unique_ptrs(benchmark::State& state)
+OPERATION("scope8/own/vector<unique_ptr>")
 {
-	measure(state, [] {
-		std::vector<std::unique_ptr<Object>> objects;
-		objects.reserve(kObjects);
-		for (int i = 0; i < kObjects; ++i) touch(objects.emplace_back(new Object).get());
-		benchmark::DoNotOptimize(objects);
-	});
+	std::vector<std::unique_ptr<Object>> objects;
+	objects.reserve(kObjects);
+	for (int i = 0; i < kObjects; ++i) touch(objects.emplace_back(new Object).get());
+	benchmark::DoNotOptimize(objects);
 }
 
-void shared_ptrs(benchmark::State& state)
+OPERATION("scope8/own/vector<shared_ptr>")
 {
-	measure(state, [] {
-		std::vector<std::shared_ptr<Object>> objects;
-		objects.reserve(kObjects);
-		for (int i = 0; i < kObjects; ++i) touch(objects.emplace_back(std::make_shared<Object>()).get());
-		benchmark::DoNotOptimize(objects);
-	});
+	std::vector<std::shared_ptr<Object>> objects;
+	objects.reserve(kObjects);
+	for (int i = 0; i < kObjects; ++i) touch(objects.emplace_back(std::make_shared<Object>()).get());
+	benchmark::DoNotOptimize(objects);
 }
 
 #ifdef BENCH_APR
@@ -242,13 +232,7 @@ void register_all()
 	add("floor/arena8", arena_floor);
 	for (std::size_t bytes : class_sizes()) add_size(bytes);
 	add_allocators();
-	add_threaded("scope8/own/tl-planned-frame", planned_frame);
-	add_threaded("scope8/own/tl-arena-offset", arena_by_offset);
-	add_threaded("scope8/own/tl-arena-scope", arena_in_scope);
 	add("scope8/own/std::pmr::monotonic", monotonic);
-	add("scope8/own/obstack", obstack_kept);
-	add("scope8/own/vector<unique_ptr>", unique_ptrs);
-	add("scope8/own/vector<shared_ptr>", shared_ptrs);
 	add_apr();
 	add_talloc();
 }

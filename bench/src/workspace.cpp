@@ -35,7 +35,7 @@ void checked(benchmark::State& state)
 	ranks(state, [handle = scratch.handle()](std::size_t rank) { return tl_workspace_get(handle, rank); });
 }
 
-void vectors(benchmark::State& state)
+BENCH("workspace/get/vector-at")
 {
 	std::vector<std::vector<char>> scratch(kWorkers, std::vector<char>(kBytes));
 	benchmark::DoNotOptimize(&scratch);
@@ -48,7 +48,6 @@ void register_all()
 {
 	add("workspace/get/tl", inlined);
 	add("workspace/get/tl-checked", checked);
-	add("workspace/get/vector-at", vectors);
 }
 
 } // namespace bench
