@@ -147,6 +147,16 @@ func (r *recording) begin(name, phase string, thread uint32) {
 	r.inArgs = false
 }
 
+// instant starts the arguments of an event of a thread that has no end. Site 0 is none.
+func (r *recording) instant(name string, thread, site uint32) {
+	r.begin(name, "i", thread)
+	r.text("s", "t")
+	if site != 0 {
+		r.site(site)
+	}
+	r.args()
+}
+
 // args starts the arguments, which come last.
 func (r *recording) args() {
 	r.line = append(r.line, `,"args":{`...)

@@ -176,12 +176,7 @@ func Alloc(context uint32, a Allocation) (nanos uint64) {
 		if !r.record(a.Event) {
 			return
 		}
-		r.begin("alloc", "i", r.thread(context, a.Thread))
-		r.text("s", "t")
-		if a.Site != 0 {
-			r.site(a.Site)
-		}
-		r.args()
+		r.instant("alloc", r.thread(context, a.Thread), a.Site)
 		r.address(a.Address)
 		r.number("bytes", a.Bytes)
 		r.text("kind", a.Kind)
@@ -202,9 +197,7 @@ func Free(context uint32, e Event) {
 		if !r.record(e) {
 			return
 		}
-		r.begin("free", "i", r.thread(context, 0))
-		r.text("s", "t")
-		r.args()
+		r.instant("free", r.thread(context, 0), 0)
 		r.address(e.Address)
 		r.number("bytes", e.Bytes)
 		r.text("kind", e.Kind)
@@ -219,10 +212,7 @@ func Named(context uint32, address uint64, site uint32) {
 		if r.full() {
 			return
 		}
-		r.begin("site", "i", r.thread(context, 0))
-		r.text("s", "t")
-		r.site(site)
-		r.args()
+		r.instant("site", r.thread(context, 0), site)
 		r.address(address)
 		r.end()
 	})
@@ -242,12 +232,7 @@ func Held(h Holding) {
 		if r.atLimit() {
 			return
 		}
-		r.begin("held", "i", 0)
-		r.text("s", "t")
-		if h.Site != 0 {
-			r.site(h.Site)
-		}
-		r.args()
+		r.instant("held", 0, h.Site)
 		r.address(h.Address)
 		r.text("by", h.By)
 		if h.From != 0 {
