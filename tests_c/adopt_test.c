@@ -2,7 +2,6 @@
  * refused, and what happens when the host frees by itself. */
 #include <errno.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -179,11 +178,9 @@ TEST(memory_that_cannot_be_read_is_refused)
 	errno = 7;
 	refused_by_all((void*)0x10000, TL_E_INVALID_ARGUMENT, "a small number");
 	CHECK_INT(errno, 7);
-	int status = -1;
 	pid_t child = fork();
 	if (child == 0) _exit(tl_mem_register_struct((void*)0x10000) == TL_OK);
-	CHECK(child > 0 && waitpid(child, &status, 0) == child);
-	CHECK_INT(status, 0);
+	CHECK_INT(check_exit_of(child), 0);
 	munmap(pages, 4 * PAGE);
 	CHECK_OK(tl_mem_exit_scope());
 }
@@ -236,11 +233,10 @@ TEST(blocks_of_all_alignments_are_taken)
 
 TEST(arena_memory_is_recognised)
 {
-	char *live, *past;
 	CHECK_OK(tl_arena_init(1 << 16));
 	CHECK_OK(tl_mem_enter_scope());
-	live = tl_arena_alloc(64);
-	past = tl_arena_alloc(64);
+	char* live = tl_arena_alloc(64);
+	char* past = tl_arena_alloc(64);
 	CHECK_OK(tl_mem_register_struct(live));
 	CHECK_OK(tl_mem_register_struct(live));
 	CHECK_PTR(tl_ptr_acquire(live), live);
@@ -257,10 +253,9 @@ TEST(arena_memory_is_recognised)
 
 TEST(frame_memory_is_recognised)
 {
-	char *slot, *planned;
 	CHECK_OK(tl_mem_function_enter(1));
-	slot = tl_mem_get_buffer(0, 64);
-	planned = tl_mem_frame_enter(256);
+	char* slot = tl_mem_get_buffer(0, 64);
+	char* planned = tl_mem_frame_enter(256);
 	CHECK_OK(tl_mem_register_struct(slot));
 	CHECK_OK(tl_mem_register_struct(planned));
 	CHECK_OK(tl_mem_register_struct(planned + 64));
@@ -292,9 +287,8 @@ static void* lend_arena_and_slot(void* argument)
 TEST(another_threads_arena_is_refused)
 {
 	struct lent lent;
-	pthread_t thread;
 	pthread_barrier_init(&lent.gate, NULL, 2);
-	thread = start_thread(lend_arena_and_slot, &lent);
+	pthread_t thread = start_thread(lend_arena_and_slot, &lent);
 	meet(&lent.gate);
 	refused_by_all(lent.arena, TL_E_UNSUPPORTED, "another thread's arena");
 	refused_by_all(lent.slot, TL_E_UNSUPPORTED, "another thread's slot");

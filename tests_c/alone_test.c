@@ -12,7 +12,6 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -187,15 +186,13 @@ static void start_case(const char* program, int i)
 int main(int argc, char** argv)
 {
 	for (int i = 0; i < CASES; i++) {
-		int status = 0;
 		if (argc > 1) {
 			if (strcmp(argv[1], cases[i].name) == 0) cases[i].run();
 			continue;
 		}
 		pid_t child = fork();
 		if (child == 0) start_case(argv[0], i);
-		CHECK(waitpid(child, &status, 0) == child);
-		CHECK_INT(status, 0);
+		CHECK_INT(check_exit_of(child), 0);
 	}
 	return check_finish();
 }

@@ -17,12 +17,11 @@ TEST(off_until_it_is_wanted)
 
 TEST(bump)
 {
-	char *first, *second;
 	CHECK_OK(tl_arena_init(1 << 20));
 	CHECK(tl_arena_is_active());
 	CHECK_INT(tl_arena_get_capacity(), 1 << 20);
-	first = tl_arena_alloc(100);
-	second = tl_arena_alloc(1);
+	char* first = tl_arena_alloc(100);
+	char* second = tl_arena_alloc(1);
 	CHECK_INT((uintptr_t)first % 64, 0);
 	CHECK_INT((uintptr_t)second % 64, 0);
 	CHECK_INT(second - first, 128);
@@ -40,11 +39,10 @@ TEST(bump)
 
 TEST(a_full_arena_is_an_answer)
 {
-	int64_t offset;
 	CHECK_OK(tl_arena_init(65536));
 	while (tl_arena_alloc(4096) != NULL) {}
 	CHECK_STATUS(tl_last_status(), TL_E_ARENA_EXHAUSTED);
-	offset = tl_arena_get_offset();
+	int64_t offset = tl_arena_get_offset();
 	CHECK_INT(offset, 65536);
 	CHECK_REFUSED(tl_arena_alloc(INT64_MAX), 0, TL_E_ARENA_EXHAUSTED);
 	CHECK_REFUSED(tl_arena_alloc(INT64_MAX - 63), 0, TL_E_ARENA_EXHAUSTED);
@@ -56,11 +54,10 @@ TEST(a_full_arena_is_an_answer)
 
 TEST(malloc_falls_back_to_the_heap)
 {
-	void *inside, *outside;
 	CHECK_OK(tl_arena_init(4096));
-	inside = tl_arena_malloc(4096);
+	void* inside = tl_arena_malloc(4096);
 	CHECK(tl_arena_contains(inside));
-	outside = tl_arena_malloc(64);
+	void* outside = tl_arena_malloc(64);
 	CHECK(outside != NULL && !tl_arena_contains(outside));
 	CHECK_COUNT(outside, 1);
 	CHECK_OK(tl_mem_enter_scope());
@@ -79,9 +76,8 @@ TEST(malloc_falls_back_to_the_heap)
 
 TEST(init_again)
 {
-	char* content;
 	CHECK_OK(tl_arena_init(65536));
-	content = tl_arena_alloc(4096);
+	char* content = tl_arena_alloc(4096);
 	memset(content, 1, 4096);
 	CHECK_OK(tl_arena_init(1 << 20));
 	CHECK_INT(tl_arena_get_capacity(), 1 << 20);
@@ -101,12 +97,10 @@ TEST(init_again)
 
 TEST(offsets)
 {
-	int64_t middle;
-	char* later;
 	CHECK_OK(tl_arena_init(65536));
 	CHECK(tl_arena_alloc(256) != NULL);
-	middle = tl_arena_get_offset();
-	later = tl_arena_alloc(256);
+	int64_t middle = tl_arena_get_offset();
+	char* later = tl_arena_alloc(256);
 	CHECK_OK(tl_arena_set_offset(middle));
 	CHECK(!tl_arena_contains(later));
 	CHECK_FAILS(tl_arena_set_offset(-1), TL_E_INVALID_ARGUMENT);
@@ -122,9 +116,8 @@ TEST(loops_cost_no_memory)
 	char* first = NULL;
 	CHECK_OK(tl_arena_init(65536));
 	for (int i = 0; i < 10000; i++) {
-		char* now;
 		CHECK_OK(tl_mem_enter_scope());
-		now = tl_arena_alloc(4096);
+		char* now = tl_arena_alloc(4096);
 		CHECK(tl_arena_malloc(4096) != NULL);
 		if (i == 0) first = now;
 		CHECK_PTR(now, first);
@@ -187,13 +180,6 @@ TEST(a_scope_keeps_its_beginning_through_reset_and_another_arena)
 	CHECK_OK(tl_arena_free());
 }
 
-static uint64_t slow_calls(void)
-{
-	tl_stats stats = {.struct_size = sizeof stats};
-	CHECK_OK(tl_stats_get(&stats));
-	return stats.slow_calls;
-}
-
 /* What a recursive function does at each level: it takes what it needs, and gives it back. The last level gives back
  * what was taken before all but one scope. */
 static void take_and_give_back(int levels)
@@ -213,14 +199,13 @@ static void take_and_give_back(int levels)
 /* No call may enter Go, which a thread of a forked child cannot, and which costs a hundred times as much. */
 TEST(setting_an_offset_stays_in_c_in_any_scope)
 {
-	uint64_t before;
 	bool is_slow = getenv("TL_FASTPATH") != NULL || getenv("TL_DEBUG") != NULL;
 	CHECK_OK(tl_arena_init(65536));
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK(tl_arena_alloc(64) != NULL);
-	before = slow_calls();
+	uint64_t before = check_slow_calls();
 	take_and_give_back(100);
-	if (!is_slow) CHECK_INT(slow_calls(), before + 1);
+	if (!is_slow) CHECK_INT(check_slow_calls(), before + 1);
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_INT(tl_arena_get_offset(), 0);
 	CHECK_OK(tl_arena_free());
@@ -228,10 +213,9 @@ TEST(setting_an_offset_stays_in_c_in_any_scope)
 
 TEST(counting_arena_memory_does_nothing)
 {
-	char* live;
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK_OK(tl_arena_init(65536));
-	live = tl_arena_alloc(128);
+	char* live = tl_arena_alloc(128);
 	memset(live, 4, 128);
 	CHECK_OK(tl_mem_register_struct(live));
 	CHECK_OK(tl_mem_register_ptr(live));
@@ -256,9 +240,8 @@ static void* own_arena(void* other)
 /* The thread ends with its arena active; the next owner of its context has none. */
 TEST(arenas_belong_to_their_thread)
 {
-	void* mine;
 	CHECK_OK(tl_arena_init(4096));
-	mine = tl_arena_alloc(64);
+	void* mine = tl_arena_alloc(64);
 	for (int i = 0; i < 10; i++) run_thread(own_arena, mine);
 	CHECK(tl_arena_contains(mine));
 	CHECK_OK(tl_arena_free());

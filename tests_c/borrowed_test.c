@@ -19,13 +19,6 @@ static bool fast(void)
 	return (path == NULL || *path != '0') && debug == NULL && track == NULL;
 }
 
-static uint64_t slow_calls(void)
-{
-	tl_stats stats = {.struct_size = sizeof stats};
-	CHECK_OK(tl_stats_get(&stats));
-	return stats.slow_calls;
-}
-
 static void note(void* data, void* ctx)
 {
 	(void)ctx;
@@ -112,7 +105,7 @@ TEST(every_end_calls_the_deleter_once)
 		ended = 0;
 		CHECK_OK(tl_mem_enter_scope());
 		for (int i = 0; i < 2 * TIMES; i++) {
-			if (i == TIMES) before = slow_calls();
+			if (i == TIMES) before = check_slow_calls();
 			tl_tensor* tensor = borrow(i, i % 3 != 0 ? note : NULL);
 			CHECK_INT(tl_tensor_rank(tensor), i % (WIDTH + 1));
 			const int was = ended;
@@ -120,7 +113,7 @@ TEST(every_end_calls_the_deleter_once)
 			CHECK_INT(ended - was, i % 3 != 0);
 			if (i < TIMES) CHECK_DEAD(tensor); /* a slow call */
 		}
-		const uint64_t entered = slow_calls() - before;
+		const uint64_t entered = check_slow_calls() - before;
 		if (fast() && check_failed(entered <= ALLOWED))
 			fprintf(stderr, "%s: %" PRIu64 " slow calls for %d tensors\n", ends[k].name, entered, TIMES);
 		CHECK_OK(tl_mem_exit_scope());
@@ -142,7 +135,7 @@ TEST(around_trips)
 	for (int legacy = 0; legacy < 2; legacy++) {
 		uint64_t before = 0;
 		for (int i = 0; i < 2 * TIMES; i++) {
-			if (i == TIMES) before = slow_calls();
+			if (i == TIMES) before = check_slow_calls();
 			CHECK_OK(tl_mem_enter_scope());
 			tl_tensor *tensor = tl_tensor_empty(TL_DTYPE_F64, TL_DEVICE_CPU, i % (WIDTH + 1), extents), *back;
 			if (i % 2 != 0 && i % (WIDTH + 1) > 1) tensor = tl_view_slice(tensor, -1, -1, INT64_MIN, -1);
@@ -159,7 +152,7 @@ TEST(around_trips)
 			CHECK_OK(tl_mem_exit_scope());
 			if (i < TIMES) CHECK_DEAD(tensor);
 		}
-		if (fast()) CHECK(slow_calls() - before <= ALLOWED);
+		if (fast()) CHECK(check_slow_calls() - before <= ALLOWED);
 	}
 }
 
@@ -232,9 +225,9 @@ TEST(chains_of_tensors)
 		CHECK_OK(tl_tensor_free(tensor));
 	}
 	CHECK_INT(ended, 0);
-	const uint64_t before = slow_calls();
+	const uint64_t before = check_slow_calls();
 	CHECK_OK(tl_tensor_release(next));
-	if (fast()) CHECK(slow_calls() - before <= LINKS / 20);
+	if (fast()) CHECK(check_slow_calls() - before <= LINKS / 20);
 	CHECK_INT(ended, LINKS);
 	CHECK_OK(tl_mem_exit_scope());
 }
@@ -252,9 +245,9 @@ TEST(chains_of_round_trips)
 		tensor = back;
 	}
 	CHECK_INT(ended, 0);
-	const uint64_t before = slow_calls();
+	const uint64_t before = check_slow_calls();
 	CHECK_OK(tl_tensor_free(tensor));
-	if (fast()) CHECK(slow_calls() - before <= LINKS / 20);
+	if (fast()) CHECK(check_slow_calls() - before <= LINKS / 20);
 	CHECK_INT(ended, 1);
 	CHECK_OK(tl_mem_exit_scope());
 }
@@ -278,7 +271,7 @@ TEST(tensors_of_objects)
 	uint64_t before = 0;
 	if (type == 0) CHECK_OK(tl_type_define(&holds, &type));
 	for (int i = 0; i < 2 * TIMES; i++) {
-		if (i == TIMES) before = slow_calls();
+		if (i == TIMES) before = check_slow_calls();
 		ended = 0;
 		CHECK_OK(tl_mem_enter_scope());
 		holder* object = tl_object_new(type);
@@ -287,7 +280,7 @@ TEST(tensors_of_objects)
 		CHECK_OK(tl_mem_exit_scope());
 		CHECK_INT(ended, 1 + i % 2);
 	}
-	if (fast()) CHECK(slow_calls() - before <= ALLOWED);
+	if (fast()) CHECK(check_slow_calls() - before <= ALLOWED);
 }
 
 static void use_the_library(void* data, void* other)
@@ -306,7 +299,7 @@ TEST(deleters_use_the_library)
 {
 	uint64_t before = 0;
 	for (int i = 0; i < 2 * TIMES; i++) {
-		if (i == TIMES) before = slow_calls();
+		if (i == TIMES) before = check_slow_calls();
 		ended = 0;
 		CHECK_OK(tl_mem_enter_scope());
 		tl_tensor* older = borrow(i, note);
@@ -316,7 +309,7 @@ TEST(deleters_use_the_library)
 		CHECK_INT(ended, 3);
 		if (i < TIMES) CHECK_DEAD(older);
 	}
-	if (fast()) CHECK(slow_calls() - before <= ALLOWED);
+	if (fast()) CHECK(check_slow_calls() - before <= ALLOWED);
 }
 
 static jmp_buf back_here;

@@ -342,8 +342,7 @@ TEST(a_leak_report_names_the_type)
 
 static uint64_t live_of_types(void)
 {
-	tl_stats stats = {.struct_size = sizeof stats};
-	CHECK_OK(tl_stats_get(&stats));
+	const tl_stats stats = check_stats();
 	return stats.typed_live;
 }
 

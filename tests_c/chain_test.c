@@ -42,11 +42,10 @@ TEST(a_chain_left_behind)
 
 TEST(a_long_vec)
 {
-	void *vec, *element;
 	int64_t count = nodes / 5;
 	CHECK_OK(tl_mem_enter_scope());
-	vec = tl_vec_new((size_t)count);
-	element = tl_mem_new(32);
+	void* vec = tl_vec_new((size_t)count);
+	void* element = tl_mem_new(32);
 	for (int64_t i = 0; i < count; i++) tl_vec_push(vec, element);
 	CHECK_COUNT(element, count + 1);
 	CHECK_OK(tl_mem_exit_scope());
@@ -59,9 +58,8 @@ TEST(nested_vecs)
 	void* outer = NULL;
 	CHECK_OK(tl_mem_enter_scope());
 	for (int64_t i = 0; i < nodes / 100; i++) {
-		void* vec;
 		CHECK_OK(tl_mem_enter_scope());
-		vec = tl_vec_new(1);
+		void* vec = tl_vec_new(1);
 		CHECK_OK(tl_vec_push(vec, outer));
 		CHECK_OK(tl_mem_unregister(vec));
 		CHECK_OK(tl_mem_exit_scope());

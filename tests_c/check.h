@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -132,6 +133,17 @@ enum { HANDLERS_INTERRUPT_CALLS = 1 };
 		check_status(tl_last_status(), want, __FILE__, __LINE__, "tl_last_status() after " #call); \
 	} while (0)
 
+static inline tl_stats check_stats(void)
+{
+	tl_stats stats;
+	memset(&stats, 0, sizeof stats);
+	stats.struct_size = sizeof stats;
+	CHECK_OK(tl_stats_get(&stats));
+	return stats;
+}
+
+static inline uint64_t check_slow_calls(void) { return check_stats().slow_calls; }
+
 typedef struct check_balance {
 	int64_t depth;
 	uint64_t objects, bytes, foreign;
@@ -228,6 +240,21 @@ static inline int check_tests(void)
 {
 	check_run();
 	return check_finish();
+}
+
+/* Waits for a child. Returns its exit status; -1: it ended otherwise. */
+static inline int check_exit_of(pid_t child)
+{
+	int status;
+	if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
+	return WEXITSTATUS(status);
+}
+
+/* A body for threads. */
+static inline void* check_release(void* object)
+{
+	CHECK_OK(tl_ptr_release(object));
+	return NULL;
 }
 
 static inline double check_seconds(void)

@@ -18,11 +18,10 @@ static struct node* new_node(int64_t number)
 
 TEST(plain_bytes_are_copied)
 {
-	char *object, *copy;
 	CHECK_OK(tl_mem_enter_scope());
-	object = tl_mem_new(100);
+	char* object = tl_mem_new(100);
 	strcpy(object, "content");
-	copy = tl_mem_deep_clone(object);
+	char* copy = tl_mem_deep_clone(object);
 	CHECK(copy != NULL && copy != object);
 	CHECK(strcmp(copy, "content") == 0);
 	CHECK_COUNT(copy, 1);
@@ -33,13 +32,12 @@ TEST(plain_bytes_are_copied)
 
 TEST(sharing_inside_the_copy)
 {
-	struct node *top, *leaf, *copy;
 	CHECK_OK(tl_mem_enter_scope());
-	top = new_node(1);
-	leaf = new_node(2);
+	struct node* top = new_node(1);
+	struct node* leaf = new_node(2);
 	top->first = tl_ptr_acquire(leaf);
 	top->second = tl_ptr_acquire(leaf);
-	copy = tl_mem_deep_clone(top);
+	struct node* copy = tl_mem_deep_clone(top);
 	CHECK(copy->first == copy->second && copy->first != leaf);
 	CHECK_INT(((struct node*)copy->first)->number, 2);
 	CHECK_COUNT(copy, 1);
@@ -52,13 +50,12 @@ TEST(sharing_inside_the_copy)
 
 TEST(cycles_inside_the_copy)
 {
-	struct node *a, *b, *copy;
 	CHECK_OK(tl_mem_enter_scope());
-	a = new_node(1);
-	b = new_node(2);
+	struct node* a = new_node(1);
+	struct node* b = new_node(2);
 	a->first = tl_ptr_acquire(b);
 	b->first = tl_ptr_acquire(a);
-	copy = tl_mem_deep_clone(a);
+	struct node* copy = tl_mem_deep_clone(a);
 	CHECK(copy != a && copy->first != b);
 	CHECK_PTR(((struct node*)copy->first)->first, copy);
 	CHECK_COUNT(copy, 2);
@@ -75,14 +72,13 @@ TEST(cycles_inside_the_copy)
 
 TEST(a_vec_is_copied_with_its_elements)
 {
-	void *vec, *copy, *element;
 	CHECK_OK(tl_mem_enter_scope());
-	vec = tl_vec_new(0);
-	element = new_node(7);
+	void* vec = tl_vec_new(0);
+	void* element = new_node(7);
 	CHECK_OK(tl_vec_push(vec, element));
 	CHECK_OK(tl_vec_push(vec, NULL));
 	CHECK_OK(tl_vec_push(vec, element));
-	copy = tl_mem_deep_clone(vec);
+	void* copy = tl_mem_deep_clone(vec);
 	CHECK_INT(tl_vec_len(copy), 3);
 	CHECK_PTR(tl_vec_get(copy, 1), NULL);
 	CHECK_PTR(tl_vec_get(copy, 2), tl_vec_get(copy, 0));
@@ -98,15 +94,14 @@ TEST(a_vec_is_copied_with_its_elements)
 TEST(tensors_and_foreign_memory_are_shared)
 {
 	int64_t shape = 8;
-	struct node *node, *copy;
 	void *tensor, *foreign = malloc(32);
 	CHECK_OK(tl_mem_enter_scope());
-	node = new_node(1);
+	struct node* node = new_node(1);
 	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &shape);
 	CHECK_OK(tl_mem_register_struct(foreign));
 	node->first = tl_ptr_acquire(tensor);
 	node->second = tl_ptr_acquire(foreign);
-	copy = tl_mem_deep_clone(node);
+	struct node* copy = tl_mem_deep_clone(node);
 	CHECK_PTR(copy->first, tensor);
 	CHECK_PTR(copy->second, foreign);
 	CHECK_COUNT(tensor, 3);
@@ -140,15 +135,13 @@ TEST(a_long_list_is_cloned_without_recursion)
 
 TEST(a_dangling_field_fails_and_leaves_nothing)
 {
-	struct node* node;
-	check_balance before;
 	void* dead = tl_mem_alloc(224);
 	CHECK_OK(tl_ptr_release(dead));
 	CHECK_OK(tl_mem_enter_scope());
-	node = new_node(1);
+	struct node* node = new_node(1);
 	node->first = tl_ptr_acquire(new_node(2));
 	node->second = dead;
-	before = check_take_balance();
+	check_balance before = check_take_balance();
 	CHECK_REFUSED(tl_mem_deep_clone(node), 0, TL_E_NOT_LIVE);
 	check_same_balance(before, "failed clone");
 	node->second = NULL;
@@ -250,10 +243,9 @@ TEST(a_clone_without_memory_leaves_everything)
 /* A field that nobody has cleared refers to a dead object, and the copy gets its slot. */
 TEST(a_copy_in_the_slot_of_what_a_field_referred_to)
 {
-	struct node *node, *dead;
 	CHECK_OK(tl_mem_enter_scope());
-	node = new_node(1);
-	dead = new_node(2);
+	struct node* node = new_node(1);
+	struct node* dead = new_node(2);
 	node->first = dead;
 	CHECK_OK(tl_ptr_release(dead));
 	CHECK_REFUSED(tl_mem_deep_clone(node), NULL, TL_E_NOT_LIVE);

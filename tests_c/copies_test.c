@@ -15,13 +15,6 @@ static bool fast(void)
 	return (path == NULL || *path != '0') && debug == NULL && track == NULL;
 }
 
-static uint64_t slow_calls(void)
-{
-	tl_stats stats = {.struct_size = sizeof stats};
-	CHECK_OK(tl_stats_get(&stats));
-	return stats.slow_calls;
-}
-
 static int64_t size_of(const tl_tensor* t)
 {
 	static const int64_t one = 1;
@@ -92,9 +85,9 @@ TEST(clones_are_those_of_a_loop)
 		tl_tensor* view = any_view(any_tensor(), true);
 		tl_tensor* spare = tl_tensor_clone(view); /* of this shape the next ones need no memory */
 		CHECK_OK(tl_tensor_free(spare));
-		const uint64_t before = slow_calls();
+		const uint64_t before = check_slow_calls();
 		tl_tensor* copy = i % 2 == 0 ? tl_tensor_clone(view) : tl_tensor_to(view, TL_DEVICE_CPU);
-		entered += slow_calls() - before - 1;
+		entered += check_slow_calls() - before - 1;
 		CHECK(tl_tensor_is_contiguous(copy));
 		CHECK(same(copy, view));
 		DLManagedTensorVersioned* managed = tl_tensor_to_dlpack(view, true);
@@ -117,9 +110,9 @@ TEST(copies_into_views)
 		memset(tl_tensor_data(from), 0x3C, tl_tensor_nbytes(from));
 		const int64_t axes = tl_tensor_rank(to);
 		if (axes > 1) from = tl_view_transpose(tl_tensor_clone(tl_view_transpose(from, 0, axes - 1)), 0, axes - 1);
-		const uint64_t before = slow_calls();
+		const uint64_t before = check_slow_calls();
 		CHECK_OK(tl_tensor_copy(to, from));
-		entered += slow_calls() - before - 1;
+		entered += check_slow_calls() - before - 1;
 		CHECK(same(to, from));
 		const uint8_t *now = tl_tensor_data(whole), *then = tl_tensor_data(before_it);
 		int64_t changed = 0, bytes = (int64_t)tl_tensor_nbytes(whole);
@@ -166,9 +159,9 @@ TEST(what_is_not_copied)
 	CHECK_OK(tl_tensor_copy(from, repeated));
 	tl_tensor* empty = tl_tensor_empty(TL_DTYPE_I32, 0, 2, none);
 	tl_tensor* turned_empty = tl_tensor_clone(tl_view_slice(empty, 1, -1, INT64_MIN, -1));
-	const uint64_t before = slow_calls();
+	const uint64_t before = check_slow_calls();
 	CHECK_OK(tl_tensor_copy(empty, turned_empty));
-	if (fast()) CHECK_INT(slow_calls() - before, 1); /* that of stats */
+	if (fast()) CHECK_INT(check_slow_calls() - before, 1); /* that of stats */
 	CHECK_REFUSED(tl_tensor_to(NULL, TL_DEVICE_CPU), 0, TL_OK);
 	CHECK_REFUSED(tl_tensor_to(from, 77), 0, TL_E_DEVICE);
 	CHECK_OK(tl_mem_exit_scope());

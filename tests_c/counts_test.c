@@ -19,9 +19,8 @@ static void many_references_by_the_owner(void)
 static void many_references_in_scopes(void)
 {
 	const int64_t many = check_fitting(MANY, CHECK_ENTRY_BYTES);
-	void* object;
 	CHECK_OK(tl_mem_enter_scope());
-	object = tl_mem_new(64);
+	void* object = tl_mem_new(64);
 	CHECK_OK(tl_mem_enter_scope());
 	for (int64_t i = 0; i < many; i++) CHECK_OK(tl_mem_register_struct(object));
 	CHECK_COUNT(object, many + 1);

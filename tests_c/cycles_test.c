@@ -22,10 +22,9 @@ TEST(nothing_to_collect) { CHECK_INT(tl_mem_collect_cycles(), 0); }
 
 TEST(an_object_that_refers_to_itself)
 {
-	struct node* node;
 	destroyed = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	node = tl_object_new(noisy_type);
+	struct node* node = tl_object_new(noisy_type);
 	node->edges[0] = tl_ptr_acquire(node);
 	CHECK_INT(tl_mem_collect_cycles(), 0);
 	CHECK_COUNT(node, 2);
@@ -40,9 +39,8 @@ TEST(an_object_that_refers_to_itself)
 TEST(an_object_that_has_floated_often)
 {
 	enum { FLOATS = 7 };
-	struct node* node;
 	CHECK_OK(tl_mem_enter_scope());
-	node = tl_object_new(noisy_type);
+	struct node* node = tl_object_new(noisy_type);
 	node->edges[0] = tl_ptr_acquire(node);
 	for (int i = 1; i < FLOATS; i++) CHECK_OK(tl_mem_register_struct(node));
 	for (int i = 0; i < FLOATS; i++) CHECK_OK(tl_mem_unregister(node));
@@ -56,10 +54,9 @@ TEST(an_object_that_has_floated_often)
 /* A ring of n nodes, each held by its neighbour alone. */
 static void* garbage_ring(int n)
 {
-	struct node* first;
 	struct node* last;
 	CHECK_OK(tl_mem_enter_scope());
-	first = last = tl_object_new(noisy_type);
+	struct node* first = last = tl_object_new(noisy_type);
 	for (int i = 1; i < n; i++) {
 		struct node* node = tl_object_new(noisy_type);
 		last->edges[0] = tl_ptr_acquire(node);
@@ -114,11 +111,9 @@ TEST(what_hangs_on_a_ring_goes_too)
 
 TEST(a_ring_through_a_vec)
 {
-	struct node* node;
-	void* vec;
 	CHECK_OK(tl_mem_enter_scope());
-	node = tl_object_new(noisy_type);
-	vec = tl_vec_new(1);
+	struct node* node = tl_object_new(noisy_type);
+	void* vec = tl_vec_new(1);
 	CHECK_OK(tl_vec_push(vec, node));
 	node->edges[0] = tl_ptr_acquire(vec);
 	CHECK_OK(tl_mem_exit_scope());

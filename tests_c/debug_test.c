@@ -234,10 +234,9 @@ TEST(a_write_after_the_release_is_told)
 
 TEST(the_quarantine_is_bounded)
 {
-	tl_stats before = {.struct_size = sizeof before}, after = before;
-	CHECK_OK(tl_stats_get(&before));
+	const tl_stats before = check_stats();
 	for (int i = 0; i < 2000; i++) CHECK_OK(tl_mem_free(tl_mem_alloc(1 << 20)));
-	CHECK_OK(tl_stats_get(&after));
+	const tl_stats after = check_stats();
 	CHECK(after.committed_bytes < before.committed_bytes + ((uint64_t)64 << 20));
 	CHECK_INT(after.live_objects, before.live_objects);
 }

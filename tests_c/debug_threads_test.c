@@ -92,10 +92,9 @@ static void begin_reports(void)
 
 static void end_reports(void)
 {
-	ssize_t n;
 	dup2(standard_error, 2);
 	close(standard_error);
-	n = pread(report_file, reports, sizeof reports - 1, 0);
+	ssize_t n = pread(report_file, reports, sizeof reports - 1, 0);
 	reports[n > 0 ? n : 0] = 0;
 	close(report_file);
 }

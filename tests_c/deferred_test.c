@@ -53,9 +53,8 @@ TEST(lists_are_taken_whole)
 TEST(the_dead_leave_their_bytes)
 {
 	struct node* object;
-	void* field;
 	CHECK_OK(tl_mem_enter_scope());
-	field = tl_mem_new(32);
+	void* field = tl_mem_new(32);
 	for (int i = 0; i < 3; i++) {
 		object = i < 2 ? tl_object_new(type) : calloc(1, sizeof *object);
 		object->field = tl_ptr_acquire(field);
@@ -88,22 +87,15 @@ TEST(a_waker_is_pushed_once)
 	check_copies(0, 3);
 }
 
-static void* end_one(void* object)
-{
-	CHECK_OK(tl_ptr_release(object));
-	return NULL;
-}
-
 TEST(any_thread_copies)
 {
-	struct node* object;
 	CHECK_OK(tl_mem_enter_scope());
-	object = tl_object_new(type);
+	struct node* object = tl_object_new(type);
 	object->number = 7;
 	CHECK_OK(tl_ptr_share(object));
 	CHECK_OK(tl_mem_unregister(object));
 	CHECK_OK(tl_mem_exit_scope());
-	run_thread(end_one, object);
+	run_thread(check_release, object);
 	check_copies(7, 1);
 }
 

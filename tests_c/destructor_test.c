@@ -44,11 +44,10 @@ static void release_held(struct node* node) { CHECK_OK(tl_ptr_release(node->held
 
 TEST(release_from_inside_a_destructor)
 {
-	struct node *outer, *inner;
 	destroyed = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	outer = new_node(release_held, 1);
-	inner = new_node(NULL, 2);
+	struct node* outer = new_node(release_held, 1);
+	struct node* inner = new_node(NULL, 2);
 	outer->held = tl_ptr_acquire(inner);
 	CHECK_OK(tl_mem_unregister(outer));
 	CHECK_OK(tl_mem_exit_scope());
@@ -99,10 +98,9 @@ static void release_self(struct node* node)
 
 TEST(a_destructor_releases_its_own_object)
 {
-	struct node* node;
 	destroyed = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	node = new_node(release_self, 1);
+	struct node* node = new_node(release_self, 1);
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_INT(destroyed, 1);
 	CHECK_DEAD(node);
@@ -126,10 +124,9 @@ TEST(a_dying_object_cannot_be_revived)
 
 static void open_scopes(struct node* node)
 {
-	void* object;
 	(void)node;
 	CHECK_OK(tl_mem_enter_scope());
-	object = tl_mem_new(64);
+	void* object = tl_mem_new(64);
 	CHECK_OK(tl_mem_function_enter(3));
 	CHECK(tl_mem_get_buffer(2, 128) != NULL);
 	CHECK_OK(tl_mem_function_exit());
@@ -139,12 +136,11 @@ static void open_scopes(struct node* node)
 
 TEST(a_destructor_opens_and_closes_scopes)
 {
-	void *before, *after;
 	CHECK_OK(tl_mem_enter_scope());
-	before = tl_mem_new(64);
+	void* before = tl_mem_new(64);
 	new_node(open_scopes, 1);
 	new_node(open_scopes, 2);
-	after = tl_mem_new(64);
+	void* after = tl_mem_new(64);
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_DEAD(before);
 	CHECK_DEAD(after);
@@ -191,11 +187,10 @@ static void exit_the_closing_scope(struct node* node)
 
 TEST(a_destructor_that_exits_the_closing_scope)
 {
-	void *outer, *inner;
 	CHECK_OK(tl_mem_enter_scope());
-	outer = tl_mem_new(64);
+	void* outer = tl_mem_new(64);
 	CHECK_OK(tl_mem_enter_scope());
-	inner = tl_mem_new(64);
+	void* inner = tl_mem_new(64);
 	new_node(exit_the_closing_scope, 1);
 	tl_mem_exit_scope();
 	CHECK_DEAD(inner);
@@ -213,11 +208,10 @@ static void jump_out(struct node* node)
 
 TEST(a_destructor_that_longjmps_out_of_release)
 {
-	struct node *jumper, *plain;
 	destroyed = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	jumper = new_node(jump_out, 1);
-	plain = new_node(NULL, 2);
+	struct node* jumper = new_node(jump_out, 1);
+	struct node* plain = new_node(NULL, 2);
 	CHECK_OK(tl_mem_unregister(jumper));
 	if (setjmp(escape) == 0) {
 		tl_ptr_release(jumper);

@@ -113,13 +113,12 @@ TEST(devices_have_names)
 TEST(memory_is_measured)
 {
 	uint64_t available = 0, total = 0, before;
-	void* block;
 	for (int32_t d = 0; d < DEVICES; d++) {
 		CHECK_OK(tl_device_memory_info(d, &available, &total));
 		CHECK(available > 0 && available <= total);
 	}
 	CHECK_OK(tl_device_memory_info(CUDA, &before, &total));
-	block = take(CUDA, 1 << 20);
+	void* block = take(CUDA, 1 << 20);
 	CHECK_OK(tl_device_memory_info(CUDA, &available, &total));
 	CHECK_INT(before - available, 1 << 20);
 	give(CUDA, block, 1 << 20);
@@ -294,10 +293,9 @@ static void* wrapped;
 /* Called while the thread is inside the library, as a wrapped allocator is. */
 static void allocate_inside(void)
 {
-	const tl_device_allocator* a;
 	CHECK_STATUS(tl_ptr_check(in), TL_E_BUSY);
 	CHECK_PTR(tl_device_allocator_for(CPU), NULL);
-	a = wrapped;
+	const tl_device_allocator* a = wrapped;
 	wrapped = a->allocate(a->ctx, 4096);
 	CHECK(wrapped != NULL);
 	memset(wrapped, 1, 4096);
@@ -306,10 +304,9 @@ static void allocate_inside(void)
 
 TEST(allocators_can_be_wrapped)
 {
-	void* block;
 	wrapped = (void*)tl_device_allocator_for(CPU);
 	set_hook(allocate_inside);
-	block = take(CUDA, 4096);
+	void* block = take(CUDA, 4096);
 	set_hook(NULL);
 	give(CUDA, block, 4096);
 	give(CPU, wrapped, 4096);
@@ -357,7 +354,6 @@ TEST(ending_threads_are_served)
 TEST(forked_children_are_told)
 {
 	const tl_device_allocator* a = tl_device_allocator_for(CUDA);
-	int status = 0;
 	pid_t child = fork();
 	if (child == 0) {
 		bool told = a->allocate(a->ctx, 64) == NULL && tl_last_status() == TL_E_FORKED;
@@ -365,8 +361,7 @@ TEST(forked_children_are_told)
 		a->deallocate(a->ctx, (void*)a, 64);
 		_exit(told && tl_last_status() == TL_E_FORKED && tl_device_count() == 1 ? 0 : 1);
 	}
-	CHECK_INT(waitpid(child, &status, 0), child);
-	CHECK_INT(status, 0);
+	CHECK_INT(check_exit_of(child), 0);
 }
 
 static void prepare(void)

@@ -2,7 +2,6 @@
 #include "dl.h"
 
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -90,7 +89,6 @@ TEST(a_chain_of_imported_tensors)
 /* No function of the program's is called in the child, so it gets no memory to end, either. */
 TEST(imports_in_a_forked_child)
 {
-	int status = -1;
 	DLManagedTensorVersioned managed = foreign(count), other = foreign(count);
 	tl_tensor* tensor = import(&managed);
 	deleted = 0;
@@ -100,8 +98,7 @@ TEST(imports_in_a_forked_child)
 		tl_tensor_release(tensor);
 		_exit(refused && deleted == 0 ? 42 : 1);
 	}
-	CHECK(child > 0 && waitpid(child, &status, 0) == child);
-	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 42);
+	CHECK_INT(check_exit_of(child), 42);
 	CHECK_OK(tl_tensor_release(tensor));
 	CHECK_INT(deleted, 1);
 }

@@ -2,7 +2,6 @@
  * first, as a program's own dlpack.h may. */
 #include "dl.h"
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bad.h"
@@ -42,12 +41,10 @@ TEST(every_dtype_both_ways)
 {
 	const int64_t shape[2] = {2, 3};
 	for (int i = 0; i < TYPES; i++) {
-		DLManagedTensorVersioned* managed;
-		DLManagedTensor* legacy;
 		CHECK_OK(tl_mem_enter_scope());
 		tl_tensor* tensor = tl_view_transpose(tl_tensor_new_zeroed(types[i].dtype, 0, 2, shape), 0, 1);
-		managed = tl_tensor_to_dlpack(tensor, false);
-		legacy = tl_tensor_to_dlpack_legacy(tensor, false);
+		DLManagedTensorVersioned* managed = tl_tensor_to_dlpack(tensor, false);
+		DLManagedTensor* legacy = tl_tensor_to_dlpack_legacy(tensor, false);
 		CHECK_INT(managed->version.major, 1);
 		CHECK_INT(managed->version.minor, 3);
 		CHECK_INT(managed->flags, 0);
@@ -68,9 +65,8 @@ TEST(every_dtype_both_ways)
 TEST(scalars_and_empty_tensors)
 {
 	const int64_t shape[2] = {3, 0};
-	DLManagedTensorVersioned* managed;
 	CHECK_OK(tl_mem_enter_scope());
-	managed = tl_tensor_to_dlpack(tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 2, shape), false);
+	DLManagedTensorVersioned* managed = tl_tensor_to_dlpack(tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 2, shape), false);
 	CHECK_PTR(managed->dl_tensor.data, NULL);
 	CHECK(managed->dl_tensor.strides != NULL);
 	CHECK_INT(tl_tensor_len(tl_tensor_from_dlpack(managed)), 0);
@@ -92,14 +88,11 @@ static void* delete_there(void* managed)
 TEST(an_exported_tensor_lives_until_the_deleter)
 {
 	const int64_t four = 4;
-	DLManagedTensorVersioned* managed;
-	DLManagedTensor* legacy;
-	tl_tensor *tensor, *view;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &four);
-	view = tl_view_slice(tensor, 0, 3, INT64_MIN, -1);
-	managed = tl_tensor_to_dlpack(view, false);
-	legacy = tl_tensor_to_dlpack_legacy(view, false);
+	tl_tensor* tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &four);
+	tl_tensor* view = tl_view_slice(tensor, 0, 3, INT64_MIN, -1);
+	DLManagedTensorVersioned* managed = tl_tensor_to_dlpack(view, false);
+	DLManagedTensor* legacy = tl_tensor_to_dlpack_legacy(view, false);
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_INT(managed->dl_tensor.strides[0], -1);
 	CHECK_PTR(managed->dl_tensor.data, (float*)tl_tensor_data(tensor) + 3);
@@ -115,13 +108,10 @@ TEST(copies_are_the_consumers)
 {
 	const int64_t shape[2] = {2, 2};
 	const float numbers[4] = {1, 2, 3, 4};
-	DLManagedTensorVersioned* managed;
-	DLManagedTensor* legacy;
-	tl_tensor* tensor;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_view_transpose(tl_tensor_new(numbers, 2, shape), 0, 1);
-	managed = tl_tensor_to_dlpack(tensor, true);
-	legacy = tl_tensor_to_dlpack_legacy(tensor, true);
+	tl_tensor* tensor = tl_view_transpose(tl_tensor_new(numbers, 2, shape), 0, 1);
+	DLManagedTensorVersioned* managed = tl_tensor_to_dlpack(tensor, true);
+	DLManagedTensor* legacy = tl_tensor_to_dlpack_legacy(tensor, true);
 	CHECK_COUNT(tensor, 1);
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_INT(managed->flags, DL_COPIED);
@@ -135,14 +125,12 @@ TEST(copies_are_the_consumers)
 TEST(a_slot_is_exported_as_a_copy)
 {
 	const int64_t four = 4;
-	DLManagedTensorVersioned* managed;
-	tl_tensor* slot;
 	CHECK_OK(tl_mem_function_enter(1));
-	slot = tl_tensor_in_slot(0, TL_DTYPE_F32, 1, &four);
+	tl_tensor* slot = tl_tensor_in_slot(0, TL_DTYPE_F32, 1, &four);
 	((float*)tl_tensor_data(slot))[2] = 7;
 	CHECK_REFUSED(tl_tensor_to_dlpack(slot, false), 0, TL_E_UNSUPPORTED);
 	CHECK_REFUSED(tl_tensor_to_dlpack_legacy(slot, false), 0, TL_E_UNSUPPORTED);
-	managed = tl_tensor_to_dlpack(slot, true);
+	DLManagedTensorVersioned* managed = tl_tensor_to_dlpack(slot, true);
 	CHECK_OK(tl_mem_function_exit());
 	CHECK(((float*)managed->dl_tensor.data)[2] == 7);
 	managed->deleter(managed);
@@ -159,11 +147,9 @@ TEST(bad_pointers_are_not_exported)
 TEST(a_deleter_that_is_called_twice)
 {
 	const int64_t four = 4;
-	DLManagedTensorVersioned* managed;
-	tl_tensor* tensor;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &four);
-	managed = tl_tensor_to_dlpack(tensor, false);
+	tl_tensor* tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &four);
+	DLManagedTensorVersioned* managed = tl_tensor_to_dlpack(tensor, false);
 	managed->deleter(managed);
 	CHECK_COUNT(tensor, 1);
 	tl_clear_error();
@@ -176,18 +162,15 @@ TEST(a_deleter_that_is_called_twice)
 TEST(a_deleter_in_a_forked_child)
 {
 	const int64_t four = 4;
-	int status = -1;
-	DLManagedTensorVersioned* managed;
 	CHECK_OK(tl_mem_enter_scope());
-	managed = tl_tensor_to_dlpack(tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &four), false);
+	DLManagedTensorVersioned* managed = tl_tensor_to_dlpack(tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &four), false);
 	CHECK_OK(tl_mem_exit_scope());
 	pid_t child = fork();
 	if (child == 0) {
 		managed->deleter(managed);
 		_exit(42);
 	}
-	CHECK(child > 0 && waitpid(child, &status, 0) == child);
-	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 42);
+	CHECK_INT(check_exit_of(child), 42);
 	managed->deleter(managed);
 }
 
@@ -222,14 +205,13 @@ static DLManagedTensorVersioned foreign(void)
 TEST(an_imported_tensor_ends_with_its_last_view)
 {
 	DLManagedTensorVersioned managed = foreign();
-	tl_tensor *tensor, *view;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_from_dlpack(&managed);
+	tl_tensor* tensor = tl_tensor_from_dlpack(&managed);
 	CHECK_PTR(tl_tensor_data(tensor), numbers + 2);
 	CHECK_INT(tl_tensor_dtype(tensor), TL_DTYPE_F64);
 	CHECK(!tl_tensor_is_contiguous(tensor));
 	CHECK(((double*)tl_tensor_data(tl_tensor_clone(tensor)))[3] == 7);
-	view = tl_view_slice(tensor, 0, 1, 2, 1);
+	tl_tensor* view = tl_view_slice(tensor, 0, 1, 2, 1);
 	CHECK_OK(tl_tensor_promote(view));
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_INT(deleted, 0);
@@ -247,10 +229,9 @@ static void* drop(void* tensor)
 TEST(legacy_tensors_without_strides)
 {
 	DLManagedTensor managed = {{numbers, {1, 0}, 2, {2, 64, 1}, extents, NULL, 0}, NULL, count_legacy};
-	tl_tensor* tensor;
 	deleted = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_from_dlpack_legacy(&managed);
+	tl_tensor* tensor = tl_tensor_from_dlpack_legacy(&managed);
 	CHECK(tl_tensor_is_contiguous(tensor));
 	CHECK_OK(tl_tensor_promote(tensor));
 	CHECK_OK(tl_mem_exit_scope());
@@ -265,12 +246,10 @@ TEST(legacy_tensors_without_strides)
 TEST(read_only_stays_read_only)
 {
 	DLManagedTensorVersioned managed = foreign(), *again;
-	DLManagedTensor* copied;
 	tl_tensor_info info = {.struct_size = sizeof info};
-	tl_tensor* tensor;
 	managed.flags = DL_READ_ONLY;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_view_transpose(tl_tensor_from_dlpack(&managed), 0, 1);
+	tl_tensor* tensor = tl_view_transpose(tl_tensor_from_dlpack(&managed), 0, 1);
 	CHECK_OK(tl_tensor_info_get(tensor, &info));
 	CHECK_INT(info.flags, TL_TENSOR_FLAG_VIEW | TL_TENSOR_FLAG_READ_ONLY);
 	again = tl_tensor_to_dlpack(tensor, false);
@@ -278,7 +257,7 @@ TEST(read_only_stays_read_only)
 	again->deleter(again);
 	CHECK_REFUSED(tl_tensor_to_dlpack_legacy(tensor, false), 0, TL_E_UNSUPPORTED);
 	CHECK_COUNT(tensor, 1);
-	copied = tl_tensor_to_dlpack_legacy(tensor, true);
+	DLManagedTensor* copied = tl_tensor_to_dlpack_legacy(tensor, true);
 	copied->deleter(copied);
 	again = tl_tensor_to_dlpack(tensor, true);
 	CHECK_INT(again->flags, DL_COPIED);
@@ -388,9 +367,8 @@ TEST(many_threads)
 {
 	const int64_t four = 4;
 	pthread_t threads[THREADS];
-	tl_tensor* tensor;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &four);
+	tl_tensor* tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &four);
 	for (int i = 0; i < THREADS; i++) {
 		tl_tensor_acquire(tensor);
 		threads[i] = start_thread(hand_to_and_fro, tensor);

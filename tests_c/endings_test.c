@@ -34,13 +34,6 @@ static void count(void* object)
 	destroyed++;
 }
 
-static uint64_t slow_calls(void)
-{
-	tl_stats stats = {.struct_size = sizeof stats};
-	CHECK_OK(tl_stats_get(&stats));
-	return stats.slow_calls;
-}
-
 static bool is_fast(void)
 {
 	const char *path = getenv("TL_FASTPATH"), *debug = getenv("TL_DEBUG"), *track = getenv("TL_TRACK");
@@ -52,10 +45,10 @@ static void steady(void (*step)(int))
 {
 	uint64_t before = 0;
 	for (int round = 0; round < ROUNDS; round++) {
-		before = slow_calls();
+		before = check_slow_calls();
 		for (int i = 0; i < MANY; i++) step(i);
 	}
-	if (is_fast()) CHECK(slow_calls() - before <= MANY / 20);
+	if (is_fast()) CHECK(check_slow_calls() - before <= MANY / 20);
 }
 
 static struct node* floating(tl_type type)
@@ -170,10 +163,9 @@ TEST(a_vec_in_a_field_waits_for_its_turn)
 {
 	static const int64_t want[] = {1, 2, 12, 11, 10, 20};
 	struct node *root = numbered(1), *right = numbered(2);
-	void* vec;
 	order_length = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	vec = tl_vec_new(0);
+	void* vec = tl_vec_new(0);
 	for (int i = 0; i < 3; i++) {
 		struct node* element = numbered(10 + i);
 		CHECK_OK(tl_vec_push(vec, element));
@@ -319,12 +311,12 @@ TEST(what_was_handed_over_ends_without_go)
 	for (int round = 0; round < ROUNDS; round++) {
 		for (int i = 0; i < MANY; i++) objects[i] = floating(i % 2 ? leaf_type : node_type);
 		run_thread(release_all, NULL);
-		before = slow_calls();
+		before = check_slow_calls();
 		CHECK_OK(tl_mem_enter_scope());
 		CHECK_OK(tl_mem_exit_scope());
 		CHECK_INT(destroyed, (round + 1) * MANY);
 	}
-	if (is_fast()) CHECK(slow_calls() - before <= MANY / 20);
+	if (is_fast()) CHECK(check_slow_calls() - before <= MANY / 20);
 }
 
 /* ---- blocks of malloc ----------------------------------------------------------------------------- */
@@ -349,9 +341,8 @@ TEST(blocks_with_a_destructor_need_no_go)
 
 static void vec_of_some(int i)
 {
-	void* vec;
 	CHECK_OK(tl_mem_enter_scope());
-	vec = tl_vec_new(i % 4 == 0 ? (size_t)(i % 100) : 0);
+	void* vec = tl_vec_new(i % 4 == 0 ? (size_t)(i % 100) : 0);
 	for (int k = 0; k < i % 300; k++) CHECK_OK(tl_vec_push(vec, k % 7 == 0 ? NULL : held));
 	CHECK_INT(tl_vec_len(vec), i % 300);
 	CHECK_OK(tl_mem_exit_scope());
@@ -359,9 +350,8 @@ static void vec_of_some(int i)
 
 static void vec_of_objects(int i)
 {
-	void* vec;
 	CHECK_OK(tl_mem_enter_scope());
-	vec = tl_vec_new(0);
+	void* vec = tl_vec_new(0);
 	CHECK_OK(tl_mem_enter_scope());
 	for (int k = 0; k < i % 20; k++)
 		CHECK_OK(tl_vec_push(vec, k % 3 == 0 ? tl_object_new(leaf_type) : k % 3 == 1 ? tl_mem_new(48) : tl_vec_new(2)));
@@ -398,19 +388,17 @@ TEST(vecs_need_no_go)
 TEST(a_long_vec)
 {
 	enum { LONG = 100000 };
-	uint64_t before;
-	void *vec, *object;
 	CHECK_OK(tl_mem_enter_scope());
-	object = tl_mem_new(32);
-	vec = tl_vec_new(0);
+	void* object = tl_mem_new(32);
+	void* vec = tl_vec_new(0);
 	CHECK_OK(tl_vec_reserve(vec, LONG));
-	before = slow_calls();
+	uint64_t before = check_slow_calls();
 	for (int i = 0; i < LONG; i++)
 		if (tl_vec_push(vec, i % 2 ? object : NULL) != TL_OK) CHECK(!"pushed");
 	CHECK_COUNT(object, LONG / 2 + 1);
 	CHECK_PTR(tl_vec_get(vec, LONG - 1), object);
 	CHECK_OK(tl_vec_clear(vec));
-	if (is_fast()) CHECK(slow_calls() - before < 10);
+	if (is_fast()) CHECK(check_slow_calls() - before < 10);
 	CHECK_COUNT(object, 1);
 	for (int i = 0; i < LONG; i++) tl_vec_push(vec, object);
 	CHECK_OK(tl_mem_unregister(vec));
@@ -421,9 +409,8 @@ TEST(a_long_vec)
 
 TEST(a_vec_that_holds_itself)
 {
-	void* vec;
 	CHECK_OK(tl_mem_enter_scope());
-	vec = tl_vec_new(0);
+	void* vec = tl_vec_new(0);
 	CHECK_OK(tl_vec_push(vec, vec));
 	CHECK_OK(tl_ptr_release(vec)); /* a reference that was the element's */
 	CHECK_OK(tl_mem_exit_scope());
@@ -434,11 +421,10 @@ TEST(a_vec_that_holds_itself)
 TEST(an_overwritten_header)
 {
 	uint64_t saved[4];
-	void *vec, *other, *object;
 	CHECK_OK(tl_mem_enter_scope());
-	object = tl_mem_new(32);
-	vec = tl_vec_new(4);
-	other = tl_vec_new(4);
+	void* object = tl_mem_new(32);
+	void* vec = tl_vec_new(4);
+	void* other = tl_vec_new(4);
 	CHECK_OK(tl_vec_push(vec, object));
 	CHECK_OK(tl_vec_push(other, object));
 	memcpy(saved, vec, sizeof saved);

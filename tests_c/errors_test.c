@@ -39,9 +39,8 @@ TEST(objects)
 
 TEST(vecs)
 {
-	void* vec;
 	CHECK_OK(tl_mem_enter_scope());
-	vec = tl_vec_new(1);
+	void* vec = tl_vec_new(1);
 	CHECK_OK(tl_vec_push(vec, NULL));
 	CHECK_REFUSES_STATUS(tl_vec_push(bad, NULL));
 	CHECK_REFUSES_NULL(tl_vec_get(bad, 0));
@@ -106,9 +105,8 @@ TEST(properties_of_what_is_no_tensor)
 
 TEST(what_is_no_tensor)
 {
-	void* plain;
 	CHECK_OK(tl_mem_enter_scope());
-	plain = tl_mem_new(256);
+	void* plain = tl_mem_new(256);
 	CHECK_REFUSED(tl_tensor_clone(plain), 0, TL_E_UNSUPPORTED);
 	CHECK_REFUSED(tl_tensor_acquire(plain), plain, TL_E_UNSUPPORTED);
 	CHECK_FAILS(tl_tensor_release(plain), TL_E_UNSUPPORTED);

@@ -11,9 +11,8 @@ static tl_type pair_type;
 /* Fills the scope stack of this thread with one object. */
 static void* fill_scope_stack(void)
 {
-	void* object;
 	CHECK_OK(tl_mem_enter_scope());
-	object = tl_mem_new(64);
+	void* object = tl_mem_new(64);
 	while (tl_mem_register_struct(object) == TL_OK) {}
 	CHECK_STATUS(tl_last_status(), TL_E_ARENA_EXHAUSTED);
 	return object;
@@ -115,9 +114,8 @@ TEST(creating_on_a_full_scope_stack)
 TEST(cloning_a_tensor_on_a_full_scope_stack)
 {
 	int64_t four = 4;
-	tl_tensor* tensor;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &four);
+	tl_tensor* tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &four);
 	fill_scope_stack();
 	CHECK_REFUSED(tl_tensor_clone(tensor), 0, TL_E_ARENA_EXHAUSTED);
 	CHECK_OK(tl_mem_exit_scopes_to(0));
@@ -126,9 +124,8 @@ TEST(cloning_a_tensor_on_a_full_scope_stack)
 
 TEST(views_on_a_full_scope_stack)
 {
-	tl_tensor* tensor;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 2, one_by_four);
+	tl_tensor* tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 2, one_by_four);
 	fill_scope_stack();
 	/* covers: tl_view_reshape TL_E_ARENA_EXHAUSTED */
 	/* covers: tl_view_slice TL_E_ARENA_EXHAUSTED */
@@ -149,10 +146,9 @@ TEST(views_on_a_full_scope_stack)
 
 TEST(too_many_scopes)
 {
-	int64_t depth;
 	while (tl_mem_enter_scope() == TL_OK) {}
 	CHECK_FAILS(tl_mem_enter_scope(), TL_E_ARENA_EXHAUSTED);
-	depth = tl_get_scope_depth();
+	int64_t depth = tl_get_scope_depth();
 	CHECK(depth > 1000);
 	CHECK_FAILS(tl_mem_function_enter(1), TL_E_ARENA_EXHAUSTED);
 	CHECK_REFUSED(tl_mem_frame_enter(64), 0, TL_E_ARENA_EXHAUSTED);
@@ -182,11 +178,10 @@ TEST(the_frame_stack_is_full)
 /* A slot that moves gets half more than it had, and where that does not fit what was asked for. */
 TEST(a_slot_moves_to_the_end_of_the_frame_stack)
 {
-	char *old, *now;
 	CHECK_OK(tl_mem_function_enter(2));
-	old = tl_mem_get_buffer(0, 480 << 10);
+	char* old = tl_mem_get_buffer(0, 480 << 10);
 	CHECK(tl_mem_get_buffer(1, 64) != NULL);
-	now = tl_mem_get_buffer(0, 500 << 10);
+	char* now = tl_mem_get_buffer(0, 500 << 10);
 	CHECK(now > old);
 	memset(now, 1, 500 << 10);
 	CHECK_PTR(tl_mem_get_buffer(0, 540 << 10), now);
@@ -242,13 +237,12 @@ TEST(the_heap_is_full)
 	static float data[1 << 16];
 	int64_t large = 1 << 16, four = 4;
 	void **blocks, *vec, *typed, *cells;
-	tl_tensor *tensor, *slot;
 	CHECK_OK(tl_mem_function_enter(1));
 	cells = tl_cell_new_typed(pair_type);
 	vec = tl_vec_new(0);
 	typed = tl_object_new(pair_type);
-	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &large);
-	slot = tl_tensor_in_slot(0, TL_DTYPE_F32, 1, &four);
+	tl_tensor* tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &large);
+	tl_tensor* slot = tl_tensor_in_slot(0, TL_DTYPE_F32, 1, &four);
 	blocks = fill_heap();
 	for (int i = 0; i < 5000 && tl_object_new(pair_type) != NULL; i++) {}
 	CHECK_REFUSED(tl_object_new(pair_type), 0, TL_E_OUT_OF_MEMORY);
@@ -277,10 +271,9 @@ TEST(the_heap_is_full)
 
 TEST(no_memory_for_views)
 {
-	tl_tensor* tensor;
 	void** blocks;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 2, one_by_four);
+	tl_tensor* tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 2, one_by_four);
 	blocks = fill_heap();
 	/* covers: tl_view_reshape TL_E_OUT_OF_MEMORY */
 	/* covers: tl_view_slice TL_E_OUT_OF_MEMORY */
@@ -309,10 +302,9 @@ TEST(no_memory_for_exports)
 	enum { MOST = 100000 };
 	static DLManagedTensorVersioned* made[MOST];
 	int count = 0;
-	tl_tensor* tensor;
 	void** blocks;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 2, one_by_four);
+	tl_tensor* tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 2, one_by_four);
 	blocks = fill_heap();
 	while (count < MOST && (made[count] = tl_tensor_to_dlpack(tensor, false)) != NULL) count++;
 	CHECK_REFUSED(tl_tensor_to_dlpack(tensor, false), 0, TL_E_OUT_OF_MEMORY);

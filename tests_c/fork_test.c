@@ -32,9 +32,8 @@ static int runs_fast;
 
 static void* new_held(void)
 {
-	void* object;
 	CHECK_OK(tl_mem_enter_scope());
-	object = tl_ptr_acquire(tl_mem_new(64));
+	void* object = tl_ptr_acquire(tl_mem_new(64));
 	CHECK_OK(tl_mem_exit_scope());
 	return object;
 }

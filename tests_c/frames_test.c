@@ -4,10 +4,9 @@
 
 TEST(a_slot_keeps_its_buffer)
 {
-	char* buffer;
 	CHECK_OK(tl_mem_function_enter(3));
 	CHECK_INT(tl_get_scope_depth(), 1);
-	buffer = tl_mem_get_buffer(1, 200);
+	char* buffer = tl_mem_get_buffer(1, 200);
 	CHECK_INT((uintptr_t)buffer % 64, 0);
 	memset(buffer, 5, 200);
 	CHECK_PTR(tl_mem_get_buffer(1, 200), buffer);
@@ -21,12 +20,11 @@ TEST(a_slot_keeps_its_buffer)
 
 TEST(an_outgrown_buffer_stays_valid)
 {
-	char *small, *large;
 	CHECK_OK(tl_mem_function_enter(2));
-	small = tl_mem_get_buffer(0, 64);
+	char* small = tl_mem_get_buffer(0, 64);
 	memset(small, 1, 64);
 	CHECK(tl_mem_get_buffer(1, 64) != NULL);
-	large = tl_mem_get_buffer(0, 100000);
+	char* large = tl_mem_get_buffer(0, 100000);
 	CHECK(large != small);
 	memset(large, 2, 100000);
 	CHECK_INT(small[0], 1);
@@ -37,9 +35,8 @@ TEST(an_outgrown_buffer_stays_valid)
 
 TEST(a_buffer_at_the_top_grows_where_it_stands)
 {
-	char *buffer, *next;
 	CHECK_OK(tl_mem_function_enter(2));
-	buffer = tl_mem_get_buffer(0, 100);
+	char* buffer = tl_mem_get_buffer(0, 100);
 	memset(buffer, 1, 100);
 	CHECK_PTR(tl_mem_get_buffer(0, 10000), buffer);
 	for (int i = 0; i < 100; i++) CHECK_INT(buffer[i], 1);
@@ -48,7 +45,7 @@ TEST(a_buffer_at_the_top_grows_where_it_stands)
 	CHECK_PTR(tl_mem_get_buffer(0, 20000), buffer);
 	CHECK_OK(tl_mem_exit_scope());
 	memset(buffer, 2, 20000);
-	next = tl_mem_get_buffer(1, 64);
+	char* next = tl_mem_get_buffer(1, 64);
 	CHECK(next >= buffer + 20000);
 	memset(next, 3, 64);
 	CHECK_INT(buffer[19999], 2);
@@ -58,14 +55,13 @@ TEST(a_buffer_at_the_top_grows_where_it_stands)
 /* Growing past the empty planned frame above it pins that frame. */
 TEST(a_buffer_grows_past_an_empty_planned_frame)
 {
-	char *buffer, *next;
 	CHECK_OK(tl_mem_function_enter(2));
-	buffer = tl_mem_get_buffer(0, 128);
+	char* buffer = tl_mem_get_buffer(0, 128);
 	CHECK(tl_mem_frame_enter(0) != NULL);
 	CHECK_PTR(tl_mem_get_buffer(0, 4096), buffer);
 	memset(buffer, 4, 4096);
 	CHECK_OK(tl_mem_frame_exit());
-	next = tl_mem_get_buffer(1, 4096);
+	char* next = tl_mem_get_buffer(1, 4096);
 	CHECK(next >= buffer + 4096);
 	memset(next, 5, 4096);
 	CHECK_INT(buffer[4095], 4);
@@ -76,8 +72,7 @@ enum { STEPS = 400, STEP = 128 }; /* three slots fit into the smallest frame sta
 
 static uint64_t frame_bytes(void)
 {
-	tl_stats stats = {.struct_size = sizeof stats};
-	CHECK_OK(tl_stats_get(&stats));
+	const tl_stats stats = check_stats();
 	return stats.frame_bytes;
 }
 
@@ -127,10 +122,9 @@ TEST(a_slot_first_taken_in_a_loops_scope_keeps_its_memory)
 	int* buffer = NULL;
 	CHECK_OK(tl_mem_function_enter(2));
 	for (int i = 0; i < 1000; i++) {
-		int* now;
 		CHECK_OK(tl_mem_enter_scope());
 		CHECK(tl_mem_new(64) != NULL);
-		now = tl_mem_get_buffer(0, 256);
+		int* now = tl_mem_get_buffer(0, 256);
 		if (i == 0) *now = 0;
 		else CHECK_PTR(now, buffer);
 		buffer = now;
@@ -180,12 +174,11 @@ TEST(a_function_of_no_slots)
 
 TEST(frames_nest)
 {
-	char *outer, *inner;
 	CHECK_OK(tl_mem_function_enter(1));
-	outer = tl_mem_get_buffer(0, 64);
+	char* outer = tl_mem_get_buffer(0, 64);
 	memset(outer, 3, 64);
 	CHECK_OK(tl_mem_function_enter(4));
-	inner = tl_mem_get_buffer(3, 64);
+	char* inner = tl_mem_get_buffer(3, 64);
 	CHECK(inner != outer);
 	CHECK_OK(tl_mem_function_exit());
 	CHECK_STATUS(tl_ptr_check(inner), TL_E_NOT_LIVE);
@@ -197,12 +190,11 @@ TEST(frames_nest)
 
 TEST(function_exit_closes_what_is_inside)
 {
-	void *first, *second;
 	CHECK_OK(tl_mem_function_enter(1));
-	first = tl_mem_new(64);
+	void* first = tl_mem_new(64);
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK_OK(tl_mem_enter_scope());
-	second = tl_mem_new(64);
+	void* second = tl_mem_new(64);
 	CHECK(tl_mem_frame_enter(512) != NULL);
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK_OK(tl_mem_function_exit());
@@ -213,11 +205,10 @@ TEST(function_exit_closes_what_is_inside)
 
 TEST(a_planned_frame)
 {
-	char *block, *inner;
-	block = tl_mem_frame_enter(1000);
+	char* block = tl_mem_frame_enter(1000);
 	CHECK_INT((uintptr_t)block % 64, 0);
 	memset(block, 9, 1000);
-	inner = tl_mem_frame_enter(64);
+	char* inner = tl_mem_frame_enter(64);
 	CHECK_INT((uintptr_t)inner % 64, 0);
 	CHECK(inner >= block + 1000);
 	CHECK_OK(tl_ptr_check(inner));
@@ -237,13 +228,12 @@ TEST(a_planned_frame_of_nothing)
 
 TEST(a_planned_frame_closes_its_scopes)
 {
-	void *before, *inside;
 	CHECK_OK(tl_mem_enter_scope());
-	before = tl_mem_new(64);
+	void* before = tl_mem_new(64);
 	CHECK(tl_mem_frame_enter(64) != NULL);
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK_OK(tl_mem_enter_scope());
-	inside = tl_mem_new(64);
+	void* inside = tl_mem_new(64);
 	CHECK_OK(tl_mem_frame_exit());
 	CHECK_DEAD(inside);
 	CHECK_COUNT(before, 1);
@@ -266,13 +256,12 @@ TEST(a_planned_frame_of_the_caller_stays)
 /* A slot that is first taken inside a planned frame outlives it. */
 TEST(a_slot_taken_inside_a_planned_frame)
 {
-	char *slot, *block;
 	CHECK_OK(tl_mem_function_enter(2));
 	CHECK(tl_mem_frame_enter(256) != NULL);
-	slot = tl_mem_get_buffer(0, 128);
+	char* slot = tl_mem_get_buffer(0, 128);
 	memset(slot, 4, 128);
 	CHECK_OK(tl_mem_frame_exit());
-	block = tl_mem_frame_enter(4096);
+	char* block = tl_mem_frame_enter(4096);
 	memset(block, 5, 4096);
 	memset(tl_mem_get_buffer(1, 128), 7, 128);
 	CHECK_PTR(tl_mem_get_buffer(0, 128), slot);
@@ -292,9 +281,8 @@ TEST(a_planned_frame_too_large)
 
 static void recurse(int depth)
 {
-	int* mine;
 	CHECK_OK(tl_mem_function_enter(1));
-	mine = tl_mem_get_buffer(0, 64);
+	int* mine = tl_mem_get_buffer(0, 64);
 	*mine = depth;
 	if (depth > 0) recurse(depth - 1);
 	CHECK_INT(*mine, depth);

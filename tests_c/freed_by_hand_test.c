@@ -34,19 +34,12 @@ static bool is_fast(void)
 	return path == NULL || strcmp(path, "0") != 0;
 }
 
-static uint64_t slow_calls(void)
-{
-	tl_stats stats = {.struct_size = sizeof stats};
-	tl_stats_get(&stats);
-	return stats.slow_calls;
-}
-
 /* So many slow calls for each of CALLS steps, and no more than one in twenty. */
-#define CHECK_FAST(step)                                                           \
-	do {                                                                           \
-		uint64_t before = slow_calls();                                            \
-		for (int n = 0; n < CALLS; n++) step;                                      \
-		if (is_fast()) CHECK((slow_calls() - before - 1) * 20 <= (uint64_t)CALLS); \
+#define CHECK_FAST(step)                                                                 \
+	do {                                                                                 \
+		uint64_t before = check_slow_calls();                                            \
+		for (int n = 0; n < CALLS; n++) step;                                            \
+		if (is_fast()) CHECK((check_slow_calls() - before - 1) * 20 <= (uint64_t)CALLS); \
 	} while (0)
 
 typedef tl_status (*free_function)(void*);

@@ -213,13 +213,13 @@ TEST(numbers_have_limits)
 TEST(a_file_that_finds_no_room)
 {
 	char path[] = "/tmp/tl-old-XXXXXX.json", content[8] = {0};
-	struct rlimit all, few;
+	struct rlimit all;
 	tl_graph* graph = new_line();
 	int file = mkstemps(path, 5);
 	CHECK(file >= 0);
 	CHECK_INT(write(file, "old", 3), 3);
 	CHECK_INT(getrlimit(RLIMIT_FSIZE, &all), 0);
-	few = (struct rlimit){16, all.rlim_max};
+	struct rlimit few = (struct rlimit){16, all.rlim_max};
 	CHECK_INT(setrlimit(RLIMIT_FSIZE, &few), 0);
 	CHECK_FAILS(tl_graph_save(graph, path), TL_E_INVALID_ARGUMENT);
 	check_says("file too large");

@@ -13,13 +13,6 @@ enum { OBJECTS = 20000, ROUNDS = 50 };
 
 static void* objects[OBJECTS];
 
-static uint64_t slow_calls(void)
-{
-	tl_stats stats = {.struct_size = sizeof stats};
-	CHECK_OK(tl_stats_get(&stats));
-	return stats.slow_calls;
-}
-
 static bool is_fast(void)
 {
 	const char* path = getenv("TL_FASTPATH");
@@ -38,12 +31,6 @@ static void* release_objects(void* unused)
 {
 	(void)unused;
 	for (size_t i = 0; i < OBJECTS; i++) CHECK_OK(tl_ptr_release(objects[i]));
-	return NULL;
-}
-
-static void* release_one(void* object)
-{
-	CHECK_OK(tl_ptr_release(object));
 	return NULL;
 }
 
@@ -75,10 +62,11 @@ TEST(a_hand_over_needs_no_go)
 	poll_inbox();
 	for (size_t way = 0; way < sizeof ways / sizeof *ways; way++) {
 		make_objects(256);
-		uint64_t before = slow_calls();
+		uint64_t before = check_slow_calls();
 		run_thread(ways[way], NULL);
 		if (is_fast())
-			CHECK(slow_calls() - before < OBJECTS / 40); /* the chains of nodes that were never used, and the start */
+			CHECK(check_slow_calls() - before <
+			      OBJECTS / 40); /* the chains of nodes that were never used, and the start */
 		poll_inbox();
 		for (size_t i = 0; i < OBJECTS; i++) CHECK_DEAD(objects[i]);
 	}
@@ -130,10 +118,10 @@ TEST(the_owner_refills_its_magazine_from_the_inbox)
 {
 	make_objects(256);
 	for (int round = 0; round < 3; round++) {
-		uint64_t before = slow_calls();
+		uint64_t before = check_slow_calls();
 		run_thread(release_objects, NULL);
 		make_objects(256);
-		if (round == 2 && is_fast()) CHECK(slow_calls() - before < 20);
+		if (round == 2 && is_fast()) CHECK(check_slow_calls() - before < 20);
 	}
 	run_thread(release_objects, NULL);
 	make_objects(1024); /* what waits is of another class, so that Go has to finish it */
@@ -222,14 +210,13 @@ static void* make_and_end(void* unused)
 /* Nobody looks into the inbox of a thread that has ended: who releases frees. */
 TEST(objects_of_an_ended_thread_are_freed_at_once)
 {
-	tl_stats before = {.struct_size = sizeof before}, after = {.struct_size = sizeof after};
 	run_thread(make_and_end, NULL);
-	CHECK_OK(tl_stats_get(&before));
+	const tl_stats before = check_stats();
 	for (size_t i = 0; i < OBJECTS; i++) {
 		CHECK_OK(tl_ptr_release(objects[i]));
 		CHECK_DEAD(objects[i]);
 	}
-	CHECK_OK(tl_stats_get(&after));
+	const tl_stats after = check_stats();
 	CHECK(after.system_calls - before.system_calls < 1000); /* the stacks of that thread are returned once */
 }
 
@@ -238,15 +225,13 @@ TEST(a_child_leaves_its_inbox_alone)
 {
 	if (!is_fast()) return; /* where every call of a child is refused */
 	void* object = tl_mem_alloc(64);
-	run_thread(release_one, object);
+	run_thread(check_release, object);
 	pid_t child = fork();
 	if (child == 0) {
 		poll_inbox();
 		_exit(tl_ptr_check(object) == TL_OK ? 0 : 1);
 	}
-	int status = -1;
-	CHECK(child > 0 && waitpid(child, &status, 0) == child);
-	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	CHECK_INT(check_exit_of(child), 0);
 	poll_inbox();
 	CHECK_DEAD(object);
 }

@@ -25,10 +25,9 @@ TEST(nothing_is_mapped_at_null)
 
 TEST(the_heap_grows)
 {
-	tl_stats stats = {.struct_size = sizeof stats};
 	tl_mem_enter_scope();
 	for (int i = 0; i < 100000; i++) CHECK(tl_vec_new(2) != NULL);
-	CHECK_OK(tl_stats_get(&stats));
+	const tl_stats stats = check_stats();
 	CHECK(stats.live_objects >= 100000);
 	tl_mem_exit_scope();
 }

@@ -61,10 +61,9 @@ static void close_the_scope(void) { tl_mem_exit_scope(); }
 TEST(what_free_opens_or_closes_goes_with_the_scope)
 {
 	static void (*const changes[])(void) = {open_a_scope, open_a_function, open_a_planned_frame, close_the_scope};
-	void* frame;
 	CHECK_OK(tl_arena_init(65536));
 	CHECK_OK(tl_mem_enter_scope());
-	frame = tl_mem_frame_enter(64);
+	void* frame = tl_mem_frame_enter(64);
 	CHECK_OK(tl_mem_frame_exit());
 	for (int i = 0; i < 400; i++) { /* in each of the ways in which a scope ends */
 		CHECK_OK(tl_mem_enter_scope());
@@ -143,10 +142,9 @@ TEST(free_makes_objects_while_a_chain_ends)
 	enum { LENGTH = 20 };
 	for (int blocks = 0; blocks < 2; blocks++)
 		for (int n = 1; n <= BLOCKS; n++) {
-			struct link* first;
 			CHECK_OK(tl_mem_enter_scope());
 			CHECK_OK(tl_mem_enter_scope());
-			first = chain(LENGTH, blocks);
+			struct link* first = chain(LENGTH, blocks);
 			CHECK_OK(tl_mem_exit_scope());
 			calls = n;
 			CHECK_OK(tl_ptr_release(first));
@@ -178,9 +176,8 @@ TEST(an_error_callback_in_the_middle_of_a_release)
 	CHECK_OK(tl_set_error_callback(tell, NULL));
 	told = 0;
 	for (int blocks = 0; blocks < 2; blocks++) {
-		struct link* first;
 		CHECK_OK(tl_mem_enter_scope());
-		first = chain(LENGTH, blocks);
+		struct link* first = chain(LENGTH, blocks);
 		CHECK_OK(tl_mem_exit_scope());
 		calls = BLOCKS;
 		CHECK_OK(tl_mem_enter_scope());

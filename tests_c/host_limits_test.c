@@ -55,10 +55,7 @@ TEST(little_data_is_a_status)
 	printf("works with %llu MiB of data\n", (unsigned long long)works / LIMITED_MIB);
 }
 
-TEST(no_descriptor_is_a_status)
-{
-	printf("works with %llu files\n", (unsigned long long)sweep("files", 3, 16, 1, 0));
-}
+TEST(no_descriptor_is_a_status) { printf("works with %llu files\n", (unsigned long long)sweep("files", 3, 16, 1, 0)); }
 
 /* What Go may want it has by then. */
 TEST(a_limit_of_threads_after_loading_changes_nothing)

@@ -6,7 +6,6 @@
  *     inject_test            every n
  *     inject_test work       one of them, as TL_FAIL_MEMORY says
  */
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -42,10 +41,9 @@ static void objects(tl_type type)
 
 static void vecs_and_foreign_memory(void)
 {
-	void* vec;
 	TRY(tl_mem_enter_scope());
 	if (tl_get_scope_depth() == 0) return;
-	vec = tl_vec_new(4);
+	void* vec = tl_vec_new(4);
 	expect(vec != NULL, "tl_vec_new");
 	for (int i = 0; i < 20000; i++) {
 		void* block = malloc(24);
@@ -111,7 +109,6 @@ static int work(void)
 /* Exit status of one child: 0 nothing was refused, 2 something was, 1 wrong. */
 static int with_calls(int allowed)
 {
-	int status = -1;
 	char text[16];
 	pid_t child = fork();
 	if (child == 0) {
@@ -121,8 +118,7 @@ static int with_calls(int allowed)
 		execl(program, program, "work", (char*)NULL);
 		_exit(127);
 	}
-	if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
-	return WEXITSTATUS(status);
+	return check_exit_of(child);
 }
 
 int main(int argc, char** argv)

@@ -62,13 +62,6 @@ static inline tl_inl_thread with_zeros(void)
 		CHECK(thread.context == NULL);       \
 	} while (0)
 
-static inline uint64_t slow_calls(void)
-{
-	tl_stats stats = {.struct_size = sizeof stats};
-	CHECK_OK(tl_stats_get(&stats));
-	return stats.slow_calls;
-}
-
 /* A thread's body that takes and gives objects. */
 static inline void* use_the_runtime(void* unused)
 {

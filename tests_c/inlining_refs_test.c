@@ -216,9 +216,9 @@ TEST(a_trace_sees_operations)
 	CHECK_OK(tl_trace_start(path));
 	tl_inl_retake(&thread);
 	CHECK(!answers_pair(thread.context, ref));
-	uint64_t before = slow_calls();
+	uint64_t before = check_slow_calls();
 	for (int i = 0; i < TIMES; i++) a_pair_in_both_ways(&thread, ref);
-	CHECK_INT(slow_calls() - before, TIMES * CALLS + 1);
+	CHECK_INT(check_slow_calls() - before, TIMES * CALLS + 1);
 	CHECK_OK(tl_trace_stop());
 	tl_inl_retake(&thread);
 	CHECK_INT(answers_pair(thread.context, ref), is_fast());

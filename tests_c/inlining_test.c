@@ -167,9 +167,9 @@ TEST(a_trace_sees_operations)
 	CHECK_OK(tl_trace_start(path));
 	tl_inl_retake(&thread);
 	CHECK(!answers(thread.context));
-	uint64_t before = slow_calls();
+	uint64_t before = check_slow_calls();
 	for (int i = 0; i < TIMES; i++) a_scope_in_both_ways(&thread);
-	CHECK_INT(slow_calls() - before, TIMES * CALLS + 1);
+	CHECK_INT(check_slow_calls() - before, TIMES * CALLS + 1);
 	CHECK_OK(tl_trace_stop());
 	CHECK_INT(answers_now(), is_fast());
 	close(file);

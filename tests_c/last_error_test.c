@@ -1,7 +1,6 @@
 /* The last error: whose it is, what it says, and what leaves it alone. Its text begins with
  * the name of the function that was called, wherever that was. */
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -157,7 +156,6 @@ static void from_a_handler_inside_a_call(void)
 
 static void in_a_forked_child(void)
 {
-	int status = -1;
 	pid_t child = fork();
 	if (child == 0) {
 		check_failures = 0;
@@ -165,9 +163,7 @@ static void in_a_forked_child(void)
 		NAMES(tl_torch_free, (unknown, 0, 0, NULL), TL_E_FORKED);
 		_exit(check_failures != 0);
 	}
-	CHECK(child > 0 && waitpid(child, &status, 0) == child);
-	CHECK(WIFEXITED(status));
-	CHECK_INT(WEXITSTATUS(status), 0);
+	CHECK_INT(check_exit_of(child), 0);
 }
 
 /* ---- parts of the fast path that ask Go ---------------------------------------------- */
@@ -181,7 +177,6 @@ static void count_destroyed(void* object)
 /* In the child the object stays as it is, and the scope is left. */
 static void a_scope_that_is_left_in_a_forked_child(void)
 {
-	int status = -1;
 	tl_type type;
 	tl_type_desc description = {.name = "told", .size = 16, .destructor = count_destroyed};
 	CHECK_OK(tl_type_define(&description, &type));
@@ -193,16 +188,13 @@ static void a_scope_that_is_left_in_a_forked_child(void)
 		tl_status left = tl_mem_exit_scope(); /* TL_E_FORKED in the slow path */
 		_exit(left != tl_last_status());
 	}
-	CHECK(child > 0 && waitpid(child, &status, 0) == child);
-	CHECK(WIFEXITED(status));
-	CHECK_INT(WEXITSTATUS(status), 0);
+	CHECK_INT(check_exit_of(child), 0);
 	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* The program anew, with stacks that are soon full, and a setting that is not understood. */
 static void in_a_narrow_process(const char* program)
 {
-	int status = -1;
 	pid_t child = fork();
 	if (child == 0) {
 		setenv("TL_ARENA_BYTES", "65536", 1);
@@ -211,9 +203,7 @@ static void in_a_narrow_process(const char* program)
 		execl(program, program, "narrow", (char*)NULL);
 		_exit(127);
 	}
-	CHECK(child > 0 && waitpid(child, &status, 0) == child);
-	CHECK(WIFEXITED(status));
-	CHECK_INT(WEXITSTATUS(status), 0);
+	CHECK_INT(check_exit_of(child), 0);
 }
 
 static int narrow(void)

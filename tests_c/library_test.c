@@ -176,10 +176,9 @@ TEST(symbols_are_sorted_and_callable)
 TEST(shutdown_closes_scopes_and_keeps_objects)
 {
 	char* kept = tl_mem_alloc(64);
-	void* scoped;
 	memset(kept, 7, 64);
 	CHECK_OK(tl_mem_enter_scope());
-	scoped = tl_mem_new(64);
+	void* scoped = tl_mem_new(64);
 	CHECK_OK(tl_mem_function_enter(2));
 	CHECK_OK(tl_shutdown());
 	CHECK_INT(tl_get_scope_depth(), 0);
@@ -214,13 +213,11 @@ static void* hold_a_scope(void* gate)
 TEST(shutdown_waits_for_other_threads)
 {
 	pthread_barrier_t gate;
-	pthread_t thread;
-	void* object;
 	pthread_barrier_init(&gate, NULL, 2);
-	thread = start_thread(hold_a_scope, &gate);
+	pthread_t thread = start_thread(hold_a_scope, &gate);
 	meet(&gate);
 	CHECK_OK(tl_mem_enter_scope());
-	object = tl_mem_new(64);
+	void* object = tl_mem_new(64);
 	CHECK_FAILS(tl_shutdown(), TL_E_BUSY);
 	CHECK_FAILS(tl_mem_manager_shutdown(), TL_E_BUSY);
 	CHECK_INT(tl_get_scope_depth(), 1);

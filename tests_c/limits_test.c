@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -19,7 +18,6 @@ static const char* program;
  * environment setting (NULL: none); returns its exit status, -1 for a signal. */
 static int run_case(const char* name, size_t mebibytes, const char* key, const char* value)
 {
-	int status = -1;
 	pid_t child = fork();
 	if (child == 0) {
 		struct rlimit limit = {mebibytes << 20, strcmp(name, "raise") == 0 ? RLIM_INFINITY : mebibytes << 20};
@@ -28,8 +26,7 @@ static int run_case(const char* name, size_t mebibytes, const char* key, const c
 		execl(program, program, name, (char*)NULL);
 		_exit(127);
 	}
-	if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
-	return WEXITSTATUS(status);
+	return check_exit_of(child);
 }
 
 static void host_malloc_works(void)

@@ -14,9 +14,9 @@ enum { RING = 10 };
 static void build_rings(int64_t n)
 {
 	for (int64_t made = 0; made < n; made += RING) {
-		struct chain_node *first, *last;
+		struct chain_node* last;
 		tl_mem_enter_scope();
-		first = last = tl_object_new(chain_type);
+		struct chain_node* first = last = tl_object_new(chain_type);
 		for (int i = 1; i < RING; i++) {
 			struct chain_node* node = tl_object_new(chain_type);
 			last->next = tl_ptr_acquire(node);

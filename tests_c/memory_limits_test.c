@@ -78,13 +78,12 @@ TEST(options_set_limits_at_any_time)
 TEST(everything_that_allocates_says_so)
 {
 	int64_t shape = 5 * MIB;
-	void *vec, *object;
 	tl_type type;
 	tl_type_desc desc = {.name = "large", .size = 9 * MIB};
 	CHECK_OK(tl_type_define(&desc, &type));
 	CHECK_OK(tl_mem_enter_scope());
-	vec = tl_vec_new(1);
-	object = tl_mem_new(4 * MIB);
+	void* vec = tl_vec_new(1);
+	void* object = tl_mem_new(4 * MIB);
 	leave_room(0, MIB);
 	CHECK_REFUSED(tl_mem_alloc(4 * MIB), 0, TL_E_LIMIT);
 	CHECK_REFUSED(tl_mem_new(4 * MIB), 0, TL_E_LIMIT);
@@ -172,11 +171,10 @@ TEST(the_message_of_a_pool_has_them_too)
 TEST(caches_give_in_order)
 {
 	device d = {0};
-	tl_memory_pool* pool;
 	void* objects[3];
 	no_limits();
 	keep_tensors(8, 2 * MIB);
-	pool = device_pool(&d, 4 * MIB);
+	tl_memory_pool* pool = device_pool(&d, 4 * MIB);
 	CHECK_INT(tl_get_pool_count(), 8);
 	leave_room(TL_MEM_TOTAL, 0);
 	objects[0] = tl_mem_alloc(3 * MIB);
@@ -203,10 +201,9 @@ TEST(what_no_cache_can_help_empties_none)
 {
 	device d = {0};
 	tl_memory_pool* pool = device_pool(&d, MIB);
-	uint64_t before;
 	no_limits();
 	keep_tensors(3, MIB);
-	before = reserved(TL_MEM_TOTAL);
+	uint64_t before = reserved(TL_MEM_TOTAL);
 	CHECK_REFUSED(tl_mem_alloc(SIZE_MAX), 0, TL_E_OUT_OF_MEMORY);
 	CHECK_REFUSED(tl_mem_alloc((size_t)1 << 47), 0, TL_E_OUT_OF_MEMORY);
 	CHECK_OK(tl_mem_set_limit(TL_MEM_TOTAL, 0, 1024 * (uint64_t)MIB));
@@ -240,13 +237,12 @@ TEST(a_refusing_device_is_helped_by_its_own_pools)
 
 TEST(a_soft_limit_empties_caches_and_fails_nothing)
 {
-	void* object;
 	no_limits();
 	keep_tensors(4, MIB);
 	CHECK_OK(tl_mem_set_limit(0, reserved(0) + MIB, 0));
 	CHECK_INT(tl_get_pool_count(), 4);
 	uint64_t failed = usage(0).failed, relieved = usage(0).relieved;
-	object = tl_mem_alloc(8 * MIB);
+	void* object = tl_mem_alloc(8 * MIB);
 	CHECK(object != NULL);
 	CHECK_INT(tl_get_pool_count(), 0);
 	CHECK_INT(usage(0).failed, failed);
@@ -262,11 +258,10 @@ TEST(a_soft_limit_empties_caches_and_fails_nothing)
 TEST(a_limit_below_the_use_trims_and_waits)
 {
 	void *object = tl_mem_alloc(8 * MIB), *more;
-	uint64_t live;
 	keep_tensors(4, MIB);
 	CHECK_OK(tl_mem_set_limit(0, 0, 4 * MIB));
 	CHECK_INT(tl_get_pool_count(), 0);
-	live = reserved(0);
+	uint64_t live = reserved(0);
 	CHECK(live >= 8 * MIB);
 	CHECK_REFUSED(tl_mem_alloc(MIB), 0, TL_E_LIMIT);
 	CHECK_OK(tl_ptr_release(object));
@@ -319,7 +314,6 @@ TEST(the_system_fails_at_each_call)
 		char text[16];
 		device d = {0};
 		tl_memory_pool* pool = NULL;
-		void *object, *block;
 		refused = 0;
 		no_limits();
 		keep_tensors(2, MIB);
@@ -327,7 +321,7 @@ TEST(the_system_fails_at_each_call)
 		leave_room(TL_MEM_TOTAL, 70 * MIB);
 		snprintf(text, sizeof text, "%d", n);
 		CHECK_OK(tl_configure("TL_FAIL_MEMORY", text));
-		object = tl_mem_alloc((size_t)(33 + 4 * n) * MIB % (60 * MIB) + MIB);
+		void* object = tl_mem_alloc((size_t)(33 + 4 * n) * MIB % (60 * MIB) + MIB);
 		if (object == NULL) {
 			refused++;
 			CHECK_STATUS(tl_last_status(), TL_E_OUT_OF_MEMORY);
@@ -342,7 +336,7 @@ TEST(the_system_fails_at_each_call)
 		CHECK_OK(tl_configure("TL_FAIL_MEMORY", "-1"));
 		if (object == NULL) object = tl_mem_alloc(MIB);
 		if (pool == NULL) CHECK_OK(tl_memory_pool_create(&a, MIB, &pool));
-		block = tl_memory_pool_allocate(pool, 64);
+		void* block = tl_memory_pool_allocate(pool, 64);
 		CHECK(object != NULL && block != NULL);
 		CHECK_OK(tl_ptr_release(object));
 		CHECK_OK(tl_memory_pool_deallocate(pool, block));

@@ -30,9 +30,8 @@ static void end(void)
 TEST(pointers_that_are_no_blocks)
 {
 	int local = 0;
-	void* dead;
 	begin();
-	dead = tl_memory_pool_allocate(pool, KIB);
+	void* dead = tl_memory_pool_allocate(pool, KIB);
 	CHECK_OK(tl_memory_pool_deallocate(pool, dead));
 	before = pool_stats(pool);
 	CHECK_FAILS(tl_memory_pool_deallocate(pool, &local), TL_E_UNKNOWN_POINTER);
@@ -102,10 +101,10 @@ static void refuse_creation(tl_device_allocator a, size_t bytes, tl_status want)
 
 TEST(allocators_that_are_none)
 {
-	tl_device_allocator good, bad;
+	tl_device_allocator bad;
 	tl_memory_pool* none = NULL;
 	d = (device){0};
-	good = device_allocator(&d, 64);
+	tl_device_allocator good = device_allocator(&d, 64);
 	/* covers: tl_memory_pool_create TL_E_OVERFLOW */
 	CHECK_FAILS(tl_memory_pool_create(NULL, KIB, &none), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_memory_pool_create((tl_device_allocator*)16, KIB, &none), TL_E_INVALID_ARGUMENT);
@@ -134,11 +133,10 @@ TEST(alignments_are_granules)
 		device of = {0};
 		tl_device_allocator a = device_allocator(&of, alignment);
 		tl_memory_pool* p = NULL;
-		char *one, *two;
 		a.name = NULL;
 		CHECK_OK(tl_memory_pool_create(&a, 64 * KIB, &p));
-		one = tl_memory_pool_allocate(p, 1);
-		two = tl_memory_pool_allocate(p, 1);
+		char* one = tl_memory_pool_allocate(p, 1);
+		char* two = tl_memory_pool_allocate(p, 1);
 		CHECK_INT(two - one, alignment);
 		CHECK_OK(tl_memory_pool_reset(p));
 		device_end(&of, p);

@@ -27,10 +27,9 @@ TEST(every_other_of_ten_freed)
 	device d = {0};
 	tl_memory_pool* pool = device_pool(&d, 16 * KIB);
 	char* blocks[10];
-	char* large;
 	for (int i = 0; i < 10; i++) blocks[i] = get(pool, KIB);
 	for (int i = 0; i < 10; i += 2) put(pool, blocks[i]);
-	large = get(pool, 4 * KIB);
+	char* large = get(pool, 4 * KIB);
 	CHECK_PTR(large, blocks[9] + KIB);
 	CHECK_INT(pool_stats(pool).num_free_blocks, 6);
 	put(pool, large);

@@ -136,10 +136,9 @@ static void* use_until_stopped(void* number)
 /* In the child: what fits is served, what does not is TL_E_FORKED, and nothing hangs. */
 static int in_the_child(bool fast)
 {
-	void* block;
 	alarm(PATIENCE);
 	check_failures = 0;
-	block = tl_memory_pool_allocate(pool, 4096);
+	void* block = tl_memory_pool_allocate(pool, 4096);
 	if (fast) {
 		CHECK(block != NULL);
 		CHECK_OK(tl_memory_pool_deallocate(pool, block));

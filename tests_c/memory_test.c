@@ -22,15 +22,14 @@ static void comes_back(size_t bytes, bool newest_first)
 {
 	size_t count = (size_t)gibibyte / bytes;
 	char** objects = malloc(count * sizeof *objects);
-	int64_t before, full;
 	double seconds;
 	memset(objects, 0, count * sizeof *objects);
-	before = resident();
+	int64_t before = resident();
 	for (size_t i = 0; i < count; i++) {
 		objects[i] = tl_mem_alloc(bytes);
 		for (size_t at = 0; at < bytes; at += 4096) objects[i][at] = 1;
 	}
-	full = resident();
+	int64_t full = resident();
 	CHECK(full - before > gibibyte / 10 * 9);
 	for (size_t i = 0; i < count; i++) tl_ptr_release(objects[newest_first ? count - 1 - i : i]);
 	for (seconds = 0; resident() - before > allowance && seconds < patience; seconds += 0.1)

@@ -24,12 +24,11 @@ TEST(the_cpu_needs_no_driver)
 {
 	const tl_device_allocator* a = tl_device_allocator_for(TL_DEVICE_CPU);
 	for (int huge = 0; huge < 2; huge++) {
-		char* block;
 		CHECK_OK(tl_configure("TL_HUGE_PAGES", huge ? "1" : "0"));
 		CHECK_OK(tl_configure("TL_FAIL_MEMORY", "0"));
 		CHECK_REFUSED(a->allocate(a->ctx, 4 << 20), 0, TL_E_OUT_OF_MEMORY);
 		CHECK_OK(tl_configure("TL_FAIL_MEMORY", "-1"));
-		block = a->allocate(a->ctx, 4 << 20);
+		char* block = a->allocate(a->ctx, 4 << 20);
 		CHECK(block != NULL);
 		CHECK_INT((uintptr_t)block % (huge ? 2 << 20 : 64), 0);
 		CHECK(block[0] == 0 && block[(4 << 20) - 1] == 0);

@@ -73,9 +73,8 @@ TEST(null_is_a_value)
 TEST(new_zeroed_is_zero_after_reuse)
 {
 	for (size_t bytes = 24; bytes <= 200000; bytes = bytes * 3) {
-		unsigned char* object;
 		bool zero = true;
-		object = tl_mem_alloc(bytes);
+		unsigned char* object = tl_mem_alloc(bytes);
 		memset(object, 0xFF, bytes);
 		CHECK_OK(tl_mem_free(object));
 		CHECK_OK(tl_mem_enter_scope());
@@ -103,9 +102,8 @@ TEST(huge_sizes)
 
 TEST(realloc_keeps_content_count_and_registration)
 {
-	unsigned char* object;
 	CHECK_OK(tl_mem_enter_scope());
-	object = tl_mem_new(40);
+	unsigned char* object = tl_mem_new(40);
 	for (int i = 0; i < 40; i++) object[i] = (unsigned char)i;
 	CHECK_OK(tl_mem_register_struct(object));
 	for (size_t bytes = 50; bytes < (4u << 20); bytes *= 5) {
@@ -125,9 +123,8 @@ TEST(realloc_keeps_content_count_and_registration)
 
 TEST(realloc_moves_every_registration)
 {
-	char* object;
 	CHECK_OK(tl_mem_enter_scope());
-	object = tl_mem_new(32);
+	char* object = tl_mem_new(32);
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK_OK(tl_mem_register_struct(object));
 	object = tl_mem_realloc(object, 5000);
@@ -156,9 +153,8 @@ static char* afloat(void)
 
 TEST(realloc_moves_what_floats_often)
 {
-	char* object;
 	CHECK_OK(tl_mem_enter_scope());
-	object = afloat();
+	char* object = afloat();
 	object = tl_mem_realloc(object, 5000);
 	CHECK(object != NULL);
 	CHECK_COUNT(object, FLOATS);
@@ -169,9 +165,8 @@ TEST(realloc_moves_what_floats_often)
 /* All of them float, down to the last one. */
 TEST(free_of_what_floated_often)
 {
-	char* object;
 	CHECK_OK(tl_mem_enter_scope());
-	object = afloat();
+	char* object = afloat();
 	for (int left = FLOATS; left > 1; left--) CHECK_OK(tl_ptr_release(object));
 	CHECK_COUNT(object, 1);
 	CHECK_OK(tl_mem_free(object));
@@ -181,10 +176,8 @@ TEST(free_of_what_floated_often)
 
 TEST(realloc_refuses)
 {
-	char *object, *foreign;
-	void* vec;
 	CHECK_OK(tl_mem_enter_scope());
-	object = tl_mem_new(64);
+	char* object = tl_mem_new(64);
 	strcpy(object, "unchanged");
 	CHECK_REFUSED(tl_mem_realloc(object, 0), 0, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_mem_realloc(object, SIZE_MAX), 0, TL_E_OUT_OF_MEMORY);
@@ -200,9 +193,9 @@ TEST(realloc_refuses)
 	CHECK_OK(tl_ptr_release(object));
 	CHECK_COUNT(object, 1);
 	CHECK(strcmp(object, "unchanged") == 0);
-	vec = tl_vec_new(2);
+	void* vec = tl_vec_new(2);
 	CHECK_REFUSED(tl_mem_realloc(vec, 4096), 0, TL_E_UNSUPPORTED);
-	foreign = malloc(64);
+	char* foreign = malloc(64);
 	CHECK_OK(tl_mem_register_struct(foreign));
 	CHECK_REFUSED(tl_mem_realloc(foreign, 4096), 0, TL_E_UNSUPPORTED);
 	CHECK_OK(tl_mem_exit_scope());
@@ -226,11 +219,10 @@ TEST(a_unique_object_is_reused)
 		char *object = tl_mem_alloc(bytes), *next;
 		const tl_ref ref = tl_ref_of(object);
 		const tl_ref weak = tl_weak_of(object);
-		tl_stats before = {.struct_size = sizeof before}, after = before;
 		object[0] = 'x';
-		CHECK_OK(tl_stats_get(&before));
+		const tl_stats before = check_stats();
 		next = tl_ptr_reuse(object, bytes);
-		CHECK_OK(tl_stats_get(&after));
+		const tl_stats after = check_stats();
 		CHECK(next == object ? next[0] == 'x' : next != NULL && !in_place);
 		CHECK_COUNT(next, 1);
 		CHECK(tl_ref_get(ref) == NULL && tl_weak_get(weak) == NULL);

@@ -58,10 +58,9 @@ static void end(void)
 
 TEST(released_memory_makes_the_call_succeed)
 {
-	void* object;
 	begin(5);
 	CHECK_REFUSED(tl_ptr_release((void*)0x1230), TL_E_UNKNOWN_POINTER, TL_E_UNKNOWN_POINTER);
-	object = tl_mem_alloc(5 * MIB);
+	void* object = tl_mem_alloc(5 * MIB);
 	CHECK(object != NULL);
 	CHECK_INT(seen.calls, 3); /* of five victims three had to go */
 	CHECK_INT(seen.count, 2);
@@ -100,26 +99,24 @@ TEST(tensors_pools_and_vecs_ask_as_well)
 {
 	int64_t shape = 6 * MIB;
 	device d = {0};
-	tl_memory_pool* pool;
-	void *tensor, *vec, *block;
 	begin(1);
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_empty(TL_DTYPE_U8, TL_DEVICE_CPU, 1, &shape);
+	void* tensor = tl_tensor_empty(TL_DTYPE_U8, TL_DEVICE_CPU, 1, &shape);
 	CHECK(tensor != NULL && seen.calls == 1);
 	CHECK_OK(tl_mem_exit_scope());
 	end();
 	begin(1);
 	CHECK_OK(tl_mem_enter_scope());
-	vec = tl_vec_new(0);
+	void* vec = tl_vec_new(0);
 	CHECK_OK(tl_vec_reserve(vec, MIB));
 	CHECK_INT(seen.calls, 1);
 	CHECK_OK(tl_mem_exit_scope());
 	end();
 	begin(1);
-	pool = device_pool(&d, 6 * MIB);
+	tl_memory_pool* pool = device_pool(&d, 6 * MIB);
 	CHECK(pool != NULL && seen.calls == 1 && seen.device == TL_MEM_OWN_ALLOCATORS);
 	CHECK_INT(seen.requested, 6 * MIB);
-	block = tl_memory_pool_allocate(pool, 6 * MIB);
+	void* block = tl_memory_pool_allocate(pool, 6 * MIB);
 	CHECK_REFUSED(tl_memory_pool_allocate(pool, 6 * MIB), 0, TL_E_LIMIT);
 	CHECK_INT(seen.calls, 2);
 	CHECK_OK(tl_memory_pool_deallocate(pool, block));
@@ -238,10 +235,9 @@ static void count_errors(tl_status status, const char* message, void* ctx)
 
 TEST(errors_are_told_once_and_only_when_they_stay)
 {
-	void* object;
 	begin(2);
 	CHECK_OK(tl_set_error_callback(count_errors, NULL));
-	object = tl_mem_alloc(5 * MIB);
+	void* object = tl_mem_alloc(5 * MIB);
 	CHECK(object != NULL);
 	CHECK_INT(told, 0);
 	CHECK_REFUSED(tl_mem_alloc(50 * MIB), 0, TL_E_LIMIT);

@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -96,9 +95,9 @@ static void check_written(const struct writer* w, const char* name)
 /* Calls with so many bytes for each file. */
 static tl_status within(rlim_t most, const struct writer* w)
 {
-	struct rlimit all, few;
+	struct rlimit all;
 	CHECK_INT(getrlimit(RLIMIT_FSIZE, &all), 0);
-	few = (struct rlimit){most, all.rlim_max};
+	struct rlimit few = (struct rlimit){most, all.rlim_max};
 	CHECK_INT(setrlimit(RLIMIT_FSIZE, &few), 0);
 	tl_status status = w->write(path);
 	CHECK_INT(setrlimit(RLIMIT_FSIZE, &all), 0);
@@ -249,9 +248,9 @@ static void check_incomplete(void)
 
 TEST(a_trace_that_finds_no_room)
 {
-	struct rlimit all, few;
+	struct rlimit all;
 	CHECK_INT(getrlimit(RLIMIT_FSIZE, &all), 0);
-	few = (struct rlimit){PART, all.rlim_max};
+	struct rlimit few = (struct rlimit){PART, all.rlim_max};
 	write_old(path);
 	CHECK_OK(tl_trace_start(path));
 	read_file(path);
@@ -271,7 +270,7 @@ TEST(a_trace_that_finds_no_room)
 /* The end of the process says what nobody asked for. */
 TEST(a_trace_of_a_process_that_finds_no_room)
 {
-	int ends[2], status;
+	int ends[2];
 	char said[512] = {0};
 	CHECK_INT(pipe2(ends, O_CLOEXEC), 0);
 	fflush(NULL);
@@ -292,8 +291,7 @@ TEST(a_trace_of_a_process_that_finds_no_room)
 		n += (size_t)some;
 	}
 	close(ends[0]);
-	CHECK_INT(waitpid(child, &status, 0), child);
-	CHECK_INT(status, 0);
+	CHECK_INT(check_exit_of(child), 0);
 	check_incomplete();
 	CHECK_INT(strncmp(said, "tl_runtime: part of the trace could not be written: ", 52), 0);
 	CHECK(strstr(said, "file too large\n") != NULL);
@@ -303,7 +301,6 @@ TEST(a_trace_of_a_process_that_finds_no_room)
 /* The file of a trace does not become standard error where the program has closed that. */
 TEST(a_trace_without_standard_error)
 {
-	int status;
 	fflush(NULL);
 	pid_t child = fork();
 	if (child == 0) {
@@ -313,8 +310,7 @@ TEST(a_trace_without_standard_error)
 		execl("/proc/self/exe", "output_files_test", "trace", (char*)NULL);
 		_exit(9);
 	}
-	CHECK_INT(waitpid(child, &status, 0), child);
-	CHECK_INT(status, 0);
+	CHECK_INT(check_exit_of(child), 0);
 	read_file(path);
 	CHECK_INT(count("\"complete\":true"), 1);
 	CHECK_INT(count("{\"name\":\"alloc\""), OBJECTS);

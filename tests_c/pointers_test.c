@@ -212,10 +212,9 @@ static void* keep_the_slow_path_busy(void* unused)
 
 static void the_first_page(void)
 {
-	pthread_t thread;
 	int accepted = 0;
 	atomic_store(&stop, false);
-	thread = start_thread(keep_the_slow_path_busy, NULL);
+	pthread_t thread = start_thread(keep_the_slow_path_busy, NULL);
 	for (uintptr_t p = 1; p < 4096; p++)
 		for (int i = 0; i < FUNCTIONS; i++) {
 			accepted += !functions[i].refuses((void*)p);

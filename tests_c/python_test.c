@@ -1,6 +1,5 @@
 /* Section Python: memory as NumPy asks for it, and capsules, with an interpreter that
  * consists of three functions. */
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bad.h"
@@ -251,13 +250,10 @@ static int work_of_the_child(void** inherited)
 TEST(a_forked_child_goes_on)
 {
 	void* blocks[SIZES];
-	int status = -1;
 	for (int i = 0; i < SIZES; i++) blocks[i] = tl_numpy_malloc(NULL, sizes[i]);
 	pid_t child = fork();
 	if (child == 0) _exit(work_of_the_child(blocks));
-	CHECK(child > 0 && waitpid(child, &status, 0) == child);
-	CHECK(WIFEXITED(status));
-	CHECK_INT(WEXITSTATUS(status), 42);
+	CHECK_INT(check_exit_of(child), 42);
 	free_there(blocks);
 }
 
@@ -305,12 +301,10 @@ TEST(attach)
 TEST(a_capsule_ends_what_nobody_took)
 {
 	const int64_t four = 4;
-	tl_tensor* tensor;
-	capsule *versioned, *legacy;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &four);
-	versioned = tl_python_capsule(tensor, 1, false);
-	legacy = tl_python_capsule(tensor, 0, false);
+	tl_tensor* tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &four);
+	capsule* versioned = tl_python_capsule(tensor, 1, false);
+	capsule* legacy = tl_python_capsule(tensor, 0, false);
 	CHECK(strcmp(versioned->name, "dltensor_versioned") == 0);
 	CHECK(strcmp(legacy->name, "dltensor") == 0);
 	CHECK_COUNT(tensor, 3);
@@ -347,11 +341,10 @@ TEST(a_capsule_holds_registered_memory)
 TEST(capsules_that_cannot_be)
 {
 	const int64_t four = 4;
-	tl_tensor* slot;
 	CHECK_REFUSES_NULL(tl_python_capsule(bad, 1, false));
 	CHECK_REFUSES_NULL(tl_python_capsule(bad, 0, true));
 	CHECK_OK(tl_mem_function_enter(1));
-	slot = tl_tensor_in_slot(0, TL_DTYPE_F32, 1, &four);
+	tl_tensor* slot = tl_tensor_in_slot(0, TL_DTYPE_F32, 1, &four);
 	CHECK_REFUSED(tl_python_capsule(slot, 1, false), 0, TL_E_UNSUPPORTED);
 	CHECK(strstr(python_error, "BufferError: tl_python_capsule: TL_E_UNSUPPORTED") == python_error);
 	CHECK_REFUSED(tl_python_capsule(slot, 0, false), 0, TL_E_UNSUPPORTED);

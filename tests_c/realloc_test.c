@@ -3,8 +3,7 @@
 
 static tl_stats stats_now(void)
 {
-	tl_stats stats = {.struct_size = sizeof stats};
-	CHECK_OK(tl_stats_get(&stats));
+	const tl_stats stats = check_stats();
 	return stats;
 }
 

@@ -63,9 +63,8 @@ TEST(a_counted_reference_goes_before_a_float)
 
 TEST(unregister_takes_the_newest_entry)
 {
-	void* object;
 	CHECK_OK(tl_mem_enter_scope());
-	object = tl_mem_new(64);
+	void* object = tl_mem_new(64);
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK_OK(tl_mem_register_struct(object));
 	CHECK_OK(tl_mem_unregister(object));
@@ -86,9 +85,8 @@ TEST(unregister_takes_the_newest_entry)
 
 TEST(unregister_stops_at_the_function)
 {
-	void* object;
 	CHECK_OK(tl_mem_enter_scope());
-	object = tl_mem_new(64);
+	void* object = tl_mem_new(64);
 	CHECK_OK(tl_mem_function_enter(0));
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK_FAILS(tl_mem_unregister(object), TL_E_NOT_REGISTERED);
@@ -105,9 +103,8 @@ TEST(unregister_stops_at_the_function)
 
 TEST(unregister_searches_outer_scopes_of_the_function)
 {
-	void* object;
 	CHECK_OK(tl_mem_function_enter(0));
-	object = tl_mem_new(64);
+	void* object = tl_mem_new(64);
 	CHECK_OK(tl_mem_enter_scope());
 	for (int i = 0; i < 100; i++) tl_mem_new(32);
 	CHECK_OK(tl_mem_unregister(object));
@@ -118,10 +115,9 @@ TEST(unregister_searches_outer_scopes_of_the_function)
 
 TEST(unregister_is_shallow)
 {
-	void *vec, *element;
 	CHECK_OK(tl_mem_enter_scope());
-	vec = tl_vec_new(1);
-	element = tl_mem_new(32);
+	void* vec = tl_vec_new(1);
+	void* element = tl_mem_new(32);
 	CHECK_OK(tl_vec_push(vec, element));
 	CHECK_OK(tl_mem_unregister(vec));
 	CHECK_COUNT(element, 2);
@@ -133,9 +129,8 @@ TEST(unregister_is_shallow)
 
 TEST(fifteen_references_may_float)
 {
-	void* object;
 	CHECK_OK(tl_mem_enter_scope());
-	object = tl_mem_new(64);
+	void* object = tl_mem_new(64);
 	for (int i = 1; i < 16; i++) CHECK_OK(tl_mem_register_struct(object));
 	CHECK_COUNT(object, 16);
 	for (int i = 0; i < 15; i++) CHECK_OK(tl_mem_unregister(object));
@@ -180,9 +175,8 @@ static void* float_in_another_thread(void* object)
 
 TEST(fifteen_references_may_float_elsewhere)
 {
-	void* object;
 	CHECK_OK(tl_mem_enter_scope());
-	object = tl_mem_new(64);
+	void* object = tl_mem_new(64);
 	run_thread(float_in_another_thread, object);
 	CHECK_COUNT(object, 1);
 	CHECK_OK(tl_ptr_share(object));
@@ -203,16 +197,10 @@ static void* acquire_here(void* object)
 	return NULL;
 }
 
-static void* release_here(void* object)
-{
-	CHECK_OK(tl_ptr_release(object));
-	return NULL;
-}
-
 static void* release_alone(void* object)
 {
 	CHECK(tl_ptr_is_unique(object));
-	return release_here(object);
+	return check_release(object);
 }
 
 TEST(one_reference_is_unique)
@@ -228,7 +216,7 @@ TEST(one_reference_is_unique)
 		CHECK_OK(tl_ptr_release(object));
 		run_thread(acquire_here, object);
 		CHECK(!tl_ptr_is_unique(object));
-		run_thread(release_here, object);
+		run_thread(check_release, object);
 		CHECK(tl_ptr_is_unique(object));
 		CHECK_OK(tl_ptr_share(object));
 		is_shared = true;
@@ -295,19 +283,19 @@ TEST(a_shared_object_ends_at_once_on_any_thread)
 	CHECK_OK(tl_ptr_inc_ref(object));
 	CHECK_COUNT(object, 2);
 	CHECK_OK(tl_ptr_release(object));
-	run_thread(release_here, object);
+	run_thread(check_release, object);
 	CHECK_DEAD(object);
 }
 
 TEST(a_biased_object_ends_at_its_owners_next_exit)
 {
 	void* object = tl_mem_alloc(64);
-	run_thread(release_here, object);
+	run_thread(check_release, object);
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_DEAD(object);
 	object = tl_mem_alloc(64);
-	run_thread(release_here, object);
+	run_thread(check_release, object);
 	CHECK_OK(tl_mem_function_enter(0));
 	CHECK_OK(tl_mem_function_exit());
 	CHECK_DEAD(object);
@@ -321,10 +309,9 @@ static void* dec_ref_here(void* object)
 
 TEST(dec_ref_of_another_threads_object_ends_by_descriptor)
 {
-	void *vec, *element;
 	CHECK_OK(tl_mem_enter_scope());
-	vec = tl_vec_new(1);
-	element = tl_mem_new(32);
+	void* vec = tl_vec_new(1);
+	void* element = tl_mem_new(32);
 	CHECK_OK(tl_vec_push(vec, element));
 	CHECK_OK(tl_mem_unregister(vec));
 	run_thread(dec_ref_here, vec);
@@ -335,9 +322,8 @@ TEST(dec_ref_of_another_threads_object_ends_by_descriptor)
 
 static void immortal_objects_stay(void)
 {
-	int* object;
 	CHECK_OK(tl_mem_enter_scope());
-	object = tl_mem_new(64);
+	int* object = tl_mem_new(64);
 	*object = 99;
 	CHECK_OK(tl_ptr_make_immortal(object));
 	CHECK_OK(tl_ptr_make_immortal(object));

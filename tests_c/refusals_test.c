@@ -221,13 +221,6 @@ static void paths(void)
 
 /* ---- slow calls ---------------------------------------------------------------------------- */
 
-static uint64_t slow_calls(void)
-{
-	tl_stats stats = {.struct_size = sizeof stats};
-	tl_stats_get(&stats);
-	return stats.slow_calls;
-}
-
 static void count_all(const place* all)
 {
 	for (int f = 0; f < COUNT; f++) {
@@ -235,9 +228,9 @@ static void count_all(const place* all)
 		for (int i = -1; i < PLACES; i++) {
 			if (i >= 0 && strcmp(all[i].name, "dead large") == 0) continue; /* Go knows what its memory was */
 			void* p = i < 0 ? NULL : all[i].at;
-			uint64_t before = slow_calls();
+			uint64_t before = check_slow_calls();
 			for (int n = 0; n < CALLS; n++) functions[f].call(p);
-			uint64_t slow = slow_calls() - before - 1;
+			uint64_t slow = check_slow_calls() - before - 1;
 			if (check_failed(slow * 20 <= CALLS))
 				fprintf(stderr, "%s, %s: %d of %d calls are slow\n", functions[f].name, i < 0 ? "NULL" : all[i].name,
 				        (int)slow, (int)CALLS);
@@ -250,7 +243,7 @@ static void stay_fast(void) { with_places(count_all); }
 static void adopting_stays_fast(void)
 {
 	_Alignas(64) static char memory[256];
-	uint64_t before = slow_calls();
+	uint64_t before = check_slow_calls();
 	for (int n = 0; n < CALLS; n++) {
 		CHECK_STATUS(tl_mem_register_struct(memory + 1), TL_E_INVALID_ARGUMENT);
 		CHECK_STATUS(tl_mem_register_struct((void*)0x1230), TL_E_INVALID_ARGUMENT);
@@ -258,7 +251,7 @@ static void adopting_stays_fast(void)
 		CHECK_OK(tl_aligned_free(NULL));
 		CHECK_STATUS(tl_registry_unregister(memory), TL_E_UNKNOWN_POINTER);
 	}
-	CHECK((slow_calls() - before - 1) * 20 <= 5 * (uint64_t)CALLS);
+	CHECK((check_slow_calls() - before - 1) * 20 <= 5 * (uint64_t)CALLS);
 }
 
 /* ---- the moment of the failure --------------------------------------------------------------- */
@@ -282,9 +275,8 @@ static void later_owners(void)
 	CHECK(strstr(tl_last_error(), "is the start of an object that was released already") != NULL);
 	CHECK_OK(tl_ptr_release(next));
 
-	tl_ref gone;
 	object = tl_mem_alloc(700);
-	gone = tl_ref_of(object);
+	tl_ref gone = tl_ref_of(object);
 	CHECK_OK(tl_ptr_release(object));
 	CHECK_FAILS(tl_ref_check(gone), TL_E_NOT_LIVE);
 	next = tl_mem_alloc(700);

@@ -1,7 +1,6 @@
 /* Deleters and shared blocks with one: refused whole, freed once, left by longjmp, forked in, raced for. */
 #include <setjmp.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -267,9 +266,7 @@ static bool fork_in(void)
 	fflush(NULL);
 	pid_t child = fork();
 	if (child == 0) return false;
-	int status = -1;
-	waitpid(child, &status, 0);
-	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	CHECK_INT(check_exit_of(child), 0);
 	return true;
 }
 

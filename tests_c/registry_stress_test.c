@@ -1,6 +1,5 @@
 /* Deleters: outside of every lock, on whichever thread, once. Counts that several
  * threads have taken apart come to zero exactly once. */
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -221,9 +220,7 @@ TEST(a_child_registers_or_says_forked)
 		good = good && tl_registry_register_custom(fake(0), 64, end_quietly, NULL) == TL_E_FORKED;
 		_exit(good ? 0 : 1);
 	}
-	int status = -1;
-	waitpid(child, &status, 0);
-	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	CHECK_INT(check_exit_of(child), 0);
 	CHECK_OK(tl_registry_unregister(inherited));
 }
 

@@ -40,18 +40,16 @@ static void the_tail_of_a_span_is_no_object(void)
 
 static void a_freed_objects_scope_entry_is_skipped(void)
 {
-	tl_stats before = {.struct_size = sizeof before}, after = {.struct_size = sizeof after};
-	void *object, *innocent;
-	CHECK_OK(tl_stats_get(&before));
+	const tl_stats before = check_stats();
 	CHECK_OK(tl_mem_enter_scope());
-	object = tl_mem_new(64);
+	void* object = tl_mem_new(64);
 	CHECK_OK(tl_ptr_release(object));
 	CHECK_DEAD(object);
-	innocent = tl_mem_alloc(64);
+	void* innocent = tl_mem_alloc(64);
 	CHECK_PTR(innocent, object);
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_COUNT(innocent, 1);
-	CHECK_OK(tl_stats_get(&after));
+	const tl_stats after = check_stats();
 	CHECK_INT(after.scope_entries_skipped, before.scope_entries_skipped + 1);
 	CHECK_OK(tl_mem_free(innocent));
 }
@@ -76,11 +74,10 @@ static void a_freed_foreign_pointers_scope_entry_is_skipped(void)
 
 static void unregister_of_a_slot_that_was_reused(void)
 {
-	void *object, *innocent;
 	CHECK_OK(tl_mem_enter_scope());
-	object = tl_mem_new(64);
+	void* object = tl_mem_new(64);
 	CHECK_OK(tl_ptr_release(object));
-	innocent = tl_mem_alloc(64);
+	void* innocent = tl_mem_alloc(64);
 	CHECK_PTR(innocent, object);
 	CHECK_FAILS(tl_mem_unregister(innocent), TL_E_NOT_REGISTERED);
 	CHECK_OK(tl_mem_register_struct(innocent));
@@ -93,11 +90,10 @@ static void unregister_of_a_slot_that_was_reused(void)
 
 static void a_write_beyond_the_end_reaches_no_count(void)
 {
-	void *first, *second, *third;
 	CHECK_OK(tl_mem_enter_scope());
-	first = tl_mem_new(64);
-	second = tl_mem_new(64);
-	third = tl_mem_alloc(64);
+	void* first = tl_mem_new(64);
+	void* second = tl_mem_new(64);
+	void* third = tl_mem_alloc(64);
 	CHECK_OK(tl_mem_free(third));
 	memset(first, 0xFF, 64);
 	memset(second, 0xFF, 64);
@@ -246,16 +242,15 @@ static void a_scope_ends_whose_entries_a_destructor_has_moved(void)
 static void unregister_of_an_address_with_another_record(void)
 {
 	enum { COUNT = 100, BYTES = 100000 };
-	void *old, *first, *taker, *again;
 	CHECK_OK(tl_mem_enter_scope());
-	old = tl_mem_new(BYTES);
-	first = tl_mem_new(32);
+	void* old = tl_mem_new(BYTES);
+	void* first = tl_mem_new(32);
 	for (int i = 0; i < COUNT; i++) tl_mem_new(32);
 	CHECK_OK(tl_mem_unregister(first)); /* indexes what is below the newest entries */
 	CHECK_OK(tl_ptr_release(first));
 	CHECK_OK(tl_ptr_release(old));
-	taker = tl_mem_alloc(16 * BYTES);
-	again = tl_mem_alloc(BYTES);
+	void* taker = tl_mem_alloc(16 * BYTES);
+	void* again = tl_mem_alloc(BYTES);
 	CHECK_PTR(again, old);
 	CHECK_PTR(tl_ptr_acquire(again), again);
 	CHECK_STATUS(tl_mem_unregister(again), TL_E_NOT_REGISTERED);
@@ -266,20 +261,14 @@ static void unregister_of_an_address_with_another_record(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void* releases(void* object)
-{
-	CHECK_OK(tl_ptr_release(object));
-	return NULL;
-}
-
 /* Another thread drops the reference that a scope holds, and the owner looks into its inbox in the call that takes the
  * scope's entry out: the object is in the queue of those that die. */
 static void unregister_of_what_is_dying(void)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	void *vec = tl_vec_new(2), *plain = tl_mem_new(24);
-	run_thread(releases, vec);
-	run_thread(releases, plain);
+	run_thread(check_release, vec);
+	run_thread(check_release, plain);
 	CHECK_STATUS(tl_mem_unregister(vec), TL_E_NOT_LIVE);
 	CHECK_STATUS(tl_mem_unregister(plain), TL_E_NOT_LIVE);
 	CHECK_OK(tl_mem_exit_scope());

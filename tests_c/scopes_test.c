@@ -31,12 +31,11 @@ TEST(newest_is_released_first)
 
 TEST(scopes_nest)
 {
-	void *outer, *inner;
 	CHECK_INT(tl_get_scope_depth(), 0);
 	CHECK_OK(tl_mem_enter_scope());
-	outer = tl_mem_new(64);
+	void* outer = tl_mem_new(64);
 	CHECK_OK(tl_mem_enter_scope());
-	inner = tl_mem_new(64);
+	void* inner = tl_mem_new(64);
 	CHECK_INT(tl_get_scope_depth(), 2);
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_DEAD(inner);
@@ -53,9 +52,8 @@ TEST(an_exit_too_many_changes_nothing)
 
 TEST(a_scope_keeps_what_was_acquired)
 {
-	void* object;
 	CHECK_OK(tl_mem_enter_scope());
-	object = tl_mem_new(64);
+	void* object = tl_mem_new(64);
 	CHECK_PTR(tl_ptr_acquire(object), object);
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_COUNT(object, 1);
@@ -109,13 +107,12 @@ TEST(exit_scopes_to)
 
 TEST(exit_scopes_to_closes_frames_too)
 {
-	void* object;
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK_OK(tl_mem_function_enter(2));
 	CHECK(tl_mem_get_buffer(1, 100) != NULL);
 	CHECK(tl_mem_frame_enter(1000) != NULL);
 	CHECK_OK(tl_mem_enter_scope());
-	object = tl_mem_new(64);
+	void* object = tl_mem_new(64);
 	CHECK(tl_mem_frame_enter(1000) != NULL);
 	CHECK_INT(tl_get_scope_depth(), 3);
 	CHECK_OK(tl_mem_exit_scopes_to(1));
@@ -157,10 +154,9 @@ TEST(many_scopes_and_many_entries)
 
 TEST(a_scope_restores_the_arena)
 {
-	int64_t before;
 	CHECK_OK(tl_arena_init(1 << 20));
 	CHECK(tl_arena_alloc(100) != NULL);
-	before = tl_arena_get_offset();
+	int64_t before = tl_arena_get_offset();
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK(tl_arena_alloc(1000) != NULL);
 	CHECK(tl_arena_get_offset() > before);
@@ -206,9 +202,8 @@ static tl_tensor* add_mixed(unsigned what, tl_tensor** tensors, int n)
 /* Tensors, views, objects and blocks of malloc in any order: each scope releases all that nothing else holds. */
 TEST(a_scope_of_everything)
 {
-	tl_stats before = {.struct_size = sizeof before}, after = before;
 	unsigned random = 1;
-	CHECK_OK(tl_stats_get(&before));
+	const tl_stats before = check_stats();
 	for (int round = 0; round < 2000; round++) {
 		tl_tensor *tensors[MIXED], *kept[MIXED];
 		int n = 0;
@@ -225,7 +220,7 @@ TEST(a_scope_of_everything)
 			CHECK_DEAD(kept[i]);
 		}
 	}
-	CHECK_OK(tl_stats_get(&after));
+	const tl_stats after = check_stats();
 	CHECK_INT(after.tensors_live, before.tensors_live);
 	CHECK_INT(after.live_objects, before.live_objects);
 	CHECK_INT(after.foreign_live, before.foreign_live);

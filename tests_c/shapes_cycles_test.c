@@ -6,9 +6,9 @@
 
 static void* garbage_ring(int n)
 {
-	struct shape *first, *last;
+	struct shape* last;
 	CHECK_OK(tl_mem_enter_scope());
-	first = last = new_shape(shape_type, 0);
+	struct shape* first = last = new_shape(shape_type, 0);
 	for (int i = 1; i < n; i++) {
 		struct shape* s = i % 3 == 1 ? new_object(i) : new_shape(shape_type, i);
 		last->edges[0] = tl_ptr_acquire(s);
@@ -21,14 +21,13 @@ static void* garbage_ring(int n)
 
 TEST(rings_are_collected)
 {
-	struct shape* held;
 	for (int n = 1; n < 9; n++) {
 		destroyed = 0;
 		garbage_ring(n);
 		CHECK_INT(tl_mem_collect_cycles(), n);
 		CHECK_INT(destroyed, n);
 	}
-	held = tl_ptr_acquire(garbage_ring(5));
+	struct shape* held = tl_ptr_acquire(garbage_ring(5));
 	CHECK_INT(tl_mem_collect_cycles(), 0);
 	CHECK_COUNT(held, 2);
 	CHECK_OK(tl_ptr_release(held));

@@ -14,12 +14,11 @@ static struct shape* with_edge(struct shape* s, void* to)
 
 TEST(fields_go_with_their_struct)
 {
-	struct shape *s, *child, *object;
 	destroyed = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	s = new_shape(shape_type, 1);
-	child = new_shape(shape_type, 2);
-	object = new_object(3);
+	struct shape* s = new_shape(shape_type, 1);
+	struct shape* child = new_shape(shape_type, 2);
+	struct shape* object = new_object(3);
 	s->edges[0] = tl_ptr_acquire(child);
 	s->edges[2] = tl_ptr_acquire(object);
 	CHECK_COUNT(s, 1);
@@ -38,12 +37,11 @@ TEST(fields_go_with_their_struct)
 
 TEST(a_field_shared_twice_goes_once)
 {
-	struct shape *a, *b, *child;
 	destroyed = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	child = new_shape(shape_type, 3);
-	a = with_edge(new_shape(shape_type, 1), tl_ptr_acquire(child));
-	b = with_edge(new_shape(shape_type, 2), tl_ptr_acquire(child));
+	struct shape* child = new_shape(shape_type, 3);
+	struct shape* a = with_edge(new_shape(shape_type, 1), tl_ptr_acquire(child));
+	struct shape* b = with_edge(new_shape(shape_type, 2), tl_ptr_acquire(child));
 	a->edges[1] = tl_ptr_acquire(child);
 	CHECK_COUNT(child, 4);
 	(void)b;
@@ -54,11 +52,10 @@ TEST(a_field_shared_twice_goes_once)
 
 TEST(objects_hold_structs)
 {
-	struct shape *object, *child;
 	destroyed = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	object = new_object(1);
-	child = new_shape(shape_type, 2);
+	struct shape* object = new_object(1);
+	struct shape* child = new_shape(shape_type, 2);
 	CHECK_OK(tl_mem_unregister(child));
 	object->edges[1] = child; /* the floating reference becomes the field's */
 	CHECK_OK(tl_mem_exit_scope());
@@ -69,12 +66,11 @@ TEST(objects_hold_structs)
 /* An address that nobody holds, and one whose count is another one's. */
 TEST(fields_that_are_dead_are_passed_over)
 {
-	struct shape *s, *gone, *object;
 	destroyed = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	s = new_shape(shape_type, 1);
-	gone = new_shape(shape_type, 2);
-	object = tl_mem_alloc(64);
+	struct shape* s = new_shape(shape_type, 1);
+	struct shape* gone = new_shape(shape_type, 2);
+	struct shape* object = tl_mem_alloc(64);
 	s->edges[0] = gone;
 	s->edges[1] = object;
 	s->edges[2] = (struct shape*)(uintptr_t)0x1234;
@@ -86,10 +82,9 @@ TEST(fields_that_are_dead_are_passed_over)
 
 TEST(registering_again_counts)
 {
-	struct shape* s;
 	destroyed = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	s = new_shape(shape_type, 1);
+	struct shape* s = new_shape(shape_type, 1);
 	CHECK_OK(tl_mem_register_struct_typed(s, shape_type));
 	CHECK_COUNT(s, 2);
 	CHECK_OK(tl_mem_register_struct(s));
@@ -101,9 +96,8 @@ TEST(registering_again_counts)
 
 static struct shape* inner(void)
 {
-	struct shape* s;
 	CHECK_OK(tl_mem_function_enter(0));
-	s = new_shape(shape_type, 7);
+	struct shape* s = new_shape(shape_type, 7);
 	CHECK_OK(tl_mem_unregister(s));
 	CHECK_OK(tl_mem_function_exit());
 	return s;
@@ -112,11 +106,10 @@ static struct shape* inner(void)
 /* Unlike memory that was adopted without a type. */
 TEST(a_struct_that_is_returned_stays_the_runtimes)
 {
-	struct shape* s;
 	tl_stats stats = {.struct_size = sizeof stats};
 	destroyed = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	s = inner();
+	struct shape* s = inner();
 	CHECK_COUNT(s, 1);
 	CHECK_OK(tl_mem_register_struct_typed(s, shape_type));
 	CHECK_COUNT(s, 1);
@@ -132,11 +125,10 @@ TEST(a_struct_that_is_returned_stays_the_runtimes)
 /* The holder of a count of zero releases the fields itself, as for objects. */
 TEST(dec_ref_leaves_the_fields_to_the_caller)
 {
-	struct shape *s, *child;
 	destroyed = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	child = new_shape(shape_type, 2);
-	s = with_edge(new_shape(shape_type, 1), tl_ptr_acquire(child));
+	struct shape* child = new_shape(shape_type, 2);
+	struct shape* s = with_edge(new_shape(shape_type, 1), tl_ptr_acquire(child));
 	CHECK_OK(tl_mem_unregister(s));
 	CHECK_INT(tl_ptr_dec_ref(s), 1);
 	CHECK_FAILS(tl_mem_register_struct_typed(s, shape_type), TL_E_NOT_LIVE);
@@ -194,9 +186,8 @@ static void chain_of(int kinds)
 	struct shape* head = NULL;
 	destroyed = 0;
 	for (int i = 0; i < LENGTH; i++) {
-		struct shape* s;
 		CHECK_OK(tl_mem_enter_scope());
-		s = i % kinds == 0 ? new_shape(i % 3 == 0 ? quiet_type : shape_type, i) : new_object(i);
+		struct shape* s = i % kinds == 0 ? new_shape(i % 3 == 0 ? quiet_type : shape_type, i) : new_object(i);
 		CHECK_OK(tl_mem_unregister(s));
 		CHECK_OK(tl_mem_exit_scope());
 		head = with_edge(s, head);
@@ -234,10 +225,9 @@ static void revive(struct shape* s)
 
 TEST(a_dying_struct_can_neither_live_nor_die_again)
 {
-	struct shape* s;
 	destroyed = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	s = new_shape(shape_type, 1);
+	struct shape* s = new_shape(shape_type, 1);
 	s->act = revive;
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_INT(destroyed, 1);
@@ -255,10 +245,9 @@ static void release_kept(struct shape* s)
 
 TEST(a_destructor_releases_another_struct)
 {
-	struct shape* s;
 	destroyed = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	s = new_shape(shape_type, 1);
+	struct shape* s = new_shape(shape_type, 1);
 	s->act = release_kept;
 	kept = new_shape(shape_type, 2);
 	CHECK_OK(tl_mem_unregister(kept));
@@ -305,10 +294,9 @@ TEST(refused)
 /* Objects of the type are are registered as objects. */
 TEST(an_object_of_the_type_is_registered)
 {
-	struct shape* s;
 	destroyed = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	s = new_object(1);
+	struct shape* s = new_object(1);
 	CHECK_OK(tl_mem_register_struct_typed(s, shape_type));
 	CHECK_COUNT(s, 2);
 	CHECK_FAILS(tl_mem_register_struct_typed(s, quiet_type), TL_E_UNSUPPORTED);
@@ -318,21 +306,19 @@ TEST(an_object_of_the_type_is_registered)
 
 TEST(clones_are_deep)
 {
-	struct shape *a, *b, *object, *copy;
-	void* plain;
 	destroyed = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	a = new_shape(shape_type, 1);
-	b = new_shape(shape_type, 2);
-	object = new_object(3);
-	plain = malloc(16);
+	struct shape* a = new_shape(shape_type, 1);
+	struct shape* b = new_shape(shape_type, 2);
+	struct shape* object = new_object(3);
+	void* plain = malloc(16);
 	CHECK_OK(tl_mem_register_struct(plain));
 	a->edges[0] = tl_ptr_acquire(b);
 	a->edges[1] = tl_ptr_acquire(object);
 	b->edges[0] = tl_ptr_acquire(a); /* a cycle */
 	b->edges[1] = tl_ptr_acquire(plain);
 	object->edges[0] = tl_ptr_acquire(b);
-	copy = tl_mem_deep_clone(a);
+	struct shape* copy = tl_mem_deep_clone(a);
 	CHECK(copy != NULL && copy != a);
 	CHECK_INT(copy->number, 1);
 	CHECK(copy->edges[0] != b && copy->edges[0] != NULL);
@@ -350,24 +336,17 @@ TEST(clones_are_deep)
 	CHECK_INT(destroyed, 6);
 }
 
-static void* release_it(void* object)
-{
-	CHECK_OK(tl_ptr_release(object));
-	return NULL;
-}
-
 TEST(another_thread_ends_it)
 {
-	struct shape *s, *child;
 	destroyed = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	child = new_shape(shape_type, 2);
-	s = with_edge(new_shape(shape_type, 1), tl_ptr_acquire(child));
+	struct shape* child = new_shape(shape_type, 2);
+	struct shape* s = with_edge(new_shape(shape_type, 1), tl_ptr_acquire(child));
 	CHECK_OK(tl_mem_unregister(s));
 	CHECK_OK(tl_mem_unregister(child));
 	CHECK_OK(tl_ptr_release(child));
 	CHECK_OK(tl_mem_exit_scope());
-	run_thread(release_it, s);
+	run_thread(check_release, s);
 	CHECK_INT(destroyed, 2);
 	CHECK_DEAD(child);
 }
@@ -376,9 +355,8 @@ TEST(reports_know_the_type)
 {
 	tl_alloc_info info = {.struct_size = sizeof info};
 	static char json[1 << 16];
-	struct shape* s;
 	CHECK_OK(tl_mem_enter_scope());
-	s = new_shape(shape_type, 1);
+	struct shape* s = new_shape(shape_type, 1);
 	CHECK_OK(tl_mem_allocation_info(s, &info));
 	CHECK(info.type != NULL && strcmp(info.type, "shape") == 0);
 	CHECK_PTR(info.block, s);
@@ -401,10 +379,9 @@ static int in_child(struct shape* s)
 
 TEST(a_forked_child_ends_none)
 {
-	struct shape* s;
 	int status = -1;
 	CHECK_OK(tl_mem_enter_scope());
-	s = new_shape(shape_type, 1);
+	struct shape* s = new_shape(shape_type, 1);
 	CHECK_OK(tl_mem_unregister(s));
 	CHECK_OK(tl_mem_exit_scope());
 	pid_t child = fork();

@@ -67,10 +67,9 @@ static struct vec* new_vec(void)
 
 TEST(elements_are_released_once)
 {
-	struct vec* v;
 	destroyed = headers = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	v = new_vec();
+	struct vec* v = new_vec();
 	for (int i = 0; i < 100; i++) push(v, tl_ptr_acquire(noisy()));
 	push(v, NULL);
 	push(v, tl_ptr_acquire(v->data[3])); /* twice in it */
@@ -91,10 +90,9 @@ TEST(elements_are_released_once)
 
 TEST(an_empty_vec)
 {
-	struct vec* v;
 	headers = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	v = raw_vec(0);
+	struct vec* v = raw_vec(0);
 	CHECK_OK(tl_mem_register_vec_ptr(v));
 	v = tl_mem_deep_clone(v);
 	CHECK_PTR(v->data, NULL);
@@ -131,10 +129,9 @@ TEST(data_of_the_runtime)
 /* The header is an object, the data malloc's. */
 TEST(a_header_of_the_runtime)
 {
-	struct vec* v;
 	destroyed = headers = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	v = tl_object_new(vec_type);
+	struct vec* v = tl_object_new(vec_type);
 	for (int i = 0; i < 5; i++) push(v, tl_ptr_acquire(noisy()));
 	CHECK_OK(tl_mem_register_vec_ptr(v));
 	v = tl_mem_deep_clone(v);
@@ -146,9 +143,8 @@ TEST(a_header_of_the_runtime)
 
 TEST(elements_that_are_structs)
 {
-	struct small_vec *v, *copy;
+	struct small_vec* v;
 	struct pair* pairs;
-	void* shared;
 	destroyed = 0;
 	CHECK_OK(tl_mem_enter_scope());
 	v = calloc(1, sizeof *v);
@@ -156,11 +152,11 @@ TEST(elements_that_are_structs)
 	v->length = 3;
 	v->capacity = 4;
 	v->data = pairs = calloc(4, sizeof *pairs);
-	shared = noisy();
+	void* shared = noisy();
 	for (int i = 0; i < 3; i++) pairs[i] = (struct pair){tl_ptr_acquire(i < 2 ? shared : noisy()), i + 0.5};
 	pairs[3].reference = (void*)(uintptr_t)0x10; /* beyond the length: not looked at */
 	CHECK_OK(tl_mem_register_struct_typed(v, pairs_type));
-	copy = tl_mem_deep_clone(v);
+	struct small_vec* copy = tl_mem_deep_clone(v);
 	pairs = copy->data;
 	CHECK_INT(copy->tag, 4711);
 	CHECK_INT(copy->length, 3);
@@ -175,30 +171,28 @@ TEST(elements_that_are_structs)
 TEST(elements_that_are_bytes)
 {
 	struct vec* v;
-	const struct vec* copy;
 	CHECK_OK(tl_mem_enter_scope());
 	v = raw_vec(2); /* 16 bytes */
 	v->capacity = 5;
 	v->length = 5;
 	memcpy(v->data, "abcdefghijklmno", 15);
 	CHECK_OK(tl_mem_register_struct_typed(v, bytes_type));
-	copy = tl_mem_deep_clone(v);
+	const struct vec* copy = tl_mem_deep_clone(v);
 	CHECK(memcmp(copy->data, "abcdefghijklmno", 15) == 0);
 	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(vecs_of_vecs)
 {
-	struct vec *outer, *copy;
 	destroyed = headers = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	outer = new_vec();
+	struct vec* outer = new_vec();
 	for (int i = 0; i < 10; i++) {
 		struct vec* inner = new_vec();
 		push(inner, tl_ptr_acquire(noisy()));
 		push(outer, tl_ptr_acquire(inner));
 	}
-	copy = tl_mem_deep_clone(outer);
+	struct vec* copy = tl_mem_deep_clone(outer);
 	CHECK_INT(copy->length, 10);
 	CHECK(((struct vec*)copy->data[9])->data[0] != ((struct vec*)outer->data[9])->data[0]);
 	CHECK_OK(tl_mem_exit_scope());
@@ -210,13 +204,11 @@ TEST(vecs_of_vecs)
 TEST(elements_of_any_kind)
 {
 	static const int64_t two = 2;
-	struct vec* v;
-	void *tensor, *gone, *vec;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_empty(TL_DTYPE_F32, 0, 1, &two);
-	vec = tl_vec_new(1);
-	gone = tl_mem_alloc(64);
-	v = new_vec();
+	void* tensor = tl_tensor_empty(TL_DTYPE_F32, 0, 1, &two);
+	void* vec = tl_vec_new(1);
+	void* gone = tl_mem_alloc(64);
+	struct vec* v = new_vec();
 	push(v, tl_ptr_acquire(tensor));
 	push(v, tl_ptr_acquire(vec));
 	push(v, gone);
@@ -230,13 +222,11 @@ TEST(elements_of_any_kind)
 
 TEST(a_ring_of_vecs)
 {
-	struct vec *a, *b;
-	void* object;
 	headers = destroyed = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	a = new_vec();
-	b = tl_object_new(vec_type);
-	object = noisy();
+	struct vec* a = new_vec();
+	struct vec* b = tl_object_new(vec_type);
+	void* object = noisy();
 	push(a, tl_ptr_acquire(b));
 	push(b, tl_ptr_acquire(a));
 	push(b, tl_ptr_acquire(object));
@@ -256,9 +246,8 @@ static void* chain(void* unused)
 	(void)unused;
 	headers = 0;
 	for (int i = 0; i < LENGTH; i++) {
-		struct vec* v;
 		CHECK_OK(tl_mem_enter_scope());
-		v = i % 2 ? new_vec() : tl_object_new(vec_type);
+		struct vec* v = i % 2 ? new_vec() : tl_object_new(vec_type);
 		if (head != NULL) push(v, head);
 		CHECK_OK(tl_mem_unregister(v));
 		CHECK_OK(tl_mem_exit_scope());
@@ -313,12 +302,10 @@ TEST(headers_that_are_refused)
 /* One that is damaged later is not followed: its parts are the program's. */
 TEST(headers_that_are_damaged)
 {
-	struct vec* v;
-	void* object;
 	destroyed = headers = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	object = noisy();
-	v = raw_vec(2);
+	void* object = noisy();
+	struct vec* v = raw_vec(2);
 	CHECK_OK(tl_mem_register_struct_typed(v, vec_type));
 	push(v, tl_ptr_acquire(object));
 	void** data = v->data;

@@ -382,12 +382,12 @@ static tl_tensor* small_one(void)
 
 TEST(descriptors_run_out)
 {
-	struct rlimit all, few;
+	struct rlimit all;
 	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* t = counting(10, 10, 0);
 	tl_tensor_shared s = shared_of(t, 0), none = {.struct_size = sizeof none};
 	CHECK_INT(getrlimit(RLIMIT_NOFILE, &all), 0);
-	few = (struct rlimit){(rlim_t)s.fd + 1, all.rlim_max};
+	struct rlimit few = (struct rlimit){(rlim_t)s.fd + 1, all.rlim_max};
 	CHECK_INT(setrlimit(RLIMIT_NOFILE, &few), 0);
 	const int gap = dup(0); /* the lowest numbers may be free */
 	int taken[64], n = 0;
@@ -417,9 +417,9 @@ TEST(the_system_refuses_memory)
 	}
 	const int64_t huge[1] = {(int64_t)1 << 55};
 	CHECK_REFUSED(tl_tensor_empty(TL_DTYPE_U8, TL_DEVICE_SHARED, 1, huge), 0, TL_E_OUT_OF_MEMORY);
-	struct rlimit all, few;
+	struct rlimit all;
 	CHECK_INT(getrlimit(RLIMIT_FSIZE, &all), 0);
-	few = (struct rlimit){100, all.rlim_max};
+	struct rlimit few = (struct rlimit){100, all.rlim_max};
 	CHECK_INT(setrlimit(RLIMIT_FSIZE, &few), 0);
 	CHECK_REFUSED(small_one(), 0, TL_E_OUT_OF_MEMORY);
 	CHECK(strstr(tl_last_error(), "RLIMIT_FSIZE") != NULL);

@@ -3,8 +3,7 @@
 
 static uint64_t allocations(void)
 {
-	tl_stats stats = {.struct_size = sizeof stats};
-	CHECK_OK(tl_stats_get(&stats));
+	const tl_stats stats = check_stats();
 	return stats.allocations;
 }
 
@@ -29,9 +28,8 @@ TEST(twenty_short_lived_tensors_need_no_heap)
 TEST(a_slot_tensor_is_a_tensor)
 {
 	int64_t shape[3] = {2, 3, 4};
-	tl_tensor* tensor;
 	CHECK_OK(tl_mem_function_enter(1));
-	tensor = tl_tensor_in_slot(0, TL_DTYPE_F64, 3, shape);
+	tl_tensor* tensor = tl_tensor_in_slot(0, TL_DTYPE_F64, 3, shape);
 	CHECK_INT((uintptr_t)tl_tensor_data(tensor) % 64, 0);
 	CHECK_INT(tl_tensor_nbytes(tensor), 192);
 	CHECK_INT(tl_tensor_rank(tensor), 3);
@@ -53,9 +51,8 @@ TEST(the_next_iteration_finds_the_slot)
 	void* data = NULL;
 	CHECK_OK(tl_mem_function_enter(1));
 	for (int i = 0; i < 100; i++) {
-		tl_tensor* tensor;
 		CHECK_OK(tl_mem_enter_scope());
-		tensor = tl_tensor_in_slot(0, TL_DTYPE_F32, 1, &shape);
+		tl_tensor* tensor = tl_tensor_in_slot(0, TL_DTYPE_F32, 1, &shape);
 		if (i > 0) CHECK_PTR(tl_tensor_data(tensor), data);
 		data = tl_tensor_data(tensor);
 		CHECK_OK(tl_mem_exit_scope());
@@ -66,12 +63,11 @@ TEST(the_next_iteration_finds_the_slot)
 static tl_tensor* returns_a_slot_tensor(void)
 {
 	int64_t shape = 10;
-	tl_tensor *tensor, *result;
 	CHECK_OK(tl_mem_function_enter(1));
-	tensor = tl_tensor_in_slot(0, TL_DTYPE_I32, 1, &shape);
+	tl_tensor* tensor = tl_tensor_in_slot(0, TL_DTYPE_I32, 1, &shape);
 	for (int i = 0; i < 10; i++) ((int32_t*)tl_tensor_data(tensor))[i] = i * i;
 	CHECK_FAILS(tl_tensor_promote(tensor), TL_E_UNSUPPORTED);
-	result = tl_tensor_prepare_return(tensor);
+	tl_tensor* result = tl_tensor_prepare_return(tensor);
 	CHECK(result != NULL && result != tensor);
 	CHECK_OK(tl_mem_function_exit());
 	return result;
@@ -79,9 +75,8 @@ static tl_tensor* returns_a_slot_tensor(void)
 
 TEST(returning_copies_it_out)
 {
-	tl_tensor* result;
 	CHECK_OK(tl_mem_enter_scope());
-	result = returns_a_slot_tensor();
+	tl_tensor* result = returns_a_slot_tensor();
 	CHECK_COUNT(result, 1);
 	CHECK_OK(tl_tensor_register(result));
 	CHECK_COUNT(result, 1);
@@ -96,11 +91,10 @@ TEST(returning_copies_it_out)
 TEST(clone_takes_it_to_the_heap)
 {
 	int64_t shape = 4;
-	tl_tensor *tensor, *copy;
 	CHECK_OK(tl_mem_function_enter(1));
-	tensor = tl_tensor_in_slot(0, TL_DTYPE_F32, 1, &shape);
+	tl_tensor* tensor = tl_tensor_in_slot(0, TL_DTYPE_F32, 1, &shape);
 	((float*)tl_tensor_data(tensor))[3] = 2.5f;
-	copy = tl_tensor_clone(tensor);
+	tl_tensor* copy = tl_tensor_clone(tensor);
 	CHECK_OK(tl_tensor_promote(copy));
 	CHECK_OK(tl_mem_function_exit());
 	CHECK(((float*)tl_tensor_data(copy))[3] == 2.5f);
@@ -110,9 +104,8 @@ TEST(clone_takes_it_to_the_heap)
 TEST(a_slot_tensor_dies_with_its_function)
 {
 	int64_t shape = 4;
-	tl_tensor* tensor;
 	CHECK_OK(tl_mem_function_enter(1));
-	tensor = tl_tensor_in_slot(0, TL_DTYPE_F32, 1, &shape);
+	tl_tensor* tensor = tl_tensor_in_slot(0, TL_DTYPE_F32, 1, &shape);
 	CHECK_OK(tl_mem_function_exit());
 	CHECK_REFUSED(tl_tensor_data(tensor), 0, TL_E_NOT_LIVE);
 	CHECK_FAILS(tl_tensor_release(tensor), TL_E_NOT_LIVE);
@@ -122,7 +115,6 @@ TEST(a_slot_tensor_dies_with_its_function)
 TEST(a_growing_tensor_takes_linear_memory)
 {
 	enum { STEPS = 400, ROW = 256 };
-	tl_stats stats = {.struct_size = sizeof stats};
 	CHECK_OK(tl_mem_function_enter(2));
 	for (int64_t rows = 1; rows <= STEPS; rows++) {
 		int64_t shape[2] = {rows, ROW};
@@ -135,7 +127,7 @@ TEST(a_growing_tensor_takes_linear_memory)
 			data[rows * ROW - 1] = 1;
 		}
 	}
-	CHECK_OK(tl_stats_get(&stats));
+	const tl_stats stats = check_stats();
 	CHECK(stats.frame_bytes <= UINT64_C(9) * STEPS * ROW * sizeof(float) + 4096);
 	CHECK_OK(tl_mem_function_exit());
 }

@@ -143,14 +143,12 @@ static int make_all(void)
 
 static int work(const char* allowed)
 {
-	check_balance before;
-	int refused;
 	CHECK_OK(tl_mem_enter_scope());
 	for (int i = 0; i < ROWS; i++) lengths[i] = LENGTH;
 	sample = tl_sparse_create(TL_SPARSE_CSR, 40, LENGTH, TL_DTYPE_F64, TL_DTYPE_I64, lengths, NULL);
-	before = check_take_balance();
+	check_balance before = check_take_balance();
 	CHECK_OK(tl_configure("TL_FAIL_MEMORY", allowed));
-	refused = make_all();
+	int refused = make_all();
 	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "-1"));
 	check_same_balance(before, "after refusals");
 	CHECK_INT(make_all(), 0);
@@ -165,9 +163,8 @@ static int with_calls(const char* program, int allowed)
 {
 	int status = -1;
 	char text[16];
-	pid_t child;
 	snprintf(text, sizeof text, "%d", allowed);
-	child = fork();
+	pid_t child = fork();
 	if (child == 0) {
 		freopen("/dev/null", "w", stdout);
 		execl(program, program, "work", text, (char*)NULL);

@@ -6,11 +6,9 @@
 
 TEST(a_matrix_shows_its_rows)
 {
-	tl_sparse* matrix;
-	tl_sparse_info info;
 	CHECK_OK(tl_mem_enter_scope());
-	matrix = sparse_sample();
-	info = sparse_info(matrix);
+	tl_sparse* matrix = sparse_sample();
+	tl_sparse_info info = sparse_info(matrix);
 	CHECK_INT(info.rows, SPARSE_ROWS);
 	CHECK_INT(info.columns, SPARSE_COLUMNS);
 	CHECK_INT(info.nonzeros, SPARSE_NONZEROS);
@@ -31,11 +29,10 @@ TEST(a_matrix_shows_its_rows)
 TEST(rows_are_filled_in_by_the_caller)
 {
 	static const int64_t lengths[3] = {2, 0, 1};
-	tl_sparse* matrix;
 	float* values;
 	int64_t *indices, length;
 	CHECK_OK(tl_mem_enter_scope());
-	matrix = tl_sparse_create(TL_SPARSE_CSC, 9, 3, TL_DTYPE_F32, TL_DTYPE_I64, lengths, NULL);
+	tl_sparse* matrix = tl_sparse_create(TL_SPARSE_CSC, 9, 3, TL_DTYPE_F32, TL_DTYPE_I64, lengths, NULL);
 	for (int64_t i = 0; i < 3; i++) {
 		CHECK_OK(tl_sparse_row(matrix, i, (void**)&values, (void**)&indices, &length));
 		CHECK_INT(length, lengths[i]);
@@ -59,18 +56,16 @@ TEST(rows_are_filled_in_by_the_caller)
 /* Slices hold blocks, not the matrix: those that no slice shows go with it. */
 TEST(slices_outlive_the_matrix)
 {
-	tl_sparse *matrix, *middle, *column;
 	tl_sparse_block_info block = {.struct_size = sizeof block};
-	tl_tensor* first;
 	CHECK_OK(tl_mem_enter_scope());
-	matrix = sparse_sample();
+	tl_sparse* matrix = sparse_sample();
 	CHECK_OK(tl_sparse_block(matrix, 0, &block));
-	first = block.memory;
-	middle = tl_sparse_slice(matrix, 1, -1);
+	tl_tensor* first = block.memory;
+	tl_sparse* middle = tl_sparse_slice(matrix, 1, -1);
 	CHECK_INT(sparse_info(middle).rows, 3);
 	CHECK_INT(sparse_info(middle).nonzeros, 4);
 	sparse_check_rows(middle, 1, 3);
-	column = tl_sparse_slice(tl_sparse_transpose(middle), 2, INT64_MAX);
+	tl_sparse* column = tl_sparse_slice(tl_sparse_transpose(middle), 2, INT64_MAX);
 	CHECK_INT(sparse_info(column).format, TL_SPARSE_CSC);
 	CHECK_INT(sparse_info(column).columns, 1);
 	CHECK_INT(sparse_info(column).rows, SPARSE_COLUMNS);
@@ -92,9 +87,8 @@ TEST(nothing_is_a_matrix_too)
 	void *values = &values, *indices = &indices;
 	int64_t length = 7;
 	tl_tensor *v, *i, *o;
-	tl_sparse* matrix;
 	CHECK_OK(tl_mem_enter_scope());
-	matrix = tl_sparse_from_csr(0, 5, 0, TL_DTYPE_F32, TL_DTYPE_I32, NULL, NULL, no_offsets, NULL);
+	tl_sparse* matrix = tl_sparse_from_csr(0, 5, 0, TL_DTYPE_F32, TL_DTYPE_I32, NULL, NULL, no_offsets, NULL);
 	CHECK_INT(sparse_info(matrix).blocks, 0);
 	CHECK_OK(tl_sparse_to_contiguous(matrix, &v, &i, &o));
 	CHECK_INT(tl_tensor_len(v) + tl_tensor_len(i), 0);
@@ -125,9 +119,8 @@ TEST(values_are_of_any_element_type)
 		void *values, *places;
 		int64_t length;
 		tl_tensor *v, *x, *o;
-		tl_sparse* matrix;
 		CHECK_OK(tl_mem_enter_scope());
-		matrix = tl_sparse_from_csr(3, 5, 3, types[k], TL_DTYPE_I32, bytes, indices, offsets, NULL);
+		tl_sparse* matrix = tl_sparse_from_csr(3, 5, 3, types[k], TL_DTYPE_I32, bytes, indices, offsets, NULL);
 		CHECK_INT(sparse_info(matrix).value_dtype, types[k]);
 		CHECK_OK(tl_sparse_to_contiguous(tl_sparse_slice(matrix, 1, 3), &v, &x, &o));
 		CHECK_INT(tl_tensor_dtype(v), types[k]);
@@ -192,23 +185,17 @@ static void note_end(void* ptr, void* ctx)
 	__atomic_add_fetch(&ends, 1, __ATOMIC_SEQ_CST);
 }
 
-static void* release_there(void* object)
-{
-	CHECK_OK(tl_ptr_release(object));
-	return NULL;
-}
-
 /* Lent arrays end once, with the last of matrix, slice and array, wherever it goes. */
 TEST(lent_arrays_end_with_the_last_view)
 {
-	tl_sparse *matrix, *slice;
+	tl_sparse* matrix;
 	tl_tensor *values, *indices, *offsets;
 	ends = 0;
 	CHECK_OK(tl_mem_enter_scope());
 	matrix = tl_sparse_wrap(TL_SPARSE_CSR, SPARSE_ROWS, SPARSE_COLUMNS, SPARSE_NONZEROS, TL_DTYPE_F64, TL_DTYPE_I32,
 	                        sparse_values, sparse_indices, sparse_offsets, TL_TENSOR_FLAG_READ_ONLY, note_end, &ends);
 	CHECK_INT(sparse_info(matrix).flags, TL_TENSOR_FLAG_READ_ONLY | TL_TENSOR_FLAG_LENT);
-	slice = tl_sparse_slice(matrix, 2, 4);
+	tl_sparse* slice = tl_sparse_slice(matrix, 2, 4);
 	sparse_check_rows(slice, 2, 2);
 	CHECK_OK(tl_sparse_block_tensors(slice, 0, &values, &indices, &offsets));
 	CHECK_PTR(tl_tensor_data(indices), sparse_indices + 2);
@@ -216,7 +203,7 @@ TEST(lent_arrays_end_with_the_last_view)
 	tl_ptr_acquire(indices);
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_INT(ends, 0);
-	run_thread(release_there, indices);
+	run_thread(check_release, indices);
 	CHECK_INT(ends, 1);
 }
 
@@ -226,26 +213,24 @@ TEST(many_blocks_end_without_recursion)
 	enum { ROWS = 100000 };
 	static int64_t lengths[ROWS];
 	const tl_sparse_options one = {sizeof one, 1, 1, 1};
-	tl_sparse* matrix;
 	for (int i = 0; i < ROWS; i++) lengths[i] = 1;
 	CHECK_OK(tl_mem_enter_scope());
-	matrix = tl_sparse_create(TL_SPARSE_CSR, ROWS, 1, TL_DTYPE_F32, TL_DTYPE_I32, lengths, &one);
+	tl_sparse* matrix = tl_sparse_create(TL_SPARSE_CSR, ROWS, 1, TL_DTYPE_F32, TL_DTYPE_I32, lengths, &one);
 	CHECK_INT(sparse_info(matrix).blocks, ROWS);
 	CHECK_OK(tl_mem_unregister(matrix));
 	CHECK_OK(tl_mem_exit_scope());
-	run_thread(release_there, matrix);
+	run_thread(check_release, matrix);
 	CHECK_DEAD(matrix);
 }
 
 /* A transpose takes one count, of the matrix whose table it reads; so does that of a transpose. */
 TEST(a_transpose_shares_the_table)
 {
-	tl_sparse *matrix, *columns, *rows;
 	tl_sparse_block_info block = {.struct_size = sizeof block};
 	CHECK_OK(tl_mem_enter_scope());
-	matrix = sparse_sample();
-	columns = tl_sparse_transpose(matrix);
-	rows = tl_sparse_transpose(columns);
+	tl_sparse* matrix = sparse_sample();
+	tl_sparse* columns = tl_sparse_transpose(matrix);
+	tl_sparse* rows = tl_sparse_transpose(columns);
 	CHECK_INT(sparse_info(columns).format, TL_SPARSE_CSC);
 	CHECK_INT(sparse_info(columns).rows, SPARSE_COLUMNS);
 	CHECK_INT(sparse_info(rows).rows, SPARSE_ROWS);
@@ -261,7 +246,7 @@ TEST(a_transpose_shares_the_table)
 	CHECK_COUNT(matrix, 1);
 	sparse_check_rows(rows, 0, SPARSE_ROWS);
 	CHECK_OK(tl_sparse_validate(rows));
-	run_thread(release_there, rows);
+	run_thread(check_release, rows);
 	CHECK_DEAD(rows);
 	CHECK_DEAD(matrix);
 	CHECK_DEAD(block.memory);
@@ -284,9 +269,8 @@ TEST(a_transpose_without_its_matrix_is_refused)
 
 TEST(counting_works_as_for_any_object)
 {
-	tl_sparse* matrix;
 	CHECK_OK(tl_mem_enter_scope());
-	matrix = sparse_sample();
+	tl_sparse* matrix = sparse_sample();
 	CHECK_PTR(tl_ptr_acquire(matrix), matrix);
 	CHECK_OK(tl_mem_register_ptr(matrix));
 	CHECK_COUNT(matrix, 3);
@@ -348,9 +332,8 @@ TEST(bad_arguments_are_refused)
 	tl_tensor* t;
 	tl_sparse_info info = {.struct_size = 8};
 	tl_sparse_block_info block = {.struct_size = sizeof block};
-	tl_sparse* matrix;
 	CHECK_OK(tl_mem_enter_scope());
-	matrix = sparse_sample();
+	tl_sparse* matrix = sparse_sample();
 	CHECK_FAILS(tl_sparse_row(matrix, 5, NULL, NULL, NULL), TL_E_INVALID_ARGUMENT);
 	CHECK(strstr(tl_last_error(), "there is no row 5 in a matrix of 5") != NULL);
 	CHECK_FAILS(tl_sparse_row(matrix, -1, NULL, NULL, NULL), TL_E_INVALID_ARGUMENT);

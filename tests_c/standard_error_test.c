@@ -181,7 +181,6 @@ TEST(a_file_at_its_limit)
 /* What a program ignored before the library was loaded, it ignores afterwards, and what it starts does, too. */
 TEST(sigpipe_stays_ignored)
 {
-	int status;
 	fflush(NULL);
 	pid_t child = fork();
 	if (child == 0) {
@@ -189,8 +188,7 @@ TEST(sigpipe_stays_ignored)
 		execl("/proc/self/exe", "standard_error_test", "ignores", (char*)NULL);
 		_exit(9);
 	}
-	CHECK_INT(waitpid(child, &status, 0), child);
-	CHECK_INT(status, 0);
+	CHECK_INT(check_exit_of(child), 0);
 }
 
 static int ignores(void)

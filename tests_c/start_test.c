@@ -4,7 +4,6 @@
  *     start_test             runs all cases
  *     start_test CASE        is one of them, with so many requests for memory that succeed
  */
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -18,7 +17,6 @@ static void let_requests_succeed(const char* count) { CHECK_OK(tl_configure("TL_
 
 static int run_case(const char* name, int requests)
 {
-	int status = -1;
 	pid_t child = fork();
 	if (child == 0) {
 		char count[16];
@@ -26,8 +24,7 @@ static int run_case(const char* name, int requests)
 		execl(program, program, name, count, (char*)NULL);
 		_exit(127);
 	}
-	if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
-	return WEXITSTATUS(status);
+	return check_exit_of(child);
 }
 
 static long mappings(void)

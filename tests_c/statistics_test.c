@@ -15,8 +15,7 @@ static const char* program;
 
 static tl_stats read_stats(void)
 {
-	tl_stats stats = {.struct_size = sizeof stats};
-	CHECK_OK(tl_stats_get(&stats));
+	const tl_stats stats = check_stats();
 	CHECK_INT(stats.struct_size, sizeof stats);
 	CHECK_INT(stats.allocations - stats.frees, stats.live_objects);
 	CHECK_INT(stats.bytes_allocated - stats.bytes_freed, stats.in_use_bytes);
@@ -45,16 +44,15 @@ TEST(every_kind_is_counted)
 {
 	const int64_t shape[] = {16, 16};
 	tl_type type = node_type();
-	tl_stats before, now;
 	void **first, *made[10];
-	before = read_stats();
+	tl_stats before = read_stats();
 	CHECK_OK(tl_mem_enter_scope());
 	for (int i = 0; i < 100; i++) tl_mem_new((size_t)(1 + 100 * i));
 	for (int i = 0; i < 50; i++) tl_object_new(type);
 	for (int i = 0; i < 10; i++) tl_vec_new(0);
 	for (int i = 0; i < 5; i++) tl_tensor_empty(TL_DTYPE_F32, 0, 2, shape);
 	tl_mem_register_struct(malloc(100));
-	now = read_stats();
+	tl_stats now = read_stats();
 	CHECK_INT(now.plain_live - before.plain_live, 100);
 	CHECK_INT(now.typed_live - before.typed_live, 50);
 	CHECK_INT(now.vecs_live - before.vecs_live, 10);
@@ -136,9 +134,8 @@ TEST(pools_are_counted)
 {
 	tl_stats before = read_stats(), now;
 	tl_memory_pool* pool = NULL;
-	void* block;
 	CHECK_OK(tl_memory_pool_create(tl_device_allocator_for(0), 1 << 20, &pool));
-	block = tl_memory_pool_allocate(pool, 4096);
+	void* block = tl_memory_pool_allocate(pool, 4096);
 	now = read_stats();
 	CHECK_INT(now.pool_blocks_live - before.pool_blocks_live, 1);
 	CHECK_INT(now.pool_block_bytes - before.pool_block_bytes, 4096);
@@ -193,10 +190,9 @@ TEST(the_table_goes_into_a_file)
 {
 	char path[] = "/tmp/tl_statistics_XXXXXX", line[256] = "";
 	int file = mkstemp(path);
-	FILE* f;
 	CHECK(file >= 0);
 	CHECK_OK(tl_stats_print(path));
-	f = fopen(path, "r");
+	FILE* f = fopen(path, "r");
 	CHECK(f != NULL && fgets(line, sizeof line, f) != NULL);
 	CHECK(strcmp(line, "tl_runtime: statistics\n") == 0);
 	fclose(f);
@@ -341,11 +337,10 @@ static void log_memory(void)
 {
 	char text[4096];
 	bool silent = strcmp(getenv("TL_MEM_LOG"), "0") == 0;
-	void* p;
 	CHECK_OK(tl_trace_mem("start"));
 	CHECK_OK(tl_configure("TL_MEM_LOG", "1"));
 	CHECK_OK(tl_trace_mem("set"));
-	p = tl_mem_alloc(100);
+	void* p = tl_mem_alloc(100);
 	tl_config_dump(text, sizeof text);
 	CHECK(strstr(text, "\nTL_MEM_LOG=1 (tl_configure)\n") != NULL);
 	CHECK_OK(tl_log_alloc(p, 100, "model.tl", 7));

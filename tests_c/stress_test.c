@@ -32,9 +32,8 @@ static void check_and_count(void* object)
 
 static void* new_held_node(void)
 {
-	struct node* node;
 	CHECK_OK(tl_mem_enter_scope());
-	node = tl_object_new(node_type);
+	struct node* node = tl_object_new(node_type);
 	node->stamp = 0x5A5A5A;
 	atomic_fetch_add(&created, 1);
 	tl_ptr_acquire(node);

@@ -29,8 +29,7 @@ static void churn(int count)
 
 static tl_stats stats(void)
 {
-	tl_stats now = {.struct_size = sizeof now};
-	CHECK_OK(tl_stats_get(&now));
+	const tl_stats now = check_stats();
 	return now;
 }
 
@@ -38,11 +37,10 @@ static tl_stats stats(void)
 TEST(a_slot_is_for_all)
 {
 	const int64_t shapes[3][3] = {{12, 11, 1}, {4, 33, 1}, {130, 1, 1}};
-	tl_stats before;
 	void* object;
 	if (!fast()) return;
 	churn(1);
-	before = stats();
+	tl_stats before = stats();
 	for (int i = 0; i < 300; i++) {
 		CHECK_OK(tl_mem_enter_scope());
 		CHECK(tl_tensor_empty(i % 2 ? TL_DTYPE_F32 : TL_DTYPE_I32, 0, 1 + i % 3, shapes[i % 3]) != NULL);
@@ -64,12 +62,12 @@ TEST(copies_are_made_without_a_slow_call)
 	const int64_t count = 7, whole[6] = {1, 2, 3, 4, 5, 6}, shape[2] = {2, 3}, none[2] = {0, 3};
 	tl_stats before = {.struct_size = sizeof before};
 	float borrowed[6] = {1, 2, 3, 4, 5, 6};
-	tl_tensor *source, *turned, *outside, *copy;
+	tl_tensor* copy;
 	CHECK_OK(tl_mem_purge());
 	CHECK_OK(tl_mem_enter_scope());
-	source = tl_tensor_new(borrowed, 2, shape);
-	turned = tl_view_transpose(source, 0, 1);
-	outside = tl_tensor_from_buffer(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape, borrowed, NULL, NULL, NULL);
+	tl_tensor* source = tl_tensor_new(borrowed, 2, shape);
+	tl_tensor* turned = tl_view_transpose(source, 0, 1);
+	tl_tensor* outside = tl_tensor_from_buffer(TL_DTYPE_F32, TL_DEVICE_CPU, 2, shape, borrowed, NULL, NULL, NULL);
 	CHECK(source != NULL && turned != NULL && outside != NULL);
 	for (int round = 0; round < 8; round++) {
 		if (round == 4) before = stats();
@@ -118,10 +116,9 @@ TEST(shapes_that_are_no_shapes_are_refused)
 
 TEST(a_tensor_is_freed_once)
 {
-	tl_tensor* tensor;
 	CHECK_OK(tl_mem_purge());
 	churn(2);
-	tensor = new_square();
+	tl_tensor* tensor = new_square();
 	CHECK_OK(tl_tensor_free(tensor));
 	CHECK_FAILS(tl_tensor_free(tensor), TL_E_NOT_LIVE);
 	CHECK_FAILS(tl_tensor_release(tensor), TL_E_NOT_LIVE);
@@ -171,12 +168,10 @@ TEST(headers_that_were_overwritten)
 	uint64_t random = 7;
 	CHECK_OK(tl_mem_purge());
 	for (int round = 0; round < 3000; round++) {
-		tl_tensor *tensor, *first, *second;
-		unsigned char* data;
 		CHECK_OK(tl_mem_enter_scope());
 		churn(2);
-		tensor = new_square();
-		data = tl_tensor_data(tensor);
+		tl_tensor* tensor = new_square();
+		unsigned char* data = tl_tensor_data(tensor);
 		size_t at = check_random(&random) % HEADER, bytes = 1 + check_random(&random) % 16;
 		bool before = check_random(&random) % 2, view = check_random(&random) % 8 == 0;
 		if (!before) CHECK_OK(tl_tensor_free(tensor));
@@ -184,8 +179,8 @@ TEST(headers_that_were_overwritten)
 			if (i < 28 || i >= 56 || !before) /* not the flags and what they are about: the program's own memory */
 				data[i - HEADER] = view ? 0xFF : (unsigned char)check_random(&random);
 		if (before) tl_tensor_free(tensor);
-		first = new_square();
-		second = new_square();
+		tl_tensor* first = new_square();
+		tl_tensor* second = new_square();
 		CHECK(first != NULL && second != NULL && first != second);
 		for (int i = 0; i < 2; i++) {
 			tl_tensor* t = i ? second : first;
@@ -211,9 +206,8 @@ TEST(a_tensor_is_freed_by_another_thread)
 {
 	const uint64_t live = stats().live_objects;
 	for (int i = 0; i < 100; i++) {
-		tl_tensor* tensor;
 		CHECK_OK(tl_mem_enter_scope());
-		tensor = new_square();
+		tl_tensor* tensor = new_square();
 		CHECK_OK(tl_tensor_promote(tensor));
 		run_thread(frees, tensor);
 		CHECK_DEAD(tensor);
@@ -237,8 +231,7 @@ TEST(a_forked_child_makes_tensors)
 		CHECK_OK(tl_thread_detach());
 		_exit(check_failures != failures);
 	}
-	int status = 1;
-	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	CHECK_INT(check_exit_of(child), 0);
 	churn(4);
 	CHECK_OK(tl_mem_purge());
 }

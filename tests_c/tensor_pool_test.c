@@ -6,9 +6,8 @@ enum { KEPT = 32 };
 
 static tl_tensor* floating_tensor(int32_t dtype, int64_t elements)
 {
-	tl_tensor* tensor;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_empty(dtype, TL_DEVICE_CPU, 1, &elements);
+	tl_tensor* tensor = tl_tensor_empty(dtype, TL_DEVICE_CPU, 1, &elements);
 	CHECK_OK(tl_tensor_promote(tensor));
 	CHECK_OK(tl_mem_exit_scope());
 	return tensor;
@@ -24,15 +23,14 @@ TEST(a_miss_is_no_failure)
 
 TEST(what_was_given_is_kept_and_found)
 {
-	tl_tensor *tensor, *again;
 	CHECK_OK(tl_mem_purge());
-	tensor = floating_tensor(TL_DTYPE_F32, 100);
+	tl_tensor* tensor = floating_tensor(TL_DTYPE_F32, 100);
 	CHECK_OK(tl_pool_release(tensor, 100, TL_DTYPE_F32, 0));
 	CHECK_INT(tl_get_pool_count(), 1);
 	CHECK_DEAD(tensor);
 	CHECK_PTR(tl_pool_acquire(100, TL_DTYPE_F64, 0), NULL);
 	CHECK_PTR(tl_pool_acquire(101, TL_DTYPE_F32, 0), NULL);
-	again = tl_pool_acquire(100, TL_DTYPE_F32, 0);
+	tl_tensor* again = tl_pool_acquire(100, TL_DTYPE_F32, 0);
 	CHECK_PTR(again, tensor);
 	CHECK_COUNT(again, 1);
 	CHECK_INT(tl_tensor_rank(again), 1);
@@ -51,11 +49,10 @@ TEST(what_was_given_is_kept_and_found)
 TEST(a_kept_tensors_old_entry_is_none)
 {
 	const int64_t elements = 300;
-	tl_tensor *tensor, *again;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &elements);
+	tl_tensor* tensor = tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &elements);
 	CHECK_OK(tl_pool_release(tensor, (size_t)elements, TL_DTYPE_F32, 0));
-	again = tl_pool_acquire((size_t)elements, TL_DTYPE_F32, 0);
+	tl_tensor* again = tl_pool_acquire((size_t)elements, TL_DTYPE_F32, 0);
 	CHECK_PTR(again, tensor);
 	tl_clear_error();
 	CHECK_PTR(tl_tensor_prepare_return(again), again);
@@ -69,9 +66,8 @@ TEST(a_kept_tensors_old_entry_is_none)
 TEST(tensors_of_any_shape_share_a_key)
 {
 	int64_t shape[2] = {20, 5};
-	tl_tensor* square;
 	CHECK_OK(tl_mem_enter_scope());
-	square = tl_tensor_empty(TL_DTYPE_F32, 0, 2, shape);
+	tl_tensor* square = tl_tensor_empty(TL_DTYPE_F32, 0, 2, shape);
 	CHECK_OK(tl_tensor_promote(square));
 	CHECK_OK(tl_mem_exit_scope());
 	*(float*)tl_tensor_data(square) = 7;
@@ -96,13 +92,12 @@ TEST(nothing_else_comes_or_goes)
 
 TEST(hits_and_misses_are_counted)
 {
-	tl_stats before = {.struct_size = sizeof before}, after = {.struct_size = sizeof after};
 	CHECK_OK(tl_mem_purge());
-	CHECK_OK(tl_stats_get(&before));
+	const tl_stats before = check_stats();
 	CHECK_OK(tl_pool_release(floating_tensor(TL_DTYPE_F32, 100), 100, TL_DTYPE_F32, 0));
 	tl_pool_acquire(101, TL_DTYPE_F32, 0);
 	CHECK_OK(tl_tensor_release(tl_pool_acquire(100, TL_DTYPE_F32, 0)));
-	CHECK_OK(tl_stats_get(&after));
+	const tl_stats after = check_stats();
 	CHECK_INT(after.pool_hits - before.pool_hits, 1);
 	CHECK_INT(after.pool_misses - before.pool_misses, 1);
 	CHECK_INT(after.tensors_live, before.tensors_live);

@@ -12,10 +12,9 @@ TEST(new_copies_its_data)
 {
 	float data[6] = {1, 2, 3, 4, 5, 6};
 	int64_t integers[2] = {INT64_MIN, INT64_MAX}, shape[2] = {2, 3}, two = 2;
-	tl_tensor *tensor, *other;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_new(data, 2, shape);
-	other = tl_tensor_new_i64(integers, 1, &two);
+	tl_tensor* tensor = tl_tensor_new(data, 2, shape);
+	tl_tensor* other = tl_tensor_new_i64(integers, 1, &two);
 	memset(data, 0, sizeof data);
 	memset(integers, 0, sizeof integers);
 	CHECK(((float*)tl_tensor_data(tensor))[5] == 6);
@@ -57,10 +56,9 @@ TEST(zeros_are_zero_after_reuse)
 {
 	int64_t shape = 300;
 	for (int round = 0; round < 3; round++) {
-		float* data;
 		bool zero = true;
 		CHECK_OK(tl_mem_enter_scope());
-		data = tl_tensor_data(tl_tensor_new_zeroed(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &shape));
+		float* data = tl_tensor_data(tl_tensor_new_zeroed(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &shape));
 		for (int i = 0; i < 300; i++) zero = zero && data[i] == 0;
 		CHECK(zero);
 		memset(data, 0xFF, 1200);
@@ -72,16 +70,15 @@ TEST(scalars_and_empty_tensors)
 {
 	int64_t shape[3] = {4, 0, 5};
 	float one = 1.5f;
-	tl_tensor *scalar, *empty;
 	CHECK_OK(tl_mem_enter_scope());
-	scalar = tl_tensor_empty(TL_DTYPE_F64, TL_DEVICE_CPU, 0, NULL);
+	tl_tensor* scalar = tl_tensor_empty(TL_DTYPE_F64, TL_DEVICE_CPU, 0, NULL);
 	CHECK_INT(tl_tensor_numel(scalar), 1);
 	CHECK_INT(tl_tensor_rank(scalar), 0);
 	CHECK_INT(tl_tensor_nbytes(scalar), 8);
 	*(double*)tl_tensor_data(scalar) = 2;
 	scalar = tl_tensor_new(&one, 0, NULL);
 	CHECK(*(float*)tl_tensor_data(scalar) == 1.5f);
-	empty = tl_tensor_new_zeroed(TL_DTYPE_F32, TL_DEVICE_CPU, 3, shape);
+	tl_tensor* empty = tl_tensor_new_zeroed(TL_DTYPE_F32, TL_DEVICE_CPU, 3, shape);
 	CHECK_INT(tl_tensor_numel(empty), 0);
 	CHECK_INT(tl_tensor_dim(empty, 2), 5);
 	CHECK_REFUSED(tl_tensor_data(empty), 0, TL_OK);
@@ -140,9 +137,8 @@ TEST(shapes_are_checked)
 TEST(axes_are_checked)
 {
 	int64_t shape[2] = {3, 4};
-	tl_tensor* tensor;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_empty(TL_DTYPE_F32, 0, 2, shape);
+	tl_tensor* tensor = tl_tensor_empty(TL_DTYPE_F32, 0, 2, shape);
 	CHECK_REFUSED(tl_tensor_dim(tensor, 2), -1, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_tensor_dim(tensor, -3), -1, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_tensor_dim(tensor, INT64_MIN), -1, TL_E_INVALID_ARGUMENT);
@@ -153,10 +149,9 @@ TEST(clone_copies)
 {
 	float data[4] = {1, 2, 3, 4};
 	int64_t shape = 4;
-	tl_tensor *tensor, *copy;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_new(data, 1, &shape);
-	copy = tl_tensor_clone(tensor);
+	tl_tensor* tensor = tl_tensor_new(data, 1, &shape);
+	tl_tensor* copy = tl_tensor_clone(tensor);
 	((float*)tl_tensor_data(tensor))[0] = 9;
 	CHECK(((float*)tl_tensor_data(copy))[0] == 1);
 	CHECK_COUNT(copy, 1);
@@ -167,9 +162,8 @@ TEST(clone_copies)
 static tl_tensor* returns_a_tensor(int through_prepare)
 {
 	int64_t shape = 3;
-	tl_tensor* tensor;
 	CHECK_OK(tl_mem_function_enter(0));
-	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &shape);
+	tl_tensor* tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &shape);
 	if (through_prepare) CHECK_PTR(tl_tensor_prepare_return(tensor), tensor);
 	else CHECK_OK(tl_tensor_promote(tensor));
 	CHECK_OK(tl_mem_function_exit());
@@ -180,9 +174,8 @@ static tl_tensor* returns_a_tensor(int through_prepare)
 TEST(tensors_are_returned)
 {
 	for (int through_prepare = 0; through_prepare < 2; through_prepare++) {
-		tl_tensor* tensor;
 		CHECK_OK(tl_mem_enter_scope());
-		tensor = returns_a_tensor(through_prepare);
+		tl_tensor* tensor = returns_a_tensor(through_prepare);
 		CHECK_OK(tl_tensor_register(tensor));
 		CHECK_COUNT(tensor, 1);
 		CHECK_OK(tl_mem_exit_scope());
@@ -193,9 +186,8 @@ TEST(tensors_are_returned)
 TEST(promote_and_prepare_of_a_parameter)
 {
 	int64_t shape = 3;
-	tl_tensor* tensor;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &shape);
+	tl_tensor* tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &shape);
 	CHECK_OK(tl_mem_function_enter(0));
 	CHECK_FAILS(tl_tensor_promote(tensor), TL_E_NOT_REGISTERED);
 	CHECK_PTR(tl_tensor_prepare_return(tensor), tensor);
@@ -208,9 +200,8 @@ TEST(promote_and_prepare_of_a_parameter)
 TEST(fifteen_floats)
 {
 	int64_t shape = 3;
-	tl_tensor* tensor;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &shape);
+	tl_tensor* tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &shape);
 	for (int i = 0; i < 15; i++) CHECK_OK(tl_tensor_register(tensor));
 	for (int i = 0; i < 15; i++) CHECK_OK(tl_tensor_promote(tensor));
 	CHECK_FAILS(tl_tensor_promote(tensor), TL_E_OVERFLOW);
@@ -227,12 +218,11 @@ TEST(fifteen_floats)
 TEST(free_takes_the_scopes_entry_with_it)
 {
 	int64_t shape = 5;
-	tl_tensor *tensor, *again;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_empty(TL_DTYPE_F32, 0, 1, &shape);
+	tl_tensor* tensor = tl_tensor_empty(TL_DTYPE_F32, 0, 1, &shape);
 	CHECK_OK(tl_tensor_free(tensor));
 	CHECK_DEAD(tensor);
-	again = tl_tensor_empty(TL_DTYPE_F32, 0, 1, &shape);
+	tl_tensor* again = tl_tensor_empty(TL_DTYPE_F32, 0, 1, &shape);
 	CHECK_OK(tl_tensor_promote(again));
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_COUNT(again, 1);
@@ -257,9 +247,8 @@ TEST(from_buffer_ends_its_memory_once)
 	double data[12] = {0};
 	int64_t shape[2] = {3, 4}, transposed[2] = {1, 3};
 	struct ended ended = {0, NULL, NULL};
-	tl_tensor* tensor;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_from_buffer(TL_DTYPE_F64, 0, 2, shape, data, transposed, note_end, &ended);
+	tl_tensor* tensor = tl_tensor_from_buffer(TL_DTYPE_F64, 0, 2, shape, data, transposed, note_end, &ended);
 	CHECK_PTR(tl_tensor_data(tensor), data);
 	CHECK(!tl_tensor_is_contiguous(tensor));
 	CHECK_INT(tl_tensor_strides(tensor)[1], 3);
@@ -316,9 +305,8 @@ TEST(the_last_release_ends_it_on_any_thread)
 	float data[4];
 	int64_t four = 4;
 	struct ended ended = {0, NULL, NULL};
-	tl_tensor* tensor;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_from_buffer(TL_DTYPE_F32, 0, 1, &four, data, NULL, note_end, &ended);
+	tl_tensor* tensor = tl_tensor_from_buffer(TL_DTYPE_F32, 0, 1, &four, data, NULL, note_end, &ended);
 	CHECK_OK(tl_tensor_promote(tensor));
 	CHECK_OK(tl_mem_exit_scope());
 	run_thread(release_there, tensor);
@@ -331,12 +319,11 @@ TEST(the_last_release_ends_it_on_any_thread)
 TEST(returning_what_only_an_old_entry_names)
 {
 	int64_t shape = 100;
-	tl_tensor *old, *tensor;
 	CHECK_OK(tl_mem_enter_scope());
-	old = tl_tensor_empty(TL_DTYPE_U8, TL_DEVICE_CPU, 1, &shape);
+	tl_tensor* old = tl_tensor_empty(TL_DTYPE_U8, TL_DEVICE_CPU, 1, &shape);
 	CHECK_OK(tl_ptr_release(old));
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_acquire(tl_tensor_empty(TL_DTYPE_U8, TL_DEVICE_CPU, 1, &shape));
+	tl_tensor* tensor = tl_tensor_acquire(tl_tensor_empty(TL_DTYPE_U8, TL_DEVICE_CPU, 1, &shape));
 	CHECK_OK(tl_mem_exit_scope());
 	tl_clear_error();
 	CHECK_PTR(tl_tensor_prepare_return(tensor), tensor);

@@ -19,11 +19,10 @@ static void count_destroyed(void* object)
 static void settle(void)
 {
 	for (int i = 0; i < 100; i++) {
-		tl_stats stats = {.struct_size = sizeof stats};
 		CHECK_OK(tl_mem_enter_scope());
 		CHECK_OK(tl_mem_exit_scope());
 		CHECK_OK(tl_mem_purge());
-		CHECK_OK(tl_stats_get(&stats));
+		const tl_stats stats = check_stats();
 		if (stats.live_objects == 0 && stats.foreign_live == 0) return;
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 	}
@@ -31,11 +30,10 @@ static void settle(void)
 
 static void* work_and_wait(void* gate)
 {
-	void *object, *kept;
 	CHECK_OK(tl_mem_enter_scope());
-	object = tl_mem_new(64);
+	void* object = tl_mem_new(64);
 	CHECK_COUNT(object, 1);
-	kept = tl_mem_alloc(128);
+	void* kept = tl_mem_alloc(128);
 	meet(gate);
 	meet(gate);
 	CHECK_COUNT(object, 1);
@@ -243,12 +241,6 @@ static void nobody_frees_what_its_owner_is_sharing(void)
 	pthread_join(other, NULL);
 }
 
-static void* release_one(void* object)
-{
-	CHECK_OK(tl_ptr_release(object));
-	return NULL;
-}
-
 /* The last release comes from a third thread while the owner is gone. */
 static void handed_on_twice(void)
 {
@@ -257,8 +249,8 @@ static void handed_on_twice(void)
 		void* object = NULL;
 		run_thread(make_one, &object);
 		CHECK_OK(tl_ptr_inc_ref(object));
-		run_thread(release_one, object);
-		run_thread(release_one, object);
+		run_thread(check_release, object);
+		run_thread(check_release, object);
 	}
 	settle();
 	CHECK_INT(destroyed, 50);
@@ -319,7 +311,7 @@ static void* two_floats(void)
 static void a_release_leaves_no_float_behind(void)
 {
 	void* object = two_floats();
-	run_thread(release_one, object);
+	run_thread(check_release, object);
 	count_right(object);
 	run_thread(release_and_count, two_floats());
 	object = two_floats();
@@ -361,12 +353,10 @@ static void* come_and_go(void* unused)
 
 static void contexts_are_used_again(void)
 {
-	tl_stats stats = {.struct_size = sizeof stats};
-	uint64_t before;
-	CHECK_OK(tl_stats_get(&stats));
-	before = stats.contexts;
+	tl_stats stats = check_stats();
+	uint64_t before = stats.contexts;
 	for (int i = 0; i < 200; i++) run_thread(come_and_go, NULL);
-	CHECK_OK(tl_stats_get(&stats));
+	stats = check_stats();
 	CHECK(stats.contexts <= before + 8);
 }
 

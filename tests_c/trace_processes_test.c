@@ -101,12 +101,7 @@ static pid_t start(const char* what)
 	return child;
 }
 
-static void finish(pid_t child)
-{
-	int status;
-	CHECK_INT(waitpid(child, &status, 0), child);
-	CHECK_INT(status, 0);
-}
+static void finish(pid_t child) { CHECK_INT(check_exit_of(child), 0); }
 
 TEST(children_write_beside)
 {

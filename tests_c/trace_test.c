@@ -276,11 +276,10 @@ static void an_object_that_grows_in_place(void)
 
 static void afterwards_the_fast_path_answers(void)
 {
-	tl_stats before = {.struct_size = sizeof before}, after = before;
 	CHECK_OK(tl_mem_free(tl_mem_alloc(64)));
-	CHECK_OK(tl_stats_get(&before));
+	const tl_stats before = check_stats();
 	for (int i = 0; i < 100; i++) CHECK_OK(tl_mem_free(tl_mem_alloc(64)));
-	CHECK_OK(tl_stats_get(&after));
+	const tl_stats after = check_stats();
 	const char* fast = getenv("TL_FASTPATH");
 	if (fast == NULL || strcmp(fast, "0") != 0) CHECK_INT(after.slow_calls - before.slow_calls, 1);
 	CHECK_INT(after.allocations - before.allocations, 100);
@@ -353,9 +352,7 @@ static void a_trace_of_the_whole_process(void)
 		execl("/proc/self/exe", "trace_test", "whole", path, (char*)NULL);
 		_exit(9);
 	}
-	int status;
-	CHECK_INT(waitpid(child, &status, 0), child);
-	CHECK_INT(status, 0);
+	CHECK_INT(check_exit_of(child), 0);
 	snprintf(own, sizeof own, "%s.%d", path, (int)child);
 	read_file(own);
 	CHECK(ends_well());
@@ -376,9 +373,7 @@ static void a_trace_that_cannot_be_written(void)
 		execl("/proc/self/exe", "trace_test", "untraced", path, (char*)NULL);
 		_exit(9);
 	}
-	int status;
-	CHECK_INT(waitpid(child, &status, 0), child);
-	CHECK_INT(status, 0);
+	CHECK_INT(check_exit_of(child), 0);
 	read_trace();
 	CHECK(strncmp(text, "tl_runtime: TL_TRACE: the trace could not be written: ", 54) == 0);
 	CHECK_INT(count("tl_runtime: "), 1);
@@ -394,9 +389,7 @@ static void a_forked_child_writes_nothing(void)
 		bool served = tl_mem_free(p) == TL_OK && tl_ptr_check(p) != TL_OK; /* by the fast path */
 		exit(served || getenv("TL_FASTPATH") != NULL ? 0 : 1);
 	}
-	int status;
-	CHECK_INT(waitpid(child, &status, 0), child);
-	CHECK_INT(status, 0);
+	CHECK_INT(check_exit_of(child), 0);
 	CHECK_OK(tl_mem_free(p));
 	CHECK_OK(tl_trace_stop());
 	read_trace();

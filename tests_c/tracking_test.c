@@ -217,8 +217,7 @@ static void samples_come_by_bytes(void)
 	expected = 4000.0 * 4192 / PERIOD; /* about 256 */
 	got = (double)(*tl_track_count() - before);
 	CHECK(got > expected * 0.6 && got < expected * 1.5);
-	tl_stats stats = {.struct_size = sizeof stats};
-	CHECK_OK(tl_stats_get(&stats));
+	const tl_stats stats = check_stats();
 	CHECK_INT(stats.allocations - stats.frees, stats.live_objects);
 	CHECK(stats.allocations >= OBJECTS && stats.allocations < 2 * OBJECTS);
 	CHECK_OK(tl_configure("TL_TRACK_SAMPLE", "0"));

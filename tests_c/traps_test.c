@@ -78,10 +78,9 @@ static void* from_malloc(void)
 
 static void* innermost(maker make)
 {
-	void* object;
 	CHECK_OK(tl_mem_function_enter(1));
 	CHECK_OK(tl_mem_enter_scope());
-	object = make();
+	void* object = make();
 	CHECK_OK(tl_mem_unregister(object));
 	CHECK_COUNT(object, 1);
 	CHECK_OK(tl_mem_exit_scope());
@@ -92,9 +91,8 @@ static void* innermost(maker make)
 
 static void* middle(maker make)
 {
-	void* object;
 	CHECK_OK(tl_mem_function_enter(0));
-	object = innermost(make);
+	void* object = innermost(make);
 	CHECK_OK(tl_mem_register_struct(object));
 	CHECK_COUNT(object, 1);
 	CHECK_OK(tl_mem_unregister(object));
@@ -104,9 +102,8 @@ static void* middle(maker make)
 
 static void* outermost(maker make)
 {
-	void* object;
 	CHECK_OK(tl_mem_enter_scope());
-	object = middle(make);
+	void* object = middle(make);
 	CHECK_OK(tl_mem_register_struct(object));
 	CHECK_OK(tl_mem_unregister(object));
 	CHECK_OK(tl_mem_exit_scope());
@@ -116,9 +113,8 @@ static void* outermost(maker make)
 
 static void returned_through_three_functions(maker make)
 {
-	void* object;
 	CHECK_OK(tl_mem_enter_scope());
-	object = outermost(make);
+	void* object = outermost(make);
 	CHECK_OK(tl_mem_register_struct(object));
 	CHECK_COUNT(object, 1);
 	CHECK_OK(tl_mem_exit_scope());
@@ -131,11 +127,9 @@ TEST(a_malloced_struct_returned_through_three_functions) { returned_through_thre
 
 TEST(point_with_a_field)
 {
-	void* a;
-	struct point* point;
 	CHECK_OK(tl_mem_enter_scope());
-	a = tl_mem_new(32);
-	point = new_point();
+	void* a = tl_mem_new(32);
+	struct point* point = new_point();
 	CHECK_COUNT(a, 1);
 	point->x = tl_ptr_acquire(a);
 	CHECK_COUNT(a, 2);
@@ -159,11 +153,10 @@ static void* identity(void* parameter)
 
 TEST(a_function_that_returns_its_own_parameter)
 {
-	void *object, *result;
 	CHECK_OK(tl_mem_enter_scope());
-	object = tl_mem_new(32);
+	void* object = tl_mem_new(32);
 	CHECK_OK(tl_mem_enter_scope());
-	result = identity(object);
+	void* result = identity(object);
 	CHECK_PTR(result, object);
 	CHECK_OK(tl_mem_register_struct(result));
 	CHECK_COUNT(object, 2);
@@ -175,12 +168,10 @@ TEST(a_function_that_returns_its_own_parameter)
 
 TEST(a_field_that_outlives_its_local)
 {
-	struct point* point;
-	void* local;
 	CHECK_OK(tl_mem_enter_scope());
-	point = new_point();
+	struct point* point = new_point();
 	CHECK_OK(tl_mem_enter_scope());
-	local = tl_mem_new(32);
+	void* local = tl_mem_new(32);
 	point->x = tl_ptr_acquire(local);
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_COUNT(local, 1);
@@ -190,13 +181,11 @@ TEST(a_field_that_outlives_its_local)
 
 static int64_t method(struct point* self)
 {
-	int64_t* scratch;
-	void* temporary;
 	CHECK_OK(tl_mem_function_enter(2));
 	CHECK_OK(tl_mem_register_struct(self));
-	scratch = tl_mem_get_buffer(1, 64);
+	int64_t* scratch = tl_mem_get_buffer(1, 64);
 	CHECK(scratch != NULL);
-	temporary = tl_mem_new(32);
+	void* temporary = tl_mem_new(32);
 	*scratch = self->tag + 1;
 	self->tag = *scratch;
 	CHECK_COUNT(self, 2);
@@ -207,11 +196,9 @@ static int64_t method(struct point* self)
 
 TEST(a_method_with_its_own_frame)
 {
-	struct point* self;
-	int64_t* mine;
 	CHECK_OK(tl_mem_function_enter(1));
-	self = new_point();
-	mine = tl_mem_get_buffer(0, 64);
+	struct point* self = new_point();
+	int64_t* mine = tl_mem_get_buffer(0, 64);
 	*mine = 77;
 	for (int i = 1; i <= 100; i++) CHECK_INT(method(self), i);
 	CHECK_INT(*mine, 77);
@@ -228,9 +215,8 @@ static void* find_early(int wanted)
 	for (int i = 0; i < 10; i++) {
 		CHECK_OK(tl_mem_enter_scope());
 		for (int j = 0; j < 10; j++) {
-			void* object;
 			CHECK_OK(tl_mem_enter_scope());
-			object = tl_mem_new(32);
+			void* object = tl_mem_new(32);
 			if (i * 10 + j == wanted) {
 				CHECK_OK(tl_mem_unregister(object));
 				CHECK_OK(tl_mem_exit_scopes_to(depth));
@@ -246,9 +232,8 @@ static void* find_early(int wanted)
 
 TEST(early_return_from_nested_loops)
 {
-	void* found;
 	CHECK_OK(tl_mem_enter_scope());
-	found = find_early(37);
+	void* found = find_early(37);
 	CHECK_INT(tl_get_scope_depth(), 1);
 	CHECK_COUNT(found, 1);
 	CHECK_OK(tl_mem_register_struct(found));
@@ -259,15 +244,13 @@ TEST(early_return_from_nested_loops)
 
 TEST(break_and_continue_through_scopes)
 {
-	int64_t loop;
 	void* kept = NULL;
 	CHECK_OK(tl_mem_enter_scope());
-	loop = tl_get_scope_depth();
+	int64_t loop = tl_get_scope_depth();
 	for (int i = 0; i < 100; i++) {
-		void* object;
 		CHECK_OK(tl_mem_enter_scope());
 		CHECK_OK(tl_mem_enter_scope());
-		object = tl_mem_new(32);
+		void* object = tl_mem_new(32);
 		if (i % 3 != 0) {
 			CHECK_OK(tl_mem_exit_scopes_to(loop));
 			CHECK_DEAD(object);
@@ -289,9 +272,8 @@ TEST(break_and_continue_through_scopes)
 
 TEST(the_same_pointer_in_two_scopes)
 {
-	void* object;
 	CHECK_OK(tl_mem_enter_scope());
-	object = tl_mem_new(32);
+	void* object = tl_mem_new(32);
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK_OK(tl_mem_register_struct(object));
 	CHECK_OK(tl_mem_register_struct(object));
@@ -318,13 +300,11 @@ TEST(the_same_malloced_pointer_in_two_scopes)
 
 TEST(a_loop_that_rebinds_its_variable)
 {
-	void* current;
 	CHECK_OK(tl_mem_enter_scope());
-	current = tl_mem_new(32);
+	void* current = tl_mem_new(32);
 	for (int i = 0; i < 1000; i++) {
-		void* next;
 		CHECK_OK(tl_mem_enter_scope());
-		next = tl_mem_new(32);
+		void* next = tl_mem_new(32);
 		CHECK_OK(tl_mem_unregister(next));
 		CHECK_OK(tl_mem_exit_scope());
 		CHECK_OK(tl_mem_register_struct(next));

@@ -66,13 +66,6 @@ TEST(equal_types_with_a_list_share_a_number)
 	CHECK(first != other);
 }
 
-static uint64_t slow_calls(void)
-{
-	tl_stats stats = {.struct_size = sizeof stats};
-	CHECK_OK(tl_stats_get(&stats));
-	return stats.slow_calls;
-}
-
 static bool is_unlimited(int resource)
 {
 	struct rlimit limit;
@@ -88,7 +81,6 @@ TEST(objects_of_a_late_type)
 	const char* path = getenv("TL_FASTPATH");
 	tl_type_desc desc = {.name = "one of many"};
 	tl_type type = 0;
-	uint64_t before;
 	for (size_t size = 1; size <= 2 * CELLS; size++) {
 		desc.size = size;
 		type = defined(&desc);
@@ -98,9 +90,9 @@ TEST(objects_of_a_late_type)
 	type = defined(&desc);
 	CHECK_OK(tl_mem_enter_scope());
 	for (int i = 0; i < 100; i++) CHECK(tl_object_new(type) != NULL);
-	before = slow_calls();
+	uint64_t before = check_slow_calls();
 	for (int i = 0; i < 1000; i++) CHECK(tl_object_new(type) != NULL);
-	if ((path == NULL || *path != '0') && has_room()) CHECK(slow_calls() - before < 100);
+	if ((path == NULL || *path != '0') && has_room()) CHECK(check_slow_calls() - before < 100);
 	CHECK_OK(tl_mem_exit_scope());
 }
 

@@ -18,9 +18,8 @@ static void count_destroyed(void* object)
 
 static struct tree* floating_tree(tl_type type, struct tree* left, struct tree* right)
 {
-	struct tree* node;
 	CHECK_OK(tl_mem_enter_scope());
-	node = tl_object_new(type);
+	struct tree* node = tl_object_new(type);
 	node->left = left;
 	node->right = right;
 	CHECK_OK(tl_mem_unregister(node));
@@ -92,9 +91,8 @@ TEST(object_new_refuses)
 TEST(objects_are_zeroed)
 {
 	for (int round = 0; round < 3; round++) {
-		struct tree* node;
 		CHECK_OK(tl_mem_enter_scope());
-		node = tl_object_new(tree_type);
+		struct tree* node = tl_object_new(tree_type);
 		CHECK(node->left == NULL && node->right == NULL && node->number == 0);
 		CHECK_COUNT(node, 1);
 		node->number = -1;
@@ -107,14 +105,12 @@ TEST(large_typed_objects)
 	static const size_t offsets[] = {0, 262144 - 8};
 	tl_type_desc desc = {.name = "large", .size = 262144, .pointer_offsets = offsets, .num_pointers = 2};
 	tl_type type;
-	char* object;
-	void *first, *last;
 	CHECK_OK(tl_type_define(&desc, &type));
 	CHECK_OK(tl_mem_enter_scope());
-	object = tl_object_new(type);
+	char* object = tl_object_new(type);
 	CHECK_INT(object[100000], 0);
-	first = tl_mem_alloc(32);
-	last = tl_mem_alloc(1 << 20);
+	void* first = tl_mem_alloc(32);
+	void* last = tl_mem_alloc(1 << 20);
 	memcpy(object, &first, sizeof first);
 	memcpy(object + offsets[1], &last, sizeof last);
 	CHECK_OK(tl_mem_exit_scope());
@@ -195,17 +191,11 @@ TEST(dec_ref_and_free_leave_fields_and_destructor_to_the_caller)
 	CHECK_INT(destroyed, 1);
 }
 
-static void* release_here(void* object)
-{
-	CHECK_OK(tl_ptr_release(object));
-	return NULL;
-}
-
 TEST(destructors_run_on_the_owners_thread_for_biased_objects)
 {
 	struct tree* node = full_tree(3);
 	destroyed = 0;
-	run_thread(release_here, node);
+	run_thread(check_release, node);
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_INT(destroyed, 7);

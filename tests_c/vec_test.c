@@ -21,10 +21,9 @@ static void* new_numbered(int number)
 
 TEST(elements_are_held_and_borrowed)
 {
-	void *vec, *element;
 	CHECK_OK(tl_mem_enter_scope());
-	vec = tl_vec_new(2);
-	element = tl_mem_new(64);
+	void* vec = tl_vec_new(2);
+	void* element = tl_mem_new(64);
 	CHECK_INT(tl_vec_len(vec), 0);
 	CHECK_OK(tl_vec_push(vec, element));
 	CHECK_OK(tl_vec_push(vec, NULL));
@@ -41,11 +40,10 @@ TEST(elements_are_held_and_borrowed)
 
 TEST(the_last_element_goes_first)
 {
-	void* vec;
 	released_count = 0;
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK_OK(tl_mem_enter_scope());
-	vec = tl_vec_new(0);
+	void* vec = tl_vec_new(0);
 	for (int i = 0; i < 10; i++) CHECK_OK(tl_vec_push(vec, new_numbered(i)));
 	CHECK_OK(tl_mem_unregister(vec));
 	CHECK_OK(tl_mem_exit_scope());
@@ -58,11 +56,10 @@ TEST(the_last_element_goes_first)
 
 TEST(set_acquires_then_releases)
 {
-	void *vec, *first, *second;
 	CHECK_OK(tl_mem_enter_scope());
-	vec = tl_vec_new(1);
-	first = tl_mem_new(32);
-	second = tl_mem_new(32);
+	void* vec = tl_vec_new(1);
+	void* first = tl_mem_new(32);
+	void* second = tl_mem_new(32);
 	CHECK_OK(tl_vec_push(vec, first));
 	CHECK_OK(tl_vec_set(vec, 0, second));
 	CHECK_COUNT(first, 1);
@@ -77,11 +74,10 @@ TEST(set_acquires_then_releases)
 
 TEST(an_element_that_only_the_vec_holds_survives_being_set_again)
 {
-	void *vec, *element;
 	CHECK_OK(tl_mem_enter_scope());
-	vec = tl_vec_new(1);
+	void* vec = tl_vec_new(1);
 	CHECK_OK(tl_mem_enter_scope());
-	element = tl_mem_new(32);
+	void* element = tl_mem_new(32);
 	CHECK_OK(tl_vec_push(vec, element));
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_COUNT(element, 1);
@@ -93,11 +89,10 @@ TEST(an_element_that_only_the_vec_holds_survives_being_set_again)
 
 TEST(pop_gives_a_floating_reference)
 {
-	void *vec, *element;
 	CHECK_OK(tl_mem_enter_scope());
-	vec = tl_vec_new(1);
+	void* vec = tl_vec_new(1);
 	CHECK_OK(tl_mem_enter_scope());
-	element = tl_mem_new(32);
+	void* element = tl_mem_new(32);
 	CHECK_OK(tl_vec_push(vec, element));
 	CHECK_OK(tl_vec_push(vec, NULL));
 	CHECK_OK(tl_mem_exit_scope());
@@ -115,9 +110,8 @@ TEST(pop_gives_a_floating_reference)
 TEST(the_text_of_an_empty_vec_names_it)
 {
 	char address[32];
-	void* vec;
 	CHECK_OK(tl_mem_enter_scope());
-	vec = tl_vec_new(0);
+	void* vec = tl_vec_new(0);
 	snprintf(address, sizeof address, "%p is a Vec without elements", vec);
 	CHECK_REFUSED(tl_vec_pop(vec), 0, TL_E_INVALID_ARGUMENT);
 	tl_vec_pop(vec);
@@ -131,7 +125,6 @@ TEST(set_takes_and_drops_any_kind)
 {
 	static const int64_t two = 2;
 	enum { KINDS = 6 };
-	void* vec;
 	void* kinds[KINDS];
 	released_count = 0;
 	CHECK_OK(tl_mem_enter_scope());
@@ -142,7 +135,7 @@ TEST(set_takes_and_drops_any_kind)
 	kinds[4] = tl_vec_new(1);
 	kinds[5] = malloc(32);
 	CHECK_OK(tl_mem_register_struct(kinds[5]));
-	vec = tl_vec_new(1);
+	void* vec = tl_vec_new(1);
 	CHECK_OK(tl_vec_push(vec, NULL));
 	for (int i = 0; i < KINDS; i++)
 		for (int k = 0; k < KINDS; k++) {
@@ -165,11 +158,10 @@ TEST(set_takes_and_drops_any_kind)
 /* An element that is dead by now is no business of the call that replaces it. */
 TEST(set_passes_over_what_is_dead)
 {
-	void *vec, *gone, *object;
 	CHECK_OK(tl_mem_enter_scope());
-	vec = tl_vec_new(1);
-	object = tl_mem_new(32);
-	gone = tl_mem_alloc(32);
+	void* vec = tl_vec_new(1);
+	void* object = tl_mem_new(32);
+	void* gone = tl_mem_alloc(32);
 	CHECK_OK(tl_vec_push(vec, gone));
 	CHECK_OK(tl_ptr_release(gone));
 	CHECK_OK(tl_ptr_release(gone)); /* the Vec's */
@@ -182,10 +174,9 @@ TEST(set_passes_over_what_is_dead)
 
 TEST(pop_of_a_sixteenth_float)
 {
-	void *vec, *element;
 	CHECK_OK(tl_mem_enter_scope());
-	vec = tl_vec_new(16);
-	element = tl_mem_new(32);
+	void* vec = tl_vec_new(16);
+	void* element = tl_mem_new(32);
 	for (int i = 0; i < 16; i++) CHECK_OK(tl_vec_push(vec, element));
 	for (int i = 0; i < 15; i++) CHECK_PTR(tl_vec_pop(vec), element);
 	CHECK_REFUSED(tl_vec_pop(vec), 0, TL_E_OVERFLOW);
@@ -226,10 +217,9 @@ TEST(pop_of_a_block_of_mallocs)
 
 TEST(push_does_not_sink)
 {
-	void *vec, *element;
 	CHECK_OK(tl_mem_enter_scope());
-	vec = tl_vec_new(1);
-	element = tl_mem_alloc(32);
+	void* vec = tl_vec_new(1);
+	void* element = tl_mem_alloc(32);
 	CHECK_OK(tl_vec_push(vec, element));
 	CHECK_COUNT(element, 2);
 	CHECK_OK(tl_mem_register_struct(element));
@@ -240,10 +230,9 @@ TEST(push_does_not_sink)
 
 TEST(clear_releases_and_keeps_the_room)
 {
-	void* vec;
 	released_count = 0;
 	CHECK_OK(tl_mem_enter_scope());
-	vec = tl_vec_new(4);
+	void* vec = tl_vec_new(4);
 	CHECK_OK(tl_mem_enter_scope());
 	for (int i = 0; i < 4; i++) CHECK_OK(tl_vec_push(vec, new_numbered(i)));
 	CHECK_OK(tl_mem_exit_scope());
@@ -260,9 +249,8 @@ TEST(clear_releases_and_keeps_the_room)
 TEST(growth_keeps_elements)
 {
 	const int64_t count = check_fitting(100000, CHECK_ENTRY_BYTES);
-	void* vec;
 	CHECK_OK(tl_mem_enter_scope());
-	vec = tl_vec_new(0);
+	void* vec = tl_vec_new(0);
 	CHECK_OK(tl_vec_reserve(vec, 10));
 	for (int64_t i = 0; i < count; i++) {
 		int* element = tl_mem_new(sizeof(int));
@@ -300,11 +288,10 @@ TEST(two_vecs_grow_in_turn)
 TEST(a_table_that_is_gone)
 {
 	unsigned char header[32];
-	void *vec, *element;
 	CHECK_OK(tl_mem_enter_scope());
-	element = tl_mem_new(8);
+	void* element = tl_mem_new(8);
 	CHECK_OK(tl_mem_enter_scope());
-	vec = tl_vec_new(4);
+	void* vec = tl_vec_new(4);
 	CHECK_OK(tl_vec_push(vec, element));
 	memcpy(header, vec, sizeof header);
 	CHECK_OK(tl_mem_exit_scope());
@@ -319,9 +306,8 @@ TEST(a_table_that_is_gone)
 
 TEST(indices_are_checked)
 {
-	void* vec;
 	CHECK_OK(tl_mem_enter_scope());
-	vec = tl_vec_new(8);
+	void* vec = tl_vec_new(8);
 	CHECK_OK(tl_vec_push(vec, NULL));
 	CHECK_REFUSED(tl_vec_get(vec, 1), 0, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_vec_get(vec, -1), 0, TL_E_INVALID_ARGUMENT);
@@ -333,12 +319,11 @@ TEST(indices_are_checked)
 
 TEST(impossible_capacities)
 {
-	void* vec;
 	CHECK_REFUSED(tl_vec_new(SIZE_MAX), 0, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_vec_new(SIZE_MAX / 8 + 1), 0, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_vec_new((size_t)1 << 44), 0, TL_E_OUT_OF_MEMORY);
 	CHECK_OK(tl_mem_enter_scope());
-	vec = tl_vec_new(1);
+	void* vec = tl_vec_new(1);
 	CHECK_FAILS(tl_vec_reserve(vec, SIZE_MAX / 4), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_vec_reserve(vec, (size_t)1 << 44), TL_E_OUT_OF_MEMORY);
 	CHECK_OK(tl_vec_push(vec, NULL));
@@ -347,9 +332,8 @@ TEST(impossible_capacities)
 
 TEST(only_a_vec_is_a_vec)
 {
-	void* plain;
 	CHECK_OK(tl_mem_enter_scope());
-	plain = tl_mem_new(64);
+	void* plain = tl_mem_new(64);
 	CHECK_FAILS(tl_vec_push(plain, NULL), TL_E_UNSUPPORTED);
 	CHECK_REFUSED(tl_vec_get(plain, 0), 0, TL_E_UNSUPPORTED);
 	CHECK_FAILS(tl_vec_set(plain, 0, NULL), TL_E_UNSUPPORTED);
@@ -363,9 +347,8 @@ TEST(only_a_vec_is_a_vec)
 
 TEST(elements_are_checked)
 {
-	void* vec;
 	CHECK_OK(tl_mem_enter_scope());
-	vec = tl_vec_new(2);
+	void* vec = tl_vec_new(2);
 	CHECK_OK(tl_vec_push(vec, NULL));
 	CHECK_REFUSES_STATUS(tl_vec_push(vec, bad));
 	CHECK_REFUSES_STATUS(tl_vec_set(vec, 0, bad));
@@ -376,11 +359,10 @@ TEST(elements_are_checked)
 /* Borrowed as long as the arena lives; afterwards the Vec must not mind. */
 TEST(elements_in_arena_memory)
 {
-	void *vec, *arena;
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK_OK(tl_arena_init(4096));
-	vec = tl_vec_new(2);
-	arena = tl_arena_alloc(64);
+	void* vec = tl_vec_new(2);
+	void* arena = tl_arena_alloc(64);
 	CHECK_OK(tl_vec_push(vec, arena));
 	CHECK_OK(tl_vec_push(vec, NULL));
 	CHECK_OK(tl_vec_set(vec, 1, arena));

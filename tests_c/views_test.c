@@ -29,16 +29,15 @@ static bool holds(tl_tensor* tensor, const int64_t* numbers, int64_t count)
 TEST(views_show_the_same_elements)
 {
 	const int64_t open[2] = {3, -1}, turned[2] = {1, 0}, wide[3] = {2, -1, -1}, row[2] = {1, 3};
-	tl_tensor *tensor, *view;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = counting();
+	tl_tensor* tensor = counting();
 	CHECK_HOLDS(tl_view_reshape(tensor, 2, open), 0, 1, 2, 3, 4, 5);
 	CHECK_HOLDS(tl_view_permute(tensor, 2, turned), 0, 3, 1, 4, 2, 5);
 	CHECK_HOLDS(tl_view_transpose(tensor, -1, 0), 0, 3, 1, 4, 2, 5);
 	CHECK_HOLDS(tl_view_slice(tensor, 1, 1, INT64_MAX, 1), 1, 2, 4, 5);
 	CHECK_HOLDS(tl_view_slice(tensor, -1, INT64_MAX, INT64_MIN, -2), 2, 0, 5, 3);
 	CHECK_HOLDS(tl_view_broadcast_to(tensor, 3, wide), 0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5);
-	view = tl_view_slice(tensor, 0, 1, 2, 1);
+	tl_tensor* view = tl_view_slice(tensor, 0, 1, 2, 1);
 	CHECK_HOLDS(tl_view_squeeze(view, 0), 3, 4, 5);
 	CHECK_HOLDS(tl_view_reshape(view, 2, row), 3, 4, 5);
 	view = tl_view_expand_dims(tensor, 1);
@@ -56,13 +55,12 @@ TEST(views_show_the_same_elements)
 TEST(empty_and_scalar_views)
 {
 	const int64_t none = 0, one = 1;
-	tl_tensor *tensor, *scalar;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_view_slice(counting(), 1, 3, 3, 1);
+	tl_tensor* tensor = tl_view_slice(counting(), 1, 3, 3, 1);
 	CHECK_INT(tl_tensor_len(tensor), 0);
 	CHECK_REFUSED(tl_tensor_data(tensor), 0, TL_OK);
 	CHECK_INT(tl_tensor_len(tl_view_reshape(tensor, 1, &none)), 0);
-	scalar = tl_tensor_empty(TL_DTYPE_I64, TL_DEVICE_CPU, 0, NULL);
+	tl_tensor* scalar = tl_tensor_empty(TL_DTYPE_I64, TL_DEVICE_CPU, 0, NULL);
 	CHECK_PTR(tl_tensor_data(tl_view_reshape(scalar, 1, &one)), tl_tensor_data(scalar));
 	CHECK_INT(tl_tensor_rank(tl_view_squeeze(tl_view_expand_dims(scalar, 0), 0)), 0);
 	CHECK_INT(tl_tensor_rank(tl_view_reshape(scalar, 0, NULL)), 0);
@@ -74,9 +72,9 @@ TEST(slices_of_several_axes)
 {
 	const int64_t starts[2] = {-1, INT64_MIN}, stops[2] = {INT64_MAX, 3}, steps[2] = {1, 2};
 	const int64_t at[2] = {1, -1}, none[2] = {0, 0}, mixed[2] = {0, -2}, from[2] = {-2, INT64_MAX}, to[2] = {9, 0};
-	tl_tensor *tensor, *view;
+	tl_tensor* view;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = counting();
+	tl_tensor* tensor = counting();
 	CHECK_HOLDS(tl_view_slice_axes(tensor, 2, starts, stops, steps), 3, 5);
 	CHECK_HOLDS(tl_view_slice_axes(tensor, 1, starts, stops, NULL), 3, 4, 5);
 	CHECK_HOLDS(tl_view_slice_axes(tensor, 0, NULL, NULL, NULL), 0, 1, 2, 3, 4, 5);
@@ -109,12 +107,11 @@ TEST(null_has_null_views)
 /* The storage ends with the last view, whatever stood between. */
 TEST(the_last_view_keeps_the_storage)
 {
-	tl_tensor *tensor, *between, *last;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = counting();
+	tl_tensor* tensor = counting();
 	CHECK_OK(tl_mem_enter_scope());
-	between = tl_view_transpose(tensor, 0, 1);
-	last = tl_view_slice(between, 0, 1, 2, 1);
+	tl_tensor* between = tl_view_transpose(tensor, 0, 1);
+	tl_tensor* last = tl_view_slice(between, 0, 1, 2, 1);
 	CHECK_PTR(tl_tensor_base(last), tensor);
 	CHECK_COUNT(tensor, 3);
 	CHECK_OK(tl_tensor_promote(last));
@@ -144,10 +141,9 @@ TEST(a_view_of_lent_memory_ends_it_on_any_thread)
 {
 	int64_t numbers[6] = {0, 1, 2, 3, 4, 5}, six = 6;
 	int ended = 0;
-	tl_tensor *tensor, *view;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_from_buffer(TL_DTYPE_I64, 0, 1, &six, numbers, NULL, note_end, &ended);
-	view = tl_view_slice(tensor, 0, -1, INT64_MIN, -1);
+	tl_tensor* tensor = tl_tensor_from_buffer(TL_DTYPE_I64, 0, 1, &six, numbers, NULL, note_end, &ended);
+	tl_tensor* view = tl_view_slice(tensor, 0, -1, INT64_MIN, -1);
 	CHECK_HOLDS(view, 5, 4, 3, 2, 1, 0);
 	CHECK_OK(tl_tensor_promote(view));
 	CHECK_OK(tl_mem_exit_scope());
@@ -163,9 +159,8 @@ enum { THREADS = 4, ROUNDS = 2000 };
 static void* look_and_let_go(void* shared)
 {
 	for (int i = 0; i < ROUNDS; i++) {
-		tl_tensor* view;
 		CHECK_OK(tl_mem_enter_scope());
-		view = tl_view_slice(tl_view_transpose(shared, 0, 1), 0, i % 3, i % 3 + 1, 1);
+		tl_tensor* view = tl_view_slice(tl_view_transpose(shared, 0, 1), 0, i % 3, i % 3 + 1, 1);
 		CHECK_INT(*(int64_t*)tl_tensor_data(view), i % 3);
 		CHECK_OK(tl_mem_exit_scope());
 	}
@@ -176,9 +171,8 @@ static void* look_and_let_go(void* shared)
 TEST(views_from_many_threads)
 {
 	pthread_t threads[THREADS];
-	tl_tensor* tensor;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = counting();
+	tl_tensor* tensor = counting();
 	for (int i = 0; i < THREADS; i++) {
 		tl_tensor_acquire(tensor);
 		threads[i] = start_thread(look_and_let_go, tensor);
@@ -203,9 +197,8 @@ TEST(views_while_the_storage_is_dropped)
 {
 	for (int i = 0; i < 200; i++) {
 		pthread_t threads[2];
-		tl_tensor* tensor;
 		CHECK_OK(tl_mem_enter_scope());
-		tensor = counting();
+		tl_tensor* tensor = counting();
 		for (int k = 0; k < 2; k++) {
 			tl_tensor* view = tl_view_transpose(tensor, 0, 1);
 			CHECK_OK(tl_tensor_promote(view));
@@ -221,9 +214,8 @@ TEST(views_while_the_storage_is_dropped)
 TEST(a_tensor_in_a_slot_has_no_views)
 {
 	const int64_t shape[2] = {1, 4}, four = 4, order[2] = {1, 0};
-	tl_tensor* slot;
 	CHECK_OK(tl_mem_function_enter(1));
-	slot = tl_tensor_in_slot(0, TL_DTYPE_I64, 2, shape);
+	tl_tensor* slot = tl_tensor_in_slot(0, TL_DTYPE_I64, 2, shape);
 	CHECK_REFUSED(tl_view_reshape(slot, 1, &four), 0, TL_E_UNSUPPORTED);
 	CHECK(strstr(tl_last_error(), "tl_view_reshape: TL_E_UNSUPPORTED: ") == tl_last_error());
 	CHECK(strstr(tl_last_error(), "slot") != NULL);
@@ -242,11 +234,9 @@ TEST(a_tensor_in_a_slot_has_no_views)
 TEST(impossible_views)
 {
 	const int64_t five = 5, open[2] = {-1, -1}, huge[2] = {INT64_MAX, INT64_MAX}, twice[2] = {0, 0}, six = 6;
-	void* plain;
-	tl_tensor* tensor;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = counting();
-	plain = tl_mem_new(256);
+	tl_tensor* tensor = counting();
+	void* plain = tl_mem_new(256);
 	CHECK_REFUSED(tl_view_reshape(tensor, 1, &five), 0, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_view_reshape(tensor, 2, open), 0, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_view_reshape(tensor, 2, huge), 0, TL_E_INVALID_ARGUMENT);
@@ -314,10 +304,9 @@ TEST(views_of_bad_pointers)
 TEST(info_tells_everything)
 {
 	tl_tensor_info info = {.struct_size = sizeof info};
-	tl_tensor *tensor, *view;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = counting();
-	view = tl_view_slice(tensor, 1, 1, 3, 1);
+	tl_tensor* tensor = counting();
+	tl_tensor* view = tl_view_slice(tensor, 1, 1, 3, 1);
 	CHECK_OK(tl_tensor_info_get(view, &info));
 	CHECK_INT(info.struct_size, sizeof info);
 	CHECK_PTR(info.data, (int64_t*)tl_tensor_data(tensor) + 1);
@@ -353,7 +342,6 @@ TEST(wrapped_memory)
 {
 	int64_t numbers[6] = {0, 1, 2, 3, 4, 5}, strides[2] = {-3, -1};
 	int ended = 0;
-	tl_tensor *tensor, *copy;
 	tl_tensor_info info = {.struct_size = sizeof info,
 	                       .data = numbers + 5,
 	                       .shape = two_by_three,
@@ -362,9 +350,9 @@ TEST(wrapped_memory)
 	                       .rank = 2,
 	                       .flags = TL_TENSOR_FLAG_READ_ONLY};
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = tl_tensor_wrap(&info, note_end, &ended);
+	tl_tensor* tensor = tl_tensor_wrap(&info, note_end, &ended);
 	CHECK_HOLDS(tensor, 5, 4, 3, 2, 1, 0);
-	copy = tl_tensor_clone(tensor);
+	tl_tensor* copy = tl_tensor_clone(tensor);
 	CHECK_OK(tl_tensor_info_get(tl_view_transpose(tensor, 0, 1), &info));
 	CHECK_INT(info.flags, TL_TENSOR_FLAG_VIEW | TL_TENSOR_FLAG_READ_ONLY);
 	CHECK_OK(tl_tensor_info_get(copy, &info));
@@ -387,13 +375,11 @@ TEST(wrapped_memory)
 TEST(views_do_not_enter_go)
 {
 	const int64_t flat = 6, turned[2] = {1, 0}, wide[3] = {2, -1, -1};
-	tl_stats before = {.struct_size = sizeof before}, after = before;
 	const char* path = getenv("TL_FASTPATH");
-	tl_tensor* tensor;
 	CHECK_OK(tl_mem_enter_scope());
-	tensor = counting();
+	tl_tensor* tensor = counting();
 	CHECK_OK(tl_tensor_free(tl_view_transpose(tensor, 0, 1))); /* the magazine is not empty from here on */
-	CHECK_OK(tl_stats_get(&before));
+	const tl_stats before = check_stats();
 	for (int i = 0; i < 100; i++) {
 		CHECK_OK(tl_mem_enter_scope());
 		tl_view_squeeze(tl_view_expand_dims(tl_view_reshape(tensor, 1, &flat), 0), 0);
@@ -401,7 +387,7 @@ TEST(views_do_not_enter_go)
 		tl_view_broadcast_to(tl_view_permute(tl_view_slice(tensor, 0, 0, 1, 1), 2, turned), 3, wide);
 		CHECK_OK(tl_mem_exit_scope());
 	}
-	CHECK_OK(tl_stats_get(&after));
+	const tl_stats after = check_stats();
 	if ((path == NULL || strcmp(path, "1") == 0) && getenv("TL_DEBUG") == NULL && getenv("TL_TRACK") == NULL)
 		CHECK_INT(after.slow_calls - before.slow_calls, 1);
 	CHECK_INT(after.tensor_allocations - before.tensor_allocations, 800);
@@ -412,10 +398,9 @@ TEST(views_do_not_enter_go)
 /* A function returns a view of what it made: the storage goes with it. */
 TEST(a_view_is_returned)
 {
-	tl_tensor* view;
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK_OK(tl_mem_function_enter(0));
-	view = tl_tensor_prepare_return(tl_view_transpose(counting(), 0, 1));
+	tl_tensor* view = tl_tensor_prepare_return(tl_view_transpose(counting(), 0, 1));
 	CHECK_OK(tl_mem_function_exit());
 	CHECK_OK(tl_tensor_register(view));
 	CHECK_HOLDS(view, 0, 3, 1, 4, 2, 5);

@@ -63,9 +63,8 @@ static void* vec_elsewhere(void* vec)
 
 TEST(a_vec_waits_with_its_table)
 {
-	void* vec;
 	CHECK_OK(tl_mem_enter_scope());
-	vec = tl_vec_new(1000000);
+	void* vec = tl_vec_new(1000000);
 	CHECK_OK(tl_mem_unregister(vec));
 	CHECK_OK(tl_mem_exit_scope());
 	run_thread(vec_elsewhere, vec);
@@ -99,9 +98,8 @@ TEST(what_several_threads_held_is_counted)
 			nothing_waits();
 		}
 	}
-	void* vec;
 	CHECK_OK(tl_mem_enter_scope());
-	vec = tl_vec_new(1000000);
+	void* vec = tl_vec_new(1000000);
 	CHECK_PTR(tl_ptr_acquire(vec), vec);
 	CHECK_PTR(tl_ptr_acquire(vec), vec);
 	CHECK_OK(tl_mem_exit_scope());
@@ -157,9 +155,8 @@ static void* makes_and_detaches(void* barrier)
 TEST(those_of_a_detached_thread_do_not_wait)
 {
 	pthread_barrier_t barrier;
-	pthread_t thread;
 	pthread_barrier_init(&barrier, NULL, 2);
-	thread = start_thread(makes_and_detaches, &barrier);
+	pthread_t thread = start_thread(makes_and_detaches, &barrier);
 	meet(&barrier);
 	release_all();
 	CHECK_INT(usage(0).waiting_objects, 0);
@@ -171,16 +168,14 @@ TEST(those_of_a_detached_thread_do_not_wait)
 
 static void* fails_elsewhere(void* unused)
 {
-	char* report;
-	size_t length;
 	(void)unused;
 	release_all();
 	CHECK_OK(tl_mem_set_limit(0, 0, reserved(0) + MIB));
 	CHECK_REFUSED(tl_mem_alloc(64 * MIB), NULL, TL_E_LIMIT);
 	CHECK(strstr(tl_last_error(), " MiB in 100 objects, released by other threads, wait for their owners") != NULL);
 	CHECK(strstr(tl_last_error(), "tl_ptr_share") != NULL && strstr(tl_last_error(), "tl_thread_detach") != NULL);
-	length = tl_stats_json(NULL, 0);
-	report = malloc(length + 1000);
+	size_t length = tl_stats_json(NULL, 0);
+	char* report = malloc(length + 1000);
 	CHECK(tl_stats_json(report, length + 1000) > 0 && strstr(report, "\"waiting_objects\": 100") != NULL);
 	free(report);
 	return NULL;
@@ -188,12 +183,11 @@ static void* fails_elsewhere(void* unused)
 
 TEST(a_message_tells_what_waits)
 {
-	void* large;
 	make(MIB);
 	run_thread(fails_elsewhere, NULL);
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK_OK(tl_mem_exit_scope());
-	large = tl_mem_alloc(64 * MIB);
+	void* large = tl_mem_alloc(64 * MIB);
 	CHECK(large != NULL); /* their memory is there again */
 	CHECK_OK(tl_ptr_release(large));
 	no_limits();

@@ -1,5 +1,4 @@
 /* Section Checked and weak references: who upgrades a weak reference, and when there is nothing left. */
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -73,19 +72,13 @@ TEST(what_has_no_owner)
 	CHECK_PTR(get_elsewhere(weak), NULL);
 }
 
-static void* release_here(void* object)
-{
-	CHECK_OK(tl_ptr_release(object));
-	return NULL;
-}
-
 /* The owner merges what another thread has released, and goes on with a weak reference that it had. */
 TEST(an_object_that_lost_its_owner)
 {
 	void* object = tl_mem_alloc(64);
 	tl_ref weak = tl_weak_of(object);
 	CHECK_OK(tl_ptr_inc_ref(object));
-	run_thread(release_here, object);
+	run_thread(check_release, object);
 	CHECK_PTR(tl_weak_get(weak), object);
 	CHECK_OK(tl_ptr_share(object));
 	CHECK_PTR(get_elsewhere(weak), object);
@@ -238,9 +231,7 @@ TEST(a_forked_child)
 		CHECK_STATUS(tl_ref_release(shared), fast ? TL_OK : TL_E_FORKED);
 		_exit(check_failures != 0);
 	}
-	int status = -1;
-	CHECK(waitpid(child, &status, 0) == child);
-	CHECK_INT(status, 0);
+	CHECK_INT(check_exit_of(child), 0);
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_COUNT(object, 1);
 	CHECK_OK(tl_ref_release(own));

@@ -4,15 +4,13 @@
 
 int main(void)
 {
-	void* object;
-	int64_t count;
 
 	if (tl_mem_enter_scope() != TL_OK) {
 		fprintf(stderr, "consumer: %s\n", tl_last_error());
 		return 1;
 	}
-	object = tl_mem_new(64);
-	count = tl_ptr_refcount(object);
+	void* object = tl_mem_new(64);
+	int64_t count = tl_ptr_refcount(object);
 	tl_mem_exit_scope();
 	if (object == NULL || count != 1 || tl_ptr_refcount(object) != -1) {
 		fprintf(stderr, "consumer: the scope did not keep and release its object\n");

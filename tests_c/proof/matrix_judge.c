@@ -100,9 +100,8 @@ static uint32_t faults_of_message(const judgement* j)
 {
 	const matrix_function* f = function_of(j->cell);
 	size_t length = strlen(f->name);
-	const char* message;
 	if (!is_explained(j->job->place)) return 0;
-	message = tl_last_error();
+	const char* message = tl_last_error();
 	if (strncmp(message, f->name, length) == 0 && message[length] == ':') return 0;
 	if (j->job->alone) printf("message: \"%s\"\n", message);
 	return FAULT_MESSAGE;

@@ -195,9 +195,8 @@ static void* table_of(void* vec) { return vec == NULL ? NULL : ((void**)vec)[2];
 
 void make_vec(fixture* f, intptr_t which, intptr_t offset)
 {
-	void* vec;
 	f->owned[1] = which == VEC_EMPTY || which == VEC_NULLS ? NULL : tl_mem_alloc(64);
-	vec = vec_of(which == VEC_EMPTY ? 0 : 3, which == VEC_NULLS ? NULL : f);
+	void* vec = vec_of(which == VEC_EMPTY ? 0 : 3, which == VEC_NULLS ? NULL : f);
 	if (which == VEC_NESTED) tl_vec_push(vec, f->owned[2] = tl_vec_new(1));
 	point_into(f, vec, offset);
 	if (which < VEC_DATA || f->absent) return;
@@ -274,10 +273,9 @@ void make_stack(fixture* f, intptr_t which, intptr_t offset)
  * to a power of two, and moved. A negative shift rounds an address of the frame stack. */
 void make_around(fixture* f, intptr_t shift, intptr_t offset)
 {
-	uintptr_t at;
 	stack_once();
 	f->owned[0] = tl_mem_alloc(64);
-	at = shift < 0 ? (uintptr_t)stack.dead_frame : (uintptr_t)f->owned[0];
+	uintptr_t at = shift < 0 ? (uintptr_t)stack.dead_frame : (uintptr_t)f->owned[0];
 	shift = shift < 0 ? -shift : shift;
 	f->pointer = (void*)((at & ~(((uintptr_t)1 << shift) - 1)) + (uintptr_t)offset);
 	if (f->pointer == f->owned[0]) f->object = f->pointer;

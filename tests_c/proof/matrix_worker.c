@@ -293,12 +293,11 @@ static void set_blame(set* s, uint16_t of_all, int64_t* live)
 void worker_run(job* j)
 {
 	set s = {.job = j, .first = (int)j->progress->next};
-	int64_t live;
 	s.arguments = calloc(SET_CELLS, sizeof *s.arguments);
 	s.judgements = calloc(SET_CELLS, sizeof *s.judgements);
 	world_open();
 	restore();
-	live = live_objects();
+	int64_t live = live_objects();
 	for (; s.first < j->count; s.first += s.count) {
 		s.count = set_size(j, s.first);
 		uint16_t faults = set_run_all(&s, &live);

@@ -137,10 +137,9 @@ static void both(order o)
 
 static order next_order(int k)
 {
-	order o;
 	pthread_mutex_lock(&control.lock);
 	while (control.orders[k] == WAIT) pthread_cond_wait(&control.changed, &control.lock);
-	o = control.orders[k];
+	order o = control.orders[k];
 	pthread_mutex_unlock(&control.lock);
 	return o;
 }

@@ -12,11 +12,10 @@ static bool fits(const world* w, int64_t bytes)
 
 static item* bump(world* w, void* at, int64_t bytes)
 {
-	item* it;
 	want_true(w, (uintptr_t)at % 64 == 0, "64-byte alignment");
 	if (w->arena_base == NULL) w->arena_base = (char*)at - w->arena_top;
 	want_pointer(w, at, w->arena_base + w->arena_top, "the result");
-	it = item_new(w, STACK, at, (size_t)bytes);
+	item* it = item_new(w, STACK, at, (size_t)bytes);
 	it->offset = w->arena_top;
 	w->arena_top += bytes;
 	fill(it);
@@ -41,11 +40,10 @@ static void alloc(world* w)
 {
 	int64_t bytes = ONE_OF(w, sizes);
 	unsigned set = bytes < 0 ? BAD_SIZE : !w->arena_active ? S(TL_E_NO_FRAME) : GOOD;
-	void* at;
 	if (!w->arena_active && bytes <= 0) return;
 	if (w->arena_active && bytes > 0 && !fits(w, bytes)) set = S(TL_E_ARENA_EXHAUSTED);
 	note(w, "tl_arena_alloc(%" PRId64 ")", bytes);
-	at = tl_arena_alloc(bytes);
+	void* at = tl_arena_alloc(bytes);
 	if (want_memory_last(w, set) == TL_OK && bytes > 0) bump(w, at, bytes);
 	else want_pointer(w, at, NULL, "the result");
 }
@@ -57,11 +55,9 @@ static void alloc_anywhere(world* w)
 	unsigned set = bytes < 0       ? BAD_SIZE
 	               : bytes == huge ? S(TL_E_OUT_OF_MEMORY) | (model.limits ? S(TL_E_LIMIT) : 0)
 	                               : GOOD;
-	item* it;
-	void* at;
 	if (crowded(w)) return;
 	note(w, "tl_arena_malloc(%" PRId64 ")", bytes);
-	at = tl_arena_malloc(bytes);
+	void* at = tl_arena_malloc(bytes);
 	if (want_memory_last(w, set) != TL_OK || bytes == 0) {
 		want_pointer(w, at, NULL, "the result");
 		return;
@@ -70,7 +66,7 @@ static void alloc_anywhere(world* w)
 		bump(w, at, bytes);
 		return;
 	}
-	it = item_new(w, PLAIN, at, (size_t)bytes);
+	item* it = item_new(w, PLAIN, at, (size_t)bytes);
 	it->floats = 1;
 	fill(it);
 }

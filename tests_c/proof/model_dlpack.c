@@ -119,18 +119,15 @@ static void end(world* w)
 static void take_back(world* w)
 {
 	packet* p = draw_packet(w);
-	packet was;
-	item* it;
-	tl_tensor* t;
 	if (p == NULL || crowded(w)) return;
-	was = *p;
+	packet was = *p;
 	note(w, "tl_tensor_from_dlpack of an exported %s", was.of == NULL ? "copy" : name(was.of));
-	t = was.now != NULL ? tl_tensor_from_dlpack(was.now) : tl_tensor_from_dlpack_legacy(was.before);
+	tl_tensor* t = was.now != NULL ? tl_tensor_from_dlpack(was.now) : tl_tensor_from_dlpack_legacy(was.before);
 	was.s.flags =
 		TL_TENSOR_FLAG_LENT | (was.now != NULL && was.of != NULL ? was.s.flags & TL_TENSOR_FLAG_READ_ONLY : 0);
 	was.s.lease = NULL;
 	was.s.bytes = 0;
-	it = tensor_made(w, t, GOOD, &was.s);
+	item* it = tensor_made(w, t, GOOD, &was.s);
 	if (it == NULL) return;
 	*p = (packet){0};
 	it->imported = was.of == NULL ? COPY : ITSELF;
@@ -153,15 +150,12 @@ static void ended(DLManagedTensorVersioned* self) { event_add(DELETED, ((lease*)
 static void import_foreign(world* w)
 {
 	shape s;
-	lease* l;
 	DLManagedTensorVersioned* m;
 	uint32_t major = chance(w, 90) ? 1 : 2;
 	bool odd = chance(w, 10);
-	item* it;
-	tl_tensor* t;
 	if (!draw_shape(w, &s) || crowded(w)) return;
 	s.dtype = TL_DTYPE_F64;
-	l = lend((size_t)s.numel * dtype_bytes(s.dtype) + sizeof *m + 512);
+	lease* l = lend((size_t)s.numel * dtype_bytes(s.dtype) + sizeof *m + 512);
 	m = l->memory;
 	l->id = __atomic_add_fetch(&model.next_id, 1, __ATOMIC_RELAXED);
 	*m = (DLManagedTensorVersioned){{major, 0},
@@ -177,13 +171,13 @@ static void import_foreign(world* w)
 	                                 0}};
 	if (odd) m->dl_tensor.dtype.lanes = 4;
 	note(w, "tl_tensor_from_dlpack(rank %" PRId64 ", version %u%s)", s.rank, major, odd ? ", lanes" : "");
-	t = tl_tensor_from_dlpack(m);
+	tl_tensor* t = tl_tensor_from_dlpack(m);
 	s.flags = TL_TENSOR_FLAG_LENT | (m->flags & DL_READ_ONLY ? TL_TENSOR_FLAG_READ_ONLY : 0);
 	s.data = s.numel > 0 ? (char*)l->memory + 256 : NULL;
 	s.from = NULL;
 	s.bytes = 0;
 	s.lease = l;
-	it = tensor_made(w, t, odd || major == 2 ? S(TL_E_UNSUPPORTED) : GOOD, &s);
+	item* it = tensor_made(w, t, odd || major == 2 ? S(TL_E_UNSUPPORTED) : GOOD, &s);
 	if (it != NULL) {
 		tensor_check(w, it);
 		return;

@@ -69,7 +69,6 @@ static void destroy(world* w, item* it)
 {
 	const object_type* t = &types[it->type];
 	void* born = NULL;
-	item* child;
 	if (it->kind == TENSOR) {
 		imported_ended(it);
 		give_back(w, it);
@@ -83,7 +82,7 @@ static void destroy(world* w, item* it)
 	}
 	if (t->destroy == SCOPES || t->destroy == REGISTERS) memory_unknown(w);
 	if (born == NULL) return;
-	child = item_new(w, PLAIN, born, 32);
+	item* child = item_new(w, PLAIN, born, 32);
 	w->born++;
 	enlist_new(w, child); /* and not filled: the same call may have released it again */
 }

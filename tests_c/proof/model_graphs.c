@@ -113,7 +113,6 @@ static void deep_clone(world* w)
 	operand o = draw_operand(w, COUNTED | K(STACK));
 	unsigned set = o.refusal;
 	bool live = o.it != NULL && o.it->life == LIVE;
-	item* copy;
 	graph g;
 	void* at;
 	if (live && o.it->kind == STACK) set = S(TL_E_UNSUPPORTED);
@@ -129,7 +128,7 @@ static void deep_clone(world* w)
 		return;
 	}
 	memory_unknown(w); /* of the tables of Vecs */
-	copy = take_in(w, &g, at);
+	item* copy = take_in(w, &g, at);
 	retain(w, copy);
 	enlist_new(w, copy);
 }
@@ -175,15 +174,14 @@ static int64_t doom_garbage(world* w)
 
 static void collect(world* w)
 {
-	int64_t least, freed;
 	size_t before = w->items_len;
 	note(w, "tl_mem_collect_cycles()");
-	freed = tl_mem_collect_cycles();
+	int64_t freed = tl_mem_collect_cycles();
 	if (want_memory_last(w, GOOD) != TL_OK) {
 		want_int(w, freed, -1, "the result");
 		return;
 	}
-	least = doom_garbage(w);
+	int64_t least = doom_garbage(w);
 	w->any_order = true;
 	memory_unknown(w);
 	for (size_t i = 0; i < w->items_len; i++)

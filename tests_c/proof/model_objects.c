@@ -115,7 +115,6 @@ static void alloc(world* w)
 {
 	unsigned set;
 	size_t bytes = draw_size(w, &set);
-	item* it;
 	void* at;
 	if (crowded(w)) return;
 	if (chance(w, 50)) {
@@ -126,7 +125,7 @@ static void alloc(world* w)
 		note(w, "tl_alloc_tmp(%zu)", bytes);
 		at = tl_alloc_tmp((int64_t)bytes);
 	}
-	it = made(w, PLAIN, at, bytes, set);
+	item* it = made(w, PLAIN, at, bytes, set);
 	if (it == NULL) return;
 	it->floats = 1;
 	fill(it);
@@ -137,10 +136,9 @@ static void new_object(world* w)
 	unsigned set;
 	size_t bytes = draw_size(w, &set);
 	bool zeroed = chance(w, 40);
-	item* it;
 	if (crowded(w)) return;
 	note(w, "tl_mem_new%s(%zu)", zeroed ? "_zeroed" : "", bytes);
-	it = made(w, PLAIN, zeroed ? tl_mem_new_zeroed(bytes) : tl_mem_new(bytes), bytes, set);
+	item* it = made(w, PLAIN, zeroed ? tl_mem_new_zeroed(bytes) : tl_mem_new(bytes), bytes, set);
 	if (it == NULL) return;
 	if (zeroed) verify_zero(w, it);
 	enlist_new(w, it);
@@ -149,9 +147,8 @@ static void new_object(world* w)
 
 static item* new_typed(world* w, int type)
 {
-	item* it;
 	note(w, "tl_object_new(%d)", type);
-	it = made(w, TYPED, tl_object_new(types[type].number), types[type].bytes, GOOD);
+	item* it = made(w, TYPED, tl_object_new(types[type].number), types[type].bytes, GOOD);
 	if (it == NULL) return NULL;
 	it->type = type;
 	verify_zero(w, it);
@@ -302,9 +299,8 @@ static void set_field(world* w)
 {
 	item* holder = pick_where(w, K(TYPED) | K(FOREIGN), has_fields);
 	operand o = operand_of(chance(w, 80) ? pick(w, COUNTED) : NULL);
-	size_t i;
 	if (holder == NULL || !ends_here(w, holder) || (o.it != NULL && !may_hold(o.it))) return;
-	i = (size_t)draw(w, holder->refs_len);
+	size_t i = (size_t)draw(w, holder->refs_len);
 	note(w, "field %zu of %s = %s", i, name(holder), o.name);
 	want_pointer(w, tl_ptr_acquire(o.at), o.at, "the result");
 	want_last(w, GOOD);

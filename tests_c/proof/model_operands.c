@@ -83,11 +83,9 @@ static bool has_inside(const item* it) { return it->kind != FOREIGN || (it->byte
 static operand inside(world* w)
 {
 	item* it = pick_where(w, COUNTED, has_inside);
-	size_t room;
-	operand o;
 	if (it == NULL) return a_number(w);
-	room = it->bytes > 32 || it->kind == FOREIGN ? it->bytes : 32;
-	o = at_address(it->at + 1 + draw(w, room - 1), S(TL_E_INTERIOR_POINTER));
+	size_t room = it->bytes > 32 || it->kind == FOREIGN ? it->bytes : 32;
+	operand o = at_address(it->at + 1 + draw(w, room - 1), S(TL_E_INTERIOR_POINTER));
 	snprintf(o.name, sizeof o.name, "%s+%zu", name(it), (size_t)(o.at - it->at));
 	if (it->kind == FOREIGN) {
 		if (__atomic_load_n(freed_at(o.at), __ATOMIC_RELAXED)) return a_number(w);
@@ -101,9 +99,8 @@ static operand inside(world* w)
 static operand dead(world* w)
 {
 	const item* it = w->graves[draw(w, GRAVES)];
-	operand o;
 	if (it == NULL || !model.turns) return inside(w);
-	o = at_address(it->at, S(TL_E_NOT_LIVE) | S(TL_E_UNKNOWN_POINTER) | S(TL_E_INTERIOR_POINTER));
+	operand o = at_address(it->at, S(TL_E_NOT_LIVE) | S(TL_E_UNKNOWN_POINTER) | S(TL_E_INTERIOR_POINTER));
 	snprintf(o.name, sizeof o.name, "%s", name(it));
 	if (it->kind != CELL && chance(w, 20)) {
 		o.at += 1 + draw(w, 31);
@@ -143,9 +140,8 @@ operand draw_bad(world* w)
 
 operand draw_operand(world* w, unsigned kinds)
 {
-	item* it;
 	if (chance(w, 3)) return operand_of(NULL);
-	it = chance(w, 85) ? pick(w, kinds) : NULL;
+	item* it = chance(w, 85) ? pick(w, kinds) : NULL;
 	return it != NULL ? operand_of(it) : draw_bad(w);
 }
 

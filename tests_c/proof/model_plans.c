@@ -37,13 +37,12 @@ static void add(world* w)
 	plan* p = draw_plan(w);
 	buffer b = {(size_t)draw(w, 5000), (size_t)1 << draw(w, 9), 0, (int64_t)draw(w, 10), 0, false};
 	bool odd = chance(w, 8);
-	int64_t got;
 	b.end = b.first + 1 + (int64_t)draw(w, 5);
 	if (p->handle == NULL || p->len == MOST_BUFFERS) return;
 	if (odd && chance(w, 50)) b.alignment = 48;
 	else if (odd) b.end = b.first;
 	note(w, "tl_plan_add_buffer(%zu, %zu, %" PRId64 ", %" PRId64 ")", b.bytes, b.alignment, b.first, b.end);
-	got = tl_plan_add_buffer(p->handle, b.bytes, b.alignment, b.first, b.end);
+	int64_t got = tl_plan_add_buffer(p->handle, b.bytes, b.alignment, b.first, b.end);
 	want_last(w, odd ? BAD_SIZE : GOOD);
 	want_int(w, got, odd ? -1 : p->len, "the index");
 	if (odd) return;
@@ -54,9 +53,8 @@ static void add(world* w)
 static void pin(world* w)
 {
 	plan* p = draw_plan(w);
-	buffer* b;
 	if (p->handle == NULL || p->len == 0 || !chance(w, 20)) return;
-	b = &p->of[draw(w, (uint64_t)p->len)];
+	buffer* b = &p->of[draw(w, (uint64_t)p->len)];
 	b->pin = 102400 + (size_t)(b - p->of) * 8192;
 	b->pinned = true;
 	note(w, "tl_plan_pin(%td, %zu)", b - p->of, b->pin);

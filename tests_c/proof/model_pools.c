@@ -228,9 +228,8 @@ static void check_obtained(world* w, pool* p, uintptr_t n, bool fitted)
 static void take_part(world* w, pool* p, uintptr_t n, uintptr_t at)
 {
 	int64_t i = best(p, n);
-	part* b;
 	want_true(w, i >= 0, "a part that fits");
-	b = &p->parts[i];
+	part* b = &p->parts[i];
 	want_pointer(w, (void*)at, (void*)b->at, "the best fit");
 	b->live = true;
 	if (b->bytes - n > SPARE) {
@@ -249,7 +248,6 @@ static void allocate(world* w)
 	uintptr_t n = (bytes + p->granule - 1) & ~(uintptr_t)(p->granule - 1);
 	bool async = chance(w, 20), huge = chance(w, 2), fitted;
 	unsigned set = huge ? S(TL_E_OVERFLOW) : GOOD;
-	void* at;
 	if (p->handle == NULL || is_full(p)) return;
 	if (huge) bytes = most_bytes + 1 + (size_t)draw(w, 1000);
 	settle_if_kept(w, p);
@@ -257,7 +255,8 @@ static void allocate(world* w)
 	if (!huge && bytes > 0 && !fitted && p->refuses) set = S(TL_E_OUT_OF_MEMORY);
 	if (!huge && bytes > 0 && !fitted && p->limit != 0) set |= S(TL_E_LIMIT);
 	note(w, "tl_memory_pool_allocate%s(%zu)", async ? "_async" : "", bytes);
-	at = async ? tl_memory_pool_allocate_async(p->handle, bytes, NULL) : tl_memory_pool_allocate(p->handle, bytes);
+	void* at =
+		async ? tl_memory_pool_allocate_async(p->handle, bytes, NULL) : tl_memory_pool_allocate(p->handle, bytes);
 	if (want_memory_last(w, set) != TL_OK || bytes == 0) {
 		want_pointer(w, at, NULL, "the result");
 		follow(w, p);
@@ -287,10 +286,9 @@ static void deallocate(world* w)
 	pool* p = draw_pool(w);
 	part* b;
 	bool async = chance(w, 20), wrong = chance(w, 10);
-	char* at;
 	if (p->handle == NULL) return;
 	follow(w, p);
-	at = draw_block(w, p, &b);
+	char* at = draw_block(w, p, &b);
 	if (wrong) {
 		operand o = draw_operand(w, COUNTED);
 		at = b != NULL && chance(w, 50) ? at + 1 + draw(w, b->bytes - 1) : o.at;
@@ -406,10 +404,9 @@ static bool has_live(const pool* p)
 
 static void destroy_pool(world* w, pool* p)
 {
-	unsigned set;
 	if (p->handle == NULL) return;
 	follow(w, p);
-	set = has_live(p) ? S(TL_E_BUSY) : GOOD;
+	unsigned set = has_live(p) ? S(TL_E_BUSY) : GOOD;
 	note(w, "tl_memory_pool_destroy()");
 	if (want(w, tl_memory_pool_destroy(p->handle), set) != TL_OK) return;
 	p->last = p->handle;

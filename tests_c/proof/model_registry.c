@@ -58,14 +58,13 @@ static block* new_block(char* memory, size_t bytes, tl_alloc_kind kind)
 /* One reference at an address: of the name that is there, or of a new one. */
 static item* add_name(world* w, block* b, char* at)
 {
-	item* it;
 	for (size_t i = 0; i < b->names_len; i++)
 		if (b->names[i]->at == at) {
 			b->names[i]->count++;
 			b->names[i]->life = LIVE; /* also what tl_ptr_dec_ref had brought to 0 */
 			return b->names[i];
 		}
-	it = item_new(w, FOREIGN, at, at == b->memory ? b->bytes : 0);
+	item* it = item_new(w, FOREIGN, at, at == b->memory ? b->bytes : 0);
 	it->block = b;
 	b->names[b->names_len++] = it;
 	if (it->bytes > 0) fill(it);
@@ -99,14 +98,13 @@ static void adopt(world* w)
 	static tl_status (*const functions[])(void*) = {tl_mem_register_struct, tl_mem_register};
 	size_t bytes = ONE_OF(w, sizes);
 	char* memory = memory_of(bytes, 0);
-	item* it;
 	note(w, "tl_mem_register(%zu bytes of malloc)", bytes);
 	if (want_memory(w, chance(w, 30) ? tl_mem_register_struct_named(memory, "mine") : ONE_OF(w, functions)(memory),
 	                GOOD) != TL_OK) {
 		free(memory);
 		return;
 	}
-	it = add_name(w, new_block(memory, bytes, TL_ALLOC_MALLOC), memory);
+	item* it = add_name(w, new_block(memory, bytes, TL_ALLOC_MALLOC), memory);
 	it->adopted = true;
 	it->block->measured = malloc_usable_size(memory);
 	enlist_new(w, it);
@@ -172,9 +170,8 @@ static void add_alias(world* w)
 	item* it = pick_where(w, K(FOREIGN), is_buffer);
 	block* b = it == NULL ? NULL : it->block;
 	bool wrong = chance(w, 10);
-	char* at;
 	if (b == NULL || b->names_len == MOST_NAMES) return;
-	at = b->memory + (wrong ? b->bytes + 8 : draw(w, b->bytes));
+	char* at = b->memory + (wrong ? b->bytes + 8 : draw(w, b->bytes));
 	note(w, "tl_registry_add_alias(%" PRIu64 ", +%td)", b->buffer, at - b->memory);
 	if (want_memory(w, tl_registry_add_alias(b->buffer, at), wrong ? BAD_SIZE : GOOD) == TL_OK) add_name(w, b, at);
 }
@@ -183,10 +180,9 @@ static void new_array(world* w)
 {
 	size_t count = (size_t)draw(w, 40), each = ONE_OF(w, sizes);
 	bool too_many = chance(w, 4);
-	char* memory;
 	if (too_many) count = SIZE_MAX / 2;
 	note(w, "tl_registry_new_array(%zu, %zu)", count, each);
-	memory = tl_registry_new_array(count, each);
+	char* memory = tl_registry_new_array(count, each);
 	if (want_memory_last(w, too_many ? BAD_SIZE : GOOD) != TL_OK || count == 0) {
 		want_pointer(w, memory, NULL, "the result");
 		return;
@@ -318,9 +314,8 @@ static void aligned(world* w)
 {
 	size_t bytes = ONE_OF(w, sizes), alignment = (size_t)1 << draw(w, 14);
 	bool odd = chance(w, 5);
-	char* memory;
 	note(w, "tl_aligned_alloc(%zu, %zu)", bytes, odd ? (size_t)48 : alignment);
-	memory = tl_aligned_alloc(bytes, odd ? 48 : alignment);
+	char* memory = tl_aligned_alloc(bytes, odd ? 48 : alignment);
 	if (want_memory_last(w, odd ? BAD_SIZE : GOOD) != TL_OK) return;
 	want_true(w, memory != NULL && (uintptr_t)memory % alignment == 0, "alignment");
 	memset(memory, 1, bytes);

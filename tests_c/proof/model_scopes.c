@@ -133,9 +133,8 @@ static void shutdown(world* w)
 
 static item* stack_item(world* w, void* at, size_t bytes, int64_t offset, int mark)
 {
-	item* it;
 	want_true(w, (uintptr_t)at % 64 == 0, "64-byte alignment");
-	it = item_new(w, STACK, at, bytes);
+	item* it = item_new(w, STACK, at, bytes);
 	it->offset = offset;
 	it->type = mark;
 	fill(it);
@@ -175,12 +174,11 @@ static void get_buffer(world* w)
 	unsigned set = !in_range || bytes <= 0 ? GOOD : bytes > 4096 ? S(TL_E_ARENA_EXHAUSTED) : GOOD;
 	if (slot == MAX_SLOTS - 1) return; /* for tensors */
 	item* have = in_range ? f->buffers[slot] : NULL;
-	void* at;
 	if (f == NULL) set = S(TL_E_NO_FRAME) | (bytes < 0 ? BAD_SIZE : 0);
 	else if (!in_range) set = S(TL_E_SLOT_OUT_OF_RANGE) | (bytes < 0 ? BAD_SIZE : 0);
 	else if (bytes < 0) set = BAD_SIZE;
 	note(w, "tl_mem_get_buffer(%" PRId64 ", %" PRId64 ")", slot, bytes);
-	at = tl_mem_get_buffer(slot, bytes);
+	void* at = tl_mem_get_buffer(slot, bytes);
 	if (want_memory_last(w, set) != TL_OK || bytes == 0) {
 		want_pointer(w, at, NULL, "the result");
 		return;
@@ -200,10 +198,9 @@ static void frame_enter(world* w)
 {
 	static const size_t sizes[] = {64, 1000, 8, 0, (size_t)1 << 40};
 	size_t bytes = ONE_OF(w, sizes);
-	void* at;
 	if (w->marks_len == MAX_MARKS) return;
 	note(w, "tl_mem_frame_enter(%zu)", bytes);
-	at = tl_mem_frame_enter(bytes);
+	void* at = tl_mem_frame_enter(bytes);
 	if (want_memory_last(w, bytes > 1000 ? S(TL_E_ARENA_EXHAUSTED) : GOOD) != TL_OK) {
 		want_pointer(w, at, NULL, "the result");
 		return;

@@ -142,9 +142,8 @@ static void take_blocks(world* w, item* it, item* from)
 	want(w, tl_sparse_info_get((tl_sparse*)it->at, &info), GOOD);
 	for (int64_t i = 0; i < info.blocks; i++) {
 		tl_sparse_block_info now = {.struct_size = sizeof now};
-		item* held;
 		want(w, tl_sparse_block((tl_sparse*)it->at, i, &now), GOOD);
-		held = from != NULL ? found(table_of(from), now.memory) : new_block(w, now.memory);
+		item* held = from != NULL ? found(table_of(from), now.memory) : new_block(w, now.memory);
 		want_true(w, held != NULL, "a block of the matrix");
 		retain(w, held);
 		add_ref(it, held);
@@ -242,7 +241,6 @@ static void from_arrays(world* w)
 	matrix m = {.of = c, .lines = c->lines, .format = format};
 	arrays a = arrays_of(c);
 	bool odd = c->nonzeros > 0 && chance(w, 6);
-	item* it;
 	tl_sparse* at;
 	if (odd) put_index(c, chance(w, 50) ? a.indices : a.offsets, 0, chance(w, 50) ? -1 : c->width + 5);
 	note(w, "tl_sparse_from_cs%c(%" PRId64 " lines of %" PRId64 ", %" PRId64 "%s)", format == TL_SPARSE_CSR ? 'r' : 'c',
@@ -253,7 +251,7 @@ static void from_arrays(world* w)
 	else
 		at = tl_sparse_from_csc(c->width, c->lines, c->nonzeros, c->value_dtype, c->index_dtype, a.values, a.indices,
 		                        a.offsets, draw_options(w));
-	it = matrix_made(w, at, odd ? BAD_SIZE : GOOD, &m);
+	item* it = matrix_made(w, at, odd ? BAD_SIZE : GOOD, &m);
 	end_lease(a.lease);
 	if (it == NULL) {
 		free(c);
@@ -271,13 +269,12 @@ static void wrap(world* w)
 	uint32_t read_only = chance(w, 30) ? TL_TENSOR_FLAG_READ_ONLY : 0;
 	matrix m = {.of = c, .lines = c->lines, .format = format, .flags = TL_TENSOR_FLAG_LENT | read_only};
 	arrays a = arrays_of(c);
-	item* it;
 	tl_sparse* at;
 	note(w, "tl_sparse_wrap(%" PRId64 " lines of %" PRId64 ", %" PRId64 ")", c->lines, c->width, c->nonzeros);
 	at = tl_sparse_wrap(format, format == TL_SPARSE_CSR ? c->lines : c->width,
 	                    format == TL_SPARSE_CSR ? c->width : c->lines, c->nonzeros, c->value_dtype, c->index_dtype,
 	                    a.values, a.indices, a.offsets, read_only, lent_back, a.lease);
-	it = matrix_made(w, at, GOOD, &m);
+	item* it = matrix_made(w, at, GOOD, &m);
 	if (it == NULL) {
 		end_lease(a.lease);
 		free(c);
@@ -305,7 +302,6 @@ static void slice(world* w)
 	unsigned set;
 	operand o = draw_matrix(w, &set);
 	int64_t start = ONE_OF(w, places), stop = ONE_OF(w, places), low, high;
-	matrix m;
 	item* it;
 	tl_sparse* at;
 	if (is_matrix(&o) && !blocks_may_be_held(table_of(o.it))) return;
@@ -316,7 +312,7 @@ static void slice(world* w)
 		want_last(w, set);
 		return;
 	}
-	m = *o.it->matrix;
+	matrix m = *o.it->matrix;
 	low = start < 0 ? (start < -m.lines ? 0 : start + m.lines) : start > m.lines ? m.lines : start;
 	high = stop < 0 ? (stop < -m.lines ? 0 : stop + m.lines) : stop > m.lines ? m.lines : stop;
 	m.first += low;
@@ -331,7 +327,6 @@ static void transpose(world* w)
 {
 	unsigned set;
 	operand o = draw_matrix(w, &set);
-	matrix m;
 	item* it;
 	tl_sparse* at;
 	if (is_matrix(&o) && !may_hold(table_of(o.it))) return;
@@ -342,7 +337,7 @@ static void transpose(world* w)
 		want_last(w, set);
 		return;
 	}
-	m = *o.it->matrix;
+	matrix m = *o.it->matrix;
 	m.format = m.format == TL_SPARSE_CSR ? TL_SPARSE_CSC : TL_SPARSE_CSR;
 	it = matrix_made(w, at, GOOD, &m);
 	if (it == NULL) return;
@@ -382,19 +377,16 @@ static void to_contiguous(world* w)
 	unsigned set;
 	operand o = draw_matrix(w, &set);
 	tl_tensor* out[3] = {NULL, NULL, NULL};
-	const content* c;
-	const matrix* m;
 	if (!is_matrix(&o)) return;
-	m = o.it->matrix;
-	c = m->of;
+	const matrix* m = o.it->matrix;
+	const content* c = m->of;
 	note(w, "tl_sparse_to_contiguous(%s)", o.name);
 	if (want_memory(w, tl_sparse_to_contiguous((tl_sparse*)o.at, &out[0], &out[1], &out[2]), GOOD) != TL_OK) return;
 	for (int i = 0; i < 3; i++) {
 		int64_t n = i == 2 ? m->lines + 1 : c->offsets[m->first + m->lines] - c->offsets[m->first];
 		shape s = {.dtype = i == 0 ? c->value_dtype : c->index_dtype, .rank = 1, .dims = {n}};
-		item* it;
 		tensor_rows(&s);
-		it = tensor_own(w, out[i], GOOD, &s);
+		item* it = tensor_own(w, out[i], GOOD, &s);
 		tensor_check(w, it);
 	}
 	for (int64_t i = 0; i < m->lines; i++) {

@@ -59,7 +59,7 @@ static void promote(world* w)
 
 static void prepare_return(world* w)
 {
-	unsigned set, out;
+	unsigned set;
 	operand o = draw_tensor(w, &set);
 	item* it;
 	shape s;
@@ -74,7 +74,7 @@ static void prepare_return(world* w)
 		tensor_fill(it);
 		return;
 	}
-	out = is_tensor(&o) ? take_out_set(w, o.it) : 0;
+	unsigned out = is_tensor(&o) ? take_out_set(w, o.it) : 0;
 	if (out == S(TL_E_OVERFLOW)) set = out;
 	note(w, "tl_tensor_prepare_return(%s)", o.name);
 	void* got = tl_tensor_prepare_return((tl_tensor*)o.at);
@@ -98,7 +98,6 @@ static void end(world* w)
 static void pool_acquire(world* w)
 {
 	shape s;
-	item* it;
 	if (!draw_shape(w, &s) || crowded(w)) return;
 	s.rank = 1;
 	s.dims[0] = s.numel;
@@ -107,7 +106,7 @@ static void pool_acquire(world* w)
 	tl_tensor* t = tl_pool_acquire((size_t)s.numel, (uint8_t)s.dtype, 0);
 	want_last(w, GOOD);
 	if (t == NULL) return;
-	it = tensor_own(w, t, GOOD, &s);
+	item* it = tensor_own(w, t, GOOD, &s);
 	w->entries_len--;
 	it->listed--;
 	it->floats = 1;

@@ -118,9 +118,8 @@ item* tensor_made(world* w, tl_tensor* at, unsigned set, const shape* like)
 item* tensor_own(world* w, tl_tensor* at, unsigned set, const shape* like)
 {
 	item* it = tensor_made(w, at, set, like);
-	shape* s;
 	if (it == NULL) return NULL;
-	s = it->shape;
+	shape* s = it->shape;
 	s->data = tl_tensor_data(at);
 	s->from = s->data;
 	s->bytes = (size_t)s->numel * dtype_bytes(s->dtype);
@@ -215,14 +214,13 @@ static void empty(world* w)
 {
 	shape s;
 	bool good = draw_shape(w, &s), zeros = chance(w, 40);
-	item* it;
 	tl_tensor* t;
 	if (crowded(w)) return;
 	note(w, "tl_tensor_%s(%d, rank %" PRId64 ", %" PRId64 " elements)", zeros ? "new_zeroed" : "empty", s.dtype, s.rank,
 	     s.numel);
 	t = zeros ? tl_tensor_new_zeroed(s.dtype, cpu(w), s.rank, s.dims)
 	          : tl_tensor_empty(s.dtype, cpu(w), s.rank, s.dims);
-	it = tensor_own(w, t, good ? GOOD : BAD_SIZE | (s.rank == 3 ? S(TL_E_OUT_OF_MEMORY) : 0), &s);
+	item* it = tensor_own(w, t, good ? GOOD : BAD_SIZE | (s.rank == 3 ? S(TL_E_OUT_OF_MEMORY) : 0), &s);
 	if (it == NULL) return;
 	if (zeros) {
 		item bytes = as_bytes(it);
@@ -239,13 +237,12 @@ static void from_values(world* w)
 	static int64_t values[VALUES];
 	shape s;
 	bool good = draw_shape(w, &s) || s.dtype == 7 || s.dtype == -1, wide = chance(w, 50);
-	item* it;
 	if (crowded(w)) return;
 	s.dtype = wide ? TL_DTYPE_I64 : TL_DTYPE_F32;
 	note(w, "tl_tensor_new%s(rank %" PRId64 ", %" PRId64 " elements)", wide ? "_i64" : "", s.rank, s.numel);
 	tl_tensor* t =
 		wide ? tl_tensor_new_i64(values, s.rank, s.dims) : tl_tensor_new((const float*)values, s.rank, s.dims);
-	it = tensor_own(w, t, good ? GOOD : BAD_SIZE | (s.rank == 3 ? S(TL_E_OUT_OF_MEMORY) : 0), &s);
+	item* it = tensor_own(w, t, good ? GOOD : BAD_SIZE | (s.rank == 3 ? S(TL_E_OUT_OF_MEMORY) : 0), &s);
 	if (it == NULL) return;
 	item bytes = as_bytes(it);
 	if (bytes.bytes > 0) verify_zero(w, &bytes);
@@ -258,14 +255,11 @@ static void lent(world* w)
 	shape s;
 	bool good = draw_shape(w, &s), gaps = chance(w, 30), wrap = chance(w, 50), back = chance(w, 70);
 	tl_tensor_info info = {.struct_size = sizeof info};
-	size_t each;
-	lease* l;
-	item* it;
 	tl_tensor* t;
 	if (!good || crowded(w)) return;
 	for (int64_t i = 0; gaps && i < s.rank; i++) s.strides[i] *= 2;
-	each = dtype_bytes(s.dtype);
-	l = lend((size_t)s.numel * each * 2 + 64);
+	size_t each = dtype_bytes(s.dtype);
+	lease* l = lend((size_t)s.numel * each * 2 + 64);
 	s.flags = TL_TENSOR_FLAG_LENT | (wrap && chance(w, 30) ? TL_TENSOR_FLAG_READ_ONLY : 0);
 	info.data = l->data;
 	info.shape = s.dims;
@@ -282,7 +276,7 @@ static void lent(world* w)
 	s.from = l->data;
 	s.bytes = (size_t)s.numel * each * (gaps ? 2 : 1);
 	s.lease = l;
-	it = tensor_made(w, t, GOOD, &s);
+	item* it = tensor_made(w, t, GOOD, &s);
 	if (it == NULL) {
 		free(l->memory);
 		free(l);
@@ -324,13 +318,11 @@ static void copy_into(world* w)
 	unsigned set;
 	operand o = draw_tensor(w, &set);
 	const item* from = is_tensor(&o) ? o.it : NULL;
-	shape s;
-	item* it;
 	if (from == NULL || crowded(w) || !contiguous(from->shape) || from->shape->numel == 0) return;
-	s = *from->shape;
+	shape s = *from->shape;
 	tensor_rows(&s);
 	note(w, "tl_tensor_empty for a copy of %s", o.name);
-	it = tensor_own(w, tl_tensor_empty(s.dtype, 0, s.rank, s.dims), GOOD, &s);
+	item* it = tensor_own(w, tl_tensor_empty(s.dtype, 0, s.rank, s.dims), GOOD, &s);
 	if (it == NULL) return;
 	note(w, "tl_tensor_copy(%s, %s)", name(it), o.name);
 	want_memory(w, tl_tensor_copy((tl_tensor*)it->at, (tl_tensor*)from->at), GOOD);
@@ -342,14 +334,12 @@ static void copy_into(world* w)
 static void in_slot(world* w)
 {
 	mark* f = current_function(w);
-	item* it;
 	shape s;
-	tl_tensor* t;
 	if (!draw_shape(w, &s) || f == NULL || f->slots < MAX_SLOTS || s.numel * 16 > 4096) return;
 	note(w, "tl_tensor_in_slot(%" PRId64 " elements)", s.numel);
-	t = tl_tensor_in_slot(MAX_SLOTS - 1, s.dtype, s.rank, s.dims);
+	tl_tensor* t = tl_tensor_in_slot(MAX_SLOTS - 1, s.dtype, s.rank, s.dims);
 	if (want_memory_last(w, GOOD) != TL_OK) return;
-	it = f->buffers[MAX_SLOTS - 1];
+	item* it = f->buffers[MAX_SLOTS - 1];
 	if (it == NULL || it->at != (char*)t) {
 		it = item_new(w, STACK, t, 0);
 		it->offset = -1;

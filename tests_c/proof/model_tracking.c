@@ -52,10 +52,9 @@ static void made_with_tags(world* w)
 	tl_alloc_info now = {.struct_size = sizeof now};
 	uint64_t before = *tl_track_count();
 	char text[MAX_TAGS * sizeof w->tags[0]];
-	item* it;
 	if (crowded(w)) return;
 	note(w, "tl_mem_new(64), to see what is recorded");
-	it = made(w, PLAIN, tl_mem_new(64), 64, GOOD);
+	item* it = made(w, PLAIN, tl_mem_new(64), 64, GOOD);
 	if (it == NULL) return;
 	enlist_new(w, it);
 	fill(it);
@@ -134,11 +133,10 @@ void end_tracking(world* w)
 {
 	static const char whole[] = "\"complete\":true,\"dropped\":0 ";
 	char end[64] = "";
-	FILE* file;
 	if (!model.tracing) return;
 	note(w, "tl_trace_stop()");
 	want(w, tl_trace_stop(), GOOD);
-	file = fopen(trace_path, "rb");
+	FILE* file = fopen(trace_path, "rb");
 	want_true(w,
 	          file != NULL && fseek(file, -(long)(sizeof end - 1), SEEK_END) == 0 &&
 	              fread(end, 1, sizeof end - 1, file) == sizeof end - 1,

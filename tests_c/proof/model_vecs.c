@@ -10,10 +10,9 @@ static void vec_new(world* w)
 	unsigned set = capacity == (size_t)-1 ? BAD_SIZE
 	               : capacity == too_many ? S(TL_E_OUT_OF_MEMORY) | (model.limits ? S(TL_E_LIMIT) : 0)
 	                                      : GOOD;
-	item* it;
 	if (crowded(w)) return;
 	note(w, "tl_vec_new(%zu)", capacity);
-	it = made(w, VEC, tl_vec_new(capacity), 32, set);
+	item* it = made(w, VEC, tl_vec_new(capacity), 32, set);
 	if (it == NULL) return;
 	it->bytes = 0;
 	enlist_new(w, it);
@@ -85,7 +84,6 @@ static void set_element(world* w)
 	unsigned set;
 	operand v = draw_vec(w, &set), e = operand_of(NULL);
 	int64_t i = 0;
-	item* old;
 	if (is_vec(&v)) {
 		i = draw_index(w, &v);
 		set = BAD_SIZE;
@@ -97,7 +95,7 @@ static void set_element(world* w)
 	note(w, "tl_vec_set(%s, %" PRId64 ", %s)", v.name, i, e.name);
 	if (want(w, tl_vec_set(v.at, i, e.at), set) != TL_OK || !is_vec(&v)) return;
 	hold(w, &e);
-	old = v.it->refs[i];
+	item* old = v.it->refs[i];
 	v.it->refs[i] = e.it;
 	if (e.it != NULL) e.it->inside++;
 	if (old != NULL) drop_ref(w, v.it, old);

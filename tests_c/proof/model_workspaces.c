@@ -50,9 +50,8 @@ static void get(world* w)
 	const tl_workspace* of = (tl_workspace*)o.at;
 	bool in_range = usable(&o) && rank < of->count;
 	unsigned set = o.at == NULL || in_range ? GOOD : usable(&o) ? BAD_SIZE : S(TL_E_UNKNOWN_POINTER);
-	char* at;
 	note(w, "tl_workspace_get(%s, %zu)", o.name, rank);
-	at = tl_workspace_get(of, rank);
+	char* at = tl_workspace_get(of, rank);
 	want_last(w, set);
 	want_pointer(w, at, in_range ? (char*)of->base + rank * of->stride : NULL, "the block");
 	if (in_range)

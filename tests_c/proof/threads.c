@@ -191,10 +191,9 @@ static int threads_at_once(void)
 
 int main(void)
 {
-	int bad;
 	CHECK_INT(pthread_key_create(&at_end, call_in_a_destructor), 0);
 	CHECK_OK(tl_init());
-	bad = short_threads();
+	int bad = short_threads();
 	bad |= threads_at_once();
 	void* last = atomic_exchange(&handed_over, NULL);
 	if (last != NULL) CHECK_OK(tl_ptr_release(last));
