@@ -36,178 +36,118 @@ const (
 	textRefZero       Text = layout.TextRefZero
 )
 
-// The others are Go's alone.
-const (
-	textPlain Text = layout.Texts + iota // a text that was made on the spot
-	textFreed
-	textFloats
-	textZero
-	textTable
-	textNodes
-	textNotOwner
-	textCopyOut
-	textReallocZero
-	textReallocKind
-	textReallocShared
-	textNoScope
-	textFunctionScope
-	textPlannedOpen
-	textDepth
-	textScopeFull
-	textMarksFull
-	textAlloc  // made by package limit
-	TextTables // of bookkeeping
-	textShort
-	textNoFunction
-	textNoPlanned
-	textSlotRange
-	textNegative
-	textSlots
-	textFrameFull
-	textArenaFull
-	textNoArena
-	textArenaActive
-	textArenaCapacity
-	textArenaOffset
-	textTypeSize
-	textTypeOffset
-	textTypeUnknown
-	textTypeTwice
-	textTypeFull
-	textNotVec
-	textVecIndex
-	textVecEmpty
-	textVecSize
-	textOpenScopes
-	// texts of package debug
-	TextRedZone
-	TextPoison
-	TextBefore
-	TextNoDebug
-	// texts of package track
-	TextTags
-	TextNoTag
-	// texts of package tensor
-	TextTensorKind
-	TextRank
-	TextShape
-	TextDtype
-	TextDevice
-	TextStrides
-	TextNullData
-	TextAxis
-	TextPoolKey
-	TextPoolTwice
-	TextPoolShared
-	TextNotTensor
-	TextContiguous
-	TextNotSparse // of package sparse
-	textNoRecord
-	textNoRef
-	textNotUpgraded
-	textNoCell
-	textCell
-	textCellHeld
-	textCellType
-	textReadFreed
-)
-
-var sentences = map[Text]string{
+// sentences are the texts: first those that C knows, by number, then Go's own.
+var sentences = append(make([]string, 0, 160), (&[layout.Texts]string{
 	textOutside: "%#x is an address that the runtime never gave out and nobody registered; pass a pointer from " +
 		"tl_mem_* or register it first",
-	textInterior: "%#x is %d bytes inside a %d-byte slot that starts at %#x; use the start",
-	textDead:     "%#x is the start of an object that was released already; drop this pointer with the last reference",
-	textUnused:   "%#x lies in the runtime's heap, where no object is; the pointer is stale or was computed wrongly",
-	textFreed: "%#x lies in the runtime's heap, where every object was released; drop this pointer with the last " +
-		"reference",
+	textInterior:      "%#x is %d bytes inside a %d-byte slot that starts at %#x; use the start",
+	textDead:          "%#x is the start of an object that was released already; drop this pointer with the last reference",
+	textUnused:        "%#x lies in the runtime's heap, where no object is; the pointer is stale or was computed wrongly",
 	textRuntime:       "%#x lies in the runtime's own bookkeeping; no user pointer points there",
 	textDeadStack:     "%#x is arena or frame memory beyond the live end: its scope, function or arena has ended",
 	textOtherStack:    "%#x is arena or frame memory of another thread (context %d); copy the data out before handing it over",
 	textNotRegistered: "%#x is live, but no scope of this function has it registered; nothing was done",
-	textFloats:        "%#x has 15 floating references already; register or release some before unregistering more",
-	textZero: "%#x has no holder: tl_ptr_dec_ref brought it to zero (tl_mem_free frees it), or it is " +
-		"tl_aligned_alloc's and not registered",
-	textTable:       "%#x could not be registered: the table cannot grow, the system refused memory",
-	textNodes:       "%#x could not be handed to its owner: no inbox node is left; its owner should make a call",
-	textReferenced:  "%#x still has %d references; release them, or bring the count to zero with tl_ptr_dec_ref",
-	textNotOwner:    "%#x belongs to context %d; only its owner can turn bias off",
-	textMisaligned:  "%#x is not aligned to %d bytes, so malloc cannot have returned it",
-	textNotMalloc:   "%#x is outside the addresses that malloc returns",
-	textUnreadable:  "%#x is not memory that this process can read, so malloc cannot have returned it",
-	textNotABlock:   "%#x is not where a block of malloc's starts; register the address that malloc has returned",
-	textInsideBlock: "%#x lies inside a block that is registered already; register its start",
-	textCopyOut:     "%#x is live arena or frame memory, which ends with its scope; copy it out instead of unregistering it",
-	textReallocZero: "%#x cannot have 0 bytes; release it instead",
-	textReallocKind: "%#x is not a heap object of plain bytes; typed objects, Vecs, tensors, stack and foreign memory keep " +
-		"their size",
-	textReallocShared: "%#x would have to move, and references are held that this thread's scopes do not account for; allocate and " +
-		"copy",
-	textNoScope:       "no scope is open in this thread; every tl_mem_exit_scope needs its tl_mem_enter_scope",
-	textFunctionScope: "the newest scope belongs to a function; leave it with tl_mem_function_exit",
-	textPlannedOpen:   "a planned frame was opened in this scope and is open still; close it with tl_mem_frame_exit",
-	textDepth:         "there is no depth %d to go back to: %d scopes are open",
-	textScopeFull:     "the scope stack of this thread is full (%d entries); leave scopes, or raise TL_ARENA_BYTES",
-	textMarksFull:     "%d scopes are open in this thread, as many as fit; raise TL_ARENA_BYTES",
-	TextTables:        "the system refuses memory for tables",
-	textShort: "what Go keeps in reserve is nearly used up, and the system refuses it more (RLIMIT_AS, " +
-		"RLIMIT_DATA); release memory or raise the limit",
-	textNoFunction:    "no function frame is open; call tl_mem_function_enter first",
-	textNoPlanned:     "no planned frame is open in this function; every tl_mem_frame_exit needs its tl_mem_frame_enter",
-	textSlotRange:     "slot %d is not one of the %d of this function",
-	textNegative:      "%d is negative; sizes, counts and offsets are not",
-	textSlots:         "a function has at most %d slots, not %d",
-	textFrameFull:     "%v bytes do not fit into the frame stack: %v of %v bytes are in use; raise TL_ARENA_BYTES",
-	textArenaFull:     "%d bytes do not fit into the arena: %d of %d bytes are in use",
-	textNoArena:       "no arena is active; call tl_arena_init first",
-	textArenaActive:   "an arena of %d bytes would be smaller than the %d bytes in use",
-	textArenaCapacity: "an arena of %d bytes is more than the %d that TL_ARENA_BYTES reserves",
-	textArenaOffset:   "offset %d is not between 0 and the live offset %d",
-	textTypeSize:      "a type has 1 to %[2]d bytes, not %[1]d",
-	textTypeOffset:    "pointer offset %v does not fit into a type of %v bytes, or is not a multiple of 8",
-	textTypeUnknown:   "type %d was not defined",
-	textTypeTwice:     "pointer offset %v is given twice",
-	textTypeFull:      "%d types are defined, as many as there can be",
-	textNotVec:        "%#x is not a Vec; make one with tl_vec_new",
-	textVecIndex:      "index %d is not below the length %d",
-	textVecEmpty:      "%#x is a Vec without elements; ask tl_vec_len before taking one out",
-	textVecSize:       "a Vec of %v elements is too large",
-	textOpenScopes:    "another thread has scopes open; shut down when it has left them",
-	TextRedZone:       "%#x: byte %d behind its %d bytes was written to",
-	TextPoison:        "%#x was released, and written to afterwards: at byte %d",
-	TextBefore:        "%#x: byte %d before its start was written to",
-	TextNoDebug:       "there are no red zones to look at; start the program with TL_DEBUG=1",
-	TextTags:          "%d tags are pushed already; pop them with tl_tag_pop",
-	TextNoTag:         "no tag is pushed in this thread; every tl_tag_pop needs its tl_tag_push",
-	TextTensorKind:    "%#x is an object, but not a tensor",
-	TextRank:          "rank %d is not between 0 and %d",
-	TextShape:         "extent %d of axis %d is negative, or the product of the shape overflows",
-	TextDtype:         "dtype %d is not one of TL_DTYPE_*",
-	TextDevice:        "device %d is not available; 0 is the CPU",
-	TextStrides:       "stride %d of axis %d is negative or overflows the address space",
-	TextNullData:      "data is NULL for %d elements",
-	TextAxis:          "axis %d is not below the rank %d",
-	TextPoolKey:       "a tensor of %d elements, dtype %d does not go under the key given",
-	TextPoolTwice:     "%#x is in the pool already",
-	TextPoolShared:    "%#x still has %d references; only the last holder gives a tensor to the pool",
-	TextNotTensor:     "%#x is not a tensor of the runtime",
-	TextContiguous:    "%#x is not contiguous",
-	TextNotSparse:     "%#x is not a sparse matrix; make one with tl_sparse_create or tl_sparse_from_csr",
-	textNoRecord: "%#x is not an object of the runtime but registered, arena or frame memory, to which there are only " +
-		"pointers",
-	textNoRef:   "%#x is no reference: no call of tl_ref_of or tl_weak_of can have returned it; pass a tl_ref, not a pointer",
-	textRefDead: "the object of the reference %#x was released already; forget a reference when you release it",
+	textReferenced:    "%#x still has %d references; release them, or bring the count to zero with tl_ptr_dec_ref",
+	textMisaligned:    "%#x is not aligned to %d bytes, so malloc cannot have returned it",
+	textNotMalloc:     "%#x is outside the addresses that malloc returns",
+	textUnreadable:    "%#x is not memory that this process can read, so malloc cannot have returned it",
+	textNotABlock:     "%#x is not where a block of malloc's starts; register the address that malloc has returned",
+	textInsideBlock:   "%#x lies inside a block that is registered already; register its start",
+	textRefDead:       "the object of the reference %#x was released already; forget a reference when you release it",
 	textRefReused: "the object of the reference %#x was released already, and its memory belongs to another object now; " +
 		"forget a reference when you release it",
 	textRefZero: "nobody holds the object of the reference %#x: tl_ptr_dec_ref brought it to zero (tl_mem_free frees it)",
-	textNotUpgraded: "%#x belongs to context %d, and only its thread upgrades this weak reference; make one for all " +
-		"threads with tl_weak_share",
-	textNoCell:    "%#x is no cell; tl_cell_* take what tl_cell_new has returned",
-	textCell:      "%#x lies in the memory of the cell at %#x, which tl_cell_* alone take",
-	textReadFreed: "%#x was read from freed memory, which TL_DEBUG fills with 0xdd: an object was used after its last reference",
-	textCellType: "type %d has a destructor, is a Vec's, has more than %d pointers, or 16 GiB or more; there are no cells " +
-		"of such a type",
-	textCellHeld: "%#x is a cell with a count of %d; the holder of the only reference frees a cell",
+})[:]...)
+
+// text is a sentence of Go's alone.
+func text(sentence string) Text {
+	sentences = append(sentences, sentence)
+	return Text(len(sentences) - 1)
 }
+
+// Texts of this package and of those that use its contexts.
+var (
+	textPlain = text("") // a text that was made on the spot
+	textFreed = text("%#x lies in the runtime's heap, where every object was released; drop this pointer with the last " +
+		"reference")
+	textFloats = text("%#x has 15 floating references already; register or release some before unregistering more")
+	textZero   = text("%#x has no holder: tl_ptr_dec_ref brought it to zero (tl_mem_free frees it), or it is " +
+		"tl_aligned_alloc's and not registered")
+	textTable       = text("%#x could not be registered: the table cannot grow, the system refused memory")
+	textNodes       = text("%#x could not be handed to its owner: no inbox node is left; its owner should make a call")
+	textNotOwner    = text("%#x belongs to context %d; only its owner can turn bias off")
+	textCopyOut     = text("%#x is live arena or frame memory, which ends with its scope; copy it out instead of unregistering it")
+	textReallocZero = text("%#x cannot have 0 bytes; release it instead")
+	textReallocKind = text("%#x is not a heap object of plain bytes; typed objects, Vecs, tensors, stack and foreign memory keep " +
+		"their size")
+	textReallocShared = text("%#x would have to move, and references are held that this thread's scopes do not account for; allocate and " +
+		"copy")
+	textNoScope       = text("no scope is open in this thread; every tl_mem_exit_scope needs its tl_mem_enter_scope")
+	textFunctionScope = text("the newest scope belongs to a function; leave it with tl_mem_function_exit")
+	textPlannedOpen   = text("a planned frame was opened in this scope and is open still; close it with tl_mem_frame_exit")
+	textDepth         = text("there is no depth %d to go back to: %d scopes are open")
+	textScopeFull     = text("the scope stack of this thread is full (%d entries); leave scopes, or raise TL_ARENA_BYTES")
+	textMarksFull     = text("%d scopes are open in this thread, as many as fit; raise TL_ARENA_BYTES")
+	textAlloc         = text("")                                     // made by package limit
+	TextTables        = text("the system refuses memory for tables") // of bookkeeping
+	textShort         = text("what Go keeps in reserve is nearly used up, and the system refuses it more (RLIMIT_AS, " +
+		"RLIMIT_DATA); release memory or raise the limit")
+	textNoFunction    = text("no function frame is open; call tl_mem_function_enter first")
+	textNoPlanned     = text("no planned frame is open in this function; every tl_mem_frame_exit needs its tl_mem_frame_enter")
+	textSlotRange     = text("slot %d is not one of the %d of this function")
+	textNegative      = text("%d is negative; sizes, counts and offsets are not")
+	textSlots         = text("a function has at most %d slots, not %d")
+	textFrameFull     = text("%v bytes do not fit into the frame stack: %v of %v bytes are in use; raise TL_ARENA_BYTES")
+	textArenaFull     = text("%d bytes do not fit into the arena: %d of %d bytes are in use")
+	textNoArena       = text("no arena is active; call tl_arena_init first")
+	textArenaActive   = text("an arena of %d bytes would be smaller than the %d bytes in use")
+	textArenaCapacity = text("an arena of %d bytes is more than the %d that TL_ARENA_BYTES reserves")
+	textArenaOffset   = text("offset %d is not between 0 and the live offset %d")
+	textTypeSize      = text("a type has 1 to %[2]d bytes, not %[1]d")
+	textTypeOffset    = text("pointer offset %v does not fit into a type of %v bytes, or is not a multiple of 8")
+	textTypeUnknown   = text("type %d was not defined")
+	textTypeTwice     = text("pointer offset %v is given twice")
+	textTypeFull      = text("%d types are defined, as many as there can be")
+	textNotVec        = text("%#x is not a Vec; make one with tl_vec_new")
+	textVecIndex      = text("index %d is not below the length %d")
+	textVecEmpty      = text("%#x is a Vec without elements; ask tl_vec_len before taking one out")
+	textVecSize       = text("a Vec of %v elements is too large")
+	textOpenScopes    = text("another thread has scopes open; shut down when it has left them")
+	// texts of package debug
+	TextRedZone = text("%#x: byte %d behind its %d bytes was written to")
+	TextPoison  = text("%#x was released, and written to afterwards: at byte %d")
+	TextBefore  = text("%#x: byte %d before its start was written to")
+	TextNoDebug = text("there are no red zones to look at; start the program with TL_DEBUG=1")
+	// texts of package track
+	TextTags  = text("%d tags are pushed already; pop them with tl_tag_pop")
+	TextNoTag = text("no tag is pushed in this thread; every tl_tag_pop needs its tl_tag_push")
+	// texts of package tensor
+	TextTensorKind = text("%#x is an object, but not a tensor")
+	TextRank       = text("rank %d is not between 0 and %d")
+	TextShape      = text("extent %d of axis %d is negative, or the product of the shape overflows")
+	TextDtype      = text("dtype %d is not one of TL_DTYPE_*")
+	TextDevice     = text("device %d is not available; 0 is the CPU")
+	TextStrides    = text("stride %d of axis %d is negative or overflows the address space")
+	TextNullData   = text("data is NULL for %d elements")
+	TextAxis       = text("axis %d is not below the rank %d")
+	TextPoolKey    = text("a tensor of %d elements, dtype %d does not go under the key given")
+	TextPoolTwice  = text("%#x is in the pool already")
+	TextPoolShared = text("%#x still has %d references; only the last holder gives a tensor to the pool")
+	TextNotTensor  = text("%#x is not a tensor of the runtime")
+	TextContiguous = text("%#x is not contiguous")
+	TextNotSparse  = text("%#x is not a sparse matrix; make one with tl_sparse_create or tl_sparse_from_csr") // of package sparse
+	textNoRecord   = text("%#x is not an object of the runtime but registered, arena or frame memory, to which there are only " +
+		"pointers")
+	textNoRef       = text("%#x is no reference: no call of tl_ref_of or tl_weak_of can have returned it; pass a tl_ref, not a pointer")
+	textNotUpgraded = text("%#x belongs to context %d, and only its thread upgrades this weak reference; make one for all " +
+		"threads with tl_weak_share")
+	textNoCell   = text("%#x is no cell; tl_cell_* take what tl_cell_new has returned")
+	textCell     = text("%#x lies in the memory of the cell at %#x, which tl_cell_* alone take")
+	textCellHeld = text("%#x is a cell with a count of %d; the holder of the only reference frees a cell")
+	textCellType = text("type %d has a destructor, is a Vec's, has more than %d pointers, or 16 GiB or more; there are no cells " +
+		"of such a type")
+	textReadFreed = text("%#x was read from freed memory, which TL_DEBUG fills with 0xdd: an object was used after its last reference")
+)
 
 // Format puts values into a sentence.
 func (t Text) Format(values ...any) string { return fmt.Sprintf(sentences[t], values...) }
