@@ -226,7 +226,7 @@ func useStreams(d *Device) error {
 func TestFailureOfEveryCall(t *testing.T) {
 	f, all := open(t, "2")
 	require.NoError(t, use(all[0], all[1]))
-	for s := cuDevicePrimaryCtxRetain; s < symbols; s++ {
+	for s := cuDevicePrimaryCtxRetain; s < symbol(len(names)); s++ {
 		if s == cuCtxPopCurrent {
 			continue // what was done stands
 		}

@@ -16,80 +16,50 @@ import (
 // symbol is a function of the driver.
 type symbol int
 
-const (
-	cuInit symbol = iota
-	cuDriverGetVersion
-	cuGetErrorName
-	cuGetErrorString
-	cuDeviceGetCount
-	cuDeviceGet
-	cuDeviceGetName
-	cuDeviceTotalMem
-	cuDeviceGetAttribute
-	cuDevicePrimaryCtxRetain
-	cuCtxPushCurrent
-	cuCtxPopCurrent
-	cuMemGetInfo
-	cuMemAlloc
-	cuMemFree
-	cuMemHostAlloc
-	cuMemFreeHost
-	cuMemcpyHtoD
-	cuMemcpyDtoH
-	cuMemcpyDtoD
-	cuMemcpyPeer
-	cuMemsetD8
-	cuStreamCreate
-	cuStreamDestroy
-	cuStreamSynchronize
-	cuStreamWaitEvent
-	cuEventCreate
-	cuEventDestroy
-	cuEventRecord
-	cuEventQuery
-	cuEventSynchronize
-	cuMemAllocAsync
-	cuMemFreeAsync
-	symbols
-)
-
 // names are those of the library, with the version of their signature. A ? marks
 // what drivers before CUDA 11.2 lack.
-var names = [symbols]string{
-	cuInit:                   "cuInit",
-	cuDriverGetVersion:       "cuDriverGetVersion",
-	cuGetErrorName:           "cuGetErrorName",
-	cuGetErrorString:         "cuGetErrorString",
-	cuDeviceGetCount:         "cuDeviceGetCount",
-	cuDeviceGet:              "cuDeviceGet",
-	cuDeviceGetName:          "cuDeviceGetName",
-	cuDeviceTotalMem:         "cuDeviceTotalMem_v2",
-	cuDeviceGetAttribute:     "cuDeviceGetAttribute",
-	cuDevicePrimaryCtxRetain: "cuDevicePrimaryCtxRetain",
-	cuCtxPushCurrent:         "cuCtxPushCurrent_v2",
-	cuCtxPopCurrent:          "cuCtxPopCurrent_v2",
-	cuMemGetInfo:             "cuMemGetInfo_v2",
-	cuMemAlloc:               "cuMemAlloc_v2",
-	cuMemFree:                "cuMemFree_v2",
-	cuMemHostAlloc:           "cuMemHostAlloc",
-	cuMemFreeHost:            "cuMemFreeHost",
-	cuMemcpyHtoD:             "cuMemcpyHtoD_v2",
-	cuMemcpyDtoH:             "cuMemcpyDtoH_v2",
-	cuMemcpyDtoD:             "cuMemcpyDtoD_v2",
-	cuMemcpyPeer:             "cuMemcpyPeer",
-	cuMemsetD8:               "cuMemsetD8_v2",
-	cuStreamCreate:           "cuStreamCreate",
-	cuStreamDestroy:          "cuStreamDestroy_v2",
-	cuStreamSynchronize:      "cuStreamSynchronize",
-	cuStreamWaitEvent:        "cuStreamWaitEvent",
-	cuEventCreate:            "cuEventCreate",
-	cuEventDestroy:           "cuEventDestroy_v2",
-	cuEventRecord:            "cuEventRecord",
-	cuEventQuery:             "cuEventQuery",
-	cuEventSynchronize:       "cuEventSynchronize",
-	cuMemAllocAsync:          "?cuMemAllocAsync",
-	cuMemFreeAsync:           "?cuMemFreeAsync",
+var names []string
+
+func named(name string) symbol {
+	names = append(names, name)
+	return symbol(len(names) - 1)
 }
+
+var (
+	cuInit                   = named("cuInit")
+	cuDriverGetVersion       = named("cuDriverGetVersion")
+	cuGetErrorName           = named("cuGetErrorName")
+	cuGetErrorString         = named("cuGetErrorString")
+	cuDeviceGetCount         = named("cuDeviceGetCount")
+	cuDeviceGet              = named("cuDeviceGet")
+	cuDeviceGetName          = named("cuDeviceGetName")
+	cuDeviceTotalMem         = named("cuDeviceTotalMem_v2")
+	cuDeviceGetAttribute     = named("cuDeviceGetAttribute")
+	cuDevicePrimaryCtxRetain = named("cuDevicePrimaryCtxRetain")
+	cuCtxPushCurrent         = named("cuCtxPushCurrent_v2")
+	cuCtxPopCurrent          = named("cuCtxPopCurrent_v2")
+	cuMemGetInfo             = named("cuMemGetInfo_v2")
+	cuMemAlloc               = named("cuMemAlloc_v2")
+	cuMemFree                = named("cuMemFree_v2")
+	cuMemHostAlloc           = named("cuMemHostAlloc")
+	cuMemFreeHost            = named("cuMemFreeHost")
+	cuMemcpyHtoD             = named("cuMemcpyHtoD_v2")
+	cuMemcpyDtoH             = named("cuMemcpyDtoH_v2")
+	cuMemcpyDtoD             = named("cuMemcpyDtoD_v2")
+	cuMemcpyPeer             = named("cuMemcpyPeer")
+	cuMemsetD8               = named("cuMemsetD8_v2")
+	cuStreamCreate           = named("cuStreamCreate")
+	cuStreamDestroy          = named("cuStreamDestroy_v2")
+	cuStreamSynchronize      = named("cuStreamSynchronize")
+	cuStreamWaitEvent        = named("cuStreamWaitEvent")
+	cuEventCreate            = named("cuEventCreate")
+	cuEventDestroy           = named("cuEventDestroy_v2")
+	cuEventRecord            = named("cuEventRecord")
+	cuEventQuery             = named("cuEventQuery")
+	cuEventSynchronize       = named("cuEventSynchronize")
+	cuMemAllocAsync          = named("?cuMemAllocAsync")
+	cuMemFreeAsync           = named("?cuMemFreeAsync")
+)
 
 // result is a CUresult.
 type result int32
@@ -118,7 +88,7 @@ func load(library string) (*api, error) {
 	if err != nil {
 		return nil, err
 	}
-	functions, err := lib.Bind(names[:])
+	functions, err := lib.Bind(names)
 	if err != nil {
 		return nil, err
 	}

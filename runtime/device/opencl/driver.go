@@ -16,49 +16,34 @@ import (
 // symbol is a function of OpenCL.
 type symbol int
 
-const (
-	clGetPlatformIDs symbol = iota
-	clGetPlatformInfo
-	clGetDeviceIDs
-	clGetDeviceInfo
-	clCreateContext
-	clReleaseContext
-	clCreateCommandQueue
-	clCreateBuffer
-	clReleaseMemObject
-	clEnqueueReadBuffer
-	clEnqueueWriteBuffer
-	clEnqueueCopyBuffer
-	clEnqueueFillBuffer
-	clFinish
-	clSVMAlloc
-	clSVMFree
-	clEnqueueSVMMemcpy
-	clEnqueueSVMMemFill
-	symbols
-)
-
 // names are those of the library. A ? marks what version 1.2 lacks.
-var names = [symbols]string{
-	clGetPlatformIDs:     "clGetPlatformIDs",
-	clGetPlatformInfo:    "clGetPlatformInfo",
-	clGetDeviceIDs:       "clGetDeviceIDs",
-	clGetDeviceInfo:      "clGetDeviceInfo",
-	clCreateContext:      "clCreateContext",
-	clReleaseContext:     "clReleaseContext",
-	clCreateCommandQueue: "clCreateCommandQueue",
-	clCreateBuffer:       "clCreateBuffer",
-	clReleaseMemObject:   "clReleaseMemObject",
-	clEnqueueReadBuffer:  "clEnqueueReadBuffer",
-	clEnqueueWriteBuffer: "clEnqueueWriteBuffer",
-	clEnqueueCopyBuffer:  "clEnqueueCopyBuffer",
-	clEnqueueFillBuffer:  "clEnqueueFillBuffer",
-	clFinish:             "clFinish",
-	clSVMAlloc:           "?clSVMAlloc",
-	clSVMFree:            "?clSVMFree",
-	clEnqueueSVMMemcpy:   "?clEnqueueSVMMemcpy",
-	clEnqueueSVMMemFill:  "?clEnqueueSVMMemFill",
+var names []string
+
+func named(name string) symbol {
+	names = append(names, name)
+	return symbol(len(names) - 1)
 }
+
+var (
+	clGetPlatformIDs     = named("clGetPlatformIDs")
+	clGetPlatformInfo    = named("clGetPlatformInfo")
+	clGetDeviceIDs       = named("clGetDeviceIDs")
+	clGetDeviceInfo      = named("clGetDeviceInfo")
+	clCreateContext      = named("clCreateContext")
+	clReleaseContext     = named("clReleaseContext")
+	clCreateCommandQueue = named("clCreateCommandQueue")
+	clCreateBuffer       = named("clCreateBuffer")
+	clReleaseMemObject   = named("clReleaseMemObject")
+	clEnqueueReadBuffer  = named("clEnqueueReadBuffer")
+	clEnqueueWriteBuffer = named("clEnqueueWriteBuffer")
+	clEnqueueCopyBuffer  = named("clEnqueueCopyBuffer")
+	clEnqueueFillBuffer  = named("clEnqueueFillBuffer")
+	clFinish             = named("clFinish")
+	clSVMAlloc           = named("?clSVMAlloc")
+	clSVMFree            = named("?clSVMFree")
+	clEnqueueSVMMemcpy   = named("?clEnqueueSVMMemcpy")
+	clEnqueueSVMMemFill  = named("?clEnqueueSVMMemFill")
+)
 
 // api is the loaded library.
 type api struct {
@@ -76,7 +61,7 @@ func load(library string) (*api, error) {
 	if err != nil {
 		return nil, err
 	}
-	functions, err := lib.Bind(names[:])
+	functions, err := lib.Bind(names)
 	if err != nil {
 		return nil, err
 	}

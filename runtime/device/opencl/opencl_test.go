@@ -170,7 +170,7 @@ func TestFailureOfEveryCall(t *testing.T) {
 		t.Setenv("FAKECL_SVM", k.svm)
 		f := compile(t)
 		require.NoError(t, use(t, Options{Library: f.path}))
-		for s := range symbols {
+		for s := range symbol(len(names)) {
 			for call := 1; call < 12; call++ {
 				contexts := f.contexts()
 				f.fail(name(s), call, outOfResources)
