@@ -61,18 +61,7 @@ const _ = "tl_device_kind"
 //	    uint32_t host_access;    /* 1: the CPU may use its memory at its addresses */
 //	    uint32_t stream_ordered; /* 1: memory can be taken and returned in the order of a stream */
 //	} tl_device_properties;
-type tl_device_properties struct {
-	StructSize    uintptr
-	Name          uintptr
-	Description   uintptr
-	Driver        uintptr
-	TotalBytes    uint64
-	Alignment     uintptr
-	Device        int32
-	Kind          int32
-	HostAccess    uint32
-	StreamOrdered uint32
-}
+const _ = "tl_device_properties"
 
 // tl_device_allocate returns a new block of at least that many bytes, NULL on
 // failure.
@@ -99,14 +88,7 @@ const _ = "tl_device_deallocate"
 //	    tl_device_allocate allocate;     /* needed */
 //	    tl_device_deallocate deallocate; /* needed */
 //	} tl_device_allocator;
-type tl_device_allocator struct {
-	StructSize uintptr
-	Name       uintptr
-	Alignment  uintptr
-	Ctx        uintptr
-	Allocate   uintptr
-	Deallocate uintptr
-}
+const _ = "tl_device_allocator"
 
 // tl_device_move copies bytes between the CPU and a device, or inside one. It
 // returns TL_OK when the bytes have arrived.
@@ -136,17 +118,7 @@ const _ = "tl_device_set"
 //	    tl_device_move within;     /* the ranges do not overlap */
 //	    tl_device_set fill;        /* NULL: from_host does it */
 //	} tl_device_copier;
-type tl_device_copier struct {
-	StructSize uintptr
-	Ctx        uintptr
-	TotalBytes uint64
-	HostAccess uint32
-	Reserved   uint32
-	FromHost   uintptr
-	ToHost     uintptr
-	Within     uintptr
-	Fill       uintptr
-}
+const _ = "tl_device_copier"
 
 // tl_device_count returns how many devices there are, the CPU and shared memory
 // included. The first call looks for devices.

@@ -65,48 +65,7 @@ import (
 //	    uint64_t bytes_freed;
 //	    uint64_t out_of_memory;        /* requests that failed although caches were emptied */
 //	} tl_stats;
-type tl_stats struct {
-	StructSize          uintptr
-	LiveObjects         uint64
-	LiveBytes           uint64
-	Allocations         uint64
-	Frees               uint64
-	ForeignLive         uint64
-	TensorsLive         uint64
-	PooledTensors       uint64
-	PooledBytes         uint64
-	ReservedBytes       uint64
-	CommittedBytes      uint64
-	ScopeEntriesSkipped uint64
-	ReleasesDeferred    uint64
-	SlowCalls           uint64
-	SystemCalls         uint64
-	Contexts            uint64
-	PlainLive           uint64
-	TypedLive           uint64
-	VecsLive            uint64
-	SparseLive          uint64
-	TensorBytes         uint64
-	TensorAllocations   uint64
-	PoolHits            uint64
-	PoolMisses          uint64
-	ForeignAllocations  uint64
-	ForeignBytes        uint64
-	RegistryBuffers     uint64
-	PoolBlocksLive      uint64
-	PoolBlocksAllocated uint64
-	PoolBlockBytes      uint64
-	FrameBytes          uint64
-	ArenaBytes          uint64
-	ScopeEntries        uint64
-	HeldBytes           uint64
-	HeldPeak            uint64
-	InUseBytes          uint64
-	InUsePeak           uint64
-	BytesAllocated      uint64
-	BytesFreed          uint64
-	OutOfMemory         uint64
-}
+const _ = "tl_stats"
 
 // tl_stats_get fills in the counters of the process. Set struct_size first.
 //

@@ -52,17 +52,7 @@ const _ = "tl_port_role"
 //	    int64_t num_captures;
 //	    const int64_t* captures; /* arguments of the instruction */
 //	} tl_execution_body;
-type tl_execution_body struct {
-	StructSize  uintptr
-	Name        uintptr
-	Frame       int64
-	NumInputs   int64
-	Inputs      uintptr
-	NumOutputs  int64
-	Outputs     uintptr
-	NumCaptures int64
-	Captures    uintptr
-}
+const _ = "tl_execution_body"
 
 // tl_execution_port describes an input or an output of a body.
 //
@@ -74,14 +64,7 @@ type tl_execution_body struct {
 //	    int64_t result;     /* index of the result of the instruction that this port is, or of which it is a part; -1: none */
 //	    int64_t axis;       /* of the whole, along which the parts of the turns lie; 0 for other roles */
 //	} tl_execution_port;
-type tl_execution_port struct {
-	StructSize uintptr
-	Role       int32
-	IsBack     int32
-	Argument   int64
-	Result     int64
-	Axis       int64
-}
+const _ = "tl_execution_port"
 
 // tl_execution_get_body describes a graph that an instruction runs, by its index, and
 // returns its plan as an execution. Each of the two may be NULL.

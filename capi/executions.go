@@ -69,28 +69,7 @@ const _ = "tl_operand_role"
 //	    int64_t num_symbols;
 //	    int64_t is_proved;        /* 1: tl_execution_get_places was compared with a plan for all numbers */
 //	} tl_execution_info;
-type tl_execution_info struct {
-	StructSize      uintptr
-	Name            uintptr
-	FrameBytes      uintptr
-	FrameAlignment  uintptr
-	LowerBound      uintptr
-	NaiveBytes      uintptr
-	IsOptimal       int64
-	NumBuffers      int64
-	NumInstructions int64
-	NumInputs       int64
-	NumOutputs      int64
-	NumConstants    int64
-	NumRecomputed   int64
-	NumTransfers    int64
-	MovedBytes      uintptr
-	OutsideBytes    uintptr
-	Seconds         float64
-	SecondsOnce     float64
-	NumSymbols      int64
-	IsProved        int64
-}
+const _ = "tl_execution_info"
 
 // tl_execution_symbol describes a symbol in the shapes of the graph, by name, and the
 // numbers that the plan is for. Without TL_GRAPH_FLAG_SYMBOLIC that is one number.
@@ -101,12 +80,7 @@ type tl_execution_info struct {
 //	    int64_t first;      /* a lower number takes the memory and the places of this one */
 //	    int64_t last;       /* the bound */
 //	} tl_execution_symbol;
-type tl_execution_symbol struct {
-	StructSize uintptr
-	Name       uintptr
-	First      int64
-	Last       int64
-}
+const _ = "tl_execution_symbol"
 
 // tl_execution_buffer describes a buffer: that of one value, in which others may lie.
 //
@@ -124,20 +98,7 @@ type tl_execution_symbol struct {
 //	    const void* data;     /* content of a constant; NULL for others */
 //	    int64_t outside;      /* bytes in the second space; -1: it is not there */
 //	} tl_execution_buffer;
-type tl_execution_buffer struct {
-	StructSize uintptr
-	Name       uintptr
-	Kind       int32
-	Dtype      int32
-	Rank       int64
-	Shape      uintptr
-	Bytes      uintptr
-	First      int64
-	Last       int64
-	Offset     int64
-	Data       uintptr
-	Outside    int64
-}
+const _ = "tl_execution_buffer"
 
 // tl_execution_instruction describes an instruction: one operator at work. Besides those
 // of ONNX there are Copy, and MoveOut and MoveIn, which copy to the second space and back.
@@ -153,17 +114,7 @@ type tl_execution_buffer struct {
 //	    const char* repeats;    /* the node that it computes again for the capacity; NULL: none */
 //	    int64_t num_bodies;     /* graphs that it runs: tl_execution_get_body */
 //	} tl_execution_instruction;
-type tl_execution_instruction struct {
-	StructSize uintptr
-	Node       uintptr
-	Op         uintptr
-	Attributes uintptr
-	NumInputs  int64
-	NumOutputs int64
-	NumScratch int64
-	Repeats    uintptr
-	NumBodies  int64
-}
+const _ = "tl_execution_instruction"
 
 // tl_execution_operand describes a tensor in a buffer. Element (i, j, ...) lies
 // offset + i * strides[0] + j * strides[1] + ... elements behind the buffer's start.
@@ -177,15 +128,7 @@ type tl_execution_instruction struct {
 //	    const int64_t* strides; /* in elements */
 //	    int64_t offset;         /* in elements */
 //	} tl_execution_operand;
-type tl_execution_operand struct {
-	StructSize uintptr
-	Name       uintptr
-	Buffer     int64
-	Rank       int64
-	Shape      uintptr
-	Strides    uintptr
-	Offset     int64
-}
+const _ = "tl_execution_operand"
 
 // tl_execution_destroy ends an execution, and with it every string and array that its
 // functions have returned.

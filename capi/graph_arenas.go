@@ -60,16 +60,7 @@ const _ = "tl_graph_arena"
 //	    int64_t num_states;
 //	    int64_t num_entries;
 //	} tl_graph_arena_info;
-type tl_graph_arena_info struct {
-	StructSize    uintptr
-	Name          uintptr
-	Bytes         uintptr
-	Alignment     uintptr
-	StateBytes    uintptr
-	SeparateBytes uintptr
-	NumStates     int64
-	NumEntries    int64
-}
+const _ = "tl_graph_arena_info"
 
 // tl_graph_arena_state describes a state: a tensor that keeps its content between calls,
 // row by row without gaps.
@@ -84,16 +75,7 @@ type tl_graph_arena_info struct {
 //	    size_t offset;        /* in the memory */
 //	    const void* data;     /* what it begins with: a constant of a graph; NULL: nothing tells */
 //	} tl_graph_arena_state;
-type tl_graph_arena_state struct {
-	StructSize uintptr
-	Name       uintptr
-	Dtype      int64
-	Rank       int64
-	Shape      uintptr
-	Bytes      uintptr
-	Offset     uintptr
-	Data       uintptr
-}
+const _ = "tl_graph_arena_state"
 
 // tl_graph_plan_together plans graphs for one arena. States are those that
 // tl_graph_add_state has told of each graph. A state that a graph reads and gives out

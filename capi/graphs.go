@@ -88,18 +88,7 @@ const _ = "tl_graph_flag"
 //	    double outside_bandwidth; /* bytes that are moved in a second; 0: as many as a copy in memory moves */
 //	    const char* rates;     /* JSON, as bench/planner/cost writes it; NULL: those of one server */
 //	} tl_graph_options;
-type tl_graph_options struct {
-	StructSize       uintptr
-	Seed             uint64
-	MaxSteps         int64
-	BudgetMs         int64
-	Alignment        uintptr
-	CapacityBytes    uintptr
-	Flags            uint64
-	OutsideBytes     uintptr
-	OutsideBandwidth float64
-	Rates            uintptr
-}
+const _ = "tl_graph_options"
 
 // tl_graph_create makes a graph without nodes. The name is that of the function and
 // the macros that are written for its plans.

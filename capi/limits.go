@@ -74,20 +74,7 @@ const _ = "tl_out_of_memory_callback"
 //	    uint64_t waiting_bytes;      /* in use by objects that wait for their owners, see below */
 //	    uint64_t waiting_objects;    /* how many they are */
 //	} tl_mem_usage_info;
-type tl_mem_usage_info struct {
-	StructSize       uintptr
-	InUse            uint64
-	Cached           uint64
-	Reserved         uint64
-	Peak             uint64
-	SoftLimit        uint64
-	HardLimit        uint64
-	Relieved         uint64
-	Failed           uint64
-	LargestFreeBlock uint64
-	WaitingBytes     uint64
-	WaitingObjects   uint64
-}
+const _ = "tl_mem_usage_info"
 
 // tl_pool_key_stats is filled in by tl_pool_key_stats_get. It tells what the
 // tensor pool or a device tensor cache keeps under one key.
@@ -100,14 +87,7 @@ type tl_mem_usage_info struct {
 //	    uint32_t dtype;
 //	    uint32_t device;
 //	} tl_pool_key_stats;
-type tl_pool_key_stats struct {
-	StructSize uintptr
-	Elements   uint64
-	Tensors    uint64
-	Bytes      uint64
-	Dtype      uint32
-	Device     uint32
-}
+const _ = "tl_pool_key_stats"
 
 // tl_mem_set_limit bounds the memory of a device, or of all. Above the soft
 // limit caches are emptied, at most every 100 milliseconds, and requests

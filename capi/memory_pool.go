@@ -72,22 +72,7 @@ const _ = "tl_memory_pool"
 //	    uint64_t waiting_bytes;          /* given back in the order of a stream, and not free yet */
 //	    uint64_t num_waiting_blocks;
 //	} tl_memory_pool_stats;
-type tl_memory_pool_stats struct {
-	StructSize           uintptr
-	TotalAllocated       uint64
-	TotalFreed           uint64
-	CurrentUsage         uint64
-	PeakUsage            uint64
-	NumAllocations       uint64
-	NumDeallocations     uint64
-	NumPoolAllocations   uint64
-	NumDeviceAllocations uint64
-	Reserved             uint64
-	LargestFreeBlock     uint64
-	NumFreeBlocks        uint64
-	WaitingBytes         uint64
-	NumWaitingBlocks     uint64
-}
+const _ = "tl_memory_pool_stats"
 
 // tl_memory_pool_create makes a pool over an allocator and obtains its first
 // chunk. The allocator's description is copied; what it describes has to stay

@@ -43,14 +43,7 @@ const _ = "tl_destructor"
 //	    tl_destructor destructor;      /* NULL: none */
 //	    uint32_t flags;                /* 0 */
 //	} tl_type_desc;
-type tl_type_desc struct {
-	Name           uintptr
-	Size           uintptr
-	PointerOffsets uintptr
-	NumPointers    uintptr
-	Destructor     uintptr
-	Flags          uint32
-}
+const _ = "tl_type_desc"
 
 // tl_mem_alloc returns an object of plain bytes with one floating reference:
 // free it with tl_mem_free, or sink the reference with tl_mem_register_struct.

@@ -43,12 +43,7 @@ const _ = "tl_plan"
 //	    int64_t first;    /* alive in the steps first to end - 1 */
 //	    int64_t end;
 //	} tl_plan_buffer;
-type tl_plan_buffer struct {
-	Bytes     uintptr
-	Alignment uintptr
-	First     int64
-	End       int64
-}
+const _ = "tl_plan_buffer"
 
 // tl_plan_create makes an empty plan.
 //

@@ -34,13 +34,7 @@ import (
 //	    int64_t elapsed_ms;  /* since the call began */
 //	    int64_t steps;       /* of the search, counted as max_steps is */
 //	} tl_plan_progress;
-type tl_plan_progress struct {
-	StructSize uintptr
-	FrameBytes uintptr
-	LowerBound uintptr
-	ElapsedMs  int64
-	Steps      int64
-}
+const _ = "tl_plan_progress"
 
 // tl_plan_progress_callback is called during tl_plan_solve_with, on the same
 // thread: after each improvement, and otherwise about every 10 milliseconds, also
@@ -83,16 +77,7 @@ const _ = "tl_plan_progress_callback"
 //	    void* progress_ctx; /* handed to it */
 //	    int64_t budget_cpu_ms; /* milliseconds that the processor works for this thread, instead of budget_ms; 0: no bound */
 //	} tl_plan_options;
-type tl_plan_options struct {
-	StructSize  uintptr
-	Seed        uint64
-	MaxSteps    int64
-	BudgetMs    int64
-	TargetBytes uintptr
-	Progress    uintptr
-	ProgressCtx uintptr
-	BudgetCpuMs int64
-}
+const _ = "tl_plan_options"
 
 // tl_plan_solve places the buffers. With a budget of 0 milliseconds a fixed amount of
 // work is done: milliseconds for a thousand buffers where that suffices, up to a

@@ -79,25 +79,7 @@ const _ = "tl_alloc_kind_code"
 //	    uint64_t number;      /* of the recording, from 1; 0 = this allocation was not recorded */
 //	    const char* type;     /* name of its type, NULL = plain bytes */
 //	} tl_alloc_info;
-type tl_alloc_info struct {
-	StructSize uintptr
-	Block      uintptr
-	Bytes      uintptr
-	Count      uint64
-	BlockCount uint64
-	Addresses  uint64
-	BufferId   uint64
-	Kind       int64
-	File       uintptr
-	Line       uint64
-	Stack      uintptr
-	Frames     uint64
-	Time       uint64
-	Thread     uint64
-	Tag        uintptr
-	Number     uint64
-	Type       uintptr
-}
+const _ = "tl_alloc_info"
 
 // tl_registry_new_array allocates count times element_bytes bytes, aligned to 64
 // and undefined, and registers them.

@@ -63,20 +63,7 @@ const _ = "tl_vec_elements"
 //	    uint32_t flags;           /* 0 */
 //	    tl_destructor destructor; /* called with the header, before the elements are released; NULL: none */
 //	} tl_vec_desc;
-type tl_vec_desc struct {
-	StructSize     uintptr
-	Name           uintptr
-	Size           uintptr
-	DataOffset     uintptr
-	LengthOffset   uintptr
-	CapacityOffset uintptr
-	NumberBytes    uint32
-	Elements       uint32
-	ElementBytes   uintptr
-	ElementType    uint32
-	Flags          uint32
-	Destructor     uintptr
-}
+const _ = "tl_vec_desc"
 
 // tl_mem_register_struct_typed registers memory of malloc's that is laid out as
 // a type says. The runtime owns the block and the references in it from then

@@ -48,16 +48,7 @@ import (
 //	    int64_t shape[8];   /* rank extents, then zeros */
 //	    int64_t strides[8]; /* rank distances, in elements */
 //	} tl_tensor_shared;
-type tl_tensor_shared struct {
-	StructSize uintptr
-	Fd         int32
-	Flags      uint32
-	Offset     uint64
-	Dtype      int32
-	Rank       int32
-	Shape      [8]int64
-	Strides    [8]int64
-}
+const _ = "tl_tensor_shared"
 
 // tl_tensor_share describes a tensor of TL_DEVICE_SHARED, or a view of one, for
 // tl_tensor_open in another process. With TL_TENSOR_FLAG_READ_ONLY the kernel

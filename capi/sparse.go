@@ -55,12 +55,7 @@ const _ = "tl_sparse_format"
 //	    int64_t min_elements; /* fewest nonzeros of a block, while lines remain; default 4096 */
 //	    int64_t max_elements; /* most nonzeros of a block; default 262144 */
 //	} tl_sparse_options;
-type tl_sparse_options struct {
-	StructSize  uintptr
-	TargetRows  int64
-	MinElements int64
-	MaxElements int64
-}
+const _ = "tl_sparse_options"
 
 // tl_sparse_info describes a matrix. New versions add fields at the end.
 //
@@ -77,19 +72,7 @@ type tl_sparse_options struct {
 //	    int32_t index_dtype;  /* tl_dtype */
 //	    uint32_t flags;       /* TL_TENSOR_FLAG_LENT, TL_TENSOR_FLAG_READ_ONLY */
 //	} tl_sparse_info;
-type tl_sparse_info struct {
-	StructSize   uintptr
-	Rows         int64
-	Columns      int64
-	Nonzeros     int64
-	Blocks       int64
-	Bytes        uintptr
-	PayloadBytes uintptr
-	Format       int32
-	ValueDtype   int32
-	IndexDtype   int32
-	Flags        uint32
-}
+const _ = "tl_sparse_info"
 
 // tl_sparse_block_info describes the part of a block that a matrix shows. Line
 // first_line + k begins with nonzero number offsets[k] - offsets[0]. In a slice
@@ -105,16 +88,7 @@ type tl_sparse_info struct {
 //	    const void* offsets; /* lines + 1 numbers of the indices' type */
 //	    tl_tensor* memory;   /* holds the arrays: acquire it to keep them beyond the matrix */
 //	} tl_sparse_block_info;
-type tl_sparse_block_info struct {
-	StructSize uintptr
-	FirstLine  int64
-	Lines      int64
-	Nonzeros   int64
-	Values     uintptr
-	Indices    uintptr
-	Offsets    uintptr
-	Memory     uintptr
-}
+const _ = "tl_sparse_block_info"
 
 // tl_sparse_create returns a matrix with room for as many nonzeros in each line as
 // lengths says, one number for each line. Values and indices are undefined:

@@ -98,19 +98,7 @@ const _ = "tl_tensor_flag"
 //	    uint32_t flags;         /* of tl_tensor_flag */
 //	    tl_tensor* base;        /* of a view: the tensor whose memory it shares; else NULL */
 //	} tl_tensor_info;
-type tl_tensor_info struct {
-	StructSize uintptr
-	Data       uintptr
-	Shape      uintptr
-	Strides    uintptr
-	Numel      int64
-	Nbytes     uintptr
-	Dtype      int32
-	Device     int32
-	Rank       int32
-	Flags      uint32
-	Base       uintptr
-}
+const _ = "tl_tensor_info"
 
 // tl_tensor_new returns an f32 tensor on the CPU with a copy of data.
 //

@@ -7,9 +7,7 @@
 tl_status tl_init(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_init, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_init((uintptr_t)context);
@@ -21,9 +19,7 @@ tl_status tl_init(void) {
 tl_status tl_shutdown(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_shutdown, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_shutdown((uintptr_t)context);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -32,9 +28,7 @@ tl_status tl_shutdown(void) {
 tl_status slow_configure(const char* key, const char* value) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_configure, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_configure((uintptr_t)context, (uintptr_t)key, (uintptr_t)value);
@@ -46,9 +40,7 @@ tl_status slow_configure(const char* key, const char* value) {
 size_t tl_config_dump(char* buffer, size_t bytes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_config_dump, &why);
-	if (context == NULL) {
-		return 0;
-	}
+	if (context == NULL) return 0;
 	uintptr_t result = tlgo_config_dump((uintptr_t)context, (uintptr_t)buffer, (uintptr_t)bytes);
 	tlc_entry_end(context);
 	return result;
@@ -57,9 +49,7 @@ size_t tl_config_dump(char* buffer, size_t bytes) {
 const char* slow_last_error(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_last_error, &why);
-	if (context == NULL) {
-		return tl_status_string(why);
-	}
+	if (context == NULL) return tl_status_string(why);
 	uintptr_t result = tlgo_last_error((uintptr_t)context);
 	tlc_entry_end(context);
 	return (const char*)result;
@@ -68,9 +58,7 @@ const char* slow_last_error(void) {
 tl_status tl_mem_manager_init(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_mem_manager_init, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_mem_manager_init((uintptr_t)context);
@@ -82,9 +70,7 @@ tl_status tl_mem_manager_init(void) {
 tl_status tl_mem_manager_shutdown(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_mem_manager_shutdown, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_mem_manager_shutdown((uintptr_t)context);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -93,9 +79,7 @@ tl_status tl_mem_manager_shutdown(void) {
 tl_status slow_mem_enter_scope(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_mem_enter_scope, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_mem_enter_scope((uintptr_t)context);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -104,9 +88,7 @@ tl_status slow_mem_enter_scope(void) {
 tl_status slow_mem_exit_scope(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_mem_exit_scope, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_mem_exit_scope((uintptr_t)context);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -115,9 +97,7 @@ tl_status slow_mem_exit_scope(void) {
 tl_status slow_mem_exit_scopes_to(int64_t depth) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_mem_exit_scopes_to, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_mem_exit_scopes_to((uintptr_t)context, depth);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -126,9 +106,7 @@ tl_status slow_mem_exit_scopes_to(int64_t depth) {
 int64_t slow_get_scope_depth(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_get_scope_depth, &why);
-	if (context == NULL) {
-		return 0;
-	}
+	if (context == NULL) return 0;
 	int64_t result = tlgo_get_scope_depth((uintptr_t)context);
 	tlc_entry_end(context);
 	return result;
@@ -137,9 +115,7 @@ int64_t slow_get_scope_depth(void) {
 void* slow_mem_alloc(size_t bytes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_mem_alloc, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_mem_alloc((uintptr_t)context, (uintptr_t)bytes);
@@ -151,9 +127,7 @@ void* slow_mem_alloc(size_t bytes) {
 void* slow_mem_new(size_t bytes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_mem_new, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_mem_new((uintptr_t)context, (uintptr_t)bytes);
@@ -165,9 +139,7 @@ void* slow_mem_new(size_t bytes) {
 void* slow_mem_new_zeroed(size_t bytes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_mem_new_zeroed, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_mem_new_zeroed((uintptr_t)context, (uintptr_t)bytes);
@@ -179,9 +151,7 @@ void* slow_mem_new_zeroed(size_t bytes) {
 void* slow_mem_realloc(void* object, size_t bytes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_mem_realloc, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_mem_realloc((uintptr_t)context, (uintptr_t)object, (uintptr_t)bytes);
@@ -193,9 +163,7 @@ void* slow_mem_realloc(void* object, size_t bytes) {
 void* slow_ptr_reuse(void* object, size_t bytes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_ptr_reuse, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_ptr_reuse((uintptr_t)context, (uintptr_t)object, (uintptr_t)bytes);
@@ -207,9 +175,7 @@ void* slow_ptr_reuse(void* object, size_t bytes) {
 void* slow_mem_aligned_alloc(size_t bytes, size_t alignment) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_mem_aligned_alloc, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_mem_aligned_alloc((uintptr_t)context, (uintptr_t)bytes, (uintptr_t)alignment);
@@ -221,9 +187,7 @@ void* slow_mem_aligned_alloc(size_t bytes, size_t alignment) {
 size_t slow_mem_usable_size(const void* object) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_mem_usable_size, &why);
-	if (context == NULL) {
-		return 0;
-	}
+	if (context == NULL) return 0;
 	uintptr_t result = tlgo_mem_usable_size((uintptr_t)context, (uintptr_t)object);
 	tlc_entry_end(context);
 	return result;
@@ -231,16 +195,10 @@ size_t slow_mem_usable_size(const void* object) {
 
 tl_status slow_mem_free(void* object) {
 	tl_status why = TL_OK;
-	if (object == NULL && tlc_is_fast(tlc_tls)) {
-		return TL_OK;
-	}
-	if (tlc_refuse(TL_FN_tl_mem_free, object, &why)) {
-		return why;
-	}
+	if (object == NULL && tlc_is_fast(tlc_tls)) return TL_OK;
+	if (tlc_refuse(TL_FN_tl_mem_free, object, &why)) return why;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_mem_free, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_mem_free((uintptr_t)context, (uintptr_t)object);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -248,16 +206,10 @@ tl_status slow_mem_free(void* object) {
 
 tl_status slow_mem_dealloc(void* object) {
 	tl_status why = TL_OK;
-	if (object == NULL && tlc_is_fast(tlc_tls)) {
-		return TL_OK;
-	}
-	if (tlc_refuse(TL_FN_tl_mem_dealloc, object, &why)) {
-		return why;
-	}
+	if (object == NULL && tlc_is_fast(tlc_tls)) return TL_OK;
+	if (tlc_refuse(TL_FN_tl_mem_dealloc, object, &why)) return why;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_mem_dealloc, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_mem_dealloc((uintptr_t)context, (uintptr_t)object);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -266,9 +218,7 @@ tl_status slow_mem_dealloc(void* object) {
 void* slow_alloc_tmp(int64_t bytes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_alloc_tmp, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_alloc_tmp((uintptr_t)context, bytes);
@@ -279,16 +229,10 @@ void* slow_alloc_tmp(int64_t bytes) {
 
 tl_status slow_free_tmp(void* object) {
 	tl_status why = TL_OK;
-	if (object == NULL && tlc_is_fast(tlc_tls)) {
-		return TL_OK;
-	}
-	if (tlc_refuse(TL_FN_tl_free_tmp, object, &why)) {
-		return why;
-	}
+	if (object == NULL && tlc_is_fast(tlc_tls)) return TL_OK;
+	if (tlc_refuse(TL_FN_tl_free_tmp, object, &why)) return why;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_free_tmp, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_free_tmp((uintptr_t)context, (uintptr_t)object);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -297,9 +241,7 @@ tl_status slow_free_tmp(void* object) {
 tl_status tl_type_define(const tl_type_desc* description, tl_type* out_type) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_type_define, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_type_define((uintptr_t)context, (uintptr_t)description, (uintptr_t)out_type);
@@ -311,9 +253,7 @@ tl_status tl_type_define(const tl_type_desc* description, tl_type* out_type) {
 void* slow_object_new(tl_type type) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_object_new, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_object_new((uintptr_t)context, type);
@@ -324,17 +264,10 @@ void* slow_object_new(tl_type type) {
 
 void* tl_mem_deep_clone(void* object) {
 	tl_status why = TL_OK;
-	if (object == NULL && tlc_is_fast(tlc_tls)) {
-		tlc_clear_failure(tlc_tls);
-		return NULL;
-	}
-	if (tlc_refuse(TL_FN_tl_mem_deep_clone, object, &why)) {
-		return NULL;
-	}
+	if (object == NULL && tlc_is_fast(tlc_tls)) return tlc_null(tlc_tls);
+	if (tlc_refuse(TL_FN_tl_mem_deep_clone, object, &why)) return NULL;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_mem_deep_clone, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_mem_deep_clone((uintptr_t)context, (uintptr_t)object);
@@ -346,9 +279,7 @@ void* tl_mem_deep_clone(void* object) {
 int64_t tl_mem_collect_cycles(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_mem_collect_cycles, &why);
-	if (context == NULL) {
-		return -1;
-	}
+	if (context == NULL) return -1;
 	int64_t result = tlgo_mem_collect_cycles((uintptr_t)context);
 	tlc_entry_end(context);
 	return result;
@@ -357,9 +288,7 @@ int64_t tl_mem_collect_cycles(void) {
 tl_status slow_mem_register_struct(void* object) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_mem_register_struct, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_mem_register_struct((uintptr_t)context, (uintptr_t)object);
@@ -371,9 +300,7 @@ tl_status slow_mem_register_struct(void* object) {
 tl_status slow_mem_register_struct_named(void* object, const char* name) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_mem_register_struct_named, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_mem_register_struct_named((uintptr_t)context, (uintptr_t)object, (uintptr_t)name);
@@ -385,9 +312,7 @@ tl_status slow_mem_register_struct_named(void* object, const char* name) {
 tl_status slow_mem_register(void* object) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_mem_register, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_mem_register((uintptr_t)context, (uintptr_t)object);
@@ -399,9 +324,7 @@ tl_status slow_mem_register(void* object) {
 tl_status slow_mem_register_ptr(void* object) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_mem_register_ptr, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_mem_register_ptr((uintptr_t)context, (uintptr_t)object);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -410,9 +333,7 @@ tl_status slow_mem_register_ptr(void* object) {
 tl_status slow_mem_register_tensor(void* tensor) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_mem_register_tensor, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_mem_register_tensor((uintptr_t)context, (uintptr_t)tensor);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -421,9 +342,7 @@ tl_status slow_mem_register_tensor(void* tensor) {
 tl_status slow_mem_register_vec_ptr(void* vec) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_mem_register_vec_ptr, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_mem_register_vec_ptr((uintptr_t)context, (uintptr_t)vec);
@@ -435,9 +354,7 @@ tl_status slow_mem_register_vec_ptr(void* vec) {
 tl_status slow_mem_unregister(void* object) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_mem_unregister, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_mem_unregister((uintptr_t)context, (uintptr_t)object);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -445,13 +362,9 @@ tl_status slow_mem_unregister(void* object) {
 
 void* slow_ptr_acquire(void* object) {
 	tl_status why = TL_OK;
-	if (tlc_refuse(TL_FN_tl_ptr_acquire, object, &why)) {
-		return (void*)object;
-	}
+	if (tlc_refuse(TL_FN_tl_ptr_acquire, object, &why)) return (void*)object;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_ptr_acquire, &why);
-	if (context == NULL) {
-		return (void*)object;
-	}
+	if (context == NULL) return (void*)object;
 	uintptr_t result = tlgo_ptr_acquire((uintptr_t)context, (uintptr_t)object);
 	tlc_entry_end(context);
 	return (void*)result;
@@ -459,13 +372,9 @@ void* slow_ptr_acquire(void* object) {
 
 tl_status slow_ptr_release(void* object) {
 	tl_status why = TL_OK;
-	if (tlc_refuse(TL_FN_tl_ptr_release, object, &why)) {
-		return why;
-	}
+	if (tlc_refuse(TL_FN_tl_ptr_release, object, &why)) return why;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_ptr_release, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_ptr_release((uintptr_t)context, (uintptr_t)object);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -473,13 +382,9 @@ tl_status slow_ptr_release(void* object) {
 
 tl_status slow_ptr_inc_ref(void* object) {
 	tl_status why = TL_OK;
-	if (tlc_refuse(TL_FN_tl_ptr_inc_ref, object, &why)) {
-		return why;
-	}
+	if (tlc_refuse(TL_FN_tl_ptr_inc_ref, object, &why)) return why;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_ptr_inc_ref, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_ptr_inc_ref((uintptr_t)context, (uintptr_t)object);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -487,16 +392,10 @@ tl_status slow_ptr_inc_ref(void* object) {
 
 int32_t slow_ptr_dec_ref(void* object) {
 	tl_status why = TL_OK;
-	if (object == NULL && tlc_is_fast(tlc_tls)) {
-		return 0;
-	}
-	if (tlc_refuse(TL_FN_tl_ptr_dec_ref, object, &why)) {
-		return 0;
-	}
+	if (object == NULL && tlc_is_fast(tlc_tls)) return 0;
+	if (tlc_refuse(TL_FN_tl_ptr_dec_ref, object, &why)) return 0;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_ptr_dec_ref, &why);
-	if (context == NULL) {
-		return 0;
-	}
+	if (context == NULL) return 0;
 	int32_t result = tlgo_ptr_dec_ref((uintptr_t)context, (uintptr_t)object);
 	tlc_entry_end(context);
 	return result;
@@ -504,13 +403,9 @@ int32_t slow_ptr_dec_ref(void* object) {
 
 bool slow_ptr_release_bool(void* object) {
 	tl_status why = TL_OK;
-	if (tlc_refuse(TL_FN_tl_ptr_release_bool, object, &why)) {
-		return false;
-	}
+	if (tlc_refuse(TL_FN_tl_ptr_release_bool, object, &why)) return false;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_ptr_release_bool, &why);
-	if (context == NULL) {
-		return false;
-	}
+	if (context == NULL) return false;
 	uint8_t result = tlgo_ptr_release_bool((uintptr_t)context, (uintptr_t)object);
 	tlc_entry_end(context);
 	return result != 0;
@@ -518,16 +413,10 @@ bool slow_ptr_release_bool(void* object) {
 
 int64_t slow_ptr_refcount(const void* object) {
 	tl_status why = TL_OK;
-	if (object == NULL && tlc_is_fast(tlc_tls)) {
-		return 0;
-	}
-	if (tlc_refuse(TL_FN_tl_ptr_refcount, object, &why)) {
-		return -1;
-	}
+	if (object == NULL && tlc_is_fast(tlc_tls)) return 0;
+	if (tlc_refuse(TL_FN_tl_ptr_refcount, object, &why)) return -1;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_ptr_refcount, &why);
-	if (context == NULL) {
-		return -1;
-	}
+	if (context == NULL) return -1;
 	int64_t result = tlgo_ptr_refcount((uintptr_t)context, (uintptr_t)object);
 	tlc_entry_end(context);
 	return result;
@@ -535,13 +424,9 @@ int64_t slow_ptr_refcount(const void* object) {
 
 bool slow_ptr_is_unique(const void* object) {
 	tl_status why = TL_OK;
-	if (tlc_refuse(TL_FN_tl_ptr_is_unique, object, &why)) {
-		return false;
-	}
+	if (tlc_refuse(TL_FN_tl_ptr_is_unique, object, &why)) return false;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_ptr_is_unique, &why);
-	if (context == NULL) {
-		return false;
-	}
+	if (context == NULL) return false;
 	uint8_t result = tlgo_ptr_is_unique((uintptr_t)context, (uintptr_t)object);
 	tlc_entry_end(context);
 	return result != 0;
@@ -549,16 +434,10 @@ bool slow_ptr_is_unique(const void* object) {
 
 tl_status slow_ptr_check(const void* object) {
 	tl_status why = TL_OK;
-	if (object == NULL && tlc_is_fast(tlc_tls)) {
-		return TL_OK;
-	}
-	if (tlc_refuse(TL_FN_tl_ptr_check, object, &why)) {
-		return why;
-	}
+	if (object == NULL && tlc_is_fast(tlc_tls)) return TL_OK;
+	if (tlc_refuse(TL_FN_tl_ptr_check, object, &why)) return why;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_ptr_check, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_ptr_check((uintptr_t)context, (uintptr_t)object);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -566,16 +445,10 @@ tl_status slow_ptr_check(const void* object) {
 
 tl_status slow_ptr_share(void* object) {
 	tl_status why = TL_OK;
-	if (object == NULL && tlc_is_fast(tlc_tls)) {
-		return TL_OK;
-	}
-	if (tlc_refuse(TL_FN_tl_ptr_share, object, &why)) {
-		return why;
-	}
+	if (object == NULL && tlc_is_fast(tlc_tls)) return TL_OK;
+	if (tlc_refuse(TL_FN_tl_ptr_share, object, &why)) return why;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_ptr_share, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_ptr_share((uintptr_t)context, (uintptr_t)object);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -583,16 +456,10 @@ tl_status slow_ptr_share(void* object) {
 
 tl_status tl_ptr_make_immortal(void* object) {
 	tl_status why = TL_OK;
-	if (object == NULL && tlc_is_fast(tlc_tls)) {
-		return TL_OK;
-	}
-	if (tlc_refuse(TL_FN_tl_ptr_make_immortal, object, &why)) {
-		return why;
-	}
+	if (object == NULL && tlc_is_fast(tlc_tls)) return TL_OK;
+	if (tlc_refuse(TL_FN_tl_ptr_make_immortal, object, &why)) return why;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_ptr_make_immortal, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_ptr_make_immortal((uintptr_t)context, (uintptr_t)object);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -600,16 +467,10 @@ tl_status tl_ptr_make_immortal(void* object) {
 
 tl_ref slow_ref_of(void* object) {
 	tl_status why = TL_OK;
-	if (object == NULL && tlc_is_fast(tlc_tls)) {
-		return 0;
-	}
-	if (tlc_refuse(TL_FN_tl_ref_of, object, &why)) {
-		return 0;
-	}
+	if (object == NULL && tlc_is_fast(tlc_tls)) return 0;
+	if (tlc_refuse(TL_FN_tl_ref_of, object, &why)) return 0;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_ref_of, &why);
-	if (context == NULL) {
-		return 0;
-	}
+	if (context == NULL) return 0;
 	uint64_t result = tlgo_ref_of((uintptr_t)context, (uintptr_t)object);
 	tlc_entry_end(context);
 	return result;
@@ -618,9 +479,7 @@ tl_ref slow_ref_of(void* object) {
 tl_ref slow_ref_acquire(tl_ref ref) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_ref_acquire, &why);
-	if (context == NULL) {
-		return 0;
-	}
+	if (context == NULL) return 0;
 	uint64_t result = tlgo_ref_acquire((uintptr_t)context, ref);
 	tlc_entry_end(context);
 	return result;
@@ -629,9 +488,7 @@ tl_ref slow_ref_acquire(tl_ref ref) {
 tl_status slow_ref_release(tl_ref ref) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_ref_release, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_ref_release((uintptr_t)context, ref);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -640,9 +497,7 @@ tl_status slow_ref_release(tl_ref ref) {
 void* slow_ref_get(tl_ref ref) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_ref_get, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result = tlgo_ref_get((uintptr_t)context, ref);
 	tlc_entry_end(context);
 	return (void*)result;
@@ -651,9 +506,7 @@ void* slow_ref_get(tl_ref ref) {
 tl_status slow_ref_check(tl_ref ref) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_ref_check, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_ref_check((uintptr_t)context, ref);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -661,16 +514,10 @@ tl_status slow_ref_check(tl_ref ref) {
 
 tl_ref slow_weak_of(void* object) {
 	tl_status why = TL_OK;
-	if (object == NULL && tlc_is_fast(tlc_tls)) {
-		return 0;
-	}
-	if (tlc_refuse(TL_FN_tl_weak_of, object, &why)) {
-		return 0;
-	}
+	if (object == NULL && tlc_is_fast(tlc_tls)) return 0;
+	if (tlc_refuse(TL_FN_tl_weak_of, object, &why)) return 0;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_weak_of, &why);
-	if (context == NULL) {
-		return 0;
-	}
+	if (context == NULL) return 0;
 	uint64_t result = tlgo_weak_of((uintptr_t)context, (uintptr_t)object);
 	tlc_entry_end(context);
 	return result;
@@ -678,16 +525,10 @@ tl_ref slow_weak_of(void* object) {
 
 tl_ref slow_weak_share(void* object) {
 	tl_status why = TL_OK;
-	if (object == NULL && tlc_is_fast(tlc_tls)) {
-		return 0;
-	}
-	if (tlc_refuse(TL_FN_tl_weak_share, object, &why)) {
-		return 0;
-	}
+	if (object == NULL && tlc_is_fast(tlc_tls)) return 0;
+	if (tlc_refuse(TL_FN_tl_weak_share, object, &why)) return 0;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_weak_share, &why);
-	if (context == NULL) {
-		return 0;
-	}
+	if (context == NULL) return 0;
 	uint64_t result = tlgo_weak_share((uintptr_t)context, (uintptr_t)object);
 	tlc_entry_end(context);
 	return result;
@@ -696,9 +537,7 @@ tl_ref slow_weak_share(void* object) {
 void* slow_weak_get(tl_ref ref) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_weak_get, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result = tlgo_weak_get((uintptr_t)context, ref);
 	tlc_entry_end(context);
 	return (void*)result;
@@ -707,9 +546,7 @@ void* slow_weak_get(tl_ref ref) {
 void* slow_cell_new(size_t bytes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_cell_new, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_cell_new((uintptr_t)context, (uintptr_t)bytes);
@@ -721,9 +558,7 @@ void* slow_cell_new(size_t bytes) {
 void* slow_cell_new_typed(tl_type type) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_cell_new_typed, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_cell_new_typed((uintptr_t)context, type);
@@ -735,9 +570,7 @@ void* slow_cell_new_typed(tl_type type) {
 void* slow_cell_dup(void* cell) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_cell_dup, &why);
-	if (context == NULL) {
-		return (void*)cell;
-	}
+	if (context == NULL) return (void*)cell;
 	uintptr_t result = tlgo_cell_dup((uintptr_t)context, (uintptr_t)cell);
 	tlc_entry_end(context);
 	return (void*)result;
@@ -746,9 +579,7 @@ void* slow_cell_dup(void* cell) {
 bool slow_cell_is_unique(const void* cell) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_cell_is_unique, &why);
-	if (context == NULL) {
-		return false;
-	}
+	if (context == NULL) return false;
 	uint8_t result = tlgo_cell_is_unique((uintptr_t)context, (uintptr_t)cell);
 	tlc_entry_end(context);
 	return result != 0;
@@ -757,9 +588,7 @@ bool slow_cell_is_unique(const void* cell) {
 bool slow_cell_drop(void* cell) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_cell_drop, &why);
-	if (context == NULL) {
-		return false;
-	}
+	if (context == NULL) return false;
 	uint8_t result = tlgo_cell_drop((uintptr_t)context, (uintptr_t)cell);
 	tlc_entry_end(context);
 	return result != 0;
@@ -768,9 +597,7 @@ bool slow_cell_drop(void* cell) {
 tl_status slow_cell_free(void* cell) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_cell_free, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_cell_free((uintptr_t)context, (uintptr_t)cell);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -779,9 +606,7 @@ tl_status slow_cell_free(void* cell) {
 tl_status slow_cell_share(void* cell) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_cell_share, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_cell_share((uintptr_t)context, (uintptr_t)cell);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -790,9 +615,7 @@ tl_status slow_cell_share(void* cell) {
 void* slow_vec_new(size_t capacity) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_vec_new, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_vec_new((uintptr_t)context, (uintptr_t)capacity);
@@ -803,16 +626,10 @@ void* slow_vec_new(size_t capacity) {
 
 tl_status slow_vec_push(void* vec, void* element) {
 	tl_status why = TL_OK;
-	if (vec == NULL && tlc_is_fast(tlc_tls)) {
-		return TL_OK;
-	}
-	if (tlc_refuse(TL_FN_tl_vec_push, vec, &why)) {
-		return why;
-	}
+	if (vec == NULL && tlc_is_fast(tlc_tls)) return TL_OK;
+	if (tlc_refuse(TL_FN_tl_vec_push, vec, &why)) return why;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_vec_push, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_vec_push((uintptr_t)context, (uintptr_t)vec, (uintptr_t)element);
@@ -823,17 +640,10 @@ tl_status slow_vec_push(void* vec, void* element) {
 
 void* slow_vec_get(void* vec, int64_t index) {
 	tl_status why = TL_OK;
-	if (vec == NULL && tlc_is_fast(tlc_tls)) {
-		tlc_clear_failure(tlc_tls);
-		return NULL;
-	}
-	if (tlc_refuse(TL_FN_tl_vec_get, vec, &why)) {
-		return NULL;
-	}
+	if (vec == NULL && tlc_is_fast(tlc_tls)) return tlc_null(tlc_tls);
+	if (tlc_refuse(TL_FN_tl_vec_get, vec, &why)) return NULL;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_vec_get, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result = tlgo_vec_get((uintptr_t)context, (uintptr_t)vec, index);
 	tlc_entry_end(context);
 	return (void*)result;
@@ -841,16 +651,10 @@ void* slow_vec_get(void* vec, int64_t index) {
 
 tl_status slow_vec_set(void* vec, int64_t index, void* element) {
 	tl_status why = TL_OK;
-	if (vec == NULL && tlc_is_fast(tlc_tls)) {
-		return TL_OK;
-	}
-	if (tlc_refuse(TL_FN_tl_vec_set, vec, &why)) {
-		return why;
-	}
+	if (vec == NULL && tlc_is_fast(tlc_tls)) return TL_OK;
+	if (tlc_refuse(TL_FN_tl_vec_set, vec, &why)) return why;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_vec_set, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_vec_set((uintptr_t)context, (uintptr_t)vec, index, (uintptr_t)element);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -858,17 +662,10 @@ tl_status slow_vec_set(void* vec, int64_t index, void* element) {
 
 void* slow_vec_pop(void* vec) {
 	tl_status why = TL_OK;
-	if (vec == NULL && tlc_is_fast(tlc_tls)) {
-		tlc_clear_failure(tlc_tls);
-		return NULL;
-	}
-	if (tlc_refuse(TL_FN_tl_vec_pop, vec, &why)) {
-		return NULL;
-	}
+	if (vec == NULL && tlc_is_fast(tlc_tls)) return tlc_null(tlc_tls);
+	if (tlc_refuse(TL_FN_tl_vec_pop, vec, &why)) return NULL;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_vec_pop, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result = tlgo_vec_pop((uintptr_t)context, (uintptr_t)vec);
 	tlc_entry_end(context);
 	return (void*)result;
@@ -876,16 +673,10 @@ void* slow_vec_pop(void* vec) {
 
 int64_t slow_vec_len(void* vec) {
 	tl_status why = TL_OK;
-	if (vec == NULL && tlc_is_fast(tlc_tls)) {
-		return 0;
-	}
-	if (tlc_refuse(TL_FN_tl_vec_len, vec, &why)) {
-		return -1;
-	}
+	if (vec == NULL && tlc_is_fast(tlc_tls)) return 0;
+	if (tlc_refuse(TL_FN_tl_vec_len, vec, &why)) return -1;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_vec_len, &why);
-	if (context == NULL) {
-		return -1;
-	}
+	if (context == NULL) return -1;
 	int64_t result = tlgo_vec_len((uintptr_t)context, (uintptr_t)vec);
 	tlc_entry_end(context);
 	return result;
@@ -893,16 +684,10 @@ int64_t slow_vec_len(void* vec) {
 
 tl_status slow_vec_reserve(void* vec, size_t capacity) {
 	tl_status why = TL_OK;
-	if (vec == NULL && tlc_is_fast(tlc_tls)) {
-		return TL_OK;
-	}
-	if (tlc_refuse(TL_FN_tl_vec_reserve, vec, &why)) {
-		return why;
-	}
+	if (vec == NULL && tlc_is_fast(tlc_tls)) return TL_OK;
+	if (tlc_refuse(TL_FN_tl_vec_reserve, vec, &why)) return why;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_vec_reserve, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_vec_reserve((uintptr_t)context, (uintptr_t)vec, (uintptr_t)capacity);
@@ -913,16 +698,10 @@ tl_status slow_vec_reserve(void* vec, size_t capacity) {
 
 tl_status slow_vec_clear(void* vec) {
 	tl_status why = TL_OK;
-	if (vec == NULL && tlc_is_fast(tlc_tls)) {
-		return TL_OK;
-	}
-	if (tlc_refuse(TL_FN_tl_vec_clear, vec, &why)) {
-		return why;
-	}
+	if (vec == NULL && tlc_is_fast(tlc_tls)) return TL_OK;
+	if (tlc_refuse(TL_FN_tl_vec_clear, vec, &why)) return why;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_vec_clear, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_vec_clear((uintptr_t)context, (uintptr_t)vec);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -931,9 +710,7 @@ tl_status slow_vec_clear(void* vec) {
 tl_status slow_mem_register_struct_typed(void* object, tl_type type) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_mem_register_struct_typed, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_mem_register_struct_typed((uintptr_t)context, (uintptr_t)object, type);
@@ -945,9 +722,7 @@ tl_status slow_mem_register_struct_typed(void* object, tl_type type) {
 tl_status tl_type_define_vec(const tl_vec_desc* description, tl_type* out_type) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_type_define_vec, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_type_define_vec((uintptr_t)context, (uintptr_t)description, (uintptr_t)out_type);
@@ -959,9 +734,7 @@ tl_status tl_type_define_vec(const tl_vec_desc* description, tl_type* out_type) 
 tl_status tl_vec_set_type(tl_type type) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_vec_set_type, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_vec_set_type((uintptr_t)context, type);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -970,9 +743,7 @@ tl_status tl_vec_set_type(tl_type type) {
 tl_status slow_mem_function_enter(int64_t slots) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_mem_function_enter, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_mem_function_enter((uintptr_t)context, slots);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -981,9 +752,7 @@ tl_status slow_mem_function_enter(int64_t slots) {
 tl_status slow_mem_function_exit(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_mem_function_exit, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_mem_function_exit((uintptr_t)context);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -992,9 +761,7 @@ tl_status slow_mem_function_exit(void) {
 void* slow_mem_get_buffer(int64_t slot, int64_t min_bytes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_mem_get_buffer, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result = tlgo_mem_get_buffer((uintptr_t)context, slot, min_bytes);
 	tlc_entry_end(context);
 	return (void*)result;
@@ -1003,9 +770,7 @@ void* slow_mem_get_buffer(int64_t slot, int64_t min_bytes) {
 void* slow_mem_frame_enter(size_t bytes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_mem_frame_enter, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result = tlgo_mem_frame_enter((uintptr_t)context, (uintptr_t)bytes);
 	tlc_entry_end(context);
 	return (void*)result;
@@ -1014,9 +779,7 @@ void* slow_mem_frame_enter(size_t bytes) {
 tl_status slow_mem_frame_exit(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_mem_frame_exit, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_mem_frame_exit((uintptr_t)context);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -1025,9 +788,7 @@ tl_status slow_mem_frame_exit(void) {
 tl_status tl_arena_init(int64_t capacity) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_arena_init, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_arena_init((uintptr_t)context, capacity);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -1036,9 +797,7 @@ tl_status tl_arena_init(int64_t capacity) {
 void* slow_arena_alloc(int64_t bytes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_arena_alloc, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result = tlgo_arena_alloc((uintptr_t)context, bytes);
 	tlc_entry_end(context);
 	return (void*)result;
@@ -1047,9 +806,7 @@ void* slow_arena_alloc(int64_t bytes) {
 void* slow_arena_malloc(int64_t bytes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_arena_malloc, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_arena_malloc((uintptr_t)context, bytes);
@@ -1061,9 +818,7 @@ void* slow_arena_malloc(int64_t bytes) {
 tl_status tl_arena_free(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_arena_free, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_arena_free((uintptr_t)context);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -1072,9 +827,7 @@ tl_status tl_arena_free(void) {
 tl_status tl_arena_reset(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_arena_reset, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_arena_reset((uintptr_t)context);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -1083,9 +836,7 @@ tl_status tl_arena_reset(void) {
 bool slow_arena_is_active(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_arena_is_active, &why);
-	if (context == NULL) {
-		return false;
-	}
+	if (context == NULL) return false;
 	uint8_t result = tlgo_arena_is_active((uintptr_t)context);
 	tlc_entry_end(context);
 	return result != 0;
@@ -1094,9 +845,7 @@ bool slow_arena_is_active(void) {
 bool slow_arena_contains(const void* pointer) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_arena_contains, &why);
-	if (context == NULL) {
-		return false;
-	}
+	if (context == NULL) return false;
 	uint8_t result = tlgo_arena_contains((uintptr_t)context, (uintptr_t)pointer);
 	tlc_entry_end(context);
 	return result != 0;
@@ -1105,9 +854,7 @@ bool slow_arena_contains(const void* pointer) {
 int64_t slow_arena_get_offset(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_arena_get_offset, &why);
-	if (context == NULL) {
-		return 0;
-	}
+	if (context == NULL) return 0;
 	int64_t result = tlgo_arena_get_offset((uintptr_t)context);
 	tlc_entry_end(context);
 	return result;
@@ -1116,9 +863,7 @@ int64_t slow_arena_get_offset(void) {
 tl_status slow_arena_set_offset(int64_t offset) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_arena_set_offset, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_arena_set_offset((uintptr_t)context, offset);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -1127,9 +872,7 @@ tl_status slow_arena_set_offset(int64_t offset) {
 int64_t tl_arena_get_capacity(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_arena_get_capacity, &why);
-	if (context == NULL) {
-		return 0;
-	}
+	if (context == NULL) return 0;
 	int64_t result = tlgo_arena_get_capacity((uintptr_t)context);
 	tlc_entry_end(context);
 	return result;
@@ -1138,9 +881,7 @@ int64_t tl_arena_get_capacity(void) {
 tl_tensor* slow_tensor_new(const float* data, int64_t rank, const int64_t* shape) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_new, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_tensor_new((uintptr_t)context, (uintptr_t)data, rank, (uintptr_t)shape);
@@ -1152,9 +893,7 @@ tl_tensor* slow_tensor_new(const float* data, int64_t rank, const int64_t* shape
 tl_tensor* slow_tensor_new_i64(const int64_t* data, int64_t rank, const int64_t* shape) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_new_i64, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_tensor_new_i64((uintptr_t)context, (uintptr_t)data, rank, (uintptr_t)shape);
@@ -1166,9 +905,7 @@ tl_tensor* slow_tensor_new_i64(const int64_t* data, int64_t rank, const int64_t*
 tl_tensor* slow_tensor_empty(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_empty, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_tensor_empty((uintptr_t)context, dtype, device, rank, (uintptr_t)shape);
@@ -1180,9 +917,7 @@ tl_tensor* slow_tensor_empty(int32_t dtype, int32_t device, int64_t rank, const 
 tl_tensor* slow_tensor_new_zeroed(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_new_zeroed, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_tensor_new_zeroed((uintptr_t)context, dtype, device, rank, (uintptr_t)shape);
@@ -1194,9 +929,7 @@ tl_tensor* slow_tensor_new_zeroed(int32_t dtype, int32_t device, int64_t rank, c
 tl_tensor* slow_tensor_from_buffer(int32_t dtype, int32_t device, int64_t rank, const int64_t* shape, void* data, const int64_t* strides, tl_deleter deleter, void* ctx) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_from_buffer, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_tensor_from_buffer((uintptr_t)context, dtype, device, rank, (uintptr_t)shape, (uintptr_t)data, (uintptr_t)strides, (uintptr_t)deleter, (uintptr_t)ctx);
@@ -1208,9 +941,7 @@ tl_tensor* slow_tensor_from_buffer(int32_t dtype, int32_t device, int64_t rank, 
 tl_tensor* slow_tensor_wrap(const tl_tensor_info* info, tl_deleter deleter, void* ctx) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_wrap, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_tensor_wrap((uintptr_t)context, (uintptr_t)info, (uintptr_t)deleter, (uintptr_t)ctx);
@@ -1222,9 +953,7 @@ tl_tensor* slow_tensor_wrap(const tl_tensor_info* info, tl_deleter deleter, void
 tl_tensor* slow_tensor_in_slot(int64_t slot, int32_t dtype, int64_t rank, const int64_t* shape) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_in_slot, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result = tlgo_tensor_in_slot((uintptr_t)context, slot, dtype, rank, (uintptr_t)shape);
 	tlc_entry_end(context);
 	return (tl_tensor*)result;
@@ -1232,17 +961,10 @@ tl_tensor* slow_tensor_in_slot(int64_t slot, int32_t dtype, int64_t rank, const 
 
 tl_tensor* slow_tensor_clone(const tl_tensor* tensor) {
 	tl_status why = TL_OK;
-	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
-		tlc_clear_failure(tlc_tls);
-		return NULL;
-	}
-	if (tlc_refuse(TL_FN_tl_tensor_clone, tensor, &why)) {
-		return NULL;
-	}
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) return tlc_null(tlc_tls);
+	if (tlc_refuse(TL_FN_tl_tensor_clone, tensor, &why)) return NULL;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_clone, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_tensor_clone((uintptr_t)context, (uintptr_t)tensor);
@@ -1253,16 +975,10 @@ tl_tensor* slow_tensor_clone(const tl_tensor* tensor) {
 
 tl_tensor* slow_tensor_acquire(tl_tensor* tensor) {
 	tl_status why = TL_OK;
-	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
-		return tensor;
-	}
-	if (tlc_refuse(TL_FN_tl_tensor_acquire, tensor, &why)) {
-		return (tl_tensor*)tensor;
-	}
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) return tensor;
+	if (tlc_refuse(TL_FN_tl_tensor_acquire, tensor, &why)) return (tl_tensor*)tensor;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_acquire, &why);
-	if (context == NULL) {
-		return (tl_tensor*)tensor;
-	}
+	if (context == NULL) return (tl_tensor*)tensor;
 	uintptr_t result = tlgo_tensor_acquire((uintptr_t)context, (uintptr_t)tensor);
 	tlc_entry_end(context);
 	return (tl_tensor*)result;
@@ -1270,16 +986,10 @@ tl_tensor* slow_tensor_acquire(tl_tensor* tensor) {
 
 tl_status slow_tensor_release(tl_tensor* tensor) {
 	tl_status why = TL_OK;
-	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
-		return TL_OK;
-	}
-	if (tlc_refuse(TL_FN_tl_tensor_release, tensor, &why)) {
-		return why;
-	}
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) return TL_OK;
+	if (tlc_refuse(TL_FN_tl_tensor_release, tensor, &why)) return why;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_release, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_tensor_release((uintptr_t)context, (uintptr_t)tensor);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -1287,16 +997,10 @@ tl_status slow_tensor_release(tl_tensor* tensor) {
 
 tl_status slow_tensor_release_safe(tl_tensor* tensor) {
 	tl_status why = TL_OK;
-	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
-		return TL_OK;
-	}
-	if (tlc_refuse(TL_FN_tl_tensor_release_safe, tensor, &why)) {
-		return why;
-	}
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) return TL_OK;
+	if (tlc_refuse(TL_FN_tl_tensor_release_safe, tensor, &why)) return why;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_release_safe, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_tensor_release_safe((uintptr_t)context, (uintptr_t)tensor);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -1305,9 +1009,7 @@ tl_status slow_tensor_release_safe(tl_tensor* tensor) {
 tl_status slow_tensor_register(tl_tensor* tensor) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_register, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_tensor_register((uintptr_t)context, (uintptr_t)tensor);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -1315,16 +1017,10 @@ tl_status slow_tensor_register(tl_tensor* tensor) {
 
 tl_status tl_tensor_promote(tl_tensor* tensor) {
 	tl_status why = TL_OK;
-	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
-		return TL_OK;
-	}
-	if (tlc_refuse(TL_FN_tl_tensor_promote, tensor, &why)) {
-		return why;
-	}
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) return TL_OK;
+	if (tlc_refuse(TL_FN_tl_tensor_promote, tensor, &why)) return why;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_promote, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_tensor_promote((uintptr_t)context, (uintptr_t)tensor);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -1333,9 +1029,7 @@ tl_status tl_tensor_promote(tl_tensor* tensor) {
 tl_status tl_tensor_finalize(tl_tensor* tensor) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_finalize, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_tensor_finalize((uintptr_t)context, (uintptr_t)tensor);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -1344,9 +1038,7 @@ tl_status tl_tensor_finalize(tl_tensor* tensor) {
 tl_tensor* slow_tensor_prepare_return(tl_tensor* tensor) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_prepare_return, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_tensor_prepare_return((uintptr_t)context, (uintptr_t)tensor);
@@ -1357,16 +1049,10 @@ tl_tensor* slow_tensor_prepare_return(tl_tensor* tensor) {
 
 tl_status slow_tensor_free(tl_tensor* tensor) {
 	tl_status why = TL_OK;
-	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
-		return TL_OK;
-	}
-	if (tlc_refuse(TL_FN_tl_tensor_free, tensor, &why)) {
-		return why;
-	}
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) return TL_OK;
+	if (tlc_refuse(TL_FN_tl_tensor_free, tensor, &why)) return why;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_free, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_tensor_free((uintptr_t)context, (uintptr_t)tensor);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -1375,9 +1061,7 @@ tl_status slow_tensor_free(tl_tensor* tensor) {
 tl_status slow_tensor_info_get(const tl_tensor* tensor, tl_tensor_info* out_info) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_info_get, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_tensor_info_get((uintptr_t)context, (uintptr_t)tensor, (uintptr_t)out_info);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -1385,17 +1069,10 @@ tl_status slow_tensor_info_get(const tl_tensor* tensor, tl_tensor_info* out_info
 
 void* slow_tensor_data(const tl_tensor* tensor) {
 	tl_status why = TL_OK;
-	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
-		tlc_clear_failure(tlc_tls);
-		return NULL;
-	}
-	if (tlc_refuse(TL_FN_tl_tensor_data, tensor, &why)) {
-		return NULL;
-	}
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) return tlc_null(tlc_tls);
+	if (tlc_refuse(TL_FN_tl_tensor_data, tensor, &why)) return NULL;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_data, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result = tlgo_tensor_data((uintptr_t)context, (uintptr_t)tensor);
 	tlc_entry_end(context);
 	return (void*)result;
@@ -1403,16 +1080,10 @@ void* slow_tensor_data(const tl_tensor* tensor) {
 
 size_t slow_tensor_nbytes(const tl_tensor* tensor) {
 	tl_status why = TL_OK;
-	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
-		return 0;
-	}
-	if (tlc_refuse(TL_FN_tl_tensor_nbytes, tensor, &why)) {
-		return 0;
-	}
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) return 0;
+	if (tlc_refuse(TL_FN_tl_tensor_nbytes, tensor, &why)) return 0;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_nbytes, &why);
-	if (context == NULL) {
-		return 0;
-	}
+	if (context == NULL) return 0;
 	uintptr_t result = tlgo_tensor_nbytes((uintptr_t)context, (uintptr_t)tensor);
 	tlc_entry_end(context);
 	return result;
@@ -1420,16 +1091,10 @@ size_t slow_tensor_nbytes(const tl_tensor* tensor) {
 
 int64_t slow_tensor_numel(const tl_tensor* tensor) {
 	tl_status why = TL_OK;
-	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
-		return 0;
-	}
-	if (tlc_refuse(TL_FN_tl_tensor_numel, tensor, &why)) {
-		return -1;
-	}
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) return 0;
+	if (tlc_refuse(TL_FN_tl_tensor_numel, tensor, &why)) return -1;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_numel, &why);
-	if (context == NULL) {
-		return -1;
-	}
+	if (context == NULL) return -1;
 	int64_t result = tlgo_tensor_numel((uintptr_t)context, (uintptr_t)tensor);
 	tlc_entry_end(context);
 	return result;
@@ -1437,16 +1102,10 @@ int64_t slow_tensor_numel(const tl_tensor* tensor) {
 
 int64_t slow_tensor_len(const tl_tensor* tensor) {
 	tl_status why = TL_OK;
-	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
-		return 0;
-	}
-	if (tlc_refuse(TL_FN_tl_tensor_len, tensor, &why)) {
-		return -1;
-	}
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) return 0;
+	if (tlc_refuse(TL_FN_tl_tensor_len, tensor, &why)) return -1;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_len, &why);
-	if (context == NULL) {
-		return -1;
-	}
+	if (context == NULL) return -1;
 	int64_t result = tlgo_tensor_len((uintptr_t)context, (uintptr_t)tensor);
 	tlc_entry_end(context);
 	return result;
@@ -1454,16 +1113,10 @@ int64_t slow_tensor_len(const tl_tensor* tensor) {
 
 int64_t slow_tensor_rank(const tl_tensor* tensor) {
 	tl_status why = TL_OK;
-	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
-		return 0;
-	}
-	if (tlc_refuse(TL_FN_tl_tensor_rank, tensor, &why)) {
-		return -1;
-	}
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) return 0;
+	if (tlc_refuse(TL_FN_tl_tensor_rank, tensor, &why)) return -1;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_rank, &why);
-	if (context == NULL) {
-		return -1;
-	}
+	if (context == NULL) return -1;
 	int64_t result = tlgo_tensor_rank((uintptr_t)context, (uintptr_t)tensor);
 	tlc_entry_end(context);
 	return result;
@@ -1471,17 +1124,10 @@ int64_t slow_tensor_rank(const tl_tensor* tensor) {
 
 const int64_t* slow_tensor_shape(const tl_tensor* tensor) {
 	tl_status why = TL_OK;
-	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
-		tlc_clear_failure(tlc_tls);
-		return NULL;
-	}
-	if (tlc_refuse(TL_FN_tl_tensor_shape, tensor, &why)) {
-		return NULL;
-	}
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) return tlc_null(tlc_tls);
+	if (tlc_refuse(TL_FN_tl_tensor_shape, tensor, &why)) return NULL;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_shape, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result = tlgo_tensor_shape((uintptr_t)context, (uintptr_t)tensor);
 	tlc_entry_end(context);
 	return (const int64_t*)result;
@@ -1489,17 +1135,10 @@ const int64_t* slow_tensor_shape(const tl_tensor* tensor) {
 
 const int64_t* slow_tensor_strides(const tl_tensor* tensor) {
 	tl_status why = TL_OK;
-	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
-		tlc_clear_failure(tlc_tls);
-		return NULL;
-	}
-	if (tlc_refuse(TL_FN_tl_tensor_strides, tensor, &why)) {
-		return NULL;
-	}
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) return tlc_null(tlc_tls);
+	if (tlc_refuse(TL_FN_tl_tensor_strides, tensor, &why)) return NULL;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_strides, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result = tlgo_tensor_strides((uintptr_t)context, (uintptr_t)tensor);
 	tlc_entry_end(context);
 	return (const int64_t*)result;
@@ -1507,16 +1146,10 @@ const int64_t* slow_tensor_strides(const tl_tensor* tensor) {
 
 int32_t slow_tensor_dtype(const tl_tensor* tensor) {
 	tl_status why = TL_OK;
-	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
-		return 0;
-	}
-	if (tlc_refuse(TL_FN_tl_tensor_dtype, tensor, &why)) {
-		return -1;
-	}
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) return 0;
+	if (tlc_refuse(TL_FN_tl_tensor_dtype, tensor, &why)) return -1;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_dtype, &why);
-	if (context == NULL) {
-		return -1;
-	}
+	if (context == NULL) return -1;
 	int32_t result = tlgo_tensor_dtype((uintptr_t)context, (uintptr_t)tensor);
 	tlc_entry_end(context);
 	return result;
@@ -1524,16 +1157,10 @@ int32_t slow_tensor_dtype(const tl_tensor* tensor) {
 
 int32_t slow_tensor_device(const tl_tensor* tensor) {
 	tl_status why = TL_OK;
-	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
-		return 0;
-	}
-	if (tlc_refuse(TL_FN_tl_tensor_device, tensor, &why)) {
-		return -1;
-	}
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) return 0;
+	if (tlc_refuse(TL_FN_tl_tensor_device, tensor, &why)) return -1;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_device, &why);
-	if (context == NULL) {
-		return -1;
-	}
+	if (context == NULL) return -1;
 	int32_t result = tlgo_tensor_device((uintptr_t)context, (uintptr_t)tensor);
 	tlc_entry_end(context);
 	return result;
@@ -1541,16 +1168,10 @@ int32_t slow_tensor_device(const tl_tensor* tensor) {
 
 bool slow_tensor_is_contiguous(const tl_tensor* tensor) {
 	tl_status why = TL_OK;
-	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
-		return true;
-	}
-	if (tlc_refuse(TL_FN_tl_tensor_is_contiguous, tensor, &why)) {
-		return false;
-	}
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) return true;
+	if (tlc_refuse(TL_FN_tl_tensor_is_contiguous, tensor, &why)) return false;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_is_contiguous, &why);
-	if (context == NULL) {
-		return false;
-	}
+	if (context == NULL) return false;
 	uint8_t result = tlgo_tensor_is_contiguous((uintptr_t)context, (uintptr_t)tensor);
 	tlc_entry_end(context);
 	return result != 0;
@@ -1558,16 +1179,10 @@ bool slow_tensor_is_contiguous(const tl_tensor* tensor) {
 
 int64_t slow_tensor_dim(const tl_tensor* tensor, int64_t axis) {
 	tl_status why = TL_OK;
-	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
-		return 0;
-	}
-	if (tlc_refuse(TL_FN_tl_tensor_dim, tensor, &why)) {
-		return -1;
-	}
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) return 0;
+	if (tlc_refuse(TL_FN_tl_tensor_dim, tensor, &why)) return -1;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_dim, &why);
-	if (context == NULL) {
-		return -1;
-	}
+	if (context == NULL) return -1;
 	int64_t result = tlgo_tensor_dim((uintptr_t)context, (uintptr_t)tensor, axis);
 	tlc_entry_end(context);
 	return result;
@@ -1576,9 +1191,7 @@ int64_t slow_tensor_dim(const tl_tensor* tensor, int64_t axis) {
 tl_status tl_tensor_reserve(tl_tensor* tensor, int64_t capacity) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_reserve, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_tensor_reserve((uintptr_t)context, (uintptr_t)tensor, capacity);
@@ -1590,9 +1203,7 @@ tl_status tl_tensor_reserve(tl_tensor* tensor, int64_t capacity) {
 tl_status slow_tensor_resize(tl_tensor* tensor, int64_t extent) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_resize, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_tensor_resize((uintptr_t)context, (uintptr_t)tensor, extent);
@@ -1604,9 +1215,7 @@ tl_status slow_tensor_resize(tl_tensor* tensor, int64_t extent) {
 tl_status slow_tensor_resize_zeros(tl_tensor* tensor, int64_t extent) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_resize_zeros, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_tensor_resize_zeros((uintptr_t)context, (uintptr_t)tensor, extent);
@@ -1618,9 +1227,7 @@ tl_status slow_tensor_resize_zeros(tl_tensor* tensor, int64_t extent) {
 int64_t tl_tensor_capacity(const tl_tensor* tensor) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_capacity, &why);
-	if (context == NULL) {
-		return -1;
-	}
+	if (context == NULL) return -1;
 	int64_t result = tlgo_tensor_capacity((uintptr_t)context, (uintptr_t)tensor);
 	tlc_entry_end(context);
 	return result;
@@ -1629,9 +1236,7 @@ int64_t tl_tensor_capacity(const tl_tensor* tensor) {
 tl_tensor* slow_view_reshape(tl_tensor* tensor, int64_t rank, const int64_t* shape) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_view_reshape, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_view_reshape((uintptr_t)context, (uintptr_t)tensor, rank, (uintptr_t)shape);
@@ -1643,9 +1248,7 @@ tl_tensor* slow_view_reshape(tl_tensor* tensor, int64_t rank, const int64_t* sha
 tl_tensor* slow_view_slice(tl_tensor* tensor, int64_t axis, int64_t start, int64_t stop, int64_t step) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_view_slice, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_view_slice((uintptr_t)context, (uintptr_t)tensor, axis, start, stop, step);
@@ -1657,9 +1260,7 @@ tl_tensor* slow_view_slice(tl_tensor* tensor, int64_t axis, int64_t start, int64
 tl_tensor* slow_view_slice_axes(tl_tensor* tensor, int64_t rank, const int64_t* starts, const int64_t* stops, const int64_t* steps) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_view_slice_axes, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_view_slice_axes((uintptr_t)context, (uintptr_t)tensor, rank, (uintptr_t)starts, (uintptr_t)stops, (uintptr_t)steps);
@@ -1671,9 +1272,7 @@ tl_tensor* slow_view_slice_axes(tl_tensor* tensor, int64_t rank, const int64_t* 
 tl_tensor* slow_view_transpose(tl_tensor* tensor, int64_t axis_a, int64_t axis_b) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_view_transpose, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_view_transpose((uintptr_t)context, (uintptr_t)tensor, axis_a, axis_b);
@@ -1685,9 +1284,7 @@ tl_tensor* slow_view_transpose(tl_tensor* tensor, int64_t axis_a, int64_t axis_b
 tl_tensor* slow_view_permute(tl_tensor* tensor, int64_t rank, const int64_t* axes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_view_permute, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_view_permute((uintptr_t)context, (uintptr_t)tensor, rank, (uintptr_t)axes);
@@ -1699,9 +1296,7 @@ tl_tensor* slow_view_permute(tl_tensor* tensor, int64_t rank, const int64_t* axe
 tl_tensor* slow_view_broadcast_to(tl_tensor* tensor, int64_t rank, const int64_t* shape) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_view_broadcast_to, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_view_broadcast_to((uintptr_t)context, (uintptr_t)tensor, rank, (uintptr_t)shape);
@@ -1713,9 +1308,7 @@ tl_tensor* slow_view_broadcast_to(tl_tensor* tensor, int64_t rank, const int64_t
 tl_tensor* slow_view_squeeze(tl_tensor* tensor, int64_t axis) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_view_squeeze, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_view_squeeze((uintptr_t)context, (uintptr_t)tensor, axis);
@@ -1727,9 +1320,7 @@ tl_tensor* slow_view_squeeze(tl_tensor* tensor, int64_t axis) {
 tl_tensor* slow_view_expand_dims(tl_tensor* tensor, int64_t axis) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_view_expand_dims, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_view_expand_dims((uintptr_t)context, (uintptr_t)tensor, axis);
@@ -1740,17 +1331,10 @@ tl_tensor* slow_view_expand_dims(tl_tensor* tensor, int64_t axis) {
 
 tl_tensor* tl_tensor_base(const tl_tensor* tensor) {
 	tl_status why = TL_OK;
-	if (tensor == NULL && tlc_is_fast(tlc_tls)) {
-		tlc_clear_failure(tlc_tls);
-		return NULL;
-	}
-	if (tlc_refuse(TL_FN_tl_tensor_base, tensor, &why)) {
-		return NULL;
-	}
+	if (tensor == NULL && tlc_is_fast(tlc_tls)) return tlc_null(tlc_tls);
+	if (tlc_refuse(TL_FN_tl_tensor_base, tensor, &why)) return NULL;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_base, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result = tlgo_tensor_base((uintptr_t)context, (uintptr_t)tensor);
 	tlc_entry_end(context);
 	return (tl_tensor*)result;
@@ -1759,9 +1343,7 @@ tl_tensor* tl_tensor_base(const tl_tensor* tensor) {
 tl_tensor* tl_pool_acquire(size_t elements, uint8_t dtype, uint8_t device) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_pool_acquire, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result = tlgo_pool_acquire((uintptr_t)context, (uintptr_t)elements, dtype, device);
 	tlc_entry_end(context);
 	return (tl_tensor*)result;
@@ -1770,9 +1352,7 @@ tl_tensor* tl_pool_acquire(size_t elements, uint8_t dtype, uint8_t device) {
 tl_status tl_pool_release(tl_tensor* tensor, size_t elements, uint8_t dtype, uint8_t device) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_pool_release, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_pool_release((uintptr_t)context, (uintptr_t)tensor, (uintptr_t)elements, dtype, device);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -1781,9 +1361,7 @@ tl_status tl_pool_release(tl_tensor* tensor, size_t elements, uint8_t dtype, uin
 tl_tensor* tl_pool_acquire_compat(size_t elements) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_pool_acquire_compat, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result = tlgo_pool_acquire_compat((uintptr_t)context, (uintptr_t)elements);
 	tlc_entry_end(context);
 	return (tl_tensor*)result;
@@ -1792,9 +1370,7 @@ tl_tensor* tl_pool_acquire_compat(size_t elements) {
 tl_status tl_pool_release_compat(tl_tensor* tensor, size_t elements) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_pool_release_compat, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_pool_release_compat((uintptr_t)context, (uintptr_t)tensor, (uintptr_t)elements);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -1803,9 +1379,7 @@ tl_status tl_pool_release_compat(tl_tensor* tensor, size_t elements) {
 int64_t tl_get_pool_count(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_get_pool_count, &why);
-	if (context == NULL) {
-		return 0;
-	}
+	if (context == NULL) return 0;
 	int64_t result = tlgo_get_pool_count((uintptr_t)context);
 	tlc_entry_end(context);
 	return result;
@@ -1814,9 +1388,7 @@ int64_t tl_get_pool_count(void) {
 int64_t tl_get_refcount_count(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_get_refcount_count, &why);
-	if (context == NULL) {
-		return 0;
-	}
+	if (context == NULL) return 0;
 	int64_t result = tlgo_get_refcount_count((uintptr_t)context);
 	tlc_entry_end(context);
 	return result;
@@ -1825,9 +1397,7 @@ int64_t tl_get_refcount_count(void) {
 int64_t tl_get_gpu_total_allocated_bytes(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_get_gpu_total_allocated_bytes, &why);
-	if (context == NULL) {
-		return 0;
-	}
+	if (context == NULL) return 0;
 	int64_t result = tlgo_get_gpu_total_allocated_bytes((uintptr_t)context);
 	tlc_entry_end(context);
 	return result;
@@ -1836,9 +1406,7 @@ int64_t tl_get_gpu_total_allocated_bytes(void) {
 int64_t tl_get_gpu_free_count(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_get_gpu_free_count, &why);
-	if (context == NULL) {
-		return 0;
-	}
+	if (context == NULL) return 0;
 	int64_t result = tlgo_get_gpu_free_count((uintptr_t)context);
 	tlc_entry_end(context);
 	return result;
@@ -1847,9 +1415,7 @@ int64_t tl_get_gpu_free_count(void) {
 int64_t tl_get_gpu_free_bytes(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_get_gpu_free_bytes, &why);
-	if (context == NULL) {
-		return 0;
-	}
+	if (context == NULL) return 0;
 	int64_t result = tlgo_get_gpu_free_bytes((uintptr_t)context);
 	tlc_entry_end(context);
 	return result;
@@ -1858,9 +1424,7 @@ int64_t tl_get_gpu_free_bytes(void) {
 int64_t tl_get_metal_pool_bytes(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_get_metal_pool_bytes, &why);
-	if (context == NULL) {
-		return 0;
-	}
+	if (context == NULL) return 0;
 	int64_t result = tlgo_get_metal_pool_bytes((uintptr_t)context);
 	tlc_entry_end(context);
 	return result;
@@ -1869,9 +1433,7 @@ int64_t tl_get_metal_pool_bytes(void) {
 int64_t tl_get_metal_pool_mb(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_get_metal_pool_mb, &why);
-	if (context == NULL) {
-		return 0;
-	}
+	if (context == NULL) return 0;
 	int64_t result = tlgo_get_metal_pool_mb((uintptr_t)context);
 	tlc_entry_end(context);
 	return result;
@@ -1880,9 +1442,7 @@ int64_t tl_get_metal_pool_mb(void) {
 int64_t tl_get_metal_pool_count(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_get_metal_pool_count, &why);
-	if (context == NULL) {
-		return 0;
-	}
+	if (context == NULL) return 0;
 	int64_t result = tlgo_get_metal_pool_count((uintptr_t)context);
 	tlc_entry_end(context);
 	return result;
@@ -1891,9 +1451,7 @@ int64_t tl_get_metal_pool_count(void) {
 double tl_get_gpu_pool_hit_rate(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_get_gpu_pool_hit_rate, &why);
-	if (context == NULL) {
-		return 0;
-	}
+	if (context == NULL) return 0;
 	double result = tlgo_get_gpu_pool_hit_rate((uintptr_t)context);
 	tlc_entry_end(context);
 	return result;
@@ -1902,9 +1460,7 @@ double tl_get_gpu_pool_hit_rate(void) {
 tl_status tl_dump_gpu_pool_stats(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_dump_gpu_pool_stats, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_dump_gpu_pool_stats((uintptr_t)context);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -1913,9 +1469,7 @@ tl_status tl_dump_gpu_pool_stats(void) {
 tl_tensor* slow_tensor_to(const tl_tensor* tensor, int32_t device) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_to, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_tensor_to((uintptr_t)context, (uintptr_t)tensor, device);
@@ -1927,9 +1481,7 @@ tl_tensor* slow_tensor_to(const tl_tensor* tensor, int32_t device) {
 tl_status slow_tensor_copy(tl_tensor* to, const tl_tensor* from) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_copy, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_tensor_copy((uintptr_t)context, (uintptr_t)to, (uintptr_t)from);
@@ -1941,9 +1493,7 @@ tl_status slow_tensor_copy(tl_tensor* to, const tl_tensor* from) {
 tl_status tl_tensor_record_stream(tl_tensor* tensor, void* stream) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_record_stream, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_tensor_record_stream((uintptr_t)context, (uintptr_t)tensor, (uintptr_t)stream);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -1952,9 +1502,7 @@ tl_status tl_tensor_record_stream(tl_tensor* tensor, void* stream) {
 tl_status tl_tensor_sync_stream(tl_tensor* tensor, void* stream) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_sync_stream, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_tensor_sync_stream((uintptr_t)context, (uintptr_t)tensor, (uintptr_t)stream);
@@ -1966,9 +1514,7 @@ tl_status tl_tensor_sync_stream(tl_tensor* tensor, void* stream) {
 tl_status slow_tensor_share(const tl_tensor* tensor, uint32_t flags, tl_tensor_shared* out_shared) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_share, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_tensor_share((uintptr_t)context, (uintptr_t)tensor, flags, (uintptr_t)out_shared);
@@ -1980,9 +1526,7 @@ tl_status slow_tensor_share(const tl_tensor* tensor, uint32_t flags, tl_tensor_s
 tl_tensor* slow_tensor_open(const tl_tensor_shared* shared) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_open, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_tensor_open((uintptr_t)context, (uintptr_t)shared);
@@ -1994,9 +1538,7 @@ tl_tensor* slow_tensor_open(const tl_tensor_shared* shared) {
 tl_sparse* tl_sparse_create(int32_t format, int64_t rows, int64_t columns, int32_t value_dtype, int32_t index_dtype, const int64_t* lengths, const tl_sparse_options* options) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_sparse_create, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_sparse_create((uintptr_t)context, format, rows, columns, value_dtype, index_dtype, (uintptr_t)lengths, (uintptr_t)options);
@@ -2008,9 +1550,7 @@ tl_sparse* tl_sparse_create(int32_t format, int64_t rows, int64_t columns, int32
 tl_sparse* tl_sparse_from_csr(int64_t rows, int64_t columns, int64_t nonzeros, int32_t value_dtype, int32_t index_dtype, const void* values, const void* indices, const void* offsets, const tl_sparse_options* options) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_sparse_from_csr, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_sparse_from_csr((uintptr_t)context, rows, columns, nonzeros, value_dtype, index_dtype, (uintptr_t)values, (uintptr_t)indices, (uintptr_t)offsets, (uintptr_t)options);
@@ -2022,9 +1562,7 @@ tl_sparse* tl_sparse_from_csr(int64_t rows, int64_t columns, int64_t nonzeros, i
 tl_sparse* tl_sparse_from_csc(int64_t rows, int64_t columns, int64_t nonzeros, int32_t value_dtype, int32_t index_dtype, const void* values, const void* indices, const void* offsets, const tl_sparse_options* options) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_sparse_from_csc, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_sparse_from_csc((uintptr_t)context, rows, columns, nonzeros, value_dtype, index_dtype, (uintptr_t)values, (uintptr_t)indices, (uintptr_t)offsets, (uintptr_t)options);
@@ -2036,9 +1574,7 @@ tl_sparse* tl_sparse_from_csc(int64_t rows, int64_t columns, int64_t nonzeros, i
 tl_sparse* tl_sparse_wrap(int32_t format, int64_t rows, int64_t columns, int64_t nonzeros, int32_t value_dtype, int32_t index_dtype, void* values, void* indices, const void* offsets, uint32_t flags, tl_deleter deleter, void* ctx) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_sparse_wrap, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_sparse_wrap((uintptr_t)context, format, rows, columns, nonzeros, value_dtype, index_dtype, (uintptr_t)values, (uintptr_t)indices, (uintptr_t)offsets, flags, (uintptr_t)deleter, (uintptr_t)ctx);
@@ -2050,9 +1586,7 @@ tl_sparse* tl_sparse_wrap(int32_t format, int64_t rows, int64_t columns, int64_t
 tl_status slow_sparse_row(const tl_sparse* matrix, int64_t i, void** out_values, void** out_indices, int64_t* out_length) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_sparse_row, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_sparse_row((uintptr_t)context, (uintptr_t)matrix, i, (uintptr_t)out_values, (uintptr_t)out_indices, (uintptr_t)out_length);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2061,9 +1595,7 @@ tl_status slow_sparse_row(const tl_sparse* matrix, int64_t i, void** out_values,
 tl_sparse* tl_sparse_slice(const tl_sparse* matrix, int64_t start, int64_t stop) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_sparse_slice, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_sparse_slice((uintptr_t)context, (uintptr_t)matrix, start, stop);
@@ -2075,9 +1607,7 @@ tl_sparse* tl_sparse_slice(const tl_sparse* matrix, int64_t start, int64_t stop)
 tl_sparse* tl_sparse_transpose(const tl_sparse* matrix) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_sparse_transpose, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_sparse_transpose((uintptr_t)context, (uintptr_t)matrix);
@@ -2089,9 +1619,7 @@ tl_sparse* tl_sparse_transpose(const tl_sparse* matrix) {
 tl_status tl_sparse_to_contiguous(const tl_sparse* matrix, tl_tensor** out_values, tl_tensor** out_indices, tl_tensor** out_offsets) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_sparse_to_contiguous, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_sparse_to_contiguous((uintptr_t)context, (uintptr_t)matrix, (uintptr_t)out_values, (uintptr_t)out_indices, (uintptr_t)out_offsets);
@@ -2103,9 +1631,7 @@ tl_status tl_sparse_to_contiguous(const tl_sparse* matrix, tl_tensor** out_value
 tl_status tl_sparse_block(const tl_sparse* matrix, int64_t i, tl_sparse_block_info* out_info) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_sparse_block, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_sparse_block((uintptr_t)context, (uintptr_t)matrix, i, (uintptr_t)out_info);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2114,9 +1640,7 @@ tl_status tl_sparse_block(const tl_sparse* matrix, int64_t i, tl_sparse_block_in
 tl_status tl_sparse_block_tensors(const tl_sparse* matrix, int64_t i, tl_tensor** out_values, tl_tensor** out_indices, tl_tensor** out_offsets) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_sparse_block_tensors, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_sparse_block_tensors((uintptr_t)context, (uintptr_t)matrix, i, (uintptr_t)out_values, (uintptr_t)out_indices, (uintptr_t)out_offsets);
@@ -2128,9 +1652,7 @@ tl_status tl_sparse_block_tensors(const tl_sparse* matrix, int64_t i, tl_tensor*
 tl_status tl_sparse_validate(const tl_sparse* matrix) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_sparse_validate, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_sparse_validate((uintptr_t)context, (uintptr_t)matrix);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2139,9 +1661,7 @@ tl_status tl_sparse_validate(const tl_sparse* matrix) {
 tl_status slow_sparse_info_get(const tl_sparse* matrix, tl_sparse_info* out_info) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_sparse_info_get, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_sparse_info_get((uintptr_t)context, (uintptr_t)matrix, (uintptr_t)out_info);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2150,9 +1670,7 @@ tl_status slow_sparse_info_get(const tl_sparse* matrix, tl_sparse_info* out_info
 int32_t tl_device_count(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_device_count, &why);
-	if (context == NULL) {
-		return 1;
-	}
+	if (context == NULL) return 1;
 	int32_t result = tlgo_device_count((uintptr_t)context);
 	tlc_entry_end(context);
 	return result;
@@ -2161,9 +1679,7 @@ int32_t tl_device_count(void) {
 tl_status tl_device_info(int32_t device, tl_device_properties* out_properties) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_device_info, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_device_info((uintptr_t)context, device, (uintptr_t)out_properties);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2172,9 +1688,7 @@ tl_status tl_device_info(int32_t device, tl_device_properties* out_properties) {
 tl_status tl_device_by_name(const char* name, int32_t* out_device) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_device_by_name, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_device_by_name((uintptr_t)context, (uintptr_t)name, (uintptr_t)out_device);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2183,9 +1697,7 @@ tl_status tl_device_by_name(const char* name, int32_t* out_device) {
 tl_status tl_device_default(int32_t* out_device) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_device_default, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_device_default((uintptr_t)context, (uintptr_t)out_device);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2194,9 +1706,7 @@ tl_status tl_device_default(int32_t* out_device) {
 tl_status tl_device_memory_info(int32_t device, uint64_t* out_free, uint64_t* out_total) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_device_memory_info, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_device_memory_info((uintptr_t)context, device, (uintptr_t)out_free, (uintptr_t)out_total);
@@ -2208,9 +1718,7 @@ tl_status tl_device_memory_info(int32_t device, uint64_t* out_free, uint64_t* ou
 const tl_device_allocator* tl_device_allocator_for(int32_t device) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_device_allocator_for, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_device_allocator_for((uintptr_t)context, device);
@@ -2222,9 +1730,7 @@ const tl_device_allocator* tl_device_allocator_for(int32_t device) {
 const tl_device_allocator* tl_device_pinned_allocator_for(int32_t device) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_device_pinned_allocator_for, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result = tlgo_device_pinned_allocator_for((uintptr_t)context, device);
 	tlc_entry_end(context);
 	return (const tl_device_allocator*)result;
@@ -2233,9 +1739,7 @@ const tl_device_allocator* tl_device_pinned_allocator_for(int32_t device) {
 tl_status tl_device_copy(int32_t to_device, void* to, int32_t from_device, const void* from, size_t bytes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_device_copy, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_device_copy((uintptr_t)context, to_device, (uintptr_t)to, from_device, (uintptr_t)from, (uintptr_t)bytes);
@@ -2247,9 +1751,7 @@ tl_status tl_device_copy(int32_t to_device, void* to, int32_t from_device, const
 tl_status tl_device_fill(int32_t device, void* to, uint8_t value, size_t bytes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_device_fill, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_device_fill((uintptr_t)context, device, (uintptr_t)to, value, (uintptr_t)bytes);
@@ -2261,9 +1763,7 @@ tl_status tl_device_fill(int32_t device, void* to, uint8_t value, size_t bytes) 
 tl_status tl_device_register(const tl_device_allocator* allocator, const tl_device_copier* copier, int32_t* out_device) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_device_register, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_device_register((uintptr_t)context, (uintptr_t)allocator, (uintptr_t)copier, (uintptr_t)out_device);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2272,9 +1772,7 @@ tl_status tl_device_register(const tl_device_allocator* allocator, const tl_devi
 tl_status tl_memory_pool_create(const tl_device_allocator* allocator, size_t initial_bytes, tl_memory_pool** out_pool) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_memory_pool_create, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_memory_pool_create((uintptr_t)context, (uintptr_t)allocator, (uintptr_t)initial_bytes, (uintptr_t)out_pool);
@@ -2286,9 +1784,7 @@ tl_status tl_memory_pool_create(const tl_device_allocator* allocator, size_t ini
 void* slow_memory_pool_allocate(tl_memory_pool* pool, size_t bytes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_memory_pool_allocate, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_memory_pool_allocate((uintptr_t)context, (uintptr_t)pool, (uintptr_t)bytes);
@@ -2300,9 +1796,7 @@ void* slow_memory_pool_allocate(tl_memory_pool* pool, size_t bytes) {
 tl_status slow_memory_pool_deallocate(tl_memory_pool* pool, void* block) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_memory_pool_deallocate, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_memory_pool_deallocate((uintptr_t)context, (uintptr_t)pool, (uintptr_t)block);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2311,9 +1805,7 @@ tl_status slow_memory_pool_deallocate(tl_memory_pool* pool, void* block) {
 void* tl_memory_pool_allocate_async(tl_memory_pool* pool, size_t bytes, void* stream) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_memory_pool_allocate_async, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_memory_pool_allocate_async((uintptr_t)context, (uintptr_t)pool, (uintptr_t)bytes, (uintptr_t)stream);
@@ -2325,9 +1817,7 @@ void* tl_memory_pool_allocate_async(tl_memory_pool* pool, size_t bytes, void* st
 tl_status tl_memory_pool_deallocate_async(tl_memory_pool* pool, void* block, void* stream) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_memory_pool_deallocate_async, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_memory_pool_deallocate_async((uintptr_t)context, (uintptr_t)pool, (uintptr_t)block, (uintptr_t)stream);
@@ -2339,9 +1829,7 @@ tl_status tl_memory_pool_deallocate_async(tl_memory_pool* pool, void* block, voi
 tl_status tl_memory_pool_reset(tl_memory_pool* pool) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_memory_pool_reset, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_memory_pool_reset((uintptr_t)context, (uintptr_t)pool);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2350,9 +1838,7 @@ tl_status tl_memory_pool_reset(tl_memory_pool* pool) {
 tl_status tl_memory_pool_trim(tl_memory_pool* pool) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_memory_pool_trim, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_memory_pool_trim((uintptr_t)context, (uintptr_t)pool);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2361,9 +1847,7 @@ tl_status tl_memory_pool_trim(tl_memory_pool* pool) {
 tl_status tl_memory_pool_destroy(tl_memory_pool* pool) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_memory_pool_destroy, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_memory_pool_destroy((uintptr_t)context, (uintptr_t)pool);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2372,9 +1856,7 @@ tl_status tl_memory_pool_destroy(tl_memory_pool* pool) {
 tl_status tl_memory_pool_set_limit(tl_memory_pool* pool, size_t bytes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_memory_pool_set_limit, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_memory_pool_set_limit((uintptr_t)context, (uintptr_t)pool, (uintptr_t)bytes);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2383,9 +1865,7 @@ tl_status tl_memory_pool_set_limit(tl_memory_pool* pool, size_t bytes) {
 tl_status tl_memory_pool_stats_get(tl_memory_pool* pool, tl_memory_pool_stats* out_stats) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_memory_pool_stats_get, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_memory_pool_stats_get((uintptr_t)context, (uintptr_t)pool, (uintptr_t)out_stats);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2394,9 +1874,7 @@ tl_status tl_memory_pool_stats_get(tl_memory_pool* pool, tl_memory_pool_stats* o
 tl_status tl_mem_set_limit(int32_t device, uint64_t soft_bytes, uint64_t hard_bytes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_mem_set_limit, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_mem_set_limit((uintptr_t)context, device, soft_bytes, hard_bytes);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2405,9 +1883,7 @@ tl_status tl_mem_set_limit(int32_t device, uint64_t soft_bytes, uint64_t hard_by
 tl_status tl_mem_get_limit(int32_t device, uint64_t* out_soft_bytes, uint64_t* out_hard_bytes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_mem_get_limit, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_mem_get_limit((uintptr_t)context, device, (uintptr_t)out_soft_bytes, (uintptr_t)out_hard_bytes);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2416,9 +1892,7 @@ tl_status tl_mem_get_limit(int32_t device, uint64_t* out_soft_bytes, uint64_t* o
 tl_status tl_mem_usage(int32_t device, tl_mem_usage_info* out_info) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_mem_usage, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_mem_usage((uintptr_t)context, device, (uintptr_t)out_info);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2427,9 +1901,7 @@ tl_status tl_mem_usage(int32_t device, tl_mem_usage_info* out_info) {
 tl_status tl_pool_set_limits(size_t per_key, size_t bytes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_pool_set_limits, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_pool_set_limits((uintptr_t)context, (uintptr_t)per_key, (uintptr_t)bytes);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2438,9 +1910,7 @@ tl_status tl_pool_set_limits(size_t per_key, size_t bytes) {
 tl_status tl_pool_key_stats_get(size_t rank, tl_pool_key_stats* out_stats) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_pool_key_stats_get, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_pool_key_stats_get((uintptr_t)context, (uintptr_t)rank, (uintptr_t)out_stats);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2449,9 +1919,7 @@ tl_status tl_pool_key_stats_get(size_t rank, tl_pool_key_stats* out_stats) {
 void* slow_registry_new_array(size_t count, size_t element_bytes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_registry_new_array, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_registry_new_array((uintptr_t)context, (uintptr_t)count, (uintptr_t)element_bytes);
@@ -2463,9 +1931,7 @@ void* slow_registry_new_array(size_t count, size_t element_bytes) {
 tl_status slow_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_registry_register, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_registry_register((uintptr_t)context, (uintptr_t)pointer, (uintptr_t)bytes, kind);
@@ -2477,9 +1943,7 @@ tl_status slow_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind
 tl_status slow_registry_register_custom(void* pointer, size_t bytes, tl_deleter deleter, void* ctx) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_registry_register_custom, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_registry_register_custom((uintptr_t)context, (uintptr_t)pointer, (uintptr_t)bytes, (uintptr_t)deleter, (uintptr_t)ctx);
@@ -2491,9 +1955,7 @@ tl_status slow_registry_register_custom(void* pointer, size_t bytes, tl_deleter 
 tl_status tl_registry_register_buffer(void* real, size_t bytes, void* const* aliases, size_t n, tl_alloc_kind kind, uint64_t* buffer_id) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_registry_register_buffer, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_registry_register_buffer((uintptr_t)context, (uintptr_t)real, (uintptr_t)bytes, (uintptr_t)aliases, (uintptr_t)n, kind, (uintptr_t)buffer_id);
@@ -2505,9 +1967,7 @@ tl_status tl_registry_register_buffer(void* real, size_t bytes, void* const* ali
 tl_status tl_registry_register_custom_buffer(void* real, size_t bytes, void* const* aliases, size_t n, tl_deleter deleter, void* ctx, uint64_t* buffer_id) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_registry_register_custom_buffer, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_registry_register_custom_buffer((uintptr_t)context, (uintptr_t)real, (uintptr_t)bytes, (uintptr_t)aliases, (uintptr_t)n, (uintptr_t)deleter, (uintptr_t)ctx, (uintptr_t)buffer_id);
@@ -2519,9 +1979,7 @@ tl_status tl_registry_register_custom_buffer(void* real, size_t bytes, void* con
 tl_status slow_registry_add_alias(uint64_t buffer_id, void* alias) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_registry_add_alias, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_registry_add_alias((uintptr_t)context, buffer_id, (uintptr_t)alias);
@@ -2533,9 +1991,7 @@ tl_status slow_registry_add_alias(uint64_t buffer_id, void* alias) {
 tl_status slow_registry_unregister(void* pointer) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_registry_unregister, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_registry_unregister((uintptr_t)context, (uintptr_t)pointer);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2544,9 +2000,7 @@ tl_status slow_registry_unregister(void* pointer) {
 size_t tl_registry_total_bytes(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_registry_total_bytes, &why);
-	if (context == NULL) {
-		return 0;
-	}
+	if (context == NULL) return 0;
 	uintptr_t result = tlgo_registry_total_bytes((uintptr_t)context);
 	tlc_entry_end(context);
 	return result;
@@ -2555,9 +2009,7 @@ size_t tl_registry_total_bytes(void) {
 size_t tl_registry_num_pointers(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_registry_num_pointers, &why);
-	if (context == NULL) {
-		return 0;
-	}
+	if (context == NULL) return 0;
 	uintptr_t result = tlgo_registry_num_pointers((uintptr_t)context);
 	tlc_entry_end(context);
 	return result;
@@ -2566,9 +2018,7 @@ size_t tl_registry_num_pointers(void) {
 size_t tl_registry_num_buffers(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_registry_num_buffers, &why);
-	if (context == NULL) {
-		return 0;
-	}
+	if (context == NULL) return 0;
 	uintptr_t result = tlgo_registry_num_buffers((uintptr_t)context);
 	tlc_entry_end(context);
 	return result;
@@ -2577,9 +2027,7 @@ size_t tl_registry_num_buffers(void) {
 tl_status tl_registry_info(const void* pointer, tl_alloc_info* out_info) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_registry_info, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_registry_info((uintptr_t)context, (uintptr_t)pointer, (uintptr_t)out_info);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2588,9 +2036,7 @@ tl_status tl_registry_info(const void* pointer, tl_alloc_info* out_info) {
 tl_status tl_registry_register_many(void* const* pointers, const size_t* bytes, size_t n, tl_alloc_kind kind) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_registry_register_many, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_registry_register_many((uintptr_t)context, (uintptr_t)pointers, (uintptr_t)bytes, (uintptr_t)n, kind);
@@ -2602,9 +2048,7 @@ tl_status tl_registry_register_many(void* const* pointers, const size_t* bytes, 
 size_t tl_registry_unregister_many(void* const* pointers, size_t n) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_registry_unregister_many, &why);
-	if (context == NULL) {
-		return 0;
-	}
+	if (context == NULL) return 0;
 	uintptr_t result = tlgo_registry_unregister_many((uintptr_t)context, (uintptr_t)pointers, (uintptr_t)n);
 	tlc_entry_end(context);
 	return result;
@@ -2613,9 +2057,7 @@ size_t tl_registry_unregister_many(void* const* pointers, size_t n) {
 tl_status tl_registry_print_statistics(const char* path) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_registry_print_statistics, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_registry_print_statistics((uintptr_t)context, (uintptr_t)path);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2624,9 +2066,7 @@ tl_status tl_registry_print_statistics(const char* path) {
 void* slow_aligned_alloc(size_t bytes, size_t alignment) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_aligned_alloc, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_aligned_alloc((uintptr_t)context, (uintptr_t)bytes, (uintptr_t)alignment);
@@ -2638,9 +2078,7 @@ void* slow_aligned_alloc(size_t bytes, size_t alignment) {
 tl_status slow_aligned_free(void* pointer) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_aligned_free, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_aligned_free((uintptr_t)context, (uintptr_t)pointer);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2649,9 +2087,7 @@ tl_status slow_aligned_free(void* pointer) {
 tl_status tl_workspace_create(size_t threads, size_t bytes_each, size_t alignment, tl_workspace** out_workspace) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_workspace_create, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_workspace_create((uintptr_t)context, (uintptr_t)threads, (uintptr_t)bytes_each, (uintptr_t)alignment, (uintptr_t)out_workspace);
@@ -2663,9 +2099,7 @@ tl_status tl_workspace_create(size_t threads, size_t bytes_each, size_t alignmen
 tl_status tl_workspace_destroy(tl_workspace* workspace) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_workspace_destroy, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_workspace_destroy((uintptr_t)context, (uintptr_t)workspace);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2674,9 +2108,7 @@ tl_status tl_workspace_destroy(tl_workspace* workspace) {
 tl_status tl_plan_create(tl_plan** out_plan) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_plan_create, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_plan_create((uintptr_t)context, (uintptr_t)out_plan);
@@ -2688,9 +2120,7 @@ tl_status tl_plan_create(tl_plan** out_plan) {
 tl_status tl_plan_destroy(tl_plan* plan) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_plan_destroy, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_plan_destroy((uintptr_t)context, (uintptr_t)plan);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2699,9 +2129,7 @@ tl_status tl_plan_destroy(tl_plan* plan) {
 int64_t tl_plan_add_buffer(tl_plan* plan, size_t bytes, size_t alignment, int64_t first, int64_t end) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_plan_add_buffer, &why);
-	if (context == NULL) {
-		return -1;
-	}
+	if (context == NULL) return -1;
 	int64_t result = tlgo_plan_add_buffer((uintptr_t)context, (uintptr_t)plan, (uintptr_t)bytes, (uintptr_t)alignment, first, end);
 	tlc_entry_end(context);
 	return result;
@@ -2710,9 +2138,7 @@ int64_t tl_plan_add_buffer(tl_plan* plan, size_t bytes, size_t alignment, int64_
 int64_t tl_plan_add_buffers(tl_plan* plan, const tl_plan_buffer* buffers, size_t n) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_plan_add_buffers, &why);
-	if (context == NULL) {
-		return -1;
-	}
+	if (context == NULL) return -1;
 	int64_t result = tlgo_plan_add_buffers((uintptr_t)context, (uintptr_t)plan, (uintptr_t)buffers, (uintptr_t)n);
 	tlc_entry_end(context);
 	return result;
@@ -2721,9 +2147,7 @@ int64_t tl_plan_add_buffers(tl_plan* plan, const tl_plan_buffer* buffers, size_t
 tl_status tl_plan_resize(tl_plan* plan, int64_t buffer, size_t bytes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_plan_resize, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_plan_resize((uintptr_t)context, (uintptr_t)plan, buffer, (uintptr_t)bytes);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2732,9 +2156,7 @@ tl_status tl_plan_resize(tl_plan* plan, int64_t buffer, size_t bytes) {
 tl_status tl_plan_set_hint(tl_plan* plan, int64_t buffer, size_t offset) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_plan_set_hint, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_plan_set_hint((uintptr_t)context, (uintptr_t)plan, buffer, (uintptr_t)offset);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2743,9 +2165,7 @@ tl_status tl_plan_set_hint(tl_plan* plan, int64_t buffer, size_t offset) {
 tl_status tl_plan_alias(tl_plan* plan, int64_t buffer, int64_t base, size_t offset) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_plan_alias, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_plan_alias((uintptr_t)context, (uintptr_t)plan, buffer, base, (uintptr_t)offset);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2754,9 +2174,7 @@ tl_status tl_plan_alias(tl_plan* plan, int64_t buffer, int64_t base, size_t offs
 tl_status tl_plan_pin(tl_plan* plan, int64_t buffer, size_t offset) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_plan_pin, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_plan_pin((uintptr_t)context, (uintptr_t)plan, buffer, (uintptr_t)offset);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2765,9 +2183,7 @@ tl_status tl_plan_pin(tl_plan* plan, int64_t buffer, size_t offset) {
 tl_status tl_plan_add_gap(tl_plan* plan, int64_t buffer, int64_t first, int64_t end) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_plan_add_gap, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_plan_add_gap((uintptr_t)context, (uintptr_t)plan, buffer, first, end);
@@ -2779,9 +2195,7 @@ tl_status tl_plan_add_gap(tl_plan* plan, int64_t buffer, int64_t first, int64_t 
 tl_status tl_plan_set_name(tl_plan* plan, int64_t buffer, const char* name) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_plan_set_name, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_plan_set_name((uintptr_t)context, (uintptr_t)plan, buffer, (uintptr_t)name);
@@ -2793,9 +2207,7 @@ tl_status tl_plan_set_name(tl_plan* plan, int64_t buffer, const char* name) {
 int64_t tl_plan_add_space(tl_plan* plan, size_t capacity) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_plan_add_space, &why);
-	if (context == NULL) {
-		return -1;
-	}
+	if (context == NULL) return -1;
 	int64_t result = tlgo_plan_add_space((uintptr_t)context, (uintptr_t)plan, (uintptr_t)capacity);
 	tlc_entry_end(context);
 	return result;
@@ -2804,9 +2216,7 @@ int64_t tl_plan_add_space(tl_plan* plan, size_t capacity) {
 tl_status tl_plan_set_space_alignment(tl_plan* plan, int64_t space, size_t alignment) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_plan_set_space_alignment, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_plan_set_space_alignment((uintptr_t)context, (uintptr_t)plan, space, (uintptr_t)alignment);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2815,9 +2225,7 @@ tl_status tl_plan_set_space_alignment(tl_plan* plan, int64_t space, size_t align
 tl_status tl_plan_set_spaces(tl_plan* plan, int64_t buffer, const int64_t* spaces, size_t n) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_plan_set_spaces, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_plan_set_spaces((uintptr_t)context, (uintptr_t)plan, buffer, (uintptr_t)spaces, (uintptr_t)n);
@@ -2829,9 +2237,7 @@ tl_status tl_plan_set_spaces(tl_plan* plan, int64_t buffer, const int64_t* space
 tl_status tl_plan_validate(const tl_plan* plan) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_plan_validate, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_plan_validate((uintptr_t)context, (uintptr_t)plan);
@@ -2843,9 +2249,7 @@ tl_status tl_plan_validate(const tl_plan* plan) {
 int64_t tl_plan_num_buffers(const tl_plan* plan) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_plan_num_buffers, &why);
-	if (context == NULL) {
-		return -1;
-	}
+	if (context == NULL) return -1;
 	int64_t result = tlgo_plan_num_buffers((uintptr_t)context, (uintptr_t)plan);
 	tlc_entry_end(context);
 	return result;
@@ -2854,9 +2258,7 @@ int64_t tl_plan_num_buffers(const tl_plan* plan) {
 size_t tl_plan_frame_bytes(const tl_plan* plan) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_plan_frame_bytes, &why);
-	if (context == NULL) {
-		return 0;
-	}
+	if (context == NULL) return 0;
 	uintptr_t result = tlgo_plan_frame_bytes((uintptr_t)context, (uintptr_t)plan);
 	tlc_entry_end(context);
 	return result;
@@ -2865,9 +2267,7 @@ size_t tl_plan_frame_bytes(const tl_plan* plan) {
 size_t tl_plan_space_bytes(const tl_plan* plan, int64_t space) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_plan_space_bytes, &why);
-	if (context == NULL) {
-		return 0;
-	}
+	if (context == NULL) return 0;
 	uintptr_t result = tlgo_plan_space_bytes((uintptr_t)context, (uintptr_t)plan, space);
 	tlc_entry_end(context);
 	return result;
@@ -2876,9 +2276,7 @@ size_t tl_plan_space_bytes(const tl_plan* plan, int64_t space) {
 size_t tl_plan_lower_bound(const tl_plan* plan) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_plan_lower_bound, &why);
-	if (context == NULL) {
-		return 0;
-	}
+	if (context == NULL) return 0;
 	uintptr_t result = tlgo_plan_lower_bound((uintptr_t)context, (uintptr_t)plan);
 	tlc_entry_end(context);
 	return result;
@@ -2887,9 +2285,7 @@ size_t tl_plan_lower_bound(const tl_plan* plan) {
 bool tl_plan_is_optimal(const tl_plan* plan) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_plan_is_optimal, &why);
-	if (context == NULL) {
-		return false;
-	}
+	if (context == NULL) return false;
 	uint8_t result = tlgo_plan_is_optimal((uintptr_t)context, (uintptr_t)plan);
 	tlc_entry_end(context);
 	return result != 0;
@@ -2898,9 +2294,7 @@ bool tl_plan_is_optimal(const tl_plan* plan) {
 bool tl_plan_is_infeasible(const tl_plan* plan) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_plan_is_infeasible, &why);
-	if (context == NULL) {
-		return false;
-	}
+	if (context == NULL) return false;
 	uint8_t result = tlgo_plan_is_infeasible((uintptr_t)context, (uintptr_t)plan);
 	tlc_entry_end(context);
 	return result != 0;
@@ -2909,9 +2303,7 @@ bool tl_plan_is_infeasible(const tl_plan* plan) {
 size_t tl_plan_offset(const tl_plan* plan, int64_t buffer) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_plan_offset, &why);
-	if (context == NULL) {
-		return SIZE_MAX;
-	}
+	if (context == NULL) return SIZE_MAX;
 	uintptr_t result = tlgo_plan_offset((uintptr_t)context, (uintptr_t)plan, buffer);
 	tlc_entry_end(context);
 	return result;
@@ -2920,9 +2312,7 @@ size_t tl_plan_offset(const tl_plan* plan, int64_t buffer) {
 int64_t tl_plan_space_of(const tl_plan* plan, int64_t buffer) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_plan_space_of, &why);
-	if (context == NULL) {
-		return -1;
-	}
+	if (context == NULL) return -1;
 	int64_t result = tlgo_plan_space_of((uintptr_t)context, (uintptr_t)plan, buffer);
 	tlc_entry_end(context);
 	return result;
@@ -2931,9 +2321,7 @@ int64_t tl_plan_space_of(const tl_plan* plan, int64_t buffer) {
 tl_status tl_plan_offsets(const tl_plan* plan, size_t* out_offsets, int64_t* out_spaces, size_t n) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_plan_offsets, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_plan_offsets((uintptr_t)context, (uintptr_t)plan, (uintptr_t)out_offsets, (uintptr_t)out_spaces, (uintptr_t)n);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -2942,9 +2330,7 @@ tl_status tl_plan_offsets(const tl_plan* plan, size_t* out_offsets, int64_t* out
 tl_status tl_plan_solve(tl_plan* plan, int64_t budget_ms) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_plan_solve, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_plan_solve((uintptr_t)context, (uintptr_t)plan, budget_ms);
@@ -2956,9 +2342,7 @@ tl_status tl_plan_solve(tl_plan* plan, int64_t budget_ms) {
 tl_status tl_plan_solve_with(tl_plan* plan, const tl_plan_options* options) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_plan_solve_with, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_plan_solve_with((uintptr_t)context, (uintptr_t)plan, (uintptr_t)options);
@@ -2970,9 +2354,7 @@ tl_status tl_plan_solve_with(tl_plan* plan, const tl_plan_options* options) {
 struct DLManagedTensorVersioned* slow_tensor_to_dlpack(tl_tensor* tensor, bool copy) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_to_dlpack, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_tensor_to_dlpack((uintptr_t)context, (uintptr_t)tensor, copy);
@@ -2984,9 +2366,7 @@ struct DLManagedTensorVersioned* slow_tensor_to_dlpack(tl_tensor* tensor, bool c
 struct DLManagedTensor* slow_tensor_to_dlpack_legacy(tl_tensor* tensor, bool copy) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_to_dlpack_legacy, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_tensor_to_dlpack_legacy((uintptr_t)context, (uintptr_t)tensor, copy);
@@ -2998,9 +2378,7 @@ struct DLManagedTensor* slow_tensor_to_dlpack_legacy(tl_tensor* tensor, bool cop
 tl_status tl_tensor_dlpack_device(const tl_tensor* tensor, int32_t* out_type, int32_t* out_ordinal) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tensor_dlpack_device, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_tensor_dlpack_device((uintptr_t)context, (uintptr_t)tensor, (uintptr_t)out_type, (uintptr_t)out_ordinal);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -3009,9 +2387,7 @@ tl_status tl_tensor_dlpack_device(const tl_tensor* tensor, int32_t* out_type, in
 tl_tensor* slow_tensor_from_dlpack(struct DLManagedTensorVersioned* managed) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_from_dlpack, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_tensor_from_dlpack((uintptr_t)context, (uintptr_t)managed);
@@ -3023,9 +2399,7 @@ tl_tensor* slow_tensor_from_dlpack(struct DLManagedTensorVersioned* managed) {
 tl_tensor* slow_tensor_from_dlpack_legacy(struct DLManagedTensor* managed) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tensor_from_dlpack_legacy, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_tensor_from_dlpack_legacy((uintptr_t)context, (uintptr_t)managed);
@@ -3037,9 +2411,7 @@ tl_tensor* slow_tensor_from_dlpack_legacy(struct DLManagedTensor* managed) {
 void* tl_torch_malloc(int64_t size, int32_t device, void* stream) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_torch_malloc, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_torch_malloc((uintptr_t)context, size, device, (uintptr_t)stream);
@@ -3051,9 +2423,7 @@ void* tl_torch_malloc(int64_t size, int32_t device, void* stream) {
 void* slow_numpy_malloc(void* ctx, size_t bytes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_numpy_malloc, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_numpy_malloc((uintptr_t)context, (uintptr_t)ctx, (uintptr_t)bytes);
@@ -3065,9 +2435,7 @@ void* slow_numpy_malloc(void* ctx, size_t bytes) {
 void* slow_numpy_calloc(void* ctx, size_t count, size_t bytes_each) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_numpy_calloc, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_numpy_calloc((uintptr_t)context, (uintptr_t)ctx, (uintptr_t)count, (uintptr_t)bytes_each);
@@ -3079,9 +2447,7 @@ void* slow_numpy_calloc(void* ctx, size_t count, size_t bytes_each) {
 void* slow_numpy_realloc(void* ctx, void* block, size_t bytes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_numpy_realloc, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result;
 	do {
 		result = tlgo_numpy_realloc((uintptr_t)context, (uintptr_t)ctx, (uintptr_t)block, (uintptr_t)bytes);
@@ -3093,9 +2459,7 @@ void* slow_numpy_realloc(void* ctx, void* block, size_t bytes) {
 tl_status tl_type_define_deferred(const tl_type_desc* description, void* list, tl_type* out_type) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_type_define_deferred, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_type_define_deferred((uintptr_t)context, (uintptr_t)description, (uintptr_t)list, (uintptr_t)out_type);
@@ -3107,9 +2471,7 @@ tl_status tl_type_define_deferred(const tl_type_desc* description, void* list, t
 tl_status tl_stats_get(tl_stats* out_stats) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_stats_get, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_stats_get((uintptr_t)context, (uintptr_t)out_stats);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -3118,9 +2480,7 @@ tl_status tl_stats_get(tl_stats* out_stats) {
 size_t tl_stats_json(char* buffer, size_t bytes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_stats_json, &why);
-	if (context == NULL) {
-		return 0;
-	}
+	if (context == NULL) return 0;
 	uintptr_t result = tlgo_stats_json((uintptr_t)context, (uintptr_t)buffer, (uintptr_t)bytes);
 	tlc_entry_end(context);
 	return result;
@@ -3129,9 +2489,7 @@ size_t tl_stats_json(char* buffer, size_t bytes) {
 size_t tl_stats_openmetrics(char* buffer, size_t bytes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_stats_openmetrics, &why);
-	if (context == NULL) {
-		return 0;
-	}
+	if (context == NULL) return 0;
 	uintptr_t result = tlgo_stats_openmetrics((uintptr_t)context, (uintptr_t)buffer, (uintptr_t)bytes);
 	tlc_entry_end(context);
 	return result;
@@ -3140,9 +2498,7 @@ size_t tl_stats_openmetrics(char* buffer, size_t bytes) {
 tl_status tl_stats_print(const char* path) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_stats_print, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_stats_print((uintptr_t)context, (uintptr_t)path);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -3151,9 +2507,7 @@ tl_status tl_stats_print(const char* path) {
 tl_status tl_stats_reset_peak(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_stats_reset_peak, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_stats_reset_peak((uintptr_t)context);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -3162,9 +2516,7 @@ tl_status tl_stats_reset_peak(void) {
 tl_status tl_mem_purge(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_mem_purge, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_mem_purge((uintptr_t)context);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -3173,9 +2525,7 @@ tl_status tl_mem_purge(void) {
 tl_status slow_log_alloc(const void* pointer, int64_t bytes, const char* file, uint32_t line) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_log_alloc, &why);
-	if (context == NULL) {
-		return TL_OK;
-	}
+	if (context == NULL) return TL_OK;
 	int32_t result = tlgo_log_alloc((uintptr_t)context, (uintptr_t)pointer, bytes, (uintptr_t)file, line);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -3184,9 +2534,7 @@ tl_status slow_log_alloc(const void* pointer, int64_t bytes, const char* file, u
 void* slow_track_site(void* pointer, const char* file, uint32_t line) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_track_site, &why);
-	if (context == NULL) {
-		return (void*)pointer;
-	}
+	if (context == NULL) return (void*)pointer;
 	uintptr_t result = tlgo_track_site((uintptr_t)context, (uintptr_t)pointer, (uintptr_t)file, line);
 	tlc_entry_end(context);
 	return (void*)result;
@@ -3195,9 +2543,7 @@ void* slow_track_site(void* pointer, const char* file, uint32_t line) {
 tl_status tl_tag_push(const char* name) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_tag_push, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_tag_push((uintptr_t)context, (uintptr_t)name);
@@ -3209,9 +2555,7 @@ tl_status tl_tag_push(const char* name) {
 tl_status tl_tag_pop(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_tag_pop, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_tag_pop((uintptr_t)context);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -3220,9 +2564,7 @@ tl_status tl_tag_pop(void) {
 tl_status tl_mem_allocation_info(const void* pointer, tl_alloc_info* out_allocation) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_mem_allocation_info, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_mem_allocation_info((uintptr_t)context, (uintptr_t)pointer, (uintptr_t)out_allocation);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -3231,9 +2573,7 @@ tl_status tl_mem_allocation_info(const void* pointer, tl_alloc_info* out_allocat
 int64_t tl_leak_report(const char* path) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_leak_report, &why);
-	if (context == NULL) {
-		return -1;
-	}
+	if (context == NULL) return -1;
 	int64_t result = tlgo_leak_report((uintptr_t)context, (uintptr_t)path);
 	tlc_entry_end(context);
 	return result;
@@ -3242,9 +2582,7 @@ int64_t tl_leak_report(const char* path) {
 int64_t tl_leak_report_since(const char* path, uint64_t mark) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_leak_report_since, &why);
-	if (context == NULL) {
-		return -1;
-	}
+	if (context == NULL) return -1;
 	int64_t result = tlgo_leak_report_since((uintptr_t)context, (uintptr_t)path, mark);
 	tlc_entry_end(context);
 	return result;
@@ -3253,9 +2591,7 @@ int64_t tl_leak_report_since(const char* path, uint64_t mark) {
 int64_t tl_leak_report_except(const char* path, uint64_t mark, void* const* held, size_t n) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_leak_report_except, &why);
-	if (context == NULL) {
-		return -1;
-	}
+	if (context == NULL) return -1;
 	int64_t result = tlgo_leak_report_except((uintptr_t)context, (uintptr_t)path, mark, (uintptr_t)held, (uintptr_t)n);
 	tlc_entry_end(context);
 	return result;
@@ -3264,9 +2600,7 @@ int64_t tl_leak_report_except(const char* path, uint64_t mark, void* const* held
 int64_t tl_mem_check_all(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_mem_check_all, &why);
-	if (context == NULL) {
-		return -1;
-	}
+	if (context == NULL) return -1;
 	int64_t result = tlgo_mem_check_all((uintptr_t)context);
 	tlc_entry_end(context);
 	return result;
@@ -3275,9 +2609,7 @@ int64_t tl_mem_check_all(void) {
 tl_status tl_profile_write(const char* path) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_profile_write, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_profile_write((uintptr_t)context, (uintptr_t)path);
@@ -3289,9 +2621,7 @@ tl_status tl_profile_write(const char* path) {
 tl_status slow_trace_start(const char* path) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_trace_start, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_trace_start((uintptr_t)context, (uintptr_t)path);
@@ -3303,9 +2633,7 @@ tl_status slow_trace_start(const char* path) {
 tl_status slow_trace_stop(void) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_trace_stop, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_trace_stop((uintptr_t)context);
@@ -3317,9 +2645,7 @@ tl_status slow_trace_stop(void) {
 tl_status tl_trace_mark(const char* name) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_trace_mark, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_trace_mark((uintptr_t)context, (uintptr_t)name);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -3328,9 +2654,7 @@ tl_status tl_trace_mark(const char* name) {
 tl_status tl_snapshot_write(const char* path) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_snapshot_write, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_snapshot_write((uintptr_t)context, (uintptr_t)path);
 	tlc_entry_end(context);
 	return tlc_found(context, result);

@@ -9,9 +9,7 @@
 tl_status tl_graph_create(const char* name, tl_graph** out_graph) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_graph_create, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_graph_create((uintptr_t)context, (uintptr_t)name, (uintptr_t)out_graph);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -20,9 +18,7 @@ tl_status tl_graph_create(const char* name, tl_graph** out_graph) {
 tl_status tl_graph_load(const char* path, tl_graph** out_graph) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_graph_load, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_graph_load((uintptr_t)context, (uintptr_t)path, (uintptr_t)out_graph);
@@ -34,9 +30,7 @@ tl_status tl_graph_load(const char* path, tl_graph** out_graph) {
 tl_status tl_graph_parse(const void* content, size_t bytes, const char* form, tl_graph** out_graph) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_graph_parse, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_graph_parse((uintptr_t)context, (uintptr_t)content, (uintptr_t)bytes, (uintptr_t)form, (uintptr_t)out_graph);
@@ -48,9 +42,7 @@ tl_status tl_graph_parse(const void* content, size_t bytes, const char* form, tl
 tl_status tl_graph_destroy(tl_graph* graph) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_graph_destroy, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_graph_destroy((uintptr_t)context, (uintptr_t)graph);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -59,9 +51,7 @@ tl_status tl_graph_destroy(tl_graph* graph) {
 tl_status tl_graph_add_input(tl_graph* graph, const char* name, int32_t dtype, int64_t rank, const int64_t* shape, const char* const* symbols) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_graph_add_input, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_graph_add_input((uintptr_t)context, (uintptr_t)graph, (uintptr_t)name, dtype, rank, (uintptr_t)shape, (uintptr_t)symbols);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -70,9 +60,7 @@ tl_status tl_graph_add_input(tl_graph* graph, const char* name, int32_t dtype, i
 tl_status tl_graph_add_constant(tl_graph* graph, const char* name, int32_t dtype, int64_t rank, const int64_t* shape, const void* data) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_graph_add_constant, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_graph_add_constant((uintptr_t)context, (uintptr_t)graph, (uintptr_t)name, dtype, rank, (uintptr_t)shape, (uintptr_t)data);
@@ -84,9 +72,7 @@ tl_status tl_graph_add_constant(tl_graph* graph, const char* name, int32_t dtype
 tl_status tl_graph_freeze(tl_graph* graph, const char* input, int32_t dtype, int64_t rank, const int64_t* shape, const void* data) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_graph_freeze, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_graph_freeze((uintptr_t)context, (uintptr_t)graph, (uintptr_t)input, dtype, rank, (uintptr_t)shape, (uintptr_t)data);
@@ -98,9 +84,7 @@ tl_status tl_graph_freeze(tl_graph* graph, const char* input, int32_t dtype, int
 tl_status tl_graph_add_node(tl_graph* graph, const char* op, const char* name, const char* const* inputs, size_t num_inputs, const char* const* outputs, size_t num_outputs, const char* attributes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_graph_add_node, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_graph_add_node((uintptr_t)context, (uintptr_t)graph, (uintptr_t)op, (uintptr_t)name, (uintptr_t)inputs, (uintptr_t)num_inputs, (uintptr_t)outputs, (uintptr_t)num_outputs, (uintptr_t)attributes);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -109,9 +93,7 @@ tl_status tl_graph_add_node(tl_graph* graph, const char* op, const char* name, c
 tl_status tl_graph_add_node_with_bodies(tl_graph* graph, const char* op, const char* name, const char* const* inputs, size_t num_inputs, const char* const* outputs, size_t num_outputs, const char* attributes, const char* const* body_names, tl_graph* const* bodies, size_t num_bodies) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_graph_add_node_with_bodies, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_graph_add_node_with_bodies((uintptr_t)context, (uintptr_t)graph, (uintptr_t)op, (uintptr_t)name, (uintptr_t)inputs, (uintptr_t)num_inputs, (uintptr_t)outputs, (uintptr_t)num_outputs, (uintptr_t)attributes, (uintptr_t)body_names, (uintptr_t)bodies, (uintptr_t)num_bodies);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -120,9 +102,7 @@ tl_status tl_graph_add_node_with_bodies(tl_graph* graph, const char* op, const c
 tl_status tl_graph_add_output(tl_graph* graph, const char* name) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_graph_add_output, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_graph_add_output((uintptr_t)context, (uintptr_t)graph, (uintptr_t)name);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -131,9 +111,7 @@ tl_status tl_graph_add_output(tl_graph* graph, const char* name) {
 tl_status tl_graph_bind(tl_graph* graph, const char* symbol, int64_t number) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_graph_bind, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_graph_bind((uintptr_t)context, (uintptr_t)graph, (uintptr_t)symbol, number);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -142,9 +120,7 @@ tl_status tl_graph_bind(tl_graph* graph, const char* symbol, int64_t number) {
 tl_status tl_graph_add_state(tl_graph* graph, const char* value, const char* state) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_graph_add_state, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_graph_add_state((uintptr_t)context, (uintptr_t)graph, (uintptr_t)value, (uintptr_t)state);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -153,9 +129,7 @@ tl_status tl_graph_add_state(tl_graph* graph, const char* value, const char* sta
 tl_status tl_graph_save(tl_graph* graph, const char* path) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_graph_save, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_graph_save((uintptr_t)context, (uintptr_t)graph, (uintptr_t)path);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -164,9 +138,7 @@ tl_status tl_graph_save(tl_graph* graph, const char* path) {
 tl_status tl_graph_plan(tl_graph* graph, const tl_graph_options* options, tl_execution** out_execution) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_graph_plan, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_graph_plan((uintptr_t)context, (uintptr_t)graph, (uintptr_t)options, (uintptr_t)out_execution);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -175,9 +147,7 @@ tl_status tl_graph_plan(tl_graph* graph, const tl_graph_options* options, tl_exe
 tl_status tl_execution_destroy(tl_execution* execution) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_execution_destroy, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_execution_destroy((uintptr_t)context, (uintptr_t)execution);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -186,9 +156,7 @@ tl_status tl_execution_destroy(tl_execution* execution) {
 tl_status tl_execution_get_info(const tl_execution* execution, tl_execution_info* out_info) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_execution_get_info, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_execution_get_info((uintptr_t)context, (uintptr_t)execution, (uintptr_t)out_info);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -197,9 +165,7 @@ tl_status tl_execution_get_info(const tl_execution* execution, tl_execution_info
 tl_status tl_execution_get_buffer(const tl_execution* execution, int64_t buffer, tl_execution_buffer* out_buffer) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_execution_get_buffer, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_execution_get_buffer((uintptr_t)context, (uintptr_t)execution, buffer, (uintptr_t)out_buffer);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -208,9 +174,7 @@ tl_status tl_execution_get_buffer(const tl_execution* execution, int64_t buffer,
 tl_status tl_execution_get_instruction(const tl_execution* execution, int64_t instruction, tl_execution_instruction* out_instruction) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_execution_get_instruction, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_execution_get_instruction((uintptr_t)context, (uintptr_t)execution, instruction, (uintptr_t)out_instruction);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -219,9 +183,7 @@ tl_status tl_execution_get_instruction(const tl_execution* execution, int64_t in
 tl_status tl_execution_get_operand(const tl_execution* execution, int64_t instruction, int32_t role, int64_t index, tl_execution_operand* out_operand) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_execution_get_operand, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_execution_get_operand((uintptr_t)context, (uintptr_t)execution, instruction, role, index, (uintptr_t)out_operand);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -230,9 +192,7 @@ tl_status tl_execution_get_operand(const tl_execution* execution, int64_t instru
 tl_status tl_execution_get_symbol(const tl_execution* execution, int64_t symbol, tl_execution_symbol* out_symbol) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_execution_get_symbol, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_execution_get_symbol((uintptr_t)context, (uintptr_t)execution, symbol, (uintptr_t)out_symbol);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -241,9 +201,7 @@ tl_status tl_execution_get_symbol(const tl_execution* execution, int64_t symbol,
 tl_status tl_execution_get_places(const tl_execution* execution, const int64_t* numbers, size_t num_numbers, size_t* out_frame_bytes, int64_t* out_offsets, size_t* out_bytes, size_t num_buffers) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_execution_get_places, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_execution_get_places((uintptr_t)context, (uintptr_t)execution, (uintptr_t)numbers, (uintptr_t)num_numbers, (uintptr_t)out_frame_bytes, (uintptr_t)out_offsets, (uintptr_t)out_bytes, (uintptr_t)num_buffers);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -252,9 +210,7 @@ tl_status tl_execution_get_places(const tl_execution* execution, const int64_t* 
 const void* const* tl_execution_constants(const tl_execution* execution) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_execution_constants, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result = tlgo_execution_constants((uintptr_t)context, (uintptr_t)execution);
 	tlc_entry_end(context);
 	return (const void* const*)result;
@@ -263,9 +219,7 @@ const void* const* tl_execution_constants(const tl_execution* execution) {
 const char* tl_execution_text(const tl_execution* execution, const char* form, const char* name, int32_t llvm_version) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_execution_text, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result = tlgo_execution_text((uintptr_t)context, (uintptr_t)execution, (uintptr_t)form, (uintptr_t)name, llvm_version);
 	tlc_entry_end(context);
 	return (const char*)result;
@@ -274,9 +228,7 @@ const char* tl_execution_text(const tl_execution* execution, const char* form, c
 tl_status tl_execution_validate(const tl_execution* execution) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_execution_validate, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_execution_validate((uintptr_t)context, (uintptr_t)execution);
@@ -288,9 +240,7 @@ tl_status tl_execution_validate(const tl_execution* execution) {
 tl_status slow_execution_run(const tl_execution* execution, void* function, const void* const* inputs, size_t num_inputs, void* const* outputs, size_t num_outputs) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_execution_run, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_execution_run((uintptr_t)context, (uintptr_t)execution, (uintptr_t)function, (uintptr_t)inputs, (uintptr_t)num_inputs, (uintptr_t)outputs, (uintptr_t)num_outputs);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -299,9 +249,7 @@ tl_status slow_execution_run(const tl_execution* execution, void* function, cons
 tl_status slow_execution_run_in(const tl_execution* execution, void* function, const void* const* inputs, size_t num_inputs, void* const* outputs, size_t num_outputs, void* memory, size_t bytes, void* outside, size_t outside_bytes) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_execution_run_in, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_execution_run_in((uintptr_t)context, (uintptr_t)execution, (uintptr_t)function, (uintptr_t)inputs, (uintptr_t)num_inputs, (uintptr_t)outputs, (uintptr_t)num_outputs, (uintptr_t)memory, (uintptr_t)bytes, (uintptr_t)outside, (uintptr_t)outside_bytes);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -310,9 +258,7 @@ tl_status slow_execution_run_in(const tl_execution* execution, void* function, c
 tl_status tl_execution_get_body(const tl_execution* execution, int64_t instruction, int64_t body, tl_execution_body* out_body, tl_execution** out_execution) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_execution_get_body, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_execution_get_body((uintptr_t)context, (uintptr_t)execution, instruction, body, (uintptr_t)out_body, (uintptr_t)out_execution);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -321,9 +267,7 @@ tl_status tl_execution_get_body(const tl_execution* execution, int64_t instructi
 tl_status tl_execution_get_port(const tl_execution* execution, int64_t instruction, int64_t body, int32_t role, int64_t index, tl_execution_port* out_port) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_execution_get_port, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_execution_get_port((uintptr_t)context, (uintptr_t)execution, instruction, body, role, index, (uintptr_t)out_port);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -332,9 +276,7 @@ tl_status tl_execution_get_port(const tl_execution* execution, int64_t instructi
 tl_status tl_graph_plan_together(tl_graph* const* graphs, const char* const* names, size_t num_graphs, const tl_graph_options* options, tl_graph_arena** out_arena) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_graph_plan_together, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_graph_plan_together((uintptr_t)context, (uintptr_t)graphs, (uintptr_t)names, (uintptr_t)num_graphs, (uintptr_t)options, (uintptr_t)out_arena);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -343,9 +285,7 @@ tl_status tl_graph_plan_together(tl_graph* const* graphs, const char* const* nam
 tl_status tl_graph_arena_destroy(tl_graph_arena* arena) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_graph_arena_destroy, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_graph_arena_destroy((uintptr_t)context, (uintptr_t)arena);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -354,9 +294,7 @@ tl_status tl_graph_arena_destroy(tl_graph_arena* arena) {
 tl_status tl_graph_arena_get_info(const tl_graph_arena* arena, tl_graph_arena_info* out_info) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_graph_arena_get_info, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_graph_arena_get_info((uintptr_t)context, (uintptr_t)arena, (uintptr_t)out_info);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -365,9 +303,7 @@ tl_status tl_graph_arena_get_info(const tl_graph_arena* arena, tl_graph_arena_in
 tl_status tl_graph_arena_get_state(const tl_graph_arena* arena, int64_t state, tl_graph_arena_state* out_state) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_graph_arena_get_state, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_graph_arena_get_state((uintptr_t)context, (uintptr_t)arena, state, (uintptr_t)out_state);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -376,9 +312,7 @@ tl_status tl_graph_arena_get_state(const tl_graph_arena* arena, int64_t state, t
 tl_status tl_graph_arena_get_entry(const tl_graph_arena* arena, int64_t entry, tl_execution** out_execution) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_graph_arena_get_entry, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result = tlgo_graph_arena_get_entry((uintptr_t)context, (uintptr_t)arena, entry, (uintptr_t)out_execution);
 	tlc_entry_end(context);
 	return tlc_found(context, result);
@@ -387,9 +321,7 @@ tl_status tl_graph_arena_get_entry(const tl_graph_arena* arena, int64_t entry, t
 const char* tl_graph_arena_text(const tl_graph_arena* arena, const char* form, const char* name, int32_t llvm_version) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin(TL_FN_tl_graph_arena_text, &why);
-	if (context == NULL) {
-		return NULL;
-	}
+	if (context == NULL) return NULL;
 	uintptr_t result = tlgo_graph_arena_text((uintptr_t)context, (uintptr_t)arena, (uintptr_t)form, (uintptr_t)name, llvm_version);
 	tlc_entry_end(context);
 	return (const char*)result;
@@ -398,9 +330,7 @@ const char* tl_graph_arena_text(const tl_graph_arena* arena, const char* form, c
 tl_status tl_graph_arena_validate(const tl_graph_arena* arena) {
 	tl_status why = TL_OK;
 	tl_context* context = tlc_entry_begin_for_memory(TL_FN_tl_graph_arena_validate, &why);
-	if (context == NULL) {
-		return why;
-	}
+	if (context == NULL) return why;
 	int32_t result;
 	do {
 		result = tlgo_graph_arena_validate((uintptr_t)context, (uintptr_t)arena);

@@ -132,12 +132,13 @@ bool tlc_look(const tl_context* c, uintptr_t p, tlc_finding* found);
  * its status. false: ask Go. */
 bool tlc_refuse(uint32_t function, const void* pointer, tl_status* why) __attribute__((cold));
 
-/* A result that means nothing is no failure. */
-static inline void tlc_clear_failure(tl_context* c)
+/* NULL as a result that is no failure. */
+static inline void* tlc_null(tl_context* c)
 {
 	c->status = TL_OK;
 	c->error_kind = TL_TEXT_STATUS;
 	c->message_ready = 0;
+	return NULL;
 }
 
 /* The text of tl_last_error when Go cannot be entered: the function, and the status's sentence. */

@@ -138,16 +138,10 @@ tl_status tl_ref_release(tl_ref ref)
 
 /* ---- looking ----------------------------------------------------------------------------- */
 
-static void* nothing(void)
-{
-	tlc_clear_failure(tlc_tls);
-	return NULL;
-}
-
 static __attribute__((noinline)) void* get_rest(tl_ref ref)
 {
 	tl_status why;
-	if (is_none(ref)) return nothing();
+	if (is_none(ref)) return tlc_null(tlc_tls);
 	return refuse(ref, TL_FN_tl_ref_get, &why) ? NULL : slow_ref_get(ref);
 }
 
@@ -193,13 +187,14 @@ static __attribute__((noinline)) void* weak_get_rest(tl_ref ref)
 {
 	tl_context* c = tlc_tls;
 	tl_record* r;
-	if (TLC_UNLIKELY((tlc_ref_gen(ref) & 0xFF) == TL_CLASS_NONE)) return is_none(ref) ? nothing() : slow_weak_get(ref);
+	if (TLC_UNLIKELY((tlc_ref_gen(ref) & 0xFF) == TL_CLASS_NONE))
+		return is_none(ref) ? tlc_null(tlc_tls) : slow_weak_get(ref);
 	enum upgrade result;
 	if (TLC_LIKELY(tlc_ref_find(c, ref, &r))) result = upgrade(r, ref);
 	else result = is_past(c, ref) ? GONE : ASK_GO;
 	if (result == UPGRADED) return (void*)tlc_ref_address(c, ref);
 	if (result == ASK_GO) return slow_weak_get(ref);
-	return nothing();
+	return tlc_null(tlc_tls);
 }
 
 /* The owner's upgrade: nobody but the owner ends an object of its own. One that waits in its inbox has

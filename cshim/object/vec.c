@@ -171,12 +171,7 @@ tl_status tl_vec_push(void* p, void* element)
 	return TLC_LIKELY(push_own(c, v, element)) ? TL_OK : push_rest(v, element);
 }
 
-/* A NULL element is no failure. */
-static __attribute__((noinline)) void* null_element(tl_context* c)
-{
-	tlc_clear_failure(c);
-	return NULL;
-}
+static __attribute__((noinline)) void* null_element(tl_context* c) { return tlc_null(c); }
 
 /* Lets an element's reference float that is no object of the heap; false: ask Go, nothing changed. */
 static __attribute__((noinline)) bool float_elsewhere(uintptr_t p)

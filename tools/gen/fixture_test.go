@@ -59,10 +59,7 @@ const _ = "tl_deleter"
 //	    size_t first_one; /* how many */
 //	    const char* name;
 //	} tl_pair;
-type tl_pair struct {
-	FirstOne uintptr
-	Name     uintptr
-}
+const _ = "tl_pair"
 
 // DLThing is of somebody else's header.
 //
@@ -140,9 +137,7 @@ package main
 //	C: typedef struct tl_lease {
 //	    size_t bytes;
 //	} tl_lease;
-type tl_lease struct {
-	Bytes uintptr
-}
+const _ = "tl_lease"
 
 // tl_hire takes a pair, and stands between others in the alphabet.
 //

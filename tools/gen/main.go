@@ -89,6 +89,8 @@ var outputs = []output{
 	{"include/tl_runtime.ll", renderLLVM},
 	{"include/tl_inline.h", renderInline},
 	{"include/tl_graph.h", renderGraphHeader},
+	{"capi/generated_structs.go", renderStructs},
+	{"capi/generated_graph_structs.go", renderFullStructs},
 	{"capi/exports.map", renderExports},
 	{"capi/exports_full.map", func(s *source) (string, error) { return renderExports(s.whole()) }},
 	{symbolList, func(s *source) (string, error) { return s.renderSymbols(symbolList) }},

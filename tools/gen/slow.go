@@ -130,7 +130,7 @@ func (s *source) writeSlow(b *strings.Builder, e *entry, name string) {
 	}
 	b.WriteString("\ttl_status why = TL_OK;\n" + e.withoutGo())
 	fmt.Fprintf(b, "\ttl_context* context = %s(TL_FN_%s, &why);\n", begin, e.name)
-	fmt.Fprintf(b, "\tif (context == NULL) {\n\t\treturn %s;\n\t}\n", e.refusal())
+	fmt.Fprintf(b, "\tif (context == NULL) return %s;\n", e.refusal())
 	call := fmt.Sprintf("tlgo_%s(%s)", e.stem(), strings.Join(args, ", "))
 	if failed := e.shortOfMemory(); failed != "" {
 		fmt.Fprintf(b, "\t%s result;\n\tdo {\n\t\tresult = %s;\n\t} while (%s && tlc_entry_again(context));\n",
@@ -145,14 +145,13 @@ func (s *source) writeSlow(b *strings.Builder, e *entry, name string) {
 func (e *entry) withoutGo() (code string) {
 	p := e.value("Refuses")
 	if null := e.value("Null"); null != "" {
-		clear := ""
 		if null == "NULL" { // means nothing, which is no failure
-			clear = "\t\ttlc_clear_failure(tlc_tls);\n"
+			null = "tlc_null(tlc_tls)"
 		}
-		code = fmt.Sprintf("\tif (%s == NULL && tlc_is_fast(tlc_tls)) {\n%s\t\treturn %s;\n\t}\n", p, clear, null)
+		code = fmt.Sprintf("\tif (%s == NULL && tlc_is_fast(tlc_tls)) return %s;\n", p, null)
 	}
 	if p != "" {
-		code += fmt.Sprintf("\tif (tlc_refuse(TL_FN_%s, %s, &why)) {\n\t\treturn %s;\n\t}\n", e.name, p, e.refusal())
+		code += fmt.Sprintf("\tif (tlc_refuse(TL_FN_%s, %s, &why)) return %s;\n", e.name, p, e.refusal())
 	}
 	return code
 }

@@ -53,12 +53,11 @@ type entry struct {
 	c       string     // the C declaration, as written
 	proto   *prototype // of a function
 	enum    []enumerator
-	fields  []field         // of a struct
-	alias   string          // typedef'd scalar
-	macro   string          // value of a #define
-	foreign bool            // a struct of somebody else's header, declared and no more
-	twin    *ast.FuncDecl   // of a function with a slow path
-	mirror  *ast.StructType // of a struct that Go reads too
+	fields  []field       // of a struct
+	alias   string        // typedef'd scalar
+	macro   string        // value of a #define
+	foreign bool          // a struct of somebody else's header, declared and no more
+	twin    *ast.FuncDecl // of a function with a slow path
 }
 
 // path is the way into a function: its line Path, or what follows from its cost. Without a Go twin it is a shim.
@@ -127,7 +126,7 @@ func load(root string) (*source, []string) {
 	found := map[string]*section{}
 	var faults []string
 	for _, path := range paths {
-		if strings.HasSuffix(path, "_test.go") {
+		if strings.HasSuffix(path, "_test.go") || strings.HasPrefix(filepath.Base(path), "generated_") {
 			continue
 		}
 		faults = append(faults, src.readFile(path, found)...)
@@ -223,31 +222,18 @@ func readEntry(decl ast.Decl) (*entry, error) {
 	return nil, nil
 }
 
-// readGenDecl reads `const _ = "tl_name"` and `type tl_name struct`.
+// readGenDecl reads `const _ = "tl_name"`.
 func readGenDecl(d *ast.GenDecl) (*entry, error) {
 	if len(d.Specs) != 1 {
 		return nil, nil
 	}
-	switch spec := d.Specs[0].(type) {
-	case *ast.ValueSpec:
-		if spec.Names[0].Name != "_" || len(spec.Values) != 1 {
-			return nil, nil
-		}
-		lit, ok := spec.Values[0].(*ast.BasicLit)
-		if !ok || lit.Kind != token.STRING {
-			return nil, nil
-		}
-		return parseDoc(strings.Trim(lit.Value, `"`), d.Doc)
-	case *ast.TypeSpec:
-		body, ok := spec.Type.(*ast.StructType)
-		if !ok || !strings.HasPrefix(spec.Name.Name, "tl_") {
-			return nil, nil
-		}
-		e, err := parseDoc(spec.Name.Name, d.Doc)
-		if err == nil {
-			e.mirror = body
-		}
-		return e, err
+	spec, ok := d.Specs[0].(*ast.ValueSpec)
+	if !ok || spec.Names[0].Name != "_" || len(spec.Values) != 1 {
+		return nil, nil
 	}
-	return nil, nil
+	lit, ok := spec.Values[0].(*ast.BasicLit)
+	if !ok || lit.Kind != token.STRING {
+		return nil, nil
+	}
+	return parseDoc(strings.Trim(lit.Value, `"`), d.Doc)
 }

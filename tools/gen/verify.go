@@ -49,11 +49,8 @@ func (s *source) verifyEntry(e *entry, fault func(string, ...any)) {
 			fault("prose cannot hold the marks of a C comment")
 		}
 	}
-	switch {
-	case e.proto != nil:
+	if e.proto != nil {
 		s.verifyFunction(e, fault)
-	case e.mirror != nil:
-		s.verifyMirror(e, fault)
 	}
 }
 
@@ -176,38 +173,4 @@ func goType(t ast.Expr) string {
 		}
 	}
 	return "?"
-}
-
-// verifyMirror compares the Go view of a public struct with the C one.
-func (s *source) verifyMirror(e *entry, fault func(string, ...any)) {
-	var got, want []string
-	for _, f := range e.mirror.Fields.List {
-		for _, n := range f.Names {
-			got = append(got, n.Name+" "+goTypes(&ast.FieldList{List: []*ast.Field{{Type: f.Type}}})[0])
-		}
-	}
-	for _, f := range e.fields {
-		t, ok := s.scalar(f.ctype)
-		if !ok {
-			fault("field %s: %s is no type of the ABI", f.name, f.text)
-		}
-		if f.count != 0 {
-			t.goType = fmt.Sprintf("[%d]%s", f.count, t.goType)
-		}
-		want = append(want, camel(f.name)+" "+t.goType)
-	}
-	if !slices.Equal(got, want) {
-		fault("the Go struct has %v, the C struct needs %v", got, want)
-	}
-}
-
-// camel turns snake_case into CamelCase.
-func camel(s string) string {
-	var b strings.Builder
-	for _, word := range strings.Split(s, "_") {
-		if word != "" {
-			b.WriteString(strings.ToUpper(word[:1]) + word[1:])
-		}
-	}
-	return b.String()
 }
