@@ -24,6 +24,7 @@ type reporter struct {
 	frame    int64     // the best so far
 	bound    int64
 	told     int64 // the frame that was reported last
+	steps    int64 // that were reported last: those of a warm start are taken back
 	canceled bool
 }
 
@@ -48,9 +49,9 @@ func (s *solver) improved(frame, bound int64) {
 func (s *solver) tell(at time.Time) {
 	r := &s.report
 	r.next = at.Add(progressEvery)
-	r.told = r.frame
+	r.told, r.steps = r.frame, max(r.steps, s.steps)
 	if !r.canceled {
-		r.canceled = r.call(Progress{Frame: r.frame, LowerBound: r.bound, Elapsed: at.Sub(r.start), Steps: s.steps})
+		r.canceled = r.call(Progress{Frame: r.frame, LowerBound: r.bound, Elapsed: at.Sub(r.start), Steps: r.steps})
 	}
 	s.late = s.late || r.canceled
 }

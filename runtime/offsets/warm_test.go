@@ -92,6 +92,22 @@ func TestABudgetByAnotherClock(t *testing.T) {
 	assert.False(t, s.Optimal)
 }
 
+// On a busy machine a report may fall into the warm start, whose steps do not count.
+func TestReportedStepsNeverFall(t *testing.T) {
+	p := problems.Packing(1, 2000, 0.97)
+	before := solved(t, p, offsets.Options{})
+	at, told := time.Time{}, []int64{0}
+	solved(t, p, offsets.Options{Start: before.Offsets, MaxSteps: 100, Clock: func() time.Time {
+		at = at.Add(time.Second)
+		return at
+	}, Progress: func(of offsets.Progress) bool {
+		told = append(told, of.Steps)
+		return false
+	}})
+	assert.Greater(t, len(told), 2)
+	assert.IsNonDecreasing(t, told)
+}
+
 // A buffer obeys the alignment of each space that it may lie in.
 func TestSpacesHaveAlignments(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -127,7 +143,6 @@ func TestSpacesHaveAlignments(t *testing.T) {
 	require.ErrorContains(t, err, "space 0: its alignment is 48; an alignment is a power of two, or 0 for none")
 }
 
-// BenchmarkNearlyEqual measures problems that are much like the one before, placed anew and from its placement.
 // TestAWarmStartOfSeveralSpacesChangesNothing has hints that made a larger frame.
 func TestAWarmStartOfSeveralSpacesChangesNothing(t *testing.T) {
 	p := offsets.Problem{Spaces: []offsets.Space{{Capacity: 11}, {}}, Buffers: []offsets.Buffer{
@@ -140,6 +155,7 @@ func TestAWarmStartOfSeveralSpacesChangesNothing(t *testing.T) {
 	assert.Equal(t, plain, hinted)
 }
 
+// BenchmarkNearlyEqual measures problems that are much like the one before, placed anew and from its placement.
 func BenchmarkNearlyEqual(b *testing.B) {
 	sets := instances(b, "")
 	maps.Copy(sets, instances(b, "minimalloc"))
