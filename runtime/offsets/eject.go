@@ -6,16 +6,20 @@ import (
 	"slices"
 )
 
-// An item that fits nowhere below a limit is placed all the same, where what is in the way is easiest to place
-// elsewhere; then that is placed, and so on, until nothing is left over: ejection chains. What found no place is harder
-// to eject from then on, so that a chain does not go in circles (Nagata and Bräysy, "A powerful route minimization
-// heuristic for the vehicle routing problem with time windows", 2009).
+// ejector is a guided ejection search (Nagata and Bräysy, "A powerful route minimization heuristic for the vehicle
+// routing problem with time windows", 2009). What is to be placed goes into the smallest hole below a limit, or, where
+// none holds it, to where what is in the way is lightest; that is placed next, the heaviest first. What found no hole
+// is heavier from then on, so that a search does not go in circles.
 type ejector struct {
+	in     *instance
+	s      *solver
+	ground *shelf  // what is placed; what is not has the offset -1
+	limit  int64   // below which everything is to lie
 	hard   []int32 // by item: its share of what is crowded, the mean being meanHard
-	weight []int32 // by item: hard, as often as it found no place, and once more
-	chain  int32   // the number of this chain
-	moved  []int32 // by item: the chain that moved it last
-	before []spot  // where the items of this chain lay, -1 for the one that lay nowhere
+	weight []int32 // by item: hard, and meanHard as often as it found no hole
+	number int32   // of this search
+	moved  []int32 // by item: the search that moved it last
+	before []spot  // where the items of this search lay
 	pool   []int32 // what is to be placed
 	starts []edge
 	ends   []edge
@@ -47,17 +51,18 @@ const (
 	immovable = int64(1) << 42
 	// pinnedWeight stands in ejector.weight for an item that cannot be ejected.
 	pinnedWeight = -1
+	// One of so many times what is placed next is drawn, of whatever weight.
+	draws = 8
 )
 
-// newEjector takes as crowded what is close to the largest load.
-func (in *instance) newEjector(seed uint64) *ejector {
-	e := &ejector{hard: make([]int32, len(in.items)), moved: make([]int32, len(in.items)), noise: noise(seed | 1)}
+// newEjector begins at a placement. It takes as crowded what is close to the largest load.
+func (s *solver) newEjector(in *instance, offset []int64) *ejector {
+	e := &ejector{in: in, s: s, ground: newShelf(in, slices.Clone(offset)), hard: make([]int32, len(in.items)),
+		weight: make([]int32, len(in.items)), moved: make([]int32, len(in.items)), noise: noise(s.random.Uint64() | 1)}
 	load := in.load()
 	most, sums := float64(slices.Max(load)), make([]float64, len(load)+1)
 	for t, bytes := range load {
-		crowded := float64(bytes) / most
-		crowded *= crowded
-		sums[t+1] = sums[t] + crowded*crowded
+		sums[t+1] = sums[t] + math.Pow(float64(bytes)/most, 4)
 	}
 	share := func(it *item) float64 { return float64(it.size) * (sums[it.end] - sums[it.first]) }
 	mean := 0.0
@@ -67,52 +72,155 @@ func (in *instance) newEjector(seed uint64) *ejector {
 	for i := range in.items {
 		e.hard[i] = int32(min(maxHard, max(minHard, meanHard*share(&in.items[i])/mean)))
 	}
-	e.weight = slices.Clone(e.hard)
-	for i := range in.items {
-		if in.items[i].pinned >= 0 {
-			e.weight[i] = pinnedWeight
-		}
-	}
+	e.forget()
+	e.ground.fill()
+	s.spend(int64(len(in.items) / itemsPerStep))
 	return e
 }
 
-// eject puts a lifted item below the limit by a chain of so many ejections at most, or changes nothing.
-func (m *mender) eject(i int32, most int) bool {
-	e := m.ejector
-	e.chain++
-	e.before, e.pool = e.before[:0], append(e.pool[:0], i)
-	return m.chase(most)
+// forget makes each item as heavy as it was at first.
+func (e *ejector) forget() {
+	copy(e.weight, e.hard)
+	for i := range e.in.items {
+		if e.in.items[i].pinned >= 0 {
+			e.weight[i] = pinnedWeight
+		}
+	}
 }
 
-// chase places what is in the pool.
-func (m *mender) chase(most int) bool {
-	e := m.ejector
+// above lists what ends above the limit, the highest first.
+func (e *ejector) above() []int32 {
+	list := []int32{}
+	for i := range e.in.items {
+		if e.ground.end(int32(i)) > e.limit {
+			list = append(list, int32(i))
+		}
+	}
+	e.s.tick(int64(len(e.in.items)))
+	slices.SortFunc(list, func(x, y int32) int {
+		return cmp.Or(cmp.Compare(e.ground.end(y), e.ground.end(x)), cmp.Compare(x, y))
+	})
+	return list
+}
+
+// mend puts what ends above a limit below it, one by one, by so many ejections each at most. It ends at the first
+// item that can go no lower. It says whether something moved.
+func (e *ejector) mend(limit int64, most int) bool {
+	e.limit = limit
+	changed := false
+	for _, i := range e.above() {
+		at := e.ground.offset[i]
+		if at+e.in.items[i].size <= e.limit {
+			continue
+		}
+		if e.s.tick(e.ground.spent()) {
+			break
+		}
+		if e.s.spend(1); e.place(most, i) {
+			changed = true
+			continue
+		}
+		if e.in.items[i].pinned < 0 {
+			e.ground.remove(i)
+			e.ground.offset[i] = min(at, e.ground.lowest(&e.in.items[i]))
+			e.ground.put(i)
+		}
+		e.limit = max(e.limit, e.ground.end(i))
+		if e.ground.offset[i] == at {
+			break
+		}
+		changed = true
+	}
+	e.s.tick(e.ground.spent())
+	return changed
+}
+
+// place puts items below the limit by so many ejections at most, or changes nothing.
+func (e *ejector) place(most int, items ...int32) bool {
+	e.number++
+	e.before, e.pool = e.before[:0], e.pool[:0]
+	for _, i := range items {
+		if e.in.items[i].pinned >= 0 {
+			return false
+		}
+	}
+	for _, i := range items {
+		e.lift(i)
+	}
 	for len(e.pool) > 0 {
-		x := e.pool[len(e.pool)-1]
-		e.pool = e.pool[:len(e.pool)-1]
-		it := &m.in.items[x]
-		near := m.ground.around(it)
-		at, fits := hole(it, near, m.limit)
+		x := e.next()
+		it := &e.in.items[x]
+		near := e.ground.around(it)
+		at, fits := hole(it, near, e.limit)
 		if !fits {
 			most--
-			m.s.spend(1)
-			e.weight[x] = min(maxWeight, e.weight[x]+e.hard[x])
-			if at, fits = e.cheapest(it, near, m.limit); most < 0 || !fits || m.spent(4*len(near)) {
-				m.undo()
+			e.s.spend(1)
+			e.weight[x] = min(maxWeight, e.weight[x]+meanHard)
+			if at, fits = e.cheapest(it, near); most < 0 || !fits || e.spent(8*len(near)) {
+				e.undo()
 				return false
 			}
-			m.clear(near, block{at, at + it.size})
+			e.clear(near, block{at, at + it.size})
 		}
-		m.note(x, -1)
-		m.put(x, at)
+		e.ground.offset[x] = at
+		e.ground.put(x)
 	}
-	m.changed = true
 	return true
 }
 
+// next takes the heaviest item of the pool, or now and then any.
+func (e *ejector) next() int32 {
+	at := 0
+	if draw := e.noise.next(); draw%draws == 0 {
+		at = int(draw >> 32 % uint64(len(e.pool)))
+	} else {
+		for k, i := range e.pool {
+			if e.weight[i] > e.weight[e.pool[at]] {
+				at = k
+			}
+		}
+	}
+	x := e.pool[at]
+	e.pool = slices.Delete(e.pool, at, at+1)
+	return x
+}
+
+// lift takes an item from its place to the pool.
+func (e *ejector) lift(i int32) {
+	if e.moved[i] != e.number {
+		e.moved[i] = e.number
+		e.before = append(e.before, spot{i, e.ground.offset[i]})
+	}
+	e.ground.remove(i)
+	e.ground.offset[i] = -1
+	e.pool = append(e.pool, i)
+}
+
+// clear ejects what shares bytes with a range.
+func (e *ejector) clear(near []piece, x block) {
+	for _, n := range near {
+		if n.at < x.end && x.at < n.end {
+			e.lift(n.item)
+		}
+	}
+}
+
+// undo puts everything back to where it lay before this search.
+func (e *ejector) undo() {
+	for _, b := range e.before {
+		if e.ground.offset[b.item] >= 0 {
+			e.ground.remove(b.item)
+		}
+	}
+	for _, b := range e.before {
+		e.ground.offset[b.item] = b.offset
+		e.ground.put(b.item)
+	}
+}
+
 // spent counts work, and says that no more is granted.
-func (m *mender) spent(units int) bool {
-	return m.s.tick(m.ground.spent()+int64(units)) || m.s.left <= 0
+func (e *ejector) spent(units int) bool {
+	return e.s.tick(e.ground.spent()+int64(units)) || e.s.left <= 0
 }
 
 // hole is the start of the smallest hole below a limit that holds an item.
@@ -132,14 +240,14 @@ func hole(it *item, near []piece, limit int64) (best int64, fits bool) {
 	return best, room < none
 }
 
-// cheapest is the offset below a limit where what would have to go weighs least. It is the end of something, or just
+// cheapest is the offset below the limit where what would have to go weighs least. It is the end of something, or just
 // below its start.
-func (e *ejector) cheapest(it *item, near []piece, limit int64) (best int64, found bool) {
+func (e *ejector) cheapest(it *item, near []piece) (best int64, found bool) {
 	e.edges(near)
 	least, noise := immovable, e.noise
 	c := cover{starts: e.starts, ends: e.ends}
 	at := it.up(0)
-	for k := 0; at+it.size <= limit; k++ {
+	for k := 0; at+it.size <= e.limit; k++ {
 		if weight := noise.upon(c.weight(at, at+it.size)); weight < least {
 			best, least = at, weight
 		}
@@ -152,7 +260,7 @@ func (e *ejector) cheapest(it *item, near []piece, limit int64) (best int64, fou
 	lowest := it.up(0)
 	for k := range near {
 		at := it.down(e.starts[k].at - it.size)
-		if at+it.size > limit {
+		if at+it.size > e.limit {
 			break
 		}
 		if at < lowest {
@@ -227,40 +335,4 @@ func (c *cover) weight(at, end int64) int64 {
 		c.end++
 	}
 	return c.sum
-}
-
-// clear ejects what shares bytes with a range, to be placed again the hardest first.
-func (m *mender) clear(near []piece, x block) {
-	e := m.ejector
-	before := len(e.pool)
-	for _, n := range near {
-		if n.at < x.end && x.at < n.end {
-			m.note(n.item, n.at)
-			m.lift(n.item)
-			e.pool = append(e.pool, n.item)
-		}
-	}
-	slices.SortFunc(e.pool[before:], func(a, b int32) int { return cmp.Compare(e.hard[a], e.hard[b]) })
-}
-
-// note keeps where an item lay before this chain.
-func (m *mender) note(i int32, at int64) {
-	if e := m.ejector; e.moved[i] != e.chain {
-		e.moved[i] = e.chain
-		e.before = append(e.before, spot{i, at})
-	}
-}
-
-// undo puts everything back to where it lay before this chain.
-func (m *mender) undo() {
-	for _, b := range m.ejector.before {
-		if !m.lifted[b.item] {
-			m.lift(b.item)
-		}
-	}
-	for _, b := range m.ejector.before {
-		if b.offset >= 0 {
-			m.put(b.item, b.offset)
-		}
-	}
 }

@@ -35,19 +35,22 @@ func SweepOutwards(p Problem, limit, most int64, turn int) (s *Solution, lost in
 	return in.solution(&p, offset), lost, finished
 }
 
-// PackElastic places the buffers of p, which lie at offset 0 at first, with so many ejections of elastic items at most.
-func PackElastic(p Problem, limit int64, ejections int) (s *Solution, packed bool) {
+// PackByEjections places the buffers of p, which lie at offset 0 at first, with so many ejections at most.
+func PackByEjections(p Problem, limit int64, ejections int) (s *Solution, packed bool) {
 	in, err := newInstance(&p, func(int64) {})
 	if err != nil {
 		return nil, false
 	}
-	offset := make([]int64, len(in.items))
+	offset, free := make([]int64, len(in.items)), []int32{}
 	for i := range in.items {
-		offset[i] = max(0, in.items[i].pinned)
+		if offset[i] = max(0, in.items[i].pinned); in.items[i].pinned < 0 {
+			free = append(free, int32(i))
+		}
 	}
-	near, _ := in.together()
-	packed = newSolver(&p, Options{}).elastic(in, near, offset, limit, ejections)
-	return in.solution(&p, offset), packed
+	e := newSolver(&p, Options{}).newEjector(in, offset)
+	e.limit = limit
+	packed = e.place(ejections, free...)
+	return in.solution(&p, e.ground.offset), packed
 }
 
 // solution of one space.

@@ -6,7 +6,7 @@ const (
 	// treeItems may be searched as a whole, if the work of a node is not above treeVolume; others are mended.
 	treeItems, treeVolume = 4000, 1_000_000
 	// baseSteps and itemSteps are the tree nodes and the ejections that are spent unasked.
-	baseSteps, itemSteps = 16_000, 32
+	baseSteps, itemSteps = 24_000, 32
 	// vainMends in a row end the unasked mending of what is too large for a tree; a search looks for other ways after
 	// manyVainMends.
 	vainMends, manyVainMends = 8, 12
@@ -26,10 +26,8 @@ type area struct {
 	asked  int64 // how often
 	// The work of the tree, and of ejections: what had less is next.
 	searched, ejected int64
-	mender            *mender
-	ejector           *ejector
-	near              [][]int32 // beside elastic
-	most              int       // the ejections of the next search
+	ejector           *ejector // whose ground is offset
+	most              int      // the ejections of the next search
 	round             int64
 	vain              int
 	method            string
@@ -159,24 +157,27 @@ func (a *area) ceil(bytes int64) int64 { return (bytes + a.grain - 1) / a.grain 
 func (s *solver) lower(a *area, goal int64) bool {
 	a.round++
 	s.spend(1)
-	work, units := &a.ejected, s.units
+	units := s.units
 	switch {
-	case a.round == 1:
-		a.mend(s, goal)
-	case a.large:
+	case a.large || a.round == 1:
 		return s.mendTowards(a, goal)
-	case a.ejected > a.searched && !a.in.lacks(PartTree):
-		work = &a.searched
+	case s.forTree(a):
 		a.ask(s, goal)
-	case a.in.alive != nil || a.in.lacks(PartEjections): // elastic items have no gaps
-		s.mendTowards(a, goal)
+		a.searched += s.units - units
 	default:
 		s.ejectTowards(a, goal)
-	}
-	if a.round > 1 {
-		*work += s.units - units
+		a.ejected += s.units - units
 	}
 	return true
+}
+
+// forTree gives the tree a third of the work of a search, and two thirds of what is done unasked: it needs few nodes
+// or very many.
+func (s *solver) forTree(a *area) bool {
+	if a.in.lacks(PartEjections | PartTree) {
+		return !a.in.lacks(PartTree)
+	}
+	return s.search && a.ejected > 2*a.searched || !s.search && 2*a.ejected > a.searched
 }
 
 // ask searches the whole area by tree. Where nothing fits below the limit, that raises the bound.
@@ -197,7 +198,7 @@ func (a *area) ask(s *solver, limit int64) {
 	s.spend(a.tree.nodes - before)
 	if found {
 		a.take(a.tree.offset, "tree")
-		a.mender = nil
+		a.ejector = nil
 	}
 	if proved {
 		a.bound = a.ceil(limit + 1)
@@ -229,49 +230,66 @@ const (
 	// searches in vain it is stepShrinks times as large, up to leastStep.
 	stepsDown, stepShrinks, leastStep = 8, 4, 128
 	vainEach                          = 4
-	// fewEjections are made in a search at first, twice as many after each in vain, up to manyEjections, and half as
-	// many after one that was not.
-	fewEjections, manyEjections = 200, 1_000_000
+	// fewEjections are made in a search at first, twice as many after each in vain, up to eachMost for each item, and
+	// half as many after one that was not.
+	fewEjections, eachMost = 200, 200
 )
 
-// ejectTowards searches by ejections below a limit that falls from the frame to the goal: guided ejection search
-// (Nagata and Bräysy, 2009), among elastic items.
+// ejectTowards searches by ejections below a limit that falls from the frame to the goal.
 func (s *solver) ejectTowards(a *area, goal int64) {
 	part := int64(stepsDown)
 	for k := vainEach; k <= a.vain && part < leastStep; k += vainEach {
 		part *= stepShrinks
 	}
-	limit := max(goal, a.frame-max(a.grain, (a.frame-goal)/part))
-	if a.near == nil {
-		var pairs int64
-		if a.near, pairs = a.in.together(); s.tick(pairs) {
-			return
-		}
-	}
+	e := a.ejections(s)
+	e.limit = max(goal, a.frame-max(a.grain, (a.frame-goal)/part))
+	e.forget()
 	a.most = max(a.most, fewEjections)
-	offset := slices.Clone(a.offset)
-	if s.elastic(a.in, a.near, offset, limit, a.most) {
-		a.take(offset, "ejections")
-		a.mender, a.vain, a.most = nil, 0, a.most/2
+	if e.place(a.most, e.above()...) {
+		a.take(e.ground.offset, "ejections")
+		a.vain, a.most = 0, a.most/2
 		return
 	}
 	a.vain++
-	a.most = min(manyEjections, 2*a.most)
+	a.most = min(eachMost*len(a.in.items), 2*a.most)
 }
 
-// mendTowards mends a part of the way to the goal, and now and then all of it. It says whether more of it may help.
+// ejections begin at the best placement of an area.
+func (a *area) ejections(s *solver) *ejector {
+	if a.ejector == nil {
+		a.ejector = s.newEjector(a.in, a.offset)
+	}
+	return a.ejector
+}
+
+// shortChain is the number of ejections for an item at first; it doubles with every mend in vain, up to longChain.
+const shortChain, longChain = 100, 100 << 10
+
+// mendTowards mends a part of the way to the goal, at first and now and then all of it. It says whether more of it
+// may help.
 func (s *solver) mendTowards(a *area, goal int64) bool {
 	limit := goal
-	if a.round%8 != 0 {
+	if a.round%8 != 1 {
 		limit = max(goal, a.frame-max(a.grain, (a.frame-goal)/stepsDown))
 	}
 	before := a.frame
-	found := a.mend(s, limit)
+	if !a.in.lacks(PartMending) && a.ejections(s).mend(limit, min(longChain, shortChain<<min(a.vain, 10))) {
+		a.take(a.ejector.ground.offset, "mending")
+	}
 	switch {
-	case found:
+	case a.frame <= limit:
 		a.vain = max(0, a.vain-1)
-	case before-a.frame <= (before-limit)/4:
+	case a.round > 1 && before-a.frame <= (before-limit)/4:
 		a.vain++
 	}
 	return a.vain < vainMends
+}
+
+// frame is the end of the highest item.
+func (in *instance) frame(offset []int64) int64 {
+	frame := int64(0)
+	for i := range in.items {
+		frame = max(frame, offset[i]+in.items[i].size)
+	}
+	return frame
 }

@@ -15,7 +15,7 @@ const (
 	// manyItems have one outward sweep unasked.
 	manyItems = 5 * fewItems
 	// baseUnits and itemUnits are the work that is done unasked.
-	baseUnits, itemUnits = 40_000_000, 200
+	baseUnits, itemUnits = 60_000_000, 200
 	// orderUnits is the work of a rule for each pair alive together, crowdUnits what rules may do unasked where they
 	// are not quick.
 	orderUnits, crowdUnits = 3, 300_000_000

@@ -19,7 +19,6 @@ type shelf struct {
 	runs    []int // where sorted stretches of taken begin
 	cost    int64 // entries read and moved since the last call of spent
 	frame   int64
-	widest  int64 // no item that was put is larger
 }
 
 // entry repeats what a query reads of an item, to read it in one place.
@@ -59,7 +58,7 @@ func (s *shelf) reset() {
 func (s *shelf) put(i int32) {
 	it := &s.in.items[i]
 	e := s.entry(i)
-	s.frame, s.widest = max(s.frame, e.block.end), max(s.widest, it.size)
+	s.frame = max(s.frame, e.block.end)
 	if it.size == 0 {
 		return
 	}
@@ -96,12 +95,15 @@ func (s *shelf) fill() {
 	for k, i := range order {
 		it, e := &s.in.items[i], s.entry(i)
 		s.in.watch.visit(k, len(order))
-		s.frame, s.widest = max(s.frame, e.block.end), max(s.widest, it.size)
+		s.frame = max(s.frame, e.block.end)
 		for b := it.first >> s.shift; it.size > 0 && b <= (it.end-1)>>s.shift; b++ {
 			s.buckets[b] = append(s.buckets[b], e)
 		}
 	}
 }
+
+// end of what is placed.
+func (s *shelf) end(i int32) int64 { return s.offset[i] + s.in.items[i].size }
 
 // remove undoes put.
 func (s *shelf) remove(i int32) {
@@ -161,25 +163,6 @@ func (s *shelf) list(it *item, b int32, later bool) {
 		}))
 	}
 	s.taken = taken[:n]
-}
-
-// within lists what lies in a range of bytes during the life of an item without gaps, in no order.
-func (s *shelf) within(it *item, x block) []piece {
-	s.taken = s.taken[:0]
-	first := it.first >> s.shift
-	for b := first; b <= (it.span.end-1)>>s.shift; b++ {
-		list := s.buckets[b]
-		s.cost += 4
-		for k := above(list, x.at-s.widest); k < len(list) && list[k].at < x.end; k++ {
-			e := &list[k]
-			s.cost++
-			if e.block.end > x.at && e.first < it.span.end && it.first < e.span.end &&
-				(b == first || e.first>>s.shift == b) {
-				s.taken = append(s.taken, e.piece)
-			}
-		}
-	}
-	return s.taken
 }
 
 // mergePairs halves the number of runs: sorted stretches of taken that begin at the indices in runs.
