@@ -251,7 +251,7 @@ func (p *packing) bySkyline() {
 		return
 	}
 	p.spend(1)
-	if p.in.skylined(p.ground.offset, p.tick, true) {
+	if p.in.skylined(p.ground.offset, p.tick) {
 		p.filled = true
 		p.keep("skyline")
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"container/heap"
 	"math"
+	"slices"
 )
 
 // skyline fills the lowest valley of what is placed so far with the item that
@@ -14,14 +15,16 @@ import (
 type skyline struct {
 	in      *instance
 	offset  []int64
-	start   []int32 // where the items of a section begin in sorted, and where the last one's end
-	sorted  []int32 // items by their first section, by end
-	below   []int32 // beside sorted, one more for each section: where to look on from an item that is placed
-	head    []int32 // by section: so many at its beginning are placed
-	waiting waiting
+	order   []int32 // the items as they begin, and as they end
+	start   []int32 // where those of a section begin in order, and where the last one's end
+	half    int32   // waiting is a tree, with the items of order from half on
+	waiting []waits
 	valleys valleys
 	cost    int64
 }
+
+// waits bounds the items below a node that are not placed: the longest life, and the earliest end.
+type waits struct{ life, end int32 }
 
 // valley is a stretch of sections of one height between higher ones.
 type valley struct {
@@ -46,31 +49,24 @@ func (v *valleys) Pop() any {
 	return x
 }
 
-// waiting are bounds for the items that are not placed, of stretches of sections in which they begin: a tree, the
-// sections from half on.
-type waiting struct {
-	half int32
-	life []int32 // the longest of them
-	end  []int32 // the earliest end of them
-}
-
-// skylined places every item; with stop it may give up, and says whether it did not.
-func (in *instance) skylined(offset []int64, tick func(units int64) bool, stop bool) bool {
+// skylined places every item, unless tick ends it. It says whether it came to the end.
+func (in *instance) skylined(offset []int64, tick func(units int64) bool) bool {
 	s := in.newSkyline(offset)
-	left := len(s.sorted)
 	s.push(&valley{span: span{0, int32(in.sections)}})
-	for left > 0 {
+	for left := len(s.order); left > 0; {
 		v := heap.Pop(&s.valleys).(*valley)
 		if v.gone {
 			continue
 		}
-		if i := s.longest(v); i >= 0 {
-			s.put(v, i)
+		within := span{s.start[v.first], s.start[v.end]}
+		if at, _ := s.longest(1, span{0, s.half}, within, v, 0); at >= 0 {
+			s.put(v, s.order[at])
+			s.leave(at)
 			left--
 		} else {
 			s.lift(v)
 		}
-		if late := tick(4*s.cost + 64); late && stop {
+		if tick(4*s.cost + 64) {
 			return false
 		}
 		s.cost = 0
@@ -84,131 +80,65 @@ func (in *instance) newSkyline(offset []int64) *skyline {
 			offset[i] = it.up(0)
 		}
 	}
-	s := &skyline{in: in, offset: offset}
-	s.sorted, s.start = in.grouped(false, false)
+	s := &skyline{in: in, offset: offset, half: 1}
+	s.order, s.start = in.grouped(false, false)
 	for f := range in.sections {
 		in.watch(unitsOfVisit)
-		sortBy(s.sorted[s.start[f]:s.start[f+1]], in.watch, func(a, b int32) int {
+		sortBy(s.order[s.start[f]:s.start[f+1]], in.watch, func(a, b int32) int {
 			x, y := &in.items[a], &in.items[b]
 			return cmp.Or(cmp.Compare(x.end, y.end), cmp.Compare(x.size, y.size), cmp.Compare(a, b))
 		})
 	}
-	s.below, s.head = make([]int32, len(s.sorted)+in.sections), make([]int32, in.sections)
-	for k := range s.below {
-		s.below[k] = int32(k)
+	for int(s.half) < len(s.order) {
+		s.half *= 2
 	}
-	s.wait()
+	s.waiting = slices.Repeat([]waits{{0, math.MaxInt32}}, int(2*s.half))
+	for k, i := range s.order {
+		it := &in.items[i]
+		s.waiting[s.half+int32(k)] = waits{it.end - it.first, it.end}
+	}
+	for node := s.half - 1; node > 0; node-- {
+		s.join(node)
+		in.watch(unitsOfVisit)
+	}
 	return s
 }
 
-func (w *waiting) set(f, life, end int32) { w.life[w.half+f], w.end[w.half+f] = life, end }
-
-func (w *waiting) join(n int32) {
-	w.life[n], w.end[n] = max(w.life[2*n], w.life[2*n+1]), min(w.end[2*n], w.end[2*n+1])
+func (s *skyline) join(node int32) {
+	a, b := &s.waiting[2*node], &s.waiting[2*node+1]
+	s.waiting[node] = waits{max(a.life, b.life), min(a.end, b.end)}
 }
 
-// update is set, for a tree that is complete.
-func (w *waiting) update(f, life, end int32) {
-	w.set(f, life, end)
-	for n := (w.half + f) / 2; n > 0; n /= 2 {
-		w.join(n)
+// leave takes an item off the tree that is placed.
+func (s *skyline) leave(at int32) {
+	node := s.half + at
+	s.waiting[node] = waits{0, math.MaxInt32}
+	for node /= 2; node > 0; node /= 2 {
+		s.join(node)
 	}
-}
-
-// wait fills the tree; stretches without items have no life and never end.
-func (s *skyline) wait() {
-	w := &s.waiting
-	for w.half = 1; int(w.half) < s.in.sections; {
-		w.half *= 2
-	}
-	w.life, w.end = make([]int32, 2*w.half), make([]int32, 2*w.half)
-	for f := range w.half {
-		s.in.watch(unitsOfVisit)
-		w.set(f, 0, math.MaxInt32)
-		if int(f) < s.in.sections {
-			w.set(f, s.lifeAt(f), s.endAt(f))
-		}
-	}
-	for n := w.half - 1; n > 0; n-- {
-		w.join(n)
-	}
-}
-
-// lifeAt is the longest life of the items that wait in a section, 0 without one.
-func (s *skyline) lifeAt(f int32) int32 {
-	if k := s.last(f, math.MaxInt32); k > 0 {
-		return s.in.items[s.sorted[s.start[f]+k-1]].end - f
-	}
-	return 0
-}
-
-// endAt is the earliest end of those items.
-func (s *skyline) endAt(f int32) int32 {
-	list := s.sorted[s.start[f]:s.start[f+1]]
-	for base := s.start[f] + f + 1; int(s.head[f]) < len(list); s.head[f]++ {
-		if at := base + s.head[f]; s.below[at] == at {
-			return s.in.items[list[s.head[f]]].end
-		}
-	}
-	return math.MaxInt32
 }
 
 func (s *skyline) push(v *valley) { heap.Push(&s.valleys, v) }
 
-// best is an item that fits into a valley: the section that it begins in, its place there, its life.
-type best struct{ section, place, life int32 }
-
-// longest takes the longest-lived item inside a valley, -1 when there is none.
-func (s *skyline) longest(v *valley) int32 {
-	b := best{}
-	s.search(1, span{0, s.waiting.half}, v, &b)
-	if b.life == 0 {
-		return -1
-	}
-	at := s.start[b.section] + b.section + b.place
-	s.below[at] = at - 1
-	s.waiting.update(b.section, s.lifeAt(b.section), s.endAt(b.section))
-	return s.sorted[s.start[b.section]+b.place-1]
-}
-
-// search looks for a longer-lived one than b below a node of the tree.
-func (s *skyline) search(node int32, has span, v *valley, b *best) {
-	w := &s.waiting
+// longest finds the item below a node, of those that begin within a valley, that lives longest inside it, and longer
+// than another: its place in the order and its life; -1 where there is none.
+func (s *skyline) longest(node int32, has, within span, v *valley, than int32) (at, life int32) {
+	w := &s.waiting[node]
 	s.cost++
 	switch {
-	case has.end <= v.first || has.first >= v.end || w.end[node] > v.end,
-		min(w.life[node], v.end-max(has.first, v.first)) <= b.life:
-	case node >= w.half:
-		if k := s.last(has.first, v.end); k > 0 {
-			if life := s.in.items[s.sorted[s.start[has.first]+k-1]].end - has.first; life > b.life {
-				*b = best{has.first, k, life}
-			}
-		}
-	default:
-		middle := (has.first + has.end) / 2
-		s.search(2*node, span{has.first, middle}, v, b)
-		s.search(2*node+1, span{middle, has.end}, v, b)
+	case max(has.first, within.first) >= min(has.end, within.end), w.end > v.end, w.life <= than:
+		return -1, than
+	case node >= s.half:
+		return node - s.half, w.life
+	case v.end-s.in.items[s.order[max(has.first, within.first)]].first <= than: // it begins too late
+		return -1, than
 	}
-}
-
-// last is one more than the index of the last unplaced item that starts in section
-// f and ends no later than end; 0 when there is none.
-func (s *skyline) last(f, end int32) int32 {
-	list, base := s.sorted[s.start[f]:s.start[f+1]], s.start[f]+f
-	low, high := 0, len(list)
-	for low < high {
-		if half := (low + high) / 2; s.in.items[list[half]].end <= end {
-			low = half + 1
-		} else {
-			high = half
-		}
+	middle := (has.first + has.end) / 2
+	at, life = s.longest(2*node, span{has.first, middle}, within, v, than)
+	if right, more := s.longest(2*node+1, span{middle, has.end}, within, v, life); right >= 0 {
+		return right, more
 	}
-	at := base + int32(low)
-	for s.below[at] != at {
-		s.below[at] = s.below[s.below[at]]
-		at = s.below[at]
-	}
-	return at - base
+	return at, life
 }
 
 // put places item i on the ground of a valley, which it may split.
