@@ -114,7 +114,7 @@ func tlgo_registry_new_array(c, count, elementBytes uintptr) uintptr {
 // in this one), TL_E_UNSUPPORTED (memory of the runtime; or no C++ runtime is
 // loaded), TL_E_OUT_OF_MEMORY.
 // Cost: fast; about 40 ns together with tl_registry_unregister, when the table is in the CPU's cache and the
-// block lies inside 1 KiB of addresses; larger ones take several locks.
+// block lies inside 1 KiB of addresses; beyond 64 KiB it takes two or three locks.
 // Trusts: pointer.
 //
 //export tlgo_registry_register

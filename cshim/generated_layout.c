@@ -193,14 +193,15 @@ IS(TL_UNIT_RESERVE, 2560); IS(TL_ENTRY_RESERVE, 1536);
 SIZE(tl_foreign_entry, 24); AT(tl_foreign_entry, count, 0); AT(tl_foreign_entry, gen, 4);
 AT(tl_foreign_entry, block, 8); AT(tl_foreign_entry, type_floats, 16); AT(tl_foreign_entry, link, 20);
 SIZE(tl_unit, 40); AT(tl_unit, starts, 0); AT(tl_unit, covers, 8); AT(tl_unit, only, 16);
-SIZE(tl_region, 24); AT(tl_region, key, 0); AT(tl_region, present, 8); AT(tl_region, list, 16);
+SIZE(tl_region, 32); AT(tl_region, key, 0); AT(tl_region, present, 8); AT(tl_region, whole, 16);
+AT(tl_region, list, 24);
 SIZE(tl_shard, 256); AT(tl_shard, lock, 0); AT(tl_shard, capacity, 4); AT(tl_shard, table, 8); AT(tl_shard, used, 16);
 AT(tl_shard, limit, 20); AT(tl_shard, gen, 24); AT(tl_shard, entries, 28); AT(tl_shard, bytes, 32);
 AT(tl_shard, handed_back, 40); AT(tl_shard, zeros, 44); AT(tl_shard, chunk, 48); AT(tl_shard, chunk_end, 56);
 AT(tl_shard, lists, 64); AT(tl_shard, unit_lists, 112); AT(tl_shard, chunk_bytes, 208); AT(tl_shard, units, 216);
 AT(tl_shard, idle, 224); AT(tl_shard, records, 232); AT(tl_shard, free_record, 236); AT(tl_shard, buffers, 240);
 AT(tl_shard, spare, 244);
-SIZE(tl_registry, 320); AT(tl_registry, units, 0); AT(tl_registry, typed, 32); AT(tl_registry, spare, 36);
+SIZE(tl_registry, 320); AT(tl_registry, cells, 0); AT(tl_registry, typed, 32); AT(tl_registry, spare, 36);
 AT(tl_registry, records, 64);
 
 IS(TL_DL_MAJOR, 1); IS(TL_DL_MINOR, 3); IS(TL_DL_CPU, 1); IS(TL_DL_CUDA, 2); IS(TL_DL_CPU_PINNED, 3);

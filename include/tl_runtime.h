@@ -3997,7 +3997,7 @@ TL_API void* tl_registry_new_array(size_t count, size_t element_bytes);
  *     runtime; or no C++ runtime is loaded), TL_E_OUT_OF_MEMORY.
  * Cost: fast; about 40 ns together with tl_registry_unregister, when the table
  *     is in the CPU's cache and the block lies inside 1 KiB of addresses;
- *     larger ones take several locks.
+ *     beyond 64 KiB it takes two or three locks.
  */
 TL_API tl_status tl_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind);
 

@@ -15,9 +15,10 @@
  *
  * That is level 0. A granule of level n+1 is a unit of level n, so that the units of the
  * levels have 1 KiB, 64 KiB, 4 MiB, ... A block owns the granules that start inside it.
- * Where they fill whole units it owns those as granules of the next level, and so on. What a
- * block owns in one unit is a *cover*, and all of its covers are its *extent*: two covers in
- * each level at most, whatever the size. Addresses that are no multiple of 16 start in units
+ * Where they fill whole units it owns those as granules of the next level, and so on. There are
+ * regions of even levels alone: 64 granules of an odd level are the units of one region, and a word of its cell has
+ * their bits. What a block owns of one region is a *cover*, and all of its covers are its *extent*: two covers in
+ * each even level at most, whatever the size. Addresses that are no multiple of 16 start in units
  * of level FINE (64 granules of one byte), where nothing is covered. So of two blocks of 8 bytes
  * in one granule the first owns it, and an address between granules is compared with the
  * size of the granule's owner (between.c).
@@ -28,6 +29,7 @@
  *            unit u = list[number of bits of present below u].
  *            A unit without a bit and an entry is vacant. It stays in the list while there is
  *            room, because memory that was freed is allocated again
+ *   whole    which units a block owns as a whole: covers of the next level
  *   starts   granules at which a registered block starts; each has an entry
  *   covers   granules that a registered block owns
  *   only     the entry of a unit that has one. With the second they move to a list in order
@@ -41,10 +43,11 @@
  * Invariants (registry.Table.Check runs them):
  *
  *   an entry is covered     <=>  bytes > 0 && (count > 0 && !HANDED_BACK || link != 0)
- *   bit g of covers is set  <=>  exactly one covered entry or shared block owns g at that level
+ *   bit g of covers is set  <=>  exactly one covered entry or shared block owns g at that level; likewise whole
  *   shard.bytes             ==   sum of bytes over covered entries, and over shared blocks that begin here
  *   vacant units of a cell  ==   those present whose starts | covers == 0
- *   vacant < units present <= room of the list; of the shard's idle cell vacant == present
+ *   vacant < units present <= room of the list, or whole != 0; of the shard's idle cell vacant == present, whole == 0
+ *   an empty cell is 0 in all words
  *   floats <= min(count, 15);  HANDED_BACK  =>  ADOPTED && floats > 0
  *   used == cells of the shard that hold a region <= limit < capacity
  *   no cell between home(key) and the cell of key is empty   (linear probing)
@@ -60,9 +63,8 @@
  * can be registered. The entry stays until its address is registered again.
  *
  * Regions of level 0 are in the shard of their 64 KiB, and so are the regions of FINE inside
- * them. Any other region is in the shard that its key says. A block inside one unit, or in two
- * neighbouring units that it does not fill, needs one lock. Any other block takes the locks of
- * all its units, and makes sure that there is memory for all of them, before it changes anything.
+ * them. Any other region is in the shard that its key says. A block inside one region needs one lock. Any other block
+ * takes the locks of all its regions, and makes sure that there is memory for all of them, before it changes anything.
  *
  * Lock order: shard locks by ascending index. Out of order a lock is only tried. Nothing else
  * is locked or called under a shard lock. The lock word is also the shard's version, odd while
@@ -134,11 +136,12 @@ typedef struct tl_unit {
 	tl_foreign_entry only; /* gen 0: a list at address `block` with room for `count` entries */
 } tl_unit;
 
-/* A cell: 64 units of which one is in use at least. Written under the lock of its shard, also read without. */
+/* A cell: 64 units of which one is in use or owned at least. Written under the lock of its shard, also read without. */
 typedef struct tl_region {
 	_Atomic uint64_t key;     /* 0 = empty cell */
 	_Atomic uint64_t present; /* units in the list */
-	_Atomic uint64_t list;    /* of units */
+	_Atomic uint64_t whole;   /* units that blocks own, each as a whole */
+	_Atomic uint64_t list;    /* of units; without an address there is none yet */
 } tl_region;
 
 /* One shard. All but `lock` is written under it. */
@@ -167,9 +170,9 @@ typedef struct tl_shard {
 
 /* Stands immediately before shard 0. */
 typedef struct tl_registry {
-	/* Units in use of each level above 0, changed atomically under the lock of the unit's shard.
-	 * [0] is their sum: 0 means that no large block exists. */
-	_Atomic uint32_t units[8];
+	/* Cells of each even level above 0, changed atomically under the lock of the cell's shard. [0] is their sum: 0 means
+	 * that no block fills a region. */
+	_Atomic uint32_t cells[8];
 	_Atomic uint32_t typed; /* 1: a block with a type was registered */
 	uint32_t spare[7];
 	/* Of level k: where record 0 would be if all records stood in one row. 0 = there is no such level. */
@@ -225,18 +228,18 @@ static inline uint64_t tlc_mix(uint64_t key)
 	return key * 0xD6E8FEB86659FD93ull;
 }
 
-/* The shard of a granule's unit, `up` levels above 0. */
+/* The shard of a region, given by the number of a granule, `up` levels above 0: an even number. */
 static inline uint64_t tlc_shard_of_granule(int up, uint64_t number)
 {
 	if (up == 0) return tlc_shard_of(number << 4);
 	return (tlc_mix(tlc_granule_of(TL_UNIT_LEVEL_0 + up, number).region) >> 20) & tlc_shard_mask;
 }
 
-/* Units in use, `up` levels above 0. For 0: those of all levels above it. */
-static inline uint32_t tlc_units_up(int up)
+/* How many cells there are, `up` levels above 0. For 0: of all levels above it. */
+static inline uint32_t tlc_cells_up(int up)
 {
 	const tl_registry* r = (const tl_registry*)tlc_shards - 1;
-	return atomic_load_explicit(&r->units[up], memory_order_relaxed);
+	return atomic_load_explicit(&r->cells[up], memory_order_relaxed);
 }
 
 /* The cell where the search for key begins. Scaled and not masked, because a table grows in steps
@@ -246,6 +249,7 @@ static inline uint64_t tlc_home(uint64_t key, uint64_t capacity) { return (tlc_m
 /* registry.c has the first, lists.c the others. */
 void tlc_shard_wait(tl_shard* s);
 tl_unit* tlc_add_unit(tl_shard* s, tl_region* r, tlc_granule at);
+bool tlc_add_cell(tl_shard* s, tl_region* r, uint64_t key);
 void tlc_drop_idle(tl_shard* s);
 bool tlc_lengthen(tl_shard* s, tl_unit* u);
 void tlc_free_list(tl_shard* s, const tl_unit* u);
@@ -348,16 +352,14 @@ static inline tl_unit* tlc_in_use(tl_unit* u) { return TLC_LIKELY(u != NULL && !
 static inline tl_unit* tlc_listed_unit(const tl_region* r, tlc_granule at)
 {
 	uint64_t present = tlc_get(&r->present);
-	if (TLC_UNLIKELY(tlc_get(&r->key) == 0 || !(present >> at.unit & 1))) return NULL;
+	if (TLC_UNLIKELY(!(present >> at.unit & 1))) return NULL;
 	tl_unit* u = tlc_units(tlc_get(&r->list)) + tlc_rank(present, at.unit);
 	if (u == NULL) __builtin_unreachable();
 	return u;
 }
 
-static inline tl_unit* tlc_find(const tl_shard* s, tlc_granule at)
-{
-	return tlc_listed_unit(tlc_cell(s, at.region), at);
-}
+/* Does a block own the unit of a granule as a whole? */
+static inline bool tlc_is_whole(const tl_region* r, tlc_granule at) { return tlc_has(&r->whole, at.unit); }
 
 /* Opens a unit that is not in use; r is its cell, or the empty one for it, and u the vacant unit in its list. NULL: no memory
  * is at hand, or the table has no room for a cell. Where it is not in the list, units of the same region move. */
@@ -370,14 +372,21 @@ static inline tl_unit* tlc_open_unit(tl_shard* s, tl_region* r, tl_unit* u, tlc_
 	return u;
 }
 
-/* Counts a unit of r that has become vacant. A cell of vacant units is kept until another one is:
- * a block that comes and goes alone finds its cell again. */
-static inline void tlc_close_unit(tl_shard* s, tl_region* r)
+/* Counts a unit of r that may have become vacant. true: it has, and tlc_keep_idle is to follow. */
+static inline bool tlc_close_unit(tl_shard* s, tl_region* r, const tl_unit* u)
 {
-	uint64_t list = tlc_get(&r->list) + TL_REGION_VACANT, key = tlc_get(&r->key);
-	tlc_put(&r->list, list);
+	if (TLC_LIKELY(!tlc_vacant(u))) return false;
+	tlc_put(&r->list, tlc_get(&r->list) + TL_REGION_VACANT);
 	s->units--;
-	if (tlc_vacant_units(list) < tlc_ones(tlc_get(&r->present))) return;
+	return true;
+}
+
+/* A cell of which nothing is in use is kept until another one is like that: a block that comes and goes alone finds its
+ * cell again. */
+static inline void tlc_keep_idle(tl_shard* s, tl_region* r)
+{
+	const uint64_t key = tlc_get(&r->key);
+	if (tlc_get(&r->whole) != 0 || tlc_vacant_units(tlc_get(&r->list)) < tlc_ones(tlc_get(&r->present))) return;
 	if (TLC_UNLIKELY(s->idle != 0)) tlc_drop_idle(s);
 	s->idle = key;
 }

@@ -1,5 +1,5 @@
-/* What a block owns in the units of all levels: covers, and the extent of a block, whose covers are found and locked one
- * by one. wide.c has the blocks that need it, shared.c those with several addresses. */
+/* What a block owns in the regions of all levels: covers, and the extent of a block, whose covers are found and locked
+ * one by one. wide.c has the blocks that need it, shared.c those with several addresses. */
 #ifndef TL_REGISTRY_EXTENTS_H
 #define TL_REGISTRY_EXTENTS_H
 
@@ -17,12 +17,52 @@ ALWAYS_INLINE int enter_known(tlc_lookup x, uint64_t as)
 
 /* ---- covers ---------------------------------------------------------------------------- */
 
+/* What a block owns of one region: granules of the unit where it begins and of that where it ends, and the units between.
+ * In one unit it owns granules alone, even all of them. */
+typedef struct cover {
+	uint64_t region, head, tail, whole;
+	unsigned first, last; /* the units of head and tail */
+	uint32_t shard;
+	tl_region* cell;            /* where it was found */
+	tl_unit *at_head, *at_tail; /* likewise, in use or vacant; NULL: not in the list */
+} cover;
+
+/* Granules first .. last of one region, `up` levels above 0: an even number. */
+ALWAYS_INLINE cover cover_of(int up, uint64_t first, uint64_t last)
+{
+	cover x = {.region = tlc_granule_of(TL_UNIT_LEVEL_0 + up, first).region};
+	x.first = (unsigned)(first >> 6) & 63;
+	x.last = (unsigned)(last >> 6) & 63;
+	if (x.first == x.last) {
+		x.head = tlc_range(first & 63, last & 63);
+		return x;
+	}
+	if ((first & 63) != 0) x.head = ~tlc_below(first & 63);
+	if ((last & 63) != 63) x.tail = tlc_range(0, last & 63);
+	x.whole = tlc_range(x.first, x.last);
+	if (x.head != 0) x.whole ^= tlc_bit(x.first);
+	if (x.tail != 0) x.whole ^= tlc_bit(x.last);
+	return x;
+}
+
+/* Units may have moved. */
+ALWAYS_INLINE void cover_find_tail(cover* x, tl_region* cell)
+{
+	x->cell = cell;
+	x->at_tail = x->tail != 0 ? tlc_listed_unit(cell, (tlc_granule){x->region, x->last, 0}) : NULL;
+}
+
+static inline void cover_find(cover* x, tl_region* cell)
+{
+	cover_find_tail(x, cell);
+	x->at_head = x->head != 0 ? tlc_listed_unit(cell, (tlc_granule){x->region, x->first, 0}) : NULL;
+}
+
 static inline bool is_taken(const tl_unit* u, uint64_t bits) { return u != NULL && (tlc_get(&u->covers) & bits) != 0; }
 
 /* Does no block own a granule of these units of a cell? */
 static inline bool units_are_free(const tl_region* r, uint64_t units)
 {
-	if (tlc_get(&r->key) == 0) return true;
 	uint64_t present = tlc_get(&r->present);
 	const tl_unit* list = tlc_units(tlc_get(&r->list));
 	for (units &= present; units != 0; units &= units - 1)
@@ -30,62 +70,59 @@ static inline bool units_are_free(const tl_region* r, uint64_t units)
 	return true;
 }
 
+/* Does no block own any of it? Granules of lower levels are not looked at: that would take as long as the block is large. */
+ALWAYS_INLINE bool cover_is_free(const cover* x)
+{
+	const uint64_t owned = tlc_get(&x->cell->whole), units = x->whole | tlc_bit(x->first) | tlc_bit(x->last);
+	if (TLC_UNLIKELY(owned != 0) && (owned & units) != 0) return false;
+	return !is_taken(x->at_head, x->head) && !is_taken(x->at_tail, x->tail) && units_are_free(x->cell, x->whole);
+}
+
+ALWAYS_INLINE void cover_granules(tl_shard* s, const cover* x, tl_unit* u, unsigned unit, uint64_t bits)
+{
+	if (u == NULL || tlc_vacant(u)) u = tlc_open_unit(s, x->cell, u, (tlc_granule){x->region, unit, 0});
+	tlc_set(&u->covers, bits);
+}
+
+/* Gives it to a block; there is memory. */
+ALWAYS_INLINE void cover_put(tl_shard* s, cover* x)
+{
+	if (x->head != 0) cover_granules(s, x, x->at_head, x->first, x->head);
+	if (x->tail != 0 && TLC_UNLIKELY(x->head != 0 && x->at_head == NULL)) cover_find(x, x->cell);
+	if (x->tail != 0) cover_granules(s, x, x->at_tail, x->last, x->tail);
+	if (x->whole == 0) return;
+	if (TLC_UNLIKELY(tlc_get(&x->cell->key) == 0)) tlc_add_cell(s, x->cell, x->region);
+	else if (s->idle == x->region) s->idle = 0;
+	tlc_set(&x->cell->whole, x->whole);
+}
+
+ALWAYS_INLINE void uncover_granules(tl_shard* s, const cover* x, tl_unit* u, uint64_t bits)
+{
+	tlc_clear(&u->covers, bits);
+	tlc_close_unit(s, x->cell, u);
+}
+
+/* Takes it from its block; tlc_keep_idle follows, unless something in the region is in use still. */
+ALWAYS_INLINE void cover_take(tl_shard* s, const cover* x)
+{
+	if (x->head != 0) uncover_granules(s, x, x->at_head, x->head);
+	if (x->tail != 0) uncover_granules(s, x, x->at_tail, x->tail);
+	if (x->whole != 0) tlc_clear(&x->cell->whole, x->whole);
+}
+
+/* ---- extents ---------------------------------------------------------------------------- */
+
 /* Has a shard room and memory, should so many units be new, and an entry? */
 static inline bool has_room(const tl_shard* s, uint32_t units)
 {
 	return s->used + units <= s->limit && s->chunk_end - s->chunk >= units * TL_UNIT_RESERVE + TL_ENTRY_RESERVE;
 }
 
-/* Counts a unit that came (1) or went (-1). The sum and the number of level 1 lie side by side: one step changes both. */
-typedef uint64_t __attribute__((may_alias)) both_numbers;
-static inline void count_unit(int up, int change)
-{
-	tl_registry* r = (tl_registry*)tlc_shards - 1;
-	if (up == 0) return;
-	if (up == 1) {
-		__atomic_fetch_add((both_numbers*)(void*)r->units, (uint64_t)change * 0x100000001u, __ATOMIC_RELAXED);
-		return;
-	}
-	atomic_fetch_add_explicit(&r->units[up], (uint32_t)change, memory_order_relaxed);
-	atomic_fetch_add_explicit(&r->units[0], (uint32_t)change, memory_order_relaxed);
-}
-
-/* Covers granules of a unit, `up` levels above 0, for which there is memory. */
-ALWAYS_INLINE void cover_granules(tl_shard* s, tl_region* cell, tlc_granule at, uint64_t bits, int up)
-{
-	tl_unit* u = tlc_listed_unit(cell, at);
-	if (u == NULL || tlc_vacant(u)) {
-		u = tlc_open_unit(s, cell, u, at);
-		count_unit(up, 1);
-	}
-	tlc_set(&u->covers, bits);
-}
-
-/* Cells may move. */
-ALWAYS_INLINE void uncover_granules(tl_shard* s, tl_region* cell, tlc_granule at, uint64_t bits, int up)
-{
-	tl_unit* u = tlc_listed_unit(cell, at);
-	tlc_clear(&u->covers, bits);
-	if (!tlc_vacant(u)) return;
-	tlc_close_unit(s, cell);
-	count_unit(up, -1);
-}
-
-/* ---- extents ---------------------------------------------------------------------------- */
-
-/* What a block owns in one unit. At level 1 its granules are units of the region `below`. */
-typedef struct cover {
-	tlc_granule at;
-	uint64_t bits, below;
-	uint32_t shard, shard_below;
-	int up;
-} cover;
-
 /* All that a block owns, and the shards to lock, ascending. The shard of its start is one. */
 typedef struct extent {
 	int n, locks;
-	cover covers[2 * TL_UNIT_LEVELS];
-	uint32_t shards[2 * TL_UNIT_LEVELS + 3];
+	cover covers[TL_UNIT_LEVELS];
+	uint32_t shards[TL_UNIT_LEVELS + 1];
 } extent;
 
 static inline void extent_add_shard(extent* b, uint32_t shard)
@@ -97,36 +134,40 @@ static inline void extent_add_shard(extent* b, uint32_t shard)
 	b->shards[i] = shard;
 }
 
-/* Granules first .. last of one unit. */
 static inline void extent_add(extent* b, int up, uint64_t first, uint64_t last)
 {
 	cover* x = &b->covers[b->n++];
-	*x = (cover){.at = tlc_granule_of(TL_UNIT_LEVEL_0 + up, first), .bits = tlc_range(first & 63, last & 63), .up = up};
+	*x = cover_of(up, first, last);
 	x->shard = (uint32_t)tlc_shard_of_granule(up, first);
 	extent_add_shard(b, x->shard);
-	if (up != 1) return;
-	x->below = tlc_granule_of(TL_UNIT_LEVEL_0, first << 6).region;
-	x->shard_below = (uint32_t)tlc_shard_of_granule(0, first << 6);
-	extent_add_shard(b, x->shard_below);
 }
 
-/* Cuts [p, p+bytes) into covers: what does not fill a unit at either end, then the units between
- * as granules of the next level. */
+/* Cuts [p, p+bytes) into covers: what does not fill a region at either end, then the regions between as granules of the
+ * level two above. */
 static inline void extent_of(extent* b, uintptr_t p, uint64_t bytes)
 {
+	enum { REGION = 1 << 12 };
 	uint64_t first = tlc_first(p), end = tlc_last(p, bytes) + 1;
 	b->n = b->locks = 0;
 	extent_add_shard(b, (uint32_t)tlc_shard_of(p));
-	for (int up = 0; first < end; up++) {
-		if ((first ^ (end - 1)) >> 6 == 0) {
+	for (int up = 0; first < end; up += 2) {
+		if ((first ^ (end - 1)) / REGION == 0) {
 			extent_add(b, up, first, end - 1);
 			return;
 		}
-		if (first & 63) extent_add(b, up, first, first | 63);
-		if (end & 63) extent_add(b, up, end & ~63ull, end - 1);
-		first = (first + 63) >> 6;
-		end >>= 6;
+		if (first % REGION != 0) extent_add(b, up, first, first | (REGION - 1));
+		if (end % REGION != 0) extent_add(b, up, end & ~(uint64_t)(REGION - 1), end - 1);
+		first = (first + REGION - 1) / REGION;
+		end /= REGION;
 	}
+}
+
+/* How many units and cells may be new, at most, with those of the start. */
+static inline uint32_t extent_units(const extent* b)
+{
+	uint32_t units = (uint32_t)b->n + 1;
+	for (int i = 0; i < b->n; i++) units += b->covers[i].head != 0 && b->covers[i].tail != 0;
+	return units;
 }
 
 static inline void extent_unlock(const extent* b, int n, const tl_shard* held)
@@ -150,60 +191,54 @@ static inline tl_shard* extent_lock(const extent* b, const tl_shard* held)
 	return NULL;
 }
 
-/* Has every shard room and memory, should the units of all covers and of the start be new? */
+/* Has every shard room and memory, should all units be new? */
 static inline bool extent_fits(const extent* b)
 {
 	for (int i = 0; i < b->locks; i++)
-		if (!has_room(&tlc_shards[b->shards[i]], (uint32_t)b->n + 1)) return false;
+		if (!has_room(&tlc_shards[b->shards[i]], extent_units(b))) return false;
 	return true;
 }
 
-/* Does no block own a granule of the covers? Below a granule of level 1 the units are looked at,
- * below those of higher levels nothing is: that would take as long as the block is large. */
-static inline bool extent_is_free(const extent* b)
+/* Does no block own any of it? */
+static inline bool extent_is_free(extent* b)
 {
 	for (int i = 0; i < b->n; i++) {
-		const cover* x = &b->covers[i];
-		if (is_taken(tlc_find(&tlc_shards[x->shard], x->at), x->bits)) return false;
-		if (x->up == 1 && !units_are_free(tlc_cell(&tlc_shards[x->shard_below], x->below), x->bits)) return false;
+		cover* x = &b->covers[i];
+		cover_find(x, tlc_cell(&tlc_shards[x->shard], x->region));
+		if (!cover_is_free(x)) return false;
 	}
 	return true;
 }
 
 /* Needs extent_fits. */
-static inline void extent_cover(const extent* b)
+static inline void extent_put(extent* b)
 {
 	for (int i = 0; i < b->n; i++) {
-		const cover* x = &b->covers[i];
+		cover* x = &b->covers[i];
 		tl_shard* s = &tlc_shards[x->shard];
-		cover_granules(s, tlc_cell(s, x->at.region), x->at, x->bits, x->up);
+		cover_find(x, tlc_cell(s, x->region));
+		cover_put(s, x);
 	}
 }
 
-static inline void extent_uncover(const extent* b)
+static inline void extent_take(extent* b)
 {
 	for (int i = 0; i < b->n; i++) {
-		const cover* x = &b->covers[i];
+		cover* x = &b->covers[i];
 		tl_shard* s = &tlc_shards[x->shard];
-		uncover_granules(s, tlc_cell(s, x->at.region), x->at, x->bits, x->up);
+		cover_find(x, tlc_cell(s, x->region));
+		cover_take(s, x);
+		tlc_keep_idle(s, x->cell);
 	}
-}
-
-/* Does [p, p+bytes) begin or end inside a block that owns whole units there? No lock may be held. */
-ALWAYS_INLINE bool is_inside_above(uintptr_t p, uint64_t bytes)
-{
-	uintptr_t last = tlc_last(p, bytes) << 4;
-	return tlc_units_up(0) != 0 && (tlc_covered_above(p) || ((p ^ last) >> 10 != 0 && tlc_covered_above(last)));
 }
 
 /* Does [p, p+bytes) begin inside a block that the search under the locks of its own granules does not find, or end
- * inside one that owns whole units there? No lock may be held. */
+ * inside one that owns whole regions there? No lock may be held. */
 static inline bool is_inside(uintptr_t p, uint64_t bytes)
 {
-	if ((p & 15) == 0) return is_inside_above(p, bytes);
-	if (tlc_inside_between(p)) return true;
+	if ((p & 15) != 0 && tlc_inside_between(p)) return true;
 	const uint64_t first = tlc_first(p), last = tlc_last(p, bytes);
-	return first <= last && tlc_units_up(0) != 0 && (tlc_covered_above(first << 4) || tlc_covered_above(last << 4));
+	return first <= last && (tlc_covered_above(first << 4) || tlc_covered_above(last << 4));
 }
 
 /* Locks all that a new block owns, and looks at where it starts. TLC_OK: the block may be registered there. */
@@ -218,8 +253,7 @@ static inline int extent_open(extent* b, tlc_lookup* x, uintptr_t p, uint64_t by
 	const int known = enter_known(*x, as);
 	if (known != TLC_MISS) return known;
 	/* All covers may be at higher levels; the start must be free at level 0 too. */
-	const bool inside = x->unit != NULL && tlc_has(&x->unit->covers, x->at.bit);
-	if (above || inside || !extent_is_free(b)) return TLC_REFUSED;
+	if (above || tlc_is_owned(*x) || !extent_is_free(b)) return TLC_REFUSED;
 	return extent_fits(b) ? TLC_OK : TLC_SLOW;
 }
 

@@ -74,12 +74,12 @@ static inline void unit_move(tl_unit* to, const tl_unit* from)
 static bool units_grow(tl_shard* s, tl_region* r, unsigned n)
 {
 	uint64_t list = tlc_get(&r->list);
-	unsigned class = n == 0 ? 0 : (unsigned)(list >> TL_REGION_ROOM_SHIFT) + 1;
+	unsigned class = list == 0 ? 0 : (unsigned)(list >> TL_REGION_ROOM_SHIFT) + 1;
 	tl_unit* more = units_new(s, class);
 	if (more == NULL) return false;
 	for (unsigned i = 0; i < n; i++) unit_move(&more[i], &tlc_units(list)[i]);
-	uint64_t vacant = n == 0 ? 0 : tlc_vacant_units(list) * TL_REGION_VACANT;
-	if (n != 0) units_free(s, list);
+	uint64_t vacant = tlc_vacant_units(list) * TL_REGION_VACANT;
+	if (list != 0) units_free(s, list);
 	tlc_put(&r->list, (uint64_t)class << TL_REGION_ROOM_SHIFT | vacant | (uintptr_t)more);
 	return true;
 }
@@ -101,10 +101,30 @@ static void units_compact(tl_region* r)
  * less than moving units about each time. */
 static bool units_room(tl_shard* s, tl_region* r, unsigned n)
 {
-	unsigned vacant = n == 0 ? 0 : tlc_vacant_units(tlc_get(&r->list));
+	unsigned vacant = tlc_vacant_units(tlc_get(&r->list));
 	if (vacant <= n / 2 && units_grow(s, r, n)) return true;
 	if (vacant == 0) return false;
 	units_compact(r);
+	return true;
+}
+
+/* Counts a cell that came (1) or went (-1), above level 0. */
+static void count_cell(uint64_t key, int change)
+{
+	tl_registry* r = (tl_registry*)tlc_shards - 1;
+	const uint64_t level = key >> TL_UNIT_LEVEL_SHIFT;
+	if (level <= TL_UNIT_LEVEL_0) return;
+	atomic_fetch_add_explicit(&r->cells[level - TL_UNIT_LEVEL_0], (uint32_t)change, memory_order_relaxed);
+	atomic_fetch_add_explicit(&r->cells[0], (uint32_t)change, memory_order_relaxed);
+}
+
+/* Makes an empty cell that of a region, in which something is used at once. false: the table is full. */
+bool tlc_add_cell(tl_shard* s, tl_region* r, uint64_t key)
+{
+	if (s->used >= s->limit) return false;
+	tlc_put(&r->key, key);
+	s->used++;
+	count_cell(key, 1);
 	return true;
 }
 
@@ -113,11 +133,11 @@ tl_unit* tlc_add_unit(tl_shard* s, tl_region* r, tlc_granule at)
 {
 	bool fresh = tlc_get(&r->key) == 0;
 	if (fresh && s->used >= s->limit) return NULL;
-	uint64_t present = fresh ? 0 : tlc_get(&r->present);
+	uint64_t present = tlc_get(&r->present), list = tlc_get(&r->list);
 	unsigned n = tlc_ones(present);
-	if (fresh || n == tl_region_rooms[tlc_get(&r->list) >> TL_REGION_ROOM_SHIFT]) {
+	if (list == 0 || n == tl_region_rooms[list >> TL_REGION_ROOM_SHIFT]) {
 		if (!units_room(s, r, n)) return NULL;
-		present = fresh ? 0 : tlc_get(&r->present);
+		present = tlc_get(&r->present);
 		n = tlc_ones(present);
 	}
 	tl_unit* units = tlc_units(tlc_get(&r->list));
@@ -126,12 +146,8 @@ tl_unit* tlc_add_unit(tl_shard* s, tl_region* r, tlc_granule at)
 	tlc_put(&units[rank].starts, 0);
 	tlc_put(&units[rank].covers, 0);
 	tlc_put(&r->present, present | tlc_bit(at.unit));
-	if (fresh) {
-		tlc_put(&r->key, at.region);
-		s->used++;
-	} else if (s->idle == at.region) {
-		s->idle = 0;
-	}
+	if (fresh) tlc_add_cell(s, r, at.region);
+	else if (s->idle == at.region) s->idle = 0;
 	s->units++;
 	return &units[rank];
 }
@@ -139,6 +155,7 @@ tl_unit* tlc_add_unit(tl_shard* s, tl_region* r, tlc_granule at)
 static void cell_move(tl_region* to, const tl_region* from)
 {
 	tlc_put(&to->present, tlc_get(&from->present));
+	tlc_put(&to->whole, tlc_get(&from->whole));
 	tlc_put(&to->list, tlc_get(&from->list));
 	tlc_put(&to->key, tlc_get(&from->key));
 }
@@ -160,7 +177,8 @@ static void cell_remove(tl_shard* s, tl_region* hole)
 		cell_move(&table[h], &table[i]);
 		h = i;
 	}
-	tlc_put(&table[h].key, 0);
+	static const tl_region empty;
+	cell_move(&table[h], &empty);
 	s->used--;
 }
 
@@ -168,7 +186,8 @@ static void cell_remove(tl_shard* s, tl_region* hole)
 void tlc_drop_idle(tl_shard* s)
 {
 	tl_region* r = tlc_cell(s, s->idle);
-	units_free(s, tlc_get(&r->list));
+	if (tlc_get(&r->list) != 0) units_free(s, tlc_get(&r->list));
+	count_cell(s->idle, -1);
 	cell_remove(s, r);
 }
 

@@ -89,11 +89,11 @@ int tlc_registry_insert(uintptr_t p, uint64_t bytes, uint32_t kind, const tlc_ow
 int tlc_registry_insert_at_zero(uintptr_t p, uint64_t bytes, uint32_t kind)
 {
 	if (TLC_UNLIKELY((p & 15) || !tlc_possible(p) || bytes - 1 >= TL_FOREIGN_BYTES)) return TLC_REFUSED;
-	int result = TLC_UNLIKELY(tlc_units_up(0) != 0) && tlc_covered_above(p) ? TLC_REFUSED : TLC_OK;
+	int result = tlc_covered_above(p) ? TLC_REFUSED : TLC_OK;
 	tl_shard* s = tlc_shard_at(p);
 	tlc_shard_lock(s);
 	tlc_lookup x = tlc_look_up(s, tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4));
-	if (x.unit != NULL && TLC_UNLIKELY(tlc_has(&x.unit->covers, x.at.bit))) result = TLC_REFUSED;
+	if (TLC_UNLIKELY(tlc_is_owned(x))) result = TLC_REFUSED;
 	if (x.entry != NULL && TLC_UNLIKELY(tlc_is_occupied(x.entry))) result = TLC_PRESENT;
 	tl_foreign_entry* e = TLC_LIKELY(result == TLC_OK) ? tlc_clear_entry(&x, NULL) : NULL;
 	if (TLC_LIKELY(e != NULL)) {

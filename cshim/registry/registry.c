@@ -13,7 +13,7 @@ static struct {
 tl_shard* tlc_shards = &tlc_nothing.shard;
 uint64_t tlc_shard_mask = 0;
 
-_Static_assert(sizeof(tl_unit) == 40 && sizeof(tl_region) == 24, "what docs/registry.md says of memory");
+_Static_assert(sizeof(tl_unit) == 40 && sizeof(tl_region) == 32, "what docs/registry.md says of memory");
 _Static_assert(sizeof(tl_shard) % 64 == 0 && sizeof(tl_registry) % 64 == 0, "shards share no cache line");
 
 void tlc_foreign_attach(uintptr_t shards, uint64_t mask)
@@ -56,51 +56,51 @@ void tlc_foreign_unlock_all(void)
 
 enum { PEEK_TRIES = 32, PEEK_PROBES = 1 << 20 };
 
-/* The bits of a unit: 1 found, 0 not in the list, -1 a writer was in the way. */
-static inline __attribute__((always_inline)) int peek_once(tl_shard* s, tlc_granule at, uint64_t* starts,
-                                                           uint64_t* covers)
+/* What a unit tells: whether it is in the list, its bits, and whether a block owns it as a whole. */
+typedef struct seen_unit {
+	uint64_t starts, covers;
+	bool whole;
+} seen_unit;
+
+/* false: a writer was in the way. */
+static inline __attribute__((always_inline)) bool peek_once(tl_shard* s, tlc_granule at, seen_unit* out)
 {
 	uint32_t v = atomic_load_explicit(&s->lock, memory_order_acquire);
 	tlc_glimpse seen = tlc_peek(s, v, at, PEEK_PROBES);
-	if (TLC_UNLIKELY(seen.cell == NULL)) return -1;
-	if (seen.unit == NULL) return 0;
-	*starts = tlc_get(&seen.unit->starts);
-	*covers = tlc_get(&seen.unit->covers);
-	atomic_thread_fence(memory_order_acquire);
-	return atomic_load_explicit(&s->lock, memory_order_relaxed) == v ? 1 : -1;
-}
-
-/* peek with the lock, where writers were in the way all the time. The caller holds no lock. */
-static __attribute__((noinline)) bool peek_locked(tl_shard* s, tlc_granule at, uint64_t* starts, uint64_t* covers)
-{
-	tlc_shard_lock(s);
-	const tl_unit* u = tlc_find(s, at);
-	if (u != NULL) {
-		*starts = tlc_get(&u->starts);
-		*covers = tlc_get(&u->covers);
+	*out = (seen_unit){0};
+	if (TLC_UNLIKELY(seen.cell == NULL)) return false;
+	out->whole = tlc_is_whole(seen.cell, at);
+	if (seen.unit != NULL) {
+		out->starts = tlc_get(&seen.unit->starts);
+		out->covers = tlc_get(&seen.unit->covers);
 	}
-	tlc_shard_unlock(s);
-	return u != NULL;
+	atomic_thread_fence(memory_order_acquire);
+	return atomic_load_explicit(&s->lock, memory_order_relaxed) == v;
 }
 
-static __attribute__((noinline)) bool peek_again(tl_shard* s, tlc_granule at, uint64_t* starts, uint64_t* covers)
+/* With the lock, where writers were in the way all the time. The caller holds no lock. */
+static __attribute__((noinline)) void peek_again(tl_shard* s, tlc_granule at, seen_unit* out)
 {
 	for (unsigned i = 1; i < PEEK_TRIES; i++) {
 		tlc_pause(); /* a look takes nothing from the writer, who is done soon */
-		int found = peek_once(s, at, starts, covers);
-		if (found >= 0) return found;
+		if (peek_once(s, at, out)) return;
 	}
-	return peek_locked(s, at, starts, covers);
+	tlc_shard_lock(s);
+	const tl_region* r = tlc_cell(s, at.region);
+	const tl_unit* u = tlc_listed_unit(r, at);
+	*out = (seen_unit){.whole = tlc_is_whole(r, at)};
+	if (u != NULL) {
+		out->starts = tlc_get(&u->starts);
+		out->covers = tlc_get(&u->covers);
+	}
+	tlc_shard_unlock(s);
 }
 
-static inline __attribute__((always_inline)) bool peek(tl_shard* s, tlc_granule at, uint64_t* starts, uint64_t* covers)
+static inline __attribute__((always_inline)) seen_unit peek(tl_shard* s, tlc_granule at)
 {
-	uint64_t in[2] = {0, 0}; /* has an address, so that starts and covers stay in registers */
-	int found = peek_once(s, at, starts, covers);
-	if (TLC_LIKELY(found >= 0)) return found;
-	bool later = peek_again(s, at, &in[0], &in[1]);
-	*starts = in[0];
-	*covers = in[1];
+	seen_unit once, later; /* the second has an address, so that the first stays in registers */
+	if (TLC_LIKELY(peek_once(s, at, &once))) return once;
+	peek_again(s, at, &later);
 	return later;
 }
 
@@ -117,51 +117,49 @@ static __attribute__((noinline)) bool known_between(uintptr_t p)
  * between granules need not own one either way: its entry tells, under the lock. */
 bool tlc_foreign_known(uintptr_t p)
 {
-	uint64_t starts = 0, covers = 0;
 	tlc_granule at = tlc_start(p);
 	if (TLC_UNLIKELY((p & 15) != 0)) return known_between(p);
-	if (!peek(tlc_shard_at(p), at, &starts, &covers)) return false;
-	if (TLC_LIKELY(starts & covers & tlc_bit(at.bit))) return true;
-	if (!(starts & tlc_bit(at.bit))) return false;
-	return tlc_units_up(0) != 0 && tlc_covered_above(p);
+	const seen_unit u = peek(tlc_shard_at(p), at);
+	if (TLC_LIKELY(u.starts & u.covers & tlc_bit(at.bit))) return true;
+	return (u.starts & tlc_bit(at.bit)) && (u.whole || tlc_covered_above(p));
 }
 
 /* ---- covers of all levels ------------------------------------------------------- */
 
-static inline __attribute__((always_inline)) bool covered_at(int up, uintptr_t p)
+/* The highest of two levels at which a block owns p, the even one and the one above it; -1: none does. */
+static inline __attribute__((always_inline)) int covered_at(int up, uintptr_t p)
 {
-	uint64_t number = (p >> 4) >> (6 * up), starts = 0, covers = 0;
-	tlc_granule at = tlc_granule_of(TL_UNIT_LEVEL_0 + up, number);
-	return peek(&tlc_shards[tlc_shard_of_granule(up, number)], at, &starts, &covers) && (covers & tlc_bit(at.bit));
-}
-
-bool tlc_covered_from(int up, uintptr_t p)
-{
-	for (; up < TL_UNIT_LEVELS; up++)
-		if (tlc_units_up(up) != 0 && covered_at(up, p)) return true;
-	return false;
+	const uint64_t number = (p >> 4) >> (6 * up);
+	const tlc_granule at = tlc_granule_of(TL_UNIT_LEVEL_0 + up, number);
+	const seen_unit u = peek(&tlc_shards[tlc_shard_of_granule(up, number)], at);
+	return u.whole ? up + 1 : u.covers & tlc_bit(at.bit) ? up : -1;
 }
 
 int tlc_level_at(uintptr_t p)
 {
-	int up = TL_UNIT_LEVELS - 1;
-	while (up >= 0 && !((up == 0 || tlc_units_up(up) != 0) && covered_at(up, p))) up--;
-	return up;
+	for (int up = TL_UNIT_LEVELS - 2; up >= 0; up -= 2) {
+		const int found = up == 0 || tlc_cells_up(up) != 0 ? covered_at(up, p) : -1;
+		if (found >= 0) return found;
+	}
+	return -1;
+}
+
+bool tlc_covered_at_regions(uintptr_t p)
+{
+	for (int up = 2; up < TL_UNIT_LEVELS; up += 2)
+		if (tlc_cells_up(up) != 0 && covered_at(up, p) >= 0) return true;
+	return false;
 }
 
 bool tlc_foreign_starts(uintptr_t p)
 {
-	uint64_t starts = 0, covers = 0;
-	tlc_granule at = tlc_start(p);
-	return peek(tlc_shard_at(p), at, &starts, &covers) && (starts & tlc_bit(at.bit)) != 0;
+	const tlc_granule at = tlc_start(p);
+	return (peek(tlc_shard_at(p), at).starts & tlc_bit(at.bit)) != 0;
 }
 
 bool tlc_foreign_seen(uintptr_t p) { return tlc_foreign_starts(p) || tlc_foreign_covered(p); }
 
-bool tlc_foreign_covered(uintptr_t p)
-{
-	return tlc_possible(p) && (covered_at(0, p) || (tlc_units_up(0) != 0 && tlc_covered_above(p)));
-}
+bool tlc_foreign_covered(uintptr_t p) { return tlc_possible(p) && (covered_at(0, p) >= 0 || tlc_covered_above(p)); }
 
 /* ---- what is known of an entry -------------------------------------------------------- */
 

@@ -44,22 +44,25 @@ enum { TLC_NO_KIND = 0 }; /* of a block: tlc_end did not end it */
  * dead entry that it replaces; NULL: nobody asks. */
 int tlc_enter(uintptr_t p, uint64_t bytes, uint64_t as, const tlc_owner* own, uint32_t* gen, tl_foreign_entry* was);
 tl_region* tlc_uncover_wide(tl_shard* s, tl_region* cell, tl_unit* u, uintptr_t p, uint64_t bytes);
+bool tlc_covered_at_regions(uintptr_t p); /* registry.c */
 
 /* Registers new memory that nobody holds: at zero, where a block owns nothing. So what others own behind p is looked at
  * when somebody registers it. p is a multiple of 16. Both paths call it. operations.c */
 int tlc_registry_insert_at_zero(uintptr_t p, uint64_t bytes, uint32_t kind);
-bool tlc_covered_from(int up, uintptr_t p); /* inside a block that owns p at that level or above; takes no lock */
-int64_t tlc_foreign_count(uintptr_t p);     /* -1 = unknown; 0 = held at zero; sticky counts are 2^32 - 1 */
-bool tlc_foreign_known(uintptr_t p);        /* registered and held by somebody; at multiples of 16 it takes no lock */
-uint32_t tlc_foreign_type(uintptr_t p);     /* 0 = none, or nobody holds it */
-bool tlc_foreign_covered(uintptr_t p);      /* the granule of p is a registered block's; takes no lock */
-bool tlc_foreign_starts(uintptr_t p);       /* an entry is there, whatever became of its block; takes no lock */
-bool tlc_foreign_seen(uintptr_t p);         /* one of both */
-void tlc_foreign_lock_all(void);            /* before fork */
-void tlc_foreign_unlock_all(void);          /* after it, in the parent and in the child */
+int64_t tlc_foreign_count(uintptr_t p); /* -1 = unknown; 0 = held at zero; sticky counts are 2^32 - 1 */
+bool tlc_foreign_known(uintptr_t p);    /* registered and held by somebody; at multiples of 16 it takes no lock */
+uint32_t tlc_foreign_type(uintptr_t p); /* 0 = none, or nobody holds it */
+bool tlc_foreign_covered(uintptr_t p);  /* the granule of p is a registered block's; takes no lock */
+bool tlc_foreign_starts(uintptr_t p);   /* an entry is there, whatever became of its block; takes no lock */
+bool tlc_foreign_seen(uintptr_t p);     /* one of both */
+void tlc_foreign_lock_all(void);        /* before fork */
+void tlc_foreign_unlock_all(void);      /* after it, in the parent and in the child */
 
-/* Is p inside a block that owns the whole unit of p? Takes no lock. */
-static inline bool tlc_covered_above(uintptr_t p) { return tlc_covered_from(1, p); }
+/* Is p inside a block that owns the whole region of p? The cell of the region does not tell. Takes no lock. */
+static inline bool tlc_covered_above(uintptr_t p)
+{
+	return TLC_UNLIKELY(tlc_cells_up(0) != 0) && tlc_covered_at_regions(p);
+}
 
 /* ---- searching under the lock ----------------------------------------------------------- */
 
@@ -85,6 +88,12 @@ static inline __attribute__((always_inline)) tlc_lookup tlc_look_up(tl_shard* s,
 		x.unit = tlc_in_use(x.unit);
 	}
 	return x;
+}
+
+/* Does a block own the granule, or its unit as a whole? */
+static inline bool tlc_is_owned(tlc_lookup x)
+{
+	return tlc_is_whole(x.cell, x.at) || (x.unit != NULL && tlc_has(&x.unit->covers, x.at.bit));
 }
 
 /* Makes an entry where none was found. NULL, nothing changed: no memory is at hand; a unit that is opened here needs none
@@ -148,7 +157,7 @@ static inline __attribute__((always_inline)) bool tlc_enter_new(tlc_lookup x, ui
                                                                 const tlc_owner* own, uint32_t* gen)
 {
 	uint64_t bits = tlc_range(x.at.bit, tlc_last(p, bytes) & 63);
-	bool able = x.entry == NULL && tlc_has_record_for(x.shard, own);
+	bool able = x.entry == NULL && !tlc_is_whole(x.cell, x.at) && tlc_has_record_for(x.shard, own);
 	if (x.unit != NULL && (tlc_get(&x.unit->covers) & bits) != 0) able = false;
 	tl_foreign_entry* e = TLC_LIKELY(able) ? tlc_make_entry(&x) : NULL;
 	if (TLC_LIKELY(e != NULL)) {
@@ -169,7 +178,7 @@ static inline __attribute__((always_inline)) bool tlc_insert_new(uintptr_t p, ui
 {
 	if (TLC_UNLIKELY((p & 15) || !tlc_possible(p) || bytes - 1 >= TL_FOREIGN_BYTES)) return false;
 	if (TLC_UNLIKELY(!tlc_inside(p, bytes))) return tlc_enter(p, bytes, as, own, gen, was) == TLC_OK;
-	if (TLC_UNLIKELY(tlc_units_up(0) != 0) && tlc_covered_above(p)) return false;
+	if (tlc_covered_above(p)) return false;
 	tl_shard* s = tlc_shard_at(p);
 	tlc_shard_lock(s);
 	return tlc_enter_new(tlc_look_up(s, tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4)), p, bytes, as, own, gen);
@@ -191,7 +200,7 @@ static inline __attribute__((always_inline)) bool tlc_find_opening(uintptr_t p, 
 	uint32_t v = atomic_load_explicit(&s->lock, memory_order_acquire);
 	tlc_glimpse seen = tlc_peek(s, v, at, PROBES);
 	if (TLC_UNLIKELY(seen.cell == NULL)) return false;
-	if (TLC_UNLIKELY(tlc_units_up(0) != 0) && tlc_covered_above(p)) return false;
+	if (tlc_is_whole(seen.cell, at) || tlc_covered_above(p)) return false;
 	tl_unit* u = tlc_in_use(seen.unit);
 	*place = (tlc_opening){{.shard = s, .cell = seen.cell, .listed = seen.unit, .unit = u, .at = at}, v};
 	return TLC_LIKELY(u == NULL || !((tlc_get(&u->covers) | tlc_get(&u->starts)) & tlc_bit(at.bit)));
@@ -318,7 +327,7 @@ static inline __attribute__((always_inline)) void tlc_erase_entry(tlc_lookup x)
 {
 	x.shard->entries--;
 	tlc_erase(x.shard, x.unit, x.at.bit);
-	if (TLC_UNLIKELY(tlc_vacant(x.unit))) tlc_close_unit(x.shard, x.cell);
+	if (TLC_UNLIKELY(tlc_close_unit(x.shard, x.cell, x.unit))) tlc_keep_idle(x.shard, x.cell);
 }
 
 /* Takes a block off the counts of its shard and its granules from it: it is gone, at zero, or

@@ -22,7 +22,7 @@ int tlc_registry_own(uintptr_t p, uint64_t bytes, uint32_t kind, const tlc_owner
 		atomic_store_explicit(&r->life, (life & ~(uint64_t)TL_BLOCK_MOST_NAMES) + 1, memory_order_release);
 		s->bytes += bytes;
 		s->buffers++;
-		extent_cover(&b);
+		extent_put(&b);
 	}
 	extent_unlock(&b, b.locks, NULL);
 	return result;
@@ -45,7 +45,7 @@ void tlc_end_shared(uint32_t number, bool waits, tlc_ended* ended)
 	extent b;
 	extent_of(&b, p, bytes);
 	extent_lock(&b, NULL);
-	extent_uncover(&b);
+	extent_take(&b);
 	tl_shard* s = tlc_shard_at(p);
 	s->bytes -= bytes;
 	s->buffers--;

@@ -75,15 +75,16 @@ type Unit struct {
 // UnitBytes is sizeof(tl_unit).
 const UnitBytes = 40
 
-// A cell: 64 units of which one is in use at least. Written under the lock of its shard, also read without.
+// A cell: 64 units of which one is in use or owned at least. Written under the lock of its shard, also read without.
 type Region struct {
 	Key     uint64 // atomic; 0 = empty cell
 	Present uint64 // atomic; units in the list
-	List    uint64 // atomic; of units
+	Whole   uint64 // atomic; units that blocks own, each as a whole
+	List    uint64 // atomic; of units; without an address there is none yet
 }
 
 // RegionBytes is sizeof(tl_region).
-const RegionBytes = 24
+const RegionBytes = 32
 
 // One shard. All but `lock` is written under it.
 type Shard struct {
@@ -114,9 +115,9 @@ const ShardBytes = 256
 
 // Stands immediately before shard 0.
 type Registry struct {
-	// Units in use of each level above 0, changed atomically under the lock of the unit's shard.
-	// [0] is their sum: 0 means that no large block exists.
-	Units [8]uint32 // atomic
+	// Cells of each even level above 0, changed atomically under the lock of the cell's shard. [0] is their sum: 0 means
+	// that no block fills a region.
+	Cells [8]uint32 // atomic
 	Typed uint32    // atomic; 1: a block with a type was registered
 	Spare [7]uint32
 	// Of level k: where record 0 would be if all records stood in one row. 0 = there is no such level.

@@ -44,7 +44,7 @@ func (t *Table) shardOf(p uintptr) uint32 {
 
 func (t *Table) shard(p uintptr) *layout.Shard { return &t.shards[t.shardOf(p)] }
 
-// shardOfGranule is the shard of a granule's unit, `up` levels above 0.
+// shardOfGranule is the shard of a granule's region, `up` levels above 0: an even number.
 func (t *Table) shardOfGranule(up int, number uint64) uint32 {
 	if up == 0 {
 		return t.shardOf(uintptr(number << 4))

@@ -34,12 +34,12 @@ func (t *Table) check(held uint32) error {
 	}
 	c.blockRecords()
 	c.coverage()
-	for up := 1; up < layout.UnitLevels; up++ {
-		c.Want(c.units[up] == t.header.Units[up], "%d units %d levels up, counted %d", c.units[up], up,
-			t.header.Units[up])
-		c.units[0] += c.units[up]
+	for up := 2; up < layout.UnitLevels; up += 2 {
+		c.Want(c.cells[up] == t.header.Cells[up], "%d cells %d levels up, counted %d", c.cells[up], up,
+			t.header.Cells[up])
+		c.cells[0] += c.cells[up]
 	}
-	c.Want(c.units[0] == t.header.Units[0], "%d units above level 0, counted %d", c.units[0], t.header.Units[0])
+	c.Want(c.cells[0] == t.header.Cells[0], "%d cells above level 0, counted %d", c.cells[0], t.header.Cells[0])
 	return c.Err()
 }
 
@@ -54,7 +54,7 @@ type checker struct {
 	links  map[uint32]links // by record
 	blocks []interval       // of covered entries and shared blocks, in bytes
 	bits   []interval       // of set bits of covers
-	units  [8]uint32
+	cells  [8]uint32
 
 	blocksAt []blocksAt // by shard
 }
@@ -70,6 +70,7 @@ func (c *checker) shard(index uint32) {
 	for i := range s.Capacity {
 		r := cell(s, i)
 		if r.Key == 0 {
+			c.Want(*r == layout.Region{}, "shard %d: cell %d is empty and has %+v", index, i, *r)
 			continue
 		}
 		used++
@@ -116,10 +117,18 @@ func (c *checker) region(index, i uint32, r *layout.Region) {
 		c.Want(cell(s, j).Key != 0, "region %#x is behind an empty cell", r.Key)
 	}
 	room, there := int(layout.RegionRooms[roomClass(r)]), set(r.Present).len()
-	c.Want((there == vacantUnits(r)) == (r.Key == s.Idle), "region %#x, %d units of %d vacant, idle %#x", r.Key,
-		vacantUnits(r), there, s.Idle)
+	c.Want((there == vacantUnits(r) && r.Whole == 0) == (r.Key == s.Idle),
+		"region %#x, %d units of %d vacant, whole %#x, idle %#x", r.Key, vacantUnits(r), there, r.Whole, s.Idle)
 	c.Want(there <= room, "region %#x has more units than room", r.Key)
-	c.list(uintptr(r.List & layout.RegionAddress))
+	if r.List != 0 {
+		c.list(uintptr(r.List & layout.RegionAddress))
+	}
+	up := int(r.Key>>layout.UnitLevelShift) - layout.UnitLevel0
+	c.Want(up == -1 || up >= 0 && up%2 == 0, "region %#x is of level %d", r.Key, up)
+	if up > 0 {
+		c.cells[up]++
+	}
+	c.owned(index, up+1, r.Key&(1<<layout.UnitLevelShift-1)<<6, r.Whole)
 	unused := 0
 	list := units(r)
 	for unit := range uint(64) {
@@ -143,18 +152,22 @@ func (c *checker) unit(index uint32, at granule, u *layout.Unit) {
 			at.region)
 	}
 	up := int(at.region>>layout.UnitLevelShift) - layout.UnitLevel0
-	if up > 0 {
-		c.units[up]++
-		c.Want(u.Starts == 0, "unit %d of %#x, above level 0, has starts", at.unit, at.region)
-	}
-	first := at.region&(1<<layout.UnitLevelShift-1)<<12 | uint64(at.unit)<<6
+	c.Want(up <= 0 || u.Starts == 0, "unit %d of %#x, above level 0, has starts", at.unit, at.region)
+	c.owned(index, up, at.region&(1<<layout.UnitLevelShift-1)<<12|uint64(at.unit)<<6, u.Covers)
+}
+
+// owned notes which of 64 granules of a level blocks own.
+func (c *checker) owned(index uint32, up int, first, bits uint64) {
 	for bit := range uint64(64) {
-		if !set(u.Covers).has(uint(bit)) {
+		if !set(bits).has(uint(bit)) {
 			continue
 		}
 		number := first | bit
-		c.Want(up >= 0, "unit %d of %#x owns single bytes", at.unit, at.region)
-		c.Want(c.t.shardOfGranule(up, number) == index, "region %#x is in shard %d", at.region, index)
+		if up < 0 {
+			c.Want(false, "single bytes from %#x on are owned", number)
+			return
+		}
+		c.Want(c.t.shardOfGranule(up&^1, number<<(up&1*6)) == index, "granule %#x is in shard %d", number, index)
 		shift := 4 + 6*up
 		c.bits = append(c.bits, interval{number << shift, (number + 1) << shift})
 	}
@@ -231,7 +244,9 @@ func (c *checker) memory(index uint32, s *layout.Shard) {
 
 // listsOf sums up what the lists of a region take.
 func listsOf(r *layout.Region) (bytes uint64) {
-	bytes = uint64(unitBytes(roomClass(r)))
+	if r.List != 0 {
+		bytes = uint64(unitBytes(roomClass(r)))
+	}
 	for _, u := range units(r) {
 		if u.Starts != 0 && listed(&u) {
 			bytes += uint64(listBytes(u.Only.Count))

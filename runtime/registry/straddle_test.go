@@ -67,6 +67,52 @@ func TestStraddlingBlocksRefuseWhatOverlaps(t *testing.T) {
 }
 
 // A block that was handed back is measured again: it may straddle, or no more.
+// Blocks between all pairs of places about the edges of units and regions, each over each other one.
+func TestBlocksAboutAllEdgesRefuseWhatOverlaps(t *testing.T) {
+	const region = 64 * unitBytes0
+	var places []uintptr
+	for _, edge := range []uintptr{unitBytes0, 2 * unitBytes0, region - unitBytes0, region, region + unitBytes0,
+		2 * region, 3 * region} {
+		places = append(places, base+edge-16, base+edge, base+edge+16)
+	}
+	type block struct{ p, end uintptr }
+	var blocks []block
+	for i, p := range places {
+		for _, end := range places[i+1:] {
+			blocks = append(blocks, block{p, end})
+		}
+	}
+	// What is below the regions that a block of several owns as a whole is not looked at.
+	unnoticed := func(b, old block) bool {
+		for r := base; r < base+4*region; r += region {
+			owns := func(x block) bool { return x.p <= r && r+region <= x.end && x.end-x.p > region }
+			if owns(b) && !owns(old) && old.p < r+region && old.end > r {
+				return true
+			}
+		}
+		return false
+	}
+	table := open64(t)
+	for _, old := range blocks {
+		gen := adopt(t, table, old.p, old.end-old.p)
+		for _, b := range blocks {
+			of, r := table.Adopt(b.p, b.end-b.p)
+			switch overlap := b.p < old.end && old.p < b.end; {
+			case b.p == old.p: // one more reference of the block that is there
+				require.Equal(t, OK, r)
+				require.Equal(t, OK, second(table.Release(b.p)))
+			case r == OK && (!overlap || unnoticed(b, old)):
+				require.Equal(t, Gone, second(table.ReleaseEntry(b.p, of)))
+			default:
+				require.True(t, overlap && r == Refused, "%#x to %#x over %#x to %#x: %v", b.p, b.end, old.p, old.end, r)
+			}
+		}
+		require.NoError(t, table.Check())
+		require.Equal(t, Gone, second(table.ReleaseEntry(old.p, gen)))
+	}
+	require.NoError(t, table.Check())
+}
+
 func TestHandedBackBlocksComeBackAcrossAnEdge(t *testing.T) {
 	table := open64(t)
 	p := base + unitBytes0 - 32
