@@ -11,9 +11,11 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +23,15 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 # Tests with libraries that the package does not need run where those are installed: .ci/ecosystem.
 collect_ignore = [] if os.environ.get("TL_ECOSYSTEM") else ["ecosystem"]
+
+
+def in_threads(work: Callable[..., object], calls: Iterable[tuple[Any, ...]] = ((),)) -> None:
+    """Calls work on a thread of its own for each of the arguments, all at once, and waits for them."""
+    threads = [threading.Thread(target=work, args=arguments) for arguments in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import tl_runtime as tl
-from conftest import Run
+from conftest import Run, in_threads
 from tl_runtime._memory.dead import _kinds
 
 libc = ctypes.CDLL(None)
@@ -149,11 +149,7 @@ def test_threads_call_one_at_a_time() -> None:
             with tl.scope():
                 numbered(type_, number)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, [()] * 4)
     with tl.scope():
         pass
     assert (most, calls) == (1, 200)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import tl_runtime as tl
-from conftest import Run
+from conftest import Run, in_threads
 from tl_runtime import _abi
 
 DRIVERS = Path(__file__).resolve().parents[2] / "runtime" / "device"
@@ -180,11 +180,7 @@ def test_threads_without_python_may_call_it() -> None:
         for nbytes in range(1, 100):
             allocator.deallocate(allocator.allocate(nbytes), nbytes)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, [()] * 4)
     assert memory.blocks == {}
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
-import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 numpy = pytest.importorskip("numpy")
 
 import tl_runtime as tl
+from conftest import in_threads
 
 HAS_VERSIONED = tuple(int(part) for part in numpy.__version__.split(".")[:2]) >= (2, 1)
 # NumPy has no bfloat16, and took no bool before 1.25.
@@ -108,9 +108,7 @@ def test_threads_drop_the_last_reference() -> None:
         del tensor
         for holder in holders[::order]:
             assert is_live(address)
-            thread = threading.Thread(target=holder.clear)
-            thread.start()
-            thread.join()
+            in_threads(holder.clear)
         assert not is_live(address)
 
 
@@ -272,9 +270,7 @@ def test_torch_lifetimes(torch: Any) -> None:
         del tensor
         for holder in holders[::order]:
             assert is_live(address)
-            thread = threading.Thread(target=holder.clear)
-            thread.start()
-            thread.join()
+            in_threads(holder.clear)
         assert not is_live(address)
 
 

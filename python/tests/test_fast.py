@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import gc
 import sys
-import threading
 import tracemalloc
 import weakref
 from collections.abc import Callable
@@ -16,7 +15,7 @@ import pytest
 numpy = pytest.importorskip("numpy")
 
 import tl_runtime as tl
-from conftest import Run
+from conftest import Run, in_threads
 from tl_runtime._binding.native import fast
 from tl_runtime._tensor.methods import TensorMethods
 from tl_runtime._tensor.tensor import TWINS, CtypesTensor
@@ -327,11 +326,7 @@ def test_threads_use_one_tensor() -> None:
         except BaseException as error:
             errors.append(error)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, [()] * 4)
     assert not errors
     assert tensor.refcount == 1
 

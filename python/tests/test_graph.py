@@ -7,7 +7,6 @@ import pickle
 import random
 import subprocess
 import sys
-import threading
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from planned import TOOL, needs_tool
 from small_model import GRAPH, WEIGHTS, expected, rows, written
 
 import tl_runtime as tl
+from conftest import in_threads
 
 pytestmark = pytest.mark.skipif(not hasattr(tl.lib, "tl_graph_create"), reason="the library has no graphs")
 
@@ -373,11 +373,7 @@ def test_threads_plan_and_run():
         except BaseException as error:
             failed.append(error)
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, [(n,) for n in range(4)])
     assert not failed
 
 

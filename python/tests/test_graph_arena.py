@@ -1,13 +1,13 @@
 """Graphs that share an arena, and graphs in memory of their caller."""
 
 import pickle
-import threading
 
 import numpy as np
 import pytest
 from small_model import rows
 
 import tl_runtime as tl
+from conftest import in_threads
 
 pytestmark = pytest.mark.skipif(not hasattr(tl.lib, "tl_graph_create"), reason="the library has no graphs")
 
@@ -199,11 +199,7 @@ def test_threads_take_turns():
         except BaseException as error:
             failed.append(error)
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, [(i,) for i in range(4)])
     assert not failed
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import tl_runtime as tl
+from conftest import in_threads
 from tl_runtime._observe import holders, leaks
 
 
@@ -355,11 +356,7 @@ def test_reports_on_several_threads_do_not_look_at_each_other():
         for _ in range(4):
             sizes.append(len(holders.held(sys._getframe())[0]))
 
-    threads = [threading.Thread(target=report) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(report, [()] * 4)
     assert max(sizes) < 4 * min(sizes) + 1000
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import tl_runtime as tl
-from conftest import Run
+from conftest import Run, in_threads
 from test_devices import fake_cuda  # noqa: F401  (a fixture)
 from tl_runtime._binding.library import lib
 
@@ -132,11 +131,7 @@ def test_threads_ask_each_for_themselves() -> None:
             tl.empty((8 * MIB,), "uint8")
 
     leave_room(MIB)
-    threads = [threading.Thread(target=want) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(want, [()] * 4)
     assert calls == [1] * 4
 
 
@@ -220,9 +215,7 @@ def test_usage_tells_what_waits_for_its_owner() -> None:
             assert tl.lib.tl_ptr_release(address) == 0
         seen.append(tl.memory_usage("cpu"))
 
-    thread = threading.Thread(target=release)
-    thread.start()
-    thread.join()
+    in_threads(release)
     assert (seen[0].waiting_bytes, seen[0].waiting_objects) == (10 * MIB, 10)
     after = tl.memory_usage("cpu")
     assert (after.waiting_bytes, after.waiting_objects) == (0, 0)

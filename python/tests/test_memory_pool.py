@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import threading
 from typing import Any
 
 import pytest
 
 import tl_runtime as tl
-from conftest import Run
+from conftest import Run, in_threads
 from test_device_tensors import run_with_cuda
 from test_devices import Memory, fake_cuda
 
@@ -200,11 +199,7 @@ def test_many_threads(pool: tl.MemoryPool) -> None:
             with pool.block(nbytes) as block:
                 ctypes.memset(block.address, 1, nbytes)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, [()] * 4)
     now = pool.statistics
     assert (now.live_blocks, now.num_allocations) == (0, 4 * 399)
 

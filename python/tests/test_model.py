@@ -4,7 +4,6 @@ import json
 import pickle
 import subprocess
 import sys
-import threading
 import zipfile
 
 import numpy as np
@@ -13,6 +12,7 @@ from planned import TOOL, needs_tool
 from small_model import expected, rows, written
 
 import tl_runtime as tl
+from conftest import in_threads
 
 pytestmark = needs_tool
 PAIR = {
@@ -108,11 +108,7 @@ def test_threads_call_one_model(tmp_path):
         if not all(np.allclose(model(x), expected(x)) for _ in range(50)):
             wrong.append(seed)
 
-    threads = [threading.Thread(target=call, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(call, [(seed,) for seed in range(4)])
     assert wrong == []
 
 

@@ -13,6 +13,7 @@ import pytest
 numpy = pytest.importorskip("numpy")
 
 import tl_runtime as tl
+from conftest import in_threads
 
 
 def in_thread(work: Callable[[], None]) -> None:
@@ -25,9 +26,7 @@ def in_thread(work: Callable[[], None]) -> None:
         except BaseException as error:
             errors.append(error)
 
-    thread = threading.Thread(target=body)
-    thread.start()
-    thread.join()
+    in_threads(body)
     if errors:
         raise errors[0]
 
@@ -140,11 +139,7 @@ def test_many_threads() -> None:
         except BaseException as error:
             failures.append(error)
 
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, [(seed,) for seed in range(8)])
     shared.clear()
     assert not failures
 

@@ -13,6 +13,7 @@ import pytest
 numpy = pytest.importorskip("numpy", minversion="1.22")
 
 import tl_runtime as tl
+from conftest import in_threads
 
 
 def handler(array: Any) -> str:
@@ -85,9 +86,7 @@ def test_arrays_outlive_the_block_and_go_in_other_threads() -> None:
         holders = [[numpy.full(size, 3.0)] for size in SIZES]
     for holder in holders:
         assert (holder[0] == 3).all()
-        thread = threading.Thread(target=holder.clear)
-        thread.start()
-        thread.join()
+        in_threads(holder.clear)
     assert live() == before
 
 
@@ -106,11 +105,7 @@ def test_threads_choose_for_themselves() -> None:
                 array = numpy.arange(step * 40.0)
                 seen.append(handler(array + 1))
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, [()] * 4)
     assert set(seen[1:]) == {"tl_runtime"}
 
 

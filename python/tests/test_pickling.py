@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import tl_runtime as tl
-from conftest import Run
+from conftest import Run, in_threads
 
 PROTOCOLS = range(pickle.HIGHEST_PROTOCOL + 1)
 
@@ -403,8 +403,7 @@ def test_copyreg_decides_before_the_tensor() -> None:
 
 
 def test_threads_that_pickle_at_once() -> None:
-    import threading
-
+    
     base = filled(1000)
     failures: list[Any] = []
 
@@ -414,11 +413,7 @@ def test_threads_that_pickle_at_once() -> None:
             if first.base.address != second.base.address or content(first) != content(base[1:]):
                 failures.append((first, second))
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, [()] * 4)
     assert not failures
 
 

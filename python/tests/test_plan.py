@@ -7,6 +7,7 @@ import threading
 
 import pytest
 import tl_runtime as tl
+from conftest import in_threads
 
 
 def test_dead_buffers_give_their_place():
@@ -204,9 +205,7 @@ def test_an_interrupt_ends_the_search(progress):
 
 def test_another_thread_solves_without_the_handler_of_interrupts():
     plan = crowd()
-    thread = threading.Thread(target=plan.solve, args=(0.05,))
-    thread.start()
-    thread.join()
+    in_threads(plan.solve, [(0.05,)])
     plan.validate()
 
 
@@ -301,11 +300,7 @@ def test_threads_take_turns():
         for step in range(50):
             plan.add_buffer(64, first=step, end=step + 1)
 
-    threads = [threading.Thread(target=work) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(work, [()] * 4)
     plan.solve()
     assert (len(plan), plan.frame_bytes) == (200, 256)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
-import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 
 import tl_runtime as tl
+from conftest import in_threads
 
 
 def in_a_thread(call: Any) -> Any:
@@ -25,9 +25,7 @@ def in_a_thread(call: Any) -> Any:
         except tl.Error as error:
             result.append(error)
 
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
+    in_threads(run)
     return result[0]
 
 

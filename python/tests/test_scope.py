@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 import tl_runtime as tl
+from conftest import in_threads
 
 
 def test_scope_releases_at_its_end() -> None:
@@ -110,9 +111,7 @@ def test_a_block_is_left_by_the_thread_that_entered_it() -> None:
             refused.append(type(block).__name__)
 
     with tl.scope() as entered:
-        thread = threading.Thread(target=leave)
-        thread.start()
-        thread.join()
+        in_threads(leave)
         assert tl.scope_depth() == 1
     assert refused == ["scope", "frame", "function_frame", "arena"]
 

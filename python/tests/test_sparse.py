@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import random
-import threading
 import time
 import weakref
 from collections.abc import Callable
@@ -16,6 +15,7 @@ numpy = pytest.importorskip("numpy")
 sparse = pytest.importorskip("scipy.sparse")
 
 import tl_runtime as tl
+from conftest import in_threads
 
 SMALL = {"target_rows": 2, "min_elements": 4, "max_elements": 16}
 
@@ -188,9 +188,7 @@ def test_the_last_array_may_go_on_another_thread() -> None:
     matrix = tl.SparseMatrix.from_scipy(sparse.csr_array(numpy.ones((40, 5))), **SMALL)
     held = [matrix.T[:, 3:9], next(matrix.blocks()).values]
     del matrix
-    thread = threading.Thread(target=held.clear)
-    thread.start()
-    thread.join()
+    in_threads(held.clear)
     assert tl.stats()["tensors_live"] == 0
 
 

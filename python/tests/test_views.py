@@ -5,13 +5,13 @@ from __future__ import annotations
 import gc
 import random
 import sys
-import threading
 
 import pytest
 
 numpy = pytest.importorskip("numpy")
 
 import tl_runtime as tl
+from conftest import in_threads
 from tl_runtime._tensor.tensor import CtypesTensor
 
 
@@ -163,9 +163,7 @@ def test_a_view_keeps_the_storage() -> None:
 def test_the_last_view_goes_in_another_thread() -> None:
     holder = [counting(4)[1:]]
     address = holder[0].base.address
-    thread = threading.Thread(target=holder.clear)
-    thread.start()
-    thread.join()
+    in_threads(holder.clear)
     assert not is_live(address)
 
 
