@@ -19,7 +19,6 @@ type home struct {
 	offset  int64  // in the frame, in the slot, or in the second space
 	slot    int    // with frame, in Slots memory
 	global  string // name of an embedded constant
-	unused  bool   // no byte of it is ever touched
 }
 
 // placement is where everything lies.

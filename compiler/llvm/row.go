@@ -21,7 +21,6 @@ type row struct {
 	ptrs  []string
 	lanes int  // along the kept axis
 	steps axis // that axis
-	outer []axis
 }
 
 // newRows splits the axes of shape into reduced and kept ones. Every operand has

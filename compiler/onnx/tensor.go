@@ -2,7 +2,6 @@ package onnx
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
@@ -52,7 +51,7 @@ func (r *reader) tensor(t *onnxpb.TensorProto) (graph.Tensor, error) {
 	case t.DataLocation == onnxpb.TensorProto_EXTERNAL:
 		data, err = r.external(t, bytes)
 	case len(data) == 0:
-		data, err = typed(t, d)
+		data = typed(t, d)
 	}
 	if err != nil {
 		return graph.Tensor{}, err
@@ -106,22 +105,19 @@ func size(shape []int64, d graph.DType) (int64, error) {
 
 // typed returns the content of a tensor that stands in one of the repeated fields.
 // Types narrower than 32 bits are stored as int32, f16 and bf16 by their bits.
-func typed(t *onnxpb.TensorProto, d graph.DType) ([]byte, error) {
-	var data []byte
-	put32 := func(v uint32) { data = binary.LittleEndian.AppendUint32(data, v) }
-	put64 := func(v uint64) { data = binary.LittleEndian.AppendUint64(data, v) }
+func typed(t *onnxpb.TensorProto, d graph.DType) (data []byte) {
 	switch d {
 	case graph.F32:
 		for _, v := range t.FloatData {
-			put32(math.Float32bits(v))
+			data = appendLow(data, uint64(math.Float32bits(v)), 4)
 		}
 	case graph.F64:
 		for _, v := range t.DoubleData {
-			put64(math.Float64bits(v))
+			data = appendLow(data, math.Float64bits(v), 8)
 		}
 	case graph.I64:
 		for _, v := range t.Int64Data {
-			put64(uint64(v))
+			data = appendLow(data, uint64(v), 8)
 		}
 	case graph.Text:
 		for _, v := range t.StringData {
@@ -137,7 +133,7 @@ func typed(t *onnxpb.TensorProto, d graph.DType) ([]byte, error) {
 			data = appendLow(data, uint64(v), d.Bytes())
 		}
 	}
-	return data, nil
+	return data
 }
 
 // appendLow appends the low bytes of a number.

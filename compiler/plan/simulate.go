@@ -86,10 +86,10 @@ type memory struct {
 func newMemory(grains int64) memory { return memory{make([]tag, grains), make([]int32, grains)} }
 
 // newSimulation returns nil when the plan is too large.
-func newSimulation(p *ExecutionPlan, m *meaning) (*simulation, error) {
+func newSimulation(p *ExecutionPlan, m *meaning) *simulation {
 	grain, written, operand := measure(p)
 	if max(written, operand) > maxGrains {
-		return nil, nil
+		return nil
 	}
 	s := &simulation{plan: p, meaning: m, grain: grain, ids: map[string]int{}, known: map[int]uint64{}}
 	s.frame = newMemory((p.Frame.Bytes + s.grain - 1) / s.grain)
@@ -101,7 +101,7 @@ func newSimulation(p *ExecutionPlan, m *meaning) (*simulation, error) {
 		}
 	}
 	s.findOrigins()
-	return s, nil
+	return s
 }
 
 // id returns the number of the value with this name.

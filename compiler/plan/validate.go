@@ -47,11 +47,10 @@ func inspect(p *ExecutionPlan, m *meaning) error {
 	if err := inspectOverlaps(p); err != nil {
 		return err
 	}
-	s, err := newSimulation(p, m)
-	if s == nil || err != nil {
-		return err
+	if s := newSimulation(p, m); s != nil {
+		return s.run()
 	}
-	return s.run()
+	return nil
 }
 
 func inspectBuffers(p *ExecutionPlan) error {

@@ -168,7 +168,7 @@ func (r *replay) finish(i int, needs []int) {
 			return
 		}
 	}
-	if r.compute(i, needs); !r.failed {
+	if r.compute(i); !r.failed {
 		r.unpin(needs)
 	}
 }
@@ -278,7 +278,7 @@ func (r *replay) next(b int) int {
 }
 
 // compute writes a node once its arguments are there, and gives up values for the room of its results.
-func (r *replay) compute(i int, needs []int) {
+func (r *replay) compute(i int) {
 	c := r.base
 	n := &c.Nodes[i]
 	need := int64(0)
@@ -290,7 +290,7 @@ func (r *replay) compute(i int, needs []int) {
 		}
 	}
 	need -= r.parts(n)
-	over := r.overwritten(n, needs)
+	over := r.overwritten(n)
 	if over >= 0 && r.next(over) < 0 {
 		need, over = need-r.bytes[over], -1
 	}
@@ -321,7 +321,7 @@ func (r *replay) parts(n *graph.TypedNode) (sum int64) {
 
 // overwritten is the argument whose place the first result can take over: one that is needed no more, or else any; -1:
 // there is none.
-func (r *replay) overwritten(n *graph.TypedNode, needs []int) int {
+func (r *replay) overwritten(n *graph.TypedNode) int {
 	best := -1
 	if r.options.Plan.NoInPlace || len(n.Outputs) == 0 || n.Outputs[0] < 0 || r.under[n.Outputs[0]] != n.Outputs[0] {
 		return -1

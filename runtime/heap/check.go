@@ -46,10 +46,10 @@ type checker struct {
 
 // found is what there is of a class.
 type found struct {
-	slabs, spans int64
-	out          int64 // slots that were handed out and did not come back
-	retired      int64
-	empty        int64 // slabs without a used slot, in a list
+	slabs   int64
+	out     int64 // slots that were handed out and did not come back
+	retired int64
+	empty   int64 // slabs without a used slot, in a list
 }
 
 // block is a block of records.

@@ -13,7 +13,6 @@ var (
 	textNoBlock         = text("a shared buffer needs a block, and its address is NULL")
 	textAlignment       = text("alignment %v is not a power of two that the system can give")
 	textProduct         = text("%v times %v bytes are more than a process can have")
-	textNoArray         = text("an array of %v values is needed and NULL was passed")
 	textNotAligned      = text("%#x is not live memory of tl_aligned_alloc; what is registered goes with tl_registry_unregister")
 	textWorkspaceEmpty  = text("a workspace of %v blocks of %v bytes has nothing to give")
 	textNotWorkspace    = text("%#x is not a live workspace")

@@ -87,10 +87,7 @@ const arithmeticElements = 1 << 22
 
 // Types that elements are computed in; half floats are rounded to theirs afterwards. Those of
 // u64 are left to the run.
-var (
-	foldedFloats = graph.SetOf(graph.F32, graph.F64)
-	foldedInts   = graph.SetOf(graph.Bool, graph.I8, graph.I16, graph.I32, graph.I64, graph.U8, graph.U16, graph.U32)
-)
+var foldedInts = graph.SetOf(graph.Bool, graph.I8, graph.I16, graph.I32, graph.I64, graph.U8, graph.U16, graph.U32)
 
 // evalArithmetic folds the inputs from the left, as ONNX defines it for more than
 // two; an operator of one input gets it twice.
