@@ -100,6 +100,7 @@ var outputs = []output{
 	{"cshim/generated_graph_calls.c", renderGraphCalls},
 	{"cshim/generated_tables.c", renderTables},
 	{"cshim/base/generated_dtypes.h", renderDtypes},
+	{"runtime/status/statuses.go", renderStatuses},
 	{"runtime/status/functions.go", renderFunctionNames},
 	{"runtime/status/functions_full.go", renderFullFunctionNames},
 	{"python/tl_runtime/_abi.py", renderPython},
