@@ -73,7 +73,7 @@ func percent(part, whole int64) string {
 
 // remarks is the line under the title.
 func (c *Chart) remarks(buffers int) []string {
-	list := []string{plural(c.Steps, "step"), plural(buffers, "buffer")}
+	list := []string{Plural(c.Steps, "step"), Plural(buffers, "buffer")}
 	for _, note := range c.Notes {
 		list = append(list, printable(note))
 	}

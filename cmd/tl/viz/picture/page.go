@@ -185,12 +185,15 @@ func pageScript(terms string, picture bool) (template.JS, error) {
 	return template.JS("(() => {\n" + head + terms + rest + "})();\n"), err
 }
 
-func assetText(files ...string) (string, error) {
+func assetText(files ...string) (string, error) { return Joined(assets, files...) }
+
+// Joined returns what some files of a folder assets have, one behind the other.
+func Joined(assets embed.FS, files ...string) (string, error) {
 	var b strings.Builder
 	for _, file := range files {
 		text, err := assets.ReadFile("assets/" + file)
 		if err != nil {
-			return "", fmt.Errorf("picture: %w", err)
+			return "", err
 		}
 		b.Write(text)
 	}

@@ -38,7 +38,7 @@ func FromPlan(p *plan.ExecutionPlan) *Chart {
 		})
 	}
 	if outside > 0 {
-		c.Notes = append(c.Notes, fmt.Sprintf("%s outside the frame not shown (%s)", plural(outside, "buffer"),
+		c.Notes = append(c.Notes, fmt.Sprintf("%s outside the frame not shown (%s)", Plural(outside, "buffer"),
 			size(bytes)))
 	}
 	return c
@@ -63,7 +63,8 @@ func detail(b *plan.Buffer) string {
 	return b.DType.String() + " " + strings.Join(extents, "×")
 }
 
-func plural(n int, noun string) string {
+// Plural is a number of things, for people.
+func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}

@@ -13,11 +13,11 @@ import (
 
 // Write writes the page of a comparison. The names are those of the traces.
 func (c *Comparison) Write(w io.Writer, title, before, after string) error {
-	terms, err := assetText("sort.js", "flame.js", "compare.js")
+	terms, err := picture.Joined(assets, "sort.js", "flame.js", "compare.js")
 	if err != nil {
 		return err
 	}
-	style, err := assetText("below.css", "flame.css", "compare.css")
+	style, err := picture.Joined(assets, "below.css", "flame.css", "compare.css")
 	if err != nil {
 		return err
 	}
@@ -158,12 +158,12 @@ func (c *Change) remark() string {
 
 func (c *Comparison) same() string {
 	if len(c.Sites) == 0 {
-		return "Nothing differs: " + plural(c.Same, "site") + " with the same bytes and numbers."
+		return "Nothing differs: " + picture.Plural(c.Same, "site") + " with the same bytes and numbers."
 	}
 	if c.Same == 0 {
 		return ""
 	}
-	return plural(c.Same, "more site") + " with the same bytes and numbers."
+	return picture.Plural(c.Same, "more site") + " with the same bytes and numbers."
 }
 
 func (c *Comparison) below(before, after string) (template.HTML, error) {

@@ -80,11 +80,11 @@ type markData struct {
 
 // Write writes the page. title names it; "" is the process.
 func (t *Trace) Write(w io.Writer, title string) error {
-	terms, err := assetText("time.js", "sort.js", "flame.js")
+	terms, err := picture.Joined(assets, "time.js", "sort.js", "flame.js")
 	if err != nil {
 		return err
 	}
-	style, err := assetText("below.css", "flame.css")
+	style, err := picture.Joined(assets, "below.css", "flame.css")
 	if err != nil {
 		return err
 	}
@@ -104,18 +104,6 @@ func (t *Trace) Write(w io.Writer, title string) error {
 		Axes: "Allocations by time and address.", Remarks: t.remarks(len(data.First)), Figures: t.figures(peak, when),
 		Kinds: data.Kinds, Data: data, Terms: template.JS(terms), Style: template.CSS(style), Below: below,
 	}.Write(w)
-}
-
-func assetText(files ...string) (string, error) {
-	var b strings.Builder
-	for _, file := range files {
-		text, err := assets.ReadFile("assets/" + file)
-		if err != nil {
-			return "", fmt.Errorf("timeline: %w", err)
-		}
-		b.Write(text)
-	}
-	return b.String(), nil
 }
 
 // below renders what follows the picture: sites and sizes.
@@ -182,27 +170,27 @@ func (t *Trace) figures(peak int64, when float64) []picture.Figure {
 			" released"},
 	}
 	if _, pools := t.pools(); pools > 0 {
-		all = append(all, picture.Size("Memory pools", pools, plural(len(t.Chunks), "chunk")))
+		all = append(all, picture.Size("Memory pools", pools, picture.Plural(len(t.Chunks), "chunk")))
 	}
 	return all
 }
 
 func (t *Trace) remarks(drawn int) []string {
-	all := []string{timeText(t.End), plural(t.Threads, "thread"), plural(t.Scopes, "scope")}
+	all := []string{timeText(t.End), picture.Plural(t.Threads, "thread"), picture.Plural(t.Scopes, "scope")}
 	if began, _, ok := strings.Cut(t.Began, "."); ok {
 		all = append([]string{strings.Replace(began, "T", " ", 1) + " UTC"}, all...)
 	}
 	if len(t.Alerts) > 0 {
-		all = append(all, plural(len(t.Alerts), "sign")+" of memory being short")
+		all = append(all, picture.Plural(len(t.Alerts), "sign")+" of memory being short")
 	}
 	if left := len(t.Marks) - len(marks(t.Marks)); left > 0 {
-		all = append(all, "of "+plural(len(t.Marks), "mark")+" some are drawn")
+		all = append(all, "of "+picture.Plural(len(t.Marks), "mark")+" some are drawn")
 	}
 	if left := len(t.Blocks) - drawn; left > 0 {
 		all = append(all, humanize.Comma(int64(left))+" small or short-lived ones are not drawn")
 	}
 	if t.Dropped > 0 {
-		all = append(all, plural(int(t.Dropped), "event")+" not in the file, which was full")
+		all = append(all, picture.Plural(int(t.Dropped), "event")+" not in the file, which was full")
 	}
 	if text := t.incomplete(); text != "" {
 		all = append(all, text)
@@ -219,13 +207,6 @@ func (t *Trace) incomplete() string {
 		return "nobody completed the file: its end may be missing"
 	}
 	return ""
-}
-
-func plural(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return humanize.Comma(int64(n)) + " " + thing + "s"
 }
 
 // timeText is a time for people.
