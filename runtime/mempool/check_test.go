@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"tlruntime/runtime/layout"
 )
 
@@ -19,9 +21,7 @@ func damaged(t *testing.T) (Handle, tables) {
 		give(t, h, blocks[i])
 	}
 	give(t, h, take(t, h, 5000))
-	if err := Check(h); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Check(h))
 	t.Cleanup(func() {
 		_ = Reset(h, func() {})
 		_ = Destroy(h)

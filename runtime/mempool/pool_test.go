@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"tlruntime/runtime/device"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/limit"
@@ -59,26 +61,20 @@ func (f *fake) Deallocate(block, n uintptr) error {
 func open(t testing.TB, d device.Allocator, bytes uintptr) Handle {
 	t.Helper()
 	h, err := Create(d, limit.Own, bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return h
 }
 
 func take(t testing.TB, h Handle, n uintptr) uintptr {
 	t.Helper()
 	address, err := Allocate(h, n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return address
 }
 
 func give(t testing.TB, h Handle, address uintptr) {
 	t.Helper()
-	if err := Deallocate(h, address); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Deallocate(h, address))
 }
 
 func wantStatus(t *testing.T, err error, want status.Status) {
@@ -92,9 +88,7 @@ func wantStatus(t *testing.T, err error, want status.Status) {
 func stats(t testing.TB, h Handle) Stats {
 	t.Helper()
 	s, err := ReadStats(h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return s
 }
 
@@ -113,9 +107,7 @@ func TestDeviceKeepsChunks(t *testing.T) {
 	}
 	give(t, h, take(t, h, 10000))
 	wantStatus(t, SetLimit(h, 64), status.Device)
-	if err := SetLimit(h, 0); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, SetLimit(h, 0))
 	give(t, h, take(t, h, 10000))
 	wantStatus(t, Destroy(h), status.Device)
 	wantStatus(t, Destroy(h), status.InvalidArgument)
@@ -173,9 +165,7 @@ func TestChunksOfEverySizeHaveTheirBin(t *testing.T) {
 			if s := stats(t, h); s.LargestFreeBlock != uint64(max(n, 1)) {
 				t.Fatalf("%d bytes: %+v", n, s)
 			}
-			if err := Destroy(h); err != nil {
-				t.Fatal(err)
-			}
+			require.NoError(t, Destroy(h))
 		}
 	}
 }
@@ -217,9 +207,7 @@ func TestTablesGrowAndAreReturned(t *testing.T) {
 	for range 5000 {
 		blocks = append(blocks, take(t, h, 64))
 	}
-	if err := Check(h); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Check(h))
 	if s := stats(t, h); s.DeviceAllocations != 1 {
 		t.Fatalf("%d chunks for want of records", s.DeviceAllocations)
 	}
@@ -228,19 +216,13 @@ func TestTablesGrowAndAreReturned(t *testing.T) {
 	for _, b := range blocks {
 		give(t, h, b)
 	}
-	if err := Reset(h, func() {}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Reset(h, func() {}))
 	if small := memory.Purposes()[purpose]; small >= large {
 		t.Fatalf("%d bytes of tables for 5000 blocks, %d after reset", large, small)
 	}
 	give(t, h, take(t, h, 64))
-	if err := Check(h); err != nil {
-		t.Fatal(err)
-	}
-	if err := Destroy(h); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Check(h))
+	require.NoError(t, Destroy(h))
 	after := memory.Purposes()[purpose]
 	if before == 0 { // the table of pools stays
 		before = layout.MempoolSlots * layout.MempoolStride
@@ -259,16 +241,10 @@ func TestResetWithoutMemory(t *testing.T) {
 	memory.FailAfter(0)
 	err := Reset(h, func() {})
 	memory.FailAfter(-1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	give(t, h, take(t, h, 64))
-	if err := Check(h); err != nil {
-		t.Fatal(err)
-	}
-	if err := Destroy(h); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Check(h))
+	require.NoError(t, Destroy(h))
 }
 
 // The log's positions are modulo 2^32.
@@ -287,19 +263,13 @@ func TestLogWraps(t *testing.T) {
 		} else if !slices.Equal(first, blocks) {
 			t.Fatalf("round %d has another layout", round)
 		}
-		if err := Check(h); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Check(h))
 		for i := len(blocks) - 1; i >= 0; i-- {
 			give(t, h, blocks[i])
 		}
-		if err := Check(h); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, Check(h))
 	}
-	if err := Destroy(h); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Destroy(h))
 }
 
 func TestFourThreads(t *testing.T) {
@@ -331,12 +301,8 @@ func TestFourThreads(t *testing.T) {
 		}
 	})
 	wait.Wait()
-	if err := Check(h); err != nil {
-		t.Fatal(err)
-	}
-	if err := Destroy(h); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, Check(h))
+	require.NoError(t, Destroy(h))
 }
 
 // BenchmarkPair is a fresh block that comes and goes beside n live ones, by the slow path.

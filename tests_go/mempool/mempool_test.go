@@ -5,6 +5,7 @@ import (
 	"math"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"tlruntime/runtime/limit"
@@ -191,9 +192,7 @@ func (m *machine) stats(t *rapid.T) {
 }
 
 func (m *machine) check(t *rapid.T) {
-	if err := mempool.Check(m.handle); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, mempool.Check(m.handle))
 	if len(m.device.Faults) > 0 || len(m.device.Granted) != len(m.model.device.Granted) {
 		t.Fatalf("%d chunks, the model has %d; %v", len(m.device.Granted), len(m.model.device.Granted), m.device.Faults)
 	}

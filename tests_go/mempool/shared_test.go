@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	core "tlruntime/cshim/mempool"
@@ -141,9 +142,7 @@ func (m *shared) free(t *rapid.T, by uint32, i int) {
 	m.dead = append(m.dead, b.address)
 	m.mine[b.by] -= uint64(b.bytes) + slack
 	m.count.Deallocations++
-	if err := deallocateMeeting(m.handle, by, b.address); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, deallocateMeeting(m.handle, by, b.address))
 }
 
 func (m *shared) one(t *rapid.T) int {
@@ -216,9 +215,7 @@ func (m *shared) stats(t *rapid.T) {
 }
 
 func (m *shared) trim(t *rapid.T) {
-	if err := mempool.Trim(m.handle); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, mempool.Trim(m.handle))
 	for start, size := range m.device.Granted {
 		if !slices.ContainsFunc(m.live, func(b held) bool { return b.address >= start && b.address < start+size }) {
 			t.Fatalf("the chunk at %#x stays", start)
@@ -227,9 +224,7 @@ func (m *shared) trim(t *rapid.T) {
 }
 
 func (m *shared) reset(t *rapid.T) {
-	if err := mempool.Reset(m.handle, func() {}); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, mempool.Reset(m.handle, func() {}))
 	for _, b := range m.live {
 		m.dead = append(m.dead, b.address)
 	}
@@ -248,9 +243,7 @@ func (m *shared) destroy(t *rapid.T) {
 }
 
 func (m *shared) check(t *rapid.T) {
-	if err := mempool.Check(m.handle); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, mempool.Check(m.handle))
 }
 
 func TestThreadsShareAPool(t *testing.T) {
@@ -278,9 +271,7 @@ func TestThreadsShareAPool(t *testing.T) {
 func opened(t *testing.T, bytes uintptr) (h mempool.Handle, take func(by uint32, n uintptr) uintptr,
 	give func(by uint32, a uintptr)) {
 	h, err := mempool.Create(NewDevice(64), limit.Own, bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	t.Cleanup(func() {
 		if err := mempool.Destroy(h); err != nil {
 			t.Error(err)
@@ -294,9 +285,7 @@ func opened(t *testing.T, bytes uintptr) (h mempool.Handle, take func(by uint32,
 		return address
 	}
 	give = func(by uint32, address uintptr) {
-		if err := deallocateMeeting(h, by, address); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, deallocateMeeting(h, by, address))
 	}
 	give(1, take(1, 64))
 	give(2, take(2, 64))
@@ -388,9 +377,7 @@ func TestCheckerSeesDamagedCaches(t *testing.T) {
 			t.Errorf("%s: the checker sees nothing", name)
 		}
 		*cache, *state = was, wasState
-		if err := mempool.Check(h); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, mempool.Check(h))
 	}
 	give(1, live[0])
 	give(2, live[2])

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // docs/bugs.md shows what each program of examples/bugs prints. `go test ./tools/doccheck -run Bugs -update` writes it.
@@ -34,9 +36,7 @@ func TestBugsAreFoundAsThePageShows(t *testing.T) {
 	}
 	page := filepath.Join(root, bugsPage)
 	text, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	blocks, files := shown(t, "output"), shown(t, "file")
 	for _, source := range sources {
 		path := bugsPath + filepath.Base(source)
@@ -58,9 +58,7 @@ func TestBugsAreFoundAsThePageShows(t *testing.T) {
 		})
 	}
 	if *update {
-		if err := os.WriteFile(page, text, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(page, text, 0o644))
 	}
 }
 
@@ -69,9 +67,7 @@ func printed(t *testing.T, lib, compiler, source string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "bug")
 	at, err := filepath.Abs(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	must(t, nil, compiler, "-g", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fdebug-prefix-map="+at+"=.",
 		"-Iinclude", source, "-o", program, "-L"+lib, "-ltl_runtime", "-Wl,-rpath,"+lib)
 	command := exec.Command(program)

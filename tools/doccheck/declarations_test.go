@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // A header with a list of what another compiler declares, and a page.
@@ -58,17 +60,11 @@ func TestANewCollisionIsFound(t *testing.T) {
 		t.Fatalf("%d entries, %q", len(theirs), faults)
 	}
 	header, err := os.ReadFile(filepath.Join(root, "include", "tl_runtime.ll"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	list, err := os.ReadFile(filepath.Join(root, declarationsPath))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	page, err := os.ReadFile(filepath.Join(root, compilerPage))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	for _, e := range theirs {
 		if e.verdict != "absent" {
 			continue

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 const root = "../.."
@@ -22,12 +24,8 @@ func fixture(t *testing.T, files map[string]string) string {
 	dir := t.TempDir()
 	for path, text := range files {
 		full := filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(full, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.MkdirAll(filepath.Dir(full), 0o755))
+		require.NoError(t, os.WriteFile(full, []byte(text), 0o644))
 	}
 	return dir
 }
@@ -111,9 +109,7 @@ func TestWhatIsPrintedIsCompared(t *testing.T) {
 
 func TestRefreshCopiesFilesAndFigures(t *testing.T) {
 	results, err := os.ReadFile(filepath.Join(root, "bench", "RESULTS.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	dir := fixture(t, map[string]string{
 		"README.md": "<!-- file: a.c -->\n```c\nint old; // $1\n```\n" + places[1].begin + "old\n" + places[1].end +
 			"\n" +
@@ -121,13 +117,9 @@ func TestRefreshCopiesFilesAndFigures(t *testing.T) {
 		"a.c":              "int new; // $1\n",
 		"bench/RESULTS.md": string(results),
 	})
-	if err := refresh(dir); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, refresh(dir))
 	docs, err := load(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	readme := docs["README.md"]
 	if got := readme.blocks("file")["a.c"]; got != "int new; // $1\n" {
 		t.Errorf("the block holds %q", got)
@@ -173,9 +165,7 @@ func TestCostsAreTheRowsInWhichOursIsDearer(t *testing.T) {
 		{"beside nothing", "Counting", "{ours} ns", []string{"none"}},
 	}}
 	got, err := r.table(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if strings.Contains(got, "| cheaper |") || !strings.Contains(got, "| dearer | 1,004.35 ns | 9 ns |") ||
 		!strings.Contains(got, "| beside nothing |") {
 		t.Error(got)

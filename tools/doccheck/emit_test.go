@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // docs/start-emit.md shows what a compiler emits for each construct. Its commands run the
@@ -33,17 +35,13 @@ func emitModules(t *testing.T) (all []string) {
 func readModule(t *testing.T, module string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, emitFolder, module))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return string(text)
 }
 
 func TestEveryConstructIsShownAndRun(t *testing.T) {
 	docs, err := load(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	files, driver := docs[emitPage].blocks("file"), readModule(t, emitDriver)
 	for _, module := range emitModules(t) {
 		if module == emitDriver {
@@ -93,9 +91,7 @@ func TestEmittedCodeGoesWrongWithoutACall(t *testing.T) {
 	python, lib := interpreter(t, "llvmlite"), library(t)
 	said := func(t *testing.T, module, text string) string {
 		changed := filepath.Join(t.TempDir(), module)
-		if err := os.WriteFile(changed, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(changed, []byte(text), 0o600))
 		args := []string{emitFolder + "/build.py"}
 		for _, m := range emitModules(t) {
 			if m == module {

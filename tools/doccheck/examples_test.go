@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // The examples are built against the library of this working tree, print what the
@@ -44,9 +46,7 @@ func tool(t *testing.T, names ...string) string {
 func shown(t *testing.T, kind string) map[string]string {
 	t.Helper()
 	docs, err := load(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	all := map[string]string{}
 	for _, d := range docs {
 		maps.Copy(all, d.blocks(kind))
@@ -59,9 +59,7 @@ func library(t *testing.T) string {
 	t.Helper()
 	must(t, []string{"MAKEFLAGS=", "MAKELEVEL="}, "make", "lib", "full")
 	folder, err := filepath.Abs(filepath.Join(root, "build"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return folder
 }
 
@@ -121,9 +119,7 @@ func TestTriedPagesRunAsTheyStand(t *testing.T) {
 		t.Skip("skip: the long half")
 	}
 	docs, err := load(root)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := os.Stat(filepath.Join(root, "build", "venv", ".ready")); err != nil {
 		t.Skip("skip: build/venv is not there; make venv")
 	}
@@ -178,9 +174,7 @@ func withLibrary(lib string) []string {
 func interpreter(t *testing.T, module string) string {
 	t.Helper()
 	venv, err := filepath.Abs(filepath.Join(root, "build", "venv", "bin", "python"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	python := tool(t, venv, "python3", "python")
 	if exec.Command(python, "-c", "import "+module).Run() != nil {
 		t.Skipf("skip: %s has no %s", python, module)

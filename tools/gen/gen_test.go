@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // golden is what each output has to contain for the sample interface.
@@ -366,18 +368,12 @@ func TestStale(t *testing.T) {
 		}
 		path := filepath.Join(root, name)
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(path, append(text, '\n'), 0o644))
 		if faults := checkStale(root); len(faults) != 1 || !strings.HasPrefix(faults[0], name+" is stale") {
 			t.Errorf("%s was changed; faults are %q", name, faults)
 		}
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.Remove(path))
 		if faults := checkStale(root); len(faults) != 1 {
 			t.Errorf("%s was removed; faults are %q", name, faults)
 		}
@@ -402,9 +398,7 @@ func TestWriteKeepsUnchangedFiles(t *testing.T) {
 	root := repository(t)
 	write(root)
 	path := filepath.Join(root, "include", "tl_runtime.h")
-	if err := os.Chmod(path, 0o444); err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, os.Chmod(path, 0o444))
 	before, _ := os.Stat(path)
 	if faults := write(root); len(faults) > 0 {
 		t.Fatal(faults)

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"tlruntime/compiler/lower"
 	"tlruntime/compiler/lower/internal/programs"
 	"tlruntime/compiler/lower/interp"
@@ -189,13 +191,9 @@ var variants = map[string]lower.Options{
 func (b *batch) runWith(t *testing.T, tc *toolchain, name string, options lower.Options) {
 	t.Helper()
 	m, err := lower.Lower(b.program, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	text, err := Emit(m, Options{Version: tc.version})
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	executable := tc.build(t, text, b.observer(), b.level)
 	for _, path := range []string{"1", "0"} {
 		b.check(t, name+", TL_FASTPATH="+path, execute(t, executable, path))
@@ -206,26 +204,18 @@ func (b *batch) runWith(t *testing.T, tc *toolchain, name string, options lower.
 func interpreted(t *testing.T, text, symbol string) any {
 	t.Helper()
 	p, err := ir.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	info, err := ir.Verify(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	result, err := interp.Run(info, symbol, 100_000_000)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return result
 }
 
 func parsed(t *testing.T, text string) int64 {
 	t.Helper()
 	n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	return n
 }
 
@@ -238,9 +228,7 @@ func TestPrograms(t *testing.T) {
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, err)
 		result := interpreted(t, string(text), "root")
 		_, isFloat := result.(float64)
 		b := &batch{roots: []string{"root"}, floats: []bool{isFloat}, want: []string{show(result)}}

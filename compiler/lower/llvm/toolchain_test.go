@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 // toolchain compiles modules of the tests and links them with the runtime.
@@ -31,9 +33,7 @@ func findToolchain(t testing.TB) *toolchain {
 		dir = filepath.Join("..", "..", "..", "build")
 	}
 	dir, err := filepath.Abs(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	require.NoError(t, err)
 	if _, err := os.Stat(filepath.Join(dir, "libtl_runtime.so")); err != nil {
 		t.Skipf("skip: no libtl_runtime.so in %s: `make lib` builds it, TL_BUILD_DIR says where it is", dir)
 	}
@@ -60,9 +60,7 @@ func (tc *toolchain) build(t testing.TB, module, program string, flags ...string
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
 		return path
 	}
 	object, executable := filepath.Join(dir, "module.o"), filepath.Join(dir, "program")
