@@ -2,7 +2,6 @@
  * refused, and what happens when the host frees by itself. */
 #include <errno.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "check.h"
 #include "thread.h"
@@ -218,9 +217,8 @@ TEST(zeros_that_are_no_block_are_refused)
 #endif
 }
 
-TEST(blocks_of_all_alignments_are_taken)
+TEST_IN_SCOPE(blocks_of_all_alignments_are_taken)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	for (size_t alignment = 16; alignment <= 1 << 20; alignment *= 2)
 		for (int i = 0; i < 8; i++) {
 			void* block = NULL;
@@ -228,7 +226,6 @@ TEST(blocks_of_all_alignments_are_taken)
 			CHECK_OK(adopters[i % ADOPTERS](block));
 			CHECK_COUNT(block, 1);
 		}
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(arena_memory_is_recognised)

@@ -1,6 +1,4 @@
 /* Tensors as arrays of Arrow, taken by a consumer as its C data interface allows. */
-#include <string.h>
-
 #include "bad.h"
 #include "check.h"
 #include "interpreter.h"
@@ -29,11 +27,10 @@ typedef struct arrow_array {
 	void* private_data;
 } arrow_array;
 
-TEST(arrow_has_a_type_and_elements)
+TEST_IN_SCOPE(arrow_has_a_type_and_elements)
 {
 	const int64_t shape[3] = {2, 3, 4}, counts[3] = {2, 6, 24};
 	const char* formats[3] = {"+w:3", "+w:4", "f"};
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 3, shape);
 	capsule *type = tl_python_arrow(tensor, true), *elements = tl_python_arrow(tensor, false);
 	CHECK(strcmp(type->name, "arrow_schema") == 0 && strcmp(elements->name, "arrow_array") == 0);
@@ -52,14 +49,12 @@ TEST(arrow_has_a_type_and_elements)
 	end_capsule(type);
 	end_capsule(elements);
 	CHECK_COUNT(tensor, 1);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* A consumer takes the root, or a child out of it, and ends the rest. */
-TEST(arrow_may_be_taken_apart)
+TEST_IN_SCOPE(arrow_may_be_taken_apart)
 {
 	const int64_t shape[2] = {2, 3};
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* tensor = tl_tensor_new_zeroed(TL_DTYPE_I64, 0, 2, shape);
 	capsule* elements = tl_python_arrow(tensor, false);
 	arrow_array* a = elements->pointer;
@@ -82,13 +77,11 @@ TEST(arrow_may_be_taken_apart)
 	end_capsule(type);
 	CHECK(strcmp(taken.format, "l") == 0 && strcmp(taken.name, "item") == 0);
 	taken.release(&taken);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
-TEST(arrow_copies_gaps_and_packs_bools)
+TEST_IN_SCOPE(arrow_copies_gaps_and_packs_bools)
 {
 	const int64_t shape[2] = {2, 3}, nine = 9;
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* tensor = tl_tensor_new_zeroed(TL_DTYPE_U8, 0, 2, shape);
 	memcpy(tl_tensor_data(tensor), "abcdef", 6);
 	capsule* elements = tl_python_arrow(tl_view_transpose(tensor, 0, 1), false);
@@ -103,7 +96,6 @@ TEST(arrow_copies_gaps_and_packs_bools)
 	CHECK_INT(a->length, 9);
 	CHECK(memcmp(a->buffers[1], "\x0d\x01", 2) == 0);
 	end_capsule(elements);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(arrow_that_cannot_be)

@@ -213,12 +213,11 @@ static void end_the_next(void* data, void* next)
 }
 
 /* A chain of tensors, each of which holds the next one, needs no stack. */
-TEST(chains_of_tensors)
+TEST_IN_SCOPE(chains_of_tensors)
 {
 	enum { LINKS = 20000 };
 	tl_tensor* next = NULL;
 	ended = 0;
-	CHECK_OK(tl_mem_enter_scope());
 	for (int i = 0; i < LINKS; i++) {
 		tl_tensor* tensor = tl_tensor_from_buffer(TL_DTYPE_F32, 0, 0, NULL, numbers, NULL, end_the_next, next);
 		next = tl_tensor_acquire(tensor);
@@ -229,15 +228,13 @@ TEST(chains_of_tensors)
 	CHECK_OK(tl_tensor_release(next));
 	if (fast()) CHECK(check_slow_calls() - before <= LINKS / 20);
 	CHECK_INT(ended, LINKS);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* So does one that goes out to DLPack and comes back again and again. */
-TEST(chains_of_round_trips)
+TEST_IN_SCOPE(chains_of_round_trips)
 {
 	enum { LINKS = 20000 };
 	ended = 0;
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* tensor = borrow(1, note);
 	for (int i = 0; i < LINKS; i++) {
 		tl_tensor* back = around(tensor, i % 2 != 0);
@@ -249,7 +246,6 @@ TEST(chains_of_round_trips)
 	CHECK_OK(tl_tensor_free(tensor));
 	if (fast()) CHECK(check_slow_calls() - before <= LINKS / 20);
 	CHECK_INT(ended, 1);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* What an object refers to ends with it: tensors that a field names, and those that its destructor drops. */

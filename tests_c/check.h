@@ -21,7 +21,7 @@
 
 #include "tl_runtime.h"
 
-/* A function that is looked for on the stack has a frame of its own, under its own name. */
+/* A function that is looked for on the stack has a frame of its own, under its own name. So has each TEST. */
 #ifdef __clang__
 #define OWN_FRAME __attribute__((noinline))
 #else
@@ -204,7 +204,18 @@ static inline void check_add(check_test* test)
 		static check_test check_test_##test = {test, #test, __LINE__, NULL}; \
 		check_add(&check_test_##test);                                       \
 	}                                                                        \
-	static void test(void)
+	OWN_FRAME static void test(void)
+
+/* A test whose body has a scope of its own. */
+#define TEST_IN_SCOPE(test)                  \
+	static void check_scope_of_##test(void); \
+	TEST(test)                               \
+	{                                        \
+		CHECK_OK(tl_mem_enter_scope());      \
+		check_scope_of_##test();             \
+		CHECK_OK(tl_mem_exit_scope());       \
+	}                                        \
+	static void check_scope_of_##test(void)
 
 static inline void check_run(void)
 {

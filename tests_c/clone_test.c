@@ -113,12 +113,11 @@ TEST(tensors_and_foreign_memory_are_shared)
 	CHECK_DEAD(foreign);
 }
 
-TEST(a_long_list_is_cloned_without_recursion)
+TEST_IN_SCOPE(a_long_list_is_cloned_without_recursion)
 {
 	enum { LENGTH = 300000 };
 	struct node *head = NULL, *copy;
 	int64_t length = 0;
-	CHECK_OK(tl_mem_enter_scope());
 	for (int i = 0; i < LENGTH; i++) {
 		struct node* node = new_node(i);
 		node->first = head;
@@ -130,7 +129,6 @@ TEST(a_long_list_is_cloned_without_recursion)
 	for (struct node *a = head, *b = copy; a != NULL && b != NULL; a = a->first, b = b->first)
 		length += a != b && a->number == b->number;
 	CHECK_INT(length, LENGTH);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(a_dangling_field_fails_and_leaves_nothing)
@@ -205,11 +203,10 @@ static struct node* clone_without(int request, struct node* graph)
 
 /* Slots that are used again hold the references of their last owner still, and the copies
  * refer to each other: neither may cost anybody a count, or keep a copy alive. */
-TEST(a_clone_without_memory_leaves_everything)
+TEST_IN_SCOPE(a_clone_without_memory_leaves_everything)
 {
 	struct node* copy = NULL;
 	int failed = 0;
-	CHECK_OK(tl_mem_enter_scope());
 	void* witness = tl_mem_new(64);
 	struct node *graph = new_graph(), *other = graph->first;
 	for (int request = 0; copy == NULL && request < 1000; request++) {
@@ -237,13 +234,11 @@ TEST(a_clone_without_memory_leaves_everything)
 	CHECK(copy != NULL);
 	CHECK(failed >= 2);
 	open_ring(graph);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* A field that nobody has cleared refers to a dead object, and the copy gets its slot. */
-TEST(a_copy_in_the_slot_of_what_a_field_referred_to)
+TEST_IN_SCOPE(a_copy_in_the_slot_of_what_a_field_referred_to)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	struct node* node = new_node(1);
 	struct node* dead = new_node(2);
 	node->first = dead;
@@ -252,7 +247,6 @@ TEST(a_copy_in_the_slot_of_what_a_field_referred_to)
 	CHECK_COUNT(node, 1);
 	node->first = NULL;
 	CHECK(tl_mem_deep_clone(node) != NULL);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 static struct node* new_block(void)
@@ -263,16 +257,14 @@ static struct node* new_block(void)
 }
 
 /* The same of blocks of malloc's, which as a rule gives out first what was freed last. */
-TEST(a_copy_in_the_memory_of_a_dead_block)
+TEST_IN_SCOPE(a_copy_in_the_memory_of_a_dead_block)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	struct node *block = new_block(), *dead = new_block();
 	block->first = dead;
 	CHECK_OK(tl_ptr_release(dead));
 	if (tl_mem_deep_clone(block) == NULL) CHECK(tl_last_status() != TL_E_INTERNAL);
 	block->first = NULL;
 	CHECK(tl_mem_deep_clone(block) != NULL);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 int main(void)

@@ -124,16 +124,14 @@ TEST(copies_into_views)
 }
 
 /* A tensor onto a part of itself, as if by way of another one. */
-TEST(copies_onto_themselves)
+TEST_IN_SCOPE(copies_onto_themselves)
 {
 	int64_t data[8] = {0, 1, 2, 3, 4, 5, 6, 7}, eight = 8;
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* t = tl_tensor_from_buffer(TL_DTYPE_I64, 0, 1, &eight, data, NULL, NULL, NULL);
 	CHECK_OK(tl_tensor_copy(t, tl_view_slice(t, 0, -1, INT64_MIN, -1)));
 	for (int64_t i = 0; i < 8; i++) CHECK_INT(data[i], 7 - i);
 	CHECK_OK(tl_tensor_copy(tl_view_slice(t, 0, 1, 8, 1), tl_view_slice(t, 0, 0, 7, 1)));
 	for (int64_t i = 0; i < 8; i++) CHECK_INT(data[i], i == 0 ? 7 : 8 - i);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(what_is_not_copied)

@@ -1,8 +1,6 @@
 /* TL_DEBUG: red zones, poison, quarantine, and calls from signal handlers. */
 #include <pthread.h>
 #include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "check.h"
 

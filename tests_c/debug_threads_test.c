@@ -1,6 +1,4 @@
 /* TL_DEBUG beside other threads: who does right is told of no damage, and a release that leaves a float behind is told. */
-#include <unistd.h>
-
 #include "check.h"
 #include "thread.h"
 

@@ -115,12 +115,7 @@ static void revive_self(struct node* node)
 	CHECK_STATUS(tl_ptr_inc_ref(node), TL_E_NOT_LIVE);
 }
 
-TEST(a_dying_object_cannot_be_revived)
-{
-	CHECK_OK(tl_mem_enter_scope());
-	new_node(revive_self, 1);
-	CHECK_OK(tl_mem_exit_scope());
-}
+TEST_IN_SCOPE(a_dying_object_cannot_be_revived) { new_node(revive_self, 1); }
 
 static void open_scopes(struct node* node)
 {
@@ -264,12 +259,10 @@ static void collect_from_inside(struct node* node)
 	CHECK(tl_get_scope_depth() >= 1);
 }
 
-TEST(a_destructor_collects_and_purges)
+TEST_IN_SCOPE(a_destructor_collects_and_purges)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	new_node(collect_from_inside, 1);
 	new_node(collect_from_inside, 2);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 int main(void)

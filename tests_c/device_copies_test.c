@@ -91,9 +91,8 @@ TEST(over_each_other)
 	}
 }
 
-TEST(copies_are_refused)
+TEST_IN_SCOPE(copies_are_refused)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* there = counting_on(CUDA, 0);
 	tl_tensor* here = counting_on(CPU, 0);
 	void* plain = tl_mem_new(64);
@@ -127,7 +126,6 @@ TEST(copies_are_refused)
 	fake_fail("cuMemcpyDtoH_v2", 1, 2);
 	CHECK_FAILS(tl_tensor_copy(here, there), TL_E_OUT_OF_MEMORY);
 	CHECK_OK(tl_tensor_copy(here, there));
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(destinations_are_checked)
@@ -178,11 +176,10 @@ TEST(lent_memory_is_copied)
 
 /* ---- DLPack ------------------------------------------------------------------------- */
 
-TEST(dlpack_numbers_devices)
+TEST_IN_SCOPE(dlpack_numbers_devices)
 {
 	static const int32_t want[DEVICES][2] = {{1, 0}, {1, 0}, {2, 0}, {2, 1}, {4, 0}};
 	int32_t kind, ordinal;
-	CHECK_OK(tl_mem_enter_scope());
 	for (int32_t d = 0; d < DEVICES; d++) {
 		CHECK_OK(tl_tensor_dlpack_device(counting_on(d, 0), &kind, &ordinal));
 		CHECK_INT(kind, want[d][0]);
@@ -198,7 +195,6 @@ TEST(dlpack_numbers_devices)
 	CHECK_FAILS(tl_tensor_dlpack_device(tl_mem_new(64), &kind, &ordinal), TL_E_UNSUPPORTED);
 	CHECK_OK(tl_tensor_free(t));
 	CHECK_FAILS(tl_tensor_dlpack_device(t, &kind, &ordinal), TL_E_NOT_LIVE);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* Out and in again: the same memory, on the same device. */
@@ -233,12 +229,11 @@ TEST(dlpack_goes_round)
 
 static void no_deleter(DLManagedTensorVersioned* self) { (void)self; }
 
-TEST(dlpack_is_checked)
+TEST_IN_SCOPE(dlpack_is_checked)
 {
 	int32_t values[ELEMENTS];
 	int64_t strides[2] = {COLUMNS, 1};
 	DLManagedTensorVersioned m = {.version = {1, 3}, .deleter = no_deleter};
-	CHECK_OK(tl_mem_enter_scope());
 	m.dl_tensor.data = values;
 	m.dl_tensor.ndim = 2;
 	m.dl_tensor.dtype.code = 0;
@@ -264,7 +259,6 @@ TEST(dlpack_is_checked)
 	CHECK_REFUSED(tl_tensor_to_dlpack(t, true), 0, TL_E_DEVICE);
 	fake_fail("cuMemcpyDtoD_v2", 1, 700);
 	CHECK_REFUSED(tl_tensor_to_dlpack_legacy(t, true), 0, TL_E_DEVICE);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 int main(void)

@@ -4,8 +4,6 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "check.h"
 

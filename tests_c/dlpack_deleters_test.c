@@ -1,9 +1,6 @@
 /* Section DLPack: deleters of imported tensors, which the fast path calls itself. */
 #include "dl.h"
 
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "check.h"
 
 static int deleted;

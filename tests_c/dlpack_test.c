@@ -2,8 +2,6 @@
  * first, as a program's own dlpack.h may. */
 #include "dl.h"
 
-#include <unistd.h>
-
 #include "bad.h"
 #include "check.h"
 #include "thread.h"
@@ -62,10 +60,9 @@ TEST(every_dtype_both_ways)
 	}
 }
 
-TEST(scalars_and_empty_tensors)
+TEST_IN_SCOPE(scalars_and_empty_tensors)
 {
 	const int64_t shape[2] = {3, 0};
-	CHECK_OK(tl_mem_enter_scope());
 	DLManagedTensorVersioned* managed = tl_tensor_to_dlpack(tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 2, shape), false);
 	CHECK_PTR(managed->dl_tensor.data, NULL);
 	CHECK(managed->dl_tensor.strides != NULL);
@@ -75,7 +72,6 @@ TEST(scalars_and_empty_tensors)
 	CHECK_INT(tl_tensor_len(tl_tensor_from_dlpack(managed)), 1);
 	CHECK_REFUSED(tl_tensor_to_dlpack(NULL, false), 0, TL_OK);
 	CHECK_REFUSED(tl_tensor_to_dlpack_legacy(NULL, true), 0, TL_OK);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 static void* delete_there(void* managed)
@@ -144,10 +140,9 @@ TEST(bad_pointers_are_not_exported)
 }
 
 /* A consumer that deletes twice harms nobody. */
-TEST(a_deleter_that_is_called_twice)
+TEST_IN_SCOPE(a_deleter_that_is_called_twice)
 {
 	const int64_t four = 4;
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &four);
 	DLManagedTensorVersioned* managed = tl_tensor_to_dlpack(tensor, false);
 	managed->deleter(managed);
@@ -156,7 +151,6 @@ TEST(a_deleter_that_is_called_twice)
 	managed->deleter(managed);
 	CHECK_STATUS(tl_last_status(), TL_E_NOT_LIVE);
 	CHECK_COUNT(tensor, 1);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(a_deleter_in_a_forked_child)
@@ -226,11 +220,10 @@ static void* drop(void* tensor)
 	return NULL;
 }
 
-TEST(legacy_tensors_without_strides)
+TEST_IN_SCOPE(legacy_tensors_without_strides)
 {
 	DLManagedTensor managed = {{numbers, {1, 0}, 2, {2, 64, 1}, extents, NULL, 0}, NULL, count_legacy};
 	deleted = 0;
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* tensor = tl_tensor_from_dlpack_legacy(&managed);
 	CHECK(tl_tensor_is_contiguous(tensor));
 	CHECK_OK(tl_tensor_promote(tensor));
@@ -240,7 +233,6 @@ TEST(legacy_tensors_without_strides)
 	managed.deleter = NULL; /* allowed: nothing has to be done */
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK(tl_tensor_from_dlpack_legacy(&managed) != NULL);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(read_only_stays_read_only)

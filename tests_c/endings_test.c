@@ -1,8 +1,6 @@
 /* Objects with destructors, and Vecs, in their steady state: they begin and end without Go, and in the same order as with
  * it. */
 #include <stdatomic.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "check.h"
 #include "thread.h"
@@ -252,9 +250,8 @@ static void change_the_vec(struct node* node)
 }
 
 /* All of them are out of the Vec before the first destructor runs. */
-TEST(destructors_change_the_vec_that_is_cleared)
+TEST_IN_SCOPE(destructors_change_the_vec_that_is_cleared)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	held = tl_vec_new(0);
 	for (int i = 0; i < 4; i++) {
 		struct node* node = numbered(i);
@@ -266,7 +263,6 @@ TEST(destructors_change_the_vec_that_is_cleared)
 	CHECK_OK(tl_vec_clear(held));
 	expect_order((const int64_t[]){3, 2, 1, 0}, 4);
 	CHECK_INT(tl_vec_len(held), 0);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 static void clear_inside(struct node* node)
@@ -370,9 +366,8 @@ static void push_and_clear(int i)
 	CHECK_OK(tl_vec_clear(held));
 }
 
-TEST(vecs_need_no_go)
+TEST_IN_SCOPE(vecs_need_no_go)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	held = tl_mem_new(32);
 	steady(vec_of_some);
 	steady(vec_of_objects);
@@ -381,14 +376,12 @@ TEST(vecs_need_no_go)
 	CHECK_OK(tl_vec_reserve(held, 100));
 	steady(push_and_clear);
 	CHECK_COUNT(objects[0], 1);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* Its table is a large object, which elements come into and leave as those of any other. */
-TEST(a_long_vec)
+TEST_IN_SCOPE(a_long_vec)
 {
 	enum { LONG = 100000 };
-	CHECK_OK(tl_mem_enter_scope());
 	void* object = tl_mem_new(32);
 	void* vec = tl_vec_new(0);
 	CHECK_OK(tl_vec_reserve(vec, LONG));
@@ -404,7 +397,6 @@ TEST(a_long_vec)
 	CHECK_OK(tl_mem_unregister(vec));
 	CHECK_OK(tl_ptr_release(vec));
 	CHECK_COUNT(object, 1);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(a_vec_that_holds_itself)
@@ -418,10 +410,9 @@ TEST(a_vec_that_holds_itself)
 }
 
 /* A program wrote over its Vec: every call says so, and nothing of it is released. */
-TEST(an_overwritten_header)
+TEST_IN_SCOPE(an_overwritten_header)
 {
 	uint64_t saved[4];
-	CHECK_OK(tl_mem_enter_scope());
 	void* object = tl_mem_new(32);
 	void* vec = tl_vec_new(4);
 	void* other = tl_vec_new(4);
@@ -443,7 +434,6 @@ TEST(an_overwritten_header)
 	}
 	CHECK_INT(tl_vec_len(vec), 1);
 	CHECK_COUNT(object, 3);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 int main(void)

@@ -9,8 +9,6 @@
 #include <stdatomic.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "check.h"
 #include "thread.h"

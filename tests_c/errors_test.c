@@ -16,14 +16,12 @@ TEST(references)
 	CHECK_REFUSES_STATUS(tl_ptr_make_immortal(bad));
 }
 
-TEST(registration)
+TEST_IN_SCOPE(registration)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	CHECK_REFUSES_STATUS(tl_mem_register_ptr(bad));
 	CHECK_REFUSES_STATUS(tl_mem_register_tensor(bad));
 	CHECK_REFUSES_STATUS(tl_mem_register_vec_ptr(bad));
 	CHECK_REFUSES_STATUS(tl_mem_unregister(bad));
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(objects)
@@ -37,9 +35,8 @@ TEST(objects)
 	CHECK_REFUSES_NULL(tl_mem_deep_clone(bad));
 }
 
-TEST(vecs)
+TEST_IN_SCOPE(vecs)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	void* vec = tl_vec_new(1);
 	CHECK_OK(tl_vec_push(vec, NULL));
 	CHECK_REFUSES_STATUS(tl_vec_push(bad, NULL));
@@ -52,7 +49,6 @@ TEST(vecs)
 	CHECK_REFUSES_STATUS(tl_vec_push(vec, bad));
 	CHECK_REFUSES_STATUS(tl_vec_set(vec, 0, bad));
 	CHECK_INT(tl_vec_len(vec), 1);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(tensor_properties)
@@ -70,9 +66,8 @@ TEST(tensor_properties)
 	CHECK_REFUSES(tl_tensor_dim(bad, 0), -1);
 }
 
-TEST(tensors)
+TEST_IN_SCOPE(tensors)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	CHECK_REFUSES_NULL(tl_tensor_clone(bad));
 	CHECK_REFUSES((intptr_t)tl_tensor_acquire(bad), (intptr_t)bad);
 	CHECK_REFUSES_STATUS(tl_tensor_release(bad));
@@ -83,7 +78,6 @@ TEST(tensors)
 	CHECK_REFUSES_STATUS(tl_tensor_free(bad));
 	CHECK_REFUSES_STATUS(tl_pool_release(bad, 16, TL_DTYPE_F32, 0));
 	CHECK_REFUSES_STATUS(tl_pool_release_compat(bad, 16));
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(properties_of_what_is_no_tensor)
@@ -103,9 +97,8 @@ TEST(properties_of_what_is_no_tensor)
 	CHECK_OK(tl_mem_free(plain));
 }
 
-TEST(what_is_no_tensor)
+TEST_IN_SCOPE(what_is_no_tensor)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	void* plain = tl_mem_new(256);
 	CHECK_REFUSED(tl_tensor_clone(plain), 0, TL_E_UNSUPPORTED);
 	CHECK_REFUSED(tl_tensor_acquire(plain), plain, TL_E_UNSUPPORTED);
@@ -119,7 +112,6 @@ TEST(what_is_no_tensor)
 	CHECK_STATUS(tl_last_status(), TL_E_UNSUPPORTED);
 	CHECK_FAILS(tl_tensor_free(plain), TL_E_UNSUPPORTED);
 	CHECK_COUNT(plain, 1);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 static bool says(const char* text) { return strstr(tl_last_error(), text) != NULL; }

@@ -3,8 +3,6 @@
  *     fork_test [children]
  */
 #include <stdatomic.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "check.h"
 #include "thread.h"
@@ -202,14 +200,12 @@ static void borrow_what_the_library_ends(void)
 	}
 }
 
-TEST(a_child_borrows_memory)
+TEST_IN_SCOPE(a_child_borrows_memory)
 {
 	const int64_t two = 2;
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* tensor = tl_tensor_new_zeroed(TL_DTYPE_U8, TL_DEVICE_CPU, 1, &two);
 	CHECK(tl_view_slice(tensor, 0, 0, 1, 1) != NULL); /* the thread has headers now */
 	CHECK(in_child(borrow_what_the_library_ends));
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 static void name_what_was_inherited(void)

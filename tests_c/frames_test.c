@@ -226,9 +226,8 @@ TEST(a_planned_frame_of_nothing)
 	CHECK_FAILS(tl_mem_frame_exit(), TL_E_NO_FRAME);
 }
 
-TEST(a_planned_frame_closes_its_scopes)
+TEST_IN_SCOPE(a_planned_frame_closes_its_scopes)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	void* before = tl_mem_new(64);
 	CHECK(tl_mem_frame_enter(64) != NULL);
 	CHECK_OK(tl_mem_enter_scope());
@@ -238,7 +237,6 @@ TEST(a_planned_frame_closes_its_scopes)
 	CHECK_DEAD(inside);
 	CHECK_COUNT(before, 1);
 	CHECK_INT(tl_get_scope_depth(), 1);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(a_planned_frame_of_the_caller_stays)

@@ -87,9 +87,8 @@ static void* counted_by_hand(void)
 	return object;
 }
 
-TEST(kinds)
+TEST_IN_SCOPE(kinds)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	for (int f = 0; f < FREES; f++) {
 		CHECK_FAST(free_zero(unscoped(plain_type), frees[f]));
 		CHECK_FAST(free_zero(unscoped(dropped_type), frees[f]));
@@ -100,19 +99,16 @@ TEST(kinds)
 	CHECK_INT(dropped, 0); /* dec_ref leaves the fields and the end to the caller */
 	CHECK_OK(tl_mem_free(unscoped(dropped_type)));
 	CHECK_INT(dropped, 1);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* What the fields refer to stays with the caller. */
-TEST(fields)
+TEST_IN_SCOPE(fields)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	node *inner = unscoped(plain_type), *outer = unscoped(plain_type);
 	outer->a = inner;
 	free_zero(outer, tl_mem_free);
 	CHECK_COUNT(inner, 1);
 	CHECK_OK(tl_ptr_release(inner));
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 static void registered(free_function end)
@@ -124,9 +120,8 @@ static void registered(free_function end)
 	CHECK(!tl_registry_is_registered(block));
 }
 
-TEST(blocks)
+TEST_IN_SCOPE(blocks)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	registered(tl_mem_free);
 	for (int f = 0; f < FREES; f++) CHECK_FAST(registered(frees[f]));
 	void* block = malloc(80);
@@ -136,12 +131,10 @@ TEST(blocks)
 	CHECK_REFUSED(tl_ptr_refcount(block), -1, TL_E_NOT_LIVE);
 	CHECK_REFUSED(tl_ptr_dec_ref(block), 0, TL_E_NOT_LIVE);
 	CHECK_OK(tl_mem_free(block));
-	CHECK_OK(tl_mem_exit_scope());
 }
 
-TEST(typed_blocks)
+TEST_IN_SCOPE(typed_blocks)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	for (int n = 0; n < 3; n++) {
 		void* block = calloc(1, sizeof(node));
 		CHECK_OK(tl_mem_register_struct_typed(block, plain_type));
@@ -150,7 +143,6 @@ TEST(typed_blocks)
 		CHECK_INT(tl_ptr_dec_ref(block), 0);
 		free_zero(block, tl_mem_free);
 	}
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* ---- the state between both ------------------------------------------------------------------- */
@@ -177,9 +169,8 @@ TEST(between)
 	CHECK_FAILS(tl_ref_check(ref), TL_E_NOT_LIVE);
 }
 
-TEST(held)
+TEST_IN_SCOPE(held)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	void* object = tl_mem_new(48);
 	CHECK_FAILS(tl_mem_free(object), TL_E_BUSY);
 	CHECK(strstr(tl_last_error(), "still has 1 references") != NULL);
@@ -188,7 +179,6 @@ TEST(held)
 	CHECK(strstr(tl_last_error(), "tl_free_tmp: ") == tl_last_error());
 	CHECK(strstr(tl_last_error(), "still has 2 references") != NULL);
 	CHECK_OK(tl_ptr_release(object));
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* A scope whose object was freed by hand passes over it. */

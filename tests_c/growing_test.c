@@ -1,6 +1,4 @@
 /* Section Tensors that grow: reserve, resize, what refuses, and where the memory goes. */
-#include <string.h>
-
 #include "check.h"
 
 static tl_tensor* rows(int64_t n, int64_t width)
@@ -77,9 +75,8 @@ TEST(a_tensor_grows_by_rows)
 	grow_by_rows(300000, 40);
 }
 
-TEST(what_was_reserved_is_not_left)
+TEST_IN_SCOPE(what_was_reserved_is_not_left)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	for (int64_t capacity = 4; capacity <= 1 << 22; capacity *= 8) {
 		tl_tensor* tensor = rows(3, 5);
 		for (int64_t row = 0; row < 3; row++) write_row(tensor, row, 5);
@@ -99,12 +96,10 @@ TEST(what_was_reserved_is_not_left)
 		CHECK(tl_tensor_capacity(tensor) >= capacity);
 		CHECK_INT(wrong_rows(tensor, 3, 5), 0);
 	}
-	CHECK_OK(tl_mem_exit_scope());
 }
 
-TEST(a_range_takes_its_pages_along)
+TEST_IN_SCOPE(a_range_takes_its_pages_along)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor *one = rows(0, 1024), *other = rows(0, 1024);
 	CHECK_OK(tl_tensor_reserve(one, 300));
 	CHECK_OK(tl_tensor_reserve(other, 300));
@@ -120,7 +115,6 @@ TEST(a_range_takes_its_pages_along)
 	CHECK_INT(
 		memcmp((char*)tl_tensor_data(one) + 409600, (char*)tl_tensor_data(other) + 409600, (size_t)(n - 100) * 4096),
 		0);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* Of each size of a slot: what moves away leaves the next slot alone, which may begin in the same page. */
@@ -226,9 +220,8 @@ TEST(not_every_tensor_grows)
 }
 
 /* Its data is nobody's object. */
-TEST(data_that_stands_apart_is_not_an_object)
+TEST_IN_SCOPE(data_that_stands_apart_is_not_an_object)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	for (int64_t n = 1000; n <= 1000000; n *= 1000) {
 		tl_tensor* tensor = rows(1, 1);
 		CHECK_OK(tl_tensor_resize(tensor, n));
@@ -247,7 +240,6 @@ TEST(data_that_stands_apart_is_not_an_object)
 		CHECK_OK(tl_tensor_free(tensor));
 		CHECK_FAILS(tl_tensor_resize(tensor, n), TL_E_NOT_LIVE);
 	}
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* More than the fast path finds by itself, in two rounds; what others have between them is theirs. */
@@ -287,21 +279,18 @@ static uint64_t charged(void)
 }
 
 /* What a tensor has grown to is a tensor's memory. */
-TEST(statistics_know_what_has_grown)
+TEST_IN_SCOPE(statistics_know_what_has_grown)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* tensor = rows(1, 1);
 	const tl_stats before = check_stats();
 	CHECK_OK(tl_tensor_resize(tensor, 1 << 20));
 	const tl_stats after = check_stats();
 	CHECK(after.tensor_bytes - before.tensor_bytes >= 4 << 20);
 	CHECK_INT(after.live_bytes - after.tensor_bytes, before.live_bytes - before.tensor_bytes);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
-TEST(capacity_is_charged_to_no_limit)
+TEST_IN_SCOPE(capacity_is_charged_to_no_limit)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	const uint64_t before = charged();
 	CHECK_OK(tl_mem_set_limit(TL_DEVICE_CPU, 0, before + (16 << 20)));
 	tl_tensor* tensor = rows(1, 256);
@@ -332,7 +321,6 @@ TEST(capacity_is_charged_to_no_limit)
 	CHECK_OK(tl_tensor_resize_zeros(tensor, 1 << 10));
 	CHECK_INT(((int32_t*)tl_tensor_data(tensor))[256 << 9], 0);
 	CHECK_OK(tl_mem_set_limit(TL_DEVICE_CPU, 0, 0));
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* The half more that growth asks for is left out where a limit refuses it, and no cache is emptied for it. */
@@ -363,9 +351,8 @@ TEST(near_a_limit_it_gets_what_it_needs)
 }
 
 /* One that has begun large is not charged for where it was. */
-TEST(what_moved_away_is_charged_once)
+TEST_IN_SCOPE(what_moved_away_is_charged_once)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* tensor = rows(64 << 10, 256);
 	for (int64_t row = 0; row < 64 << 10; row += 1000) write_row(tensor, row, 256);
 	CHECK_OK(tl_mem_purge());
@@ -375,14 +362,12 @@ TEST(what_moved_away_is_charged_once)
 	if (getenv("TL_DEBUG") == NULL) CHECK(charged() < before + before / 4);
 	for (int64_t row = 0; row < 64 << 10; row += 1000)
 		CHECK_INT(((int32_t*)tl_tensor_data(tensor))[row * 256 + 255], (int32_t)(row * 31 + 255));
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* A header that was overwritten is refused, or believed within what the call writes: never given back elsewhere. */
-TEST(headers_that_were_overwritten)
+TEST_IN_SCOPE(headers_that_were_overwritten)
 {
 	uint64_t state = 7;
-	CHECK_OK(tl_mem_enter_scope());
 	for (int i = 0; i < 2000; i++) {
 		tl_tensor* tensor = rows(1, 4);
 		CHECK_OK(tl_tensor_resize(tensor, i % 3 == 0 ? 2 : i % 3 == 1 ? 4000 : 400000));
@@ -425,7 +410,6 @@ TEST(headers_that_were_overwritten)
 	CHECK(tl_tensor_capacity(next) < 400000);
 	CHECK_OK(tl_tensor_resize(next, 4000));
 	CHECK(tl_tensor_capacity(next) < 400000);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 int main(void) { return check_tests(); }

@@ -2,7 +2,6 @@
  * it may, and nothing is mapped at address 0, which root could have. */
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "check.h"
 

@@ -6,8 +6,6 @@
  *     inject_test            every n
  *     inject_test work       one of them, as TL_FAIL_MEMORY says
  */
-#include <unistd.h>
-
 #include "check.h"
 #include "thread.h"
 

@@ -23,38 +23,32 @@ static void check_properties(const tl_tensor* t)
 
 static const int64_t extents[8] = {2, 3, 4, 5, 2, 3, 1, 2};
 
-TEST(tensors_of_every_rank_and_type)
+TEST_IN_SCOPE(tensors_of_every_rank_and_type)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	for (int64_t rank = 0; rank <= 8; rank++) {
 		for (int32_t dtype = TL_DTYPE_F32; dtype <= TL_DTYPE_BOOL; dtype++) {
 			const tl_tensor* t = tl_tensor_new_zeroed(dtype, TL_DEVICE_CPU, rank, extents);
 			if (t != NULL) check_properties(t);
 		}
 	}
-	CHECK_OK(tl_mem_exit_scope());
 }
 
-TEST(views)
+TEST_IN_SCOPE(views)
 {
 	static const int64_t wide[4] = {6, 2, 3, 4}, folded[2] = {6, 4};
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* t = tl_tensor_new_zeroed(TL_DTYPE_F64, TL_DEVICE_CPU, 3, extents);
 	check_properties(tl_view_transpose(t, 0, 2));
 	check_properties(tl_view_slice(t, 2, 3, 0, -2));
 	check_properties(tl_view_broadcast_to(t, 4, wide));
 	check_properties(tl_view_expand_dims(t, 1));
 	check_properties(tl_view_slice(tl_view_reshape(t, 2, folded), 0, 1, 5, 2));
-	CHECK_OK(tl_mem_exit_scope());
 }
 
-TEST(memory_of_others)
+TEST_IN_SCOPE(memory_of_others)
 {
 	static double data[24];
 	static const int64_t strides[3] = {1, 2, 6};
-	CHECK_OK(tl_mem_enter_scope());
 	check_properties(tl_tensor_from_buffer(TL_DTYPE_F64, TL_DEVICE_CPU, 3, extents, data, strides, NULL, NULL));
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* The checked operations make a call for these, which have no record. */
@@ -65,15 +59,13 @@ TEST(tensors_in_slots)
 	CHECK_OK(tl_mem_function_exit());
 }
 
-TEST(without_elements)
+TEST_IN_SCOPE(without_elements)
 {
 	static const int64_t none[2] = {0, 3};
-	CHECK_OK(tl_mem_enter_scope());
 	const tl_tensor* t = tl_tensor_new_zeroed(TL_DTYPE_F32, TL_DEVICE_CPU, 2, none);
 	CHECK_INT(tl_inl_tensor_numel_unchecked(t), 0);
 	CHECK_INT(tl_inl_tensor_nbytes_unchecked(t), 0);
 	CHECK_INT(tl_inl_tensor_dim_unchecked(t, 1), 3);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* A tensor of another shape in the memory of one that ended: nothing of the first is kept. */
@@ -103,10 +95,9 @@ static __attribute__((noinline)) void multiply(const tl_tensor* a, const tl_tens
 		}
 }
 
-TEST(a_product_of_matrices)
+TEST_IN_SCOPE(a_product_of_matrices)
 {
 	static const int64_t shape[2] = {7, 5}, square[2] = {7, 7};
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* a = tl_tensor_new_zeroed(TL_DTYPE_F64, TL_DEVICE_CPU, 2, shape);
 	tl_tensor* c = tl_tensor_new_zeroed(TL_DTYPE_F64, TL_DEVICE_CPU, 2, square);
 	for (int i = 0; i < 35; i++) ((double*)tl_tensor_data(a))[i] = i;
@@ -117,7 +108,6 @@ TEST(a_product_of_matrices)
 			for (int k = 0; k < 5; k++) sum += (5 * i + k) * (5 * j + k);
 			CHECK_INT(((double*)tl_tensor_data(c))[7 * i + j], sum);
 		}
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 int main(void) { return check_tests(); }

@@ -1,7 +1,6 @@
 /* The last error: whose it is, what it says, and what leaves it alone. Its text begins with
  * the name of the function that was called, wherever that was. */
 #include <signal.h>
-#include <unistd.h>
 
 #include "check.h"
 #include "device.h"

@@ -29,7 +29,7 @@ static int64_t leaks_since(uint64_t mark)
 
 static uint64_t mark(void) { return *tl_track_count(); }
 
-static void a_clean_program_leaks_nothing(void)
+TEST(a_clean_program_leaks_nothing)
 {
 	uint64_t before = mark();
 	tl_mem_enter_scope();
@@ -43,7 +43,7 @@ static void a_clean_program_leaks_nothing(void)
 	CHECK_INT(leaks_since(before), 0);
 }
 
-OWN_FRAME static void a_float_that_nobody_takes(void)
+TEST(a_float_that_nobody_takes)
 {
 	uint64_t before = mark();
 	void *a = forgetful(40), *b = forgetful(40);
@@ -59,7 +59,7 @@ OWN_FRAME static void a_float_that_nobody_takes(void)
 	CHECK_OK(tl_mem_free(b));
 }
 
-static void groups_come_by_site_the_largest_first(void)
+TEST(groups_come_by_site_the_largest_first)
 {
 	uint64_t before = mark();
 	void* all[7];
@@ -74,7 +74,7 @@ static void groups_come_by_site_the_largest_first(void)
 	for (int i = 0; i < 7; i++) CHECK_OK(tl_mem_free(all[i]));
 }
 
-static void tools_can_read_it(void)
+TEST(tools_can_read_it)
 {
 	uint64_t before = mark();
 	int groups = 0, frames = 0;
@@ -94,7 +94,7 @@ static void tools_can_read_it(void)
 	CHECK_OK(tl_ptr_release(vec));
 }
 
-static void a_reference_that_was_not_released(void)
+TEST(a_reference_that_was_not_released)
 {
 	uint64_t before = mark();
 	tl_mem_enter_scope();
@@ -121,7 +121,7 @@ static tl_type node_type(void)
 	return type;
 }
 
-static void cycles_are_named_and_what_hangs_on_them_is_indirect(void)
+TEST(cycles_are_named_and_what_hangs_on_them_is_indirect)
 {
 	uint64_t before = mark();
 	tl_mem_enter_scope();
@@ -160,7 +160,7 @@ static long objects_of(const char* kind, const char* why)
 	return n;
 }
 
-static void one_object_of_each_cycle_is_named(void)
+TEST(one_object_of_each_cycle_is_named)
 {
 	enum { N = 100 };
 	uint64_t before = mark();
@@ -192,7 +192,7 @@ static void one_object_of_each_cycle_is_named(void)
 	CHECK_INT(leaks_since(before), 0);
 }
 
-static void what_a_leak_leads_to_is_indirect(void)
+TEST(what_a_leak_leads_to_is_indirect)
 {
 	uint64_t before = mark();
 	int64_t shape[] = {4};
@@ -216,7 +216,7 @@ static void free_block(void* block, void* ctx)
 	free(block);
 }
 
-OWN_FRAME static void foreign_memory_and_its_aliases(void)
+TEST(foreign_memory_and_its_aliases)
 {
 	uint64_t before = mark(), id;
 	char *block = malloc(64), *buffer = malloc(300);
@@ -242,7 +242,7 @@ OWN_FRAME static void foreign_memory_and_its_aliases(void)
 	CHECK_OK(tl_registry_unregister(block));
 }
 
-static void what_the_host_has_back_is_no_leak(void)
+TEST(what_the_host_has_back_is_no_leak)
 {
 	uint64_t before = mark();
 	void* p = malloc(80);
@@ -258,7 +258,7 @@ static void what_the_host_has_back_is_no_leak(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void at_zero_and_not_freed(void)
+TEST(at_zero_and_not_freed)
 {
 	uint64_t before = mark();
 	void* p = forgetful(72);
@@ -272,7 +272,7 @@ static void at_zero_and_not_freed(void)
 	CHECK_INT(leaks_since(before), 0);
 }
 
-static void blocks_of_pools(void)
+TEST(blocks_of_pools)
 {
 	uint64_t before = mark();
 	tl_memory_pool* pool;
@@ -308,7 +308,7 @@ static int64_t leaks_except(uint64_t mark, void* const* held, size_t n)
 	return leaked;
 }
 
-static void what_the_caller_holds_is_no_leak(void)
+TEST(what_the_caller_holds_is_no_leak)
 {
 	uint64_t before = mark();
 	const int64_t shape[] = {10};
@@ -390,7 +390,7 @@ static int64_t leaks_asking(uint64_t mark, tl_leak_holders holders, caller* of)
 	return leaked;
 }
 
-static void what_comes_after_the_list_is_no_leak(void)
+TEST(what_comes_after_the_list_is_no_leak)
 {
 	uint64_t before = mark();
 	void* lost = forgetful(64);
@@ -420,7 +420,7 @@ static void what_comes_after_the_list_is_no_leak(void)
 	CHECK_INT(leaks_since(before), 0);
 }
 
-static void mistakes_are_told(void)
+TEST(mistakes_are_told)
 {
 	CHECK_REFUSED(tl_leak_report(no_file()), -1, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_leak_report((const char*)16), -1, TL_E_INVALID_ARGUMENT);
@@ -457,21 +457,7 @@ int main(void)
 	CHECK_OK(tl_init());
 	CHECK_OK(tl_configure("TL_TRACK", "1"));
 	no_memory_to_look_is_an_answer(); /* before the tables exist */
-	RUN(a_clean_program_leaks_nothing);
-	RUN(a_float_that_nobody_takes);
-	RUN(groups_come_by_site_the_largest_first);
-	RUN(tools_can_read_it);
-	RUN(a_reference_that_was_not_released);
-	RUN(cycles_are_named_and_what_hangs_on_them_is_indirect);
-	RUN(one_object_of_each_cycle_is_named);
-	RUN(what_a_leak_leads_to_is_indirect);
-	RUN(foreign_memory_and_its_aliases);
-	RUN(what_the_host_has_back_is_no_leak);
-	RUN(at_zero_and_not_freed);
-	RUN(blocks_of_pools);
-	RUN(what_the_caller_holds_is_no_leak);
-	RUN(what_comes_after_the_list_is_no_leak);
-	RUN(mistakes_are_told);
+	check_run();
 	immortals_are_no_leak();
 	return check_finish();
 }

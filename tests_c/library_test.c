@@ -249,16 +249,14 @@ static void detach_in_callback(tl_status status, const char* message, void* ctx)
 }
 
 /* The entry guard goes on with the context when the callback has returned. */
-TEST(no_detaching_inside_the_error_callback)
+TEST_IN_SCOPE(no_detaching_inside_the_error_callback)
 {
 	tl_status answer = TL_OK;
-	CHECK_OK(tl_mem_enter_scope());
 	CHECK_OK(tl_set_error_callback(detach_in_callback, &answer));
 	CHECK_FAILS(tl_ptr_release((void*)1), TL_E_UNKNOWN_POINTER);
 	CHECK_OK(tl_set_error_callback(NULL, NULL));
 	CHECK_STATUS(answer, TL_E_BUSY);
 	CHECK_INT(tl_get_scope_depth(), 1);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 int main(void) { return check_tests(); }

@@ -7,7 +7,6 @@
  */
 #include <errno.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include "check.h"
 #include "thread.h"

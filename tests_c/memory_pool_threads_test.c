@@ -2,8 +2,6 @@
  * ends under them; a fork while they work. */
 #include <sched.h>
 #include <stdatomic.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "check.h"
 #include "device.h"

@@ -1,7 +1,6 @@
 /* Memory goes back to the system by itself: a gibibyte that was released is
  * resident no more after a second, up to 64 MiB, whatever it was made of. */
 #include <pthread.h>
-#include <unistd.h>
 
 #include "check.h"
 

@@ -152,14 +152,14 @@ static void every_word_ends_the_stack(void)
 	munmap(pages, 3 * PAGE);
 }
 
-static void with_every_allocation(void)
+TEST(with_every_allocation)
 {
 	CHECK_OK(tl_configure("TL_TRACK", "1"));
 	every_word_ends_the_stack();
 	CHECK_OK(tl_configure("TL_TRACK", "0"));
 }
 
-static void with_samples(void)
+TEST(with_samples)
 {
 	CHECK_OK(tl_configure("TL_TRACK_SAMPLE", "64"));
 	every_word_ends_the_stack();
@@ -173,7 +173,7 @@ static void on_a_stack(void* unused)
 	moved_stack(1, inside, allocate, 8);
 }
 
-static void at_the_end_of_a_stack(void)
+TEST(at_the_end_of_a_stack)
 {
 	static small_stack s;
 	small_stack_open(&s);
@@ -192,7 +192,7 @@ static void write_report(void)
 	CHECK_OK(tl_ptr_release(object));
 }
 
-OWN_FRAME static void a_long_table_is_passed_over(void)
+TEST(a_long_table_is_passed_over)
 {
 	static char text[1 << 14];
 	int file = mkstemp(report);
@@ -207,11 +207,4 @@ OWN_FRAME static void a_long_table_is_passed_over(void)
 	unlink(report);
 }
 
-int main(void)
-{
-	RUN(a_long_table_is_passed_over);
-	RUN(with_every_allocation);
-	RUN(with_samples);
-	RUN(at_the_end_of_a_stack);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

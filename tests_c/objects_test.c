@@ -151,27 +151,23 @@ static char* afloat(void)
 	return object;
 }
 
-TEST(realloc_moves_what_floats_often)
+TEST_IN_SCOPE(realloc_moves_what_floats_often)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	char* object = afloat();
 	object = tl_mem_realloc(object, 5000);
 	CHECK(object != NULL);
 	CHECK_COUNT(object, FLOATS);
 	CHECK_OK(tl_mem_free(object));
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* All of them float, down to the last one. */
-TEST(free_of_what_floated_often)
+TEST_IN_SCOPE(free_of_what_floated_often)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	char* object = afloat();
 	for (int left = FLOATS; left > 1; left--) CHECK_OK(tl_ptr_release(object));
 	CHECK_COUNT(object, 1);
 	CHECK_OK(tl_mem_free(object));
 	CHECK_DEAD(object);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(realloc_refuses)

@@ -2,7 +2,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
-#include <sys/wait.h>
 
 #include "check.h"
 

@@ -10,7 +10,7 @@ static tl_plan* new_plan(void)
 	return plan;
 }
 
-static void dead_buffers_give_their_place(void)
+TEST(dead_buffers_give_their_place)
 {
 	tl_plan* plan = new_plan();
 	int64_t a = tl_plan_add_buffer(plan, 4096, 64, 0, 2);
@@ -38,7 +38,7 @@ static void dead_buffers_give_their_place(void)
 	CHECK_OK(tl_plan_destroy(NULL));
 }
 
-static void an_empty_plan_is_a_plan(void)
+TEST(an_empty_plan_is_a_plan)
 {
 	tl_plan* plan = new_plan();
 	CHECK_OK(tl_plan_solve(plan, 0));
@@ -52,7 +52,7 @@ static void an_empty_plan_is_a_plan(void)
 	CHECK_OK(tl_plan_destroy(plan));
 }
 
-static void aliases_pins_and_gaps(void)
+TEST(aliases_pins_and_gaps)
 {
 	tl_plan* plan = new_plan();
 	int64_t parent = tl_plan_add_buffer(plan, 1024, 64, 2, 3);
@@ -74,7 +74,7 @@ static void aliases_pins_and_gaps(void)
 	CHECK_OK(tl_plan_destroy(plan));
 }
 
-static void buffers_spill_into_the_next_space(void)
+TEST(buffers_spill_into_the_next_space)
 {
 	tl_plan* plan = new_plan();
 	int64_t fast = tl_plan_add_space(plan, 1000), slow = tl_plan_add_space(plan, 0);
@@ -102,7 +102,7 @@ static void buffers_spill_into_the_next_space(void)
 }
 
 /* The message names the buffer that found no place. */
-static void what_fits_nowhere_is_named(void)
+TEST(what_fits_nowhere_is_named)
 {
 	tl_plan* plan = new_plan();
 	tl_plan_options options = {.struct_size = sizeof options, .max_steps = 100};
@@ -142,13 +142,13 @@ static uint64_t solve_random(uint64_t seed, int64_t steps)
 	return sum;
 }
 
-static void one_seed_gives_one_answer(void)
+TEST(one_seed_gives_one_answer)
 {
 	CHECK_INT(solve_random(1, 5000), solve_random(1, 5000));
 	CHECK_INT(solve_random(2, 0), solve_random(2, 0));
 }
 
-static void buffers_that_are_refused(void)
+TEST(buffers_that_are_refused)
 {
 	tl_plan* plan = new_plan();
 	tl_plan_buffer two[] = {{64, 64, 0, 1}, {64, 48, 0, 1}};
@@ -166,7 +166,7 @@ static void buffers_that_are_refused(void)
 	CHECK_FAILS(tl_plan_destroy(plan), TL_E_INVALID_ARGUMENT);
 }
 
-static void limits_of_a_plan(void)
+TEST(limits_of_a_plan)
 {
 	tl_plan* plan = new_plan();
 	tl_plan_buffer huge = {SIZE_MAX / 2, 1, 0, 1};
@@ -177,7 +177,7 @@ static void limits_of_a_plan(void)
 	CHECK_OK(tl_plan_destroy(plan));
 }
 
-static void limit_of_plans(void)
+TEST(limit_of_plans)
 {
 	enum { most = 65536 };
 	static tl_plan* plans[most];
@@ -187,7 +187,7 @@ static void limit_of_plans(void)
 	for (int i = 0; i < most; i++) CHECK_OK(tl_plan_destroy(plans[i]));
 }
 
-static void changes_that_are_refused(void)
+TEST(changes_that_are_refused)
 {
 	tl_plan* plan = new_plan();
 	for (int i = 0; i < 4; i++) tl_plan_add_buffer(plan, 64u << i, 64, 0, 4);
@@ -216,7 +216,7 @@ static void changes_that_are_refused(void)
 }
 
 /* Equal plans, one of them with buffers that lie in each other by a longer way. */
-static void aliases_make_no_circle(void)
+TEST(aliases_make_no_circle)
 {
 	tl_plan* plan = new_plan();
 	for (int i = 0; i < 3; i++) tl_plan_add_buffer(plan, 64, 0, i, i + 1);
@@ -228,7 +228,7 @@ static void aliases_make_no_circle(void)
 	CHECK_OK(tl_plan_destroy(plan));
 }
 
-static void spaces_that_are_refused(void)
+TEST(spaces_that_are_refused)
 {
 	tl_plan* plan = new_plan();
 	int64_t list[] = {0, 1024};
@@ -244,7 +244,7 @@ static void spaces_that_are_refused(void)
 	CHECK_REFUSED(tl_plan_add_space(plan, 100), -1, TL_E_INVALID_ARGUMENT);
 }
 
-static void questions_that_are_refused(void)
+TEST(questions_that_are_refused)
 {
 	tl_plan_options options = {.struct_size = sizeof options};
 	tl_plan* solved = new_plan();
@@ -285,7 +285,7 @@ static void questions_that_are_refused(void)
 
 /* Two spaces, three buffers, and one assignment that holds them; with one buffer more there is none, which is proved.
  * covers: tl_plan_is_infeasible */
-static void a_refusal_of_spaces_is_proved(void)
+TEST(a_refusal_of_spaces_is_proved)
 {
 	const size_t bytes[] = {50, 60, 50};
 	tl_plan* plan = new_plan();
@@ -307,7 +307,7 @@ static void a_refusal_of_spaces_is_proved(void)
 	CHECK_OK(tl_plan_destroy(plan));
 }
 
-static void pins_that_collide_are_told(void)
+TEST(pins_that_collide_are_told)
 {
 	tl_plan* plan = new_plan();
 	for (int i = 0; i < 2; i++) {
@@ -344,7 +344,7 @@ static void* add_and_solve(void* plan)
 	return NULL;
 }
 
-static void threads_take_turns(void)
+TEST(threads_take_turns)
 {
 	tl_plan* plan = new_plan();
 	pthread_t threads[4];
@@ -371,7 +371,7 @@ static void add_square(tl_plan* plan)
 }
 
 /* A capacity and a target are goals without a budget, too, and a caller may know the options without a target. */
-static void a_capacity_is_a_goal(void)
+TEST(a_capacity_is_a_goal)
 {
 	for (uint64_t seed = 0; seed < 5; seed++) {
 		tl_plan* plan = new_plan();
@@ -420,7 +420,7 @@ static int32_t follow(const tl_plan_progress* progress, void* ctx)
 }
 
 /* Follows a search, and ends it. */
-static void a_search_is_followed(void)
+TEST(a_search_is_followed)
 {
 	tl_plan* plan = new_plan();
 	uint64_t random = 3;
@@ -448,23 +448,5 @@ static void a_search_is_followed(void)
 int main(void)
 {
 	RUN(numbers_are_no_plans); /* before there were many */
-	RUN(dead_buffers_give_their_place);
-	RUN(an_empty_plan_is_a_plan);
-	RUN(aliases_pins_and_gaps);
-	RUN(buffers_spill_into_the_next_space);
-	RUN(what_fits_nowhere_is_named);
-	RUN(one_seed_gives_one_answer);
-	RUN(a_capacity_is_a_goal);
-	RUN(a_search_is_followed);
-	RUN(buffers_that_are_refused);
-	RUN(limits_of_a_plan);
-	RUN(limit_of_plans);
-	RUN(changes_that_are_refused);
-	RUN(aliases_make_no_circle);
-	RUN(spaces_that_are_refused);
-	RUN(questions_that_are_refused);
-	RUN(a_refusal_of_spaces_is_proved);
-	RUN(pins_that_collide_are_told);
-	RUN(threads_take_turns);
-	return check_finish();
+	return check_tests();
 }

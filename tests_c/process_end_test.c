@@ -6,8 +6,6 @@
  *     process_end_test nobody   one process in which nobody does
  */
 #include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "check.h"
 #include "thread.h"

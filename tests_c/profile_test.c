@@ -1,7 +1,5 @@
 /* Heap profiles: sites, sizes and totals as pprof itself reads them. */
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "check.h"
 #include "no_file.h"
@@ -129,7 +127,7 @@ static void nothing_was_recorded(void)
 	CHECK_OK(tl_configure("TL_TRACK", "1"));
 }
 
-static void names_that_are_none(void)
+TEST(names_that_are_none)
 {
 	CHECK_FAILS(tl_profile_write(NULL), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_profile_write(""), TL_E_INVALID_ARGUMENT);
@@ -141,7 +139,7 @@ static void names_that_are_none(void)
 }
 
 /* Opening it would wait for a reader. */
-static void a_pipe_that_nobody_reads(void)
+TEST(a_pipe_that_nobody_reads)
 {
 	char name[sizeof path + 8];
 	snprintf(name, sizeof name, "%s.pipe", path);
@@ -158,7 +156,7 @@ static void a_pipe_that_nobody_reads(void)
 	unlink(name);
 }
 
-static void no_memory_for_the_walk(void)
+TEST(no_memory_for_the_walk)
 {
 	void* one = tl_mem_alloc(64);
 	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "0"));
@@ -174,9 +172,7 @@ int main(void)
 	CHECK(file >= 0);
 	close(file);
 	CHECK_OK(tl_configure("TL_TRACK", "1"));
-	RUN(names_that_are_none);
-	RUN(a_pipe_that_nobody_reads);
-	RUN(no_memory_for_the_walk);
+	check_run();
 	CHECK_OK(tl_profile_write(path));
 	if (pprof("-raw")) {
 		RUN(sites_sizes_and_totals);

@@ -1,7 +1,5 @@
 /* Section Python: memory as NumPy asks for it, and capsules, with an interpreter that
  * consists of three functions. */
-#include <unistd.h>
-
 #include "bad.h"
 #include "check.h"
 #include "dl.h"
@@ -298,10 +296,9 @@ TEST(attach)
 	tl_clear_error();
 }
 
-TEST(a_capsule_ends_what_nobody_took)
+TEST_IN_SCOPE(a_capsule_ends_what_nobody_took)
 {
 	const int64_t four = 4;
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* tensor = tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 1, &four);
 	capsule* versioned = tl_python_capsule(tensor, 1, false);
 	capsule* legacy = tl_python_capsule(tensor, 0, false);
@@ -316,7 +313,6 @@ TEST(a_capsule_ends_what_nobody_took)
 	CHECK_COUNT(tensor, 2);
 	taken->deleter(taken);
 	CHECK_COUNT(tensor, 1);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(a_capsule_holds_registered_memory)

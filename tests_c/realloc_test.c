@@ -216,16 +216,14 @@ TEST(usable_bytes_are_usable)
 	CHECK_STATUS(tl_last_status(), TL_OK);
 }
 
-TEST(other_objects_have_no_usable_size)
+TEST_IN_SCOPE(other_objects_have_no_usable_size)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	const int64_t shape = 4;
 	void *foreign = malloc(64), *others[] = {tl_vec_new(2), tl_tensor_empty(TL_DTYPE_F32, 0, 1, &shape), foreign};
 	CHECK_OK(tl_mem_register_struct(foreign));
 	for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
 		CHECK_REFUSED((void*)tl_mem_usable_size(others[i]), 0, TL_E_UNSUPPORTED);
 	}
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* Of all alignments and sizes, several at a time, so that neighbours do not overlap. */

@@ -316,9 +316,8 @@ static void an_immortal_object(void)
 	CHECK_PTR(tl_weak_get(ref), object);
 }
 
-TEST(a_tensor_that_the_pool_keeps)
+TEST_IN_SCOPE(a_tensor_that_the_pool_keeps)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* tensor = tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 1, (int64_t[]){1000});
 	tl_ref ref = tl_ref_of(tensor);
 	CHECK(tl_ref_acquire(ref) == ref);
@@ -329,7 +328,6 @@ TEST(a_tensor_that_the_pool_keeps)
 	tl_tensor* again = tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 1, (int64_t[]){1000});
 	check_stale(ref);
 	CHECK_PTR(tl_ref_get(tl_ref_of(again)), again);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(resizing_ends_a_reference_when_the_object_moves)

@@ -3,7 +3,6 @@
  * A process prints what each function says about each kind of address; the same program does so over the slow path, and
  * with TL_DEBUG, and the texts have to be the same but for the numbers. */
 #include <pthread.h>
-#include <unistd.h>
 
 #include "check.h"
 

@@ -1,6 +1,5 @@
 /* Many blocks at once, memory of the registry's own making, and its statistics. */
 #include <fcntl.h>
-#include <unistd.h>
 
 #include "check.h"
 #include "no_file.h"

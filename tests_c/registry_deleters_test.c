@@ -1,7 +1,6 @@
 /* Deleters and shared blocks with one: refused whole, freed once, left by longjmp, forked in, raced for. */
 #include <setjmp.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "check.h"
 #include "thread.h"

@@ -1,7 +1,5 @@
 /* Deleters: outside of every lock, on whichever thread, once. Counts that several
  * threads have taken apart come to zero exactly once. */
-#include <unistd.h>
-
 #include "check.h"
 #include "thread.h"
 

@@ -32,13 +32,13 @@ static void every_address_of_a_span(size_t bytes)
 	free(starts);
 }
 
-static void the_tail_of_a_span_is_no_object(void)
+TEST(the_tail_of_a_span_is_no_object)
 {
 	static const size_t sizes[] = {32, 96, 160, 224, 320, 448, 640, 1280, 3072, 5120, 12288, 20480, 40960};
 	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) every_address_of_a_span(sizes[i]);
 }
 
-static void a_freed_objects_scope_entry_is_skipped(void)
+TEST(a_freed_objects_scope_entry_is_skipped)
 {
 	const tl_stats before = check_stats();
 	CHECK_OK(tl_mem_enter_scope());
@@ -54,7 +54,7 @@ static void a_freed_objects_scope_entry_is_skipped(void)
 	CHECK_OK(tl_mem_free(innocent));
 }
 
-static void a_freed_foreign_pointers_scope_entry_is_skipped(void)
+TEST(a_freed_foreign_pointers_scope_entry_is_skipped)
 {
 	void *object = malloc(64), *innocent;
 	CHECK_OK(tl_mem_enter_scope());
@@ -72,7 +72,7 @@ static void a_freed_foreign_pointers_scope_entry_is_skipped(void)
 	CHECK_DEAD(innocent);
 }
 
-static void unregister_of_a_slot_that_was_reused(void)
+TEST(unregister_of_a_slot_that_was_reused)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	void* object = tl_mem_new(64);
@@ -88,7 +88,7 @@ static void unregister_of_a_slot_that_was_reused(void)
 	CHECK_OK(tl_mem_free(innocent));
 }
 
-static void a_write_beyond_the_end_reaches_no_count(void)
+TEST(a_write_beyond_the_end_reaches_no_count)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	void* first = tl_mem_new(64);
@@ -139,13 +139,13 @@ static void unregister_half_of_a_million(int order)
 	free(objects);
 }
 
-static void unregister_any_of_a_million(void)
+TEST(unregister_any_of_a_million)
 {
 	for (int order = 0; order < 3; order++) unregister_half_of_a_million(order);
 }
 
 /* Unregistering and registering again in turns, far below the top. */
-static void unregister_and_register_again_in_a_large_scope(void)
+TEST(unregister_and_register_again_in_a_large_scope)
 {
 	const size_t count = (size_t)check_fitting(50000, CHECK_ENTRY_BYTES);
 	void** objects = malloc(count * sizeof *objects);
@@ -173,7 +173,7 @@ static void unregister_and_register_again_in_a_large_scope(void)
 
 /* Objects of all sizes and blocks of malloc's, registered up to five times each, taken out
  * and put back: buckets of the index that are full, chains, and both kinds of pointer. */
-static void a_pointer_is_found_as_often_as_it_was_registered(void)
+TEST(a_pointer_is_found_as_often_as_it_was_registered)
 {
 	enum { COUNT = 30000, MOST = 5 };
 	static void* objects[COUNT];
@@ -222,7 +222,7 @@ static void take_out_what_is_below(void* object)
 }
 
 /* The holes that the destructor leaves are closed while the inner scope is being left. */
-static void a_scope_ends_whose_entries_a_destructor_has_moved(void)
+TEST(a_scope_ends_whose_entries_a_destructor_has_moved)
 {
 	tl_type type;
 	CHECK_OK(tl_type_define(&(tl_type_desc){.name = "mover", .size = 8, .destructor = take_out_what_is_below}, &type));
@@ -263,7 +263,7 @@ static void unregister_of_an_address_with_another_record(void)
 
 /* Another thread drops the reference that a scope holds, and the owner looks into its inbox in the call that takes the
  * scope's entry out: the object is in the queue of those that die. */
-static void unregister_of_what_is_dying(void)
+TEST(unregister_of_what_is_dying)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	void *vec = tl_vec_new(2), *plain = tl_mem_new(24);
@@ -277,15 +277,5 @@ static void unregister_of_what_is_dying(void)
 int main(void)
 {
 	RUN(unregister_of_an_address_with_another_record); /* while records of large objects are new */
-	RUN(the_tail_of_a_span_is_no_object);
-	RUN(a_freed_objects_scope_entry_is_skipped);
-	RUN(a_freed_foreign_pointers_scope_entry_is_skipped);
-	RUN(unregister_of_a_slot_that_was_reused);
-	RUN(a_write_beyond_the_end_reaches_no_count);
-	RUN(unregister_any_of_a_million);
-	RUN(unregister_and_register_again_in_a_large_scope);
-	RUN(a_pointer_is_found_as_often_as_it_was_registered);
-	RUN(a_scope_ends_whose_entries_a_destructor_has_moved);
-	RUN(unregister_of_what_is_dying);
-	return check_finish();
+	return check_tests();
 }

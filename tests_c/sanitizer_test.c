@@ -1,6 +1,4 @@
 /* With TL_DEBUG the program's AddressSanitizer knows what of the runtime's memory it may not touch. Built with it. */
-#include <string.h>
-
 #include <sanitizer/asan_interface.h>
 
 #include "check.h"

@@ -72,15 +72,13 @@ TEST(exit_leaves_a_functions_scope_alone)
 	CHECK_OK(tl_mem_function_exit());
 }
 
-TEST(exit_leaves_a_scope_below_a_planned_frame)
+TEST_IN_SCOPE(exit_leaves_a_scope_below_a_planned_frame)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	CHECK(tl_mem_frame_enter(256) != NULL);
 	CHECK_FAILS(tl_mem_exit_scope(), TL_E_SCOPE_UNDERFLOW);
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_OK(tl_mem_frame_exit());
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(exit_scopes_to)
@@ -105,9 +103,8 @@ TEST(exit_scopes_to)
 	CHECK_DEAD(objects[0]);
 }
 
-TEST(exit_scopes_to_closes_frames_too)
+TEST_IN_SCOPE(exit_scopes_to_closes_frames_too)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	CHECK_OK(tl_mem_function_enter(2));
 	CHECK(tl_mem_get_buffer(1, 100) != NULL);
 	CHECK(tl_mem_frame_enter(1000) != NULL);
@@ -120,7 +117,6 @@ TEST(exit_scopes_to_closes_frames_too)
 	CHECK_INT(tl_get_scope_depth(), 1);
 	CHECK_FAILS(tl_mem_frame_exit(), TL_E_NO_FRAME);
 	CHECK_FAILS(tl_mem_function_exit(), TL_E_NO_FRAME);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 static void* count_scopes(void* unused)

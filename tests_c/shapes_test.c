@@ -351,11 +351,10 @@ TEST(another_thread_ends_it)
 	CHECK_DEAD(child);
 }
 
-TEST(reports_know_the_type)
+TEST_IN_SCOPE(reports_know_the_type)
 {
 	tl_alloc_info info = {.struct_size = sizeof info};
 	static char json[1 << 16];
-	CHECK_OK(tl_mem_enter_scope());
 	struct shape* s = new_shape(shape_type, 1);
 	CHECK_OK(tl_mem_allocation_info(s, &info));
 	CHECK(info.type != NULL && strcmp(info.type, "shape") == 0);
@@ -365,7 +364,6 @@ TEST(reports_know_the_type)
 	CHECK_INT(info.kind, TL_ALLOC_MALLOC);
 	CHECK(tl_stats_json(json, sizeof json) < sizeof json);
 	CHECK(strstr(json, "\"blocks\":1,") != NULL || strstr(json, "\"blocks\": 1,") != NULL);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 static int in_child(struct shape* s)

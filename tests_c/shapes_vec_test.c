@@ -168,10 +168,9 @@ TEST(elements_that_are_structs)
 	CHECK_INT(destroyed, 4);
 }
 
-TEST(elements_that_are_bytes)
+TEST_IN_SCOPE(elements_that_are_bytes)
 {
 	struct vec* v;
-	CHECK_OK(tl_mem_enter_scope());
 	v = raw_vec(2); /* 16 bytes */
 	v->capacity = 5;
 	v->length = 5;
@@ -179,7 +178,6 @@ TEST(elements_that_are_bytes)
 	CHECK_OK(tl_mem_register_struct_typed(v, bytes_type));
 	const struct vec* copy = tl_mem_deep_clone(v);
 	CHECK(memcmp(copy->data, "abcdefghijklmno", 15) == 0);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(vecs_of_vecs)
@@ -201,10 +199,9 @@ TEST(vecs_of_vecs)
 }
 
 /* An element may be dead by now, a tensor, or a Vec of the runtime's. */
-TEST(elements_of_any_kind)
+TEST_IN_SCOPE(elements_of_any_kind)
 {
 	static const int64_t two = 2;
-	CHECK_OK(tl_mem_enter_scope());
 	void* tensor = tl_tensor_empty(TL_DTYPE_F32, 0, 1, &two);
 	void* vec = tl_vec_new(1);
 	void* gone = tl_mem_alloc(64);
@@ -217,7 +214,6 @@ TEST(elements_of_any_kind)
 	CHECK_OK(tl_ptr_release(v));
 	CHECK_COUNT(tensor, 1);
 	CHECK_COUNT(vec, 1);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(a_ring_of_vecs)
@@ -300,10 +296,9 @@ TEST(headers_that_are_refused)
 }
 
 /* One that is damaged later is not followed: its parts are the program's. */
-TEST(headers_that_are_damaged)
+TEST_IN_SCOPE(headers_that_are_damaged)
 {
 	destroyed = headers = 0;
-	CHECK_OK(tl_mem_enter_scope());
 	void* object = noisy();
 	struct vec* v = raw_vec(2);
 	CHECK_OK(tl_mem_register_struct_typed(v, vec_type));
@@ -323,7 +318,6 @@ TEST(headers_that_are_damaged)
 	CHECK_COUNT(object, 2);
 	CHECK_OK(tl_ptr_release(object));
 	free(data);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 static tl_vec_desc good(void)

@@ -199,13 +199,11 @@ static void release_in_child(int socket)
 	tl_mem_exit_scope();
 }
 
-TEST(a_child_takes_nothing_away)
+TEST_IN_SCOPE(a_child_takes_nothing_away)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	inherited = counting(100, 100, 0);
 	CHECK(finish(fork_child(release_in_child)));
 	CHECK_INT(((int32_t*)tl_tensor_data(inherited))[9999], 9999);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* ---- sandboxes --------------------------------------------------------------------------- */

@@ -59,9 +59,8 @@ TEST(memory_is_never_pooled)
 	}
 }
 
-TEST(views_are_shared)
+TEST_IN_SCOPE(views_are_shared)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* t = counting(100, 100, 0); /* ten pages */
 	tl_tensor* views[] = {
 		tl_view_slice(t, 0, 90, 95, 1),
@@ -87,14 +86,12 @@ TEST(views_are_shared)
 	tl_tensor_shared s = shared_of(tl_view_broadcast_to(tl_view_slice(t, 0, 3, 4, 1), 2, wide), 0);
 	tl_tensor* repeated = open_and_close(&s);
 	CHECK_INT(at(repeated, wide[0] - 1, 99), 399);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* One mapping of a few pages stands for a row of a large tensor. */
-TEST(only_pages_with_elements_are_mapped)
+TEST_IN_SCOPE(only_pages_with_elements_are_mapped)
 {
 	tl_mem_usage_info reserved = {.struct_size = sizeof reserved};
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* t = counting(1000, 1000, 0);
 	tl_tensor_shared s = shared_of(tl_view_slice(t, 0, 500, 501, 1), 0);
 	CHECK_OK(tl_mem_usage(TL_DEVICE_SHARED, &reserved));
@@ -103,7 +100,6 @@ TEST(only_pages_with_elements_are_mapped)
 	CHECK_INT(at(row, 0, 999), 500999);
 	CHECK_OK(tl_mem_usage(TL_DEVICE_SHARED, &reserved));
 	CHECK(reserved.reserved - before <= 3 * (uint64_t)sysconf(_SC_PAGESIZE));
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(a_tensor_without_elements_is_shared)
@@ -183,9 +179,8 @@ TEST(read_only_is_enforced)
 }
 
 /* Where the sender did not seal it, the receiver's own mapping is read-only. */
-TEST(a_receiver_asks_for_read_only)
+TEST_IN_SCOPE(a_receiver_asks_for_read_only)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* t = counting(2, 2, 0);
 	tl_tensor_shared s = shared_of(t, 0);
 	s.flags = TL_TENSOR_FLAG_READ_ONLY;
@@ -198,7 +193,6 @@ TEST(a_receiver_asks_for_read_only)
 	close(s.fd);
 	s.fd = reader;
 	CHECK(faults(tl_tensor_data(open_and_close(&s))));
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* ---- refusals ---------------------------------------------------------------------------- */
@@ -380,10 +374,9 @@ static tl_tensor* small_one(void)
 	return tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_SHARED, 1, shape);
 }
 
-TEST(descriptors_run_out)
+TEST_IN_SCOPE(descriptors_run_out)
 {
 	struct rlimit all;
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* t = counting(10, 10, 0);
 	tl_tensor_shared s = shared_of(t, 0), none = {.struct_size = sizeof none};
 	CHECK_INT(getrlimit(RLIMIT_NOFILE, &all), 0);
@@ -401,12 +394,10 @@ TEST(descriptors_run_out)
 	while (n > 0) close(taken[--n]);
 	CHECK_INT(setrlimit(RLIMIT_NOFILE, &all), 0);
 	CHECK_INT(at(open_and_close(&s), 9, 9), 99);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
-TEST(the_system_refuses_memory)
+TEST_IN_SCOPE(the_system_refuses_memory)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor_shared s = shared_of(counting(10, 10, 0), 0);
 	for (int calls = 0; calls < 2; calls++) {
 		CHECK_OK(tl_configure("TL_FAIL_MEMORY", calls ? "1" : "0"));
@@ -425,7 +416,6 @@ TEST(the_system_refuses_memory)
 	CHECK(strstr(tl_last_error(), "RLIMIT_FSIZE") != NULL);
 	CHECK_INT(setrlimit(RLIMIT_FSIZE, &all), 0);
 	CHECK_INT(at(open_and_close(&s), 9, 9), 99);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* What is mapped counts for the limits of each process that maps it. */
@@ -454,9 +444,8 @@ TEST(limits_count_what_is_mapped)
 	CHECK_INT(m.in_use, 0);
 }
 
-TEST(the_scope_stack_is_full)
+TEST_IN_SCOPE(the_scope_stack_is_full)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* t = counting(10, 10, 0);
 	tl_tensor_shared s = shared_of(t, 0);
 	const int before = open_descriptors();
@@ -467,7 +456,6 @@ TEST(the_scope_stack_is_full)
 	CHECK_INT(open_descriptors(), before);
 	CHECK_INT(shared_mappings(), 1);
 	close(s.fd);
-	CHECK_OK(tl_mem_exit_scope());
 	CHECK_OK(tl_mem_exit_scope());
 }
 

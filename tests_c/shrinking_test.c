@@ -1,7 +1,6 @@
 /* Tensors that become smaller: what they leave of their room, which they may take again until somebody else has it. */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <unistd.h>
 
 #include "check.h"
 
@@ -32,12 +31,11 @@ static void* purge_always(void* unused)
 }
 
 /* Extents below the capacity change without a call, while somebody takes what is left each time. */
-TEST(what_is_left_is_taken_from_those_that_stand_still)
+TEST_IN_SCOPE(what_is_left_is_taken_from_those_that_stand_still)
 {
 	enum { ROWS = 3000 };
 	uint64_t state = 11;
 	pthread_t other;
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* tensor = with_room(ROWS);
 	int32_t* data = NULL;
 	atomic_store(&purges, true);
@@ -62,26 +60,22 @@ TEST(what_is_left_is_taken_from_those_that_stand_still)
 	CHECK_OK(tl_tensor_resize(tensor, 1));
 	CHECK_OK(tl_mem_purge());
 	CHECK_INT(charged(), before);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* Nobody calls meanwhile. */
-TEST(what_is_left_goes_back_by_itself)
+TEST_IN_SCOPE(what_is_left_goes_back_by_itself)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* tensor = with_room(64 << 10);
 	CHECK_OK(tl_tensor_resize(tensor, 32 << 10));
 	const uint64_t before = charged();
 	CHECK_OK(tl_tensor_resize(tensor, 20));
 	for (int turn = 0; turn < 3000 && charged() + (30 << 20) > before; turn++) usleep(20000);
 	CHECK(charged() + (30 << 20) <= before);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* A growth that is refused, and a reserve, change nothing of what is left; and what is left pays for others. */
-TEST(calls_between_leave_it)
+TEST_IN_SCOPE(calls_between_leave_it)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* tensor = with_room(1 << 20);
 	const uint64_t before = charged();
 	CHECK_OK(tl_tensor_resize(tensor, 64 << 10)); /* 64 MiB */
@@ -101,16 +95,14 @@ TEST(calls_between_leave_it)
 	CHECK_OK(tl_tensor_resize(tensor, 3));
 	CHECK_OK(tl_mem_purge());
 	CHECK(charged() < before + (1 << 20));
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* Shrinking once more while somebody takes the tail loses nothing. */
-TEST(what_many_leave_goes_back)
+TEST_IN_SCOPE(what_many_leave_goes_back)
 {
 	enum { MANY = 200 };
 	tl_tensor* tensors[MANY];
 	pthread_t other;
-	CHECK_OK(tl_mem_enter_scope());
 	for (int i = 0; i < MANY; i++) tensors[i] = with_room(2000);
 	CHECK_OK(tl_mem_purge());
 	const uint64_t before = charged();
@@ -125,13 +117,11 @@ TEST(what_many_leave_goes_back)
 	CHECK_INT(pthread_join(other, NULL), 0);
 	CHECK_OK(tl_mem_purge());
 	CHECK(charged() <= before + (4 << 20));
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* Small steps while the clock runs: it does not stop before it has taken what is left. */
-TEST(steps_down_while_the_clock_runs)
+TEST_IN_SCOPE(steps_down_while_the_clock_runs)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* tensor = with_room(64 << 10);
 	const uint64_t before = charged();
 	CHECK_OK(tl_tensor_resize(tensor, 64 << 10));
@@ -142,13 +132,11 @@ TEST(steps_down_while_the_clock_runs)
 	}
 	for (int turn = 0; turn < 3000 && charged() > before + (4 << 20); turn++) usleep(20000);
 	CHECK(charged() <= before + (4 << 20));
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* What a header says of its room, and its flags, are not believed. */
-TEST(headers_that_were_overwritten)
+TEST_IN_SCOPE(headers_that_were_overwritten)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	for (int word = 0; word < 8; word++) {
 		for (int bit = 0; bit < 64; bit++) {
 			tl_tensor* tensor = with_room(2000);
@@ -167,7 +155,6 @@ TEST(headers_that_were_overwritten)
 	CHECK_OK(tl_tensor_resize(tensor, 1));
 	((uint32_t*)(void*)tensor)[7] |= 4; /* lent memory, whose deleter the clock's word is not */
 	(void)tl_tensor_free(tensor);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 int main(void) { return check_tests(); }

@@ -6,8 +6,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/time.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "check.h"
 #include "thread.h"

@@ -5,7 +5,6 @@
 #include <gnu/libc-version.h>
 #include <malloc.h>
 #include <stdbool.h>
-#include <stdint.h>
 static bool small_is_live(const void* p) { return p == NULL; }
 #else
 #include "small_malloc.h"
@@ -246,16 +245,14 @@ TEST(numpy_gets_blocks_of_malloc)
 	}
 }
 
-TEST(blocks_that_the_program_has_back_come_again)
+TEST_IN_SCOPE(blocks_that_the_program_has_back_come_again)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	for (int i = 0; i < 2000; i++) {
 		void* block = malloc(1 + (size_t)i % 24);
 		CHECK_OK(tl_mem_register_struct(block));
 		CHECK_OK(tl_mem_unregister(block));
 		free(block);
 	}
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(aligned_memory_comes_and_goes)

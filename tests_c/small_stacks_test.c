@@ -3,7 +3,6 @@
 #include <pthread.h>
 #include <spawn.h>
 #include <stdatomic.h>
-#include <sys/wait.h>
 
 #include "check.h"
 #include "device.h"

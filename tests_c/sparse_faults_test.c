@@ -58,9 +58,8 @@ static void fill_scope_stack(int spare)
 	}
 }
 
-TEST(the_scope_stack_is_full)
+TEST_IN_SCOPE(the_scope_stack_is_full)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	sample = sparse_sample();
 	for (int i = 0; i < ROWS; i++) lengths[i] = 1;
 	for (int spare = 0; spare < 3; spare++) {
@@ -79,7 +78,6 @@ TEST(the_scope_stack_is_full)
 		CHECK_OK(tl_mem_exit_scope());
 	}
 	CHECK_COUNT(sample, 1);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 static void** fill_heap(void)

@@ -26,12 +26,11 @@ TEST(a_matrix_shows_its_rows)
 	CHECK_DEAD(matrix);
 }
 
-TEST(rows_are_filled_in_by_the_caller)
+TEST_IN_SCOPE(rows_are_filled_in_by_the_caller)
 {
 	static const int64_t lengths[3] = {2, 0, 1};
 	float* values;
 	int64_t *indices, length;
-	CHECK_OK(tl_mem_enter_scope());
 	tl_sparse* matrix = tl_sparse_create(TL_SPARSE_CSC, 9, 3, TL_DTYPE_F32, TL_DTYPE_I64, lengths, NULL);
 	for (int64_t i = 0; i < 3; i++) {
 		CHECK_OK(tl_sparse_row(matrix, i, (void**)&values, (void**)&indices, &length));
@@ -50,7 +49,6 @@ TEST(rows_are_filled_in_by_the_caller)
 	indices[0] = 0;
 	indices[1] = 1;
 	CHECK_OK(tl_sparse_validate(matrix));
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* Slices hold blocks, not the matrix: those that no slice shows go with it. */
@@ -80,14 +78,13 @@ TEST(slices_outlive_the_matrix)
 	CHECK_DEAD(column);
 }
 
-TEST(nothing_is_a_matrix_too)
+TEST_IN_SCOPE(nothing_is_a_matrix_too)
 {
 	static const int32_t no_offsets[1] = {0};
 	static const int64_t empty[4] = {0, 0, 0, 0};
 	void *values = &values, *indices = &indices;
 	int64_t length = 7;
 	tl_tensor *v, *i, *o;
-	CHECK_OK(tl_mem_enter_scope());
 	tl_sparse* matrix = tl_sparse_from_csr(0, 5, 0, TL_DTYPE_F32, TL_DTYPE_I32, NULL, NULL, no_offsets, NULL);
 	CHECK_INT(sparse_info(matrix).blocks, 0);
 	CHECK_OK(tl_sparse_to_contiguous(matrix, &v, &i, &o));
@@ -103,7 +100,6 @@ TEST(nothing_is_a_matrix_too)
 	CHECK_OK(tl_sparse_block_tensors(matrix, 0, &v, &i, &o));
 	CHECK_INT(tl_tensor_len(v), 0);
 	CHECK_INT(tl_tensor_len(o), 1);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* Each element type: what comes out is what went in, byte by byte. */
@@ -253,9 +249,8 @@ TEST(a_transpose_shares_the_table)
 }
 
 /* Who takes a reference too many away ends the matrix; a transpose that is left without says so. */
-TEST(a_transpose_without_its_matrix_is_refused)
+TEST_IN_SCOPE(a_transpose_without_its_matrix_is_refused)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	tl_sparse* matrix = sparse_sample();
 	tl_sparse* columns = tl_sparse_transpose(matrix);
 	CHECK_OK(tl_ptr_release(matrix));
@@ -264,7 +259,6 @@ TEST(a_transpose_without_its_matrix_is_refused)
 	CHECK_FAILS(tl_sparse_row(columns, 0, NULL, NULL, NULL), TL_E_UNSUPPORTED);
 	CHECK_FAILS(tl_sparse_validate(columns), TL_E_UNSUPPORTED);
 	CHECK_REFUSED(tl_sparse_slice(columns, 0, 1), 0, TL_E_UNSUPPORTED);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(counting_works_as_for_any_object)
@@ -327,12 +321,11 @@ TEST(bad_arrays_are_refused)
 	              TL_E_LIMIT);
 }
 
-TEST(bad_arguments_are_refused)
+TEST_IN_SCOPE(bad_arguments_are_refused)
 {
 	tl_tensor* t;
 	tl_sparse_info info = {.struct_size = 8};
 	tl_sparse_block_info block = {.struct_size = sizeof block};
-	CHECK_OK(tl_mem_enter_scope());
 	tl_sparse* matrix = sparse_sample();
 	CHECK_FAILS(tl_sparse_row(matrix, 5, NULL, NULL, NULL), TL_E_INVALID_ARGUMENT);
 	CHECK(strstr(tl_last_error(), "there is no row 5 in a matrix of 5") != NULL);
@@ -345,7 +338,6 @@ TEST(bad_arguments_are_refused)
 	CHECK_FAILS(tl_sparse_to_contiguous(matrix, NULL, &t, &t), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_sparse_info_get(matrix, NULL), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_sparse_info_get(matrix, &info), TL_E_INVALID_ARGUMENT);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* Arrays are read in place, by emitted code too; a copy takes them as they are. */

@@ -3,9 +3,7 @@
  * Stacks that were seen before are found in another way than new ones (cshim/stacks/stacks.c). */
 #include <alloca.h>
 #include <stdalign.h>
-#include <stdlib.h>
 #include <sys/mman.h>
-#include <unistd.h>
 #include <unwind.h>
 
 #include "check.h"

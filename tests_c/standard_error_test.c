@@ -7,8 +7,6 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/time.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "check.h"
 

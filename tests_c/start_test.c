@@ -4,8 +4,6 @@
  *     start_test             runs all cases
  *     start_test CASE        is one of them, with so many requests for memory that succeed
  */
-#include <unistd.h>
-
 #include "check.h"
 #include "memory.h"
 

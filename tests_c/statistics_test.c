@@ -4,9 +4,6 @@
  *     statistics_test        runs all
  *     statistics_test CASE   ends with what a case tells on standard error
  */
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "check.h"
 #include "no_file.h"
 #include "thread.h"

@@ -1,7 +1,4 @@
 /* Section Tensors: tensors end in the slots of the heap, whatever they are and whoever frees them. */
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include "check.h"
 #include "memory.h"
 #include "thread.h"

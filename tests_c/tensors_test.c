@@ -26,10 +26,9 @@ TEST(new_copies_its_data)
 	CHECK_DEAD(tensor);
 }
 
-TEST(properties)
+TEST_IN_SCOPE(properties)
 {
 	int64_t shape[4] = {2, 3, 5, 7};
-	CHECK_OK(tl_mem_enter_scope());
 	for (int i = 0; i < DTYPES; i++) {
 		tl_tensor* tensor = tl_tensor_empty(dtypes[i], TL_DEVICE_CPU, 4, shape);
 		CHECK_INT(tl_tensor_dtype(tensor), dtypes[i]);
@@ -49,7 +48,6 @@ TEST(properties)
 		CHECK(tl_tensor_is_contiguous(tensor));
 		memset(tl_tensor_data(tensor), 0xEE, tl_tensor_nbytes(tensor));
 	}
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(zeros_are_zero_after_reuse)
@@ -66,11 +64,10 @@ TEST(zeros_are_zero_after_reuse)
 	}
 }
 
-TEST(scalars_and_empty_tensors)
+TEST_IN_SCOPE(scalars_and_empty_tensors)
 {
 	int64_t shape[3] = {4, 0, 5};
 	float one = 1.5f;
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* scalar = tl_tensor_empty(TL_DTYPE_F64, TL_DEVICE_CPU, 0, NULL);
 	CHECK_INT(tl_tensor_numel(scalar), 1);
 	CHECK_INT(tl_tensor_rank(scalar), 0);
@@ -82,7 +79,6 @@ TEST(scalars_and_empty_tensors)
 	CHECK_INT(tl_tensor_numel(empty), 0);
 	CHECK_INT(tl_tensor_dim(empty, 2), 5);
 	CHECK_REFUSED(tl_tensor_data(empty), 0, TL_OK);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(null_is_a_value)
@@ -134,15 +130,13 @@ TEST(shapes_are_checked)
 	CHECK_REFUSED(tl_tensor_new_zeroed(TL_DTYPE_F32, 77, 1, &one), 0, TL_E_DEVICE);
 }
 
-TEST(axes_are_checked)
+TEST_IN_SCOPE(axes_are_checked)
 {
 	int64_t shape[2] = {3, 4};
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* tensor = tl_tensor_empty(TL_DTYPE_F32, 0, 2, shape);
 	CHECK_REFUSED(tl_tensor_dim(tensor, 2), -1, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_tensor_dim(tensor, -3), -1, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_tensor_dim(tensor, INT64_MIN), -1, TL_E_INVALID_ARGUMENT);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(clone_copies)
@@ -276,11 +270,10 @@ TEST(from_buffer_refuses)
 }
 
 /* The test undefined runs this over a library that UndefinedBehaviorSanitizer watches: nothing is copied from NULL. */
-TEST(a_clone_of_a_borrowed_tensor_without_elements)
+TEST_IN_SCOPE(a_clone_of_a_borrowed_tensor_without_elements)
 {
 	int64_t shape[2] = {3, 0};
 	const tl_tensor *tensor, *clone;
-	CHECK_OK(tl_mem_enter_scope());
 	for (int i = 0; i < 3; i++) { /* from Go, then from what the thread keeps */
 		CHECK_OK(tl_mem_enter_scope());
 		tensor = tl_tensor_from_buffer(TL_DTYPE_F32, 0, 2, shape, NULL, NULL, NULL, NULL);
@@ -291,7 +284,6 @@ TEST(a_clone_of_a_borrowed_tensor_without_elements)
 		CHECK_INT(tl_tensor_dim(clone, 0), 3);
 		CHECK_OK(tl_mem_exit_scope());
 	}
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 static void* release_there(void* tensor)
@@ -316,10 +308,9 @@ TEST(the_last_release_ends_it_on_any_thread)
 
 /* An entry of the scope means a tensor that was released by hand; the next one in its
  * memory is not the scope's. */
-TEST(returning_what_only_an_old_entry_names)
+TEST_IN_SCOPE(returning_what_only_an_old_entry_names)
 {
 	int64_t shape = 100;
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* old = tl_tensor_empty(TL_DTYPE_U8, TL_DEVICE_CPU, 1, &shape);
 	CHECK_OK(tl_ptr_release(old));
 	CHECK_OK(tl_mem_enter_scope());
@@ -330,7 +321,6 @@ TEST(returning_what_only_an_old_entry_names)
 	CHECK_OK(tl_last_status());
 	CHECK_COUNT(tensor, 1);
 	CHECK_OK(tl_tensor_release(tensor));
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* The bytes of a slot say nothing of the tensor that gets it; memcheck would see it if they were read. */

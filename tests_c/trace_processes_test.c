@@ -2,8 +2,6 @@
  * write beside it, and no file is damaged. runtime/output has the rule. */
 #include <dirent.h>
 #include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "check.h"
 

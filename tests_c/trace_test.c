@@ -3,8 +3,6 @@
  * JSON. */
 #include <pthread.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "check.h"
 #include "no_file.h"
@@ -40,7 +38,7 @@ static bool ends_well(void)
 	return n > 2 && strcmp(text + n - 2, "}\n") == 0 && count("\"otherData\"") == 1;
 }
 
-OWN_FRAME static void what_happens_is_told(void)
+TEST(what_happens_is_told)
 {
 	void* before = tl_mem_alloc(48);
 	CHECK_OK(tl_trace_start(path));
@@ -75,7 +73,7 @@ OWN_FRAME static void what_happens_is_told(void)
 	CHECK(strstr(text, "what_happens_is_told") != NULL);
 }
 
-static void the_end_tells_who_holds_what_lives(void)
+TEST(the_end_tells_who_holds_what_lives)
 {
 	CHECK_OK(tl_trace_start(path));
 	CHECK_OK(tl_mem_enter_scope());
@@ -103,7 +101,7 @@ static void the_end_tells_who_holds_what_lives(void)
 }
 
 /* Cells of both places that a trace finds, and one that it sees made: the end of each is told, and no leak is. */
-static void cells_that_lived_before(void)
+TEST(cells_that_lived_before)
 {
 	void *small = tl_cell_new(24), *large = tl_cell_new(3000), *left = tl_cell_new(24);
 	CHECK_OK(tl_trace_start(path));
@@ -121,7 +119,7 @@ static void cells_that_lived_before(void)
 }
 
 /* A trace ends with what began in it. */
-static void what_was_open_before(void)
+TEST(what_was_open_before)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK_OK(tl_trace_start(path));
@@ -157,7 +155,7 @@ static void* own_work(void* number)
 }
 
 /* The number is kept in the context, which the second thread takes over from the first. */
-static void events_have_the_number_of_their_thread(void)
+TEST(events_have_the_number_of_their_thread)
 {
 	CHECK_OK(tl_trace_start(path));
 	int numbers[3];
@@ -180,7 +178,7 @@ static void events_have_the_number_of_their_thread(void)
 		}
 }
 
-static void threads_and_pools(void)
+TEST(threads_and_pools)
 {
 	CHECK_OK(tl_trace_start(path));
 	pthread_t threads[4];
@@ -207,7 +205,7 @@ static void threads_and_pools(void)
 }
 
 /* A tensor that rests in the pool is not live, and its slot is released once. */
-static void kept_tensors(void)
+TEST(kept_tensors)
 {
 	int64_t shape[] = {7, 9};
 	CHECK_OK(tl_mem_purge());
@@ -228,7 +226,7 @@ static void kept_tensors(void)
 
 /* A block that goes back to the host is no longer live, whether the host keeps it, brings
  * it again, or has the runtime free it. */
-static void blocks_that_go_back_to_the_host(void)
+TEST(blocks_that_go_back_to_the_host)
 {
 	char* kept = malloc(70);
 	CHECK_OK(tl_trace_start(path));
@@ -258,7 +256,7 @@ static void blocks_that_go_back_to_the_host(void)
 }
 
 /* A size that changes in place is an end and an allocation, and is known afterwards. */
-static void an_object_that_grows_in_place(void)
+TEST(an_object_that_grows_in_place)
 {
 	tl_alloc_info info = {.struct_size = sizeof info};
 	void* p = tl_mem_alloc(100);
@@ -274,7 +272,7 @@ static void an_object_that_grows_in_place(void)
 	CHECK_INT(count("\"bytes\":105"), 2);
 }
 
-static void afterwards_the_fast_path_answers(void)
+TEST(afterwards_the_fast_path_answers)
 {
 	CHECK_OK(tl_mem_free(tl_mem_alloc(64)));
 	const tl_stats before = check_stats();
@@ -286,7 +284,7 @@ static void afterwards_the_fast_path_answers(void)
 	CHECK_INT(after.frees - before.frees, 100);
 }
 
-static void the_file_has_a_limit(void)
+TEST(the_file_has_a_limit)
 {
 	CHECK_OK(tl_configure("TL_TRACE_BYTES", "20KiB"));
 	CHECK_OK(tl_trace_start(path));
@@ -308,7 +306,7 @@ static void the_file_has_a_limit(void)
 }
 
 /* How a process ends: with exit, without it, and as a forked child. */
-static void the_end_of_the_process(void)
+TEST(the_end_of_the_process)
 {
 	for (int how = 0; how < 2; how++) {
 		CHECK_INT(fflush(NULL), 0);
@@ -341,7 +339,7 @@ static int end_as_told(const char* how)
 }
 
 /* TL_TRACE, which the process only has in its environment; its number is in the file's name. */
-static void a_trace_of_the_whole_process(void)
+TEST(a_trace_of_the_whole_process)
 {
 	char own[64];
 	CHECK_INT(fflush(NULL), 0);
@@ -363,7 +361,7 @@ static void a_trace_of_the_whole_process(void)
 }
 
 /* A file that cannot be written is told, and the program runs as it is. */
-static void a_trace_that_cannot_be_written(void)
+TEST(a_trace_that_cannot_be_written)
 {
 	CHECK_INT(fflush(NULL), 0);
 	pid_t child = fork();
@@ -379,7 +377,7 @@ static void a_trace_that_cannot_be_written(void)
 	CHECK_INT(count("tl_runtime: "), 1);
 }
 
-static void a_forked_child_writes_nothing(void)
+TEST(a_forked_child_writes_nothing)
 {
 	CHECK_OK(tl_trace_start(path));
 	void* p = tl_mem_alloc(32);
@@ -397,7 +395,7 @@ static void a_forked_child_writes_nothing(void)
 	CHECK_INT(count("{\"name\":\"free\""), 1);
 }
 
-static void refusals(void)
+TEST(refusals)
 {
 	CHECK_FAILS(tl_trace_stop(), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_trace_start(NULL), TL_E_INVALID_ARGUMENT);
@@ -412,7 +410,7 @@ static void refusals(void)
 }
 
 /* The end of a trace is the first to learn that the disk is full. */
-static void a_full_disk(void)
+TEST(a_full_disk)
 {
 	if (access("/dev/full", W_OK) != 0) {
 		printf("skip: no /dev/full\n");
@@ -422,7 +420,7 @@ static void a_full_disk(void)
 	CHECK_FAILS(tl_trace_stop(), TL_E_INVALID_ARGUMENT);
 }
 
-static void no_memory_to_look(void)
+TEST(no_memory_to_look)
 {
 	void* one = tl_mem_alloc(64);
 	CHECK_OK(tl_configure("TL_FAIL_MEMORY", "0"));
@@ -448,24 +446,7 @@ int main(int argc, char** argv)
 	int file = mkstemp(path);
 	CHECK(file >= 0);
 	close(file);
-	RUN(no_memory_to_look);
-	RUN(refusals);
-	RUN(a_full_disk);
-	RUN(what_happens_is_told);
-	RUN(the_end_tells_who_holds_what_lives);
-	RUN(cells_that_lived_before);
-	RUN(what_was_open_before);
-	RUN(events_have_the_number_of_their_thread);
-	RUN(threads_and_pools);
-	RUN(kept_tensors);
-	RUN(blocks_that_go_back_to_the_host);
-	RUN(an_object_that_grows_in_place);
-	RUN(the_file_has_a_limit);
-	RUN(the_end_of_the_process);
-	RUN(a_trace_of_the_whole_process);
-	RUN(a_trace_that_cannot_be_written);
-	RUN(a_forked_child_writes_nothing);
-	RUN(afterwards_the_fast_path_answers);
+	check_run();
 	unlink(path);
 	free(text);
 	return check_finish();

@@ -1,7 +1,6 @@
 /* Tracking: sites, samples, tags, and what is told of an allocation. */
 #define TL_TRACK_ALLOCATIONS
 #include <pthread.h>
-#include <unistd.h>
 
 #include "check.h"
 

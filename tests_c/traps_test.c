@@ -242,10 +242,9 @@ TEST(early_return_from_nested_loops)
 	CHECK_DEAD(found);
 }
 
-TEST(break_and_continue_through_scopes)
+TEST_IN_SCOPE(break_and_continue_through_scopes)
 {
 	void* kept = NULL;
-	CHECK_OK(tl_mem_enter_scope());
 	int64_t loop = tl_get_scope_depth();
 	for (int i = 0; i < 100; i++) {
 		CHECK_OK(tl_mem_enter_scope());
@@ -267,7 +266,6 @@ TEST(break_and_continue_through_scopes)
 	CHECK_INT(tl_get_scope_depth(), loop);
 	CHECK_COUNT(kept, 1);
 	CHECK_OK(tl_ptr_release(kept));
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(the_same_pointer_in_two_scopes)

@@ -38,10 +38,9 @@ TEST(elements_are_held_and_borrowed)
 	CHECK_DEAD(element);
 }
 
-TEST(the_last_element_goes_first)
+TEST_IN_SCOPE(the_last_element_goes_first)
 {
 	released_count = 0;
-	CHECK_OK(tl_mem_enter_scope());
 	CHECK_OK(tl_mem_enter_scope());
 	void* vec = tl_vec_new(0);
 	for (int i = 0; i < 10; i++) CHECK_OK(tl_vec_push(vec, new_numbered(i)));
@@ -51,12 +50,10 @@ TEST(the_last_element_goes_first)
 	CHECK_OK(tl_ptr_release(vec));
 	CHECK_INT(released_count, 10);
 	for (int i = 0; i < 10; i++) CHECK_INT(released[i], 9 - i);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
-TEST(set_acquires_then_releases)
+TEST_IN_SCOPE(set_acquires_then_releases)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	void* vec = tl_vec_new(1);
 	void* first = tl_mem_new(32);
 	void* second = tl_mem_new(32);
@@ -69,7 +66,6 @@ TEST(set_acquires_then_releases)
 	CHECK_OK(tl_vec_set(vec, 0, NULL));
 	CHECK_COUNT(second, 1);
 	CHECK_PTR(tl_vec_get(vec, 0), NULL);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(an_element_that_only_the_vec_holds_survives_being_set_again)
@@ -107,27 +103,24 @@ TEST(pop_gives_a_floating_reference)
 	CHECK_DEAD(element);
 }
 
-TEST(the_text_of_an_empty_vec_names_it)
+TEST_IN_SCOPE(the_text_of_an_empty_vec_names_it)
 {
 	char address[32];
-	CHECK_OK(tl_mem_enter_scope());
 	void* vec = tl_vec_new(0);
 	snprintf(address, sizeof address, "%p is a Vec without elements", vec);
 	CHECK_REFUSED(tl_vec_pop(vec), 0, TL_E_INVALID_ARGUMENT);
 	tl_vec_pop(vec);
 	CHECK(strstr(tl_last_error(), address) != NULL);
 	tl_clear_error();
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* Each kind of reference that goes, beside each that comes. */
-TEST(set_takes_and_drops_any_kind)
+TEST_IN_SCOPE(set_takes_and_drops_any_kind)
 {
 	static const int64_t two = 2;
 	enum { KINDS = 6 };
 	void* kinds[KINDS];
 	released_count = 0;
-	CHECK_OK(tl_mem_enter_scope());
 	kinds[0] = NULL;
 	kinds[1] = tl_mem_new(32);
 	kinds[2] = new_numbered(7);
@@ -152,13 +145,11 @@ TEST(set_takes_and_drops_any_kind)
 	CHECK_OK(tl_vec_set(vec, 0, NULL)); /* the last reference: its destructor runs in this call */
 	CHECK_INT(released_count, 10);
 	CHECK_INT(released[9], 9);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* An element that is dead by now is no business of the call that replaces it. */
-TEST(set_passes_over_what_is_dead)
+TEST_IN_SCOPE(set_passes_over_what_is_dead)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	void* vec = tl_vec_new(1);
 	void* object = tl_mem_new(32);
 	void* gone = tl_mem_alloc(32);
@@ -169,7 +160,6 @@ TEST(set_passes_over_what_is_dead)
 	CHECK_COUNT(object, 2);
 	CHECK_FAILS(tl_vec_set(vec, 0, gone), TL_E_NOT_LIVE);
 	CHECK_PTR(tl_vec_get(vec, 0), object);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(pop_of_a_sixteenth_float)
@@ -188,9 +178,8 @@ TEST(pop_of_a_sixteenth_float)
 }
 
 /* Of each size that the registry has a way for, held by the Vec alone and beside others. */
-TEST(pop_of_a_block_of_mallocs)
+TEST_IN_SCOPE(pop_of_a_block_of_mallocs)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	void* vec = tl_vec_new(16);
 	for (size_t bytes = 16; bytes < 1 << 20; bytes *= 4) {
 		void* block = malloc(bytes);
@@ -212,7 +201,6 @@ TEST(pop_of_a_block_of_mallocs)
 		CHECK_PTR(tl_vec_pop(vec), block);
 		CHECK_OK(tl_ptr_release(block));
 	}
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(push_does_not_sink)
@@ -228,10 +216,9 @@ TEST(push_does_not_sink)
 	CHECK_DEAD(element);
 }
 
-TEST(clear_releases_and_keeps_the_room)
+TEST_IN_SCOPE(clear_releases_and_keeps_the_room)
 {
 	released_count = 0;
-	CHECK_OK(tl_mem_enter_scope());
 	void* vec = tl_vec_new(4);
 	CHECK_OK(tl_mem_enter_scope());
 	for (int i = 0; i < 4; i++) CHECK_OK(tl_vec_push(vec, new_numbered(i)));
@@ -243,7 +230,6 @@ TEST(clear_releases_and_keeps_the_room)
 	CHECK_OK(tl_vec_clear(vec));
 	CHECK_OK(tl_vec_push(vec, new_numbered(9)));
 	CHECK_INT(tl_vec_len(vec), 1);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(growth_keeps_elements)
@@ -285,10 +271,9 @@ TEST(two_vecs_grow_in_turn)
 }
 
 /* A header that names the table of an earlier Vec is refused, also where that was the last one that got an element. */
-TEST(a_table_that_is_gone)
+TEST_IN_SCOPE(a_table_that_is_gone)
 {
 	unsigned char header[32];
-	CHECK_OK(tl_mem_enter_scope());
 	void* element = tl_mem_new(8);
 	CHECK_OK(tl_mem_enter_scope());
 	void* vec = tl_vec_new(4);
@@ -301,12 +286,10 @@ TEST(a_table_that_is_gone)
 	CHECK_COUNT(element, 1);
 	memset(vec, 0, sizeof header);
 	CHECK_OK(tl_vec_push(vec, element));
-	CHECK_OK(tl_mem_exit_scope());
 }
 
-TEST(indices_are_checked)
+TEST_IN_SCOPE(indices_are_checked)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	void* vec = tl_vec_new(8);
 	CHECK_OK(tl_vec_push(vec, NULL));
 	CHECK_REFUSED(tl_vec_get(vec, 1), 0, TL_E_INVALID_ARGUMENT);
@@ -314,7 +297,6 @@ TEST(indices_are_checked)
 	CHECK_REFUSED(tl_vec_get(vec, INT64_MAX), 0, TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_vec_set(vec, 1, NULL), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_vec_set(vec, INT64_MIN, NULL), TL_E_INVALID_ARGUMENT);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(impossible_capacities)
@@ -330,9 +312,8 @@ TEST(impossible_capacities)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-TEST(only_a_vec_is_a_vec)
+TEST_IN_SCOPE(only_a_vec_is_a_vec)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	void* plain = tl_mem_new(64);
 	CHECK_FAILS(tl_vec_push(plain, NULL), TL_E_UNSUPPORTED);
 	CHECK_REFUSED(tl_vec_get(plain, 0), 0, TL_E_UNSUPPORTED);
@@ -342,18 +323,15 @@ TEST(only_a_vec_is_a_vec)
 	CHECK_FAILS(tl_vec_reserve(plain, 8), TL_E_UNSUPPORTED);
 	CHECK_FAILS(tl_vec_clear(plain), TL_E_UNSUPPORTED);
 	CHECK_COUNT(plain, 1);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
-TEST(elements_are_checked)
+TEST_IN_SCOPE(elements_are_checked)
 {
-	CHECK_OK(tl_mem_enter_scope());
 	void* vec = tl_vec_new(2);
 	CHECK_OK(tl_vec_push(vec, NULL));
 	CHECK_REFUSES_STATUS(tl_vec_push(vec, bad));
 	CHECK_REFUSES_STATUS(tl_vec_set(vec, 0, bad));
 	CHECK_INT(tl_vec_len(vec), 1);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* Borrowed as long as the arena lives; afterwards the Vec must not mind. */

@@ -52,10 +52,9 @@ TEST(views_show_the_same_elements)
 	CHECK_DEAD(tensor);
 }
 
-TEST(empty_and_scalar_views)
+TEST_IN_SCOPE(empty_and_scalar_views)
 {
 	const int64_t none = 0, one = 1;
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* tensor = tl_view_slice(counting(), 1, 3, 3, 1);
 	CHECK_INT(tl_tensor_len(tensor), 0);
 	CHECK_REFUSED(tl_tensor_data(tensor), 0, TL_OK);
@@ -65,7 +64,6 @@ TEST(empty_and_scalar_views)
 	CHECK_INT(tl_tensor_rank(tl_view_squeeze(tl_view_expand_dims(scalar, 0), 0)), 0);
 	CHECK_INT(tl_tensor_rank(tl_view_reshape(scalar, 0, NULL)), 0);
 	CHECK_INT(tl_tensor_rank(tl_view_permute(scalar, 0, NULL)), 0);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(slices_of_several_axes)
@@ -231,10 +229,9 @@ TEST(a_tensor_in_a_slot_has_no_views)
 	CHECK_OK(tl_mem_function_exit());
 }
 
-TEST(impossible_views)
+TEST_IN_SCOPE(impossible_views)
 {
 	const int64_t five = 5, open[2] = {-1, -1}, huge[2] = {INT64_MAX, INT64_MAX}, twice[2] = {0, 0}, six = 6;
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* tensor = counting();
 	void* plain = tl_mem_new(256);
 	CHECK_REFUSED(tl_view_reshape(tensor, 1, &five), 0, TL_E_INVALID_ARGUMENT);
@@ -263,7 +260,6 @@ TEST(impossible_views)
 	CHECK_REFUSED(tl_view_expand_dims(tensor, 3), 0, TL_E_INVALID_ARGUMENT);
 	CHECK_REFUSED(tl_tensor_base(plain), 0, TL_E_UNSUPPORTED);
 	CHECK_COUNT(tensor, 2);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 /* Divided by the size of the element, and walked more axes than there are. */
@@ -301,10 +297,9 @@ TEST(views_of_bad_pointers)
 	CHECK_REFUSES_STATUS(tl_tensor_info_get(bad, &info));
 }
 
-TEST(info_tells_everything)
+TEST_IN_SCOPE(info_tells_everything)
 {
 	tl_tensor_info info = {.struct_size = sizeof info};
-	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* tensor = counting();
 	tl_tensor* view = tl_view_slice(tensor, 1, 1, 3, 1);
 	CHECK_OK(tl_tensor_info_get(view, &info));
@@ -335,7 +330,6 @@ TEST(info_tells_everything)
 	CHECK_OK(tl_tensor_info_get(tensor, &info));
 	CHECK_INT(info.struct_size, sizeof info);
 	CHECK_FAILS(tl_tensor_info_get(tl_mem_new(512), &info), TL_E_UNSUPPORTED);
-	CHECK_OK(tl_mem_exit_scope());
 }
 
 TEST(wrapped_memory)

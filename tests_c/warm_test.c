@@ -4,8 +4,6 @@
  *     warm_test [steps]
  */
 #include <semaphore.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "check.h"
 #include "thread.h"

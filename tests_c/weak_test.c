@@ -1,6 +1,4 @@
 /* Section Checked and weak references: who upgrades a weak reference, and when there is nothing left. */
-#include <unistd.h>
-
 #include "check.h"
 #include "thread.h"
 

@@ -34,7 +34,7 @@ bool throws(Call call)
 // Enough rounds for the fast path: the slow one makes the first records.
 enum { ROUNDS = 100 };
 
-void out_of_unregister()
+TEST(out_of_unregister)
 {
 	for (int i = 0; i < ROUNDS; i++) {
 		freed = 0;
@@ -45,7 +45,7 @@ void out_of_unregister()
 	}
 }
 
-void out_of_a_scope_and_a_release()
+TEST(out_of_a_scope_and_a_release)
 {
 	for (int i = 0; i < ROUNDS; i++) {
 		freed = 0;
@@ -65,7 +65,7 @@ void out_of_a_scope_and_a_release()
 	}
 }
 
-void what_waits_is_not_lost()
+TEST(what_waits_is_not_lost)
 {
 	for (int i = 0; i < ROUNDS; i++) {
 		freed = 0;
@@ -85,7 +85,7 @@ tl_tensor* lent(tl_deleter deleter)
 	return tl_tensor_from_buffer(TL_DTYPE_F32, 0, 0, nullptr, &number, nullptr, deleter, nullptr);
 }
 
-void out_of_the_end_of_a_tensor()
+TEST(out_of_the_end_of_a_tensor)
 {
 	for (int i = 0; i < ROUNDS; i++) {
 		freed = 0;
@@ -110,9 +110,5 @@ void out_of_the_end_of_a_tensor()
 int main()
 {
 	CHECK_OK(tl_init());
-	RUN(out_of_unregister);
-	RUN(out_of_a_scope_and_a_release);
-	RUN(what_waits_is_not_lost);
-	RUN(out_of_the_end_of_a_tensor);
-	return check_finish();
+	return check_tests();
 }

@@ -39,7 +39,7 @@ bool throws(Call call)
 	return false;
 }
 
-void out_of_release()
+TEST(out_of_release)
 {
 	destroyed = 0;
 	CHECK_OK(tl_mem_enter_scope());
@@ -53,7 +53,7 @@ void out_of_release()
 	CHECK_INT(destroyed, 2);
 }
 
-void out_of_exit_scope()
+TEST(out_of_exit_scope)
 {
 	destroyed = 0;
 	CHECK_OK(tl_mem_enter_scope());
@@ -66,7 +66,7 @@ void out_of_exit_scope()
 	CHECK_INT(destroyed, 3);
 }
 
-void out_of_unwinding_again()
+TEST(out_of_unwinding_again)
 {
 	destroyed = 0;
 	for (int i = 0; i < 100; i++) {
@@ -78,7 +78,7 @@ void out_of_unwinding_again()
 	CHECK_INT(destroyed, 100);
 }
 
-void through_a_vec()
+TEST(through_a_vec)
 {
 	destroyed = 0;
 	CHECK_OK(tl_mem_enter_scope());
@@ -104,9 +104,5 @@ int main()
 	type.size = sizeof(node);
 	type.destructor = destroy;
 	CHECK_OK(tl_type_define(&type, &node_type));
-	RUN(out_of_release);
-	RUN(out_of_exit_scope);
-	RUN(out_of_unwinding_again);
-	RUN(through_a_vec);
-	return check_finish();
+	return check_tests();
 }

@@ -1,6 +1,5 @@
 // Names and lines of C++ in profiles, traces and leak reports: members that are declared in their class,
 // functions that are inlined and copies that are not, as `go tool pprof` shows them.
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
@@ -65,7 +64,7 @@ bool shows(const std::string& text, const std::string& what)
 
 std::string at(int line) { return __FILE__ ":" + std::to_string(line); }
 
-void a_profile()
+TEST(a_profile)
 {
 	layer l;
 	l.grow(1 << 16);
@@ -88,7 +87,7 @@ std::string frame(const std::string& name, int line)
 	return "\"name\":\"" + name + "\",\"file\":\"" __FILE__ "\",\"line\":" + std::to_string(line) + ",";
 }
 
-void a_trace()
+TEST(a_trace)
 {
 	layer l;
 	CHECK_OK(tl_trace_start((path + ".json").c_str()));
@@ -100,7 +99,7 @@ void a_trace()
 	CHECK_OK(tl_mem_free(l.weights));
 }
 
-void a_report()
+TEST(a_report)
 {
 	layer l;
 	const uint64_t mark = *tl_track_count();
@@ -117,9 +116,7 @@ void a_report()
 int main()
 {
 	CHECK_OK(tl_configure("TL_TRACK", "1"));
-	RUN(a_profile);
-	RUN(a_trace);
-	RUN(a_report);
+	check_run();
 	for (const char* ending : {".pb.gz", ".txt", ".json"}) unlink((path + ending).c_str());
 	return check_finish();
 }

@@ -25,7 +25,7 @@ const tl::type<node>& node_type()
 
 node* raw_node() { return ::new (std::malloc(sizeof(node))) node; }
 
-void a_taken_struct_ends_with_its_reference()
+TEST(a_taken_struct_ends_with_its_reference)
 {
 	destroyed = 0;
 	{
@@ -38,7 +38,7 @@ void a_taken_struct_ends_with_its_reference()
 	CHECK_INT(destroyed, 3);
 }
 
-void what_was_refused_is_the_callers()
+TEST(what_was_refused_is_the_callers)
 {
 	node* inside = raw_node();
 	tl::result<tl::ref<node>> taken = tl::try_take(reinterpret_cast<node*>(&inside->number), node_type());
@@ -52,7 +52,7 @@ struct vec {
 	std::uint32_t length, capacity;
 };
 
-void a_vec_by_its_members()
+TEST(a_vec_by_its_members)
 {
 	const tl_type type = tl::define_vec("nodes", &vec::data, &vec::length, &vec::capacity);
 	destroyed = 0;
@@ -70,10 +70,4 @@ void a_vec_by_its_members()
 
 } // namespace
 
-int main()
-{
-	RUN(a_taken_struct_ends_with_its_reference);
-	RUN(what_was_refused_is_the_callers);
-	RUN(a_vec_by_its_members);
-	return check_finish();
-}
+int main(void) { return check_tests(); }

@@ -17,7 +17,7 @@ tl_alloc_info info_of(const void* pointer)
 	return info;
 }
 
-void macros_tell_the_line()
+TEST(macros_tell_the_line)
 {
 	const tl::leak_check recording;
 	void* p = tl_mem_alloc(40);
@@ -37,7 +37,7 @@ bool at(const void* pointer, std::uint64_t line)
 }
 
 /* What looks like one argument may have commas; and all that allocates is told. */
-void arguments_may_have_commas()
+TEST(arguments_may_have_commas)
 {
 	const tl::leak_check recording;
 	tl_mem_enter_scope();
@@ -56,14 +56,14 @@ void arguments_may_have_commas()
 }
 
 /* The line of a header is nobody's: its call stack leads further. */
-void classes_tell_no_line_of_their_own()
+TEST(classes_tell_no_line_of_their_own)
 {
 	const tl::leak_check recording;
 	const tl::tensor t = tl::tensor::zeros<float>({2, 3});
 	CHECK(info_of(t.get()).file == nullptr && info_of(t.get()).frames > 1);
 }
 
-void tags_end_with_their_block()
+TEST(tags_end_with_their_block)
 {
 	const tl::leak_check recording;
 	void* p = nullptr;
@@ -90,7 +90,7 @@ void tags_end_with_their_block()
 	CHECK(refused);
 }
 
-void clean_bodies_pass()
+TEST(clean_bodies_pass)
 {
 	CHECK_INT(tl::assert_no_leaks([] {
 				  void* p = tl_mem_alloc(64);
@@ -105,7 +105,7 @@ void clean_bodies_pass()
 	});
 }
 
-void leaks_are_thrown()
+TEST(leaks_are_thrown)
 {
 	void* p = nullptr;
 	std::int64_t count = 0;
@@ -127,7 +127,7 @@ std::uint64_t recordings()
 	return *tl_track_count() - before;
 }
 
-void recording_goes_on_where_it_was_on()
+TEST(recording_goes_on_where_it_was_on)
 {
 	CHECK_INT(recordings(), 0);
 	CHECK_OK(tl_configure("TL_TRACK", "1"));
@@ -154,14 +154,4 @@ void recording_goes_on_where_it_was_on()
 
 } // namespace
 
-int main()
-{
-	RUN(macros_tell_the_line);
-	RUN(arguments_may_have_commas);
-	RUN(classes_tell_no_line_of_their_own);
-	RUN(tags_end_with_their_block);
-	RUN(clean_bodies_pass);
-	RUN(leaks_are_thrown);
-	RUN(recording_goes_on_where_it_was_on);
-	return check_finish();
-}
+int main(void) { return check_tests(); }
