@@ -1,6 +1,5 @@
 /* Pointers that must be refused, with the status each of them deserves. */
-#ifndef TL_TESTS_BAD_H
-#define TL_TESTS_BAD_H
+#pragma once
 
 #include "check.h"
 
@@ -78,5 +77,3 @@ static inline void bad_drop(bad_pointers* bad)
 	} while (0)
 #define CHECK_REFUSES_STATUS(call) CHECK_REFUSES(call, BAD_STATUS)
 #define CHECK_REFUSES_NULL(call) CHECK_REFUSES((intptr_t)(call), 0)
-
-#endif

@@ -1,6 +1,5 @@
 /* Threads that are cancelled at a chosen moment, for cancel_test.c and the proof suite. */
-#ifndef TL_TESTS_CANCEL_H
-#define TL_TESTS_CANCEL_H
+#pragma once
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -87,5 +86,3 @@ static void* calls_until_cancelled(void* unused)
 	}
 	return unused;
 }
-
-#endif

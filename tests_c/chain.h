@@ -1,6 +1,5 @@
 /* Long chains of typed objects, for tests of depth and of cost. */
-#ifndef TL_TESTS_CHAIN_H
-#define TL_TESTS_CHAIN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ static inline struct chain_node* chain_of(int64_t length)
 	tl_mem_exit_scope();
 	return head;
 }
-
-#endif

@@ -6,8 +6,7 @@
  * same end: no scope left open, and as many live objects, bytes and foreign
  * pointers as before it. RUN does that with a function that is no TEST.
  */
-#ifndef TL_TESTS_CHECK_H
-#define TL_TESTS_CHECK_H
+#pragma once
 
 #include <inttypes.h>
 #include <stdbool.h>
@@ -283,5 +282,3 @@ static inline uint64_t check_random(uint64_t* state)
 	*state ^= *state >> 27;
 	return *state * UINT64_C(2685821657736338717);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* A device for the tests of memory pools, which does what it is told: grants ranges of
  * addresses or memory, fails at a call, breaks its promises. Ranges have no access at
  * all, so a pool that looked at its memory would die. */
-#ifndef TL_TESTS_DEVICE_H
-#define TL_TESTS_DEVICE_H
+#pragma once
 
 #include <sys/mman.h>
 
@@ -88,5 +87,3 @@ static inline void device_end(device* d, tl_memory_pool* pool)
 	CHECK_INT(d->chunks, 0);
 	CHECK_INT(d->wrong, 0);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What dlpack.h declares, under its names: the tests are its other users. */
-#ifndef TL_TESTS_DL_H
-#define TL_TESTS_DL_H
+#pragma once
 
 #include <stdint.h>
 
@@ -43,5 +42,3 @@ typedef struct DLManagedTensorVersioned {
 
 enum { DL_READ_ONLY = 1, DL_COPIED = 2 };
 enum { kDLCPU = 1, kDLCUDA = 2, kDLCUDAHost = 3, kDLOpenCL = 4 };
-
-#endif

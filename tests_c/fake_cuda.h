@@ -1,7 +1,6 @@
 /* The CUDA driver of the tests' own, from the tests' side: two devices of 1 GiB, failures
  * and events on command. */
-#ifndef TL_TESTS_FAKE_CUDA_H
-#define TL_TESTS_FAKE_CUDA_H
+#pragma once
 
 #include <dlfcn.h>
 
@@ -70,5 +69,3 @@ static inline int finish_devices(void)
 	CHECK_INT(fake_outstanding(), 0);
 	return check_finish();
 }
-
-#endif

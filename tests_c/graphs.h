@@ -1,6 +1,5 @@
 /* Graphs that the tests of graphs share. */
-#ifndef TL_TESTS_GRAPHS_H
-#define TL_TESTS_GRAPHS_H
+#pragma once
 
 #include "check.h"
 #include "tl_graph.h"
@@ -61,5 +60,3 @@ static inline tl_execution_info info_of(const tl_execution* execution)
 	CHECK_INT(info.struct_size, sizeof info);
 	return info;
 }
-
-#endif

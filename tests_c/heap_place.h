@@ -1,8 +1,7 @@
 /* Where Go's heap begins: Go takes a chunk of its first arena at random, and the last chunk is
  * the one with the least room behind it. With TL_TEST_SEED in its environment a process goes on
  * where the seed leads there, and ends where it does not. */
-#ifndef TL_TESTS_HEAP_PLACE_H
-#define TL_TESTS_HEAP_PLACE_H
+#pragma once
 
 #include <elf.h>
 #include <stdbool.h>
@@ -45,5 +44,3 @@ static inline bool heap_place_is_last(const void* address, size_t bytes, int fla
 	heap_place_is_chosen = false;
 	return true;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A program's inlined operations: what tests of all their sections need. */
-#ifndef TL_TESTS_INLINED_H
-#define TL_TESTS_INLINED_H
+#pragma once
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -88,5 +87,3 @@ static inline void in_a_child(void (*body)(void*), void* argument)
 	CHECK_INT(waitpid(child, &status, 0), child);
 	CHECK_INT(status, 0);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* An interpreter that consists of three functions, for the tests of capsules. */
-#ifndef TL_TESTS_INTERPRETER_H
-#define TL_TESTS_INTERPRETER_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,5 +58,3 @@ static inline tl_python_api interpreter(void)
 	memcpy(&api.err_set_string, &set, sizeof set);
 	return api;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Reads leak reports. */
-#ifndef TL_TESTS_LEAK_READER_H
-#define TL_TESTS_LEAK_READER_H
+#pragma once
 
 #include <regex.h>
 
@@ -82,5 +81,3 @@ static long read_as_leak_sanitizers(int* groups, int* frames)
 	}
 	return sum == bytes && objects == count ? count : -1;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * family and ends with a status that tells how that went; that it ends is half the test.
  *
  * The program begins with `if (argc > 1) return limited_main(argc, argv);`. */
-#ifndef TL_TESTS_LIMITED_H
-#define TL_TESTS_LIMITED_H
+#pragma once
 
 #include <errno.h>
 #include <grp.h>
@@ -278,5 +277,3 @@ static inline int run_limited(const char* program, const char* moment, const cha
 {
 	return end_limited(start_limited(program, moment, resource, value, setting));
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What the system says of a mapping of this process. */
-#ifndef TL_TESTS_MAPPINGS_H
-#define TL_TESTS_MAPPINGS_H
+#pragma once
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -40,5 +39,3 @@ static inline int mark_of(const void* p, const char* flag)
 	if (smaps != NULL) fclose(smaps);
 	return found;
 }
-
-#endif

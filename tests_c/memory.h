@@ -1,6 +1,5 @@
 /* What the tests of limits share: figures of an account, and limits that end. */
-#ifndef TL_TESTS_MEMORY_H
-#define TL_TESTS_MEMORY_H
+#pragma once
 
 #include "check.h"
 
@@ -55,5 +54,3 @@ static inline void keep_tensors(int count, int64_t elements)
 	for (int i = 0; i < count; i++) CHECK_OK(tl_pool_release(held[i], (size_t)elements, TL_DTYPE_U8, TL_DEVICE_CPU));
 	free(held);
 }
-
-#endif

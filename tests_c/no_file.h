@@ -1,7 +1,6 @@
 /* A path where nothing can be written: its folder is missing in one of the test's own. What
  * a machine has anywhere else does not matter. */
-#ifndef TL_TESTS_NO_FILE_H
-#define TL_TESTS_NO_FILE_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,5 +22,3 @@ static inline const char* no_file(void)
 	}
 	return path;
 }
-
-#endif

@@ -3,8 +3,7 @@
  * MPI lets a program put functions of its own before MPI's (the names PMPI_ are MPI's then). That counts memory and
  * types without a look into MPI.
  */
-#ifndef TL_TESTS_RANKS_H
-#define TL_TESTS_RANKS_H
+#pragma once
 
 /* The C++ interface that MPI 3 removed, and that no longer compiles without a warning. */
 #define OMPI_SKIP_MPICXX 1
@@ -81,5 +80,3 @@ static inline void mpi_begin(int* argc, char*** argv, int level)
 		const tl_status got_ = (call);                                                                            \
 		if (check_failed(got_ == TL_OK)) fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, tl_mpi_last_error()); \
 	} while (0)
-
-#endif

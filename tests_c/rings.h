@@ -1,6 +1,5 @@
 /* Rings of garbage on several threads, for the programs about cycles. */
-#ifndef TL_TESTS_RINGS_H
-#define TL_TESTS_RINGS_H
+#pragma once
 
 #include "check.h"
 #include "thread.h"
@@ -27,5 +26,3 @@ static inline void check_each_thread_collects_its_own(ring_maker maker)
 	CHECK_COUNT(mine, 1);
 	CHECK_INT(tl_mem_collect_cycles(), 3);
 }
-
-#endif

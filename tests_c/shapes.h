@@ -1,6 +1,5 @@
 /* A struct of a compiler's, in memory of malloc's, with a type and a destructor that counts. */
-#ifndef TL_TESTS_SHAPES_H
-#define TL_TESTS_SHAPES_H
+#pragma once
 
 #include "check.h"
 
@@ -59,5 +58,3 @@ static inline void define_shapes(void)
 	desc.name = "quiet";
 	CHECK_OK(tl_type_define(&desc, &quiet_type));
 }
-
-#endif

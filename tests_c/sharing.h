@@ -1,6 +1,5 @@
 /* What the tests of shared tensors have in common: sockets that carry descriptors, and what a process has open. */
-#ifndef TL_TESTS_SHARING_H
-#define TL_TESTS_SHARING_H
+#pragma once
 
 #include <dirent.h>
 #include <errno.h>
@@ -103,5 +102,3 @@ static inline tl_tensor_shared shared_of(const tl_tensor* t, uint32_t flags)
 	CHECK_OK(tl_tensor_share(t, flags, &s));
 	return s;
 }
-
-#endif

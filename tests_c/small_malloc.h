@@ -1,8 +1,7 @@
 /* A malloc of the test program's own, in place of the C library's: blocks of one size stand side by side without
  * anything between them, those of 8 bytes 8 apart, those of 24 bytes 24. It ends the process when it is given
  * what is not its own. With SMALL_MALLOC_BARE the program replaces no more than a program has to. */
-#ifndef TL_TESTS_SMALL_MALLOC_H
-#define TL_TESTS_SMALL_MALLOC_H
+#pragma once
 
 #include <errno.h>
 #include <stdbool.h>
@@ -144,6 +143,4 @@ void* aligned_alloc(size_t alignment, size_t bytes)
 }
 
 void* memalign(size_t alignment, size_t bytes) { return aligned_alloc(alignment, bytes); }
-#endif
-
 #endif

@@ -1,6 +1,5 @@
 /* Calls on a small stack that was painted before: how much of it they write to. */
-#ifndef TL_TESTS_SMALL_STACK_H
-#define TL_TESTS_SMALL_STACK_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,5 +72,3 @@ static inline size_t small_stack_call(small_stack* s, void (*body)(void*), void*
 	swapcontext(&s->caller, &s->callee);
 	return small_stack_depth(s->low, s->top);
 }
-
-#endif

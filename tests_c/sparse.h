@@ -1,6 +1,5 @@
 /* Sparse matrices for the tests. */
-#ifndef TL_TESTS_SPARSE_H
-#define TL_TESTS_SPARSE_H
+#pragma once
 
 #include "check.h"
 
@@ -39,5 +38,3 @@ static inline void sparse_check_rows(const tl_sparse* matrix, int64_t first, int
 		CHECK(length != want || memcmp(indices, sparse_indices + from, (size_t)want * sizeof *sparse_indices) == 0);
 	}
 }
-
-#endif

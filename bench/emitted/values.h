@@ -8,8 +8,7 @@
  *
  * NEW(bytes) is a value with one reference, DUP(value) another reference. IS_UNIQUE(value) tells whether there is one
  * alone; then FREE(value) ends it, whose fields the program has taken, and else DROP(value) drops a reference. */
-#ifndef BENCH_EMITTED_VALUES_H
-#define BENCH_EMITTED_VALUES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -140,5 +139,3 @@ int main(int argc, char** argv)
 #endif
 	return 0;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The least that a counted pointer behind a C ABI can cost: two trivial functions in a shared library. */
-#ifndef BENCH_FLOOR_H
-#define BENCH_FLOOR_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,6 +32,4 @@ int floor_free_tensor(void* tensor);
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -1,6 +1,5 @@
 /* Operations that `calls` counts. */
-#ifndef BENCH_CALLS_H
-#define BENCH_CALLS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -48,5 +47,3 @@ static inline tl_type node_type(void)
 	if (tl_type_define(&description, &type) != TL_OK) exit(2);
 	return type;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Whether this process is a forked child, which has none of Go's threads. */
-#ifndef TL_ENTRY_FORK_H
-#define TL_ENTRY_FORK_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -21,5 +20,3 @@ static inline bool tlc_forked(void)
 }
 
 #pragma GCC visibility pop
-
-#endif

@@ -1,6 +1,5 @@
 /* Go functions that the shim itself calls (capi/entry.go), and locks for fork. */
-#ifndef TL_ENTRY_H
-#define TL_ENTRY_H
+#pragma once
 
 #include "layout.h"
 
@@ -41,5 +40,3 @@ void tlentry_end_trace(uintptr_t context);
 void tlc_memory_pools_attach(uintptr_t table, bool fast);
 void tlc_memory_pools_lock_all(void);
 void tlc_memory_pools_unlock_all(void);
-
-#endif

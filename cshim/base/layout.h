@@ -15,8 +15,7 @@
  *   context            its thread; `word` by anybody through atomics
  *   globals            at the first use, under the start lock of guard/guard.c; settings that may change, by atomics
  */
-#ifndef TL_LAYOUT_H
-#define TL_LAYOUT_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -542,5 +541,3 @@ typedef struct tl_globals {
 #define TL_SPAN_CLASS(word) ((uint32_t)((word) & 0xFF))
 #define TL_SPAN_RECORD(word) ((uint32_t)((word) >> 32))
 #define TL_SPAN_BACK(word) ((uint32_t)(word) >> 8) /* to the first span of a large object; there, how many it has */
-
-#endif

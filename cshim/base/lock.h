@@ -1,7 +1,6 @@
 /* Locks of the memory that both paths share; runtime/layout/lock.go is the Go side. Whoever waits may not
  * sleep in the kernel, since the other language would have to wake it. */
-#ifndef TL_LAYOUT_LOCK_H
-#define TL_LAYOUT_LOCK_H
+#pragma once
 
 #include <sched.h>
 
@@ -42,5 +41,3 @@ static inline void tlc_lock(_Atomic uint32_t* lock)
 }
 
 static inline void tlc_unlock(_Atomic uint32_t* lock) { atomic_store_explicit(lock, 0, memory_order_release); }
-
-#endif

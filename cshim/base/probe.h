@@ -17,8 +17,7 @@
  *
  * TLC_NO_PROBES leaves them out, where this code becomes part of other programs.
  */
-#ifndef TL_PROBE_H
-#define TL_PROBE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -90,5 +89,3 @@ void tlc_probe_free(uint64_t object, uint64_t unused);
 void tlc_probe_pool_miss(uint64_t elements, uint64_t dtype);
 void tlc_probe_limit(uint64_t device, uint64_t bytes);
 #pragma GCC visibility pop
-
-#endif

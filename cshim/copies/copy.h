@@ -1,6 +1,5 @@
 /* Copies of tensors whose elements have gaps between them, stand in another order, or repeat. */
-#ifndef TL_COPY_H
-#define TL_COPY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ void tlc_copy_elements(uintptr_t to, const int64_t* to_strides, const tlc_elemen
 void tlc_reach(const tlc_elements* of, uintptr_t* low, uintptr_t* high);
 
 #pragma GCC visibility pop
-
-#endif

@@ -6,8 +6,7 @@
  * magazine is empty, every stack full, and no record has its owner, so the fast functions need no
  * test for any of these cases.
  */
-#ifndef TL_ENTRY_GUARD_H
-#define TL_ENTRY_GUARD_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -302,5 +301,3 @@ static inline bool tlc_in_live_stack(const tl_context* c, uintptr_t p)
 }
 
 #pragma GCC visibility pop
-
-#endif

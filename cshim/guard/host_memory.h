@@ -1,6 +1,5 @@
 /* What the runtime can know of the host's memory without touching it. */
-#ifndef TL_HOST_MEMORY_H
-#define TL_HOST_MEMORY_H
+#pragma once
 
 #include "guard.h"
 #include "../host/allocator.h"
@@ -40,5 +39,3 @@ static inline bool tlc_knows(uintptr_t p)
 static inline bool tlc_is_known(uintptr_t p) { return TLC_LIKELY((p & 15) == 0 && tlc_knows(p)); }
 
 #pragma GCC visibility pop
-
-#endif

@@ -1,7 +1,6 @@
 /* The registry as the fast path uses it: registry/registry.h with what a thread of the library does where a block
  * with a record is counted or ends. */
-#ifndef TL_REGISTRY_FAST_H
-#define TL_REGISTRY_FAST_H
+#pragma once
 
 #include "../base/fork.h"
 #include "../registry/linked.h"
@@ -115,5 +114,3 @@ static inline int tlc_foreign_forget(uintptr_t p, tlc_ended* ended)
 }
 
 #pragma GCC visibility pop
-
-#endif

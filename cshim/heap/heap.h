@@ -16,8 +16,7 @@
  * cells has a bitmap instead (cells.c).
  *
  * Locks: that of a depot before that of the heap, which is the accounts' (tl_account.lock). */
-#ifndef TL_HEAP_H
-#define TL_HEAP_H
+#pragma once
 
 #include "../base/layout.h"
 
@@ -234,4 +233,3 @@ void tlc_heap_lock_all(tl_heap* h);
 void tlc_heap_unlock_all(tl_heap* h);
 
 #pragma GCC visibility pop
-#endif

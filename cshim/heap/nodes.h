@@ -1,7 +1,6 @@
 /* Nodes of inboxes, and what is put into an inbox: releases by a thread that does not own the object. Both paths call the
  * functions below, object/inbox.c and runtime/object/nodes.go; docs/model has the protocol. */
-#ifndef TL_NODES_H
-#define TL_NODES_H
+#pragma once
 
 #include "heap.h"
 
@@ -181,5 +180,3 @@ static inline uint32_t tlc_swap_inbox(tl_context* c, uint32_t node)
 	                                              memory_order_acq_rel, memory_order_relaxed)) {}
 	return (uint32_t)(word >> 2);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files of the heap share: helpers that their callers inline, and functions that lie in one of the files. */
-#ifndef TL_HEAP_PARTS_H
-#define TL_HEAP_PARTS_H
+#pragma once
 
 #include "../base/lock.h"
 #include "heap.h"
@@ -227,4 +226,3 @@ static inline void enlist(tl_heap* h, tl_depot* d, uint32_t span, uint8_t list)
 static inline void delist(tl_heap* h, tl_depot* d, uint32_t span) { unlink_span(h, list_of(h, d, span), span); }
 
 #pragma GCC visibility pop
-#endif

@@ -2,8 +2,7 @@
  * malloc, and its own free takes them. A library that was loaded with RTLD_DEEPBIND sees the C library's
  * functions first, so that a call by name would mean another malloc than the program's. Everything that
  * frees, resizes or measures a block of the program's, and what makes one for it, goes through here. */
-#ifndef TL_HOST_MALLOC_H
-#define TL_HOST_MALLOC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ typedef struct tlc_host_malloc {
 extern tlc_host_malloc tlc_host;
 
 #pragma GCC visibility pop
-
-#endif

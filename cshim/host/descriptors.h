@@ -1,6 +1,5 @@
 /* Descriptors that the library makes, and the three of standard input, output and error; see descriptors.c. */
-#ifndef TL_DESCRIPTORS_H
-#define TL_DESCRIPTORS_H
+#pragma once
 
 #include "../base/layout.h"
 
@@ -17,5 +16,3 @@ void tlc_fill_standard_descriptors(tlc_filled_descriptors* filled);
 void tlc_close_filled_descriptors(const tlc_filled_descriptors* filled);
 
 #pragma GCC visibility pop
-
-#endif

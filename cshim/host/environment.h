@@ -1,6 +1,5 @@
 /* What the library takes from the environment; see environment.c. */
-#ifndef TL_ENVIRONMENT_H
-#define TL_ENVIRONMENT_H
+#pragma once
 
 #include "start.h"
 
@@ -19,5 +18,3 @@ int tlc_go_processors(void);
 tlc_lack tlc_look_at_go_settings(void);
 
 #pragma GCC visibility pop
-
-#endif

@@ -4,8 +4,7 @@
  * documented serves. To go on to another version: compare runtime/cgo/libcgo.h, gcc_*.c and sigtab_linux_generic.go,
  * measure the sizes anew (docs/limits.md), and rename both files; the tests host_limits, signals and first_use look at the rest.
  */
-#ifndef TL_GO_1_26_H
-#define TL_GO_1_26_H
+#pragma once
 
 #ifndef TLC_GO_1_26
 #error "this version of Go is not known to cshim/host/go_1_26.h: build with Go 1.26 (GOTOOLCHAIN=go1.26.0 make)"
@@ -77,5 +76,3 @@ static const struct {
 #define GO_START_MAPPINGS 64
 
 #pragma GCC visibility pop
-
-#endif

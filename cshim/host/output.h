@@ -1,6 +1,5 @@
 /* Where the library writes to descriptors: standard error and the files of runtime/output. */
-#ifndef TL_REPORT_OUTPUT_H
-#define TL_REPORT_OUTPUT_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ void tlc_forget_lost(void);
 size_t tlc_write_file(int file, const void* text, size_t bytes, int64_t offset, int* error);
 
 #pragma GCC visibility pop
-
-#endif

@@ -1,6 +1,5 @@
 /* AddressSanitizer, where the program was compiled with it; see sanitizer.c. */
-#ifndef TL_SANITIZER_H
-#define TL_SANITIZER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,5 +14,3 @@ bool tlc_has_sanitizer(void);
 void tlc_shade(uintptr_t memory, size_t bytes, bool closed);
 
 #pragma GCC visibility pop
-
-#endif

@@ -1,6 +1,5 @@
 /* The program's signal handlers and Go; see signals.c. */
-#ifndef TL_HOST_SIGNALS_H
-#define TL_HOST_SIGNALS_H
+#pragma once
 
 #include <signal.h>
 
@@ -43,5 +42,3 @@ void tlc_let_go_handle(void);
 void tlc_keep_blocked(void);
 
 #pragma GCC visibility pop
-
-#endif

@@ -1,6 +1,5 @@
 /* The stack that Go works on (stack.c). */
-#ifndef TL_ENTRY_STACK_H
-#define TL_ENTRY_STACK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,5 +24,3 @@ bool tlc_stack_of_go(uintptr_t bounds[2]);
 void tlc_watch_ends(void);
 
 #pragma GCC visibility pop
-
-#endif

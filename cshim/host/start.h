@@ -1,6 +1,5 @@
 /* The start of Go, its threads and memory, and memory that only loading needs; see start.c. */
-#ifndef TL_START_H
-#define TL_START_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -70,5 +69,3 @@ bool tlc_has_barrier(void);
 bool tlc_go_has_room(void);
 
 #pragma GCC visibility pop
-
-#endif

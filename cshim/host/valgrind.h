@@ -1,7 +1,6 @@
 /* Requests to valgrind, if the process runs under it. The instructions are those of valgrind.h; elsewhere they change
  * nothing, and the answer is 0. */
-#ifndef TL_HOST_VALGRIND_H
-#define TL_HOST_VALGRIND_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ static inline uintptr_t tlc_ask_valgrind(uintptr_t what, uintptr_t a, uintptr_t 
 	return 0;
 #endif
 }
-
-#endif

@@ -5,8 +5,7 @@
  * any other allocation: a search by bitmap, a treap out, a treap in, a chain. Of any
  * other release: a chain, at most two treaps out, one in.
  */
-#ifndef TL_MEMPOOL_BLOCKS_H
-#define TL_MEMPOOL_BLOCKS_H
+#pragma once
 
 #include "index.h"
 
@@ -257,5 +256,3 @@ static inline bool tlc_mempool_return_block(tl_mempool_state* p, uint64_t addres
 {
 	return tlc_mempool_return_logged(p, address) || tlc_mempool_return_other(p, address);
 }
-
-#endif

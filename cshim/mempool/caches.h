@@ -3,8 +3,7 @@
  * Budget of a pair that a cache serves: two compare-and-swaps of its lock, a search of one list and of
  * four addresses.
  */
-#ifndef TL_MEMPOOL_CACHES_H
-#define TL_MEMPOOL_CACHES_H
+#pragma once
 
 #include "blocks.h"
 
@@ -360,5 +359,3 @@ static inline bool tlc_mempool_give_kept(tl_mempool_state* p, uint64_t handle, u
 	tlc_unlock(&k->lock);
 	return known;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* The free blocks of a memory pool in the order of (bytes, address). */
-#ifndef TL_MEMPOOL_INDEX_H
-#define TL_MEMPOOL_INDEX_H
+#pragma once
 
 #include "mempool.h"
 
@@ -193,5 +192,3 @@ static inline uint32_t tlc_index_fit(tl_mempool_state* p, uint64_t bytes)
 		bin++; /* its own bin has only smaller blocks */
 	}
 }
-
-#endif

@@ -66,8 +66,7 @@
  * (runtime/mempool) calls the functions below; it grows tables, obtains chunks and knows what blocks
  * wait for.
  */
-#ifndef TL_MEMPOOL_H
-#define TL_MEMPOOL_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -251,5 +250,3 @@ void tlc_mempool_settle(tl_mempool_state* p, uint32_t record);
 void tlc_mempool_end_wait(tl_mempool_state* p, uint32_t record);
 
 #pragma GCC visibility pop
-
-#endif

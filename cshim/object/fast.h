@@ -1,7 +1,6 @@
 /* Steps that several fast functions share; hot ones state their budget. "Ask Go" in a comment means
  * that the caller has to take the slow path. */
-#ifndef TL_FAST_H
-#define TL_FAST_H
+#pragma once
 
 #include <stdlib.h>
 
@@ -429,5 +428,3 @@ bool tlc_borrowed_end(tl_context* c, tl_record* r, uintptr_t object, uint32_t ne
 tl_entry* tlc_tensor_release_run(tl_context* c, tl_entry* top, const tl_entry* low);
 
 #pragma GCC visibility pop
-
-#endif

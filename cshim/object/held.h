@@ -6,8 +6,7 @@
  * They are what NumPy and DLPack get: neither knows scopes, and both free from any
  * thread. object.AllocHeld is the Go side.
  */
-#ifndef TL_HELD_H
-#define TL_HELD_H
+#pragma once
 
 #include "fast.h"
 
@@ -60,5 +59,3 @@ static inline tl_status tlc_held_free(void* block)
 {
 	return TLC_LIKELY(tlc_held_drop(tlc_tls, (uintptr_t)block)) ? TL_OK : tl_ptr_release(block);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* A thread's inbox: objects of its own that wait for it to free them. */
-#ifndef TL_INBOX_H
-#define TL_INBOX_H
+#pragma once
 
 #include "held.h"
 
@@ -27,5 +26,3 @@ static inline bool tlc_drop_last(tl_context* c, tl_record* r, tl_entry e)
 bool tlc_refill(tl_context* c, const tl_magazine* m);
 
 #pragma GCC visibility pop
-
-#endif

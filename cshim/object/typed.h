@@ -1,6 +1,5 @@
 /* What the files share that take objects and blocks with a type apart. */
-#ifndef TL_OBJECT_TYPED_H
-#define TL_OBJECT_TYPED_H
+#pragma once
 
 #include <string.h>
 
@@ -94,5 +93,3 @@ static inline __attribute__((always_inline)) bool end_leaf(tl_context* c, tl_rec
 
 /* Drops so many references, which stand at the beginning of the ring. */
 static inline void drop_all(tl_context* c, uint32_t count) { tlc_drain_ring(c, ring_of(c, count)); }
-
-#endif

@@ -10,8 +10,7 @@
  * first enters the interpreter.
  *
  * The interpreter's lock guards everything, and is asked for first: a thread without it has C frames only. */
-#ifndef TL_PYTHON_FRAMES_H
-#define TL_PYTHON_FRAMES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -46,5 +45,3 @@ void tlc_python_find_modules(uintptr_t function);
 bool tlc_python_passes_over(const char* file);
 
 #pragma GCC visibility pop
-
-#endif

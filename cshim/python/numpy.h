@@ -1,6 +1,5 @@
 /* Python's functions, given by tl_python_attach; the library is not linked with Python. */
-#ifndef TL_PYTHON_H
-#define TL_PYTHON_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -26,5 +25,3 @@ extern tlc_python_api tlc_python;
 void* tlc_python_refuse(void);
 
 #pragma GCC visibility pop
-
-#endif

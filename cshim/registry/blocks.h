@@ -41,8 +41,7 @@
  * for a generation. real and block stay as they are from then on until names is 0 again. The
  * thread that has made names 0 owns the record until it gives it back.
  */
-#ifndef TL_REGISTRY_BLOCKS_H
-#define TL_REGISTRY_BLOCKS_H
+#pragma once
 
 #include "cells.h"
 
@@ -246,5 +245,3 @@ uint32_t tlc_settle_typed(uint32_t number);
 void tlc_end_shared(uint32_t number, bool waits, tlc_ended* ended);
 
 #pragma GCC visibility pop
-
-#endif

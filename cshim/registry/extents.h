@@ -1,7 +1,6 @@
 /* What a block owns in the regions of all levels: covers, and the extent of a block, whose covers are found and locked
  * one by one. wide.c has the blocks that need it, shared.c those with several addresses. */
-#ifndef TL_REGISTRY_EXTENTS_H
-#define TL_REGISTRY_EXTENTS_H
+#pragma once
 
 #include "operations.h"
 
@@ -256,5 +255,3 @@ static inline int extent_open(extent* b, tlc_lookup* x, uintptr_t p, uint64_t by
 	if (above || tlc_is_owned(*x) || !extent_is_free(b)) return TLC_REFUSED;
 	return extent_fits(b) ? TLC_OK : TLC_SLOW;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Operations on entries with a record (blocks.h): blocks with a deleter, and aliases of
  * shared blocks. */
-#ifndef TL_REGISTRY_LINKED_H
-#define TL_REGISTRY_LINKED_H
+#pragma once
 
 #include "registry.h"
 
@@ -78,5 +77,3 @@ static inline __attribute__((always_inline)) int tlc_end_registered(tlc_lookup x
 }
 
 #pragma GCC visibility pop
-
-#endif

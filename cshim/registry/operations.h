@@ -2,8 +2,7 @@
  * tlc_registry_ takes the locks that it needs, and but for tlc_registry_lock_entry holds none when it returns. TLC_SLOW
  * says, but for a drop, that there is no room; Go makes some, and calls again. What results are written to is zero before
  * the call: a function may leave it as it is. */
-#ifndef TL_REGISTRY_OPERATIONS_H
-#define TL_REGISTRY_OPERATIONS_H
+#pragma once
 
 #include "linked.h"
 
@@ -96,5 +95,3 @@ uintptr_t tlc_registry_rehash(tl_shard* s, uintptr_t table, uint32_t capacity, u
 void tlc_registry_give_chunk(tl_shard* s, uintptr_t at, uint64_t bytes);
 
 #pragma GCC visibility pop
-
-#endif

@@ -11,8 +11,7 @@
  * Budget of the common case: one compare-and-swap each (half of the time), three
  * multiplications to find the cell, the cell's cache line and the entry's.
  */
-#ifndef TL_REGISTRY_REGISTRY_H
-#define TL_REGISTRY_REGISTRY_H
+#pragma once
 
 #include "blocks.h"
 
@@ -433,5 +432,3 @@ static inline bool tlc_foreign_end(uintptr_t p, uint32_t gen)
 }
 
 #pragma GCC visibility pop
-
-#endif

@@ -1,6 +1,5 @@
 /* Numbers that tracking.c and Go (runtime/observe/track, capi/tracking.go) share. */
-#ifndef TL_TRACKING_H
-#define TL_TRACKING_H
+#pragma once
 
 #include <stdint.h>
 
@@ -8,5 +7,3 @@ extern uint64_t tlc_recorded __attribute__((visibility("hidden")));
 
 /* track.Kind */
 enum { TLC_TRACK_OBJECT = 0, TLC_TRACK_FOREIGN = 1, TLC_TRACK_BLOCK = 2 };
-
-#endif

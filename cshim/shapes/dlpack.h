@@ -1,7 +1,6 @@
 /* DLPack's structs: the ABI of version 1, which every producer and consumer has in common. dlpack.h is not included: the
  * tags are not those of the public header, so that a program may include both. */
-#ifndef TL_DLPACK_H
-#define TL_DLPACK_H
+#pragma once
 
 #include "shapes.h"
 
@@ -86,5 +85,3 @@ static inline void tlc_dl_fill(void* to, tl_tensor_header* held, const tl_dl_ten
 	m->flags = copied ? TL_DL_COPIED : (held->flags & TL_TENSOR_READ_ONLY) != 0 ? TL_DL_READ_ONLY : 0;
 	tlc_dl_describe(&m->tensor, held, where);
 }
-
-#endif

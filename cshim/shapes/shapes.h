@@ -6,8 +6,7 @@
  * of it for Go, which says in words what is refused. Programs can write anything into a header, at any time. So what a loop
  * or a division depends on is read once and checked, and other sums and products may wrap around. A rank is at most
  * TL_MAX_RANK. */
-#ifndef TL_SHAPES_H
-#define TL_SHAPES_H
+#pragma once
 
 #include "../base/layout.h"
 
@@ -208,5 +207,3 @@ static inline tlc_part tlc_part_of(int64_t extent, int64_t start, int64_t stop, 
 	const bool plain = step == 1 && start >= 0 && start <= stop && stop <= extent;
 	return TLC_LIKELY(plain) ? (tlc_part){start, stop - start} : tlc_any_part(extent, start, stop, step);
 }
-
-#endif

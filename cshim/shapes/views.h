@@ -1,7 +1,6 @@
 /* Views: other shapes and strides over elements that exist. Each element of a view is one of the tensor that it starts
  * from. A function answers TL_VIEW_GRANTED, or why there is no such view; then the view has the numbers of the sentence. */
-#ifndef TL_VIEWS_H
-#define TL_VIEWS_H
+#pragma once
 
 #include "shapes.h"
 
@@ -350,5 +349,3 @@ uint32_t tlc_make_view(tl_tensor_header* to, const tl_tensor_header* from, uint3
 int64_t tlc_compact(uint64_t size, int64_t rank, int64_t* shape, int64_t* strides, uint64_t* numel);
 
 #pragma GCC visibility pop
-
-#endif

@@ -1,6 +1,5 @@
 /* Call stacks (stacks.c). */
-#ifndef TL_REPORT_STACKS_H
-#define TL_REPORT_STACKS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ typedef void (*tlc_stack_use)(const tlc_stack* stack, void* argument);
  * registers none, is the last frame. The caller keeps no such stack in its own frame, where copies of addresses of the
  * stack would be taken for saved registers (stacks.c). */
 __attribute__((visibility("hidden"))) void tlc_take_stack(size_t most, tlc_stack_use use, void* argument);
-
-#endif

@@ -1,6 +1,5 @@
 /* The description of a code address for reports; capi/caller.go reads it. */
-#ifndef TL_SYMBOLS_H
-#define TL_SYMBOLS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ void tlc_symbolize(uintptr_t pc, tlc_symbol* out);
 
 /* The same without the function, where the C library knows the file at once. On any thread. */
 void tlc_locate(uintptr_t pc, tlc_symbol* out);
-
-#endif

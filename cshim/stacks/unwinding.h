@@ -1,6 +1,5 @@
 /* Which frames can be stepped out of (unwinding.c). */
-#ifndef TL_REPORT_UNWIND_H
-#define TL_REPORT_UNWIND_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ typedef enum tlc_step {
 /* `at` is the frame, `pc` its address, inside the call unless a signal came there. */
 __attribute__((visibility("hidden"))) tlc_step tlc_may_step(struct _Unwind_Context* at, uintptr_t pc, bool signal,
                                                             tlc_known* known, tlc_caller_frame* caller);
-
-#endif

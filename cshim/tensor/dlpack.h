@@ -1,6 +1,5 @@
 /* DLPack between C's files: who ends what. */
-#ifndef TL_TENSOR_DLPACK_H
-#define TL_TENSOR_DLPACK_H
+#pragma once
 
 #include "../shapes/dlpack.h"
 #include "tl_runtime.h"
@@ -23,5 +22,3 @@ void tlc_dlpack_end(void* data, void* managed);
 void tlc_dlpack_end_legacy(void* data, void* managed);
 
 #pragma GCC visibility pop
-
-#endif

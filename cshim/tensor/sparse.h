@@ -11,8 +11,7 @@
  * The second line was checked when the part was made. The first is of memory that a program may write: a line that
  * leaves the elements of its part is refused.
  */
-#ifndef TL_SPARSE_H
-#define TL_SPARSE_H
+#pragma once
 
 #include "../object/fast.h"
 
@@ -38,5 +37,3 @@ typedef struct tl_sparse_part {
 	uintptr_t values, indices; /* of the block as a whole */
 	uintptr_t offsets;         /* of first_line and on */
 } tl_sparse_part;
-
-#endif

@@ -13,8 +13,7 @@
  *
  * so a stale pointer is TL_E_NOT_LIVE and a stale scope entry has another generation.
  */
-#ifndef TL_TENSOR_H
-#define TL_TENSOR_H
+#pragma once
 
 #include "../object/fast.h"
 #include "../shapes/shapes.h"
@@ -171,5 +170,3 @@ static inline void tlc_tensor_begin(tl_context* c, uint64_t tag)
 /* Drops the only reference of a view: its slot goes to the magazine, and its reference to the
  * storage is dropped (free.c). False: ask Go, nothing changed. */
 bool tlc_view_drop(tl_context* c, tl_record* r, tl_entry e, uint32_t sh) __attribute__((visibility("hidden")));
-
-#endif

@@ -1,6 +1,5 @@
 /* The handwritten digits, as the host program hands them to the trained code. */
-#ifndef DIGITS_DATA_H
-#define DIGITS_DATA_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ typedef struct random_state {
 uint64_t random_next(random_state* r);
 float random_unit(random_state* r); /* -1 .. 1 */
 void random_shuffle(random_state* r, int* values, int count);
-
-#endif

@@ -1,6 +1,5 @@
 /* How the demo times one whole training, in a process of its own. */
-#ifndef DIGITS_FIGURES_H
-#define DIGITS_FIGURES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ int64_t resident_now(void);
 void figures_print(const figures* f);
 /* Runs `program data`, which prints figures. 0, or -1 with a message on stderr. */
 int figures_run(const char* program, const char* data, figures* out_figures);
-
-#endif

@@ -1,6 +1,5 @@
 /* The arithmetic. Row-major matrices of floats; no memory is obtained here. */
-#ifndef DIGITS_KERNELS_H
-#define DIGITS_KERNELS_H
+#pragma once
 
 #include <stdint.h>
 
@@ -19,5 +18,3 @@ void subtract_scaled(float* restrict out, const float* restrict a, const float* 
 void descend(float* restrict out, const float* restrict a, const float* restrict gradient, float rate, int count);
 float cross_entropy(const float* probabilities, const float* targets, int rows, int columns);
 int count_correct(const float* probabilities, const float* targets, int rows, int columns);
-
-#endif

@@ -17,8 +17,7 @@
  *   struct_new(bytes), struct_return, struct_own            for structs that only borrow
  *   by hand: tensor_free, slot_free, memory_free
  */
-#ifndef DIGITS_MEMORY_H
-#define DIGITS_MEMORY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,6 +36,4 @@ typedef struct record_type {
 #include "memory_malloc.h"
 #else
 #include "memory_tl.h"
-#endif
-
 #endif

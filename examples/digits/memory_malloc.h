@@ -1,7 +1,6 @@
 /* memory.h with malloc and free, placed where a careful author would put them. One block holds a tensor's header and
  * data: the least that malloc can be asked for. */
-#ifndef DIGITS_MEMORY_MALLOC_H
-#define DIGITS_MEMORY_MALLOC_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,5 +60,3 @@ static inline void* struct_own(void* p) { return p; }
 static inline void tensor_free(tensor* t) { free(t); }
 static inline void slot_free(tensor* t) { free(t); }
 static inline void memory_free(void* p) { free(p); }
-
-#endif

@@ -1,6 +1,5 @@
 /* memory.h through the runtime: each name is the call, or the two calls, that a compiler would emit. */
-#ifndef DIGITS_MEMORY_TL_H
-#define DIGITS_MEMORY_TL_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,5 +90,3 @@ static inline void* struct_own(void* p) { return record_own(p); }
 static inline void tensor_free(tensor* t) { (void)t; }
 static inline void slot_free(tensor* t) { (void)t; }
 static inline void memory_free(void* p) { (void)p; }
-
-#endif

@@ -1,8 +1,7 @@
 /* memory_malloc.h with every allocation and release written down, in the form that bench/src/trace.hpp reads:
  * `a ID BYTES` and `f ID`, where the IDs of released blocks are used again. What is live at the end is released there.
  * DIGITS_TRACE names the file. */
-#ifndef DIGITS_MEMORY_TRACE_H
-#define DIGITS_MEMORY_TRACE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -19,5 +18,3 @@ void trace_free(void* block);
 #undef malloc
 #undef calloc
 #undef free
-
-#endif

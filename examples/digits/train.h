@@ -1,6 +1,5 @@
 /* The training program: a perceptron 64 - 64 - 10, ReLU, softmax cross-entropy, plain stochastic gradient descent. */
-#ifndef DIGITS_TRAIN_H
-#define DIGITS_TRAIN_H
+#pragma once
 
 #include "data.h"
 
@@ -17,5 +16,3 @@ void train_init(void); /* once, before anything else */
 /* A whole training inside one scope: `after`, when not NULL, hears of every epoch. Returns the last one, with the
  * seconds of all. */
 epoch_result train(digits* d, void (*after)(int epoch, epoch_result result));
-
-#endif

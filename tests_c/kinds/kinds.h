@@ -4,8 +4,7 @@
  * kinds_table.h is generated from capi/. A function in it has a driver, DRIVE(name), which makes what the function
  * needs, calls it inside CALL, and lets go of what came of it; what it does outside of CALL is not counted. A function
  * without a driver fails the link. */
-#ifndef TL_TESTS_KINDS_H
-#define TL_TESTS_KINDS_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -120,5 +119,3 @@ extern tl_memory_pool* kinds_pool;
 extern atomic_long kinds_ended;                         /* by destructors and deleters */
 extern char kinds_source[KINDS_LARGEST + KINDS_LENGTH]; /* what is copied from; nobody writes to it */
 void kinds_deleter(void* pointer, void* ctx);
-
-#endif

@@ -7,8 +7,7 @@
  *   faults_host.c     malloc, mmap and pthread_create of the host's own; a system that refuses pages
  *   faults_*.c        the calls, family by family
  */
-#ifndef TL_PROOF_FAULTS_H
-#define TL_PROOF_FAULTS_H
+#pragma once
 
 #include "check.h"
 
@@ -132,5 +131,3 @@ void host_maps_fail(int n);
 /* From here on the system refuses the calling thread what the runtime maps; false: this
  * machine has no seccomp. */
 bool system_refuses_maps(void);
-
-#endif

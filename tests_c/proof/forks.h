@@ -1,6 +1,5 @@
 /* What a child of a busy program does; see forks.c. */
-#ifndef TL_PROOF_FORKS_H
-#define TL_PROOF_FORKS_H
+#pragma once
 
 #include "limited.h"
 #include "prove.h"
@@ -31,5 +30,3 @@ _Noreturn void end_child(bool by_exit);
 
 /* The deleter of what a stock watches. */
 void count_deletion(void* block, void* deletions);
-
-#endif

@@ -1,6 +1,5 @@
 /* Limits that no rlimit sets, and what they end a process with; see host_limits.c. */
-#ifndef TL_PROOF_HOST_LIMITS_H
-#define TL_PROOF_HOST_LIMITS_H
+#pragma once
 
 #include "limited.h"
 #include "prove.h"
@@ -17,5 +16,3 @@ extern const int shown_count;
 
 /* What this program is when it has arguments. */
 int host_limits_main(int argc, char** argv);
-
-#endif

@@ -8,8 +8,7 @@
  * crashed or hung, and compares the records of the paths.
  *
  * matrix_calls.c is generated from the documentation of the functions. */
-#ifndef TL_PROOF_MATRIX_H
-#define TL_PROOF_MATRIX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -384,5 +383,3 @@ void judge_before(judgement* j);
 void judge_counts(judgement* j);
 
 int report(const cell* cells, int count, record* records[PLACES][PATHS], double scale, uint64_t seed);
-
-#endif

@@ -10,8 +10,7 @@
  * every count, every counter of tl_stats, and the run repeats from its seed. Free, both
  * work at once, each knows its own items, and sums are compared when both have stopped.
  */
-#ifndef TL_PROOF_MODEL_H
-#define TL_PROOF_MODEL_H
+#pragma once
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -437,5 +436,3 @@ extern const family arena_family, cells_family, counts_family, dlpack_family, fa
 	objects_family, plans_family, pools_family, refs_family, registry_family, scopes_family, shapes_family,
 	shared_family, sparse_family, tensor_counts_family, tensors_family, tracking_family, vecs_family, views_family,
 	workspaces_family;
-
-#endif

@@ -1,7 +1,6 @@
 /* What the programs of the proof suite share: how much to try, from which seed, and how to
  * tell what was tried; see tools/prove/main.go. */
-#ifndef TL_PROOF_PROVE_H
-#define TL_PROOF_PROVE_H
+#pragma once
 
 #include <inttypes.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ static inline int prove_told(const char* what, long tried, long failed, const ch
 {
 	return prove_told_skipping(what, tried, failed, 0, detail);
 }
-
-#endif

@@ -4,8 +4,7 @@
  *   sizes_kinds.c  the functions whose memory has that size
  *   sizes_others.c functions whose size is one of something else, or of memory that is there
  */
-#ifndef TL_PROOF_SIZES_H
-#define TL_PROOF_SIZES_H
+#pragma once
 
 #include "check.h"
 
@@ -39,5 +38,3 @@ void sizes_of_others(size_t bytes);
 /* What has to be there: an arena, a function with slots, pools. */
 void kinds_open(void);
 void kinds_close(void);
-
-#endif

@@ -1,8 +1,7 @@
 /* The fake slow path: one size class, plain objects, no growth. It follows the
  * counting protocol of runtime/object with the memory orders that the design asks
  * for and no stronger ones, so that ThreadSanitizer sees a missing one. */
-#ifndef TL_TESTS_FAKE_H
-#define TL_TESTS_FAKE_H
+#pragma once
 
 #include "base/go.h"
 #include "object/fast.h"
@@ -17,5 +16,3 @@ void fake_refill(tl_context* c);                             /* puts free slots 
 void fake_give(tl_context* me, tl_entry e);                  /* a free slot */
 void fake_recycle(tl_context* me, tl_record* r, tl_entry e); /* a dead slot, available again */
 void fake_registry_open(tl_globals* g);
-
-#endif

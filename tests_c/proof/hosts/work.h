@@ -1,6 +1,5 @@
 /* What a host's native code does with the library, and whether all of it was as documented. */
-#ifndef TL_PROOF_HOST_WORK_H
-#define TL_PROOF_HOST_WORK_H
+#pragma once
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -74,5 +73,3 @@ static inline long host_live(void)
 	if (tl_stats_get(&stats) != TL_OK) return -1;
 	return (long)(stats.live_objects + stats.foreign_live);
 }
-
-#endif
