@@ -267,7 +267,7 @@ struct lent {
 	char *arena, *slot;
 };
 
-static void* lend_arena_and_slot(void* argument)
+THREAD(lend_arena_and_slot, argument)
 {
 	struct lent* lent = argument;
 	CHECK_OK(tl_arena_init(1 << 16));
@@ -278,7 +278,6 @@ static void* lend_arena_and_slot(void* argument)
 	meet(&lent->gate);
 	CHECK_OK(tl_mem_function_exit());
 	CHECK_OK(tl_arena_free());
-	return NULL;
 }
 
 TEST(another_threads_arena_is_refused)

@@ -28,11 +28,10 @@ static void use(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void* use_in_thread(void* done)
+THREAD(use_in_thread, done)
 {
 	use();
 	if (done != NULL) atomic_store((atomic_int*)done, 1);
-	return NULL;
 }
 
 /* A thread's context shows zeros on the slow path, but it is the first one of all. */
@@ -107,12 +106,11 @@ static void use_after_the_end(void* unused)
 	use();
 }
 
-static void* end_late(void* unused)
+THREAD(end_late, unused)
 {
 	use();
 	pthread_key_create(&late, use_after_the_end); /* after the library's */
 	pthread_setspecific(late, &gate);
-	return unused;
 }
 
 /* Such a thread uses the shared context while this one has adopted its own. */

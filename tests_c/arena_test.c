@@ -228,13 +228,12 @@ TEST(counting_arena_memory_does_nothing)
 	CHECK_OK(tl_arena_free());
 }
 
-static void* own_arena(void* other)
+THREAD(own_arena, other)
 {
 	CHECK(!tl_arena_is_active());
 	CHECK(!tl_arena_contains(other));
 	CHECK_OK(tl_arena_init(4096));
 	CHECK(tl_arena_alloc(64) != other);
-	return NULL;
 }
 
 /* The thread ends with its arena active; the next owner of its context has none. */

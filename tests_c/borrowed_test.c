@@ -182,11 +182,7 @@ TEST(read_only_memory_goes_around)
 }
 
 /* A consumer of another library ends what it got on a thread of its own, which the library has never seen. */
-static void* delete_it(void* managed)
-{
-	((DLManagedTensorVersioned*)managed)->deleter(managed);
-	return NULL;
-}
+THREAD(delete_it, managed) { ((DLManagedTensorVersioned*)managed)->deleter(managed); }
 
 TEST(deleters_on_other_threads)
 {
@@ -356,13 +352,12 @@ static void end_thread(void* data, void* ctx)
 	pthread_exit(NULL);
 }
 
-static void* end_with(void* deleter)
+THREAD(end_with, deleter)
 {
 	for (int i = 0; i < 3; i++) {
 		tl_tensor* tensor = tl_tensor_from_buffer(TL_DTYPE_F32, 0, 0, NULL, numbers, NULL, *(tl_deleter*)deleter, NULL);
 		CHECK_OK(tl_tensor_free(tensor));
 	}
-	return NULL;
 }
 
 TEST(deleters_that_end_their_thread)

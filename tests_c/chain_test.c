@@ -9,25 +9,21 @@
 
 static int64_t nodes = 10000000;
 
-static void* release_a_chain(void* unused)
+THREAD(release_a_chain, unused)
 {
-	(void)unused;
 	void* head = chain_of(nodes);
 	CHECK_INT(check_take_balance().objects, nodes);
 	CHECK_OK(tl_ptr_release(head));
 	CHECK_INT(check_take_balance().objects, 0);
-	return NULL;
 }
 
 TEST(a_long_chain) { run_thread(release_a_chain, NULL); }
 
-static void* end_with_a_chain(void* unused)
+THREAD(end_with_a_chain, unused)
 {
-	(void)unused;
 	struct chain_node* head = chain_of(nodes / 10);
 	CHECK_OK(tl_mem_register_struct(head));
 	CHECK_OK(tl_ptr_release(head));
-	return NULL;
 }
 
 /* The chain hangs on the root scope of a thread that ends. */

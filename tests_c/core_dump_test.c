@@ -33,12 +33,11 @@ static void use_the_thread_s_memory(void)
 	CHECK_OK(tl_mem_function_exit());
 }
 
-static void* another_thread(void* barrier)
+THREAD(another_thread, barrier)
 {
 	use_the_thread_s_memory();
 	meet(barrier); /* so that each has memory of its own */
 	CHECK_OK(tl_arena_free());
-	return NULL;
 }
 
 TEST(a_dump_has_what_is_used)

@@ -30,16 +30,14 @@ static void many_references_in_scopes(void)
 	CHECK_DEAD(object);
 }
 
-static void* acquire_many(void* object)
+THREAD(acquire_many, object)
 {
 	for (int i = 0; i < EACH; i++) tl_ptr_acquire(object);
-	return NULL;
 }
 
-static void* release_many(void* object)
+THREAD(release_many, object)
 {
 	for (int i = 0; i < EACH; i++) tl_ptr_release(object);
-	return NULL;
 }
 
 static void in_threads(void* (*body)(void*), void* object)
@@ -104,14 +102,13 @@ static void a_count_that_would_overflow_sticks(void)
 	check_immortals++;
 }
 
-static void* both(void* object)
+THREAD(both, object)
 {
 	for (int i = 0; i < EACH; i++) {
 		tl_ptr_acquire(object);
 		if (i % 3 != 0) tl_ptr_release(object);
 	}
 	for (int i = 0; i < EACH; i += 3) tl_ptr_release(object);
-	return NULL;
 }
 
 static void everybody_counts_at_once(void)
@@ -137,7 +134,7 @@ static void look_into_the_inbox(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void* pushes_an_object_twice(void* vec)
+THREAD(pushes_an_object_twice, vec)
 {
 	void* object = tl_mem_alloc(24);
 	CHECK_OK(tl_mem_enter_scope());
@@ -151,7 +148,6 @@ static void* pushes_an_object_twice(void* vec)
 	meet(&turn);
 	meet(&turn);
 	look_into_the_inbox();
-	return NULL;
 }
 
 static void floats_go_with_the_last_references(void)

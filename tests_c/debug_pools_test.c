@@ -46,10 +46,9 @@ static void trim(void) { CHECK_OK(tl_memory_pool_trim(pool)); }
 
 static void look(void) { CHECK_INT(tl_mem_check_all(), 0); }
 
-static void* repeat(void* step)
+THREAD(repeat, step)
 {
 	while (busy > 0) (*(void (**)(void))step)();
-	return NULL;
 }
 
 /* The threads, and beside them one that makes this step again and again, while this thread makes that. */

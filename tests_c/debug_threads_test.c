@@ -31,16 +31,14 @@ static void* churn(void* seed)
 	return NULL;
 }
 
-static void* churn_tables(void* unused)
+THREAD(churn_tables, unused)
 {
-	(void)unused;
 	for (int i = 0; i < 2000; i++) {
 		tl_mem_enter_scope();
 		tl_vec_new(1 << 13);
 		tl_mem_exit_scope();
 	}
 	churning--;
-	return NULL;
 }
 
 TEST(tables_of_vecs_end_while_they_are_looked_at)
@@ -104,11 +102,7 @@ static bool reported(const char* text)
 	return false;
 }
 
-static void* pops_both(void* vec)
-{
-	CHECK(tl_vec_pop(vec) != NULL && tl_vec_pop(vec) != NULL);
-	return NULL;
-}
+THREAD(pops_both, vec) { CHECK(tl_vec_pop(vec) != NULL && tl_vec_pop(vec) != NULL); }
 
 /* Another thread lets references float that stand in the owner's word, and the owner drops one by hand. */
 TEST(a_float_that_the_owner_leaves_is_told)
@@ -136,7 +130,7 @@ TEST(a_float_that_the_owner_leaves_is_told)
 enum { ROUNDS = 3000 };
 static pthread_barrier_t both;
 
-static void* registers_and_leaves(void* object)
+THREAD(registers_and_leaves, object)
 {
 	for (int i = 0; i < ROUNDS; i++) {
 		meet(&both);
@@ -146,7 +140,6 @@ static void* registers_and_leaves(void* object)
 		CHECK_OK(tl_mem_exit_scope());
 		meet(&both);
 	}
-	return NULL;
 }
 
 /* Claims of the owner's floats, which a merge drops while the other thread releases: no release leaves a float. */

@@ -74,11 +74,10 @@ TEST_IN_SCOPE(scalars_and_empty_tensors)
 	CHECK_REFUSED(tl_tensor_to_dlpack_legacy(NULL, true), 0, TL_OK);
 }
 
-static void* delete_there(void* managed)
+THREAD(delete_there, managed)
 {
 	DLManagedTensorVersioned* m = managed;
 	m->deleter(m);
-	return NULL;
 }
 
 TEST(an_exported_tensor_lives_until_the_deleter)
@@ -214,11 +213,7 @@ TEST(an_imported_tensor_ends_with_its_last_view)
 	CHECK_INT(deleted, 1);
 }
 
-static void* drop(void* tensor)
-{
-	CHECK_OK(tl_tensor_release(tensor));
-	return NULL;
-}
+THREAD(drop, tensor) { CHECK_OK(tl_tensor_release(tensor)); }
 
 TEST_IN_SCOPE(legacy_tensors_without_strides)
 {
@@ -342,7 +337,7 @@ TEST(what_is_not_imported)
 enum { THREADS = 4, ROUNDS = 1000 };
 
 /* Exports, imports, and drops in either order. */
-static void* hand_to_and_fro(void* shared)
+THREAD(hand_to_and_fro, shared)
 {
 	for (int i = 0; i < ROUNDS; i++) {
 		CHECK_OK(tl_mem_enter_scope());
@@ -352,7 +347,6 @@ static void* hand_to_and_fro(void* shared)
 		CHECK_OK(tl_mem_exit_scope());
 	}
 	CHECK_OK(tl_tensor_release(shared));
-	return NULL;
 }
 
 TEST(many_threads)

@@ -198,14 +198,13 @@ static void end_the_thread(struct node* node)
 	pthread_exit(NULL);
 }
 
-static void* make_and_release(void* act)
+THREAD(make_and_release, act)
 {
 	struct node* root = numbered(0);
 	root->left = numbered(1);
 	root->right = numbered(2);
 	memcpy(&root->left->act, act, sizeof root->act);
 	CHECK_OK(tl_ptr_release(root));
-	return NULL;
 }
 
 static void with_act(void (*act)(struct node*))
@@ -293,11 +292,9 @@ TEST(a_destructor_clears_a_vec)
 
 static void* objects[MANY];
 
-static void* release_all(void* unused)
+THREAD(release_all, unused)
 {
-	(void)unused;
 	for (int i = 0; i < MANY; i++) CHECK_OK(tl_ptr_release(objects[i]));
-	return NULL;
 }
 
 TEST(what_was_handed_over_ends_without_go)

@@ -288,14 +288,13 @@ static void* set_options(void* unused)
 	return unused;
 }
 
-static void* read_the_environment(void* unused)
+THREAD(read_the_environment, unused)
 {
 	meet(&together);
 	while (!atomic_load(&enough)) {
 		CHECK_OK(tl_log_alloc(program, 64, "", 0));
 		CHECK(getenv("TL_NOT_THERE_AT_ALL") == NULL);
 	}
-	return unused;
 }
 
 static int configure_while_others_read(void)
@@ -315,11 +314,10 @@ TEST(others_read_the_environment_meanwhile)
 	for (int i = 0; i < 10; i++) CHECK_INT(run_with("readers", "TL_SOME=1"), 0);
 }
 
-static void* use_first(void* unused)
+THREAD(use_first, unused)
 {
 	meet(&together);
 	CHECK_OK(tl_init());
-	return unused;
 }
 
 static int configure_beside_the_first_use(void)

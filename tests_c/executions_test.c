@@ -92,7 +92,7 @@ static void* address_of(tl_status (*function)(const void* const*, void* const*, 
 	return (void*)(uintptr_t)function;
 }
 
-static void* run_often(void* shared)
+THREAD(run_often, shared)
 {
 	float x[LINE_ELEMENTS], y[LINE_ELEMENTS], z[LINE_ELEMENTS];
 	const void* inputs[] = {x};
@@ -105,7 +105,6 @@ static void* run_often(void* shared)
 			CHECK(y[i] == want && z[i] == x[i] + want);
 		}
 	}
-	return NULL;
 }
 
 /* A kernel that finds something wrong records no message. */

@@ -236,15 +236,13 @@ TEST(a_child_exits) { CHECK(in_child(end_with_exit)); }
 
 static atomic_bool stop;
 
-static void* register_all_the_time(void* unused)
+THREAD(register_all_the_time, unused)
 {
-	(void)unused;
 	while (!atomic_load(&stop)) {
 		CHECK_OK(tl_mem_enter_scope());
 		for (int i = 0; i < 50; i++) CHECK_OK(tl_mem_register_struct(malloc(48)));
 		CHECK_OK(tl_mem_exit_scope());
 	}
-	return NULL;
 }
 
 static void register_in_the_child(void)

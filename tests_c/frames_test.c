@@ -318,13 +318,12 @@ TEST(many_slots)
 	CHECK_OK(tl_mem_function_exit());
 }
 
-static void* frames_of_a_thread(void* outer)
+THREAD(frames_of_a_thread, outer)
 {
 	CHECK_REFUSED(tl_mem_get_buffer(0, 64), 0, TL_E_NO_FRAME);
 	CHECK_OK(tl_mem_function_enter(1));
 	CHECK(tl_mem_get_buffer(0, 64) != outer);
 	CHECK_OK(tl_mem_function_exit());
-	return NULL;
 }
 
 TEST(frames_belong_to_their_thread)

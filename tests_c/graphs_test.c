@@ -165,7 +165,7 @@ TEST(options_are_obeyed)
 	CHECK_OK(tl_graph_destroy(graph));
 }
 
-static void* plan_and_change(void* shared)
+THREAD(plan_and_change, shared)
 {
 	tl_graph* graph = shared;
 	for (int i = 0; i < 20; i++) {
@@ -177,7 +177,6 @@ static void* plan_and_change(void* shared)
 		CHECK_OK(tl_graph_add_output(graph, "y"));
 		CHECK_OK(tl_graph_destroy(own));
 	}
-	return NULL;
 }
 
 TEST(threads_share_graphs)

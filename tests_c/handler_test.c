@@ -85,13 +85,12 @@ static void allocate_in_handler(int signal)
 
 static atomic_bool enough;
 
-static void* interrupt(void* thread)
+THREAD(interrupt, thread)
 {
 	while (!atomic_load(&enough)) {
 		pthread_kill(*(pthread_t*)thread, SIGUSR2);
 		usleep(500);
 	}
-	return NULL;
 }
 
 /* A reset is linear in the blocks that a pool ever had, and holds its lock. */

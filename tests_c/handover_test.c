@@ -25,11 +25,9 @@ static void make_objects(size_t bytes)
 	}
 }
 
-static void* release_objects(void* unused)
+THREAD(release_objects, unused)
 {
-	(void)unused;
 	for (size_t i = 0; i < OBJECTS; i++) CHECK_OK(tl_ptr_release(objects[i]));
-	return NULL;
 }
 
 static void poll_inbox(void)
@@ -71,11 +69,10 @@ TEST(a_hand_over_needs_no_go)
 }
 
 /* What its owner counts, too, is nobody's to free; what it has let go of in part, neither. */
-static void* free_what_is_held(void* object)
+THREAD(free_what_is_held, object)
 {
 	CHECK_FAILS(tl_mem_free(object), TL_E_BUSY);
 	CHECK_FAILS(tl_mem_free(object), TL_E_BUSY);
-	return NULL;
 }
 
 TEST(what_is_held_is_not_freed)
@@ -176,12 +173,11 @@ TEST(a_refill_leaves_nothing_that_a_scope_does_not_finish)
 	for (size_t i = 0; i < n; i++) CHECK_OK(tl_ptr_release(taken[i]));
 }
 
-static void* acquire_and_release(void* object)
+THREAD(acquire_and_release, object)
 {
 	CHECK_PTR(tl_ptr_acquire(object), object);
 	CHECK_OK(tl_ptr_release(object));
 	CHECK_OK(tl_ptr_release(object));
-	return NULL;
 }
 
 /* The owner has references left: the queue's one goes, the object stays. */
@@ -198,12 +194,7 @@ TEST(the_owner_keeps_what_it_holds)
 	}
 }
 
-static void* make_and_end(void* unused)
-{
-	(void)unused;
-	make_objects(128);
-	return NULL;
-}
+THREAD(make_and_end, unused) { make_objects(128); }
 
 /* Nobody looks into the inbox of a thread that has ended: who releases frees. */
 TEST(objects_of_an_ended_thread_are_freed_at_once)
@@ -280,10 +271,9 @@ static tl_tensor* _Atomic shown;
 static atomic_bool stop;
 
 /* A tensor, and in the same slots plain objects, each of which goes at once. */
-static void* come_and_go(void* unused)
+THREAD(come_and_go, unused)
 {
 	static const int64_t four = 4;
-	(void)unused;
 	while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
 		CHECK_OK(tl_mem_enter_scope());
 		atomic_store(&shown, tl_tensor_empty(TL_DTYPE_F32, TL_DEVICE_CPU, 1, &four));
@@ -292,7 +282,6 @@ static void* come_and_go(void* unused)
 		CHECK(tl_mem_new(200) != NULL && tl_mem_new(250) != NULL);
 		CHECK_OK(tl_mem_exit_scope());
 	}
-	return NULL;
 }
 
 /* The program's mistake harms it alone: whatever a view was made of is live until the view goes, and nothing stays. */
@@ -314,14 +303,12 @@ TEST(views_of_tensors_that_another_thread_ends)
 
 static sem_t made, woken;
 
-static void* make_and_sleep(void* unused)
+THREAD(make_and_sleep, unused)
 {
-	(void)unused;
 	make_objects(512);
 	sem_post(&made);
 	while (sem_wait(&woken) != 0) {}
 	for (size_t i = 0; i < OBJECTS; i++) CHECK_DEAD(objects[i]);
-	return NULL;
 }
 
 static uint64_t waiting_objects(void)

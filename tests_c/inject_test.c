@@ -63,11 +63,10 @@ static void tensors(void)
 	CHECK_OK(tl_mem_function_exit());
 }
 
-static void* in_a_thread(void* object)
+THREAD(in_a_thread, object)
 {
 	objects(0);
 	if (object != NULL) TRY(tl_ptr_release(object));
-	return NULL;
 }
 
 /* The other thread's release needs an inbox node; without one nothing changed. */

@@ -242,12 +242,11 @@ static void fail_after_the_end(void* rounds)
 	(*(int*)rounds)++;
 }
 
-static void* fail_and_end(void* rounds)
+THREAD(fail_and_end, rounds)
 {
 	CHECK_STATUS(tl_last_status(), TL_OK);
 	CHECK_STATUS(tl_ptr_release(unknown), TL_E_UNKNOWN_POINTER);
 	CHECK(pthread_setspecific(at_end, rounds) == 0);
-	return NULL;
 }
 
 static void after_the_end_of_a_thread(void)
@@ -259,7 +258,7 @@ static void after_the_end_of_a_thread(void)
 	CHECK(pthread_key_delete(at_end) == 0);
 }
 
-static void* fail_first(void* gate)
+THREAD(fail_first, gate)
 {
 	CHECK(tl_symbols(NULL) == NULL); /* needs no context */
 	meet(gate);
@@ -269,14 +268,12 @@ static void* fail_first(void* gate)
 	check_names("tl_symbols", TL_E_INVALID_ARGUMENT, __LINE__);
 	CHECK_OK(tl_thread_detach());
 	check_names("tl_symbols", TL_E_INVALID_ARGUMENT, __LINE__);
-	return NULL;
 }
 
-static void* has_none(void* unused)
+THREAD(has_none, unused)
 {
 	CHECK_STATUS(tl_last_status(), TL_OK);
 	tl_clear_error();
-	return unused;
 }
 
 static void before_the_first_call_and_after_a_detach(void)
@@ -301,11 +298,10 @@ static void tell_after_the_end(void* rounds)
 	(*(int*)rounds)++;
 }
 
-static void* tell_and_end(void* rounds)
+THREAD(tell_and_end, rounds)
 {
 	CHECK_OK(tl_mem_free(tl_mem_alloc(32)));
 	CHECK(pthread_setspecific(at_end, rounds) == 0);
-	return NULL;
 }
 
 static void errors_after_the_end_are_told_once(void)

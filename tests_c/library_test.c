@@ -64,12 +64,7 @@ TEST(a_null_that_is_right_sets_ok)
 	CHECK_OK(tl_last_status());
 }
 
-static void* fail_in_a_thread(void* unused)
-{
-	(void)unused;
-	CHECK_FAILS(tl_ptr_release((void*)0x4560), TL_E_UNKNOWN_POINTER);
-	return NULL;
-}
+THREAD(fail_in_a_thread, unused) { CHECK_FAILS(tl_ptr_release((void*)0x4560), TL_E_UNKNOWN_POINTER); }
 
 TEST(errors_belong_to_their_thread)
 {
@@ -129,10 +124,9 @@ static void second_listener(tl_status status, const char* message, void* ctx)
 	hear(ctx, &second_ctx);
 }
 
-static void* fail_often(void* unused)
+THREAD(fail_often, unused)
 {
 	while (__atomic_load_n(&heard, __ATOMIC_RELAXED) < 200000) tl_ptr_release((void*)0x1230);
-	return unused;
 }
 
 TEST(an_error_callback_gets_the_ctx_that_came_with_it)
@@ -201,13 +195,12 @@ TEST(shutdown_releases_the_root_scope)
 	CHECK_DEAD(object);
 }
 
-static void* hold_a_scope(void* gate)
+THREAD(hold_a_scope, gate)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	meet(gate);
 	meet(gate);
 	CHECK_OK(tl_mem_exit_scope());
-	return NULL;
 }
 
 TEST(shutdown_waits_for_other_threads)

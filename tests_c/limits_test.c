@@ -69,17 +69,15 @@ static int work_under_a_limit(void)
 }
 
 /* Stacks and arenas of the threads themselves may leave nothing for the runtime. */
-static void* use_a_little(void* unused)
+THREAD(use_a_little, unused)
 {
 	tl_status status = tl_mem_enter_scope();
-	(void)unused;
 	if (status != TL_OK) {
 		CHECK_STATUS(status, TL_E_OUT_OF_MEMORY);
-		return NULL;
+		return;
 	}
 	CHECK(tl_mem_new(64) != NULL);
 	CHECK_OK(tl_mem_exit_scope());
-	return NULL;
 }
 
 static int threads_under_a_limit(void)

@@ -347,7 +347,7 @@ TEST(the_system_fails_at_each_call)
 	no_limits();
 }
 
-static void* work_at_the_limit(void* failures)
+THREAD(work_at_the_limit, failures)
 {
 	for (int i = 0; i < 3000; i++) {
 		void* object = tl_mem_alloc((size_t)(1 + i % 9) * 40 * KIB);
@@ -363,7 +363,6 @@ static void* work_at_the_limit(void* failures)
 			CHECK_STATUS(tl_last_status(), TL_E_LIMIT);
 		CHECK_OK(tl_mem_exit_scope());
 	}
-	return NULL;
 }
 
 TEST(threads_meet_the_limit)

@@ -49,17 +49,9 @@ TEST(pointers_that_are_no_blocks)
 	end();
 }
 
-static void* free_again(void* dead)
-{
-	CHECK_FAILS(tl_memory_pool_deallocate(pool, dead), TL_E_UNKNOWN_POINTER);
-	return NULL;
-}
+THREAD(free_again, dead) { CHECK_FAILS(tl_memory_pool_deallocate(pool, dead), TL_E_UNKNOWN_POINTER); }
 
-static void* free_live(void* live)
-{
-	CHECK_OK(tl_memory_pool_deallocate(pool, live));
-	return NULL;
-}
+THREAD(free_live, live) { CHECK_OK(tl_memory_pool_deallocate(pool, live)); }
 
 TEST(blocks_of_other_threads_and_pools)
 {

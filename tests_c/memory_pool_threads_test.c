@@ -173,7 +173,7 @@ TEST(forks_while_others_allocate)
 
 /* Two threads take and give back the same blocks, each its own, so that each keeps some. The calls that
  * look at free blocks find them all. */
-static void* keep_some(void* number)
+THREAD(keep_some, number)
 {
 	void* blocks[8];
 	for (int round = 0; round < KEEPING; round++) {
@@ -190,7 +190,6 @@ static void* keep_some(void* number)
 		if (round % 1000 == 0)
 			CHECK_STATUS(tl_memory_pool_deallocate(pool, (char*)blocks[0] + 1), TL_E_UNKNOWN_POINTER);
 	}
-	return NULL;
 }
 
 static void keep_in_two_threads(void)

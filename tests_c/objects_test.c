@@ -201,11 +201,7 @@ TEST(realloc_refuses)
 	CHECK_OK(tl_mem_free(object));
 }
 
-static void* keep_a_reference(void* object)
-{
-	CHECK_OK(tl_ptr_inc_ref(object));
-	return NULL;
-}
+THREAD(keep_a_reference, object) { CHECK_OK(tl_ptr_inc_ref(object)); }
 
 /* The place stays, and nothing that led to the old object leads to the new one. */
 TEST(a_unique_object_is_reused)
@@ -308,11 +304,7 @@ TEST(free_wants_an_object_that_nobody_holds)
 	CHECK_DEAD(object);
 }
 
-static void* free_elsewhere(void* object)
-{
-	CHECK_OK(tl_mem_free(object));
-	return NULL;
-}
+THREAD(free_elsewhere, object) { CHECK_OK(tl_mem_free(object)); }
 
 TEST(free_by_another_thread)
 {

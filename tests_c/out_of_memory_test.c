@@ -154,12 +154,7 @@ TEST(a_jump_out_of_the_callback_is_fine)
 	}
 }
 
-static void* fail_in_a_thread(void* unused)
-{
-	(void)unused;
-	CHECK_REFUSED(tl_mem_alloc(64 * MIB), 0, TL_E_LIMIT);
-	return NULL;
-}
+THREAD(fail_in_a_thread, unused) { CHECK_REFUSED(tl_mem_alloc(64 * MIB), 0, TL_E_LIMIT); }
 
 static bool count_only(int32_t device, size_t requested, uint32_t attempt, void* ctx)
 {
@@ -204,11 +199,10 @@ static void after_the_end(void* rounds)
 	CHECK_PTR(tl_mem_alloc(32 * MIB), NULL); /* the error is in the context, which others use too */
 }
 
-static void* end_late(void* rounds)
+THREAD(end_late, rounds)
 {
 	CHECK(tl_get_scope_depth() == 0);
 	pthread_setspecific(late, rounds);
-	return NULL;
 }
 
 TEST(the_shared_context_asks_without_its_lock)

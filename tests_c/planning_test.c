@@ -335,13 +335,12 @@ static void numbers_are_no_plans(void)
 	CHECK_OK(tl_plan_destroy(plan));
 }
 
-static void* add_and_solve(void* plan)
+THREAD(add_and_solve, plan)
 {
 	for (int i = 0; i < 200; i++) {
 		CHECK(tl_plan_add_buffer(plan, 64, 64, i, i + 3) >= 0);
 		if (i % 20 == 0) CHECK_OK(tl_plan_solve(plan, 0));
 	}
-	return NULL;
 }
 
 TEST(threads_take_turns)

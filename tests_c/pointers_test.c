@@ -198,16 +198,14 @@ static void feed(int64_t pointers, uint64_t random)
  * collector of the slow path runs. */
 static atomic_bool stop;
 
-static void* keep_the_slow_path_busy(void* unused)
+THREAD(keep_the_slow_path_busy, unused)
 {
-	(void)unused;
 	while (!atomic_load(&stop)) {
 		CHECK_OK(tl_mem_enter_scope());
 		for (int i = 0; i < 100; i++) tl_object_new(pair_type);
 		CHECK_OK(tl_mem_exit_scope());
 		tl_last_error();
 	}
-	return NULL;
 }
 
 static void the_first_page(void)

@@ -19,12 +19,11 @@ static void work(void)
 	if (tl_mem_free(tl_mem_alloc(64)) != TL_OK) _exit(1);
 }
 
-static void* last_thread(void* unused)
+THREAD(last_thread, unused)
 {
 	if (pthread_join(main_thread, NULL) != 0) _exit(1);
 	work();
 	exit(EXIT_STATUS);
-	return unused;
 }
 
 /* The program of the children: its main thread uses the library and ends first. */

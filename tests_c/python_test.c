@@ -111,11 +111,7 @@ static void refuses(void* p, tl_status status, const char* what)
 	CHECK_INT(strncmp(tl_last_error(), "tl_numpy_realloc: ", 18), 0);
 }
 
-static void* refuse_elsewhere(void* stack)
-{
-	refuses(stack, TL_E_UNKNOWN_POINTER, "a frame of another thread");
-	return NULL;
-}
+THREAD(refuse_elsewhere, stack) { refuses(stack, TL_E_UNKNOWN_POINTER, "a frame of another thread"); }
 
 /* None of it is NumPy's, and none of it goes to free(), which would end the process. */
 TEST(memory_of_the_runtime_is_not_freed)
@@ -208,10 +204,9 @@ TEST(the_block_behind_a_header_is_the_block)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void* free_there(void* blocks)
+THREAD(free_there, blocks)
 {
 	for (int i = 0; i < SIZES; i++) tl_numpy_free(NULL, ((void**)blocks)[i], sizes[i]);
-	return NULL;
 }
 
 TEST(blocks_are_freed_at_once_on_any_thread)

@@ -162,7 +162,7 @@ TEST(a_float_that_was_released_is_not_sunk)
 	CHECK_OK(tl_ptr_release(object));
 }
 
-static void* float_in_another_thread(void* object)
+THREAD(float_in_another_thread, object)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	for (int i = 0; i < 16; i++) CHECK_OK(tl_mem_register_struct(object));
@@ -170,7 +170,6 @@ static void* float_in_another_thread(void* object)
 	CHECK_FAILS(tl_mem_unregister(object), TL_E_OVERFLOW);
 	for (int i = 0; i < 15; i++) CHECK_OK(tl_mem_register_struct(object));
 	CHECK_OK(tl_mem_exit_scope());
-	return NULL;
 }
 
 TEST(fifteen_references_may_float_elsewhere)
@@ -189,12 +188,11 @@ TEST(fifteen_references_may_float_elsewhere)
 static bool is_shared;
 
 /* What the owner wrote is seen here after tl_ptr_share alone. */
-static void* acquire_here(void* object)
+THREAD(acquire_here, object)
 {
 	CHECK(tl_ptr_is_unique(object) == is_shared);
 	CHECK_PTR(tl_ptr_acquire(object), object);
 	CHECK(!tl_ptr_is_unique(object));
-	return NULL;
 }
 
 static void* release_alone(void* object)
@@ -247,14 +245,13 @@ TEST(memory_of_a_stack_is_never_unique)
 	CHECK_OK(tl_mem_function_exit());
 }
 
-static void* sink_here(void* object)
+THREAD(sink_here, object)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK_OK(tl_mem_register_struct(object));
 	CHECK(tl_ptr_refcount(object) >= 1); /* 2 until the owner has read that its float is taken */
 	CHECK_OK(tl_mem_unregister(object));
 	CHECK_OK(tl_mem_exit_scope());
-	return NULL;
 }
 
 TEST(a_float_moves_between_threads)
@@ -268,11 +265,7 @@ TEST(a_float_moves_between_threads)
 	CHECK_DEAD(object);
 }
 
-static void* share_not_mine(void* object)
-{
-	CHECK_FAILS(tl_ptr_share(object), TL_E_BUSY);
-	return NULL;
-}
+THREAD(share_not_mine, object) { CHECK_FAILS(tl_ptr_share(object), TL_E_BUSY); }
 
 TEST(a_shared_object_ends_at_once_on_any_thread)
 {
@@ -301,11 +294,7 @@ TEST(a_biased_object_ends_at_its_owners_next_exit)
 	CHECK_DEAD(object);
 }
 
-static void* dec_ref_here(void* object)
-{
-	CHECK_INT(tl_ptr_dec_ref(object), 0);
-	return NULL;
-}
+THREAD(dec_ref_here, object) { CHECK_INT(tl_ptr_dec_ref(object), 0); }
 
 TEST(dec_ref_of_another_threads_object_ends_by_descriptor)
 {

@@ -38,7 +38,7 @@ static void destroy(void* object)
 	wait_for(GO_ON, GO_ON);
 }
 
-static void* make_and_end(void* unused)
+THREAD(make_and_end, unused)
 {
 	void* next = NULL;
 	CHECK_OK(tl_init());
@@ -53,7 +53,6 @@ static void* make_and_end(void* unused)
 		atomic_store(&moment, USED_AGAIN);
 	}
 	CHECK_OK(tl_ptr_release(next));
-	return unused;
 }
 
 /* ---- the thread that looks ---------------------------------------------------------------------------------- */

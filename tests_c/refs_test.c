@@ -344,19 +344,14 @@ TEST(resizing_ends_a_reference_when_the_object_moves)
 
 /* ---- two threads --------------------------------------------------------------------------- */
 
-static void* hold_and_release(void* ref)
+THREAD(hold_and_release, ref)
 {
 	CHECK(tl_ref_acquire((tl_ref)(uintptr_t)ref) == (uintptr_t)ref);
 	CHECK_OK(tl_ref_check((tl_ref)(uintptr_t)ref));
 	CHECK_OK(tl_ref_release((tl_ref)(uintptr_t)ref));
-	return NULL;
 }
 
-static void* release_it(void* ref)
-{
-	CHECK_OK(tl_ref_release((tl_ref)(uintptr_t)ref));
-	return NULL;
-}
+THREAD(release_it, ref) { CHECK_OK(tl_ref_release((tl_ref)(uintptr_t)ref)); }
 
 TEST(another_thread_counts)
 {

@@ -185,11 +185,7 @@ static void end_next(void* pointer, void* ctx)
 	depth--;
 }
 
-static void* drop_first(void* first)
-{
-	expect(tl_registry_unregister(first) == TL_OK);
-	return NULL;
-}
+THREAD(drop_first, first) { expect(tl_registry_unregister(first) == TL_OK); }
 
 /* Every second one is a shared block. */
 TEST(chains_need_no_stack)
@@ -312,7 +308,7 @@ TEST(a_child_that_returns_from_a_deleter)
 /* Children of a thread that forks while others register and end blocks find tables that are whole. */
 static _Atomic bool stop;
 
-static void* come_and_go(void* argument)
+THREAD(come_and_go, argument)
 {
 	char* base = (char*)argument;
 	uint64_t id;
@@ -325,7 +321,6 @@ static void* come_and_go(void* argument)
 		expect(tl_registry_unregister(p) == TL_OK);
 		expect(tl_registry_unregister(p + 9) == TL_OK);
 	}
-	return NULL;
 }
 
 TEST(forks_while_others_work)
@@ -355,7 +350,7 @@ static pthread_barrier_t start, finish;
 static uint64_t shared_id;
 
 /* Adds names to a block that may have ended, and drops what it was given. */
-static void* add_and_drop(void* argument)
+THREAD(add_and_drop, argument)
 {
 	size_t me = (size_t)(uintptr_t)argument;
 	for (int round = 0; round < ROUNDS; round++) {
@@ -369,7 +364,6 @@ static void* add_and_drop(void* argument)
 		if (me == 0) expect(tl_registry_unregister(fake(0)) == TL_OK);
 		meet(&finish);
 	}
-	return NULL;
 }
 
 TEST(names_race_with_the_last_one)

@@ -63,11 +63,7 @@ static void end_next(void* pointer, void* ctx)
 	if (ctx != NULL) expect(tl_registry_unregister(ctx) == TL_OK);
 }
 
-static void* drop_chain(void* first)
-{
-	expect(tl_registry_unregister(first) == TL_OK);
-	return NULL;
-}
+THREAD(drop_chain, first) { expect(tl_registry_unregister(first) == TL_OK); }
 
 TEST(chains_of_deleters)
 {
@@ -118,7 +114,7 @@ static pthread_barrier_t start, stop;
 static char* block;
 
 /* Each thread holds one reference to every alias: it takes more, gives them back, and drops it. */
-static void* split(void* argument)
+THREAD(split, argument)
 {
 	size_t me = (size_t)(uintptr_t)argument;
 	for (int round = 0; round < ROUNDS; round++) {
@@ -133,7 +129,6 @@ static void* split(void* argument)
 		}
 		meet(&stop);
 	}
-	return NULL;
 }
 
 static void make_buffer(void)
@@ -166,15 +161,13 @@ TEST(aliases_split_over_threads)
 
 /* ---- one block, one deleter, many threads ---------------------------------------------------------- */
 
-static void* drop_all(void* unused)
+THREAD(drop_all, unused)
 {
-	(void)unused;
 	for (int round = 0; round < ROUNDS; round++) {
 		meet(&start);
 		for (size_t i = 0; i < 64; i++) expect(tl_registry_unregister(fake(i * 4096)) == TL_OK);
 		meet(&stop);
 	}
-	return NULL;
 }
 
 TEST(each_deleter_runs_once)

@@ -274,11 +274,10 @@ TEST(a_cycles_deleter_runs_before_the_collector_returns)
 	CHECK_INT(mine, 1);
 }
 
-static void* run_scope(void* mine)
+THREAD(run_scope, mine)
 {
 	CHECK_OK(tl_mem_register_struct(fake(0))); /* the thread's root scope */
 	CHECK_OK(tl_registry_unregister(fake(0)));
-	return mine;
 }
 
 /* What a thread's root scope holds goes with whoever reaps it. */

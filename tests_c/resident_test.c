@@ -73,14 +73,13 @@ static void use_an_arena(void)
 	CHECK_OK(tl_arena_free());
 }
 
-static void* use_in_thread(void* unused)
+THREAD(use_in_thread, unused)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK(tl_mem_new(100) != NULL);
 	use_an_arena();
 	CHECK_OK(tl_mem_purge());
 	CHECK_OK(tl_mem_exit_scope());
-	return unused;
 }
 
 static void use_threads(void)

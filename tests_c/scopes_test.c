@@ -119,14 +119,12 @@ TEST_IN_SCOPE(exit_scopes_to_closes_frames_too)
 	CHECK_FAILS(tl_mem_function_exit(), TL_E_NO_FRAME);
 }
 
-static void* count_scopes(void* unused)
+THREAD(count_scopes, unused)
 {
-	(void)unused;
 	CHECK_INT(tl_get_scope_depth(), 0);
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK_INT(tl_get_scope_depth(), 1);
 	CHECK_OK(tl_mem_exit_scope());
-	return NULL;
 }
 
 TEST(scopes_belong_to_their_thread)

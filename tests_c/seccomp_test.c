@@ -94,7 +94,7 @@ static bool filter(void)
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all) == 0;
 }
 
-static void* work(void* unused)
+THREAD(work, unused)
 {
 	const int64_t shape[] = {64, 64};
 	for (int i = 0; i < 200; i++) {
@@ -111,7 +111,6 @@ static void* work(void* unused)
 		CHECK_OK(tl_mem_exit_scope());
 	}
 	CHECK_OK(tl_mem_purge());
-	return unused;
 }
 
 static void every_sort_of_call_works(void)

@@ -197,12 +197,10 @@ static void chain_of(int kinds)
 	CHECK_INT(last_number, 1);
 }
 
-static void* chains(void* unused)
+THREAD(chains, unused)
 {
-	(void)unused;
 	chain_of(1);
 	chain_of(2);
-	return NULL;
 }
 
 /* On a small stack. */

@@ -235,11 +235,10 @@ TEST(a_ring_of_vecs)
 	CHECK_INT(destroyed, 1);
 }
 
-static void* chain(void* unused)
+THREAD(chain, unused)
 {
 	enum { LENGTH = 100000 };
 	struct vec* head = NULL;
-	(void)unused;
 	headers = 0;
 	for (int i = 0; i < LENGTH; i++) {
 		CHECK_OK(tl_mem_enter_scope());
@@ -251,7 +250,6 @@ static void* chain(void* unused)
 	}
 	CHECK_OK(tl_ptr_release(head));
 	CHECK_INT(headers, LENGTH);
-	return NULL;
 }
 
 TEST(a_chain_of_any_length_needs_no_stack) { run_thread(chain, NULL); }

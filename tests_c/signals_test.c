@@ -60,10 +60,9 @@ static void a_profiler_with_a_handler_of_signal(void) { interrupted_by(SIGPROF, 
 
 static atomic_bool stop;
 
-static void* makes_slow_calls(void* unused)
+THREAD(makes_slow_calls, unused)
 {
 	while (!stop) slow_calls();
-	return unused;
 }
 
 static void children_that_end_while_others_call(void)
@@ -138,7 +137,7 @@ static void threads_of_go_block_the_programs_signals(void)
 	CHECK(threads > 0);
 }
 
-static void* first_call_with_a_mask(void* unused)
+THREAD(first_call_with_a_mask, unused)
 {
 	sigset_t some, now;
 	sigemptyset(&some);
@@ -152,7 +151,6 @@ static void* first_call_with_a_mask(void* unused)
 		CHECK_INT(pthread_sigmask(SIG_SETMASK, NULL, &now), 0);
 		for (int s = 1; s < 32; s++) CHECK_INT(sigismember(&now, s), sigismember(&some, s));
 	}
-	return unused;
 }
 
 /* A program that waits for SIGCHLD with sigwait must not have it unblocked. */

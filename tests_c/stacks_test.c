@@ -143,7 +143,7 @@ __attribute__((noinline)) static void descend(path* p)
 }
 
 /* Few paths, which come again and again in another order. */
-static void* walk(void* seed)
+THREAD(walk, seed)
 {
 	path p = {.random = (uintptr_t)seed};
 	for (int i = 0; i < ROUNDS; i++) {
@@ -154,7 +154,6 @@ static void* walk(void* seed)
 		p.random = rest * 6364136223846793005u + 1;
 	}
 	CHECK_INT(p.compared, ROUNDS);
-	return NULL;
 }
 
 static void every_stack_is_right(void)

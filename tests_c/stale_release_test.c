@@ -15,7 +15,7 @@ static atomic_bool stop;
 static atomic_long taken;
 static long rounds = 200000;
 
-static void* take_from_board(void* seed)
+THREAD(take_from_board, seed)
 {
 	uint64_t random = 5 + (uintptr_t)seed;
 	CHECK_OK(tl_init());
@@ -25,7 +25,6 @@ static void* take_from_board(void* seed)
 		if (ref != 0 && status == TL_OK) atomic_fetch_add(&taken, 1);
 		else CHECK(status == TL_OK || status == TL_E_NOT_LIVE);
 	}
-	return NULL;
 }
 
 /* Makes objects that stay the maker's own, by both ways in which it may lose the last reference. */

@@ -204,7 +204,7 @@ TEST(the_table_goes_into_a_file)
 
 static int stop;
 
-static void* churn(void* seed)
+THREAD(churn, seed)
 {
 	tl_type type = node_type();
 	const int64_t shape[] = {8, 8};
@@ -217,7 +217,6 @@ static void* churn(void* seed)
 		tl_tensor_new_zeroed(TL_DTYPE_F32, 0, 2, shape);
 		tl_mem_exit_scope();
 	}
-	return NULL;
 }
 
 TEST(live_is_never_negative)

@@ -98,10 +98,9 @@ static void step(uint64_t draw)
 	if (taken != NULL) CHECK_OK(tl_ptr_release(taken));
 }
 
-static void* live_a_little(void* unused)
+THREAD(live_a_little, unused)
 {
 	uint64_t random = 0x9E3779B97F4A7C15u * (atomic_fetch_add(&seeds, 1) + 1);
-	(void)unused;
 	for (int i = 0; i < steps; i++) step(check_random(&random));
 	if (random % 3 == 0) {
 		/* Ends with a scope open that alone holds an object. */
@@ -110,7 +109,6 @@ static void* live_a_little(void* unused)
 		CHECK_OK(tl_mem_register_struct(object));
 		CHECK_OK(tl_ptr_release(object));
 	}
-	return NULL;
 }
 
 static int64_t argument(int argc, char** argv, int index, int64_t otherwise)

@@ -192,11 +192,7 @@ TEST(headers_that_were_overwritten)
 
 /* ---- threads ------------------------------------------------------------------------- */
 
-static void* frees(void* tensor)
-{
-	CHECK_OK(tl_tensor_release(tensor));
-	return NULL;
-}
+THREAD(frees, tensor) { CHECK_OK(tl_tensor_release(tensor)); }
 
 /* The thread that drops the last reference has the slot, and gives it to the others when it ends. */
 TEST(a_tensor_is_freed_by_another_thread)
@@ -234,7 +230,7 @@ TEST(a_forked_child_makes_tensors)
 }
 
 /* Very many shapes, at several depths, some of large objects. */
-static void* many_shapes(void* seed)
+THREAD(many_shapes, seed)
 {
 	uint64_t random = (uint64_t)(uintptr_t)seed;
 	tl_tensor* open[4];
@@ -252,7 +248,6 @@ static void* many_shapes(void* seed)
 		CHECK_OK(tl_mem_exit_scope());
 		if (i % 1000 == 999 && seed == NULL) CHECK_OK(tl_mem_purge());
 	}
-	return NULL;
 }
 
 TEST(threads_with_many_shapes)
@@ -277,10 +272,9 @@ static void destroy(void* object)
 	destroyed++;
 }
 
-static void* release_waiting(void* unused)
+THREAD(release_waiting, unused)
 {
 	for (int i = 0; i < 4; i++) CHECK_OK(tl_ptr_release(waiting[i]));
-	return unused;
 }
 
 /* A destructor could fill the scope stack after the caller has looked for room, or detach the thread. A call that enters Go

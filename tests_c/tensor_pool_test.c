@@ -169,7 +169,7 @@ TEST(a_steady_state_asks_the_system_for_nothing)
 	CHECK_OK(tl_mem_purge());
 }
 
-static void* churn(void* seed)
+THREAD(churn, seed)
 {
 	uint64_t random = (uint64_t)(uintptr_t)seed;
 	for (int i = 0; i < 20000; i++) {
@@ -179,7 +179,6 @@ static void* churn(void* seed)
 		*(float*)tl_tensor_data(tensor) = 1;
 		CHECK_OK(i % 2 ? tl_tensor_release(tensor) : tl_pool_release(tensor, (size_t)elements, TL_DTYPE_F32, 0));
 	}
-	return NULL;
 }
 
 TEST(threads_share_the_pool)

@@ -286,11 +286,7 @@ TEST_IN_SCOPE(a_clone_of_a_borrowed_tensor_without_elements)
 	}
 }
 
-static void* release_there(void* tensor)
-{
-	CHECK_OK(tl_tensor_release_safe(tensor));
-	return NULL;
-}
+THREAD(release_there, tensor) { CHECK_OK(tl_tensor_release_safe(tensor)); }
 
 TEST(the_last_release_ends_it_on_any_thread)
 {

@@ -1,6 +1,5 @@
 /* Threads for the tests: start or stop the program, never a status to look at. */
-#ifndef TL_TESTS_THREAD_H
-#define TL_TESTS_THREAD_H
+#pragma once
 
 #include <limits.h>
 #include <pthread.h>
@@ -8,6 +7,16 @@
 #include <stdlib.h>
 
 enum { THREAD_STACK_BYTES = 128 * 1024 };
+
+/* The body of a thread whose result nobody wants. */
+#define THREAD(name, argument)               \
+	static void name##_body(void* argument); \
+	static void* name(void* argument)        \
+	{                                        \
+		name##_body(argument);               \
+		return NULL;                         \
+	}                                        \
+	static void name##_body(__attribute__((unused)) void* argument)
 
 /* A thread with a small stack, so that thousands fit and recursion would show. */
 static inline pthread_t start_thread(void* (*body)(void*), void* argument)
@@ -30,5 +39,3 @@ static inline void run_thread(void* (*body)(void*), void* argument)
 }
 
 static inline void meet(void* barrier) { pthread_barrier_wait((pthread_barrier_t*)barrier); }
-
-#endif

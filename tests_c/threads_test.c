@@ -28,7 +28,7 @@ static void settle(void)
 	}
 }
 
-static void* work_and_wait(void* gate)
+THREAD(work_and_wait, gate)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	void* object = tl_mem_new(64);
@@ -40,7 +40,6 @@ static void* work_and_wait(void* gate)
 	CHECK_OK(tl_ptr_release(kept));
 	CHECK_OK(tl_mem_exit_scope());
 	CHECK_DEAD(object);
-	return NULL;
 }
 
 /* More threads than contexts that own objects; meanwhile is called while all of them live. */
@@ -65,7 +64,7 @@ static atomic_long upgraded;
 static atomic_bool unowned_ended;
 
 /* Makes objects and ends them in every way that the fast path has, while another thread upgrades. */
-static void* end_unowned_objects(void* unused)
+THREAD(end_unowned_objects, unused)
 {
 	for (int i = 0; i < 20000 || atomic_load(&upgraded) < 100; i++) {
 		CHECK_OK(tl_mem_enter_scope());
@@ -78,10 +77,9 @@ static void* end_unowned_objects(void* unused)
 		CHECK_OK(tl_mem_exit_scope());
 	}
 	atomic_store(&unowned_ended, true);
-	return unused;
 }
 
-static void* upgrade_unowned_objects(void* unused)
+THREAD(upgrade_unowned_objects, unused)
 {
 	while (!atomic_load(&unowned_ended)) {
 		tl_ref weak = atomic_load(&shown), *object = tl_weak_get(weak);
@@ -91,7 +89,6 @@ static void* upgrade_unowned_objects(void* unused)
 		CHECK_OK(tl_ptr_release(object));
 		atomic_fetch_add(&upgraded, 1);
 	}
-	return unused;
 }
 
 /* The objects of a thread beyond the 4094th have no owner: each thread upgrades, while theirs ends them. */
@@ -106,14 +103,13 @@ static void weak_references_to_unowned_objects(void)
 
 static void five_thousand_threads_alive_at_once(void) { alive_at_once(5000, weak_references_to_unowned_objects); }
 
-static void* first_call_together(void* gate)
+THREAD(first_call_together, gate)
 {
 	meet(gate);
 	CHECK_OK(tl_mem_enter_scope());
 	CHECK(tl_object_new(noisy_type) != NULL);
 	CHECK(tl_mem_new(32) != NULL);
 	CHECK_OK(tl_mem_exit_scope());
-	return NULL;
 }
 
 static void a_thousand_first_calls_together(void)
@@ -130,9 +126,8 @@ static void a_thousand_first_calls_together(void)
 	settle();
 }
 
-static void* end_with_open_scopes(void* unused)
+THREAD(end_with_open_scopes, unused)
 {
-	(void)unused;
 	tl_object_new(noisy_type); /* in the root scope */
 	CHECK_OK(tl_mem_enter_scope());
 	tl_object_new(noisy_type);
@@ -141,7 +136,6 @@ static void* end_with_open_scopes(void* unused)
 	tl_object_new(noisy_type);
 	CHECK_OK(tl_mem_register_struct(malloc(64)));
 	CHECK(tl_mem_frame_enter(128) != NULL);
-	return NULL;
 }
 
 static void a_thread_ends_with_open_scopes(void)
@@ -152,11 +146,10 @@ static void a_thread_ends_with_open_scopes(void)
 	CHECK_INT(destroyed, 60);
 }
 
-static void* end_detached(void* unused)
+THREAD(end_detached, unused)
 {
 	end_with_open_scopes(unused);
 	CHECK_OK(tl_thread_detach());
-	return NULL;
 }
 
 static void a_thread_detaches_with_open_scopes(void)
@@ -167,13 +160,12 @@ static void a_thread_detaches_with_open_scopes(void)
 	CHECK_INT(destroyed, 3);
 }
 
-static void* make_one(void* out)
+THREAD(make_one, out)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	*(void**)out = tl_object_new(noisy_type);
 	CHECK_OK(tl_mem_unregister(*(void**)out));
 	CHECK_OK(tl_mem_exit_scope());
-	return NULL;
 }
 
 static void an_object_outlives_its_owner(void)
@@ -197,7 +189,7 @@ static _Atomic(void*) offered; /* an object of which the other thread has a refe
 static atomic_bool no_more;
 
 /* Frees what another thread holds as well, while a third reference floats. */
-static void* free_what_others_hold(void* unused)
+THREAD(free_what_others_hold, unused)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	void* vec = tl_vec_new(1);
@@ -217,7 +209,6 @@ static void* free_what_others_hold(void* unused)
 		offered = NULL;
 	}
 	CHECK_OK(tl_mem_exit_scope());
-	return unused;
 }
 
 /* A merge takes the owner's references out of one word before it adds them to the other. tl_mem_free and tl_ptr_refcount
@@ -278,14 +269,13 @@ static void count_right(void* object)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void* release_and_count(void* object)
+THREAD(release_and_count, object)
 {
 	CHECK_OK(tl_ptr_release(object));
 	count_right(object);
-	return NULL;
 }
 
-static void* float_and_release(void* object)
+THREAD(float_and_release, object)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	void* vec = tl_vec_new(1);
@@ -293,7 +283,6 @@ static void* float_and_release(void* object)
 	CHECK_PTR(tl_vec_pop(vec), object);
 	CHECK_OK(tl_ptr_release(object));
 	CHECK_OK(tl_mem_exit_scope());
-	return NULL;
 }
 
 /* An object of this thread's with two references, both of which float. */
@@ -324,12 +313,7 @@ static void a_release_leaves_no_float_behind(void)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void* leave_a_late_call(void* unused)
-{
-	(void)unused;
-	pthread_setspecific(late_key, tl_mem_alloc(64));
-	return NULL;
-}
+THREAD(leave_a_late_call, unused) { pthread_setspecific(late_key, tl_mem_alloc(64)); }
 
 static void calls_from_a_threads_own_destructors(void)
 {
@@ -339,16 +323,14 @@ static void calls_from_a_threads_own_destructors(void)
 	pthread_key_delete(late_key);
 }
 
-static void* come_and_go(void* unused)
+THREAD(come_and_go, unused)
 {
-	(void)unused;
 	for (int i = 0; i < 10; i++) {
 		CHECK_OK(tl_mem_enter_scope());
 		CHECK(tl_mem_new(64) != NULL);
 		CHECK_OK(tl_mem_exit_scope());
 		CHECK_OK(tl_thread_detach());
 	}
-	return NULL;
 }
 
 static void contexts_are_used_again(void)

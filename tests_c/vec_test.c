@@ -361,12 +361,11 @@ TEST(null_is_an_empty_vec)
 	CHECK_OK(tl_vec_clear(NULL));
 }
 
-static void* push_twice(void* vec)
+THREAD(push_twice, vec)
 {
 	CHECK_OK(tl_vec_push(vec, NULL));
 	CHECK_OK(tl_thread_detach());
 	CHECK_OK(tl_vec_push(vec, NULL));
-	return NULL;
 }
 
 /* A thread without a context, which has made no call yet or was detached, reads what all such threads share. */

@@ -129,11 +129,7 @@ static void note_end(void* ptr, void* ctx)
 	__atomic_add_fetch((int*)ctx, 1, __ATOMIC_SEQ_CST);
 }
 
-static void* release_there(void* tensor)
-{
-	CHECK_OK(tl_tensor_release(tensor));
-	return NULL;
-}
+THREAD(release_there, tensor) { CHECK_OK(tl_tensor_release(tensor)); }
 
 TEST(a_view_of_lent_memory_ends_it_on_any_thread)
 {
@@ -154,7 +150,7 @@ TEST(a_view_of_lent_memory_ends_it_on_any_thread)
 enum { THREADS = 4, ROUNDS = 2000 };
 
 /* Views of views of the shared tensor, and the thread's own reference last. */
-static void* look_and_let_go(void* shared)
+THREAD(look_and_let_go, shared)
 {
 	for (int i = 0; i < ROUNDS; i++) {
 		CHECK_OK(tl_mem_enter_scope());
@@ -163,7 +159,6 @@ static void* look_and_let_go(void* shared)
 		CHECK_OK(tl_mem_exit_scope());
 	}
 	CHECK_OK(tl_tensor_release(shared));
-	return NULL;
 }
 
 TEST(views_from_many_threads)
@@ -180,14 +175,13 @@ TEST(views_from_many_threads)
 	CHECK_DEAD(tensor);
 }
 
-static void* slice_and_let_go(void* view)
+THREAD(slice_and_let_go, view)
 {
 	CHECK_OK(tl_mem_enter_scope());
 	tl_tensor* row = tl_view_squeeze(tl_view_slice(view, 0, 1, 2, 1), 0);
 	CHECK_OK(tl_tensor_release(view));
 	CHECK_INT(((int64_t*)tl_tensor_data(row))[0], 1);
 	CHECK_OK(tl_mem_exit_scope());
-	return NULL;
 }
 
 /* Views hold the storage, however the references of others to it end meanwhile. */

@@ -20,7 +20,7 @@ static void release_all(void)
 }
 
 /* On the thread that is not the owner. */
-static void* released_elsewhere(void* bytes)
+THREAD(released_elsewhere, bytes)
 {
 	const uint64_t each = *(const uint64_t*)bytes, before = usage(0).in_use;
 	release_all();
@@ -32,7 +32,6 @@ static void* released_elsewhere(void* bytes)
 	CHECK_INT(usage(TL_MEM_OWN_ALLOCATORS).waiting_bytes, 0);
 	CHECK_OK(tl_mem_purge());
 	CHECK_INT(usage(0).waiting_objects, OBJECTS);
-	return NULL;
 }
 
 static void nothing_waits(void)
@@ -53,12 +52,11 @@ TEST(what_waits_is_counted)
 	}
 }
 
-static void* vec_elsewhere(void* vec)
+THREAD(vec_elsewhere, vec)
 {
 	CHECK_OK(tl_ptr_release(vec));
 	CHECK_INT(usage(0).waiting_objects, 1);
 	CHECK(usage(0).waiting_bytes >= 8000000 && usage(0).waiting_bytes < 16100000);
-	return NULL;
 }
 
 TEST(a_vec_waits_with_its_table)
@@ -71,17 +69,12 @@ TEST(a_vec_waits_with_its_table)
 	nothing_waits();
 }
 
-static void* first_released(void* unused)
-{
-	CHECK_OK(tl_ptr_release(objects[0]));
-	return unused;
-}
+THREAD(first_released, unused) { CHECK_OK(tl_ptr_release(objects[0])); }
 
-static void* released_by_all_but_one(void* unused)
+THREAD(released_by_all_but_one, unused)
 {
 	release_all();
 	CHECK_INT(usage(0).waiting_objects, 0);
-	return unused;
 }
 
 /* Of several threads that hold an object the first puts it into the inbox, and the last one makes it wait. */
@@ -109,12 +102,10 @@ TEST(what_several_threads_held_is_counted)
 	nothing_waits();
 }
 
-static void* held_elsewhere(void* unused)
+THREAD(held_elsewhere, unused)
 {
-	(void)unused;
 	release_all();
 	CHECK_INT(usage(0).waiting_objects, 0);
-	return NULL;
 }
 
 /* Another thread drops a reference, and the owner has one left. */
@@ -127,13 +118,11 @@ TEST(what_its_owner_holds_does_not_wait)
 	nothing_waits();
 }
 
-static void* merged_elsewhere(void* unused)
+THREAD(merged_elsewhere, unused)
 {
-	(void)unused;
 	release_all();
 	CHECK_INT(usage(0).waiting_objects, 0);
 	CHECK(usage(0).in_use < OBJECTS * MIB);
-	return NULL;
 }
 
 TEST(shared_objects_do_not_wait)
@@ -143,13 +132,12 @@ TEST(shared_objects_do_not_wait)
 	run_thread(merged_elsewhere, NULL);
 }
 
-static void* makes_and_detaches(void* barrier)
+THREAD(makes_and_detaches, barrier)
 {
 	make(MIB);
 	CHECK_OK(tl_thread_detach());
 	meet(barrier);
 	meet(barrier); /* a long wait */
-	return NULL;
 }
 
 TEST(those_of_a_detached_thread_do_not_wait)
@@ -166,9 +154,8 @@ TEST(those_of_a_detached_thread_do_not_wait)
 	pthread_barrier_destroy(&barrier);
 }
 
-static void* fails_elsewhere(void* unused)
+THREAD(fails_elsewhere, unused)
 {
-	(void)unused;
 	release_all();
 	CHECK_OK(tl_mem_set_limit(0, 0, reserved(0) + MIB));
 	CHECK_REFUSED(tl_mem_alloc(64 * MIB), NULL, TL_E_LIMIT);
@@ -178,7 +165,6 @@ static void* fails_elsewhere(void* unused)
 	char* report = malloc(length + 1000);
 	CHECK(tl_stats_json(report, length + 1000) > 0 && strstr(report, "\"waiting_objects\": 100") != NULL);
 	free(report);
-	return NULL;
 }
 
 TEST(a_message_tells_what_waits)

@@ -29,7 +29,7 @@ static void eight_records(uint32_t* records)
 	CHECK_OK(tl_mem_exit_scope());
 }
 
-static void* stay_away(void* others)
+THREAD(stay_away, others)
 {
 	uint32_t records[EIGHT];
 	eight_records(records);
@@ -38,7 +38,6 @@ static void* stay_away(void* others)
 			int64_t apart = (int64_t)records[i] - ((const uint32_t*)others)[k];
 			CHECK(apart > EIGHT || apart < -EIGHT);
 		}
-	return NULL;
 }
 
 /* What a processor fetches beside the records and objects that a thread works on is nothing that another one writes to.
@@ -83,7 +82,7 @@ typedef struct observer {
 	bool done;
 } observer;
 
-static void* observe(void* argument)
+THREAD(observe, argument)
 {
 	observer* o = argument;
 	for (sem_wait(&o->ask); !o->done; sem_wait(&o->ask)) {
@@ -92,7 +91,6 @@ static void* observe(void* argument)
 		o->bytes = balance.bytes;
 		sem_post(&o->told);
 	}
-	return NULL;
 }
 
 static uint64_t objects_seen(observer* o)
@@ -304,14 +302,13 @@ TEST(large_objects_do_not_stay)
 
 /* ---- threads that end, and a child ---- */
 
-static void* work_and_detach(void* argument)
+THREAD(work_and_detach, argument)
 {
 	void* objects[EIGHT];
 	for (int round = 0; round < 20; round++) {
 		leave_eight(32 * (size_t)(1 + round % 15), objects);
 		if (argument != NULL) CHECK_OK(tl_thread_detach());
 	}
-	return NULL;
 }
 
 TEST(a_thread_leaves_them_behind)
@@ -326,7 +323,7 @@ TEST(a_thread_leaves_them_behind)
 enum { KEPT = 1500 };
 
 /* None of what the thread gets is among the objects that another one keeps. */
-static void* end_with_places_taken(void* kept)
+THREAD(end_with_places_taken, kept)
 {
 	void *objects[EIGHT], *mine[KEPT];
 	for (int i = 0; i < KEPT; i++) {
@@ -336,7 +333,6 @@ static void* end_with_places_taken(void* kept)
 	for (int i = 0; i < KEPT; i++) CHECK_OK(tl_ptr_release(mine[i]));
 	leave_eight(96, objects);
 	for (int i = 0; i < 5; i++) CHECK(tl_mem_new(96) != NULL);
-	return NULL;
 }
 
 TEST(a_thread_ends_while_places_are_taken)

@@ -43,7 +43,7 @@ static void use(void* object, tl_ref ref, bool tensor)
 	CHECK_OK(tl_ptr_release(object));
 }
 
-static void* read_boards(void* seed)
+THREAD(read_boards, seed)
 {
 	uint64_t random = 77 + (uintptr_t)seed;
 	while (!atomic_load_explicit(&stop, memory_order_relaxed)) {
@@ -54,7 +54,6 @@ static void* read_boards(void* seed)
 		atomic_fetch_add_explicit(object != NULL ? &upgraded : &gone, 1, memory_order_relaxed);
 		if (object != NULL) use(object, ref, tensor);
 	}
-	return NULL;
 }
 
 static void* make(uint64_t kind)

@@ -13,11 +13,10 @@ static void* get_elsewhere(tl_ref ref)
 	return object;
 }
 
-static void* refused_here(void* ref)
+THREAD(refused_here, ref)
 {
 	CHECK_REFUSED(tl_weak_get((tl_ref)(uintptr_t)ref), 0, TL_E_BUSY);
 	CHECK(strstr(tl_last_error(), "tl_weak_share") != NULL);
-	return NULL;
 }
 
 TEST(the_owner_upgrades)
@@ -35,11 +34,7 @@ TEST(the_owner_upgrades)
 	CHECK_PTR(get_elsewhere(weak), NULL);
 }
 
-static void* refused_to_share(void* object)
-{
-	CHECK_REFUSED(tl_weak_share(object), 0, TL_E_BUSY);
-	return NULL;
-}
+THREAD(refused_to_share, object) { CHECK_REFUSED(tl_weak_share(object), 0, TL_E_BUSY); }
 
 TEST(every_thread_upgrades_what_is_shared)
 {

@@ -74,14 +74,13 @@ typedef struct worker {
 	size_t rank;
 } worker;
 
-static void* fill(void* argument)
+THREAD(fill, argument)
 {
 	worker* me = argument;
 	for (int i = 0; i < STEPS; i++) {
 		uint64_t* mine = tl_workspace_get(me->workspace, me->rank);
 		mine[i % 8] += me->rank + 1;
 	}
-	return NULL;
 }
 
 TEST(workers_do_not_meet)

@@ -45,7 +45,7 @@ static void round_of(run* r)
 	kinds_close_scope(w);
 }
 
-static void* rounds(void* of)
+THREAD(rounds, of)
 {
 	run* r = of;
 	kinds_world* w = &r->world;
@@ -57,7 +57,6 @@ static void* rounds(void* of)
 	for (int i = 0; i < (is_slow_path() ? 1 : ROUNDS) && w->apart == NULL; i++) round_of(r);
 	tl_arena_free();
 	free(w->entries);
-	return NULL;
 }
 
 /* How many calls of the slow path there are for each that may be. */

@@ -317,14 +317,13 @@ static struct {
 
 /* The filter stays with the thread, so each attempt has one of its own, with a heap that it
  * has filled itself. */
-static void* attempt_there(void* argument)
+THREAD(attempt_there, argument)
 {
 	CHECK_OK(tl_arena_init(4096));
 	just(system_mode.open);
 	there.good = attempt(there.step, &system_mode, there.n);
 	just(system_mode.close);
 	CHECK_OK(tl_arena_free());
-	return argument;
 }
 
 static void run_system(void)

@@ -150,12 +150,11 @@ static void* release_there(void* object)
 	return NULL;
 }
 
-static void* work_there(void* nothing)
+THREAD(work_there, nothing)
 {
 	void* object = tl_mem_alloc(64);
 	note_status(tl_last_status());
 	if (object != NULL) CHECK_OK(tl_ptr_release(object));
-	return nothing;
 }
 
 static bool of_another(void* (*body)(void*), void* argument)
