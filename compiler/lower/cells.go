@@ -1,8 +1,6 @@
 package lower
 
 import (
-	"slices"
-
 	"tlruntime/compiler/lower/flow"
 	"tlruntime/compiler/lower/ir"
 )
@@ -79,26 +77,32 @@ func findOwners(functions []*function) {
 		grew = false
 		for _, f := range functions {
 			f.analyse()
-			for p := range flow.Var(f.Params) {
-				if f.isCell(f.Vars[p].Type) && !f.isOwner(p) && f.wants(p) {
-					f.owners[f.Symbol].Add(p)
-					grew = true
-				}
-			}
+			grew = f.owners[f.Symbol].Union(f.wanted()) || grew
 		}
 	}
 }
 
-// wants tells whether the function would have a use for the reference of a parameter that it borrows.
-func (f *function) wants(p flow.Var) (found bool) {
+// wanted are the parameters for whose references the function has a use.
+func (f *function) wanted() flow.Set {
+	wanted := flow.NewSet(max(f.Params, 1))
+	want := func(v flow.Var) {
+		if int(v) < f.Params && f.isCell(f.Vars[v].Type) {
+			wanted.Add(v)
+		}
+	}
 	live := flow.Live(f.Function, f.borrowed)
 	for block := range f.Blocks {
 		live.Backward(block, func(_ int, o *flow.Op, after flow.Set) {
 			for i, a := range o.Args {
-				taken := a.Var == p && !after.Has(p) && o.Code != flow.Return && f.takes(o, i)
-				found = found || taken && (o.Code != flow.Copy || f.kinds[o.Dst] == Owned)
+				if a.Var != flow.NoVar && !after.Has(a.Var) && o.Code != flow.Return && f.takes(o, i) &&
+					(o.Code != flow.Copy || f.kinds[o.Dst] == Owned) {
+					want(a.Var)
+				}
 			}
 		})
 	}
-	return found || slices.ContainsFunc(f.reuses(), func(r reuse) bool { return r.of == p })
+	for _, r := range f.reuses() {
+		want(r.of)
+	}
+	return wanted
 }
