@@ -218,6 +218,17 @@ void add_tensors()
 
 // ---- memory of malloc, and pools ----
 
+template <class Bytes>
+void array(const std::string& kind, Bytes bytes)
+{
+	row(kind, "tl", [=]() mutable { tl_registry_unregister(tl_registry_new_array(bytes(), 1)); });
+	row(kind, "glibc", [=]() mutable {
+		void* block = std::malloc(bytes());
+		benchmark::DoNotOptimize(block);
+		std::free(block);
+	});
+}
+
 void add_blocks()
 {
 	row("aligned", "tl", [] { tl_aligned_free(tl_aligned_alloc(4096, 4096)); });
@@ -226,12 +237,10 @@ void add_blocks()
 		benchmark::DoNotOptimize(block);
 		std::free(block);
 	});
-	row("array", "tl", [] { tl_registry_unregister(tl_registry_new_array(1000, 4)); });
-	row("array", "glibc", [] {
-		void* block = std::malloc(4000);
-		benchmark::DoNotOptimize(block);
-		std::free(block);
-	});
+	array("array", [] { return std::size_t{4000}; });
+	for (const int bits : {10, 16, 25})
+		array("array-to-" + std::to_string(std::size_t{1} << bits),
+		      [bits, draw = Draw()]() mutable { return draw.log_uniform(bits); });
 	static tl_memory_pool* pool = make_pool(std::size_t{1} << 30);
 	add_threaded("varying/pool/tl", [](benchmark::State& state) {
 		Draw draw;
