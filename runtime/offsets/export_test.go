@@ -96,16 +96,3 @@ func (in *instance) holes(stack []int32) (count [2]int) {
 	}
 	return count
 }
-
-// Weights are those of the sections of p, and their loads.
-func Weights(p Problem) (weight []float64, load []int64) {
-	in, err := newInstance(&p, func(int64) {})
-	if err != nil {
-		return nil, nil
-	}
-	before := in.weighed()
-	for t := range in.load() {
-		weight = append(weight, before[t+1]-before[t])
-	}
-	return weight, in.load()
-}

@@ -30,9 +30,8 @@ type instance struct {
 	sections int
 	loads    []int64 // once load was asked for it
 	orders   orders
-	weights  []float64 // once weighed was asked for it
-	links    *forest   // nil without aliases
-	itemOf   []int32   // the item of a root; nil when buffer i is item i
+	links    *forest // nil without aliases
+	itemOf   []int32 // the item of a root; nil when buffer i is item i
 	watch    watch
 	without  Part
 }

@@ -19,12 +19,11 @@ type outward struct {
 	*marks
 	backwards  bool
 	limit      int64
-	stretch    int64     // by which the limit goes up where nothing else helps, 0: it does not
-	floor      int32     // the wall below the first cell
-	unplaced   []int32   // what found no room
-	weights    []float64 // of time
-	mean       float64   // life
-	looks      int64     // cells that were looked at since the clock was
+	stretch    int64   // by which the limit goes up where nothing else helps, 0: it does not
+	floor      int32   // the wall below the first cell
+	unplaced   []int32 // what found no room
+	mean       float64 // life
+	looks      int64   // cells that were looked at since the clock was
 	chain      chain
 	begin, end []int32 // the items in the order in which they begin, and end
 	ended      int     // so many of end are over
@@ -61,9 +60,6 @@ const (
 	// forever is the section since which the place of an item is free that no ejection moves.
 	forever = math.MaxInt32
 )
-
-// never is when a wall ends.
-var never = math.Inf(1)
 
 // outwards places every item. It says how many lie above the limit, and whether it came to the end.
 func (in *instance) outwards(offset []int64, w sweeping) (lost int, finished bool) {
@@ -161,14 +157,14 @@ func (in *instance) newOutward(offset []int64, m *marks, w *sweeping, backwards 
 		}
 	}
 	o := &outward{sweep: in.newSweep(offset, m.where), sweeping: w, backwards: backwards, limit: w.below, marks: m,
-		mean: in.meanLife(), weights: in.weighed(), chain: chain{noise: noise(w.seed | 1)}}
+		mean: in.meanLife(), chain: chain{noise: noise(w.seed | 1)}}
 	o.cells = slices.Grow(o.cells, 2*alive+2)
 	if w.most > 0 {
 		o.stretch = max(1, w.below/stretches)
 	}
 	top := &o.cells[o.top]
-	top.at, top.free, top.ends = o.limit, false, never
-	o.floor = o.newCell(cell{before: nothing, after: o.top, ends: never})
+	top.at, top.free, top.ends = o.limit, false, forever
+	o.floor = o.newCell(cell{before: nothing, after: o.top, ends: forever})
 	o.cells[o.top].before = o.floor
 	o.free(0)
 	return o
@@ -303,13 +299,13 @@ func (o *outward) extend(from int64) {
 func (o *outward) settle(i, k int32, at int64) {
 	o.since[i] = o.cells[k].since
 	o.lay(i, k, at)
-	o.cells[o.owner[i]].ends = o.weighed(i).end
+	o.cells[o.owner[i]].ends = o.in.when(i, o.backwards).end
 }
 
 // choose takes the best of so many holes for an item, the tightest first, and the better end of it.
 func (o *outward) choose(i int32, most int) (best int32, at int64) {
-	it, first := &o.in.items[i], o.in.when(i, o.backwards).first
-	j := o.preference.judge(float64(it.size), o.weighed(i))
+	it, life := &o.in.items[i], o.in.when(i, o.backwards)
+	j := o.preference.judge(float64(it.size), life)
 	best = nothing
 	least := math.Inf(1)
 	cells := o.cells
@@ -318,11 +314,11 @@ func (o *outward) choose(i int32, most int) (best int32, at int64) {
 			c := &cells[k]
 			o.looks++
 			low, high := it.up(c.at), it.down(c.end-it.size)
-			if low+it.size > c.end || c.since > first {
+			if low+it.size > c.end || c.since > life.first {
 				continue
 			}
 			most--
-			below, above := cells[c.before].ends, cells[c.after].ends
+			below, above := float64(cells[c.before].ends), float64(cells[c.after].ends)
 			room := float64(c.end - c.at - it.size)
 			x, y := j.cost(room, below, above), j.cost(room, above, below)
 			if x < least {
@@ -338,17 +334,17 @@ func (o *outward) choose(i int32, most int) (best int32, at int64) {
 
 // judge is a preference for one item.
 type judge struct {
-	tightest bool    // what is left of a hole counts alone
-	life             // of the item
-	reach    float64 // so much of the time between the ends of neighbours counts
-	size     float64 // of the item, times the weight of that time
-	sliver   float64 // so much of what is left of a hole counts
-	fills    float64 // the gain where nothing is left
+	tightest   bool // what is left of a hole counts alone
+	begin, end float64
+	reach      float64 // so much of the time between the ends of neighbours counts
+	size       float64 // of the item, times the weight of that time
+	sliver     float64 // so much of what is left of a hole counts
+	fills      float64 // the gain where nothing is left
 }
 
-func (t *preference) judge(size float64, x life) judge {
-	alive := x.end - x.begin
-	return judge{tightest: *t == preference{}, life: x, reach: t.reach * alive,
+func (t *preference) judge(size float64, life span) judge {
+	alive := float64(life.end - life.first)
+	return judge{tightest: *t == preference{}, begin: float64(life.first), end: float64(life.end), reach: t.reach * alive,
 		size: t.apart * size, sliver: t.sliver * size, fills: float64(t.reach*size) * alive}
 }
 
@@ -364,3 +360,6 @@ func (j *judge) cost(room, beside, beyond float64) float64 {
 	}
 	return apart + float64(min(room, j.sliver)*(min(j.end, beyond)-j.begin))
 }
+
+// meanLife is the mean number of sections that an item is alive in.
+func (in *instance) meanLife() float64 { return float64(in.volume()) / float64(max(1, len(in.items))) }

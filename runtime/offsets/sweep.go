@@ -25,9 +25,9 @@ type cell struct {
 	before, after int32
 	prior, next   int32
 	free          bool
-	item          int32   // that lies there, nothing in a wall
-	since         int32   // of a free one: no item lay there from this section on
-	ends          float64 // of another one: when the item that lies there does, in weighed time
+	item          int32 // that lies there, nothing in a wall
+	since         int32 // of a free one: no item lay there from this section on
+	ends          int32 // of another one: when the item that lies there does
 }
 
 // Holes are in bins by size, eight to each power of two; maxTries of a bin are looked at.
