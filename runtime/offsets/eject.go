@@ -191,7 +191,9 @@ func (e *ejector) lift(i int32) {
 		e.moved[i] = e.number
 		e.before = append(e.before, spot{i, e.ground.offset[i]})
 	}
-	e.ground.remove(i)
+	if e.ground.offset[i] >= 0 {
+		e.ground.remove(i)
+	}
 	e.ground.offset[i] = -1
 	e.pool = append(e.pool, i)
 }
@@ -213,8 +215,9 @@ func (e *ejector) undo() {
 		}
 	}
 	for _, b := range e.before {
-		e.ground.offset[b.item] = b.offset
-		e.ground.put(b.item)
+		if e.ground.offset[b.item] = b.offset; b.offset >= 0 {
+			e.ground.put(b.item)
+		}
 	}
 }
 

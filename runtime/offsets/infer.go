@@ -266,6 +266,9 @@ func (s *tree) pin() {
 func (s *tree) wall(it *item) []block {
 	var list []block
 	s.in.each(it, func(t int32) { list = append(list, s.pins[t]...) })
+	if it.bars > 0 {
+		list = append(list, s.in.barred[it.bars-1]...)
+	}
 	sort.Slice(list, func(i, j int) bool { return list[i].at < list[j].at })
 	out := list[:0]
 	for _, x := range list {

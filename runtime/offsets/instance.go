@@ -14,6 +14,7 @@ type item struct {
 	pinned  int64 // its offset, -1 when it is free
 	span          // from its first to its last section
 	holes   int32 // index into instance.alive plus 1, 0 when it is alive throughout
+	bars    int32 // index into instance.barred plus 1, 0 when it may lie anywhere
 	buffer  int32 // the buffer that it came from
 }
 
@@ -26,7 +27,8 @@ func (it *item) down(at int64) int64 { return at - (at-it.residue)&it.mask }
 // instance is a problem without names, aliases and time.
 type instance struct {
 	items    []item
-	alive    [][]span // of items with gaps
+	alive    [][]span  // of items with gaps
+	barred   [][]block // stretches of a line of spaces that items may not lie in
 	sections int
 	loads    []int64 // once load was asked for it
 	orders   orders

@@ -206,15 +206,20 @@ func (p *packing) above(fraction int64) bool {
 // surely makes a first placement of what may be too much for a rule, by what is cheapest: a sweep, which takes items
 // with gaps for whole, or with pins a stack.
 func (p *packing) surely() {
+	only := func(_ int32, end func(space int) int64) (int, error) {
+		end(0)
+		p.tick(16)
+		return 0, nil
+	}
 	pinned := p.in.pinned()
 	if !pinned {
 		p.spend(1)
-		p.in.swept(p.ground.offset, p.tick)
+		_ = p.in.swept(p.ground.offset, 1, only)
 		p.keep("sweep")
 	}
 	if pinned || !p.plain && !p.done(p.d) && !p.halted() {
 		p.spend(1)
-		p.in.stacked(p.ground.offset, p.tick)
+		_ = p.in.stacked(p.ground.offset, 1, only)
 		p.keep("stack")
 	}
 }

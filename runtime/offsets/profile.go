@@ -44,23 +44,45 @@ func (h *heights) raise(x span, to int64, node int32, has span) {
 	h.raise(x, to, 2*node+1, span{middle, has.end})
 }
 
-// stacked places every item above all that were placed before and live in its sections, gaps included: the pinned ones
-// first, then the longest-lived. It looks into no hole, and takes everything.
-func (in *instance) stacked(offset []int64, tick func(units int64) bool) {
-	h := newHeights(in.sections)
-	all := span{0, h.half}
+// chooser gives an item one of several spaces; end is where the item would end there.
+type chooser func(i int32, end func(space int) int64) (space int, err error)
+
+// maxCells bounds the memory of all stacks together, in cells of 16 bytes.
+const maxCells = 1 << 23
+
+// stacked places every item above all that were placed before in its space and live in its sections, gaps included:
+// the pinned ones first, then the longest-lived. It looks into no hole, and takes everything. Of too many sections and
+// spaces, some sections count as one.
+func (in *instance) stacked(offset []int64, spaces int, choose chooser) error {
+	shift := 0
+	for (in.sections>>shift+1)*spaces > maxCells {
+		shift++
+	}
+	stacks := make([]*heights, spaces)
+	for space := range stacks {
+		stacks[space] = newHeights(in.sections>>shift + 1)
+	}
+	all := span{0, stacks[0].half}
 	for _, i := range in.order(&rule{key: byDuration}, nil) {
 		it := &in.items[i]
-		switch {
-		case it.pinned >= 0:
-			offset[i] = it.pinned
-		case it.size == 0:
-			offset[i] = it.up(0)
-			continue
-		default:
-			offset[i] = it.up(h.over(it.span, 1, all))
+		life := span{it.first >> shift, (it.end-1)>>shift + 1}
+		space, err := choose(i, func(space int) int64 {
+			switch {
+			case it.pinned >= 0:
+				offset[i] = it.pinned
+			case it.size == 0:
+				offset[i] = it.up(0)
+			default:
+				offset[i] = it.up(stacks[space].over(life, 1, all))
+			}
+			return offset[i] + it.size
+		})
+		if err != nil {
+			return err
 		}
-		h.raise(it.span, offset[i]+it.size, 1, all)
-		tick(64)
+		if it.size > 0 {
+			stacks[space].raise(life, offset[i]+it.size, 1, all)
+		}
 	}
+	return nil
 }

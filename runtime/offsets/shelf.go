@@ -96,6 +96,9 @@ func (s *shelf) fill() {
 		it, e := &s.in.items[i], s.entry(i)
 		s.in.watch.visit(k, len(order))
 		s.frame = max(s.frame, e.block.end)
+		if s.offset[i] < 0 { // it lies nowhere
+			continue
+		}
 		for b := it.first >> s.shift; it.size > 0 && b <= (it.end-1)>>s.shift; b++ {
 			s.buckets[b] = append(s.buckets[b], e)
 		}

@@ -3,168 +3,131 @@ package offsets
 import (
 	"cmp"
 	"errors"
+	"math"
 	"slices"
 	"time"
 )
 
-// assignment says where every item lies. Its cost is what it is first judged by.
+// assignment says where every item lies.
 type assignment struct {
-	rank   []int32 // which of the item's choices it has
-	drafts []*draft
-	parts  [][]int32 // items by space; drafts[i].offset is in this order
+	rank   []int32   // which of the item's choices it has
+	parts  [][]int32 // items by space
+	drafts []*draft  // by space; their offsets are in the order of parts
 }
 
 const (
-	// maxReturns bounds the tries to bring spilled items back.
-	maxReturns = 64
-	// maxPacks bounds the work of settling, and that of bringing back: so often what is done unasked for one space.
+	// returnEjections may be made to give an item a better choice.
+	returnEjections = 200
+	// maxPacks bounds the work of assigning, and that of bringing back: so often what is done unasked for one space.
 	maxPacks = 16
 )
 
-// several solves a problem with more than one space: every item asks for the space
-// that it prefers, a space that overflows turns away what it cannot hold, and that
-// asks for its next one. Then what was turned away is tried once more, and every
-// frame is lowered for itself.
+// several solves a problem with more than one space. First fit, the largest first, gives each item the first of its
+// choices that has room; where one finds none, those with the fewest choices come first, and then a tree searches all
+// spaces at once, as stretches of one line of addresses. What did not get its first choice is put there by ejections if
+// they find room, and every frame is lowered for itself.
 func (s *solver) several(in *instance) (*Solution, error) {
-	granted, target := s.search, s.target
-	s.search = false
-	var a *assignment
+	a, offset := &assignment{rank: make([]int32, len(in.items))}, make([]int64, len(in.items))
 	var err error
 	work := maxPacks * (baseUnits + itemUnits*int64(len(in.items)))
-	s.limited(work, none, func() { a, err = s.settle(in) })
+	s.limited(work, none, func() {
+		order := in.order(&rules[size], nil)
+		if err = s.firstFit(in, order, a.rank, offset); err != nil {
+			slices.SortStableFunc(order, func(x, y int32) int { return int(s.freedom(in, x) - s.freedom(in, y)) })
+			err = s.firstFit(in, order, a.rank, offset)
+		}
+	})
 	if limit := (*LimitError)(nil); errors.As(err, &limit) && !limit.Proved {
-		s.search = granted
-		a, err = s.jointly(in, limit)
-		s.search = false
-		if err != nil && !limit.Proved {
-			a, err = s.lastly(in, err)
+		if err = s.onALine(in, a.rank, offset, limit); err != nil && !limit.Proved && s.passThrough(in, a.rank, offset) == nil {
+			err = nil
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.limited(work, none, func() { s.bringBack(in, a) })
-	s.search, s.target = granted, target
+	s.limited(work, none, func() { s.bringBack(in, a.rank, offset) })
+	s.divide(in, a, offset)
 	s.finish(in, a)
 	return s.gather(in, a), nil
 }
 
-// lastly is for what was refused: perhaps one pass through time finds room.
-func (s *solver) lastly(in *instance, refusal error) (*assignment, error) {
-	if a, err := s.spill(in); err == nil {
-		return a, nil
+// freedom is 0 for what is pinned, 1 for what has no choice without a capacity, and else 2.
+func (s *solver) freedom(in *instance, i int32) int32 {
+	switch it := &in.items[i]; {
+	case it.pinned >= 0:
+		return 0
+	case s.unlimited(it) < 0:
+		return 1
 	}
-	return nil, refusal
+	return 2
 }
 
-// settle assigns items until every space holds what asked for it. When its grant is used up, the items are assigned in
-// one pass instead.
-func (s *solver) settle(in *instance) (*assignment, error) {
-	a := s.newAssignment(in)
+// firstFit places items in an order, each in the first of its choices that has room. When its grant is used up, one
+// pass through time does that.
+func (s *solver) firstFit(in *instance, order, rank []int32, offset []int64) error {
+	grounds := make([]*shelf, len(s.spaces))
+	for _, i := range order {
+		it := &in.items[i]
+		space, err := s.choose(it, &rank[i], func(space int) int64 {
+			if grounds[space] == nil {
+				grounds[space] = newShelf(in, offset)
+			}
+			if offset[i] = it.pinned; it.pinned < 0 {
+				offset[i] = grounds[space].lowest(it)
+			}
+			return offset[i] + it.size
+		})
+		if err != nil {
+			return err
+		}
+		grounds[space].put(i)
+		if s.tick(grounds[space].spent()) {
+			return s.passThrough(in, rank, offset)
+		}
+	}
+	return nil
+}
+
+// choose gives an item the first of its choices where it ends low enough, and returns that space.
+func (s *solver) choose(it *item, rank *int32, end func(space int) int64) (int, error) {
+	last, needed := 0, int64(0)
+	for *rank = 0; s.preferred(it, int(*rank)) >= 0; *rank++ {
+		last = s.preferred(it, int(*rank))
+		s.watch(unitsToSort)
+		needed = end(last)
+		if c := s.spaces[last].Capacity; c == 0 || needed <= c {
+			return last, nil
+		}
+	}
+	return 0, s.limit(it, last, needed, s.nowhere(it))
+}
+
+// passThrough assigns and places all items in one pass, whatever their number, for when there is no time for more.
+func (s *solver) passThrough(in *instance, rank []int32, offset []int64) error {
+	into := in.swept
+	if in.pinned() {
+		into = in.stacked
+	}
+	return into(offset, len(s.spaces), func(i int32, end func(space int) int64) (int, error) {
+		return s.choose(&in.items[i], &rank[i], end)
+	})
+}
+
+// divide makes a draft for each space of where its items lie.
+func (s *solver) divide(in *instance, a *assignment, offset []int64) {
+	a.parts, a.drafts = make([][]int32, len(s.spaces)), make([]*draft, len(s.spaces))
 	for i := range in.items {
-		space := s.preferred(&in.items[i], 0)
+		space := s.preferred(&in.items[i], int(a.rank[i]))
 		a.parts[space] = append(a.parts[space], int32(i))
 	}
-	for settled := false; !settled; {
-		settled = true
-		for space := range s.spaces {
-			if a.drafts[space] != nil {
-				continue
-			}
-			if s.halted() {
-				return s.spill(in)
-			}
-			turned, err := s.admit(in, a, space)
-			if err != nil {
-				return nil, err
-			}
-			settled = settled && len(turned) == 0
-			s.turnAway(in, a, space, turned)
+	for space, part := range a.parts {
+		sub, d := in.only(part), &draft{method: "first fit"}
+		for _, i := range part {
+			d.offset = append(d.offset, offset[i])
 		}
-	}
-	return a, nil
-}
-
-func (s *solver) newAssignment(in *instance) *assignment {
-	return &assignment{rank: make([]int32, len(in.items)), drafts: make([]*draft, len(s.spaces)),
-		parts: make([][]int32, len(s.spaces))}
-}
-
-// turnAway moves items of a space, in ascending order, to their next choices.
-func (s *solver) turnAway(in *instance, a *assignment, from int, turned []int32) {
-	if len(turned) == 0 {
-		return
-	}
-	a.parts[from] = slices.DeleteFunc(a.parts[from], func(i int32) bool {
-		_, leaves := slices.BinarySearch(turned, i)
-		return leaves
-	})
-	a.drafts[from] = nil
-	for _, i := range turned {
-		a.rank[i]++
-		to := s.preferred(&in.items[i], int(a.rank[i]))
-		a.parts[to] = append(a.parts[to], i)
-		a.drafts[to] = nil
-	}
-}
-
-// admit packs what asks for a space, and returns what it cannot hold, if anything.
-func (s *solver) admit(in *instance, a *assignment, space int) ([]int32, error) {
-	capacity := s.spaces[space].Capacity
-	sub := in.only(a.parts[space])
-	if turned := s.oversized(in, a, space); capacity > 0 && len(turned) > 0 {
-		return s.checked(in, a, turned, space, nil)
-	}
-	s.target = capacity
-	d := s.pack(sub)
-	if capacity == 0 || d.frame <= capacity {
+		d.frame, d.bound = sub.frame(d.offset), sub.lowerBound(sub.load(), s.expired)
 		a.drafts[space] = d
-		return nil, nil
 	}
-	var turned []int32
-	for k, i := range a.parts[space] {
-		if d.offset[k]+in.items[i].size > capacity {
-			turned = append(turned, i)
-		}
-	}
-	return s.checked(in, a, turned, space, d)
-}
-
-// oversized are the items of a space that pass its capacity alone.
-func (s *solver) oversized(in *instance, a *assignment, space int) []int32 {
-	var turned []int32
-	for _, i := range a.parts[space] {
-		if it := &in.items[i]; max(it.pinned, it.residue)+it.size > s.spaces[space].Capacity {
-			turned = append(turned, i)
-		}
-	}
-	return turned
-}
-
-// checked replaces what has no other choice by its neighbours that have one.
-func (s *solver) checked(in *instance, a *assignment, turned []int32, space int, d *draft) ([]int32, error) {
-	var out []int32
-	for _, i := range turned {
-		if len(out) > 0 && s.halted() {
-			break
-		}
-		it := &in.items[i]
-		switch {
-		case s.preferred(it, int(a.rank[i])+1) >= 0:
-			out = append(out, i)
-		case d == nil:
-			return nil, s.limit(it, space, max(it.pinned, it.residue)+it.size, s.nowhere(it))
-		default:
-			s.tick(int64(len(a.parts[space])))
-			other := s.neighbour(in, a, i, space)
-			if other < 0 {
-				return nil, s.limit(it, space, d.frame, false)
-			}
-			out = append(out, other)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out), nil
 }
 
 // nowhere says that an item passes the capacity of each of its spaces alone.
@@ -178,70 +141,71 @@ func (s *solver) nowhere(it *item) bool {
 	return true
 }
 
-// neighbour is the largest item in a space that conflicts with item i and has
-// another choice, -1 when there is none.
-func (s *solver) neighbour(in *instance, a *assignment, i int32, space int) int32 {
-	best := int32(-1)
-	for _, x := range a.parts[space] {
-		it := &in.items[x]
-		if x != i && it.size > 0 && (best < 0 || it.size > in.items[best].size) &&
-			s.preferred(it, int(a.rank[x])+1) >= 0 && in.conflict(it, &in.items[i]) {
-			best = x
-		}
-	}
-	return best
-}
-
-// bringBack moves items to a better choice where that has room after all, the
-// largest first.
-func (s *solver) bringBack(in *instance, a *assignment) {
+// bringBack moves items to a better choice where ejections find room for them, the largest first.
+func (s *solver) bringBack(in *instance, rank []int32, offset []int64) {
 	var spilled []int32
-	for i, rank := range a.rank {
-		if rank > 0 && in.items[i].size > 0 {
+	for i := range in.items {
+		if rank[i] > 0 {
 			spilled = append(spilled, int32(i))
 		}
 	}
 	slices.SortFunc(spilled, func(x, y int32) int {
 		return cmp.Or(cmp.Compare(in.items[y].size, in.items[x].size), cmp.Compare(x, y))
 	})
-	for _, i := range spilled[:min(len(spilled), maxReturns)] {
-		it := &in.items[i]
-		for rank := range a.rank[i] {
-			from, to := s.preferred(it, int(a.rank[i])), s.preferred(it, int(rank))
-			if s.tick(unitsToSort * int64(len(a.parts[to]))) {
-				return
+	for space := range s.spaces {
+		if s.tick(unitsOfVisit*int64(len(spilled)+len(in.items))) || s.halted() {
+			return
+		}
+		var list []int32 // what lies there, and then what wants to
+		for i := range in.items {
+			if s.preferred(&in.items[i], int(rank[i])) == space {
+				list = append(list, int32(i))
 			}
-			if s.readmit(in, a, i, from, to) {
-				a.rank[i] = rank
-				break
+		}
+		inside := len(list)
+		for _, i := range spilled {
+			if s.choice(&in.items[i], space) < rank[i] {
+				list = append(list, i)
 			}
+		}
+		if inside < len(list) {
+			s.moveIn(in, space, list, inside, rank, offset)
 		}
 	}
 }
 
-// readmit moves item i if that fits.
-func (s *solver) readmit(in *instance, a *assignment, i int32, from, to int) bool {
-	capacity := s.spaces[to].Capacity
-	if in.items[i].size+in.items[i].residue > capacity || s.halted() {
-		return false
+// choice is the rank of a space among those of an item, a large number where it is none of them.
+func (s *solver) choice(it *item, space int) int32 {
+	k := space
+	if named := s.p.Buffers[it.buffer].Spaces; len(named) > 0 {
+		k = slices.Index(named, space)
 	}
-	with := append(slices.Clone(a.parts[to]), i)
-	sub := in.only(with)
-	if sub.lowerBound(sub.load(), s.expired) > capacity {
-		return false
+	if k < 0 || k > 0 && it.pinned >= 0 {
+		return math.MaxInt32
 	}
-	s.target = capacity
-	d := s.pack(sub)
-	if d.frame > capacity {
-		return false
+	return int32(k)
+}
+
+// moveIn puts items into a space that has others, the first so many of a list, if ejections find room for them.
+func (s *solver) moveIn(in *instance, space int, list []int32, inside int, rank []int32, offset []int64) {
+	where := make([]int64, len(list))
+	for k, i := range list {
+		if where[k] = offset[i]; k >= inside {
+			where[k] = -1
+		}
 	}
-	k := slices.Index(a.parts[from], i)
-	a.parts[from] = slices.Delete(a.parts[from], k, k+1)
-	a.drafts[from].offset = slices.Delete(a.drafts[from].offset, k, k+1)
-	rest := in.only(a.parts[from])
-	a.drafts[from].bound = rest.lowerBound(rest.load(), s.expired)
-	a.parts[to], a.drafts[to] = with, d
-	return true
+	e := s.newEjector(in.only(list), where)
+	e.limit = s.spaces[space].Capacity
+	for k := inside; k < len(list) && !s.halted(); k++ {
+		if e.place(returnEjections, int32(k)) {
+			rank[list[k]] = s.choice(&in.items[list[k]], space)
+		}
+	}
+	for k, i := range list {
+		if e.ground.offset[k] >= 0 {
+			offset[i] = e.ground.offset[k]
+		}
+	}
 }
 
 // finish lowers each frame with its share of what is left of the grant.

@@ -45,23 +45,34 @@ func bin(size int64) int {
 	return (n-3)*8 + int(size>>(n-4))&7
 }
 
-// swept places every item, and calls tick with the work.
-func (in *instance) swept(offset []int64, tick func(units int64) bool) {
-	s := in.newSweep(offset, make([]int32, len(in.items)))
+// swept places every item as a sweep does in its space.
+func (in *instance) swept(offset []int64, spaces int, choose chooser) error {
+	sweeps, owner := make([]*sweep, spaces), make([]int32, len(in.items))
+	where := make([]int32, len(in.items))
+	for space := range sweeps {
+		sweeps[space] = in.newSweep(offset, owner)
+	}
 	for i := range in.items {
 		if it := &in.items[i]; it.size == 0 {
 			offset[i] = it.up(0)
+			if _, err := choose(int32(i), func(int) int64 { return it.residue }); err != nil {
+				return err
+			}
 		}
 	}
 	end := in.byEnd(false)
 	for _, i := range in.byBegin(false) {
-		for len(end) > 0 && in.items[end[0]].end <= in.items[i].first {
-			s.release(end[0], 0)
-			end = end[1:]
+		for ; len(end) > 0 && in.items[end[0]].end <= in.items[i].first; end = end[1:] {
+			sweeps[where[end[0]]].release(end[0], 0)
 		}
-		s.take(i)
-		tick(16)
+		space, err := choose(i, func(space int) int64 { return sweeps[space].endOf(&in.items[i]) })
+		if err != nil {
+			return err
+		}
+		where[i] = int32(space)
+		sweeps[space].take(i)
 	}
+	return nil
 }
 
 func (in *instance) newSweep(offset []int64, owner []int32) *sweep {

@@ -189,7 +189,7 @@ func (s *tree) neighbours() {
 // twin says whether two free items are the same but for their names.
 func (it *item) twin(other *item) bool {
 	return it.span == other.span && it.size == other.size && it.mask == other.mask && it.residue == other.residue &&
-		it.holes|other.holes == 0
+		it.holes|other.holes == 0 && it.bars == other.bars
 }
 
 // ask says whether everything fits below limit: found, with the offsets; or not,

@@ -1,6 +1,7 @@
 package offsets_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -61,6 +62,9 @@ func TestARefusalThatWasCutOffIsNoProof(t *testing.T) {
 func feasible(p offsets.Problem, space []int) bool {
 	if i := len(space); i < len(p.Buffers) {
 		for k := range p.Spaces {
+			if allowed := p.Buffers[i].Spaces; len(allowed) > 0 && !slices.Contains(allowed, k) {
+				continue
+			}
 			if feasible(p, append(space[:i:i], k)) {
 				return true
 			}
@@ -70,8 +74,9 @@ func feasible(p offsets.Problem, space []int) bool {
 	for k, at := range p.Spaces {
 		part := offsets.Problem{}
 		for i := range p.Buffers {
-			if space[i] == k {
-				part.Buffers = append(part.Buffers, p.Buffers[i])
+			if b := p.Buffers[i]; space[i] == k {
+				b.Spaces = nil
+				part.Buffers = append(part.Buffers, b)
 			}
 		}
 		if least(part, at.Capacity+1) > at.Capacity {
@@ -92,6 +97,9 @@ func TestSeveralSpacesEqualBruteForce(t *testing.T) {
 				Alignment: rapid.SampledFrom([]int64{0, 0, 2, 4}).Draw(t, "alignment"),
 				First:     rapid.Int64Range(0, 3).Draw(t, "first")}
 			b.End = b.First + rapid.Int64Range(1, 3).Draw(t, "life")
+			if rapid.IntRange(0, 3).Draw(t, "picky") == 0 {
+				b.Spaces = rapid.Permutation([]int{0, 1, 2}[:len(p.Spaces)]).Draw(t, "spaces of it")[:len(p.Spaces)-1]
+			}
 			p.Buffers = append(p.Buffers, b)
 		}
 		s, err := offsets.Solve(p, offsets.Options{MaxSteps: 100_000, Seed: rapid.Uint64().Draw(t, "seed")})
