@@ -37,10 +37,10 @@ func (s *tree) area(i int32) int64  { return log2(uint64(s.size[i])) + log2(uint
 func (s *tree) fix(keys static) {
 	s.lowest = true
 	if s.totals == nil {
-		load := newPeaks(s.in.load())
+		load := heightsOf(s.in.load())
 		s.totals = make([]int64, len(s.in.items))
 		for i := range s.totals {
-			s.totals[i] = load.during(s.in.items[i].span)
+			s.totals[i] = load.over(s.in.items[i].span, 1, span{0, load.half})
 		}
 	}
 	order := s.in.every()

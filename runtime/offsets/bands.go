@@ -1,20 +1,11 @@
 package offsets
 
 const (
-	// crowded is how many items alive at once are too many for mending unasked, and for a stack in one order.
+	// crowded is how many items alive at once are too many for mending unasked.
 	crowded = 200
 	// A stack has leastBands bands, and fewer than moreBands more.
 	leastBands, moreBands = 6, 8
 )
-
-// stacking orders the items of a stack, the lowest first.
-func (in *instance) stacking(stack []int32, seed uint64) {
-	if len(stack) > crowded && !in.lacks(PartBands) {
-		in.band(stack, seed)
-	} else {
-		in.shuffle(stack, seed)
-	}
-}
 
 // band orders a stack so that neighbours end together in both directions of time: few holes are left then, and large
 // ones. An item has a rank in each direction, the next to end having the lowest. The lower of its ranks decides its

@@ -243,47 +243,43 @@ func hole(it *item, near []piece, limit int64) (best int64, fits bool) {
 	return best, room < none
 }
 
-// cheapest is the offset below the limit where what would have to go weighs least. It is the end of something, or just
-// below its start.
+// cheapest is the offset below the limit where what would have to go weighs least: the lowest, the end of something, or
+// just below its start.
 func (e *ejector) cheapest(it *item, near []piece) (best int64, found bool) {
 	e.edges(near)
-	least, noise := immovable, e.noise
-	c := cover{starts: e.starts, ends: e.ends}
-	at := it.up(0)
-	for k := 0; at+it.size <= e.limit; k++ {
-		if weight := noise.upon(c.weight(at, at+it.size)); weight < least {
-			best, least = at, weight
-		}
-		if k == len(near) {
-			break
-		}
-		at = it.up(e.ends[k].at)
-	}
-	c = cover{starts: e.starts, ends: e.ends}
-	lowest := it.up(0)
-	for k := range near {
-		at := it.down(e.starts[k].at - it.size)
-		if at+it.size > e.limit {
-			break
-		}
-		if at < lowest {
-			continue
-		}
-		if weight := noise.upon(c.weight(at, at+it.size)); weight < least {
-			best, least = at, weight
+	least, noise, lowest := immovable, e.noise, it.up(0)
+	for _, below := range []bool{false, true} {
+		c := cover{starts: e.starts, ends: e.ends}
+		for k := range len(near) + 1 {
+			at := lowest
+			switch {
+			case below:
+				at = it.down(e.starts[k].at - it.size)
+			case k > 0:
+				at = it.up(e.ends[k-1].at)
+			}
+			if at+it.size > e.limit {
+				break
+			}
+			if at < lowest {
+				continue
+			}
+			if weight := noise.upon(c.weight(at, at+it.size)); weight < least {
+				best, least = at, weight
+			}
 		}
 	}
 	e.noise = noise
 	return best, least < immovable
 }
 
-// upon adds up to a quarter of it to a weight, by chance.
+// upon adds up to all of it to a weight, by chance.
 func (n *noise) upon(weight int64) int64 {
 	x := n.next()
 	if weight >= immovable {
 		return weight
 	}
-	return weight + weight*int64(x>>60)/64
+	return weight + weight*int64(x>>60)/16
 }
 
 // edges lists the starts and the ends of what is near, each in order, and a last one above all.

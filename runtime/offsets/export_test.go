@@ -1,6 +1,7 @@
 package offsets
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -30,7 +31,7 @@ func SweepOutwards(p Problem, limit, most int64, turn int) (s *Solution, lost in
 		return nil, 0, false
 	}
 	offset := make([]int64, len(in.items))
-	lost, finished = in.outwards(offset, sweeping{preference: preferences[turn%len(preferences)], below: limit,
+	lost, finished = in.outwards(offset, sweeping{apart: aparts[turn%len(aparts)], below: limit,
 		most: most, seed: uint64(turn), grant: 64_000_000, tick: func(int64) bool { return false }})
 	return in.solution(&p, offset), lost, finished
 }
@@ -70,9 +71,12 @@ func Bands(p Problem, section int32, seed uint64) (stack map[int32]bool, holes, 
 		return nil, holes, before
 	}
 	list := in.within(span{section, section + 1})
-	in.shuffle(list, seed)
+	slices.SortFunc(list, func(a, b int32) int {
+		x, y := &in.items[a], &in.items[b]
+		return cmp.Compare(y.end-y.first, x.end-x.first)
+	})
 	before = in.holes(list)
-	in.stacking(list, seed)
+	in.band(list, seed)
 	stack = map[int32]bool{}
 	for _, i := range list {
 		stack[i] = true

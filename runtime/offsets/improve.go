@@ -7,9 +7,9 @@ const (
 	treeItems, treeVolume = 4000, 1_000_000
 	// baseSteps and itemSteps are the tree nodes and the ejections that are spent unasked.
 	baseSteps, itemSteps = 24_000, 32
-	// vainMends in a row end the unasked mending of what is too large for a tree; a search looks for other ways after
-	// manyVainMends.
-	vainMends, manyVainMends = 8, 12
+	// vainMends in a row end the unasked mending of what is too large for a tree; of a crowd crowdVainMends send a
+	// search back to sweeps.
+	vainMends, crowdVainMends = 8, 4
 )
 
 // area is a component that reaches above the bound of the instance: an instance

@@ -3,15 +3,15 @@ package offsets
 import (
 	"cmp"
 	"math/bits"
-	"slices"
 )
 
 // rule is an order in which items are placed one by one, first come lowest.
 type rule struct {
-	name  string
-	key   func(in *instance, load *peaks, it *item) (high, low uint64) // large first
-	tight bool                                                         // into the smallest hole, instead of the lowest
-	given bool                                                         // equals stay in the order of the problem
+	name string
+	// key of an item: large first.
+	key   func(in *instance, load *heights, it *item) (high, low uint64)
+	tight bool // into the smallest hole, instead of the lowest
+	given bool // equals stay in the order of the problem
 }
 
 // rules are the orders of the literature, the most successful first. Among equals
@@ -25,14 +25,14 @@ type rule struct {
 // best fit by size and by duration the last two are.
 var rules = []rule{
 	{name: "size", key: bySize},
-	{name: "area", key: func(_ *instance, _ *peaks, it *item) (uint64, uint64) {
+	{name: "area", key: func(_ *instance, _ *heights, it *item) (uint64, uint64) {
 		return bits.Mul64(uint64(it.size), uint64(it.end-it.first))
 	}},
 	{name: "duration", key: byDuration},
-	{name: "breadth", key: func(_ *instance, load *peaks, it *item) (uint64, uint64) {
-		return uint64(load.during(it.span)), uint64(it.size)
+	{name: "breadth", key: func(_ *instance, load *heights, it *item) (uint64, uint64) {
+		return uint64(load.over(it.span, 1, span{0, load.half})), uint64(it.size)
 	}},
-	{name: "start", key: func(_ *instance, _ *peaks, it *item) (uint64, uint64) {
+	{name: "start", key: func(_ *instance, _ *heights, it *item) (uint64, uint64) {
 		return uint64(-it.first) + 1<<32, uint64(it.size)
 	}},
 	{name: "size, best fit", key: bySize, tight: true, given: true},
@@ -40,18 +40,20 @@ var rules = []rule{
 }
 
 // Indices of rules.
-const size, duration, breadth = 0, 2, 3
+const size, breadth = 0, 3
 
-func bySize(_ *instance, _ *peaks, it *item) (uint64, uint64) {
+var allRules = []int{0, 1, 2, 3, 4, 5, 6}
+
+func bySize(_ *instance, _ *heights, it *item) (uint64, uint64) {
 	return uint64(it.size), uint64(it.end - it.first)
 }
 
-func byDuration(_ *instance, _ *peaks, it *item) (uint64, uint64) {
+func byDuration(_ *instance, _ *heights, it *item) (uint64, uint64) {
 	return uint64(it.end - it.first), uint64(it.size)
 }
 
 // order lists the items as a rule wants them; those that are pinned come first.
-func (in *instance) order(r *rule, load *peaks) []int32 {
+func (in *instance) order(r *rule, load *heights) []int32 {
 	type keyed struct {
 		high, low uint64
 		item      int32
@@ -81,38 +83,3 @@ func (in *instance) order(r *rule, load *peaks) []int32 {
 	}
 	return order
 }
-
-// peaks answers for the largest load of a stretch of sections: a tree of maxima, the sections from half on.
-type peaks struct {
-	half int32
-	most []int64
-}
-
-func newPeaks(load []int64) *peaks {
-	n := len(load)
-	p := &peaks{half: int32(n), most: make([]int64, 2*n)}
-	copy(p.most[n:], load)
-	for i := n - 1; i > 0; i-- {
-		p.most[i] = max(p.most[2*i], p.most[2*i+1])
-	}
-	return p
-}
-
-// during is the largest load of the sections of x.
-func (p *peaks) during(x span) int64 {
-	most := int64(0)
-	for a, b := x.first+p.half, x.end+p.half; a < b; a, b = a/2, b/2 {
-		if a&1 == 1 {
-			most = max(most, p.most[a])
-			a++
-		}
-		if b&1 == 1 {
-			b--
-			most = max(most, p.most[b])
-		}
-	}
-	return most
-}
-
-// peak is the largest load during the life of it.
-func peak(load []int64, it *item) int64 { return slices.Max(load[it.first:it.end]) }

@@ -31,26 +31,17 @@ type outward struct {
 
 // sweeping is what outward sweeps are asked for.
 type sweeping struct {
-	preference preference
-	below      int64 // the limit
-	most       int64 // the limit goes up below it while the grant lasts; 0: what finds no room lies above the limit
-	seed       uint64
-	grant      int64 // of cells that ejections may look at
-	tick       func(units int64) bool
+	apart float64 // how holes are judged
+	below int64   // the limit
+	most  int64   // the limit goes up below it while the grant lasts; 0: what finds no room lies above the limit
+	seed  uint64
+	grant int64 // of cells that ejections may look at
+	tick  func(units int64) bool
 }
 
-// preference is how holes are judged.
-type preference struct {
-	sliver float64 // what is left of a hole counts up to so many times the size of the item
-	apart  float64 // the weight of the time between the ends of neighbours
-	reach  float64 // which counts up to so many times the life of the item
-}
-
-// preferences take turns. The third takes the tightest hole: it is the best where sizes are few.
-var preferences = []preference{{2, 1, 1}, {1, 1, 3}, {}, {1, 1, 1}}
-
-// crowdPreferences are those of a crowd, where ends weigh more: in it something else always ends soon.
-var crowdPreferences = []preference{{1, 4, 1}, {1, 2, 1}, {}, {1, 1, 3}}
+// aparts are weights of the time between the ends of neighbours, which take turns. With 0 the tightest hole is taken:
+// it is the best where sizes are few.
+var aparts = []float64{1, 0, 4, 2}
 
 const (
 	// holesSeen is how many holes are compared for an item.
@@ -67,7 +58,7 @@ func (in *instance) outwards(offset []int64, w sweeping) (lost int, finished boo
 	stack := in.within(span{peak, peak + 1})
 	var unplaced []int32
 	m := in.newMarks()
-	in.stacking(stack, w.seed)
+	in.band(stack, w.seed)
 	for _, backwards := range []bool{false, true} {
 		section := peak
 		if backwards {
@@ -110,21 +101,6 @@ func (in *instance) within(x span) []int32 {
 		}
 	}
 	return list
-}
-
-// shuffle orders the items of a stack by how long they live, about: the longest first.
-func (in *instance) shuffle(stack []int32, seed uint64) {
-	list := make([]ranked, len(stack))
-	for k, i := range stack {
-		life := int64(in.items[i].end - in.items[i].first)
-		list[k] = ranked{life * (256 + int64(scramble(seed+uint64(i))&255)), i}
-	}
-	sortBy(list, in.watch, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(b.rank, a.rank), cmp.Compare(a.item, b.item))
-	})
-	for k := range list {
-		stack[k] = list[k].item
-	}
 }
 
 // stackAbove places what found no room above the limit, and says how many that are. What was to be stacked is lost in
@@ -305,7 +281,7 @@ func (o *outward) settle(i, k int32, at int64) {
 // choose takes the best of so many holes for an item, the tightest first, and the better end of it.
 func (o *outward) choose(i int32, most int) (best int32, at int64) {
 	it, life := &o.in.items[i], o.in.when(i, o.backwards)
-	j := o.preference.judge(float64(it.size), life)
+	j := judge{o.apart, float64(it.size), float64(life.first), float64(life.end)}
 	best = nothing
 	least := math.Inf(1)
 	cells := o.cells
@@ -332,33 +308,22 @@ func (o *outward) choose(i int32, most int) (best int32, at int64) {
 	return best, at
 }
 
-// judge is a preference for one item.
-type judge struct {
-	tightest   bool // what is left of a hole counts alone
-	begin, end float64
-	reach      float64 // so much of the time between the ends of neighbours counts
-	size       float64 // of the item, times the weight of that time
-	sliver     float64 // so much of what is left of a hole counts
-	fills      float64 // the gain where nothing is left
-}
+// judge compares holes for an item of a size and a life.
+type judge struct{ apart, size, begin, end float64 }
 
-func (t *preference) judge(size float64, life span) judge {
-	alive := float64(life.end - life.first)
-	return judge{tightest: *t == preference{}, begin: float64(life.first), end: float64(life.end), reach: t.reach * alive,
-		size: t.apart * size, sliver: t.sliver * size, fills: float64(t.reach*size) * alive}
-}
-
-// cost of a hole, in bytes times sections: of what is left of it, until the item or what is beyond ends, and of the
-// time between the ends of the item and of what it lies beside. A hole that it fills costs less than nothing.
+// cost of a hole, in bytes times sections: of what is left of it, up to the size of the item, until the item or what is
+// beyond ends, and of the time between the ends of the item and of what it lies beside, up to its life. A hole that it
+// fills costs less than nothing.
 func (j *judge) cost(room, beside, beyond float64) float64 {
-	if j.tightest {
+	if j.apart == 0 {
 		return room
 	}
-	apart := float64(j.size * min(j.reach, math.Abs(beside-j.end)))
+	alive := j.end - j.begin
+	apart := float64(j.apart * j.size * min(alive, math.Abs(beside-j.end)))
 	if room == 0 {
-		return apart - j.fills
+		return apart - float64(j.size*alive)
 	}
-	return apart + float64(min(room, j.sliver)*(min(j.end, beyond)-j.begin))
+	return apart + float64(min(room, j.size)*(min(j.end, beyond)-j.begin))
 }
 
 // meanLife is the mean number of sections that an item is alive in.

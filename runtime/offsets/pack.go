@@ -19,19 +19,16 @@ const (
 	// orderUnits is the work of a rule for each pair alive together, crowdUnits what rules may do unasked where they
 	// are not quick.
 	orderUnits, crowdUnits = 3, 300_000_000
-	// crowd is how many items alive at once are more for orders than for trees.
-	crowd = 60
 	// goalSteps are the steps that are taken unasked to reach a goal.
 	goalSteps = 1_000_000
 	// quickWork is the number of pairs alive together up to which rules come before mending.
-	quickWork = 4_000_000
+	quickWork = 1_000_000
 	// slowWork is that up to which a search tries some rules before mending.
 	slowWork = 500_000_000
 	// outwardTries are made between two rounds of mending.
 	outwardTries = 4
-	// maxLooks are the cells that the ejections of a first outward sweep may look at.
-	maxLooks = 8_000_000
-	// crowdLooks are those where many are alive at once, beside some for each item.
+	// crowdLooks are the cells that the ejections of an outward sweep may look at where many are alive at once, beside
+	// some for each item.
 	crowdLooks = 16_000_000
 	// tight is the reciprocal of the gap below which a large input needs no skyline, and many items no outward sweep
 	// unasked. Many items have no skyline unasked: none was better than an outward sweep.
@@ -44,7 +41,7 @@ const (
 type packing struct {
 	*solver
 	in      *instance
-	load    *peaks
+	load    *heights
 	ground  *shelf
 	d       *draft
 	alive   int64  // the mean of a section
@@ -61,7 +58,7 @@ type packing struct {
 // less, while the grant lasts.
 func (s *solver) pack(in *instance) *draft {
 	load := in.load()
-	p := &packing{solver: s, in: in, load: newPeaks(load), ground: newShelf(in, make([]int64, len(in.items))),
+	p := &packing{solver: s, in: in, load: heightsOf(load), ground: newShelf(in, make([]int64, len(in.items))),
 		d: &draft{bound: in.lowerBound(load, s.expired)}, alive: in.alivePerSection(), plain: in.plain(),
 		tried: make([]bool, len(rules))}
 	p.filled, p.sweeps = !p.plain || in.lacks(PartSkyline), p.plain && !in.lacks(PartOutward)
@@ -98,18 +95,23 @@ func (p *packing) reach(granted bool) {
 
 // unasked does what needs no grant. Where rules are not quick, mending takes their place if it can.
 func (p *packing) unasked() {
-	if !p.affords() {
+	if !p.quick() || len(p.in.items) > fewItems {
 		p.surely()
 		p.besides(p.outwardUnasked)
-		if len(p.in.items) <= manyItems && p.above(tight) { // quick, and far better on some
-			p.besides(p.bySkyline)
+		if len(p.in.items) <= manyItems {
+			if p.above(tight) {
+				p.besides(p.bySkyline)
+			}
+			p.besides(func() { p.byRules(breadth, size) }) // at their best on training steps
 		}
-		p.besides(p.orderedUnasked)
 	}
 	if p.quick() || !p.local() {
-		p.byConstruction()
+		p.byRules(allRules...)
+		if len(p.in.items) <= fewItems {
+			p.bySkyline()
+		}
 	}
-	if p.affords() || p.local() {
+	if p.quick() || p.local() {
 		p.improve(nil)
 	}
 }
@@ -122,16 +124,16 @@ func (p *packing) besides(work func()) {
 	p.allowance += p.units - before - crowdUnits
 }
 
-// byConstruction places by all rules.
-func (p *packing) byConstruction() {
-	p.byRules()
-	if len(p.in.items) <= fewItems && !p.done(p.d) {
-		p.bySkyline()
-	}
-}
+// quick says that a rule is quick, compared with mending.
+func (p *packing) quick() bool { return p.alive*int64(len(p.in.items)) <= quickWork }
 
 // local says that few enough are alive at once for mending unasked.
 func (p *packing) local() bool { return p.alive <= crowded }
+
+// above says that the frame is above the bound by more than a fraction of it.
+func (p *packing) above(fraction int64) bool {
+	return !p.done(p.d) && p.d.frame-p.d.bound > p.d.bound/fraction
+}
 
 // eighths of the way from the goal to the frame are where the limits of outward sweeps begin.
 var eighths = []int64{3, 5, 2, 4, 6}
@@ -145,35 +147,23 @@ func (p *packing) byOutward(tries int) {
 		}
 		goal := max(p.d.bound, p.target)
 		turn, gap := p.outward%len(eighths), p.d.frame-goal
-		below, rises := goal+gap/8*eighths[turn], !p.local() && turn != 3
-		switch { // a limit that rises from far below takes long
-		case rises && p.outward == 0:
-			below = goal + max(0, gap/8-goal/tight)
-		case rises && p.search:
-			below = goal + gap/8*5
+		w := sweeping{apart: aparts[p.outward%len(aparts)], below: goal + gap/8*eighths[turn], seed: p.random.Uint64(),
+			grant: min(crowdLooks, 64*int64(len(p.in.items))) << min(p.outward/2, 8), tick: p.tick}
+		if !p.local() {
+			w.grant += crowdLooks
+			if turn != 3 { // from far below takes long
+				w.below, w.most = goal+gap/8*5, p.d.frame
+			}
+			if p.outward == 0 {
+				w.below = goal + max(0, gap/8-goal/tight)
+			}
 		}
-		w := p.sweeping(below)
-		if rises {
-			w.most = p.d.frame
-		}
+		p.spend(1 + int64(len(p.in.items)/itemsPerStep))
+		p.outward++
 		if _, finished := p.in.outwards(p.ground.offset, w); finished {
 			p.keep("outward sweep")
 		}
 	}
-}
-
-// sweeping asks for the next outward sweep.
-func (p *packing) sweeping(below int64) sweeping {
-	preference, grant := crowdPreferences[p.outward%len(crowdPreferences)], crowdLooks+64*int64(len(p.in.items))
-	if p.local() {
-		preference = preferences[(p.outward+1)%len(preferences)]
-		grant = min(maxLooks, 64*int64(len(p.in.items))+1_000_000)
-	}
-	w := sweeping{preference: preference, seed: p.random.Uint64(), tick: p.tick, below: below,
-		grant: grant << min(p.outward/2, 8)}
-	p.spend(1 + int64(len(p.in.items)/itemsPerStep))
-	p.outward++
-	return w
 }
 
 // outwardUnasked makes a few outward sweeps.
@@ -182,25 +172,8 @@ func (p *packing) outwardUnasked() {
 	case len(p.in.items) <= manyItems:
 		p.byOutward(outwardTries - 1)
 	case p.above(tight), !p.local() && p.above(tighter):
-		if p.byOutward(1); p.d.method == "sweep" {
-			p.byOutward(1)
-		}
+		p.byOutward(1)
 	}
-}
-
-// orderedUnasked tries the two orders that are best for training steps, where these are quick.
-func (p *packing) orderedUnasked() {
-	cost, before := orderUnits*p.alive*int64(len(p.in.items)), p.units
-	for _, k := range []int{breadth, size} {
-		if len(p.in.items) <= manyItems && !p.done(p.d) && p.units-before+cost <= crowdUnits {
-			p.byRule(k)
-		}
-	}
-}
-
-// above says that the frame is above the bound by more than a fraction of it.
-func (p *packing) above(fraction int64) bool {
-	return !p.done(p.d) && p.d.frame-p.d.bound > p.d.bound/fraction
 }
 
 // surely makes a first placement of what may be too much for a rule, by what is cheapest: a sweep, which takes items
@@ -224,35 +197,22 @@ func (p *packing) surely() {
 	}
 }
 
-// affords says that all rules together are quick.
-func (p *packing) affords() bool {
-	return len(p.in.items) <= fewItems && p.alive*int64(len(p.in.items)) <= 1_000_000
-}
-
-// quick says that a rule is quick, compared with mending.
-func (p *packing) quick() bool { return p.alive*int64(len(p.in.items)) <= quickWork }
-
-// byRules tries the rules that were not tried, each that the work allowed is likely to suffice for.
-func (p *packing) byRules() {
+// byRules tries those of some rules that were not tried, or were cut off, each that the work allowed is likely to
+// suffice for.
+func (p *packing) byRules(list ...int) {
 	cost := orderUnits * p.alive * int64(len(p.in.items))
-	for k := range rules {
-		if p.d.offset != nil && cost > p.allowance-p.units {
-			break
+	for _, k := range list {
+		first := p.d.offset == nil
+		if first || !p.tried[k] && !p.done(p.d) && !p.halted() && cost <= p.allowance-p.units &&
+			(k == size || !p.in.lacks(PartOrders)) {
+			p.tried[k] = p.tryRule(&rules[k])
 		}
-		p.byRule(k)
-	}
-}
-
-// byRule tries a rule that was not tried, or was cut off.
-func (p *packing) byRule(k int) {
-	if !p.tried[k] && (p.d.offset == nil || !p.done(p.d) && !p.halted() && (k == size || !p.in.lacks(PartOrders))) {
-		p.tried[k] = p.tryRule(&rules[k])
 	}
 }
 
 // bySkyline places an instance without pins and gaps, once.
 func (p *packing) bySkyline() {
-	if p.filled {
+	if p.filled || p.done(p.d) {
 		return
 	}
 	p.spend(1)
@@ -267,47 +227,22 @@ func (p *packing) deepen() {
 	if p.done(p.d) || p.over() {
 		return
 	}
-	vain := manyVainMends
-	if !p.local() {
-		vain /= 3
-	}
-	stuck := func(a *area) bool { return a.vain >= vain }
 	if !p.local() || len(p.in.items) > manyItems && p.outward == 0 {
 		p.byOutward(1)
 	}
-	many := len(p.in.items) > fewItems
-	if many {
-		p.beforeMending()
-		p.improve(stuck)
-	}
-	if p.alive > crowd || len(p.in.items) > treeItems {
-		p.byRules()
-	}
-	if p.above(tight) {
-		p.bySkyline()
+	if len(p.in.items) <= manyItems { // of more, sweeps and mending are better
+		if p.alive*int64(len(p.in.items)) <= slowWork {
+			p.byRules(allRules...)
+		}
+		if p.above(tight) {
+			p.bySkyline()
+		}
 	}
 	for p.sweeps && !p.local() && !p.done(p.d) && !p.over() {
 		p.byOutward(outwardTries)
-		p.improve(stuck)
+		p.improve(func(a *area) bool { return a.vain >= crowdVainMends })
 	}
 	p.improve(nil)
-}
-
-// beforeMending places many items by what mending does not come to: rules that are at their best where lifetimes lie
-// inside each other, or where many are of a size.
-func (p *packing) beforeMending() {
-	if p.alive*int64(len(p.in.items)) <= slowWork {
-		if !p.local() {
-			p.byRule(size)
-		}
-		p.byRule(breadth)
-		if p.alive > crowd {
-			p.byRule(duration)
-		}
-	}
-	if !p.local() && p.above(tight) {
-		p.bySkyline()
-	}
 }
 
 // keep takes the placement on the ground if it is better.
@@ -343,44 +278,27 @@ func (in *instance) pinned() bool {
 // done says that d needs no more work.
 func (s *solver) done(d *draft) bool { return d.frame <= max(d.bound, s.target) }
 
-// tryRule places by one rule, and keeps the result if it is the best. It says whether the rule was not cut off.
+// tryRule places by one rule, and keeps the result if it is the best. It says whether the rule was not cut off, as it
+// is, but for the first, where its frame is not below that.
 func (p *packing) tryRule(r *rule) bool {
-	below, stop := none, p.d.offset != nil
-	if stop {
-		below = p.d.frame
-	}
-	if p.place(p.in, p.ground, p.in.order(r, p.load), r.tight, stop, below) {
-		p.d.keep(p.ground.offset, p.ground.frame, r.name)
-		p.improved(p.d.frame, p.d.bound)
-		return true
-	}
-	return !p.halted()
-}
-
-// placeBy puts one item after the other as low as it can go.
-func (s *solver) placeBy(in *instance, ground *shelf, order []int32) {
-	s.place(in, ground, order, false, false, none)
-}
-
-// place puts one item after the other as low as it can go, or into the tightest hole. With stop it may give up, as it
-// does where the frame is not below a limit, and says whether it did not.
-func (s *solver) place(in *instance, ground *shelf, order []int32, tightest, stop bool, below int64) bool {
-	s.spend(1 + int64(len(order)/itemsPerStep))
-	ground.reset()
-	for _, i := range order {
-		it := &in.items[i]
+	p.spend(1 + int64(len(p.in.items)/itemsPerStep))
+	g := p.ground
+	g.reset()
+	for _, i := range p.in.order(r, p.load) {
+		it := &p.in.items[i]
 		switch {
 		case it.pinned >= 0:
-			ground.offset[i] = it.pinned
-		case tightest:
-			ground.offset[i] = ground.tightest(it)
+			g.offset[i] = it.pinned
+		case r.tight:
+			g.offset[i], _ = hole(it, g.around(it), none)
 		default:
-			ground.offset[i] = ground.lowest(it)
+			g.offset[i] = g.lowest(it)
 		}
-		ground.put(i)
-		if late := s.tick(ground.spent()) || ground.frame >= below; late && stop {
-			return false
+		g.put(i)
+		if late := p.tick(g.spent()); p.d.offset != nil && (late || g.frame >= p.d.frame) {
+			return !p.halted()
 		}
 	}
+	p.keep(r.name)
 	return true
 }

@@ -9,7 +9,6 @@ const (
 	PartSkyline                    // the lowest valley first
 	PartOutward                    // sweeps from the largest load to both ends of time
 	PartChains                     // of ejections in an outward sweep
-	PartBands                      // in the stack of an outward sweep
 	PartMending                    // putting what is highest elsewhere
 	PartEjections                  // the guided ejection search of problems that are not large
 	PartTree                       // branch and bound
@@ -26,7 +25,7 @@ type NamedPart struct {
 // Parts are all of them.
 var Parts = []NamedPart{
 	{"orders", PartOrders}, {"skyline", PartSkyline}, {"outward sweeps", PartOutward},
-	{"chains in sweeps", PartChains}, {"bands", PartBands}, {"mending", PartMending},
+	{"chains in sweeps", PartChains}, {"mending", PartMending},
 	{"ejection search", PartEjections}, {"tree", PartTree}, {"not-first", PartNotFirst}, {"memory", PartMemory},
 }
 

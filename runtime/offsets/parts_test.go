@@ -13,7 +13,7 @@ import (
 
 // Each part can be left out: placements stay valid, and some are others than with it.
 func TestParts(t *testing.T) {
-	list := []offsets.Problem{problems.Alive(1, 4000, 300, 1<<20)}
+	list := []offsets.Problem{problems.Alive(1, 5000, 300, 1<<20)}
 	for seed := range uint64(3) {
 		p, _ := problems.Perfect(seed, 100, true)
 		list = append(list, p, problems.Packing(seed, 150, 1))

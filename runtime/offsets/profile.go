@@ -17,6 +17,16 @@ func newHeights(sections int) *heights {
 	return h
 }
 
+// heightsOf are those of a list.
+func heightsOf(list []int64) *heights {
+	h := newHeights(len(list))
+	copy(h.most[h.half:], list)
+	for node := h.half - 1; node > 0; node-- {
+		h.most[node] = max(h.most[2*node], h.most[2*node+1])
+	}
+	return h
+}
+
 // over is the largest height of x below a node.
 func (h *heights) over(x span, node int32, has span) int64 {
 	switch {

@@ -216,28 +216,6 @@ func (s *shelf) lowest(it *item) int64 {
 	return at
 }
 
-// tightest is the offset of the smallest hole that holds it; above everything when
-// none does.
-func (s *shelf) tightest(it *item) int64 {
-	at := it.up(0)
-	if it.size == 0 {
-		return at
-	}
-	best, room := int64(-1), int64(-1)
-	for _, taken := range s.around(it) {
-		if hole := taken.at - at; hole >= it.size && (room < 0 || hole < room) {
-			best, room = at, hole
-		}
-		if taken.end > at {
-			at = it.up(taken.end)
-		}
-	}
-	if best >= 0 {
-		return best
-	}
-	return at
-}
-
 // spent is the work since it was asked last, in units of solver.tick.
 func (s *shelf) spent() int64 {
 	cost := s.cost

@@ -38,7 +38,8 @@ func (s *solver) several(in *instance) (*Solution, error) {
 		}
 	})
 	if limit := (*LimitError)(nil); errors.As(err, &limit) && !limit.Proved {
-		if err = s.onALine(in, a.rank, offset, limit); err != nil && !limit.Proved && s.passThrough(in, a.rank, offset) == nil {
+		err = s.onALine(in, a.rank, offset, limit)
+		if err != nil && !limit.Proved && s.passThrough(in, a.rank, offset) == nil {
 			err = nil
 		}
 	}

@@ -8,46 +8,31 @@ import (
 // lifetimes are in steps: the intervals in which items are alive, item by item.
 type lifetimes struct {
 	parts []Interval
-	end   []int // by item: where its parts end; nil when item i has parts[i] alone
+	end   []int // by item: where its parts end
 }
 
-// collect makes one item for each root and returns its lifetimes.
+// collect makes one item for each root, of the lives of all that lie inside it, and returns its lifetimes.
 func (in *instance) collect(p *Problem) *lifetimes {
+	times := &lifetimes{parts: make([]Interval, 0, len(p.Buffers)), end: make([]int, 0, len(p.Buffers))}
+	in.items = make([]item, 0, len(p.Buffers))
+	var members, start []int32
 	if in.links != nil {
-		return in.collectAliases(p)
-	}
-	in.items = make([]item, len(p.Buffers))
-	times := &lifetimes{parts: make([]Interval, 0, len(p.Buffers))}
-	if some(p.Buffers, func(b *Buffer) bool { return len(b.Gaps) > 0 }) {
-		times.end = make([]int, len(p.Buffers))
+		members, start = in.links.members()
+		in.itemOf = make([]int32, len(p.Buffers))
 	}
 	for i := range p.Buffers {
-		b := &p.Buffers[i]
-		in.items[i].buffer = int32(i)
-		times.parts = b.alive(times.parts)
-		if times.end != nil {
-			times.end[i] = len(times.parts)
+		in.watch(unitsOfVisit)
+		list := []int32{int32(i)}
+		if in.links != nil {
+			in.itemOf[i] = int32(len(in.items))
+			if list = members[start[i]:start[i+1]]; len(list) == 0 {
+				continue
+			}
 		}
-		in.watch.visit(i, len(p.Buffers))
-		if len(b.Gaps) > 0 {
-			in.watch(unitsToSort * int64(len(b.Gaps)))
-		}
-	}
-	return times
-}
-
-// collectAliases is collect where buffers lie inside others.
-func (in *instance) collectAliases(p *Problem) *lifetimes {
-	times := &lifetimes{}
-	members, start := in.links.members()
-	in.itemOf = make([]int32, len(p.Buffers))
-	for i := range p.Buffers {
-		list := members[start[i]:start[i+1]]
-		if in.watch(unitsOfVisit); len(list) == 0 {
-			continue
-		}
-		in.itemOf[i] = int32(len(in.items))
 		in.items = append(in.items, item{buffer: int32(i)})
+		if more := len(p.Buffers[i].Gaps); more > 0 {
+			in.watch(unitsToSort * int64(more))
+		}
 		times.parts = in.lifetime(p, list, times.parts)
 		times.end = append(times.end, len(times.parts))
 	}
@@ -79,10 +64,7 @@ func (in *instance) number(times *lifetimes) {
 	in.sections = sections
 	first := 0
 	for i := range in.items {
-		end := i + 1
-		if times.end != nil {
-			end = times.end[i]
-		}
+		end := times.end[i]
 		parts := spans[first:end:end]
 		in.items[i].span = span{parts[0].first, parts[len(parts)-1].end}
 		if len(parts) > 1 {
@@ -94,24 +76,7 @@ func (in *instance) number(times *lifetimes) {
 	}
 }
 
-// numbering gives sections to steps, which come in ascending order.
-type numbering struct {
-	current int32
-	ended   bool // something has ended since the current section began
-}
-
-// at is the section of what starts at a step, and the end of what ends there.
-func (n *numbering) at(starts, ends bool) (start, end int32) {
-	n.ended = n.ended || ends
-	end = n.current + 1
-	if starts && n.ended {
-		n.current++
-		n.ended = false
-	}
-	return n.current, end
-}
-
-// sectionsOf gives every interval its sections, and says how many there are.
+// sectionsOf gives every interval its sections, and says how many there are, from a table of all steps.
 func sectionsOf(parts []Interval, w watch) ([]span, int) {
 	if len(parts) == 0 {
 		return nil, 0
@@ -121,28 +86,25 @@ func sectionsOf(parts []Interval, w watch) ([]span, int) {
 		low, high = min(low, x.First), max(high, x.End)
 		w.visit(k, len(parts))
 	}
-	numbers := numbering{current: -1, ended: true}
-	var spans []span
-	if width := uint64(high) - uint64(low); width <= uint64(8*len(parts)+1024) {
-		spans = numbers.dense(parts, low, int(width), w)
-	} else {
-		spans = numbers.sparse(parts, w)
+	if uint64(high)-uint64(low) > uint64(8*len(parts)+1024) {
+		parts, low, high = counted(parts, w), 0, int64(2*len(parts))
 	}
-	return spans, int(numbers.current) + 1
-}
-
-// dense numbers by a table of all steps.
-func (n *numbering) dense(parts []Interval, low int64, width int, w watch) []span {
 	const starts, ends = 1, 2
-	table := make([]span, width+1)
+	table := make([]span, high-low+1)
 	for k, x := range parts {
 		table[x.First-low].first |= starts
 		table[x.End-low].end |= ends
 		w.visit(k, len(parts))
 	}
+	section, ended := int32(-1), true // something has ended since the section began
 	for i := range table {
 		t := &table[i]
-		t.first, t.end = n.at(t.first != 0, t.end != 0)
+		ended = ended || t.end != 0
+		t.end = section + 1
+		if t.first != 0 && ended {
+			section, ended = section+1, false
+		}
+		t.first = section
 		w.visit(i, len(table))
 	}
 	spans := make([]span, len(parts))
@@ -150,33 +112,22 @@ func (n *numbering) dense(parts []Interval, low int64, width int, w watch) []spa
 		spans[k] = span{table[x.First-low].first, table[x.End-low].end}
 		w.visit(k, len(parts))
 	}
-	return spans
+	return spans, int(section) + 1
 }
 
-// sparse numbers by the sorted ends of all intervals.
-func (n *numbering) sparse(parts []Interval, w watch) []span {
-	// Steps, each with 2 * the index of a part, and one more for its end.
-	marks := make([]ranked, 0, 2*len(parts))
+// counted replaces each step by how many others are before it.
+func counted(parts []Interval, w watch) []Interval {
+	steps, out := make([]int64, 0, 2*len(parts)), make([]Interval, len(parts))
+	for _, x := range parts {
+		steps = append(steps, x.First, x.End)
+	}
+	sortBy(steps, w, cmp.Compare)
+	steps = slices.Compact(steps)
 	for k, x := range parts {
-		marks = append(marks, ranked{x.First, int32(2 * k)}, ranked{x.End, int32(2*k + 1)})
+		first, _ := slices.BinarySearch(steps, x.First)
+		end, _ := slices.BinarySearch(steps, x.End)
+		out[k] = Interval{int64(first), int64(end)}
+		w(unitsOfVisit)
 	}
-	sortBy(marks, w, func(a, b ranked) int { return cmp.Compare(a.rank, b.rank) })
-	spans := make([]span, len(parts))
-	for len(marks) > 0 {
-		same, seen := 0, [2]bool{}
-		for ; same < len(marks) && marks[same].rank == marks[0].rank; same++ {
-			seen[marks[same].item&1] = true
-		}
-		start, end := n.at(seen[0], seen[1])
-		for _, m := range marks[:same] {
-			if m.item&1 == 0 {
-				spans[m.item/2].first = start
-			} else {
-				spans[m.item/2].end = end
-			}
-		}
-		w(unitsOfVisit * int64(same))
-		marks = marks[same:]
-	}
-	return spans
+	return out
 }

@@ -54,7 +54,7 @@ type tree struct {
 	queued  []bool
 	failed  bool
 	calm    bool      // look raises nothing
-	support []support // cache of choose
+	support []support // cache of candidate
 
 	seen   map[digest]struct{} // states that failed below limit
 	left   int64               // nodes until the search is cut off
@@ -129,13 +129,7 @@ func newTree(in *instance) *tree {
 
 // each calls visit with the sections in which it is alive.
 func (in *instance) each(it *item, visit func(t int32)) {
-	if it.holes == 0 {
-		for t := it.first; t < it.end; t++ {
-			visit(t)
-		}
-		return
-	}
-	for _, part := range in.alive[it.holes-1] {
+	for _, part := range in.spans(it) {
 		for t := part.first; t < part.end; t++ {
 			visit(t)
 		}
@@ -286,24 +280,9 @@ func (s *tree) choose(from, to int32) int32 {
 	}
 	s.clock++
 	s.work += int64(to - from)
-	section := int32(-1)
-	for t := from; t < to; t++ {
-		if now := &s.states[t]; now.low != none && (section < 0 || now.tighter(&s.states[section])) {
-			section = t
-		}
-	}
-	if best := s.candidate(section); best >= 0 {
-		return best
-	}
-	return s.chooseAny(from, to)
-}
-
-// chooseAny is choose where the section with the fewest has no candidate.
-func (s *tree) chooseAny(from, to int32) int32 {
 	best, section := int32(-1), int32(-1)
 	for t := from; t < to; t++ {
-		now := &s.states[t]
-		if now.low == none || section >= 0 && !now.tighter(&s.states[section]) {
+		if now := &s.states[t]; now.low == none || section >= 0 && !now.tighter(&s.states[section]) {
 			continue
 		}
 		if b := s.candidate(t); b >= 0 {
@@ -344,14 +323,12 @@ func (s *tree) candidate(t int32) int32 {
 // rest is the lowest offset at which b can lie on another unplaced item.
 func (s *tree) rest(b int32) int64 {
 	lowest := none
-	s.work += int64(s.in.items[b].end - s.in.items[b].first)
 	it := &s.in.items[b]
-	if it.holes > 0 {
-		s.in.each(it, func(t int32) { lowest = min(lowest, s.states[t].without(b)) })
-		return lowest
-	}
-	for t := it.first; t < it.end; t++ {
-		lowest = min(lowest, s.states[t].without(b))
+	s.work += int64(it.end - it.first)
+	for _, part := range s.in.spans(it) {
+		for t := part.first; t < part.end; t++ {
+			lowest = min(lowest, s.states[t].without(b))
+		}
 	}
 	return lowest
 }

@@ -10,7 +10,7 @@ func (p *packing) begun() *draft {
 		return nil
 	}
 	left, steps := p.left, p.steps
-	p.tryRule(&rule{name: "warm start", key: func(_ *instance, _ *peaks, it *item) (uint64, uint64) {
+	p.tryRule(&rule{name: "warm start", key: func(_ *instance, _ *heights, it *item) (uint64, uint64) {
 		at := p.start[it.buffer]
 		if at < 0 {
 			return 0, uint64(it.size)
