@@ -2,6 +2,7 @@ package shapes
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -62,14 +63,71 @@ func TestArraysThatAreNotThere(t *testing.T) {
 	require.Equal(t, [4]int64{9, layout.MaxRank}, v.said)
 }
 
+// A change makes a view another one, unless that is refused.
+type change = func(v *view) uint32
+
+func reshape(shape ...int64) change   { return func(v *view) uint32 { return v.reshape(shape) } }
+func broadcast(shape ...int64) change { return func(v *view) uint32 { return v.broadcast(shape) } }
+func permute(axes ...int64) change    { return func(v *view) uint32 { return v.permute(axes) } }
+
+// strided are the extents and strides of a view.
+type strided struct{ shape, strides []int64 }
+
+// TestWhereElementsStand: of views of what has gaps, repetitions, and an order of its own.
+func TestWhereElementsStand(t *testing.T) {
+	rows, gaps, runs := strided{[]int64{2, 3}, []int64{6, 2}}, strided{[]int64{4, 2}, []int64{4, 1}},
+		strided{[]int64{2, 3, 4}, []int64{1, 8, 2}}
+	cube, none := strided{[]int64{2, 3, 2, 4}, []int64{24, 8, 4, 1}}, strided{[]int64{0, 3}, []int64{7, 2}}
+	for _, c := range []struct {
+		from   strided
+		change change
+		to     strided // no shape: no strides visit the elements in this order
+		offset int
+	}{
+		{rows, reshape(6), strided{[]int64{6}, []int64{2}}, 0},
+		{rows, reshape(3, 1, 2), strided{[]int64{3, 1, 2}, []int64{4, 4, 2}}, 0},
+		{strided{[]int64{2, 1, 3}, []int64{6, 77, 2}}, reshape(6), strided{[]int64{6}, []int64{2}}, 0},
+		{strided{[]int64{2, 3}, []int64{3, 2}}, reshape(6), strided{}, 0},
+		{strided{[]int64{2, 6}, []int64{100, 2}}, reshape(3, 4), strided{}, 0},
+		{gaps, reshape(8), strided{}, 0},
+		{gaps, reshape(2, 2, 2), strided{[]int64{2, 2, 2}, []int64{8, 4, 1}}, 0},
+		{runs, reshape(2, -1), strided{[]int64{2, 12}, []int64{1, 2}}, 0},
+		{runs, reshape(2, 2, 6), strided{[]int64{2, 2, 6}, []int64{1, 12, 2}}, 0},
+		{runs, reshape(6, 4), strided{}, 0},
+		{none, reshape(3, 0), strided{[]int64{3, 0}, []int64{1, 1}}, 0},
+		{none, permute(1, 0), strided{[]int64{3, 0}, []int64{2, 7}}, 0},
+		{runs, permute(2, 0, -2), strided{[]int64{4, 2, 3}, []int64{2, 1, 8}}, 0},
+		{strided{[]int64{1, 3}, []int64{7, 2}}, broadcast(4, 2, -1), strided{[]int64{4, 2, 3}, []int64{0, 0, 2}}, 0},
+		{strided{[]int64{2, 1, 3}, []int64{6, 9, 2}}, func(v *view) uint32 { return v.to(layout.ViewSqueeze, -2) }, rows, 0},
+		{rows, func(v *view) uint32 { return v.to(layout.ViewExpandDims, 0) },
+			strided{[]int64{1, 2, 3}, []int64{1, 6, 2}}, 0},
+		{cube, func(v *view) uint32 { return v.slice(1, -1, 0, -1) },
+			strided{[]int64{2, 2, 2, 4}, []int64{24, -8, 4, 1}}, 16},
+		{cube, func(v *view) uint32 {
+			return v.sliceAxes([]int64{-1, 0, 1}, []int64{0, 3, 2}, []int64{0, 2, 1})
+		}, strided{[]int64{2, 1, 4}, []int64{16, 4, 1}}, 28},
+	} {
+		v := contiguousView(c.from.shape...)
+		copy(v.Strides[:], c.from.strides)
+		if why := c.change(v); c.to.shape == nil {
+			require.EqualValues(t, layout.NoViewScattered, why, c.from)
+			continue
+		}
+		rank, numel := len(c.to.shape), uint64(1)
+		for _, d := range c.to.shape {
+			numel *= uint64(d)
+		}
+		require.Equal(t, c.to, strided{v.Shape[:v.Rank], v.Strides[:v.Rank]})
+		require.EqualValues(t, origin+4*c.offset, v.Data, c.to)
+		require.Equal(t, [2]uint64{numel, 4 * numel}, [2]uint64{v.Numel, v.Nbytes}, c.to)
+		require.Equal(t, numel == 0 || slices.Equal(c.to.strides, contiguousView(c.to.shape...).Strides[:rank]),
+			v.Flags&layout.TensorContiguous != 0, c.to)
+	}
+}
+
 func TestViewsThatCannotBe(t *testing.T) {
 	const huge, least = math.MaxInt64, math.MinInt64
 	type numbers = [3]int64
-	type change = func(v *view) uint32
-	with := func(call func(*view, []int64) uint32) func(...int64) change {
-		return func(list ...int64) change { return func(v *view) uint32 { return call(v, list) } }
-	}
-	reshape, broadcast, permute := with((*view).reshape), with((*view).broadcast), with((*view).permute)
 	slice := func(axis, step int64) change { return func(v *view) uint32 { return v.slice(axis, 0, 1, step) } }
 	swap := func(a, b int64) change { return func(v *view) uint32 { return v.to(layout.ViewTranspose, a, b) } }
 	squeeze := func(axis int64) change { return func(v *view) uint32 { return v.to(layout.ViewSqueeze, axis) } }
@@ -93,6 +151,7 @@ func TestViewsThatCannotBe(t *testing.T) {
 		{squeeze(huge), layout.NoViewAxis, numbers{huge, 2}},
 		{func(v *view) uint32 { return v.to(layout.ViewExpandDims, 4) }, layout.NoViewAxis, numbers{4, 3}},
 		{pick(0, 0, 0), layout.NoViewNumber, numbers{3, 2}},
+		{pick(2), layout.NoViewElement, numbers{2, 0, 2}},
 		{pick(7, -4), layout.NoViewElement, numbers{-4, 1, 3}},
 		{reshape(5), layout.NoViewElements, numbers{6, 5}},
 		{reshape(0, 6), layout.NoViewElements, numbers{6, 0}},
@@ -143,6 +202,9 @@ func TestSlicesFarOutOfRange(t *testing.T) {
 		{math.MaxInt64, math.MinInt64, 1, 0, 0},
 		{math.MinInt64, math.MaxInt64, -1, 0, 0},
 		{-2, math.MaxInt64, 1, 3, 2},
+		{-2, 5, 1, 3, 2},
+		{0, 6, 1, 0, 5},
+		{0, 4, 2, 0, 2},
 	} {
 		v := contiguousView(5)
 		require.Zero(t, v.slice(-1, c.start, c.stop, c.step))
@@ -153,6 +215,8 @@ func TestSlicesFarOutOfRange(t *testing.T) {
 
 // TestStridesOfOneElement: the stride of an axis of one element may be anything.
 func TestStridesOfOneElement(t *testing.T) {
+	require.True(t, Contiguous(2, &Axes{1, 4}, &Axes{99, 1}))
+	require.False(t, Contiguous(2, &Axes{2, 3}, &Axes{1, 1}))
 	v := contiguousView(1, 4)
 	v.Strides[0] = math.MinInt64
 	require.Zero(t, v.slice(0, 0, 1, 4))
