@@ -1,5 +1,6 @@
 /* Many blocks at once, memory of the registry's own making, and its statistics. */
 #include <fcntl.h>
+#include <malloc.h>
 
 #include "check.h"
 #include "no_file.h"
@@ -20,6 +21,26 @@ static void allocate_many(void)
 		blocks[i] = malloc(sizes[i]);
 	}
 }
+
+#if defined(__GLIBC_PREREQ)
+#if __GLIBC_PREREQ(2, 33)
+/* The first test: none has freed a block that the C library mapped, which would move its limit. */
+TEST(each_large_array_is_mapped_where_the_libc_maps_it)
+{
+	enum { LARGE = 20 << 20 };
+	const size_t before = mallinfo2().hblks;
+	void* own = NULL;
+	CHECK_INT(posix_memalign(&own, 64, LARGE), 0);
+	const bool maps = mallinfo2().hblks == before + 1; /* the malloc of others may not */
+	void *first = tl_registry_new_array(LARGE, 1), *second = tl_registry_new_array(LARGE, 1);
+	CHECK(!maps || mallinfo2().hblks == before + 3);
+	CHECK_OK(tl_registry_unregister(first));
+	CHECK(!maps || mallinfo2().hblks == before + 2);
+	CHECK_OK(tl_registry_unregister(second));
+	free(own);
+}
+#endif
+#endif
 
 TEST(all_or_none)
 {

@@ -44,14 +44,16 @@ tlc_host_malloc tlc_host = {malloc, calloc, realloc, free, unknown, no_memory, f
 
 /* Its posix_memalign cuts each block out of a larger one, and looks at none of those that a thread keeps. Its malloc has a
  * word in front of each block. Where all ask for whole lines, that word included, a block lies behind others of whole
- * lines, and malloc's own is aligned as a rule. Larger blocks never come from its heap. mallopt(3) */
-enum { LINE = 64, LARGEST_IN_HEAP = 4 * 1024 * 1024 * sizeof(long) };
+ * lines, and malloc's own is aligned as a rule. From MAPPED bytes on malloc maps each block, a word behind the edge of a
+ * page. The first that is freed raises that limit to its size: later ones come from the heap, and stay there.
+ * mallopt(3) */
+enum { LINE = 64, MAPPED = 128 * 1024 };
 
 static int (*cut)(void** block, size_t alignment, size_t bytes) = no_memory;
 
 static int whole_lines(void** block, size_t alignment, size_t bytes)
 {
-	if (alignment > LINE || bytes >= LARGEST_IN_HEAP) return cut(block, alignment, bytes);
+	if (alignment > LINE || bytes > MAPPED - LINE - sizeof(size_t)) return cut(block, alignment, bytes);
 	bytes = ((bytes + sizeof(size_t) + LINE - 1) & -(size_t)LINE) - sizeof(size_t);
 	void* p = tlc_host.malloc(bytes);
 	if (p != NULL && ((uintptr_t)p & (alignment - 1)) == 0) {
