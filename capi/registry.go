@@ -99,9 +99,9 @@ func tlgo_registry_new_array(c, count, elementBytes uintptr) uintptr {
 // tl_registry_register registers a block; the caller holds its one reference. A
 // block of 0 bytes counts as one of 1. The runtime relies on the caller for the
 // kind of the block. A block that overlaps a registered one is refused. Two overlaps
-// are not noticed: a block that fills 64 KiB aligned to 64 KiB, over a smaller one
-// that begins where these 64 KiB begin; and a block over one that was registered
-// before it and contains no multiple of 16.
+// are not noticed: a block that fills 64 KiB of addresses, aligned to 64 KiB, and
+// extends beyond them, over a block that lies inside them; and an overlap of two
+// blocks one of which contains no multiple of 16.
 //
 //	C: tl_status tl_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind);
 //

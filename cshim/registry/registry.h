@@ -202,7 +202,9 @@ static inline __attribute__((always_inline)) bool tlc_find_opening(uintptr_t p, 
 	if (tlc_is_whole(seen.cell, at) || tlc_covered_above(p)) return false;
 	tl_unit* u = tlc_in_use(seen.unit);
 	*place = (tlc_opening){{.shard = s, .cell = seen.cell, .listed = seen.unit, .unit = u, .at = at}, v};
-	return TLC_LIKELY(u == NULL || !((tlc_get(&u->covers) | tlc_get(&u->starts)) & tlc_bit(at.bit)));
+	if (TLC_UNLIKELY(u != NULL && ((tlc_get(&u->covers) | tlc_get(&u->starts)) & tlc_bit(at.bit)))) return false;
+	atomic_thread_fence(memory_order_acquire);
+	return TLC_LIKELY(atomic_load_explicit(&s->lock, memory_order_relaxed) == v); /* or what was read means nothing */
 }
 
 /* Registers a new block at its place. The lock comes after the measuring, which may take long, and is taken at the
