@@ -8,52 +8,23 @@ import (
 )
 
 // A search is restarted with other scores, so that its answer hangs neither on one seed nor on one order: every second
-// time they are random, and else a fixed order, each in turn, with the lowest candidates first. Fixed orders by total,
-// area and width are those of Moffitt, "MiniMalloc", ASPLOS 2023.
+// time they are random, and else those of an order, with the lowest candidates first. That order, by width and area, is
+// one of Moffitt, "MiniMalloc", ASPLOS 2023.
 
 // prepare makes the scores of the k-th search.
 func (s *tree) prepare(r *rand.Rand, k int64) {
 	if k%2 == 0 {
 		s.shuffle(r)
-	} else {
-		s.fix(statics[k/2%int64(len(statics))])
+		return
 	}
-}
-
-// static is an order of items: large keys first, the first key first.
-type static [3]func(s *tree, i int32) int64
-
-var statics = []static{
-	{(*tree).total, (*tree).area, (*tree).width},
-	{(*tree).total, (*tree).width, (*tree).area},
-	{(*tree).width, (*tree).area, (*tree).total},
-}
-
-func (s *tree) total(i int32) int64 { return s.totals[i] }
-func (s *tree) width(i int32) int64 { return int64(s.in.items[i].end - s.in.items[i].first) }
-func (s *tree) area(i int32) int64  { return log2(uint64(s.size[i])) + log2(uint64(s.width(i))) }
-
-// fix scores by a static order: n, n-1, ....
-func (s *tree) fix(keys static) {
 	s.lowest = true
-	if s.totals == nil {
-		load := heightsOf(s.in.load())
-		s.totals = make([]int64, len(s.in.items))
-		for i := range s.totals {
-			s.totals[i] = load.over(s.in.items[i].span, 1, span{0, load.half})
-		}
-	}
+	width := func(i int32) int64 { return int64(s.in.items[i].end - s.in.items[i].first) }
 	order := s.in.every()
 	slices.SortFunc(order, func(a, b int32) int {
-		for _, key := range keys {
-			if c := cmp.Compare(key(s, b), key(s, a)); c != 0 {
-				return c
-			}
-		}
-		return cmp.Compare(a, b)
+		return cmp.Or(cmp.Compare(width(a), width(b)), cmp.Compare(s.size[a], s.size[b]), cmp.Compare(b, a))
 	})
 	for rank, i := range order {
-		s.score[i] = int64(len(order) - rank)
+		s.score[i] = int64(rank)
 	}
 }
 

@@ -43,7 +43,7 @@ func TestCapacityIsNotTheEnd(t *testing.T) {
 }
 
 func TestTargetIsReachedUnasked(t *testing.T) {
-	p := problems.Packing(2, 300, 1)
+	p := problems.Packing(3, 400, 1)
 	require.Greater(t, solved(t, p, offsets.Options{}).FrameBytes(), int64(problems.Side))
 	s := solved(t, p, offsets.Options{Target: problems.Side})
 	require.Equal(t, int64(problems.Side), s.FrameBytes())

@@ -6,7 +6,7 @@ const (
 	// treeItems may be searched as a whole, if the work of a node is not above treeVolume; others are mended.
 	treeItems, treeVolume = 4000, 1_000_000
 	// baseSteps and itemSteps are the tree nodes and the ejections that are spent unasked.
-	baseSteps, itemSteps = 24_000, 32
+	baseSteps, itemSteps = 48_000, 32
 	// vainMends in a row end the unasked mending of what is too large for a tree; of a crowd crowdVainMends send a
 	// search back to sweeps.
 	vainMends, crowdVainMends = 8, 4
@@ -186,15 +186,10 @@ func (a *area) ask(s *solver, limit int64) {
 		a.tree = newTree(a.in)
 		a.tree.tick = s.tick
 	}
-	before, k, turn := a.tree.nodes, a.asked, a.asked/2+1
+	before := a.tree.nodes
+	a.tree.prepare(s.random, a.asked)
 	a.asked++
-	if s.search {
-		a.tree.prepare(s.random, k)
-	} else { // few nodes: the arm that needs the fewest in most cases
-		turn = k + 1
-		a.tree.shuffle(s.random)
-	}
-	found, proved := a.tree.ask(limit, int64(2*len(a.in.items)+200)*luby(turn))
+	found, proved := a.tree.ask(limit, int64(2*len(a.in.items)+200)*luby(a.asked/2+1))
 	s.spend(a.tree.nodes - before)
 	if found {
 		a.take(a.tree.offset, "tree")

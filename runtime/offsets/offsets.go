@@ -9,9 +9,9 @@
 // Solve is a portfolio, cheapest first, that ends as soon as a frame equals its
 // lower bound:
 //
-//   - placement by several orders and by skyline, always;
-//   - repair of what sticks out, by chains of ejections;
-//   - guided ejection search below a falling limit, in turns with
+//   - placement by sweeps, by several orders and by skyline;
+//   - mending of what sticks out, by guided ejection search;
+//   - the same search of all items below a falling limit, in turns with
 //   - branch and bound over canonical placements with restarts, which finds frames
 //     that no order found, and proves that none is smaller. Without Options it has
 //     a small fixed number of nodes.

@@ -63,7 +63,6 @@ type tree struct {
 	tick   func(units int64) bool // counts work, and says whether to stop
 	work   int64                  // units since tick was called last
 	lowest bool                   // candidates are compared by their floors first
-	totals []int64                // by item: the largest load during its life
 }
 
 // state is what one section's unplaced items allow.
