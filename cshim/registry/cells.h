@@ -332,9 +332,11 @@ static inline tl_region* tlc_cell(const tl_shard* s, uint64_t key)
 {
 	tl_region* table = tlc_table(s);
 	uint64_t n = tlc_capacity(s);
-	for (tl_region* r = table + tlc_home(key, n);;) {
+	tl_region* r = table + tlc_home(key, n);
+	if (TLC_LIKELY(tlc_get(&r->key) == key)) return r;
+	for (;;) {
 		uint64_t k = tlc_get(&r->key);
-		if (TLC_LIKELY(k == key) || k == 0) return r;
+		if (k == key || k == 0) return r;
 		if (++r == table + n) r = table;
 	}
 }

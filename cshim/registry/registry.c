@@ -62,14 +62,14 @@ typedef struct seen_unit {
 	bool whole;
 } seen_unit;
 
-/* false: a writer was in the way. */
-static inline __attribute__((always_inline)) bool peek_once(tl_shard* s, tlc_granule at, seen_unit* out)
+/* Whether it is owned as a whole is told where somebody asks. false: a writer was in the way. */
+static inline __attribute__((always_inline)) bool peek_once(tl_shard* s, tlc_granule at, bool asked, seen_unit* out)
 {
 	uint32_t v = atomic_load_explicit(&s->lock, memory_order_acquire);
 	tlc_glimpse seen = tlc_peek(s, v, at, PEEK_PROBES);
 	*out = (seen_unit){0};
 	if (TLC_UNLIKELY(seen.cell == NULL)) return false;
-	out->whole = tlc_is_whole(seen.cell, at);
+	out->whole = asked && tlc_is_whole(seen.cell, at);
 	if (seen.unit != NULL) {
 		out->starts = tlc_get(&seen.unit->starts);
 		out->covers = tlc_get(&seen.unit->covers);
@@ -83,7 +83,7 @@ static __attribute__((noinline)) void peek_again(tl_shard* s, tlc_granule at, se
 {
 	for (unsigned i = 1; i < PEEK_TRIES; i++) {
 		tlc_pause(); /* a look takes nothing from the writer, who is done soon */
-		if (peek_once(s, at, out)) return;
+		if (peek_once(s, at, true, out)) return;
 	}
 	tlc_shard_lock(s);
 	const tl_region* r = tlc_cell(s, at.region);
@@ -96,10 +96,10 @@ static __attribute__((noinline)) void peek_again(tl_shard* s, tlc_granule at, se
 	tlc_shard_unlock(s);
 }
 
-static inline __attribute__((always_inline)) seen_unit peek(tl_shard* s, tlc_granule at)
+static inline __attribute__((always_inline)) seen_unit peek(tl_shard* s, tlc_granule at, bool asked)
 {
 	seen_unit once, later; /* the second has an address, so that the first stays in registers */
-	if (TLC_LIKELY(peek_once(s, at, &once))) return once;
+	if (TLC_LIKELY(peek_once(s, at, asked, &once))) return once;
 	peek_again(s, at, &later);
 	return later;
 }
@@ -119,9 +119,9 @@ bool tlc_foreign_known(uintptr_t p)
 {
 	tlc_granule at = tlc_start(p);
 	if (TLC_UNLIKELY((p & 15) != 0)) return known_between(p);
-	const seen_unit u = peek(tlc_shard_at(p), at);
+	const seen_unit u = peek(tlc_shard_at(p), at, false);
 	if (TLC_LIKELY(u.starts & u.covers & tlc_bit(at.bit))) return true;
-	return (u.starts & tlc_bit(at.bit)) && (u.whole || tlc_covered_above(p));
+	return (u.starts & tlc_bit(at.bit)) && tlc_foreign_covered(p);
 }
 
 /* ---- covers of all levels ------------------------------------------------------- */
@@ -131,7 +131,7 @@ static inline __attribute__((always_inline)) int covered_at(int up, uintptr_t p)
 {
 	const uint64_t number = (p >> 4) >> (6 * up);
 	const tlc_granule at = tlc_granule_of(TL_UNIT_LEVEL_0 + up, number);
-	const seen_unit u = peek(&tlc_shards[tlc_shard_of_granule(up, number)], at);
+	const seen_unit u = peek(&tlc_shards[tlc_shard_of_granule(up, number)], at, true);
 	return u.whole ? up + 1 : u.covers & tlc_bit(at.bit) ? up : -1;
 }
 
@@ -154,7 +154,7 @@ bool tlc_covered_at_regions(uintptr_t p)
 bool tlc_foreign_starts(uintptr_t p)
 {
 	const tlc_granule at = tlc_start(p);
-	return (peek(tlc_shard_at(p), at).starts & tlc_bit(at.bit)) != 0;
+	return (peek(tlc_shard_at(p), at, false).starts & tlc_bit(at.bit)) != 0;
 }
 
 bool tlc_foreign_seen(uintptr_t p) { return tlc_foreign_starts(p) || tlc_foreign_covered(p); }
