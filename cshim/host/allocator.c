@@ -42,18 +42,19 @@ tlc_host_malloc tlc_host = {malloc, calloc, realloc, free, unknown, no_memory, f
 
 /* ---- aligned blocks of the C library ----------------------------------------------------------- */
 
-/* Its posix_memalign cuts each block out of a larger one, and looks at none of those that a thread keeps. Its malloc has a
- * word in front of each block. Where all ask for whole lines, that word included, a block lies behind others of whole
- * lines, and malloc's own is aligned as a rule. From MAPPED bytes on malloc maps each block, a word behind the edge of a
+/* glibc's posix_memalign cuts each block out of a larger one, and uses none of those that a thread keeps, as malloc does.
+ * malloc has a word in front of each block. Where all requests are for whole lines, that word included, a block lies
+ * behind others of whole lines, and malloc's result is aligned as a rule. Where it is not, it is freed, and
+ * posix_memalign is called; under valgrind always, which checks each size as it was asked for. From MAPPED bytes on malloc maps each block, a word behind the edge of a
  * page. The first that is freed raises that limit to its size: later ones come from the heap, and stay there.
  * mallopt(3) */
 enum { LINE = 64, MAPPED = 128 * 1024 };
 
-static int (*cut)(void** block, size_t alignment, size_t bytes) = no_memory;
+static int (*libc_aligned)(void** block, size_t alignment, size_t bytes) = no_memory;
 
 static int whole_lines(void** block, size_t alignment, size_t bytes)
 {
-	if (alignment > LINE || bytes > MAPPED - LINE - sizeof(size_t)) return cut(block, alignment, bytes);
+	if (alignment > LINE || bytes > MAPPED - LINE - sizeof(size_t)) return libc_aligned(block, alignment, bytes);
 	bytes = ((bytes + sizeof(size_t) + LINE - 1) & -(size_t)LINE) - sizeof(size_t);
 	void* p = tlc_host.malloc(bytes);
 	if (p != NULL && ((uintptr_t)p & (alignment - 1)) == 0) {
@@ -61,7 +62,7 @@ static int whole_lines(void** block, size_t alignment, size_t bytes)
 		return 0;
 	}
 	tlc_host.free(p);
-	return cut(block, alignment, bytes);
+	return libc_aligned(block, alignment, bytes);
 }
 
 /* ---- finding functions at load ---------------------------------------------------------------- */
@@ -166,7 +167,7 @@ __attribute__((constructor(TLC_BEFORE_GO))) static void find_malloc(void)
 		home != NULL && __libc_malloc != NULL && home == HOME(gnu_get_libc_version, FIND(gnu_get_libc_version));
 	if (tlc_host.has_headers || __sanitizer_get_ownership != NULL) tlc_host.misaligned = LIBC_MISALIGNED;
 	if (tlc_host.has_headers && aligns && tlc_ask_valgrind(TLC_VALGRIND_RUNS, 0, 0) == 0) {
-		cut = aligned;
+		libc_aligned = aligned;
 		tlc_host.aligned = whole_lines;
 	}
 	if (program != NULL) dlclose(program);

@@ -13,12 +13,12 @@
  *   region   64 units, 64 KiB
  *   cell     an element of a shard's hash table: empty, or one region with a list of its units
  *
- * That is level 0. A granule of level n+1 is a unit of level n, so that the units of the
- * levels have 1 KiB, 64 KiB, 4 MiB, ... A block owns the granules that start inside it.
- * Where they fill whole units it owns those as granules of the next level, and so on. There are
- * regions of even levels alone: 64 granules of an odd level are the units of one region, and a word of its cell has
- * their bits. What a block owns of one region is a *cover*, and all of its covers are its *extent*: two covers in
- * each even level at most, whatever the size. Addresses that are no multiple of 16 start in units
+ * That is level 0. Larger blocks use levels 2, 4 and 6 as well. A granule of level n+2 is a region of level n, so the
+ * granules of these levels have 64 KiB, 256 MiB and 1 TiB. A block owns the granules that start inside it. A unit that
+ * it fills, where it leaves that unit, it owns as a whole, which is a bit of the cell's `whole`. A region that it fills,
+ * where it leaves that region, it owns as a granule two levels above. What a block owns of one region is a *cover*, and
+ * all of its covers are its *extent*: two covers in each level at most, whatever the size. An odd level n+1 is the number
+ * for units of level n that are owned as a whole (tlc_level_at). Addresses that are no multiple of 16 start in units
  * of level FINE (64 granules of one byte), where nothing is covered. So of two blocks of 8 bytes
  * in one granule the first owns it, and an address between granules is compared with the
  * size of the granule's owner (between.c).
@@ -29,7 +29,7 @@
  *            unit u = list[number of bits of present below u].
  *            A unit without a bit and an entry is vacant. It stays in the list while there is
  *            room, because memory that was freed is allocated again
- *   whole    which units a block owns as a whole: covers of the next level
+ *   whole    which units are owned as a whole, each by one block
  *   starts   granules at which a registered block starts; each has an entry
  *   covers   granules that a registered block owns
  *   only     the entry of a unit that has one. With the second they move to a list in order
@@ -43,7 +43,8 @@
  * Invariants (registry.Table.Check runs them):
  *
  *   an entry is covered     <=>  bytes > 0 && (count > 0 && !HANDED_BACK || link != 0)
- *   bit g of covers is set  <=>  exactly one covered entry or shared block owns g at that level; likewise whole
+ *   bit g of covers is set  <=>  exactly one covered entry or shared block owns g at that level
+ *   bit u of whole is set   <=>  exactly one of them owns all of unit u
  *   shard.bytes             ==   sum of bytes over covered entries, and over shared blocks that begin here
  *   vacant units of a cell  ==   those present whose starts | covers == 0
  *   vacant < units present <= room of the list, or whole != 0; of the shard's idle cell vacant == present, whole == 0
@@ -249,7 +250,7 @@ static inline uint64_t tlc_home(uint64_t key, uint64_t capacity) { return (tlc_m
 /* registry.c has the first, lists.c the others. */
 void tlc_shard_wait(tl_shard* s);
 tl_unit* tlc_add_unit(tl_shard* s, tl_region* r, tlc_granule at);
-bool tlc_add_cell(tl_shard* s, tl_region* r, uint64_t key);
+void tlc_add_cell(tl_shard* s, tl_region* r, uint64_t key);
 void tlc_drop_idle(tl_shard* s);
 bool tlc_lengthen(tl_shard* s, tl_unit* u);
 void tlc_free_list(tl_shard* s, const tl_unit* u);

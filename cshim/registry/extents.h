@@ -44,7 +44,7 @@ ALWAYS_INLINE cover cover_of(int up, uint64_t first, uint64_t last)
 	return x;
 }
 
-/* Units may have moved. */
+/* Finds the unit of the tail; again after a unit was opened in the region. */
 ALWAYS_INLINE void cover_find_tail(cover* x, tl_region* cell)
 {
 	x->cell = cell;
@@ -87,7 +87,7 @@ ALWAYS_INLINE void cover_granules(tl_shard* s, const cover* x, tl_unit* u, unsig
 ALWAYS_INLINE void cover_put(tl_shard* s, cover* x)
 {
 	if (x->head != 0) cover_granules(s, x, x->at_head, x->first, x->head);
-	if (x->tail != 0 && TLC_UNLIKELY(x->head != 0 && x->at_head == NULL)) cover_find(x, x->cell);
+	if (x->tail != 0 && TLC_UNLIKELY(x->head != 0 && x->at_head == NULL)) cover_find_tail(x, x->cell);
 	if (x->tail != 0) cover_granules(s, x, x->at_tail, x->last, x->tail);
 	if (x->whole == 0) return;
 	if (TLC_UNLIKELY(tlc_get(&x->cell->key) == 0)) tlc_add_cell(s, x->cell, x->region);
@@ -193,8 +193,9 @@ static inline tl_shard* extent_lock(const extent* b, const tl_shard* held)
 /* Has every shard room and memory, should all units be new? */
 static inline bool extent_fits(const extent* b)
 {
+	const uint32_t units = extent_units(b);
 	for (int i = 0; i < b->locks; i++)
-		if (!has_room(&tlc_shards[b->shards[i]], extent_units(b))) return false;
+		if (!has_room(&tlc_shards[b->shards[i]], units)) return false;
 	return true;
 }
 

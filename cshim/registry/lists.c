@@ -118,14 +118,12 @@ static void count_cell(uint64_t key, int change)
 	atomic_fetch_add_explicit(&r->cells[0], (uint32_t)change, memory_order_relaxed);
 }
 
-/* Makes an empty cell that of a region, in which something is used at once. false: the table is full. */
-bool tlc_add_cell(tl_shard* s, tl_region* r, uint64_t key)
+/* Gives an empty cell to a region. The caller has seen to it that used < limit, and uses something of the region at once. */
+void tlc_add_cell(tl_shard* s, tl_region* r, uint64_t key)
 {
-	if (s->used >= s->limit) return false;
 	tlc_put(&r->key, key);
 	s->used++;
 	count_cell(key, 1);
-	return true;
 }
 
 /* tlc_open_unit of a unit that is not in the list. */
@@ -182,7 +180,7 @@ static void cell_remove(tl_shard* s, tl_region* hole)
 	s->used--;
 }
 
-/* Removes the cell that tlc_close_unit has kept. */
+/* Removes the cell that tlc_keep_idle has kept. The caller sets s->idle anew. */
 void tlc_drop_idle(tl_shard* s)
 {
 	tl_region* r = tlc_cell(s, s->idle);

@@ -56,13 +56,14 @@ void tlc_foreign_unlock_all(void)
 
 enum { PEEK_TRIES = 32, PEEK_PROBES = 1 << 20 };
 
-/* What a unit tells: whether it is in the list, its bits, and whether a block owns it as a whole. */
+/* What was seen of a unit without the lock: its bits, and whether a block owns it as a whole. A unit that is not in the
+ * list has no bits. */
 typedef struct seen_unit {
 	uint64_t starts, covers;
 	bool whole;
 } seen_unit;
 
-/* Whether it is owned as a whole is told where somebody asks. false: a writer was in the way. */
+/* Reads `whole` for a caller that has asked alone. false: a writer was in the way. */
 static inline __attribute__((always_inline)) bool peek_once(tl_shard* s, tlc_granule at, bool asked, seen_unit* out)
 {
 	uint32_t v = atomic_load_explicit(&s->lock, memory_order_acquire);

@@ -162,7 +162,7 @@ ALWAYS_INLINE int enter(uintptr_t p, uint64_t bytes, uint64_t as, const tlc_owne
 	return result != TLC_MISS ? result : enter_extent(p, bytes, as, own, gen, was);
 }
 
-/* Most blocks have no owner. */
+/* Two copies of enter: most blocks have no owner, and where that is a constant the compiler leaves the record out. */
 int tlc_enter(uintptr_t p, uint64_t bytes, uint64_t as, const tlc_owner* own, uint32_t* gen, tl_foreign_entry* was)
 {
 	return own == NULL ? enter(p, bytes, as, NULL, gen, was) : enter(p, bytes, as, own, gen, was);
