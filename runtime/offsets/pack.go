@@ -23,7 +23,7 @@ const (
 	goalSteps = 1_000_000
 	// quickWork is the number of pairs alive together up to which rules come before mending.
 	quickWork = 1_000_000
-	// slowWork is that up to which a search tries some rules before mending.
+	// slowWork is the number of such pairs up to which a search tries all rules, too.
 	slowWork = 500_000_000
 	// outwardTries are made between two rounds of mending.
 	outwardTries = 4
@@ -124,7 +124,7 @@ func (p *packing) besides(work func()) {
 	p.allowance += p.units - before - crowdUnits
 }
 
-// quick says that a rule is quick, compared with mending.
+// quick says that a rule costs less than mending.
 func (p *packing) quick() bool { return p.alive*int64(len(p.in.items)) <= quickWork }
 
 // local says that few enough are alive at once for mending unasked.
