@@ -265,6 +265,18 @@ static void custom_pairs(long n, size_t bytes)
 	free(block);
 }
 
+/* Blocks of twelve units of one region of the registry that come and go in turn. */
+OPERATION(registry_custom_in_turn)
+{
+	enum { UNIT = 1 << 10, UNITS = 12 };
+	char* p = (char*)((uintptr_t)1 << 44);
+	for (long i = 0; i < n; i++) {
+		char* block = p + i % UNITS * UNIT;
+		tl_registry_register_custom(block, 64, let_go, NULL);
+		tl_registry_unregister(block);
+	}
+}
+
 OPERATION(registry_custom) { custom_pairs(n, 64); }
 OPERATION(registry_custom_4096) { custom_pairs(n, 4096); }
 

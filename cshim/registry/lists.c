@@ -98,11 +98,13 @@ static void units_compact(tl_region* r)
 }
 
 /* Makes room in a list that is full of n units. Until most of them are vacant, a longer list costs
- * less than moving units about each time. */
+ * less than moving units about each time. A short list may be vacant as a whole: blocks that come and go in turn find
+ * their units again, for at most 640 bytes of a region. */
 static bool units_room(tl_shard* s, tl_region* r, unsigned n)
 {
+	enum { SHORT = 16 };
 	unsigned vacant = tlc_vacant_units(tlc_get(&r->list));
-	if (vacant <= n / 2 && units_grow(s, r, n)) return true;
+	if ((n < SHORT || vacant <= n / 2) && units_grow(s, r, n)) return true;
 	if (vacant == 0) return false;
 	units_compact(r);
 	return true;
