@@ -39,6 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ["no_proxy"] = os.environ["NO_PROXY"] = "127.0.0.1,localhost"  # where the servers of tests are
     # Before anything imports the package: the library reads its environment when it is loaded.
     path = config.getoption("--call-path")
     if path:
