@@ -9,7 +9,7 @@ enum { FARTHEST = 256 };
 static bool is_covered(const tl_foreign_entry* e) { return tlc_bytes(e) != 0 && tlc_is_occupied(e); }
 
 /* The last address in [low, p) at which something starts, low when there is none, for the granules of one level, of
- * 1 << shift bytes. A region has 1 << 12 of them. */
+ * 1 << shift bytes. */
 static uintptr_t last_of(const tl_shard* s, int level, unsigned shift, uintptr_t low, uintptr_t p)
 {
 	const uint64_t first = low >> shift;
@@ -17,7 +17,7 @@ static uintptr_t last_of(const tl_shard* s, int level, unsigned shift, uintptr_t
 		const tlc_granule at = tlc_granule_of(level, end - 1);
 		const tl_region* cell = tlc_cell(s, at.region);
 		if (tlc_get(&cell->key) == 0) {
-			end = (end - 1) & ~((1ull << 12) - 1);
+			end = (end - 1) & ~((1ull << TL_REGION_GRANULES_SHIFT) - 1);
 			continue;
 		}
 		const tl_unit* u = tlc_listed_unit(cell, at);
@@ -69,12 +69,13 @@ bool tlc_inside_between(uintptr_t p)
 	if (up < 0) return false;
 	const uintptr_t last =
 		(p | ((16ull << (6 * up)) - 1)) & ~15ull; /* of the granules that the owner is known to have */
-	uintptr_t low = p & ~0xFFFFull, below = p;
+	const uintptr_t region = (uintptr_t)1 << TL_REGION_SHIFT;
+	uintptr_t low = p & -region, below = p;
 	for (int turn = 0; turn < FARTHEST && below > 0; turn++) {
 		const uintptr_t end = last_end(low, below);
 		if (end != 0) return end <= last || end > p; /* what ends below is not the owner, which has no entry here */
 		below = low;
-		low = (low - 1) & ~0xFFFFull;
+		low = (low - 1) & -region;
 	}
 	return true;
 }

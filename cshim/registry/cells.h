@@ -103,6 +103,14 @@
 #define TL_UNIT_LEVEL_SHIFT 57
 enum { TL_UNIT_FINE = 1, TL_UNIT_LEVEL_0 = 2, TL_UNIT_LEVELS = 8 };
 
+enum {
+	TL_REGION_GRANULES_SHIFT = 12, /* 4096 granules of any level */
+	TL_REGION_SHIFT = 16,          /* 64 KiB at level 0 */
+};
+
+/* The second factor of the hash of a key; the first is TL_HASH_FACTOR. */
+#define TL_REGION_HASH_FACTOR 0xD6E8FEB86659FD93ull
+
 /* region.list = class of its room 8 | vacant units 8 | address 48. Rooms go up by a third or a half. */
 #define TL_REGION_ROOM_SHIFT 56
 #define TL_REGION_VACANT_SHIFT 48
@@ -173,7 +181,7 @@ typedef struct tl_shard {
 typedef struct tl_registry {
 	/* Cells of each even level above 0, changed atomically under the lock of the cell's shard. [0] is their sum: 0 means
 	 * that no block fills a region. */
-	_Atomic uint32_t cells[8];
+	_Atomic uint32_t cells[TL_UNIT_LEVELS];
 	_Atomic uint32_t typed; /* 1: a block with a type was registered */
 	uint32_t spare[7];
 	/* Of level k: where record 0 would be if all records stood in one row. 0 = there is no such level. */
@@ -197,7 +205,7 @@ typedef struct tlc_granule {
 
 static inline tlc_granule tlc_granule_of(int level, uint64_t number)
 {
-	uint64_t region = (uint64_t)level << TL_UNIT_LEVEL_SHIFT | number >> 12;
+	uint64_t region = (uint64_t)level << TL_UNIT_LEVEL_SHIFT | number >> TL_REGION_GRANULES_SHIFT;
 	return (tlc_granule){region, (unsigned)(number >> 6) & 63, (unsigned)number & 63};
 }
 
@@ -218,7 +226,10 @@ static inline bool tlc_inside(uintptr_t p, uint64_t bytes)
 }
 
 /* Neighbouring regions are in different shards, so that threads with neighbouring memory do not wait. */
-static inline uint64_t tlc_shard_of(uintptr_t p) { return ((p >> 16) * TL_HASH_FACTOR >> 32) & tlc_shard_mask; }
+static inline uint64_t tlc_shard_of(uintptr_t p)
+{
+	return ((p >> TL_REGION_SHIFT) * TL_HASH_FACTOR >> 32) & tlc_shard_mask;
+}
 static inline tl_shard* tlc_shard_at(uintptr_t p) { return &tlc_shards[tlc_shard_of(p)]; }
 
 /* A bijection. One multiplication alone would leave addresses of a regular stride in runs of cells. */
@@ -226,7 +237,7 @@ static inline uint64_t tlc_mix(uint64_t key)
 {
 	key *= TL_HASH_FACTOR;
 	key ^= key >> 32;
-	return key * 0xD6E8FEB86659FD93ull;
+	return key * TL_REGION_HASH_FACTOR;
 }
 
 /* The shard of a region, given by the number of a granule, `up` levels above 0: an even number. */

@@ -145,7 +145,7 @@ static inline void extent_add(extent* b, int up, uint64_t first, uint64_t last)
  * level two above. */
 static inline void extent_of(extent* b, uintptr_t p, uint64_t bytes)
 {
-	enum { REGION = 1 << 12 };
+	enum { REGION = 1 << TL_REGION_GRANULES_SHIFT };
 	uint64_t first = tlc_first(p), end = tlc_last(p, bytes) + 1;
 	b->n = b->locks = 0;
 	extent_add_shard(b, (uint32_t)tlc_shard_of(p));

@@ -52,7 +52,7 @@ static void wait_without(tl_shard* held, tl_shard* busy)
 
 ALWAYS_INLINE bool is_near(uintptr_t p, uint64_t bytes)
 {
-	return (p & 15) == 0 && ((p >> 4) ^ tlc_last(p, bytes)) >> 12 == 0;
+	return (p & 15) == 0 && ((p >> 4) ^ tlc_last(p, bytes)) >> TL_REGION_GRANULES_SHIFT == 0;
 }
 
 /* In two neighbouring units that it does not fill? So are most near blocks, and both units are beside each other in the

@@ -31,6 +31,14 @@ const (
 	UnitLevels     = 8
 )
 
+const (
+	RegionGranulesShift = 12 // 4096 granules of any level
+	RegionShift         = 16 // 64 KiB at level 0
+)
+
+// The second factor of the hash of a key; the first is TL_HASH_FACTOR.
+const RegionHashFactor = 0xD6E8FEB86659FD93
+
 // region.list = class of its room 8 | vacant units 8 | address 48. Rooms go up by a third or a half.
 const (
 	RegionRoomShift   = 56
@@ -117,8 +125,8 @@ const ShardBytes = 256
 type Registry struct {
 	// Cells of each even level above 0, changed atomically under the lock of the cell's shard. [0] is their sum: 0 means
 	// that no block fills a region.
-	Cells [8]uint32 // atomic
-	Typed uint32    // atomic; 1: a block with a type was registered
+	Cells [UnitLevels]uint32 // atomic
+	Typed uint32             // atomic; 1: a block with a type was registered
 	Spare [7]uint32
 	// Of level k: where record 0 would be if all records stood in one row. 0 = there is no such level.
 	Records [RecordLevels]uintptr // atomic

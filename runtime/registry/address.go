@@ -13,12 +13,13 @@ type granule struct {
 }
 
 func granuleOf(level int, number uint64) granule {
-	return granule{uint64(level)<<layout.UnitLevelShift | number>>12, uint(number >> 6 & 63), uint(number & 63)}
+	region := uint64(level)<<layout.UnitLevelShift | number>>layout.RegionGranulesShift
+	return granule{region, uint(number >> 6 & 63), uint(number & 63)}
 }
 
 // pointer returns the address that starts at a granule.
 func (at granule) pointer() uintptr {
-	number := at.region&(1<<layout.UnitLevelShift-1)<<12 | uint64(at.unit)<<6 | uint64(at.bit)
+	number := at.region&(1<<layout.UnitLevelShift-1)<<layout.RegionGranulesShift | uint64(at.unit)<<6 | uint64(at.bit)
 	if at.region>>layout.UnitLevelShift == layout.UnitFine {
 		return uintptr(number)
 	}
@@ -30,7 +31,7 @@ func (at granule) pointer() uintptr {
 func mix(key uint64) uint64 {
 	key *= layout.HashFactor
 	key ^= key >> 32
-	return key * 0xD6E8FEB86659FD93
+	return key * layout.RegionHashFactor
 }
 
 // home is the cell where the search for key begins.
@@ -39,7 +40,7 @@ func home(key uint64, capacity uint32) uint32 {
 }
 
 func (t *Table) shardOf(p uintptr) uint32 {
-	return uint32(uint64(p>>16) * layout.HashFactor >> 32 & t.mask)
+	return uint32(uint64(p>>layout.RegionShift) * layout.HashFactor >> 32 & t.mask)
 }
 
 func (t *Table) shard(p uintptr) *layout.Shard { return &t.shards[t.shardOf(p)] }

@@ -153,7 +153,7 @@ func (c *checker) unit(index uint32, at granule, u *layout.Unit) {
 	}
 	up := int(at.region>>layout.UnitLevelShift) - layout.UnitLevel0
 	c.Want(up <= 0 || u.Starts == 0, "unit %d of %#x, above level 0, has starts", at.unit, at.region)
-	c.owned(index, up, at.region&(1<<layout.UnitLevelShift-1)<<12|uint64(at.unit)<<6, u.Covers)
+	c.owned(index, up, at.region&(1<<layout.UnitLevelShift-1)<<layout.RegionGranulesShift|uint64(at.unit)<<6, u.Covers)
 }
 
 // owned notes which of 64 granules of a level blocks own.
