@@ -114,6 +114,7 @@ INLINED_OPERATIONS = {
     "inlined_ref_get": ("inlined: tl_ref_get", 39),
     "inlined_scope": ("inlined: tl_mem_enter_scope + tl_mem_exit_scope", 24),
     "inlined_alloc_release": ("inlined: tl_mem_alloc + tl_ptr_release, 64 bytes", 80),
+    "inlined_unique_release": ("inlined: the same, and tl_ptr_is_unique in between", 92),
     "inlined_scope_of_8": ("inlined: a scope of eight tl_mem_new of 64 bytes, whose end is a call", 419),
     "inlined_function": ("inlined: tl_mem_function_enter + tl_mem_function_exit, no slots", 50),
 }

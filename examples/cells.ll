@@ -12,7 +12,7 @@ declare i32 @printf(ptr, ...)
 
 ; cons(value, next), for the constructor of a list
 define ptr @cons(i64 %value, ptr %next) {
-  %thread = alloca [2 x ptr] ; a tl_inl_thread
+  %thread = alloca [8 x ptr] ; a tl_inl_thread
   call void @tl_inl_begin(ptr %thread)
   %cell = call ptr @tl_inl_cell_new(ptr %thread, i64 16)
   store i64 %value, ptr %cell
@@ -55,7 +55,7 @@ last.cell:
 
 define void @drop(ptr %list) {
 entry:
-  %thread = alloca [2 x ptr]
+  %thread = alloca [8 x ptr]
   call void @tl_inl_begin(ptr %thread)
   br label %loop
 loop:

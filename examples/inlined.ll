@@ -13,7 +13,7 @@ declare i32 @printf(ptr, ...)
 
 define i32 @main() {
 entry:
-  %thread = alloca [2 x ptr] ; a tl_inl_thread
+  %thread = alloca [8 x ptr] ; a tl_inl_thread
   call void @tl_inl_begin(ptr %thread)
   call i32 @tl_inl_mem_enter_scope(ptr %thread)
   %object = call ptr @tl_inl_mem_new(ptr %thread, i64 32)

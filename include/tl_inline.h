@@ -203,6 +203,11 @@ struct tl_inl_tensor_header {
 #define TL_INL_SET_OWN(word, value) TL_INL_STORE(word, value)
 #endif
 
+/* Whether the compiler knows, when it has inlined everything, that this is so. */
+#ifndef TL_INL_IS_KNOWN
+#define TL_INL_IS_KNOWN(what) (__builtin_constant_p(what) && (what))
+#endif
+
 /* The base of a magazine, read anew. */
 #define TL_INL_BASE(m) TL_INL_LOAD((m)->base)
 
@@ -249,11 +254,31 @@ TL_INL_STEP void tl_inl_clear_counts(tl_inl_record* r) { __atomic_store_n((tl_in
 /* Type and generation: type_flags | gen << 32. */
 TL_INL_STEP uint64_t tl_inl_life(const tl_inl_record* r)
 {
-	return __atomic_load_n((const tl_inl_pair*)(const void*)&r->type_flags, __ATOMIC_RELAXED);
+	const tl_inl_pair* life = (const tl_inl_pair*)(const void*)&r->type_flags;
+	return TL_INL_JOINED ? *life : __atomic_load_n(life, __ATOMIC_RELAXED);
 }
 TL_INL_STEP void tl_inl_set_life(tl_inl_record* r, uint64_t life)
 {
 	__atomic_store_n((tl_inl_pair*)(void*)&r->type_flags, life, __ATOMIC_RELAXED);
+}
+
+/* What an operation found, for one on the same object behind it. Lives do not return, and a record has one slot for the whole
+ * of each: the record that has the life still is that of the object. */
+typedef struct tl_inl_search {
+	const void* object;
+	tl_inl_record* record;
+	uint64_t life;
+} tl_inl_search;
+
+/* The same as tl_inl_slot_at, without a search where the compiler sees that p is the object that was found; false, too, when
+ * that has ended. found may be NULL. */
+TL_INL_STEP bool tl_inl_slot_of(const tl_inl_context* c, const tl_inl_search* found,
+                                                              const void* p, tl_inl_record** record, uint32_t* size_class)
+{
+	if (found == NULL || !TL_INL_IS_KNOWN(found->object == p)) return tl_inl_slot_at(c, (uintptr_t)p, record, size_class);
+	*record = found->record;
+	*size_class = (uint8_t)(found->life >> 32);
+	return TL_INL_LIKELY(tl_inl_life(*record) == found->life);
 }
 
 /* The counting words of what a context keeps for new objects. */
@@ -470,18 +495,18 @@ TL_INL_STEP bool tl_inl_release_own(tl_inl_context* c, uintptr_t p, tl_inl_recor
 	return tl_inl_release_floating(r, loc, beside);
 }
 
-TL_INL_STEP bool tl_inl_op_ptr_release(tl_inl_context* c, void* object)
+TL_INL_STEP bool tl_inl_op_ptr_release(tl_inl_context* c, const tl_inl_search* found, void* object)
 {
 	tl_inl_record* r;
 	uint32_t size_class;
-	return TL_INL_LIKELY(tl_inl_slot_at(c, (uintptr_t)object, &r, &size_class)) &&
+	return TL_INL_LIKELY(tl_inl_slot_of(c, found, object, &r, &size_class)) &&
 	       tl_inl_release_own(c, (uintptr_t)object, r, size_class);
 }
 
-TL_INL_STEP bool tl_inl_op_ptr_release_bool(tl_inl_context* c, void* object, bool* result)
+TL_INL_STEP bool tl_inl_op_ptr_release_bool(tl_inl_context* c, const tl_inl_search* found, void* object, bool* result)
 {
 	*result = true;
-	return tl_inl_op_ptr_release(c, object);
+	return tl_inl_op_ptr_release(c, found, object);
 }
 
 /* One of several references; false: the last one, or not the owner's. */
@@ -495,18 +520,25 @@ TL_INL_STEP bool tl_inl_op_ptr_dec_ref(tl_inl_context* c, void* object, int32_t*
 	return TL_INL_LIKELY(tl_inl_slot_at(c, (uintptr_t)object, &r, &size_class)) && tl_inl_dec_own(c, r);
 }
 
-/* Of an object of the owner's that no other thread has counted: the search and the local word are those of a release that
- * follows. */
-TL_INL_STEP bool tl_inl_op_ptr_is_unique(tl_inl_context* c, const void* object, bool* result)
+/* Of an object of the owner's that no other thread has counted. found may be NULL. */
+TL_INL_STEP bool tl_inl_op_ptr_is_unique(tl_inl_context* c, tl_inl_search* found, const void* object, bool* result)
 {
 	tl_inl_record* r;
 	uint32_t size_class;
-	*result = false;
 	if (TL_INL_UNLIKELY(!tl_inl_slot_at(c, (uintptr_t)object, &r, &size_class))) return false;
-	const uint32_t loc = TL_INL_PEEK(r->loc);
-	*result = tl_inl_is_last(tl_inl_beside_one(c, loc));
-	return (*result || TL_INL_LIKELY(tl_inl_has_more(c, (loc & ~TL_INL_LOC_FLOATS) - 1))) &&
-	       TL_INL_LIKELY(TL_INL_LOAD_ACQUIRE(r->sh) == TL_INL_SH_ALIVE);
+	const uint32_t beside = tl_inl_beside_one(c, TL_INL_PEEK(r->loc));
+	*result = tl_inl_is_last(beside);
+	/* Behind one test of the shared word for both, a compiler would test the local word for more than each needs. */
+	if (*result) {
+		if (TL_INL_UNLIKELY(TL_INL_LOAD_ACQUIRE(r->sh) != TL_INL_SH_ALIVE)) return false;
+	} else {
+		if (TL_INL_UNLIKELY((beside & ~TL_INL_LOC_FLOAT) >= TL_INL_LOC_COUNT)) return false;
+		if (TL_INL_UNLIKELY(TL_INL_LOAD_ACQUIRE(r->sh) != TL_INL_SH_ALIVE)) return false;
+	}
+	if (found == NULL) return true;
+	found->record = r;
+	found->life = tl_inl_life(r);
+	return true;
 }
 
 /* A program may ask in a loop until another thread has dropped its reference, so the words are read each time. */
@@ -678,12 +710,12 @@ TL_INL_STEP bool tl_inl_op_mem_free(tl_inl_context* c, void* object)
 /* Ends a plain object whose only reference this thread counts, and makes the next one in its slot: what tl_ptr_release and
  * tl_mem_alloc would do, without the magazine between them. The words change in the same order: the counts go, the next
  * life begins, the counts come. Budget: 11 loads, 4 stores, 6 branches. */
-TL_INL_STEP bool tl_inl_op_ptr_reuse(tl_inl_context* c, void* object, size_t bytes, void** result)
+TL_INL_STEP bool tl_inl_op_ptr_reuse(tl_inl_context* c, const tl_inl_search* found, void* object, size_t bytes, void** result)
 {
 	tl_inl_record* r;
 	uint32_t size_class;
 	*result = object;
-	if (TL_INL_UNLIKELY(!tl_inl_slot_at(c, (uintptr_t)object, &r, &size_class))) return false;
+	if (TL_INL_UNLIKELY(!tl_inl_slot_of(c, found, object, &r, &size_class))) return false;
 	tl_inl_magazine* m = tl_inl_magazine_for(c, bytes);
 	if (TL_INL_UNLIKELY(m != &c->magazines[size_class] || !tl_inl_is_last(tl_inl_beside_one(c, TL_INL_PEEK(r->loc))))) return false;
 	uint64_t life = tl_inl_life(r);
@@ -1243,10 +1275,12 @@ TL_INL_ACCESSOR bool tl_inl_tensor_is_contiguous_unchecked(const tl_tensor* tens
 
 /* What a function keeps of its thread: the word in which the library has the context, and what it said last; NULL after an
  * operation that made a call. Operations make calls then, so that the code behind one that answered is reached from there
- * alone, and a compiler can join what two of them do alike, for instance their search for one object's record. */
+ * alone, and a compiler can join what two of them do alike, for instance their search for one object's record. What an
+ * operation found is good while there is a context. */
 typedef struct tl_inl_thread {
 	void* const* address;
 	void* context;
+	tl_inl_search found;
 } tl_inl_thread;
 
 /* After a call of any other function, and where the body of a loop begins. */
@@ -1254,6 +1288,9 @@ TL_INL_FUNCTION void tl_inl_retake(tl_inl_thread* thread)
 {
 	thread->context = *thread->address;
 	if (thread->context == 0) __builtin_unreachable();
+	thread->found.object = 0; /* no object, and where NULL is known to be it: a life that is not in the context */
+	thread->found.record = (tl_inl_record*)thread->context;
+	thread->found.life = ~(uint64_t)0xFF << 32;
 }
 
 /* Where a function begins to which its caller has handed the address on. */
@@ -1290,7 +1327,7 @@ TL_INL_FUNCTION tl_status tl_inl_ptr_inc_ref(tl_inl_thread* thread, void* object
 TL_INL_FUNCTION tl_status tl_inl_ptr_release(tl_inl_thread* thread, void* object)
 {
 	tl_status result = TL_OK;
-	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_ptr_release((tl_inl_context*)thread->context, object))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_ptr_release((tl_inl_context*)thread->context, &thread->found, object))) return result;
 	result = (tl_ptr_release)(object);
 	thread->context = 0;
 	return result;
@@ -1299,7 +1336,7 @@ TL_INL_FUNCTION tl_status tl_inl_ptr_release(tl_inl_thread* thread, void* object
 TL_INL_FUNCTION bool tl_inl_ptr_release_bool(tl_inl_thread* thread, void* object)
 {
 	bool result;
-	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_ptr_release_bool((tl_inl_context*)thread->context, object, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_ptr_release_bool((tl_inl_context*)thread->context, &thread->found, object, &result))) return result;
 	result = (tl_ptr_release_bool)(object);
 	thread->context = 0;
 	return result;
@@ -1317,7 +1354,8 @@ TL_INL_FUNCTION int32_t tl_inl_ptr_dec_ref(tl_inl_thread* thread, void* object)
 TL_INL_FUNCTION bool tl_inl_ptr_is_unique(tl_inl_thread* thread, const void* object)
 {
 	bool result;
-	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_ptr_is_unique((tl_inl_context*)thread->context, object, &result))) return result;
+	thread->found.object = object;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_ptr_is_unique((tl_inl_context*)thread->context, &thread->found, object, &result))) return result;
 	result = (tl_ptr_is_unique)(object);
 	thread->context = 0;
 	return result;
@@ -1416,7 +1454,7 @@ TL_INL_FUNCTION tl_status tl_inl_mem_free(tl_inl_thread* thread, void* object)
 TL_INL_FUNCTION void* tl_inl_ptr_reuse(tl_inl_thread* thread, void* object, size_t bytes)
 {
 	void* result;
-	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_ptr_reuse((tl_inl_context*)thread->context, object, bytes, &result))) return result;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_ptr_reuse((tl_inl_context*)thread->context, &thread->found, object, bytes, &result))) return result;
 	result = (tl_ptr_reuse)(object, bytes);
 	thread->context = 0;
 	return result;
@@ -1749,7 +1787,7 @@ TL_INL_STEP tl_status tl_inl_call_ptr_inc_ref(void* object)
 TL_INL_STEP tl_status tl_inl_call_ptr_release(void* object)
 {
 	tl_status result = TL_OK;
-	if (TL_INL_LIKELY(tl_inl_op_ptr_release(tl_inl_here(), object))) return result;
+	if (TL_INL_LIKELY(tl_inl_op_ptr_release(tl_inl_here(), NULL, object))) return result;
 	result = (tl_ptr_release)(object);
 	return result;
 }
@@ -1757,7 +1795,7 @@ TL_INL_STEP tl_status tl_inl_call_ptr_release(void* object)
 TL_INL_STEP bool tl_inl_call_ptr_release_bool(void* object)
 {
 	bool result;
-	if (TL_INL_LIKELY(tl_inl_op_ptr_release_bool(tl_inl_here(), object, &result))) return result;
+	if (TL_INL_LIKELY(tl_inl_op_ptr_release_bool(tl_inl_here(), NULL, object, &result))) return result;
 	result = (tl_ptr_release_bool)(object);
 	return result;
 }
@@ -1773,7 +1811,7 @@ TL_INL_STEP int32_t tl_inl_call_ptr_dec_ref(void* object)
 TL_INL_STEP bool tl_inl_call_ptr_is_unique(const void* object)
 {
 	bool result;
-	if (TL_INL_LIKELY(tl_inl_op_ptr_is_unique(tl_inl_here(), object, &result))) return result;
+	if (TL_INL_LIKELY(tl_inl_op_ptr_is_unique(tl_inl_here(), NULL, object, &result))) return result;
 	result = (tl_ptr_is_unique)(object);
 	return result;
 }
@@ -1861,7 +1899,7 @@ TL_INL_STEP tl_status tl_inl_call_mem_free(void* object)
 TL_INL_STEP void* tl_inl_call_ptr_reuse(void* object, size_t bytes)
 {
 	void* result;
-	if (TL_INL_LIKELY(tl_inl_op_ptr_reuse(tl_inl_here(), object, bytes, &result))) return result;
+	if (TL_INL_LIKELY(tl_inl_op_ptr_reuse(tl_inl_here(), NULL, object, bytes, &result))) return result;
 	result = (tl_ptr_reuse)(object, bytes);
 	return result;
 }

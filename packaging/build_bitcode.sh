@@ -57,7 +57,7 @@ trap 'rm -rf "$work"' EXIT
 # Target, data layout and features of the processor are the program's; modules beside it may have these functions, too.
 strings='target-cpu\|target-features\|tune-cpu\|stack-protector-buffer-size\|min-legal-vector-width\|frame-pointer'
 sed -e 's/^define dso_local /define linkonce_odr hidden /' -e '/^target /d' -e '/^source_filename/d' -e '/^;/d' \
-	-e 's/ *; preds = .*//' -e "/^attributes/s/ uwtable//" -e "/^attributes/s/ \"\($strings\)\"=\"[^\"]*\"//g" \
+	-e 's/ *; preds = .*//' -e '/@is_constant(/{s/ zeroext//g;s/ noundef//g;s/@is_constant(/@llvm.is.constant.i1(/;s/) #[0-9]*$/)/;}' -e "/^attributes/s/ uwtable//" -e "/^attributes/s/ \"\($strings\)\"=\"[^\"]*\"//g" \
 	"$work/all.ll" >"$work/tl_runtime.ll"
 # What the unchecked accessors load has a type of its own for aliasing, beside C's scalar types: a store to an element with
 # any of those does not change a header, whatever type the element has.

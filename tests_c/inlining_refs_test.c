@@ -363,7 +363,10 @@ static int step(tl_inl_thread* thread, void* object, int count, uint64_t choice)
 	const bool inlined = (choice & 2) != 0;
 	switch (choice >> 2 & 7) {
 	case 0: CHECK(tl_inl_ptr_acquire(thread, object) == object); return count + 1;
-	case 1: CHECK_OK(tl_inl_ptr_release(thread, object)); return count - 1;
+	case 1:
+		if (inlined) CHECK_INT(tl_inl_ptr_is_unique(thread, object), count == 1);
+		CHECK_OK(tl_inl_ptr_release(thread, object));
+		return count - 1;
 	case 2:
 	case 3: CHECK((inlined ? tl_inl_ref_acquire(thread, ref) : (tl_ref_acquire)(ref)) == ref); return count + 1;
 	case 4: CHECK_PTR(inlined ? tl_inl_ref_get(thread, ref) : (tl_ref_get)(ref), object); return count;

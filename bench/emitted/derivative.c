@@ -19,7 +19,9 @@ typedef struct pair {
 
 static NOINLINE void drop(formula* f)
 {
+	BEGIN;
 	for (;;) {
+		RETAKE;
 		if (!IS_UNIQUE(f)) {
 			DROP(f);
 			return;
@@ -38,6 +40,7 @@ static NOINLINE void drop(formula* f)
 
 static NOINLINE formula* leaf(kind of, int64_t number)
 {
+	BEGIN;
 	formula* f = NEW(sizeof *f);
 	f->kind = of;
 	f->number = number;
@@ -48,6 +51,7 @@ static formula* number(int64_t n) { return leaf(NUMBER, n); }
 
 static NOINLINE formula* make(kind of, formula* a, formula* b)
 {
+	BEGIN;
 	formula* f = NEW(sizeof *f);
 	f->kind = of;
 	f->a = a;
@@ -57,6 +61,7 @@ static NOINLINE formula* make(kind of, formula* a, formula* b)
 
 static inline __attribute__((always_inline)) pair take_apart(formula* f)
 {
+	BEGIN;
 	const pair p = {f->a, f->b};
 	if (IS_UNIQUE(f)) {
 		FREE(f);
@@ -157,9 +162,11 @@ static NOINLINE formula* derive(formula* f)
 		drop(f);
 		return number(n);
 	}
+	BEGIN;
 	if (f->kind == LOGARITHM) {
 		formula* a = DUP(f->a);
 		drop(f);
+		RETAKE;
 		DUP(a);
 		formula* of_a = derive(a);
 		return multiply(of_a, power(a, number(-1)));
@@ -170,13 +177,17 @@ static NOINLINE formula* derive(formula* f)
 		formula* of_a = derive(p.a);
 		return add(of_a, derive(p.b));
 	}
+	RETAKE;
 	DUP(p.a);
 	DUP(p.b);
 	if (of == PRODUCT) {
 		formula* first = multiply(p.a, derive(p.b));
 		return add(first, multiply(p.b, derive(p.a)));
 	}
-	for (int i = 0; i < 2; i++) DUP(p.a);
+	for (int i = 0; i < 2; i++) {
+		RETAKE;
+		DUP(p.a);
+	}
 	DUP(p.b);
 	formula* whole = power(p.a, p.b);
 	formula* inner = multiply(p.b, derive(p.a));
@@ -194,6 +205,7 @@ static int64_t count(const formula* f)
 static NOINLINE int64_t run(int64_t size)
 {
 	formula* x = leaf(VARIABLE, 1);
+	BEGIN;
 	DUP(x);
 	formula* f = power(x, x);
 	int64_t sum = 0;

@@ -16,6 +16,7 @@ static inline bool has_items(const value* v) { return v->kind == ARRAY || v->kin
 
 static NOINLINE void drop(value* v)
 {
+	BEGIN;
 	if (!IS_UNIQUE(v)) {
 		DROP(v);
 		return;
@@ -25,6 +26,7 @@ static NOINLINE void drop(value* v)
 	FREE(v);
 	if (items == NULL) return;
 	for (int32_t i = 0; i < length; i++) drop(items[i]);
+	RETAKE;
 	FREE(items);
 }
 
@@ -39,6 +41,7 @@ static NOINLINE void push(value* to, value* item)
 {
 	if (to->length == to->capacity) {
 		to->capacity = to->capacity != 0 ? 2 * to->capacity : 4;
+		BEGIN;
 		value** items = NEW((size_t)to->capacity * sizeof *items);
 		if (to->items != NULL) {
 			memcpy(items, to->items, (size_t)to->length * sizeof *items);
@@ -51,6 +54,7 @@ static NOINLINE void push(value* to, value* item)
 
 static value* make(kind of, size_t more)
 {
+	BEGIN;
 	value* v = NEW(sizeof *v + more);
 	v->kind = of;
 	v->length = v->capacity = 0;

@@ -19,7 +19,9 @@ typedef struct parts {
 
 static NOINLINE void drop(node* n)
 {
+	BEGIN;
 	while (n != NULL) {
+		RETAKE;
 		if (!IS_UNIQUE(n)) {
 			DROP(n);
 			return;
@@ -35,6 +37,7 @@ static inline bool is_red(const node* n) { return n != NULL && n->color == RED; 
 
 static inline __attribute__((always_inline)) parts take_apart(node* n)
 {
+	BEGIN;
 	parts p = {n->left, n->right, n->key, n->value, NULL};
 	if (IS_UNIQUE(n)) {
 		p.token = TOKEN(n);
@@ -49,6 +52,7 @@ static inline __attribute__((always_inline)) parts take_apart(node* n)
 static inline __attribute__((always_inline)) node* make(void* token, int32_t color, node* left, int64_t key,
                                                         int32_t value, node* right)
 {
+	BEGIN;
 	node* n = BUILD(token, sizeof *n);
 	*n = (node){left, right, key, color, value};
 	return n;

@@ -8,7 +8,9 @@ typedef struct list {
 
 static NOINLINE void drop_queens(list* l)
 {
+	BEGIN;
 	while (l != NULL) {
+		RETAKE;
 		if (!IS_UNIQUE(l)) {
 			DROP(l);
 			return;
@@ -21,7 +23,9 @@ static NOINLINE void drop_queens(list* l)
 
 static NOINLINE void drop_solutions(list* l)
 {
+	BEGIN;
 	while (l != NULL) {
+		RETAKE;
 		if (!IS_UNIQUE(l)) {
 			DROP(l);
 			return;
@@ -45,6 +49,7 @@ static NOINLINE bool is_safe(int64_t queen, const list* queens)
 
 static inline list* cons(void* head, list* next)
 {
+	BEGIN;
 	list* l = NEW(sizeof *l);
 	l->head = head;
 	l->next = next;
@@ -53,8 +58,10 @@ static inline list* cons(void* head, list* next)
 
 static NOINLINE list* append_safe(int64_t queen, list* queens, list* found)
 {
+	BEGIN;
 	for (; queen > 0; queen--) {
 		if (!is_safe(queen, queens)) continue;
+		RETAKE;
 		if (queens != NULL) DUP(queens);
 		found = cons(cons((void*)queen, queens), found);
 	}
@@ -64,8 +71,10 @@ static NOINLINE list* append_safe(int64_t queen, list* queens, list* found)
 
 static NOINLINE list* extend(int64_t size, list* solutions)
 {
+	BEGIN;
 	list* found = NULL;
 	while (solutions != NULL) {
+		RETAKE;
 		list *queens = solutions->head, *next = solutions->next;
 		if (IS_UNIQUE(solutions)) {
 			FREE(solutions);

@@ -8,7 +8,9 @@ typedef struct tree {
 
 static NOINLINE void drop(tree* t)
 {
+	BEGIN;
 	while (t != NULL) {
+		RETAKE;
 		if (!IS_UNIQUE(t)) {
 			DROP(t);
 			return;
@@ -24,7 +26,10 @@ static NOINLINE tree* make(int64_t depth)
 {
 	if (depth == 0) return NULL;
 	tree* left = make(depth - 1);
-	tree* right = depth % 3 == 0 && left != NULL ? DUP(left) : make(depth - 1);
+	const bool is_shared = depth % 3 == 0 && left != NULL;
+	tree* right = is_shared ? left : make(depth - 1);
+	BEGIN;
+	if (is_shared) DUP(right);
 	tree* t = NEW(sizeof *t);
 	*t = (tree){left, right, depth};
 	return t;
@@ -33,6 +38,7 @@ static NOINLINE tree* make(int64_t depth)
 static NOINLINE int64_t check(tree* t)
 {
 	if (t == NULL) return 1;
+	BEGIN;
 	tree *left = t->left, *right = t->right;
 	const int64_t value = t->value & 1;
 	if (IS_UNIQUE(t)) {
@@ -48,17 +54,20 @@ static NOINLINE int64_t check(tree* t)
 
 static NOINLINE int64_t run(int64_t size)
 {
+	BEGIN;
 	int64_t sum = 0;
 	tree* long_lived = make(size);
 	for (int64_t depth = 4; depth <= size; depth += 4) {
 		const int64_t trees = 1 << (size - depth + 4 > 14 ? 14 : size - depth + 4);
 		for (int64_t i = 0; i < trees; i++) {
 			tree* t = make(depth);
+			RETAKE;
 			DUP(t);
 			sum += check(t);
 			drop(t);
 		}
 	}
+	RETAKE;
 	DUP(long_lived);
 	sum += check(long_lived);
 	drop(long_lived);

@@ -7,7 +7,9 @@
  *   MODEL_COUNTED   a count in front of malloc's memory, inlined: the peer, with mimalloc preloaded
  *
  * NEW(bytes) is a value with one reference, DUP(value) another reference. IS_UNIQUE(value) tells whether there is one
- * alone; then FREE(value) ends it, whose fields the program has taken, and else DROP(value) drops a reference. */
+ * alone; then FREE(value) ends it, whose fields the program has taken, and else DROP(value) drops a reference. A function
+ * begins its first of these with BEGIN, and goes on behind calls, and where a loop's body begins, with RETAKE: the rules of
+ * docs/inlining.md. Cells have a thread for NEW and FREE alone, and begin each. */
 #pragma once
 
 #include <stdbool.h>
@@ -46,10 +48,14 @@ static inline void begin(void) { the_thread = tl_context_address(TL_INLINE_VERSI
 #define FREE(value) tl_ptr_release(value)
 #define DROP(value) tl_ptr_release(value)
 #elif defined(MODEL_INLINED)
-#define NEW(bytes) ON_THREAD(tl_inl_mem_alloc(&thread, bytes))
-#define DUP(value) ON_THREAD(tl_inl_ptr_acquire(&thread, value))
-#define IS_UNIQUE(value) ON_THREAD(tl_inl_ptr_is_unique(&thread, value))
-#define FREE(value) ON_THREAD(tl_inl_ptr_release(&thread, value))
+#define BEGIN             \
+	tl_inl_thread thread; \
+	tl_inl_begin_at(&thread, the_thread)
+#define RETAKE tl_inl_retake(&thread)
+#define NEW(bytes) tl_inl_mem_alloc(&thread, bytes)
+#define DUP(value) tl_inl_ptr_acquire(&thread, value)
+#define IS_UNIQUE(value) tl_inl_ptr_is_unique(&thread, value)
+#define FREE(value) tl_inl_ptr_release(&thread, value)
 #define DROP(value) FREE(value)
 #elif defined(MODEL_CELLS)
 #define NEW(bytes) ON_THREAD(tl_inl_cell_new(&thread, bytes))
@@ -78,6 +84,11 @@ static inline void* DUP(void* value)
 static inline bool IS_UNIQUE(void* value) { return head_of(value)->count == 1; }
 static inline void FREE(void* value) { free(head_of(value)); }
 static inline void DROP(void* value) { head_of(value)->count--; }
+#endif
+
+#if !defined(BEGIN)
+#define BEGIN ((void)0)
+#define RETAKE ((void)0)
 #endif
 
 /* What a constructor builds in: the memory of a value that has just ended, or new memory. */

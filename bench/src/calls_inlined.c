@@ -66,6 +66,19 @@ OPERATION(inlined_alloc_release)
 	}
 }
 
+OPERATION(inlined_unique_release)
+{
+	tl_inl_thread thread;
+	tl_inl_begin(&thread);
+	for (long i = 0; i < n; i++) {
+		tl_inl_retake(&thread);
+		void* object = tl_inl_mem_alloc(&thread, 64);
+		const bool is_unique = tl_inl_ptr_is_unique(&thread, object);
+		__asm__ volatile("" : : "r"(is_unique)); /* what it is, the release finds out */
+		tl_inl_ptr_release(&thread, object);
+	}
+}
+
 OPERATION(inlined_scope_of_8)
 {
 	tl_inl_thread thread;

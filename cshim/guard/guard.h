@@ -177,6 +177,7 @@ static inline tl_entry* tlc_base_of(tl_magazine* m)
 }
 #define TLC_BASE(m) tlc_base_of(m)
 #define TLC_JOINED 0
+#define TLC_IS_KNOWN(what) false
 #define TLC_FIXED(c, what) ((void)(c), tlc_g.what)
 
 /* What lies between the heap's start and p; an acquiring load of the start. x86-64 keeps

@@ -32,6 +32,11 @@
 #define TLC_SET_OWN(word, value) TLC_STORE(word, value)
 #endif
 
+/* Whether the compiler knows, when it has inlined everything, that this is so. */
+#ifndef TLC_IS_KNOWN
+#define TLC_IS_KNOWN(what) (__builtin_constant_p(what) && (what))
+#endif
+
 /* The base of a magazine, read anew. */
 #define TLC_BASE(m) TLC_LOAD((m)->base)
 

@@ -66,18 +66,18 @@ static inline __attribute__((always_inline)) bool tlc_release_own(tl_context* c,
 	return tlc_release_floating(r, loc, beside);
 }
 
-static inline bool tlc_op_ptr_release(tl_context* c, void* object)
+static inline bool tlc_op_ptr_release(tl_context* c, const tlc_search* found, void* object)
 {
 	tl_record* r;
 	uint32_t size_class;
-	return TLC_LIKELY(tlc_slot_at(c, (uintptr_t)object, &r, &size_class)) &&
+	return TLC_LIKELY(tlc_slot_of(c, found, object, &r, &size_class)) &&
 	       tlc_release_own(c, (uintptr_t)object, r, size_class);
 }
 
-static inline bool tlc_op_ptr_release_bool(tl_context* c, void* object, bool* result)
+static inline bool tlc_op_ptr_release_bool(tl_context* c, const tlc_search* found, void* object, bool* result)
 {
 	*result = true;
-	return tlc_op_ptr_release(c, object);
+	return tlc_op_ptr_release(c, found, object);
 }
 
 /* One of several references; false: the last one, or not the owner's. */
@@ -91,18 +91,25 @@ static inline bool tlc_op_ptr_dec_ref(tl_context* c, void* object, int32_t* resu
 	return TLC_LIKELY(tlc_slot_at(c, (uintptr_t)object, &r, &size_class)) && tlc_dec_own(c, r);
 }
 
-/* Of an object of the owner's that no other thread has counted: the search and the local word are those of a release that
- * follows. */
-static inline bool tlc_op_ptr_is_unique(tl_context* c, const void* object, bool* result)
+/* Of an object of the owner's that no other thread has counted. found may be NULL. */
+static inline bool tlc_op_ptr_is_unique(tl_context* c, tlc_search* found, const void* object, bool* result)
 {
 	tl_record* r;
 	uint32_t size_class;
-	*result = false;
 	if (TLC_UNLIKELY(!tlc_slot_at(c, (uintptr_t)object, &r, &size_class))) return false;
-	const uint32_t loc = TLC_PEEK(r->loc);
-	*result = tlc_is_last(tlc_beside_one(c, loc));
-	return (*result || TLC_LIKELY(tlc_has_more(c, (loc & ~TL_LOC_FLOATS) - 1))) &&
-	       TLC_LIKELY(TLC_LOAD_ACQUIRE(r->sh) == TL_SH_ALIVE);
+	const uint32_t beside = tlc_beside_one(c, TLC_PEEK(r->loc));
+	*result = tlc_is_last(beside);
+	/* Behind one test of the shared word for both, a compiler would test the local word for more than each needs. */
+	if (*result) {
+		if (TLC_UNLIKELY(TLC_LOAD_ACQUIRE(r->sh) != TL_SH_ALIVE)) return false;
+	} else {
+		if (TLC_UNLIKELY((beside & ~TL_LOC_FLOAT) >= TL_LOC_COUNT)) return false;
+		if (TLC_UNLIKELY(TLC_LOAD_ACQUIRE(r->sh) != TL_SH_ALIVE)) return false;
+	}
+	if (found == NULL) return true;
+	found->record = r;
+	found->life = tlc_life(r);
+	return true;
 }
 
 /* A program may ask in a loop until another thread has dropped its reference, so the words are read each time. */

@@ -82,12 +82,12 @@ static inline __attribute__((always_inline)) bool tlc_op_mem_free(tl_context* c,
 /* Ends a plain object whose only reference this thread counts, and makes the next one in its slot: what tl_ptr_release and
  * tl_mem_alloc would do, without the magazine between them. The words change in the same order: the counts go, the next
  * life begins, the counts come. Budget: 11 loads, 4 stores, 6 branches. */
-static inline bool tlc_op_ptr_reuse(tl_context* c, void* object, size_t bytes, void** result)
+static inline bool tlc_op_ptr_reuse(tl_context* c, const tlc_search* found, void* object, size_t bytes, void** result)
 {
 	tl_record* r;
 	uint32_t size_class;
 	*result = object;
-	if (TLC_UNLIKELY(!tlc_slot_at(c, (uintptr_t)object, &r, &size_class))) return false;
+	if (TLC_UNLIKELY(!tlc_slot_of(c, found, object, &r, &size_class))) return false;
 	tl_magazine* m = tlc_magazine_for(c, bytes);
 	if (TLC_UNLIKELY(m != &c->magazines[size_class] || !tlc_is_last(tlc_beside_one(c, TLC_PEEK(r->loc))))) return false;
 	uint64_t life = tlc_life(r);

@@ -54,11 +54,31 @@ static inline void tlc_clear_counts(tl_record* r) { __atomic_store_n((tlc_pair*)
 /* Type and generation: type_flags | gen << 32. */
 static inline uint64_t tlc_life(const tl_record* r)
 {
-	return __atomic_load_n((const tlc_pair*)(const void*)&r->type_flags, __ATOMIC_RELAXED);
+	const tlc_pair* life = (const tlc_pair*)(const void*)&r->type_flags;
+	return TLC_JOINED ? *life : __atomic_load_n(life, __ATOMIC_RELAXED);
 }
 static inline void tlc_set_life(tl_record* r, uint64_t life)
 {
 	__atomic_store_n((tlc_pair*)(void*)&r->type_flags, life, __ATOMIC_RELAXED);
+}
+
+/* What an operation found, for one on the same object behind it. Lives do not return, and a record has one slot for the whole
+ * of each: the record that has the life still is that of the object. */
+typedef struct tlc_search {
+	const void* object;
+	tl_record* record;
+	uint64_t life;
+} tlc_search;
+
+/* The same as tlc_slot_at, without a search where the compiler sees that p is the object that was found; false, too, when
+ * that has ended. found may be NULL. */
+static inline __attribute__((always_inline)) bool tlc_slot_of(const tl_context* c, const tlc_search* found,
+                                                              const void* p, tl_record** record, uint32_t* size_class)
+{
+	if (found == NULL || !TLC_IS_KNOWN(found->object == p)) return tlc_slot_at(c, (uintptr_t)p, record, size_class);
+	*record = found->record;
+	*size_class = (uint8_t)(found->life >> 32);
+	return TLC_LIKELY(tlc_life(*record) == found->life);
 }
 
 /* The counting words of what a context keeps for new objects. */

@@ -219,7 +219,7 @@ static __attribute__((noinline)) void* reuse_rest(void* object, size_t bytes)
 void* tl_ptr_reuse(void* object, size_t bytes)
 {
 	void* p;
-	return TLC_LIKELY(tlc_op_ptr_reuse(tlc_tls, object, bytes, &p)) ? p : reuse_rest(object, bytes);
+	return TLC_LIKELY(tlc_op_ptr_reuse(tlc_tls, NULL, object, bytes, &p)) ? p : reuse_rest(object, bytes);
 }
 
 /* ---- sizes ----------------------------------------------------------------------------- */

@@ -283,7 +283,7 @@ static __attribute__((noinline)) bool is_unique_rest(const void* object)
 bool tl_ptr_is_unique(const void* object)
 {
 	bool unique;
-	return TLC_LIKELY(tlc_op_ptr_is_unique(tlc_tls, object, &unique)) ? unique : is_unique_rest(object);
+	return TLC_LIKELY(tlc_op_ptr_is_unique(tlc_tls, NULL, object, &unique)) ? unique : is_unique_rest(object);
 }
 
 int64_t tl_ptr_refcount(const void* object)

@@ -44,6 +44,13 @@ def test_operations_are_inlined() -> None:
     assert "@tl_inl_" not in text
 
 
+def test_a_release_takes_the_search_of_a_test() -> None:
+    text = jit.optimise(str(linked()), 2)[0]
+    drop = re.search(r"^define [^\n]*@drop\(.*?^}", text, re.M | re.S)
+    assert drop is not None
+    assert len(re.findall(r" = mul [^\n]*i128 ", drop[0])) == 1
+
+
 def in_loop(text: str, function: str) -> list[str]:
     """The loads and calls of a function's loop, which is one block that branches to itself."""
     body = re.search(rf"^define [^\n]*@{function}\(.*?^}}", text, re.M | re.S)

@@ -12,12 +12,22 @@ declare ptr @tl_inl_mem_new(ptr, i64)
 declare ptr @tl_inl_mem_alloc(ptr, i64)
 declare ptr @tl_inl_ptr_acquire(ptr, ptr)
 declare i32 @tl_inl_ptr_release(ptr, ptr)
+declare i1 @tl_inl_ptr_is_unique(ptr, ptr)
 declare i64 @tl_inl_get_scope_depth(ptr)
+
+; Whether an object has one reference, which is dropped in any case: two operations, and one search.
+define i1 @drop(ptr %object) {
+  %thread = alloca [8 x ptr]
+  call void @tl_inl_begin(ptr %thread)
+  %unique = call i1 @tl_inl_ptr_is_unique(ptr %thread, ptr %object)
+  %status = call i32 @tl_inl_ptr_release(ptr %thread, ptr %object)
+  ret i1 %unique
+}
 
 ; A million rounds of a scope with an object, a pair of counts and a floating object. Returns the object's count, 1.
 define i64 @rounds(i64 %n) {
 entry:
-  %thread = alloca [2 x ptr]
+  %thread = alloca [8 x ptr]
   call void @tl_inl_begin(ptr %thread)
   %entered = call i32 @tl_inl_mem_function_enter(ptr %thread, i64 1)
   %kept = call ptr @tl_inl_mem_new(ptr %thread, i64 40)
@@ -30,7 +40,8 @@ loop:
   %object = call ptr @tl_inl_mem_new(ptr %thread, i64 24)
   %same = call ptr @tl_inl_ptr_acquire(ptr %thread, ptr %kept)
   %floating = call ptr @tl_inl_mem_alloc(ptr %thread, i64 24)
-  %s2 = call i32 @tl_inl_ptr_release(ptr %thread, ptr %floating)
+  %unique = call i1 @drop(ptr %floating)
+  call void @tl_inl_retake(ptr %thread)
   %s3 = call i32 @tl_inl_ptr_release(ptr %thread, ptr %kept)
   %s4 = call i32 @tl_inl_mem_exit_scope(ptr %thread)
   %next = add i64 %i, 1

@@ -101,17 +101,19 @@ TL_API void* tl_take(void* object, const int64_t* shape, uint8_t kind);
 		"#define TL_INL_TEXT_END(word) ((word).text + TL_INL_TEXT_BYTES)\n#define TL_INL_TEXT_BYTES 8u\n",
 		"struct tl_inl_word {\n\tchar gap0[8];\n\ttl_inl_word* next;\n\tchar text[8];\n};\n",
 		"struct tl_inl_context {\n\tuint32_t kept;\n\tchar gap0[4];\n\ttl_inl_word* words;\n};\n",
-		"/* Answers tl_take. */\nTL_INL_STEP bool tl_inl_op_take(const tl_inl_context* c, void* object,",
+		"/* Answers tl_take. */\nTL_INL_STEP bool tl_inl_op_take(const tl_inl_context* c, tl_inl_search* found, void* object,",
 		"\nTL_INL_ACCESSOR uint32_t tl_inl_kept(const tl_inl_context* c) { return c->kept; }\n",
 		`TL_INL_FUNCTION void* tl_inl_take(tl_inl_thread* thread, void* object, const int64_t* shape, uint8_t kind)
 {
 	void* result;
-	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_take((tl_inl_context*)thread->context, object, shape, kind, &result))) return result;
+	thread->found.object = object;
+	if (TL_INL_LIKELY(thread->context != 0) && TL_INL_LIKELY(tl_inl_op_take((tl_inl_context*)thread->context, &thread->found, object, shape, kind, &result))) return result;
 	result = (tl_take)(object, shape, kind);
 	thread->context = 0;
 	return result;
 }
 `,
+		"tl_inl_op_take(tl_inl_here(), NULL, object, shape, kind, &result)",
 		"#define tl_take(...) tl_inl_call_take(__VA_ARGS__)\n",
 	},
 	"runtime/status/functions.go": {"\t\"\",\n\t\"tl_lend\",\n\t\"tl_version\",\n\t\"tl_take\",\n\t\"tl_known\",\n"},

@@ -32,6 +32,7 @@ var (
 	staticInline = regexp.MustCompile(`static inline (?:__attribute__\(\(always_inline\)\) )?`)
 	accessor     = regexp.MustCompile(`static inline __attribute__\(\(pure\)\) `)
 	opStart      = regexp.MustCompile(`(?s)bool tlc_op_(\w+)\(([^()]*)\)\s*\{`)
+	foundBefore  = regexp.MustCompile(`, (const )?tlc_search\* found`)
 	probeLine    = regexp.MustCompile(`(?m)^\t+TLC_PROBE_\w+\(.*\);\n`)
 	firstComment = regexp.MustCompile(`(?s)^/\*.*?\*/\n`)
 	includeGuard = regexp.MustCompile(`(?s)#ifndef (TL_INLINE_\w+_H)\n#define TL_INLINE_\w+_H\n(.*)\n#endif\n$`)
@@ -55,6 +56,8 @@ type inlineOperation struct {
 	e         *entry
 	hasResult bool
 	isApart   bool // it has no context
+	finds     bool // it leaves what it found of its object to those behind it
+	takes     bool // it takes what one before it found
 	believes  bool // it does not check what the call does, so it is not behind the ordinary name
 }
 
@@ -134,6 +137,8 @@ func (in *inlined) readOperations() error {
 		if !isApart {
 			want = append(want, "tl_context* c")
 		}
+		given := foundBefore.FindString(got)
+		got = strings.Replace(got, given, "", 1)
 		for _, p := range e.proto.params {
 			want = append(want, p.text+" "+p.name)
 		}
@@ -143,7 +148,10 @@ func (in *inlined) readOperations() error {
 		if strings.Replace(got, "const tl_context", "tl_context", 1) != strings.Join(want, ", ") {
 			return fmt.Errorf("tlc_op_%s has (%s), tl_%s needs (%s)", m[1], got, m[1], strings.Join(want, ", "))
 		}
-		in.operations = append(in.operations, inlineOperation{e, hasResult, isApart, strings.HasPrefix(m[1], "cell_")})
+		in.operations = append(in.operations, inlineOperation{
+			e: e, hasResult: hasResult, isApart: isApart, believes: strings.HasPrefix(m[1], "cell_"),
+			finds: given != "" && !strings.Contains(given, "const"), takes: strings.Contains(given, "const"),
+		})
 	}
 	if in.operations == nil {
 		return fmt.Errorf("no function tlc_op_ in %s", strings.Join(inlineSteps, ", "))
@@ -397,7 +405,7 @@ func (in *inlined) writeOperations(b *strings.Builder) {
 			continue
 		}
 		writeOperation(b, op, "TL_INL_FUNCTION", "tl_inl_"+op.e.stem(), "tl_inl_thread* thread, ",
-			"(tl_inl_context*)thread->context", "TL_INL_LIKELY(thread->context != 0) && ",
+			"(tl_inl_context*)thread->context"+op.search("&thread->found"), "TL_INL_LIKELY(thread->context != 0) && ",
 			"\tthread->context = 0;\n")
 	}
 }
@@ -407,10 +415,12 @@ const inlineThread = `
 
 /* What a function keeps of its thread: the word in which the library has the context, and what it said last; NULL after an
  * operation that made a call. Operations make calls then, so that the code behind one that answered is reached from there
- * alone, and a compiler can join what two of them do alike, for instance their search for one object's record. */
+ * alone, and a compiler can join what two of them do alike, for instance their search for one object's record. What an
+ * operation found is good while there is a context. */
 typedef struct tl_inl_thread {
 	void* const* address;
 	void* context;
+	tl_inl_search found;
 } tl_inl_thread;
 
 /* After a call of any other function, and where the body of a loop begins. */
@@ -418,6 +428,9 @@ TL_INL_FUNCTION void tl_inl_retake(tl_inl_thread* thread)
 {
 	thread->context = *thread->address;
 	if (thread->context == 0) __builtin_unreachable();
+	thread->found.object = 0; /* no object, and where NULL is known to be it: a life that is not in the context */
+	thread->found.record = (tl_inl_record*)thread->context;
+	thread->found.life = ~(uint64_t)0xFF << 32;
 }
 
 /* Where a function begins to which its caller has handed the address on. */
@@ -442,6 +455,9 @@ func writeOperation(b *strings.Builder, op inlineOperation, linkage, name, first
 		params = "void"
 	}
 	fmt.Fprintf(b, "\n%s %s %s(%s)\n{\n\t%s result%s;\n", linkage, result, name, params, result, initially(op))
+	if op.finds && first != "" {
+		fmt.Fprintf(b, "\tthread->found.object = %s;\n", e.proto.params[0].name)
+	}
 	fmt.Fprintf(b, "\tif (%sTL_INL_LIKELY(%s)) return result;\n\tresult = (%s)(%s);\n%s\treturn result;\n}\n",
 		condition, op.attempt(context), e.name, strings.TrimPrefix(arguments(e), ", "), after)
 }
@@ -451,6 +467,14 @@ func initially(op inlineOperation) string {
 		return ""
 	}
 	return " = TL_OK"
+}
+
+// search is the argument of an operation that finds or takes.
+func (op inlineOperation) search(found string) string {
+	if op.finds || op.takes {
+		return ", " + found
+	}
+	return ""
 }
 
 // attempt is the call of the step that may answer.

@@ -15,7 +15,7 @@ func (in *inlined) writeNames(b *strings.Builder) {
 			continue
 		}
 		e := op.e
-		writeOperation(b, op, "TL_INL_STEP", "tl_inl_call_"+e.stem(), "", "tl_inl_here()", "", "")
+		writeOperation(b, op, "TL_INL_STEP", "tl_inl_call_"+e.stem(), "", "tl_inl_here()"+op.search("NULL"), "", "")
 		to := &plain
 		if isTracked(e.stem()) {
 			to = &allocating

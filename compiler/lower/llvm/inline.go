@@ -36,7 +36,7 @@ func (f *function) thread() {
 	if !f.Inline || !f.inlines() {
 		return
 	}
-	f.Do("%%$thread = alloca [2 x ptr]")
+	f.Do("%%$thread = alloca [8 x ptr]")
 	f.Do("call void %s(ptr %%$thread)", f.need("tl_inl_begin"))
 	f.taken = true
 }
