@@ -10,6 +10,7 @@ OBJECTS = {
     "object-131072": "object of 128 KiB",
     "object-1048576": "object of 1 MiB",
     "object-3145728": "object of 3 MiB",
+    "object-8388608": "object of 8 MiB",
     "object-25165824": "object of 24 MiB",
     "object-67108864": "object of 64 MiB",
     "object-to-4096": "objects of 1 byte to 4 KiB",

@@ -63,7 +63,7 @@ void sized(const std::string& kind, Bytes bytes)
 
 void add_objects()
 {
-	for (std::size_t bytes : {60000, 70000, 131072, 1 << 20, 3 << 20, 24 << 20, 64 << 20})
+	for (std::size_t bytes : {60000, 70000, 131072, 1 << 20, 3 << 20, 8 << 20, 24 << 20, 64 << 20})
 		sized("object-" + std::to_string(bytes), [bytes] { return bytes; });
 	for (int bits : {12, 18, 25})
 		sized("object-to-" + std::to_string(std::size_t{1} << bits),

@@ -21,16 +21,16 @@ static void uncount_large(tl_heap* h, uint32_t n)
 enum { HUGE_SHIFT = 21 };
 
 /* Whether all huge pages of a run were asked for. */
-static bool are_asked(const tl_heap* h, uint32_t first, uint32_t n)
+static inline bool are_asked(const tl_heap* h, uint32_t first, uint32_t n)
 {
 	const uint64_t page = (uint64_t)1 << HUGE_SHIFT, before = h->base >> HUGE_SHIFT;
-	const uint64_t end = (address_of(h, first + n) >> HUGE_SHIFT) - before;
-	uint64_t i = ((address_of(h, first) + page - 1) >> HUGE_SHIFT) - before;
-	for (; i < end; i = (i | 63) + 1) {
-		const uint64_t pages = min(end - i, 64 - i % 64), bits = h->asked[i / 64] >> i % 64;
-		if ((~bits & (~0ull >> (64 - pages))) != 0) return false;
-	}
-	return true;
+	const uint64_t from = ((address_of(h, first) + page - 1) >> HUGE_SHIFT) - before;
+	const uint64_t end = (address_of(h, first + n) >> HUGE_SHIFT) - before, last = (end - 1) / 64;
+	if (from >= end) return true;
+	uint64_t i = from / 64, wanted = ~0ull << from % 64;
+	for (; i < last; i++, wanted = ~0ull)
+		if ((~h->asked[i] & wanted) != 0) return false;
+	return (~h->asked[last] & wanted & ~0ull >> (63 - (end - 1) % 64)) == 0;
 }
 
 /* The words of the spans behind the first one of a large object, two at a time. */
