@@ -8,8 +8,8 @@ static double* smoothed(const double* values)
 {
 	tl_mem_enter_scope();
 	double* padded = tl_mem_new((N + 2) * sizeof *padded);
-	double* means = tl_mem_new(N * sizeof *means);
-	if (padded != NULL && means != NULL) {
+	double* means = padded == NULL ? NULL : tl_mem_new(N * sizeof *means);
+	if (means != NULL) {
 		for (int i = 0; i < N; i++) padded[i + 1] = values[i];
 		padded[0] = values[0];
 		padded[N + 1] = values[N - 1];

@@ -30,14 +30,15 @@ func (d *debugging) DeadEntry(c *object.Context, e layout.Entry) {
 		return origin(known)
 	}
 	d.misuse(c, "entry", sites, "%#x: this scope holds a reference of it, which was released before: by one "+
-		"release too many, or by hand; a release needs an acquire of its own, and tl_mem_unregister takes an object out "+
-		"of its scope", e.Object)
+		"release too many, by hand, or by the end of an object whose field took it without an acquire; a release needs an "+
+		"acquire of its own, and so does a field; tl_mem_unregister takes an object out of its scope", e.Object)
 }
 
 // StaleField reports a reference in an object that ends. Its memory stays as it is.
 func (d *debugging) StaleField(c *object.Context, holder, offset uintptr, typ string, p uintptr, is object.FieldFault) {
 	what := map[object.FieldFault]string{
-		object.FieldReleased: "was released before: acquire what is stored in a field",
+		object.FieldReleased: "was released before, by somebody who had no reference of its own, or because the field " +
+			"has none: acquire what is stored in a field",
 		object.FieldInStack: "is memory of an arena or a frame, which ends with its scope: allocate what is stored in a " +
 			"field",
 		object.FieldInside: "is the inside of an object, or a cell, which only the fields of cells hold: store what " +
