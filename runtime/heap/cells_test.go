@@ -54,6 +54,22 @@ func TestSlotsOfCells(t *testing.T) {
 	}
 }
 
+// A purge looks for the generations of free blocks, which records of cells have none of.
+func TestAPurgeReadsNoRecordOfCells(t *testing.T) {
+	h := open(t, 16<<20)
+	const class = layout.ClassCell
+	out := cells(t, h, class)
+	for _, e := range out {
+		CellHead(e.Object).Count = 0
+	}
+	h.Flush(class, out)
+	h.Purge()
+	free := h.s.FreeRecords[class]
+	require.NotZero(t, free)
+	require.Zero(t, h.metadata(free, h.G.Classes[class].BlockRecords).Loc)
+	require.NoError(t, h.Check(func(uint32) {}))
+}
+
 // A program that writes over the bitmap of a slab gets cells of that slab and fresh ones, and nothing else.
 func TestAnOverwrittenBitmapReachesItsCellsAlone(t *testing.T) {
 	for _, class := range []uint32{layout.ClassCell, layout.ClassCell + 2, layout.ClassLarge - 1} {

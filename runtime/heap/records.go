@@ -137,7 +137,7 @@ func (h *Heap) purgeRecords() {
 	for class := range uint32(layout.ClassLarge) {
 		info := &h.G.Classes[class]
 		n := info.BlockRecords
-		if n == 1 {
+		if n == 1 || layout.IsCellClass(class) { // records of cells stay zero
 			continue
 		}
 		t := &taken[class]
