@@ -37,34 +37,33 @@ uint32_t tlc_take_cells(tl_heap* h, uint32_t first, tl_entry* to, uint32_t want)
 	const uintptr_t base = address_of(h, first);
 	const uint32_t words = words_of(k);
 	_Atomic uint64_t* bits = bits_of(h, first);
+	const uint32_t size = k->size, size_class = m->size_class, most = min(want, m->free_count);
 	uint32_t n = 0, word = m->free_head;
-	for (; n < want && n < m->free_count && word < words; word++) {
+	for (; n < most && word < words; word++) {
 		uint64_t left = LOAD(bits[word]) & slots_of(m, k, word);
-		for (; n < want && n < m->free_count && left != 0; left &= left - 1)
-			to[n++] = (tl_entry){base + (word * 64 + (uintptr_t)__builtin_ctzll(left)) * k->size, 0, m->size_class};
+		for (; n < most && left != 0; left &= left - 1)
+			to[n++] = (tl_entry){base + (word * 64 + (uint32_t)__builtin_ctzll(left)) * size, 0, size_class};
 		STORE(bits[word], left);
 		if (left != 0) break;
 	}
 	m->free_head = (uint16_t)word;
 	m->free_count = word < words ? (uint16_t)(m->free_count - n) : 0;
-	uint32_t fresh = m->fresh;
-	for (; n < want && fresh < k->slots; n++) {
-		to[n] = (tl_entry){base + (uintptr_t)fresh++ * k->size, 0, m->size_class};
-		STORE(((tl_cell_head*)to[n].object - 1)->count, 0);
+	const uint32_t fresh = m->fresh, end = fresh + min(want - n, k->slots - fresh);
+	const bool is_zero = m->dirty == 0;
+	for (uint32_t slot = fresh; slot < end; slot++, n++) {
+		to[n] = (tl_entry){base + slot * size, 0, size_class};
+		if (!is_zero) STORE(((tl_cell_head*)to[n].object - 1)->count, 0);
 	}
-	__atomic_store_n(&m->fresh, (uint16_t)fresh, __ATOMIC_RELEASE); /* who looks for a cell reads no head behind it */
+	__atomic_store_n(&m->fresh, (uint16_t)end, __ATOMIC_RELEASE); /* who looks for a cell reads no head behind it */
 	return n;
-}
-
-static inline uint32_t slot_at(const tl_class_info* k, uintptr_t cell)
-{
-	return (uint32_t)((unsigned __int128)(cell & (TL_SPAN_BYTES - 1)) * k->reciprocal >> 64);
 }
 
 /* As put of slabs.c. */
 static inline uint32_t put(tl_heap* h, tl_depot* d, const tl_class_info* k, const tl_entry* from, uint32_t n)
 {
 	const uint32_t first = span_at(h, from->object);
+	const uintptr_t base = address_of(h, first);
+	const uint64_t reciprocal = k->reciprocal;
 	tl_span_meta* m = &h->metas[first];
 	_Atomic uint64_t* bits = bits_of(h, first);
 	const bool none = m->free_count == 0;
@@ -72,11 +71,12 @@ static inline uint32_t put(tl_heap* h, tl_depot* d, const tl_class_info* k, cons
 	if (TLC_UNLIKELY(m->list == TL_SLAB_COLD)) delist(h, d, first);
 	if (TLC_UNLIKELY(m->list == TL_SLAB_COLD || (none && m->fresh == k->slots && m->list == TL_SLAB_PARTIAL)))
 		enlist(h, d, first, TL_SLAB_PARTIAL);
+	uintptr_t at = from->object - base;
 	do {
-		const uint32_t slot = slot_at(k, from[i].object), word = slot / 64;
+		const uint32_t slot = (uint32_t)((unsigned __int128)at * reciprocal >> 64), word = slot / 64;
 		STORE(bits[word], LOAD(bits[word]) | 1ull << slot % 64);
 		lowest = word < lowest ? word : lowest;
-	} while (++i < n && span_at(h, from[i].object) == first);
+	} while (++i < n && (at = from[i].object - base) < TL_SPAN_BYTES);
 	m->free_head = (uint16_t)lowest;
 	m->free_count = (uint16_t)(m->free_count + i);
 	m->epoch = LOAD(h->clock);

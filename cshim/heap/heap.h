@@ -59,7 +59,7 @@ typedef struct tl_span_meta {
 	uint16_t purged;     /* pages that were given to the system and may not have come back */
 	uint8_t state;       /* TL_SPAN_* */
 	uint8_t size_class;
-	uint8_t dirty; /* of a free run: pages may be resident */
+	uint8_t dirty; /* of a free run: pages may be resident; of a slab: fresh slots may not be zero */
 	uint8_t list;  /* of a slab: TL_SLAB_* */
 	uint16_t unused;
 } tl_span_meta;

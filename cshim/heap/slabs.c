@@ -38,6 +38,7 @@ static int grow(tl_heap* h, tl_depot* d, uint32_t size_class, bool anyway)
 		                                 .run = n,
 		                                 .fresh = before,
 		                                 .retired = before,
+		                                 .dirty = !zero,
 		                                 .epoch = LOAD(h->clock)};
 		use_block(h, record, k->block_records, first);
 		claim_words(h, first, n);

@@ -54,6 +54,30 @@ func TestSlotsOfCells(t *testing.T) {
 	}
 }
 
+// Fresh slots of memory that reads as zero keep it; of memory that had something else before, their heads are cleared.
+func TestFreshCellsOfUsedMemory(t *testing.T) {
+	h := open(t, 16<<20)
+	const class = layout.ClassSmall // a span each
+	was := map[uintptr]bool{}
+	out := refill(t, h, class, 8)
+	for _, e := range out {
+		was[e.Object] = true
+		bytes := layout.Bytes(e.Object, layout.SpanBytes)
+		for i := range bytes {
+			bytes[i] = 0xFF
+		}
+	}
+	h.Flush(class, out)
+	h.DropEmpty()
+	seen := 0
+	for class := uint32(layout.ClassCell); class < layout.ClassLarge && seen < 4; class++ {
+		if e := cells(t, h, class)[0]; was[e.Object&^(layout.SpanBytes-1)] {
+			seen++
+		}
+	}
+	require.Equal(t, 4, seen, "slabs of cells in memory that was used")
+}
+
 // A purge looks for the generations of free blocks, which records of cells have none of.
 func TestAPurgeReadsNoRecordOfCells(t *testing.T) {
 	h := open(t, 16<<20)

@@ -45,7 +45,7 @@ type SpanMeta struct {
 	Purged     uint16 // pages that were given to the system and may not have come back
 	State      uint8  // TL_SPAN_*
 	SizeClass  uint8
-	Dirty      uint8 // of a free run: pages may be resident
+	Dirty      uint8 // of a free run: pages may be resident; of a slab: fresh slots may not be zero
 	List       uint8 // of a slab: TL_SLAB_*
 	Unused     uint16
 }
