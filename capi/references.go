@@ -185,8 +185,7 @@ func tlgo_ptr_acquire(c, pointer uintptr) uintptr {
 // tl_ptr_release drops one reference: a counted one while there is one, else a
 // floating one. At zero the destructor runs, fields are released and the memory
 // is freed. When a thread that does not own the object drops the last
-// reference, the owner does this at its next scope exit, function exit or slow
-// call.
+// reference, the owner does this later (Threads, in the introduction).
 //
 //	C: tl_status tl_ptr_release(void* object);
 //

@@ -77,8 +77,9 @@
  * them. All threads may use all objects. The thread that created an object
  * counts its references with plain arithmetic, other threads with an atomic
  * operation. When another thread drops the last reference, the object is freed
- * at its owner's next scope exit, function exit or slow call. tl_ptr_share ends
- * this delay for one object; tensors are freed without it.
+ * at its owner's next scope exit, function exit, slow call, or allocation of a
+ * size that its magazine has none of. tl_ptr_share ends this delay for one
+ * object; tensors are freed without it.
  *
  * No function is async-signal-safe.
  *
@@ -94,8 +95,10 @@
  * Callbacks
  * ---------
  *
- * Destructors and deleters run on the thread that dropped the last reference.
- * The library holds no lock while they run, and its Go code has no frame on the
+ * Destructors and deleters run on the thread that ends the object: the one that
+ * dropped the last reference, or the owner where the object waited for it
+ * (Threads), or, where the owner has ended, any thread in a slow call. The
+ * library holds no lock while they run, and its Go code has no frame on the
  * stack. They may call any function declared here, release their own object,
  * throw or longjmp. The error callback must return.
  */
@@ -935,8 +938,7 @@ TL_API void* tl_ptr_acquire(void* object);
  * tl_ptr_release drops one reference: a counted one while there is one, else a
  * floating one. At zero the destructor runs, fields are released and the memory
  * is freed. When a thread that does not own the object drops the last
- * reference, the owner does this at its next scope exit, function exit or slow
- * call.
+ * reference, the owner does this later (Threads, in the introduction).
  *
  * Ownership: takes one reference of the caller's.
  * Threads: any thread.
