@@ -131,10 +131,8 @@ var (
 	TextNullData   = text("data is NULL for %d elements")
 	TextAxis       = text("axis %d is not below the rank %d")
 	TextPoolKey    = text("a tensor of %d elements, dtype %d does not go under the key given")
-	TextPoolTwice  = text("%#x is in the pool already")
 	TextPoolShared = text("%#x still has %d references; only the last holder gives a tensor to the pool")
 	TextNotTensor  = text("%#x is not a tensor of the runtime")
-	TextContiguous = text("%#x is not contiguous")
 	TextNotSparse  = text("%#x is not a sparse matrix; make one with tl_sparse_create or tl_sparse_from_csr") // of package sparse
 	textNoRecord   = text("%#x is not an object of the runtime but registered, arena or frame memory, to which there are only " +
 		"pointers")
