@@ -1,5 +1,6 @@
 // Package heap is the heap in C: see heap.h, where each function is explained. Go calls it with the memory that
-// runtime/heap has mapped; the fast path of package cshim calls it as well. It refers to no other C.
+// runtime/heap has mapped; the fast path of package cshim calls it as well. It refers to one other C
+// function, the wait for a lock in package base.
 package heap
 
 /*
@@ -11,6 +12,7 @@ import "C"
 import (
 	"unsafe"
 
+	_ "tlruntime/cshim/base" // tlc_lock_slowly
 	"tlruntime/runtime/layout"
 )
 

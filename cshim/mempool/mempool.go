@@ -1,6 +1,6 @@
 // Package mempool works on the tables of memory pools: see mempool.h, where each function is explained. Go calls
 // it with the memory that runtime/mempool has mapped; the fast path of package cshim calls it as well. It refers
-// to one other C function, the wait for a lock in package heap.
+// to one other C function, the wait for a lock in package base.
 package mempool
 
 /*
@@ -14,7 +14,7 @@ import "C"
 import (
 	"unsafe"
 
-	_ "tlruntime/cshim/heap" // tlc_lock_slowly
+	_ "tlruntime/cshim/base" // tlc_lock_slowly
 	"tlruntime/runtime/layout"
 )
 

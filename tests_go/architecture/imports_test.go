@@ -30,8 +30,8 @@ type layer struct {
 var layers = []layer{
 	{name: "foundation", packages: []string{"runtime/layout", "runtime/memory", "runtime/status", "runtime/config",
 		"runtime/dtype", "runtime/limit", "include",
-		"runtime/handle", "runtime/headroom", "runtime/invariant", "runtime/output", "runtime/usdt", "cshim/copies",
-		"cshim/heap", "cshim/mempool", "cshim/registry", "cshim/shapes"},
+		"runtime/handle", "runtime/headroom", "runtime/invariant", "runtime/output", "runtime/usdt", "cshim/base",
+		"cshim/copies", "cshim/heap", "cshim/mempool", "cshim/registry", "cshim/shapes"},
 		others: []string{"golang.org/x/sys/unix", "github.com/dustin/go-humanize"}},
 	{name: "storage", packages: []string{"runtime/heap", "runtime/registry"}, imports: []string{"foundation"}},
 	{name: "objects", packages: []string{"runtime/object"}, imports: []string{"foundation", "storage"}},

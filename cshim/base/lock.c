@@ -1,4 +1,4 @@
-#include "../base/lock.h"
+#include "lock.h"
 
 void tlc_lock_slowly(_Atomic uint32_t* lock)
 {
