@@ -1,5 +1,5 @@
 /* What a block owns in the regions of all levels: covers, and the extent of a block, whose covers are found and locked
- * one by one. wide.c has the blocks that need it, shared.c those with several addresses. */
+ * one by one. enter.c has the blocks that need it, shared.c those with several addresses. */
 #pragma once
 
 #include "operations.h"

@@ -85,7 +85,7 @@ uint32_t tlc_registry_wait(const tlc_dropped* d);
 void tlc_registry_settle(uint32_t number, tlc_dropped* out);
 
 /* A shard without room for [p, p+bytes), or an alias at p (0 bytes), and how many units it needs room for at most; -1:
- * there is room. wide.c */
+ * there is room. enter.c */
 int64_t tlc_registry_lacks(uintptr_t p, uint64_t bytes, uint32_t* units);
 
 /* Memory for a shard: a larger table, which is empty, and what lists are cut from; the rest of the chunk before becomes

@@ -12,7 +12,7 @@ import (
 )
 
 // Blocks that begin in one unit of 1 KiB and end in the next: C enters and drops
-// them in its own way (cshim/registry/wide.c), on what these tests say of the memory.
+// them in its own way (cshim/registry/enter.c), on what these tests say of the memory.
 
 const unitBytes0 = uintptr(1024)
 
