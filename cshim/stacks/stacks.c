@@ -98,9 +98,6 @@ static struct set {
 	kept ways[WAYS];
 } sets[SETS];
 
-/* A word of this thread's stack, whatever a sanitizer thinks of that place. */
-static __attribute__((no_sanitize("address"))) uintptr_t word(uintptr_t at) { return *(const uintptr_t*)at; }
-
 static struct set* set_of(uintptr_t end) { return &sets[TL_HASH(end, 6)]; }
 
 static bool stands(const kept* k, uintptr_t end)
@@ -108,9 +105,9 @@ static bool stands(const kept* k, uintptr_t end)
 	if (k->n == 0 || k->slot[0] != end - 8) return false;
 	const saved *v = k->saved, *last = v + k->saves;
 	for (size_t i = 1; i < k->n; i++) {
-		if (word(k->slot[i - 1]) != k->address[i] + 1) return false;
+		if (tlc_stack_word(k->slot[i - 1]) != k->address[i] + 1) return false;
 		for (; v != last && v->frame == i; v++)
-			if (word(v->at) != v->holds) return false;
+			if (tlc_stack_word(v->at) != v->holds) return false;
 	}
 	return true;
 }
@@ -120,7 +117,7 @@ static bool find_saved(kept* k, size_t i, uintptr_t holds, uintptr_t from, uintp
 {
 	if (to - from > MOST_BYTES) return false;
 	for (uintptr_t at = from; at < to; at += sizeof at) {
-		if (word(at) != holds) continue;
+		if (tlc_stack_word(at) != holds) continue;
 		if (k->saves == MOST_SAVED) return false;
 		k->saved[k->saves++] = (saved){i, at, holds};
 	}
@@ -143,7 +140,7 @@ static bool can_keep(const walk* w, kept* k)
 	for (size_t i = 0; i + 1 < w->n; i++) {
 		const frame* f = &w->frames[i];
 		uintptr_t end = f[1].sp;
-		if (f->moves || f[1].signal || end < f->sp + 8 || word(end - 8) != f[1].address) return false;
+		if (f->moves || f[1].signal || end < f->sp + 8 || tlc_stack_word(end - 8) != f[1].address) return false;
 		k->slot[i] = end - 8;
 		if (i == 0) continue;
 		bool is_inside = f->fp >= f->sp && f->fp < end; /* a frame pointer, or one to any local variable */

@@ -301,8 +301,6 @@ static void start_at(tlc_known* s, uintptr_t sp)
 	s->high = sp - low < bytes ? low + bytes : sp & ~(uintptr_t)(PAGE_BYTES - 1);
 }
 
-static __attribute__((no_sanitize("address"))) uintptr_t word(uintptr_t at) { return *(const uintptr_t*)at; }
-
 /* ---- where a return address leads -------------------------------------------------------- */
 
 static int holds_code(struct dl_phdr_info* of, size_t bytes, void* address)
@@ -354,7 +352,7 @@ static bool value_of(struct _Unwind_Context* at, uint64_t which, uintptr_t sp, u
 static bool load(tlc_known* k, uintptr_t place, uintptr_t* value)
 {
 	if (place % sizeof place != 0 || !covers(k, place, place + sizeof place)) return false;
-	*value = word(place);
+	*value = tlc_stack_word(place);
 	return true;
 }
 

@@ -25,6 +25,12 @@ typedef enum tlc_step {
 	TLC_STEP_NEVER, /* nothing: the caller is not known */
 } tlc_step;
 
+/* A word of this thread's stack, whatever a sanitizer thinks of that place. */
+static inline __attribute__((no_sanitize("address"))) uintptr_t tlc_stack_word(uintptr_t at)
+{
+	return *(const uintptr_t*)at;
+}
+
 /* `at` is the frame, `pc` its address, inside the call unless a signal came there. */
 __attribute__((visibility("hidden"))) tlc_step tlc_may_step(struct _Unwind_Context* at, uintptr_t pc, bool signal,
                                                             tlc_known* known, tlc_caller_frame* caller);
