@@ -17,7 +17,7 @@
 
 #pragma GCC visibility push(hidden)
 
-/* Results; the numbers are those of registry.Result. All but OK, GONE and ZERO: nothing changed. */
+/* Results, which registry.Result has from here. All but OK, GONE and ZERO: nothing changed. */
 enum tlc_foreign_result {
 	TLC_OK = 0,
 	TLC_MISS = 1,       /* never registered, or gone */
@@ -28,7 +28,7 @@ enum tlc_foreign_result {
 	TLC_OVERFLOW = 6,   /* 15 references float already */
 	TLC_RETURNED = 7,   /* known, but back with the host: measure it and adopt it again */
 	TLC_ZERO = 8,       /* count is 0; the entry stays until the block is freed or registered again */
-	TLC_NO_MEMORY = 9,  /* never from C */
+	TLC_NO_MEMORY = 9,  /* from Go alone, which obtains memory */
 	TLC_PRESENT = 10,   /* a live entry is there */
 	TLC_OUTSIDE = 11,   /* not inside the shared block that it should be an alias of */
 	TLC_NO_SHARED = 12, /* no live shared block has this number */

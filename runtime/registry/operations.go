@@ -54,6 +54,33 @@ import (
 	"tlruntime/runtime/layout"
 )
 
+// Result is the outcome of an operation. Nothing changed unless it is OK, Gone or Zero.
+type Result int32
+
+// The results: registry.h says what each means. C never returns NoMemory.
+const (
+	OK       = Result(C.TLC_OK)
+	Miss     = Result(C.TLC_MISS)
+	slow     = Result(C.TLC_SLOW)
+	Gone     = Result(C.TLC_GONE)
+	Stale    = Result(C.TLC_STALE)
+	Refused  = Result(C.TLC_REFUSED)
+	Overflow = Result(C.TLC_OVERFLOW)
+	Returned = Result(C.TLC_RETURNED)
+	Zero     = Result(C.TLC_ZERO)
+	NoMemory = Result(C.TLC_NO_MEMORY)
+	Present  = Result(C.TLC_PRESENT)
+	Outside  = Result(C.TLC_OUTSIDE)
+	NoShared = Result(C.TLC_NO_SHARED)
+)
+
+var results = [...]string{OK: "OK", Miss: "Miss", slow: "slow", Gone: "Gone", Stale: "Stale", Refused: "Refused",
+	Overflow: "Overflow", Returned: "Returned", Zero: "Zero", NoMemory: "NoMemory", Present: "Present",
+	Outside: "Outside", NoShared: "NoShared"}
+
+// String returns the name of the result.
+func (r Result) String() string { return results[r] }
+
 // Ended is a block without references, which the caller frees. It is zero when there is
 // nothing to free, because what went was one alias of several. With OK it is a block that was
 // handed back to the host, or zero.

@@ -20,33 +20,6 @@ import (
 	"tlruntime/runtime/status"
 )
 
-// Result is the outcome of an operation; the numbers are those of enum
-// tlc_foreign_result. Nothing changed unless it is OK, Gone or Zero.
-type Result int32
-
-// The results.
-const (
-	OK       Result = iota
-	Miss            // never registered, or gone
-	slow            // a shard has no room, or the block is being read
-	Gone            // that was the last reference: the entry is gone, the caller frees by kind
-	Stale           // not the generation meant, or held at zero
-	Refused         // inside a registered block, no address of a block, or still held
-	Overflow        // 15 references float already
-	Returned        // known, but back with the host: measure it and adopt it again
-	Zero            // count is 0; the entry stays until it is forgotten or registered again
-	NoMemory
-	Present  // Insert: a live entry is there
-	Outside  // not inside the shared block that it should be an alias of
-	NoShared // no live shared block has this number
-)
-
-var results = [...]string{"OK", "Miss", "slow", "Gone", "Stale", "Refused", "Overflow", "Returned", "Zero", "NoMemory",
-	"Present", "Outside", "NoShared"}
-
-// String returns the name of the result.
-func (r Result) String() string { return results[r] }
-
 const (
 	purpose       = "registry"
 	defaultShards = 64
