@@ -85,12 +85,13 @@ static inline uint32_t tlc_units_of(const tl_globals* g, const tl_record* r, con
 	return units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
 }
 
-/* The caller has set QUEUED for an object that had ended: its slot has a later object, of generation gen, whose shared word
- * had the same bits. The queue then holds a reference to the later object, which is counted here as one more, and the object
- * stays until its owner has read the node. False, and nothing is changed: the later object has ended, too. Its owner had
- * seen the last reference before the mark and has stored over it; the object that lives there now was never marked, and
- * nobody would drop a reference that was counted for it. If another thread has marked that object meanwhile, it has two
- * nodes and a reference for each. */
+/* For a mark that came too late. For example, B has read the shared word of A's object x, to drop a reference. A frees x and
+ * makes y in the same slot, of generation gen; y's shared word has the same bits. So B's exchange succeeds and marks y as
+ * QUEUED. B's node is now a reference to y. This function counts it, so y stays until A has read the node.
+ *
+ * False, and nothing is changed: y has ended, too. A saw y's last reference before the mark and has stored over the mark. The
+ * object z that lives there now was never marked, and nobody would drop a reference that was counted for it. If another
+ * thread has marked z meanwhile, z has two nodes and a reference for each. */
 static __attribute__((cold, noinline, unused)) bool tlc_give_to_later(tl_record* r, uint32_t gen)
 {
 	uint32_t sh = atomic_load_explicit(&r->sh, memory_order_acquire);

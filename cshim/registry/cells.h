@@ -17,10 +17,11 @@
  * granules of these levels have 64 KiB, 256 MiB and 1 TiB. A block owns the granules that start inside it. A unit that
  * it fills, where it leaves that unit, it owns as a whole, which is a bit of the cell's `whole`. A region that it fills,
  * where it leaves that region, it owns as a granule two levels above. What a block owns of one region is a *cover*, and
- * all of its covers are its *extent*: two covers in each level at most, whatever the size. An odd level n+1 is the number
- * for units of level n that are owned as a whole (tlc_level_at). Addresses that are no multiple of 16 start in units
- * of level FINE (64 granules of one byte), where nothing is covered. So of two blocks of 8 bytes
- * in one granule the first owns it, and an address between granules is compared with the
+ * all of its covers are its *extent*: two covers in each level at most, whatever the size. tlc_level_at tells the level
+ * at which a block owns an address: n for a granule of level n, n+1 for a whole unit of level n.
+ *
+ * Addresses that are no multiple of 16 start in units of level FINE (64 granules of one byte), where nothing is covered.
+ * So of two blocks of 8 bytes in one granule the first owns it, and an address between granules is compared with the
  * size of the granule's owner (between.c).
  *
  * A cell has a list of units, and a unit has a list of entries:
