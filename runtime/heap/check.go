@@ -14,7 +14,7 @@ import (
 //
 //	free runs, slabs and large objects tile the spans that were ever used
 //	free runs are never adjacent, each is in its bin, their dirty bytes add up
-//	a slab's list holds freeCount dead slots below fresh, each once
+//	a slab's list holds free_count dead slots below fresh, each once
 //	slots below fresh, on no list and not retired == out, class by class
 //	blocks of records do not overlap, and those that are free are dead
 //

@@ -118,3 +118,58 @@ func (h *Heap) inSlot(record uint32, start, addr uintptr) Place {
 	}
 	return p
 }
+
+// slabOf returns the first span of the slab or large object that record n of a block belongs to.
+func (h *Heap) slabOf(record, n, class uint32) uint32 {
+	return h.metadata(record-n, h.G.Classes[class].BlockRecords).TypeFlags
+}
+
+// PlaceInBlock returns the number of a record in its block.
+func (h *Heap) PlaceInBlock(record uint32) uint32 {
+	return record - atomic.LoadUint32(h.blockOf(record))
+}
+
+// Locate returns the object of a dead record whose number in its block is known; the
+// destruction queue finds dying objects by it.
+func (h *Heap) Locate(record, n, class uint32) uintptr {
+	return h.address(h.slabOf(record, n, class)) + uintptr(n)*uintptr(h.G.Classes[class].Stride)
+}
+
+// LocateLive returns the object of a live record.
+func (h *Heap) LocateLive(record uint32) uintptr {
+	class := atomic.LoadUint32(&h.Record(record).Gen) & 0xFF
+	return h.Locate(record, h.PlaceInBlock(record), class)
+}
+
+// LifeOf returns the generation of a record of a class: that of its object, of its next one, or of its
+// last one; 0: there is no such record.
+func (h *Heap) LifeOf(record, class uint32) uint32 {
+	if record >= h.s.RecordLimit || class == layout.ClassNone || class > layout.ClassLarge {
+		return 0
+	}
+	gen := atomic.LoadUint32(&h.Record(record).Gen)
+	if first := atomic.LoadUint32(h.blockOf(record)); gen == 0 && first != 0 {
+		if n := h.G.Classes[class].BlockRecords; n > 1 { // never handed out, or purged
+			return h.metadata(first, n).Gen | class
+		}
+	}
+	if gen&0xFF != class {
+		return 0
+	}
+	return gen
+}
+
+// LocateAny returns the slot of a record, live or not, of a class; 0: it has none now, or never had.
+func (h *Heap) LocateAny(record, class uint32) uintptr {
+	first := atomic.LoadUint32(h.blockOf(record))
+	if first == 0 || class == layout.ClassNone || class > layout.ClassLarge {
+		return 0
+	}
+	info := &h.G.Classes[class]
+	n, span := record-first, h.slabOf(record, record-first, class)
+	if n >= info.BlockRecords || n%info.Step() != 0 || span >= h.s.Total ||
+		h.word(span) != layout.SpanWord(class, first, 0) {
+		return 0
+	}
+	return h.Locate(record, n, class)
+}

@@ -3,8 +3,12 @@
 // it. heap.h explains the parts and the lock order.
 //
 //	heap.go     open, close, and the calls of cshim/heap, with what they need
+//	ranges.go   large objects that have a range of addresses for themselves, in which they grow
+//	huge.go     which memory asks for huge pages
+//	side.go     tables beside the spans and records
 //	purge.go    what goes back to the system, and when
-//	find.go     what an address is
+//	find.go     what an address is, and where the object of a record lies
+//	usage.go    counters
 //	records.go  blocks of records
 //	check.go    the books
 package heap

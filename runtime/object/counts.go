@@ -11,7 +11,7 @@ import (
 
 // The counting protocol. `c` is always the context whose objects may be counted
 // in the local word: the caller's own, or one it has adopted or borrowed. `me` is
-// the caller's own; what dies is pumped and recycled there.
+// the caller's own; what dies is queued and recycled there.
 //
 //	claimed    = min(sh.claims, loc.floats), see sink
 //	references = loc.count + sh.count - claimed - (1 while QUEUED)
