@@ -171,7 +171,7 @@ TEST(many_of_a_class_are_found)
 }
 
 /* Two threads that count two tensors must not write to one cache line, whoever has made the tensors: they took 1.5 to 2.5
- * times as long. A line is four records, of which a large slot uses the first. */
+ * times as long. A line is four records, of which a slot of 1 KiB or more uses the first. */
 TEST(large_objects_share_no_line_of_records)
 {
 	enum { BYTES = 1024, OBJECTS = 100, LINE_RECORDS = 4 };

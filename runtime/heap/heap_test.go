@@ -193,9 +193,9 @@ func TestSentinelAnswersForTheTailOfASlab(t *testing.T) {
 	require.NotEqual(t, block+uint32(slots), second[0].Record)
 }
 
-// The records of two large slots are never in one cache line, and what else the line has is dead:
+// The records of two slots of 1 KiB or more are never in one cache line, and what else the line has is dead:
 // the fast path reads it for addresses inside the slot, and for the tail of the slab.
-func TestLargeSlotsHaveALineOfRecordsEach(t *testing.T) {
+func TestSlotsOfAKiBHaveALineOfRecordsEach(t *testing.T) {
 	h := open(t, 64<<20)
 	for class := layout.ClassOf(layout.LineSlotBytes - 1); class <= layout.ClassSmall; class++ {
 		info := &h.G.Classes[class]

@@ -13,7 +13,7 @@ import (
 // sentinel that is dead for ever. The tail of a slab, where another object would not
 // fit, passes the test "starts a slot" and finds the sentinel.
 //
-// A large slot has a line of records for itself, of which it uses the first: two threads write to
+// A slot of 1 KiB or more has a line of records for itself, of which it uses the first: two threads write to
 // the records of two tensors, whichever of them has made those, and must not share a line. The
 // others are dead for ever, and so are those of the line behind the last slot's.
 //

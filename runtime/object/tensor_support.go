@@ -242,7 +242,7 @@ func (c *Context) TakeTable(n, least uintptr) (layout.Entry, uintptr, status.Sta
 // GiveTable gives such a slot back.
 func (c *Context) GiveTable(e layout.Entry) { c.recycleData(e) }
 
-// CutTensor gives back what a tensor in a large slot does not need for its header, but for the least that is large.
+// CutTensor gives back what a tensor that is a large object does not need for its header, but for the least such size.
 func (c *Context) CutTensor(e layout.Entry) {
 	if e.Gen&0xFF != layout.ClassLarge {
 		return

@@ -165,7 +165,7 @@ func (g *growing) moveToRange(bytes, least, used uint64) status.Status {
 	return status.OK
 }
 
-// moveTo copies the elements. Of a large slot where they stood, what the header does not need goes back to the heap.
+// moveTo copies the elements. Of a large object where they stood, what the header does not need goes back to the heap.
 func (g *growing) moveTo(to *grown) {
 	p, data := g.entry.Object, to.address()
 	copyMemory(data, g.h.Data, uintptr(g.h.Nbytes))
