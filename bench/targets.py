@@ -142,7 +142,7 @@ ALLOCATION = Table(
 )
 
 TENSORS = Table(
-    "Tensors: a pooled (64, 64) of f32",
+    "Tensors: (64, 64) of f32",
     "",
     [
         Row("tl_tensor_empty + tl_tensor_free", "tensor/64x64/tl"),

@@ -1,4 +1,4 @@
-// A pooled (64, 64) tensor of floats, in the ways a compiler gives it back.
+// A (64, 64) tensor of floats, in the ways a compiler gives it back.
 #include <tl_runtime.h>
 
 #include <cstdlib>

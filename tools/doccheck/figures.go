@@ -33,7 +33,7 @@ var figures = []figure{
 		[]string{"{glibc, pair of 64 bytes} ns malloc and free", "{mimalloc, pair of 64 bytes} ns mimalloc"}},
 	{"alloc + release, 64 KiB", "Allocation", "{ours, pair of 65536 bytes} ns",
 		[]string{"{glibc, pair of 65536 bytes} ns malloc and free", "{mimalloc, pair of 65536 bytes} ns mimalloc"}},
-	{"a pooled tensor of 64 x 64 f32, made and freed", "Tensors", "{tl_tensor_empty + tl_tensor_free} ns",
+	{"a tensor of 64 x 64 f32, made and freed", "Tensors", "{tl_tensor_empty + tl_tensor_free} ns",
 		[]string{"{glibc malloc + free of header and data} ns malloc and free of header and data"}},
 	{"a memory pool of blocks of 256 bytes to 4 MiB: one replaced", "Memory pool", "{ours, trace random} ns",
 		[]string{"{mimalloc, trace random} ns mimalloc", "{glibc, trace random} ns malloc and free"}},
