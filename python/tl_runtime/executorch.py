@@ -20,7 +20,7 @@ from typing import Any
 from ._graph.plan import Plan
 from ._tensor.arrays import needed
 
-needed("executorch", "executorch", "executorch")
+needed("executorch", "ExecuTorch")
 
 from executorch.exir.memory_planning import MemoryAlgoResult, SpecAllocResult
 

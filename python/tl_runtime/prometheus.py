@@ -1,6 +1,6 @@
 """The runtime's statistics for Prometheus, by the conventions of prometheus_client.
 
-It is the extra of pip install 'tl-runtime[prometheus]'.
+It needs the package prometheus_client, the extra `prometheus`.
 
     import prometheus_client
     import tl_runtime.prometheus
@@ -17,7 +17,7 @@ from collections.abc import Iterable
 
 from ._tensor.arrays import needed
 
-needed("prometheus_client", "prometheus_client", "prometheus")
+needed("prometheus_client", "prometheus_client")
 
 from prometheus_client import REGISTRY, CollectorRegistry, Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families

@@ -14,18 +14,17 @@ def numpy_module() -> Any:
     return needed("numpy", "NumPy")
 
 
-def needed(module: str, name: str, extra: str | None = None) -> Any:
-    """Imports a module of a package that only parts of this one need; an error says how to install it, by the extra of
-    pyproject.toml that has it."""
+def needed(module: str, name: str) -> Any:
+    """Imports a module of a package that only parts of this one need; an error says how to install it."""
     import importlib
 
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name != module.partition(".")[0]:
+        package = module.partition(".")[0]
+        if error.name != package:
             raise  # the package is there, and itself lacks something
-        wanted = "pip install " + ("numpy" if module == "numpy" else f"'tl-runtime[{extra or name.lower()}]'")
-        raise ImportError(f"this needs {name}, which is not installed: {wanted}", name=error.name) from error
+        raise ImportError(f"this needs {name}, which is not installed: pip install {package}", name=package) from error
 
 
 def array_api(numpy: Any) -> Any:
