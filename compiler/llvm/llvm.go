@@ -17,6 +17,19 @@
 // that Header declares, and NAME_json, the same as JSON.
 //
 // The text is for LLVM 14, where pointers are i8*, or for a later version.
+//
+//	llvm.go, function.go, arena.go            the module, and the function of a plan or of each entry of an arena
+//	builder.go, pointer.go                    a function while it is written; pointers with and without types
+//	place.go, bodies.go, checks.go            where buffers lie, who runs bodies, what is checked at run time
+//	header.go, info.go                        the C header, and what describes a function
+//	table.go, missing.go, kernel.go           the kernels by operator, those that there are not, the function of one
+//	lanes.go, half.go, spread.go              vectors: their types, f16 and bf16, elements that lie apart
+//	nest.go, row.go                           loops over views, and over rows
+//	elementwise.go, activation.go, leaky_relu.go, power.go, math.go  operators on elements
+//	move.go, pad.go, indexed.go, nonzero.go   operators that carry elements elsewhere
+//	reduce.go, norm.go, rms.go, ranking.go    operators on rows
+//	matmul.go, conv.go, pack.go, integral.go  products of matrices, convolutions, those of bytes
+//	pool.go, pool_indices.go, window.go       pools, and the windows of pools and convolutions
 package llvm
 
 import (

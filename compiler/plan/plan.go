@@ -1,6 +1,19 @@
 // Package plan turns a checked computation graph into an execution plan: a list
 // of instructions in strict order, each with the buffers it reads and writes, and
 // a place for every buffer in one frame.
+//
+//	plan.go, operator.go, options.go          what a plan is, the operators that are added, what may be chosen
+//	build.go, check.go, program.go            a graph that was checked, on its way to a plan
+//	layout.go, meaning.go, rearrange.go       which values share memory, by what their elements are
+//	inplace.go, wishes.go, chain.go           results over arguments; values that lie where a view of them wants it
+//	lifetime.go, nest.go, overlap.go          first and last steps; storage in storage; views that do not meet
+//	frame.go, instructions.go                 the places of the buffers, and the instructions
+//	refine.go, reorder.go, draft.go           other layouts, other orders, variants of a graph
+//	bodies.go, ports.go                       branches and loops
+//	arena.go, ways.go                         several computations in one arena
+//	sizing.go, symbolic.go, fit.go, again.go  sizes that are known at run time
+//	simulate.go                               a plan, run on tags instead of elements
+//	validate.go, validate_arena.go            the validator
 package plan
 
 import (

@@ -6,14 +6,18 @@
 //
 // cshim/mempool/mempool.h explains the structure and lists its invariants, which Check verifies.
 //
-//	pool.go         handles, create, destroy
-//	requests.go     allocate and deallocate
-//	ordered.go      blocks that wait for streams
-//	marks.go        what they wait for
-//	chunks.go       growth by chunks; trim
-//	tables.go       tables, and their growth
-//	give_chunks.go  what is done when memory is short
-//	upkeep.go       reset, limit, statistics
+//	pool.go                      handles, create, destroy
+//	requests.go                  allocate and deallocate
+//	ordered.go                   blocks that wait for streams
+//	marks.go                     what they wait for
+//	chunks.go                    growth by chunks; trim
+//	tables.go                    tables, and their growth
+//	give_chunks.go               what is done when memory is short
+//	upkeep.go                    reset, limit, statistics
+//	live.go                      the blocks that are lent
+//	debug.go                     a line for each operation
+//	check.go                     the invariants
+//	verify_on.go, verify_off.go  when they are checked
 //
 // Lock order: Pool.mu, then slots.mu, then the lock in a pool's state. Under the last
 // nothing is called but package cshim/mempool, and nothing is obtained; a device is asked

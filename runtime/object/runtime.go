@@ -8,6 +8,26 @@
 // Counting", PACT 2018): the context that created an object counts in its local
 // word without atomic read-modify-writes, everybody else in the shared word.
 // docs/model holds the checked model of the protocol.
+//
+//	runtime.go, hooks.go                       the process's state, and what packages above hand over
+//	context.go, slices.go, alone.go            contexts: from begin to park, their memory, the first one's privilege
+//	shutdown.go, rest.go                       the end; what is done for threads that rest
+//	alloc.go, give_magazines.go                slots out of magazines and back; what is done when memory is short
+//	counts.go, left_floats.go                  the counting protocol
+//	nodes.go, late_waits.go                    inboxes: objects that wait for their owners
+//	refs.go, pointers.go                       references by record, and by address
+//	scopes.go, register.go, index.go           scopes, what is put into them, and how an entry is found in a large one
+//	frames.go, arena.go, workspace.go          memory that is not counted
+//	types.go, destruction.go, deleters.go      types; the ends of objects and of registered blocks
+//	vec.go, compiler_vecs.go                   Vecs, and those that a compiler lays out
+//	cells.go, cells_typed.go                   cells
+//	foreign.go, foreign_texts.go, typed.go     memory of malloc and others; such blocks with a type
+//	clone.go, clone_blocks.go                  deep clones
+//	cycles.go, cycles_blocks.go                the cycle collector
+//	tensor_support.go, sparse_support.go       what tensors and sparse matrices need of contexts
+//	counters.go, stats.go, samples.go          what is counted, what the counters say, which allocations are recorded
+//	errors.go, describe.go                     the sentences of errors; what is said of an object
+//	check.go, check_slots.go, check_stacks.go  the checkers
 package object
 
 import (

@@ -1,8 +1,9 @@
 // Package plans keeps the plans that callers of the C interface build up call by
 // call: buffers and spaces first, then a solution for them.
 //
-//	planner.go   handles, what a plan is made of
-//	solve.go     solutions and what is read from them
+//	planner.go                      handles, what a plan is made of
+//	solve.go                        solutions and what is read from them
+//	clock_linux.go, clock_other.go  the processor time that a solution takes
 //
 // A plan's own lock guards it, so that any thread may call. While a solution is
 // looked for the lock is held: other calls for the same plan wait.

@@ -11,6 +11,20 @@
 //
 // Shapes, data and tensors come from C as addresses. They are validated before
 // use, and never stand in a pointer variable across a call.
+//
+//	tensor.go, shape.go, dtype.go          headers, shapes and element types
+//	make.go, clone.go, grow.go             how tensors are made, copied and lengthened
+//	references.go, properties.go           counting, and what is asked of a tensor
+//	view.go                                views
+//	device.go, on_device.go                tensors on devices
+//	blocks.go, own_blocks.go               the memory of such tensors
+//	transfer.go, streams.go                copies between devices, and their order
+//	cache.go, pool.go, give_tensors.go     dead tensors that are kept, and when they are given back
+//	dlpack.go, dlpack_device.go, share.go  tensors of other libraries and processes
+//	array.go, sparse_blocks.go             what array libraries and package sparse make of tensors
+//	hooks.go                               what package object asks
+//	stats.go, device_stats.go, debug.go    figures, and a line for each operation of a cache
+//	check.go                               the checker
 package tensor
 
 import (

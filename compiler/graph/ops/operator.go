@@ -1,5 +1,19 @@
 // Package ops is the table of operators, one file for each family: the types that an operator takes, the shape of its
 // results, and how constants are computed. Draft.Apply brings a node into its normal form by its row.
+//
+//	operator.go, table.go, param.go              the rows of the table, the texts that they share, attributes
+//	call.go, draft.go, contents.go               a node on its way into the normal form, and the graph that it joins
+//	fold.go, rewrite.go                          constants that are computed; nodes that become others
+//	arithmetic.go, elementwise.go, activation.go, leaky_relu.go  operators on elements
+//	reduction.go, normalization.go               operators that join elements
+//	linear.go, einsum.go, window.go, conv_transpose.go  products, convolutions and pools
+//	shape.go, movement.go, parts.go, indexed.go  operators that move elements or show them otherwise
+//	resize.go, gridsample.go                     pictures in another size
+//	quantize.go                                  bytes for floats
+//	recurrent.go, recurrent_functions.go         RNN, GRU and LSTM
+//	source.go                                    operators without an argument
+//	composed.go, functions.go                    operators that become several others
+//	runners.go                                   operators that run bodies
 package ops
 
 import (

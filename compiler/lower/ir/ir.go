@@ -12,12 +12,12 @@
 // and an assignment there changes nothing. So every program has a meaning,
 // whatever its data; a compiler whose language has errors for these emits its checks.
 //
-//	ir.go      types, functions and statements
-//	expr.go    expressions
-//	print.go   the text of a program
-//	parse.go   a program from its text
-//	source.go  where in the text a part of a program stands
-//	verify.go  what a program must satisfy before it is lowered
+//	ir.go                      types, functions and statements
+//	expr.go                    expressions
+//	print.go                   the text of a program
+//	parse.go, parse_expr.go    a program from its text
+//	source.go                  where in the text a part of a program stands
+//	verify.go, verify_expr.go  what a program must satisfy before it is lowered
 //
 // Trees are plain data. They may be shared between readers, and no function here
 // changes one.

@@ -1,15 +1,16 @@
 // Package llvm writes a lowered program as the text of an LLVM module that calls
 // the runtime. The text is for LLVM 14 (with -opaque-pointers) to 20.
 //
-//	llvm.go       the module: types, constants, declarations
-//	function.go   functions and their operations
-//	tensor.go     operations on tensors
-//	elements.go   where their elements are
-//	vec.go        operations on vecs
-//	cells.go      operations on cells
-//	integer.go    division
-//	inline.go     operations of tl_inline.ll
-//	support.go    functions that the module brings along
+//	llvm.go      the module: types, constants, declarations
+//	function.go  functions and their operations
+//	tensor.go    operations on tensors
+//	elements.go  where their elements are
+//	vec.go       operations on vecs
+//	cells.go     operations on cells
+//	integer.go   division
+//	inline.go    operations of tl_inline.ll
+//	kernel.go    loops over elements
+//	support.go   functions that the module brings along
 //
 // Every function of the program becomes a function of the module with its symbol as
 // the name: Int is i64, Float is double, structs, vecs and tensors are ptr. Extern

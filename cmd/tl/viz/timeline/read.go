@@ -2,17 +2,18 @@
 // blocks of memory by address and time, the sites that held most, and the sizes that
 // were asked for. The page is one file that needs no network.
 //
-//	read.go   the trace
-//	model.go  what of it is shown
-//	stacks.go frames as readers want them
-//	resolve.go frames of a process that did not complete its trace
-//	sites.go  where memory came from
-//	holders.go who held it at the end
-//	flame.go  the tree of calls
-//	space.go  addresses without what nobody used
-//	page.go   the page
+//	read.go                 the trace
+//	model.go                what of it is shown
+//	stacks.go               frames as readers want them
+//	resolve.go              frames of a process that did not complete its trace
+//	sites.go                where memory came from
+//	holders.go              who held it at the end
+//	flame.go                the tree of calls
+//	space.go                addresses without what nobody used
+//	page.go                 the page
+//	data.go                 the trace as the page's scripts read it
 //	compare.go, changes.go  two traces, and their page
-//	text.go   the same for terminals
+//	text.go                 the same for terminals
 package timeline
 
 import (

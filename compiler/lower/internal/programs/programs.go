@@ -1,9 +1,9 @@
 // Package programs makes random programs of package ir from its grammar, for tests:
 // well typed, and ending after a bounded number of steps, however many those are.
 //
-//	programs.go structs, functions and the root
-//	statements.go
-//	expressions.go
+//	programs.go     structs, functions and the root
+//	statements.go   statements
+//	expressions.go  expressions
 package programs
 
 import (
