@@ -106,16 +106,16 @@ func TestSpillFilesThatAreRefused(t *testing.T) {
 	model, folder := write(t, "chain.json", thereAndBack()), t.TempDir()
 	content := write(t, "x.npy", "")
 	for says, flags := range map[string][]string{
-		"add --capacity BYTES":        {"--spill-file", filepath.Join(folder, "spilled")},
-		"a file is aligned to 4096":   {"--capacity", "48KiB", "--alignment", "8192", "--spill-file", "x"},
-		"--spill-file: open":          {"--capacity", "48KiB", "--spill=900GB", "--spill-file", folder},
-		"it is no regular file":       {"--capacity", "48KiB", "--spill=900GB", "--spill-file", os.DevNull},
-		`"a\tb" has a tab or a line`:  {"--capacity", "48KiB", "--spill-file", "a\tb"},
-		`"a\nb" has a tab or a line`:  {"--capacity", "48KiB", "--spill-file", "a\nb"},
-		"it is the model":             {"--capacity", "48KiB", "--spill-file", model},
-		"it is the content of input":  {"--capacity", "48KiB", "--spill-file", content, "--input", "x=" + content},
-		"spill-file slots]":           {"--capacity", "48KiB", "--slots", "--spill-file", "x"},
-		"if any flags in the group [": {"--capacity", "48KiB", "--on", "mpi", "--spill-file", "x"},
+		"add --capacity BYTES":               {"--spill-file", filepath.Join(folder, "spilled")},
+		"a file is aligned to 4096":          {"--capacity", "48KiB", "--alignment", "8192", "--spill-file", "x"},
+		"--spill-file: open":                 {"--capacity", "48KiB", "--spill=900GB", "--spill-file", folder},
+		"it is no regular file":              {"--capacity", "48KiB", "--spill=900GB", "--spill-file", os.DevNull},
+		`"a\tb" has a tab or a line`:         {"--capacity", "48KiB", "--spill-file", "a\tb"},
+		`"a\nb" has a tab or a line`:         {"--capacity", "48KiB", "--spill-file", "a\nb"},
+		model + " is read, and the output":   {"--capacity", "48KiB", "--spill-file", model},
+		content + " is read, and the output": {"--capacity", "48KiB", "--spill-file", content, "--input", "x=" + content},
+		"spill-file slots]":                  {"--capacity", "48KiB", "--slots", "--spill-file", "x"},
+		"if any flags in the group [":        {"--capacity", "48KiB", "--on", "mpi", "--spill-file", "x"},
 	} {
 		_, err := tl(t, append([]string{"run", model, "--runtime", runtime}, flags...)...)
 		assert.ErrorContains(t, err, says)

@@ -94,6 +94,7 @@ func compileCommand() *cobra.Command {
 }
 
 func (r *compiling) run(out io.Writer, path string) error {
+	r.writes = []string{r.output}
 	c, e, err := r.build(path)
 	if err != nil {
 		return err

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"os"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -26,7 +26,13 @@ func exportCommand() *cobra.Command {
 }
 
 func (m *model) export(from, to string) error {
+	if err := spare([]string{from}, to); err != nil {
+		return err
+	}
 	g, err := models.Read(from, memory.Obtainable)
+	if err == nil {
+		err = spare(g.Files, to)
+	}
 	if err != nil {
 		return err
 	}
@@ -38,5 +44,8 @@ func (m *model) export(from, to string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(to, content, 0o644)
+	return create(to, func(w io.Writer) error {
+		_, err := w.Write(content)
+		return err
+	})
 }

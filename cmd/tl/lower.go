@@ -73,6 +73,9 @@ func (l *lowering) run(c *cobra.Command, path string) error {
 	if err := l.check(); err != nil {
 		return err
 	}
+	if err := spare([]string{path}, l.output); err != nil {
+		return err
+	}
 	text, err := readText(c.InOrStdin(), path)
 	if err != nil {
 		return err
@@ -106,9 +109,9 @@ func (l *lowering) check() error {
 	return nil
 }
 
-func readText(standard io.Reader, path string) ([]byte, error) {
-	if path == "-" {
-		return io.ReadAll(standard)
+func readText(in io.Reader, path string) ([]byte, error) {
+	if path == standard {
+		return io.ReadAll(in)
 	}
 	return os.ReadFile(path)
 }
@@ -137,13 +140,13 @@ func (l *lowering) write(p *ir.Program) (string, error) {
 	return llvm.Emit(m, l.module)
 }
 
-func (l *lowering) save(standard io.Writer, text string) error {
+func (l *lowering) save(out io.Writer, text string) error {
 	body := func(w io.Writer) error {
 		_, err := io.WriteString(w, text)
 		return err
 	}
-	if l.output == "-" {
-		return body(standard)
+	if l.output == standard {
+		return body(out)
 	}
 	return create(l.output, body)
 }

@@ -28,7 +28,8 @@ type model struct {
 	thaw   []string          // constants that become inputs
 	inputs map[string]string // files with the content of inputs; a constant that has one becomes an input
 	fitting
-	python  string // interpreter that may have llvmlite and onnx
+	writes  []string // files that the command writes, where their names are known before
+	python  string   // interpreter that may have llvmlite and onnx
 	options plan.Options
 }
 
@@ -99,7 +100,13 @@ func (m *model) load(path string) (*graph.Graph, error) {
 	if err := m.sound(); err != nil {
 		return nil, err
 	}
+	if err := spare(m.read(path), m.writes...); err != nil {
+		return nil, err
+	}
 	g, err := models.Load(path, memory.Obtainable)
+	if err == nil {
+		err = spare(g.Files, m.writes...)
+	}
 	if err != nil {
 		return nil, err
 	}

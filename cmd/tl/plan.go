@@ -51,6 +51,10 @@ func planCommand() *cobra.Command {
 			"  tl plan prefill.onnx decode.onnx --state cache=past,present -o chat.h -o chat.ll",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			p.writes = p.outputs
+			if err := spare(p.read(args...), p.writes...); err != nil {
+				return err
+			}
 			if len(args) > 1 || len(p.states) > 0 {
 				return p.arena(c.OutOrStdout(), args)
 			}
@@ -207,6 +211,19 @@ func create(path string, body func(io.Writer) error) error {
 	}
 	if err != nil {
 		os.Remove(beside)
+	}
+	return ofFile(err, beside, path)
+}
+
+// ofFile has an error of the system tell the name that a user knows instead of that beside it.
+func ofFile(err error, beside, path string) error {
+	var file *os.PathError
+	if errors.As(err, &file) && file.Path == beside {
+		file.Path = path
+	}
+	var names *os.LinkError
+	if errors.As(err, &names) && names.Old == beside {
+		return &os.PathError{Op: "replace", Path: path, Err: names.Err}
 	}
 	return err
 }

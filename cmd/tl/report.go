@@ -55,7 +55,7 @@ func reportCommand() *cobra.Command {
 
 // run reads the traces and writes what is wanted.
 func (r *reporting) run(out io.Writer) error {
-	if r.text && r.to == "-" {
+	if r.text && r.to == standard {
 		return errors.New("--text and --output - would both write to standard output; leave one out")
 	}
 	if err := r.sameFile(); err != nil {
@@ -98,13 +98,7 @@ func (r *reporting) sameFile() error {
 	} else if r.compare != "" && os.SameFile(file, earlier) {
 		return fmt.Errorf("%s and %s are the same file; name the traces of two runs", r.compare, r.from)
 	}
-	for _, trace := range []string{r.from, r.compare} {
-		of, err := os.Stat(trace)
-		if page, absent := os.Stat(r.page()); err == nil && absent == nil && os.SameFile(of, page) {
-			return fmt.Errorf("the page would replace the trace %s; name another file with --output", trace)
-		}
-	}
-	return nil
+	return spare([]string{r.from, r.compare}, r.page())
 }
 
 // page is the file that becomes the page.
@@ -119,16 +113,11 @@ func (r *reporting) page() string {
 	return strings.TrimSuffix(r.from, filepath.Ext(r.from)) + ending
 }
 
-func (r *reporting) writePage(out io.Writer, page func(io.Writer) error) (err error) {
-	if r.to == "-" {
+func (r *reporting) writePage(out io.Writer, page func(io.Writer) error) error {
+	if r.to == standard {
 		return page(out)
 	}
-	file, err := os.Create(r.page())
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	return page(file)
+	return create(r.page(), page)
 }
 
 func readTrace(name string) (*timeline.Trace, error) {

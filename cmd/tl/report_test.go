@@ -125,7 +125,7 @@ func TestReportOfTwoTraces(t *testing.T) {
 
 	for want, arguments := range map[string][]string{
 		"are the same file":                  {"--compare", before, link},
-		"would replace the trace":            {"--compare", before, after, "-o", before},
+		"a.json is read, and":            {"--compare", before, after, "-o", before},
 		"no such file":                       {"--compare", filepath.Join(folder, "none.json"), after},
 		"other.json: not a trace":            {"--compare", other, after},
 		"accepts 1 arg":                      {"--compare", before},

@@ -92,14 +92,15 @@ func (r *running) run(out io.Writer, path string) error {
 	if r.on != "" {
 		return r.runOn(path)
 	}
-	if err := r.intoFile(path); err != nil {
+	if err := r.intoFile(); err != nil {
 		return err
 	}
 	c, e, err := r.build(path)
 	if err != nil {
 		return err
 	}
-	if err := r.spares(c.graph); err != nil {
+	files := r.outputFiles(e)
+	if err := spare(append(r.read(path), c.graph.Files...), files...); err != nil {
 		return err
 	}
 	batch, err := r.batch(c, e)
@@ -110,7 +111,7 @@ func (r *running) run(out io.Writer, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.save(c, res, batch); err != nil {
+	if err := r.save(c, res, batch, files); err != nil {
 		return err
 	}
 	if r.json {
@@ -223,7 +224,33 @@ func (r *running) findRuntime() (string, error) {
 	return runtimeLibrary, nil
 }
 
-func (r *running) save(c *checked, res *result, b *batch) error {
+// outputFiles are the files that the outputs are written to.
+func (r *running) outputFiles(e *plan.ExecutionPlan) []string {
+	names := make([]string, len(e.Outputs))
+	for i, o := range e.Outputs {
+		names[i] = o.Name
+	}
+	files := r.inFolder(fileNames(names))
+	for i, o := range e.Outputs {
+		if e.Buffers[o.Buffer].DType == graph.BF16 {
+			files[i] = strings.TrimSuffix(files[i], ".npy") + ".pb"
+		}
+	}
+	return files
+}
+
+// inFolder are the paths of files in the folder of outputs; "" without one.
+func (r *running) inFolder(names []string) []string {
+	paths := make([]string, len(names))
+	for i, name := range names {
+		if r.outputFolder != "" {
+			paths[i] = filepath.Join(r.outputFolder, name)
+		}
+	}
+	return paths
+}
+
+func (r *running) save(c *checked, res *result, b *batch, files []string) error {
 	follow := models.Symbolic(c.graph, c.options, c.Checked)
 	for i := range res.outputs {
 		res.outputs[i] = b.trim(res.outputs[i], follow[i])
@@ -234,13 +261,12 @@ func (r *running) save(c *checked, res *result, b *batch) error {
 	if err := os.MkdirAll(r.outputFolder, 0o755); err != nil {
 		return err
 	}
-	names := fileNames(res.outputsNames)
 	for i, t := range res.outputs {
-		file, write := filepath.Join(r.outputFolder, names[i]), npy.Write
+		write := npy.Write
 		if t.DType == graph.BF16 {
-			file, write = strings.TrimSuffix(file, ".npy")+".pb", onnx.WriteTensor
+			write = onnx.WriteTensor
 		}
-		if err := create(file, func(w io.Writer) error { return write(w, t) }); err != nil {
+		if err := create(files[i], func(w io.Writer) error { return write(w, t) }); err != nil {
 			return fmt.Errorf("output %q: %w", res.outputsNames[i], err)
 		}
 	}

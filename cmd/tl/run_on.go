@@ -52,6 +52,9 @@ func (r *running) runOn(path string) error {
 		job.OutputNames = append(job.OutputNames, c.Values[id].Name)
 	}
 	job.OutputNames = fileNames(job.OutputNames)
+	if err := spare(append(r.read(path), c.graph.Files...), r.inFolder(job.OutputNames)...); err != nil {
+		return err
+	}
 	text, err := json.Marshal(job)
 	if err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"tlruntime/cmd/tl/internal/host"
-	"tlruntime/compiler/graph"
 	"tlruntime/compiler/plan"
 )
 
@@ -15,7 +14,7 @@ import (
 const page = 4096
 
 // intoFile has values be moved to a file where one is named.
-func (r *running) intoFile(model string) error {
+func (r *running) intoFile() error {
 	if r.file == "" {
 		return nil
 	}
@@ -25,38 +24,9 @@ func (r *running) intoFile(model string) error {
 	if err := host.CheckPath(r.file); err != nil {
 		return fmt.Errorf("--spill-file: %w", err)
 	}
-	if same(r.file, model) {
-		return fmt.Errorf("--spill-file %s: it is the model, which would be overwritten", r.file)
-	}
-	for _, inputs := range []map[string]string{r.inputs, r.freeze} {
-		for name, path := range inputs {
-			if same(r.file, path) {
-				return fmt.Errorf("--spill-file %s: it is the content of input %q, which would be overwritten", r.file, name)
-			}
-		}
-	}
+	r.writes = []string{r.file}
 	r.spill = cmp.Or(r.spill, inMemory)
 	return nil
-}
-
-// spares refuses a spill file that holds constants of the model.
-func (r *running) spares(g *graph.Graph) error {
-	for _, path := range g.Files {
-		if same(r.file, path) {
-			return fmt.Errorf("--spill-file %s: the model has constants in it, which would be overwritten", r.file)
-		}
-	}
-	return nil
-}
-
-// same reports whether two paths name one file that there is.
-func same(a, b string) bool {
-	x, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	y, err := os.Stat(b)
-	return err == nil && os.SameFile(x, y)
 }
 
 // makeSpill makes the file of a plan's second space.

@@ -34,6 +34,9 @@ func tfliteCommand() *cobra.Command {
 }
 
 func (p *planning) tflite(out io.Writer, from, to string) error {
+	if err := spare([]string{from}, to); err != nil {
+		return err
+	}
 	model, places, err := p.interpreterArena(out, from)
 	if err != nil {
 		return err
