@@ -33,7 +33,8 @@ MISSING = (
     "environment variable TL_RUNTIME_LIBRARY, and install again."
 )
 # What an sdist brings of the repository, beside the Python package itself.
-SOURCES = ("capi", "cshim", "runtime", "compiler", "cmd", "include", "packaging", "python/src", "go.mod", "go.sum")
+SOURCES = ("capi", "cshim", "runtime", "compiler", "cmd", "include", "packaging", "python/src", "go.mod", "go.sum",
+           "version.go")
 
 
 class PackageHook(BuildHookInterface):  # type: ignore[type-arg]

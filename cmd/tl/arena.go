@@ -34,7 +34,7 @@ func (p *planning) arena(out io.Writer, paths []string) error {
 	}
 	a, err := plan.Together(entries, p.options)
 	if err != nil {
-		return err
+		return fileError{strings.Join(paths, ", "), err}
 	}
 	if p.validate {
 		if err := plan.VerifyArena(a, entries); err != nil {

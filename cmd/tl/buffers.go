@@ -56,7 +56,7 @@ func (p *planning) solve(out io.Writer, path string, problem *offsets.Problem, w
 		Start: p.hints}
 	solution, err := offsets.Solve(*problem, o)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fileError{path, err}
 	}
 	if p.validate {
 		if err := check.Solution(*problem, solution); err != nil {
@@ -104,7 +104,7 @@ func readBuffers(path string) (*bufferList, error) {
 		list := &bufferList{}
 		d := json.NewDecoder(f)
 		d.DisallowUnknownFields()
-		return list, d.Decode(list)
+		return list, jsonError(d.Decode(list))
 	}
 	return readTable(f)
 }

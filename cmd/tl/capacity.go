@@ -23,16 +23,33 @@ type fitting struct {
 // inMemory is --spill without a bandwidth.
 const inMemory = "memory"
 
+// spillRate is --spill. Its help shows that the rate may be left out: pflag writes what that stands for,
+// unless it is the "true" of a flag.
+type spillRate string
+
+const withoutRate = "true"
+
+func (r *spillRate) String() string { return string(*r) }
+
+func (r *spillRate) Type() string { return "bool" }
+
+func (r *spillRate) Set(text string) error {
+	if *r = spillRate(text); text == withoutRate {
+		*r = inMemory
+	}
+	return nil
+}
+
 func (m *fitting) flags(f *pflag.FlagSet) {
 	f.StringVar(&m.limit, "capacity", "",
 		"the most `BYTES` of the frame, such as 1048576 or 64MiB; values are computed again where that is needed")
 	f.StringVar(&m.cost, "cost", "",
 		"`FILE` with the rates by which --capacity weighs time, as bench/planner/cost writes it (default: those of one "+
 			"server)")
-	f.StringVar(&m.spill, "spill", "",
-		"with --capacity, values may be moved to a second space too, so many `BYTES` a second such as 12GB (default: as a "+
-			"copy in memory)")
-	f.Lookup("spill").NoOptDefVal = inMemory
+	f.Var((*spillRate)(&m.spill), "spill",
+		"with --capacity, values may be moved to a second space too, so many bytes a second as `[=BYTES]` says, such as 12GB "+
+			"(default: as a copy in memory)")
+	f.Lookup("spill").NoOptDefVal = withoutRate
 }
 
 // capacity is what --capacity says, 0 without it.
@@ -64,7 +81,7 @@ func (m *fitting) options(p plan.Options) (o remat.Options, err error) {
 		defer f.Close()
 		rates, err := remat.ReadRates(f)
 		if err != nil {
-			return o, fmt.Errorf("--cost %s: %w", m.cost, err)
+			return o, fmt.Errorf("--cost %s: %w", m.cost, jsonError(err))
 		}
 		o.Cost = rates.Node
 	}

@@ -63,12 +63,12 @@ func TestACapacityBelowThePlan(t *testing.T) {
 	assert.NotContains(t, out, "the second space")
 
 	for says, flags := range map[string][]string{
-		"add --capacity BYTES":               {"--spill"},
-		"--spill=fast: it is a number":       {"--capacity", "64KiB", "--spill=fast"},
-		"--cost: open":                       {"--capacity", "64KiB", "--cost", filepath.Join(folder, "none.json")},
-		"rates: ":                            {"--capacity", "64KiB", "--cost", file},
-		"the capacity is 1 bytes":            {"--capacity", "1B"},
-		"--capacity many: it is a number of": {"--capacity", "many"},
+		"add --capacity BYTES":         {"--spill"},
+		"--spill=fast: it is a number": {"--capacity", "64KiB", "--spill=fast"},
+		"--cost: open":                 {"--capacity", "64KiB", "--cost", filepath.Join(folder, "none.json")},
+		"rates: ":                      {"--capacity", "64KiB", "--cost", file},
+		"chain.json: --capacity 1B: the capacity in bytes is 1;": {"--capacity", "1B"},
+		"--capacity many: it is a number of":                     {"--capacity", "many"},
 	} {
 		_, err := tl(t, append([]string{"plan", model}, flags...)...)
 		assert.ErrorContains(t, err, says)

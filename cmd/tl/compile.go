@@ -3,6 +3,7 @@ package main
 import (
 	"archive/zip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -67,6 +68,8 @@ func (c *code) shared(python string, e *plan.ExecutionPlan) (path, compiler stri
 	return path, fmt.Sprintf("%s, LLVM %d", found.Kind, found.LLVM), err
 }
 
+var errNoOutput = errors.New("-o FILE is needed: the file that is written")
+
 // compiling is one call of `tl compile`.
 type compiling struct {
 	model
@@ -82,18 +85,20 @@ func compileCommand() *cobra.Command {
 		Long: "Plans a model, compiles it with clang, llc or llvmlite, and writes machine code, constants and a " +
 			"description to\none file. The code is for processors with the instructions that this one has.",
 		Example: "  tl compile model.onnx --bind N=64 -o model.tlm",
-		Args:    cobra.ExactArgs(1),
+		Args:    takes(1, 1),
 		RunE:    func(c *cobra.Command, args []string) error { return r.run(c.OutOrStdout(), args[0]) },
 	}
 	f := c.Flags()
 	f.StringVarP(&r.output, "output", "o", "", "`FILE` that is written; its name ends in .tlm")
-	_ = c.MarkFlagRequired("output")
 	r.model.flags(f)
 	r.code.flags(f)
 	return c
 }
 
 func (r *compiling) run(out io.Writer, path string) error {
+	if r.output == "" {
+		return errNoOutput
+	}
 	r.writes = []string{r.output}
 	c, e, err := r.build(path)
 	if err != nil {

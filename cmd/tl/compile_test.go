@@ -71,5 +71,5 @@ func TestEngineErrors(t *testing.T) {
 	require.NoError(t, os.WriteFile(python, []byte(script), 0o700))
 	assert.Contains(t, on("--on", "mpi", "--python", python), "(ImportError: numpy is broken); install them there")
 	_, err := tl(t, "compile", model, "--bind", "batch=4")
-	assert.ErrorContains(t, err, `required flag(s) "output" not set`)
+	assert.ErrorContains(t, err, "-o FILE is needed")
 }

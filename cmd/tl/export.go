@@ -16,7 +16,7 @@ func exportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export MODEL FILE",
 		Short: "Writes a model in another format: .onnx or .json",
-		Args:  cobra.ExactArgs(2),
+		Args:  takes(2, 2),
 		RunE:  func(_ *cobra.Command, args []string) error { return m.export(args[0], args[1]) },
 	}
 	c.Flags().StringToStringVar(&m.bind, "bind", nil,

@@ -40,7 +40,7 @@ func lowerCommand() *cobra.Command {
 			"for standard input.\n\nEvery error is a line FILE:LINE:COLUMN: MESSAGE on standard error.",
 		Example: "  tl lower list.tl -o list.ll\n  compiler list.src | tl lower - --llvm 15 | clang-15 -x ir - -c -o " +
 			"list.o",
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if stats {
 				l.stats = c.ErrOrStderr()

@@ -126,10 +126,10 @@ Error: FILE has 4 errors
 
 func TestLowerRefusesWrongOptions(t *testing.T) {
 	for want, args := range map[string][]string{
-		"--emit tree: choose llvm, operations or text": {"-", "--emit", "tree"},
-		"--llvm 13: the text is for versions 14 to 20": {"-", "--llvm", "13"},
-		"accepts 1 arg(s), received 0":                 {},
-		"no such file":                                 {"nowhere.tl"},
+		"--emit tree: choose llvm, operations or text":  {"-", "--emit", "tree"},
+		"--llvm 13: the text is for versions 14 to 20":  {"-", "--llvm", "13"},
+		"got 0 arguments; usage: tl lower FILE [flags]": {},
+		"no such file": {"nowhere.tl"},
 	} {
 		_, _, err := runLower(t, list, args...)
 		require.ErrorContains(t, err, want)

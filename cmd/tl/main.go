@@ -10,14 +10,18 @@
 //	tl operators           lists the operators that there are
 //	tl metrics STATS.json  writes statistics of the runtime as OpenMetrics text
 //	tl report TRACE        makes a page of a trace, or of what changed between two
+//	tl version             prints the version
 //
 // A model is a file in the ONNX format, or in the JSON form of docs/graph-json.md.
 package main
 
 import (
+	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"tlruntime"
 )
 
 func main() {
@@ -31,8 +35,25 @@ func rootCommand() *cobra.Command {
 		Use:          "tl",
 		Short:        "Plans the memory of models, lowers programs, runs both on TL Runtime, and reads its statistics",
 		SilenceUsage: true,
+		Version:      tlruntime.Version,
 	}
+	root.SetVersionTemplate("tl {{.Version}}\n")
 	root.AddCommand(planCommand(), runCommand(), compileCommand(), exportCommand(), tfliteCommand(), lowerCommand(),
-		reportCommand(), operatorsCommand(), metricsCommand())
+		reportCommand(), operatorsCommand(), metricsCommand(), versionCommand())
+	for _, c := range root.Commands() {
+		plainDefaults(c.Flags())
+	}
 	return root
+}
+
+func versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Prints the version, as --version does",
+		Args:  takes(0, 0),
+		RunE: func(c *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(c.OutOrStdout(), "tl %s\n", c.Root().Version)
+			return err
+		},
+	}
 }

@@ -16,7 +16,7 @@ func metricsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "metrics STATS.json",
 		Short: "Writes statistics, as tl_stats_json gives them, as OpenMetrics text; - reads standard input",
-		Args:  cobra.ExactArgs(1),
+		Args:  takes(1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			s, err := readStats(args[0], c.InOrStdin())
 			if err != nil {
@@ -40,7 +40,7 @@ func readStats(path string, in io.Reader) (*figures.Snapshot, error) {
 	}
 	var s figures.Snapshot
 	if err := json.NewDecoder(in).Decode(&s); err != nil {
-		return nil, fmt.Errorf("%s: not what tl_stats_json writes: %w", path, err)
+		return nil, fmt.Errorf("%s: not what tl_stats_json writes: %w", path, jsonError(err))
 	}
 	if s.Version != figures.Version {
 		return nil, fmt.Errorf("%s: statistics of version %d; this command reads version %d", path, s.Version,

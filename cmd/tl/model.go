@@ -122,7 +122,7 @@ func (m *model) checkWith(path string, g *graph.Graph, o check.Options) (*checke
 	o.Infer = infer.New(m.python).Ask
 	c, err := check.Check(g, o)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, fileError{path, err}
 	}
 	return &checked{g, o, c, nil}, nil
 }
@@ -139,7 +139,7 @@ func (m *model) build(path string) (*checked, *plan.ExecutionPlan, error) {
 	}
 	c.fit, err = models.Plan(c.Checked, o)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
+		return nil, nil, fileError{path, m.tooSmall(err)}
 	}
 	c.Checked = c.fit.Graph
 	return c, c.fit.Plan, nil
@@ -149,6 +149,9 @@ func (m *model) build(path string) (*checked, *plan.ExecutionPlan, error) {
 func (m *model) sound() error {
 	if m.options.Budget < 0 {
 		return fmt.Errorf("--budget %v: time cannot be negative", m.options.Budget)
+	}
+	if a := m.options.Alignment; a < 0 || a&(a-1) != 0 {
+		return fmt.Errorf("--alignment %d: an alignment is a power of two, such as 64", a)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -49,7 +50,7 @@ func planCommand() *cobra.Command {
 			"Several models are planned for one arena, in which they run in turns. States lie at one place for all.",
 		Example: "  tl plan squeezenet.onnx -o plan.html -o plan.h\n  tl plan model.onnx --bind N=8 --budget 2s -o plan.ll\n" +
 			"  tl plan prefill.onnx decode.onnx --state cache=past,present -o chat.h -o chat.ll",
-		Args: cobra.MinimumNArgs(1),
+		Args: takes(1, math.MaxInt),
 		RunE: func(c *cobra.Command, args []string) error {
 			p.writes = p.outputs
 			if err := spare(p.read(args...), p.writes...); err != nil {
@@ -140,7 +141,7 @@ func (p *planning) planned(path string) (*checked, *plan.ExecutionPlan, error) {
 	}
 	c.fit, err = models.PlanSymbolic(c.graph, c.options, remat.Options{Plan: p.options})
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", path, err)
+		return nil, nil, fileError{path, err}
 	}
 	return c, c.fit.Plan, nil
 }

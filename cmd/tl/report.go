@@ -35,7 +35,7 @@ func reportCommand() *cobra.Command {
 			"shows what is there.",
 		Example: "  tl report run.json -o run.html\n  tl report --compare before.json after.json\n" +
 			"  tl report --text --compare before.json after.json",
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1),
 		RunE: func(c *cobra.Command, args []string) error {
 			r.from = args[0]
 			if r.compare == "" && c.Flags().Changed("compare") {

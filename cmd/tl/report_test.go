@@ -125,10 +125,10 @@ func TestReportOfTwoTraces(t *testing.T) {
 
 	for want, arguments := range map[string][]string{
 		"are the same file":                  {"--compare", before, link},
-		"a.json is read, and":            {"--compare", before, after, "-o", before},
+		"a.json is read, and":                {"--compare", before, after, "-o", before},
 		"no such file":                       {"--compare", filepath.Join(folder, "none.json"), after},
 		"other.json: not a trace":            {"--compare", other, after},
-		"accepts 1 arg":                      {"--compare", before},
+		"got 0 arguments; usage: report":     {"--compare", before},
 		"leave one out":                      {"--text", after, "-o", "-"},
 		"cut.json is damaged: it breaks off": {"--text", "--compare", cut, after},
 	} {

@@ -49,7 +49,7 @@ func runCommand() *cobra.Command {
 		Example: "  tl run mnist.onnx --input Input3=digits.npy --output-folder results\n  tl run model.onnx --bind N=8 " +
 			"--repeat 10\n  tl run model.onnx --bind N=64 --input images=big.npy -o results --on dask://localhost:8786\n" +
 			"  mpiexec -n 4 tl run model.onnx --bind N=64 --input images=big.npy -o results --on mpi",
-		Args: cobra.ExactArgs(1),
+		Args: takes(1, 1),
 		RunE: func(c *cobra.Command, args []string) error { return r.run(c.OutOrStdout(), args[0]) },
 	}
 	f := c.Flags()
@@ -294,13 +294,19 @@ func fileNames(outputs []string) []string {
 	return files
 }
 
+// runs tells which times there were.
+func runs(n *host.Report) string {
+	if n.Runs == 1 {
+		return "of one run"
+	}
+	return fmt.Sprintf("median of %d runs; first %s, best %s", n.Runs, milliseconds(n.FirstNs), milliseconds(n.MinimumNs))
+}
+
 func (res *result) print(out io.Writer) error {
-	ms := func(ns int64) string { return fmt.Sprintf("%.3g ms", float64(ns)/1e6) }
 	n := &res.Report
-	fmt.Fprintf(out, "%s: compiled by %s in %s\n", res.Model, res.Compiler, ms(res.CompileNs))
+	fmt.Fprintf(out, "%s: compiled by %s in %s\n", res.Model, res.Compiler, milliseconds(res.CompileNs))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "  time\t%s\tmedian of %d runs; first %s, best %s\n", ms(n.MedianNs), n.Runs, ms(n.FirstNs),
-		ms(n.MinimumNs))
+	fmt.Fprintf(w, "  time\t%s\t%s\n", milliseconds(n.MedianNs), runs(n))
 	fmt.Fprintf(w, "  frame\t%s\t%s without reuse\n", humanize.IBytes(uint64(res.FrameBytes)),
 		humanize.IBytes(uint64(res.NaiveBytes)))
 	fmt.Fprintf(w, "  constants\t%s\t\n", humanize.IBytes(uint64(res.ConstBytes)))

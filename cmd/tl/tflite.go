@@ -22,18 +22,20 @@ func tfliteCommand() *cobra.Command {
 			"(OfflineMemoryAllocation), from which TensorFlow Lite Micro takes them. What kernels take for themselves it places\n" +
 			"around them when it starts: compare what the interpreter says of both arenas.",
 		Example: "  tl tflite model.tflite -o planned.tflite\n  tl plan model.tflite -o arena.html",
-		Args:    cobra.ExactArgs(1),
+		Args:    takes(1, 1),
 		RunE:    func(c *cobra.Command, args []string) error { return p.tflite(c.OutOrStdout(), args[0], to) },
 	}
 	f := c.Flags()
 	f.StringVarP(&to, "output", "o", "", "`FILE` that the model is written to")
 	p.searchFlags(f)
 	f.BoolVar(&p.validate, "validate", false, "check the plan once more with code that shares nothing with the planner")
-	_ = c.MarkFlagRequired("output")
 	return c
 }
 
 func (p *planning) tflite(out io.Writer, from, to string) error {
+	if to == "" {
+		return errNoOutput
+	}
 	if err := spare([]string{from}, to); err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func TestArenaOfAModel(t *testing.T) {
 		arguments []string
 		message   string
 	}{
-		{[]string{"tflite", chainModel}, `required flag(s) "output" not set`},
+		{[]string{"tflite", chainModel}, "-o FILE is needed"},
 		{[]string{"tflite", "absent.tflite", "-o", planned}, "absent.tflite"},
 		{[]string{"tflite", write(t, "text.tflite", "not a model"), "-o", planned}, "no TensorFlow Lite model"},
 		{[]string{"plan", chainModel, "--alignment", "8"}, "--alignment 8: the interpreter aligns to 16 bytes"},

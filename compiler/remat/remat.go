@@ -116,7 +116,7 @@ type CapacityError struct {
 }
 
 func (e *CapacityError) Error() string {
-	text := fmt.Sprintf("remat: the capacity is %d bytes; the smallest frame that was found, with values computed again "+
+	text := fmt.Sprintf("the capacity in bytes is %d; the smallest frame that was found, with values computed again "+
 		"or moved out as far as that is allowed, has %d; raise the capacity", e.Capacity, e.Reached)
 	if e.LowerBound > e.Capacity {
 		return fmt.Sprintf("%s: no plan can have fewer than %d bytes", text, e.LowerBound)

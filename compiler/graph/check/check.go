@@ -134,8 +134,9 @@ func (c *checker) declare() error {
 			return graph.Problem(fmt.Sprintf("the symbol %q is bound to %d", name, c.opt.Bind[name]), "bind it to 0 or more")
 		}
 	}
-	for _, err := range []error{c.declareInputs(), c.declareConstants(), c.declareNodes(), c.declareOutputs(),
-		c.declareTypes(), c.checkOptions()} {
+	// Names come first: a symbol that is misspelled is the reason why another one is not bound.
+	for _, err := range []error{c.checkOptions(), c.declareInputs(), c.declareConstants(), c.declareNodes(),
+		c.declareOutputs(), c.declareTypes()} {
 		if err != nil {
 			return err
 		}
