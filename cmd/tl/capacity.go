@@ -11,6 +11,7 @@ import (
 
 	"tlruntime/compiler/plan"
 	"tlruntime/compiler/remat"
+	"tlruntime/runtime/config"
 )
 
 // fitting is how a plan is made to fit into less memory: what --capacity and the flags beside it say.
@@ -57,7 +58,7 @@ func (m *fitting) capacity() (int64, error) {
 	if m.limit == "" {
 		return 0, nil
 	}
-	n, err := humanize.ParseBytes(m.limit)
+	n, err := config.ParseSize(m.limit)
 	if err != nil || n == 0 || n > math.MaxInt64/2 {
 		return 0, fmt.Errorf("--capacity %s: it is a number of bytes above 0, such as 1048576 or 64MiB", m.limit)
 	}
@@ -90,7 +91,7 @@ func (m *fitting) options(p plan.Options) (o remat.Options, err error) {
 	case inMemory:
 		o.Outside = &remat.Outside{}
 	default:
-		n, err := humanize.ParseBytes(m.spill)
+		n, err := config.ParseSize(m.spill)
 		if err != nil || n == 0 {
 			return o, fmt.Errorf("--spill=%s: it is a number of bytes a second above 0, such as 12GB", m.spill)
 		}

@@ -68,6 +68,8 @@ func TestACapacityBelowThePlan(t *testing.T) {
 		"--cost: open":                 {"--capacity", "64KiB", "--cost", filepath.Join(folder, "none.json")},
 		"rates: ":                      {"--capacity", "64KiB", "--cost", file},
 		"chain.json: --capacity 1B: the capacity in bytes is 1;": {"--capacity", "1B"},
+		"--capacity 1,5KiB: it is a number":                      {"--capacity", "1,5KiB"},
+		"--spill=1,5GB: it is a number":                          {"--capacity", "64KiB", "--spill=1,5GB"},
 		"--capacity many: it is a number of":                     {"--capacity", "many"},
 	} {
 		_, err := tl(t, append([]string{"plan", model}, flags...)...)

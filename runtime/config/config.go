@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-
-	"github.com/dustin/go-humanize"
 )
 
 // kind tells how a value is written.
@@ -135,8 +133,8 @@ func (opt *option) check(value string) error {
 		_, err := parseFlag(value)
 		return err
 	case bytes:
-		if _, err := humanize.ParseBytes(value); err != nil {
-			return fmt.Errorf("not a size such as 64MiB")
+		if _, err := ParseSize(value); err != nil {
+			return fmt.Errorf("not a size such as 64MiB or 1.5GiB")
 		}
 	case count:
 		if _, err := strconv.ParseInt(value, 10, 64); err != nil {
@@ -200,7 +198,7 @@ func (o *Options) Flag(name string) bool {
 
 // Bytes returns a size.
 func (o *Options) Bytes(name string) uint64 {
-	v, _ := humanize.ParseBytes(o.get(name))
+	v, _ := ParseSize(o.get(name))
 	return v
 }
 

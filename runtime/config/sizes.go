@@ -1,12 +1,22 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/dustin/go-humanize"
 )
+
+// ParseSize reads a size as users write it: 65536, 64KiB, 1.5 GB. A comma is an error: it may be a decimal comma or part
+// of the thousands, which make different numbers.
+func ParseSize(text string) (uint64, error) {
+	if strings.Contains(text, ",") {
+		return 0, fmt.Errorf("%q has a comma; a size is written like 1.5GiB or 1536MiB", text)
+	}
+	return humanize.ParseBytes(text)
+}
 
 // MaxPerKey is the most tensors of one key that the tensor pool can be told to keep.
 const MaxPerKey = 1024
@@ -23,6 +33,7 @@ func parseLimits(value string) (map[string]uint64, error) {
 	if value == "" {
 		return all, nil
 	}
+	before := ""
 	for _, part := range strings.Split(value, ",") {
 		name, size, named := strings.Cut(strings.TrimSpace(part), "=")
 		if !named {
@@ -34,16 +45,24 @@ func parseLimits(value string) (map[string]uint64, error) {
 		if name != "cpu" && name != "own" && named && !strings.Contains(name, ":") {
 			name += ":0"
 		}
-		n, err := humanize.ParseBytes(size)
+		n, err := ParseSize(size)
 		if err != nil {
 			return nil, fmt.Errorf("%q is not a size such as 8GiB", size)
 		}
-		if _, twice := all[name]; twice {
-			return nil, fmt.Errorf("two limits for %q", name)
+		if !named && endsInDigit(before) {
+			return nil, fmt.Errorf("\"%s,%s\" may have a decimal comma; write 1.5GiB, or a unit before the comma", before, part)
 		}
-		all[name] = n
+		if _, twice := all[name]; twice {
+			return nil, fmt.Errorf("two limits for %s", cmp.Or(name, "all memory"))
+		}
+		all[name], before = n, part
 	}
 	return all, nil
+}
+
+// endsInDigit tells of a size that has no unit: the comma behind it may be that of a fraction.
+func endsInDigit(text string) bool {
+	return text != "" && text[len(text)-1] >= '0' && text[len(text)-1] <= '9'
 }
 
 // Room returns how many tensors of a key the tensor pool keeps, and how many bytes of all.
@@ -58,7 +77,7 @@ func parseRoom(value string) (perKey, bytes uint64, err error) {
 	if perKey, err = strconv.ParseUint(strings.TrimSpace(count), 10, 64); err != nil || perKey > MaxPerKey || !both {
 		return 0, 0, fmt.Errorf("not a number up to %d, a comma and a size, such as 32,256MiB", MaxPerKey)
 	}
-	if bytes, err = humanize.ParseBytes(strings.TrimSpace(size)); err != nil {
+	if bytes, err = ParseSize(strings.TrimSpace(size)); err != nil {
 		return 0, 0, fmt.Errorf("%q is not a size such as 256MiB", size)
 	}
 	return perKey, bytes, nil
