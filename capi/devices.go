@@ -25,6 +25,7 @@ extern const char* tlc_device_text(const char* text, size_t length);
 import "C"
 
 import (
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -315,6 +316,16 @@ var devices = sync.OnceValue(func() *device.Set {
 		OpenCLLibrary: options.Word("TL_OPENCL_LIBRARY"),
 	})
 })
+
+// A family of which the program has a device is no misspelling of another one.
+func init() {
+	options.Registered = func(family string) bool {
+		return slices.ContainsFunc(devices().Known(), func(d device.Device) bool {
+			name, _, err := device.ParseName(d.Name())
+			return err == nil && name == family
+		})
+	}
+}
 
 // withStandardFilled runs body while no descriptor of standard input, output or error is free.
 func withStandardFilled(body func()) {

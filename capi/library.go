@@ -14,6 +14,11 @@ package main
 import "C"
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"tlruntime/runtime/device"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/object"
 	"tlruntime/runtime/status"
@@ -177,8 +182,10 @@ func tlgo_configure(c, key, value uintptr) int32 {
 // tl_config_dump writes every option, one a line, sorted: its name, its value
 // and the source of the value (default, environment, tl_configure). Lines that
 // begin with # report settings in the environment that the library does not
-// understand. The function writes as much of the text as fits and always ends
-// it with a zero byte, as snprintf does.
+// understand, devices that an option names and that are not known so far, and
+// how much address space is reserved where an option asks for another size. The
+// function writes as much of the text as fits and always ends it with a zero
+// byte, as snprintf does.
 //
 //	C: size_t tl_config_dump(char* buffer, size_t bytes);
 //
@@ -190,7 +197,31 @@ func tlgo_configure(c, key, value uintptr) int32 {
 //
 //export tlgo_config_dump
 func tlgo_config_dump(c, buffer, bytes uintptr) uintptr {
-	return guarded(c, 0, func(o *object.Context) uintptr { return fillText(o, buffer, bytes, options.Dump()) })
+	return guarded(c, 0, func(o *object.Context) uintptr { return fillText(o, buffer, bytes, configText()) })
+}
+
+// configText is the dump of all options. Drivers are not asked for the devices that options name.
+func configText() []byte {
+	text, known := options.Dump(), devices().Known()
+	text = reservedText(text, "TL_HEAP_RESERVE", object.Globals().HeapBytes)
+	text = reservedText(text, "TL_ARENA_BYTES", object.Globals().ArenaCapacity)
+	wanted := options.Devices()
+	for _, option := range slices.Sorted(maps.Keys(wanted)) {
+		for _, name := range wanted[option] {
+			if !slices.ContainsFunc(known, func(d device.Device) bool { return d.Name() == name }) {
+				text = fmt.Appendf(text, "# %s: no device %s is known so far\n", option, name)
+			}
+		}
+	}
+	return text
+}
+
+// reservedText adds what an option about address space has come to, where that is not what it says.
+func reservedText(text []byte, option string, bytes uint64) []byte {
+	if wanted := options.Bytes(option); wanted == 0 || wanted == bytes {
+		return text
+	}
+	return fmt.Appendf(text, "# %s: %d bytes are reserved\n", option, bytes)
 }
 
 // tl_status_string returns a status as a sentence, for example "not live:

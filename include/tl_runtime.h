@@ -300,8 +300,10 @@ TL_API tl_status tl_configure(const char* key, const char* value);
  * tl_config_dump writes every option, one a line, sorted: its name, its value
  * and the source of the value (default, environment, tl_configure). Lines that
  * begin with # report settings in the environment that the library does not
- * understand. The function writes as much of the text as fits and always ends
- * it with a zero byte, as snprintf does.
+ * understand, devices that an option names and that are not known so far, and
+ * how much address space is reserved where an option asks for another size. The
+ * function writes as much of the text as fits and always ends it with a zero
+ * byte, as snprintf does.
  *
  * Ownership: none.
  * Threads: any thread.

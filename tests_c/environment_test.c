@@ -225,7 +225,7 @@ static int configure_first(void)
 	CHECK(count < 1000);
 	memcpy(settings, environ, (size_t)count * sizeof *settings);
 	for (int i = 0; i < 100; i++) CHECK_OK(tl_configure("TL_MEM_LIMIT", i % 2 ? "1GiB" : "2GiB"));
-	CHECK_OK(tl_configure("TL_ARENA_BYTES", "8MiB"));
+	CHECK_OK(tl_configure("TL_ARENA_BYTES", "8000000"));
 	CHECK_OK(tl_configure("TL_HUGE_PAGES", "0"));
 	CHECK_FAILS(tl_configure("TL_HUGE_PAGES", "perhaps"), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_configure("TL_START", "load"), TL_E_BUSY);
@@ -235,7 +235,8 @@ static int configure_first(void)
 	CHECK_OK(tl_init());
 	check_source("TL_MEM_LIMIT=1GiB (tl_configure)\n");
 	check_source("TL_HUGE_PAGES=0 (tl_configure)\n");
-	check_source("TL_ARENA_BYTES=8MiB (tl_configure)\n");
+	check_source("TL_ARENA_BYTES=8000000 (tl_configure)\n");
+	check_source("\n# TL_ARENA_BYTES: 7995392 bytes are reserved\n");
 	CHECK_FAILS(tl_configure("TL_START", "load"), TL_E_BUSY);
 	CHECK_FAILS(tl_configure("TL_START", "now"), TL_E_INVALID_ARGUMENT);
 	return check_finish();

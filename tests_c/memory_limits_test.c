@@ -58,7 +58,11 @@ TEST(figures_are_filled_in_as_far_as_known)
 TEST(options_set_limits_at_any_time)
 {
 	uint64_t soft, hard;
-	CHECK_OK(tl_configure("TL_MEM_LIMIT", "1GiB,cpu=512MiB,own=1MiB,cuda:0=20GiB"));
+	char dump[8192] = "";
+	CHECK_OK(tl_configure("TL_MEM_LIMIT", "1GiB,cpu:0=512MiB,own=1MiB,cuda:0=20GiB,npu=1MiB"));
+	CHECK(tl_config_dump(dump, sizeof dump) < sizeof dump);
+	CHECK(strstr(dump, "\n# TL_MEM_LIMIT: no device npu:0 is known so far\n") != NULL);
+	CHECK(strstr(dump, "no device cpu") == NULL);
 	CHECK_OK(tl_configure("TL_MEM_SOFT_LIMIT", "cpu=100MiB"));
 	CHECK_OK(tl_mem_get_limit(TL_MEM_TOTAL, &soft, &hard));
 	CHECK(soft == 0 && hard == 1024 * (uint64_t)MIB);
@@ -67,6 +71,8 @@ TEST(options_set_limits_at_any_time)
 	CHECK_OK(tl_mem_get_limit(TL_MEM_OWN_ALLOCATORS, &soft, &hard));
 	CHECK_INT(hard, MIB);
 	CHECK_FAILS(tl_configure("TL_MEM_LIMIT", "lots"), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_configure("TL_MEM_LIMIT", "1,5GiB"), TL_E_INVALID_ARGUMENT);
+	CHECK_FAILS(tl_configure("TL_MEM_LIMIT", "cpuu=1GiB"), TL_E_INVALID_ARGUMENT);
 	CHECK_FAILS(tl_configure("TL_TENSOR_POOL", "lots"), TL_E_INVALID_ARGUMENT);
 	CHECK_OK(tl_configure("TL_MEM_LIMIT", ""));
 	CHECK_OK(tl_configure("TL_MEM_SOFT_LIMIT", ""));

@@ -293,6 +293,9 @@ TEST(settings_that_are_not_understood_are_told)
 	CHECK_INT(
 		occurrences(told_by("exit", "TL_HUGE_PAGES", "perhaps"), "TL_HUGE_PAGES=\"perhaps\": not one of 0, 1, auto"),
 		1);
+	CHECK_INT(occurrences(told_by("exit", "TL_HEAP_RESERVE", "1KiB"), "not from 1.0 MiB to 1.0 TiB; it stays \"0\""),
+	          1);
+	CHECK_INT(occurrences(told_by("exit", "TL_MEM_LIMIT", "cpuu=1GiB"), "no device \"cpuu\"; did you mean cpu?"), 1);
 	CHECK_INT(strlen(told_by("init", "TL_SOMEBODY_ELSE", "1")), 0);
 	/* covers: tl_mem_manager_init TL_E_INVALID_ARGUMENT */
 	CHECK(strstr(told_by("init", "TL_ARENA_BYTE", "1"), "init: invalid argument") != NULL);

@@ -6,7 +6,6 @@ package config
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,13 +42,20 @@ type option struct {
 	kind   kind
 	words  []string
 	fixed  Fixed
+	least  uint64 // of bytes
+	most   uint64 // of bytes; 0: any size
+	zero   bool   // 0 bytes is a value, too
 	value  string
 	source string // "": FromDefault
 }
 
+// MostReserve is the most address space that the heap, or a thread's arena, can be told to take.
+const MostReserve = 1 << 40
+
 // Options is a table of values.
 type Options struct {
-	mu         sync.RWMutex // guards what follows, but for the keys of all
+	Registered func(family string) bool // whether the program has a device of that family; nil: it has none
+	mu         sync.RWMutex             // guards what follows, but for the keys of all
 	all        map[string]*option
 	expected   map[string]string // by name: what calls have set before the first use
 	complaints []string          // written before the first use
@@ -69,10 +75,11 @@ func (o *Options) setDefaults() {
 
 func defaults() map[string]*option {
 	return map[string]*option{
-		"TL_START":           {kind: words, words: []string{"auto", "load", "first-use"}, value: "auto", fixed: FixedByLoad},
-		"TL_FASTPATH":        {kind: flag, value: "1", fixed: FixedByUse},
-		"TL_HEAP_RESERVE":    {kind: bytes, value: "0", fixed: FixedByUse},
-		"TL_ARENA_BYTES":     {kind: bytes, value: "1GiB", fixed: FixedByUse},
+		"TL_START":    {kind: words, words: []string{"auto", "load", "first-use"}, value: "auto", fixed: FixedByLoad},
+		"TL_FASTPATH": {kind: flag, value: "1", fixed: FixedByUse},
+		"TL_HEAP_RESERVE": {kind: bytes, value: "0", fixed: FixedByUse, least: 1 << 20, most: MostReserve,
+			zero: true},
+		"TL_ARENA_BYTES":     {kind: bytes, value: "1GiB", fixed: FixedByUse, least: 64 << 10, most: MostReserve},
 		"TL_REGISTRY_SHARDS": {kind: words, words: powers(12), value: "64", fixed: FixedByUse},
 		"TL_ON_ERROR":        {kind: words, words: []string{"ignore", "log", "abort", "fail"}, value: "ignore"},
 		"TL_MEM_LOG":         {kind: flag, value: "0"},
@@ -108,7 +115,7 @@ func (o *Options) Check(name, value string) (fixed Fixed, err error) {
 		}
 		return NotFixed, fmt.Errorf("no option %q; the options are %s", name, strings.Join(o.Names(), ", "))
 	}
-	if err := opt.check(value); err != nil {
+	if err := o.checkValue(opt, value); err != nil {
 		return NotFixed, fmt.Errorf("%s=%q: %w", name, value, err)
 	}
 	return opt.fixed, nil
@@ -126,16 +133,14 @@ func (opt *option) canonical(value string) string {
 	return opt.words[0]
 }
 
-func (opt *option) check(value string) error {
+func (o *Options) checkValue(opt *option, value string) error {
 	value = opt.canonical(value)
 	switch opt.kind {
 	case flag:
 		_, err := parseFlag(value)
 		return err
 	case bytes:
-		if _, err := ParseSize(value); err != nil {
-			return fmt.Errorf("not a size such as 64MiB or 1.5GiB")
-		}
+		return opt.checkSize(value)
 	case count:
 		if _, err := strconv.ParseInt(value, 10, 64); err != nil {
 			return fmt.Errorf("not a whole number")
@@ -145,11 +150,10 @@ func (opt *option) check(value string) error {
 			return fmt.Errorf("not one of %s", strings.Join(opt.words, ", "))
 		}
 	case device:
-		if !deviceName.MatchString(value) {
-			return fmt.Errorf("not a name such as cpu, cuda:0 or opencl:1")
-		}
+		_, err := o.deviceName(value)
+		return err
 	case limits:
-		_, err := parseLimits(value)
+		_, err := o.parseLimits(value)
 		return err
 	case room:
 		_, _, err := parseRoom(value)
@@ -157,10 +161,6 @@ func (opt *option) check(value string) error {
 	}
 	return nil
 }
-
-// deviceName is the form of such a name; whether there is that device shows when it
-// is wanted.
-var deviceName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,30}(:[0-9]{1,4})?$`)
 
 func parseFlag(value string) (bool, error) {
 	switch strings.ToLower(value) {

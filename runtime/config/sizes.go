@@ -9,8 +9,8 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// ParseSize reads a size as users write it: 65536, 64KiB, 1.5 GB. A comma is an error: it may be a decimal comma or part
-// of the thousands, which make different numbers.
+// ParseSize reads a size as users write it: 65536, 64KiB, 1.5 GB. A comma is an error: it may be a decimal comma or
+// part of the thousands, which make different numbers.
 func ParseSize(text string) (uint64, error) {
 	if strings.Contains(text, ",") {
 		return 0, fmt.Errorf("%q has a comma; a size is written like 1.5GiB or 1536MiB", text)
@@ -18,17 +18,32 @@ func ParseSize(text string) (uint64, error) {
 	return humanize.ParseBytes(text)
 }
 
+// checkSize tells whether a value is a size that the option can have.
+func (opt *option) checkSize(value string) error {
+	n, err := ParseSize(value)
+	if err != nil {
+		return fmt.Errorf("not a size such as 64MiB or 1.5GiB")
+	}
+	if n == 0 && opt.zero || opt.most == 0 || n >= opt.least && n <= opt.most {
+		return nil
+	}
+	return fmt.Errorf("not from %s to %s", humanize.IBytes(opt.least), humanize.IBytes(opt.most))
+}
+
+// ownName has the memory of the program's own allocators in a list of limits.
+const ownName = "own"
+
 // MaxPerKey is the most tensors of one key that the tensor pool can be told to keep.
 const MaxPerKey = 1024
 
 // Limits returns sizes by the name of a device; "" is the sum of all.
 func (o *Options) Limits(name string) map[string]uint64 {
-	v, _ := parseLimits(o.get(name))
+	v, _ := o.parseLimits(o.get(name))
 	return v
 }
 
 // parseLimits reads "8GiB,cpu=4GiB,cuda:0=20GiB". Nothing at all is no limit.
-func parseLimits(value string) (map[string]uint64, error) {
+func (o *Options) parseLimits(value string) (map[string]uint64, error) {
 	all := map[string]uint64{}
 	if value == "" {
 		return all, nil
@@ -39,11 +54,12 @@ func parseLimits(value string) (map[string]uint64, error) {
 		if !named {
 			name, size = "", name
 		}
-		if named && !deviceName.MatchString(name) {
-			return nil, fmt.Errorf("%q is not a name such as cpu, cuda:0 or own", name)
-		}
-		if name != "cpu" && name != "own" && named && !strings.Contains(name, ":") {
-			name += ":0"
+		if named && name != ownName {
+			full, err := o.deviceName(name)
+			if err != nil {
+				return nil, err
+			}
+			name = full
 		}
 		n, err := ParseSize(size)
 		if err != nil {

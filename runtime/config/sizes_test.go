@@ -1,6 +1,7 @@
 package config
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,7 +13,7 @@ func TestLimitsAreReadByName(t *testing.T) {
 	require.NoError(t, o.Set("TL_MEM_LIMIT", "8GiB, cpu=4GiB,cuda=20GiB,own=1MiB,npu:3=7", "test"))
 	require.Equal(t, map[string]uint64{"": 8 << 30, "cpu": 4 << 30, "cuda:0": 20 << 30, "own": 1 << 20, "npu:3": 7},
 		o.Limits("TL_MEM_LIMIT"))
-	for _, bad := range []string{"much", "cpu=", "=1GiB", "1GiB,2GiB", "cpu=1,cpu=2", "cuda=1,cuda:0=2", "cpu=1GiB;2", "1,5GiB", "cpu=1,5GiB", "8GiB,cpu=1, 5GiB",
+	for _, bad := range []string{"much", "cpu=", "=1GiB", "1GiB,2GiB", "cpu=1,cpu=2", "cuda=1,cuda:0=2", "cpu=1,cpu:0=2", "cpu:1=1GiB", "shared:1=1GiB", "cuda:01=1GiB", "cpuu=1GiB", "cpu=1GiB;2", "1,5GiB", "cpu=1,5GiB", "8GiB,cpu=1, 5GiB",
 		"-1", ","} {
 		require.Error(t, o.Set("TL_MEM_LIMIT", bad, "test"), bad)
 	}
@@ -34,6 +35,12 @@ func TestASizeHasNoComma(t *testing.T) {
 		require.Error(t, err, text)
 	}
 	o := New()
+	for text, says := range map[string]string{"TL_HEAP_RESERVE=1KiB": "not from 1.0 MiB to 1.0 TiB",
+		"TL_HEAP_RESERVE=1EiB": "not from", "TL_ARENA_BYTES=0": "not from 64 KiB to 1.0 TiB", "TL_ARENA_BYTES=1EiB": "not from"} {
+		name, value, _ := strings.Cut(text, "=")
+		require.ErrorContains(t, o.Set(name, value, "test"), says)
+	}
+	require.NoError(t, o.Set("TL_HEAP_RESERVE", "0", "test"))
 	for name, option := range o.all {
 		if option.kind == bytes {
 			require.ErrorContains(t, o.Set(name, "1,5MiB", "test"), "not a size such as 64MiB or 1.5GiB", name)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"tlruntime/runtime/config"
 	"tlruntime/runtime/status"
 )
 
@@ -116,7 +117,7 @@ func (s *Set) ByName(name string) (int32, error) {
 	if err != nil {
 		return 0, err
 	}
-	wanted := canonical(family, ordinal)
+	wanted := config.DeviceName(family, ordinal)
 	if id := find(s.Known(), wanted); id >= 0 {
 		return id, nil
 	}
@@ -144,7 +145,7 @@ func (s *Set) Register(d Device) (int32, error) {
 	if err != nil {
 		return 0, err
 	}
-	if _, ours := builtin(family); ours || d.Name() != canonical(family, ordinal) {
+	if _, ours := builtin(family); ours || d.Name() != config.DeviceName(family, ordinal) {
 		return 0, Errorf(status.InvalidArgument,
 			"%q cannot name a device of your own; use a family of your own and a number, npu:0",
 			d.Name())

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"tlruntime/runtime/config"
 	"tlruntime/runtime/device"
 	"tlruntime/runtime/device/cpu"
 	"tlruntime/runtime/device/devicetest"
@@ -254,4 +255,17 @@ func TestStatusOf(t *testing.T) {
 	require.Equal(t, status.OK, device.StatusOf(nil))
 	require.Equal(t, status.Limit, device.StatusOf(device.Errorf(status.Limit, "x")))
 	require.Equal(t, status.Internal, device.StatusOf(fmt.Errorf("another")))
+}
+
+// Options know the families of the library's devices, to tell a misspelled one.
+func TestOptionsKnowTheFamilies(t *testing.T) {
+	for _, kind := range []device.Kind{device.CPU, device.CUDA, device.OpenCL, device.Metal, device.Shared} {
+		require.NoError(t, checkDevice(kind.String()))
+		require.ErrorContains(t, checkDevice(kind.String()+"x"), "did you mean "+kind.String()+"?")
+	}
+}
+
+func checkDevice(name string) error {
+	_, err := config.New().Check("TL_DEVICE", name)
+	return err
 }

@@ -20,6 +20,7 @@ import (
 	"unsafe"
 
 	core "tlruntime/cshim/heap"
+	"tlruntime/runtime/config"
 	"tlruntime/runtime/layout"
 	"tlruntime/runtime/limit"
 	"tlruntime/runtime/memory"
@@ -74,12 +75,12 @@ func Open(g *layout.Globals, cfg Config) (*Heap, status.Status) {
 func reserveBytes(asked uint64) uint64 {
 	bytes := asked
 	if bytes == 0 {
-		bytes = min(max(2*memory.Physical(), 64<<30), 1<<40)
+		bytes = min(max(2*memory.Physical(), 64<<30), config.MostReserve)
 	}
 	if memory.Instrumented {
 		bytes = min(bytes, 64<<20)
 	}
-	bytes = min(bytes, memory.AddressSpaceLeft()/4, 1<<40)
+	bytes = min(bytes, memory.AddressSpaceLeft()/4, config.MostReserve)
 	return bytes &^ (8*layout.SpanBytes - 1)
 }
 
