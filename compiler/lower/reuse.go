@@ -50,9 +50,11 @@ func (f *function) reusing() bool {
 	return len(f.cells) > 0 && !f.options.NoReuse && !f.options.NoMoves
 }
 
-// readEarly moves what reads a field of a cell in front of calls, and of what makes cells of
-// the type, between it and the operation before it on the variable: so the cell can end before.
+// readEarly moves what reads a field of a cell in front of calls, of what makes cells of the type, and of what reads a cell
+// that was read from this one, between it and the operation before it on the variable: so the cell can end before, and the
+// one that was read from it behind.
 func (f *function) readEarly() {
+	from := f.sources()
 	for _, b := range f.Blocks {
 		for i := range b.Ops {
 			o := b.Ops[i]
@@ -62,7 +64,8 @@ func (f *function) readEarly() {
 			to := i
 			for at := i; at > 0 && !f.bars(&b.Ops[at-1], &o); at-- {
 				before := &b.Ops[at-1]
-				if before.Code == flow.Call || before.Code == flow.New && before.Type == o.Type {
+				if before.Code == flow.Call || before.Code == flow.New && before.Type == o.Type ||
+					before.Code == flow.Load && readFrom(from, before.Args[0].Var, o.Args[0].Var) {
 					to = at - 1
 				}
 			}
@@ -74,6 +77,26 @@ func (f *function) readEarly() {
 			}
 		}
 	}
+}
+
+func readFrom(sources []flow.Var, v, cell flow.Var) bool {
+	return v != flow.NoVar && cell != flow.NoVar && sources[v] == cell
+}
+
+// sources tells of each variable that is given a value once from whose cell it was read; else NoVar.
+func (f *function) sources() []flow.Var {
+	from, given := slices.Repeat([]flow.Var{flow.NoVar}, len(f.Vars)), flow.NewSet(len(f.Vars))
+	f.Each(func(o *flow.Op) {
+		if o.Dst == flow.NoVar {
+			return
+		}
+		from[o.Dst] = flow.NoVar
+		if o.Code == flow.Load && !given.Has(o.Dst) {
+			from[o.Dst] = o.Args[0].Var
+		}
+		given.Add(o.Dst)
+	})
+	return from
 }
 
 // takeOut has a variable lose what is read from a field and handed on before the field is
