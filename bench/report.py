@@ -277,7 +277,7 @@ def registry_section(lines_read: list[dict], score: Score) -> list[str]:
     if not lines_read:
         return []
     lines = ["### Memory for each of a million pointers", "", "Resident bytes. A KiB in use takes 40 bytes beside the "]
-    lines[-1] += "entries, which what stands alone in its page has to itself, and a cell of the table is for 64 KiB."
+    lines[-1] += "entries, which what stands alone in its page has to itself, and a bucket of the table is for 64 KiB."
     rows = []
     for entry in lines_read:
         ours, limit = entry["who"] == "tl", targets.REGISTRY_BYTES

@@ -4,7 +4,7 @@
 #include "heap/heap.h"
 #include "mempool/mempool.h"
 #include "registry/blocks.h"
-#include "registry/cells.h"
+#include "registry/table.h"
 #include "shapes/dlpack.h"
 #include "shapes/shapes.h"
 #include "tensor/sparse.h"
@@ -202,7 +202,7 @@ AT(tl_shard, handed_back, 40); AT(tl_shard, zeros, 44); AT(tl_shard, chunk, 48);
 AT(tl_shard, lists, 64); AT(tl_shard, unit_lists, 112); AT(tl_shard, chunk_bytes, 208); AT(tl_shard, units, 216);
 AT(tl_shard, idle, 224); AT(tl_shard, records, 232); AT(tl_shard, free_record, 236); AT(tl_shard, buffers, 240);
 AT(tl_shard, spare, 244);
-SIZE(tl_registry, 320); AT(tl_registry, cells, 0); AT(tl_registry, typed, 32); AT(tl_registry, spare, 36);
+SIZE(tl_registry, 320); AT(tl_registry, buckets, 0); AT(tl_registry, typed, 32); AT(tl_registry, spare, 36);
 AT(tl_registry, records, 64);
 
 IS(TL_DL_MAJOR, 1); IS(TL_DL_MINOR, 3); IS(TL_DL_CPU, 1); IS(TL_DL_CUDA, 2); IS(TL_DL_CPU_PINNED, 3);

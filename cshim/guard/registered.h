@@ -19,7 +19,7 @@ bool tlc_deleters_wait(void);
 bool tlc_ends_at_once(uint32_t type);
 
 /* object/foreign.c: tlc_end_here, of what was found. */
-int tlc_end_linked(tl_shard* s, tl_region* cell, tl_unit* u, tl_foreign_entry* e, uintptr_t p, tlc_ended* ended);
+int tlc_end_linked(tl_shard* s, tl_region* bucket, tl_unit* u, tl_foreign_entry* e, uintptr_t p, tlc_ended* ended);
 
 static const tlc_caller tlc_here = {tlc_note_thread, tlc_end_linked};
 static const tlc_endings tlc_endings_here = {tlc_deleters_wait, tlc_ends_at_once, false};

@@ -43,14 +43,14 @@ void tlc_free_new(uintptr_t p, uint32_t kind)
 /* ---- blocks with a record -------------------------------------------------------------- */
 
 /* What a search found, made anew by a function that got it in registers. */
-static inline tlc_lookup lookup_again(tl_shard* s, tl_region* cell, tl_unit* u, tl_foreign_entry* e, uintptr_t p)
+static inline tlc_lookup lookup_again(tl_shard* s, tl_region* bucket, tl_unit* u, tl_foreign_entry* e, uintptr_t p)
 {
-	return (tlc_lookup){.shard = s, .cell = cell, .unit = u, .entry = e, .at = tlc_start(p)};
+	return (tlc_lookup){.shard = s, .bucket = bucket, .unit = u, .entry = e, .at = tlc_start(p)};
 }
 
-int tlc_end_linked(tl_shard* s, tl_region* cell, tl_unit* u, tl_foreign_entry* e, uintptr_t p, tlc_ended* ended)
+int tlc_end_linked(tl_shard* s, tl_region* bucket, tl_unit* u, tl_foreign_entry* e, uintptr_t p, tlc_ended* ended)
 {
-	return tlc_end_here(lookup_again(s, cell, u, e, p), p, ended);
+	return tlc_end_here(lookup_again(s, bucket, u, e, p), p, ended);
 }
 
 /* ---- one owner --------------------------------------------------------------------------- */
@@ -101,11 +101,11 @@ static __attribute__((noinline)) tl_status unregister_rest(tl_shard* locked, voi
 }
 
 /* At an entry with a record, whose shard is locked. */
-static __attribute__((noinline)) tl_status unregister_linked(tl_shard* s, tl_region* cell, tl_unit* u,
+static __attribute__((noinline)) tl_status unregister_linked(tl_shard* s, tl_region* bucket, tl_unit* u,
                                                              tl_foreign_entry* e, void* pointer)
 {
 	uintptr_t p = (uintptr_t)pointer;
-	tlc_lookup x = lookup_again(s, cell, u, e, p);
+	tlc_lookup x = lookup_again(s, bucket, u, e, p);
 	tlc_ended ended;
 	int result = TLC_LIKELY(e->count == 1)
 	                 ? tlc_end_here(x, p, &ended)
@@ -129,7 +129,7 @@ tl_status tl_registry_unregister(void* pointer)
 	if (TLC_UNLIKELY(!tlc_is_fast(c))) return slow_registry_unregister(pointer);
 	tlc_lookup x = tlc_lock_entry((uintptr_t)pointer);
 	if (TLC_UNLIKELY(x.entry == NULL)) return not_registered(pointer);
-	if (TLC_UNLIKELY(x.entry->link != 0)) return unregister_linked(x.shard, x.cell, x.unit, x.entry, pointer);
+	if (TLC_UNLIKELY(x.entry->link != 0)) return unregister_linked(x.shard, x.bucket, x.unit, x.entry, pointer);
 	uint32_t kind = tlc_end_at(&x, (uintptr_t)pointer, 0, 0);
 	if (TLC_UNLIKELY(kind == TLC_NO_KIND)) return unregister_rest(x.entry != NULL ? x.shard : NULL, pointer);
 	tlc_free_foreign(c, (uintptr_t)pointer, kind);

@@ -15,12 +15,12 @@ static uintptr_t last_of(const tl_shard* s, int level, unsigned shift, uintptr_t
 	const uint64_t first = low >> shift;
 	for (uint64_t end = (p + (1ull << shift) - 1) >> shift; end > first;) {
 		const tlc_granule at = tlc_granule_of(level, end - 1);
-		const tl_region* cell = tlc_cell(s, at.region);
-		if (tlc_get(&cell->key) == 0) {
+		const tl_region* bucket = tlc_bucket(s, at.region);
+		if (tlc_get(&bucket->key) == 0) {
 			end = (end - 1) & ~((1ull << TL_REGION_GRANULES_SHIFT) - 1);
 			continue;
 		}
-		const tl_unit* u = tlc_listed_unit(cell, at);
+		const tl_unit* u = tlc_listed_unit(bucket, at);
 		const uint64_t starts = u != NULL ? tlc_get(&u->starts) & tlc_range(0, at.bit) : 0;
 		end -= at.bit + 1;
 		if (starts == 0) continue;

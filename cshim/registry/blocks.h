@@ -43,7 +43,7 @@
  */
 #pragma once
 
-#include "cells.h"
+#include "table.h"
 
 #pragma GCC visibility push(hidden)
 
@@ -219,7 +219,7 @@ typedef struct tlc_ended {
 typedef struct tlc_caller {
 	void (*note)(const tl_foreign_entry* e); /* the calling thread counts the references of a block with a record */
 	/* Drops the last reference at an entry with a record, and unlocks the shard. */
-	int (*end)(tl_shard* s, tl_region* cell, tl_unit* u, tl_foreign_entry* e, uintptr_t p, tlc_ended* ended);
+	int (*end)(tl_shard* s, tl_region* bucket, tl_unit* u, tl_foreign_entry* e, uintptr_t p, tlc_ended* ended);
 } tlc_caller;
 
 /* Notes that the caller counts references at an entry whose shard is locked. */

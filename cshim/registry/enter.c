@@ -75,12 +75,12 @@ ALWAYS_INLINE cover near_cover_of(bool in_two, uintptr_t p, uint64_t bytes)
 }
 
 /* The unit of its tail; u is that of its head. Of two, NULL also where u is not in the list. */
-ALWAYS_INLINE void find_tail(bool in_two, cover* b, tl_region* cell, tl_unit* u)
+ALWAYS_INLINE void find_tail(bool in_two, cover* b, tl_region* bucket, tl_unit* u)
 {
-	b->cell = cell;
+	b->bucket = bucket;
 	b->at_tail = NULL;
-	if (!in_two) cover_find_tail(b, cell);
-	else if (TLC_LIKELY((tlc_get(&cell->present) >> b->first & 3) == 3)) {
+	if (!in_two) cover_find_tail(b, bucket);
+	else if (TLC_LIKELY((tlc_get(&bucket->present) >> b->first & 3) == 3)) {
 		if (u == NULL) __builtin_unreachable();
 		b->at_tail = u + 1;
 	}
@@ -96,26 +96,26 @@ ALWAYS_INLINE int enter_near(bool in_two, tl_shard* s, uintptr_t p, uint64_t byt
 	const int known = enter_known(x, as);
 	if (known != TLC_MISS) return known;
 	b.at_head = x.listed;
-	find_tail(in_two, &b, x.cell, x.listed);
+	find_tail(in_two, &b, x.bucket, x.listed);
 	if (TLC_UNLIKELY(in_two && b.at_tail == NULL)) return TLC_MISS;
 	if (above || !cover_is_free(&b)) return TLC_REFUSED;
 	const bool listed = x.listed != NULL && (b.tail == 0 || b.at_tail != NULL);
 	if (TLC_UNLIKELY(!listed) && !has_room(s, 3)) return TLC_MISS;
 	if (!enter_entry(&x, p, bytes, as, own, gen, was)) return TLC_SLOW;
-	if (TLC_UNLIKELY(!listed)) cover_find_tail(&b, x.cell);
-	tlc_set(&x.unit->covers, b.head); /* its entry keeps unit and cell in use */
+	if (TLC_UNLIKELY(!listed)) cover_find_tail(&b, x.bucket);
+	tlc_set(&x.unit->covers, b.head); /* its entry keeps unit and bucket in use */
 	if (b.tail != 0) cover_granules(s, &b, b.at_tail, b.last, b.tail);
-	if (b.whole != 0) tlc_set(&x.cell->whole, b.whole);
+	if (b.whole != 0) tlc_set(&x.bucket->whole, b.whole);
 	return TLC_OK;
 }
 
-ALWAYS_INLINE void uncover_near(bool in_two, tl_shard* s, tl_region* cell, tl_unit* u, uintptr_t p, uint64_t bytes)
+ALWAYS_INLINE void uncover_near(bool in_two, tl_shard* s, tl_region* bucket, tl_unit* u, uintptr_t p, uint64_t bytes)
 {
 	cover b = near_cover_of(in_two, p, bytes);
-	find_tail(in_two, &b, cell, u);
+	find_tail(in_two, &b, bucket, u);
 	tlc_clear(&u->covers, b.head);
 	if (b.tail != 0) uncover_granules(s, &b, b.at_tail, b.tail);
-	if (b.whole != 0) tlc_clear(&cell->whole, b.whole);
+	if (b.whole != 0) tlc_clear(&bucket->whole, b.whole);
 }
 
 /* ---- blocks with an extent --------------------------------------------------------------- */
@@ -168,14 +168,15 @@ int tlc_enter(uintptr_t p, uint64_t bytes, uint64_t as, const tlc_owner* own, ui
 	return own == NULL ? enter(p, bytes, as, NULL, gen, was) : enter(p, bytes, as, own, gen, was);
 }
 
-/* tlc_uncover of a block that is not inside one unit. Returns its cell, which may have moved, or NULL for false. The unit
- * of its entry is in use, so the cell of a near block stays. */
-tl_region* tlc_uncover_wide(tl_shard* s, tl_region* cell, tl_unit* u, uintptr_t p, uint64_t bytes)
+/* tlc_uncover of a block that is not inside one unit. Returns its bucket, which may have moved, or NULL for false. The unit
+ * of its entry is in use, so the bucket of a near block stays. */
+tl_region* tlc_uncover_wide(tl_shard* s, tl_region* bucket, tl_unit* u, uintptr_t p, uint64_t bytes)
 {
-	if (TLC_UNLIKELY(!is_near(p, bytes))) return uncover_extent(s, p, bytes) ? tlc_cell(s, tlc_start(p).region) : NULL;
-	if (TLC_LIKELY(is_in_two(p, bytes))) uncover_near(true, s, cell, u, p, bytes);
-	else uncover_near(false, s, cell, u, p, bytes);
-	return cell;
+	if (TLC_UNLIKELY(!is_near(p, bytes)))
+		return uncover_extent(s, p, bytes) ? tlc_bucket(s, tlc_start(p).region) : NULL;
+	if (TLC_LIKELY(is_in_two(p, bytes))) uncover_near(true, s, bucket, u, p, bytes);
+	else uncover_near(false, s, bucket, u, p, bytes);
+	return bucket;
 }
 
 int64_t tlc_registry_lacks(uintptr_t p, uint64_t bytes, uint32_t* units)

@@ -22,7 +22,7 @@ typedef struct cover {
 	uint64_t region, head, tail, whole;
 	unsigned first, last; /* the units of head and tail */
 	uint32_t shard;
-	tl_region* cell;            /* where it was found */
+	tl_region* bucket;          /* where it was found */
 	tl_unit *at_head, *at_tail; /* likewise, in use or vacant; NULL: not in the list */
 } cover;
 
@@ -45,21 +45,21 @@ ALWAYS_INLINE cover cover_of(int up, uint64_t first, uint64_t last)
 }
 
 /* Finds the unit of the tail; again after a unit was opened in the region. */
-ALWAYS_INLINE void cover_find_tail(cover* x, tl_region* cell)
+ALWAYS_INLINE void cover_find_tail(cover* x, tl_region* bucket)
 {
-	x->cell = cell;
-	x->at_tail = x->tail != 0 ? tlc_listed_unit(cell, (tlc_granule){x->region, x->last, 0}) : NULL;
+	x->bucket = bucket;
+	x->at_tail = x->tail != 0 ? tlc_listed_unit(bucket, (tlc_granule){x->region, x->last, 0}) : NULL;
 }
 
-static inline void cover_find(cover* x, tl_region* cell)
+static inline void cover_find(cover* x, tl_region* bucket)
 {
-	cover_find_tail(x, cell);
-	x->at_head = x->head != 0 ? tlc_listed_unit(cell, (tlc_granule){x->region, x->first, 0}) : NULL;
+	cover_find_tail(x, bucket);
+	x->at_head = x->head != 0 ? tlc_listed_unit(bucket, (tlc_granule){x->region, x->first, 0}) : NULL;
 }
 
 static inline bool is_taken(const tl_unit* u, uint64_t bits) { return u != NULL && (tlc_get(&u->covers) & bits) != 0; }
 
-/* Does no block own a granule of these units of a cell? */
+/* Does no block own a granule of these units of a bucket? */
 static inline bool units_are_free(const tl_region* r, uint64_t units)
 {
 	uint64_t present = tlc_get(&r->present);
@@ -72,14 +72,14 @@ static inline bool units_are_free(const tl_region* r, uint64_t units)
 /* Does no block own any of it? Granules of lower levels are not looked at: that would take as long as the block is large. */
 ALWAYS_INLINE bool cover_is_free(const cover* x)
 {
-	const uint64_t owned = tlc_get(&x->cell->whole), units = x->whole | tlc_bit(x->first) | tlc_bit(x->last);
+	const uint64_t owned = tlc_get(&x->bucket->whole), units = x->whole | tlc_bit(x->first) | tlc_bit(x->last);
 	if (TLC_UNLIKELY(owned != 0) && (owned & units) != 0) return false;
-	return !is_taken(x->at_head, x->head) && !is_taken(x->at_tail, x->tail) && units_are_free(x->cell, x->whole);
+	return !is_taken(x->at_head, x->head) && !is_taken(x->at_tail, x->tail) && units_are_free(x->bucket, x->whole);
 }
 
 ALWAYS_INLINE void cover_granules(tl_shard* s, const cover* x, tl_unit* u, unsigned unit, uint64_t bits)
 {
-	if (u == NULL || tlc_vacant(u)) u = tlc_open_unit(s, x->cell, u, (tlc_granule){x->region, unit, 0});
+	if (u == NULL || tlc_vacant(u)) u = tlc_open_unit(s, x->bucket, u, (tlc_granule){x->region, unit, 0});
 	tlc_set(&u->covers, bits);
 }
 
@@ -87,18 +87,18 @@ ALWAYS_INLINE void cover_granules(tl_shard* s, const cover* x, tl_unit* u, unsig
 ALWAYS_INLINE void cover_put(tl_shard* s, cover* x)
 {
 	if (x->head != 0) cover_granules(s, x, x->at_head, x->first, x->head);
-	if (x->tail != 0 && TLC_UNLIKELY(x->head != 0 && x->at_head == NULL)) cover_find_tail(x, x->cell);
+	if (x->tail != 0 && TLC_UNLIKELY(x->head != 0 && x->at_head == NULL)) cover_find_tail(x, x->bucket);
 	if (x->tail != 0) cover_granules(s, x, x->at_tail, x->last, x->tail);
 	if (x->whole == 0) return;
-	if (TLC_UNLIKELY(tlc_get(&x->cell->key) == 0)) tlc_add_cell(s, x->cell, x->region);
+	if (TLC_UNLIKELY(tlc_get(&x->bucket->key) == 0)) tlc_add_bucket(s, x->bucket, x->region);
 	else if (s->idle == x->region) s->idle = 0;
-	tlc_set(&x->cell->whole, x->whole);
+	tlc_set(&x->bucket->whole, x->whole);
 }
 
 ALWAYS_INLINE void uncover_granules(tl_shard* s, const cover* x, tl_unit* u, uint64_t bits)
 {
 	tlc_clear(&u->covers, bits);
-	tlc_close_unit(s, x->cell, u);
+	tlc_close_unit(s, x->bucket, u);
 }
 
 /* Takes it from its block; tlc_keep_idle follows, unless something in the region is in use still. */
@@ -106,7 +106,7 @@ ALWAYS_INLINE void cover_take(tl_shard* s, const cover* x)
 {
 	if (x->head != 0) uncover_granules(s, x, x->at_head, x->head);
 	if (x->tail != 0) uncover_granules(s, x, x->at_tail, x->tail);
-	if (x->whole != 0) tlc_clear(&x->cell->whole, x->whole);
+	if (x->whole != 0) tlc_clear(&x->bucket->whole, x->whole);
 }
 
 /* ---- extents ---------------------------------------------------------------------------- */
@@ -161,7 +161,7 @@ static inline void extent_of(extent* b, uintptr_t p, uint64_t bytes)
 	}
 }
 
-/* How many units and cells may be new, at most, with those of the start. */
+/* How many units and buckets may be new, at most, with those of the start. */
 static inline uint32_t extent_units(const extent* b)
 {
 	uint32_t units = (uint32_t)b->n + 1;
@@ -204,7 +204,7 @@ static inline bool extent_is_free(extent* b)
 {
 	for (int i = 0; i < b->n; i++) {
 		cover* x = &b->covers[i];
-		cover_find(x, tlc_cell(&tlc_shards[x->shard], x->region));
+		cover_find(x, tlc_bucket(&tlc_shards[x->shard], x->region));
 		if (!cover_is_free(x)) return false;
 	}
 	return true;
@@ -216,7 +216,7 @@ static inline void extent_put(extent* b)
 	for (int i = 0; i < b->n; i++) {
 		cover* x = &b->covers[i];
 		tl_shard* s = &tlc_shards[x->shard];
-		cover_find(x, tlc_cell(s, x->region));
+		cover_find(x, tlc_bucket(s, x->region));
 		cover_put(s, x);
 	}
 }
@@ -226,9 +226,9 @@ static inline void extent_take(extent* b)
 	for (int i = 0; i < b->n; i++) {
 		cover* x = &b->covers[i];
 		tl_shard* s = &tlc_shards[x->shard];
-		cover_find(x, tlc_cell(s, x->region));
+		cover_find(x, tlc_bucket(s, x->region));
 		cover_take(s, x);
-		tlc_keep_idle(s, x->cell);
+		tlc_keep_idle(s, x->bucket);
 	}
 }
 

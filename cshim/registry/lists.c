@@ -1,4 +1,4 @@
-/* The lists of units and entries of a shard, and its cells: what takes memory of the shard and
+/* The lists of units and entries of a shard, and its buckets: what takes memory of the shard and
  * gives it back, under its lock. The memory is the shard's chunk and its free lists; Go obtains it. */
 #include "operations.h"
 
@@ -70,7 +70,7 @@ static inline void unit_move(tl_unit* to, const tl_unit* from)
 	to->only = from->only;
 }
 
-/* Moves the n units of a cell to the next longer list. false, nothing changed: no memory. */
+/* Moves the n units of a bucket to the next longer list. false, nothing changed: no memory. */
 static bool units_grow(tl_shard* s, tl_region* r, unsigned n)
 {
 	uint64_t list = tlc_get(&r->list);
@@ -110,22 +110,22 @@ static bool units_room(tl_shard* s, tl_region* r, unsigned n)
 	return true;
 }
 
-/* Counts a cell that came (1) or went (-1), above level 0. */
-static void count_cell(uint64_t key, int change)
+/* Counts a bucket that came (1) or went (-1), above level 0. */
+static void count_bucket(uint64_t key, int change)
 {
 	tl_registry* r = (tl_registry*)tlc_shards - 1;
 	const uint64_t level = key >> TL_UNIT_LEVEL_SHIFT;
 	if (level <= TL_UNIT_LEVEL_0) return;
-	atomic_fetch_add_explicit(&r->cells[level - TL_UNIT_LEVEL_0], (uint32_t)change, memory_order_relaxed);
-	atomic_fetch_add_explicit(&r->cells[0], (uint32_t)change, memory_order_relaxed);
+	atomic_fetch_add_explicit(&r->buckets[level - TL_UNIT_LEVEL_0], (uint32_t)change, memory_order_relaxed);
+	atomic_fetch_add_explicit(&r->buckets[0], (uint32_t)change, memory_order_relaxed);
 }
 
-/* Gives an empty cell to a region. The caller has seen to it that used < limit, and uses something of the region at once. */
-void tlc_add_cell(tl_shard* s, tl_region* r, uint64_t key)
+/* Gives an empty bucket to a region. The caller has seen to it that used < limit, and uses something of the region at once. */
+void tlc_add_bucket(tl_shard* s, tl_region* r, uint64_t key)
 {
 	tlc_put(&r->key, key);
 	s->used++;
-	count_cell(key, 1);
+	count_bucket(key, 1);
 }
 
 /* tlc_open_unit of a unit that is not in the list. */
@@ -146,13 +146,13 @@ tl_unit* tlc_add_unit(tl_shard* s, tl_region* r, tlc_granule at)
 	tlc_put(&units[rank].starts, 0);
 	tlc_put(&units[rank].covers, 0);
 	tlc_put(&r->present, present | tlc_bit(at.unit));
-	if (fresh) tlc_add_cell(s, r, at.region);
+	if (fresh) tlc_add_bucket(s, r, at.region);
 	else if (s->idle == at.region) s->idle = 0;
 	s->units++;
 	return &units[rank];
 }
 
-static void cell_move(tl_region* to, const tl_region* from)
+static void bucket_move(tl_region* to, const tl_region* from)
 {
 	tlc_put(&to->present, tlc_get(&from->present));
 	tlc_put(&to->whole, tlc_get(&from->whole));
@@ -160,9 +160,9 @@ static void cell_move(tl_region* to, const tl_region* from)
 	tlc_put(&to->key, tlc_get(&from->key));
 }
 
-/* Empties a cell and moves those back that were searched past it: a mark in its place would be
+/* Empties a bucket and moves those back that were searched past it: a mark in its place would be
  * passed over by every later search. */
-static void cell_remove(tl_shard* s, tl_region* hole)
+static void bucket_remove(tl_shard* s, tl_region* hole)
 {
 	tl_region* table = tlc_table(s);
 	uint64_t n = tlc_capacity(s), h = (uint64_t)(hole - table), i = h;
@@ -174,26 +174,26 @@ static void cell_remove(tl_shard* s, tl_region* hole)
 		uint64_t probed = i >= home ? i - home : i + n - home;
 		uint64_t gap = i >= h ? i - h : i + n - h;
 		if (probed < gap) continue; /* its search begins behind the hole */
-		cell_move(&table[h], &table[i]);
+		bucket_move(&table[h], &table[i]);
 		h = i;
 	}
 	static const tl_region empty;
-	cell_move(&table[h], &empty);
+	bucket_move(&table[h], &empty);
 	s->used--;
 }
 
-/* Removes the cell that tlc_keep_idle has kept. The caller sets s->idle anew. */
+/* Removes the bucket that tlc_keep_idle has kept. The caller sets s->idle anew. */
 void tlc_drop_idle(tl_shard* s)
 {
-	tl_region* r = tlc_cell(s, s->idle);
+	tl_region* r = tlc_bucket(s, s->idle);
 	if (tlc_get(&r->list) != 0) units_free(s, tlc_get(&r->list));
-	count_cell(s->idle, -1);
-	cell_remove(s, r);
+	count_bucket(s->idle, -1);
+	bucket_remove(s, r);
 }
 
 /* ---- memory that Go has obtained -------------------------------------------------- */
 
-uintptr_t tlc_registry_rehash(tl_shard* s, uintptr_t table, uint32_t capacity, uint32_t limit, uint32_t* cells)
+uintptr_t tlc_registry_rehash(tl_shard* s, uintptr_t table, uint32_t capacity, uint32_t limit, uint32_t* buckets)
 {
 	tlc_shard_lock(s);
 	const tl_region* from = tlc_table(s);
@@ -205,10 +205,10 @@ uintptr_t tlc_registry_rehash(tl_shard* s, uintptr_t table, uint32_t capacity, u
 		s->limit = limit;
 		/* Homes have the same order in both, so that one pass in order fills the new table. */
 		for (uint32_t i = 0; i < n; i++)
-			if (tlc_get(&from[i].key) != 0) cell_move(tlc_cell(s, tlc_get(&from[i].key)), &from[i]);
+			if (tlc_get(&from[i].key) != 0) bucket_move(tlc_bucket(s, tlc_get(&from[i].key)), &from[i]);
 	}
 	tlc_shard_unlock(s);
-	*cells = larger ? n : capacity;
+	*buckets = larger ? n : capacity;
 	return larger ? (uintptr_t)from : table;
 }
 

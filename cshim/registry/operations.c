@@ -5,9 +5,9 @@
 static void note_nothing(const tl_foreign_entry* e) { (void)e; }
 
 /* Blocks with a record end in end_linked. */
-static int end_nothing(tl_shard* s, tl_region* cell, tl_unit* u, tl_foreign_entry* e, uintptr_t p, tlc_ended* ended)
+static int end_nothing(tl_shard* s, tl_region* bucket, tl_unit* u, tl_foreign_entry* e, uintptr_t p, tlc_ended* ended)
 {
-	(void)cell, (void)u, (void)e, (void)p, (void)ended;
+	(void)bucket, (void)u, (void)e, (void)p, (void)ended;
 	tlc_shard_unlock(s);
 	return TLC_SLOW;
 }

@@ -89,9 +89,9 @@ void tlc_registry_settle(uint32_t number, tlc_dropped* out);
 int64_t tlc_registry_lacks(uintptr_t p, uint64_t bytes, uint32_t* units);
 
 /* Memory for a shard: a larger table, which is empty, and what lists are cut from; the rest of the chunk before becomes
- * free lists. The first returns the table that nobody needs any more, and its cells: the new one, where the shard has a
+ * free lists. The first returns the table that nobody needs any more, and its buckets: the new one, where the shard has a
  * table of that size. lists.c */
-uintptr_t tlc_registry_rehash(tl_shard* s, uintptr_t table, uint32_t capacity, uint32_t limit, uint32_t* cells);
+uintptr_t tlc_registry_rehash(tl_shard* s, uintptr_t table, uint32_t capacity, uint32_t limit, uint32_t* buckets);
 void tlc_registry_give_chunk(tl_shard* s, uintptr_t at, uint64_t bytes);
 
 #pragma GCC visibility pop

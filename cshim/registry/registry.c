@@ -1,7 +1,7 @@
 /* The registry's locks, and what it answers without changing anything. */
 #include "operations.h"
 
-/* What tlc_shards points to before the library is attached. The table has one empty cell and no
+/* What tlc_shards points to before the library is attached. The table has one empty bucket and no
  * room, so that searches find nothing and registering takes the slow path. */
 static tl_region tlc_no_region;
 
@@ -69,8 +69,8 @@ static inline __attribute__((always_inline)) bool peek_once(tl_shard* s, tlc_gra
 	uint32_t v = atomic_load_explicit(&s->lock, memory_order_acquire);
 	tlc_glimpse seen = tlc_peek(s, v, at, PEEK_PROBES);
 	*out = (seen_unit){0};
-	if (TLC_UNLIKELY(seen.cell == NULL)) return false;
-	out->whole = asked && tlc_is_whole(seen.cell, at);
+	if (TLC_UNLIKELY(seen.bucket == NULL)) return false;
+	out->whole = asked && tlc_is_whole(seen.bucket, at);
 	if (seen.unit != NULL) {
 		out->starts = tlc_get(&seen.unit->starts);
 		out->covers = tlc_get(&seen.unit->covers);
@@ -87,7 +87,7 @@ static __attribute__((noinline)) void peek_again(tl_shard* s, tlc_granule at, se
 		if (peek_once(s, at, true, out)) return;
 	}
 	tlc_shard_lock(s);
-	const tl_region* r = tlc_cell(s, at.region);
+	const tl_region* r = tlc_bucket(s, at.region);
 	const tl_unit* u = tlc_listed_unit(r, at);
 	*out = (seen_unit){.whole = tlc_is_whole(r, at)};
 	if (u != NULL) {
@@ -139,7 +139,7 @@ static inline __attribute__((always_inline)) int covered_at(int up, uintptr_t p)
 int tlc_level_at(uintptr_t p)
 {
 	for (int up = TL_UNIT_LEVELS - 2; up >= 0; up -= 2) {
-		const int found = up == 0 || tlc_cells_up(up) != 0 ? covered_at(up, p) : -1;
+		const int found = up == 0 || tlc_buckets_up(up) != 0 ? covered_at(up, p) : -1;
 		if (found >= 0) return found;
 	}
 	return -1;
@@ -148,7 +148,7 @@ int tlc_level_at(uintptr_t p)
 bool tlc_covered_at_regions(uintptr_t p)
 {
 	for (int up = 2; up < TL_UNIT_LEVELS; up += 2)
-		if (tlc_cells_up(up) != 0 && covered_at(up, p) >= 0) return true;
+		if (tlc_buckets_up(up) != 0 && covered_at(up, p) >= 0) return true;
 	return false;
 }
 

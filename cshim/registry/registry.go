@@ -3,7 +3,7 @@
 // is common of it. It refers to no other C. The newest table that was attached is the process's only one.
 //
 //	registry.go, operations.h, operations.c  what Go calls
-//	cells.h                                  the words, the table and its invariants
+//	table.h                                  the words, the table and its invariants
 //	blocks.h, blocks.c                       records of blocks, their states and invariants
 //	registry.h, registry.c                   the results, what is inlined, searches without a lock, locks around fork
 //	linked.h                                 operations on entries with a record

@@ -1,4 +1,4 @@
-/* What is done with foreign pointers. cells.h has the table.
+/* What is done with foreign pointers. table.h has the table.
  *
  * Every function takes any address and answers TLC_MISS for one that is not in the table. None
  * calls back, allocates or enters Go. TLC_SLOW says that the table needs memory, or that somebody has to
@@ -9,7 +9,7 @@
  * is inlined where the public function is: tlc_enter_new and tlc_end.
  *
  * Budget of the common case: one compare-and-swap each (half of the time), three
- * multiplications to find the cell, the cell's cache line and the entry's.
+ * multiplications to find the bucket, the bucket's cache line and the entry's.
  */
 #pragma once
 
@@ -42,7 +42,7 @@ enum { TLC_NO_KIND = 0 }; /* of a block: tlc_end did not end it */
 /* Registers [p, p+bytes), with `as` for its kind and flags. An owner is NULL where the block gets no record. *was is the
  * dead entry that it replaces; NULL: nobody asks. */
 int tlc_enter(uintptr_t p, uint64_t bytes, uint64_t as, const tlc_owner* own, uint32_t* gen, tl_foreign_entry* was);
-tl_region* tlc_uncover_wide(tl_shard* s, tl_region* cell, tl_unit* u, uintptr_t p, uint64_t bytes);
+tl_region* tlc_uncover_wide(tl_shard* s, tl_region* bucket, tl_unit* u, uintptr_t p, uint64_t bytes);
 bool tlc_covered_at_regions(uintptr_t p); /* registry.c */
 
 /* Registers new memory that nobody holds: at zero, where a block owns nothing. So what others own behind p is looked at
@@ -57,10 +57,10 @@ bool tlc_foreign_seen(uintptr_t p);     /* one of both */
 void tlc_foreign_lock_all(void);        /* before fork */
 void tlc_foreign_unlock_all(void);      /* after it, in the parent and in the child */
 
-/* Is p inside a block that owns the whole region of p? The cell of the region does not tell. Takes no lock. */
+/* Is p inside a block that owns the whole region of p? The bucket of the region does not tell. Takes no lock. */
 static inline bool tlc_covered_above(uintptr_t p)
 {
-	return TLC_UNLIKELY(tlc_cells_up(0) != 0) && tlc_covered_at_regions(p);
+	return TLC_UNLIKELY(tlc_buckets_up(0) != 0) && tlc_covered_at_regions(p);
 }
 
 /* ---- searching under the lock ----------------------------------------------------------- */
@@ -68,7 +68,7 @@ static inline bool tlc_covered_above(uintptr_t p)
 /* What a search for the start of a block found. The shard is locked. */
 typedef struct tlc_lookup {
 	tl_shard* shard;
-	tl_region* cell;
+	tl_region* bucket;
 	tl_unit* listed;         /* NULL: not in the list */
 	tl_unit* unit;           /* NULL: not in use */
 	tl_foreign_entry* entry; /* NULL: nothing starts there */
@@ -78,8 +78,8 @@ typedef struct tlc_lookup {
 /* Searches for a granule in a shard that is locked. */
 static inline __attribute__((always_inline)) tlc_lookup tlc_look_up(tl_shard* s, tlc_granule at)
 {
-	tlc_lookup x = {.shard = s, .cell = tlc_cell(s, at.region), .at = at};
-	x.unit = x.listed = tlc_listed_unit(x.cell, at);
+	tlc_lookup x = {.shard = s, .bucket = tlc_bucket(s, at.region), .at = at};
+	x.unit = x.listed = tlc_listed_unit(x.bucket, at);
 	if (x.unit != NULL && tlc_has(&x.unit->starts, at.bit)) {
 		x.entry = tlc_entry(x.unit, at.bit);
 		if (x.entry == NULL) __builtin_unreachable();
@@ -92,14 +92,14 @@ static inline __attribute__((always_inline)) tlc_lookup tlc_look_up(tl_shard* s,
 /* Does a block own the granule, or its unit as a whole? */
 static inline bool tlc_is_owned(tlc_lookup x)
 {
-	return tlc_is_whole(x.cell, x.at) || (x.unit != NULL && tlc_has(&x.unit->covers, x.at.bit));
+	return tlc_is_whole(x.bucket, x.at) || (x.unit != NULL && tlc_has(&x.unit->covers, x.at.bit));
 }
 
 /* Makes an entry where none was found. NULL, nothing changed: no memory is at hand; a unit that is opened here needs none
  * for its first entry. Units may move. */
 static inline __attribute__((always_inline)) tl_foreign_entry* tlc_make_entry(tlc_lookup* x)
 {
-	if (x->unit == NULL) x->unit = tlc_open_unit(x->shard, x->cell, x->listed, x->at);
+	if (x->unit == NULL) x->unit = tlc_open_unit(x->shard, x->bucket, x->listed, x->at);
 	return TLC_LIKELY(x->unit != NULL) ? tlc_insert(x->shard, x->unit, x->at.bit) : NULL;
 }
 
@@ -115,16 +115,16 @@ static inline __attribute__((always_inline)) tlc_lookup tlc_lock_entry(uintptr_t
 
 /* ---- searching without the lock -------------------------------------------------------- */
 
-/* What is seen of a granule without the lock. `cell` and `unit` are what tlc_cell and the list
- * of the cell would give under it; the unit may be vacant. */
+/* What is seen of a granule without the lock. `bucket` and `unit` are what tlc_bucket and the list
+ * of the bucket would give under it; the unit may be vacant. */
 typedef struct tlc_glimpse {
-	tl_region* cell; /* NULL: a writer was in the way, or the search took too long */
-	tl_unit* unit;   /* NULL: not in the list */
+	tl_region* bucket; /* NULL: a writer was in the way, or the search took too long */
+	tl_unit* unit;     /* NULL: not in the list */
 } tlc_glimpse;
 
 /* Searches for a granule without the lock, at version v and with so many probes. Whatever is
  * read is void unless the version is still v: table and capacity are compared before either is
- * used, and so is what the cell says of its list. None of that memory is ever unmapped. */
+ * used, and so is what the bucket says of its list. None of that memory is ever unmapped. */
 static inline __attribute__((always_inline)) tlc_glimpse tlc_peek(const tl_shard* s, uint32_t v, tlc_granule at,
                                                                   uint64_t probes)
 {
@@ -156,7 +156,7 @@ static inline __attribute__((always_inline)) bool tlc_enter_new(tlc_lookup x, ui
                                                                 const tlc_owner* own, uint32_t* gen)
 {
 	uint64_t bits = tlc_range(x.at.bit, tlc_last(p, bytes) & 63);
-	bool able = x.entry == NULL && !tlc_is_whole(x.cell, x.at) && tlc_has_record_for(x.shard, own);
+	bool able = x.entry == NULL && !tlc_is_whole(x.bucket, x.at) && tlc_has_record_for(x.shard, own);
 	if (x.unit != NULL && (tlc_get(&x.unit->covers) & bits) != 0) able = false;
 	tl_foreign_entry* e = TLC_LIKELY(able) ? tlc_make_entry(&x) : NULL;
 	if (TLC_LIKELY(e != NULL)) {
@@ -198,10 +198,10 @@ static inline __attribute__((always_inline)) bool tlc_find_opening(uintptr_t p, 
 	tlc_granule at = tlc_granule_of(TL_UNIT_LEVEL_0, p >> 4);
 	uint32_t v = atomic_load_explicit(&s->lock, memory_order_acquire);
 	tlc_glimpse seen = tlc_peek(s, v, at, PROBES);
-	if (TLC_UNLIKELY(seen.cell == NULL)) return false;
-	if (tlc_is_whole(seen.cell, at) || tlc_covered_above(p)) return false;
+	if (TLC_UNLIKELY(seen.bucket == NULL)) return false;
+	if (tlc_is_whole(seen.bucket, at) || tlc_covered_above(p)) return false;
 	tl_unit* u = tlc_in_use(seen.unit);
-	*place = (tlc_opening){{.shard = s, .cell = seen.cell, .listed = seen.unit, .unit = u, .at = at}, v};
+	*place = (tlc_opening){{.shard = s, .bucket = seen.bucket, .listed = seen.unit, .unit = u, .at = at}, v};
 	if (TLC_UNLIKELY(u != NULL && ((tlc_get(&u->covers) | tlc_get(&u->starts)) & tlc_bit(at.bit)))) return false;
 	atomic_thread_fence(memory_order_acquire);
 	return TLC_LIKELY(atomic_load_explicit(&s->lock, memory_order_relaxed) == v); /* or what was read means nothing */
@@ -310,7 +310,7 @@ static inline tlc_effect tlc_effect_of(const tl_foreign_entry* e, int drop, uint
 }
 
 /* Takes the granules of a block from it. Its entry stays, and so does the unit of the entry;
- * the cell may move. false, nothing changed: another thread had a lock that the block needs.
+ * the bucket may move. false, nothing changed: another thread had a lock that the block needs.
  * The shard is unlocked, and that thread is done. */
 static inline __attribute__((always_inline)) bool tlc_uncover(tlc_lookup* x, uintptr_t p, uint64_t bytes)
 {
@@ -318,9 +318,9 @@ static inline __attribute__((always_inline)) bool tlc_uncover(tlc_lookup* x, uin
 		tlc_clear(&x->unit->covers, tlc_range(x->at.bit, tlc_last(p, bytes) & 63));
 		return true;
 	}
-	tl_region* cell = tlc_uncover_wide(x->shard, x->cell, x->unit, p, bytes);
-	if (TLC_LIKELY(cell != NULL)) x->cell = cell;
-	return cell != NULL;
+	tl_region* bucket = tlc_uncover_wide(x->shard, x->bucket, x->unit, p, bytes);
+	if (TLC_LIKELY(bucket != NULL)) x->bucket = bucket;
+	return bucket != NULL;
 }
 
 /* Erases an entry whose block the shard counts no more. */
@@ -328,7 +328,7 @@ static inline __attribute__((always_inline)) void tlc_erase_entry(tlc_lookup x)
 {
 	x.shard->entries--;
 	tlc_erase(x.shard, x.unit, x.at.bit);
-	if (TLC_UNLIKELY(tlc_close_unit(x.shard, x.cell, x.unit))) tlc_keep_idle(x.shard, x.cell);
+	if (TLC_UNLIKELY(tlc_close_unit(x.shard, x.bucket, x.unit))) tlc_keep_idle(x.shard, x.bucket);
 }
 
 /* Takes a block off the counts of its shard and its granules from it: it is gone, at zero, or
@@ -362,7 +362,7 @@ static inline __attribute__((always_inline)) int tlc_drop_at(tlc_lookup x, uintp
 			return TLC_SLOW;
 		}
 		if (f.result != TLC_STALE) tlc_touch(e, who); /* else the caller means an earlier block */
-		if (f.result == TLC_GONE) return who.end(x.shard, x.cell, x.unit, e, p, ended);
+		if (f.result == TLC_GONE) return who.end(x.shard, x.bucket, x.unit, e, p, ended);
 		if (f.result == TLC_OK || ends) tlc_count_at_alias(e, (uint64_t)f.count - e->count);
 	}
 	bool leaves = (ends && e->link == 0) || f.hand_back; /* at zero too, a block keeps what a deleter frees */

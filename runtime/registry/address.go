@@ -27,14 +27,14 @@ func (at granule) pointer() uintptr {
 }
 
 // mix is a bijection. One multiplication alone would leave addresses of a regular stride in
-// runs of cells.
+// runs of buckets.
 func mix(key uint64) uint64 {
 	key *= layout.HashFactor
 	key ^= key >> 32
 	return key * layout.RegionHashFactor
 }
 
-// home is the cell where the search for key begins.
+// home is the bucket where the search for key begins.
 func home(key uint64, capacity uint32) uint32 {
 	return uint32((mix(key) >> 32) * uint64(capacity) >> 32)
 }

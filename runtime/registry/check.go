@@ -7,7 +7,7 @@ import (
 	"tlruntime/runtime/layout"
 )
 
-// Check verifies the invariants of cshim/registry/cells.h: it walks the memory and recomputes
+// Check verifies the invariants of cshim/registry/table.h: it walks the memory and recomputes
 // what the operations maintain. Nothing may run beside it. For tests and debug builds.
 func (t *Table) Check() error { return t.check(0) }
 
@@ -35,11 +35,11 @@ func (t *Table) check(held uint32) error {
 	c.blockRecords()
 	c.coverage()
 	for up := 2; up < layout.UnitLevels; up += 2 {
-		c.Want(c.cells[up] == t.header.Cells[up], "%d cells %d levels up, counted %d", c.cells[up], up,
-			t.header.Cells[up])
-		c.cells[0] += c.cells[up]
+		c.Want(c.buckets[up] == t.header.Buckets[up], "%d buckets %d levels up, counted %d", c.buckets[up], up,
+			t.header.Buckets[up])
+		c.buckets[0] += c.buckets[up]
 	}
-	c.Want(c.cells[0] == t.header.Cells[0], "%d cells above level 0, counted %d", c.cells[0], t.header.Cells[0])
+	c.Want(c.buckets[0] == t.header.Buckets[0], "%d buckets above level 0, counted %d", c.buckets[0], t.header.Buckets[0])
 	return c.Err()
 }
 
@@ -47,14 +47,14 @@ type interval struct{ from, to uint64 }
 
 type checker struct {
 	invariant.Found
-	t      *Table
-	held   uint32
-	seen   map[uint64]bool  // region keys
-	lists  map[uintptr]bool // addresses of lists, free ones included
-	links  map[uint32]links // by record
-	blocks []interval       // of covered entries and shared blocks, in bytes
-	bits   []interval       // of set bits of covers
-	cells  [8]uint32
+	t       *Table
+	held    uint32
+	seen    map[uint64]bool  // region keys
+	lists   map[uintptr]bool // addresses of lists, free ones included
+	links   map[uint32]links // by record
+	blocks  []interval       // of covered entries and shared blocks, in bytes
+	bits    []interval       // of set bits of covers
+	buckets [8]uint32
 
 	blocksAt []blocksAt // by shard
 }
@@ -68,9 +68,9 @@ func (c *checker) shard(index uint32) {
 	var bytes uint64
 	var units uint64
 	for i := range s.Capacity {
-		r := cell(s, i)
+		r := bucket(s, i)
 		if r.Key == 0 {
-			c.Want(*r == layout.Region{}, "shard %d: cell %d is empty and has %+v", index, i, *r)
+			c.Want(*r == layout.Region{}, "shard %d: bucket %d is empty and has %+v", index, i, *r)
 			continue
 		}
 		used++
@@ -87,7 +87,7 @@ func (c *checker) shard(index uint32) {
 		}
 	}
 	c.Want(units == s.Units, "shard %d: %d units in use, counted %d", index, units, s.Units)
-	c.Want(used == s.Used, "shard %d: %d cells in use, counted %d", index, used, s.Used)
+	c.Want(used == s.Used, "shard %d: %d buckets in use, counted %d", index, used, s.Used)
 	c.Want(pointers == s.Entries, "shard %d: %d entries, counted %d", index, pointers, s.Entries)
 	c.Want(back == s.HandedBack, "shard %d: %d handed back, counted %d", index, back, s.HandedBack)
 	c.Want(zeros == s.Zeros, "shard %d: %d at zero, counted %d", index, zeros, s.Zeros)
@@ -108,13 +108,13 @@ func count(b bool) uint32 {
 	return 0
 }
 
-// region checks a cell, its units, and that a search finds it.
+// region checks a bucket, its units, and that a search finds it.
 func (c *checker) region(index, i uint32, r *layout.Region) {
 	s := &c.t.shards[index]
 	c.Want(!c.seen[r.Key], "region %#x is there twice", r.Key)
 	c.seen[r.Key] = true
 	for j := home(r.Key, s.Capacity); j != i; j = (j + 1) % s.Capacity {
-		c.Want(cell(s, j).Key != 0, "region %#x is behind an empty cell", r.Key)
+		c.Want(bucket(s, j).Key != 0, "region %#x is behind an empty bucket", r.Key)
 	}
 	room, there := int(layout.RegionRooms[roomClass(r)]), set(r.Present).len()
 	c.Want((there == vacantUnits(r) && r.Whole == 0) == (r.Key == s.Idle),
@@ -126,7 +126,7 @@ func (c *checker) region(index, i uint32, r *layout.Region) {
 	up := int(r.Key>>layout.UnitLevelShift) - layout.UnitLevel0
 	c.Want(up == -1 || up >= 0 && up%2 == 0, "region %#x is of level %d", r.Key, up)
 	if up > 0 {
-		c.cells[up]++
+		c.buckets[up]++
 	}
 	c.owned(index, up+1, r.Key&(1<<layout.UnitLevelShift-1)<<6, r.Whole)
 	unused := 0
@@ -233,7 +233,7 @@ func (c *checker) memory(index uint32, s *layout.Shard) {
 		}
 	}
 	for i := range s.Capacity {
-		if r := cell(s, i); r.Key != 0 {
+		if r := bucket(s, i); r.Key != 0 {
 			bytes += listsOf(r)
 		}
 	}

@@ -14,15 +14,15 @@ const (
 	loadOver    = 2
 	loadUnder   = 3
 	doubleBelow = 512
-	maxCells    = 1 << 31
+	maxBuckets  = 1 << 31
 )
 
-func limitOf(cells uint32) uint32 { return uint32(uint64(cells) * loadOver / loadUnder) }
+func limitOf(buckets uint32) uint32 { return uint32(uint64(buckets) * loadOver / loadUnder) }
 
-// nextCapacity returns the capacity with room for `used` cells.
-func nextCapacity(cells, used uint32) uint64 {
-	n := uint64(cells)
-	for n < maxCells && n*loadOver/loadUnder < uint64(used) {
+// nextCapacity returns the capacity with room for `used` buckets.
+func nextCapacity(buckets, used uint32) uint64 {
+	n := uint64(buckets)
+	for n < maxBuckets && n*loadOver/loadUnder < uint64(used) {
 		if n < doubleBelow {
 			n *= 2
 		} else {
@@ -48,7 +48,7 @@ func (t *Table) makeRoom(p, bytes uintptr) bool {
 	}
 }
 
-// growShard makes room for more cells in one table. It holds no lock while it obtains the
+// growShard makes room for more buckets in one table. It holds no lock while it obtains the
 // memory.
 func (t *Table) growShard(s *layout.Shard, more uint32) bool {
 	lock(s)
@@ -58,7 +58,7 @@ func (t *Table) growShard(s *layout.Shard, more uint32) bool {
 		return true
 	}
 	next := nextCapacity(old, used+more)
-	if next >= maxCells {
+	if next >= maxBuckets {
 		return false
 	}
 	bytes := memory.Round(uintptr(next)*layout.RegionBytes, memory.PageBytes)
@@ -66,8 +66,8 @@ func (t *Table) growShard(s *layout.Shard, more uint32) bool {
 	if !ok {
 		return false
 	}
-	outgrown, cells := rehash(s, table, uint32(next))
-	memory.Purge(outgrown, memory.Round(uintptr(cells)*layout.RegionBytes, memory.PageBytes))
+	outgrown, buckets := rehash(s, table, uint32(next))
+	memory.Purge(outgrown, memory.Round(uintptr(buckets)*layout.RegionBytes, memory.PageBytes))
 	return true
 }
 
@@ -89,8 +89,8 @@ func (t *Table) reserve(s *layout.Shard, need uintptr) bool {
 	return true
 }
 
-// rehash gives a shard a table of so many cells, and returns the one that it had.
-func rehash(s *layout.Shard, table uintptr, capacity uint32) (outgrown uintptr, cells uint32) {
+// rehash gives a shard a table of so many buckets, and returns the one that it had.
+func rehash(s *layout.Shard, table uintptr, capacity uint32) (outgrown uintptr, buckets uint32) {
 	var n C.uint32_t
 	outgrown = uintptr(C.tlc_registry_rehash(shardInC(s), C.uintptr_t(table), C.uint32_t(capacity),
 		C.uint32_t(limitOf(capacity)), &n))

@@ -1,8 +1,8 @@
 // Package registry counts and frees memory that the runtime did not allocate. What is done with
 // the table is C (cshim/registry), which both paths call. Here its memory is obtained, and it is read.
 //
-// cshim/registry/cells.h explains the table, its words and its invariants. In short: a
-// granule is 16 bytes of the address space, a unit 64 granules, a region 64 units. A cell
+// cshim/registry/table.h explains the table, its words and its invariants. In short: a
+// granule is 16 bytes of the address space, a unit 64 granules, a region 64 units. A bucket
 // of a shard's hash table has one region with a list of its units. A unit says at which of
 // its granules registered blocks start and which granules they own. What a block owns in one
 // unit is a cover, and its covers are its extent.
@@ -24,7 +24,7 @@ const (
 	purpose       = "registry"
 	defaultShards = 64
 	maxShards     = 4096
-	firstCells    = 64       // of a shard's first table, at least; at most twice that
+	firstBuckets  = 64       // of a shard's first table, at least; at most twice that
 	firstTable    = 4 << 10  // bytes reserved for it
 	firstChunk    = 16 << 10 // bytes of list memory that a shard starts with
 )
@@ -66,8 +66,8 @@ func Open(shards int) (*Table, status.Status) {
 	for i := range t.shards {
 		at := base + head + uintptr(i)*(firstTable+firstChunk)
 		// Sizes are staggered, so that shards that fill alike do not all grow at once.
-		cells := uint32(firstCells + firstCells*i/shards)
-		rehash(&t.shards[i], at, cells)
+		buckets := uint32(firstBuckets + firstBuckets*i/shards)
+		rehash(&t.shards[i], at, buckets)
 		giveChunk(&t.shards[i], at+firstTable, firstChunk)
 	}
 	t.attach()
@@ -89,7 +89,7 @@ func (t *Table) Close() {
 }
 
 // obtain maps memory that lives as long as the table: a reader without the lock may still
-// be in cells that were outgrown.
+// be in buckets that were outgrown.
 func (t *Table) obtain(bytes uintptr) (uintptr, bool) {
 	addr, err := memory.Map(bytes, purpose)
 	if err != nil {

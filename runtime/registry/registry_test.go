@@ -275,13 +275,13 @@ func TestGrowthThatFailsChangesNothing(t *testing.T) {
 	}
 }
 
-// meanProbes is the average distance of a cell from its home.
+// meanProbes is the average distance of a bucket from its home.
 func (t *Table) meanProbes() float64 {
 	var sum, n float64
 	for i := range t.shards {
 		s := &t.shards[i]
 		for at := range s.Capacity {
-			if r := cell(s, at); r.Key != 0 {
+			if r := bucket(s, at); r.Key != 0 {
 				sum += float64((at + s.Capacity - home(r.Key, s.Capacity)) % s.Capacity)
 				n++
 			}

@@ -133,7 +133,7 @@ func snapshot(s *layout.Shard, infos []Info) []Info {
 	lock(s)
 	defer unlock(s)
 	for i := range s.Capacity {
-		if r := cell(s, i); r.Key != 0 {
+		if r := bucket(s, i); r.Key != 0 {
 			infos = appendRegion(infos, r)
 		}
 	}

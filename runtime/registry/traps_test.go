@@ -128,7 +128,7 @@ func probes(table *Table, pointers []uintptr) (longest uint32, mean float64) {
 		s := table.shard(p)
 		key := granuleOf(layout.UnitLevel0, uint64(p>>4)).region
 		first, far := home(key, s.Capacity), uint32(0)
-		for ; far < s.Capacity && cell(s, (first+far)%s.Capacity).Key != key; far++ {
+		for ; far < s.Capacity && bucket(s, (first+far)%s.Capacity).Key != key; far++ {
 		}
 		longest = max(longest, far)
 		sum += uint64(far)
@@ -136,7 +136,7 @@ func probes(table *Table, pointers []uintptr) (longest uint32, mean float64) {
 	return longest, float64(sum) / float64(len(pointers))
 }
 
-func TestAlignedPointersSpreadOverShardsAndCells(t *testing.T) {
+func TestAlignedPointersSpreadOverShardsAndBuckets(t *testing.T) {
 	for _, stride := range []uintptr{64, 4096, 8192, 1 << 16, 1 << 21} {
 		table := open64(t)
 		var pointers []uintptr
@@ -169,7 +169,7 @@ func TestAMillionThatCameAndWentLeaveLookupsAsTheyWere(t *testing.T) {
 		}
 	}
 	after := table.Totals()
-	assert.Equal(t, before, after, "cells in use and memory")
+	assert.Equal(t, before, after, "buckets in use and memory")
 	longestNow, meanNow := probes(table, pointers)
 	assert.LessOrEqual(t, longestNow, longest+1, "nothing is left that a search passes over")
 	assert.InDelta(t, mean, meanNow, 0.1)

@@ -15,7 +15,7 @@ type header struct {
 	decls []sharedDecl
 }
 
-// stem is what the Go file is called by: cells of cshim/registry/cells.h is registry_cells, what lies in base has no
+// stem is what the Go file is called by: table of cshim/registry/table.h is registry_table, what lies in base has no
 // prefix.
 func (h header) stem() string {
 	folder, name := filepath.Base(filepath.Dir(h.path)), strings.TrimSuffix(filepath.Base(h.path), ".h")

@@ -11,11 +11,11 @@
  *   granule  16 bytes of the address space, the smallest part that a block owns
  *   unit     64 granules, 1 KiB: two words of bits, and the entries of the blocks that start here
  *   region   64 units, 64 KiB
- *   cell     an element of a shard's hash table: empty, or one region with a list of its units
+ *   bucket   an element of a shard's hash table: empty, or one region with a list of its units
  *
  * That is level 0. Larger blocks use levels 2, 4 and 6 as well. A granule of level n+2 is a region of level n, so the
  * granules of these levels have 64 KiB, 256 MiB and 1 TiB. A block owns the granules that start inside it. A unit that
- * it fills, where it leaves that unit, it owns as a whole, which is a bit of the cell's `whole`. A region that it fills,
+ * it fills, where it leaves that unit, it owns as a whole, which is a bit of the bucket's `whole`. A region that it fills,
  * where it leaves that region, it owns as a granule two levels above. What a block owns of one region is a *cover*, and
  * all of its covers are its *extent*: two covers in each level at most, whatever the size. tlc_level_at tells the level
  * at which a block owns an address: n for a granule of level n, n+1 for a whole unit of level n.
@@ -24,7 +24,7 @@
  * So of two blocks of 8 bytes in one granule the first owns it, and an address between granules is compared with the
  * size of the granule's owner (between.c).
  *
- * A cell has a list of units, and a unit has a list of entries:
+ * A bucket has a list of units, and a unit has a list of entries:
  *
  *   present  which units of the region are in the list, in order of address:
  *            unit u = list[number of bits of present below u].
@@ -39,7 +39,7 @@
  *
  * Thus one search tells whether a pointer is registered and whether it is inside another
  * block, and neighbours in memory are neighbours in the table. A registered pointer costs 24
- * bytes where units are shared, 40 where it has one of its own, and its share of a cell.
+ * bytes where units are shared, 40 where it has one of its own, and its share of a bucket.
  *
  * Invariants (registry.Table.Check runs them):
  *
@@ -47,12 +47,12 @@
  *   bit g of covers is set  <=>  exactly one covered entry or shared block owns g at that level
  *   bit u of whole is set   <=>  exactly one of them owns all of unit u
  *   shard.bytes             ==   sum of bytes over covered entries, and over shared blocks that begin here
- *   vacant units of a cell  ==   those present whose starts | covers == 0
- *   vacant < units present <= room of the list, or whole != 0; of the shard's idle cell vacant == present, whole == 0
- *   an empty cell is 0 in all words
+ *   vacant units of a bucket ==  those present whose starts | covers == 0
+ *   vacant < units present <= room of the list, or whole != 0; of the shard's idle bucket vacant == present, whole == 0
+ *   an empty bucket is 0 in all words
  *   floats <= min(count, 15);  HANDED_BACK  =>  ADOPTED && floats > 0
- *   used == cells of the shard that hold a region <= limit < capacity
- *   no cell between home(key) and the cell of key is empty   (linear probing)
+ *   used == buckets of the shard that hold a region <= limit < capacity
+ *   no bucket between home(key) and the bucket of key is empty   (linear probing)
  *
  * A block with several addresses, or with a deleter, has a record besides, and its entries link
  * to it (blocks.h).
@@ -75,8 +75,8 @@
  *
  * registry.h has the operations. runtime/registry calls them from Go, and it alone grows tables.
  */
-#ifndef TL_REGISTRY_CELLS_H
-#define TL_REGISTRY_CELLS_H
+#ifndef TL_REGISTRY_TABLE_H
+#define TL_REGISTRY_TABLE_H
 
 #include <string.h>
 
@@ -146,9 +146,9 @@ typedef struct tl_unit {
 	tl_foreign_entry only; /* gen 0: a list at address `block` with room for `count` entries */
 } tl_unit;
 
-/* A cell: 64 units of which one is in use or owned at least. Written under the lock of its shard, also read without. */
+/* A bucket: 64 units of which one is in use or owned at least. Written under the lock of its shard, also read without. */
 typedef struct tl_region {
-	_Atomic uint64_t key;     /* 0 = empty cell */
+	_Atomic uint64_t key;     /* 0 = empty bucket */
 	_Atomic uint64_t present; /* units in the list */
 	_Atomic uint64_t whole;   /* units that blocks own, each as a whole */
 	_Atomic uint64_t list;    /* of units; without an address there is none yet */
@@ -157,7 +157,7 @@ typedef struct tl_region {
 /* One shard. All but `lock` is written under it. */
 typedef struct tl_shard {
 	_Atomic uint32_t lock;     /* version; odd = held */
-	_Atomic uint32_t capacity; /* cells; also read without the lock */
+	_Atomic uint32_t capacity; /* buckets; also read without the lock */
 	_Atomic uintptr_t table;   /* likewise */
 	uint32_t used;
 	uint32_t limit;
@@ -171,7 +171,7 @@ typedef struct tl_shard {
 	uintptr_t unit_lists[TL_UNIT_ROOMS]; /* those for tl_region_rooms[i] units, linked through only.block */
 	uint64_t chunk_bytes;                /* memory for lists, in all */
 	uint64_t units;                      /* in use */
-	uint64_t idle;                       /* key of a cell that is kept though all its units are vacant, or 0 */
+	uint64_t idle;                       /* key of a bucket that is kept though all its units are vacant, or 0 */
 	uint32_t records;                    /* of blocks (blocks.h) that this shard has */
 	uint32_t free_record;                /* first of those that no block has, linked through next; 0 = none */
 	uint32_t buffers;                    /* shared blocks that begin here */
@@ -180,16 +180,16 @@ typedef struct tl_shard {
 
 /* Stands immediately before shard 0. */
 typedef struct tl_registry {
-	/* Cells of each even level above 0, changed atomically under the lock of the cell's shard. [0] is their sum: 0 means
+	/* Buckets of each even level above 0, changed atomically under the lock of the bucket's shard. [0] is their sum: 0 means
 	 * that no block fills a region. */
-	_Atomic uint32_t cells[TL_UNIT_LEVELS];
+	_Atomic uint32_t buckets[TL_UNIT_LEVELS];
 	_Atomic uint32_t typed; /* 1: a block with a type was registered */
 	uint32_t spare[7];
 	/* Of level k: where record 0 would be if all records stood in one row. 0 = there is no such level. */
 	_Atomic uintptr_t records[TL_RECORD_LEVELS];
 } tl_registry;
 
-/* Where the shards are; written once by tlc_foreign_attach. Before that: one shard of one cell, without room. */
+/* Where the shards are; written once by tlc_foreign_attach. Before that: one shard of one bucket, without room. */
 extern tl_shard* tlc_shards;
 extern uint64_t tlc_shard_mask;
 void tlc_foreign_attach(uintptr_t shards, uint64_t mask);
@@ -233,7 +233,7 @@ static inline uint64_t tlc_shard_of(uintptr_t p)
 }
 static inline tl_shard* tlc_shard_at(uintptr_t p) { return &tlc_shards[tlc_shard_of(p)]; }
 
-/* A bijection. One multiplication alone would leave addresses of a regular stride in runs of cells. */
+/* A bijection. One multiplication alone would leave addresses of a regular stride in runs of buckets. */
 static inline uint64_t tlc_mix(uint64_t key)
 {
 	key *= TL_HASH_FACTOR;
@@ -248,21 +248,21 @@ static inline uint64_t tlc_shard_of_granule(int up, uint64_t number)
 	return (tlc_mix(tlc_granule_of(TL_UNIT_LEVEL_0 + up, number).region) >> 20) & tlc_shard_mask;
 }
 
-/* How many cells there are, `up` levels above 0. For 0: of all levels above it. */
-static inline uint32_t tlc_cells_up(int up)
+/* How many buckets there are, `up` levels above 0. For 0: of all levels above it. */
+static inline uint32_t tlc_buckets_up(int up)
 {
 	const tl_registry* r = (const tl_registry*)tlc_shards - 1;
-	return atomic_load_explicit(&r->cells[up], memory_order_relaxed);
+	return atomic_load_explicit(&r->buckets[up], memory_order_relaxed);
 }
 
-/* The cell where the search for key begins. Scaled and not masked, because a table grows in steps
+/* The bucket where the search for key begins. Scaled and not masked, because a table grows in steps
  * smaller than doubling, and so that it is rehashed in order. */
 static inline uint64_t tlc_home(uint64_t key, uint64_t capacity) { return (tlc_mix(key) >> 32) * capacity >> 32; }
 
 /* registry.c has the first, lists.c the others. */
 void tlc_shard_wait(tl_shard* s);
 tl_unit* tlc_add_unit(tl_shard* s, tl_region* r, tlc_granule at);
-void tlc_add_cell(tl_shard* s, tl_region* r, uint64_t key);
+void tlc_add_bucket(tl_shard* s, tl_region* r, uint64_t key);
 void tlc_drop_idle(tl_shard* s);
 bool tlc_lengthen(tl_shard* s, tl_unit* u);
 void tlc_free_list(tl_shard* s, const tl_unit* u);
@@ -338,10 +338,10 @@ static inline unsigned tlc_ones(uint64_t bits)
 
 static inline unsigned tlc_rank(uint64_t bits, unsigned bit) { return tlc_ones(bits & tlc_below(bit)); }
 
-/* ---- cells and units, under the lock ------------------------------------------------- */
+/* ---- buckets and units, under the lock ------------------------------------------------- */
 
-/* The cell of key, or the empty cell where it belongs (used < capacity). */
-static inline tl_region* tlc_cell(const tl_shard* s, uint64_t key)
+/* The bucket of key, or the empty bucket where it belongs (used < capacity). */
+static inline tl_region* tlc_bucket(const tl_shard* s, uint64_t key)
 {
 	tl_region* table = tlc_table(s);
 	uint64_t n = tlc_capacity(s);
@@ -363,7 +363,7 @@ static inline bool tlc_vacant(const tl_unit* u) { return (tlc_get(&u->starts) | 
 /* A unit of a list, or NULL: NULL also when it is vacant. */
 static inline tl_unit* tlc_in_use(tl_unit* u) { return TLC_LIKELY(u != NULL && !tlc_vacant(u)) ? u : NULL; }
 
-/* The unit of a granule in the list of its cell, in use or vacant; NULL when it is not in the list. */
+/* The unit of a granule in the list of its bucket, in use or vacant; NULL when it is not in the list. */
 static inline tl_unit* tlc_listed_unit(const tl_region* r, tlc_granule at)
 {
 	uint64_t present = tlc_get(&r->present);
@@ -376,8 +376,8 @@ static inline tl_unit* tlc_listed_unit(const tl_region* r, tlc_granule at)
 /* Does a block own the unit of a granule as a whole? */
 static inline bool tlc_is_whole(const tl_region* r, tlc_granule at) { return tlc_has(&r->whole, at.unit); }
 
-/* Opens a unit that is not in use; r is its cell, or the empty one for it, and u the vacant unit in its list. NULL: no memory
- * is at hand, or the table has no room for a cell. Where it is not in the list, units of the same region move. */
+/* Opens a unit that is not in use; r is its bucket, or the empty one for it, and u the vacant unit in its list. NULL: no memory
+ * is at hand, or the table has no room for a bucket. Where it is not in the list, units of the same region move. */
 static inline tl_unit* tlc_open_unit(tl_shard* s, tl_region* r, tl_unit* u, tlc_granule at)
 {
 	if (TLC_UNLIKELY(u == NULL)) return tlc_add_unit(s, r, at);
@@ -396,8 +396,8 @@ static inline bool tlc_close_unit(tl_shard* s, tl_region* r, const tl_unit* u)
 	return true;
 }
 
-/* A cell of which nothing is in use is kept until another one is like that: a block that comes and goes alone finds its
- * cell again. */
+/* A bucket of which nothing is in use is kept until another one is like that: a block that comes and goes alone finds its
+ * bucket again. */
 static inline void tlc_keep_idle(tl_shard* s, tl_region* r)
 {
 	const uint64_t key = tlc_get(&r->key);

@@ -4,7 +4,7 @@ import "tlruntime/runtime/layout"
 
 // What stands in a shard, for those who read all of it. They hold its lock.
 
-func cell(s *layout.Shard, i uint32) *layout.Region {
+func bucket(s *layout.Shard, i uint32) *layout.Region {
 	return layout.At[layout.Region](s.Table + uintptr(i)*layout.RegionBytes)
 }
 
@@ -16,7 +16,7 @@ func unitBytes(class int) uintptr { return uintptr(layout.RegionRooms[class]) * 
 
 func vacantUnits(r *layout.Region) int { return int(r.List / layout.RegionVacant & 255) }
 
-// units returns the list of a cell that is not empty, in order of address.
+// units returns the list of a bucket that is not empty, in order of address.
 func units(r *layout.Region) []layout.Unit {
 	return layout.Slice[layout.Unit](uintptr(r.List&layout.RegionAddress), uint64(set(r.Present).len()))
 }
