@@ -110,9 +110,10 @@ static __attribute__((noinline)) tl_status free_newest(tl_context* c, uintptr_t 
 {
 	const tl_entry e = {object, (uint32_t)tag, (uint32_t)(tag >> 32)};
 	tl_record* r = tlc_g.records + e.record;
+	const tl_tensor_header* h = (const tl_tensor_header*)object;
 	c->top--;
-	if ((((const tl_tensor_header*)e.object)->flags & TL_TENSOR_VIEW) != 0 && tlc_view_drop(c, r, e, ONLY_REFERENCE))
-		return TL_OK;
+	if (tlc_tensor_is_whole(h) && tlc_tensor_give_elsewhere(c, r, object, tag, ONLY_REFERENCE)) return TL_OK;
+	if ((h->flags & TL_TENSOR_VIEW) != 0 && tlc_view_drop(c, r, e, ONLY_REFERENCE)) return TL_OK;
 	return TLC_LIKELY(tlc_tensor_drop(c, r, e)) ? TL_OK : free_slowly(c, e);
 }
 
