@@ -1,6 +1,7 @@
 package offsets_test
 
 import (
+	"math"
 	"slices"
 	"syscall"
 	"testing"
@@ -40,19 +41,45 @@ func hard() map[string]offsets.Problem {
 	}
 }
 
-// With a clock that counts, time is the only thing that differs between the runs.
+// looksOf is how often the clock is looked at where no budget is given.
+func looksOf(t *testing.T, p offsets.Problem) (looks int, frame int64) {
+	looked(t, &looks)
+	s := solved(t, p, offsets.Options{Progress: func(offsets.Progress) bool { return false }})
+	return looks, s.FrameBytes()
+}
+
+// With a clock that counts, time is the only thing that differs between the runs. A budget that covers what is done
+// without one gives no larger frame, whatever it is, and a smaller one cuts the same work: the frame never grows with
+// the budget.
 func TestMoreTimeIsNeverWorse(t *testing.T) {
 	for name, p := range hard() {
 		t.Run(name, func(t *testing.T) {
-			frames := []int64{}
-			for _, ms := range []time.Duration{1, 10, 100, 1000, 4000} {
+			looks, unasked := looksOf(t, p)
+			last := int64(math.MaxInt64)
+			for _, part := range []int{1, 10, 30, 60, 90, 99, 101, 110, 200, 1000} { // per cent
 				countedClock(t)
-				frames = append(frames, solved(t, p, offsets.Options{Budget: ms * time.Millisecond}).FrameBytes())
+				budget := time.Duration(1+looks*part/100) * time.Millisecond
+				frame := solved(t, p, offsets.Options{Budget: budget}).FrameBytes()
+				require.LessOrEqual(t, frame, last, "%d %%", part)
+				require.True(t, part < 100 || frame <= unasked, "%d after %d %%, %d without a budget", frame, part, unasked)
+				last = frame
 			}
-			require.IsDecreasing(t, append(slices.Compact(frames), 0))
-			unasked := solved(t, p, offsets.Options{}).FrameBytes()
-			require.LessOrEqual(t, frames[len(frames)-1], unasked)
 		})
+	}
+}
+
+// The same with several spaces, each of which is filled as it is without a budget before any is searched.
+func TestMoreTimeIsNeverWorseInSeveralSpaces(t *testing.T) {
+	p := problems.Alive(3, 1000, 30, 1<<20)
+	p.Spaces = []offsets.Space{{}, {Capacity: 1 << 22}, {Capacity: 1 << 23}}
+	for i := range p.Buffers {
+		p.Buffers[i].Spaces = [][]int{nil, {0}, {1, 2, 0}, {2, 0}}[i%4]
+	}
+	looks, unasked := looksOf(t, p)
+	for _, part := range []int{101, 150, 400} {
+		countedClock(t)
+		frame := solved(t, p, offsets.Options{Budget: time.Duration(1+looks*part/100) * time.Millisecond}).FrameBytes()
+		require.LessOrEqual(t, frame, unasked, "%d %%", part)
 	}
 }
 

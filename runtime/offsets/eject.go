@@ -71,20 +71,19 @@ func (s *solver) newEjector(in *instance, offset []int64) *ejector {
 	}
 	for i := range in.items {
 		e.hard[i] = int32(min(maxHard, max(minHard, meanHard*share(&in.items[i])/mean)))
+		if e.weight[i] = e.hard[i]; in.items[i].pinned >= 0 {
+			e.weight[i] = pinnedWeight
+		}
 	}
-	e.forget()
 	e.ground.fill()
 	s.spend(int64(len(in.items) / itemsPerStep))
 	return e
 }
 
-// forget makes each item as heavy as it was at first.
-func (e *ejector) forget() {
-	copy(e.weight, e.hard)
-	for i := range e.in.items {
-		if e.in.items[i].pinned >= 0 {
-			e.weight[i] = pinnedWeight
-		}
+// fade halves what searches have added to the weights, so that a search begins with what the last ones learnt.
+func (e *ejector) fade() {
+	for i, hard := range e.hard {
+		e.weight[i] -= max(0, e.weight[i]-hard) / 2
 	}
 }
 
@@ -107,6 +106,7 @@ func (e *ejector) above() []int32 {
 // item that can go no lower. It says whether something moved.
 func (e *ejector) mend(limit int64, most int) bool {
 	e.limit = limit
+	e.fade()
 	changed := false
 	for _, i := range e.above() {
 		at := e.ground.offset[i]

@@ -6,7 +6,7 @@ const (
 	// treeItems may be searched as a whole, if the work of a node is not above treeVolume; others are mended.
 	treeItems, treeVolume = 4000, 1_000_000
 	// baseSteps and itemSteps are the tree nodes and the ejections that are spent unasked.
-	baseSteps, itemSteps = 48_000, 32
+	baseSteps, itemSteps = 120_000, 32
 	// vainMends in a row end the unasked mending of what is too large for a tree; of a crowd crowdVainMends send a
 	// search back to sweeps.
 	vainMends, crowdVainMends = 8, 4
@@ -42,8 +42,8 @@ type repair struct {
 }
 
 // improve lowers the frame of the draft, component by component: always the one with the largest frame, since that is
-// the frame of all. It stops where the worst one is as enough says, if that is given.
-func (p *packing) improve(enough func(a *area) bool) {
+// the frame of all. It ends after so many searches in a row that were in vain, if that is not 0.
+func (p *packing) improve(most int) {
 	if p.done(p.d) || p.halted() {
 		return
 	}
@@ -56,19 +56,22 @@ func (p *packing) improve(enough func(a *area) bool) {
 		return
 	}
 	stop := p.steps + int64(baseSteps+itemSteps*min(len(p.in.items), fewItems))
-	for {
+	for vain := 0; most == 0 || vain < most; vain++ {
 		worst := slices.MaxFunc(areas, func(a, b *area) int { return int(min(1, max(-1, a.frame-b.frame))) })
 		d.frame = max(p.repair.rest, worst.frame)
 		d.bound = max(d.bound, worst.bound)
 		p.improved(d.frame, d.bound)
-		if p.done(d) || p.halted() || p.steps >= stop && (!p.search || p.left <= 0) || enough != nil && enough(worst) {
+		if p.done(d) || p.halted() || p.steps >= stop && (!p.search || p.left <= 0) {
 			break
 		}
-		units, steps := p.units, p.steps
+		units, steps, frame := p.units, p.steps, worst.frame
 		more := p.lower(worst, max(d.bound, p.target, p.repair.rest))
 		p.charge(units, steps)
 		if !more && !p.search {
 			break
+		}
+		if worst.frame < frame {
+			vain = -1
 		}
 	}
 	d.frame = p.repair.rest
@@ -161,7 +164,7 @@ func (s *solver) lower(a *area, goal int64) bool {
 	switch {
 	case a.large || a.round == 1:
 		return s.mendTowards(a, goal)
-	case s.forTree(a):
+	case a.forTree():
 		a.ask(s, goal)
 		a.searched += s.units - units
 	default:
@@ -171,13 +174,12 @@ func (s *solver) lower(a *area, goal int64) bool {
 	return true
 }
 
-// forTree gives the tree a third of the work of a search, and two thirds of what is done unasked: it needs few nodes
-// or very many.
-func (s *solver) forTree(a *area) bool {
+// forTree gives the tree a third of the work: it needs few nodes or very many.
+func (a *area) forTree() bool {
 	if a.in.lacks(PartEjections | PartTree) {
 		return !a.in.lacks(PartTree)
 	}
-	return s.search && a.ejected > 2*a.searched || !s.search && 2*a.ejected > a.searched
+	return a.ejected > 2*a.searched
 }
 
 // ask searches the whole area by tree. Where nothing fits below the limit, that raises the bound.
@@ -189,7 +191,7 @@ func (a *area) ask(s *solver, limit int64) {
 	before := a.tree.nodes
 	a.tree.prepare(s.random, a.asked)
 	a.asked++
-	found, proved := a.tree.ask(limit, int64(2*len(a.in.items)+200)*luby(a.asked/2+1))
+	found, proved := a.tree.ask(limit, int64(2*len(a.in.items)+200)*luby(a.asked/staticEach+1))
 	s.spend(a.tree.nodes - before)
 	if found {
 		a.take(a.tree.offset, "tree")
@@ -227,7 +229,7 @@ const (
 	vainEach                          = 4
 	// fewEjections are made in a search at first, twice as many after each in vain, up to eachMost for each item, and
 	// half as many after one that was not.
-	fewEjections, eachMost = 200, 200
+	fewEjections, eachMost = 200, 50
 )
 
 // ejectTowards searches by ejections below a limit that falls from the frame to the goal.
@@ -238,7 +240,7 @@ func (s *solver) ejectTowards(a *area, goal int64) {
 	}
 	e := a.ejections(s)
 	e.limit = max(goal, a.frame-max(a.grain, (a.frame-goal)/part))
-	e.forget()
+	e.fade()
 	a.most = max(a.most, fewEjections)
 	if e.place(a.most, e.above()...) {
 		a.take(e.ground.offset, "ejections")

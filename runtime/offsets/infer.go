@@ -12,19 +12,16 @@ func (s *tree) touch(t int32) {
 	}
 }
 
-// looksPerSection bounds one propagation. Small items in a state that cannot be
-// completed may push each other up in steps of their size; the rest is left to
-// branching, which needs no floor to be as high as it can be.
-const looksPerSection = 8
-
-// propagate looks at sections until nothing changes; false when something cannot fit.
+// propagate looks at sections until nothing changes; false when something cannot fit. After as many looks as there are
+// sections they raise nothing more: small items in a state that cannot be completed may push each other up in steps of
+// their size; the rest is left to branching, which needs no floor to be as high as it can be.
 func (s *tree) propagate() bool {
 	s.calm = false
 	for looks := 0; len(s.queue) > 0 && !s.failed; looks++ {
 		if s.work >= unitsPerLook {
 			s.pause()
 		}
-		s.calm = s.calm || looks > looksPerSection*len(s.states)
+		s.calm = s.calm || looks > len(s.states)
 		t := s.queue[len(s.queue)-1]
 		s.queue = s.queue[:len(s.queue)-1]
 		s.queued[t] = false

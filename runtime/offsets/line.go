@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// lineItems may be searched in all spaces at once, for lineSteps when neither steps nor time were granted.
+	// lineItems may be searched in all spaces at once, for lineSteps or the steps that were granted.
 	lineItems, lineSteps = 500, 30_000
 	// lineRun is the number of nodes of one try, by the sequence of luby.
 	lineRun = 1000
@@ -31,14 +31,15 @@ func (s *solver) onALine(in *instance, rank []int32, offset []int64, failure *Li
 	}
 	t := newTree(l.instance)
 	t.tick = s.tick
-	for k, end := int64(0), s.steps+lineSteps; ; k++ {
-		most := min(lineRun*luby(k+1), s.left)
-		if !s.search {
-			most = min(most, end-s.steps)
-		}
+	left := int64(lineSteps)
+	if s.search {
+		left = max(left, s.left)
+	}
+	for k := int64(0); ; k++ {
 		t.prepare(s.random, k)
 		before := t.nodes
-		found, proved := t.ask(l.end, max(0, most))
+		found, proved := t.ask(l.end, min(lineRun*luby(k+1), left))
+		left -= t.nodes - before
 		s.spend(t.nodes - before)
 		switch {
 		case found:
@@ -49,7 +50,7 @@ func (s *solver) onALine(in *instance, rank []int32, offset []int64, failure *Li
 			failure.reason = fmt.Sprintf("its %d bytes find no place: no choice of spaces and offsets holds all buffers; "+
 				"raise a capacity, or shorten lifetimes", failure.Bytes)
 			return failure
-		case s.halted(), s.search && s.left <= 0, !s.search && s.steps >= end:
+		case s.halted(), left <= 0:
 			return failure
 		}
 	}

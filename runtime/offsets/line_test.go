@@ -46,15 +46,16 @@ func TestARefusalThatWasCutOffIsNoProof(t *testing.T) {
 		p.Buffers = append(p.Buffers, buffer{Bytes: 23 + int64(i%3), End: 1})
 	}
 	for _, c := range []struct {
-		bytes  int64
-		steps  int64
-		proved bool
-	}{{35, 1, false}, {36, 1, true}, {35, 100_000, true}} {
+		bytes   int64
+		options offsets.Options
+		proved  bool
+	}{{35, offsets.Options{Budget: 1}, false}, {36, offsets.Options{Budget: 1}, true}, {35, offsets.Options{}, true},
+		{35, offsets.Options{MaxSteps: 1}, true}} {
 		p.Buffers[0].Bytes = c.bytes
-		_, err := offsets.Solve(p, offsets.Options{MaxSteps: c.steps})
+		_, err := offsets.Solve(p, c.options)
 		var limit *offsets.LimitError
-		require.ErrorAs(t, err, &limit, "%d bytes, %d steps", c.bytes, c.steps)
-		require.Equal(t, c.proved, limit.Proved, "%d bytes, %d steps: %v", c.bytes, c.steps, err)
+		require.ErrorAs(t, err, &limit, "%d bytes, %+v", c.bytes, c.options)
+		require.Equal(t, c.proved, limit.Proved, "%d bytes, %+v: %v", c.bytes, c.options, err)
 	}
 }
 

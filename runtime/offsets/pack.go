@@ -57,21 +57,16 @@ type packing struct {
 // time never gives a worse answer: rules, and repair of what sticks out. Then it searches for the goal, and last for
 // less, while the grant lasts.
 func (s *solver) pack(in *instance) *draft {
-	load := in.load()
-	p := &packing{solver: s, in: in, load: heightsOf(load), ground: newShelf(in, make([]int64, len(in.items))),
-		d: &draft{bound: in.lowerBound(load, s.expired)}, alive: in.alivePerSection(), plain: in.plain(),
-		tried: make([]bool, len(rules))}
-	p.filled, p.sweeps = !p.plain || in.lacks(PartSkyline), p.plain && !in.lacks(PartOutward)
+	p := s.newPacking(in)
 	warm := p.begun()
 	if warm != nil && p.done(warm) {
 		return warm
 	}
-	granted := s.search
-	s.search = false
-	s.limited(baseUnits+itemUnits*int64(len(in.items)), none, p.unasked)
+	p.begin()
 	if warm != nil && warm.offset != nil {
 		p.d.keep(warm.offset, warm.frame, warm.method)
 	}
+	granted := s.search
 	if s.goal > 0 && p.d.bound <= s.goal && p.d.frame > s.goal {
 		p.reach(granted)
 	}
@@ -79,6 +74,23 @@ func (s *solver) pack(in *instance) *draft {
 		p.deepen()
 	}
 	return p.d
+}
+
+func (s *solver) newPacking(in *instance) *packing {
+	load := in.load()
+	p := &packing{solver: s, in: in, load: heightsOf(load), ground: newShelf(in, make([]int64, len(in.items))),
+		d: &draft{bound: in.lowerBound(load, s.expired)}, alive: in.alivePerSection(), plain: in.plain(),
+		tried: make([]bool, len(rules))}
+	p.filled, p.sweeps = !p.plain || in.lacks(PartSkyline), p.plain && !in.lacks(PartOutward)
+	return p
+}
+
+// begin does what needs no grant, with a grant of its own.
+func (p *packing) begin() {
+	granted := p.search
+	p.search = false
+	p.limited(baseUnits+itemUnits*int64(len(p.in.items)), none, p.unasked)
+	p.search = granted
 }
 
 // reach searches for the goal with what was granted, or else with so many steps.
@@ -93,26 +105,28 @@ func (p *packing) reach(granted bool) {
 	p.target = target
 }
 
-// unasked does what needs no grant. Where rules are not quick, mending takes their place if it can.
+// unasked does what needs no grant, in an order that no grant changes. Where rules are not quick, the skyline comes
+// before outward sweeps, and mending takes the place of most rules if it can.
 func (p *packing) unasked() {
+	many := len(p.in.items) > manyItems // which the skyline places no better than an outward sweep
 	if !p.quick() || len(p.in.items) > fewItems {
 		p.surely()
+		if !many {
+			p.besides(p.bySkyline)
+		}
 		p.besides(p.outwardUnasked)
-		if len(p.in.items) <= manyItems {
-			if p.above(tight) {
-				p.besides(p.bySkyline)
-			}
+		if !many {
 			p.besides(func() { p.byRules(breadth, size) }) // at their best on training steps
 		}
 	}
 	if p.quick() || !p.local() {
 		p.byRules(allRules...)
-		if len(p.in.items) <= fewItems {
+		if !many {
 			p.bySkyline()
 		}
 	}
 	if p.quick() || p.local() {
-		p.improve(nil)
+		p.improve(0)
 	}
 }
 
@@ -166,13 +180,13 @@ func (p *packing) byOutward(tries int) {
 	}
 }
 
-// outwardUnasked makes a few outward sweeps.
+// outwardUnasked makes a few outward sweeps where what was placed so far is not close to the bound.
 func (p *packing) outwardUnasked() {
-	switch {
-	case len(p.in.items) <= manyItems:
-		p.byOutward(outwardTries - 1)
-	case p.above(tight), !p.local() && p.above(tighter):
+	switch many := len(p.in.items) > manyItems; {
+	case many && (p.above(tight) || !p.local() && p.above(tighter)):
 		p.byOutward(1)
+	case !many && p.above(tight):
+		p.byOutward(outwardTries - 1)
 	}
 }
 
@@ -222,27 +236,31 @@ func (p *packing) bySkyline() {
 	}
 }
 
-// deepen goes on while the grant lasts.
+// deepen goes on while the grant lasts. Of a crowd, mending, rules and sweeps take turns.
 func (p *packing) deepen() {
 	if p.done(p.d) || p.over() {
 		return
 	}
-	if !p.local() || len(p.in.items) > manyItems && p.outward == 0 {
+	if len(p.in.items) > manyItems && p.outward == 0 {
 		p.byOutward(1)
 	}
-	if len(p.in.items) <= manyItems { // of more, sweeps and mending are better
-		if p.alive*int64(len(p.in.items)) <= slowWork {
-			p.byRules(allRules...)
-		}
-		if p.above(tight) {
-			p.bySkyline()
-		}
+	if p.local() {
+		p.slowly()
 	}
 	for p.sweeps && !p.local() && !p.done(p.d) && !p.over() {
+		p.improve(crowdVainMends)
+		p.slowly()
 		p.byOutward(outwardTries)
-		p.improve(func(a *area) bool { return a.vain >= crowdVainMends })
 	}
-	p.improve(nil)
+	p.improve(0)
+}
+
+// slowly tries what was too slow to be tried unasked, but for many items, of which sweeps and mending are better.
+func (p *packing) slowly() {
+	if len(p.in.items) <= manyItems && p.alive*int64(len(p.in.items)) <= slowWork {
+		p.byRules(allRules...)
+		p.bySkyline()
+	}
 }
 
 // keep takes the placement on the ground if it is better.

@@ -16,7 +16,7 @@ func TestPerfectPackingsComeClose(t *testing.T) {
 		for _, guillotine := range []bool{true, false} {
 			p, _ := problems.Perfect(seed, 1000, guillotine)
 			s := solved(t, p, offsets.Options{Seed: 1})
-			require.LessOrEqual(t, s.Gap(), 0.22, "%d, %t", seed, guillotine)
+			require.LessOrEqual(t, s.Gap(), 0.18, "%d, %t", seed, guillotine)
 		}
 	}
 }

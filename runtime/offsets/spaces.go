@@ -209,29 +209,36 @@ func (s *solver) moveIn(in *instance, space int, list []int32, inside int, rank 
 	}
 }
 
-// finish lowers each frame with its share of what is left of the grant.
+// finish lowers each frame: first all do what needs no grant, so that no grant gives a larger frame, and then each
+// searches with its share of what is left.
 func (s *solver) finish(in *instance, a *assignment) {
+	packings := make([]*packing, len(s.spaces))
+	for space, part := range a.parts {
+		if !s.expired() {
+			packings[space] = s.newPacking(in.only(part))
+			packings[space].begin()
+		}
+	}
 	left, deadline := s.left, s.deadline
-	for space := range s.spaces {
-		share := int64(len(s.spaces) - space)
-		s.late = false
+	for space, p := range packings {
+		if p == nil {
+			continue
+		}
+		share, before, d := int64(len(s.spaces)-space), s.steps, a.drafts[space]
 		if left != none {
 			s.left = left / share
 		}
-		if !deadline.IsZero() {
+		if s.late = false; !deadline.IsZero() {
 			s.deadline = s.clock().Add(deadline.Sub(s.clock()) / time.Duration(share))
 		}
-		if s.expired() {
-			continue
+		if s.search {
+			p.deepen()
 		}
-		before, old := s.steps, a.drafts[space]
-		sub := in.only(a.parts[space])
-		d := s.pack(sub)
 		left -= s.steps - before
-		if c := s.spaces[space].Capacity; (c == 0 || d.frame <= c) && d.frame < sub.frame(old.offset) {
-			a.drafts[space] = d
+		if c := s.spaces[space].Capacity; (c == 0 || p.d.frame <= c) && p.d.frame < d.frame {
+			a.drafts[space] = p.d
 		}
-		a.drafts[space].bound = d.bound
+		a.drafts[space].bound = p.d.bound
 	}
 }
 

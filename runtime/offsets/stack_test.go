@@ -21,6 +21,6 @@ func TestLongLivesEndInTime(t *testing.T) {
 		return time.Unix(0, 0)
 	}))
 	s := solved(t, p, offsets.Options{Progress: func(offsets.Progress) bool { return false }})
-	require.LessOrEqual(t, s.Gap(), 0.002)
+	require.LessOrEqual(t, s.Gap(), 0.001)
 	require.Less(t, longest, 2*time.Second)
 }
