@@ -2774,8 +2774,9 @@ TL_API tl_status tl_dump_gpu_pool_stats(void);
  *
  * A tensor of a device other than the CPU is a header in the runtime's heap and a
  * block of that device's default memory pool, which the runtime creates for the
- * first such tensor. The tensor is counted, registered, viewed and pooled like
- * any other; the block goes back to that pool with the last reference.
+ * first such tensor. The tensor is counted, registered and viewed like any
+ * other. With the last reference it goes, with its block, to the device tensor
+ * cache (The tensor pool), or the block goes back to that memory pool.
  * tl_tensor_data is an address of the device.
  *
  *     int64_t shape[2] = {64, 64};

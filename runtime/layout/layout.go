@@ -1,6 +1,6 @@
 // Package layout is the Go view of the memory that the two paths share: object
-// records, span words, contexts, scope entries, tables. cshim/*.h declares it;
-// tools/gen writes generated_*.go from there. By hand stands what follows from
+// records, span words, contexts, scope entries, tables. Headers of cshim
+// declare it, base/layout.h most; tools/gen writes generated_*.go from them. By hand stands what follows from
 // the layout: size classes and the arithmetic of the packed words.
 //
 // All of it lives outside the Go heap. Addresses are uintptr and become

@@ -1,6 +1,6 @@
 // Package tensor makes tensors: objects of package object that begin with a
 // header (element type, shape, strides). Each exported function is the complete
-// slow-path operation of the C function of the same name; cshim/tensor*.c answer
+// slow-path operation of the C function of the same name; cshim/tensor answers
 // the common cases on the same memory.
 //
 // A tensor is 192 bytes of header and its data, both aligned to 64 bytes, in one

@@ -18,7 +18,7 @@ type toolchain struct {
 	library string   // the folder with libtl_runtime.so
 }
 
-// compilers are tried in this order; $TL_CLANG comes first.
+// compilers are tried in this order.
 var compilers = []struct {
 	name    string
 	version int
