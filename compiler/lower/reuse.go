@@ -26,6 +26,9 @@ func (f *function) reuse() {
 	}
 	for before := -1; before < f.reused; {
 		before = f.reused
+		for f.endAhead() {
+			f.analyse()
+		}
 		resets := make([]map[int][]flow.Op, len(f.Blocks))
 		waits := map[flow.Var]bool{} // until it is known what the others change
 		for _, r := range f.reuses() {
@@ -36,7 +39,9 @@ func (f *function) reuse() {
 				resets[r.where.block] = map[int][]flow.Op{}
 			}
 			at := resets[r.where.block]
-			at[r.at] = append(at[r.at], f.reset(r)...)
+			b := f.Blocks[r.where.block]
+			rest, made := b.Ops[r.at:], f.at(r.where)
+			at[r.at] = append(at[r.at], f.reset(r, f.scopeBefore(&b.Ops[r.at]), []*flow.Op{made}, [][]flow.Op{rest})...)
 			f.reused++
 		}
 		for i, at := range resets {
@@ -50,9 +55,9 @@ func (f *function) reusing() bool {
 	return len(f.cells) > 0 && !f.options.NoReuse && !f.options.NoMoves
 }
 
-// readEarly moves what reads a field of a cell in front of calls, of what makes cells of the type, and of what reads a cell
-// that was read from this one, between it and the operation before it on the variable: so the cell can end before, and the
-// one that was read from it behind.
+// readEarly moves what reads a field of a cell in front of calls, of what makes cells of
+// the type, and of what reads a cell that was read from this one, between it and the
+// operation before it on the variable: so the cell can end before, and the other behind it.
 func (f *function) readEarly() {
 	from := f.sources()
 	for _, b := range f.Blocks {
@@ -318,26 +323,28 @@ func (f *function) looks(w, v flow.Var) bool {
 	return w == v
 }
 
-// reset returns Reset and what belongs to it, and has New take what that keeps. Owned
-// variables replace those that were read from the cell.
-func (f *function) reset(r reuse) []flow.Op {
-	b := f.Blocks[r.where.block]
-	made, scope := &b.Ops[r.where.op], f.scopeBefore(&b.Ops[r.at])
+// reset returns Reset and what belongs to it, and has New take what that keeps, one of several where each path has
+// its own. In the operations that are to come, Owned variables replace those that were read from the cell.
+func (f *function) reset(r reuse, scope int, made []*flow.Op, rest [][]flow.Op) []flow.Op {
 	token := f.temp(r.of, f.Vars[r.of].Scope)
-	made.Args = append(slices.Clone(made.Args), f.Use(token))
-	made.Fields = append(slices.Clone(made.Fields), flow.Token)
-	ops := []flow.Op{{Code: flow.Reset, Dst: token, Args: []flow.Operand{f.Use(r.of)}, Type: made.Type,
+	for _, o := range made {
+		o.Args = append(slices.Clone(o.Args), f.Use(token))
+		o.Fields = append(slices.Clone(o.Fields), flow.Token)
+	}
+	ops := []flow.Op{{Code: flow.Reset, Dst: token, Args: []flow.Operand{f.Use(r.of)}, Type: f.Vars[r.of].Type,
 		Fields: r.fields, Slot: flow.Heap, Scope: scope}}
 	for _, v := range r.taken {
 		ops[0].Args = append(ops[0].Args, f.Use(v))
 		own := f.temp(v, scope)
 		ops = append(ops, flow.Op{Code: flow.Taken, Dst: own, Args: []flow.Operand{f.Use(v)}, Slot: flow.Heap,
 			Scope: scope})
-		for i := r.at; i < len(b.Ops); i++ {
-			for j := range b.Ops[i].Args {
-				if a := &b.Ops[i].Args[j]; a.Var == v {
-					a.Var = own
-					f.widen(own, b.Ops[i].Scope)
+		for _, some := range rest {
+			for i := range some {
+				for j := range some[i].Args {
+					if a := &some[i].Args[j]; a.Var == v {
+						a.Var = own
+						f.widen(own, some[i].Scope)
+					}
 				}
 			}
 		}
