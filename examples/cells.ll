@@ -4,6 +4,7 @@ declare void @tl_inl_begin(ptr)
 declare void @tl_inl_retake(ptr)
 declare ptr @tl_inl_cell_new(ptr, i64)
 declare ptr @tl_inl_cell_dup(ptr)
+declare i1 @tl_inl_cell_is_unique(ptr)
 declare i1 @tl_inl_cell_drop(ptr)
 declare i32 @tl_inl_cell_free(ptr, ptr)
 declare i32 @printf(ptr, ...)
@@ -21,8 +22,8 @@ define ptr @cons(i64 %value, ptr %next) {
   ret ptr %cell
 }
 
-; double(list) consumes the list: where the reference was the last one, the cell is built anew; else what it refers to gets a
-; reference, and a new cell is made.
+; double(list) consumes the list: where the reference is the only one, the cell is built anew; else what it refers to gets a
+; reference before the list loses one, since another thread may drop the last, and a new cell is made.
 define ptr @double(ptr %list) {
 entry:
   %end = icmp eq ptr %list, null
@@ -34,8 +35,8 @@ match:
   %at = getelementptr ptr, ptr %list, i64 1
   %next = load ptr, ptr %at
   %twice = mul i64 %value, 2
-  %last = call i1 @tl_inl_cell_drop(ptr %list)
-  br i1 %last, label %reuse, label %copy
+  %only = call i1 @tl_inl_cell_is_unique(ptr %list)
+  br i1 %only, label %reuse, label %copy
 reuse:
   %rest = call ptr @double(ptr %next)
   store i64 %twice, ptr %list
@@ -43,11 +44,12 @@ reuse:
   ret ptr %list
 copy:
   %tail = icmp eq ptr %next, null
-  br i1 %tail, label %last.cell, label %dup
+  br i1 %tail, label %new.cell, label %dup
 dup:
   %same = call ptr @tl_inl_cell_dup(ptr %next)
-  br label %last.cell
-last.cell:
+  br label %new.cell
+new.cell:
+  call void @drop(ptr %list)
   %copied = call ptr @double(ptr %next)
   %new = call ptr @cons(i64 %twice, ptr %copied)
   ret ptr %new
