@@ -54,7 +54,7 @@ def beside_section(lines_read: list[dict], score, table) -> list[str]:
 def offsets_section(lines_read: list[dict], score, table) -> list[str]:
     """Placement of buffers at offsets: frames over the lower bound, proofs and times."""
     lines = ["## Placing buffers at offsets", "", "Frame over the lower bound (the most bytes that are alive at once, or a sharper one). Peers are "
-             "re-implemented in a few lines (bench/planner/peers.go). Every answer passed the independent checker.", ""]  # fmt: skip
+             "re-implemented in a few lines (bench/planner/peers.go). Every answer passed the independent checker. Times and budgets are CPU time.", ""]  # fmt: skip
     peers = sorted({name for entry in lines_read for name in entry.get("peers", {})})
     rows = [offsets_row(entry, peers, score) for entry in sorted(lines_read, key=lambda e: (e.get("capacity", 0) == 0, e["instance"]))]
     columns = ["instance", "buffers", "without a budget", "ms", "with a budget", "proof", "ms", "into the capacity, ms (worst of 5 seeds)",
@@ -82,7 +82,7 @@ def shapes_section(lines_read: list[dict], score, table) -> list[str]:
     if not lines_read:
         return []
     lines = ["## Placing up to a million buffers", "", "Instances of each shape (tests_go/problems/large.go), and the lifetimes of a training (bench/data). "
-             "Frame over the lower bound; CPU time of a call without a budget; peak memory of the process with one. "
+             "Frame over the lower bound; times and budgets are CPU time; peak memory of the process with a budget. "
              "The peer is the best of those that place such an instance in minutes; each answer passed a checker.", ""]  # fmt: skip
     rows = []
     for entry in lines_read:
@@ -104,7 +104,7 @@ def sets_section(lines_read: list[dict], score, table) -> list[str]:
     if not lines_read:
         return []
     lines = ["## Placing the buffers of training steps", "", "Training steps of real models, recorded from PyTorch (bench/data/sets): forward, backward and the optimiser, "
-             "several micro-batches. Frame over the lower bound; CPU time of a call without a budget. The peer is the best of the rules that place once.", ""]  # fmt: skip
+             "several micro-batches. Frame over the lower bound; times and budgets are CPU time. The peer is the best of the rules that place once.", ""]  # fmt: skip
     rows = []
     for entry in lines_read:
         bound, frame = entry["lower_bound"], entry["bytes"] / entry["lower_bound"]

@@ -76,9 +76,7 @@ func ablationTable(list []ablated) string {
 func (b *bench) groups(folder string) (map[string][]instance, error) {
 	groups := map[string][]instance{}
 	add := func(group string, in instance) {
-		if strings.Contains(in.name, b.only) {
-			groups[group] = append(groups[group], in)
-		}
+		groups[group] = append(groups[group], in)
 	}
 	if b.sets != "" {
 		sets, err := problems.Sets(b.sets)
@@ -136,7 +134,7 @@ func (a *ablated) add(in instance, without offsets.Part) error {
 		}
 		a.Quick, a.QuickCPU = a.Quick+share*frame, a.QuickCPU+share*cpu
 		if !optimal {
-			o.Budget = time.Hour
+			o.Budget = ablationBudget
 			if frame, cpu, _, err = ratioOf(in, o); err != nil {
 				return err
 			}
@@ -146,17 +144,12 @@ func (a *ablated) add(in instance, without offsets.Part) error {
 	return nil
 }
 
-// ratioOf solves an instance. Its budget is CPU time, since others may use the machine.
+// ratioOf solves an instance.
 func ratioOf(in instance, o offsets.Options) (frame, cpu float64, optimal bool, err error) {
 	forget()
-	start := processor()
-	if o.Budget > 0 {
-		o.Progress = func(offsets.Progress) bool { return processor()-start >= ablationBudget }
-	}
-	s, _, err := place(in, o)
+	s, used, err := place(in, o)
 	if err != nil {
 		return 0, 0, false, err
 	}
-	used := processor() - start
 	return float64(s.FrameBytes()) / float64(max(1, s.LowerBound())), used.Seconds(), s.Optimal, nil
 }

@@ -1,14 +1,8 @@
 package main
 
 import (
-	"fmt"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
-	"strconv"
-	"time"
 
 	"tlruntime/runtime/offsets"
 )
@@ -249,25 +243,4 @@ func hillClimb(list []offsets.Buffer) int64 {
 		}
 	}
 	return best
-}
-
-// minimalloc runs the real one on the instances that have a capacity.
-func minimalloc(folder string, list []instance, budget time.Duration) []string {
-	program, err := exec.LookPath("minimalloc")
-	if err != nil {
-		return []string{"", "skip: minimalloc is not on the PATH"}
-	}
-	lines := []string{""}
-	for _, in := range list {
-		if in.capacity == 0 {
-			continue
-		}
-		files, _ := filepath.Glob(filepath.Join(folder, "*", in.name+".csv"))
-		files = append(files, filepath.Join(folder, in.name+".csv"))
-		start := time.Now()
-		err := exec.Command(program, "--capacity="+strconv.FormatInt(in.capacity, 10), "--input="+files[0],
-			"--output="+os.DevNull, "--timeout="+budget.String()).Run()
-		lines = append(lines, fmt.Sprintf("minimalloc, %s: %s, %v", in.name, short(time.Since(start).Seconds()), err))
-	}
-	return lines
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"tlruntime/tests_go/problems"
 )
@@ -19,9 +18,6 @@ func (b *bench) measureSets() error {
 	}
 	shapeHeading()
 	for _, set := range list {
-		if !strings.Contains(set.Name, b.only) {
-			continue
-		}
 		if err := b.shape(instance{name: set.Name, problem: set.Problem}, math.Inf(1)); err != nil {
 			return fmt.Errorf("%s: %w", set.Name, err)
 		}
@@ -40,9 +36,6 @@ func (b *bench) measurePackings() error {
 			for seed := range b.packings {
 				p, _ := problems.Perfect(seed, buffers, kind == "guillotine")
 				in := instance{name: "packing by " + kind, problem: p}
-				if !strings.Contains(in.name, b.only) {
-					continue
-				}
 				if err := b.shape(in, math.Inf(1)); err != nil {
 					return fmt.Errorf("%s, seed %d: %w", in.name, seed, err)
 				}

@@ -39,9 +39,6 @@ func (b *bench) measureShapes() error {
 	}
 	shapeHeading()
 	for _, name := range slices.Sorted(maps.Keys(problems.Large)) {
-		if !strings.Contains(name, b.only) {
-			continue
-		}
 		for _, buffers := range []int{fewBuffers, b.shapes} {
 			in, most := instance{name: name, problem: problems.Large[name](1, buffers)}, peerWork
 			if buffers <= fewBuffers {
@@ -55,7 +52,7 @@ func (b *bench) measureShapes() error {
 			}
 		}
 	}
-	if b.trace == "" || !strings.Contains(b.trace, b.only) {
+	if b.trace == "" {
 		return nil
 	}
 	in, err := recorded(b.trace)
@@ -73,13 +70,8 @@ func shapeHeading() {
 // shape measures one of them, and the peers where no more than so many pairs of buffers are alive together.
 func (b *bench) shape(in instance, most float64) error {
 	forget()
-	before := processor()
-	quick, err := offsets.Solve(in.problem, offsets.Options{Seed: b.options.Seed})
-	used := processor() - before
+	quick, used, err := place(in, offsets.Options{Seed: b.options.Seed})
 	if err != nil {
-		return err
-	}
-	if err := apart(in.problem.Buffers, quick.Offsets); err != nil {
 		return err
 	}
 	forget()
@@ -125,9 +117,7 @@ func pairs(list []offsets.Buffer) float64 {
 
 // place is solve with another check, since comparing pairs takes too long for a million buffers.
 func place(in instance, o offsets.Options) (*offsets.Solution, time.Duration, error) {
-	start := time.Now()
-	s, err := offsets.Solve(in.problem, o)
-	took := time.Since(start)
+	s, took, err := timed(in, o)
 	if err == nil {
 		err = apart(in.problem.Buffers, s.Offsets)
 	}
