@@ -24,16 +24,16 @@ func (s *Solution) Gap() float64 {
 }
 
 // SweepOutwards places the buffers of p by one outward sweep, with a limit that may rise up to most if that is not 0.
-// It says how many lie above the limit, and whether it came to the end.
-func SweepOutwards(p Problem, limit, most int64, turn int) (s *Solution, lost int, finished bool) {
+// It says whether it came to the end.
+func SweepOutwards(p Problem, limit, most int64, turn int) (s *Solution, finished bool) {
 	in, err := newInstance(&p, func(int64) {})
 	if err != nil {
-		return nil, 0, false
+		return nil, false
 	}
 	offset := make([]int64, len(in.items))
-	lost, finished = in.outwards(offset, sweeping{apart: aparts[turn%len(aparts)], below: limit,
+	finished = in.outwards(offset, sweeping{apart: aparts[turn%len(aparts)], below: limit,
 		most: most, seed: uint64(turn), grant: 64_000_000, tick: func(int64) bool { return false }})
-	return in.solution(&p, offset), lost, finished
+	return in.solution(&p, offset), finished
 }
 
 // PackByEjections places the buffers of p, which lie at offset 0 at first, with so many ejections at most.

@@ -52,8 +52,8 @@ const (
 	forever = math.MaxInt32
 )
 
-// outwards places every item. It says how many lie above the limit, and whether it came to the end.
-func (in *instance) outwards(offset []int64, w sweeping) (lost int, finished bool) {
+// outwards places every item. It says whether it came to the end.
+func (in *instance) outwards(offset []int64, w sweeping) bool {
 	peak := peakOf(in.load())
 	stack := in.within(span{peak, peak + 1})
 	var unplaced []int32
@@ -66,12 +66,13 @@ func (in *instance) outwards(offset []int64, w sweeping) (lost int, finished boo
 		}
 		o := in.newOutward(offset, m, &w, backwards, len(stack))
 		if !o.stack(stack) || !o.run(section) {
-			return 0, false
+			return false
 		}
 		w.below = o.limit
 		unplaced = append(unplaced, o.unplaced...)
 	}
-	return in.stackAbove(offset, m.where, unplaced, w.below), true
+	in.stackAbove(offset, m.where, unplaced, w.below)
+	return true
 }
 
 // marks are what an outward sweep knows of each item. Both directions share them: the items of the stack alone are
@@ -103,9 +104,8 @@ func (in *instance) within(x span) []int32 {
 	return list
 }
 
-// stackAbove places what found no room above the limit, and says how many that are. What was to be stacked is lost in
-// both directions.
-func (in *instance) stackAbove(offset []int64, owner, unplaced []int32, limit int64) int {
+// stackAbove places what found no room above the limit. What was to be stacked is lost in both directions.
+func (in *instance) stackAbove(offset []int64, owner, unplaced []int32, limit int64) {
 	slices.SortFunc(unplaced, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(in.items[a].first, in.items[b].first), cmp.Compare(a, b))
 	})
@@ -122,7 +122,6 @@ func (in *instance) stackAbove(offset []int64, owner, unplaced []int32, limit in
 		}
 		s.take(i)
 	}
-	return len(unplaced)
 }
 
 // newOutward makes a sweep with a wall below and one at the limit, and room for so many items.

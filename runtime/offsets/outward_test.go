@@ -12,7 +12,7 @@ import (
 	"tlruntime/tests_go/problems"
 )
 
-// Whatever the limit, what an outward sweep places shares no byte, and lies below the limit but for what it lost.
+// Whatever the limit, what an outward sweep places shares no byte, and lies below the limit or above it.
 func TestOutwardSweepsPlaceAnything(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		p := offsets.Problem{}
@@ -24,16 +24,12 @@ func TestOutwardSweepsPlaceAnything(t *testing.T) {
 			p.Buffers = append(p.Buffers, b)
 		}
 		limit := rapid.Int64Range(1, 400).Draw(r, "limit")
-		s, lost, finished := offsets.SweepOutwards(p, limit, 0, rapid.IntRange(0, 7).Draw(r, "turn"))
+		s, finished := offsets.SweepOutwards(p, limit, 0, rapid.IntRange(0, 7).Draw(r, "turn"))
 		require.True(r, finished)
 		require.NoError(r, check.Solution(p, s))
-		above := 0
 		for i, b := range p.Buffers {
-			if b.Bytes > 0 && s.Offsets[i]+b.Bytes > limit {
-				above++
-			}
+			require.True(r, b.Bytes == 0 || s.Offsets[i]+b.Bytes <= limit || s.Offsets[i] >= limit)
 		}
-		require.Equal(r, lost, above)
 	})
 }
 
@@ -42,12 +38,11 @@ func TestOutwardLimitsRise(t *testing.T) {
 	p := problems.Alive(1, 2000, 300, 1<<20)
 	bound := solved(t, p, offsets.Options{Budget: 1}).LowerBound()
 	for turn := range 4 {
-		s, lost, finished := offsets.SweepOutwards(p, bound, 2*bound, turn)
+		s, finished := offsets.SweepOutwards(p, bound, 2*bound, turn)
 		require.True(t, finished)
-		require.Zero(t, lost)
 		require.NoError(t, check.Solution(p, s))
 		require.LessOrEqual(t, s.Gap(), 0.12)
-		_, _, finished = offsets.SweepOutwards(p, bound, bound+1, turn)
+		_, finished = offsets.SweepOutwards(p, bound, bound+1, turn)
 		require.False(t, finished, "it cannot reach the bound")
 	}
 }

@@ -174,7 +174,7 @@ func (p *packing) byOutward(tries int) {
 		}
 		p.spend(1 + int64(len(p.in.items)/itemsPerStep))
 		p.outward++
-		if _, finished := p.in.outwards(p.ground.offset, w); finished {
+		if p.in.outwards(p.ground.offset, w) {
 			p.keep("outward sweep")
 		}
 	}
