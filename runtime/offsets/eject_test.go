@@ -50,7 +50,7 @@ func TestEjectionsPackThreePeaks(t *testing.T) {
 			p.Buffers = append(p.Buffers, b)
 		}
 	}
-	limit := int64(bound + bound/40)
+	limit := int64(bound + bound/50)
 	for turn := range 4 {
 		s, finished := offsets.SweepOutwards(p, limit, 0, turn)
 		require.True(t, finished)
