@@ -203,6 +203,22 @@ TEST(every_kind_of_object_is_guarded)
 	CHECK_FAILS(tl_mem_exit_scope(), TL_E_CORRUPTED);
 }
 
+OWN_FRAME static void* allocate_below(int depth)
+{
+	void* p = depth > 0 ? allocate_below(depth - 1) : allocate(48);
+	*(volatile char*)p = 1; /* no tail call */
+	return p;
+}
+
+/* Four frames stand in a message. It looked as if the program had no others. */
+TEST(a_stack_that_was_cut_ends_with_dots)
+{
+	void* p = allocate_below(5);
+	CHECK_OK(release(p));
+	CHECK_FAILS(tl_ptr_check(p), TL_E_NOT_LIVE);
+	CHECK(says("    #3 0x") && says("\n    ...\n  released at\n"));
+}
+
 TEST(a_stale_pointer_stays_stale)
 {
 	void* p = allocate(48);

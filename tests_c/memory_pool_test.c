@@ -308,7 +308,7 @@ TEST(a_pool_with_live_blocks_is_not_destroyed)
 	tl_memory_pool* pool = device_pool(&d, 64 * KIB);
 	char* block = get(pool, 100);
 	CHECK_FAILS(tl_memory_pool_destroy(pool), TL_E_BUSY);
-	CHECK(strstr(tl_last_error(), "1 blocks of 128 bytes") != NULL);
+	CHECK(strstr(tl_last_error(), "blocks are live: 1, of 128 bytes in all; ") != NULL);
 	memset(block, 1, 100);
 	put(pool, block);
 	device_end(&d, pool);

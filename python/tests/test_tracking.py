@@ -171,7 +171,7 @@ def test_no_false_report_at_exit(python: Run, ending: str, track: str) -> None:
     assert result.returncode == 0
     if are_open:
         assert result.stderr.count("\n") == 1, result.stderr
-        assert "2 scope(s) or frame(s) are open at the end of the process" in result.stderr
+        assert "2 scopes or frames are open at the end of the process" in result.stderr
 
 
 def test_a_long_report_after_the_interpreter_has_shut_down(python: Run) -> None:

@@ -320,7 +320,7 @@ func (p *Pool) withdraw() error {
 	}
 	defer unlock(p.state)
 	if live := p.state.Allocations - p.state.Deallocations; live != 0 {
-		return refuse(status.Busy, "%d blocks of %d bytes are live; release them or reset the pool first", live,
+		return refuse(status.Busy, "blocks are live: %d, of %d bytes in all; release them or reset the pool first", live,
 			p.state.TotalAllocated-p.state.TotalFreed)
 	}
 	p.state.Handle = 0

@@ -40,8 +40,9 @@ const (
 var sentences = append(make([]string, 0, 160), (&[layout.Texts]string{
 	textOutside: "%#x is an address that the runtime never gave out and nobody registered; pass a pointer from " +
 		"tl_mem_* or register it first",
-	textInterior:      "%#x is %d bytes inside a %d-byte slot that starts at %#x; use the start",
-	textDead:          "%#x is the start of an object that was released already; drop this pointer with the last reference",
+	textInterior: "%#x is %d bytes inside a %d-byte slot that starts at %#x; use the start",
+	textDead: "%#x is the start of an object that was released already; forget a pointer when you give up its " +
+		"last reference",
 	textUnused:        "%#x lies in the runtime's heap, where no object is; the pointer is stale or was computed wrongly",
 	textRuntime:       "%#x lies in the runtime's own bookkeeping; no user pointer points there",
 	textDeadStack:     "%#x is arena or frame memory beyond the live end: its scope, function or arena has ended",
@@ -68,8 +69,8 @@ func text(sentence string) Text {
 // Texts of this package and of those that use its contexts.
 var (
 	textPlain = text("") // a text that was made on the spot
-	textFreed = text("%#x lies in the runtime's heap, where every object was released; drop this pointer with the last " +
-		"reference")
+	textFreed = text("%#x lies in the runtime's heap, where every object was released; forget a pointer when you " +
+		"give up its last reference")
 	textFloats = text("%#x has 15 floating references already; register or release some before unregistering more")
 	textZero   = text("%#x has no holder: tl_ptr_dec_ref brought it to zero (tl_mem_free frees it), or it is " +
 		"tl_aligned_alloc's and not registered")

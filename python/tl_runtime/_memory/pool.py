@@ -333,7 +333,7 @@ class MemoryPool(MemoryResource):
         deferred.drain()
         held = sum(block.is_live for block in list(self._blocks))
         if held:
-            raise BusyError(f"reset: {held} blocks of {self.name} belong to tensors or Block objects; end these first")
+            raise BusyError(f"reset: tensors or Block objects hold blocks of {self.name}: {held}; end these first")
         check(lib.tl_memory_pool_reset(handle))
 
     def close(self) -> None:

@@ -43,16 +43,25 @@ func OpenAtEnd(c *object.Context) (text string, ofThreads int64) {
 	case m.ofThreads+m.ofCaller == 0:
 		return "", 0
 	case m.ofThreads == 0:
-		text = fmt.Sprintf("%d scope(s) or frame(s) are open at the end of the process", m.ofCaller)
+		text = open(m.ofCaller, "are") + atEnd
 	case m.ofCaller == 0:
-		text = fmt.Sprintf("%d scope(s) or frame(s) were open when their threads ended", m.ofThreads)
+		text = open(m.ofThreads, "were") + " when their threads ended"
 	default:
-		text = fmt.Sprintf("%d scope(s) or frame(s) are open at the end of the process, and %d were when their threads ended",
-			m.ofCaller, m.ofThreads)
+		text = open(m.ofCaller, "are") + atEnd + fmt.Sprintf(", and %d when their threads ended", m.ofThreads)
 	}
 	text += "; the newest is a " + m.newest
 	if m.site == 0 {
 		return text + ", and TL_DEBUG=1 tells where it was entered", m.ofThreads
 	}
 	return text + ", entered at\n" + Brief(m.site), m.ofThreads
+}
+
+const atEnd = " at the end of the process"
+
+// open tells how many scopes and frames are open, or were.
+func open(n int64, verb string) string {
+	if n == 1 {
+		return "one scope or frame " + map[string]string{"are": "is", "were": "was"}[verb] + " open"
+	}
+	return fmt.Sprintf("%d scopes or frames %s open", n, verb)
 }

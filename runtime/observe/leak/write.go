@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -286,15 +287,20 @@ func quoted(name, apart string) string {
 	return strconv.Quote(name)
 }
 
-// Brief renders the innermost frames of a site, for a message.
+// Brief renders the innermost frames of a site, for a message. Dots stand for others, up to main.
 func Brief(site uint32) string {
 	const most = 4
 	var b strings.Builder
 	s := track.SiteOf(site)
-	if stack := Outside(s); len(stack) > 0 {
+	stack := Outside(s)
+	if len(stack) > 0 {
 		s.Stack = stack[:min(most, len(stack))]
 	}
 	writeSite(&b, s, lines)
+	isMain := func(f Located) bool { return f.Function == "main" }
+	if len(stack) > most && !slices.ContainsFunc(framesOf(s, lines), isMain) {
+		b.WriteString("    ...\n")
+	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
