@@ -288,6 +288,9 @@ test-install: $(LIBRARY) $(FULL) full-static bitcode
 	tests_c/scripts/installed_tree.sh $(BUILD)/staged/opt/tl $(CC)
 	$(MAKE) --no-print-directory uninstall PREFIX=/opt/tl DESTDIR=$(BUILD)/staged
 	@test -z "$$(find $(BUILD)/staged ! -type d ! -name consumer)" || { find $(BUILD)/staged ! -type d; exit 1; }
+	@test -z "$$(find $(BUILD)/staged/opt/tl -mindepth 2 -type d)" || { find $(BUILD)/staged -type d; exit 1; }
+	@! $(MAKE) --no-print-directory --dry-run install PREFIX=relative >$(BUILD)/refused 2>&1
+	@grep -q 'PREFIX=relative is not an absolute path; write PREFIX=/' $(BUILD)/refused
 
 test-packages: $(LIBRARY)
 	.ci/packages $(BUILD) $(PYTHON)
@@ -342,6 +345,11 @@ release: $(PACKAGES)/.ready ## build everything that belongs to a tag into build
 
 abi: debug ## write packaging/abi: the interface's types and layouts, for a release
 	packaging/abi.sh write $(BUILD)
+
+# The path goes into pkg-config's file and, as advice, into the loader's list: it has to be one from everywhere.
+ifneq ($(and $(filter install,$(MAKECMDGOALS)),$(filter-out /%,$(PREFIX))),)
+$(error PREFIX=$(PREFIX) is not an absolute path; write PREFIX=$(abspath $(PREFIX)))
+endif
 
 # What was built once and is installed, too, is of the same sources.
 BUILT := $(wildcard $(FULL) $(BUILD)/libtl_runtime.a $(BUILD)/libtl_runtime_full.a)

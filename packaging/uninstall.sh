@@ -13,15 +13,19 @@ list=$prefix/share/tl_runtime/installed.txt
 cd "$prefix"
 folders=$(while read -r file; do
 	dirname "$file"
-done <share/tl_runtime/installed.txt | sort -u)
+done <share/tl_runtime/installed.txt | sort -ur)
 while read -r file; do
 	rm -f "./$file"
 done <share/tl_runtime/installed.txt
 rm -f share/tl_runtime/installed.txt
-# The folders of its own, when nothing else has come to lie in them.
+# Folders in which nothing else lies, but for those that every prefix has: bin, include, lib, share.
 for folder in $folders; do
+	while [ "$(dirname "$folder")" != . ]; do
+		rmdir "$folder" 2>/dev/null || break
+		folder=$(dirname "$folder")
+	done
 	case $folder in
-	*tl_runtime*) rmdir "$folder" 2>/dev/null || echo "uninstall: $prefix/$folder holds other files and stays" ;;
+	*tl_runtime*) [ ! -d "$folder" ] || echo "uninstall: $prefix/$folder holds other files and stays" ;;
 	esac
 done
 echo "uninstall: removed TL Runtime from $prefix"
