@@ -49,10 +49,12 @@
 // not change the last status. A function that returns its argument
 // (tl_ptr_acquire) reports a failure through the last status alone.
 //
-// The lists of errors below are complete, except for six statuses. A function
+// The lists of errors below are complete, except for seven statuses. A function
 // that can return TL_E_OUT_OF_MEMORY can return TL_E_LIMIT, where a limit that
-// was set is the reason. Any function may return the other five. TL_E_FORKED: the process was made by fork(), so it has
-// no second thread to run the slow path. TL_E_BUSY: the call came from a signal
+// was set is the reason. Any function may return the other six. TL_E_FORKED: the
+// process was made by fork(), so it has no second thread to run the slow path.
+// TL_E_INVALID_ARGUMENT: GOMEMLIMIT, GOMAXPROCS or GODEBUG of the environment
+// has a value for which Go would end the process; tl_last_error names it. TL_E_BUSY: the call came from a signal
 // handler that interrupted the slow path. TL_E_OUT_OF_MEMORY: a new thread
 // found no memory for its context, or a thread dropped the last reference to
 // another thread's object and found no memory to notify that thread; nothing

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -170,4 +171,24 @@ func TestCostsAreTheRowsInWhichOursIsDearer(t *testing.T) {
 		!strings.Contains(got, "| beside nothing |") {
 		t.Error(got)
 	}
+}
+
+// TestAnyFunctionReturnsTheSameStatuses compares what the header and docs/errors.md say of statuses that functions do
+// not list.
+func TestAnyFunctionReturnsTheSameStatuses(t *testing.T) {
+	statuses := func(file, from, to string) []string {
+		text, err := os.ReadFile(filepath.Join(root, file))
+		require.NoError(t, err)
+		_, after, found := strings.Cut(string(text), from)
+		require.True(t, found, file)
+		part, _, found := strings.Cut(after, to)
+		require.True(t, found, file)
+		all := regexp.MustCompile(`TL_E_[A-Z_]+`).FindAllString(part, -1)
+		slices.Sort(all)
+		return slices.Compact(all)
+	}
+	header := statuses("include/tl_runtime.h", "The lists of errors below are complete, except for seven",
+		"NULL is a valid object")
+	require.Len(t, header, 7)
+	require.Equal(t, header, statuses("docs/errors.md", "Seven statuses are not repeated there", "## What is checked"))
 }
