@@ -2,6 +2,8 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -22,6 +24,19 @@ static void ask(void)
 }
 
 static void fail_once(void) { tl_ptr_release((void*)16); }
+
+/* The child writes its line and keeps its status; the parent's failures are its own. */
+static void fail_in_a_child(void)
+{
+	fail_nowhere();
+	const pid_t child = fork();
+	if (child == 0) {
+		if (tl_ptr_release((void*)16) == TL_OK) _exit(98);
+		exit(3);
+	}
+	int status = 0;
+	if (waitpid(child, &status, 0) != child || WEXITSTATUS(status) != 3) _exit(97);
+}
 
 /* What was written under `log` is written once more before the process aborts. */
 static void abort_later(void)
@@ -216,6 +231,7 @@ static const struct ending {
 	{"once", fail_once, "TL_ON_ERROR=abort", 128 + SIGABRT, 1, "TL_E_UNKNOWN_POINTER: 0x10 "},
 	{"later", abort_later, "TL_ON_ERROR=log", 128 + SIGABRT, 2, "TL_E_UNKNOWN_POINTER: 0x10 "},
 	{"once", fail_once, "TL_ON_ERROR=fail", 24, 1, "TL_E_UNKNOWN_POINTER: 0x10 "},
+	{"child", fail_in_a_child, "TL_ON_ERROR=fail", 0, 1, "tl_ptr_release: "},
 	{"often", fail_often, "TL_ON_ERROR=log", 0, 2, "tl_ptr_release: not live: released already: 1810 more times\n"},
 	{"double", release_twice_often, "TL_DEBUG=1 TL_ON_ERROR=log", 0, 2, "not live: released already: 999 more times\n"},
 	{"different", fail_differently, "TL_ON_ERROR=fail", 24, 10, ": 92 more times\n"},
