@@ -63,7 +63,8 @@ func (m *model) searchFlags(f *pflag.FlagSet) {
 
 func (m *model) pythonFlag(f *pflag.FlagSet) {
 	f.StringVar(&m.python, "python", os.Getenv("TL_PYTHON"),
-		"interpreter that may have llvmlite, and onnx for shapes that a model does not tell (default: python3; $TL_PYTHON)")
+		"interpreter that may have llvmlite, and onnx for shapes that a model does not tell (default: python3, "+
+			"and for llvmlite those of make demo and make venv beside build/tl; $TL_PYTHON)")
 }
 
 // checked is a graph, and the same with types for all its values.

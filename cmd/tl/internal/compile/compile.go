@@ -36,7 +36,7 @@ type Compiler struct {
 
 // ErrNoCompiler says that nothing was found that reads LLVM IR.
 var ErrNoCompiler = errors.New("no compiler reads LLVM IR here: install clang or llc (version 14 or newer), or the " +
-	"Python package llvmlite")
+	"Python package llvmlite for python3, or for the interpreter that --python or $TL_PYTHON names")
 
 // Find returns the compiler to use: the first of clang, llc and llvmlite that is
 // there, of several versions the newest. With a kind, only that one. python is the

@@ -110,6 +110,13 @@ func TestErrors(t *testing.T) {
 	assert.Empty(t, left, "what failed leaves nothing in the cache")
 }
 
+// `make demo` installs llvmlite into build/small, where build/tl did not look for it.
+func TestInterpretersBesideTheProgram(t *testing.T) {
+	assert.Equal(t, []string{"python3", "/src/build/small/bin/python", "/src/build/venv/bin/python"},
+		interpreters("", "/src/build/tl"))
+	assert.Equal(t, []string{"/usr/bin/python3.12"}, interpreters("/usr/bin/python3.12", "/src/build/tl"))
+}
+
 // Code from the cache is executed with the rights of this user.
 func TestTheCacheIsTheUsersAlone(t *testing.T) {
 	folder := t.TempDir()

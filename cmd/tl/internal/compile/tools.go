@@ -3,6 +3,7 @@ package compile
 import (
 	_ "embed"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -73,18 +74,34 @@ func call(path string, arguments ...string) error {
 	return nil
 }
 
-// findLLVMLite returns nil when that Python has no llvmlite, or an old one.
+// interpreters are those that may have llvmlite: the one that is named, else python3 and, beside a program that make
+// has built, those that `make demo` and `make venv` have installed it for.
+func interpreters(python, program string) []string {
+	if python != "" {
+		return []string{python}
+	}
+	folder := filepath.Dir(program)
+	return []string{"python3", filepath.Join(folder, "small/bin/python"), filepath.Join(folder, "venv/bin/python")}
+}
+
+// findLLVMLite returns nil when no interpreter has llvmlite, or an old one.
 func findLLVMLite(python string) *Compiler {
-	if python == "" {
-		python = "python3"
-	}
-	path, err := exec.LookPath(python)
+	program, err := os.Executable()
 	if err != nil {
-		return nil
+		program = ""
 	}
-	out, err := exec.Command(path, "-I", "-c", llvmliteProgram).Output()
-	if err != nil {
-		return nil
+	for _, name := range interpreters(python, program) {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			continue
+		}
+		out, err := exec.Command(path, "-I", "-c", llvmliteProgram).Output()
+		if err != nil {
+			continue
+		}
+		if c := known("llvmlite", path, versionPattern.FindSubmatch(out)); c != nil {
+			return c
+		}
 	}
-	return known("llvmlite", path, versionPattern.FindSubmatch(out))
+	return nil
 }
