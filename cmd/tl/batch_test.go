@@ -228,7 +228,7 @@ func float32s(t graph.Tensor) []float32 {
 func TestFlagsOfTheDocumentation(t *testing.T) {
 	content, err := os.ReadFile("../../docs/tl.md")
 	require.NoError(t, err)
-	there := map[string]bool{"help": true}
+	there := map[string]bool{"help": true, "version": true}
 	for _, c := range rootCommand().Commands() {
 		c.Flags().VisitAll(func(f *pflag.Flag) { there[f.Name] = true })
 	}

@@ -40,6 +40,7 @@ func rootCommand() *cobra.Command {
 	root.SetVersionTemplate("tl {{.Version}}\n")
 	root.AddCommand(planCommand(), runCommand(), compileCommand(), exportCommand(), tfliteCommand(), lowerCommand(),
 		reportCommand(), operatorsCommand(), metricsCommand(), versionCommand())
+	root.SetFlagErrorFunc(flagError)
 	for _, c := range root.Commands() {
 		plainDefaults(c.Flags())
 	}

@@ -33,6 +33,13 @@ func plainDefaults(f *pflag.FlagSet) {
 	})
 }
 
+// parser is what Go's functions put before the reason why they take no flag's value.
+var parser = regexp.MustCompile(`strconv\.\w+: parsing ".*": |time: `)
+
+func flagError(_ *cobra.Command, err error) error {
+	return errors.New(parser.ReplaceAllString(err.Error(), ""))
+}
+
 // packageName is what the errors of a package of this module begin with: users know files and options.
 var packageName = regexp.MustCompile(`^(offsets|order|plan|remat): `)
 

@@ -32,6 +32,8 @@ func TestMessagesAreThoseOfTheUser(t *testing.T) {
 		{"at byte 1: it is JSON's array and has to be an object", "plan --slices " + array},
 		{"has to be a whole number", "plan --slices " + wrong},
 		{"at byte 1: it is JSON's array and has to be an object", "plan " + model + " --bind batch=4 --capacity 1B --cost " + array},
+		{`invalid argument "x" for "--max-steps" flag: invalid syntax`, "plan " + model + " --max-steps x"},
+		{`invalid argument "x" for "--budget" flag: invalid duration "x"`, "plan " + model + " --budget x"},
 		{"got 0 arguments; usage: tl plan MODEL... [flags]", "plan"},
 		{"got 1 argument; usage: tl export MODEL FILE [flags]", "export " + model},
 		{"-o FILE is needed", "compile " + model},
@@ -39,7 +41,7 @@ func TestMessagesAreThoseOfTheUser(t *testing.T) {
 	} {
 		_, err := tl(t, strings.Fields(c.line)...)
 		assert.ErrorContains(t, err, c.says)
-		for _, internal := range []string{"Go value", "main.", "figures.", "Options.", "arg(s)", "offsets:", "remat:", "plan:"} {
+		for _, internal := range []string{"Go value", "main.", "figures.", "Options.", "arg(s)", "offsets:", "remat:", "plan:", "strconv", "time:"} {
 			assert.NotContains(t, err.Error(), internal)
 		}
 	}

@@ -214,8 +214,10 @@ func timeText(micros float64) string {
 	switch {
 	case micros < 1000:
 		return fmt.Sprintf("%.0f µs", micros)
-	case micros < 1e6:
+	case micros < 999_500: // else three digits are 1e+03
 		return fmt.Sprintf("%.3g ms", micros/1e3)
+	case micros >= 1000e6:
+		return fmt.Sprintf("%.0f s", micros/1e6)
 	}
 	return fmt.Sprintf("%.4g s", micros/1e6)
 }
