@@ -35,6 +35,10 @@ class DType(IntEnum):
     COMPLEX64 = 22
     COMPLEX128 = 23
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """By its number in every version of Python; from 3.11.0 to 3.11.3 enum has pickles name it by getattr."""
+        return DType, (int(self),)
+
     @property
     def typestr(self) -> str:
         """The element type as the array interface writes it."""
