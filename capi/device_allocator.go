@@ -347,6 +347,9 @@ func registerDevice(o *object.Context, allocator, copier, out uintptr) status.St
 	}
 	number, err := devices().Register(device.NewOwn(own))
 	if err == nil {
+		if family, _, err := device.ParseName(a.Name()); err == nil {
+			ownFamilies.Store(family, true)
+		}
 		store(out, number)
 	}
 	return deviceStatus(o, err)

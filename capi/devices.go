@@ -25,7 +25,6 @@ extern const char* tlc_device_text(const char* text, size_t length);
 import "C"
 
 import (
-	"slices"
 	"sync"
 	"unsafe"
 
@@ -317,13 +316,15 @@ var devices = sync.OnceValue(func() *device.Set {
 	})
 })
 
+// ownFamilies are those of the devices that the program has registered. Options are checked before there is a set of
+// devices, which is made by them.
+var ownFamilies sync.Map
+
 // A family of which the program has a device is no misspelling of another one.
 func init() {
 	options.Registered = func(family string) bool {
-		return slices.ContainsFunc(devices().Known(), func(d device.Device) bool {
-			name, _, err := device.ParseName(d.Name())
-			return err == nil && name == family
-		})
+		_, own := ownFamilies.Load(family)
+		return own
 	}
 }
 

@@ -85,8 +85,10 @@ TEST(they_are_registered)
 	tl_device_copier c = far_copier();
 	CHECK_OK(tl_device_register(&a, &c, &far_device));
 	c = (tl_device_copier){.struct_size = sizeof c, .host_access = 1};
-	a = allocator_of(&near_memory, "near:0");
+	a = allocator_of(&near_memory, "coda:0");
+	CHECK_FAILS(tl_configure("TL_DEVICE", "coda:0"), TL_E_INVALID_ARGUMENT); /* did you mean cuda? */
 	CHECK_OK(tl_device_register(&a, &c, &near_device));
+	CHECK_OK(tl_configure("TL_DEVICE", "coda:0"));
 	a = allocator_of(&plain_memory, "plain:3");
 	CHECK_OK(tl_device_register(&a, NULL, &plain_device));
 	memset(&a, 0, sizeof a); /* copied */
