@@ -19,6 +19,15 @@ func TestPeersPlaceAsIfTheyComparedAll(t *testing.T) {
 	}
 }
 
+// Every allocation of a training, which the rules place at its bound; too many for them, it ended at 1.21.
+func TestARecordedTrainingIsOptimal(t *testing.T) {
+	in, err := recorded("../data/digits.trace.gz")
+	require.NoError(t, err)
+	s, _, err := place(in, offsets.Options{})
+	require.NoError(t, err)
+	require.True(t, s.Optimal)
+}
+
 func bestFitOfAll(list []offsets.Buffer, order []int) (frame int64) {
 	all := []placed{}
 	for _, i := range order {

@@ -12,7 +12,7 @@ type draft struct {
 const (
 	// fewItems may take their time: every rule, and steps of a search for each item.
 	fewItems = 20_000
-	// manyItems have one outward sweep unasked.
+	// manyItems have one outward sweep unasked, and those that are twice as many no rules that are not quick.
 	manyItems = 5 * fewItems
 	// baseUnits and itemUnits are the work that is done unasked.
 	baseUnits, itemUnits = 60_000_000, 200
@@ -115,7 +115,7 @@ func (p *packing) unasked() {
 			p.besides(p.bySkyline)
 		}
 		p.besides(p.outwardUnasked)
-		if !many {
+		if len(p.in.items) <= 2*manyItems {
 			p.besides(func() { p.byRules(breadth, size) }) // at their best on training steps
 		}
 	}
