@@ -73,7 +73,7 @@ def offsets_row(entry: dict, peers: list[str], score) -> list[str]:
         searched = ["", "", ""]
     return [
         name, f"{entry['buffers']:,}", f"{quick:.4f}", f"{1e3 * entry['quick_seconds']:.3g}", *searched, into, target, met,
-        *(f"{entry['peers'][peer]:.2f}" if "peers" in entry else "" for peer in peers),
+        *(f"{entry['peers'][peer]:.2f}" if peer in entry.get("peers", {}) else "" for peer in peers),
     ]  # fmt: skip
 
 

@@ -146,7 +146,6 @@ func (a *ablated) add(in instance, without offsets.Part) error {
 
 // ratioOf solves an instance.
 func ratioOf(in instance, o offsets.Options) (frame, cpu float64, optimal bool, err error) {
-	forget()
 	s, used, err := place(in, o)
 	if err != nil {
 		return 0, 0, false, err

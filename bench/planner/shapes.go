@@ -69,7 +69,6 @@ func shapeHeading() {
 
 // shape measures one of them, and the peers where no more than so many pairs of buffers are alive together.
 func (b *bench) shape(in instance, most float64) error {
-	forget()
 	quick, used, err := place(in, offsets.Options{Seed: b.options.Seed})
 	if err != nil {
 		return err
