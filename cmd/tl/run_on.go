@@ -93,7 +93,7 @@ func (r *running) python3(arguments ...string) error {
 	if said, err := exec.Command(path, "-c", "import tl_runtime, numpy").CombinedOutput(); err != nil {
 		lines := strings.Split(strings.TrimSpace(string(said)), "\n")
 		return fmt.Errorf("--on %s: %s cannot import tl_runtime and numpy (%s); install them there (pip install "+
-			"'tl-runtime[numpy]'), or name another interpreter by --python", r.on, path, cmp.Or(lines[len(lines)-1], err.Error()))
+			"./python in the sources), or name another interpreter by --python", r.on, path, cmp.Or(lines[len(lines)-1], err.Error()))
 	}
 	environment := os.Environ()
 	if library, err := r.findRuntime(); err == nil && filepath.IsAbs(library) {
