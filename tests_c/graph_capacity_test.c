@@ -63,7 +63,7 @@ TEST(values_are_computed_again)
 	CHECK_OK(tl_execution_destroy(execution));
 	options.capacity_bytes = 64;
 	CHECK_FAILS(tl_graph_plan(graph, &options, &execution), TL_E_LIMIT);
-	CHECK(strstr(tl_last_error(), "64 bytes") != NULL);
+	CHECK(strstr(tl_last_error(), "the capacity in bytes is 64;") != NULL);
 	/* Nothing may be done, and nothing has to be. */
 	options.flags = TL_GRAPH_FLAG_NO_RECOMPUTE;
 	CHECK_FAILS(tl_graph_plan(graph, &options, &execution), TL_E_LIMIT); /* below what any plan has */
