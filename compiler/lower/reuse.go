@@ -348,8 +348,21 @@ func (f *function) reset(r reuse, scope int, made []*flow.Op, rest [][]flow.Op) 
 				}
 			}
 		}
+		f.outlive(own, v)
 	}
 	return ops
+}
+
+// outlive gives a variable the scopes of all that looks into the value of another one, which it replaces.
+func (f *function) outlive(own, v flow.Var) {
+	for w := range flow.Var(len(f.uses)) {
+		if w == v || !f.looks(w, v) {
+			continue
+		}
+		for _, at := range f.uses[w] {
+			f.widen(own, f.at(at).Scope)
+		}
+	}
 }
 
 // widen gives a variable the innermost scope around its own and another one.
