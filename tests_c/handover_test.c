@@ -332,4 +332,25 @@ TEST(what_waits_for_a_sleeping_owner_is_freed)
 	pthread_join(owner, NULL);
 }
 
+THREAD(release_one, object) { CHECK_OK(tl_ptr_release(object)); }
+
+/* The allocation of the new object may end the old one, and have its slot. */
+static void reuse_what_waits(size_t bytes)
+{
+	enum { MOST = 100 };
+	for (size_t others = 0; others < MOST; others++) {
+		for (size_t i = 0; i < others; i++) objects[i] = tl_mem_alloc(bytes); /* the magazine is as empty as can be */
+		void* waits = tl_mem_alloc(bytes);
+		run_thread(release_one, waits);
+		CHECK_REFUSED(tl_ptr_reuse(waits, bytes), NULL, TL_E_NOT_LIVE);
+		for (size_t i = 0; i < others; i++) CHECK_OK(tl_ptr_release(objects[i]));
+	}
+}
+
+TEST(what_waits_for_its_owner_is_not_reused)
+{
+	reuse_what_waits(32);
+	reuse_what_waits(5000);
+}
+
 int main(void) { return check_tests(); }

@@ -211,7 +211,8 @@ static __attribute__((noinline)) void* reuse_rest(void* object, size_t bytes)
 	if (bytes == 0 || !tlc_find_slot(p, &r, &class) || !tlc_is_fast(tlc_tls) || tlc_g.debug != 0 ||
 	    TLC_LOAD(r->type_flags) != TL_TYPE_PLAIN || !tlc_is_live_object(r) || !tlc_alloc(bytes, &fresh))
 		return slow_ptr_reuse(object, bytes);
-	if (TLC_LIKELY(tlc_release_found(p, r, class))) return fresh;
+	/* The allocation may have ended an object that waited in this thread's inbox, and have its slot. */
+	if (TLC_LIKELY(fresh != object) && TLC_LIKELY(tlc_release_found(p, r, class))) return fresh;
 	tl_mem_free(fresh);
 	return slow_ptr_reuse(object, bytes);
 }
