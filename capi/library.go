@@ -216,7 +216,7 @@ func configText() []byte {
 	return text
 }
 
-// reservedText adds what an option about address space has come to, where that is not what it says.
+// reservedText adds the bytes that were reserved for an option, where they differ from what it says.
 func reservedText(text []byte, option string, bytes uint64) []byte {
 	if wanted := options.Bytes(option); wanted == 0 || wanted == bytes {
 		return text

@@ -262,8 +262,8 @@ TL_INL_STEP void tl_inl_set_life(tl_inl_record* r, uint64_t life)
 	__atomic_store_n((tl_inl_pair*)(void*)&r->type_flags, life, __ATOMIC_RELAXED);
 }
 
-/* What an operation found, for one on the same object behind it. Lives do not return, and a record has one slot for the whole
- * of each: the record that has the life still is that of the object. */
+/* What an operation found, for one on the same object behind it. Lives do not return, and a record
+ * keeps its slot during a life: the record that still has the life is that of the object. */
 typedef struct tl_inl_search {
 	const void* object;
 	tl_inl_record* record;
@@ -1288,7 +1288,7 @@ TL_INL_FUNCTION void tl_inl_retake(tl_inl_thread* thread)
 {
 	thread->context = *thread->address;
 	if (thread->context == 0) __builtin_unreachable();
-	thread->found.object = 0; /* no object, and where NULL is known to be it: a life that is not in the context */
+	thread->found.object = 0; /* nothing is found; a release of NULL reads the context, which never has this life */
 	thread->found.record = (tl_inl_record*)thread->context;
 	thread->found.life = ~(uint64_t)0xFF << 32;
 }

@@ -59,7 +59,7 @@ func (e fileError) Unwrap() error { return e.err }
 func (m *fitting) tooSmall(err error) error {
 	var capacity *remat.CapacityError
 	if errors.As(err, &capacity) {
-		return fmt.Errorf("--capacity %s: %s", m.limit, packageName.ReplaceAllString(err.Error(), ""))
+		return fmt.Errorf("--capacity %s: %w", m.limit, err)
 	}
 	return err
 }

@@ -16,7 +16,7 @@ type ahead struct {
 	behind []int   // all blocks that the block leads to
 }
 
-// endAhead lets the first of these end, if there is one.
+// endAhead ends the first cell that can end ahead; false: there is none.
 func (f *function) endAhead() bool {
 	live := flow.Live(f.Function, nil)
 	isCall := func(o flow.Op) bool { return o.Code == flow.Call }
@@ -99,7 +99,7 @@ func (f *function) finds(a *ahead, block int, seen map[int]bool) bool {
 			return false
 		}
 	}
-	return len(f.Blocks[block].Successors) > 0
+	return true
 }
 
 // reached are the blocks that a block leads to.

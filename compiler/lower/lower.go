@@ -11,7 +11,7 @@
 //	moves.go    last uses that hand a reference over
 //	cells.go    which structs are cells, and which functions get their references
 //	reuse.go    cells that become others
-//	ahead.go    and those that end before it is known which
+//	ahead.go    cells that end before a branch, each arm of which makes one
 //	state.go    where a variable holds a reference
 //	scopes.go   which scopes the runtime has to know
 //	emit.go     the runtime's operations

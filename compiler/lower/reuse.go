@@ -323,8 +323,8 @@ func (f *function) looks(w, v flow.Var) bool {
 	return w == v
 }
 
-// reset returns Reset and what belongs to it, and has New take what that keeps, one of several where each path has
-// its own. In the operations that are to come, Owned variables replace those that were read from the cell.
+// reset returns Reset and what belongs to it. New takes what Reset keeps; where several paths make a cell, `made` has
+// the New of each. In the operations that are to come, Owned variables replace those that were read from the cell.
 func (f *function) reset(r reuse, scope int, made []*flow.Op, rest [][]flow.Op) []flow.Op {
 	token := f.temp(r.of, f.Vars[r.of].Scope)
 	for _, o := range made {

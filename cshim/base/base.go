@@ -1,5 +1,5 @@
 // Package base is what every other room of cshim includes: the layout that both languages read and write, locks, the Go
-// functions that C calls, and the probes. It calls none of them.
+// functions that C calls, and the probes. It calls no function of the other rooms, and none of Go's.
 package base
 
 /*

@@ -45,9 +45,11 @@ tlc_host_malloc tlc_host = {malloc, calloc, realloc, free, unknown, no_memory, f
 /* glibc's posix_memalign cuts each block out of a larger one, and uses none of those that a thread keeps, as malloc does.
  * malloc has a word in front of each block. Where all requests are for whole lines, that word included, a block lies
  * behind others of whole lines, and malloc's result is aligned as a rule. Where it is not, it is freed, and
- * posix_memalign is called; under valgrind always, which checks each size as it was asked for. From MAPPED bytes on malloc maps each block, a word behind the edge of a
- * page. The first that is freed raises that limit to its size: later ones come from the heap, and stay there.
- * mallopt(3) */
+ * posix_memalign is called. Under valgrind posix_memalign is called always: valgrind checks each size as it was asked
+ * for.
+ *
+ * From MAPPED bytes on posix_memalign is called, too. malloc would map such a block, a word behind the edge of a page, and
+ * the first of them that is freed raises malloc's limit to its size, so that later ones stay in its heap (mallopt(3)). */
 enum { LINE = 64, MAPPED = 128 * 1024 };
 
 static int (*libc_aligned)(void** block, size_t alignment, size_t bytes) = no_memory;

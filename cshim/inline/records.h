@@ -62,8 +62,8 @@ static inline void tlc_set_life(tl_record* r, uint64_t life)
 	__atomic_store_n((tlc_pair*)(void*)&r->type_flags, life, __ATOMIC_RELAXED);
 }
 
-/* What an operation found, for one on the same object behind it. Lives do not return, and a record has one slot for the whole
- * of each: the record that has the life still is that of the object. */
+/* What an operation found, for one on the same object behind it. Lives do not return, and a record
+ * keeps its slot during a life: the record that still has the life is that of the object. */
 typedef struct tlc_search {
 	const void* object;
 	tl_record* record;

@@ -7,7 +7,8 @@ import (
 )
 
 const (
-	// lineItems may be searched in all spaces at once, for lineSteps or the steps that were granted.
+	// lineItems may be searched in all spaces at once, for lineSteps, or for the granted steps where they
+	// are more.
 	lineItems, lineSteps = 500, 30_000
 	// lineRun is the number of nodes of one try, by the sequence of luby.
 	lineRun = 1000

@@ -12,7 +12,7 @@ type draft struct {
 const (
 	// fewItems may take their time: every rule, and steps of a search for each item.
 	fewItems = 20_000
-	// manyItems have one outward sweep unasked, and those that are twice as many no rules that are not quick.
+	// More than manyItems get one outward sweep unasked; more than twice as many get no slow rules.
 	manyItems = 5 * fewItems
 	// baseUnits and itemUnits are the work that is done unasked.
 	baseUnits, itemUnits = 60_000_000, 200

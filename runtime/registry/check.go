@@ -54,7 +54,7 @@ type checker struct {
 	links   map[uint32]links // by record
 	blocks  []interval       // of covered entries and shared blocks, in bytes
 	bits    []interval       // of set bits of covers
-	buckets [8]uint32
+	buckets [layout.UnitLevels]uint32
 
 	blocksAt []blocksAt // by shard
 }

@@ -428,7 +428,7 @@ TL_INL_FUNCTION void tl_inl_retake(tl_inl_thread* thread)
 {
 	thread->context = *thread->address;
 	if (thread->context == 0) __builtin_unreachable();
-	thread->found.object = 0; /* no object, and where NULL is known to be it: a life that is not in the context */
+	thread->found.object = 0; /* nothing is found; a release of NULL reads the context, which never has this life */
 	thread->found.record = (tl_inl_record*)thread->context;
 	thread->found.life = ~(uint64_t)0xFF << 32;
 }
