@@ -41,8 +41,8 @@ uint32_t tlc_take_cells(tl_heap* h, uint32_t first, tl_entry* to, uint32_t want)
 	uint32_t n = 0, word = m->free_head;
 	for (; n < most && word < words; word++) {
 		uint64_t left = LOAD(bits[word]) & slots_of(m, k, word);
-		for (; n < most && left != 0; left &= left - 1)
-			to[n++] = (tl_entry){base + (word * 64 + (uint32_t)__builtin_ctzll(left)) * size, 0, size_class};
+		for (; n < most && left != 0; left &= left - 1, n++)
+			*--to = (tl_entry){base + (word * 64 + (uint32_t)__builtin_ctzll(left)) * size, 0, size_class};
 		STORE(bits[word], left);
 		if (left != 0) break;
 	}
@@ -51,8 +51,9 @@ uint32_t tlc_take_cells(tl_heap* h, uint32_t first, tl_entry* to, uint32_t want)
 	const uint32_t fresh = m->fresh, end = fresh + min(want - n, k->slots - fresh);
 	const bool is_zero = m->dirty == 0;
 	for (uint32_t slot = fresh; slot < end; slot++, n++) {
-		to[n] = (tl_entry){base + slot * size, 0, size_class};
-		if (!is_zero) STORE(((tl_cell_head*)to[n].object - 1)->count, 0);
+		const uintptr_t cell = base + slot * size;
+		*--to = (tl_entry){cell, 0, size_class};
+		if (!is_zero) STORE(((tl_cell_head*)cell - 1)->count, 0);
 	}
 	__atomic_store_n(&m->fresh, (uint16_t)end, __ATOMIC_RELEASE); /* who looks for a cell reads no head behind it */
 	return n;

@@ -159,7 +159,9 @@ void tlc_credit(tl_account* of, tl_account* all, uint64_t bytes);
 /* `anyway` in what follows: accounts are charged up to their hard limits instead of the high watermarks, and an object that
  * huge pages have not been asked for is given all the same. Go does that, for it can empty caches and ask. */
 
-/* Takes up to `want` slots of a small class into `to`; *n says how many, and the result why there are not more. */
+/* Takes up to `want` slots of a small class into `to`; *n says how many, and the result why there are not more. The last one is
+ * the first of the slab: a magazine hands out its last entry first, and values that are made one after the other lie so, too,
+ * as programs walk them. */
 int tlc_heap_take(tl_heap* h, uint32_t size_class, tl_entry* to, uint32_t want, uint32_t* n, bool anyway);
 
 /* Takes n slots back, which are dead and have their next generation. */

@@ -188,7 +188,7 @@ uint32_t tlc_before_cells(const tl_class_info* k);
 /* Clears the bitmap of a new slab: no slot is free. */
 void tlc_begin_cells(tl_heap* h, uint32_t first);
 
-/* Takes free slots, then those that were never handed out, in which no cell lives; how many. */
+/* Takes free slots, then those that were never handed out, in which no cell lives, below `to`; how many. */
 uint32_t tlc_take_cells(tl_heap* h, uint32_t first, tl_entry* to, uint32_t want);
 
 /* Takes slots back. */

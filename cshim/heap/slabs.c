@@ -90,8 +90,8 @@ void tlc_settle_slab(tl_heap* h, tl_depot* d, uint32_t size_class, uint32_t firs
 	if (d->empty > 1 || m->run > 1) tlc_drop_slab(h, d, size_class, first);
 }
 
-/* The free slots of a slab, and then those that were never handed out. A fresh slot whose record began its last generation in
- * an earlier slab stays unused: the record may be retired. */
+/* The free slots of a slab, and then those that were never handed out, below `to`. A fresh slot whose record began its last
+ * generation in an earlier slab stays unused: the record may be retired. */
 static uint32_t take_objects(tl_heap* h, tl_depot* d, uint32_t first, tl_entry* to, uint32_t want)
 {
 	tl_span_meta* m = &h->metas[first];
@@ -105,7 +105,7 @@ static uint32_t take_objects(tl_heap* h, tl_depot* d, uint32_t first, tl_entry* 
 		tl_record* r = records + (slot << step);
 		head = LOAD(r->loc);
 		STORE(r->loc, 0);
-		to[n] = (tl_entry){base + (uintptr_t)slot * k->size, m->record + (slot << step), LOAD(r->gen)};
+		*--to = (tl_entry){base + (uintptr_t)slot * k->size, m->record + (slot << step), LOAD(r->gen)};
 	}
 	m->free_head = (uint16_t)head;
 	m->free_count = (uint16_t)(m->free_count - n);
@@ -116,12 +116,13 @@ static uint32_t take_objects(tl_heap* h, tl_depot* d, uint32_t first, tl_entry* 
 			d->retired++;
 			continue;
 		}
-		to[n++] = (tl_entry){base + (uintptr_t)slot * k->size, m->record + (slot << step), gen};
+		*--to = (tl_entry){base + (uintptr_t)slot * k->size, m->record + (slot << step), gen};
+		n++;
 	}
 	return n;
 }
 
-/* Fills `to` from the depot's first slab. */
+/* Takes slots from the depot's first slab, and writes them below `to`. */
 static uint32_t take_slots(tl_heap* h, tl_depot* d, uint32_t size_class, tl_entry* to, uint32_t want)
 {
 	const tl_class_info* k = &h->classes[size_class];
@@ -184,7 +185,8 @@ int tlc_heap_take(tl_heap* h, uint32_t size_class, tl_entry* to, uint32_t want, 
 	uint32_t got = 0;
 	tlc_lock(&d->lock);
 	while (got < want && ((d->partial | d->cold) != 0 || (why = grow(h, d, size_class, anyway)) == TL_HEAP_OK))
-		got += take_slots(h, d, size_class, to + got, want - got);
+		got += take_slots(h, d, size_class, to + want - got, want - got);
+	if (got < want) memmove(to, to + want - got, got * sizeof *to);
 	d->out += got;
 	hand_out(h, (uint64_t)got * h->classes[size_class].size);
 	tlc_unlock(&d->lock);

@@ -3,6 +3,7 @@ package heap
 import (
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -36,7 +37,8 @@ func refill(t *testing.T, h *Heap, class uint32, n int) []layout.Entry {
 	return got
 }
 
-// take returns slots that magazines are filled with; what the last one holds beyond n goes back.
+// take returns slots that magazines are filled with, in the order in which they hand them out; what the last one holds beyond n
+// goes back.
 func take(h *Heap, class uint32, n int) (got []layout.Entry, st status.Status) {
 	places := make([]layout.Entry, layout.MagazineHolds/h.G.Classes[class].Size+layout.MagazineFewest)
 	var pin runtime.Pinner // the heap knows them by their address alone
@@ -48,7 +50,9 @@ func take(h *Heap, class uint32, n int) (got []layout.Entry, st status.Status) {
 		m.Base = layout.Address(&places[0])
 		m.Top, m.Limit = m.Base, m.Base
 		st = h.RefillMagazine(&c, class)
-		got = append(got, places[:(m.Top-m.Base)/layout.EntryBytes]...)
+		filled := places[:(m.Top-m.Base)/layout.EntryBytes]
+		slices.Reverse(filled)
+		got = append(got, filled...)
 	}
 	if len(got) > n {
 		h.Flush(class, got[n:])
@@ -169,6 +173,21 @@ func TestRefillGivesDistinctAlignedObjects(t *testing.T) {
 			require.Equal(t, e.Record, at.Record)
 			require.Equal(t, Interior, h.Find(e.Object+1).Kind)
 			require.Equal(t, e.Object, h.Find(e.Object+uintptr(h.G.Classes[class].Size)-1).Start)
+		}
+	}
+}
+
+// Objects that are made one after the other lie so: programs walk what they built in the order in which they built it.
+func TestFreshSlotsAreHandedOutUpwards(t *testing.T) {
+	h := open(t, 16<<20)
+	for _, class := range []uint32{1, 5, layout.ClassSmall, layout.ClassCell, layout.ClassCell + 3} {
+		slots := refill(t, h, class, 100)
+		of := &h.G.Classes[class]
+		for i, e := range slots[1:] {
+			before := slots[i].Object
+			if e.Object&^uintptr(of.Mask) == before&^uintptr(of.Mask) {
+				require.Equal(t, before+uintptr(of.Size), e.Object, "class %d, slot %d", class, i+1)
+			}
 		}
 	}
 }
