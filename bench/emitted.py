@@ -26,6 +26,7 @@ PROGRAMS = {
     "derivative": ("symbolic derivative", "derivative.c", [], 6, 9),
     "queens": ("queens", "queens.c", [], 7, 12),
     "json": ("a JSON tree", "json.c", [], 3, 30),
+    "strings": ("strings in lists", "strings.c", [], 3_000, 100_000),
 }
 ROUNDS = 5
 
