@@ -37,8 +37,8 @@ func refill(t *testing.T, h *Heap, class uint32, n int) []layout.Entry {
 	return got
 }
 
-// take returns slots that magazines are filled with, in the order in which they hand them out; what the last one holds beyond n
-// goes back.
+// take returns slots that magazines are filled with, in the order in which they hand them out; what the last one holds
+// beyond n goes back.
 func take(h *Heap, class uint32, n int) (got []layout.Entry, st status.Status) {
 	places := make([]layout.Entry, layout.MagazineHolds/h.G.Classes[class].Size+layout.MagazineFewest)
 	var pin runtime.Pinner // the heap knows them by their address alone
