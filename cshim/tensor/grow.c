@@ -10,15 +10,6 @@ static inline bool leaves(const tl_tensor_header* h, uint64_t bytes, uint64_t ha
 	return has - bytes >= has / 4 + TL_SPAN_BYTES && h->data - tlc_g.heap_base >= tlc_g.heap_bytes;
 }
 
-/* The clock stops when no tensor has left anything. After it has cleared `ticking` it looks once more, so it sees a mark that
- * was stored before tlc_heap_watch. */
-static inline void leave(tl_tensor_header* h)
-{
-	tl_heap* heap = tlc_g.heap;
-	__atomic_store_n(&h->mark, (uint64_t)1 + TLC_PEEK(heap->clock), __ATOMIC_RELEASE); /* after the size */
-	tlc_heap_watch(heap);
-}
-
 /* Takes so many bytes of the room. The clock that takes some of it lowers what the header tells, has every thread pass a
  * barrier and then reads nbytes. So the clock sees the new size, or this thread sees the lower room and returns false
  * (docs/model/tails.pml). */
@@ -59,8 +50,22 @@ static inline bool bytes_of(const tl_tensor_header* h, int64_t extent, uint64_t*
 	return (n != 0 || extent == 0) && !__builtin_mul_overflow(n, size, bytes); /* rows without bytes are Go's */
 }
 
+/* Leaves what is behind so many bytes to the clock, if it is much. The clock stops when no tensor has left anything. After it
+ * has cleared `ticking` it looks once more, so it sees a mark that was stored before tlc_heap_watch. */
+static __attribute__((noinline)) bool shrink(tl_tensor_header* h, uint64_t bytes, uint64_t room)
+{
+	tl_heap* heap = tlc_g.heap;
+	const bool left = leaves(h, bytes, room);
+	if (left && TLC_PEEK(heap->barriers) == 0) return false;
+	take(h, bytes, room);
+	if (!left) return true;
+	__atomic_store_n(&h->mark, (uint64_t)1 + TLC_PEEK(heap->clock), __ATOMIC_RELEASE); /* after the size */
+	tlc_heap_watch(heap);
+	return true;
+}
+
 /* False: ask Go, nothing changed. */
-static inline bool resize(tl_tensor* tensor, int64_t extent, bool zero)
+static inline __attribute__((always_inline)) bool resize(tl_tensor* tensor, int64_t extent, bool zero)
 {
 	const tl_context* c = tlc_tls;
 	tl_record* r;
@@ -73,9 +78,8 @@ static inline bool resize(tl_tensor* tensor, int64_t extent, bool zero)
 	if (TLC_UNLIKELY((sh & TL_SH_FLAGS) != (TL_SH_ALIVE | TL_SH_MERGED) || tlc_sh_count(sh) != 1)) return false;
 	const uint64_t fit = room(h, class), had = h->nbytes;
 	if (TLC_UNLIKELY(fit == 0 || !bytes_of(h, extent, &numel, &bytes) || bytes > fit)) return false;
-	const bool left = bytes < had && h->flags != TL_TENSOR_CONTIGUOUS && leaves(h, bytes, fit);
-	if (TLC_UNLIKELY(left && TLC_PEEK(tlc_g.heap->barriers) == 0) || TLC_UNLIKELY(!take(h, bytes, fit))) return false;
-	if (left) leave(h);
+	const bool is_less = bytes < had && h->flags != TL_TENSOR_CONTIGUOUS;
+	if (TLC_UNLIKELY(is_less ? !shrink(h, bytes, fit) : !take(h, bytes, fit))) return false;
 	if (zero && bytes > had) memset((char*)h->data + had, 0, bytes - had);
 	h->shape[0] = extent;
 	h->numel = numel;
