@@ -339,5 +339,5 @@ func fail(o *object.Context, st status.Status, format string, args ...any) statu
 // lastError renders the last error and returns where the text stands.
 func lastError(o *object.Context) uintptr {
 	o.Message()
-	return layout.Address(&o.Context.Message)
+	return layout.Address(&o.Context.Error.Message)
 }

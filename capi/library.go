@@ -269,7 +269,7 @@ const _ = "tl_last_status"
 //
 //export tlgo_last_error
 func tlgo_last_error(c uintptr) uintptr {
-	return guarded(c, layout.Address(&object.At(c).Context.Message), lastError)
+	return guarded(c, layout.Address(&object.At(c).Context.Error.Message), lastError)
 }
 
 // tl_clear_error sets the calling thread's last status to TL_OK and its message

@@ -94,7 +94,7 @@ func createWorkspace(o *object.Context, threads, bytes, alignment, out uintptr) 
 	w := o.NewWorkspace(threads, bytes, alignment)
 	store(out, w)
 	if w == 0 {
-		return status.Status(o.Status)
+		return status.Status(o.Error.Status)
 	}
 	return status.OK
 }

@@ -60,6 +60,8 @@ typedef struct tl_inl_magazine tl_inl_magazine;
 typedef struct tl_inl_class_info tl_inl_class_info;
 typedef struct tl_inl_mark tl_inl_mark;
 typedef struct tl_inl_slot tl_inl_slot;
+typedef struct tl_inl_drain tl_inl_drain;
+typedef struct tl_inl_linear tl_inl_linear;
 typedef struct tl_inl_context tl_inl_context;
 typedef struct tl_inl_tensor_header tl_inl_tensor_header;
 
@@ -110,6 +112,18 @@ struct tl_inl_slot {
 	uint64_t bytes;
 };
 
+struct tl_inl_drain {
+	uint32_t destroy_first;
+	char gap0[44];
+	uintptr_t frame;
+};
+
+struct tl_inl_linear {
+	uintptr_t base;
+	uintptr_t top;
+	uintptr_t end;
+};
+
 struct tl_inl_context {
 	uint32_t owner;
 	char gap0[4];
@@ -130,21 +144,17 @@ struct tl_inl_context {
 	uint64_t function;
 	uint64_t slots;
 	tl_inl_slot* slot_table;
-	char gap4[8];
-	uintptr_t frame_top;
-	uintptr_t frame_end;
-	uintptr_t arena_base;
-	uintptr_t arena_top;
-	uintptr_t arena_end;
+	tl_inl_linear frame;
+	tl_inl_linear arena;
 	tl_inl_mark* arena_mark;
-	char gap5[40];
+	char gap4[40];
 	tl_inl_context* self;
 	uint64_t word;
-	char gap6[32];
-	uint32_t destroy_first;
-	char gap7[116];
+	char gap5[24];
+	tl_inl_drain draining;
+	char gap6[72];
 	tl_inl_entry* warm;
-	char gap8[48];
+	char gap7[64];
 	uintptr_t heap_base;
 	uint64_t heap_bytes;
 	uint64_t* spans;
@@ -153,11 +163,11 @@ struct tl_inl_context {
 	tl_inl_record* block_metadata;
 	uint32_t* record_blocks;
 	uint64_t record_limit;
-	char gap9[56];
+	char gap8[328];
 	uint64_t waiting;
-	char gap10[2536];
+	char gap9[2280];
 	tl_inl_magazine magazines[103];
-	char gap11[3640];
+	char gap10[3624];
 };
 
 struct tl_inl_tensor_header {
@@ -820,7 +830,7 @@ TL_INL_STEP bool tl_inl_push_mark(tl_inl_context* c, uint32_t kind, uint32_t slo
 	m->kind = kind << TL_INL_MARK_KIND_SHIFT | slots;
 	c->mark_top = m + 1;
 	if (kind == TL_INL_MARK_SCOPE) return true;
-	m->frame_top = c->frame_top;
+	m->frame_top = c->frame.top;
 	m->outer = (uint32_t)c->function;
 	c->planned += kind == TL_INL_MARK_PLANNED;
 	return true;
@@ -846,12 +856,12 @@ TL_INL_STEP void tl_inl_pop_mark(tl_inl_context* c, tl_inl_mark* m, uint32_t kin
 {
 	c->mark_top = m;
 	if (TL_INL_UNLIKELY((flags & TL_INL_MARK_ARENA) != 0)) {
-		if (c->arena_top > m->arena_top) c->arena_top = m->arena_top;
+		if (c->arena.top > m->arena_top) c->arena.top = m->arena_top;
 		c->arena_mark = NULL;
 	}
 	if (TL_INL_LIKELY(kind == TL_INL_MARK_SCOPE)) return;
 	bool pinned = kind == TL_INL_MARK_PLANNED && (flags & 1) != 0;
-	if (!pinned) c->frame_top = m->frame_top;
+	if (!pinned) c->frame.top = m->frame_top;
 	if (kind == TL_INL_MARK_FUNCTION) tl_inl_enter_function(c, m->outer);
 	else c->planned--;
 }
@@ -860,7 +870,7 @@ TL_INL_STEP void tl_inl_pop_mark(tl_inl_context* c, tl_inl_mark* m, uint32_t kin
 typedef uint64_t __attribute__((may_alias)) tl_inl_heads;
 TL_INL_STEP uint64_t tl_inl_has_to_destroy(const tl_inl_context* c)
 {
-	return *(const tl_inl_heads*)(const void*)&c->destroy_first;
+	return *(const tl_inl_heads*)(const void*)&c->draining.destroy_first;
 }
 
 /* Not 0: a release waits for this thread, or the deferred-destruction queue is not empty. */
@@ -913,16 +923,16 @@ TL_INL_STEP bool tl_inl_op_get_scope_depth(const tl_inl_context* c, int64_t* res
 /* ---- functions and planned frames ----------------------------------------------------- */
 
 /* Bytes of the frame stack above at; negative if aligning has put at beyond the end. */
-TL_INL_STEP int64_t tl_inl_frame_left(const tl_inl_context* c, uintptr_t at) { return (int64_t)(c->frame_end - at); }
+TL_INL_STEP int64_t tl_inl_frame_left(const tl_inl_context* c, uintptr_t at) { return (int64_t)(c->frame.end - at); }
 
 TL_INL_STEP bool tl_inl_op_mem_function_enter(tl_inl_context* c, int64_t slots)
 {
-	uintptr_t top = c->frame_top, at = TL_INL_ALIGNED64(top);
+	uintptr_t top = c->frame.top, at = TL_INL_ALIGNED64(top);
 	if (TL_INL_UNLIKELY((uint64_t)slots > 4096 || c->mark_top == c->mark_end ||
 	                 tl_inl_frame_left(c, at) < slots * (int64_t)sizeof(tl_inl_slot)))
 		return false;
 	tl_inl_push_mark(c, TL_INL_MARK_FUNCTION, (uint32_t)slots);
-	c->frame_top = at + (uint64_t)slots * sizeof(tl_inl_slot);
+	c->frame.top = at + (uint64_t)slots * sizeof(tl_inl_slot);
 	tl_inl_slot* table = (tl_inl_slot*)at;
 	for (int64_t i = 0; i < slots; i++) table[i].buffer = table[i].bytes = 0;
 	c->function = (uint64_t)(c->mark_top - c->marks);
@@ -950,11 +960,11 @@ TL_INL_STEP bool tl_inl_op_mem_get_buffer(tl_inl_context* c, int64_t slot, int64
 	if (TL_INL_LIKELY(s->bytes >= (uint64_t)min_bytes)) return true;
 	/* Above an inner mark a planned frame may have to be pinned: Go does that. */
 	if (TL_INL_UNLIKELY((uint64_t)(c->mark_top - c->marks) != c->function)) return false;
-	uintptr_t at = s->buffer, top = c->frame_top;
+	uintptr_t at = s->buffer, top = c->frame.top;
 	if (TL_INL_LIKELY(at == 0)) at = TL_INL_ALIGNED64(top);
 	else if (at + s->bytes != top) return false;
 	if (TL_INL_UNLIKELY(tl_inl_frame_left(c, at) < min_bytes)) return false;
-	c->frame_top = at + (uint64_t)min_bytes;
+	c->frame.top = at + (uint64_t)min_bytes;
 	s->buffer = at;
 	s->bytes = (uint64_t)min_bytes;
 	*result = (void*)at;
@@ -963,10 +973,10 @@ TL_INL_STEP bool tl_inl_op_mem_get_buffer(tl_inl_context* c, int64_t slot, int64
 
 TL_INL_STEP bool tl_inl_op_mem_frame_enter(tl_inl_context* c, size_t bytes, void** result)
 {
-	uintptr_t at = TL_INL_ALIGNED64(c->frame_top);
-	if (TL_INL_UNLIKELY(c->mark_top == c->mark_end || at > c->frame_end || bytes > c->frame_end - at)) return false;
+	uintptr_t at = TL_INL_ALIGNED64(c->frame.top);
+	if (TL_INL_UNLIKELY(c->mark_top == c->mark_end || at > c->frame.end || bytes > c->frame.end - at)) return false;
 	tl_inl_push_mark(c, TL_INL_MARK_PLANNED, 0);
-	c->frame_top = at + bytes;
+	c->frame.top = at + bytes;
 	*result = (void*)at;
 	return true;
 }
@@ -988,7 +998,7 @@ TL_INL_STEP void tl_inl_note_arena(tl_inl_context* c)
 {
 	tl_inl_mark* m = c->mark_top - 1;
 	if (c->mark_top != c->marks && (m->kind & TL_INL_MARK_ARENA) == 0) {
-		m->arena_top = c->arena_top;
+		m->arena_top = c->arena.top;
 		m->kind |= TL_INL_MARK_ARENA;
 	}
 	c->arena_mark = c->mark_top;
@@ -997,10 +1007,10 @@ TL_INL_STEP void tl_inl_note_arena(tl_inl_context* c)
 /* n bytes aligned to 64; false: no arena, full, nothing to do. Budget: 4 loads, 1 store, 3 branches. */
 TL_INL_STEP bool tl_inl_op_arena_alloc(tl_inl_context* c, int64_t bytes, void** result)
 {
-	uintptr_t at = TL_INL_ALIGNED64(c->arena_top), top = at + (uint64_t)bytes; /* an address and 2^63 fit into a word */
-	if (TL_INL_UNLIKELY(bytes <= 0 || top > c->arena_end)) return false;
+	uintptr_t at = TL_INL_ALIGNED64(c->arena.top), top = at + (uint64_t)bytes; /* an address and 2^63 fit into a word */
+	if (TL_INL_UNLIKELY(bytes <= 0 || top > c->arena.end)) return false;
 	if (TL_INL_UNLIKELY(c->arena_mark != c->mark_top)) tl_inl_note_arena(c);
-	c->arena_top = top;
+	c->arena.top = top;
 	*result = (void*)at;
 	return true;
 }
@@ -1012,19 +1022,19 @@ TL_INL_STEP bool tl_inl_op_arena_malloc(tl_inl_context* c, int64_t bytes, void**
 
 TL_INL_STEP bool tl_inl_op_arena_is_active(const tl_inl_context* c, bool* result)
 {
-	*result = c->arena_base != 0;
+	*result = c->arena.base != 0;
 	return TL_INL_LIKELY(tl_inl_is_fast(c));
 }
 
 TL_INL_STEP bool tl_inl_op_arena_contains(const tl_inl_context* c, const void* pointer, bool* result)
 {
-	*result = (uintptr_t)pointer - c->arena_base < c->arena_top - c->arena_base;
+	*result = (uintptr_t)pointer - c->arena.base < c->arena.top - c->arena.base;
 	return TL_INL_LIKELY(tl_inl_is_fast(c));
 }
 
 TL_INL_STEP bool tl_inl_op_arena_get_offset(const tl_inl_context* c, int64_t* result)
 {
-	*result = (int64_t)(c->arena_top - c->arena_base);
+	*result = (int64_t)(c->arena.top - c->arena.base);
 	return TL_INL_LIKELY(tl_inl_is_fast(c));
 }
 
@@ -1032,7 +1042,7 @@ TL_INL_STEP bool tl_inl_op_arena_get_offset(const tl_inl_context* c, int64_t* re
  * what the next newer one keeps, so the first that keeps no more than top ends the search. */
 TL_INL_STEP void tl_inl_note_tops_above(tl_inl_context* c, uintptr_t top)
 {
-	uintptr_t kept = c->arena_top;
+	uintptr_t kept = c->arena.top;
 	for (tl_inl_mark* m = c->mark_top; kept > top && m-- != c->marks; kept = m->arena_top) {
 		if ((m->kind & TL_INL_MARK_ARENA) != 0) continue;
 		m->arena_top = kept;
@@ -1043,10 +1053,10 @@ TL_INL_STEP void tl_inl_note_tops_above(tl_inl_context* c, uintptr_t top)
 /* Without an arena base and top are equal, which allows 0; Go distinguishes that from an error. */
 TL_INL_STEP bool tl_inl_op_arena_set_offset(tl_inl_context* c, int64_t offset)
 {
-	if (TL_INL_UNLIKELY(c->arena_base == 0 || (uint64_t)offset > c->arena_top - c->arena_base)) return false;
-	uintptr_t top = c->arena_base + (uint64_t)offset;
+	if (TL_INL_UNLIKELY(c->arena.base == 0 || (uint64_t)offset > c->arena.top - c->arena.base)) return false;
+	uintptr_t top = c->arena.base + (uint64_t)offset;
 	tl_inl_note_tops_above(c, top);
-	c->arena_top = top;
+	c->arena.top = top;
 	return true;
 }
 

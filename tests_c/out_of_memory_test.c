@@ -73,6 +73,22 @@ TEST(released_memory_makes_the_call_succeed)
 	end();
 }
 
+/* What is put back for the call that is made again are its error and its shortage, and no counters. */
+TEST(what_the_callback_ends_is_counted)
+{
+	int64_t shape = 6 * MIB;
+	tl_stats before = {.struct_size = sizeof before}, after = before;
+	begin(0);
+	CHECK_OK(tl_stats_get(&before));
+	seen.victims[seen.count++] = tl_tensor_empty(TL_DTYPE_U8, TL_DEVICE_CPU, 1, &shape);
+	void* object = tl_mem_alloc(8 * MIB);
+	CHECK(object != NULL && seen.calls == 1);
+	CHECK_OK(tl_stats_get(&after));
+	CHECK_INT(after.tensors_live, before.tensors_live);
+	CHECK_OK(tl_ptr_release(object));
+	end();
+}
+
 TEST(a_callback_that_says_no_ends_it)
 {
 	begin(1);

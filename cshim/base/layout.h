@@ -282,7 +282,7 @@ enum { TL_BLOCK_MARKS = 4096 };
  * the number of a name, then a line. */
 enum { TL_PYTHON_TAG = 0x70, TL_PYTHON_TAG_SHIFT = 56, TL_PYTHON_NAME_BITS = 28, TL_PYTHON_LINE_BITS = 24 };
 
-/* context.error_kind: the sentences of runtime/object/errors.go for what C finds as well. */
+/* context.error.kind: the sentences of runtime/object/errors.go for what C finds as well. */
 enum {
 	TL_TEXT_STATUS = 0,  /* the status alone, or what the pointer turns out to be */
 	TL_TEXT_OUTSIDE = 1, /* nobody's: outside of all that the runtime knows */
@@ -324,6 +324,79 @@ enum {
 };
 _Static_assert((TL_WARM_CLASSES & (TL_WARM_CLASSES + 1)) == 0, "higher classes have bits that these do not have");
 
+/* The last error of a thread: what tl_last_status and its neighbours answer. */
+typedef struct tl_error {
+	int32_t status;
+	uint32_t function; /* TL_FN_ id */
+	uintptr_t pointer;
+	uint64_t detail[3];
+	uint32_t kind; /* which text renders detail */
+	uint32_t message_ready;
+	char message[TL_MESSAGE_BYTES];
+} tl_error;
+
+/* A call that failed for want of memory. */
+typedef struct tl_shortage {
+	uint64_t bytes;
+	int32_t device;    /* whose memory */
+	uint32_t is_open;  /* the call changed nothing, and is made again if the program releases something */
+	uint32_t attempts; /* how often the program was asked to */
+} tl_shortage;
+
+/* Tracking (runtime/observe/track). Objects of size classes are counted down to the next sample in their magazines, everything
+ * else in bytes here. */
+typedef struct tl_tracking {
+	uint64_t left;                    /* bytes that may pass before the next sample */
+	uintptr_t sampled;                /* what was recorded last: tl_track_site may still name its line */
+	uint32_t pending;                 /* what this call has recorded lacks its stack; Go clears it */
+	uint32_t seen;                    /* globals.tracking when the distances were drawn */
+	uint32_t tags;                    /* how many are pushed */
+	uint32_t tag_names[TL_MAX_TAGS];  /* of all tags up to this one */
+	uint32_t tag_depths[TL_MAX_TAGS]; /* marks that were open when it was pushed */
+} tl_tracking;
+
+/* A destructor or a deleter of the program's: f(object), or f(object, context). */
+typedef struct tl_callback {
+	uintptr_t function, object, context;
+} tl_callback;
+
+/* Destructors and deleters that wait for the end of the call (runtime/object/deleters.go). */
+typedef struct tl_drain {
+	/* Dead objects, linked through their records, and foreign blocks that a C function frees; first in first out. The heads
+	 * are read as one word. */
+	uint32_t destroy_first, deleter_first;
+	uint32_t destroy_last, deleter_last;
+	tl_callback callback; /* what is to be called next */
+	uint32_t arguments;   /* of it: 0 = nothing to call, 1, 2 */
+	uint32_t active;      /* a call of this thread runs destructors */
+	uintptr_t frame;      /* where on the stack that call stands */
+} tl_drain;
+
+/* Objects whose last reference this thread has handed to the owner, and their units; the objects that this thread has taken
+ * out of inboxes, and theirs. The sums over all contexts tell what waits: deferred - answered. */
+typedef struct tl_handed {
+	uint64_t deferred, deferred_units;
+	uint64_t answered, answered_units;
+} tl_handed;
+
+/* Free nodes that a thread keeps: a chain that it takes from and puts into, and a full one beside it. */
+typedef struct tl_free_nodes {
+	uint32_t first, count, full;
+} tl_free_nodes;
+
+/* The hash index of the entries of a large scope (runtime/object). */
+typedef struct tl_scope_index {
+	uint64_t below;  /* scope entries below it are in the index */
+	uintptr_t slots; /* of the hash table */
+	uint64_t mask;
+	uintptr_t older; /* entry position -> next older position of the same pointer */
+} tl_scope_index;
+
+/* Slots of frames; and the arena, all 0 while none is active. */
+typedef struct tl_linear {
+	uintptr_t base, top, end;
+} tl_linear;
+
 /* A thread's mutator state. All zeros but `owner` is a valid one that answers nothing itself. */
 typedef struct tl_context {
 	uint32_t owner;               /* id << 20, TL_OWNER_NEVER when this context owns nothing */
@@ -342,40 +415,25 @@ typedef struct tl_context {
 	uint64_t function; /* 1 + index of the newest function's mark, 0 = none */
 	uint64_t slots;    /* of that function */
 	tl_slot* slot_table;
-	uintptr_t frame_base, frame_top, frame_end;
-	uintptr_t arena_base, arena_top, arena_end; /* all 0 while no arena is active */
-	tl_mark* arena_mark;                        /* mark_top only if the newest mark has ARENA or there is none */
-	uint64_t indexed;                           /* scope entries below it are in the index */
-	uint64_t holes;                             /* scope entries that were taken out */
-	uintptr_t index;                            /* hash slots of the scope index (runtime/object) */
-	uint64_t index_mask;
-	uintptr_t index_prev;    /* entry position -> next older position of the same pointer */
+	tl_linear frame;     /* its slots */
+	tl_linear arena;     /* all 0 while none is active */
+	tl_mark* arena_mark; /* mark_top only if the newest mark has ARENA or there is none */
+	tl_scope_index index;
+	uint64_t holes;          /* scope entries that were taken out */
 	struct tl_context* self; /* this context; the real one when this is the stub of TL_FASTPATH=0; NULL = none */
 	_Atomic uint64_t word;
 	uint64_t close_target;   /* what the slow path was closing when a destructor had to run */
 	uint32_t unfinished;     /* it was interrupted so */
 	uint32_t error_function; /* TL_FN_ id of the call that failed last */
 	uint32_t in_go;          /* a call of this thread is in the slow path */
-	uint32_t draining;       /* a call of this thread runs destructors */
-	uintptr_t drain_frame;   /* where on the stack that call stands */
-	/* Dead objects, linked through their records, and foreign blocks that a C function frees
-	 * (runtime/object/deleters.go); first in first out. The heads are read as one word. */
-	uint32_t destroy_first, deleter_first;
-	uint32_t destroy_last, deleter_last;
-	uintptr_t callback; /* what the drain wants called next: f(object) or f(object, context) */
-	uintptr_t callback_object, callback_context;
-	uint32_t callback_arguments; /* 0 = nothing to call, 1, 2 */
-	uint32_t error_pending;      /* TL_ON_ERROR wants the error told when the entry guard is left */
-	uint64_t skipped;            /* scope entries whose object was gone already */
-	uint64_t deferred;           /* objects whose last reference this thread has handed to the owner */
+	uint32_t error_pending;  /* TL_ON_ERROR wants the error told when the entry guard is left */
+	tl_drain draining;
+	uint64_t skipped; /* scope entries whose object was gone already */
+	tl_handed handed;
 	uint64_t foreign_adopted, foreign_freed;
 	_Atomic uint32_t alone; /* no second context was ever made; cleared by whoever makes it (countIn in alone.go) */
 	_Atomic uint32_t busy;  /* the thread ends something as if nobody else were there */
-	/* The units of those objects; and the objects that this thread has taken out of inboxes, and their units. The sums
-	 * over all contexts tell what waits: deferred - answered. */
-	uint64_t deferred_units;
-	uint64_t answered, answered_units;
-	uint64_t slow_calls; /* calls of the slow path */
+	uint64_t slow_calls;    /* calls of the slow path */
 	/* Warm places of the scope stack, [max(top, end), warm): each holds a free slot of a small class that the exit of a
 	 * scope left there for tl_mem_new. Taking one raises the top alone. tlc_lower_top sets end to the old top before it
 	 * lowers it, so that [top, end) is free for any entry. NULL: there are none, and end is the end of the stack.
@@ -386,16 +444,15 @@ typedef struct tl_context {
 	 *
 	 * They are free for every purpose. A thread that enters Go gives them to its magazines. */
 	tl_entry* warm;
-	uint64_t purge_seen;       /* globals.purge when this context last gave its magazines back */
-	uint32_t short_of;         /* the call failed for want of memory and changed nothing */
-	uint32_t short_attempts;   /* how often the program was asked to release something for it */
-	int32_t short_device;      /* whose memory, and how much of it */
+	uint32_t growths;    /* spans of fresh slabs since magazines aged last */
+	uint32_t patience;   /* how often a class was used again that was idle when magazines aged last */
+	uint64_t used;       /* tells the clock whether the context was used since it looked last */
+	uint64_t purge_seen; /* globals.purge when this context last gave its magazines back */
+	tl_shortage shortage;
 	_Atomic uint32_t finished; /* the thread has ended, and what it had open is finished */
 	uint32_t cold_exits;       /* scopes that leave nothing warm, before one tries again */
 	uint32_t thread_number;    /* the system's number of the thread that has, or had, this context; 0 = not known */
 	uint32_t after_hole;       /* scope entry above the one of which tl_tensor_free made a hole last */
-	uint32_t node_full;        /* a full chain of free nodes, beside that of node_first */
-	uint64_t short_bytes;
 	/* Copies of globals that never change, for code that is inlined into programs (inline/records.h). Zeros
 	 * in a stub: there it finds no record. */
 	uintptr_t heap_base;
@@ -406,30 +463,14 @@ typedef struct tl_context {
 	tl_record* block_metadata;
 	uint32_t* record_blocks;
 	uint64_t record_limit; /* of records that a tl_ref can name; no store of a 32-bit count aliases it */
-	/* Tracking (runtime/observe/track). Objects of size classes are counted down to the next sample
-	 * in their magazines, everything else in bytes here. */
-	uint64_t sample_left;    /* bytes that may pass before the next sample */
-	uintptr_t sampled;       /* what was recorded last: tl_track_site may still name its line */
-	uint32_t pending;        /* what this call has recorded lacks its stack; Go clears it */
-	uint32_t tracking_seen;  /* globals.tracking when the distances were drawn */
-	uint32_t tags;           /* how many are pushed */
+	tl_tracking tracking;
 	uint32_t use_site;       /* TL_DEBUG: where the call that failed last was made */
 	uint32_t damaged;        /* TL_DEBUG: this call has found memory that was overwritten */
 	int32_t cancel_state;    /* the thread's, before its call entered Go */
 	struct tl_context* path; /* what the thread sees when it has left Go: this context or its stub */
-	/* Free nodes that this thread keeps: a chain that it takes from and puts into. */
-	uint32_t node_first, node_count;
+	tl_free_nodes nodes;
 	uint64_t waiting; /* nodes that this thread took out of its inbox and has not finished; as wide as `word` */
-	uint32_t tag_names[TL_MAX_TAGS];  /* of all tags up to this one */
-	uint32_t tag_depths[TL_MAX_TAGS]; /* marks that were open when it was pushed */
-	/* last error */
-	int32_t status;
-	uint32_t function_id;
-	uintptr_t error_pointer;
-	uint64_t error_detail[3];
-	uint32_t error_kind; /* which text renders error_detail */
-	uint32_t message_ready;
-	char message[TL_MESSAGE_BYTES];
+	tl_error error;
 	/* The element table that was appended to, or made, last. Whether it is a Vec's still, its record tells. With these words
 	 * each magazine lies in one cache line. */
 	uintptr_t table;
@@ -440,8 +481,6 @@ typedef struct tl_context {
 	uint64_t allocs_before[TL_CLASSES]; /* what magazine.allocs lacks */
 	tl_flow flows[TL_CLASSES];
 	uint64_t seen_allocs[TL_CLASSES]; /* magazine.allocs when the heap looked at it last (cshim/heap) */
-	uint32_t growths;                 /* spans of fresh slabs since magazines aged last */
-	uint32_t patience;                /* how often a class was used again that was idle when magazines aged last */
 	uint8_t flushed_last[TL_CLASSES]; /* the magazine was full since it was empty last */
 	uint8_t unused[5];
 	/* What the clock does for a thread that rests (cshim/heap/idle.c): it takes the oldest slots of a magazine, whose base
@@ -450,7 +489,6 @@ typedef struct tl_context {
 	uint16_t unused_behind;
 	_Atomic uint32_t moving; /* the owner moves slots between a magazine and its depot */
 	_Atomic uint32_t taking; /* the clock takes slots; then the owner waits before it moves any */
-	uint64_t used;           /* tells the clock whether the context was used since it looked last */
 } tl_context;
 
 /* A public function has the name of this type. Files that include this header see that function as

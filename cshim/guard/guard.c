@@ -116,15 +116,15 @@ static void lend_error(tl_context* c)
 {
 	c->thread_number = thread_number();
 	tlc_apart.lack = 0;
-	c->status = tlc_apart.status;
+	c->error.status = tlc_apart.status;
 	c->error_function = tlc_apart.function;
-	c->error_kind = c->message_ready = 0;
-	c->error_pointer = 0;
+	c->error.kind = c->error.message_ready = 0;
+	c->error.pointer = 0;
 }
 
 static void keep_error(const tl_context* c)
 {
-	tlc_apart.status = c->status;
+	tlc_apart.status = c->error.status;
 	tlc_apart.function = c->error_function;
 }
 
@@ -163,7 +163,7 @@ tl_status tl_thread_detach(void)
 {
 	tl_context* c = tlc_own_context();
 	if (c == NULL) return TL_OK;
-	if (c->in_go || c->draining || tlc_apart.telling || tlc_is_asking((uintptr_t)__builtin_frame_address(0)))
+	if (c->in_go || c->draining.active || tlc_apart.telling || tlc_is_asking((uintptr_t)__builtin_frame_address(0)))
 		return tlc_fail(TL_E_BUSY, TL_FN_tl_thread_detach, NULL);
 	pthread_setspecific(thread_key, NULL);
 	tlc_tls = (tl_context*)&none;
@@ -336,8 +336,8 @@ static tl_context* enter_shared(uint32_t function, tl_status* why)
 	if (pthread_mutex_lock(&shared_lock) != 0) return refuse(TL_E_BUSY, function, why);
 	tl_context* c = go_in_shared();
 	take_shared(c);
-	c->short_of = c->short_attempts = 0;
-	c->function_id = function;
+	c->shortage.is_open = c->shortage.attempts = 0;
+	c->error.function = function;
 	c->slow_calls++;
 	TLC_PROBE_CGO_CALL(tlc_function_names[function], function);
 	return c;
@@ -347,7 +347,7 @@ static bool has_requests(tl_context* c)
 {
 	bool mail = tlc_has_mail(c) && (c->path != c || !tlc_read_inbox(c));
 	return mail || TLC_LOAD(tlc_shared->reap) != 0 || TLC_LOAD(tlc_shared->purge) != c->purge_seen ||
-	       TLC_LOAD(tlc_shared->tracking) != c->tracking_seen;
+	       TLC_LOAD(tlc_shared->tracking) != c->tracking.seen;
 }
 
 /* Handles requests of other threads, and a change of the path. */
@@ -369,9 +369,9 @@ tl_context* tlc_entry_begin(uint32_t function, tl_status* why)
 	}
 	if (TLC_UNLIKELY(c->in_go)) return refuse(TL_E_BUSY, function, why);
 	go_in(c);
-	c->short_of = c->short_attempts = 0;
-	if (c->draining == 0) c->damaged = 0; /* found by a call without a status */
-	c->function_id = function;
+	c->shortage.is_open = c->shortage.attempts = 0;
+	if (c->draining.active == 0) c->damaged = 0; /* found by a call without a status */
+	c->error.function = function;
 	c->slow_calls++;
 	TLC_PROBE_CGO_CALL(tlc_function_names[function], function);
 	if (TLC_UNLIKELY(has_requests(c))) answer(c);
@@ -405,7 +405,7 @@ void tlc_entry_step_back(tl_context* c, uint32_t function)
 		take_shared(c);
 	}
 	go_in(c);
-	c->function_id = function;
+	c->error.function = function;
 }
 
 bool tlc_entry_step_in(tl_context* c, uint32_t function)
@@ -418,10 +418,10 @@ bool tlc_entry_step_in(tl_context* c, uint32_t function)
 
 static void call_back(tl_context* c)
 {
-	uintptr_t f = c->callback;
-	void *object = (void*)c->callback_object, *extra = (void*)c->callback_context;
-	uint32_t arguments = c->callback_arguments, function = c->function_id;
-	c->callback_arguments = 0;
+	uintptr_t f = c->draining.callback.function;
+	void *object = (void*)c->draining.callback.object, *extra = (void*)c->draining.callback.context;
+	uint32_t arguments = c->draining.arguments, function = c->error.function;
+	c->draining.arguments = 0;
 	tlc_entry_step_out(c);
 	if (arguments == 1) ((void (*)(void*))f)(object);
 	if (arguments == 2) ((void (*)(void*, void*))f)(object, extra);
@@ -435,17 +435,17 @@ static void call_back(tl_context* c)
 static void drain(tl_context* c)
 {
 	__attribute__((cleanup(tlc_stop_draining))) tl_context* guard = c;
-	c->draining = 1;
-	c->drain_frame = (uintptr_t)__builtin_frame_address(0);
+	c->draining.active = 1;
+	c->draining.frame = (uintptr_t)__builtin_frame_address(0);
 	while (c->in_go && tlentry_drain_step((uintptr_t)guard)) call_back(c);
 }
 
 void tlc_entry_end(tl_context* c)
 {
 	if (TLC_UNLIKELY(c->in_go == 0)) return; /* a callback came back in a forked child */
-	if (TLC_UNLIKELY(c->pending != 0)) tlc_settle(c);
+	if (TLC_UNLIKELY(c->tracking.pending != 0)) tlc_settle(c);
 	if (TLC_UNLIKELY(c->error_pending == 1)) tlc_report_error(c);
-	bool outermost = c->draining == 0;
+	bool outermost = c->draining.active == 0;
 	while (TLC_UNLIKELY(c->unfinished && outermost)) {
 		uint64_t target = c->close_target;
 		c->unfinished = 0;
@@ -454,9 +454,9 @@ void tlc_entry_end(tl_context* c)
 	}
 	/* A body that has drained the queue itself may have stopped at the last callback, with nothing
 	 * after it. */
-	if (TLC_UNLIKELY((tlc_has_to_destroy(c) | c->callback_arguments) != 0 && outermost)) drain(c);
+	if (TLC_UNLIKELY((tlc_has_to_destroy(c) | c->draining.arguments) != 0 && outermost)) drain(c);
 	if (TLC_UNLIKELY(c->in_go == 0)) return;
-	if (TLC_UNLIKELY(c->pending != 0)) tlc_settle(c);
+	if (TLC_UNLIKELY(c->tracking.pending != 0)) tlc_settle(c);
 	if (TLC_UNLIKELY(c->error_pending == 1)) tlc_report_error(c);
 	tlc_entry_step_out(c);
 }

@@ -57,7 +57,10 @@ bool tlc_is_asking(uintptr_t frame);
 /* Asks the program to release something for the call that has just failed for want of
  * memory; true: repeat it. */
 bool tlc_ask_again(tl_context* c) __attribute__((cold));
-static inline bool tlc_entry_again(tl_context* c) { return __builtin_expect(c->short_of != 0, 0) && tlc_ask_again(c); }
+static inline bool tlc_entry_again(tl_context* c)
+{
+	return __builtin_expect(c->shortage.is_open != 0, 0) && tlc_ask_again(c);
+}
 
 /* Turns sampling off: in a forked child, which could not record samples. */
 void tlc_end_samples(tl_context* c);
@@ -134,9 +137,9 @@ bool tlc_refuse(uint32_t function, const void* pointer, tl_status* why) __attrib
 /* NULL as a result that is no failure. */
 static inline void* tlc_null(tl_context* c)
 {
-	c->status = TL_OK;
-	c->error_kind = TL_TEXT_STATUS;
-	c->message_ready = 0;
+	c->error.status = TL_OK;
+	c->error.kind = TL_TEXT_STATUS;
+	c->error.message_ready = 0;
 	return NULL;
 }
 
@@ -225,7 +228,7 @@ static inline void tlc_lower_top(tl_context* c, tl_entry* top)
 void tlc_give_magazines(tl_context* c);
 
 /* Runs when a function that the library has called returns, and while it unwinds. */
-static inline void tlc_stop_draining(tl_context** c) { (*c)->draining = 0; }
+static inline void tlc_stop_draining(tl_context** c) { (*c)->draining.active = 0; }
 
 /* Whether objects wait for the thread to free them (object/inbox.h). tlc_read_inbox frees those that are plain bytes, and
  * appends what else C ends to the deferred-destruction queue; false: Go has to do the rest. */
@@ -298,7 +301,7 @@ static inline bool tlc_is_kept(uintptr_t p) { return tlc_in_heap(p) || tlc_in_sl
 /* Live arena or frame memory of the calling thread. */
 static inline bool tlc_in_live_stack(const tl_context* c, uintptr_t p)
 {
-	return p - c->frame_base < c->frame_top - c->frame_base || p - c->arena_base < c->arena_top - c->arena_base;
+	return p - c->frame.base < c->frame.top - c->frame.base || p - c->arena.base < c->arena.top - c->arena.base;
 }
 
 #pragma GCC visibility pop

@@ -51,41 +51,35 @@ static resort current(void)
 }
 
 /* What the failing call left in its context: calls by the callback overwrite it. */
-enum { ERROR_FROM = offsetof(tl_context, status), ERROR_BYTES = offsetof(tl_context, magazines) - ERROR_FROM };
 typedef struct failure {
-	uint32_t function, attempts, pending;
-	int32_t device;
-	uint64_t bytes;
-	char error[ERROR_BYTES];
+	uint32_t function, pending;
+	tl_shortage shortage;
+	tl_error error;
 } failure;
 
 static void keep_failure(failure* f, const tl_context* c)
 {
-	f->function = c->error_function;
-	f->attempts = c->short_attempts + 1;
-	f->pending = c->error_pending;
-	f->device = c->short_device;
-	f->bytes = c->short_bytes;
-	memcpy(f->error, (const char*)c + ERROR_FROM, ERROR_BYTES);
+	*f = (failure){c->error_function, c->error_pending, c->shortage, c->error};
+	f->shortage.attempts++;
 }
 
 /* Puts the context back to where the failing call left it. */
 static void restore_failure(const failure* f, tl_context* c)
 {
 	c->error_function = f->function;
-	c->short_attempts = f->attempts;
 	c->error_pending = f->pending;
-	c->short_of = 0;
-	memcpy((char*)c + ERROR_FROM, f->error, ERROR_BYTES);
+	c->shortage = f->shortage;
+	c->shortage.is_open = 0;
+	c->error = f->error;
 }
 
 /* Clears the failure, because the call is repeated. */
 static void forget_failure(tl_context* c)
 {
-	c->status = TL_OK;
-	c->error_kind = 0;
-	c->message_ready = 1;
-	c->message[0] = 0;
+	c->error.status = TL_OK;
+	c->error.kind = 0;
+	c->error.message_ready = 1;
+	c->error.message[0] = 0;
 	if (c->error_pending == 1) c->error_pending = 0;
 }
 
@@ -96,7 +90,7 @@ static bool ask(const resort* r, const failure* f)
 {
 	__attribute__((cleanup(stop_asking), unused)) uintptr_t before = tlc_asking;
 	tlc_asking = (uintptr_t)__builtin_frame_address(0);
-	return r->callback(f->device, (size_t)f->bytes, f->attempts, r->ctx);
+	return r->callback(f->shortage.device, (size_t)f->shortage.bytes, f->shortage.attempts, r->ctx);
 }
 
 bool tlc_is_asking(uintptr_t frame) { return tlc_asking != 0 && frame < tlc_asking; }

@@ -35,38 +35,38 @@ static inline void tlc_push_chain(tl_globals* g, uint32_t first)
 /* A free node; 0: Go makes more. What is handed over may wait for a thread that sleeps, so the clock has to look. */
 static inline uint32_t tlc_take_node(tl_globals* g, tl_context* c)
 {
-	if (TLC_UNLIKELY(c->node_count == 0)) {
-		uint32_t chain = c->node_full != 0 ? c->node_full : tlc_pop_chain(g);
+	if (TLC_UNLIKELY(c->nodes.count == 0)) {
+		uint32_t chain = c->nodes.full != 0 ? c->nodes.full : tlc_pop_chain(g);
 		if (chain == 0) return 0;
-		c->node_full = 0;
-		c->node_first = chain;
-		c->node_count = TL_NODE_CHAIN;
+		c->nodes.full = 0;
+		c->nodes.first = chain;
+		c->nodes.count = TL_NODE_CHAIN;
 		tlc_heap_watch(g->heap);
 	}
-	uint32_t i = c->node_first;
-	c->node_first = tlc_node_at(g, i)->next;
-	c->node_count--;
+	uint32_t i = c->nodes.first;
+	c->nodes.first = tlc_node_at(g, i)->next;
+	c->nodes.count--;
 	return i;
 }
 
 static inline void tlc_give_node(tl_globals* g, tl_context* c, uint32_t i)
 {
-	if (TLC_UNLIKELY(c->node_count == TL_NODE_CHAIN)) {
-		if (c->node_full != 0) tlc_push_chain(g, c->node_full);
-		c->node_full = c->node_first;
-		c->node_first = c->node_count = 0;
+	if (TLC_UNLIKELY(c->nodes.count == TL_NODE_CHAIN)) {
+		if (c->nodes.full != 0) tlc_push_chain(g, c->nodes.full);
+		c->nodes.full = c->nodes.first;
+		c->nodes.first = c->nodes.count = 0;
 	}
-	tlc_node_at(g, i)->next = c->node_first;
-	c->node_first = i;
-	c->node_count++;
+	tlc_node_at(g, i)->next = c->nodes.first;
+	c->nodes.first = i;
+	c->nodes.count++;
 }
 
 /* Gives a node back whose object waits no more. */
 static inline void tlc_answer(tl_globals* g, tl_context* c, uint32_t i)
 {
 	uint32_t units = atomic_load_explicit(&tlc_node_at(g, i)->chain, memory_order_relaxed);
-	c->answered += units != 0;
-	c->answered_units += units;
+	c->handed.answered += units != 0;
+	c->handed.answered_units += units;
 	tlc_give_node(g, c, i);
 }
 
@@ -151,8 +151,8 @@ static inline int tlc_queue(tl_globals* g, tl_context* c, tl_record* r, tl_entry
 	n->gen = e.gen;
 	const uint32_t units = same && (loc & TL_LOC_COUNT) == 1 ? tlc_units_of(g, r, &e) : 0;
 	atomic_store_explicit(&n->chain, units, memory_order_relaxed);
-	c->deferred += units != 0;
-	c->deferred_units += units;
+	c->handed.deferred += units != 0;
+	c->handed.deferred_units += units;
 	if (TLC_UNLIKELY(units >= TLC_LARGE_UNITS)) tlc_heap_watch(g->heap);
 	return same ? TLC_QUEUED : TLC_QUEUED_LATER;
 }

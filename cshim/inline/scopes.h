@@ -12,7 +12,7 @@ static inline bool tlc_push_mark(tl_context* c, uint32_t kind, uint32_t slots)
 	m->kind = kind << TL_MARK_KIND_SHIFT | slots;
 	c->mark_top = m + 1;
 	if (kind == TL_MARK_SCOPE) return true;
-	m->frame_top = c->frame_top;
+	m->frame_top = c->frame.top;
 	m->outer = (uint32_t)c->function;
 	c->planned += kind == TL_MARK_PLANNED;
 	return true;
@@ -38,12 +38,12 @@ static inline void tlc_pop_mark(tl_context* c, tl_mark* m, uint32_t kind, uint32
 {
 	c->mark_top = m;
 	if (TLC_UNLIKELY((flags & TL_MARK_ARENA) != 0)) {
-		if (c->arena_top > m->arena_top) c->arena_top = m->arena_top;
+		if (c->arena.top > m->arena_top) c->arena.top = m->arena_top;
 		c->arena_mark = NULL;
 	}
 	if (TLC_LIKELY(kind == TL_MARK_SCOPE)) return;
 	bool pinned = kind == TL_MARK_PLANNED && (flags & 1) != 0;
-	if (!pinned) c->frame_top = m->frame_top;
+	if (!pinned) c->frame.top = m->frame_top;
 	if (kind == TL_MARK_FUNCTION) tlc_enter_function(c, m->outer);
 	else c->planned--;
 }
@@ -52,7 +52,7 @@ static inline void tlc_pop_mark(tl_context* c, tl_mark* m, uint32_t kind, uint32
 typedef uint64_t __attribute__((may_alias)) tlc_heads;
 static inline uint64_t tlc_has_to_destroy(const tl_context* c)
 {
-	return *(const tlc_heads*)(const void*)&c->destroy_first;
+	return *(const tlc_heads*)(const void*)&c->draining.destroy_first;
 }
 
 /* Not 0: a release waits for this thread, or the deferred-destruction queue is not empty. */
@@ -105,16 +105,16 @@ static inline bool tlc_op_get_scope_depth(const tl_context* c, int64_t* result)
 /* ---- functions and planned frames ----------------------------------------------------- */
 
 /* Bytes of the frame stack above at; negative if aligning has put at beyond the end. */
-static inline int64_t tlc_frame_left(const tl_context* c, uintptr_t at) { return (int64_t)(c->frame_end - at); }
+static inline int64_t tlc_frame_left(const tl_context* c, uintptr_t at) { return (int64_t)(c->frame.end - at); }
 
 static inline bool tlc_op_mem_function_enter(tl_context* c, int64_t slots)
 {
-	uintptr_t top = c->frame_top, at = TLC_ALIGNED64(top);
+	uintptr_t top = c->frame.top, at = TLC_ALIGNED64(top);
 	if (TLC_UNLIKELY((uint64_t)slots > 4096 || c->mark_top == c->mark_end ||
 	                 tlc_frame_left(c, at) < slots * (int64_t)sizeof(tl_slot)))
 		return false;
 	tlc_push_mark(c, TL_MARK_FUNCTION, (uint32_t)slots);
-	c->frame_top = at + (uint64_t)slots * sizeof(tl_slot);
+	c->frame.top = at + (uint64_t)slots * sizeof(tl_slot);
 	tl_slot* table = (tl_slot*)at;
 	for (int64_t i = 0; i < slots; i++) table[i].buffer = table[i].bytes = 0;
 	c->function = (uint64_t)(c->mark_top - c->marks);
@@ -142,11 +142,11 @@ static inline bool tlc_op_mem_get_buffer(tl_context* c, int64_t slot, int64_t mi
 	if (TLC_LIKELY(s->bytes >= (uint64_t)min_bytes)) return true;
 	/* Above an inner mark a planned frame may have to be pinned: Go does that. */
 	if (TLC_UNLIKELY((uint64_t)(c->mark_top - c->marks) != c->function)) return false;
-	uintptr_t at = s->buffer, top = c->frame_top;
+	uintptr_t at = s->buffer, top = c->frame.top;
 	if (TLC_LIKELY(at == 0)) at = TLC_ALIGNED64(top);
 	else if (at + s->bytes != top) return false;
 	if (TLC_UNLIKELY(tlc_frame_left(c, at) < min_bytes)) return false;
-	c->frame_top = at + (uint64_t)min_bytes;
+	c->frame.top = at + (uint64_t)min_bytes;
 	s->buffer = at;
 	s->bytes = (uint64_t)min_bytes;
 	*result = (void*)at;
@@ -155,10 +155,10 @@ static inline bool tlc_op_mem_get_buffer(tl_context* c, int64_t slot, int64_t mi
 
 static inline bool tlc_op_mem_frame_enter(tl_context* c, size_t bytes, void** result)
 {
-	uintptr_t at = TLC_ALIGNED64(c->frame_top);
-	if (TLC_UNLIKELY(c->mark_top == c->mark_end || at > c->frame_end || bytes > c->frame_end - at)) return false;
+	uintptr_t at = TLC_ALIGNED64(c->frame.top);
+	if (TLC_UNLIKELY(c->mark_top == c->mark_end || at > c->frame.end || bytes > c->frame.end - at)) return false;
 	tlc_push_mark(c, TL_MARK_PLANNED, 0);
-	c->frame_top = at + bytes;
+	c->frame.top = at + bytes;
 	*result = (void*)at;
 	return true;
 }

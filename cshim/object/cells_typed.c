@@ -130,16 +130,16 @@ static void take_apart(dead_cells* dead, cell_slot* slot, uint64_t tag)
 	give_back(c, r, (uintptr_t)slot, tag);
 	if (count == 0) return;
 	drop_all(c, count);
-	c->draining = 1;
+	c->draining.active = 1;
 }
 
 static __attribute__((noinline)) bool free_all(tl_record* r, void* cell)
 {
 	dead_cells dead = {.context = tlc_tls};
 	tl_context* c = dead.context;
-	if (c->draining || tlc_g.debug != 0 || !has_ring(c) || !begin_end(r)) return false;
+	if (c->draining.active || tlc_g.debug != 0 || !has_ring(c) || !begin_end(r)) return false;
 	add(&dead, r, (cell_slot*)slot_of(cell));
-	c->draining = 1;
+	c->draining.active = 1;
 	while (dead.first != NULL) {
 		cell_slot* slot = dead.first;
 		dead.first = (cell_slot*)(uintptr_t)slot->head;
@@ -148,7 +148,7 @@ static __attribute__((noinline)) bool free_all(tl_record* r, void* cell)
 			tlc_enqueue(c, tlc_g.records + (uint32_t)slot->link,
 			            (uintptr_t)slot); /* a trace has begun meanwhile: Go ends the cell and tells the trace */
 	}
-	c->draining = 0;
+	c->draining.active = 0;
 	if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0)) tlc_finish(c); /* a destructor, or what Go counts */
 	return true;
 }

@@ -10,8 +10,8 @@
 void tlc_call_ended(tl_context* c, const tlc_ended* ended)
 {
 	__attribute__((cleanup(tlc_stop_draining))) tl_context* guard = c;
-	guard->draining = 1;
-	guard->drain_frame = (uintptr_t)__builtin_frame_address(0);
+	guard->draining.active = 1;
+	guard->draining.frame = (uintptr_t)__builtin_frame_address(0);
 	if (TLC_LIKELY(ended->kind == TL_FOREIGN_CUSTOM)) {
 		((tl_deleter)ended->deleter)((void*)ended->pointer, (void*)ended->ctx);
 	} else {
@@ -22,9 +22,9 @@ void tlc_call_ended(tl_context* c, const tlc_ended* ended)
 void tlc_append_ended(tl_context* c, uint32_t number)
 {
 	tlc_record_of(number)->next = 0;
-	if (c->deleter_first == 0) c->deleter_first = number;
-	else tlc_record_of(c->deleter_last)->next = number;
-	c->deleter_last = number;
+	if (c->draining.deleter_first == 0) c->draining.deleter_first = number;
+	else tlc_record_of(c->draining.deleter_last)->next = number;
+	c->draining.deleter_last = number;
 }
 
 /* Is it a block with a type? It alone waits with the kind of malloc's memory. */
@@ -37,7 +37,7 @@ static bool is_typed(uint32_t number)
 static void make_call(tl_context* c)
 {
 	tlc_ended ended;
-	c->deleter_first = tlc_settle_pending(c->deleter_first, &ended);
+	c->draining.deleter_first = tlc_settle_pending(c->draining.deleter_first, &ended);
 	tlc_call_ended(c, &ended);
 }
 
@@ -45,8 +45,8 @@ __attribute__((noinline)) void tlc_finish(tl_context* c)
 {
 	/* A function of the program may have turned the fast path off, or forked. */
 	while (tlc_has_to_destroy(c) != 0 && tlc_tls == c && !tlc_forked()) {
-		const bool object = c->destroy_first != 0;
-		if (!object && !is_typed(c->deleter_first)) make_call(c);
+		const bool object = c->draining.destroy_first != 0;
+		if (!object && !is_typed(c->draining.deleter_first)) make_call(c);
 		else if (!(object ? tlc_end_first(c) : tlc_end_waiting_block(c))) break;
 	}
 	if (tlc_has_to_destroy(c) != 0) tlc_poll();
@@ -55,7 +55,7 @@ __attribute__((noinline)) void tlc_finish(tl_context* c)
 bool tlc_deleters_wait(void)
 {
 	const tl_context* c = tlc_tls;
-	return (c->draining | tlc_has_to_destroy(c)) != 0;
+	return (c->draining.active | tlc_has_to_destroy(c)) != 0;
 }
 
 void tlc_call_deleter(tl_context* c, const tlc_ended* ended)
@@ -63,5 +63,5 @@ void tlc_call_deleter(tl_context* c, const tlc_ended* ended)
 	if (ended->type != 0) tlc_end_block(c, ended->pointer, ended->type);
 	else if (ended->record != 0) tlc_append_ended(c, ended->record);
 	else tlc_call_ended(c, ended);
-	if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0) && c->draining == 0) tlc_finish(c);
+	if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0) && c->draining.active == 0) tlc_finish(c);
 }

@@ -137,7 +137,7 @@ static inline bool tlc_drop_shared(tl_record* r) { return tlc_drop_life(r, NULL)
  * sample, for one of the functions below. Budget: one load, one subtraction, one store. */
 static inline bool tlc_spend(tl_context* c, uint64_t bytes)
 {
-	return TLC_UNLIKELY(__builtin_sub_overflow(c->sample_left, bytes, &c->sample_left));
+	return TLC_UNLIKELY(__builtin_sub_overflow(c->tracking.left, bytes, &c->tracking.left));
 }
 
 /* Records an allocation that was just made, and returns its address. */
@@ -224,7 +224,7 @@ static inline const tl_entry* tlc_scope_bottom(const tl_context* c)
 /* Whether the newest entry may leave the stack at once: it is not in the index, and no hole lies below it. */
 static inline bool tlc_is_top_free(const tl_context* c)
 {
-	return c->holes == 0 && (uint64_t)(c->top - c->entries) > c->indexed;
+	return c->holes == 0 && (uint64_t)(c->top - c->entries) > c->index.below;
 }
 
 /* Makes room for an entry where a warm place is; false: the stack is full, ask Go. */

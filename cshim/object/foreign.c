@@ -76,11 +76,11 @@ tl_status tl_registry_register(void* pointer, size_t bytes, tl_alloc_kind kind)
 	uint64_t left;
 	/* The slow path samples. The bytes are counted before the block is registered: the call that is
 	 * sampled then does nothing here. */
-	if (TLC_UNLIKELY(__builtin_sub_overflow(c->sample_left, bytes, &left)))
+	if (TLC_UNLIKELY(__builtin_sub_overflow(c->tracking.left, bytes, &left)))
 		return slow_registry_register(pointer, bytes, kind);
 	if (TLC_UNLIKELY(!register_block((uintptr_t)pointer, bytes, kind)))
 		return slow_registry_register(pointer, bytes, kind);
-	c->sample_left = left;
+	c->tracking.left = left;
 	return TL_OK;
 }
 
@@ -156,11 +156,11 @@ tl_status tl_registry_register_custom(void* pointer, size_t bytes, tl_deleter de
 {
 	tl_context* c = tlc_tls;
 	uint64_t left; /* as in tl_registry_register */
-	if (TLC_UNLIKELY(__builtin_sub_overflow(c->sample_left, bytes, &left)))
+	if (TLC_UNLIKELY(__builtin_sub_overflow(c->tracking.left, bytes, &left)))
 		return slow_registry_register_custom(pointer, bytes, deleter, ctx);
 	if (TLC_UNLIKELY(!register_custom((uintptr_t)pointer, bytes, deleter, ctx)))
 		return slow_registry_register_custom(pointer, bytes, deleter, ctx);
-	c->sample_left = left;
+	c->tracking.left = left;
 	return TL_OK;
 }
 

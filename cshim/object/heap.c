@@ -46,10 +46,10 @@ tl_entry tlc_take_large(tl_context* c, size_t bytes, bool* zero) { return tlc_ta
 tl_entry tlc_take_aligned(tl_context* c, size_t bytes, uint32_t spans, bool* zero)
 {
 	tl_entry e = {0, 0, 0};
-	if (!may_work(c) || bytes <= TLC_MAX_SMALL || c->sample_left < bytes) return e;
+	if (!may_work(c) || bytes <= TLC_MAX_SMALL || c->tracking.left < bytes) return e;
 	if (tlc_heap_take_large(tlc_g.heap, bytes, spans, &e, zero, false) != TL_HEAP_OK) return (tl_entry){0, 0, 0};
 	c->magazines[TL_CLASS_LARGE].allocs++;
-	c->sample_left -= bytes;
+	c->tracking.left -= bytes;
 	return e;
 }
 

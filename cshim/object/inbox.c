@@ -95,6 +95,6 @@ bool tlc_refill(tl_context* c, const tl_magazine* m)
 		c->waiting = tlc_swap_inbox(c, 0);
 		finish_some(c);
 	}
-	if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0) && c->draining == 0) tlc_finish(c);
+	if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0) && c->draining.active == 0) tlc_finish(c);
 	return m->top > m->base || tlc_refill_magazine(c, (uint32_t)(m - c->magazines));
 }

@@ -261,12 +261,12 @@ enum { BUCKET_SLOTS = 4 };
 
 static inline uint64_t newest(const index_slot* s) { return (uint64_t)(s->position & POSITION_MASK) - 1; }
 
-static inline index_slot* bucket(const tl_context* c, uint64_t i) { return (index_slot*)c->index + i; }
+static inline index_slot* bucket(const tl_context* c, uint64_t i) { return (index_slot*)c->index.slots + i; }
 
 /* The record of the newest entry; they stand behind all slots. */
 static inline uint32_t* records_of(const tl_context* c, uint64_t i)
 {
-	return (uint32_t*)bucket(c, c->index_mask + 1) + i;
+	return (uint32_t*)bucket(c, c->index.mask + 1) + i;
 }
 
 static inline uint32_t* record_of(const tl_context* c, const index_slot* s)
@@ -277,10 +277,10 @@ static inline uint32_t* record_of(const tl_context* c, const index_slot* s)
 static inline uint64_t home_bucket(const tl_context* c, uintptr_t p)
 {
 	uint64_t h = (p >> 10) * TL_HASH_FACTOR;
-	return ((h >> 32 & ~31ull) | ((p >> 5 ^ h >> 59) & 31)) & c->index_mask & ~(uint64_t)(BUCKET_SLOTS - 1);
+	return ((h >> 32 & ~31ull) | ((p >> 5 ^ h >> 59) & 31)) & c->index.mask & ~(uint64_t)(BUCKET_SLOTS - 1);
 }
 
-static inline uint64_t next_bucket(const tl_context* c, uint64_t i) { return (i + BUCKET_SLOTS) & c->index_mask; }
+static inline uint64_t next_bucket(const tl_context* c, uint64_t i) { return (i + BUCKET_SLOTS) & c->index.mask; }
 
 /* The slot of p, NULL when it has none. The search among the four slots has no branch. */
 static inline index_slot* probe(const tl_context* c, uintptr_t p)
@@ -297,7 +297,7 @@ static inline index_slot* probe(const tl_context* c, uintptr_t p)
 static void unindex(const tl_context* c, index_slot* s, uintptr_t p)
 {
 	if (TLC_UNLIKELY(s->position & OLDER)) {
-		uint32_t older = ((const uint32_t*)c->index_prev)[newest(s)];
+		uint32_t older = ((const uint32_t*)c->index.older)[newest(s)];
 		s->position = (s->position & PASSED_MASK) | older;
 		s->gen = c->entries[newest(s)].gen;
 		*record_of(c, s) = c->entries[newest(s)].record;
@@ -331,7 +331,7 @@ static index_slot* new_slot(const tl_context* c, uintptr_t p)
 static void enter_index(const tl_context* c, uint64_t at)
 {
 	const tl_entry* e = &c->entries[at];
-	uint32_t position = (uint32_t)at + 1, *links = (uint32_t*)c->index_prev;
+	uint32_t position = (uint32_t)at + 1, *links = (uint32_t*)c->index.older;
 	index_slot* s = probe(c, e->object);
 	if (s == NULL) {
 		set_slot(c, new_slot(c, e->object), position, e);
@@ -366,14 +366,14 @@ static inline int64_t find_linear(const tl_context* c, uintptr_t p, uint64_t low
 static inline uint64_t linear_from(const tl_context* c, uint64_t floor)
 {
 	uint64_t n = (uint64_t)(c->top - c->entries), low = n > TLC_LINEAR ? n - TLC_LINEAR : 0;
-	if (low < c->indexed) low = c->indexed;
+	if (low < c->index.below) low = c->index.below;
 	return low > floor ? low : floor;
 }
 
 /* The slot of an older entry above the floor; NULL: there is none, or *ask Go. */
 static inline index_slot* find_slot(const tl_context* c, uintptr_t p, uint64_t low, uint64_t floor, bool* ask)
 {
-	*ask = low != floor && c->indexed < low;
+	*ask = low != floor && c->index.below < low;
 	if (low == floor || *ask) return NULL;
 	index_slot* s = probe(c, p);
 	return s != NULL && newest(s) >= floor ? s : NULL;
@@ -392,7 +392,7 @@ int64_t tlc_find_entry(tl_context* c, uintptr_t p, uint64_t floor)
 void tlc_move_entry(tl_context* c, uint64_t at, tl_entry to)
 {
 	const uintptr_t p = c->entries[at].object;
-	const bool is_indexed = at < c->indexed;
+	const bool is_indexed = at < c->index.below;
 	if (is_indexed) unindex(c, probe(c, p), p);
 	c->entries[at] = to;
 	if (is_indexed) enter_index(c, at);
@@ -408,12 +408,12 @@ static inline void make_hole(tl_context* c, uint64_t at)
 		c->holes--;
 	}
 	uint64_t n = (uint64_t)(c->top - c->entries);
-	if (TLC_UNLIKELY(c->indexed > n)) c->indexed = n;
+	if (TLC_UNLIKELY(c->index.below > n)) c->index.below = n;
 }
 
 void tlc_take_out(tl_context* c, uint64_t at)
 {
-	if (TLC_UNLIKELY(at < c->indexed)) {
+	if (TLC_UNLIKELY(at < c->index.below)) {
 		index_slot* s = probe(c, c->entries[at].object);
 		if (s != NULL && newest(s) == at) unindex(c, s, c->entries[at].object);
 	}

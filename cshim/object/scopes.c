@@ -116,7 +116,7 @@ static inline __attribute__((always_inline)) tl_entry* release_in_place(const tl
 static inline bool is_near_warm(const tl_context* c, const tl_entry* low)
 {
 	return TLC_LIKELY((uintptr_t)c->warm - (uintptr_t)low <= TL_WARM_ENTRIES * sizeof *low) &&
-	       (TLC_LIKELY(c->indexed == 0) || c->indexed <= (uint64_t)(low - c->entries));
+	       (TLC_LIKELY(c->index.below == 0) || c->index.below <= (uint64_t)(low - c->entries));
 }
 
 /* Makes the places of a scope with entries from low on the first ones that stay warm; false: they may not. */
@@ -126,7 +126,8 @@ static bool begin_warm(tl_context* c, const tl_entry* low)
 		c->cold_exits--;
 		return false;
 	}
-	if (c->warm != NULL || c->top - low > TL_WARM_ENTRIES || c->indexed > (uint64_t)(low - c->entries)) return false;
+	if (c->warm != NULL || c->top - low > TL_WARM_ENTRIES || c->index.below > (uint64_t)(low - c->entries))
+		return false;
 	c->warm = c->end = c->top;
 	return true;
 }
@@ -201,7 +202,7 @@ static __attribute__((cold, noinline)) tl_status close_slowly(uint64_t target, u
 	if (in == NULL) return why;
 	in->unfinished = 1;
 	in->close_target = target;
-	if (in->draining) { /* inside a destructor only this call can finish the close */
+	if (in->draining.active) { /* inside a destructor only this call can finish the close */
 		in->unfinished = 0;
 		tlentry_close((uintptr_t)in, target);
 	}
@@ -222,12 +223,12 @@ static __attribute__((noinline)) tl_status close_to(tl_context* c, uint64_t targ
 {
 	uint64_t entries = (uint64_t)(c->top - c->entries);
 	while ((uint64_t)(c->mark_top - c->marks) > target) {
-		if (TLC_UNLIKELY(c->indexed > (uint64_t)(c->mark_top[-1].top - c->entries)))
+		if (TLC_UNLIKELY(c->index.below > (uint64_t)(c->mark_top[-1].top - c->entries)))
 			return close_slowly(target, function);
 		if (TLC_LIKELY(release_entries(c))) pop_newest(c);
 	}
 	if (TLC_UNLIKELY(tlc_has_mail(c)) && !tlc_read_inbox(c)) tlc_poll();
-	if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0) && !c->draining) tlc_finish(c);
+	if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0) && !c->draining.active) tlc_finish(c);
 	if (TLC_UNLIKELY(entries - (uint64_t)(c->top - c->entries) > TRIM_ENTRIES &&
 	                 entries > (uint64_t)(c->top - c->entries)))
 		trim();
@@ -239,7 +240,7 @@ static __attribute__((noinline)) tl_status close_to(tl_context* c, uint64_t targ
 static __attribute__((noinline)) tl_status leave_cold(tl_context* c, tl_mark* mark, uint32_t function)
 {
 	const tl_entry* low = mark->top;
-	if (TLC_LIKELY(c->indexed <= (uint64_t)(low - c->entries) && c->top - low <= TRIM_ENTRIES) &&
+	if (TLC_LIKELY(c->index.below <= (uint64_t)(low - c->entries) && c->top - low <= TRIM_ENTRIES) &&
 	    TLC_LIKELY(release_entries(c)) &&
 	    TLC_LIKELY(tlc_leave_empty(c, mark, mark->kind >> TL_MARK_KIND_SHIFT, mark->kind)))
 		return TL_OK;
@@ -322,7 +323,7 @@ tl_status tl_mem_exit_scope(void)
  * caller below it is a destructor that unwinds its own scopes, and the drain continues after it. */
 static inline void restart_drain(tl_context* c, uintptr_t frame)
 {
-	if (TLC_UNLIKELY(c->draining && frame >= c->drain_frame)) c->draining = 0;
+	if (TLC_UNLIKELY(c->draining.active && frame >= c->draining.frame)) c->draining.active = 0;
 	if (TLC_UNLIKELY(tlc_asking != 0 && frame > tlc_asking)) tlc_asking = 0;
 }
 
@@ -358,11 +359,11 @@ static __attribute__((noinline)) void* move_buffer(tl_context* c, int64_t slot, 
 {
 	if ((uint64_t)slot >= c->slots || min_bytes <= 0 || (uint64_t)(c->mark_top - c->marks) != c->function) return NULL;
 	tl_slot* s = &c->slot_table[slot];
-	const uintptr_t at = TLC_ALIGNED64(c->frame_top);
+	const uintptr_t at = TLC_ALIGNED64(c->frame.top);
 	const int64_t left = tlc_frame_left(c, at), more = (int64_t)(s->bytes + s->bytes / 2);
 	if (left < min_bytes) return NULL;
 	const uint64_t bytes = (uint64_t)(more > min_bytes && more <= left ? more : min_bytes);
-	c->frame_top = at + bytes;
+	c->frame.top = at + bytes;
 	*s = (tl_slot){at, bytes};
 	return (void*)at;
 }

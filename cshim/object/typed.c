@@ -81,9 +81,9 @@ static inline void enqueue(tl_context* c, tl_record* r, uintptr_t object)
 	unsigned __int128 in = (uint32_t)(object - tlc_g.heap_base) & k->mask;
 	TLC_STORE(r->loc, (uint32_t)(in * k->reciprocal >> 64));
 	TLC_STORE(r->sh, 0);
-	if (c->destroy_first == 0) c->destroy_first = index;
-	else set_link(tlc_g.records + c->destroy_last, index);
-	c->destroy_last = index;
+	if (c->draining.destroy_first == 0) c->draining.destroy_first = index;
+	else set_link(tlc_g.records + c->draining.destroy_last, index);
+	c->draining.destroy_last = index;
 }
 
 void tlc_enqueue(tl_context* c, tl_record* r, uintptr_t object) { enqueue(c, r, object); }
@@ -107,7 +107,7 @@ static __attribute__((noinline)) bool drop_remote(tl_context* c, tl_record* r, u
  * calls fail only by a defect of the library, which Go has printed; then no callback hears of it. */
 static void leave(tl_context* in)
 {
-	if (in->draining && in->error_pending == 1) in->error_pending = 0;
+	if (in->draining.active && in->error_pending == 1) in->error_pending = 0;
 	tlc_entry_end(in);
 }
 
@@ -184,7 +184,7 @@ static inline __attribute__((always_inline)) bool end_own(ring* q, tl_record* r,
 		return TLC_LIKELY(tlc_recycle(&c->magazines[class], r, p, tag)) || tlc_recycle_elsewhere(c, r, p, tag);
 	}
 	const tl_type_info* info = info_of((uint32_t)life);
-	if (TLC_LIKELY(is_simple(info) && c->destroy_first == 0 && RING - (q->end - q->first) >= info->fields))
+	if (TLC_LIKELY(is_simple(info) && c->draining.destroy_first == 0 && RING - (q->end - q->first) >= info->fields))
 		take_apart(q, r, p, life, class, info);
 	else enqueue(c, r, p);
 	return true;
@@ -277,7 +277,7 @@ static inline uintptr_t queued_object(const tl_context* c, const tl_record* r, u
 static __attribute__((noinline)) bool next_of_queue(ring* q)
 {
 	tl_context* c = q->context;
-	uint32_t record = c->destroy_first;
+	uint32_t record = c->draining.destroy_first;
 	if (record == 0) return false;
 	tl_record* r = tlc_g.records + record;
 	uint64_t life = tlc_life(r);
@@ -286,7 +286,7 @@ static __attribute__((noinline)) bool next_of_queue(ring* q)
 	const bool called = ((uint32_t)life & TL_RECORD_DESTROYED) != 0, vec = type == TL_TYPE_VEC;
 	if (!vec && !is_simple(info) && !(called && info != NULL && info->ends == TL_ENDS_WITH_CALL)) return false;
 	const uintptr_t object = queued_object(c, r, life);
-	c->destroy_first = next_of(r);
+	c->draining.destroy_first = next_of(r);
 	if (vec) take_vec_apart(q, r, object);
 	else take_apart(q, r, object, tlc_life_of(life, type), life >> 32 & 0xFF, info);
 	return true;
@@ -294,33 +294,33 @@ static __attribute__((noinline)) bool next_of_queue(ring* q)
 
 __attribute__((noinline)) void tlc_drain_ring(tl_context* c, ring q)
 {
-	c->draining = 1;
+	c->draining.active = 1;
 	for (;;) {
 		while (q.first != q.end) {
 			uintptr_t p = *place(&q, q.first++);
 			if (q.first == q.end) q.first = q.end = 0; /* few references stay in the same lines */
 			drop_field(&q, p);
 		}
-		if (TLC_LIKELY(c->destroy_first == 0)) break;
+		if (TLC_LIKELY(c->draining.destroy_first == 0)) break;
 		ring next = q; /* q itself stays in registers */
 		if (!next_of_queue(&next)) break;
 		q = next;
 	}
-	c->draining = 0;
+	c->draining.active = 0;
 }
 
 void tlc_call_destructor(tl_context* c, const tl_type_info* info, uintptr_t object)
 {
 	__attribute__((cleanup(tlc_stop_draining))) tl_context* guard = c;
-	guard->draining = 1;
-	guard->drain_frame = (uintptr_t)__builtin_frame_address(0);
+	guard->draining.active = 1;
+	guard->draining.frame = (uintptr_t)__builtin_frame_address(0);
 	if (TLC_LIKELY(info->context == 0)) ((void (*)(void*))info->destructor)((void*)object);
 	else ((void (*)(void*, void*))info->destructor)((void*)object, (void*)info->context);
 }
 
 bool tlc_end_first(tl_context* c)
 {
-	const uint32_t record = c->destroy_first;
+	const uint32_t record = c->draining.destroy_first;
 	tl_record* r = tlc_g.records + record;
 	const uint64_t life = tlc_life(r);
 	if (((uint32_t)life & TL_TYPE_MASK) == TL_TYPE_TENSOR)
@@ -329,11 +329,11 @@ bool tlc_end_first(tl_context* c)
 	if (info != NULL && info->ends == TL_ENDS_WITH_CALL) { /* neither called nor anything else is noted of it */
 		TLC_STORE(r->type_flags, (uint32_t)life | TL_RECORD_DESTROYED);
 		tlc_call_destructor(c, info, queued_object(c, r, life));
-		if (TLC_UNLIKELY(c->destroy_first != record || tlc_tls != c || tlc_forked())) return true;
+		if (TLC_UNLIKELY(c->draining.destroy_first != record || tlc_tls != c || tlc_forked())) return true;
 	}
 	if (!has_ring(c)) return false;
 	drop_all(c, 0);
-	return c->destroy_first != record;
+	return c->draining.destroy_first != record;
 }
 
 /* Ends an object of a type with a destructor while nothing waits and nobody drains: as tlc_finish does, by which whatever
@@ -346,9 +346,9 @@ static __attribute__((noinline)) bool end_with_call(tl_context* c, tl_record* r,
 	enqueue(c, r, object);
 	TLC_STORE(r->type_flags, (uint32_t)life | TL_RECORD_DESTROYED);
 	tlc_call_destructor(c, info, object);
-	if (TLC_LIKELY(c->destroy_first == record && tlc_life(r) == (life | TL_RECORD_DESTROYED)) &&
+	if (TLC_LIKELY(c->draining.destroy_first == record && tlc_life(r) == (life | TL_RECORD_DESTROYED)) &&
 	    TLC_LIKELY(tlc_tls == c && !tlc_forked()) && is_leaf(info, object)) {
-		c->destroy_first = next_of(r);
+		c->draining.destroy_first = next_of(r);
 		free_slot(c, r, object, life, life >> 32 & 0xFF);
 	}
 	if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0)) tlc_finish(c);
@@ -359,18 +359,18 @@ static __attribute__((noinline)) bool end_with_call(tl_context* c, tl_record* r,
 static __attribute__((noinline)) bool end_vec(tl_context* c, tl_record* r, uintptr_t object)
 {
 	ring q = ring_of(c, 0);
-	c->draining = 1;
+	c->draining.active = 1;
 	tlc_clear_counts(r); /* it may be an element of its own */
 	take_vec_apart(&q, r, object);
-	c->draining = 0;
-	if (q.end != 0 || c->destroy_first != 0) tlc_drain_ring(c, q);
+	c->draining.active = 0;
+	if (q.end != 0 || c->draining.destroy_first != 0) tlc_drain_ring(c, q);
 	if (TLC_UNLIKELY(tlc_has_to_destroy(c) != 0)) tlc_finish(c);
 	return true;
 }
 
 static __attribute__((noinline)) bool kill_rest(tl_context* c, tl_record* r, uintptr_t object, uint32_t type)
 {
-	if (is_simple(info_of(type)) && !c->draining && has_ring(c)) {
+	if (is_simple(info_of(type)) && !c->draining.active && has_ring(c)) {
 		TLC_STORE(r->loc, c->one); /* without floats */
 		*(uintptr_t*)tlc_unused_stack(c) = object;
 		drop_all(c, 1);
@@ -379,7 +379,7 @@ static __attribute__((noinline)) bool kill_rest(tl_context* c, tl_record* r, uin
 	}
 	if (TLC_UNLIKELY(!tlc_may_enqueue(type))) return false;
 	enqueue(c, r, object);
-	if (!c->draining) tlc_finish(c); /* otherwise the call that drains continues with it */
+	if (!c->draining.active) tlc_finish(c); /* otherwise the call that drains continues with it */
 	return true;
 }
 
@@ -387,7 +387,7 @@ bool tlc_kill_typed(tl_context* c, tl_record* r, uintptr_t object)
 {
 	const uint64_t life = tlc_life(r);
 	const tl_type_info* info = info_of((uint32_t)life);
-	if (TLC_LIKELY((c->draining | tlc_has_to_destroy(c)) == 0)) {
+	if (TLC_LIKELY((c->draining.active | tlc_has_to_destroy(c)) == 0)) {
 		if (TLC_UNLIKELY(info == NULL)) {
 			if ((uint32_t)life == TL_TYPE_VEC && has_ring(c)) return end_vec(c, r, object);
 		} else if (info->ends == TL_ENDS_WITH_CALL) {
@@ -403,7 +403,7 @@ bool tlc_end_held_typed(tl_context* c, tl_record* r, tl_entry e, uint32_t sh)
 	if (!atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed))
 		return false;
 	enqueue(c, r, e.object);
-	if (!c->draining) tlc_finish(c);
+	if (!c->draining.active) tlc_finish(c);
 	return true;
 }
 

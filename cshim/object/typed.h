@@ -84,7 +84,7 @@ static inline __attribute__((always_inline)) bool end_leaf(tl_context* c, tl_rec
 {
 	const uint64_t life = tlc_life(r), tag = tlc_tag_of(life, r);
 	const tl_type_info* info = info_of((uint32_t)life);
-	if (TLC_UNLIKELY((c->draining | tlc_has_to_destroy(c)) != 0)) return false;
+	if (TLC_UNLIKELY((c->draining.active | tlc_has_to_destroy(c)) != 0)) return false;
 	if (!is_simple(info) || !is_leaf(info, object)) return false;
 	if (TLC_UNLIKELY(!tlc_recycle(tlc_magazine_of(c, tag), r, object, tag))) return false;
 	count_of(c, (uint32_t)life)->gone++;

@@ -41,7 +41,7 @@ static bool fits(const tl_type_info* info, const tlc_contents* has)
 
 bool tlc_end_waiting_block(tl_context* c)
 {
-	tl_block_record* b = tlc_record_of(c->deleter_first);
+	tl_block_record* b = tlc_record_of(c->draining.deleter_first);
 	const tl_type_info* info = info_of((uint32_t)b->deleter);
 	const uintptr_t p = atomic_load_explicit(&b->real, memory_order_relaxed);
 	tlc_contents has = {0};
@@ -52,7 +52,7 @@ bool tlc_end_waiting_block(tl_context* c)
 		return true;
 	}
 	if (info->vec != NULL && !(tlc_look_at_vec(info, p, info->size, &has) && fits(info, &has))) return false;
-	c->deleter_first = tlc_settle_typed(c->deleter_first);
+	c->draining.deleter_first = tlc_settle_typed(c->draining.deleter_first);
 	uintptr_t* to = (uintptr_t*)tlc_unused_stack(c);
 	uint32_t count = gather(to, 0, p, info->offsets, info->fields);
 	if (info->vec != NULL) count = gather_elements(to, count, info->vec, &has);

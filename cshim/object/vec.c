@@ -228,10 +228,10 @@ int64_t tl_vec_len(void* p)
  * the Vec is looked at again. */
 static void clear(tl_context* c, vec* v)
 {
-	const uint32_t draining = c->draining;
+	const uint32_t draining = c->draining.active;
 	if (draining == 0) {
-		c->draining = 1;
-		c->drain_frame = (uintptr_t)__builtin_frame_address(0);
+		c->draining.active = 1;
+		c->draining.frame = (uintptr_t)__builtin_frame_address(0);
 	}
 	const uintptr_t *table = elements(v), *at = table + v->len;
 	bool sound = true;
@@ -246,7 +246,7 @@ static void clear(tl_context* c, vec* v)
 		at = table + v->len;
 	}
 	if (sound) v->len = 0;
-	c->draining = draining;
+	c->draining.active = draining;
 }
 
 tl_status tl_vec_clear(void* p)
@@ -255,6 +255,6 @@ tl_status tl_vec_clear(void* p)
 	vec* v = TLC_LIKELY(tlc_is_fast(c)) ? vec_at(p) : NULL;
 	if (TLC_UNLIKELY(v == NULL)) return slow_vec_clear(p);
 	clear(c, v);
-	if (tlc_has_to_destroy(c) != 0 && c->draining == 0) tlc_finish(c);
+	if (tlc_has_to_destroy(c) != 0 && c->draining.active == 0) tlc_finish(c);
 	return TL_OK;
 }

@@ -77,7 +77,7 @@ const char* tl_status_string(tl_status status)
 tl_status tl_last_status(void)
 {
 	const tl_context* c = tlc_own_context();
-	return c != NULL ? c->status : tlc_apart.status;
+	return c != NULL ? c->error.status : tlc_apart.status;
 }
 
 void tl_clear_error(void)
@@ -87,9 +87,9 @@ void tl_clear_error(void)
 		tlc_apart.status = TL_OK;
 		return;
 	}
-	c->status = TL_OK;
-	c->message_ready = 1;
-	c->message[0] = 0;
+	c->error.status = TL_OK;
+	c->error.message_ready = 1;
+	c->error.message[0] = 0;
 }
 
 /* Appends a text to another that ends at `at`; atomically, as threads may write the same. */
@@ -119,8 +119,8 @@ const char* tl_last_error(void)
 	tl_context* c = tlc_own_context();
 	if (tl_last_status() == TL_OK) return "";
 	if (c == NULL) return tlc_error_text(tlc_apart.status, tlc_apart.function);
-	if (c->message_ready) return c->message;
-	return tlc_forked() || c->in_go ? tlc_error_text(c->status, c->error_function) : slow_last_error();
+	if (c->error.message_ready) return c->error.message;
+	return tlc_forked() || c->in_go ? tlc_error_text(c->error.status, c->error_function) : slow_last_error();
 }
 
 /* ---- reporting -------------------------------------------------------------------------- */
@@ -208,16 +208,16 @@ void tlc_report_error(tl_context* c)
 	c->error_pending = TLC_TELLING;
 	char message[TL_MESSAGE_BYTES];
 	snprintf(message, sizeof message, "%s", (const char*)tlgo_last_error((uintptr_t)c));
-	tl_status status = c->status;
-	uint32_t function = c->function_id, failed = c->error_function;
+	tl_status status = c->error.status;
+	uint32_t function = c->error.function, failed = c->error_function;
 	tlc_entry_step_out(c);
 	report_message(status, failed, message);
 	if (!tlc_forked()) tlc_entry_step_back(c, function); /* otherwise the callback forked, and this is the child */
 	c->error_pending = 0;
-	c->status = status;
+	c->error.status = status;
 	c->error_function = failed;
-	memcpy(c->message, message, sizeof message);
-	c->message_ready = 1;
+	memcpy(c->error.message, message, sizeof message);
+	c->error.message_ready = 1;
 }
 
 static void record(tl_context* c, const tlc_finding* f, uint32_t function, const void* pointer)
@@ -228,14 +228,15 @@ static void record(tl_context* c, const tlc_finding* f, uint32_t function, const
 		tlc_apart.lack = TLC_LACKS_NOTHING;
 		return;
 	}
-	c->status = f->status;
+	c->error.status = f->status;
 	c->error_function = function;
-	c->error_pointer = (uintptr_t)pointer;
-	c->error_kind = f->kind;
-	memcpy(c->error_detail, f->details, sizeof c->error_detail);
-	c->message_ready = f->kind == TL_TEXT_STATUS && reason(f->status, function) != NULL;
-	if (c->message_ready)
-		*append(c->message, c->message + sizeof c->message - 1, tlc_error_text(f->status, function)) = 0;
+	c->error.pointer = (uintptr_t)pointer;
+	c->error.kind = f->kind;
+	memcpy(c->error.detail, f->details, sizeof c->error.detail);
+	c->error.message_ready = f->kind == TL_TEXT_STATUS && reason(f->status, function) != NULL;
+	if (c->error.message_ready)
+		*append(c->error.message, c->error.message + sizeof c->error.message - 1, tlc_error_text(f->status, function)) =
+			0;
 }
 
 tl_status tlc_fail_with(const tlc_finding* f, uint32_t function, const void* pointer)

@@ -27,7 +27,7 @@ void tlc_settle(tl_context* c) { tlc_take_stack(tlc_most_frames(), settle, c); }
 
 void tlc_end_samples(tl_context* c)
 {
-	c->sample_left = UINT64_MAX >> 1;
+	c->tracking.left = UINT64_MAX >> 1;
 	for (int class = 0; class < TL_CLASSES; class ++) c->magazines[class].allocs &= UINT64_MAX >> 1; /* far from zero */
 }
 
@@ -36,7 +36,7 @@ static void* sampled(tl_context* c, uint32_t kind, void* address, uint64_t bytes
 	tl_status why;
 	tl_context* in = tlc_entry_begin(TL_FN_NONE, &why);
 	if (in == NULL) {
-		c->sample_left = 0;
+		c->tracking.left = 0;
 		return address;
 	}
 	tlentry_sampled((uintptr_t)in, kind, (uintptr_t)address, bytes);
@@ -86,7 +86,8 @@ bool tlc_may_name(const void* pointer)
 {
 	const tl_context* c = tlc_own_context();
 	if (c == NULL || pointer == NULL) return false;
-	if (c->sampled != (uintptr_t)pointer && (TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) < TL_TRACKING_ALL)
+	if (c->tracking.sampled != (uintptr_t)pointer &&
+	    (TLC_LOAD(tlc_shared->tracking) & TL_TRACKING_MODE) < TL_TRACKING_ALL)
 		return false;
 	return !c->in_go && !tlc_forked(); /* a call that records nothing is not refused */
 }

@@ -146,7 +146,7 @@ static __attribute__((noinline)) bool drop_later(tl_context* c, tl_record* r, ui
 	if (!atomic_compare_exchange_strong_explicit(&r->sh, &sh, 0, memory_order_acq_rel, memory_order_relaxed))
 		return false;
 	tlc_enqueue(c, r, object);
-	if (!c->draining) tlc_finish(c);
+	if (!c->draining.active) tlc_finish(c);
 	return true;
 }
 
@@ -171,7 +171,7 @@ bool tlc_borrowed_end(tl_context* c, tl_record* r, uintptr_t object, uint32_t ne
 	if (!is_lent(h)) return false;
 	const tlc_ended ended = ended_of(h);
 	const bool called = (TLC_LOAD(r->type_flags) & TL_RECORD_DESTROYED) != 0;
-	c->destroy_first = next;
+	c->draining.destroy_first = next;
 	tlc_free_kind(c, r, object, TL_TYPE_TENSOR);
 	if (ended.deleter != 0 && !called) tlc_call_ended(c, &ended);
 	return true;

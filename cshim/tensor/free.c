@@ -99,7 +99,7 @@ static __attribute__((noinline)) tl_status free_older(tl_tensor* tensor)
 	const tl_entry e = c->entries[at];
 	tl_record* r = tlc_g.records + e.record;
 	c->after_hole = (uint32_t)at + 1;
-	if (TLC_LIKELY((uint64_t)at >= c->indexed && c->entries + at + 1 != c->top)) tlc_leave_hole(c, (uint64_t)at);
+	if (TLC_LIKELY((uint64_t)at >= c->index.below && c->entries + at + 1 != c->top)) tlc_leave_hole(c, (uint64_t)at);
 	else tlc_take_out(c, (uint64_t)at);
 	if (TLC_LIKELY(tlc_tensor_end_whole(c, r, e.object, tlc_tag(&e), ONLY_REFERENCE))) return TL_OK;
 	return tlc_tensor_drop(c, r, e) ? TL_OK : free_slowly(c, e);
@@ -140,7 +140,7 @@ static __attribute__((noinline)) tl_status free_in_long_scope(tl_context* c, tl_
 tl_status tl_tensor_free(tl_tensor* tensor)
 {
 	tl_context* c = tlc_tls;
-	if (TLC_UNLIKELY((c->indexed | c->holes) != 0)) return free_in_long_scope(c, tensor);
+	if (TLC_UNLIKELY((c->index.below | c->holes) != 0)) return free_in_long_scope(c, tensor);
 	return free_top(c, tensor);
 }
 

@@ -135,9 +135,9 @@ static inline __attribute__((always_inline)) bool tlc_tensor_end_whole(tl_contex
 /* Whether p is a tensor whose header and data lie in live frame memory of the calling thread. */
 static inline bool tlc_tensor_in_slot(const tl_context* c, uintptr_t p)
 {
-	if (!tlc_is_fast(c) || p % TL_TENSOR_ALIGN != 0 || p - c->frame_base >= c->frame_top - c->frame_base) return false;
+	if (!tlc_is_fast(c) || p % TL_TENSOR_ALIGN != 0 || p - c->frame.base >= c->frame.top - c->frame.base) return false;
 	const tl_tensor_header* h = (const tl_tensor_header*)p;
-	uint64_t left = c->frame_top - p;
+	uint64_t left = c->frame.top - p;
 	return left >= TLC_TENSOR_HEADER && h->mark == (p ^ TL_TENSOR_MARK) && h->nbytes <= left - TLC_TENSOR_HEADER;
 }
 

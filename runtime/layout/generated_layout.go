@@ -315,7 +315,7 @@ const (
 	PythonLineBits = 24
 )
 
-// context.error_kind: the sentences of runtime/object/errors.go for what C finds as well.
+// context.error.kind: the sentences of runtime/object/errors.go for what C finds as well.
 const (
 	TextStatus        = 0 // the status alone, or what the pointer turns out to be
 	TextOutside       = 1 // nobody's: outside of all that the runtime knows
@@ -360,58 +360,143 @@ const (
 	WarmClasses = 15 // their classes: up to 480 bytes, so that they hold 30 KiB at most
 )
 
+// The last error of a thread: what tl_last_status and its neighbours answer.
+type Error struct {
+	Status       int32
+	Function     uint32 // TL_FN_ id
+	Pointer      uintptr
+	Detail       [3]uint64
+	Kind         uint32 // which text renders detail
+	MessageReady uint32
+	Message      [MessageBytes]byte
+}
+
+// ErrorBytes is sizeof(tl_error).
+const ErrorBytes = 2096
+
+// A call that failed for want of memory.
+type Shortage struct {
+	Bytes    uint64
+	Device   int32  // whose memory
+	IsOpen   uint32 // the call changed nothing, and is made again if the program releases something
+	Attempts uint32 // how often the program was asked to
+}
+
+// ShortageBytes is sizeof(tl_shortage).
+const ShortageBytes = 24
+
+// Tracking (runtime/observe/track). Objects of size classes are counted down to the next sample in their magazines, everything
+// else in bytes here.
+type Tracking struct {
+	Left      uint64          // bytes that may pass before the next sample
+	Sampled   uintptr         // what was recorded last: tl_track_site may still name its line
+	Pending   uint32          // what this call has recorded lacks its stack; Go clears it
+	Seen      uint32          // globals.tracking when the distances were drawn
+	Tags      uint32          // how many are pushed
+	TagNames  [MaxTags]uint32 // of all tags up to this one
+	TagDepths [MaxTags]uint32 // marks that were open when it was pushed
+}
+
+// TrackingBytes is sizeof(tl_tracking).
+const TrackingBytes = 288
+
+// A destructor or a deleter of the program's: f(object), or f(object, context).
+type Callback struct {
+	Function, Object, Context uintptr
+}
+
+// CallbackBytes is sizeof(tl_callback).
+const CallbackBytes = 24
+
+// Destructors and deleters that wait for the end of the call (runtime/object/deleters.go).
+type Drain struct {
+	// Dead objects, linked through their records, and foreign blocks that a C function frees; first in first out. The heads
+	// are read as one word.
+	DestroyFirst, DeleterFirst uint32
+	DestroyLast, DeleterLast   uint32
+	Callback                   Callback // what is to be called next
+	Arguments                  uint32   // of it: 0 = nothing to call, 1, 2
+	Active                     uint32   // a call of this thread runs destructors
+	Frame                      uintptr  // where on the stack that call stands
+}
+
+// DrainBytes is sizeof(tl_drain).
+const DrainBytes = 56
+
+// Objects whose last reference this thread has handed to the owner, and their units; the objects that this thread has taken
+// out of inboxes, and theirs. The sums over all contexts tell what waits: deferred - answered.
+type Handed struct {
+	Deferred, DeferredUnits uint64
+	Answered, AnsweredUnits uint64
+}
+
+// HandedBytes is sizeof(tl_handed).
+const HandedBytes = 32
+
+// Free nodes that a thread keeps: a chain that it takes from and puts into, and a full one beside it.
+type FreeNodes struct {
+	First, Count, Full uint32
+}
+
+// FreeNodesBytes is sizeof(tl_free_nodes).
+const FreeNodesBytes = 12
+
+// The hash index of the entries of a large scope (runtime/object).
+type ScopeIndex struct {
+	Below uint64  // scope entries below it are in the index
+	Slots uintptr // of the hash table
+	Mask  uint64
+	Older uintptr // entry position -> next older position of the same pointer
+}
+
+// ScopeIndexBytes is sizeof(tl_scope_index).
+const ScopeIndexBytes = 32
+
+// Slots of frames; and the arena, all 0 while none is active.
+type Linear struct {
+	Base, Top, End uintptr
+}
+
+// LinearBytes is sizeof(tl_linear).
+const LinearBytes = 24
+
 // A thread's mutator state. All zeros but `owner` is a valid one that answers nothing itself.
 type Context struct {
-	Owner                         uint32  // id << 20, TL_OWNER_NEVER when this context owns nothing
-	Id                            uint32  // slice number, from 1; 0 = no context
-	AllocLoc, AllocSh             uint32  // record words of a floating object
-	NewLoc, NewSh                 uint32  // record words of a registered object
-	One                           uint32  // owner | 1: the local word of an object with one reference
-	Top                           uintptr // scope entries: [entries, top); room for others while top < end
-	End                           uintptr
-	Entries                       uintptr
-	MarkTop                       uintptr // [marks, mark_top) of [marks, mark_end)
-	MarkEnd                       uintptr
-	Marks                         uintptr
-	Planned                       uint64 // planned frames among the marks; the others are scopes and functions
-	Floor                         uint64 // unregister searches entries from here: those of the newest function
-	Function                      uint64 // 1 + index of the newest function's mark, 0 = none
-	Slots                         uint64 // of that function
-	SlotTable                     uintptr
-	FrameBase, FrameTop, FrameEnd uintptr
-	ArenaBase, ArenaTop, ArenaEnd uintptr // all 0 while no arena is active
-	ArenaMark                     uintptr // mark_top only if the newest mark has ARENA or there is none
-	Indexed                       uint64  // scope entries below it are in the index
-	Holes                         uint64  // scope entries that were taken out
-	Index                         uintptr // hash slots of the scope index (runtime/object)
-	IndexMask                     uint64
-	IndexPrev                     uintptr // entry position -> next older position of the same pointer
-	Self                          uintptr // this context; the real one when this is the stub of TL_FASTPATH=0; NULL = none
-	Word                          uint64  // atomic
-	CloseTarget                   uint64  // what the slow path was closing when a destructor had to run
-	Unfinished                    uint32  // it was interrupted so
-	ErrorFunction                 uint32  // TL_FN_ id of the call that failed last
-	InGo                          uint32  // a call of this thread is in the slow path
-	Draining                      uint32  // a call of this thread runs destructors
-	DrainFrame                    uintptr // where on the stack that call stands
-	// Dead objects, linked through their records, and foreign blocks that a C function frees
-	// (runtime/object/deleters.go); first in first out. The heads are read as one word.
-	DestroyFirst, DeleterFirst      uint32
-	DestroyLast, DeleterLast        uint32
-	Callback                        uintptr // what the drain wants called next: f(object) or f(object, context)
-	CallbackObject, CallbackContext uintptr
-	CallbackArguments               uint32 // 0 = nothing to call, 1, 2
-	ErrorPending                    uint32 // TL_ON_ERROR wants the error told when the entry guard is left
-	Skipped                         uint64 // scope entries whose object was gone already
-	Deferred                        uint64 // objects whose last reference this thread has handed to the owner
-	ForeignAdopted, ForeignFreed    uint64
-	Alone                           uint32 // atomic; no second context was ever made; cleared by whoever makes it (countIn in alone.go)
-	Busy                            uint32 // atomic; the thread ends something as if nobody else were there
-	// The units of those objects; and the objects that this thread has taken out of inboxes, and their units. The sums
-	// over all contexts tell what waits: deferred - answered.
-	DeferredUnits           uint64
-	Answered, AnsweredUnits uint64
-	SlowCalls               uint64 // calls of the slow path
+	Owner                        uint32  // id << 20, TL_OWNER_NEVER when this context owns nothing
+	Id                           uint32  // slice number, from 1; 0 = no context
+	AllocLoc, AllocSh            uint32  // record words of a floating object
+	NewLoc, NewSh                uint32  // record words of a registered object
+	One                          uint32  // owner | 1: the local word of an object with one reference
+	Top                          uintptr // scope entries: [entries, top); room for others while top < end
+	End                          uintptr
+	Entries                      uintptr
+	MarkTop                      uintptr // [marks, mark_top) of [marks, mark_end)
+	MarkEnd                      uintptr
+	Marks                        uintptr
+	Planned                      uint64 // planned frames among the marks; the others are scopes and functions
+	Floor                        uint64 // unregister searches entries from here: those of the newest function
+	Function                     uint64 // 1 + index of the newest function's mark, 0 = none
+	Slots                        uint64 // of that function
+	SlotTable                    uintptr
+	Frame                        Linear  // its slots
+	Arena                        Linear  // all 0 while none is active
+	ArenaMark                    uintptr // mark_top only if the newest mark has ARENA or there is none
+	Index                        ScopeIndex
+	Holes                        uint64  // scope entries that were taken out
+	Self                         uintptr // this context; the real one when this is the stub of TL_FASTPATH=0; NULL = none
+	Word                         uint64  // atomic
+	CloseTarget                  uint64  // what the slow path was closing when a destructor had to run
+	Unfinished                   uint32  // it was interrupted so
+	ErrorFunction                uint32  // TL_FN_ id of the call that failed last
+	InGo                         uint32  // a call of this thread is in the slow path
+	ErrorPending                 uint32  // TL_ON_ERROR wants the error told when the entry guard is left
+	Draining                     Drain
+	Skipped                      uint64 // scope entries whose object was gone already
+	Handed                       Handed
+	ForeignAdopted, ForeignFreed uint64
+	Alone                        uint32 // atomic; no second context was ever made; cleared by whoever makes it (countIn in alone.go)
+	Busy                         uint32 // atomic; the thread ends something as if nobody else were there
+	SlowCalls                    uint64 // calls of the slow path
 	// Warm places of the scope stack, [max(top, end), warm): each holds a free slot of a small class that the exit of a
 	// scope left there for tl_mem_new. Taking one raises the top alone. tlc_lower_top sets end to the old top before it
 	// lowers it, so that [top, end) is free for any entry. NULL: there are none, and end is the end of the stack.
@@ -421,17 +506,16 @@ type Context struct {
 	// 	entry = object, record, the generation of its next life; its record is dead and plain
 	//
 	// They are free for every purpose. A thread that enters Go gives them to its magazines.
-	Warm          uintptr
-	PurgeSeen     uint64 // globals.purge when this context last gave its magazines back
-	ShortOf       uint32 // the call failed for want of memory and changed nothing
-	ShortAttempts uint32 // how often the program was asked to release something for it
-	ShortDevice   int32  // whose memory, and how much of it
-	Finished      uint32 // atomic; the thread has ended, and what it had open is finished
-	ColdExits     uint32 // scopes that leave nothing warm, before one tries again
-	ThreadNumber  uint32 // the system's number of the thread that has, or had, this context; 0 = not known
-	AfterHole     uint32 // scope entry above the one of which tl_tensor_free made a hole last
-	NodeFull      uint32 // a full chain of free nodes, beside that of node_first
-	ShortBytes    uint64
+	Warm         uintptr
+	Growths      uint32 // spans of fresh slabs since magazines aged last
+	Patience     uint32 // how often a class was used again that was idle when magazines aged last
+	Used         uint64 // tells the clock whether the context was used since it looked last
+	PurgeSeen    uint64 // globals.purge when this context last gave its magazines back
+	Shortage     Shortage
+	Finished     uint32 // atomic; the thread has ended, and what it had open is finished
+	ColdExits    uint32 // scopes that leave nothing warm, before one tries again
+	ThreadNumber uint32 // the system's number of the thread that has, or had, this context; 0 = not known
+	AfterHole    uint32 // scope entry above the one of which tl_tensor_free made a hole last
 	// Copies of globals that never change, for code that is inlined into programs (inline/records.h). Zeros
 	// in a stub: there it finds no record.
 	HeapBase      uintptr
@@ -442,30 +526,14 @@ type Context struct {
 	BlockMetadata uintptr
 	RecordBlocks  uintptr
 	RecordLimit   uint64 // of records that a tl_ref can name; no store of a 32-bit count aliases it
-	// Tracking (runtime/observe/track). Objects of size classes are counted down to the next sample
-	// in their magazines, everything else in bytes here.
-	SampleLeft   uint64  // bytes that may pass before the next sample
-	Sampled      uintptr // what was recorded last: tl_track_site may still name its line
-	Pending      uint32  // what this call has recorded lacks its stack; Go clears it
-	TrackingSeen uint32  // globals.tracking when the distances were drawn
-	Tags         uint32  // how many are pushed
-	UseSite      uint32  // TL_DEBUG: where the call that failed last was made
-	Damaged      uint32  // TL_DEBUG: this call has found memory that was overwritten
-	CancelState  int32   // the thread's, before its call entered Go
-	Path         uintptr // what the thread sees when it has left Go: this context or its stub
-	// Free nodes that this thread keeps: a chain that it takes from and puts into.
-	NodeFirst, NodeCount uint32
-	Waiting              uint64          // nodes that this thread took out of its inbox and has not finished; as wide as `word`
-	TagNames             [MaxTags]uint32 // of all tags up to this one
-	TagDepths            [MaxTags]uint32 // marks that were open when it was pushed
-	// last error
-	Status       int32
-	FunctionId   uint32
-	ErrorPointer uintptr
-	ErrorDetail  [3]uint64
-	ErrorKind    uint32 // which text renders error_detail
-	MessageReady uint32
-	Message      [MessageBytes]byte
+	Tracking      Tracking
+	UseSite       uint32  // TL_DEBUG: where the call that failed last was made
+	Damaged       uint32  // TL_DEBUG: this call has found memory that was overwritten
+	CancelState   int32   // the thread's, before its call entered Go
+	Path          uintptr // what the thread sees when it has left Go: this context or its stub
+	Nodes         FreeNodes
+	Waiting       uint64 // nodes that this thread took out of its inbox and has not finished; as wide as `word`
+	Error         Error
 	// The element table that was appended to, or made, last. Whether it is a Vec's still, its record tells. With these words
 	// each magazine lies in one cache line.
 	Table        uintptr
@@ -476,8 +544,6 @@ type Context struct {
 	AllocsBefore [Classes]uint64 // what magazine.allocs lacks
 	Flows        [Classes]Flow
 	SeenAllocs   [Classes]uint64 // magazine.allocs when the heap looked at it last (cshim/heap)
-	Growths      uint32          // spans of fresh slabs since magazines aged last
-	Patience     uint32          // how often a class was used again that was idle when magazines aged last
 	FlushedLast  [Classes]uint8  // the magazine was full since it was empty last
 	Unused       [5]uint8
 	// What the clock does for a thread that rests (cshim/heap/idle.c): it takes the oldest slots of a magazine, whose base
@@ -486,11 +552,10 @@ type Context struct {
 	UnusedBehind uint16
 	Moving       uint32 // atomic; the owner moves slots between a magazine and its depot
 	Taking       uint32 // atomic; the clock takes slots; then the owner waits before it moves any
-	Used         uint64 // tells the clock whether the context was used since it looked last
 }
 
 // ContextBytes is sizeof(tl_context).
-const ContextBytes = 10040
+const ContextBytes = 10056
 
 // Where a compiler's own Vec has its parts; runtime/object/compiler_vecs.go has what a header has to be like.
 type VecInfo struct {

@@ -46,7 +46,7 @@ func (c *Context) recycle(r *layout.Record, e layout.Entry) {
 func (c *Context) bury(r *layout.Record, e layout.Entry) {
 	c.countUntyped(r.TypeFlags&layout.TypeMask, e)
 	process.debug.Bury(c, e)
-	c.Pending |= PendingRecords
+	c.Tracking.Pending |= PendingRecords
 	e, left := renew(r, e)
 	if !left {
 		return

@@ -22,11 +22,11 @@ func (c *Context) ArenaInit(n int64) status.Status {
 	if n < c.ArenaOffset() {
 		return c.Fail(status.Busy, textArenaActive, 0, uint64(n), uint64(c.ArenaOffset()))
 	}
-	if c.ArenaBase == 0 {
-		c.ArenaBase = c.address() + uintptr(process.g.ArenaOffset)
-		c.ArenaTop = c.ArenaBase
+	if c.Arena.Base == 0 {
+		c.Arena.Base = c.address() + uintptr(process.g.ArenaOffset)
+		c.Arena.Top = c.Arena.Base
 	}
-	c.ArenaEnd = c.ArenaBase + uintptr(n)
+	c.Arena.End = c.Arena.Base + uintptr(n)
 	return status.OK
 }
 
@@ -37,20 +37,20 @@ func (c *Context) ArenaAlloc(n int64) uintptr {
 	case n < 0:
 		c.Fail(status.InvalidArgument, textNegative, 0, uint64(n))
 		return 0
-	case c.ArenaBase == 0:
+	case c.Arena.Base == 0:
 		c.Fail(status.NoFrame, textNoArena, 0)
 		return 0
 	case n == 0:
 		return c.null()
 	}
-	at := memory.Round(c.ArenaTop, arenaAlign)
-	if at > c.ArenaEnd || uint64(n) > uint64(c.ArenaEnd-at) {
-		c.Fail(status.ArenaExhausted, textArenaFull, 0, uint64(n), uint64(c.ArenaTop-c.ArenaBase),
-			uint64(c.ArenaEnd-c.ArenaBase))
+	at := memory.Round(c.Arena.Top, arenaAlign)
+	if at > c.Arena.End || uint64(n) > uint64(c.Arena.End-at) {
+		c.Fail(status.ArenaExhausted, textArenaFull, 0, uint64(n), uint64(c.Arena.Top-c.Arena.Base),
+			uint64(c.Arena.End-c.Arena.Base))
 		return 0
 	}
 	c.noteArena()
-	c.ArenaTop = at + uintptr(n)
+	c.Arena.Top = at + uintptr(n)
 	return at
 }
 
@@ -58,7 +58,7 @@ func (c *Context) ArenaAlloc(n int64) uintptr {
 // says what a mark without MarkArena stands for.
 func (c *Context) noteArena() {
 	if n := c.OpenMarks(); n > 0 {
-		keepArena(c.OpenMark(n-1), c.ArenaTop)
+		keepArena(c.OpenMark(n-1), c.Arena.Top)
 	}
 	c.ArenaMark = c.MarkTop
 }
@@ -67,7 +67,7 @@ func (c *Context) noteArena() {
 // newest mark: marks that stand for a higher top keep it. An older mark without MarkArena stands for what the next
 // newer one keeps, so the first that keeps no more than top ends the search.
 func (c *Context) noteTopsAbove(top uintptr) {
-	kept := c.ArenaTop
+	kept := c.Arena.Top
 	for n := c.OpenMarks(); n > 0 && kept > top; n-- {
 		kept = keepArena(c.OpenMark(n-1), kept)
 	}
@@ -89,8 +89,8 @@ func (c *Context) ArenaMalloc(n int64) uintptr {
 		c.Fail(status.InvalidArgument, textNegative, 0, uint64(n))
 		return 0
 	}
-	if at := memory.Round(c.ArenaTop, arenaAlign); c.ArenaBase != 0 && at <= c.ArenaEnd &&
-		uint64(n) <= uint64(c.ArenaEnd-at) {
+	if at := memory.Round(c.Arena.Top, arenaAlign); c.Arena.Base != 0 && at <= c.Arena.End &&
+		uint64(n) <= uint64(c.Arena.End-at) {
 		return c.ArenaAlloc(n)
 	}
 	return c.Alloc(uintptr(n))
@@ -98,46 +98,46 @@ func (c *Context) ArenaMalloc(n int64) uintptr {
 
 // ArenaFree ends the arena and gives its pages back.
 func (c *Context) ArenaFree() status.Status {
-	if c.ArenaBase == 0 {
+	if c.Arena.Base == 0 {
 		return status.OK
 	}
-	c.noteTopsAbove(c.ArenaBase)
-	c.trim(c.ArenaBase, c.ArenaEnd)
-	c.ArenaBase, c.ArenaTop, c.ArenaEnd = 0, 0, 0
+	c.noteTopsAbove(c.Arena.Base)
+	c.trim(c.Arena.Base, c.Arena.End)
+	c.Arena.Base, c.Arena.Top, c.Arena.End = 0, 0, 0
 	return status.OK
 }
 
 // ArenaReset empties the arena and keeps it.
 func (c *Context) ArenaReset() status.Status {
-	c.noteTopsAbove(c.ArenaBase)
-	c.ArenaTop = c.ArenaBase
+	c.noteTopsAbove(c.Arena.Base)
+	c.Arena.Top = c.Arena.Base
 	return status.OK
 }
 
 // ArenaActive reports whether this thread has an arena.
-func (c *Context) ArenaActive() bool { return c.ArenaBase != 0 }
+func (c *Context) ArenaActive() bool { return c.Arena.Base != 0 }
 
 // ArenaContains reports whether p is live memory of this thread's arena.
 func (c *Context) ArenaContains(p uintptr) bool {
-	return c.ArenaBase != 0 && p >= c.ArenaBase && p < c.ArenaTop
+	return c.Arena.Base != 0 && p >= c.Arena.Base && p < c.Arena.Top
 }
 
 // ArenaOffset returns the bytes in use.
-func (c *Context) ArenaOffset() int64 { return int64(c.ArenaTop - c.ArenaBase) }
+func (c *Context) ArenaOffset() int64 { return int64(c.Arena.Top - c.Arena.Base) }
 
 // ArenaSetOffset gives back what was taken since the offset was read.
 func (c *Context) ArenaSetOffset(offset int64) status.Status {
-	if c.ArenaBase == 0 {
+	if c.Arena.Base == 0 {
 		return c.Fail(status.NoFrame, textNoArena, 0)
 	}
 	if offset < 0 || offset > c.ArenaOffset() {
 		return c.Fail(status.InvalidArgument, textArenaOffset, 0, uint64(offset), uint64(c.ArenaOffset()))
 	}
-	top := c.ArenaBase + uintptr(offset)
+	top := c.Arena.Base + uintptr(offset)
 	c.noteTopsAbove(top)
-	c.ArenaTop = top
+	c.Arena.Top = top
 	return status.OK
 }
 
 // ArenaCapacity returns the size of the arena, 0 without one.
-func (c *Context) ArenaCapacity() int64 { return int64(c.ArenaEnd - c.ArenaBase) }
+func (c *Context) ArenaCapacity() int64 { return int64(c.Arena.End - c.Arena.Base) }

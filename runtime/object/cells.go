@@ -81,9 +81,10 @@ func (c *Context) NewCell(n uintptr) uintptr {
 
 // newRecordedCell makes the cell that its class has drawn as a sample.
 func (c *Context) newRecordedCell(n uintptr, class uint32) uintptr {
-	c.Pending &^= PendingRecords
+	c.Tracking.Pending &^= PendingRecords
 	p := c.newCell(n, layout.TypePlain)
-	if o, ok := c.cellAt(p); ok && c.Pending&PendingRecords == 0 && isRecording() { // the object's class drew none
+	// The object's class drew none.
+	if o, ok := c.cellAt(p); ok && c.Tracking.Pending&PendingRecords == 0 && isRecording() {
 		recorder.Object(c, o.Entry, uint64(n+layout.CellOffset), uint64(process.g.Classes[class].Size))
 	}
 	return p

@@ -125,7 +125,7 @@ func (c *slotChecker) quarantined() {
 // dying walks the list of dead objects whose fields are still to be released.
 func (c *slotChecker) dying(x *Context) {
 	last := uint32(0)
-	for record := x.DestroyFirst; record != 0; {
+	for record := x.Draining.DestroyFirst; record != 0; {
 		r := process.heap.Record(record)
 		object := process.heap.Locate(record, r.Loc&0xFFFF, r.Gen&0xFF)
 		c.Want(r.Sh&layout.ShAlive == 0 && process.heap.Find(object).Record == record, "dying record %d is %+v, at %#x",
@@ -137,8 +137,8 @@ func (c *slotChecker) dying(x *Context) {
 		c.free[record] = "a destruction queue"
 		last, record = record, nextToDestroy(r)
 	}
-	c.Want(x.DestroyFirst == 0 || last == x.DestroyLast, "context %d: the destruction queue ends with %d, not %d", x.Id,
-		last, x.DestroyLast)
+	c.Want(x.Draining.DestroyFirst == 0 || last == x.Draining.DestroyLast, "context %d: the destruction queue ends with %d, not %d", x.Id,
+		last, x.Draining.DestroyLast)
 }
 
 // slots walks everything that was ever handed out.
@@ -221,16 +221,16 @@ func (c *slotChecker) lists() (inboxes uint32, deleterCalls uint64) {
 				c.waits(process.late.of(nodeAt(i).Record))
 			}
 		}
-		inboxes += c.chain(x.NodeFirst, x.NodeCount, "its first chain") + c.chain(x.NodeFull, layout.NodeChain,
+		inboxes += c.chain(x.Nodes.First, x.Nodes.Count, "its first chain") + c.chain(x.Nodes.Full, layout.NodeChain,
 			"its full chain")
 		last := uint32(0)
-		for i := x.DeleterFirst; i != 0 && deleterCalls <= pending; i = waiting(i).Next {
+		for i := x.Draining.DeleterFirst; i != 0 && deleterCalls <= pending; i = waiting(i).Next {
 			c.Want(waiting(i).State == layout.BlockPending, "context %d: record %d is no pending deleter call", x.Id, i)
 			deleterCalls++
 			last = i
 		}
-		c.Want(last == x.DeleterLast || x.DeleterFirst == 0, "context %d: pending deleter calls end with %d, not %d",
-			x.Id, last, x.DeleterLast)
+		c.Want(last == x.Draining.DeleterLast || x.Draining.DeleterFirst == 0, "context %d: pending deleter calls end with %d, not %d",
+			x.Id, last, x.Draining.DeleterLast)
 	})
 	return inboxes, deleterCalls
 }

@@ -46,17 +46,17 @@ func (k *stackChecker) bounds() {
 			c.End, c.Warm)
 	}
 	within("marks", c.Marks, c.MarkTop, c.MarkEnd, layout.MarkBytes)
-	within("frames", c.FrameBase, c.FrameTop, c.FrameEnd, 1)
-	within("the arena", c.ArenaBase, c.ArenaTop, c.ArenaEnd, 1)
-	k.Want(c.ArenaBase == 0 && c.ArenaEnd == 0 || c.ArenaBase == c.address()+uintptr(process.g.ArenaOffset) &&
-		uint64(c.ArenaEnd-c.ArenaBase) <= process.g.ArenaCapacity, "context %d: an arena from %#x to %#x", c.Id,
-		c.ArenaBase, c.ArenaEnd)
-	k.Want(c.Tags <= layout.MaxTags, "context %d: %d tags", c.Id, c.Tags)
+	within("frames", c.Frame.Base, c.Frame.Top, c.Frame.End, 1)
+	within("the arena", c.Arena.Base, c.Arena.Top, c.Arena.End, 1)
+	k.Want(c.Arena.Base == 0 && c.Arena.End == 0 || c.Arena.Base == c.address()+uintptr(process.g.ArenaOffset) &&
+		uint64(c.Arena.End-c.Arena.Base) <= process.g.ArenaCapacity, "context %d: an arena from %#x to %#x", c.Id,
+		c.Arena.Base, c.Arena.End)
+	k.Want(c.Tracking.Tags <= layout.MaxTags, "context %d: %d tags", c.Id, c.Tracking.Tags)
 }
 
 func (k *stackChecker) marks() {
 	c := k.c
-	before := layout.Mark{Top: c.Entries, FrameTop: c.FrameBase}
+	before := layout.Mark{Top: c.Entries, FrameTop: c.Frame.Base}
 	function, planned := uint64(0), uint64(0)
 	for i := range c.OpenMarks() {
 		m := *c.OpenMark(i)
@@ -83,8 +83,8 @@ func (k *stackChecker) marks() {
 	}
 	k.Want(c.ArenaMark != c.MarkTop || c.OpenMarks() == 0 || c.OpenMark(c.OpenMarks()-1).Kind&layout.MarkArena != 0,
 		"context %d: arena_mark is mark_top, but mark %d keeps no top of the arena", c.Id, c.OpenMarks()-1)
-	k.Want(before.Top <= c.Top && before.FrameTop <= c.FrameTop, "context %d: entries to %#x, frames to %#x, below %+v",
-		c.Id, c.Top, c.FrameTop, before)
+	k.Want(before.Top <= c.Top && before.FrameTop <= c.Frame.Top, "context %d: entries to %#x, frames to %#x, below %+v",
+		c.Id, c.Top, c.Frame.Top, before)
 	k.Want(function == c.Function && planned == c.Planned, "context %d: function %d, %d planned frames, counted %d, %d",
 		c.Id, function, planned,
 		c.Function, c.Planned)
@@ -115,14 +115,14 @@ func (k *stackChecker) entries() {
 // visited from the newest one down, and each is the one that is due in its chain.
 func (k *stackChecker) index() {
 	c := k.c
-	k.Want(c.Indexed <= c.entryCount() && (c.Index != 0 || c.Indexed == 0),
-		"context %d: %d entries indexed of %d, at %#x", c.Id, c.Indexed,
-		c.entryCount(), c.Index)
-	if c.Index == 0 {
+	k.Want(c.Index.Below <= c.entryCount() && (c.Index.Slots != 0 || c.Index.Below == 0),
+		"context %d: %d entries indexed of %d, at %#x", c.Id, c.Index.Below,
+		c.entryCount(), c.Index.Slots)
+	if c.Index.Slots == 0 {
 		return
 	}
 	due := map[uintptr]uint32{} // what the slot or the link above says: older | 1 + position
-	for i := min(c.Indexed, c.entryCount()); i > 0; i-- {
+	for i := min(c.Index.Below, c.entryCount()); i > 0; i-- {
 		e := c.entry(i - 1)
 		if e.Object == 0 {
 			continue
@@ -143,7 +143,7 @@ func (k *stackChecker) index() {
 		k.Want(word&positionMask == 0, "context %d: the chain of %#x goes on with %d", c.Id, p, word&positionMask-1)
 	}
 	used := 0
-	for i := range c.IndexMask + 1 {
+	for i := range c.Index.Mask + 1 {
 		if c.indexSlot(i).pointer != 0 {
 			used++
 		}
@@ -166,9 +166,9 @@ func (k *stackChecker) slots() {
 	c := k.c
 	for i := range c.Slots {
 		s := layout.At[layout.Slot](c.SlotTable + uintptr(i)*layout.SlotBytes)
-		k.Want(s.Bytes == 0 || s.Buffer >= c.FrameBase && s.Buffer <= c.FrameTop &&
-			s.Bytes <= uint64(c.FrameTop-s.Buffer),
-			"context %d: slot %d has %d bytes at %#x, frames from %#x to %#x", c.Id, i, s.Bytes, s.Buffer, c.FrameBase,
-			c.FrameTop)
+		k.Want(s.Bytes == 0 || s.Buffer >= c.Frame.Base && s.Buffer <= c.Frame.Top &&
+			s.Bytes <= uint64(c.Frame.Top-s.Buffer),
+			"context %d: slot %d has %d bytes at %#x, frames from %#x to %#x", c.Id, i, s.Bytes, s.Buffer, c.Frame.Base,
+			c.Frame.Top)
 	}
 }

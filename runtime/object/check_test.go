@@ -24,7 +24,7 @@ func opened(t *testing.T, c *Context) (object uintptr) {
 	}
 	require.Equal(t, status.OK, c.Unregister(oldest)) // by the index
 	require.Equal(t, status.OK, c.Release(oldest))
-	require.NotZero(t, c.Indexed)
+	require.NotZero(t, c.Index.Below)
 	require.NotZero(t, c.Holes)
 	warm(c, 64, 96, 64)
 	require.NoError(t, Check(nil))
@@ -79,9 +79,9 @@ func TestTheCheckersFind(t *testing.T) {
 		"holes":                        add(&c.Holes, 1),
 		"a top between two entries":    move(&c.Top, 8),
 		"an arena of another context": damage{func() {
-			c.ArenaBase, c.ArenaTop, c.ArenaEnd = 64, 64, 64
-		}, func() { c.ArenaBase, c.ArenaTop, c.ArenaEnd = 0, 0, 0 }},
-		"the index ends too early":           add(&c.Indexed, ^uint64(0)),
+			c.Arena.Base, c.Arena.Top, c.Arena.End = 64, 64, 64
+		}, func() { c.Arena.Base, c.Arena.Top, c.Arena.End = 0, 0, 0 }},
+		"the index ends too early":           add(&c.Index.Below, ^uint64(0)),
 		"a generation in the index":          set(&slot.gen, slot.gen+layout.GenOne),
 		"a chain that is cut":                set(&slot.position, slot.position&^older),
 		"a chain that skips entries":         set(&slot.position, slot.position-1),
@@ -105,14 +105,14 @@ func TestTheCheckersFind(t *testing.T) {
 		"an owner that there is not":         set(&r.Loc, r.Loc|0xFF<<layout.LocOwnerShift),
 		"a merged local word":                set(&r.Sh, r.Sh|layout.ShMerged),
 		"an object that is dead":             set(&r.Sh, 0),
-		"a destruction queue that is longer": set(&c.DestroyFirst, top.Record),
-		"an object that is said to wait":     damage{func() { c.Deferred++ }, func() { c.Deferred-- }},
+		"a destruction queue that is longer": set(&c.Draining.DestroyFirst, top.Record),
+		"an object that is said to wait":     damage{func() { c.Handed.Deferred++ }, func() { c.Handed.Deferred-- }},
 		"a node that is lost":                set(&process.nodes.fresh, process.nodes.fresh+1),
 		"a pending deleter call that is in no list": damage{func() {
 			lost = process.registry.Wait(registry.Ended{Pointer: 1 << 44, Bytes: 1, Kind: layout.ForeignNewScalar})
 		}, func() { process.registry.Settle(lost) }},
-		"a pending deleter call of none": damage{func() { c.DeleterFirst, c.DeleterLast = lost, lost },
-			func() { c.DeleterFirst, c.DeleterLast = 0, 0 }},
+		"a pending deleter call of none": damage{func() { c.Draining.DeleterFirst, c.Draining.DeleterLast = lost, lost },
+			func() { c.Draining.DeleterFirst, c.Draining.DeleterLast = 0, 0 }},
 	} {
 		d.do()
 		require.Error(t, Check(nil), what)

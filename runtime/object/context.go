@@ -142,10 +142,10 @@ func (c *Context) hasWork() bool {
 
 // reset makes an adopted context look new: nothing open, no arena, no error.
 func (c *Context) reset() {
-	c.ArenaBase, c.ArenaTop, c.ArenaEnd = 0, 0, 0
-	c.Draining, c.CallbackArguments, c.InGo = 0, 0, 0
-	c.Status, c.MessageReady = 0, 0
-	c.Tags, c.Sampled, c.Pending = 0, 0, 0
+	c.Arena.Base, c.Arena.Top, c.Arena.End = 0, 0, 0
+	c.Draining.Active, c.Draining.Arguments, c.InGo = 0, 0, 0
+	c.Error.Status, c.Error.MessageReady = 0, 0
+	c.Tracking.Tags, c.Tracking.Sampled, c.Tracking.Pending = 0, 0, 0
 }
 
 // finish leaves every scope that c has open, and takes its dying objects over to me, who
@@ -160,7 +160,7 @@ func (c *Context) finish(me *Context) {
 			recorder.Abandoned(c)
 		}
 		if m := c.OpenMark(i); m.Kind&layout.MarkArena != 0 {
-			c.ArenaTop = min(c.ArenaTop, m.ArenaTop)
+			c.Arena.Top = min(c.Arena.Top, m.ArenaTop)
 		}
 	}
 	c.ArenaMark = 0
@@ -168,7 +168,7 @@ func (c *Context) finish(me *Context) {
 	c.enterFunction(0)
 	c.dropIndex()
 	c.trimStacks()
-	c.FrameTop = c.FrameBase
+	c.Frame.Top = c.Frame.Base
 	c.moveDestruction(me)
 }
 

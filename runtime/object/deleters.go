@@ -60,39 +60,39 @@ func waiting(number uint32) *layout.BlockRecord { return process.registry.Waitin
 // appendDeleters adds a list of one.
 func (c *Context) appendDeleters(number uint32) {
 	waiting(number).Next = 0
-	if c.DeleterFirst == 0 {
-		c.DeleterFirst = number
+	if c.Draining.DeleterFirst == 0 {
+		c.Draining.DeleterFirst = number
 	} else {
-		waiting(c.DeleterLast).Next = number
+		waiting(c.Draining.DeleterLast).Next = number
 	}
-	c.DeleterLast = number
+	c.Draining.DeleterLast = number
 }
 
 // nextDeleter asks the entry guard for the oldest one's call. It leaves the list first: what
 // the function does, it is called once.
 func (c *Context) nextDeleter() {
-	number := c.DeleterFirst
+	number := c.Draining.DeleterFirst
 	if typ := registry.PendingType(waiting(number)); typ != 0 {
 		c.nextTyped(number, typ)
 		return
 	}
-	c.DeleterFirst = waiting(number).Next
+	c.Draining.DeleterFirst = waiting(number).Next
 	e := process.registry.Settle(number)
-	c.Callback, c.CallbackObject, c.CallbackContext, c.CallbackArguments = e.Deleter, e.Pointer, e.Ctx, 2
+	c.callNext(layout.Callback{Function: e.Deleter, Object: e.Pointer, Context: e.Ctx}, 2)
 	if e.Kind != layout.ForeignCustom {
-		c.Callback, c.CallbackArguments = process.cfg.Deleter(e.Kind), 1
+		c.Draining.Callback.Function, c.Draining.Arguments = process.cfg.Deleter(e.Kind), 1
 	}
 }
 
 func (c *Context) moveDeleters(me *Context) {
-	if c.DeleterFirst == 0 {
+	if c.Draining.DeleterFirst == 0 {
 		return
 	}
-	if me.DeleterFirst == 0 {
-		me.DeleterFirst = c.DeleterFirst
+	if me.Draining.DeleterFirst == 0 {
+		me.Draining.DeleterFirst = c.Draining.DeleterFirst
 	} else {
-		waiting(me.DeleterLast).Next = c.DeleterFirst
+		waiting(me.Draining.DeleterLast).Next = c.Draining.DeleterFirst
 	}
-	me.DeleterLast = c.DeleterLast
-	c.DeleterFirst, c.DeleterLast = 0, 0
+	me.Draining.DeleterLast = c.Draining.DeleterLast
+	c.Draining.DeleterFirst, c.Draining.DeleterLast = 0, 0
 }

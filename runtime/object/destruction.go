@@ -23,15 +23,15 @@ func nextToDestroy(r *layout.Record) uint32 { return r.Sh>>4 | r.Loc>>16<<28 }
 func (me *Context) queueDestruction(r *layout.Record, e layout.Entry) {
 	atomic.StoreUint32(&r.Loc, process.heap.PlaceInBlock(e.Record))
 	setLink(r, 0)
-	if me.DestroyFirst == 0 {
-		me.DestroyFirst = e.Record
+	if me.Draining.DestroyFirst == 0 {
+		me.Draining.DestroyFirst = e.Record
 	} else {
-		setLink(process.heap.Record(me.DestroyLast), e.Record)
+		setLink(process.heap.Record(me.Draining.DestroyLast), e.Record)
 	}
-	me.DestroyLast = e.Record
+	me.Draining.DestroyLast = e.Record
 }
 
-func (c *Context) hasToDestroy() bool { return c.DestroyFirst|c.DeleterFirst != 0 }
+func (c *Context) hasToDestroy() bool { return c.Draining.DestroyFirst|c.Draining.DeleterFirst != 0 }
 
 // moveDestruction hands c's dying objects and pending deleter calls to me.
 func (c *Context) moveDestruction(me *Context) {
@@ -39,50 +39,55 @@ func (c *Context) moveDestruction(me *Context) {
 		return
 	}
 	c.moveDeleters(me)
-	if c.DestroyFirst == 0 {
+	if c.Draining.DestroyFirst == 0 {
 		return
 	}
-	if me.DestroyFirst == 0 {
-		me.DestroyFirst = c.DestroyFirst
+	if me.Draining.DestroyFirst == 0 {
+		me.Draining.DestroyFirst = c.Draining.DestroyFirst
 	} else {
-		setLink(process.heap.Record(me.DestroyLast), c.DestroyFirst)
+		setLink(process.heap.Record(me.Draining.DestroyLast), c.Draining.DestroyFirst)
 	}
-	me.DestroyLast = c.DestroyLast
-	c.DestroyFirst, c.DestroyLast = 0, 0
+	me.Draining.DestroyLast = c.Draining.DestroyLast
+	c.Draining.DestroyFirst, c.Draining.DestroyLast = 0, 0
 }
 
 // DrainStep works on the destruction queue and the pending deleter calls until both are empty or a C
 // function has to be called: then it returns true with Callback set, and goes on
 // from there the next time, whatever the function did.
 func (c *Context) DrainStep() bool {
-	for c.CallbackArguments == 0 && c.hasToDestroy() {
-		if c.DestroyFirst == 0 {
+	for c.Draining.Arguments == 0 && c.hasToDestroy() {
+		if c.Draining.DestroyFirst == 0 {
 			c.nextDeleter()
 			continue
 		}
-		r := process.heap.Record(c.DestroyFirst)
+		r := process.heap.Record(c.Draining.DestroyFirst)
 		class := r.Gen & 0xFF
-		object := process.heap.Locate(c.DestroyFirst, r.Loc&0xFFFF, class)
+		object := process.heap.Locate(c.Draining.DestroyFirst, r.Loc&0xFFFF, class)
 		if r.TypeFlags&layout.RecordDestroyed == 0 {
 			atomic.StoreUint32(&r.TypeFlags, r.TypeFlags|layout.RecordDestroyed)
 			if c.wantsCall(r.TypeFlags&layout.TypeMask, object) {
 				return true
 			}
 		}
-		e := layout.Entry{Object: object, Record: c.DestroyFirst, Gen: r.Gen}
-		c.DestroyFirst = nextToDestroy(r)
+		e := layout.Entry{Object: object, Record: c.Draining.DestroyFirst, Gen: r.Gen}
+		c.Draining.DestroyFirst = nextToDestroy(r)
 		c.dismantle(r.TypeFlags&layout.TypeMask, object)
 		atomic.StoreUint32(&r.Loc, 0)
 		atomic.StoreUint32(&r.Sh, 0)
 		c.recycle(r, e)
 	}
-	return c.CallbackArguments != 0
+	return c.Draining.Arguments != 0
+}
+
+// callNext leaves what the drain calls next, with so many arguments.
+func (c *Context) callNext(call layout.Callback, arguments uint32) {
+	c.Draining.Callback, c.Draining.Arguments = call, arguments
 }
 
 func (c *Context) wantsCall(typ uint32, object uintptr) bool {
 	if typ == layout.TypeTensor {
 		if f, data, context := tensors.Deleter(object); f != 0 {
-			c.Callback, c.CallbackObject, c.CallbackContext, c.CallbackArguments = f, data, context, 2
+			c.callNext(layout.Callback{Function: f, Object: data, Context: context}, 2)
 			return true
 		}
 		return false
@@ -92,13 +97,13 @@ func (c *Context) wantsCall(typ uint32, object uintptr) bool {
 	case t == nil:
 		return false
 	case t.OnDestroy != nil:
-		c.Draining++
+		c.Draining.Active++
 		t.OnDestroy(object)
-		c.Draining--
+		c.Draining.Active--
 	case t.Destructor != 0:
-		c.Callback, c.CallbackObject, c.CallbackContext, c.CallbackArguments = t.Destructor, object, t.Context, 1
+		c.callNext(layout.Callback{Function: t.Destructor, Object: object, Context: t.Context}, 1)
 		if t.Context != 0 {
-			c.CallbackArguments = 2
+			c.Draining.Arguments = 2
 		}
 		return true
 	}
@@ -133,15 +138,15 @@ func (c *Context) dismantle(typ uint32, object uintptr) {
 // Drain finishes every dying object, up to the first C function where nobody can
 // call one from here: then the C path's entry guard goes on with that call.
 func (c *Context) Drain() {
-	if c.Draining != 0 {
+	if c.Draining.Active != 0 {
 		return
 	}
-	c.Draining = 1
+	c.Draining.Active = 1
 	for c.DrainStep() && CallC != nil {
 		CallC(c)
-		c.CallbackArguments = 0
+		c.Draining.Arguments = 0
 	}
-	c.Draining = 0
+	c.Draining.Active = 0
 }
 
 // CallC calls the C function that a context's drain asks for. The C path does it

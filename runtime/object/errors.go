@@ -154,14 +154,14 @@ func (t Text) Format(values ...any) string { return fmt.Sprintf(sentences[t], va
 // Fail records an error of the calling thread and returns its status. p is the
 // pointer in question, 0 when there is none; details are what its text shows.
 func (c *Context) Fail(st status.Status, kind Text, p uintptr, details ...uint64) status.Status {
-	c.Status, c.ErrorKind, c.ErrorPointer, c.MessageReady = int32(st), uint32(kind), p, 0
-	c.ErrorFunction = c.FunctionId
-	c.ErrorDetail = [3]uint64{}
-	copy(c.ErrorDetail[:], details)
+	c.Error.Status, c.Error.Kind, c.Error.Pointer, c.Error.MessageReady = int32(st), uint32(kind), p, 0
+	c.ErrorFunction = c.Error.Function
+	c.Error.Detail = [3]uint64{}
+	copy(c.Error.Detail[:], details)
 	if process.debug != nil {
-		c.Pending |= pendingUse
+		c.Tracking.Pending |= pendingUse
 		if isPoison(p) {
-			c.ErrorKind = uint32(textReadFreed)
+			c.Error.Kind = uint32(textReadFreed)
 		}
 	}
 	if atomic.LoadUint32(&process.g.OnError) != 0 && c.ErrorPending == 0 {
@@ -176,7 +176,7 @@ func isPoison(p uintptr) bool { return p>>16 == 0xdddddddddddd }
 
 // null records that a NULL result is right.
 func (c *Context) null() uintptr {
-	c.Status, c.ErrorKind, c.MessageReady = 0, uint32(textStatus), 0
+	c.Error.Status, c.Error.Kind, c.Error.MessageReady = 0, uint32(textStatus), 0
 	return 0
 }
 
@@ -249,43 +249,43 @@ func (c *Context) failPlace(p uintptr, at place) status.Status {
 // Message renders the last error into the context's buffer, zero-terminated, and
 // returns it; "" after a success.
 func (c *Context) Message() string {
-	if c.MessageReady == 0 {
-		n := copy(c.Context.Message[:layout.MessageBytes-1], c.render())
-		c.Context.Message[n] = 0
-		c.MessageReady = 1
+	if c.Error.MessageReady == 0 {
+		n := copy(c.Context.Error.Message[:layout.MessageBytes-1], c.render())
+		c.Context.Error.Message[n] = 0
+		c.Error.MessageReady = 1
 	}
 	n := 0
-	for n < layout.MessageBytes-1 && c.Context.Message[n] != 0 {
+	for n < layout.MessageBytes-1 && c.Context.Error.Message[n] != 0 {
 		n++
 	}
-	return string(c.Context.Message[:n])
+	return string(c.Context.Error.Message[:n])
 }
 
 // Failf is Fail with a text that is made on the spot.
 func (c *Context) Failf(st status.Status, format string, args ...any) status.Status {
 	c.Fail(st, textPlain, 0)
-	n := copy(c.Context.Message[:layout.MessageBytes-1], c.prefix()+": "+fmt.Sprintf(format, args...))
-	c.Context.Message[n] = 0
-	c.MessageReady = 1
+	n := copy(c.Context.Error.Message[:layout.MessageBytes-1], c.prefix()+": "+fmt.Sprintf(format, args...))
+	c.Context.Error.Message[n] = 0
+	c.Error.MessageReady = 1
 	return st
 }
 
 func (c *Context) render() string {
-	if process.debug == nil || c.Status == 0 {
+	if process.debug == nil || c.Error.Status == 0 {
 		return c.Sentence()
 	}
-	return c.Sentence() + process.debug.Sites(c, c.ErrorPointer)
+	return c.Sentence() + process.debug.Sites(c, c.Error.Pointer)
 }
 
 // Sentence is what went wrong, without the sites.
 func (c *Context) Sentence() string {
-	st := status.Status(c.Status)
+	st := status.Status(c.Error.Status)
 	if st == status.OK {
 		return ""
 	}
-	kind := Text(c.ErrorKind)
+	kind := Text(c.Error.Kind)
 	if kind == textAlloc {
-		return c.prefix() + ": " + limit.Sentence(limit.CPU, c.ErrorDetail[0], refuser(st))
+		return c.prefix() + ": " + limit.Sentence(limit.CPU, c.Error.Detail[0], refuser(st))
 	}
 	if kind == textStatus || sentences[kind] == "" {
 		kind = c.explain()
@@ -302,10 +302,10 @@ func (c *Context) Sentence() string {
 // ids, %v, are not.
 func (c *Context) values(format string) []any {
 	var values []any
-	details := c.ErrorDetail[:]
+	details := c.Error.Detail[:]
 	for i, verb := range strings.Split(format, "%")[1:] {
 		if i == 0 && strings.HasPrefix(format, "%#x") {
-			values = append(values, c.ErrorPointer)
+			values = append(values, c.Error.Pointer)
 			continue
 		}
 		if verb[0] == 'd' {
@@ -320,7 +320,7 @@ func (c *Context) values(format string) []any {
 
 // prefix names the function and the status.
 func (c *Context) prefix() string {
-	text := status.Status(c.Status).String()
+	text := status.Status(c.Error.Status).String()
 	if name := status.Function(c.ErrorFunction); name != "" {
 		return name + ": " + text
 	}
@@ -338,11 +338,11 @@ func refuser(st status.Status) string {
 // explain finds the text for an error of C's that keeps only status and pointer, where Go alone
 // knows what the pointer is.
 func (c *Context) explain() Text {
-	st, p := status.Status(c.Status), c.ErrorPointer
+	st, p := status.Status(c.Error.Status), c.Error.Pointer
 	if p == 0 || st != status.UnknownPointer && st != status.InteriorPointer && st != status.NotLive {
 		return textStatus
 	}
 	f := c.locate(p).finding(p)
-	c.ErrorKind, c.ErrorDetail = uint32(f.kind), f.details
+	c.Error.Kind, c.Error.Detail = uint32(f.kind), f.details
 	return f.kind
 }

@@ -10,13 +10,13 @@ const frameAlign = 64
 
 // bump takes n bytes of the frame stack, aligned to 64; 0 when they do not fit.
 func (c *Context) bump(n uint64) uintptr {
-	at := memory.Round(c.FrameTop, frameAlign)
-	if at > c.FrameEnd || n > uint64(c.FrameEnd-at) {
-		c.Fail(status.ArenaExhausted, textFrameFull, 0, n, uint64(c.FrameTop-c.FrameBase),
-			uint64(c.FrameEnd-c.FrameBase))
+	at := memory.Round(c.Frame.Top, frameAlign)
+	if at > c.Frame.End || n > uint64(c.Frame.End-at) {
+		c.Fail(status.ArenaExhausted, textFrameFull, 0, n, uint64(c.Frame.Top-c.Frame.Base),
+			uint64(c.Frame.End-c.Frame.Base))
 		return 0
 	}
-	c.FrameTop = at + uintptr(n)
+	c.Frame.Top = at + uintptr(n)
 	return at
 }
 
@@ -28,15 +28,15 @@ func (c *Context) FunctionEnter(n int64) status.Status {
 	if n > layout.MarkSlots {
 		return c.Fail(status.Limit, textSlots, 0, layout.MarkSlots, uint64(n))
 	}
-	before := c.FrameTop
+	before := c.Frame.Top
 	if st := c.pushMark(layout.MarkFunction, uint32(n)); st != status.OK {
 		return st
 	}
 	table := c.bump(uint64(n) * layout.SlotBytes)
 	if table == 0 {
 		c.MarkTop -= layout.MarkBytes
-		c.FrameTop = before
-		return status.Status(c.Status)
+		c.Frame.Top = before
+		return status.Status(c.Error.Status)
 	}
 	clear(layout.Bytes(table, uint64(n)*layout.SlotBytes))
 	c.enterFunction(c.OpenMarks())
@@ -101,11 +101,11 @@ func (c *Context) GetBuffer(slot, n int64) uintptr {
 // the last; if half more does not fit, it gets n bytes.
 func (c *Context) growSlot(s *layout.Slot, n uint64) bool {
 	at := s.Buffer
-	if at != 0 && at+uintptr(s.Bytes) == c.FrameTop && n <= uint64(c.FrameEnd-at) {
-		c.FrameTop = at + uintptr(n)
+	if at != 0 && at+uintptr(s.Bytes) == c.Frame.Top && n <= uint64(c.Frame.End-at) {
+		c.Frame.Top = at + uintptr(n)
 	} else {
-		more, top := s.Bytes+s.Bytes/2, memory.Round(c.FrameTop, frameAlign)
-		if top <= c.FrameEnd && more <= uint64(c.FrameEnd-top) {
+		more, top := s.Bytes+s.Bytes/2, memory.Round(c.Frame.Top, frameAlign)
+		if top <= c.Frame.End && more <= uint64(c.Frame.End-top) {
 			n = max(n, more)
 		}
 		if at = c.bump(n); at == 0 {
@@ -146,15 +146,15 @@ func (c *Context) FrameEnter(n uintptr) uintptr {
 		c.Fail(status.ArenaExhausted, textMarksFull, 0, c.OpenMarks())
 		return 0
 	}
-	before := c.FrameTop
+	before := c.Frame.Top
 	at := c.bump(uint64(n))
 	if at == 0 {
 		return 0
 	}
-	after := c.FrameTop
-	c.FrameTop = before
+	after := c.Frame.Top
+	c.Frame.Top = before
 	c.pushMark(layout.MarkPlanned, 0)
-	c.FrameTop = after
+	c.Frame.Top = after
 	return at
 }
 

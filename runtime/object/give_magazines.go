@@ -76,7 +76,7 @@ func heapBytes(n uintptr) uint64 {
 // Short marks a failure for want of memory that left everything as it was: the entry guard may
 // ask the program to release something and repeat the call.
 func (c *Context) Short(device int32, n uint64) {
-	c.ShortOf, c.ShortDevice, c.ShortBytes = 1, device, n
+	c.Shortage.IsOpen, c.Shortage.Device, c.Shortage.Bytes = 1, device, n
 }
 
 // giveMagazines returns the free objects of parked contexts, and asks the others for

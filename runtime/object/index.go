@@ -58,12 +58,12 @@ func (s *indexSlot) newest() uint64 { return uint64(s.position&positionMask) - 1
 // setSlot names an entry in a slot, and keeps how many passed its bucket.
 func (c *Context) setSlot(s *indexSlot, position uint32, e layout.Entry) {
 	*s = indexSlot{e.Object, s.position&passedMask | position, e.Gen}
-	i := uint64(layout.Address(s)-c.Index) / indexSlotBytes
-	*layout.At[uint32](c.Index + uintptr((c.IndexMask+1)*indexSlotBytes+i*indexRecordBytes)) = e.Record
+	i := uint64(layout.Address(s)-c.Index.Slots) / indexSlotBytes
+	*layout.At[uint32](c.Index.Slots + uintptr((c.Index.Mask+1)*indexSlotBytes+i*indexRecordBytes)) = e.Record
 }
 
 func (c *Context) indexSlot(i uint64) *indexSlot {
-	return layout.At[indexSlot](c.Index + uintptr(i)*indexSlotBytes)
+	return layout.At[indexSlot](c.Index.Slots + uintptr(i)*indexSlotBytes)
 }
 
 // homeBucket returns the first slot of p's bucket. Neighbours in memory are neighbours
@@ -71,12 +71,12 @@ func (c *Context) indexSlot(i uint64) *indexSlot {
 // which Fibonacci hashing (Knuth 1973) spreads.
 func (c *Context) homeBucket(p uintptr) uint64 {
 	h := uint64(p>>10) * layout.HashFactor
-	return (h>>32&^31 | (uint64(p>>5)^h>>59)&31) & c.IndexMask &^ (bucketSlots - 1)
+	return (h>>32&^31 | (uint64(p>>5)^h>>59)&31) & c.Index.Mask &^ (bucketSlots - 1)
 }
 
 // probe returns the slot of p, nil when it has none.
 func (c *Context) probe(p uintptr) *indexSlot {
-	for b := c.homeBucket(p); ; b = (b + bucketSlots) & c.IndexMask {
+	for b := c.homeBucket(p); ; b = (b + bucketSlots) & c.Index.Mask {
 		for i := range uint64(bucketSlots) {
 			if s := c.indexSlot(b + i); s.pointer == p {
 				return s
@@ -90,7 +90,7 @@ func (c *Context) probe(p uintptr) *indexSlot {
 
 // newSlot returns a free slot for p, which has none.
 func (c *Context) newSlot(p uintptr) *indexSlot {
-	for b := c.homeBucket(p); ; b = (b + bucketSlots) & c.IndexMask {
+	for b := c.homeBucket(p); ; b = (b + bucketSlots) & c.Index.Mask {
 		for i := range uint64(bucketSlots) {
 			if s := c.indexSlot(b + i); s.pointer == 0 {
 				return s
@@ -104,8 +104,8 @@ func (c *Context) newSlot(p uintptr) *indexSlot {
 
 // removeSlot frees the slot of p: it passes no bucket any more.
 func (c *Context) removeSlot(s *indexSlot, p uintptr) {
-	own := uint64(layout.Address(s)-c.Index) / indexSlotBytes &^ (bucketSlots - 1)
-	for b := c.homeBucket(p); b != own; b = (b + bucketSlots) & c.IndexMask {
+	own := uint64(layout.Address(s)-c.Index.Slots) / indexSlotBytes &^ (bucketSlots - 1)
+	for b := c.homeBucket(p); b != own; b = (b + bucketSlots) & c.Index.Mask {
 		if first := c.indexSlot(b); first.position&passedMask != passedMask {
 			first.position -= passedOne
 		}
@@ -114,7 +114,7 @@ func (c *Context) removeSlot(s *indexSlot, p uintptr) {
 }
 
 func (c *Context) link(position uint64) *uint32 {
-	return layout.At[uint32](c.IndexPrev + uintptr(position)*4)
+	return layout.At[uint32](c.Index.Older + uintptr(position)*4)
 }
 
 // indexTo brings the index up to position end; false when there is no memory for it,
@@ -123,14 +123,14 @@ func (c *Context) indexTo(end uint64) bool {
 	if end >= positionMask {
 		return false
 	}
-	if c.Index == 0 || 2*end > c.IndexMask+1 {
+	if c.Index.Slots == 0 || 2*end > c.Index.Mask+1 {
 		if !c.growIndex(max(firstIndex, uint64(1)<<bits.Len64(2*end-1))) {
 			return false
 		}
 	}
-	for ; c.Indexed < end; c.Indexed++ {
-		if c.entry(c.Indexed).Object != 0 {
-			c.enterIndex(c.Indexed)
+	for ; c.Index.Below < end; c.Index.Below++ {
+		if c.entry(c.Index.Below).Object != 0 {
+			c.enterIndex(c.Index.Below)
 		}
 	}
 	return true
@@ -163,18 +163,18 @@ func (c *Context) growIndex(slots uint64) bool {
 	if err != nil {
 		return false
 	}
-	indexed := c.Indexed
+	indexed := c.Index.Below
 	c.dropIndex()
-	c.Index, c.IndexMask = index, slots-1
+	c.Index.Slots, c.Index.Mask = index, slots-1
 	return indexed == 0 || c.indexTo(indexed)
 }
 
 // dropIndex forgets the index and its memory.
 func (c *Context) dropIndex() {
-	if c.Index != 0 {
-		memory.Unmap(c.Index, indexBytes(c.IndexMask+1), "scope index")
+	if c.Index.Slots != 0 {
+		memory.Unmap(c.Index.Slots, indexBytes(c.Index.Mask+1), "scope index")
 	}
-	c.Index, c.IndexMask, c.Indexed = 0, 0, 0
+	c.Index.Slots, c.Index.Mask, c.Index.Below = 0, 0, 0
 }
 
 // unindex takes the position of pointer p, the newest one in its chain, out of
@@ -195,12 +195,12 @@ func (c *Context) unindex(p uintptr, position uint64) bool {
 
 // popped follows the scope stack down: e has just left its top.
 func (c *Context) popped(e layout.Entry) {
-	c.Indexed = c.entryCount()
+	c.Index.Below = c.entryCount()
 	switch {
-	case c.Indexed == 0 && c.IndexMask >= 1<<16:
+	case c.Index.Below == 0 && c.Index.Mask >= 1<<16:
 		c.dropIndex()
 	case e.Object != 0:
-		c.unindex(e.Object, c.Indexed)
+		c.unindex(e.Object, c.Index.Below)
 	}
 }
 
@@ -208,7 +208,7 @@ func (c *Context) popped(e layout.Entry) {
 // function's, or too far down.
 func (c *Context) linearFrom(floor uint64) uint64 {
 	n := c.entryCount()
-	return max(floor, min(c.Indexed, n), n-min(n, LinearEntries))
+	return max(floor, min(c.Index.Below, n), n-min(n, LinearEntries))
 }
 
 // find returns the position of the newest entry of p at or above floor.
@@ -223,7 +223,7 @@ func (c *Context) find(p uintptr, floor uint64) (uint64, bool) {
 	if low == floor {
 		return 0, false
 	}
-	if c.Indexed < low && !c.indexTo(n-linearLeft) {
+	if c.Index.Below < low && !c.indexTo(n-linearLeft) {
 		return c.findLinear(p, floor, low)
 	}
 	return c.findIndexed(p, floor)
@@ -263,7 +263,7 @@ const compactHoles = 4096
 // takeOut removes the entry at a position: from the top for good, elsewhere by
 // leaving a hole that the scope's exit passes over.
 func (c *Context) takeOut(at uint64) {
-	if at < c.Indexed {
+	if at < c.Index.Below {
 		c.unindex(c.entry(at).Object, at)
 	}
 	*c.entry(at) = layout.Entry{Record: layout.Foreign}
@@ -275,7 +275,7 @@ func (c *Context) takeOut(at uint64) {
 	for c.entryCount() > floor && c.entry(c.entryCount()-1).Object == 0 {
 		c.Top -= layout.EntryBytes
 		c.Holes--
-		c.Indexed = min(c.Indexed, c.entryCount())
+		c.Index.Below = min(c.Index.Below, c.entryCount())
 	}
 	if c.Holes > compactHoles && 4*c.Holes > 3*c.entryCount() {
 		c.compact()

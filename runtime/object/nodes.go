@@ -78,8 +78,8 @@ func (c *Context) takeNode() uint32 {
 // refillNodes makes nodes where no chain is left.
 func (c *Context) refillNodes() bool {
 	process.heap.Watch() // what is handed over may wait for a thread that sleeps
-	c.NodeFirst, c.NodeCount = process.nodes.freshChain()
-	return c.NodeCount != 0
+	c.Nodes.First, c.Nodes.Count = process.nodes.freshChain()
+	return c.Nodes.Count != 0
 }
 
 // freshChain links nodes that are in no chain; the last chain may be short.

@@ -44,7 +44,7 @@ func (c *Context) locate(p uintptr) place {
 		at.where = inRuntime
 	case at.owner != c.Id:
 		at.where = inOtherStack
-	case p >= c.FrameBase && p < c.FrameTop, p >= c.ArenaBase && p < c.ArenaTop:
+	case p >= c.Frame.Base && p < c.Frame.Top, p >= c.Arena.Base && p < c.Arena.Top:
 		at.where = inLiveStack
 	default:
 		at.where = inDeadStack

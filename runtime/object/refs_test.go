@@ -32,7 +32,7 @@ func TestRefsOfTheLastLife(t *testing.T) {
 			require.NotEqual(t, process.heap.Record(ref.record()), recordOf(q), "the slot was used again")
 			require.Equal(t, status.NotLive, c.CheckRef(ref))
 			require.Zero(t, c.Upgrade(ref))
-			require.Equal(t, status.OK, status.Status(c.Status))
+			require.Equal(t, status.OK, status.Status(c.Error.Status))
 			require.Equal(t, status.OK, c.Release(q))
 		}
 	}

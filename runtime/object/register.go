@@ -213,7 +213,7 @@ func (c *Context) Reuse(p, n uintptr) (fresh uintptr) {
 			return st
 		}
 		if fresh = c.Alloc(n); fresh == 0 {
-			return status.Status(c.Status)
+			return status.Status(c.Error.Status)
 		}
 		st := c.dropAt(p, o)
 		if st != status.OK {
@@ -338,10 +338,10 @@ func (c *Context) heldByScopes(o object) (n uint64, known bool) {
 func (c *Context) positions(o object, want uint64) (at memory.Array[uint64], st status.Status) {
 	at = memory.NewArray[uint64]("realloc")
 	n := c.entryCount()
-	if low := c.linearFrom(0); c.Indexed < low {
+	if low := c.linearFrom(0); c.Index.Below < low {
 		c.indexTo(n - linearLeft) // without it the search is longer
 	}
-	indexed := min(c.Indexed, n)
+	indexed := min(c.Index.Below, n)
 	for i := n; i > indexed && at.Len() < want; i-- {
 		if *c.entry(i - 1) == o.Entry && !at.Push(i-1) {
 			return at, status.OutOfMemory
@@ -366,13 +366,13 @@ func (c *Context) positions(o object, want uint64) (at memory.Array[uint64], st 
 // moveEntries gives the entries of p another object. The newest ones leave the index first, and come back last.
 func (c *Context) moveEntries(held *memory.Array[uint64], p uintptr, e layout.Entry) {
 	for i := range held.Len() {
-		if at := *held.At(i); at < c.Indexed && !c.unindex(p, at) {
+		if at := *held.At(i); at < c.Index.Below && !c.unindex(p, at) {
 			c.dropIndex() // an earlier object at p has left a newer entry
 		}
 		*c.entry(*held.At(i)) = e
 	}
 	for i := held.Len(); i > 0; i-- {
-		if at := *held.At(i - 1); at < c.Indexed && !c.enterIndex(at) {
+		if at := *held.At(i - 1); at < c.Index.Below && !c.enterIndex(at) {
 			c.dropIndex()
 		}
 	}

@@ -61,8 +61,8 @@ func rest(idle uint64) (again bool) {
 // answered, so that the difference is never below zero.
 func bytesThatWait() uint64 {
 	units := process.late.total.Load()
-	EachContext(func(c *Context) { units -= layout.Peek(&c.AnsweredUnits) })
-	EachContext(func(c *Context) { units += layout.Peek(&c.DeferredUnits) })
+	EachContext(func(c *Context) { units -= layout.Peek(&c.Handed.AnsweredUnits) })
+	EachContext(func(c *Context) { units += layout.Peek(&c.Handed.DeferredUnits) })
 	return units * layout.NodeUnit
 }
 
@@ -219,7 +219,7 @@ func (c *Context) endNodes(me *Context, nodes []uint32, leave func(i uint32)) bo
 	owner := atomic.LoadUint32(&c.ThreadNumber)
 	calm := memory.StandsStill(owner, func() {
 		passBarriers()
-		outside = atomic.LoadUint32(&c.InGo)|atomic.LoadUint32(&c.Draining) == 0 &&
+		outside = atomic.LoadUint32(&c.InGo)|atomic.LoadUint32(&c.Draining.Active) == 0 &&
 			atomic.LoadUint32(&c.ThreadNumber) == owner &&
 			atomic.LoadUint64(&c.Word)&layout.CtxState == layout.CtxActive
 		for at, i := range nodes {

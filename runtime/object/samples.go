@@ -32,10 +32,10 @@ func isRecording() bool {
 // on or off since the last time; slow calls make it.
 func (c *Context) HonourTracking() {
 	now := atomic.LoadUint32(&process.g.Tracking)
-	if now == c.TrackingSeen {
+	if now == c.Tracking.Seen {
 		return
 	}
-	c.TrackingSeen = now
+	c.Tracking.Seen = now
 	for class := range uint32(layout.ClassLarge) {
 		c.arm(class)
 	}
@@ -60,9 +60,9 @@ const arming = 1 << 63
 
 // drawBytes draws after how many bytes the next sample comes.
 func (c *Context) drawBytes() {
-	c.SampleLeft = Never
+	c.Tracking.Left = Never
 	if isRecording() {
-		c.SampleLeft = recorder.NextBytes()
+		c.Tracking.Left = recorder.NextBytes()
 	}
 }
 
@@ -113,8 +113,8 @@ func (c *Context) handedOut(e layout.Entry, n uintptr) {
 
 // Spend counts bytes that come from no magazine; true: they are a sample.
 func (c *Context) Spend(bytes uint64) (sample bool) {
-	if left := c.SampleLeft - bytes; left <= c.SampleLeft {
-		c.SampleLeft = left
+	if left := c.Tracking.Left - bytes; left <= c.Tracking.Left {
+		c.Tracking.Left = left
 		return false
 	}
 	c.drawBytes()
@@ -145,10 +145,10 @@ const (
 
 // Settled is told the site of a call that is being left.
 func (c *Context) Settled(site uint32) {
-	if c.Pending&pendingUse != 0 {
-		c.UseSite, c.MessageReady = site, c.MessageReady&boolWord(c.ErrorKind == uint32(textPlain))
+	if c.Tracking.Pending&pendingUse != 0 {
+		c.UseSite, c.Error.MessageReady = site, c.Error.MessageReady&boolWord(c.Error.Kind == uint32(textPlain))
 	}
-	c.Pending = 0
+	c.Tracking.Pending = 0
 	if process.debug != nil {
 		process.debug.Report(c, site)
 	}

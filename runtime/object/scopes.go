@@ -40,7 +40,7 @@ func (c *Context) pushMark(kind, slots uint32) status.Status {
 	}
 	*layout.At[layout.Mark](c.MarkTop) = layout.Mark{
 		Top:      c.Top,
-		FrameTop: c.FrameTop,
+		FrameTop: c.Frame.Top,
 		Kind:     kind<<layout.MarkKindShift | slots,
 		Outer:    uint32(c.Function),
 	}
@@ -110,11 +110,11 @@ func (c *Context) CloseTo(target uint64) (again bool) {
 		for c.Top > m.Top {
 			c.Top -= layout.EntryBytes
 			e := *layout.At[layout.Entry](c.Top)
-			if c.Indexed > c.entryCount() {
+			if c.Index.Below > c.entryCount() {
 				c.popped(e)
 			}
 			c.releaseEntry(c, e)
-			if c.hasToDestroy() && c.Draining == 0 {
+			if c.hasToDestroy() && c.Draining.Active == 0 {
 				return true
 			}
 		}
@@ -129,14 +129,14 @@ func (c *Context) popMark() {
 	c.MarkTop -= layout.MarkBytes
 	m := *layout.At[layout.Mark](c.MarkTop)
 	if m.Kind&layout.MarkArena != 0 {
-		c.ArenaTop, c.ArenaMark = min(c.ArenaTop, m.ArenaTop), 0
+		c.Arena.Top, c.ArenaMark = min(c.Arena.Top, m.ArenaTop), 0
 	}
 	kind := m.Kind >> layout.MarkKindShift
 	if kind == layout.MarkPlanned {
 		c.Planned--
 	}
 	if kind == layout.MarkFunction || kind == layout.MarkPlanned && m.Kind&pinned == 0 {
-		c.FrameTop = m.FrameTop
+		c.Frame.Top = m.FrameTop
 	}
 	if kind == layout.MarkFunction {
 		c.enterFunction(uint64(m.Outer))

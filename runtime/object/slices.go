@@ -167,10 +167,10 @@ func (s *slices) prepare(c *Context, id uint32) {
 	c.MarkTop, c.MarkEnd = c.Marks, c.Marks+uintptr(s.marks.bytes)
 	c.Entries = addr + uintptr(s.entries.offset)
 	c.Top, c.End = c.Entries, c.Entries+uintptr(s.entries.bytes)
-	c.IndexPrev = addr + uintptr(s.links.offset)
-	c.FrameBase = addr + uintptr(process.g.FrameOffset)
-	c.SampleLeft = Never
-	c.FrameTop, c.FrameEnd = c.FrameBase, c.FrameBase+uintptr(process.g.ArenaCapacity)
+	c.Index.Older = addr + uintptr(s.links.offset)
+	c.Frame.Base = addr + uintptr(process.g.FrameOffset)
+	c.Tracking.Left = Never
+	c.Frame.Top, c.Frame.End = c.Frame.Base, c.Frame.Base+uintptr(process.g.ArenaCapacity)
 }
 
 // dump has core dumps hold what most threads use of the slice at an address.

@@ -86,7 +86,7 @@ func (s *Stats) readFrees() {
 	s.Classes[layout.ClassLarge].Frees += large
 	gone := [layout.Kinds]uint64{layout.TypeTensor: process.counters.tensorBytes.Load()}
 	EachContext(func(c *Context) {
-		s.WaitingObjects -= layout.Peek(&c.Answered) // what was deferred is added
+		s.WaitingObjects -= layout.Peek(&c.Handed.Answered) // what was deferred is added
 		for class := uint32(1); class < layout.ClassLarge; class++ {
 			s.Classes[class].Frees += c.cameBack(class)
 		}
@@ -184,7 +184,7 @@ func (s *Stats) addContext(c *Context) {
 		s.Contexts++
 	}
 	s.Skipped += layout.Peek(&c.Skipped)
-	deferred := layout.Peek(&c.Deferred)
+	deferred := layout.Peek(&c.Handed.Deferred)
 	s.Deferred += deferred
 	s.WaitingObjects += deferred
 	s.SlowCalls += layout.Peek(&c.SlowCalls)
@@ -192,8 +192,8 @@ func (s *Stats) addContext(c *Context) {
 	holes := layout.Peek(&c.Holes) // before the entries: more may come meanwhile
 	entries := uint64(layout.PeekAddress(&c.Top)-c.Entries) / layout.EntryBytes
 	s.ScopeEntries += entries - min(holes, entries)
-	s.FrameBytes += uint64(layout.PeekAddress(&c.FrameTop) - c.FrameBase)
-	base, top := layout.PeekAddress(&c.ArenaBase), layout.PeekAddress(&c.ArenaTop)
+	s.FrameBytes += uint64(layout.PeekAddress(&c.Frame.Top) - c.Frame.Base)
+	base, top := layout.PeekAddress(&c.Arena.Base), layout.PeekAddress(&c.Arena.Top)
 	s.ArenaBytes += uint64(top - min(base, top))
 }
 

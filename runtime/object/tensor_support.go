@@ -47,11 +47,11 @@ func (o object) typ() uint32 { return atomic.LoadUint32(&o.TypeFlags) & layout.T
 // isSlotTensor tells a tensor from other bytes of the frame stack. The data must
 // be there as well: a header that survived its function may lie below the top.
 func (c *Context) isSlotTensor(p uintptr) bool {
-	if p%layout.TensorAlign != 0 || p < c.FrameBase || p >= c.FrameTop || c.FrameTop-p < layout.TensorHeaderBytes {
+	if p%layout.TensorAlign != 0 || p < c.Frame.Base || p >= c.Frame.Top || c.Frame.Top-p < layout.TensorHeaderBytes {
 		return false
 	}
 	h := layout.At[layout.TensorHeader](p)
-	return h.Mark == uint64(p)^layout.TensorMark && h.Nbytes <= uint64(c.FrameTop-p-layout.TensorHeaderBytes)
+	return h.Mark == uint64(p)^layout.TensorMark && h.Nbytes <= uint64(c.Frame.Top-p-layout.TensorHeaderBytes)
 }
 
 // HasRoom reports whether the scope stack can hold another entry, and records

@@ -131,7 +131,7 @@ func (c *Context) nextTyped(number, typ uint32) {
 	if !registry.Destroyed(r) && c.wantsCall(typ, p) {
 		return
 	}
-	c.DeleterFirst = r.Next
+	c.Draining.DeleterFirst = r.Next
 	c.dismantle(typ, p)
 	process.registry.SettleTyped(number)
 	c.freeMalloc(p)

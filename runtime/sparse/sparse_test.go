@@ -152,7 +152,7 @@ func TestArraysAreChecked(t *testing.T) {
 			require.Contains(t, c.Message(), says)
 		}
 		require.Zero(t, FromArrays(c, s, a, o), says)
-		require.EqualValues(t, status.InvalidArgument, c.Status)
+		require.EqualValues(t, status.InvalidArgument, c.Error.Status)
 		require.Contains(t, c.Message(), says)
 	}
 	c.Drain()
@@ -163,10 +163,10 @@ func TestLimits(t *testing.T) {
 	k := newKeeper(t.Cleanup)
 	for _, s := range []Shape{{0, 3, 1 << 31, f32, i32}, {1, 1 << 31, 3, f32, i32}, {0, 1 << 44, 3, f32, i64}} {
 		require.Zero(t, Create(c, s, address(k, []int64{0, 0, 0}), Options{}))
-		require.EqualValues(t, status.Limit, c.Status)
+		require.EqualValues(t, status.Limit, c.Error.Status)
 	}
 	require.Zero(t, Create(c, Shape{0, 3, most, f32, i32}, address(k, repeated(3, 1<<30)), Options{}))
-	require.EqualValues(t, status.Limit, c.Status)
+	require.EqualValues(t, status.Limit, c.Error.Status)
 	require.Contains(t, c.Message(), "3221225472 nonzeros are more than the offsets can count")
 	require.Zero(t, Create(c, Shape{0, 3, 9, f32, i32}, address(k, []int64{0, -4, 0}), Options{}))
 	require.Contains(t, c.Message(), "row 1 has the length -4")
@@ -217,11 +217,11 @@ func TestHandlesAreClassified(t *testing.T) {
 		tensor.Vector(c, tensor.F32, 4): status.Unsupported,
 	} {
 		require.Zero(t, Slice(c, bad, 0, 1))
-		require.EqualValues(t, want, c.Status)
+		require.EqualValues(t, want, c.Error.Status)
 		require.Equal(t, want, Validate(c, bad))
 	}
 	require.Zero(t, Slice(c, 0, 0, 1))
-	require.EqualValues(t, status.OK, c.Status)
+	require.EqualValues(t, status.OK, c.Error.Status)
 	h := layout.At[layout.SparseHeader](p)
 	for _, field := range []*uint64{&h.Mark, &h.Blocks} {
 		kept := *field

@@ -232,7 +232,7 @@ func BlockTensors(c *object.Context, p uintptr, i int64) (t Tensors, st status.S
 
 // drop ends tensors that were made before one could not be; the error stays.
 func (t *Tensors) drop(c *object.Context) status.Status {
-	st := status.Status(c.Status)
+	st := status.Status(c.Error.Status)
 	for _, made := range []uintptr{t.Values, t.Indices, t.Offsets} {
 		tensor.Free(c, made)
 	}

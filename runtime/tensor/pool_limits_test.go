@@ -98,11 +98,11 @@ func TestAFailureNamesTheLargestKeys(t *testing.T) {
 	keepTensors(t, c, 3, 1000)
 	limit.Set(limit.CPU, 0, limit.Used(limit.CPU)+1)
 	require.Zero(t, Empty(c, int32(F32), CPU, 1, array(t, 1<<40)))
-	require.EqualValues(t, status.OutOfMemory, c.Status)
+	require.EqualValues(t, status.OutOfMemory, c.Error.Status)
 	require.EqualValues(t, 3, PoolCount(c), "what no cache can help empties none")
 	require.Contains(t, c.Message(), "(1000, f32) x 3 = ")
 	require.Contains(t, c.Message(), "4.0 TiB requested of cpu")
-	require.EqualValues(t, 1, c.ShortOf)
+	require.EqualValues(t, 1, c.Shortage.IsOpen)
 }
 
 func TestPoolLimitsMoveWhatIsKept(t *testing.T) {

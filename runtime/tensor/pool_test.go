@@ -35,7 +35,7 @@ func TestPoolKeepsWhatItWasGiven(t *testing.T) {
 	c := newContext(t)
 	before := ReadPool()
 	require.Zero(t, PoolAcquire(c, 100, uint8(F32), CPU))
-	require.Zero(t, c.Status)
+	require.Zero(t, c.Error.Status)
 	p := floating(t, c, F32, 20, 5)
 	gen := object.Heap().Find(p).Gen
 	require.Equal(t, status.OK, PoolRelease(c, p, 100, uint8(F32), CPU))
@@ -101,9 +101,9 @@ func TestPoolReleaseIsChecked(t *testing.T) {
 	require.Equal(t, status.NotLive, PoolRelease(c, p, 10, uint8(F32), CPU))
 	require.EqualValues(t, 1, PoolCount(c))
 	require.Zero(t, PoolAcquire(c, 10, 200, CPU))
-	require.EqualValues(t, status.InvalidArgument, c.Status)
+	require.EqualValues(t, status.InvalidArgument, c.Error.Status)
 	require.Zero(t, PoolAcquire(c, 10, uint8(F32), 200))
-	require.EqualValues(t, status.Device, c.Status)
+	require.EqualValues(t, status.Device, c.Error.Status)
 }
 
 func TestThirtyTwoForEachKey(t *testing.T) {

@@ -35,9 +35,9 @@ func TestReturningAParameter(t *testing.T) {
 		p := empty(t, c, F32, 3)
 		require.Equal(t, status.OK, c.FunctionEnter(0))
 		require.Equal(t, status.NotRegistered, Promote(c, p))
-		c.Status = 0
+		c.Error.Status = 0
 		require.Equal(t, p, PrepareReturn(c, p))
-		require.Zero(t, c.Status)
+		require.Zero(t, c.Error.Status)
 		require.Equal(t, status.OK, c.FunctionExit())
 		require.EqualValues(t, 1, c.Refcount(p))
 	})
@@ -120,8 +120,9 @@ type call struct{ f, data, context uintptr }
 func recordCalls(t *testing.T) *[]call {
 	var calls []call
 	object.CallC = func(c *object.Context) {
-		calls = append(calls, call{c.Callback, c.CallbackObject, c.CallbackContext})
-		c.CallbackArguments = 0
+		next := c.Draining.Callback
+		calls = append(calls, call{next.Function, next.Object, next.Context})
+		c.Draining.Arguments = 0
 	}
 	t.Cleanup(func() { object.CallC = nil })
 	return &calls
@@ -164,7 +165,7 @@ func TestFromBufferRefuses(t *testing.T) {
 		"small strides": {data, 8},
 	} {
 		require.Zero(t, fromBuffer(c, int32(F32), CPU, 1, four, r.data, r.strides, 0x1000, 0), name)
-		require.EqualValues(t, status.InvalidArgument, c.Status, name)
+		require.EqualValues(t, status.InvalidArgument, c.Error.Status, name)
 	}
 	require.Empty(t, *calls)
 }
@@ -173,7 +174,7 @@ func TestSlots(t *testing.T) {
 	c := newContext(t)
 	shape := array[int64](t, 2, 5)
 	require.Zero(t, InSlot(c, 0, int32(I32), 2, shape))
-	require.EqualValues(t, status.NoFrame, c.Status)
+	require.EqualValues(t, status.NoFrame, c.Error.Status)
 	before := object.ReadStats().Allocations
 	require.Equal(t, status.OK, c.FunctionEnter(2))
 	p := InSlot(c, 0, int32(I32), 2, shape)
@@ -190,16 +191,16 @@ func TestSlots(t *testing.T) {
 	require.Equal(t, status.Unsupported, Promote(c, p))
 	require.Equal(t, status.Unsupported, PoolRelease(c, p, 10, uint8(I32), CPU))
 	require.EqualValues(t, -1, Numel(c, p+64), "not a header")
-	require.EqualValues(t, status.Unsupported, c.Status)
+	require.EqualValues(t, status.Unsupported, c.Error.Status)
 	require.Zero(t, InSlot(c, 2, int32(I32), 2, shape))
-	require.EqualValues(t, status.SlotOutOfRange, c.Status)
+	require.EqualValues(t, status.SlotOutOfRange, c.Error.Status)
 	require.Equal(t, before, object.ReadStats().Allocations)
 
 	q := PrepareReturn(c, p)
 	require.NotEqual(t, p, q)
 	require.Equal(t, status.OK, c.FunctionExit())
 	require.Zero(t, Data(c, p))
-	require.EqualValues(t, status.NotLive, c.Status)
+	require.EqualValues(t, status.NotLive, c.Error.Status)
 	require.EqualValues(t, 81, elements[int32](c, q)[9])
 	inScope(t, c, func() { require.Equal(t, status.OK, Register(c, q)) })
 	require.EqualValues(t, -1, c.Refcount(q))
@@ -214,6 +215,6 @@ func TestStaleHeaderInTheFrame(t *testing.T) {
 	require.Equal(t, status.OK, c.FunctionEnter(1))
 	require.Equal(t, p, c.GetBuffer(0, layout.TensorHeaderBytes))
 	require.Zero(t, Clone(c, p))
-	require.EqualValues(t, status.Unsupported, c.Status)
+	require.EqualValues(t, status.Unsupported, c.Error.Status)
 	require.Equal(t, status.OK, c.FunctionExit())
 }

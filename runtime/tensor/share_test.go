@@ -120,7 +120,7 @@ func TestLimitsBoundWhatIsShared(t *testing.T) {
 		p := numbered(t, c, 1000)
 		limit.Set(sharedDevice, 0, 8192)
 		require.Zero(t, sent(t, c, p, false))
-		require.Equal(t, status.OutOfMemory, status.Status(c.Status))
+		require.Equal(t, status.OutOfMemory, status.Status(c.Error.Status))
 		require.Contains(t, c.Message(), "requested of")
 		limit.Set(sharedDevice, 0, 16384)
 		require.NotZero(t, sent(t, c, p, false))
@@ -142,7 +142,7 @@ func FuzzOpen(f *testing.F) {
 			s.Shape[0], s.Shape[1], s.Strides[0], s.Strides[1] = d0, d1, s0, s1
 			p := Open(c, s, array(t, s))
 			if p == 0 {
-				require.NotZero(t, c.Status)
+				require.NotZero(t, c.Error.Status)
 				return
 			}
 			h := header(p)

@@ -120,16 +120,16 @@ func TestProperties(t *testing.T) {
 		p := empty(t, c, F32, 3)
 		for _, axis := range []int64{1, -2, -1 << 63, 1<<63 - 1} {
 			require.EqualValues(t, -1, Dim(c, p, axis))
-			require.EqualValues(t, status.InvalidArgument, c.Status)
+			require.EqualValues(t, status.InvalidArgument, c.Error.Status)
 		}
 	})
 }
 
 func TestNullIsAValue(t *testing.T) {
 	c := newContext(t)
-	c.Status = int32(status.Internal)
+	c.Error.Status = int32(status.Internal)
 	require.Zero(t, Data(c, 0))
-	require.Zero(t, c.Status)
+	require.Zero(t, c.Error.Status)
 	require.Zero(t, Shape(c, 0))
 	require.Zero(t, Strides(c, 0))
 	require.Zero(t, Nbytes(c, 0))
@@ -173,11 +173,11 @@ func TestRequestsAreChecked(t *testing.T) {
 		"more than there is": {0, 0, 1, array[int64](t, 1<<45), status.OutOfMemory},
 	} {
 		require.Zero(t, Empty(c, r.dtype, r.device, r.rank, r.shape), name)
-		require.EqualValues(t, r.want, c.Status, name)
+		require.EqualValues(t, r.want, c.Error.Status, name)
 		require.NotEmpty(t, c.Message(), name)
 	}
 	require.Zero(t, New(c, 0, 1, one))
-	require.EqualValues(t, status.InvalidArgument, c.Status)
+	require.EqualValues(t, status.InvalidArgument, c.Error.Status)
 }
 
 func TestEmptyTensors(t *testing.T) {
@@ -186,7 +186,7 @@ func TestEmptyTensors(t *testing.T) {
 		p := NewZeroed(c, int32(F32), CPU, 3, array[int64](t, 4, 0, 5))
 		require.Zero(t, Numel(c, p))
 		require.Zero(t, Data(c, p))
-		require.Zero(t, c.Status)
+		require.Zero(t, c.Error.Status)
 		require.True(t, IsContiguous(c, p))
 		require.Equal(t, []int64{5, 5, 1}, dims(c, Strides(c, p), p))
 		require.EqualValues(t, 5, Dim(c, Clone(c, p), 2))
@@ -227,7 +227,7 @@ func TestBadPointersAreRefused(t *testing.T) {
 			require.Equal(t, bad.want, call(c, bad.p))
 		}
 		require.EqualValues(t, -1, Numel(c, bad.p))
-		require.EqualValues(t, bad.want, c.Status)
+		require.EqualValues(t, bad.want, c.Error.Status)
 		require.Zero(t, Clone(c, bad.p))
 		require.Equal(t, bad.p, PrepareReturn(c, bad.p))
 		require.Equal(t, bad.want, PoolRelease(c, bad.p, 10, uint8(F32), CPU))

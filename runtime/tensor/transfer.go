@@ -86,7 +86,7 @@ func scratch(c *object.Context, n uint64) (buffer, status.Status) {
 	s := vector(U8, n)
 	e, _ := obtain(c, &s, false)
 	if e.Object == 0 {
-		return buffer{}, status.Status(c.Status)
+		return buffer{}, status.Status(c.Error.Status)
 	}
 	return buffer{e.Object, e.Object + layout.TensorHeaderBytes}, status.OK
 }

@@ -49,9 +49,9 @@ func TestWhatIsSaidOfViews(t *testing.T) {
 	require.Len(t, said, len(noView)-1)
 	refuse(c, layout.NoViewDivided, &[4]int64{-1, 5})
 	require.Contains(t, c.Message(), "18446744073709551615 elements cannot be divided among 5")
-	require.EqualValues(t, status.InvalidArgument, c.Status)
+	require.EqualValues(t, status.InvalidArgument, c.Error.Status)
 	refuse(c, layout.NoViewScattered, &[4]int64{})
-	require.EqualValues(t, status.Unsupported, c.Status)
+	require.EqualValues(t, status.Unsupported, c.Error.Status)
 }
 
 // TestViewsAcrossThreads: threads make views of one tensor and drop them while

@@ -51,16 +51,16 @@ static slice* slice_of(uint32_t id) { return (slice*)(globals.slices_base + ((ui
 /* Nodes that drain has read are not used again: there are enough. */
 static uint32_t take_node(tl_context* me)
 {
-	if (me->node_count == 0) {
+	if (me->nodes.count == 0) {
 		uint32_t first = atomic_fetch_add(&used_nodes, TL_NODE_CHAIN) + 1;
 		if (first + TL_NODE_CHAIN > NODES) abort();
 		for (uint32_t i = first; i < first + TL_NODE_CHAIN; i++) globals.nodes[i].next = i + 1;
-		me->node_first = first;
-		me->node_count = TL_NODE_CHAIN;
+		me->nodes.first = first;
+		me->nodes.count = TL_NODE_CHAIN;
 	}
-	uint32_t i = me->node_first;
-	me->node_first = globals.nodes[i].next;
-	me->node_count--;
+	uint32_t i = me->nodes.first;
+	me->nodes.first = globals.nodes[i].next;
+	me->nodes.count--;
 	return i;
 }
 
@@ -258,7 +258,7 @@ static tl_context* prepare(slice* s, uint32_t id)
 	c->self = c;
 	c->record_limit = globals.heap->record_limit;
 	c->records = globals.records;
-	c->sample_left = UINT64_MAX >> 1;
+	c->tracking.left = UINT64_MAX >> 1;
 	s->stub.owner = TL_OWNER_NEVER;
 	c->one = c->owner | 1;
 	s->stub.one = TL_OWNER_NEVER | 1;
@@ -278,7 +278,7 @@ static tl_context* adopt(void)
 			continue;
 		drain(c, c);
 		finish(c, c);
-		c->in_go = c->draining = 0;
+		c->in_go = c->draining.active = 0;
 		return c;
 	}
 	return NULL;
@@ -286,8 +286,8 @@ static tl_context* adopt(void)
 
 /* There is no Go to wait for, and nothing to purge: the call has read the inbox before. */
 void tlentry_wait(void) {}
-int32_t tlgo_init(uintptr_t context) { return ((tl_context*)context)->status; }
-int32_t tlgo_mem_purge(uintptr_t context) { return ((tl_context*)context)->status; }
+int32_t tlgo_init(uintptr_t context) { return ((tl_context*)context)->error.status; }
+int32_t tlgo_mem_purge(uintptr_t context) { return ((tl_context*)context)->error.status; }
 
 uintptr_t tlentry_attach(void)
 {

@@ -192,7 +192,7 @@ func (d *debugging) written() (all []written) {
 // CheckAtEnd is CheckAll for the end of the process, where nobody asks for the status:
 // the damage is told at once. It returns how much was found in all.
 func CheckAtEnd(c *object.Context) (found int64) {
-	c.FunctionId = 0
+	c.Error.Function = 0
 	CheckAll(c)
 	guards.Report(c, 0)
 	guards.findings.tellRepeated()

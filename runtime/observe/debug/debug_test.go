@@ -28,7 +28,7 @@ func context(t *testing.T) *object.Context {
 func damaged(t *testing.T, c *object.Context, sentence string) {
 	t.Helper()
 	require.EqualValues(t, 1, CheckAll(c))
-	require.Equal(t, status.Corrupted, status.Status(c.Status))
+	require.Equal(t, status.Corrupted, status.Status(c.Error.Status))
 	require.Contains(t, c.Message(), sentence)
 	require.Zero(t, CheckAll(c))
 }

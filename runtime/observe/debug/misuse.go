@@ -54,9 +54,9 @@ func (d *debugging) StaleField(c *object.Context, holder, offset uintptr, typ st
 
 // misuse notes what a call has found; where the object was released may be known when the call is left only.
 func (d *debugging) misuse(c *object.Context, kind string, sites func() string, format string, args ...any) {
-	c.Pending |= object.PendingRecords
+	c.Tracking.Pending |= object.PendingRecords
 	d.findings.add(c, func() finding {
-		return finding{text: status.Function(c.FunctionId) + ": " + fmt.Sprintf(format, args...), key: kind, sites: sites}
+		return finding{text: status.Function(c.Error.Function) + ": " + fmt.Sprintf(format, args...), key: kind, sites: sites}
 	})
 }
 
@@ -69,7 +69,7 @@ type leaving struct {
 // Entered is told of every mark. Go programs have no site of their own for a call.
 func (d *debugging) Entered(c *object.Context) {
 	if object.Settles() {
-		c.Pending |= object.PendingRecords
+		c.Tracking.Pending |= object.PendingRecords
 		track.Entered(layout.Address(c), c.OpenMarks()-1)
 	}
 }
@@ -80,14 +80,14 @@ func (d *debugging) Leaving(c *object.Context, target uint64, kind string) {
 	if entered == 0 {
 		return
 	}
-	c.Pending |= object.PendingRecords
+	c.Tracking.Pending |= object.PendingRecords
 	f := &d.findings
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.leaving == nil {
 		f.leaving = map[*object.Context]leaving{}
 	}
-	f.leaving[c] = leaving{status.Function(c.FunctionId), kind, entered}
+	f.leaving[c] = leaving{status.Function(c.Error.Function), kind, entered}
 }
 
 // text is what is to be said of a call with this site, "" where all is well.

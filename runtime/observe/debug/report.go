@@ -137,7 +137,7 @@ func (f *findings) report(kind object.Text, p uintptr, at int) {
 // not known.
 func (d *debugging) Sites(c *object.Context, p uintptr) string {
 	sites := originOf(p)
-	if n := c.OpenMarks(); n > 0 && status.Status(c.Status) == status.ScopeUnderflow {
+	if n := c.OpenMarks(); n > 0 && status.Status(c.Error.Status) == status.ScopeUnderflow {
 		sites = named("entered", track.EnteredAt(layout.Address(c), n-1))
 	}
 	return sites + named("used", c.UseSite)

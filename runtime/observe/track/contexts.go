@@ -121,10 +121,10 @@ func setRecording(bytes uint64, tracing bool) status.Status {
 
 // recordSample notes an allocation; whoever leaves the slow path adds the stack.
 func recordSample(c *object.Context, ref Ref, p uintptr, bytes uint64, weight float32) {
-	c.Sampled = p
+	c.Tracking.Sampled = p
 	record(layout.Address(c), ref, uint64(p), bytes, weight, Tag(c))
 	if object.Settles() {
-		c.Pending |= object.PendingRecords
+		c.Tracking.Pending |= object.PendingRecords
 	} else {
 		settle(layout.Address(c), goStack(), 0)
 	}
@@ -151,7 +151,7 @@ func SpendBlock(c *object.Context, address, bytes uintptr) {
 // RecordSample records an allocation that the fast path has just made and that
 // is a sample.
 func RecordSample(c *object.Context, kind Kind, p uintptr, bytes uint64) {
-	c.SampleLeft = recorder{}.NextBytes()
+	c.Tracking.Left = recorder{}.NextBytes()
 	if Period() == 0 {
 		return
 	}

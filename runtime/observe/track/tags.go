@@ -15,7 +15,7 @@ import (
 // PushTag adds a tag.
 func PushTag(c *object.Context, name string) status.Status {
 	dropTags(c)
-	if c.Tags == layout.MaxTags {
+	if c.Tracking.Tags == layout.MaxTags {
 		return c.Fail(status.Limit, object.TextTags, 0, layout.MaxTags)
 	}
 	if outer := NameOf(Tag(c)); outer != "" {
@@ -29,39 +29,39 @@ func PushTag(c *object.Context, name string) status.Status {
 	if depth > 0 {
 		c.OpenMark(depth - 1).Kind |= layout.MarkTagged
 	}
-	c.TagNames[c.Tags], c.TagDepths[c.Tags] = number, uint32(depth)
-	trace.TagPushed(c.Id, c.Tags, name)
-	c.Tags++
+	c.Tracking.TagNames[c.Tracking.Tags], c.Tracking.TagDepths[c.Tracking.Tags] = number, uint32(depth)
+	trace.TagPushed(c.Id, c.Tracking.Tags, name)
+	c.Tracking.Tags++
 	return status.OK
 }
 
 // PopTag takes the newest tag away.
 func PopTag(c *object.Context) status.Status {
 	dropTags(c)
-	if c.Tags == 0 {
+	if c.Tracking.Tags == 0 {
 		return c.Fail(status.ScopeUnderflow, object.TextNoTag, 0)
 	}
-	c.Tags--
-	trace.TagPopped(c.Id, c.Tags)
+	c.Tracking.Tags--
+	trace.TagPopped(c.Id, c.Tracking.Tags)
 	return status.OK
 }
 
 // Tag returns the number of the tags that hold now, 0 = none.
 func Tag(c *object.Context) uint32 {
 	dropTags(c)
-	if c.Tags == 0 {
+	if c.Tracking.Tags == 0 {
 		return 0
 	}
-	return c.TagNames[c.Tags-1]
+	return c.Tracking.TagNames[c.Tracking.Tags-1]
 }
 
 // dropTags ends the tags of scopes that were left. Those below one that holds hold, too.
 func dropTags(c *object.Context) {
-	for ; c.Tags > 0; c.Tags-- {
-		depth := uint64(c.TagDepths[c.Tags-1])
+	for ; c.Tracking.Tags > 0; c.Tracking.Tags-- {
+		depth := uint64(c.Tracking.TagDepths[c.Tracking.Tags-1])
 		if depth == 0 || depth <= c.OpenMarks() && c.OpenMark(depth-1).Kind&layout.MarkTagged != 0 {
 			return
 		}
-		trace.TagPopped(c.Id, c.Tags-1)
+		trace.TagPopped(c.Id, c.Tracking.Tags-1)
 	}
 }
