@@ -63,12 +63,12 @@ func Left(c *object.Context) {
 	due.Store(calls.Load() + int64(time.Since(began)/perCall))
 	inside.Store(0)
 	if err != nil {
-		end("after "+status.Function(c.FunctionId), err)
+		end("after "+status.Function(c.Error.Function), err)
 	}
 }
 
 func check(c *object.Context) error {
-	if object.Alone(c) && c.Draining == 0 {
+	if object.Alone(c) && c.Draining.Active == 0 {
 		return Check()
 	}
 	return CheckBeside(c)
