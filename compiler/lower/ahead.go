@@ -46,7 +46,10 @@ func (f *function) endAhead() bool {
 
 // hasBefore tells whether a variable has a reference before an operation, for certain.
 func (f *function) hasBefore(v flow.Var, p place) bool {
-	state := slices.Clone(f.in[p.block])
+	state := f.in[p.block]
+	if p.op > 0 { // else nothing changes it, and most variables of a large function are asked for here
+		state = slices.Clone(state)
+	}
 	for i := range p.op {
 		f.step(place{p.block, i}, state)
 	}
