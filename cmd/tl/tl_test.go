@@ -229,7 +229,8 @@ func TestErrors(t *testing.T) {
 		arguments []string
 		says      string
 	}{
-		{[]string{"plan", "model.txt"}, "ends in .onnx or .json"},
+		{[]string{"plan", array}, "ends in .onnx or .json"},
+		{[]string{"plan", "model.txt"}, "no such file"},
 		{[]string{"plan", "absent.onnx"}, "absent.onnx"},
 		{[]string{"plan", model}, `"batch"`},
 		{[]string{"plan", model, "--bind", "batch=-1"}, "--bind batch=-1: a symbol is bound to a number from 0"},

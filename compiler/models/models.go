@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -27,6 +28,11 @@ var now = time.Now
 // Read returns the graph in a file, whose ending tells its form: .onnx or .json. What there is
 // no room for is a *content.MemoryError.
 func Read(path string, room content.Room) (*graph.Graph, error) {
+	if info, err := os.Stat(path); err != nil {
+		return nil, err
+	} else if info.IsDir() {
+		return nil, fmt.Errorf("%s is a folder: name a model in it", path)
+	}
 	form, err := formOf(path)
 	if err != nil {
 		return nil, err

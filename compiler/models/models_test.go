@@ -64,8 +64,12 @@ func TestWhatIsNoModel(t *testing.T) {
 	folder := t.TempDir()
 	damaged := filepath.Join(folder, "damaged.json")
 	require.NoError(t, os.WriteFile(damaged, []byte("{"), 0o644))
+	text := filepath.Join(folder, "model.txt")
+	require.NoError(t, os.WriteFile(text, nil, 0o644))
 	for path, words := range map[string]string{
-		"model.txt":                           "ends in .onnx or .json",
+		text:                                  "ends in .onnx or .json",
+		folder:                                "is a folder",
+		filepath.Join(folder, "missing"):      "no such file",
 		filepath.Join(folder, "missing.json"): "no such file",
 		filepath.Join(folder, "missing.onnx"): "no such file",
 		damaged:                               damaged + ": line 1",
