@@ -117,12 +117,15 @@ func tlgo_mem_realloc(c, pointer, bytes uintptr) uintptr {
 
 // tl_ptr_reuse gives up the caller's reference to an object of plain bytes and
 // returns a new object, for a compiler that builds a value where it has taken
-// one apart. If the reference was the last one, and both sizes have one size
-// class, the new object lies where the old one lay: but not with TL_DEBUG, and
-// not when a slot has had its 16 million objects. Then its contents stay, and no
+// one apart. If the reference was the last one of an object that this thread owns,
+// and both sizes have one size class of up to 64 KiB, the new object lies where the
+// old one lay: but not with TL_DEBUG, not when the object was shared, when a
+// release by another thread still waits for its owner, or when a slot has had its
+// 16 million objects. Where the result is the old address the contents stay, and no
 // tl_ref, weak reference or entry of a scope leads from the old object to the new
-// one. Else the call is tl_mem_alloc and then tl_ptr_release. With NULL
-// it is tl_mem_alloc. On failure the reference stays the caller's.
+// one. Elsewhere the call is tl_mem_alloc and then tl_ptr_release, and the contents
+// are undefined: compare the addresses before you keep any. With NULL it is
+// tl_mem_alloc. On failure the reference stays the caller's.
 //
 //	C: void* tl_ptr_reuse(void* object, size_t bytes);
 //

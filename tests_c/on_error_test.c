@@ -215,6 +215,20 @@ static void exit_in_wrong_order(void)
 	tl_mem_function_exit();
 }
 
+static void keep_a_dead_cell(void)
+{
+	const size_t at = 0;
+	tl_type pair;
+	CHECK_OK(
+		tl_type_define(&(tl_type_desc){.name = "pair", .size = 24, .pointer_offsets = &at, .num_pointers = 1}, &pair));
+	void **holder = tl_cell_new_typed(pair), *dead = tl_cell_new(40);
+	CHECK(tl_cell_drop(dead));
+	CHECK_OK(tl_cell_free(dead));
+	*holder = dead;
+	CHECK(tl_cell_drop(holder));
+	CHECK_OK(tl_cell_free(holder));
+}
+
 static const struct ending {
 	const char* name;
 	void (*body)(void);
@@ -238,6 +252,8 @@ static const struct ending {
 	{"leak", leak_and_fail, "TL_LEAK_CHECK=fail TL_ON_ERROR=log", 23, 1, "SUMMARY: LeakSanitizer"},
 	{"leak", leak_and_fail, "TL_LEAK_CHECK=fail TL_ON_ERROR=fail", 24, 1, "SUMMARY: LeakSanitizer"},
 	{"right", do_right, "TL_DEBUG=1 TL_ON_ERROR=fail TL_LEAK_CHECK=fail", 0, 0, NULL},
+	{"dead-cell", keep_a_dead_cell, "TL_DEBUG=1 TL_ON_ERROR=fail", 24, 1,
+     ", a cell of pair that ends here, was released before"},
 	{"field", store_without_acquire, "TL_DEBUG=1", 0, 2,
      "tl_runtime: 99 more times by the same code: tl_mem_exit_scope: 0x"},
 	{"field", store_without_acquire, "TL_DEBUG=1 TL_ON_ERROR=fail", 24, 2,

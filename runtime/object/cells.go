@@ -148,7 +148,7 @@ func (c *Context) cell(p uintptr) (o cell, ok bool, st status.Status) {
 		return o, false, c.Fail(status.InteriorPointer, textNoCell, p)
 	}
 	if at.where == inHeap && at.Kind == heap.Dead && !layout.IsCellClass(process.heap.ClassOf(start)) {
-		return o, false, c.failPlace(start, at)
+		return o, false, c.failPlace(p, at)
 	}
 	if at = c.locate(p); at.where == inHeap && at.Kind != heap.Live {
 		return o, false, c.failPlace(p, at)

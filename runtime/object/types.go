@@ -334,13 +334,18 @@ func (c *Context) lookAtField(holder, offset uintptr, typ string, p uintptr, all
 	_, live := at.object(p)
 	switch {
 	case at.where == elsewhere || live:
-	case at.where == inHeap && at.Kind == heap.Interior:
+	case at.where == inHeap && at.Kind == heap.Interior && (isAlive(at) || at.Start == c.locate(holder).Start):
 		process.debug.StaleField(c, holder, offset, typ, p, FieldInside)
 	case at.where == inHeap:
 		process.debug.StaleField(c, holder, offset, typ, p, FieldReleased)
 	case !allowsStack:
 		process.debug.StaleField(c, holder, offset, typ, p, FieldInStack)
 	}
+}
+
+// isAlive tells whether the slot that a place is in has a live object or cell.
+func isAlive(at place) bool {
+	return atomic.LoadUint32(&process.heap.Record(at.Record).Sh)&layout.ShAlive != 0
 }
 
 // FieldFault is what is wrong with a reference in an object that ends.
