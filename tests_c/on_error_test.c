@@ -317,6 +317,7 @@ int main(int count, char** arguments)
 		endings[i].body();
 		return 0;
 	}
+	if (count > 1) return 2; /* and does not begin anew */
 	RUN(the_callback_is_told_of_answers_and_of_equal_failures);
 	for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) end_as(arguments[0], &endings[i]);
 	return check_finish();
